@@ -1,0 +1,316 @@
+// Package jsonrpc is Goblin's wire: JSON-RPC 2.0 messages as raw bytes
+// (https://www.jsonrpc.org/specification), framed one per line as MCP's stdio
+// transport demands, with the queue and the table of open calls that every
+// connection needs.
+//
+// A message is scanned once for its envelope; ids, params, results and errors
+// stay the bytes that arrived. It owns framing, ids, error codes and ordering;
+// it must not know MCP methods, servers or clients.
+//
+// [Parse] and the Append functions are pure. A [Reader] belongs to one
+// goroutine. [Outbox] and [Pending] are safe for concurrent use and never
+// block their callers.
+package jsonrpc
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"goblin/registry/rawjson"
+)
+
+// Message is one JSON-RPC message. Its slices alias the frame it was parsed
+// from.
+type Message struct {
+	ID     []byte // raw number or string; nil when absent (or null in a response)
+	Method string // "" in a response
+	Params []byte // raw object or array; nil when absent
+	Result []byte // raw value; nil when absent
+	Error  []byte // raw value; nil when absent
+}
+
+// IsRequest reports a request that wants an answer.
+func (m *Message) IsRequest() bool { return m.Method != "" && m.ID != nil }
+
+// IsNotification reports a request without an id.
+func (m *Message) IsNotification() bool { return m.Method != "" && m.ID == nil }
+
+// IsResponse reports an answer.
+func (m *Message) IsResponse() bool { return m.Method == "" }
+
+// ParseError says why a frame is no message, with the JSON-RPC error to
+// answer and the id when it could be read.
+type ParseError struct {
+	ID    []byte // nil when unknown
+	Code  int    // CodeParse or CodeInvalidRequest
+	Cause error
+}
+
+func (e *ParseError) Error() string { return e.Cause.Error() }
+func (e *ParseError) Unwrap() error { return e.Cause }
+
+// Reply is the error object to answer with.
+func (e *ParseError) Reply() *Error {
+	what := "Parse error"
+	if e.Code == CodeInvalidRequest {
+		what = "Invalid request"
+	}
+	return &Error{Code: e.Code, Message: what + ": " + e.Cause.Error()}
+}
+
+func invalid(m *Message, format string, args ...any) error {
+	return &ParseError{ID: m.ID, Code: CodeInvalidRequest, Cause: fmt.Errorf(format, args...)}
+}
+
+// Parse checks the whole frame's grammar and returns its envelope. Every error
+// is a [*ParseError]. Batches are refused: MCP dropped them in 2025-06-18.
+func Parse(frame []byte) (Message, error) {
+	var m Message
+	if err := rawjson.Valid(frame); err != nil {
+		return m, &ParseError{ID: salvageID(frame), Code: CodeParse, Cause: err}
+	}
+	if rawjson.IsArray(frame) {
+		return m, invalid(&m, "batches are not supported; send one message at a time")
+	}
+	if !rawjson.IsObject(frame) {
+		return m, invalid(&m, "a message must be an object")
+	}
+	if err := m.envelope(frame); err != nil {
+		return m, err
+	}
+	return m, m.check()
+}
+
+const (
+	sawVersion = 1 << iota
+	sawID
+	sawMethod
+	sawParams
+	sawResult
+	sawError
+)
+
+func (m *Message) envelope(frame []byte) error {
+	var method, version []byte
+	seen := 0
+	for k, v := range rawjson.Members(frame) {
+		bit := 0
+		switch {
+		case k.Is("jsonrpc"):
+			bit, version = sawVersion, v
+		case k.Is("id"):
+			bit, m.ID = sawID, v
+		case k.Is("method"):
+			bit, method = sawMethod, v
+		case k.Is("params"):
+			bit, m.Params = sawParams, v
+		case k.Is("result"):
+			bit, m.Result = sawResult, v
+		case k.Is("error"):
+			bit, m.Error = sawError, v
+		}
+		if seen&bit != 0 {
+			return invalid(m, "member %s stands twice", k)
+		}
+		seen |= bit
+	}
+	if err := m.checkID(seen&sawMethod != 0); err != nil {
+		return err
+	}
+	if string(version) != `"2.0"` {
+		return invalid(m, `member "jsonrpc" must be "2.0"`)
+	}
+	if seen&sawMethod != 0 {
+		s, ok := rawjson.String(method)
+		if !ok || s == "" {
+			return invalid(m, `member "method" must be a non-empty string`)
+		}
+		m.Method = s
+	}
+	return nil
+}
+
+func (m *Message) checkID(request bool) error {
+	if m.ID == nil {
+		return nil
+	}
+	if !request && string(m.ID) == "null" {
+		m.ID = nil
+		return nil
+	}
+	if c := m.ID[0]; c != '"' && c != '-' && (c < '0' || c > '9') {
+		m.ID = nil
+		return invalid(m, `member "id" must be a string or a number`)
+	}
+	return nil
+}
+
+func (m *Message) check() error {
+	if m.Method != "" {
+		if m.Params != nil && string(m.Params) == "null" {
+			m.Params = nil
+		}
+		if m.Params != nil && !rawjson.IsObject(m.Params) {
+			return invalid(m, `member "params" must be an object`)
+		}
+		return nil
+	}
+	if (m.Result == nil) == (m.Error == nil) {
+		return invalid(m, "a message needs either a method, a result or an error")
+	}
+	return nil
+}
+
+// salvageID finds the top-level id of a frame that does not parse, so that
+// its sender can be told at once instead of waiting for a time-out. Only an
+// id that stands before the fault is found.
+func salvageID(frame []byte) []byte {
+	for k, v := range rawjson.Members(frame) {
+		if k.Is("id") {
+			if end, err := rawjson.Scan(v, 0); err != nil || end != len(v) {
+				return nil
+			}
+			if c := v[0]; c == '"' || c == '-' || '0' <= c && c <= '9' {
+				return v
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+// IDInt decodes an id that we made: a plain integer.
+func IDInt(id []byte) (int64, bool) { return rawjson.Int(id) }
+
+// IDString is the id in a form fit for a map key: equal for equal ids,
+// different for "1" and 1.
+func IDString(id []byte) string {
+	if len(id) > 0 && id[0] == '"' && bytes.IndexByte(id, '\\') >= 0 {
+		if s, ok := rawjson.String(id); ok {
+			return string(rawjson.Quote(s))
+		}
+	}
+	return string(id)
+}
+
+// AppendRequest appends the frame of a request, or of a notification when id
+// is nil. Edits are made to params; nil params are left out.
+func AppendRequest(dst, id []byte, method string, params []byte, edits ...rawjson.Edit) []byte {
+	dst = append(dst, `{"jsonrpc":"2.0"`...)
+	if id != nil {
+		dst = append(dst, `,"id":`...)
+		dst = append(dst, id...)
+	}
+	dst = append(dst, `,"method":`...)
+	dst = rawjson.AppendString(dst, method)
+	if params != nil {
+		dst = append(dst, `,"params":`...)
+		dst = rawjson.Append(dst, params, edits...)
+	}
+	return append(dst, "}\n"...)
+}
+
+// Request is [AppendRequest] into a new slice of the right size.
+func Request(id []byte, method string, params []byte, edits ...rawjson.Edit) []byte {
+	n := len(id) + len(method) + len(params) + 64
+	for _, e := range edits {
+		n += len(e.Text)
+	}
+	return AppendRequest(make([]byte, 0, n), id, method, params, edits...)
+}
+
+// Notification is the frame of a notification.
+func Notification(method string, params []byte, edits ...rawjson.Edit) []byte {
+	return Request(nil, method, params, edits...)
+}
+
+// Result is the frame of a successful answer, with the edits made to result.
+func Result(id, result []byte, edits ...rawjson.Edit) []byte {
+	n := len(id) + len(result) + 48
+	for _, e := range edits {
+		n += len(e.Text)
+	}
+	dst := head(make([]byte, 0, n), id)
+	dst = append(dst, `,"result":`...)
+	dst = rawjson.Append(dst, result, edits...)
+	return append(dst, "}\n"...)
+}
+
+// Failure is the frame of an error answer whose error object is raw. A nil id
+// becomes null, as JSON-RPC asks where the request's id could not be read.
+func Failure(id, object []byte, edits ...rawjson.Edit) []byte {
+	dst := head(make([]byte, 0, len(id)+len(object)+64), id)
+	dst = append(dst, `,"error":`...)
+	dst = rawjson.Append(dst, object, edits...)
+	return append(dst, "}\n"...)
+}
+
+func head(dst, id []byte) []byte {
+	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
+	if id == nil {
+		return append(dst, "null"...)
+	}
+	return append(dst, id...)
+}
+
+// Reply is the answer to a call: exactly one of the two is set.
+type Reply struct {
+	Result []byte
+	Error  []byte // raw error object
+}
+
+// Error codes of JSON-RPC 2.0 §5.1.
+const (
+	CodeParse          = -32700
+	CodeInvalidRequest = -32600
+	CodeMethodNotFound = -32601
+	CodeInvalidParams  = -32602
+	CodeInternal       = -32603
+)
+
+// Error is a JSON-RPC error object of our own making. Errors that a peer made
+// stay raw and do not pass through it.
+type Error struct {
+	Code    int
+	Message string
+	Data    []byte // raw JSON, nil for none
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Errorf makes an error without data.
+func Errorf(code int, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// Object is the error as raw JSON.
+func (e *Error) Object() []byte {
+	dst := append(make([]byte, 0, len(e.Message)+len(e.Data)+48), `{"code":`...)
+	dst = strconv.AppendInt(dst, int64(e.Code), 10)
+	dst = append(dst, `,"message":`...)
+	dst = rawjson.AppendString(dst, e.Message)
+	if e.Data != nil {
+		dst = append(dst, `,"data":`...)
+		dst = append(dst, e.Data...)
+	}
+	return append(dst, '}')
+}
+
+// Frame is the answer to id that carries the error.
+func (e *Error) Frame(id []byte) []byte { return Failure(id, e.Object()) }
+
+// ParseErrorObject decodes a raw error object as far as it is well formed.
+func ParseErrorObject(raw []byte) *Error {
+	e := &Error{Code: CodeInternal}
+	if n, ok := rawjson.Int(rawjson.Get(raw, "code")); ok {
+		e.Code = int(n)
+	}
+	e.Message, _ = rawjson.String(rawjson.Get(raw, "message"))
+	e.Data = rawjson.Get(raw, "data")
+	return e
+}
+
+// ErrClosed is what calls and frames meet on a connection that has ended.
+var ErrClosed = errors.New("connection closed")

@@ -1,0 +1,220 @@
+package jsonrpc
+
+import (
+	"sync"
+	"time"
+)
+
+// Sink writes frames to a peer. WriteFrames may block; it is called by one
+// goroutine at a time. Every frame ends with a line break.
+type Sink interface {
+	WriteFrames(frames [][]byte) error
+}
+
+// TrySink is a Sink that can also write without blocking.
+type TrySink interface {
+	Sink
+	// TryWrite writes as much of frame as the peer takes at once and returns
+	// how much that was; zero when it would have to wait.
+	TryWrite(frame []byte) (n int, err error)
+}
+
+// Outbox is the one ordered queue of frames to a peer. Senders never wait:
+// frames are queued and a writer goroutine, [Outbox.Run], writes them. Frames
+// given to Send are never dropped; of those given to Merge with the same key
+// only the newest stays while it waits, in the place of the first. The queue
+// has no bound of its own: the owner watches [Outbox.Unsent] and
+// [Outbox.Stalled], stops feeding the peer, or closes it.
+type Outbox struct {
+	sink Sink
+	try  TrySink // nil when the sink cannot write without blocking
+
+	mu      sync.Mutex
+	queue   [][]byte
+	keys    map[string]int // key → place in queue of a frame that may be replaced
+	unsent  int64          // bytes queued or being written
+	writing bool           // a write is under way, so order forbids another
+	since   time.Time      // when the write under way began or last made progress
+	err     error          // why nothing more is written
+	closing bool           // no more frames are taken; Run ends when the queue is empty
+	wake    chan struct{}  // capacity one
+}
+
+// NewOutbox returns an Outbox that writes to sink; Run must be started.
+func NewOutbox(sink Sink) *Outbox {
+	o := &Outbox{sink: sink, wake: make(chan struct{}, 1)}
+	o.try, _ = sink.(TrySink)
+	return o
+}
+
+// Send queues a frame, in the order of the calls. The frame belongs to the
+// Outbox from then on. It is discarded once the Outbox is closed.
+func (o *Outbox) Send(frame []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err != nil || o.closing {
+		return
+	}
+	if o.try != nil && !o.writing && len(o.queue) == 0 {
+		n, err := o.try.TryWrite(frame)
+		if err != nil {
+			o.fail(err)
+			return
+		}
+		if frame = frame[n:]; len(frame) == 0 {
+			return
+		}
+	}
+	o.push(frame)
+}
+
+// Merge is Send for state that is worth telling only once: a frame of the
+// same key that still waits is replaced by this one.
+func (o *Outbox) Merge(key string, frame []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err != nil || o.closing {
+		return
+	}
+	if at, ok := o.keys[key]; ok {
+		o.unsent += int64(len(frame) - len(o.queue[at]))
+		o.queue[at] = frame
+		return
+	}
+	if o.keys == nil {
+		o.keys = make(map[string]int)
+	}
+	o.keys[key] = len(o.queue)
+	o.push(frame)
+}
+
+func (o *Outbox) push(frame []byte) {
+	o.queue = append(o.queue, frame)
+	o.unsent += int64(len(frame))
+	o.poke()
+}
+
+func (o *Outbox) poke() {
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (o *Outbox) fail(err error) {
+	if o.err == nil {
+		o.err = err
+	}
+	o.queue, o.keys, o.unsent = nil, nil, 0
+	o.poke()
+}
+
+// Unsent is how many bytes wait to be written.
+func (o *Outbox) Unsent() int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.unsent
+}
+
+// Stalled is how long the write under way has made no progress; zero when
+// none is.
+func (o *Outbox) Stalled() time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.writing {
+		return 0
+	}
+	return time.Since(o.since)
+}
+
+// progress notes that the write under way goes on.
+func (o *Outbox) progress() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.since = time.Now()
+}
+
+// Finish takes no more frames; Run returns when those queued are written.
+func (o *Outbox) Finish() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closing = true
+	o.poke()
+}
+
+// Close discards what waits; Run returns err as soon as the write under way,
+// if any, has ended (close the peer to end it).
+func (o *Outbox) Close(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.fail(err)
+}
+
+// maxBatch is how many bytes one WriteFrames call gets at most, beyond its
+// first frame, so that Stalled and Unsent follow large queues closely.
+const maxBatch = 256 << 10
+
+// Run writes until Finish, Close or the first error of the sink, and returns
+// that error; nil after Finish.
+func (o *Outbox) Run() error {
+	var batch [][]byte
+	for {
+		o.mu.Lock()
+		for len(o.queue) == 0 && o.err == nil && !o.closing {
+			o.mu.Unlock()
+			<-o.wake
+			o.mu.Lock()
+		}
+		if o.err != nil || len(o.queue) == 0 {
+			err := o.err
+			o.mu.Unlock()
+			return err
+		}
+		batch, o.queue = o.take(batch[:0])
+		o.writing, o.since = true, time.Now()
+		o.mu.Unlock()
+
+		err := o.sink.WriteFrames(batch)
+
+		o.mu.Lock()
+		o.writing = false
+		for i, f := range batch {
+			o.unsent -= int64(len(f))
+			batch[i] = nil
+		}
+		if o.err != nil {
+			o.unsent = 0
+		}
+		if err != nil {
+			o.fail(err)
+		}
+		o.mu.Unlock()
+	}
+}
+
+// take moves the next frames into batch and returns what stays queued.
+func (o *Outbox) take(batch [][]byte) (taken, rest [][]byte) {
+	size, n := 0, 0
+	for n < len(o.queue) && (n == 0 || size+len(o.queue[n]) <= maxBatch) {
+		size += len(o.queue[n])
+		n++
+	}
+	batch = append(batch, o.queue[:n]...)
+	rest = o.queue[n:]
+	if len(rest) == 0 {
+		// Reuse the memory, but not that of a burst long gone.
+		rest = nil
+		if cap(o.queue) <= 1024 {
+			clear(o.queue)
+			rest = o.queue[:0]
+		}
+	}
+	for key, at := range o.keys {
+		if at < n {
+			delete(o.keys, key)
+		} else {
+			o.keys[key] = at - n
+		}
+	}
+	return batch, rest
+}

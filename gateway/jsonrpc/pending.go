@@ -1,0 +1,115 @@
+package jsonrpc
+
+import "sync"
+
+// Call is one open call of a [Pending].
+type Call[T any] struct {
+	ID    int64
+	Info  T
+	reply chan outcome // capacity one: resolving never blocks
+}
+
+type outcome struct {
+	reply Reply
+	err   error
+}
+
+// Done delivers the outcome once; receive from it, then call Take.
+func (c *Call[T]) Done() <-chan outcome { return c.reply }
+
+// Take unpacks what Done delivered.
+func (o outcome) Take() (Reply, error) { return o.reply, o.err }
+
+// Pending is the table of calls that wait for an answer. The zero value is
+// ready to use. Answers nobody waits for (late, doubled, alien) are reported
+// as such and change nothing.
+type Pending[T any] struct {
+	mu    sync.Mutex
+	last  int64
+	calls map[int64]*Call[T]
+	err   error // set once closed
+}
+
+// Add opens a call under a new id. It fails after Close, with Close's error.
+func (p *Pending[T]) Add(info T) (*Call[T], error) {
+	c := &Call[T]{Info: info, reply: make(chan outcome, 1)}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err != nil {
+		return nil, p.err
+	}
+	if p.calls == nil {
+		p.calls = make(map[int64]*Call[T])
+	}
+	p.last++
+	c.ID = p.last
+	p.calls[c.ID] = c
+	return c, nil
+}
+
+// Resolve ends the call of that raw id. It reports false when there is none.
+func (p *Pending[T]) Resolve(id []byte, r Reply, err error) bool {
+	n, ok := IDInt(id)
+	if !ok {
+		return false
+	}
+	c := p.Remove(n)
+	if c == nil {
+		return false
+	}
+	c.reply <- outcome{r, err}
+	return true
+}
+
+// Remove forgets a call, so that a late answer to it is alien. It returns nil
+// when the call has ended already.
+func (p *Pending[T]) Remove(id int64) *Call[T] {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := p.calls[id]
+	delete(p.calls, id)
+	return c
+}
+
+// Lookup finds an open call.
+func (p *Pending[T]) Lookup(id int64) (info T, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c := p.calls[id]; c != nil {
+		return c.Info, true
+	}
+	return info, false
+}
+
+// Infos returns what the open calls carry, in no order.
+func (p *Pending[T]) Infos() []T {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := make([]T, 0, len(p.calls))
+	for _, c := range p.calls {
+		out = append(out, c.Info)
+	}
+	return out
+}
+
+// Len is the number of open calls.
+func (p *Pending[T]) Len() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.calls)
+}
+
+// Close ends every open call with err and refuses new ones. Only the first
+// Close counts.
+func (p *Pending[T]) Close(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err != nil {
+		return
+	}
+	p.err = err
+	for id, c := range p.calls {
+		c.reply <- outcome{err: err}
+		delete(p.calls, id)
+	}
+}

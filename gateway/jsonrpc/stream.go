@@ -1,0 +1,74 @@
+package jsonrpc
+
+import (
+	"errors"
+	"io"
+	"syscall"
+	"time"
+)
+
+// Stream is the [Sink] of a byte stream: frames one after another. Where the
+// system lets it ask (a pipe or socket in non-blocking mode), a frame is
+// written by its sender at once, which saves two switches between goroutines
+// per message.
+type Stream struct {
+	w       io.Writer
+	raw     syscall.RawConn // nil when w cannot be written without blocking
+	outbox  *Outbox
+	scratch []byte
+}
+
+// NewStream returns an Outbox that writes to w. w is written by one goroutine
+// at a time and never closed.
+func NewStream(w io.Writer) *Outbox {
+	s := &Stream{w: w}
+	if nonBlocking(w) {
+		if c, ok := w.(syscall.Conn); ok {
+			s.raw, _ = c.SyscallConn()
+		}
+	}
+	if s.raw == nil {
+		s.outbox = NewOutbox(struct{ Sink }{s})
+	} else {
+		s.outbox = NewOutbox(s)
+	}
+	return s.outbox
+}
+
+// nonBlocking reports whether w is in the runtime's poller, which is so just
+// when it takes deadlines.
+func nonBlocking(w io.Writer) bool {
+	d, ok := w.(interface{ SetWriteDeadline(time.Time) error })
+	return ok && d.SetWriteDeadline(time.Time{}) == nil
+}
+
+// TryWrite implements [TrySink].
+func (s *Stream) TryWrite(frame []byte) (n int, err error) {
+	werr := s.raw.Write(func(fd uintptr) bool {
+		n, err = writeOnce(fd, frame)
+		return true
+	})
+	return max(n, 0), errors.Join(err, werr)
+}
+
+// WriteFrames implements [Sink]. Small frames go out in one write; large ones
+// in pieces, so that a slow reader of a large frame counts as progress.
+func (s *Stream) WriteFrames(frames [][]byte) error {
+	out := frames[0]
+	if len(frames) > 1 {
+		s.scratch = s.scratch[:0]
+		for _, f := range frames {
+			s.scratch = append(s.scratch, f...)
+		}
+		out = s.scratch
+	}
+	for len(out) > 0 {
+		n, err := s.w.Write(out[:min(len(out), maxBatch)])
+		if err != nil {
+			return err
+		}
+		out = out[n:]
+		s.outbox.progress()
+	}
+	return nil
+}
