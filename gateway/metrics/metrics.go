@@ -1,0 +1,151 @@
+// Package metrics owns the Prometheus series that Goblin exposes. It is told
+// what happened and knows nothing of how: no protocol, no sessions. All
+// methods are safe for concurrent use and never block.
+//
+// The values of every label are bounded: methods are those that Goblin
+// serves, servers those of the config, MIME types the first 64 seen and
+// "other" after that.
+package metrics
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// maxMIMETypes bounds the values of the label mime_type.
+const maxMIMETypes = 64
+
+// Metrics are one gateway's series, in a Prometheus registry of their own.
+type Metrics struct {
+	registry      *prometheus.Registry
+	requests      *prometheus.CounterVec
+	duration      *prometheus.HistogramVec
+	reads         *prometheus.CounterVec
+	subscriptions *prometheus.GaugeVec
+	sessions      *prometheus.GaugeVec
+	up            *prometheus.GaugeVec
+	restarts      *prometheus.CounterVec
+	entries       *prometheus.GaugeVec
+
+	mu    sync.Mutex
+	mimes map[string]string
+}
+
+// New makes the series, with those of the Go runtime and the process.
+func New() *Metrics {
+	m := &Metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "mcp_requests_total", Help: "Requests of clients, by method, server and outcome.",
+		}, []string{"method", "server_id", "status"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "mcp_request_duration_seconds", Help: "Time from a client's request to its answer.",
+			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 10),
+		}, []string{"method", "server_id"}),
+		reads: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "mcp_resource_reads_total", Help: "Reads of resources that a server owns.",
+		}, []string{"server_id", "mime_type", "status"}),
+		subscriptions: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "mcp_resource_subscriptions_active", Help: "Subscriptions that clients hold.",
+		}, []string{"server_id"}),
+		sessions: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "mcp_sessions_active", Help: "Client sessions.",
+		}, []string{"transport"}),
+		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "mcp_server_up", Help: "1 while the server is connected.",
+		}, []string{"server_id"}),
+		restarts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "mcp_server_restarts_total", Help: "Connections made anew after the first.",
+		}, []string{"server_id"}),
+		entries: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "mcp_catalog_entries", Help: "Entries that clients see.",
+		}, []string{"kind", "server_id"}),
+		mimes: make(map[string]string, maxMIMETypes),
+	}
+	m.registry.MustRegister(m.requests, m.duration, m.reads, m.subscriptions, m.sessions, m.up, m.restarts, m.entries,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// Handler serves the series in Prometheus' text format.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
+
+// Status is the outcome of a request: "success" or "failure".
+func Status(ok bool) string {
+	if ok {
+		return "success"
+	}
+	return "failure"
+}
+
+// Request counts an answered request. server is "" where none was asked.
+func (m *Metrics) Request(method, server string, ok bool, took time.Duration) {
+	m.requests.WithLabelValues(method, server, Status(ok)).Inc()
+	m.duration.WithLabelValues(method, server).Observe(took.Seconds())
+}
+
+// Read counts a resource read that was routed to server; mime is the type of
+// the first content, "" for a failure or none.
+func (m *Metrics) Read(server, mime string, ok bool) {
+	m.reads.WithLabelValues(server, m.mime(mime), Status(ok)).Inc()
+}
+
+func (m *Metrics) mime(mime string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if known, ok := m.mimes[mime]; ok {
+		return known
+	}
+	if len(m.mimes) >= maxMIMETypes {
+		return "other"
+	}
+	clean := strings.ToValidUTF8(mime, "\uFFFD")
+	if len(clean) > 128 {
+		return "other"
+	}
+	m.mimes[strings.Clone(mime)] = clean
+	return clean
+}
+
+// Subscriptions sets how many subscriptions clients hold at server.
+func (m *Metrics) Subscriptions(server string, n int) {
+	m.subscriptions.WithLabelValues(server).Set(float64(n))
+}
+
+// Session adds delta sessions of a transport.
+func (m *Metrics) Session(transport string, delta int) {
+	m.sessions.WithLabelValues(transport).Add(float64(delta))
+}
+
+// Up records whether server is connected.
+func (m *Metrics) Up(server string, up bool) {
+	v := 0.0
+	if up {
+		v = 1
+	}
+	m.up.WithLabelValues(server).Set(v)
+}
+
+// Restart counts a new connection to server after its first.
+func (m *Metrics) Restart(server string) { m.restarts.WithLabelValues(server).Inc() }
+
+// Entries sets how many entries of a kind clients see of server.
+func (m *Metrics) Entries(kind, server string, n int) {
+	m.entries.WithLabelValues(kind, server).Set(float64(n))
+}
+
+// Forget drops the gauges of a server that was removed; counters stay, as
+// Prometheus expects of them.
+func (m *Metrics) Forget(server string) {
+	for _, v := range []*prometheus.GaugeVec{m.subscriptions, m.up, m.entries} {
+		v.DeletePartialMatch(prometheus.Labels{"server_id": server})
+	}
+}
