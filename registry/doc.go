@@ -1,0 +1,37 @@
+// Package registry is the catalog: what every server offers, under which
+// names clients see it, and what happens to it.
+//
+// It owns the immutable [Snapshot] of all lists, the tables that route names
+// and URIs to servers, the servers' states, the state of subscriptions,
+// Goblin's own ("local") tools and resources, change events, and the journals
+// of logs and traffic. It knows no transport, no file, no screen and no
+// client: it imports only its own subpackages and libraries.
+//
+// # Goroutines
+//
+// Everything here may be called from any goroutine. Readers ([Registry.Load]
+// and all methods of Snapshot, the Resolve methods, ListedURI) work on the
+// snapshot behind an atomic pointer: they take no lock but, for URIs that are
+// in no list, the short one of a server's learned links. Writers that change
+// a list build their server's part in their own goroutine, outside of any
+// lock, and hold the writer's mutex only to merge and swap. That section runs
+// for microseconds, so a mutex does what a writer goroutine behind a channel
+// would, and the caller knows on return that its change is visible. Writers
+// of one server must not race with each other: the last one in wins.
+//
+// Facts that move fast (states, subscriptions' counters, journals) live in
+// tables of their own, each behind its own mutex held for a copy; changing
+// them builds no snapshot.
+//
+// # What may be lost
+//
+// Change events merge (see [Registry.Watch]): a slow reader misses
+// intermediate states, never the last one. Journals overwrite their oldest
+// records and count them. Learned links are a bounded LRU per server. Nothing
+// else is dropped without a [Problem] that says so.
+//
+// # Bytes
+//
+// All strings and slices of an [Entry] share one arena per server and kind.
+// They must not be modified.
+package registry

@@ -1,0 +1,74 @@
+package registry
+
+import "log/slog"
+
+// Kind says which of the four MCP lists something belongs to.
+type Kind uint8
+
+// The kinds, in the order of their arrays' indices.
+const (
+	Tool Kind = iota
+	Prompt
+	Resource
+	Template
+)
+
+// Kinds is the number of kinds: the length of arrays indexed by [Kind].
+const Kinds = 4
+
+// String returns "tool", "prompt", "resource" or "template".
+func (k Kind) String() string {
+	switch k {
+	case Tool:
+		return "tool"
+	case Prompt:
+		return "prompt"
+	case Resource:
+		return "resource"
+	case Template:
+		return "template"
+	}
+	return "unknown"
+}
+
+// changes is the event bit of the kind's list.
+func (k Kind) changes() Changes { return 1 << k }
+
+// Local is the name of the server that Goblin's own tools and resources
+// belong to. No configured server may have it.
+const Local = "goblin"
+
+// Entry is one listed thing. It is immutable: neither the fields nor the
+// bytes they point to may be changed.
+type Entry struct {
+	Kind   Kind
+	Server string // config name of the server, or [Local]
+	Name   string // as the server spells it: tool or prompt name, URI, URI template
+	Listed string // as clients see it
+	// Flat is the flat id of a resource, with its "~" tail where the plain
+	// one is not enough. Empty for other kinds.
+	Flat        string
+	Label       string // the definition's "name" member
+	Title       string // "title", for tools also annotations.title
+	Description string
+	MIME        string // "mimeType"
+	Size        int64  // "size" in bytes, -1 when absent
+	// JSON is the definition as clients get it: the server's own bytes with
+	// the rename spliced in (of tools also _meta.ui.resourceUri), in one line.
+	JSON []byte
+	// Original is the definition as the server sent it. Set for tools only,
+	// whose definitions get compared over time.
+	Original []byte
+
+	tailed bool // Flat ends with a tail
+}
+
+// Problem is something odd about a server's list that a user may want to
+// know: a dropped entry, a collision, a name that needed a tail.
+type Problem struct {
+	Level  slog.Level // Warn when something was dropped, Info when only renamed
+	Kind   Kind
+	Server string
+	Name   string // original name if it could be read
+	Text   string // what happened, without the name
+}

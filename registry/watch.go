@@ -1,0 +1,103 @@
+package registry
+
+import (
+	"context"
+	"math"
+	"sync"
+	"sync/atomic"
+)
+
+// Changes is a set of things that changed.
+type Changes uint32
+
+// The bits of [Changes]. The first four are the merged visible lists.
+const (
+	Tools Changes = 1 << iota
+	Prompts
+	Resources
+	Templates
+	Servers       // a state, or which servers there are
+	Subscriptions // a row or counter of [Registry.Subscriptions]
+	Logs          // records in [Registry.Logs]
+	Traffics      // records in [Registry.Traffic]
+	Locals        // which local tools and resources there are
+
+	AllChanges Changes = math.MaxUint32
+)
+
+// feed tells watchers what changed. The zero value is ready.
+type feed struct {
+	wanted atomic.Uint32 // union of what the watchers want
+	mu     sync.Mutex
+	subs   map[*watcher]struct{}
+}
+
+type watcher struct {
+	ch   chan Changes // capacity one, written only under feed.mu
+	mask Changes
+}
+
+// Watch returns a channel that gets what changed after the call: everything,
+// or only the given bits. It has a capacity of one; what the reader has not
+// taken yet merges with what comes after, so publishing never blocks and the
+// last state is never missed: take the set, then look at the state. The
+// channel is closed when ctx ends.
+func (r *Registry) Watch(ctx context.Context, only ...Changes) <-chan Changes {
+	var mask Changes
+	for _, c := range only {
+		mask |= c
+	}
+	if len(only) == 0 {
+		mask = AllChanges
+	}
+	return r.feed.watch(ctx, mask)
+}
+
+func (f *feed) watch(ctx context.Context, mask Changes) <-chan Changes {
+	w := &watcher{ch: make(chan Changes, 1), mask: mask}
+	f.mu.Lock()
+	if f.subs == nil {
+		f.subs = map[*watcher]struct{}{}
+	}
+	f.subs[w] = struct{}{}
+	f.want()
+	f.mu.Unlock()
+	context.AfterFunc(ctx, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.subs, w)
+		f.want()
+		close(w.ch)
+	})
+	return w.ch
+}
+
+func (f *feed) want() {
+	var all Changes
+	for w := range f.subs {
+		all |= w.mask
+	}
+	f.wanted.Store(uint32(all))
+}
+
+// publish never blocks: each channel has room for one set, and only holders
+// of the lock write to it.
+func (f *feed) publish(c Changes) {
+	if c&Changes(f.wanted.Load()) == 0 {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for w := range f.subs {
+		news := c & w.mask
+		if news == 0 {
+			continue
+		}
+		select {
+		case old := <-w.ch:
+			w.ch <- old | news
+		default:
+			w.ch <- news
+		}
+	}
+}
