@@ -1,0 +1,69 @@
+package demo
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/png"
+	"sync"
+)
+
+// bufferPool keeps the encoder's compressor, a megabyte each, from one cover to
+// the next.
+type bufferPool struct{ sync.Pool }
+
+func (p *bufferPool) Get() *png.EncoderBuffer {
+	b, _ := p.Pool.Get().(*png.EncoderBuffer)
+	return b // nil makes the encoder allocate one
+}
+
+func (p *bufferPool) Put(b *png.EncoderBuffer) { p.Pool.Put(b) }
+
+var coverBuffers bufferPool
+
+// coverPNG paints the cover of a book: two bands, a moon and a spine, in
+// colours that follow from its number.
+func coverPNG(number int) []byte {
+	const w, h = 48, 64
+	r := rng(uint64(number) * 49979687)
+	base := r.below(6)
+	shade := func(level uint8) color.RGBA {
+		c := color.RGBA{R: level / 2, G: level / 2, B: level / 2, A: 255}
+		switch base {
+		case 0:
+			c.R = level
+		case 1:
+			c.G = level
+		case 2:
+			c.B = level
+		case 3:
+			c.R, c.G = level, level
+		case 4:
+			c.G, c.B = level, level
+		default:
+			c.R, c.B = level, level
+		}
+		return c
+	}
+	img := image.NewPaletted(image.Rect(0, 0, w, h), color.Palette{shade(110), shade(150), shade(70), shade(230)})
+	horizon := 24 + r.below(24)
+	mx, my, mr := 14+r.below(22), 10+r.below(12), 4+r.below(6)
+	for y := range h {
+		for x := range w {
+			var c uint8
+			switch {
+			case x < 4:
+				c = 2
+			case (x-mx)*(x-mx)+(y-my)*(y-my) <= mr*mr:
+				c = 3
+			case y > horizon+(x%7)/3:
+				c = 1
+			}
+			img.SetColorIndex(x, y, c)
+		}
+	}
+	var out bytes.Buffer
+	enc := png.Encoder{CompressionLevel: png.BestSpeed, BufferPool: &coverBuffers}
+	_ = enc.Encode(&out, img) // a bytes.Buffer does not fail
+	return out.Bytes()
+}

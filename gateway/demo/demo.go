@@ -1,0 +1,244 @@
+// Package demo holds the servers behind "goblin demo-server NAME": notes,
+// clock and library. They are ordinary MCP servers, written with mcp-go's typed
+// server, and exist so that a fresh machine has something pleasant to look at.
+//
+// The package owns the demo content and a small stdio transport for it. [Run]
+// may be called any number of times and from any goroutine; every call is one
+// server with one client and state of its own, and blocks until its input ends
+// or its context does. Nothing is read from or written to disk or network.
+//
+// Requests are answered in the order they came, tool calls in parallel (64 at
+// most, more are refused). Responses are never dropped; a notification is, when
+// 1024 of them wait for a client that does not read. Notifications of a call
+// are written before its response.
+//
+// The servers speak the revisions with the initialize handshake only:
+// server/discover and subscriptions/listen are unknown methods to them.
+//
+// The package is a leaf: it knows nothing of the gateway that runs it.
+package demo
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+)
+
+// version is what the demo servers report in initialize.
+const version = "1.0.0"
+
+// backend is one demo server, ready to be served.
+type backend struct {
+	srv *server.MCPServer
+	// exists tells whether a URI can be subscribed to.
+	exists func(uri string) bool
+	// background, if set, runs beside the server until its context ends.
+	background func(ctx context.Context)
+}
+
+var backends = map[string]func(*peer) backend{
+	"clock":   newClock,
+	"library": newLibrary,
+	"notes":   newNotes,
+}
+
+// Names lists the demo servers in alphabetical order.
+func Names() []string {
+	names := make([]string, 0, len(backends))
+	for name := range backends {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Run serves the demo server called name to the one client at in and out, one
+// JSON-RPC message per line, and returns nil once in ends or ctx is done. Calls
+// still running then are cancelled. If ctx ends first, in and out are closed if they
+// are an [io.Closer], which ends a read or write that waits for the client; a
+// read or write that even this does not end is left behind.
+//
+// An unknown name is an error that lists the known ones. Lines over 16 MiB and
+// failures of in or out end the server with an error.
+func Run(ctx context.Context, name string, in io.Reader, out io.Writer) error {
+	build, ok := backends[name]
+	if !ok {
+		return fmt.Errorf("unknown demo server %q: choose one of %s", name, strings.Join(Names(), ", "))
+	}
+	p := newPeer()
+	if err := p.serve(ctx, build(p), in, out); err != nil {
+		return fmt.Errorf("demo server %s: %w", name, err)
+	}
+	return nil
+}
+
+// newServer is what the three servers have in common.
+func newServer(p *peer, name, title, description, instructions, emoji string, opts ...server.ServerOption) *server.MCPServer {
+	hooks := &server.Hooks{}
+	hooks.AddOnError(rememberMissing)
+	all := append([]server.ServerOption{
+		server.WithTitle(title),
+		server.WithDescription(description),
+		server.WithInstructions(instructions),
+		server.WithIcons(icon(emoji)),
+		server.WithResourceCapabilities(true, true),
+		server.WithToolCapabilities(true),
+		server.WithPromptCapabilities(true),
+		server.WithCompletions(),
+		server.WithLogging(),
+		server.WithInputSchemaValidation(),
+		server.WithOutputSchemaValidation(),
+		server.WithHooks(hooks),
+		server.WithLogger(slog.New(slog.DiscardHandler)), // mcp-go would log to slog.Default
+	}, opts...)
+	srv := server.NewMCPServer(name, version, all...)
+	p.srv = srv
+	return srv
+}
+
+// errNoResource makes a read or a subscription fail with the code for unknown
+// resources; a handler's other errors are internal errors to mcp-go.
+func errNoResource(uri string) error {
+	return fmt.Errorf("there is no %s here: %w", uri, server.ErrResourceNotFound)
+}
+
+// icon draws an emoji as a data: URI, so that no icon needs a network.
+func icon(emoji string) mcp.Icon {
+	svg := `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><text x="16" y="25" font-size="24" text-anchor="middle">` + emoji + `</text></svg>`
+	return mcp.Icon{
+		Src:      "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString([]byte(svg)),
+		MIMEType: "image/svg+xml",
+		Sizes:    []string{"any"},
+	}
+}
+
+func textContents(uri, mime, text string) []mcp.ResourceContents {
+	return []mcp.ResourceContents{mcp.TextResourceContents{URI: uri, MIMEType: mime, Text: text}}
+}
+
+// embedded puts a text resource into a prompt message or a tool result.
+func embedded(uri, mime, text string) mcp.EmbeddedResource {
+	return mcp.NewEmbeddedResource(mcp.TextResourceContents{URI: uri, MIMEType: mime, Text: text})
+}
+
+func promptResult(description string, contents ...mcp.Content) *mcp.GetPromptResult {
+	messages := make([]mcp.PromptMessage, len(contents))
+	for i, c := range contents {
+		messages[i] = mcp.NewPromptMessage(mcp.RoleUser, c)
+	}
+	return mcp.NewGetPromptResult(description, messages)
+}
+
+// structured answers a tool call with a value and the text that a client
+// without structured content shows instead.
+func structured(value any, text string, more ...mcp.Content) *mcp.CallToolResult {
+	result := mcp.NewToolResultStructured(value, text)
+	result.Content = append(result.Content, more...)
+	return result
+}
+
+// complete offers the values that start with what was typed, then those that
+// contain it; 100 at most, the most that the protocol allows.
+func complete(typed string, values []string) *mcp.Completion {
+	const most = 100
+	typed = strings.ToLower(typed)
+	var first, second []string
+	for _, v := range values {
+		switch low := strings.ToLower(v); {
+		case strings.HasPrefix(low, typed):
+			first = append(first, v)
+		case strings.Contains(low, typed):
+			second = append(second, v)
+		}
+	}
+	found := append(first, second...)
+	return &mcp.Completion{
+		Values:  found[:min(len(found), most)],
+		Total:   len(found),
+		HasMore: len(found) > most,
+	}
+}
+
+// completer answers completion/complete from functions by "name argument":
+// the prompt's name or the template's text, and the argument's name.
+type completer map[string]func(resolved map[string]string) []string
+
+// CompletePromptArgument implements server.PromptCompletionProvider.
+func (c completer) CompletePromptArgument(_ context.Context, name string, arg mcp.CompleteArgument, ctx mcp.CompleteContext) (*mcp.Completion, error) {
+	return c.find(name, arg, ctx), nil
+}
+
+// CompleteResourceArgument implements server.ResourceCompletionProvider.
+func (c completer) CompleteResourceArgument(_ context.Context, uri string, arg mcp.CompleteArgument, ctx mcp.CompleteContext) (*mcp.Completion, error) {
+	return c.find(uri, arg, ctx), nil
+}
+
+func (c completer) find(ref string, arg mcp.CompleteArgument, ctx mcp.CompleteContext) *mcp.Completion {
+	values, ok := c[ref+" "+arg.Name]
+	if !ok {
+		return &mcp.Completion{}
+	}
+	return complete(arg.Value, values(ctx.Arguments))
+}
+
+// progress reports the steps of a tool call to a client that asked for them.
+type progress struct {
+	p     *peer
+	token mcp.ProgressToken
+	total int
+}
+
+func (p *peer) progress(req mcp.CallToolRequest, total int) progress {
+	pr := progress{p: p, total: total}
+	if req.Params.Meta != nil {
+		pr.token = req.Params.Meta.ProgressToken
+	}
+	return pr
+}
+
+func (pr progress) step(done int, message string) {
+	if pr.token == nil {
+		return
+	}
+	pr.p.notify("notifications/progress", map[string]any{
+		"progressToken": pr.token,
+		"progress":      done,
+		"total":         pr.total,
+		"message":       message,
+	})
+}
+
+// wait sleeps, and tells whether the call is still wanted.
+func wait(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// missing finds the URI of a request that failed for want of its resource.
+func missing(message any, err error) (uri string, ok bool) {
+	if !errors.Is(err, server.ErrResourceNotFound) {
+		return "", false
+	}
+	switch req := message.(type) {
+	case *mcp.ReadResourceRequest:
+		return req.Params.URI, true
+	case *mcp.SubscribeRequest:
+		return req.Params.URI, true
+	}
+	return "", false
+}

@@ -1,0 +1,174 @@
+package demo
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+)
+
+// bookHits is what a search of the catalog found.
+type bookHits struct {
+	Total int        `json:"total" jsonschema:"how many books match, which can be more than are listed"`
+	Books []bookCard `json:"books"`
+}
+
+// inventory is what take_inventory counted.
+type inventory struct {
+	Shelves int      `json:"shelves"`
+	Books   int      `json:"books"`
+	Dust    string   `json:"dust"`
+	Missing []string `json:"missing" jsonschema:"books that are out"`
+}
+
+func (l *library) addTools(srv *server.MCPServer) {
+	bookArg := mcp.WithString("book", mcp.Required(), mcp.MaxLength(100),
+		mcp.Description("author/title as search_books tells, e.g. ada-thornwick/the-amber-compass"))
+	srv.AddTool(mcp.NewTool("search_books",
+		mcp.WithToolTitle("Search the catalog"),
+		mcp.WithDescription("Finds books by words in title, author, genre, mood or year; answers with index cards and with links to read the books."),
+		mcp.WithString("query", mcp.Required(), mcp.MaxLength(200), mcp.Description("Words that must all occur, e.g. cosy mystery")),
+		mcp.WithInteger("limit", mcp.Min(1), mcp.Max(50), mcp.DefaultNumber(5), mcp.Description("How many to list")),
+		mcp.WithOutputSchema[bookHits](),
+		mcp.WithToolIcons(icon("🔎")),
+		mcp.WithReadOnlyHintAnnotation(true), mcp.WithDestructiveHintAnnotation(false),
+		mcp.WithIdempotentHintAnnotation(true), mcp.WithOpenWorldHintAnnotation(false),
+	), l.search)
+	srv.AddTool(mcp.NewTool("show_cover",
+		mcp.WithToolTitle("Show a cover"),
+		mcp.WithDescription("Paints the cover of a book: a PNG image."),
+		bookArg,
+		mcp.WithToolIcons(icon("🖼️")),
+		mcp.WithReadOnlyHintAnnotation(true), mcp.WithDestructiveHintAnnotation(false),
+		mcp.WithIdempotentHintAnnotation(true), mcp.WithOpenWorldHintAnnotation(false),
+	), l.cover)
+	srv.AddTool(mcp.NewTool("take_inventory",
+		mcp.WithToolTitle("Take the inventory"),
+		mcp.WithDescription("Walks along the shelves and counts. Slow on purpose: three seconds unless told otherwise, with progress at every shelf; can be cancelled."),
+		mcp.WithInteger("shelves", mcp.Min(1), mcp.Max(200), mcp.DefaultNumber(12), mcp.Description("How many shelves to walk along")),
+		mcp.WithInteger("pace_ms", mcp.Min(0), mcp.Max(10000), mcp.DefaultNumber(250), mcp.Description("Milliseconds per shelf")),
+		mcp.WithOutputSchema[inventory](),
+		mcp.WithToolIcons(icon("🐌")),
+		mcp.WithReadOnlyHintAnnotation(true), mcp.WithDestructiveHintAnnotation(false),
+		mcp.WithIdempotentHintAnnotation(true), mcp.WithOpenWorldHintAnnotation(false),
+	), l.inventory)
+	srv.AddTool(mcp.NewTool("borrow_book",
+		mcp.WithToolTitle("Borrow a book"),
+		mcp.WithDescription("Lends a book to a reader; library://loans/current changes."),
+		bookArg,
+		mcp.WithString("reader", mcp.Required(), mcp.MinLength(1), mcp.MaxLength(60), mcp.Description("Who takes it home")),
+		mcp.WithToolIcons(icon("🤲")),
+		mcp.WithReadOnlyHintAnnotation(false), mcp.WithDestructiveHintAnnotation(false),
+		mcp.WithIdempotentHintAnnotation(false), mcp.WithOpenWorldHintAnnotation(false),
+	), l.borrow)
+	srv.AddTool(mcp.NewTool("return_book",
+		mcp.WithToolTitle("Return a book"),
+		mcp.WithDescription("Takes a book back; library://loans/current changes."),
+		bookArg,
+		mcp.WithToolIcons(icon("📥")),
+		mcp.WithReadOnlyHintAnnotation(false), mcp.WithDestructiveHintAnnotation(false),
+		mcp.WithIdempotentHintAnnotation(false), mcp.WithOpenWorldHintAnnotation(false),
+	), l.giveBack)
+	srv.AddTool(mcp.NewTool("clear_loans",
+		mcp.WithToolTitle("Forget all loans"),
+		mcp.WithDescription("Tears the page with the loans out of the book. There is no way back."),
+		mcp.WithToolIcons(icon("🔥")),
+		mcp.WithReadOnlyHintAnnotation(false), mcp.WithDestructiveHintAnnotation(true),
+		mcp.WithIdempotentHintAnnotation(true), mcp.WithOpenWorldHintAnnotation(false),
+	), l.clear)
+}
+
+func (l *library) search(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	hits := l.find(req.GetString("query", ""), req.GetInt("limit", 5))
+	links := make([]mcp.Content, len(hits.Books))
+	for i, card := range hits.Books {
+		b := l.byPath[card.Book]
+		link := mcp.NewResourceLink(card.URI, card.Book, fmt.Sprintf("A %s book of %s by %s", b.mood, b.genre, b.author), "text/markdown")
+		link.Title, link.Size = b.title, mcp.ToInt64Ptr(int64(len(b.text())))
+		links[i] = link
+	}
+	return structured(hits, fmt.Sprintf("%d books match, here are %d.", hits.Total, len(hits.Books)), links...), nil
+}
+
+func (l *library) cover(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	b, ok := l.byPath[req.GetString("book", "")]
+	if !ok {
+		return l.unknown(req), nil
+	}
+	return mcp.NewToolResultImage("The cover of "+b.title, base64.StdEncoding.EncodeToString(coverPNG(b.number)), "image/png"), nil
+}
+
+func (l *library) inventory(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	shelves := req.GetInt("shelves", 12)
+	pace := time.Duration(req.GetInt("pace_ms", 250)) * time.Millisecond
+	steps := l.p.progress(req, shelves)
+	for shelf := 1; shelf <= shelves; shelf++ {
+		if !wait(ctx, pace) {
+			l.p.log("library", fmt.Sprintf("inventory stopped at shelf %d", shelf))
+			return mcp.NewToolResultErrorf("stopped at shelf %d of %d", shelf, shelves), nil
+		}
+		steps.step(shelf, fmt.Sprintf("Shelf %d: %s", shelf, genres[shelf%len(genres)]))
+	}
+	l.mu.Lock()
+	missing := []string{}
+	for _, out := range l.loans {
+		missing = append(missing, out.Book)
+	}
+	l.mu.Unlock()
+	found := inventory{Shelves: shelves, Books: len(l.books) - len(missing), Dust: "considerable", Missing: missing}
+	l.p.log("library", fmt.Sprintf("inventory: %d books", found.Books))
+	return structured(found, fmt.Sprintf("%d shelves, %d books, dust: considerable.", shelves, found.Books)), nil
+}
+
+func (l *library) borrow(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	b, ok := l.byPath[req.GetString("book", "")]
+	if !ok {
+		return l.unknown(req), nil
+	}
+	reader := req.GetString("reader", "")
+	refused := l.setLoans(func(loans []loan) ([]loan, string) {
+		if i := slices.IndexFunc(loans, func(out loan) bool { return out.Book == b.path() }); i >= 0 {
+			return loans, fmt.Sprintf("%s is out: %s has it", b.title, loans[i].Reader)
+		}
+		if len(loans) >= maxLoans {
+			return loans, fmt.Sprintf("%d books are out, which is all we lend: return one first", maxLoans)
+		}
+		return append(loans, loan{Book: b.path(), Reader: reader, Since: today()}), ""
+	})
+	if refused != "" {
+		return mcp.NewToolResultError(refused), nil
+	}
+	l.p.log("library", reader+" borrowed "+b.title)
+	return mcp.NewToolResultText(reader + " takes " + b.title + " home."), nil
+}
+
+func (l *library) giveBack(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	b, ok := l.byPath[req.GetString("book", "")]
+	if !ok {
+		return l.unknown(req), nil
+	}
+	refused := l.setLoans(func(loans []loan) ([]loan, string) {
+		i := slices.IndexFunc(loans, func(out loan) bool { return out.Book == b.path() })
+		if i < 0 {
+			return loans, b.title + " is not out"
+		}
+		return slices.Delete(loans, i, i+1), ""
+	})
+	if refused != "" {
+		return mcp.NewToolResultError(refused), nil
+	}
+	return mcp.NewToolResultText(b.title + " is back on its shelf."), nil
+}
+
+func (l *library) clear(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	l.setLoans(func([]loan) ([]loan, string) { return nil, "" })
+	return mcp.NewToolResultText("Nobody owes us anything any more."), nil
+}
+
+func (l *library) unknown(req mcp.CallToolRequest) *mcp.CallToolResult {
+	return mcp.NewToolResultErrorf("there is no book %q; search_books tells author/title", req.GetString("book", ""))
+}

@@ -1,0 +1,333 @@
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+)
+
+const (
+	maxNotes    = 1000
+	maxNoteText = 64 << 10
+	noteScheme  = "note:///"
+)
+
+// note is one note; its slug never changes.
+type note struct {
+	slug, title, description, mime, text string
+	changed                              time.Time
+}
+
+func (n note) uri() string { return noteScheme + n.slug }
+
+// notes is the notebook of one server.
+type notes struct {
+	p  *peer
+	mu sync.Mutex
+	// bySlug is what exists; mcp-go's list is changed under the same lock, so
+	// that both agree.
+	bySlug map[string]note
+}
+
+// noteCard is what the tools of this server say about a note.
+type noteCard struct {
+	Slug     string `json:"slug" jsonschema:"name of the note in the other tools"`
+	URI      string `json:"uri" jsonschema:"where to read the note"`
+	Title    string `json:"title"`
+	MimeType string `json:"mimeType"`
+	Size     int    `json:"size" jsonschema:"bytes of text"`
+}
+
+type noteHits struct {
+	Total int        `json:"total"`
+	Notes []noteCard `json:"notes"`
+}
+
+func (n note) card() noteCard {
+	return noteCard{Slug: n.slug, URI: n.uri(), Title: n.title, MimeType: n.mime, Size: len(n.text)}
+}
+
+func newNotes(p *peer) backend {
+	nb := &notes{p: p, bySlug: map[string]note{}}
+	completions := completer{
+		"improve_note slug": func(map[string]string) []string { return nb.slugs() },
+		"improve_note tone": func(map[string]string) []string {
+			return []string{"friendly", "formal", "short", "like a goblin"}
+		},
+	}
+	srv := newServer(p, "notes", "Notes",
+		"A small notebook: every note is a resource that you can read, edit and subscribe to.",
+		"A notebook kept in memory. Every note is a resource note:///<slug>. Use add_note, edit_note and remove_note to "+
+			"change it; subscribe to a note to hear of edits. Nothing is saved: the notebook starts afresh with the server.",
+		"📝",
+		server.WithPromptCompletionProvider(completions))
+	nb.addTools(srv)
+	nb.addPrompts(srv)
+	for _, n := range firstNotes() {
+		nb.put(n)
+	}
+	return backend{srv: srv, exists: func(uri string) bool {
+		_, ok := nb.get(strings.TrimPrefix(uri, noteScheme))
+		return ok && strings.HasPrefix(uri, noteScheme)
+	}}
+}
+
+func (nb *notes) addTools(srv *server.MCPServer) {
+	slug := mcp.WithString("slug", mcp.Required(), mcp.MaxLength(100),
+		mcp.Description("Name of the note, the last part of its URI, e.g. welcome"))
+	text := mcp.WithString("text", mcp.Required(), mcp.MaxLength(maxNoteText), mcp.Description("The whole text of the note"))
+	srv.AddTool(mcp.NewTool("add_note",
+		mcp.WithToolTitle("Add a note"),
+		mcp.WithDescription("Adds a note and answers where to read it. The resource list changes."),
+		mcp.WithString("title", mcp.Required(), mcp.MinLength(1), mcp.MaxLength(120), mcp.Description("A line that says what it is about")),
+		text,
+		mcp.WithString("format", mcp.Enum("text", "markdown", "json"), mcp.DefaultString("text"), mcp.Description("How the text is written")),
+		mcp.WithOutputSchema[noteCard](),
+		mcp.WithToolIcons(icon("➕")),
+		mcp.WithReadOnlyHintAnnotation(false), mcp.WithDestructiveHintAnnotation(false),
+		mcp.WithIdempotentHintAnnotation(false), mcp.WithOpenWorldHintAnnotation(false),
+	), mcp.NewTypedToolHandler(nb.add))
+	srv.AddTool(mcp.NewTool("edit_note",
+		mcp.WithToolTitle("Edit a note"),
+		mcp.WithDescription("Replaces the text of a note. Whoever subscribed to it is told."),
+		slug, text,
+		mcp.WithOutputSchema[noteCard](),
+		mcp.WithToolIcons(icon("✏️")),
+		mcp.WithReadOnlyHintAnnotation(false), mcp.WithDestructiveHintAnnotation(true),
+		mcp.WithIdempotentHintAnnotation(true), mcp.WithOpenWorldHintAnnotation(false),
+	), mcp.NewTypedToolHandler(nb.edit))
+	srv.AddTool(mcp.NewTool("remove_note",
+		mcp.WithToolTitle("Remove a note"),
+		mcp.WithDescription("Throws a note away. The resource list changes."),
+		slug,
+		mcp.WithToolIcons(icon("🗑️")),
+		mcp.WithReadOnlyHintAnnotation(false), mcp.WithDestructiveHintAnnotation(true),
+		mcp.WithIdempotentHintAnnotation(false), mcp.WithOpenWorldHintAnnotation(false),
+	), mcp.NewTypedToolHandler(nb.remove))
+	srv.AddTool(mcp.NewTool("search_notes",
+		mcp.WithToolTitle("Search the notes"),
+		mcp.WithDescription("Finds the notes whose title or text contains the words, in any case. No words: all notes."),
+		mcp.WithString("query", mcp.MaxLength(200), mcp.Description("Words to look for, e.g. milk")),
+		mcp.WithOutputSchema[noteHits](),
+		mcp.WithToolIcons(icon("🔎")),
+		mcp.WithReadOnlyHintAnnotation(true), mcp.WithDestructiveHintAnnotation(false),
+		mcp.WithIdempotentHintAnnotation(true), mcp.WithOpenWorldHintAnnotation(false),
+	), mcp.NewTypedToolHandler(nb.search))
+}
+
+func (nb *notes) addPrompts(srv *server.MCPServer) {
+	srv.AddPrompt(mcp.NewPrompt("summarize_notes",
+		mcp.WithPromptTitle("Summarize the notebook"),
+		mcp.WithPromptDescription("Asks for a short summary of all notes, which come along as embedded resources."),
+		mcp.WithPromptIcons(icon("🗒️")),
+	), func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		const most = 50 // a prompt is read by a model, not archived
+		contents := []mcp.Content{mcp.NewTextContent("Summarize these notes in five lines, the most pressing thing first.")}
+		for _, slug := range nb.slugs() {
+			if n, ok := nb.get(slug); ok && len(contents) <= most {
+				contents = append(contents, embedded(n.uri(), n.mime, n.text))
+			}
+		}
+		return promptResult("A summary of the notebook", contents...), nil
+	})
+	srv.AddPrompt(mcp.NewPrompt("improve_note",
+		mcp.WithPromptTitle("Improve a note"),
+		mcp.WithPromptDescription("Asks for a better version of one note."),
+		mcp.WithPromptIcons(icon("✨")),
+		mcp.WithArgument("slug", mcp.ArgumentTitle("Note"), mcp.ArgumentDescription("Which note"), mcp.RequiredArgument()),
+		mcp.WithArgument("tone", mcp.ArgumentTitle("Tone"), mcp.ArgumentDescription("How it should sound; friendly if left out")),
+	), func(_ context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		n, ok := nb.get(req.Params.Arguments["slug"])
+		if !ok {
+			return nil, fmt.Errorf("there is no note %q; there are: %s", req.Params.Arguments["slug"], strings.Join(nb.slugs(), ", "))
+		}
+		tone := req.Params.Arguments["tone"]
+		if tone == "" {
+			tone = "friendly"
+		}
+		return promptResult("A better version of "+n.title,
+			mcp.NewTextContent("Rewrite this note so that it is clear and sounds "+tone+". Keep every fact."),
+			embedded(n.uri(), n.mime, n.text)), nil
+	})
+}
+
+func (nb *notes) add(_ context.Context, _ mcp.CallToolRequest, args struct {
+	Title  string `json:"title"`
+	Text   string `json:"text"`
+	Format string `json:"format"`
+},
+) (*mcp.CallToolResult, error) {
+	mime := map[string]string{"": "text/plain", "text": "text/plain", "markdown": "text/markdown", "json": "application/json"}[args.Format]
+	if bad := checkNote(mime, args.Text); bad != "" {
+		return mcp.NewToolResultError(bad), nil
+	}
+	nb.mu.Lock()
+	if len(nb.bySlug) >= maxNotes {
+		nb.mu.Unlock()
+		return mcp.NewToolResultErrorf("the notebook is full (%d notes): remove one first", maxNotes), nil
+	}
+	n := note{slug: nb.freeSlug(args.Title), title: args.Title, mime: mime, text: args.Text, changed: time.Now()}
+	nb.putLocked(n)
+	nb.mu.Unlock()
+	nb.p.log("notes", "added "+n.uri())
+	return structured(n.card(), "Added "+n.uri(), n.link()), nil
+}
+
+func (nb *notes) edit(_ context.Context, _ mcp.CallToolRequest, args struct {
+	Slug string `json:"slug"`
+	Text string `json:"text"`
+},
+) (*mcp.CallToolResult, error) {
+	nb.mu.Lock()
+	n, ok := nb.bySlug[args.Slug]
+	if ok {
+		if bad := checkNote(n.mime, args.Text); bad != "" {
+			nb.mu.Unlock()
+			return mcp.NewToolResultError(bad), nil
+		}
+		n.text, n.changed = args.Text, time.Now()
+		nb.putLocked(n)
+	}
+	nb.mu.Unlock()
+	if !ok {
+		return nb.unknown(args.Slug), nil
+	}
+	nb.p.updated(n.uri())
+	nb.p.log("notes", "edited "+n.uri())
+	return structured(n.card(), "Edited "+n.uri(), n.link()), nil
+}
+
+func (nb *notes) remove(_ context.Context, _ mcp.CallToolRequest, args struct {
+	Slug string `json:"slug"`
+},
+) (*mcp.CallToolResult, error) {
+	nb.mu.Lock()
+	n, ok := nb.bySlug[args.Slug]
+	if ok {
+		delete(nb.bySlug, args.Slug)
+		nb.p.srv.DeleteResources(n.uri())
+	}
+	nb.mu.Unlock()
+	if !ok {
+		return nb.unknown(args.Slug), nil
+	}
+	nb.p.log("notes", "removed "+n.uri())
+	return mcp.NewToolResultText("Removed " + n.uri()), nil
+}
+
+func (nb *notes) search(_ context.Context, _ mcp.CallToolRequest, args struct {
+	Query string `json:"query"`
+},
+) (*mcp.CallToolResult, error) {
+	query := strings.ToLower(strings.TrimSpace(args.Query))
+	hits := noteHits{Notes: []noteCard{}}
+	var links []mcp.Content
+	for _, slug := range nb.slugs() {
+		n, ok := nb.get(slug)
+		if ok && strings.Contains(strings.ToLower(n.title+"\n"+n.text), query) {
+			hits.Notes = append(hits.Notes, n.card())
+			links = append(links, n.link())
+		}
+	}
+	hits.Total = len(hits.Notes)
+	return structured(hits, fmt.Sprintf("%d notes found", hits.Total), links...), nil
+}
+
+func (nb *notes) unknown(slug string) *mcp.CallToolResult {
+	return mcp.NewToolResultErrorf("there is no note %q; search_notes lists them", slug)
+}
+
+func (n note) link() mcp.ResourceLink {
+	link := mcp.NewResourceLink(n.uri(), n.slug, n.description, n.mime)
+	link.Title, link.Size = n.title, mcp.ToInt64Ptr(int64(len(n.text)))
+	return link
+}
+
+func checkNote(mime, text string) string {
+	switch {
+	case len(text) > maxNoteText:
+		return fmt.Sprintf("the text has %d bytes, a note holds %d", len(text), maxNoteText)
+	case mime == "application/json" && !json.Valid([]byte(text)):
+		return "this is a JSON note, and the text is not JSON"
+	}
+	return ""
+}
+
+func (nb *notes) get(slug string) (note, bool) {
+	nb.mu.Lock()
+	defer nb.mu.Unlock()
+	n, ok := nb.bySlug[slug]
+	return n, ok
+}
+
+func (nb *notes) slugs() []string {
+	nb.mu.Lock()
+	defer nb.mu.Unlock()
+	slugs := make([]string, 0, len(nb.bySlug))
+	for slug := range nb.bySlug {
+		slugs = append(slugs, slug)
+	}
+	slices.Sort(slugs)
+	return slugs
+}
+
+func (nb *notes) put(n note) {
+	nb.mu.Lock()
+	defer nb.mu.Unlock()
+	nb.putLocked(n)
+}
+
+// putLocked stores a note and lists it with its size and time, so an edit
+// changes the list as well.
+func (nb *notes) putLocked(n note) {
+	nb.bySlug[n.slug] = n
+	opts := []mcp.ResourceOption{
+		mcp.WithResourceTitle(n.title),
+		mcp.WithMIMEType(n.mime),
+		mcp.WithResourceSize(int64(len(n.text))),
+		mcp.WithLastModified(n.changed.UTC().Format(time.RFC3339)),
+	}
+	if n.description != "" {
+		opts = append(opts, mcp.WithResourceDescription(n.description))
+	}
+	nb.p.srv.AddResource(mcp.NewResource(n.uri(), n.slug, opts...),
+		func(_ context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+			n, ok := nb.get(strings.TrimPrefix(req.Params.URI, noteScheme))
+			if !ok { // removed a moment ago
+				return nil, errNoResource(req.Params.URI)
+			}
+			return textContents(n.uri(), n.mime, n.text), nil
+		})
+}
+
+// freeSlug makes a slug of a title: lower-case letters and digits of ASCII,
+// dashes between them, and a number if the slug is taken. Called under nb.mu.
+func (nb *notes) freeSlug(title string) string {
+	slug := slugify(title)
+	if slug == "" {
+		slug = "note"
+	}
+	free := slug
+	for i := 2; ; i++ {
+		if _, taken := nb.bySlug[free]; !taken {
+			return free
+		}
+		free = slug + "-" + strconv.Itoa(i)
+	}
+}
+
+func slugify(s string) string {
+	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '\''
+	})
+	slug := strings.ReplaceAll(strings.Join(words, "-"), "'", "")
+	return strings.Trim(slug[:min(len(slug), 60)], "-")
+}
