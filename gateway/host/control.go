@@ -1,0 +1,132 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"goblin/gateway/jsonrpc"
+)
+
+const (
+	maxOrder  = 1 << 20  // bytes of a control request
+	maxReport = 64 << 20 // bytes of its answer
+)
+
+// order is the one request of a control connection, report its answer.
+type order struct {
+	Op   string          `json:"op"`
+	Args json.RawMessage `json:"args,omitempty"`
+}
+
+type report struct {
+	Result json.RawMessage `json:"result,omitempty"`
+	Error  string          `json:"error,omitempty"`
+}
+
+// ControlError is what the host answered when an operation failed there.
+type ControlError struct{ Op, Message string }
+
+func (e *ControlError) Error() string { return e.Message }
+
+// Control asks the host of a place to do op with args and decodes its answer
+// into out; args and out may be nil. The errors are [ErrNoHost],
+// [*ControlError] and those of the connection. The end of ctx ends the
+// operation in the host too.
+func Control(ctx context.Context, p Place, op string, args, out any) error {
+	c, err := Dial(ctx, p, KindControl)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	stop := context.AfterFunc(ctx, func() { c.Close() })
+	defer stop()
+	o := order{Op: op}
+	if args != nil {
+		if o.Args, err = json.Marshal(args); err != nil {
+			return fmt.Errorf("ask the host to %s: %w", op, err)
+		}
+	}
+	line, err := []byte(nil), writeLine(c, o)
+	if err == nil {
+		line, err = jsonrpc.NewReader(c, maxReport).Read()
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		} else if errors.Is(err, io.EOF) {
+			err = errors.New("it ended before it answered")
+		}
+		return fmt.Errorf("ask the host to %s: %w", op, err)
+	}
+	var r report
+	if err := json.Unmarshal(line, &r); err != nil {
+		return fmt.Errorf("ask the host to %s: its answer is not understood: %w", op, err)
+	}
+	if r.Error != "" {
+		return &ControlError{op, r.Error}
+	}
+	if out != nil && r.Result != nil {
+		if err := json.Unmarshal(r.Result, out); err != nil {
+			return fmt.Errorf("ask the host to %s: its answer is not understood: %w", op, err)
+		}
+	}
+	return nil
+}
+
+// control serves one control connection.
+func control(ctx context.Context, c net.Conn, r io.Reader, do func(context.Context, string, json.RawMessage) (any, error)) error {
+	if err := c.SetReadDeadline(time.Now().Add(helloLimit)); err != nil {
+		return err
+	}
+	line, err := jsonrpc.NewReader(r, maxOrder).Read()
+	if errors.Is(err, io.EOF) {
+		return nil // only looked whether somebody is there
+	}
+	if err != nil {
+		return fmt.Errorf("read a control request: %w", err)
+	}
+	var o order
+	var out report
+	if err := json.Unmarshal(line, &o); err != nil || o.Op == "" {
+		out.Error = `a control request is {"op":"...","args":...}`
+	} else {
+		out = perform(ctx, c, o, do)
+	}
+	if err := c.SetWriteDeadline(time.Now().Add(helloLimit)); err != nil {
+		return err
+	}
+	if err := writeLine(c, out); err != nil {
+		return fmt.Errorf("answer a control request: %w", err)
+	}
+	return nil
+}
+
+// perform runs the operation; it is cancelled when the asker hangs up.
+func perform(ctx context.Context, c net.Conn, o order, do func(context.Context, string, json.RawMessage) (any, error)) report {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := c.SetReadDeadline(time.Time{}); err != nil {
+		return report{Error: err.Error()}
+	}
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		_, _ = c.Read(make([]byte, 1)) // ends with the connection, or by the deadline below
+		cancel()
+	}()
+	res, err := do(ctx, o.Op, o.Args)
+	_ = c.SetReadDeadline(time.Now())
+	<-watched
+	if err == nil {
+		var raw []byte
+		if raw, err = json.Marshal(res); err == nil {
+			return report{Result: raw}
+		}
+	}
+	return report{Error: err.Error()}
+}

@@ -1,0 +1,126 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"time"
+)
+
+// ErrNoHost says that no host serves a place: none was started, it died, or
+// it is ending. Starting one is the answer to all of them.
+var ErrNoHost = errors.New("no host is running for this config")
+
+// wsaRefused is ECONNREFUSED as Windows' sockets report it.
+const wsaRefused = syscall.Errno(10061)
+
+// Dial connects to the host of a place, for a connection of that kind. It
+// fails with [ErrNoHost] when there is none, with another error when there is
+// something that cannot be used: another user's socket, or a host that does
+// not answer within 5 s. Of the connection returned nothing has been read.
+// It is a *net.UnixConn.
+func Dial(ctx context.Context, p Place, kind string) (net.Conn, error) {
+	c, _, err := dial(ctx, p, kind)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func dial(ctx context.Context, p Place, kind string) (*net.UnixConn, welcome, error) {
+	fi, err := os.Lstat(p.Socket)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, welcome{}, ErrNoHost
+	case err != nil:
+		return nil, welcome{}, fmt.Errorf("look for the host: %w", err)
+	case !ours(fi):
+		return nil, welcome{}, fmt.Errorf("the host's socket %s belongs to another user", p.Socket)
+	}
+	c, err := reach(ctx, p.Socket)
+	if err != nil {
+		return nil, welcome{}, err
+	}
+	w, err := introduce(ctx, c, kind, p.Version)
+	if err != nil {
+		c.Close()
+		return nil, w, err
+	}
+	return c, w, nil
+}
+
+// reach connects to the socket. A full queue of a living host is waited for.
+func reach(ctx context.Context, path string) (*net.UnixConn, error) {
+	ctx, cancel := context.WithTimeout(ctx, helloLimit)
+	defer cancel()
+	for {
+		d := net.Dialer{Timeout: dialLimit}
+		c, err := d.DialContext(ctx, "unix", path)
+		switch {
+		case err == nil:
+			return c.(*net.UnixConn), nil
+		case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, wsaRefused), errors.Is(err, os.ErrNotExist):
+			return nil, ErrNoHost
+		case !errors.Is(err, syscall.EAGAIN):
+			return nil, fmt.Errorf("connect to the host: %w", err)
+		}
+		if !pause(ctx, 10*time.Millisecond) {
+			return nil, fmt.Errorf("connect to the host: %w", err)
+		}
+	}
+}
+
+func introduce(ctx context.Context, c *net.UnixConn, kind, version string) (welcome, error) {
+	if _, err := checkPeer(c); err != nil {
+		return welcome{}, err
+	}
+	stop := context.AfterFunc(ctx, func() { c.Close() })
+	w, err := greet(c, kind, version, time.Now().Add(helloLimit))
+	if !stop() {
+		return w, ctx.Err()
+	}
+	switch {
+	case err == nil && w.OK:
+		return w, nil
+	case err == nil && w.Ending:
+		return w, fmt.Errorf("%w: the last one (pid %d) is ending", ErrNoHost, w.PID)
+	case err == nil:
+		return w, &RefusedError{PID: w.PID, Reason: w.Error}
+	case hungUp(err):
+		// It ended, or died, between taking the connection and answering.
+		return w, fmt.Errorf("%w: the last one hung up", ErrNoHost)
+	default:
+		return w, fmt.Errorf("greet the host: %w", err)
+	}
+}
+
+func hungUp(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// RefusedError is a living host's refusal of a connection.
+type RefusedError struct {
+	PID    int
+	Reason string
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("the host (pid %d) refused the connection: %s", e.PID, e.Reason)
+}
+
+// pause waits, and reports false when the context ended first.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

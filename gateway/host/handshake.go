@@ -1,0 +1,107 @@
+package host
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"time"
+)
+
+// Kinds of connections.
+const (
+	KindMCP     = "mcp"     // MCP messages, one per line
+	KindScreen  = "screen"  // a screen's relay
+	KindControl = "control" // one question about the host, see Control
+)
+
+const (
+	protocol    = 1               // version of the first line and of the control channel
+	maxHello    = 4096            // bytes of a first line
+	helloLimit  = 5 * time.Second // for a first line to come, and to be answered
+	dialLimit   = 200 * time.Millisecond
+	endingLimit = 500 * time.Millisecond // for a first line, once the host is ending
+)
+
+// hello is a connection's first line.
+type hello struct {
+	Goblin  int    `json:"goblin"`
+	Kind    string `json:"kind"`
+	Version string `json:"version"`
+	PID     int    `json:"pid"`
+}
+
+// welcome answers it.
+type welcome struct {
+	Goblin int    `json:"goblin"`
+	OK     bool   `json:"ok,omitempty"`
+	PID    int    `json:"pid,omitempty"`
+	Ending bool   `json:"ending,omitempty"` // not here, but the next host will serve
+	Error  string `json:"error,omitempty"`
+}
+
+// readHello reads the first line; rest is what was read beyond it.
+func readHello(c net.Conn) (h hello, rest []byte, err error) {
+	buf := make([]byte, 0, maxHello)
+	for {
+		n, err := c.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		if i := bytes.IndexByte(buf, '\n'); i >= 0 {
+			return h, buf[i+1:], parseHello(buf[:i], &h)
+		}
+		if err != nil {
+			return h, nil, err
+		}
+		if len(buf) == cap(buf) {
+			return h, nil, fmt.Errorf("the first line is longer than %d bytes", maxHello)
+		}
+	}
+}
+
+func parseHello(line []byte, h *hello) error {
+	if err := json.Unmarshal(line, h); err != nil || h.Goblin == 0 {
+		return errors.New(`this is a Goblin host's socket; the first line must be {"goblin":1,"kind":"mcp","version":"..."} (goblin stdio does that for you)`)
+	}
+	if h.Goblin != protocol {
+		return fmt.Errorf("this host speaks version %d of the socket's protocol, not %d", protocol, h.Goblin)
+	}
+	return nil
+}
+
+// greet sends the first line and reads its answer, no byte beyond it: what
+// follows belongs to whoever uses the connection.
+func greet(c net.Conn, kind, version string, deadline time.Time) (welcome, error) {
+	if err := c.SetDeadline(deadline); err != nil {
+		return welcome{}, err
+	}
+	if err := writeLine(c, hello{protocol, kind, version, os.Getpid()}); err != nil {
+		return welcome{}, err
+	}
+	line := make([]byte, 0, 128)
+	for len(line) == 0 || line[len(line)-1] != '\n' {
+		if len(line) >= maxHello {
+			return welcome{}, errors.New("not a Goblin host: its first line is too long")
+		}
+		line = append(line, 0)
+		if _, err := io.ReadFull(c, line[len(line)-1:]); err != nil {
+			return welcome{}, err
+		}
+	}
+	var w welcome
+	if err := json.Unmarshal(line, &w); err != nil || w.Goblin != protocol {
+		return welcome{}, errors.New("not a Goblin host: its first line is not understood")
+	}
+	return w, c.SetDeadline(time.Time{})
+}
+
+func writeLine(w io.Writer, v any) error {
+	line, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(line, '\n'))
+	return err
+}

@@ -1,0 +1,409 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// RunningError says that another host serves the place.
+type RunningError struct {
+	PID int // 0 when unknown
+}
+
+func (e *RunningError) Error() string {
+	if e.PID == 0 {
+		return "a host for this config is already running"
+	}
+	return fmt.Sprintf("a host for this config is already running (pid %d)", e.PID)
+}
+
+// Handlers serve connections. MCP and Screen own their connection until they
+// return (it is closed afterwards); r gives what was read ahead and then c.
+// They should return soon after ctx ends: 5 s later the connection is closed
+// under them. Each call has a goroutine of its own.
+type Handlers struct {
+	MCP    func(ctx context.Context, c net.Conn, r io.Reader)
+	Screen func(ctx context.Context, c net.Conn, r io.Reader)
+	// Control performs one operation; its result is sent as JSON. ctx ends
+	// when the asker hangs up or the host ends; an operation that ends the
+	// host may still return and is answered.
+	Control func(ctx context.Context, op string, args json.RawMessage) (any, error)
+	Logger  *slog.Logger // nil: nothing is logged
+}
+
+// Session is one open connection.
+type Session struct {
+	ID    int64     `json:"id"` // counts up from 1
+	Kind  string    `json:"kind"`
+	PID   int       `json:"pid"` // of the process at the other end
+	Since time.Time `json:"since"`
+}
+
+// Listener is the host's end: lock and socket.
+type Listener struct {
+	place Place
+	lock  *flock.Flock
+	ln    *net.UnixListener
+
+	mu       sync.Mutex
+	linger   time.Duration
+	lingers  bool
+	timer    *time.Timer   // runs while no session holds a lingering host
+	ending   bool
+	done     chan struct{} // closed when ending
+	last     int64
+	sessions map[int64]Session
+	conns    map[net.Conn]bool // open connections; true once introduced
+	wg       sync.WaitGroup
+	log      *slog.Logger
+}
+
+// lockLimit is how long Listen waits for a host that holds the lock but
+// takes no connections any more: it is stopping its servers.
+const lockLimit = 15 * time.Second
+
+// Listen makes this process the host of a place: it takes the lock, removes
+// the socket that a killed host left, and listens. Another living host is a
+// [*RunningError]. Connections wait until Serve runs.
+func Listen(p Place) (*Listener, error) {
+	lock, err := take(p)
+	if err != nil {
+		return nil, err
+	}
+	l := &Listener{
+		place: p, lock: lock, done: make(chan struct{}), log: slog.New(slog.DiscardHandler),
+		sessions: make(map[int64]Session), conns: make(map[net.Conn]bool),
+	}
+	if err := l.listen(); err != nil {
+		return nil, errors.Join(err, lock.Unlock())
+	}
+	return l, nil
+}
+
+// take gets the lock. Its holder either answers, and is the host; or is on
+// its way up or down, and decides within moments.
+func take(p Place) (*flock.Flock, error) {
+	lock := flock.New(p.Lock, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
+	ctx, cancel := context.WithTimeout(context.Background(), lockLimit)
+	defer cancel()
+	for {
+		ok, err := lock.TryLock()
+		if err != nil {
+			return nil, fmt.Errorf("lock %s: %w", p.Lock, err)
+		}
+		if ok {
+			return lock, nil
+		}
+		c, w, err := dial(ctx, p, KindControl)
+		if err == nil {
+			c.Close()
+			return nil, errors.Join(&RunningError{w.PID}, lock.Close())
+		}
+		if !errors.Is(err, ErrNoHost) || !pause(ctx, 20*time.Millisecond) {
+			return nil, errors.Join(&RunningError{lockHolder(p)}, lock.Close())
+		}
+	}
+}
+
+// lockHolder is the pid that the holder wrote into the lock file.
+func lockHolder(p Place) int {
+	text, err := os.ReadFile(p.Lock)
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return 0
+	}
+	return pid
+}
+
+func (l *Listener) listen() error {
+	// Only people read the pid, and some systems forbid writing to a locked
+	// file, so a failure is none.
+	_ = os.WriteFile(l.place.Lock, []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600)
+	if err := os.Remove(l.place.Socket); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("remove the socket of a host that died: %w", err)
+	}
+	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: l.place.Socket, Net: "unix"})
+	if err != nil {
+		return fmt.Errorf("listen on the host's socket: %w", err)
+	}
+	if err := os.Chmod(l.place.Socket, 0o600); err != nil {
+		return errors.Join(fmt.Errorf("protect the host's socket: %w", err), ln.Close())
+	}
+	l.ln = ln
+	return nil
+}
+
+// Close removes the socket, if Serve has not, and gives up the lock, so that
+// the next host can start. Call it when Serve has returned and everything
+// that two hosts must not own at once has been stopped.
+func (l *Listener) Close() error {
+	l.end()
+	l.wg.Wait()
+	return l.lock.Unlock()
+}
+
+// firstLinger is how long a lingering host waits at least for its first
+// connection: whoever started it must find it.
+const firstLinger = time.Second
+
+// SetLinger makes the host end by itself: d after its last mcp or screen
+// connection ended, or (but not within a second) after Serve began and none
+// came. Call it before Serve.
+func (l *Listener) SetLinger(d time.Duration) { l.linger, l.lingers = max(d, 0), true }
+
+// Done is closed when the host takes no more connections.
+func (l *Listener) Done() <-chan struct{} { return l.done }
+
+// Sessions lists the open connections, the oldest first.
+func (l *Listener) Sessions() []Session {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := make([]Session, 0, len(l.sessions))
+	for _, s := range l.sessions {
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b Session) int { return int(a.ID - b.ID) })
+	return out
+}
+
+// handlerLimit is how long handlers may go on after the end of their context.
+const handlerLimit = 5 * time.Second
+
+// Serve takes connections until ctx ends or the host has lingered for its
+// time, both of which return nil, and waits for the handlers. The lock is
+// held until Close.
+func (l *Listener) Serve(ctx context.Context, h Handlers) error {
+	if h.Logger != nil {
+		l.log = h.Logger
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(ctx, l.end)
+	defer stop()
+	l.startLinger()
+	err := l.accept(ctx, h)
+	l.end()
+	cancel()
+	force := time.AfterFunc(handlerLimit, l.closeAll)
+	l.wg.Wait()
+	force.Stop()
+	return err
+}
+
+func (l *Listener) accept(ctx context.Context, h Handlers) error {
+	for {
+		c, err := l.ln.AcceptUnix()
+		if err == nil {
+			l.admit(ctx, c, h)
+			continue
+		}
+		select {
+		case <-l.done:
+			return nil
+		default:
+		}
+		if errors.Is(err, net.ErrClosed) {
+			return fmt.Errorf("take connections: %w", err)
+		}
+		// Out of descriptors, mostly; that passes.
+		l.log.Warn("cannot take a connection", "error", err)
+		pause(ctx, 50*time.Millisecond)
+	}
+}
+
+// admit serves c in a goroutine, unless the host has just begun to end.
+func (l *Listener) admit(ctx context.Context, c *net.UnixConn, h Handlers) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	limit := helloLimit
+	if l.ending {
+		limit = endingLimit
+	}
+	_ = c.SetDeadline(time.Now().Add(limit))
+	l.conns[c] = false
+	l.wg.Add(1)
+	go func() {
+		defer l.wg.Done()
+		defer l.forget(c)
+		l.serve(ctx, c, h)
+	}()
+}
+
+func (l *Listener) forget(c net.Conn) {
+	c.Close()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.conns, c)
+}
+
+func (l *Listener) serve(ctx context.Context, c *net.UnixConn, h Handlers) {
+	who, err := checkPeer(c)
+	if err != nil {
+		l.log.Warn("connection refused", "error", err)
+		return
+	}
+	first, rest, err := readHello(c)
+	if hungUp(err) {
+		return
+	}
+	reason := ""
+	if err != nil {
+		reason = err.Error()
+	} else {
+		reason = l.refusal(first, h)
+	}
+	if reason != "" {
+		l.log.Info("connection refused", "kind", first.Kind, "pid", who.pid, "reason", reason)
+		_ = writeLine(c, welcome{Goblin: protocol, PID: os.Getpid(), Error: reason})
+		return
+	}
+	if !who.known {
+		who.pid = first.PID
+	}
+	s, ok := l.enter(c, first.Kind, who.pid)
+	if !ok {
+		_ = writeLine(c, welcome{Goblin: protocol, PID: os.Getpid(), Ending: true, Error: "this host is ending; start the next one"})
+		return
+	}
+	defer l.leave(s)
+	if err := writeLine(c, welcome{Goblin: protocol, OK: true, PID: os.Getpid()}); err != nil {
+		return
+	}
+	l.handle(ctx, c, rest, first.Kind, h)
+}
+
+func (l *Listener) handle(ctx context.Context, c *net.UnixConn, rest []byte, kind string, h Handlers) {
+	_ = c.SetDeadline(time.Time{})
+	var r io.Reader = c
+	if len(rest) > 0 {
+		r = io.MultiReader(strings.NewReader(string(rest)), c)
+	}
+	switch kind {
+	case KindMCP:
+		h.MCP(ctx, c, r)
+	case KindScreen:
+		h.Screen(ctx, c, r)
+	case KindControl:
+		if err := control(ctx, c, r, h.Control); err != nil {
+			l.log.Info("control connection failed", "error", err)
+		}
+	}
+}
+
+// refusal says why this host does not serve a connection; "" when it does.
+func (l *Listener) refusal(f hello, h Handlers) string {
+	switch f.Kind {
+	case KindMCP, KindScreen, KindControl:
+	default:
+		return fmt.Sprintf("connections of kind %q are not known here; kinds are mcp, screen and control", f.Kind)
+	}
+	switch {
+	case f.Version != l.place.Version:
+		return fmt.Sprintf("this host is of version %q and you are of %q; the versions must be the same", l.place.Version, f.Version)
+	case f.Kind == KindMCP && h.MCP == nil, f.Kind == KindScreen && h.Screen == nil, f.Kind == KindControl && h.Control == nil:
+		return fmt.Sprintf("no %s in this host yet", f.Kind)
+	}
+	return ""
+}
+
+// enter counts a connection in; false when the host is ending, so that
+// nobody relies on it.
+func (l *Listener) enter(c net.Conn, kind string, pid int) (Session, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ending {
+		return Session{}, false
+	}
+	l.last++
+	s := Session{ID: l.last, Kind: kind, PID: pid, Since: time.Now()}
+	l.sessions[s.ID] = s
+	l.conns[c] = true
+	if kind != KindControl && l.timer != nil {
+		l.timer.Stop()
+	}
+	return s, true
+}
+
+func (l *Listener) leave(s Session) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.sessions, s.ID)
+	if l.timer != nil && !l.ending && !l.held() {
+		l.timer.Reset(l.linger)
+	}
+}
+
+// held reports whether a connection keeps a lingering host alive.
+func (l *Listener) held() bool {
+	for _, s := range l.sessions {
+		if s.Kind != KindControl {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *Listener) startLinger() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.lingers || l.ending {
+		return
+	}
+	l.timer = time.AfterFunc(max(l.linger, firstLinger), func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if !l.held() {
+			l.endLocked()
+		}
+	})
+}
+
+func (l *Listener) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.endLocked()
+}
+
+// endLocked stops taking connections. Those that have not introduced
+// themselves yet are refused when they do; those in the system's queue see
+// the connection closed; both lead to the next host.
+func (l *Listener) endLocked() {
+	if l.ending {
+		return
+	}
+	l.ending = true
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+	_ = l.ln.Close() // removes the socket; we still hold the lock
+	for c, introduced := range l.conns {
+		if !introduced {
+			_ = c.SetDeadline(time.Now().Add(endingLimit))
+		}
+	}
+	close(l.done)
+}
+
+func (l *Listener) closeAll() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for c := range l.conns {
+		c.Close()
+	}
+}

@@ -1,0 +1,111 @@
+package host
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// maxSocketPath is how long a socket's path may be, in bytes: the kernel's
+// field has 104 (macOS) or 108 (Linux), with a NUL.
+const maxSocketPath = 99
+
+// Place is where a host of one config and one version of Goblin is found.
+type Place struct {
+	Dir     string // 0700, ours
+	Socket  string // listened on, 0600
+	Lock    string // locked by the host for its whole life; never removed
+	Log     string // standard error of a detached host
+	Version string // told in the handshake; a host refuses other versions
+}
+
+// Locate finds the place of the host for a config, whose hash is given, and
+// a version, and makes its folder: $XDG_RUNTIME_DIR/goblin, or goblin-<uid> in
+// the folder for temporary files where there is no usable runtime folder. A
+// folder that is a symbolic link, belongs to somebody else or is open to
+// others is refused, since they could listen there in our stead.
+func Locate(hash, version string, getenv func(string) string) (Place, error) {
+	sum := sha256.Sum256([]byte(hash + "\x00" + version))
+	name := hex.EncodeToString(sum[:8])
+	var tooLong error
+	for _, dir := range folders(getenv) {
+		p := Place{
+			Dir:     dir,
+			Socket:  filepath.Join(dir, name+".sock"),
+			Lock:    filepath.Join(dir, name+".lock"),
+			Log:     filepath.Join(dir, name+".log"),
+			Version: version,
+		}
+		if len(p.Socket) > maxSocketPath {
+			tooLong = fmt.Errorf("socket path %s is longer than %d bytes; set XDG_RUNTIME_DIR or TMPDIR to a shorter path", p.Socket, maxSocketPath)
+			continue
+		}
+		return p, private(dir)
+	}
+	return Place{}, tooLong
+}
+
+// folders lists where a host may live, the best first. All processes of a
+// user must come to the same answer, so it depends on nothing that changes
+// between two starts.
+func folders(getenv func(string) string) []string {
+	uid := os.Getuid()
+	own := "goblin"
+	if uid >= 0 {
+		own += "-" + strconv.Itoa(uid)
+	}
+	var dirs []string
+	// After su or in a container the variable often names another user's
+	// folder, or none.
+	if run := getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(run) {
+		if fi, err := os.Stat(run); err == nil && fi.IsDir() && ours(fi) {
+			dirs = append(dirs, filepath.Join(run, "goblin"))
+		}
+	}
+	tmp := getenv("TMPDIR")
+	if !filepath.IsAbs(tmp) {
+		tmp = os.TempDir()
+	}
+	dirs = append(dirs, filepath.Join(tmp, own))
+	if uid >= 0 {
+		dirs = append(dirs, filepath.Join("/tmp", own))
+	}
+	return dirs
+}
+
+// private makes dir, if need be, and checks that nobody else can act in it.
+func private(dir string) error {
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("make the host's folder: %w", err)
+	}
+	fi, err := os.Lstat(dir)
+	if err != nil {
+		return fmt.Errorf("check the host's folder: %w", err)
+	}
+	switch {
+	case fi.Mode()&os.ModeSymlink != 0:
+		return fmt.Errorf("the host's folder %s is a symbolic link; remove it", dir)
+	case !fi.IsDir():
+		return fmt.Errorf("the host's folder %s is not a folder; remove it", dir)
+	case !ours(fi):
+		return fmt.Errorf("the host's folder %s belongs to another user; remove it or set XDG_RUNTIME_DIR", dir)
+	case os.Getuid() >= 0 && fi.Mode().Perm()&0o077 != 0:
+		return fmt.Errorf("the host's folder %s is open to other users (mode %04o); run: chmod 700 %s", dir, fi.Mode().Perm(), dir)
+	}
+	return nil
+}
+
+// ours reports whether this user owns a file. Systems without user ids say
+// yes: there the folder for temporary files is the user's own.
+func ours(fi os.FileInfo) bool {
+	uid, ok := ownerOf(fi)
+	return !ok || uid == os.Getuid()
+}
+
+// ownerOf is a variable so that tests can act as if a file were another
+// user's.
+var ownerOf = fileOwner

@@ -1,0 +1,138 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// startLimit is how long a host may take until it answers.
+const startLimit = 20 * time.Second
+
+// Start starts a detached host: exe with args and the environment env (nil:
+// ours), in its own session, standard error going to p.Log. It returns as
+// soon as a host of the place answers, be it this one or another that was
+// started at the same moment, and quotes the log when none does within 20 s
+// or the process fails. exe must come to call [Listen] on the same place; it
+// should exit with 0 on a [*RunningError].
+//
+// The host outlives the caller. As long as the caller lives, one goroutine
+// waits for the host, so that it leaves no zombie.
+func Start(ctx context.Context, p Place, exe string, args []string, env []string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("it does not answer within %s", startLimit))
+	defer cancel()
+	for {
+		again, err := startOnce(ctx, p, exe, args, env)
+		if err == nil || !again {
+			return err
+		}
+		if !pause(ctx, 50*time.Millisecond) {
+			return err
+		}
+	}
+}
+
+// startOnce starts one process and waits for a host. again means that the
+// process ended well without one to be found: it met a host that has ended
+// since.
+func startOnce(ctx context.Context, p Place, exe string, args, env []string) (again bool, err error) {
+	log, from, err := openLog(p.Log)
+	if err != nil {
+		return false, fmt.Errorf("start the host: %w", err)
+	}
+	defer log.Close()
+	cmd := exec.Command(exe, args...)
+	cmd.Env, cmd.Dir, cmd.Stderr, cmd.SysProcAttr = env, root, log, detached()
+	if err := cmd.Start(); err != nil {
+		return false, fmt.Errorf("start the host: %w", err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+
+	for wait := 2 * time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
+		answered := answers(ctx, p)
+		if answered == nil {
+			return false, nil
+		}
+		select {
+		case status := <-ended:
+			return settle(ctx, p, status, from)
+		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				_ = cmd.Process.Kill() // nobody can have joined what does not answer
+			}
+			if !errors.Is(answered, ErrNoHost) {
+				return false, fmt.Errorf("start the host: %w: %w%s", context.Cause(ctx), answered, tail(p.Log, from))
+			}
+			return false, fmt.Errorf("start the host: %w%s", context.Cause(ctx), tail(p.Log, from))
+		case <-time.After(wait):
+		}
+	}
+}
+
+// settle finds out what the end of the process means.
+func settle(ctx context.Context, p Place, status error, from int64) (again bool, err error) {
+	err = answers(ctx, p)
+	switch {
+	case err == nil:
+		return false, nil
+	case !errors.Is(err, ErrNoHost):
+		return false, err
+	case status == nil:
+		return true, fmt.Errorf("start the host: it ended at once%s", tail(p.Log, from))
+	default:
+		return false, fmt.Errorf("start the host: it ended with %w%s", status, tail(p.Log, from))
+	}
+}
+
+func answers(ctx context.Context, p Place) error {
+	c, err := Dial(ctx, p, KindControl)
+	if err == nil {
+		c.Close()
+	}
+	return err
+}
+
+// DialOrStart is Dial, and Start first where no host is running. It is what a
+// bridge connects with.
+func DialOrStart(ctx context.Context, p Place, kind, exe string, args, env []string) (net.Conn, error) {
+	for attempt := 0; ; attempt++ {
+		c, err := Dial(ctx, p, kind)
+		if !errors.Is(err, ErrNoHost) || attempt == 3 {
+			return c, err
+		}
+		if err := Start(ctx, p, exe, args, env); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// tail quotes the last lines of what was logged beyond from.
+func tail(path string, from int64) string {
+	const most = 2048
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	end, err := f.Seek(0, 2)
+	if err != nil {
+		return ""
+	}
+	if from > end {
+		from = 0 // rotated since
+	}
+	text := make([]byte, end-max(from, end-most))
+	n, _ := f.ReadAt(text, end-int64(len(text)))
+	quoted := strings.ToValidUTF8(strings.TrimSpace(string(text[:n])), "?")
+	if quoted == "" {
+		return ""
+	}
+	lines := strings.Split(quoted, "\n")
+	return "; its log ends with: " + strings.Join(lines[max(0, len(lines)-5):], " | ")
+}
