@@ -222,7 +222,7 @@ func (j *TrafficJournal) Append(rec TrafficRecord) uint64 {
 	s.rec = rec
 	j.ring.put(s)
 	j.mu.Unlock()
-	j.feed.publish(Traffics)
+	j.feed.publish(Traffic)
 	return rec.Seq
 }
 

@@ -1,0 +1,114 @@
+package uritemplate
+
+import "strings"
+
+// Flat recognises the flat spelling of a template's expansions: that in which
+// every run of bytes outside of [A-Za-z0-9.~-] has become one underscore.
+type Flat struct {
+	parts []flatPart
+}
+
+type flatPart struct {
+	lit      string // flattened
+	original string
+	reserved bool // {+v}: an underscore in it could have been anything
+	variable bool
+}
+
+// Flatten returns the template's flat form; ok is false for templates with
+// expressions other than {v} and {+v}, which flat spellings cannot be told
+// apart for. flatten must be the function that made the spellings.
+func (t *Template) Flatten(flatten func(string) string) (f *Flat, ok bool) {
+	f = &Flat{}
+	for i, p := range t.parts {
+		if p.vars == nil {
+			lit := flatten(p.lit)
+			if i == 0 {
+				lit = strings.TrimLeft(lit, "_")
+			}
+			f.parts = append(f.parts, flatPart{lit: lit, original: p.lit})
+			continue
+		}
+		if len(p.vars) != 1 || p.vars[0].explode || p.vars[0].max > 0 || p.op != 0 && p.op != '+' {
+			return nil, false
+		}
+		f.parts = append(f.parts, flatPart{variable: true, reserved: p.op == '+'})
+	}
+	return f, true
+}
+
+// Prefix returns the flattened text before the first variable.
+func (f *Flat) Prefix() string {
+	if len(f.parts) == 0 || f.parts[0].variable {
+		return ""
+	}
+	return f.parts[0].lit
+}
+
+// Parse reads s, a flat spelling. It returns in how many ways the template
+// can have given it, where 2 means several, and for 1 the expansion.
+func (f *Flat) Parse(s string) (uri string, ways int) {
+	if len(s) > MaxURI || !strings.HasPrefix(s, f.Prefix()) {
+		return "", 0
+	}
+	// count[i][p] is the number of ways in which parts i and later give s[p:],
+	// inside[p] the same for a variable i that has some of s[:p] already.
+	n := len(s)
+	count := make([][]uint8, len(f.parts)+1)
+	space := make([]uint8, (len(f.parts)+1)*(n+1))
+	for i := range count {
+		count[i] = space[i*(n+1) : (i+1)*(n+1)]
+	}
+	count[len(f.parts)][n] = 1
+	inside := make([]uint8, n+2)
+	for i := len(f.parts) - 1; i >= 0; i-- {
+		p, here, next := &f.parts[i], count[i], count[i+1]
+		if !p.variable {
+			for q := 0; q+len(p.lit) <= n; q++ {
+				if next[q+len(p.lit)] > 0 && strings.HasPrefix(s[q:], p.lit) {
+					here[q] = next[q+len(p.lit)]
+				}
+			}
+			continue
+		}
+		clear(inside)
+		for q := n; q >= 0; q-- {
+			if q > 0 && s[q-1] != '_' {
+				inside[q] = next[q]
+			}
+			if q < n && p.takes(s[q]) {
+				inside[q] = min(2, inside[q]+inside[q+1])
+			}
+			if q < n && s[q] != '_' {
+				here[q] = inside[q+1]
+			}
+		}
+	}
+	if count[0][0] != 1 {
+		return "", int(count[0][0])
+	}
+	return f.expand(s, count), 1
+}
+
+func (p *flatPart) takes(c byte) bool { return c != '_' || !p.reserved }
+
+// expand follows the only way through s.
+func (f *Flat) expand(s string, count [][]uint8) string {
+	var b strings.Builder
+	at := 0
+	for i := range f.parts {
+		p := &f.parts[i]
+		if !p.variable {
+			b.WriteString(p.original)
+			at += len(p.lit)
+			continue
+		}
+		end := at + 1
+		for count[i+1][end] == 0 || s[end-1] == '_' {
+			end++
+		}
+		b.WriteString(s[at:end])
+		at = end
+	}
+	return b.String()
+}

@@ -1,0 +1,132 @@
+package uritemplate
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// Index finds the templates of a list that match a URI without trying all:
+// only those whose literal prefix the URI begins with.
+type Index struct {
+	templates []*Template
+	prefixes  prefixes
+}
+
+// NewIndex returns the index of a list. It keeps the slice.
+func NewIndex(list []*Template) *Index {
+	x := &Index{templates: list}
+	x.prefixes = newPrefixes(len(list), func(i int) string { return list[i].Prefix() })
+	for _, g := range x.prefixes.groups {
+		slices.SortFunc(g.members, func(a, b int32) int {
+			if c := cmp.Compare(list[b].literals, list[a].literals); c != 0 {
+				return c
+			}
+			return cmp.Compare(a, b)
+		})
+	}
+	return x
+}
+
+// Match returns the place in the list of the template that says most about
+// uri: the one with the most literal bytes, then with the longest literal
+// prefix, then the first in the list. It returns -1 when none matches.
+func (x *Index) Match(uri string) int {
+	best := -1
+	for g := x.prefixes.longest(uri); g >= 0; g = x.prefixes.groups[g].parent {
+		for _, i := range x.prefixes.groups[g].members {
+			t := x.templates[i]
+			if best >= 0 && t.literals <= x.templates[best].literals {
+				break
+			}
+			if t.Match(uri) {
+				best = int(i)
+				break
+			}
+		}
+	}
+	return best
+}
+
+// FlatIndex is what [Index] is, for flat spellings.
+type FlatIndex struct {
+	flats    []*Flat // nil for templates without a flat form
+	prefixes prefixes
+}
+
+// NewFlatIndex returns the index of a list's flat forms.
+func NewFlatIndex(list []*Template, flatten func(string) string) *FlatIndex {
+	x := &FlatIndex{flats: make([]*Flat, len(list))}
+	var with []int32
+	for i, t := range list {
+		if f, ok := t.Flatten(flatten); ok {
+			x.flats[i] = f
+			with = append(with, int32(i))
+		}
+	}
+	x.prefixes = newPrefixes(len(with), func(i int) string { return x.flats[with[i]].Prefix() })
+	for _, g := range x.prefixes.groups {
+		for j, m := range g.members {
+			g.members[j] = with[m]
+		}
+	}
+	return x
+}
+
+// Parse calls yield, until it returns false, for every template that can have
+// given the flat spelling s: with its place in the list, the number of ways
+// (2 for several) and, for one way, the expansion.
+func (x *FlatIndex) Parse(s string, yield func(i, ways int, uri string) bool) {
+	for g := x.prefixes.longest(s); g >= 0; g = x.prefixes.groups[g].parent {
+		for _, i := range x.prefixes.groups[g].members {
+			if uri, ways := x.flats[i].Parse(s); ways > 0 && !yield(int(i), ways, uri) {
+				return
+			}
+		}
+	}
+}
+
+// prefixes finds which of many strings another one begins with.
+type prefixes struct {
+	groups []group // sorted by prefix
+}
+
+type group struct {
+	prefix  string
+	parent  int // the group with the longest proper prefix of prefix, or -1
+	members []int32
+}
+
+func newPrefixes(n int, of func(int) string) prefixes {
+	order := make([]int32, n)
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return strings.Compare(of(int(a)), of(int(b))) })
+	var x prefixes
+	for _, i := range order {
+		p := of(int(i))
+		last := len(x.groups) - 1
+		if last < 0 || x.groups[last].prefix != p {
+			parent := last
+			for parent >= 0 && !strings.HasPrefix(p, x.groups[parent].prefix) {
+				parent = x.groups[parent].parent
+			}
+			x.groups = append(x.groups, group{prefix: p, parent: parent})
+			last++
+		}
+		x.groups[last].members = append(x.groups[last].members, i)
+	}
+	return x
+}
+
+// longest returns the group with the longest prefix of s, -1 for none; the
+// shorter ones are its parents.
+func (x *prefixes) longest(s string) int {
+	g := sort.Search(len(x.groups), func(i int) bool { return x.groups[i].prefix > s }) - 1
+	for g >= 0 && !strings.HasPrefix(s, x.groups[g].prefix) {
+		g = x.groups[g].parent
+	}
+	return g
+}

@@ -1,0 +1,165 @@
+package uritemplate
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Bounds of what is accepted.
+const (
+	MaxTemplate  = 8 << 10 // bytes of a template
+	MaxURI       = 8 << 10 // bytes of a URI; longer ones match nothing
+	MaxVariables = 32      // in a template
+)
+
+// Template is a parsed URI template.
+type Template struct {
+	raw      string
+	parts    []part
+	literals int
+}
+
+// part is a literal, or an expression when vars is not empty.
+type part struct {
+	lit     string
+	encoded string // what an expansion makes of lit, "" when it is the same
+	op      byte   // one of "+#./;?&", 0 for none
+	vars    []variable
+}
+
+type variable struct {
+	name    string
+	max     int // characters of a prefix modifier, 0 for none
+	explode bool
+}
+
+// Parse reads a template. It accepts every level of RFC 6570, and in literals
+// everything but braces.
+func Parse(s string) (*Template, error) {
+	if len(s) > MaxTemplate {
+		return nil, fmt.Errorf("template longer than %d bytes", MaxTemplate)
+	}
+	t := &Template{raw: s}
+	vars := 0
+	for rest := s; rest != ""; {
+		open := strings.IndexAny(rest, "{}")
+		if open < 0 {
+			open = len(rest)
+		}
+		if open > 0 {
+			t.parts = append(t.parts, literal(rest[:open]))
+			t.literals += open
+			rest = rest[open:]
+			continue
+		}
+		end := strings.IndexByte(rest, '}')
+		if rest[0] == '}' || end < 0 {
+			return nil, fmt.Errorf("unbalanced brace at byte %d", len(s)-len(rest))
+		}
+		p, err := expression(rest[1:end])
+		if err != nil {
+			return nil, fmt.Errorf("%w at byte %d", err, len(s)-len(rest))
+		}
+		if vars += len(p.vars); vars > MaxVariables {
+			return nil, fmt.Errorf("more than %d variables", MaxVariables)
+		}
+		t.parts = append(t.parts, p)
+		rest = rest[end+1:]
+	}
+	return t, nil
+}
+
+func literal(s string) part {
+	p := part{lit: s}
+	if e := encode(s); e != s {
+		p.encoded = e
+	}
+	return p
+}
+
+// encode percent-encodes what a URI must not contain, as the expansion of a
+// literal does (RFC 6570, section 3.1).
+func encode(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c > 0x20 && c < 0x7f && strings.IndexByte("\"<>\\^`{|}", c) < 0 {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
+func expression(s string) (part, error) {
+	var p part
+	if s == "" {
+		return p, fmt.Errorf("empty expression")
+	}
+	switch c := s[0]; c {
+	case '+', '#', '.', '/', ';', '?', '&':
+		p.op = c
+		s = s[1:]
+	case '=', ',', '!', '@', '|':
+		return p, fmt.Errorf("reserved operator %q", c)
+	}
+	for spec := range strings.SplitSeq(s, ",") {
+		var v variable
+		v.name, v.explode = strings.CutSuffix(spec, "*")
+		if name, digits, ok := strings.Cut(v.name, ":"); ok && !v.explode {
+			n, err := strconv.Atoi(digits)
+			if err != nil || n < 1 || n > 9999 || digits[0] == '+' || digits[0] == '0' {
+				return p, fmt.Errorf("bad prefix %q", digits)
+			}
+			v.name, v.max = name, n
+		}
+		if !validName(v.name) {
+			return p, fmt.Errorf("bad variable name %q", v.name)
+		}
+		p.vars = append(p.vars, v)
+	}
+	return p, nil
+}
+
+// validName checks varname of RFC 6570, and takes "-" too, which servers use.
+func validName(s string) bool {
+	dot := true // at the beginning or after a dot: no dot may follow
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '-':
+			dot = false
+		case c == '%' && triplet(s, i):
+			i += 2
+			dot = false
+		case c == '.' && !dot:
+			dot = true
+		default:
+			return false
+		}
+	}
+	return !dot
+}
+
+func triplet(s string, i int) bool {
+	return i+2 < len(s) && s[i] == '%' && hexDigit(s[i+1]) && hexDigit(s[i+2])
+}
+
+func hexDigit(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+}
+
+// String returns the template's text.
+func (t *Template) String() string { return t.raw }
+
+// Prefix returns the literal text before the first expression.
+func (t *Template) Prefix() string {
+	if len(t.parts) == 0 || t.parts[0].encoded != "" {
+		return "" // two spellings have no prefix in common that is worth it
+	}
+	return t.parts[0].lit
+}
+
+// Literals returns how many bytes of the template are literal: of two
+// templates that match, the one with more of them says more.
+func (t *Template) Literals() int { return t.literals }

@@ -1,0 +1,270 @@
+package uritemplate
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	oracle "github.com/yosida95/uritemplate/v3"
+	"pgregory.net/rapid"
+)
+
+func TestMatch(t *testing.T) {
+	for _, c := range []struct{ template, yes, no string }{
+		{"mcp://database/{table}/{id}", "mcp://database/users/42|mcp://database/a%2Fb/é x", "mcp://database/users/42/x|mcp://database/users/|mcp://database/users|mcp://database/u?a/1"},
+		{"file:///{+path}", "file:///a|file:///a/b/c?d#e", "file:///|file://a"},
+		{"x:{v*}", "x:a,b|x:a/b", "x:|x:a?b"},
+		{"x:{a,b}", "x:1,2|x:1", "x:1/2"},
+		{"x:{v:3}y", "x:abcy|x:ay|x:%41bcy|x:éééy|x:%C3%A9%C3%A9%C3%A9y", "x:abcdy|x:y"},
+		{"x{#v}", "x|x#|x#a/b?c", "xa"},
+		{"x{.v}", "x|x.a|x.a.b", "xa|x.a/b"},
+		{"x{/v}", "x|x/|x/a", "xa|x/a/b"},
+		{"x{/a,b}/end", "x/end|x/1/end|x/1/2/end", "x/1/2/3/end"},
+		{"x{/v*}", "x|x/a/b/c", "xa|x/a?b"},
+		{"x{;a,b}", "x|x;a|x;a=1|x;b=2;a=1", "x;c=1|x;ax"},
+		{"x{;m*}", "x;q=1;r=2|x", "x;q/1"},
+		{"x{?a,b}", "x|x?a=1|x?b=2|x?b=2&a=1|x?a=&b=x/y", "x?c=1|x&a=1|x?a=1&c=2|x?a=1#f"},
+		{"x?k=v{&a,b}", "x?k=v|x?k=v&b=1&a=2", "x?k=v?a=1|x?k=v&c=1"},
+		{"x{?m*}", "x?any=1&other=2|x", "x?a#b"},
+		{"a b/{v}", "a b/1|a%20b/1", "a+b/1"},
+		{"{a}{b}", "ab|abc", "a"},
+		{"plain:uri", "plain:uri", "plain:uris|plain:ur"},
+	} {
+		tpl, err := Parse(c.template)
+		if err != nil {
+			t.Fatalf("Parse(%q): %v", c.template, err)
+		}
+		for uri := range strings.SplitSeq(c.yes, "|") {
+			if !tpl.Match(uri) {
+				t.Errorf("%s does not match %s", c.template, uri)
+			}
+		}
+		for uri := range strings.SplitSeq(c.no, "|") {
+			if tpl.Match(uri) {
+				t.Errorf("%s matches %s", c.template, uri)
+			}
+		}
+	}
+}
+
+func TestParseRefusesBadTemplates(t *testing.T) {
+	for _, s := range []string{
+		"file:///{bad", "a}b", "{}", "{+}", "{a,}", "{=a}", "{|a}", "{a b}", "{a:0}", "{a:10000}", "{a:x}", "{a:+1}",
+		"{a*:3}", "{{a}}", "{.}", "{a..b}", "{%zz}", strings.Repeat("{a}", MaxVariables+1), strings.Repeat("x", MaxTemplate+1),
+	} {
+		if _, err := Parse(s); err == nil {
+			t.Errorf("Parse(%q) succeeded", s)
+		}
+	}
+}
+
+// What an independent implementation expands must match.
+func TestMatchesWhatAnotherImplementationExpands(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		word := rapid.StringMatching(`[a-z]{1,3}`)
+		value := rapid.StringOfN(rapid.RuneFrom([]rune("abz09-._~ /?#&=;,:%é日")), 1, 6, -1)
+		var text strings.Builder
+		values := oracle.Values{}
+		for range rapid.IntRange(1, 5).Draw(t, "parts") {
+			text.WriteString(rapid.StringMatching(`[a-z:/. -]{0,4}`).Draw(t, "literal"))
+			op := rapid.SampledFrom([]string{"", "+", "#", ".", "/", ";", "?", "&"}).Draw(t, "op")
+			var specs []string
+			for range rapid.IntRange(1, 3).Draw(t, "vars") {
+				name := word.Draw(t, "name") + strconv.Itoa(len(values))
+				spec := name
+				switch rapid.IntRange(0, 4).Draw(t, "modifier") {
+				case 0:
+					spec += "*"
+					values.Set(name, oracle.List(rapid.SliceOfN(value, 1, 3).Draw(t, "list")...))
+				case 1:
+					spec += ":3"
+					values.Set(name, oracle.String(value.Draw(t, "value")))
+				default:
+					values.Set(name, oracle.String(value.Draw(t, "value")))
+				}
+				specs = append(specs, spec)
+			}
+			text.WriteString("{" + op + strings.Join(specs, ",") + "}")
+		}
+		want, err := oracle.New(text.String())
+		if err != nil {
+			t.Skip(err)
+		}
+		uri, err := want.Expand(values)
+		if err != nil {
+			t.Skip(err)
+		}
+		tpl, err := Parse(text.String())
+		if err != nil {
+			t.Fatalf("Parse(%q): %v", text.String(), err)
+		}
+		if !tpl.Match(uri) {
+			t.Fatalf("%s does not match its expansion %s", text.String(), uri)
+		}
+	})
+}
+
+func TestIndexPrefersTheTemplateThatSaysMost(t *testing.T) {
+	texts := []string{
+		"{+any}", "file:///{+path}", "file:///logs/{+path}", "file:///{dir}/app.log", "file:///{x}", "file:///{y}",
+		"db://{a}", "db://t/{a}/b/{c}", "file:///logs/app.log",
+	}
+	var list []*Template
+	for _, s := range texts {
+		tpl, err := Parse(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, tpl)
+	}
+	x := NewIndex(list)
+	for uri, want := range map[string]string{
+		"file:///logs/a/b":      "file:///logs/{+path}",
+		"file:///logs/app.log":  "file:///logs/app.log",
+		"file:///other/app.log": "file:///{dir}/app.log",
+		"file:///one":           "file:///{+path}", // first of three that say as much
+		"db://t/1/b/2":          "db://t/{a}/b/{c}",
+		"db://t":                "db://{a}",
+		"zzz://q":               "{+any}",
+	} {
+		got := ""
+		if i := x.Match(uri); i >= 0 {
+			got = texts[i]
+		}
+		if got != want {
+			t.Errorf("Match(%q) = %q, want %q", uri, got, want)
+		}
+	}
+	if i := NewIndex(list[1:]).Match("zzz://q"); i != -1 {
+		t.Errorf("matched %d without a template for it", i)
+	}
+}
+
+func flatten(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.~-", r) {
+			b.WriteRune(r)
+		} else if !strings.HasSuffix(b.String(), "_") {
+			b.WriteByte('_')
+		}
+	}
+	return b.String()
+}
+
+func TestFlatParse(t *testing.T) {
+	for _, c := range []struct {
+		template, flat, want string
+		ways                 int
+	}{
+		{"mcp://database/{table}/{id}", "mcp_database_users_42", "mcp://database/users/42", 1},
+		{"mcp://database/{table}/{id}", "mcp_database_my_users_42", "", 2},
+		{"mcp://database/{table}/{id}", "mcp_database_users", "", 0},
+		{"db://t/{id}", "db_t_a_b", "db://t/a_b", 1},
+		{"file:///{+path}", "file_app.log", "file:///app.log", 1},
+		{"file:///{+path}", "file_logs_app.log", "", 0}, // the underscore was a slash, or was not
+		{"x:{a}{b}", "x_abc", "", 2},
+		{"x:{a}/end", "x_1_end", "x:1/end", 1},
+		{"x:{a}", "x_", "", 0},
+		{"plain:uri", "plain_uri", "plain:uri", 1},
+	} {
+		tpl, err := Parse(c.template)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, ok := tpl.Flatten(flatten)
+		if !ok {
+			t.Fatalf("%s has no flat form", c.template)
+		}
+		if uri, ways := f.Parse(c.flat); uri != c.want || ways != c.ways {
+			t.Errorf("%s: Parse(%q) = %q, %d, want %q, %d", c.template, c.flat, uri, ways, c.want, c.ways)
+		}
+	}
+	for _, s := range []string{"x{?a}", "x{/a}", "x{a,b}", "x{a*}", "x{a:3}"} {
+		tpl, _ := Parse(s)
+		if _, ok := tpl.Flatten(flatten); ok {
+			t.Errorf("%s has a flat form", s)
+		}
+	}
+}
+
+// A unique parse of the flat spelling is the expansion.
+func TestFlatParseNeverGuesses(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		lit := rapid.StringMatching(`[a-c:/]{0,3}`)
+		val := rapid.StringMatching(`[a-c](_?[a-c0-9]){0,3}`)
+		var text, uri strings.Builder
+		text.WriteString("x:")
+		uri.WriteString("x:")
+		for range rapid.IntRange(1, 3).Draw(t, "vars") {
+			l, v := lit.Draw(t, "literal"), val.Draw(t, "value")
+			text.WriteString(l + "{v}")
+			uri.WriteString(l + v)
+		}
+		tpl, err := Parse(text.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, _ := tpl.Flatten(flatten)
+		got, ways := f.Parse(flatten(uri.String()))
+		if ways == 0 || ways == 1 && got != uri.String() {
+			t.Fatalf("%s: %s flat %s parsed as %q (%d ways)", text.String(), uri.String(), flatten(uri.String()), got, ways)
+		}
+	})
+}
+
+func TestFlatIndexYieldsEveryReading(t *testing.T) {
+	var list []*Template
+	for _, s := range []string{"x{?q}", "db://{t}", "db:/{t}", "other:{v}"} {
+		tpl, err := Parse(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, tpl)
+	}
+	got := map[int]string{}
+	NewFlatIndex(list, flatten).Parse("db_1", func(i, ways int, uri string) bool {
+		got[i] = uri
+		return true
+	})
+	if len(got) != 2 || got[1] != "db://1" || got[2] != "db:/1" {
+		t.Fatalf("got %v", got)
+	}
+}
+
+func FuzzMatch(f *testing.F) {
+	for _, s := range []string{"file:///{+path}", "x{?a,b*}", "{a}{b:3}{/c*}{;d}{#e}{.f}{&g}", "file:///{bad", "{%41}"} {
+		f.Add(s, "file:///a/b?a=1&b=2")
+	}
+	f.Fuzz(func(t *testing.T, template, uri string) {
+		tpl, err := Parse(template)
+		if err != nil {
+			return
+		}
+		tpl.Match(uri)
+		if !strings.ContainsAny(template, "{}") && tpl.Match(template) != (len(template) <= MaxURI) {
+			t.Fatalf("literal template %q does not match itself", template)
+		}
+		NewIndex([]*Template{tpl, tpl}).Match(uri)
+		if flat, ok := tpl.Flatten(flatten); ok {
+			flat.Parse(flatten(uri))
+		}
+	})
+}
+
+func BenchmarkMatch(b *testing.B) {
+	tpl, _ := Parse("mcp://database/{table}/{id}")
+	b.ReportAllocs()
+	for b.Loop() {
+		tpl.Match("mcp://database/users/42")
+	}
+}
+
+// A template made to be slow takes time in proportion, not more.
+func BenchmarkMatchHostile(b *testing.B) {
+	tpl, _ := Parse(strings.Repeat("{+a}", MaxVariables) + "!")
+	uri := strings.Repeat("a", MaxURI)
+	for b.Loop() {
+		tpl.Match(uri)
+	}
+}
