@@ -1,0 +1,125 @@
+// Package downstream serves MCP clients: a [Session] for each, an [Exchange]
+// for each of its requests, over byte streams ([ServeStream]: stdio and
+// sockets) and Streamable HTTP ([HTTP]).
+//
+// It owns framing, ids, ordering, cancellation, flow control, session
+// lifecycle and, over HTTP, who may speak at all. It knows the few methods
+// that are about the connection itself (initialize,
+// notifications/initialized, notifications/cancelled) and must not know what
+// others mean, nor servers or the catalog: that is the [Handler]'s.
+//
+// Everything exported is safe for concurrent use. Sending never blocks. What
+// the client is owed is never dropped: answers, and requests to it. Of
+// notifications, those given a key may be replaced by a newer one of that key
+// while they wait, and over HTTP session-wide ones are dropped, and counted,
+// while the client holds no stream open for them. A client that does not read
+// is not read from either once limits.unsent bytes wait for it, and its
+// session ends at 20 times that, or when a write made no progress for a
+// minute. No client can slow another.
+package downstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+)
+
+// Handler decides what the messages of clients mean.
+type Handler interface {
+	// Opened announces a session, before its first message.
+	Opened(s *Session)
+	// Handle answers a request, exactly once, before it returns. It has a
+	// goroutine of its own and must return soon after x.Context() ends. A
+	// missing answer and a panic are answered with -32603.
+	Handle(x *Exchange)
+	// Notified takes a notification, in the order of arrival, and must not
+	// block. notifications/cancelled and notifications/initialized do not
+	// come here. params is nil or a raw object and may be kept.
+	Notified(s *Session, method string, params []byte)
+	// Closed announces that the session has ended and all its exchanges with
+	// it. It is the last that is heard of the session.
+	Closed(s *Session)
+}
+
+// Limits bounds what one client may cost. Zero fields get the defaults.
+type Limits struct {
+	Frame    int64 // bytes of one message from a client; 128 MiB
+	Unsent   int64 // bytes waiting for a client above which it is not read from; 16 MiB
+	Sessions int   // HTTP sessions at a time; 2048
+	InFlight int   // requests of one session at a time; 16384
+}
+
+// Options is what every kind of session needs.
+type Options struct {
+	Handler Handler
+	Logger  *slog.Logger // nil discards
+	Limits  Limits
+	// Drain is how long requests in flight may take to be answered, and the
+	// answers to be read, after the client's end of input or at shutdown;
+	// 5 s by default.
+	Drain time.Duration
+	// Closers are closed by [ServeStream] as the last thing it does to its
+	// streams, so that a read or write that is still blocked ends.
+	Closers []io.Closer
+}
+
+func (o Options) withDefaults() *Options {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Limits.Frame <= 0 {
+		o.Limits.Frame = 128 << 20
+	}
+	if o.Limits.Unsent <= 0 {
+		o.Limits.Unsent = 16 << 20
+	}
+	if o.Limits.Sessions <= 0 {
+		o.Limits.Sessions = 2048
+	}
+	if o.Limits.InFlight <= 0 {
+		o.Limits.InFlight = 16384
+	}
+	if o.Drain <= 0 {
+		o.Drain = 5 * time.Second
+	}
+	return &o
+}
+
+const (
+	// overflowFactor times limits.unsent is where a session is given up.
+	overflowFactor = 20
+	// stallTimeout is how long a write may make no progress.
+	stallTimeout = 60 * time.Second
+	// mergeAbove is the backlog, in bytes, above which notifications of an
+	// exchange that have a key replace each other.
+	mergeAbove = 1 << 20
+	// flushGrace is how long blocked reads, writes and connections get to
+	// notice that a session has ended.
+	flushGrace = time.Second
+	// pollInterval is how often a paused reader looks for room.
+	pollInterval = 5 * time.Millisecond
+)
+
+// Causes with which the context of a session or an exchange ends.
+var (
+	// ErrCancelled: the client sent notifications/cancelled for the request.
+	ErrCancelled = fmt.Errorf("cancelled by the client: %w", context.Canceled)
+	// ErrAnswered: the exchange has its answer.
+	ErrAnswered = fmt.Errorf("request answered: %w", context.Canceled)
+	// ErrEnded: the client ended the session, by DELETE or end of input.
+	ErrEnded = errors.New("session ended by the client")
+	// ErrShutdown: the server stops.
+	ErrShutdown = errors.New("server is shutting down")
+	// ErrIdle: the HTTP session was not used for too long.
+	ErrIdle = errors.New("session was idle for too long")
+	// ErrOverflow: more than 20 times limits.unsent waited for the client.
+	ErrOverflow = errors.New("client left too many bytes unread")
+	// ErrStalled: the client read nothing for a minute.
+	ErrStalled = errors.New("client stopped reading")
+	// ErrNoStream: the client holds no stream open that a request could be
+	// sent on (HTTP only).
+	ErrNoStream = errors.New("client has no open stream to send a request on")
+)

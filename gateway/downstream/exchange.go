@@ -1,0 +1,257 @@
+package downstream
+
+import (
+	"context"
+	"errors"
+	"runtime/debug"
+	"strconv"
+	"sync"
+
+	"goblin/gateway/jsonrpc"
+	"goblin/registry/rawjson"
+)
+
+// errDetour: the frame has to go to the session-wide stream instead.
+var errDetour = errors.New("no stream of its own")
+
+// stream is a carrier that ends with the answer to one request. None of its
+// methods waits; request may fail with errDetour.
+type stream interface {
+	carrier
+	// answer sends the last frame; ok says that it is no error.
+	answer(frame []byte, ok bool)
+	// abandon ends the stream without an answer.
+	abandon()
+}
+
+// Exchange is one request of a client, until it is answered. What is sent
+// through it goes to that request's stream, before the answer.
+type Exchange struct {
+	session *Session
+	id      []byte
+	key     string // of Session.inFlight
+	method  string
+	params  []byte
+	seq     uint64
+	out     stream
+	after   func() // called when Handle has returned; may be nil
+
+	mu     sync.Mutex
+	over   bool // answered or cancelled: nothing more is sent
+	reason string
+	cause  error // why ctx ends
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+}
+
+// begin registers a request. The error is the answer to a request that may
+// not begin. Afterwards x.run must be called, once.
+func (s *Session) begin(m *jsonrpc.Message, out stream, after func()) (*Exchange, *jsonrpc.Error) {
+	key := jsonrpc.IDString(m.ID)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "The session is ending")
+	}
+	if s.inFlight[key] != nil {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "Invalid request: id %s is already in use by a request in flight", clip(key))
+	}
+	if s.running >= s.opt.Limits.InFlight {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "Too many requests in flight in this session (limit %d)", s.opt.Limits.InFlight)
+	}
+	if s.initialized && m.Method != "initialize" {
+		s.markReady()
+	}
+	s.seq++
+	x := &Exchange{session: s, id: m.ID, key: key, method: m.Method, params: m.Params, seq: s.seq, out: out, after: after}
+	s.inFlight[key] = x
+	s.running++
+	return x, nil
+}
+
+func clip(s string) string {
+	if len(s) > 64 {
+		return s[:64] + "…"
+	}
+	return s
+}
+
+// run lets the handler answer.
+func (x *Exchange) run() {
+	s := x.session
+	defer func() {
+		if r := recover(); r != nil {
+			s.opt.Logger.Error("handler panicked", "in", "request", "method", x.method, "session", s.id, "panic", r, "stack", string(debug.Stack()))
+		}
+		// Changes nothing when the handler did as it must.
+		x.Fail(jsonrpc.Errorf(jsonrpc.CodeInternal, "Internal error: the request was not answered"))
+		if x.after != nil {
+			x.after()
+		}
+		s.mu.Lock()
+		s.running--
+		s.settle()
+		s.mu.Unlock()
+	}()
+	s.opt.Handler.Handle(x)
+}
+
+// Session is the client that asks.
+func (x *Exchange) Session() *Session { return x.session }
+
+// ID is the request's id as it stood in the frame.
+func (x *Exchange) ID() []byte { return x.id }
+
+// Method is the request's method.
+func (x *Exchange) Method() string { return x.method }
+
+// Params is the request's raw params object, nil when absent.
+func (x *Exchange) Params() []byte { return x.params }
+
+// Context ends when the client cancels the request (cause [ErrCancelled]),
+// when the session ends (its cause), and after the answer ([ErrAnswered]).
+// Over HTTP a client that hangs up does not end it.
+func (x *Exchange) Context() context.Context {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	// Made on demand: many requests are answered without one.
+	if x.ctx == nil {
+		x.ctx, x.cancel = context.WithCancelCause(x.session.ctx)
+		if x.over {
+			x.cancel(x.cause)
+		}
+	}
+	return x.ctx
+}
+
+// Reason is what the client gave in notifications/cancelled, "" for none.
+func (x *Exchange) Reason() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.reason
+}
+
+// Reply answers with a raw result, with the edits made to it. The first
+// answer counts; later ones, and those to a cancelled request, are ignored.
+func (x *Exchange) Reply(result []byte, edits ...rawjson.Edit) {
+	if !x.answered() {
+		x.answer(jsonrpc.Result(x.id, result, edits...), true)
+	}
+}
+
+// ReplyFrame answers with a complete frame that [jsonrpc.Result] made. The
+// frame belongs to the session from then on.
+func (x *Exchange) ReplyFrame(frame []byte) { x.answer(frame, true) }
+
+// Error answers with a raw error object, with the edits made to it.
+func (x *Exchange) Error(object []byte, edits ...rawjson.Edit) {
+	if !x.answered() {
+		x.answer(jsonrpc.Failure(x.id, object, edits...), false)
+	}
+}
+
+// Fail answers with an error of ours.
+func (x *Exchange) Fail(err *jsonrpc.Error) {
+	if !x.answered() {
+		x.answer(err.Frame(x.id), false)
+	}
+}
+
+func (x *Exchange) answered() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.over
+}
+
+func (x *Exchange) answer(frame []byte, ok bool) {
+	x.end(ErrAnswered, "", func() { x.out.answer(oneLine(frame), ok) })
+}
+
+// abandon ends the exchange without an answer.
+func (x *Exchange) abandon(reason string) {
+	x.end(ErrCancelled, reason, x.out.abandon)
+}
+
+// end makes last the last thing that happens on the exchange's stream.
+func (x *Exchange) end(cause error, reason string, last func()) {
+	x.mu.Lock()
+	if x.over {
+		x.mu.Unlock()
+		return
+	}
+	x.over, x.cause, x.reason = true, cause, reason
+	// First, since the client may reuse the id as soon as it has the answer.
+	x.session.forget(x)
+	last()
+	cancel := x.cancel
+	x.mu.Unlock()
+	if cancel != nil {
+		cancel(cause)
+	}
+}
+
+func (s *Session) forget(x *Exchange) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.inFlight[x.key] == x {
+		delete(s.inFlight, x.key)
+	}
+}
+
+// Notify sends a notification on this request's stream; nothing once the
+// request was answered or cancelled. A notification with a key may be
+// replaced by a newer one of that key, but only while more than 1 MiB waits
+// for the client. Over HTTP, when the client takes no event stream as an
+// answer, it goes to the session-wide stream.
+func (x *Exchange) Notify(key, method string, params []byte, edits ...rawjson.Edit) {
+	if x.answered() {
+		return
+	}
+	frame := oneLine(jsonrpc.Notification(method, params, edits...))
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch {
+	case x.over:
+	case key != "" && x.out.unsent() > mergeAbove:
+		x.out.merge("x"+strconv.FormatUint(x.seq, 10)+"."+key, frame)
+	default:
+		x.out.send(frame)
+	}
+}
+
+// Request asks the client on this request's stream and waits for the answer,
+// for ctx, or for the end of the exchange; in the latter cases the client is
+// sent notifications/cancelled and the cause returned.
+func (x *Exchange) Request(ctx context.Context, method string, params []byte) (jsonrpc.Reply, error) {
+	scope := x.Context()
+	if scope.Err() != nil {
+		return jsonrpc.Reply{}, context.Cause(scope)
+	}
+	return x.session.call(ctx, scope, x.ask, x.tell, method, params)
+}
+
+// ask sends a request unless the exchange is over.
+func (x *Exchange) ask(ctx context.Context, frame []byte) error {
+	x.mu.Lock()
+	err := x.cause
+	if !x.over {
+		err = x.out.request(ctx, frame)
+	}
+	x.mu.Unlock()
+	if errors.Is(err, errDetour) {
+		return x.session.base.request(ctx, frame)
+	}
+	return err
+}
+
+// tell sends a frame on the exchange's stream, or on the session's once that
+// has ended.
+func (x *Exchange) tell(frame []byte) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.over {
+		x.session.base.send(frame)
+	} else {
+		x.out.send(frame)
+	}
+}

@@ -1,0 +1,116 @@
+package downstream
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// guard decides whether a request may be looked at at all: the Host it is for
+// (against DNS rebinding), the web page that made it (Origin), and the token.
+type guard struct {
+	h        *HTTP
+	loopback bool // serve loopback hosts only
+}
+
+// admit answers requests that go no further itself.
+func (g *guard) admit(w http.ResponseWriter, r *http.Request) bool {
+	if g.loopback && !isLoopback(hostOf(r.Host)) {
+		http.Error(w, "Forbidden: this server answers on loopback hosts only", http.StatusForbidden)
+		return false
+	}
+	if origins := r.Header.Values("Origin"); len(origins) > 0 {
+		if len(origins) > 1 || !g.allowsOrigin(origins[0]) {
+			http.Error(w, "Forbidden: origin not allowed; see gateway.allowed_origins", http.StatusForbidden)
+			return false
+		}
+		if g.cors(w, r, origins[0]) {
+			return false
+		}
+	}
+	if g.h.o.Open[r.URL.Path] != nil || g.authorized(r) {
+		return true
+	}
+	w.Header().Set("WWW-Authenticate", `Bearer realm="goblin"`)
+	http.Error(w, "Unauthorized: send the token of gateway.auth_token as a bearer token", http.StatusUnauthorized)
+	return false
+}
+
+func (g *guard) authorized(r *http.Request) bool {
+	if g.h.o.AuthToken == "" {
+		return true
+	}
+	values := r.Header.Values("Authorization")
+	if len(values) != 1 {
+		return false
+	}
+	scheme, token, _ := strings.Cut(values[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return false
+	}
+	// Hashes are of one length, so that the time tells nothing of it.
+	sum := sha256.Sum256([]byte(token))
+	return subtle.ConstantTimeCompare(sum[:], g.h.token[:]) == 1
+}
+
+func (g *guard) allowsOrigin(origin string) bool {
+	if slices.Contains(g.h.o.AllowedOrigins, origin) {
+		return true
+	}
+	u, err := url.Parse(origin)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || origin != u.Scheme+"://"+u.Host {
+		return false
+	}
+	return isLoopback(hostOf(u.Host))
+}
+
+// cors lets pages of an allowed origin read the answers; it reports whether
+// the request was a preflight and is answered.
+func (g *guard) cors(w http.ResponseWriter, r *http.Request, origin string) (done bool) {
+	head := w.Header()
+	head.Add("Vary", "Origin")
+	head.Set("Access-Control-Allow-Origin", origin)
+	head.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, WWW-Authenticate")
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		return false
+	}
+	head.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
+	head.Set("Access-Control-Allow-Headers", "Accept, Authorization, Content-Type, Last-Event-ID, Mcp-Session-Id, MCP-Protocol-Version")
+	head.Set("Access-Control-Max-Age", "7200")
+	w.WriteHeader(http.StatusNoContent)
+	return true
+}
+
+// listensOnLoopback reports whether an address to listen on is reachable from
+// this machine only. The empty address counts: the caller did not say.
+func listensOnLoopback(listen string) bool {
+	return listen == "" || isLoopback(hostOf(listen))
+}
+
+// hostOf strips the port and the brackets of an IPv6 address; "" when
+// hostport is no such thing.
+func hostOf(hostport string) string {
+	if host, port, err := net.SplitHostPort(hostport); err == nil {
+		if strings.Trim(port, "0123456789") != "" {
+			return ""
+		}
+		return host
+	}
+	if strings.HasPrefix(hostport, "[") && strings.HasSuffix(hostport, "]") {
+		return hostport[1 : len(hostport)-1]
+	}
+	return hostport
+}
+
+func isLoopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}

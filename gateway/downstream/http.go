@@ -1,0 +1,354 @@
+package downstream
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"goblin/gateway/jsonrpc"
+)
+
+// Headers of the Streamable HTTP transport.
+const (
+	headerSession  = "Mcp-Session-Id"
+	headerProtocol = "Mcp-Protocol-Version"
+)
+
+// DefaultProtocols are the revisions that the HTTP endpoint lets clients name
+// in MCP-Protocol-Version: those with sessions.
+var DefaultProtocols = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"}
+
+// HTTPOptions configures an [HTTP]. Only Handler is required.
+type HTTPOptions struct {
+	Options
+	// AuthToken is the bearer token that every request must carry, but those
+	// to Open; "" for none.
+	AuthToken string
+	// AllowedOrigins are accepted besides loopback ones, compared exactly.
+	AllowedOrigins []string
+	// Listen is the address listened on. On loopback ("" too), only requests
+	// for loopback hosts are served. Serve puts its listener's address here
+	// when it is empty.
+	Listen string
+	// IdleTimeout ends a session that no request used, while it has no stream
+	// open and no request in flight; 30 min by default.
+	IdleTimeout time.Duration
+	// Connections is how many clients may be connected at a time, further
+	// ones wait; twice limits.sessions plus 1024 by default.
+	Connections int
+	// Protocols are the revisions accepted in MCP-Protocol-Version;
+	// DefaultProtocols when nil.
+	Protocols []string
+	// Extra are further paths, guarded by the token (/metrics).
+	Extra map[string]http.Handler
+	// Open are further paths that need no token (/healthz).
+	Open map[string]http.Handler
+}
+
+// HTTP is the Streamable HTTP endpoint /mcp of the revisions that have
+// sessions, and whatever else is served beside it. A session begins with a
+// successful initialize and ends with DELETE, idleness, eviction by new ones
+// when limits.sessions is reached, or [HTTP.Close].
+type HTTP struct {
+	o        HTTPOptions
+	opt      *Options
+	token    [sha256.Size]byte
+	sessions sessions
+	bodies   atomic.Int64 // bytes of large bodies held in memory
+	ctx      context.Context
+	cancel   context.CancelFunc
+	draining atomic.Bool
+	keepers  sync.WaitGroup // one goroutine per session
+	closing  sync.Mutex     // orders keepers.Add before keepers.Wait
+}
+
+// NewHTTP returns an endpoint without a listener. It must be closed, by Serve
+// or by [HTTP.Close].
+func NewHTTP(o HTTPOptions) *HTTP {
+	h := &HTTP{o: o, opt: o.withDefaults(), token: sha256.Sum256([]byte(o.AuthToken))}
+	if h.o.IdleTimeout <= 0 {
+		h.o.IdleTimeout = 30 * time.Minute
+	}
+	if h.o.Connections <= 0 {
+		h.o.Connections = 2*h.opt.Limits.Sessions + 1024
+	}
+	if h.o.Protocols == nil {
+		h.o.Protocols = DefaultProtocols
+	}
+	h.sessions.limit = h.opt.Limits.Sessions
+	h.sessions.all = make(map[string]*hub)
+	h.ctx, h.cancel = context.WithCancel(context.Background())
+	return h
+}
+
+// Sessions is the number of sessions that have not ended.
+func (h *HTTP) Sessions() int { return h.sessions.len() }
+
+// Handler serves requests for the address in HTTPOptions.Listen. For a server
+// of one's own; [HTTP.Serve] has the timeouts that a public one needs.
+func (h *HTTP) Handler() http.Handler { return h.handler(h.o.Listen) }
+
+func (h *HTTP) handler(listen string) http.Handler {
+	g := guard{h: h, loopback: listensOnLoopback(listen)}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rc := http.NewResponseController(w)
+		// Long answers extend it; whatever else is sent has this long.
+		rc.SetWriteDeadline(time.Now().Add(stallTimeout)) //nolint:errcheck // not every writer can
+		if r.Body != http.NoBody {
+			rc.SetReadDeadline(time.Now().Add(bodyTimeout)) //nolint:errcheck // not every reader can
+		}
+		if g.admit(w, r) {
+			h.route(w, r, rc)
+		}
+	})
+}
+
+func (h *HTTP) route(w http.ResponseWriter, r *http.Request, rc *http.ResponseController) {
+	if r.URL.Path != "/mcp" {
+		for _, m := range []map[string]http.Handler{h.o.Extra, h.o.Open} {
+			if other := m[r.URL.Path]; other != nil {
+				other.ServeHTTP(w, r)
+				return
+			}
+		}
+		http.Error(w, "Not found. MCP is served at /mcp.", http.StatusNotFound)
+		return
+	}
+	switch r.Method {
+	case http.MethodPost:
+		h.post(w, r, rc)
+	case http.MethodGet:
+		h.get(w, r, rc)
+	case http.MethodDelete:
+		h.delete(w, r)
+	default:
+		w.Header().Set("Allow", "GET, POST, DELETE")
+		refuse(w, http.StatusMethodNotAllowed, nil, "Method %s is not allowed here", r.Method)
+	}
+}
+
+// refuse answers with an HTTP error whose body is a JSON-RPC one.
+func refuse(w http.ResponseWriter, status int, id []byte, format string, args ...any) {
+	writeError(w, status, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, format, args...).Frame(id))
+}
+
+func writeError(w http.ResponseWriter, status int, frame []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	w.Write(frame) //nolint:errcheck // the client has gone
+}
+
+// checkProtocol refuses revisions that this endpoint does not speak. Absent
+// is fine: the revision is that of the handshake.
+func (h *HTTP) checkProtocol(w http.ResponseWriter, r *http.Request) bool {
+	for _, v := range r.Header.Values(headerProtocol) {
+		if !slices.Contains(h.o.Protocols, v) {
+			refuse(w, http.StatusBadRequest, nil, "Unsupported MCP-Protocol-Version %q; supported: %v", clip(v), h.o.Protocols)
+			return false
+		}
+	}
+	return true
+}
+
+// session finds the session that the request names, for which release must
+// be called; nil when it was refused.
+func (h *HTTP) session(w http.ResponseWriter, r *http.Request) *hub {
+	id := r.Header.Get(headerSession)
+	if id == "" {
+		refuse(w, http.StatusBadRequest, nil, "Header Mcp-Session-Id is missing; begin with initialize")
+		return nil
+	}
+	b := h.sessions.acquire(id)
+	if b == nil {
+		refuse(w, http.StatusNotFound, nil, "Session not found; begin a new one with initialize")
+	}
+	return b
+}
+
+func (h *HTTP) delete(w http.ResponseWriter, r *http.Request) {
+	if !h.checkProtocol(w, r) {
+		return
+	}
+	if b := h.session(w, r); b != nil {
+		h.sessions.remove(b)
+		h.sessions.release(b)
+		b.s.Close(ErrEnded)
+		w.WriteHeader(http.StatusNoContent)
+	}
+}
+
+// open begins a session; nil when there is no room or the server stops.
+func (h *HTTP) open() *hub {
+	h.closing.Lock()
+	defer h.closing.Unlock()
+	if h.ctx.Err() != nil || h.draining.Load() {
+		return nil
+	}
+	s := newSession(h.ctx, h.opt, "http")
+	b := newHub(s)
+	evicted, ok := h.sessions.add(b)
+	if !ok {
+		return nil
+	}
+	if evicted != nil {
+		h.opt.Logger.Info("ended the least recently used session to make room", "session", evicted.s.id, "limit", h.sessions.limit)
+		evicted.s.Close(ErrIdle)
+	}
+	h.keepers.Go(func() { h.keep(b) })
+	s.guard("opened", func() { h.opt.Handler.Opened(s) })
+	return b
+}
+
+// keep waits for the end of a session, by idleness if nothing else.
+func (h *HTTP) keep(b *hub) {
+	timer := time.NewTimer(h.o.IdleTimeout)
+	defer timer.Stop()
+	for b.s.ctx.Err() == nil {
+		select {
+		case <-b.s.ctx.Done():
+		case <-timer.C:
+			left, ended := h.sessions.expire(b, h.o.IdleTimeout)
+			if ended {
+				b.s.Close(ErrIdle)
+			}
+			timer.Reset(left)
+		}
+	}
+	h.sessions.remove(b)
+	b.s.finish(context.Cause(b.s.ctx))
+}
+
+// Close ends all sessions, giving requests in flight the time of
+// Options.Drain to be answered, and waits for them. Nothing is served
+// afterwards.
+func (h *HTTP) Close() {
+	h.draining.Store(true)
+	limit := time.NewTimer(h.opt.Drain)
+	defer limit.Stop()
+	all := h.sessions.list()
+	for _, b := range all {
+		b.s.stop(ErrShutdown)
+	}
+wait:
+	for _, b := range all {
+		select {
+		case <-b.s.idle:
+		case <-limit.C:
+			break wait
+		}
+	}
+	h.closing.Lock()
+	h.cancel()
+	h.closing.Unlock()
+	for _, b := range h.sessions.list() {
+		b.s.Close(ErrShutdown)
+	}
+	h.keepers.Wait()
+}
+
+// Timeouts of the server, against clients that hold connections and send
+// nothing.
+const (
+	headerTimeout = 10 * time.Second
+	bodyTimeout   = 20 * time.Second // plus a second for each 16 KiB received
+	bodyRate      = 16 << 10
+	keepAliveIdle = 2 * time.Minute
+	maxHeaders    = 64 << 10
+	shutdownGrace = 2 * time.Second
+)
+
+// Serve serves on l until ctx ends, then finishes as [HTTP.Close] does, and
+// returns nil. It closes l. An address beyond loopback needs a token.
+func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
+	listen := h.o.Listen
+	if listen == "" && l.Addr().Network() != "unix" {
+		listen = l.Addr().String()
+	}
+	if !listensOnLoopback(listen) && h.o.AuthToken == "" {
+		l.Close() //nolint:errcheck // the error below says more
+		return fmt.Errorf("listen on %s: an address beyond loopback needs gateway.auth_token", listen)
+	}
+	srv := &http.Server{
+		Handler:           h.handler(listen),
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       keepAliveIdle,
+		MaxHeaderBytes:    maxHeaders,
+		ErrorLog:          slog.NewLogLogger(h.opt.Logger.Handler(), slog.LevelDebug),
+	}
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(limitListener(l, h.o.Connections)) }()
+
+	var err error
+	select {
+	case err = <-served:
+		h.Close()
+	case <-ctx.Done():
+		stopped := make(chan struct{})
+		sctx, cancel := context.WithCancel(context.Background())
+		go func() {
+			defer close(stopped)
+			srv.Shutdown(sctx) //nolint:errcheck // Close below does the rest
+		}()
+		h.Close()
+		grace := time.AfterFunc(shutdownGrace, cancel)
+		<-stopped
+		grace.Stop()
+		cancel()
+		err = <-served
+	}
+	srv.Close() //nolint:errcheck // nothing is left to lose
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("serve on %s: %w", listen, err)
+}
+
+// limitListener bounds the connections accepted from l that are open.
+func limitListener(l net.Listener, n int) net.Listener {
+	return &limited{Listener: l, room: make(chan struct{}, n), closed: make(chan struct{})}
+}
+
+type limited struct {
+	net.Listener
+	room   chan struct{}
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (l *limited) Accept() (net.Conn, error) {
+	select {
+	case l.room <- struct{}{}:
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+	c, err := l.Listener.Accept()
+	if err != nil {
+		<-l.room
+		return nil, err
+	}
+	return &counted{Conn: c, l: l}, nil
+}
+
+func (l *limited) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return l.Listener.Close()
+}
+
+type counted struct {
+	net.Conn
+	l    *limited
+	once sync.Once
+}
+
+func (c *counted) Close() error {
+	c.once.Do(func() { <-c.l.room })
+	return c.Conn.Close()
+}

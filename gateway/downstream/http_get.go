@@ -1,0 +1,213 @@
+package downstream
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// maxFeeds is how many session-wide streams a session may hold; one more
+	// ends the oldest.
+	maxFeeds = 4
+	// maxHeld bounds the merged notifications, and their bytes, that wait
+	// for a session-wide stream.
+	maxHeld      = 4096
+	maxHeldBytes = 1 << 20
+	// streamWait is how long a request to the client waits for a
+	// session-wide stream: clients open theirs just after the handshake.
+	streamWait = 5 * time.Second
+	// countAbove is the backlog of one stream above which the others of the
+	// session are added up too.
+	countAbove = 64 << 10
+)
+
+// hub is the session-wide side of an HTTP session: its GET streams. A message
+// goes to the newest of them only. While there is none, merged notifications
+// wait, bounded, and others are dropped and counted.
+type hub struct {
+	s       *Session
+	writing atomic.Int64 // bytes of JSON answers being written
+
+	mu      sync.Mutex
+	gets    []*feed            // newest last
+	feeds   map[*feed]struct{} // all streams, those of POSTs too
+	held    map[string][]byte
+	keys    []string // of held, in order
+	heldLen int
+	dropped uint64
+	opened  chan struct{} // closed when a GET stream opens; nil when nobody waits
+
+	uses int       // requests, streams and exchanges; guarded by sessions.mu
+	used time.Time // when uses fell last; guarded by sessions.mu
+}
+
+func newHub(s *Session) *hub {
+	b := &hub{s: s, feeds: make(map[*feed]struct{}), used: time.Now()}
+	s.base = b
+	return b
+}
+
+func (b *hub) newest() *feed {
+	if len(b.gets) == 0 {
+		return nil
+	}
+	return b.gets[len(b.gets)-1]
+}
+
+func (b *hub) send(frame []byte) {
+	b.mu.Lock()
+	f := b.newest()
+	if f == nil {
+		b.dropped++
+		b.mu.Unlock()
+		return
+	}
+	f.out.Send(frame)
+	b.mu.Unlock()
+	b.check(f)
+}
+
+func (b *hub) merge(key string, frame []byte) {
+	b.mu.Lock()
+	f := b.newest()
+	if f == nil {
+		b.hold(key, frame)
+		b.mu.Unlock()
+		return
+	}
+	f.out.Merge(key, frame)
+	b.mu.Unlock()
+	b.check(f)
+}
+
+// hold keeps a merged notification until a stream opens.
+func (b *hub) hold(key string, frame []byte) {
+	old, known := b.held[key]
+	if !known && len(b.keys) >= maxHeld || b.heldLen+len(frame)-len(old) > maxHeldBytes {
+		b.dropped++
+		return
+	}
+	if !known {
+		b.keys = append(b.keys, key)
+	}
+	if b.held == nil {
+		b.held = make(map[string][]byte)
+	}
+	b.held[key] = frame
+	b.heldLen += len(frame) - len(old)
+}
+
+func (b *hub) request(ctx context.Context, frame []byte) error {
+	timer := time.NewTimer(streamWait)
+	defer timer.Stop()
+	for {
+		b.mu.Lock()
+		if f := b.newest(); f != nil {
+			f.out.Send(frame)
+			b.mu.Unlock()
+			b.check(f)
+			return nil
+		}
+		if b.opened == nil {
+			b.opened = make(chan struct{})
+		}
+		opened := b.opened
+		b.mu.Unlock()
+		select {
+		case <-opened:
+		case <-timer.C:
+			return ErrNoStream
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-b.s.ctx.Done():
+			return context.Cause(b.s.ctx)
+		}
+	}
+}
+
+func (b *hub) droppedCount() uint64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.dropped
+}
+
+func (b *hub) unsent() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := b.writing.Load()
+	for f := range b.feeds {
+		n += f.unsent()
+	}
+	return n
+}
+
+// check gives the client up when too much waits for it, after f got more.
+func (b *hub) check(f *feed) {
+	if f.unsent() > countAbove && b.unsent() > overflowFactor*b.s.opt.Limits.Unsent {
+		b.s.Close(ErrOverflow)
+	}
+}
+
+// add counts the stream of a POST.
+func (b *hub) add(f *feed) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.feeds[f] = struct{}{}
+}
+
+// addGet makes f the session-wide stream and gives it what waits.
+func (b *hub) addGet(f *feed) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.feeds[f] = struct{}{}
+	b.gets = append(b.gets, f)
+	if len(b.gets) > maxFeeds {
+		b.gets[0].out.Finish()
+		b.gets = slices.Delete(b.gets, 0, 1)
+	}
+	for _, key := range b.keys {
+		f.out.Merge(key, b.held[key])
+	}
+	b.held, b.keys, b.heldLen = nil, nil, 0
+	if b.opened != nil {
+		close(b.opened)
+		b.opened = nil
+	}
+}
+
+func (b *hub) remove(f *feed) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.feeds, f)
+	if i := slices.Index(b.gets, f); i >= 0 {
+		b.gets = slices.Delete(b.gets, i, i+1)
+	}
+}
+
+// get serves a session-wide stream.
+func (h *HTTP) get(w http.ResponseWriter, r *http.Request, _ *http.ResponseController) {
+	if _, events := accepts(r.Header); !events {
+		refuse(w, http.StatusNotAcceptable, nil, "GET needs Accept: text/event-stream")
+		return
+	}
+	if !h.checkProtocol(w, r) {
+		return
+	}
+	b := h.session(w, r)
+	if b == nil {
+		return
+	}
+	defer h.sessions.release(b)
+	if h.draining.Load() {
+		unavailable(w, nil, "The server is shutting down")
+		return
+	}
+	f := newFeed()
+	b.addGet(f)
+	defer b.remove(f)
+	f.serve(w, r, b.s)
+}

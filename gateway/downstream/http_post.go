@@ -1,0 +1,429 @@
+package downstream
+
+import (
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"goblin/gateway/jsonrpc"
+	"goblin/registry/rawjson"
+)
+
+// post is the stream of one POSTed request: a JSON answer, or an event stream
+// as soon as something has to go before the answer.
+type post struct {
+	hub    *hub
+	json   bool // the client takes JSON
+	events bool // the client takes an event stream
+	first  bool // initialize: nothing may go before the answer
+
+	mu     sync.Mutex
+	feed   *feed
+	result []byte // the answer, when it goes out as JSON
+	failed bool   // the answer is an error
+	over   bool   // answered, abandoned, or the client hung up
+	wake   chan struct{}
+	awake  bool
+}
+
+// rouse tells the request's goroutine that there is something to write.
+func (p *post) rouse() {
+	if !p.awake {
+		p.awake = true
+		close(p.wake)
+	}
+}
+
+// upgrade makes the answer an event stream. The caller holds mu.
+func (p *post) upgrade() *feed {
+	if p.feed == nil {
+		p.feed = newFeed()
+		p.hub.add(p.feed)
+		p.rouse()
+	}
+	return p.feed
+}
+
+// put hands the event stream to give. It reports false when there can be
+// none; what was to be sent then goes to the session-wide stream. It is
+// dropped when the client has hung up.
+func (p *post) put(give func(*feed)) bool {
+	p.mu.Lock()
+	if !p.events || p.first {
+		p.mu.Unlock()
+		return false
+	}
+	if p.over {
+		p.mu.Unlock()
+		return true
+	}
+	f := p.upgrade()
+	give(f)
+	p.mu.Unlock()
+	p.hub.check(f)
+	return true
+}
+
+func (p *post) send(frame []byte) {
+	if !p.put(func(f *feed) { f.out.Send(frame) }) {
+		p.hub.send(frame)
+	}
+}
+
+func (p *post) merge(key string, frame []byte) {
+	if !p.put(func(f *feed) { f.out.Merge(key, frame) }) {
+		p.hub.merge(key, frame)
+	}
+}
+
+func (p *post) request(_ context.Context, frame []byte) error {
+	sent := false
+	if !p.put(func(f *feed) { f.out.Send(frame); sent = true }) {
+		return errDetour
+	}
+	if !sent {
+		return ErrNoStream
+	}
+	return nil
+}
+
+func (p *post) unsent() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.feed == nil {
+		return 0
+	}
+	return p.feed.unsent()
+}
+
+func (p *post) answer(frame []byte, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over {
+		return
+	}
+	p.over, p.failed = true, !ok
+	if p.feed == nil && !p.json {
+		p.upgrade()
+	}
+	if p.feed != nil {
+		p.feed.out.Send(frame)
+		p.feed.out.Finish()
+		return
+	}
+	p.result = frame
+	p.rouse()
+}
+
+func (p *post) abandon() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = true
+	if p.feed != nil {
+		p.feed.out.Finish()
+	}
+	p.rouse()
+}
+
+// hangUp takes nothing any more, unless there is something to write already.
+func (p *post) hangUp() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = true
+}
+
+// post takes one message.
+func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *http.ResponseController) {
+	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
+		refuse(w, http.StatusUnsupportedMediaType, nil, "Content-Type must be application/json")
+		return
+	}
+	if e := r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
+		refuse(w, http.StatusUnsupportedMediaType, nil, "Content-Encoding is not supported")
+		return
+	}
+	p := &post{wake: make(chan struct{})}
+	if p.json, p.events = accepts(r.Header); !p.json && !p.events {
+		refuse(w, http.StatusNotAcceptable, nil, "Accept must allow application/json or text/event-stream")
+		return
+	}
+	if !h.checkProtocol(w, r) {
+		return
+	}
+	if r.Header.Get(headerSession) != "" {
+		if p.hub = h.session(w, r); p.hub == nil {
+			return
+		}
+		defer func() { h.sessions.release(p.hub) }()
+		if !p.hub.s.waitRoom(r.Context()) {
+			unavailable(w, nil, "Too many bytes wait to be read by this session")
+			return
+		}
+	}
+	frame, free, refused := h.body(w, r, rc)
+	defer free()
+	if refused {
+		return
+	}
+	m, err := jsonrpc.Parse(frame)
+	if err != nil {
+		h.malformed(w, p, &m, err)
+		return
+	}
+	// A body may be spread over lines; what is passed on must not be.
+	rawjson.OneLine(frame)
+	switch {
+	case p.hub != nil:
+		h.message(w, r, p, &m)
+	case m.IsRequest() && m.Method == "initialize":
+		h.initialize(w, r, p, &m)
+	default:
+		refuse(w, http.StatusBadRequest, m.ID, "Header Mcp-Session-Id is missing; begin with initialize")
+	}
+}
+
+// waitRoom waits until the client has read enough to be asked for more, for
+// as long as a write may stall.
+func (s *Session) waitRoom(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, stallTimeout)
+	defer cancel()
+	return s.room(ctx.Done())
+}
+
+func unavailable(w http.ResponseWriter, id []byte, why string) {
+	w.Header().Set("Retry-After", "1")
+	writeError(w, http.StatusServiceUnavailable, jsonrpc.Errorf(jsonrpc.CodeInternal, "%s", why).Frame(id))
+}
+
+func (h *HTTP) malformed(w http.ResponseWriter, p *post, m *jsonrpc.Message, err error) {
+	var answer []byte
+	if p.hub != nil {
+		if answer = p.hub.s.malformed(m, err); answer == nil {
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+	} else {
+		bad := &jsonrpc.ParseError{Code: jsonrpc.CodeParse, Cause: err}
+		errors.As(err, &bad)
+		answer = bad.Reply().Frame(bad.ID)
+	}
+	writeError(w, http.StatusBadRequest, answer)
+}
+
+// message handles a message of a session.
+func (h *HTTP) message(w http.ResponseWriter, r *http.Request, p *post, m *jsonrpc.Message) {
+	s := p.hub.s
+	switch {
+	case m.IsNotification():
+		s.notified(m.Method, m.Params)
+		w.WriteHeader(http.StatusAccepted)
+	case m.IsResponse():
+		s.responded(m)
+		w.WriteHeader(http.StatusAccepted)
+	default:
+		p.first = m.Method == "initialize"
+		if h.start(w, p, m) {
+			p.serve(w, r)
+		}
+	}
+}
+
+// start begins the exchange. The session is in use until it has ended, which
+// may be long after the client hung up.
+func (h *HTTP) start(w http.ResponseWriter, p *post, m *jsonrpc.Message) bool {
+	h.sessions.hold(p.hub)
+	x, fault := p.hub.s.begin(m, p, func() { h.sessions.release(p.hub) })
+	if fault != nil {
+		h.sessions.release(p.hub)
+		writeError(w, http.StatusOK, fault.Frame(m.ID))
+		return false
+	}
+	if !p.json && !p.first {
+		p.mu.Lock()
+		p.upgrade()
+		p.mu.Unlock()
+	}
+	go x.run()
+	return true
+}
+
+// initialize begins a session. The client learns its id only when the
+// handler agreed; else it ends at once.
+func (h *HTTP) initialize(w http.ResponseWriter, r *http.Request, p *post, m *jsonrpc.Message) {
+	if p.hub = h.open(); p.hub == nil {
+		unavailable(w, m.ID, "No room for another session (limits.sessions)")
+		return
+	}
+	defer func() { h.sessions.release(p.hub) }()
+	p.first = true
+	if !h.start(w, p, m) {
+		p.hub.s.Close(ErrEnded)
+		return
+	}
+	select {
+	case <-p.wake:
+	case <-r.Context().Done():
+	case <-p.hub.s.ctx.Done():
+	}
+	p.mu.Lock()
+	ok := p.awake && !p.failed
+	p.mu.Unlock()
+	if ok {
+		w.Header().Set(headerSession, p.hub.s.id)
+	}
+	p.serve(w, r)
+	if !ok {
+		h.sessions.remove(p.hub)
+		p.hub.s.Close(ErrEnded)
+	}
+}
+
+// serve writes what the exchange makes of the answer.
+func (p *post) serve(w http.ResponseWriter, r *http.Request) {
+	s := p.hub.s
+	select {
+	case <-p.wake:
+	case <-r.Context().Done():
+	case <-s.ctx.Done():
+	}
+	p.hangUpUnlessAwake()
+	switch {
+	case p.feed != nil:
+		defer p.hub.remove(p.feed)
+		f := p.feed
+		defer context.AfterFunc(r.Context(), p.hangUp)()
+		f.serve(w, r, s)
+		p.hangUp()
+	case p.result != nil:
+		p.writeJSON(w)
+	case r.Context().Err() != nil:
+	case s.ctx.Err() != nil:
+		refuse(w, http.StatusNotFound, nil, "The session has ended; begin a new one with initialize")
+	default:
+		// Cancelled: there is no answer.
+		w.WriteHeader(http.StatusAccepted)
+	}
+}
+
+// hangUpUnlessAwake settles what is written: after it, feed and result stay
+// as they are.
+func (p *post) hangUpUnlessAwake() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.awake {
+		p.over = true
+	}
+}
+
+func (p *post) writeJSON(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(p.result)))
+	w.WriteHeader(http.StatusOK)
+	left := int64(len(p.result))
+	p.hub.writing.Add(left)
+	writePieces(w, http.NewResponseController(w), p.result, func(n int) { //nolint:errcheck // the client has gone
+		left -= int64(n)
+		p.hub.writing.Add(int64(-n))
+	})
+	p.hub.writing.Add(-left)
+}
+
+// freeBody is what a body may take without being counted.
+const freeBody = 1 << 20
+
+// body reads the message, within limits.frame and the time that its size
+// allows. All large bodies in memory share four times limits.frame. free must
+// be called when the message is done with.
+func (h *HTTP) body(w http.ResponseWriter, r *http.Request, rc *http.ResponseController) (frame []byte, free func(), refused bool) {
+	limit := h.opt.Limits.Frame
+	var counted int64
+	free = func() { h.bodies.Add(-counted) }
+	tooLarge := func() ([]byte, func(), bool) {
+		w.Header().Set("Connection", "close")
+		refuse(w, http.StatusRequestEntityTooLarge, nil, "Invalid request: a message is larger than the limit of %d bytes (limits.frame)", limit)
+		return nil, free, true
+	}
+	if r.ContentLength > limit {
+		return tooLarge()
+	}
+	start := time.Now()
+	rc.SetReadDeadline(start.Add(bodyTimeout)) //nolint:errcheck // not every reader can
+	body := http.MaxBytesReader(w, r.Body, limit)
+	buf := make([]byte, 0, min(max(r.ContentLength+1, 512), freeBody))
+	renewed := 0
+	for {
+		if len(buf) == cap(buf) {
+			buf = append(buf, 0)[:len(buf)]
+			if more := int64(cap(buf)) - freeBody - counted; more > 0 {
+				counted += more
+				if h.bodies.Add(more) > 4*limit {
+					unavailable(w, nil, "Too many large messages at once")
+					return nil, free, true
+				}
+			}
+		}
+		n, err := body.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		switch {
+		case err == nil:
+		case errors.Is(err, io.EOF):
+			rc.SetReadDeadline(time.Time{}) //nolint:errcheck // not every reader can
+			return buf, free, false
+		case errors.As(err, new(*http.MaxBytesError)):
+			return tooLarge()
+		default:
+			w.Header().Set("Connection", "close")
+			refuse(w, http.StatusRequestTimeout, nil, "The message did not arrive in time or whole")
+			return nil, free, true
+		}
+		if len(buf)-renewed >= bodyRate {
+			renewed = len(buf)
+			earned := time.Duration(len(buf)/bodyRate) * time.Second
+			rc.SetReadDeadline(start.Add(bodyTimeout + earned)) //nolint:errcheck // not every reader can
+		}
+	}
+}
+
+// accepts tells which kinds of answer a client takes; an absent header, as a
+// wildcard, allows both.
+func accepts(head http.Header) (json, events bool) {
+	values := head.Values("Accept")
+	if len(values) == 0 {
+		return true, true
+	}
+	for _, v := range values {
+		for part := range strings.SplitSeq(v, ",") {
+			kind, params, _ := strings.Cut(part, ";")
+			if refusesKind(params) {
+				continue
+			}
+			switch strings.ToLower(strings.TrimSpace(kind)) {
+			case "*/*":
+				json, events = true, true
+			case "application/json", "application/*":
+				json = true
+			case "text/event-stream", "text/*":
+				events = true
+			}
+		}
+	}
+	return json, events
+}
+
+// refusesKind reports a quality of zero.
+func refusesKind(params string) bool {
+	for p := range strings.SplitSeq(params, ";") {
+		k, v, _ := strings.Cut(strings.TrimSpace(p), "=")
+		if strings.EqualFold(k, "q") {
+			q, err := strconv.ParseFloat(v, 64)
+			return err == nil && q == 0
+		}
+	}
+	return false
+}

@@ -1,0 +1,351 @@
+package downstream
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"runtime/debug"
+	"strconv"
+	"sync"
+
+	"goblin/gateway/jsonrpc"
+	"goblin/registry/rawjson"
+)
+
+// carrier takes frames to a client. Only request may wait.
+type carrier interface {
+	send(frame []byte)
+	// merge is send, but replaces a frame of the same key that still waits.
+	merge(key string, frame []byte)
+	// request sends a frame that wants an answer. It fails when the client
+	// cannot be reached.
+	request(ctx context.Context, frame []byte) error
+	// unsent is how many bytes wait.
+	unsent() int64
+}
+
+// Session is one client. It begins with a connection, or over HTTP with an
+// initialize, and ends with [Handler].Closed.
+type Session struct {
+	id        string
+	transport string
+	opt       *Options
+	ctx       context.Context
+	cancel    context.CancelCauseFunc
+	base      carrier // session-wide stream
+	calls     jsonrpc.Pending[struct{}]
+	idle      chan struct{} // closed when no exchange runs and none may begin
+	order     sync.Mutex    // held while a notification is handled
+	ready     chan struct{}
+
+	mu          sync.Mutex
+	closing     bool // no exchange may begin
+	inFlight    map[string]*Exchange
+	running     int // Handle calls, also of exchanges already cancelled
+	seq         uint64
+	initialized bool
+	isReady     bool
+	protocol    string
+	client      ClientInfo
+	data        any
+}
+
+// ClientInfo is what a client said about itself in initialize.
+type ClientInfo struct {
+	Name, Version, Title string
+	Raw                  []byte // the clientInfo object; nil when absent or over 64 KiB
+	Capabilities         []byte // the capabilities object; nil when absent or over 256 KiB
+}
+
+const (
+	maxClientInfo   = 64 << 10
+	maxCapabilities = 256 << 10
+	maxClientName   = 256
+)
+
+func newSession(ctx context.Context, opt *Options, transport string) *Session {
+	var id [16]byte
+	rand.Read(id[:]) //nolint:errcheck // never fails
+	s := &Session{
+		id:        hex.EncodeToString(id[:]),
+		transport: transport,
+		opt:       opt,
+		inFlight:  make(map[string]*Exchange),
+		ready:     make(chan struct{}),
+		idle:      make(chan struct{}),
+	}
+	// The session outlives ctx by the time that draining takes.
+	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	return s
+}
+
+// ID is random (128 bits) and visible ASCII.
+func (s *Session) ID() string { return s.id }
+
+// Transport is "stdio", "socket" or "http".
+func (s *Session) Transport() string { return s.transport }
+
+// Context ends when the session ends; its cause says why.
+func (s *Session) Context() context.Context { return s.ctx }
+
+// Unit is the isolation unit: sessions of equal units share backends that are
+// isolated per session.
+func (s *Session) Unit() string { return s.id }
+
+// Protocol is the negotiated revision, "" before SetInitialized.
+func (s *Session) Protocol() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.protocol
+}
+
+// Client is what the client said about itself; zero before SetInitialized.
+func (s *Session) Client() ClientInfo {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.client
+}
+
+// Can reports whether the client declared a capability, for example
+// Can("elicitation") or Can("roots", "listChanged"): its value is there and
+// neither false nor null.
+func (s *Session) Can(path ...string) bool {
+	v := rawjson.Path(s.Client().Capabilities, path...)
+	return v != nil && string(v) != "false" && string(v) != "null"
+}
+
+// SetInitialized records the handshake: the revision that was agreed on and
+// the params of the client's initialize. Call it before answering.
+func (s *Session) SetInitialized(protocol string, params []byte) {
+	var c ClientInfo
+	if raw := rawjson.Get(params, "clientInfo"); rawjson.IsObject(raw) && len(raw) <= maxClientInfo {
+		c.Raw = bytes.Clone(raw)
+		c.Name = shortString(rawjson.Get(raw, "name"))
+		c.Version = shortString(rawjson.Get(raw, "version"))
+		c.Title = shortString(rawjson.Get(raw, "title"))
+	}
+	if raw := rawjson.Get(params, "capabilities"); rawjson.IsObject(raw) && len(raw) <= maxCapabilities {
+		c.Capabilities = bytes.Clone(raw)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.protocol, s.client, s.initialized = protocol, c, true
+}
+
+// shortString decodes a string that will be shown and logged.
+func shortString(v []byte) string {
+	t, _ := rawjson.String(v)
+	if r := []rune(t); len(r) > maxClientName {
+		t = string(r[:maxClientName])
+	}
+	return t
+}
+
+// Ready reports whether the handshake is complete: notifications/initialized
+// arrived, or a request after the answer to initialize, for clients that
+// forget it.
+func (s *Session) Ready() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.isReady
+}
+
+// Initialized is closed once the session is Ready.
+func (s *Session) Initialized() <-chan struct{} { return s.ready }
+
+func (s *Session) markReady() {
+	if !s.isReady {
+		s.isReady = true
+		close(s.ready)
+	}
+}
+
+// Set stores the handler's state of this session.
+func (s *Session) Set(data any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.data = data
+}
+
+// Data is what Set stored last, nil at first.
+func (s *Session) Data() any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.data
+}
+
+// Unsent is how many bytes wait for the client.
+func (s *Session) Unsent() int64 { return s.base.unsent() }
+
+// Notify sends a notification on the session-wide stream. Over HTTP it is
+// dropped, and counted, when the client has none open.
+func (s *Session) Notify(method string, params []byte, edits ...rawjson.Edit) {
+	s.base.send(oneLine(jsonrpc.Notification(method, params, edits...)))
+}
+
+// Merge is Notify for state: it replaces an earlier notification of the same
+// key that still waits. Over HTTP it waits for a session-wide stream.
+func (s *Session) Merge(key, method string, params []byte, edits ...rawjson.Edit) {
+	s.base.merge("s"+key, oneLine(jsonrpc.Notification(method, params, edits...)))
+}
+
+// Dropped counts session-wide notifications that found no stream.
+func (s *Session) Dropped() uint64 {
+	if h, ok := s.base.(*hub); ok {
+		return h.droppedCount()
+	}
+	return 0
+}
+
+// Request asks the client, outside of any exchange. When ctx ends first, the
+// client is sent notifications/cancelled and the cause returned. Over HTTP it
+// fails with [ErrNoStream] when the client opens no session-wide stream
+// within some seconds.
+func (s *Session) Request(ctx context.Context, method string, params []byte) (jsonrpc.Reply, error) {
+	return s.call(ctx, s.ctx, s.base.request, s.base.send, method, params)
+}
+
+// call sends a request with ask and waits for its answer, ctx or scope. tell
+// takes the notice that nobody waits any longer.
+func (s *Session) call(ctx, scope context.Context, ask func(context.Context, []byte) error, tell func([]byte),
+	method string, params []byte,
+) (jsonrpc.Reply, error) {
+	if s.calls.Len() >= s.opt.Limits.InFlight {
+		return jsonrpc.Reply{}, errors.New("too many requests wait for the client")
+	}
+	call, err := s.calls.Add(struct{}{})
+	if err != nil {
+		return jsonrpc.Reply{}, err
+	}
+	id := strconv.AppendInt(nil, call.ID, 10)
+	if err := ask(ctx, oneLine(jsonrpc.Request(id, method, params))); err != nil {
+		s.calls.Remove(call.ID)
+		return jsonrpc.Reply{}, err
+	}
+	select {
+	case o := <-call.Done():
+		return o.Take()
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	case <-scope.Done():
+		err = context.Cause(scope)
+	}
+	if s.calls.Remove(call.ID) == nil {
+		// The answer won the race.
+		return (<-call.Done()).Take()
+	}
+	reason := append(append([]byte(`{"requestId":`), id...), `,"reason":`...)
+	reason = append(rawjson.AppendString(reason, err.Error()), '}')
+	tell(jsonrpc.Notification("notifications/cancelled", reason))
+	return jsonrpc.Reply{}, err
+}
+
+// Close ends the session; only the first reason counts. It does not wait:
+// [Handler].Closed tells when all is over.
+func (s *Session) Close(reason error) {
+	if reason == nil {
+		reason = ErrEnded
+	}
+	s.cancel(reason)
+}
+
+// stop lets no exchange begin any more and fails what waits for the client,
+// which will not be heard again.
+func (s *Session) stop(reason error) {
+	s.mu.Lock()
+	if !s.closing {
+		s.closing = true
+		s.settle()
+	}
+	s.mu.Unlock()
+	s.calls.Close(reason)
+}
+
+// settle closes idle when its time has come. The caller holds mu.
+func (s *Session) settle() {
+	if s.closing && s.running == 0 {
+		close(s.idle)
+	}
+}
+
+// finish ends the session and waits for its exchanges.
+func (s *Session) finish(reason error) {
+	s.stop(reason)
+	s.cancel(reason)
+	<-s.idle
+	s.guard("closed", func() { s.opt.Handler.Closed(s) })
+}
+
+// notified handles a notification, one at a time.
+func (s *Session) notified(method string, params []byte) {
+	s.order.Lock()
+	defer s.order.Unlock()
+	switch method {
+	case "notifications/initialized":
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.initialized {
+			s.markReady()
+		}
+	case "notifications/cancelled":
+		s.cancelExchange(params)
+	default:
+		s.guard("notification", func() { s.opt.Handler.Notified(s, method, params) })
+	}
+}
+
+func (s *Session) cancelExchange(params []byte) {
+	id := rawjson.Get(params, "requestId")
+	if id == nil {
+		return
+	}
+	s.mu.Lock()
+	x := s.inFlight[jsonrpc.IDString(id)]
+	s.mu.Unlock()
+	// The specification forbids clients to cancel initialize.
+	if x == nil || x.method == "initialize" {
+		return
+	}
+	reason, _ := rawjson.String(rawjson.Get(params, "reason"))
+	x.abandon(reason)
+}
+
+// responded hands an answer of the client to who waits for it; others are
+// ignored.
+func (s *Session) responded(m *jsonrpc.Message) {
+	s.calls.Resolve(m.ID, jsonrpc.Reply{Result: m.Result, Error: m.Error}, nil)
+}
+
+// malformed says what to answer to a frame that is no message; nil when it
+// was a broken answer to a call of ours, which fails.
+func (s *Session) malformed(m *jsonrpc.Message, err error) []byte {
+	var bad *jsonrpc.ParseError
+	if !errors.As(err, &bad) {
+		bad = &jsonrpc.ParseError{Code: jsonrpc.CodeParse, Cause: err}
+	}
+	s.opt.Logger.Debug("malformed message from client", "session", s.id, "transport", s.transport, "error", err)
+	if m.Method == "" && bad.Code == jsonrpc.CodeInvalidRequest && bad.ID != nil && s.calls.Resolve(bad.ID, jsonrpc.Reply{}, err) {
+		return nil
+	}
+	return bad.Reply().Frame(bad.ID)
+}
+
+// guard keeps a panic of the handler from ending the process.
+func (s *Session) guard(what string, call func()) {
+	defer func() {
+		if r := recover(); r != nil {
+			s.opt.Logger.Error("handler panicked", "in", what, "session", s.id, "panic", r, "stack", string(debug.Stack()))
+		}
+	}()
+	call()
+}
+
+// oneLine makes sure that a frame has no line break but its last byte.
+func oneLine(frame []byte) []byte {
+	if n := len(frame); n > 0 {
+		rawjson.OneLine(frame[:n-1])
+	}
+	return frame
+}

@@ -1,0 +1,99 @@
+package downstream
+
+import (
+	"sync"
+	"time"
+)
+
+// sessions is the table of HTTP sessions. It knows which are in use, so that
+// neither idleness nor eviction ends one that somebody waits for.
+type sessions struct {
+	limit int
+
+	mu  sync.Mutex
+	all map[string]*hub
+}
+
+func (t *sessions) len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.all)
+}
+
+func (t *sessions) list() []*hub {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := make([]*hub, 0, len(t.all))
+	for _, b := range t.all {
+		out = append(out, b)
+	}
+	return out
+}
+
+// add puts b in the table, in use. When the table is full, the session unused
+// for longest is taken out and returned; ok is false when all are in use.
+func (t *sessions) add(b *hub) (evicted *hub, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.all) >= t.limit {
+		for _, c := range t.all {
+			if c.uses == 0 && (evicted == nil || c.used.Before(evicted.used)) {
+				evicted = c
+			}
+		}
+		if evicted == nil {
+			return nil, false
+		}
+		delete(t.all, evicted.s.id)
+	}
+	b.uses = 1
+	t.all[b.s.id] = b
+	return evicted, true
+}
+
+// acquire finds a session and keeps it in use until release.
+func (t *sessions) acquire(id string) *hub {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	b := t.all[id]
+	if b == nil || b.s.ctx.Err() != nil {
+		return nil
+	}
+	b.uses++
+	return b
+}
+
+// hold keeps a session in use that is so already.
+func (t *sessions) hold(b *hub) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	b.uses++
+}
+
+func (t *sessions) release(b *hub) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	b.uses--
+	b.used = time.Now()
+}
+
+func (t *sessions) remove(b *hub) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.all, b.s.id)
+}
+
+// expire takes a session out that was unused for the time idle; otherwise it
+// says when to ask again.
+func (t *sessions) expire(b *hub, idle time.Duration) (left time.Duration, ended bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if b.uses > 0 {
+		return idle, false
+	}
+	if left = idle - time.Since(b.used); left > 0 {
+		return left, false
+	}
+	delete(t.all, b.s.id)
+	return idle, true
+}

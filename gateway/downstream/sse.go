@@ -1,0 +1,147 @@
+package downstream
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"goblin/gateway/jsonrpc"
+)
+
+const (
+	// keepAlive is how often a quiet event stream shows that it lives, below
+	// the usual timeouts of proxies.
+	keepAlive = 20 * time.Second
+	// pieceSize is how much is written at once: each piece has its deadline,
+	// so a slow reader of a large frame is told from one that stopped.
+	pieceSize = 256 << 10
+)
+
+var (
+	comment   = []byte(": keep-alive\n\n")
+	eventHead = []byte("event: message\ndata: ")
+	errHungUp = errors.New("client hung up")
+)
+
+// feed is an answer in the form of an event stream. Frames can be sent before
+// serve is called; they wait.
+type feed struct {
+	out *jsonrpc.Outbox
+	w   http.ResponseWriter
+	rc  *http.ResponseController
+	buf []byte
+
+	mu    sync.Mutex
+	timer *time.Timer // of keep-alives
+	ended bool
+}
+
+func newFeed() *feed {
+	f := &feed{}
+	f.out = jsonrpc.NewOutbox(f)
+	return f
+}
+
+func (f *feed) unsent() int64 { return f.out.Unsent() }
+
+// serve writes the stream until it is finished, the client hangs up or stops
+// reading, or the session ends.
+func (f *feed) serve(w http.ResponseWriter, r *http.Request, s *Session) {
+	f.w, f.rc = w, http.NewResponseController(w)
+	head := w.Header()
+	head.Set("Content-Type", "text/event-stream")
+	head.Set("Cache-Control", "no-cache")
+	head.Set("X-Accel-Buffering", "no")
+	w.WriteHeader(http.StatusOK)
+	if err := f.rc.Flush(); err != nil {
+		f.out.Close(err)
+		return
+	}
+	defer context.AfterFunc(r.Context(), func() { f.out.Close(errHungUp) })()
+	defer context.AfterFunc(s.ctx, func() { f.end(context.Cause(s.ctx)) })()
+	f.mu.Lock()
+	f.timer = time.AfterFunc(keepAlive, f.beat)
+	f.mu.Unlock()
+	err := f.out.Run()
+	f.mu.Lock()
+	f.ended = true
+	f.timer.Stop()
+	f.mu.Unlock()
+	if err != nil && !errors.Is(err, errHungUp) {
+		s.opt.Logger.Debug("event stream broke", "session", s.id, "error", err)
+	}
+}
+
+// end stops the stream with its session. What is queued is still written,
+// within the write deadline, unless that is why the session ended.
+func (f *feed) end(cause error) {
+	if errors.Is(cause, ErrOverflow) {
+		f.out.Close(cause)
+	} else {
+		f.out.Finish()
+	}
+}
+
+func (f *feed) beat() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ended {
+		return
+	}
+	if f.out.Unsent() == 0 {
+		f.out.Send(comment)
+	}
+	f.timer.Reset(keepAlive)
+}
+
+// WriteFrames implements [jsonrpc.Sink].
+func (f *feed) WriteFrames(frames [][]byte) error {
+	f.buf = f.buf[:0]
+	for _, frame := range frames {
+		if frame[0] == ':' {
+			f.buf = append(f.buf, frame...)
+			continue
+		}
+		f.buf = append(f.buf, eventHead...)
+		if len(frame) < pieceSize {
+			f.buf = append(f.buf, frame...)
+			f.buf = append(f.buf, '\n')
+			continue
+		}
+		if err := f.write(f.buf); err != nil {
+			return err
+		}
+		if err := f.write(frame); err != nil {
+			return err
+		}
+		f.buf = append(f.buf[:0], '\n')
+	}
+	err := f.write(f.buf)
+	if cap(f.buf) > 64<<10 {
+		f.buf = nil // a burst is no reason to keep the memory
+	}
+	return errors.Join(err, f.rc.Flush())
+}
+
+func (f *feed) write(p []byte) error { return writePieces(f.w, f.rc, p, nil) }
+
+// writePieces writes p, renewing the deadline for each piece, and tells wrote
+// how much is done.
+func writePieces(w http.ResponseWriter, rc *http.ResponseController, p []byte, wrote func(n int)) error {
+	for len(p) > 0 {
+		rc.SetWriteDeadline(time.Now().Add(stallTimeout)) //nolint:errcheck // not every writer can
+		n, err := w.Write(p[:min(len(p), pieceSize)])
+		if wrote != nil {
+			wrote(n)
+		}
+		if err != nil {
+			return err
+		}
+		p = p[n:]
+	}
+	return nil
+}
+
+var _ jsonrpc.Sink = (*feed)(nil)

@@ -1,0 +1,290 @@
+package downstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"goblin/gateway/jsonrpc"
+)
+
+// wire is the carrier of a byte stream: one outbox for everything, so that
+// what was sent first arrives first.
+type wire struct {
+	s   *Session
+	out *jsonrpc.Outbox
+
+	mu    sync.Mutex
+	timer *time.Timer // runs while bytes wait
+	armed bool
+}
+
+func (w *wire) send(frame []byte) {
+	w.out.Send(frame)
+	w.check()
+}
+
+func (w *wire) merge(key string, frame []byte) {
+	w.out.Merge(key, frame)
+	w.check()
+}
+
+func (w *wire) request(_ context.Context, frame []byte) error {
+	w.send(frame)
+	return nil
+}
+
+func (w *wire) answer(frame []byte, _ bool) { w.send(frame) }
+func (w *wire) abandon()                    {}
+func (w *wire) unsent() int64               { return w.out.Unsent() }
+
+// check gives the client up when too much waits, and starts to watch for
+// progress when anything does.
+func (w *wire) check() {
+	n := w.out.Unsent()
+	if n == 0 {
+		return
+	}
+	if n > overflowFactor*w.s.opt.Limits.Unsent {
+		w.s.Close(ErrOverflow)
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.armed || w.s.ctx.Err() != nil {
+		return
+	}
+	w.armed = true
+	if w.timer == nil {
+		w.timer = time.AfterFunc(stallTimeout/12, w.watch)
+	} else {
+		w.timer.Reset(stallTimeout / 12)
+	}
+}
+
+func (w *wire) watch() {
+	w.mu.Lock()
+	w.armed = false
+	w.mu.Unlock()
+	if w.out.Stalled() >= stallTimeout {
+		w.s.Close(ErrStalled)
+		return
+	}
+	w.check()
+}
+
+func (w *wire) disarm() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.armed = true
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+}
+
+// ServeStream runs one session over a byte stream, one message per line, and
+// returns when it is over: r ended, ctx ended, or the session was closed.
+// After the first two, requests in flight are answered and the answers
+// delivered as long as Options.Drain allows, and the result is nil; otherwise
+// it says why the session ended.
+//
+// r and w are not closed; Options.Closers are. Read and write deadlines are
+// set on r and w, where they have them, to end a blocked call. One that
+// cannot be ended is left behind after a second: it ends with its stream and
+// touches nothing any more.
+func ServeStream(ctx context.Context, o Options, transport string, r io.Reader, w io.Writer) error {
+	s := newSession(ctx, o.withDefaults(), transport)
+	out := &wire{s: s, out: jsonrpc.NewStream(w)}
+	s.base = out
+
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		if err := out.out.Run(); err != nil {
+			s.Close(fmt.Errorf("write to client: %w", err))
+		}
+	}()
+	s.guard("opened", func() { s.opt.Handler.Opened(s) })
+	heard := make(chan error, 1)
+	go func() { heard <- s.read(r, out) }()
+
+	var err error
+	reason := ErrEnded
+	ended := false // the reader has returned
+	select {
+	case err = <-heard:
+		ended = true
+	case <-ctx.Done():
+		reason = ErrShutdown
+	case <-s.ctx.Done():
+		reason = context.Cause(s.ctx)
+	}
+	s.stop(reason)
+	if !ended {
+		interruptRead(r)
+	}
+	s.drain(out, written)
+	if cause := context.Cause(s.ctx); err == nil && cause != nil && !errors.Is(cause, errDrained) {
+		err = cause
+	}
+
+	s.cancel(reason)
+	out.disarm()
+	out.out.Close(reason)
+	select {
+	case <-written:
+	default:
+		interruptWrite(w)
+	}
+	for _, c := range s.opt.Closers {
+		c.Close() //nolint:errcheck // nothing is left to lose
+	}
+	grace := time.NewTimer(flushGrace)
+	defer grace.Stop()
+	for waiting := true; waiting && (!ended || written != nil); {
+		select {
+		case <-heard:
+			ended, heard = true, nil
+		case <-written:
+			written = nil
+		case <-grace.C:
+			waiting = false
+		}
+	}
+	s.finish(reason)
+	if err != nil {
+		s.opt.Logger.Debug("session ended", "session", s.id, "transport", transport, "error", err)
+	}
+	return err
+}
+
+var errDrained = errors.New("time to finish is over")
+
+// drain waits until the requests in flight are answered and the answers are
+// written, or the time for that is over, or the session is closed.
+func (s *Session) drain(out *wire, written <-chan struct{}) {
+	limit := time.AfterFunc(s.opt.Drain, func() { s.Close(errDrained) })
+	defer limit.Stop()
+	select {
+	case <-s.idle:
+	case <-s.ctx.Done():
+	}
+	out.out.Finish()
+	select {
+	case <-written:
+		return
+	case <-s.ctx.Done():
+	}
+	cause := context.Cause(s.ctx)
+	if errors.Is(cause, ErrOverflow) || errors.Is(cause, ErrStalled) || errors.Is(cause, errDrained) {
+		return
+	}
+	// Closed by the handler: a client that reads still gets what is queued.
+	grace := time.NewTimer(flushGrace)
+	defer grace.Stop()
+	select {
+	case <-written:
+	case <-grace.C:
+	}
+}
+
+func interruptRead(r io.Reader) {
+	if d, ok := r.(interface{ SetReadDeadline(time.Time) error }); ok {
+		d.SetReadDeadline(time.Unix(1, 0)) //nolint:errcheck // tried only
+	}
+}
+
+func interruptWrite(w io.Writer) {
+	if d, ok := w.(interface{ SetWriteDeadline(time.Time) error }); ok {
+		d.SetWriteDeadline(time.Unix(1, 0)) //nolint:errcheck // tried only
+	}
+}
+
+// read handles messages until r or the session ends; nil at the end of r.
+func (s *Session) read(r io.Reader, out *wire) error {
+	in := jsonrpc.NewReader(r, s.opt.Limits.Frame)
+	for {
+		if !s.room(s.ctx.Done()) {
+			return nil
+		}
+		frame, err := in.Read()
+		if s.stopped() {
+			return nil
+		}
+		var long *jsonrpc.TooLong
+		switch {
+		case err == nil:
+			s.receive(frame, out)
+		case errors.As(err, &long):
+			s.tooLong(long, out)
+		case errors.Is(err, io.EOF):
+			return nil
+		default:
+			return fmt.Errorf("read from client: %w", err)
+		}
+	}
+}
+
+func (s *Session) stopped() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closing || s.ctx.Err() != nil
+}
+
+// room waits until the client has read enough to be asked for more; false
+// when done was closed first.
+func (s *Session) room(done <-chan struct{}) bool {
+	if s.base.unsent() <= s.opt.Limits.Unsent {
+		return true
+	}
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	for s.base.unsent() > s.opt.Limits.Unsent {
+		select {
+		case <-done:
+			return false
+		case <-tick.C:
+			if s.stopped() {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (s *Session) receive(frame []byte, out *wire) {
+	m, err := jsonrpc.Parse(frame)
+	switch {
+	case err != nil:
+		if answer := s.malformed(&m, err); answer != nil {
+			out.send(answer)
+		}
+	case m.IsRequest():
+		x, fault := s.begin(&m, out, nil)
+		switch {
+		case fault != nil:
+			out.send(fault.Frame(m.ID))
+		case m.Method == "initialize":
+			// Its answer has to be the first.
+			x.run()
+		default:
+			go x.run()
+		}
+	case m.IsNotification():
+		s.notified(m.Method, m.Params)
+	default:
+		s.responded(&m)
+	}
+}
+
+// tooLong answers a message that was thrown away.
+func (s *Session) tooLong(e *jsonrpc.TooLong, out *wire) {
+	s.opt.Logger.Warn("message from client is too large", "session", s.id, "limit", e.Limit)
+	if e.IsResponse() && s.calls.Resolve(e.ID(), jsonrpc.Reply{}, e) {
+		return
+	}
+	out.send((&jsonrpc.ParseError{Code: jsonrpc.CodeInvalidRequest, Cause: e}).Reply().Frame(e.ID()))
+}
