@@ -1,0 +1,17 @@
+// Package e2e holds tests only. They build the real binary and look at it from
+// outside: through stdin and stdout, the socket, HTTP, exit codes, /proc and
+// the evidence of scripted backends (goblin/gateway/internal/fakeserver).
+//
+// No test imports anything of Goblin, so that none can share its mistakes. A
+// test waits for events with generous deadlines and never sleeps to let
+// something happen; "nothing was sent" is shown by a round trip that would have
+// arrived later.
+//
+// The name of a test ends in the behaviour it shows and holds the number of the
+// requirement it covers, such as R3_03.
+//
+// Environment: GOBLIN_E2E_BINARY names a binary to test instead of building
+// one; GOBLIN_E2E_RACE=1 builds with the race detector. The build tags interop
+// and conformance add comparisons with programs from npm, which they install
+// into the user's cache folder.
+package e2e

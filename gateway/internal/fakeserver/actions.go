@@ -1,0 +1,221 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// act does the actions one after another until one ends the exchange.
+func (s *server) act(x *exchange, acts []*action) {
+	for _, a := range acts {
+		if x.over {
+			return
+		}
+		if s.due(a) {
+			s.do(x, a)
+		}
+	}
+}
+
+// due counts the uses of an action and says whether it still applies.
+func (s *server) due(a *action) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a.used++
+	return (a.Starts == 0 || s.start <= a.Starts) && (a.Times == 0 || a.used <= a.Times)
+}
+
+func (s *server) do(x *exchange, a *action) {
+	switch a.Do {
+	case "result":
+		s.succeed(x, a.Result)
+	case "error":
+		s.fail(x, a.Error)
+	case "text":
+		s.succeed(x, toolText(a.Text))
+	case "echo":
+		s.succeed(x, toolText(string(x.params)))
+	case "env":
+		s.succeed(x, toolText(string(marshal(os.Environ()))))
+	case "answers":
+		s.succeed(x, toolText(string(marshal(x.answers))))
+	case "big":
+		s.succeed(x, toolText(strings.Repeat("x", a.Bytes)))
+	case "status":
+		if x.status != nil {
+			x.over = true
+			x.status(a)
+		}
+	case "delay", "wait", "hang", "progress", "request":
+		s.take(x, a)
+	case "notify", "write", "stderr":
+		s.say(x, a)
+	case "add", "remove", "pages", "on", "release":
+		s.change(a)
+	default:
+		s.break_(a)
+	}
+}
+
+// take does what lasts; a cancelled request ends with it, unanswered.
+func (s *server) take(x *exchange, a *action) {
+	switch a.Do {
+	case "delay":
+		s.pause(x, time.After(time.Duration(a.Ms)*time.Millisecond), nil)
+	case "wait":
+		s.tell(event{Ev: "wait", Name: a.Name})
+		s.pause(x, nil, s.gate(a.Name))
+	case "hang":
+		s.tell(event{Ev: "wait", Name: "hang"})
+		s.pause(x, nil, nil)
+	case "progress":
+		s.progress(x, a)
+	case "request":
+		s.ask(x, a)
+	}
+}
+
+func (s *server) pause(x *exchange, timer <-chan time.Time, gate <-chan struct{}) {
+	select {
+	case <-timer:
+	case <-gate:
+	case <-x.cancelled:
+		x.over = true
+		s.tell(event{Ev: "gone", Name: x.key})
+	}
+}
+
+func (s *server) gate(name string) chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gates[name] == nil {
+		s.gates[name] = make(chan struct{})
+	}
+	return s.gates[name]
+}
+
+func (s *server) progress(x *exchange, a *action) {
+	var p struct {
+		Meta struct {
+			Token json.RawMessage `json:"progressToken"`
+		} `json:"_meta"`
+	}
+	_ = json.Unmarshal(x.params, &p)
+	if p.Meta.Token == nil {
+		return
+	}
+	for i := range a.N {
+		x.send(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"total":%d}}`,
+			p.Meta.Token, i+1, a.N))
+		if a.Ms > 0 {
+			s.pause(x, time.After(time.Duration(a.Ms)*time.Millisecond), nil)
+		}
+	}
+}
+
+// ask sends a request to the client and keeps its reply, or its error as
+// {"error":…}.
+func (s *server) ask(x *exchange, a *action) {
+	ch := make(chan json.RawMessage, 1)
+	s.mu.Lock()
+	s.lastAsk++
+	id := strconv.Quote("ask-" + strconv.Itoa(s.lastAsk))
+	s.asked[id] = ch
+	s.mu.Unlock()
+	x.send(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, id, a.Method, orObject(a.Params)))
+	select {
+	case reply := <-ch:
+		x.answers = append(x.answers, reply)
+		s.tell(event{Ev: "reply", Name: a.Method, Msg: reply})
+	case <-x.cancelled:
+		x.over = true
+	}
+}
+
+func orObject(params json.RawMessage) json.RawMessage {
+	if params == nil {
+		return json.RawMessage(`{}`)
+	}
+	return params
+}
+
+// say sends or prints N times, once if N is 0.
+func (s *server) say(x *exchange, a *action) {
+	for i := range max(1, a.N) {
+		switch a.Do {
+		case "notify":
+			params := strings.ReplaceAll(string(orObject(a.Params)), "$n", strconv.Itoa(i))
+			x.send(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":%s}`, a.Method, params))
+		case "write":
+			x.send([]byte(a.Text))
+		case "stderr":
+			fmt.Fprintln(os.Stderr, a.Text)
+		}
+	}
+}
+
+func (s *server) change(a *action) {
+	if a.Do == "release" {
+		close(s.gate(a.Name))
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch a.Do {
+	case "add":
+		list := s.list(a.Kind)
+		*list = append(*list, a.Entry)
+	case "remove":
+		list := s.list(a.Kind)
+		*list = slices.DeleteFunc(*list, func(entry json.RawMessage) bool { return named(entry, a.Name) })
+	case "pages":
+		s.PageSize = a.N
+	case "on":
+		s.On[a.Key] = a.Actions
+	}
+}
+
+// named tells whether an entry has that name, URI or template.
+func named(entry json.RawMessage, name string) bool {
+	var e struct {
+		Name     string
+		URI      string `json:"uri"`
+		Template string `json:"uriTemplate"`
+	}
+	return json.Unmarshal(entry, &e) == nil && (e.Name == name || e.URI == name || e.Template == name)
+}
+
+// break_ does what a server should not.
+func (s *server) break_(a *action) {
+	switch a.Do {
+	case "sync":
+	case "crash":
+		if a.Text != "" {
+			fmt.Fprintln(os.Stderr, a.Text)
+		}
+		os.Exit(a.Code)
+	case "deaf":
+		s.deaf.Store(true)
+	case "closeout":
+		_ = os.Stdout.Close()
+	case "grandchild":
+		cmd := exec.Command(os.Args[0], "-sleep", s.Control)
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+		if err := cmd.Start(); err != nil {
+			fmt.Fprintln(os.Stderr, "fakeserver: grandchild:", err)
+		}
+	case "forget":
+		s.sessions.forget()
+	case "hangup":
+		s.sessions.hangup()
+	default:
+		fmt.Fprintln(os.Stderr, "fakeserver: unknown action", a.Do)
+		os.Exit(3)
+	}
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+)
+
+// event is one line to the test.
+type event struct {
+	Ev      string            `json:"ev"` // hello recv wait signal eof deaf gone done
+	PID     int               `json:"pid,omitempty"`
+	Start   int               `json:"start,omitempty"` // hello: which process of this script it is, from 1
+	Name    string            `json:"name,omitempty"`
+	Msg     json.RawMessage   `json:"msg,omitempty"`
+	Bad     string            `json:"bad,omitempty"` // a received text that is no JSON
+	HTTP    string            `json:"http,omitempty"`
+	Session string            `json:"session,omitempty"`
+	Headers map[string]string `json:"headers,omitempty"`
+	ID      int64             `json:"id,omitempty"` // done: of the command
+}
+
+// connect counts this start, opens the log and dials the test.
+func (s *server) connect() error {
+	var err error
+	if s.start, err = countStart(s.path()); err != nil {
+		return err
+	}
+	if s.Log != "" {
+		s.log, err = os.OpenFile(s.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			return fmt.Errorf("open the log: %w", err)
+		}
+	}
+	if s.Control == "" {
+		return nil
+	}
+	conn, err := net.Dial("unix", s.Control)
+	if err != nil {
+		return fmt.Errorf("dial the test: %w", err)
+	}
+	s.control = conn
+	s.tell(event{Ev: "hello", PID: os.Getpid(), Start: s.start})
+	go s.commands(conn)
+	return nil
+}
+
+func (s *server) path() string {
+	if s.Control != "" {
+		return s.Control
+	}
+	return s.Log
+}
+
+// countStart adds a byte to a file beside path; its size is the number of
+// processes that were started with this script.
+func countStart(path string) (int, error) {
+	if path == "" {
+		return 1, nil
+	}
+	f, err := os.OpenFile(path+".starts", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return 0, fmt.Errorf("count the starts: %w", err)
+	}
+	defer f.Close()
+	if _, err := f.Write([]byte{'.'}); err != nil {
+		return 0, fmt.Errorf("count the starts: %w", err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return 0, fmt.Errorf("count the starts: %w", err)
+	}
+	return int(info.Size()), nil
+}
+
+func (s *server) tell(e event) {
+	s.telling.Lock()
+	defer s.telling.Unlock()
+	if s.log != nil && e.Msg != nil {
+		fmt.Fprintf(s.log, "%s\n", e.Msg)
+	}
+	if s.control != nil {
+		_, _ = s.control.Write(append(marshal(e), '\n')) // a test that is gone needs to hear nothing
+	}
+}
+
+// commands does what the test says, one command at a time and in order.
+func (s *server) commands(conn net.Conn) {
+	r := bufio.NewScanner(conn)
+	r.Buffer(nil, 64<<20)
+	for r.Scan() {
+		var a action
+		if err := json.Unmarshal(r.Bytes(), &a); err != nil {
+			fmt.Fprintln(os.Stderr, "fakeserver: bad command:", err)
+			continue
+		}
+		s.act(s.outside(), []*action{&a})
+		s.tell(event{Ev: "done", ID: a.ID})
+	}
+}
