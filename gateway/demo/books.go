@@ -46,9 +46,9 @@ var (
 		"a lighthouse far from any sea,a library with one door too many", ",")
 	heroes = strings.Split("a retired cartographer,a girl who collects shadows,two rival bakers,an honest thief,"+
 		"a goblin with a library card,the last lamplighter,a very small dragon,a postman without letters", ",")
-	events = strings.Split("the bells begin to ring by themselves,a parcel arrives for somebody who never lived there,"+
-		"all the keys in town change places,the river turns around for an afternoon,a stranger asks for yesterday's paper,"+
-		"the moon is late,every cat walks off in the same direction,somebody returns a book borrowed a century ago", ",")
+	events = strings.Split("the bells began to ring by themselves,a parcel came for somebody who had never lived there,"+
+		"all the keys in town changed places,the river ran backwards for an afternoon,a stranger asked for yesterday's paper,"+
+		"the moon was late,every cat walked off in the same direction,somebody returned a book borrowed a century ago", ",")
 	lessons = strings.Split("some doors are kinder when knocked at,a map is a promise,nobody is late for the right thing,"+
 		"every recipe leaves out its best line,what is lent comes back with a story,it is the pauses that make the tune,"+
 		"two half-truths do not add up,the long way round has the better view", ",")
@@ -69,6 +69,12 @@ func (r *rng) next() uint64 {
 func (r *rng) below(n int) int { return int(r.next() % uint64(n)) }
 
 func pick[T any](r *rng, from []T) T { return from[r.below(len(from))] }
+
+// pickTwo picks two different ones.
+func pickTwo[T any](r *rng, from []T) (T, T) {
+	i := r.below(len(from))
+	return from[i], from[(i+1+r.below(len(from)-1))%len(from)]
+}
 
 // makeBooks writes the catalog: 32 books by each of 20 authors.
 func makeBooks() []book {
@@ -96,9 +102,19 @@ func (b book) text() string {
 	fmt.Fprintf(&s, "# %s\n\n*by %s, %d*\n\n", b.title, b.author, b.year)
 	fmt.Fprintf(&s, "A %s book of %s, set in %s.\n", b.mood, b.genre, b.place)
 	for chapter := range 2 + r.below(4) {
+		first, then := pickTwo(&r, events)
 		fmt.Fprintf(&s, "\n## %d. The %s\n\n", chapter+1, pick(&r, things))
-		fmt.Fprintf(&s, "It was the year when %s. %s%s noticed first, and said nothing until %s.\n",
-			pick(&r, events), strings.ToUpper(b.hero[:1]), b.hero[1:], pick(&r, events))
+		switch r.below(3) {
+		case 0:
+			fmt.Fprintf(&s, "It began on the morning when %s. %s%s noticed first, and told nobody until %s.\n",
+				first, strings.ToUpper(b.hero[:1]), b.hero[1:], then)
+		case 1:
+			fmt.Fprintf(&s, "Nobody could say afterwards whether it was before or after %s that %s. "+
+				"Only %s had kept a diary, and the page was gone.\n", first, then, b.hero)
+		default:
+			fmt.Fprintf(&s, "When %s, there was still tea in the pot. When %s, there was none. "+
+				"This is how %s measured time.\n", first, then, b.hero)
+		}
 		fmt.Fprintf(&s, "\n> Remember that %s.\n", pick(&r, lessons))
 	}
 	s.WriteString("\n*The end.*\n")
@@ -139,7 +155,7 @@ func catalogCSV(books []book) string {
 func readerNote(n int, books []book) string {
 	r := rng(uint64(n) * 104729)
 	b := pick(&r, books)
-	return fmt.Sprintf("On %q, page %d:\n\nI had not expected that %s.\nThe author is right that %s.\n",
+	return fmt.Sprintf("On %q, page %d:\n\nI read this on the day when %s.\nThe author is right that %s.\n",
 		b.title, 1+r.below(b.pages), pick(&r, events), pick(&r, lessons))
 }
 

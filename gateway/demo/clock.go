@@ -128,7 +128,7 @@ func (c *clock) addTools(srv *server.MCPServer) {
 		mcp.WithDescription("Tells the time in a time zone, now or at a given moment."),
 		mcp.WithString("zone", mcp.Required(), mcp.MaxLength(64), mcp.Description("Name in the IANA database, e.g. Europe/Berlin or UTC")),
 		mcp.WithString("at", mcp.MaxLength(40), mcp.Description("A moment in RFC 3339, e.g. 2026-07-01T12:00:00Z; now if left out")),
-		mcp.WithOutputSchema[zoneTime](),
+		outputSchema[zoneTime](),
 		mcp.WithToolIcons(icon("🌍")),
 		mcp.WithReadOnlyHintAnnotation(true), mcp.WithDestructiveHintAnnotation(false),
 		mcp.WithIdempotentHintAnnotation(true), mcp.WithOpenWorldHintAnnotation(false),

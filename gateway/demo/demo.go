@@ -146,6 +146,19 @@ func structured(value any, text string, more ...mcp.Content) *mcp.CallToolResult
 	return result
 }
 
+// outputSchema is mcp.WithOutputSchema, but for lists: a Go slice may be null, the
+// lists here never are, and some clients cannot do with two types.
+func outputSchema[T any]() mcp.ToolOption {
+	return func(t *mcp.Tool) {
+		mcp.WithOutputSchema[T]()(t)
+		for _, property := range t.OutputSchema.Properties {
+			if p, ok := property.(map[string]any); ok && p["items"] != nil {
+				p["type"] = "array"
+			}
+		}
+	}
+}
+
 // complete offers the values that start with what was typed, then those that
 // contain it; 100 at most, the most that the protocol allows.
 func complete(typed string, values []string) *mcp.Completion {

@@ -33,7 +33,7 @@ func (l *library) addTools(srv *server.MCPServer) {
 		mcp.WithDescription("Finds books by words in title, author, genre, mood or year; answers with index cards and with links to read the books."),
 		mcp.WithString("query", mcp.Required(), mcp.MaxLength(200), mcp.Description("Words that must all occur, e.g. cosy mystery")),
 		mcp.WithInteger("limit", mcp.Min(1), mcp.Max(50), mcp.DefaultNumber(5), mcp.Description("How many to list")),
-		mcp.WithOutputSchema[bookHits](),
+		outputSchema[bookHits](),
 		mcp.WithToolIcons(icon("🔎")),
 		mcp.WithReadOnlyHintAnnotation(true), mcp.WithDestructiveHintAnnotation(false),
 		mcp.WithIdempotentHintAnnotation(true), mcp.WithOpenWorldHintAnnotation(false),
@@ -51,7 +51,7 @@ func (l *library) addTools(srv *server.MCPServer) {
 		mcp.WithDescription("Walks along the shelves and counts. Slow on purpose: three seconds unless told otherwise, with progress at every shelf; can be cancelled."),
 		mcp.WithInteger("shelves", mcp.Min(1), mcp.Max(200), mcp.DefaultNumber(12), mcp.Description("How many shelves to walk along")),
 		mcp.WithInteger("pace_ms", mcp.Min(0), mcp.Max(10000), mcp.DefaultNumber(250), mcp.Description("Milliseconds per shelf")),
-		mcp.WithOutputSchema[inventory](),
+		outputSchema[inventory](),
 		mcp.WithToolIcons(icon("🐌")),
 		mcp.WithReadOnlyHintAnnotation(true), mcp.WithDestructiveHintAnnotation(false),
 		mcp.WithIdempotentHintAnnotation(true), mcp.WithOpenWorldHintAnnotation(false),
@@ -91,7 +91,7 @@ func (l *library) search(_ context.Context, req mcp.CallToolRequest) (*mcp.CallT
 		link.Title, link.Size = b.title, mcp.ToInt64Ptr(int64(len(b.text())))
 		links[i] = link
 	}
-	return structured(hits, fmt.Sprintf("%d books match, here are %d.", hits.Total, len(hits.Books)), links...), nil
+	return structured(hits, fmt.Sprintf("%d books match, %d shown.", hits.Total, len(hits.Books)), links...), nil
 }
 
 func (l *library) cover(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
