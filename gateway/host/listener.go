@@ -61,7 +61,7 @@ type Listener struct {
 	mu       sync.Mutex
 	linger   time.Duration
 	lingers  bool
-	timer    *time.Timer   // runs while no session holds a lingering host
+	timer    *time.Timer // runs while no session holds a lingering host
 	ending   bool
 	done     chan struct{} // closed when ending
 	last     int64

@@ -1,0 +1,289 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"goblin/gateway/jsonrpc"
+)
+
+// BridgeOptions is what a bridge connects.
+type BridgeOptions struct {
+	// Connect reaches the host, or starts it and reaches it. It is called
+	// again when the host has died. See DialOrStart.
+	Connect func(ctx context.Context) (net.Conn, error)
+	// In and Out are the client. A blocked read or write of them can be ended
+	// only if they take deadlines, as pipes in non-blocking mode and sockets
+	// do; on others it stays behind in its goroutine when Bridge returns.
+	// Writes are also faster to those that do.
+	In     io.Reader
+	Out    io.Writer
+	Frame  int64        // most bytes of a message from the client; 0: 128 MiB
+	Logger *slog.Logger // nil: nothing is logged
+}
+
+const (
+	drainLimit    = 5 * time.Second  // for answers, after the client has hung up
+	flushLimit    = 3 * time.Second  // for the client to take the last of them
+	endLimit      = 9 * time.Second  // for everything after the client has hung up
+	takeoverLimit = 10 * time.Second // to find the next host, before requests are refused
+	settled       = 5 * time.Second  // a host that lived this long is no part of a crash loop
+	maxDelay      = 2 * time.Second  // between attempts to find a host
+	maxUnsent     = 8 << 20          // bytes waiting in one direction, before its reader stops
+	maxAsked      = 4096             // open questions of a host that are remembered
+	defaultFrame  = 128 << 20
+)
+
+// bridge carries one client's session from host to host. The client's reader,
+// the reader of the current link and the loop in serve share the fields under
+// mu; frames are sent outside it where one goroutine alone decides the order.
+type bridge struct {
+	o   BridgeOptions
+	log *slog.Logger
+	out *jsonrpc.Outbox // to the client
+	ns  string          // begins the ids that the bridge makes; no client's do
+
+	hard context.Context // ends when nothing more is waited for
+	soft chan struct{}   // closed when the client will send nothing more
+	wake chan struct{}   // capacity one: a frame came while no host was there
+
+	mu      sync.Mutex
+	closed  bool  // frames of the client are ignored from now on
+	link    *link // nil while there is no host that can take frames
+	gen     int   // of the newest link
+	waiting []held
+	size    int64 // bytes in waiting
+	open    map[string]call
+	seq     int // of calls and subscriptions: repeats go in the old order
+	asked   map[string]struct{}
+	mem     memory
+
+	delay time.Duration // before the next attempt; belongs to serve
+}
+
+// held is a frame of the client that waits for a host.
+type held struct {
+	envelope
+	frame []byte
+}
+
+// call is a client's request that a host has got. It counts, since clients
+// in error use an id twice.
+type call struct {
+	n      int
+	seq    int
+	method string
+	params []byte // only of requests that change what the bridge remembers
+	frame  []byte // only of initialize, which is sent again
+}
+
+// Bridge carries the messages of one client to the host and back, until the
+// client hangs up (its answers are then waited for, 5 s at most) or ctx ends,
+// which is the same. It returns nil then, and an error when the first host
+// cannot be reached or the client takes no more output; requests that came
+// are answered before. It returns within 10 s of either end, even if the
+// client reads nothing.
+//
+// Bytes are passed on as they are. When the host dies, requests it has not
+// answered get errors, the session is repeated to the next host, and what the
+// client sends meanwhile waits for that in order.
+func Bridge(ctx context.Context, o BridgeOptions) error {
+	if o.Frame <= 0 {
+		o.Frame = defaultFrame
+	}
+	b := &bridge{
+		o: o, log: o.Logger, out: jsonrpc.NewStream(o.Out), ns: namespace(),
+		soft: make(chan struct{}), wake: make(chan struct{}, 1),
+		gen: -1, open: make(map[string]call), asked: make(map[string]struct{}),
+		mem: memory{subs: make(map[string]*subscription)},
+	}
+	if b.log == nil {
+		b.log = slog.New(slog.DiscardHandler)
+	}
+	return b.run(ctx)
+}
+
+func namespace() string {
+	var r [6]byte
+	_, _ = rand.Read(r[:]) // never fails
+	return "goblin-bridge-" + hex.EncodeToString(r[:])
+}
+
+func (b *bridge) run(ctx context.Context) error {
+	hard, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	b.hard = hard
+	written, read, watched := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(written)
+		if err := b.out.Run(); err != nil {
+			cancel(fmt.Errorf("write to the client: %w", err))
+		}
+	}()
+	go func() {
+		defer close(read)
+		b.readClient()
+	}()
+	go func() {
+		defer close(watched)
+		b.watch(ctx, read, cancel)
+	}()
+
+	err := b.serve()
+
+	b.out.Finish()
+	if !within(written, flushLimit, hard.Done()) {
+		b.out.Close(errors.New("the client reads nothing"))
+		if d, ok := b.o.Out.(interface{ SetWriteDeadline(time.Time) error }); ok && d.SetWriteDeadline(time.Now()) == nil {
+			<-written
+		}
+	}
+	cancel(nil)
+	<-watched
+	if b.interrupt() {
+		<-read
+	}
+	return err
+}
+
+// interrupt ends the reading from the client, where that is possible.
+func (b *bridge) interrupt() bool {
+	d, ok := b.o.In.(interface{ SetReadDeadline(time.Time) error })
+	return ok && d.SetReadDeadline(time.Now()) == nil
+}
+
+// within reports whether done comes first.
+func within(done <-chan struct{}, limit time.Duration, end <-chan struct{}) bool {
+	t := time.NewTimer(limit)
+	defer t.Stop()
+	select {
+	case <-done:
+		return true
+	case <-t.C:
+	case <-end:
+	}
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
+// watch turns the client's end, or that of ctx, into the end of the bridge.
+func (b *bridge) watch(ctx context.Context, read <-chan struct{}, cancel context.CancelCauseFunc) {
+	select {
+	case <-read:
+	case <-ctx.Done():
+		b.interrupt()
+	case <-b.hard.Done():
+	}
+	b.mu.Lock()
+	b.closed = true
+	idle := b.link == nil && len(b.waiting) == 0
+	b.mu.Unlock()
+	close(b.soft)
+	if idle {
+		cancel(nil) // nothing to wait for: do not start a host for nobody
+		return
+	}
+	if pause(b.hard, endLimit) {
+		cancel(nil)
+	}
+}
+
+// readClient passes the client's frames on until it hangs up.
+func (b *bridge) readClient() {
+	r := jsonrpc.NewReader(b.o.In, b.o.Frame)
+	for {
+		frame, err := r.Read()
+		if err != nil {
+			var long *jsonrpc.TooLong
+			if !errors.As(err, &long) {
+				if !errors.Is(err, io.EOF) && b.hard.Err() == nil {
+					b.log.Info("the client's input ended", "error", err)
+				}
+				return
+			}
+			b.tooLong(long)
+			continue
+		}
+		l := b.fromClient(frame)
+		for b.full(l) {
+			if !pause(b.hard, 2*time.Millisecond) {
+				return
+			}
+			b.mu.Lock()
+			l = b.link
+			b.mu.Unlock()
+		}
+	}
+}
+
+// full reports whether the host, or the one that is awaited, owes so much
+// reading that the client has to wait.
+func (b *bridge) full(l *link) bool {
+	if l != nil {
+		return l.out.Unsent() > maxUnsent
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.link == nil && b.size > maxUnsent
+}
+
+// fromClient passes a frame to the host, which it returns, or keeps it.
+func (b *bridge) fromClient(frame []byte) *link {
+	e := scan(frame)
+	b.mu.Lock()
+	l := b.link
+	if b.closed {
+		b.mu.Unlock()
+		return nil
+	}
+	if e.answer {
+		// Only a living host that asked is told; see toHost.
+		frame = b.toHost(l, e, frame)
+		b.mu.Unlock()
+		if frame != nil {
+			l.out.Send(append(frame, '\n'))
+		}
+		return l
+	}
+	frame = append(frame, '\n')
+	if l == nil {
+		b.waiting = append(b.waiting, held{e, frame})
+		b.size += int64(len(frame))
+		b.mu.Unlock()
+		select {
+		case b.wake <- struct{}{}:
+		default:
+		}
+		return nil
+	}
+	b.note(e, frame)
+	b.mu.Unlock()
+	// If the host died since, the frame is lost and its request, noted above,
+	// is answered with the others.
+	l.out.Send(frame)
+	return l
+}
+
+// tooLong answers in the place of a message that is not passed on.
+func (b *bridge) tooLong(long *jsonrpc.TooLong) {
+	why := jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", long.Error())
+	b.log.Warn("the client's message was dropped", "error", long)
+	if long.IsResponse() && long.ID() != nil {
+		b.fromClient(bytes.TrimSpace(why.Frame(long.ID())))
+		return
+	}
+	b.out.Send(why.Frame(long.ID()))
+}

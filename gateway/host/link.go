@@ -1,0 +1,197 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"goblin/gateway/jsonrpc"
+	"goblin/registry/rawjson"
+)
+
+// link is the connection to one host.
+type link struct {
+	gen     int
+	conn    net.Conn
+	out     *jsonrpc.Outbox
+	replays map[string]replay // requests of the bridge's own, by raw id
+	ready   chan error        // capacity one: how the repeated initialize went
+	done    chan struct{}     // closed when both directions have ended
+	since   time.Time
+	ctx     context.Context // ends with the bridge or abort
+	cancel  context.CancelFunc
+}
+
+// connected starts to read from and write to a host.
+func (b *bridge) connected(conn net.Conn) *link {
+	b.mu.Lock()
+	b.gen++
+	l := &link{
+		gen: b.gen, conn: conn, out: jsonrpc.NewStream(conn), replays: make(map[string]replay),
+		ready: make(chan error, 1), done: make(chan struct{}), since: time.Now(),
+	}
+	b.mu.Unlock()
+	l.ctx, l.cancel = context.WithCancel(b.hard)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if l.out.Run() == nil {
+			if c, ok := conn.(interface{ CloseWrite() error }); ok {
+				_ = c.CloseWrite()
+			}
+			return
+		}
+		// The host is gone, but what it said last may still be unread.
+		_ = conn.SetReadDeadline(time.Now().Add(time.Second))
+	})
+	wg.Go(func() {
+		b.readHost(l)
+		l.out.Close(jsonrpc.ErrClosed)
+		_ = conn.SetWriteDeadline(time.Now())
+	})
+	go func() {
+		wg.Wait()
+		conn.Close()
+		l.cancel()
+		close(l.done)
+	}()
+	return l
+}
+
+// abort ends the link now.
+func (l *link) abort() {
+	l.cancel()
+	l.out.Close(jsonrpc.ErrClosed)
+	l.conn.Close()
+	<-l.done
+}
+
+// readHost passes the host's frames on until the connection ends.
+func (b *bridge) readHost(l *link) {
+	// The host has its own limit; names put into a message may lengthen it.
+	r := jsonrpc.NewReader(l.conn, 4*b.o.Frame)
+	for {
+		frame, err := r.Read()
+		if err != nil {
+			var long *jsonrpc.TooLong
+			if !errors.As(err, &long) {
+				return
+			}
+			b.lostAnswer(long)
+			continue
+		}
+		if frame = b.fromHost(l, frame); frame != nil {
+			b.out.Send(append(frame, '\n'))
+		}
+		for b.out.Unsent() > maxUnsent {
+			// The connection fills up, so that the host sees a slow client.
+			if !pause(l.ctx, 2*time.Millisecond) {
+				return
+			}
+		}
+	}
+}
+
+// fromHost returns the frame for the client; nil for none.
+func (b *bridge) fromHost(l *link, frame []byte) []byte {
+	e := scan(frame)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case e.answer:
+		if b.own(e.id) {
+			b.replayed(l, e, frame)
+			return nil
+		}
+		b.answered(e)
+	case e.request():
+		return b.toClient(l, e, frame)
+	case e.method == cancelled:
+		return b.cancelClient(l, frame)
+	case e.method == resChanged:
+		b.retry(l)
+	}
+	return frame
+}
+
+// own reports whether the raw id is one of a repeated request.
+func (b *bridge) own(id []byte) bool { return b.begins(id, ":r") }
+
+func (b *bridge) begins(id []byte, mark string) bool {
+	n := 1 + len(b.ns)
+	return len(id) > n+len(mark) && id[0] == '"' && string(id[1:n]) == b.ns && string(id[n:n+len(mark)]) == mark
+}
+
+// Hosts number their questions each from the beginning, and a client may
+// still be busy with one of a host that has died. Only the first host's
+// questions therefore keep their ids; a later one's become the text
+// <namespace>:q<generation>:<raw id>, which tells whom an answer is for.
+
+func (b *bridge) alias(gen int, id []byte) []byte {
+	return rawjson.Quote(b.ns + ":q" + strconv.Itoa(gen) + ":" + string(id))
+}
+
+// toClient lets a host's question through and remembers it.
+func (b *bridge) toClient(l *link, e envelope, frame []byte) []byte {
+	id := e.id
+	if l.gen > 0 {
+		id = b.alias(l.gen, id)
+		frame = rawjson.Splice(frame, rawjson.Replace(frame, e.id, id))
+	}
+	if len(b.asked) < maxAsked {
+		b.asked[string(id)] = struct{}{}
+	}
+	return frame
+}
+
+// cancelClient lets a host take its question back.
+func (b *bridge) cancelClient(l *link, frame []byte) []byte {
+	id := rawjson.Path(frame, "params", "requestId")
+	if id == nil {
+		return frame
+	}
+	if l.gen > 0 {
+		alias := b.alias(l.gen, id)
+		frame, id = rawjson.Splice(frame, rawjson.Replace(frame, id, alias)), alias
+	}
+	delete(b.asked, string(id))
+	return frame
+}
+
+// toHost returns a client's answer in the form that the host which asked
+// expects; nil when that host is gone. The lock is held.
+func (b *bridge) toHost(l *link, e envelope, frame []byte) []byte {
+	delete(b.asked, string(e.id))
+	if l == nil {
+		return nil
+	}
+	if !b.begins(e.id, ":q") {
+		if l.gen > 0 && e.id != nil {
+			return nil
+		}
+		return frame
+	}
+	text, _ := rawjson.String(e.id)
+	gen, id, ok := strings.Cut(text[len(b.ns)+2:], ":")
+	if !ok || gen != strconv.Itoa(l.gen) {
+		return nil
+	}
+	return rawjson.Splice(frame, rawjson.Replace(frame, e.id, []byte(id)))
+}
+
+// lostAnswer answers in the place of a host's message that was too long.
+func (b *bridge) lostAnswer(long *jsonrpc.TooLong) {
+	b.log.Warn("the host's message was dropped", "error", long)
+	id := long.ID()
+	if !long.IsResponse() || id == nil || b.own(id) {
+		return
+	}
+	b.mu.Lock()
+	b.forget(id)
+	b.mu.Unlock()
+	e := &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "the answer was dropped: " + long.Error(), Data: []byte(`{"code":"BAD_REPLY","server":"goblin"}`)}
+	b.out.Send(e.Frame(id))
+}

@@ -1,0 +1,382 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"goblin/gateway/jsonrpc"
+	"goblin/registry/rawjson"
+)
+
+// memory is the part of a session that the next host must be told.
+type memory struct {
+	initialize  []byte // params, once answered
+	initialized []byte // frame
+	level       []byte // params of logging/setLevel
+	subs        map[string]*subscription
+}
+
+// subscription is one of the client's, by the URI it used.
+type subscription struct {
+	params []byte
+	seq    int
+	failed bool // the current host refused it; its server may come yet
+}
+
+// replay is a request that the bridge made in the client's name.
+type replay struct {
+	method string
+	uri    string
+}
+
+// errEnded says that an attempt stopped because the bridge ends.
+var errEnded = errors.New("the client has gone")
+
+// serve goes from host to host until the bridge ends.
+func (b *bridge) serve() error {
+	l, err := b.attempt(startLimit)
+	if err != nil {
+		b.refuse(err)
+		return b.ended(err)
+	}
+	for {
+		if b.attend(l) {
+			return b.ended(nil)
+		}
+		for l, err = b.next(); err != nil; l, err = b.attempt(takeoverLimit) {
+			b.refuse(err)
+			if !b.idle() {
+				return b.ended(nil)
+			}
+		}
+	}
+}
+
+// ended is what Bridge returns: the reason why the client cannot be served,
+// but nothing when it left by itself.
+func (b *bridge) ended(err error) error {
+	if b.hard.Err() == nil {
+		return err
+	}
+	if cause := context.Cause(b.hard); cause != context.Canceled {
+		return cause
+	}
+	return nil
+}
+
+// next tries to find the next host for some time, ever more slowly.
+func (b *bridge) next() (*link, error) {
+	until := time.Now().Add(takeoverLimit)
+	for {
+		if !pause(b.hard, b.delay) {
+			return nil, errEnded
+		}
+		l, err := b.attempt(time.Until(until))
+		if err == nil {
+			return l, nil
+		}
+		b.slower()
+		if b.hard.Err() != nil || time.Now().Add(b.delay).After(until) {
+			return nil, err
+		}
+		b.log.Info("no host yet", "error", err)
+	}
+}
+
+func (b *bridge) slower() { b.delay = min(max(2*b.delay, 50*time.Millisecond), maxDelay) }
+
+// attempt connects to a host and repeats the session to it.
+func (b *bridge) attempt(limit time.Duration) (*link, error) {
+	ctx, cancel := context.WithTimeout(b.hard, limit)
+	defer cancel()
+	conn, err := b.o.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l := b.connected(conn)
+	if err := b.reinitialize(ctx, l); err != nil {
+		l.abort()
+		return nil, fmt.Errorf("repeat the session to the next host: %w", err)
+	}
+	b.adopt(l)
+	return l, nil
+}
+
+func (b *bridge) reinitialize(ctx context.Context, l *link) error {
+	b.mu.Lock()
+	params := b.mem.initialize
+	if params == nil {
+		b.mu.Unlock()
+		return nil
+	}
+	b.repeat(l, replay{method: initialize}, params)
+	b.mu.Unlock()
+	select {
+	case err := <-l.ready:
+		return err
+	case <-l.done:
+		return errors.New("it ended at once")
+	case <-ctx.Done():
+		return errors.New("it does not answer initialize")
+	}
+}
+
+// repeat sends a request in the client's name. The lock is held, here and
+// down to note.
+func (b *bridge) repeat(l *link, r replay, params []byte) {
+	b.seq++
+	id := rawjson.Quote(b.ns + ":r" + strconv.Itoa(b.seq))
+	l.replays[string(id)] = r
+	l.out.Send(jsonrpc.Request(id, r.method, params))
+}
+
+// replayed takes the answer to such a request.
+func (b *bridge) replayed(l *link, e envelope, frame []byte) {
+	r, ok := l.replays[string(e.id)]
+	if !ok {
+		return
+	}
+	delete(l.replays, string(e.id))
+	var err error
+	if e.failed {
+		err = jsonrpc.ParseErrorObject(rawjson.Get(frame, "error"))
+	}
+	s := b.mem.subs[r.uri]
+	switch {
+	case r.method == initialize:
+		l.ready <- err
+	case r.method == subscribe && s != nil:
+		s.failed = err != nil
+	}
+	if err != nil {
+		b.log.Warn("the next host refused a repeated request", "method", r.method, "uri", r.uri, "error", err)
+	}
+}
+
+// retry asks again for subscriptions that the host refused: its resources
+// have changed, so the server in question may have come up.
+func (b *bridge) retry(l *link) {
+	for _, uri := range b.subscriptions() {
+		if s := b.mem.subs[uri]; s.failed {
+			s.failed = false
+			b.repeat(l, replay{subscribe, uri}, s.params)
+		}
+	}
+}
+
+// subscriptions lists the URIs in the order in which they were subscribed.
+func (b *bridge) subscriptions() []string {
+	return slices.SortedFunc(maps.Keys(b.mem.subs), func(x, y string) int {
+		return cmp.Compare(b.mem.subs[x].seq, b.mem.subs[y].seq)
+	})
+}
+
+// adopt makes l the host: the rest of the session is repeated, then what the
+// client sent meanwhile goes out, then new frames go straight to it.
+func (b *bridge) adopt(l *link) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	again := b.mem.initialize != nil && b.mem.initialized != nil
+	if again {
+		l.out.Send(b.mem.initialized)
+	}
+	if b.mem.level != nil {
+		b.repeat(l, replay{method: setLevel}, b.mem.level)
+	}
+	for _, uri := range b.subscriptions() {
+		s := b.mem.subs[uri]
+		s.failed = false
+		b.repeat(l, replay{subscribe, uri}, s.params)
+	}
+	for _, h := range b.waiting {
+		b.note(h.envelope, h.frame)
+		l.out.Send(h.frame)
+	}
+	b.waiting, b.size = nil, 0
+	b.link = l
+	if again {
+		// The next host's servers may have other things to offer.
+		for _, method := range []string{toolChanged, promptChgd, resChanged} {
+			b.out.Merge(method, jsonrpc.Notification(method, nil))
+		}
+	}
+}
+
+// note remembers what a frame of the client means for a takeover.
+func (b *bridge) note(e envelope, frame []byte) {
+	switch e.method {
+	case initialized:
+		b.mem.initialized = frame
+	case cancelled: // such a request gets no answer
+		if id := rawjson.Path(frame, "params", "requestId"); id != nil {
+			b.forget(id)
+		}
+	}
+	if !e.request() {
+		return
+	}
+	c := b.open[string(e.id)]
+	b.seq++
+	c.n, c.seq, c.method = c.n+1, b.seq, e.method
+	switch e.method {
+	case initialize:
+		c.params, c.frame = rawjson.Get(frame, "params"), frame
+	case setLevel, subscribe:
+		c.params = rawjson.Get(frame, "params")
+	case unsubscribe:
+		// The client wants it gone, however the answer goes.
+		if uri, ok := rawjson.String(rawjson.Path(frame, "params", "uri")); ok {
+			delete(b.mem.subs, uri)
+		}
+	}
+	b.open[string(e.id)] = c
+}
+
+// forget ends an open call. The lock is held, here and in answered.
+func (b *bridge) forget(id []byte) (call, bool) {
+	c, ok := b.open[string(id)]
+	if c.n > 1 {
+		c.n--
+		b.open[string(id)] = c
+	} else {
+		delete(b.open, string(id))
+	}
+	return c, ok
+}
+
+// answered takes note of an answer to the client.
+func (b *bridge) answered(e envelope) {
+	c, ok := b.forget(e.id)
+	if !ok || e.failed || c.params == nil {
+		return
+	}
+	switch c.method {
+	case initialize:
+		b.mem.initialize = c.params
+	case setLevel:
+		b.mem.level = c.params
+	case subscribe:
+		if uri, ok := rawjson.String(rawjson.Get(c.params, "uri")); ok {
+			b.mem.subs[uri] = &subscription{params: c.params, seq: c.seq}
+		}
+	}
+}
+
+// attend waits while l is the host, and reports whether the bridge ends.
+func (b *bridge) attend(l *link) bool {
+	select {
+	case <-l.done:
+		gone := b.lost()
+		if time.Since(l.since) > settled {
+			b.delay = 0
+		} else {
+			b.slower()
+		}
+		if gone {
+			b.refuse(errEnded)
+		}
+		return gone
+	case <-b.soft:
+	case <-b.hard.Done():
+	}
+	l.out.Finish() // the host sees the end of the session after the last frame
+	within(l.done, drainLimit, b.hard.Done())
+	l.abort()
+	b.lost()
+	b.refuse(errEnded)
+	return true
+}
+
+// lost answers everything that the last host still owed. It reports whether
+// the client has gone, so that no other host is wanted.
+func (b *bridge) lost() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.link = nil
+	ids := slices.SortedFunc(maps.Keys(b.open), func(x, y string) int {
+		return cmp.Compare(b.open[x].seq, b.open[y].seq)
+	})
+	if !b.closed {
+		b.log.Warn("the host has ended; looking for the next one", "unanswered", len(ids))
+	}
+	for _, id := range ids {
+		c := b.open[id]
+		if c.frame != nil && !b.closed {
+			// The client is nobody yet; it need not know.
+			b.waiting = slices.Insert(b.waiting, 0, held{scan(c.frame), c.frame})
+			b.size += int64(len(c.frame))
+			continue
+		}
+		for range c.n {
+			b.out.Send(unanswered(c.method, b.closed).Frame([]byte(id)))
+		}
+	}
+	clear(b.open)
+	for id := range b.asked {
+		params := []byte(`{"requestId":` + id + `,"reason":"the host that asked has ended"}`)
+		b.out.Send(jsonrpc.Notification(cancelled, params))
+	}
+	clear(b.asked)
+	return b.closed
+}
+
+func unanswered(method string, closing bool) *jsonrpc.Error {
+	who := "the Goblin host"
+	if closing {
+		who = "the connection to Goblin"
+	}
+	advice := "it may have been carried out: look before you send it again"
+	if repeatable[method] {
+		advice = "it is safe to send it again"
+	}
+	return connectionError(fmt.Sprintf("%s ended before %s was answered; %s", who, method, advice))
+}
+
+func connectionError(message string) *jsonrpc.Error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: message, Data: []byte(`{"code":"CONNECTION_ERROR","server":"goblin"}`)}
+}
+
+// refuse answers what waits for a host in vain.
+func (b *bridge) refuse(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, h := range b.waiting {
+		if h.request() {
+			e := connectionError(fmt.Sprintf("no Goblin host can be reached, so %s was not carried out; it is safe to send it again: %v", h.method, err))
+			b.out.Send(e.Frame(h.id))
+		}
+		if h.method == initialized {
+			b.mem.initialized = h.frame
+		}
+	}
+	if err != errEnded {
+		b.log.Error("no host can be reached", "error", err, "refused", len(b.waiting))
+	}
+	b.waiting, b.size = nil, 0
+}
+
+// idle waits, without a host, for the client's next frame; false when the
+// bridge ends.
+func (b *bridge) idle() bool {
+	for {
+		select {
+		case <-b.wake:
+		case <-b.soft:
+			return false
+		case <-b.hard.Done():
+			return false
+		}
+		b.mu.Lock()
+		some := len(b.waiting) > 0
+		b.mu.Unlock()
+		if some {
+			return true
+		}
+	}
+}
