@@ -1,0 +1,682 @@
+package downstream_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/downstream"
+	"goblin/gateway/jsonrpc"
+)
+
+func TestEveryLineGetsTheAnswerItDeserves(t *testing.T) {
+	deep := strings.Repeat("[", 20000) + strings.Repeat("]", 20000)
+	cases := []struct{ name, line, want string }{
+		{"a request", request("1", "echo", `{"a":1}`), `{"jsonrpc":"2.0","id":1,"result":{"a":1}}`},
+		{"carriage return", request("1", "echo", `{"a":1}`) + "\r", `{"jsonrpc":"2.0","id":1,"result":{"a":1}}`},
+		{"large id", request("9007199254740993", "echo", ""), `{"jsonrpc":"2.0","id":9007199254740993,"result":{}}`},
+		{"string id", request(`"a\u00e9/"`, "echo", ""), `{"jsonrpc":"2.0","id":"a\u00e9/","result":{}}`},
+		{"precision", request("1", "echo", `{"n":1.000000000000000000001e400}`), `{"jsonrpc":"2.0","id":1,"result":{"n":1.000000000000000000001e400}}`},
+		{"unknown method", request("1", "nope", ""), `-32601`},
+		{"no JSON", `{nonsense`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700`},
+		{"broken after the id", `{"jsonrpc":"2.0","id":7,"method":"echo","params":{]}`, `{"jsonrpc":"2.0","id":7,"error":{"code":-32700`},
+		{"not UTF-8", "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"\xff\"}", `-32700`},
+		{"too deep", request("7", "echo", deep), `{"jsonrpc":"2.0","id":7,"error":{"code":-32700`},
+		{"batch", `[` + request("1", "echo", "") + `]`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600`},
+		{"a number", `7`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600`},
+		{"no version", `{"id":7,"method":"echo"}`, `{"jsonrpc":"2.0","id":7,"error":{"code":-32600`},
+		{"object id", request("{}", "echo", ""), `{"jsonrpc":"2.0","id":null,"error":{"code":-32600`},
+		{"null id", request("null", "echo", ""), `{"jsonrpc":"2.0","id":null,"error":{"code":-32600`},
+		{"method is a number", `{"jsonrpc":"2.0","id":7,"method":5}`, `{"jsonrpc":"2.0","id":7,"error":{"code":-32600`},
+		{"params is a list", request("7", "echo", `[]`), `{"jsonrpc":"2.0","id":7,"error":{"code":-32600`},
+		{"neither request nor answer", `{"jsonrpc":"2.0","id":7}`, `{"jsonrpc":"2.0","id":7,"error":{"code":-32600`},
+		{"too large", request("7", "echo", `{"a":"`+strings.Repeat("x", 1<<20)+`"}`), `{"jsonrpc":"2.0","id":7,"error":{"code":-32600`},
+		{"handler panics", request("7", "panic", ""), `{"jsonrpc":"2.0","id":7,"error":{"code":-32603`},
+		{"handler forgets", request("7", "nothing", ""), `{"jsonrpc":"2.0","id":7,"error":{"code":-32603`},
+	}
+	overEach(t, func(t *testing.T, dial func(downstream.Options) *client) {
+		c := dial(downstream.Options{Handler: newScript(), Limits: downstream.Limits{Frame: 1 << 20}})
+		for _, tc := range cases {
+			t.Run(tc.name, func(t *testing.T) {
+				c.send("", tc.line, request(`"after"`, "echo", ""))
+				// The connection lives: both are answered, in any order.
+				both := []string{c.line(), c.line()}
+				if strings.Contains(both[0], `"after"`) {
+					both[0], both[1] = both[1], both[0]
+				}
+				require.Contains(t, both[0], tc.want)
+				require.Equal(t, `{"jsonrpc":"2.0","id":"after","result":{}}`, both[1])
+			})
+		}
+	})
+}
+
+func TestAlienAndBrokenAnswersOfTheClientAreIgnored(t *testing.T) {
+	overEach(t, func(t *testing.T, dial func(downstream.Options) *client) {
+		c := dial(downstream.Options{Handler: newScript()})
+		c.send(`{"jsonrpc":"2.0","id":99,"result":{}}`, `{"jsonrpc":"2.0","id":"x","error":{}}`, request("1", "echo", ""))
+		require.Equal(t, "1", string(c.message().ID))
+		// A broken answer to a request of ours ends the wait and is not answered.
+		c.send(request("2", "ask", ""))
+		ask := c.message()
+		require.Equal(t, "elicitation/create", ask.Method)
+		c.send(`{"jsonrpc":"2.0","id":` + string(ask.ID) + `}`)
+		got := c.message()
+		require.Equal(t, "2", string(got.ID))
+		require.Equal(t, -32603, got.Error.Code)
+	})
+}
+
+func TestSessionKnowsItsClient(t *testing.T) {
+	h := newScript()
+	c := dial(t, downstream.Options{Handler: h}, transports["pipe"])
+	s := <-h.opened
+	require.Equal(t, "socket", s.Transport())
+	require.Regexp(t, `^[0-9a-f]{32}$`, s.ID())
+	require.Equal(t, s.ID(), s.Unit())
+	require.Equal(t, "", s.Protocol())
+	require.False(t, s.Can("elicitation"))
+
+	c.send(initialize)
+	c.line()
+	require.Equal(t, "2025-11-25", s.Protocol())
+	info := s.Client()
+	require.Equal(t, [3]string{"tester", "1.2", "T"}, [3]string{info.Name, info.Version, info.Title})
+	require.JSONEq(t, `{"name":"tester","version":"1.2","title":"T","x":1}`, string(info.Raw))
+	require.True(t, s.Can("elicitation"))
+	require.True(t, s.Can("roots"))
+	require.False(t, s.Can("roots", "listChanged"))
+	require.False(t, s.Can("sampling"))
+	require.False(t, s.Can("nothing"))
+
+	require.False(t, s.Ready())
+	c.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	<-s.Initialized()
+	require.True(t, s.Ready())
+
+	s.Set(42)
+	require.Equal(t, 42, s.Data())
+}
+
+func TestARequestAfterTheHandshakeMakesASessionReady(t *testing.T) {
+	h := newScript()
+	c := dial(t, downstream.Options{Handler: h}, transports["pipe"])
+	s := <-h.opened
+	c.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, request("1", "echo", ""))
+	c.line()
+	require.False(t, s.Ready(), "before initialize")
+	c.send(initialize)
+	c.line()
+	require.False(t, s.Ready())
+	c.send(request("2", "echo", ""))
+	c.line()
+	require.True(t, s.Ready())
+}
+
+func TestInitializeIsAnsweredFirst(t *testing.T) {
+	overEach(t, func(t *testing.T, dial func(downstream.Options) *client) {
+		c := dial(downstream.Options{Handler: newScript()})
+		lines := []string{initialize}
+		for i := range 50 {
+			lines = append(lines, request(number(i), "echo", ""))
+		}
+		c.send(lines...)
+		require.Equal(t, `"init"`, string(c.message().ID))
+		for range 50 {
+			c.line()
+		}
+	})
+}
+
+func TestAnIdInFlightMayNotBeUsedTwice(t *testing.T) {
+	h := newScript()
+	c := dial(t, downstream.Options{Handler: h}, transports["pipe"])
+	c.send(request(`"a/b"`, "block", ""))
+	<-h.begun
+	c.send(request(`"a\/b"`, "echo", ""))
+	got := c.message()
+	require.Equal(t, `"a\/b"`, string(got.ID))
+	require.Equal(t, -32600, got.Error.Code)
+
+	// A number is another id than a string of its digits.
+	c.send(request(`1`, "block", ""))
+	<-h.begun
+	c.send(request(`"1"`, "echo", ""))
+	require.Nil(t, c.message().Error)
+
+	// And it is free again after the answer.
+	for range 100 {
+		c.send(request(`2`, "echo", ""))
+		require.Nil(t, c.message().Error)
+	}
+}
+
+func TestACancelledRequestIsNotAnsweredAndItsIdIsFree(t *testing.T) {
+	overEach(t, func(t *testing.T, dial func(downstream.Options) *client) {
+		h := newScript()
+		c := dial(downstream.Options{Handler: h})
+		c.send(request("5", "block", ""))
+		x := <-h.begun
+		c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"5"}}`,
+			`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":6}}`,
+			`{"jsonrpc":"2.0","method":"notifications/cancelled"}`,
+			request("6", "echo", ""))
+		require.Equal(t, "6", string(c.message().ID))
+		require.NoError(t, x.Context().Err(), "other ids were cancelled")
+
+		c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5,"reason":"bored"}}`)
+		require.ErrorIs(t, <-h.causes, downstream.ErrCancelled)
+		require.Equal(t, "bored", x.Reason())
+		c.send(request("5", "echo", `{"again":1}`))
+		require.Equal(t, `{"jsonrpc":"2.0","id":5,"result":{"again":1}}`, c.line())
+		require.Empty(t, h.noted())
+	})
+}
+
+func TestContextMadeAfterTheEndIsOver(t *testing.T) {
+	h := newScript()
+	got := make(chan error, 1)
+	h.handle = func(x *downstream.Exchange) {
+		x.Reply([]byte(`{}`))
+		got <- context.Cause(x.Context())
+	}
+	c := dial(t, downstream.Options{Handler: h}, transports["pipe"])
+	c.send(request("1", "any", ""))
+	require.ErrorIs(t, <-got, downstream.ErrAnswered)
+	c.line()
+}
+
+func TestNotificationsArriveInOrderAndSurvivePanics(t *testing.T) {
+	h := newScript()
+	c := dial(t, downstream.Options{Handler: h}, transports["pipe"])
+	var want []string
+	for i := range 100 {
+		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"n","params":{"i":%d}}`, i))
+		want = append(want, fmt.Sprintf(`n{"i":%d}`, i))
+	}
+	c.send(`{"jsonrpc":"2.0","method":"notifications/panic"}`, request("1", "echo", ""))
+	c.line()
+	require.Equal(t, want, h.noted())
+}
+
+func TestWhatBelongsToARequestComesBeforeItsAnswer(t *testing.T) {
+	overEach(t, func(t *testing.T, dial func(downstream.Options) *client) {
+		const requests, each = 200, 50
+		c := dial(downstream.Options{Handler: newScript()})
+		go func() {
+			for i := range requests {
+				io.WriteString(c.conn, request(number(i), "progress", `{"n":50}`)+"\n")
+			}
+		}()
+		next := make(map[string]int)
+		answered := make(map[string]bool)
+		for len(answered) < requests {
+			m := c.message()
+			if m.Method == "" {
+				id := string(m.ID)
+				require.False(t, answered[id], "answered twice")
+				require.Equal(t, each, next[id], "answered before its progress")
+				answered[id] = true
+				continue
+			}
+			id := strings.TrimPrefix(strings.SplitN(string(m.Params), ",", 2)[0], `{"progressToken":`)
+			require.False(t, answered[id], "progress after the answer")
+			require.Contains(t, string(m.Params), fmt.Sprintf(`"progress":%d}`, next[id]))
+			next[id]++
+		}
+	})
+}
+
+func TestTenThousandRequestsAtOnceAreAnsweredOnce(t *testing.T) {
+	overEach(t, func(t *testing.T, dial func(downstream.Options) *client) {
+		const n = 10000
+		c := dial(downstream.Options{Handler: newScript()})
+		go func() {
+			for i := range n {
+				io.WriteString(c.conn, request(number(i), "echo", `{"i":`+number(i)+`}`)+"\n")
+			}
+		}()
+		seen := make(map[string]bool, n)
+		for range n {
+			line := c.line()
+			m := decode(t, line)
+			require.Equal(t, `{"i":`+string(m.ID)+`}`, string(m.Result))
+			require.False(t, seen[string(m.ID)])
+			seen[string(m.ID)] = true
+		}
+	})
+}
+
+func TestRequestsBeyondTheLimitInFlightAreShed(t *testing.T) {
+	h := newScript()
+	c := dial(t, downstream.Options{Handler: h, Limits: downstream.Limits{InFlight: 3}}, transports["pipe"])
+	for i := range 3 {
+		c.send(request(number(i), "block", ""))
+		<-h.begun
+	}
+	c.send(request("3", "echo", ""))
+	got := c.message()
+	require.Equal(t, "3", string(got.ID))
+	require.Equal(t, -32603, got.Error.Code)
+	require.Contains(t, got.Error.Message, "limit 3")
+	c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":0}}`)
+	<-h.causes
+	for {
+		// The place is free once the handler has returned.
+		c.send(request("4", "echo", ""))
+		if c.message().Error == nil {
+			break
+		}
+	}
+}
+
+func TestAskingTheClient(t *testing.T) {
+	overEach(t, func(t *testing.T, dial func(downstream.Options) *client) {
+		c := dial(downstream.Options{Handler: newScript()})
+		// Answers in reverse order reach who asked, errors raw.
+		var asked [4]message
+		for i := range asked {
+			c.send(request(number(i), "ask", ""))
+			asked[i] = c.message()
+			require.Equal(t, "elicitation/create", asked[i].Method)
+			require.JSONEq(t, `{"message":"?"}`, string(asked[i].Params))
+		}
+		for i := len(asked) - 1; i >= 0; i-- {
+			if i == 2 {
+				c.send(`{"jsonrpc":"2.0","id":` + string(asked[i].ID) + `,"error":{"code":-1,"message":"no","data":9007199254740993}}`)
+				require.Equal(t, `{"jsonrpc":"2.0","id":2,"error":{"code":-1,"message":"no","data":9007199254740993}}`, c.line())
+				continue
+			}
+			c.send(`{"jsonrpc":"2.0","id":` + string(asked[i].ID) + `,"result":{"i":` + number(i) + `}}`)
+			require.Equal(t, `{"jsonrpc":"2.0","id":`+number(i)+`,"result":{"i":`+number(i)+`}}`, c.line())
+		}
+	})
+}
+
+func TestNobodyWaitsForAClientInVain(t *testing.T) {
+	h := newScript()
+	c := dial(t, downstream.Options{Handler: h}, transports["pipe"])
+	s := <-h.opened
+
+	// The caller gives up: the client is told.
+	ctx, cancel := context.WithCancelCause(t.Context())
+	result := make(chan error, 1)
+	go func() {
+		_, err := s.Request(ctx, "roots/list", nil)
+		result <- err
+	}()
+	ask := c.message()
+	require.Equal(t, "roots/list", ask.Method)
+	cancel(errors.New("no longer needed"))
+	require.EqualError(t, <-result, "no longer needed")
+	told := c.message()
+	require.Equal(t, "notifications/cancelled", told.Method)
+	require.JSONEq(t, `{"requestId":`+string(ask.ID)+`,"reason":"no longer needed"}`, string(told.Params))
+	c.send(`{"jsonrpc":"2.0","id":` + string(ask.ID) + `,"result":{}}`) // too late, harmless
+
+	// The client cancels the request that the question belongs to.
+	c.send(request("1", "ask", ""))
+	ask = c.message()
+	c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	told = c.message()
+	require.Equal(t, "notifications/cancelled", told.Method)
+	require.Contains(t, string(told.Params), `"requestId":`+string(ask.ID))
+
+	// The client's input ends: no answer can come, which the request hears at once.
+	over := dial(t, downstream.Options{Handler: h, Drain: time.Hour}, halfClosable)
+	over.send(request("1", "ask", ""))
+	require.Equal(t, "elicitation/create", over.message().Method)
+	over.conn.(*net.UnixConn).CloseWrite()
+	got := over.message()
+	require.Equal(t, "1", string(got.ID))
+	require.Equal(t, -32603, got.Error.Code)
+	require.NoError(t, <-over.done)
+	_, err := s.Request(ctx, "roots/list", nil)
+	require.Error(t, err)
+}
+
+func halfClosable(t testing.TB) (net.Conn, net.Conn) { return transports["socket"](t) }
+
+func TestSessionWideNotificationsMergeWhileTheyWait(t *testing.T) {
+	h := newScript()
+	c := dial(t, downstream.Options{Handler: h}, transports["pipe"])
+	s := <-h.opened
+	s.Notify("first", nil) // is being written until the client reads
+	s.Notify("second", nil)
+	for i := range 1000 {
+		s.Merge("k", "state", fmt.Appendf(nil, `{"i":%d}`, i))
+		s.Merge("other", "state", fmt.Appendf(nil, `{"o":%d}`, i))
+	}
+	s.Notify("last", nil)
+	var got []string
+	for {
+		m := c.message()
+		got = append(got, m.Method+string(m.Params))
+		if m.Method == "last" {
+			break
+		}
+	}
+	require.LessOrEqual(t, len(got), 7, "merged")
+	require.Contains(t, got, `state{"i":999}`)
+	require.Contains(t, got, `state{"o":999}`)
+}
+
+func TestProgressMergesOnlyForAClientThatIsFarBehind(t *testing.T) {
+	h := newScript()
+	sent := make(chan struct{})
+	pad := strings.Repeat("x", 1<<10)
+	h.handle = func(x *downstream.Exchange) {
+		defer close(sent)
+		for i := range 5000 {
+			x.Notify("p", "progress", fmt.Appendf(nil, `{"i":%d,"pad":%q}`, i, pad))
+		}
+		x.Reply([]byte(`{}`))
+	}
+	c := dial(t, downstream.Options{Handler: h}, transports["pipe"])
+	c.send(request("1", "any", ""))
+	<-sent
+	count, last := 0, ""
+	for {
+		m := c.message()
+		if m.Method == "" {
+			break
+		}
+		count++
+		last = string(m.Params)
+	}
+	require.Greater(t, count, 900, "a megabyte of them is not merged")
+	require.Less(t, count, 1500)
+	require.Contains(t, last, `{"i":4999,`)
+}
+
+func TestAClientThatDoesNotReadIsNotReadFrom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const each, total = 1 << 20, 72
+		h := newScript()
+		var handled atomic.Int64
+		h.handle = func(x *downstream.Exchange) {
+			handled.Add(1)
+			x.Reply([]byte(`{"text":"` + strings.Repeat("x", each) + `"}`))
+		}
+		c := dial(t, downstream.Options{Handler: h, Limits: downstream.Limits{Unsent: 8 << 20}}, transports["pipe"])
+		var wrote atomic.Int64
+		var writer sync.WaitGroup
+		writer.Go(func() {
+			for i := range total {
+				// As long as a read buffer, so that the server cannot read ahead.
+				pad := strings.Repeat(" ", 64<<10)
+				if _, err := io.WriteString(c.conn, request(number(i), "big", "")+pad+"\n"); err != nil {
+					return
+				}
+				wrote.Add(1)
+			}
+		})
+		for range 3 {
+			time.Sleep(10 * time.Second)
+			synctest.Wait()
+			require.Less(t, wrote.Load(), int64(16), "reading has paused")
+			require.Less(t, handled.Load(), int64(16))
+		}
+		seen := make(map[string]bool)
+		for range total {
+			m := c.message()
+			require.Nil(t, m.Error)
+			seen[string(m.ID)] = true
+		}
+		require.Len(t, seen, total, "all is delivered afterwards")
+		writer.Wait()
+		c.conn.Close()
+		require.NoError(t, <-c.done)
+	})
+}
+
+func TestAClientThatNeverReadsIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newScript()
+		c := dial(t, downstream.Options{Handler: h}, transports["pipe"])
+		s := <-h.opened
+		start := time.Now()
+		s.Notify("n", nil)
+		require.ErrorIs(t, <-c.done, downstream.ErrStalled)
+		require.InDelta(t, 60, time.Since(start).Seconds(), 10)
+		<-h.closed
+	})
+}
+
+func TestASlowReaderIsNotAStalledOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newScript()
+		c := dial(t, downstream.Options{Handler: h}, transports["pipe"])
+		s := <-h.opened
+		go s.Notify("n", []byte(`{"x":"`+strings.Repeat("x", 8<<20)+`"}`))
+		buf := make([]byte, 256<<10)
+		for got := 0; got < 8<<20; {
+			time.Sleep(40 * time.Second)
+			n, err := io.ReadFull(c.conn, buf)
+			require.NoError(t, err)
+			got += n
+		}
+	})
+}
+
+func TestTooMuchUnreadEndsASession(t *testing.T) {
+	h := newScript()
+	c := dial(t, downstream.Options{Handler: h, Limits: downstream.Limits{Unsent: 1 << 10}}, transports["pipe"])
+	s := <-h.opened
+	for range 30 {
+		s.Notify("n", []byte(`{"x":"`+strings.Repeat("x", 1<<10)+`"}`))
+	}
+	require.ErrorIs(t, <-c.done, downstream.ErrOverflow)
+	require.ErrorIs(t, context.Cause(s.Context()), downstream.ErrOverflow)
+	require.Same(t, s, <-h.closed)
+}
+
+func TestAnswersInFlightAreDeliveredAtTheEndOfInput(t *testing.T) {
+	for _, how := range []string{"end of input", "shutdown"} {
+		t.Run(how, func(t *testing.T) {
+			h := newScript()
+			release := make(chan struct{})
+			h.handle = func(x *downstream.Exchange) {
+				h.begun <- x
+				select {
+				case <-release:
+					x.Reply([]byte(`{"done":true}`))
+				case <-x.Context().Done():
+				}
+			}
+			c := dial(t, downstream.Options{Handler: h, Drain: time.Hour}, halfClosable)
+			s := <-h.opened
+			c.send(request("1", "any", ""))
+			<-h.begun
+			if how == "shutdown" {
+				c.stop()
+			} else {
+				require.NoError(t, c.conn.(*net.UnixConn).CloseWrite())
+			}
+			require.NoError(t, s.Context().Err())
+			close(release)
+			require.Equal(t, `{"jsonrpc":"2.0","id":1,"result":{"done":true}}`, c.line())
+			require.NoError(t, <-c.done)
+			require.Same(t, s, <-h.closed)
+			require.Error(t, s.Context().Err())
+			_, err := c.in.ReadByte()
+			require.ErrorIs(t, err, io.EOF, "closers are closed")
+		})
+	}
+}
+
+func TestDrainingEndsAtItsDeadline(t *testing.T) {
+	for _, what := range []string{"requests never end", "client never reads"} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newScript()
+				// Input and output are apart: the input can end alone.
+				in, feed := io.Pipe()
+				near, far := net.Pipe()
+				done := make(chan error, 1)
+				go func() {
+					done <- downstream.ServeStream(t.Context(), downstream.Options{Handler: h, Closers: []io.Closer{far}}, "stdio", in, far)
+				}()
+				method := "block"
+				if what == "client never reads" {
+					method = "echo"
+				}
+				_, err := io.WriteString(feed, request("1", method, "")+"\n")
+				require.NoError(t, err)
+				start := time.Now()
+				feed.Close()
+				require.NoError(t, <-done)
+				require.InDelta(t, 5, time.Since(start).Seconds(), 2)
+				<-h.closed
+				near.Close()
+			})
+		})
+	}
+}
+
+func TestAReadThatCannotBeEndedDoesNotHoldUpTheEnd(t *testing.T) {
+	h := newScript()
+	in, feed := io.Pipe() // has no deadlines
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- downstream.ServeStream(ctx, downstream.Options{Handler: h}, "stdio", in, io.Discard)
+	}()
+	<-h.opened
+	cancel()
+	require.NoError(t, <-done)
+	<-h.closed
+	// What comes later touches nothing.
+	_, err := io.WriteString(feed, `{"jsonrpc":"2.0","method":"n"}`+"\n")
+	require.NoError(t, err)
+	feed.Close()
+	require.Empty(t, h.noted())
+}
+
+func TestClosingASessionEndsItsExchangesFirst(t *testing.T) {
+	overEach(t, func(t *testing.T, dial func(downstream.Options) *client) {
+		h := newScript()
+		c := dial(downstream.Options{Handler: h})
+		s := <-h.opened
+		for i := range 10 {
+			c.send(request(number(i), "block", ""))
+			<-h.begun
+		}
+		why := errors.New("because")
+		s.Close(why)
+		s.Close(errors.New("too late"))
+		<-h.closed
+		require.Len(t, h.causes, 10, "all exchanges ended before Closed")
+		for range 10 {
+			require.ErrorIs(t, <-h.causes, why)
+		}
+		require.ErrorIs(t, <-c.done, why)
+		// Nothing of it can fail afterwards.
+		s.Notify("n", nil)
+		s.Merge("k", "n", nil)
+		_, err := s.Request(t.Context(), "n", nil)
+		require.Error(t, err)
+	})
+}
+
+func TestABrokenStreamEndsItsSession(t *testing.T) {
+	h := newScript()
+	broken := errors.New("broken")
+	err := downstream.ServeStream(t.Context(), downstream.Options{Handler: h}, "stdio", failing{broken}, io.Discard)
+	require.ErrorIs(t, err, broken)
+	<-h.closed
+
+	in, feed := io.Pipe()
+	defer feed.Close()
+	go io.WriteString(feed, request("1", "echo", "")+"\n")
+	err = downstream.ServeStream(t.Context(), downstream.Options{Handler: h, Closers: []io.Closer{in}}, "stdio", in, failing{broken})
+	require.ErrorIs(t, err, broken)
+	<-h.closed
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error)  { return 0, f.err }
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+func TestAPanicBeforeTheFirstMessageIsSurvived(t *testing.T) {
+	h := &rude{newScript()}
+	c := dial(t, downstream.Options{Handler: h}, transports["pipe"])
+	c.send(request("1", "echo", ""))
+	require.Nil(t, c.message().Error)
+}
+
+type rude struct{ *script }
+
+func (r *rude) Opened(*downstream.Session) { panic("on purpose") }
+func (r *rude) Closed(*downstream.Session) { panic("on purpose") }
+
+func TestSessionsWithEqualIdsDoNotMix(t *testing.T) {
+	h := newScript()
+	var all sync.WaitGroup
+	for n := range 20 {
+		c := dial(t, downstream.Options{Handler: h}, transports["socket"])
+		all.Go(func() {
+			for i := range 100 {
+				io.WriteString(c.conn, request(number(i), "echo", `{"from":`+number(n)+`}`)+"\n")
+				line, err := c.in.ReadString('\n')
+				if err != nil || line != `{"jsonrpc":"2.0","id":`+number(i)+`,"result":{"from":`+number(n)+"}}\n" {
+					t.Errorf("session %d got %q, %v", n, line, err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// Whatever a client sends, what it gets is one valid message per line, and
+// the session ends with its input.
+func FuzzServeStream(f *testing.F) {
+	f.Add([]byte(initialize + "\n" + request("1", "echo", `{"a":1}`)))
+	f.Add([]byte(request("1", "ask", "") + "\n" + `{"jsonrpc":"2.0","id":1,"result":{}}`))
+	f.Add([]byte("[]\n{}\n\n\r\nnull\n{\"id\":1"))
+	f.Add([]byte(request("1", "progress", `{"n":3}`) + "\n" + `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`))
+	f.Fuzz(func(t *testing.T, input []byte) {
+		var out lockedBuffer
+		h := newScript()
+		h.handle = func(x *downstream.Exchange) {
+			if x.Method() == "echo" && x.Params() != nil {
+				x.Reply(x.Params())
+			} else {
+				x.Fail(jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "no"))
+			}
+		}
+		err := downstream.ServeStream(t.Context(), downstream.Options{Handler: h, Limits: downstream.Limits{Frame: 1 << 16}},
+			"stdio", strings.NewReader(string(input)), &out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(out.String()) {
+			if _, err := jsonrpc.Parse([]byte(line)); err != nil {
+				t.Fatalf("%v: %q", err, line)
+			}
+		}
+	})
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	strings.Builder
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Builder.Write(p)
+}
