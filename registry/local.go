@@ -1,6 +1,16 @@
 package registry
 
-import "context"
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"goblin/registry/rawjson"
+)
 
 // Content is one part of what a resource contains.
 type Content struct {
@@ -27,19 +37,234 @@ type LocalTool struct {
 }
 
 // AddResource lists resources of Goblin's own, all or none: it fails when a
-// URI is taken, has no scheme, or has no Read.
-func (r *Registry) AddResource(rs ...LocalResource) error { return nil }
+// URI is taken or has no scheme, or when Read is missing.
+func (r *Registry) AddResource(rs ...LocalResource) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	handlers := maps.Clone(r.Load().handlers)
+	if handlers == nil {
+		handlers = map[string]*LocalResource{}
+	}
+	for _, l := range rs {
+		if scheme, _, ok := strings.Cut(l.URI, ":"); !ok || scheme == "" {
+			return fmt.Errorf("local resource %q: not a URI", l.URI)
+		}
+		if l.Read == nil {
+			return fmt.Errorf("local resource %q: no Read", l.URI)
+		}
+		if handlers[l.URI] != nil {
+			return fmt.Errorf("local resource %q: listed already", l.URI)
+		}
+		handlers[l.URI] = &l
+	}
+	return r.setResources(handlers)
+}
 
 // RemoveResource takes a local resource off the list.
-func (r *Registry) RemoveResource(uri string) {}
+func (r *Registry) RemoveResource(uri string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	handlers := maps.Clone(r.Load().handlers)
+	if handlers[uri] == nil {
+		return
+	}
+	delete(handlers, uri)
+	_ = r.setResources(handlers) // fewer of what was accepted
+}
+
+func (r *Registry) setResources(handlers map[string]*LocalResource) error {
+	items := make([][]byte, 0, len(handlers))
+	for _, l := range handlers {
+		def := struct {
+			URI         string `json:"uri"`
+			Name        string `json:"name"`
+			Title       string `json:"title,omitempty"`
+			Description string `json:"description,omitempty"`
+			MIME        string `json:"mimeType,omitempty"`
+		}{l.URI, l.Name, l.Title, l.Description, l.MIME}
+		if def.Name == "" {
+			def.Name = l.URI
+		}
+		item, err := json.Marshal(def)
+		if err != nil {
+			return fmt.Errorf("local resource %q: %w", l.URI, err)
+		}
+		items = append(items, item)
+	}
+	run, err := buildLocal(Resource, items, r.opt.MaxEntries)
+	if err != nil {
+		return err
+	}
+	old := r.Load()
+	next := *old
+	next.handlers = handlers
+	next.tables = slices.Clone(old.tables)
+	changed := Locals
+	if !old.tables[0].runs[Resource].same(run) {
+		changed |= next.replace(Resource, old.tables[0], run)
+	}
+	r.snap.Store(&next)
+	r.feed.publish(changed)
+	return nil
+}
 
 // AddTool lists tools of Goblin's own, all or none: it fails when a name is
 // taken or not 1 to 64 characters of [A-Za-z0-9_-], or when Call is missing.
 // A server's tool of the same listed name gets a tail.
-func (r *Registry) AddTool(ts ...LocalTool) error { return nil }
+func (r *Registry) AddTool(ts ...LocalTool) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	tools := maps.Clone(r.Load().tools)
+	if tools == nil {
+		tools = map[string]*LocalTool{}
+	}
+	for _, l := range ts {
+		if err := rawjson.Valid(l.Definition); err != nil {
+			return fmt.Errorf("local tool: %w", err)
+		}
+		name, _ := rawjson.String(rawjson.Get(l.Definition, "name"))
+		switch {
+		case name == "" || len(name) > maxToolName || !toolChars(name):
+			return fmt.Errorf("local tool %q: not a tool name", name)
+		case l.Call == nil:
+			return fmt.Errorf("local tool %q: no Call", name)
+		case tools[name] != nil:
+			return fmt.Errorf("local tool %q: listed already", name)
+		}
+		tools[name] = &l
+	}
+	return r.setTools(tools)
+}
 
 // RemoveTool takes a local tool off the list and frees its name.
-func (r *Registry) RemoveTool(name string) {}
+func (r *Registry) RemoveTool(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	tools := maps.Clone(r.Load().tools)
+	if tools[name] == nil {
+		return
+	}
+	delete(tools, name)
+	_ = r.setTools(tools) // fewer of what was accepted
+}
 
-// ServersResource is goblin://servers: the state of every server as JSON.
-func ServersResource(r *Registry) LocalResource { return LocalResource{} }
+func (r *Registry) setTools(tools map[string]*LocalTool) error {
+	items := make([][]byte, 0, len(tools))
+	for _, l := range tools {
+		items = append(items, l.Definition)
+	}
+	run, err := buildLocal(Tool, items, r.opt.MaxEntries)
+	if err != nil {
+		return err
+	}
+	old := r.Load()
+	next := *old
+	next.tools = tools
+	next.tables = slices.Clone(old.tables)
+	changed := Locals
+	if !old.tables[0].runs[Tool].same(run) {
+		changed |= next.replace(Tool, old.tables[0], run)
+	}
+	for _, t := range old.tables[1:] {
+		changed |= r.rename(&next, t)
+	}
+	r.snap.Store(&next)
+	r.feed.publish(changed)
+	return nil
+}
+
+// buildLocal makes a run whose entries keep their names. Unlike lists of
+// servers it takes all or nothing.
+func buildLocal(kind Kind, items [][]byte, limit int) (*run, error) {
+	ps := &problems{kind: kind, server: Local}
+	drafts := parse(kind, items, limit, ps)
+	for _, p := range ps.list {
+		return nil, fmt.Errorf("local %s %q: %s", kind, p.Name, p.Text)
+	}
+	if len(drafts) == 0 {
+		return nil, nil
+	}
+	c := recipe{kind: kind, rule: &rule{server: Local}, linked: func(uri string) string { return uri }}
+	nameAll(drafts, "")
+	var flats []string
+	if kind == Resource {
+		flats = flatIDs(c.rule, drafts, ps)
+	}
+	r := &run{server: Local}
+	r.render(c, drafts, flats)
+	r.index(kind, drafts)
+	return r, nil
+}
+
+// ServersResource is goblin://servers: the state of every server as JSON. The
+// caller adds it with [Registry.AddResource].
+func ServersResource(r *Registry) LocalResource {
+	return LocalResource{
+		URI:         "goblin://servers",
+		Name:        "servers",
+		Title:       "Servers",
+		Description: "The state of every server behind Goblin",
+		MIME:        "application/json",
+		Read: func(_ context.Context, uri string) ([]Content, error) {
+			text, err := json.Marshal(struct {
+				Servers []serverJSON `json:"servers"`
+			}{serversJSON(r.States())})
+			if err != nil {
+				return nil, fmt.Errorf("read %s: %w", uri, err)
+			}
+			return []Content{{URI: uri, MIME: "application/json", Text: string(text)}}, nil
+		},
+	}
+}
+
+// serverJSON is a [ServerState] as goblin://servers shows it.
+type serverJSON struct {
+	Name            string          `json:"name"`
+	State           State           `json:"state"`
+	Since           *time.Time      `json:"since,omitempty"`
+	Transport       string          `json:"transport,omitempty"`
+	Era             string          `json:"era,omitempty"`
+	ProtocolVersion string          `json:"protocolVersion,omitempty"`
+	ServerInfo      *serverInfoJSON `json:"serverInfo,omitempty"`
+	Capabilities    json.RawMessage `json:"capabilities,omitempty"`
+	Instructions    string          `json:"instructions,omitempty"`
+	Counts          map[string]int  `json:"counts"`
+	Listed          bool            `json:"listed"`
+	Stale           bool            `json:"stale"`
+	Restarts        int             `json:"restarts"`
+	LastError       string          `json:"lastError,omitempty"`
+	LatencyMillis   float64         `json:"latencyMs,omitempty"`
+	PID             int             `json:"pid,omitempty"`
+}
+
+type serverInfoJSON struct {
+	Name    string `json:"name"`
+	Title   string `json:"title,omitempty"`
+	Version string `json:"version"`
+}
+
+func serversJSON(states []ServerState) []serverJSON {
+	out := make([]serverJSON, len(states))
+	for i, s := range states {
+		j := serverJSON{
+			Name: s.Name, State: s.State, Transport: s.Transport, Era: s.Era, ProtocolVersion: s.ProtocolVersion,
+			Instructions: s.Instructions, Listed: s.Listed, Stale: s.Stale, Restarts: s.Restarts, LastError: s.LastError,
+			LatencyMillis: float64(s.Latency.Microseconds()) / 1000, PID: s.PID,
+			Counts: map[string]int{
+				"tools": s.Counts[Tool], "prompts": s.Counts[Prompt],
+				"resources": s.Counts[Resource], "resourceTemplates": s.Counts[Template],
+			},
+		}
+		if !s.Since.IsZero() {
+			j.Since = &s.Since
+		}
+		if s.ServerName != "" || s.ServerVersion != "" {
+			j.ServerInfo = &serverInfoJSON{s.ServerName, s.ServerTitle, s.ServerVersion}
+		}
+		if rawjson.Valid(s.Capabilities) == nil {
+			j.Capabilities = s.Capabilities
+		}
+		out[i] = j
+	}
+	return out
+}

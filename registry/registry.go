@@ -1,6 +1,12 @@
 package registry
 
-import "time"
+import (
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
 
 // Options is what the catalog depends on. Zero values take the defaults.
 type Options struct {
@@ -15,26 +21,113 @@ type Options struct {
 
 // Registry is the catalog. Make one with [New].
 type Registry struct {
-	opt           Options
-	feed          feed
+	opt  Options
+	snap atomic.Pointer[Snapshot]
+	feed feed
+
+	mu    sync.Mutex       // held by who makes the next snapshot
+	rules map[string]*rule // of the configured servers and of all ever added
+	order []string         // the same names, in listing order of States
+
+	states        states
 	subscriptions subscriptions
 	logs          LogJournal
 	traffic       TrafficJournal
 }
 
-// New returns a registry that knows the configured servers, each without
-// lists and in [StateDisabled] until its supervisor says otherwise.
-func New(o Options) *Registry { return &Registry{opt: o} }
+// New returns a registry that knows the configured servers, each visible,
+// without lists, and in [StateStopped] until its supervisor says otherwise.
+func New(o Options) *Registry {
+	if o.PageSize <= 0 {
+		o.PageSize = 1000
+	}
+	if o.MaxEntries <= 0 {
+		o.MaxEntries = 1_000_000
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	r := &Registry{opt: o}
+	for _, s := range o.Servers {
+		if s != "" && s != Local && !slices.Contains(r.order, s) {
+			r.order = append(r.order, s)
+		}
+	}
+	r.rules = newRules(r.order)
+	r.logs.feed, r.logs.ring.max = &r.feed, maxLogRecords
+	r.traffic.feed, r.traffic.ring.max = &r.feed, maxTrafficRecords
+	s := &Snapshot{flat: o.Flat, pageSize: o.PageSize, tables: []*table{{name: Local}}}
+	for _, name := range r.order {
+		s.tables = append(s.tables, r.newTable(name))
+		r.states.set(name, ServerState{State: StateStopped}, o.Now)
+	}
+	s.dir = newDirectory(s.tables)
+	r.snap.Store(s)
+	return r
+}
+
+func (r *Registry) newTable(server string) *table {
+	return &table{name: server, rule: r.rules[server], learned: newLearned(server)}
+}
+
+// Load returns the catalog as it stands.
+func (r *Registry) Load() *Snapshot { return r.snap.Load() }
 
 // AddServer adds a server at run time, after all others. A name from
 // Options.Servers gets its old place. Names of configured servers' entries do
 // not change: where the new server's names could meet theirs, its own get
-// tails. Adding a known server does nothing.
-func (r *Registry) AddServer(name string) {}
+// tails. Adding a known server, "" or [Local] does nothing.
+func (r *Registry) AddServer(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old := r.Load()
+	if name == "" || old.table(name) != nil {
+		return
+	}
+	if r.rules[name] == nil {
+		r.rules[name] = lateRule(name, r.rules)
+		r.order = append(r.order, name)
+	}
+	next := *old
+	next.tables = []*table{old.tables[0]}
+	for _, s := range r.order {
+		if t := old.table(s); t != nil {
+			next.tables = append(next.tables, t)
+		} else if s == name {
+			next.tables = append(next.tables, r.newTable(s))
+		}
+	}
+	next.dir = newDirectory(next.tables)
+	r.states.set(name, ServerState{State: StateStopped}, r.opt.Now)
+	r.snap.Store(&next)
+	r.feed.publish(Servers)
+}
 
 // RemoveServer forgets a server: entries, learned links, state, and the rows
 // of its subscriptions.
-func (r *Registry) RemoveServer(name string) {}
+func (r *Registry) RemoveServer(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old := r.Load()
+	i, ok := old.dir.byName[name]
+	if !ok || i == 0 {
+		return
+	}
+	next := *old
+	next.tables = slices.Delete(slices.Clone(old.tables), i, i+1)
+	next.dir = newDirectory(next.tables)
+	changed := next.remerge(old.tables[i].seen())
+	if !slices.Contains(r.opt.Servers, name) { // may come back as something else
+		delete(r.rules, name)
+		r.order = slices.DeleteFunc(r.order, func(s string) bool { return s == name })
+	}
+	r.states.drop(name)
+	if r.subscriptions.dropServer(name) {
+		changed |= Subscriptions
+	}
+	r.snap.Store(&next)
+	r.feed.publish(changed | Servers)
+}
 
 // SetList replaces a server's list of one kind. items are the raw JSON
 // objects as received, all pages after another; SetList copies what it keeps.
@@ -42,14 +135,155 @@ func (r *Registry) RemoveServer(name string) {}
 // an invalid template; a duplicate) is dropped and reported, the others live.
 // Listing what stands already changes nothing and wakes nobody. Lists of
 // unknown servers are ignored.
-func (r *Registry) SetList(server string, kind Kind, items [][]byte) []Problem { return nil }
+func (r *Registry) SetList(server string, kind Kind, items [][]byte) []Problem {
+	for {
+		s := r.Load()
+		t := s.table(server)
+		if t == nil || t.rule == nil || kind >= Kinds {
+			return nil
+		}
+		run, problems := build(r.recipe(s, t, kind), items)
+		if r.place(s, t, kind, run) {
+			return problems
+		}
+		// What the names depend on changed meanwhile, which is rare.
+	}
+}
+
+func (r *Registry) recipe(s *Snapshot, t *table, kind Kind) recipe {
+	return recipe{
+		kind: kind, rule: t.rule, flat: s.flat, limit: r.opt.MaxEntries, reserved: s.tools,
+		linked: func(uri string) string { return s.listedURI(t, uri) },
+	}
+}
+
+// place makes run, built on snapshot s, the list of a server. It returns false
+// when run has to be built again.
+func (r *Registry) place(s *Snapshot, t *table, kind Kind, run *run) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old := r.Load()
+	now := old.table(t.name)
+	if now == nil {
+		return true // removed meanwhile
+	}
+	if now.rule != t.rule || kind == Tool &&
+		(!sameTools(old.tools, s.tools) || s.flat && now.runs[Resource] != t.runs[Resource]) {
+		return false
+	}
+	if now.runs[kind].same(run) {
+		return true
+	}
+	next := *old
+	next.tables = slices.Clone(old.tables)
+	changed := next.replace(kind, now, run)
+	if s.flat && kind == Resource {
+		// A flat id may have gained or lost its tail: tools point to it.
+		changed |= r.rename(&next, next.table(t.name))
+	}
+	r.snap.Store(&next)
+	r.feed.publish(changed)
+	return true
+}
+
+// sameTools reports whether two maps are one: they are never written to.
+func sameTools(a, b map[string]*LocalTool) bool {
+	return maps.Equal(a, b)
+}
+
+// replace puts run into the table t of s, which must be of the caller's
+// making, and merges the list again if clients can see a difference.
+func (s *Snapshot) replace(kind Kind, t *table, run *run) Changes {
+	was := t.runs[kind]
+	u := *t
+	u.runs[kind] = run
+	s.tables[s.dir.byName[t.name]] = &u
+	if u.hidden {
+		return 0
+	}
+	if was.looksLike(run) { // only what it means changed
+		s.lists[kind].segments = s.mergeKind(kind)
+		return 0
+	}
+	return s.remerge(kind.changes())
+}
+
+// rename builds a server's tools again, because what their names and links
+// depend on changed.
+func (r *Registry) rename(s *Snapshot, t *table) Changes {
+	if t.runs[Tool] == nil {
+		return 0
+	}
+	items := make([][]byte, len(t.runs[Tool].entries))
+	for i := range items {
+		items[i] = t.runs[Tool].entries[i].Original
+	}
+	run, _ := build(r.recipe(s, t, Tool), items)
+	if t.runs[Tool].same(run) {
+		return 0
+	}
+	return s.replace(Tool, t, run)
+}
+
+// remerge makes the lists of some kinds again and gives them new versions.
+func (s *Snapshot) remerge(kinds Changes) Changes {
+	for k := range Kind(Kinds) {
+		if kinds&k.changes() != 0 {
+			s.lists[k] = merged{version: s.lists[k].version + 1, segments: s.mergeKind(k)}
+		}
+	}
+	return kinds
+}
+
+func (s *Snapshot) mergeKind(k Kind) []segment {
+	runs := make([]*run, 0, len(s.tables))
+	for _, t := range s.tables {
+		if !t.hidden {
+			runs = append(runs, t.runs[k])
+		}
+	}
+	return merge(runs)
+}
+
+// seen returns the lists that the server is in.
+func (t *table) seen() (kinds Changes) {
+	for k := range Kind(Kinds) {
+		if !t.hidden && t.runs[k] != nil {
+			kinds |= k.changes()
+		}
+	}
+	return kinds
+}
 
 // SetVisible says whether a server's entries are listed. Hidden ones still
 // count for who owns a bare name or raw URI. Servers begin visible.
-func (r *Registry) SetVisible(server string, visible bool) {}
+func (r *Registry) SetVisible(server string, visible bool) {
+	r.change(server, func(t *table) { t.hidden = !visible })
+}
 
 // OpenServer says whether mcp://server/<anything> resolves, listed or not.
-func (r *Registry) OpenServer(server string, open bool) {}
+func (r *Registry) OpenServer(server string, open bool) {
+	r.change(server, func(t *table) { t.open = open })
+}
 
-// Load returns the catalog as it stands.
-func (r *Registry) Load() *Snapshot { return nil }
+// change makes a snapshot with another table of a server.
+func (r *Registry) change(server string, edit func(*table)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old := r.Load()
+	i, ok := old.dir.byName[server]
+	if !ok || i == 0 {
+		return
+	}
+	t := *old.tables[i]
+	edit(&t)
+	if t == *old.tables[i] {
+		return
+	}
+	next := *old
+	next.tables = slices.Clone(old.tables)
+	next.tables[i] = &t
+	changed := next.remerge(old.tables[i].seen() ^ t.seen())
+	r.snap.Store(&next)
+	r.feed.publish(changed)
+}

@@ -1,8 +1,14 @@
 package registry
 
 import (
+	"container/heap"
+	"encoding/base64"
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"iter"
+	"sort"
+	"strings"
 )
 
 // ErrBadCursor is returned for a cursor that no page of that kind gave.
@@ -10,30 +16,283 @@ var ErrBadCursor = errors.New("bad cursor")
 
 // Snapshot is the catalog at one moment. It is immutable and stays valid as
 // long as somebody holds it.
-type Snapshot struct{}
+type Snapshot struct {
+	dir      *directory
+	tables   []*table // Goblin's own, then the servers in the config's order
+	lists    [Kinds]merged
+	flat     bool
+	pageSize int
+	tools    map[string]*LocalTool
+	handlers map[string]*LocalResource
+}
 
-// Page is a part of a list.
-type Page struct {
-	// Chunks, written one after another, are the inside of the JSON array:
-	// the commas are in them. They alias the snapshot.
-	Chunks [][]byte
-	Next   string // cursor of the next page, "" at the last
+// table is what is known of one server. It is immutable; a change makes a new
+// one, which shares what did not change.
+type table struct {
+	name    string
+	rule    *rule // nil for Goblin's own
+	runs    [Kinds]*run
+	hidden  bool
+	open    bool
+	learned *learned // guards itself; nil for Goblin's own
+}
+
+// directory finds tables by names. It changes only with the set of servers.
+type directory struct {
+	byName map[string]int
+	byTool map[string][]int // sanitized name
+	byFlat map[string][]int // collapsed name
+	// Servers so long that the listed names of their tools do not show all of
+	// the prefix.
+	long []int
+}
+
+func newDirectory(tables []*table) *directory {
+	d := &directory{
+		byName: map[string]int{Local: 0},
+		byTool: map[string][]int{},
+		byFlat: map[string][]int{Local: {0}},
+	}
+	for i, t := range tables[1:] {
+		i++
+		d.byName[t.name] = i
+		d.byFlat[collapsed(t.name)] = append(d.byFlat[collapsed(t.name)], i)
+		if len(t.rule.tool) > maxToolName-tailLen {
+			d.long = append(d.long, i)
+			continue
+		}
+		name := sanitize(t.name)
+		d.byTool[name] = append(d.byTool[name], i)
+	}
+	return d
+}
+
+// merged is the visible list of a kind: segments of runs in listed order.
+type merged struct {
+	version  uint64
+	segments []segment
+}
+
+// segment is entries from to to of a run, all of which come before those of
+// the next segment. end counts the entries up to and including this one's.
+type segment struct {
+	run      *run
+	from, to int
+	end      int
+}
+
+func (m *merged) len() int {
+	if len(m.segments) == 0 {
+		return 0
+	}
+	return m.segments[len(m.segments)-1].end
+}
+
+// merge puts runs into one order: by listed name, then by server. It takes
+// from the run with the smallest head all that comes before the next smallest
+// head at once, so resources of a server are one segment however many.
+func merge(runs []*run) []segment {
+	var h heads
+	for _, r := range runs {
+		if r.len() > 0 {
+			h = append(h, head{r, 0})
+		}
+	}
+	heap.Init(&h)
+	var segments []segment
+	end := 0
+	for len(h) > 0 {
+		top := &h[0]
+		to := len(top.run.entries)
+		if next := h.second(); next != nil {
+			to = top.at + sort.Search(to-top.at, func(i int) bool {
+				return !less(&top.run.entries[top.at+i], &next.run.entries[next.at])
+			})
+		}
+		end += to - top.at
+		segments = append(segments, segment{top.run, top.at, to, end})
+		if top.at = to; to == len(top.run.entries) {
+			heap.Pop(&h)
+		} else {
+			heap.Fix(&h, 0)
+		}
+	}
+	return segments
+}
+
+func less(a, b *Entry) bool {
+	if a.Listed != b.Listed {
+		return a.Listed < b.Listed
+	}
+	return a.Server < b.Server
+}
+
+type head struct {
+	run *run
+	at  int
+}
+
+// heads is a heap of runs by their first entry that is not placed yet.
+type heads []head
+
+func (h heads) Len() int { return len(h) }
+func (h heads) Less(i, j int) bool {
+	return less(&h[i].run.entries[h[i].at], &h[j].run.entries[h[j].at])
+}
+func (h heads) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *heads) Push(x any)   { *h = append(*h, x.(head)) }
+func (h *heads) Pop() any {
+	last := len(*h) - 1
+	x := (*h)[last]
+	*h = (*h)[:last]
+	return x
+}
+
+// second returns the smallest head but the top one: a child of it.
+func (h heads) second() *head {
+	switch {
+	case len(h) < 2:
+		return nil
+	case len(h) > 2 && h.Less(2, 1):
+		return &h[2]
+	}
+	return &h[1]
 }
 
 // Version changes when, and only when, the visible list of a kind changed:
 // its members or the content of one of them.
-func (s *Snapshot) Version(k Kind) uint64 { return 0 }
+func (s *Snapshot) Version(k Kind) uint64 { return s.lists[k].version }
+
+// Count returns the number of visible entries.
+func (s *Snapshot) Count(k Kind) int { return s.lists[k].len() }
+
+// All yields the visible entries in listed order: byte order of the listed
+// name, then of the server's name.
+func (s *Snapshot) All(k Kind) iter.Seq[*Entry] {
+	return func(yield func(*Entry) bool) {
+		for _, g := range s.lists[k].segments {
+			for i := g.from; i < g.to; i++ {
+				if !yield(&g.run.entries[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Server yields the visible entries of one server in listed order.
+func (s *Snapshot) Server(server string, k Kind) iter.Seq[*Entry] {
+	return func(yield func(*Entry) bool) {
+		t := s.table(server)
+		if t == nil || t.hidden || t.runs[k] == nil {
+			return
+		}
+		es := t.runs[k].entries
+		for i := range es {
+			if !yield(&es[i]) {
+				return
+			}
+		}
+	}
+}
+
+func (s *Snapshot) table(server string) *table {
+	if i, ok := s.dir.byName[server]; ok {
+		return s.tables[i]
+	}
+	return nil
+}
+
+// Page is a part of a list.
+type Page struct {
+	// Chunks, written one after another, are the inside of the JSON array:
+	// the commas are in them. They alias the snapshot and must not be changed.
+	Chunks [][]byte
+	Next   string // cursor of the next page, "" at the last
+}
+
+var comma = []byte{','}
 
 // Page returns the page after the cursor, the first one for "". Cursors
 // survive changes of the list: the page begins with the first entry behind
-// the last one the client saw.
-func (s *Snapshot) Page(k Kind, cursor string) (Page, error) { return Page{}, nil }
+// the last one the client saw. Its cost does not depend on the size of the
+// list. A cursor of another kind, or of nobody's making, gives [ErrBadCursor].
+func (s *Snapshot) Page(k Kind, cursor string) (Page, error) {
+	m := &s.lists[k]
+	at := 0 // number of the page's first entry
+	if cursor != "" {
+		listed, server, err := openCursor(k, cursor)
+		if err != nil {
+			return Page{}, err
+		}
+		at = m.after(&Entry{Listed: listed, Server: server})
+	}
+	end := min(at+s.pageSize, m.len())
+	if at >= end {
+		return Page{}, nil
+	}
+	first := sort.Search(len(m.segments), func(i int) bool { return m.segments[i].end > at })
+	last := first + sort.Search(len(m.segments)-first, func(i int) bool { return m.segments[first+i].end >= end })
+	p := Page{Chunks: make([][]byte, 0, 2*(last-first)+1)}
+	var tip *Entry
+	for i := first; i <= last; i++ {
+		g := &m.segments[i]
+		begin := g.end - (g.to - g.from) // number of its first entry
+		from, to := g.from+max(0, at-begin), g.from+min(end, g.end)-begin
+		if i > first {
+			p.Chunks = append(p.Chunks, comma)
+		}
+		p.Chunks = append(p.Chunks, g.run.json(from, to))
+		tip = &g.run.entries[to-1]
+	}
+	if end < m.len() {
+		p.Next = newCursor(k, tip)
+	}
+	return p, nil
+}
 
-// Count returns the number of visible entries.
-func (s *Snapshot) Count(k Kind) int { return 0 }
+// after returns the number of the first entry that comes after e.
+func (m *merged) after(e *Entry) int {
+	i := sort.Search(len(m.segments), func(i int) bool {
+		g := &m.segments[i]
+		return less(e, &g.run.entries[g.to-1])
+	})
+	if i == len(m.segments) {
+		return m.len()
+	}
+	g := &m.segments[i]
+	n := sort.Search(g.to-g.from, func(j int) bool { return less(e, &g.run.entries[g.from+j]) })
+	return g.end - (g.to - g.from) + n
+}
 
-// All yields the visible entries in listed order.
-func (s *Snapshot) All(k Kind) iter.Seq[*Entry] { return func(func(*Entry) bool) {} }
+// A cursor is base64url of: a byte for version and kind, the last entry's
+// listed name and server with a zero byte between, and a checksum that keeps
+// chance from making cursors. It is no secret and guards nothing.
+const cursorVersion = 0x10
 
-// Server yields the visible entries of one server in listed order.
-func (s *Snapshot) Server(server string, k Kind) iter.Seq[*Entry] { return func(func(*Entry) bool) {} }
+func newCursor(k Kind, e *Entry) string {
+	b := make([]byte, 0, len(e.Listed)+len(e.Server)+6)
+	b = append(b, cursorVersion|byte(k))
+	b = append(b, e.Listed...)
+	b = append(b, 0)
+	b = append(b, e.Server...)
+	b = binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+func openCursor(k Kind, cursor string) (listed, server string, err error) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	if err != nil || len(b) < 6 || b[0] != cursorVersion|byte(k) {
+		return "", "", ErrBadCursor
+	}
+	body, sum := b[:len(b)-4], binary.BigEndian.Uint32(b[len(b)-4:])
+	if crc32.ChecksumIEEE(body) != sum {
+		return "", "", ErrBadCursor
+	}
+	key := string(body[1:])
+	at := strings.LastIndexByte(key, 0)
+	if at < 0 {
+		return "", "", ErrBadCursor
+	}
+	return key[:at], key[at+1:], nil
+}

@@ -1,6 +1,11 @@
 package registry
 
-import "time"
+import (
+	"bytes"
+	"reflect"
+	"sync"
+	"time"
+)
 
 // State is what a server's supervisor is doing.
 type State string
@@ -39,13 +44,95 @@ type ServerState struct {
 	PID             int // of a child, else 0
 }
 
+// states is the table of states, apart from the snapshots because it moves
+// fast.
+type states struct {
+	mu   sync.RWMutex
+	rows map[string]ServerState
+}
+
+// set reports whether something changed, and what the state was before.
+func (t *states) set(server string, s ServerState, now func() time.Time) (before State, changed bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	old, known := t.rows[server]
+	s.Name = server
+	s.Counts = [Kinds]int{}
+	s.Capabilities = bytes.Clone(s.Capabilities)
+	if s.Since.IsZero() {
+		if s.Since = old.Since; s.State != old.State || old.Since.IsZero() {
+			s.Since = now()
+		}
+	}
+	if known && reflect.DeepEqual(old, s) {
+		return old.State, false
+	}
+	if t.rows == nil {
+		t.rows = map[string]ServerState{}
+	}
+	t.rows[server] = s
+	return old.State, true
+}
+
+func (t *states) drop(server string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.rows, server)
+}
+
+func (t *states) get(server string) (ServerState, bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	s, ok := t.rows[server]
+	return s, ok
+}
+
 // SetState replaces a server's state. It builds no snapshot, except that
 // entering [StateDisabled] drops the server's lists and learned links: names
-// of disabled servers are owned by nobody.
-func (r *Registry) SetState(server string, s ServerState) {}
+// of disabled servers are owned by nobody. Unknown servers are ignored.
+func (r *Registry) SetState(server string, s ServerState) {
+	if t := r.Load().table(server); t == nil || t.rule == nil {
+		return
+	}
+	before, changed := r.states.set(server, s, r.opt.Now)
+	if !changed {
+		return
+	}
+	if s.State == StateDisabled && before != StateDisabled {
+		r.change(server, func(t *table) {
+			t.runs = [Kinds]*run{}
+			t.learned.clear()
+		})
+	}
+	r.feed.publish(Servers)
+}
 
-// States returns the state of every server in the config's order.
-func (r *Registry) States() []ServerState { return nil }
+// States returns the state of every server in the config's order, those added
+// at run time after them.
+func (r *Registry) States() []ServerState {
+	s := r.Load()
+	out := make([]ServerState, 0, len(s.tables))
+	for _, t := range s.tables[1:] {
+		if row, ok := r.states.get(t.name); ok {
+			out = append(out, t.counted(row))
+		}
+	}
+	return out
+}
 
 // State returns the state of one server.
-func (r *Registry) State(server string) (ServerState, bool) { return ServerState{}, false }
+func (r *Registry) State(server string) (ServerState, bool) {
+	row, ok := r.states.get(server)
+	t := r.Load().table(server)
+	if !ok || t == nil {
+		return ServerState{}, false
+	}
+	return t.counted(row), true
+}
+
+func (t *table) counted(s ServerState) ServerState {
+	for k := range s.Counts {
+		s.Counts[k] = t.runs[k].len()
+	}
+	return s
+}

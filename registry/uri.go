@@ -1,7 +1,218 @@
 package registry
 
-// Norm returns the alias key of a URI.
-func Norm(uri string) string { return uri }
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
 
-// FlatID returns the plain flat id of a server's URI.
-func FlatID(server, orig string) string { return "" }
+const scheme = "mcp://"
+
+// namespaced returns the URI mode's listed form of a server's URI.
+func namespaced(server, original string) string { return scheme + server + "/" + original }
+
+// splitNamespaced takes mcp://server/rest apart at the first slash. ours is
+// false for URIs that do not begin with mcp://; malformed ones have an empty
+// server or rest.
+func splitNamespaced(uri string) (server, rest string, ours bool) {
+	uri, ours = strings.CutPrefix(uri, scheme)
+	if !ours {
+		return "", "", false
+	}
+	server, rest, _ = strings.Cut(uri, "/")
+	return server, rest, true
+}
+
+// tail tells apart what would else have one name: 8 hex digits that depend on
+// nothing but the server and the original name.
+func tail(server, original string) string {
+	h := sha256.New()
+	h.Write([]byte(server))
+	h.Write([]byte{0})
+	h.Write([]byte(original))
+	return hex.EncodeToString(h.Sum(nil)[:4])
+}
+
+// trimControl drops what URL parsers drop at both ends.
+func trimControl(s string) string {
+	return strings.TrimFunc(s, func(r rune) bool { return r <= ' ' })
+}
+
+// Norm returns what URL parsers of the WHATWG kind (pydantic's AnyUrl, Rust's
+// url) make of a URI with a scheme that they do not know: outer white space
+// and inner tabs and line breaks dropped, dot segments resolved, and what may
+// not stand in a URI percent-encoded. Scheme and host stay as they are.
+// Clients that parse the URIs they are given send this form back.
+func Norm(uri string) string {
+	if clean(uri) {
+		return uri
+	}
+	uri = trimControl(uri)
+	if strings.ContainsAny(uri, "\t\r\n") {
+		uri = strings.NewReplacer("\t", "", "\r", "", "\n", "").Replace(uri)
+	}
+	head, rest := uri, ""
+	if i := strings.Index(uri, "://"); i >= 0 {
+		at := i + len("://")
+		if n := strings.IndexAny(uri[at:], "/?#"); n >= 0 {
+			head, rest = uri[:at+n], uri[at+n:]
+		}
+	}
+	rest, fragment, hasFragment := strings.Cut(rest, "#")
+	path, query, hasQuery := strings.Cut(rest, "?")
+	b := make([]byte, 0, len(uri)+len(uri)/4)
+	b = append(b, head...)
+	b = appendPath(b, path)
+	if hasQuery {
+		b = appendEncoded(append(b, '?'), query, "\"<>")
+	}
+	if hasFragment {
+		b = appendEncoded(append(b, '#'), fragment, "\"<>`")
+	}
+	return string(b)
+}
+
+// clean reports whether nothing in uri can be changed by [Norm], without
+// false positives; most URIs pass.
+func clean(uri string) bool {
+	for i := 0; i < len(uri); i++ {
+		switch c := uri[i]; {
+		case c <= ' ', c > '~', c == '"', c == '<', c == '>', c == '`', c == '{', c == '}':
+			return false
+		case c == '/' && i+1 < len(uri) && (uri[i+1] == '.' || uri[i+1] == '%'):
+			return false
+		}
+	}
+	return true
+}
+
+func appendPath(b []byte, path string) []byte {
+	if path == "" {
+		return b
+	}
+	start := len(b)
+	rest, more := path[1:], true // path begins with a slash
+	for more {
+		var segment string
+		segment, rest, more = strings.Cut(rest, "/")
+		switch dots(segment) {
+		case 2:
+			at := len(b)
+			for at > start && b[at-1] != '/' {
+				at--
+			}
+			b = b[:max(start, at-1)]
+			fallthrough
+		case 1:
+			if !more {
+				b = append(b, '/')
+			}
+		default:
+			b = appendEncoded(append(b, '/'), segment, "\"<>`{}")
+		}
+	}
+	return b
+}
+
+// dots returns 1 for a segment that means ".", 2 for "..", else 0.
+func dots(s string) int {
+	n := 0
+	for ; s != ""; n++ {
+		switch {
+		case s[0] == '.':
+			s = s[1:]
+		case len(s) >= 3 && s[0] == '%' && s[1] == '2' && s[2]|0x20 == 'e':
+			s = s[3:]
+		default:
+			return 0
+		}
+	}
+	if n > 2 {
+		return 0
+	}
+	return n
+}
+
+// appendEncoded percent-encodes the bytes of s that are no graphic ASCII and
+// those in also.
+func appendEncoded(b []byte, s, also string) []byte {
+	const digits = "0123456789ABCDEF"
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c > ' ' && c <= '~' && strings.IndexByte(also, c) < 0 {
+			b = append(b, c)
+		} else {
+			b = append(b, '%', digits[c>>4], digits[c&15])
+		}
+	}
+	return b
+}
+
+// unescape resolves percent triplets; what is none stays.
+func unescape(s string) string {
+	if strings.IndexByte(s, '%') < 0 {
+		return s
+	}
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+2 < len(s) {
+			if c, err := hex.DecodeString(s[i+1 : i+3]); err == nil {
+				b = append(b, c[0])
+				i += 2
+				continue
+			}
+		}
+		b = append(b, s[i])
+	}
+	return string(b)
+}
+
+// flatByte marks the bytes that stand for themselves in flat ids.
+var flatByte = func() (t [256]bool) {
+	for c := range t {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9',
+			c == '.', c == '_', c == '~', c == '-':
+			t[c] = true
+		}
+	}
+	return t
+}()
+
+// FlatID returns the plain flat id of a server's URI: every run of bytes
+// outside of [A-Za-z0-9.~-] is one underscore. It does not say which URI it
+// came from; that takes the registry's tables.
+func FlatID(server, original string) string {
+	return server + "_" + flatten(original)
+}
+
+// flatten spells s with the bytes of flat ids, runs of underscores collapsed.
+func flatten(s string) string { return string(appendFlat(nil, s)) }
+
+func appendFlat(b []byte, s string) []byte {
+	under := false
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if !flatByte[c] {
+			c = '_'
+		}
+		if c != '_' || !under {
+			b = append(b, c)
+		}
+		under = c == '_'
+	}
+	return b
+}
+
+// flatKey collapses runs of underscores, which makes every spelling of a flat
+// id the one that the tables have; ok is false for what cannot be a flat id.
+func flatKey(id string) (key string, ok bool) {
+	for i := 0; i < len(id); i++ {
+		if !flatByte[id[i]] {
+			return "", false
+		}
+	}
+	if strings.Contains(id, "__") {
+		id = flatten(id)
+	}
+	return id, true
+}

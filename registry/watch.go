@@ -19,7 +19,7 @@ const (
 	Servers       // a state, or which servers there are
 	Subscriptions // a row or counter of [Registry.Subscriptions]
 	Logs          // records in [Registry.Logs]
-	Traffic      // records in [Registry.Traffic]
+	Traffic       // records in [Registry.Traffic]
 	Locals        // which local tools and resources there are
 
 	AllChanges Changes = math.MaxUint32

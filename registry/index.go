@@ -1,0 +1,95 @@
+package registry
+
+import (
+	"hash/maphash"
+	"math/bits"
+)
+
+var seed = maphash.MakeSeed()
+
+// index finds entries of a run by a key that it does not store: the entries
+// have it. With 8 bytes a slot it is several times smaller than a map with
+// string keys. It is written once and then only read. The zero value is empty.
+type index struct {
+	slots []uint64 // upper half of the key's hash, then the entry's number + 1
+}
+
+// newIndex has room for n keys.
+func newIndex(n int) index {
+	if n == 0 {
+		return index{}
+	}
+	return index{make([]uint64, 1<<bits.Len(uint(2*n)))}
+}
+
+func hashKey(key string) uint64 { return maphash.String(seed, key) }
+
+// put adds entry i under a key with hash h.
+func (x *index) put(h uint64, i int) {
+	mask := uint64(len(x.slots) - 1)
+	at := h & mask
+	for x.slots[at] != 0 {
+		at = (at + 1) & mask
+	}
+	x.slots[at] = h&^(1<<32-1) | uint64(i+1)
+}
+
+// find returns the first entry of es whose key, as of gives it, is key, and
+// the second if there are two; else nil.
+func (x *index) find(es []Entry, h uint64, key string, of func(*Entry) string) (first, second *Entry) {
+	if len(x.slots) == 0 {
+		return nil, nil
+	}
+	mask := uint64(len(x.slots) - 1)
+	for at := h & mask; x.slots[at] != 0; at = (at + 1) & mask {
+		slot := x.slots[at]
+		if slot>>32 != h>>32 {
+			continue
+		}
+		e := &es[uint32(slot)-1]
+		if of(e) != key {
+			continue
+		}
+		if first != nil {
+			return first, e
+		}
+		first = e
+	}
+	return first, nil
+}
+
+// add puts entry i under key unless two are there already: a third would only
+// make chains longer, since two are enough to be ambiguous.
+func (x *index) add(es []Entry, i int, key string, of func(*Entry) string) {
+	h := hashKey(key)
+	if _, second := x.find(es, h, key, of); second == nil {
+		x.put(h, i)
+	}
+}
+
+// The keys of the indices.
+
+func byName(e *Entry) string   { return e.Name }
+func byListed(e *Entry) string { return e.Listed }
+func byNorm(e *Entry) string   { return Norm(namespaced(e.Server, e.Name)) }
+
+// byFlat is the flat id without its server, which the table stands for.
+func byFlat(e *Entry) string {
+	rest := e.Flat[len(e.Server)+1:]
+	if rest != "" && rest[0] == '_' {
+		rest = rest[1:]
+	}
+	return rest
+}
+
+// byPlain is byFlat without the tail.
+func byPlain(e *Entry) string {
+	rest := byFlat(e)
+	if e.tailed {
+		rest = rest[:len(rest)-tailLen]
+	}
+	return rest
+}
+
+// tailLen is the length of a tail with its separator.
+const tailLen = 9

@@ -1,0 +1,58 @@
+package registry
+
+import "strings"
+
+// ListedURI returns the form in which clients see a server's URI. O(1).
+func (r *Registry) ListedURI(server, original string) string {
+	s := r.Load()
+	if t := s.table(server); t != nil {
+		return s.listedURI(t, original)
+	}
+	if s.flat {
+		return FlatID(server, original)
+	}
+	return namespaced(server, original)
+}
+
+func (s *Snapshot) listedURI(t *table, original string) string {
+	if t.rule == nil {
+		return original
+	}
+	run := t.runs[Resource]
+	if e := run.name(hashKey(original), original); e != nil {
+		return e.Listed
+	}
+	if !s.flat {
+		return namespaced(t.name, original)
+	}
+	plain := flatten(original)
+	if t.rule.flatTail(plain) != tailNone || run.hasPlain(plain) {
+		return t.name + "_" + plain + "~" + tail(t.name, original)
+	}
+	return t.name + "_" + plain
+}
+
+// hasPlain reports whether a listed URI has the plain flat id already.
+func (r *run) hasPlain(plain string) bool {
+	if r == nil {
+		return false
+	}
+	plain = strings.TrimLeft(plain, "_")
+	hash := hashKey(plain)
+	if first, _ := r.byFlat.find(r.entries, hash, plain, byFlat); first != nil {
+		return true
+	}
+	first, _ := r.byPlain.find(r.entries, hash, plain, byPlain)
+	return first != nil
+}
+
+// Learn notes a URI that the server itself returned (a link in a result, the
+// URI of contents or of an update), which makes it readable. It is kept in a
+// bounded LRU per server, and ignored when the server lists it.
+func (r *Registry) Learn(server, original string) {
+	t := r.Load().table(server)
+	if t == nil || t.rule == nil || t.runs[Resource].name(hashKey(original), original) != nil {
+		return
+	}
+	t.learned.add(original)
+}

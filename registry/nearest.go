@@ -1,0 +1,76 @@
+package registry
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Bounds of the search for names that a wrong one may have meant.
+const (
+	maxNearest = 3
+	maxTried   = 5000
+)
+
+// nearest returns the listed names that look most like a wrong one.
+func (s *Snapshot) nearest(k Kind, name string) []string {
+	if len(name) > 2*maxToolName {
+		return nil
+	}
+	type found struct {
+		listed string
+		off    int
+	}
+	want := strings.ToLower(name)
+	limit := min(6, max(1, len(want)/3))
+	var best []found
+	tried := 0
+	for e := range s.All(k) {
+		if tried++; tried > maxTried {
+			break
+		}
+		off := min(distance(want, strings.ToLower(e.Listed), limit), distance(want, strings.ToLower(e.Name), limit))
+		if off <= limit {
+			best = append(best, found{e.Listed, off})
+		}
+	}
+	slices.SortStableFunc(best, func(a, b found) int { return cmp.Compare(a.off, b.off) })
+	var names []string
+	for _, f := range best[:min(len(best), maxNearest)] {
+		names = append(names, f.listed)
+	}
+	return names
+}
+
+// distance is the number of insertions, deletions and replacements between
+// two names, or limit+1 when it is more than limit.
+func distance(a, b string, limit int) int {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	if len(b)-len(a) > limit || len(b) > 4*maxToolName {
+		return limit + 1
+	}
+	var rows [2][4*maxToolName + 1]int
+	old, row := rows[0][:len(b)+1], rows[1][:len(b)+1]
+	for j := range old {
+		old[j] = j
+	}
+	for i := range len(a) {
+		row[0] = i + 1
+		least := row[0]
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			row[j+1] = min(old[j]+cost, old[j+1]+1, row[j]+1)
+			least = min(least, row[j+1])
+		}
+		if least > limit {
+			return limit + 1
+		}
+		old, row = row, old
+	}
+	return old[len(b)]
+}

@@ -1,0 +1,184 @@
+package registry
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"goblin/registry/rawjson"
+	"goblin/registry/uritemplate"
+)
+
+// Bounds of what one list may bring.
+const (
+	maxName      = 64 << 10 // bytes of a name or URI
+	maxRunBytes  = 1 << 30  // bytes of all definitions
+	maxTemplates = 100_000  // they cost more than other entries
+	maxProblems  = 100
+)
+
+// draft is a definition on its way into a run.
+type draft struct {
+	item   []byte // without outer space
+	key    []byte // the value to rename, a part of item
+	name   string
+	listed string
+	links  []link                // of tools: what points to resources
+	tpl    *uritemplate.Template // of templates
+	order  int                   // place in the list as received
+	tailed bool                  // renamed beyond the prefix
+}
+
+// link is a URI of the server's own inside a tool's definition.
+type link struct {
+	value []byte // part of the item
+	uri   string
+}
+
+// problems collects what is odd about a list, as much as anyone would read.
+type problems struct {
+	kind   Kind
+	server string
+	list   []Problem
+	more   int
+}
+
+func (p *problems) add(level slog.Level, name, text string) {
+	if len(p.list) >= maxProblems {
+		p.more++
+		return
+	}
+	p.list = append(p.list, Problem{level, p.kind, p.server, clip(name), text})
+}
+
+func (p *problems) all() []Problem {
+	if p.more > 0 {
+		text := fmt.Sprintf("%d more entries with problems", p.more)
+		return append(p.list, Problem{slog.LevelWarn, p.kind, p.server, "", text})
+	}
+	return p.list
+}
+
+func clip(s string) string {
+	if len(s) <= maxField {
+		return s
+	}
+	return bounded(s, maxField) + "…"
+}
+
+// keyOf is the member that names an entry of a kind.
+func keyOf(k Kind) string {
+	switch k {
+	case Resource:
+		return "uri"
+	case Template:
+		return "uriTemplate"
+	}
+	return "name"
+}
+
+// parse reads a list as received and drops what cannot be listed. The result
+// is in byte order of the names.
+func parse(kind Kind, items [][]byte, limit int, ps *problems) []draft {
+	if kind == Template {
+		limit = min(limit, maxTemplates)
+	}
+	if len(items) > limit {
+		ps.add(slog.LevelWarn, "", fmt.Sprintf("list cut: %d entries are more than the limit of %d", len(items), limit))
+		items = items[:limit]
+	}
+	drafts := make([]draft, 0, len(items))
+	total := 0
+	for i, item := range items {
+		if total += len(item); total > maxRunBytes {
+			ps.add(slog.LevelWarn, "", fmt.Sprintf("list cut: more than %d bytes", maxRunBytes))
+			break
+		}
+		d, err := parseOne(kind, item)
+		if err != nil {
+			ps.add(slog.LevelWarn, d.name, fmt.Sprintf("entry %d dropped: %v", i, err))
+			continue
+		}
+		d.order = i
+		drafts = append(drafts, d)
+	}
+	slices.SortFunc(drafts, func(a, b draft) int {
+		if c := strings.Compare(a.name, b.name); c != 0 {
+			return c
+		}
+		return a.order - b.order
+	})
+	return slices.CompactFunc(drafts, func(kept, d draft) bool {
+		if kept.name != d.name {
+			return false
+		}
+		ps.add(slog.LevelWarn, d.name, fmt.Sprintf("entry %d dropped: listed before", d.order))
+		return true
+	})
+}
+
+func parseOne(kind Kind, item []byte) (draft, error) {
+	if err := rawjson.Valid(item); err != nil {
+		return draft{}, err
+	}
+	if !rawjson.IsObject(item) {
+		return draft{}, fmt.Errorf("not an object")
+	}
+	d := draft{item: trimSpace(item)}
+	key := keyOf(kind)
+	var once bool
+	if d.key, once = rawjson.Unique(d.item, key); !once {
+		return d, fmt.Errorf("more than one %q", key)
+	}
+	if d.key == nil {
+		return d, fmt.Errorf("no %q", key)
+	}
+	var ok bool
+	if d.name, ok = rawjson.String(d.key); !ok {
+		return d, fmt.Errorf("%q is not a string", key)
+	}
+	if d.name == "" {
+		return d, fmt.Errorf("empty %q", key)
+	}
+	if len(d.name) > maxName {
+		return d, fmt.Errorf("%q is longer than %d bytes", key, maxName)
+	}
+	if kind == Tool {
+		d.links = linksOf(d.item)
+	}
+	if kind == Template {
+		var err error
+		if d.tpl, err = uritemplate.Parse(d.name); err != nil {
+			return d, fmt.Errorf("invalid URI template: %w", err)
+		}
+	}
+	return d, nil
+}
+
+func trimSpace(b []byte) []byte {
+	space := func(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+	for len(b) > 0 && space(b[0]) {
+		b = b[1:]
+	}
+	for len(b) > 0 && space(b[len(b)-1]) {
+		b = b[:len(b)-1]
+	}
+	return b
+}
+
+// linksOf finds the resource that a tool says shows its results:
+// _meta.ui.resourceUri and its older spelling.
+func linksOf(item []byte) (links []link) {
+	meta := rawjson.Get(item, "_meta")
+	for _, v := range [][]byte{rawjson.Path(meta, "ui", "resourceUri"), rawjson.Get(meta, "ui/resourceUri")} {
+		if uri, ok := rawjson.String(v); ok && uri != "" && len(uri) <= maxName && utf8.ValidString(uri) {
+			links = append(links, link{v, uri})
+		}
+	}
+	slices.SortFunc(links, func(a, b link) int {
+		return rawjson.Offset(item, a.value) - rawjson.Offset(item, b.value)
+	})
+	return links
+}

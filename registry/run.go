@@ -1,0 +1,434 @@
+package registry
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"goblin/registry/rawjson"
+	"goblin/registry/uritemplate"
+)
+
+// run is one server's list of one kind. It is immutable and shared between
+// snapshots. A nil run is an empty one.
+type run struct {
+	server  string
+	entries []Entry // in the byte order of Listed
+	arena   []byte  // their JSON, joined by commas
+	offs    []uint32
+	links   map[string]struct{} // of tools: the resources that definitions point to
+
+	byName   index
+	byListed index // of tools: of other kinds it follows from the name
+	byFlat   index // of resources: flat ids with their tails
+	byPlain  index // of resources: plain flat ids that several of them share
+	byNorm   index // of resources and templates: alias keys that differ from the listed form
+
+	templates *uritemplate.Index
+	flats     *uritemplate.FlatIndex
+	order     []int32 // of templates: entry for each place in the list as received
+}
+
+// recipe is all that a run depends on besides the list itself.
+type recipe struct {
+	kind     Kind
+	rule     *rule
+	flat     bool // namespace: flat
+	limit    int
+	reserved map[string]*LocalTool
+	// linked gives the listed form of a URI in a tool's definition.
+	linked func(uri string) string
+}
+
+// build makes a run of a list as received. It does the work that grows with
+// the list, so it belongs into the caller's goroutine, outside of any lock.
+func build(c recipe, items [][]byte) (*run, []Problem) {
+	ps := &problems{kind: c.kind, server: c.rule.server}
+	drafts := parse(c.kind, items, c.limit, ps)
+	if len(drafts) == 0 {
+		return nil, ps.all()
+	}
+	r := &run{server: c.rule.server}
+	var flats []string
+	switch c.kind {
+	case Tool:
+		drafts = nameTools(c, drafts, ps)
+	case Prompt:
+		nameAll(drafts, c.rule.server+"/")
+	case Resource:
+		flats = flatIDs(c.rule, drafts, ps)
+		nameAll(drafts, scheme+c.rule.server+"/")
+		if c.flat {
+			drafts, flats = nameFlat(drafts, flats, ps)
+		}
+	case Template:
+		if !c.flat {
+			nameAll(drafts, scheme+c.rule.server+"/")
+		} else {
+			nameAll(drafts, "")
+		}
+	}
+	r.render(c, drafts, flats)
+	r.index(c.kind, drafts)
+	return r, ps.all()
+}
+
+func nameAll(drafts []draft, prefix string) {
+	for i := range drafts {
+		drafts[i].listed = prefix + drafts[i].name
+	}
+}
+
+// nameTools gives tools their names. A tool whose name had to be changed into
+// one that the server has already gets the tail; of two changed ones, the
+// later in byte order.
+func nameTools(c recipe, drafts []draft, ps *problems) []draft {
+	taken := make(map[string]struct{}, len(drafts))
+	for _, changed := range []bool{false, true} {
+		for i := range drafts {
+			d := &drafts[i]
+			if toolChars(d.name) == changed {
+				continue
+			}
+			listed, why := c.rule.toolName(d.name, c.reserved)
+			if _, ok := taken[listed]; ok && changed && why == tailNone {
+				listed, why = c.rule.tailedTool(d.name), tailOwn
+			}
+			d.listed, d.tailed = listed, why != tailNone
+			if !d.tailed {
+				taken[listed] = struct{}{}
+				continue
+			}
+			level := slog.LevelInfo
+			if why == tailOwn || why == tailGoblin {
+				level = slog.LevelWarn
+			}
+			ps.add(level, d.name, fmt.Sprintf("listed as %q: %s", listed, why))
+		}
+	}
+	sortListed(drafts)
+	return dropEqual(drafts, ps)
+}
+
+// sortListed puts untailed names before tailed ones of the same spelling,
+// which only a server that computes tails can have.
+func sortListed(drafts []draft) {
+	slices.SortFunc(drafts, func(a, b draft) int {
+		if c := strings.Compare(a.listed, b.listed); c != 0 || a.tailed == b.tailed {
+			return c
+		}
+		if b.tailed {
+			return -1
+		}
+		return 1
+	})
+}
+
+func dropEqual(drafts []draft, ps *problems) []draft {
+	return slices.CompactFunc(drafts, func(kept, d draft) bool {
+		if kept.listed != d.listed {
+			return false
+		}
+		ps.add(slog.LevelWarn, d.name, fmt.Sprintf("dropped: %q has the name %q already", clip(kept.name), clip(d.listed)))
+		return true
+	})
+}
+
+// flatIDs returns the flat ids of resources, with tails where the plain ids
+// do not tell them apart, and marks the drafts that have one.
+func flatIDs(u *rule, drafts []draft, ps *problems) []string {
+	var text []byte
+	ends := make([]int, len(drafts))
+	for i, d := range drafts {
+		text = appendFlat(text, d.name)
+		ends[i] = len(text)
+	}
+	all := string(text) // one allocation for all
+	plain := func(i int) string {
+		if i == 0 {
+			return all[:ends[0]]
+		}
+		return all[ends[i-1]:ends[i]]
+	}
+	first := make(map[string]int, len(drafts))
+	for i := range drafts {
+		key := strings.TrimLeft(plain(i), "_")
+		if j, ok := first[key]; ok {
+			drafts[i].tailed, drafts[j].tailed = true, true
+			ps.add(slog.LevelInfo, drafts[i].name, fmt.Sprintf("%s as %q", tailFlat, clip(drafts[j].name)))
+			continue
+		}
+		first[key] = i
+	}
+	var b strings.Builder
+	b.Grow(len(all) + len(drafts)*(len(u.server)+1))
+	starts := make([]int, len(drafts)+1)
+	for i := range drafts {
+		d := &drafts[i]
+		b.WriteString(u.server)
+		b.WriteByte('_')
+		b.WriteString(plain(i))
+		why := u.flatTail(plain(i))
+		if d.tailed = d.tailed || why != tailNone; d.tailed {
+			b.WriteByte('~')
+			b.WriteString(tail(u.server, d.name))
+		}
+		starts[i+1] = b.Len()
+	}
+	ids := b.String()
+	flats := make([]string, len(drafts))
+	for i := range flats {
+		flats[i] = ids[starts[i]:starts[i+1]]
+	}
+	return flats
+}
+
+// nameFlat lists resources under their flat ids, and sorts both slices by it.
+func nameFlat(drafts []draft, flats []string, ps *problems) ([]draft, []string) {
+	for i := range drafts {
+		drafts[i].listed = flats[i]
+	}
+	sortListed(drafts)
+	drafts = dropEqual(drafts, ps)
+	for i := range drafts {
+		flats[i] = drafts[i].listed
+	}
+	return drafts, flats[:len(drafts)]
+}
+
+// render fills the entries and the arena.
+func (r *run) render(c recipe, drafts []draft, flats []string) {
+	size := 0
+	for i := range drafts {
+		size += len(drafts[i].item) + len(drafts[i].listed) + 2*len(`"",`)
+	}
+	r.arena = make([]byte, 0, size)
+	r.offs = make([]uint32, len(drafts)+1)
+	r.entries = make([]Entry, len(drafts))
+	var originals []byte
+	if c.kind == Tool {
+		originals = make([]byte, 0, size)
+	}
+	types := map[string]string{}
+	var edits []rawjson.Edit
+	for i := range drafts {
+		d := &drafts[i]
+		edits = append(edits[:0], rawjson.Replace(d.item, d.key, rawjson.Quote(d.listed)))
+		for _, l := range d.links {
+			edits = append(edits, rawjson.Replace(d.item, l.value, rawjson.Quote(c.linked(l.uri))))
+			if r.links == nil {
+				r.links = map[string]struct{}{}
+			}
+			r.links[l.uri] = struct{}{}
+		}
+		slices.SortFunc(edits, func(a, b rawjson.Edit) int { return a.Start - b.Start })
+		if i > 0 {
+			r.arena = append(r.arena, ',')
+		}
+		start := len(r.arena)
+		r.offs[i] = uint32(start)
+		r.arena = rawjson.Append(r.arena, d.item, edits...)
+		json := rawjson.OneLine(r.arena[start:len(r.arena):len(r.arena)])
+		e := &r.entries[i]
+		*e = Entry{Kind: c.kind, Server: c.rule.server, Name: d.name, Listed: d.listed, Size: -1, JSON: json, tailed: d.tailed}
+		if flats != nil {
+			e.Flat = flats[i]
+		}
+		e.describe(types)
+		if c.kind == Tool {
+			from := len(originals)
+			originals = append(originals, d.item...)
+			e.Original = originals[from:len(originals):len(originals)]
+		}
+	}
+	r.offs[len(drafts)] = uint32(len(r.arena) + 1)
+}
+
+// describe fills the fields that show a definition. types makes equal MIME
+// types one string.
+func (e *Entry) describe(types map[string]string) {
+	key := keyOf(e.Kind)
+	var hint string
+	for k, v := range rawjson.Members(e.JSON) {
+		switch {
+		case k.Is(key):
+			if s := text(v); s == e.Listed {
+				e.Listed = s // shares the arena's memory
+				if strings.HasSuffix(s, e.Name) {
+					e.Name = s[len(s)-len(e.Name):]
+				}
+			}
+			if key == "name" {
+				e.Label = e.Name
+			}
+		case k.Is("name"):
+			e.Label = text(v)
+		case k.Is("title"):
+			e.Title = text(v)
+		case k.Is("description"):
+			e.Description = text(v)
+		case k.Is("mimeType"):
+			s := text(v)
+			if _, ok := types[s]; !ok {
+				types[s] = s
+			}
+			e.MIME = types[s]
+		case k.Is("size"):
+			if n, ok := rawjson.Int(v); ok && n >= 0 {
+				e.Size = n
+			}
+		case e.Kind == Tool && k.Is("annotations"):
+			hint = text(rawjson.Get(v, "title"))
+		}
+	}
+	if e.Title == "" {
+		e.Title = hint
+	}
+}
+
+// text decodes the JSON string v, a part of an arena. Where nothing is
+// escaped it shares the arena's bytes, which nobody writes to any more: with
+// a hundred thousand entries copies would double the memory.
+func text(v []byte) string {
+	if len(v) < 2 || v[0] != '"' || bytes.IndexByte(v, '\\') >= 0 {
+		s, _ := rawjson.String(v)
+		return s
+	}
+	v = v[1 : len(v)-1]
+	return unsafe.String(unsafe.SliceData(v), len(v))
+}
+
+// index fills the tables.
+func (r *run) index(kind Kind, drafts []draft) {
+	es := r.entries
+	r.byName = newIndex(len(es))
+	for i := range es {
+		r.byName.put(hashKey(es[i].Name), i)
+	}
+	if kind == Tool {
+		r.byListed = newIndex(len(es))
+		for i := range es {
+			r.byListed.put(hashKey(es[i].Listed), i)
+		}
+	}
+	if kind == Resource {
+		r.indexFlat()
+	}
+	if kind == Resource || kind == Template {
+		r.indexNorm()
+	}
+	if kind == Template {
+		list := make([]*uritemplate.Template, len(drafts))
+		r.order = make([]int32, len(drafts))
+		for i := range r.order {
+			r.order[i] = int32(i)
+		}
+		slices.SortFunc(r.order, func(a, b int32) int { return drafts[a].order - drafts[b].order })
+		for i, n := range r.order {
+			list[i] = drafts[n].tpl
+		}
+		r.templates = uritemplate.NewIndex(list)
+		r.flats = uritemplate.NewFlatIndex(list, flatten)
+	}
+}
+
+func (r *run) indexFlat() {
+	es := r.entries
+	r.byFlat = newIndex(len(es))
+	tailed := 0
+	for i := range es {
+		r.byFlat.add(es, i, byFlat(&es[i]), byFlat)
+		if es[i].tailed {
+			tailed++
+		}
+	}
+	r.byPlain = newIndex(tailed)
+	for i := range es {
+		if es[i].tailed {
+			r.byPlain.add(es, i, byPlain(&es[i]), byPlain)
+		}
+	}
+}
+
+func (r *run) indexNorm() {
+	es := r.entries
+	var odd []int
+	for i := range es {
+		if !clean(es[i].Name) && byNorm(&es[i]) != namespaced(r.server, es[i].Name) {
+			odd = append(odd, i)
+		}
+	}
+	r.byNorm = newIndex(len(odd))
+	for _, i := range odd {
+		r.byNorm.add(es, i, byNorm(&es[i]), byNorm)
+	}
+}
+
+// name, listed: lookups of unique keys.
+
+func (r *run) name(h uint64, name string) *Entry {
+	if r == nil {
+		return nil
+	}
+	e, _ := r.byName.find(r.entries, h, name, byName)
+	return e
+}
+
+func (r *run) listed(h uint64, listed string) *Entry {
+	if r == nil {
+		return nil
+	}
+	e, _ := r.byListed.find(r.entries, h, listed, byListed)
+	return e
+}
+
+// template returns the template that says most about a URI, nil for none.
+func (r *run) template(uri string) *Entry {
+	if r == nil {
+		return nil
+	}
+	if i := r.templates.Match(uri); i >= 0 {
+		return &r.entries[r.order[i]]
+	}
+	return nil
+}
+
+// json returns the definitions of entries from to to, joined by commas.
+func (r *run) json(from, to int) []byte {
+	end := r.offs[to] - 1
+	return r.arena[r.offs[from]:end:end]
+}
+
+func (r *run) len() int {
+	if r == nil {
+		return 0
+	}
+	return len(r.entries)
+}
+
+// looksLike reports whether clients see no difference between two runs.
+func (r *run) looksLike(o *run) bool {
+	if r == nil || o == nil {
+		return r == o
+	}
+	return len(r.entries) == len(o.entries) && bytes.Equal(r.arena, o.arena)
+}
+
+// same reports whether two runs are the same in every respect.
+func (r *run) same(o *run) bool {
+	if !r.looksLike(o) {
+		return false
+	}
+	if r == nil {
+		return true
+	}
+	for i := range r.entries {
+		if r.entries[i].Name != o.entries[i].Name || r.entries[i].Flat != o.entries[i].Flat {
+			return false
+		}
+	}
+	return slices.Equal(r.order, o.order)
+}
