@@ -92,10 +92,16 @@ func (c *client) answer(ask message, reply func(message) (any, any)) {
 // pipe starts a command that speaks MCP on its pipes. It is not initialised.
 func (w *world) pipe(args ...string) *client {
 	w.t.Helper()
+	w.write()
+	return w.pipeTo(goblin, args...)
+}
+
+func (w *world) pipeTo(path string, args ...string) *client {
+	w.t.Helper()
 	c := newClient(w.t)
 	var in io.WriteCloser
 	var out io.ReadCloser
-	c.prog = w.start(func(cmd *exec.Cmd) {
+	c.prog = w.execute(path, func(cmd *exec.Cmd) {
 		var err error
 		in, err = cmd.StdinPipe()
 		require.NoError(w.t, err)

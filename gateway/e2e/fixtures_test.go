@@ -96,6 +96,11 @@ func randomURIs(n int) []string {
 	return out
 }
 
+func sorted(names []string) []string {
+	slices.Sort(names)
+	return names
+}
+
 func isSorted(names []string) bool { return slices.IsSorted(names) }
 
 // without removes members of an object, for comparisons.
@@ -106,4 +111,8 @@ func without(raw json.RawMessage, members ...string) map[string]json.RawMessage 
 		delete(o, m)
 	}
 	return o
+}
+
+func contains(text, part string) bool {
+	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
 }

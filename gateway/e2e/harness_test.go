@@ -327,7 +327,12 @@ type program struct {
 func (w *world) start(prepare func(*exec.Cmd), args ...string) *program {
 	w.t.Helper()
 	w.write()
-	p := &program{t: w.t, cmd: exec.Command(goblin, args...), exited: make(chan struct{})}
+	return w.execute(goblin, prepare, args...)
+}
+
+func (w *world) execute(path string, prepare func(*exec.Cmd), args ...string) *program {
+	w.t.Helper()
+	p := &program{t: w.t, cmd: exec.Command(path, args...), exited: make(chan struct{})}
 	p.cmd.Env, p.cmd.Dir, p.cmd.Stderr = w.environ(), w.dir, &p.stderr
 	p.cmd.WaitDelay = time.Second
 	if prepare != nil {

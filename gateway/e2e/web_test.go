@@ -28,12 +28,9 @@ type web struct {
 func (w *world) serve(args ...string) *web {
 	w.t.Helper()
 	addr := "127.0.0.1:" + strconv.Itoa(freePort(w.t))
-	s := &web{w: w, base: "http://" + addr, http: &http.Client{
-		Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 16},
-	}}
+	s := &web{w: w, base: "http://" + addr, http: newHTTP(w.t)}
 	s.token, _ = w.gateway["auth_token"].(string)
 	s.program = w.start(nil, append([]string{"serve", "--listen", addr}, args...)...)
-	w.t.Cleanup(s.http.CloseIdleConnections)
 	eventually(w.t, "goblin serve to answer: "+s.stderr.String(), func() bool {
 		select {
 		case <-s.exited:
@@ -48,6 +45,12 @@ func (w *world) serve(args ...string) *web {
 		return resp.StatusCode == http.StatusOK
 	})
 	return s
+}
+
+func newHTTP(t *testing.T) *http.Client {
+	c := &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 16}}
+	t.Cleanup(c.CloseIdleConnections)
+	return c
 }
 
 // answer is a whole HTTP response.

@@ -1,0 +1,162 @@
+package e2e
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func remoteScript() obj {
+	return merge(filesystem(), []obj{{"prompts": []obj{prompt("p")}}})
+}
+
+func TestHTTPBackendIsServedLikeAnyOther(t *testing.T) {
+	for name, conf := range map[string]struct {
+		path   string
+		script obj
+		entry  obj
+	}{
+		"json":      {"/mcp", obj{}, obj{}},
+		"events":    {"/mcp", obj{"sse": true}, obj{}},
+		"stateless": {"/mcp", obj{"stateless": true, "nostream": true}, obj{}},
+		"sse":       {"/sse", obj{}, obj{"type": "sse"}},
+		"fallback":  {"/sse", obj{}, obj{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			b := w.remote("remote", conf.path, merge(remoteScript(), []obj{conf.script}), conf.entry)
+			c := w.standalone()
+			require.Equal(t, []string{in("remote", appJSON), in("remote", appLog)}, c.names("resources"))
+			require.Equal(t, []string{"remote_move", "remote_stat"}, c.names("tools"))
+			require.Equal(t, "remote "+appLog, c.readText(in("remote", appLog)))
+			require.Equal(t, "remote:stat:{}", c.callText("remote_stat", obj{}))
+			if name == "stateless" {
+				return
+			}
+			c.ok("resources/subscribe", obj{"uri": in("remote", appLog)})
+			require.Equal(t, []string{appLog}, b.uris("resources/subscribe"))
+			b.updated(appLog)
+			require.Equal(t, []string{in("remote", appLog)}, c.waitUpdates(1))
+			b.add("tools", tool("new"))
+			b.listChanged("tools")
+			c.waitListed("tools", "remote_new", true)
+		})
+	}
+}
+
+func TestHTTPBackendRelaysProgressCancellationAndRequests(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.remote("remote", "/mcp", obj{"tools": []obj{tool("steps"), tool("ask"), tool("slow")}, "on": obj{
+		"tools/call steps": actions(do("progress", obj{"n": 3})),
+		"tools/call ask":   actions(do("request", obj{"method": "elicitation/create", "params": obj{"message": "m", "requestedSchema": obj{"type": "object"}}}), do("answers")),
+		"tools/call slow":  actions(do("wait", obj{"name": "never"})),
+	}})
+	w.hosted = true
+	c, other := w.pipe("stdio"), w.pipe("stdio")
+	for _, client := range []*client{c, other} {
+		client.caps = obj{"elicitation": obj{}}
+		client.reply = func(message) (any, any) { return obj{"action": "decline"}, nil }
+		client.init()
+	}
+	m := c.request("tools/call", obj{"name": "remote_steps", "_meta": obj{"progressToken": "x"}})
+	require.Nil(t, m.Error)
+	require.Len(t, c.notesOf("notifications/progress"), 3)
+
+	// Over HTTP the stream says which call asks, whoever else has one in flight.
+	slow := other.begin("tools/call", obj{"name": "remote_slow"})
+	b.waitEvent("wait", "never")
+	require.Equal(t, `[{"action":"decline"}]`, c.callText("remote_ask", obj{}))
+	require.Len(t, c.asks, 1)
+	require.Empty(t, other.asks)
+	other.notify("notifications/cancelled", obj{"requestId": marshal(jsonID(slow))})
+	b.waitEvent("gone", "slow")
+}
+
+// jsonID is a raw id as a value.
+func jsonID(id string) any {
+	var n int
+	_, _ = fmt.Sscan(id, &n)
+	return n
+}
+
+func TestHTTPBackendThatForgetsItsSessionIsJoinedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.remote("remote", "/mcp", remoteScript())
+	c := w.standalone()
+	c.ok("resources/subscribe", obj{"uri": in("remote", appLog)})
+	require.Equal(t, "remote "+appLog, c.readText(in("remote", appLog)))
+	b.do(do("forget"))
+	b.waitReceived("resources/subscribe", 2)
+	b.waitReceived("initialize", 2)
+	eventually(t, "a read after the new session", func() bool {
+		return c.request("resources/read", obj{"uri": in("remote", appLog)}).Error == nil
+	})
+	b.updated(appLog)
+	require.Contains(t, c.waitUpdates(1), in("remote", appLog))
+}
+
+func TestB40_to_B45_HTTPBackendsThatFail(t *testing.T) {
+	cases := map[string]obj{
+		"refused":  nil,
+		"500":      {"code": 500, "text": "oops"},
+		"html":     {"code": 200, "headers": obj{"Content-Type": "text/html"}, "text": "<html>login</html>"},
+		"notjson":  {"code": 200, "headers": obj{"Content-Type": "application/json"}, "text": "no json"},
+		"redirect": {"code": 307, "headers": obj{"Location": "http://localhost:1/mcp"}},
+	}
+	for name, status := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.gateway["startup_wait"] = "500ms"
+			w.backend("filesystem", filesystem())
+			if status == nil {
+				b, _ := w.fake("remote", obj{})
+				b.conf["url"] = fmt.Sprintf("http://127.0.0.1:%d/mcp", freePort(t))
+			} else {
+				w.remote("remote", "/mcp", merge(remoteScript(), []obj{{"on": obj{"http": actions(do("status", status))}}}))
+			}
+			c := w.standalone()
+			require.Len(t, c.names("resources"), 2)
+			require.Equal(t, "filesystem "+appLog, c.readText(in("filesystem", appLog)))
+			require.NotNil(t, c.request("tools/call", obj{"name": "remote_stat"}).Error)
+			state := c.readText("goblin://servers")
+			require.Contains(t, state, "remote")
+		})
+	}
+}
+
+func TestA401SaysThatALoginIsNeeded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.gateway["startup_wait"] = "500ms"
+	w.remote("remote", "/mcp", merge(remoteScript(), []obj{{"on": obj{"http": actions(do("status", obj{
+		"code": 401, "headers": obj{"WWW-Authenticate": `Bearer resource_metadata="file:///etc/passwd"`}}))}}}))
+	c := w.standalone()
+	c.list("tools")
+	eventually(t, "the state", func() bool { return contains(c.readText("goblin://servers"), "login") })
+	eventually(t, "the header to configure", func() bool { return contains(c.prog.stderr.String(), "Authorization") })
+}
+
+func TestB46_RedirectsDoNotStealHeaders(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.gateway["startup_wait"] = "500ms"
+	thief := w.remote("thief", "/mcp", remoteScript(), obj{"disabled": true})
+	w.remote("remote", "/mcp", merge(remoteScript(), []obj{{"on": obj{"http": actions(do("status", obj{
+		"code": 307, "headers": obj{"Location": thief.conf["url"]}}))}}}), obj{"headers": obj{"X-Api-Key": "s3cret"}})
+	c := w.standalone()
+	require.Empty(t, c.names("resources"))
+	w.backends[1].wait("a try", func() bool {
+		for _, e := range w.backends[1].events {
+			if e.HTTP != "" {
+				return true
+			}
+		}
+		return false
+	})
+	require.Empty(t, thief.received(""))
+}
