@@ -1,0 +1,152 @@
+package upstream
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"goblin/gateway/jsonrpc"
+	"goblin/registry/rawjson"
+)
+
+// Call is one request to a backend. It is used once.
+type Call struct {
+	// Context ends the call: the backend gets notifications/cancelled, and its
+	// late answer is dropped. nil stands for the background.
+	Context context.Context
+	Method  string
+	Params  []byte         // raw object, nil for none
+	Edits   []rawjson.Edit // made to Params, in order, while the frame is built
+	// Token is the place of the client's progress token in Params, if End is
+	// greater than Start. It is replaced by one that is unique on the
+	// connection; Text is not used. It must not overlap Edits.
+	Token rawjson.Edit
+	// Progress gets the raw params of each notifications/progress of this
+	// call, with our token in them. It runs on the read loop and must not
+	// block. It is never called after Conn.Call returned.
+	Progress func(params []byte)
+	// Timeout bounds the wait for the answer; each progress notification
+	// starts it anew. 0 stands for the server's timeout.
+	Timeout time.Duration
+	// Cause is not looked at: it is for the Handler to find whom a
+	// notification or request of this call's stream belongs to.
+	Cause any
+
+	handshake bool // initialize: must never be cancelled
+
+	gate  sync.Mutex // held while something of the call is delivered
+	ended bool       // Conn.Call has returned, or is about to
+	abort context.CancelFunc
+
+	clock    sync.Mutex
+	limit    time.Duration
+	deadline time.Time
+	pauses   int
+	left     time.Duration // of the timeout, while paused
+}
+
+// Pause stops the timeout until as many calls of Resume: a human is being
+// asked.
+func (c *Call) Pause() {
+	c.clock.Lock()
+	defer c.clock.Unlock()
+	if c.pauses == 0 && !c.deadline.IsZero() {
+		c.left = time.Until(c.deadline)
+	}
+	c.pauses++
+}
+
+// Resume undoes one Pause.
+func (c *Call) Resume() {
+	c.clock.Lock()
+	defer c.clock.Unlock()
+	if c.pauses == 0 {
+		return
+	}
+	if c.pauses--; c.pauses == 0 && !c.deadline.IsZero() {
+		c.deadline = time.Now().Add(c.left)
+	}
+}
+
+// begin starts the timeout.
+func (c *Call) begin(limit time.Duration) {
+	c.clock.Lock()
+	defer c.clock.Unlock()
+	c.limit, c.left = limit, limit
+	c.deadline = time.Now().Add(limit)
+}
+
+// extend starts the timeout anew, because the backend has shown that it works.
+func (c *Call) extend() {
+	c.clock.Lock()
+	defer c.clock.Unlock()
+	c.left = c.limit
+	c.deadline = time.Now().Add(c.limit)
+}
+
+// minRecheck is how closely the end of a pause is watched.
+const minRecheck = 20 * time.Millisecond
+
+// remaining is how long to wait before the timeout has to be looked at again;
+// zero or less when it is over.
+func (c *Call) remaining() time.Duration {
+	c.clock.Lock()
+	defer c.clock.Unlock()
+	if c.pauses > 0 {
+		return max(c.left, minRecheck)
+	}
+	return time.Until(c.deadline)
+}
+
+// deliver runs f unless the call has ended; it reports whether it did.
+func (c *Call) deliver(f func()) bool {
+	c.gate.Lock()
+	defer c.gate.Unlock()
+	if c.ended {
+		return false
+	}
+	f()
+	return true
+}
+
+// end makes sure that nothing is delivered any more, and returns what drops
+// the stream of the call, if it has one.
+func (c *Call) end() context.CancelFunc {
+	c.gate.Lock()
+	defer c.gate.Unlock()
+	c.ended = true
+	return c.abort
+}
+
+func (c *Call) setAbort(f context.CancelFunc) {
+	c.gate.Lock()
+	defer c.gate.Unlock()
+	c.abort = f
+}
+
+// frame is the request under the given id, which is also the progress token.
+func (c *Call) frame(id []byte) []byte {
+	if c.Token.End <= c.Token.Start {
+		return jsonrpc.Request(id, c.Method, c.Params, c.Edits...)
+	}
+	token := rawjson.Edit{Start: c.Token.Start, End: c.Token.End, Text: id}
+	var room [8]rawjson.Edit
+	edits, placed := room[:0], false
+	for _, e := range c.Edits {
+		if !placed && token.Start <= e.Start {
+			edits, placed = append(edits, token), true
+		}
+		edits = append(edits, e)
+	}
+	if !placed {
+		edits = append(edits, token)
+	}
+	return jsonrpc.Request(id, c.Method, c.Params, edits...)
+}
+
+// timers are kept because a call needs one and seldom sees it fire.
+var timers = sync.Pool{New: func() any {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
+}}

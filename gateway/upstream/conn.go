@@ -1,0 +1,133 @@
+package upstream
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"goblin/gateway/jsonrpc"
+	"goblin/registry/rawjson"
+)
+
+// Era is the family of protocol revisions that a connection speaks.
+type Era uint8
+
+// The eras. Connections are opened in the Legacy era for now.
+const (
+	Legacy Era = iota // up to 2025-11-25: initialize, then a session
+	Modern            // from 2026-07-28 on: stateless
+)
+
+// String returns "legacy" or "modern".
+func (e Era) String() string {
+	if e == Modern {
+		return "modern"
+	}
+	return "legacy"
+}
+
+// Revisions that a backend may answer initialize with, newest first. The
+// first one is asked for.
+var revisions = []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
+
+// Info is what a backend said of itself at the beginning.
+type Info struct {
+	Era          Era
+	Protocol     string // negotiated revision
+	Capabilities []byte // raw object, never nil
+	ServerInfo   []byte // raw object, nil if there was none
+	Instructions string
+}
+
+// Has reports whether a capability was declared, for example
+// Has("resources", "subscribe"): it is there and neither false nor null.
+func (i Info) Has(path ...string) bool {
+	v := rawjson.Path(i.Capabilities, path...)
+	return v != nil && string(v) != "false" && string(v) != "null"
+}
+
+// Conn is one connection to a backend, from its handshake on. Every attempt
+// makes a new one.
+type Conn interface {
+	// Info is what was negotiated.
+	Info() Info
+	// Unit is the isolation unit that the connection belongs to; empty for
+	// the server's own one.
+	Unit() string
+	// Call sends a request and blocks until its answer, the end of its
+	// context, its timeout, or the connection's end. Failures are *[Error],
+	// but for the cause of c.Context when that was cancelled.
+	Call(c *Call) (jsonrpc.Reply, error)
+	// Notify queues a notification. params is a raw object or nil.
+	Notify(method string, params []byte) error
+	// Done is closed when the connection has ended, by itself or by Close.
+	Done() <-chan struct{}
+	// Err says why, after Done.
+	Err() error
+	// Close ends the connection and returns when everything of it is gone:
+	// process group, goroutines, streams. It takes some 5 s at most, provided
+	// that Handler.Request heeds its context.
+	Close()
+}
+
+// Handler gets what backends send by themselves. [Conn.Call] of the same
+// connection may be called from Request and Ready, not from Notification.
+type Handler interface {
+	// Notification runs on the read loop: it must not block. c is the call
+	// that caused it where the transport tells (a stream of Streamable HTTP),
+	// else nil. params is the raw object, or nil. list_changed and the
+	// progress of open calls do not come here.
+	Notification(s *Server, conn Conn, c *Call, method string, params []byte)
+	// Request runs in a goroutine of its own. ctx ends with the connection,
+	// with the call c, or when the backend cancels the request. Pings do not
+	// come here.
+	Request(ctx context.Context, s *Server, conn Conn, c *Call, method string, params []byte) (result []byte, err *jsonrpc.Error)
+	// Ready is called once per connection after its handshake (for the
+	// server's own one also before its lists are fetched), so that
+	// subscriptions and the log level can be restored. It may block; ctx
+	// bounds it.
+	Ready(ctx context.Context, s *Server, conn Conn)
+	// Down is called once for every connection that Ready was called for,
+	// when it has ended. It must not block for long.
+	Down(s *Server, conn Conn)
+}
+
+// handshake negotiates over a fresh connection.
+func (l *link) handshake(ctx context.Context, timeout time.Duration) error {
+	params := append([]byte(`{"protocolVersion":"`), revisions[0]...)
+	params = append(params, `","capabilities":`...)
+	params = append(params, l.srv.capabilities()...)
+	params = append(params, `,"clientInfo":{"name":"goblin","version":`...)
+	params = rawjson.AppendString(params, l.srv.opt.Version)
+	params = append(params, `}}`...)
+
+	start := time.Now()
+	reply, err := l.Call(&Call{Context: ctx, Method: "initialize", Params: params, Timeout: timeout, handshake: true})
+	if err != nil {
+		return err
+	}
+	if reply.Error != nil {
+		cause := errRPC{jsonrpc.ParseErrorObject(reply.Error)}
+		return l.srv.failure(ConnectionError, fmt.Sprintf("refused initialize: %v", cause), cause)
+	}
+	l.latency = time.Since(start)
+	version, ok := rawjson.String(rawjson.Get(reply.Result, "protocolVersion"))
+	if !ok {
+		return l.srv.failure(BadReply, "answered initialize without a protocolVersion", nil)
+	}
+	if !slices.Contains(revisions, version) {
+		return l.srv.failure(BadReply, fmt.Sprintf("speaks protocol revision %q only; known are %s to %s",
+			clip(version, 40), revisions[len(revisions)-1], revisions[0]), nil)
+	}
+	info := Info{Era: Legacy, Protocol: version, Capabilities: []byte("{}")}
+	if caps := rawjson.Get(reply.Result, "capabilities"); rawjson.IsObject(caps) {
+		info.Capabilities = caps
+	}
+	if si := rawjson.Get(reply.Result, "serverInfo"); rawjson.IsObject(si) {
+		info.ServerInfo = si
+	}
+	info.Instructions, _ = rawjson.String(rawjson.Get(reply.Result, "instructions"))
+	l.info = info
+	return l.wire.opened(ctx, jsonrpc.Notification("notifications/initialized", nil))
+}

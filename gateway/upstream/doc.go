@@ -1,0 +1,39 @@
+// Package upstream owns the connections to backends: one [Server] per
+// configured server supervises them.
+//
+// A Server connects, negotiates, fetches the lists into the catalog, fetches
+// them again when the backend says that they changed, and starts over with a
+// growing, jittered delay when the connection ends; it never gives up. Each
+// attempt makes a new [Conn]: a child process in a process group of its own,
+// Streamable HTTP by a client of our own, or HTTP+SSE (2024-11-05).
+//
+// # Goroutines
+//
+// [Server.Run] owns everything: it returns when every goroutine, child and
+// stream of the server has ended. All other methods may be called from any
+// goroutine. [Conn.Call], [Server.Await], [Server.Unit] and [Server.Acquire]
+// block until their contexts end at the latest; [Conn.Close] blocks for some
+// five seconds at most; nothing else blocks. Read loops never wait for
+// anybody: answers go into slots of capacity one, requests of the backend into
+// goroutines of their own, notifications to [Handler.Notification], which must
+// not block.
+//
+// # Order and loss
+//
+// What the backend sends about a call is delivered before the call's answer,
+// and nothing of it after [Conn.Call] returned. Late, doubled and alien answers
+// are dropped. A line that is no message is skipped and reported; when its id
+// can be read, its call fails at once. Beyond 64 requests of a backend at a
+// time further ones are refused. Of a flood of stderr lines some are counted
+// only.
+//
+// # Trust
+//
+// Everything a backend sends is bounded: frames, pages, entries, lines of
+// stderr, events of a stream. Errors hold neither URLs' user information nor
+// queries, headers or environments.
+//
+// The package knows nothing of clients, of names that they see, and of what
+// the methods mean that it does not need itself (initialize, ping, the lists,
+// progress, cancellation).
+package upstream

@@ -1,0 +1,66 @@
+package upstream
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+
+	"goblin/gateway/jsonrpc"
+)
+
+// Codes of [Error], as clients see them in data.code.
+const (
+	ConnectionError = "CONNECTION_ERROR" // no connection, or it ended before the answer
+	RequestTimeout  = "REQUEST_TIMEOUT"  // no answer in time
+	BadReply        = "BAD_REPLY"        // an answer that is none
+)
+
+// Error is every failure that is Goblin's or the connection's. Well-formed
+// errors of a backend are no Error: they are a [jsonrpc.Reply].
+type Error struct {
+	Code   string // ConnectionError, RequestTimeout or BadReply
+	Server string // name of the server in the configuration
+	Reason string // one line, no secrets
+	Err    error  // the cause, or nil
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("server %q: %s", e.Server, e.Reason) }
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// errLogin is the cause of an Error when a server answers 401: trying again
+// soon is no use, a header has to be configured.
+var errLogin = errors.New("needs login")
+
+// errStatus is the HTTP status that refused a message.
+type errStatus int
+
+func (e errStatus) Error() string { return fmt.Sprintf("HTTP status %d", int(e)) }
+
+// errRPC is an error object of the backend where only its success would do.
+type errRPC struct{ object *jsonrpc.Error }
+
+func (e errRPC) Error() string {
+	return fmt.Sprintf("%s (code %d)", clip(e.object.Message, 500), e.object.Code)
+}
+
+// scrub takes the URL out of an error of net/http: it can hold user
+// information and secrets in its query.
+func scrub(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+// clip bounds a text from a backend that goes into one of our own.
+func clip(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && s[limit]&0xC0 == 0x80 {
+		limit--
+	}
+	return s[:limit] + "…"
+}

@@ -1,0 +1,158 @@
+package upstream
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"strconv"
+	"time"
+
+	"goblin/gateway/jsonrpc"
+)
+
+// event is one event of a text/event-stream
+// (https://html.spec.whatwg.org/multipage/server-sent-events.html).
+type event struct {
+	name string // "message" unless named
+	data []byte // lines joined by line breaks
+}
+
+// events reads a text/event-stream. Lines end in LF or CRLF; a lone CR, which
+// the standard allows too, is not taken for a line's end, as no MCP server
+// writes it.
+type events struct {
+	r       *bufio.Reader
+	limit   int64
+	lastID  string        // id of the last event, for resuming
+	retry   time.Duration // the server's wish, 0 for none
+	started bool
+}
+
+func newEvents(r io.Reader, limit int64) *events {
+	return &events{r: bufio.NewReaderSize(r, 32<<10), limit: limit}
+}
+
+// maxField bounds names and ids of events.
+const maxField = 4 << 10
+
+// next returns the next event that has data. The errors are those of the
+// reader and [*jsonrpc.TooLong], after which the stream must be given up.
+func (e *events) next() (event, error) {
+	var ev event
+	var data [][]byte
+	var size int64
+	for {
+		field, value, rest, err := e.line()
+		if errors.Is(err, io.EOF) && data != nil {
+			// More lenient than the standard, which drops a last event without
+			// the blank line after it.
+			field, value, rest, err = nil, nil, false, nil
+		}
+		if err != nil {
+			return event{}, err
+		}
+		switch string(field) {
+		case "":
+			if value == nil && data != nil {
+				ev.data = bytes.Join(data, nil)
+				if ev.name == "" {
+					ev.name = "message"
+				}
+				return ev, nil
+			}
+			if value == nil {
+				ev = event{}
+			}
+		case "data":
+			if data != nil {
+				data = append(data, []byte("\n"))
+			}
+			data = append(data, bytes.Clone(value))
+			size += int64(len(value)) + 1
+			for rest {
+				var part []byte
+				if size > e.limit {
+					return event{}, &jsonrpc.TooLong{Prefix: prefix(data), Limit: e.limit}
+				}
+				if part, rest, err = e.more(); err != nil {
+					return event{}, err
+				}
+				data = append(data, bytes.Clone(part))
+				size += int64(len(part))
+			}
+			if size > e.limit+1 {
+				return event{}, &jsonrpc.TooLong{Prefix: prefix(data), Limit: e.limit}
+			}
+			continue
+		case "event":
+			ev.name = string(value[:min(len(value), maxField)])
+		case "id":
+			if bytes.IndexByte(value, 0) < 0 && len(value) <= maxField {
+				e.lastID = string(value)
+			}
+		case "retry":
+			if ms, err := strconv.ParseUint(string(value), 10, 31); err == nil {
+				e.retry = time.Duration(ms) * time.Millisecond
+			}
+		}
+		for rest { // a long line of no interest
+			if _, rest, err = e.more(); err != nil {
+				return event{}, err
+			}
+		}
+	}
+}
+
+func prefix(parts [][]byte) []byte {
+	var out []byte
+	for _, p := range parts {
+		if out = append(out, p...); len(out) >= 4096 {
+			break
+		}
+	}
+	return out[:min(len(out), 4096)]
+}
+
+// line reads a line and splits it into field and value; both are empty and
+// value is nil for the blank line that ends an event. rest tells that the
+// line goes on, to be read by more.
+func (e *events) line() (field, value []byte, rest bool, err error) {
+	part, rest, err := e.more()
+	if err != nil {
+		return nil, nil, false, err
+	}
+	if !e.started {
+		e.started = true
+		part = bytes.TrimPrefix(part, []byte("\xEF\xBB\xBF"))
+	}
+	if len(part) == 0 {
+		return nil, nil, rest, nil
+	}
+	field, value, _ = bytes.Cut(part, []byte(":"))
+	if value == nil {
+		value = []byte{}
+	}
+	return field, bytes.TrimPrefix(value, []byte(" ")), rest, nil
+}
+
+// more reads on in a line, up to the size of the buffer.
+func (e *events) more() (part []byte, rest bool, err error) {
+	part, err = e.r.ReadSlice('\n')
+	switch {
+	case err == nil:
+		part = part[:len(part)-1]
+		return bytes.TrimSuffix(part, []byte("\r")), false, nil
+	case errors.Is(err, bufio.ErrBufferFull):
+		// A CR at the very end may belong to the line's end.
+		if n := len(part); part[n-1] == '\r' {
+			part = part[:n-1]
+			_ = e.r.UnreadByte()
+		}
+		return part, true, nil
+	case errors.Is(err, io.EOF):
+		return nil, false, io.EOF // an unfinished line is thrown away
+	default:
+		return nil, false, err
+	}
+}

@@ -1,0 +1,68 @@
+package upstream
+
+import (
+	"bytes"
+	"unicode/utf8"
+
+	"goblin/gateway/jsonrpc"
+	"goblin/registry/rawjson"
+)
+
+var frameStart = []byte(`{"jsonrpc"`)
+
+// maxGlue is how many places of a line are tried as the start of a message.
+const maxGlue = 8
+
+// parse reads a line of a backend as leniently as is safe: invalid UTF-8
+// becomes U+FFFD, and a message behind log text that lacked its line break is
+// found. Inside a line that begins as a message nothing is searched: there,
+// text of third parties could pose as a message.
+func parse(frame []byte) (jsonrpc.Message, error) {
+	m, err := jsonrpc.Parse(frame)
+	if err == nil {
+		return m, nil
+	}
+	if !utf8.Valid(frame) {
+		frame = bytes.ToValidUTF8(frame, []byte("\uFFFD"))
+		if m, err = jsonrpc.Parse(frame); err == nil {
+			return m, nil
+		}
+	}
+	if messageLike(frame) {
+		return m, err
+	}
+	rest := frame
+	for range maxGlue {
+		at := bytes.Index(rest, frameStart)
+		if at < 0 {
+			break
+		}
+		rest = rest[at:]
+		if found, e := jsonrpc.Parse(rest); e == nil {
+			return found, nil
+		}
+		rest = rest[len(frameStart):]
+	}
+	return m, err
+}
+
+// messageLike reports whether a line begins as an object with members.
+func messageLike(frame []byte) bool {
+	rest, ok := bytes.CutPrefix(frame, []byte("{"))
+	rest = bytes.TrimLeft(rest, " \t")
+	return ok && len(rest) > 0 && rest[0] == '"'
+}
+
+// asks reports whether a broken frame was meant as a request, as far as its
+// members before the fault tell.
+func asks(frame []byte) bool {
+	for k := range rawjson.Members(frame) {
+		switch {
+		case k.Is("method"):
+			return true
+		case k.Is("result"), k.Is("error"):
+			return false
+		}
+	}
+	return false
+}

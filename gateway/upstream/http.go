@@ -1,0 +1,351 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"goblin/gateway/jsonrpc"
+	"goblin/registry/rawjson"
+)
+
+const (
+	headerSession  = "Mcp-Session-Id"
+	headerProtocol = "MCP-Protocol-Version"
+
+	// lingerLimit is how long a stream may stay open after the answer: long
+	// enough for the end that servers send at once, so that its TCP connection
+	// can be used again.
+	lingerLimit = time.Second
+	// byeLimit bounds the DELETE of a session.
+	byeLimit = 2 * time.Second
+	// maxResumes is how often in a row a broken stream is taken up again
+	// without anything new on it.
+	maxResumes = 5
+	maxWait    = 30 * time.Second
+)
+
+// streamable is a connection by Streamable HTTP.
+type streamable struct {
+	*remote
+	session  atomic.Pointer[string]
+	protocol atomic.Pointer[string]
+	over     atomic.Bool // the server has ended the session
+}
+
+// dialHTTP makes a connection; nothing is sent yet.
+func dialHTTP(_ context.Context, s *Server, unit string) (*link, error) {
+	r, err := newRemote(s, unit, "http")
+	if err != nil {
+		return nil, err
+	}
+	h := &streamable{remote: r}
+	h.wire = h
+	h.target = h.base.String
+	h.stamp = func(head http.Header) {
+		if v := h.session.Load(); v != nil {
+			head.Set(headerSession, *v)
+		}
+		if v := h.protocol.Load(); v != nil {
+			head.Set(headerProtocol, *v)
+		}
+	}
+	for range posters {
+		h.spawn(h.pump)
+	}
+	return h.link, nil
+}
+
+// opened implements [wire].
+func (h *streamable) opened(ctx context.Context, frame []byte) error {
+	h.protocol.Store(&h.info.Protocol)
+	if err := h.push(ctx, frame); err != nil {
+		return err
+	}
+	h.spawn(h.listen)
+	return nil
+}
+
+// request implements [wire]: each call is a POST of its own.
+func (h *streamable) request(c *Call, id int64, frame []byte) {
+	ctx, cancel := context.WithCancel(h.ctx)
+	c.setAbort(cancel)
+	if !h.spawn(func() {
+		defer cancel()
+		h.exchange(ctx, cancel, c, id, frame)
+	}) {
+		cancel()
+	}
+}
+
+func (h *streamable) exchange(ctx context.Context, cancel context.CancelFunc, c *Call, id int64, frame []byte) {
+	resp, err := h.do(ctx, http.MethodPost, frame, acceptBoth, "")
+	if err != nil {
+		if ctx.Err() == nil {
+			h.failCall(id, h.netFailure(ctx, err))
+		}
+		return
+	}
+	defer drain(resp.Body)
+	if v := resp.Header.Get(headerSession); v != "" && c.handshake {
+		h.session.Store(&v)
+	}
+	switch kind := contentType(resp); {
+	case resp.StatusCode >= 300:
+		h.failCall(id, h.refusal(resp, id))
+	case kind == "text/event-stream":
+		h.follow(ctx, cancel, c, id, resp)
+	case resp.StatusCode == http.StatusAccepted || resp.StatusCode == http.StatusNoContent:
+		h.failCall(id, h.srv.failure(BadReply, "accepted a request without answering it", nil))
+	case kind == "application/json" || kind == "":
+		h.whole(ctx, c, id, resp)
+	default:
+		h.failCall(id, h.srv.failure(BadReply, fmt.Sprintf("answered with %s instead of JSON", clip(kind, 60)), nil))
+	}
+}
+
+func contentType(resp *http.Response) string {
+	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if err != nil {
+		return ""
+	}
+	return kind
+}
+
+// failCall ends a call; nothing if it has ended already.
+func (h *streamable) failCall(id int64, err error) {
+	if err != nil {
+		h.calls.Resolve(strconv.AppendInt(nil, id, 10), jsonrpc.Reply{}, err)
+	}
+}
+
+func (h *streamable) open(id int64) bool {
+	_, open := h.calls.Lookup(id)
+	return open
+}
+
+// whole takes an answer that is one JSON body.
+func (h *streamable) whole(ctx context.Context, c *Call, id int64, resp *http.Response) {
+	body, err := h.readBody(resp)
+	var long *jsonrpc.TooLong
+	switch {
+	case errors.As(err, &long):
+		h.failCall(id, h.srv.failure(BadReply, "sent an answer that is too large: "+long.Error(), long))
+		return
+	case err != nil:
+		if ctx.Err() == nil {
+			h.failCall(id, h.netFailure(ctx, scrub(err)))
+		}
+		return
+	}
+	if rawjson.IsArray(body) && rawjson.Valid(body) == nil {
+		for m := range rawjson.Elements(body) { // a batch, as 2025-03-26 had them
+			h.handle(ctx, c, m)
+		}
+	} else {
+		h.handle(ctx, c, body)
+	}
+	h.failCall(id, h.srv.failure(BadReply, "answered a request with something else", nil))
+}
+
+// refusal handles an error status in answer to a call. It returns nil when
+// the body holds the server's own JSON-RPC error for it.
+func (h *streamable) refusal(resp *http.Response, id int64) error {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
+	if m, err := jsonrpc.Parse(body); err == nil && m.IsResponse() && m.Error != nil {
+		if n, ok := jsonrpc.IDInt(m.ID); ok && n == id {
+			h.resolve(&m)
+			return nil
+		}
+	}
+	err := h.statusFailure(resp)
+	if h.session.Load() != nil && forgotten(resp.StatusCode, body) {
+		err = h.expired()
+	}
+	return err
+}
+
+// forgotten reports whether an error status says that the session is no more.
+// The standard's status is 404; some servers send 400 and say so.
+func forgotten(status int, body []byte) bool {
+	return status == http.StatusNotFound ||
+		status == http.StatusBadRequest && strings.Contains(strings.ToLower(string(body)), "session")
+}
+
+func (h *streamable) expired() error {
+	h.over.Store(true)
+	err := h.srv.failure(ConnectionError, "the server has ended the session", nil)
+	h.fail(err)
+	return err
+}
+
+// follow takes an answer that is a stream, and takes the stream up again when
+// it ends too early.
+func (h *streamable) follow(ctx context.Context, cancel context.CancelFunc, c *Call, id int64, resp *http.Response) {
+	body := resp.Body
+	lastID, retry := "", time.Duration(0)
+	answered := false
+	for tries := 0; ; tries++ {
+		ev := newEvents(body, h.srv.opt.Limits.Frame)
+		ev.lastID, ev.retry = lastID, retry
+		err := h.events(ctx, ev, func(data []byte) {
+			tries = 0
+			h.handle(ctx, c, data)
+			if !answered && !h.open(id) {
+				answered = true
+				time.AfterFunc(lingerLimit, cancel)
+			}
+		})
+		if !h.open(id) || ctx.Err() != nil {
+			return
+		}
+		var long *jsonrpc.TooLong
+		switch {
+		case errors.As(err, &long):
+			h.failCall(id, h.srv.failure(BadReply, "sent an event that is too large: "+long.Error(), long))
+			return
+		case ev.lastID == "" || tries >= maxResumes:
+			h.failCall(id, h.srv.failure(ConnectionError, "the stream ended before the answer", err))
+			return
+		}
+		lastID, retry = ev.lastID, ev.retry
+		again, err := h.resume(ctx, lastID, retry)
+		if err != nil {
+			if ctx.Err() == nil {
+				h.failCall(id, err)
+			}
+			return
+		}
+		defer drain(again.Body)
+		body = again.Body
+	}
+}
+
+// resume opens a broken stream again.
+func (h *streamable) resume(ctx context.Context, lastID string, wait time.Duration) (*http.Response, error) {
+	if err := sleep(ctx, max(min(wait, maxWait), 100*time.Millisecond)); err != nil {
+		return nil, err
+	}
+	resp, err := h.do(ctx, http.MethodGet, nil, acceptEvents, lastID)
+	if err != nil {
+		return nil, h.netFailure(ctx, err)
+	}
+	if resp.StatusCode == http.StatusOK && contentType(resp) == "text/event-stream" {
+		return resp, nil
+	}
+	defer drain(resp.Body)
+	return nil, h.srv.failure(ConnectionError, fmt.Sprintf(
+		"the stream ended before the answer and could not be resumed (HTTP status %d)", resp.StatusCode), nil)
+}
+
+// events hands over the messages of a stream until it ends.
+func (h *streamable) events(ctx context.Context, ev *events, take func(data []byte)) error {
+	for {
+		e, err := ev.next()
+		if err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if e.name == "message" && len(e.data) > 0 {
+			take(e.data)
+		}
+	}
+}
+
+// listen keeps the stream of what the server sends by itself, if it has one.
+func (h *streamable) listen() {
+	const first = time.Second
+	lastID, wait := "", first
+	lost := false // a stream broke and may have taken notifications with it
+	for {
+		resp, err := h.do(h.ctx, http.MethodGet, nil, acceptEvents, lastID)
+		var retry time.Duration
+		switch {
+		case h.ctx.Err() != nil:
+			if err == nil {
+				_ = resp.Body.Close()
+			}
+			return
+		case err != nil:
+			_ = h.netFailure(h.ctx, err)
+		case busy(resp.StatusCode):
+			drain(resp.Body)
+		case resp.StatusCode != http.StatusOK || contentType(resp) != "text/event-stream":
+			drain(resp.Body)
+			if resp.StatusCode == http.StatusNotFound && h.session.Load() != nil {
+				_ = h.expired()
+			}
+			return // 405: there is none
+		default:
+			if lost {
+				h.srv.relist(h.link)
+			}
+			since := time.Now()
+			ev := h.hear(resp, lastID)
+			lasted := time.Since(since)
+			lost = ev.lastID == "" && lasted > first
+			lastID, retry = ev.lastID, ev.retry
+			if lasted > 5*time.Second {
+				wait = first
+			}
+		}
+		pause := max(min(retry, maxWait), time.Duration(float64(wait)*(0.5+rand.Float64())))
+		wait = min(2*wait, maxWait)
+		if sleep(h.ctx, pause) != nil {
+			return
+		}
+	}
+}
+
+// hear reads a stream of listen to its end.
+func (h *streamable) hear(resp *http.Response, lastID string) *events {
+	defer func() { _ = resp.Body.Close() }()
+	ev := newEvents(resp.Body, h.srv.opt.Limits.Frame)
+	ev.lastID = lastID
+	err := h.events(h.ctx, ev, func(data []byte) { h.handle(h.ctx, nil, data) })
+	var long *jsonrpc.TooLong
+	if errors.As(err, &long) {
+		h.tooLong(long)
+	}
+	return ev
+}
+
+// busy reports a status after which it is worth while to ask again.
+func busy(status int) bool {
+	return status >= 500 && status != http.StatusNotImplemented || status == http.StatusTooManyRequests
+}
+
+// shut implements [wire]: it ends the session.
+func (h *streamable) shut() {
+	if h.session.Load() != nil && !h.over.Load() {
+		ctx, cancel := context.WithTimeout(context.Background(), byeLimit)
+		defer cancel()
+		if resp, err := h.do(ctx, http.MethodDelete, nil, acceptBoth, ""); err == nil {
+			drain(resp.Body)
+		}
+	}
+	h.tasks.Wait()
+	h.client.CloseIdleConnections()
+}
+
+// sleep waits, or returns the context's error.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

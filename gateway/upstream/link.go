@@ -1,0 +1,371 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"goblin/gateway/jsonrpc"
+	"goblin/registry/rawjson"
+)
+
+// maxAsking is how many requests of a backend are worked on at a time.
+const maxAsking = 64
+
+// wire is what the transports differ in. Nothing but answer and shut blocks.
+type wire interface {
+	// request sends the frame of a call. Failures resolve the call.
+	request(c *Call, id int64, frame []byte)
+	// opened tells the backend that the handshake is over, by the frame given,
+	// and starts what has to wait for that.
+	opened(ctx context.Context, frame []byte) error
+	// send sends a frame that has no answer.
+	send(frame []byte)
+	// answer sends the answer to a request of the backend.
+	answer(frame []byte)
+	// shut ends the transport and returns when all of it is gone. It is
+	// called once.
+	shut()
+}
+
+// link is what the connections of all transports share: the table of calls,
+// the dispatch of what arrives, and the end.
+type link struct {
+	srv  *Server
+	unit string
+	wire wire
+
+	info    Info          // set by handshake
+	latency time.Duration // of initialize
+	pid     int
+	kind    string // name of the transport
+
+	ctx    context.Context // ends with the connection
+	cancel context.CancelFunc
+	calls  jsonrpc.Pending[*Call]
+	done   chan struct{}
+	gone   chan struct{} // everything has ended
+	once   sync.Once
+	err    error // set before done is closed
+
+	slots  chan struct{}  // of requests being answered
+	tasks  sync.WaitGroup // goroutines that spawn has started
+	mu     sync.Mutex
+	ending bool                               // spawn starts no more
+	asking map[string]context.CancelCauseFunc // requests of the backend, by id
+}
+
+func newLink(s *Server, unit, kind string) *link {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &link{
+		srv: s, unit: unit, kind: kind, ctx: ctx, cancel: cancel,
+		done: make(chan struct{}), gone: make(chan struct{}),
+		slots:  make(chan struct{}, maxAsking),
+		asking: make(map[string]context.CancelCauseFunc),
+	}
+}
+
+func (l *link) Info() Info            { return l.info }
+func (l *link) Unit() string          { return l.unit }
+func (l *link) Done() <-chan struct{} { return l.done }
+
+func (l *link) Err() error {
+	select {
+	case <-l.done:
+		return l.err
+	default:
+		return nil
+	}
+}
+
+func (l *link) Close() {
+	l.fail(l.srv.failure(ConnectionError, "the connection was closed", jsonrpc.ErrClosed))
+	<-l.gone
+}
+
+// fail ends the connection, for the reason given if it is the first one. It
+// does not wait.
+func (l *link) fail(err error) {
+	l.once.Do(func() {
+		l.err = err
+		l.cancel()
+		l.calls.Close(err)
+		close(l.done)
+		go func() {
+			l.mu.Lock()
+			l.ending = true
+			l.mu.Unlock()
+			l.wire.shut()
+			l.tasks.Wait()
+			close(l.gone)
+		}()
+	})
+}
+
+// spawn runs f in a goroutine that Close waits for. It reports false, and
+// runs nothing, when the connection has ended.
+func (l *link) spawn(f func()) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ending {
+		return false
+	}
+	l.tasks.Go(f)
+	return true
+}
+
+// Call implements [Conn].
+func (l *link) Call(c *Call) (jsonrpc.Reply, error) {
+	ctx := c.Context
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	if ctx.Err() != nil {
+		return jsonrpc.Reply{}, l.cancelled(ctx)
+	}
+	open, err := l.calls.Add(c)
+	if err != nil {
+		return jsonrpc.Reply{}, err
+	}
+	limit := c.Timeout
+	if limit <= 0 {
+		limit = l.srv.cfg.Timeout
+	}
+	c.begin(limit)
+	var room [20]byte
+	id := strconv.AppendInt(room[:0], open.ID, 10)
+	l.wire.request(c, open.ID, c.frame(id))
+
+	timer := timers.Get().(*time.Timer)
+	timer.Reset(limit)
+	defer func() {
+		timer.Stop()
+		timers.Put(timer)
+	}()
+	for {
+		select {
+		case o := <-open.Done():
+			c.end()
+			return o.Take()
+		case <-ctx.Done():
+			err = l.cancelled(ctx)
+		case <-timer.C:
+			if left := c.remaining(); left > 0 {
+				timer.Reset(left)
+				continue
+			}
+			err = l.srv.failure(RequestTimeout, fmt.Sprintf("no answer to %s within %v", c.Method, limit), context.DeadlineExceeded)
+		}
+		if l.calls.Remove(open.ID) == nil {
+			// The answer, or the connection's end, came first.
+			c.end()
+			o := <-open.Done()
+			return o.Take()
+		}
+		l.abandon(c, id, err)
+		return jsonrpc.Reply{}, err
+	}
+}
+
+// abandon ends a call that nobody waits for any more.
+func (l *link) abandon(c *Call, id []byte, why error) {
+	abort := c.end()
+	if !c.handshake {
+		reason := "cancelled by the client"
+		if errors.Is(why, context.DeadlineExceeded) {
+			reason = "timed out"
+		}
+		params := append([]byte(`{"requestId":`), id...)
+		params = append(params, `,"reason":"`...)
+		params = append(params, reason...)
+		params = append(params, `"}`...)
+		l.wire.send(jsonrpc.Notification("notifications/cancelled", params))
+	}
+	if abort != nil {
+		abort()
+	}
+}
+
+// cancelled is the error of a call whose context has ended.
+func (l *link) cancelled(ctx context.Context) error {
+	if cause := context.Cause(ctx); !errors.Is(cause, context.DeadlineExceeded) {
+		return cause
+	}
+	return l.srv.failure(RequestTimeout, "no answer in time", context.DeadlineExceeded)
+}
+
+// Notify implements [Conn].
+func (l *link) Notify(method string, params []byte) error {
+	if err := l.Err(); err != nil {
+		return err
+	}
+	l.wire.send(jsonrpc.Notification(method, params))
+	return nil
+}
+
+// handle takes a frame that arrived; ctx and c belong to the stream of a
+// call, else c is nil. It runs on read loops.
+func (l *link) handle(ctx context.Context, c *Call, frame []byte) {
+	m, err := parse(frame)
+	if err != nil {
+		l.broken(frame, err)
+		return
+	}
+	// Line breaks between tokens would end the message where it goes on over
+	// a stream of lines.
+	rawjson.OneLine(m.Params)
+	rawjson.OneLine(m.Result)
+	rawjson.OneLine(m.Error)
+	switch {
+	case m.IsResponse():
+		l.resolve(&m)
+	case m.IsRequest():
+		l.serve(ctx, c, &m)
+	default:
+		l.notice(c, &m)
+	}
+}
+
+// resolve ends the call that an answer belongs to.
+func (l *link) resolve(m *jsonrpc.Message) {
+	var err error
+	switch {
+	case m.Result != nil && !rawjson.IsObject(m.Result):
+		err = l.srv.failure(BadReply, "sent a result that is not an object", nil)
+	case m.Error != nil && !rawjson.IsObject(m.Error):
+		err = l.srv.failure(BadReply, "sent an error that is not an object", nil)
+	}
+	reply := jsonrpc.Reply{Result: m.Result, Error: m.Error}
+	if err != nil {
+		reply = jsonrpc.Reply{}
+	}
+	l.calls.Resolve(m.ID, reply, err)
+}
+
+// broken handles a frame that is no message: what it was meant for is told.
+func (l *link) broken(frame []byte, err error) {
+	var bad *jsonrpc.ParseError
+	if !errors.As(err, &bad) || bad.ID == nil {
+		l.srv.garbage(frame, err)
+		return
+	}
+	if asks(frame) {
+		l.wire.send(bad.Reply().Frame(bad.ID))
+		return
+	}
+	l.srv.garbage(frame, err)
+	l.calls.Resolve(bad.ID, jsonrpc.Reply{}, l.srv.failure(BadReply, fmt.Sprintf("sent a broken answer: %v", err), err))
+}
+
+// tooLong handles a frame that was thrown away for its size.
+func (l *link) tooLong(e *jsonrpc.TooLong) {
+	id := e.ID()
+	l.srv.garbage(e.Prefix, e)
+	switch {
+	case id == nil:
+	case asks(e.Prefix):
+		l.wire.send(jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%v", e).Frame(id))
+	default:
+		l.calls.Resolve(id, jsonrpc.Reply{}, l.srv.failure(BadReply, "sent an answer that is too large: "+e.Error(), e))
+	}
+}
+
+// serve works on a request of the backend.
+func (l *link) serve(ctx context.Context, c *Call, m *jsonrpc.Message) {
+	if m.Method == "ping" {
+		l.wire.send(jsonrpc.Result(m.ID, []byte("{}")))
+		return
+	}
+	select {
+	case l.slots <- struct{}{}:
+	default:
+		l.wire.send(jsonrpc.Errorf(jsonrpc.CodeInternal, "too many requests at a time; at most %d", maxAsking).Frame(m.ID))
+		return
+	}
+	key := jsonrpc.IDString(m.ID)
+	ctx, cancel := context.WithCancelCause(ctx)
+	l.mu.Lock()
+	_, taken := l.asking[key]
+	if !taken {
+		l.asking[key] = cancel
+	}
+	l.mu.Unlock()
+	l.spawn(func() {
+		defer func() { <-l.slots }()
+		defer cancel(nil)
+		result, err := l.srv.opt.Handler.Request(ctx, l.srv, l, c, m.Method, m.Params)
+		if !taken {
+			l.mu.Lock()
+			delete(l.asking, key)
+			l.mu.Unlock()
+		}
+		switch {
+		case errors.Is(context.Cause(ctx), errWithdrawn):
+			// MCP: a cancelled request gets no answer.
+		case err != nil:
+			l.wire.answer(err.Frame(m.ID))
+		default:
+			l.wire.answer(jsonrpc.Result(m.ID, result))
+		}
+	})
+}
+
+var errWithdrawn = errors.New("the server has withdrawn its request")
+
+// notice works on a notification.
+func (l *link) notice(c *Call, m *jsonrpc.Message) {
+	switch m.Method {
+	case "notifications/progress":
+		if l.progress(m.Params) {
+			return
+		}
+	case "notifications/cancelled":
+		if id := rawjson.Get(m.Params, "requestId"); id != nil {
+			l.mu.Lock()
+			cancel := l.asking[jsonrpc.IDString(id)]
+			l.mu.Unlock()
+			if cancel != nil {
+				cancel(errWithdrawn)
+			}
+		}
+	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
+		l.srv.listChanged(l, m.Method)
+		return
+	}
+	tell := func() { l.srv.opt.Handler.Notification(l.srv, l, c, m.Method, m.Params) }
+	switch {
+	case c == nil:
+		tell()
+	case c.deliver(tell):
+	case m.Method == "notifications/message", m.Method == "notifications/progress":
+		// Belongs to a call that is over.
+	default:
+		c = nil
+		tell()
+	}
+}
+
+// progress hands over the progress of an open call; it reports false when the
+// token is none of ours.
+func (l *link) progress(params []byte) bool {
+	token := rawjson.Get(params, "progressToken")
+	if s, ok := rawjson.String(token); ok {
+		token = []byte(s) // some backends turn tokens into strings
+	}
+	id, ok := jsonrpc.IDInt(token)
+	if !ok {
+		return false
+	}
+	c, ok := l.calls.Lookup(id)
+	if !ok {
+		return false
+	}
+	c.extend()
+	if c.Progress != nil {
+		c.deliver(func() { c.Progress(params) })
+	}
+	return true
+}

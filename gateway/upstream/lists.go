@@ -1,0 +1,287 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"goblin/gateway/config"
+	"goblin/gateway/jsonrpc"
+	"goblin/registry"
+	"goblin/registry/rawjson"
+)
+
+// listing is what differs between the kinds of lists.
+type listing struct {
+	kind       registry.Kind
+	capability string
+	method     string
+	member     string // of the result
+	key        string // of an item: its name, URI or template
+	optional   bool   // servers of the capability may lack the method
+}
+
+var listings = [registry.Kinds]listing{
+	{registry.Tool, "tools", "tools/list", "tools", "name", false},
+	{registry.Prompt, "prompts", "prompts/list", "prompts", "name", false},
+	{registry.Resource, "resources", "resources/list", "resources", "uri", false},
+	{registry.Template, "resources", "resources/templates/list", "resourceTemplates", "uriTemplate", true},
+}
+
+// filter is the configured filter for a kind.
+func (g *listing) filter(c *config.Server) config.Filter {
+	switch g.kind {
+	case registry.Tool:
+		return c.Tools
+	case registry.Prompt:
+		return c.Prompts
+	default:
+		return c.Resources
+	}
+}
+
+// lists keeps the lists of one connection up to date: one goroutine per kind
+// fetches, so that a kind that hangs holds up none of the others.
+type lists struct {
+	srv  *Server
+	link *link
+	wake [registry.Kinds]chan struct{} // capacity one: the kind is dirty
+}
+
+func newLists(s *Server, l *link) *lists {
+	ls := &lists{srv: s, link: l}
+	for i := range ls.wake {
+		ls.wake[i] = make(chan struct{}, 1)
+	}
+	return ls
+}
+
+func (ls *lists) mark(k registry.Kind) {
+	select {
+	case ls.wake[k] <- struct{}{}:
+	default:
+	}
+}
+
+// listChanged takes a notice of the backend. It runs on the read loop.
+func (s *Server) listChanged(l *link, method string) {
+	ls := s.lists.Load()
+	if ls == nil || ls.link != l {
+		return // the connection of a unit: its lists are not the catalog
+	}
+	on := s.opt.ListChanged
+	switch method {
+	case "notifications/tools/list_changed":
+		if on.Tools {
+			ls.mark(registry.Tool)
+		}
+	case "notifications/prompts/list_changed":
+		if on.Prompts {
+			ls.mark(registry.Prompt)
+		}
+	case "notifications/resources/list_changed":
+		if on.Resources {
+			ls.mark(registry.Resource)
+			ls.mark(registry.Template)
+		}
+	}
+}
+
+// relist fetches all lists again, because notices may have been lost.
+func (s *Server) relist(l *link) {
+	if ls := s.lists.Load(); ls != nil && ls.link == l {
+		for k := range ls.wake {
+			ls.mark(registry.Kind(k))
+		}
+	}
+}
+
+// run fetches all lists, and again what changes, until ctx ends.
+func (ls *lists) run(ctx context.Context) {
+	var all, first sync.WaitGroup
+	first.Add(len(listings))
+	for i := range listings {
+		all.Go(func() { ls.keep(ctx, &listings[i], first.Done) })
+	}
+	first.Wait()
+	if ctx.Err() == nil {
+		ls.srv.whole()
+	}
+	all.Wait()
+}
+
+// Attempts to fetch a list that failed without the server saying that it has
+// none.
+const (
+	maxRetries = 5
+	retryPause = 2 * time.Second
+)
+
+// keep keeps the list of one kind. first is called after the first attempt.
+func (ls *lists) keep(ctx context.Context, g *listing, first func()) {
+	s := ls.srv
+	if !ls.link.info.Has(g.capability) {
+		if s.known[g.kind] {
+			s.known[g.kind] = false
+			s.opt.Registry.SetList(s.cfg.Name, g.kind, nil)
+		}
+		first()
+		return // and its notices are ignored: it said that it has no such thing
+	}
+	failures := 0
+	fetch := func() {
+		if ls.fetch(ctx, g) {
+			failures = 0
+		} else {
+			failures++
+		}
+	}
+	fetch()
+	first()
+	var last time.Time
+	delay := s.tune.debounce
+	for {
+		var retry <-chan time.Time
+		if failures > 0 && failures <= maxRetries {
+			retry = time.After(retryPause << (failures - 1))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-retry:
+		case <-ls.wake[g.kind]:
+			if time.Since(last) < s.tune.calm {
+				delay = min(2*delay, s.tune.calm)
+			} else {
+				delay = s.tune.debounce
+			}
+			if sleep(ctx, delay) != nil {
+				return
+			}
+			select {
+			case <-ls.wake[g.kind]:
+			default:
+			}
+		}
+		fetch()
+		last = time.Now()
+	}
+}
+
+// fetch fetches one list and hands it to the registry. It reports false when
+// another attempt makes sense.
+func (ls *lists) fetch(ctx context.Context, g *listing) bool {
+	s := ls.srv
+	items, complaint, err := ls.pages(ctx, g)
+	if ctx.Err() != nil {
+		return true
+	}
+	if err != nil {
+		var rpc errRPC
+		unknown := errors.As(err, &rpc) && rpc.object.Code == jsonrpc.CodeMethodNotFound
+		if unknown && g.optional {
+			items, complaint, err = nil, "", nil
+		} else {
+			s.note(slog.LevelWarn, fmt.Sprintf("%s failed: %v", g.method, reasonOf(err)))
+			if len(items) == 0 || s.known[g.kind] {
+				return unknown // what was listed before stays
+			}
+		}
+	}
+	if complaint != "" {
+		s.note(slog.LevelWarn, g.method+": "+complaint)
+	}
+	f := g.filter(&s.cfg)
+	kept := items[:0]
+	for _, item := range items {
+		if name, ok := rawjson.String(rawjson.Get(item, g.key)); !ok || f.Match(name) {
+			kept = append(kept, item)
+		}
+	}
+	s.known[g.kind] = len(kept) > 0
+	s.report(s.opt.Registry.SetList(s.cfg.Name, g.kind, kept))
+	return err == nil
+}
+
+func reasonOf(err error) string {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Reason
+	}
+	return err.Error()
+}
+
+// maxReported is how many problems of one list are told one by one.
+const maxReported = 20
+
+func (s *Server) report(problems []registry.Problem) {
+	for i, p := range problems {
+		if i == maxReported {
+			s.note(slog.LevelWarn, fmt.Sprintf("%d more entries with problems", len(problems)-i))
+			return
+		}
+		s.note(p.Level, fmt.Sprintf("%s %q: %s", p.Kind, clip(p.Name, 200), p.Text))
+	}
+}
+
+// maxBarren is how many pages in a row may bring nothing new.
+const maxBarren = 50
+
+// pages fetches a list to its end, within bounds. With an error come the
+// items that had arrived; complaint says where a bound cut the list.
+func (ls *lists) pages(ctx context.Context, g *listing) (items [][]byte, complaint string, err error) {
+	s := ls.srv
+	ctx, cancel := context.WithTimeoutCause(ctx, s.tune.list, context.DeadlineExceeded)
+	defer cancel()
+	cursors := map[string]bool{}
+	names := map[string]struct{}{}
+	fruitful, barren := time.Now(), 0
+	var params []byte
+	for page := 1; ; page++ {
+		reply, err := ls.link.Call(&Call{Context: ctx, Method: g.method, Params: params})
+		switch {
+		case err != nil:
+			return items, "", err
+		case reply.Error != nil:
+			return items, "", errRPC{jsonrpc.ParseErrorObject(reply.Error)}
+		}
+		array := rawjson.Get(reply.Result, g.member)
+		if !rawjson.IsArray(array) {
+			return items, "", fmt.Errorf("the result has no array %q", g.member)
+		}
+		fresh := false
+		for item := range rawjson.Elements(array) {
+			if len(items) >= s.opt.Limits.Entries {
+				return items, fmt.Sprintf("cut at %d entries (limits.entries)", s.opt.Limits.Entries), nil
+			}
+			key := rawjson.Get(item, g.key)
+			if _, dup := names[string(key)]; !dup {
+				names[string(key)] = struct{}{}
+				fresh = true
+			}
+			items = append(items, item)
+		}
+		if barren++; fresh {
+			fruitful, barren = time.Now(), 0
+		}
+		next := rawjson.Get(reply.Result, "nextCursor")
+		if next == nil || string(next) == "null" {
+			return items, "", nil
+		}
+		switch {
+		case !rawjson.IsString(next):
+			return items, "stopped at a nextCursor that is not a string", nil
+		case cursors[string(next)]:
+			return items, "stopped at a nextCursor that came before", nil
+		case page >= s.opt.Limits.Pages:
+			return items, fmt.Sprintf("cut after %d pages (limits.pages)", page), nil
+		case barren >= maxBarren, time.Since(fruitful) > s.tune.barren && barren > 0:
+			return items, fmt.Sprintf("stopped after %d pages that brought nothing new", barren), nil
+		}
+		cursors[string(next)] = true
+		params = append(append([]byte(`{"cursor":`), next...), '}')
+	}
+}

@@ -1,0 +1,238 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"goblin/gateway/jsonrpc"
+)
+
+const (
+	// maxQueue is how many notifications and refusals wait to be posted to a
+	// server. More are dropped and reported.
+	maxQueue = 1024
+	// posters is how many of them are posted at a time.
+	posters = 2
+	// postLimit bounds the wait for a server to accept one of them.
+	postLimit = 30 * time.Second
+	// maxIdleConns per server: a connection that is not kept has to be opened
+	// again for the next call.
+	maxIdleConns = 128
+	// maxDrain is how much of a body is read to keep its connection.
+	maxDrain = 256 << 10
+	// maxRefusal is how much of the body of an error status is looked at.
+	maxRefusal = 64 << 10
+)
+
+// remote is what both HTTP transports share: a client of our own, the
+// configured headers, and a queue of frames that have no answer.
+type remote struct {
+	*link
+	client *http.Client
+	base   *url.URL
+	queue  chan []byte
+	// target is where frames are posted to; stamp adds the transport's own
+	// headers.
+	target func() string
+	stamp  func(h http.Header)
+}
+
+func newRemote(s *Server, unit, kind string) (*remote, error) {
+	base, err := url.Parse(s.cfg.URL)
+	if err != nil || base.Host == "" {
+		// The error of url.Parse repeats the URL, which may hold secrets.
+		return nil, s.failure(ConnectionError, "the url is not valid", nil)
+	}
+	t := &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConns:          maxIdleConns,
+		MaxIdleConnsPerHost:   maxIdleConns,
+		IdleConnTimeout:       90 * time.Second,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ExpectContinueTimeout: time.Second,
+	}
+	return &remote{
+		link:   newLink(s, unit, kind),
+		client: &http.Client{Transport: t, CheckRedirect: sameOrigin},
+		base:   base,
+		queue:  make(chan []byte, maxQueue),
+	}, nil
+}
+
+var errRedirect = errors.New("redirects to another origin are not followed: the configured headers would go there")
+
+// sameOrigin keeps the configured headers, which are secrets, from other
+// origins, and messages from becoming GETs.
+func sameOrigin(req *http.Request, via []*http.Request) error {
+	first := via[0]
+	switch {
+	case len(via) > 5:
+		return errors.New("too many redirects")
+	case req.URL.Scheme != first.URL.Scheme || req.URL.Host != first.URL.Host:
+		return errRedirect
+	case req.Method != first.Method:
+		return errors.New("a redirect that changes the method is not followed")
+	}
+	return nil
+}
+
+// do sends one HTTP request; body and lastID may be missing. Its errors hold
+// no URL.
+func (r *remote) do(ctx context.Context, method string, body []byte, accept, lastID string) (*http.Response, error) {
+	var content io.Reader
+	if body != nil {
+		content = bytes.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, r.target(), content)
+	if err != nil {
+		return nil, scrub(err)
+	}
+	r.headers(req.Header)
+	if host := req.Header.Get("Host"); host != "" {
+		req.Host = host
+	}
+	req.Header.Set("Accept", accept)
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if lastID != "" {
+		req.Header.Set("Last-Event-ID", lastID)
+	}
+	resp, err := r.client.Do(req)
+	if err != nil {
+		return nil, scrub(err)
+	}
+	return resp, nil
+}
+
+func (r *remote) headers(h http.Header) {
+	h.Set("User-Agent", "goblin/"+r.srv.opt.Version)
+	for k, v := range r.srv.cfg.Headers {
+		h.Set(k, v)
+	}
+	if r.stamp != nil {
+		r.stamp(h)
+	}
+}
+
+const (
+	acceptBoth   = "application/json, text/event-stream"
+	acceptEvents = "text/event-stream"
+)
+
+// push posts a frame that has no answer and waits until it was accepted.
+func (r *remote) push(ctx context.Context, frame []byte) error {
+	resp, err := r.do(ctx, http.MethodPost, frame, acceptBoth, "")
+	if err != nil {
+		return r.netFailure(ctx, err)
+	}
+	defer drain(resp.Body)
+	if resp.StatusCode >= 300 {
+		return r.statusFailure(resp)
+	}
+	return nil
+}
+
+// send implements [wire].
+func (r *remote) send(frame []byte) {
+	select {
+	case r.queue <- frame:
+	default:
+		r.srv.note(slog.LevelWarn, "a notification to the server was dropped: too many wait to be posted")
+	}
+}
+
+// pump posts what send queues.
+func (r *remote) pump() {
+	for {
+		select {
+		case <-r.ctx.Done():
+			return
+		case frame := <-r.queue:
+			ctx, cancel := context.WithTimeout(r.ctx, postLimit)
+			if err := r.push(ctx, frame); err != nil && r.ctx.Err() == nil {
+				r.srv.log.Debug("a notification was not accepted", "err", err)
+			}
+			cancel()
+		}
+	}
+}
+
+// answer implements [wire]. There is no time limit: a human may have taken an
+// hour, and the server takes what it takes.
+func (r *remote) answer(frame []byte) {
+	if err := r.push(r.ctx, frame); err != nil && r.ctx.Err() == nil {
+		r.srv.note(slog.LevelWarn, "the answer to a request of the server was not accepted: "+err.Error())
+	}
+}
+
+// netFailure is the Error for a request that got no HTTP answer. A server
+// that cannot be reached at all has ended: the connection ends too.
+func (r *remote) netFailure(ctx context.Context, err error) error {
+	var op *net.OpError
+	unreachable := errors.As(err, &op) && op.Op == "dial"
+	reason := err.Error()
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		reason = "the server closed the connection without an answer"
+	case unreachable:
+		reason = "the server cannot be reached: " + reason
+	}
+	e := r.srv.failure(ConnectionError, reason, err)
+	if unreachable && ctx.Err() == nil {
+		r.fail(e)
+	}
+	return e
+}
+
+// statusFailure is the Error for an HTTP status that is no success.
+func (r *remote) statusFailure(resp *http.Response) error {
+	code := resp.StatusCode
+	if code == http.StatusUnauthorized {
+		reason := `needs login (HTTP 401): configure a header, for example headers: {Authorization: "Bearer ${TOKEN}"}`
+		for k := range r.srv.cfg.Headers {
+			if strings.EqualFold(k, "Authorization") {
+				reason = "needs login: the configured Authorization header was refused (HTTP 401)"
+			}
+		}
+		e := r.srv.failure(ConnectionError, reason, errLogin)
+		r.fail(e)
+		return e
+	}
+	return r.srv.failure(ConnectionError, fmt.Sprintf("HTTP status %d %s", code, http.StatusText(code)), errStatus(code))
+}
+
+// readBody reads a body up to limits.frame.
+func (r *remote) readBody(resp *http.Response) ([]byte, error) {
+	limit := r.srv.opt.Limits.Frame
+	var buf bytes.Buffer
+	if n := resp.ContentLength; n > 0 && n <= limit {
+		buf.Grow(int(n) + bytes.MinRead)
+	}
+	n, err := buf.ReadFrom(io.LimitReader(resp.Body, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if n > limit {
+		return nil, &jsonrpc.TooLong{Prefix: buf.Bytes()[:4096:4096], Limit: limit}
+	}
+	return buf.Bytes(), nil
+}
+
+// drain reads a body to its end, if that is near, so that its connection can
+// be used again.
+func drain(body io.ReadCloser) {
+	_, _ = io.CopyN(io.Discard, body, maxDrain)
+	_ = body.Close()
+}

@@ -1,0 +1,345 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"goblin/gateway/config"
+	"goblin/registry"
+)
+
+// Catalog is where a server's lists, state and log lines go: a
+// [registry.Registry].
+type Catalog interface {
+	SetList(server string, kind registry.Kind, items [][]byte) []registry.Problem
+	SetVisible(server string, visible bool)
+	SetState(server string, state registry.ServerState)
+	Logs() *registry.LogJournal
+}
+
+// Observe are hooks for metrics; each may be nil. They must not block.
+type Observe struct {
+	Up        func(server string, up bool)
+	Restarted func(server string) // at each attempt to connect after the first
+}
+
+// Options is what a Server depends on.
+type Options struct {
+	Handler  Handler
+	Registry Catalog
+	Logger   *slog.Logger // nil for none
+	// Limits: zero values take the defaults of the configuration. Sessions and
+	// Unsent are not used.
+	Limits      config.Limits
+	ListChanged config.ListChanged // notices of kinds that are off are ignored
+	Version     string             // Goblin's, told to backends
+	// Capabilities are declared to backends: a raw object, nil for none.
+	Capabilities []byte
+	Observe      Observe
+}
+
+// tuning holds the times that tests shorten.
+type tuning struct {
+	stop     time.Duration // each step of stopping a child
+	stall    time.Duration // how long a child may leave its stdin unread
+	drain    time.Duration // for what a dead child left in its pipes
+	grace    time.Duration // how long entries of a lost server stay listed
+	settled  time.Duration // up for so long, a server starts over with short delays
+	ready    time.Duration // bound of Handler.Ready
+	debounce time.Duration // between a list_changed and the fetch, at first
+	calm     time.Duration // at most
+	list     time.Duration // bound of one list with all its pages
+	barren   time.Duration // of pages that bring nothing new
+	retry    backoffs
+}
+
+func defaultTuning() tuning {
+	return tuning{
+		stop: 2 * time.Second, stall: maxStall, drain: 500 * time.Millisecond, grace: 30 * time.Second,
+		settled: 10 * time.Second, ready: 10 * time.Second, debounce: 20 * time.Millisecond, calm: time.Second,
+		list: 60 * time.Second, barren: 5 * time.Second, retry: defaultBackoffs(),
+	}
+}
+
+// Server supervises the connections to one backend. Make one with
+// [NewServer].
+type Server struct {
+	cfg   config.Server
+	opt   Options
+	log   *slog.Logger
+	tune  tuning
+	slots chan struct{}
+	free  func()
+
+	listed    atomic.Bool
+	firstList chan struct{}
+	firstOnce sync.Once
+	lists     atomic.Pointer[lists] // of the current connection
+
+	mu        sync.Mutex
+	running   context.Context // of Run; nil outside
+	tasks     sync.WaitGroup  // started while running
+	interrupt context.CancelCauseFunc
+	enabled   bool
+	first     bool          // nobody has been told yet that the server is down
+	conn      *link         // the current connection
+	owner     *unit         // the unit that has taken conn
+	changed   chan struct{} // closed and replaced when conn or first change
+	lastErr   error
+	units     map[string]*unit
+	hide      *time.Timer
+
+	tried bool // to connect, since Run began; belongs to Run
+
+	stateMu sync.Mutex
+	state   registry.ServerState
+	known   [registry.Kinds]bool // has entries in the registry
+	skipped skipped
+}
+
+// NewServer returns a Server that does nothing until Run.
+func NewServer(cfg config.Server, o Options) *Server {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	limits := config.Limits{Frame: 128 << 20, InFlight: 256, Pages: 1000, Entries: 1_000_000}
+	if o.Limits.Frame <= 0 {
+		o.Limits.Frame = limits.Frame
+	}
+	if o.Limits.InFlight <= 0 {
+		o.Limits.InFlight = limits.InFlight
+	}
+	if o.Limits.Pages <= 0 {
+		o.Limits.Pages = limits.Pages
+	}
+	if o.Limits.Entries <= 0 {
+		o.Limits.Entries = limits.Entries
+	}
+	if cfg.Timeout <= 0 {
+		cfg.Timeout = 30 * time.Second
+	}
+	if cfg.StartupTimeout <= 0 {
+		cfg.StartupTimeout = 20 * time.Second
+	}
+	s := &Server{
+		cfg: cfg, opt: o, tune: defaultTuning(),
+		log:       o.Logger.With("server", cfg.Name),
+		slots:     make(chan struct{}, o.Limits.InFlight),
+		firstList: make(chan struct{}),
+		enabled:   !cfg.Disabled,
+		first:     !cfg.Disabled && cfg.Problem == "",
+		changed:   make(chan struct{}),
+		units:     make(map[string]*unit),
+	}
+	s.free = func() { <-s.slots }
+	s.state = registry.ServerState{Transport: string(cfg.Type)}
+	return s
+}
+
+// Name is the server's name in the configuration.
+func (s *Server) Name() string { return s.cfg.Name }
+
+// Config is the configuration that the server was made with.
+func (s *Server) Config() config.Server { return s.cfg }
+
+// FirstList is closed when nobody need wait any more for the server's first
+// lists: they were fetched, or the first attempt failed, or the server is
+// disabled.
+func (s *Server) FirstList() <-chan struct{} { return s.firstList }
+
+// Listed reports whether the lists were fetched at least once.
+func (s *Server) Listed() bool { return s.listed.Load() }
+
+// Acquire takes one of the places for requests in flight (limits.in_flight).
+// It blocks until one is free or ctx ends. release must be called exactly
+// once.
+func (s *Server) Acquire(ctx context.Context) (release func(), err error) {
+	select {
+	case s.slots <- struct{}{}:
+		return s.free, nil
+	default:
+	}
+	select {
+	case s.slots <- struct{}{}:
+		return s.free, nil
+	case <-ctx.Done():
+		if cause := context.Cause(ctx); !errors.Is(cause, context.DeadlineExceeded) {
+			return nil, cause
+		}
+		return nil, s.failure(RequestTimeout, fmt.Sprintf("%d requests are in flight already (limits.in_flight)", cap(s.slots)), context.DeadlineExceeded)
+	}
+}
+
+// Conn is the server's current connection, or at once an *[Error] that says
+// why there is none.
+func (s *Server) Conn() (Conn, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conn != nil {
+		return s.conn, nil
+	}
+	return nil, s.downLocked()
+}
+
+func (s *Server) downLocked() *Error {
+	var last *Error
+	switch {
+	case s.cfg.Problem != "":
+		return s.failure(ConnectionError, s.cfg.Problem, nil)
+	case !s.enabled:
+		return s.failure(ConnectionError, "is disabled", nil)
+	case s.running != nil && s.running.Err() != nil:
+		return s.failure(ConnectionError, "has been stopped", nil)
+	case errors.As(s.lastErr, &last):
+		return s.failure(ConnectionError, "is not connected: "+last.Reason, s.lastErr)
+	case s.lastErr != nil:
+		return s.failure(ConnectionError, "is not connected: "+s.lastErr.Error(), s.lastErr)
+	}
+	return s.failure(ConnectionError, "is still starting", nil)
+}
+
+// Await is Conn, but it waits while the first attempt to connect, or the
+// first after a Restart, is going on.
+func (s *Server) Await(ctx context.Context) (Conn, error) {
+	for {
+		s.mu.Lock()
+		conn, first, changed := s.conn, s.first, s.changed
+		s.mu.Unlock()
+		if conn != nil {
+			return conn, nil
+		}
+		if !first {
+			return s.Conn()
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, s.failure(ConnectionError, "is still starting", context.Cause(ctx))
+		}
+	}
+}
+
+// Causes for the end of what the supervisor is doing.
+var (
+	errRestart = errors.New("restarted on request")
+	errToggled = errors.New("enabled or disabled")
+	errRecycle = errors.New("the isolation unit of the connection has ended")
+)
+
+// Restart ends the connections and connects anew at once. It does not wait.
+func (s *Server) Restart() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.enabled && s.cfg.Problem == "" {
+		s.interruptLocked(errRestart)
+	}
+}
+
+// SetEnabled turns the server off or on; for as long as the Server lives. It
+// does not wait.
+func (s *Server) SetEnabled(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.enabled == on {
+		return
+	}
+	s.enabled = on
+	s.interruptLocked(errToggled)
+}
+
+func (s *Server) interruptLocked(why error) {
+	s.first = s.enabled && s.cfg.Problem == ""
+	s.lastErr = nil
+	if !errors.Is(why, errRecycle) {
+		for name, u := range s.units {
+			u.cancel()
+			delete(s.units, name)
+		}
+	}
+	if s.interrupt != nil {
+		s.interrupt(why)
+	}
+	s.broadcastLocked()
+}
+
+func (s *Server) broadcastLocked() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// settle ends the waiting for the first attempt.
+func (s *Server) settle(err error) {
+	s.mu.Lock()
+	s.first = false
+	s.lastErr = err
+	s.broadcastLocked()
+	s.mu.Unlock()
+	s.firstOnce.Do(func() { close(s.firstList) })
+}
+
+// failure makes an Error of this server.
+func (s *Server) failure(code, reason string, err error) *Error {
+	return &Error{Code: code, Server: s.cfg.Name, Reason: reason, Err: err}
+}
+
+func (s *Server) capabilities() []byte {
+	if s.opt.Capabilities == nil {
+		return []byte("{}")
+	}
+	return s.opt.Capabilities
+}
+
+// setState changes the state and hands it to the registry.
+func (s *Server) setState(change func(*registry.ServerState)) {
+	s.stateMu.Lock()
+	defer s.stateMu.Unlock()
+	before := s.state.State
+	change(&s.state)
+	if s.state.State != before {
+		s.state.Since = time.Now()
+	}
+	s.opt.Registry.SetState(s.cfg.Name, s.state)
+}
+
+// journal writes a line to the registry's journal of logs.
+func (s *Server) journal(level slog.Level, source, text string) {
+	s.opt.Registry.Logs().Append(registry.LogRecord{
+		Time: time.Now(), Server: s.cfg.Name, Level: level, Source: source, Text: text,
+	})
+}
+
+// note is journal for what Goblin itself has to say of the server.
+func (s *Server) note(level slog.Level, text string) { s.journal(level, registry.SourceGoblin, text) }
+
+// skipped counts frames that were no messages.
+type skipped struct {
+	mu    sync.Mutex
+	count int
+	since time.Time
+}
+
+// garbage reports a frame that is no message, at most once a second.
+func (s *Server) garbage(frame []byte, err error) {
+	g := &s.skipped
+	g.mu.Lock()
+	g.count++
+	n := g.count
+	due := time.Since(g.since) >= time.Second
+	if due {
+		g.count, g.since = 0, time.Now()
+	}
+	g.mu.Unlock()
+	if !due {
+		return
+	}
+	text := fmt.Sprintf("skipped what is no message (%v): %q", err, clip(string(frame[:min(len(frame), 400)]), 300))
+	if n > 1 {
+		text += fmt.Sprintf(" and %d more", n-1)
+	}
+	s.note(slog.LevelWarn, text)
+}

@@ -1,0 +1,334 @@
+package upstream
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"goblin/gateway/jsonrpc"
+	"goblin/registry"
+)
+
+const (
+	// maxStall is how long a child may leave its stdin unread while something
+	// waits to be written.
+	maxStall = 60 * time.Second
+	// maxUnsent is how many bytes may wait for a child besides one frame.
+	maxUnsent = 16 << 20
+	// maxStderrLine is where a line of stderr is cut.
+	maxStderrLine = 8 << 10
+	// maxStderrRate is how many lines of stderr go to the journal per second.
+	maxStderrRate = 1000
+	// quoted is how many last lines of stderr a failure quotes.
+	quoted = 3
+)
+
+// stdio is a child process that speaks over its stdin and stdout.
+type stdio struct {
+	*link
+	cmd    *exec.Cmd
+	stdin  *os.File
+	stdout *os.File
+	stderr *os.File
+	out    *jsonrpc.Outbox
+	exited chan struct{} // the child has been reaped and its group killed
+	silent chan struct{} // stderr has been read to its end
+	exit   error         // of cmd.Wait, after exited
+	loops  sync.WaitGroup
+
+	errMu sync.Mutex
+	tail  [][]byte // last lines of stderr
+}
+
+// dialStdio starts the server's child.
+func dialStdio(_ context.Context, s *Server, unit string) (*link, error) {
+	cfg := &s.cfg
+	env := cfg.Environ(os.LookupEnv, os.Environ())
+	path, err := lookPath(cfg.Command, env)
+	if err != nil {
+		return nil, s.failure(ConnectionError, fmt.Sprintf(
+			"the command %q was not found: install it, or give its full path as command", cfg.Command), err)
+	}
+	if cfg.Cwd != "" {
+		if st, err := os.Stat(cfg.Cwd); err != nil || !st.IsDir() {
+			return nil, s.failure(ConnectionError, fmt.Sprintf("cwd %q is not a folder", cfg.Cwd), err)
+		}
+	}
+	c := &stdio{link: newLink(s, unit, "stdio"), exited: make(chan struct{}), silent: make(chan struct{})}
+	c.wire = c
+	c.cmd = &exec.Cmd{Path: path, Args: append([]string{cfg.Command}, cfg.Args...), Env: env, Dir: cfg.Cwd}
+	if err := c.start(); err != nil {
+		c.cancel()
+		return nil, s.failure(ConnectionError, fmt.Sprintf("the command %q does not start: %v", cfg.Command, plain(err)), err)
+	}
+	return c.link, nil
+}
+
+// plain takes the path out of an error of os/exec, which repeats it.
+func plain(err error) error {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+func (c *stdio) start() error {
+	var child, own []*os.File
+	fail := func(err error) error {
+		for _, f := range append(child, own...) {
+			_ = f.Close()
+		}
+		return err
+	}
+	for i := range 3 {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return fail(err)
+		}
+		if i == 0 {
+			child, own = append(child, r), append(own, w)
+		} else {
+			child, own = append(child, w), append(own, r)
+		}
+	}
+	// The files go to the child as they are, so that Wait waits for the child
+	// alone and not for whoever else holds the pipes.
+	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = child[0], child[1], child[2]
+	c.cmd.SysProcAttr = processAttr()
+	started := make(chan error, 1)
+	go c.mind(started)
+	if err := <-started; err != nil {
+		return fail(err)
+	}
+	for _, f := range child {
+		_ = f.Close()
+	}
+	c.stdin, c.stdout, c.stderr = own[0], own[1], own[2]
+	c.pid = c.cmd.Process.Pid
+	c.out = jsonrpc.NewStream(c.stdin)
+	c.loops.Add(3)
+	go func() {
+		defer c.loops.Done()
+		if err := c.out.Run(); err != nil && !errors.Is(err, jsonrpc.ErrClosed) && !errors.Is(err, os.ErrClosed) {
+			// A child that closes its stdin is about to end; its end says more.
+			c.lost("closed its stdin", err)
+		}
+	}()
+	go c.readErrors()
+	go c.read()
+	return nil
+}
+
+// mind starts the child, waits for its end and kills what it left behind. On
+// Linux the child dies with the thread that started it, hence one goroutine
+// that keeps its thread for the child's life.
+func (c *stdio) mind(started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	err := c.cmd.Start()
+	started <- err
+	if err != nil {
+		return
+	}
+	c.exit = reap(c.cmd)
+	close(c.exited)
+}
+
+// read is the read loop.
+func (c *stdio) read() {
+	defer c.loops.Done()
+	// A process that left the group may hold the pipe when the child is gone.
+	unblock := make(chan struct{})
+	defer close(unblock)
+	c.loops.Add(1)
+	go func() {
+		defer c.loops.Done()
+		select {
+		case <-unblock:
+		case <-c.exited:
+			_ = c.stdout.SetReadDeadline(time.Now().Add(c.srv.tune.drain))
+		}
+	}()
+	r := jsonrpc.NewReader(c.stdout, c.srv.opt.Limits.Frame)
+	for {
+		frame, err := r.Read()
+		var long *jsonrpc.TooLong
+		switch {
+		case err == nil:
+			if c.ctx.Err() == nil {
+				c.handle(c.ctx, nil, frame)
+			}
+		case errors.As(err, &long):
+			c.tooLong(long)
+		default:
+			c.lost("closed its stdout", err)
+			return
+		}
+	}
+}
+
+// lost ends the connection because of the child, and says how it ended.
+func (c *stdio) lost(what string, cause error) {
+	wait := time.NewTimer(c.srv.tune.drain)
+	defer wait.Stop()
+	select {
+	case <-c.done:
+		return
+	case <-c.exited:
+		select {
+		case <-c.silent:
+		case <-wait.C:
+		}
+		what = "the process ended"
+		if c.exit != nil {
+			what += ": " + c.exit.Error()
+		}
+	case <-wait.C:
+		what = "the process " + what
+	}
+	if last := c.lastErrors(); last != "" {
+		what += "; its last words: " + last
+	}
+	if errors.Is(cause, io.EOF) || errors.Is(cause, os.ErrDeadlineExceeded) {
+		cause = nil
+	}
+	c.fail(c.srv.failure(ConnectionError, what, cause))
+}
+
+// readErrors brings stderr to the journal, as far as it is not too much.
+func (c *stdio) readErrors() {
+	defer c.loops.Done()
+	defer close(c.silent)
+	r := bufio.NewReaderSize(c.stderr, maxStderrLine)
+	second, lines, dropped := time.Now(), 0, 0
+	for {
+		line, err := r.ReadSlice('\n')
+		if line = bytes.TrimRight(line, "\r\n"); len(line) > 0 {
+			if now := time.Now(); now.Sub(second) > time.Second {
+				if dropped > 0 {
+					c.srv.note(slog.LevelWarn, fmt.Sprintf("%d lines of stderr were not kept: too many per second", dropped))
+				}
+				second, lines, dropped = now, 0, 0
+			}
+			c.keep(line)
+			if lines++; lines <= maxStderrRate {
+				c.srv.journal(slog.LevelInfo, registry.SourceStderr, string(bytes.ToValidUTF8(line, []byte("\uFFFD"))))
+			} else {
+				dropped++
+			}
+		}
+		for errors.Is(err, bufio.ErrBufferFull) {
+			_, err = r.ReadSlice('\n') // the rest of a line that was cut
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (c *stdio) keep(line []byte) {
+	c.errMu.Lock()
+	defer c.errMu.Unlock()
+	line = bytes.Clone(line[:min(len(line), 300)])
+	if len(c.tail) == quoted {
+		copy(c.tail, c.tail[1:])
+		c.tail[quoted-1] = line
+		return
+	}
+	c.tail = append(c.tail, line)
+}
+
+// lastErrors is the end of stderr in one line.
+func (c *stdio) lastErrors() string {
+	c.errMu.Lock()
+	defer c.errMu.Unlock()
+	text := string(bytes.ToValidUTF8(bytes.Join(c.tail, []byte(" | ")), []byte("\uFFFD")))
+	return strings.Map(func(r rune) rune {
+		if r < 0x20 || 0x7f <= r && r < 0xa0 {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+func (c *stdio) request(_ *Call, _ int64, frame []byte) { c.send(frame) }
+
+func (c *stdio) opened(_ context.Context, frame []byte) error {
+	c.send(frame)
+	return nil
+}
+
+func (c *stdio) answer(frame []byte) { c.send(frame) }
+
+func (c *stdio) send(frame []byte) {
+	c.out.Send(frame)
+	if c.out.Unsent() > maxUnsent+c.srv.opt.Limits.Frame || c.out.Stalled() > c.srv.tune.stall {
+		c.fail(c.srv.failure(ConnectionError, "the process does not read its stdin", nil))
+	}
+}
+
+// shut stops the child as MCP's stdio transport asks: its stdin is closed; if
+// that does not end it, its group is terminated, and then killed.
+func (c *stdio) shut() {
+	c.out.Close(jsonrpc.ErrClosed)
+	_ = c.stdin.Close()
+	grace := c.srv.tune.stop
+	if !c.wait(grace) {
+		terminateGroup(c.pid)
+		if !c.wait(grace) {
+			killGroup(c.pid)
+			c.wait(grace)
+		}
+	}
+	// Whoever still holds the pipes cannot hold the loops.
+	_ = c.stdout.SetReadDeadline(time.Now())
+	_ = c.stderr.SetReadDeadline(time.Now().Add(c.srv.tune.drain))
+	c.loops.Wait()
+	_ = c.stdout.Close()
+	_ = c.stderr.Close()
+}
+
+func (c *stdio) wait(limit time.Duration) bool {
+	t := time.NewTimer(limit)
+	defer t.Stop()
+	select {
+	case <-c.exited:
+		return true
+	case <-t.C:
+		return false
+	}
+}
+
+// lookPath finds a command in the PATH that the child will have.
+func lookPath(command string, env []string) (string, error) {
+	if filepath.Base(command) != command {
+		return exec.LookPath(command)
+	}
+	for _, e := range env {
+		list, ok := strings.CutPrefix(e, "PATH=")
+		if !ok {
+			continue
+		}
+		for _, dir := range filepath.SplitList(list) {
+			if !filepath.IsAbs(dir) {
+				continue // the working directory must not decide what runs
+			}
+			if path, err := exec.LookPath(filepath.Join(dir, command)); err == nil {
+				return path, nil
+			}
+		}
+	}
+	return "", exec.ErrNotFound
+}

@@ -1,0 +1,25 @@
+package upstream
+
+import (
+	"errors"
+	"os/exec"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// processAttr puts the child into a group of its own and lets it die with us.
+func processAttr() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// reap waits for the end of the child and kills its group. The group is
+// killed while the child is a zombie: until it is reaped, its number, which
+// is that of the group, cannot go to another one.
+func reap(cmd *exec.Cmd) error {
+	pid := cmd.Process.Pid
+	for errors.Is(unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
+	}
+	killGroup(pid)
+	return cmd.Wait()
+}

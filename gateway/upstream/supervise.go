@@ -1,0 +1,298 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"goblin/gateway/config"
+	"goblin/registry"
+	"goblin/registry/rawjson"
+)
+
+// backoffs are the delays before the next attempt: after one that failed, and
+// after a connection that was lost soon. The second grow slowly, as the
+// server does work in between.
+type backoffs struct{ failed, lost backoff.ExponentialBackOff }
+
+func defaultBackoffs() backoffs {
+	return backoffs{
+		failed: backoff.ExponentialBackOff{
+			InitialInterval: 200 * time.Millisecond, RandomizationFactor: 0.2, Multiplier: 1.6, MaxInterval: 30 * time.Second,
+		},
+		lost: backoff.ExponentialBackOff{
+			InitialInterval: 150 * time.Millisecond, RandomizationFactor: 0.2, Multiplier: 1.25, MaxInterval: 30 * time.Second,
+		},
+	}
+}
+
+func (b *backoffs) reset() {
+	b.failed.Reset()
+	b.lost.Reset()
+}
+
+// Run supervises the server until ctx ends, and returns when everything of it
+// is gone. It is called once.
+func (s *Server) Run(ctx context.Context) {
+	run, cancel := context.WithCancel(ctx)
+	s.mu.Lock()
+	s.running = run
+	s.mu.Unlock()
+	for run.Err() == nil {
+		epoch, end := context.WithCancelCause(run)
+		s.mu.Lock()
+		s.interrupt = end
+		off := !s.enabled || s.cfg.Problem != ""
+		s.mu.Unlock()
+		if off {
+			s.idle(epoch)
+		} else {
+			s.retry(epoch)
+		}
+		end(nil)
+	}
+	cancel()
+	s.mu.Lock()
+	s.interrupt = nil
+	if s.hide != nil {
+		s.hide.Stop()
+	}
+	s.mu.Unlock()
+	// running has ended, so that no task is started any more.
+	s.tasks.Wait()
+	s.settle(nil)
+	s.setState(func(st *registry.ServerState) { st.State = registry.StateStopped; st.PID = 0 })
+}
+
+// idle waits while there is nothing to connect to.
+func (s *Server) idle(ctx context.Context) {
+	s.setState(func(st *registry.ServerState) {
+		*st = registry.ServerState{Transport: st.Transport, Restarts: st.Restarts, State: registry.StateDisabled}
+		if s.cfg.Problem != "" {
+			st.State, st.LastError = registry.StateFailed, s.cfg.Problem
+		}
+	})
+	s.listed.Store(false)
+	s.known = [registry.Kinds]bool{}
+	s.settle(nil)
+	<-ctx.Done()
+}
+
+// retry connects again and again.
+func (s *Server) retry(ctx context.Context) {
+	pause := s.tune.retry
+	pause.reset()
+	for ctx.Err() == nil {
+		up, err := s.life(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if up >= s.tune.settled {
+			pause.reset()
+		}
+		var delay time.Duration
+		if up > 0 {
+			delay = pause.lost.NextBackOff()
+		} else {
+			delay = pause.failed.NextBackOff()
+		}
+		s.rest(err, up > 0)
+		_ = sleep(ctx, delay)
+	}
+}
+
+// rest records why there is no connection.
+func (s *Server) rest(err error, lost bool) {
+	reason := err.Error()
+	var e *Error
+	if errors.As(err, &e) {
+		reason = e.Reason
+	}
+	s.setState(func(st *registry.ServerState) {
+		switch {
+		case errors.Is(err, errLogin):
+			st.State = registry.StateNeedsLogin
+		case lost:
+			st.State = registry.StateRetrying
+		default:
+			st.State = registry.StateFailed
+		}
+		st.LastError, st.PID, st.Stale = reason, 0, st.Listed
+	})
+	s.note(slog.LevelError, reason)
+	s.log.Warn("not connected", "err", err)
+	s.settle(err)
+}
+
+// life is one connection from the attempt to its end. up is how long it was
+// there, zero when the attempt failed; err is why it ended.
+func (s *Server) life(ctx context.Context) (up time.Duration, err error) {
+	again := s.tried
+	s.tried = true
+	s.setState(func(st *registry.ServerState) {
+		st.State = registry.StateConnecting
+		if again {
+			st.Restarts++
+		}
+	})
+	if again && s.opt.Observe.Restarted != nil {
+		s.opt.Observe.Restarted(s.cfg.Name)
+	}
+	l, err := s.connect(ctx, "")
+	if err != nil {
+		return 0, err
+	}
+	since := time.Now()
+	ls := s.publish(l)
+
+	alive, cancel := context.WithCancel(l.ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		s.prepare(alive, l)
+		ls.run(alive)
+	})
+	select {
+	case <-l.done:
+	case <-ctx.Done():
+	}
+	err = l.Err()
+	s.withdraw(ctx)
+	cancel()
+	wg.Wait()
+	s.opt.Handler.Down(s, l)
+	l.Close()
+	return max(time.Since(since), 1), err
+}
+
+// prepare lets the gateway restore what the connection needs.
+func (s *Server) prepare(ctx context.Context, l *link) {
+	ctx, cancel := context.WithTimeout(ctx, s.tune.ready)
+	defer cancel()
+	s.opt.Handler.Ready(ctx, s, l)
+}
+
+// publish makes l the current connection.
+func (s *Server) publish(l *link) *lists {
+	ls := newLists(s, l)
+	s.lists.Store(ls)
+	s.setState(func(st *registry.ServerState) {
+		info := l.info
+		st.State, st.LastError, st.Stale = registry.StateReady, "", st.Listed
+		st.Transport, st.Era, st.ProtocolVersion = l.kind, info.Era.String(), info.Protocol
+		st.ServerName, _ = rawjson.String(rawjson.Get(info.ServerInfo, "name"))
+		st.ServerTitle, _ = rawjson.String(rawjson.Get(info.ServerInfo, "title"))
+		st.ServerVersion, _ = rawjson.String(rawjson.Get(info.ServerInfo, "version"))
+		st.Capabilities, st.Instructions = info.Capabilities, info.Instructions
+		st.Latency, st.PID = l.latency, l.pid
+	})
+	s.log.Info("connected", "transport", l.kind, "protocol", l.info.Protocol, "pid", l.pid)
+	if s.opt.Observe.Up != nil {
+		s.opt.Observe.Up(s.cfg.Name, true)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.conn, s.owner = l, nil
+	s.first, s.lastErr = false, nil
+	s.broadcastLocked()
+	return ls
+}
+
+// withdraw ends what publish began. ctx tells whether somebody wanted it so.
+func (s *Server) withdraw(ctx context.Context) {
+	s.lists.Store(nil)
+	s.mu.Lock()
+	s.lastErr = s.conn.Err()
+	s.conn, s.owner = nil, nil
+	if errors.Is(context.Cause(ctx), errRecycle) {
+		s.tried = false // no restart: the unit's end asked for it
+	}
+	if ctx.Err() == nil || errors.Is(context.Cause(ctx), errRestart) {
+		s.hideLaterLocked()
+	}
+	s.broadcastLocked()
+	s.mu.Unlock()
+	if s.opt.Observe.Up != nil {
+		s.opt.Observe.Up(s.cfg.Name, false)
+	}
+}
+
+// hideLaterLocked takes the entries out of the lists after the grace time,
+// unless they are whole again before.
+func (s *Server) hideLaterLocked() {
+	if s.hide != nil {
+		return
+	}
+	var timer *time.Timer
+	timer = time.AfterFunc(s.tune.grace, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.hide == timer {
+			s.opt.Registry.SetVisible(s.cfg.Name, false)
+		}
+	})
+	s.hide = timer
+}
+
+// whole is called when all lists of a connection have been fetched.
+func (s *Server) whole() {
+	s.listed.Store(true)
+	s.mu.Lock()
+	if s.hide != nil {
+		s.hide.Stop()
+		s.hide = nil
+	}
+	s.opt.Registry.SetVisible(s.cfg.Name, true)
+	s.mu.Unlock()
+	s.setState(func(st *registry.ServerState) { st.Listed, st.Stale = true, false })
+	s.firstOnce.Do(func() { close(s.firstList) })
+}
+
+// connect opens a connection and shakes hands, within startup_timeout.
+func (s *Server) connect(ctx context.Context, unit string) (*link, error) {
+	limit := s.cfg.StartupTimeout
+	ctx, cancel := context.WithTimeoutCause(ctx, limit,
+		s.failure(ConnectionError, fmt.Sprintf("did not answer initialize within %v (startup_timeout)", limit), context.DeadlineExceeded))
+	defer cancel()
+	switch s.cfg.Type {
+	case config.SSE:
+		return s.greet(ctx, unit, dialSSE)
+	case config.HTTP:
+		l, err := s.greet(ctx, unit, dialHTTP)
+		var status errStatus
+		if s.cfg.TypeSet || !errors.As(err, &status) || !oldServer(status) {
+			return l, err
+		}
+		if l, sseErr := s.greet(ctx, unit, dialSSE); sseErr == nil || ctx.Err() != nil {
+			return l, sseErr
+		}
+		return nil, err
+	default:
+		return s.greet(ctx, unit, dialStdio)
+	}
+}
+
+// oldServer reports a status that servers of revision 2024-11-05 answer an
+// initialize by POST with, see "Backwards Compatibility" in the transports of
+// 2025-11-25.
+func oldServer(status errStatus) bool { return status == 400 || status == 404 || status == 405 }
+
+func (s *Server) greet(ctx context.Context, unit string, dial func(context.Context, *Server, string) (*link, error)) (*link, error) {
+	l, err := dial(ctx, s, unit)
+	if err != nil {
+		return nil, err
+	}
+	if err = l.handshake(ctx, s.cfg.StartupTimeout); err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		l.fail(err)
+		<-l.gone
+		return nil, err
+	}
+	return l, nil
+}
