@@ -198,14 +198,19 @@ func (p *peer) log(logger, text string) {
 
 // serve answers the client until in ends, ctx is done or a side fails.
 func (p *peer) serve(ctx context.Context, b backend, in io.Reader, out io.Writer) error {
+	err := p.exchange(ctx, b, in, out)
+	if ctx.Err() != nil {
+		return nil // asked to stop; in and out were closed for that
+	}
+	return err
+}
+
+func (p *peer) exchange(ctx context.Context, b backend, in io.Reader, out io.Writer) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	p.exists, p.stopped = b.exists, ctx.Done()
-	for _, side := range []any{in, out} {
-		if closer, ok := side.(io.Closer); ok {
-			defer context.AfterFunc(ctx, func() { _ = closer.Close() })()
-		}
-	}
+	defer closeWith(ctx, in)()
+	defer closeWith(ctx, out)()
 	if err := b.srv.RegisterSession(ctx, p); err != nil {
 		return fmt.Errorf("register session: %w", err)
 	}
@@ -242,6 +247,21 @@ func (p *peer) serve(ctx context.Context, b backend, in io.Reader, out io.Writer
 	}
 }
 
+// closeWith closes a side as soon as ctx ends, if it can be closed. The function
+// it returns ends the watch, without missing an end that came just before.
+func closeWith(ctx context.Context, side any) func() {
+	closer, ok := side.(io.Closer)
+	if !ok {
+		return func() {}
+	}
+	unwatch := context.AfterFunc(ctx, func() { _ = closer.Close() })
+	return func() {
+		if unwatch() && ctx.Err() != nil {
+			_ = closer.Close()
+		}
+	}
+}
+
 // read dispatches lines until there are no more or ctx ends. The goroutine
 // that waits for input ends with the input, see Run.
 func (p *peer) read(ctx context.Context, in io.Reader) error {
@@ -264,7 +284,7 @@ func (p *peer) read(ctx context.Context, in io.Reader) error {
 		case line := <-lines:
 			p.dispatch(ctx, line)
 		case err := <-failed:
-			if err != nil && ctx.Err() == nil {
+			if err != nil {
 				return fmt.Errorf("read: %w", err)
 			}
 			return nil
