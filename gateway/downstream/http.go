@@ -100,8 +100,7 @@ func (h *HTTP) handler(listen string) http.Handler {
 	g := guard{h: h, loopback: listensOnLoopback(listen)}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rc := http.NewResponseController(w)
-		// Long answers extend it; whatever else is sent has this long.
-		rc.SetWriteDeadline(time.Now().Add(stallTimeout)) //nolint:errcheck // not every writer can
+		renewWrite(rc)
 		if r.Body != http.NoBody {
 			rc.SetReadDeadline(time.Now().Add(bodyTimeout)) //nolint:errcheck // not every reader can
 		}
@@ -109,6 +108,12 @@ func (h *HTTP) handler(listen string) http.Handler {
 			h.route(w, r, rc)
 		}
 	})
+}
+
+// renewWrite gives what is written next the time that a write may stall.
+// Whoever waits before writing calls it again.
+func renewWrite(rc *http.ResponseController) {
+	rc.SetWriteDeadline(time.Now().Add(stallTimeout)) //nolint:errcheck // not every writer can
 }
 
 func (h *HTTP) route(w http.ResponseWriter, r *http.Request, rc *http.ResponseController) {

@@ -189,7 +189,7 @@ func (b *hub) remove(f *feed) {
 }
 
 // get serves a session-wide stream.
-func (h *HTTP) get(w http.ResponseWriter, r *http.Request, _ *http.ResponseController) {
+func (h *HTTP) get(w http.ResponseWriter, r *http.Request, rc *http.ResponseController) {
 	if _, events := accepts(r.Header); !events {
 		refuse(w, http.StatusNotAcceptable, nil, "GET needs Accept: text/event-stream")
 		return
@@ -209,5 +209,5 @@ func (h *HTTP) get(w http.ResponseWriter, r *http.Request, _ *http.ResponseContr
 	f := newFeed()
 	b.addGet(f)
 	defer b.remove(f)
-	f.serve(w, r, b.s)
+	f.serve(w, r, rc, b.s)
 }

@@ -161,7 +161,9 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 			return
 		}
 		defer func() { h.sessions.release(p.hub) }()
-		if !p.hub.s.waitRoom(r.Context()) {
+		room := p.hub.s.waitRoom(r.Context())
+		renewWrite(rc)
+		if !room {
 			unavailable(w, nil, "Too many bytes wait to be read by this session")
 			return
 		}
@@ -180,9 +182,9 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 	rawjson.OneLine(frame)
 	switch {
 	case p.hub != nil:
-		h.message(w, r, p, &m)
+		h.message(w, r, rc, p, &m)
 	case m.IsRequest() && m.Method == "initialize":
-		h.initialize(w, r, p, &m)
+		h.initialize(w, r, rc, p, &m)
 	default:
 		refuse(w, http.StatusBadRequest, m.ID, "Header Mcp-Session-Id is missing; begin with initialize")
 	}
@@ -217,7 +219,7 @@ func (h *HTTP) malformed(w http.ResponseWriter, p *post, m *jsonrpc.Message, err
 }
 
 // message handles a message of a session.
-func (h *HTTP) message(w http.ResponseWriter, r *http.Request, p *post, m *jsonrpc.Message) {
+func (h *HTTP) message(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, p *post, m *jsonrpc.Message) {
 	s := p.hub.s
 	switch {
 	case m.IsNotification():
@@ -229,7 +231,7 @@ func (h *HTTP) message(w http.ResponseWriter, r *http.Request, p *post, m *jsonr
 	default:
 		p.first = m.Method == "initialize"
 		if h.start(w, p, m) {
-			p.serve(w, r)
+			p.serve(w, r, rc)
 		}
 	}
 }
@@ -255,7 +257,7 @@ func (h *HTTP) start(w http.ResponseWriter, p *post, m *jsonrpc.Message) bool {
 
 // initialize begins a session. The client learns its id only when the
 // handler agreed; else it ends at once.
-func (h *HTTP) initialize(w http.ResponseWriter, r *http.Request, p *post, m *jsonrpc.Message) {
+func (h *HTTP) initialize(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, p *post, m *jsonrpc.Message) {
 	if p.hub = h.open(); p.hub == nil {
 		unavailable(w, m.ID, "No room for another session (limits.sessions)")
 		return
@@ -277,7 +279,7 @@ func (h *HTTP) initialize(w http.ResponseWriter, r *http.Request, p *post, m *js
 	if ok {
 		w.Header().Set(headerSession, p.hub.s.id)
 	}
-	p.serve(w, r)
+	p.serve(w, r, rc)
 	if !ok {
 		h.sessions.remove(p.hub)
 		p.hub.s.Close(ErrEnded)
@@ -285,7 +287,7 @@ func (h *HTTP) initialize(w http.ResponseWriter, r *http.Request, p *post, m *js
 }
 
 // serve writes what the exchange makes of the answer.
-func (p *post) serve(w http.ResponseWriter, r *http.Request) {
+func (p *post) serve(w http.ResponseWriter, r *http.Request, rc *http.ResponseController) {
 	s := p.hub.s
 	select {
 	case <-p.wake:
@@ -293,15 +295,16 @@ func (p *post) serve(w http.ResponseWriter, r *http.Request) {
 	case <-s.ctx.Done():
 	}
 	p.hangUpUnlessAwake()
+	renewWrite(rc)
 	switch {
 	case p.feed != nil:
 		defer p.hub.remove(p.feed)
 		f := p.feed
 		defer context.AfterFunc(r.Context(), p.hangUp)()
-		f.serve(w, r, s)
+		f.serve(w, r, rc, s)
 		p.hangUp()
 	case p.result != nil:
-		p.writeJSON(w)
+		p.writeJSON(w, rc)
 	case r.Context().Err() != nil:
 	case s.ctx.Err() != nil:
 		refuse(w, http.StatusNotFound, nil, "The session has ended; begin a new one with initialize")
@@ -321,13 +324,13 @@ func (p *post) hangUpUnlessAwake() {
 	}
 }
 
-func (p *post) writeJSON(w http.ResponseWriter) {
+func (p *post) writeJSON(w http.ResponseWriter, rc *http.ResponseController) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(p.result)))
 	w.WriteHeader(http.StatusOK)
 	left := int64(len(p.result))
 	p.hub.writing.Add(left)
-	writePieces(w, http.NewResponseController(w), p.result, func(n int) { //nolint:errcheck // the client has gone
+	writePieces(w, rc, p.result, func(n int) { //nolint:errcheck // the client has gone
 		left -= int64(n)
 		p.hub.writing.Add(int64(-n))
 	})

@@ -48,8 +48,8 @@ func (f *feed) unsent() int64 { return f.out.Unsent() }
 
 // serve writes the stream until it is finished, the client hangs up or stops
 // reading, or the session ends.
-func (f *feed) serve(w http.ResponseWriter, r *http.Request, s *Session) {
-	f.w, f.rc = w, http.NewResponseController(w)
+func (f *feed) serve(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, s *Session) {
+	f.w, f.rc = w, rc
 	head := w.Header()
 	head.Set("Content-Type", "text/event-stream")
 	head.Set("Cache-Control", "no-cache")
@@ -131,7 +131,7 @@ func (f *feed) write(p []byte) error { return writePieces(f.w, f.rc, p, nil) }
 // how much is done.
 func writePieces(w http.ResponseWriter, rc *http.ResponseController, p []byte, wrote func(n int)) error {
 	for len(p) > 0 {
-		rc.SetWriteDeadline(time.Now().Add(stallTimeout)) //nolint:errcheck // not every writer can
+		renewWrite(rc)
 		n, err := w.Write(p[:min(len(p), pieceSize)])
 		if wrote != nil {
 			wrote(n)

@@ -140,7 +140,7 @@ func TestInitializeIsAnsweredFirst(t *testing.T) {
 
 func TestAnIdInFlightMayNotBeUsedTwice(t *testing.T) {
 	h := newScript()
-	c := dial(t, downstream.Options{Handler: h}, transports["pipe"])
+	c := dial(t, downstream.Options{Handler: h, Drain: time.Millisecond}, transports["pipe"])
 	c.send(request(`"a/b"`, "block", ""))
 	<-h.begun
 	c.send(request(`"a\/b"`, "echo", ""))
@@ -259,7 +259,7 @@ func TestTenThousandRequestsAtOnceAreAnsweredOnce(t *testing.T) {
 
 func TestRequestsBeyondTheLimitInFlightAreShed(t *testing.T) {
 	h := newScript()
-	c := dial(t, downstream.Options{Handler: h, Limits: downstream.Limits{InFlight: 3}}, transports["pipe"])
+	c := dial(t, downstream.Options{Handler: h, Drain: time.Millisecond, Limits: downstream.Limits{InFlight: 3}}, transports["pipe"])
 	for i := range 3 {
 		c.send(request(number(i), "block", ""))
 		<-h.begun
@@ -403,10 +403,10 @@ func TestAClientThatDoesNotReadIsNotReadFrom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const each, total = 1 << 20, 72
 		h := newScript()
-		var handled atomic.Int64
+		handled := make(chan struct{})
 		h.handle = func(x *downstream.Exchange) {
-			handled.Add(1)
 			x.Reply([]byte(`{"text":"` + strings.Repeat("x", each) + `"}`))
+			handled <- struct{}{}
 		}
 		c := dial(t, downstream.Options{Handler: h, Limits: downstream.Limits{Unsent: 8 << 20}}, transports["pipe"])
 		var wrote atomic.Int64
@@ -419,19 +419,19 @@ func TestAClientThatDoesNotReadIsNotReadFrom(t *testing.T) {
 					return
 				}
 				wrote.Add(1)
+				<-handled
 			}
 		})
 		for range 3 {
 			time.Sleep(10 * time.Second)
 			synctest.Wait()
-			require.Less(t, wrote.Load(), int64(16), "reading has paused")
-			require.Less(t, handled.Load(), int64(16))
+			require.Less(t, wrote.Load(), int64(12), "reading has paused")
 		}
 		seen := make(map[string]bool)
 		for range total {
-			m := c.message()
-			require.Nil(t, m.Error)
-			seen[string(m.ID)] = true
+			line := c.line()
+			require.Greater(t, len(line), each)
+			seen[line[:40]] = true // the id is in it
 		}
 		require.Len(t, seen, total, "all is delivered afterwards")
 		writer.Wait()
