@@ -29,18 +29,26 @@ type BridgeOptions struct {
 	Out    io.Writer
 	Frame  int64        // most bytes of a message from the client; 0: 128 MiB
 	Logger *slog.Logger // nil: nothing is logged
+
+	limits *bridgeLimits // nil: defaultLimits
 }
 
+// bridgeLimits are the times of a bridge.
+type bridgeLimits struct {
+	drain    time.Duration // for answers, after the client has hung up
+	flush    time.Duration // for the client to take the last of them
+	end      time.Duration // for everything after the client has hung up
+	takeover time.Duration // to find the next host, before requests are refused
+}
+
+var defaultLimits = bridgeLimits{drain: 5 * time.Second, flush: 3 * time.Second, end: 9 * time.Second, takeover: 10 * time.Second}
+
 const (
-	drainLimit    = 5 * time.Second  // for answers, after the client has hung up
-	flushLimit    = 3 * time.Second  // for the client to take the last of them
-	endLimit      = 9 * time.Second  // for everything after the client has hung up
-	takeoverLimit = 10 * time.Second // to find the next host, before requests are refused
-	settled       = 5 * time.Second  // a host that lived this long is no part of a crash loop
-	maxDelay      = 2 * time.Second  // between attempts to find a host
-	maxUnsent     = 8 << 20          // bytes waiting in one direction, before its reader stops
-	maxAsked      = 4096             // open questions of a host that are remembered
-	defaultFrame  = 128 << 20
+	settled      = 5 * time.Second // a host that lived this long is no part of a crash loop
+	maxDelay     = 2 * time.Second // between attempts to find a host
+	maxUnsent    = 8 << 20         // bytes waiting in one direction, before its reader stops
+	maxAsked     = 4096            // open questions of a host that are remembered
+	defaultFrame = 128 << 20
 )
 
 // bridge carries one client's session from host to host. The client's reader,
@@ -48,6 +56,7 @@ const (
 // mu; frames are sent outside it where one goroutine alone decides the order.
 type bridge struct {
 	o   BridgeOptions
+	lim bridgeLimits
 	log *slog.Logger
 	out *jsonrpc.Outbox // to the client
 	ns  string          // begins the ids that the bridge makes; no client's do
@@ -101,10 +110,13 @@ func Bridge(ctx context.Context, o BridgeOptions) error {
 		o.Frame = defaultFrame
 	}
 	b := &bridge{
-		o: o, log: o.Logger, out: jsonrpc.NewStream(o.Out), ns: namespace(),
+		o: o, lim: defaultLimits, log: o.Logger, out: jsonrpc.NewStream(o.Out), ns: namespace(),
 		soft: make(chan struct{}), wake: make(chan struct{}, 1),
 		gen: -1, open: make(map[string]call), asked: make(map[string]struct{}),
 		mem: memory{subs: make(map[string]*subscription)},
+	}
+	if o.limits != nil {
+		b.lim = *o.limits
 	}
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
@@ -141,7 +153,7 @@ func (b *bridge) run(ctx context.Context) error {
 	err := b.serve()
 
 	b.out.Finish()
-	if !within(written, flushLimit, hard.Done()) {
+	if !within(written, b.lim.flush, hard.Done()) {
 		b.out.Close(errors.New("the client reads nothing"))
 		if d, ok := b.o.Out.(interface{ SetWriteDeadline(time.Time) error }); ok && d.SetWriteDeadline(time.Now()) == nil {
 			<-written
@@ -196,7 +208,7 @@ func (b *bridge) watch(ctx context.Context, read <-chan struct{}, cancel context
 		cancel(nil) // nothing to wait for: do not start a host for nobody
 		return
 	}
-	if pause(b.hard, endLimit) {
+	if pause(b.hard, b.lim.end) {
 		cancel(nil)
 	}
 }

@@ -118,6 +118,17 @@ func take(p Place) (*flock.Flock, error) {
 	}
 }
 
+// WaitEnd returns when no process is the host of a place any more, not even
+// one that is still stopping its servers; an error when ctx ends first.
+func WaitEnd(ctx context.Context, p Place) error {
+	lock := flock.New(p.Lock, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
+	// A host that starts at this very moment tries again.
+	if _, err := lock.TryLockContext(ctx, 20*time.Millisecond); err != nil {
+		return errors.Join(fmt.Errorf("wait for the end of the host: %w", err), lock.Close())
+	}
+	return lock.Unlock()
+}
+
 // lockHolder is the pid that the holder wrote into the lock file.
 func lockHolder(p Place) int {
 	text, err := os.ReadFile(p.Lock)
@@ -213,10 +224,8 @@ func (l *Listener) accept(ctx context.Context, h Handlers) error {
 			l.admit(ctx, c, h)
 			continue
 		}
-		select {
-		case <-l.done:
+		if l.isEnding() {
 			return nil
-		default:
 		}
 		if errors.Is(err, net.ErrClosed) {
 			return fmt.Errorf("take connections: %w", err)
@@ -262,8 +271,11 @@ func (l *Listener) serve(ctx context.Context, c *net.UnixConn, h Handlers) {
 	if hungUp(err) {
 		return
 	}
+	_ = c.SetDeadline(time.Now().Add(helloLimit))
 	reason := ""
-	if err != nil {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		reason = "the first line did not come in time"
+	} else if err != nil {
 		reason = err.Error()
 	} else {
 		reason = l.refusal(first, h)
@@ -292,7 +304,7 @@ func (l *Listener) handle(ctx context.Context, c *net.UnixConn, rest []byte, kin
 	_ = c.SetDeadline(time.Time{})
 	var r io.Reader = c
 	if len(rest) > 0 {
-		r = io.MultiReader(strings.NewReader(string(rest)), c)
+		r = &ahead{c, rest}
 	}
 	switch kind {
 	case KindMCP:
@@ -304,6 +316,22 @@ func (l *Listener) handle(ctx context.Context, c *net.UnixConn, rest []byte, kin
 			l.log.Info("control connection failed", "error", err)
 		}
 	}
+}
+
+// ahead is a connection of which some bytes have been read already. It still
+// takes deadlines.
+type ahead struct {
+	*net.UnixConn
+	rest []byte
+}
+
+func (a *ahead) Read(p []byte) (int, error) {
+	if len(a.rest) == 0 {
+		return a.UnixConn.Read(p)
+	}
+	n := copy(p, a.rest)
+	a.rest = a.rest[n:]
+	return n, nil
 }
 
 // refusal says why this host does not serve a connection; "" when it does.
@@ -372,6 +400,12 @@ func (l *Listener) startLinger() {
 			l.endLocked()
 		}
 	})
+}
+
+func (l *Listener) isEnding() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ending
 }
 
 func (l *Listener) end() {

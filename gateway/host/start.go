@@ -26,6 +26,9 @@ const startLimit = 20 * time.Second
 func Start(ctx context.Context, p Place, exe string, args []string, env []string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("it does not answer within %s", startLimit))
 	defer cancel()
+	if err := answers(ctx, p); !errors.Is(err, ErrNoHost) {
+		return err
+	}
 	for {
 		again, err := startOnce(ctx, p, exe, args, env)
 		if err == nil || !again {

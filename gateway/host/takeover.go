@@ -49,7 +49,7 @@ func (b *bridge) serve() error {
 		if b.attend(l) {
 			return b.ended(nil)
 		}
-		for l, err = b.next(); err != nil; l, err = b.attempt(takeoverLimit) {
+		for l, err = b.next(); err != nil; l, err = b.attempt(b.lim.takeover) {
 			b.refuse(err)
 			if !b.idle() {
 				return b.ended(nil)
@@ -72,7 +72,7 @@ func (b *bridge) ended(err error) error {
 
 // next tries to find the next host for some time, ever more slowly.
 func (b *bridge) next() (*link, error) {
-	until := time.Now().Add(takeoverLimit)
+	until := time.Now().Add(b.lim.takeover)
 	for {
 		if !pause(b.hard, b.delay) {
 			return nil, errEnded
@@ -286,7 +286,7 @@ func (b *bridge) attend(l *link) bool {
 	case <-b.hard.Done():
 	}
 	l.out.Finish() // the host sees the end of the session after the last frame
-	within(l.done, drainLimit, b.hard.Done())
+	within(l.done, b.lim.drain, b.hard.Done())
 	l.abort()
 	b.lost()
 	b.refuse(errEnded)

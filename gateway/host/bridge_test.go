@@ -1,0 +1,628 @@
+package host_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/host"
+)
+
+// rig is a bridge between a client and hosts that the test plays itself.
+type rig struct {
+	t       testing.TB
+	in      *os.File // the client writes its input
+	out     *bufio.Reader
+	outFile *os.File
+	hosts   chan net.Conn // the bridge's connections, the hosts' ends
+	down    atomic.Bool   // attempts to connect fail
+	cancel  context.CancelFunc
+	done    chan error
+}
+
+func newRig(t testing.TB, set ...func(*host.BridgeOptions)) *rig {
+	dir, err := os.MkdirTemp("", "gob")
+	require.NoError(t, err)
+	ln, err := net.Listen("unix", filepath.Join(dir, "s"))
+	require.NoError(t, err)
+	inR, inW, err := os.Pipe()
+	require.NoError(t, err)
+	outR, outW, err := os.Pipe()
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &rig{
+		t: t, in: inW, out: bufio.NewReaderSize(outR, 1<<20), outFile: outR,
+		hosts: make(chan net.Conn, 16), cancel: cancel, done: make(chan error, 1),
+	}
+	o := host.BridgeOptions{In: inR, Out: outW, Connect: func(context.Context) (net.Conn, error) {
+		if r.down.Load() {
+			return nil, errors.New(`start the host: exec "goblin"`)
+		}
+		c, err := net.Dial("unix", ln.Addr().String())
+		if err == nil {
+			var peer net.Conn
+			if peer, err = ln.Accept(); err == nil {
+				r.hosts <- peer
+			}
+		}
+		return c, err
+	}}
+	for _, s := range set {
+		s(&o)
+	}
+	go func() {
+		err := host.Bridge(ctx, o)
+		outW.Close()
+		r.done <- err
+	}()
+	t.Cleanup(func() {
+		inW.Close()
+		outR.Close()
+		cancel()
+		close(r.hosts)
+		for c := range r.hosts {
+			c.Close()
+		}
+		<-r.done
+		inR.Close()
+		ln.Close()
+		os.RemoveAll(dir)
+	})
+	return r
+}
+
+// send writes lines as the client.
+func (r *rig) send(lines ...string) {
+	r.t.Helper()
+	_, err := io.WriteString(r.in, strings.Join(lines, "\n")+"\n")
+	require.NoError(r.t, err)
+}
+
+// expect reads lines as the client.
+func (r *rig) expect(lines ...string) {
+	r.t.Helper()
+	for _, want := range lines {
+		require.Equal(r.t, want, r.read())
+	}
+}
+
+func (r *rig) read() string {
+	r.t.Helper()
+	require.NoError(r.t, r.outFile.SetReadDeadline(time.Now().Add(20*time.Second)))
+	text, err := r.out.ReadString('\n')
+	require.NoError(r.t, err)
+	return strings.TrimSuffix(text, "\n")
+}
+
+// end waits for the bridge to return.
+func (r *rig) end() error {
+	r.t.Helper()
+	select {
+	case err := <-r.done:
+		r.done <- err
+		return err
+	case <-time.After(20 * time.Second):
+		r.t.Fatal("the bridge does not end")
+		return nil
+	}
+}
+
+// far is a host's end of the bridge's connection.
+type far struct {
+	t testing.TB
+	c net.Conn
+	r *bufio.Reader
+}
+
+// host waits for the bridge to connect.
+func (r *rig) host() *far {
+	r.t.Helper()
+	select {
+	case c := <-r.hosts:
+		r.t.Cleanup(func() { c.Close() })
+		require.NoError(r.t, c.SetDeadline(time.Now().Add(20*time.Second)))
+		return &far{r.t, c, bufio.NewReaderSize(c, 1<<20)}
+	case <-time.After(20 * time.Second):
+		r.t.Fatal("the bridge does not connect")
+		return nil
+	}
+}
+
+func (f *far) expect(lines ...string) {
+	f.t.Helper()
+	for _, want := range lines {
+		require.Equal(f.t, want, f.read())
+	}
+}
+
+func (f *far) read() string {
+	f.t.Helper()
+	text, err := f.r.ReadString('\n')
+	require.NoError(f.t, err)
+	return strings.TrimSuffix(text, "\n")
+}
+
+func (f *far) send(lines ...string) {
+	f.t.Helper()
+	_, err := io.WriteString(f.c, strings.Join(lines, "\n")+"\n")
+	require.NoError(f.t, err)
+}
+
+// repeated reads a request that the bridge made in the client's name and
+// answers it; tail is the answer's end.
+func (f *far) repeated(method, params, tail string) {
+	f.t.Helper()
+	text := f.read()
+	head, rest, ok := strings.Cut(text, `,"method":`)
+	require.True(f.t, ok, text)
+	require.Equal(f.t, fmt.Sprintf(`"%s","params":%s}`, method, params), rest)
+	require.Contains(f.t, head, `"id":"goblin-bridge-`)
+	f.send(head + "," + tail + "}")
+}
+
+const (
+	initReq  = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"x":1.50}}}`
+	initPar  = `{"protocolVersion":"2025-11-25","capabilities":{"x":1.50}}`
+	initAns  = `{"jsonrpc":"2.0","id":0,"result":{"serverInfo":{"name":"goblin"}}}`
+	initNote = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
+)
+
+var changed = []string{
+	`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`,
+	`{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}`,
+	`{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}`,
+}
+
+// open brings a session up.
+func (r *rig) open() *far {
+	r.t.Helper()
+	h := r.host()
+	r.send(initReq)
+	h.expect(initReq)
+	h.send(initAns)
+	r.expect(initAns)
+	r.send(initNote)
+	h.expect(initNote)
+	return h
+}
+
+// reopen takes over as the next host.
+func (r *rig) reopen() *far {
+	r.t.Helper()
+	h := r.host()
+	h.repeated("initialize", initPar, `"result":{}`)
+	h.expect(initNote)
+	r.expect(changed...)
+	return h
+}
+
+func request(id, method, params string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"%s","params":%s}`, id, method, params)
+}
+
+func result(id, value string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, id, value)
+}
+
+func TestBridgePassesFramesByteForByte(t *testing.T) {
+	r := newRig(t)
+	h := r.open()
+	up := []string{
+		`{"method":"tools/call","params":{"a":[1,{"id":7}],"n":9007199254740993.10},"id":"1\/2","jsonrpc":"2.0"}`,
+		`{ "jsonrpc" : "2.0" , "id" : 9007199254740993 , "method" : "ping" }`,
+		`{"jsonrpc":"2.0","id":3,"method":"tools/call"`, // the host answers what is malformed
+		`nonsense`,
+		`[]`,
+		`{"jsonrpc":"2.0","id":"srv","result":{}}`,
+		`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1}}`,
+	}
+	down := []string{
+		`{"jsonrpc":"2.0","id":"1\/2","result":{"é":"\u00e9","n":1e400}}`,
+		`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}`,
+		`{"jsonrpc":"2.0","id":7,"method":"sampling/createMessage","params":{}}`,
+		`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"x"}}`,
+	}
+	r.send(up...)
+	h.expect(up...)
+	h.send(down...)
+	r.expect(down...)
+}
+
+func TestBridgeRepeatsTheSessionToTheNextHost(t *testing.T) {
+	r := newRig(t)
+	h := r.open()
+	level, a, b, bad, gone := `{"level":"debug"}`, `{"uri":"mcp://s/a","x":1}`, `{"uri":"mcp://s/b"}`, `{"uri":"mcp://s/bad"}`, `{"uri":"mcp://s/gone"}`
+	steps := []struct{ method, params, end string }{
+		{"logging/setLevel", level, `"result":{}`},
+		{"resources/subscribe", b, `"result":{}`},
+		{"resources/subscribe", gone, `"result":{}`},
+		{"resources/subscribe", a, `"result":{}`},
+		{"resources/subscribe", bad, `"error":{"code":-32002,"message":"no"}`},
+		{"logging/setLevel", `{"level":"nonsense"}`, `"error":{"code":-32602,"message":"no"}`},
+		{"resources/unsubscribe", gone, `"result":{}`},
+	}
+	for i, s := range steps {
+		id := fmt.Sprint(i + 1)
+		r.send(request(id, s.method, s.params))
+		h.expect(request(id, s.method, s.params))
+		answer := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%s}`, id, s.end)
+		h.send(answer)
+		r.expect(answer)
+	}
+	for range 2 { // what was repeated once can be repeated again
+		require.NoError(t, h.c.Close())
+		h = r.host()
+		h.repeated("initialize", initPar, `"result":{}`)
+		h.expect(initNote)
+		h.repeated("logging/setLevel", level, `"result":{}`)
+		h.repeated("resources/subscribe", b, `"result":{}`)
+		h.repeated("resources/subscribe", a, `"result":{}`)
+		r.expect(changed...)
+		r.send(request("9", "ping", "{}"))
+		h.expect(request("9", "ping", "{}"))
+		h.send(result("9", "{}"))
+		r.expect(result("9", "{}")) // and none of the repeated answers
+	}
+}
+
+func TestBridgeRepeatsARefusedSubscriptionWhenResourcesChange(t *testing.T) {
+	r := newRig(t)
+	h := r.open()
+	sub := `{"uri":"mcp://slow/a"}`
+	r.send(request("1", "resources/subscribe", sub))
+	h.expect(request("1", "resources/subscribe", sub))
+	h.send(result("1", "{}"))
+	r.expect(result("1", "{}"))
+	require.NoError(t, h.c.Close())
+	h = r.host()
+	h.repeated("initialize", initPar, `"result":{}`)
+	h.expect(initNote)
+	h.repeated("resources/subscribe", sub, `"error":{"code":-32002,"message":"pending"}`)
+	r.expect(changed...)
+	h.send(changed[2])
+	r.expect(changed[2])
+	h.repeated("resources/subscribe", sub, `"result":{}`)
+	h.send(changed[2])
+	r.expect(changed[2])
+	r.send(request("2", "ping", "{}"))
+	h.expect(request("2", "ping", "{}")) // it is not asked a third time
+}
+
+func TestBridgeFailsWhatWasInFlight(t *testing.T) {
+	r := newRig(t)
+	h := r.open()
+	r.send(request("1", "tools/call", `{"name":"x"}`), request(`"two"`, "resources/read", `{}`), request("3", "odd/method", `{}`),
+		request("4", "tools/call", `{}`), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":4}}`,
+		request("5", "tools/list", `{}`), request("5", "tools/list", `{}`))
+	for range 7 {
+		h.read()
+	}
+	h.send(result("5", "{}"))
+	r.expect(result("5", "{}"))
+	require.NoError(t, h.c.Close())
+	failure := func(id, text string) string {
+		return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32603,"message":"the Goblin host ended before ` + text + `","data":{"code":"CONNECTION_ERROR","server":"goblin"}}}`
+	}
+	const unsafe = "; it may have been carried out: look before you send it again"
+	r.expect(
+		failure("1", "tools/call was answered"+unsafe),
+		failure(`"two"`, "resources/read was answered; it is safe to send it again"),
+		failure("3", "odd/method was answered"+unsafe),
+		failure("5", "tools/list was answered; it is safe to send it again"), // the second of them
+	)
+	h = r.reopen()
+	r.send(request("6", "tools/call", `{}`))
+	h.expect(request("6", "tools/call", `{}`))
+	h.send(result("6", "{}"))
+	r.expect(result("6", "{}"))
+}
+
+func TestBridgeSendsAnUnansweredInitializeToTheNextHost(t *testing.T) {
+	r := newRig(t)
+	h := r.host()
+	r.send(initReq)
+	h.expect(initReq)
+	require.NoError(t, h.c.Close())
+	h = r.host()
+	h.expect(initReq)
+	h.send(initAns)
+	r.expect(initAns)
+}
+
+func TestBridgeKeepsWhatComesWhileThereIsNoHost(t *testing.T) {
+	r := newRig(t)
+	h := r.open()
+	require.NoError(t, h.c.Close())
+	h = r.host()
+	// The next host has not answered the repeated initialize yet.
+	waiting := []string{request("1", "tools/call", `{}`), request("2", "resources/unsubscribe", `{"uri":"x"}`), request("3", "ping", `{}`)}
+	r.send(waiting...)
+	h.repeated("initialize", initPar, `"result":{}`)
+	h.expect(initNote)
+	h.expect(waiting...)
+	r.expect(changed...)
+}
+
+func TestBridgeSwallowsLateAnswersToADeadHost(t *testing.T) {
+	r := newRig(t)
+	h := r.open()
+	ask := request("1", "elicitation/create", `{"message":"first"}`)
+	h.send(ask)
+	r.expect(ask)
+	require.NoError(t, h.c.Close())
+	r.expect(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"the host that asked has ended"}}`)
+	h = r.reopen()
+
+	// The next host begins to number at 1 again.
+	h.send(request("1", "elicitation/create", `{"message":"second"}`), request("2", "roots/list", `{}`),
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
+	second := r.read()
+	id, rest, ok := strings.Cut(strings.TrimPrefix(second, `{"jsonrpc":"2.0","id":`), ",")
+	require.True(t, ok)
+	require.NotEqual(t, "1", id)
+	require.Equal(t, `"method":"elicitation/create","params":{"message":"second"}}`, rest)
+	roots := strings.Replace(id, ":1\"", ":2\"", 1)
+	r.expect(request(roots, "roots/list", `{}`), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+roots+`}}`)
+
+	r.send(result("1", `{"to":"the dead"}`), result(id, `{"to":"the living"}`))
+	h.expect(result("1", `{"to":"the living"}`))
+
+	require.NoError(t, h.c.Close())
+	h = r.reopen()
+	r.send(result(id, `{"to":"the second, which died too"}`), request("7", "ping", "{}"))
+	h.expect(request("7", "ping", "{}"))
+}
+
+func TestBridgeWithoutAHostRefusesAndTriesAgain(t *testing.T) {
+	r := newRig(t, func(o *host.BridgeOptions) { o.Hasten(5*time.Second, 2*time.Second) })
+	h := r.open()
+	ask := request("1", "roots/list", `{}`)
+	h.send(ask)
+	r.expect(ask)
+	r.down.Store(true)
+	require.NoError(t, h.c.Close())
+	require.Contains(t, r.read(), "notifications/cancelled") // the loss was noticed
+	r.send(request("1", "tools/call", `{}`))
+	r.expect(`{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no Goblin host can be reached, so tools/call was not carried out; it is safe to send it again: start the host: exec \"goblin\"","data":{"code":"CONNECTION_ERROR","server":"goblin"}}}`)
+	r.down.Store(false)
+	r.send(request("2", "tools/call", `{}`))
+	h = r.host()
+	h.repeated("initialize", initPar, `"result":{}`)
+	h.expect(initNote, request("2", "tools/call", `{}`))
+}
+
+func TestBridgeTriesAgainWhenTheNextHostRefusesTheSession(t *testing.T) {
+	r := newRig(t)
+	require.NoError(t, r.open().c.Close())
+	h := r.host()
+	h.repeated("initialize", initPar, `"error":{"code":-32603,"message":"not today"}`)
+	r.reopen()
+}
+
+func TestBridgeEndsWhenTheFirstHostCannotBeReached(t *testing.T) {
+	r := newRig(t, func(o *host.BridgeOptions) {
+		o.Connect = func(context.Context) (net.Conn, error) { return nil, errors.New("no luck") }
+	})
+	require.ErrorContains(t, r.end(), "no luck")
+}
+
+func TestBridgeDeliversAnswersAfterTheClientHasHungUp(t *testing.T) {
+	ends := map[string]func(r *rig){
+		"end of input":   func(r *rig) { r.in.Close() },
+		"end of context": func(r *rig) { r.cancel() },
+	}
+	for name, end := range ends {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			h := r.open()
+			r.send(request("1", "tools/call", `{}`))
+			h.expect(request("1", "tools/call", `{}`))
+			end(r)
+			_, err := h.r.ReadByte()
+			require.ErrorIs(t, err, io.EOF) // half closed: the host may still answer
+			h.send(result("1", "{}"))
+			r.expect(result("1", "{}"))
+			require.NoError(t, h.c.Close())
+			require.NoError(t, r.end())
+		})
+	}
+}
+
+// The whole input may be there before the host is.
+func TestBridgeConnectsForAClientThatHasHungUpAlready(t *testing.T) {
+	wait := make(chan struct{})
+	r := newRig(t, func(o *host.BridgeOptions) {
+		connect := o.Connect
+		o.Connect = func(ctx context.Context) (net.Conn, error) { <-wait; return connect(ctx) }
+	})
+	r.send(request("1", "ping", `{}`))
+	r.in.Close()
+	close(wait)
+	h := r.host()
+	h.expect(request("1", "ping", `{}`))
+	h.send(result("1", "{}"))
+	h.c.Close()
+	r.expect(result("1", "{}"))
+	require.NoError(t, r.end())
+}
+
+func TestBridgeStartsNoHostForNobody(t *testing.T) {
+	r := newRig(t, func(o *host.BridgeOptions) {
+		o.Connect = func(ctx context.Context) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() }
+	})
+	r.in.Close()
+	require.NoError(t, r.end())
+}
+
+func TestBridgeEndsThoughTheHostNeverAnswers(t *testing.T) {
+	r := newRig(t, func(o *host.BridgeOptions) { o.Hasten(20*time.Millisecond, time.Second) })
+	h := r.open()
+	r.send(request("1", "tools/call", `{}`))
+	h.expect(request("1", "tools/call", `{}`))
+	r.in.Close()
+	require.Contains(t, r.read(), `"id":1,"error":{"code":-32603,"message":"the connection to Goblin ended before tools/call was answered`)
+	require.NoError(t, r.end())
+}
+
+func TestBridgeEndsThoughTheClientNeverReads(t *testing.T) {
+	r := newRig(t, func(o *host.BridgeOptions) { o.Hasten(50*time.Millisecond, time.Second) })
+	h := r.open()
+	big := result("1", `"`+strings.Repeat("x", 1<<20)+`"`)
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		for range 64 { // far more than pipes and queues hold
+			if _, err := io.WriteString(h.c, big+"\n"); err != nil {
+				return
+			}
+		}
+	}()
+	r.in.Close()
+	require.NoError(t, r.end())
+	<-sent
+}
+
+func TestBridgeEndsWhenTheClientTakesNoOutput(t *testing.T) {
+	r := newRig(t)
+	h := r.open()
+	require.NoError(t, r.outFile.Close())
+	h.send(result("1", "{}"))
+	require.ErrorContains(t, r.end(), "write to the client")
+}
+
+func TestBridgePassesLargeFrames(t *testing.T) {
+	r := newRig(t)
+	h := r.open()
+	text := strings.Repeat("0123456789abcdef", 1<<19) // 8 MiB
+	big := request("1", "tools/call", `{"text":"`+text+`"}`)
+	go r.in.WriteString(big + "\n") //nolint:errcheck // seen by the reader
+	require.True(t, big == h.read())
+	answer := result("1", `{"text":"`+text+`"}`)
+	go io.WriteString(h.c, answer+"\n") //nolint:errcheck // seen by the reader
+	require.True(t, answer == r.read())
+}
+
+func TestBridgeAnswersForFramesOverTheLimit(t *testing.T) {
+	r := newRig(t, func(o *host.BridgeOptions) { o.Frame = 1000 })
+	h := r.open()
+	long := `"` + strings.Repeat("x", 100000) + `"`
+	r.send(request("1", "tools/call", long))
+	require.Contains(t, r.read(), `"id":1,"error":{"code":-32600,"message":"a message is larger than the limit of 1000 bytes`)
+
+	h.send(request("7", "roots/list", `{}`))
+	r.expect(request("7", "roots/list", `{}`))
+	r.send(result("7", long))
+	require.Contains(t, h.read(), `"id":7,"error":{"code":-32600`)
+
+	r.send(request("2", "ping", `{}`))
+	h.expect(request("2", "ping", `{}`))
+	h.send(result("2", long))
+	require.Contains(t, r.read(), `"id":2,"error":{"code":-32603,"message":"the answer was dropped: a message is larger`)
+
+	r.send(request("3", "ping", `{}`))
+	h.expect(request("3", "ping", `{}`))
+}
+
+func TestBridgeSlowsAHostDownForAClientThatReadsSlowly(t *testing.T) {
+	r := newRig(t)
+	h := r.open()
+	big := result("1", `"`+strings.Repeat("x", 1<<20)+`"`)
+	written := make(chan int, 64)
+	go func() {
+		defer close(written)
+		for i := range 64 {
+			if _, err := io.WriteString(h.c, big+"\n"); err != nil {
+				return
+			}
+			written <- i
+		}
+	}()
+	// The bridge holds its bound, about one frame more, and what fits into
+	// the socket and the pipe; so most of the 64 MiB must stay with the host
+	// until the client reads.
+	for range 4 {
+		<-written
+	}
+	time.Sleep(50 * time.Millisecond) // room for a bridge without bound to fail
+	require.Less(t, len(written), 32)
+	for range 64 {
+		require.True(t, big == r.read())
+	}
+}
+
+// The whole way: detached host, killed, replaced by the bridge.
+func TestBridgeOutlivesAKilledHost(t *testing.T) {
+	p := place(t)
+	r := newRig(t, func(o *host.BridgeOptions) {
+		o.Connect = func(ctx context.Context) (net.Conn, error) {
+			return host.DialOrStart(ctx, p, host.KindMCP, os.Args[0], hostArgs(t, p), hostEnv("echo"))
+		}
+	})
+	// The test host echoes, so a request comes back as a request.
+	r.send(request("1", "ping", `{}`))
+	r.expect(request("1", "ping", `{}`))
+	first, err := os.FindProcess(hosts(t, p)[0])
+	require.NoError(t, err)
+	require.NoError(t, first.Kill())
+	require.Contains(t, r.read(), `"id":1,"error":{"code":-32603`) // it never was answered
+	require.Contains(t, r.read(), `notifications/cancelled`)
+	r.send(request("2", "ping", `{}`))
+	require.Contains(t, r.read(), `"method":"ping"`)
+	require.Len(t, hosts(t, p), 2)
+	stop(t, p)
+}
+
+func BenchmarkBridge(b *testing.B) {
+	ping, pong := request("1", "tools/call", `{"name":"x","arguments":{"text":"`+strings.Repeat("y", 100)+`"}}`)+"\n", result("1", `{"content":[]}`)+"\n"
+	answer := func(c net.Conn, r *bufio.Reader) {
+		for {
+			if _, err := r.ReadSlice('\n'); err != nil {
+				return
+			}
+			if _, err := io.WriteString(c, pong); err != nil {
+				return
+			}
+		}
+	}
+	b.Run("direct", func(b *testing.B) {
+		dir := b.TempDir()
+		ln, err := net.Listen("unix", filepath.Join(dir, "s"))
+		require.NoError(b, err)
+		defer ln.Close()
+		c, err := net.Dial("unix", ln.Addr().String())
+		require.NoError(b, err)
+		defer c.Close()
+		peer, err := ln.Accept()
+		require.NoError(b, err)
+		defer peer.Close()
+		go answer(peer, bufio.NewReader(peer))
+		r := bufio.NewReader(c)
+		for b.Loop() {
+			_, _ = io.WriteString(c, ping)
+			_, _ = r.ReadSlice('\n')
+		}
+	})
+	b.Run("bridged", func(b *testing.B) {
+		r := newRig(b)
+		h := r.host()
+		go answer(h.c, h.r)
+		_ = h.c.SetDeadline(time.Time{})
+		b.ReportAllocs()
+		for b.Loop() {
+			_, _ = r.in.WriteString(ping)
+			_, _ = r.out.ReadSlice('\n')
+		}
+		r.in.Close()
+	})
+}

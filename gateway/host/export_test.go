@@ -1,0 +1,32 @@
+package host
+
+import (
+	"net"
+	"os"
+	"testing"
+	"time"
+)
+
+// Foreign makes files and peers look like another user's during a test.
+func Foreign(t *testing.T, files, peers bool) {
+	if files {
+		ownerOf = func(os.FileInfo) (int, bool) { return os.Getuid() + 1, true }
+	}
+	if peers {
+		whoIs = func(*net.UnixConn) (peer, error) { return peer{uid: os.Getuid() + 1, pid: 1, known: true}, nil }
+	}
+	t.Cleanup(func() { ownerOf, whoIs = fileOwner, peerOf })
+}
+
+// Hasten shortens a bridge's patience.
+func (o *BridgeOptions) Hasten(drain, takeover time.Duration) {
+	o.limits = &bridgeLimits{drain: drain, flush: drain, end: 3 * drain, takeover: takeover}
+}
+
+// Scan is the bridge's view of a frame.
+func Scan(frame []byte) (id []byte, method string, answer, failed bool) {
+	e := scan(frame)
+	return e.id, e.method, e.answer, e.failed
+}
+
+const MaxLog = maxLog

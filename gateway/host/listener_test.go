@@ -1,0 +1,386 @@
+package host_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/host"
+)
+
+var echoing = host.Handlers{
+	MCP:     echo,
+	Control: func(context.Context, string, json.RawMessage) (any, error) { return "fine", nil },
+}
+
+func TestSocketIsPrivate(t *testing.T) {
+	p := place(t)
+	serve(t, p, echoing)
+	for _, path := range []string{p.Socket, p.Lock} {
+		fi, err := os.Stat(path)
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o600), fi.Mode().Perm(), path)
+	}
+}
+
+func TestConnectionsOfAllKinds(t *testing.T) {
+	p := place(t)
+	h := echoing
+	h.Screen = func(_ context.Context, c net.Conn, _ io.Reader) { _, _ = io.WriteString(c, "screen\n") }
+	l, _ := serve(t, p, h)
+
+	mcp, err := host.Dial(context10s(t), p, host.KindMCP)
+	require.NoError(t, err)
+	defer mcp.Close()
+	_, err = io.WriteString(mcp, "hello\n")
+	require.NoError(t, err)
+	require.Equal(t, "hello\n", line(t, mcp))
+
+	screen, err := host.Dial(context10s(t), p, host.KindScreen)
+	require.NoError(t, err)
+	defer screen.Close()
+	require.Equal(t, "screen\n", line(t, screen))
+
+	var out string
+	require.NoError(t, host.Control(context10s(t), p, "status", nil, &out))
+	require.Equal(t, "fine", out)
+
+	require.Eventually(t, func() bool { return len(l.Sessions()) == 1 }, 10*time.Second, time.Millisecond)
+	s := l.Sessions()[0]
+	require.Equal(t, host.KindMCP, s.Kind)
+	require.Equal(t, os.Getpid(), s.PID)
+	require.False(t, s.Since.IsZero())
+}
+
+func line(t *testing.T, r io.Reader) string {
+	t.Helper()
+	text, err := bufio.NewReader(r).ReadString('\n')
+	require.NoError(t, err)
+	return text
+}
+
+// raw connects without a first line.
+func raw(t *testing.T, p host.Place) net.Conn {
+	t.Helper()
+	c, err := net.Dial("unix", p.Socket)
+	require.NoError(t, err)
+	t.Cleanup(func() { c.Close() })
+	require.NoError(t, c.SetDeadline(time.Now().Add(20*time.Second)))
+	return c
+}
+
+func TestHandshakeRefusals(t *testing.T) {
+	p := place(t)
+	serve(t, p, echoing)
+	tests := map[string]struct{ first, want string }{
+		"garbage":          {"GET / HTTP/1.1\r\n", "first line must be"},
+		"MCP at once":      {`{"jsonrpc":"2.0","id":1,"method":"initialize"}` + "\n", "first line must be"},
+		"another protocol": {`{"goblin":9,"kind":"mcp","version":"v1"}` + "\n", "not 9"},
+		"unknown kind":     {`{"goblin":1,"kind":"disco","version":"v1"}` + "\n", `kind "disco" are not known`},
+		"another version":  {`{"goblin":1,"kind":"mcp","version":"v2"}` + "\n", `of version "v1" and you are of "v2"`},
+		"no screen":        {`{"goblin":1,"kind":"screen","version":"v1"}` + "\n", "no screen in this host yet"},
+		"endless":          {strings.Repeat("x", 5000), "longer than 4096 bytes"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := raw(t, p)
+			_, err := io.WriteString(c, tt.first)
+			require.NoError(t, err)
+			var answer struct {
+				Goblin int
+				OK     bool
+				Error  string
+			}
+			require.NoError(t, json.Unmarshal([]byte(line(t, c)), &answer))
+			require.Equal(t, 1, answer.Goblin)
+			require.False(t, answer.OK)
+			require.Contains(t, answer.Error, tt.want)
+		})
+	}
+	_, err := host.Dial(context10s(t), p, host.KindScreen)
+	var refused *host.RefusedError
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, os.Getpid(), refused.PID)
+	require.NotErrorIs(t, err, host.ErrNoHost)
+}
+
+func TestBytesBehindTheFirstLineReachTheHandler(t *testing.T) {
+	p := place(t)
+	serve(t, p, echoing)
+	c := raw(t, p)
+	_, err := io.WriteString(c, `{"goblin":1,"kind":"mcp","version":"v1"}`+"\nearly\n")
+	require.NoError(t, err)
+	r := bufio.NewReader(c)
+	for _, want := range []string{`"ok":true`, "early"} {
+		text, err := r.ReadString('\n')
+		require.NoError(t, err)
+		require.Contains(t, text, want)
+	}
+}
+
+func TestSilentConnectionIsCutAndDelaysNobody(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("waits for a time limit")
+	}
+	p := place(t)
+	serve(t, p, echoing)
+	silent := raw(t, p)
+	_, err := io.WriteString(silent, `{"goblin":1,`)
+	require.NoError(t, err)
+	require.NoError(t, host.Control(context10s(t), p, "status", nil, nil))
+	text, err := io.ReadAll(silent) // the host closes it long before our own deadline
+	require.NoError(t, err)
+	require.Contains(t, string(text), "did not come in time")
+}
+
+func TestAnotherUserIsRefused(t *testing.T) {
+	t.Run("by the host", func(t *testing.T) {
+		host.Foreign(t, false, true)
+		p := place(t)
+		serve(t, p, echoing)
+		text, err := io.ReadAll(raw(t, p)) // closed without a word
+		require.NoError(t, err)
+		require.Empty(t, text)
+	})
+	t.Run("by the client, for its process", func(t *testing.T) {
+		host.Foreign(t, false, true)
+		p := place(t)
+		ln, err := net.Listen("unix", p.Socket)
+		require.NoError(t, err)
+		defer ln.Close()
+		_, err = host.Dial(context10s(t), p, host.KindMCP)
+		require.ErrorContains(t, err, "belongs to user")
+		require.NotErrorIs(t, err, host.ErrNoHost)
+	})
+	t.Run("by the client, for its socket", func(t *testing.T) {
+		p := place(t)
+		serve(t, p, echoing)
+		host.Foreign(t, true, false)
+		_, err := host.Dial(context10s(t), p, host.KindMCP)
+		require.ErrorContains(t, err, "another user")
+	})
+}
+
+func TestDialFindsNoHost(t *testing.T) {
+	tests := map[string]func(t *testing.T, p host.Place){
+		"no socket": func(*testing.T, host.Place) {},
+		"a socket that nobody listens on": func(t *testing.T, p host.Place) {
+			ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: p.Socket, Net: "unix"})
+			require.NoError(t, err)
+			ln.SetUnlinkOnClose(false)
+			require.NoError(t, ln.Close())
+		},
+		"a host that ends before it answers": func(t *testing.T, p host.Place) {
+			ln, err := net.Listen("unix", p.Socket)
+			require.NoError(t, err)
+			t.Cleanup(func() { ln.Close() })
+			go func() {
+				for {
+					c, err := ln.Accept()
+					if err != nil {
+						return
+					}
+					c.Close()
+				}
+			}()
+		},
+	}
+	for name, prepare := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := place(t)
+			prepare(t, p)
+			_, err := host.Dial(context10s(t), p, host.KindMCP)
+			require.ErrorIs(t, err, host.ErrNoHost)
+		})
+	}
+}
+
+func TestSecondHostIsRefused(t *testing.T) {
+	p := place(t)
+	_, end := serve(t, p, echoing)
+	_, err := host.Listen(p)
+	var running *host.RunningError
+	require.ErrorAs(t, err, &running)
+	require.Equal(t, os.Getpid(), running.PID)
+
+	inode := stat(t, p.Lock)
+	end()
+	l, err := host.Listen(p)
+	require.NoError(t, err)
+	require.True(t, os.SameFile(inode, stat(t, p.Lock)), "the lock file must stay the same for ever")
+	require.NoError(t, l.Close())
+	require.NoFileExists(t, p.Socket)
+}
+
+func stat(t *testing.T, path string) os.FileInfo {
+	t.Helper()
+	fi, err := os.Stat(path)
+	require.NoError(t, err)
+	return fi
+}
+
+// A host that stops its servers takes no connections but still has the lock.
+func TestNextHostWaitsForTheLastToStop(t *testing.T) {
+	p := place(t)
+	old, err := host.Listen(p)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	require.NoError(t, old.Serve(ctx, echoing))
+	require.ErrorIs(t, errOf(host.Dial(context10s(t), p, host.KindMCP)), host.ErrNoHost)
+
+	got := make(chan error, 1)
+	closing := make(chan struct{})
+	go func() {
+		next, err := host.Listen(p)
+		if err == nil {
+			select {
+			case <-closing:
+			default:
+				err = errors.New("two hosts at once")
+			}
+			err = errors.Join(err, next.Close())
+		}
+		got <- err
+	}()
+	// Whether the next host has begun to wait is not seen from outside; that
+	// it got the lock only after this is.
+	close(closing)
+	require.NoError(t, old.Close())
+	require.NoError(t, <-got)
+}
+
+func errOf(_ net.Conn, err error) error { return err }
+
+func TestLinger(t *testing.T) {
+	brief := func(l *host.Listener) { l.SetLinger(20 * time.Millisecond) }
+	ended := func(t *testing.T, l *host.Listener) {
+		t.Helper()
+		select {
+		case <-l.Done():
+		case <-time.After(20 * time.Second):
+			t.Fatal("the host lingers for ever")
+		}
+	}
+	t.Run("ends when nobody comes", func(t *testing.T) {
+		p := place(t)
+		l, _ := serve(t, p, echoing, brief)
+		ended(t, l)
+		require.NoFileExists(t, p.Socket)
+	})
+	t.Run("ends after the last session, whatever is asked meanwhile", func(t *testing.T) {
+		p := place(t)
+		l, _ := serve(t, p, echoing, brief)
+		one, err := host.Dial(context10s(t), p, host.KindMCP)
+		require.NoError(t, err)
+		two, err := host.Dial(context10s(t), p, host.KindMCP)
+		require.NoError(t, err)
+		require.NoError(t, one.Close())
+		// Far longer than it lingers.
+		for range 10 {
+			require.NoError(t, host.Control(context10s(t), p, "status", nil, nil))
+			select {
+			case <-l.Done():
+				t.Fatal("the host ended under a session")
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+		require.NoError(t, two.Close())
+		ended(t, l)
+		_, err = host.Dial(context10s(t), p, host.KindMCP)
+		require.ErrorIs(t, err, host.ErrNoHost)
+	})
+	t.Run("not asked for", func(t *testing.T) {
+		p := place(t)
+		l, _ := serve(t, p, echoing)
+		c, err := host.Dial(context10s(t), p, host.KindMCP)
+		require.NoError(t, err)
+		require.NoError(t, c.Close())
+		require.Eventually(t, func() bool { return len(l.Sessions()) == 0 }, 10*time.Second, time.Millisecond)
+		require.NoError(t, host.Control(context10s(t), p, "status", nil, nil))
+	})
+}
+
+// A client that connected in the last moment learns that it has to start the
+// next host.
+func TestConnectionTakenWhileEndingIsToldSo(t *testing.T) {
+	p := place(t)
+	_, end := serve(t, p, echoing)
+	late := raw(t, p)
+	// Connections are taken in their order.
+	require.NoError(t, host.Control(context10s(t), p, "status", nil, nil))
+	ended := make(chan struct{})
+	go func() { defer close(ended); end() }()
+	require.Eventually(t, func() bool {
+		_, err := os.Stat(p.Socket)
+		return errors.Is(err, os.ErrNotExist)
+	}, 10*time.Second, time.Millisecond)
+	_, err := io.WriteString(late, `{"goblin":1,"kind":"mcp","version":"v1"}`+"\n")
+	require.NoError(t, err)
+	require.Contains(t, line(t, late), `"ending":true`)
+	<-ended
+}
+
+func TestServeWaitsForHandlersAndClosesTheStubborn(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("waits for a time limit")
+	}
+	p := place(t)
+	h := echoing
+	h.MCP = func(_ context.Context, _ net.Conn, r io.Reader) { _, _ = io.Copy(io.Discard, r) } // heeds no ctx
+	_, end := serve(t, p, h)
+	c, err := host.Dial(context10s(t), p, host.KindMCP)
+	require.NoError(t, err)
+	defer c.Close()
+	end()
+	_, err = c.Read(make([]byte, 1))
+	require.Error(t, err)
+}
+
+func TestControl(t *testing.T) {
+	p := place(t)
+	entered, cancelled := make(chan struct{}), make(chan struct{})
+	serve(t, p, host.Handlers{Control: func(ctx context.Context, op string, args json.RawMessage) (any, error) {
+		switch op {
+		case "echo":
+			return args, nil
+		case "fail":
+			return nil, errors.New(`no server "x"`)
+		case "odd":
+			return make(chan int), nil
+		}
+		close(entered)
+		<-ctx.Done()
+		close(cancelled)
+		return nil, ctx.Err()
+	}})
+	var out []string
+	require.NoError(t, host.Control(context10s(t), p, "echo", []string{"a", "b"}, &out))
+	require.Equal(t, []string{"a", "b"}, out)
+	require.NoError(t, host.Control(context10s(t), p, "echo", 1, nil))
+
+	var failed *host.ControlError
+	require.ErrorAs(t, host.Control(context10s(t), p, "fail", nil, nil), &failed)
+	require.Equal(t, `no server "x"`, failed.Message)
+	require.Error(t, host.Control(context10s(t), p, "odd", nil, nil))
+	require.Error(t, host.Control(context10s(t), p, "echo", 1, &out), "an answer of another type")
+	require.Error(t, host.Control(context10s(t), p, "", nil, nil), "no operation")
+
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-entered; cancel() }()
+	require.ErrorIs(t, host.Control(ctx, p, "wait", nil, nil), context.Canceled)
+	<-cancelled // the host gave the operation up too
+
+	require.ErrorIs(t, host.Control(context10s(t), place(t), "echo", nil, nil), host.ErrNoHost)
+}

@@ -1,0 +1,159 @@
+package host_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"goblin/gateway/host"
+)
+
+// asHost makes the test binary a detached host, as `goblin` is one. Its value
+// says how it behaves.
+const asHost = "GOBLIN_TEST_HOST"
+
+func TestMain(m *testing.M) {
+	if mode := os.Getenv(asHost); mode != "" {
+		if err := beHost(mode); err != nil {
+			fmt.Fprintln(os.Stderr, "test host:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// beHost serves the place given as JSON in the first argument. It notes
+// having become the host in a file, and echoes what MCP connections send.
+func beHost(mode string) error {
+	var p host.Place
+	if err := json.Unmarshal([]byte(os.Args[1]), &p); err != nil {
+		return err
+	}
+	if mode == "broken" {
+		return errors.New("goblin.yaml:3: unknown key\nsecond line")
+	}
+	l, err := host.Listen(p)
+	var running *host.RunningError
+	if errors.As(err, &running) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	f, err := os.OpenFile(filepath.Join(p.Dir, "hosts"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(f, os.Getpid())
+	f.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // never outlives a failed test for long
+	defer cancel()
+	l.SetLinger(200 * time.Millisecond)
+	return l.Serve(ctx, host.Handlers{
+		MCP: echo,
+		Control: func(_ context.Context, op string, _ json.RawMessage) (any, error) {
+			if op == "stop" {
+				cancel()
+			}
+			dir, err := os.Getwd()
+			return map[string]string{"dir": dir}, err
+		},
+	})
+}
+
+func echo(ctx context.Context, c net.Conn, r io.Reader) {
+	stop := context.AfterFunc(ctx, func() { c.Close() })
+	defer stop()
+	_, _ = io.Copy(c, r)
+}
+
+// place is one in a short folder: t.TempDir's names can be too long for a
+// socket.
+func place(t *testing.T) host.Place {
+	t.Helper()
+	run, err := os.MkdirTemp("", "gob")
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(run) })
+	p, err := host.Locate("hash", "v1", env(map[string]string{"XDG_RUNTIME_DIR": run}))
+	require.NoError(t, err)
+	return p
+}
+
+func env(vars map[string]string) func(string) string {
+	return func(name string) string { return vars[name] }
+}
+
+func context10s(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// serve runs a host in this process and returns it with a function that ends
+// it. serve's result is checked when the test ends.
+func serve(t *testing.T, p host.Place, h host.Handlers, set ...func(*host.Listener)) (*host.Listener, func()) {
+	t.Helper()
+	l, err := host.Listen(p)
+	require.NoError(t, err)
+	for _, s := range set {
+		s(l)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- l.Serve(ctx, h) }()
+	ended := false
+	end := func() {
+		if ended {
+			return
+		}
+		ended = true
+		cancel()
+		require.NoError(t, <-done)
+		require.NoError(t, l.Close())
+	}
+	t.Cleanup(end)
+	return l, end
+}
+
+// start starts a detached host and returns its pid.
+func start(t *testing.T, p host.Place, mode string) error {
+	t.Helper()
+	return host.Start(context10s(t), p, os.Args[0], hostArgs(t, p), hostEnv(mode))
+}
+
+func hostArgs(t *testing.T, p host.Place) []string {
+	t.Helper()
+	text, err := json.Marshal(p)
+	require.NoError(t, err)
+	return []string{string(text)}
+}
+
+func hostEnv(mode string) []string { return append(os.Environ(), asHost+"="+mode) }
+
+// hosts lists the pids of all that became host of p.
+func hosts(t *testing.T, p host.Place) (pids []int) {
+	t.Helper()
+	f, err := os.Open(filepath.Join(p.Dir, "hosts"))
+	require.NoError(t, err)
+	defer f.Close()
+	for s := bufio.NewScanner(f); s.Scan(); {
+		pid, err := strconv.Atoi(s.Text())
+		require.NoError(t, err)
+		pids = append(pids, pid)
+	}
+	return pids
+}

@@ -1,0 +1,94 @@
+package host_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/host"
+)
+
+func TestLocateMakesAPrivateFolder(t *testing.T) {
+	p := place(t)
+	fi, err := os.Stat(p.Dir)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o700), fi.Mode().Perm())
+	require.Less(t, len(p.Socket), 100)
+	for _, path := range []string{p.Socket, p.Lock, p.Log} {
+		require.Equal(t, p.Dir, filepath.Dir(path))
+	}
+}
+
+func TestLocateTellsConfigsAndVersionsApart(t *testing.T) {
+	getenv := env(map[string]string{"XDG_RUNTIME_DIR": filepath.Dir(place(t).Dir)})
+	seen := map[string]string{}
+	for _, c := range [][2]string{{"a", "1"}, {"a", "2"}, {"b", "1"}} {
+		p, err := host.Locate(c[0], c[1], getenv)
+		require.NoError(t, err)
+		again, err := host.Locate(c[0], c[1], getenv)
+		require.NoError(t, err)
+		require.Equal(t, p, again)
+		require.NotContains(t, seen, p.Socket)
+		seen[p.Socket] = p.Lock
+	}
+}
+
+func TestLocateFallsBackToTemporaryFiles(t *testing.T) {
+	tmp := filepath.Dir(place(t).Dir)
+	tests := map[string]string{
+		"no runtime folder":          "",
+		"a runtime folder not there": filepath.Join(tmp, "none"),
+		"a relative one":             "run",
+		"one too long":               longDir(t, tmp),
+	}
+	for name, run := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, err := host.Locate("hash", "v1", env(map[string]string{"XDG_RUNTIME_DIR": run, "TMPDIR": tmp}))
+			require.NoError(t, err)
+			require.Equal(t, tmp, filepath.Dir(p.Dir))
+			require.True(t, strings.HasPrefix(filepath.Base(p.Dir), "goblin"), p.Dir)
+		})
+	}
+}
+
+func longDir(t *testing.T, in string) string {
+	dir := filepath.Join(in, strings.Repeat("x", 90))
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	return dir
+}
+
+func TestLocateRefusesAFolderThatOthersControl(t *testing.T) {
+	tests := map[string]struct {
+		make func(t *testing.T, dir string)
+		want string
+	}{
+		"a symbolic link": {func(t *testing.T, dir string) { require.NoError(t, os.Symlink(t.TempDir(), dir)) }, "symbolic link"},
+		"a file":          {func(t *testing.T, dir string) { require.NoError(t, os.WriteFile(dir, nil, 0o600)) }, "not a folder"},
+		"open to others": {func(t *testing.T, dir string) {
+			require.NoError(t, os.Mkdir(dir, 0o755))
+			require.NoError(t, os.Chmod(dir, 0o755))
+		}, "chmod 700"},
+		"another user's": {func(t *testing.T, dir string) { require.NoError(t, os.Mkdir(dir, 0o700)); Foreign(t) }, "another user"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			tmp, err := os.MkdirTemp("", "gob")
+			require.NoError(t, err)
+			t.Cleanup(func() { os.RemoveAll(tmp) })
+			getenv := env(map[string]string{"TMPDIR": tmp})
+			p, err := host.Locate("hash", "v1", getenv)
+			require.NoError(t, err)
+			require.NoError(t, os.Remove(p.Dir))
+			tt.make(t, p.Dir)
+			_, err = host.Locate("hash", "v1", getenv)
+			require.ErrorContains(t, err, tt.want)
+			require.ErrorContains(t, err, p.Dir)
+		})
+	}
+}
+
+// Foreign makes every file another user's.
+func Foreign(t *testing.T) { host.Foreign(t, true, false) }

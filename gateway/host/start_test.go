@@ -1,0 +1,137 @@
+package host_test
+
+import (
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/host"
+)
+
+func TestStartDetachesAHost(t *testing.T) {
+	p := place(t)
+	require.NoError(t, start(t, p, "echo"))
+	var out struct{ Dir string }
+	require.NoError(t, host.Control(context10s(t), p, "where", nil, &out))
+	if runtime.GOOS != "windows" {
+		require.Equal(t, "/", out.Dir)
+	}
+	require.NoError(t, start(t, p, "echo"), "one runs already")
+	require.Len(t, hosts(t, p), 1)
+	stop(t, p)
+}
+
+// stop ends a detached host and waits until it has gone.
+func stop(t *testing.T, p host.Place) {
+	t.Helper()
+	require.NoError(t, host.Control(context10s(t), p, "stop", nil, nil))
+	require.NoError(t, host.WaitEnd(context10s(t), p))
+	reaped(t, p)
+}
+
+// reaped waits until no process is left that was host of p.
+func reaped(t *testing.T, p host.Place) {
+	t.Helper()
+	for _, pid := range hosts(t, p) {
+		require.Eventually(t, func() bool { return syscall.Kill(pid, 0) != nil }, 10*time.Second, time.Millisecond, "process %d is left", pid)
+	}
+}
+
+func TestKilledHostIsReplaced(t *testing.T) {
+	p := place(t)
+	require.NoError(t, start(t, p, "echo"))
+	require.NoError(t, syscall.Kill(hosts(t, p)[0], syscall.SIGKILL))
+	reaped(t, p)
+	require.FileExists(t, p.Socket, "a killed host leaves its socket")
+	_, err := host.Dial(context10s(t), p, host.KindMCP)
+	require.ErrorIs(t, err, host.ErrNoHost)
+
+	c, err := host.DialOrStart(context10s(t), p, host.KindMCP, os.Args[0], hostArgs(t, p), hostEnv("echo"))
+	require.NoError(t, err)
+	_, err = io.WriteString(c, "alive\n")
+	require.NoError(t, err)
+	require.Equal(t, "alive\n", line(t, c))
+	require.NoError(t, c.Close())
+	require.Len(t, hosts(t, p), 2)
+	stop(t, p)
+}
+
+func TestSixStartsGiveOneHost(t *testing.T) {
+	p := place(t)
+	var wg sync.WaitGroup
+	errs := make([]error, 6)
+	for i := range errs {
+		wg.Go(func() {
+			c, err := host.DialOrStart(context10s(t), p, host.KindMCP, os.Args[0], hostArgs(t, p), hostEnv("echo"))
+			if errs[i] = err; err == nil {
+				defer c.Close()
+				_, errs[i] = io.WriteString(c, "x\n")
+				_, _ = c.Read(make([]byte, 2))
+			}
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		require.NoError(t, err)
+	}
+	require.Len(t, hosts(t, p), 1)
+	_, err := host.Listen(p)
+	var running *host.RunningError
+	require.ErrorAs(t, err, &running)
+	require.Equal(t, hosts(t, p)[0], running.PID)
+	stop(t, p)
+}
+
+func TestHostEndsByItselfAfterItsLastSession(t *testing.T) {
+	p := place(t)
+	c, err := host.DialOrStart(context10s(t), p, host.KindMCP, os.Args[0], hostArgs(t, p), hostEnv("echo"))
+	require.NoError(t, err)
+	require.NoError(t, c.Close())
+	reaped(t, p)
+	require.NoFileExists(t, p.Socket)
+}
+
+func TestStartQuotesTheLogOfAHostThatFails(t *testing.T) {
+	p := place(t)
+	require.NoError(t, os.WriteFile(p.Log, []byte("an old line\n"), 0o600))
+	err := start(t, p, "broken")
+	require.ErrorContains(t, err, "goblin.yaml:3: unknown key | second line")
+	require.NotContains(t, err.Error(), "old line")
+
+	err = host.Start(context10s(t), p, "/no/such/program", nil, nil)
+	require.ErrorContains(t, err, "/no/such/program")
+}
+
+func TestLogStaysBounded(t *testing.T) {
+	p := place(t)
+	l, err := host.OpenLog(p)
+	require.NoError(t, err)
+	stderr, err := os.OpenFile(p.Log, os.O_APPEND|os.O_WRONLY, 0) // as a running host has it
+	require.NoError(t, err)
+	defer stderr.Close()
+	_, err = io.WriteString(stderr, strings.Repeat("x", host.MaxLog)+"last\n")
+	require.NoError(t, err)
+	_, err = l.Write([]byte("next\n"))
+	require.NoError(t, err)
+	_, err = io.WriteString(stderr, "panic\n")
+	require.NoError(t, err)
+
+	now, err := os.ReadFile(p.Log)
+	require.NoError(t, err)
+	require.Equal(t, "next\npanic\n", string(now))
+	old, err := os.ReadFile(p.Log + ".1")
+	require.NoError(t, err)
+	require.Len(t, old, host.MaxLog)
+	require.True(t, strings.HasSuffix(string(old), "last\n"))
+	require.NoError(t, l.Close())
+	_, err = l.Write([]byte("x"))
+	require.Error(t, err)
+	require.Equal(t, os.FileMode(0o600), stat(t, p.Log).Mode().Perm())
+}
