@@ -140,6 +140,7 @@ func eventually(t *testing.T, what string, cond func() bool) {
 type world struct {
 	t        *testing.T
 	dir      string
+	cwd      string // of commands
 	config   string
 	gateway  obj
 	log      obj
@@ -147,13 +148,14 @@ type world struct {
 	env      []string
 	written  bool
 	hosted   bool // a command may have left a host behind
+	programs []*program
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "gb") // short: socket paths are limited
 	require.NoError(t, err)
-	w := &world{t: t, dir: dir, config: filepath.Join(dir, "goblin.yaml"), gateway: obj{
+	w := &world{t: t, dir: dir, cwd: dir, config: filepath.Join(dir, "goblin.yaml"), gateway: obj{
 		"startup_wait": "20s", "meta_tools": false, "linger": "1s",
 	}}
 	for _, sub := range []string{"home", "run", "cfg"} {
@@ -167,6 +169,9 @@ func newWorld(t *testing.T) *world {
 func (w *world) clean() {
 	if w.hosted {
 		w.run("stop")
+	}
+	if w.t.Failed() {
+		w.t.Logf("log of the host:\n%s", tail(w.hostLog(), 6000))
 	}
 	var left []string
 	for end := time.Now().Add(15 * time.Second); ; time.Sleep(10 * time.Millisecond) {
@@ -215,15 +220,18 @@ func (w *world) kill() {
 
 // environ is what every command of this world gets.
 func (w *world) environ() []string {
-	return append([]string{
+	env := []string{
 		"PATH=" + os.Getenv("PATH"),
 		"HOME=" + filepath.Join(w.dir, "home"),
 		"XDG_RUNTIME_DIR=" + filepath.Join(w.dir, "run"),
 		"XDG_CONFIG_HOME=" + filepath.Join(w.dir, "cfg"),
-		"GOBLIN_CONFIG=" + w.config,
 		"TERM=dumb",
 		"GORACE=halt_on_error=1",
-	}, w.env...)
+	}
+	if w.config != "" {
+		env = append(env, "GOBLIN_CONFIG="+w.config)
+	}
+	return append(env, w.env...)
 }
 
 // write makes the config file of the backends, once.
@@ -274,7 +282,7 @@ func (w *world) runInput(stdin string, args ...string) output {
 	w.t.Helper()
 	w.write()
 	cmd := exec.Command(goblin, args...)
-	cmd.Env, cmd.Dir = w.environ(), w.dir
+	cmd.Env, cmd.Dir = w.environ(), w.cwd
 	cmd.Stdin = strings.NewReader(stdin)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -333,12 +341,13 @@ func (w *world) start(prepare func(*exec.Cmd), args ...string) *program {
 func (w *world) execute(path string, prepare func(*exec.Cmd), args ...string) *program {
 	w.t.Helper()
 	p := &program{t: w.t, cmd: exec.Command(path, args...), exited: make(chan struct{})}
-	p.cmd.Env, p.cmd.Dir, p.cmd.Stderr = w.environ(), w.dir, &p.stderr
+	p.cmd.Env, p.cmd.Dir, p.cmd.Stderr = w.environ(), w.cwd, &p.stderr
 	p.cmd.WaitDelay = time.Second
 	if prepare != nil {
 		prepare(p.cmd)
 	}
 	require.NoError(w.t, p.cmd.Start())
+	w.programs = append(w.programs, p)
 	go func() {
 		defer close(p.exited)
 		_ = p.cmd.Wait() // how it ended is asked of ProcessState

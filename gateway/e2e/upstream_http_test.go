@@ -150,13 +150,6 @@ func TestB46_RedirectsDoNotStealHeaders(t *testing.T) {
 		"code": 307, "headers": obj{"Location": thief.conf["url"]}}))}}}), obj{"headers": obj{"X-Api-Key": "s3cret"}})
 	c := w.standalone()
 	require.Empty(t, c.names("resources"))
-	w.backends[1].wait("a try", func() bool {
-		for _, e := range w.backends[1].events {
-			if e.HTTP != "" {
-				return true
-			}
-		}
-		return false
-	})
+	w.backends[1].waitEvent("refused", "")
 	require.Empty(t, thief.received(""))
 }

@@ -28,7 +28,7 @@ func (s *server) due(a *action) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a.used++
-	return (a.Starts == 0 || s.start <= a.Starts) && (a.Times == 0 || a.used <= a.Times)
+	return (a.Starts == 0 || s.start <= a.Starts) && s.start > a.After && (a.Times == 0 || a.used <= a.Times)
 }
 
 func (s *server) do(x *exchange, a *action) {

@@ -10,7 +10,7 @@ import (
 
 // event is one line to the test.
 type event struct {
-	Ev      string            `json:"ev"` // hello recv wait signal eof deaf gone done
+	Ev      string            `json:"ev"` // hello recv wait reply signal eof deaf gone http refused done
 	PID     int               `json:"pid,omitempty"`
 	Start   int               `json:"start,omitempty"` // hello: which process of this script it is, from 1
 	Name    string            `json:"name,omitempty"`

@@ -206,6 +206,7 @@ func (s *server) mcp(w http.ResponseWriter, r *http.Request) {
 	}
 	for _, a := range s.actions("http", r.Method) {
 		if s.due(a) && a.Do == "status" {
+			s.tell(event{Ev: "refused", HTTP: r.Method, Headers: from.headers})
 			p.status(a)
 			return
 		}

@@ -74,6 +74,7 @@ type action struct {
 	Headers map[string]string
 
 	Starts int // only in the first so many processes of this script
+	After  int // not in the first so many processes
 	Times  int // only the first so many times in this process
 	used   int
 	ID     int64 // of a command of the test
