@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"unicode/utf8"
 
 	"goblin/registry/rawjson"
 )
@@ -169,7 +170,7 @@ func (m *Message) check() error {
 func salvageID(frame []byte) []byte {
 	for k, v := range rawjson.Members(frame) {
 		if k.Is("id") {
-			if end, err := rawjson.Scan(v, 0); err != nil || end != len(v) {
+			if end, err := rawjson.Scan(v, 0); err != nil || end != len(v) || !utf8.Valid(v) {
 				return nil
 			}
 			if c := v[0]; c == '"' || c == '-' || '0' <= c && c <= '9' {

@@ -3,6 +3,7 @@ package jsonrpc
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -67,7 +68,7 @@ func (r *Reader) line() ([]byte, error) {
 	}
 	var parts [][]byte
 	var size int64
-	for err == bufio.ErrBufferFull {
+	for errors.Is(err, bufio.ErrBufferFull) {
 		size += int64(len(part))
 		if size > r.limit {
 			return nil, r.skip(append(parts, part))
@@ -90,11 +91,10 @@ func (r *Reader) skip(parts [][]byte) error {
 	prefix := bytes.Clone(parts[0][:min(len(parts[0]), 4096)])
 	for {
 		_, err := r.r.ReadSlice('\n')
-		switch err {
-		case bufio.ErrBufferFull:
-		case nil:
+		if err == nil {
 			return &TooLong{Prefix: prefix, Limit: r.limit}
-		default:
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
 			return err
 		}
 	}

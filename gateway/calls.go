@@ -1,0 +1,170 @@
+package gateway
+
+import (
+	"goblin/gateway/jsonrpc"
+	"goblin/gateway/upstream"
+	"goblin/registry"
+	"goblin/registry/rawjson"
+)
+
+func (g *Gateway) callTool(r *request) {
+	t, edits, ok := g.route(r, "name", g.reg.ResolveTool)
+	if !ok {
+		return
+	}
+	if t.Local != nil {
+		g.callLocal(r, t)
+		return
+	}
+	g.forward(r, t, edits, func(w *rewriter, result []byte) { w.toolResult(result) })
+}
+
+func (g *Gateway) fetchPrompt(r *request) {
+	t, edits, ok := g.route(r, "name", g.reg.ResolvePrompt)
+	if !ok {
+		return
+	}
+	g.forward(r, t, edits, func(w *rewriter, result []byte) { w.promptResult(result) })
+}
+
+func (g *Gateway) readResource(r *request) {
+	t, edits, ok := g.route(r, "uri", g.reg.ResolveResource)
+	if !ok {
+		return
+	}
+	if t.Local != nil {
+		g.readLocal(r, t)
+		return
+	}
+	mime := ""
+	g.forward(r, t, edits, func(w *rewriter, result []byte) { mime = w.contents(result) })
+	g.metrics.Read(t.Server, mime, r.code == 0)
+	if r.code != 0 {
+		g.log.Warn("Resource read failed", "server", t.Server, "uri", t.Name, "err", jsonrpc.ParseErrorObject(r.answer).Message)
+	}
+}
+
+// complete asks the server that owns the reference for values.
+func (g *Gateway) complete(r *request) {
+	ref := rawjson.Get(r.Params(), "ref")
+	kind, _ := rawjson.String(rawjson.Get(ref, "type"))
+	member, resolve := "", g.reg.ResolvePrompt
+	switch kind {
+	case "ref/prompt":
+		member = "name"
+	case "ref/resource":
+		member, resolve = "uri", g.reg.ResolveTemplate
+	default:
+		r.fail(jsonrpc.Errorf(jsonrpc.CodeInvalidParams,
+			`Invalid params: member "ref.type" must be "ref/prompt" or "ref/resource"`))
+		return
+	}
+	name, raw, err := stringMember(ref, member)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	r.name = name
+	t, err := g.find(r.Context(), resolve, name)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	if t.Local != nil {
+		r.reply([]byte(`{"completion":{"values":[]}}`))
+		return
+	}
+	g.forward(r, t, []rawjson.Edit{rawjson.Replace(r.Params(), raw, rawjson.Quote(t.Name))}, nil)
+}
+
+// route resolves the name in params.member and makes the edit that turns it
+// into the server's own. It answers the request itself when that fails.
+func (g *Gateway) route(r *request, member string, resolve func(string) (registry.Target, error)) (t registry.Target, edits []rawjson.Edit, ok bool) {
+	name, raw, err := stringMember(r.Params(), member)
+	if err != nil {
+		r.fail(err)
+		return t, nil, false
+	}
+	r.name = name
+	if t, err = g.find(r.Context(), resolve, name); err != nil {
+		r.fail(err)
+		return t, nil, false
+	}
+	if t.Name != name {
+		edits = []rawjson.Edit{rawjson.Replace(r.Params(), raw, rawjson.Quote(t.Name))}
+	}
+	return t, edits, true
+}
+
+// forward sends a request to the server that owns its target and answers with
+// what comes back, URIs rewritten by rewrite (nil: none are in the result).
+func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit, rewrite func(*rewriter, []byte)) {
+	r.server = t.Server
+	reply, err := g.call(r, t.Server, edits)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	w := rewriter{registry: g.reg, server: t.Server}
+	if reply.Error != nil {
+		w.whole = reply.Error
+		w.failure(reply.Error)
+		r.refuse(reply.Error, w.edits...)
+		return
+	}
+	if !rawjson.IsObject(reply.Result) {
+		r.fail(&upstream.Error{Code: upstream.BadReply, Server: t.Server, Reason: "its result is not an object"})
+		return
+	}
+	if rewrite != nil {
+		w.whole = reply.Result
+		rewrite(&w, reply.Result)
+	}
+	r.reply(reply.Result, w.edits...)
+}
+
+// call passes a request on and waits for the answer.
+func (g *Gateway) call(r *request, server string, edits []rawjson.Edit) (jsonrpc.Reply, error) {
+	b := g.server(server)
+	if b == nil {
+		return jsonrpc.Reply{}, &upstream.Error{Code: upstream.ConnectionError, Server: server, Reason: "it was removed"}
+	}
+	conn, err := g.conn(r.Context(), b, r.Session())
+	if err != nil {
+		return jsonrpc.Reply{}, err
+	}
+	if r.Method() == "completion/complete" && !conn.Info().Has("completions") {
+		return jsonrpc.Reply{}, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Server '%s' offers no completions", server)
+	}
+	land, err := b.Acquire(r.Context())
+	if err != nil {
+		return jsonrpc.Reply{}, err
+	}
+	defer land()
+	f := &flight{exchange: r.Exchange, land: land}
+	f.call = &upstream.Call{
+		Context: r.Context(), Method: r.Method(), Params: r.Params(), Edits: edits, Cause: f,
+	}
+	g.trackProgress(r, f.call)
+	g.flights.add(conn, f)
+	defer g.flights.remove(conn, f)
+	return conn.Call(f.call)
+}
+
+// trackProgress gives a request's progress token to the call, which replaces
+// it by one of its own, and restores value and type on the way back.
+func (g *Gateway) trackProgress(r *request, c *upstream.Call) {
+	token := rawjson.Path(r.Params(), "_meta", "progressToken")
+	if token == nil {
+		return
+	}
+	c.Token = rawjson.Replace(r.Params(), token, nil)
+	key := "progress:" + string(token)
+	c.Progress = func(params []byte) {
+		own := rawjson.Get(params, "progressToken")
+		if own == nil {
+			return
+		}
+		r.Notify(key, "notifications/progress", params, rawjson.Replace(params, own, token))
+	}
+}

@@ -1,0 +1,146 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"goblin/gateway/downstream"
+	"goblin/gateway/jsonrpc"
+	"goblin/gateway/metrics"
+	"goblin/registry"
+	"goblin/registry/rawjson"
+)
+
+// request is one request of a client on its way through the gateway, with
+// what metrics and journals will say of it.
+type request struct {
+	*downstream.Exchange
+	client *client
+	server string // who was asked, "" for nobody
+	name   string // tool, prompt or URI as the client sent it
+	answer []byte // the result or error as it is known, for the journal
+	code   int    // 0 for a result, else the error's code
+}
+
+func (r *request) reply(result []byte, edits ...rawjson.Edit) {
+	r.answer = result
+	r.Reply(result, edits...)
+}
+
+func (r *request) refuse(object []byte, edits ...rawjson.Edit) {
+	r.answer = object
+	r.code = jsonrpc.ParseErrorObject(object).Code
+	r.Error(object, edits...)
+}
+
+// fail answers with the error that DESIGN names for err's kind.
+func (r *request) fail(err error) {
+	e := clientError(err)
+	r.code, r.answer = e.Code, e.Object()
+	r.Fail(e)
+}
+
+type method func(*Gateway, *request)
+
+var methods = map[string]method{
+	"initialize":               (*Gateway).initialize,
+	"ping":                     func(_ *Gateway, r *request) { r.reply(emptyResult) },
+	"tools/list":               lister(registry.Tool, "tools"),
+	"prompts/list":             lister(registry.Prompt, "prompts"),
+	"resources/list":           lister(registry.Resource, "resources"),
+	"resources/templates/list": lister(registry.Template, "resourceTemplates"),
+	"tools/call":               (*Gateway).callTool,
+	"prompts/get":              (*Gateway).fetchPrompt,
+	"resources/read":           (*Gateway).readResource,
+	"resources/subscribe":      (*Gateway).subscribe,
+	"resources/unsubscribe":    (*Gateway).unsubscribe,
+	"completion/complete":      (*Gateway).complete,
+	"logging/setLevel":         (*Gateway).setLevel,
+}
+
+var emptyResult = []byte("{}")
+
+// Handle implements [downstream.Handler].
+func (g *Gateway) Handle(x *downstream.Exchange) {
+	start := time.Now()
+	r := &request{Exchange: x, client: g.client(x.Session())}
+	serve, known := methods[x.Method()]
+	if !known {
+		r.fail(jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", x.Method()))
+		g.record(r, "other", start)
+		return
+	}
+	serve(g, r)
+	g.record(r, x.Method(), start)
+}
+
+// record counts a request and writes it to the journal of traffic.
+func (g *Gateway) record(r *request, label string, start time.Time) {
+	took := time.Since(start)
+	g.metrics.Request(label, r.server, r.code == 0, took)
+	g.reg.Traffic().Append(registry.TrafficRecord{
+		Time:      start,
+		Session:   r.Session().ID(),
+		Client:    r.Session().Client().Name,
+		Direction: registry.ToServer,
+		Server:    r.server,
+		Method:    r.Method(),
+		Name:      r.name,
+		Duration:  took,
+		Size:      int64(len(r.answer)),
+		Status:    metrics.Status(r.code == 0),
+		Code:      r.code,
+		Request:   r.Params(),
+		Response:  r.answer,
+	})
+}
+
+// Notified implements [downstream.Handler]. Roots concern only servers that
+// have a connection for this very session: a shared one would mix clients.
+func (g *Gateway) Notified(s *downstream.Session, method string, params []byte) {
+	if method != "notifications/roots/list_changed" {
+		g.log.Debug("Notification ignored", "method", method, "session", s.ID())
+		return
+	}
+	for _, l := range g.flights.all() {
+		if l.conn.Unit() != s.Unit() {
+			continue
+		}
+		if err := l.conn.Notify(method, params); err != nil {
+			g.log.Debug("Notification lost", "server", l.server, "method", method, "err", err)
+		}
+	}
+}
+
+// find resolves a name, waiting for servers that have not listed yet when it
+// is unknown so far.
+func (g *Gateway) find(ctx context.Context, resolve func(string) (registry.Target, error), name string) (registry.Target, error) {
+	t, err := resolve(name)
+	var unknown *registry.NotFoundError
+	if !errors.As(err, &unknown) {
+		return t, err
+	}
+	if len(g.Starting()) == 0 {
+		return t, err
+	}
+	g.AwaitLists(ctx)
+	t, err = resolve(name)
+	if pending := g.Starting(); errors.As(err, &unknown) && len(pending) > 0 {
+		return t, &pendingError{err, pending}
+	}
+	return t, err
+}
+
+// stringMember reads the parameter that a request is routed by.
+func stringMember(params []byte, name string) (value string, raw []byte, err error) {
+	raw, unique := rawjson.Unique(params, name)
+	if !unique {
+		return "", nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: member %q stands more than once", name)
+	}
+	value, ok := rawjson.String(raw)
+	if !ok {
+		return "", nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: member %q must be a string", name)
+	}
+	return value, raw, nil
+}

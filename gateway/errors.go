@@ -1,0 +1,111 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"goblin/gateway/downstream"
+	"goblin/gateway/jsonrpc"
+	"goblin/gateway/upstream"
+	"goblin/registry"
+	"goblin/registry/rawjson"
+)
+
+// codeResourceNotFound is MCP's "resource not found" up to 2025-11-25.
+const codeResourceNotFound = -32002
+
+// pendingError is an unknown name while some servers have not listed yet.
+type pendingError struct {
+	error
+	servers []string
+}
+
+func (e *pendingError) Unwrap() error { return e.error }
+
+// clientError is the JSON-RPC error that clients get for err.
+func clientError(err error) *jsonrpc.Error {
+	var (
+		own       *jsonrpc.Error
+		notFound  *registry.NotFoundError
+		ambiguous *registry.AmbiguousError
+		failed    *upstream.Error
+		pending   *pendingError
+	)
+	switch {
+	case errors.As(err, &own):
+		return own
+	case errors.As(err, &notFound):
+		var servers []string
+		if errors.As(err, &pending) {
+			servers = pending.servers
+		}
+		return notFoundError(notFound, servers)
+	case errors.As(err, &ambiguous):
+		data := object("code", "AMBIGUOUS")
+		data = rawjson.SetMember(data, "candidates", stringArray(ambiguous.Candidates))
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: ambiguous.Error(), Data: data}
+	case errors.As(err, &failed):
+		return &jsonrpc.Error{
+			Code: jsonrpc.CodeInternal, Message: failed.Error(),
+			Data: object("code", failed.Code, "server", failed.Server),
+		}
+	case errors.Is(err, registry.ErrBadCursor):
+		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: unknown cursor; list again without one")
+	case errors.Is(err, context.Canceled), errors.Is(err, downstream.ErrCancelled):
+		return jsonrpc.Errorf(jsonrpc.CodeInternal, "Request cancelled")
+	default:
+		return jsonrpc.Errorf(jsonrpc.CodeInternal, "%s", err)
+	}
+}
+
+func notFoundError(e *registry.NotFoundError, pending []string) *jsonrpc.Error {
+	out := &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: e.Error()}
+	switch e.Kind {
+	case registry.Tool:
+		out.Data = object("code", "TOOL_NOT_FOUND", "name", e.Name)
+	case registry.Prompt:
+		out.Data = object("code", "PROMPT_NOT_FOUND", "name", e.Name)
+	default:
+		out.Code = codeResourceNotFound
+		out.Data = object("code", "RESOURCE_NOT_FOUND", "uri", e.Name)
+	}
+	if len(pending) > 0 {
+		out.Message += " (still starting: " + strings.Join(pending, ", ") + ")"
+		out.Data = rawjson.SetMember(out.Data, "pending", stringArray(pending))
+	}
+	return out
+}
+
+// object is a JSON object of string members.
+func object(pairs ...string) []byte {
+	out := []byte{'{'}
+	for i := 0; i < len(pairs); i += 2 {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = rawjson.AppendString(out, pairs[i])
+		out = append(out, ':')
+		out = rawjson.AppendString(out, pairs[i+1])
+	}
+	return append(out, '}')
+}
+
+func stringArray(items []string) []byte {
+	out := []byte{'['}
+	for i, s := range items {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = rawjson.AppendString(out, s)
+	}
+	return append(out, ']')
+}
+
+// list joins names for a message.
+func list(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,359 @@
+// Package gateway makes one MCP server of many: it dispatches clients'
+// requests, routes them by the registry's tables, relays what backends ask
+// and announce to the clients whom it concerns, and counts references to
+// subscriptions.
+//
+// It stands between gateway/downstream (client sessions) and gateway/upstream
+// (connections to servers) and is the handler of both; it knows neither their
+// transports nor any screen, and it never decodes what it only passes on.
+//
+// Requests run in goroutines of the session that sent them and may block.
+// What backends send arrives on their read loops and is only queued. Results
+// and definitions are the server's bytes but for names and URIs (see
+// rewrite.go). Notifications of changed lists are coalesced per session, all
+// others of a request stand before its answer on its own stream.
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"goblin/gateway/config"
+	"goblin/gateway/downstream"
+	"goblin/gateway/metrics"
+	"goblin/gateway/upstream"
+	"goblin/registry"
+)
+
+// Options are what a Gateway is made from. All but Only are needed.
+type Options struct {
+	Config   *config.Config
+	Registry *registry.Registry
+	Metrics  *metrics.Metrics
+	Logger   *slog.Logger
+	Version  string
+	// Only names the servers to start; nil starts all that are enabled.
+	Only []string
+}
+
+// Gateway serves the registry's catalog to any number of sessions.
+type Gateway struct {
+	o       Options
+	reg     *registry.Registry
+	log     *slog.Logger
+	metrics *metrics.Metrics
+	started time.Time
+
+	mu      sync.RWMutex
+	run     context.Context // set while Run runs
+	servers map[string]*backend
+	order   []string
+	clients map[*downstream.Session]*client
+
+	flights       flights
+	subscriptions subscriptions
+	elicitations  elicitations
+
+	work sync.WaitGroup // goroutines that outlive the request that caused them
+}
+
+// backend is a server with the goroutine that runs it.
+type backend struct {
+	*upstream.Server
+	stop context.CancelFunc
+	done chan struct{}
+}
+
+// New prepares a Gateway. Sessions may be opened at once; servers start with
+// [Gateway.Run].
+func New(o Options) *Gateway {
+	g := &Gateway{
+		o: o, reg: o.Registry, log: o.Logger, metrics: o.Metrics,
+		started: time.Now(),
+		servers: make(map[string]*backend),
+		clients: make(map[*downstream.Session]*client),
+	}
+	g.flights.init()
+	g.subscriptions.init()
+	for i := range o.Config.Servers {
+		s := o.Config.Servers[i]
+		if o.Only == nil || slices.Contains(o.Only, s.Name) {
+			g.add(s)
+		}
+	}
+	return g
+}
+
+// RegistryOptions are the options of the registry that serves cfg.
+func RegistryOptions(cfg *config.Config) registry.Options {
+	names := make([]string, len(cfg.Servers))
+	for i, s := range cfg.Servers {
+		names[i] = s.Name
+	}
+	return registry.Options{
+		Servers:    names,
+		Flat:       cfg.Gateway.Flat,
+		PageSize:   cfg.Gateway.PageSize,
+		MaxEntries: cfg.Gateway.Limits.Entries,
+	}
+}
+
+// Run starts the servers and serves until ctx ends; it returns when every
+// connection is closed and every child process gone.
+func (g *Gateway) Run(ctx context.Context) {
+	g.mu.Lock()
+	g.run = ctx
+	for _, name := range g.order {
+		g.start(ctx, g.servers[name])
+	}
+	g.mu.Unlock()
+
+	g.notifyChanges(ctx)
+
+	g.mu.Lock()
+	g.run = nil
+	running := make([]*backend, 0, len(g.servers))
+	for _, b := range g.servers {
+		running = append(running, b)
+	}
+	g.mu.Unlock()
+	for _, b := range running {
+		if b.done != nil {
+			<-b.done
+		}
+	}
+	g.work.Wait()
+}
+
+// declared is what backends are told that clients can do. Each client's own
+// capabilities decide when one is really asked.
+var declared = []byte(`{"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true},"sampling":{}}`)
+
+func (g *Gateway) add(s config.Server) *backend {
+	if s.Type == config.Stdio && s.Cwd == "" && !g.o.Config.Demo {
+		// A host is shared by clients of many folders: which of them came
+		// first must not decide where a server runs.
+		s.Cwd = filepath.Dir(g.o.Config.Path)
+	}
+	b := &backend{Server: upstream.NewServer(s, upstream.Options{
+		Handler: g, Registry: g.reg, Logger: g.log, Version: g.o.Version, Capabilities: declared,
+		Limits:      g.o.Config.Gateway.Limits,
+		ListChanged: g.o.Config.Gateway.ListChanged,
+		Observe:     upstream.Observe{Up: g.metrics.Up, Restarted: g.metrics.Restart},
+	})}
+	g.servers[s.Name] = b
+	g.order = append(g.order, s.Name)
+	g.reg.OpenServer(s.Name, s.OpenResources)
+	return b
+}
+
+func (g *Gateway) start(ctx context.Context, b *backend) {
+	ctx, b.stop = context.WithCancel(ctx)
+	b.done = make(chan struct{})
+	go func() {
+		defer close(b.done)
+		b.Run(ctx)
+	}()
+}
+
+// AddServer adds a server at run time and starts it.
+func (g *Gateway) AddServer(s config.Server) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if _, ok := g.servers[s.Name]; ok {
+		return fmt.Errorf("add server %q: there is one of that name", s.Name)
+	}
+	g.reg.AddServer(s.Name)
+	b := g.add(s)
+	if g.run != nil {
+		g.start(g.run, b)
+	}
+	return nil
+}
+
+// RemoveServer stops a server and forgets its entries and subscriptions. It
+// returns when the connection is closed.
+func (g *Gateway) RemoveServer(name string) error {
+	g.mu.Lock()
+	b, ok := g.servers[name]
+	delete(g.servers, name)
+	g.order = slices.DeleteFunc(g.order, func(n string) bool { return n == name })
+	g.mu.Unlock()
+	if !ok {
+		return fmt.Errorf("remove server %q: there is none of that name", name)
+	}
+	if b.stop != nil {
+		b.stop()
+		<-b.done
+	}
+	g.subscriptions.forget(name)
+	g.reg.RemoveServer(name)
+	g.metrics.Forget(name)
+	return nil
+}
+
+// RestartServer closes a server's connections and opens them anew at once.
+func (g *Gateway) RestartServer(name string) error {
+	b := g.server(name)
+	if b == nil {
+		return &UnknownServerError{Name: name, Known: g.ServerNames()}
+	}
+	b.Restart()
+	return nil
+}
+
+// UnknownServerError is a server name that the config does not have.
+type UnknownServerError struct {
+	Name  string
+	Known []string
+}
+
+func (e *UnknownServerError) Error() string {
+	return fmt.Sprintf("Server '%s' not found; the config has %s", e.Name, list(e.Known))
+}
+
+// ServerNames are the servers in config order.
+func (g *Gateway) ServerNames() []string {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return slices.Clone(g.order)
+}
+
+func (g *Gateway) server(name string) *backend {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.servers[name]
+}
+
+// backends are the servers in config order.
+func (g *Gateway) backends() []*backend {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	all := make([]*backend, 0, len(g.order))
+	for _, name := range g.order {
+		all = append(all, g.servers[name])
+	}
+	return all
+}
+
+// Starting names the servers that have neither listed nor failed to, so that
+// lists may still grow.
+func (g *Gateway) Starting() []string {
+	var names []string
+	for _, b := range g.backends() {
+		select {
+		case <-b.FirstList():
+		default:
+			names = append(names, b.Name())
+		}
+	}
+	return names
+}
+
+// AwaitLists waits until no server is [Gateway.Starting], ctx ends or
+// startup_wait after the gateway's start is over, whichever is first.
+func (g *Gateway) AwaitLists(ctx context.Context) {
+	left := g.o.Config.Gateway.StartupWait - time.Since(g.started)
+	if left <= 0 {
+		return
+	}
+	timer := time.NewTimer(left)
+	defer timer.Stop()
+	for _, b := range g.backends() {
+		select {
+		case <-b.FirstList():
+		case <-timer.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// client is what the gateway keeps of a session.
+type client struct {
+	session *downstream.Session
+	since   time.Time
+
+	mu    sync.Mutex
+	level logLevel // what logging/setLevel asked for; unset before that
+}
+
+func (g *Gateway) client(s *downstream.Session) *client {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.clients[s]
+}
+
+func (g *Gateway) allClients() []*client {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	all := make([]*client, 0, len(g.clients))
+	for _, c := range g.clients {
+		all = append(all, c)
+	}
+	return all
+}
+
+// SessionInfo is a client session and when it began.
+type SessionInfo struct {
+	*downstream.Session
+	Since time.Time
+}
+
+// Sessions are the open client sessions, the oldest first.
+func (g *Gateway) Sessions() []SessionInfo {
+	var open []SessionInfo
+	for _, c := range g.allClients() {
+		open = append(open, SessionInfo{c.session, c.since})
+	}
+	slices.SortFunc(open, func(a, b SessionInfo) int { return a.Since.Compare(b.Since) })
+	return open
+}
+
+// Opened implements [downstream.Handler].
+func (g *Gateway) Opened(s *downstream.Session) {
+	g.mu.Lock()
+	g.clients[s] = &client{session: s, since: time.Now(), level: levelUnset}
+	g.mu.Unlock()
+	g.metrics.Session(s.Transport(), 1)
+	g.log.Debug("Session opened", "session", s.ID(), "transport", s.Transport())
+}
+
+// Closed implements [downstream.Handler]: what the session held is given back.
+func (g *Gateway) Closed(s *downstream.Session) {
+	g.mu.Lock()
+	c := g.clients[s]
+	delete(g.clients, s)
+	g.mu.Unlock()
+	g.metrics.Session(s.Transport(), -1)
+	g.log.Debug("Session closed", "session", s.ID(), "client", s.Client().Name)
+	g.work.Go(func() {
+		g.releaseSubscriptions(s)
+		for _, b := range g.backends() {
+			if perSession(b) {
+				b.EndUnit(s.Unit())
+			}
+		}
+		if c != nil && c.wants() != levelUnset {
+			g.levelsChanged()
+		}
+	})
+}
+
+// conn is the connection that serves a session's requests to a server.
+func (g *Gateway) conn(ctx context.Context, b *backend, s *downstream.Session) (upstream.Conn, error) {
+	if perSession(b) {
+		return b.Unit(ctx, s.Unit())
+	}
+	return b.Conn()
+}
+
+// perSession reports whether a server gives each session a connection of its
+// own.
+func perSession(b *backend) bool { return b.Config().Isolation == config.PerSession }

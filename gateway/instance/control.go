@@ -1,0 +1,183 @@
+package instance
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"goblin/registry"
+)
+
+// Operations of the host's control channel.
+const (
+	OpStatus  = "status"  // → Status
+	OpList    = "list"    // ListQuery → []Item
+	OpStop    = "stop"    // ends the host
+	OpRestart = "restart" // RestartArgs: closes a server's connections and opens them anew
+)
+
+// Status is what `goblin status` shows.
+type Status struct {
+	PID      int       `json:"pid"`
+	Version  string    `json:"version"`
+	Config   string    `json:"config"` // path, or "demo"
+	Demo     bool      `json:"demo,omitempty"`
+	Started  time.Time `json:"started"`
+	Address  string    `json:"address,omitempty"` // URL of the HTTP endpoint
+	Sessions []Session `json:"sessions"`
+	Servers  []Server  `json:"servers"`
+}
+
+// Session is a connected client.
+type Session struct {
+	ID        string    `json:"id"`
+	Transport string    `json:"transport"`
+	Client    string    `json:"client,omitempty"`
+	Version   string    `json:"clientVersion,omitempty"`
+	Protocol  string    `json:"protocolVersion,omitempty"`
+	Since     time.Time `json:"since"`
+}
+
+// Server is a configured server and what it offers.
+type Server struct {
+	Name      string  `json:"name"`
+	State     string  `json:"state"`
+	Transport string  `json:"transport"`
+	Protocol  string  `json:"protocolVersion,omitempty"`
+	Error     string  `json:"error,omitempty"`
+	Tools     int     `json:"tools"`
+	Prompts   int     `json:"prompts"`
+	Resources int     `json:"resources"`
+	Templates int     `json:"templates"`
+	Restarts  int     `json:"restarts"`
+	PID       int     `json:"pid,omitempty"`
+	LatencyMS float64 `json:"latencyMs,omitempty"`
+}
+
+// RestartArgs are the arguments of [OpRestart].
+type RestartArgs struct {
+	Server string `json:"server"`
+}
+
+// ListQuery chooses what to list.
+type ListQuery struct {
+	Kind   string `json:"kind"`             // servers, tools, prompts, resources or templates
+	Server string `json:"server,omitempty"` // only this server's
+	MIME   string `json:"mime,omitempty"`   // only this MIME type
+}
+
+// Item is an entry of the catalog with what clients are not told of it. Name
+// is the listed name of a tool or prompt; URI the listed URI or template.
+type Item struct {
+	Name        string          `json:"name,omitempty"`
+	URI         string          `json:"uri,omitempty"`
+	Server      string          `json:"serverId"`
+	Original    string          `json:"original"` // the server's own name or URI
+	FlatID      string          `json:"flatId,omitempty"`
+	Title       string          `json:"title,omitempty"`
+	Description string          `json:"description,omitempty"`
+	MIME        string          `json:"mimeType,omitempty"`
+	Size        *int64          `json:"size,omitempty"`
+	Definition  json.RawMessage `json:"definition"` // as clients get it
+}
+
+// Status reports on this instance.
+func (i *Instance) Status() Status {
+	s := Status{
+		PID: pid, Version: i.o.Version, Config: i.configName(), Demo: i.o.Config.Demo,
+		Started: i.started, Address: i.Address(),
+		Sessions: []Session{}, Servers: []Server{},
+	}
+	for _, c := range i.gateway.Sessions() {
+		info := c.Client()
+		s.Sessions = append(s.Sessions, Session{
+			ID: c.ID(), Transport: c.Transport(), Client: info.Name, Version: info.Version,
+			Protocol: c.Protocol(), Since: c.Since,
+		})
+	}
+	for _, state := range i.registry.States() {
+		s.Servers = append(s.Servers, Server{
+			Name: state.Name, State: string(state.State), Transport: state.Transport,
+			Protocol: state.ProtocolVersion, Error: state.LastError,
+			Tools: state.Counts[registry.Tool], Prompts: state.Counts[registry.Prompt],
+			Resources: state.Counts[registry.Resource], Templates: state.Counts[registry.Template],
+			Restarts: state.Restarts, PID: state.PID,
+			LatencyMS: float64(state.Latency.Microseconds()) / 1000,
+		})
+	}
+	return s
+}
+
+var kinds = map[string]registry.Kind{
+	"tools": registry.Tool, "prompts": registry.Prompt,
+	"resources": registry.Resource, "templates": registry.Template,
+}
+
+// List lists entries in the order that clients see, once the servers have
+// listed or startup_wait is over.
+func (i *Instance) List(ctx context.Context, q ListQuery) ([]Item, error) {
+	kind, ok := kinds[q.Kind]
+	if !ok {
+		return nil, fmt.Errorf("list %q: known are tools, prompts, resources and templates", q.Kind)
+	}
+	if q.Server != "" && q.Server != registry.Local && !slices.Contains(i.gateway.ServerNames(), q.Server) {
+		return nil, i.gateway.RestartServer(q.Server)
+	}
+	i.gateway.AwaitLists(ctx)
+	items := []Item{}
+	for e := range i.registry.Load().All(kind) {
+		if q.Server != "" && e.Server != q.Server || q.MIME != "" && e.MIME != q.MIME {
+			continue
+		}
+		item := Item{
+			Server: e.Server, Original: e.Name, FlatID: e.Flat,
+			Title: e.Title, Description: e.Description, MIME: e.MIME, Definition: e.JSON,
+		}
+		if kind == registry.Tool || kind == registry.Prompt {
+			item.Name = e.Listed
+		} else {
+			item.URI = e.Listed
+		}
+		if e.Size >= 0 {
+			item.Size = &e.Size
+		}
+		items = append(items, item)
+	}
+	return items, nil
+}
+
+// Restart closes a server's connections and opens them anew.
+func (i *Instance) Restart(server string) error { return i.gateway.RestartServer(server) }
+
+// Stop makes Run return.
+func (i *Instance) Stop() { i.stop() }
+
+var errUnknownOp = errors.New("unknown operation")
+
+// control performs one operation of the control channel.
+func (i *Instance) control(ctx context.Context, op string, args json.RawMessage) (any, error) {
+	switch op {
+	case OpStatus:
+		return i.Status(), nil
+	case OpList:
+		var q ListQuery
+		if err := json.Unmarshal(args, &q); err != nil {
+			return nil, fmt.Errorf("list: %w", err)
+		}
+		return i.List(ctx, q)
+	case OpStop:
+		i.Stop()
+		return struct{}{}, nil
+	case OpRestart:
+		var a RestartArgs
+		if err := json.Unmarshal(args, &a); err != nil {
+			return nil, fmt.Errorf("restart: %w", err)
+		}
+		return struct{}{}, i.Restart(a.Server)
+	default:
+		return nil, fmt.Errorf("%w %q", errUnknownOp, op)
+	}
+}

@@ -1,0 +1,70 @@
+package instance
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+
+	"goblin/gateway/downstream"
+)
+
+// listenHTTP takes gateway.listen, if HTTP is wanted and an address is set.
+func (i *Instance) listenHTTP() error {
+	g := i.o.Config.Gateway
+	if !i.o.HTTP || g.Listen == "" {
+		return nil
+	}
+	l, err := net.Listen("tcp", g.Listen)
+	if err != nil {
+		err = fmt.Errorf("listen on %s (gateway.listen): %w", g.Listen, err)
+		if i.o.HTTPRequired {
+			return err
+		}
+		i.o.Logger.Warn("No HTTP endpoint", "err", err)
+		return nil
+	}
+	i.address = l
+	i.http = downstream.NewHTTP(downstream.HTTPOptions{
+		Options:        i.sessionOptions(),
+		AuthToken:      g.AuthToken,
+		AllowedOrigins: g.AllowedOrigins,
+		Listen:         l.Addr().String(),
+		Extra:          map[string]http.Handler{"/metrics": i.metrics.Handler()},
+		Open: map[string]http.Handler{
+			"/healthz": http.HandlerFunc(i.healthz),
+			"/readyz":  http.HandlerFunc(i.readyz),
+		},
+	})
+	return nil
+}
+
+// healthz says that the process serves.
+func (i *Instance) healthz(w http.ResponseWriter, _ *http.Request) {
+	answer(w, http.StatusOK, map[string]any{"status": "ok"})
+}
+
+// readyz says whether every server has listed or failed to, so that lists are
+// as whole as they get.
+func (i *Instance) readyz(w http.ResponseWriter, _ *http.Request) {
+	if pending := i.gateway.Starting(); len(pending) > 0 {
+		answer(w, http.StatusServiceUnavailable, map[string]any{"status": "starting", "pending": len(pending)})
+		return
+	}
+	answer(w, http.StatusOK, map[string]any{"status": "ready"})
+}
+
+func answer(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	// The status line is out; a client that left needs no body.
+	_ = json.NewEncoder(w).Encode(body)
+}
+
+// Address is the URL of the HTTP endpoint, "" when there is none.
+func (i *Instance) Address() string {
+	if i.address == nil {
+		return ""
+	}
+	return "http://" + i.address.Addr().String() + "/mcp"
+}

@@ -1,0 +1,217 @@
+// Package instance is one running gateway with everything that serves it:
+// the registry, the servers, the socket of the host, the HTTP endpoint, and
+// any streams it is given. It wires the parts and owns their lifetimes; it
+// knows nothing of flags, terminals or screens.
+//
+// [New] takes what only one process may have (lock, socket, address), [Run]
+// starts everything and returns when all of it is gone, child processes
+// included. The other methods may be called from any goroutine between.
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"goblin/gateway"
+	"goblin/gateway/config"
+	"goblin/gateway/downstream"
+	"goblin/gateway/host"
+	"goblin/gateway/metrics"
+	"goblin/registry"
+)
+
+// Options say what an Instance serves.
+type Options struct {
+	Config  *config.Config
+	Version string
+	Logger  *slog.Logger
+	Only    []string    // servers to start; nil for all that are enabled
+	Place   *host.Place // where the host's socket is; nil for none
+	HTTP    bool        // serve gateway.listen, if it is set
+	// HTTPRequired makes an address that is taken an error of New; otherwise
+	// it is logged and the rest goes on.
+	HTTPRequired bool
+	// Linger is how long a host without sessions goes on; 0 stands for ever.
+	Linger time.Duration
+}
+
+// Instance is one running gateway.
+type Instance struct {
+	o        Options
+	registry *registry.Registry
+	gateway  *gateway.Gateway
+	metrics  *metrics.Metrics
+	listener *host.Listener   // nil without Place
+	http     *downstream.HTTP // nil without an address
+	address  net.Listener     // of http
+	started  time.Time
+	stop     context.CancelFunc
+	stopped  context.Context // ends when Run is to return
+
+	serving sync.WaitGroup // sessions on streams
+}
+
+// New prepares an Instance. It fails with *[host.RunningError] when another
+// process serves this config already.
+func New(o Options) (*Instance, error) {
+	i := &Instance{o: o, started: time.Now(), metrics: metrics.New()}
+	i.stopped, i.stop = context.WithCancel(context.Background())
+	i.registry = registry.New(gateway.RegistryOptions(o.Config))
+	if err := i.registry.AddResource(registry.ServersResource(i.registry)); err != nil {
+		return nil, fmt.Errorf("list Goblin's own resources: %w", err)
+	}
+	i.gateway = gateway.New(gateway.Options{
+		Config: o.Config, Registry: i.registry, Metrics: i.metrics,
+		Logger: o.Logger, Version: o.Version, Only: o.Only,
+	})
+	if o.Place != nil {
+		l, err := host.Listen(*o.Place)
+		if err != nil {
+			return nil, err
+		}
+		i.listener = l
+		if o.Linger > 0 {
+			l.SetLinger(o.Linger)
+		}
+	}
+	if err := i.listenHTTP(); err != nil {
+		if i.listener != nil {
+			err = errors.Join(err, i.listener.Close())
+		}
+		return nil, err
+	}
+	return i, nil
+}
+
+// Run serves until ctx ends, somebody asks it to stop, or a detached host has
+// lingered for its time.
+func (i *Instance) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(i.stopped, cancel)()
+
+	// Sessions end before the servers do, so that what they hold can still be
+	// given back.
+	servers, stopServers := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopServers()
+	var backends sync.WaitGroup
+	backends.Go(func() { i.gateway.Run(servers) })
+
+	var fronts sync.WaitGroup
+	errs := make(chan error, 2)
+	if i.listener != nil {
+		fronts.Go(func() {
+			defer cancel()
+			errs <- i.listener.Serve(ctx, host.Handlers{MCP: i.serveSocket, Control: i.control, Logger: i.o.Logger})
+		})
+	}
+	if i.http != nil {
+		fronts.Go(func() {
+			if err := i.http.Serve(ctx, i.address); err != nil {
+				errs <- fmt.Errorf("serve HTTP: %w", err)
+			}
+		})
+	}
+	<-ctx.Done()
+	i.stop()
+	fronts.Wait()
+	i.serving.Wait()
+	stopServers()
+	backends.Wait()
+	if i.listener != nil {
+		if err := i.listener.Close(); err != nil {
+			i.o.Logger.Warn("Lock not given back", "err", err)
+		}
+	}
+	close(errs)
+	var all error
+	for err := range errs {
+		all = errors.Join(all, err)
+	}
+	return all
+}
+
+func (i *Instance) sessionOptions() downstream.Options {
+	l := i.o.Config.Gateway.Limits
+	return downstream.Options{
+		Handler: i.gateway,
+		Logger:  i.o.Logger,
+		Limits:  downstream.Limits{Frame: l.Frame, Unsent: l.Unsent, Sessions: l.Sessions},
+	}
+}
+
+// ServeStdio serves one client on a pair of streams until its input ends.
+func (i *Instance) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
+	return i.serve(ctx, "stdio", in, out, nil)
+}
+
+func (i *Instance) serve(ctx context.Context, transport string, in io.Reader, out io.Writer, closer io.Closer) error {
+	i.serving.Add(1)
+	defer i.serving.Done()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(i.stopped, cancel)()
+	o := i.sessionOptions()
+	if closer != nil {
+		o.Closers = []io.Closer{closer}
+	}
+	return downstream.ServeStream(ctx, o, transport, in, out)
+}
+
+func (i *Instance) serveSocket(ctx context.Context, c net.Conn, r io.Reader) {
+	if err := i.serve(ctx, "socket", r, c, c); err != nil {
+		i.o.Logger.Debug("Session ended", "err", err)
+	}
+}
+
+// Connect opens a client connection inside this process: MCP, a message a
+// line.
+func (i *Instance) Connect(ctx context.Context) net.Conn {
+	near, far := net.Pipe()
+	i.serving.Add(1)
+	go func() {
+		defer i.serving.Done()
+		if err := i.serve(ctx, "stdio", far, far, far); err != nil {
+			i.o.Logger.Debug("Session ended", "err", err)
+		}
+	}()
+	return near
+}
+
+// Changed tells, coalesced, that a state or list changed; it is closed when
+// ctx ends.
+func (i *Instance) Changed(ctx context.Context) <-chan struct{} {
+	changes := i.registry.Watch(ctx, registry.Servers, registry.Tools, registry.Prompts, registry.Resources, registry.Templates)
+	out := make(chan struct{}, 1)
+	i.serving.Go(func() {
+		defer close(out)
+		for range changes {
+			select {
+			case out <- struct{}{}:
+			default:
+			}
+		}
+	})
+	return out
+}
+
+// configName is the config as a user knows it.
+func (i *Instance) configName() string {
+	if i.o.Config.Demo {
+		return "demo"
+	}
+	if path, err := filepath.Abs(i.o.Config.Path); err == nil {
+		return path
+	}
+	return i.o.Config.Path
+}
+
+var pid = os.Getpid()

@@ -1,0 +1,195 @@
+package jsonrpc_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/jsonrpc"
+)
+
+func TestReaderFramesByLine(t *testing.T) {
+	t.Parallel()
+	big := `{"big":"` + strings.Repeat("x", 200<<10) + `"}`
+	r := jsonrpc.NewReader(strings.NewReader("{\"a\":1}\r\n\n  \n"+big+"\nlast"), 1<<20)
+	for _, want := range []string{`{"a":1}`, big, "last"} {
+		got, err := r.Read()
+		require.NoError(t, err)
+		require.Equal(t, want, string(got))
+	}
+	_, err := r.Read()
+	require.ErrorIs(t, err, io.EOF)
+}
+
+func TestReaderGoesOnAfterAFrameThatIsTooLong(t *testing.T) {
+	t.Parallel()
+	for name, size := range map[string]int{"within one buffer": 2000, "over several buffers": 300 << 10} {
+		t.Run(name, func(t *testing.T) {
+			long := `{"jsonrpc":"2.0","id":42,"result":"` + strings.Repeat("x", size) + `"}`
+			r := jsonrpc.NewReader(strings.NewReader(long+"\n{}\n"), 1000)
+			_, err := r.Read()
+			var tooLong *jsonrpc.TooLong
+			require.True(t, errors.As(err, &tooLong), "%v", err)
+			require.Equal(t, "42", string(tooLong.ID()))
+			require.True(t, tooLong.IsResponse())
+			next, err := r.Read()
+			require.NoError(t, err)
+			require.Equal(t, "{}", string(next))
+		})
+	}
+}
+
+// gate is a writer that waits until it is opened.
+type gate struct {
+	open chan struct{}
+	mu   sync.Mutex
+	got  bytes.Buffer
+}
+
+func (g *gate) Write(p []byte) (int, error) {
+	<-g.open
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.got.Write(p)
+}
+
+func TestOutboxKeepsOrderAndMergesWhatWaits(t *testing.T) {
+	t.Parallel()
+	g := &gate{open: make(chan struct{})}
+	o := jsonrpc.NewStream(g)
+	done := make(chan error, 1)
+	go func() { done <- o.Run() }()
+	o.Send([]byte("1\n"))
+	require.Eventually(t, func() bool { return o.Stalled() > 0 }, 5*time.Second, time.Millisecond, "the first write is under way")
+	o.Merge("k", []byte("old\n"))
+	o.Send([]byte("2\n"))
+	o.Merge("other", []byte("o\n"))
+	o.Merge("k", []byte("newest\n"))
+	require.EqualValues(t, len("1\n")+len("newest\n")+len("2\n")+len("o\n"), o.Unsent())
+	o.Finish()
+	o.Send([]byte("too late\n"))
+	close(g.open)
+	require.NoError(t, <-done)
+	require.Equal(t, "1\nnewest\n2\no\n", g.got.String())
+	require.Zero(t, o.Unsent())
+}
+
+func TestOutboxNeverBlocksItsSendersAndLosesNothing(t *testing.T) {
+	t.Parallel()
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer r.Close()
+	o := jsonrpc.NewStream(w) // a pipe in the poller: frames are tried inline first
+	done := make(chan error, 1)
+	go func() { done <- o.Run(); w.Close() }()
+
+	const senders, each = 8, 500
+	pad := strings.Repeat("x", 300)
+	var all sync.WaitGroup
+	for s := range senders {
+		all.Go(func() {
+			for i := range each {
+				o.Send(fmt.Appendf(nil, "%d %d %s\n", s, i, pad))
+			}
+		})
+	}
+	all.Wait() // nobody has read: 1.2 MB do not fit a pipe
+	require.Positive(t, o.Unsent())
+	o.Finish()
+
+	next := [senders]int{}
+	text, err := io.ReadAll(r)
+	require.NoError(t, err)
+	require.NoError(t, <-done)
+	for line := range strings.Lines(string(text)) {
+		var s, i int
+		var rest string
+		_, err := fmt.Sscanf(line, "%d %d %s", &s, &i, &rest)
+		require.NoError(t, err, line)
+		require.Equal(t, next[s], i, "order of one sender")
+		require.Equal(t, pad, rest, "frames stay whole")
+		next[s]++
+	}
+	for s := range senders {
+		require.Equal(t, each, next[s])
+	}
+}
+
+func TestOutboxEndsWithItsSinksError(t *testing.T) {
+	t.Parallel()
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	r.Close()
+	defer w.Close()
+	o := jsonrpc.NewStream(w)
+	o.Send([]byte("x\n"))
+	require.Error(t, o.Run())
+	o.Send([]byte("discarded\n"))
+	require.Zero(t, o.Unsent())
+
+	closed := jsonrpc.NewStream(io.Discard)
+	closed.Close(jsonrpc.ErrClosed)
+	require.ErrorIs(t, closed.Run(), jsonrpc.ErrClosed)
+}
+
+func TestPendingEndsEachCallOnce(t *testing.T) {
+	t.Parallel()
+	var p jsonrpc.Pending[string]
+	a, err := p.Add("a")
+	require.NoError(t, err)
+	b, err := p.Add("b")
+	require.NoError(t, err)
+	require.NotEqual(t, a.ID, b.ID)
+	info, ok := p.Lookup(b.ID)
+	require.True(t, ok)
+	require.Equal(t, "b", info)
+
+	id := fmt.Appendf(nil, "%d", a.ID)
+	require.True(t, p.Resolve(id, jsonrpc.Reply{Result: []byte("1")}, nil))
+	require.False(t, p.Resolve(id, jsonrpc.Reply{}, nil), "a doubled answer")
+	require.False(t, p.Resolve([]byte(`"1"`), jsonrpc.Reply{}, nil), "an alien one")
+	got := <-a.Done()
+	reply, err := got.Take()
+	require.NoError(t, err)
+	require.Equal(t, "1", string(reply.Result))
+
+	p.Close(jsonrpc.ErrClosed)
+	_, err = (<-b.Done()).Take()
+	require.ErrorIs(t, err, jsonrpc.ErrClosed)
+	_, err = p.Add("c")
+	require.ErrorIs(t, err, jsonrpc.ErrClosed)
+	require.Zero(t, p.Len())
+}
+
+func FuzzReader(f *testing.F) {
+	f.Add([]byte("{}\n\n{\"a\":1}\r\nlast"), int64(10))
+	f.Add([]byte("{\"id\":1,\"x\":\"yyyyyyyyyyyyyyy\"}\n{}"), int64(5))
+	f.Fuzz(func(t *testing.T, src []byte, limit int64) {
+		if limit < 1 || limit > 1<<16 {
+			return
+		}
+		r := jsonrpc.NewReader(bytes.NewReader(src), limit)
+		for {
+			frame, err := r.Read()
+			var tooLong *jsonrpc.TooLong
+			switch {
+			case errors.As(err, &tooLong):
+				continue
+			case errors.Is(err, io.EOF):
+				return
+			case err != nil:
+				t.Fatal(err)
+			case len(frame) == 0 || int64(len(frame)) > limit || bytes.IndexByte(frame, '\n') >= 0:
+				t.Fatalf("frame %q under limit %d", frame, limit)
+			}
+		}
+	})
+}

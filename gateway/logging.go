@@ -1,0 +1,147 @@
+package gateway
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"goblin/gateway/jsonrpc"
+	"goblin/gateway/upstream"
+	"goblin/registry/rawjson"
+)
+
+// logLevel orders the levels of RFC 5424 as MCP names them; levelUnset sorts
+// below all, so a session that set none gets whatever servers send.
+type logLevel int
+
+const levelUnset logLevel = -1
+
+var levelNames = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+
+func parseLevel(name string) (logLevel, bool) {
+	i := slices.Index(levelNames, name)
+	return logLevel(i), i >= 0
+}
+
+// wants is the level that the client asked for.
+func (c *client) wants() logLevel {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.level
+}
+
+func (c *client) want(l logLevel) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.level = l
+}
+
+// setLevel keeps a session's level; backends get the least of all sessions'.
+func (g *Gateway) setLevel(r *request) {
+	name, _, err := stringMember(r.Params(), "level")
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	level, ok := parseLevel(name)
+	if !ok {
+		r.fail(jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: unknown level %q; known are %s", name, list(levelNames)))
+		return
+	}
+	r.client.want(level)
+	g.levelsChanged()
+	r.reply(emptyResult)
+}
+
+// level is what backends are asked for: the least level that a session set,
+// levelUnset when none did.
+func (g *Gateway) level() logLevel {
+	least := levelUnset
+	for _, c := range g.allClients() {
+		if l := c.wants(); l != levelUnset && (least == levelUnset || l < least) {
+			least = l
+		}
+	}
+	return least
+}
+
+const (
+	// levelTimeout bounds how long one backend may take to change its level.
+	levelTimeout = 5 * time.Second
+	// levelPatience bounds how long a client waits for the backends to know
+	// its level: what it calls next is then logged accordingly.
+	levelPatience = time.Second
+)
+
+// levelsChanged tells every connected backend its level, each in a goroutine
+// of its own, and returns when all know it or after levelPatience.
+func (g *Gateway) levelsChanged() {
+	var told sync.WaitGroup
+	for _, l := range g.flights.all() {
+		told.Add(1)
+		g.work.Go(func() {
+			defer told.Done()
+			g.tellLevel(context.Background(), l)
+		})
+	}
+	all := make(chan struct{})
+	g.work.Go(func() {
+		told.Wait()
+		close(all)
+	})
+	select {
+	case <-all:
+	case <-time.After(levelPatience):
+	}
+}
+
+// levelFor is what a connection is asked for: its session's level, or the
+// least of all sessions' when they share it.
+func (g *Gateway) levelFor(conn upstream.Conn) logLevel {
+	if conn.Unit() == "" {
+		return g.level()
+	}
+	if s := g.owner(conn); s != nil {
+		if c := g.client(s); c != nil {
+			return c.wants()
+		}
+	}
+	return levelUnset
+}
+
+// tellLevel asks a backend for messages of its level and above. The level is
+// determined when the backend's turn comes, so the last one told is the
+// newest.
+func (g *Gateway) tellLevel(ctx context.Context, l *link) {
+	if !l.conn.Info().Has("logging") {
+		return
+	}
+	l.level.Lock()
+	defer l.level.Unlock()
+	level := g.levelFor(l.conn)
+	if level == levelUnset {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, levelTimeout)
+	defer cancel()
+	reply, err := l.conn.Call(&upstream.Call{
+		Context: ctx, Method: "logging/setLevel", Params: object("level", levelNames[level]),
+	})
+	if err == nil && reply.Error != nil {
+		err = jsonrpc.ParseErrorObject(reply.Error)
+	}
+	if err != nil {
+		g.log.Warn("Log level not set", "server", l.server, "err", err)
+	}
+}
+
+// levelOf reads the level of notifications/message; unknown ones count as
+// the highest, so that nothing is lost.
+func levelOf(params []byte) logLevel {
+	name, _ := rawjson.String(rawjson.Get(params, "level"))
+	if l, ok := parseLevel(name); ok {
+		return l
+	}
+	return logLevel(len(levelNames))
+}

@@ -1,0 +1,106 @@
+package gateway
+
+import (
+	"context"
+	"time"
+
+	"goblin/registry"
+)
+
+// Clients hear of changed lists after changeQuiet without another change, at
+// the latest changeLimit after the first: bursts become one notice.
+const (
+	changeQuiet = 50 * time.Millisecond
+	changeLimit = 300 * time.Millisecond
+)
+
+// lists are the changes that clients hear of.
+const lists = registry.Tools | registry.Prompts | registry.Resources | registry.Templates
+
+// listNotices are the notices of changed lists and the kinds they stand for.
+var listNotices = []struct {
+	method string
+	kinds  []registry.Kind
+}{
+	{"notifications/tools/list_changed", []registry.Kind{registry.Tool}},
+	{"notifications/prompts/list_changed", []registry.Kind{registry.Prompt}},
+	{"notifications/resources/list_changed", []registry.Kind{registry.Resource, registry.Template}},
+}
+
+// notifyChanges tells sessions of changed lists until ctx ends. Only a merged
+// list that differs from the one last announced makes a notice.
+func (g *Gateway) notifyChanges(ctx context.Context) {
+	told := g.reg.Load()
+	changes := g.reg.Watch(ctx, lists, registry.Servers)
+	for change := range changes {
+		if change&registry.Servers != 0 {
+			g.serversChanged()
+		}
+		if change&lists == 0 {
+			continue
+		}
+		if !g.settle(ctx, changes) {
+			return
+		}
+		now := g.reg.Load()
+		g.announce(told, now)
+		told = now
+	}
+}
+
+// settle waits until changes pause; it reports false when ctx has ended.
+func (g *Gateway) settle(ctx context.Context, changes <-chan registry.Changes) bool {
+	limit := time.NewTimer(changeLimit)
+	defer limit.Stop()
+	quiet := time.NewTimer(changeQuiet)
+	defer quiet.Stop()
+	for {
+		select {
+		case change, open := <-changes:
+			if !open {
+				return false
+			}
+			if change&registry.Servers != 0 {
+				g.serversChanged()
+			}
+			if change&lists != 0 {
+				quiet.Reset(changeQuiet)
+			}
+		case <-quiet.C:
+			return true
+		case <-limit.C:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+func (g *Gateway) announce(told, now *registry.Snapshot) {
+	for _, n := range listNotices {
+		changed := false
+		for _, k := range n.kinds {
+			changed = changed || told.Version(k) != now.Version(k)
+		}
+		if !changed {
+			continue
+		}
+		for _, c := range g.allClients() {
+			if c.session.Ready() {
+				c.session.Merge(n.method, n.method, nil)
+			}
+		}
+	}
+	for _, s := range g.reg.States() {
+		for k, n := range s.Counts {
+			g.metrics.Entries(registry.Kind(k).String(), s.Name, n)
+		}
+	}
+}
+
+const serversURI = "goblin://servers"
+
+// serversChanged tells those who watch the servers' state.
+func (g *Gateway) serversChanged() {
+	g.tellSubscribers(registry.Local, "", serversURI, object("uri", serversURI))
+}
