@@ -1,0 +1,160 @@
+package config
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"net/textproto"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// The complaints below continue `"key" in server "x" ` and never hold the
+// value, which may be a secret or come from a variable.
+
+func noNUL(s string) string {
+	if strings.ContainsRune(s, 0) {
+		return "holds a NUL character"
+	}
+	return ""
+}
+
+func programComplaint(s string) string {
+	if strings.TrimSpace(s) == "" {
+		return "is an empty text; name a program"
+	}
+	return noNUL(s)
+}
+
+func envNameComplaint(s string) string {
+	if s == "" || strings.ContainsAny(s, "=\x00") {
+		return "is not the name of an environment variable"
+	}
+	return ""
+}
+
+func keepEnvName(r *reader, at place, key *yaml.Node) bool {
+	if c := envNameComplaint(key.Value); c != "" {
+		r.fail(key, "%s %s", at, c)
+		return false
+	}
+	return true
+}
+
+func urlComplaint(s string) string {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil:
+		return "is not a URL"
+	case u.Scheme != "http" && u.Scheme != "https":
+		return "must begin with http:// or https://"
+	case u.Hostname() == "":
+		return "names no host"
+	case u.Fragment != "":
+		return `must not have a "#" part`
+	}
+	return portComplaint(u.Port())
+}
+
+func portComplaint(port string) string {
+	if port == "" {
+		return ""
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return "needs a port from 0 to 65535"
+	}
+	return ""
+}
+
+func originComplaint(s string) string {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme == "" || u.Host == "" || s != u.Scheme+"://"+u.Host {
+		return `must be an origin such as "https://app.example.com", without a path`
+	}
+	return portComplaint(u.Port())
+}
+
+func rootComplaint(s string) string {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "file" || !strings.HasPrefix(u.Path, "/") {
+		return `must be a URI such as "file:///home/me/project"`
+	}
+	return ""
+}
+
+func tokenComplaint(s string) string {
+	if strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' || c > '~' }) {
+		return "must be visible ASCII characters without spaces"
+	}
+	return ""
+}
+
+func listenComplaint(s string) string {
+	const want = `must be host:port such as "127.0.0.1:7331"`
+	host, port, err := net.SplitHostPort(s)
+	if err != nil || port == "" || strings.ContainsAny(host, " /@") {
+		return want
+	}
+	return portComplaint(port)
+}
+
+// isLoopback reports whether only this machine can reach a listen address.
+// Any name but localhost may mean anything, so it is not.
+func isLoopback(listen string) bool {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
+}
+
+// CheckListen says what is wrong with an HTTP listen address and its token, for
+// addresses that come from the command line. An address that other machines can
+// reach needs a token.
+func CheckListen(listen, token string) error {
+	if c := listenComplaint(listen); c != "" {
+		return errors.New("listen address " + quote(listen) + " " + c)
+	}
+	if !isLoopback(listen) && token == "" {
+		return errors.New("listen address " + quote(listen) + " " + exposed)
+	}
+	return nil
+}
+
+const exposed = `can be reached from other machines, so gateway.auth_token is required; set it or listen on 127.0.0.1`
+
+// transportHeaders are decided by the transport; files of other clients tend
+// to hold some of them.
+var transportHeaders = []string{
+	"Accept", "Connection", "Content-Length", "Content-Type", "Host", "Last-Event-Id",
+	"Mcp-Protocol-Version", "Mcp-Session-Id", "Transfer-Encoding",
+}
+
+func keepHeaderName(r *reader, at place, key *yaml.Node) bool {
+	name := key.Value
+	if name == "" || strings.ContainsFunc(name, func(c rune) bool { return !isTokenChar(c) }) {
+		r.fail(key, "%s is not the name of an HTTP header", at)
+		return false
+	}
+	if slices.Contains(transportHeaders, textproto.CanonicalMIMEHeaderKey(name)) {
+		r.warn(key, "%s is set by Goblin itself and is ignored", at)
+		return false
+	}
+	return true
+}
+
+func isTokenChar(c rune) bool {
+	return c < 0x7f && c > ' ' && !strings.ContainsRune(`"(),/:;<=>?@[\]{}`, c)
+}
+
+func headerValueComplaint(s string) string {
+	if strings.ContainsFunc(s, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }) {
+		return "holds a line break or another control character"
+	}
+	return ""
+}

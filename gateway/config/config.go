@@ -1,0 +1,254 @@
+// Package config owns Goblin's configuration file: where it is looked for, how
+// its text becomes a Config, what is a mistake in it, and the JSON Schema that
+// editors use.
+//
+// Everything here is a plain function or a value. Load and Find read the file
+// system once and return; nothing starts a goroutine, watches a file or writes
+// one. A Config is not changed after Parse has returned it, so any number of
+// goroutines may read it; who wants to change a server copies it first.
+//
+// One table of keys (keys.go) drives the parser, the defaults and the schema,
+// so that they cannot drift apart. Every mistake of a file is reported in one
+// run, with file and line; no text of a mistake holds the value of a variable,
+// a header, an argument or a token.
+//
+// The package knows nothing of MCP, of processes or of sockets: it says what to
+// run and where to listen, and leaves doing so to others.
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Type is how a server is reached.
+type Type string
+
+// The transports of backends. An HTTP server whose Server.TypeSet is false may
+// be tried as SSE when it refuses Streamable HTTP.
+const (
+	Stdio Type = "stdio" // a child process
+	HTTP  Type = "http"  // Streamable HTTP
+	SSE   Type = "sse"   // HTTP with server-sent events, revision 2024-11-05
+)
+
+// Isolation is how many connections to a server there are.
+type Isolation string
+
+// Shared is one connection for all clients; PerSession is one per isolation
+// unit (a client's connection or session).
+const (
+	Shared     Isolation = "shared"
+	PerSession Isolation = "session"
+)
+
+// Pin is what happens to tool definitions that are new or changed.
+type Pin string
+
+// PinOff ignores changes, PinReport tells of them, PinStrict withholds them.
+const (
+	PinOff    Pin = "off"
+	PinReport Pin = "report"
+	PinStrict Pin = "strict"
+)
+
+// Config is one configuration, checked and expanded.
+type Config struct {
+	Path     string   // absolute; empty for the demo
+	Demo     bool     // the embedded demo, because no file was found
+	Servers  []Server // in the order of the file
+	Gateway  Gateway
+	Lua      Lua
+	Log      Log
+	TUI      TUI
+	Warnings []Problem // by line; nothing that keeps Goblin from starting
+}
+
+// Server is one backend.
+type Server struct {
+	Name string // [A-Za-z0-9][A-Za-z0-9._-]{0,63}, unique, never "goblin"
+	Type Type
+
+	Command    string   // a bare name is looked up in PATH; anything else is absolute
+	Args       []string // without the command
+	Env        map[string]string
+	Cwd        string // absolute, or empty for Goblin's own
+	InheritEnv InheritEnv
+
+	URL     string // http or https
+	Headers map[string]string
+
+	Disabled       bool
+	Timeout        time.Duration // of one request, without waits for a human
+	StartupTimeout time.Duration // until the first lists are whole
+	Isolation      Isolation
+	Tools          Filter // on original names
+	Prompts        Filter // on original names
+	Resources      Filter // on original URIs and templates
+	OpenResources  bool   // forward reads of URIs that the server never listed
+	TypeSet        bool   // `type` was written: no fallback to SSE
+
+	// Problem, if not empty, says in one line why the server cannot be started
+	// and where that is in the file, for example an unset variable. The fields
+	// that it concerns are empty.
+	Problem string
+}
+
+// InheritEnv chooses what a child gets of Goblin's own environment, besides
+// the base set.
+type InheritEnv struct {
+	All   bool
+	Names []string
+}
+
+// Gateway is what clients meet.
+type Gateway struct {
+	Listen         string // host:port, or empty: no HTTP
+	AuthToken      string // visible ASCII; empty only on loopback
+	AllowedOrigins []string
+	Flat           bool          // list flat ids instead of mcp:// URIs
+	PageSize       int           // entries
+	StartupWait    time.Duration // 0: never wait
+	ListChanged    ListChanged
+	MetaTools      MetaTools
+	Roots          []Root
+	Pin            Pin
+	Linger         time.Duration // 0: end with the last session
+	Limits         Limits
+}
+
+// ListChanged says which kinds of a backend's list_changed are heeded.
+type ListChanged struct{ Tools, Prompts, Resources bool }
+
+// MetaTools chooses Goblin's own tools.
+type MetaTools struct {
+	All   bool
+	Names []string
+}
+
+// Has reports whether Goblin's own tool of that name is offered.
+func (m MetaTools) Has(name string) bool { return m.All || slices.Contains(m.Names, name) }
+
+// Root is a root that is offered to backends when no client can be asked.
+type Root struct{ URI, Name string }
+
+// Limits bound what one party can cost.
+type Limits struct {
+	Frame    int64 // bytes of one JSON-RPC message
+	InFlight int   // requests per backend connection
+	Unsent   int64 // bytes waiting for one client before its requests wait
+	Sessions int   // clients at a time
+	Pages    int   // pages of one list
+	Entries  int   // entries of one list
+}
+
+// Lua bounds one run of a Lua program.
+type Lua struct {
+	Timeout time.Duration
+	Memory  int64 // bytes
+	Calls   int   // of tools, prompts and resources
+	Output  int64 // bytes
+}
+
+// Log is where Goblin's own log goes.
+type Log struct {
+	Level slog.Level
+	File  string // absolute; empty: stderr
+}
+
+// TUI is how the screen looks.
+type TUI struct{ Theme string } // auto, dark, light or none
+
+// Server finds a server by its name.
+func (c *Config) Server(name string) (*Server, bool) {
+	i := slices.IndexFunc(c.Servers, func(s Server) bool { return s.Name == name })
+	if i < 0 {
+		return nil, false
+	}
+	return &c.Servers[i], true
+}
+
+// Hash is a hexadecimal SHA-256 of the path and of every expanded value. Equal
+// configurations have equal hashes; comments, order of keys and warnings do not
+// count. Secrets enter it, so it tells nothing about them but equality.
+func (c *Config) Hash() string {
+	v := *c
+	v.Warnings = nil
+	v.Servers = make([]Server, len(c.Servers))
+	for i := range c.Servers {
+		v.Servers[i] = c.Servers[i].normal()
+	}
+	// %#v sorts maps, quotes strings byte for byte and names every field, and
+	// no field is a pointer, so the text is canonical.
+	sum := sha256.Sum256(fmt.Appendf(nil, "%#v", v))
+	return hex.EncodeToString(sum[:])
+}
+
+// Equal reports whether both would be run in the same way, so that a running
+// connection need not be replaced.
+func (s *Server) Equal(o *Server) bool {
+	return reflect.DeepEqual(s.normal(), o.normal())
+}
+
+// normal is a copy in which an empty collection is nil and a problem has lost
+// its line, which moves when text above it does.
+func (s *Server) normal() Server {
+	v := *s
+	for _, list := range []*[]string{
+		&v.Args, &v.InheritEnv.Names, &v.Tools.Allow, &v.Tools.Deny,
+		&v.Prompts.Allow, &v.Prompts.Deny, &v.Resources.Allow, &v.Resources.Deny,
+	} {
+		if len(*list) == 0 {
+			*list = nil
+		}
+	}
+	for _, m := range []*map[string]string{&v.Env, &v.Headers} {
+		if len(*m) == 0 {
+			*m = nil
+		}
+	}
+	if v.Problem != "" {
+		v.Problem = "cannot start"
+	}
+	return v
+}
+
+// baseEnv is what every child gets: enough to find programs, a home and a
+// locale, and none of the secrets that a shell tends to hold.
+var baseEnv = []string{"HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER"}
+
+// Environ is the environment of the server's process as sorted "NAME=value"
+// entries: the base set and the names of InheritEnv as host finds them, or the
+// whole of all if everything is inherited, and over that the server's own Env.
+// host is usually os.LookupEnv and all os.Environ().
+func (s *Server) Environ(host func(string) (string, bool), all []string) []string {
+	vars := make(map[string]string)
+	if s.InheritEnv.All {
+		for _, e := range all {
+			if name, value, ok := strings.Cut(e, "="); ok && name != "" {
+				vars[name] = value
+			}
+		}
+	} else {
+		for _, name := range slices.Concat(baseEnv, s.InheritEnv.Names) {
+			if value, ok := host(name); ok {
+				vars[name] = value
+			}
+		}
+	}
+	for name, value := range s.Env {
+		vars[name] = value
+	}
+	env := make([]string, 0, len(vars))
+	for name, value := range vars {
+		env = append(env, name+"="+value)
+	}
+	slices.Sort(env)
+	return env
+}

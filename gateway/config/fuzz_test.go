@@ -1,0 +1,69 @@
+package config_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"goblin/gateway/config"
+)
+
+// FuzzParse holds Parse to its word on any text: a Config or Errors, never
+// both, no line that the text does not have, one line for each mistake, and a
+// hash and names that others can rely on.
+func FuzzParse(f *testing.F) {
+	f.Add("c.yaml", whole)
+	f.Add("c.json", `{"mcpServers": {"a": {"command": "x", "args": ["${A}"]}}, "x": [1, null]}`)
+	f.Add("c.yaml", `{"mcpServers": {"a b": {"url": "http://h"}}}`)
+	f.Add("c.yaml", "servers: &a {b: &b {<<: [*b, {command: x}]}}\n---\n")
+	f.Add("c.yaml", "\ufeff? !!binary x\n: !!int y\n")
+	for _, m := range mistakes {
+		f.Add("c.yaml", m.src)
+	}
+	f.Fuzz(func(t *testing.T, name, src string) {
+		cfg, err := config.Parse(name, []byte(src), env)
+		if err != nil {
+			var list *config.Errors
+			if cfg != nil || !errors.As(err, &list) || len(list.Problems) == 0 {
+				t.Fatalf("Parse = %v, %v", cfg, err)
+			}
+			check(t, name, src, list.Problems)
+			check(t, name, src, list.Warnings)
+			return
+		}
+		check(t, name, src, cfg.Warnings)
+		again, _ := config.Parse(name, []byte(src), env)
+		if again == nil || again.Hash() != cfg.Hash() {
+			t.Fatal("the same text made two configurations")
+		}
+		seen := map[string]bool{"goblin": true}
+		for i := range cfg.Servers {
+			s := &cfg.Servers[i]
+			if seen[s.Name] || s.Name == "" || len(s.Name) > 64 || !s.Equal(&again.Servers[i]) {
+				t.Fatalf("server %q", s.Name)
+			}
+			seen[s.Name] = true
+			if s.Problem == "" && (s.Type == config.Stdio) != (s.Command != "") {
+				t.Fatalf("server %q is %s with command %q", s.Name, s.Type, s.Command)
+			}
+		}
+		if g := cfg.Gateway; g.Listen != "" && config.CheckListen(g.Listen, g.AuthToken) != nil {
+			t.Fatalf("listen %q with token %q", g.Listen, g.AuthToken)
+		}
+	})
+}
+
+func check(t *testing.T, name, src string, problems []config.Problem) {
+	t.Helper()
+	for _, p := range problems {
+		if p.File != name || p.Text == "" || p.Line < 0 || p.Line > lines(src) || strings.ContainsAny(p.Text, "\n\x1b") {
+			t.Fatalf("problem %+v of %d lines", p, lines(src))
+		}
+	}
+}
+
+// lines counts as YAML does, which knows more line breaks than others.
+func lines(src string) int {
+	return 1 + strings.Count(src, "\n") + strings.Count(src, "\r") + strings.Count(src, "\u0085") +
+		strings.Count(src, "\u2028") + strings.Count(src, "\u2029")
+}

@@ -1,0 +1,243 @@
+package config
+
+import (
+	"log/slog"
+	"time"
+)
+
+// defaults is what a file that says nothing means.
+func defaults() Config {
+	return Config{
+		Gateway: Gateway{
+			PageSize:    1000,
+			StartupWait: 3 * time.Second,
+			ListChanged: ListChanged{Tools: true, Prompts: true, Resources: true},
+			MetaTools:   MetaTools{All: true},
+			Pin:         PinReport,
+			Linger:      10 * time.Second,
+			Limits: Limits{
+				Frame: 128 << 20, InFlight: 256, Unsent: 16 << 20,
+				Sessions: 2048, Pages: 1000, Entries: 1_000_000,
+			},
+		},
+		Lua: Lua{Timeout: 10 * time.Second, Memory: 64 << 20, Calls: 1000, Output: 1 << 20},
+		Log: Log{Level: slog.LevelInfo},
+		TUI: TUI{Theme: "auto"},
+	}
+}
+
+func defaultServer() Server {
+	return Server{Timeout: 30 * time.Second, StartupTimeout: 20 * time.Second, Isolation: Shared}
+}
+
+const many = 100_000_000 // the upper end of counts that have no natural one
+
+func topKeys() []field[Config] {
+	servers := kind[[]Server]{schema: serversSchema, read: readServers}
+	at := func(c *Config) *[]Server { return &c.Servers }
+	return []field[Config]{
+		key("servers", "The MCP servers behind Goblin, by name.", servers, at),
+		key("mcpServers", "Another name of `servers`, as in the files of other clients.", servers, at),
+		key("gateway", "What clients meet.", kind[Gateway]{schema: section(gatewayKeys).schema, read: readGateway}, func(c *Config) *Gateway { return &c.Gateway }),
+		key("lua", "Bounds of one run of a Lua program.", section(luaKeys), func(c *Config) *Lua { return &c.Lua }),
+		key("log", "Goblin's own log.", section(logKeys), func(c *Config) *Log { return &c.Log }),
+		key("tui", "The screen.", section(tuiKeys), func(c *Config) *TUI { return &c.TUI }),
+	}
+}
+
+// sections lists the keys below the top level, for hints about misplaced ones.
+func sections() []struct {
+	name string
+	keys []string
+} {
+	return []struct {
+		name string
+		keys []string
+	}{
+		{"gateway", names(gatewayKeys())},
+		{"lua", names(luaKeys())},
+		{"log", names(logKeys())},
+		{"tui", names(tuiKeys())},
+	}
+}
+
+func serverKeys() []field[Server] {
+	return append([]field[Server]{
+		key("command", "The program of a local server. A bare name is looked up in PATH; a relative path begins at the config's folder.",
+			path(true), func(s *Server) *string { return &s.Command }),
+		key("args", "Arguments of the command.",
+			list(loose(noNUL)), func(s *Server) *[]string { return &s.Args }),
+		key("env", "Environment variables of the command.",
+			dict(loose(noNUL), keepEnvName), func(s *Server) *map[string]string { return &s.Env }),
+		key("cwd", "The command's working directory. A relative path begins at the config's folder.",
+			path(false), func(s *Server) *string { return &s.Cwd }),
+		key("inherit_env", "What the command gets of Goblin's environment besides HOME, LANG, LOGNAME, PATH, SHELL, TERM, TMPDIR, USER and `env`: nothing (false), everything (true), or these names.",
+			selected(envNameComplaint), func(s *Server) *selection { return (*selection)(&s.InheritEnv) }),
+		key("url", "The address of a remote server.",
+			text(urlComplaint), func(s *Server) *string { return &s.URL }),
+		key("type", "The transport. With `url`: http (Streamable HTTP; falls back to SSE if `type` is not given) or sse.",
+			choice(
+				option[Type]{"http", HTTP, []string{"streamable-http", "streamable_http", "streamableHttp", "streamablehttp"}},
+				option[Type]{"sse", SSE, nil},
+				option[Type]{"stdio", Stdio, nil},
+			), func(s *Server) *Type { return &s.Type }),
+		key("headers", "HTTP headers of every request to the remote server.",
+			dict(loose(headerValueComplaint), keepHeaderName), func(s *Server) *map[string]string { return &s.Headers }),
+		key("disabled", "Do not start the server until it is enabled on the screen.",
+			flag(), func(s *Server) *bool { return &s.Disabled }),
+		key("timeout", "The longest time of one request. Progress extends it; a wait for a human does not count.",
+			duration(false), func(s *Server) *time.Duration { return &s.Timeout }),
+		key("startup_timeout", "The longest time until the server has answered its first lists.",
+			duration(false), func(s *Server) *time.Duration { return &s.StartupTimeout }),
+		key("isolation", "shared: one connection for all clients. session: one for each.",
+			choice(
+				option[Isolation]{"shared", Shared, nil},
+				option[Isolation]{"session", PerSession, nil},
+			), func(s *Server) *Isolation { return &s.Isolation }),
+		key("tools", "Which tools are offered: globs on the server's own names. `deny` wins.",
+			section(filterKeys), func(s *Server) *Filter { return &s.Tools }),
+		key("prompts", "Which prompts are offered: globs on the server's own names. `deny` wins.",
+			section(filterKeys), func(s *Server) *Filter { return &s.Prompts }),
+		key("resources", "Which resources and templates are offered: globs on the server's own URIs. `deny` wins.",
+			section(filterKeys), func(s *Server) *Filter { return &s.Resources }),
+		key("open_resources", "Forward reads of URIs that the server never listed.",
+			flag(), func(s *Server) *bool { return &s.OpenResources }),
+	}, legacyServerKeys()...)
+}
+
+// legacyServerKeys are keys that other clients write and that change what a
+// server may do, so that ignoring them would be wrong.
+func legacyServerKeys() []field[Server] {
+	url := func(s *Server) *string { return &s.URL }
+	disabled := func(s *Server) *bool { return &s.Disabled }
+	deny := func(s *Server) *[]string { return &s.Tools.Deny }
+	fields := []field[Server]{
+		key("serverUrl", "", text(urlComplaint), url),
+		key("httpUrl", "", text(urlComplaint), url),
+		key("enabled", "", negated(), disabled),
+		key("isActive", "", negated(), disabled),
+		key("disabledTools", "", list(text(globComplaint)), deny),
+		key("excludeTools", "", list(text(globComplaint)), deny),
+		key("includeTools", "", list(text(globComplaint)), func(s *Server) *[]string { return &s.Tools.Allow }),
+	}
+	// These change nothing about how a server is run, or nothing that Goblin
+	// could follow; they are named in a warning.
+	for _, name := range []string{
+		"alwaysAllow", "autoApprove", "description", "name", "id", "title", "icon", "iconUrl", "logoUrl",
+		"tags", "category", "provider", "providerUrl", "version", "note", "notes", "comment", "_comment", "$comment",
+		"gallery", "trust", "autoStart", "dev", "metadata", "envFile", "oauth", "auth", "longRunning",
+		"installSource", "registryUrl", "reference", "sampling", "transport", "transportType",
+	} {
+		fields = append(fields, ignored(name))
+	}
+	for i := range fields {
+		fields[i].legacy = true
+	}
+	return fields
+}
+
+func filterKeys() []field[Filter] {
+	return []field[Filter]{
+		key("allow", "Globs; empty: all. * is any run of characters, ? is one, [a-z] is a class, \\ makes the next one literal.",
+			list(text(globComplaint)), func(f *Filter) *[]string { return &f.Allow }),
+		key("deny", "Globs of what is left out, even if allowed.",
+			list(text(globComplaint)), func(f *Filter) *[]string { return &f.Deny }),
+	}
+}
+
+func gatewayKeys() []field[Gateway] {
+	return []field[Gateway]{
+		key("listen", "host:port of the HTTP server: /mcp, /metrics, /healthz, /readyz. Not given: none.",
+			text(listenComplaint), func(g *Gateway) *string { return &g.Listen }),
+		key("auth_token", "The bearer token of /mcp and /metrics; required if `listen` is not a loopback address.",
+			kind[string]{schema: text(tokenComplaint).schema, read: readToken}, func(g *Gateway) *string { return &g.AuthToken }),
+		key("allowed_origins", "Web origins that may call, besides loopback.",
+			list(text(originComplaint)), func(g *Gateway) *[]string { return &g.AllowedOrigins }),
+		key("namespace", "How resources are listed. uri: mcp://server/<original>. flat: ids without special characters.",
+			choice(
+				option[bool]{"uri", false, nil},
+				option[bool]{"flat", true, nil},
+			), func(g *Gateway) *bool { return &g.Flat }),
+		key("page_size", "Entries on a page of a list.",
+			count(1, 1_000_000), func(g *Gateway) *int { return &g.PageSize }),
+		key("startup_wait", "How long a list, or an unknown name, waits for servers that never listed yet.",
+			duration(true), func(g *Gateway) *time.Duration { return &g.StartupWait }),
+		key("list_changed", "Which kinds of change notices of servers are heeded; the others wait for a reload or reconnect.",
+			section(listChangedKeys), func(g *Gateway) *ListChanged { return &g.ListChanged }),
+		key("meta_tools", "Goblin's own tools: all (true), none (false), or these names.",
+			selected(noNUL), func(g *Gateway) *selection { return (*selection)(&g.MetaTools) }),
+		key("roots", "Folders offered to servers that ask for roots when no client can be asked.",
+			list(kind[Root]{schema: rootSchema, read: readRoot}), func(g *Gateway) *[]Root { return &g.Roots }),
+		key("pin", "New or changed tool definitions. off: taken as they come. report: told. strict: withheld.",
+			choice(
+				option[Pin]{"off", PinOff, nil},
+				option[Pin]{"report", PinReport, nil},
+				option[Pin]{"strict", PinStrict, nil},
+			), func(g *Gateway) *Pin { return &g.Pin }),
+		key("linger", "How long a host in the background stays after its last session and screen.",
+			duration(true), func(g *Gateway) *time.Duration { return &g.Linger }),
+		key("limits", "What one party can cost at most.",
+			section(limitKeys), func(g *Gateway) *Limits { return &g.Limits }),
+	}
+}
+
+func listChangedKeys() []field[ListChanged] {
+	return []field[ListChanged]{
+		key("tools", "Heed changes of tools.", flag(), func(l *ListChanged) *bool { return &l.Tools }),
+		key("prompts", "Heed changes of prompts.", flag(), func(l *ListChanged) *bool { return &l.Prompts }),
+		key("resources", "Heed changes of resources and templates.", flag(), func(l *ListChanged) *bool { return &l.Resources }),
+	}
+}
+
+func rootKeys() []field[Root] {
+	return []field[Root]{
+		key("uri", "A file:// URI.", text(rootComplaint), func(r *Root) *string { return &r.URI }),
+		key("name", "What people call it.", text(noNUL), func(r *Root) *string { return &r.Name }),
+	}
+}
+
+func limitKeys() []field[Limits] {
+	return []field[Limits]{
+		key("frame", "One JSON-RPC message.", size(64<<10), func(l *Limits) *int64 { return &l.Frame }),
+		key("in_flight", "Requests at a time to one server.", count(1, many), func(l *Limits) *int { return &l.InFlight }),
+		key("unsent", "What may wait for one client before its further requests wait.", size(64<<10), func(l *Limits) *int64 { return &l.Unsent }),
+		key("sessions", "Clients at a time.", count(1, many), func(l *Limits) *int { return &l.Sessions }),
+		key("pages", "Pages of one list of a server.", count(1, many), func(l *Limits) *int { return &l.Pages }),
+		key("entries", "Entries of one list of a server.", count(1, many), func(l *Limits) *int { return &l.Entries }),
+	}
+}
+
+func luaKeys() []field[Lua] {
+	return []field[Lua]{
+		key("timeout", "The longest run.", duration(false), func(l *Lua) *time.Duration { return &l.Timeout }),
+		key("memory", "The most memory.", size(1<<20), func(l *Lua) *int64 { return &l.Memory }),
+		key("calls", "The most calls of tools, prompts and resources.", count(0, many), func(l *Lua) *int { return &l.Calls }),
+		key("output", "The longest output.", size(1<<10), func(l *Lua) *int64 { return &l.Output }),
+	}
+}
+
+func logKeys() []field[Log] {
+	return []field[Log]{
+		key("level", "The least important lines that are kept.",
+			choice(
+				option[slog.Level]{"debug", slog.LevelDebug, nil},
+				option[slog.Level]{"info", slog.LevelInfo, nil},
+				option[slog.Level]{"warn", slog.LevelWarn, []string{"warning"}},
+				option[slog.Level]{"error", slog.LevelError, nil},
+			), func(l *Log) *slog.Level { return &l.Level }),
+		key("file", "Where the log goes; empty: stderr. A relative path begins at the config's folder.",
+			path(false), func(l *Log) *string { return &l.File }),
+	}
+}
+
+func tuiKeys() []field[TUI] {
+	return []field[TUI]{
+		key("theme", "Colours of the screen.",
+			choice(
+				option[string]{"auto", "auto", nil},
+				option[string]{"dark", "dark", nil},
+				option[string]{"light", "light", nil},
+				option[string]{"none", "none", nil},
+			), func(t *TUI) *string { return &t.Theme }),
+	}
+}

@@ -1,0 +1,435 @@
+package config
+
+import (
+	"math"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// object is a JSON object, here of a schema.
+type object = map[string]any
+
+// kind is one shape of values: how it is read and how a schema describes it.
+// read leaves dst alone if the value is wrong and has been reported. schema is
+// given the default.
+type kind[V any] struct {
+	schema func(def V) object
+	read   func(r *reader, at place, n *yaml.Node, dst *V)
+}
+
+// reference is what the schema lets stand for any text: a variable in it.
+const reference = `\$\{`
+
+// text is a string for which complain has no complaint. A complaint continues
+// "<place> " and does not hold the value.
+func text(complain func(string) string) kind[string] { return textual(complain, false) }
+
+// loose is text that may also be written as a number or a boolean.
+func loose(complain func(string) string) kind[string] { return textual(complain, true) }
+
+func textual(complain func(string) string, loose bool) kind[string] {
+	return kind[string]{
+		schema: func(def string) object {
+			s := object{"type": "string"}
+			if loose {
+				s["type"] = []string{"string", "number", "boolean"}
+			}
+			if def != "" {
+				s["default"] = def
+			}
+			return s
+		},
+		read: func(r *reader, at place, n *yaml.Node, dst *string) {
+			s, ok := r.text(at, n, loose)
+			if !ok {
+				return
+			}
+			if c := complain(s); c != "" {
+				r.reject(at, n, c)
+				return
+			}
+			*dst = s
+		},
+	}
+}
+
+// path is a file name. "~/" is the home folder; a relative one begins at the
+// folder of the config. With program, a bare name is left to the search path.
+func path(program bool) kind[string] {
+	complain := noNUL
+	if program {
+		complain = programComplaint
+	}
+	k := text(complain)
+	read := k.read
+	k.read = func(r *reader, at place, n *yaml.Node, dst *string) {
+		var s string
+		read(r, at, n, &s)
+		switch {
+		case s == "", program && !strings.ContainsRune(s, '/') && !strings.ContainsRune(s, filepath.Separator):
+			*dst = s
+			return
+		case s == "~" || strings.HasPrefix(s, "~/"):
+			home, ok := r.env("HOME")
+			if !ok || !filepath.IsAbs(home) {
+				r.reject(at, n, `begins with "~", but HOME is not set`)
+				return
+			}
+			s = filepath.Join(home, s[1:])
+		case !filepath.IsAbs(s):
+			s = filepath.Join(r.dir, s)
+		}
+		*dst = filepath.Clean(s)
+	}
+	return k
+}
+
+// flag is true or false.
+func flag() kind[bool] {
+	return kind[bool]{
+		schema: func(def bool) object { return object{"type": "boolean", "default": def} },
+		read: func(r *reader, at place, n *yaml.Node, dst *bool) {
+			if b, ok := boolean(n); ok {
+				*dst = b
+				return
+			}
+			r.fail(n, "%s must be true or false, not %s", at, describe(n))
+		},
+	}
+}
+
+func boolean(n *yaml.Node) (value, ok bool) {
+	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!bool" {
+		return false, false
+	}
+	b, err := strconv.ParseBool(strings.ToLower(n.Value))
+	return b, err == nil
+}
+
+// negated is a flag that is kept as its opposite.
+func negated() kind[bool] {
+	k := flag()
+	return kind[bool]{schema: k.schema, read: func(r *reader, at place, n *yaml.Node, dst *bool) {
+		b := !*dst
+		k.read(r, at, n, &b)
+		*dst = !b
+	}}
+}
+
+// count is a whole number of at least low.
+func count(low, high int) kind[int] {
+	return kind[int]{
+		schema: func(def int) object {
+			return object{"type": "integer", "minimum": low, "maximum": high, "default": def}
+		},
+		read: func(r *reader, at place, n *yaml.Node, dst *int) {
+			v, ok := integer(n)
+			switch {
+			case !ok:
+				r.fail(n, "%s must be a whole number, not %s", at, describeNumber(n))
+			case v < int64(low) || v > int64(high):
+				r.fail(n, "%s must be from %d to %d", at, low, high)
+			default:
+				*dst = int(v)
+			}
+		},
+	}
+}
+
+func integer(n *yaml.Node) (int64, bool) {
+	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!int" {
+		return 0, false
+	}
+	v, err := strconv.ParseInt(strings.ReplaceAll(n.Value, "_", ""), 0, 64)
+	return v, err == nil
+}
+
+func describeNumber(n *yaml.Node) string {
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!float" {
+		return "a fraction"
+	}
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!int" {
+		return "one of that size"
+	}
+	return describe(n)
+}
+
+const durationPattern = `^(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h))+$`
+
+var durationSyntax = regexp.MustCompile(durationPattern)
+
+// duration is a time with units, more than nothing unless zero is allowed.
+func duration(zero bool) kind[time.Duration] {
+	return kind[time.Duration]{
+		schema: func(def time.Duration) object {
+			s := object{"type": "string", "pattern": durationPattern + "|" + reference, "examples": []string{"500ms", "30s", "5m"}}
+			if def > 0 {
+				s["default"] = shortDuration(def)
+			}
+			return s
+		},
+		read: func(r *reader, at place, n *yaml.Node, dst *time.Duration) {
+			if r.lenient && n.Kind == yaml.ScalarNode && isPlain(n.ShortTag()) {
+				// Some clients mean seconds and some milliseconds.
+				r.warn(n, `%s has no unit and is ignored; write it as "30s"`, at)
+				return
+			}
+			if n.Kind == yaml.ScalarNode && isPlain(n.ShortTag()) {
+				r.fail(n, `%s must be a duration with a unit, such as "30s", not %s`, at, describe(n))
+				return
+			}
+			s, ok := r.text(at, n, false)
+			if !ok {
+				return
+			}
+			d, err := time.ParseDuration(s)
+			switch {
+			case err != nil || !durationSyntax.MatchString(s):
+				r.reject(at, n, `must be a duration such as "500ms", "30s" or "5m", not `+quote(n.Value))
+			case d == 0 && !zero:
+				r.reject(at, n, "must be more than 0")
+			default:
+				*dst = d
+			}
+		},
+	}
+}
+
+// shortDuration is Duration.String without its empty units: 1m, not 1m0s.
+func shortDuration(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+const sizePattern = `^[0-9]+ ?(B|KiB|MiB|GiB|kB|MB|GB)$`
+
+var (
+	sizeSyntax = regexp.MustCompile(sizePattern)
+	sizeUnits  = map[string]int64{"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "kB": 1e3, "MB": 1e6, "GB": 1e9}
+)
+
+// maxSize is far beyond what memory holds and far below an overflow.
+const maxSize = 1 << 40
+
+// size is a number of bytes, plain or with a unit.
+func size(low int64) kind[int64] {
+	return kind[int64]{
+		schema: func(def int64) object {
+			return object{"default": showSize(def), "anyOf": []any{
+				object{"type": "string", "pattern": sizePattern + "|" + reference, "examples": []string{"64KiB", "128MiB"}},
+				object{"type": "integer", "minimum": low, "maximum": int64(maxSize)},
+			}}
+		},
+		read: func(r *reader, at place, n *yaml.Node, dst *int64) {
+			v, ok := integer(n)
+			if !ok {
+				if n.Kind == yaml.ScalarNode && isPlain(n.ShortTag()) {
+					r.fail(n, `%s must be a size such as "64KiB" or "128MiB", not %s`, at, describeNumber(n))
+					return
+				}
+				var s string
+				if s, ok = r.text(at, n, false); !ok {
+					return
+				}
+				if v, ok = parseSize(s); !ok {
+					r.reject(at, n, `must be a size such as "64KiB" or "128MiB", not `+quote(n.Value))
+					return
+				}
+			}
+			if v < low || v > maxSize {
+				r.reject(at, n, "must be from "+showSize(low)+" to "+showSize(maxSize))
+				return
+			}
+			*dst = v
+		},
+	}
+}
+
+func parseSize(s string) (int64, bool) {
+	m := sizeSyntax.FindStringSubmatch(s)
+	if m == nil {
+		return 0, false
+	}
+	v, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(s, m[1])), 10, 64)
+	unit := sizeUnits[m[1]]
+	return v * unit, err == nil && v <= math.MaxInt64/unit
+}
+
+func showSize(v int64) string {
+	for _, u := range []string{"GiB", "MiB", "KiB"} {
+		if unit := sizeUnits[u]; v >= unit && v%unit == 0 {
+			return strconv.FormatInt(v/unit, 10) + u
+		}
+	}
+	return strconv.FormatInt(v, 10) + "B"
+}
+
+// option is one of the words that a choice accepts; aliases are accepted and
+// not advertised.
+type option[V any] struct {
+	word    string
+	value   V
+	aliases []string
+}
+
+// choice is one word of a few.
+func choice[V comparable](options ...option[V]) kind[V] {
+	words := make([]string, len(options))
+	accepted := make(map[string]V)
+	var all []string
+	for i, o := range options {
+		words[i] = o.word
+		for _, w := range append([]string{o.word}, o.aliases...) {
+			accepted[w] = o.value
+			all = append(all, w)
+		}
+	}
+	must := "must be " + strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
+	return kind[V]{
+		schema: func(def V) object {
+			s := object{"anyOf": []any{object{"enum": all}, object{"type": "string", "pattern": reference}}}
+			for _, o := range options {
+				if o.value == def {
+					s["default"] = o.word
+				}
+			}
+			return s
+		},
+		read: func(r *reader, at place, n *yaml.Node, dst *V) {
+			if n.Kind != yaml.ScalarNode || isPlain(n.ShortTag()) {
+				r.fail(n, "%s %s, not %s", at, must, describe(n))
+				return
+			}
+			s, ok := r.text(at, n, false)
+			if !ok {
+				return
+			}
+			v, ok := accepted[s]
+			if !ok {
+				tail := ""
+				if near := nearest(n.Value, words); near != "" {
+					tail = "; did you mean " + quote(near) + "?"
+				}
+				r.reject(at, n, must+", not "+quote(n.Value)+tail)
+				return
+			}
+			*dst = v
+		},
+	}
+}
+
+// list is a sequence; an empty one is nil.
+func list[V any](item kind[V]) kind[[]V] {
+	return kind[[]V]{
+		schema: func([]V) object {
+			var zero V
+			return object{"type": []string{"array", "null"}, "items": item.schema(zero)}
+		},
+		read: func(r *reader, at place, n *yaml.Node, dst *[]V) {
+			if isNull(n) {
+				*dst = nil
+				return
+			}
+			if n.Kind != yaml.SequenceNode {
+				r.fail(n, "%s must be a list, not %s", at, describe(n))
+				return
+			}
+			var values []V
+			for i, c := range n.Content {
+				var v V
+				item.read(r, at.item(i), target(c), &v)
+				values = append(values, v)
+			}
+			*dst = values
+		},
+	}
+}
+
+// dict is a mapping of names that the user chooses; an empty one is nil. keep
+// may report a name and say that it is to be left out.
+func dict[V any](value kind[V], keep func(r *reader, at place, key *yaml.Node) bool) kind[map[string]V] {
+	return kind[map[string]V]{
+		schema: func(map[string]V) object {
+			var zero V
+			return object{"type": []string{"object", "null"}, "additionalProperties": value.schema(zero)}
+		},
+		read: func(r *reader, at place, n *yaml.Node, dst *map[string]V) {
+			var values map[string]V
+			for _, p := range r.pairs(at, n) {
+				if !keep(r, at.key(p.key.Value), p.key) {
+					continue
+				}
+				var v V
+				value.read(r, at.key(p.key.Value), p.val, &v)
+				if values == nil {
+					values = make(map[string]V)
+				}
+				values[p.key.Value] = v
+			}
+			*dst = values
+		},
+	}
+}
+
+// section is a mapping with the keys of a table.
+func section[T any](table func() []field[T]) kind[T] {
+	return kind[T]{
+		schema: func(def T) object { return tableSchema(table(), &def) },
+		read: func(r *reader, at place, n *yaml.Node, dst *T) {
+			readTable(r, at, table(), n, dst)
+		},
+	}
+}
+
+func tableSchema[T any](table []field[T], def *T) object {
+	keys := object{}
+	for _, f := range table {
+		if !f.legacy {
+			keys[f.name] = f.schema(def)
+		}
+	}
+	return object{"type": []string{"object", "null"}, "additionalProperties": false, "properties": keys}
+}
+
+// selection is everything, nothing, or some names.
+type selection struct {
+	All   bool
+	Names []string
+}
+
+func selected(complain func(string) string) kind[selection] {
+	some := list(text(complain))
+	return kind[selection]{
+		schema: func(def selection) object {
+			return object{"default": def.All, "anyOf": []any{
+				object{"type": "boolean"},
+				object{"type": "array", "items": object{"type": "string"}},
+			}}
+		},
+		read: func(r *reader, at place, n *yaml.Node, dst *selection) {
+			if b, ok := boolean(n); ok {
+				*dst = selection{All: b}
+				return
+			}
+			if n.Kind != yaml.SequenceNode {
+				r.fail(n, "%s must be true, false or a list of names, not %s", at, describe(n))
+				return
+			}
+			var names []string
+			some.read(r, at, n, &names)
+			*dst = selection{Names: slices.Compact(names)}
+		},
+	}
+}

@@ -1,0 +1,90 @@
+package config
+
+import (
+	_ "embed"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+//go:embed demo.yaml
+var demo []byte
+
+// demoProgram is the variable in demo.yaml that stands for this executable.
+const demoProgram = "GOBLIN_EXECUTABLE"
+
+// Demo is the text of the embedded demo configuration.
+func Demo() string { return string(demo) }
+
+// Find says which file is meant: the one of the --config flag, else of
+// $GOBLIN_CONFIG, else goblin/config.yaml in $XDG_CONFIG_HOME or ~/.config if
+// there is one, else "" for the demo. The working directory is never searched:
+// a cloned repository must not be able to run commands. A file that was named
+// and cannot be read is an error, an *Errors.
+func Find(flag string, getenv func(string) string) (string, error) {
+	for _, named := range []struct{ path, by string }{{flag, "--config"}, {getenv("GOBLIN_CONFIG"), "$GOBLIN_CONFIG"}} {
+		if named.path == "" {
+			continue
+		}
+		if _, err := os.Stat(named.path); err != nil {
+			return "", fileError(named.path, "is named by %s but cannot be read: %v", named.by, reason(err))
+		}
+		return named.path, nil
+	}
+	dir := getenv("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(dir) { // the XDG rules say to ignore it then
+		dir = filepath.Join(getenv("HOME"), ".config")
+	}
+	if !filepath.IsAbs(dir) {
+		return "", nil
+	}
+	path := filepath.Join(dir, "goblin", "config.yaml")
+	// Lstat, so that a link that leads nowhere is told and not taken for none.
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return path, nil
+}
+
+// reason is an error without the path that the message names already.
+func reason(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
+
+// Load reads a configuration file, or the embedded demo if path is empty, with
+// the process's own environment. The error is an *Errors.
+func Load(path string) (*Config, error) {
+	if path == "" {
+		return loadDemo()
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fileError(path, "cannot be read: %v", reason(err))
+	}
+	defer f.Close()
+	src, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, fileError(path, "cannot be read: %v", reason(err))
+	}
+	return Parse(path, src, os.LookupEnv)
+}
+
+func loadDemo() (*Config, error) {
+	const name = "the embedded demo config"
+	program, err := os.Executable()
+	if err != nil {
+		return nil, fileError(name, "cannot find this program: %v", err)
+	}
+	cfg, err := Parse(name, demo, func(v string) (string, bool) { return program, v == demoProgram })
+	if err != nil {
+		return nil, err
+	}
+	cfg.Path, cfg.Demo = "", true
+	return cfg, nil
+}

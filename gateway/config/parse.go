@@ -1,0 +1,302 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const (
+	maxFile    = 4 << 20  // bytes
+	maxAliased = 100_000  // nodes that aliases add to a file
+	maxCopied  = 16 << 20 // bytes that aliases add to a file
+	maxDepth   = 1000     // of JSON; YAML has the parser's own limit
+	manyNodes  = 1 << 40  // where counting stops
+	bom        = "\ufeff"
+)
+
+// Parse reads the text of a configuration. name is what messages call it; its
+// folder is what relative paths mean. env looks up variables. The error is an
+// *Errors with every mistake of the text.
+//
+// A text is read as a file of another MCP client if name ends in .json, or if
+// it is a JSON object with mcpServers; unknown keys at its top level, and
+// harmless ones in its servers, are then no mistakes.
+func Parse(name string, src []byte, env func(string) (string, bool)) (*Config, error) {
+	if len(src) > maxFile {
+		return nil, fileError(name, "is larger than %s", showSize(maxFile))
+	}
+	full, err := filepath.Abs(name)
+	if err != nil {
+		return nil, fileError(name, "has no absolute path: %v", err)
+	}
+	src = bytes.TrimPrefix(src, []byte(bom))
+	root, lenient, bad := parseNodes(name, src)
+	if bad != nil {
+		return nil, bad
+	}
+	r := &reader{file: name, dir: filepath.Dir(full), env: env, lenient: lenient}
+	cfg := defaults()
+	cfg.Path = full
+	seen := readTable(r, place{}, topKeys(), root, &cfg)
+	r.checkTop(seen, &cfg)
+	if len(r.errs) > 0 {
+		return nil, &Errors{Problems: tidy(r.errs), Warnings: tidy(r.warns)}
+	}
+	cfg.Warnings = tidy(r.warns)
+	return &cfg, nil
+}
+
+// checkTop finds what no single key shows.
+func (r *reader) checkTop(seen map[string]*yaml.Node, cfg *Config) {
+	a, b := seen["servers"], seen["mcpServers"]
+	if a != nil && b != nil {
+		if a.Line > b.Line {
+			a, b = b, a
+		}
+		r.fail(b, "the file has both %q and %q; keep one of them", a.Value, b.Value)
+	}
+	if len(cfg.Servers) == 0 && len(r.errs) == 0 {
+		r.warns = append(r.warns, Problem{File: r.file, Text: "no servers are configured; add one under \"servers\""})
+	}
+	if len(r.servers) == len(cfg.Servers) {
+		r.warnNames(cfg.Servers)
+	}
+}
+
+// readGateway reads the gateway's keys and finds what no single one shows.
+func readGateway(r *reader, at place, n *yaml.Node, g *Gateway) {
+	seen := readTable(r, at, gatewayKeys(), n, g)
+	token := seen["auth_token"]
+	if r.badToken {
+		token = nil
+	}
+	if g.AuthToken == "" && !r.badToken && g.Listen != "" && !isLoopback(g.Listen) {
+		r.fail(seen["listen"], "%s %s", at.key("listen"), exposed)
+	} else if g.AuthToken == "" && token != nil {
+		r.warn(token, "%s is empty, so anybody on this machine may call", at.key("auth_token"))
+	}
+	if g.Flat {
+		r.warn(seen["namespace"], "namespace: flat lists resources under ids that are not URIs; clients that check them, such as those with the Python SDK 1.x, refuse the whole list")
+	}
+}
+
+// readToken reads auth_token and remembers whether there was one to use, so
+// that a mistake in it is not also reported as a missing token.
+func readToken(r *reader, at place, n *yaml.Node, dst *string) {
+	before := len(r.errs)
+	text(tokenComplaint).read(r, at, n, dst)
+	r.badToken = len(r.errs) > before
+}
+
+// readRoot reads one root.
+func readRoot(r *reader, at place, n *yaml.Node, dst *Root) {
+	if isNull(n) || n.Kind == yaml.MappingNode && readTable(r, at, rootKeys(), n, dst)["uri"] == nil {
+		r.fail(n, `%s needs "uri"`, at)
+	} else if n.Kind != yaml.MappingNode {
+		r.fail(n, "%s must be a mapping with \"uri\" and perhaps \"name\", not %s", at, describe(n))
+	}
+}
+
+// parseNodes is the text as a tree, with aliases in it that are safe to follow.
+func parseNodes(name string, src []byte) (root *yaml.Node, lenient bool, bad *Errors) {
+	empty := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Line: 1}
+	isFile := strings.EqualFold(filepath.Ext(name), ".json")
+	text := bytes.TrimSpace(src)
+	if len(text) == 0 {
+		return empty, isFile, nil
+	}
+	if isFile || text[0] == '{' && json.Valid(src) {
+		root, bad = parseJSON(name, src)
+		if bad != nil {
+			return nil, false, bad
+		}
+		if root.Kind != yaml.MappingNode {
+			return nil, false, lineError(name, root.Line, "the file must be a mapping, not %s", describe(root))
+		}
+		return root, isFile || hasKey(root, "mcpServers"), nil
+	}
+	root, bad = parseYAML(name, src)
+	if bad != nil {
+		return nil, false, bad
+	}
+	if root == nil || isNull(root) {
+		return empty, false, nil
+	}
+	if root.Kind != yaml.MappingNode {
+		return nil, false, lineError(name, root.Line, "the file must be a mapping, not %s", describe(root))
+	}
+	return root, false, nil
+}
+
+func hasKey(n *yaml.Node, name string) bool {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == name {
+			return true
+		}
+	}
+	return false
+}
+
+func parseYAML(name string, src []byte) (*yaml.Node, *Errors) {
+	dec := yaml.NewDecoder(bytes.NewReader(src))
+	doc, err := decode(dec)
+	if errors.Is(err, io.EOF) {
+		return nil, nil
+	}
+	var second *yaml.Node
+	if err == nil {
+		second, err = decode(dec)
+		if err == nil {
+			return nil, lineError(name, second.Line, "a second YAML document begins here; a config is one document")
+		}
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+	}
+	if err != nil {
+		return nil, syntaxError(name, src, err)
+	}
+	if len(doc.Content) != 1 {
+		return nil, nil
+	}
+	root := target(doc.Content[0])
+	if bad := checkAliases(name, root); bad != nil {
+		return nil, bad
+	}
+	return root, nil
+}
+
+// decode reads one document. The library panics on some rare broken input.
+func decode(dec *yaml.Decoder) (doc *yaml.Node, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("yaml: the text cannot be understood")
+		}
+	}()
+	doc = new(yaml.Node)
+	err = dec.Decode(doc)
+	return doc, err
+}
+
+var yamlLine = regexp.MustCompile(`^line (\d+): `)
+
+// syntaxError words the library's error. Its lines are those of the enclosing
+// block, or missing, unless the scanner found the mistake.
+func syntaxError(name string, src []byte, err error) *Errors {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	line := 0
+	if m := yamlLine.FindStringSubmatch(text); m != nil {
+		line, _ = strconv.Atoi(m[1])
+		text = text[len(m[0]):]
+	}
+	if line == 0 || strings.HasPrefix(text, "did not find expected") {
+		line = failingLine(src)
+	}
+	if strings.Contains(text, "cannot start any token") && strings.HasPrefix(strings.TrimLeft(lineOf(src, line), " "), "\t") {
+		text = "a tab in the indentation; use spaces"
+	}
+	if strings.HasPrefix(text, "did not find expected key") {
+		text += " (is the indentation right?)"
+	}
+	if strings.HasPrefix(text, "did not find expected ','") && strings.Contains(lineOf(src, line), "${") {
+		text += ` (inside [ ] and { }, a text with "${" needs quotes)`
+	}
+	return lineError(name, line, "not valid YAML: %s", text)
+}
+
+// failingLine finds where the parser gives up by feeding it byte by byte.
+func failingLine(src []byte) int {
+	feed := &byteReader{src: src}
+	dec := yaml.NewDecoder(feed)
+	for {
+		if _, err := decode(dec); err != nil {
+			break
+		}
+	}
+	read := bytes.TrimRight(src[:feed.pos], " \t\r\n")
+	return 1 + bytes.Count(read, []byte("\n"))
+}
+
+type byteReader struct {
+	src []byte
+	pos int
+}
+
+func (b *byteReader) Read(p []byte) (int, error) {
+	if b.pos == len(b.src) {
+		return 0, io.EOF
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	p[0] = b.src[b.pos]
+	b.pos++
+	return 1, nil
+}
+
+func lineOf(src []byte, line int) string {
+	for ; line > 1; line-- {
+		_, src, _ = bytes.Cut(src, []byte("\n"))
+	}
+	first, _, _ := bytes.Cut(src, []byte("\n"))
+	return string(first)
+}
+
+// weight is what a tree costs with its aliases followed.
+type weight struct{ nodes, bytes int64 }
+
+// scale measures trees, each node once.
+type scale struct {
+	known map[*yaml.Node]weight
+	open  map[*yaml.Node]bool
+	plain weight     // without following aliases
+	cycle *yaml.Node // an alias within its own anchor
+	alias *yaml.Node // the last one
+}
+
+func checkAliases(name string, root *yaml.Node) *Errors {
+	s := scale{known: make(map[*yaml.Node]weight), open: make(map[*yaml.Node]bool)}
+	total := s.weigh(root)
+	switch {
+	case s.cycle != nil:
+		return lineError(name, s.cycle.Line, "the alias *%s is part of what it stands for", s.cycle.Value)
+	case s.alias != nil && (total.nodes-s.plain.nodes > maxAliased || total.bytes-s.plain.bytes > maxCopied):
+		return lineError(name, s.alias.Line, "the aliases of the file make too much of it; write less with them")
+	}
+	return nil
+}
+
+func (s *scale) weigh(n *yaml.Node) weight {
+	if n.Kind == yaml.AliasNode {
+		s.alias = n
+		if s.open[n.Alias] {
+			s.cycle = n
+			return weight{}
+		}
+		return s.weigh(n.Alias)
+	}
+	if w, ok := s.known[n]; ok {
+		return w
+	}
+	s.open[n] = true
+	w := weight{1, int64(len(n.Value))}
+	s.plain.nodes++
+	s.plain.bytes += w.bytes
+	for _, c := range n.Content {
+		part := s.weigh(c)
+		w.nodes = min(w.nodes+part.nodes, manyNodes)
+		w.bytes = min(w.bytes+part.bytes, manyNodes)
+	}
+	delete(s.open, n)
+	s.known[n] = w
+	return w
+}

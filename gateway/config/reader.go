@@ -1,0 +1,280 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// maxProblems bounds what one broken file can print.
+const maxProblems = 200
+
+// reader turns nodes into values and collects what is wrong with them.
+type reader struct {
+	file    string
+	dir     string // what relative paths in the file mean
+	env     func(string) (string, bool)
+	lenient bool // a Claude-Desktop style JSON file
+
+	errs     []Problem
+	warns    []Problem
+	server   *serverState // while one is read
+	servers  []serverState
+	badToken bool // gateway.auth_token was given and is wrong
+	expanded int  // bytes that expansion made
+}
+
+// serverState is what reading a server finds out beside its values.
+type serverState struct {
+	key    *yaml.Node            // the name in the file
+	seen   map[string]*yaml.Node // its keys
+	issues []Problem             // why it cannot start
+}
+
+func (r *reader) problem(n *yaml.Node, format string, args ...any) Problem {
+	return Problem{File: r.file, Line: n.Line, Text: fmt.Sprintf(format, args...)}
+}
+
+func (r *reader) fail(n *yaml.Node, format string, args ...any) {
+	switch {
+	case len(r.errs) < maxProblems:
+		r.errs = append(r.errs, r.problem(n, format, args...))
+	case len(r.errs) == maxProblems:
+		r.errs = append(r.errs, Problem{File: r.file, Line: n.Line, Text: "too many mistakes; the rest is not shown"})
+	}
+}
+
+func (r *reader) warn(n *yaml.Node, format string, args ...any) {
+	if len(r.warns) < maxProblems {
+		r.warns = append(r.warns, r.problem(n, format, args...))
+	}
+}
+
+// reject reports a value that is wrong. What the file says is a mistake; what
+// a variable says only keeps its server from starting.
+func (r *reader) reject(at place, n *yaml.Node, complaint string) {
+	if r.server != nil && strings.Contains(n.Value, "${") {
+		r.issue(n, "%s %s", at, complaint)
+		return
+	}
+	r.fail(n, "%s %s", at, complaint)
+}
+
+// issue notes why the server that is being read cannot start.
+func (r *reader) issue(n *yaml.Node, format string, args ...any) {
+	if len(r.server.issues) < maxProblems {
+		r.server.issues = append(r.server.issues, r.problem(n, format, args...))
+	}
+}
+
+// pair is an entry of a mapping; neither node is an alias.
+type pair struct{ key, val *yaml.Node }
+
+// pairs are the entries of a mapping in order, "<<" merged in as YAML 1.1 says:
+// own keys win, then earlier merges. No key comes twice. An empty value is an
+// empty mapping, which is what is left when all entries are commented out.
+func (r *reader) pairs(at place, n *yaml.Node) []pair {
+	if isNull(n) {
+		return nil
+	}
+	if n.Kind != yaml.MappingNode {
+		r.fail(n, "%s must be a mapping, not %s", at, describe(n))
+		return nil
+	}
+	var own []pair
+	var merges []*yaml.Node
+	lines := make(map[string]int)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k, v := target(n.Content[i]), target(n.Content[i+1])
+		if k.ShortTag() == "!!merge" {
+			if v.Kind == yaml.SequenceNode {
+				merges = append(merges, v.Content...)
+			} else {
+				merges = append(merges, v)
+			}
+			continue
+		}
+		if k.Kind != yaml.ScalarNode || isNull(k) {
+			r.fail(n.Content[i], "a key of %s must be text, not %s", at.whole(), describe(k))
+			continue
+		}
+		if line, ok := lines[k.Value]; ok {
+			r.fail(n.Content[i], "duplicate key %s%s; first on line %d", quote(k.Value), at.in(), line)
+			continue
+		}
+		lines[k.Value] = n.Content[i].Line
+		own = append(own, pair{k, v})
+	}
+	for _, m := range merges {
+		for _, p := range r.pairs(place{self: `"<<"` + at.in()}, target(m)) {
+			if _, ok := lines[p.key.Value]; !ok {
+				lines[p.key.Value] = p.key.Line
+				own = append(own, p)
+			}
+		}
+	}
+	return own
+}
+
+func (p place) whole() string {
+	if p == (place{}) {
+		return "the file"
+	}
+	return p.inner()
+}
+
+func (p place) in() string {
+	if p == (place{}) {
+		return " at the top level"
+	}
+	return " in " + p.inner()
+}
+
+// field is one key of a mapping that becomes a T.
+type field[T any] struct {
+	name   string
+	schema func(def *T) object
+	read   func(r *reader, at place, n *yaml.Node, dst *T)
+	legacy bool // a key of other clients: read in their files only, not in the schema
+}
+
+// key makes a field from how its values look and where they go.
+func key[T, V any](name, doc string, k kind[V], at func(*T) *V) field[T] {
+	return field[T]{
+		name: name,
+		schema: func(def *T) object {
+			s := k.schema(*at(def))
+			s["description"] = doc
+			return s
+		},
+		read: func(r *reader, p place, n *yaml.Node, dst *T) { k.read(r, p, n, at(dst)) },
+	}
+}
+
+// readTable fills dst from a mapping and returns the nodes of the keys that
+// were there.
+func readTable[T any](r *reader, at place, table []field[T], n *yaml.Node, dst *T) map[string]*yaml.Node {
+	seen := make(map[string]*yaml.Node)
+	for _, p := range r.pairs(at, n) {
+		i := slices.IndexFunc(table, func(f field[T]) bool {
+			return f.name == p.key.Value && (r.lenient || !f.legacy)
+		})
+		if i < 0 {
+			r.unknown(at, p.key, names(table))
+			continue
+		}
+		seen[p.key.Value] = p.key
+		table[i].read(r, at.key(p.key.Value), p.val, dst)
+	}
+	return seen
+}
+
+func (r *reader) unknown(at place, key *yaml.Node, known []string) {
+	if at == (place{}) && r.lenient {
+		return // other clients keep their own settings there
+	}
+	if len(r.errs) > maxProblems {
+		return // a suggestion takes time
+	}
+	tail := didYouMean(key.Value, "known here:", known)
+	if at == (place{}) {
+		for _, section := range sections() {
+			if slices.Contains(section.keys, key.Value) {
+				tail = "; it belongs in " + quote(section.name)
+			}
+		}
+	}
+	r.fail(key, "unknown key %s%s%s", quote(key.Value), at.in(), tail)
+}
+
+func names[T any](table []field[T]) []string {
+	var list []string
+	for _, f := range table {
+		if !f.legacy {
+			list = append(list, f.name)
+		}
+	}
+	return list
+}
+
+// text reads a scalar and expands it. With loose, numbers and booleans are
+// taken as they are written. ok is false if there is no value to use; the
+// reason has been reported then.
+func (r *reader) text(at place, n *yaml.Node, loose bool) (s string, ok bool) {
+	switch tag := n.ShortTag(); {
+	case isNull(n):
+		r.fail(n, "%s is empty; give it a value (\"\" for an empty text) or remove the key", at)
+		return "", false
+	case n.Kind == yaml.ScalarNode && tag == "!!str":
+	case n.Kind == yaml.ScalarNode && isPlain(tag) && loose:
+		return n.Value, true
+	case n.Kind == yaml.ScalarNode && isPlain(tag):
+		r.fail(n, "%s must be text, not %s; put it in quotes", at, describe(n))
+		return "", false
+	default:
+		r.fail(n, "%s must be text, not %s", at, describe(n))
+		return "", false
+	}
+	e := expansion{env: r.env}
+	s = e.expand(n.Value, 0)
+	if e.used {
+		if r.expanded += len(s); r.expanded > maxExpansion && e.wrong == "" {
+			e.wrong = "makes the variables of the file longer than 16 MiB"
+		}
+	}
+	for _, name := range e.unset {
+		const format = "${%s} is not set, but %s needs it; set it or write ${%s:-default}"
+		if r.server != nil {
+			r.issue(n, format, name, at, name)
+		} else {
+			r.fail(n, format, name, at, name)
+		}
+	}
+	switch {
+	case e.wrong != "" && r.lenient:
+		r.reject(at, n, e.wrong)
+	case e.wrong != "":
+		r.fail(n, "%s %s", at, e.wrong)
+	}
+	return s, e.wrong == "" && len(e.unset) == 0
+}
+
+// target follows an alias.
+func target(n *yaml.Node) *yaml.Node {
+	for n.Kind == yaml.AliasNode && n.Alias != nil {
+		n = n.Alias
+	}
+	return n
+}
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
+
+func isPlain(tag string) bool {
+	return tag == "!!int" || tag == "!!float" || tag == "!!bool" || tag == "!!timestamp"
+}
+
+// describe says what a node is, never what it holds.
+func describe(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.SequenceNode:
+		return "a list"
+	}
+	switch tag := n.ShortTag(); tag {
+	case "!!null":
+		return "empty"
+	case "!!str":
+		return "text"
+	case "!!int", "!!float":
+		return "a number"
+	case "!!bool":
+		return "true or false"
+	case "!!timestamp":
+		return "a date"
+	default:
+		return "a value tagged " + quote(tag)
+	}
+}

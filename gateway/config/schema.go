@@ -1,0 +1,53 @@
+package config
+
+import "encoding/json"
+
+//go:generate go test -run ^TestSchemaFileIsCurrent$ . -update
+
+// Schema is a JSON Schema (draft 2020-12) of the file, for editors. It is made
+// from the table that the parser reads, and knows everything but what takes
+// looking at the value itself, such as whether a URL is one.
+func Schema() []byte {
+	def := defaults()
+	s := tableSchema(topKeys(), &def)
+	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	s["title"] = "Goblin configuration"
+	s["not"] = object{"required": []string{"servers", "mcpServers"}}
+	server := defaultServer()
+	entry := tableSchema(serverKeys(), &server)
+	entry["type"] = "object"
+	entry["oneOf"] = []any{
+		object{"required": []string{"command"}, "properties": exclude("url")},
+		object{"required": []string{"url"}, "properties": exclude("command")},
+	}
+	s["$defs"] = object{"server": entry}
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		panic("config: schema: " + err.Error()) // only maps, strings and numbers are in it
+	}
+	return append(text, '\n')
+}
+
+func serversSchema([]Server) object {
+	return object{"type": []string{"object", "null"}, "additionalProperties": object{"$ref": "#/$defs/server"}}
+}
+
+// exclude forbids what only the other sort of server has.
+func exclude(sort string) object {
+	keys := object{sort: false}
+	for _, k := range transportKeys[sort] {
+		keys[k] = false
+	}
+	if sort == "command" {
+		keys["type"] = object{"not": object{"const": Stdio}}
+	} else {
+		keys["type"] = object{"anyOf": []any{object{"const": Stdio}, object{"pattern": reference}}}
+	}
+	return keys
+}
+
+func rootSchema(def Root) object {
+	s := tableSchema(rootKeys(), &def)
+	s["type"], s["required"] = "object", []string{"uri"}
+	return s
+}

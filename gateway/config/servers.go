@@ -1,0 +1,220 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"net/textproto"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+var (
+	serverName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+	notInName   = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+	notInPrefix = regexp.MustCompile(`[^A-Za-z0-9_-]`)
+)
+
+// reserved is the name under which Goblin lists what is its own.
+const reserved = "goblin"
+
+func validName(s string) bool { return serverName.MatchString(s) && s != reserved }
+
+// readServers reads the mapping of servers.
+func readServers(r *reader, at place, n *yaml.Node, dst *[]Server) {
+	pairs := r.pairs(at, n)
+	r.servers = make([]serverState, len(pairs))
+	list := make([]Server, len(pairs))
+	for i, name := range serverNames(pairs) {
+		list[i] = r.readServer(pairs[i], name, &r.servers[i])
+	}
+	*dst = list
+}
+
+// serverNames turns the names in the file into ones that fit a URI. A name that
+// fits is kept whatever the others are.
+func serverNames(pairs []pair) []string {
+	taken := make(map[string]bool)
+	for _, p := range pairs {
+		if validName(p.key.Value) {
+			taken[p.key.Value] = true
+		}
+	}
+	list := make([]string, len(pairs))
+	next := make(map[string]int) // where counting goes on, by base
+	for i, p := range pairs {
+		if list[i] = p.key.Value; validName(list[i]) {
+			continue
+		}
+		base := strings.TrimRight(notInName.ReplaceAllString(strings.ToValidUTF8(p.key.Value, "-"), "-"), "-")
+		base = strings.TrimLeft(base, "._-")
+		if base == "" {
+			base = "server"
+		}
+		name := base[:min(len(base), 64)]
+		for taken[name] || !validName(name) {
+			next[base] = max(next[base]+1, 2)
+			suffix := "-" + strconv.Itoa(next[base])
+			name = base[:min(len(base), 64-len(suffix))] + suffix
+		}
+		taken[name] = true
+		list[i] = name
+	}
+	return list
+}
+
+func (r *reader) readServer(p pair, name string, state *serverState) Server {
+	r.server = state
+	defer func() { r.server = nil }()
+	at := place{self: "server " + quote(p.key.Value)}
+	s := defaultServer()
+	s.Name = name
+	state.key = p.key
+	state.seen = readTable(r, at, serverKeys(), p.val, &s)
+	if p.val.Kind == yaml.MappingNode || isNull(p.val) {
+		r.checkTransport(at, p.key, state.seen, &s)
+	}
+	r.checkHeaders(at, &s, state.seen["headers"])
+	if name != p.key.Value {
+		why := "has characters that a URI does not allow"
+		if p.key.Value == reserved {
+			why = "is taken by Goblin itself"
+		} else if len(p.key.Value) > 64 {
+			why = "is longer than 64 characters or has some that a URI does not allow"
+		}
+		r.warn(p.key, "the name %s %s; the server is called %q", quote(p.key.Value), why, name)
+	}
+	if strings.ContainsRune(s.Command, ' ') && !strings.ContainsRune(s.Command, '/') {
+		r.warn(state.seen["command"], `"command" in %s contains a space; arguments belong in "args"`, at)
+	}
+	var why []string
+	for _, issue := range tidy(state.issues) {
+		why = append(why, issue.String())
+		if !s.Disabled {
+			issue.Text += fmt.Sprintf(" (until then server %q stays off)", name)
+			r.warns = append(r.warns, issue)
+		}
+	}
+	s.Problem = strings.Join(why, "; ")
+	return s
+}
+
+// transportKeys are the keys that only one sort of server has.
+var transportKeys = map[string][]string{
+	"command": {"args", "env", "cwd", "inherit_env"},
+	"url":     {"headers"},
+}
+
+// checkTransport decides the type of a server and finds what contradicts it.
+func (r *reader) checkTransport(at place, name *yaml.Node, seen map[string]*yaml.Node, s *Server) {
+	command := seen["command"]
+	remote := seen["url"]
+	for _, alias := range []string{"serverUrl", "httpUrl"} {
+		if remote == nil {
+			remote = seen[alias]
+		}
+	}
+	_, s.TypeSet = seen["type"]
+	if s.Type == Stdio && remote != nil && command == nil {
+		r.fail(seen["type"], `"type" in %s is stdio, but it has "url"; use http or sse`, at)
+	}
+	if (s.Type == HTTP || s.Type == SSE) && command != nil && remote == nil {
+		r.fail(seen["type"], `"type" in %s is %s, but it has "command"; use stdio or no type`, at, s.Type)
+	}
+	switch {
+	case command != nil && remote != nil:
+		later := command
+		if remote.Line > command.Line {
+			later = remote
+		}
+		r.fail(later, `%s has both "command" and "url"; keep one of them`, at)
+	case command != nil:
+		s.Type = Stdio
+		r.misfits(at, seen, "url", "command", func() { s.Headers = nil })
+	case remote != nil:
+		if s.Type == "" {
+			s.Type = HTTP
+		}
+		r.misfits(at, seen, "command", "url", func() {
+			s.Args, s.Env, s.Cwd, s.InheritEnv = nil, nil, "", InheritEnv{}
+		})
+	default:
+		r.fail(name, `%s needs "command" (a local program) or "url" (a remote server)`, at)
+	}
+}
+
+// misfits reports keys that mean nothing for this sort of server. Other clients
+// write such keys, so in their files they are dropped with a warning.
+func (r *reader) misfits(at place, seen map[string]*yaml.Node, theirs, ours string, drop func()) {
+	for _, k := range transportKeys[theirs] {
+		n := seen[k]
+		switch {
+		case n == nil:
+		case r.lenient:
+			r.warn(n, "%s is for servers with %q and is ignored", at.key(k), theirs)
+			drop()
+		default:
+			r.fail(n, "%s is for servers with %q; this one has %q", at.key(k), theirs, ours)
+		}
+	}
+}
+
+// checkHeaders finds names that differ only in case.
+func (r *reader) checkHeaders(at place, s *Server, key *yaml.Node) {
+	first := make(map[string]string)
+	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
+		canonical := textproto.CanonicalMIMEHeaderKey(name)
+		if other, ok := first[canonical]; ok {
+			r.fail(key, `"headers" in %s has %s and %s, which are the same header`, at, quote(other), quote(name))
+		}
+		first[canonical] = name
+	}
+}
+
+// ignored is a key of other clients that Goblin has no use for.
+func ignored(name string) field[Server] {
+	return field[Server]{name: name, legacy: true, read: func(r *reader, at place, n *yaml.Node, _ *Server) {
+		r.warn(n, "%s is a key of another client and is ignored", at)
+	}}
+}
+
+// usualPrefix is what common clients put before a tool's name, and usualLimit
+// what they or their models allow in all.
+const (
+	usualPrefix = "mcp__goblin__"
+	usualLimit  = 64
+	usualTool   = 20 // the length of a tool name that should still fit
+)
+
+// warnNames finds server names that make tool names long or ambiguous.
+func (r *reader) warnNames(servers []Server) {
+	prefixes := make([]string, len(servers))
+	for i, s := range servers {
+		prefixes[i] = notInPrefix.ReplaceAllString(s.Name, "_") + "_"
+		if left := usualLimit - len(usualPrefix) - len(prefixes[i]); left < usualTool {
+			r.warn(r.servers[i].key, "the name of server %q leaves %d characters for the names of its tools where a client puts %q before them and cuts at %d; a shorter name helps",
+				s.Name, max(left, 0), usualPrefix, usualLimit)
+		}
+	}
+	// Sorted, a prefix stands right before what it starts.
+	order := make([]int, len(servers))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return strings.Compare(prefixes[a], prefixes[b]) })
+	var open []int
+	for _, i := range order {
+		for len(open) > 0 && !strings.HasPrefix(prefixes[i], prefixes[open[len(open)-1]]) {
+			open = open[:len(open)-1]
+		}
+		if len(open) > 0 {
+			short := open[len(open)-1]
+			r.warn(r.servers[short].key, "tools of server %q whose listed names begin with %q get a tail, because server %q has that prefix",
+				servers[short].Name, prefixes[i], servers[i].Name)
+		}
+		open = append(open, i)
+	}
+}
