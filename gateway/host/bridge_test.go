@@ -572,9 +572,7 @@ func TestBridgeOutlivesAKilledHost(t *testing.T) {
 	// The test host echoes, so a request comes back as a request.
 	r.send(request("1", "ping", `{}`))
 	r.expect(request("1", "ping", `{}`))
-	first, err := os.FindProcess(hosts(t, p)[0])
-	require.NoError(t, err)
-	require.NoError(t, first.Kill())
+	kill(t, hosts(t, p)[0])
 	require.Contains(t, r.read(), `"id":1,"error":{"code":-32603`) // it never was answered
 	require.Contains(t, r.read(), `notifications/cancelled`)
 	r.send(request("2", "ping", `{}`))

@@ -45,7 +45,7 @@ func dial(ctx context.Context, p Place, kind string) (*net.UnixConn, welcome, er
 	if err != nil {
 		return nil, welcome{}, err
 	}
-	w, err := introduce(ctx, c, kind, p.Version)
+	w, err := introduce(ctx, c, kind, p)
 	if err != nil {
 		c.Close()
 		return nil, w, err
@@ -74,12 +74,12 @@ func reach(ctx context.Context, path string) (*net.UnixConn, error) {
 	}
 }
 
-func introduce(ctx context.Context, c *net.UnixConn, kind, version string) (welcome, error) {
+func introduce(ctx context.Context, c *net.UnixConn, kind string, p Place) (welcome, error) {
 	if _, err := checkPeer(c); err != nil {
 		return welcome{}, err
 	}
 	stop := context.AfterFunc(ctx, func() { c.Close() })
-	w, err := greet(c, kind, version, time.Now().Add(helloLimit))
+	w, err := greet(c, kind, p.Version, time.Now().Add(helloLimit))
 	if !stop() {
 		return w, ctx.Err()
 	}
@@ -93,6 +93,8 @@ func introduce(ctx context.Context, c *net.UnixConn, kind, version string) (welc
 	case hungUp(err):
 		// It ended, or died, between taking the connection and answering.
 		return w, fmt.Errorf("%w: the last one hung up", ErrNoHost)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return w, fmt.Errorf("the host for this config (pid %d) does not answer; if it hangs, kill it", lockHolder(p))
 	default:
 		return w, fmt.Errorf("greet the host: %w", err)
 	}

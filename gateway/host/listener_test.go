@@ -205,6 +205,21 @@ func TestDialFindsNoHost(t *testing.T) {
 	}
 }
 
+func TestHostThatHangsIsNamed(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("waits for a time limit")
+	}
+	p := place(t)
+	ln, err := net.Listen("unix", p.Socket) // takes connections, says nothing
+	require.NoError(t, err)
+	defer ln.Close()
+	require.NoError(t, os.WriteFile(p.Lock, []byte("4711\n"), 0o600))
+	_, err = host.Dial(context10s(t), p, host.KindMCP)
+	require.ErrorContains(t, err, "pid 4711")
+	require.NotErrorIs(t, err, host.ErrNoHost, "starting another would not help")
+}
+
 func TestSecondHostIsRefused(t *testing.T) {
 	p := place(t)
 	_, end := serve(t, p, echoing)

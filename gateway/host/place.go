@@ -44,7 +44,10 @@ func Locate(hash, version string, getenv func(string) string) (Place, error) {
 			tooLong = fmt.Errorf("socket path %s is longer than %d bytes; set XDG_RUNTIME_DIR or TMPDIR to a shorter path", p.Socket, maxSocketPath)
 			continue
 		}
-		return p, private(dir)
+		if err := private(dir); err != nil {
+			return Place{}, err
+		}
+		return p, nil
 	}
 	return Place{}, tooLong
 }

@@ -40,14 +40,25 @@ func stop(t *testing.T, p host.Place) {
 func reaped(t *testing.T, p host.Place) {
 	t.Helper()
 	for _, pid := range hosts(t, p) {
-		require.Eventually(t, func() bool { return syscall.Kill(pid, 0) != nil }, 10*time.Second, time.Millisecond, "process %d is left", pid)
+		proc, err := os.FindProcess(pid)
+		if err != nil {
+			continue
+		}
+		require.Eventually(t, func() bool { return proc.Signal(syscall.Signal(0)) != nil }, 10*time.Second, time.Millisecond, "process %d is left", pid)
 	}
+}
+
+func kill(t *testing.T, pid int) {
+	t.Helper()
+	proc, err := os.FindProcess(pid)
+	require.NoError(t, err)
+	require.NoError(t, proc.Kill())
 }
 
 func TestKilledHostIsReplaced(t *testing.T) {
 	p := place(t)
 	require.NoError(t, start(t, p, "echo"))
-	require.NoError(t, syscall.Kill(hosts(t, p)[0], syscall.SIGKILL))
+	kill(t, hosts(t, p)[0])
 	reaped(t, p)
 	require.FileExists(t, p.Socket, "a killed host leaves its socket")
 	_, err := host.Dial(context10s(t), p, host.KindMCP)
