@@ -15,7 +15,7 @@ import (
 const (
 	maxName      = 64 << 10 // bytes of a name or URI
 	maxRunBytes  = 1 << 30  // bytes of all definitions
-	maxTemplates = 100_000  // they cost more than other entries
+	maxTemplates = 10_000   // a URI that nobody lists may have to be matched with all of them
 	maxProblems  = 100
 )
 

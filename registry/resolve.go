@@ -1,13 +1,16 @@
 package registry
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // maxCandidates bounds what an [AmbiguousError] lists.
 const maxCandidates = 20
 
 // hits collects what a name can mean.
 type hits struct {
-	s    *Snapshot
+	s       *Snapshot
 	kind    Kind
 	name    string // as requested
 	targets []Target
@@ -42,7 +45,9 @@ func (h *hits) done() (t Target, err error, ok bool) {
 	}
 	e := &AmbiguousError{Kind: h.kind, Name: h.name}
 	for _, t := range h.targets {
-		e.Candidates = append(e.Candidates, t.unique())
+		if c := t.unique(); !slices.Contains(e.Candidates, c) {
+			e.Candidates = append(e.Candidates, c)
+		}
 	}
 	return Target{}, e, true
 }

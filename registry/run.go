@@ -214,9 +214,11 @@ func (r *run) render(c recipe, drafts []draft, flats []string) {
 	}
 	types := map[string]string{}
 	var edits []rawjson.Edit
+	var quoted []byte
 	for i := range drafts {
 		d := &drafts[i]
-		edits = append(edits[:0], rawjson.Replace(d.item, d.key, rawjson.Quote(d.listed)))
+		quoted = rawjson.AppendString(quoted[:0], d.listed)
+		edits = append(edits[:0], rawjson.Replace(d.item, d.key, quoted))
 		for _, l := range d.links {
 			edits = append(edits, rawjson.Replace(d.item, l.value, rawjson.Quote(c.linked(l.uri))))
 			if r.links == nil {
@@ -224,7 +226,9 @@ func (r *run) render(c recipe, drafts []draft, flats []string) {
 			}
 			r.links[l.uri] = struct{}{}
 		}
-		slices.SortFunc(edits, func(a, b rawjson.Edit) int { return a.Start - b.Start })
+		if len(edits) > 1 {
+			slices.SortFunc(edits, func(a, b rawjson.Edit) int { return a.Start - b.Start })
+		}
 		if i > 0 {
 			r.arena = append(r.arena, ',')
 		}

@@ -282,7 +282,7 @@ func newCursor(k Kind, e *Entry) string {
 
 func openCursor(k Kind, cursor string) (listed, server string, err error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	if err != nil || len(b) < 6 || b[0] != cursorVersion|byte(k) {
+	if err != nil || strings.ContainsAny(cursor, "\r\n") || len(b) < 6 || b[0] != cursorVersion|byte(k) {
 		return "", "", ErrBadCursor
 	}
 	body, sum := b[:len(b)-4], binary.BigEndian.Uint32(b[len(b)-4:])

@@ -34,8 +34,12 @@ type subscriptions struct {
 }
 
 // SetSubscription adds or replaces the row of (Server, URI). The counters of
-// a row that exists go on; those in s are taken only when they are set.
+// a row that exists go on; those in s are taken only when they are set. Rows of
+// unknown servers are ignored.
 func (r *Registry) SetSubscription(s SubscriptionState) {
+	if r.Load().table(s.Server) == nil {
+		return
+	}
 	if s.Listed == "" {
 		s.Listed = r.ListedURI(s.Server, s.URI)
 	}

@@ -1,0 +1,152 @@
+package registry
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+)
+
+// library lists resources as servers do: about 200 bytes each.
+func library(server string, from, n int) [][]byte {
+	items := make([][]byte, n)
+	for i := range items {
+		items[i] = fmt.Appendf(nil, `{"uri":"file:///srv/%s/documents/%07d/report.md","name":"report %d","title":"Report %d",`+
+			`"description":"What happened on day %d, in some words","mimeType":"text/markdown","size":%d}`,
+			server, from+i, from+i, from+i, from+i, 1000+i)
+	}
+	return items
+}
+
+// big is a catalog of 99 servers with 1,000 resources and tools each, and one
+// more without lists, "s99".
+func big(b testing.TB) *Registry {
+	var o Options
+	for i := range 100 {
+		o.Servers = append(o.Servers, fmt.Sprintf("s%02d", i))
+	}
+	r := New(o)
+	for i, s := range o.Servers[:99] {
+		r.SetList(s, Resource, library(s, i, 1000))
+		tools := make([][]byte, 20)
+		for j := range tools {
+			tools[j] = fmt.Appendf(nil, `{"name":"do_thing_%d","inputSchema":{"type":"object"}}`, j)
+		}
+		r.SetList(s, Tool, tools)
+	}
+	return r
+}
+
+// Budget: 50 ms.
+func BenchmarkListOf1000InACatalogOf100000(b *testing.B) {
+	r := big(b)
+	lists := [][][]byte{library("s99", 0, 1000), library("s99", 1, 1000)}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		r.SetList("s99", Resource, lists[i%2])
+	}
+}
+
+// Budget: 1.5 s.
+func BenchmarkListOf100000(b *testing.B) {
+	for _, flat := range []bool{false, true} {
+		b.Run(fmt.Sprintf("flat=%v", flat), func(b *testing.B) {
+			r := New(Options{Servers: []string{"s"}, Flat: flat})
+			lists := [][][]byte{library("s", 0, 100_000), library("s", 1, 100_000)}
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				r.SetList("s", Resource, lists[i%2])
+			}
+		})
+	}
+}
+
+// Budget for the whole program with 100,000 resources: 150 MB resident.
+func BenchmarkMemoryOf100000(b *testing.B) {
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	for b.Loop() {
+		before := heap()
+		r := New(Options{Servers: []string{"s"}})
+		r.SetList("s", Resource, library("s", 0, 100_000))
+		b.ReportMetric(float64(heap()-before)/1e6, "MB-live")
+		runtime.KeepAlive(r)
+	}
+}
+
+// Budget: O(1) allocations.
+func BenchmarkPage(b *testing.B) {
+	for _, k := range []Kind{Resource, Tool} {
+		b.Run(k.String(), func(b *testing.B) {
+			s := big(b).Load()
+			p, err := s.Page(k, "")
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := s.Page(k, p.Next); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// Budget: about 200 ns and no allocation for what is listed.
+func BenchmarkResolve(b *testing.B) {
+	r := big(b)
+	r.SetList("s99", Template, [][]byte{item(Template, "file:///x/{+path}")})
+	r.SetList("s99", Prompt, [][]byte{item(Prompt, "help")})
+	for _, c := range []struct {
+		name    string
+		resolve func(string) (Target, error)
+		arg     string
+	}{
+		{"resource/listed", r.ResolveResource, "mcp://s42/file:///srv/s42/documents/0000500/report.md"},
+		{"resource/raw", r.ResolveResource, "file:///srv/s42/documents/0000500/report.md"},
+		{"resource/flat", r.ResolveResource, "s42_file_srv_s42_documents_0000500_report.md"},
+		{"resource/normalised", r.ResolveResource, "mcp://s42/file:///srv/./s42/documents/0000500/report.md"},
+		{"resource/template", r.ResolveResource, "mcp://s99/file:///x/y"},
+		{"tool/listed", r.ResolveTool, "s42_do_thing_7"},
+		{"prompt/listed", r.ResolvePrompt, "s99/help"},
+		{"prompt/bare", r.ResolvePrompt, "help"},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := c.resolve(c.arg); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkListedURI(b *testing.B) {
+	r := big(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		r.ListedURI("s42", "file:///srv/s42/documents/0000500/report.md")
+	}
+}
+
+func BenchmarkNorm(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		Norm("mcp://s/file:///srv/./a b/é.md?x=1#y")
+	}
+}
+
+func BenchmarkPublish(b *testing.B) {
+	r := New(Options{})
+	ch := r.Watch(b.Context())
+	b.ReportAllocs()
+	for b.Loop() {
+		r.feed.publish(Servers)
+	}
+	<-ch
+}

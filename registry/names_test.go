@@ -1,0 +1,212 @@
+package registry
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// toolNames returns what clients see for each server's tool.
+func toolNames(r *Registry) map[string]string {
+	out := map[string]string{}
+	for e := range r.Load().All(Tool) {
+		out[e.Server+"/"+e.Name] = e.Listed
+	}
+	return out
+}
+
+func tailed(prefix, server, name string) string { return prefix + "_" + tail(server, name) }
+
+func TestToolNames(t *testing.T) {
+	long := strings.Repeat("x", 70)
+	for _, c := range []struct {
+		behaviour, catalog string
+		want               map[string]string
+	}{
+		{"server_tool", "s tool t", map[string]string{"s/t": "s_t"}},
+		{"odd characters", "my.api tool get/it é", map[string]string{"my.api/get/it é": "my_api_get_it__"}},
+		{"too long", "s tool " + long, map[string]string{"s/" + long: tailed("s_"+long[:53], "s", long)}},
+		{"just short enough", "s tool " + long[:62], map[string]string{"s/" + long[:62]: "s_" + long[:62]}},
+		{
+			"a server prefix that begins another's", "my tool db_x\nmy tool x\nmy_db tool x",
+			map[string]string{"my/db_x": tailed("my_db_x", "my", "db_x"), "my/x": "my_x", "my_db/x": "my_db_x"},
+		},
+		{
+			"equal prefixes: the first in the config keeps the names", "my.api tool x\nmy_api tool x\nmy_api tool y",
+			map[string]string{
+				"my.api/x": "my_api_x",
+				"my_api/x": tailed("my_api_x", "my_api", "x"), "my_api/y": tailed("my_api_y", "my_api", "y"),
+			},
+		},
+		{
+			"changed into a name that the server has", "s tool a.b\ns tool a_b\ns tool a:b",
+			map[string]string{"s/a.b": tailed("s_a_b", "s", "a.b"), "s/a_b": "s_a_b", "s/a:b": tailed("s_a_b", "s", "a:b")},
+		},
+		{
+			"two changed into one", "s tool a:b\ns tool a.b",
+			map[string]string{"s/a.b": "s_a_b", "s/a:b": tailed("s_a_b", "s", "a:b")},
+		},
+		{
+			"Goblin's own name", "catalog tool tools\ncatalog tool more",
+			map[string]string{"catalog/tools": tailed("catalog_tools", "catalog", "tools"), "catalog/more": "catalog_more"},
+		},
+	} {
+		r := catalog(t, Options{}, c.catalog)
+		require.NoError(t, r.AddTool(LocalTool{Definition: []byte(`{"name":"catalog_tools"}`), Call: noCall}))
+		got := toolNames(r)
+		require.Equal(t, "catalog_tools", got["goblin/catalog_tools"])
+		delete(got, "goblin/catalog_tools")
+		require.Equal(t, c.want, got, c.behaviour)
+		for full, name := range c.want {
+			require.Regexp(t, `^[A-Za-z0-9_-]{1,64}$`, name)
+			target, err := r.ResolveTool(name)
+			require.NoError(t, err)
+			require.Equal(t, full, target.Server+"/"+target.Name, "routes")
+		}
+	}
+}
+
+func TestTheLongestServerNameHasTools(t *testing.T) {
+	server := strings.Repeat("s", 64)
+	r := catalog(t, Options{}, server+" tool t\n"+strings.Repeat("s", 63)+" tool t")
+	for _, name := range listed(r.Load(), Tool) {
+		require.Len(t, name, 64)
+		_, err := r.ResolveTool(name)
+		require.NoError(t, err)
+	}
+}
+
+// Names are a function of the config and of (server, original): they do not
+// depend on who is up, who listed first, or in which order.
+func TestNamesDoNotDependOnWhoIsUp(t *testing.T) {
+	servers := []string{"my", "my_db", "my.db", "my_db_x", "m", "other"}
+	tools := []string{"x", "db_x", "db.x", "db_x_y", "x_y", "y"}
+	for _, flat := range []bool{false, true} {
+		want := map[string]string{}
+		for round := range 30 {
+			rng := rand.New(rand.NewPCG(uint64(round), 1))
+			r := New(Options{Servers: servers, Flat: flat})
+			for _, i := range rng.Perm(len(servers)) {
+				if round > 0 && rng.IntN(3) == 0 {
+					continue
+				}
+				shuffled := slices.Clone(tools)
+				rng.Shuffle(len(tools), func(a, b int) { shuffled[a], shuffled[b] = shuffled[b], shuffled[a] })
+				set(r, servers[i], Tool, shuffled...)
+				for j := range shuffled {
+					shuffled[j] = "x:" + shuffled[j]
+				}
+				set(r, servers[i], Resource, shuffled...)
+			}
+			for _, k := range []Kind{Tool, Resource} {
+				seen := map[string]bool{}
+				for e := range r.Load().All(k) {
+					id := fmt.Sprint(k, e.Server, " ", e.Name)
+					if round == 0 {
+						want[id] = e.Listed
+					}
+					require.Equal(t, want[id], e.Listed, id)
+					require.False(t, seen[e.Listed], "%s is listed twice", e.Listed)
+					seen[e.Listed] = true
+				}
+			}
+		}
+	}
+}
+
+func TestALateServerChangesNobodysNames(t *testing.T) {
+	r := catalog(t, Options{}, "my tool db_x\nmy tool x\napi tool x")
+	before := toolNames(r)
+	for _, late := range []string{"my_db", "my", "m", "api"} {
+		r.AddServer(late)
+	}
+	r.AddServer("my.") // sanitized, it is "my_"
+	set(r, "my_db", Tool, "x")
+	set(r, "my.", Tool, "x")
+	set(r, "m", Tool, "y_x")
+	after := toolNames(r)
+	for full, name := range before {
+		require.Equal(t, name, after[full])
+	}
+	require.Equal(t, tailed("my_db_x", "my_db", "x"), after["my_db/x"])
+	require.Len(t, slices.Compact(slices.Sorted(maps.Values(after))), len(after))
+	for full, name := range after {
+		target, err := r.ResolveTool(name)
+		require.NoError(t, err)
+		require.Equal(t, full, target.Server+"/"+target.Name)
+	}
+}
+
+func TestLocalToolsTakeAndGiveBackNames(t *testing.T) {
+	r := catalog(t, Options{}, "catalog tool tools")
+	require.Equal(t, []string{"catalog_tools"}, listed(r.Load(), Tool))
+	require.NoError(t, r.AddTool(LocalTool{Definition: []byte(`{"name":"catalog_tools"}`), Call: noCall}))
+	require.Equal(t, []string{"catalog_tools", tailed("catalog_tools", "catalog", "tools")}, listed(r.Load(), Tool))
+	got, err := r.ResolveTool("catalog_tools")
+	require.NoError(t, err)
+	require.NotNil(t, got.Local.Tool)
+	r.RemoveTool("catalog_tools")
+	require.Equal(t, []string{"catalog_tools"}, listed(r.Load(), Tool))
+	got, err = r.ResolveTool("catalog_tools")
+	require.NoError(t, err)
+	require.Equal(t, "catalog", got.Server)
+}
+
+func TestFlatIDs(t *testing.T) {
+	for _, c := range []struct{ server, uri, want string }{
+		{"filesystem", "file:///logs/app.log", "filesystem_file_logs_app.log"},
+		{"filesystem", "x://a b/c?d=1&e", "filesystem_x_a_b_c_d_1_e"},
+		{"my_db", "a__b", "my_db_a_b"},
+		{"s", "urn:é:~x", "s_urn_~x"},
+	} {
+		require.Equal(t, c.want, FlatID(c.server, c.uri))
+	}
+	r := catalog(t, Options{Flat: true}, `
+		s resource file:///a/b
+		s resource file:///a_b
+		s resource file:///a/c
+		my resource db_x
+		my_db resource x`)
+	require.Equal(t, []string{
+		"my_db_x",
+		"my_db_x~" + tail("my", "db_x"),
+		"s_file_a_b~" + min(tail("s", "file:///a/b"), tail("s", "file:///a_b")),
+		"s_file_a_b~" + max(tail("s", "file:///a/b"), tail("s", "file:///a_b")),
+		"s_file_a_c",
+	}, listed(r.Load(), Resource))
+	_, err := r.ResolveResource("s_file_a_b")
+	var many *AmbiguousError
+	require.ErrorAs(t, err, &many)
+	require.ElementsMatch(t, many.Candidates, listed(r.Load(), Resource)[2:4])
+}
+
+func TestCollisionsAreReported(t *testing.T) {
+	r := New(Options{Servers: []string{"my", "my_db"}})
+	ps := set(r, "my", Tool, "db_x", "a.b", "a_b", "fine")
+	require.Len(t, ps, 2)
+	require.Equal(t, "INFO db_x", fmt.Sprint(ps[0].Level, " ", ps[0].Name))
+	require.Equal(t, "WARN a.b", fmt.Sprint(ps[1].Level, " ", ps[1].Name))
+	require.Len(t, set(r, "my", Resource, "x:/a", "x:a"), 1)
+}
+
+// A tool's link follows its resource when that gains or loses its tail.
+func TestToolLinksFollowFlatIDs(t *testing.T) {
+	r := New(Options{Servers: []string{"s"}, Flat: true})
+	r.SetList("s", Tool, [][]byte{[]byte(`{"name":"t","_meta":{"ui":{"resourceUri":"ui://a/b"}}}`)})
+	link := func() string {
+		for e := range r.Load().All(Tool) {
+			return string(e.JSON)
+		}
+		return ""
+	}
+	require.Contains(t, link(), `"s_ui_a_b"`)
+	set(r, "s", Resource, "ui://a/b", "ui://a_b")
+	require.Contains(t, link(), `"s_ui_a_b~`+tail("s", "ui://a/b")+`"`)
+	set(r, "s", Resource, "ui://a/b")
+	require.Contains(t, link(), `"s_ui_a_b"`)
+}
