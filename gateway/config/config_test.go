@@ -273,6 +273,24 @@ func TestClaudeDesktopFileWorksAsItIs(t *testing.T) {
 	}
 }
 
+func TestKeysOfOtherClientsThatRestrictAreHeeded(t *testing.T) {
+	t.Parallel()
+	cfg := parse(t, "mcp.json", `{"servers": {
+		"a": {"serverUrl": "https://h", "enabled": false, "includeTools": ["read"], "excludeTools": ["write"]},
+		"b": {"httpUrl": "https://h", "enabled": true},
+		"c": {"command": "x", "headers": {"A": "b"}}
+	}, "inputs": []}`)
+	a, b, c := cfg.Servers[0], cfg.Servers[1], cfg.Servers[2]
+	require.Equal(t, "https://h", a.URL)
+	require.Equal(t, config.HTTP, a.Type)
+	require.True(t, a.Disabled)
+	require.Equal(t, config.Filter{Allow: []string{"read"}, Deny: []string{"write"}}, a.Tools)
+	require.Equal(t, "https://h", b.URL)
+	require.False(t, b.Disabled)
+	require.Nil(t, c.Headers, "they mean nothing for a command")
+	require.Len(t, cfg.Warnings, 1)
+}
+
 func TestServerNamesAreMadeFitForURIs(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("n", 70)

@@ -67,7 +67,7 @@ func Load(path string) (*Config, error) {
 	if err != nil {
 		return nil, fileError(path, "cannot be read: %v", reason(err))
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // only read
 	src, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return nil, fileError(path, "cannot be read: %v", reason(err))
