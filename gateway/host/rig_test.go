@@ -1,0 +1,260 @@
+package host_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/host"
+)
+
+// rig is a bridge between a client and hosts that the test plays itself.
+type rig struct {
+	t       testing.TB
+	in      *os.File // the client writes its input
+	out     *bufio.Reader
+	outFile *os.File
+	hosts   chan net.Conn // the bridge's connections, the hosts' ends
+	down    atomic.Bool   // attempts to connect fail
+	cancel  context.CancelFunc
+	done    chan error
+}
+
+func newRig(t testing.TB, set ...func(*host.BridgeOptions)) *rig {
+	dir, err := os.MkdirTemp("", "gob")
+	require.NoError(t, err)
+	ln, err := net.Listen("unix", filepath.Join(dir, "s"))
+	require.NoError(t, err)
+	inR, inW, err := os.Pipe()
+	require.NoError(t, err)
+	outR, outW, err := os.Pipe()
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &rig{
+		t: t, in: inW, out: bufio.NewReaderSize(outR, 1<<20), outFile: outR,
+		hosts: make(chan net.Conn, 16), cancel: cancel, done: make(chan error, 1),
+	}
+	o := host.BridgeOptions{In: inR, Out: outW, Connect: func(context.Context) (net.Conn, error) {
+		if r.down.Load() {
+			return nil, errors.New(`start the host: exec "goblin"`)
+		}
+		c, err := net.Dial("unix", ln.Addr().String())
+		if err == nil {
+			var peer net.Conn
+			if peer, err = ln.Accept(); err == nil {
+				r.hosts <- peer
+			}
+		}
+		return c, err
+	}}
+	for _, s := range set {
+		s(&o)
+	}
+	go func() {
+		err := host.Bridge(ctx, o)
+		outW.Close()
+		r.done <- err
+	}()
+	t.Cleanup(func() {
+		inW.Close()
+		outR.Close()
+		cancel()
+		close(r.hosts)
+		for c := range r.hosts {
+			c.Close()
+		}
+		<-r.done
+		inR.Close()
+		ln.Close()
+		os.RemoveAll(dir)
+	})
+	return r
+}
+
+// send writes lines as the client.
+func (r *rig) send(lines ...string) {
+	r.t.Helper()
+	_, err := io.WriteString(r.in, strings.Join(lines, "\n")+"\n")
+	require.NoError(r.t, err)
+}
+
+// expect reads lines as the client.
+func (r *rig) expect(lines ...string) {
+	r.t.Helper()
+	for _, want := range lines {
+		require.Equal(r.t, want, r.read())
+	}
+}
+
+func (r *rig) read() string {
+	r.t.Helper()
+	require.NoError(r.t, r.outFile.SetReadDeadline(time.Now().Add(20*time.Second)))
+	text, err := r.out.ReadString('\n')
+	require.NoError(r.t, err)
+	return strings.TrimSuffix(text, "\n")
+}
+
+// end waits for the bridge to return.
+func (r *rig) end() error {
+	r.t.Helper()
+	select {
+	case err := <-r.done:
+		r.done <- err
+		return err
+	case <-time.After(20 * time.Second):
+		r.t.Fatal("the bridge does not end")
+		return nil
+	}
+}
+
+// far is a host's end of the bridge's connection.
+type far struct {
+	t testing.TB
+	c net.Conn
+	r *bufio.Reader
+}
+
+// host waits for the bridge to connect.
+func (r *rig) host() *far {
+	r.t.Helper()
+	select {
+	case c := <-r.hosts:
+		r.t.Cleanup(func() { c.Close() })
+		require.NoError(r.t, c.SetDeadline(time.Now().Add(20*time.Second)))
+		return &far{r.t, c, bufio.NewReaderSize(c, 1<<20)}
+	case <-time.After(20 * time.Second):
+		r.t.Fatal("the bridge does not connect")
+		return nil
+	}
+}
+
+func (f *far) expect(lines ...string) {
+	f.t.Helper()
+	for _, want := range lines {
+		require.Equal(f.t, want, f.read())
+	}
+}
+
+func (f *far) read() string {
+	f.t.Helper()
+	text, err := f.r.ReadString('\n')
+	require.NoError(f.t, err)
+	return strings.TrimSuffix(text, "\n")
+}
+
+func (f *far) send(lines ...string) {
+	f.t.Helper()
+	_, err := io.WriteString(f.c, strings.Join(lines, "\n")+"\n")
+	require.NoError(f.t, err)
+}
+
+// repeated reads a request that the bridge made in the client's name and
+// answers it; tail is the answer's end.
+func (f *far) repeated(method, params, tail string) {
+	f.t.Helper()
+	text := f.read()
+	head, rest, ok := strings.Cut(text, `,"method":`)
+	require.True(f.t, ok, text)
+	require.Equal(f.t, fmt.Sprintf(`"%s","params":%s}`, method, params), rest)
+	require.Contains(f.t, head, `"id":"goblin-bridge-`)
+	f.send(head + "," + tail + "}")
+}
+
+const (
+	initReq  = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"x":1.50}}}`
+	initPar  = `{"protocolVersion":"2025-11-25","capabilities":{"x":1.50}}`
+	initAns  = `{"jsonrpc":"2.0","id":0,"result":{"serverInfo":{"name":"goblin"}}}`
+	initNote = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
+)
+
+var changed = []string{
+	`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`,
+	`{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}`,
+	`{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}`,
+}
+
+// open brings a session up.
+func (r *rig) open() *far {
+	r.t.Helper()
+	h := r.host()
+	r.send(initReq)
+	h.expect(initReq)
+	h.send(initAns)
+	r.expect(initAns)
+	r.send(initNote)
+	h.expect(initNote)
+	return h
+}
+
+// reopen takes over as the next host.
+func (r *rig) reopen() *far {
+	r.t.Helper()
+	h := r.host()
+	h.repeated("initialize", initPar, `"result":{}`)
+	h.expect(initNote)
+	r.expect(changed...)
+	return h
+}
+
+func request(id, method, params string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"%s","params":%s}`, id, method, params)
+}
+
+func result(id, value string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, id, value)
+}
+
+func BenchmarkBridge(b *testing.B) {
+	ping, pong := request("1", "tools/call", `{"name":"x","arguments":{"text":"`+strings.Repeat("y", 100)+`"}}`)+"\n", result("1", `{"content":[]}`)+"\n"
+	answer := func(c net.Conn, r *bufio.Reader) {
+		for {
+			if _, err := r.ReadSlice('\n'); err != nil {
+				return
+			}
+			if _, err := io.WriteString(c, pong); err != nil {
+				return
+			}
+		}
+	}
+	b.Run("direct", func(b *testing.B) {
+		dir := b.TempDir()
+		ln, err := net.Listen("unix", filepath.Join(dir, "s"))
+		require.NoError(b, err)
+		defer ln.Close()
+		c, err := net.Dial("unix", ln.Addr().String())
+		require.NoError(b, err)
+		defer c.Close()
+		peer, err := ln.Accept()
+		require.NoError(b, err)
+		defer peer.Close()
+		go answer(peer, bufio.NewReader(peer))
+		r := bufio.NewReader(c)
+		for b.Loop() {
+			_, _ = io.WriteString(c, ping)
+			_, _ = r.ReadSlice('\n')
+		}
+	})
+	b.Run("bridged", func(b *testing.B) {
+		r := newRig(b)
+		h := r.host()
+		go answer(h.c, h.r)
+		_ = h.c.SetDeadline(time.Time{})
+		b.ReportAllocs()
+		for b.Loop() {
+			_, _ = r.in.WriteString(ping)
+			_, _ = r.out.ReadSlice('\n')
+		}
+		r.in.Close()
+	})
+}
