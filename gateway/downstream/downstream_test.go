@@ -67,7 +67,10 @@ func (h *script) Handle(x *downstream.Exchange) {
 		h.handle(x)
 		return
 	}
-	n, _ := rawjson.Int(rawjson.Get(x.Params(), "n"))
+	var n int64
+	if v := rawjson.Get(x.Params(), "n"); v != nil {
+		n, _ = rawjson.Int(v)
+	}
 	switch x.Method() {
 	case "initialize":
 		if rawjson.Get(x.Params(), "refuse") != nil {

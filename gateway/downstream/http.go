@@ -263,7 +263,7 @@ wait:
 // nothing.
 const (
 	headerTimeout = 10 * time.Second
-	bodyTimeout   = 20 * time.Second // plus a second for each 16 KiB received
+	bodyTimeout   = 20 * time.Second // for a body to go on; and in all, plus a second for each bodyRate bytes
 	bodyRate      = 16 << 10
 	keepAliveIdle = 2 * time.Minute
 	maxHeaders    = 64 << 10

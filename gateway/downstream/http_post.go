@@ -193,6 +193,9 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 // waitRoom waits until the client has read enough to be asked for more, for
 // as long as a write may stall.
 func (s *Session) waitRoom(ctx context.Context) bool {
+	if s.base.unsent() <= s.opt.Limits.Unsent {
+		return true
+	}
 	ctx, cancel := context.WithTimeout(ctx, stallTimeout)
 	defer cancel()
 	return s.room(ctx.Done())
@@ -373,6 +376,9 @@ func (h *HTTP) body(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 		}
 		n, err := body.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
+		if err != nil {
+			renewWrite(rc) // the body may have taken long
+		}
 		switch {
 		case err == nil:
 		case errors.Is(err, io.EOF):
@@ -387,8 +393,9 @@ func (h *HTTP) body(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 		}
 		if len(buf)-renewed >= bodyRate {
 			renewed = len(buf)
-			earned := time.Duration(len(buf)/bodyRate) * time.Second
-			rc.SetReadDeadline(start.Add(bodyTimeout + earned)) //nolint:errcheck // not every reader can
+			now := time.Now()
+			slack := time.Duration(len(buf)/bodyRate)*time.Second - now.Sub(start)
+			rc.SetReadDeadline(now.Add(bodyTimeout + min(slack, 0))) //nolint:errcheck // not every reader can
 		}
 	}
 }

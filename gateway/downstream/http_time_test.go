@@ -210,7 +210,7 @@ func TestALargeBodyMayTakeTheTimeItsSizeAllows(t *testing.T) {
 			io.WriteString(feed, `{"jsonrpc":"2.0","id":1,"method":"echo","params":{}`)
 			blank := strings.Repeat(" ", 64<<10)
 			for range 60 {
-				time.Sleep(time.Second)
+				time.Sleep(2 * time.Second)
 				io.WriteString(feed, blank)
 			}
 			io.WriteString(feed, "}")
@@ -337,4 +337,61 @@ func TestServeReportsALostListener(t *testing.T) {
 	h := downstream.NewHTTP(downstream.HTTPOptions{Options: downstream.Options{Handler: newScript()}})
 	l.Close()
 	require.ErrorIs(t, h.Serve(t.Context(), l), net.ErrClosed)
+}
+
+func TestLargeBodiesShareABudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const frame = 4 << 20
+		c, l, stop := serve(t, downstream.HTTPOptions{Options: downstream.Options{Limits: downstream.Limits{Frame: frame}}})
+		defer stop()
+		id := c.open()
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		statuses := make(map[string]int)
+		part := strings.Repeat(" ", frame-10)
+		for range 20 {
+			conn, err := l.dial(t.Context(), "", "")
+			require.NoError(t, err)
+			all.Go(func() {
+				io.WriteString(conn, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+
+					"Mcp-Session-Id: "+id+"\r\nContent-Length: "+number(frame)+"\r\n\r\n"+part)
+			})
+			all.Go(func() {
+				defer conn.Close()
+				line, _ := bufio.NewReader(conn).ReadString('\r')
+				_, status, _ := strings.Cut(line, " ")
+				status, _, _ = strings.Cut(status, " ")
+				mu.Lock()
+				defer mu.Unlock()
+				statuses[status]++
+			})
+		}
+		all.Wait()
+		// Those within the budget waited for the rest until their time was over.
+		require.Equal(t, 20, statuses["503"]+statuses["408"], statuses)
+		require.GreaterOrEqual(t, statuses["503"], 10)
+		require.GreaterOrEqual(t, statuses["408"], 3)
+		res := c.do("POST", id, request("1", "echo", strings.Repeat(" ", frame/2)+"{}"))
+		require.Equal(t, 200, res.StatusCode, "it is free again")
+	})
+}
+
+func TestLateCancellationsEndTheirRequestsProperly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _, stop := serve(t, downstream.HTTPOptions{})
+		defer stop()
+		id := c.open()
+		var told sync.WaitGroup
+		told.Go(func() {
+			time.Sleep(10 * time.Minute) // longer than any write may take
+			res, err := c.try(t.Context(), "POST", id, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			res.Body.Close()
+		})
+		require.Equal(t, 202, c.do("POST", id, request("1", "block", "")).StatusCode)
+		told.Wait()
+	})
 }

@@ -214,10 +214,12 @@ func (s *Session) read(r io.Reader, out *wire) error {
 		if s.stopped() {
 			return nil
 		}
+		if err == nil {
+			s.receive(frame, out)
+			continue
+		}
 		var long *jsonrpc.TooLong
 		switch {
-		case err == nil:
-			s.receive(frame, out)
 		case errors.As(err, &long):
 			s.tooLong(long, out)
 		case errors.Is(err, io.EOF):
