@@ -36,12 +36,12 @@ func (h *hits) entry(e *Entry) {
 }
 
 // done returns the answer once there is one: exactly one hit, or too many.
-func (h *hits) done() (t Target, err error, ok bool) {
+func (h *hits) done() (t Target, ok bool, err error) {
 	switch h.n {
 	case 0:
-		return Target{}, nil, false
+		return Target{}, false, nil
 	case 1:
-		return h.one, nil, true
+		return h.one, true, nil
 	}
 	e := &AmbiguousError{Kind: h.kind, Name: h.name}
 	for _, t := range h.targets {
@@ -49,7 +49,7 @@ func (h *hits) done() (t Target, err error, ok bool) {
 			e.Candidates = append(e.Candidates, c)
 		}
 	}
-	return Target{}, e, true
+	return Target{}, true, e
 }
 
 func (s *Snapshot) target(e *Entry) Target {
@@ -89,7 +89,7 @@ func (r *Registry) ResolveTool(name string) (Target, error) {
 	for _, n := range s.dir.long {
 		h.entry(s.tables[n].runs[Tool].listed(hash, name))
 	}
-	if t, err, ok := h.done(); ok {
+	if t, ok, err := h.done(); ok {
 		return t, err
 	}
 	if server, tool, ok := strings.Cut(name, "/"); ok {
@@ -97,11 +97,11 @@ func (r *Registry) ResolveTool(name string) (Target, error) {
 			h.entry(t.runs[Tool].name(hashKey(tool), tool))
 		}
 	}
-	if t, err, ok := h.done(); ok {
+	if t, ok, err := h.done(); ok {
 		return t, err
 	}
 	s.owners(&h, Tool, hash)
-	if t, err, ok := h.done(); ok {
+	if t, ok, err := h.done(); ok {
 		return t, err
 	}
 	return Target{}, &NotFoundError{Kind: Tool, Name: name, Reason: "unknown tool", Nearest: s.nearest(Tool, name)}
@@ -124,7 +124,7 @@ func (r *Registry) ResolvePrompt(name string) (Target, error) {
 			h.entry(t.runs[Prompt].name(hashKey(prompt), prompt))
 		}
 	}
-	if t, err, ok := h.done(); ok {
+	if t, ok, err := h.done(); ok {
 		return t, err
 	}
 	for i := 0; i < len(name); i++ {
@@ -136,11 +136,11 @@ func (r *Registry) ResolvePrompt(name string) (Target, error) {
 			h.entry(t.runs[Prompt].name(hashKey(prompt), prompt))
 		}
 	}
-	if t, err, ok := h.done(); ok {
+	if t, ok, err := h.done(); ok {
 		return t, err
 	}
 	s.owners(&h, Prompt, hashKey(name))
-	if t, err, ok := h.done(); ok {
+	if t, ok, err := h.done(); ok {
 		return t, err
 	}
 	return Target{}, &NotFoundError{Kind: Prompt, Name: name, Reason: "unknown prompt", Nearest: s.nearest(Prompt, name)}
@@ -170,17 +170,17 @@ func (s *Snapshot) resource(uri string) (Target, error) {
 	key, isFlat := flatKey(uri)
 	if isFlat {
 		s.flatEntries(&h, key)
-		if t, err, ok := h.done(); ok {
+		if t, ok, err := h.done(); ok {
 			return t, err
 		}
 	}
 	s.owners(&h, Resource, hash)
-	if t, err, ok := h.done(); ok {
+	if t, ok, err := h.done(); ok {
 		return t, err
 	}
 	if isFlat {
 		s.flatExpansions(&h, key)
-		if t, err, ok := h.done(); ok {
+		if t, ok, err := h.done(); ok {
 			return t, err
 		}
 	}
@@ -189,7 +189,7 @@ func (s *Snapshot) resource(uri string) (Target, error) {
 			h.add(s.expansion(t, uri, e))
 		}
 	}
-	if t, err, ok := h.done(); ok {
+	if t, ok, err := h.done(); ok {
 		return t, err
 	}
 	for _, t := range s.tables[1:] {
@@ -197,7 +197,7 @@ func (s *Snapshot) resource(uri string) (Target, error) {
 			h.add(s.expansion(t, uri, nil))
 		}
 	}
-	if t, err, ok := h.done(); ok {
+	if t, ok, err := h.done(); ok {
 		return t, err
 	}
 	reason := ReasonNotFound
@@ -224,18 +224,18 @@ func (s *Snapshot) inServer(t *table, requested, rest string) (Target, error) {
 	h := hits{s: s, kind: Resource, name: requested}
 	key := Norm(requested)
 	run.aliases(&h, key)
-	if target, err, ok := h.done(); ok {
+	if target, ok, err := h.done(); ok {
 		return target, err
 	}
 	decoded := unescape(rest)
 	if decoded != rest {
 		h.entry(run.name(hashKey(decoded), decoded))
-		if target, err, ok := h.done(); ok {
+		if target, ok, err := h.done(); ok {
 			return target, err
 		}
 	}
 	if t.rule != nil {
-		if target, err, ok := s.unlisted(&h, t, key, rest, decoded); ok {
+		if target, ok, err := s.unlisted(&h, t, key, rest, decoded); ok {
 			return target, err
 		}
 	}
@@ -243,7 +243,7 @@ func (s *Snapshot) inServer(t *table, requested, rest string) (Target, error) {
 }
 
 // unlisted finds URIs that a server does not list but knows.
-func (s *Snapshot) unlisted(h *hits, t *table, key, rest, decoded string) (Target, error, bool) {
+func (s *Snapshot) unlisted(h *hits, t *table, key, rest, decoded string) (Target, bool, error) {
 	templates := t.runs[Template]
 	// The server must get the very bytes that it gave, not what became of
 	// them on the way, so links are asked before templates.
@@ -261,8 +261,8 @@ func (s *Snapshot) unlisted(h *hits, t *table, key, rest, decoded string) (Targe
 	for _, l := range links {
 		h.add(s.expansion(t, l, templates.template(l)))
 	}
-	if target, err, ok := h.done(); ok {
-		return target, err, true
+	if target, ok, err := h.done(); ok {
+		return target, true, err
 	}
 	uri := rest
 	if strings.IndexByte(rest, ':') < 0 {
@@ -317,14 +317,14 @@ func (r *Registry) ResolveTemplate(ref string) (Target, error) {
 				decoded := unescape(rest)
 				h.entry(run.name(hashKey(decoded), decoded))
 			}
-			if target, err, ok := h.done(); ok {
+			if target, ok, err := h.done(); ok {
 				return target, err
 			}
 			return s.resource(ref)
 		}
 	}
 	s.owners(&h, Template, hashKey(ref))
-	if t, err, ok := h.done(); ok {
+	if t, ok, err := h.done(); ok {
 		return t, err
 	}
 	return s.resource(ref)
