@@ -39,6 +39,9 @@ func (g *Gateway) notifyChanges(ctx context.Context) {
 		if change&lists == 0 {
 			continue
 		}
+		// While servers start, lists wait for them: one notice when they are
+		// whole serves clients better than one per server.
+		g.AwaitLists(ctx)
 		if !g.settle(ctx, changes) {
 			return
 		}
