@@ -1,0 +1,137 @@
+//go:build conformance
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	suite       = "2025-11-25" // the requirements that are scored
+	scored      = 30           // scenarios of that revision
+	conformant  = "github.com/modelcontextprotocol/go-sdk/conformance/everything-server@v1.8.0"
+	conformName = "everything-server"
+)
+
+// conformServer installs the suite's own Go server into the cache folder.
+func conformServer(t *testing.T) string {
+	t.Helper()
+	bin := filepath.Join(cacheDir(t), "gobin")
+	path := filepath.Join(bin, conformName)
+	if _, err := os.Stat(path); err == nil {
+		return path
+	}
+	cmd := exec.Command("go", "install", conformant)
+	cmd.Env = append(os.Environ(), "GOBIN="+bin)
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return path
+}
+
+// verdicts runs the suite against a URL and gives what its checks said, as
+// sorted "id STATUS" by scenario, and how many scored scenarios had no failure.
+func verdicts(t *testing.T, url string) (checks map[string][]string, summary string) {
+	t.Helper()
+	dir := npm(t)
+	results := t.TempDir()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, nodeBinary(dir), filepath.Join(dir, "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js"),
+		"server", "--url", url, "--requirements", suite, "--output-dir", results)
+	out, err := cmd.CombinedOutput()
+	if err != nil && ctx.Err() != nil {
+		t.Fatalf("the suite did not end: %s", out)
+	}
+	_, summary, _ = strings.Cut(string(out), "=== SUMMARY ===") // a failed check makes it exit with an error
+	checks = map[string][]string{}
+	files, err := filepath.Glob(filepath.Join(results, "*", "checks.json"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files, "%s", out)
+	stamp := regexp.MustCompile(`-\d{4}-\d\d-\d\dT[-0-9]+Z$`)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		var all []struct{ ID, Status string }
+		require.NoError(t, json.Unmarshal(text, &all))
+		name := strings.TrimPrefix(stamp.ReplaceAllString(filepath.Base(filepath.Dir(file)), ""), "server-")
+		for _, c := range all {
+			checks[name] = append(checks[name], c.ID+" "+c.Status)
+		}
+		sort.Strings(checks[name])
+	}
+	return checks, summary
+}
+
+// passed counts the scored scenarios without a failed check.
+func passed(checks map[string][]string, summary string) (n int, failed []string) {
+	unscored := map[string]bool{}
+	_, rest, _ := strings.Cut(summary, "Not scored")
+	for _, m := range regexp.MustCompile(`[✓✗] ([a-z0-9-]+) \(`).FindAllStringSubmatch(rest, -1) {
+		unscored[m[1]] = true
+		unscored[strings.TrimPrefix(m[1], "server-")] = true
+	}
+	for name, all := range checks {
+		if unscored[name] {
+			continue
+		}
+		if text := strings.Join(all, "\n"); strings.Contains(text, "FAILURE") {
+			failed = append(failed, name)
+		} else {
+			n++
+		}
+	}
+	sort.Strings(failed)
+	return n, failed
+}
+
+func TestConformanceThroughGoblinIsAsGoodAsDirect(t *testing.T) {
+	server := conformServer(t)
+	addr := fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	cmd := exec.Command(server, "-http", addr, "-stateless=false")
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+	})
+	s := &web{program: &program{t: t}, base: "http://" + addr, http: newHTTP(t)}
+	eventually(t, "the server to listen", func() bool {
+		resp, err := s.http.Get(s.base + "/mcp")
+		if err != nil {
+			return false
+		}
+		return resp.Body.Close() == nil
+	})
+	direct, summary := verdicts(t, s.base+"/mcp")
+	n, failed := passed(direct, summary)
+	require.Equal(t, scored, n, "direct: failed %v", failed)
+	if goblin == "/bin/false" {
+		t.Skip("only the direct part: there is no binary")
+	}
+
+	w := newWorld(t)
+	b, _ := w.fake("suite", obj{})
+	b.conf["command"] = server
+	through, summary := verdicts(t, w.serve().base+"/mcp")
+	n, failed = passed(through, summary)
+	t.Logf("through Goblin: %d of %d", n, scored)
+	for name, want := range direct {
+		if !equal(want, through[name]) {
+			t.Errorf("%s\n direct: %v\n through: %v", name, want, through[name])
+		}
+	}
+	require.Equal(t, scored, n, "through Goblin: failed %v\n%s", failed, summary)
+}
+
+func equal(a, b []string) bool { return strings.Join(a, "\n") == strings.Join(b, "\n") }

@@ -1,0 +1,432 @@
+//go:build interop
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// npmServers is one config of the three servers; every run has folders of its
+// own, so that none sees what another wrote.
+type npmServers struct {
+	dir   string // of the cache with node_modules
+	files string // what the filesystem server serves
+	node  string
+}
+
+func newNPM(t *testing.T) *npmServers {
+	n := &npmServers{dir: npm(t), files: filepath.Join(t.TempDir(), "files")}
+	n.node = nodeBinary(n.dir)
+	real, err := filepath.EvalSymlinks(filepath.Dir(n.files)) // the server tells real paths
+	require.NoError(t, err)
+	n.files = filepath.Join(real, "files")
+	require.NoError(t, os.MkdirAll(filepath.Join(n.files, "sub"), 0o700))
+	for name, text := range map[string]string{"a.txt": "the text of a\n", "ü b.md": "# b\n", "sub/c.json": `{"c": [1.0]}`} {
+		path := filepath.Join(n.files, filepath.FromSlash(name))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		when := time.Date(2024, 1, 2, 3, 4, 5, 0, time.UTC)
+		require.NoError(t, os.Chtimes(path, when, when))
+	}
+	return n
+}
+
+func (n *npmServers) script(pkg string) string {
+	return filepath.Join(n.dir, "node_modules", "@modelcontextprotocol", pkg, "dist", "index.js")
+}
+
+// commands are the servers by name, for direct use and for the config.
+func (n *npmServers) commands(memory string) map[string]obj {
+	return map[string]obj{
+		"everything": {"command": n.node, "args": []string{n.script("server-everything"), "stdio"}, "env": obj{}},
+		"filesystem": {"command": n.node, "args": []string{n.script("server-filesystem"), n.files}, "env": obj{}},
+		"memory":     {"command": n.node, "args": []string{n.script("server-memory")}, "env": obj{"MEMORY_FILE_PATH": memory}},
+	}
+}
+
+func (n *npmServers) roots() []obj { return []obj{{"uri": "file://" + n.files, "name": "files"}} }
+
+// plan is what the client does with each server, in original names.
+func (n *npmServers) plan(server string) plan {
+	switch server {
+	case "everything":
+		return plan{
+			Reads: []string{"demo://resource/dynamic/text/7", "demo://resource/dynamic/blob/8", "demo://resource/dynamic/text/none"},
+			Calls: []named{
+				{"echo", obj{"message": "grüße <&>"}}, {"echo", obj{"wrong": 1}}, {"get-sum", obj{"a": 2, "b": 40}},
+				{"get-tiny-image", obj{}}, {"get-structured-content", obj{"location": "New York"}},
+				{"get-annotated-message", obj{"messageType": "error", "includeImage": true}},
+				{"get-resource-links", obj{"count": 4}}, {"get-resource-reference", obj{"resourceType": "Blob", "resourceId": 3}},
+				{"gzip-file-as-resource", obj{"name": "x.gz", "data": "data:text/plain,hello", "outputType": "resource"}},
+				{"trigger-sampling-request", obj{"prompt": "p", "maxTokens": 9}}, {"trigger-elicitation-request", obj{}},
+			},
+			Prompts: []named{
+				{"simple-prompt", nil}, {"args-prompt", obj{"city": "Bern", "state": "BE"}}, {"args-prompt", obj{}},
+				{"resource-prompt", obj{"resourceType": "Text", "resourceId": "5"}},
+			},
+			Completions: []completion{
+				{"ref/prompt", "completable-prompt", "department", "S", nil}, {"ref/prompt", "completable-prompt", "name", "", obj{"department": "Sales"}},
+				{"ref/resource", "demo://resource/dynamic/text/{resourceId}", "resourceId", "12", nil},
+			},
+			Slow:   &named{"trigger-long-running-operation", obj{"duration": 0.4, "steps": 4}},
+			Watch:  "demo://resource/dynamic/text/1",
+			Toggle: "toggle-subscriber-updates",
+		}
+	case "filesystem":
+		return plan{Calls: []named{
+			{"list_allowed_directories", obj{}}, {"read_text_file", obj{"path": filepath.Join(n.files, "a.txt")}},
+			{"read_multiple_files", obj{"paths": []string{filepath.Join(n.files, "sub", "c.json"), filepath.Join(n.files, "none")}}},
+			{"list_directory", obj{"path": n.files}}, {"directory_tree", obj{"path": n.files}},
+			{"search_files", obj{"path": n.files, "pattern": "**/*.md"}}, {"read_text_file", obj{"path": "/etc/passwd"}},
+		}}
+	}
+	return plan{Calls: []named{
+		{"create_entities", obj{"entities": []obj{{"name": "Ada", "entityType": "person", "observations": []string{"writes"}}, {"name": "Bob", "entityType": "person", "observations": []string{}}}}},
+		{"create_relations", obj{"relations": []obj{{"from": "Ada", "to": "Bob", "relationType": "knows"}}}},
+		{"add_observations", obj{"observations": []obj{{"entityName": "Bob", "contents": []string{"reads", "ü"}}}}},
+		{"search_nodes", obj{"query": "read"}}, {"open_nodes", obj{"names": []string{"Ada"}}}, {"read_graph", obj{}},
+	}}
+}
+
+type plan struct {
+	Reads       []string
+	Calls       []named
+	Prompts     []named
+	Completions []completion
+	Slow        *named
+	Watch       string
+	Toggle      string
+}
+
+type named struct {
+	Name      string
+	Arguments obj
+}
+
+type completion struct {
+	kind, ref, argument, value string
+	arguments                  obj
+}
+
+// spec is the plan for the script, with names as rename makes them.
+func (p plan) spec(tool, prompt, uri func(string) string) obj {
+	all := func(list []named, rename func(string) string) []obj {
+		out := []obj{}
+		for _, n := range list {
+			o := obj{"name": rename(n.Name)}
+			if n.Arguments != nil {
+				o["arguments"] = n.Arguments
+			}
+			out = append(out, o)
+		}
+		return out
+	}
+	spec := obj{"calls": all(p.Calls, tool), "prompts": all(p.Prompts, prompt)}
+	var reads []string
+	for _, r := range p.Reads {
+		reads = append(reads, uri(r))
+	}
+	spec["reads"] = reads
+	var completions []obj
+	for _, c := range p.Completions {
+		ref := obj{"type": c.kind}
+		if c.kind == "ref/prompt" {
+			ref["name"] = prompt(c.ref)
+		} else {
+			ref["uri"] = uri(c.ref)
+		}
+		o := obj{"ref": ref, "argument": obj{"name": c.argument, "value": c.value}}
+		if c.arguments != nil {
+			o["context"] = obj{"arguments": c.arguments}
+		}
+		completions = append(completions, o)
+	}
+	spec["completions"] = completions
+	if p.Slow != nil {
+		spec["slow"] = all([]named{*p.Slow}, tool)[0]
+	}
+	if p.Watch != "" {
+		spec["subscription"] = obj{"uri": uri(p.Watch), "trigger": obj{"name": tool(p.Toggle), "arguments": obj{}}}
+	}
+	return spec
+}
+
+// document is what the script prints.
+type document struct {
+	Tools, Prompts, Resources, Templates []json.RawMessage
+	Reads                                map[string]json.RawMessage
+	Calls, Prompt, Completions           []json.RawMessage
+	Updates                              []string
+	Progress                             []json.RawMessage
+	Slow                                 json.RawMessage
+	Asked                                []json.RawMessage
+}
+
+func (n *npmServers) use(t *testing.T, env []string, spec obj) document {
+	t.Helper()
+	spec["modules"], spec["roots"] = n.dir, n.roots()
+	file := filepath.Join(t.TempDir(), "spec.json")
+	require.NoError(t, os.WriteFile(file, marshal(spec), 0o600))
+	script, err := filepath.Abs(filepath.Join("testdata", "interop.mjs"))
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, n.node, script, file)
+	cmd.Env = env
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	require.NoError(t, cmd.Run(), "%s", stderr.String())
+	var doc document
+	require.NoError(t, json.Unmarshal(stdout.Bytes(), &doc))
+	return doc
+}
+
+func same(s string) string { return s }
+
+var notInToolNames = regexp.MustCompile(`[^A-Za-z0-9_-]`)
+
+func toolName(server string) func(string) string {
+	return func(name string) string { return notInToolNames.ReplaceAllString(server+"_"+name, "_") }
+}
+
+func TestInteropTypeScriptClientSeesTheSameThroughGoblin(t *testing.T) {
+	n := newNPM(t)
+	direct := map[string]document{}
+	for server, command := range n.commands(filepath.Join(t.TempDir(), "direct.jsonl")) {
+		spec := n.plan(server).spec(same, same, same)
+		command["env"] = merge(command["env"].(obj), []obj{{"PATH": os.Getenv("PATH"), "HOME": t.TempDir()}})
+		spec["transport"] = command
+		direct[server] = n.use(t, os.Environ(), spec)
+	}
+	require.NotEmpty(t, direct["everything"].Resources)
+	require.Equal(t, []string{"demo://resource/dynamic/text/1"}, direct["everything"].Updates)
+	require.GreaterOrEqual(t, len(direct["everything"].Progress), 3)
+	if goblin == "/bin/false" {
+		t.Skip("only the direct part: there is no binary")
+	}
+	for _, way := range []string{"standalone", "bridged", "http"} {
+		t.Run(way, func(t *testing.T) {
+			w := newWorld(t)
+			for server, command := range n.commands(filepath.Join(w.dir, "memory.jsonl")) {
+				b, _ := w.fake(server, obj{})
+				b.conf = command
+			}
+			sort.Slice(w.backends, func(i, j int) bool { return w.backends[i].name < w.backends[j].name })
+			var roots []any
+			for _, r := range n.roots() {
+				roots = append(roots, r)
+			}
+			w.gateway["roots"] = roots
+			w.gateway["linger"] = "20s"
+			w.write()
+			var transport obj
+			env := obj{}
+			for _, kv := range w.environ() {
+				k, v, _ := strings.Cut(kv, "=")
+				env[k] = v
+			}
+			switch way {
+			case "standalone":
+				transport = obj{"command": goblin, "args": []string{"stdio", "--standalone"}, "env": env}
+			case "bridged":
+				w.hosted = true
+				transport = obj{"command": goblin, "args": []string{"stdio"}, "env": env}
+			case "http":
+				transport = obj{"url": w.serve().base + "/mcp"}
+			}
+			for server, want := range direct {
+				spec := n.plan(server).spec(toolName(server), func(p string) string { return server + "/" + p }, func(u string) string { return in(server, u) })
+				spec["transport"] = transport
+				got := n.use(t, os.Environ(), spec)
+				compare(t, server, want, got)
+			}
+		})
+	}
+}
+
+// compare checks that got is want but for the documented renames. The list of
+// got holds other servers too.
+func compare(t *testing.T, server string, want, got document) {
+	t.Helper()
+	rename := toolName(server)
+	lists := []struct {
+		kind      string
+		want, got []json.RawMessage
+		key       string
+		listed    func(string) string
+		mine      func(string) bool
+	}{
+		{"tools", want.Tools, got.Tools, "name", rename, func(s string) bool { return strings.HasPrefix(s, server+"_") }},
+		{"prompts", want.Prompts, got.Prompts, "name", func(s string) string { return server + "/" + s }, func(s string) bool { return strings.HasPrefix(s, server+"/") }},
+		{"resources", want.Resources, got.Resources, "uri", func(s string) string { return in(server, s) }, func(s string) bool { return strings.HasPrefix(s, in(server, "")) }},
+		{"templates", want.Templates, got.Templates, "uriTemplate", func(s string) string { return in(server, s) }, func(s string) bool { return strings.HasPrefix(s, in(server, "")) }},
+	}
+	for _, l := range lists {
+		expected := map[string]any{}
+		for _, e := range l.want {
+			o := decode(t, e).(obj)
+			name := l.listed(o[l.key].(string))
+			o[l.key] = name
+			expected[name] = renamed(server, o)
+		}
+		seen := map[string]any{}
+		for _, e := range l.got {
+			if o := decode(t, e).(obj); l.mine(o[l.key].(string)) {
+				seen[o[l.key].(string)] = o
+			}
+		}
+		requireSame(t, server+" "+l.kind, expected, seen)
+	}
+	for uri, result := range want.Reads {
+		through, ok := got.Reads[in(server, uri)]
+		require.True(t, ok, "%s was not read", in(server, uri))
+		if o, ok := decode(t, result).(obj); ok && o["error"] != nil {
+			require.NotNil(t, at(through, "error"), "%s: %s", uri, through)
+			continue
+		}
+		requireSame(t, server+" read "+uri, renamed(server, decode(t, result)), decode(t, through))
+	}
+	for _, pair := range []struct {
+		kind      string
+		want, got []json.RawMessage
+	}{
+		{"call", want.Calls, got.Calls}, {"prompt", want.Prompt, got.Prompt}, {"completion", want.Completions, got.Completions},
+		{"progress", firstThree(want.Progress), firstThree(got.Progress)}, {"asked", want.Asked, got.Asked}, {"slow", []json.RawMessage{want.Slow}, []json.RawMessage{got.Slow}},
+	} {
+		require.Len(t, pair.got, len(pair.want), pair.kind)
+		for i := range pair.want {
+			requireSame(t, fmt.Sprint(server, " ", pair.kind, " ", i), renamed(server, decode(t, pair.want[i])), decode(t, pair.got[i]))
+		}
+	}
+	for i, uri := range want.Updates {
+		require.Equal(t, in(server, uri), got.Updates[i])
+	}
+}
+
+// firstThree leaves out the last of four: the SDK drops a progress message that
+// arrives together with the response.
+func firstThree(all []json.RawMessage) []json.RawMessage { return all[:min(3, len(all))] }
+
+func requireSame(t *testing.T, what string, want, got any) {
+	t.Helper()
+	require.JSONEq(t, timeless(string(marshal(want))), timeless(string(marshal(got))), what)
+}
+
+func decode(t *testing.T, raw json.RawMessage) any {
+	t.Helper()
+	if raw == nil {
+		return nil
+	}
+	var v any
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	require.NoError(t, dec.Decode(&v), "%s", raw)
+	return v
+}
+
+// renamed rewrites the fields that Goblin documents to rewrite in results.
+func renamed(server string, v any) any {
+	switch v := v.(type) {
+	case []any:
+		for i := range v {
+			v[i] = renamed(server, v[i])
+		}
+	case obj:
+		for _, list := range []string{"contents", "content", "messages"} {
+			all, _ := v[list].([]any)
+			for _, c := range all {
+				renameContent(server, c)
+			}
+		}
+		if result, ok := v["result"].(obj); ok {
+			v["result"] = renamed(server, result)
+		}
+	}
+	return v
+}
+
+func renameContent(server string, v any) {
+	c, ok := v.(obj)
+	if !ok {
+		return
+	}
+	if uri, ok := c["uri"].(string); ok {
+		c["uri"] = in(server, uri)
+	}
+	renameContent(server, c["resource"])
+	renameContent(server, c["content"])
+}
+
+var (
+	clock   = regexp.MustCompile(`\d{1,2}:\d\d:\d\d [AP]M`)
+	base64d = regexp.MustCompile(`"blob":"([A-Za-z0-9+/=]+)"`)
+)
+
+// timeless takes the time of day out of the everything server's resources.
+func timeless(s string) string {
+	s = base64d.ReplaceAllStringFunc(s, func(m string) string {
+		text, err := base64.StdEncoding.DecodeString(base64d.FindStringSubmatch(m)[1])
+		if err != nil || !clock.Match(text) {
+			return m
+		}
+		return `"blob":` + string(marshal(clock.ReplaceAllString(string(text), "NOW")))
+	})
+	return clock.ReplaceAllString(s, "NOW")
+}
+
+func TestInteropInspectorCLI(t *testing.T) {
+	if goblin == "/bin/false" {
+		t.Skip("there is no binary")
+	}
+	n := newNPM(t)
+	w := newWorld(t)
+	for server, command := range n.commands(filepath.Join(w.dir, "memory.jsonl")) {
+		b, _ := w.fake(server, obj{})
+		b.conf = command
+	}
+	w.gateway["linger"] = "20s"
+	w.hosted = true
+	w.write()
+	inspect := func(args ...string) json.RawMessage {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		launcher := filepath.Join(n.dir, "node_modules", "@modelcontextprotocol", "inspector", "clients", "launcher", "build", "index.js")
+		cmd := exec.CommandContext(ctx, n.node, append([]string{launcher, "--cli", goblin, "stdio"}, args...)...)
+		cmd.Env = append(w.environ(), "NODE_NO_WARNINGS=1")
+		var stdout, stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		require.NoError(t, cmd.Run(), "%v: %s%s", args, stdout.String(), stderr.String())
+		return stdout.Bytes()
+	}
+	tools := string(inspect("--method", "tools/list"))
+	for _, name := range []string{"everything_echo", "filesystem_read_text_file", "memory_read_graph"} {
+		require.Contains(t, tools, `"`+name+`"`)
+	}
+	resources := inspect("--method", "resources/list")
+	uri := ""
+	for _, r := range each(resources, "resources") {
+		if strings.HasPrefix(str(r, "uri"), in("everything", "")) {
+			uri = str(r, "uri")
+			break
+		}
+	}
+	require.NotEmpty(t, uri, "%s", resources)
+	read := inspect("--method", "resources/read", "--uri", uri)
+	require.Equal(t, uri, str(read, "contents", 0, "uri"))
+	call := inspect("--method", "tools/call", "--tool-name", "everything_echo", "--tool-arg", "message=hello")
+	require.Contains(t, str(call, "content", 0, "text"), "hello")
+}
