@@ -61,6 +61,7 @@ type Listener struct {
 	mu       sync.Mutex
 	linger   time.Duration
 	lingers  bool
+	busy     func() bool // what else holds a lingering host; nil for nothing
 	timer    *time.Timer // runs while no session holds a lingering host
 	ending   bool
 	done     chan struct{} // closed when ending
@@ -176,7 +177,11 @@ const firstLinger = time.Second
 // SetLinger makes the host end by itself: d after its last mcp or screen
 // connection ended, or (but not within a second) after Serve began and none
 // came. Call it before Serve.
-func (l *Listener) SetLinger(d time.Duration) { l.linger, l.lingers = max(d, 0), true }
+// While busy (nil for never) reports true when the time is over, as for
+// clients that came by another way, the host lingers on.
+func (l *Listener) SetLinger(d time.Duration, busy func() bool) {
+	l.linger, l.lingers, l.busy = max(d, 0), true, busy
+}
 
 // Done is closed when the host takes no more connections.
 func (l *Listener) Done() <-chan struct{} { return l.done }
@@ -394,9 +399,14 @@ func (l *Listener) startLinger() {
 		return
 	}
 	l.timer = time.AfterFunc(max(l.linger, firstLinger), func() {
+		busy := l.busy != nil && l.busy()
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if !l.held() {
+		switch {
+		case l.held():
+		case busy && !l.ending:
+			l.timer.Reset(max(l.linger, firstLinger))
+		default:
 			l.endLocked()
 		}
 	})

@@ -278,7 +278,7 @@ func TestNextHostWaitsForTheLastToStop(t *testing.T) {
 func errOf(_ net.Conn, err error) error { return err }
 
 func TestLinger(t *testing.T) {
-	brief := func(l *host.Listener) { l.SetLinger(20 * time.Millisecond) }
+	brief := func(l *host.Listener) { l.SetLinger(20*time.Millisecond, nil) }
 	ended := func(t *testing.T, l *host.Listener) {
 		t.Helper()
 		select {

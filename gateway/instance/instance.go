@@ -79,7 +79,7 @@ func New(o Options) (*Instance, error) {
 		}
 		i.listener = l
 		if o.Linger > 0 {
-			l.SetLinger(o.Linger)
+			l.SetLinger(o.Linger, func() bool { return i.http != nil && i.http.Sessions() > 0 })
 		}
 	}
 	if err := i.listenHTTP(); err != nil {
