@@ -52,8 +52,8 @@ func (i Info) Has(path ...string) bool {
 type Conn interface {
 	// Info is what was negotiated.
 	Info() Info
-	// Unit is the isolation unit that the connection belongs to; empty for
-	// the server's own one.
+	// Unit is the isolation unit that the connection belongs to. It is empty
+	// for the server's own one, until a first unit takes that.
 	Unit() string
 	// Call sends a request and blocks until its answer, the end of its
 	// context, its timeout, or the connection's end. Failures are *[Error],

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"goblin/gateway/jsonrpc"
@@ -35,7 +36,7 @@ type wire interface {
 // the dispatch of what arrives, and the end.
 type link struct {
 	srv  *Server
-	unit string
+	unit atomic.Pointer[string]
 	wire wire
 
 	info    Info          // set by handshake
@@ -60,16 +61,18 @@ type link struct {
 
 func newLink(s *Server, unit, kind string) *link {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &link{
-		srv: s, unit: unit, kind: kind, ctx: ctx, cancel: cancel,
+	l := &link{
+		srv: s, kind: kind, ctx: ctx, cancel: cancel,
 		done: make(chan struct{}), gone: make(chan struct{}),
 		slots:  make(chan struct{}, maxAsking),
 		asking: make(map[string]context.CancelCauseFunc),
 	}
+	l.unit.Store(&unit)
+	return l
 }
 
 func (l *link) Info() Info            { return l.info }
-func (l *link) Unit() string          { return l.unit }
+func (l *link) Unit() string          { return *l.unit.Load() }
 func (l *link) Done() <-chan struct{} { return l.done }
 
 func (l *link) Err() error {

@@ -161,12 +161,21 @@ func (c *stdio) read() {
 			_ = c.stdout.SetReadDeadline(time.Now().Add(c.srv.tune.drain))
 		}
 	}()
-	r := jsonrpc.NewReader(c.stdout, c.srv.opt.Limits.Frame)
+	src := &lineSource{Reader: c.stdout}
+	r := jsonrpc.NewReader(src, c.srv.opt.Limits.Frame)
 	for {
 		frame, err := r.Read()
 		var long *jsonrpc.TooLong
 		switch {
 		case err == nil:
+			if src.cut && r.Buffered() == 0 {
+				// The last line has no end. If it is no message, the child died
+				// while it wrote, and the calls fail for that.
+				if _, err := parse(frame); err != nil {
+					c.srv.garbage(frame, err)
+					continue
+				}
+			}
 			if c.ctx.Err() == nil {
 				c.handle(c.ctx, nil, frame)
 			}
@@ -177,6 +186,22 @@ func (c *stdio) read() {
 			return
 		}
 	}
+}
+
+// lineSource notes whether its text has ended within a line.
+type lineSource struct {
+	io.Reader
+	last byte
+	cut  bool
+}
+
+func (s *lineSource) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if n > 0 {
+		s.last = p[n-1]
+	}
+	s.cut = err != nil && s.last != '\n'
+	return n, err
 }
 
 // lost ends the connection because of the child, and says how it ended.

@@ -69,6 +69,7 @@ func (s *Server) unitConn(name string) (conn *link, opening <-chan struct{}, err
 		return u.conn, nil, nil
 	case s.conn != nil && s.owner == nil && s.conn.Err() == nil:
 		s.owner, u.conn = u, s.conn
+		u.conn.unit.Store(&name)
 		return u.conn, nil, nil
 	case time.Now().Before(u.until):
 		return nil, nil, s.failure(ConnectionError, fmt.Sprintf("its connection for this client is not there: %v", u.err), u.err)

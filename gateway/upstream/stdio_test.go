@@ -1,0 +1,421 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/jsonrpc"
+	"goblin/registry"
+	"goblin/registry/rawjson"
+)
+
+func TestHandshakeNegotiatesAndDescribesTheServer(t *testing.T) {
+	t.Parallel()
+	r := startFake(t, "all", nil).whole()
+	conn := r.up()
+	info := conn.Info()
+	require.Equal(t, "2025-06-18", info.Protocol)
+	require.Equal(t, Legacy, info.Era)
+	require.Equal(t, "be nice", info.Instructions)
+	require.True(t, info.Has("resources", "subscribe"))
+	require.False(t, info.Has("resources", "listChanged"), "false is no capability")
+	require.False(t, info.Has("logging"))
+
+	st := r.cat.state()
+	require.Equal(t, registry.StateReady, st.State)
+	require.Equal(t, "stdio", st.Transport)
+	require.Equal(t, "fake", st.ServerName)
+	require.Equal(t, "2025-06-18", st.ProtocolVersion)
+	require.Positive(t, st.PID)
+	require.Positive(t, st.Latency)
+
+	got := r.received()
+	require.Contains(t, got, `"protocolVersion":"2025-11-25","capabilities":{"roots":{"listChanged":true}},"clientInfo":{"name":"goblin","version":"test"}`)
+	require.Less(t, strings.Index(got, "notifications/initialized"), strings.Index(got, "/list"))
+}
+
+func TestRefusedHandshakesSayWhy(t *testing.T) {
+	t.Parallel()
+	for mode, want := range map[string]string{
+		"refuse":         "refused initialize: bad key (code -32000)",
+		"null-init":      "not an object",
+		"bad-version":    `"9999-99-99"`,
+		"number-version": "without a protocolVersion",
+		"crash-start":    "cannot open the database",
+	} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			r := startFake(t, mode, nil)
+			<-r.FirstList()
+			_, err := r.Conn()
+			requireCode(t, err, ConnectionError, want)
+			require.Equal(t, registry.StateFailed, r.cat.state().State)
+			require.Contains(t, r.cat.state().LastError, want)
+			require.False(t, r.Listed())
+		})
+	}
+}
+
+func TestHungStartEndsAtTheStartupTimeout(t *testing.T) {
+	t.Parallel()
+	cfg, _ := fakeConfig(t, "hang-start")
+	cfg.StartupTimeout = 100 * time.Millisecond
+	r := start(t, cfg, nil)
+	<-r.FirstList()
+	_, err := r.Conn()
+	requireCode(t, err, ConnectionError, "startup_timeout")
+}
+
+func TestMissingCommandSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	cfg, _ := fakeConfig(t, "x")
+	cfg.Command = "no-such-command-anywhere"
+	r := start(t, cfg, nil)
+	<-r.FirstList()
+	_, err := r.Conn()
+	requireCode(t, err, ConnectionError, "install it")
+
+	cfg, _ = fakeConfig(t, "x")
+	cfg.Cwd = "/no/such/folder"
+	r = start(t, cfg, nil)
+	<-r.FirstList()
+	_, err = r.Conn()
+	requireCode(t, err, ConnectionError, "is not a folder")
+}
+
+func TestRepliesPassRaw(t *testing.T) {
+	t.Parallel()
+	r := startFake(t, "", nil)
+	got, err := do(r.up(), &Call{Method: "tools/call", Params: toolParams("echo", `,"arguments":{"b":1.0,"a":9007199254740993}`)})
+	require.NoError(t, err)
+	require.Equal(t, `{"n":12345678901234567890.10,"args":{"b":1.0,"a":9007199254740993},"token":null}`, got)
+
+	reply, err := r.up().Call(&Call{Method: "nothing/such"})
+	require.NoError(t, err, "a backend's own error is no Error")
+	require.JSONEq(t, `{"code":-32601,"message":"Method not found"}`, string(reply.Error))
+}
+
+func TestEditsAndTokenMergeInOrder(t *testing.T) {
+	t.Parallel()
+	r := startFake(t, "", nil)
+	params := []byte(`{"name":"X","_meta":{"progressToken":"theirs"},"arguments":{"q":"Y"}}`)
+	at := func(s string) rawjson.Edit {
+		i := strings.Index(string(params), s)
+		return rawjson.Edit{Start: i, End: i + len(s)}
+	}
+	name, token, arg := at(`"X"`), at(`"theirs"`), at(`"Y"`)
+	name.Text, arg.Text = []byte(`"echo"`), []byte(`"yes"`)
+	for i, edits := range [][]rawjson.Edit{{name, arg}, {name}, {name, arg}} {
+		got, err := do(r.up(), &Call{Method: "tools/call", Params: params, Edits: edits, Token: token})
+		require.NoError(t, err)
+		var v struct {
+			Token int
+			Args  struct{ Q string }
+		}
+		require.NoError(t, json.Unmarshal([]byte(got), &v))
+		require.Positive(t, v.Token, "the client's token was replaced")
+		require.Equal(t, []string{"yes", "Y", "yes"}[i], v.Args.Q)
+	}
+}
+
+func TestOddAnswers(t *testing.T) {
+	t.Parallel()
+	r := startFake(t, "", nil)
+	conn := r.up()
+	for tool, want := range map[string]string{
+		"garbage": `{"ok":1}`, "glued": `{"ok":1}`, "flood": `{"ok":1}`, "posing": `{"ok":1}`,
+		"utf8": "{\"t\":\"a\uFFFDb\"}", "bad-ask": `{"ok":1}`,
+	} {
+		got, err := r.call(conn, tool)
+		require.NoError(t, err, tool)
+		require.Equal(t, want, got, tool)
+	}
+	for tool, want := range map[string]string{
+		"broken": "broken answer", "deep": "nested too deeply", "scalar": "not an object", "huge": "limits.frame",
+	} {
+		_, err := r.call(conn, tool)
+		requireCode(t, err, BadReply, want)
+	}
+	require.NoError(t, conn.Err(), "none of it ends the connection")
+	r.until("a report of the garbage", func() bool { return r.cat.logged("skipped what is no message") })
+	r.until("an answer to the request with bad params", func() bool {
+		return strings.Contains(r.received(), `"id":"b1","error":{"code":-32600`)
+	})
+}
+
+func TestStderrGoesToTheJournalInBoundedLines(t *testing.T) {
+	t.Parallel()
+	r := startFake(t, "", nil)
+	_, err := r.call(r.up(), "flood")
+	require.NoError(t, err)
+	r.until("stderr", func() bool { return r.cat.logged("eeee") })
+	for _, rec := range r.cat.Logs().Window(0, -1) {
+		require.LessOrEqual(t, len(rec.Text), maxStderrLine)
+	}
+}
+
+func TestCrashFailsCallsAtOnceAndTheServerComesBack(t *testing.T) {
+	t.Parallel()
+	for _, tool := range []string{"crash", "mid-line", "close-stdout"} {
+		t.Run(tool, func(t *testing.T) {
+			t.Parallel()
+			r := startFake(t, "", nil).whole()
+			conn := r.up()
+			hang := make(chan error, 1)
+			go func() {
+				_, err := r.call(conn, "hang")
+				hang <- err
+			}()
+			r.until("the hanging call", func() bool { return strings.Contains(r.received(), `"hang"`) })
+			_, err := r.call(conn, tool)
+			requireCode(t, err, ConnectionError, "the process")
+			requireCode(t, <-hang, ConnectionError, "the process")
+			if tool == "crash" {
+				require.ErrorContains(t, err, "exit status 7")
+				require.ErrorContains(t, err, "out of cheese")
+			}
+			<-conn.Done()
+			require.Error(t, conn.Err())
+			_, err = conn.Call(&Call{Method: "tools/list"})
+			requireCode(t, err, ConnectionError, "")
+
+			r.until("another connection", func() bool { c, err := r.Conn(); return err == nil && c != conn })
+			again, err := r.Conn()
+			require.NoError(t, err)
+			got, err := r.call(again, "echo")
+			require.NoError(t, err)
+			require.Contains(t, got, "args")
+			require.Equal(t, 1, r.cat.state().Restarts)
+			require.Equal(t, []string{""}, r.h.downs())
+			r.until("ready again", func() bool { return len(r.h.readies()) == 2 })
+		})
+	}
+}
+
+func TestTimeoutsAndCancellationReachTheServer(t *testing.T) {
+	t.Parallel()
+	r := startFake(t, "", nil)
+	conn := r.up()
+	_, err := do(conn, &Call{Method: "tools/call", Params: toolParams("hang", ""), Timeout: 30 * time.Millisecond})
+	requireCode(t, err, RequestTimeout, "tools/call")
+
+	ctx, cancel := context.WithCancelCause(context.Background())
+	gone := errors.New("the client has gone")
+	go func() {
+		r.until("the call", func() bool { return strings.Count(r.received(), `"hang"`) == 2 })
+		cancel(gone)
+	}()
+	_, err = do(conn, &Call{Context: ctx, Method: "tools/call", Params: toolParams("hang", "")})
+	require.ErrorIs(t, err, gone)
+
+	var ids []string
+	for line := range strings.Lines(r.received()) {
+		m, err := jsonrpc.Parse([]byte(strings.TrimSpace(line)))
+		if err == nil && strings.Contains(line, `"hang"`) {
+			ids = append(ids, string(m.ID))
+		}
+	}
+	require.Len(t, ids, 2)
+	for i, reason := range []string{"timed out", "cancelled by the client"} {
+		want := fmt.Sprintf(`"notifications/cancelled","params":{"requestId":%s,"reason":%q}`, ids[i], reason)
+		r.until(want, func() bool { return strings.Contains(r.received(), want) })
+	}
+}
+
+func TestProgressExtendsTheTimeoutAndStopsWithTheAnswer(t *testing.T) {
+	t.Parallel()
+	r := startFake(t, "", nil)
+	var returned atomic.Bool
+	var seen []string
+	c := &Call{
+		Method: "tools/call", Params: toolParams("progress", `,"_meta":{"progressToken":"tok"}`),
+		// Six steps of 50 ms each take longer than this.
+		Timeout: 200 * time.Millisecond,
+		Progress: func(params []byte) {
+			if returned.Load() {
+				t.Error("progress after the answer")
+			}
+			seen = append(seen, string(rawjson.Get(params, "progress")))
+		},
+	}
+	i := strings.Index(string(c.Params), `"tok"`)
+	c.Token = rawjson.Edit{Start: i, End: i + 5}
+	got, err := do(r.up(), c)
+	returned.Store(true)
+	require.NoError(t, err)
+	require.Equal(t, `{"ok":1}`, got)
+	require.Equal(t, []string{"0", "1", "2", "3", "4", "5"}, seen)
+	// The stray one after the answer belongs to nobody: it goes to the handler.
+	r.until("stray progress", func() bool { return len(r.h.noted()) == 1 })
+}
+
+func TestPauseStopsTheTimeout(t *testing.T) {
+	t.Parallel()
+	c := &Call{Method: "tools/call", Params: toolParams("sample", ""), Timeout: 50 * time.Millisecond}
+	r := startFake(t, "", func(r *rig) {
+		r.h.request = func(ctx context.Context, _ *Call, method string, params []byte) ([]byte, *jsonrpc.Error) {
+			if method != "sampling/createMessage" || string(params) != `{"n":1.50}` {
+				t.Errorf("got %s %s", method, params)
+			}
+			c.Pause()
+			defer c.Resume()
+			_ = sleep(ctx, 200*time.Millisecond) // a human, four times as slow as the timeout
+			return []byte(`{"model":1.50}`), nil
+		}
+	})
+	got, err := do(r.up(), c)
+	require.NoError(t, err)
+	require.Contains(t, got, `"result":{"model":1.50}`)
+}
+
+func TestRequestsOfTheServer(t *testing.T) {
+	t.Parallel()
+	t.Run("ping is answered", func(t *testing.T) {
+		t.Parallel()
+		r := startFake(t, "", nil)
+		got, err := r.call(r.up(), "ping")
+		require.NoError(t, err)
+		require.Equal(t, `{"ping":{}}`, got)
+	})
+	t.Run("errors are answered", func(t *testing.T) {
+		t.Parallel()
+		r := startFake(t, "", nil)
+		got, err := r.call(r.up(), "sample")
+		require.NoError(t, err)
+		require.Contains(t, got, `"code":-32601`)
+	})
+	t.Run("a withdrawn one gets no answer", func(t *testing.T) {
+		t.Parallel()
+		ended := make(chan error, 1)
+		r := startFake(t, "", func(r *rig) {
+			r.h.request = func(ctx context.Context, _ *Call, _ string, _ []byte) ([]byte, *jsonrpc.Error) {
+				<-ctx.Done()
+				ended <- ctx.Err()
+				return []byte("{}"), nil
+			}
+		})
+		_, err := r.call(r.up(), "withdraw")
+		require.NoError(t, err)
+		require.ErrorIs(t, <-ended, context.Canceled)
+		_, err = r.call(r.up(), "echo")
+		require.NoError(t, err)
+		require.NotContains(t, r.received(), `"id":"w"`)
+	})
+	t.Run("too many are refused", func(t *testing.T) {
+		t.Parallel()
+		release := make(chan struct{})
+		r := startFake(t, "", func(r *rig) {
+			r.h.request = func(ctx context.Context, _ *Call, _ string, _ []byte) ([]byte, *jsonrpc.Error) {
+				<-release
+				return []byte("{}"), nil
+			}
+		})
+		_, err := r.call(r.up(), "nag")
+		require.NoError(t, err)
+		r.until("refusals", func() bool { return strings.Count(r.received(), "too many requests") == 5 })
+		close(release)
+		r.until("answers", func() bool { return strings.Count(r.received(), `"result":{}`) == maxAsking })
+	})
+}
+
+func TestNotificationsComeBeforeTheAnswer(t *testing.T) {
+	t.Parallel()
+	r := startFake(t, "", nil)
+	_, err := r.call(r.up(), "say")
+	require.NoError(t, err)
+	require.Equal(t, []string{`notifications/message {"level":"info","data":1.50}`}, r.h.noted())
+}
+
+func TestDeafChildBlocksNobody(t *testing.T) {
+	t.Parallel()
+	r := startFake(t, "deaf", func(r *rig) { r.tune.stall = 100 * time.Millisecond })
+	conn := r.up()
+	r.until("it stops reading", func() bool { return strings.Contains(r.received(), "notifications/initialized") })
+	params := toolParams("echo", `,"arguments":"`+strings.Repeat("x", 1<<20)+`"`)
+	_, err := do(conn, &Call{Method: "tools/call", Params: params, Timeout: 50 * time.Millisecond})
+	requireCode(t, err, RequestTimeout, "")
+	// While the write makes no progress, further calls end the connection.
+	r.until("the end of the connection", func() bool {
+		_, _ = do(conn, &Call{Method: "tools/call", Params: toolParams("echo", ""), Timeout: 20 * time.Millisecond})
+		return conn.Err() != nil
+	})
+	requireCode(t, conn.Err(), ConnectionError, "does not read its stdin")
+	conn.Close()
+}
+
+func TestChildGetsOnlyItsOwnEnvironment(t *testing.T) {
+	t.Setenv("GOBLIN_TEST_SECRET", "s3cret")
+	cfg, _ := fakeConfig(t, "")
+	cfg.Cwd = t.TempDir()
+	cfg.Env["OWN"] = "yes"
+	r := start(t, cfg, nil)
+	got, err := r.call(r.up(), "env")
+	require.NoError(t, err)
+	require.NotContains(t, got, "s3cret")
+	require.Contains(t, got, "OWN=yes")
+	require.Contains(t, got, cfg.Cwd)
+}
+
+// pids are the processes that the fakes of a log have started as.
+func (r *rig) pids() (pids []int) {
+	for line := range strings.Lines(r.received()) {
+		if s, ok := strings.CutPrefix(strings.TrimSpace(line), "start "); ok {
+			pid, _ := strconv.Atoi(s)
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// ended reports whether a process is gone; an orphan that nobody has reaped
+// yet counts as gone.
+func ended(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return true
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, after, _ := strings.Cut(string(stat), ") ")
+	return strings.HasPrefix(after, "Z")
+}
+
+func TestCloseLeavesNoProcess(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"grandchild", "stubborn"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			r := startFake(t, mode, nil)
+			conn := r.up()
+			r.until("both processes", func() bool { return len(r.pids()) == 2 })
+			conn.Close()
+			for _, pid := range r.pids()[:2] {
+				waitFor(t, "the end of a process", func() bool { return ended(pid) })
+			}
+		})
+	}
+}
+
+func TestCrashTakesGrandchildrenAlong(t *testing.T) {
+	t.Parallel()
+	r := startFake(t, "exit-grandchild", nil)
+	conn := r.up()
+	r.until("both processes", func() bool { return len(r.pids()) == 2 })
+	_, err := r.call(conn, "crash")
+	requireCode(t, err, ConnectionError, "exit status 7")
+	for _, pid := range r.pids()[:2] {
+		waitFor(t, "the end of a process", func() bool { return ended(pid) })
+	}
+}
