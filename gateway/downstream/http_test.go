@@ -165,6 +165,17 @@ func TestHTTPAnswersWithJSONOfKnownLength(t *testing.T) {
 	require.Equal(t, `{"jsonrpc":"2.0","id":9007199254740993,"result":{  "a":   1.0 }}`, body(t, res), "as it came, but on one line")
 }
 
+func TestHTTPMessagesSpreadOverLinesArePassedOnAsOne(t *testing.T) {
+	c := newSite(t, downstream.HTTPOptions{})
+	params := make(chan string, 1)
+	c.h.handle = func(x *downstream.Exchange) {
+		params <- string(x.Params())
+		x.Reply([]byte(`{}`))
+	}
+	c.do("POST", c.open(), "{\n"+`"jsonrpc":"2.0",`+"\r\n"+`"id":1,"method":"any","params":{`+"\n"+`"a":"\n"}}`+"\n")
+	require.Equal(t, `{ "a":"\n"}`, <-params)
+}
+
 func TestHTTPRefusesWhatIsNoMessage(t *testing.T) {
 	c := newSite(t, downstream.HTTPOptions{Options: downstream.Options{Limits: downstream.Limits{Frame: 1 << 20}}})
 	id := c.open()

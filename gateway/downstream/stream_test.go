@@ -237,6 +237,48 @@ func TestWhatBelongsToARequestComesBeforeItsAnswer(t *testing.T) {
 	})
 }
 
+func TestNothingFollowsAnAnswerThatOthersRaceWith(t *testing.T) {
+	overEach(t, func(t *testing.T, dial func(downstream.Options) *client) {
+		h := newScript()
+		h.handle = func(x *downstream.Exchange) {
+			var all sync.WaitGroup
+			token := []byte(`{"progressToken":` + string(x.ID()) + `}`)
+			for range 4 {
+				all.Go(func() {
+					for range 100 {
+						x.Notify("", "notifications/progress", token)
+					}
+				})
+			}
+			x.Reply([]byte(`{}`))
+			all.Wait()
+		}
+		c := dial(downstream.Options{Handler: h})
+		for i := range 500 {
+			c.send(request(number(i), "any", ""))
+			for {
+				line := c.line()
+				if strings.Contains(line, `"result"`) {
+					break
+				}
+				require.Contains(t, line, fmt.Sprintf(`"progressToken":%d}`, i), "came after its answer")
+			}
+		}
+	})
+}
+
+func TestFramesAreOneLineWhateverTheHandlerGives(t *testing.T) {
+	h := newScript()
+	h.handle = func(x *downstream.Exchange) {
+		x.Notify("", "n", []byte("{\n\"a\":\r\n1}"))
+		x.Reply([]byte("{\n}"))
+	}
+	c := dial(t, downstream.Options{Handler: h}, transports["pipe"])
+	c.send(request("1", "any", ""))
+	require.Equal(t, `{"jsonrpc":"2.0","method":"n","params":{ "a":  1}}`, c.line())
+	require.Equal(t, `{"jsonrpc":"2.0","id":1,"result":{ }}`, c.line())
+}
+
 func TestTenThousandRequestsAtOnceAreAnsweredOnce(t *testing.T) {
 	overEach(t, func(t *testing.T, dial func(downstream.Options) *client) {
 		const n = 10000
