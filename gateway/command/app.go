@@ -1,0 +1,134 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"goblin/gateway/config"
+	"goblin/gateway/host"
+)
+
+// App is what commands share: the streams, the environment, the config.
+type App struct {
+	In       io.Reader
+	Out, Err io.Writer
+	// InTTY, OutTTY and ErrTTY say which of them are terminals. What is meant
+	// for eyes is sanitised on the way to one.
+	InTTY, OutTTY, ErrTTY bool
+	Columns               int // of the terminal at Out; 0: not known
+
+	Getenv  func(string) string
+	Version Version
+
+	// ConfigFlag is the value of --config.
+	ConfigFlag string
+
+	// Open finds or starts the gateway that a command asks; nil for [Open].
+	Open func(ctx context.Context, a *App, cfg *config.Config, only []string) (Gateway, error)
+
+	mask *Mask
+}
+
+// Load finds and reads the config. From then on its secrets are masked in
+// everything that goes to stderr. The error is a *config.Errors.
+func (a *App) Load() (*config.Config, error) {
+	path, err := config.Find(a.ConfigFlag, a.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	return a.LoadFile(path)
+}
+
+// LoadFile is Load for a file that was found already; "" is the demo.
+func (a *App) LoadFile(path string) (*config.Config, error) {
+	cfg, err := config.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	a.mask = NewMask(cfg)
+	return cfg, nil
+}
+
+// Place is where the host of a config is found.
+func (a *App) Place(cfg *config.Config) (host.Place, error) {
+	return host.Locate(cfg.Hash(), a.Version.Version, a.Getenv)
+}
+
+// Commands are the commands that need no wiring.
+func (a *App) Commands() []*cobra.Command {
+	return []*cobra.Command{
+		a.list(), a.read(), a.call(), a.prompt(),
+		a.status(), a.stop(), a.restart(),
+		a.validate(), a.version(),
+	}
+}
+
+// Groups of commands in the help text.
+const (
+	GroupServe = "serve"
+	GroupAsk   = "ask"
+	GroupHost  = "host"
+)
+
+// Groups names the groups of commands.
+func Groups() []*cobra.Group {
+	return []*cobra.Group{
+		{ID: GroupServe, Title: "Serve:"},
+		{ID: GroupAsk, Title: "Ask the servers:"},
+		{ID: GroupHost, Title: "The running host:"},
+	}
+}
+
+// Usage is an error in how a command was called.
+func Usage(cmd *cobra.Command, format string, args ...any) error {
+	text, asked := strings.CutSuffix(fmt.Sprintf(format, args...), "?")
+	sep := "; see"
+	if asked {
+		sep = "? See"
+	}
+	return Fail(CodeUsage, "%s%s \"%s --help\"", text, sep, cmd.CommandPath())
+}
+
+// FlagError is the flag error function of every command.
+func FlagError(cmd *cobra.Command, err error) error {
+	return Usage(cmd, "%s", strings.TrimSpace(err.Error()))
+}
+
+// NoArgs refuses arguments.
+func NoArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return Usage(cmd, "%s takes no arguments, but got %q", cmd.CommandPath(), args[0])
+	}
+	return nil
+}
+
+// oneArg wants one argument, called what.
+func oneArg(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0:
+			return Usage(cmd, "%s needs %s", cmd.CommandPath(), what)
+		case len(args) > 1:
+			return Usage(cmd, "%s takes only %s, but got %q too; quote what has spaces", cmd.CommandPath(), what, args[1])
+		case args[0] == "":
+			return Usage(cmd, "%s needs %s, not an empty text", cmd.CommandPath(), what)
+		}
+		return nil
+	}
+}
+
+// errTold ends a command that has told of its failure itself.
+func errTold(code int) error { return &Error{Code: code} }
+
+// interrupted replaces what a broken connection says by its true reason.
+func interrupted(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {
+		return context.Canceled
+	}
+	return err
+}

@@ -1,0 +1,272 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"goblin/gateway/config"
+	"goblin/gateway/display"
+	"goblin/gateway/instance"
+	"goblin/gateway/jsonrpc"
+	"goblin/registry"
+	"goblin/registry/rawjson"
+)
+
+// codeResourceNotFound is what servers say up to revision 2025-11-25.
+const codeResourceNotFound = -32002
+
+// request is one MCP request from the shell, about one named thing.
+type request struct {
+	kind   kind
+	method string
+	name   string // as it was typed
+	server string // --server
+	key    string // the member of params that holds the name
+	rest   []byte // an object with the other members
+	meta   []byte // --meta, an object, or nil
+}
+
+// target is the name to ask for. With --server it may be the server's own.
+func (r *request) target() string {
+	switch {
+	case r.server == "" || r.kind.owns(r.server, r.name):
+		return r.name
+	case r.kind.noun == resourceKind.noun:
+		return "mcp://" + r.server + "/" + r.name
+	default:
+		return r.server + "/" + r.name
+	}
+}
+
+// params are the request's parameters, with everything the user typed as it
+// was.
+func (r *request) params(progress bool) []byte {
+	out := rawjson.SetMember(r.rest, r.key, rawjson.AppendString(nil, r.target()))
+	meta := r.meta
+	if progress && (meta == nil || rawjson.Get(meta, "progressToken") == nil) {
+		if meta == nil {
+			meta = []byte(`{}`)
+		}
+		meta = rawjson.SetMember(meta, "progressToken", []byte(`"`+token+`"`))
+	}
+	if meta != nil {
+		out = rawjson.SetMember(out, "_meta", meta)
+	}
+	return out
+}
+
+// ask makes the request of the running host, or of a gateway in this process
+// with as few servers as can answer it.
+func (a *App) ask(ctx context.Context, r *request) (json.RawMessage, error) {
+	cfg, err := a.Load()
+	if err != nil {
+		return nil, err
+	}
+	only := owners(cfg, r.kind, r.name)
+	certain := len(only) == 1 && settled(only[0], r.name)
+	if r.server != "" {
+		only, certain = []string{r.server}, true
+	}
+	result, hosted, err := a.askOf(ctx, cfg, only, certain, r)
+	if ExitCode(err) == CodeNotFound && !hosted && only != nil && !certain {
+		// The guess was wrong: the name belongs to a server whose name it
+		// does not begin with.
+		result, _, err = a.askOf(ctx, cfg, nil, false, r)
+	}
+	return result, interrupted(ctx, err)
+}
+
+// askOf asks the host, or the servers in only (nil: all). certain says that
+// only one can know.
+func (a *App) askOf(ctx context.Context, cfg *config.Config, only []string, certain bool, r *request) (result json.RawMessage, hosted bool, err error) {
+	g, err := a.open(ctx, cfg, only)
+	if err != nil {
+		return nil, false, err
+	}
+	defer func() { err = errors.Join(err, g.Close()) }()
+	hosted = g.Hosted()
+	if certain && !hosted {
+		if err := usable(cfg, only[0]); err != nil {
+			return nil, hosted, err
+		}
+	}
+	conn, err := g.Connect(ctx)
+	if err != nil {
+		return nil, hosted, Fail(CodeConnect, "connect to the gateway: %w", err)
+	}
+	defer conn.Close()
+	c, err := dial(ctx, conn, cfg.Gateway.Limits.Frame, a.Version.Version)
+	if err != nil {
+		return nil, hosted, err
+	}
+	if a.ErrTTY {
+		c.progress = a.showProgress
+	}
+	result, err = c.call(ctx, r.method, r.params(a.ErrTTY))
+	if a.ErrTTY {
+		fmt.Fprint(a.Err, clearLine)
+	}
+	if err != nil {
+		err = a.explain(ctx, g, only, r, err)
+	}
+	return result, hosted, err
+}
+
+func (a *App) open(ctx context.Context, cfg *config.Config, only []string) (Gateway, error) {
+	if a.Open != nil {
+		return a.Open(ctx, a, cfg, only)
+	}
+	return Open(ctx, a, cfg, only)
+}
+
+const clearLine = "\r\x1b[K"
+
+// showProgress draws over the last line of the terminal at stderr.
+func (a *App) showProgress(p Progress) {
+	var line strings.Builder
+	switch {
+	case p.Total > 0:
+		fmt.Fprintf(&line, "%3.0f %%", 100*p.Progress/p.Total)
+	default:
+		fmt.Fprintf(&line, "%g", p.Progress)
+	}
+	if p.Message != "" {
+		line.WriteString("  " + display.Line(display.FirstLine(p.Message)))
+	}
+	columns := a.Columns
+	if columns == 0 {
+		columns = 80
+	}
+	fmt.Fprint(a.Err, clearLine+display.Cut(a.mask.String(line.String()), columns-1))
+}
+
+// explain turns an error of the gateway into one for the shell.
+func (a *App) explain(ctx context.Context, g Gateway, only []string, r *request, err error) error {
+	var failure *jsonrpc.Error
+	if !errors.As(err, &failure) {
+		return err
+	}
+	var data struct {
+		Code    string   `json:"code"`
+		Pending []string `json:"pending"`
+	}
+	_ = json.Unmarshal(failure.Data, &data) // absent, or a server's own
+	what := fmt.Sprintf("%s %q", r.kind.noun, r.name)
+	switch data.Code {
+	case "CONNECTION_ERROR":
+		return Fail(CodeConnect, "%s: %s", what, failure.Message)
+	case "REQUEST_TIMEOUT":
+		return Fail(CodeTimeout, "%s: %s", what, failure.Message)
+	case "TOOL_NOT_FOUND", "PROMPT_NOT_FOUND", "RESOURCE_NOT_FOUND":
+	default:
+		if failure.Code != codeResourceNotFound {
+			return Fail(CodeFailure, "%s: %s", what, failure.Message)
+		}
+	}
+	return a.notFound(ctx, g, only, r, failure.Message)
+}
+
+// notFound tells which names are near, or that the server that would know is
+// not there.
+func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request, message string) error {
+	status, err := g.Status(ctx)
+	if err != nil {
+		return err
+	}
+	var down, why []string
+	for _, s := range status.Servers {
+		if missing(s.State) && (only == nil || slices.Contains(only, s.Name)) {
+			down, why = append(down, s.Name), append(why, stateOf(s))
+		}
+	}
+	if len(only) > 0 && len(down) == len(only) {
+		return Fail(CodeConnect, "%s %q: %s", r.kind.noun, r.name, strings.Join(why, "; "))
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "there is no %s %q", r.kind.noun, r.name)
+	if reason, ok := strings.CutPrefix(message, "RESOURCE_NOT_FOUND: "); ok {
+		reason, _, _ = strings.Cut(reason, ": ")
+		if reason != "Resource not found" {
+			fmt.Fprintf(&text, " (%s)", reason)
+		}
+	}
+	items, err := g.List(ctx, instance.ListQuery{Kind: r.kind.list, Server: r.server})
+	if err != nil {
+		return err
+	}
+	if near := nearest(r.target(), names(items)); len(near) > 0 {
+		fmt.Fprintf(&text, "; did you mean %s?", quoted(near, " or "))
+	} else {
+		fmt.Fprintf(&text, "; \"goblin list %s\" shows all", r.kind.list)
+	}
+	if len(down) > 0 {
+		fmt.Fprintf(&text, "; without %s: see \"goblin list servers\"", strings.Join(down, ", "))
+	}
+	return Fail(CodeNotFound, "%s", text.String())
+}
+
+// missing reports whether a server in that state cannot be asked although it
+// should be there.
+func missing(state string) bool {
+	switch registry.State(state) {
+	case registry.StateReady, registry.StateDisabled, registry.StateStopped, "":
+		return false
+	}
+	return true
+}
+
+// stateOf tells why a server is missing.
+func stateOf(s instance.Server) string {
+	verb := ""
+	switch registry.State(s.State) {
+	case registry.StateFailed, registry.StateNeedsLogin:
+	default:
+		verb = "is "
+	}
+	return fmt.Sprintf("server %q %s%s%s", s.Name, verb, s.State, because(s.Error))
+}
+
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
+}
+
+func names(items []instance.Item) []string {
+	out := make([]string, len(items))
+	for i := range items {
+		out[i] = items[i].Name + items[i].URI
+	}
+	return out
+}
+
+// object reads a JSON object from the command line: as it stands, @file, or -
+// for stdin.
+func (a *App) object(flag, text string) ([]byte, error) {
+	raw, err := []byte(text), error(nil)
+	switch {
+	case text == "":
+		return nil, nil
+	case text == "-":
+		raw, err = io.ReadAll(a.In)
+	case strings.HasPrefix(text, "@"):
+		raw, err = os.ReadFile(text[1:])
+	}
+	if err != nil {
+		return nil, Fail(CodeUsage, "%s: %w", flag, err)
+	}
+	why := "that is something else"
+	if err := rawjson.Valid(raw); err != nil {
+		why = err.Error()
+	} else if rawjson.IsObject(raw) {
+		return rawjson.OneLine(raw), nil
+	}
+	return nil, Fail(CodeUsage, `%s must be a JSON object such as '{"name": "value"}', or @FILE, or - for stdin: %s`, flag, why)
+}

@@ -1,0 +1,105 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+
+	"goblin/gateway/config"
+	"goblin/gateway/display"
+	"goblin/gateway/host"
+)
+
+// Exit codes. 5 is not used.
+const (
+	CodeOK       = 0
+	CodeFailure  = 1
+	CodeUsage    = 2
+	CodeConfig   = 3
+	CodeConnect  = 4 // a server or the host cannot be reached
+	CodeTimeout  = 6
+	CodeNotFound = 7
+)
+
+// Error is an error with an exit code of its own. An Err of nil says that
+// everything was told already.
+type Error struct {
+	Code int
+	Err  error
+}
+
+func (e *Error) Error() string {
+	if e.Err == nil {
+		return "failed"
+	}
+	return e.Err.Error()
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Fail is an error with an exit code.
+func Fail(code int, format string, args ...any) error {
+	return &Error{Code: code, Err: fmt.Errorf(format, args...)}
+}
+
+// ExitCode is the exit code that err stands for.
+func ExitCode(err error) int {
+	var (
+		own     *Error
+		mistake *config.Errors
+	)
+	switch {
+	case err == nil, broken(err):
+		return CodeOK
+	case errors.As(err, &own):
+		return own.Code
+	case errors.As(err, &mistake):
+		return CodeConfig
+	case errors.Is(err, host.ErrNoHost):
+		return CodeConnect
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+		return CodeTimeout
+	default:
+		return CodeFailure
+	}
+}
+
+// broken reports that the reader of our output left, as head does. That is its
+// right, and no failure of ours.
+func broken(err error) bool { return errors.Is(err, syscall.EPIPE) }
+
+// Report tells err on stderr, in one line (a config in one for each mistake),
+// and returns the exit code.
+func (a *App) Report(err error) int {
+	code := ExitCode(err)
+	if code == CodeOK {
+		return code
+	}
+	var (
+		own     *Error
+		mistake *config.Errors
+	)
+	switch {
+	case errors.As(err, &own) && own.Err == nil:
+	case errors.As(err, &mistake):
+		for _, p := range mistake.Problems {
+			a.Warn("%s", p)
+		}
+	case errors.Is(err, host.ErrNoHost) && own == nil:
+		a.Warn("%s; start one with \"goblin serve\", or let a client do it", host.ErrNoHost)
+	case errors.Is(err, context.Canceled) && own == nil:
+		a.Warn("interrupted")
+	default:
+		a.Warn("%s", err)
+	}
+	return code
+}
+
+// Warn writes one line to stderr.
+func (a *App) Warn(format string, args ...any) {
+	text := strings.TrimSpace(fmt.Sprintf(format, args...))
+	fmt.Fprintf(a.Err, "goblin: %s\n", display.Line(a.mask.String(text)))
+}

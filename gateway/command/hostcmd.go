@@ -1,0 +1,217 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"goblin/gateway/config"
+	"goblin/gateway/display"
+	"goblin/gateway/host"
+	"goblin/gateway/instance"
+)
+
+// stopLimit is how long `goblin stop` waits for the host to end. Its servers
+// are given less.
+const stopLimit = 30 * time.Second
+
+// running asks the running host for its status.
+func (a *App) running(ctx context.Context) (*config.Config, host.Place, instance.Status, error) {
+	var s instance.Status
+	cfg, err := a.Load()
+	if err != nil {
+		return nil, host.Place{}, s, err
+	}
+	place, err := a.Place(cfg)
+	if err != nil {
+		return nil, place, s, err
+	}
+	err = host.Control(ctx, place, instance.OpStatus, nil, &s)
+	for i := range s.Servers {
+		s.Servers[i].Error = a.mask.String(s.Servers[i].Error)
+	}
+	return cfg, place, s, a.hostError(cfg, err)
+}
+
+// hostError explains why the host cannot be asked.
+func (a *App) hostError(cfg *config.Config, err error) error {
+	var failed *host.ControlError
+	switch {
+	case err == nil, errors.Is(err, context.Canceled), errors.As(err, &failed):
+		return err
+	case errors.Is(err, host.ErrNoHost):
+		return Fail(CodeConnect, "no host is running for %s; start one with \"goblin serve\", or let a client do it", configName(cfg))
+	default:
+		return Fail(CodeConnect, "ask the running host: %w", err)
+	}
+}
+
+func (a *App) status() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "status",
+		GroupID: GroupHost,
+		Short:   "Show the running host, its servers and its clients",
+		Long: `Show the host that serves this config: its process, its HTTP address, the state
+of each server, and the clients that are connected. Exit code 4 means that no
+host is running.`,
+		Example: `  goblin status
+  goblin status --json | jq '.servers[] | select(.state != "ready")'`,
+		Args: NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, _, s, err := a.running(cmd.Context())
+			switch {
+			case err != nil:
+				return interrupted(cmd.Context(), err)
+			case asJSON:
+				return a.json(s)
+			}
+			return a.printStatus(s)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	return cmd
+}
+
+// printStatus shows a host to people.
+func (a *App) printStatus(s instance.Status) error {
+	var head strings.Builder
+	fmt.Fprintf(&head, "Goblin %s, pid %d, up %s\n", s.Version, s.PID, age(s.Started))
+	fmt.Fprintf(&head, "config   %s\n", s.Config)
+	if s.Address != "" {
+		fmt.Fprintf(&head, "http     %s\n", s.Address)
+	}
+	if err := a.printText(display.Text(head.String())); err != nil {
+		return err
+	}
+	if len(s.Servers) > 0 {
+		fmt.Fprintln(a.Out)
+		if err := serverTable(s.Servers).print(a.Out, a.Columns); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(a.Out)
+	if len(s.Sessions) == 0 {
+		return a.printText("No clients are connected.")
+	}
+	t := table{header: []string{"CLIENT", "VERSION", "TRANSPORT", "PROTOCOL", "SINCE"}}
+	for _, c := range s.Sessions {
+		name := c.Client
+		if name == "" {
+			name = "(not introduced)"
+		}
+		t.add(name, c.Version, c.Transport, c.Protocol, age(c.Since)+" ago")
+	}
+	return t.print(a.Out, a.Columns)
+}
+
+// age is the time since t, for people.
+func age(t time.Time) string {
+	d := time.Since(t)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+	default:
+		return fmt.Sprintf("%d days", int(d.Hours()/24))
+	}
+}
+
+func (a *App) stop() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "stop",
+		GroupID: GroupHost,
+		Short:   "Stop the running host and its servers",
+		Long: `Stop the host that serves this config, and wait until it and its servers are
+gone. A client that is still connected through "goblin stdio" starts the next
+host by itself.`,
+		Example: `  goblin stop
+  goblin --config work.yaml stop`,
+		Args: NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx := cmd.Context()
+			cfg, place, s, err := a.running(ctx)
+			if err != nil {
+				return interrupted(ctx, err)
+			}
+			if err := host.Control(ctx, place, instance.OpStop, nil, nil); err != nil && !errors.Is(err, host.ErrNoHost) {
+				return interrupted(ctx, a.hostError(cfg, err))
+			}
+			if err := awaitEnd(ctx, s.PID); err != nil {
+				return err
+			}
+			if asJSON {
+				return a.json(map[string]any{"stopped": true, "pid": s.PID})
+			}
+			return a.printText(fmt.Sprintf("Stopped the host (pid %d).", s.PID))
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	return cmd
+}
+
+// awaitEnd waits until a process is gone.
+func awaitEnd(ctx context.Context, pid int) error {
+	limit := time.NewTimer(stopLimit)
+	defer limit.Stop()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for alive(pid) {
+		select {
+		case <-tick.C:
+		case <-limit.C:
+			return Fail(CodeTimeout, "the host (pid %d) was told to stop, but has not ended after %s", pid, stopLimit)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (a *App) restart() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "restart SERVER",
+		GroupID: GroupHost,
+		Short:   "Restart one server of the running host",
+		Long: `Close the host's connections to a server, which ends its process if it has one,
+and open them anew. Clients stay connected; calls that were running at that
+server fail.`,
+		Example: `  goblin restart files
+  goblin restart files && goblin status`,
+		Args:              oneArg("the name of a server"),
+		ValidArgsFunction: a.complete("servers"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, name := cmd.Context(), args[0]
+			cfg, place, s, err := a.running(ctx)
+			if err != nil {
+				return interrupted(ctx, err)
+			}
+			known := make([]string, len(s.Servers))
+			for i := range s.Servers {
+				known[i] = s.Servers[i].Name
+			}
+			if !slices.Contains(known, name) {
+				return Fail(CodeNotFound, "there is no server %q%s", name, meant(name, known, "; the host has none"))
+			}
+			if err := host.Control(ctx, place, instance.OpRestart, instance.RestartArgs{Server: name}, nil); err != nil {
+				return interrupted(ctx, a.hostError(cfg, err))
+			}
+			if asJSON {
+				return a.json(map[string]any{"restarted": name})
+			}
+			return a.printText(fmt.Sprintf("Restarted %q.", name))
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	return cmd
+}

@@ -1,0 +1,270 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"goblin/gateway/config"
+	"goblin/gateway/display"
+	"goblin/gateway/instance"
+	"goblin/registry"
+)
+
+var lists = []string{"servers", "tools", "prompts", "resources", "templates"}
+
+func (a *App) list() *cobra.Command {
+	var (
+		q      instance.ListQuery
+		asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:     "list servers|tools|prompts|resources|templates",
+		GroupID: GroupAsk,
+		Short:   "List what the servers offer",
+		Long: `List servers, tools, prompts, resources or resource templates, under the names
+that clients see and in the order that they get.
+
+--json gives each entry's definition as clients get it, and what they are not
+told: its server (serverId), the server's own name or URI (originalName,
+originalUri) and the flat id of a resource.
+
+The running host of the config is asked, if there is one. Otherwise the servers
+are started in this process (with --server only that one) and ended afterwards.
+A server that does not come up is told on stderr; if none does, the exit code
+is 4.`,
+		Example: `  goblin list servers
+  goblin list tools --server files
+  goblin list resources --mime text/markdown
+  goblin list tools --json | jq -r '.[].name'`,
+		ValidArgs: lists,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 || !slices.Contains(lists, args[0]) {
+				wrong := ""
+				if len(args) == 1 {
+					wrong = fmt.Sprintf(", not %q", args[0])
+				}
+				return Usage(cmd, "say what to list: servers, tools, prompts, resources or templates%s", wrong)
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q.Kind = args[0]
+			if q.MIME != "" && q.Kind != "resources" && q.Kind != "templates" {
+				return Usage(cmd, "--mime is for resources and templates; %s have no MIME type", q.Kind)
+			}
+			cfg, err := a.Load()
+			if err != nil {
+				return err
+			}
+			return interrupted(cmd.Context(), a.listOf(cmd.Context(), cfg, q, asJSON))
+		},
+	}
+	cmd.Flags().StringVar(&q.Server, "server", "", "only of this server")
+	cmd.Flags().StringVar(&q.MIME, "mime", "", "only of this MIME type (resources and templates)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
+	_ = cmd.RegisterFlagCompletionFunc("server", func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return a.complete("servers")(cmd, nil, typed)
+	})
+	return cmd
+}
+
+func (a *App) listOf(ctx context.Context, cfg *config.Config, q instance.ListQuery, asJSON bool) (err error) {
+	var only []string
+	if q.Server != "" && q.Server != registry.Local {
+		if _, ok := cfg.Server(q.Server); !ok {
+			return usable(cfg, q.Server)
+		}
+		only = []string{q.Server}
+	}
+	g, err := a.open(ctx, cfg, only)
+	if err != nil {
+		return err
+	}
+	// The answer is complete before it is printed: a reader that leaves early
+	// must not leave servers behind.
+	items, servers, err := a.fetch(ctx, cfg, g, q)
+	if err = errors.Join(err, g.Close()); err != nil {
+		return err
+	}
+	if q.Kind == "servers" {
+		return a.printServers(servers, asJSON)
+	}
+	if asJSON {
+		err = a.json(listed(q.Kind, items))
+	} else {
+		err = a.printItems(q.Kind, items)
+	}
+	if err != nil {
+		return err
+	}
+	down, wanted := 0, 0
+	for _, s := range servers {
+		if s.State != string(registry.StateDisabled) {
+			wanted++
+		}
+		if missing(s.State) {
+			down++
+			a.Warn("%s", stateOf(s))
+		}
+	}
+	if down > 0 && down == wanted {
+		return errTold(CodeConnect)
+	}
+	return nil
+}
+
+// fetch asks for the items (none of the list of servers) and for the servers
+// that the query is about.
+func (a *App) fetch(ctx context.Context, cfg *config.Config, g Gateway, q instance.ListQuery) ([]instance.Item, []instance.Server, error) {
+	if q.Server != "" && q.Server != registry.Local && q.Kind != "servers" && !g.Hosted() {
+		if err := usable(cfg, q.Server); err != nil {
+			return nil, nil, err
+		}
+	}
+	wanted := q
+	if q.Kind == "servers" {
+		wanted.Kind = "tools" // waits for the servers
+	}
+	items, err := g.List(ctx, wanted)
+	if err != nil {
+		return nil, nil, err
+	}
+	status, err := g.Status(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	servers := status.Servers
+	if q.Server != "" {
+		servers = slices.DeleteFunc(servers, func(s instance.Server) bool { return s.Name != q.Server })
+	}
+	for i := range servers {
+		servers[i].Error = a.mask.String(servers[i].Error)
+	}
+	return items, servers, nil
+}
+
+// entry is an item in the output of --json.
+type entry struct {
+	Name         string          `json:"name,omitempty"`
+	URI          string          `json:"uri,omitempty"`
+	URITemplate  string          `json:"uriTemplate,omitempty"`
+	Server       string          `json:"serverId"`
+	OriginalName string          `json:"originalName,omitempty"`
+	OriginalURI  string          `json:"originalUri,omitempty"`
+	FlatID       string          `json:"flatId,omitempty"`
+	Title        string          `json:"title,omitempty"`
+	Description  string          `json:"description,omitempty"`
+	MIMEType     string          `json:"mimeType,omitempty"`
+	Size         *int64          `json:"size,omitempty"`
+	Definition   json.RawMessage `json:"definition"`
+}
+
+func listed(list string, items []instance.Item) []entry {
+	out := make([]entry, len(items))
+	for i, it := range items {
+		e := entry{
+			Name: it.Name, Server: it.Server, FlatID: it.FlatID, Title: it.Title,
+			Description: it.Description, MIMEType: it.MIME, Size: it.Size, Definition: it.Definition,
+		}
+		switch list {
+		case "resources":
+			e.Name, e.URI, e.OriginalURI = label(it), it.URI, it.Original
+		case "templates":
+			e.Name, e.URITemplate, e.OriginalURI = label(it), it.URI, it.Original
+		default:
+			e.OriginalName = it.Original
+		}
+		out[i] = e
+	}
+	return out
+}
+
+// label is the "name" member of a definition.
+func label(it instance.Item) string {
+	var d struct {
+		Name string `json:"name"`
+	}
+	_ = json.Unmarshal(it.Definition, &d) // an odd name is no name
+	return d.Name
+}
+
+func (a *App) printItems(list string, items []instance.Item) error {
+	if len(items) == 0 && a.OutTTY {
+		a.Warn("there are no %s", list)
+		return nil
+	}
+	t := table{}
+	switch list {
+	case "resources":
+		t.header, t.right = []string{"URI", "NAME", "MIME TYPE", "SIZE", "DESCRIPTION"}, map[int]bool{3: true}
+	case "templates":
+		t.header = []string{"URI TEMPLATE", "NAME", "MIME TYPE", "DESCRIPTION"}
+	default:
+		t.header = []string{"NAME", "SERVER", "DESCRIPTION"}
+	}
+	for _, it := range items {
+		about := display.FirstLine(it.Description)
+		if about == "" {
+			about = display.FirstLine(it.Title)
+		}
+		bytes := ""
+		if it.Size != nil {
+			bytes = size(*it.Size)
+		}
+		switch list {
+		case "resources":
+			t.add(it.URI, label(it), it.MIME, bytes, about)
+		case "templates":
+			t.add(it.URI, label(it), it.MIME, about)
+		default:
+			t.add(it.Name, it.Server, about)
+		}
+	}
+	return t.print(a.Out, a.Columns)
+}
+
+func (a *App) printServers(servers []instance.Server, asJSON bool) error {
+	if servers == nil {
+		servers = []instance.Server{}
+	}
+	if asJSON {
+		return a.json(servers)
+	}
+	return serverTable(servers).print(a.Out, a.Columns)
+}
+
+func serverTable(servers []instance.Server) *table {
+	t := &table{
+		header: []string{"SERVER", "STATE", "TRANSPORT", "TOOLS", "PROMPTS", "RESOURCES", "TEMPLATES", "RESTARTS", "ERROR"},
+		right:  map[int]bool{3: true, 4: true, 5: true, 6: true, 7: true},
+	}
+	for _, s := range servers {
+		restarts := ""
+		if s.Restarts > 0 {
+			restarts = strconv.Itoa(s.Restarts)
+		}
+		t.add(s.Name, s.State, s.Transport, strconv.Itoa(s.Tools), strconv.Itoa(s.Prompts),
+			strconv.Itoa(s.Resources), strconv.Itoa(s.Templates), restarts, s.Error)
+	}
+	return t
+}
+
+// json prints v for programs, and readable.
+func (a *App) json(v any) error {
+	var out strings.Builder
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := a.Out.Write([]byte(out.String()))
+	return err
+}

@@ -1,0 +1,113 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"time"
+
+	"goblin/gateway/config"
+	"goblin/gateway/host"
+	"goblin/gateway/instance"
+)
+
+// Gateway is a running gateway that a command asks.
+type Gateway interface {
+	// Connect opens a client connection: MCP, one message per line.
+	Connect(ctx context.Context) (net.Conn, error)
+	Status(ctx context.Context) (instance.Status, error)
+	// List waits a while for servers that have not listed yet.
+	List(ctx context.Context, q instance.ListQuery) ([]instance.Item, error)
+	// Hosted reports whether it is the host's and goes on without us.
+	Hosted() bool
+	// Close ends a gateway of our own with all its children.
+	Close() error
+}
+
+// Open finds the running host of a config, or else starts a gateway in this
+// process with only the servers that are named (nil: all that are enabled).
+func Open(ctx context.Context, a *App, cfg *config.Config, only []string) (Gateway, error) {
+	if place, err := a.Place(cfg); err == nil {
+		// An unsafe folder for sockets is no obstacle to working alone.
+		h := hosted{place}
+		_, err := h.Status(ctx)
+		switch {
+		case err == nil:
+			return h, nil
+		case !errors.Is(err, host.ErrNoHost):
+			return nil, Fail(CodeConnect, "ask the running host: %w", err)
+		}
+	}
+	return openLocal(a, cfg, only)
+}
+
+type hosted struct{ place host.Place }
+
+func (h hosted) Hosted() bool { return true }
+func (h hosted) Close() error { return nil }
+
+func (h hosted) Connect(ctx context.Context) (net.Conn, error) {
+	return host.Dial(ctx, h.place, host.KindMCP)
+}
+
+func (h hosted) Status(ctx context.Context) (s instance.Status, err error) {
+	return s, host.Control(ctx, h.place, instance.OpStatus, nil, &s)
+}
+
+func (h hosted) List(ctx context.Context, q instance.ListQuery) (items []instance.Item, err error) {
+	return items, host.Control(ctx, h.place, instance.OpList, q, &items)
+}
+
+// local is a gateway in this process, for the time of one command.
+type local struct {
+	instance *instance.Instance
+	stop     context.CancelFunc
+	ended    chan error
+	log      interface{ Close() error }
+}
+
+func openLocal(a *App, cfg *config.Config, only []string) (Gateway, error) {
+	logger, log, err := a.quiet(cfg)
+	if err != nil {
+		return nil, err
+	}
+	// Nobody else is kept waiting, so a list waits for as long as a server may
+	// take to start, and to be ended when it did not.
+	own := *cfg
+	own.Gateway.StartupWait = max(own.Gateway.StartupWait, longestStart(cfg, only)+5*time.Second)
+	i, err := instance.New(instance.Options{Config: &own, Version: a.Version.Version, Logger: logger, Only: only})
+	if err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	l := &local{instance: i, stop: stop, ended: make(chan error, 1), log: log}
+	go func() { l.ended <- i.Run(ctx) }()
+	return l, nil
+}
+
+// longestStart is the longest startup_timeout of the servers in only.
+func longestStart(cfg *config.Config, only []string) time.Duration {
+	var longest time.Duration
+	for i := range cfg.Servers {
+		if s := &cfg.Servers[i]; startable(s) && (only == nil || slices.Contains(only, s.Name)) {
+			longest = max(longest, s.StartupTimeout)
+		}
+	}
+	return longest
+}
+
+func (l *local) Hosted() bool { return false }
+
+func (l *local) Connect(ctx context.Context) (net.Conn, error) { return l.instance.Connect(ctx), nil }
+
+func (l *local) Status(context.Context) (instance.Status, error) { return l.instance.Status(), nil }
+
+func (l *local) List(ctx context.Context, q instance.ListQuery) ([]instance.Item, error) {
+	return l.instance.List(ctx, q)
+}
+
+func (l *local) Close() error {
+	l.stop()
+	return errors.Join(<-l.ended, l.log.Close())
+}

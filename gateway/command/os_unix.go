@@ -1,0 +1,76 @@
+//go:build unix
+
+package command
+
+import (
+	"errors"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Unblock puts a pipe or socket into non-blocking mode, so that the runtime
+// can wait for it, end a wait, and write without handing over to a thread. It
+// returns the file to use from then on. Regular files and terminals stay as
+// they are, and so does what others (our own stderr) write to as well, since
+// the mode belongs to the pipe and not to the descriptor. restore sets the old
+// mode; call it when the file is no longer used.
+func Unblock(f *os.File, others ...*os.File) (file *os.File, restore func()) {
+	leave := func() {}
+	info, err := f.Stat()
+	if err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {
+		return f, leave
+	}
+	for _, o := range others {
+		if other, err := o.Stat(); err == nil && os.SameFile(info, other) {
+			return f, leave
+		}
+	}
+	fd := -1
+	control(f, func(n int) {
+		flags, err := unix.FcntlInt(uintptr(n), unix.F_GETFL, 0)
+		if err == nil && flags&unix.O_NONBLOCK == 0 && unix.SetNonblock(n, true) == nil {
+			fd = n
+		}
+	})
+	if fd < 0 {
+		return f, leave // it cannot, or it was in that mode from the start
+	}
+	file = os.NewFile(uintptr(fd), f.Name())
+	kept = append(kept, f, file)
+	return file, func() { _ = unix.SetNonblock(fd, false) }
+}
+
+// control calls do with the descriptor of f. Unlike File.Fd it leaves the mode
+// alone.
+func control(f *os.File, do func(fd int)) {
+	if c, err := f.SyscallConn(); err == nil {
+		_ = c.Control(func(fd uintptr) { do(int(fd)) }) // fails on closed files only
+	}
+}
+
+// kept files are never collected: that would close their descriptors, which
+// belong to the process.
+var kept []*os.File
+
+// alive reports whether a process exists.
+func alive(pid int) bool {
+	err := syscall.Kill(pid, 0)
+	return pid > 0 && (err == nil || errors.Is(err, syscall.EPERM))
+}
+
+// Terminal reports whether f is a terminal, and how many columns it has (0:
+// not known).
+func Terminal(f *os.File) (columns int, ok bool) {
+	control(f, func(fd int) {
+		if _, err := unix.IoctlGetTermios(fd, getTermios); err != nil {
+			return
+		}
+		ok = true
+		if size, err := unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ); err == nil {
+			columns = int(size.Col)
+		}
+	})
+	return columns, ok
+}

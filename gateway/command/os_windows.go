@@ -1,0 +1,35 @@
+package command
+
+import (
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+// Unblock leaves a file as it is: Windows has no such mode for pipes.
+func Unblock(f *os.File, _ ...*os.File) (file *os.File, restore func()) { return f, func() {} }
+
+// alive reports whether a process exists.
+func alive(pid int) bool {
+	h, err := windows.OpenProcess(windows.SYNCHRONIZE, false, uint32(pid))
+	if err != nil {
+		return false
+	}
+	defer windows.CloseHandle(h) //nolint:errcheck // nothing was written
+	event, err := windows.WaitForSingleObject(h, 0)
+	return err == nil && event == uint32(windows.WAIT_TIMEOUT)
+}
+
+// Terminal reports whether f is a console, and how many columns it has (0: not
+// known).
+func Terminal(f *os.File) (columns int, ok bool) {
+	var mode uint32
+	if windows.GetConsoleMode(windows.Handle(f.Fd()), &mode) != nil {
+		return 0, false
+	}
+	var info windows.ConsoleScreenBufferInfo
+	if windows.GetConsoleScreenBufferInfo(windows.Handle(f.Fd()), &info) == nil {
+		columns = int(info.Window.Right-info.Window.Left) + 1
+	}
+	return columns, true
+}

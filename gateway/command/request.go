@@ -1,0 +1,204 @@
+package command
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"goblin/gateway/instance"
+	"goblin/registry/rawjson"
+)
+
+const howAsked = `
+
+The running host of the config is asked, if there is one. Otherwise only the
+servers that can answer are started, in this process, and ended afterwards.`
+
+// asking are the flags that read, call and prompt share.
+type asking struct {
+	server, meta string
+	json         bool
+}
+
+func (f *asking) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.server, "server", "", "ask this server; the name may then be its own")
+	cmd.Flags().StringVar(&f.meta, "meta", "", "_meta of the request, a JSON object")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print the result exactly as it arrived")
+}
+
+func (a *App) read() *cobra.Command {
+	var f asking
+	cmd := &cobra.Command{
+		Use:     "read URI",
+		GroupID: GroupAsk,
+		Short:   "Read a resource",
+		Long: `Read a resource and print its contents.
+
+The URI is the listed one (mcp://SERVER/ORIGINAL), an expansion of a listed
+template, the resource's flat id, or the server's own URI if only one server
+has it.
+
+Text is printed as it is. Binary contents are decoded into a file or a pipe; a
+terminal only gets told how large they are. On a terminal control characters
+are made visible.` + howAsked,
+		Example: `  goblin read mcp://notes/note:///welcome
+  goblin read mcp://files/file:///srv/logo.png > logo.png
+  goblin read file:///srv/notes.txt --json | jq -r '.contents[0].text'`,
+		Args:              oneArg("the URI of a resource"),
+		ValidArgsFunction: a.complete(resourceKind.list),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			result, err := a.do(cmd, &f, &request{
+				kind: resourceKind, method: "resources/read", key: "uri", name: args[0], rest: []byte(`{}`),
+			})
+			switch {
+			case err != nil:
+				return err
+			case f.json:
+				return a.raw(result)
+			}
+			return a.printRead(result)
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+func (a *App) call() *cobra.Command {
+	var (
+		f         asking
+		arguments string
+	)
+	cmd := &cobra.Command{
+		Use:     "call TOOL",
+		GroupID: GroupAsk,
+		Short:   "Call a tool",
+		Long: `Call a tool and print what it answers.
+
+The tool's name is the listed one (SERVER_TOOL), SERVER/TOOL, or its own if only
+one server has it. Arguments are a JSON object; numbers, unknown members and the
+order of members reach the server as you typed them.
+
+If the tool says that it failed, its text goes to stderr and the exit code
+is 1. Progress is shown on a terminal.` + howAsked,
+		Example: `  goblin call clock_time_in --args '{"zone": "Europe/Berlin"}'
+  goblin call notes_add_note --args '{"title": "Milk", "text": "two litres"}'
+  goblin call notes_add_note --args @note.json
+  jq -n '{title: "x"}' | goblin call notes_add_note --args - --json`,
+		Args:              oneArg("the name of a tool"),
+		ValidArgsFunction: a.complete(toolKind.list),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			given, err := a.object("--args", arguments)
+			if err != nil {
+				return err
+			}
+			if given == nil {
+				given = []byte(`{}`)
+			}
+			result, err := a.do(cmd, &f, &request{
+				kind: toolKind, method: "tools/call", key: "name", name: args[0],
+				rest: rawjson.SetMember([]byte(`{}`), "arguments", given),
+			})
+			if err != nil {
+				return err
+			}
+			if !f.json {
+				return a.printCall(args[0], result)
+			}
+			var called struct {
+				IsError bool `json:"isError"`
+			}
+			if err := a.raw(result); err != nil {
+				return err
+			}
+			if json.Unmarshal(result, &called) == nil && called.IsError {
+				return errTold(CodeFailure)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&arguments, "args", "", "arguments: a JSON object, @FILE, or - for stdin")
+	f.add(cmd)
+	return cmd
+}
+
+func (a *App) prompt() *cobra.Command {
+	var (
+		f         asking
+		arguments []string
+	)
+	cmd := &cobra.Command{
+		Use:     "prompt NAME",
+		GroupID: GroupAsk,
+		Short:   "Get a prompt",
+		Long: `Get a prompt and print its messages, each under the name of its role.
+
+The name is the listed one (SERVER/PROMPT), SERVER_PROMPT, or the prompt's own if
+only one server has it.` + howAsked,
+		Example: `  goblin prompt notes/summarize_notes
+  goblin prompt library/recommend_book --arg mood=gloomy
+  goblin prompt library/recommend_book --arg mood=gloomy --json`,
+		Args:              oneArg("the name of a prompt"),
+		ValidArgsFunction: a.complete(promptKind.list),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			given := []byte(`{}`)
+			for _, arg := range arguments {
+				name, value, ok := strings.Cut(arg, "=")
+				if !ok || name == "" {
+					return Usage(cmd, "--arg %q must be NAME=VALUE", arg)
+				}
+				given = rawjson.SetMember(given, name, rawjson.AppendString(nil, value))
+			}
+			result, err := a.do(cmd, &f, &request{
+				kind: promptKind, method: "prompts/get", key: "name", name: args[0],
+				rest: rawjson.SetMember([]byte(`{}`), "arguments", given),
+			})
+			switch {
+			case err != nil:
+				return err
+			case f.json:
+				return a.raw(result)
+			}
+			return a.printPrompt(result)
+		},
+	}
+	cmd.Flags().StringArrayVar(&arguments, "arg", nil, "an argument, as NAME=VALUE; may be repeated")
+	f.add(cmd)
+	return cmd
+}
+
+func (a *App) do(cmd *cobra.Command, f *asking, r *request) (json.RawMessage, error) {
+	meta, err := a.object("--meta", f.meta)
+	if err != nil {
+		return nil, err
+	}
+	r.server, r.meta = f.server, meta
+	return a.ask(cmd.Context(), r)
+}
+
+// complete offers the names that the running host lists. It starts nothing:
+// somebody waits for the Tab key.
+func (a *App) complete(list string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		const only = cobra.ShellCompDirectiveNoFileComp
+		if len(args) > 0 {
+			return nil, only
+		}
+		cfg, err := a.Load()
+		if err != nil {
+			return nil, only
+		}
+		if list == "servers" {
+			return serverNames(cfg), only
+		}
+		place, err := a.Place(cfg)
+		if err != nil {
+			return nil, only
+		}
+		items, err := hosted{place}.List(cmd.Context(), instance.ListQuery{Kind: list})
+		if err != nil {
+			return nil, only
+		}
+		return names(items), only
+	}
+}

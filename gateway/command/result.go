@@ -1,0 +1,241 @@
+package command
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"goblin/gateway/display"
+)
+
+// content is a block of a tool's result or of a prompt's message, as far as it
+// is shown.
+type content struct {
+	Type     string    `json:"type"`
+	Text     string    `json:"text"`
+	Data     string    `json:"data"`
+	MIMEType string    `json:"mimeType"`
+	URI      string    `json:"uri"`
+	Name     string    `json:"name"`
+	Resource *contents `json:"resource"`
+}
+
+// contents is an entry of a resource's contents.
+type contents struct {
+	URI      string  `json:"uri"`
+	MIMEType string  `json:"mimeType"`
+	Text     *string `json:"text"`
+	Blob     *string `json:"blob"`
+}
+
+// raw prints a result as it arrived.
+func (a *App) raw(result []byte) error {
+	_, err := a.Out.Write(append(result[:len(result):len(result)], '\n'))
+	return err
+}
+
+// printRead prints the contents of a resource: as they are into a pipe,
+// harmless on a terminal.
+func (a *App) printRead(result []byte) error {
+	var read struct {
+		Contents []contents `json:"contents"`
+	}
+	if err := json.Unmarshal(result, &read); err != nil {
+		return fmt.Errorf("the answer has an odd shape, --json shows it: %w", err)
+	}
+	for i, c := range read.Contents {
+		if a.OutTTY && len(read.Contents) > 1 {
+			if i > 0 {
+				fmt.Fprintln(a.Out)
+			}
+			fmt.Fprintf(a.Out, "── %s%s\n", display.Line(c.URI), parenthesis(c.MIMEType))
+		}
+		if err := a.printContents(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *App) printContents(c contents) error {
+	switch {
+	case c.Text != nil && a.OutTTY:
+		return a.printText(*c.Text)
+	case c.Text != nil:
+		_, err := io.WriteString(a.Out, *c.Text)
+		return err
+	case c.Blob != nil:
+		return a.printBlob(*c.Blob, c.MIMEType, c.URI)
+	}
+	return nil
+}
+
+// printText prints text that ends with a line break.
+func (a *App) printText(text string) error {
+	if a.OutTTY {
+		text = display.Text(text)
+	}
+	if !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	_, err := io.WriteString(a.Out, text)
+	return err
+}
+
+// printBlob decodes into a pipe; on a terminal it says what to do.
+func (a *App) printBlob(blob, mime, name string) error {
+	raw, err := decode(blob)
+	if err != nil {
+		return fmt.Errorf("the blob of %s is not base64: %w", name, err)
+	}
+	if a.OutTTY {
+		_, err = fmt.Fprintf(a.Out, "[%s%s: redirect it into a file, or see --json]\n", size(int64(len(raw))), comma(mime))
+		return err
+	}
+	_, err = a.Out.Write(raw)
+	return err
+}
+
+func decode(blob string) ([]byte, error) {
+	blob = strings.TrimRight(strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\r' || r == ' ' {
+			return -1
+		}
+		return r
+	}, blob), "=")
+	if strings.ContainsAny(blob, "-_") {
+		return base64.RawURLEncoding.DecodeString(blob)
+	}
+	return base64.RawStdEncoding.DecodeString(blob)
+}
+
+// printCall prints the result of a tool. One that failed goes to stderr.
+func (a *App) printCall(tool string, result []byte) error {
+	var called struct {
+		Content    []content       `json:"content"`
+		Structured json.RawMessage `json:"structuredContent"`
+		IsError    bool            `json:"isError"`
+	}
+	if err := json.Unmarshal(result, &called); err != nil {
+		return fmt.Errorf("the answer has an odd shape, --json shows it: %w", err)
+	}
+	if called.IsError {
+		var text strings.Builder
+		for _, c := range called.Content {
+			text.WriteString(strings.TrimSpace(describe(c)) + "\n")
+		}
+		said := strings.TrimSpace(text.String())
+		if said == "" {
+			said = "it does not say why"
+		}
+		fmt.Fprintf(a.Err, "goblin: tool %q failed: %s\n", tool, display.Text(a.mask.String(said)))
+		return errTold(CodeFailure)
+	}
+	if len(called.Content) == 0 && called.Structured != nil {
+		return a.printText(string(called.Structured))
+	}
+	if c := called.Content; len(c) == 1 && !a.OutTTY {
+		switch {
+		case c[0].Data != "":
+			return a.printBlob(c[0].Data, c[0].MIMEType, c[0].Type)
+		case c[0].Resource != nil:
+			return a.printContents(*c[0].Resource)
+		}
+	}
+	for _, c := range called.Content {
+		if err := a.printText(describe(c)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printPrompt prints the messages of a prompt under the names of their roles.
+func (a *App) printPrompt(result []byte) error {
+	var prompt struct {
+		Messages []struct {
+			Role    string          `json:"role"`
+			Content json.RawMessage `json:"content"`
+		} `json:"messages"`
+	}
+	if err := json.Unmarshal(result, &prompt); err != nil {
+		return fmt.Errorf("the answer has an odd shape, --json shows it: %w", err)
+	}
+	for i, m := range prompt.Messages {
+		if i > 0 {
+			if err := a.printText(""); err != nil {
+				return err
+			}
+		}
+		// One block, but servers send arrays of them, too.
+		blocks := make([]content, 1)
+		if json.Unmarshal(m.Content, &blocks[0]) != nil {
+			if err := json.Unmarshal(m.Content, &blocks); err != nil {
+				return fmt.Errorf("the answer has an odd shape, --json shows it: %w", err)
+			}
+		}
+		text := m.Role + ":\n"
+		for _, c := range blocks {
+			text += strings.TrimSuffix(describe(c), "\n") + "\n"
+		}
+		if err := a.printText(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// describe is a block as text.
+func describe(c content) string {
+	switch {
+	case c.Type == "text":
+		return c.Text
+	case c.Type == "resource_link":
+		return fmt.Sprintf("[resource %s%s%s]", c.URI, comma(c.Name), comma(c.MIMEType))
+	case c.Resource != nil && c.Resource.Text != nil:
+		return *c.Resource.Text
+	case c.Resource != nil && c.Resource.Blob != nil:
+		return blob("resource "+c.Resource.URI, *c.Resource.Blob, c.Resource.MIMEType)
+	case c.Data != "":
+		return blob(c.Type, c.Data, c.MIMEType)
+	default:
+		return fmt.Sprintf("[%s: see --json]", c.Type)
+	}
+}
+
+func blob(what, data, mime string) string {
+	return fmt.Sprintf("[%s%s, %s: see --json]", what, comma(mime), size(int64(len(data))*3/4))
+}
+
+func comma(s string) string {
+	if s == "" {
+		return ""
+	}
+	return ", " + s
+}
+
+func parenthesis(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " (" + display.Line(s) + ")"
+}
+
+// size is a number of bytes for people.
+func size(n int64) string {
+	if n < 1000 {
+		return fmt.Sprintf("%d B", n)
+	}
+	v, unit := float64(n), ""
+	for _, unit = range []string{"kB", "MB", "GB", "TB"} {
+		if v /= 1000; v < 999.5 {
+			break
+		}
+	}
+	if v < 9.95 {
+		return fmt.Sprintf("%.1f %s", v, unit)
+	}
+	return fmt.Sprintf("%.0f %s", v, unit)
+}

@@ -1,0 +1,164 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"goblin/gateway/config"
+	"goblin/gateway/display"
+)
+
+func (a *App) validate() *cobra.Command {
+	var asJSON, schema bool
+	cmd := &cobra.Command{
+		Use:     "validate",
+		GroupID: GroupHost,
+		Short:   "Check the config and tell every mistake in it",
+		Long: `Check the config and tell every mistake, each in a line with file and line
+number. Nothing is started. The exit code is 3 if there is a mistake; warnings
+alone leave it at 0.
+
+The config is the file named by --config, else by $GOBLIN_CONFIG, else
+goblin/config.yaml in $XDG_CONFIG_HOME or ~/.config. If there is none, the
+built-in demo is used.
+
+--schema prints a JSON Schema of the config for editors.`,
+		Example: `  goblin validate
+  goblin validate --config claude_desktop_config.json
+  goblin validate --json | jq '.errors[]'
+  goblin validate --schema > goblin.schema.json`,
+		Args: NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if schema {
+				_, err := a.Out.Write(config.Schema())
+				return err
+			}
+			cfg, err := a.Load()
+			if asJSON {
+				return a.validity(cfg, err)
+			}
+			if err != nil {
+				var mistakes *config.Errors
+				if errors.As(err, &mistakes) {
+					a.warnings(mistakes.Warnings)
+				}
+				return err
+			}
+			a.warnings(cfg.Warnings)
+			return a.printText(a.mask.String(summary(cfg)))
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	cmd.Flags().BoolVar(&schema, "schema", false, "print the JSON Schema of the config instead")
+	return cmd
+}
+
+func (a *App) warnings(list []config.Problem) {
+	for _, w := range list {
+		place, text, _ := strings.Cut(w.String(), ": ")
+		fmt.Fprintf(a.Err, "%s: warning: %s\n", display.Line(a.mask.String(place)), display.Line(a.mask.String(text)))
+	}
+}
+
+// summary says in a few lines what a config asks for.
+func summary(cfg *config.Config) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s is fine%s: %s.\n", capital(configName(cfg)), butFor(len(cfg.Warnings)), count(len(cfg.Servers), "server"))
+	t := table{header: []string{"SERVER", "TYPE", "STATE", "NOTE"}}
+	for i := range cfg.Servers {
+		s := &cfg.Servers[i]
+		state := "enabled"
+		switch {
+		case s.Problem != "":
+			state = "cannot start"
+		case s.Disabled:
+			state = "disabled"
+		}
+		t.add(s.Name, string(s.Type), state, s.Problem)
+	}
+	if len(cfg.Servers) > 0 {
+		_ = t.print(&out, 0) // a Builder takes everything
+	}
+	if cfg.Gateway.Listen != "" {
+		fmt.Fprintf(&out, "HTTP is served at http://%s/mcp.\n", cfg.Gateway.Listen)
+	}
+	return out.String()
+}
+
+func butFor(warnings int) string {
+	if warnings == 0 {
+		return ""
+	}
+	return " but for " + count(warnings, "warning")
+}
+
+func capital(s string) string {
+	if rest, ok := strings.CutPrefix(s, "the "); ok {
+		return "The " + rest
+	}
+	return s
+}
+
+// count is a number of things, with the plural that English gives most.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// mistake is a problem of a config in the output of --json.
+type mistake struct {
+	File string `json:"file"`
+	Line int    `json:"line,omitempty"`
+	Text string `json:"text"`
+}
+
+func (a *App) mistakes(list []config.Problem) []mistake {
+	out := make([]mistake, len(list))
+	for i, p := range list {
+		out[i] = mistake{File: p.File, Line: p.Line, Text: a.mask.String(p.Text)}
+	}
+	return out
+}
+
+// validity prints what --json of validate prints.
+func (a *App) validity(cfg *config.Config, failed error) error {
+	type server struct {
+		Name     string `json:"name"`
+		Type     string `json:"type"`
+		Disabled bool   `json:"disabled,omitempty"`
+		Problem  string `json:"problem,omitempty"`
+	}
+	report := struct {
+		Valid    bool      `json:"valid"`
+		Config   string    `json:"config,omitempty"`
+		Demo     bool      `json:"demo,omitempty"`
+		Servers  []server  `json:"servers"`
+		Errors   []mistake `json:"errors"`
+		Warnings []mistake `json:"warnings"`
+	}{Valid: failed == nil, Servers: []server{}, Errors: []mistake{}, Warnings: []mistake{}}
+	var found *config.Errors
+	switch {
+	case failed == nil:
+		report.Config, report.Demo, report.Warnings = cfg.Path, cfg.Demo, a.mistakes(cfg.Warnings)
+		for i := range cfg.Servers {
+			s := &cfg.Servers[i]
+			report.Servers = append(report.Servers, server{s.Name, string(s.Type), s.Disabled, a.mask.String(s.Problem)})
+		}
+	case errors.As(failed, &found):
+		report.Errors, report.Warnings = a.mistakes(found.Problems), a.mistakes(found.Warnings)
+	default:
+		return failed
+	}
+	if err := a.json(report); err != nil {
+		return err
+	}
+	if failed != nil {
+		return errTold(CodeConfig)
+	}
+	return nil
+}

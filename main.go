@@ -1,0 +1,431 @@
+// Goblin serves many MCP servers as one MCP server to many clients, and shows
+// what they offer. This package owns flags, modes, signals and wiring; what
+// MCP means is the gateway's business, and the commands that only ask
+// something are those of goblin/gateway/command.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"goblin/gateway/command"
+	"goblin/gateway/config"
+	"goblin/gateway/demo"
+	"goblin/gateway/host"
+	"goblin/gateway/instance"
+)
+
+// version is set by the linker for releases.
+var version string
+
+// defaultListen is where `goblin serve` listens if nothing else is said.
+const defaultListen = "127.0.0.1:7331"
+
+func main() {
+	os.Exit(run(os.Args[1:]))
+}
+
+func run(args []string) int {
+	m := &modes{app: &command.App{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
+		Getenv: os.Getenv, Version: command.BuildVersion(version),
+	}}
+	_, m.app.InTTY = command.Terminal(os.Stdin)
+	m.app.Columns, m.app.OutTTY = command.Terminal(os.Stdout)
+	_, m.app.ErrTTY = command.Terminal(os.Stderr)
+
+	ctx, stop := m.signals()
+	defer stop()
+	defer m.restore()
+	root := m.root()
+	root.SetArgs(args)
+	return m.app.Report(root.ExecuteContext(ctx))
+}
+
+// modes are the commands that serve.
+type modes struct {
+	app *command.App
+
+	mu       sync.Mutex
+	restores []func() // undo what was done to streams
+}
+
+// signals gives the context that ends with the first signal to end. The second
+// ends the process at once; the kernel or their closed input ends its children.
+func (m *modes) signals() (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	// A reader that left shows as an error of the write.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	caught := make(chan os.Signal, 2)
+	signal.Notify(caught, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup sets it
+		signal.Notify(caught, syscall.SIGHUP)
+	}
+	done := make(chan struct{})
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		for range 2 {
+			select {
+			case <-caught:
+				if ctx.Err() != nil {
+					m.restore()
+					os.Exit(command.CodeFailure)
+				}
+				cancel()
+			case <-done:
+				return
+			}
+		}
+	})
+	return ctx, func() {
+		signal.Stop(caught)
+		close(done)
+		waiting.Wait()
+		cancel()
+	}
+}
+
+// restore undoes what was done to streams.
+func (m *modes) restore() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, undo := range m.restores {
+		undo()
+	}
+	m.restores = nil
+}
+
+// streams are stdin and stdout for MCP, in non-blocking mode where that works.
+func (m *modes) streams() (io.Reader, io.Writer) {
+	in, undoIn := command.Unblock(os.Stdin, os.Stderr)
+	out, undoOut := command.Unblock(os.Stdout, os.Stderr)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.restores = append(m.restores, undoOut, undoIn)
+	return in, out
+}
+
+const about = `Goblin serves all of your MCP servers as one MCP server to all of your clients.
+
+Without a command, on a terminal, it starts the servers of its config and shows
+them; clients can connect as long as it runs. Without a command and without a
+terminal it is "goblin stdio", which is what MCP clients are told to start.
+
+The config is the file named by --config, else by $GOBLIN_CONFIG, else
+goblin/config.yaml in $XDG_CONFIG_HOME or ~/.config, else a built-in demo.
+
+Exit codes: 0 ok, 1 failure, 2 usage, 3 config, 4 cannot connect, 6 timeout,
+7 not found.`
+
+func (m *modes) root() *cobra.Command {
+	var (
+		tui    bool
+		tuiTTY string
+	)
+	a := m.app
+	root := &cobra.Command{
+		Use:   "goblin",
+		Short: "Many MCP servers as one",
+		Long:  about,
+		Example: `  goblin                      look at your servers, or at the demo
+  goblin stdio                what clients start
+  goblin list tools           what they offer
+  goblin read goblin://servers   read a resource`,
+		SilenceErrors: true, SilenceUsage: true,
+		Version: a.Version.Version,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return command.Usage(cmd, "there is no command %q%s", args[0], didYouMean(cmd.SuggestionsFor(args[0])))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case a.InTTY && a.OutTTY:
+				return m.screen(cmd.Context())
+			case tui || tuiTTY != "":
+				return m.both(cmd.Context(), tuiTTY)
+			default:
+				return m.stdio(cmd.Context(), false)
+			}
+		},
+	}
+	root.SetIn(a.In)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
+	root.SetFlagErrorFunc(command.FlagError)
+	root.SetVersionTemplate("goblin {{.Version}}\n")
+	root.SuggestionsMinimumDistance = 2
+	root.PersistentFlags().StringVar(&a.ConfigFlag, "config", "", "config `FILE`")
+	root.Flags().BoolVar(&tui, "tui", false, "on pipes: serve MCP there, and show the servers on the terminal")
+	root.Flags().StringVar(&tuiTTY, "tui-tty", "", "show them on this `TERMINAL` instead of /dev/tty")
+	root.AddGroup(command.Groups()...)
+	root.AddCommand(m.stdioCommand(), m.serveCommand(), m.hostCommand(), m.demoCommand())
+	root.AddCommand(a.Commands()...)
+	root.InitDefaultCompletionCmd()
+	if c, _, err := root.Find([]string{"completion"}); err == nil {
+		c.RunE = func(cmd *cobra.Command, _ []string) error {
+			return command.Usage(cmd, "say for which shell: bash, fish, powershell or zsh")
+		}
+		c.Args = cobra.ArbitraryArgs
+	}
+	return root
+}
+
+func didYouMean(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %q?", names[0])
+}
+
+func (m *modes) stdioCommand() *cobra.Command {
+	var standalone bool
+	cmd := &cobra.Command{
+		Use:     "stdio",
+		GroupID: command.GroupServe,
+		Short:   "Serve one client on stdin and stdout",
+		Long: `Speak MCP on stdin and stdout. This is what MCP clients start.
+
+All clients of a config share one host, which runs the servers: the first
+"goblin stdio" starts it in the background, and it ends gateway.linger after its
+last client. If it dies, its clients go on with the next one.
+
+--standalone runs the servers in this process instead, for this client alone.`,
+		Example: `  goblin stdio
+  goblin stdio --config ~/work/goblin.yaml
+  goblin stdio --standalone`,
+		Args: command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return m.stdio(cmd.Context(), standalone) },
+	}
+	cmd.Flags().BoolVar(&standalone, "standalone", false, "run the servers in this process, without a host")
+	return cmd
+}
+
+func (m *modes) serveCommand() *cobra.Command {
+	var listen string
+	cmd := &cobra.Command{
+		Use:     "serve",
+		GroupID: command.GroupServe,
+		Short:   "Serve clients over HTTP and the local socket",
+		Long: `Be the host in the foreground, without a screen. Serves Streamable HTTP at /mcp,
+Prometheus metrics at /metrics, /healthz and /readyz, and "goblin stdio" clients
+of the same config.
+
+The address is that of --listen, else gateway.listen of the config, else
+` + defaultListen + `. One that other machines can reach needs gateway.auth_token.`,
+		Example: `  goblin serve
+  goblin serve --listen 127.0.0.1:9000
+  curl http://127.0.0.1:7331/healthz`,
+		Args: command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("listen") {
+				if _, _, err := net.SplitHostPort(listen); err != nil {
+					return command.Usage(cmd, "--listen %q must be HOST:PORT such as %s", listen, defaultListen)
+				}
+			}
+			return m.serve(cmd.Context(), listen)
+		},
+	}
+	cmd.Flags().StringVar(&listen, "listen", "", "`ADDRESS` to listen on, as HOST:PORT")
+	return cmd
+}
+
+// hostCommand is what a detached host runs.
+func (m *modes) hostCommand() *cobra.Command {
+	var (
+		hash    string
+		useDemo bool
+	)
+	cmd := &cobra.Command{
+		Use: "host", Hidden: true, Args: command.NoArgs,
+		Short: "Be the host in the background; goblin stdio starts it",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			load := m.app.Load
+			if useDemo {
+				load = func() (*config.Config, error) { return m.app.LoadFile("") }
+			}
+			cfg, err := load()
+			if err != nil {
+				return err
+			}
+			// Whoever waits for the host would wait in another place.
+			if hash != "" && hash != cfg.Hash() {
+				return command.Fail(command.CodeConfig, "the config changed while the host started; try again")
+			}
+			return m.background(cmd.Context(), cfg)
+		},
+	}
+	cmd.Flags().StringVar(&hash, "hash", "", "hash that the config must have")
+	cmd.Flags().BoolVar(&useDemo, "demo", false, "serve the built-in demo")
+	return cmd
+}
+
+func (m *modes) demoCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "demo-server NAME", Hidden: true, ValidArgs: demo.Names(),
+		Short: "Be one of the demo servers on stdin and stdout",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if err := cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)(cmd, args); err != nil {
+				return command.Usage(cmd, "name one demo server of %v", demo.Names())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in, out := m.streams()
+			return demo.Run(cmd.Context(), args[0], in, out)
+		},
+	}
+}
+
+// stdio serves one client, through the host unless standalone.
+func (m *modes) stdio(ctx context.Context, standalone bool) error {
+	cfg, err := m.app.Load()
+	if err != nil {
+		return err
+	}
+	logger, log, err := m.app.Logger(cfg, m.app.Err)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	if m.app.InTTY {
+		m.app.Warn("this speaks MCP on stdin and stdout, for a client to start; Ctrl-D ends it")
+	}
+	in, out := m.streams()
+	if !standalone {
+		place, err := m.app.Place(cfg)
+		if err != nil {
+			return err
+		}
+		return bridge(ctx, cfg, place, logger, in, out)
+	}
+	i, err := instance.New(instance.Options{Config: cfg, Version: m.app.Version.Version, Logger: logger})
+	if err != nil {
+		return err
+	}
+	return together(ctx, i, func(ctx context.Context) error { return i.ServeStdio(ctx, in, out) })
+}
+
+// bridge connects a client to the host, which it starts if need be.
+func bridge(ctx context.Context, cfg *config.Config, place host.Place, logger *slog.Logger, in io.Reader, out io.Writer) error {
+	exe, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program to start the host: %w", err)
+	}
+	args := []string{"host", "--hash", cfg.Hash()}
+	if cfg.Demo {
+		args = append(args, "--demo")
+	} else {
+		args = append(args, "--config", cfg.Path)
+	}
+	err = host.Bridge(ctx, host.BridgeOptions{
+		Connect: func(ctx context.Context) (net.Conn, error) {
+			return host.DialOrStart(ctx, place, host.KindMCP, exe, args, nil)
+		},
+		In: in, Out: out, Frame: cfg.Gateway.Limits.Frame, Logger: logger,
+	})
+	if err != nil {
+		return command.Fail(command.CodeConnect, "%w; \"goblin stdio --standalone\" works without a host", err)
+	}
+	return nil
+}
+
+// together runs a gateway for as long as its use goes on.
+func together(ctx context.Context, i *instance.Instance, use func(ctx context.Context) error) error {
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	using, leave := context.WithCancel(ctx)
+	defer leave()
+	ended := make(chan error, 1)
+	go func() {
+		defer leave() // somebody stopped the host
+		ended <- i.Run(running)
+	}()
+	err := use(using)
+	stop()
+	return errors.Join(err, <-ended)
+}
+
+// serve is the host in the foreground.
+func (m *modes) serve(ctx context.Context, listen string) error {
+	cfg, err := m.app.Load()
+	if err != nil {
+		return err
+	}
+	place, err := m.app.Place(cfg) // before the address changes: it is part of the hash
+	if err != nil {
+		return err
+	}
+	if listen != "" {
+		cfg.Gateway.Listen = listen
+	}
+	if cfg.Gateway.Listen == "" {
+		cfg.Gateway.Listen = defaultListen
+	}
+	if err := config.CheckListen(cfg.Gateway.Listen, cfg.Gateway.AuthToken); err != nil {
+		return command.Fail(command.CodeConfig, "%w", err)
+	}
+	logger, log, err := m.app.Logger(cfg, m.app.Err)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	i, err := instance.New(instance.Options{
+		Config: cfg, Version: m.app.Version.Version, Logger: logger,
+		Place: &place, HTTP: true, HTTPRequired: true,
+	})
+	var other *host.RunningError
+	switch {
+	case errors.As(err, &other):
+		return fmt.Errorf("a host of this config runs already (pid %d); \"goblin stop\" ends it", other.PID)
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%w; choose another one with --listen", err)
+	case err != nil:
+		return err
+	}
+	m.app.Warn("serving %s (pid %d); Ctrl-C ends it", i.Address(), os.Getpid())
+	return i.Run(ctx)
+}
+
+// background is the host that no terminal is attached to.
+func (m *modes) background(ctx context.Context, cfg *config.Config) error {
+	place, err := m.app.Place(cfg)
+	if err != nil {
+		return err
+	}
+	file, err := host.OpenLog(place)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	logger, log, err := m.app.Logger(cfg, file)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	i, err := instance.New(instance.Options{
+		Config: cfg, Version: m.app.Version.Version, Logger: logger,
+		Place: &place, HTTP: true,
+		Linger: max(cfg.Gateway.Linger, time.Nanosecond), // 0 would be for ever
+	})
+	var other *host.RunningError
+	if errors.As(err, &other) {
+		return nil // several clients started at once
+	}
+	if err != nil {
+		return err
+	}
+	return i.Run(ctx)
+}
