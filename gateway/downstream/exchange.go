@@ -204,9 +204,6 @@ func (s *Session) forget(x *Exchange) {
 // for the client. Over HTTP, when the client takes no event stream as an
 // answer, it goes to the session-wide stream.
 func (x *Exchange) Notify(key, method string, params []byte, edits ...rawjson.Edit) {
-	if x.answered() {
-		return
-	}
 	frame := oneLine(jsonrpc.Notification(method, params, edits...))
 	x.mu.Lock()
 	defer x.mu.Unlock()
