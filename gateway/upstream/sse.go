@@ -54,8 +54,12 @@ func dialSSE(ctx context.Context, s *Server, unit string) (*link, error) {
 		}
 		return s.cfg.URL
 	}
-	c.tr.SetConnectionLostHandler(func(error) {
-		c.fail(s.failure(ConnectionError, "the server closed the stream", nil))
+	c.tr.SetConnectionLostHandler(func(err error) {
+		reason := "the server closed the stream"
+		if !errors.Is(err, io.EOF) {
+			reason = "the stream was lost: " + scrub(err).Error()
+		}
+		c.fail(s.failure(ConnectionError, reason, err))
 	})
 	// The stream lives as long as the context of Start, so the attempt's end
 	// must reach it in another way.
@@ -79,6 +83,8 @@ func (c *sse) startFailure(err error) error {
 	status := c.status
 	c.opening.Unlock()
 	switch {
+	case errors.Is(err, errRedirect):
+		return c.srv.failure(ConnectionError, errRedirect.Error(), errRedirect)
 	case status == http.StatusUnauthorized:
 		return c.statusFailure(&http.Response{StatusCode: status})
 	case status != 0 && status != http.StatusOK:

@@ -255,8 +255,8 @@ func (s *Server) whole() {
 // connect opens a connection and shakes hands, within startup_timeout.
 func (s *Server) connect(ctx context.Context, unit string) (*link, error) {
 	limit := s.cfg.StartupTimeout
-	ctx, cancel := context.WithTimeoutCause(ctx, limit,
-		s.failure(ConnectionError, fmt.Sprintf("did not answer initialize within %v (startup_timeout)", limit), context.DeadlineExceeded))
+	late := s.failure(ConnectionError, fmt.Sprintf("did not answer initialize within %v (startup_timeout)", limit), context.DeadlineExceeded)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, late)
 	defer cancel()
 	switch s.cfg.Type {
 	case config.SSE:
@@ -286,7 +286,8 @@ func (s *Server) greet(ctx context.Context, unit string, dial func(context.Conte
 	if err != nil {
 		return nil, err
 	}
-	if err = l.handshake(ctx, s.cfg.StartupTimeout); err != nil {
+	// The context bounds the handshake; the timeout of the call must not come first.
+	if err = l.handshake(ctx, 2*s.cfg.StartupTimeout); err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
