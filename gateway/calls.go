@@ -136,12 +136,12 @@ func (g *Gateway) call(r *request, server string, edits []rawjson.Edit) (jsonrpc
 	if r.Method() == "completion/complete" && !conn.Info().Has("completions") {
 		return jsonrpc.Reply{}, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Server '%s' offers no completions", server)
 	}
-	land, err := b.Acquire(r.Context())
+	release, err := b.Acquire(r.Context())
 	if err != nil {
 		return jsonrpc.Reply{}, err
 	}
-	defer land()
-	f := &flight{exchange: r.Exchange, land: land}
+	f := &flight{exchange: r.Exchange, release: release}
+	defer f.land()
 	f.call = &upstream.Call{
 		Context: r.Context(), Method: r.Method(), Params: r.Params(), Edits: edits, Cause: f,
 	}

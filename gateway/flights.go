@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
@@ -12,7 +13,15 @@ import (
 type flight struct {
 	exchange *downstream.Exchange
 	call     *upstream.Call
-	land     func() // gives the backend's limiter slot back; may be called twice
+	release  func() // gives the backend's limiter slot back; once
+	landed   atomic.Bool
+}
+
+// land gives the slot back, unless that was done already.
+func (x *flight) land() {
+	if !x.landed.Swap(true) {
+		x.release()
+	}
 }
 
 // ask puts a question of the backend to a human. That may take minutes: the

@@ -54,10 +54,16 @@ func control(f *os.File, do func(fd int)) {
 // belong to the process.
 var kept []*os.File
 
-// alive reports whether a process exists.
+// alive reports whether a process runs. One that has ended and that its parent
+// has not asked about yet does not.
 func alive(pid int) bool {
-	err := syscall.Kill(pid, 0)
-	return pid > 0 && (err == nil || errors.Is(err, syscall.EPERM))
+	if pid <= 0 {
+		return false
+	}
+	if err := syscall.Kill(pid, 0); err != nil && !errors.Is(err, syscall.EPERM) {
+		return false
+	}
+	return !zombie(pid)
 }
 
 // Terminal reports whether f is a terminal, and how many columns it has (0:

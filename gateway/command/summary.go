@@ -192,10 +192,12 @@ func (s *Summary) entry() string {
 		}
 		args = append(args, "--config", path)
 	}
-	var out strings.Builder
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	// A map of these types cannot fail to encode.
-	_ = enc.Encode(map[string]any{"command": exe, "args": args})
-	return "  {\n    \"mcpServers\": {\n      \"goblin\": " + strings.TrimSpace(out.String()) + "\n    }\n  }"
+	// Strings cannot fail to encode.
+	command, _ := json.Marshal(exe)
+	list := make([]string, len(args))
+	for i, arg := range args {
+		quoted, _ := json.Marshal(arg)
+		list[i] = string(quoted)
+	}
+	return fmt.Sprintf("  {\n    \"mcpServers\": {\n      \"goblin\": {\"command\": %s, \"args\": [%s]}\n    }\n  }", command, strings.Join(list, ", "))
 }

@@ -560,31 +560,33 @@ func oldWeb(t *testing.T, endpoint string) (*httptest.Server, *atomic.Value) {
 
 func TestSSETransportIsLossless(t *testing.T) {
 	t.Parallel()
-	srv, last := oldWeb(t, "/messages?session=1")
 	for _, typ := range []config.Type{config.SSE, config.HTTP} { // HTTP falls back
-		cfg := config.Server{
-			Name: "files", Type: typ, URL: srv.URL + "/sse", Isolation: config.Shared,
-			Headers: map[string]string{"Authorization": "Bearer tok"},
-		}
-		r := start(t, cfg, func(r *rig) {
-			r.h.request = func(_ context.Context, _ *Call, method string, params []byte) ([]byte, *jsonrpc.Error) {
-				return append([]byte(`{"echo":`), append(params, '}')...), nil
+		t.Run(string(typ), func(t *testing.T) {
+			t.Parallel()
+			srv, last := oldWeb(t, "/messages?session=1")
+			cfg := config.Server{
+				Name: "files", Type: typ, URL: srv.URL + "/sse", Isolation: config.Shared,
+				Headers: map[string]string{"Authorization": "Bearer tok"},
 			}
-		}).whole()
-		conn := r.up()
-		require.Equal(t, "2024-11-05", conn.Info().Protocol)
-		require.Equal(t, "sse", r.cat.state().Transport)
-		require.Equal(t, []string{`{"name":"a","vendor":1.50}`}, r.cat.list(registry.Tool))
-		got, err := r.call(conn, "a")
-		require.NoError(t, err)
-		require.Equal(t, `{"x":1.50}`, got)
-		require.Equal(t, []string{`notifications/message {"big":9007199254740993}`}, r.h.noted())
-		r.until("the answer", func() bool { return last.Load() == `{"echo":{"n":1.50}}` })
+			r := start(t, cfg, func(r *rig) {
+				r.h.request = func(_ context.Context, _ *Call, method string, params []byte) ([]byte, *jsonrpc.Error) {
+					return append([]byte(`{"echo":`), append(params, '}')...), nil
+				}
+			}).whole()
+			conn := r.up()
+			require.Equal(t, "2024-11-05", conn.Info().Protocol)
+			require.Equal(t, "sse", r.cat.state().Transport)
+			require.Equal(t, []string{`{"name":"a","vendor":1.50}`}, r.cat.list(registry.Tool))
+			got, err := r.call(conn, "a")
+			require.NoError(t, err)
+			require.Equal(t, `{"x":1.50}`, got)
+			require.Equal(t, []string{`notifications/message {"big":9007199254740993}`}, r.h.noted())
+			r.until("the answer", func() bool { return last.Load() == `{"echo":{"n":1.50}}` })
 
-		_, err = r.call(conn, "bye")
-		requireCode(t, err, ConnectionError, "closed the stream")
-		r.until("another connection", func() bool { c, err := r.Conn(); return err == nil && c != conn })
-		r.up().Close()
+			_, err = r.call(conn, "bye")
+			requireCode(t, err, ConnectionError, "closed the stream")
+			r.until("another connection", func() bool { c, err := r.Conn(); return err == nil && c != conn })
+		})
 	}
 }
 
