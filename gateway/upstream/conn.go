@@ -128,6 +128,6 @@ func (l *link) handshake(ctx context.Context, timeout time.Duration) error {
 		info.ServerInfo = si
 	}
 	info.Instructions, _ = rawjson.String(rawjson.Get(reply.Result, "instructions"))
-	l.info = info
+	l.info.Store(&info)
 	return l.wire.opened(ctx, jsonrpc.Notification("notifications/initialized", nil))
 }

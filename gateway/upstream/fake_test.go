@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"goblin/gateway/jsonrpc"
 )
 
 // TestMain makes the test binary a scripted MCP server when asked to.
@@ -60,6 +62,9 @@ func (f *fake) run() {
 	f.record("start %d", os.Getpid())
 	f.open = map[string]chan map[string]json.RawMessage{}
 	switch f.mode {
+	case "fast":
+		f.fast()
+		return
 	case "sleep":
 		signal.Ignore(syscall.SIGTERM)
 		time.Sleep(time.Minute)
@@ -111,6 +116,27 @@ func (f *fake) run() {
 			time.Sleep(time.Minute)
 		}
 		f.handle(method, m["id"], m["params"])
+	}
+}
+
+// fast answers as quickly as it can.
+func (f *fake) fast() {
+	result := []byte(`{"content":[{"type":"text","text":"` + strings.Repeat("x", 60) + `"}]}`)
+	out := jsonrpc.NewStream(os.Stdout)
+	go func() { _ = out.Run() }()
+	in := jsonrpc.NewReader(os.Stdin, 1<<20)
+	for {
+		frame, err := in.Read()
+		if err != nil {
+			return
+		}
+		m, _ := jsonrpc.Parse(frame)
+		switch {
+		case m.Method == "initialize":
+			out.Send(jsonrpc.Result(m.ID, []byte(`{"protocolVersion":"2025-11-25","capabilities":{}}`)))
+		case m.ID != nil:
+			out.Send(jsonrpc.Result(m.ID, result))
+		}
 	}
 }
 

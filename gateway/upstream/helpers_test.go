@@ -161,7 +161,7 @@ type rig struct {
 }
 
 // fakeConfig runs the test binary as a server of that mode.
-func fakeConfig(t *testing.T, mode string) (config.Server, string) {
+func fakeConfig(t testing.TB, mode string) (config.Server, string) {
 	exe, err := os.Executable()
 	require.NoError(t, err)
 	log := filepath.Join(t.TempDir(), "log")

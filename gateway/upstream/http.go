@@ -66,7 +66,7 @@ func dialHTTP(_ context.Context, s *Server, unit string) (*link, error) {
 
 // opened implements [wire].
 func (h *streamable) opened(ctx context.Context, frame []byte) error {
-	h.protocol.Store(&h.info.Protocol)
+	h.protocol.Store(&h.info.Load().Protocol)
 	if err := h.push(ctx, frame); err != nil {
 		return err
 	}

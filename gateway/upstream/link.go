@@ -39,8 +39,8 @@ type link struct {
 	unit atomic.Pointer[string]
 	wire wire
 
-	info    Info          // set by handshake
-	latency time.Duration // of initialize
+	info    atomic.Pointer[Info] // set by handshake
+	latency time.Duration        // of initialize
 	pid     int
 	kind    string // name of the transport
 
@@ -68,10 +68,11 @@ func newLink(s *Server, unit, kind string) *link {
 		asking: make(map[string]context.CancelCauseFunc),
 	}
 	l.unit.Store(&unit)
+	l.info.Store(&Info{Capabilities: []byte("{}")})
 	return l
 }
 
-func (l *link) Info() Info            { return l.info }
+func (l *link) Info() Info            { return *l.info.Load() }
 func (l *link) Unit() string          { return *l.unit.Load() }
 func (l *link) Done() <-chan struct{} { return l.done }
 

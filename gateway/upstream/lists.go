@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -123,7 +124,7 @@ const (
 // keep keeps the list of one kind. first is called after the first attempt.
 func (ls *lists) keep(ctx context.Context, g *listing, first func()) {
 	s := ls.srv
-	if !ls.link.info.Has(g.capability) {
+	if !ls.link.Info().Has(g.capability) {
 		if s.known[g.kind] {
 			s.known[g.kind] = false
 			s.opt.Registry.SetList(s.cfg.Name, g.kind, nil)
@@ -202,7 +203,7 @@ func (ls *lists) fetch(ctx context.Context, g *listing) bool {
 		}
 	}
 	s.known[g.kind] = len(kept) > 0
-	s.report(s.opt.Registry.SetList(s.cfg.Name, g.kind, kept))
+	s.report(g.kind, s.opt.Registry.SetList(s.cfg.Name, g.kind, kept))
 	return err == nil
 }
 
@@ -217,7 +218,12 @@ func reasonOf(err error) string {
 // maxReported is how many problems of one list are told one by one.
 const maxReported = 20
 
-func (s *Server) report(problems []registry.Problem) {
+// report tells the problems of a list, unless they are those of the last one.
+func (s *Server) report(kind registry.Kind, problems []registry.Problem) {
+	if slices.Equal(problems, s.told[kind]) {
+		return
+	}
+	s.told[kind] = problems
 	for i, p := range problems {
 		if i == maxReported {
 			s.note(slog.LevelWarn, fmt.Sprintf("%d more entries with problems", len(problems)-i))

@@ -89,6 +89,7 @@ type Server struct {
 	first     bool          // nobody has been told yet that the server is down
 	conn      *link         // the current connection
 	owner     *unit         // the unit that has taken conn
+	heir      *unit         // the unit whose connection was lost: it gets the next
 	changed   chan struct{} // closed and replaced when conn or first change
 	lastErr   error
 	units     map[string]*unit
@@ -98,7 +99,8 @@ type Server struct {
 
 	stateMu sync.Mutex
 	state   registry.ServerState
-	known   [registry.Kinds]bool // has entries in the registry
+	known   [registry.Kinds]bool               // has entries in the registry
+	told    [registry.Kinds][]registry.Problem // reported last
 	skipped skipped
 }
 

@@ -221,6 +221,19 @@ func TestTheFirstUnitsConnectionIsNotInherited(t *testing.T) {
 	require.False(t, r.cat.hidden())
 }
 
+func TestAUnitKeepsTheCatalogConnectionOverACrash(t *testing.T) {
+	t.Parallel()
+	r := isolated(t, "", nil)
+	a := unitConn(r, "a")
+	_, err := r.call(a, "crash")
+	require.Error(t, err)
+	r.until("ready again", func() bool { return len(r.h.readies()) == 2 })
+	require.Equal(t, []string{"", "a"}, r.h.readies(), "so that what belongs to the unit can be restored")
+	again := unitConn(r, "a")
+	require.NotSame(t, a, again)
+	require.Len(t, r.pids(), 2)
+}
+
 func TestDeadUnitsAreOpenedAgain(t *testing.T) {
 	t.Parallel()
 	r := isolated(t, "", nil)

@@ -18,6 +18,7 @@ import (
 
 	"goblin/gateway/jsonrpc"
 	"goblin/registry"
+	"goblin/registry/rawjson"
 )
 
 const (
@@ -298,6 +299,7 @@ func (c *stdio) opened(_ context.Context, frame []byte) error {
 func (c *stdio) answer(frame []byte) { c.send(frame) }
 
 func (c *stdio) send(frame []byte) {
+	rawjson.OneLine(frame[:len(frame)-1]) // a line is a message
 	c.out.Send(frame)
 	if c.out.Unsent() > maxUnsent+c.srv.opt.Limits.Frame || c.out.Stalled() > c.srv.tune.stall {
 		c.fail(c.srv.failure(ConnectionError, "the process does not read its stdin", nil))

@@ -108,6 +108,14 @@ func TestRepliesPassRaw(t *testing.T) {
 	require.JSONEq(t, `{"code":-32601,"message":"Method not found"}`, string(reply.Error))
 }
 
+func TestParamsWithLineBreaksStayOneMessage(t *testing.T) {
+	t.Parallel()
+	r := startFake(t, "", nil)
+	got, err := do(r.up(), &Call{Method: "tools/call", Params: []byte("{\n\"name\": \"echo\",\r\n\"arguments\": 1}")})
+	require.NoError(t, err)
+	require.Contains(t, got, `"args":1`)
+}
+
 func TestEditsAndTokenMergeInOrder(t *testing.T) {
 	t.Parallel()
 	r := startFake(t, "", nil)

@@ -178,10 +178,17 @@ func (s *Server) prepare(ctx context.Context, l *link) {
 
 // publish makes l the current connection.
 func (s *Server) publish(l *link) *lists {
+	s.mu.Lock()
+	s.owner, s.heir = s.heir, nil
+	if u := s.owner; u != nil {
+		l.unit.Store(&u.name)
+		u.conn = l
+	}
+	s.mu.Unlock()
 	ls := newLists(s, l)
 	s.lists.Store(ls)
 	s.setState(func(st *registry.ServerState) {
-		info := l.info
+		info := l.Info()
 		st.State, st.LastError, st.Stale = registry.StateReady, "", st.Listed
 		st.Transport, st.Era, st.ProtocolVersion = l.kind, info.Era.String(), info.Protocol
 		st.ServerName, _ = rawjson.String(rawjson.Get(info.ServerInfo, "name"))
@@ -190,13 +197,13 @@ func (s *Server) publish(l *link) *lists {
 		st.Capabilities, st.Instructions = info.Capabilities, info.Instructions
 		st.Latency, st.PID = l.latency, l.pid
 	})
-	s.log.Info("connected", "transport", l.kind, "protocol", l.info.Protocol, "pid", l.pid)
+	s.log.Info("connected", "transport", l.kind, "protocol", l.Info().Protocol, "pid", l.pid)
 	if s.opt.Observe.Up != nil {
 		s.opt.Observe.Up(s.cfg.Name, true)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.conn, s.owner = l, nil
+	s.conn = l
 	s.first, s.lastErr = false, nil
 	s.broadcastLocked()
 	return ls
@@ -207,7 +214,10 @@ func (s *Server) withdraw(ctx context.Context) {
 	s.lists.Store(nil)
 	s.mu.Lock()
 	s.lastErr = s.conn.Err()
-	s.conn, s.owner = nil, nil
+	s.conn, s.owner, s.heir = nil, nil, s.owner
+	if u := s.heir; u != nil && s.units[u.name] != u {
+		s.heir = nil // the unit is gone
+	}
 	if errors.Is(context.Cause(ctx), errRecycle) {
 		s.tried = false // no restart: the unit's end asked for it
 	}

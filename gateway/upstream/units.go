@@ -2,7 +2,6 @@ package upstream
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"goblin/gateway/config"
@@ -10,6 +9,7 @@ import (
 
 // unit is an isolation unit's connection, now and again.
 type unit struct {
+	name   string
 	ctx    context.Context // ends with the unit
 	cancel context.CancelFunc
 
@@ -57,7 +57,7 @@ func (s *Server) unitConn(name string) (conn *link, opening <-chan struct{}, err
 	}
 	u := s.units[name]
 	if u == nil {
-		u = &unit{pause: s.tune.retry}
+		u = &unit{name: name, pause: s.tune.retry}
 		u.pause.reset()
 		u.ctx, u.cancel = context.WithCancel(s.running)
 		s.units[name] = u
@@ -72,16 +72,16 @@ func (s *Server) unitConn(name string) (conn *link, opening <-chan struct{}, err
 		u.conn.unit.Store(&name)
 		return u.conn, nil, nil
 	case time.Now().Before(u.until):
-		return nil, nil, s.failure(ConnectionError, fmt.Sprintf("its connection for this client is not there: %v", u.err), u.err)
+		return nil, nil, s.failure(ConnectionError, "its connection for this client is not there: "+reasonOf(u.err), u.err)
 	}
 	u.opening = make(chan struct{})
-	s.tasks.Go(func() { s.unitLife(u, name) })
+	s.tasks.Go(func() { s.unitLife(u) })
 	return nil, u.opening, nil
 }
 
 // unitLife opens a unit's connection and stays until its end.
-func (s *Server) unitLife(u *unit, name string) {
-	l, err := s.connect(u.ctx, name)
+func (s *Server) unitLife(u *unit) {
+	l, err := s.connect(u.ctx, u.name)
 	s.mu.Lock()
 	close(u.opening)
 	u.opening = nil
@@ -130,6 +130,9 @@ func (s *Server) EndUnit(name string) {
 	}
 	delete(s.units, name)
 	u.cancel()
+	if s.heir == u {
+		s.heir = nil
+	}
 	if s.owner == u {
 		// What the unit left behind in the server must not meet another one.
 		s.interruptLocked(errRecycle)
