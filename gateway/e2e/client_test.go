@@ -294,6 +294,19 @@ func (c *client) forget() {
 	c.update(func() { c.notes = nil })
 }
 
+// settle drops the notifications so far, once those that a start of servers
+// causes have come: list_changed waits for 300 ms at most.
+func (c *client) settle() {
+	c.t.Helper()
+	for n := -1; ; {
+		if !c.holds(700*time.Millisecond, func() bool { return len(c.notes) != n }) {
+			break
+		}
+		c.update(func() { n = len(c.notes) })
+	}
+	c.forget()
+}
+
 // updates are the URIs of resources/updated so far.
 func (c *client) updates() []string {
 	out := []string{}

@@ -356,7 +356,7 @@ func (w *world) execute(path string, prepare func(*exec.Cmd), args ...string) *p
 		p.signal(syscall.SIGTERM)
 		p.ends(15 * time.Second)
 		if w.t.Failed() {
-			w.t.Logf("stderr of goblin %v:\n%s", args, tail(p.stderr.String(), 6000))
+			w.t.Logf("stderr of goblin %v:\n%s", args, tail(p.stderr.String(), 60000))
 		}
 		require.NotContains(w.t, p.stderr.String(), "DATA RACE")
 		require.NotContains(w.t, p.stderr.String(), "goroutine 1 [")

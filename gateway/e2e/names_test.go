@@ -103,8 +103,8 @@ func TestC2_EqualFlatIdsGetATail(t *testing.T) {
 	w.gateway["namespace"] = "flat"
 	b := w.backend("s", obj{"resources": []obj{resource("file:///a/b"), resource("file:///a_b")}})
 	c := w.standalone()
-	first := "s_file_a_b~" + tailOf8("file:///a/b")
-	second := "s_file_a_b~" + tailOf8("file:///a_b")
+	first := "s_file_a_b~" + tailOf("s", "file:///a/b")
+	second := "s_file_a_b~" + tailOf("s", "file:///a_b")
 	require.ElementsMatch(t, []string{first, second}, c.names("resources"))
 	require.Equal(t, "s file:///a_b", c.readText(second))
 	e := c.fault("resources/read", obj{"uri": "s_file_a_b"})
@@ -113,12 +113,6 @@ func TestC2_EqualFlatIdsGetATail(t *testing.T) {
 	require.Contains(t, e.Message+string(e.Data), first)
 	require.Contains(t, e.Message+string(e.Data), second)
 	require.Len(t, b.uris("resources/read"), 1)
-}
-
-// tailOf8 is the tail of equal flat ids: of the original alone.
-func tailOf8(original string) string {
-	sum := sha256.Sum256([]byte(original))
-	return hex.EncodeToString(sum[:4])
 }
 
 func TestR3_11_R3_12_TemplateExpansionsAreRouted(t *testing.T) {
@@ -417,7 +411,7 @@ func TestC18_URIsCannotReachAnotherServer(t *testing.T) {
 	for i, uri := range []string{
 		"mcp://a/file:///secret", "mcp://a/../ab/file:///secret", "mcp://a/%2e%2e/ab/file:///secret", "mcp://a/mcp://ab/file:///secret",
 		"mcp://a@ab/file:///secret", "mcp://A/file:///public/x", "mcp://a:80/file:///public/x", "mcp://a/file:///public/../public/x/",
-		"a_b_file_secret", "mcp://a/file:///public", "mcp:/a/file:///public/x", "mcp://a//file:///public/x", "mcp://a/file:///public/x\x00",
+		"a_b_file_secret", "mcp://a/file:///public", "mcp:/a/file:///public/x", "mcp://a//file:///public/x",
 	} {
 		e := c.fault("resources/read", obj{"uri": uri})
 		require.Equal(t, "RESOURCE_NOT_FOUND", e.kind(), fmt.Sprint(i, " ", uri))
