@@ -106,8 +106,12 @@ func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit, r
 		return
 	}
 	w := rewriter{registry: g.reg, server: t.Server}
-	if reply.Error != nil {
-		w.whole = reply.Error
+	if e := reply.Error; e != nil {
+		if own := jsonrpc.ParseErrorObject(e); hopLocal(own.Code) {
+			r.fail(&upstream.Error{Code: upstream.BadReply, Server: t.Server, Reason: "it refused the message itself: " + own.Message})
+			return
+		}
+		w.whole = e
 		w.failure(reply.Error)
 		r.refuse(reply.Error, w.edits...)
 		return

@@ -15,6 +15,10 @@ import (
 // codeResourceNotFound is MCP's "resource not found" up to 2025-11-25.
 const codeResourceNotFound = -32002
 
+// hopLocal reports errors that concern only the connection they came on:
+// headers that do not match, and a revision that is not spoken (2026-07-28).
+func hopLocal(code int) bool { return code == -32020 || code == -32022 }
+
 // pendingError is an unknown name while some servers have not listed yet.
 type pendingError struct {
 	error

@@ -258,7 +258,7 @@ func (g *Gateway) Starting() []string {
 // AwaitLists waits until no server is [Gateway.Starting], ctx ends or
 // startup_wait after the gateway's start is over, whichever is first.
 func (g *Gateway) AwaitLists(ctx context.Context) {
-	left := g.o.Config.Gateway.StartupWait - time.Since(g.started)
+	left := g.patience()
 	if left <= 0 {
 		return
 	}
@@ -282,6 +282,30 @@ type client struct {
 
 	mu    sync.Mutex
 	level logLevel // what logging/setLevel asked for; unset before that
+	// seen is, per kind, the version of the list that the client knows or was
+	// told of, 0 for none.
+	seen [registry.Kinds]uint64
+}
+
+// listed notes the version of a list that the client got. Only the first
+// counts: it is not told of what it has from the start, but of every change
+// after that, even if it happened to look before it was told.
+func (c *client) listed(k registry.Kind, version uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.seen[k] == 0 {
+		c.seen[k] = version
+	}
+}
+
+// told notes a version that the client is told of, and reports whether that
+// is news.
+func (c *client) told(k registry.Kind, version uint64) (news bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	news = c.seen[k] != version
+	c.seen[k] = version
+	return news
 }
 
 func (g *Gateway) client(s *downstream.Session) *client {
@@ -346,12 +370,24 @@ func (g *Gateway) Closed(s *downstream.Session) {
 	})
 }
 
-// conn is the connection that serves a session's requests to a server.
+// conn is the connection that serves a session's requests to a server. While
+// the server makes its first attempt, conn waits as long as a list would.
 func (g *Gateway) conn(ctx context.Context, b *backend, s *downstream.Session) (upstream.Conn, error) {
 	if perSession(b) {
 		return b.Unit(ctx, s.Unit())
 	}
-	return b.Conn()
+	conn, err := b.Conn()
+	if left := g.patience(); err != nil && left > 0 {
+		ctx, cancel := context.WithTimeout(ctx, left)
+		defer cancel()
+		return b.Await(ctx)
+	}
+	return conn, err
+}
+
+// patience is what is left of startup_wait.
+func (g *Gateway) patience() time.Duration {
+	return g.o.Config.Gateway.StartupWait - time.Since(g.started)
 }
 
 // perSession reports whether a server gives each session a connection of its

@@ -19,10 +19,14 @@ func lister(kind registry.Kind, member string) method {
 		if cursor == "" {
 			g.AwaitLists(r.Context())
 		}
-		page, err := g.reg.Load().Page(kind, cursor)
+		snapshot := g.reg.Load()
+		page, err := snapshot.Page(kind, cursor)
 		if err != nil {
 			r.fail(err)
 			return
+		}
+		if cursor == "" {
+			r.client.listed(kind, snapshot.Version(kind))
 		}
 		size := len(open) + len(page.Next) + 32
 		for _, c := range page.Chunks {

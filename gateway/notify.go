@@ -27,10 +27,9 @@ var listNotices = []struct {
 	{"notifications/resources/list_changed", []registry.Kind{registry.Resource, registry.Template}},
 }
 
-// notifyChanges tells sessions of changed lists until ctx ends. Only a merged
-// list that differs from the one last announced makes a notice.
+// notifyChanges tells sessions of changed lists until ctx ends: each of those
+// that differ from what it listed or was told of last.
 func (g *Gateway) notifyChanges(ctx context.Context) {
-	told := g.reg.Load()
 	changes := g.reg.Watch(ctx, lists, registry.Servers)
 	for change := range changes {
 		if change&registry.Servers != 0 {
@@ -45,9 +44,7 @@ func (g *Gateway) notifyChanges(ctx context.Context) {
 		if !g.settle(ctx, changes) {
 			return
 		}
-		now := g.reg.Load()
-		g.announce(told, now)
-		told = now
+		g.announce(g.reg.Load())
 	}
 }
 
@@ -79,24 +76,24 @@ func (g *Gateway) settle(ctx context.Context, changes <-chan registry.Changes) b
 	}
 }
 
-func (g *Gateway) announce(told, now *registry.Snapshot) {
-	for _, n := range listNotices {
-		changed := false
-		for _, k := range n.kinds {
-			changed = changed || told.Version(k) != now.Version(k)
-		}
-		if !changed {
+func (g *Gateway) announce(now *registry.Snapshot) {
+	for _, c := range g.allClients() {
+		if !c.session.Ready() {
 			continue
 		}
-		for _, c := range g.allClients() {
-			if c.session.Ready() {
+		for _, n := range listNotices {
+			news := false
+			for _, k := range n.kinds {
+				news = c.told(k, now.Version(k)) || news
+			}
+			if news {
 				c.session.Merge(n.method, n.method, nil)
 			}
 		}
 	}
 	for _, s := range g.reg.States() {
 		for k, n := range s.Counts {
-			g.metrics.Entries(registry.Kind(k).String(), s.Name, n)
+			g.metrics.Entries(registry.Kind(k).String()+"s", s.Name, n)
 		}
 	}
 }

@@ -79,7 +79,7 @@ func (l *learned) drop(e *list.Element) {
 // mixed up: only alias keys begin with mcp://.
 func (l *learned) aliasesOf(uri string) []string {
 	plain := strings.TrimLeft(flatten(uri), "_")
-	keys := []string{plain, plain + "~" + tail(l.server, uri)}
+	keys := []string{plain, plain + "~" + flatHash(uri)}
 	if exact := namespaced(l.server, uri); Norm(exact) != exact {
 		keys = append(keys, Norm(exact))
 	}

@@ -27,7 +27,7 @@ func (s *Snapshot) listedURI(t *table, original string) string {
 	}
 	plain := flatten(original)
 	if t.rule.flatTail(plain) != tailNone || run.hasPlain(plain) {
-		return t.name + "_" + plain + "~" + tail(t.name, original)
+		return t.name + "_" + plain + "~" + flatHash(original)
 	}
 	return t.name + "_" + plain
 }

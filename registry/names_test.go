@@ -174,9 +174,9 @@ func TestFlatIDs(t *testing.T) {
 		my_db resource x`)
 	require.Equal(t, []string{
 		"my_db_x",
-		"my_db_x~" + tail("my", "db_x"),
-		"s_file_a_b~" + min(tail("s", "file:///a/b"), tail("s", "file:///a_b")),
-		"s_file_a_b~" + max(tail("s", "file:///a/b"), tail("s", "file:///a_b")),
+		"my_db_x~" + flatHash("db_x"),
+		"s_file_a_b~" + min(flatHash("file:///a/b"), flatHash("file:///a_b")),
+		"s_file_a_b~" + max(flatHash("file:///a/b"), flatHash("file:///a_b")),
 		"s_file_a_c",
 	}, listed(r.Load(), Resource))
 	_, err := r.ResolveResource("s_file_a_b")
@@ -206,7 +206,7 @@ func TestToolLinksFollowFlatIDs(t *testing.T) {
 	}
 	require.Contains(t, link(), `"s_ui_a_b"`)
 	set(r, "s", Resource, "ui://a/b", "ui://a_b")
-	require.Contains(t, link(), `"s_ui_a_b~`+tail("s", "ui://a/b")+`"`)
+	require.Contains(t, link(), `"s_ui_a_b~`+flatHash("ui://a/b")+`"`)
 	set(r, "s", Resource, "ui://a/b")
 	require.Contains(t, link(), `"s_ui_a_b"`)
 }

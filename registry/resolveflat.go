@@ -39,7 +39,7 @@ func (s *Snapshot) flatEntries(h *hits, key string) {
 			return
 		}
 		for _, uri := range t.learned.alias(rest) {
-			if t.rule.flatTail(rest) == tailNone || strings.HasSuffix(rest, "~"+tail(t.name, uri)) {
+			if t.rule.flatTail(rest) == tailNone || strings.HasSuffix(rest, "~"+flatHash(uri)) {
 				h.add(s.expansion(t, uri, t.runs[Template].template(uri)))
 			}
 		}

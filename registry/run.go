@@ -174,7 +174,7 @@ func flatIDs(u *rule, drafts []draft, ps *problems) []string {
 		why := u.flatTail(plain(i))
 		if d.tailed = d.tailed || why != tailNone; d.tailed {
 			b.WriteByte('~')
-			b.WriteString(tail(u.server, d.name))
+			b.WriteString(flatHash(d.name))
 		}
 		starts[i+1] = b.Len()
 	}

@@ -23,8 +23,15 @@ func splitNamespaced(uri string) (server, rest string, ours bool) {
 	return server, rest, true
 }
 
-// tail tells apart what would else have one name: 8 hex digits that depend on
-// nothing but the server and the original name.
+// flatHash tells apart flat ids that would else be equal: 8 hex digits that
+// depend on nothing but the original URI.
+func flatHash(original string) string {
+	h := sha256.Sum256([]byte(original))
+	return hex.EncodeToString(h[:4])
+}
+
+// tail tells apart tools that would else have one name: 8 hex digits that
+// depend on nothing but the server and the original name.
 func tail(server, original string) string {
 	h := sha256.New()
 	h.Write([]byte(server))

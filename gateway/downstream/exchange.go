@@ -169,8 +169,16 @@ func (x *Exchange) answer(frame []byte, ok bool) {
 
 // abandon ends the exchange without an answer.
 func (x *Exchange) abandon(reason string) {
-	x.end(ErrCancelled, reason, x.out.abandon)
+	x.end(&cancelled{reason}, reason, x.out.abandon)
 }
+
+// cancelled is [ErrCancelled] with the client's reason, which goes with the
+// cause of the context to whoever passes the cancellation on.
+type cancelled struct{ reason string }
+
+func (c *cancelled) Error() string  { return ErrCancelled.Error() }
+func (c *cancelled) Unwrap() error  { return ErrCancelled }
+func (c *cancelled) Reason() string { return c.reason }
 
 // end makes last the last thing that happens on the exchange's stream.
 func (x *Exchange) end(cause error, reason string, last func()) {

@@ -38,7 +38,7 @@ func TestEveryLineGetsTheAnswerItDeserves(t *testing.T) {
 		{"object id", request("{}", "echo", ""), `{"jsonrpc":"2.0","id":null,"error":{"code":-32600`},
 		{"null id", request("null", "echo", ""), `{"jsonrpc":"2.0","id":null,"error":{"code":-32600`},
 		{"method is a number", `{"jsonrpc":"2.0","id":7,"method":5}`, `{"jsonrpc":"2.0","id":7,"error":{"code":-32600`},
-		{"params is a list", request("7", "echo", `[]`), `{"jsonrpc":"2.0","id":7,"error":{"code":-32600`},
+		{"params is a list", request("7", "echo", `[]`), `{"jsonrpc":"2.0","id":7,"error":{"code":-32602`},
 		{"neither request nor answer", `{"jsonrpc":"2.0","id":7}`, `{"jsonrpc":"2.0","id":7,"error":{"code":-32600`},
 		{"too large", request("7", "echo", `{"a":"`+strings.Repeat("x", 1<<20)+`"}`), `{"jsonrpc":"2.0","id":7,"error":{"code":-32600`},
 		{"handler panics", request("7", "panic", ""), `{"jsonrpc":"2.0","id":7,"error":{"code":-32603`},

@@ -45,7 +45,7 @@ func (m *Message) IsResponse() bool { return m.Method == "" }
 // answer and the id when it could be read.
 type ParseError struct {
 	ID    []byte // nil when unknown
-	Code  int    // CodeParse or CodeInvalidRequest
+	Code  int    // CodeParse, CodeInvalidRequest or CodeInvalidParams
 	Cause error
 }
 
@@ -55,8 +55,11 @@ func (e *ParseError) Unwrap() error { return e.Cause }
 // Reply is the error object to answer with.
 func (e *ParseError) Reply() *Error {
 	what := "Parse error"
-	if e.Code == CodeInvalidRequest {
+	switch e.Code {
+	case CodeInvalidRequest:
 		what = "Invalid request"
+	case CodeInvalidParams:
+		what = "Invalid params"
 	}
 	return &Error{Code: e.Code, Message: what + ": " + e.Cause.Error()}
 }
@@ -152,6 +155,10 @@ func (m *Message) check() error {
 	if m.Method != "" {
 		if m.Params != nil && string(m.Params) == "null" {
 			m.Params = nil
+		}
+		if rawjson.IsArray(m.Params) && m.ID != nil {
+			// Good JSON-RPC, but no method of MCP takes it.
+			return &ParseError{ID: m.ID, Code: CodeInvalidParams, Cause: errors.New(`member "params" must be an object`)}
 		}
 		if m.Params != nil && !rawjson.IsObject(m.Params) {
 			return invalid(m, `member "params" must be an object`)
