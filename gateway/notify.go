@@ -91,11 +91,6 @@ func (g *Gateway) announce(now *registry.Snapshot) {
 			}
 		}
 	}
-	for _, s := range g.reg.States() {
-		for k, n := range s.Counts {
-			g.metrics.Entries(registry.Kind(k).String()+"s", s.Name, n)
-		}
-	}
 }
 
 const serversURI = "goblin://servers"

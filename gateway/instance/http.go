@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"goblin/gateway/downstream"
+	"goblin/registry"
 )
 
 // listenHTTP takes gateway.listen, if HTTP is wanted and an address is set.
@@ -30,13 +31,27 @@ func (i *Instance) listenHTTP() error {
 		AuthToken:      g.AuthToken,
 		AllowedOrigins: g.AllowedOrigins,
 		Listen:         l.Addr().String(),
-		Extra:          map[string]http.Handler{"/metrics": i.metrics.Handler()},
+		Extra:          map[string]http.Handler{"/metrics": i.metricsHandler()},
 		Open: map[string]http.Handler{
 			"/healthz": http.HandlerFunc(i.healthz),
 			"/readyz":  http.HandlerFunc(i.readyz),
 		},
 	})
 	return nil
+}
+
+// metricsHandler serves the series, with the catalog counted when it is asked
+// for.
+func (i *Instance) metricsHandler() http.Handler {
+	series := i.metrics.Handler()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, s := range i.registry.States() {
+			for k, n := range s.Counts {
+				i.metrics.Entries(registry.Kind(k).String()+"s", s.Name, n)
+			}
+		}
+		series.ServeHTTP(w, r)
+	})
 }
 
 // healthz says that the process serves.
