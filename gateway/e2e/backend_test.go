@@ -217,8 +217,15 @@ func (b *backend) waitGone() {
 	})
 }
 
-// do commands every live process and waits until it is done.
+// do commands every live process, at least one that ever started, and waits
+// until it is done.
 func (b *backend) do(action obj) {
+	b.t.Helper()
+	b.waitStarts(1)
+	b.doAll(action)
+}
+
+func (b *backend) doAll(action obj) {
 	b.t.Helper()
 	for _, p := range b.live() {
 		b.doAt(p, action)
@@ -241,7 +248,7 @@ func (b *backend) doAt(p *process, action obj) {
 // when it is called; "" is every method.
 func (b *backend) received(method string) []told {
 	b.t.Helper()
-	b.do(obj{"do": "sync"})
+	b.doAll(obj{"do": "sync"})
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.pick(method)

@@ -405,7 +405,11 @@ func TestInteropInspectorCLI(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		launcher := filepath.Join(n.dir, "node_modules", "@modelcontextprotocol", "inspector", "clients", "launcher", "build", "index.js")
-		cmd := exec.CommandContext(ctx, n.node, append([]string{launcher, "--cli", goblin, "stdio"}, args...)...)
+		full := []string{launcher, "--cli"}
+		for _, kv := range w.environ() { // it hands down a few variables only
+			full = append(full, "-e", kv)
+		}
+		cmd := exec.CommandContext(ctx, n.node, append(append(full, goblin, "stdio"), args...)...)
 		cmd.Env = append(w.environ(), "NODE_NO_WARNINGS=1")
 		var stdout, stderr bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
