@@ -152,10 +152,12 @@ func (m *modes) root() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
+			case tuiTTY != "":
+				return m.both(cmd.Context(), tuiTTY)
 			case a.InTTY && a.OutTTY:
 				return m.screen(cmd.Context())
-			case tui || tuiTTY != "":
-				return m.both(cmd.Context(), tuiTTY)
+			case tui:
+				return m.both(cmd.Context(), "/dev/tty")
 			default:
 				return m.stdio(cmd.Context(), false)
 			}

@@ -61,9 +61,6 @@ func (m *modes) screen(ctx context.Context) error {
 
 // both is MCP on stdin and stdout with the summary on a terminal.
 func (m *modes) both(ctx context.Context, path string) error {
-	if path == "" {
-		path = "/dev/tty"
-	}
 	tty, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return fmt.Errorf("there is no terminal to show the servers on: %w; name one with --tui-tty, or leave out --tui", err)
@@ -71,7 +68,7 @@ func (m *modes) both(ctx context.Context, path string) error {
 	defer tty.Close()
 	columns, ok := command.Terminal(tty)
 	if !ok {
-		return command.Fail(command.CodeUsage, "--tui-tty %s is not a terminal", path)
+		return command.Fail(command.CodeUsage, "%s is not a terminal; name one with --tui-tty", path)
 	}
 	cfg, place, err := m.find()
 	if err != nil {
@@ -87,6 +84,7 @@ func (m *modes) both(ctx context.Context, path string) error {
 		return err
 	}
 	summary := m.summary(tty, columns, cfg, cfg.Log.File)
+	summary.End = "This ends with the client that started it."
 	in, out := m.streams()
 	if i == nil {
 		summary.Host(status)

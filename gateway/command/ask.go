@@ -105,11 +105,12 @@ func (a *App) askOf(ctx context.Context, cfg *config.Config, only []string, cert
 	if err != nil {
 		return nil, hosted, err
 	}
+	shown := false
 	if a.ErrTTY {
-		c.progress = a.showProgress
+		c.progress = func(p Progress) { a.showProgress(p); shown = true }
 	}
 	result, err = c.call(ctx, r.method, r.params(a.ErrTTY))
-	if a.ErrTTY {
+	if shown {
 		fmt.Fprint(a.Err, clearLine)
 	}
 	if err != nil {

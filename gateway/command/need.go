@@ -109,9 +109,11 @@ func nearest(wrong string, names []string) []string {
 			best = best[:min(len(best), 3)]
 		}
 	}
-	out := make([]string, len(best))
-	for i, b := range best {
-		out[i] = b.name
+	out := make([]string, 0, len(best))
+	for _, b := range best {
+		if b.score >= 0.75*best[0].score { // the rest was not meant
+			out = append(out, b.name)
+		}
 	}
 	return out
 }

@@ -34,13 +34,14 @@ type Summary struct {
 	Config  *config.Config
 	Exe     string // path of this program
 	Log     string // path of the log; empty: it is on stderr
+	End     string // how it ends, in one line
 
 	app *App
 }
 
 // Summary makes a summary that is written to w.
 func (a *App) Summary(w io.Writer, columns int, cfg *config.Config, exe, log string) *Summary {
-	return &Summary{W: w, Columns: columns, Config: cfg, Exe: exe, Log: log, app: a}
+	return &Summary{W: w, Columns: columns, Config: cfg, Exe: exe, Log: log, End: "Ctrl-C stops the servers and ends.", app: a}
 }
 
 // Live shows a gateway of this process until ctx ends. It waits for the
@@ -66,7 +67,7 @@ func (s *Summary) Live(ctx context.Context, r Running) {
 	}
 	s.servers(status)
 	s.connect(status)
-	s.printf("Ctrl-C stops the servers and ends.\n")
+	s.printf("%s\n", s.End)
 	for {
 		select {
 		case <-ctx.Done():

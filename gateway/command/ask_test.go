@@ -1,0 +1,214 @@
+package command
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/instance"
+	"goblin/gateway/jsonrpc"
+)
+
+func TestReadGivesPipesWhatItIsAndTerminalsWhatIsHarmless(t *testing.T) {
+	tests := []struct {
+		name, result, pipe, tty string
+	}{
+		{"text", `{"contents":[{"uri":"u","text":"a\u001b[2Jb"}]}`, "a\x1b[2Jb", "a\\x1b[2Jb\n"},
+		{"text with a line break", `{"contents":[{"uri":"u","text":"a\r\n"}]}`, "a\r\n", "a\n"},
+		{"blob", `{"contents":[{"uri":"u","blob":"AAEC/w==","mimeType":"image/png"}]}`, "\x00\x01\x02\xff", "[4 B, image/png: redirect it into a file, or see --json]\n"},
+		{"blob without padding, for URLs", `{"contents":[{"uri":"u","blob":"AAEC_w"}]}`, "\x00\x01\x02\xff", "[4 B: redirect it into a file, or see --json]\n"},
+		{"several", `{"contents":[{"uri":"u1","text":"one"},{"uri":"u2\u001b","mimeType":"text/x","text":"two"}]}`, "onetwo", "── u1\none\n\n── u2\\x1b (text/x)\ntwo\n"},
+		{"nothing", `{"contents":[]}`, "", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := try{gateway: &scripted{answer: gives(tt.result)}}.run(t, "read", "mcp://a/u")
+			require.Equal(t, outcome{out: tt.pipe}, got)
+			got = try{gateway: &scripted{answer: gives(tt.result)}, tty: true}.run(t, "read", "mcp://a/u")
+			require.Equal(t, outcome{out: tt.tty}, got)
+			got = try{gateway: &scripted{answer: gives(tt.result)}, tty: true}.run(t, "read", "mcp://a/u", "--json")
+			require.Equal(t, outcome{out: tt.result + "\n"}, got)
+		})
+	}
+}
+
+func TestRequestsCarryWhatWasTypedExactly(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "args.json")
+	require.NoError(t, os.WriteFile(file, []byte("{\n  \"n\": 1.50\n}"), 0o600))
+	tests := []struct {
+		name, stdin string
+		args        []string
+		want        string
+	}{
+		{"no arguments", "", []string{"call", "a_x"}, `tools/call {"arguments":{},"name":"a_x"}`},
+		{"numbers and order", "", []string{"call", "a_x", "--args", `{"z":9007199254740993,"a":1.50}`}, `tools/call {"arguments":{"z":9007199254740993,"a":1.50},"name":"a_x"}`},
+		{"from a file", "", []string{"call", "a_x", "--args", "@" + file}, `tools/call {"arguments":{   "n": 1.50 },"name":"a_x"}`},
+		{"from stdin", `{"s":"in"}`, []string{"call", "a_x", "--args", "-"}, `tools/call {"arguments":{"s":"in"},"name":"a_x"}`},
+		{"meta", "", []string{"call", "a_x", "--meta", `{"k":1}`}, `tools/call {"arguments":{},"name":"a_x","_meta":{"k":1}}`},
+		{"a server's own tool", "", []string{"call", "x", "--server", "a"}, `tools/call {"arguments":{},"name":"a/x"}`},
+		{"a listed name with its server", "", []string{"call", "a_x", "--server", "a"}, `tools/call {"arguments":{},"name":"a_x"}`},
+		{"prompt", "", []string{"prompt", "a/p", "--arg", "k=v=w", "--arg", "q=\""}, `prompts/get {"arguments":{"k":"v=w","q":"\""},"name":"a/p"}`},
+		{"resource", "", []string{"read", "file:///a b\n"}, `resources/read {"uri":"file:///a b\n"}`},
+		{"a server's own URI", "", []string{"read", "file:///x", "--server", "a"}, `resources/read {"uri":"mcp://a/file:///x"}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := &scripted{answer: gives(`{}`)}
+			got := try{gateway: g, stdin: tt.stdin}.run(t, tt.args...)
+			require.Zero(t, got.code, got.err)
+			require.Equal(t, []string{tt.want}, g.requests)
+		})
+	}
+}
+
+func TestCallPrintsWhatTheToolSays(t *testing.T) {
+	tests := []struct {
+		name, result string
+		want         outcome
+	}{
+		{"text", `{"content":[{"type":"text","text":"one"},{"type":"text","text":"two\n"}]}`, outcome{out: "one\ntwo\n"}},
+		{"its failure", `{"content":[{"type":"text","text":"no such\u001b zone"}],"isError":true}`, outcome{err: "goblin: tool \"a_x\" failed: no such\\x1b zone\n", code: 1}},
+		{"a silent failure", `{"content":[],"isError":true}`, outcome{err: "goblin: tool \"a_x\" failed: it does not say why\n", code: 1}},
+		{"an image alone", `{"content":[{"type":"image","data":"AAEC/w==","mimeType":"image/png"}]}`, outcome{out: "\x00\x01\x02\xff"}},
+		{"an image among text", `{"content":[{"type":"text","text":"look"},{"type":"image","data":"AAEC/w==","mimeType":"image/png"}]}`, outcome{out: "look\n[image, image/png, 6 B: see --json]\n"}},
+		{"a link", `{"content":[{"type":"resource_link","uri":"mcp://a/u","name":"n"}]}`, outcome{out: "[resource mcp://a/u, n]\n"}},
+		{"an embedded resource", `{"content":[{"type":"resource","resource":{"uri":"u","text":"inside"}}]}`, outcome{out: "inside"}},
+		{"only structured", `{"content":[],"structuredContent":{"n":1.50}}`, outcome{out: "{\"n\":1.50}\n"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			require.Equal(t, tt.want, try{gateway: &scripted{answer: gives(tt.result)}}.run(t, "call", "a_x"))
+		})
+	}
+	got := try{gateway: &scripted{answer: gives(`{"content":[],"isError":true}`)}}.run(t, "call", "a_x", "--json")
+	require.Equal(t, outcome{out: "{\"content\":[],\"isError\":true}\n", code: 1}, got)
+}
+
+func TestPromptPrintsMessagesUnderTheirRoles(t *testing.T) {
+	g := &scripted{answer: gives(`{"messages":[
+		{"role":"user","content":{"type":"text","text":"hello"}},
+		{"role":"assistant","content":[{"type":"text","text":"one"},{"type":"resource","resource":{"uri":"u","text":"two"}}]}]}`)}
+	got := try{gateway: g}.run(t, "prompt", "a/p")
+	require.Equal(t, outcome{out: "user:\nhello\n\nassistant:\none\ntwo\n"}, got)
+}
+
+func TestErrorsOfTheGatewayHaveExitCodes(t *testing.T) {
+	tests := []struct {
+		name   string
+		answer func(*scripted, string, []byte) (string, *jsonrpc.Error)
+		code   int
+		want   string
+	}{
+		{"connection", fails(-32603, `server "a" crashed`, `{"code":"CONNECTION_ERROR","server":"a"}`), CodeConnect, `tool "a_x": server "a" crashed`},
+		{"timeout", fails(-32603, "late", `{"code":"REQUEST_TIMEOUT"}`), CodeTimeout, `tool "a_x": late`},
+		{"ambiguous", fails(-32602, "a_x or b_x", `{"code":"AMBIGUOUS"}`), CodeFailure, "a_x or b_x"},
+		{"the server's own", fails(-32000, "boom\x1b", ``), CodeFailure, `tool "a_x": boom\x1b`},
+		{"not found by the server", fails(-32002, "gone", ``), CodeNotFound, `there is no tool "a_x"`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := try{gateway: &scripted{hosted: true, answer: tt.answer}}.run(t, "call", "a_x")
+			require.Equal(t, tt.code, got.code)
+			require.Contains(t, got.err, tt.want)
+			require.Regexp(t, `^goblin: [^\n]+\n$`, got.err)
+		})
+	}
+}
+
+var (
+	noTool     = fails(-32602, "Tool not found", `{"code":"TOOL_NOT_FOUND"}`)
+	noResource = fails(-32002, "RESOURCE_NOT_FOUND: Server 'zz' not found: mcp://zz/x", `{"code":"RESOURCE_NOT_FOUND"}`)
+)
+
+func TestUnknownNamesGetTheNearestOnes(t *testing.T) {
+	items := map[string][]instance.Item{
+		"tools":     {{Name: "a_add", Server: "a"}, {Name: "b_subtract", Server: "b"}},
+		"resources": {{URI: "mcp://a/file:///logs/app.log", Server: "a"}},
+	}
+	status := ready("a", "b")
+	got := try{gateway: &scripted{hosted: true, status: status, items: items, answer: noTool}}.run(t, "call", "a_ad")
+	require.Equal(t, outcome{code: CodeNotFound, err: "goblin: there is no tool \"a_ad\"; did you mean \"a_add\"?\n"}, got)
+
+	got = try{gateway: &scripted{hosted: true, status: status, items: items, answer: noResource}}.run(t, "read", "mcp://zz/x")
+	require.Equal(t, outcome{code: CodeNotFound, err: "goblin: there is no resource \"mcp://zz/x\" (Server 'zz' not found); \"goblin list resources\" shows all\n"}, got)
+
+	status.Servers[1].State, status.Servers[1].Error = "failed", "no program"
+	got = try{gateway: &scripted{hosted: true, status: status, items: items, answer: noTool}}.run(t, "call", "zzz")
+	require.Contains(t, got.err, "; without b: see \"goblin list servers\"")
+	got = try{gateway: &scripted{hosted: true, status: status, items: items, answer: noTool}}.run(t, "call", "b_x")
+	require.Equal(t, outcome{code: CodeConnect, err: "goblin: tool \"b_x\": server \"b\" failed: no program\n"}, got)
+}
+
+func TestOnlyServersThatCanKnowTheNameAreStarted(t *testing.T) {
+	tests := []struct {
+		name string
+		args []string
+		want [][]string
+	}{
+		{"a tool of two possible servers, then of any", []string{"call", "a_b_x"}, [][]string{{"a", "a_b"}, nil}},
+		{"a bare tool", []string{"call", "x"}, [][]string{nil}},
+		{"a tool by its server", []string{"call", "b/x"}, [][]string{{"b"}}},
+		{"a resource by its server", []string{"read", "mcp://b/x"}, [][]string{{"b"}}},
+		{"a raw resource", []string{"read", "file:///x"}, [][]string{nil}},
+		{"a prompt by its server", []string{"prompt", "a/p"}, [][]string{{"a"}}},
+		{"any by --server", []string{"call", "x", "--server", "b"}, [][]string{{"b"}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := &scripted{status: ready("a", "b", "a_b"), answer: noTool}
+			got := try{gateway: g}.run(t, tt.args...)
+			require.Equal(t, CodeNotFound, got.code)
+			require.Equal(t, tt.want, g.opened)
+		})
+	}
+}
+
+func TestProgressIsShownOnATerminalOnly(t *testing.T) {
+	g := &scripted{answer: func(s *scripted, _ string, _ []byte) (string, *jsonrpc.Error) {
+		s.send([]byte(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"1","progress":1,"total":4,"message":"step\u001b"}}` + "\n"))
+		s.send([]byte(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"7","progress":2,"message":"another's"}}` + "\n"))
+		return `{"content":[]}`, nil
+	}}
+	got := try{gateway: g, tty: true}.run(t, "call", "a_x")
+	require.Equal(t, "\r\x1b[K 25 %  step\\x1b\r\x1b[K", got.err)
+	require.Contains(t, g.requests[0], `"_meta":{"progressToken":"1"}`)
+	got = try{gateway: g}.run(t, "call", "a_x")
+	require.Empty(t, got.err)
+	require.NotContains(t, g.requests[1], "progressToken")
+}
+
+func TestRequestsOfServersAreAnswered(t *testing.T) {
+	var ping, sampling string
+	g := &scripted{answer: func(s *scripted, _ string, _ []byte) (string, *jsonrpc.Error) {
+		ping = s.ask(`{"jsonrpc":"2.0","id":"p","method":"ping"}`)
+		sampling = s.ask(`{"jsonrpc":"2.0","id":9,"method":"sampling/createMessage","params":{}}`)
+		return `{"content":[]}`, nil
+	}}
+	require.Zero(t, try{gateway: g}.run(t, "call", "a_x").code)
+	require.JSONEq(t, `{"jsonrpc":"2.0","id":"p","result":{}}`, ping)
+	require.Contains(t, sampling, `-32601`)
+}
+
+func TestAnInterruptedRequestIsCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	g := &scripted{silent: make(chan struct{})}
+	go func() {
+		<-g.silent
+		cancel()
+	}()
+	got := try{gateway: g, ctx: ctx}.run(t, "call", "a_x")
+	require.Equal(t, outcome{err: "goblin: interrupted\n", code: CodeFailure}, got)
+	require.Contains(t, g.notes[len(g.notes)-1], `"notifications/cancelled","params":{"requestId":2}`)
+}
+
+func TestAGatewayThatEndsEarlyIsCode4(t *testing.T) {
+	g := &scripted{answer: func(s *scripted, _ string, _ []byte) (string, *jsonrpc.Error) {
+		s.conn.Close()
+		return "", nil
+	}}
+	got := try{gateway: g}.run(t, "call", "a_x")
+	require.Equal(t, outcome{err: "goblin: the gateway ended before it answered\n", code: CodeConnect}, got)
+}

@@ -1,0 +1,233 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"goblin/gateway/config"
+	"goblin/gateway/instance"
+	"goblin/gateway/jsonrpc"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// scripted is a gateway that answers as it is told.
+type scripted struct {
+	t      *testing.T
+	hosted bool
+	status instance.Status
+	items  map[string][]instance.Item // by kind
+	// answer gives the result or the error of a request. If it is nil, there
+	// is none, and silent is closed instead.
+	answer func(s *scripted, method string, params []byte) (result string, err *jsonrpc.Error)
+
+	silent   chan struct{}
+	conn     net.Conn
+	in       *jsonrpc.Reader
+	serving  sync.WaitGroup
+	mu       sync.Mutex
+	opened   [][]string // what each opening asked to start
+	closed   int
+	requests []string // "method params"
+	notes    []string // notifications and answers of the client
+}
+
+func (s *scripted) Hosted() bool { return s.hosted }
+
+func (s *scripted) Close() error {
+	s.serving.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed++
+	return nil
+}
+
+func (s *scripted) Status(context.Context) (instance.Status, error) { return s.status, nil }
+
+func (s *scripted) List(_ context.Context, q instance.ListQuery) ([]instance.Item, error) {
+	items := []instance.Item{}
+	for _, it := range s.items[q.Kind] {
+		if (q.Server == "" || q.Server == it.Server) && (q.MIME == "" || q.MIME == it.MIME) {
+			items = append(items, it)
+		}
+	}
+	return items, nil
+}
+
+func (s *scripted) Connect(context.Context) (net.Conn, error) {
+	near, far := net.Pipe()
+	s.conn, s.in = far, jsonrpc.NewReader(far, 1<<20)
+	s.serving.Go(func() {
+		defer far.Close()
+		for {
+			frame, err := s.in.Read()
+			if err != nil {
+				return
+			}
+			m, err := jsonrpc.Parse(frame)
+			if err != nil {
+				s.t.Errorf("the command sent %s: %v", frame, err)
+				return
+			}
+			if !m.IsRequest() {
+				s.mu.Lock()
+				s.notes = append(s.notes, string(frame))
+				s.mu.Unlock()
+				continue
+			}
+			if m.Method == "initialize" {
+				s.send(jsonrpc.Result(m.ID, []byte(`{"protocolVersion":"2025-11-25"}`)))
+				continue
+			}
+			s.mu.Lock()
+			s.requests = append(s.requests, m.Method+" "+string(m.Params))
+			s.mu.Unlock()
+			if s.answer == nil {
+				close(s.silent)
+				continue
+			}
+			if result, err := s.answer(s, m.Method, m.Params); err != nil {
+				s.send(err.Frame(m.ID))
+			} else {
+				s.send(jsonrpc.Result(m.ID, []byte(result)))
+			}
+		}
+	})
+	return near, nil
+}
+
+// send ignores errors: commands may leave.
+func (s *scripted) send(frame []byte) { _, _ = s.conn.Write(frame) }
+
+// ask sends a request to the command and waits for its answer.
+func (s *scripted) ask(frame string) string {
+	s.send([]byte(frame + "\n"))
+	got, err := s.in.Read()
+	if err != nil {
+		s.t.Errorf("no answer to %s: %v", frame, err)
+	}
+	return string(got)
+}
+
+const threeServers = `
+servers:
+  a: {command: "true"}
+  b: {command: "true"}
+  a_b: {command: "true"}
+  off: {command: "true", disabled: true}
+`
+
+// try is one run of a command line.
+type try struct {
+	config  string // text; empty: threeServers
+	gateway *scripted
+	tty     bool
+	stdin   string
+	ctx     context.Context
+	env     map[string]string
+}
+
+type outcome struct {
+	out, err string
+	code     int
+}
+
+func (y try) run(t *testing.T, args ...string) outcome {
+	t.Helper()
+	if y.config == "" {
+		y.config = threeServers
+	}
+	path := filepath.Join(t.TempDir(), "goblin.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(y.config), 0o600))
+	var out, errs bytes.Buffer
+	if y.env == nil {
+		y.env = map[string]string{}
+	}
+	if y.env["XDG_RUNTIME_DIR"] == "" {
+		y.env["XDG_RUNTIME_DIR"] = runtimeDir(t)
+	}
+	a := &App{
+		In: strings.NewReader(y.stdin), Out: &out, Err: &errs, OutTTY: y.tty, ErrTTY: y.tty,
+		Getenv:     func(k string) string { return y.env[k] },
+		Version:    Version{Version: "test", Go: "go1"},
+		ConfigFlag: path,
+	}
+	if y.tty {
+		a.Columns = 80
+	}
+	if g := y.gateway; g != nil {
+		g.t = t
+		a.Open = func(_ context.Context, _ *App, _ *config.Config, only []string) (Gateway, error) {
+			g.opened = append(g.opened, only)
+			return g, nil
+		}
+	}
+	root := &cobra.Command{Use: "goblin", SilenceErrors: true, SilenceUsage: true}
+	root.SetFlagErrorFunc(FlagError)
+	root.AddGroup(Groups()...)
+	root.AddCommand(a.Commands()...)
+	root.SetArgs(args)
+	root.SetOut(&out)
+	root.SetErr(&errs)
+	ctx := y.ctx
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	code := a.Report(root.ExecuteContext(ctx))
+	if g := y.gateway; g != nil {
+		require.Equal(t, len(g.opened), g.closed, "every gateway is closed")
+	}
+	return outcome{out.String(), errs.String(), code}
+}
+
+// runtimeDir is short: paths of sockets are limited.
+func runtimeDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "gc")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+func fails(code int, message, data string) func(*scripted, string, []byte) (string, *jsonrpc.Error) {
+	return func(*scripted, string, []byte) (string, *jsonrpc.Error) {
+		err := &jsonrpc.Error{Code: code, Message: message}
+		if data != "" {
+			err.Data = []byte(data)
+		}
+		return "", err
+	}
+}
+
+func gives(result string) func(*scripted, string, []byte) (string, *jsonrpc.Error) {
+	return func(*scripted, string, []byte) (string, *jsonrpc.Error) {
+		return strings.ReplaceAll(result, "\n", " "), nil
+	}
+}
+
+func ready(names ...string) instance.Status {
+	var s instance.Status
+	for _, n := range names {
+		s.Servers = append(s.Servers, instance.Server{Name: n, State: "ready", Transport: "stdio"})
+	}
+	return s
+}
+
+func size64(n int64) *int64 { return &n }
+
+func decodeJSON(t *testing.T, text string) (v any) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal([]byte(text), &v), text)
+	return v
+}

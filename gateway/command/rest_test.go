@@ -1,0 +1,278 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/config"
+	"goblin/gateway/host"
+	"goblin/gateway/instance"
+)
+
+func TestValidateTellsEveryMistake(t *testing.T) {
+	const wrong = "servers:\n  a: {comand: x}\n  b: {command: [], url: 3}\nbogus: 1\n"
+	got := try{config: wrong}.run(t, "validate")
+	require.Equal(t, CodeConfig, got.code)
+	require.Empty(t, got.out)
+	require.Regexp(t, `(?m)^goblin: .*goblin\.yaml:2: unknown key "comand".*did you mean "command"\?$`, got.err)
+	require.Regexp(t, `(?m)goblin\.yaml:3: `, got.err)
+	require.Regexp(t, `(?m)goblin\.yaml:4: .*bogus`, got.err)
+
+	got = try{config: wrong}.run(t, "validate", "--json")
+	require.Equal(t, CodeConfig, got.code)
+	require.Empty(t, got.err)
+	report := decodeJSON(t, got.out).(map[string]any)
+	require.Equal(t, false, report["valid"])
+	require.GreaterOrEqual(t, len(report["errors"].([]any)), 3)
+	require.EqualValues(t, 2, report["errors"].([]any)[0].(map[string]any)["line"])
+
+	for _, args := range [][]string{{"list", "tools"}, {"call", "x"}, {"status"}, {"stop"}} {
+		require.Equal(t, CodeConfig, try{config: wrong}.run(t, args...).code, "%v", args)
+	}
+}
+
+func TestValidateOfAGoodConfigIsShort(t *testing.T) {
+	const good = "servers:\n  a: {command: x}\n  b: {command: \"${SURELY_NOT_SET}\"}\n  c: {url: \"http://127.0.0.1:1\", disabled: true}\ngateway: {listen: \"127.0.0.1:99\", auth_token: t0ken-t0ken}\n"
+	got := try{config: good}.run(t, "validate")
+	require.Zero(t, got.code)
+	require.Contains(t, got.out, "is fine but for 1 warning: 3 servers.\n")
+	require.Contains(t, got.out, "c       http   disabled\n")
+	require.Contains(t, got.out, "HTTP is served at http://127.0.0.1:99/mcp.\n")
+	require.Regexp(t, `(?m)goblin\.yaml:3: warning: .*SURELY_NOT_SET`, got.err)
+
+	report := decodeJSON(t, try{config: good}.run(t, "validate", "--json").out).(map[string]any)
+	require.Equal(t, true, report["valid"])
+	require.Len(t, report["servers"], 3)
+	require.Len(t, report["warnings"], 1)
+
+	require.Equal(t, string(config.Schema()), try{}.run(t, "validate", "--schema").out)
+}
+
+func TestWithoutAHostItsCommandsAreCode4(t *testing.T) {
+	for _, args := range [][]string{{"status"}, {"stop"}, {"restart", "a"}} {
+		got := try{}.run(t, args...)
+		require.Equal(t, CodeConnect, got.code, "%v", args)
+		require.Regexp(t, `^goblin: no host is running for .*goblin\.yaml; start one with "goblin serve", or let a client do it\n$`, got.err)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	require.Contains(t, try{}.run(t, "version").out, "goblin test (go1")
+	require.Equal(t, "test", decodeJSON(t, try{}.run(t, "version", "--json").out).(map[string]any)["version"])
+	require.Equal(t, "v9", BuildVersion("v9").Version)
+	require.NotEmpty(t, BuildVersion("").Version)
+}
+
+func TestEveryCommandIsExplained(t *testing.T) {
+	for _, c := range (&App{}).Commands() {
+		require.NotEmpty(t, c.Short, c.Name())
+		require.NotEmpty(t, c.Long, c.Name())
+		require.NotEmpty(t, c.Example, c.Name())
+		require.NotNil(t, c.Flags().Lookup("json"), c.Name())
+		require.True(t, strings.HasPrefix(strings.TrimSpace(c.Example), "goblin "), c.Name())
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	tests := []struct {
+		err  error
+		want int
+		says string
+	}{
+		{nil, 0, ""},
+		{fmt.Errorf("write: %w", syscall.EPIPE), 0, ""},
+		{errors.New("x\ny"), 1, "goblin: x\\ny\n"},
+		{Fail(CodeUsage, "bad"), 2, "goblin: bad\n"},
+		{errors.Join(Fail(CodeTimeout, "late"), nil), 6, "goblin: late\n"},
+		{&config.Errors{Problems: []config.Problem{{File: "f", Line: 1, Text: "one"}, {File: "f", Line: 2, Text: "two"}}}, 3, "goblin: f:1: one\ngoblin: f:2: two\n"},
+		{host.ErrNoHost, 4, "goblin: no host is running for this config; start one with \"goblin serve\", or let a client do it\n"},
+		{context.DeadlineExceeded, 6, "goblin: context deadline exceeded\n"},
+		{context.Canceled, 1, "goblin: interrupted\n"},
+		{errTold(7), 7, ""},
+	}
+	for _, tt := range tests {
+		var errs bytes.Buffer
+		require.Equal(t, tt.want, (&App{Err: &errs}).Report(tt.err), "%v", tt.err)
+		require.Equal(t, tt.says, errs.String())
+	}
+}
+
+func secretive() *config.Config {
+	return &config.Config{
+		Gateway: config.Gateway{AuthToken: "gateway-token"},
+		Servers: []config.Server{{
+			Env:     map[string]string{"KEY": "env \"secret\"", "DEBUG": "true"},
+			Headers: map[string]string{"Authorization": "Bearer header-secret", "X-Key": "plain-secret"},
+			URL:     "https://user:url-password@example.com/mcp?key=query%20secret&v=1",
+		}},
+	}
+}
+
+func TestSecretsOfTheConfigAreMasked(t *testing.T) {
+	m := NewMask(secretive())
+	tests := []struct{ in, want string }{
+		{"token gateway-token.", "token [hidden]."},
+		{`env "secret"`, "[hidden]"},
+		{`quoted "env \"secret\""`, `quoted "[hidden]"`},
+		{"Bearer header-secret", "[hidden]"},
+		{"only header-secret", "only [hidden]"},
+		{"plain-secret", "[hidden]"},
+		{`Get "https://user:url-password@example.com/mcp?key=query%20secret&v=1"`, `Get "https://[hidden]@example.com/mcp?[hidden]"`},
+		{"url-password and query secret", "[hidden] and [hidden]"},
+		{"DEBUG is true", "DEBUG is true"},
+	}
+	for _, tt := range tests {
+		require.Equal(t, tt.want, m.String(tt.in))
+	}
+	require.Equal(t, "x", (*Mask)(nil).String("x"))
+	require.Nil(t, NewMask(&config.Config{}))
+}
+
+func TestLogsHoldNoSecretsAndNoControlCharacters(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "goblin.log")
+	cfg := secretive()
+	cfg.Log = config.Log{File: file, Level: slog.LevelWarn}
+	for range 2 {
+		a := &App{Err: &bytes.Buffer{}, mask: NewMask(cfg)}
+		logger, closer, err := a.Logger(cfg, a.Err)
+		require.NoError(t, err)
+		logger.Info("not at this level")
+		logger.With("token", "gateway-token").WithGroup("g").Warn("failed plain-secret", "err", errors.New("env \"secret\" \x1b]0;x\x07"))
+		require.NoError(t, closer.Close())
+	}
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, 2, strings.Count(string(text), "\n"), "appended: %s", text)
+	require.NotContains(t, string(text), "secret")
+	require.NotContains(t, string(text), "gateway-token")
+	require.NotContains(t, string(text), "\x1b")
+	require.Contains(t, string(text), "token=[hidden]")
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+
+	cfg.Log.File = filepath.Join(file, "no")
+	_, _, err = (&App{}).Logger(cfg, nil)
+	require.Equal(t, CodeConfig, ExitCode(err))
+}
+
+// still is a gateway of which a test says when something changes.
+type still struct {
+	status  chan instance.Status
+	current instance.Status
+	changed chan struct{}
+}
+
+func (s *still) Status() instance.Status {
+	select {
+	case s.current = <-s.status:
+	default:
+	}
+	return s.current
+}
+
+func (s *still) List(context.Context, instance.ListQuery) ([]instance.Item, error) { return nil, nil }
+
+func (s *still) Changed(ctx context.Context) <-chan struct{} {
+	out := make(chan struct{})
+	go func() {
+		defer close(out)
+		for {
+			select {
+			case <-s.changed:
+			case <-ctx.Done():
+				return
+			}
+			select {
+			case out <- struct{}{}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return out
+}
+
+// teller hands over each text that is written, so that a test can wait for it.
+type teller chan string
+
+func (w teller) Write(p []byte) (int, error) {
+	w <- string(p)
+	return len(p), nil
+}
+
+func TestSummaryShowsServersHowToConnectAndWhatHappens(t *testing.T) {
+	cfg, err := config.Parse("/etc/goblin.yaml", []byte(threeServers), func(string) (string, bool) { return "", false })
+	require.NoError(t, err)
+	s := &still{status: make(chan instance.Status, 1), current: ready("a", "b"), changed: make(chan struct{})}
+	s.current.Address = "http://127.0.0.1:7331/mcp"
+	a := &App{Version: Version{Version: "v1"}, Getenv: func(k string) string { return map[string]string{"GOBLIN_CONFIG": "x"}[k] }}
+	told := make(teller)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	sum := a.Summary(told, 0, cfg, "/opt/goblin", "/run/goblin.log")
+	go func() {
+		defer close(done)
+		sum.Live(ctx, s)
+	}()
+	text := ""
+	until := func(want string) {
+		t.Helper()
+		for !strings.Contains(text, want) {
+			select {
+			case more := <-told:
+				text += more
+			case <-time.After(20 * time.Second):
+				t.Fatalf("waited for %q in %s", want, text)
+			}
+		}
+	}
+	until("Ctrl-C stops the servers and ends.\n")
+	require.Contains(t, text, "Goblin v1, with /etc/goblin.yaml. Starting 3 servers …\n")
+	require.Contains(t, text, "a       ready  stdio")
+	require.Contains(t, text, `"goblin": {"command": "/opt/goblin", "args": ["stdio", "--config", "/etc/goblin.yaml"]}`)
+	require.Contains(t, text, "HTTP clients: http://127.0.0.1:7331/mcp\n")
+	require.Contains(t, text, "/run/goblin.log")
+	require.NotContains(t, text, "demo")
+
+	next := ready("a", "b")
+	next.Servers[1].State, next.Servers[1].Error = "retrying", "gone\x1b"
+	s.status <- next
+	s.changed <- struct{}{}
+	until("b is retrying: gone\\x1b\n")
+	require.NotContains(t, text, "a is")
+	cancel()
+	until("Stopping 3 servers …\n")
+	<-done
+}
+
+func TestSummaryOfTheDemoSaysHowToWriteAConfig(t *testing.T) {
+	var out bytes.Buffer
+	a := &App{Getenv: func(k string) string { return map[string]string{"HOME": "/home/me"}[k] }}
+	status := ready("clock")
+	status.PID, status.Version, status.Sessions = 42, "v1", []instance.Session{{}}
+	a.Summary(&out, 0, &config.Config{Demo: true}, "/tmp/go-build12/goblin", "").Host(status)
+	text := out.String()
+	require.Contains(t, text, "Goblin v1 runs already: pid 42, up ")
+	require.Contains(t, text, ", 1 client connected.")
+	require.Contains(t, text, "/home/me/.config/goblin/config.yaml")
+	require.Contains(t, text, "goblin validate")
+	require.Contains(t, text, `{"command": "goblin", "args": ["stdio"]}`, "a program of go run is gone later")
+}
+
+func TestSizesAreShort(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 12345: "12 kB", 999_600: "1.0 MB", 5_000_000_000: "5.0 GB"} {
+		require.Equal(t, want, size(n))
+	}
+}
