@@ -1,0 +1,121 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/registry"
+	"goblin/registry/rawjson"
+)
+
+func newRewriter(whole []byte) *rewriter {
+	return &rewriter{registry: registry.New(registry.Options{Servers: []string{"s"}}), server: "s", whole: whole}
+}
+
+var rewrites = []struct {
+	name, result, want string
+	rewrite            func(*rewriter, []byte)
+}{
+	{
+		"contents of a read: only uri",
+		`{"contents":[{"uri":"file:///a","text":"file:///a","_meta":{"uri":"file:///a"}},{"blob":"AA==","uri":"x\u003ay","mimeType":"image/png"}],"uri":"file:///a"}`,
+		`{"contents":[{"uri":"mcp://s/file:///a","text":"file:///a","_meta":{"uri":"file:///a"}},{"blob":"AA==","uri":"mcp://s/x:y","mimeType":"image/png"}],"uri":"file:///a"}`,
+		func(w *rewriter, r []byte) { w.contents(r) },
+	},
+	{
+		"tool result: links and embedded resources, never text or structured content",
+		`{"content":[{"uri":"file:///l","type":"resource_link","size":12345678901234567890},{"type":"resource","resource":{"uri":"file:///e","text":"file:///e"}},{"type":"text","text":"file:///l","uri":"file:///odd"},{"type":"video","uri":"v:1"}],"structuredContent":{"uri":"file:///l"},"_meta":{"ui":{"resourceUri":"ui://w"}}}`,
+		`{"content":[{"uri":"mcp://s/file:///l","type":"resource_link","size":12345678901234567890},{"type":"resource","resource":{"uri":"mcp://s/file:///e","text":"file:///e"}},{"type":"text","text":"file:///l","uri":"file:///odd"},{"type":"video","uri":"v:1"}],"structuredContent":{"uri":"file:///l"},"_meta":{"ui":{"resourceUri":"mcp://s/ui://w"}}}`,
+		(*rewriter).toolResult,
+	},
+	{
+		"prompt: content of messages, single and in lists",
+		`{"messages":[{"role":"user","content":{"type":"resource","resource":{"uri":"a:1","text":""}}},{"content":[{"type":"resource_link","uri":"a:2"}]},{"content":{"type":"text","text":"a:3"}}]}`,
+		`{"messages":[{"role":"user","content":{"type":"resource","resource":{"uri":"mcp://s/a:1","text":""}}},{"content":[{"type":"resource_link","uri":"mcp://s/a:2"}]},{"content":{"type":"text","text":"a:3"}}]}`,
+		(*rewriter).promptResult,
+	},
+	{
+		"error data",
+		`{"code":-32002,"message":"file:///a is gone","data":{"uri":"file:///a","other":[]}}`,
+		`{"code":-32002,"message":"file:///a is gone","data":{"uri":"mcp://s/file:///a","other":[]}}`,
+		(*rewriter).failure,
+	},
+	{
+		"odd shapes pass",
+		`{"contents":{"uri":"a:1"},"content":[null,7,{"type":"resource"},{"type":"resource_link","uri":5}],"messages":"x","data":null}`,
+		`{"contents":{"uri":"a:1"},"content":[null,7,{"type":"resource"},{"type":"resource_link","uri":5}],"messages":"x","data":null}`,
+		func(w *rewriter, r []byte) { w.contents(r); w.toolResult(r); w.promptResult(r); w.failure(r) },
+	},
+}
+
+func TestRewritesChangeURIsAndNothingElse(t *testing.T) {
+	t.Parallel()
+	for _, c := range rewrites {
+		t.Run(c.name, func(t *testing.T) {
+			result := []byte(c.result)
+			require.NoError(t, rawjson.Valid(result))
+			w := newRewriter(result)
+			c.rewrite(w, result)
+			require.Equal(t, c.want, string(rawjson.Splice(result, w.edits...)))
+		})
+	}
+}
+
+func TestLinksThatAServerGaveBecomeReadable(t *testing.T) {
+	t.Parallel()
+	result := []byte(`{"content":[{"type":"resource_link","uri":"file:///output.json"}]}`)
+	w := newRewriter(result)
+	_, err := w.registry.ResolveResource("mcp://s/file:///output.json")
+	require.Error(t, err, "it was never listed")
+	w.toolResult(result)
+	target, err := w.registry.ResolveResource("mcp://s/file:///output.json")
+	require.NoError(t, err)
+	require.Equal(t, "file:///output.json", target.Name)
+}
+
+// FuzzRewrite holds the rewriting of any result against decoding it: what
+// comes out is JSON of the same shape, and a second look finds every URI
+// rewritten.
+func FuzzRewrite(f *testing.F) {
+	for _, c := range rewrites {
+		f.Add([]byte(c.result))
+	}
+	f.Fuzz(func(t *testing.T, result []byte) {
+		if rawjson.Valid(result) != nil || len(result) > 1<<16 {
+			return
+		}
+		for _, rewrite := range []func(*rewriter, []byte){
+			func(w *rewriter, r []byte) { w.contents(r) }, (*rewriter).toolResult, (*rewriter).promptResult, (*rewriter).failure,
+		} {
+			w := newRewriter(result)
+			rewrite(w, result)
+			out := rawjson.Splice(bytes.Clone(result), w.edits...)
+			if err := rawjson.Valid(out); err != nil {
+				t.Fatalf("%q became %q: %v", result, out, err)
+			}
+			again := newRewriter(out)
+			rewrite(again, out)
+			if len(again.edits) != len(w.edits) {
+				t.Fatalf("%q: %d URIs, then %d in %q", result, len(w.edits), len(again.edits), out)
+			}
+			var before, after any
+			if json.Unmarshal(result, &before) == nil && json.Unmarshal(out, &after) != nil {
+				t.Fatalf("%q no longer decodes: %q", result, out)
+			}
+		}
+	})
+}
+
+func BenchmarkToolResult(b *testing.B) {
+	text := bytes.Repeat([]byte("lorem ipsum "), 87_000)
+	result := append(append([]byte(`{"content":[{"type":"text","text":"`), text...), `"}]}`...)
+	b.SetBytes(int64(len(result)))
+	b.ReportAllocs()
+	for b.Loop() {
+		w := rewriter{server: "s", whole: result}
+		w.toolResult(result)
+	}
+}
