@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -29,9 +30,11 @@ type told struct {
 	method  string
 }
 
-// process is one start of a fake server.
+// process is one start of a fake server. It is known by its connection first,
+// and counts as started once it has said hello.
 type process struct {
 	conn  net.Conn
+	known bool
 	pid   int
 	start int
 	gone  bool
@@ -47,8 +50,11 @@ type backend struct {
 	name   string
 	conf   obj
 	ln     net.Listener
-	procs  []*process
+	conns  []*process // all that have connected
+	procs  []*process // those that were started, in that order
 	events []told
+	fence  int   // connections made to wait for the ones before
+	passed int64 // the last of them that was heard
 }
 
 // backend adds a stdio server to the config. conf is merged into its entry.
@@ -115,7 +121,9 @@ func (b *backend) accept() {
 		if err != nil {
 			return
 		}
-		go b.hear(&process{conn: conn})
+		p := &process{conn: conn}
+		b.update(func() { b.conns = append(b.conns, p) })
+		go b.hear(p)
 	}
 }
 
@@ -125,7 +133,7 @@ func (b *backend) hear(p *process) {
 		line, err := r.ReadBytes('\n')
 		if err != nil {
 			_ = p.conn.Close()
-			b.update(func() { p.gone = true })
+			b.update(func() { p.known, p.gone = true, true })
 			return
 		}
 		e := told{proc: p}
@@ -136,8 +144,10 @@ func (b *backend) hear(p *process) {
 		b.update(func() {
 			switch e.Ev {
 			case "hello":
-				p.pid, p.start = e.PID, e.Start
+				p.known, p.pid, p.start = true, e.PID, e.Start
 				b.procs = append(b.procs, p)
+			case "fence":
+				p.known, b.passed = true, max(b.passed, e.ID)
 			case "done":
 				p.done = e.ID
 			default:
@@ -151,9 +161,31 @@ func (b *backend) close() {
 	_ = b.ln.Close()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, p := range b.procs {
+	for _, p := range b.conns {
 		_ = p.conn.Close()
 	}
+}
+
+// catchUp waits for the hello of every process that has connected by now. A
+// process connects before it reads its first message, and connections are
+// accepted in their order.
+func (b *backend) catchUp() {
+	b.t.Helper()
+	conn, err := net.Dial("unix", b.ln.Addr().String())
+	require.NoError(b.t, err)
+	defer conn.Close()
+	var mine int
+	b.update(func() { b.fence++; mine = b.fence })
+	_, err = fmt.Fprintf(conn, "{\"ev\":\"fence\",\"id\":%d}\n", mine)
+	require.NoError(b.t, err)
+	b.wait("the processes that have connected", func() bool {
+		for _, p := range b.conns {
+			if !p.known {
+				return false
+			}
+		}
+		return b.passed >= int64(mine)
+	})
 }
 
 // wait fails the test if cond, called under lock, does not become true.
@@ -186,6 +218,8 @@ func (b *backend) waitStarts(n int) *process {
 }
 
 func (b *backend) starts() int {
+	b.t.Helper()
+	b.catchUp()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.procs)
@@ -248,6 +282,7 @@ func (b *backend) doAt(p *process, action obj) {
 // when it is called; "" is every method.
 func (b *backend) received(method string) []told {
 	b.t.Helper()
+	b.catchUp()
 	b.doAll(obj{"do": "sync"})
 	b.mu.Lock()
 	defer b.mu.Unlock()

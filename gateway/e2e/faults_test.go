@@ -558,3 +558,44 @@ func TestP10_BackendsGetTheBaseEnvironmentOnly(t *testing.T) {
 	require.NotContains(t, vars("named"), "AWS_SECRET")
 	require.Equal(t, "ambient", vars("all")["AWS_SECRET"])
 }
+
+func TestDisabledServerIsNotStarted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.backend("off", filesystem(), obj{"disabled": true})
+	w.beside()
+	c := w.standalone()
+	require.Equal(t, []string{"fine_move", "fine_stat"}, c.names("tools"))
+	require.Equal(t, "fine "+appLog, c.readText(appLog), "a disabled server owns no raw URIs")
+	require.Zero(t, b.starts())
+	require.Contains(t, w.succeeds("list", "servers"), "off")
+}
+
+func TestEntriesLeaveAfterTheGraceTime(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes the grace time of 30 s")
+	}
+	t.Parallel()
+	w := newWorld(t)
+	script := filesystem()
+	script["on"] = obj{"start": actions(do("crash", obj{"code": 1, "after": 1}))}
+	b := w.backend("bad", script)
+	w.beside()
+	c := w.standalone()
+	require.Contains(t, c.names("tools"), "bad_stat")
+	c.settle()
+	b.doAt(b.waitStarts(1), do("crash", obj{"code": 1}))
+	b.waitStarts(2)
+	require.Contains(t, c.names("tools"), "bad_stat")
+	require.True(t, c.holds(2*patience, func() bool {
+		for _, m := range c.notes {
+			if m.Method == "notifications/tools/list_changed" {
+				return true
+			}
+		}
+		return false
+	}), "the clients are told")
+	c.waitListed("tools", "bad_stat", false)
+	c.waitListed("resources", in("bad", appLog), false)
+	require.Contains(t, c.names("tools"), "fine_stat")
+}

@@ -343,3 +343,41 @@ func TestResultsReachTheClientByteForByte(t *testing.T) {
 	c := w.standalone()
 	require.Contains(t, c.request("tools/call", obj{"name": "b_t"}).raw, result)
 }
+
+func TestIsolationOverHTTPEndsWithTheSession(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.backend("own", obj{"tools": []obj{tool("t")}}, obj{"isolation": "session"})
+	s := w.serve()
+	c1, c2 := s.client(false), s.client(false)
+	for _, c := range []*client{c1, c2} {
+		require.Equal(t, "own:t:{}", c.callText("own_t", obj{}))
+	}
+	calls := b.received("tools/call")
+	require.Len(t, calls, 2)
+	require.NotSame(t, calls[0].proc, calls[1].proc)
+	require.Less(t, s.do("DELETE", "/mcp", map[string]string{"Mcp-Session-Id": c2.web.id}, "").status, 300)
+	b.wait("the end of the second session's process", func() bool { return calls[1].proc.gone })
+	require.Equal(t, "own:t:{}", c1.callText("own_t", obj{}))
+	require.False(t, calls[0].proc.gone)
+}
+
+func TestLogLinesOfACallComeBeforeItsResponse(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	note := do("notify", obj{"method": "notifications/message", "n": 3, "params": obj{"level": "info", "data": "line $n"}})
+	w.backend("b", obj{"tools": []obj{tool("t")}, "on": obj{"tools/call t": actions(note)}})
+	s := w.serve()
+	for name, c := range map[string]*client{"socket": w.bridged(), "HTTP": s.client(true)} {
+		c.ok("logging/setLevel", obj{"level": "debug"})
+		m := c.request("tools/call", obj{"name": "b_t"})
+		notes := c.notesOf("notifications/message")
+		require.Len(t, notes, 3, name)
+		for i, n := range notes {
+			require.Equal(t, fmt.Sprint("line ", i), str(n.Params, "data"))
+			require.Less(t, n.seq, m.seq)
+			require.Equal(t, m.via, n.via)
+		}
+		c.ok("logging/setLevel", obj{"level": "emergency"})
+	}
+}

@@ -63,7 +63,7 @@ func TestC01_to_C06_OddLinesGetTheRightCodeAndTheConnectionLives(t *testing.T) {
 		{"uri no text", `{"jsonrpc":"2.0","id":"u7","method":"resources/read","params":{"uri":["x"]}}`, `"u7"`, -32602},
 		{"uri missing", `{"jsonrpc":"2.0","id":"ur","method":"resources/subscribe","params":{}}`, `"ur"`, -32602},
 		{"prompt missing", `{"jsonrpc":"2.0","id":"pm","method":"prompts/get","params":{}}`, `"pm"`, -32602},
-		{"params an array", `{"jsonrpc":"2.0","id":"pa","method":"tools/call","params":["b_t"]}`, `"pa"`, -32600},
+		{"params an array", `{"jsonrpc":"2.0","id":"pa","method":"tools/call","params":["b_t"]}`, `"pa"`, -32602},
 	} {
 		got := c.line(odd.line, 1)
 		e := parseError(t, got[0])

@@ -1,0 +1,67 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// terminal opens a pseudo-terminal: what a person holds, and what a program gets.
+func terminal(t *testing.T) (person, program *os.File) {
+	t.Helper()
+	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("no pseudo-terminals here: ", err)
+	}
+	t.Cleanup(func() { _ = person.Close() })
+	require.NoError(t, unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0))
+	n, err := unix.IoctlGetInt(int(person.Fd()), unix.TIOCGPTN)
+	require.NoError(t, err)
+	program, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
+	require.NoError(t, err)
+	return person, program
+}
+
+func TestGoblinOnATerminalIsTheHostUntilCtrlC(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.backend("shop", filesystem())
+	person, program := terminal(t)
+	p := w.start(func(cmd *exec.Cmd) {
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = program, program, program
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	})
+	_ = program.Close()
+	var screen buffer
+	go func() {
+		buf := make([]byte, 4096)
+		for {
+			n, err := person.Read(buf)
+			_, _ = screen.Write(buf[:n])
+			if err != nil {
+				return
+			}
+		}
+	}()
+	for _, text := range []string{"shop", "stdio"} { // the catalog, and how to connect
+		require.True(t, screen.holds(patience, func() bool { return strings.Contains(screen.text.String(), text) }), "%s", text)
+	}
+	b.waitStarts(1)
+	eventually(t, "the socket", func() bool { return len(w.sockets()) == 1 })
+	w.hosted = true
+	c := w.bridged()
+	require.Equal(t, "shop:stat:{}", c.callText("shop_stat", obj{}))
+	require.Equal(t, 1, b.starts())
+	c.close()
+	c.prog.ends(patience)
+	_, err := person.Write([]byte{3})
+	require.NoError(t, err)
+	require.Zero(t, p.ends(patience), screen.String())
+	b.waitGone()
+}
