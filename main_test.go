@@ -1,0 +1,270 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/command"
+)
+
+// patience bounds every wait; a correct program needs a small part of it.
+const patience = 30 * time.Second
+
+// TestMain is the program itself when a test, or Goblin, starts it as one: as
+// a command, as the host, and as the servers of the demo.
+func TestMain(m *testing.M) {
+	if os.Getenv("GOBLIN_TEST_MAIN") != "" || len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") {
+		os.Exit(run(os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
+
+// place is an environment in which a command finds no config and no host.
+func place(t *testing.T) []string {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("signals and sockets are tested on Unix")
+	}
+	dir, err := os.MkdirTemp("", "gm") // short: paths of sockets are limited
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "XDG_RUNTIME_DIR=" + dir, "TMPDIR=" + dir, "GOBLIN_TEST_MAIN=1"}
+}
+
+func start(t *testing.T, env []string, args ...string) (cmd *exec.Cmd, in io.WriteCloser, out, errs *bufio.Reader) {
+	t.Helper()
+	cmd = exec.Command(os.Args[0], args...)
+	cmd.Env = env
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	stderr, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	timer := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+	t.Cleanup(func() {
+		timer.Stop()
+		if cmd.ProcessState == nil {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+	})
+	return cmd, in, bufio.NewReader(stdout), bufio.NewReader(stderr)
+}
+
+func goblin(t *testing.T, env []string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0], args...)
+	var out, errs bytes.Buffer
+	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = env, &out, &errs, time.Second
+	if err := cmd.Run(); cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n"
+
+// greet initializes a session on the streams of a command.
+func greet(t *testing.T, in io.Writer, out *bufio.Reader) {
+	t.Helper()
+	_, err := io.WriteString(in, hello)
+	require.NoError(t, err)
+	line, err := out.ReadString('\n')
+	require.NoError(t, err)
+	require.Contains(t, line, `"serverInfo"`)
+}
+
+func TestWrongCommandLinesAreOneLineAndCode2(t *testing.T) {
+	env := place(t)
+	tests := []struct {
+		args []string
+		want string
+	}{
+		{[]string{"lst"}, `there is no command "lst"; did you mean "list"? See "goblin --help"`},
+		{[]string{"xyzzy"}, `there is no command "xyzzy"; see "goblin --help"`},
+		{[]string{"--bogus"}, "unknown flag: --bogus"},
+		{[]string{"stdio", "now"}, "goblin stdio takes no arguments"},
+		{[]string{"serve", "--listen", "nowhere"}, "must be HOST:PORT"},
+		{[]string{"completion", "tcsh"}, "say for which shell"},
+		{[]string{"demo-server", "nobody"}, "name one demo server of [clock library notes]"},
+	}
+	for _, tt := range tests {
+		out, errs, code := goblin(t, env, tt.args...)
+		require.Equal(t, command.CodeUsage, code, tt.args)
+		require.Contains(t, errs, tt.want)
+		require.Equal(t, 1, strings.Count(errs, "\n"), errs)
+		require.Empty(t, out)
+	}
+}
+
+func TestConfigsThatCannotBeUsedAreCode3(t *testing.T) {
+	env := place(t)
+	file := filepath.Join(t.TempDir(), "goblin.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("servers:\n  a: {comand: x}\n"), 0o600))
+	for _, args := range [][]string{{"stdio"}, {"stdio", "--standalone"}, {"serve"}, {"host"}, {"validate"}} {
+		_, errs, code := goblin(t, env, append(args, "--config", file)...)
+		require.Equal(t, command.CodeConfig, code, args)
+		require.Contains(t, errs, `goblin.yaml:2: unknown key "comand"`)
+	}
+	_, errs, code := goblin(t, env, "serve", "--listen", "0.0.0.0:0")
+	require.Equal(t, command.CodeConfig, code)
+	require.Contains(t, errs, "auth_token is required")
+	_, errs, code = goblin(t, env, "host", "--demo", "--hash", "of another config")
+	require.Equal(t, command.CodeConfig, code)
+	require.Contains(t, errs, "the config changed")
+}
+
+func TestTheDemoAnswersFromTheShell(t *testing.T) {
+	env := place(t)
+	out, errs, code := goblin(t, env, "list", "servers", "--json")
+	require.Zero(t, code, errs)
+	var servers []struct{ Name, State string }
+	require.NoError(t, json.Unmarshal([]byte(out), &servers))
+	require.Len(t, servers, 3)
+	for _, s := range servers {
+		require.Equal(t, "ready", s.State, s.Name)
+	}
+	out, errs, code = goblin(t, env, "read", "mcp://notes/note:///haiku")
+	require.Zero(t, code, errs)
+	require.NotEmpty(t, out)
+	_, errs, code = goblin(t, env, "read", "mcp://notes/note:///haik")
+	require.Equal(t, command.CodeNotFound, code)
+	require.Contains(t, errs, `did you mean "mcp://notes/note:///haiku"`)
+}
+
+func TestStandaloneEndsWithItsClient(t *testing.T) {
+	for name, end := range map[string]func(*exec.Cmd, io.Closer){
+		"end of input": func(_ *exec.Cmd, in io.Closer) { _ = in.Close() },
+		"SIGTERM":      func(cmd *exec.Cmd, _ io.Closer) { _ = cmd.Process.Signal(syscall.SIGTERM) },
+		"SIGINT":       func(cmd *exec.Cmd, _ io.Closer) { _ = cmd.Process.Signal(os.Interrupt) },
+		"SIGHUP":       func(cmd *exec.Cmd, _ io.Closer) { _ = cmd.Process.Signal(syscall.SIGHUP) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd, in, out, errs := start(t, place(t), "stdio", "--standalone")
+			greet(t, in, out)
+			end(cmd, in)
+			rest, err := io.ReadAll(out)
+			require.NoError(t, err)
+			for line := range strings.Lines(string(rest)) {
+				require.True(t, json.Valid([]byte(line)), "not JSON-RPC: %q", line)
+			}
+			_, err = io.ReadAll(errs)
+			require.NoError(t, err)
+			require.NoError(t, cmd.Wait())
+		})
+	}
+}
+
+func TestClientsShareOneHostThatCanBeAskedAndStopped(t *testing.T) {
+	env := place(t)
+	_, in, out, _ := start(t, env, "stdio")
+	greet(t, in, out)
+	_, in2, out2, _ := start(t, env) // on pipes it is stdio
+	greet(t, in2, out2)
+
+	text, errs, code := goblin(t, env, "status", "--json")
+	require.Zero(t, code, errs)
+	var status struct {
+		PID      int
+		Sessions []struct{ Transport string }
+	}
+	require.NoError(t, json.Unmarshal([]byte(text), &status))
+	require.Len(t, status.Sessions, 2)
+	require.Equal(t, "socket", status.Sessions[0].Transport)
+
+	_, errs, code = goblin(t, env, "serve")
+	require.Equal(t, command.CodeFailure, code)
+	require.Regexp(t, `runs already \(pid \d+\)`, errs)
+	text, errs, code = goblin(t, env, "restart", "clock")
+	require.Zero(t, code, errs)
+	require.Equal(t, "Restarted \"clock\".\n", text)
+	_, errs, code = goblin(t, env, "restart", "clck")
+	require.Equal(t, command.CodeNotFound, code, errs)
+
+	require.NoError(t, in.Close())
+	require.NoError(t, in2.Close())
+	text, errs, code = goblin(t, env, "stop")
+	require.Zero(t, code, errs)
+	require.Regexp(t, `^Stopped the host \(pid \d+\)\.\n$`, text)
+	require.Contains(t, text, strconv.Itoa(status.PID))
+	_, errs, code = goblin(t, env, "status")
+	require.Equal(t, command.CodeConnect, code, errs)
+}
+
+func TestServeTellsItsAddressAndEndsWell(t *testing.T) {
+	cmd, _, out, errs := start(t, place(t), "serve", "--listen", "127.0.0.1:0")
+	line, err := errs.ReadString('\n')
+	require.NoError(t, err)
+	url := regexp.MustCompile(`^goblin: serving (http://127\.0\.0\.1:\d+)/mcp \(pid \d+\); Ctrl-C ends it\n$`).FindStringSubmatch(line)
+	require.NotNil(t, url, line)
+	resp, err := http.Get(url[1] + "/healthz")
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	http.DefaultClient.CloseIdleConnections()
+
+	_, said, code := goblin(t, place(t), "serve", "--listen", strings.TrimPrefix(url[1], "http://"))
+	require.Equal(t, command.CodeFailure, code)
+	require.Contains(t, said, "choose another one with --listen")
+
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	rest, err := io.ReadAll(out)
+	require.NoError(t, err)
+	require.Empty(t, rest, "nothing goes to stdout")
+	_, err = io.ReadAll(errs)
+	require.NoError(t, err)
+	require.NoError(t, cmd.Wait())
+}
+
+func TestASecondSignalEndsAtOnce(t *testing.T) {
+	// A server that does not end by itself keeps the first one waiting.
+	file := filepath.Join(t.TempDir(), "goblin.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("servers:\n  deaf: {command: sh, args: [-c, \"trap '' TERM; while :; do sleep 1; done\"]}\n"), 0o600))
+	cmd, in, out, _ := start(t, place(t), "stdio", "--standalone", "--config", file)
+	greet(t, in, out)
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for again := time.NewTicker(20 * time.Millisecond); ; { // two at the same moment count once
+		select {
+		case <-ended:
+			again.Stop()
+			require.Contains(t, []int{command.CodeOK, command.CodeFailure}, cmd.ProcessState.ExitCode())
+			return
+		case <-again.C:
+			_ = cmd.Process.Signal(os.Interrupt)
+		}
+	}
+}
+
+func TestAReaderThatLeavesIsNoFailure(t *testing.T) {
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	cmd := exec.Command(os.Args[0], "list", "resources")
+	var errs bytes.Buffer
+	cmd.Env, cmd.Stdout, cmd.Stderr = place(t), w, &errs
+	require.NoError(t, cmd.Run(), errs.String())
+	require.NoError(t, w.Close())
+	require.Empty(t, errs.String())
+}
