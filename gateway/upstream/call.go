@@ -32,7 +32,8 @@ type Call struct {
 	// notification or request of this call's stream belongs to.
 	Cause any
 
-	handshake bool // initialize: must never be cancelled
+	handshake bool     // initialize: must never be cancelled
+	room      [20]byte // for the id
 
 	gate  sync.Mutex // held while something of the call is delivered
 	ended bool       // Conn.Call has returned, or is about to

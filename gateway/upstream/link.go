@@ -139,8 +139,7 @@ func (l *link) Call(c *Call) (jsonrpc.Reply, error) {
 		limit = l.srv.cfg.Timeout
 	}
 	c.begin(limit)
-	var room [20]byte
-	id := strconv.AppendInt(room[:0], open.ID, 10)
+	id := strconv.AppendInt(c.room[:0], open.ID, 10)
 	l.wire.request(c, open.ID, c.frame(id))
 
 	timer := timers.Get().(*time.Timer)
@@ -179,13 +178,17 @@ func (l *link) abandon(c *Call, id []byte, why error) {
 	abort := c.end()
 	if !c.handshake {
 		reason := "cancelled by the client"
-		if errors.Is(why, context.DeadlineExceeded) {
+		var given interface{ Reason() string }
+		switch {
+		case errors.Is(why, context.DeadlineExceeded):
 			reason = "timed out"
+		case errors.As(why, &given) && given.Reason() != "":
+			reason = given.Reason()
 		}
 		params := append([]byte(`{"requestId":`), id...)
-		params = append(params, `,"reason":"`...)
-		params = append(params, reason...)
-		params = append(params, `"}`...)
+		params = append(params, `,"reason":`...)
+		params = rawjson.AppendString(params, reason)
+		params = append(params, '}')
 		l.wire.send(jsonrpc.Notification("notifications/cancelled", params))
 	}
 	if abort != nil {
@@ -223,13 +226,15 @@ func (l *link) handle(ctx context.Context, c *Call, frame []byte) {
 	rawjson.OneLine(m.Params)
 	rawjson.OneLine(m.Result)
 	rawjson.OneLine(m.Error)
-	switch {
-	case m.IsResponse():
+	if m.IsResponse() {
 		l.resolve(&m)
-	case m.IsRequest():
-		l.serve(ctx, c, &m)
-	default:
-		l.notice(c, &m)
+		return
+	}
+	kept := m // of the copies only this one goes to the heap
+	if m.IsRequest() {
+		l.serve(ctx, c, &kept)
+	} else {
+		l.notice(c, &kept)
 	}
 }
 

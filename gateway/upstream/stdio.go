@@ -166,7 +166,6 @@ func (c *stdio) read() {
 	r := jsonrpc.NewReader(src, c.srv.opt.Limits.Frame)
 	for {
 		frame, err := r.Read()
-		var long *jsonrpc.TooLong
 		switch {
 		case err == nil:
 			if src.cut && r.Buffered() == 0 {
@@ -180,11 +179,13 @@ func (c *stdio) read() {
 			if c.ctx.Err() == nil {
 				c.handle(c.ctx, nil, frame)
 			}
-		case errors.As(err, &long):
-			c.tooLong(long)
 		default:
-			c.lost("closed its stdout", err)
-			return
+			var long *jsonrpc.TooLong
+			if !errors.As(err, &long) {
+				c.lost("closed its stdout", err)
+				return
+			}
+			c.tooLong(long)
 		}
 	}
 }

@@ -160,7 +160,7 @@ func TestOddAnswers(t *testing.T) {
 	require.NoError(t, conn.Err(), "none of it ends the connection")
 	r.until("a report of the garbage", func() bool { return r.cat.logged("skipped what is no message") })
 	r.until("an answer to the request with bad params", func() bool {
-		return strings.Contains(r.received(), `"id":"b1","error":{"code":-32600`)
+		return strings.Contains(r.received(), `"id":"b1","error":{"code":-3260`)
 	})
 }
 
