@@ -177,9 +177,9 @@ func TestStandaloneEndsWithItsClient(t *testing.T) {
 
 func TestClientsShareOneHostThatCanBeAskedAndStopped(t *testing.T) {
 	env := place(t)
-	_, in, out, _ := start(t, env, "stdio")
+	cmd, in, out, _ := start(t, env, "stdio")
 	greet(t, in, out)
-	_, in2, out2, _ := start(t, env) // on pipes it is stdio
+	cmd2, in2, out2, _ := start(t, env) // on pipes it is stdio
 	greet(t, in2, out2)
 
 	text, errs, code := goblin(t, env, "status", "--json")
@@ -201,8 +201,11 @@ func TestClientsShareOneHostThatCanBeAskedAndStopped(t *testing.T) {
 	_, errs, code = goblin(t, env, "restart", "clck")
 	require.Equal(t, command.CodeNotFound, code, errs)
 
-	require.NoError(t, in.Close())
-	require.NoError(t, in2.Close())
+	// A client that is still there would start the next host.
+	for cmd, in := range map[*exec.Cmd]io.Closer{cmd: in, cmd2: in2} {
+		require.NoError(t, in.Close())
+		require.NoError(t, cmd.Wait())
+	}
 	text, errs, code = goblin(t, env, "stop")
 	require.Zero(t, code, errs)
 	require.Regexp(t, `^Stopped the host \(pid \d+\)\.\n$`, text)

@@ -91,7 +91,7 @@ func (a *App) printStatus(s instance.Status) error {
 	}
 	if len(s.Servers) > 0 {
 		fmt.Fprintln(a.Out)
-		if err := serverTable(s.Servers).print(a.Out, a.Columns); err != nil {
+		if err := serverTable(s.Servers).render(a.Out, a.Columns); err != nil {
 			return err
 		}
 	}
@@ -107,7 +107,7 @@ func (a *App) printStatus(s instance.Status) error {
 		}
 		t.add(name, c.Version, c.Transport, c.Protocol, age(c.Since)+" ago")
 	}
-	return t.print(a.Out, a.Columns)
+	return t.render(a.Out, a.Columns)
 }
 
 // age is the time since t, for people.

@@ -227,7 +227,7 @@ func (a *App) printItems(list string, items []instance.Item) error {
 			t.add(it.Name, it.Server, about)
 		}
 	}
-	return t.print(a.Out, a.Columns)
+	return t.render(a.Out, a.Columns)
 }
 
 func (a *App) printServers(servers []instance.Server, asJSON bool) error {
@@ -237,7 +237,7 @@ func (a *App) printServers(servers []instance.Server, asJSON bool) error {
 	if asJSON {
 		return a.json(servers)
 	}
-	return serverTable(servers).print(a.Out, a.Columns)
+	return serverTable(servers).render(a.Out, a.Columns)
 }
 
 func serverTable(servers []instance.Server) *table {

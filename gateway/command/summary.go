@@ -121,7 +121,7 @@ func (s *Summary) servers(status instance.Status) {
 	for i := range status.Servers {
 		status.Servers[i].Error = s.app.mask.String(status.Servers[i].Error)
 	}
-	_ = serverTable(status.Servers).print(s.W, s.Columns) // see W
+	_ = serverTable(status.Servers).render(s.W, s.Columns) // see W
 	s.printf("\n")
 }
 

@@ -17,10 +17,10 @@ type table struct {
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
-// print aligns the columns. The last one is cut at the given width of the
+// render aligns the columns. The last one is cut at the given width of the
 // terminal (0: never), so that rows stay rows; a column that is empty
 // throughout is left out, and a table without rows is nothing.
-func (t *table) print(w io.Writer, columns int) error {
+func (t *table) render(w io.Writer, columns int) error {
 	if len(t.rows) == 0 {
 		return nil
 	}

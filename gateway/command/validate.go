@@ -80,7 +80,7 @@ func summary(cfg *config.Config) string {
 		t.add(s.Name, string(s.Type), state, s.Problem)
 	}
 	if len(cfg.Servers) > 0 {
-		_ = t.print(&out, 0) // a Builder takes everything
+		_ = t.render(&out, 0) // a Builder takes everything
 	}
 	if cfg.Gateway.Listen != "" {
 		fmt.Fprintf(&out, "HTTP is served at http://%s/mcp.\n", cfg.Gateway.Listen)
