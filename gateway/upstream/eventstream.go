@@ -68,21 +68,8 @@ func (e *events) next() (event, error) {
 			if data != nil {
 				data = append(data, []byte("\n"))
 			}
-			data = append(data, bytes.Clone(value))
-			size += int64(len(value)) + 1
-			for rest {
-				var part []byte
-				if size > e.limit {
-					return event{}, &jsonrpc.TooLong{Prefix: prefix(data), Limit: e.limit}
-				}
-				if part, rest, err = e.more(); err != nil {
-					return event{}, err
-				}
-				data = append(data, bytes.Clone(part))
-				size += int64(len(part))
-			}
-			if size > e.limit+1 {
-				return event{}, &jsonrpc.TooLong{Prefix: prefix(data), Limit: e.limit}
+			if data, err = e.value(data, &size, value, rest); err != nil {
+				return event{}, err
 			}
 			continue
 		case "event":
@@ -96,12 +83,38 @@ func (e *events) next() (event, error) {
 				e.retry = time.Duration(ms) * time.Millisecond
 			}
 		}
-		for rest { // a long line of no interest
-			if _, rest, err = e.more(); err != nil {
-				return event{}, err
-			}
+		if err := e.skip(rest); err != nil {
+			return event{}, err
 		}
 	}
+}
+
+// value appends a line of data to parts, of which size is counted.
+func (e *events) value(parts [][]byte, size *int64, first []byte, rest bool) ([][]byte, error) {
+	for part := first; ; {
+		parts = append(parts, bytes.Clone(part))
+		if *size += int64(len(part)); *size > e.limit {
+			return nil, &jsonrpc.TooLong{Prefix: prefix(parts), Limit: e.limit}
+		}
+		if !rest {
+			*size++ // the line break
+			return parts, nil
+		}
+		var err error
+		if part, rest, err = e.more(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// skip reads the rest of a line of no interest.
+func (e *events) skip(rest bool) (err error) {
+	for rest {
+		if _, rest, err = e.more(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func prefix(parts [][]byte) []byte {

@@ -549,7 +549,7 @@ func oldWeb(t *testing.T, endpoint string) (*httptest.Server, *atomic.Value) {
 				events <- ""
 				return
 			}
-			events <- fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/message","params":{"big":9007199254740993}}`)
+			events <- `{"jsonrpc":"2.0","method":"notifications/message","params":{"big":9007199254740993}}`
 			events <- fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"x":1.50}}`, m.ID)
 		}
 	})
