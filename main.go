@@ -107,9 +107,11 @@ func (m *modes) restore() {
 }
 
 // streams are stdin and stdout for MCP, in non-blocking mode where that works.
+// What anything else writes to stdout goes to stderr from now on.
 func (m *modes) streams() (io.Reader, io.Writer) {
 	in, undoIn := command.Unblock(os.Stdin, os.Stderr)
 	out, undoOut := command.Unblock(os.Stdout, os.Stderr)
+	os.Stdout = os.Stderr
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.restores = append(m.restores, undoOut, undoIn)
@@ -138,9 +140,9 @@ func (m *modes) root() *cobra.Command {
 		Use:   "goblin",
 		Short: "Many MCP servers as one",
 		Long:  about,
-		Example: `  goblin                      look at your servers, or at the demo
-  goblin stdio                what clients start
-  goblin list tools           what they offer
+		Example: `  goblin                         look at your servers, or at the demo
+  goblin stdio                   what clients start
+  goblin list tools              what the servers offer
   goblin read goblin://servers   read a resource`,
 		SilenceErrors: true, SilenceUsage: true,
 		Version: a.Version.Version,
@@ -169,7 +171,7 @@ func (m *modes) root() *cobra.Command {
 	root.SetFlagErrorFunc(command.FlagError)
 	root.SetVersionTemplate("goblin {{.Version}}\n")
 	root.SuggestionsMinimumDistance = 2
-	root.PersistentFlags().StringVar(&a.ConfigFlag, "config", "", "config `FILE`")
+	root.PersistentFlags().StringVar(&a.ConfigFlag, "config", "", "use this config `FILE`")
 	root.Flags().BoolVar(&tui, "tui", false, "on pipes: serve MCP there, and show the servers on the terminal")
 	root.Flags().StringVar(&tuiTTY, "tui-tty", "", "show them on this `TERMINAL` instead of /dev/tty")
 	root.AddGroup(command.Groups()...)
@@ -240,7 +242,7 @@ The address is that of --listen, else gateway.listen of the config, else
 			return m.serve(cmd.Context(), listen)
 		},
 	}
-	cmd.Flags().StringVar(&listen, "listen", "", "`ADDRESS` to listen on, as HOST:PORT")
+	cmd.Flags().StringVar(&listen, "listen", "", "listen on this `ADDRESS`, as HOST:PORT")
 	return cmd
 }
 

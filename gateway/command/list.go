@@ -66,8 +66,8 @@ is 4.`,
 			return interrupted(cmd.Context(), a.listOf(cmd.Context(), cfg, q, asJSON))
 		},
 	}
-	cmd.Flags().StringVar(&q.Server, "server", "", "only of this server")
-	cmd.Flags().StringVar(&q.MIME, "mime", "", "only of this MIME type (resources and templates)")
+	cmd.Flags().StringVar(&q.Server, "server", "", "only of this `SERVER`")
+	cmd.Flags().StringVar(&q.MIME, "mime", "", "only of this MIME `TYPE` (resources and templates)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
 	_ = cmd.RegisterFlagCompletionFunc("server", func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		return a.complete("servers")(cmd, nil, typed)

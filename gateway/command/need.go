@@ -91,10 +91,10 @@ func nearest(wrong string, names []string) []string {
 		name  string
 		score float64
 	}
-	grams := bigrams(essence(wrong))
+	grams := newBigrams(essence(wrong))
 	var best []scored
 	for _, name := range names {
-		score := likeness(grams, essence(name))
+		score := grams.likeness(essence(name))
 		if score < 0.5 {
 			continue
 		}
@@ -123,30 +123,39 @@ func essence(name string) string {
 	return strings.TrimPrefix(strings.ToLower(name), "mcp://")
 }
 
-// bigrams counts the pairs of neighbours in s.
-func bigrams(s string) map[string]int {
-	out := make(map[string]int, len(s)+1)
-	s = "^" + s
-	for i := range len(s) - 1 {
-		out[s[i:i+2]]++
-	}
-	return out
+// bigrams counts the pairs of neighbours in a text, by their two bytes.
+type bigrams struct {
+	count [1 << 16]int16
+	total int
 }
 
-// likeness is the Dice coefficient of bigrams: 1 for equal texts, 0 for texts
-// that share nothing.
-func likeness(grams map[string]int, name string) float64 {
-	if len(name) > 2048 {
-		return 0
+func newBigrams(s string) *bigrams {
+	g := new(bigrams)
+	each(s, func(pair uint16) { g.count[pair]++; g.total++ })
+	return g
+}
+
+// each gives the pairs of s, of which the first begins before it.
+func each(s string, do func(pair uint16)) {
+	before := byte('^')
+	for i := range min(len(s), 1<<11) {
+		do(uint16(before)<<8 | uint16(s[i]))
+		before = s[i]
 	}
-	other, shared, total := bigrams(name), 0, 0
-	for g, n := range grams {
-		shared += min(n, other[g])
-		total += n
-	}
-	for _, n := range other {
-		total += n
-	}
+}
+
+// likeness is the Dice coefficient of the pairs of both texts: 1 for equal
+// ones, 0 for texts that share nothing.
+func (g *bigrams) likeness(name string) float64 {
+	shared, total := 0, g.total
+	each(name, func(pair uint16) {
+		total++
+		if g.count[pair] > 0 {
+			shared++
+		}
+		g.count[pair]--
+	})
+	each(name, func(pair uint16) { g.count[pair]++ })
 	if total == 0 {
 		return 0
 	}

@@ -22,8 +22,8 @@ type asking struct {
 }
 
 func (f *asking) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.server, "server", "", "ask this server; the name may then be its own")
-	cmd.Flags().StringVar(&f.meta, "meta", "", "_meta of the request, a JSON object")
+	cmd.Flags().StringVar(&f.server, "server", "", "ask this `SERVER`; the name may then be its own")
+	cmd.Flags().StringVar(&f.meta, "meta", "", "_meta of the request, a `JSON` object")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print the result exactly as it arrived")
 }
 
@@ -117,7 +117,7 @@ is 1. Progress is shown on a terminal.` + howAsked,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&arguments, "args", "", "arguments: a JSON object, @FILE, or - for stdin")
+	cmd.Flags().StringVar(&arguments, "args", "", "arguments: a `JSON` object, @FILE, or - for stdin")
 	f.add(cmd)
 	return cmd
 }
@@ -162,7 +162,7 @@ only one server has it.` + howAsked,
 			return a.printPrompt(result)
 		},
 	}
-	cmd.Flags().StringArrayVar(&arguments, "arg", nil, "an argument, as NAME=VALUE; may be repeated")
+	cmd.Flags().StringArrayVar(&arguments, "arg", nil, "an argument, as `NAME=VALUE`; may be repeated")
 	f.add(cmd)
 	return cmd
 }

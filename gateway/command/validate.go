@@ -14,9 +14,8 @@ import (
 func (a *App) validate() *cobra.Command {
 	var asJSON, schema bool
 	cmd := &cobra.Command{
-		Use:     "validate",
-		GroupID: GroupHost,
-		Short:   "Check the config and tell every mistake in it",
+		Use:   "validate",
+		Short: "Check the config and tell every mistake in it",
 		Long: `Check the config and tell every mistake, each in a line with file and line
 number. Nothing is started. The exit code is 3 if there is a mistake; warnings
 alone leave it at 0.
