@@ -459,15 +459,16 @@ func TestNonLoopbackAddressNeedsAToken(t *testing.T) {
 	require.Contains(t, out.stderr, "auth_token")
 }
 
-func TestSessionsAreLimited(t *testing.T) {
+func TestLeastRecentlyUsedSessionMakesRoomAtTheLimit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.gateway["limits"] = obj{"sessions": 2}
 	s := w.serve()
-	first, _ := s.session(), s.session()
-	got := s.do("POST", "/mcp", nil, initBody)
-	require.GreaterOrEqual(t, got.status, 400)
-	require.Contains(t, got.body, "sessions")
-	require.Less(t, s.do("DELETE", "/mcp", first, "").status, 300)
-	require.Equal(t, http.StatusOK, s.do("POST", "/mcp", nil, initBody).status)
+	one, two := s.session(), s.session()
+	require.Equal(t, http.StatusOK, s.do("POST", "/mcp", one, pingBody).status)
+	three := s.session()
+	require.Equal(t, http.StatusNotFound, s.do("POST", "/mcp", two, pingBody).status)
+	for _, h := range []map[string]string{one, three} {
+		require.Equal(t, http.StatusOK, s.do("POST", "/mcp", h, pingBody).status)
+	}
 }
