@@ -156,7 +156,7 @@ func newWorld(t *testing.T) *world {
 	dir, err := os.MkdirTemp("", "gb") // short: socket paths are limited
 	require.NoError(t, err)
 	w := &world{t: t, dir: dir, cwd: dir, config: filepath.Join(dir, "goblin.yaml"), gateway: obj{
-		"startup_wait": "20s", "meta_tools": false, "linger": "1s",
+		"startup_wait": "20s", "meta_tools": false, "linger": "60s",
 	}}
 	for _, sub := range []string{"home", "run", "cfg"} {
 		require.NoError(t, os.Mkdir(filepath.Join(dir, sub), 0o700))
