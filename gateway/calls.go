@@ -8,7 +8,7 @@ import (
 )
 
 func (g *Gateway) callTool(r *request) {
-	t, edits, ok := g.route(r, "name", g.reg.ResolveTool)
+	t, edits, ok := g.route(r, "name", (*registry.Registry).ResolveTool)
 	if !ok {
 		return
 	}
@@ -16,19 +16,19 @@ func (g *Gateway) callTool(r *request) {
 		g.callLocal(r, t)
 		return
 	}
-	g.forward(r, t, edits, func(w *rewriter, result []byte) { w.toolResult(result) })
+	g.forward(r, t, edits, (*rewriter).toolResult)
 }
 
 func (g *Gateway) fetchPrompt(r *request) {
-	t, edits, ok := g.route(r, "name", g.reg.ResolvePrompt)
+	t, edits, ok := g.route(r, "name", (*registry.Registry).ResolvePrompt)
 	if !ok {
 		return
 	}
-	g.forward(r, t, edits, func(w *rewriter, result []byte) { w.promptResult(result) })
+	g.forward(r, t, edits, (*rewriter).promptResult)
 }
 
 func (g *Gateway) readResource(r *request) {
-	t, edits, ok := g.route(r, "uri", g.reg.ResolveResource)
+	t, edits, ok := g.route(r, "uri", (*registry.Registry).ResolveResource)
 	if !ok {
 		return
 	}
@@ -36,9 +36,8 @@ func (g *Gateway) readResource(r *request) {
 		g.readLocal(r, t)
 		return
 	}
-	mime := ""
-	g.forward(r, t, edits, func(w *rewriter, result []byte) { mime = w.contents(result) })
-	g.metrics.Read(t.Server, mime, r.code == 0)
+	g.forward(r, t, edits, (*rewriter).contents)
+	g.metrics.Read(t.Server, r.rewriter.mime, r.code == 0)
 	if r.code != 0 {
 		g.log.Warn("Resource read failed", "server", t.Server, "uri", t.Name, "err", jsonrpc.ParseErrorObject(r.answer).Message)
 	}
@@ -48,12 +47,12 @@ func (g *Gateway) readResource(r *request) {
 func (g *Gateway) complete(r *request) {
 	ref := rawjson.Get(r.Params(), "ref")
 	kind, _ := rawjson.String(rawjson.Get(ref, "type"))
-	member, resolve := "", g.reg.ResolvePrompt
+	member, resolve := "", (*registry.Registry).ResolvePrompt
 	switch kind {
 	case "ref/prompt":
 		member = "name"
 	case "ref/resource":
-		member, resolve = "uri", g.reg.ResolveTemplate
+		member, resolve = "uri", (*registry.Registry).ResolveTemplate
 	default:
 		r.fail(jsonrpc.Errorf(jsonrpc.CodeInvalidParams,
 			`Invalid params: member "ref.type" must be "ref/prompt" or "ref/resource"`))
@@ -74,12 +73,12 @@ func (g *Gateway) complete(r *request) {
 		r.reply([]byte(`{"completion":{"values":[]}}`))
 		return
 	}
-	g.forward(r, t, []rawjson.Edit{rawjson.Replace(r.Params(), raw, rawjson.Quote(t.Name))}, nil)
+	g.forward(r, t, r.edit(raw, t.Name), nil)
 }
 
 // route resolves the name in params.member and makes the edit that turns it
 // into the server's own. It answers the request itself when that fails.
-func (g *Gateway) route(r *request, member string, resolve func(string) (registry.Target, error)) (t registry.Target, edits []rawjson.Edit, ok bool) {
+func (g *Gateway) route(r *request, member string, resolve resolver) (t registry.Target, edits []rawjson.Edit, ok bool) {
 	name, raw, err := stringMember(r.Params(), member)
 	if err != nil {
 		r.fail(err)
@@ -91,7 +90,7 @@ func (g *Gateway) route(r *request, member string, resolve func(string) (registr
 		return t, nil, false
 	}
 	if t.Name != name {
-		edits = []rawjson.Edit{rawjson.Replace(r.Params(), raw, rawjson.Quote(t.Name))}
+		edits = r.edit(raw, t.Name)
 	}
 	return t, edits, true
 }
@@ -105,7 +104,8 @@ func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit, r
 		r.fail(err)
 		return
 	}
-	w := rewriter{registry: g.reg, server: t.Server}
+	w := &r.rewriter
+	w.registry, w.server = g.reg, t.Server
 	if e := reply.Error; e != nil {
 		if own := jsonrpc.ParseErrorObject(e); hopLocal(own.Code) {
 			r.fail(&upstream.Error{Code: upstream.BadReply, Server: t.Server, Reason: "it refused the message itself: " + own.Message})
@@ -122,7 +122,7 @@ func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit, r
 	}
 	if rewrite != nil {
 		w.whole = reply.Result
-		rewrite(&w, reply.Result)
+		rewrite(w, reply.Result)
 	}
 	r.reply(reply.Result, w.edits...)
 }
@@ -144,15 +144,15 @@ func (g *Gateway) call(r *request, server string, edits []rawjson.Edit) (jsonrpc
 	if err != nil {
 		return jsonrpc.Reply{}, err
 	}
-	f := &flight{exchange: r.Exchange, release: release}
+	f := &r.flight
+	f.exchange, f.release = r.Exchange, release
 	defer f.land()
-	f.call = &upstream.Call{
-		Context: r.Context(), Method: r.Method(), Params: r.Params(), Edits: edits, Cause: f,
-	}
-	g.trackProgress(r, f.call)
+	f.call.Context, f.call.Cause = r.Context(), f
+	f.call.Method, f.call.Params, f.call.Edits = r.Method(), r.Params(), edits
+	g.trackProgress(r, &f.call)
 	g.flights.add(conn, f)
 	defer g.flights.remove(conn, f)
-	return conn.Call(f.call)
+	return conn.Call(&f.call)
 }
 
 // trackProgress gives a request's progress token to the call, which replaces

@@ -21,7 +21,23 @@ type request struct {
 	name   string // tool, prompt or URI as the client sent it
 	answer []byte // the result or error as it is known, for the journal
 	code   int    // 0 for a result, else the error's code
+
+	// What a call needs is part of its request, so that both are one
+	// allocation.
+	flight   flight
+	rewriter rewriter
+	room     [1]rawjson.Edit
 }
+
+// edit is the change of params that gives the server its own name for what
+// the client asked for.
+func (r *request) edit(raw []byte, name string) []rawjson.Edit {
+	r.room[0] = rawjson.Replace(r.Params(), raw, rawjson.Quote(name))
+	return r.room[:]
+}
+
+// resolver is one of the registry's methods that find the target of a name.
+type resolver func(*registry.Registry, string) (registry.Target, error)
 
 func (r *request) reply(result []byte, edits ...rawjson.Edit) {
 	r.answer = result
@@ -115,8 +131,11 @@ func (g *Gateway) Notified(s *downstream.Session, method string, params []byte) 
 
 // find resolves a name, waiting for servers that have not listed yet when it
 // is unknown so far.
-func (g *Gateway) find(ctx context.Context, resolve func(string) (registry.Target, error), name string) (registry.Target, error) {
-	t, err := resolve(name)
+func (g *Gateway) find(ctx context.Context, resolve resolver, name string) (registry.Target, error) {
+	t, err := resolve(g.reg, name)
+	if err == nil {
+		return t, nil
+	}
 	var unknown *registry.NotFoundError
 	if !errors.As(err, &unknown) {
 		return t, err
@@ -125,7 +144,7 @@ func (g *Gateway) find(ctx context.Context, resolve func(string) (registry.Targe
 		return t, err
 	}
 	g.AwaitLists(ctx)
-	t, err = resolve(name)
+	t, err = resolve(g.reg, name)
 	if pending := g.Starting(); errors.As(err, &unknown) && len(pending) > 0 {
 		return t, &pendingError{err, pending}
 	}

@@ -12,7 +12,7 @@ import (
 // flight is one client request under way at a backend.
 type flight struct {
 	exchange *downstream.Exchange
-	call     *upstream.Call
+	call     upstream.Call
 	release  func() // gives the backend's limiter slot back; once
 	landed   atomic.Bool
 }

@@ -13,6 +13,7 @@ type rewriter struct {
 	server   string
 	whole    []byte // the text that the edits are made in
 	edits    []rawjson.Edit
+	mime     string // of the first content of a read
 }
 
 // uri rewrites one URI value; what is not a string is left as it is.
@@ -25,9 +26,8 @@ func (w *rewriter) uri(raw []byte) {
 	w.edits = append(w.edits, rawjson.Replace(w.whole, raw, rawjson.Quote(w.registry.ListedURI(w.server, uri))))
 }
 
-// contents rewrites the result of resources/read and returns the MIME type of
-// its first content.
-func (w *rewriter) contents(result []byte) (mime string) {
+// contents rewrites the result of resources/read.
+func (w *rewriter) contents(result []byte) {
 	first := true
 	for item := range rawjson.Elements(rawjson.Get(result, "contents")) {
 		for k, v := range rawjson.Members(item) {
@@ -35,12 +35,11 @@ func (w *rewriter) contents(result []byte) (mime string) {
 			case k.Is("uri"):
 				w.uri(v)
 			case first && k.Is("mimeType"):
-				mime, _ = rawjson.String(v)
+				w.mime, _ = rawjson.String(v)
 			}
 		}
 		first = false
 	}
-	return mime
 }
 
 // toolResult rewrites the links and embedded resources of tools/call.
@@ -71,22 +70,21 @@ func (w *rewriter) promptResult(result []byte) {
 // block rewrites a content block: resource_link has a uri, resource has one
 // inside.
 func (w *rewriter) block(block []byte) {
-	var kind string
-	var uri, embedded []byte
+	var kind, uri, embedded []byte
 	for k, v := range rawjson.Members(block) {
 		switch {
 		case k.Is("type"):
-			kind, _ = rawjson.String(v)
+			kind = v
 		case k.Is("uri"):
 			uri = v
 		case k.Is("resource"):
 			embedded = v
 		}
 	}
-	switch kind {
-	case "resource_link":
+	switch {
+	case rawjson.Key(kind).Is("resource_link"):
 		w.uri(uri)
-	case "resource":
+	case rawjson.Key(kind).Is("resource"):
 		w.uri(rawjson.Get(embedded, "uri"))
 	}
 }

@@ -23,7 +23,7 @@ var rewrites = []struct {
 		"contents of a read: only uri",
 		`{"contents":[{"uri":"file:///a","text":"file:///a","_meta":{"uri":"file:///a"}},{"blob":"AA==","uri":"x\u003ay","mimeType":"image/png"}],"uri":"file:///a"}`,
 		`{"contents":[{"uri":"mcp://s/file:///a","text":"file:///a","_meta":{"uri":"file:///a"}},{"blob":"AA==","uri":"mcp://s/x:y","mimeType":"image/png"}],"uri":"file:///a"}`,
-		func(w *rewriter, r []byte) { w.contents(r) },
+		(*rewriter).contents,
 	},
 	{
 		"tool result: links and embedded resources, never text or structured content",
@@ -88,7 +88,7 @@ func FuzzRewrite(f *testing.F) {
 			return
 		}
 		for _, rewrite := range []func(*rewriter, []byte){
-			func(w *rewriter, r []byte) { w.contents(r) }, (*rewriter).toolResult, (*rewriter).promptResult, (*rewriter).failure,
+			(*rewriter).contents, (*rewriter).toolResult, (*rewriter).promptResult, (*rewriter).failure,
 		} {
 			w := newRewriter(result)
 			rewrite(w, result)

@@ -192,7 +192,7 @@ func (g *Gateway) subscriptionTarget(r *request) (registry.Target, bool) {
 		return registry.Target{}, false
 	}
 	r.name = uri
-	t, err := g.find(r.Context(), g.reg.ResolveResource, uri)
+	t, err := g.find(r.Context(), (*registry.Registry).ResolveResource, uri)
 	if err != nil {
 		r.fail(err)
 		return registry.Target{}, false

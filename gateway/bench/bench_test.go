@@ -101,6 +101,10 @@ type peer struct {
 	id  int
 }
 
+func connect(in io.WriteCloser, out io.Reader) *peer {
+	return &peer{in: in, out: bufio.NewReaderSize(out, 1<<20)}
+}
+
 // start runs a command as a peer and shakes hands.
 func start(b *testing.B, env []string, name string, args ...string) *peer {
 	b.Helper()
@@ -116,7 +120,7 @@ func start(b *testing.B, env []string, name string, args ...string) *peer {
 		in.Close()
 		_ = cmd.Wait()
 	})
-	p := &peer{in: in, out: bufio.NewReaderSize(out, 1<<20)}
+	p := connect(in, out)
 	p.ask(b, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}`)
 	_, err = io.WriteString(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n")
 	check(b, err)

@@ -83,8 +83,9 @@ func (x *Exchange) run() {
 		if r := recover(); r != nil {
 			s.opt.Logger.Error("handler panicked", "in", "request", "method", x.method, "session", s.id, "panic", r, "stack", string(debug.Stack()))
 		}
-		// Changes nothing when the handler did as it must.
-		x.Fail(jsonrpc.Errorf(jsonrpc.CodeInternal, "Internal error: the request was not answered"))
+		if !x.answered() {
+			x.Fail(jsonrpc.Errorf(jsonrpc.CodeInternal, "Internal error: the request was not answered"))
+		}
 		if x.after != nil {
 			x.after()
 		}

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"unicode/utf8"
 
 	"goblin/registry/rawjson"
@@ -127,13 +128,46 @@ func (m *Message) envelope(frame []byte) error {
 		return invalid(m, `member "jsonrpc" must be "2.0"`)
 	}
 	if seen&sawMethod != 0 {
-		s, ok := rawjson.String(method)
-		if !ok || s == "" {
+		if m.Method = methodName(method); m.Method == "" {
 			return invalid(m, `member "method" must be a non-empty string`)
 		}
-		m.Method = s
 	}
 	return nil
+}
+
+// methods holds the names seen first, since they repeat in every message.
+var methods struct {
+	sync.RWMutex
+	names map[string]string
+}
+
+// maxMethods and maxMethod bound methods, which peers fill.
+const (
+	maxMethods = 256
+	maxMethod  = 64
+)
+
+// methodName decodes a method's name; "" when it is no string.
+func methodName(raw []byte) string {
+	methods.RLock()
+	name, known := methods.names[string(raw)]
+	methods.RUnlock()
+	if known {
+		return name
+	}
+	name, ok := rawjson.String(raw)
+	if !ok {
+		return ""
+	}
+	methods.Lock()
+	defer methods.Unlock()
+	if methods.names == nil {
+		methods.names = make(map[string]string, maxMethods)
+	}
+	if len(methods.names) < maxMethods && len(raw) <= maxMethod {
+		methods.names[string(raw)] = name
+	}
+	return name
 }
 
 func (m *Message) checkID(request bool) error {

@@ -20,6 +20,22 @@ func (c *Call[T]) Done() <-chan outcome { return c.reply }
 // Take unpacks what Done delivered.
 func (o outcome) Take() (Reply, error) { return o.reply, o.err }
 
+// Release gives a call back for later ones, once its outcome was received or
+// Remove returned it: nothing can be delivered to it any more. The caller must
+// not use it afterwards.
+func (p *Pending[T]) Release(c *Call[T]) {
+	var none T
+	c.Info = none
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.free) < maxFree {
+		p.free = append(p.free, c)
+	}
+}
+
+// maxFree bounds the calls kept for reuse.
+const maxFree = 64
+
 // Pending is the table of calls that wait for an answer. The zero value is
 // ready to use. Answers nobody waits for (late, doubled, alien) are reported
 // as such and change nothing.
@@ -27,17 +43,24 @@ type Pending[T any] struct {
 	mu    sync.Mutex
 	last  int64
 	calls map[int64]*Call[T]
+	free  []*Call[T]
 	err   error // set once closed
 }
 
 // Add opens a call under a new id. It fails after Close, with Close's error.
 func (p *Pending[T]) Add(info T) (*Call[T], error) {
-	c := &Call[T]{Info: info, reply: make(chan outcome, 1)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.err != nil {
 		return nil, p.err
 	}
+	var c *Call[T]
+	if last := len(p.free) - 1; last >= 0 {
+		c, p.free = p.free[last], p.free[:last]
+	} else {
+		c = &Call[T]{reply: make(chan outcome, 1)}
+	}
+	c.Info = info
 	if p.calls == nil {
 		p.calls = make(map[int64]*Call[T])
 	}

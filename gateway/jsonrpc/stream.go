@@ -1,7 +1,6 @@
 package jsonrpc
 
 import (
-	"errors"
 	"io"
 	"syscall"
 	"time"
@@ -16,6 +15,25 @@ type Stream struct {
 	raw     syscall.RawConn // nil when w cannot be written without blocking
 	outbox  *Outbox
 	scratch []byte
+	attempt *attempt // of TryWrite
+}
+
+// attempt is one non-blocking write. It is kept, and its function made once,
+// because a closure for each message would cost as much as the write's frame.
+type attempt struct {
+	write func(fd uintptr) bool
+	frame []byte
+	n     int
+	err   error
+}
+
+func newAttempt() *attempt {
+	a := &attempt{}
+	a.write = func(fd uintptr) bool {
+		a.n, a.err = writeOnce(fd, a.frame)
+		return true
+	}
+	return a
 }
 
 // NewStream returns an Outbox that writes to w. w is written by one goroutine
@@ -27,6 +45,7 @@ func NewStream(w io.Writer) *Outbox {
 			s.raw, _ = c.SyscallConn()
 		}
 	}
+	s.attempt = newAttempt()
 	if s.raw == nil {
 		s.outbox = NewOutbox(struct{ Sink }{s})
 	} else {
@@ -44,11 +63,14 @@ func nonBlocking(w io.Writer) bool {
 
 // TryWrite implements [TrySink].
 func (s *Stream) TryWrite(frame []byte) (n int, err error) {
-	werr := s.raw.Write(func(fd uintptr) bool {
-		n, err = writeOnce(fd, frame)
-		return true
-	})
-	return max(n, 0), errors.Join(err, werr)
+	a := s.attempt
+	a.frame, a.n, a.err = frame, 0, nil
+	err = s.raw.Write(a.write)
+	a.frame = nil
+	if a.err != nil {
+		err = a.err
+	}
+	return max(a.n, 0), err
 }
 
 // WriteFrames implements [Sink]. Small frames go out in one write; large ones

@@ -147,6 +147,7 @@ func (l *link) Call(c *Call) (jsonrpc.Reply, error) {
 	defer func() {
 		timer.Stop()
 		timers.Put(timer)
+		l.calls.Release(open)
 	}()
 	for {
 		select {

@@ -359,12 +359,13 @@ func skipString(b []byte, i int) int {
 	return len(b)
 }
 
-// Key is a member's name as it stands in the text, quotes included.
+// Key is a member's name, or another string, as it stands in the text, quotes
+// included.
 type Key []byte
 
-// Is reports whether the key, with its escapes resolved, is name.
+// Is reports whether the string, with its escapes resolved, is name.
 func (k Key) Is(name string) bool {
-	if len(k) == len(name)+2 && string(k[1:len(k)-1]) == name {
+	if len(k) == len(name)+2 && k[0] == '"' && string(k[1:len(k)-1]) == name {
 		return true
 	}
 	if bytes.IndexByte(k, '\\') < 0 {

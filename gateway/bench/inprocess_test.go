@@ -1,0 +1,53 @@
+package bench
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"testing"
+
+	"goblin/gateway/config"
+	"goblin/gateway/instance"
+)
+
+// BenchmarkAllocations is a tools/call through the gateway inside this
+// process: allocs/op is what the proxy allocates per call, the client here
+// allocating nothing but its request. With -cpuprofile it shows where the
+// time goes.
+func BenchmarkAllocations(b *testing.B) {
+	f := newFixture(b, 1, 1)
+	cfg, err := config.Load(f.config)
+	check(b, err)
+	i, err := instance.New(instance.Options{Config: cfg, Version: "bench", Logger: slog.New(slog.DiscardHandler)})
+	check(b, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	running := make(chan error, 1)
+	go func() { running <- i.Run(ctx) }()
+	fromClient, toGoblin, err := os.Pipe()
+	check(b, err)
+	fromGoblin, toClient, err := os.Pipe()
+	check(b, err)
+	served := make(chan error, 1)
+	go func() { served <- i.ServeStdio(ctx, fromClient, toClient) }()
+
+	p := connect(toGoblin, fromGoblin)
+	p.ask(b, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}`)
+	p.ask(b, "tools/list", "{}")
+	request := []byte(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"s0_echo","arguments":{"size":100}}}` + "\n")
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := toGoblin.Write(request); err != nil {
+			b.Fatal(err)
+		}
+		p.receive(b)
+	}
+	b.StopTimer()
+	toGoblin.Close()
+	check(b, <-served)
+	cancel()
+	check(b, <-running)
+	for _, c := range []io.Closer{fromClient, fromGoblin, toClient} {
+		c.Close()
+	}
+}
