@@ -87,11 +87,9 @@ func TestCommandReadCallAndPrompt(t *testing.T) {
 func TestCommandsTellWhatIsWrongInOneLine(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.gateway["startup_wait"] = "500ms"
 	script := shop()
 	script["on"] = obj{"tools/call stat": actions(do("hang"))}
 	w.backend("shop", script, obj{"timeout": "300ms"})
-	w.backend("missing", obj{}, obj{"command": "no-such-program"})
 	for _, c := range []struct {
 		code int
 		part string
@@ -118,6 +116,13 @@ func TestCommandsTellWhatIsWrongInOneLine(t *testing.T) {
 		require.NotContains(t, out.stderr, "goroutine", c.args)
 		require.NotContains(t, out.stderr, "Usage:", c.args)
 	}
+}
+
+func TestCommandOnAServerThatCannotBeStarted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.gateway["startup_wait"] = "500ms"
+	w.backend("missing", obj{}, obj{"command": "no-such-program"})
 	out := w.run("list", "tools", "--server", "missing")
 	require.Equal(t, 4, out.code, out.stderr)
 	require.Contains(t, out.stderr, "no-such-program")

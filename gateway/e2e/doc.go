@@ -11,7 +11,8 @@
 // requirement it covers, such as R3_03.
 //
 // Environment: GOBLIN_E2E_BINARY names a binary to test instead of building
-// one; GOBLIN_E2E_RACE=1 builds with the race detector. The build tags interop
-// and conformance add comparisons with programs from npm, which they install
-// into the user's cache folder.
+// one; GOBLIN_E2E_RACE=1 builds with the race detector. GOCOVERDIR is handed on
+// to a binary that was built with -cover. The build tags interop and
+// conformance add comparisons with programs from npm, which they install into
+// the user's cache folder.
 package e2e

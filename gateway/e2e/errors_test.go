@@ -151,6 +151,7 @@ func TestNamesStillUnknownAfterStartupWaitTellWhoIsPending(t *testing.T) {
 	w.backend("slow", script)
 	w.backend("s3", s3())
 	c := w.standalone()
+	c.waitListed("resources", in("s3", "s3://bucket/config/app.json"), true)
 	e := c.fault("resources/read", obj{"uri": in("slow", appLog)})
 	require.Equal(t, "RESOURCE_NOT_FOUND", e.kind())
 	require.JSONEq(t, `["slow"]`, string(at(e.Data, "pending")))

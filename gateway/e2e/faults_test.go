@@ -18,6 +18,7 @@ func (w *world) beside() *backend { return w.backend("fine", filesystem()) }
 
 func (c *client) fine() {
 	c.t.Helper()
+	c.waitListed("tools", "fine_stat", true)
 	var ids []string
 	for range 20 {
 		ids = append(ids, c.begin("tools/call", obj{"name": "fine_stat", "arguments": obj{}}))
@@ -44,6 +45,7 @@ func TestB01_B02_B05_ServersThatDoNotStart(t *testing.T) {
 			w.backend("bad", conf.script, conf.entry)
 			w.beside()
 			c := w.standalone()
+			c.fine()
 			require.Len(t, c.names("tools"), 2)
 			e := c.fault("tools/call", obj{"name": "bad_t"})
 			require.Contains(t, e.Message, "bad")
@@ -75,8 +77,8 @@ func TestB04_HangingServerDelaysNobody(t *testing.T) {
 	b := w.backend("hang", script)
 	w.beside()
 	c := w.standalone()
-	require.Len(t, c.names("tools"), 2)
 	c.fine()
+	require.Len(t, c.names("tools"), 2)
 	b.do(do("release", obj{"name": "up"}))
 	c.waitListed("tools", "hang_stat", true)
 }
@@ -105,9 +107,8 @@ func TestB08_B09_OddProtocolVersions(t *testing.T) {
 			w.backend("odd", script)
 			w.beside()
 			c := w.standalone()
-			names := c.names("tools")
-			require.Contains(t, names, "fine_stat")
 			if name == "old" {
+				c.waitListed("tools", "odd_stat", true)
 				require.Equal(t, "odd:stat:{}", c.callText("odd_stat", obj{}))
 			}
 			c.fine()
@@ -360,10 +361,10 @@ func TestB26_ListsOfTheWrongShape(t *testing.T) {
 	}})
 	w.beside()
 	c := w.standalone()
-	require.Equal(t, []string{"fine_move", "fine_stat"}, c.names("tools"))
-	require.Equal(t, []string{"odd/p"}, c.names("prompts"))
-	require.Len(t, c.names("resources"), 2)
 	c.fine()
+	c.waitListed("prompts", "odd/p", true)
+	require.Equal(t, []string{"fine_move", "fine_stat"}, c.names("tools"))
+	require.Len(t, c.names("resources"), 2)
 }
 
 func TestB27_ManyTools(t *testing.T) {
@@ -394,7 +395,6 @@ func TestB28_B29_EndlessPagesAreStopped(t *testing.T) {
 			b := w.backend("endless", script)
 			w.beside()
 			c := w.standalone()
-			require.Subset(t, c.names("tools"), []string{"fine_move", "fine_stat"})
 			c.fine()
 			require.LessOrEqual(t, b.count("tools/list"), 25*b.starts())
 		})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -228,6 +229,9 @@ func (w *world) environ() []string {
 		"TERM=dumb",
 		"GORACE=halt_on_error=1",
 	}
+	if dir := os.Getenv("GOCOVERDIR"); dir != "" {
+		env = append(env, "GOCOVERDIR="+dir)
+	}
 	if w.config != "" {
 		env = append(env, "GOBLIN_CONFIG="+w.config)
 	}
@@ -398,7 +402,7 @@ var lastPort atomic.Int64
 // outgoing connections, so that nobody takes it in between.
 func freePort(t *testing.T) int {
 	t.Helper()
-	lastPort.CompareAndSwap(0, int64(10000+os.Getpid()%15000))
+	lastPort.CompareAndSwap(0, 10000+rand.Int64N(15000))
 	for range 1000 {
 		port := int(lastPort.Add(1))
 		ln, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))

@@ -102,8 +102,8 @@ func TestH06_SecretsAreNowhereToBeSeen(t *testing.T) {
 	w.remote("refused", "/none?key=s3cret-query", s3())
 	w.gateway["startup_wait"] = "300ms"
 	s := w.serve()
-	c := s.client(false)
-	c.names("resources")
+	c := s.client(true)
+	c.waitListed("resources", in("remote", "s3://bucket/config/app.json"), true)
 	require.Equal(t, "remote s3://bucket/config/app.json", c.readText(in("remote", "s3://bucket/config/app.json")))
 	seen := s.do("GET", "/metrics", nil, "").body + s.do("GET", "/healthz", nil, "").body + s.do("GET", "/readyz", nil, "").body +
 		c.request("resources/read", obj{"uri": "goblin://servers"}).raw

@@ -120,6 +120,7 @@ func TestB40_to_B45_HTTPBackendsThatFail(t *testing.T) {
 				w.remote("remote", "/mcp", merge(remoteScript(), []obj{{"on": obj{"http": actions(do("status", status))}}}))
 			}
 			c := w.standalone()
+			c.waitListed("resources", in("filesystem", appLog), true)
 			require.Len(t, c.names("resources"), 2)
 			require.Equal(t, "filesystem "+appLog, c.readText(in("filesystem", appLog)))
 			require.NotNil(t, c.request("tools/call", obj{"name": "remote_stat"}).Error)

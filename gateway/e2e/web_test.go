@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"strconv"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -24,26 +24,31 @@ type web struct {
 	http  *http.Client
 }
 
-// serve starts goblin serve and waits until it answers.
+var serving = regexp.MustCompile(`(http://127\.0\.0\.1:\d+)/mcp`)
+
+// serve starts goblin serve on a port of the kernel's choice and waits until it
+// has said where it serves.
 func (w *world) serve(args ...string) *web {
 	w.t.Helper()
-	addr := "127.0.0.1:" + strconv.Itoa(freePort(w.t))
-	s := &web{w: w, base: "http://" + addr, http: newHTTP(w.t)}
+	s := &web{w: w, http: newHTTP(w.t)}
 	s.token, _ = w.gateway["auth_token"].(string)
-	s.program = w.start(nil, append([]string{"serve", "--listen", addr}, args...)...)
-	eventually(w.t, "goblin serve to answer: "+s.stderr.String(), func() bool {
+	s.program = w.start(nil, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
+	go func() {
+		<-s.exited
+		s.stderr.update(func() {}) // wakes the wait below
+	}()
+	require.True(w.t, s.stderr.holds(patience, func() bool {
 		select {
 		case <-s.exited:
-			w.t.Fatalf("goblin serve ended: %s", s.stderr.String())
+			return true
 		default:
 		}
-		resp, err := s.http.Get(s.base + "/healthz")
-		if err != nil {
-			return false
+		if m := serving.FindSubmatch(s.stderr.text.Bytes()); m != nil {
+			s.base = string(m[1])
 		}
-		_ = resp.Body.Close()
-		return resp.StatusCode == http.StatusOK
-	})
+		return s.base != ""
+	}), "goblin serve to serve")
+	require.NotEmpty(w.t, s.base, "goblin serve ended: %s", s.stderr.String())
 	return s
 }
 
