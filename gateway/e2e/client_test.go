@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -45,6 +46,7 @@ type client struct {
 	caps    obj
 	reply   func(ask message) (result, fault any) // nil: asks stay open
 	web     *webSession
+	gate    sync.Mutex // held while the client reads nothing
 }
 
 func newClient(t *testing.T) *client {
@@ -129,10 +131,18 @@ func (w *world) pipeTo(path string, args ...string) *client {
 	return c
 }
 
+// pause makes the client read nothing more, but for what its pipe holds.
+func (c *client) pause() (release func()) {
+	c.gate.Lock()
+	return c.gate.Unlock
+}
+
 func (c *client) readLines(out io.Reader) {
 	r := bufio.NewReaderSize(out, 64<<10)
 	for {
 		line, err := r.ReadBytes('\n')
+		c.gate.Lock()
+		c.gate.Unlock() //nolint:staticcheck // it only waits
 		if err != nil {
 			c.update(func() { c.ended = true })
 			return

@@ -379,3 +379,22 @@ func TestHostKeepsNoTerminalAndNoPipeOfItsClient(t *testing.T) {
 	require.Contains(t, string(out), `"serverInfo"`)
 	w.host()
 }
+
+func TestBridgeThatFindsNoHostAnswersAndGoesOnLater(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.backend("b", filesystem())
+	c := w.bridged()
+	require.Equal(t, "b:stat:{}", c.callText("b_stat", obj{}))
+	require.NoError(t, os.Rename(w.config, w.config+".away")) // no host can start
+	require.NoError(t, syscall.Kill(w.host(), syscall.SIGKILL))
+	b.waitGone()
+	e := c.fault("tools/call", obj{"name": "b_stat"})
+	require.Equal(t, -32603, e.Code)
+	require.Equal(t, "CONNECTION_ERROR", e.kind())
+	require.NoError(t, os.Rename(w.config+".away", w.config))
+	eventually(t, "the next host", func() bool {
+		return c.request("tools/call", obj{"name": "b_stat"}).Error == nil
+	})
+	require.Equal(t, 2, b.starts())
+}

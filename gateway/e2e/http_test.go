@@ -472,3 +472,20 @@ func TestLeastRecentlyUsedSessionMakesRoomAtTheLimit(t *testing.T) {
 		require.Equal(t, http.StatusOK, s.do("POST", "/mcp", h, pingBody).status)
 	}
 }
+
+func TestPagesOfAllowedOriginsMayReadTheAnswers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.gateway["allowed_origins"] = []string{"https://app.example"}
+	w.gateway["auth_token"] = "Tok3n-of-the-test"
+	s := w.serve()
+	preflight := map[string]string{"Origin": "https://app.example", "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type, mcp-session-id", "Authorization": ""}
+	got := s.do("OPTIONS", "/mcp", preflight, "")
+	require.Less(t, got.status, 300)
+	require.Equal(t, "https://app.example", got.header.Get("Access-Control-Allow-Origin"))
+	require.Contains(t, strings.ToLower(got.header.Get("Access-Control-Allow-Headers")), "mcp-session-id")
+	got = s.do("POST", "/mcp", map[string]string{"Origin": "https://app.example"}, initBody)
+	require.Equal(t, http.StatusOK, got.status)
+	require.Equal(t, "https://app.example", got.header.Get("Access-Control-Allow-Origin"))
+	require.Contains(t, got.header.Get("Access-Control-Expose-Headers"), "Mcp-Session-Id")
+}

@@ -381,3 +381,65 @@ func TestLogLinesOfACallComeBeforeItsResponse(t *testing.T) {
 		c.ok("logging/setLevel", obj{"level": "emergency"})
 	}
 }
+
+func TestCompletedURLElicitationIsToldToTheClientThatWasAsked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ask := do("request", obj{"method": "elicitation/create", "params": obj{"mode": "url", "url": "https://e.example/", "message": "m", "elicitationId": "el-1"}})
+	b := w.backend("b", obj{"tools": []obj{tool("login")}, "on": obj{"tools/call login": actions(ask, do("answers"))}})
+	w.hosted = true
+	c, other := w.pipe("stdio"), w.pipe("stdio")
+	for _, client := range []*client{c, other} {
+		client.caps = obj{"elicitation": obj{"form": obj{}, "url": obj{}}}
+		client.reply = func(message) (any, any) { return obj{"action": "accept"}, nil }
+		client.init()
+	}
+	require.Equal(t, `[{"action":"accept"}]`, c.callText("b_login", obj{}))
+	for _, id := range []string{"el-unknown", "el-1"} {
+		b.do(do("notify", obj{"method": "notifications/elicitation/complete", "params": obj{"elicitationId": id}}))
+	}
+	c.noted("notifications/elicitation/complete", func(p json.RawMessage) bool { return str(p, "elicitationId") == "el-1" })
+	require.Len(t, c.notesOf("notifications/elicitation/complete"), 1)
+	other.ok("ping", nil)
+	require.Empty(t, other.notesOf("notifications/elicitation/complete"))
+}
+
+func TestChangedRootsReachTheClientsOwnProcessOnly(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	own := w.backend("own", obj{"tools": []obj{tool("t")}}, obj{"isolation": "session"})
+	shared := w.backend("shared", obj{"tools": []obj{tool("t")}})
+	c1, c2 := w.bridged(), w.bridged()
+	for _, c := range []*client{c1, c2} {
+		c.callText("own_t", obj{})
+		c.callText("shared_t", obj{})
+	}
+	second := own.received("tools/call")[1].proc
+	c2.notify("notifications/roots/list_changed", nil)
+	require.Same(t, second, own.waitReceived("notifications/roots/list_changed", 1).proc)
+	c1.callText("own_t", obj{})
+	require.Len(t, own.received("notifications/roots/list_changed"), 1)
+	require.Zero(t, shared.count("notifications/roots/list_changed"))
+}
+
+func TestClientThatReadsNothingDelaysNobody(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.gateway["limits"] = obj{"unsent": "1MiB"}
+	const size, calls = 100_000, 100
+	w.backend("b", obj{"tools": []obj{tool("big"), tool("t")}, "on": obj{"tools/call big": actions(do("big", obj{"bytes": size}))}})
+	slow, quick := w.bridged(), w.bridged()
+	slow.ok("ping", nil)
+	release := slow.pause()
+	var ids []string
+	for range calls {
+		ids = append(ids, slow.begin("tools/call", obj{"name": "b_big"}))
+	}
+	for range 50 {
+		require.Equal(t, "b:t:{}", quick.callText("b_t", obj{}))
+	}
+	release()
+	for _, id := range ids {
+		require.Len(t, str(slow.end(id).Result, "content", 0, "text"), size)
+	}
+}
