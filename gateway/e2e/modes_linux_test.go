@@ -1,4 +1,4 @@
-package main
+package e2e
 
 import (
 	"bytes"
@@ -101,10 +101,10 @@ func TestTUIServesMCPOnPipesAndShowsTheServersOnATerminal(t *testing.T) {
 }
 
 func TestTUIWithoutATerminalIsToldWhatToDo(t *testing.T) {
-	_, errs, code := goblin(t, place(t), "--tui-tty", "/dev/null")
+	_, errs, code := shell(t, place(t), "--tui-tty", "/dev/null")
 	require.Equal(t, command.CodeUsage, code)
 	require.Contains(t, errs, "/dev/null is not a terminal")
-	_, errs, code = goblin(t, place(t), "--tui-tty", "/nonexistent/tty")
+	_, errs, code = shell(t, place(t), "--tui-tty", "/nonexistent/tty")
 	require.Equal(t, command.CodeFailure, code)
 	require.Contains(t, errs, "there is no terminal to show the servers on")
 }

@@ -1,4 +1,4 @@
-package main
+package e2e
 
 import (
 	"bufio"
@@ -23,18 +23,6 @@ import (
 	"goblin/gateway/command"
 )
 
-// patience bounds every wait; a correct program needs a small part of it.
-const patience = 30 * time.Second
-
-// TestMain is the program itself when a test, or Goblin, starts it as one: as
-// a command, as the host, and as the servers of the demo.
-func TestMain(m *testing.M) {
-	if os.Getenv("GOBLIN_TEST_MAIN") != "" || len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") {
-		os.Exit(run(os.Args[1:]))
-	}
-	os.Exit(m.Run())
-}
-
 // place is an environment in which a command finds no config and no host.
 func place(t *testing.T) []string {
 	t.Helper()
@@ -44,12 +32,12 @@ func place(t *testing.T) []string {
 	dir, err := os.MkdirTemp("", "gm") // short: paths of sockets are limited
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "XDG_RUNTIME_DIR=" + dir, "TMPDIR=" + dir, "GOBLIN_TEST_MAIN=1"}
+	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "XDG_RUNTIME_DIR=" + dir, "TMPDIR=" + dir}
 }
 
 func start(t *testing.T, env []string, args ...string) (cmd *exec.Cmd, in io.WriteCloser, out, errs *bufio.Reader) {
 	t.Helper()
-	cmd = exec.Command(os.Args[0], args...)
+	cmd = exec.Command(goblin, args...)
 	cmd.Env = env
 	in, err := cmd.StdinPipe()
 	require.NoError(t, err)
@@ -69,11 +57,11 @@ func start(t *testing.T, env []string, args ...string) (cmd *exec.Cmd, in io.Wri
 	return cmd, in, bufio.NewReader(stdout), bufio.NewReader(stderr)
 }
 
-func goblin(t *testing.T, env []string, args ...string) (stdout, stderr string, code int) {
+func shell(t *testing.T, env []string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, os.Args[0], args...)
+	cmd := exec.CommandContext(ctx, goblin, args...)
 	var out, errs bytes.Buffer
 	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = env, &out, &errs, time.Second
 	if err := cmd.Run(); cmd.ProcessState == nil {
@@ -109,7 +97,7 @@ func TestWrongCommandLinesAreOneLineAndCode2(t *testing.T) {
 		{[]string{"demo-server", "nobody"}, "name one demo server of [clock library notes]"},
 	}
 	for _, tt := range tests {
-		out, errs, code := goblin(t, env, tt.args...)
+		out, errs, code := shell(t, env, tt.args...)
 		require.Equal(t, command.CodeUsage, code, tt.args)
 		require.Contains(t, errs, tt.want)
 		require.Equal(t, 1, strings.Count(errs, "\n"), errs)
@@ -122,21 +110,21 @@ func TestConfigsThatCannotBeUsedAreCode3(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "goblin.yaml")
 	require.NoError(t, os.WriteFile(file, []byte("servers:\n  a: {comand: x}\n"), 0o600))
 	for _, args := range [][]string{{"stdio"}, {"stdio", "--standalone"}, {"serve"}, {"host"}, {"validate"}} {
-		_, errs, code := goblin(t, env, append(args, "--config", file)...)
+		_, errs, code := shell(t, env, append(args, "--config", file)...)
 		require.Equal(t, command.CodeConfig, code, args)
 		require.Contains(t, errs, `goblin.yaml:2: unknown key "comand"`)
 	}
-	_, errs, code := goblin(t, env, "serve", "--listen", "0.0.0.0:0")
+	_, errs, code := shell(t, env, "serve", "--listen", "0.0.0.0:0")
 	require.Equal(t, command.CodeConfig, code)
 	require.Contains(t, errs, "auth_token is required")
-	_, errs, code = goblin(t, env, "host", "--demo", "--hash", "of another config")
+	_, errs, code = shell(t, env, "host", "--demo", "--hash", "of another config")
 	require.Equal(t, command.CodeConfig, code)
 	require.Contains(t, errs, "the config changed")
 }
 
 func TestTheDemoAnswersFromTheShell(t *testing.T) {
 	env := place(t)
-	out, errs, code := goblin(t, env, "list", "servers", "--json")
+	out, errs, code := shell(t, env, "list", "servers", "--json")
 	require.Zero(t, code, errs)
 	var servers []struct{ Name, State string }
 	require.NoError(t, json.Unmarshal([]byte(out), &servers))
@@ -144,10 +132,10 @@ func TestTheDemoAnswersFromTheShell(t *testing.T) {
 	for _, s := range servers {
 		require.Equal(t, "ready", s.State, s.Name)
 	}
-	out, errs, code = goblin(t, env, "read", "mcp://notes/note:///haiku")
+	out, errs, code = shell(t, env, "read", "mcp://notes/note:///haiku")
 	require.Zero(t, code, errs)
 	require.NotEmpty(t, out)
-	_, errs, code = goblin(t, env, "read", "mcp://notes/note:///haik")
+	_, errs, code = shell(t, env, "read", "mcp://notes/note:///haik")
 	require.Equal(t, command.CodeNotFound, code)
 	require.Contains(t, errs, `did you mean "mcp://notes/note:///haiku"`)
 }
@@ -182,7 +170,7 @@ func TestClientsShareOneHostThatCanBeAskedAndStopped(t *testing.T) {
 	cmd2, in2, out2, _ := start(t, env) // on pipes it is stdio
 	greet(t, in2, out2)
 
-	text, errs, code := goblin(t, env, "status", "--json")
+	text, errs, code := shell(t, env, "status", "--json")
 	require.Zero(t, code, errs)
 	var status struct {
 		PID      int
@@ -192,13 +180,13 @@ func TestClientsShareOneHostThatCanBeAskedAndStopped(t *testing.T) {
 	require.Len(t, status.Sessions, 2)
 	require.Equal(t, "socket", status.Sessions[0].Transport)
 
-	_, errs, code = goblin(t, env, "serve")
+	_, errs, code = shell(t, env, "serve")
 	require.Equal(t, command.CodeFailure, code)
 	require.Regexp(t, `runs already \(pid \d+\)`, errs)
-	text, errs, code = goblin(t, env, "restart", "clock")
+	text, errs, code = shell(t, env, "restart", "clock")
 	require.Zero(t, code, errs)
 	require.Equal(t, "Restarted \"clock\".\n", text)
-	_, errs, code = goblin(t, env, "restart", "clck")
+	_, errs, code = shell(t, env, "restart", "clck")
 	require.Equal(t, command.CodeNotFound, code, errs)
 
 	// A client that is still there would start the next host.
@@ -206,11 +194,11 @@ func TestClientsShareOneHostThatCanBeAskedAndStopped(t *testing.T) {
 		require.NoError(t, in.Close())
 		require.NoError(t, cmd.Wait())
 	}
-	text, errs, code = goblin(t, env, "stop")
+	text, errs, code = shell(t, env, "stop")
 	require.Zero(t, code, errs)
 	require.Regexp(t, `^Stopped the host \(pid \d+\)\.\n$`, text)
 	require.Contains(t, text, strconv.Itoa(status.PID))
-	_, errs, code = goblin(t, env, "status")
+	_, errs, code = shell(t, env, "status")
 	require.Equal(t, command.CodeConnect, code, errs)
 }
 
@@ -226,7 +214,7 @@ func TestServeTellsItsAddressAndEndsWell(t *testing.T) {
 	require.Equal(t, http.StatusOK, resp.StatusCode)
 	http.DefaultClient.CloseIdleConnections()
 
-	_, said, code := goblin(t, place(t), "serve", "--listen", strings.TrimPrefix(url[1], "http://"))
+	_, said, code := shell(t, place(t), "serve", "--listen", strings.TrimPrefix(url[1], "http://"))
 	require.Equal(t, command.CodeFailure, code)
 	require.Contains(t, said, "choose another one with --listen")
 
@@ -264,7 +252,7 @@ func TestAReaderThatLeavesIsNoFailure(t *testing.T) {
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
 	require.NoError(t, r.Close())
-	cmd := exec.Command(os.Args[0], "list", "resources")
+	cmd := exec.Command(goblin, "list", "resources")
 	var errs bytes.Buffer
 	cmd.Env, cmd.Stdout, cmd.Stderr = place(t), w, &errs
 	require.NoError(t, cmd.Run(), errs.String())
