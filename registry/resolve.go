@@ -200,6 +200,11 @@ func (s *Snapshot) resource(uri string) (Target, error) {
 	if t, ok, err := h.done(); ok {
 		return t, err
 	}
+	return Target{}, unknownResource(uri, server, rest, ours)
+}
+
+// unknownResource says why a URI, split by splitNamespaced, is in no table.
+func unknownResource(uri, server, rest string, ours bool) error {
 	reason := ReasonNotFound
 	switch {
 	case ours && (server == "" || rest == ""):
@@ -207,7 +212,7 @@ func (s *Snapshot) resource(uri string) (Target, error) {
 	case ours:
 		reason = "Server '" + server + "' not found"
 	}
-	return Target{}, &NotFoundError{Kind: Resource, Name: uri, Reason: reason}
+	return &NotFoundError{Kind: Resource, Name: uri, Reason: reason}
 }
 
 // expansion is the target for a URI that is not listed itself.

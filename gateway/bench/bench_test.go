@@ -3,6 +3,7 @@ package bench
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -151,7 +152,7 @@ var (
 func (p *peer) receive(b *testing.B) []byte {
 	for {
 		line, err := p.out.ReadSlice('\n')
-		for err == bufio.ErrBufferFull {
+		for errors.Is(err, bufio.ErrBufferFull) {
 			line, err = p.out.ReadSlice('\n')
 		}
 		check(b, err)

@@ -325,24 +325,38 @@ servers:
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, src, want string }{
-		{"flat ids", "gateway:\n  namespace: flat",
-			"goblin.yaml:2: namespace: flat lists resources under ids that are not URIs; clients that check them, such as those with the Python SDK 1.x, refuse the whole list"},
-		{"long names", "servers:\n  " + strings.Repeat("n", 31) + ": {command: x}",
-			`goblin.yaml:2: the name of server "` + strings.Repeat("n", 31) + `" leaves 19 characters for the names of its tools where a client puts "mcp__goblin__" before them and cuts at 64; a shorter name helps`},
+		{
+			"flat ids", "gateway:\n  namespace: flat",
+			"goblin.yaml:2: namespace: flat lists resources under ids that are not URIs; clients that check them, such as those with the Python SDK 1.x, refuse the whole list",
+		},
+		{
+			"long names", "servers:\n  " + strings.Repeat("n", 31) + ": {command: x}",
+			`goblin.yaml:2: the name of server "` + strings.Repeat("n", 31) + `" leaves 19 characters for the names of its tools where a client puts "mcp__goblin__" before them and cuts at 64; a shorter name helps`,
+		},
 		{"names that fit", "servers:\n  " + strings.Repeat("n", 30) + ": {command: x}", ""},
-		{"a prefix of a prefix", "servers:\n  my_db: {command: x}\n  my: {command: x}",
-			`goblin.yaml:3: tools of server "my" whose listed names begin with "my_db_" get a tail, because server "my_db" has that prefix`},
-		{"one prefix", "servers:\n  a.b: {command: x}\n  a_b: {command: x}",
-			`goblin.yaml:2: tools of server "a.b" whose listed names begin with "a_b_" get a tail, because server "a_b" has that prefix`},
+		{
+			"a prefix of a prefix", "servers:\n  my_db: {command: x}\n  my: {command: x}",
+			`goblin.yaml:3: tools of server "my" whose listed names begin with "my_db_" get a tail, because server "my_db" has that prefix`,
+		},
+		{
+			"one prefix", "servers:\n  a.b: {command: x}\n  a_b: {command: x}",
+			`goblin.yaml:2: tools of server "a.b" whose listed names begin with "a_b_" get a tail, because server "a_b" has that prefix`,
+		},
 		{"names that only begin alike", "servers:\n  my: {command: x}\n  mydb: {command: x}\n  my-db: {command: x}", ""},
-		{"a chain of prefixes", "servers:\n  a: {command: x}\n  a_b: {command: x}\n  a_b_c: {command: x}\n  a_d: {command: x}",
+		{
+			"a chain of prefixes", "servers:\n  a: {command: x}\n  a_b: {command: x}\n  a_b_c: {command: x}\n  a_d: {command: x}",
 			`goblin.yaml:2: tools of server "a" whose listed names begin with "a_b_" get a tail, because server "a_b" has that prefix
 goblin.yaml:2: tools of server "a" whose listed names begin with "a_d_" get a tail, because server "a_d" has that prefix
-goblin.yaml:3: tools of server "a_b" whose listed names begin with "a_b_c_" get a tail, because server "a_b_c" has that prefix`},
-		{"arguments in the command", "servers:\n  a:\n    command: npx -y foo",
-			`goblin.yaml:3: "command" in server "a" contains a space; arguments belong in "args"`},
-		{"an empty token", "gateway:\n  auth_token: ${NONE:-}",
-			`goblin.yaml:2: "auth_token" in gateway is empty, so anybody on this machine may call`},
+goblin.yaml:3: tools of server "a_b" whose listed names begin with "a_b_c_" get a tail, because server "a_b_c" has that prefix`,
+		},
+		{
+			"arguments in the command", "servers:\n  a:\n    command: npx -y foo",
+			`goblin.yaml:3: "command" in server "a" contains a space; arguments belong in "args"`,
+		},
+		{
+			"an empty token", "gateway:\n  auth_token: ${NONE:-}",
+			`goblin.yaml:2: "auth_token" in gateway is empty, so anybody on this machine may call`,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -364,11 +378,25 @@ func TestListenAddresses(t *testing.T) {
 		listen, token string
 		ok            bool
 	}{
-		{"127.0.0.1:7331", "", true}, {"127.8.8.8:1", "", true}, {"localhost:0", "", true}, {"[::1]:80", "", true},
+		{"127.0.0.1:7331", "", true},
+		{"127.8.8.8:1", "", true},
+		{"localhost:0", "", true},
+		{"[::1]:80", "", true},
 		{"[::ffff:127.0.0.1]:80", "", true},
-		{":80", "", false}, {"0.0.0.0:80", "", false}, {"[::]:80", "", false}, {"example.com:80", "", false}, {"localhost.evil.com:80", "", false},
-		{":80", "t", true}, {"0.0.0.0:80", "t", true}, {"example.com:80", "t", true},
-		{"80", "t", false}, {"a:b:80", "t", false}, {"a:", "t", false}, {"a:65536", "t", false}, {"a:-1", "t", false}, {"a/b:80", "t", false},
+		{":80", "", false},
+		{"0.0.0.0:80", "", false},
+		{"[::]:80", "", false},
+		{"example.com:80", "", false},
+		{"localhost.evil.com:80", "", false},
+		{":80", "t", true},
+		{"0.0.0.0:80", "t", true},
+		{"example.com:80", "t", true},
+		{"80", "t", false},
+		{"a:b:80", "t", false},
+		{"a:", "t", false},
+		{"a:65536", "t", false},
+		{"a:-1", "t", false},
+		{"a/b:80", "t", false},
 	} {
 		src := "gateway: {listen: " + yamlQuote(c.listen) + ", auth_token: " + yamlQuote(c.token) + "}"
 		_, err := config.Parse("goblin.yaml", []byte(src), env)
@@ -530,11 +558,19 @@ func TestFind(t *testing.T) {
 		want, err  string
 	}{
 		{"the flag first", flag, map[string]string{"GOBLIN_CONFIG": variable, "HOME": dir}, flag, ""},
-		{"a flag that leads nowhere", missing, map[string]string{"GOBLIN_CONFIG": variable}, "",
-			missing + ": is named by --config but cannot be read: no such file or directory"},
+		{
+			"a flag that leads nowhere", missing,
+			map[string]string{"GOBLIN_CONFIG": variable},
+			"",
+			missing + ": is named by --config but cannot be read: no such file or directory",
+		},
 		{"then the variable", "", map[string]string{"GOBLIN_CONFIG": variable, "XDG_CONFIG_HOME": dir + "/xdg"}, variable, ""},
-		{"a variable that leads nowhere", "", map[string]string{"GOBLIN_CONFIG": missing, "XDG_CONFIG_HOME": dir + "/xdg"}, "",
-			missing + ": is named by $GOBLIN_CONFIG but cannot be read: no such file or directory"},
+		{
+			"a variable that leads nowhere", "",
+			map[string]string{"GOBLIN_CONFIG": missing, "XDG_CONFIG_HOME": dir + "/xdg"},
+			"",
+			missing + ": is named by $GOBLIN_CONFIG but cannot be read: no such file or directory",
+		},
 		{"then the XDG folder", "", map[string]string{"XDG_CONFIG_HOME": dir + "/xdg", "HOME": dir + "/home"}, xdg, ""},
 		{"not home, if the XDG folder has none", "", map[string]string{"XDG_CONFIG_HOME": dir, "HOME": dir + "/home"}, "", ""},
 		{"then home", "", map[string]string{"HOME": dir + "/home"}, home, ""},

@@ -189,12 +189,6 @@ func (c *client) message() message {
 	return decode(c.t, c.line())
 }
 
-func (c *client) initialize() {
-	c.t.Helper()
-	c.send(initialize, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	require.Contains(c.t, c.line(), `"id":"init"`)
-}
-
 const initialize = `{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25",` +
 	`"clientInfo":{"name":"tester","version":"1.2","title":"T","x":1},` +
 	`"capabilities":{"elicitation":{},"sampling":null,"roots":{"listChanged":false}}}}`

@@ -17,10 +17,23 @@ func TestOnlyLoopbackHostsAreServedOnLoopback(t *testing.T) {
 		host string
 		ok   bool
 	}{
-		{"localhost", true}, {"LocalHost:7331", true}, {"127.0.0.1:1", true}, {"127.8.9.10", true}, {"[::1]:7331", true}, {"[::1]", true},
-		{"evil.example", false}, {"evil.example:7331", false}, {"localhost.evil.example", false}, {"127.0.0.1.evil.example", false},
-		{"192.168.1.5:7331", false}, {"0.0.0.0", false}, {"2130706433", false}, {"0x7f.1", false}, {"127.1", false},
-		{"evil.example:80@localhost", false}, {"localhost:80:80", false},
+		{"localhost", true},
+		{"LocalHost:7331", true},
+		{"127.0.0.1:1", true},
+		{"127.8.9.10", true},
+		{"[::1]:7331", true},
+		{"[::1]", true},
+		{"evil.example", false},
+		{"evil.example:7331", false},
+		{"localhost.evil.example", false},
+		{"127.0.0.1.evil.example", false},
+		{"192.168.1.5:7331", false},
+		{"0.0.0.0", false},
+		{"2130706433", false},
+		{"0x7f.1", false},
+		{"127.1", false},
+		{"evil.example:80@localhost", false},
+		{"localhost:80:80", false},
 	}
 	for _, token := range []string{"", "secret"} {
 		c := newSite(t, downstream.HTTPOptions{AuthToken: token, Open: map[string]http.Handler{"/healthz": http.NotFoundHandler()}})

@@ -146,7 +146,7 @@ func ServeStream(ctx context.Context, o Options, transport string, r io.Reader, 
 	defer grace.Stop()
 	for waiting := true; waiting && (!ended || written != nil); {
 		select {
-		case <-heard:
+		case <-heard: //nolint:errcheck // why the session ends is known already
 			ended, heard = true, nil
 		case <-written:
 			written = nil

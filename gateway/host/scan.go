@@ -139,8 +139,10 @@ var repeatable = map[string]bool{
 // names saves making a string of the method of nearly every message.
 var names = func() map[string]string {
 	m := make(map[string]string)
-	for _, n := range []string{initialized, cancelled, resChanged, toolChanged, promptChgd,
-		"tools/call", "notifications/progress", "notifications/message", "notifications/resources/updated"} {
+	for _, n := range []string{
+		initialized, cancelled, resChanged, toolChanged, promptChgd,
+		"tools/call", "notifications/progress", "notifications/message", "notifications/resources/updated",
+	} {
 		m[`"`+n+`"`] = n
 	}
 	for n := range repeatable {

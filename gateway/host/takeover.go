@@ -64,7 +64,7 @@ func (b *bridge) ended(err error) error {
 	if b.hard.Err() == nil {
 		return err
 	}
-	if cause := context.Cause(b.hard); cause != context.Canceled {
+	if cause := context.Cause(b.hard); !errors.Is(cause, context.Canceled) {
 		return cause
 	}
 	return nil
@@ -355,7 +355,7 @@ func (b *bridge) refuse(err error) {
 			b.mem.initialized = h.frame
 		}
 	}
-	if err != errEnded {
+	if !errors.Is(err, errEnded) {
 		b.log.Error("no host can be reached", "error", err, "refused", len(b.waiting))
 	}
 	b.waiting, b.size = nil, 0

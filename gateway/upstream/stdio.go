@@ -166,26 +166,25 @@ func (c *stdio) read() {
 	r := jsonrpc.NewReader(src, c.srv.opt.Limits.Frame)
 	for {
 		frame, err := r.Read()
-		switch {
-		case err == nil:
-			if src.cut && r.Buffered() == 0 {
-				// The last line has no end. If it is no message, the child died
-				// while it wrote, and the calls fail for that.
-				if _, err := parse(frame); err != nil {
-					c.srv.garbage(frame, err)
-					continue
-				}
-			}
-			if c.ctx.Err() == nil {
-				c.handle(c.ctx, nil, frame)
-			}
-		default:
+		if err != nil {
 			var long *jsonrpc.TooLong
 			if !errors.As(err, &long) {
 				c.lost("closed its stdout", err)
 				return
 			}
 			c.tooLong(long)
+			continue
+		}
+		if src.cut && r.Buffered() == 0 {
+			// The last line has no end. If it is no message, the child died
+			// while it wrote, and the calls fail for that.
+			if _, err := parse(frame); err != nil {
+				c.srv.garbage(frame, err)
+				continue
+			}
+		}
+		if c.ctx.Err() == nil {
+			c.handle(c.ctx, nil, frame)
 		}
 	}
 }
