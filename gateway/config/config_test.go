@@ -633,3 +633,15 @@ func TestDemoRunsThisProgram(t *testing.T) {
 	}
 	require.Equal(t, []string{"notes", "clock", "library"}, names)
 }
+
+func TestDemoHasOneHashWhereverItsProgramLies(t *testing.T) {
+	t.Parallel()
+	here, err := config.Load("")
+	require.NoError(t, err)
+	there, err := config.Load("")
+	require.NoError(t, err)
+	there.Servers[0].Command = "/elsewhere/goblin"
+	require.Equal(t, here.Hash(), there.Hash())
+	there.Servers[0].Args = append(there.Servers[0].Args, "other")
+	require.NotEqual(t, here.Hash(), there.Hash())
+}
