@@ -1,0 +1,247 @@
+package rawjson
+
+import (
+	"bytes"
+	"iter"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// IsObject reports whether the valid text v is an object.
+func IsObject(v []byte) bool { return first(v) == '{' }
+
+// IsArray reports whether the valid text v is an array.
+func IsArray(v []byte) bool { return first(v) == '[' }
+
+// IsString reports whether the valid text v is a string.
+func IsString(v []byte) bool { return first(v) == '"' }
+
+func first(v []byte) byte {
+	if i := space(v, 0); i < len(v) {
+		return v[i]
+	}
+	return 0
+}
+
+// skip returns the index after the value at i of a valid text. Unlike [Scan]
+// it checks nothing, so it is several times faster.
+func skip(b []byte, i int) int {
+	depth := 0
+	for i < len(b) {
+		switch b[i] {
+		case '"':
+			i = skipString(b, i)
+		case '{', '[':
+			depth++
+			i++
+			continue
+		case '}', ']':
+			depth--
+			i++
+		case ' ', '\t', '\r', '\n', ',', ':':
+			i++
+			continue
+		default:
+			for i < len(b) && !terminal(b[i]) {
+				i++
+			}
+		}
+		if depth <= 0 {
+			return i
+		}
+	}
+	return i
+}
+
+func terminal(c byte) bool {
+	switch c {
+	case ',', '}', ']', ' ', '\t', '\r', '\n', ':', '"', '{', '[':
+		return true
+	}
+	return false
+}
+
+func skipString(b []byte, i int) int {
+	i++
+	for i < len(b) {
+		n := bytes.IndexByte(b[i:], '"')
+		if n < 0 {
+			return len(b)
+		}
+		end := i + n
+		slashes := 0
+		for j := end - 1; j >= i && b[j] == '\\'; j-- {
+			slashes++
+		}
+		i = end + 1
+		if slashes%2 == 0 {
+			return i
+		}
+	}
+	return len(b)
+}
+
+// Key is a member's name, or another string, as it stands in the text, quotes
+// included.
+type Key []byte
+
+// Is reports whether the string, with its escapes resolved, is name.
+func (k Key) Is(name string) bool {
+	if len(k) == len(name)+2 && k[0] == '"' && string(k[1:len(k)-1]) == name {
+		return true
+	}
+	if bytes.IndexByte(k, '\\') < 0 {
+		return false
+	}
+	s, ok := String(k)
+	return ok && s == name
+}
+
+// Members yields the members of the valid object obj in their order; nothing
+// when obj is not an object. Values come without surrounding space.
+func Members(obj []byte) iter.Seq2[Key, []byte] {
+	return func(yield func(Key, []byte) bool) {
+		i := space(obj, 0)
+		if i >= len(obj) || obj[i] != '{' {
+			return
+		}
+		for i = space(obj, i+1); i < len(obj) && obj[i] == '"'; i = space(obj, i) {
+			end := skipString(obj, i)
+			name := Key(obj[i:end])
+			i = space(obj, end)
+			if i >= len(obj) || obj[i] != ':' {
+				return
+			}
+			i = space(obj, i+1)
+			end = skip(obj, i)
+			if end <= i || !yield(name, obj[i:end]) {
+				return
+			}
+			i = space(obj, end)
+			if i >= len(obj) || obj[i] != ',' {
+				return
+			}
+			i++
+		}
+	}
+}
+
+// Elements yields the elements of the valid array arr; nothing when arr is
+// not an array.
+func Elements(arr []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		i := space(arr, 0)
+		if i >= len(arr) || arr[i] != '[' {
+			return
+		}
+		for i = space(arr, i+1); i < len(arr) && arr[i] != ']'; i = space(arr, i) {
+			end := skip(arr, i)
+			if end <= i || !yield(arr[i:end]) {
+				return
+			}
+			i = space(arr, end)
+			if i >= len(arr) || arr[i] != ',' {
+				return
+			}
+			i++
+			i = space(arr, i)
+		}
+	}
+}
+
+// Get returns the value of the member name of the valid object obj, nil when
+// there is none. Of several members of that name it returns the last, as
+// decoders do; see [Unique] where that matters.
+func Get(obj []byte, name string) []byte {
+	var found []byte
+	for k, v := range Members(obj) {
+		if k.Is(name) {
+			found = v
+		}
+	}
+	return found
+}
+
+// Path follows member names down nested objects; nil when one is missing.
+func Path(obj []byte, names ...string) []byte {
+	for _, n := range names {
+		if obj = Get(obj, n); obj == nil {
+			return nil
+		}
+	}
+	return obj
+}
+
+// Unique is [Get] for members that decide something: ok is false when the
+// name stands more than once, because two readers could then take different
+// ones of them.
+func Unique(obj []byte, name string) (v []byte, ok bool) {
+	n := 0
+	for k, m := range Members(obj) {
+		if k.Is(name) {
+			v = m
+			n++
+		}
+	}
+	return v, n <= 1
+}
+
+// Offset returns where inner begins in outer. inner must have been made from
+// outer by slicing (as all readers here do), never by copying.
+func Offset(outer, inner []byte) int { return cap(outer) - cap(inner) }
+
+// String decodes the valid string v; ok is false when v is not a string. An
+// unpaired surrogate becomes U+FFFD, as in encoding/json.
+func String(v []byte) (s string, ok bool) {
+	if len(v) < 2 || v[0] != '"' || v[len(v)-1] != '"' {
+		return "", false
+	}
+	v = v[1 : len(v)-1]
+	if bytes.IndexByte(v, '\\') < 0 {
+		return string(v), true
+	}
+	out := make([]byte, 0, len(v))
+	for i := 0; i < len(v); i++ {
+		if v[i] != '\\' || i+1 >= len(v) {
+			out = append(out, v[i])
+			continue
+		}
+		i++
+		switch v[i] {
+		case 'b':
+			out = append(out, '\b')
+		case 'f':
+			out = append(out, '\f')
+		case 'n':
+			out = append(out, '\n')
+		case 'r':
+			out = append(out, '\r')
+		case 't':
+			out = append(out, '\t')
+		case 'u':
+			r, _ := hex4(v, i+1)
+			i += 4
+			if utf16.IsSurrogate(r) {
+				low, ok := rune(0), false
+				if i+2 < len(v) && v[i+1] == '\\' && v[i+2] == 'u' {
+					low, ok = hex4(v, i+3)
+				}
+				if r = utf16.DecodeRune(r, low); ok && r != utf8.RuneError {
+					i += 6
+				}
+			}
+			out = utf8.AppendRune(out, r)
+		default:
+			out = append(out, v[i])
+		}
+	}
+	return string(out), true
+}
+
+// Int decodes the valid integer v; ok is false for anything else, also for
+// integers beyond 64 bits.
+func Int(v []byte) (n int64, ok bool) {
+	n, err := strconv.ParseInt(string(v), 10, 64)
+	return n, err == nil
+}
