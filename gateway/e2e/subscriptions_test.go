@@ -130,7 +130,7 @@ func TestR3_38_SubscriptionGauge(t *testing.T) {
 	require.Equal(t, "1", s.metric(gauge))
 	require.Less(t, s.do("DELETE", "/mcp", map[string]string{"Mcp-Session-Id": c.web.id}, "").status, 300)
 	eventually(t, "no subscription", func() bool { return s.metric(gauge) == "0" })
-	require.Equal(t, 2, fs.count("resources/unsubscribe"))
+	fs.waitReceived("resources/unsubscribe", 2)
 }
 
 func TestR0_11_ManySubscriptions(t *testing.T) {
