@@ -364,8 +364,3 @@ func (b *backend) remove(kind, name string) {
 	b.t.Helper()
 	b.do(obj{"do": "remove", "kind": kind, "name": name})
 }
-
-func (b *backend) on(key string, actions ...obj) {
-	b.t.Helper()
-	b.do(obj{"do": "on", "key": key, "actions": actions})
-}

@@ -53,10 +53,10 @@ func TestCommandList(t *testing.T) {
 	require.Empty(t, other.live())
 
 	out := w.run("list", "resources", "--server", "nobody")
-	require.Equal(t, 7, out.code, out.stderr)
+	require.Equal(t, exitNotFound, out.code, out.stderr)
 	require.Contains(t, out.stderr, "nobody")
-	require.Equal(t, 2, w.run("list", "things").code)
-	require.Equal(t, 2, w.run("list").code)
+	require.Equal(t, exitUsage, w.run("list", "things").code)
+	require.Equal(t, exitUsage, w.run("list").code)
 }
 
 func TestCommandReadCallAndPrompt(t *testing.T) {
@@ -80,7 +80,7 @@ func TestCommandReadCallAndPrompt(t *testing.T) {
 	require.Equal(t, "user", str(json.RawMessage(text), "messages", 0, "role"))
 
 	failed := w.run("call", "shop_move")
-	require.Equal(t, 1, failed.code)
+	require.Equal(t, exitFailure, failed.code)
 	require.Contains(t, failed.stdout+failed.stderr, "cannot move")
 }
 
@@ -95,19 +95,19 @@ func TestCommandsTellWhatIsWrongInOneLine(t *testing.T) {
 		part string
 		args []string
 	}{
-		{7, "file:///nope", []string{"read", "mcp://shop/file:///nope"}},
-		{7, "nobody", []string{"read", "mcp://nobody/x"}},
-		{7, "shop_stta", []string{"call", "shop_stta"}},
-		{7, "shop/none", []string{"prompt", "shop/none"}},
-		{6, "shop", []string{"call", "shop_stat"}},
-		{2, "args", []string{"call", "shop_stat", "--args", "{"}},
-		{2, "arg", []string{"prompt", "shop/greet", "--arg", "novalue"}},
-		{2, "frobnicate", []string{"frobnicate"}},
-		{2, "--frob", []string{"list", "tools", "--frob"}},
-		{2, "", []string{"read"}},
-		{2, "", []string{"call"}},
-		{2, "", []string{"restart"}},
-		{3, "absent.yaml", []string{"list", "tools", "--config", "absent.yaml"}},
+		{exitNotFound, "file:///nope", []string{"read", "mcp://shop/file:///nope"}},
+		{exitNotFound, "nobody", []string{"read", "mcp://nobody/x"}},
+		{exitNotFound, "shop_stta", []string{"call", "shop_stta"}},
+		{exitNotFound, "shop/none", []string{"prompt", "shop/none"}},
+		{exitTimeout, "shop", []string{"call", "shop_stat"}},
+		{exitUsage, "args", []string{"call", "shop_stat", "--args", "{"}},
+		{exitUsage, "arg", []string{"prompt", "shop/greet", "--arg", "novalue"}},
+		{exitUsage, "frobnicate", []string{"frobnicate"}},
+		{exitUsage, "--frob", []string{"list", "tools", "--frob"}},
+		{exitUsage, "", []string{"read"}},
+		{exitUsage, "", []string{"call"}},
+		{exitUsage, "", []string{"restart"}},
+		{exitConfig, "absent.yaml", []string{"list", "tools", "--config", "absent.yaml"}},
 	} {
 		out := w.run(c.args...)
 		require.Equal(t, c.code, out.code, "%v: %s", c.args, out.stderr)
@@ -124,7 +124,7 @@ func TestCommandOnAServerThatCannotBeStarted(t *testing.T) {
 	w.gateway["startup_wait"] = "500ms"
 	w.backend("missing", obj{}, obj{"command": "no-such-program"})
 	out := w.run("list", "tools", "--server", "missing")
-	require.Equal(t, 4, out.code, out.stderr)
+	require.Equal(t, exitConnect, out.code, out.stderr)
 	require.Contains(t, out.stderr, "no-such-program")
 }
 
@@ -168,7 +168,7 @@ func TestCommandValidate(t *testing.T) {
 		return w.run("validate")
 	}
 	out := config("servers:\n  files:\n    comand: x\n    args: [y]\n  b:\n    command: z\n    timeout: soon\ngatway: {}\n")
-	require.Equal(t, 3, out.code)
+	require.Equal(t, exitConfig, out.code)
 	require.Contains(t, out.stderr, `goblin.yaml:3: unknown key "comand" in server "files"; did you mean "command"?`)
 	require.Contains(t, out.stderr, "goblin.yaml:7:")
 	require.Contains(t, out.stderr, "goblin.yaml:8:")
@@ -182,7 +182,7 @@ func TestCommandValidate(t *testing.T) {
 		"two ways":   "servers: {a: {command: x, url: \"http://h/\"}}\n",
 	} {
 		out := config(text)
-		require.Equal(t, 3, out.code, "%s: %s", name, out.stderr)
+		require.Equal(t, exitConfig, out.code, "%s: %s", name, out.stderr)
 		require.Contains(t, out.stderr, "goblin.yaml", name)
 		require.NotContains(t, out.stderr, "goroutine", name)
 	}
@@ -263,7 +263,7 @@ func TestCommandVersionAndCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 		require.Contains(t, w.succeeds("completion", shell), "goblin")
 	}
-	require.Equal(t, 2, w.run("completion", "tcsh").code)
+	require.Equal(t, exitUsage, w.run("completion", "tcsh").code)
 	for _, command := range []string{"stdio", "serve", "status", "stop", "restart", "validate", "list", "read", "call", "prompt", "version", "completion"} {
 		help := w.succeeds(command, "--help")
 		require.Contains(t, help, command)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -452,111 +451,6 @@ func TestB35_ServerThatStopsReading(t *testing.T) {
 	c.close()
 	c.prog.ends(15 * time.Second)
 	b.waitGone()
-}
-
-// stubborn is a backend that ignores TERM and its input's end, with a
-// grandchild that ignores everything and holds the pipes.
-func stubborn() obj {
-	script := filesystem()
-	script["ignoreterm"], script["ignoreeof"] = true, true
-	script["on"] = obj{"start": actions(do("grandchild"))}
-	return script
-}
-
-func TestP01_to_P06_NoProcessIsLeftHoweverGoblinEnds(t *testing.T) {
-	for name, end := range map[string]func(*client){
-		"EOF":     func(c *client) { c.close() },
-		"SIGTERM": func(c *client) { c.prog.signal(syscall.SIGTERM) },
-		"SIGINT":  func(c *client) { c.prog.signal(syscall.SIGINT) },
-		"SIGHUP":  func(c *client) { c.prog.signal(syscall.SIGHUP) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			w.backend("stubborn", stubborn())
-			c := w.standalone()
-			require.Equal(t, "stubborn:stat:{}", c.callText("stubborn_stat", obj{}))
-			require.Len(t, w.processes("-sleep"), 1)
-			end(c)
-			c.prog.ends(14 * time.Second)
-			require.Empty(t, w.processes("fakeserver"))
-		})
-	}
-}
-
-func TestP05_ChildrenDieWithAKilledGoblin(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	script := filesystem()
-	script["ignoreterm"], script["ignoreeof"] = true, true
-	b := w.backend("stubborn", script)
-	c := w.standalone()
-	c.names("tools")
-	c.prog.signal(syscall.SIGKILL)
-	b.waitGone()
-}
-
-func TestStoppedServerLosesItsWholeProcessGroup(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	b := w.backend("stubborn", stubborn())
-	c := w.bridged()
-	require.Contains(t, c.names("tools"), "stubborn_stat")
-	first := w.processes("-sleep")
-	require.Len(t, first, 1)
-	w.succeeds("restart", "stubborn")
-	b.waitStarts(2)
-	b.wait("the end of the first process", func() bool { return b.procs[0].gone })
-	eventually(t, "the end of the first grandchild", func() bool { return !slices.Contains(w.processes("-sleep"), first[0]) })
-	eventually(t, "the restarted server", func() bool {
-		return c.request("tools/call", obj{"name": "stubborn_stat"}).Error == nil
-	})
-}
-
-func TestP08_CrashesLeaveNoZombies(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	b := w.backend("b", filesystem())
-	c := w.standalone()
-	for i := range 3 {
-		p := b.waitStarts(i + 1)
-		eventually(t, "the server", func() bool { return c.request("tools/call", obj{"name": "b_stat"}).Error == nil })
-		b.doAt(p, do("crash", obj{"code": 1}))
-	}
-	b.waitStarts(4)
-	eventually(t, "no zombie", func() bool { return len(zombies(c.prog.cmd.Process.Pid)) == 0 })
-}
-
-func TestP10_BackendsGetTheBaseEnvironmentOnly(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.env = []string{"AWS_SECRET=ambient", "GOBLIN_TOKEN=t0ken", "VALUE=expanded", "NAMED=named"}
-	env := obj{"tools": []obj{tool("env")}, "on": obj{"tools/call env": actions(do("env"))}}
-	w.backend("base", env, obj{"env": obj{"KEY": "${VALUE}", "OTHER": "${UNSET_VARIABLE:-default}"}})
-	w.backend("named", env, obj{"inherit_env": []string{"NAMED"}})
-	w.backend("all", env, obj{"inherit_env": true})
-	c := w.standalone()
-	vars := func(server string) map[string]string {
-		var all []string
-		require.NoError(t, json.Unmarshal([]byte(c.callText(server+"_env", obj{})), &all))
-		out := map[string]string{}
-		for _, kv := range all {
-			k, v, _ := strings.Cut(kv, "=")
-			out[k] = v
-		}
-		return out
-	}
-	base := vars("base")
-	require.Equal(t, "expanded", base["KEY"])
-	require.Equal(t, "default", base["OTHER"])
-	require.NotEmpty(t, base["PATH"])
-	require.NotEmpty(t, base["HOME"])
-	for name := range base {
-		require.Contains(t, []string{"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "TMPDIR", "KEY", "OTHER"}, name)
-	}
-	require.Equal(t, "named", vars("named")["NAMED"])
-	require.NotContains(t, vars("named"), "AWS_SECRET")
-	require.Equal(t, "ambient", vars("all")["AWS_SECRET"])
 }
 
 func TestDisabledServerIsNotStarted(t *testing.T) {

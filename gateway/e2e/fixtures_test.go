@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -102,16 +101,6 @@ func sorted(names []string) []string {
 }
 
 func isSorted(names []string) bool { return slices.IsSorted(names) }
-
-// without removes members of an object, for comparisons.
-func without(raw json.RawMessage, members ...string) map[string]json.RawMessage {
-	var o map[string]json.RawMessage
-	_ = json.Unmarshal(raw, &o)
-	for _, m := range members {
-		delete(o, m)
-	}
-	return o
-}
 
 func contains(text, part string) bool {
 	return strings.Contains(strings.ToLower(text), strings.ToLower(part))

@@ -28,6 +28,17 @@ import (
 // patience bounds every wait; a correct program needs a small part of it.
 const patience = 30 * time.Second
 
+// The exit codes of the contract.
+const (
+	exitOK       = 0
+	exitFailure  = 1
+	exitUsage    = 2
+	exitConfig   = 3
+	exitConnect  = 4
+	exitTimeout  = 6
+	exitNotFound = 7
+)
+
 var (
 	goblin     string // the binary under test
 	fakeserver string

@@ -209,7 +209,7 @@ func TestServeIsTheHostOfItsConfig(t *testing.T) {
 	require.Equal(t, 1, b.starts())
 
 	second := w.run("serve", "--listen", fmt.Sprintf("127.0.0.1:%d", freePort(t)))
-	require.Equal(t, 1, second.code)
+	require.Equal(t, exitFailure, second.code)
 	require.Contains(t, second.stderr, fmt.Sprint(s.cmd.Process.Pid))
 	require.Contains(t, w.succeeds("status"), fmt.Sprint(s.cmd.Process.Pid))
 
@@ -273,7 +273,7 @@ func TestStatusStopAndRestart(t *testing.T) {
 		if args[0] == "stop" && out.code == 0 {
 			continue // nothing to stop is a kind of success
 		}
-		require.Equal(t, 4, out.code, "%v: %s", args, out.stderr)
+		require.Equal(t, exitConnect, out.code, "%v: %s", args, out.stderr)
 		require.Equal(t, 1, strings.Count(out.stderr, "\n"), out.stderr)
 	}
 	require.Zero(t, b.starts())
@@ -289,7 +289,7 @@ func TestStatusStopAndRestart(t *testing.T) {
 		return c.request("tools/call", obj{"name": "b_stat"}).Error == nil
 	})
 	out := w.run("restart", "nobody")
-	require.Equal(t, 7, out.code, out.stderr)
+	require.Equal(t, exitNotFound, out.code, out.stderr)
 	require.Contains(t, out.stderr, "nobody")
 
 	c.close()

@@ -437,7 +437,7 @@ func TestH21_PortInUse(t *testing.T) {
 	w.gateway["listen"] = addr
 	w.backend("filesystem", filesystem())
 	out := w.run("serve")
-	require.Equal(t, 1, out.code, out.stderr)
+	require.Equal(t, exitFailure, out.code, out.stderr)
 	require.Contains(t, out.stderr, addr)
 	require.Equal(t, 1, strings.Count(strings.TrimSpace(lastLine(out.stderr)), "\n")+1)
 	// Any other host goes on without it.

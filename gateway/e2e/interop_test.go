@@ -66,19 +66,27 @@ func (n *npmServers) plan(server string) plan {
 		return plan{
 			Reads: []string{"demo://resource/dynamic/text/7", "demo://resource/dynamic/blob/8", "demo://resource/dynamic/text/none"},
 			Calls: []named{
-				{"echo", obj{"message": "grüße <&>"}}, {"echo", obj{"wrong": 1}}, {"get-sum", obj{"a": 2, "b": 40}},
-				{"get-tiny-image", obj{}}, {"get-structured-content", obj{"location": "New York"}},
+				{"echo", obj{"message": "grüße <&>"}},
+				{"echo", obj{"wrong": 1}},
+				{"get-sum", obj{"a": 2, "b": 40}},
+				{"get-tiny-image", obj{}},
+				{"get-structured-content", obj{"location": "New York"}},
 				{"get-annotated-message", obj{"messageType": "error", "includeImage": true}},
-				{"get-resource-links", obj{"count": 4}}, {"get-resource-reference", obj{"resourceType": "Blob", "resourceId": 3}},
+				{"get-resource-links", obj{"count": 4}},
+				{"get-resource-reference", obj{"resourceType": "Blob", "resourceId": 3}},
 				{"gzip-file-as-resource", obj{"name": "x.gz", "data": "data:text/plain,hello", "outputType": "resource"}},
-				{"trigger-sampling-request", obj{"prompt": "p", "maxTokens": 9}}, {"trigger-elicitation-request", obj{}},
+				{"trigger-sampling-request", obj{"prompt": "p", "maxTokens": 9}},
+				{"trigger-elicitation-request", obj{}},
 			},
 			Prompts: []named{
-				{"simple-prompt", nil}, {"args-prompt", obj{"city": "Bern", "state": "BE"}}, {"args-prompt", obj{}},
+				{"simple-prompt", nil},
+				{"args-prompt", obj{"city": "Bern", "state": "BE"}},
+				{"args-prompt", obj{}},
 				{"resource-prompt", obj{"resourceType": "Text", "resourceId": "5"}},
 			},
 			Completions: []completion{
-				{"ref/prompt", "completable-prompt", "department", "S", nil}, {"ref/prompt", "completable-prompt", "name", "", obj{"department": "Sales"}},
+				{"ref/prompt", "completable-prompt", "department", "S", nil},
+				{"ref/prompt", "completable-prompt", "name", "", obj{"department": "Sales"}},
 				{"ref/resource", "demo://resource/dynamic/text/{resourceId}", "resourceId", "12", nil},
 			},
 			Slow:   &named{"trigger-long-running-operation", obj{"duration": 0.4, "steps": 4}},
@@ -87,17 +95,22 @@ func (n *npmServers) plan(server string) plan {
 		}
 	case "filesystem":
 		return plan{Calls: []named{
-			{"list_allowed_directories", obj{}}, {"read_text_file", obj{"path": filepath.Join(n.files, "a.txt")}},
+			{"list_allowed_directories", obj{}},
+			{"read_text_file", obj{"path": filepath.Join(n.files, "a.txt")}},
 			{"read_multiple_files", obj{"paths": []string{filepath.Join(n.files, "sub", "c.json"), filepath.Join(n.files, "none")}}},
-			{"list_directory", obj{"path": n.files}}, {"directory_tree", obj{"path": n.files}},
-			{"search_files", obj{"path": n.files, "pattern": "**/*.md"}}, {"read_text_file", obj{"path": "/etc/passwd"}},
+			{"list_directory", obj{"path": n.files}},
+			{"directory_tree", obj{"path": n.files}},
+			{"search_files", obj{"path": n.files, "pattern": "**/*.md"}},
+			{"read_text_file", obj{"path": "/etc/passwd"}},
 		}}
 	}
 	return plan{Calls: []named{
 		{"create_entities", obj{"entities": []obj{{"name": "Ada", "entityType": "person", "observations": []string{"writes"}}, {"name": "Bob", "entityType": "person", "observations": []string{}}}}},
 		{"create_relations", obj{"relations": []obj{{"from": "Ada", "to": "Bob", "relationType": "knows"}}}},
 		{"add_observations", obj{"observations": []obj{{"entityName": "Bob", "contents": []string{"reads", "ü"}}}}},
-		{"search_nodes", obj{"query": "read"}}, {"open_nodes", obj{"names": []string{"Ada"}}}, {"read_graph", obj{}},
+		{"search_nodes", obj{"query": "read"}},
+		{"open_nodes", obj{"names": []string{"Ada"}}},
+		{"read_graph", obj{}},
 	}}
 }
 
@@ -303,8 +316,12 @@ func compare(t *testing.T, server string, want, got document) {
 		kind      string
 		want, got []json.RawMessage
 	}{
-		{"call", want.Calls, got.Calls}, {"prompt", want.Prompt, got.Prompt}, {"completion", want.Completions, got.Completions},
-		{"progress", firstThree(want.Progress), firstThree(got.Progress)}, {"asked", want.Asked, got.Asked}, {"slow", []json.RawMessage{want.Slow}, []json.RawMessage{got.Slow}},
+		{"call", want.Calls, got.Calls},
+		{"prompt", want.Prompt, got.Prompt},
+		{"completion", want.Completions, got.Completions},
+		{"progress", firstThree(want.Progress), firstThree(got.Progress)},
+		{"asked", want.Asked, got.Asked},
+		{"slow", []json.RawMessage{want.Slow}, []json.RawMessage{got.Slow}},
 	} {
 		require.Len(t, pair.got, len(pair.want), pair.kind)
 		for i := range pair.want {

@@ -13,8 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
-
-	"goblin/gateway/command"
 )
 
 // screen is a terminal and what was written to it.
@@ -102,9 +100,9 @@ func TestTUIServesMCPOnPipesAndShowsTheServersOnATerminal(t *testing.T) {
 
 func TestTUIWithoutATerminalIsToldWhatToDo(t *testing.T) {
 	_, errs, code := shell(t, place(t), "--tui-tty", "/dev/null")
-	require.Equal(t, command.CodeUsage, code)
+	require.Equal(t, exitUsage, code)
 	require.Contains(t, errs, "/dev/null is not a terminal")
 	_, errs, code = shell(t, place(t), "--tui-tty", "/nonexistent/tty")
-	require.Equal(t, command.CodeFailure, code)
+	require.Equal(t, exitFailure, code)
 	require.Contains(t, errs, "there is no terminal to show the servers on")
 }

@@ -19,8 +19,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"goblin/gateway/command"
 )
 
 // place is an environment in which a command finds no config and no host.
@@ -98,7 +96,7 @@ func TestWrongCommandLinesAreOneLineAndCode2(t *testing.T) {
 	}
 	for _, tt := range tests {
 		out, errs, code := shell(t, env, tt.args...)
-		require.Equal(t, command.CodeUsage, code, tt.args)
+		require.Equal(t, exitUsage, code, tt.args)
 		require.Contains(t, errs, tt.want)
 		require.Equal(t, 1, strings.Count(errs, "\n"), errs)
 		require.Empty(t, out)
@@ -111,14 +109,14 @@ func TestConfigsThatCannotBeUsedAreCode3(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("servers:\n  a: {comand: x}\n"), 0o600))
 	for _, args := range [][]string{{"stdio"}, {"stdio", "--standalone"}, {"serve"}, {"host"}, {"validate"}} {
 		_, errs, code := shell(t, env, append(args, "--config", file)...)
-		require.Equal(t, command.CodeConfig, code, args)
+		require.Equal(t, exitConfig, code, args)
 		require.Contains(t, errs, `goblin.yaml:2: unknown key "comand"`)
 	}
 	_, errs, code := shell(t, env, "serve", "--listen", "0.0.0.0:0")
-	require.Equal(t, command.CodeConfig, code)
+	require.Equal(t, exitConfig, code)
 	require.Contains(t, errs, "auth_token is required")
 	_, errs, code = shell(t, env, "host", "--demo", "--hash", "of another config")
-	require.Equal(t, command.CodeConfig, code)
+	require.Equal(t, exitConfig, code)
 	require.Contains(t, errs, "the config changed")
 }
 
@@ -136,7 +134,7 @@ func TestTheDemoAnswersFromTheShell(t *testing.T) {
 	require.Zero(t, code, errs)
 	require.NotEmpty(t, out)
 	_, errs, code = shell(t, env, "read", "mcp://notes/note:///haik")
-	require.Equal(t, command.CodeNotFound, code)
+	require.Equal(t, exitNotFound, code)
 	require.Contains(t, errs, `did you mean "mcp://notes/note:///haiku"`)
 }
 
@@ -181,13 +179,13 @@ func TestClientsShareOneHostThatCanBeAskedAndStopped(t *testing.T) {
 	require.Equal(t, "socket", status.Sessions[0].Transport)
 
 	_, errs, code = shell(t, env, "serve")
-	require.Equal(t, command.CodeFailure, code)
+	require.Equal(t, exitFailure, code)
 	require.Regexp(t, `runs already \(pid \d+\)`, errs)
 	text, errs, code = shell(t, env, "restart", "clock")
 	require.Zero(t, code, errs)
 	require.Equal(t, "Restarted \"clock\".\n", text)
 	_, errs, code = shell(t, env, "restart", "clck")
-	require.Equal(t, command.CodeNotFound, code, errs)
+	require.Equal(t, exitNotFound, code, errs)
 
 	// A client that is still there would start the next host.
 	for cmd, in := range map[*exec.Cmd]io.Closer{cmd: in, cmd2: in2} {
@@ -199,7 +197,7 @@ func TestClientsShareOneHostThatCanBeAskedAndStopped(t *testing.T) {
 	require.Regexp(t, `^Stopped the host \(pid \d+\)\.\n$`, text)
 	require.Contains(t, text, strconv.Itoa(status.PID))
 	_, errs, code = shell(t, env, "status")
-	require.Equal(t, command.CodeConnect, code, errs)
+	require.Equal(t, exitConnect, code, errs)
 }
 
 func TestServeTellsItsAddressAndEndsWell(t *testing.T) {
@@ -215,7 +213,7 @@ func TestServeTellsItsAddressAndEndsWell(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 
 	_, said, code := shell(t, place(t), "serve", "--listen", strings.TrimPrefix(url[1], "http://"))
-	require.Equal(t, command.CodeFailure, code)
+	require.Equal(t, exitFailure, code)
 	require.Contains(t, said, "choose another one with --listen")
 
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
@@ -240,7 +238,7 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 		select {
 		case <-ended:
 			again.Stop()
-			require.Contains(t, []int{command.CodeOK, command.CodeFailure}, cmd.ProcessState.ExitCode())
+			require.Contains(t, []int{exitOK, exitFailure}, cmd.ProcessState.ExitCode())
 			return
 		case <-again.C:
 			_ = cmd.Process.Signal(os.Interrupt)

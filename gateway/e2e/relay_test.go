@@ -144,8 +144,10 @@ func TestCompletionIsRoutedByItsReference(t *testing.T) {
 		return obj{"ref": ref, "argument": obj{"name": "a", "value": "v"}, "context": obj{"arguments": obj{"k": "w"}}}
 	}
 	for _, ref := range []obj{
-		{"type": "ref/prompt", "name": "b/p"}, {"type": "ref/prompt", "name": "p"},
-		{"type": "ref/resource", "uri": in("b", "x:///{a}")}, {"type": "ref/resource", "uri": "x:///{a}"},
+		{"type": "ref/prompt", "name": "b/p"},
+		{"type": "ref/prompt", "name": "p"},
+		{"type": "ref/resource", "uri": in("b", "x:///{a}")},
+		{"type": "ref/resource", "uri": "x:///{a}"},
 	} {
 		require.JSONEq(t, `{"values":["b:`+map[bool]string{true: "p", false: "x:///{a}"}[ref["type"] == "ref/prompt"]+`"],"total":1,"hasMore":false}`,
 			string(at(c.ok("completion/complete", ask(ref)), "completion")))

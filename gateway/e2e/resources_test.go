@@ -45,8 +45,10 @@ func TestR3_03_UpstreamPagesAreFollowed(t *testing.T) {
 	for i := range 6 {
 		all = append(all, resource(fmt.Sprintf("p:///%d", i)))
 	}
-	b := w.backend("paged", obj{"resources": all, "pagesize": 2, "tools": []obj{tool("a"), tool("b"), tool("c")},
-		"prompts": []obj{prompt("a"), prompt("b"), prompt("c")}, "templates": []obj{template("t:///a{x}"), template("t:///b{x}"), template("t:///c{x}")}})
+	b := w.backend("paged", obj{
+		"resources": all, "pagesize": 2, "tools": []obj{tool("a"), tool("b"), tool("c")},
+		"prompts": []obj{prompt("a"), prompt("b"), prompt("c")}, "templates": []obj{template("t:///a{x}"), template("t:///b{x}"), template("t:///c{x}")},
+	})
 	c := w.standalone()
 	require.Len(t, c.names("resources"), 6)
 	require.Len(t, c.names("tools"), 3)
@@ -426,8 +428,10 @@ func TestR1_11_OneFailingServerDoesNotBreakTheLists(t *testing.T) {
 	w.gateway["startup_wait"] = "1s"
 	w.backend("filesystem", filesystem())
 	w.backend("missing", obj{}, obj{"command": w.dir + "/no-such-program"})
-	w.backend("listless", obj{"resources": []obj{resource("x:1")}, "tools": []obj{tool("t")},
-		"on": obj{"resources/list": actions(do("error", obj{"error": obj{"code": -32603, "message": "no list today"}}))}})
+	w.backend("listless", obj{
+		"resources": []obj{resource("x:1")}, "tools": []obj{tool("t")},
+		"on": obj{"resources/list": actions(do("error", obj{"error": obj{"code": -32603, "message": "no list today"}}))},
+	})
 	c := w.standalone()
 	c.waitListed("resources", in("filesystem", appLog), true)
 	c.waitListed("tools", "filesystem_stat", true)
@@ -449,8 +453,10 @@ func TestR4_02_TypeOfAReadMayDifferFromTheListedOne(t *testing.T) {
 func TestR4_04_AbsentFieldsStayAbsent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.backend("b", obj{"resources": []obj{{"uri": "x:1", "name": "n"}}, "tools": []obj{{"name": "t", "inputSchema": obj{"type": "object"}}},
-		"prompts": []obj{{"name": "p"}}, "templates": []obj{{"uriTemplate": "x:{y}", "name": "n"}}})
+	w.backend("b", obj{
+		"resources": []obj{{"uri": "x:1", "name": "n"}}, "tools": []obj{{"name": "t", "inputSchema": obj{"type": "object"}}},
+		"prompts": []obj{{"name": "p"}}, "templates": []obj{{"uriTemplate": "x:{y}", "name": "n"}},
+	})
 	c := w.standalone()
 	for kind, want := range map[string]string{
 		"resources": `{"uri":"mcp://b/x:1","name":"n"}`, "tools": `{"name":"b_t","inputSchema":{"type":"object"}}`,

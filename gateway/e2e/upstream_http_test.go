@@ -135,7 +135,8 @@ func TestA401SaysThatALoginIsNeeded(t *testing.T) {
 	w := newWorld(t)
 	w.gateway["startup_wait"] = "500ms"
 	w.remote("remote", "/mcp", merge(remoteScript(), []obj{{"on": obj{"http": actions(do("status", obj{
-		"code": 401, "headers": obj{"WWW-Authenticate": `Bearer resource_metadata="file:///etc/passwd"`}}))}}}))
+		"code": 401, "headers": obj{"WWW-Authenticate": `Bearer resource_metadata="file:///etc/passwd"`},
+	}))}}}))
 	c := w.standalone()
 	c.list("tools")
 	eventually(t, "the state", func() bool { return contains(c.readText("goblin://servers"), "login") })
@@ -148,7 +149,8 @@ func TestB46_RedirectsDoNotStealHeaders(t *testing.T) {
 	w.gateway["startup_wait"] = "500ms"
 	thief := w.remote("thief", "/mcp", remoteScript(), obj{"disabled": true})
 	w.remote("remote", "/mcp", merge(remoteScript(), []obj{{"on": obj{"http": actions(do("status", obj{
-		"code": 307, "headers": obj{"Location": thief.conf["url"]}}))}}}), obj{"headers": obj{"X-Api-Key": "s3cret"}})
+		"code": 307, "headers": obj{"Location": thief.conf["url"]},
+	}))}}}), obj{"headers": obj{"X-Api-Key": "s3cret"}})
 	c := w.standalone()
 	require.Empty(t, c.names("resources"))
 	w.backends[1].waitEvent("refused", "")
