@@ -111,6 +111,7 @@ func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit, r
 			r.fail(&upstream.Error{Code: upstream.BadReply, Server: t.Server, Reason: "it refused the message itself: " + own.Message})
 			return
 		}
+		g.rememberElicitations(r, t.Server, e)
 		w.whole = e
 		w.failure(reply.Error)
 		r.refuse(reply.Error, w.edits...)

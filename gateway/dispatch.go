@@ -112,13 +112,21 @@ func (g *Gateway) record(r *request, label string, start time.Time) {
 	})
 }
 
-// Notified implements [downstream.Handler]. Roots concern only servers that
-// have a connection for this very session: a shared one would mix clients.
+// Notified implements [downstream.Handler].
 func (g *Gateway) Notified(s *downstream.Session, method string, params []byte) {
-	if method != "notifications/roots/list_changed" {
+	switch method {
+	case "notifications/progress":
+		g.progress(params)
+	case "notifications/roots/list_changed":
+		g.rootsChanged(s, method, params)
+	default:
 		g.log.Debug("Notification ignored", "method", method, "session", s.ID())
-		return
 	}
+}
+
+// rootsChanged concerns only servers that have a connection for this very
+// session: a shared one would mix clients.
+func (g *Gateway) rootsChanged(s *downstream.Session, method string, params []byte) {
 	for _, l := range g.flights.all() {
 		if l.conn.Unit() != s.Unit() {
 			continue
@@ -134,7 +142,7 @@ func (g *Gateway) Notified(s *downstream.Session, method string, params []byte) 
 func (g *Gateway) find(ctx context.Context, resolve resolver, name string) (registry.Target, error) {
 	t, err := resolve(g.reg, name)
 	if err == nil {
-		return t, nil
+		return t, g.permitted(t, name)
 	}
 	var unknown *registry.NotFoundError
 	if !errors.As(err, &unknown) {
@@ -145,10 +153,25 @@ func (g *Gateway) find(ctx context.Context, resolve resolver, name string) (regi
 	}
 	g.AwaitLists(ctx)
 	t, err = resolve(g.reg, name)
+	if err == nil {
+		return t, g.permitted(t, name)
+	}
 	if pending := g.Starting(); errors.As(err, &unknown) && len(pending) > 0 {
 		return t, &pendingError{err, pending}
 	}
 	return t, err
+}
+
+// permitted holds URIs that are not listed themselves (expansions, learned
+// links) to the server's allow and deny; listed entries passed them already.
+func (g *Gateway) permitted(t registry.Target, name string) error {
+	if t.Entry != nil || t.Local != nil {
+		return nil
+	}
+	if b := g.server(t.Server); b != nil && !b.Config().Resources.Match(t.Name) {
+		return &registry.NotFoundError{Kind: registry.Resource, Name: name, Reason: registry.ReasonNotFound}
+	}
+	return nil
 }
 
 // stringMember reads the parameter that a request is routed by.

@@ -1,17 +1,19 @@
 package gateway
 
 import (
+	"cmp"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"goblin/gateway/downstream"
-	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
 )
 
 // flight is one client request under way at a backend.
 type flight struct {
 	exchange *downstream.Exchange
+	number   uint64 // counts up
 	call     upstream.Call
 	release  func() // gives the backend's limiter slot back; once
 	landed   atomic.Bool
@@ -24,21 +26,13 @@ func (x *flight) land() {
 	}
 }
 
-// ask puts a question of the backend to a human. That may take minutes: the
-// call's time-out rests and its slot is free for others meanwhile.
-func (x *flight) ask(ask func() (jsonrpc.Reply, error)) (jsonrpc.Reply, error) {
-	x.call.Pause()
-	defer x.call.Resume()
-	x.land()
-	return ask()
-}
-
 // flights knows the open connections and what is under way on each, so that
 // what a backend asks or says in between can be traced to the client that
 // caused it. On stdio nothing in the protocol tells; only when all calls
 // under way belong to one client is the cause certain.
 type flights struct {
 	mu    sync.Mutex
+	last  uint64
 	links map[upstream.Conn]*link
 }
 
@@ -48,17 +42,19 @@ type link struct {
 	conn    upstream.Conn
 	flights map[*flight]struct{}
 	level   sync.Mutex // held while the backend is told a log level
+	told    bool       // it was told one; guarded by level
 }
 
 func (f *flights) init() { f.links = make(map[upstream.Conn]*link) }
 
-// open notes a connection, before its first use.
-func (f *flights) open(server string, conn upstream.Conn) *link {
+// open notes a connection, before its first use; once is enough.
+func (f *flights) open(server string, conn upstream.Conn) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	l := &link{server: server, conn: conn, flights: make(map[*flight]struct{})}
-	f.links[conn] = l
-	return l
+	if f.links[conn] != nil {
+		return
+	}
+	f.links[conn] = &link{server: server, conn: conn, flights: make(map[*flight]struct{})}
 }
 
 // drop forgets a connection that has ended.
@@ -72,6 +68,8 @@ func (f *flights) add(conn upstream.Conn, x *flight) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if l := f.links[conn]; l != nil {
+		f.last++
+		x.number = f.last
 		l.flights[x] = struct{}{}
 	}
 }
@@ -82,6 +80,13 @@ func (f *flights) remove(conn upstream.Conn, x *flight) {
 	if l := f.links[conn]; l != nil {
 		delete(l.flights, x)
 	}
+}
+
+// link is what is kept of a connection; nil when it is not open.
+func (f *flights) link(conn upstream.Conn) *link {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.links[conn]
 }
 
 // all are the open connections.
@@ -105,12 +110,13 @@ func (f *flights) of(server, unit string) upstream.Conn {
 	return nil
 }
 
-// cause finds the request that made the backend speak: the one that the
-// transport names, else any of those under way when all are one session's.
-func (f *flights) cause(conn upstream.Conn, c *upstream.Call) *flight {
+// causes finds the requests that may have made the backend speak: the one
+// that the transport names, else all under way, provided that they are one
+// session's. The newest is the last.
+func (f *flights) causes(conn upstream.Conn, c *upstream.Call) []*flight {
 	if c != nil {
 		if x, ok := c.Cause.(*flight); ok {
-			return x
+			return []*flight{x}
 		}
 	}
 	f.mu.Lock()
@@ -119,12 +125,13 @@ func (f *flights) cause(conn upstream.Conn, c *upstream.Call) *flight {
 	if l == nil {
 		return nil
 	}
-	var found *flight
+	found := make([]*flight, 0, len(l.flights))
 	for x := range l.flights {
-		if found != nil && found.exchange.Session() != x.exchange.Session() {
+		if len(found) > 0 && found[0].exchange.Session() != x.exchange.Session() {
 			return nil
 		}
-		found = x
+		found = append(found, x)
 	}
+	slices.SortFunc(found, func(a, b *flight) int { return cmp.Compare(a.number, b.number) })
 	return found
 }

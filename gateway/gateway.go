@@ -30,13 +30,16 @@ import (
 	"goblin/registry"
 )
 
-// Options are what a Gateway is made from. All but Only are needed.
+// Options are what a Gateway is made from. Redact and Only may be nil.
 type Options struct {
 	Config   *config.Config
 	Registry *registry.Registry
 	Metrics  *metrics.Metrics
 	Logger   *slog.Logger
 	Version  string
+	// Redact masks the config's secrets in what servers print or send into
+	// errors and logs; nil masks nothing.
+	Redact func(string) string
 	// Only names the servers to start; nil starts all that are enabled.
 	Only []string
 }
@@ -58,6 +61,7 @@ type Gateway struct {
 	flights       flights
 	subscriptions subscriptions
 	elicitations  elicitations
+	tokens        tokens
 
 	work sync.WaitGroup // goroutines that outlive the request that caused them
 }
@@ -132,7 +136,7 @@ func (g *Gateway) Run(ctx context.Context) {
 
 // declared is what backends are told that clients can do. Each client's own
 // capabilities decide when one is really asked.
-var declared = []byte(`{"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true},"sampling":{}}`)
+var declared = []byte(`{"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true},"sampling":{"context":{},"tools":{}}}`)
 
 func (g *Gateway) add(s config.Server) *backend {
 	if s.Type == config.Stdio && s.Cwd == "" && !g.o.Config.Demo {
@@ -141,12 +145,13 @@ func (g *Gateway) add(s config.Server) *backend {
 		s.Cwd = filepath.Dir(g.o.Config.Path)
 	}
 	b := &backend{Server: upstream.NewServer(s, upstream.Options{
-		Handler: g, Registry: g.reg, Logger: g.log, Version: g.o.Version, Capabilities: declared,
+		Handler: relay{g}, Registry: g.reg, Logger: g.log, Version: g.o.Version, Capabilities: declared,
 		Limits:      g.o.Config.Gateway.Limits,
 		ListChanged: g.o.Config.Gateway.ListChanged,
 		Observe:     upstream.Observe{Up: g.metrics.Up, Restarted: g.metrics.Restart},
 	})}
 	g.servers[s.Name] = b
+	g.metrics.Up(s.Name, false)
 	g.order = append(g.order, s.Name)
 	g.reg.OpenServer(s.Name, s.OpenResources)
 	return b
@@ -357,6 +362,7 @@ func (g *Gateway) Closed(s *downstream.Session) {
 	g.mu.Unlock()
 	g.metrics.Session(s.Transport(), -1)
 	g.log.Debug("Session closed", "session", s.ID(), "client", s.Client().Name)
+	g.elicitations.forget(s)
 	g.work.Go(func() {
 		g.releaseSubscriptions(s)
 		for _, b := range g.backends() {

@@ -54,16 +54,26 @@ func (g *Gateway) setLevel(r *request) {
 	r.reply(emptyResult)
 }
 
-// level is what backends are asked for: the least level that a session set,
-// levelUnset when none did.
-func (g *Gateway) level() logLevel {
-	least := levelUnset
+// defaultLevel is what a session gets that set none, as far as others make a
+// level necessary at all.
+const defaultLevel logLevel = 1 // info
+
+// level is the least level that sessions want; set is false when none of them
+// set one.
+func (g *Gateway) level() (least logLevel, set bool) {
+	least = levelUnset
 	for _, c := range g.allClients() {
-		if l := c.wants(); l != levelUnset && (least == levelUnset || l < least) {
+		l := c.wants()
+		if l == levelUnset {
+			l = defaultLevel
+		} else {
+			set = true
+		}
+		if least == levelUnset || l < least {
 			least = l
 		}
 	}
-	return least
+	return least, set
 }
 
 const (
@@ -98,31 +108,36 @@ func (g *Gateway) levelsChanged() {
 
 // levelFor is what a connection is asked for: its session's level, or the
 // least of all sessions' when they share it.
-func (g *Gateway) levelFor(conn upstream.Conn) logLevel {
+func (g *Gateway) levelFor(conn upstream.Conn) (level logLevel, set bool) {
 	if conn.Unit() == "" {
 		return g.level()
 	}
 	if s := g.owner(conn); s != nil {
 		if c := g.client(s); c != nil {
-			return c.wants()
+			return c.wants(), c.wants() != levelUnset
 		}
 	}
-	return levelUnset
+	return levelUnset, false
 }
 
 // tellLevel asks a backend for messages of its level and above. The level is
 // determined when the backend's turn comes, so the last one told is the
-// newest.
+// newest. A backend that was told one is told the default when nobody wants
+// it any more; one that never was is left alone.
 func (g *Gateway) tellLevel(ctx context.Context, l *link) {
 	if !l.conn.Info().Has("logging") {
 		return
 	}
 	l.level.Lock()
 	defer l.level.Unlock()
-	level := g.levelFor(l.conn)
-	if level == levelUnset {
-		return
+	level, set := g.levelFor(l.conn)
+	if !set {
+		if !l.told {
+			return
+		}
+		level = defaultLevel
 	}
+	l.told = set
 	ctx, cancel := context.WithTimeout(ctx, levelTimeout)
 	defer cancel()
 	reply, err := l.conn.Call(&upstream.Call{

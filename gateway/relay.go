@@ -3,7 +3,7 @@ package gateway
 import (
 	"context"
 	"log/slog"
-	"sync"
+	"sync/atomic"
 
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
@@ -12,22 +12,30 @@ import (
 	"goblin/registry/rawjson"
 )
 
+// relay is the gateway as backends see it: an [upstream.Handler].
+type relay struct{ *Gateway }
+
+// Opened implements [upstream.Handler].
+func (g relay) Opened(s *upstream.Server, conn upstream.Conn) { g.flights.open(s.Name(), conn) }
+
 // Ready implements [upstream.Handler]: a new connection is told what the one
 // before it knew.
-func (g *Gateway) Ready(ctx context.Context, s *upstream.Server, conn upstream.Conn) {
-	l := g.flights.open(s.Name(), conn)
-	g.tellLevel(ctx, l)
+func (g relay) Ready(ctx context.Context, s *upstream.Server, conn upstream.Conn) {
+	g.flights.open(s.Name(), conn)
+	if l := g.flights.link(conn); l != nil {
+		g.tellLevel(ctx, l)
+	}
 	g.restore(ctx, s.Name(), conn)
 }
 
 // Down implements [upstream.Handler].
-func (g *Gateway) Down(s *upstream.Server, conn upstream.Conn) {
+func (g relay) Down(s *upstream.Server, conn upstream.Conn) {
 	g.flights.drop(conn)
-	g.lapse(s.Name(), conn.Unit())
+	g.lapse(conn)
 }
 
 // Notification implements [upstream.Handler].
-func (g *Gateway) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) {
+func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) {
 	switch method {
 	case "notifications/resources/updated":
 		g.updated(s.Name(), conn.Unit(), params)
@@ -37,7 +45,7 @@ func (g *Gateway) Notification(s *upstream.Server, conn upstream.Conn, c *upstre
 		g.elicited(s.Name(), params)
 	default:
 		// A vendor's own: it goes where its cause is certain.
-		if x := g.flights.cause(conn, c); x != nil {
+		if x := newest(g.flights.causes(conn, c)); x != nil {
 			x.exchange.Notify("", method, params)
 			return
 		}
@@ -47,6 +55,14 @@ func (g *Gateway) Notification(s *upstream.Server, conn upstream.Conn, c *upstre
 		}
 		g.log.Debug("Notification of unknown cause dropped", "server", s.Name(), "method", method)
 	}
+}
+
+// newest is the last of the flights; nil for none.
+func newest(all []*flight) *flight {
+	if len(all) == 0 {
+		return nil
+	}
+	return all[len(all)-1]
 }
 
 // owner is the session that a connection belongs to alone; nil when it is
@@ -71,7 +87,7 @@ func (g *Gateway) message(server string, conn upstream.Conn, c *upstream.Call, p
 		Server: server, Source: registry.SourceMessage, Level: slogLevel(level),
 		Text: messageText(params),
 	})
-	if x := g.flights.cause(conn, c); x != nil {
+	if x := newest(g.flights.causes(conn, c)); x != nil {
 		if to := g.client(x.exchange.Session()); to != nil && level >= to.wants() {
 			x.exchange.Notify("", "notifications/message", params)
 		}
@@ -113,7 +129,7 @@ func slogLevel(l logLevel) slog.Level {
 
 // Request implements [upstream.Handler]: what a backend asks goes to the one
 // client whose call made it ask, never to another.
-func (g *Gateway) Request(ctx context.Context, s *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) ([]byte, *jsonrpc.Error) {
+func (g relay) Request(ctx context.Context, s *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) ([]byte, *jsonrpc.Error) {
 	capability := ""
 	switch method {
 	case "sampling/createMessage":
@@ -125,9 +141,9 @@ func (g *Gateway) Request(ctx context.Context, s *upstream.Server, conn upstream
 	default:
 		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", method)
 	}
-	x := g.flights.cause(conn, c)
+	causes := g.flights.causes(conn, c)
 	session := g.owner(conn)
-	if x != nil {
+	if x := newest(causes); x != nil {
 		session = x.exchange.Session()
 	}
 	if session == nil {
@@ -142,13 +158,9 @@ func (g *Gateway) Request(ctx context.Context, s *upstream.Server, conn upstream
 	if id, ok := rawjson.String(rawjson.Get(params, "elicitationId")); ok && capability == "elicitation" {
 		g.elicitations.remember(s.Name(), id, session)
 	}
-	var reply jsonrpc.Reply
-	var err error
-	if x != nil {
-		reply, err = x.ask(func() (jsonrpc.Reply, error) { return x.exchange.Request(ctx, method, params) })
-	} else {
-		reply, err = session.Request(ctx, method, params)
-	}
+	params, forget := g.tokens.replace(conn, params)
+	defer forget()
+	reply, err := ask(ctx, session, causes, method, params)
 	if err != nil {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "the client gave no answer: %s", err)
 	}
@@ -156,6 +168,39 @@ func (g *Gateway) Request(ctx context.Context, s *upstream.Server, conn upstream
 		return nil, jsonrpc.ParseErrorObject(reply.Error)
 	}
 	return reply.Result, nil
+}
+
+// ask puts a backend's question to the session whose requests may have caused
+// it. A human may take minutes: the time-outs of these requests rest, and
+// their slots are free for others meanwhile.
+func ask(ctx context.Context, s *downstream.Session, causes []*flight, method string, params []byte) (jsonrpc.Reply, error) {
+	for _, x := range causes {
+		x.call.Pause()
+		defer x.call.Resume()
+		x.land()
+	}
+	switch {
+	case len(causes) == 0:
+		return s.Request(ctx, method, params)
+	case len(causes) == 1 || s.Transport() == "http":
+		// Over HTTP a question needs the stream of a request.
+		return newest(causes).exchange.Request(ctx, method, params)
+	}
+	// Which request it belongs to is not known: it is void when all of them
+	// have ended, not when one has.
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var left atomic.Int64
+	left.Store(int64(len(causes)))
+	for _, x := range causes {
+		of := x.exchange.Context()
+		defer context.AfterFunc(of, func() {
+			if left.Add(-1) == 0 {
+				cancel(context.Cause(of))
+			}
+		})()
+	}
+	return s.Request(ctx, method, params)
 }
 
 // able reports why a session's client cannot be asked, nil when it can.
@@ -166,6 +211,9 @@ func able(s *downstream.Session, capability string, params []byte) *jsonrpc.Erro
 			code = jsonrpc.CodeInvalidParams
 		}
 		return jsonrpc.Errorf(code, "the client that made the call did not declare %s", capability)
+	}
+	if capability == "sampling" && rawjson.Get(params, "tools") != nil && !s.Can("sampling", "tools") {
+		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "the client that made the call did not declare sampling with tools")
 	}
 	if mode, _ := rawjson.String(rawjson.Get(params, "mode")); capability == "elicitation" && mode == "url" && !s.Can("elicitation", "url") {
 		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "the client that made the call did not declare elicitation in URL mode")
@@ -208,53 +256,4 @@ func (g *Gateway) configuredRoots() ([]byte, *jsonrpc.Error) {
 		out = append(out, '}')
 	}
 	return append(out, "]}"...), nil
-}
-
-// elicitations remembers which session was asked to open a URL, for the
-// notice that follows when the user is done there (2025-11-25, elicitation,
-// URL mode).
-type elicitations struct {
-	mu    sync.Mutex
-	asked map[elicitation]*downstream.Session
-	order []elicitation
-}
-
-type elicitation struct{ server, id string }
-
-// maxElicitations bounds how many open URL elicitations are remembered; the
-// oldest are forgotten first.
-const maxElicitations = 1024
-
-func (e *elicitations) remember(server, id string, s *downstream.Session) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.asked == nil {
-		e.asked = make(map[elicitation]*downstream.Session)
-	}
-	key := elicitation{server, id}
-	if _, known := e.asked[key]; !known {
-		e.order = append(e.order, key)
-	}
-	e.asked[key] = s
-	if len(e.order) > maxElicitations {
-		delete(e.asked, e.order[0])
-		e.order = e.order[1:]
-	}
-}
-
-func (e *elicitations) session(server, id string) *downstream.Session {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.asked[elicitation{server, id}]
-}
-
-// elicited tells the client that was asked that its user is done.
-func (g *Gateway) elicited(server string, params []byte) {
-	id, _ := rawjson.String(rawjson.Get(params, "elicitationId"))
-	s := g.elicitations.session(server, id)
-	if s == nil || s.Context().Err() != nil {
-		g.log.Debug("Completed elicitation of nobody", "server", server)
-		return
-	}
-	s.Notify("notifications/elicitation/complete", params)
 }

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -28,7 +27,7 @@ type subscription struct {
 	busy    chan struct{} // capacity one: holds a token while a backend is asked
 	waiters int           // who holds or waits for busy: the row must stay
 
-	on      bool                             // the backend agreed
+	conn    upstream.Conn                    // on which the backend agreed; nil for none
 	holders map[*downstream.Session][]string // the spellings that each session used
 }
 
@@ -79,9 +78,9 @@ func (t *subscriptions) let(key subscriptionKey, row *subscription, s *downstrea
 	if t.sessions[s]--; t.sessions[s] == 0 {
 		delete(t.sessions, s)
 	}
-	last = len(row.holders) == 0 && row.on
+	last = len(row.holders) == 0 && row.conn != nil
 	if last {
-		row.on = false
+		row.conn = nil
 	}
 	return last
 }
@@ -157,7 +156,9 @@ func (t *subscriptions) forget(server string) {
 			continue
 		}
 		for s := range row.holders {
-			t.sessions[s]--
+			if t.sessions[s]--; t.sessions[s] == 0 {
+				delete(t.sessions, s)
+			}
 		}
 		delete(t.rows, key)
 	}
@@ -214,25 +215,9 @@ func (g *Gateway) subscribe(r *request) {
 		return
 	}
 	key := subscriptionKey{server: t.Server, uri: t.Name}
-	var conn upstream.Conn
-	if t.Local == nil {
-		b := g.server(t.Server)
-		if b == nil {
-			r.fail(&upstream.Error{Code: upstream.ConnectionError, Server: t.Server, Reason: "it was removed"})
-			return
-		}
-		var err error
-		if conn, err = g.conn(r.Context(), b, r.Session()); err != nil {
-			r.fail(err)
-			return
-		}
-		if !conn.Info().Has("resources", "subscribe") {
-			r.fail(jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Server '%s' offers no subscriptions", t.Server))
-			return
-		}
-		if perSession(b) {
-			key.unit = r.Session().Unit()
-		}
+	b := g.server(t.Server)
+	if b != nil && perSession(b) {
+		key.unit = r.Session().Unit()
 	}
 	row, err := g.subscriptions.enter(r.Context(), key)
 	if err != nil {
@@ -240,47 +225,71 @@ func (g *Gateway) subscribe(r *request) {
 		return
 	}
 	defer g.subscriptions.leave(key, row)
-	if conn != nil && !g.isOn(row) {
-		g.showSubscription(key, registry.SubscriptionAsked, nil)
-		if err := g.askSubscription(r, conn, t, row); err != nil {
-			g.showSubscription(key, registry.SubscriptionRefused, err)
-			return
-		}
+	if t.Local == nil && !g.agree(r, b, key, row) {
+		return
 	}
 	g.subscriptions.hold(key, row, r.Session(), r.name)
+	if conn := g.flights.of(key.server, key.unit); conn != nil && conn != g.agreed(row) {
+		// Replaced since it agreed, and before this row counted.
+		g.askAgain(r.Context(), key, row, conn)
+	}
 	g.showSubscription(key, registry.SubscriptionOn, nil)
 	r.reply(emptyResult)
 }
 
-var errRefused = errors.New("refused by the server")
-
-// askSubscription asks the backend, and answers the client when that fails.
-func (g *Gateway) askSubscription(r *request, conn upstream.Conn, t registry.Target, row *subscription) error {
-	reply, err := conn.Call(subscriptionCall(r.Context(), "resources/subscribe", t.Name))
+// agree makes the backend watch a resource, unless it does already. It answers
+// the client when that fails.
+func (g *Gateway) agree(r *request, b *backend, key subscriptionKey, row *subscription) bool {
+	if b == nil {
+		r.fail(&upstream.Error{Code: upstream.ConnectionError, Server: key.server, Reason: "it was removed"})
+		return false
+	}
+	conn, err := g.conn(r.Context(), b, r.Session())
 	if err != nil {
 		r.fail(err)
-		return err
+		return false
 	}
-	if reply.Error != nil {
-		w := rewriter{registry: g.reg, server: t.Server, whole: reply.Error}
+	if !conn.Info().Has("resources", "subscribe") {
+		r.fail(jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Server '%s' offers no subscriptions", key.server))
+		return false
+	}
+	if g.agreed(row) == conn {
+		return true
+	}
+	g.showSubscription(key, registry.SubscriptionAsked, nil)
+	reply, err := conn.Call(subscriptionCall(r.Context(), "resources/subscribe", key.uri))
+	switch {
+	case err != nil:
+		r.fail(err)
+	case reply.Error != nil:
+		err = jsonrpc.ParseErrorObject(reply.Error)
+		w := rewriter{registry: g.reg, server: key.server, whole: reply.Error}
 		w.failure(reply.Error)
 		r.refuse(reply.Error, w.edits...)
-		return errors.Join(errRefused, jsonrpc.ParseErrorObject(reply.Error))
 	}
+	if err != nil {
+		g.showSubscription(key, registry.SubscriptionRefused, err)
+		return false
+	}
+	g.setAgreed(row, conn)
+	return true
+}
+
+// agreed is the connection on which the backend agreed to a row.
+func (g *Gateway) agreed(row *subscription) upstream.Conn {
 	g.subscriptions.mu.Lock()
-	row.on = true
-	g.subscriptions.mu.Unlock()
-	return nil
+	defer g.subscriptions.mu.Unlock()
+	return row.conn
+}
+
+func (g *Gateway) setAgreed(row *subscription, conn upstream.Conn) {
+	g.subscriptions.mu.Lock()
+	defer g.subscriptions.mu.Unlock()
+	row.conn = conn
 }
 
 func subscriptionCall(ctx context.Context, method, uri string) *upstream.Call {
 	return &upstream.Call{Context: ctx, Method: method, Params: object("uri", uri)}
-}
-
-func (g *Gateway) isOn(row *subscription) bool {
-	g.subscriptions.mu.Lock()
-	defer g.subscriptions.mu.Unlock()
-	return row.on
 }
 
 // unsubscribe is idempotent: what is not held, or not known any more, is not
@@ -355,24 +364,46 @@ func (g *Gateway) releaseSubscriptions(s *downstream.Session) {
 	_ = each.Wait()
 }
 
-// restore asks a new connection for what sessions held on the one before.
+// Rows that a new connection refused are asked for again, ever more slowly.
+const (
+	restoreTries    = 8
+	restorePause    = time.Second
+	restoreMaxPause = 30 * time.Second
+)
+
+// restore asks a new connection for what sessions held on the one before. ctx
+// ends with the connection.
 func (g *Gateway) restore(ctx context.Context, server string, conn upstream.Conn) {
-	held := g.subscriptions.keys(func(k subscriptionKey, row *subscription) bool {
-		return k.server == server && k.unit == conn.Unit() && len(row.holders) > 0
-	})
-	if len(held) > 0 && !conn.Info().Has("resources", "subscribe") {
-		g.log.Warn("Subscriptions lost: the server no longer offers them", "server", server, "count", len(held))
-		return
-	}
-	var each errgroup.Group
-	each.SetLimit(8)
-	for _, key := range held {
-		each.Go(func() error {
-			g.restoreOne(ctx, key, conn)
-			return nil
+	pause := restorePause
+	for range restoreTries {
+		lost := g.subscriptions.keys(func(k subscriptionKey, row *subscription) bool {
+			return k.server == server && k.unit == conn.Unit() && len(row.holders) > 0 && row.conn != conn
 		})
+		if len(lost) == 0 {
+			return
+		}
+		if !conn.Info().Has("resources", "subscribe") {
+			g.log.Warn("Subscriptions lost: the server no longer offers them", "server", server, "count", len(lost))
+			return
+		}
+		var each errgroup.Group
+		each.SetLimit(8)
+		for _, key := range lost {
+			each.Go(func() error {
+				g.restoreOne(ctx, key, conn)
+				return nil
+			})
+		}
+		_ = each.Wait() // none of them returns an error
+		select {
+		case <-time.After(pause):
+		case <-conn.Done():
+			return
+		case <-ctx.Done():
+			return
+		}
+		pause = min(2*pause, restoreMaxPause)
 	}
-	_ = each.Wait()
 }
 
 func (g *Gateway) restoreOne(ctx context.Context, key subscriptionKey, conn upstream.Conn) {
@@ -381,30 +412,35 @@ func (g *Gateway) restoreOne(ctx context.Context, key subscriptionKey, conn upst
 		return
 	}
 	defer g.subscriptions.leave(key, row)
+	if g.subscriptions.holders(key) > 0 && g.agreed(row) != conn {
+		g.askAgain(ctx, key, row, conn)
+	}
+}
+
+// askAgain makes a new connection watch what the one before it did.
+func (g *Gateway) askAgain(ctx context.Context, key subscriptionKey, row *subscription, conn upstream.Conn) {
 	reply, err := conn.Call(subscriptionCall(ctx, "resources/subscribe", key.uri))
 	if err == nil && reply.Error != nil {
 		err = jsonrpc.ParseErrorObject(reply.Error)
 	}
-	g.subscriptions.mu.Lock()
-	row.on = err == nil
-	g.subscriptions.mu.Unlock()
 	if err != nil {
 		g.log.Warn("Subscription not restored", "server", key.server, "uri", key.uri, "err", err)
 		g.showSubscription(key, registry.SubscriptionRefused, err)
 		return
 	}
+	g.setAgreed(row, conn)
 	g.showSubscription(key, registry.SubscriptionOn, nil)
 	// What changed while the connection was down was not announced.
 	g.tellSubscribers(key.server, key.unit, key.uri, object("uri", key.uri))
 }
 
 // lapse notes that a connection is gone, and with it what it had agreed to.
-func (g *Gateway) lapse(server, unit string) {
+func (g *Gateway) lapse(conn upstream.Conn) {
 	g.subscriptions.mu.Lock()
 	defer g.subscriptions.mu.Unlock()
-	for key, row := range g.subscriptions.rows {
-		if key.server == server && key.unit == unit {
-			row.on = false
+	for _, row := range g.subscriptions.rows {
+		if row.conn == conn {
+			row.conn = nil
 		}
 	}
 }
@@ -459,10 +495,10 @@ func (g *Gateway) spell(server, spelling, watched, uri string) string {
 	if uri == watched {
 		return spelling
 	}
+	g.reg.Learn(server, uri)
 	if strings.HasSuffix(spelling, watched) {
 		return spelling + uri[len(watched):]
 	}
-	g.reg.Learn(server, uri)
 	return g.reg.ListedURI(server, uri)
 }
 
@@ -470,7 +506,7 @@ func (g *Gateway) spell(server, spelling, watched, uri string) string {
 func (g *Gateway) showSubscription(key subscriptionKey, status string, err error) {
 	g.metrics.Subscriptions(key.server, g.subscriptions.held(key.server))
 	holders := g.subscriptions.holders(key)
-	if holders == 0 && status == registry.SubscriptionOn {
+	if holders == 0 && status != registry.SubscriptionAsked {
 		g.reg.DropSubscription(key.server, key.uri)
 		return
 	}

@@ -110,6 +110,7 @@ func TestP17_BridgeSurvivesTheDeathOfItsHost(t *testing.T) {
 	one, two := w.bridged(), w.bridged()
 	uri := in("b", appLog)
 	one.ok("resources/subscribe", obj{"uri": uri})
+	one.ok("logging/setLevel", obj{"level": "error"})
 	two.ok("logging/setLevel", obj{"level": "warning"})
 	flight := one.begin("tools/call", obj{"name": "b_move"})
 	b.waitEvent("wait", "never")

@@ -1,0 +1,143 @@
+package gateway
+
+import (
+	"slices"
+	"strconv"
+	"sync"
+
+	"goblin/gateway/downstream"
+	"goblin/gateway/upstream"
+	"goblin/registry/rawjson"
+)
+
+// tokens are the progress tokens of questions that clients work on. Backends
+// choose theirs independently, so each gets one of our own on the way to the
+// client.
+type tokens struct {
+	mu   sync.Mutex
+	last uint64
+	open map[string]token
+}
+
+// token is where progress goes, and the token that is known there.
+type token struct {
+	conn upstream.Conn
+	raw  []byte
+}
+
+// replace returns params with a token of ours, if they have one, and what
+// forgets it.
+func (t *tokens) replace(conn upstream.Conn, params []byte) (replaced []byte, forget func()) {
+	raw := rawjson.Path(params, "_meta", "progressToken")
+	if raw == nil {
+		return params, func() {}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.open == nil {
+		t.open = make(map[string]token)
+	}
+	t.last++
+	own := "goblin-" + strconv.FormatUint(t.last, 10)
+	t.open[own] = token{conn, raw}
+	return rawjson.Splice(params, rawjson.Replace(params, raw, rawjson.Quote(own))), func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.open, own)
+	}
+}
+
+// progress passes a client's progress on to the backend that asked.
+func (g *Gateway) progress(params []byte) {
+	raw := rawjson.Get(params, "progressToken")
+	own, _ := rawjson.String(raw)
+	g.tokens.mu.Lock()
+	to, known := g.tokens.open[own]
+	g.tokens.mu.Unlock()
+	if !known {
+		return
+	}
+	err := to.conn.Notify("notifications/progress", rawjson.Splice(params, rawjson.Replace(params, raw, to.raw)))
+	if err != nil {
+		g.log.Debug("Progress lost", "err", err)
+	}
+}
+
+// elicitations remembers which session was asked to open a URL, for the
+// notice that follows when the user is done there (2025-11-25, elicitation,
+// URL mode).
+type elicitations struct {
+	mu    sync.Mutex
+	asked map[elicitation]*downstream.Session
+	order []elicitation
+}
+
+type elicitation struct{ server, id string }
+
+// maxElicitations bounds how many open URL elicitations are remembered; the
+// oldest are forgotten first.
+const maxElicitations = 1024
+
+func (e *elicitations) remember(server, id string, s *downstream.Session) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.asked == nil {
+		e.asked = make(map[elicitation]*downstream.Session)
+	}
+	key := elicitation{server, id}
+	if _, known := e.asked[key]; !known {
+		e.order = append(e.order, key)
+	}
+	e.asked[key] = s
+	if len(e.order) > maxElicitations {
+		delete(e.asked, e.order[0])
+		e.order = e.order[1:]
+	}
+}
+
+// forget drops what an ended session was asked.
+func (e *elicitations) forget(s *downstream.Session) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.order = slices.DeleteFunc(e.order, func(key elicitation) bool {
+		if e.asked[key] != s {
+			return false
+		}
+		delete(e.asked, key)
+		return true
+	})
+}
+
+func (e *elicitations) session(server, id string) *downstream.Session {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.asked[elicitation{server, id}]
+}
+
+// codeURLElicitation is the error of a request that needs a URL to be opened
+// first (2025-11-25).
+const codeURLElicitation = -32042
+
+// rememberElicitations notes what an error of that code asks of the client,
+// so that it hears when its user is done.
+func (g *Gateway) rememberElicitations(r *request, server string, object []byte) {
+	if code, _ := rawjson.Int(rawjson.Get(object, "code")); code != codeURLElicitation {
+		return
+	}
+	for e := range rawjson.Elements(rawjson.Path(object, "data", "elicitations")) {
+		if id, ok := rawjson.String(rawjson.Get(e, "elicitationId")); ok {
+			g.elicitations.remember(server, id, r.Session())
+		}
+	}
+}
+
+// elicited tells the client that was asked that its user is done.
+func (g *Gateway) elicited(server string, params []byte) {
+	id, _ := rawjson.String(rawjson.Get(params, "elicitationId"))
+	s := g.elicitations.session(server, id)
+	if s == nil || s.Context().Err() != nil {
+		g.log.Debug("Completed elicitation of nobody", "server", server)
+		return
+	}
+	s.Notify("notifications/elicitation/complete", params)
+}
