@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 
 	"goblin/gateway/downstream"
 	"goblin/registry"
@@ -16,7 +17,7 @@ func (i *Instance) listenHTTP() error {
 	if !i.o.HTTP || g.Listen == "" {
 		return nil
 	}
-	l, err := net.Listen("tcp", g.Listen)
+	l, err := net.Listen(network(g.Listen), g.Listen)
 	if err != nil {
 		err = fmt.Errorf("listen on %s (gateway.listen): %w", g.Listen, err)
 		if i.o.HTTPRequired {
@@ -38,6 +39,14 @@ func (i *Instance) listenHTTP() error {
 		},
 	})
 	return nil
+}
+
+// network is that of the address: an IPv4 address must not open IPv6 too.
+func network(address string) string {
+	if at, err := netip.ParseAddrPort(address); err == nil && at.Addr().Is4() {
+		return "tcp4"
+	}
+	return "tcp"
 }
 
 // metricsHandler serves the series, with the catalog counted when it is asked

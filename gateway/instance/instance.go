@@ -187,12 +187,16 @@ func (i *Instance) Connect(ctx context.Context) net.Conn {
 }
 
 // Changed tells, coalesced, that a state or list changed; it is closed when
-// ctx ends.
+// ctx or Run ends.
 func (i *Instance) Changed(ctx context.Context) <-chan struct{} {
+	ctx, cancel := context.WithCancel(ctx)
+	unhook := context.AfterFunc(i.stopped, cancel)
 	changes := i.registry.Watch(ctx, registry.Servers, registry.Tools, registry.Prompts, registry.Resources, registry.Templates)
 	out := make(chan struct{}, 1)
 	i.serving.Go(func() {
 		defer close(out)
+		defer cancel()
+		defer unhook()
 		for range changes {
 			select {
 			case out <- struct{}{}:
