@@ -83,13 +83,16 @@ type Handler interface {
 	// with the call c, or when the backend cancels the request. Pings do not
 	// come here.
 	Request(ctx context.Context, s *Server, conn Conn, c *Call, method string, params []byte) (result []byte, err *jsonrpc.Error)
-	// Ready is called once per connection after its handshake (for the
-	// server's own one also before its lists are fetched), so that
-	// subscriptions and the log level can be restored. It may block; ctx
-	// bounds it.
+	// Opened is called once per connection, after its handshake and before
+	// [Server.Conn], Await and Unit give it to anybody. It must not block.
+	// What the backend sends by itself may come before it.
+	Opened(s *Server, conn Conn)
+	// Ready is called once per connection after Opened (for the server's own
+	// one also before its lists are fetched), so that subscriptions and the
+	// log level can be restored. It may block; ctx bounds it.
 	Ready(ctx context.Context, s *Server, conn Conn)
-	// Down is called once for every connection that Ready was called for,
-	// when it has ended. It must not block for long.
+	// Down is called once for every connection that Opened was called for,
+	// when it has ended and Ready has returned. It must not block for long.
 	Down(s *Server, conn Conn)
 }
 

@@ -100,6 +100,8 @@ type handler struct {
 	causes  []any
 	ready   []string // units
 	down    []string
+	opened  func(s *Server, conn Conn)
+	restore func(ctx context.Context, conn Conn)
 	request func(ctx context.Context, c *Call, method string, params []byte) ([]byte, *jsonrpc.Error)
 }
 
@@ -121,10 +123,19 @@ func (h *handler) Request(ctx context.Context, _ *Server, _ Conn, c *Call, metho
 	return h.request(ctx, c, method, params)
 }
 
-func (h *handler) Ready(_ context.Context, _ *Server, conn Conn) {
+func (h *handler) Opened(s *Server, conn Conn) {
+	if h.opened != nil {
+		h.opened(s, conn)
+	}
+}
+
+func (h *handler) Ready(ctx context.Context, _ *Server, conn Conn) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.ready = append(h.ready, conn.Unit())
+	h.mu.Unlock()
+	if h.restore != nil {
+		h.restore(ctx, conn)
+	}
 }
 
 func (h *handler) Down(_ *Server, conn Conn) {

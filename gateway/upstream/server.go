@@ -234,12 +234,19 @@ var (
 )
 
 // Restart ends the connections and connects anew at once. It does not wait.
-func (s *Server) Restart() {
+// The error says why there is nothing to restart: the server is disabled, or
+// its configuration has a problem.
+func (s *Server) Restart() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.enabled && s.cfg.Problem == "" {
-		s.interruptLocked(errRestart)
+	switch {
+	case s.cfg.Problem != "":
+		return fmt.Errorf("server %q: %s", s.cfg.Name, s.cfg.Problem)
+	case !s.enabled:
+		return fmt.Errorf("server %q is disabled", s.cfg.Name)
 	}
+	s.interruptLocked(errRestart)
+	return nil
 }
 
 // SetEnabled turns the server off or on; for as long as the Server lives. It

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -69,6 +70,7 @@ func TestDisabledAndBrokenConfigurationsAreNotTried(t *testing.T) {
 	requireCode(t, err, ConnectionError, "is disabled")
 	require.Equal(t, registry.StateDisabled, r.cat.state().State)
 	require.NoFileExists(t, log)
+	require.EqualError(t, r.Restart(), `server "files" is disabled`)
 
 	r.SetEnabled(true)
 	r.whole()
@@ -86,6 +88,7 @@ func TestDisabledAndBrokenConfigurationsAreNotTried(t *testing.T) {
 	requireCode(t, err, ConnectionError, "KEY is not set")
 	require.Equal(t, registry.StateFailed, r.cat.state().State)
 	require.NoFileExists(t, log)
+	require.EqualError(t, r.Restart(), `server "files": the variable KEY is not set (goblin.yaml:3)`)
 }
 
 func TestRestartConnectsAtOnce(t *testing.T) {
@@ -94,7 +97,7 @@ func TestRestartConnectsAtOnce(t *testing.T) {
 		r.tune.retry.failed.InitialInterval, r.tune.retry.lost.InitialInterval = time.Hour, time.Hour
 	}).whole()
 	conn := r.up()
-	r.Restart()
+	require.NoError(t, r.Restart())
 	<-conn.Done()
 	r.until("another connection", func() bool { c, err := r.Conn(); return err == nil && c != conn })
 	require.False(t, r.cat.hidden())
@@ -248,6 +251,44 @@ func TestDeadUnitsAreOpenedAgain(t *testing.T) {
 	got, err := r.call(unitConn(r, "b"), "echo")
 	require.NoError(t, err)
 	require.Contains(t, got, "args")
+}
+
+func TestTheHandlerKnowsAConnectionBeforeAnybodyGetsIt(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	known := map[Conn]int{}
+	r := isolated(t, "", func(r *rig) {
+		r.h.opened = func(s *Server, conn Conn) {
+			if conn.Unit() == "b" {
+				s.mu.Lock()
+				taken := s.units["b"].conn
+				s.mu.Unlock()
+				require.Nil(t, taken)
+			} else if current, err := s.Conn(); err == nil {
+				require.NotSame(t, current, conn)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			known[conn]++
+		}
+		r.h.restore = func(_ context.Context, conn Conn) {
+			mu.Lock()
+			defer mu.Unlock()
+			require.Equal(t, 1, known[conn], "Ready comes after")
+		}
+	})
+	is := func(conn Conn) {
+		mu.Lock()
+		defer mu.Unlock()
+		require.Equal(t, 1, known[conn])
+	}
+	is(r.up())
+	a := unitConn(r, "a")
+	is(unitConn(r, "b"))
+	_, err := r.call(a, "crash")
+	require.Error(t, err)
+	r.until("another connection", func() bool { c, err := r.Conn(); return err == nil && c != a })
+	is(unitConn(r, "a"))
 }
 
 func TestSharedServersHaveOneConnectionForAllUnits(t *testing.T) {

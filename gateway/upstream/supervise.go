@@ -182,9 +182,9 @@ func (s *Server) publish(l *link) *lists {
 	s.owner, s.heir = s.heir, nil
 	if u := s.owner; u != nil {
 		l.unit.Store(&u.name)
-		u.conn = l
 	}
 	s.mu.Unlock()
+	s.opt.Handler.Opened(s, l)
 	ls := newLists(s, l)
 	s.lists.Store(ls)
 	s.setState(func(st *registry.ServerState) {
@@ -204,6 +204,9 @@ func (s *Server) publish(l *link) *lists {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.conn = l
+	if s.owner != nil {
+		s.owner.conn = l
+	}
 	s.first, s.lastErr = false, nil
 	s.broadcastLocked()
 	return ls

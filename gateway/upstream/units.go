@@ -82,6 +82,9 @@ func (s *Server) unitConn(name string) (conn *link, opening <-chan struct{}, err
 // unitLife opens a unit's connection and stays until its end.
 func (s *Server) unitLife(u *unit) {
 	l, err := s.connect(u.ctx, u.name)
+	if err == nil {
+		s.opt.Handler.Opened(s, l)
+	}
 	s.mu.Lock()
 	close(u.opening)
 	u.opening = nil
