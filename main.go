@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -248,10 +249,7 @@ The address is that of --listen, else gateway.listen of the config, else
 
 // hostCommand is what a detached host runs.
 func (m *modes) hostCommand() *cobra.Command {
-	var (
-		hash    string
-		useDemo bool
-	)
+	var useDemo bool
 	cmd := &cobra.Command{
 		Use: "host", Hidden: true, Args: command.NoArgs,
 		Short: "Be the host in the background; goblin stdio starts it",
@@ -260,18 +258,9 @@ func (m *modes) hostCommand() *cobra.Command {
 			if useDemo {
 				load = func() (*config.Config, error) { return m.app.LoadFile("") }
 			}
-			cfg, err := load()
-			if err != nil {
-				return err
-			}
-			// Whoever waits for the host would wait in another place.
-			if hash != "" && hash != cfg.Hash() {
-				return command.Fail(command.CodeConfig, "the config changed while the host started; try again")
-			}
-			return m.background(cmd.Context(), cfg)
+			return m.background(cmd.Context(), load)
 		},
 	}
-	cmd.Flags().StringVar(&hash, "hash", "", "hash that the config must have")
 	cmd.Flags().BoolVar(&useDemo, "demo", false, "serve the built-in demo")
 	return cmd
 }
@@ -293,29 +282,84 @@ func (m *modes) demoCommand() *cobra.Command {
 	}
 }
 
+// setup is what a mode that serves begins with.
+type setup struct {
+	cfg    *config.Config
+	place  host.Place // of the host; not set for one that is alone
+	logger *slog.Logger
+	closes []io.Closer
+}
+
+// kinds of setup, by where the log goes that has no file in the config.
+const (
+	alone    = iota // to stderr, and there is no socket
+	attended        // to stderr
+	apart           // to the file beside the socket
+)
+
+// prepare loads the config, finds the place of its host and opens the log.
+// close must be called at the end.
+func (m *modes) prepare(load func() (*config.Config, error), kind int) (*setup, error) {
+	cfg, err := load()
+	if err != nil {
+		return nil, err
+	}
+	s := &setup{cfg: cfg}
+	if kind != alone {
+		if s.place, err = m.app.Place(cfg.Path); err != nil {
+			return nil, err
+		}
+	}
+	w := m.app.Err
+	if kind == apart {
+		file, err := host.OpenLog(s.place)
+		if err != nil {
+			return nil, err
+		}
+		w, s.closes = file, append(s.closes, file)
+	}
+	logger, log, err := m.app.Logger(cfg, w)
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	s.logger, s.closes = logger, append(s.closes, log)
+	return s, nil
+}
+
+// close closes the log.
+func (s *setup) close() {
+	for _, c := range s.closes {
+		_ = c.Close() // there is no other place to tell it
+	}
+}
+
+// options are those of a host of the setup's config.
+func (m *modes) options(s *setup) instance.Options {
+	return instance.Options{
+		Config: s.cfg, Version: m.app.Version.Version, Logger: s.logger, Place: &s.place, HTTP: true,
+	}
+}
+
 // stdio serves one client, through the host unless standalone.
 func (m *modes) stdio(ctx context.Context, standalone bool) error {
-	cfg, err := m.app.Load()
+	kind := attended
+	if standalone {
+		kind = alone
+	}
+	s, err := m.prepare(m.app.Load, kind)
 	if err != nil {
 		return err
 	}
-	logger, log, err := m.app.Logger(cfg, m.app.Err)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
+	defer s.close()
 	if m.app.InTTY {
 		m.app.Warn("this speaks MCP on stdin and stdout, for a client to start; Ctrl-D ends it")
 	}
 	in, out := m.streams()
 	if !standalone {
-		place, err := m.app.Place(cfg)
-		if err != nil {
-			return err
-		}
-		return bridge(ctx, cfg, place, logger, in, out)
+		return m.bridge(ctx, s, in, out)
 	}
-	i, err := instance.New(instance.Options{Config: cfg, Version: m.app.Version.Version, Logger: logger})
+	i, err := instance.New(instance.Options{Config: s.cfg, Version: m.app.Version.Version, Logger: s.logger})
 	if err != nil {
 		return err
 	}
@@ -323,22 +367,29 @@ func (m *modes) stdio(ctx context.Context, standalone bool) error {
 }
 
 // bridge connects a client to the host, which it starts if need be.
-func bridge(ctx context.Context, cfg *config.Config, place host.Place, logger *slog.Logger, in io.Reader, out io.Writer) error {
+func (m *modes) bridge(ctx context.Context, s *setup, in io.Reader, out io.Writer) error {
 	exe, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this program to start the host: %w", err)
 	}
-	args := []string{"host", "--hash", cfg.Hash()}
-	if cfg.Demo {
+	args := []string{"host"}
+	if s.cfg.Demo {
 		args = append(args, "--demo")
 	} else {
-		args = append(args, "--config", cfg.Path)
+		args = append(args, "--config", s.cfg.Path)
 	}
 	err = host.Bridge(ctx, host.BridgeOptions{
 		Connect: func(ctx context.Context) (net.Conn, error) {
+			// The file may name other variables by now, and the next host will
+			// be found where it says. One that is gone leads to no host, which
+			// starting one tells best.
+			place, err := m.app.Place(s.cfg.Path)
+			if err != nil {
+				place = s.place
+			}
 			return host.DialOrStart(ctx, place, host.KindMCP, exe, args, nil)
 		},
-		In: in, Out: out, Frame: cfg.Gateway.Limits.Frame, Logger: logger,
+		In: in, Out: out, Frame: s.cfg.Gateway.Limits.Frame, Logger: s.logger,
 	})
 	if err != nil {
 		return command.Fail(command.CodeConnect, "%w; \"goblin stdio --standalone\" works without a host", err)
@@ -364,32 +415,19 @@ func together(ctx context.Context, i *instance.Instance, use func(ctx context.Co
 
 // serve is the host in the foreground.
 func (m *modes) serve(ctx context.Context, listen string) error {
-	cfg, err := m.app.Load()
+	s, err := m.prepare(m.app.Load, attended)
 	if err != nil {
 		return err
 	}
-	place, err := m.app.Place(cfg) // before the address changes: it is part of the hash
-	if err != nil {
-		return err
-	}
-	if listen != "" {
-		cfg.Gateway.Listen = listen
-	}
-	if cfg.Gateway.Listen == "" {
-		cfg.Gateway.Listen = defaultListen
-	}
-	if err := config.CheckListen(cfg.Gateway.Listen, cfg.Gateway.AuthToken); err != nil {
+	defer s.close()
+	g := &s.cfg.Gateway
+	g.Listen = cmp.Or(listen, g.Listen, defaultListen)
+	if err := config.CheckListen(g.Listen, g.AuthToken); err != nil {
 		return command.Fail(command.CodeConfig, "%w", err)
 	}
-	logger, log, err := m.app.Logger(cfg, m.app.Err)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	i, err := instance.New(instance.Options{
-		Config: cfg, Version: m.app.Version.Version, Logger: logger,
-		Place: &place, HTTP: true, HTTPRequired: true,
-	})
+	o := m.options(s)
+	o.HTTPRequired = true
+	i, err := instance.New(o)
 	var other *host.RunningError
 	switch {
 	case errors.As(err, &other):
@@ -404,26 +442,15 @@ func (m *modes) serve(ctx context.Context, listen string) error {
 }
 
 // background is the host that no terminal is attached to.
-func (m *modes) background(ctx context.Context, cfg *config.Config) error {
-	place, err := m.app.Place(cfg)
+func (m *modes) background(ctx context.Context, load func() (*config.Config, error)) error {
+	s, err := m.prepare(load, apart)
 	if err != nil {
 		return err
 	}
-	file, err := host.OpenLog(place)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	logger, log, err := m.app.Logger(cfg, file)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	i, err := instance.New(instance.Options{
-		Config: cfg, Version: m.app.Version.Version, Logger: logger,
-		Place: &place, HTTP: true,
-		Linger: max(cfg.Gateway.Linger, time.Nanosecond), // 0 would be for ever
-	})
+	defer s.close()
+	o := m.options(s)
+	o.Linger = max(s.cfg.Gateway.Linger, time.Nanosecond) // 0 would be for ever
+	i, err := instance.New(o)
 	var other *host.RunningError
 	if errors.As(err, &other) {
 		return nil // several clients started at once
@@ -439,30 +466,17 @@ const attempts = 50
 
 // screen is Goblin on a terminal: the host of its config, or a look at it.
 func (m *modes) screen(ctx context.Context) error {
-	cfg, place, err := m.find()
-	if err != nil {
-		return err
-	}
-	file, err := host.OpenLog(place)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
 	// Log lines would run through the summary.
-	logger, log, err := m.app.Logger(cfg, file)
+	s, err := m.prepare(m.app.Load, apart)
 	if err != nil {
 		return err
 	}
-	defer log.Close()
-	i, status, err := m.become(ctx, cfg, place, logger)
+	defer s.close()
+	i, status, err := m.become(ctx, s)
 	if err != nil {
 		return err
 	}
-	name := place.Log
-	if cfg.Log.File != "" {
-		name = cfg.Log.File
-	}
-	summary := m.summary(m.app.Out, m.app.Columns, cfg, name)
+	summary := m.summary(m.app.Out, m.app.Columns, s.cfg, cmp.Or(s.cfg.Log.File, s.place.Log))
 	if i == nil {
 		summary.Host(status)
 		return nil
@@ -488,25 +502,21 @@ func (m *modes) both(ctx context.Context, path string) error {
 	if !ok {
 		return command.Fail(command.CodeUsage, "%s is not a terminal; name one with --tui-tty", path)
 	}
-	cfg, place, err := m.find()
+	s, err := m.prepare(m.app.Load, attended)
 	if err != nil {
 		return err
 	}
-	logger, log, err := m.app.Logger(cfg, m.app.Err)
+	defer s.close()
+	i, status, err := m.become(ctx, s)
 	if err != nil {
 		return err
 	}
-	defer log.Close()
-	i, status, err := m.become(ctx, cfg, place, logger)
-	if err != nil {
-		return err
-	}
-	summary := m.summary(tty, columns, cfg, cfg.Log.File)
+	summary := m.summary(tty, columns, s.cfg, s.cfg.Log.File)
 	summary.End = "This ends with the client that started it."
 	in, out := m.streams()
 	if i == nil {
 		summary.Host(status)
-		return bridge(ctx, cfg, place, logger, in, out)
+		return m.bridge(ctx, s, in, out)
 	}
 	err = together(ctx, i, func(ctx context.Context) error {
 		ctx, end := context.WithCancel(ctx)
@@ -523,27 +533,16 @@ func (m *modes) both(ctx context.Context, path string) error {
 	return err
 }
 
-func (m *modes) find() (*config.Config, host.Place, error) {
-	cfg, err := m.app.Load()
-	if err != nil {
-		return nil, host.Place{}, err
-	}
-	place, err := m.app.Place(cfg)
-	return cfg, place, err
-}
-
 // become makes this process the host. If there is one already, the instance is
 // nil and the status is that host's.
-func (m *modes) become(ctx context.Context, cfg *config.Config, place host.Place, logger *slog.Logger) (i *instance.Instance, status instance.Status, err error) {
+func (m *modes) become(ctx context.Context, s *setup) (i *instance.Instance, status instance.Status, err error) {
 	for range attempts {
-		i, err = instance.New(instance.Options{
-			Config: cfg, Version: m.app.Version.Version, Logger: logger, Place: &place, HTTP: true,
-		})
+		i, err = instance.New(m.options(s))
 		var other *host.RunningError
 		if !errors.As(err, &other) {
 			return i, status, err
 		}
-		err = host.Control(ctx, place, instance.OpStatus, nil, &status)
+		err = host.Control(ctx, s.place, instance.OpStatus, nil, &status)
 		if !errors.Is(err, host.ErrNoHost) {
 			return nil, status, err
 		}

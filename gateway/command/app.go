@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -37,7 +38,7 @@ type App struct {
 // Load finds and reads the config. From then on its secrets are masked in
 // everything that goes to stderr. The error is a *config.Errors.
 func (a *App) Load() (*config.Config, error) {
-	path, err := config.Find(a.ConfigFlag, a.Getenv)
+	path, err := a.find()
 	if err != nil {
 		return nil, err
 	}
@@ -54,9 +55,16 @@ func (a *App) LoadFile(path string) (*config.Config, error) {
 	return cfg, nil
 }
 
-// Place is where the host of a config is found.
-func (a *App) Place(cfg *config.Config) (host.Place, error) {
-	return host.Locate(cfg.Hash(), a.Version.Version, a.Getenv)
+func (a *App) find() (string, error) { return config.Find(a.ConfigFlag, a.Getenv) }
+
+// Place is where the host of a config file is found; "" is the demo. The text
+// of the file may have changed since the host read it, and have mistakes.
+func (a *App) Place(path string) (host.Place, error) {
+	hash, err := config.PlaceOf(path, os.LookupEnv)
+	if err != nil {
+		return host.Place{}, err
+	}
+	return host.Locate(hash, a.Version.Version, a.Getenv)
 }
 
 // Commands are the commands that need no wiring.

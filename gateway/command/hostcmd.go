@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"goblin/gateway/config"
 	"goblin/gateway/display"
 	"goblin/gateway/host"
 	"goblin/gateway/instance"
@@ -20,32 +19,43 @@ import (
 // are given less.
 const stopLimit = 30 * time.Second
 
-// running asks the running host for its status.
-func (a *App) running(ctx context.Context) (*config.Config, host.Place, instance.Status, error) {
-	var s instance.Status
-	cfg, err := a.Load()
-	if err != nil {
-		return nil, host.Place{}, s, err
-	}
-	place, err := a.Place(cfg)
-	if err != nil {
-		return nil, place, s, err
-	}
-	err = host.Control(ctx, place, instance.OpStatus, nil, &s)
-	for i := range s.Servers {
-		s.Servers[i].Error = a.mask.String(s.Servers[i].Error)
-	}
-	return cfg, place, s, a.hostError(cfg, err)
+// running is the host that a command is about. The file is not needed to be
+// free of mistakes: who edits it can still ask and stop the host.
+type running struct {
+	place  host.Place
+	name   string // of the config, as a user knows it
+	status instance.Status
 }
 
-// hostError explains why the host cannot be asked.
-func (a *App) hostError(cfg *config.Config, err error) error {
+// running asks the running host for its status.
+func (a *App) running(ctx context.Context) (*running, error) {
+	path, err := a.find()
+	if err != nil {
+		return nil, err
+	}
+	_, mistakes := a.LoadFile(path) // for the mask
+	r := &running{name: fileName(path)}
+	if r.place, err = a.Place(path); err != nil {
+		return nil, err
+	}
+	err = host.Control(ctx, r.place, instance.OpStatus, nil, &r.status)
+	if mistakes != nil && errors.Is(err, host.ErrNoHost) {
+		return nil, mistakes // none could be started either
+	}
+	for i := range r.status.Servers {
+		r.status.Servers[i].Error = a.mask.String(r.status.Servers[i].Error)
+	}
+	return r, r.explain(err)
+}
+
+// explain tells why the host cannot be asked.
+func (r *running) explain(err error) error {
 	var failed *host.ControlError
 	switch {
 	case err == nil, errors.Is(err, context.Canceled), errors.As(err, &failed):
 		return err
 	case errors.Is(err, host.ErrNoHost):
-		return Fail(CodeConnect, "no host is running for %s; start one with \"goblin serve\", or let a client do it", configName(cfg))
+		return Fail(CodeConnect, "no host is running for %s; start one with \"goblin serve\", or let a client do it", r.name)
 	default:
 		return Fail(CodeConnect, "ask the running host: %w", err)
 	}
@@ -64,14 +74,14 @@ host is running.`,
   goblin status --json | jq '.servers[] | select(.state != "ready")'`,
 		Args: NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, _, s, err := a.running(cmd.Context())
+			r, err := a.running(cmd.Context())
 			switch {
 			case err != nil:
 				return interrupted(cmd.Context(), err)
 			case asJSON:
-				return a.json(s)
+				return a.json(r.status)
 			}
-			return a.printStatus(s)
+			return a.printStatus(r.status)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
@@ -139,20 +149,20 @@ host by itself.`,
 		Args: NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			cfg, place, s, err := a.running(ctx)
+			r, err := a.running(ctx)
 			if err != nil {
 				return interrupted(ctx, err)
 			}
-			if err := host.Control(ctx, place, instance.OpStop, nil, nil); err != nil && !errors.Is(err, host.ErrNoHost) {
-				return interrupted(ctx, a.hostError(cfg, err))
+			if err := host.Control(ctx, r.place, instance.OpStop, nil, nil); err != nil && !errors.Is(err, host.ErrNoHost) {
+				return interrupted(ctx, r.explain(err))
 			}
-			if err := awaitEnd(ctx, s.PID); err != nil {
+			if err := awaitEnd(ctx, r.status.PID); err != nil {
 				return err
 			}
 			if asJSON {
-				return a.json(map[string]any{"stopped": true, "pid": s.PID})
+				return a.json(map[string]any{"stopped": true, "pid": r.status.PID})
 			}
-			return a.printText(fmt.Sprintf("Stopped the host (pid %d).", s.PID))
+			return a.printText(fmt.Sprintf("Stopped the host (pid %d).", r.status.PID))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
@@ -192,19 +202,19 @@ server fail.`,
 		ValidArgsFunction: a.complete("servers"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, name := cmd.Context(), args[0]
-			cfg, place, s, err := a.running(ctx)
+			r, err := a.running(ctx)
 			if err != nil {
 				return interrupted(ctx, err)
 			}
-			known := make([]string, len(s.Servers))
-			for i := range s.Servers {
-				known[i] = s.Servers[i].Name
+			known := make([]string, len(r.status.Servers))
+			for i := range r.status.Servers {
+				known[i] = r.status.Servers[i].Name
 			}
 			if !slices.Contains(known, name) {
 				return Fail(CodeNotFound, "there is no server %q%s", name, meant(name, known, "; the host has none"))
 			}
-			if err := host.Control(ctx, place, instance.OpRestart, instance.RestartArgs{Server: name}, nil); err != nil {
-				return interrupted(ctx, a.hostError(cfg, err))
+			if err := host.Control(ctx, r.place, instance.OpRestart, instance.RestartArgs{Server: name}, nil); err != nil {
+				return interrupted(ctx, r.explain(err))
 			}
 			if asJSON {
 				return a.json(map[string]any{"restarted": name})

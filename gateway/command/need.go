@@ -1,6 +1,7 @@
 package command
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -34,10 +35,18 @@ func serverNames(cfg *config.Config) []string {
 
 // configName is a config as a user knows it.
 func configName(cfg *config.Config) string {
-	if cfg.Demo {
+	return fileName(cfg.Path)
+}
+
+// fileName is the same for a config that was only found.
+func fileName(path string) string {
+	if path == "" {
 		return "the demo config"
 	}
-	return cfg.Path
+	if full, err := filepath.Abs(path); err == nil {
+		return full
+	}
+	return path
 }
 
 // settled reports that a name says for certain whose it is, if the server is in

@@ -28,7 +28,7 @@ type Gateway interface {
 // Open finds the running host of a config, or else starts a gateway in this
 // process with only the servers that are named (nil: all that are enabled).
 func Open(ctx context.Context, a *App, cfg *config.Config, only []string) (Gateway, error) {
-	if place, err := a.Place(cfg); err == nil {
+	if place, err := a.Place(cfg.Path); err == nil {
 		// An unsafe folder for sockets is no obstacle to working alone.
 		h := hosted{place}
 		_, err := h.Status(ctx)

@@ -191,7 +191,7 @@ func (a *App) complete(list string) cobra.CompletionFunc {
 		if list == "servers" {
 			return serverNames(cfg), only
 		}
-		place, err := a.Place(cfg)
+		place, err := a.Place(cfg.Path)
 		if err != nil {
 			return nil, only
 		}

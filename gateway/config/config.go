@@ -17,9 +17,6 @@
 package config
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
 	"log/slog"
 	"reflect"
 	"slices"
@@ -172,27 +169,6 @@ func (c *Config) Server(name string) (*Server, bool) {
 		return nil, false
 	}
 	return &c.Servers[i], true
-}
-
-// Hash is a hexadecimal SHA-256 of the path and of every expanded value. Equal
-// configurations have equal hashes; comments, order of keys and warnings do not
-// count. Secrets enter it, so it tells nothing about them but equality.
-func (c *Config) Hash() string {
-	v := *c
-	v.Warnings = nil
-	v.Servers = make([]Server, len(c.Servers))
-	for i := range c.Servers {
-		v.Servers[i] = c.Servers[i].normal()
-		if c.Demo {
-			// This very program, wherever it lies: "go run" puts it into
-			// another place each time.
-			v.Servers[i].Command = ""
-		}
-	}
-	// %#v sorts maps, quotes strings byte for byte and names every field, and
-	// no field is a pointer, so the text is canonical.
-	sum := sha256.Sum256(fmt.Appendf(nil, "%#v", v))
-	return hex.EncodeToString(sum[:])
 }
 
 // Equal reports whether both would be run in the same way, so that a running

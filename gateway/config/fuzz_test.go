@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -9,8 +10,8 @@ import (
 )
 
 // FuzzParse holds Parse to its word on any text: a Config or Errors, never
-// both, no line that the text does not have, one line for each mistake, and a
-// hash and names that others can rely on.
+// both, no line that the text does not have, one line for each mistake, and
+// names that others can rely on.
 func FuzzParse(f *testing.F) {
 	f.Add("c.yaml", whole)
 	f.Add("c.json", `{"mcpServers": {"a": {"command": "x", "args": ["${A}"]}}, "x": [1, null]}`)
@@ -33,7 +34,7 @@ func FuzzParse(f *testing.F) {
 		}
 		check(t, name, src, cfg.Warnings)
 		again, _ := config.Parse(name, []byte(src), env)
-		if again == nil || again.Hash() != cfg.Hash() {
+		if !reflect.DeepEqual(again, cfg) {
 			t.Fatal("the same text made two configurations")
 		}
 		seen := map[string]bool{"goblin": true}

@@ -3,7 +3,6 @@ package config
 import (
 	_ "embed"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -63,14 +62,9 @@ func Load(path string) (*Config, error) {
 	if path == "" {
 		return loadDemo()
 	}
-	f, err := os.Open(path)
+	src, err := read(path)
 	if err != nil {
-		return nil, fileError(path, "cannot be read: %v", reason(err))
-	}
-	defer func() { _ = f.Close() }() // only read
-	src, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return nil, fileError(path, "cannot be read: %v", reason(err))
+		return nil, err
 	}
 	return Parse(path, src, os.LookupEnv)
 }

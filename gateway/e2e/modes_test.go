@@ -115,9 +115,6 @@ func TestConfigsThatCannotBeUsedAreCode3(t *testing.T) {
 	_, errs, code := shell(t, env, "serve", "--listen", "0.0.0.0:0")
 	require.Equal(t, exitConfig, code)
 	require.Contains(t, errs, "auth_token is required")
-	_, errs, code = shell(t, env, "host", "--demo", "--hash", "of another config")
-	require.Equal(t, exitConfig, code)
-	require.Contains(t, errs, "the config changed")
 }
 
 func TestTheDemoAnswersFromTheShell(t *testing.T) {

@@ -1,0 +1,78 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+)
+
+// named finds the variables of a text: the name after each "${", those in
+// defaults included. A "$${" is a literal.
+var named = regexp.MustCompile(`\$?\$\{([A-Za-z_][A-Za-z0-9_]*)`)
+
+// PlaceOf is the identity of a configuration file as a hexadecimal SHA-256: its
+// path, with symbolic links resolved, and the variables of the environment that
+// it names, as far as they are set. "" stands for the demo, which depends on
+// neither.
+//
+// Everybody who starts or looks for the host of a file must come to the same
+// answer, whatever happened to the text since: only the names of variables are
+// looked for in it, so settings and even mistakes do not count. Values enter
+// the hash, which tells nothing about them but equality. env is usually
+// os.LookupEnv. The error is an *Errors: the file cannot be read.
+func PlaceOf(path string, env func(string) (string, bool)) (string, error) {
+	if path == "" {
+		return digest([]byte("demo")), nil
+	}
+	full, err := filepath.Abs(path)
+	if err != nil {
+		return "", fileError(path, "has no absolute path: %v", err)
+	}
+	if full, err = filepath.EvalSymlinks(full); err != nil {
+		return "", fileError(path, "cannot be read: %v", reason(err))
+	}
+	src, err := read(path)
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	for _, m := range named.FindAllSubmatch(src, -1) {
+		if m[0][1] == '{' {
+			names = append(names, string(m[1]))
+		}
+	}
+	slices.Sort(names)
+	key := fmt.Appendf(nil, "file %q", full)
+	for _, name := range slices.Compact(names) {
+		// One that is not set counts for nothing, so that to name it does not
+		// part the file from its host.
+		if value, ok := env(name); ok {
+			key = fmt.Appendf(key, " %s=%q", name, value)
+		}
+	}
+	return digest(key), nil
+}
+
+func digest(key []byte) string {
+	sum := sha256.Sum256(key)
+	return hex.EncodeToString(sum[:])
+}
+
+// read reads a file, or one byte more than a configuration may have.
+func read(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fileError(path, "cannot be read: %v", reason(err))
+	}
+	defer func() { _ = f.Close() }() // only read
+	src, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, fileError(path, "cannot be read: %v", reason(err))
+	}
+	return src, nil
+}

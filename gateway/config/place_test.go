@@ -1,0 +1,66 @@
+package config_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/config"
+)
+
+func TestPlaceIsThePathAndTheVariablesThatTheFileNames(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "c.yaml")
+	vars := map[string]string{"TOKEN": "s3cr3t", "EMPTY": ""}
+	place := func(path, text string) string {
+		t.Helper()
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		hash, err := config.PlaceOf(path, func(k string) (string, bool) { v, ok := vars[k]; return v, ok })
+		require.NoError(t, err)
+		require.Regexp(t, "^[0-9a-f]{64}$", hash)
+		return hash
+	}
+	plain := place(path, "servers: {a: {command: x}}")
+	for _, same := range []string{
+		"", "servers: {b: {command: y}}", "servers: [", "\x00${", "${1}", "$TOKEN", "$${TOKEN}",
+		"servers: {a: {command: '${NONE}', args: ['${NONE:-x}']}}",
+	} {
+		require.Equal(t, plain, place(path, same), same)
+	}
+	token := place(path, "servers: {a: {command: '${TOKEN}'}}")
+	require.NotEqual(t, plain, token)
+	for _, same := range []string{"${TOKEN:-x}${TOKEN}", "${NONE:-${TOKEN}}", "servers: [ '${TOKEN}'", "# ${TOKEN}"} {
+		require.Equal(t, token, place(path, same), same)
+	}
+	require.NotEqual(t, token, place(path, "${TOKEN}${EMPTY}"))
+	require.NotEqual(t, plain, place(path, "${EMPTY}"), "empty is not the same as unset")
+	require.Equal(t, place(path, "${TOKEN}${EMPTY}"), place(path, "${EMPTY} ${TOKEN}"))
+	vars["TOKEN"] = "other"
+	require.NotEqual(t, token, place(path, "${TOKEN}"))
+
+	require.NotEqual(t, plain, place(filepath.Join(dir, "d.yaml"), ""))
+	link := filepath.Join(dir, "link")
+	require.NoError(t, os.Symlink(dir, link))
+	require.Equal(t, plain, place(filepath.Join(link, "c.yaml"), ""), "a link to it is the same file")
+}
+
+func TestPlaceOfTheDemoIsOneForAll(t *testing.T) {
+	t.Parallel()
+	env := func(string) (string, bool) { return "x", true }
+	here, err := config.PlaceOf("", os.LookupEnv)
+	require.NoError(t, err)
+	there, err := config.PlaceOf("", env)
+	require.NoError(t, err)
+	require.Equal(t, here, there)
+}
+
+func TestPlaceOfAFileThatCannotBeReadIsAMistake(t *testing.T) {
+	t.Parallel()
+	_, err := config.PlaceOf("none.yaml", os.LookupEnv)
+	require.EqualError(t, err, "none.yaml: cannot be read: no such file or directory")
+	var list *config.Errors
+	require.ErrorAs(t, err, &list)
+}

@@ -1,0 +1,90 @@
+package e2e
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// rewrite replaces the config file, as an editor does.
+func (w *world) rewrite(change func(text string) string) {
+	w.t.Helper()
+	text, err := os.ReadFile(w.config)
+	require.NoError(w.t, err)
+	require.NoError(w.t, os.WriteFile(w.config+".new", []byte(change(string(text))), 0o600))
+	require.NoError(w.t, os.Rename(w.config+".new", w.config))
+}
+
+func edited(text string) string {
+	return strings.Replace(text, `"linger":"60s"`, `"linger":"59s","page_size":7`, 1) + "# edited\nlua: {calls: 5}\n"
+}
+
+func TestEditedConfigKeepsItsHost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.backend("b", filesystem())
+	c := w.bridged()
+	require.Equal(t, "b:stat:{}", c.callText("b_stat", obj{}))
+	pid := w.host()
+	w.rewrite(edited)
+	require.Contains(t, w.succeeds("status", "--json"), `"pid": `+strconv.Itoa(pid))
+	two := w.bridged()
+	require.Equal(t, "b:stat:{}", two.callText("b_stat", obj{}))
+	require.Equal(t, 1, b.starts())
+	require.Len(t, w.sockets(), 1)
+	w.succeeds("restart", "b")
+	b.waitStarts(2)
+	for _, c := range []*client{c, two} {
+		c.close()
+		require.Zero(t, c.prog.ends(patience))
+	}
+	require.Contains(t, w.succeeds("stop"), strconv.Itoa(pid))
+	b.waitGone()
+}
+
+func TestClientOfAnEditedConfigGoesOnWithTheNextHost(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(string) string{
+		"settings":               edited,
+		"a variable that is new": func(text string) string { return text + "log: {level: \"${LOG_LEVEL}\"}\n" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.env = []string{"LOG_LEVEL=warn"}
+			b := w.backend("b", filesystem())
+			c := w.bridged()
+			require.Equal(t, "b:stat:{}", c.callText("b_stat", obj{}))
+			w.rewrite(change)
+			require.NoError(t, syscall.Kill(w.host(), syscall.SIGKILL))
+			b.waitGone()
+			eventually(t, "the next host", func() bool {
+				return c.request("tools/call", obj{"name": "b_stat"}).Error == nil
+			})
+			require.Equal(t, 2, b.starts())
+			require.Contains(t, w.succeeds("status", "--json"), `"pid": `+strconv.Itoa(w.host()))
+		})
+	}
+}
+
+func TestHostOfABrokenConfigCanBeAskedAndStopped(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.backend("b", filesystem())
+	c := w.bridged()
+	require.Equal(t, "b:stat:{}", c.callText("b_stat", obj{}))
+	pid := w.host()
+	w.rewrite(func(text string) string { return text + "servers: [\n" })
+	require.Contains(t, w.succeeds("status", "--json"), `"pid": `+strconv.Itoa(pid))
+	c.close()
+	require.Zero(t, c.prog.ends(patience))
+	require.Contains(t, w.succeeds("stop"), strconv.Itoa(pid))
+	b.waitGone()
+	out := w.run("status")
+	require.Equal(t, 3, out.code, "without a host, the mistake is what keeps one from starting")
+	require.Contains(t, out.stderr, "goblin.yaml:")
+}
