@@ -32,7 +32,7 @@ type App struct {
 	// Open finds or starts the gateway that a command asks; nil for [Open].
 	Open func(ctx context.Context, a *App, cfg *config.Config, only []string) (Gateway, error)
 
-	mask *Mask
+	mask *config.Mask
 }
 
 // Load finds and reads the config. From then on its secrets are masked in
@@ -51,7 +51,7 @@ func (a *App) LoadFile(path string) (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.mask = NewMask(cfg)
+	a.mask = config.NewMask(cfg)
 	return cfg, nil
 }
 

@@ -119,32 +119,12 @@ func secretive() *config.Config {
 	}
 }
 
-func TestSecretsOfTheConfigAreMasked(t *testing.T) {
-	m := NewMask(secretive())
-	tests := []struct{ in, want string }{
-		{"token gateway-token.", "token [hidden]."},
-		{`env "secret"`, "[hidden]"},
-		{`quoted "env \"secret\""`, `quoted "[hidden]"`},
-		{"Bearer header-secret", "[hidden]"},
-		{"only header-secret", "only [hidden]"},
-		{"plain-secret", "[hidden]"},
-		{`Get "https://user:url-password@example.com/mcp?key=query%20secret&v=1"`, `Get "https://[hidden]@example.com/mcp?[hidden]"`},
-		{"url-password and query secret", "[hidden] and [hidden]"},
-		{"DEBUG is true", "DEBUG is true"},
-	}
-	for _, tt := range tests {
-		require.Equal(t, tt.want, m.String(tt.in))
-	}
-	require.Equal(t, "x", (*Mask)(nil).String("x"))
-	require.Nil(t, NewMask(&config.Config{}))
-}
-
 func TestLogsHoldNoSecretsAndNoControlCharacters(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "goblin.log")
 	cfg := secretive()
 	cfg.Log = config.Log{File: file, Level: slog.LevelWarn}
 	for range 2 {
-		a := &App{Err: &bytes.Buffer{}, mask: NewMask(cfg)}
+		a := &App{Err: &bytes.Buffer{}, mask: config.NewMask(cfg)}
 		logger, closer, err := a.Logger(cfg, a.Err)
 		require.NoError(t, err)
 		logger.Info("not at this level")

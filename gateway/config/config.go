@@ -10,7 +10,7 @@
 // One table of keys (keys.go) drives the parser, the defaults and the schema,
 // so that they cannot drift apart. Every mistake of a file is reported in one
 // run, with file and line; no text of a mistake holds the value of a variable,
-// a header, an argument or a token.
+// a header, an argument or a token. Mask hides them in texts of others.
 //
 // The package knows nothing of MCP, of processes or of sockets: it says what to
 // run and where to listen, and leaves doing so to others.

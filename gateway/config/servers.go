@@ -78,7 +78,8 @@ func (r *reader) readServer(p pair, name string, state *serverState) Server {
 		r.checkTransport(at, p.key, state.seen, &s)
 	}
 	r.checkHeaders(at, &s, state.seen["headers"])
-	if name != p.key.Value {
+	self := isSelf(&s)
+	if name != p.key.Value && !self {
 		why := "has characters that a URI does not allow"
 		if p.key.Value == reserved {
 			why = "is taken by Goblin itself"
@@ -96,6 +97,14 @@ func (r *reader) readServer(p pair, name string, state *serverState) Server {
 		if !s.Disabled {
 			issue.Text += fmt.Sprintf(" (until then server %q stays off)", name)
 			r.warns = append(r.warns, issue)
+		}
+	}
+	if self {
+		const text = "is Goblin itself; left out"
+		at := state.seen["command"]
+		why = append(why, r.problem(at, "this %s", text).String())
+		if !s.Disabled {
+			r.warn(at, "server %s %s", quote(p.key.Value), text)
 		}
 	}
 	s.Problem = strings.Join(why, "; ")

@@ -71,6 +71,7 @@ func New(o Options) (*Instance, error) {
 	i.gateway = gateway.New(gateway.Options{
 		Config: o.Config, Registry: i.registry, Metrics: i.metrics,
 		Logger: o.Logger, Version: o.Version, Only: o.Only,
+		Redact: config.NewMask(o.Config).String,
 	})
 	if o.Place != nil {
 		l, err := host.Listen(*o.Place)
