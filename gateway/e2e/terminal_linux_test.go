@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -63,5 +64,23 @@ func TestGoblinOnATerminalIsTheHostUntilCtrlC(t *testing.T) {
 	_, err := person.Write([]byte{3})
 	require.NoError(t, err)
 	require.Zero(t, p.ends(patience), screen.String())
+	b.waitGone()
+}
+
+func TestStopEndsAHostOnATerminal(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.backend("shop", filesystem())
+	person, program := terminal(t)
+	p := w.start(func(cmd *exec.Cmd) {
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = program, program, program
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	})
+	_ = program.Close()
+	go func() { _, _ = io.Copy(io.Discard, person) }()
+	b.waitStarts(1)
+	eventually(t, "the socket", func() bool { return len(w.sockets()) == 1 })
+	w.succeeds("stop")
+	require.Zero(t, p.ends(patience))
 	b.waitGone()
 }

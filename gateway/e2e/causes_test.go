@@ -1,0 +1,135 @@
+package e2e
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var form = obj{"message": "who?", "requestedSchema": obj{"type": "object", "properties": obj{}}}
+
+// asking is a backend with a tool that asks the client, one that waits until
+// it is released, and one that never answers.
+func asking(method string, params obj) obj {
+	return obj{"tools": []obj{tool("ask"), tool("other"), tool("hang")}, "on": obj{
+		"tools/call hang":  actions(do("hang")),
+		"tools/call ask":   actions(do("request", obj{"method": method, "params": params}), do("answers")),
+		"tools/call other": actions(do("wait", obj{"name": "other"})),
+	}}
+}
+
+func TestQuestionOutlivesAnotherCallOfItsClient(t *testing.T) {
+	t.Parallel()
+	for name, otherFirst := range map[string]bool{"begun before": true, "begun after": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			b := w.backend("b", asking("elicitation/create", form), obj{"timeout": "1s"})
+			c := w.pipe("stdio", "--standalone")
+			c.caps = obj{"elicitation": obj{}}
+			c.init()
+			begin := func(tool string) string { return c.begin("tools/call", obj{"name": tool}) }
+			var ask, other string
+			if otherFirst {
+				other = begin("b_other")
+				b.waitEvent("wait", "other")
+				ask = begin("b_ask")
+			} else {
+				ask, other = begin("b_ask"), begin("b_other")
+				b.waitEvent("wait", "other")
+			}
+			question := c.asked(1)
+			b.do(do("release", obj{"name": "other"}))
+			require.Nil(t, c.end(other).Error)
+			// Longer than the timeout, which rests while a human thinks.
+			require.Equal(t, "REQUEST_TIMEOUT", c.fault("tools/call", obj{"name": "b_hang"}).kind())
+			c.answer(question, func(message) (any, any) { return obj{"action": "accept", "content": obj{}}, nil })
+			end := c.end(ask)
+			require.Nil(t, end.Error, "%s", end.raw)
+			require.Empty(t, c.notesOf("notifications/cancelled"), "the dialog stayed")
+		})
+	}
+}
+
+func TestDenyHoldsForURIsThatWereNeverListed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	script := filesystem()
+	script["templates"] = []obj{template("file:///{+path}")}
+	script["capabilities"] = obj{"resources": obj{"subscribe": true}}
+	b := w.backend("fs", script, obj{"resources": obj{"deny": []string{"file:///secret/*"}}, "open_resources": true})
+	c := w.standalone()
+	require.NotEmpty(t, c.readText(in("fs", "file:///public/x")))
+	for _, uri := range []string{in("fs", "file:///secret/k"), "file:///secret/k", "fs_file_secret_k"} {
+		require.Equal(t, "RESOURCE_NOT_FOUND", c.fault("resources/read", obj{"uri": uri}).kind(), uri)
+		require.Equal(t, "RESOURCE_NOT_FOUND", c.fault("resources/subscribe", obj{"uri": uri}).kind(), uri)
+	}
+	require.Equal(t, []string{"file:///public/x"}, b.uris("resources/read"))
+	require.Empty(t, b.received("resources/subscribe"))
+}
+
+func TestProgressOfAClientReachesTheBackendThatAsked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.backend("b", asking("sampling/createMessage", obj{
+		"messages": []obj{}, "maxTokens": 1, "_meta": obj{"progressToken": json.RawMessage("9007199254740993")},
+	}))
+	c := w.pipe("stdio", "--standalone")
+	c.caps = obj{"sampling": obj{}}
+	c.init()
+	call := c.begin("tools/call", obj{"name": "b_ask"})
+	question := c.asked(1)
+	token := at(question.Params, "_meta", "progressToken")
+	c.notify("notifications/progress", obj{"progressToken": token, "progress": 1})
+	told := b.waitReceived("notifications/progress", 1)
+	require.Equal(t, "9007199254740993", string(at(told.Msg, "params", "progressToken")))
+	c.answer(question, func(message) (any, any) {
+		return obj{"role": "assistant", "content": obj{"type": "text", "text": ""}, "model": "m"}, nil
+	})
+	require.Nil(t, c.end(call).Error)
+}
+
+func TestElicitationDemandedByAnErrorIsCompleted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.backend("b", obj{"tools": []obj{tool("login")}, "on": obj{"tools/call login": actions(do("error", obj{"error": obj{
+		"code": -32042, "message": "log in first",
+		"data": obj{"elicitations": []obj{{"mode": "url", "elicitationId": "e1", "url": "https://x.example", "message": "m"}}},
+	}}))}})
+	w.hosted = true
+	c, idle := w.bridged(), w.bridged()
+	require.Equal(t, -32042, c.fault("tools/call", obj{"name": "b_login"}).Code)
+	b.do(do("notify", obj{"method": "notifications/elicitation/complete", "params": obj{"elicitationId": "e1"}}))
+	c.noted("notifications/elicitation/complete", func(p json.RawMessage) bool { return str(p, "elicitationId") == "e1" })
+	idle.ok("ping", nil)
+	require.Empty(t, idle.notesOf("notifications/elicitation/complete"))
+}
+
+func TestURIOfASubResourceUpdateCanBeRead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	script := obj{"resources": []obj{resource("file:///dir")}, "capabilities": obj{"resources": obj{"subscribe": true}}}
+	b := w.backend("fs", script)
+	c := w.standalone()
+	c.ok("resources/subscribe", obj{"uri": in("fs", "file:///dir")})
+	b.updated("file:///dir/x")
+	require.Equal(t, []string{in("fs", "file:///dir/x")}, c.waitUpdates(1))
+	require.NotEmpty(t, c.readText(in("fs", "file:///dir/x")))
+}
+
+func TestLevelOfOneClientDoesNotSilenceOthers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.backend("b", obj{"tools": []obj{tool("t")}, "capabilities": obj{"tools": obj{}, "logging": obj{}}})
+	w.hosted = true
+	strict, other := w.bridged(), w.bridged()
+	other.names("tools")
+	strict.ok("logging/setLevel", obj{"level": "emergency"})
+	b.waitReceived("logging/setLevel", 1)
+	require.Equal(t, "info", str(b.received("logging/setLevel")[0].Msg, "params", "level"))
+	b.do(do("notify", obj{"method": "notifications/message", "params": obj{"level": "info", "data": "hello"}}))
+	other.noted("notifications/message", func(p json.RawMessage) bool { return str(p, "data") == "hello" })
+	strict.ok("ping", nil)
+	require.Empty(t, strict.notesOf("notifications/message"))
+}
