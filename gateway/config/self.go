@@ -1,0 +1,52 @@
+package config
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// isSelf reports whether a server is Goblin in a mode that serves its config.
+// Files of other clients often hold such an entry, and to start it would start
+// another Goblin with the same entry, and so on without end.
+func isSelf(s *Server) bool {
+	return s.Type == Stdio && s.Command != "" && servesConfig(s.Args) && isOwnProgram(s.Command)
+}
+
+// servesConfig reports whether Goblin with these arguments serves its config:
+// without a command, or with one that does.
+func servesConfig(args []string) bool {
+	for i := 0; i < len(args); i++ {
+		switch {
+		case args[i] == "--config" || args[i] == "--tui-tty":
+			i++ // its value
+		case !strings.HasPrefix(args[i], "-"):
+			return slices.Contains([]string{"stdio", "serve", "host"}, args[i])
+		}
+	}
+	return true
+}
+
+func isOwnProgram(command string) bool {
+	switch filepath.Base(command) {
+	case "goblin", "goblin.exe":
+		return true
+	}
+	own, err := os.Executable()
+	if err != nil {
+		return false
+	}
+	found, err := exec.LookPath(command)
+	if err != nil {
+		return false
+	}
+	// Stat follows links, to whatever name they give the program.
+	mine, err := os.Stat(own)
+	if err != nil {
+		return false
+	}
+	theirs, err := os.Stat(found)
+	return err == nil && os.SameFile(mine, theirs)
+}
