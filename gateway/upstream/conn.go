@@ -111,7 +111,7 @@ func (l *link) handshake(ctx context.Context, timeout time.Duration) error {
 		return err
 	}
 	if reply.Error != nil {
-		cause := errRPC{jsonrpc.ParseErrorObject(reply.Error)}
+		cause := l.srv.refused(reply.Error)
 		return l.srv.failure(ConnectionError, fmt.Sprintf("refused initialize: %v", cause), cause)
 	}
 	l.latency = time.Since(start)
@@ -121,7 +121,7 @@ func (l *link) handshake(ctx context.Context, timeout time.Duration) error {
 	}
 	if !slices.Contains(revisions, version) {
 		return l.srv.failure(BadReply, fmt.Sprintf("speaks protocol revision %q only; known are %s to %s",
-			clip(version, 40), revisions[len(revisions)-1], revisions[0]), nil)
+			l.srv.quote(version, 40), revisions[len(revisions)-1], revisions[0]), nil)
 	}
 	info := Info{Era: Legacy, Protocol: version, Capabilities: []byte("{}")}
 	if caps := rawjson.Get(reply.Result, "capabilities"); rawjson.IsObject(caps) {

@@ -186,6 +186,14 @@ func (f *fake) initialize(id json.RawMessage) {
 	case "refuse":
 		f.print(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"bad key"}}`+"\n", id))
 		return
+	case "blab-refuse":
+		f.print(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"%s%s"}}`+"\n", id, strings.Repeat("x", 490), os.Getenv("FAKE_SECRET")))
+		return
+	case "blab-version":
+		version = `"` + strings.Repeat("x", 25) + os.Getenv("FAKE_SECRET") + `"`
+	case "blab-garbage":
+		f.print(strings.Repeat("x", 280) + os.Getenv("FAKE_SECRET") + "\n")
+		os.Exit(7)
 	case "null-init":
 		f.result(id, "null")
 		return
@@ -252,6 +260,14 @@ func (f *fake) call(name string, id, args, token json.RawMessage) {
 	case "hang":
 	case "crash":
 		fmt.Fprintln(os.Stderr, "panic: out of cheese")
+		os.Exit(7)
+	case "blab":
+		secret := os.Getenv("FAKE_SECRET")
+		fmt.Fprintln(os.Stderr, strings.Repeat("y", maxStderrLine-len(secret)/2)+secret)
+		fmt.Fprintln(os.Stderr, strings.Repeat("y", maxStderrLine-len(secret)/2-maxSplit)+secret+strings.Repeat("y", maxSplit))
+		for _, tail := range []int{20, 5, 3} { // where a quoted line is cut
+			fmt.Fprintln(os.Stderr, strings.Repeat("x", maxQuote-tail)+secret)
+		}
 		os.Exit(7)
 	case "mid-line":
 		f.print(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"a":`, id))

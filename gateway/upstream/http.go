@@ -108,7 +108,7 @@ func (h *streamable) exchange(ctx context.Context, cancel context.CancelFunc, c 
 	case kind == "application/json" || kind == "":
 		h.whole(ctx, c, id, resp)
 	default:
-		h.failCall(id, h.srv.failure(BadReply, fmt.Sprintf("answered with %s instead of JSON", clip(kind, 60)), nil))
+		h.failCall(id, h.srv.failure(BadReply, fmt.Sprintf("answered with %s instead of JSON", h.srv.quote(kind, 60)), nil))
 	}
 }
 

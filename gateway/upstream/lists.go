@@ -229,7 +229,7 @@ func (s *Server) report(kind registry.Kind, problems []registry.Problem) {
 			s.note(slog.LevelWarn, fmt.Sprintf("%d more entries with problems", len(problems)-i))
 			return
 		}
-		s.note(p.Level, fmt.Sprintf("%s %q: %s", p.Kind, clip(p.Name, 200), p.Text))
+		s.note(p.Level, fmt.Sprintf("%s %q: %s", p.Kind, s.quote(p.Name, 200), p.Text))
 	}
 }
 
@@ -252,7 +252,7 @@ func (ls *lists) pages(ctx context.Context, g *listing) (items [][]byte, complai
 		case err != nil:
 			return items, "", err
 		case reply.Error != nil:
-			return items, "", errRPC{jsonrpc.ParseErrorObject(reply.Error)}
+			return items, "", s.refused(reply.Error)
 		}
 		array := rawjson.Get(reply.Result, g.member)
 		if !rawjson.IsArray(array) {

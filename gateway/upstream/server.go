@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"goblin/gateway/config"
+	"goblin/gateway/jsonrpc"
 	"goblin/registry"
 )
 
@@ -41,6 +42,11 @@ type Options struct {
 	// Capabilities are declared to backends: a raw object, nil for none.
 	Capabilities []byte
 	Observe      Observe
+	// Redact takes secrets out of a text that a backend may have written,
+	// before it goes into an [Error], the server's state or the journal. It is
+	// given whole texts, before they are cut. It may be called from any
+	// goroutine and must not block; nil changes nothing.
+	Redact func(string) string
 }
 
 // tuning holds the times that tests shorten.
@@ -121,6 +127,9 @@ func NewServer(cfg config.Server, o Options) *Server {
 	}
 	if o.Limits.Entries <= 0 {
 		o.Limits.Entries = limits.Entries
+	}
+	if o.Redact == nil {
+		o.Redact = func(s string) string { return s }
 	}
 	if cfg.Timeout <= 0 {
 		cfg.Timeout = 30 * time.Second
@@ -293,7 +302,18 @@ func (s *Server) settle(err error) {
 
 // failure makes an Error of this server.
 func (s *Server) failure(code, reason string, err error) *Error {
-	return &Error{Code: code, Server: s.cfg.Name, Reason: reason, Err: err}
+	return &Error{Code: code, Server: s.cfg.Name, Reason: s.opt.Redact(reason), Err: err}
+}
+
+// quote is a text of the backend as part of one of ours: what is cut has been
+// redacted before, or half a secret would be left.
+func (s *Server) quote(text string, limit int) string { return clip(s.opt.Redact(text), limit) }
+
+// refused is an error object of the backend as an error.
+func (s *Server) refused(object []byte) errRPC {
+	e := jsonrpc.ParseErrorObject(object)
+	e.Message = s.opt.Redact(e.Message)
+	return errRPC{e}
 }
 
 func (s *Server) capabilities() []byte {
@@ -318,7 +338,7 @@ func (s *Server) setState(change func(*registry.ServerState)) {
 // journal writes a line to the registry's journal of logs.
 func (s *Server) journal(level slog.Level, source, text string) {
 	s.opt.Registry.Logs().Append(registry.LogRecord{
-		Time: time.Now(), Server: s.cfg.Name, Level: level, Source: source, Text: text,
+		Time: time.Now(), Server: s.cfg.Name, Level: level, Source: source, Text: s.opt.Redact(text),
 	})
 }
 
@@ -346,7 +366,7 @@ func (s *Server) garbage(frame []byte, err error) {
 	if !due {
 		return
 	}
-	text := fmt.Sprintf("skipped what is no message (%v): %q", err, clip(string(frame[:min(len(frame), 400)]), 300))
+	text := fmt.Sprintf("skipped what is no message (%v): %q", err, s.quote(string(frame[:min(len(frame), maxStderrLine)]), 300))
 	if n > 1 {
 		text += fmt.Sprintf(" and %d more", n-1)
 	}

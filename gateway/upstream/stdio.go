@@ -31,8 +31,13 @@ const (
 	maxStderrLine = 8 << 10
 	// maxStderrRate is how many lines of stderr go to the journal per second.
 	maxStderrRate = 1000
-	// quoted is how many last lines of stderr a failure quotes.
-	quoted = 3
+	// quoted is how many last lines of stderr a failure quotes, each up to
+	// maxQuote bytes.
+	quoted   = 3
+	maxQuote = 300
+	// maxSplit is how long a secret may be that does not show where a line of
+	// stderr was cut.
+	maxSplit = 512
 )
 
 // stdio is a child process that speaks over its stdin and stdout.
@@ -241,6 +246,11 @@ func (c *stdio) readErrors() {
 	second, lines, dropped := time.Now(), 0, 0
 	for {
 		line, err := r.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			// It is cut: a secret across the cut would not be found.
+			text := c.srv.opt.Redact(string(line))
+			line = []byte(text[:max(0, len(text)-maxSplit)])
+		}
 		if line = bytes.TrimRight(line, "\r\n"); len(line) > 0 {
 			if now := time.Now(); now.Sub(second) > time.Second {
 				if dropped > 0 {
@@ -267,7 +277,7 @@ func (c *stdio) readErrors() {
 func (c *stdio) keep(line []byte) {
 	c.errMu.Lock()
 	defer c.errMu.Unlock()
-	line = bytes.Clone(line[:min(len(line), 300)])
+	line = bytes.Clone(line)
 	if len(c.tail) == quoted {
 		copy(c.tail, c.tail[1:])
 		c.tail[quoted-1] = line
@@ -280,7 +290,11 @@ func (c *stdio) keep(line []byte) {
 func (c *stdio) lastErrors() string {
 	c.errMu.Lock()
 	defer c.errMu.Unlock()
-	text := string(bytes.ToValidUTF8(bytes.Join(c.tail, []byte(" | ")), []byte("\uFFFD")))
+	lines := make([]string, len(c.tail))
+	for i, line := range c.tail {
+		lines[i] = c.srv.quote(string(line), maxQuote)
+	}
+	text := strings.ToValidUTF8(strings.Join(lines, " | "), "\uFFFD")
 	return strings.Map(func(r rune) rune {
 		if r < 0x20 || 0x7f <= r && r < 0xa0 {
 			return ' '

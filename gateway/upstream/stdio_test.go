@@ -7,9 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -173,6 +175,66 @@ func TestStderrGoesToTheJournalInBoundedLines(t *testing.T) {
 	for _, rec := range r.cat.Logs().Window(0, -1) {
 		require.LessOrEqual(t, len(rec.Text), maxStderrLine)
 	}
+}
+
+func TestSecretsThatAServerPrintsAreShownNowhere(t *testing.T) {
+	t.Parallel()
+	const secret = "sk-sentinel-0123456789-0123456789"
+	redact := func(r *rig) {
+		r.opt.Redact = func(s string) string { return strings.ReplaceAll(s, secret, "[hidden]") }
+	}
+	var log slogText
+	secretive := func(mode string) *rig {
+		cfg, _ := fakeConfig(t, mode)
+		cfg.Env["FAKE_SECRET"] = secret
+		return start(t, cfg, func(r *rig) {
+			redact(r)
+			r.Server.log = slog.New(slog.NewTextHandler(&log, nil))
+		})
+	}
+	clean := func(r *rig, err error) {
+		t.Helper()
+		require.Error(t, err)
+		texts := []string{err.Error(), r.cat.state().LastError, log.String()}
+		for _, rec := range r.cat.Logs().Window(0, -1) {
+			texts = append(texts, rec.Text)
+		}
+		all := strings.Join(texts, "\n")
+		require.Contains(t, all, "hidden]")
+		require.NotContains(t, all, "sk-s", "nor the half of it")
+	}
+
+	r := secretive("").whole()
+	_, err := r.call(r.up(), "blab")
+	require.ErrorContains(t, err, "its last words: "+strings.Repeat("x", maxQuote-20)+"[hidden]")
+	r.until("the state", func() bool { return r.cat.state().LastError != "" })
+	r.until("stderr", func() bool { return r.cat.logged("yyyy") })
+	clean(r, err)
+
+	for _, mode := range []string{"blab-refuse", "blab-version", "blab-garbage"} {
+		r = secretive(mode)
+		<-r.FirstList()
+		_, err = r.Conn()
+		clean(r, err)
+	}
+}
+
+// slogText collects what a logger writes.
+type slogText struct {
+	mu  sync.Mutex
+	buf strings.Builder
+}
+
+func (s *slogText) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.Write(p)
+}
+
+func (s *slogText) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.String()
 }
 
 func TestCrashFailsCallsAtOnceAndTheServerComesBack(t *testing.T) {

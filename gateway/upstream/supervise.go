@@ -108,11 +108,7 @@ func (s *Server) retry(ctx context.Context) {
 
 // rest records why there is no connection.
 func (s *Server) rest(err error, lost bool) {
-	reason := err.Error()
-	var e *Error
-	if errors.As(err, &e) {
-		reason = e.Reason
-	}
+	reason := reasonOf(err)
 	s.setState(func(st *registry.ServerState) {
 		switch {
 		case errors.Is(err, errLogin):
