@@ -269,6 +269,10 @@ func (f *fake) call(name string, id, args, token json.RawMessage) {
 			fmt.Fprintln(os.Stderr, strings.Repeat("x", maxQuote-tail)+secret)
 		}
 		os.Exit(7)
+	case "fail":
+		var object string
+		_ = json.Unmarshal(args, &object)
+		f.print(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":%s}`+"\n", id, object))
 	case "mid-line":
 		f.print(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"a":`, id))
 		os.Exit(0)

@@ -247,12 +247,21 @@ func (l *link) resolve(m *jsonrpc.Message) {
 		err = l.srv.failure(BadReply, "sent a result that is not an object", nil)
 	case m.Error != nil && !rawjson.IsObject(m.Error):
 		err = l.srv.failure(BadReply, "sent an error that is not an object", nil)
+	case m.Error != nil && !isError(m.Error):
+		err = l.srv.failure(BadReply, "sent an error without an integer code and a message", nil)
 	}
 	reply := jsonrpc.Reply{Result: m.Result, Error: m.Error}
 	if err != nil {
 		reply = jsonrpc.Reply{}
 	}
 	l.calls.Resolve(m.ID, reply, err)
+}
+
+// isError reports whether an object is an error as JSON-RPC 2.0 has them
+// (section 5.1).
+func isError(object []byte) bool {
+	_, code := rawjson.Int(rawjson.Get(object, "code"))
+	return code && rawjson.IsString(rawjson.Get(object, "message"))
 }
 
 // broken handles a frame that is no message: what it was meant for is told.

@@ -166,6 +166,31 @@ func TestOddAnswers(t *testing.T) {
 	})
 }
 
+func TestErrorsOfTheServerPassIfTheyAreSome(t *testing.T) {
+	t.Parallel()
+	conn := startFake(t, "", nil).up()
+	fail := func(object string) (string, error) {
+		quoted, _ := json.Marshal(object)
+		return do(conn, &Call{Method: "tools/call", Params: toolParams("fail", `,"arguments":`+string(quoted))})
+	}
+	for _, object := range []string{
+		`{"code":-32000,"message":"m","data":1.50}`, `{"code":0,"message":""}`, `{"message":"m","x":[1],"code":7}`,
+	} {
+		got, err := fail(object)
+		require.NoError(t, err)
+		require.Equal(t, "error "+object, got)
+	}
+	for _, object := range []string{
+		`{}`, `{"code":"x","message":"m"}`, `{"code":-32000}`, `{"message":"m"}`, `{"code":1.5,"message":"m"}`,
+		`{"code":null,"message":"m"}`, `{"code":1,"message":{"a":1}}`, `"boom"`, `[]`,
+	} {
+		got, err := fail(object)
+		requireCode(t, err, BadReply, "sent an error")
+		require.Empty(t, got)
+	}
+	require.NoError(t, conn.Err())
+}
+
 func TestStderrGoesToTheJournalInBoundedLines(t *testing.T) {
 	t.Parallel()
 	r := startFake(t, "", nil)
