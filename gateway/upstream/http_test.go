@@ -355,6 +355,54 @@ func TestHTTPOddAnswers(t *testing.T) {
 	require.NoError(t, conn.Err())
 }
 
+func TestHTTPAnswersWithoutAnEndAreDropped(t *testing.T) {
+	t.Parallel()
+	var dropped atomic.Int32
+	endless := func(w http.ResponseWriter, r *http.Request, status int, kind, text string) {
+		w.Header().Set("Content-Type", kind)
+		w.WriteHeader(status)
+		for r.Context().Err() == nil {
+			_, _ = io.WriteString(w, text)
+			_ = http.NewResponseController(w).Flush()
+			_ = sleep(r.Context(), 20*time.Millisecond)
+		}
+		dropped.Add(1)
+	}
+	b := newWeb(t, func(b *web) {
+		b.noGET = true
+		b.before = func(w http.ResponseWriter, r *http.Request, method string) bool {
+			if method != "notifications/odd" {
+				return false
+			}
+			endless(w, r, http.StatusAccepted, "text/plain", "x")
+			return true
+		}
+	})
+	b.tool = func(w http.ResponseWriter, r *http.Request, name string, id []byte) {
+		switch name {
+		case "accepted":
+			endless(w, r, http.StatusAccepted, "", "x")
+		case "silent":
+			endless(w, r, http.StatusAccepted, "", "")
+		case "html":
+			endless(w, r, http.StatusOK, "text/html", "x")
+		case "huge event":
+			eventsTo(w)(`data: {"jsonrpc":"2.0","id":` + string(id) + `,"result":{"t":"` + strings.Repeat("x", 2<<20) + `"}}`)
+			endless(w, r, http.StatusOK, "", "x")
+		}
+	}
+	r := start(t, b.config(), nil).whole()
+	conn := r.up()
+	names := []string{"accepted", "silent", "html", "huge event"}
+	for _, name := range names {
+		_, err := r.call(conn, name)
+		requireCode(t, err, BadReply, "")
+	}
+	require.NoError(t, conn.Notify("notifications/odd", nil))
+	r.until("the end of the requests", func() bool { return int(dropped.Load()) == len(names)+1 })
+	require.NoError(t, conn.Err(), "while the connection goes on")
+}
+
 func TestHTTPCancellationIsPosted(t *testing.T) {
 	t.Parallel()
 	b := newWeb(t, nil)

@@ -27,8 +27,10 @@ const (
 	// maxIdleConns per server: a connection that is not kept has to be opened
 	// again for the next call.
 	maxIdleConns = 128
-	// maxDrain is how much of a body is read to keep its connection.
-	maxDrain = 256 << 10
+	// maxDrain is how much of a body is read to keep its connection, and
+	// drainLimit how long.
+	maxDrain   = 256 << 10
+	drainLimit = time.Second
 	// maxRefusal is how much of the body of an error status is looked at.
 	maxRefusal = 64 << 10
 )
@@ -87,15 +89,17 @@ func sameOrigin(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// do sends one HTTP request; body and lastID may be missing. Its errors hold
+// do sends one HTTP request; frame and lastID may be missing. Its errors hold
 // no URL.
-func (r *remote) do(ctx context.Context, method string, body []byte, accept, lastID string) (*http.Response, error) {
+func (r *remote) do(ctx context.Context, method string, frame []byte, accept, lastID string) (*http.Response, error) {
 	var content io.Reader
-	if body != nil {
-		content = bytes.NewReader(body)
+	if frame != nil {
+		content = bytes.NewReader(frame)
 	}
+	ctx, cancel := context.WithCancel(ctx)
 	req, err := http.NewRequestWithContext(ctx, method, r.target(), content)
 	if err != nil {
+		cancel()
 		return nil, scrub(err)
 	}
 	r.headers(req.Header)
@@ -103,7 +107,7 @@ func (r *remote) do(ctx context.Context, method string, body []byte, accept, las
 		req.Host = host
 	}
 	req.Header.Set("Accept", accept)
-	if body != nil {
+	if frame != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	if lastID != "" {
@@ -111,9 +115,23 @@ func (r *remote) do(ctx context.Context, method string, body []byte, accept, las
 	}
 	resp, err := r.client.Do(req)
 	if err != nil {
+		cancel()
 		return nil, scrub(err)
 	}
+	resp.Body = &body{ReadCloser: resp.Body, cancel: cancel}
 	return resp, nil
+}
+
+// body is the body of an answer. Closing it ends the request.
+type body struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+func (b *body) Close() error {
+	err := b.ReadCloser.Close()
+	b.cancel()
+	return err
 }
 
 func (r *remote) headers(h http.Header) {
@@ -230,9 +248,12 @@ func (r *remote) readBody(resp *http.Response) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// drain reads a body to its end, if that is near, so that its connection can
-// be used again.
-func drain(body io.ReadCloser) {
-	_, _ = io.CopyN(io.Discard, body, maxDrain)
-	_ = body.Close()
+// drain reads the body of an answer of do to its end, if that is near, so that
+// its connection can be used again.
+func drain(rest io.ReadCloser) {
+	if b, ok := rest.(*body); ok {
+		defer time.AfterFunc(drainLimit, b.cancel).Stop()
+	}
+	_, _ = io.CopyN(io.Discard, rest, maxDrain)
+	_ = rest.Close()
 }
