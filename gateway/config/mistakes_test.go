@@ -451,7 +451,6 @@ tu: {}
 	require.EqualError(t, err, `goblin.yaml:3: "pin" in gateway must be off, report or strict, not "maybe"
 goblin.yaml:4: "listen" in gateway can be reached from other machines, so gateway.auth_token is required; set it or listen on 127.0.0.1
 goblin.yaml:6: unknown key "comand" in server "a"; did you mean "command"?
-goblin.yaml:6: server "a" needs "command" (a local program) or "url" (a remote server)
 goblin.yaml:7: "timeout" in server "b" must be a duration with a unit, such as "30s", not a number
 goblin.yaml:7: "args" in server "b" must be a list, not text
 goblin.yaml:8: unknown key "tu" at the top level; did you mean "tui"?`)

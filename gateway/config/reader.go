@@ -31,6 +31,7 @@ type serverState struct {
 	key    *yaml.Node            // the name in the file
 	seen   map[string]*yaml.Node // its keys
 	issues []Problem             // why it cannot start
+	typo   bool                  // an unknown key was most likely meant to be command or url
 }
 
 func (r *reader) problem(n *yaml.Node, format string, args ...any) Problem {
@@ -177,6 +178,9 @@ func (r *reader) unknown(at place, key *yaml.Node, known []string) {
 	}
 	if len(r.errs) > maxProblems {
 		return // a suggestion takes time
+	}
+	if guess := nearest(key.Value, known); r.server != nil && (guess == "command" || guess == "url") {
+		r.server.typo = true
 	}
 	tail := didYouMean(key.Value, "known here:", known)
 	if at == (place{}) {

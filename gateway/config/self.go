@@ -50,3 +50,9 @@ func isOwnProgram(command string) bool {
 	theirs, err := os.Stat(found)
 	return err == nil && os.SameFile(mine, theirs)
 }
+
+// programExists reports whether a command can be found on this machine.
+func programExists(command string) bool {
+	_, err := exec.LookPath(command)
+	return err == nil
+}

@@ -71,3 +71,28 @@ func TestAnOwnEntryUnderTheReservedNameIsToldOnce(t *testing.T) {
 	require.Equal(t, []config.Problem{{File: "c.json", Line: 1, Text: `server "goblin" is Goblin itself; left out`}}, cfg.Warnings)
 	require.Empty(t, cfg.Servers[1].Problem)
 }
+
+func TestAMistypedCommandIsNotAlsoMissing(t *testing.T) {
+	t.Parallel()
+	for src, want := range map[string]string{
+		"comand: x":          `unknown key "comand" in server "a"; did you mean "command"?`,
+		"endpoint: http://h": `unknown key "endpoint" in server "a"; did you mean "url"?`,
+		"time_out: 5s": "unknown key \"time_out\" in server \"a\"; did you mean \"timeout\"?\n" +
+			`goblin.yaml:1: server "a" needs "command" (a local program) or "url" (a remote server)`,
+	} {
+		_, err := config.Parse("goblin.yaml", []byte("servers: {a: {"+src+"}}"), env)
+		require.EqualError(t, err, "goblin.yaml:1: "+want)
+	}
+}
+
+func TestASpaceInACommandIsToldUnlessThereIsSuchAProgram(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "My Tools")
+	require.NoError(t, os.Mkdir(folder, 0o700))
+	program := filepath.Join(folder, "run")
+	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\n"), 0o700))
+	cfg := parse(t, "goblin.yaml", "servers:\n  a: {command: "+program+"}\n  b: {command: "+program+" fast}\n  c: {command: echo hello world}")
+	require.Equal(t, []config.Problem{
+		{File: "goblin.yaml", Line: 3, Text: `"command" in server "b" contains a space; arguments belong in "args"`},
+		{File: "goblin.yaml", Line: 4, Text: `"command" in server "c" contains a space; arguments belong in "args"`},
+	}, cfg.Warnings)
+}

@@ -88,7 +88,7 @@ func (r *reader) readServer(p pair, name string, state *serverState) Server {
 		}
 		r.warn(p.key, "the name %s %s; the server is called %q", quote(p.key.Value), why, name)
 	}
-	if strings.ContainsRune(s.Command, ' ') && !strings.ContainsRune(s.Command, '/') {
+	if strings.ContainsRune(s.Command, ' ') && !programExists(s.Command) {
 		r.warn(state.seen["command"], `"command" in %s contains a space; arguments belong in "args"`, at)
 	}
 	var why []string
@@ -150,7 +150,7 @@ func (r *reader) checkTransport(at place, name *yaml.Node, seen map[string]*yaml
 		r.misfits(at, seen, "command", "url", func() {
 			s.Args, s.Env, s.Cwd, s.InheritEnv = nil, nil, "", InheritEnv{}
 		})
-	default:
+	case !r.server.typo: // else one of them was told already
 		r.fail(name, `%s needs "command" (a local program) or "url" (a remote server)`, at)
 	}
 }
