@@ -26,7 +26,7 @@ type Catalog interface {
 // Observe are hooks for metrics; each may be nil. They must not block.
 type Observe struct {
 	Up        func(server string, up bool)
-	Restarted func(server string) // at each attempt to connect after the first
+	Restarted func(server string) // when a connection is made anew after the first
 }
 
 // Options is what a Server depends on.
@@ -101,7 +101,7 @@ type Server struct {
 	units     map[string]*unit
 	hide      *time.Timer
 
-	tried bool // to connect, since Run began; belongs to Run
+	served bool // there was a connection that the next one replaces; belongs to Run
 
 	stateMu sync.Mutex
 	state   registry.ServerState

@@ -55,9 +55,16 @@ func TestFlakyStartRecovers(t *testing.T) {
 	<-r.FirstList()
 	require.False(t, r.Listed(), "nobody waits for more than the first attempt")
 	r.until("the second attempt", r.Listed)
+	require.Zero(t, restarts.Load(), "it is the first connection")
+	require.Zero(t, r.cat.state().Restarts)
+	require.Empty(t, r.cat.state().LastError)
+
+	conn := r.up()
+	_, err := r.call(conn, "crash")
+	require.Error(t, err)
+	r.until("another connection", func() bool { c, err := r.Conn(); return err == nil && c != conn })
 	require.EqualValues(t, 1, restarts.Load())
 	require.Equal(t, 1, r.cat.state().Restarts)
-	require.Empty(t, r.cat.state().LastError)
 }
 
 func TestDisabledAndBrokenConfigurationsAreNotTried(t *testing.T) {

@@ -128,17 +128,7 @@ func (s *Server) rest(err error, lost bool) {
 // life is one connection from the attempt to its end. up is how long it was
 // there, zero when the attempt failed; err is why it ended.
 func (s *Server) life(ctx context.Context) (up time.Duration, err error) {
-	again := s.tried
-	s.tried = true
-	s.setState(func(st *registry.ServerState) {
-		st.State = registry.StateConnecting
-		if again {
-			st.Restarts++
-		}
-	})
-	if again && s.opt.Observe.Restarted != nil {
-		s.opt.Observe.Restarted(s.cfg.Name)
-	}
+	s.setState(func(st *registry.ServerState) { st.State = registry.StateConnecting })
 	l, err := s.connect(ctx, "")
 	if err != nil {
 		return 0, err
@@ -183,8 +173,13 @@ func (s *Server) publish(l *link) *lists {
 	s.opt.Handler.Opened(s, l)
 	ls := newLists(s, l)
 	s.lists.Store(ls)
+	again := s.served
+	s.served = true
 	s.setState(func(st *registry.ServerState) {
 		info := l.Info()
+		if again {
+			st.Restarts++
+		}
 		st.State, st.LastError, st.Stale = registry.StateReady, "", st.Listed
 		st.Transport, st.Era, st.ProtocolVersion = l.kind, info.Era.String(), info.Protocol
 		st.ServerName, _ = rawjson.String(rawjson.Get(info.ServerInfo, "name"))
@@ -196,6 +191,9 @@ func (s *Server) publish(l *link) *lists {
 	s.log.Info("connected", "transport", l.kind, "protocol", l.Info().Protocol, "pid", l.pid)
 	if s.opt.Observe.Up != nil {
 		s.opt.Observe.Up(s.cfg.Name, true)
+	}
+	if again && s.opt.Observe.Restarted != nil {
+		s.opt.Observe.Restarted(s.cfg.Name)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -218,7 +216,7 @@ func (s *Server) withdraw(ctx context.Context) {
 		s.heir = nil // the unit is gone
 	}
 	if errors.Is(context.Cause(ctx), errRecycle) {
-		s.tried = false // no restart: the unit's end asked for it
+		s.served = false // no restart: the unit's end asked for it
 	}
 	if ctx.Err() == nil || errors.Is(context.Cause(ctx), errRestart) {
 		s.hideLaterLocked()
