@@ -18,6 +18,13 @@ func Foreign(t *testing.T, files, peers bool) {
 	t.Cleanup(func() { ownerOf, whoIs = fileOwner, peerOf })
 }
 
+// Bases replaces /run/user and /tmp during a test.
+func Bases(t *testing.T, runtime, temporary string) {
+	wasRuntime, wasTemporary := runtimeBase, temporaryBase
+	runtimeBase, temporaryBase = runtime, temporary
+	t.Cleanup(func() { runtimeBase, temporaryBase = wasRuntime, wasTemporary })
+}
+
 // Hasten shortens a bridge's patience.
 func (o *BridgeOptions) Hasten(drain, takeover time.Duration) {
 	o.limits = &bridgeLimits{drain: drain, flush: drain, end: 3 * drain, takeover: takeover}

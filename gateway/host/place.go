@@ -24,10 +24,10 @@ type Place struct {
 }
 
 // Locate finds the place of the host for a config, whose hash is given, and
-// a version, and makes its folder: $XDG_RUNTIME_DIR/goblin, or goblin-<uid> in
-// the folder for temporary files where there is no usable runtime folder. A
-// folder that is a symbolic link, belongs to somebody else or is open to
-// others is refused, since they could listen there in our stead.
+// a version, and makes its folder: goblin in $XDG_RUNTIME_DIR or else in
+// /run/user/<uid>, or /tmp/goblin-<uid> where there is no usable runtime
+// folder. A folder that is a symbolic link, belongs to somebody else or is open
+// to others is refused, since they could listen there in our stead.
 func Locate(hash, version string, getenv func(string) string) (Place, error) {
 	sum := sha256.Sum256([]byte(hash + "\x00" + version))
 	name := hex.EncodeToString(sum[:8])
@@ -41,7 +41,7 @@ func Locate(hash, version string, getenv func(string) string) (Place, error) {
 			Version: version,
 		}
 		if len(p.Socket) > maxSocketPath {
-			tooLong = fmt.Errorf("socket path %s is longer than %d bytes; set XDG_RUNTIME_DIR or TMPDIR to a shorter path", p.Socket, maxSocketPath)
+			tooLong = fmt.Errorf("socket path %s is longer than %d bytes; set XDG_RUNTIME_DIR to a shorter path", p.Socket, maxSocketPath)
 			continue
 		}
 		if err := private(dir); err != nil {
@@ -52,32 +52,47 @@ func Locate(hash, version string, getenv func(string) string) (Place, error) {
 	return Place{}, tooLong
 }
 
-// folders lists where a host may live, the best first. All processes of a
-// user must come to the same answer, so it depends on nothing that changes
-// between two starts.
+// The folders that hold those of users, on systems with user ids. They are
+// variables so that tests can have their own.
+var (
+	runtimeBase   = "/run/user"
+	temporaryBase = "/tmp"
+)
+
+// folders lists where a host may live, the best first. All processes of a user
+// must come to the same answer, also those that an editor starts with hardly
+// any environment. So $TMPDIR counts nothing where there is a choice: on macOS
+// a terminal has it and other programs may not.
 func folders(getenv func(string) string) []string {
 	uid := os.Getuid()
-	own := "goblin"
-	if uid >= 0 {
-		own += "-" + strconv.Itoa(uid)
-	}
 	var dirs []string
 	// After su or in a container the variable often names another user's
 	// folder, or none.
-	if run := getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(run) {
-		if fi, err := os.Stat(run); err == nil && fi.IsDir() && ours(fi) {
-			dirs = append(dirs, filepath.Join(run, "goblin"))
+	run := getenv("XDG_RUNTIME_DIR")
+	if usable(run) {
+		dirs = append(dirs, filepath.Join(run, "goblin"))
+	}
+	if uid < 0 {
+		tmp := getenv("TMPDIR")
+		if !filepath.IsAbs(tmp) {
+			tmp = os.TempDir()
 		}
+		return append(dirs, filepath.Join(tmp, "goblin"))
 	}
-	tmp := getenv("TMPDIR")
-	if !filepath.IsAbs(tmp) {
-		tmp = os.TempDir()
+	id := strconv.Itoa(uid)
+	if usual := filepath.Join(runtimeBase, id); usable(usual) {
+		dirs = append(dirs, filepath.Join(usual, "goblin"))
 	}
-	dirs = append(dirs, filepath.Join(tmp, own))
-	if uid >= 0 {
-		dirs = append(dirs, filepath.Join("/tmp", own))
+	return append(dirs, filepath.Join(temporaryBase, "goblin-"+id))
+}
+
+// usable reports whether a runtime folder is there and ours.
+func usable(dir string) bool {
+	if !filepath.IsAbs(dir) {
+		return false
 	}
-	return dirs
+	fi, err := os.Stat(dir)
+	return err == nil && fi.IsDir() && ours(fi)
 }
 
 // private makes dir, if need be, and checks that nobody else can act in it.

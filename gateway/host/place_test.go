@@ -3,6 +3,7 @@ package host_test
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -36,22 +37,46 @@ func TestLocateTellsConfigsAndVersionsApart(t *testing.T) {
 	}
 }
 
-func TestLocateFallsBackToTemporaryFiles(t *testing.T) {
-	tmp := filepath.Dir(place(t).Dir)
+func TestLocateFallsBackToFoldersThatNeedNoEnvironment(t *testing.T) {
+	base := filepath.Dir(place(t).Dir)
+	usual := filepath.Join(base, "run", strconv.Itoa(os.Getuid()))
 	tests := map[string]string{
 		"no runtime folder":          "",
-		"a runtime folder not there": filepath.Join(tmp, "none"),
+		"a runtime folder not there": filepath.Join(base, "none"),
 		"a relative one":             "run",
-		"one too long":               longDir(t, tmp),
+		"one too long":               longDir(t, base),
+	}
+	host.Bases(t, filepath.Join(base, "run"), base)
+	locate := func(t *testing.T, run string) string {
+		t.Helper()
+		var dir string
+		for _, tmp := range []string{"", base, filepath.Join(base, "elsewhere")} {
+			p, err := host.Locate("hash", "v1", env(map[string]string{"XDG_RUNTIME_DIR": run, "TMPDIR": tmp}))
+			require.NoError(t, err)
+			if dir != "" {
+				require.Equal(t, dir, p.Dir, "TMPDIR counts nothing")
+			}
+			dir = p.Dir
+		}
+		return dir
 	}
 	for name, run := range tests {
 		t.Run(name, func(t *testing.T) {
-			p, err := host.Locate("hash", "v1", env(map[string]string{"XDG_RUNTIME_DIR": run, "TMPDIR": tmp}))
-			require.NoError(t, err)
-			require.Equal(t, tmp, filepath.Dir(p.Dir))
-			require.True(t, strings.HasPrefix(filepath.Base(p.Dir), "goblin"), p.Dir)
+			require.Equal(t, filepath.Join(base, "goblin-"+strconv.Itoa(os.Getuid())), locate(t, run))
 		})
 	}
+	require.NoError(t, os.MkdirAll(usual, 0o700))
+	for name, run := range tests {
+		t.Run(name+", but the usual one", func(t *testing.T) {
+			require.Equal(t, filepath.Join(usual, "goblin"), locate(t, run))
+			// Who has the variable finds those who have not.
+			require.Equal(t, filepath.Join(usual, "goblin"), locate(t, usual))
+		})
+	}
+	require.NoError(t, os.Remove(filepath.Join(usual, "goblin")))
+	require.NoError(t, os.Remove(usual))
+	require.NoError(t, os.WriteFile(usual, nil, 0o600))
+	require.Equal(t, filepath.Join(base, "goblin-"+strconv.Itoa(os.Getuid())), locate(t, ""), "a file is no folder")
 }
 
 func longDir(t *testing.T, in string) string {
@@ -78,7 +103,8 @@ func TestLocateRefusesAFolderThatOthersControl(t *testing.T) {
 			tmp, err := os.MkdirTemp("", "gob")
 			require.NoError(t, err)
 			t.Cleanup(func() { os.RemoveAll(tmp) })
-			getenv := env(map[string]string{"TMPDIR": tmp})
+			host.Bases(t, filepath.Join(tmp, "run"), tmp)
+			getenv := env(nil)
 			p, err := host.Locate("hash", "v1", getenv)
 			require.NoError(t, err)
 			require.NoError(t, os.Remove(p.Dir))
