@@ -47,13 +47,10 @@ type link struct {
 
 func (f *flights) init() { f.links = make(map[upstream.Conn]*link) }
 
-// open notes a connection, before its first use; once is enough.
+// open notes a connection, before its first use.
 func (f *flights) open(server string, conn upstream.Conn) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.links[conn] != nil {
-		return
-	}
 	f.links[conn] = &link{server: server, conn: conn, flights: make(map[*flight]struct{})}
 }
 

@@ -147,6 +147,7 @@ func (g *Gateway) add(s config.Server) *backend {
 	b := &backend{Server: upstream.NewServer(s, upstream.Options{
 		Handler: relay{g}, Registry: g.reg, Logger: g.log, Version: g.o.Version, Capabilities: declared,
 		Limits:      g.o.Config.Gateway.Limits,
+		Redact:      g.o.Redact,
 		ListChanged: g.o.Config.Gateway.ListChanged,
 		Observe:     upstream.Observe{Up: g.metrics.Up, Restarted: g.metrics.Restart},
 	})}
@@ -202,14 +203,14 @@ func (g *Gateway) RemoveServer(name string) error {
 	return nil
 }
 
-// RestartServer closes a server's connections and opens them anew at once.
+// RestartServer closes a server's connections and opens them anew at once. It
+// fails when there is no such server, or when it is not to run at all.
 func (g *Gateway) RestartServer(name string) error {
 	b := g.server(name)
 	if b == nil {
 		return &UnknownServerError{Name: name, Known: g.ServerNames()}
 	}
-	b.Restart()
-	return nil
+	return b.Restart()
 }
 
 // UnknownServerError is a server name that the config does not have.

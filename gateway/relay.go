@@ -21,7 +21,6 @@ func (g relay) Opened(s *upstream.Server, conn upstream.Conn) { g.flights.open(s
 // Ready implements [upstream.Handler]: a new connection is told what the one
 // before it knew.
 func (g relay) Ready(ctx context.Context, s *upstream.Server, conn upstream.Conn) {
-	g.flights.open(s.Name(), conn)
 	if l := g.flights.link(conn); l != nil {
 		g.tellLevel(ctx, l)
 	}
