@@ -88,3 +88,24 @@ func TestHostOfABrokenConfigCanBeAskedAndStopped(t *testing.T) {
 	require.Equal(t, 3, out.code, "without a host, the mistake is what keeps one from starting")
 	require.Contains(t, out.stderr, "goblin.yaml:")
 }
+
+func TestWhatAServerTellsOfItsSecretsIsHiddenFromAll(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.backend("b", obj{"on": obj{"start": actions(do("crash", obj{"code": 5, "text": "cannot log in with s3cr3t-t0ken"}))}})
+	b.conf["env"] = obj{"KEY": "s3cr3t-t0ken"}
+	w.gateway["startup_wait"] = "100ms"
+	c := w.bridged()
+	c.list("tools")
+	eventually(t, "the log to quote the server", func() bool { return strings.Contains(w.hostLog(), "cannot log in with [hidden]") })
+	fault := c.fault("tools/call", obj{"name": "b_x"})
+	servers := c.ok("resources/read", obj{"uri": "goblin://servers"})
+	require.Contains(t, string(servers), "cannot log in with [hidden]")
+	// Now this program cannot read the secrets, so only the host can hide them.
+	w.rewrite(func(string) string { return "servers: [" })
+	status := w.succeeds("status", "--json")
+	require.Contains(t, status, "cannot log in with [hidden]")
+	for _, text := range []string{fault.Message, string(servers), status, w.hostLog()} {
+		require.NotContains(t, text, "s3cr3t-t0ken")
+	}
+}
