@@ -219,7 +219,7 @@ func gives(result string) func(*scripted, string, []byte) (string, *jsonrpc.Erro
 func ready(names ...string) instance.Status {
 	var s instance.Status
 	for _, n := range names {
-		s.Servers = append(s.Servers, instance.Server{Name: n, State: "ready", Transport: "stdio"})
+		s.Servers = append(s.Servers, instance.Server{Name: n, State: "ready", Transport: "stdio", Listed: true})
 	}
 	return s
 }

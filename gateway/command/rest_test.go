@@ -232,6 +232,18 @@ func TestSummaryShowsServersHowToConnectAndWhatHappens(t *testing.T) {
 	s.changed <- struct{}{}
 	until("b is retrying: gone\\x1b\n")
 	require.NotContains(t, text, "a is")
+
+	// A server is told once, when its lists are here: not with zeros before.
+	listing := ready("a", "b")
+	listing.Servers[1].Listed = false
+	s.status <- listing
+	s.changed <- struct{}{}
+	whole := ready("a", "b")
+	whole.Servers[1].Tools = 3
+	s.status <- whole // once the other one was looked at
+	s.changed <- struct{}{}
+	until("b is ready: 3 tools")
+	require.Equal(t, 1, strings.Count(text, "b is ready"), text)
 	cancel()
 	until("Stopping 3 servers …\n")
 	<-done

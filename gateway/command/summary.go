@@ -81,6 +81,9 @@ func (s *Summary) Live(ctx context.Context, r Running) {
 		case <-time.After(quietTime):
 		}
 		for _, server := range r.Status().Servers {
+			if !server.Listed && server.State == string(registry.StateReady) {
+				continue // it is told when there is something to tell
+			}
 			if now := s.state(server); now != told[server.Name] {
 				told[server.Name] = now
 				s.printf("%s  %s\n", time.Now().Format("15:04:05"), display.Line(server.Name+" is "+now))

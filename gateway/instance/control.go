@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"goblin/gateway"
 	"goblin/registry"
 )
 
@@ -48,6 +49,7 @@ type Server struct {
 	Transport string  `json:"transport"`
 	Protocol  string  `json:"protocolVersion,omitempty"`
 	Error     string  `json:"error,omitempty"`
+	Listed    bool    `json:"listed"` // its lists were fetched at least once, so the counts are known
 	Tools     int     `json:"tools"`
 	Prompts   int     `json:"prompts"`
 	Resources int     `json:"resources"`
@@ -102,7 +104,7 @@ func (i *Instance) Status() Status {
 		s.Servers = append(s.Servers, Server{
 			Name: state.Name, State: string(state.State), Transport: state.Transport,
 			Protocol: state.ProtocolVersion, Error: state.LastError,
-			Tools: state.Counts[registry.Tool], Prompts: state.Counts[registry.Prompt],
+			Listed: state.Listed, Tools: state.Counts[registry.Tool], Prompts: state.Counts[registry.Prompt],
 			Resources: state.Counts[registry.Resource], Templates: state.Counts[registry.Template],
 			Restarts: state.Restarts, PID: state.PID,
 			LatencyMS: float64(state.Latency.Microseconds()) / 1000,
@@ -124,7 +126,7 @@ func (i *Instance) List(ctx context.Context, q ListQuery) ([]Item, error) {
 		return nil, fmt.Errorf("list %q: known are tools, prompts, resources and templates", q.Kind)
 	}
 	if q.Server != "" && q.Server != registry.Local && !slices.Contains(i.gateway.ServerNames(), q.Server) {
-		return nil, i.gateway.RestartServer(q.Server)
+		return nil, &gateway.UnknownServerError{Name: q.Server, Known: i.gateway.ServerNames()}
 	}
 	i.gateway.AwaitLists(ctx)
 	items := []Item{}
@@ -149,7 +151,8 @@ func (i *Instance) List(ctx context.Context, q ListQuery) ([]Item, error) {
 	return items, nil
 }
 
-// Restart closes a server's connections and opens them anew.
+// Restart closes a server's connections and opens them anew. The error says
+// why there is nothing to restart.
 func (i *Instance) Restart(server string) error { return i.gateway.RestartServer(server) }
 
 // Stop makes Run return.
