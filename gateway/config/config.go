@@ -140,7 +140,7 @@ type Limits struct {
 	Frame    int64 // bytes of one JSON-RPC message
 	InFlight int   // requests per backend connection
 	Unsent   int64 // bytes waiting for one client before its requests wait
-	Sessions int   // clients at a time
+	Sessions int   // at a time, over the socket and over HTTP each
 	Pages    int   // pages of one list
 	Entries  int   // entries of one list
 }

@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"goblin/gateway"
@@ -36,8 +37,9 @@ type Options struct {
 	Only    []string    // servers to start; nil for all that are enabled
 	Place   *host.Place // where the host's socket is; nil for none
 	HTTP    bool        // serve gateway.listen, if it is set
-	// HTTPRequired makes an address that is taken an error of New; otherwise
-	// it is logged and the rest goes on.
+	// HTTPRequired makes an address that is taken an error of New, and an
+	// endpoint that fails later the end of Run; otherwise either is logged and
+	// the rest goes on.
 	HTTPRequired bool
 	// Linger is how long a host without sessions goes on; 0 stands for ever.
 	Linger time.Duration
@@ -57,6 +59,7 @@ type Instance struct {
 	stopped  context.Context // ends when Run is to return
 
 	serving sync.WaitGroup // sessions on streams
+	sockets atomic.Int64   // sessions on the socket
 }
 
 // New prepares an Instance. It fails with *[host.RunningError] when another
@@ -117,7 +120,11 @@ func (i *Instance) Run(ctx context.Context) error {
 	if i.http != nil {
 		fronts.Go(func() {
 			if err := i.http.Serve(ctx, i.address); err != nil {
-				errs <- fmt.Errorf("serve HTTP: %w", err)
+				i.o.Logger.Error("HTTP endpoint failed", "err", err)
+				if i.o.HTTPRequired {
+					errs <- fmt.Errorf("serve HTTP: %w", err)
+					cancel()
+				}
 			}
 		})
 	}
@@ -165,12 +172,6 @@ func (i *Instance) serve(ctx context.Context, transport string, in io.Reader, ou
 		o.Closers = []io.Closer{closer}
 	}
 	return downstream.ServeStream(ctx, o, transport, in, out)
-}
-
-func (i *Instance) serveSocket(ctx context.Context, c net.Conn, r io.Reader) {
-	if err := i.serve(ctx, "socket", r, c, c); err != nil {
-		i.o.Logger.Debug("Session ended", "err", err)
-	}
 }
 
 // Connect opens a client connection inside this process: MCP, a message a

@@ -1,0 +1,129 @@
+package instance
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"goblin/gateway"
+	"goblin/gateway/config"
+	"goblin/gateway/host"
+	"goblin/gateway/jsonrpc"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func parse(t *testing.T, text string) *config.Config {
+	t.Helper()
+	cfg, err := config.Parse("goblin.yaml", []byte(text), os.LookupEnv)
+	require.NoError(t, err)
+	return cfg
+}
+
+func TestHTTPThatFailsIsLoggedAndEndsOnlyWhatNeedsIt(t *testing.T) {
+	for name, required := range map[string]bool{"required": true, "not required": false} {
+		t.Run(name, func(t *testing.T) {
+			log := make(teller, 10)
+			i, err := New(Options{
+				Config: parse(t, "gateway: {listen: '127.0.0.1:0'}"), Version: "v",
+				Logger: slog.New(slog.NewTextHandler(log, nil)), HTTP: true, HTTPRequired: required,
+			})
+			require.NoError(t, err)
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			require.NoError(t, i.address.Close())
+			ended := make(chan error, 1)
+			go func() { ended <- i.Run(ctx) }()
+			require.Contains(t, <-log, "HTTP endpoint failed")
+			if required {
+				require.ErrorContains(t, <-ended, "serve HTTP: serve on 127.0.0.1:")
+				return
+			}
+			select {
+			case err := <-ended:
+				t.Fatal("the rest ended too", err)
+			default:
+			}
+			cancel()
+			require.NoError(t, <-ended)
+		})
+	}
+}
+
+// teller hands over each line that is logged.
+type teller chan string
+
+func (w teller) Write(p []byte) (int, error) {
+	w <- string(p)
+	return len(p), nil
+}
+
+func TestSocketHasRoomForSoManySessions(t *testing.T) {
+	dir, err := os.MkdirTemp("", "gi") // short: paths of sockets are limited
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	place := host.Place{
+		Dir: dir, Socket: filepath.Join(dir, "s"), Lock: filepath.Join(dir, "l"),
+		Log: filepath.Join(dir, "log"), Version: "v",
+	}
+	i, err := New(Options{
+		Config: parse(t, "gateway: {limits: {sessions: 2}}"), Version: "v",
+		Logger: slog.New(slog.DiscardHandler), Place: &place,
+	})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- i.Run(ctx) }()
+
+	ask := func(c net.Conn) string {
+		t.Helper()
+		require.NoError(t, c.SetDeadline(time.Now().Add(20*time.Second)))
+		_, err := c.Write([]byte(`{"jsonrpc":"2.0","method":"notifications/odd"}` + "\n" + `{"jsonrpc":"2.0","id":7,"method":"ping"}` + "\n"))
+		require.NoError(t, err)
+		line, err := jsonrpc.NewReader(c, 1<<20).Read()
+		require.NoError(t, err)
+		return string(line)
+	}
+	var open []net.Conn
+	for range 2 {
+		c, err := host.Dial(ctx, place, host.KindMCP)
+		require.NoError(t, err)
+		require.Equal(t, `{"jsonrpc":"2.0","id":7,"result":{}}`, ask(c))
+		open = append(open, c)
+	}
+	third, err := host.Dial(ctx, place, host.KindMCP)
+	require.NoError(t, err)
+	require.Equal(t, `{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"No room for another session beside 2 others (limits.sessions)",`+
+		`"data":{"code":"CONNECTION_ERROR","server":"goblin"}}}`, ask(third))
+	_, err = third.Read(make([]byte, 1))
+	require.Error(t, err, "it is closed")
+	require.NoError(t, third.Close())
+
+	require.NoError(t, open[0].Close())
+	require.Eventually(t, func() bool { return i.sockets.Load() == 1 }, 20*time.Second, time.Millisecond)
+	next, err := host.Dial(ctx, place, host.KindMCP)
+	require.NoError(t, err)
+	require.Equal(t, `{"jsonrpc":"2.0","id":7,"result":{}}`, ask(next))
+	require.NoError(t, next.Close())
+	require.NoError(t, open[1].Close())
+	cancel()
+	require.NoError(t, <-ended)
+}
+
+func TestListOfAServerThatIsNotThereNamesThoseThatAre(t *testing.T) {
+	i, err := New(Options{
+		Config: parse(t, "servers: {a: {command: x, disabled: true}}"), Version: "v", Logger: slog.New(slog.DiscardHandler),
+	})
+	require.NoError(t, err)
+	_, err = i.List(context.Background(), ListQuery{Kind: "tools", Server: "b"})
+	var unknown *gateway.UnknownServerError
+	require.ErrorAs(t, err, &unknown)
+	require.Equal(t, []string{"a"}, unknown.Known)
+}

@@ -1,0 +1,52 @@
+package instance
+
+import (
+	"context"
+	"io"
+	"net"
+	"time"
+
+	"goblin/gateway/jsonrpc"
+)
+
+// refuseTime is how long a client without room may take to ask for something,
+// so that it can be told.
+const refuseTime = 5 * time.Second
+
+// serveSocket serves a client of the host's socket, if there is room.
+func (i *Instance) serveSocket(ctx context.Context, c net.Conn, r io.Reader) {
+	limit := i.o.Config.Gateway.Limits.Sessions
+	if i.sockets.Add(1) > int64(limit) {
+		i.sockets.Add(-1)
+		i.o.Logger.Warn("No room for another session on the socket", "limits.sessions", limit)
+		i.refuse(ctx, c, r)
+		return
+	}
+	defer i.sockets.Add(-1)
+	if err := i.serve(ctx, "socket", r, c, c); err != nil {
+		i.o.Logger.Debug("Session ended", "err", err)
+	}
+}
+
+// refuse answers a client's first request; the end of the connection answers
+// the rest.
+func (i *Instance) refuse(ctx context.Context, c net.Conn, r io.Reader) {
+	limits := i.o.Config.Gateway.Limits
+	_ = c.SetDeadline(time.Now().Add(refuseTime)) // a connection that takes none has ended
+	defer context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Now()) })()
+	frames := jsonrpc.NewReader(r, limits.Frame)
+	for {
+		frame, err := frames.Read()
+		if err != nil {
+			return
+		}
+		m, err := jsonrpc.Parse(frame)
+		if err != nil || !m.IsRequest() {
+			continue
+		}
+		e := jsonrpc.Errorf(jsonrpc.CodeInternal, "No room for another session beside %d others (limits.sessions)", limits.Sessions)
+		e.Data = []byte(`{"code":"CONNECTION_ERROR","server":"goblin"}`)
+		_, _ = c.Write(e.Frame(m.ID)) // a client that left need not know
+		return
+	}
+}
