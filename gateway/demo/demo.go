@@ -31,6 +31,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // version is what the demo servers report in initialize.
@@ -83,6 +84,7 @@ func Run(ctx context.Context, name string, in io.Reader, out io.Writer) error {
 
 // newServer is what the three servers have in common.
 func newServer(p *peer, name, title, description, instructions, emoji string, opts ...server.ServerOption) *server.MCPServer {
+	check := &checker{schemas: map[string]*jsonschema.Schema{}}
 	hooks := &server.Hooks{}
 	hooks.AddOnError(rememberMissing)
 	all := append([]server.ServerOption{
@@ -95,13 +97,13 @@ func newServer(p *peer, name, title, description, instructions, emoji string, op
 		server.WithPromptCapabilities(true),
 		server.WithCompletions(),
 		server.WithLogging(),
-		server.WithInputSchemaValidation(),
+		server.WithToolHandlerMiddleware(check.middleware),
 		server.WithOutputSchemaValidation(),
 		server.WithHooks(hooks),
 		server.WithLogger(slog.New(slog.DiscardHandler)), // mcp-go would log to slog.Default
 	}, opts...)
 	srv := server.NewMCPServer(name, version, all...)
-	p.srv = srv
+	p.srv, check.srv = srv, srv
 	return srv
 }
 

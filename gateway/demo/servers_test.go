@@ -389,6 +389,27 @@ func TestLibraryLoansUpdateTheirResource(t *testing.T) {
 	}
 }
 
+func TestUnfitArgumentsAreToldInWords(t *testing.T) {
+	for _, tt := range []struct {
+		server, tool string
+		args         map[string]any
+		want         string
+	}{
+		{"library", "search_books", nil, `missing "query"`},
+		{"notes", "add_note", map[string]any{}, `missing "title", "text"`},
+		{"library", "search_books", map[string]any{"query": 7}, `"query": got number, want string`},
+		{"library", "search_books", map[string]any{"query": "x", "limit": 0}, `"limit": minimum: got 0, want 1`},
+		{"library", "search_books", map[string]any{"limit": 51}, `"limit": maximum: got 51, want 50; missing "query"`},
+	} {
+		c := start(t, tt.server)
+		for range 2 { // the schema is made for the first one
+			got := c.call(tt.tool, tt.args)
+			require.True(t, got.IsError)
+			require.Equal(t, "the arguments do not fit: "+tt.want, got.Content[0].Text)
+		}
+	}
+}
+
 // What a newcomer waits for before the library answers.
 func BenchmarkLibraryStart(b *testing.B) {
 	for b.Loop() {
