@@ -66,7 +66,7 @@ type bridge struct {
 	wake chan struct{}   // capacity one: a frame came while no host was there
 
 	mu      sync.Mutex
-	closed  bool  // frames of the client are ignored from now on
+	closed  bool  // frames of the client are passed on no more
 	link    *link // nil while there is no host that can take frames
 	gen     int   // of the newest link
 	waiting []held
@@ -259,6 +259,10 @@ func (b *bridge) fromClient(frame []byte) *link {
 	l := b.link
 	if b.closed {
 		b.mu.Unlock()
+		if e.request() {
+			why := connectionError(fmt.Sprintf("the connection to Goblin is ending, so %s was not carried out; it is safe to send it again", e.method))
+			b.out.Send(why.Frame(e.id))
+		}
 		return nil
 	}
 	if e.answer {

@@ -276,6 +276,23 @@ func TestBridgeEndsThoughTheHostNeverAnswers(t *testing.T) {
 	require.NoError(t, r.end())
 }
 
+func TestBridgeThatIsEndingAnswersWhatComesLate(t *testing.T) {
+	// Such an input cannot be interrupted, so frames go on to come.
+	r := newRig(t, func(o *host.BridgeOptions) { o.In = struct{ io.Reader }{o.In} })
+	h := r.open()
+	r.send(request("1", "tools/call", `{}`))
+	h.expect(request("1", "tools/call", `{}`))
+	r.cancel()
+	_, err := h.r.ReadByte()
+	require.ErrorIs(t, err, io.EOF, "the host is told of the end")
+	r.send(request("2", "tools/list", `{}`), initNote)
+	r.expect(`{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"the connection to Goblin is ending, so tools/list was not carried out; it is safe to send it again","data":{"code":"CONNECTION_ERROR","server":"goblin"}}}`)
+	h.send(result("1", "{}"))
+	r.expect(result("1", "{}"))
+	require.NoError(t, h.c.Close())
+	require.NoError(t, r.end())
+}
+
 func TestBridgeEndsThoughTheClientNeverReads(t *testing.T) {
 	r := newRig(t, func(o *host.BridgeOptions) { o.Hasten(50*time.Millisecond, time.Second) })
 	h := r.open()
