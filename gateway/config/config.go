@@ -83,7 +83,7 @@ type Server struct {
 
 	Disabled       bool
 	Timeout        time.Duration // of one request, without waits for a human
-	StartupTimeout time.Duration // until the first lists are whole
+	StartupTimeout time.Duration // of connecting and the handshake
 	Isolation      Isolation
 	Tools          Filter // on original names
 	Prompts        Filter // on original names

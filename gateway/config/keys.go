@@ -87,7 +87,7 @@ func serverKeys() []field[Server] {
 			flag(), func(s *Server) *bool { return &s.Disabled }),
 		key("timeout", "The longest time of one request. Progress extends it; a wait for a human does not count.",
 			duration(false), func(s *Server) *time.Duration { return &s.Timeout }),
-		key("startup_timeout", "The longest time until the server has answered its first lists.",
+		key("startup_timeout", "The longest time of connecting to the server and of the handshake.",
 			duration(false), func(s *Server) *time.Duration { return &s.StartupTimeout }),
 		key("isolation", "shared: one connection for all clients. session: one for each.",
 			choice(
