@@ -109,3 +109,39 @@ func TestWhatAServerTellsOfItsSecretsIsHiddenFromAll(t *testing.T) {
 		require.NotContains(t, text, "s3cr3t-t0ken")
 	}
 }
+
+func TestServersThatAreNotToRunAreNotRestarted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.backend("b", filesystem())
+	w.backend("off", filesystem(), obj{"disabled": true})
+	w.backend("poor", filesystem(), obj{"env": obj{"KEY": "${NOT_SET_ANYWHERE}"}})
+	w.bridged().names("tools")
+	for server, why := range map[string]string{"off": "disabled", "poor": "NOT_SET_ANYWHERE"} {
+		out := w.run("restart", server)
+		require.Equal(t, 1, out.code, server)
+		require.Empty(t, out.stdout)
+		require.Contains(t, out.stderr, `"`+server+`"`)
+		require.Contains(t, out.stderr, why)
+		require.Equal(t, 1, strings.Count(out.stderr, "\n"), out.stderr)
+	}
+}
+
+func TestClientBeyondLimitsSessionsIsTold(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.backend("b", filesystem())
+	w.gateway["limits"] = obj{"sessions": 1}
+	one := w.bridged()
+	require.Equal(t, "b:stat:{}", one.callText("b_stat", obj{}))
+	two := w.pipe("stdio")
+	e := two.fault("initialize", obj{"protocolVersion": "2025-11-25", "capabilities": obj{}, "clientInfo": obj{"name": "t", "version": "1"}})
+	require.Contains(t, e.Message, "limits.sessions")
+	require.Equal(t, "CONNECTION_ERROR", e.kind())
+	two.close()
+	require.Zero(t, two.prog.ends(patience))
+	require.Equal(t, "b:stat:{}", one.callText("b_stat", obj{}))
+	one.close()
+	require.Zero(t, one.prog.ends(patience))
+	eventually(t, "room again", func() bool { return w.run("read", "goblin://servers").code == 0 })
+}
