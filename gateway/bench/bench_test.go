@@ -100,6 +100,7 @@ type peer struct {
 	in  io.WriteCloser
 	out *bufio.Reader
 	id  int
+	pid int // 0 inside this process
 }
 
 func connect(in io.WriteCloser, out io.Reader) *peer {
@@ -122,6 +123,7 @@ func start(b *testing.B, env []string, name string, args ...string) *peer {
 		_ = cmd.Wait()
 	})
 	p := connect(in, out)
+	p.pid = cmd.Process.Pid
 	p.ask(b, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}`)
 	_, err = io.WriteString(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n")
 	check(b, err)
@@ -191,7 +193,7 @@ func newFixture(b *testing.B, resources, servers int) *fixture {
 	var text strings.Builder
 	text.WriteString("gateway: {startup_wait: 30s, linger: 1s}\nservers:\n")
 	for i := range servers {
-		fmt.Fprintf(&text, "  s%d: {command: %q, env: {%s: %q}}\n", i, self, backendEnv, strconv.Itoa(resources))
+		fmt.Fprintf(&text, "  s%d: {command: %q, args: [backend], env: {%s: %q}}\n", i, self, backendEnv, strconv.Itoa(resources))
 	}
 	check(b, os.WriteFile(f.config, []byte(text.String()), 0o600))
 	return f
@@ -246,14 +248,15 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// BenchmarkInFlight keeps 64 calls under way; share-% is Goblin's throughput
-// as a part of the direct one.
+// BenchmarkInFlight keeps 64 calls of 1 kB under way; share-% is Goblin's
+// throughput as a part of the direct one, cpu-µs what its process spends on a
+// call.
 func BenchmarkInFlight(b *testing.B) {
 	const window, chunk = 64, 2000
 	f := newFixture(b, 1, 1)
 	direct, through := f.direct(b), f.through(b, "stdio", "--standalone")
 	burst := func(p *peer, tool string) time.Duration {
-		params := `{"name":"` + tool + `","arguments":{"size":100}}`
+		params := `{"name":"` + tool + `","arguments":{"size":1000}}`
 		free := make(chan struct{}, window)
 		begin := time.Now()
 		var sender sync.WaitGroup
@@ -273,9 +276,13 @@ func BenchmarkInFlight(b *testing.B) {
 	burst(direct, "echo")
 	burst(through, "s0_echo")
 	var near, far []time.Duration
+	before := cpu(through.pid)
 	for b.Loop() {
 		near = append(near, burst(direct, "echo"))
 		far = append(far, burst(through, "s0_echo"))
+	}
+	if spent := cpu(through.pid) - before; spent > 0 {
+		b.ReportMetric(micros(spent)/float64(chunk*len(far)), "cpu-µs")
 	}
 	d, t := median(near), median(far)
 	b.ReportMetric(chunk/d.Seconds(), "direct-calls/s")
@@ -349,6 +356,21 @@ func BenchmarkHTTPFront(b *testing.B) {
 	b.ReportMetric(micros(s), "stdio-µs")
 	b.ReportMetric(micros(h), "http-µs")
 	b.ReportMetric(micros(h-s), "over-µs")
+}
+
+// BenchmarkMemory is what Goblin's process holds once all is listed.
+func BenchmarkMemory(b *testing.B) {
+	for name, f := range map[string]struct{ resources, servers int }{"10servers": {20, 10}, "100000resources": {100_000, 1}} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				p := newFixture(b, f.resources, f.servers).through(b, "stdio", "--standalone")
+				p.ask(b, "resources/list", "{}")
+				if kb := resident(p.pid); kb > 0 {
+					b.ReportMetric(float64(kb)/1024, "MiB")
+				}
+			}
+		})
+	}
 }
 
 // BenchmarkListPage is a page of 1,000 resources out of 100,000.
