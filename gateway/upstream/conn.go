@@ -87,9 +87,10 @@ type Handler interface {
 	// [Server.Conn], Await and Unit give it to anybody. It must not block.
 	// What the backend sends by itself may come before it.
 	Opened(s *Server, conn Conn)
-	// Ready is called once per connection after Opened (for the server's own
-	// one also before its lists are fetched), so that subscriptions and the
-	// log level can be restored. It may block; ctx bounds it.
+	// Ready is called after Opened, so that subscriptions and the log level
+	// can be restored; and once more, after it has returned, when a unit takes
+	// the server's own connection, which conn.Unit then names. It runs beside
+	// the fetching of the lists and may block; ctx ends with the connection.
 	Ready(ctx context.Context, s *Server, conn Conn)
 	// Down is called once for every connection that Opened was called for,
 	// when it has ended and Ready has returned. It must not block for long.

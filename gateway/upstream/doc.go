@@ -12,8 +12,8 @@
 // [Server.Run] owns everything: it returns when every goroutine, child and
 // stream of the server has ended. All other methods may be called from any
 // goroutine. [Conn.Call], [Server.Await], [Server.Unit] and [Server.Acquire]
-// block until their contexts end at the latest; [Conn.Close] blocks for some
-// five seconds at most; nothing else blocks. Read loops never wait for
+// block until their contexts end at the latest, Unit and Acquire not longer than
+// the server's timeout; [Conn.Close] blocks for some five seconds at most; nothing else blocks. Read loops never wait for
 // anybody: answers go into slots of capacity one, requests of the backend into
 // goroutines of their own, notifications to [Handler.Notification], which must
 // not block.

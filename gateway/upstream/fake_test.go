@@ -77,6 +77,15 @@ func (f *fake) run() {
 		if strings.Count(string(data), "start") == 1 {
 			os.Exit(1)
 		}
+	case "hang-later", "fail-later":
+		data, _ := os.ReadFile(f.log)
+		switch {
+		case strings.Count(string(data), "start") == 1:
+		case f.mode == "fail-later":
+			os.Exit(1)
+		default:
+			time.Sleep(time.Minute)
+		}
 	case "hang-start":
 		time.Sleep(time.Minute)
 	case "stubborn":

@@ -47,10 +47,12 @@ type link struct {
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
 	calls  jsonrpc.Pending[*Call]
-	done   chan struct{}
-	gone   chan struct{} // everything has ended
-	once   sync.Once
-	err    error // set before done is closed
+	// adopted tells once that a unit has taken the connection.
+	adopted chan struct{}
+	done    chan struct{}
+	gone    chan struct{} // everything has ended
+	once    sync.Once
+	err     error // set before done is closed
 
 	slots  chan struct{}  // of requests being answered
 	tasks  sync.WaitGroup // goroutines that spawn has started
@@ -63,7 +65,7 @@ func newLink(s *Server, unit, kind string) *link {
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &link{
 		srv: s, kind: kind, ctx: ctx, cancel: cancel,
-		done: make(chan struct{}), gone: make(chan struct{}),
+		adopted: make(chan struct{}, 1), done: make(chan struct{}), gone: make(chan struct{}),
 		slots:  make(chan struct{}, maxAsking),
 		asking: make(map[string]context.CancelCauseFunc),
 	}

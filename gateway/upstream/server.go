@@ -56,7 +56,6 @@ type tuning struct {
 	drain    time.Duration // for what a dead child left in its pipes
 	grace    time.Duration // how long entries of a lost server stay listed
 	settled  time.Duration // up for so long, a server starts over with short delays
-	ready    time.Duration // bound of Handler.Ready
 	debounce time.Duration // between a list_changed and the fetch, at first
 	calm     time.Duration // at most
 	list     time.Duration // bound of one list with all its pages
@@ -67,7 +66,7 @@ type tuning struct {
 func defaultTuning() tuning {
 	return tuning{
 		stop: 2 * time.Second, stall: maxStall, drain: 500 * time.Millisecond, grace: 30 * time.Second,
-		settled: 10 * time.Second, ready: 10 * time.Second, debounce: 20 * time.Millisecond, calm: time.Second,
+		settled: 10 * time.Second, debounce: 20 * time.Millisecond, calm: time.Second,
 		list: 60 * time.Second, barren: 5 * time.Second, retry: defaultBackoffs(),
 	}
 }
@@ -167,22 +166,28 @@ func (s *Server) FirstList() <-chan struct{} { return s.firstList }
 func (s *Server) Listed() bool { return s.listed.Load() }
 
 // Acquire takes one of the places for requests in flight (limits.in_flight).
-// It blocks until one is free or ctx ends. release must be called exactly
-// once.
+// It blocks until one is free, ctx ends (the error is its cause) or the
+// server's timeout is over. release must be called exactly once.
 func (s *Server) Acquire(ctx context.Context) (release func(), err error) {
 	select {
 	case s.slots <- struct{}{}:
 		return s.free, nil
 	default:
 	}
+	timer := timers.Get().(*time.Timer)
+	timer.Reset(s.cfg.Timeout)
+	defer func() {
+		timer.Stop()
+		timers.Put(timer)
+	}()
 	select {
 	case s.slots <- struct{}{}:
 		return s.free, nil
 	case <-ctx.Done():
-		if cause := context.Cause(ctx); !errors.Is(cause, context.DeadlineExceeded) {
-			return nil, cause
-		}
-		return nil, s.failure(RequestTimeout, fmt.Sprintf("%d requests are in flight already (limits.in_flight)", cap(s.slots)), context.DeadlineExceeded)
+		return nil, context.Cause(ctx)
+	case <-timer.C:
+		return nil, s.failure(RequestTimeout, fmt.Sprintf("%d requests are under way (limits.in_flight), and none was over within %v",
+			cap(s.slots), s.cfg.Timeout), context.DeadlineExceeded)
 	}
 }
 
@@ -274,9 +279,13 @@ func (s *Server) interruptLocked(why error) {
 	s.first = s.enabled && s.cfg.Problem == ""
 	s.lastErr = nil
 	if !errors.Is(why, errRecycle) {
+		// The units live on: the next connection brings theirs back.
 		for name, u := range s.units {
 			u.cancel()
-			delete(s.units, name)
+			fresh := s.newUnitLocked(name)
+			if u == s.owner || u == s.heir {
+				s.heir = fresh
+			}
 		}
 	}
 	if s.interrupt != nil {

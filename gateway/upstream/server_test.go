@@ -151,15 +151,14 @@ func TestRunEndsEverything(t *testing.T) {
 func TestAcquireBoundsRequestsInFlight(t *testing.T) {
 	t.Parallel()
 	cfg, _ := fakeConfig(t, "")
+	cfg.Timeout = 10 * time.Millisecond
 	s := NewServer(cfg, Options{Limits: config.Limits{InFlight: 2}})
 	one, err := s.Acquire(context.Background())
 	require.NoError(t, err)
 	_, err = s.Acquire(context.Background())
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
-	defer cancel()
-	_, err = s.Acquire(ctx)
-	requireCode(t, err, RequestTimeout, "limits.in_flight")
+	_, err = s.Acquire(context.Background())
+	requireCode(t, err, RequestTimeout, "2 requests are under way (limits.in_flight)")
 	gone := errors.New("gone")
 	cancelled, end := context.WithCancelCause(context.Background())
 	end(gone)
@@ -168,6 +167,38 @@ func TestAcquireBoundsRequestsInFlight(t *testing.T) {
 	one()
 	_, err = s.Acquire(context.Background())
 	require.NoError(t, err)
+}
+
+func TestFreePlacesAndOpenConnectionsCostNoAllocation(t *testing.T) {
+	r := isolated(t, "", nil)
+	shared := startFake(t, "", nil).whole()
+	_ = unitConn(r, "a")
+	_ = unitConn(r, "b")
+	require.Zero(t, testing.AllocsPerRun(1000, func() {
+		release, _ := r.Acquire(context.Background())
+		release()
+		_, _ = r.Unit(context.Background(), "a")
+		_, _ = r.Unit(context.Background(), "b")
+		_, _ = shared.Unit(context.Background(), "b")
+	}))
+}
+
+func TestNobodyWaitsForAUnitLongerThanTheTimeout(t *testing.T) {
+	t.Parallel()
+	cfg, _ := fakeConfig(t, "hang-later")
+	cfg.Isolation, cfg.Timeout = config.PerSession, time.Second
+	r := start(t, cfg, nil).whole()
+	_ = unitConn(r, "a")
+	_, err := r.Unit(context.Background(), "b")
+	requireCode(t, err, ConnectionError, "is still starting after 1s (timeout)")
+
+	cfg, _ = fakeConfig(t, "hang-start")
+	cfg.Timeout = 50 * time.Millisecond
+	for _, cfg.Isolation = range []config.Isolation{config.PerSession, config.Shared} {
+		r = start(t, cfg, nil)
+		_, err = r.Unit(context.Background(), "a")
+		requireCode(t, err, ConnectionError, "is still starting after 50ms (timeout)")
+	}
 }
 
 func isolated(t *testing.T, mode string, change func(*rig)) *rig {
@@ -205,7 +236,8 @@ func TestUnitsHaveConnectionsOfTheirOwn(t *testing.T) {
 	require.NotSame(t, a, b)
 	require.Equal(t, "b", b.Unit())
 	require.Len(t, r.pids(), 2, "one flight opens a unit's connection")
-	r.until("ready", func() bool { return len(r.h.readies()) == 2 })
+	r.until("ready", func() bool { return len(r.h.readies()) == 3 })
+	require.ElementsMatch(t, []string{"", "a", "b"}, r.h.readies(), "the unit that takes a connection is restored on it")
 	require.Equal(t, 1, r.cat.setCount(registry.Tool), "only the first unit's lists are the catalog")
 
 	r.EndUnit("b")
@@ -235,29 +267,104 @@ func TestAUnitKeepsTheCatalogConnectionOverACrash(t *testing.T) {
 	t.Parallel()
 	r := isolated(t, "", nil)
 	a := unitConn(r, "a")
+	r.until("ready", func() bool { return len(r.h.readies()) == 2 })
 	_, err := r.call(a, "crash")
 	require.Error(t, err)
-	r.until("ready again", func() bool { return len(r.h.readies()) == 2 })
-	require.Equal(t, []string{"", "a"}, r.h.readies(), "so that what belongs to the unit can be restored")
+	r.until("ready again", func() bool { return len(r.h.readies()) == 3 })
+	require.Equal(t, []string{"", "a", "a"}, r.h.readies(), "so that what belongs to the unit can be restored")
 	again := unitConn(r, "a")
 	require.NotSame(t, a, again)
 	require.Len(t, r.pids(), 2)
 }
 
-func TestDeadUnitsAreOpenedAgain(t *testing.T) {
+// count is how many are of a value.
+func count(all []string, of string) (n int) {
+	for _, s := range all {
+		if s == of {
+			n++
+		}
+	}
+	return n
+}
+
+func TestUnitsComeBackByThemselvesUntilTheyEnd(t *testing.T) {
 	t.Parallel()
-	r := isolated(t, "", nil)
+	r := isolated(t, "", func(r *rig) { r.tune.settled = time.Hour })
 	_ = unitConn(r, "a")
 	b := unitConn(r, "b")
-	_, err := r.call(b, "crash")
-	require.Error(t, err)
-	r.until("another connection", func() bool {
-		c, err := r.Unit(context.Background(), "b")
-		return err == nil && c != b
-	})
-	got, err := r.call(unitConn(r, "b"), "echo")
+	for round := range 3 {
+		_, err := r.call(b, "crash")
+		require.Error(t, err)
+		r.until("ready again", func() bool { return count(r.h.readies(), "b") == round+2 })
+		require.Equal(t, round+1, count(r.h.downs(), "b"))
+		again := unitConn(r, "b")
+		require.NotSame(t, b, again)
+		b = again
+	}
+	got, err := r.call(b, "echo")
 	require.NoError(t, err)
 	require.Contains(t, got, "args")
+
+	require.NoError(t, r.Restart())
+	<-b.Done()
+	r.until("both after a restart", func() bool {
+		all := r.h.readies()
+		return count(all, "b") == 5 && count(all, "a") == 2
+	})
+	require.NotSame(t, unitConn(r, "a"), unitConn(r, "b"))
+
+	b = unitConn(r, "b")
+	r.EndUnit("b")
+	<-b.Done()
+	r.until("its end", func() bool { return count(r.h.downs(), "b") == 5 })
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	require.Len(t, r.units, 1)
+}
+
+func TestUnitsThatCannotBeOpenedAreTriedAgainAndSayWhy(t *testing.T) {
+	t.Parallel()
+	r := isolated(t, "fail-later", nil)
+	_ = unitConn(r, "a")
+	_, err := r.Unit(context.Background(), "b")
+	requireCode(t, err, ConnectionError, "exit status 1")
+	r.until("further attempts", func() bool { return len(r.pids()) >= 4 })
+	r.EndUnit("b")
+	_, err = r.Unit(context.Background(), "a")
+	require.NoError(t, err)
+}
+
+func TestRestoringDelaysNeitherListsNorIsItCut(t *testing.T) {
+	t.Parallel()
+	release, ended := make(chan struct{}), make(chan error, 1)
+	cfg, _ := fakeConfig(t, "")
+	r := newRig(t, cfg, func(r *rig) {
+		r.h.restore = func(ctx context.Context, _ Conn) {
+			if _, cut := ctx.Deadline(); cut {
+				ended <- errors.New("there is a deadline")
+				return
+			}
+			<-ctx.Done()
+			<-release
+			if len(r.h.downs()) > 0 {
+				ended <- errors.New("it is down already")
+				return
+			}
+			ended <- nil
+		}
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.Run(ctx)
+	}()
+	r.whole()
+	cancel()
+	close(release)
+	require.NoError(t, <-ended)
+	<-done
+	require.Equal(t, []string{""}, r.h.downs())
 }
 
 func TestTheHandlerKnowsAConnectionBeforeAnybodyGetsIt(t *testing.T) {

@@ -31,6 +31,18 @@ func defaultBackoffs() backoffs {
 	}
 }
 
+// next is the delay after a connection that was up for so long, zero when the
+// attempt failed.
+func (b *backoffs) next(up, settled time.Duration) time.Duration {
+	switch {
+	case up == 0:
+		return b.failed.NextBackOff()
+	case up >= settled:
+		b.reset()
+	}
+	return b.lost.NextBackOff()
+}
+
 func (b *backoffs) reset() {
 	b.failed.Reset()
 	b.lost.Reset()
@@ -92,17 +104,8 @@ func (s *Server) retry(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if up >= s.tune.settled {
-			pause.reset()
-		}
-		var delay time.Duration
-		if up > 0 {
-			delay = pause.lost.NextBackOff()
-		} else {
-			delay = pause.failed.NextBackOff()
-		}
 		s.rest(err, up > 0)
-		_ = sleep(ctx, delay)
+		_ = sleep(ctx, pause.next(up, s.tune.settled))
 	}
 }
 
@@ -138,10 +141,8 @@ func (s *Server) life(ctx context.Context) (up time.Duration, err error) {
 
 	alive, cancel := context.WithCancel(l.ctx)
 	var wg sync.WaitGroup
-	wg.Go(func() {
-		s.prepare(alive, l)
-		ls.run(alive)
-	})
+	wg.Go(func() { s.prepare(alive, l) })
+	wg.Go(func() { ls.run(alive) })
 	select {
 	case <-l.done:
 	case <-ctx.Done():
@@ -155,11 +156,17 @@ func (s *Server) life(ctx context.Context) (up time.Duration, err error) {
 	return max(time.Since(since), 1), err
 }
 
-// prepare lets the gateway restore what the connection needs.
+// prepare lets the gateway restore what the connection needs, and again what
+// the unit that takes it needs. It returns when ctx ends.
 func (s *Server) prepare(ctx context.Context, l *link) {
-	ctx, cancel := context.WithTimeout(ctx, s.tune.ready)
-	defer cancel()
-	s.opt.Handler.Ready(ctx, s, l)
+	for {
+		s.opt.Handler.Ready(ctx, s, l)
+		select {
+		case <-l.adopted:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // publish makes l the current connection.
@@ -201,6 +208,11 @@ func (s *Server) publish(l *link) *lists {
 	if s.owner != nil {
 		s.owner.conn = l
 	}
+	for _, u := range s.units {
+		if !u.alone && u != s.owner && u != s.heir {
+			s.startLocked(u) // it had a connection before a restart
+		}
+	}
 	s.first, s.lastErr = false, nil
 	s.broadcastLocked()
 	return ls
@@ -211,10 +223,13 @@ func (s *Server) withdraw(ctx context.Context) {
 	s.lists.Store(nil)
 	s.mu.Lock()
 	s.lastErr = s.conn.Err()
-	s.conn, s.owner, s.heir = nil, nil, s.owner
-	if u := s.heir; u != nil && s.units[u.name] != u {
-		s.heir = nil // the unit is gone
+	if s.owner != nil {
+		s.heir = s.units[s.owner.name] // nil if it is gone
+		if s.heir != nil && s.heir.alone {
+			s.heir = nil
+		}
 	}
+	s.conn, s.owner = nil, nil
 	if errors.Is(context.Cause(ctx), errRecycle) {
 		s.served = false // no restart: the unit's end asked for it
 	}

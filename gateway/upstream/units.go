@@ -2,102 +2,169 @@ package upstream
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"goblin/gateway/config"
 )
 
-// unit is an isolation unit's connection, now and again.
+// unit is an isolation unit. Its connection is the server's own one, which the
+// supervisor keeps, or one that unitLife keeps.
 type unit struct {
 	name   string
 	ctx    context.Context // ends with the unit
 	cancel context.CancelFunc
 
 	// Guarded by Server.mu.
+	alone   bool          // unitLife keeps the connection
 	opening chan struct{} // closed when the attempt under way has ended; nil when none is
-	conn    *link         // nil before the first attempt ended well
-	err     error         // of the last attempt
-	pause   backoffs
-	until   time.Time // no attempt before
+	conn    *link         // the last one, nil when unitLife has seen its end
+	err     error         // why unitLife has none
+}
+
+func (s *Server) newUnitLocked(name string) *unit {
+	u := &unit{name: name}
+	u.ctx, u.cancel = context.WithCancel(s.running)
+	s.units[name] = u
+	return u
 }
 
 // Unit is the connection of an isolation unit. With isolation: session each
 // unit has its own, opened at its first use (the first unit takes the one
-// whose lists are the catalog) and opened again when it is used after its
-// end; otherwise it is [Server.Await]. It blocks while the connection is being
-// opened, until ctx ends.
+// whose lists are the catalog) and kept until EndUnit: it is opened anew when
+// it was lost. Otherwise it is [Server.Await]. It blocks while the connection
+// is being opened, until ctx ends or the server's timeout is over.
 func (s *Server) Unit(ctx context.Context, name string) (Conn, error) {
-	conn, err := s.Await(ctx)
-	if err != nil || s.cfg.Isolation != config.PerSession {
-		return conn, err
+	conn, u, wait, err := s.unitConn(name, nil)
+	if wait == nil {
+		return connOrError(conn, err)
 	}
-	for {
-		conn, opening, err := s.unitConn(name)
-		if opening == nil {
-			if err != nil {
-				return nil, err
-			}
-			return conn, nil
-		}
+	timer := timers.Get().(*time.Timer)
+	timer.Reset(s.cfg.Timeout)
+	defer func() {
+		timer.Stop()
+		timers.Put(timer)
+	}()
+	for wait != nil {
 		select {
-		case <-opening:
+		case <-wait:
+			conn, u, wait, err = s.unitConn(name, u)
+		case <-timer.C:
+			return nil, s.failure(ConnectionError, fmt.Sprintf("is still starting after %v (timeout)", s.cfg.Timeout), context.DeadlineExceeded)
 		case <-ctx.Done():
-			return nil, s.failure(ConnectionError, "its connection for this client is still starting", context.Cause(ctx))
+			return nil, s.failure(ConnectionError, "is still starting", context.Cause(ctx))
 		}
 	}
+	return connOrError(conn, err)
+}
+
+func connOrError(l *link, err error) (Conn, error) {
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
 }
 
 // unitConn returns the unit's connection, or why there is none, or what to
-// wait for.
-func (s *Server) unitConn(name string) (conn *link, opening <-chan struct{}, err error) {
+// wait for. known is the unit as it was when waiting began, nil if there was
+// none: one that has ended meanwhile is not made again.
+func (s *Server) unitConn(name string, known *unit) (conn *link, u *unit, wait <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.running == nil || s.running.Err() != nil || !s.enabled {
-		return nil, nil, s.downLocked()
+	switch {
+	case s.running == nil, s.cfg.Isolation != config.PerSession:
+		conn, wait, err = s.sharedLocked()
+		return conn, nil, wait, err
+	case s.running.Err() != nil, !s.enabled:
+		return nil, nil, nil, s.downLocked()
 	}
-	u := s.units[name]
+	switch u = s.units[name]; {
+	case u == nil && known != nil:
+		return nil, nil, nil, s.failure(ConnectionError, "the client has gone", nil)
+	case u == nil:
+	case u.opening != nil:
+		return nil, u, u.opening, nil
+	case u.conn != nil && u.conn.Err() == nil:
+		return u.conn, u, nil, nil
+	case u.alone:
+		why := u.err
+		if u.conn != nil {
+			why = u.conn.Err()
+		}
+		return nil, u, nil, s.failure(ConnectionError, "its connection for this client is not there: "+reasonOf(why), why)
+	}
+	if conn, wait, err = s.sharedLocked(); conn == nil {
+		return nil, u, wait, err
+	}
 	if u == nil {
-		u = &unit{name: name, pause: s.tune.retry}
-		u.pause.reset()
-		u.ctx, u.cancel = context.WithCancel(s.running)
-		s.units[name] = u
+		u = s.newUnitLocked(name)
 	}
 	switch {
-	case u.opening != nil:
-		return nil, u.opening, nil
-	case u.conn != nil && u.conn.Err() == nil:
-		return u.conn, nil, nil
-	case s.conn != nil && s.owner == nil && s.conn.Err() == nil:
-		s.owner, u.conn = u, s.conn
-		u.conn.unit.Store(&name)
-		return u.conn, nil, nil
-	case time.Now().Before(u.until):
-		return nil, nil, s.failure(ConnectionError, "its connection for this client is not there: "+reasonOf(u.err), u.err)
+	case s.heir == u && s.first:
+		return nil, u, s.changed, nil
+	case s.heir == u, s.owner == u: // the supervisor is about to see the end
+		return nil, u, nil, s.failure(ConnectionError, "is not connected", conn.Err())
+	case s.owner == nil && conn.Err() == nil:
+		s.owner, u.conn = u, conn
+		conn.unit.Store(&u.name)
+		conn.adopted <- struct{}{}
+		return conn, u, nil, nil
 	}
-	u.opening = make(chan struct{})
-	s.tasks.Go(func() { s.unitLife(u) })
-	return nil, u.opening, nil
+	s.startLocked(u)
+	return nil, u, u.opening, nil
 }
 
-// unitLife opens a unit's connection and stays until its end.
+// sharedLocked is the server's own connection in the same way.
+func (s *Server) sharedLocked() (conn *link, wait <-chan struct{}, err error) {
+	switch {
+	case s.conn != nil:
+		return s.conn, nil, nil
+	case s.first:
+		return nil, s.changed, nil
+	}
+	return nil, nil, s.downLocked()
+}
+
+// startLocked gives a unit a connection of its own, for as long as it lives.
+func (s *Server) startLocked(u *unit) {
+	u.alone = true
+	u.opening = make(chan struct{})
+	s.tasks.Go(func() { s.unitLife(u) })
+}
+
+// unitLife keeps a unit's connection until the unit's end.
 func (s *Server) unitLife(u *unit) {
+	pause := s.tune.retry
+	pause.reset()
+	for {
+		up, err := s.unitConnection(u)
+		if u.ctx.Err() != nil {
+			return
+		}
+		s.log.Warn("no connection for a client", "err", err)
+		if sleep(u.ctx, pause.next(up, s.tune.settled)) != nil {
+			return
+		}
+		s.mu.Lock()
+		u.opening = make(chan struct{})
+		s.mu.Unlock()
+	}
+}
+
+// unitConnection is one connection of a unit from the attempt to its end. up
+// is how long it was there, zero when the attempt failed.
+func (s *Server) unitConnection(u *unit) (up time.Duration, err error) {
 	l, err := s.connect(u.ctx, u.name)
 	if err == nil {
 		s.opt.Handler.Opened(s, l)
 	}
 	s.mu.Lock()
 	close(u.opening)
-	u.opening = nil
-	if err != nil {
-		u.err = err
-		u.until = time.Now().Add(u.pause.failed.NextBackOff())
-		s.mu.Unlock()
-		s.log.Warn("no connection for a client", "err", err)
-		return
-	}
-	u.conn = l
+	u.opening, u.conn, u.err = nil, l, err
 	s.mu.Unlock()
-
+	if err != nil {
+		return 0, err
+	}
 	since := time.Now()
 	ready := make(chan struct{})
 	go func() {
@@ -107,19 +174,16 @@ func (s *Server) unitLife(u *unit) {
 	select {
 	case <-l.done:
 	case <-u.ctx.Done():
+		l.fail(s.failure(ConnectionError, "the connection of the client has ended", u.ctx.Err()))
 	}
+	err = l.Err()
 	s.mu.Lock()
-	u.err = l.Err()
-	if time.Since(since) >= s.tune.settled {
-		u.pause.reset()
-	} else {
-		u.until = time.Now().Add(u.pause.lost.NextBackOff())
-	}
+	u.conn, u.err = nil, err
 	s.mu.Unlock()
-	l.fail(s.failure(ConnectionError, "the connection of the client has ended", u.ctx.Err()))
 	<-ready
 	s.opt.Handler.Down(s, l)
 	<-l.gone
+	return max(time.Since(since), 1), err
 }
 
 // EndUnit closes the connection of a unit that is gone. It does not wait; Run
