@@ -28,11 +28,15 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// slowPages is how many pages the mode slow-pages has; all take 1.5 s.
+const slowPages = 15
+
 // fake is a scripted stdio server.
 type fake struct {
 	mode string
 	log  string
 	mu   sync.Mutex
+	late bool                                       // it is not the first start
 	open map[string]chan map[string]json.RawMessage // answers awaited, by id
 }
 
@@ -86,6 +90,9 @@ func (f *fake) run() {
 		default:
 			time.Sleep(time.Minute)
 		}
+	case "half-later":
+		data, _ := os.ReadFile(f.log)
+		f.late = strings.Count(string(data), "start") > 1
 	case "hang-start":
 		time.Sleep(time.Minute)
 	case "stubborn":
@@ -173,6 +180,9 @@ func (f *fake) handle(method string, id, params json.RawMessage) {
 	case "tools/list":
 		f.tools(id, p.Cursor)
 	case "resources/list":
+		if f.late {
+			return
+		}
 		if f.mode == "lie" {
 			f.print(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"no"}}`+"\n", id))
 			return
@@ -210,7 +220,7 @@ func (f *fake) initialize(id json.RawMessage) {
 		version = `"9999-99-99"`
 	case "number-version":
 		version = "5"
-	case "all", "lie":
+	case "all", "lie", "half-later":
 		caps = `{"tools":{},"prompts":{},"resources":{"subscribe":true,"listChanged":false}}`
 	case "none":
 		caps = `{}`
@@ -236,6 +246,17 @@ func (f *fake) tools(id json.RawMessage, cursor *string) {
 		f.result(id, fmt.Sprintf(`{"tools":[{"name":"a"}],"nextCursor":"c%d"}`, page+1))
 	case "new-items":
 		f.result(id, fmt.Sprintf(`{"tools":[{"name":"a%d"}],"nextCursor":"c%d"}`, page, page+1))
+	case "slow-pages":
+		time.Sleep(1500 * time.Millisecond / slowPages)
+		next := ""
+		if page+1 < slowPages {
+			next = fmt.Sprintf(`,"nextCursor":"c%d"`, page+1)
+		}
+		f.result(id, fmt.Sprintf(`{"tools":[{"name":"a%d"}]%s}`, page, next))
+	case "hang-pages":
+		if page == 0 {
+			f.result(id, `{"tools":[{"name":"a"}],"nextCursor":"c1"}`)
+		}
 	case "no-array":
 		f.result(id, `{"tools":{"name":"a"}}`)
 	case "die-on-second-page":

@@ -109,7 +109,7 @@ func (ls *lists) run(ctx context.Context) {
 	}
 	first.Wait()
 	if ctx.Err() == nil {
-		ls.srv.whole()
+		ls.srv.whole(ls.link)
 	}
 	all.Wait()
 }
@@ -204,6 +204,7 @@ func (ls *lists) fetch(ctx context.Context, g *listing) bool {
 	}
 	s.known[g.kind] = len(kept) > 0
 	s.report(g.kind, s.opt.Registry.SetList(s.cfg.Name, g.kind, kept))
+	s.show(ls.link)
 	return err == nil
 }
 
@@ -233,6 +234,13 @@ func (s *Server) report(kind registry.Kind, problems []registry.Problem) {
 	}
 }
 
+// page asks for one page. The timeout alone would not do: progress extends it.
+func (ls *lists) page(ctx context.Context, g *listing, params []byte) (jsonrpc.Reply, error) {
+	ctx, cancel := context.WithTimeout(ctx, ls.srv.tune.list)
+	defer cancel()
+	return ls.link.Call(&Call{Context: ctx, Method: g.method, Params: params})
+}
+
 // maxBarren is how many pages in a row may bring nothing new.
 const maxBarren = 50
 
@@ -240,14 +248,12 @@ const maxBarren = 50
 // items that had arrived; complaint says where a bound cut the list.
 func (ls *lists) pages(ctx context.Context, g *listing) (items [][]byte, complaint string, err error) {
 	s := ls.srv
-	ctx, cancel := context.WithTimeoutCause(ctx, s.tune.list, context.DeadlineExceeded)
-	defer cancel()
 	cursors := map[string]bool{}
 	names := map[string]struct{}{}
 	fruitful, barren := time.Now(), 0
 	var params []byte
 	for page := 1; ; page++ {
-		reply, err := ls.link.Call(&Call{Context: ctx, Method: g.method, Params: params})
+		reply, err := ls.page(ctx, g, params)
 		switch {
 		case err != nil:
 			return items, "", err

@@ -58,7 +58,7 @@ type tuning struct {
 	settled  time.Duration // up for so long, a server starts over with short delays
 	debounce time.Duration // between a list_changed and the fetch, at first
 	calm     time.Duration // at most
-	list     time.Duration // bound of one list with all its pages
+	list     time.Duration // bound of one page of a list, besides the timeout
 	barren   time.Duration // of pages that bring nothing new
 	retry    backoffs
 }
@@ -263,8 +263,8 @@ func (s *Server) Restart() error {
 	return nil
 }
 
-// SetEnabled turns the server off or on; for as long as the Server lives. It
-// does not wait.
+// SetEnabled turns the server off or on; for as long as the Server lives. The
+// entries of one that is off are hidden at once. It does not wait.
 func (s *Server) SetEnabled(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -272,6 +272,10 @@ func (s *Server) SetEnabled(on bool) {
 		return
 	}
 	s.enabled = on
+	if !on {
+		s.stopHidingLocked()
+		s.opt.Registry.SetVisible(s.cfg.Name, false)
+	}
 	s.interruptLocked(errToggled)
 }
 

@@ -126,6 +126,56 @@ func TestEntriesStayForTheGraceTimeAndComeBackWhole(t *testing.T) {
 	r.until("fresh", func() bool { return !r.cat.state().Stale })
 }
 
+func TestEntriesOfALostServerLeaveWhateverItsEndWas(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(r *rig){
+		"its unit ended":    func(r *rig) { _ = unitConn(r, "a"); r.EndUnit("a") },
+		"it was restarted":  func(r *rig) { _ = r.Restart() },
+		"it crashed":        func(r *rig) { _, _ = r.call(r.up(), "crash") },
+		"it was turned off": func(r *rig) { r.SetEnabled(false); require.True(t, r.cat.hidden(), "at once") },
+		"it was turned off and on": func(r *rig) {
+			r.SetEnabled(false)
+			r.SetEnabled(true)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := isolated(t, "fail-later", func(r *rig) { r.tune.grace = 10 * time.Millisecond })
+			require.False(t, r.cat.hidden())
+			lose(r)
+			r.until("hidden", r.cat.hidden)
+		})
+	}
+}
+
+func TestAKindThatHangsHidesNoOther(t *testing.T) {
+	t.Parallel()
+	r := startFake(t, "half-later", func(r *rig) { r.tune.grace = 10 * time.Millisecond }).whole()
+	_, err := r.call(r.up(), "crash")
+	require.Error(t, err)
+	r.until("hidden", r.cat.hidden)
+	r.until("visible", func() bool { return !r.cat.hidden() })
+	st := r.cat.state()
+	require.True(t, st.Listed && st.Stale, "what is not fresh stays marked")
+	r.until("fresh tools", func() bool { return r.cat.setCount(registry.Tool) == 2 })
+	require.Equal(t, 1, r.cat.setCount(registry.Resource))
+}
+
+func TestLongListsMayTakeLongButNoPageMay(t *testing.T) {
+	t.Parallel()
+	r := startFake(t, "slow-pages", func(r *rig) { r.tune.list = time.Second }).whole()
+	require.Len(t, r.cat.list(registry.Tool), slowPages)
+
+	cfg, _ := fakeConfig(t, "hang-pages")
+	cfg.Timeout = time.Second
+	r = start(t, cfg, nil).whole()
+	require.Len(t, r.cat.list(registry.Tool), 1, "what had arrived")
+	require.True(t, r.cat.logged("tools/list failed: no answer to tools/list within 1s"))
+
+	r = startFake(t, "hang-pages", func(r *rig) { r.tune.list = time.Second }).whole()
+	require.Len(t, r.cat.list(registry.Tool), 1, "no timeout is longer than the bound of a page")
+}
+
 func TestRunEndsEverything(t *testing.T) {
 	t.Parallel()
 	cfg, _ := fakeConfig(t, "")

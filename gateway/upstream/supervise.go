@@ -71,9 +71,7 @@ func (s *Server) Run(ctx context.Context) {
 	cancel()
 	s.mu.Lock()
 	s.interrupt = nil
-	if s.hide != nil {
-		s.hide.Stop()
-	}
+	s.stopHidingLocked()
 	s.mu.Unlock()
 	// running has ended, so that no task is started any more.
 	s.tasks.Wait()
@@ -233,7 +231,7 @@ func (s *Server) withdraw(ctx context.Context) {
 	if errors.Is(context.Cause(ctx), errRecycle) {
 		s.served = false // no restart: the unit's end asked for it
 	}
-	if ctx.Err() == nil || errors.Is(context.Cause(ctx), errRestart) {
+	if s.enabled && s.running.Err() == nil {
 		s.hideLaterLocked()
 	}
 	s.broadcastLocked()
@@ -244,7 +242,7 @@ func (s *Server) withdraw(ctx context.Context) {
 }
 
 // hideLaterLocked takes the entries out of the lists after the grace time,
-// unless they are whole again before.
+// unless one of the lists is there again before.
 func (s *Server) hideLaterLocked() {
 	if s.hide != nil {
 		return
@@ -260,16 +258,28 @@ func (s *Server) hideLaterLocked() {
 	s.hide = timer
 }
 
-// whole is called when all lists of a connection have been fetched.
-func (s *Server) whole() {
-	s.listed.Store(true)
-	s.mu.Lock()
+func (s *Server) stopHidingLocked() {
 	if s.hide != nil {
 		s.hide.Stop()
 		s.hide = nil
 	}
-	s.opt.Registry.SetVisible(s.cfg.Name, true)
-	s.mu.Unlock()
+}
+
+// show lists the entries again. It is called when a list of l has arrived, or
+// all there are: the lists that have not are as old as before.
+func (s *Server) show(l *link) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conn == l && s.enabled {
+		s.stopHidingLocked()
+		s.opt.Registry.SetVisible(s.cfg.Name, true)
+	}
+}
+
+// whole is called when all lists of a connection have been fetched.
+func (s *Server) whole(l *link) {
+	s.listed.Store(true)
+	s.show(l)
 	s.setState(func(st *registry.ServerState) { st.Listed, st.Stale = true, false })
 	s.firstOnce.Do(func() { close(s.firstList) })
 }
