@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -32,7 +34,8 @@ type App struct {
 	// Open finds or starts the gateway that a command asks; nil for [Open].
 	Open func(ctx context.Context, a *App, cfg *config.Config, only []string) (Gateway, error)
 
-	mask *config.Mask
+	patience time.Duration // 0: the constant
+	mask     *config.Mask
 }
 
 // Load finds and reads the config. From then on its secrets are masked in
@@ -102,9 +105,22 @@ func Usage(cmd *cobra.Command, format string, args ...any) error {
 	return Fail(CodeUsage, "%s%s \"%s --help\"", text, sep, cmd.CommandPath())
 }
 
+// flagName finds the name in each line of the help on flags.
+var flagName = regexp.MustCompile(`(?m)^ *(?:-., )?--([^ \[]+)`)
+
 // FlagError is the flag error function of every command.
 func FlagError(cmd *cobra.Command, err error) error {
-	return Usage(cmd, "%s", strings.TrimSpace(err.Error()))
+	text := strings.TrimSpace(err.Error())
+	if wrong, ok := strings.CutPrefix(text, "unknown flag: --"); ok {
+		var flags []string
+		for _, shown := range flagName.FindAllStringSubmatch(cmd.Flags().FlagUsages(), -1) {
+			flags = append(flags, shown[1])
+		}
+		if near := nearest(wrong, flags); len(near) > 0 {
+			text += "; did you mean --" + near[0] + "?"
+		}
+	}
+	return Usage(cmd, "%s", text)
 }
 
 // NoArgs refuses arguments.

@@ -45,20 +45,25 @@ func (r *request) target() string {
 }
 
 // params are the request's parameters, with everything the user typed as it
-// was.
-func (r *request) params(progress bool) []byte {
+// was. Progress is always asked for, since it extends the time that a server
+// has, whether or not anybody is shown it.
+func (r *request) params() []byte {
 	out := rawjson.SetMember(r.rest, r.key, rawjson.AppendString(nil, r.target()))
 	meta := r.meta
-	if progress && (meta == nil || rawjson.Get(meta, "progressToken") == nil) {
-		if meta == nil {
-			meta = []byte(`{}`)
-		}
+	if meta == nil {
+		meta = []byte(`{}`)
+	}
+	if rawjson.Get(meta, "progressToken") == nil {
 		meta = rawjson.SetMember(meta, "progressToken", []byte(`"`+token+`"`))
 	}
-	if meta != nil {
-		out = rawjson.SetMember(out, "_meta", meta)
-	}
-	return out
+	return rawjson.SetMember(out, "_meta", meta)
+}
+
+// own reports whether the request is about Goblin's own resources, which tell
+// of all servers.
+func (r *request) own() bool {
+	return r.kind.noun == resourceKind.noun &&
+		(r.server == registry.Local || r.kind.owns(registry.Local, r.name) || strings.HasPrefix(r.name, registry.Local+"://"))
 }
 
 // ask makes the request of the running host, or of a gateway in this process
@@ -70,10 +75,22 @@ func (a *App) ask(ctx context.Context, r *request) (json.RawMessage, error) {
 	}
 	only := owners(cfg, r.kind, r.name)
 	certain := len(only) == 1 && settled(only[0], r.name)
-	if r.server != "" {
+	switch {
+	case r.own():
+		only, certain = nil, false
+	case r.server != "":
 		only, certain = []string{r.server}, true
 	}
 	result, hosted, err := a.askOf(ctx, cfg, only, certain, r)
+	if ExitCode(err) == CodeNotFound && !hosted && r.server != "" {
+		// The others were not started, but a name may tell enough.
+		for _, other := range owners(cfg, r.kind, r.name) {
+			if other != r.server {
+				err = Fail(CodeNotFound, "%w; by its name, it is of server %q", err, other)
+				break
+			}
+		}
+	}
 	if ExitCode(err) == CodeNotFound && !hosted && only != nil && !certain {
 		// The guess was wrong: the name belongs to a server whose name it
 		// does not begin with.
@@ -105,11 +122,20 @@ func (a *App) askOf(ctx context.Context, cfg *config.Config, only []string, cert
 	if err != nil {
 		return nil, hosted, err
 	}
+	stop := a.waiting(ctx, g)
+	defer stop()
+	if r.own() && !hosted {
+		// What is true of servers that are starting is of no use to anybody.
+		if _, err := g.List(ctx, instance.ListQuery{Kind: toolKind.list}); err != nil {
+			return nil, hosted, err
+		}
+	}
 	shown := false
 	if a.ErrTTY {
-		c.progress = func(p Progress) { a.showProgress(p); shown = true }
+		c.progress = func(p Progress) { stop(); a.showProgress(p); shown = true }
 	}
-	result, err = c.call(ctx, r.method, r.params(a.ErrTTY))
+	result, err = c.call(ctx, r.method, r.params())
+	stop()
 	if shown {
 		fmt.Fprint(a.Err, clearLine)
 	}
@@ -167,6 +193,9 @@ func (a *App) explain(ctx context.Context, g Gateway, only []string, r *request,
 	case "TOOL_NOT_FOUND", "PROMPT_NOT_FOUND", "RESOURCE_NOT_FOUND":
 	default:
 		if failure.Code != codeResourceNotFound {
+			if missing := a.missingArguments(ctx, g, r); len(missing) > 0 {
+				return Fail(CodeUsage, "%s needs %s", what, strings.Join(missing, " "))
+			}
 			return Fail(CodeFailure, "%s: %s", what, failure.Message)
 		}
 	}
@@ -189,6 +218,13 @@ func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request
 	if len(only) > 0 && len(down) == len(only) {
 		return Fail(CodeConnect, "%s %q: %s", r.kind.noun, r.name, strings.Join(why, "; "))
 	}
+	var known []string
+	for _, s := range status.Servers {
+		known = append(known, s.Name)
+	}
+	if r.server != "" && r.server != registry.Local && !slices.Contains(known, r.server) {
+		return Fail(CodeNotFound, "there is no server %q%s", r.server, meant(r.server, known, ""))
+	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "there is no %s %q", r.kind.noun, r.name)
 	if reason, ok := strings.CutPrefix(message, "RESOURCE_NOT_FOUND: "); ok {
@@ -197,11 +233,19 @@ func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request
 			fmt.Fprintf(&text, " (%s)", reason)
 		}
 	}
-	items, err := g.List(ctx, instance.ListQuery{Kind: r.kind.list, Server: r.server})
+	items, err := g.List(ctx, instance.ListQuery{Kind: r.kind.list})
 	if err != nil {
 		return err
 	}
-	if near := nearest(r.target(), names(items)); len(near) > 0 {
+	elsewhere := ""
+	if r.server != "" {
+		fmt.Fprintf(&text, " of server %q", r.server)
+		elsewhere = r.elsewhere(items)
+		items = slices.DeleteFunc(items, func(it instance.Item) bool { return it.Server != r.server })
+	}
+	if elsewhere != "" {
+		fmt.Fprintf(&text, "; server %q has it", elsewhere)
+	} else if near := nearest(r.target(), names(items)); len(near) > 0 {
 		fmt.Fprintf(&text, "; did you mean %s?", quoted(near, " or "))
 	} else {
 		fmt.Fprintf(&text, "; \"goblin list %s\" shows all", r.kind.list)
@@ -210,6 +254,48 @@ func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request
 		fmt.Fprintf(&text, "; without %s: see \"goblin list servers\"", strings.Join(down, ", "))
 	}
 	return Fail(CodeNotFound, "%s", text.String())
+}
+
+// elsewhere is another server than the one that was asked, which has the thing.
+func (r *request) elsewhere(items []instance.Item) string {
+	for _, it := range items {
+		if it.Server != r.server && slices.Contains([]string{it.Name, it.URI, it.Original, it.FlatID}, r.name) {
+			return it.Server
+		}
+	}
+	return ""
+}
+
+// missingArguments are the arguments that a prompt requires and that were not
+// given, as they are typed.
+func (a *App) missingArguments(ctx context.Context, g Gateway, r *request) (missing []string) {
+	if r.kind.noun != promptKind.noun {
+		return nil
+	}
+	items, err := g.List(ctx, instance.ListQuery{Kind: r.kind.list, Server: r.server})
+	if err != nil {
+		return nil // the server's own words must do
+	}
+	i := slices.IndexFunc(items, func(it instance.Item) bool {
+		return slices.Contains([]string{it.Name, it.Server + "/" + it.Original, it.Server + "_" + it.Original, it.Original}, r.name)
+	})
+	if i < 0 {
+		return nil
+	}
+	var prompt struct {
+		Arguments []struct {
+			Name     string `json:"name"`
+			Required bool   `json:"required"`
+		} `json:"arguments"`
+	}
+	_ = json.Unmarshal(items[i].Definition, &prompt) // an odd one names none
+	given := rawjson.Get(r.rest, "arguments")
+	for _, arg := range prompt.Arguments {
+		if arg.Required && rawjson.Get(given, arg.Name) == nil {
+			missing = append(missing, "--arg "+arg.Name+"=…")
+		}
+	}
+	return missing
 }
 
 // missing reports whether a server in that state cannot be asked although it

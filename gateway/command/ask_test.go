@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,7 +48,8 @@ func TestRequestsCarryWhatWasTypedExactly(t *testing.T) {
 		{"numbers and order", "", []string{"call", "a_x", "--args", `{"z":9007199254740993,"a":1.50}`}, `tools/call {"arguments":{"z":9007199254740993,"a":1.50},"name":"a_x"}`},
 		{"from a file", "", []string{"call", "a_x", "--args", "@" + file}, `tools/call {"arguments":{   "n": 1.50 },"name":"a_x"}`},
 		{"from stdin", `{"s":"in"}`, []string{"call", "a_x", "--args", "-"}, `tools/call {"arguments":{"s":"in"},"name":"a_x"}`},
-		{"meta", "", []string{"call", "a_x", "--meta", `{"k":1}`}, `tools/call {"arguments":{},"name":"a_x","_meta":{"k":1}}`},
+		{"meta", "", []string{"call", "a_x", "--meta", `{"k":1}`}, `tools/call {"arguments":{},"name":"a_x","_meta":{"k":1,"progressToken":"1"}}`},
+		{"a progress token of one's own", "", []string{"call", "a_x", "--meta", `{"progressToken":7}`}, `tools/call {"arguments":{},"name":"a_x","_meta":{"progressToken":7}}`},
 		{"a server's own tool", "", []string{"call", "x", "--server", "a"}, `tools/call {"arguments":{},"name":"a/x"}`},
 		{"a listed name with its server", "", []string{"call", "a_x", "--server", "a"}, `tools/call {"arguments":{},"name":"a_x"}`},
 		{"prompt", "", []string{"prompt", "a/p", "--arg", "k=v=w", "--arg", "q=\""}, `prompts/get {"arguments":{"k":"v=w","q":"\""},"name":"a/p"}`},
@@ -59,6 +61,9 @@ func TestRequestsCarryWhatWasTypedExactly(t *testing.T) {
 			g := &scripted{answer: gives(`{}`)}
 			got := try{gateway: g, stdin: tt.stdin}.run(t, tt.args...)
 			require.Zero(t, got.code, got.err)
+			if !strings.Contains(tt.want, `"_meta"`) {
+				tt.want = strings.TrimSuffix(tt.want, "}") + `,"_meta":{"progressToken":"1"}}`
+			}
 			require.Equal(t, []string{tt.want}, g.requests)
 		})
 	}
@@ -177,7 +182,7 @@ func TestProgressIsShownOnATerminalOnly(t *testing.T) {
 	require.Contains(t, g.requests[0], `"_meta":{"progressToken":"1"}`)
 	got = try{gateway: g}.run(t, "call", "a_x")
 	require.Empty(t, got.err)
-	require.NotContains(t, g.requests[1], "progressToken")
+	require.Contains(t, g.requests[1], `"_meta":{"progressToken":"1"}`, "it extends the time, whoever looks on")
 }
 
 func TestRequestsOfServersAreAnswered(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,14 +90,18 @@ func (a *App) listOf(ctx context.Context, cfg *config.Config, q instance.ListQue
 	}
 	// The answer is complete before it is printed: a reader that leaves early
 	// must not leave servers behind.
+	stop := a.waiting(ctx, g)
 	items, servers, err := a.fetch(ctx, cfg, g, q)
+	stop()
+	if err == nil {
+		err = ctx.Err() // what came until then is not the list
+	}
 	if err = errors.Join(err, g.Close()); err != nil {
 		return err
 	}
 	if q.Kind == "servers" {
-		return a.printServers(servers, asJSON)
-	}
-	if asJSON {
+		err = a.printServers(servers, asJSON)
+	} else if asJSON {
 		err = a.json(listed(q.Kind, items))
 	} else {
 		err = a.printItems(q.Kind, items)
@@ -111,7 +116,9 @@ func (a *App) listOf(ctx context.Context, cfg *config.Config, q instance.ListQue
 		}
 		if missing(s.State) {
 			down++
-			a.Warn("%s", stateOf(s))
+			if q.Kind != "servers" {
+				a.Warn("%s", stateOf(s))
+			}
 		}
 	}
 	if down > 0 && down == wanted {
@@ -145,9 +152,26 @@ func (a *App) fetch(ctx context.Context, cfg *config.Config, g Gateway, q instan
 		servers = slices.DeleteFunc(servers, func(s instance.Server) bool { return s.Name != q.Server })
 	}
 	for i := range servers {
-		servers[i].Error = a.mask.String(servers[i].Error)
+		s := &servers[i]
+		s.Error = a.mask.String(s.Error)
+		clarify(cfg, s)
 	}
 	return items, servers, nil
+}
+
+// clarify words the state of a server as its entry in the config explains it.
+func clarify(cfg *config.Config, s *instance.Server) {
+	entry, ok := cfg.Server(s.Name)
+	switch {
+	case !ok || s.State == string(registry.StateReady):
+	case entry.Disabled && entry.Problem != "":
+		// It is off on purpose; what it would lack is of no interest.
+		s.State, s.Error = string(registry.StateDisabled), ""
+	case strings.ContainsRune(entry.Command, ' ') && strings.Contains(s.Error, entry.Command):
+		if _, err := exec.LookPath(entry.Command); err != nil {
+			s.Error += "; put arguments into \"args\""
+		}
+	}
 }
 
 // entry is an item in the output of --json.

@@ -85,7 +85,12 @@ is 1. Progress is shown on a terminal.` + howAsked,
   goblin call notes_add_note --args '{"title": "Milk", "text": "two litres"}'
   goblin call notes_add_note --args @note.json
   jq -n '{title: "x"}' | goblin call notes_add_note --args - --json`,
-		Args:              oneArg("the name of a tool"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 2 && args[0] != "" {
+				return Usage(cmd, "arguments go into --args, as in: %s %s --args '{\"name\": \"value\"}'", cmd.CommandPath(), args[0])
+			}
+			return oneArg("the name of a tool")(cmd, args)
+		},
 		ValidArgsFunction: a.complete(toolKind.list),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			given, err := a.object("--args", arguments)
@@ -138,7 +143,12 @@ only one server has it.` + howAsked,
 		Example: `  goblin prompt notes/summarize_notes
   goblin prompt library/recommend_book --arg mood=gloomy
   goblin prompt library/recommend_book --arg mood=gloomy --json`,
-		Args:              oneArg("the name of a prompt"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 && strings.Contains(args[1], "=") {
+				return Usage(cmd, "arguments go into --arg, as in: %s %s --arg NAME=VALUE", cmd.CommandPath(), args[0])
+			}
+			return oneArg("the name of a prompt")(cmd, args)
+		},
 		ValidArgsFunction: a.complete(promptKind.list),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			given := []byte(`{}`)
@@ -146,6 +156,9 @@ only one server has it.` + howAsked,
 				name, value, ok := strings.Cut(arg, "=")
 				if !ok || name == "" {
 					return Usage(cmd, "--arg %q must be NAME=VALUE", arg)
+				}
+				if rawjson.Get(given, name) != nil {
+					return Usage(cmd, "--arg %s is given twice", name)
 				}
 				given = rawjson.SetMember(given, name, rawjson.AppendString(nil, value))
 			}
@@ -162,7 +175,7 @@ only one server has it.` + howAsked,
 			return a.printPrompt(result)
 		},
 	}
-	cmd.Flags().StringArrayVar(&arguments, "arg", nil, "an argument, as `NAME=VALUE`; may be repeated")
+	cmd.Flags().StringArrayVar(&arguments, "arg", nil, "an argument, as `NAME=VALUE`; once for each argument")
 	f.add(cmd)
 	return cmd
 }

@@ -69,14 +69,14 @@ func summary(cfg *config.Config) string {
 	t := table{header: []string{"SERVER", "TYPE", "STATE", "NOTE"}}
 	for i := range cfg.Servers {
 		s := &cfg.Servers[i]
-		state := "enabled"
+		state, note := "enabled", ""
 		switch {
-		case s.Problem != "":
-			state = "cannot start"
-		case s.Disabled:
+		case s.Disabled: // on purpose, so what it lacks is of no interest
 			state = "disabled"
+		case s.Problem != "":
+			state, note = "cannot start", s.Problem
 		}
-		t.add(s.Name, string(s.Type), state, s.Problem)
+		t.add(s.Name, string(s.Type), state, note)
 	}
 	if len(cfg.Servers) > 0 {
 		_ = t.render(&out, 0) // a Builder takes everything
@@ -146,7 +146,11 @@ func (a *App) validity(cfg *config.Config, failed error) error {
 		report.Config, report.Demo, report.Warnings = cfg.Path, cfg.Demo, a.mistakes(cfg.Warnings)
 		for i := range cfg.Servers {
 			s := &cfg.Servers[i]
-			report.Servers = append(report.Servers, server{s.Name, string(s.Type), s.Disabled, a.mask.String(s.Problem)})
+			entry := server{Name: s.Name, Type: string(s.Type), Disabled: s.Disabled}
+			if !s.Disabled {
+				entry.Problem = a.mask.String(s.Problem)
+			}
+			report.Servers = append(report.Servers, entry)
 		}
 	case errors.As(failed, &found):
 		report.Errors, report.Warnings = a.mistakes(found.Problems), a.mistakes(found.Warnings)
