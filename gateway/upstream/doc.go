@@ -31,7 +31,8 @@
 //
 // Everything a backend sends is bounded: frames, pages, entries, lines of
 // stderr, events of a stream. Errors hold neither URLs' user information nor
-// queries, headers or environments.
+// queries, headers or environments; what backends print or send goes through
+// Options.Redact before it is told in errors, states or the journal.
 //
 // The package knows nothing of clients, of names that they see, and of what
 // the methods mean that it does not need itself (initialize, ping, the lists,

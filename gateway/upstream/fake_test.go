@@ -90,7 +90,7 @@ func (f *fake) run() {
 		default:
 			time.Sleep(time.Minute)
 		}
-	case "half-later":
+	case "half-later", "fewer-later":
 		data, _ := os.ReadFile(f.log)
 		f.late = strings.Count(string(data), "start") > 1
 	case "hang-start":
@@ -222,6 +222,10 @@ func (f *fake) initialize(id json.RawMessage) {
 		version = "5"
 	case "all", "lie", "half-later":
 		caps = `{"tools":{},"prompts":{},"resources":{"subscribe":true,"listChanged":false}}`
+	case "fewer-later":
+		if !f.late {
+			caps = `{"prompts":{}}`
+		}
 	case "none":
 		caps = `{}`
 	}

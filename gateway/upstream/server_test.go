@@ -148,6 +148,18 @@ func TestEntriesOfALostServerLeaveWhateverItsEndWas(t *testing.T) {
 	}
 }
 
+func TestAServerTurnedOnAgainMayOfferLess(t *testing.T) {
+	t.Parallel()
+	r := startFake(t, "fewer-later", nil).whole()
+	require.Len(t, r.cat.list(registry.Prompt), 1)
+	r.SetEnabled(false)
+	r.until("disabled", func() bool { return r.cat.state().State == registry.StateDisabled })
+	r.SetEnabled(true)
+	r.whole()
+	require.Empty(t, r.cat.list(registry.Prompt))
+	require.False(t, r.cat.hidden())
+}
+
 func TestAKindThatHangsHidesNoOther(t *testing.T) {
 	t.Parallel()
 	r := startFake(t, "half-later", func(r *rig) { r.tune.grace = 10 * time.Millisecond }).whole()

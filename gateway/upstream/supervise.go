@@ -88,7 +88,6 @@ func (s *Server) idle(ctx context.Context) {
 		}
 	})
 	s.listed.Store(false)
-	s.known = [registry.Kinds]bool{}
 	s.settle(nil)
 	<-ctx.Done()
 }
