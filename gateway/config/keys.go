@@ -83,7 +83,7 @@ func serverKeys() []field[Server] {
 			), func(s *Server) *Type { return &s.Type }),
 		key("headers", "HTTP headers of every request to the remote server.",
 			dict(loose(headerValueComplaint), keepHeaderName), func(s *Server) *map[string]string { return &s.Headers }),
-		key("disabled", "Do not start the server until it is enabled on the screen.",
+		key("disabled", "Do not start the server.",
 			flag(), func(s *Server) *bool { return &s.Disabled }),
 		key("timeout", "The longest time of one request. Progress extends it; a wait for a human does not count.",
 			duration(false), func(s *Server) *time.Duration { return &s.Timeout }),
