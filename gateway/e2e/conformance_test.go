@@ -139,9 +139,6 @@ func TestConformanceThroughGoblinIsAsGoodAsDirect(t *testing.T) {
 	direct, summary := verdicts(t, s.base+"/mcp")
 	n, failed := passed(direct, summary)
 	require.Equal(t, scored, n, "direct: failed %v", failed)
-	if goblin == "/bin/false" {
-		t.Skip("only the direct part: there is no binary")
-	}
 
 	w := newWorld(t)
 	b, _ := w.fake("suite", obj{})

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 	"testing"
@@ -227,9 +228,6 @@ func TestInteropTypeScriptClientSeesTheSameThroughGoblin(t *testing.T) {
 	require.NotEmpty(t, direct["everything"].Resources)
 	require.Equal(t, []string{"demo://resource/dynamic/text/1"}, direct["everything"].Updates)
 	require.GreaterOrEqual(t, len(direct["everything"].Progress), 3)
-	if goblin == "/bin/false" {
-		t.Skip("only the direct part: there is no binary")
-	}
 	for _, way := range []string{"standalone", "bridged", "http"} {
 		t.Run(way, func(t *testing.T) {
 			w := newWorld(t)
@@ -404,50 +402,100 @@ func timeless(s string) string {
 	return clock.ReplaceAllString(s, "NOW")
 }
 
-func TestInteropInspectorCLI(t *testing.T) {
-	if goblin == "/bin/false" {
-		t.Skip("there is no binary")
+// inspector runs the command line of MCP Inspector, pinned to one server.
+type inspector struct {
+	t      *testing.T
+	n      *npmServers
+	env    []string // of the server, when it is a command
+	target []string // command and arguments, or a URL
+}
+
+func (i inspector) ask(args ...string) json.RawMessage {
+	i.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	launcher := filepath.Join(i.n.dir, "node_modules", "@modelcontextprotocol", "inspector", "clients", "launcher", "build", "index.js")
+	full := []string{launcher, "--cli"}
+	for _, kv := range i.env { // it hands down a few variables only
+		full = append(full, "-e", kv)
 	}
+	cmd := exec.CommandContext(ctx, i.n.node, append(append(full, i.target...), args...)...)
+	cmd.Env = append(os.Environ(), "NODE_NO_WARNINGS=1")
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	require.NoError(i.t, cmd.Run(), "%v: %s%s", args, stdout.String(), stderr.String())
+	return stdout.Bytes()
+}
+
+// survey lists everything, reads one resource and calls one tool.
+func (i inspector) survey(server string, tool, uri func(string) string) (d document) {
+	i.t.Helper()
+	d.Tools = each(i.ask("--method", "tools/list"), "tools")
+	call := map[string][]string{
+		"everything": {"echo", "message=hello"},
+		"filesystem": {"list_allowed_directories"},
+		"memory":     {"read_graph"},
+	}[server]
+	args := []string{"--method", "tools/call", "--tool-name", tool(call[0])}
+	for _, a := range call[1:] {
+		args = append(args, "--tool-arg", a)
+	}
+	d.Calls = []json.RawMessage{i.ask(args...)}
+	if server != "everything" { // the others have tools only
+		return d
+	}
+	d.Prompts = each(i.ask("--method", "prompts/list"), "prompts")
+	d.Resources = each(i.ask("--method", "resources/list"), "resources")
+	d.Templates = each(i.ask("--method", "resources/templates/list"), "resourceTemplates")
+	const static = "demo://resource/static/document/features.md"
+	d.Reads = map[string]json.RawMessage{uri(static): i.ask("--method", "resources/read", "--uri", uri(static))}
+	return d
+}
+
+// forCapable are tools that a server offers only to clients that can be asked,
+// as Goblin's can and Inspector's command line cannot.
+var forCapable = regexp.MustCompile(`elicitation|sampling|roots`)
+
+func TestInteropInspectorSeesTheSameThroughGoblin(t *testing.T) {
 	n := newNPM(t)
-	w := newWorld(t)
-	for server, command := range n.commands(filepath.Join(w.dir, "memory.jsonl")) {
-		b, _ := w.fake(server, obj{})
-		b.conf = command
-	}
-	w.gateway["linger"] = "20s"
-	w.hosted = true
-	w.write()
-	inspect := func(args ...string) json.RawMessage {
-		t.Helper()
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		launcher := filepath.Join(n.dir, "node_modules", "@modelcontextprotocol", "inspector", "clients", "launcher", "build", "index.js")
-		full := []string{launcher, "--cli"}
-		for _, kv := range w.environ() { // it hands down a few variables only
-			full = append(full, "-e", kv)
+	direct := map[string]document{}
+	for server, command := range n.commands(filepath.Join(t.TempDir(), "direct.jsonl")) {
+		i := inspector{t: t, n: n, target: []string{command["command"].(string)}}
+		for k, v := range command["env"].(obj) {
+			i.env = append(i.env, fmt.Sprintf("%s=%v", k, v))
 		}
-		cmd := exec.CommandContext(ctx, n.node, append(append(full, goblin, "stdio"), args...)...)
-		cmd.Env = append(w.environ(), "NODE_NO_WARNINGS=1")
-		var stdout, stderr bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &stdout, &stderr
-		require.NoError(t, cmd.Run(), "%v: %s%s", args, stdout.String(), stderr.String())
-		return stdout.Bytes()
+		i.target = append(i.target, command["args"].([]string)...)
+		direct[server] = i.survey(server, same, same)
 	}
-	tools := string(inspect("--method", "tools/list"))
-	for _, name := range []string{"everything_echo", "filesystem_read_text_file", "memory_read_graph"} {
-		require.Contains(t, tools, `"`+name+`"`)
+	require.NotEmpty(t, direct["everything"].Resources)
+	for _, way := range []string{"standalone", "bridged", "http"} {
+		t.Run(way, func(t *testing.T) {
+			w := newWorld(t)
+			for server, command := range n.commands(filepath.Join(w.dir, "memory.jsonl")) {
+				b, _ := w.fake(server, obj{})
+				b.conf = command
+			}
+			w.gateway["linger"] = "20s"
+			w.write()
+			i := inspector{t: t, n: n, env: w.environ()}
+			switch way {
+			case "standalone":
+				i.target = []string{goblin, "stdio", "--standalone"}
+			case "bridged":
+				w.hosted = true
+				i.target = []string{goblin, "stdio"}
+			case "http":
+				i.env, i.target = nil, []string{w.serve().base + "/mcp", "--transport", "http"}
+			}
+			for server, want := range direct {
+				got := i.survey(server, toolName(server), func(u string) string { return in(server, u) })
+				got.Tools = slices.DeleteFunc(got.Tools, func(tool json.RawMessage) bool {
+					return forCapable.MatchString(str(tool, "name")) && !slices.ContainsFunc(want.Tools, func(w json.RawMessage) bool {
+						return toolName(server)(str(w, "name")) == str(tool, "name")
+					})
+				})
+				compare(t, server, want, got)
+			}
+		})
 	}
-	resources := inspect("--method", "resources/list")
-	uri := ""
-	for _, r := range each(resources, "resources") {
-		if strings.HasPrefix(str(r, "uri"), in("everything", "")) {
-			uri = str(r, "uri")
-			break
-		}
-	}
-	require.NotEmpty(t, uri, "%s", resources)
-	read := inspect("--method", "resources/read", "--uri", uri)
-	require.Equal(t, uri, str(read, "contents", 0, "uri"))
-	call := inspect("--method", "tools/call", "--tool-name", "everything_echo", "--tool-arg", "message=hello")
-	require.Contains(t, str(call, "content", 0, "text"), "hello")
 }
