@@ -25,6 +25,7 @@ import (
 	"goblin/gateway/demo"
 	"goblin/gateway/host"
 	"goblin/gateway/instance"
+	"goblin/gateway/upstream"
 )
 
 // version is set by the linker for releases.
@@ -81,6 +82,7 @@ func (m *modes) signals() (context.Context, func()) {
 			case <-caught:
 				if ctx.Err() != nil {
 					m.restore()
+					upstream.KillAll()
 					os.Exit(command.CodeFailure)
 				}
 				cancel()

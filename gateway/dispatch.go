@@ -8,6 +8,7 @@ import (
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/metrics"
+	"goblin/gateway/upstream"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
@@ -50,8 +51,11 @@ func (r *request) refuse(object []byte, edits ...rawjson.Edit) {
 	r.Error(object, edits...)
 }
 
-// fail answers with the error that DESIGN names for err's kind.
+// fail answers with the error that is documented for err's kind.
 func (r *request) fail(err error) {
+	if ended := context.Cause(r.Session().Context()); ended != nil {
+		err = &upstream.Error{Code: upstream.ConnectionError, Server: registry.Local, Reason: "the session ends: " + ended.Error(), Err: ended}
+	}
 	e := clientError(err)
 	r.code, r.answer = e.Code, e.Object()
 	r.Fail(e)

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -223,11 +224,20 @@ func TestServeTellsItsAddressAndEndsWell(t *testing.T) {
 }
 
 func TestASecondSignalEndsAtOnce(t *testing.T) {
-	// A server that does not end by itself keeps the first one waiting.
-	file := filepath.Join(t.TempDir(), "goblin.yaml")
-	require.NoError(t, os.WriteFile(file, []byte("servers:\n  deaf: {command: sh, args: [-c, \"trap '' TERM; while :; do sleep 1; done\"]}\n"), 0o600))
+	// A server that does not end by itself keeps the first one waiting, and it
+	// has started another process, as npx does.
+	dir := t.TempDir()
+	file, second := filepath.Join(dir, "goblin.yaml"), filepath.Join(dir, "pid")
+	script := "trap '' TERM; (while :; do sleep 1; done) & echo $! >" + second + "; while :; do sleep 1; done"
+	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "servers:\n  deaf: {command: sh, args: [-c, %q]}\n", script), 0o600))
 	cmd, in, out, _ := start(t, place(t), "stdio", "--standalone", "--config", file)
 	greet(t, in, out)
+	pid := ""
+	eventually(t, "the second process", func() bool {
+		text, _ := os.ReadFile(second)
+		pid = strings.TrimSpace(string(text))
+		return pid != ""
+	})
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
@@ -236,6 +246,10 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 		case <-ended:
 			again.Stop()
 			require.Contains(t, []int{exitOK, exitFailure}, cmd.ProcessState.ExitCode())
+			eventually(t, "the end of what the server started", func() bool {
+				line, _ := os.ReadFile("/proc/" + pid + "/cmdline") // empty for zombies
+				return len(line) == 0
+			})
 			return
 		case <-again.C:
 			_ = cmd.Process.Signal(os.Interrupt)

@@ -144,11 +144,14 @@ func (c *stdio) mind(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	err := c.cmd.Start()
-	started <- err
 	if err != nil {
+		started <- err
 		return
 	}
+	rememberGroup(c.cmd.Process.Pid)
+	started <- nil
 	c.exit = reap(c.cmd)
+	forgetGroup(c.cmd.Process.Pid)
 	close(c.exited)
 }
 
