@@ -10,6 +10,7 @@
 package rawjson
 
 import (
+	"encoding/binary"
 	"fmt"
 	"unicode/utf8"
 )
@@ -192,8 +193,20 @@ var plain = func() (t [256]bool) {
 	return t
 }()
 
+// allPlain is plain of eight bytes at once: none is below 0x20, a quote or a
+// backslash. A byte of x is zero where (x-0x01…)&^x has its high bit; carries
+// only ever add false alarms, which the table then clears.
+func allPlain(x uint64) bool {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	quote, slash := x^ones*'"', x^ones*'\\'
+	return ((x-ones*0x20)&^x|(quote-ones)&^quote|(slash-ones)&^slash)&highs == 0
+}
+
 func str(src []byte, i int) (int, error) {
 	for i++; i < len(src); i++ {
+		for i+8 <= len(src) && allPlain(binary.LittleEndian.Uint64(src[i:])) {
+			i += 8
+		}
 		for i < len(src) && plain[src[i]] {
 			i++
 		}
