@@ -76,6 +76,9 @@ type backend struct {
 // New prepares a Gateway. Sessions may be opened at once; servers start with
 // [Gateway.Run].
 func New(o Options) *Gateway {
+	if o.Redact == nil {
+		o.Redact = func(s string) string { return s }
+	}
 	g := &Gateway{
 		o: o, reg: o.Registry, log: o.Logger, metrics: o.Metrics,
 		started: time.Now(),

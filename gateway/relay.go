@@ -84,7 +84,7 @@ func (g *Gateway) message(server string, conn upstream.Conn, c *upstream.Call, p
 	level := levelOf(params)
 	g.reg.Logs().Append(registry.LogRecord{
 		Server: server, Source: registry.SourceMessage, Level: slogLevel(level),
-		Text: messageText(params),
+		Text: g.o.Redact(messageText(params)),
 	})
 	if x := newest(g.flights.causes(conn, c)); x != nil {
 		if to := g.client(x.exchange.Session()); to != nil && level >= to.wants() {
