@@ -188,3 +188,34 @@ func TestAThingOfAnotherServerIsFound(t *testing.T) {
 	require.Equal(t, CodeNotFound, got.code)
 	require.Contains(t, got.err, `there is no server "c"`)
 }
+
+func TestHelpOnNoCommandNamesTheNearest(t *testing.T) {
+	run := func(args ...string) (string, error) {
+		var out bytes.Buffer
+		a := &App{}
+		root := &cobra.Command{Use: "goblin", Long: "All about it.", SilenceErrors: true, SilenceUsage: true}
+		root.AddGroup(Groups()...)
+		root.AddCommand(a.Commands()...)
+		root.SetHelpCommand(a.Help())
+		root.SetArgs(args)
+		root.SetOut(&out)
+		err := root.Execute()
+		return out.String(), err
+	}
+	for args, want := range map[string]string{
+		"lst":  `there is no command "lst"; did you mean "list"? See "goblin --help"`,
+		"zzzz": `there is no command "zzzz"; see "goblin --help"`,
+	} {
+		out, err := run("help", args)
+		require.EqualError(t, err, want)
+		require.Equal(t, CodeUsage, ExitCode(err))
+		require.Empty(t, out)
+	}
+	out, err := run("help", "read")
+	require.NoError(t, err)
+	require.Contains(t, out, "Read a resource")
+	require.Contains(t, out, "goblin read URI")
+	out, err = run("help")
+	require.NoError(t, err)
+	require.Contains(t, out, "All about it.")
+}

@@ -1,0 +1,55 @@
+package command
+
+import "github.com/spf13/cobra"
+
+// Help is the help command, for SetHelpCommand of the root. Cobra's own answers
+// a wrong name with the help of the root and success.
+func (a *App) Help() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Tell about a command",
+		Long:  "Tell what a command does and which flags it takes.",
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			const only = cobra.ShellCompDirectiveNoFileComp
+			in, rest := reach(cmd.Root(), args)
+			if len(rest) > 0 {
+				return nil, only
+			}
+			return commandNames(in), only
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in, rest := reach(cmd.Root(), args)
+			if len(rest) > 0 {
+				return Usage(cmd.Root(), "there is no command %q%s", rest[0], meant(rest[0], commandNames(in), ""))
+			}
+			in.InitDefaultHelpFlag() // as if it had been run
+			return in.Help()
+		},
+	}
+}
+
+// reach follows names of commands from root, and gives back what names none.
+func reach(root *cobra.Command, names []string) (in *cobra.Command, rest []string) {
+	in = root
+next:
+	for i, name := range names {
+		for _, c := range in.Commands() {
+			if c.Name() == name || c.HasAlias(name) {
+				in = c
+				continue next
+			}
+		}
+		return in, names[i:]
+	}
+	return in, nil
+}
+
+func commandNames(in *cobra.Command) []string {
+	var names []string
+	for _, c := range in.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return names
+}
