@@ -3,7 +3,8 @@
 // editors use.
 //
 // Everything here is a plain function or a value. Load and Find read the file
-// system once and return; nothing starts a goroutine, watches a file or writes
+// system once and return, and Parse looks for the programs of servers, to leave
+// out Goblin itself; nothing starts a goroutine, watches a file or writes
 // one. A Config is not changed after Parse has returned it, so any number of
 // goroutines may read it; who wants to change a server copies it first.
 //
