@@ -177,6 +177,7 @@ func (m *modes) root() *cobra.Command {
 	root.PersistentFlags().StringVar(&a.ConfigFlag, "config", "", "use this config `FILE`")
 	root.Flags().BoolVar(&tui, "tui", false, "on pipes: serve MCP there, and show the servers on the terminal")
 	root.Flags().StringVar(&tuiTTY, "tui-tty", "", "show them on this `TERMINAL` instead of /dev/tty")
+	root.SetHelpCommand(a.Help())
 	root.AddGroup(command.Groups()...)
 	root.AddCommand(m.stdioCommand(), m.serveCommand(), m.hostCommand(), m.demoCommand())
 	root.AddCommand(a.Commands()...)
@@ -238,8 +239,9 @@ The address is that of --listen, else gateway.listen of the config, else
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("listen") {
-				if _, _, err := net.SplitHostPort(listen); err != nil {
-					return command.Usage(cmd, "--listen %q must be HOST:PORT such as %s", listen, defaultListen)
+				// Whether it needs a token is the config's business.
+				if err := config.CheckListen(listen, "any"); err != nil {
+					return command.Usage(cmd, "--listen: %v", err)
 				}
 			}
 			return m.serve(cmd.Context(), listen)

@@ -162,12 +162,7 @@ func (a *App) fetch(ctx context.Context, cfg *config.Config, g Gateway, q instan
 // clarify words the state of a server as its entry in the config explains it.
 func clarify(cfg *config.Config, s *instance.Server) {
 	entry, ok := cfg.Server(s.Name)
-	switch {
-	case !ok || s.State == string(registry.StateReady):
-	case entry.Disabled && entry.Problem != "":
-		// It is off on purpose; what it would lack is of no interest.
-		s.State, s.Error = string(registry.StateDisabled), ""
-	case strings.ContainsRune(entry.Command, ' ') && strings.Contains(s.Error, entry.Command):
+	if ok && s.State != string(registry.StateReady) && strings.ContainsRune(entry.Command, ' ') && strings.Contains(s.Error, entry.Command) {
 		if _, err := exec.LookPath(entry.Command); err != nil {
 			s.Error += "; put arguments into \"args\""
 		}

@@ -17,10 +17,10 @@ func usable(cfg *config.Config, name string) error {
 	switch {
 	case !ok:
 		return Fail(CodeNotFound, "there is no server %q%s", name, meant(name, serverNames(cfg), "; the config names none"))
-	case s.Problem != "":
-		return Fail(CodeConnect, "server %q cannot start: %s", name, s.Problem)
 	case s.Disabled:
 		return Fail(CodeConnect, "server %q is disabled; remove \"disabled: true\" from %s", name, configName(cfg))
+	case s.Problem != "":
+		return Fail(CodeConnect, "server %q cannot start: %s", name, s.Problem)
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ func TestWrongCommandLinesAreOneLineAndCode2(t *testing.T) {
 		{[]string{"xyzzy"}, `there is no command "xyzzy"; see "goblin --help"`},
 		{[]string{"--bogus"}, "unknown flag: --bogus"},
 		{[]string{"stdio", "now"}, "goblin stdio takes no arguments"},
-		{[]string{"serve", "--listen", "nowhere"}, "must be HOST:PORT"},
+		{[]string{"serve", "--listen", "nowhere"}, "must be host:port"},
 		{[]string{"completion", "tcsh"}, "say for which shell"},
 		{[]string{"demo-server", "nobody"}, "name one demo server of [clock library notes]"},
 	}

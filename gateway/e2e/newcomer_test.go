@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -108,4 +109,16 @@ func TestAPromptNamesItsRequiredArguments(t *testing.T) {
 	_, errs, code = shell(t, env, "call", "library_search_books")
 	require.Equal(t, exitFailure, code)
 	require.Contains(t, errs, `missing "query"`)
+}
+
+func TestADisabledServerLacksNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.backend("on", filesystem())
+	w.backend("off", filesystem(), obj{"disabled": true, "env": obj{"TOKEN": "${GOBLIN_TEST_UNSET}"}})
+	states := map[string]string{}
+	for _, s := range each(json.RawMessage(w.succeeds("list", "servers", "--json"))) {
+		states[str(s, "name")] = str(s, "state") + str(s, "error")
+	}
+	require.Equal(t, map[string]string{"on": "ready", "off": "disabled"}, states)
 }

@@ -6,7 +6,26 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
 )
+
+func TestP08_CrashesLeaveNoZombies(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.backend("b", obj{"tools": []obj{tool("die")}, "on": obj{"tools/call die": actions(do("crash"))}})
+	c := w.standalone()
+	for n := 1; n <= 4; n++ {
+		b.waitStarts(n)
+		eventually(t, "the tool", func() bool {
+			m := c.request("tools/call", obj{"name": "b_die"})
+			return m.Error != nil && b.count("tools/call") >= n
+		})
+	}
+	b.waitStarts(5)
+	require.Empty(t, zombies(c.prog.cmd.Process.Pid))
+}
 
 // zombies are the dead children of a process that nobody waited for.
 func zombies(parent int) []string {

@@ -205,10 +205,10 @@ func (s *Server) Conn() (Conn, error) {
 func (s *Server) downLocked() *Error {
 	var last *Error
 	switch {
-	case s.cfg.Problem != "":
-		return s.failure(ConnectionError, s.cfg.Problem, nil)
 	case !s.enabled:
 		return s.failure(ConnectionError, "is disabled", nil)
+	case s.cfg.Problem != "":
+		return s.failure(ConnectionError, s.cfg.Problem, nil)
 	case s.running != nil && s.running.Err() != nil:
 		return s.failure(ConnectionError, "has been stopped", nil)
 	case errors.As(s.lastErr, &last):
@@ -254,10 +254,10 @@ func (s *Server) Restart() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.cfg.Problem != "":
-		return fmt.Errorf("server %q: %s", s.cfg.Name, s.cfg.Problem)
 	case !s.enabled:
 		return fmt.Errorf("server %q is disabled", s.cfg.Name)
+	case s.cfg.Problem != "":
+		return fmt.Errorf("server %q: %s", s.cfg.Name, s.cfg.Problem)
 	}
 	s.interruptLocked(errRestart)
 	return nil

@@ -81,9 +81,12 @@ func (s *Server) Run(ctx context.Context) {
 
 // idle waits while there is nothing to connect to.
 func (s *Server) idle(ctx context.Context) {
+	s.mu.Lock()
+	enabled := s.enabled
+	s.mu.Unlock()
 	s.setState(func(st *registry.ServerState) {
 		*st = registry.ServerState{Transport: st.Transport, Restarts: st.Restarts, State: registry.StateDisabled}
-		if s.cfg.Problem != "" {
+		if enabled && s.cfg.Problem != "" {
 			st.State, st.LastError = registry.StateFailed, s.cfg.Problem
 		}
 	})
