@@ -1,0 +1,179 @@
+package gateway
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"goblin/gateway/downstream"
+	"goblin/gateway/upstream"
+)
+
+// subscriptionKey names what one connection watches. The unit is "" for the
+// connection that all sessions share.
+type subscriptionKey struct{ server, unit, uri string }
+
+// subscription counts who watches a resource. Asking the backend and telling
+// it off is serialized per key by busy; the fields below it are guarded by
+// subscriptions.mu, which is never held while a backend is asked.
+type subscription struct {
+	busy    chan struct{} // capacity one: holds a token while a backend is asked
+	waiters int           // who holds or waits for busy: the row must stay
+
+	conn    upstream.Conn                    // on which the backend agreed; nil for none
+	holders map[*downstream.Session][]string // the spellings that each session used
+}
+
+type subscriptions struct {
+	mu       sync.Mutex
+	rows     map[subscriptionKey]*subscription
+	servers  map[string]int              // holders at each server
+	sessions map[*downstream.Session]int // rows that each session holds
+}
+
+// maxSubscriptions bounds what one session may watch.
+const maxSubscriptions = 10000
+
+func (t *subscriptions) init() {
+	t.rows = make(map[subscriptionKey]*subscription)
+	t.servers = make(map[string]int)
+	t.sessions = make(map[*downstream.Session]int)
+}
+
+// hold adds a session to a row, in the spelling that it used.
+func (t *subscriptions) hold(key subscriptionKey, row *subscription, s *downstream.Session, spelling string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if row.holders[s] == nil {
+		t.servers[key.server]++
+		t.sessions[s]++
+	}
+	if !slices.Contains(row.holders[s], spelling) {
+		row.holders[s] = append(row.holders[s], spelling)
+	}
+}
+
+// let takes a session off a row: the one spelling, or all where it is "" or
+// another than those used. It reports whether the backend is to be told off.
+func (t *subscriptions) let(key subscriptionKey, row *subscription, s *downstream.Session, spelling string) (last bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	used := row.holders[s]
+	if used == nil {
+		return false
+	}
+	if i := slices.Index(used, spelling); i >= 0 && len(used) > 1 {
+		row.holders[s] = slices.Delete(used, i, i+1)
+		return false
+	}
+	delete(row.holders, s)
+	t.servers[key.server]--
+	if t.sessions[s]--; t.sessions[s] == 0 {
+		delete(t.sessions, s)
+	}
+	last = len(row.holders) == 0 && row.conn != nil
+	if last {
+		row.conn = nil
+	}
+	return last
+}
+
+// full reports whether a session may not watch more.
+func (t *subscriptions) full(s *downstream.Session) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.sessions[s] >= maxSubscriptions
+}
+
+// holders counts the sessions that watch a resource, over all units.
+func (t *subscriptions) holders(key subscriptionKey) (n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if key.unit == "" {
+		if row := t.rows[key]; row != nil {
+			n = len(row.holders)
+		}
+		return n
+	}
+	for k, row := range t.rows {
+		if k.server == key.server && k.uri == key.uri {
+			n += len(row.holders)
+		}
+	}
+	return n
+}
+
+// enter takes the key's turn, which leave gives back.
+func (t *subscriptions) enter(ctx context.Context, key subscriptionKey) (*subscription, error) {
+	t.mu.Lock()
+	row := t.rows[key]
+	if row == nil {
+		row = &subscription{busy: make(chan struct{}, 1), holders: make(map[*downstream.Session][]string)}
+		t.rows[key] = row
+	}
+	row.waiters++
+	t.mu.Unlock()
+	select {
+	case row.busy <- struct{}{}:
+		return row, nil
+	case <-ctx.Done():
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		row.waiters--
+		t.sweep(key, row)
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (t *subscriptions) leave(key subscriptionKey, row *subscription) {
+	<-row.busy
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	row.waiters--
+	t.sweep(key, row)
+}
+
+// sweep drops a row that nobody holds or waits for.
+func (t *subscriptions) sweep(key subscriptionKey, row *subscription) {
+	if row.waiters == 0 && len(row.holders) == 0 && t.rows[key] == row {
+		delete(t.rows, key)
+	}
+}
+
+// forget drops the rows of a server that was removed.
+func (t *subscriptions) forget(server string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for key, row := range t.rows {
+		if key.server != server {
+			continue
+		}
+		for s := range row.holders {
+			if t.sessions[s]--; t.sessions[s] == 0 {
+				delete(t.sessions, s)
+			}
+		}
+		delete(t.rows, key)
+	}
+	delete(t.servers, server)
+}
+
+// keys are the rows that match, for work outside the lock.
+func (t *subscriptions) keys(match func(subscriptionKey, *subscription) bool) []subscriptionKey {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var found []subscriptionKey
+	for key, row := range t.rows {
+		if match(key, row) {
+			found = append(found, key)
+		}
+	}
+	return found
+}
+
+// held counts the sessions' subscriptions at a server.
+func (t *subscriptions) held(server string) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.servers[server]
+}
