@@ -55,10 +55,16 @@ func (g *Gateway) subscribe(r *request) {
 		return
 	}
 	defer g.subscriptions.leave(key, row)
+	// An update can follow the backend's answer so closely that it must find
+	// the session here already.
+	added := g.subscriptions.hold(key, row, r.Session(), r.name)
 	if t.Local == nil && !g.agree(r, b, key, row) {
+		if added {
+			g.subscriptions.let(key, row, r.Session(), r.name)
+			g.showSubscription(key, registry.SubscriptionOn, nil) // of others, if any
+		}
 		return
 	}
-	g.subscriptions.hold(key, row, r.Session(), r.name)
 	if conn := g.flights.of(key.server, key.unit); conn != nil && conn != g.agreed(row) {
 		// Replaced since it agreed, and before this row counted.
 		g.askAgain(r.Context(), key, row, conn)
@@ -98,7 +104,6 @@ func (g *Gateway) agree(r *request, b *backend, key subscriptionKey, row *subscr
 		r.refuse(reply.Error, w.edits...)
 	}
 	if err != nil {
-		g.showSubscription(key, registry.SubscriptionRefused, err)
 		return false
 	}
 	g.setAgreed(row, conn)

@@ -40,17 +40,20 @@ func (t *subscriptions) init() {
 	t.sessions = make(map[*downstream.Session]int)
 }
 
-// hold adds a session to a row, in the spelling that it used.
-func (t *subscriptions) hold(key subscriptionKey, row *subscription, s *downstream.Session, spelling string) {
+// hold adds a session to a row, in the spelling that it used, and reports
+// whether that is new.
+func (t *subscriptions) hold(key subscriptionKey, row *subscription, s *downstream.Session, spelling string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if row.holders[s] == nil {
 		t.servers[key.server]++
 		t.sessions[s]++
 	}
-	if !slices.Contains(row.holders[s], spelling) {
-		row.holders[s] = append(row.holders[s], spelling)
+	if slices.Contains(row.holders[s], spelling) {
+		return false
 	}
+	row.holders[s] = append(row.holders[s], spelling)
+	return true
 }
 
 // let takes a session off a row: the one spelling, or all where it is "" or
