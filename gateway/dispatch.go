@@ -3,6 +3,9 @@ package gateway
 import (
 	"context"
 	"errors"
+	"net/url"
+	"path"
+	"strings"
 	"time"
 
 	"goblin/gateway/downstream"
@@ -77,6 +80,18 @@ var methods = map[string]method{
 	"resources/unsubscribe":    (*Gateway).unsubscribe,
 	"completion/complete":      (*Gateway).complete,
 	"logging/setLevel":         (*Gateway).setLevel,
+}
+
+// Order keeps requests of a client apart that undo each other: subscriptions
+// of one URI, and log levels. All others run side by side.
+func Order(method string, params []byte) string {
+	switch method {
+	case "resources/subscribe", "resources/unsubscribe":
+		return "uri " + string(rawjson.Get(params, "uri"))
+	case "logging/setLevel":
+		return "level"
+	}
+	return ""
 }
 
 var emptyResult = []byte("{}")
@@ -172,10 +187,40 @@ func (g *Gateway) permitted(t registry.Target, name string) error {
 	if t.Entry != nil || t.Local != nil {
 		return nil
 	}
-	if b := g.server(t.Server); b != nil && !b.Config().Resources.Match(t.Name) {
-		return &registry.NotFoundError{Kind: registry.Resource, Name: name, Reason: registry.ReasonNotFound}
+	b := g.server(t.Server)
+	if b == nil {
+		return nil
+	}
+	for _, uri := range readings(t.Name) {
+		if !b.Config().Resources.Match(uri) {
+			return &registry.NotFoundError{Kind: registry.Resource, Name: name, Reason: registry.ReasonNotFound}
+		}
 	}
 	return nil
+}
+
+// readings are the forms in which a server may understand a URI: as it is,
+// percent-decoded, and with the path cleaned. A glob that forbids one of them
+// forbids all.
+func readings(uri string) []string {
+	all := []string{uri}
+	for range 4 { // encodings of encodings
+		plain, err := url.PathUnescape(uri)
+		if err != nil || plain == uri {
+			break
+		}
+		uri = plain
+		all = append(all, uri)
+	}
+	scheme, rest, ok := strings.Cut(uri, "://")
+	if !ok {
+		return all
+	}
+	host, way, ok := strings.Cut(rest, "/")
+	if !ok {
+		return all
+	}
+	return append(all, scheme+"://"+host+path.Clean("/"+way))
 }
 
 // stringMember reads the parameter that a request is routed by.

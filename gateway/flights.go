@@ -41,8 +41,9 @@ type link struct {
 	server  string
 	conn    upstream.Conn
 	flights map[*flight]struct{}
-	level   sync.Mutex // held while the backend is told a log level
-	told    bool       // it was told one; guarded by level
+	level   sync.Mutex  // held while the backend is told a log level
+	told    bool        // it was told one; guarded by level
+	waiting atomic.Bool // somebody waits for level, and will tell the newest
 }
 
 func (f *flights) init() { f.links = make(map[upstream.Conn]*link) }

@@ -128,8 +128,12 @@ func (g *Gateway) tellLevel(ctx context.Context, l *link) {
 	if !l.conn.Info().Has("logging") {
 		return
 	}
+	if l.waiting.Swap(true) {
+		return
+	}
 	l.level.Lock()
 	defer l.level.Unlock()
+	l.waiting.Store(false)
 	level, set := g.levelFor(l.conn)
 	if !set {
 		if !l.told {

@@ -2,8 +2,11 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"slices"
 	"sync/atomic"
+	"time"
 
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
@@ -178,12 +181,15 @@ func ask(ctx context.Context, s *downstream.Session, causes []*flight, method st
 		defer x.call.Resume()
 		x.land()
 	}
+	ctx, over := context.WithTimeout(ctx, questionLimit)
+	defer over()
 	switch {
 	case len(causes) == 0:
 		return s.Request(ctx, method, params)
-	case len(causes) == 1 || s.Transport() == "http":
-		// Over HTTP a question needs the stream of a request.
-		return newest(causes).exchange.Request(ctx, method, params)
+	case len(causes) == 1:
+		return causes[0].exchange.Request(ctx, method, params)
+	case s.Transport() == "http":
+		return askOnAnyStream(ctx, s, causes, method, params)
 	}
 	// Which request it belongs to is not known: it is void when all of them
 	// have ended, not when one has.
@@ -198,6 +204,23 @@ func ask(ctx context.Context, s *downstream.Session, causes []*flight, method st
 				cancel(context.Cause(of))
 			}
 		})()
+	}
+	return s.Request(ctx, method, params)
+}
+
+// questionLimit is how long a client may think about a question: long for a
+// human, short for the memory that a client costs which left without a word.
+const questionLimit = time.Hour
+
+// askOnAnyStream puts a question to an HTTP client on the stream of one of the
+// requests that may have caused it, the newest first; on the next one when
+// that request was answered meanwhile or its stream is gone.
+func askOnAnyStream(ctx context.Context, s *downstream.Session, causes []*flight, method string, params []byte) (jsonrpc.Reply, error) {
+	for _, x := range slices.Backward(causes) {
+		reply, err := x.exchange.Request(ctx, method, params)
+		if !errors.Is(err, downstream.ErrAnswered) && !errors.Is(err, downstream.ErrNoStream) {
+			return reply, err
+		}
 	}
 	return s.Request(ctx, method, params)
 }

@@ -60,12 +60,15 @@ func (g *Gateway) subscribe(r *request) {
 	added := g.subscriptions.hold(key, row, r.Session(), r.name)
 	if t.Local == nil && !g.agree(r, b, key, row) {
 		if added {
-			g.subscriptions.let(key, row, r.Session(), r.name)
+			g.subscriptions.let(key, r.Session(), r.name)
 			g.showSubscription(key, registry.SubscriptionOn, nil) // of others, if any
 		}
 		return
 	}
-	if conn := g.flights.of(key.server, key.unit); conn != nil && conn != g.agreed(row) {
+	if g.subscriptions.holders(key) == 0 { // unsubscribed meanwhile, by another spelling
+		g.setAgreed(row, nil)
+		g.tellOff(r.Context(), key)
+	} else if conn := g.flights.of(key.server, key.unit); conn != nil && conn != g.agreed(row) {
 		// Replaced since it agreed, and before this row counted.
 		g.askAgain(r.Context(), key, row, conn)
 	}
@@ -154,15 +157,23 @@ func (g *Gateway) unsubscribe(r *request) {
 
 // release takes a session off a row; the last one makes the backend stop.
 func (g *Gateway) release(ctx context.Context, key subscriptionKey, s *downstream.Session, spelling string) {
+	last := g.subscriptions.let(key, s, spelling)
+	g.showSubscription(key, registry.SubscriptionOn, nil)
+	if last {
+		g.giveBack(ctx, key)
+	}
+}
+
+// giveBack makes the backend stop watching what nobody holds any more.
+func (g *Gateway) giveBack(ctx context.Context, key subscriptionKey) {
 	row, err := g.subscriptions.enter(ctx, key)
 	if err != nil {
 		return
 	}
 	defer g.subscriptions.leave(key, row)
-	if g.subscriptions.let(key, row, s, spelling) {
+	if g.subscriptions.holders(key) == 0 { // nobody came meanwhile
 		g.tellOff(ctx, key)
 	}
-	g.showSubscription(key, registry.SubscriptionOn, nil)
 }
 
 // tellOff asks the backend to stop. A backend that is down forgot already.
@@ -188,15 +199,21 @@ func (g *Gateway) releaseSubscriptions(s *downstream.Session) {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
 	held := g.subscriptions.keys(func(_ subscriptionKey, row *subscription) bool { return row.holders[s] != nil })
+	// First what is ours to end, then what needs a backend that may be slow.
+	held = slices.DeleteFunc(held, func(key subscriptionKey) bool {
+		last := g.subscriptions.let(key, s, "")
+		g.showSubscription(key, registry.SubscriptionOn, nil)
+		return !last
+	})
 	var each errgroup.Group
 	each.SetLimit(8)
 	for _, key := range held {
 		each.Go(func() error {
-			g.release(ctx, key, s, "")
+			g.giveBack(ctx, key)
 			return nil
 		})
 	}
-	_ = each.Wait()
+	_ = each.Wait() // none of them returns an error
 }
 
 // Rows that a new connection refused are asked for again, ever more slowly.

@@ -58,13 +58,14 @@ func (t *subscriptions) hold(key subscriptionKey, row *subscription, s *downstre
 
 // let takes a session off a row: the one spelling, or all where it is "" or
 // another than those used. It reports whether the backend is to be told off.
-func (t *subscriptions) let(key subscriptionKey, row *subscription, s *downstream.Session, spelling string) (last bool) {
+func (t *subscriptions) let(key subscriptionKey, s *downstream.Session, spelling string) (last bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	used := row.holders[s]
-	if used == nil {
+	row := t.rows[key]
+	if row == nil || row.holders[s] == nil {
 		return false
 	}
+	used := row.holders[s]
 	if i := slices.Index(used, spelling); i >= 0 && len(used) > 1 {
 		row.holders[s] = slices.Delete(used, i, i+1)
 		return false
@@ -78,6 +79,7 @@ func (t *subscriptions) let(key subscriptionKey, row *subscription, s *downstrea
 	if last {
 		row.conn = nil
 	}
+	t.sweep(key, row)
 	return last
 }
 

@@ -61,6 +61,10 @@ type Options struct {
 	// answers to be read, after the client's end of input or at shutdown;
 	// 5 s by default.
 	Drain time.Duration
+	// Order gives requests that must be handled one after another, as they
+	// came, the same key; "" for the others. nil orders none. It must not
+	// block.
+	Order func(method string, params []byte) (key string)
 	// Closers are closed by [ServeStream] as the last thing it does to its
 	// streams, so that a read or write that is still blocked ends.
 	Closers []io.Closer

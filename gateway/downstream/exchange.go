@@ -35,6 +35,7 @@ type Exchange struct {
 	seq     uint64
 	out     stream
 	after   func() // called when Handle has returned; may be nil
+	turn    turn
 
 	mu     sync.Mutex
 	over   bool // answered or cancelled: nothing more is sent
@@ -42,6 +43,51 @@ type Exchange struct {
 	cause  error // why ctx ends
 	ctx    context.Context
 	cancel context.CancelCauseFunc
+}
+
+// turn is the place of a request among those of the same order.
+type turn struct {
+	key    string
+	before <-chan struct{} // closed when the one before has been handled; may be nil
+	over   chan struct{}   // closed when this one has; nil without an order
+}
+
+// queue gives a request its turn. The caller holds mu.
+func (s *Session) queue(m *jsonrpc.Message) (t turn) {
+	if s.opt.Order == nil {
+		return t
+	}
+	if t.key = s.opt.Order(m.Method, m.Params); t.key == "" {
+		return t
+	}
+	t.before, t.over = s.turns[t.key], make(chan struct{})
+	if s.turns == nil {
+		s.turns = make(map[string]chan struct{})
+	}
+	s.turns[t.key] = t.over
+	return t
+}
+
+// await waits for the turn of a request.
+func (x *Exchange) await() {
+	if x.turn.before == nil {
+		return
+	}
+	select {
+	case <-x.turn.before:
+	case <-x.Context().Done():
+	}
+}
+
+// pass gives the turn to the next one. The session's mu is held.
+func (x *Exchange) pass() {
+	if x.turn.over == nil {
+		return
+	}
+	if s := x.session; s.turns[x.turn.key] == x.turn.over {
+		delete(s.turns, x.turn.key)
+	}
+	close(x.turn.over)
 }
 
 // begin registers a request. The error is the answer to a request that may
@@ -63,7 +109,7 @@ func (s *Session) begin(m *jsonrpc.Message, out stream, after func()) (*Exchange
 		s.markReady()
 	}
 	s.seq++
-	x := &Exchange{session: s, id: m.ID, key: key, method: m.Method, params: m.Params, seq: s.seq, out: out, after: after}
+	x := &Exchange{session: s, id: m.ID, key: key, method: m.Method, params: m.Params, seq: s.seq, out: out, after: after, turn: s.queue(m)}
 	s.inFlight[key] = x
 	s.running++
 	return x, nil
@@ -90,10 +136,12 @@ func (x *Exchange) run() {
 			x.after()
 		}
 		s.mu.Lock()
+		x.pass()
 		s.running--
 		s.settle()
 		s.mu.Unlock()
 	}()
+	x.await()
 	s.opt.Handler.Handle(x)
 }
 

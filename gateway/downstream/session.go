@@ -43,7 +43,8 @@ type Session struct {
 	mu          sync.Mutex
 	closing     bool // no exchange may begin
 	inFlight    map[string]*Exchange
-	running     int // Handle calls, also of exchanges already cancelled
+	turns       map[string]chan struct{} // of the last request of each order
+	running     int                      // Handle calls, also of exchanges already cancelled
 	seq         uint64
 	initialized bool
 	isReady     bool

@@ -133,3 +133,59 @@ func TestLevelOfOneClientDoesNotSilenceOthers(t *testing.T) {
 	strict.ok("ping", nil)
 	require.Empty(t, strict.notesOf("notifications/message"))
 }
+
+func TestRequestsThatUndoEachOtherKeepTheirOrder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.backend("fs", obj{"resources": []obj{resource("file:///a")}, "capabilities": obj{"resources": obj{"subscribe": true}, "logging": obj{}}})
+	c := w.standalone()
+	c.names("resources")
+	uri := obj{"uri": in("fs", "file:///a")}
+	for range 20 {
+		ids := []string{
+			c.begin("resources/subscribe", uri), c.begin("resources/unsubscribe", uri),
+			c.begin("logging/setLevel", obj{"level": "debug"}), c.begin("logging/setLevel", obj{"level": "error"}),
+		}
+		for _, id := range ids {
+			require.Nil(t, c.end(id).Error)
+		}
+	}
+	require.Equal(t, b.count("resources/subscribe"), b.count("resources/unsubscribe"), "the last word was to stop")
+	levels := b.received("logging/setLevel")
+	require.Equal(t, "error", str(levels[len(levels)-1].Msg, "params", "level"))
+}
+
+func TestQuestionOverHTTPOutlivesAnotherCallOfItsClient(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	script := asking("elicitation/create", form)
+	on := script["on"].(obj)
+	on["tools/call ask"] = append(actions(do("wait", obj{"name": "go"})), on["tools/call ask"].([]obj)...)
+	b := w.backend("b", script)
+	c := w.serve().client(false, obj{"elicitation": obj{}})
+	ask := c.begin("tools/call", obj{"name": "b_ask"})
+	b.waitEvent("wait", "go")
+	other := c.begin("tools/call", obj{"name": "b_other"})
+	b.waitEvent("wait", "other")
+	b.do(do("release", obj{"name": "go"}))
+	c.asked(1) // on the stream of the newer call, which ends without an answer to it
+	b.do(do("release", obj{"name": "other"}))
+	require.Nil(t, c.end(other).Error)
+	c.answer(c.asked(2), func(message) (any, any) { return obj{"action": "accept", "content": obj{}}, nil })
+	end := c.end(ask)
+	require.Nil(t, end.Error, "%s", end.raw)
+	require.Contains(t, str(end.Result, "content", 0, "text"), "accept")
+}
+
+func TestDenyHoldsForEverySpelling(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	script := filesystem()
+	script["templates"] = []obj{template("file:///{+path}")}
+	b := w.backend("fs", script, obj{"resources": obj{"deny": []string{"file:///secret/*"}}})
+	c := w.standalone()
+	for _, uri := range []string{"file:///%73ecret/k", "file:///%2573ecret/k", "file:///pub/../secret/k", "file:////secret/k"} {
+		require.Equal(t, "RESOURCE_NOT_FOUND", c.fault("resources/read", obj{"uri": in("fs", uri)}).kind(), uri)
+	}
+	require.Empty(t, b.received("resources/read"))
+}

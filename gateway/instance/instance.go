@@ -151,6 +151,7 @@ func (i *Instance) sessionOptions() downstream.Options {
 	l := i.o.Config.Gateway.Limits
 	return downstream.Options{
 		Handler: i.gateway,
+		Order:   gateway.Order,
 		Logger:  i.o.Logger,
 		Limits:  downstream.Limits{Frame: l.Frame, Unsent: l.Unsent, Sessions: l.Sessions},
 	}

@@ -161,6 +161,12 @@ func (h *streamable) whole(ctx context.Context, c *Call, id int64, resp *http.Re
 func (h *streamable) refusal(resp *http.Response, id int64) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
 	if m, err := jsonrpc.Parse(body); err == nil && m.IsResponse() && m.Error != nil {
+		code, _ := rawjson.Int(rawjson.Get(m.Error, "code"))
+		if h.session.Load() != nil && resp.StatusCode == http.StatusNotFound && code != jsonrpc.CodeMethodNotFound {
+			// Whatever the body says, a session that is not found asks for a
+			// new one (2025-11-25, transports, session management).
+			return h.expired()
+		}
 		if n, ok := jsonrpc.IDInt(m.ID); ok && n == id {
 			h.resolve(&m)
 			return nil
