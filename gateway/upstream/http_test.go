@@ -426,13 +426,16 @@ func TestHTTPCancellationIsPosted(t *testing.T) {
 
 func TestHTTPLostSessionIsOpenedAnew(t *testing.T) {
 	t.Parallel()
-	for name, status := range map[string]int{"404": 404, "400 that names the session": 400} {
+	for name, status := range map[string]int{"404": 404, "404 that repeats the id": 404, "400 that names the session": 400} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newWeb(t, nil)
-			b.tool = func(w http.ResponseWriter, _ *http.Request, _ string, _ []byte) {
+			b.tool = func(w http.ResponseWriter, _ *http.Request, _ string, id []byte) {
+				if name != "404 that repeats the id" {
+					id = []byte("null")
+				}
 				w.WriteHeader(status)
-				_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"No valid Session ID"}}`)
+				_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+string(id)+`,"error":{"code":-32000,"message":"No valid Session ID"}}`)
 			}
 			r := start(t, b.config(), nil).whole()
 			conn := r.up()
