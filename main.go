@@ -212,7 +212,7 @@ last client. If it dies, its clients go on with the next one.
 
 --standalone runs the servers in this process instead, for this client alone.`,
 		Example: `  goblin stdio
-  goblin stdio --config ~/work/goblin.yaml
+  goblin stdio --config ~/projects/goblin.yaml
   goblin stdio --standalone`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return m.stdio(cmd.Context(), standalone) },
