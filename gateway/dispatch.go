@@ -156,27 +156,21 @@ func (g *Gateway) rootsChanged(s *downstream.Session, method string, params []by
 	}
 }
 
-// find resolves a name, waiting for servers that have not listed yet when it
-// is unknown so far.
+// find resolves a name. While servers have not listed yet, it waits for them
+// when the name is unknown so far, or is not a listed one: whose it is, or
+// whether it is several servers', shows only when all have listed.
 func (g *Gateway) find(ctx context.Context, resolve resolver, name string) (registry.Target, error) {
 	t, err := resolve(g.reg, name)
+	if (err != nil || name != t.Listed) && len(g.Starting()) > 0 {
+		g.AwaitLists(ctx)
+		t, err = resolve(g.reg, name)
+		var unknown *registry.NotFoundError
+		if pending := g.Starting(); errors.As(err, &unknown) && len(pending) > 0 {
+			return t, &pendingError{err, pending}
+		}
+	}
 	if err == nil {
-		return t, g.permitted(t, name)
-	}
-	var unknown *registry.NotFoundError
-	if !errors.As(err, &unknown) {
-		return t, err
-	}
-	if len(g.Starting()) == 0 {
-		return t, err
-	}
-	g.AwaitLists(ctx)
-	t, err = resolve(g.reg, name)
-	if err == nil {
-		return t, g.permitted(t, name)
-	}
-	if pending := g.Starting(); errors.As(err, &unknown) && len(pending) > 0 {
-		return t, &pendingError{err, pending}
+		err = g.permitted(t, name)
 	}
 	return t, err
 }

@@ -189,3 +189,26 @@ func TestDenyHoldsForEverySpelling(t *testing.T) {
 	}
 	require.Empty(t, b.received("resources/read"))
 }
+
+func TestProgressOfAClientComesBeforeItsAnswerOverHTTP(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.remote("b", "/mcp", asking("sampling/createMessage", obj{"messages": []obj{}, "maxTokens": 1, "_meta": obj{"progressToken": "p"}}))
+	c := w.pipe("stdio", "--standalone")
+	c.caps = obj{"sampling": obj{}}
+	c.init()
+	call := c.begin("tools/call", obj{"name": "b_ask"})
+	question := c.asked(1)
+	for n := 1; n <= 5; n++ {
+		c.notify("notifications/progress", obj{"progressToken": at(question.Params, "_meta", "progressToken"), "progress": n})
+	}
+	c.answer(question, func(message) (any, any) {
+		return obj{"role": "assistant", "content": obj{"type": "text", "text": ""}, "model": "m"}, nil
+	})
+	require.Nil(t, c.end(call).Error)
+	var steps []string
+	for _, told := range b.received("notifications/progress") {
+		steps = append(steps, string(at(told.Msg, "params", "progress")))
+	}
+	require.Equal(t, []string{"1", "2", "3", "4", "5"}, steps)
+}

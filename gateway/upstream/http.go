@@ -58,9 +58,7 @@ func dialHTTP(_ context.Context, s *Server, unit string) (*link, error) {
 			head.Set(headerProtocol, *v)
 		}
 	}
-	for range posters {
-		h.spawn(h.pump)
-	}
+	h.spawn(h.pump)
 	return h.link, nil
 }
 

@@ -20,8 +20,9 @@ const (
 	// maxQueue is how many notifications and refusals wait to be posted to a
 	// server. More are dropped and reported.
 	maxQueue = 1024
-	// posters is how many of them are posted at a time.
-	posters = 2
+	// answerPatience is how long an answer waits for what was queued before
+	// it, which is mostly progress on the same question.
+	answerPatience = 2 * time.Second
 	// postLimit bounds the wait for a server to accept one of them.
 	postLimit = 30 * time.Second
 	// maxIdleConns per server: a connection that is not kept has to be opened
@@ -41,11 +42,18 @@ type remote struct {
 	*link
 	client *http.Client
 	base   *url.URL
-	queue  chan []byte
+	queue  chan posting // posted one after another: progress has an order
 	// target is where frames are posted to; stamp adds the transport's own
 	// headers.
 	target func() string
 	stamp  func(h http.Header)
+}
+
+// posting is a frame that waits to be posted, or a mark that tells when those
+// before it were.
+type posting struct {
+	frame  []byte
+	passed chan struct{}
 }
 
 func newRemote(s *Server, unit, kind string) (*remote, error) {
@@ -68,7 +76,7 @@ func newRemote(s *Server, unit, kind string) (*remote, error) {
 		link:   newLink(s, unit, kind),
 		client: &http.Client{Transport: t, CheckRedirect: sameOrigin},
 		base:   base,
-		queue:  make(chan []byte, maxQueue),
+		queue:  make(chan posting, maxQueue),
 	}, nil
 }
 
@@ -165,7 +173,7 @@ func (r *remote) push(ctx context.Context, frame []byte) error {
 // send implements [wire].
 func (r *remote) send(frame []byte) {
 	select {
-	case r.queue <- frame:
+	case r.queue <- posting{frame: frame}:
 	default:
 		r.srv.note(slog.LevelWarn, "a notification to the server was dropped: too many wait to be posted")
 	}
@@ -177,9 +185,13 @@ func (r *remote) pump() {
 		select {
 		case <-r.ctx.Done():
 			return
-		case frame := <-r.queue:
+		case p := <-r.queue:
+			if p.passed != nil {
+				close(p.passed)
+				continue
+			}
 			ctx, cancel := context.WithTimeout(r.ctx, postLimit)
-			if err := r.push(ctx, frame); err != nil && r.ctx.Err() == nil {
+			if err := r.push(ctx, p.frame); err != nil && r.ctx.Err() == nil {
 				r.srv.log.Debug("a notification was not accepted", "err", err)
 			}
 			cancel()
@@ -188,8 +200,21 @@ func (r *remote) pump() {
 }
 
 // answer implements [wire]. There is no time limit: a human may have taken an
-// hour, and the server takes what it takes.
+// hour, and the server takes what it takes. Progress that was queued before it
+// goes first, unless the server is slow to take that.
 func (r *remote) answer(frame []byte) {
+	mark := posting{passed: make(chan struct{})}
+	patience := time.NewTimer(answerPatience)
+	defer patience.Stop()
+	select {
+	case r.queue <- mark:
+		select {
+		case <-mark.passed:
+		case <-patience.C:
+		case <-r.ctx.Done():
+		}
+	default: // full of what the server does not take
+	}
 	if err := r.push(r.ctx, frame); err != nil && r.ctx.Err() == nil {
 		r.srv.note(slog.LevelWarn, "the answer to a request of the server was not accepted: "+err.Error())
 	}

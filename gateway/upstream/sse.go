@@ -72,9 +72,7 @@ func dialSSE(ctx context.Context, s *Server, unit string) (*link, error) {
 		<-c.gone
 		return nil, c.err
 	}
-	for range posters {
-		c.spawn(c.pump)
-	}
+	c.spawn(c.pump)
 	return c.link, nil
 }
 
