@@ -4,18 +4,31 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"goblin/gateway/demo"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// demoEnv makes the test program one of the demo servers.
+const demoEnv = "GOBLIN_TEST_DEMO"
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv(demoEnv); name != "" {
+		if err := demo.Run(context.Background(), name, os.Stdin, os.Stdout); err != nil {
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func TestFailuresHaveTheirDocumentedErrors(t *testing.T) {
 	t.Parallel()

@@ -65,8 +65,8 @@ func (s *Summary) Live(ctx context.Context, r Running) {
 	for _, server := range status.Servers {
 		told[server.Name] = s.state(server)
 	}
-	s.servers(status)
 	s.connect(status)
+	s.servers(status) // last, so that a small terminal still shows it
 	s.printf("%s\n", s.End)
 	for {
 		select {
@@ -99,8 +99,8 @@ func (s *Summary) Goodbye() { s.printf("Goodbye.\n") }
 func (s *Summary) Host(status instance.Status) {
 	s.printf("Goblin %s runs already: pid %d, up %s, %s connected.\n\n",
 		display.Line(status.Version), status.PID, age(status.Started), count(len(status.Sessions), "client"))
-	s.servers(status)
 	s.connect(status)
+	s.servers(status) // last, so that a small terminal still shows it
 	s.printf("\"goblin status\" tells more, \"goblin stop\" ends it.\n")
 }
 
