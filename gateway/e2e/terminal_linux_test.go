@@ -29,16 +29,23 @@ func terminal(t *testing.T) (person, program *os.File) {
 	return person, program
 }
 
+// onTerminal starts goblin on a terminal of its own.
+func (w *world) onTerminal() (person *os.File, p *program) {
+	w.t.Helper()
+	person, side := terminal(w.t)
+	p = w.start(func(cmd *exec.Cmd) {
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = side, side, side
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	})
+	_ = side.Close()
+	return person, p
+}
+
 func TestGoblinOnATerminalIsTheHostUntilCtrlC(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	b := w.backend("shop", filesystem())
-	person, program := terminal(t)
-	p := w.start(func(cmd *exec.Cmd) {
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = program, program, program
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	})
-	_ = program.Close()
+	person, p := w.onTerminal()
 	var screen buffer
 	go func() {
 		buf := make([]byte, 4096)
@@ -71,12 +78,7 @@ func TestStopEndsAHostOnATerminal(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	b := w.backend("shop", filesystem())
-	person, program := terminal(t)
-	p := w.start(func(cmd *exec.Cmd) {
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = program, program, program
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	})
-	_ = program.Close()
+	person, p := w.onTerminal()
 	go func() { _, _ = io.Copy(io.Discard, person) }()
 	b.waitStarts(1)
 	eventually(t, "the socket", func() bool { return len(w.sockets()) == 1 })
