@@ -1,0 +1,179 @@
+package look
+
+import (
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// blanks is what padding is cut from.
+var blanks = strings.Repeat(" ", 512)
+
+// Blank is n spaces; none for n <= 0.
+func Blank(n int) string {
+	switch {
+	case n <= 0:
+		return ""
+	case n <= len(blanks):
+		return blanks[:n]
+	default:
+		return strings.Repeat(" ", n)
+	}
+}
+
+// Width is how many cells a line takes, escape sequences not counted.
+func Width(s string) int {
+	if plainASCII(s) {
+		return len(s)
+	}
+	return ansi.StringWidth(s)
+}
+
+// plainASCII is true for text whose bytes are its cells.
+func plainASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// Fit makes a line exactly w cells wide, styled or not: it is cut, the last
+// cell being an ellipsis, or filled with spaces.
+func (l *Look) Fit(s string, w int) string {
+	if w <= 0 {
+		return ""
+	}
+	n := Width(s)
+	switch {
+	case n == w:
+		return s
+	case n < w:
+		return s + Blank(w-n)
+	}
+	s = l.Cut(s, w)
+	return s + Blank(w-Width(s))
+}
+
+// Cut shortens a line to at most w cells, the last of which is an ellipsis if
+// anything was lost.
+func (l *Look) Cut(s string, w int) string {
+	switch {
+	case w <= 0:
+		return ""
+	case plainASCII(s):
+		if len(s) <= w {
+			return s
+		}
+		return s[:w-1] + l.Ellipsis
+	}
+	return ansi.Truncate(s, w, l.Ellipsis)
+}
+
+// Middle makes an unstyled line exactly w cells wide; what is lost is lost in
+// the middle, so that both the beginning and the name at the end stay.
+func (l *Look) Middle(s string, w int) string {
+	n := Width(s)
+	if n <= w || w < 8 {
+		return l.Fit(s, w)
+	}
+	head := (w - 1) / 2
+	tail := w - 1 - head
+	if plainASCII(s) {
+		return s[:head] + l.Ellipsis + s[len(s)-tail:]
+	}
+	return l.Fit(ansi.Truncate(s, head, "")+l.Ellipsis+ansi.TruncateLeft(s, n-tail, ""), w)
+}
+
+// Right makes a line exactly w cells wide with the text at its end.
+func (l *Look) Right(s string, w int) string {
+	if n := Width(s); n < w {
+		return Blank(w-n) + s
+	}
+	return l.Fit(s, w)
+}
+
+// Sides puts one text at the beginning of a line of w cells and another at its
+// end; the one at the beginning is cut first.
+func (l *Look) Sides(left, right string, w int) string {
+	r := Width(right)
+	if r == 0 || r+2 > w {
+		return l.Fit(left, w)
+	}
+	return l.Fit(left, w-r) + right
+}
+
+// Lines makes exactly h lines of exactly w cells out of any.
+func (l *Look) Lines(lines []string, w, h int) []string {
+	out := make([]string, h)
+	for i := range out {
+		if i < len(lines) {
+			out[i] = l.Fit(lines[i], w)
+		} else {
+			out[i] = Blank(w)
+		}
+	}
+	return out
+}
+
+// Frame draws a border with a title (which may be styled) around lines that are
+// w-2 wide: h lines of w cells, of which h-2 are the inside. Too few lines are
+// filled up.
+func (l *Look) Frame(lines []string, title, right string, w, h int, border Style) []string {
+	if w < 4 || h < 2 {
+		return l.Lines(lines, w, h)
+	}
+	out := make([]string, 0, h)
+	out = append(out, l.Rule(l.TopLeft, title, right, l.TopRight, w, border))
+	side := border.On(l.Vertical)
+	for i := range h - 2 {
+		inner := Blank(w - 2)
+		if i < len(lines) {
+			inner = l.Fit(lines[i], w-2)
+		}
+		out = append(out, side+inner+side)
+	}
+	return append(out, l.Rule(l.BottomLeft, "", "", l.BottomRight, w, border))
+}
+
+// Rule is one horizontal border of w cells with a text near either end.
+func (l *Look) Rule(from, title, right, to string, w int, border Style) string {
+	room := w - 2
+	if title != "" {
+		title = " " + l.Cut(title, max(room-4, 0)) + " "
+	}
+	if right != "" {
+		right = " " + right + " "
+	}
+	n := Width(title) + Width(right)
+	if n+3 > room {
+		right, n = "", Width(title)
+	}
+	if n+1 > room {
+		title, n = "", 0
+	}
+	fill := room - n - 1
+	tail := ""
+	if right != "" && fill > 0 {
+		fill--
+		tail = l.Horizontal
+	}
+	return border.On(from+l.Horizontal) + title + border.On(strings.Repeat(l.Horizontal, fill)) + right + border.On(tail+to)
+}
+
+// Overlay lays a box over the screen with its top left cell at (x, y). Both are
+// lines of exact width; what would stand outside is cut off.
+func Overlay(screen, box []string, x, y int) []string {
+	out := append([]string(nil), screen...)
+	for i, line := range box {
+		at := y + i
+		if at < 0 || at >= len(out) {
+			continue
+		}
+		below := out[at]
+		w := ansi.StringWidth(line)
+		out[at] = ansi.Truncate(below, x, "") + reset + line + reset + ansi.TruncateLeft(below, x+w, "")
+	}
+	return out
+}

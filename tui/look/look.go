@@ -1,0 +1,160 @@
+// Package look is how one screen draws: a theme as prepared escape sequences,
+// the marks and borders that the terminal can show, and cutting and padding
+// text to cells.
+//
+// A [Look] belongs to one screen and is never changed; a new theme is a new
+// Look, so its methods may be called from any goroutine. Nothing here is
+// global, and nothing here looks at the process's own terminal: what the
+// screen's terminal can do comes in through [Options]. It knows no catalog, no
+// keys and no panes.
+package look
+
+import (
+	"io"
+	"strings"
+
+	"github.com/charmbracelet/bubbles/cursor"
+	"github.com/charmbracelet/bubbles/spinner"
+	"github.com/charmbracelet/bubbles/textarea"
+	"github.com/charmbracelet/bubbles/textinput"
+	"github.com/charmbracelet/lipgloss"
+	"github.com/muesli/termenv"
+)
+
+// Style is the escape sequence that switches a style on; "" draws plainly.
+type Style string
+
+const reset = "\x1b[m"
+
+// On draws text in the style.
+func (s Style) On(text string) string {
+	if s == "" || text == "" {
+		return text
+	}
+	return string(s) + text + reset
+}
+
+// Over draws a line that may hold styles of its own on top of this one.
+func (s Style) Over(line string) string {
+	if s == "" {
+		return line
+	}
+	return string(s) + strings.ReplaceAll(line, reset, reset+string(s)) + reset
+}
+
+// Options are what is known of a terminal and wanted of a theme.
+type Options struct {
+	Theme string // one of [Themes]; "" is "auto"
+	// Getenv tells TERM, COLORTERM, NO_COLOR, LANG, LC_ALL and LC_CTYPE of the
+	// screen's terminal.
+	Getenv func(string) string
+	ASCII  bool // draw with ASCII characters only, whatever LANG says
+}
+
+// Themes are the names of the themes, in the order in which a key walks them.
+func Themes() []string { return []string{"auto", "dark", "light", "none"} }
+
+// Look is how one screen draws.
+type Look struct {
+	Theme string // its name
+	Palette
+	Marks
+	// Renderer is for lipgloss styles of this screen; the default renderer
+	// looks at the process's stdout, which is somebody else's.
+	Renderer *lipgloss.Renderer
+}
+
+// New returns the look for a terminal. NO_COLOR and TERM=dumb make it the
+// theme "none"; an unknown theme is "auto".
+func New(o Options) *Look {
+	env := o.Getenv
+	if env == nil {
+		env = func(string) string { return "" }
+	}
+	l := &Look{Theme: o.Theme, Marks: unicodeMarks}
+	dumb := env("TERM") == "dumb"
+	if dumb || env("NO_COLOR") != "" {
+		l.Theme = "none"
+	}
+	if o.ASCII || dumb || !utf8Locale(env) {
+		l.Marks = asciiMarks
+	}
+	profile := termenv.ANSI
+	switch {
+	case dumb:
+		l.Palette, profile = Palette{}, termenv.Ascii
+	case l.Theme == "none":
+		l.Palette = attributes
+	case l.Theme == "dark" && manyColours(env):
+		l.Palette, profile = dark, termenv.ANSI256
+	case l.Theme == "light" && manyColours(env):
+		l.Palette, profile = light, termenv.ANSI256
+	default:
+		if l.Theme != "dark" && l.Theme != "light" {
+			l.Theme = "auto"
+		}
+		l.Palette = sixteen
+	}
+	l.Renderer = lipgloss.NewRenderer(io.Discard)
+	l.Renderer.SetColorProfile(profile)
+	l.Renderer.SetHasDarkBackground(l.Theme != "light")
+	return l
+}
+
+// utf8Locale says whether the locale's characters are UTF-8. No locale at all
+// counts as UTF-8, as it does for the terminals of today.
+func utf8Locale(env func(string) string) bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if v := strings.ToLower(env(name)); v != "" {
+			return strings.Contains(v, "utf-8") || strings.Contains(v, "utf8")
+		}
+	}
+	return true
+}
+
+func manyColours(env func(string) string) bool {
+	term := env("TERM")
+	return env("COLORTERM") != "" || strings.Contains(term, "256color") ||
+		strings.Contains(term, "kitty") || strings.Contains(term, "direct") || strings.Contains(term, "ghostty")
+}
+
+// Input is a one-line text field in this look, with a cursor that does not
+// blink: an idle screen does no work.
+func (l *Look) Input() textinput.Model {
+	in := textinput.New()
+	plain := l.Renderer.NewStyle()
+	faint := l.Renderer.NewStyle().Faint(true)
+	in.PromptStyle, in.TextStyle = plain, plain
+	in.PlaceholderStyle, in.CompletionStyle = faint, faint
+	in.Cursor.Style, in.Cursor.TextStyle = plain, plain
+	in.Cursor.SetMode(cursor.CursorStatic)
+	in.Prompt = ""
+	return in
+}
+
+// Area is a text field of several lines in this look.
+func (l *Look) Area() textarea.Model {
+	a := textarea.New()
+	plain := l.Renderer.NewStyle()
+	faint := l.Renderer.NewStyle().Faint(true)
+	for _, s := range []*textarea.Style{&a.FocusedStyle, &a.BlurredStyle} {
+		s.Base, s.CursorLine, s.Text, s.Prompt = plain, plain, plain, plain
+		s.CursorLineNumber, s.LineNumber, s.Placeholder, s.EndOfBuffer = faint, faint, faint, faint
+	}
+	a.Cursor.Style, a.Cursor.TextStyle = plain, plain
+	a.Cursor.SetMode(cursor.CursorStatic)
+	a.Prompt = ""
+	a.ShowLineNumbers = false
+	a.CharLimit = 0
+	a.MaxHeight = 0
+	return a
+}
+
+// Spinner is the sign of work going on.
+func (l *Look) Spinner() spinner.Model {
+	kind := spinner.MiniDot
+	if l.ASCII {
+		kind = spinner.Line
+	}
+	return spinner.New(spinner.WithSpinner(kind), spinner.WithStyle(l.Renderer.NewStyle()))
+}

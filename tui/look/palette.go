@@ -1,0 +1,90 @@
+package look
+
+// Palette is the styles of a theme by what they mean.
+type Palette struct {
+	Bold, Dim, Underline Style
+
+	Title    Style // names of things: panes, headings, dialogs
+	Accent   Style // what is on: the open tab, the focused border
+	Border   Style
+	Key      Style // the keys in footer and help
+	Selected Style // the row under the cursor, where the focus is
+	Held     Style // the row under the cursor of a list without the focus
+	Match    Style // what a filter or search found
+	Changed  Style // lines and rows that changed a moment ago
+	Stale    Style // what may not be true any more
+
+	Good, Warn, Bad Style // states; a mark always says the same
+
+	// Parts of JSON and Markdown.
+	Name, String, Number, Word, Punct, Code, Heading, Link Style
+}
+
+// sixteen uses the terminal's own colours, so it follows any background.
+var sixteen = Palette{
+	Bold: "\x1b[1m", Dim: "\x1b[2m", Underline: "\x1b[4m",
+	Title: "\x1b[1m", Accent: "\x1b[1;36m", Border: "\x1b[2m", Key: "\x1b[36m",
+	Selected: "\x1b[7m", Held: "\x1b[1m", Match: "\x1b[1;4;33m", Changed: "\x1b[33m", Stale: "\x1b[2m",
+	Good: "\x1b[32m", Warn: "\x1b[33m", Bad: "\x1b[1;31m",
+	Name: "\x1b[34m", String: "\x1b[32m", Number: "\x1b[35m", Word: "\x1b[33m", Punct: "\x1b[2m",
+	Code: "\x1b[36m", Heading: "\x1b[1;34m", Link: "\x1b[4;36m",
+}
+
+var dark = Palette{
+	Bold: "\x1b[1m", Dim: "\x1b[38;5;245m", Underline: "\x1b[4m",
+	Title: "\x1b[1;38;5;255m", Accent: "\x1b[1;38;5;114m", Border: "\x1b[38;5;240m", Key: "\x1b[38;5;114m",
+	Selected: "\x1b[48;5;238m", Held: "\x1b[48;5;235m", Match: "\x1b[1;4;38;5;221m", Changed: "\x1b[38;5;221m", Stale: "\x1b[38;5;242m",
+	Good: "\x1b[38;5;114m", Warn: "\x1b[38;5;221m", Bad: "\x1b[1;38;5;210m",
+	Name: "\x1b[38;5;111m", String: "\x1b[38;5;151m", Number: "\x1b[38;5;183m", Word: "\x1b[38;5;216m", Punct: "\x1b[38;5;245m",
+	Code: "\x1b[38;5;151m", Heading: "\x1b[1;38;5;111m", Link: "\x1b[4;38;5;117m",
+}
+
+var light = Palette{
+	Bold: "\x1b[1m", Dim: "\x1b[38;5;242m", Underline: "\x1b[4m",
+	Title: "\x1b[1;38;5;232m", Accent: "\x1b[1;38;5;22m", Border: "\x1b[38;5;249m", Key: "\x1b[38;5;22m",
+	Selected: "\x1b[48;5;252m", Held: "\x1b[48;5;255m", Match: "\x1b[1;4;38;5;130m", Changed: "\x1b[38;5;130m", Stale: "\x1b[38;5;246m",
+	Good: "\x1b[38;5;22m", Warn: "\x1b[38;5;130m", Bad: "\x1b[1;38;5;124m",
+	Name: "\x1b[38;5;25m", String: "\x1b[38;5;22m", Number: "\x1b[38;5;90m", Word: "\x1b[38;5;94m", Punct: "\x1b[38;5;245m",
+	Code: "\x1b[38;5;23m", Heading: "\x1b[1;38;5;25m", Link: "\x1b[4;38;5;25m",
+}
+
+// attributes has no colour: what NO_COLOR asks for. https://no-color.org allows
+// bold, underline and reverse.
+var attributes = Palette{
+	Bold: "\x1b[1m", Underline: "\x1b[4m",
+	Title: "\x1b[1m", Accent: "\x1b[1m", Key: "\x1b[1m",
+	Selected: "\x1b[7m", Held: "\x1b[1m", Match: "\x1b[1;4m", Changed: "\x1b[1m",
+	Bad: "\x1b[1m", Heading: "\x1b[1m", Link: "\x1b[4m",
+}
+
+// Marks are the characters that carry meaning. Each is one cell wide.
+type Marks struct {
+	ASCII bool
+
+	Cursor, On, Asked, Off, Refused             string // of rows and subscriptions
+	Up, Starting, Disabled, Failed              string // of servers
+	Template, Delta, New, To, From, Sep, Folded string
+	Ellipsis, Check, Box, Edge, Scroll, Updated string
+
+	TopLeft, TopRight, BottomLeft, BottomRight string
+	Horizontal, Vertical, TeeLeft, TeeRight    string
+}
+
+var unicodeMarks = Marks{
+	Cursor: ">", On: "●", Asked: "◌", Off: "○", Refused: "!",
+	Up: "●", Starting: "◐", Disabled: "○", Failed: "!",
+	Template: "⧉", Delta: "Δ", New: "+", To: "→", From: "←", Sep: "·", Folded: "▸",
+	Ellipsis: "…", Check: "✓", Box: "☐", Edge: "▎", Scroll: "┃", Updated: "Δ",
+	TopLeft: "╭", TopRight: "╮", BottomLeft: "╰", BottomRight: "╯",
+	Horizontal: "─", Vertical: "│", TeeLeft: "├", TeeRight: "┤",
+}
+
+var asciiMarks = Marks{
+	ASCII:  true,
+	Cursor: ">", On: "*", Asked: "~", Off: "-", Refused: "!",
+	Up: "*", Starting: "~", Disabled: "-", Failed: "!",
+	Template: "&", Delta: "^", New: "+", To: ">", From: "<", Sep: "-", Folded: "+",
+	Ellipsis: ".", Check: "x", Box: "_", Edge: "|", Scroll: "#", Updated: "^",
+	TopLeft: "+", TopRight: "+", BottomLeft: "+", BottomRight: "+",
+	Horizontal: "-", Vertical: "|", TeeLeft: "+", TeeRight: "+",
+}
