@@ -216,6 +216,22 @@ func (g *Gateway) RestartServer(name string) error {
 	return b.Restart()
 }
 
+// SetServerEnabled turns a server on or off for as long as the Gateway runs; it
+// does not wait. One that is off is as if the config disabled it, but that its
+// subscriptions come back with it. It fails when there is no such server, or
+// when the one to turn on cannot run.
+func (g *Gateway) SetServerEnabled(name string, on bool) error {
+	b := g.server(name)
+	if b == nil {
+		return &UnknownServerError{Name: name, Known: g.ServerNames()}
+	}
+	if problem := b.Config().Problem; on && problem != "" {
+		return fmt.Errorf("server %q cannot be enabled: %s", name, problem)
+	}
+	b.SetEnabled(on)
+	return nil
+}
+
 // UnknownServerError is a server name that the config does not have.
 type UnknownServerError struct {
 	Name  string

@@ -85,7 +85,7 @@ func newSession(ctx context.Context, opt *Options, transport string) *Session {
 // ID is random (128 bits) and visible ASCII.
 func (s *Session) ID() string { return s.id }
 
-// Transport is "stdio", "socket" or "http".
+// Transport is "stdio", "socket", "http" or, inside this process, "screen".
 func (s *Session) Transport() string { return s.transport }
 
 // Context ends when the session ends; its cause says why.

@@ -32,7 +32,17 @@ type Status struct {
 	Servers  []Server  `json:"servers"`
 }
 
-// Session is a connected client.
+// Clients counts the sessions that are not those of screens.
+func (s Status) Clients() (n int) {
+	for _, c := range s.Sessions {
+		if c.Transport != ScreenTransport {
+			n++
+		}
+	}
+	return n
+}
+
+// Session is a connected client, or what a screen acts through.
 type Session struct {
 	ID        string    `json:"id"`
 	Transport string    `json:"transport"`
@@ -89,7 +99,7 @@ type Item struct {
 // Status reports on this instance.
 func (i *Instance) Status() Status {
 	s := Status{
-		PID: pid, Version: i.o.Version, Config: i.configName(), Demo: i.o.Config.Demo,
+		PID: pid, Version: i.o.Version, Config: i.ConfigName(), Demo: i.o.Config.Demo,
 		Started: i.started, Address: i.Address(),
 		Sessions: []Session{}, Servers: []Server{},
 	}
@@ -154,6 +164,12 @@ func (i *Instance) List(ctx context.Context, q ListQuery) ([]Item, error) {
 // Restart closes a server's connections and opens them anew. The error says
 // why there is nothing to restart.
 func (i *Instance) Restart(server string) error { return i.gateway.RestartServer(server) }
+
+// SetEnabled turns a server on or off, for as long as this instance runs. The
+// error says why it cannot be turned on.
+func (i *Instance) SetEnabled(server string, on bool) error {
+	return i.gateway.SetServerEnabled(server, on)
+}
 
 // Stop makes Run return.
 func (i *Instance) Stop() { i.stop() }

@@ -41,7 +41,9 @@ type Options struct {
 	// endpoint that fails later the end of Run; otherwise either is logged and
 	// the rest goes on.
 	HTTPRequired bool
-	// Linger is how long a host without sessions goes on; 0 stands for ever.
+	// Screen serves a screen that connects over the socket; nil refuses it.
+	Screen func(ctx context.Context, c net.Conn, r io.Reader)
+	// Linger is how long a host without sessions and screens goes on; 0 stands for ever.
 	Linger time.Duration
 }
 
@@ -58,8 +60,11 @@ type Instance struct {
 	stop     context.CancelFunc
 	stopped  context.Context // ends when Run is to return
 
-	serving sync.WaitGroup // sessions on streams
+	serving sync.WaitGroup // sessions on streams; see enter
 	sockets atomic.Int64   // sessions on the socket
+
+	mu   sync.Mutex
+	over bool // Run waits for serving or has done so
 }
 
 // New prepares an Instance. It fails with *[host.RunningError] when another
@@ -114,7 +119,9 @@ func (i *Instance) Run(ctx context.Context) error {
 	if i.listener != nil {
 		fronts.Go(func() {
 			defer cancel()
-			errs <- i.listener.Serve(ctx, host.Handlers{MCP: i.serveSocket, Control: i.control, Logger: i.o.Logger})
+			errs <- i.listener.Serve(ctx, host.Handlers{
+				MCP: i.serveSocket, Screen: i.o.Screen, Control: i.control, Logger: i.o.Logger,
+			})
 		})
 	}
 	if i.http != nil {
@@ -131,6 +138,9 @@ func (i *Instance) Run(ctx context.Context) error {
 	<-ctx.Done()
 	i.stop()
 	fronts.Wait()
+	i.mu.Lock()
+	i.over = true
+	i.mu.Unlock()
 	i.serving.Wait()
 	stopServers()
 	backends.Wait()
@@ -145,6 +155,17 @@ func (i *Instance) Run(ctx context.Context) error {
 		all = errors.Join(all, err)
 	}
 	return all
+}
+
+// enter counts one more in that Run has to wait for, which says so by
+// serving.Done; false when Run waits no more.
+func (i *Instance) enter() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if !i.over {
+		i.serving.Add(1)
+	}
+	return !i.over
 }
 
 func (i *Instance) sessionOptions() downstream.Options {
@@ -210,8 +231,15 @@ func (i *Instance) Changed(ctx context.Context) <-chan struct{} {
 	return out
 }
 
-// configName is the config as a user knows it.
-func (i *Instance) configName() string {
+// Registry is the catalog, with the journals and tables of what goes on.
+func (i *Instance) Registry() *registry.Registry { return i.registry }
+
+// Demo reports whether the built-in config is served.
+func (i *Instance) Demo() bool { return i.o.Config.Demo }
+
+// ConfigName is the config as a user knows it: the absolute path of its file,
+// or "demo".
+func (i *Instance) ConfigName() string {
 	if i.o.Config.Demo {
 		return "demo"
 	}

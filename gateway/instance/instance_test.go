@@ -18,7 +18,12 @@ import (
 	"goblin/gateway/jsonrpc"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.Remove(fakeserverPath)
+		os.Exit(code)
+	}))
+}
 
 func parse(t *testing.T, text string) *config.Config {
 	t.Helper()
