@@ -74,6 +74,7 @@ const (
 	SourceStderr  = "stderr"  // a line of a child's stderr
 	SourceMessage = "message" // a server's notifications/message
 	SourceGoblin  = "goblin"
+	SourceEvent   = "event" // what changed in the catalog or the cache, written by the registry
 )
 
 // LogRecord is a line of a log. Redaction is the caller's business: what is
@@ -198,6 +199,8 @@ type TrafficJournal struct {
 	bodies []byte // a ring of maxBodies bytes
 	end    uint64 // bytes of bodies ever written
 	feed   *feed
+
+	sessions *sessions // whose requests are counted
 }
 
 // Append adds a record, copies its bodies and returns its number. O(1); it
@@ -222,6 +225,9 @@ func (j *TrafficJournal) Append(rec TrafficRecord) uint64 {
 	s.rec = rec
 	j.ring.put(s)
 	j.mu.Unlock()
+	if rec.Session != "" && rec.Direction == ToServer {
+		j.sessions.count(rec.Session)
+	}
 	j.feed.publish(Traffic)
 	return rec.Seq
 }

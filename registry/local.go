@@ -104,6 +104,7 @@ func (r *Registry) setResources(handlers map[string]*LocalResource) error {
 		changed |= next.replace(Resource, old.tables[0], run)
 	}
 	r.snap.Store(&next)
+	r.relistedLocal(&next, old, Resource)
 	r.feed.publish(changed)
 	return nil
 }
@@ -169,8 +170,15 @@ func (r *Registry) setTools(tools map[string]*LocalTool) error {
 		changed |= r.rename(&next, t)
 	}
 	r.snap.Store(&next)
+	r.relistedLocal(&next, old, Tool)
 	r.feed.publish(changed)
 	return nil
+}
+
+func (r *Registry) relistedLocal(next, old *Snapshot, kind Kind) {
+	if was := old.tables[0].runs[kind]; was != next.tables[0].runs[kind] {
+		r.relisted(next.tables[0], kind, was)
+	}
 }
 
 // buildLocal makes a run whose entries keep their names. Unlike lists of

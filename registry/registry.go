@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -31,6 +32,9 @@ type Registry struct {
 
 	states        states
 	subscriptions subscriptions
+	sessions      sessions
+	contents      Contents
+	events        events
 	logs          LogJournal
 	traffic       TrafficJournal
 }
@@ -56,6 +60,8 @@ func New(o Options) *Registry {
 	r.rules = newRules(r.order)
 	r.logs.feed, r.logs.ring.max = &r.feed, maxLogRecords
 	r.traffic.feed, r.traffic.ring.max = &r.feed, maxTrafficRecords
+	r.traffic.sessions = &r.sessions
+	r.contents.registry, r.contents.max = r, maxContents
 	s := &Snapshot{flat: o.Flat, pageSize: o.PageSize, tables: []*table{{name: Local}}}
 	for _, name := range r.order {
 		s.tables = append(s.tables, r.newTable(name))
@@ -100,11 +106,12 @@ func (r *Registry) AddServer(name string) {
 	next.dir = newDirectory(next.tables)
 	r.states.set(name, ServerState{State: StateStopped}, r.opt.Now)
 	r.snap.Store(&next)
+	r.event(slog.LevelInfo, name, "server added")
 	r.feed.publish(Servers)
 }
 
-// RemoveServer forgets a server: entries, learned links, state, and the rows
-// of its subscriptions.
+// RemoveServer forgets a server: entries, learned links, state, the rows of
+// its subscriptions, and what is cached of it.
 func (r *Registry) RemoveServer(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -122,10 +129,14 @@ func (r *Registry) RemoveServer(name string) {
 		r.order = slices.DeleteFunc(r.order, func(s string) bool { return s == name })
 	}
 	r.states.drop(name)
-	if r.subscriptions.dropServer(name) {
+	text := "server removed"
+	if n := r.subscriptions.dropServer(name); n > 0 {
 		changed |= Subscriptions
+		text += ", " + count(uint64(n), "subscription") + " ended"
 	}
 	r.snap.Store(&next)
+	r.event(slog.LevelInfo, name, text)
+	r.bulk(name, "dropped", r.contents.forget(name), "server removed")
 	r.feed.publish(changed | Servers)
 }
 
@@ -182,6 +193,7 @@ func (r *Registry) place(s *Snapshot, t *table, kind Kind, run *run) bool {
 		changed |= r.rename(&next, next.table(t.name))
 	}
 	r.snap.Store(&next)
+	r.relisted(next.table(t.name), kind, now.runs[kind])
 	r.feed.publish(changed)
 	return true
 }
@@ -256,9 +268,23 @@ func (t *table) seen() (kinds Changes) {
 }
 
 // SetVisible says whether a server's entries are listed. Hidden ones still
-// count for who owns a bare name or raw URI. Servers begin visible.
+// count for who owns a bare name or raw URI. What is cached of a server that
+// gets hidden goes, results of tools excepted. Servers begin visible.
 func (r *Registry) SetVisible(server string, visible bool) {
-	r.change(server, func(t *table) { t.hidden = !visible })
+	lists, ok := r.change(server, func(t *table) { t.hidden = !visible })
+	if !ok {
+		return
+	}
+	if lists != 0 {
+		text := "entries hidden"
+		if visible {
+			text = "entries listed again"
+		}
+		r.event(slog.LevelInfo, server, text)
+	}
+	if !visible {
+		r.bulk(server, "dropped", r.contents.hide(server), "entries hidden")
+	}
 }
 
 // OpenServer says whether mcp://server/<anything> resolves, listed or not.
@@ -266,19 +292,20 @@ func (r *Registry) OpenServer(server string, open bool) {
 	r.change(server, func(t *table) { t.open = open })
 }
 
-// change makes a snapshot with another table of a server.
-func (r *Registry) change(server string, edit func(*table)) {
+// change makes a snapshot with another table of a server. It returns whether
+// the table is another now, and which visible lists are.
+func (r *Registry) change(server string, edit func(*table)) (lists Changes, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	old := r.Load()
 	i, ok := old.dir.byName[server]
 	if !ok || i == 0 {
-		return
+		return 0, false
 	}
 	t := *old.tables[i]
 	edit(&t)
 	if t == *old.tables[i] {
-		return
+		return 0, false
 	}
 	next := *old
 	next.tables = slices.Clone(old.tables)
@@ -286,4 +313,5 @@ func (r *Registry) change(server string, edit func(*table)) {
 	changed := next.remerge(old.tables[i].seen() ^ t.seen())
 	r.snap.Store(&next)
 	r.feed.publish(changed)
+	return changed, true
 }

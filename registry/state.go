@@ -89,7 +89,9 @@ func (t *states) get(server string) (ServerState, bool) {
 
 // SetState replaces a server's state. It builds no snapshot, except that
 // entering [StateDisabled] drops the server's lists and learned links: names
-// of disabled servers are owned by nobody. Unknown servers are ignored.
+// of disabled servers are owned by nobody. What is cached of the server goes
+// with them, and becomes stale when it leaves [StateReady] otherwise. Unknown
+// servers are ignored.
 func (r *Registry) SetState(server string, s ServerState) {
 	if t := r.Load().table(server); t == nil || t.rule == nil {
 		return
@@ -103,6 +105,9 @@ func (r *Registry) SetState(server string, s ServerState) {
 			t.runs = [Kinds]*run{}
 			t.learned.clear()
 		})
+	}
+	if s.State != before {
+		r.entered(server, before, s)
 	}
 	r.feed.publish(Servers)
 }

@@ -1,7 +1,11 @@
 package registry
 
 import (
-	"sort"
+	"cmp"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -13,24 +17,40 @@ const (
 	SubscriptionRefused = "refused"
 )
 
+// maxHolders bounds SubscriptionState.Sessions.
+const maxHolders = 20
+
 // SubscriptionState is what screens and metrics show of a subscription. Who
 // holds it, and asking the server, is the gateway's business.
 type SubscriptionState struct {
-	Server     string
-	URI        string // original
-	Listed     string // filled by the registry when empty
-	Status     string
-	Error      string // why it was refused
-	Holders    int
-	Updates    uint64 // counted by [Registry.Touched]
+	Server   string
+	URI      string // original
+	Listed   string // filled by the registry when empty
+	Status   string
+	Error    string // why it was refused
+	Holders  int
+	Sessions []string // ids of holders, at most 20; not to be modified
+	// Updates and LastUpdate count what [Registry.Touched] heard of the URI
+	// and of those below it.
+	Updates    uint64
 	LastUpdate time.Time
 }
 
 type subscriptionKey struct{ server, uri string }
 
+// subscriptionRow is a row with what its records in the journal need.
+type subscriptionRow struct {
+	SubscriptionState
+	written time.Time // the last record about updates
+	pending uint64    // updates since then
+}
+
 type subscriptions struct {
 	mu   sync.Mutex
-	rows map[subscriptionKey]SubscriptionState
+	rows map[subscriptionKey]*subscriptionRow
+	// order has all rows in the order of server and URI, or is nil while
+	// nobody asked since rows came or went.
+	order []*subscriptionRow
 }
 
 // SetSubscription adds or replaces the row of (Server, URI). The counters of
@@ -43,22 +63,43 @@ func (r *Registry) SetSubscription(s SubscriptionState) {
 	if s.Listed == "" {
 		s.Listed = r.ListedURI(s.Server, s.URI)
 	}
+	s.Error = bounded(s.Error, maxLogText)
+	s.Sessions = slices.Clone(s.Sessions[:min(len(s.Sessions), maxHolders)])
+	for i := range s.Sessions {
+		s.Sessions[i] = bounded(s.Sessions[i], maxField)
+	}
 	t := &r.subscriptions
 	k := subscriptionKey{s.Server, s.URI}
 	t.mu.Lock()
-	if old, ok := t.rows[k]; ok {
+	row, before := t.rows[k], ""
+	if row == nil {
+		// Strings out of the catalog would keep a whole list's memory alive.
+		s.URI, s.Listed = strings.Clone(s.URI), strings.Clone(s.Listed)
+		if t.rows == nil {
+			t.rows = map[subscriptionKey]*subscriptionRow{}
+		}
+		row = &subscriptionRow{SubscriptionState: s}
+		t.rows[subscriptionKey{s.Server, s.URI}] = row
+		t.order = nil
+	} else {
+		before = row.Status
 		if s.Updates == 0 {
-			s.Updates = old.Updates
+			s.Updates = row.Updates
 		}
 		if s.LastUpdate.IsZero() {
-			s.LastUpdate = old.LastUpdate
+			s.LastUpdate = row.LastUpdate
 		}
+		if s.URI = row.URI; s.Listed == row.Listed {
+			s.Listed = row.Listed
+		} else {
+			s.Listed = strings.Clone(s.Listed)
+		}
+		row.SubscriptionState = s
 	}
-	if t.rows == nil {
-		t.rows = map[subscriptionKey]SubscriptionState{}
-	}
-	t.rows[k] = s
 	t.mu.Unlock()
+	if s.Status != before {
+		r.subscribed(&s)
+	}
 	r.feed.publish(Subscriptions)
 }
 
@@ -67,57 +108,121 @@ func (r *Registry) DropSubscription(server, uri string) {
 	t := &r.subscriptions
 	k := subscriptionKey{server, uri}
 	t.mu.Lock()
-	_, ok := t.rows[k]
-	delete(t.rows, k)
+	row := t.rows[k]
+	if row != nil {
+		delete(t.rows, k)
+		t.order = nil
+	}
 	t.mu.Unlock()
-	if ok {
+	if row != nil {
+		ended := row.SubscriptionState
+		ended.Status, ended.Error = "", ""
+		r.subscribed(&ended)
 		r.feed.publish(Subscriptions)
 	}
 }
 
-// Touched counts an update of a subscribed URI. Without a row it does nothing.
+// Touched counts an update of a URI for its row and the rows above it, and
+// makes what is cached of them stale (see [Registry.Updated]). Where there is
+// no such row it does nothing: nobody subscribed. The journal gets one record
+// per row and second at most, with the number of updates since the last.
 func (r *Registry) Touched(server, uri string) {
+	now := r.opt.Now()
 	t := &r.subscriptions
-	k := subscriptionKey{server, uri}
 	t.mu.Lock()
-	row, ok := t.rows[k]
-	if ok {
-		row.Updates++
-		row.LastUpdate = r.opt.Now()
-		t.rows[k] = row
+	nearest := t.touch(server, uri, now)
+	for parent := range above(uri) {
+		if row := t.touch(server, parent, now); nearest == nil {
+			nearest = row
+		}
 	}
+	if nearest == nil {
+		t.mu.Unlock()
+		return
+	}
+	listed, updates := nearest.Listed, r.tell(nearest, now)
 	t.mu.Unlock()
-	if ok {
-		r.feed.publish(Subscriptions)
+	switch {
+	case updates == 1:
+		r.event(slog.LevelInfo, server, "updated: "+short(listed))
+	case updates > 1:
+		r.event(slog.LevelInfo, server, fmt.Sprintf("updated %d times: %s", updates, short(listed)))
 	}
+	r.feed.publish(Subscriptions)
+	r.outdated(server, uri, now)
 }
 
-// Subscriptions returns all rows in the order of server and URI.
+func (t *subscriptions) touch(server, uri string, now time.Time) *subscriptionRow {
+	row := t.rows[subscriptionKey{server, uri}]
+	if row != nil {
+		row.Updates++
+		row.LastUpdate = now
+	}
+	return row
+}
+
+// tell returns how many updates of a row a record about it has to name, 0
+// when it is too early for one.
+func (r *Registry) tell(row *subscriptionRow, now time.Time) (updates uint64) {
+	row.pending++
+	if now.Sub(row.written) < updatePause {
+		return 0
+	}
+	r.events.mu.Lock()
+	_, ok := r.events.updates.pass(now)
+	r.events.mu.Unlock()
+	if !ok {
+		return 0
+	}
+	updates = row.pending
+	row.pending, row.written = 0, now
+	return updates
+}
+
+// Subscription returns the row of a server's original URI. O(1).
+func (r *Registry) Subscription(server, uri string) (SubscriptionState, bool) {
+	t := &r.subscriptions
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if row := t.rows[subscriptionKey{server, uri}]; row != nil {
+		return row.SubscriptionState, true
+	}
+	return SubscriptionState{}, false
+}
+
+// Subscriptions returns all rows in the order of server and URI. They are
+// sorted again only after rows came or went.
 func (r *Registry) Subscriptions() []SubscriptionState {
 	t := &r.subscriptions
 	t.mu.Lock()
-	rows := make([]SubscriptionState, 0, len(t.rows))
-	for _, row := range t.rows {
-		rows = append(rows, row)
-	}
-	t.mu.Unlock()
-	sort.Slice(rows, func(i, j int) bool {
-		if rows[i].Server != rows[j].Server {
-			return rows[i].Server < rows[j].Server
+	defer t.mu.Unlock()
+	if t.order == nil {
+		t.order = make([]*subscriptionRow, 0, len(t.rows))
+		for _, row := range t.rows {
+			t.order = append(t.order, row)
 		}
-		return rows[i].URI < rows[j].URI
-	})
+		slices.SortFunc(t.order, func(a, b *subscriptionRow) int {
+			return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.URI, b.URI))
+		})
+	}
+	rows := make([]SubscriptionState, len(t.order))
+	for i, row := range t.order {
+		rows[i] = row.SubscriptionState
+	}
 	return rows
 }
 
-func (t *subscriptions) dropServer(server string) (dropped bool) {
+func (t *subscriptions) dropServer(server string) (dropped int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for k := range t.rows {
 		if k.server == server {
 			delete(t.rows, k)
-			dropped = true
+			dropped++
 		}
+	}
+	if dropped > 0 {
+		t.order = nil
 	}
 	return dropped
 }

@@ -21,6 +21,8 @@ const (
 	Logs          // records in [Registry.Logs]
 	Traffic       // records in [Registry.Traffic]
 	Locals        // which local tools and resources there are
+	Sessions      // which sessions there are, or who they are
+	Cached        // something in [Registry.Contents]
 
 	AllChanges Changes = math.MaxUint32
 )
