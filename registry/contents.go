@@ -100,8 +100,8 @@ func (r *Registry) Contents() *Contents { return &r.contents }
 
 // Put stores a copy of inv, with copies of its bytes, in place of the one
 // before, and returns the copy. What is over 16 MiB, belongs to a server that
-// is gone or, tools excepted, to one that is hidden is not stored, but
-// returned all the same.
+// is gone or disabled or, tools excepted, to one that is hidden is not stored,
+// but returned all the same.
 //
 // A result that was overtaken by an update of its (subscribed) URI, or by the
 // end of the connection, is stored as stale.
@@ -126,7 +126,7 @@ func (c *Contents) Put(inv *Invocation) *Invocation {
 	c.mu.Lock()
 	c.seq++
 	kept.Seq = c.seq
-	if t := c.registry.Load().table(kept.Server); t == nil || t.hidden && kept.Kind != Tool {
+	if !c.registry.keeps(kept.Kind, kept.Server) {
 		c.mu.Unlock()
 		return &kept
 	}
@@ -142,6 +142,17 @@ func (c *Contents) Put(inv *Invocation) *Invocation {
 	return &kept
 }
 
+// keeps reports whether the catalog still has a server whose contents of a
+// kind are worth keeping.
+func (r *Registry) keeps(kind Kind, server string) bool {
+	t := r.Load().table(server)
+	if t == nil || t.hidden && kind != Tool {
+		return false
+	}
+	state, _ := r.states.get(server)
+	return state.State != StateDisabled
+}
+
 // refuse keeps an invocation out. The one before goes: it is not the last.
 func (c *Contents) refuse(inv *Invocation, size int64) *Invocation {
 	c.mu.Lock()
@@ -149,8 +160,8 @@ func (c *Contents) refuse(inv *Invocation, size int64) *Invocation {
 	inv.Seq = c.seq
 	dropped := c.removeLocked(inv.Server, contentKey{inv.Kind, inv.Name})
 	c.mu.Unlock()
-	c.registry.event(slog.LevelWarn, inv.Server, fmt.Sprintf("content not kept: %s %s is %s, more than %s",
-		inv.Kind, short(inv.Name), byteCount(size), byteCount(maxContent)))
+	c.registry.gated(&c.registry.events.cache, slog.LevelWarn, inv.Server, fmt.Sprintf("content not kept: %s %s is %s, more than %s",
+		inv.Kind, c.registry.short(inv.Name), byteCount(size), byteCount(maxContent)))
 	if dropped {
 		c.registry.feed.publish(Cached)
 	}
@@ -218,7 +229,7 @@ func (c *Contents) Clear(kind Kind, server, name string) bool {
 	ok := c.removeLocked(server, contentKey{kind, name})
 	c.mu.Unlock()
 	if ok {
-		c.registry.event(slog.LevelInfo, server, fmt.Sprintf("content cleared: %s %s", kind, short(name)))
+		c.registry.event(slog.LevelInfo, server, fmt.Sprintf("content cleared: %s %s", kind, c.registry.short(name)))
 		c.registry.feed.publish(Cached)
 	}
 	return ok

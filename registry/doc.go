@@ -2,9 +2,10 @@
 // names clients see it, and what happens to it.
 //
 // It owns the immutable [Snapshot] of all lists, the tables that route names
-// and URIs to servers, the servers' states, the state of subscriptions,
-// Goblin's own ("local") tools and resources, change events, and the journals
-// of logs and traffic. It knows no transport, no file, no screen and no
+// and URIs to servers, the servers' states, the state of subscriptions and
+// sessions, Goblin's own ("local") tools and resources, the cache of
+// [Contents] that screens asked for, change events, and the journals of logs
+// and traffic. It knows no transport, no file, no screen and no
 // client: it imports only its own subpackages and libraries.
 //
 // # Goroutines
@@ -19,15 +20,19 @@
 // would, and the caller knows on return that its change is visible. Writers
 // of one server must not race with each other: the last one in wins.
 //
-// Facts that move fast (states, subscriptions' counters, journals) live in
-// tables of their own, each behind its own mutex held for a copy; changing
-// them builds no snapshot.
+// Facts that move fast (states, sessions, subscriptions' counters, contents,
+// journals) live in tables of their own, each behind its own mutex held for a
+// copy; changing them builds no snapshot. Whoever holds several takes them in
+// the order writer, contents, any other.
 //
 // # What may be lost
 //
 // Change events merge (see [Registry.Watch]): a slow reader misses
 // intermediate states, never the last one. Journals overwrite their oldest
-// records and count them. Learned links are a bounded LRU per server. Nothing
+// records and count them. The registry's own records of what changed are
+// bounded per second where servers or clients set the pace; the next one says
+// how many were not written. Contents that are least recently used make room
+// and are counted. Learned links are a bounded LRU per server. Nothing
 // else is dropped without a [Problem] that says so.
 //
 // # Bytes

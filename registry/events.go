@@ -53,7 +53,16 @@ func (g *gate) pass(now time.Time) (held int, ok bool) {
 
 // event writes a record about what changed.
 func (r *Registry) event(level slog.Level, server, text string) {
-	r.logs.Append(LogRecord{Time: r.opt.Now(), Server: server, Level: level, Source: SourceEvent, Text: text})
+	r.logs.Append(LogRecord{
+		Time: r.opt.Now(), Server: server, Level: level, Source: SourceEvent, Text: r.redacted(text),
+	})
+}
+
+func (r *Registry) redacted(s string) string {
+	if r.opt.Redact == nil {
+		return s
+	}
+	return r.opt.Redact(s)
 }
 
 // gated writes a record unless there were too many of its class.
@@ -73,8 +82,10 @@ func (r *Registry) gated(g *gate, level slog.Level, server, text string) {
 // plural is the name of a kind's list.
 func plural(k Kind) string { return k.String() + "s" }
 
-// short is a foreign name as a part of a record.
-func short(s string) string {
+// short is a foreign name as a part of a record. What is cut has been
+// redacted before, or half a secret would be left.
+func (r *Registry) short(s string) string {
+	s = r.redacted(s)
 	if len(s) > maxShort {
 		s = bounded(s, maxShort) + "…"
 	}
@@ -102,7 +113,7 @@ type listDiff struct {
 }
 
 // diff compares two lists in one pass: both are in the order of Listed.
-func diff(was, is *run) (d listDiff) {
+func (r *Registry) diff(was, is *run) (d listDiff) {
 	var a, b []Entry
 	if was != nil {
 		a = was.entries
@@ -114,12 +125,12 @@ func diff(was, is *run) (d listDiff) {
 		switch {
 		case len(a) == 0 || len(b) > 0 && b[0].Listed < a[0].Listed:
 			if d.added++; d.added <= maxNames {
-				d.names[0] = append(d.names[0], "+"+short(b[0].Name))
+				d.names[0] = append(d.names[0], "+"+r.short(b[0].Name))
 			}
 			b = b[1:]
 		case len(b) == 0 || a[0].Listed < b[0].Listed:
 			if d.removed++; d.removed <= maxNames {
-				d.names[1] = append(d.names[1], "−"+short(a[0].Name))
+				d.names[1] = append(d.names[1], "−"+r.short(a[0].Name))
 			}
 			a = a[1:]
 		default:
@@ -136,7 +147,7 @@ func diff(was, is *run) (d listDiff) {
 func (r *Registry) relisted(t *table, kind Kind, was *run) {
 	run := t.runs[kind]
 	text := fmt.Sprintf("%s: %d → %d", plural(kind), was.len(), run.len())
-	d := diff(was, run)
+	d := r.diff(was, run)
 	if d.added+d.removed > 0 {
 		text += fmt.Sprintf(" (+%d −%d)", d.added, d.removed)
 	}
@@ -146,7 +157,9 @@ func (r *Registry) relisted(t *table, kind Kind, was *run) {
 	if names := append(d.names[0], d.names[1]...); len(names) > 0 {
 		text += ": " + strings.Join(names, " ")
 	}
-	r.event(slog.LevelInfo, t.name, text)
+	if d.added+d.removed+d.changed > 0 {
+		r.event(slog.LevelInfo, t.name, text)
+	}
 	r.bulk(t.name, "dropped", r.contents.relisted(t, kind, was), plural(kind)+" left the list")
 }
 
@@ -182,7 +195,7 @@ func (r *Registry) subscribed(s *SubscriptionState) {
 			text += fmt.Sprintf(" after %s", count(s.Updates, "update"))
 		}
 	}
-	text += ": " + short(s.Listed)
+	text += ": " + r.short(s.Listed)
 	if s.Error != "" {
 		text += ": " + s.Error
 	}
@@ -205,14 +218,14 @@ func (r *Registry) stored(inv *Invocation, replaced bool) {
 	if replaced {
 		verb = "replaced"
 	}
-	text := fmt.Sprintf("content %s: %s %s", verb, inv.Kind, short(inv.Name))
+	text := fmt.Sprintf("content %s: %s %s", verb, inv.Kind, r.short(inv.Name))
 	if inv.Success {
 		text += ", " + byteCount(int64(len(inv.Result)))
 	} else {
 		level = slog.LevelWarn
 		text += ", failed"
 		if inv.Error != "" {
-			text += ": " + bounded(inv.Error, maxField)
+			text += ": " + bounded(r.redacted(inv.Error), maxField)
 		}
 	}
 	r.gated(&r.events.cache, level, inv.Server, text)

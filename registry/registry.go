@@ -18,6 +18,9 @@ type Options struct {
 	PageSize   int              // entries per page, default 1000
 	MaxEntries int              // per server and kind, default 1,000,000
 	Now        func() time.Time // default time.Now
+	// Redact is applied to what the registry itself writes into the journal
+	// of logs, which quotes names and errors of servers. Default: as it is.
+	Redact func(string) string
 }
 
 // Registry is the catalog. Make one with [New].
@@ -154,7 +157,11 @@ func (r *Registry) SetList(server string, kind Kind, items [][]byte) []Problem {
 			return nil
 		}
 		run, problems := build(r.recipe(s, t, kind), items)
-		if r.place(s, t, kind, run) {
+		placed, was, ok := r.place(s, t, kind, run)
+		if placed != nil {
+			r.relisted(placed, kind, was)
+		}
+		if ok {
 			return problems
 		}
 		// What the names depend on changed meanwhile, which is rare.
@@ -168,22 +175,23 @@ func (r *Registry) recipe(s *Snapshot, t *table, kind Kind) recipe {
 	}
 }
 
-// place makes run, built on snapshot s, the list of a server. It returns false
-// when run has to be built again.
-func (r *Registry) place(s *Snapshot, t *table, kind Kind, run *run) bool {
+// place makes run, built on snapshot s, the list of a server, and returns the
+// table that holds it with the list before, or no table when nothing changed.
+// ok is false when run has to be built again.
+func (r *Registry) place(s *Snapshot, t *table, kind Kind, run *run) (placed *table, was *run, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	old := r.Load()
 	now := old.table(t.name)
 	if now == nil {
-		return true // removed meanwhile
+		return nil, nil, true // removed meanwhile
 	}
 	if now.rule != t.rule || kind == Tool &&
 		(!sameTools(old.tools, s.tools) || s.flat && now.runs[Resource] != t.runs[Resource]) {
-		return false
+		return nil, nil, false
 	}
 	if now.runs[kind].same(run) {
-		return true
+		return nil, nil, true
 	}
 	next := *old
 	next.tables = slices.Clone(old.tables)
@@ -193,9 +201,8 @@ func (r *Registry) place(s *Snapshot, t *table, kind Kind, run *run) bool {
 		changed |= r.rename(&next, next.table(t.name))
 	}
 	r.snap.Store(&next)
-	r.relisted(next.table(t.name), kind, now.runs[kind])
 	r.feed.publish(changed)
-	return true
+	return next.table(t.name), now.runs[kind], true
 }
 
 // sameTools reports whether two maps are one: they are never written to.

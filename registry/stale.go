@@ -5,15 +5,27 @@ import (
 	"time"
 )
 
-// above yields the URIs whose watchers care for an update of uri: all above
+// Bounds of how far up an update of a URI is followed: servers choose the
+// URIs, and the work is their length times their depth.
+const (
+	maxDepth   = 64
+	maxDeepURI = 8 << 10
+)
+
+// above yields the URIs whose watchers care for an update of uri: those above
 // it, nearest first, with and without the final slash (spec: an update may
 // name a sub-resource of what was subscribed to).
 func above(uri string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for i := len(uri) - 1; i > 0; i-- {
+		if len(uri) > maxDeepURI {
+			return
+		}
+		depth := 0
+		for i := len(uri) - 1; i > 0 && depth < maxDepth; i-- {
 			if uri[i] != '/' {
 				continue
 			}
+			depth++
 			if i+1 < len(uri) && !yield(uri[:i+1]) || !yield(uri[:i]) {
 				return
 			}
@@ -135,7 +147,7 @@ func (r *Registry) Updated(server, uri string) { r.outdated(server, uri, r.opt.N
 
 func (r *Registry) outdated(server, uri string, now time.Time) {
 	if n := r.contents.updated(server, uri, now); n > 0 {
-		r.marked(server, n, StaleUpdated+": "+short(uri))
+		r.marked(server, n, StaleUpdated+": "+r.short(uri))
 		r.feed.publish(Cached)
 	}
 }

@@ -144,9 +144,9 @@ func (r *Registry) Touched(server, uri string) {
 	t.mu.Unlock()
 	switch {
 	case updates == 1:
-		r.event(slog.LevelInfo, server, "updated: "+short(listed))
+		r.event(slog.LevelInfo, server, "updated: "+r.short(listed))
 	case updates > 1:
-		r.event(slog.LevelInfo, server, fmt.Sprintf("updated %d times: %s", updates, short(listed)))
+		r.event(slog.LevelInfo, server, fmt.Sprintf("updated %d times: %s", updates, r.short(listed)))
 	}
 	r.feed.publish(Subscriptions)
 	r.outdated(server, uri, now)

@@ -53,7 +53,7 @@ func TestEventsSayWhatChanged(t *testing.T) {
 		{"show", func() { r.SetVisible("s", true) }, Tools | Prompts | Resources | Templates | Logs},
 		{"state", func() { r.SetState("s", ServerState{State: StateReady}) }, Servers | Logs},
 		{"the same state", func() { r.SetState("s", ServerState{State: StateReady}) }, 0},
-		{"subscription", func() { r.SetSubscription(SubscriptionState{Server: "s", URI: "x:1"}) }, Subscriptions | Logs},
+		{"subscription", func() { r.SetSubscription(SubscriptionState{Server: "s", URI: "x:1", Status: SubscriptionOn}) }, Subscriptions | Logs},
 		{"update", func() { r.Touched("s", "x:1") }, Subscriptions | Logs},
 		{"log", func() { r.Logs().Append(LogRecord{}) }, Logs},
 		{"traffic", func() { r.Traffic().Append(TrafficRecord{}) }, Traffic},

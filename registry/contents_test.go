@@ -1,0 +1,433 @@
+package registry
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// asked is a successful invocation.
+func asked(kind Kind, server, name string) *Invocation {
+	return &Invocation{
+		Kind: kind, Server: server, Name: name, Listed: server + ":" + name,
+		Result: json.RawMessage(`"` + name + `"`), Success: true,
+	}
+}
+
+// expanded is the read of a template's expansion.
+func expanded(server, template, uri string) *Invocation {
+	inv := asked(Template, server, template)
+	inv.Expanded = scheme + server + "/" + uri
+	inv.Params = json.RawMessage(`{"v":1}`)
+	return inv
+}
+
+// cached is all that is in the cache, sorted, stale ones with their reason.
+func cached(r *Registry) string {
+	var out []string
+	for _, i := range r.Contents().All() {
+		text := fmt.Sprintf("%s %s %s", i.Server, i.Kind, i.Name)
+		if i.Stale {
+			text += " (" + i.StaleReason + ")"
+		}
+		out = append(out, text)
+	}
+	slices.Sort(out)
+	return strings.Join(out, "\n")
+}
+
+func lines(s ...string) string { return strings.Join(s, "\n") }
+
+// library2 is two servers with one thing of each kind cached.
+func library2(t testing.TB) *Registry {
+	r := catalog(t, Options{}, `
+		a resource x:/1
+		a resource x:/2
+		a template x:/{v}
+		a prompt p
+		a tool t
+		b resource x:/1
+		b template x:/{v}
+		b prompt p
+		b tool t`)
+	for _, s := range []string{"a", "b"} {
+		r.SetState(s, ServerState{State: StateReady})
+		r.Contents().Put(asked(Resource, s, "x:/1"))
+		r.Contents().Put(expanded(s, "x:/{v}", "x:/1"))
+		r.Contents().Put(asked(Prompt, s, "p"))
+		r.Contents().Put(asked(Tool, s, "t"))
+	}
+	return r
+}
+
+const cachedOfB = "b prompt p\nb resource x:/1\nb template x:/{v}\nb tool t"
+
+func TestWhatIsReturnedIsWhatIsCached(t *testing.T) {
+	now := time.Unix(50, 0)
+	r := catalog(t, Options{Now: func() time.Time { return now }}, "a resource x:/1")
+	c := r.Contents()
+	ch := r.Watch(t.Context(), Cached)
+	given := asked(Resource, "a", "x:/1")
+	given.Stale, given.StaleReason, given.Touched, given.Seq = true, "made up", now, 99
+	kept := c.Put(given)
+	require.Equal(t, Cached, <-ch)
+	require.Same(t, kept, c.Resource("a", "x:/1"))
+	require.Same(t, kept, c.All()[0])
+	require.NotSame(t, given, kept)
+	require.False(t, kept.Stale)
+	require.Empty(t, kept.StaleReason)
+	require.True(t, kept.Touched.IsZero())
+	require.Equal(t, uint64(1), kept.Seq)
+	require.Equal(t, now, kept.Time)
+	given.Result[1] = '!'
+	require.Equal(t, `"x:/1"`, string(kept.Result), "the bytes are copied")
+
+	require.Nil(t, c.Resource("a", "x:/2"))
+	require.Nil(t, c.Resource("b", "x:/1"))
+	require.Nil(t, c.Template("a", "x:/1"))
+	require.Nil(t, c.Prompt("a", "x:/1"))
+	require.Nil(t, c.Tool("a", "x:/1"))
+}
+
+func TestR2_06TheLastInvocationWinsAlsoWhenItFailed(t *testing.T) {
+	r := library2(t)
+	c := r.Contents()
+	before, _, _ := c.Stats()
+	for _, kind := range []Kind{Resource, Template, Prompt, Tool} {
+		name := map[Kind]string{Resource: "x:/1", Template: "x:/{v}", Prompt: "p", Tool: "t"}[kind]
+		failed := c.Put(&Invocation{
+			Kind: kind, Server: "a", Name: name, Params: json.RawMessage(`{"n":2}`),
+			Error: "no", ErrorCode: -32603,
+		})
+		got := c.find(kind, "a", name)
+		require.Same(t, failed, got)
+		require.Equal(t, `{"n":2}`, string(got.Params))
+		require.Nil(t, got.Result)
+		require.False(t, got.Success)
+	}
+	after, _, _ := c.Stats()
+	require.Equal(t, before, after)
+	require.Equal(t, []uint64{12, 11, 10, 9, 8}, []uint64{
+		c.All()[0].Seq, c.All()[1].Seq, c.All()[2].Seq, c.All()[3].Seq, c.All()[4].Seq,
+	}, "the newest first")
+
+	set(r, "a", Tool)
+	set(r, "a", Prompt)
+	require.NotNil(t, c.Tool("a", "t"), "kept though the tool is gone")
+	require.Nil(t, c.Prompt("a", "p"))
+	r.SetVisible("a", false)
+	require.NotNil(t, c.Tool("a", "t"))
+}
+
+func TestR2_03ListsKeepSurvivorsAndDropWhatIsGone(t *testing.T) {
+	r := library2(t)
+	c := r.Contents()
+	c.Put(asked(Resource, "a", "x:/2"))
+	c.Put(asked(Resource, "a", "y:/linked")) // in no list, before or after
+	survivor := c.Resource("a", "x:/2")
+	set(r, "a", Resource, "x:/2", "x:/3")
+	require.Same(t, survivor, c.Resource("a", "x:/2"))
+	require.Equal(t, lines("a prompt p", "a resource x:/2", "a resource y:/linked", "a template x:/{v}", "a tool t", cachedOfB), cached(r),
+		"the template's copy does not depend on the list of resources")
+	set(r, "a", Template, "z:/{v}")
+	require.Equal(t, lines("a prompt p", "a resource x:/2", "a resource y:/linked", "a tool t", cachedOfB), cached(r))
+}
+
+func TestResourcesThatOnlyATemplateReachesGoWithIt(t *testing.T) {
+	r := library2(t)
+	c := r.Contents()
+	c.Put(asked(Resource, "a", "x:/deep")) // in no list, but of the template
+	c.Put(asked(Resource, "a", "x:/linked"))
+	r.Learn("a", "x:/linked")
+	set(r, "a", Resource, "x:/1", "x:/9")
+	require.NotNil(t, c.Resource("a", "x:/deep"))
+	set(r, "a", Template, "other:{v}")
+	require.Nil(t, c.Resource("a", "x:/deep"))
+	require.NotNil(t, c.Resource("a", "x:/1"), "listed")
+	require.NotNil(t, c.Resource("a", "x:/linked"), "the server gave it")
+}
+
+func TestR2_04UpdatesReachTheDirectCopyAndTheTemplates(t *testing.T) {
+	now := time.Unix(50, 0)
+	for name, update := range map[string]func(r *Registry, uri string){
+		"accepted": func(r *Registry, uri string) { r.Updated("a", uri) },
+		"subscribed": func(r *Registry, uri string) {
+			r.SetSubscription(SubscriptionState{Server: "a", URI: uri, Status: SubscriptionOn})
+			r.Touched("a", uri)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := library2(t)
+			r.opt.Now = func() time.Time { return now }
+			c := r.Contents()
+			direct, copied := c.Resource("a", "x:/1"), c.Template("a", "x:/{v}")
+			require.NotSame(t, direct, copied)
+			ch := r.Watch(t.Context(), Cached)
+			update(r, "x:/1")
+			require.Equal(t, Cached, <-ch)
+			require.Equal(t, lines("a prompt p", "a resource x:/1 (updated)", "a template x:/{v} (updated)", "a tool t", cachedOfB), cached(r))
+			require.False(t, direct.Stale, "what was handed out stays as it is")
+			now := c.Resource("a", "x:/1")
+			require.Equal(t, direct.Result, now.Result, "still there to be shown")
+			require.Equal(t, direct.Seq, now.Seq)
+			require.Equal(t, int64(50), now.Touched.Unix())
+			update(r, "x:/1")
+			require.Same(t, now, c.Resource("a", "x:/1"), "stale already")
+			require.Empty(t, ch)
+			fresh := c.Put(&Invocation{Kind: Resource, Server: "a", Name: "x:/1", Success: true, Time: time.Unix(51, 0)})
+			require.False(t, fresh.Stale)
+		})
+	}
+}
+
+func TestUpdatesThatNobodySubscribedToAreIgnored(t *testing.T) {
+	r := library2(t)
+	ch := r.Watch(t.Context())
+	r.Touched("a", "x:/1")
+	r.Updated("a", "x:/7")
+	r.Updated("nobody", "x:/1")
+	require.Empty(t, ch)
+	require.False(t, r.Contents().Resource("a", "x:/1").Stale)
+}
+
+func TestUpdatesBelowAURICountForIt(t *testing.T) {
+	for _, c := range []struct {
+		watched, updated string
+		counts           bool
+	}{
+		{"x://h/dir", "x://h/dir", true},
+		{"x://h/dir", "x://h/dir/f", true},
+		{"x://h/dir/", "x://h/dir/f", true},
+		{"x://h/dir", "x://h/dir/", true},
+		{"x://h", "x://h/dir/f", true},
+		{"x://h/dir/", "x://h/dir", false},
+		{"x://h/dir", "x://h/directory", false},
+		{"x://h/dir/f", "x://h/dir", false},
+		{"x://h/dir", "x://h/dir" + strings.Repeat("/", maxDeepURI), false},
+	} {
+		r := catalog(t, Options{}, "a resource "+c.watched)
+		r.SetSubscription(SubscriptionState{Server: "a", URI: c.watched, Status: SubscriptionOn})
+		r.Contents().Put(asked(Resource, "a", c.watched))
+		r.Touched("a", c.updated)
+		row, ok := r.Subscription("a", c.watched)
+		require.True(t, ok)
+		require.Equal(t, c.counts, row.Updates == 1, "%.40s watched, %.40s updated: %d", c.watched, c.updated, row.Updates)
+		require.Equal(t, c.counts, r.Contents().Resource("a", c.watched).Stale)
+	}
+}
+
+func TestTheListedFormOfAnExpansionIsUnderstood(t *testing.T) {
+	for _, c := range []struct {
+		flat     bool
+		expanded string
+	}{
+		{false, "mcp://a/x:/1"}, {false, "a_x_1"}, {false, "x:/1"}, {true, "a_x_1"}, {true, "x:/1"},
+	} {
+		r := catalog(t, Options{Flat: c.flat}, "a resource x:/1\na template x:/{v}")
+		inv := expanded("a", "x:/{v}", "")
+		inv.Expanded = c.expanded
+		r.Contents().Put(inv)
+		r.Updated("a", "x:/1")
+		require.True(t, r.Contents().Template("a", "x:/{v}").Stale, "%+v", c)
+	}
+}
+
+func TestR2_09ALostConnectionMarksOnlyItsServer(t *testing.T) {
+	r := library2(t)
+	ch := r.Watch(t.Context(), Cached)
+	r.SetState("a", ServerState{State: StateRetrying, LastError: "gone"})
+	require.Equal(t, Cached, <-ch)
+	require.Equal(t, lines("a prompt p (connection lost)", "a resource x:/1 (connection lost)",
+		"a template x:/{v} (connection lost)", "a tool t (connection lost)", cachedOfB), cached(r))
+	r.SetState("a", ServerState{State: StateConnecting})
+	require.Empty(t, ch, "it was lost before")
+	r.SetVisible("a", false) // the time of grace is over
+	require.Equal(t, Cached, <-ch)
+	require.Equal(t, lines("a tool t (connection lost)", cachedOfB), cached(r))
+}
+
+func TestContentsGoWithTheServer(t *testing.T) {
+	for name, leave := range map[string]func(r *Registry){
+		"disabled": func(r *Registry) {
+			r.SetVisible("a", false)
+			r.SetState("a", ServerState{State: StateDisabled})
+		},
+		"removed": func(r *Registry) { r.RemoveServer("a") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := library2(t)
+			leave(r)
+			require.Equal(t, cachedOfB, cached(r))
+			for _, inv := range []*Invocation{asked(Tool, "a", "t"), asked(Resource, "a", "x:/1"), asked(Tool, "nobody", "t")} {
+				kept := r.Contents().Put(inv)
+				require.Equal(t, inv.Result, kept.Result, "an answer that comes late is returned")
+			}
+			require.Equal(t, cachedOfB, cached(r), "and not kept")
+		})
+	}
+}
+
+func TestAnswersThatWereOvertakenAreStale(t *testing.T) {
+	now := time.Unix(50, 0)
+	r := catalog(t, Options{Now: func() time.Time { return now }}, "a resource x:/1\na resource x:/2\na template x:/{v}")
+	r.SetState("a", ServerState{State: StateReady})
+	r.SetSubscription(SubscriptionState{Server: "a", URI: "x:/1", Status: SubscriptionOn})
+	r.Touched("a", "x:/1")
+	at := func(inv *Invocation, sec int64) *Invocation {
+		inv.Time = time.Unix(sec, 0)
+		return r.Contents().Put(inv)
+	}
+	require.Equal(t, StaleUpdated, at(asked(Resource, "a", "x:/1"), 49).StaleReason)
+	require.Equal(t, StaleUpdated, at(expanded("a", "x:/{v}", "x:/1"), 49).StaleReason)
+	require.False(t, at(asked(Resource, "a", "x:/2"), 49).Stale)
+	require.False(t, at(asked(Resource, "a", "x:/1"), 51).Stale)
+	now = time.Unix(60, 0)
+	r.SetState("a", ServerState{State: StateRetrying})
+	require.Equal(t, StaleLost, at(asked(Resource, "a", "x:/2"), 59).StaleReason)
+	require.False(t, at(asked(Resource, "a", "x:/2"), 61).Stale)
+}
+
+func TestContentsAreBoundedByUse(t *testing.T) {
+	r := New(Options{Servers: []string{"a"}})
+	c := r.Contents()
+	result := json.RawMessage(strings.Repeat("x", 4<<20-contentOverhead-100))
+	put := func(i int) {
+		inv := asked(Tool, "a", fmt.Sprint("t", i))
+		inv.Result = result
+		require.NotNil(t, c.Put(inv))
+	}
+	const fit = maxContents / (4 << 20)
+	for i := range fit {
+		put(i)
+	}
+	n, held, evicted := c.Stats()
+	require.Equal(t, fit, n)
+	require.LessOrEqual(t, held, int64(maxContents))
+	require.Zero(t, evicted)
+	require.NotNil(t, c.Tool("a", "t0"), "used now")
+	c.All() // no use
+	put(fit)
+	put(fit + 1)
+	n, held, evicted = c.Stats()
+	require.Equal(t, fit, n)
+	require.LessOrEqual(t, held, int64(maxContents))
+	require.Equal(t, uint64(2), evicted)
+	require.NotNil(t, c.Tool("a", "t0"))
+	require.Nil(t, c.Tool("a", "t1"))
+	require.Nil(t, c.Tool("a", "t2"))
+	require.NotNil(t, c.Tool("a", "t3"))
+	require.Equal(t, fit, c.ClearAll())
+	n, held, evicted = c.Stats()
+	require.Equal(t, "0 0 2", fmt.Sprint(n, held, evicted))
+}
+
+func TestAHugeResultIsReturnedButNotKept(t *testing.T) {
+	r := library2(t)
+	inv := asked(Resource, "a", "x:/1")
+	inv.Result = make(json.RawMessage, maxContent)
+	kept := r.Contents().Put(inv)
+	require.Len(t, kept.Result, maxContent)
+	require.Nil(t, r.Contents().Resource("a", "x:/1"), "the one before is not the last one")
+	_, held, _ := r.Contents().Stats()
+	require.Less(t, held, int64(maxContent))
+}
+
+func TestClear(t *testing.T) {
+	r := library2(t)
+	c := r.Contents()
+	ch := r.Watch(t.Context(), Cached)
+	require.False(t, c.Clear(Resource, "a", "x:/2"))
+	require.False(t, c.Clear(Resource, "nobody", "x:/1"))
+	require.Zero(t, c.ClearServer("nobody"))
+	require.Empty(t, ch)
+	require.True(t, c.Clear(Resource, "a", "x:/1"))
+	require.Equal(t, Cached, <-ch)
+	require.Equal(t, lines("a prompt p", "a template x:/{v}", "a tool t", cachedOfB), cached(r))
+	require.Equal(t, 3, c.ClearServer("a"))
+	require.Equal(t, Cached, <-ch)
+	require.Equal(t, cachedOfB, cached(r))
+	require.Equal(t, 4, c.ClearAll())
+	require.Equal(t, Cached, <-ch)
+	require.Zero(t, c.ClearAll())
+	require.Empty(t, ch)
+	n, held, evicted := c.Stats()
+	require.Equal(t, "0 0 0", fmt.Sprint(n, held, evicted), "what was cleared was not evicted")
+	require.NotNil(t, c.Put(asked(Tool, "a", "t")))
+	require.Equal(t, "a tool t", cached(r))
+}
+
+// Whatever happens at once, the books agree with what is there.
+func TestContentsUnderConcurrency(t *testing.T) {
+	r := library2(t)
+	c := r.Contents()
+	c.max = 20_000
+	var each sync.WaitGroup
+	for w := range 4 {
+		each.Go(func() {
+			for i := range 300 {
+				uri := fmt.Sprintf("x:/%d", i%7)
+				c.Put(asked(Resource, "a", uri))
+				c.Put(expanded("b", "x:/{v}", uri))
+				c.Resource("a", uri)
+				r.Updated("a", uri)
+				r.SetSubscription(SubscriptionState{Server: "b", URI: uri, Status: SubscriptionOn})
+				r.Touched("b", uri)
+				switch (i + w) % 9 {
+				case 0:
+					set(r, "a", Resource, uri)
+				case 1:
+					r.SetState("b", ServerState{State: StateRetrying})
+					r.SetState("b", ServerState{State: StateReady})
+				case 2:
+					r.SetVisible("a", i%2 == 0)
+				case 3:
+					c.Clear(Resource, "a", uri)
+				case 4:
+					c.ClearServer("b")
+				case 5:
+					c.All()
+					c.Stats()
+				case 6:
+					r.DropSubscription("b", uri)
+					r.Subscriptions()
+				}
+			}
+		})
+	}
+	each.Wait()
+	n, held, _ := c.Stats()
+	all := c.All()
+	require.Len(t, all, n)
+	var want int64
+	found := 0
+	for _, inv := range all {
+		want += inv.size()
+		if c.find(inv.Kind, inv.Server, inv.Name) == inv {
+			found++
+		}
+	}
+	require.Equal(t, want, held)
+	require.Equal(t, n, found)
+	uris := 0
+	for _, s := range c.servers {
+		for _, ns := range s.byURI {
+			uris += len(ns)
+		}
+	}
+	for _, inv := range all {
+		if inv.Kind == Resource || inv.Kind == Template {
+			uris--
+		}
+	}
+	require.Zero(t, uris)
+	c.ClearAll()
+	for _, s := range []string{"a", "b"} {
+		require.Zero(t, c.ClearServer(s))
+	}
+}

@@ -1,0 +1,69 @@
+package registry
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestSessionsAreListedOldestFirst(t *testing.T) {
+	now := time.Unix(100, 0)
+	r := New(Options{Now: func() time.Time { return now }})
+	require.Empty(t, r.Sessions())
+	ch := r.Watch(t.Context(), Sessions)
+	r.SetSession(Session{ID: "b", Client: "late", Since: time.Unix(9, 0)})
+	r.SetSession(Session{ID: "c"})
+	r.SetSession(Session{ID: "a", Client: strings.Repeat("x", 2*maxField), Since: time.Unix(9, 0), Screen: true})
+	r.SetSession(Session{}) // no ID
+	require.Equal(t, Sessions, <-ch)
+	ids := ""
+	for _, s := range r.Sessions() {
+		ids += s.ID
+		require.LessOrEqual(t, len(s.Client), maxField)
+	}
+	require.Equal(t, "abc", ids)
+	require.True(t, r.Sessions()[0].Screen)
+	require.Equal(t, now, r.Sessions()[2].Since)
+
+	now = now.Add(time.Hour)
+	r.SetSession(Session{ID: "c", Protocol: "2025-11-25"})
+	last := r.Sessions()[2]
+	require.Equal(t, "c 2025-11-25 100", fmt.Sprint(last.ID, " ", last.Protocol, " ", last.Since.Unix()), "replaced, as old as before")
+	require.Equal(t, Sessions, <-ch)
+	r.DropSession("nobody")
+	require.Empty(t, ch)
+	r.DropSession("a")
+	require.Equal(t, Sessions, <-ch)
+	require.Len(t, r.Sessions(), 2)
+}
+
+func TestRequestsOfSessionsAreCounted(t *testing.T) {
+	r := New(Options{})
+	r.SetSession(Session{ID: "a"})
+	r.SetSession(Session{ID: "b", Requests: 5})
+	var each sync.WaitGroup
+	for range 4 {
+		each.Go(func() {
+			for i := range 100 {
+				r.Traffic().Append(TrafficRecord{Session: "a"})
+				r.Traffic().Append(TrafficRecord{Session: "a", Direction: ToClient})
+				r.Traffic().Append(TrafficRecord{Session: "nobody"})
+				r.SetSession(Session{ID: "a", Client: fmt.Sprint(i)})
+			}
+		})
+	}
+	each.Wait()
+	r.Traffic().Append(TrafficRecord{Session: "b"})
+	for _, s := range r.Sessions() {
+		require.Equal(t, map[string]uint64{"a": 400, "b": 6}[s.ID], s.Requests, s.ID)
+	}
+	r.SetSession(Session{ID: "a", Requests: 1000})
+	r.SetSession(Session{ID: "b", Requests: 1})
+	for _, s := range r.Sessions() {
+		require.Equal(t, map[string]uint64{"a": 1000, "b": 6}[s.ID], s.Requests, s.ID)
+	}
+}
