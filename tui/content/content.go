@@ -1,0 +1,370 @@
+// Package content shows whatever is shown at length: details, resource
+// contents, results, messages, log records, help.
+//
+// [Build] turns blocks into a [Doc]: text made safe for a terminal, wrapped to
+// a width, with its lines indexed. It may take tens of milliseconds for
+// megabytes, so it belongs in a command; it ends early when its context does.
+// A Doc belongs to whoever built it until it is shown; after [Doc.Mark] it is
+// never changed and may be read from any goroutine. A [View] is a window on a
+// Doc, belongs to the goroutine of its screen, and styles only the lines in the
+// window.
+//
+// What is dropped: of a block, what lies past [Options].Most, with a line that
+// says so. It knows no catalog, no keys and no panes. The mapping of MCP
+// results to blocks stands here too (FromResource, FromTool, FromPrompt), as
+// every pane needs it; one odd entry never spoils the others.
+package content
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"goblin/gateway/display"
+	"goblin/tui/look"
+)
+
+// Kind is how a block is shown.
+type Kind uint8
+
+// The kinds of blocks.
+const (
+	Facts    Kind = iota // labelled values, one below the other
+	Text                 // lines as they are, long ones wrapped
+	Markdown             // headings, lists, quotes, code, emphasis and links
+	JSON                 // one member or element a line
+	Hex                  // facts about bytes and the first of them
+	Note                 // a remark by the screen itself
+	Error                // what went wrong, with "!" before it
+)
+
+// Fact is a labelled value. A fact without a value is not shown.
+type Fact struct {
+	Label, Value string
+	Style        look.Style // of the value
+}
+
+// Block is a part of a document: a title and one kind of content.
+type Block struct {
+	Title string // above it, "" for none
+	Kind  Kind
+	Facts []Fact
+	Text  string // of Text, Markdown, Note and Error
+	Data  []byte // of JSON and Hex; kept, so it must not be changed
+	MIME  string
+	Size  int64 // in bytes, where Text or Data is only the beginning; else 0
+}
+
+// Options are how blocks become lines.
+type Options struct {
+	Width int // in cells, the first of which is kept free for edge marks; 80 if not positive
+	// Most is how many bytes of one block are shown; 1 MiB if not positive.
+	Most int
+	// Depth is how deep JSON is shown: 0 shows the outermost value only, with
+	// what is in it folded; negative folds nothing.
+	Depth   int
+	Numbers bool // of the lines of Text
+}
+
+const (
+	defaultWidth = 80
+	defaultMost  = 1 << 20
+	tabStop      = 8
+)
+
+// ink is what a piece of a line means to a theme. It stands in the text itself
+// as one byte before the piece: control characters are free for that, since
+// none is left in sanitised text but line breaks and tabs, which no ink is.
+type ink byte
+
+const (
+	inkNone ink = iota
+	inkPlain
+	inkBold
+	inkEm
+	inkCode
+	inkLink
+	inkName
+	inkString
+	inkNumber
+	_ // \t
+	_ // \n
+	inkWord
+	inkPunct
+	inkDim
+	inkHeading
+	inkTitle
+	inkBad
+	inkWarn
+	inkFact // the style that the line's arg points to
+	inks
+)
+
+func isInk(c byte) bool { return c < byte(inks) && c != '\t' && c != '\n' }
+
+type flags uint8
+
+const (
+	goesOn   flags = 1 << iota // part of the same line of the original as the one before
+	numbered                   // arg is its number, drawn in the indent
+	ruled                      // a horizontal rule instead of text
+	_
+	quoted // times the depth, up to maxQuote
+)
+
+const maxQuote = 7
+
+func quotes(depth int) flags { return flags(min(depth, maxQuote)) * quoted }
+
+// line is one line of the screen: text of the arena and what stands before it.
+type line struct {
+	off, n uint32
+	arg    uint32 // line number or index of a style
+	indent uint16
+	ink    ink // that it begins in
+	flags  flags
+}
+
+func (l line) depth() int  { return int(l.flags / quoted) }
+func (l line) prefix() int { return int(l.indent) + 2*l.depth() }
+
+// Doc is lines made of blocks.
+type Doc struct {
+	arena   []byte
+	lines   []line
+	styles  []look.Style
+	changed []bool // nil: nothing
+	blocks  []Block
+	width   int
+	longest int // cells of the longest line
+}
+
+// Len is how many lines there are.
+func (d *Doc) Len() int { return len(d.lines) }
+
+// Width is what the lines were wrapped to, in cells.
+func (d *Doc) Width() int { return d.width }
+
+func (d *Doc) text(l line) []byte { return d.arena[l.off : l.off+l.n] }
+
+// whole is the text of the original line that line i begins, and the index of
+// the line after it.
+func (d *Doc) whole(i int) (from, to, next int) {
+	for next = i + 1; next < len(d.lines) && d.lines[next].flags&goesOn != 0; {
+		next++
+	}
+	last := d.lines[next-1]
+	return int(d.lines[i].off), int(last.off + last.n), next
+}
+
+// Build lays blocks out. The only error is that of the context.
+func Build(ctx context.Context, lk *look.Look, blocks []Block, o Options) (*Doc, error) {
+	if o.Width <= 0 {
+		o.Width = defaultWidth
+	}
+	if o.Most <= 0 {
+		o.Most = defaultMost
+	}
+	b := &builder{ctx: ctx, lk: lk, o: o, room: max(o.Width-1, 1), d: &Doc{width: o.Width, blocks: blocks}}
+	for i := range blocks {
+		if i > 0 {
+			b.blank()
+		}
+		b.block(&blocks[i])
+		if b.err == nil {
+			b.err = ctx.Err()
+		}
+		if b.err != nil {
+			return nil, fmt.Errorf("lay content out: %w", b.err)
+		}
+	}
+	return b.d, nil
+}
+
+// builder appends lines to a document. Once err is set nothing more is added.
+type builder struct {
+	ctx  context.Context
+	lk   *look.Look
+	o    Options
+	d    *Doc
+	room int // cells of a line, without the one for edge marks
+	err  error
+}
+
+func (b *builder) block(k *Block) {
+	if k.Title != "" {
+		b.line(inkTitle, display.Line(k.Title), 0)
+	}
+	switch k.Kind {
+	case Facts:
+		b.facts(k.Facts)
+	case Text:
+		b.plain(k.Text, k.Size)
+	case Markdown:
+		b.markdown(k.Text, k.Size)
+	case JSON:
+		b.json(k)
+	case Hex:
+		b.hex(k)
+	case Note:
+		b.remark(inkDim, k.Text, "")
+	case Error:
+		b.remark(inkBad, k.Text, "! ")
+	}
+}
+
+// at is where the next text will stand.
+func (b *builder) at() int { return len(b.d.arena) }
+
+func (b *builder) put(s string) { b.d.arena = append(b.d.arena, s...) }
+
+func (b *builder) dip(i ink) { b.d.arena = append(b.d.arena, byte(i)) }
+
+// add appends a line. It looks at the context now and then, as this is what
+// every loop over long content comes to.
+func (b *builder) add(l line) {
+	if len(b.d.lines)&4095 == 4095 && b.err == nil {
+		b.err = b.ctx.Err()
+	}
+	b.d.lines = append(b.d.lines, l)
+}
+
+func (b *builder) blank() { b.add(line{off: uint32(b.at()), ink: inkPlain}) }
+
+// line adds safe text without line breaks in one ink, wrapped.
+func (b *builder) line(i ink, s string, hang int) {
+	from := b.at()
+	b.put(s)
+	b.wrap(from, line{ink: i}, hang)
+}
+
+// remark adds the lines of a text in one ink, after a mark.
+func (b *builder) remark(i ink, text, mark string) {
+	text, _ = cut(text, b.o.Most)
+	for s := range strings.Lines(display.Text(text)) {
+		b.line(i, mark+strings.TrimSuffix(s, "\n"), len(mark))
+		mark = look.Blank(len(mark))
+	}
+}
+
+func (b *builder) empty() { b.line(inkDim, "empty", 0) }
+
+// rest says how much is shown when it is not everything.
+func (b *builder) rest(shown, size int64) {
+	if shown < size {
+		b.blank()
+		b.line(inkWarn, "showing "+share(shown, size)+", e opens all", 0)
+	}
+}
+
+func (b *builder) facts(facts []Fact) {
+	most := 0
+	for _, f := range facts {
+		if f.Value != "" {
+			most = max(most, look.Width(display.Line(f.Label)))
+		}
+	}
+	column := min(most, 24, b.room/3)
+	for _, f := range facts {
+		if f.Value == "" {
+			continue
+		}
+		value, lost := cut(f.Value, b.o.Most)
+		value = strings.TrimRight(display.Text(value), "\n")
+		if lost {
+			value += b.lk.Ellipsis
+		}
+		b.d.styles = append(b.d.styles, f.Style)
+		style := uint32(len(b.d.styles) - 1)
+		label := display.Line(f.Label)
+		for s := range strings.SplitSeq(value, "\n") {
+			from := b.at()
+			l := line{ink: inkFact, arg: style, indent: uint16(column + 2)}
+			if label != "" {
+				b.put(label)
+				b.put(look.Blank(max(column-look.Width(label), 0) + 2))
+				b.dip(inkFact)
+				l.ink, l.indent, label = inkDim, 0, ""
+			}
+			b.put(s)
+			b.wrap(from, l, column+2-int(l.indent))
+		}
+	}
+}
+
+func (b *builder) plain(text string, size int64) {
+	if text == "" && size == 0 {
+		b.empty()
+		return
+	}
+	size = max(size, int64(len(text)))
+	shown, _ := cut(text, b.o.Most)
+	b.lines(display.Text(shown))
+	b.rest(int64(len(shown)), size)
+}
+
+// lines adds the lines of safe text, with numbers if wanted.
+func (b *builder) lines(s string) {
+	l := line{ink: inkPlain}
+	if b.o.Numbers {
+		n := strings.Count(s, "\n")
+		if !strings.HasSuffix(s, "\n") {
+			n++
+		}
+		if gutter := len(fmt.Sprint(n)) + 1; 3*gutter <= b.room {
+			l.indent, l.flags = uint16(gutter), numbered
+		}
+	}
+	b.d.arena = append(b.d.arena, s...)
+	from, end := b.at()-len(s), b.at()
+	for from < end && b.err == nil {
+		to, next := end, end
+		if n := bytes.IndexByte(b.d.arena[from:end], '\n'); n >= 0 {
+			to, next = from+n, from+n+1
+		}
+		if l.flags&numbered != 0 {
+			l.arg++
+		}
+		b.wrapRange(from, to, l, 0)
+		from = next
+	}
+}
+
+// cut is the beginning of a text: at most so many bytes, whole lines if that
+// loses little, whole characters in any case.
+func cut(s string, most int) (string, bool) {
+	if len(s) <= most {
+		return s, false
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	s = s[:most]
+	if i := strings.LastIndexByte(s, '\n'); i >= most-most/8 {
+		s = s[:i+1]
+	}
+	return s, true
+}
+
+// share says a part of a size: "1.0 of 5.2 MiB".
+func share(part, whole int64) string {
+	a, unit := size(part)
+	z, other := size(whole)
+	if unit == other {
+		return a + " of " + z + " " + unit
+	}
+	return a + " " + unit + " of " + z + " " + other
+}
+
+func size(n int64) (number, unit string) {
+	if n < 1024 {
+		return fmt.Sprint(n), "B"
+	}
+	f, i := float64(n)/1024, 0
+	for f >= 1023.95 && i < 3 {
+		f, i = f/1024, i+1
+	}
+	return fmt.Sprintf("%.1f", f), [...]string{"KiB", "MiB", "GiB", "TiB"}[i]
+}

@@ -1,0 +1,300 @@
+package content
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"goblin/gateway/display"
+	"goblin/registry/rawjson"
+	"goblin/tui/look"
+)
+
+// json shows JSON, or as much of it as may be shown, or why it is none.
+func (b *builder) json(k *Block) {
+	if len(k.Data) == 0 && k.Size == 0 {
+		b.empty()
+		return
+	}
+	at, lines, longest := b.at(), len(b.d.lines), b.d.longest
+	p := printer{b: b, src: k.Data, fold: b.o.Depth, start: at, from: at}
+	err := p.print()
+	whole := max(k.Size, int64(len(k.Data)))
+	var broken *rawjson.SyntaxError
+	switch {
+	case errors.As(err, &broken) && broken.Offset >= len(k.Data) && whole > int64(len(k.Data)):
+		// The caller had no more of it: what came before the end is good.
+		p.end(0)
+		b.rest(int64(len(k.Data)), whole)
+	case err != nil:
+		b.d.arena, b.d.lines, b.d.longest = b.d.arena[:at], b.d.lines[:lines], longest
+		b.line(inkWarn, "not JSON: "+where(k.Data, err), 0)
+		b.blank()
+		b.plain(string(k.Data), k.Size)
+	case p.cut:
+		b.rest(int64(p.i), whole)
+	}
+}
+
+// where says the place of a fault as people count: lines and columns.
+func where(src []byte, err error) string {
+	var broken *rawjson.SyntaxError
+	if !errors.As(err, &broken) {
+		return err.Error()
+	}
+	before := src[:min(broken.Offset, len(src))]
+	row := bytes.Count(before, []byte("\n")) + 1
+	col := len(before) - bytes.LastIndexByte(before, '\n')
+	return fmt.Sprintf("line %d, column %d: %s", row, col, display.Line(broken.Reason))
+}
+
+// printer lays out JSON token by token as it stands: order, numbers, escapes
+// and duplicates are those of the source. Memory is bounded by the output, and
+// nothing past the end of the output is looked at.
+type printer struct {
+	b     *builder
+	src   []byte
+	i     int
+	fold  int
+	start int // of all output in the arena
+	from  int // of the open line in the arena
+	ink   ink
+	cut   bool
+}
+
+func (p *printer) print() error {
+	p.space()
+	if err := p.value(0); err != nil || p.cut {
+		return err
+	}
+	p.end(0)
+	if p.space(); p.i < len(p.src) {
+		return &rawjson.SyntaxError{Offset: p.i, Reason: "text after the value"}
+	}
+	return p.b.err
+}
+
+func (p *printer) space() {
+	for p.i < len(p.src) {
+		switch p.src[p.i] {
+		case ' ', '\n', '\r', '\t':
+			p.i++
+		default:
+			return
+		}
+	}
+}
+
+func (p *printer) next() byte {
+	if p.i < len(p.src) {
+		return p.src[p.i]
+	}
+	return 0
+}
+
+// end ends the open line.
+func (p *printer) end(depth int) {
+	p.b.wrap(p.from, line{ink: inkPlain, indent: uint16(min(2*depth, p.b.room/2))}, 2)
+	p.from, p.ink = p.b.at(), inkPlain
+	if p.from-p.start >= p.b.o.Most || p.b.err != nil {
+		p.cut = true
+	}
+}
+
+func (p *printer) put(i ink, s string) {
+	if p.ink != i {
+		p.b.dip(i)
+		p.ink = i
+	}
+	p.b.put(s)
+}
+
+// token puts the scalar before end, which may be longer than all that is shown.
+func (p *printer) token(i ink, end, depth int) {
+	raw := p.src[p.i:end]
+	room := p.b.o.Most - (p.b.at() - p.start)
+	if len(raw) > room {
+		s, _ := cut(string(raw[:max(room, 0)]), max(room-1, 0))
+		p.put(i, display.Line(s)+p.b.lk.Ellipsis)
+		p.i += len(s)
+		p.end(depth)
+		p.cut = true
+		return
+	}
+	p.put(i, display.Line(string(raw)))
+	p.i = end
+}
+
+func (p *printer) value(depth int) error {
+	switch p.next() {
+	case '{':
+		return p.container(depth, '}', "member")
+	case '[':
+		return p.container(depth, ']', "item")
+	}
+	end, err := rawjson.Scan(p.src, p.i)
+	if err != nil {
+		return err
+	}
+	i := inkWord
+	switch c := p.src[p.i]; {
+	case c == '"':
+		i = inkString
+	case c == '-' || c >= '0' && c <= '9':
+		i = inkNumber
+	}
+	p.token(i, end, depth)
+	return nil
+}
+
+func (p *printer) container(depth int, closer byte, what string) error {
+	start := p.i
+	opener := string(p.src[start])
+	p.i++
+	if p.space(); p.next() == closer {
+		p.i++
+		p.put(inkPunct, opener+string(closer))
+		return nil
+	}
+	if p.fold >= 0 && depth > p.fold {
+		p.i = start
+		return p.folded(opener, string(closer), what)
+	}
+	if depth >= rawjson.MaxDepth {
+		return &rawjson.SyntaxError{Offset: start, Reason: "nested too deeply"}
+	}
+	p.put(inkPunct, opener)
+	p.end(depth)
+	for !p.cut {
+		if closer == '}' {
+			if err := p.name(depth + 1); err != nil || p.cut {
+				return err
+			}
+		}
+		if err := p.value(depth + 1); err != nil || p.cut {
+			return err
+		}
+		p.space()
+		switch p.next() {
+		case ',':
+			p.i++
+			p.put(inkPunct, ",")
+			p.end(depth + 1)
+			p.space()
+		case closer:
+			p.i++
+			p.end(depth + 1)
+			p.put(inkPunct, string(closer))
+			return nil
+		default:
+			return p.unexpected()
+		}
+	}
+	return nil
+}
+
+func (p *printer) unexpected() error {
+	if p.i >= len(p.src) {
+		return &rawjson.SyntaxError{Offset: p.i, Reason: "unexpected end"}
+	}
+	return &rawjson.SyntaxError{Offset: p.i, Reason: fmt.Sprintf("unexpected %q", p.src[p.i])}
+}
+
+func (p *printer) name(depth int) error {
+	if p.next() != '"' {
+		if p.i >= len(p.src) {
+			return p.unexpected()
+		}
+		return &rawjson.SyntaxError{Offset: p.i, Reason: "expected a member name"}
+	}
+	end, err := rawjson.Scan(p.src, p.i)
+	if err != nil {
+		return err
+	}
+	if p.token(inkName, end, depth); p.cut {
+		return nil
+	}
+	if p.space(); p.next() != ':' {
+		if p.i >= len(p.src) {
+			return p.unexpected()
+		}
+		return &rawjson.SyntaxError{Offset: p.i, Reason: "expected a colon"}
+	}
+	p.i++
+	p.space()
+	p.put(inkPunct, ": ")
+	return nil
+}
+
+// folded puts how much a container has instead of what.
+func (p *printer) folded(opener, closer, what string) error {
+	end, err := rawjson.Scan(p.src, p.i)
+	if err != nil {
+		return err
+	}
+	raw, n := p.src[p.i:end], 0
+	for range rawjson.Members(raw) {
+		n++
+	}
+	for range rawjson.Elements(raw) {
+		n++
+	}
+	if n != 1 {
+		what += "s"
+	}
+	p.put(inkPunct, opener)
+	p.put(inkDim, fmt.Sprintf("%s %d %s", p.b.lk.Folded, n, what))
+	p.put(inkPunct, closer)
+	p.i = end
+	return nil
+}
+
+// pretty is JSON as it is shown, without folding, wrapping and bounds; what is
+// no JSON comes back as it is.
+func pretty(src []byte) string {
+	if rawjson.Valid(src) != nil {
+		return display.Text(string(src))
+	}
+	var out strings.Builder
+	out.Grow(len(src) + len(src)/2)
+	depth, fresh := 0, false
+	// Indentation beyond this would make a small text a huge one.
+	const deepest = 40
+	brk := func() {
+		out.WriteByte('\n')
+		out.WriteString(look.Blank(2 * min(depth, deepest)))
+	}
+	for i := 0; i < len(src); i++ {
+		c := src[i]
+		if c == ' ' || c == '\n' || c == '\r' || c == '\t' {
+			continue
+		}
+		closing := c == '}' || c == ']'
+		if closing {
+			depth--
+		}
+		if fresh != closing && (fresh || closing) {
+			brk()
+		}
+		fresh = false
+		switch c {
+		case '{', '[':
+			out.WriteByte(c)
+			depth++
+			fresh = true
+		case ',':
+			out.WriteByte(c)
+			brk()
+		case ':':
+			out.WriteString(": ")
+		case '"':
+			end, _ := rawjson.Scan(src, i)
+			out.WriteString(display.Line(string(src[i:end])))
+			i = end - 1
+		default:
+			out.WriteByte(c)
+		}
+	}
+	return out.String()
+}

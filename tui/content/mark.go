@@ -1,0 +1,128 @@
+package content
+
+import (
+	"hash/maphash"
+	"strings"
+
+	"goblin/gateway/display"
+	"goblin/tui/look"
+)
+
+// Mark marks the lines that are not in old, which a [View] then shows with a
+// mark at the edge. It compares lines of the original, so the widths may
+// differ. Time and memory are linear: what is equal at the beginning and at
+// the end is left out, and of the rest each line of old makes up for one equal
+// line wherever it stands. It must be called before the document is shown.
+func (d *Doc) Mark(old *Doc) {
+	d.changed = nil
+	if old == nil {
+		return
+	}
+	seed := maphash.MakeSeed()
+	was, now := old.hashes(seed), d.hashes(seed)
+	for len(was) > 0 && len(now) > 0 && was[len(was)-1].sum == now[len(now)-1].sum {
+		was, now = was[:len(was)-1], now[:len(now)-1]
+	}
+	for len(was) > 0 && len(now) > 0 && was[0].sum == now[0].sum {
+		was, now = was[1:], now[1:]
+	}
+	if len(now) == 0 {
+		return
+	}
+	left := make(map[uint64]int, len(was))
+	for _, h := range was {
+		left[h.sum]++
+	}
+	d.changed = make([]bool, len(d.lines))
+	for _, h := range now {
+		if left[h.sum] > 0 {
+			left[h.sum]--
+			continue
+		}
+		for i := h.first; i < h.next; i++ {
+			d.changed[i] = true
+		}
+	}
+}
+
+type hash struct {
+	sum         uint64
+	first, next int
+}
+
+// hashes are those of the lines of the original.
+func (d *Doc) hashes(seed maphash.Seed) []hash {
+	out := make([]hash, 0, len(d.lines))
+	for i := 0; i < len(d.lines); {
+		from, to, next := d.whole(i)
+		out = append(out, hash{maphash.Bytes(seed, d.arena[from:to]), i, next})
+		i = next
+	}
+	return out
+}
+
+// Plain is everything as text for a clipboard or a pager: safe for a terminal,
+// not wrapped, not folded and not cut, Markdown as it was written.
+func (d *Doc) Plain() string {
+	var out strings.Builder
+	for i := range d.blocks {
+		if i > 0 {
+			out.WriteByte('\n')
+		}
+		k := &d.blocks[i]
+		if k.Title != "" {
+			out.WriteString(display.Line(k.Title))
+			out.WriteByte('\n')
+		}
+		s := k.plain()
+		out.WriteString(s)
+		if s != "" && !strings.HasSuffix(s, "\n") {
+			out.WriteByte('\n')
+		}
+	}
+	return out.String()
+}
+
+func (k *Block) plain() string {
+	switch k.Kind {
+	case Facts:
+		return plainFacts(k.Facts)
+	case JSON:
+		return pretty(k.Data)
+	case Hex:
+		var out strings.Builder
+		out.WriteString(plainFacts([]Fact{
+			{Label: "type", Value: k.MIME}, {Label: "size", Value: bytesOf(max(k.Size, int64(len(k.Data))))},
+		}))
+		for s := range dump(k.Data[:min(len(k.Data), hexShown)], defaultWidth) {
+			out.WriteString(s)
+			out.WriteByte('\n')
+		}
+		return out.String()
+	case Error:
+		return "! " + display.Text(k.Text)
+	}
+	return display.Text(k.Text)
+}
+
+func plainFacts(facts []Fact) string {
+	column := 0
+	for _, f := range facts {
+		if f.Value != "" {
+			column = max(column, look.Width(display.Line(f.Label)))
+		}
+	}
+	var out strings.Builder
+	for _, f := range facts {
+		if f.Value == "" {
+			continue
+		}
+		label := display.Line(f.Label)
+		out.WriteString(label)
+		out.WriteString(look.Blank(column - look.Width(label) + 2))
+		value := strings.TrimRight(display.Text(f.Value), "\n")
+		out.WriteString(strings.ReplaceAll(value, "\n", "\n"+look.Blank(column+2)))
+		out.WriteByte('\n')
+	}
+	return out.String()
+}

@@ -1,0 +1,276 @@
+package content
+
+import (
+	"strings"
+
+	"goblin/gateway/display"
+)
+
+// markdown shows the parts of Markdown that help reading. It is a matter of
+// looks, not of CommonMark: what it does not know stands there as written.
+// Every character is looked at a bounded number of times.
+func (b *builder) markdown(text string, size int64) {
+	if text == "" && size == 0 {
+		b.empty()
+		return
+	}
+	size = max(size, int64(len(text)))
+	shown, _ := cut(text, b.o.Most)
+	m := &markdown{b: b}
+	for s := range strings.Lines(display.Text(shown)) {
+		m.line(strings.TrimSuffix(s, "\n"))
+		if b.err != nil {
+			return
+		}
+	}
+	m.flush()
+	b.rest(int64(len(shown)), size)
+}
+
+// markdown is the state between lines: an open paragraph, list or fence.
+type markdown struct {
+	b      *builder
+	para   strings.Builder // the open paragraph
+	open   bool
+	rows   int    // of the paragraph, in the source
+	mark   string // before the paragraph: a bullet
+	indent int    // of the paragraph
+	depth  int    // of quotes
+	list   int    // column of the text of the open list item, 0 outside lists
+	fence  string // that ends the open code block
+	inset  int    // columns that the code block is indented by in the source
+	blank  bool   // the last line was blank
+}
+
+func (m *markdown) line(s string) {
+	if m.fence != "" {
+		m.code(s)
+		return
+	}
+	depth, s := unquote(s)
+	if depth != m.depth && (depth > 0 || !m.open) {
+		m.flush()
+		m.depth = depth
+		m.list = 0
+	}
+	text := strings.TrimLeft(s, " \t")
+	indent := cells([]byte(s[:len(s)-len(text)]), 0)
+	text = strings.TrimRight(text, "\t")
+	if strings.TrimSpace(text) == "" {
+		m.flush()
+		if !m.blank {
+			m.add(line{ink: inkPlain})
+		}
+		m.blank = true
+		return
+	}
+	blank := m.blank
+	m.blank = false
+	if indent == 0 && blank {
+		if _, _, item := bullet(text); !item {
+			m.list = 0
+		}
+	}
+	switch fence := fenceOf(text); {
+	case fence != "":
+		m.flush()
+		m.fence, m.inset = fence, indent
+	case indent >= 4+m.list && !m.open:
+		m.put(inkCode, s, m.list+2)
+	case m.block(text, indent):
+	case m.open:
+		m.para.WriteByte(' ')
+		m.more(text)
+	default:
+		at := 0
+		if indent > 0 {
+			at = m.list
+		}
+		m.start("", at, text)
+	}
+}
+
+// block handles the lines that mean something by their beginning.
+func (m *markdown) block(text string, indent int) bool {
+	level := len(text) - len(strings.TrimLeft(text, "#"))
+	switch {
+	case level > 0 && level <= 6 && (len(text) == level || text[level] == ' '):
+		m.flush()
+		m.list = 0
+		m.heading(strings.TrimRight(strings.TrimRight(text, " "), "#"), level)
+	case m.open && m.rows == 1 && m.mark == "" && underline(text) != 0:
+		text = m.para.String()
+		m.drop()
+		m.heading(text, underline(text))
+	case isRule(text):
+		m.flush()
+		m.list = 0
+		m.add(line{ink: inkDim, flags: ruled})
+	case text[0] == '|':
+		m.flush()
+		from := m.b.at()
+		m.b.put(text)
+		m.b.asIs(from, line{ink: inkPlain, indent: uint16(min(m.list, m.b.room/2)), flags: quotes(m.depth)})
+	default:
+		mark, rest, item := bullet(text)
+		if !item {
+			return false
+		}
+		m.flush()
+		if indent > m.b.room/2 {
+			indent = m.b.room / 2
+		}
+		m.list = indent + len(text) - len(rest)
+		m.start(m.bullet(mark, &rest), indent, rest)
+	}
+	return true
+}
+
+// bullet is how the mark of a list item is drawn.
+func (m *markdown) bullet(mark string, rest *string) string {
+	if strings.ContainsAny(mark, "0123456789") {
+		return mark + " "
+	}
+	switch {
+	case strings.HasPrefix(*rest, "[ ] "):
+		*rest = (*rest)[4:]
+		return m.b.lk.Box + " "
+	case strings.HasPrefix(*rest, "[x] "), strings.HasPrefix(*rest, "[X] "):
+		*rest = (*rest)[4:]
+		return m.b.lk.Check + " "
+	case m.b.lk.ASCII:
+		return "- "
+	}
+	return "• "
+}
+
+func (m *markdown) heading(text string, level int) {
+	from := m.b.at()
+	m.b.put(strings.Repeat("#", level) + " ")
+	m.b.inline(strings.TrimSpace(strings.TrimLeft(text, "#")), inkHeading)
+	m.b.wrap(from, line{ink: inkHeading, flags: quotes(m.depth)}, level+1)
+}
+
+func (m *markdown) code(s string) {
+	if m.depth > 0 {
+		_, s = unquote(s)
+	}
+	text := strings.TrimLeft(s, " ")
+	if strings.HasPrefix(text, m.fence) && strings.Trim(text, m.fence[:1]+" \t") == "" {
+		m.fence = ""
+		return
+	}
+	s = s[min(m.inset, len(s)-len(text)):]
+	m.put(inkCode, s, m.list+2)
+}
+
+func (m *markdown) put(i ink, s string, indent int) {
+	from := m.b.at()
+	m.b.put(s)
+	m.b.wrap(from, line{ink: i, indent: uint16(min(indent, m.b.room/2)), flags: quotes(m.depth)}, 0)
+}
+
+func (m *markdown) add(l line) {
+	l.off = uint32(m.b.at())
+	l.flags |= quotes(m.depth)
+	m.b.add(l)
+}
+
+func (m *markdown) start(mark string, indent int, text string) {
+	m.flush()
+	m.open, m.mark, m.indent, m.rows = true, mark, indent, 0
+	m.more(text)
+}
+
+// more adds a line to the open paragraph; one that ends in a backslash or two
+// spaces is the last of its lines on the screen.
+func (m *markdown) more(text string) {
+	m.rows++
+	hard := strings.HasSuffix(text, "  ") || strings.HasSuffix(text, `\`)
+	text = strings.TrimRight(strings.TrimSuffix(text, `\`), " ")
+	m.para.WriteString(text)
+	if hard {
+		indent := m.indent + len([]rune(m.mark))
+		m.flush()
+		m.open, m.indent = true, indent
+	}
+}
+
+func (m *markdown) drop() {
+	m.para.Reset()
+	m.open, m.mark, m.indent, m.rows = false, "", 0, 0
+}
+
+func (m *markdown) flush() {
+	if text := m.para.String(); m.open && (text != "" || m.mark != "") {
+		from := m.b.at()
+		m.b.put(m.mark)
+		m.b.inline(strings.TrimLeft(text, " "), inkPlain)
+		m.b.wrap(from, line{ink: inkPlain, indent: uint16(min(m.indent, m.b.room/2)), flags: quotes(m.depth)}, len([]rune(m.mark)))
+	}
+	m.drop()
+}
+
+// unquote takes the marks of quotes off a line.
+func unquote(s string) (depth int, rest string) {
+	for {
+		text := strings.TrimLeft(s, " ")
+		if len(s)-len(text) > 3 || !strings.HasPrefix(text, ">") {
+			return min(depth, maxQuote), s
+		}
+		depth++
+		s = strings.TrimPrefix(text[1:], " ")
+	}
+}
+
+// fenceOf is the run of three or more that begins a code block, "" if none.
+func fenceOf(text string) string {
+	for _, c := range []string{"`", "~"} {
+		n := len(text) - len(strings.TrimLeft(text, c))
+		if n >= 3 && (c == "~" || !strings.Contains(text[n:], c)) {
+			return text[:n]
+		}
+	}
+	return ""
+}
+
+// underline is the level of heading that a line makes of the one before it, 0
+// for none.
+func underline(text string) int {
+	text = strings.TrimRight(text, " ")
+	switch {
+	case strings.Trim(text, "=") == "":
+		return 1
+	case len(text) >= 2 && strings.Trim(text, "-") == "":
+		return 2
+	}
+	return 0
+}
+
+func isRule(text string) bool {
+	c := text[0]
+	if c != '-' && c != '*' && c != '_' {
+		return false
+	}
+	n := strings.Count(text, string(c))
+	return n >= 3 && n+strings.Count(text, " ") == len(text)
+}
+
+// bullet takes the mark off a list item.
+func bullet(text string) (mark, rest string, ok bool) {
+	n := 0
+	for n < len(text) && n < 9 && text[n] >= '0' && text[n] <= '9' {
+		n++
+	}
+	switch {
+	case n > 0 && n < len(text) && (text[n] == '.' || text[n] == ')'):
+	case n == 0 && (text[0] == '-' || text[0] == '*' || text[0] == '+'):
+	default:
+		return "", text, false
+	}
+	mark, rest = text[:n+1], text[n+1:]
+	if rest != "" && rest[0] != ' ' {
+		return "", text, false
+	}
+	return mark, strings.TrimLeft(rest, " "), true
+}

@@ -1,0 +1,391 @@
+package content
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"goblin/gateway/display"
+	"goblin/registry/rawjson"
+)
+
+// mostParts is how many entries of one result are shown.
+const mostParts = 1000
+
+// FromResource shows the result of resources/read.
+func FromResource(result json.RawMessage) []Block {
+	contents := member(result, "contents")
+	if contents == nil {
+		return odd(result)
+	}
+	var out []Block
+	total := 0
+	for c := range rawjson.Elements(contents) {
+		if total++; total <= mostParts {
+			out = append(out, resource(c)...)
+		}
+	}
+	if total == 0 {
+		return []Block{{Kind: Note, Text: "the server sent no contents"}}
+	}
+	return more(out, total)
+}
+
+// FromTool shows the result of tools/call.
+func FromTool(result json.RawMessage) []Block {
+	if rawjson.Valid(result) != nil || !rawjson.IsObject(result) {
+		return odd(result)
+	}
+	var out []Block
+	if string(rawjson.Get(result, "isError")) == "true" {
+		out = append(out, Block{Kind: Error, Text: "the tool reports an error"})
+	}
+	total := 0
+	for c := range rawjson.Elements(rawjson.Get(result, "content")) {
+		if total++; total <= mostParts {
+			out = append(out, item(c)...)
+		}
+	}
+	out = more(out, total)
+	structured := rawjson.Get(result, "structuredContent")
+	if structured != nil {
+		out = append(out, Block{Title: "Structured", Kind: JSON, Data: structured})
+	}
+	if total == 0 && structured == nil {
+		if rawjson.Get(result, "content") == nil {
+			return append(out, odd(result)...)
+		}
+		out = append(out, Block{Kind: Note, Text: "the result has no content"})
+	}
+	return out
+}
+
+// FromPrompt shows the result of prompts/get.
+func FromPrompt(result json.RawMessage) []Block {
+	messages := member(result, "messages")
+	if messages == nil {
+		return odd(result)
+	}
+	var out []Block
+	if s := str(result, "description"); s != "" {
+		out = append(out, Block{Kind: Text, Text: s})
+	}
+	total := 0
+	for m := range rawjson.Elements(messages) {
+		if total++; total > mostParts {
+			continue
+		}
+		var body []Block
+		switch c := rawjson.Get(m, "content"); {
+		case c == nil:
+			body = odd(m)
+		case rawjson.IsArray(c):
+			for part := range rawjson.Elements(c) {
+				body = append(body, item(part)...)
+			}
+		default:
+			body = item(c)
+		}
+		if len(body) == 0 {
+			body = []Block{{Kind: Note, Text: "empty"}}
+		}
+		role := str(m, "role")
+		if role == "" {
+			role = "message"
+		}
+		body[0].Title = fmt.Sprintf("%d %s", total, role)
+		out = append(out, body...)
+	}
+	if total == 0 {
+		out = append(out, Block{Kind: Note, Text: "the prompt has no messages"})
+	}
+	return more(out, total)
+}
+
+// Definition shows the definition of an entry.
+func Definition(def json.RawMessage) []Block { return []Block{{Kind: JSON, Data: def}} }
+
+// TextOf is what a result of any of the three kinds holds as text, for copying:
+// as the server sent it, so not safe for a terminal. Parts stand on lines of
+// their own. A result without text is its JSON.
+func TextOf(result json.RawMessage) string {
+	var parts []string
+	each(result, func(c []byte) bool {
+		if v := rawjson.Get(c, "text"); v != nil {
+			if s, ok := rawjson.String(v); ok {
+				parts = append(parts, s)
+			}
+		}
+		return true
+	})
+	if len(parts) == 0 {
+		return string(result)
+	}
+	var out strings.Builder
+	for i, s := range parts {
+		if i > 0 && !strings.HasSuffix(parts[i-1], "\n") {
+			out.WriteByte('\n')
+		}
+		out.WriteString(s)
+	}
+	return out.String()
+}
+
+// Blob is the first part of a result that is bytes, for saving. name is the
+// last part of its URI, of characters that are harmless in file names, and may
+// be "".
+func Blob(result json.RawMessage) (name, mime string, data []byte, ok bool) {
+	each(result, func(c []byte) bool {
+		v := rawjson.Get(c, "blob")
+		if v == nil {
+			v = rawjson.Get(c, "data")
+		}
+		raw, err := bytesIn(v)
+		if v == nil || err != nil {
+			return true
+		}
+		name, mime, data, ok = fileName(str(c, "uri")), str(c, "mimeType"), raw, true
+		return false
+	})
+	return name, mime, data, ok
+}
+
+// each yields the parts of a result; of an embedded resource the resource.
+func each(result json.RawMessage, yield func([]byte) bool) {
+	if rawjson.Valid(result) != nil {
+		return
+	}
+	part := func(c []byte) bool {
+		if str(c, "type") == "resource" {
+			if r := rawjson.Get(c, "resource"); r != nil {
+				c = r
+			}
+		}
+		return yield(c)
+	}
+	for _, name := range []string{"contents", "content"} {
+		for c := range rawjson.Elements(rawjson.Get(result, name)) {
+			if !part(c) {
+				return
+			}
+		}
+	}
+	for m := range rawjson.Elements(rawjson.Get(result, "messages")) {
+		c := rawjson.Get(m, "content")
+		if !rawjson.IsArray(c) {
+			if c != nil && !part(c) {
+				return
+			}
+			continue
+		}
+		for p := range rawjson.Elements(c) {
+			if !part(p) {
+				return
+			}
+		}
+	}
+}
+
+// fileName is the last part of a URI's path, made harmless.
+func fileName(uri string) string {
+	uri, _, _ = strings.Cut(uri, "#")
+	uri, _, _ = strings.Cut(uri, "?")
+	if i := strings.LastIndexAny(strings.TrimRight(uri, "/"), "/:"); i >= 0 {
+		uri = uri[i+1:]
+	}
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r == '-' || r == '_' || r == '.' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z':
+			return r
+		case r >= 0xa1 && display.Line(string(r)) == string(r):
+			return r
+		}
+		return '_'
+	}, strings.TrimRight(uri, "/"))
+	name = strings.TrimLeft(name, ".")
+	if len(name) > 120 {
+		name = strings.ToValidUTF8(name[len(name)-120:], "")
+	}
+	return name
+}
+
+// member is a value of a result, nil when the result is not an object with it.
+func member(result json.RawMessage, name string) []byte {
+	if rawjson.Valid(result) != nil {
+		return nil
+	}
+	if v := rawjson.Get(result, name); rawjson.IsArray(v) {
+		return v
+	}
+	return nil
+}
+
+// str is a string member of an object; "" for anything else.
+func str(obj []byte, name string) string {
+	v := rawjson.Get(obj, name)
+	if v == nil {
+		return ""
+	}
+	s, _ := rawjson.String(v)
+	return s
+}
+
+// odd is what is not as the specification wants it.
+func odd(raw []byte) []Block { return []Block{{Kind: JSON, Data: raw}} }
+
+func more(out []Block, total int) []Block {
+	if total > mostParts {
+		out = append(out, Block{Kind: Note, Text: fmt.Sprintf("and %d more", total-mostParts)})
+	}
+	return out
+}
+
+// resource shows TextResourceContents or BlobResourceContents.
+func resource(c []byte) []Block {
+	mime := str(c, "mimeType")
+	head := Block{Kind: Facts, Facts: []Fact{{Label: "uri", Value: str(c, "uri")}, {Label: "type", Value: mime}}}
+	if text := rawjson.Get(c, "text"); text != nil {
+		if s, ok := rawjson.String(text); ok {
+			return withHead(head, body(s, mime))
+		}
+	}
+	if blob := rawjson.Get(c, "blob"); blob != nil {
+		head.Facts = head.Facts[:1]
+		return withHead(head, blob64(blob, mime))
+	}
+	return odd(c)
+}
+
+func withHead(head, body Block) []Block {
+	for _, f := range head.Facts {
+		if f.Value != "" {
+			return []Block{head, body}
+		}
+	}
+	return []Block{body}
+}
+
+// blob64 shows base64.
+func blob64(v []byte, mime string) Block {
+	data, err := bytesIn(v)
+	if err != nil {
+		return Block{Kind: Error, Text: "the data is not base64: " + err.Error()}
+	}
+	return Block{Kind: Hex, Data: data, MIME: mime}
+}
+
+// bytesIn decodes a JSON string of base64, padded or not, of either alphabet.
+func bytesIn(v []byte) ([]byte, error) {
+	if v == nil {
+		return nil, nil
+	}
+	s, ok := rawjson.String(v)
+	if !ok {
+		return nil, fmt.Errorf("not a string")
+	}
+	data, err := base64.StdEncoding.DecodeString(s)
+	if err == nil {
+		return data, nil
+	}
+	bare := strings.TrimRight(strings.TrimSpace(s), "=")
+	for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+		if data, again := enc.DecodeString(bare); again == nil {
+			return data, nil
+		}
+	}
+	return nil, err
+}
+
+// body shows text by what it says it is; text that says nothing is JSON if it
+// is an object or an array.
+func body(s, mime string) Block {
+	kind, _, _ := strings.Cut(mime, ";")
+	kind = strings.ToLower(strings.TrimSpace(kind))
+	switch {
+	case kind == "application/json" || kind == "text/json" || strings.HasSuffix(kind, "+json"):
+		return Block{Kind: JSON, Data: []byte(s), MIME: mime}
+	case kind == "text/markdown" || kind == "text/x-markdown":
+		return Block{Kind: Markdown, Text: s, MIME: mime}
+	case kind == "" || kind == "text/plain" || !strings.HasPrefix(kind, "text/"):
+		if isJSON(s) {
+			return Block{Kind: JSON, Data: []byte(s), MIME: mime}
+		}
+	}
+	return Block{Kind: Text, Text: s, MIME: mime}
+}
+
+// isJSON reports whether a text is an object or an array.
+func isJSON(s string) bool {
+	t := bytes.TrimLeft([]byte(s[:min(len(s), 64)]), " \t\r\n")
+	if len(t) == 0 || t[0] != '{' && t[0] != '[' {
+		return false
+	}
+	return rawjson.Valid([]byte(s)) == nil
+}
+
+// prose shows text that says nothing about itself.
+func prose(s string) Block {
+	b := body(s, "")
+	if b.Kind != JSON && looksMarkdown(s) {
+		b.Kind = Markdown
+	}
+	return b
+}
+
+// looksMarkdown is true for text that would lose more by being shown as it is
+// than by being laid out: it has headings or fences near its beginning.
+func looksMarkdown(s string) bool {
+	s = s[:min(len(s), 4096)]
+	for l := range strings.Lines(s) {
+		for _, mark := range []string{"# ", "## ", "### ", "```"} {
+			if strings.HasPrefix(l, mark) {
+				return true
+			}
+		}
+	}
+	return strings.Contains(s, "](http")
+}
+
+// item shows one content block of a tool's result or of a prompt's message.
+func item(c []byte) []Block {
+	switch str(c, "type") {
+	case "text":
+		if v := rawjson.Get(c, "text"); v != nil {
+			if s, ok := rawjson.String(v); ok {
+				return []Block{prose(s)}
+			}
+		}
+	case "image", "audio":
+		if v := rawjson.Get(c, "data"); v != nil {
+			return withHead(Block{Kind: Facts, Facts: []Fact{{Label: "content", Value: str(c, "type")}}}, blob64(v, str(c, "mimeType")))
+		}
+	case "resource":
+		if r := rawjson.Get(c, "resource"); rawjson.IsObject(r) {
+			return resource(r)
+		}
+	case "resource_link":
+		if str(c, "uri") != "" {
+			return []Block{link(c)}
+		}
+	}
+	return odd(c)
+}
+
+// link shows a resource_link.
+func link(c []byte) Block {
+	b := Block{Kind: Facts, Facts: []Fact{
+		{Label: "link", Value: str(c, "uri")},
+		{Label: "name", Value: str(c, "name")},
+		{Label: "title", Value: str(c, "title")},
+		{Label: "about", Value: str(c, "description")},
+		{Label: "type", Value: str(c, "mimeType")},
+	}}
+	if v := rawjson.Get(c, "size"); v != nil {
+		if n, ok := rawjson.Int(v); ok && n >= 0 {
+			b.Facts = append(b.Facts, Fact{Label: "size", Value: bytesOf(n)})
+		}
+	}
+	return b
+}

@@ -1,0 +1,171 @@
+package content
+
+import (
+	"bytes"
+	"sort"
+	"unicode"
+	"unicode/utf8"
+)
+
+// mostMatches bounds what a search for a single letter keeps.
+const mostMatches = 1 << 20
+
+type span struct{ from, to uint32 } // of the arena
+
+type search struct {
+	query   string
+	matches []span // in their order, apart from each other
+	at      int    // the one that Next and Prev move from
+}
+
+// Search marks a text wherever it stands, also across the end of a line that
+// was wrapped, and moves the window to the first place at or below its top.
+// Capital letters matter only if the text has any. "" ends the search. It
+// takes milliseconds for a megabyte.
+func (v *View) Search(text string) (matches int) {
+	v.query = text
+	v.find()
+	if len(v.matches) == 0 {
+		return 0
+	}
+	v.at = v.matchFrom(v.top)
+	v.reveal()
+	return len(v.matches)
+}
+
+// Next moves to the match after the one moved to last, from the last one to
+// the first.
+func (v *View) Next() { v.step(1) }
+
+// Prev is Next backwards.
+func (v *View) Prev() { v.step(-1) }
+
+func (v *View) step(by int) {
+	if n := len(v.matches); n > 0 {
+		v.at = (v.at + by + n) % n
+		v.reveal()
+	}
+}
+
+// Found is which match was moved to last, counted from 1, of how many.
+func (v *View) Found() (at, n int) {
+	if len(v.matches) == 0 {
+		return 0, 0
+	}
+	return v.at + 1, len(v.matches)
+}
+
+// reveal moves the window if the match is not in it.
+func (v *View) reveal() {
+	from := v.matches[v.at].from
+	i := sort.Search(len(v.doc.lines), func(i int) bool { return v.doc.lines[i].off > from }) - 1
+	if h := max(v.h, 1); i < v.top || i >= v.top+h {
+		v.top = i - h/3
+	}
+	v.Scroll(0)
+}
+
+// matchFrom is the first match at or below a line, else the first of all.
+func (v *View) matchFrom(top int) int {
+	if top >= len(v.doc.lines) {
+		return 0
+	}
+	off := v.doc.lines[top].off
+	i := sort.Search(len(v.matches), func(i int) bool { return v.matches[i].from >= off })
+	if i == len(v.matches) {
+		return 0
+	}
+	return i
+}
+
+// find fills matches.
+func (v *View) find() {
+	v.matches, v.at = v.matches[:0:0], 0
+	if v.query == "" {
+		return
+	}
+	exact := false
+	for _, r := range v.query {
+		exact = exact || unicode.IsUpper(r)
+	}
+	f := finder{needle: []byte(v.query), exact: exact}
+	if !exact {
+		f.needle = fold(nil, v.query)
+	}
+	d := v.doc
+	for i := 0; i < len(d.lines) && len(v.matches) < mostMatches; {
+		from, to, next := d.whole(i)
+		v.matches = f.line(v.matches, d.arena[from:to], uint32(from))
+		i = next
+	}
+}
+
+func fold(dst []byte, s string) []byte {
+	for _, r := range s {
+		dst = utf8.AppendRune(dst, unicode.ToLower(r))
+	}
+	return dst
+}
+
+// finder looks for a text in lines; its buffers are used again for each.
+type finder struct {
+	needle  []byte
+	exact   bool
+	text    []byte
+	offsets []uint32 // in the line, of each byte of text and of its end
+}
+
+// line appends the matches in a line that begins at off in the arena.
+func (f *finder) line(out []span, s []byte, off uint32) []span {
+	simple := true
+	for _, c := range s {
+		if c >= utf8.RuneSelf || isInk(c) {
+			simple = false
+			break
+		}
+	}
+	if simple {
+		text := s
+		if !f.exact {
+			f.text = append(f.text[:0], s...)
+			for i, c := range f.text {
+				if c >= 'A' && c <= 'Z' {
+					f.text[i] = c + 'a' - 'A'
+				}
+			}
+			text = f.text
+		}
+		return f.each(out, text, func(i int) uint32 { return off + uint32(i) })
+	}
+	f.text, f.offsets = f.text[:0], f.offsets[:0]
+	for i := 0; i < len(s); {
+		if isInk(s[i]) {
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRune(s[i:])
+		if !f.exact {
+			r = unicode.ToLower(r)
+		}
+		f.text = utf8.AppendRune(f.text, r)
+		for len(f.offsets) < len(f.text) {
+			f.offsets = append(f.offsets, uint32(i))
+		}
+		i += n
+	}
+	f.offsets = append(f.offsets, uint32(len(s)))
+	return f.each(out, f.text, func(i int) uint32 { return off + f.offsets[i] })
+}
+
+func (f *finder) each(out []span, text []byte, at func(int) uint32) []span {
+	for i := 0; len(out) < mostMatches; {
+		k := bytes.Index(text[i:], f.needle)
+		if k < 0 {
+			break
+		}
+		from := i + k
+		i = from + len(f.needle)
+		out = append(out, span{at(from), at(i)})
+	}
+	return out
+}

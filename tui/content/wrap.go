@@ -1,0 +1,179 @@
+package content
+
+import (
+	"bytes"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// What a terminal draws as one character may take any number of bytes. Longer
+// ones than longCluster are only ever meant to do harm and are shown as one
+// replacement character; no more than lookCluster bytes are looked at.
+const (
+	longCluster = 64
+	lookCluster = 128
+	replacement = "\ufffd"
+)
+
+// cluster is how many bytes the first character of s takes and how many cells.
+// bad is true when it must be drawn as the replacement character. s is not
+// empty and begins with no control character.
+func cluster(s []byte) (n, cells int, bad bool) {
+	if s[0] < utf8.RuneSelf {
+		return 1, 1, false
+	}
+	r, n := utf8.DecodeRune(s)
+	if w := simple(r); w > 0 {
+		if len(s) == n || s[n] < utf8.RuneSelf {
+			return n, w, false
+		}
+		if next, _ := utf8.DecodeRune(s[n:]); simple(next) > 0 {
+			return n, w, false
+		}
+	}
+	if len(s) > lookCluster {
+		end := lookCluster
+		for end > lookCluster-utf8.UTFMax && !utf8.RuneStart(s[end]) {
+			end--
+		}
+		s = s[:end]
+	}
+	c, w := ansi.FirstGraphemeCluster(s, ansi.GraphemeWidth)
+	if len(c) > longCluster {
+		return len(c), 1, true
+	}
+	return max(len(c), 1), w, false
+}
+
+// simple is how many cells a rune takes if no two of its like ever join to one
+// character; 0 says that it takes a closer look.
+func simple(r rune) int {
+	switch {
+	case r < 0xa1:
+		return 0
+	case r <= 0x2ff: // Latin
+		if r == 0xad || r == 0xa9 || r == 0xae {
+			return 0
+		}
+		return 1
+	case r >= 0x370 && r <= 0x482, r >= 0x48a && r <= 0x52f: // Greek, Cyrillic
+		return 1
+	case r >= 0x2010 && r <= 0x2027: // dashes, quotes
+		return 1
+	case r >= 0x2500 && r <= 0x259f: // boxes
+		return 1
+	case r >= 0x3041 && r <= 0x3096, r >= 0x30a1 && r <= 0x30fa, // kana
+		r >= 0x4e00 && r <= 0x9fff, r >= 0xac00 && r <= 0xd7a3: // han, hangul
+		return 2
+	}
+	return 0
+}
+
+// cells is how many cells a text with inks and tabs takes that begins at a
+// column of its line.
+func cells(s []byte, col int) int {
+	start := col
+	for len(s) > 0 {
+		switch c := s[0]; {
+		case c == '\t':
+			col += tabStop - col%tabStop
+			s = s[1:]
+		case isInk(c):
+			s = s[1:]
+		default:
+			n, w, _ := cluster(s)
+			col += w
+			s = s[n:]
+		}
+	}
+	return col - start
+}
+
+// wrap adds what stands in the arena from an offset on as one line of the
+// original. The lines that it goes on with are indented hang cells more.
+func (b *builder) wrap(from int, l line, hang int) { b.wrapRange(from, b.at(), l, hang) }
+
+// wrapRange breaks after a space if one stands in the second half of the line,
+// else wherever the line is full. The spaces that a break stands for are not
+// drawn.
+func (b *builder) wrapRange(from, to int, l line, hang int) {
+	if l.flags&numbered == 0 {
+		l.indent = min(l.indent, uint16(b.room/2))
+	}
+	next := l
+	next.flags |= goesOn
+	if l.flags&numbered == 0 {
+		next.indent = uint16(min(int(l.indent)+hang, b.room/2))
+	}
+	s := b.d.arena[:to]
+	room := max(b.room-l.prefix(), 1)
+	if to-from <= room && bytes.IndexByte(s[from:], '\t') < 0 {
+		l.off, l.n = uint32(from), uint32(to-from)
+		b.add(l) // no character takes more cells than bytes
+		b.d.longest = max(b.d.longest, l.prefix()+to-from)
+		return
+	}
+	var (
+		start, col      = from, 0
+		gap, gapCol     = -1, 0 // after the last space
+		current, gapInk = l.ink, l.ink
+	)
+	end := func(at, go_on int, with ink) {
+		l.off, l.n = uint32(start), uint32(at-start)
+		b.add(l)
+		l.flags, l.indent, l.ink = next.flags, next.indent, with
+		current = with
+		room = max(b.room-l.prefix(), 1)
+		start, col, gap = go_on, 0, -1
+	}
+	for i := from; i < to && b.err == nil; {
+		n, w := 1, 1
+		switch c := s[i]; {
+		case c == '\t':
+			w = tabStop - col%tabStop
+		case isInk(c):
+			current = ink(c)
+			i++
+			continue
+		case c >= utf8.RuneSelf:
+			n, w, _ = cluster(s[i:])
+		}
+		if col > 0 && col+w > room {
+			switch {
+			case s[i] == ' ' || s[i] == '\t':
+				at := i
+				for i < to && (s[i] == ' ' || s[i] == '\t') {
+					i++
+				}
+				if i == to {
+					to = at // nothing but spaces is left
+					break
+				}
+				end(at, i, current)
+			case gap > start && gapCol > room/2:
+				i = gap
+				end(gap, gap, gapInk)
+			default:
+				end(i, i, current)
+			}
+			continue
+		}
+		i += n
+		col += w
+		if s[i-n] == ' ' {
+			gap, gapCol, gapInk = i, col, current
+		}
+	}
+	l.off, l.n = uint32(start), uint32(to-start)
+	b.add(l)
+	b.d.longest = max(b.d.longest, b.room)
+}
+
+// asIs adds what stands in the arena from an offset on as one line, however
+// long.
+func (b *builder) asIs(from int, l line) {
+	l.off, l.n = uint32(from), uint32(b.at()-from)
+	b.add(l)
+	b.d.longest = max(b.d.longest, l.prefix()+cells(b.d.text(l), 0))
+}
