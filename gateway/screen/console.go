@@ -1,0 +1,227 @@
+package screen
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/muesli/cancelreader"
+	"golang.org/x/term"
+)
+
+// farewell is how long a terminal that does not read is waited for at the end.
+const farewell = time.Second
+
+// keySink takes what a terminal sends.
+type keySink interface {
+	typed(p []byte)   // may wait
+	drop(on bool)     // on: typed must not wait
+	lost(cause error) // the terminal is gone
+}
+
+var errOver = errors.New("the screen has ended")
+
+// console is a terminal that is either taken (raw, in the screen's modes, its
+// input read) or given back (as it was found).
+type console struct {
+	in, out *os.File
+	w       *os.File // where output goes: out, or the same terminal opened anew
+	fd      int      // of in
+	keys    keySink
+	jobs    *signals
+	over    chan struct{} // closed when the terminal must not be taken any more
+
+	// lock guards what follows, and writing. A channel, since at the end it
+	// is waited for no longer than farewell.
+	lock  chan struct{}
+	modes modes
+	found *term.State // how the terminal was found
+	taken bool
+	stop  func() // stops reading
+	undo  func() // takes back what prepare did to the output
+}
+
+func openConsole(in, out *os.File, keys keySink) (*console, error) {
+	c := &console{
+		in: in, out: out, fd: int(in.Fd()), keys: keys,
+		over: make(chan struct{}), lock: make(chan struct{}, 1),
+	}
+	found, err := term.GetState(c.fd)
+	if err != nil {
+		return nil, fmt.Errorf("the screen's input is not a terminal: %w", err)
+	}
+	if !term.IsTerminal(int(out.Fd())) {
+		return nil, errors.New("the screen's output is not a terminal")
+	}
+	c.found = found
+	c.w, c.jobs = reopen(out), watchSignals()
+	return c, nil
+}
+
+func (c *console) close() {
+	c.jobs.close()
+	if c.w != c.out {
+		_ = c.w.Close()
+		return
+	}
+	_ = c.w.SetWriteDeadline(time.Time{})
+}
+
+// enter takes the lock unless end was called; leave gives it back.
+func (c *console) enter() bool {
+	select {
+	case c.lock <- struct{}{}:
+	case <-c.over:
+		return false
+	}
+	select {
+	case <-c.over:
+		c.leave()
+		return false
+	default:
+		return true
+	}
+}
+
+func (c *console) leave() { <-c.lock }
+
+// size is the terminal's size; 80x24 if it has none.
+func (c *console) size() (w, h int) {
+	for _, f := range []*os.File{c.out, c.in} {
+		if w, h, err := term.GetSize(int(f.Fd())); err == nil && w > 0 && h > 0 {
+			return w, h
+		}
+	}
+	return 80, 24
+}
+
+// take puts the terminal into raw mode and the screen's modes, also if it was
+// taken before, and reads its input.
+func (c *console) take() error {
+	if !c.enter() {
+		return errOver
+	}
+	defer c.leave()
+	if _, err := term.MakeRaw(c.fd); err != nil {
+		return fmt.Errorf("set the terminal: %w", err)
+	}
+	if !c.taken {
+		c.undo = prepare(c.out)
+		if err := c.read(); err != nil {
+			c.undo()
+			_ = term.Restore(c.fd, c.found)
+			return err
+		}
+		c.taken = true
+	}
+	if _, err := c.w.WriteString(c.modes.again()); err != nil {
+		return fmt.Errorf("write to the terminal: %w", err)
+	}
+	return nil
+}
+
+// give returns the terminal as it was found, without what was typed but not
+// read. It does nothing if the terminal is not taken.
+func (c *console) give() {
+	if c.enter() {
+		c.giveLocked()
+		c.leave()
+	}
+}
+
+func (c *console) giveLocked() {
+	if !c.taken {
+		return
+	}
+	c.taken = false
+	c.stop()
+	_, _ = c.w.WriteString(c.modes.reset())
+	flushInput(c.in)
+	_ = term.Restore(c.fd, c.found)
+	c.undo()
+}
+
+// end gives the terminal back for good, in bounded time even if it does not
+// take output any more.
+func (c *console) end() {
+	close(c.over)
+	_ = c.w.SetWriteDeadline(time.Now().Add(farewell))
+	t := time.NewTimer(2 * farewell)
+	defer t.Stop()
+	select {
+	case c.lock <- struct{}{}:
+		c.giveLocked()
+		c.leave()
+	case <-t.C: // somebody hangs in a write that cannot be interrupted
+		flushInput(c.in)
+		_ = term.Restore(c.fd, c.found)
+	}
+}
+
+// Write shows output; it is dropped, but for its modes, while the terminal is
+// given back.
+func (c *console) Write(p []byte) (int, error) {
+	if !c.enter() {
+		return 0, errOver
+	}
+	defer c.leave()
+	c.modes.scan(p)
+	if !c.taken {
+		return len(p), nil
+	}
+	return c.w.Write(p)
+}
+
+// ask writes a question to the terminal.
+func (c *console) ask(question string) {
+	if c.enter() {
+		_, _ = c.w.WriteString(question)
+		c.leave()
+	}
+}
+
+// read starts the reader of the terminal; c.stop ends it and waits.
+func (c *console) read() error {
+	r, err := cancelreader.NewReader(c.in)
+	if err != nil {
+		return fmt.Errorf("read the terminal: %w", err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		buf := make([]byte, 4096)
+		for {
+			n, err := r.Read(buf)
+			if n > 0 {
+				c.keys.typed(buf[:n])
+			}
+			if errors.Is(err, cancelreader.ErrCanceled) {
+				return
+			}
+			if err == nil && n == 0 {
+				err = io.EOF
+			}
+			if err != nil {
+				c.keys.lost(err)
+				return
+			}
+		}
+	})
+	c.keys.drop(false)
+	c.stop = func() {
+		c.keys.drop(true)
+		// A reader that cannot be cancelled (a console of Windows that is
+		// not the standard input) ends with the next key.
+		if r.Cancel() {
+			wg.Wait()
+		}
+		_ = r.Close()
+	}
+	return nil
+}
+
+// restore brings a terminal that is given back into the state it was found in,
+// whatever a program left behind.
+func (c *console) restore() { _ = term.Restore(c.fd, c.found) }

@@ -1,0 +1,79 @@
+//go:build unix
+
+package screen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+const defaultEditor = "vi"
+
+// run runs a shell command on a file, on the terminal, in a process group of
+// its own: keys like Ctrl-C are for it alone. It is stopped and continued as a
+// shell does it.
+func (c *console) run(ctx context.Context, command, file string) error {
+	cmd := exec.Command("sh", "-c", command+` "$1"`, "sh", file)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.in, c.out, c.out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	own := unix.Getpgrp()
+	if front, err := unix.IoctlGetInt(c.fd, unix.TIOCGPGRP); err == nil && front == own {
+		cmd.SysProcAttr.Foreground, cmd.SysProcAttr.Ctty = true, c.fd
+		defer c.foreground(own)
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	pid := cmd.Process.Pid
+	defer func() { _ = cmd.Process.Release() }() // waited for below
+	done := endWith(ctx, func() {
+		_ = unix.Kill(-pid, unix.SIGHUP)
+		_ = unix.Kill(-pid, unix.SIGCONT)
+	}, func() { _ = unix.Kill(-pid, unix.SIGKILL) })
+	defer done()
+	for {
+		var ws unix.WaitStatus
+		_, err := unix.Wait4(pid, &ws, unix.WUNTRACED, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return err
+		case ws.Stopped():
+			c.stopWith(pid, own, cmd.SysProcAttr.Foreground)
+		case ws.Signaled():
+			return fmt.Errorf("ended by signal %v", ws.Signal())
+		case ws.ExitStatus() != 0:
+			return fmt.Errorf("exit status %d", ws.ExitStatus())
+		default:
+			return nil
+		}
+	}
+}
+
+// stopWith stops this process's job because the user stopped the program in
+// front, and continues the program afterwards.
+func (c *console) stopWith(pid, own int, inFront bool) {
+	if !inFront {
+		_ = unix.Kill(-pid, unix.SIGCONT)
+		return
+	}
+	c.foreground(own)
+	c.restore()
+	c.jobs.stop(0)
+	c.foreground(pid)
+	_ = unix.Kill(-pid, unix.SIGCONT)
+}
+
+// foreground puts a process group in front of the terminal. A process in the
+// background is stopped for that unless it ignores the signal.
+func (c *console) foreground(group int) {
+	signal.Ignore(syscall.SIGTTOU)
+	defer signal.Reset(syscall.SIGTTOU)
+	_ = unix.IoctlSetPointerInt(c.fd, unix.TIOCSPGRP, group)
+}

@@ -1,0 +1,279 @@
+package screen
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Errors of Relay.
+var (
+	ErrConnectionLost = errors.New("the connection to the screen's host is lost")
+	ErrTerminalLost   = errors.New("the terminal is gone")
+)
+
+// Terminal is a terminal that this process owns while it shows a screen.
+type Terminal struct {
+	In, Out *os.File                 // the same terminal
+	Getenv  func(name string) string // nil: os.Getenv
+	Theme   string                   // asked for by the user, "" for none
+	ASCII   bool                     // the user asked for ASCII only
+}
+
+// relay is one call of Relay.
+type relay struct {
+	con   *console
+	send  *sender
+	env   func(string) string
+	ctx   context.Context
+	fail  context.CancelCauseFunc
+	tasks sync.WaitGroup // orders under way, waits for the sender
+	busy  atomic.Bool    // an order is under way
+	away  sync.Mutex     // held while the terminal belongs to something else
+
+	content []byte // of the next order; only the receiver touches it
+
+	cutting  sync.Mutex // guards what follows, and the order of keys
+	cutter   cutter
+	flushAt  time.Time
+	held     chan struct{} // flushAt was set
+	answered chan struct{} // closed with the background's answer
+}
+
+// ended is the cause of an end that the host asked for.
+type ended struct{ reason string }
+
+func (ended) Error() string { return "ended by the host" }
+
+// Relay shows the screen at the other end of c on t until the host ends it
+// (the result is its reason, "" for a plain quit), ctx ends (its error), the
+// connection breaks ([ErrConnectionLost]) or the terminal is gone
+// ([ErrTerminalLost]). On every way out it closes c, ends a pager or editor
+// that it started, and gives the terminal back as it was found; a terminal
+// that takes no output is waited for 3 s at most, and where its writes cannot
+// be interrupted one goroutine stays with it. Programs are run with
+// $VISUAL, $EDITOR (or vi) and $PAGER (or less, or more). One screen at a time
+// may be on one terminal.
+func Relay(ctx context.Context, c net.Conn, t Terminal) (reason string, err error) {
+	defer c.Close()
+	if t.Getenv == nil {
+		t.Getenv = os.Getenv
+	}
+	r := &relay{send: newSender(), env: t.Getenv, held: make(chan struct{}, 1), answered: make(chan struct{})}
+	r.ctx, r.fail = context.WithCancelCause(ctx)
+	defer r.fail(nil)
+	r.con, err = openConsole(t.In, t.Out, r)
+	if err != nil {
+		return "", err
+	}
+	defer r.con.close()
+	r.send.send(jsonFrame(frameHello, r.greeting(t)))
+	asking := asks(t.Getenv("TERM"))
+	r.cutter.armed = asking
+	if err := r.con.take(); err != nil {
+		r.con.end()
+		return "", err
+	}
+	asked := time.Now()
+	if asking {
+		r.con.ask(askBackground)
+	}
+
+	var links sync.WaitGroup
+	links.Go(func() { r.send.run(c) })
+	received := make(chan struct{})
+	go func() { // may hang in the terminal; see below
+		defer close(received)
+		r.fail(r.receive(c))
+	}()
+	links.Go(r.watch)
+	<-r.ctx.Done()
+
+	if asking && time.Since(asked) < time.Second {
+		r.awaitAnswer()
+	}
+	_ = c.Close()
+	r.send.close()
+	_ = r.con.w.SetWriteDeadline(time.Now().Add(farewell))
+	select {
+	case <-received:
+	case <-time.After(farewell): // hangs in a write that takes no deadline
+	}
+	r.tasks.Wait()
+	r.con.end()
+	links.Wait()
+	return r.outcome(ctx)
+}
+
+// awaitAnswer waits a little for the terminal's answer, which would be typed
+// into the shell otherwise.
+func (r *relay) awaitAnswer() {
+	select {
+	case <-r.answered:
+	case <-time.After(100 * time.Millisecond):
+	}
+}
+
+func (r *relay) outcome(ctx context.Context) (string, error) {
+	cause := context.Cause(r.ctx)
+	if end := (ended{}); errors.As(cause, &end) {
+		return end.reason, nil
+	}
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	return "", cause
+}
+
+func (r *relay) greeting(t Terminal) hello {
+	w, h := r.con.size()
+	env := make(map[string]string)
+	for _, name := range environment {
+		if v := t.Getenv(name); v != "" {
+			env[name] = v
+		}
+	}
+	return hello{w, h, env, t.Theme, t.ASCII, darkFrom(t.Getenv("COLORFGBG"))}
+}
+
+// typed takes what the terminal sent: keys, and one answer.
+func (r *relay) typed(p []byte) {
+	r.cutting.Lock()
+	defer r.cutting.Unlock()
+	keys, colour, found := r.cutter.cut(nil, p)
+	if d := r.cutter.hold(); d > 0 {
+		r.flushAt = time.Now().Add(d)
+		poke(r.held)
+	}
+	if found {
+		if dark, ok := isDark(colour); ok {
+			r.send.background(dark)
+		}
+		close(r.answered)
+	}
+	r.send.put(keys)
+}
+
+func (r *relay) drop(on bool) { r.send.drop(on) }
+
+func (r *relay) lost(cause error) { r.fail(fmt.Errorf("%w: %w", ErrTerminalLost, cause)) }
+
+// flushHeld gives out keys that looked like the start of an answer for long
+// enough. It tells when to try again; 0: nothing is held.
+func (r *relay) flushHeld() time.Duration {
+	r.cutting.Lock()
+	defer r.cutting.Unlock()
+	if r.cutter.hold() == 0 {
+		return 0
+	}
+	if d := time.Until(r.flushAt); d > 0 {
+		return d
+	}
+	r.send.put(r.cutter.flush(nil))
+	return 0
+}
+
+// receive handles the host's frames until the connection ends.
+func (r *relay) receive(c io.Reader) error {
+	br := bufio.NewReaderSize(c, 64<<10)
+	var buf []byte
+	for {
+		kind, payload, err := readFrame(br, buf)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrConnectionLost, err)
+		}
+		if cap(payload) > cap(buf) {
+			buf = payload
+		}
+		switch kind {
+		case frameOutput:
+			if _, err := r.con.Write(payload); err != nil {
+				return fmt.Errorf("%w: %w", ErrTerminalLost, err)
+			}
+		case frameContent:
+			if len(r.content)+len(payload) > maxContent {
+				return fmt.Errorf("%w: content over %d bytes", ErrConnectionLost, maxContent)
+			}
+			r.content = append(r.content, payload...)
+		case frameExec, frameSave:
+			if err := r.obey(kind, payload); err != nil {
+				return fmt.Errorf("%w: %w", ErrConnectionLost, err)
+			}
+		case frameExit:
+			return ended{string(payload)}
+		default:
+			return fmt.Errorf("%w: unknown frame %q", ErrConnectionLost, kind)
+		}
+	}
+}
+
+// watch follows the terminal's size and the process's stops.
+func (r *relay) watch() {
+	s := r.con.jobs
+	flush := time.NewTimer(time.Hour)
+	defer flush.Stop()
+	w, h := r.con.size()
+	for {
+		select {
+		case <-r.ctx.Done():
+			return
+		case <-r.held:
+			if d := r.flushHeld(); d > 0 {
+				flush.Reset(d)
+			}
+		case <-flush.C:
+			if d := r.flushHeld(); d > 0 {
+				flush.Reset(d)
+			}
+		case <-s.resized:
+			if nw, nh := r.con.size(); s.told || nw != w || nh != h {
+				w, h = nw, nh
+				r.send.resize(w, h)
+			}
+		case <-s.stopped:
+			r.suspend(s)
+		case <-s.continued:
+			if r.away.TryLock() {
+				r.resume()
+				r.away.Unlock()
+			}
+		}
+	}
+}
+
+// suspend stops the process, with the terminal given back for that time.
+func (r *relay) suspend(s *signals) {
+	if !r.away.TryLock() { // a pager or an editor has the terminal
+		s.stopSelf()
+		return
+	}
+	defer r.away.Unlock()
+	r.con.give()
+	r.send.send(appendFrame(nil, framePause, nil))
+	told := make(chan struct{})
+	r.tasks.Go(func() { r.send.drain(); close(told) })
+	select {
+	case <-told:
+	case <-time.After(200 * time.Millisecond):
+	}
+	s.stopSelf()
+	r.resume()
+}
+
+// resume takes the terminal back and asks for a repaint. r.away is held.
+func (r *relay) resume() {
+	if err := r.con.take(); err != nil {
+		if !errors.Is(err, errOver) {
+			r.lost(err)
+		}
+		return
+	}
+	r.send.resize(r.con.size())
+}

@@ -1,0 +1,24 @@
+//go:build !unix
+
+package screen
+
+import "time"
+
+// signals stands for the signals of other systems: the size is looked at now
+// and then, and nothing is stopped.
+type signals struct {
+	tick      *time.Ticker
+	resized   <-chan time.Time
+	stopped   chan struct{}
+	continued chan struct{}
+	told      bool
+}
+
+func watchSignals() *signals {
+	t := time.NewTicker(300 * time.Millisecond)
+	return &signals{tick: t, resized: t.C}
+}
+
+func (s *signals) close() { s.tick.Stop() }
+
+func (s *signals) stopSelf() {}

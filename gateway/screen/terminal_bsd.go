@@ -1,0 +1,18 @@
+//go:build darwin || freebsd || netbsd || openbsd || dragonfly
+
+package screen
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+func reopen(out *os.File) *os.File { return out }
+
+func flushInput(in *os.File) {
+	const read = 1 // FREAD of sys/fcntl.h
+	_ = unix.IoctlSetPointerInt(int(in.Fd()), unix.TIOCFLUSH, read)
+}
+
+func prepare(*os.File) (undo func()) { return func() {} }

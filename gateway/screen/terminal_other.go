@@ -1,0 +1,11 @@
+//go:build !linux && !darwin && !freebsd && !netbsd && !openbsd && !dragonfly && !windows
+
+package screen
+
+import "os"
+
+func reopen(out *os.File) *os.File { return out }
+
+func flushInput(*os.File) {}
+
+func prepare(*os.File) (undo func()) { return func() {} }
