@@ -150,3 +150,87 @@ func BenchmarkPublish(b *testing.B) {
 	}
 	<-ch
 }
+
+func BenchmarkContents(b *testing.B) {
+	r := New(Options{Servers: []string{"a"}})
+	c := r.Contents()
+	names := make([]string, 1000)
+	for i := range names {
+		names[i] = fmt.Sprintf("file:///srv/documents/%07d/report.md", i)
+		inv := asked(Resource, "a", names[i])
+		inv.Result = make([]byte, 1000)
+		c.Put(inv)
+	}
+	ch := r.Watch(b.Context())
+	b.Run("put", func(b *testing.B) {
+		inv := asked(Resource, "a", "")
+		inv.Result = make([]byte, 1000)
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			inv.Name = names[i%len(names)]
+			c.Put(inv)
+		}
+	})
+	b.Run("resource", func(b *testing.B) {
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			c.Resource("a", names[i%len(names)])
+		}
+	})
+	<-ch
+}
+
+// Budget: 10,000 a second must be nothing beside a request, 1 % of a core.
+func BenchmarkTouched(b *testing.B) {
+	for _, n := range []int{1, 1000} {
+		b.Run(fmt.Sprintf("uris=%d", n), func(b *testing.B) {
+			r := New(Options{Servers: []string{"a"}})
+			uris := make([]string, n)
+			for i := range uris {
+				uris[i] = fmt.Sprintf("file:///srv/documents/%07d/report.md", i)
+				r.SetSubscription(SubscriptionState{Server: "a", URI: uris[i], Status: SubscriptionOn})
+				r.Contents().Put(asked(Resource, "a", uris[i]))
+			}
+			ch := r.Watch(b.Context())
+			before := r.Logs().Stats().Next
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				r.Touched("a", uris[i%n])
+			}
+			<-ch
+			b.ReportMetric(float64(r.Logs().Stats().Next-before)/b.Elapsed().Seconds(), "records/s")
+		})
+	}
+}
+
+// What a screen looks at when something changed.
+func BenchmarkWindows(b *testing.B) {
+	r := New(Options{Servers: []string{"a"}})
+	for i := range 1000 {
+		r.SetSubscription(SubscriptionState{Server: "a", URI: fmt.Sprintf("file:///srv/documents/%07d", i), Status: SubscriptionOn})
+	}
+	for range maxTrafficRecords {
+		r.Traffic().Append(TrafficRecord{Method: "tools/call", Name: "x"})
+		r.Logs().Append(LogRecord{Text: "line"})
+	}
+	next := r.Traffic().Stats().Next
+	for _, c := range []struct {
+		name string
+		look func()
+	}{
+		{"subscriptions=1000", func() { r.Subscriptions() }},
+		{"subscriptions=1000/resorted", func() {
+			r.subscriptions.order = nil
+			r.Subscriptions()
+		}},
+		{"traffic=2000", func() { r.Traffic().Window(next-2000, -1) }},
+		{"logs=2000", func() { r.Logs().Window(next-2000, -1) }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				c.look()
+			}
+		})
+	}
+}

@@ -23,7 +23,7 @@
 // Facts that move fast (states, sessions, subscriptions' counters, contents,
 // journals) live in tables of their own, each behind its own mutex held for a
 // copy; changing them builds no snapshot. Whoever holds several takes them in
-// the order writer, contents, any other.
+// the order writer, contents, subscriptions, any other.
 //
 // # What may be lost
 //

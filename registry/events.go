@@ -25,6 +25,7 @@ const (
 // events are the gates of what can happen fast.
 type events struct {
 	mu            sync.Mutex
+	lists         gate
 	updates       gate
 	subscriptions gate
 	cache         gate
@@ -158,7 +159,7 @@ func (r *Registry) relisted(t *table, kind Kind, was *run) {
 		text += ": " + strings.Join(names, " ")
 	}
 	if d.added+d.removed+d.changed > 0 {
-		r.event(slog.LevelInfo, t.name, text)
+		r.gated(&r.events.lists, slog.LevelInfo, t.name, text)
 	}
 	r.bulk(t.name, "dropped", r.contents.relisted(t, kind, was), plural(kind)+" left the list")
 }
