@@ -1,0 +1,356 @@
+package form
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"goblin/gateway/display"
+	"goblin/tui/look"
+)
+
+// layout is where the parts of fields stand.
+type layout struct {
+	w       int
+	label   int  // cells of the labels
+	x       int  // where values begin
+	room    int  // cells of values
+	stacked bool // labels have lines of their own
+}
+
+func (f *Form) layout(w int) layout {
+	lay := layout{w: w}
+	if w < 48 {
+		lay.stacked, lay.label, lay.x = true, max(w-2, 1), min(4, w/4)
+	} else {
+		for _, fd := range f.fields {
+			lay.label = max(lay.label, look.Width(f.labelOf(fd)))
+		}
+		lay.label = min(lay.label, w/3, 28)
+		lay.x = 2 + lay.label + 2
+	}
+	lay.room = max(w-lay.x-1, 1)
+	return lay
+}
+
+// room is how many cells values had when last drawn.
+func (f *Form) room() int { return f.layout(f.w).room }
+
+func (f *Form) labelOf(fd *field) string {
+	if fd.Required {
+		return shown(fd.label) + " *"
+	}
+	return shown(fd.label)
+}
+
+// fieldBlock is a field's lines, and which of them has the cursor. Only the
+// field with the focus, and one that changed, is drawn anew.
+func (f *Form) fieldBlock(i int, fd *field, lay layout, h int) ([]row, int) {
+	focused := i == f.focus
+	if !focused && !fd.stale && fd.blockW == lay.w {
+		return fd.block, 0
+	}
+	l := f.look
+	label := l.Cut(f.labelOf(fd), lay.label)
+	first := "  " + label
+	if focused {
+		first = l.Accent.On(l.Cursor+" ") + l.Bold.On(label)
+	}
+	values, cursor := f.valueRows(fd, lay, h, focused)
+	var rows []row
+	if lay.stacked {
+		rows = append(rows, row{text: first})
+		cursor++
+	} else {
+		values[0].text = first + look.Blank(lay.x-2-look.Width(label)) + values[0].text
+	}
+	for n, v := range values {
+		if n > 0 || lay.stacked {
+			v.text = look.Blank(lay.x) + v.text
+		}
+		rows = append(rows, v)
+	}
+	for _, text := range f.remarks(fd, lay, focused) {
+		rows = append(rows, row{text: look.Blank(lay.x) + text})
+	}
+	for n := range rows {
+		rows[n].stop = i
+		for k := range rows[n].hits {
+			rows[n].hits[k].from += lay.x
+			rows[n].hits[k].to += lay.x
+		}
+	}
+	fd.block, fd.blockW, fd.stale = rows, lay.w, focused
+	return rows, cursor
+}
+
+// remarks are the lines below a value: what is wrong, what it is, and what the
+// server says of it.
+func (f *Form) remarks(fd *field, lay layout, focused bool) []string {
+	l := f.look
+	var out []string
+	for _, line := range wrapped(l, fd.err, lay.room-2, 3) {
+		out = append(out, l.Bad.On("! "+line))
+	}
+	most := 2
+	if focused {
+		most = 6
+		out = append(out, l.Dim.On(l.Cut(fd.about(l), lay.room)))
+	}
+	for _, line := range wrapped(l, fd.Description, lay.room, most) {
+		out = append(out, l.Dim.On(line))
+	}
+	return out
+}
+
+// about says in a few words what the field takes.
+func (f *field) about(l *look.Look) string {
+	parts := []string{shown(f.Name)}
+	if f.Title == "" || f.Title == f.Name {
+		parts = nil
+	}
+	kind := [...]string{"text", "number", "whole number", "true or false", "one of " + strconv.Itoa(len(f.Options)),
+		"any of " + strconv.Itoa(len(f.Options)), "one a line", "JSON"}[f.kind]
+	if f.kind == List {
+		kind = map[Kind]string{Number: "numbers", Integer: "whole numbers"}[f.Item] + ", one a line"
+		kind = strings.TrimPrefix(kind, ", ")
+	}
+	if f.Format != "" && (f.kind == Text || f.kind == List) {
+		kind += ", " + shown(f.Format)
+	}
+	parts = append(parts, kind)
+	switch {
+	case f.Min != nil && f.Max != nil:
+		parts = append(parts, decimal(*f.Min)+" to "+decimal(*f.Max))
+	case f.Min != nil:
+		parts = append(parts, "at least "+decimal(*f.Min))
+	case f.Max != nil:
+		parts = append(parts, "at most "+decimal(*f.Max))
+	}
+	unit := "characters"
+	if f.Kind != Text {
+		unit = "values"
+	}
+	switch {
+	case f.MinLen != nil && f.MaxLen != nil:
+		parts = append(parts, fmt.Sprintf("%d to %d %s", *f.MinLen, *f.MaxLen, unit))
+	case f.MinLen != nil:
+		parts = append(parts, fmt.Sprintf("at least %d %s", *f.MinLen, unit))
+	case f.MaxLen != nil:
+		parts = append(parts, fmt.Sprintf("at most %d %s", *f.MaxLen, unit))
+	}
+	if f.Pattern != "" {
+		parts = append(parts, "matches "+shown(f.Pattern))
+	}
+	if !f.Required {
+		parts = append(parts, "optional")
+	}
+	return strings.Join(parts, " "+l.Sep+" ")
+}
+
+// valueRows draws the value, without indent.
+func (f *Form) valueRows(fd *field, lay layout, h int, focused bool) ([]row, int) {
+	switch fd.kind {
+	case Bool:
+		return []row{f.boolRow(fd)}, 0
+	case Enum, Several:
+		if fd.inLine(lay.room) {
+			return []row{f.optionLine(fd, focused)}, 0
+		}
+		return f.optionList(fd, lay, focused)
+	}
+	if fd.text.multi {
+		return f.areaRows(fd, lay, h, focused)
+	}
+	lines, _ := fd.text.draw(f.look, lay.room, 1, focused)
+	rows := []row{{text: lines[0]}}
+	if focused {
+		rows = append(rows, f.offerRows(lay)...)
+	}
+	return rows, 0
+}
+
+func (f *Form) boolRow(fd *field) row {
+	text := "[-] not sent"
+	if fd.truth != nil && *fd.truth {
+		text = "[x] true"
+	} else if fd.truth != nil {
+		text = "[ ] false"
+	}
+	return row{text: text, hits: []hit{{0, len(text), anOption, 0}}}
+}
+
+// mark is how an option says whether it is chosen.
+func (f *Form) mark(fd *field, i int) string {
+	on := fd.picked[i]
+	switch {
+	case fd.kind == Several && on:
+		return "[x]"
+	case fd.kind == Several:
+		return "[ ]"
+	case on && f.look.ASCII:
+		return "(*)"
+	case on:
+		return "(•)"
+	}
+	return "( )"
+}
+
+func (f *Form) optionLine(fd *field, focused bool) row {
+	var r row
+	var b strings.Builder
+	used := 0
+	for i, o := range fd.Options {
+		text := f.mark(fd, i) + " " + shown(o.Label)
+		n := look.Width(text)
+		if focused && i == fd.hot {
+			text = f.look.Underline.On(text)
+		}
+		gap := "  "
+		if i == 0 {
+			gap = ""
+		}
+		if fd.kind == Several {
+			gap = gap[:min(len(gap), 1)] + " "
+			if focused && i == fd.hot {
+				gap = gap[1:] + f.look.Cursor
+			}
+		}
+		b.WriteString(gap)
+		used += len(gap)
+		b.WriteString(text)
+		r.hits = append(r.hits, hit{used, used + n, anOption, i})
+		used += n
+	}
+	r.text = b.String()
+	return r
+}
+
+// optionList is a filter and some of the options that pass it, or one line
+// when the focus is elsewhere.
+func (f *Form) optionList(fd *field, lay layout, focused bool) ([]row, int) {
+	l := f.look
+	if !focused {
+		var chosen []string
+		for i, on := range fd.picked {
+			if on && len(chosen) < 20 {
+				chosen = append(chosen, shown(fd.Options[i].Label))
+			}
+		}
+		text := strings.Join(chosen, ", ")
+		if text == "" {
+			text = l.Dim.On(fmt.Sprintf("none of %d", len(fd.Options)))
+		}
+		return []row{{text: l.Cut(text, lay.room)}}, 0
+	}
+	count := fmt.Sprintf(" %d/%d", len(fd.passed), len(fd.Options))
+	typed, _ := fd.filter.draw(l, max(lay.room-len(count)-2, 1), 1, true)
+	rows := []row{{text: l.Dim.On("/ ") + typed[0] + l.Dim.On(count)}}
+	at := 0
+	for n, i := range fd.passed {
+		if i == fd.hot {
+			at = n
+		}
+	}
+	from := max(min(at-menu/2, len(fd.passed)-menu), 0)
+	cursor := 0
+	for n := from; n < min(from+menu, len(fd.passed)); n++ {
+		i := fd.passed[n]
+		text := f.mark(fd, i) + " " + l.Cut(shown(fd.Options[i].Label), max(lay.room-6, 1))
+		if i == fd.hot {
+			cursor = len(rows)
+			text = l.Cursor + " " + l.Bold.On(text)
+		} else {
+			text = "  " + text
+		}
+		rows = append(rows, row{text: text, hits: []hit{{0, lay.room, anOption, i}}})
+	}
+	if len(fd.passed) == 0 {
+		rows = append(rows, row{text: l.Dim.On("  none matches; Esc clears the filter")})
+	}
+	return rows, cursor
+}
+
+// offerRows is the open list of completions.
+func (f *Form) offerRows(lay layout) []row {
+	if !f.offering() {
+		return nil
+	}
+	l := f.look
+	from := max(min(f.hot-menu/2, len(f.offered)-menu), 0)
+	var rows []row
+	for i := from; i < min(from+menu, len(f.offered)); i++ {
+		text := l.Cut(shown(f.offered[i]), max(lay.room-4, 1))
+		if i == f.hot {
+			text = l.Selected.On(l.Cursor + " " + text)
+		} else {
+			text = "  " + text
+		}
+		rows = append(rows, row{text: l.Dim.On(l.Vertical) + text, hits: []hit{{0, lay.room, anOffer, i}}})
+	}
+	n := len(f.offered)
+	switch {
+	case f.total > n:
+		rows = append(rows, row{text: l.Dim.On(fmt.Sprintf("%s %d of %d", l.Vertical, n, f.total))})
+	case f.more:
+		rows = append(rows, row{text: l.Dim.On(fmt.Sprintf("%s %d, and more", l.Vertical, n))})
+	case n > menu:
+		rows = append(rows, row{text: l.Dim.On(fmt.Sprintf("%s %d in all", l.Vertical, n))})
+	}
+	return rows
+}
+
+// areaRows is a text of several lines, JSON with its schema beside or below.
+func (f *Form) areaRows(fd *field, lay layout, h int, focused bool) ([]row, int) {
+	l := f.look
+	high := max(min(len(fd.text.rows), h/2, 12), 3)
+	side := l.Dim.On(l.Vertical) + " "
+	wide := lay.room - 2
+	var schema []string
+	if fd.kind == JSON && len(fd.Schema) > 0 {
+		schema = fd.schemaLines()
+	}
+	beside := len(schema) > 0 && lay.room >= 70
+	if beside {
+		wide = lay.room/2 - 2
+		high = max(high, min(len(schema), 8))
+	}
+	lines, cursor := fd.text.draw(l, max(wide, 1), high, focused)
+	rows := make([]row, 0, len(lines)+4)
+	for i, line := range lines {
+		text := side + line
+		if beside {
+			of := ""
+			if i < len(schema) {
+				of = l.Dim.On(l.Cut(schema[i], lay.room-wide-4))
+				if i == len(lines)-1 && len(schema) > len(lines) {
+					of = l.Dim.On(l.Ellipsis)
+				}
+			}
+			text += " " + l.Dim.On(l.Vertical) + of
+		}
+		rows = append(rows, row{text: text})
+	}
+	if len(schema) > 0 && !beside && focused {
+		for i, line := range schema[:min(len(schema), 6)] {
+			if i == 5 && len(schema) > 6 {
+				line = l.Ellipsis
+			}
+			rows = append(rows, row{text: l.Dim.On("  " + l.Cut(line, max(lay.room-2, 1)))})
+		}
+	}
+	return rows, cursor
+}
+
+// schemaLines is the schema for reading, made once.
+func (f *field) schemaLines() []string {
+	if f.schema == nil {
+		text := indented(f.Schema)
+		lines := strings.SplitN(text, "\n", 41)
+		f.schema = lines[:min(len(lines), 40)]
+		for i, line := range f.schema {
+			f.schema[i] = display.Line(head(line, shortText))
+		}
+	}
+	return f.schema
+}

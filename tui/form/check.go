@@ -1,0 +1,123 @@
+package form
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"net/mail"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// maxExponent is how far a typed number is compared with the schema's bounds;
+// what is beyond is no number that somebody meant.
+const maxExponent = 400
+
+var (
+	errNumber  = errors.New("not a number")
+	errInteger = errors.New("not a whole number")
+)
+
+// numeral reads a JSON number of any size.
+func numeral(s string) (*big.Rat, error) {
+	if s == "" || !strings.ContainsRune("-0123456789", rune(s[0])) || !json.Valid([]byte(s)) {
+		return nil, errNumber
+	}
+	if at := strings.IndexAny(s, "eE"); at >= 0 {
+		if e, err := strconv.Atoi(strings.TrimPrefix(s[at+1:], "+")); err != nil || e > maxExponent || e < -maxExponent {
+			return nil, errors.New("its exponent is too large")
+		}
+	}
+	v, ok := new(big.Rat).SetString(s)
+	if !ok {
+		return nil, errNumber
+	}
+	return v, nil
+}
+
+// number checks a typed number against the field.
+func (f *Field) number(s string, whole bool) error {
+	v, err := numeral(s)
+	switch {
+	case err != nil && whole && errors.Is(err, errNumber):
+		return errInteger
+	case err != nil:
+		return err
+	case whole && !v.IsInt():
+		return errInteger
+	case f.Min != nil && v.Cmp(new(big.Rat).SetFloat64(*f.Min)) < 0:
+		return fmt.Errorf("at least %s", decimal(*f.Min))
+	case f.Max != nil && v.Cmp(new(big.Rat).SetFloat64(*f.Max)) > 0:
+		return fmt.Errorf("at most %s", decimal(*f.Max))
+	}
+	return nil
+}
+
+func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+// characters checks a typed string against the field. The lengths are the
+// string's own only for a field of Text.
+func (f *Field) characters(s string, pattern *regexp.Regexp) error {
+	if f.Kind == Text {
+		n := utf8.RuneCountInString(s)
+		if f.MinLen != nil && n < *f.MinLen {
+			return fmt.Errorf("at least %s, has %d", many(*f.MinLen, "character"), n)
+		}
+		if f.MaxLen != nil && n > *f.MaxLen {
+			return fmt.Errorf("at most %s, has %d", many(*f.MaxLen, "character"), n)
+		}
+	}
+	if err := format(f.Format, s); err != nil {
+		return err
+	}
+	if pattern != nil && !pattern.MatchString(s) {
+		return fmt.Errorf("does not match %s", f.Pattern)
+	}
+	return nil
+}
+
+// items checks how many are chosen.
+func (f *Field) items(n int) error {
+	if f.MinLen != nil && n < *f.MinLen {
+		return fmt.Errorf("at least %s, has %d", many(*f.MinLen, "value"), n)
+	}
+	if f.MaxLen != nil && n > *f.MaxLen {
+		return fmt.Errorf("at most %s, has %d", many(*f.MaxLen, "value"), n)
+	}
+	return nil
+}
+
+func many(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}
+
+// format checks the formats that elicitation names; others are annotations.
+func format(name, s string) error {
+	switch name {
+	case "email":
+		if a, err := mail.ParseAddress(s); err != nil || a.Address != s {
+			return errors.New("not an email address")
+		}
+	case "uri":
+		if u, err := url.Parse(s); err != nil || !u.IsAbs() {
+			return errors.New("not a URI with a scheme, such as https://host/path")
+		}
+	case "date":
+		if _, err := time.Parse(time.DateOnly, s); err != nil {
+			return errors.New("not a date, such as 2026-01-31")
+		}
+	case "date-time":
+		if _, err := time.Parse(time.RFC3339, strings.ToUpper(s)); err != nil {
+			return errors.New("not a date with time and zone, such as 2026-01-31T12:00:00Z")
+		}
+	}
+	return nil
+}

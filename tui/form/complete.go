@@ -1,0 +1,78 @@
+package form
+
+import (
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+)
+
+// ask has completions asked for when no key follows within wait.
+func (f *Form) ask(fd *field, wait time.Duration) tea.Cmd {
+	f.close()
+	request := Completion{Form: f, Gen: f.gen, Field: fd.Name, Value: fd.plain(), Others: f.plain(fd)}
+	latest := f.latest
+	return func() tea.Msg {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		<-timer.C
+		if latest.Load() != int64(request.Gen) {
+			return nil
+		}
+		return request
+	}
+}
+
+// close closes the list of completions; what was asked for is not wanted any
+// more.
+func (f *Form) close() {
+	f.gen++
+	f.latest.Store(int64(f.gen))
+	f.offered, f.hot = nil, -1
+	f.soil(f.focus)
+}
+
+// Offer shows completions under the field that asked for them. total is how
+// many the server has, if it says so, and more that there are more than these.
+// What does not answer the last [Completion] is dropped.
+func (f *Form) Offer(gen int, values []string, total int, more bool) {
+	fd := f.current()
+	if gen != f.gen || fd == nil || !fd.Completes || fd.filled() != typedIn {
+		return
+	}
+	f.offered = append([]string(nil), values[:min(len(values), maxOffered)]...)
+	f.total, f.more, f.hot = total, more, -1
+	f.soil(f.focus)
+}
+
+func (f *Form) offering() bool { return len(f.offered) > 0 }
+
+// take fills in the chosen completion, or the first. It does nothing if that
+// is what the field says already.
+func (f *Form) take() bool {
+	fd := f.current()
+	value := f.offered[max(f.hot, 0)]
+	f.close()
+	if fd == nil || fd.text.text == value {
+		return false
+	}
+	fd.text.set(value)
+	fd.changed()
+	f.dirty = true
+	f.refresh()
+	return true
+}
+
+// offerKey is for keys that belong to the open list.
+func (f *Form) offerKey(k tea.KeyMsg) bool {
+	switch {
+	case k.Type == tea.KeyDown:
+		f.hot = min(f.hot+1, len(f.offered)-1)
+	case k.Type == tea.KeyUp && f.hot >= 0:
+		f.hot--
+	case k.Type == tea.KeyEnter && f.hot >= 0:
+		f.take()
+	default:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,352 @@
+package form
+
+import (
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/x/ansi"
+
+	"goblin/gateway/display"
+	"goblin/tui/look"
+)
+
+// row is one line drawn, and what a click on it means.
+type row struct {
+	text string
+	stop int // the field, or what else takes the focus; -1 is none
+	hits []hit
+}
+
+// hit is a part of a row that can be clicked.
+type hit struct {
+	from, to int // cells, to not included
+	what     target
+	index    int
+}
+
+type target uint8
+
+const (
+	anOption target = iota
+	anOffer
+	aButton
+)
+
+const (
+	shortText = 512  // bytes of a label or message that are looked at
+	longText  = 4096 // of a description
+	menu      = 6    // options or completions seen at once
+)
+
+// shown is a label or name for the screen.
+func shown(s string) string { return display.Line(head(s, shortText)) }
+
+// head is at most n bytes, whole characters.
+func head(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && s[n]&0xc0 == 0x80 {
+		n--
+	}
+	return s[:n]
+}
+
+// wrapped is text in at most most lines of at most w cells.
+func wrapped(l *look.Look, s string, w, most int) []string {
+	s = strings.TrimSpace(strings.ReplaceAll(display.Text(head(s, longText)), "\t", " "))
+	if s == "" || w < 1 {
+		return nil
+	}
+	lines := strings.Split(ansi.Wrap(s, w, ""), "\n")
+	out := lines[:0]
+	for _, line := range lines {
+		if strings.TrimSpace(line) != "" {
+			out = append(out, strings.TrimRight(line, " "))
+		}
+	}
+	if len(out) > most {
+		out = out[:most]
+		out[most-1] = l.Cut(out[most-1]+" "+l.Ellipsis, w)
+		if !strings.HasSuffix(out[most-1], l.Ellipsis) {
+			out[most-1] = l.Cut(out[most-1], w-1) + l.Ellipsis
+		}
+	}
+	return out
+}
+
+// Lines draws the form: exactly h lines of exactly w cells, of which the last
+// tells the keys. It scrolls so that the field with the focus is seen.
+func (f *Form) Lines(w, h int) []string {
+	if h <= 0 {
+		return nil
+	}
+	if w <= 0 {
+		return make([]string, h)
+	}
+	f.w = w
+	above, below := f.pinned(w, h)
+	body := h - len(above) - len(below)
+	var rows []row
+	if f.raw {
+		rows = f.rawBody(w, body)
+	} else {
+		rows = f.body(w, body)
+	}
+	f.drawn = append(append(append(f.drawn[:0], above...), rows...), below...)
+	out := make([]string, h)
+	for i := range out {
+		if i >= len(f.drawn) {
+			out[i] = look.Blank(w)
+			continue
+		}
+		out[i] = f.look.Fit(f.drawn[i].text, w)
+	}
+	return out
+}
+
+// pinned are the lines above and below what scrolls, as far as there is room.
+func (f *Form) pinned(w, h int) (above, below []row) {
+	l := f.look
+	plain := func(s string) row { return row{text: s, stop: -1} }
+	if h >= 5 && (f.spec.Title != "" || f.spec.Danger != "") {
+		title, danger := shown(f.spec.Title), ""
+		if f.spec.Danger != "" {
+			danger = "! " + shown(f.spec.Danger)
+		}
+		if look.Width(title)+look.Width(danger)+2 <= w {
+			above = append(above, plain(l.Sides(l.Title.On(title), l.Warn.On(danger), w)))
+		} else {
+			above = append(above, plain(l.Title.On(l.Cut(title, w))))
+			if danger != "" {
+				above = append(above, plain(l.Warn.On(l.Cut(danger, w))))
+			}
+		}
+	}
+	if f.top != "" {
+		for _, line := range wrapped(l, "! "+f.top, w, max(1, min(3, h-4))) {
+			above = append(above, plain(l.Bad.On(line)))
+		}
+	}
+	switch {
+	case h < 6 || f.raw:
+	case f.prevErr != "":
+		below = append(below, plain(l.Bad.On(l.Cut("! "+shown(f.prevErr), w))))
+	case f.preview != "":
+		below = append(below, plain(l.Dim.On(l.To+" ")+l.Cut(display.Line(head(f.preview, longText)), max(w-2, 0))))
+	}
+	if h >= 4 {
+		below = append(below, plain(f.hint(w)))
+	}
+	if len(above) > h-len(below)-1 {
+		above = above[:max(h-len(below)-1, 0)]
+	}
+	return above, below
+}
+
+// hint tells the keys, as many as fit.
+func (f *Form) hint(w int) string {
+	var b strings.Builder
+	used := 0
+	for _, k := range f.Keys() {
+		n := look.Width(k.Help().Key) + 1 + look.Width(shown(k.Help().Desc))
+		if used > 0 {
+			n += 2
+		}
+		if used+n > w {
+			break
+		}
+		if used > 0 {
+			b.WriteString("  ")
+		}
+		used += n
+		b.WriteString(f.look.Key.On(k.Help().Key))
+		b.WriteByte(' ')
+		b.WriteString(f.look.Dim.On(shown(k.Help().Desc)))
+	}
+	return b.String()
+}
+
+// body is what scrolls: the introduction, the fields and the buttons.
+func (f *Form) body(w, h int) []row {
+	l := f.look
+	var blocks [][]row
+	var intro []row
+	for _, line := range wrapped(l, f.spec.Intro, w, 8) {
+		intro = append(intro, row{text: l.Dim.On(line), stop: -1})
+	}
+	if f.note != "" {
+		for _, line := range wrapped(l, f.note, w, 2) {
+			intro = append(intro, row{text: l.Dim.On(line), stop: -1})
+		}
+	}
+	if len(f.fields) == 0 {
+		intro = append(intro, row{text: l.Dim.On("nothing to fill in"), stop: -1})
+	}
+	if len(intro) > 0 {
+		intro = append(intro, row{stop: -1})
+	}
+	blocks = append(blocks, intro)
+	from, to, at, total := 0, 0, 0, len(intro)
+	lay := f.layout(w)
+	for i, fd := range f.fields {
+		block, cursor := f.fieldBlock(i, fd, lay, h)
+		if i == f.focus {
+			from, to, at = total, total+len(block), total+cursor
+		}
+		total += len(block)
+		blocks = append(blocks, block)
+	}
+	end := []row{{stop: -1}}
+	if s := f.unseen(); s != "" {
+		end = append([]row{{text: l.Dim.On(s), stop: -1}}, end...)
+	}
+	end = append(end, f.buttonRow(w))
+	if f.button() >= 0 {
+		from, to, at = total, total+len(end), total+len(end)-1
+	}
+	total += len(end)
+	blocks = append(blocks, end)
+	f.scroll(from, to, at, total, h)
+	return window(blocks, f.off, h)
+}
+
+// scroll moves the window of h lines so that lines from to to are in it, or if
+// they are too many the one at at.
+func (f *Form) scroll(from, to, at, total, h int) {
+	if to-from > h {
+		from, to = max(at-h/2, from), min(max(at-h/2, from)+h, to)
+	}
+	if f.focus == 0 && to <= h {
+		from = 0
+	}
+	if to > f.off+h {
+		f.off = to - h
+	}
+	f.off = max(min(f.off, from, total-h), 0)
+}
+
+// window cuts h rows out of blocks.
+func window(blocks [][]row, off, h int) []row {
+	out := make([]row, 0, max(h, 0))
+	at := 0
+	for _, b := range blocks {
+		for _, r := range b {
+			if at >= off && len(out) < h {
+				out = append(out, r)
+			}
+			at++
+		}
+	}
+	for len(out) < h {
+		out = append(out, row{stop: -1})
+	}
+	return out
+}
+
+func (f *Form) buttonRow(w int) row {
+	labels, _ := f.buttons()
+	r := row{stop: f.stops()}
+	var b strings.Builder
+	used := 0
+	for i, label := range labels {
+		text := "[ " + f.look.Cut(shown(label), max(w/len(labels)-8, 1)) + " ]"
+		if f.button() == i {
+			b.WriteString(f.look.Accent.On(f.look.Cursor + " " + text))
+		} else {
+			b.WriteString("  " + text)
+		}
+		n := 2 + look.Width(text)
+		r.hits = append(r.hits, hit{used, used + n, aButton, i})
+		b.WriteString("  ")
+		used += n + 2
+	}
+	r.text = b.String()
+	return r
+}
+
+// rawBody is the raw mode: the arguments as JSON and _meta.
+func (f *Form) rawBody(w, h int) []row {
+	l := f.look
+	mark := func(stop int, s string) string {
+		if f.rawFocus == stop {
+			return l.Accent.On(l.Cursor+" ") + l.Bold.On(s)
+		}
+		return "  " + s
+	}
+	rows := []row{{text: mark(0, "arguments"), stop: 0}}
+	var end []row
+	for _, line := range wrapped(l, f.areaErr, w-6, 3) {
+		end = append(end, row{text: "  " + l.Bad.On("! "+line), stop: 0})
+	}
+	if f.spec.Meta {
+		value, _ := f.meta.draw(l, max(w-9, 1), 1, f.rawFocus == 1)
+		end = append(end, row{text: mark(1, "_meta") + " " + value[0], stop: 1})
+		for _, line := range wrapped(l, f.metaErr, w-6, 2) {
+			end = append(end, row{text: "  " + l.Bad.On("! "+line), stop: 1})
+		}
+	}
+	end = append(end, f.buttonRow(w))
+	if room := h - len(rows) - 1; len(end) > room {
+		// The stop with the focus stays in sight.
+		keep := end[:0:0]
+		for _, r := range end {
+			if len(keep) < room && (r.stop == f.rawFocus || f.rawFocus >= f.stops() && r.stop == f.stops()) {
+				keep = append(keep, r)
+			}
+		}
+		end = keep
+	}
+	side := l.Dim.On(l.Vertical) + " "
+	lines, _ := f.area.draw(l, max(w-4, 1), max(h-len(rows)-len(end), 1), f.rawFocus == 0)
+	for _, line := range lines {
+		rows = append(rows, row{text: "  " + side + line, stop: 0})
+	}
+	rows = append(rows, end...)
+	return rows[:min(len(rows), max(h, 0))]
+}
+
+// Click is a click on a line of the last draw: it moves the focus, chooses or
+// presses a button.
+func (f *Form) Click(x, y int) (Action, tea.Cmd) {
+	if y < 0 || y >= len(f.drawn) || f.drawn[y].stop < 0 {
+		return None, nil
+	}
+	r := f.drawn[y]
+	for _, h := range r.hits {
+		if x >= h.from && x < h.to {
+			return f.clicked(r.stop, h), nil
+		}
+	}
+	if r.stop < f.stops() {
+		f.to(r.stop)
+	}
+	return None, nil
+}
+
+func (f *Form) clicked(stop int, h hit) Action {
+	switch h.what {
+	case aButton:
+		f.to(f.stops() + h.index)
+		return f.press(h.index)
+	case anOffer:
+		if h.index < len(f.offered) && stop == f.at() {
+			f.hot = h.index
+			f.take()
+		}
+	case anOption:
+		f.to(stop)
+		fd := f.current()
+		switch {
+		case fd == nil:
+		case fd.kind == Bool:
+			f.toggle(fd)
+		case h.index < len(fd.picked):
+			fd.choose(h.index, true)
+			f.dirty = true
+			f.refresh()
+		}
+	}
+	f.soil(f.focus)
+	return None
+}

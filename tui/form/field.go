@@ -1,0 +1,469 @@
+package form
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/tui/look"
+)
+
+var errRequired = errors.New("required")
+
+// field is a field being filled in.
+type field struct {
+	Field
+	look    *look.Look
+	label   string
+	kind    Kind // of Field, or JSON while it has a value that is not of its kind
+	text    editor
+	pattern *regexp.Regexp
+	// held is the value as it came, sent as it is until somebody edits it, so
+	// that nothing is lost by being shown.
+	held json.RawMessage
+
+	truth  *bool  // of a Bool
+	picked []bool // of Enum and Several, by option
+	hot    int    // the option with the cursor
+	moved  bool   // the cursor was moved or the options filtered
+	filter editor
+	passed []int // the options that pass the filter
+
+	schema []string // lines shown beside JSON
+	err    string
+	stale  bool // block must be drawn again
+	block  []row
+	blockW int
+}
+
+func newField(l *look.Look, def Field) *field {
+	f := &field{Field: def, look: l, kind: def.Kind, label: def.Title, stale: true}
+	if f.label == "" {
+		f.label = def.Name
+	}
+	if (f.kind == Enum || f.kind == Several) && len(f.Options) == 0 || f.kind > JSON {
+		f.kind, f.Kind = JSON, JSON
+	}
+	if len(f.Options) > MaxOptions {
+		f.Options = f.Options[:MaxOptions]
+	}
+	if def.Pattern != "" {
+		// ECMA 262 has patterns that RE2 lacks; those are left to the server.
+		f.pattern, _ = regexp.Compile(def.Pattern)
+	}
+	initial := def.Default
+	if len(initial) == 0 && f.Required {
+		switch {
+		case f.kind == Bool:
+			initial = json.RawMessage("false")
+		case f.kind == Enum && len(f.Options) == 1:
+			initial = f.Options[0].Value
+		}
+	}
+	f.set(initial)
+	if f.kind != f.Kind && len(def.Default) > 0 {
+		f.set(nil) // a default of another type is a mistake of the server's
+	}
+	return f
+}
+
+// way is how a field is filled in: by typing or by choosing.
+type way uint8
+
+const (
+	typedIn way = iota
+	chosenFrom
+)
+
+func (f *field) filled() way {
+	switch f.kind {
+	case Bool, Enum, Several:
+		return chosenFrom
+	}
+	return typedIn
+}
+
+// clear makes a field empty and of its own kind.
+func (f *field) clear() {
+	f.kind, f.held, f.err, f.truth, f.hot, f.moved, f.stale = f.Kind, nil, "", nil, 0, false, true
+	switch f.kind {
+	case Enum, Several:
+		f.picked = make([]bool, len(f.Options))
+		f.filter = newEditor(f.look, false)
+		f.narrow()
+	case Bool:
+	default:
+		f.edit("", f.kind == List || f.kind == JSON || f.Format == "textarea" || f.Format == "multiline")
+	}
+}
+
+// edit makes the text of a field s.
+func (f *field) edit(s string, multi bool) {
+	f.text = newEditor(f.look, multi)
+	f.text.set(s)
+}
+
+// set gives a field a value; none clears it.
+func (f *field) set(raw json.RawMessage) {
+	f.clear()
+	raw = compact(raw)
+	if len(raw) == 0 {
+		return
+	}
+	if isNull(raw) || f.show(raw) {
+		f.held = raw
+		return
+	}
+	if s, ok := f.converted(raw); ok {
+		f.edit(s, f.text.multi)
+		return
+	}
+	f.kind = JSON
+	f.edit(indented(raw), true)
+	f.held = raw
+}
+
+// show fills the field with a value of its kind and says whether it is one.
+func (f *field) show(raw json.RawMessage) bool {
+	s, isString := unquoted(raw)
+	switch f.kind {
+	case Text:
+		if isString {
+			f.edit(s, f.text.multi || strings.Contains(s, "\n"))
+		}
+		return isString
+	case Number, Integer:
+		if _, err := numeral(string(raw)); err != nil {
+			return false
+		}
+		f.edit(string(raw), false)
+		return true
+	case Bool:
+		v := string(raw) == "true"
+		if !v && string(raw) != "false" {
+			return false
+		}
+		f.truth = &v
+		return true
+	case Enum:
+		return f.pick(raw)
+	case Several:
+		var list []json.RawMessage
+		if first(raw) != '[' || json.Unmarshal(raw, &list) != nil {
+			return false
+		}
+		for _, v := range list {
+			if !f.pick(v) {
+				clear(f.picked)
+				return false
+			}
+		}
+		return true
+	case List:
+		return f.showList(raw)
+	default:
+		f.edit(indented(raw), true)
+		return true
+	}
+}
+
+func (f *field) pick(raw json.RawMessage) bool {
+	for i, o := range f.Options {
+		if same(o.Value, raw) {
+			f.picked[i], f.hot = true, i
+			return true
+		}
+	}
+	return false
+}
+
+// showList shows an array whose items each fit on a line.
+func (f *field) showList(raw json.RawMessage) bool {
+	var list []json.RawMessage
+	if first(raw) != '[' || json.Unmarshal(raw, &list) != nil || len(list) > maxAreaLines {
+		return false
+	}
+	lines := make([]string, len(list))
+	for i, v := range list {
+		s, isString := unquoted(v)
+		if !isString {
+			s = string(compact(v))
+		}
+		fits := isString && s == strings.TrimSpace(s) && s != "" && !strings.Contains(s, "\n")
+		if f.Item != Text {
+			_, err := numeral(s)
+			fits = !isString && err == nil
+		}
+		if !fits {
+			return false
+		}
+		lines[i] = s
+	}
+	f.edit(strings.Join(lines, "\n"), true)
+	return true
+}
+
+// converted is the text of a scalar of another type, for a field that is typed.
+func (f *field) converted(raw json.RawMessage) (string, bool) {
+	switch f.kind {
+	case Text:
+		if c := first(raw); c == '{' || c == '[' {
+			return "", false
+		}
+		return string(raw), true
+	case Number, Integer:
+		s, ok := unquoted(raw)
+		return s, ok && !strings.Contains(s, "\n")
+	}
+	return "", false
+}
+
+// changed is called after each edit.
+func (f *field) changed() {
+	f.held, f.stale = nil, true
+	if f.err != "" {
+		f.verify(true)
+	}
+}
+
+// verify checks the field and keeps what is wrong; a missing value is only
+// wrong if all are wanted.
+func (f *field) verify(all bool) error {
+	_, err := f.value()
+	if errors.Is(err, errRequired) && !all {
+		err = nil
+	}
+	f.err, f.stale = "", true
+	if err != nil {
+		f.err = err.Error()
+	}
+	return err
+}
+
+// value is what would be sent; nothing for an optional field without a value.
+func (f *field) value() (json.RawMessage, error) {
+	if isNull(f.held) {
+		return f.held, nil
+	}
+	raw, err := f.typed()
+	switch {
+	case err != nil:
+		return nil, err
+	case raw == nil && f.Required:
+		return nil, errRequired
+	case raw != nil && f.held != nil:
+		return f.held, nil
+	}
+	return raw, nil
+}
+
+// typed is the value of what is seen, checked as far as the field alone can.
+func (f *field) typed() (json.RawMessage, error) {
+	switch f.kind {
+	case Text:
+		if f.text.text == "" && f.held == nil {
+			return nil, nil
+		}
+		return quoted(f.text.text), f.characters(f.text.text, f.pattern)
+	case Number, Integer:
+		s := strings.TrimSpace(f.text.text)
+		if s == "" {
+			return nil, nil
+		}
+		return json.RawMessage(s), f.number(s, f.kind == Integer)
+	case Bool:
+		if f.truth == nil {
+			return nil, nil
+		}
+		return json.Marshal(*f.truth)
+	case Enum, Several:
+		return f.chosen()
+	case List:
+		return f.list()
+	}
+	s := strings.TrimSpace(f.text.text)
+	if s == "" {
+		return nil, nil
+	}
+	if err := syntax(s); err != nil {
+		if !strings.ContainsAny(s, "{[\"") {
+			return nil, fmt.Errorf("%w (text is written in quotes)", err)
+		}
+		return nil, err
+	}
+	return compact([]byte(s)), nil
+}
+
+func (f *field) chosen() (json.RawMessage, error) {
+	var values [][]byte
+	for i, on := range f.picked {
+		if on {
+			values = append(values, f.Options[i].Value)
+		}
+	}
+	switch {
+	case f.kind == Enum && len(values) > 0:
+		return values[0], nil
+	case f.kind == Enum:
+		return nil, nil
+	case len(values) == 0 && f.held == nil && !f.Required:
+		return nil, nil
+	}
+	return array(values), f.items(len(values))
+}
+
+func array(values [][]byte) json.RawMessage {
+	return append(append([]byte("["), bytes.Join(values, []byte(","))...), ']')
+}
+
+func (f *field) list() (json.RawMessage, error) {
+	var values [][]byte
+	for i, line := range f.text.rows {
+		s := strings.TrimSpace(line)
+		if s == "" {
+			continue
+		}
+		var err error
+		if f.Item == Text {
+			err = f.characters(s, f.pattern)
+			values = append(values, quoted(s))
+		} else {
+			err = f.number(s, f.Item == Integer)
+			values = append(values, []byte(s))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", i+1, err)
+		}
+	}
+	if len(values) == 0 && f.held == nil && !f.Required {
+		return nil, nil
+	}
+	return array(values), f.items(len(values))
+}
+
+// plain is the value as text, for previews and completions; "" is none.
+func (f *field) plain() string {
+	switch f.kind {
+	case Text, Number, Integer, JSON, List:
+		return f.text.text
+	}
+	raw, err := f.typed()
+	if err != nil || raw == nil {
+		return ""
+	}
+	return label(raw)
+}
+
+// lenient is the value for the raw mode: what is not valid is sent there as
+// text, so that it is not lost.
+func (f *field) lenient() json.RawMessage {
+	raw, err := f.value()
+	if err == nil || errors.Is(err, errRequired) {
+		return raw
+	}
+	if raw, _ = f.typed(); raw != nil && json.Valid(raw) {
+		return raw
+	}
+	return quoted(f.text.text)
+}
+
+// narrow finds the options that pass the filter.
+func (f *field) narrow() {
+	f.passed = f.passed[:0]
+	words := strings.Fields(strings.ToLower(f.filter.text))
+	for i, o := range f.Options {
+		text := strings.ToLower(o.Label)
+		ok := true
+		for _, w := range words {
+			ok = ok && strings.Contains(text, w)
+		}
+		if ok {
+			f.passed = append(f.passed, i)
+		}
+	}
+}
+
+// optionRoom is how many options a line may have.
+const optionRoom = 5
+
+// inLine reports whether the options stand on one line of w cells.
+func (f *field) inLine(w int) bool {
+	if len(f.Options) > optionRoom {
+		return false
+	}
+	n := 0
+	for _, o := range f.Options {
+		n += look.Width(shown(o.Label)) + 6
+	}
+	return n <= w
+}
+
+// walk moves the cursor among the options by d; false at the end.
+func (f *field) walk(d int, all bool) bool {
+	at := f.hot
+	if !all {
+		at = -1
+		for i, o := range f.passed {
+			if o == f.hot {
+				at = i
+			}
+		}
+		if at < 0 && len(f.passed) > 0 && d > 0 {
+			f.hot, f.moved, f.stale = f.passed[0], true, true
+			return true
+		}
+		if at+d < 0 || at+d >= len(f.passed) {
+			return false
+		}
+		f.hot, f.moved, f.stale = f.passed[at+d], true, true
+		return true
+	}
+	if at+d < 0 || at+d >= len(f.Options) {
+		return false
+	}
+	f.hot, f.moved, f.stale = at+d, true, true
+	return true
+}
+
+// choose turns an option on or off; in an Enum it takes the place of the other
+// and, if the field is optional, can be taken back.
+func (f *field) choose(i int, back bool) {
+	on := !f.picked[i]
+	if f.kind == Enum {
+		on = on || !back || f.Required
+		clear(f.picked)
+	}
+	f.picked[i], f.hot = on, i
+	f.changed()
+}
+
+// flip walks a Bool through its states.
+func (f *field) flip() {
+	v := f.truth == nil || !*f.truth
+	f.truth = &v
+	f.changed()
+}
+
+// empty takes the value of a Bool or Enum back if it is optional.
+func (f *field) empty() {
+	if f.Required {
+		return
+	}
+	f.truth = nil
+	clear(f.picked)
+	f.changed()
+}
+
+// typeKey is for keys that are typed into the field; it reports a change.
+func (f *field) typeKey(msg tea.KeyMsg) bool {
+	if !f.text.update(msg) {
+		return false
+	}
+	f.changed()
+	return true
+}

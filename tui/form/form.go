@@ -1,0 +1,353 @@
+// Package form is the one form of the screen: tool arguments, prompt arguments,
+// template variables and answers to elicitation.
+//
+// A [Form] is a plain struct that one screen owns: it does no IO, starts no
+// goroutine and keeps no global state, and all its methods belong to the
+// goroutine of that screen's Update and View. Only the [tea.Cmd] that waits for
+// a pause in the typing runs elsewhere; it shares one atomic number with the
+// form. Nothing here blocks.
+//
+// Schemas, prompt definitions and offered completions come from servers and are
+// not trusted: what is read of them is bounded ([MaxFields], [MaxOptions]), what
+// lies beyond can still be sent in the raw mode, references to other documents
+// are never loaded, and every text is made visible before it is drawn. The
+// package knows no catalog, no server and no way of sending anything.
+package form
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	"goblin/tui/look"
+)
+
+// Bounds of what is made of a server's definition.
+const (
+	MaxFields  = 512  // fields of a form
+	MaxOptions = 4096 // options of a field
+	maxOffered = 200  // completions shown; the protocol sends at most 100
+)
+
+// Kind is how a field is filled in.
+type Kind uint8
+
+// The kinds of fields.
+const (
+	Text    Kind = iota // a string
+	Number              // a JSON number, kept as typed
+	Integer             // a whole number of any size, kept as typed
+	Bool                // true, false or, if optional, not sent
+	Enum                // one of Options
+	Several             // any of Options
+	List                // scalars of kind Item, one a line
+	JSON                // any JSON
+)
+
+// Option is one value that a field can have.
+type Option struct {
+	Value json.RawMessage
+	Label string // what is shown for it
+}
+
+// Field is what is known of one value to be filled in. Texts are as the server
+// sent them.
+type Field struct {
+	Name, Title, Description string
+	Kind                     Kind
+	Required                 bool
+	Format, Pattern          string // of strings, also those of a List
+	Min, Max                 *float64
+	MinLen, MaxLen           *int     // characters of a string, items of a Several or List
+	Options                  []Option // of Enum and Several
+	Item                     Kind     // of a List: Text, Number or Integer
+	Default                  json.RawMessage
+	Schema                   json.RawMessage // shown beside JSON
+	Completes                bool            // ask for completions while it is typed
+}
+
+// Spec is what a form asks for.
+type Spec struct {
+	Title, Intro string
+	Fields       []Field
+	// Schema validates the whole before it is submitted. One that does not
+	// compile is noted on the form and checks nothing.
+	Schema json.RawMessage
+	Values json.RawMessage // an object to begin with
+	Last   json.RawMessage // an object that C-r fills in
+	Meta   bool            // the raw mode has a row for _meta
+	// Strings sends every value as a string: prompts and templates.
+	Strings bool
+	// Preview is computed from the values after each change and shown below the
+	// fields, such as the expanded URI; so is its error. It must be quick.
+	// Empty values are not in the map.
+	Preview func(values map[string]string) (string, error)
+	Submit  string // what the button says: "call", "get", "read", "answer"
+	Danger  string // shown when set
+	Decline bool   // buttons to submit, decline and cancel
+}
+
+// Action is what the user decided.
+type Action uint8
+
+// What [Form.Update] and [Form.Click] report.
+const (
+	None      Action = iota
+	Submitted        // Values are valid
+	Cancelled
+	Declined
+)
+
+// Completion asks for what could complete a field. The answer goes to
+// [Form.Offer] with its Gen.
+type Completion struct {
+	Form         *Form
+	Gen          int
+	Field, Value string
+	Others       map[string]string // the other fields that have a value
+}
+
+// Form is one form on one screen.
+type Form struct {
+	look *look.Look
+	spec Spec
+
+	fields []*field
+	extra  []member // members of the value that no field shows
+	focus  int      // a field, or a button when beyond them
+	off    int      // the first line shown of what scrolls
+	w      int      // of the last draw
+	drawn  []row    // the lines of the last draw
+	dirty  bool
+
+	top     string // what went wrong with the whole
+	note    string // what cannot be checked
+	check   *validator
+	preview string
+	prevErr string
+
+	raw      bool
+	area     editor // the arguments in the raw mode
+	areaErr  string
+	meta     editor
+	metaErr  string
+	rawFocus int                        // the arguments, _meta if there is one, the buttons
+	written  map[string]json.RawMessage // what the raw mode began with, by field
+
+	gen     int
+	latest  *atomic.Int64 // gen, for the commands that wait
+	offered []string
+	total   int
+	more    bool
+	hot     int // the offered value that is chosen; -1 is none
+}
+
+// New returns a form with its first field in focus.
+func New(lk *look.Look, s Spec) *Form {
+	f := &Form{look: lk, spec: s, w: 80, hot: -1, latest: new(atomic.Int64)}
+	if s.Submit == "" {
+		f.spec.Submit = "submit"
+	}
+	seen := make(map[string]bool)
+	for _, def := range s.Fields[:min(len(s.Fields), MaxFields)] {
+		if !seen[def.Name] {
+			seen[def.Name] = true
+			f.fields = append(f.fields, newField(lk, def))
+		}
+	}
+	if len(s.Schema) > 0 {
+		v, err := newValidator(s.Schema)
+		if err != nil {
+			f.note = "the schema is not checked: " + err.Error()
+		}
+		f.check = v
+	}
+	f.meta = newEditor(lk, false)
+	if isObject(s.Values) {
+		f.fill(s.Values, false)
+	}
+	f.refresh()
+	return f
+}
+
+// fill gives the fields the members of an object. With clear, those that it
+// has not become empty.
+func (f *Form) fill(values json.RawMessage, clear bool) {
+	list, ok := membersOf(values, maxMembers)
+	if !ok {
+		return
+	}
+	given := make(map[string]json.RawMessage, len(list))
+	for _, m := range list {
+		given[m.name] = m.value
+	}
+	for _, fd := range f.fields {
+		if v, ok := given[fd.Name]; ok {
+			fd.set(v)
+			delete(given, fd.Name)
+		} else if clear {
+			fd.set(nil)
+		}
+	}
+	if clear {
+		f.extra = nil
+	}
+	for _, m := range list {
+		if _, left := given[m.name]; left {
+			f.extra = append(f.extra, member{m.name, compact(m.value)})
+		}
+	}
+}
+
+// maxMembers bounds the members of a value.
+const maxMembers = 1 << 16
+
+// Dirty reports whether anything was edited.
+func (f *Form) Dirty() bool { return f.dirty }
+
+// Fail shows why the values were not taken, such as the server's words. The
+// focus stays.
+func (f *Form) Fail(message string) { f.top = message }
+
+// Values are the arguments in the order of the fields, without optional ones
+// that are empty, and _meta, which is nil if it is empty. The error is of the
+// first value that is not valid.
+func (f *Form) Values() (args, meta json.RawMessage, err error) {
+	args, meta, wrong := f.collect()
+	if len(wrong) > 0 {
+		p := wrong[0]
+		if p.name == "" {
+			return nil, nil, errors.New(p.text)
+		}
+		return nil, nil, fmt.Errorf("%s: %s", p.name, p.text)
+	}
+	return args, meta, nil
+}
+
+// metaName is how a problem of _meta is named; no argument has this name.
+const metaName = "_meta"
+
+// collect is Values with all that is wrong.
+func (f *Form) collect() (args, meta json.RawMessage, wrong []problem) {
+	if f.raw {
+		args, wrong = f.rawArguments()
+	} else {
+		args, wrong = f.arguments()
+	}
+	if len(wrong) == 0 {
+		wrong = f.check.check(args)
+	}
+	if f.spec.Meta {
+		if s := strings.TrimSpace(f.meta.text); s != "" {
+			if err := objectText(s); err != nil {
+				wrong = append(wrong, problem{metaName, err.Error()})
+			} else if meta = compact([]byte(s)); string(meta) == "{}" {
+				meta = nil
+			}
+		}
+	}
+	return args, meta, wrong
+}
+
+// arguments are the values of the fields and what they do not show.
+func (f *Form) arguments() (json.RawMessage, []problem) {
+	var wrong []problem
+	var list []member
+	for _, fd := range f.fields {
+		raw, err := fd.value()
+		if err != nil {
+			wrong = append(wrong, problem{fd.Name, err.Error()})
+			continue
+		}
+		if _, isString := unquoted(raw); f.spec.Strings && len(raw) > 0 && !isString {
+			raw = quoted(string(raw))
+		}
+		list = append(list, member{fd.Name, raw})
+	}
+	return objectOf(append(list, f.extra...)), wrong
+}
+
+// submit checks everything. What is wrong stays under its field, and the first
+// of those gets the focus.
+func (f *Form) submit() Action {
+	_, _, wrong := f.collect()
+	f.top, f.areaErr, f.metaErr = "", "", ""
+	for _, fd := range f.fields {
+		fd.err, fd.stale = "", true
+	}
+	if len(wrong) == 0 {
+		return Submitted
+	}
+	target := -1
+	for _, p := range wrong {
+		at := f.blame(p)
+		if at >= 0 && (target < 0 || at < target) {
+			target = at
+		}
+	}
+	if target >= 0 {
+		f.to(target)
+	}
+	return None
+}
+
+// blame shows a problem where it belongs and says which stop that is; -1 is
+// none.
+func (f *Form) blame(p problem) int {
+	if p.name == metaName && f.spec.Meta {
+		f.metaErr = p.text
+		if f.raw {
+			return 1
+		}
+		f.top = "_meta: " + p.text
+		return -1
+	}
+	if f.raw {
+		if f.areaErr == "" {
+			f.areaErr = p.text
+			if p.name != "" {
+				f.areaErr = p.name + ": " + p.text
+			}
+		}
+		return 0
+	}
+	for i, fd := range f.fields {
+		if fd.Name == p.name {
+			if fd.err == "" {
+				fd.err = p.text
+			}
+			return i
+		}
+	}
+	if f.top == "" {
+		f.top = strings.TrimPrefix(p.name+": "+p.text, ": ")
+	}
+	return -1
+}
+
+// refresh computes the preview.
+func (f *Form) refresh() {
+	if f.spec.Preview == nil {
+		return
+	}
+	f.preview, f.prevErr = "", ""
+	s, err := f.spec.Preview(f.plain(nil))
+	if err != nil {
+		f.prevErr = err.Error()
+		return
+	}
+	f.preview = s
+}
+
+// plain are the values as text, without those that are empty and one field.
+func (f *Form) plain(but *field) map[string]string {
+	values := make(map[string]string, len(f.fields))
+	for _, fd := range f.fields {
+		if s := fd.plain(); s != "" && fd != but {
+			values[fd.Name] = s
+		}
+	}
+	return values
+}

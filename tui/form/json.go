@@ -1,0 +1,190 @@
+package form
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"goblin/gateway/display"
+)
+
+// member is one member of an object, in the order of its text.
+type member struct {
+	name  string
+	value json.RawMessage
+}
+
+// membersOf reads an object in the order of its text, at most limit members;
+// of members with the same name the last one counts. It is nil and false for
+// what is no object.
+func membersOf(raw json.RawMessage, limit int) ([]member, bool) {
+	if !isObject(raw) || !json.Valid(raw) {
+		return nil, false
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	if _, err := dec.Token(); err != nil {
+		return nil, false
+	}
+	var out []member
+	at := make(map[string]int)
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return nil, false
+		}
+		name, _ := key.(string)
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return nil, false
+		}
+		switch i, known := at[name]; {
+		case known:
+			out[i].value = value
+		case len(out) < limit:
+			at[name] = len(out)
+			out = append(out, member{name, value})
+		}
+	}
+	return out, true
+}
+
+// objectOf is the text of an object with the members that have a value.
+func objectOf(members []member) json.RawMessage {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for _, m := range members {
+		if len(m.value) == 0 {
+			continue
+		}
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+		b.Write(quoted(m.name))
+		b.WriteByte(':')
+		b.Write(m.value)
+	}
+	b.WriteByte('}')
+	return b.Bytes()
+}
+
+// quoted is the JSON string of s.
+func quoted(s string) json.RawMessage {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // a string always encodes
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// unquoted is the text of a JSON string.
+func unquoted(raw json.RawMessage) (string, bool) {
+	if first(raw) != '"' {
+		return "", false
+	}
+	var s string
+	err := json.Unmarshal(raw, &s)
+	return s, err == nil
+}
+
+func stringOf(raw json.RawMessage) string {
+	s, _ := unquoted(raw)
+	return s
+}
+
+// first is the first byte of a JSON text that is no space; 0 if there is none.
+func first(raw []byte) byte {
+	raw = bytes.TrimLeft(raw, " \t\r\n")
+	if len(raw) == 0 {
+		return 0
+	}
+	return raw[0]
+}
+
+func isObject(raw []byte) bool { return first(raw) == '{' }
+
+func isNull(raw []byte) bool { return string(bytes.TrimSpace(raw)) == "null" }
+
+// compact is a valid JSON text without spaces.
+func compact(raw []byte) json.RawMessage {
+	var b bytes.Buffer
+	if err := json.Compact(&b, raw); err != nil {
+		return nil
+	}
+	return b.Bytes()
+}
+
+// same reports whether two JSON texts differ in nothing but spaces.
+func same(a, b []byte) bool { return bytes.Equal(compact(a), compact(b)) }
+
+// maxAreaLines is below what the text area can hold.
+const maxAreaLines = 9000
+
+// indented is a JSON text for editing: one member a line, and everything that
+// a terminal or the text area would not show as an escape.
+func indented(raw []byte) string {
+	var b bytes.Buffer
+	if err := json.Indent(&b, raw, "", "  "); err != nil || bytes.Count(b.Bytes(), []byte("\n")) > maxAreaLines {
+		b.Reset()
+		b.Write(compact(raw))
+	}
+	return escaped(b.String())
+}
+
+// escaped writes the characters that [display.Text] would change as JSON
+// escapes. In a JSON text they only stand in strings.
+func escaped(s string) string {
+	if display.Text(s) == s && !strings.ContainsRune(s, utf8.RuneError) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		switch one := string(r); {
+		case r != utf8.RuneError && display.Text(one) == one:
+			b.WriteRune(r)
+		case r > 0xffff:
+			hi, lo := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, hi, lo)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+// syntax says where and why a text is not JSON; nil if it is.
+func syntax(text string) error {
+	var v any
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.UseNumber()
+	err := dec.Decode(&v)
+	at := int64(len(text))
+	var wrong *json.SyntaxError
+	switch {
+	case err == nil:
+		rest := text[dec.InputOffset():]
+		trimmed := strings.TrimLeft(rest, " \t\r\n")
+		if trimmed == "" {
+			return nil
+		}
+		at = int64(len(text) - len(trimmed))
+		err = errors.New("something follows the value")
+	case errors.As(err, &wrong):
+		at = max(wrong.Offset-1, 0)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		err = errors.New("it ends too early")
+	}
+	line, column := place(text, int(at))
+	return fmt.Errorf("line %d, column %d: %s", line, column, display.Line(err.Error()))
+}
+
+// place is the line and the column, counted from 1 in characters, of a byte.
+func place(text string, at int) (line, column int) {
+	before := text[:min(max(at, 0), len(text))]
+	line = strings.Count(before, "\n") + 1
+	return line, utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1
+}

@@ -1,0 +1,139 @@
+package form
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"goblin/gateway/display"
+)
+
+// objectText says why a text is not a JSON object; nil if it is.
+func objectText(s string) error {
+	if err := syntax(s); err != nil {
+		return err
+	}
+	if !isObject([]byte(s)) {
+		return errors.New("must be an object, in { }")
+	}
+	return nil
+}
+
+// rawArguments are the arguments as they stand in the raw mode.
+func (f *Form) rawArguments() (json.RawMessage, []problem) {
+	s := strings.TrimSpace(f.area.text)
+	if s == "" {
+		return json.RawMessage("{}"), nil
+	}
+	if err := objectText(s); err != nil {
+		return nil, []problem{{"", err.Error()}}
+	}
+	args := compact([]byte(s))
+	if !f.spec.Strings {
+		return args, nil
+	}
+	list, _ := membersOf(args, maxMembers)
+	for _, m := range list {
+		if first(m.value) != '"' {
+			return nil, []problem{{m.name, "must be a string, in quotes"}}
+		}
+	}
+	return args, nil
+}
+
+// toRaw writes the fields down as JSON.
+func (f *Form) toRaw() {
+	f.close()
+	f.written = make(map[string]json.RawMessage, len(f.fields))
+	var list []member
+	for _, fd := range f.fields {
+		if v := fd.lenient(); len(v) > 0 {
+			f.written[fd.Name] = v
+			list = append(list, member{fd.Name, v})
+		}
+	}
+	f.area = newEditor(f.look, true)
+	f.area.set(indented(objectOf(append(list, f.extra...))))
+	f.raw, f.rawFocus, f.off, f.top, f.areaErr, f.metaErr = true, 0, 0, "", "", ""
+}
+
+// toFields reads the raw mode back. A field whose value is as it was written
+// stays as it is, half-typed text included.
+func (f *Form) toFields() {
+	s := strings.TrimSpace(f.area.text)
+	if s == "" {
+		s = "{}"
+	}
+	f.areaErr, f.metaErr = "", ""
+	if err := objectText(s); err != nil {
+		f.areaErr, f.rawFocus = err.Error(), 0
+		return
+	}
+	if m := strings.TrimSpace(f.meta.text); m != "" && f.spec.Meta {
+		if err := objectText(m); err != nil {
+			f.metaErr, f.rawFocus = err.Error(), 1
+			return
+		}
+	}
+	list, ok := membersOf(compact([]byte(s)), maxMembers)
+	if !ok {
+		return
+	}
+	given := make(map[string]json.RawMessage, len(list))
+	for _, m := range list {
+		given[m.name] = m.value
+	}
+	for _, fd := range f.fields {
+		fd.err, fd.stale = "", true
+		now, have := given[fd.Name]
+		was, had := f.written[fd.Name]
+		delete(given, fd.Name)
+		switch {
+		case have && had && same(now, was), !have && !had:
+		default:
+			fd.set(now)
+		}
+	}
+	f.extra = nil
+	for _, m := range list {
+		if _, left := given[m.name]; left {
+			f.extra = append(f.extra, m)
+		}
+	}
+	f.raw, f.off, f.top, f.area, f.written = false, 0, "", editor{}, nil
+	f.refresh()
+}
+
+// last fills in the last arguments.
+func (f *Form) last() {
+	if !isObject(f.spec.Last) {
+		return
+	}
+	f.close()
+	f.dirty = true
+	if f.raw {
+		f.area.set(indented(f.spec.Last))
+		f.areaErr = ""
+		return
+	}
+	f.fill(f.spec.Last, true)
+	f.top = ""
+	f.refresh()
+}
+
+// unseen names what is sent without being shown.
+func (f *Form) unseen() string {
+	if len(f.extra) == 0 {
+		return ""
+	}
+	names := make([]string, 0, 8)
+	for _, m := range f.extra[:min(len(f.extra), 8)] {
+		names = append(names, display.Line(m.name))
+	}
+	text := strings.Join(names, ", ")
+	if n := len(f.extra) - len(names); n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return "also sent: " + text + " (C-e shows it)"
+}

@@ -1,0 +1,374 @@
+package form
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxHops is how many references, and alternatives with null, are followed to
+// find out what a property is.
+const maxHops = 16
+
+// errNoObject says that a schema is none of an object.
+var errNoObject = errors.New("not the schema of an object")
+
+// FromSchema makes fields out of the properties of an object's JSON Schema, in
+// the order of its text, at most [MaxFields]. References within the schema are
+// followed; what cannot be a field of its own becomes one of JSON. It fails
+// only for what is no schema of an object; annotations that make no sense are
+// passed over. No schema at all has no fields.
+func FromSchema(schema json.RawMessage) ([]Field, error) {
+	if len(bytes.TrimSpace(schema)) == 0 {
+		return nil, nil
+	}
+	r := resolver{root: nodeOf(schema), steps: make(map[string]node)}
+	if r.root == nil || !json.Valid(schema) {
+		return nil, errNoObject
+	}
+	root := r.resolve(r.root)
+	if t, _ := typesOf(root["type"]); len(t) > 0 && !slices.Contains(t, "object") {
+		return nil, errNoObject
+	}
+	var required []string
+	_ = json.Unmarshal(root["required"], &required)
+	must := make(map[string]bool, len(required))
+	for _, name := range required {
+		must[name] = true
+	}
+	properties, _ := membersOf(root["properties"], MaxFields)
+	fields := make([]Field, 0, len(properties))
+	for _, p := range properties {
+		f := r.field(p.name, p.value)
+		f.Required = must[p.name]
+		fields = append(fields, f)
+	}
+	return fields, nil
+}
+
+// FromPrompt makes a text field out of each argument of a prompt's definition.
+func FromPrompt(definition json.RawMessage) []Field {
+	var list []json.RawMessage
+	if json.Unmarshal(nodeOf(definition)["arguments"], &list) != nil {
+		return nil
+	}
+	var fields []Field
+	seen := make(map[string]bool)
+	for _, raw := range list {
+		a := nodeOf(raw)
+		name, ok := unquoted(a["name"])
+		if !ok || seen[name] || len(fields) == MaxFields {
+			continue
+		}
+		seen[name] = true
+		fields = append(fields, Field{
+			Name: name, Title: stringOf(a["title"]), Description: stringOf(a["description"]),
+			Required: string(a["required"]) == "true", Completes: true,
+		})
+	}
+	return fields
+}
+
+// FromTemplate makes a text field out of each variable of a URI template. None
+// is required: an expansion leaves out what has no value (RFC 6570 §3.2.1).
+func FromTemplate(variables []string) []Field {
+	var fields []Field
+	seen := make(map[string]bool)
+	for _, name := range variables {
+		if seen[name] || len(fields) == MaxFields {
+			continue
+		}
+		seen[name] = true
+		fields = append(fields, Field{Name: name, Completes: true})
+	}
+	return fields
+}
+
+// node is a schema by its keywords.
+type node map[string]json.RawMessage
+
+func nodeOf(raw json.RawMessage) node {
+	if !isObject(raw) {
+		return nil
+	}
+	var n node
+	if json.Unmarshal(raw, &n) != nil {
+		return nil
+	}
+	return n
+}
+
+// resolver follows the references of one schema.
+type resolver struct {
+	root  node
+	steps map[string]node // what was decoded on the way, by pointer
+}
+
+// lookup finds what a reference within the schema points at: "#" and a JSON
+// pointer (RFC 6901). Anchors and other documents are not found.
+func (r *resolver) lookup(ref string) node {
+	if ref == "#" {
+		return r.root
+	}
+	pointer, ok := strings.CutPrefix(ref, "#/")
+	parts := strings.Split(pointer, "/")
+	if !ok || len(parts) > maxHops {
+		return nil
+	}
+	at := r.root
+	for i, part := range parts {
+		prefix := strings.Join(parts[:i+1], "/")
+		next, known := r.steps[prefix]
+		if !known {
+			if p, err := url.PathUnescape(part); err == nil {
+				part = p
+			}
+			part = strings.ReplaceAll(strings.ReplaceAll(part, "~1", "/"), "~0", "~")
+			next = step(at[part])
+			r.steps[prefix] = next
+		}
+		if at = next; at == nil {
+			return nil
+		}
+	}
+	return at
+}
+
+// step is an object by its members, or an array by its indices.
+func step(raw json.RawMessage) node {
+	if first(raw) != '[' {
+		return nodeOf(raw)
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		return nil
+	}
+	n := make(node, len(list))
+	for i, item := range list {
+		n[strconv.Itoa(i)] = item
+	}
+	return n
+}
+
+// resolve follows references, single-element allOf and alternatives of which
+// one is null. Keywords that stand beside them win, as annotations do.
+func (r *resolver) resolve(n node) node {
+	for range maxHops {
+		var inner node
+		drop := ""
+		switch {
+		case n["$ref"] != nil:
+			drop, inner = "$ref", r.lookup(stringOf(n["$ref"]))
+		case n["allOf"] != nil && n["properties"] == nil:
+			drop, inner = "allOf", only(n["allOf"], false)
+		case n["anyOf"] != nil:
+			drop, inner = "anyOf", only(n["anyOf"], true)
+		case n["oneOf"] != nil:
+			drop, inner = "oneOf", only(n["oneOf"], true)
+		}
+		if inner == nil {
+			return n
+		}
+		merged := make(node, len(n)+len(inner))
+		for k, v := range inner {
+			merged[k] = v
+		}
+		for k, v := range n {
+			if k != drop {
+				merged[k] = v
+			}
+		}
+		n = merged
+	}
+	return node{} // too deep, or in a circle: nothing is known
+}
+
+// only is the one schema of a list, nulls aside if they may be.
+func only(raw json.RawMessage, nulls bool) node {
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		return nil
+	}
+	var one node
+	for _, item := range list {
+		n := nodeOf(item)
+		if n == nil {
+			return nil
+		}
+		if t, null := typesOf(n["type"]); nulls && null && len(t) == 0 {
+			continue
+		}
+		if one != nil {
+			return nil
+		}
+		one = n
+	}
+	return one
+}
+
+// typesOf is the value of "type" without null.
+func typesOf(raw json.RawMessage) (types []string, null bool) {
+	var all []string
+	if s, ok := unquoted(raw); ok {
+		all = []string{s}
+	} else if json.Unmarshal(raw, &all) != nil {
+		return nil, false
+	}
+	for _, t := range all {
+		if t == "null" {
+			null = true
+		} else {
+			types = append(types, t)
+		}
+	}
+	return types, null
+}
+
+// field is what is known of one property.
+func (r *resolver) field(name string, raw json.RawMessage) Field {
+	n := r.resolve(nodeOf(raw))
+	f := Field{
+		Name: name, Title: stringOf(n["title"]), Description: stringOf(n["description"]),
+		Kind: JSON, Schema: raw,
+	}
+	if d := n["default"]; len(d) > 0 && !isNull(d) {
+		f.Default = d
+	}
+	if options := r.options(n); len(options) > 0 {
+		f.Kind, f.Options = Enum, options
+		return f
+	}
+	types, _ := typesOf(n["type"])
+	if len(types) != 1 {
+		return f
+	}
+	switch types[0] {
+	case "boolean":
+		f.Kind = Bool
+	case "string", "number", "integer":
+		f.Kind = scalar(types[0])
+		f.limits(n)
+	case "array":
+		r.array(&f, n)
+	}
+	return f
+}
+
+// array makes a Several or a List of f if its items are simple.
+func (r *resolver) array(f *Field, n node) {
+	items := r.resolve(nodeOf(n["items"]))
+	if n["prefixItems"] != nil || items == nil {
+		return
+	}
+	if options := r.options(items); len(options) > 0 {
+		f.Kind, f.Options = Several, options
+	} else if t, null := typesOf(items["type"]); len(t) == 1 && !null && scalar(t[0]) != JSON {
+		f.Kind, f.Item = List, scalar(t[0])
+		f.limits(items)
+	} else {
+		return
+	}
+	f.MinLen, f.MaxLen = count(n["minItems"]), count(n["maxItems"])
+}
+
+func scalar(t string) Kind {
+	switch t {
+	case "string":
+		return Text
+	case "number":
+		return Number
+	case "integer":
+		return Integer
+	}
+	return JSON
+}
+
+func (f *Field) limits(n node) {
+	f.Format, f.Pattern = stringOf(n["format"]), stringOf(n["pattern"])
+	f.Min, f.Max = number(n["minimum"]), number(n["maximum"])
+	f.MinLen, f.MaxLen = count(n["minLength"]), count(n["maxLength"])
+}
+
+func number(raw json.RawMessage) *float64 {
+	var v float64
+	if len(raw) == 0 || isNull(raw) || json.Unmarshal(raw, &v) != nil {
+		return nil
+	}
+	return &v
+}
+
+func count(raw json.RawMessage) *int {
+	v := number(raw)
+	if v == nil || *v < 0 || *v > 1<<31 || *v != float64(int(*v)) {
+		return nil
+	}
+	n := int(*v)
+	return &n
+}
+
+// options are the values of enum (with enumNames), const, or of alternatives
+// that each are a const with a title.
+func (r *resolver) options(n node) []Option {
+	var values []json.RawMessage
+	if n["enum"] != nil && json.Unmarshal(n["enum"], &values) == nil && len(values) > 0 {
+		var names []json.RawMessage
+		_ = json.Unmarshal(n["enumNames"], &names)
+		out := make([]Option, 0, min(len(values), MaxOptions))
+		for i, v := range values[:min(len(values), MaxOptions)] {
+			o := Option{Value: compact(v), Label: label(v)}
+			if i < len(names) {
+				if s := stringOf(names[i]); s != "" {
+					o.Label = s
+				}
+			}
+			out = append(out, o)
+		}
+		return out
+	}
+	if v := n["const"]; len(v) > 0 {
+		return []Option{{Value: compact(v), Label: label(v)}}
+	}
+	for _, keyword := range []string{"oneOf", "anyOf"} {
+		if out := r.titled(n[keyword]); len(out) > 0 {
+			return out
+		}
+	}
+	return nil
+}
+
+// titled are alternatives of which each is a const; null may be one of them.
+func (r *resolver) titled(raw json.RawMessage) []Option {
+	var list []json.RawMessage
+	if len(raw) == 0 || json.Unmarshal(raw, &list) != nil {
+		return nil
+	}
+	var out []Option
+	for _, item := range list[:min(len(list), MaxOptions)] {
+		n := nodeOf(item)
+		v := n["const"]
+		if len(v) == 0 {
+			if t, null := typesOf(n["type"]); null && len(t) == 0 {
+				continue
+			}
+			return nil
+		}
+		o := Option{Value: compact(v), Label: stringOf(n["title"])}
+		if o.Label == "" {
+			o.Label = label(v)
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+// label is a value as it is shown: a string as its text.
+func label(raw json.RawMessage) string {
+	if s, ok := unquoted(raw); ok && s != "" {
+		return s
+	}
+	return string(compact(raw))
+}
