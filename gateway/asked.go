@@ -7,6 +7,7 @@ import (
 
 	"goblin/gateway/downstream"
 	"goblin/gateway/upstream"
+	"goblin/registry"
 	"goblin/registry/rawjson"
 )
 
@@ -48,12 +49,17 @@ func (t *tokens) replace(conn upstream.Conn, params []byte) (replaced []byte, fo
 }
 
 // progress passes a client's progress on to the backend that asked.
-func (g *Gateway) progress(params []byte) {
+func (g *Gateway) progress(s *downstream.Session, params []byte) {
 	raw := rawjson.Get(params, "progressToken")
 	own, _ := rawjson.String(raw)
 	g.tokens.mu.Lock()
 	to, known := g.tokens.open[own]
 	g.tokens.mu.Unlock()
+	server := ""
+	if l := g.flights.link(to.conn); known && l != nil {
+		server = l.server
+	}
+	g.noted(registry.ToServer, s, server, "notifications/progress", "", params)
 	if !known {
 		return
 	}
@@ -135,6 +141,7 @@ func (g *Gateway) rememberElicitations(r *request, server string, object []byte)
 func (g *Gateway) elicited(server string, params []byte) {
 	id, _ := rawjson.String(rawjson.Get(params, "elicitationId"))
 	s := g.elicitations.session(server, id)
+	g.noted(registry.ToClient, s, server, "notifications/elicitation/complete", "", params)
 	if s == nil || s.Context().Err() != nil {
 		g.log.Debug("Completed elicitation of nobody", "server", server)
 		return

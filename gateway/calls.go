@@ -171,5 +171,6 @@ func (g *Gateway) trackProgress(r *request, c *upstream.Call) {
 			return
 		}
 		r.Notify(key, "notifications/progress", params, rawjson.Replace(params, own, token))
+		g.noted(registry.ToClient, r.Session(), r.server, "notifications/progress", r.name, params)
 	}
 }

@@ -10,7 +10,6 @@ import (
 
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/metrics"
 	"goblin/gateway/upstream"
 	"goblin/registry"
 	"goblin/registry/rawjson"
@@ -110,35 +109,16 @@ func (g *Gateway) Handle(x *downstream.Exchange) {
 	g.record(r, x.Method(), start)
 }
 
-// record counts a request and writes it to the journal of traffic.
-func (g *Gateway) record(r *request, label string, start time.Time) {
-	took := time.Since(start)
-	g.metrics.Request(label, r.server, r.code == 0, took)
-	g.reg.Traffic().Append(registry.TrafficRecord{
-		Time:      start,
-		Session:   r.Session().ID(),
-		Client:    r.Session().Client().Name,
-		Direction: registry.ToServer,
-		Server:    r.server,
-		Method:    r.Method(),
-		Name:      r.name,
-		Duration:  took,
-		Size:      int64(len(r.answer)),
-		Status:    metrics.Status(r.code == 0),
-		Code:      r.code,
-		Request:   r.Params(),
-		Response:  r.answer,
-	})
-}
-
 // Notified implements [downstream.Handler].
 func (g *Gateway) Notified(s *downstream.Session, method string, params []byte) {
 	switch method {
 	case "notifications/progress":
-		g.progress(params)
+		g.progress(s, params)
 	case "notifications/roots/list_changed":
+		g.noted(registry.ToServer, s, "", method, "", params)
 		g.rootsChanged(s, method, params)
 	default:
+		g.noted(registry.ToServer, s, "", method, "", params)
 		g.log.Debug("Notification ignored", "method", method, "session", s.ID())
 	}
 }

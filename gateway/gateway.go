@@ -37,8 +37,8 @@ type Options struct {
 	Metrics  *metrics.Metrics
 	Logger   *slog.Logger
 	Version  string
-	// Redact masks the config's secrets in what servers print or send into
-	// errors and logs; nil masks nothing.
+	// Redact masks the config's secrets, as [config.Mask] does, in what goes
+	// into errors, logs and journals; nil masks nothing.
 	Redact func(string) string
 	// Only names the servers to start; nil starts all that are enabled.
 	Only []string
@@ -50,6 +50,7 @@ type Gateway struct {
 	reg     *registry.Registry
 	log     *slog.Logger
 	metrics *metrics.Metrics
+	secrets *secrets
 	started time.Time
 
 	mu      sync.RWMutex
@@ -80,7 +81,8 @@ func New(o Options) *Gateway {
 		o.Redact = func(s string) string { return s }
 	}
 	g := &Gateway{
-		o: o, reg: o.Registry, log: o.Logger, metrics: o.Metrics,
+		secrets: newSecrets(o.Config, o.Redact),
+		o:       o, reg: o.Registry, log: o.Logger, metrics: o.Metrics,
 		started: time.Now(),
 		servers: make(map[string]*backend),
 		clients: make(map[*downstream.Session]*client),
@@ -367,9 +369,11 @@ func (g *Gateway) Sessions() []SessionInfo {
 
 // Opened implements [downstream.Handler].
 func (g *Gateway) Opened(s *downstream.Session) {
+	c := &client{session: s, since: time.Now(), level: levelUnset}
 	g.mu.Lock()
-	g.clients[s] = &client{session: s, since: time.Now(), level: levelUnset}
+	g.clients[s] = c
 	g.mu.Unlock()
+	g.showSession(c)
 	g.metrics.Session(s.Transport(), 1)
 	g.log.Debug("Session opened", "session", s.ID(), "transport", s.Transport())
 }
@@ -380,6 +384,7 @@ func (g *Gateway) Closed(s *downstream.Session) {
 	c := g.clients[s]
 	delete(g.clients, s)
 	g.mu.Unlock()
+	g.reg.DropSession(s.ID())
 	g.metrics.Session(s.Transport(), -1)
 	g.log.Debug("Session closed", "session", s.ID(), "client", s.Client().Name)
 	g.elicitations.forget(s)

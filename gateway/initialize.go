@@ -34,6 +34,9 @@ func (g *Gateway) initialize(r *request) {
 		return
 	}
 	r.Session().SetInitialized(protocol, r.Params())
+	if r.client != nil {
+		g.showSession(r.client)
+	}
 
 	result := append(make([]byte, 0, 1024), `{"protocolVersion":`...)
 	result = rawjson.AppendString(result, protocol)

@@ -88,6 +88,7 @@ func (g *Gateway) announce(now *registry.Snapshot) {
 			}
 			if news {
 				c.session.Merge(n.method, n.method, nil)
+				g.noted(registry.ToClient, c.session, "", n.method, "", nil)
 			}
 		}
 	}

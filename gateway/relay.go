@@ -49,9 +49,12 @@ func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.
 		// A vendor's own: it goes where its cause is certain.
 		if x := newest(g.flights.causes(conn, c)); x != nil {
 			x.exchange.Notify("", method, params)
+			g.noted(registry.ToClient, x.exchange.Session(), s.Name(), method, "", params)
 			return
 		}
-		if session := g.owner(conn); session != nil {
+		session := g.owner(conn)
+		g.noted(registry.ToClient, session, s.Name(), method, "", params)
+		if session != nil {
 			session.Notify(method, params)
 			return
 		}
@@ -92,6 +95,7 @@ func (g *Gateway) message(server string, conn upstream.Conn, c *upstream.Call, p
 	if x := newest(g.flights.causes(conn, c)); x != nil {
 		if to := g.client(x.exchange.Session()); to != nil && level >= to.wants() {
 			x.exchange.Notify("", "notifications/message", params)
+			g.noted(registry.ToClient, to.session, server, "notifications/message", "", params)
 		}
 		return
 	}
@@ -99,6 +103,7 @@ func (g *Gateway) message(server string, conn upstream.Conn, c *upstream.Call, p
 		mine := conn.Unit() == "" || conn.Unit() == to.session.Unit()
 		if mine && to.session.Ready() && level >= to.wants() {
 			to.session.Notify("notifications/message", params)
+			g.noted(registry.ToClient, to.session, server, "notifications/message", "", params)
 		}
 	}
 }
@@ -132,6 +137,17 @@ func slogLevel(l logLevel) slog.Level {
 // Request implements [upstream.Handler]: what a backend asks goes to the one
 // client whose call made it ask, never to another.
 func (g relay) Request(ctx context.Context, s *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) ([]byte, *jsonrpc.Error) {
+	start := time.Now()
+	session, result, err := g.question(ctx, s, conn, c, method, params)
+	g.asked(session, s.Name(), method, params, result, err, start)
+	return result, err
+}
+
+// question finds whom a backend asks and asks there. session is nil when that
+// is nobody.
+func (g relay) question(ctx context.Context, s *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) (
+	session *downstream.Session, result []byte, fault *jsonrpc.Error,
+) {
 	capability := ""
 	switch method {
 	case "sampling/createMessage":
@@ -141,21 +157,23 @@ func (g relay) Request(ctx context.Context, s *upstream.Server, conn upstream.Co
 	case "roots/list":
 		capability = "roots"
 	default:
-		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", method)
+		return nil, nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", method)
 	}
 	causes := g.flights.causes(conn, c)
-	session := g.owner(conn)
+	session = g.owner(conn)
 	if x := newest(causes); x != nil {
 		session = x.exchange.Session()
 	}
 	if session == nil {
-		return g.unasked(s.Name(), capability)
+		result, fault = g.unasked(s.Name(), capability)
+		return nil, result, fault
 	}
 	if err := able(session, capability, params); err != nil {
 		if capability == "roots" {
-			return g.configuredRoots()
+			result, fault = g.configuredRoots()
+			return nil, result, fault
 		}
-		return nil, err
+		return nil, nil, err
 	}
 	if id, ok := rawjson.String(rawjson.Get(params, "elicitationId")); ok && capability == "elicitation" {
 		g.elicitations.remember(s.Name(), id, session)
@@ -164,12 +182,15 @@ func (g relay) Request(ctx context.Context, s *upstream.Server, conn upstream.Co
 	defer forget()
 	reply, err := ask(ctx, session, causes, method, params)
 	if err != nil {
-		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "the client gave no answer: %s", err)
+		if withdrawn(ctx, err) {
+			g.noted(registry.ToClient, session, s.Name(), "notifications/cancelled", "", object("method", method, "reason", err.Error()))
+		}
+		return session, nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "the client gave no answer: %s", err)
 	}
 	if reply.Error != nil {
-		return nil, jsonrpc.ParseErrorObject(reply.Error)
+		return session, nil, jsonrpc.ParseErrorObject(reply.Error)
 	}
-	return reply.Result, nil
+	return session, reply.Result, nil
 }
 
 // ask puts a backend's question to the session whose requests may have caused

@@ -283,6 +283,7 @@ func (g *Gateway) askAgain(ctx context.Context, key subscriptionKey, row *subscr
 	g.setAgreed(row, conn)
 	g.showSubscription(key, registry.SubscriptionOn, nil)
 	// What changed while the connection was down was not announced.
+	g.reg.Updated(key.server, key.uri)
 	g.tellSubscribers(key.server, key.unit, key.uri, object("uri", key.uri))
 }
 
@@ -306,22 +307,27 @@ func (g *Gateway) updated(server, unit string, params []byte) {
 		return
 	}
 	g.reg.Touched(server, uri)
-	g.tellSubscribers(server, unit, uri, params)
+	g.reg.Updated(server, uri)
+	heard := g.tellSubscribers(server, unit, uri, params)
 	for i := len(uri) - 1; i > 0; i-- {
 		if uri[i] == '/' {
-			g.tellSubsOf(server, unit, uri[:i], uri, params)
-			g.tellSubsOf(server, unit, uri[:i+1], uri, params)
+			heard += g.tellSubsOf(server, unit, uri[:i], uri, params)
+			heard += g.tellSubsOf(server, unit, uri[:i+1], uri, params)
 		}
+	}
+	if heard == 0 {
+		g.noted(registry.ToClient, nil, server, "notifications/resources/updated", uri, params)
 	}
 }
 
-func (g *Gateway) tellSubscribers(server, unit, uri string, params []byte) {
-	g.tellSubsOf(server, unit, uri, uri, params)
+func (g *Gateway) tellSubscribers(server, unit, uri string, params []byte) (heard int) {
+	return g.tellSubsOf(server, unit, uri, uri, params)
 }
 
 // tellSubsOf tells the subscribers of watched that uri, at or below it,
-// changed. Each gets the spelling that it subscribed with.
-func (g *Gateway) tellSubsOf(server, unit, watched, uri string, params []byte) {
+// changed, and returns how many notices that made. Each gets the spelling that
+// it subscribed with.
+func (g *Gateway) tellSubsOf(server, unit, watched, uri string, params []byte) int {
 	type notice struct {
 		session *downstream.Session
 		uri     string
@@ -339,7 +345,9 @@ func (g *Gateway) tellSubsOf(server, unit, watched, uri string, params []byte) {
 	for _, n := range notices {
 		n.session.Merge("updated:"+n.uri, "notifications/resources/updated", params,
 			rawjson.Replace(params, rawjson.Get(params, "uri"), rawjson.Quote(n.uri)))
+		g.noted(registry.ToClient, n.session, server, "notifications/resources/updated", n.uri, params)
 	}
+	return len(notices)
 }
 
 // spell is uri in the spelling that a subscriber used for watched.
@@ -356,15 +364,17 @@ func (g *Gateway) spell(server, spelling, watched, uri string) string {
 
 // showSubscription writes a row's state where screens and metrics see it.
 func (g *Gateway) showSubscription(key subscriptionKey, status string, err error) {
+	g.subscriptions.show.Lock() // the last word is the newest
+	defer g.subscriptions.show.Unlock()
 	g.metrics.Subscriptions(key.server, g.subscriptions.held(key.server))
-	holders := g.subscriptions.holders(key)
+	holders, sessions := g.subscriptions.holderIDs(key)
 	if holders == 0 && status != registry.SubscriptionAsked {
 		g.reg.DropSubscription(key.server, key.uri)
 		return
 	}
 	state := registry.SubscriptionState{
 		Server: key.server, URI: key.uri, Listed: g.reg.ListedURI(key.server, key.uri),
-		Status: status, Holders: holders,
+		Status: status, Holders: holders, Sessions: sessions,
 	}
 	if err != nil {
 		state.Error = err.Error()

@@ -29,7 +29,12 @@ type subscriptions struct {
 	rows     map[subscriptionKey]*subscription
 	servers  map[string]int              // holders at each server
 	sessions map[*downstream.Session]int // rows that each session holds
+
+	show sync.Mutex // held while a row is looked at and shown
 }
+
+// maxShown bounds how many of its holders are shown of a row.
+const maxShown = 20
 
 // maxSubscriptions bounds what one session may watch.
 const maxSubscriptions = 10000
@@ -106,6 +111,32 @@ func (t *subscriptions) holders(key subscriptionKey) (n int) {
 		}
 	}
 	return n
+}
+
+// holderIDs counts the sessions that watch a resource, over all units, and
+// names the first of them in the order of their ids.
+func (t *subscriptions) holderIDs(key subscriptionKey) (n int, ids []string) {
+	t.mu.Lock()
+	add := func(row *subscription) {
+		for s := range row.holders {
+			ids = append(ids, s.ID())
+		}
+	}
+	if key.unit == "" {
+		if row := t.rows[key]; row != nil {
+			add(row)
+		}
+	} else {
+		for k, row := range t.rows {
+			if k.server == key.server && k.uri == key.uri {
+				add(row)
+			}
+		}
+	}
+	t.mu.Unlock()
+	n = len(ids)
+	slices.Sort(ids)
+	return n, ids[:min(n, maxShown)]
 }
 
 // enter takes the key's turn, which leave gives back.

@@ -173,6 +173,15 @@ func (x *Exchange) Context() context.Context {
 	return x.ctx
 }
 
+// Cancelled reports whether the client cancelled the request before it was
+// answered.
+func (x *Exchange) Cancelled() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	_, yes := x.cause.(*cancelled)
+	return yes
+}
+
 // Reason is what the client gave in notifications/cancelled, "" for none.
 func (x *Exchange) Reason() string {
 	x.mu.Lock()

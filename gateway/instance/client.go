@@ -10,14 +10,11 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"goblin/gateway"
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
 	"goblin/registry/rawjson"
 )
-
-// ScreenTransport is the transport of the sessions that [Instance.OpenClient]
-// opens.
-const ScreenTransport = "screen"
 
 // latestRevision is the revision that a Client asks for.
 const latestRevision = "2025-11-25"
@@ -118,7 +115,7 @@ func (i *Instance) OpenClient(ctx context.Context, name string, ask AskFunc) (*C
 		defer i.serving.Done()
 		defer cancel()
 		defer unhook()
-		if err := downstream.ServeStream(ctx, o, ScreenTransport, c.in, frames{c}); err != nil {
+		if err := downstream.ServeStream(ctx, o, gateway.ScreenTransport, c.in, frames{c}); err != nil {
 			i.o.Logger.Debug("Session ended", "err", err)
 		}
 		c.shut(ErrClientClosed)

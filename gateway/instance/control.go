@@ -35,7 +35,7 @@ type Status struct {
 // Clients counts the sessions that are not those of screens.
 func (s Status) Clients() (n int) {
 	for _, c := range s.Sessions {
-		if c.Transport != ScreenTransport {
+		if c.Transport != gateway.ScreenTransport {
 			n++
 		}
 	}

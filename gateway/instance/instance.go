@@ -70,16 +70,17 @@ type Instance struct {
 // New prepares an Instance. It fails with *[host.RunningError] when another
 // process serves this config already.
 func New(o Options) (*Instance, error) {
-	i := &Instance{o: o, started: time.Now(), metrics: metrics.New()}
+	reg, mask := registry.New(gateway.RegistryOptions(o.Config)), config.NewMask(o.Config)
+	o.Logger = slog.New(&journal{next: o.Logger.Handler(), logs: reg.Logs(), redact: mask.String})
+	i := &Instance{o: o, started: time.Now(), metrics: metrics.New(), registry: reg}
 	i.stopped, i.stop = context.WithCancel(context.Background())
-	i.registry = registry.New(gateway.RegistryOptions(o.Config))
 	if err := i.registry.AddResource(registry.ServersResource(i.registry)); err != nil {
 		return nil, fmt.Errorf("list Goblin's own resources: %w", err)
 	}
 	i.gateway = gateway.New(gateway.Options{
 		Config: o.Config, Registry: i.registry, Metrics: i.metrics,
 		Logger: o.Logger, Version: o.Version, Only: o.Only,
-		Redact: config.NewMask(o.Config).String,
+		Redact: mask.String,
 	})
 	if o.Place != nil {
 		l, err := host.Listen(*o.Place)
@@ -233,6 +234,10 @@ func (i *Instance) Changed(ctx context.Context) <-chan struct{} {
 
 // Registry is the catalog, with the journals and tables of what goes on.
 func (i *Instance) Registry() *registry.Registry { return i.registry }
+
+// Logger is the one of the options, and writes into the registry's journal,
+// too.
+func (i *Instance) Logger() *slog.Logger { return i.o.Logger }
 
 // Demo reports whether the built-in config is served.
 func (i *Instance) Demo() bool { return i.o.Config.Demo }

@@ -280,7 +280,8 @@ func (s *Server) SetEnabled(on bool) {
 }
 
 func (s *Server) interruptLocked(why error) {
-	s.first = s.enabled && s.cfg.Problem == ""
+	ended := s.running != nil && s.running.Err() != nil
+	s.first = s.enabled && s.cfg.Problem == "" && !ended
 	s.lastErr = nil
 	if !errors.Is(why, errRecycle) {
 		// The units live on: the next connection brings theirs back.
@@ -303,12 +304,15 @@ func (s *Server) broadcastLocked() {
 	s.changed = make(chan struct{})
 }
 
-// settle ends the waiting for the first attempt.
-func (s *Server) settle(err error) {
+// settle ends the waiting for the first attempt, unless ctx, what the
+// supervisor was doing, was interrupted meanwhile and another one begins.
+func (s *Server) settle(ctx context.Context, err error) {
 	s.mu.Lock()
-	s.first = false
-	s.lastErr = err
-	s.broadcastLocked()
+	if ctx.Err() == nil {
+		s.first = false
+		s.lastErr = err
+		s.broadcastLocked()
+	}
 	s.mu.Unlock()
 	s.firstOnce.Do(func() { close(s.firstList) })
 }
@@ -354,6 +358,15 @@ func (s *Server) journal(level slog.Level, source, text string) {
 		Time: time.Now(), Server: s.cfg.Name, Level: level, Source: source, Text: s.opt.Redact(text),
 	})
 }
+
+type journaledKey struct{}
+
+// journaled marks what is logged and stands in the journal already.
+var journaled = context.WithValue(context.Background(), journaledKey{}, true)
+
+// Journaled reports whether what is logged with ctx stands in the registry's
+// journal of logs already, in better words.
+func Journaled(ctx context.Context) bool { return ctx.Value(journaledKey{}) != nil }
 
 // note is journal for what Goblin itself has to say of the server.
 func (s *Server) note(level slog.Level, text string) { s.journal(level, registry.SourceGoblin, text) }

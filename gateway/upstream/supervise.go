@@ -75,7 +75,7 @@ func (s *Server) Run(ctx context.Context) {
 	s.mu.Unlock()
 	// running has ended, so that no task is started any more.
 	s.tasks.Wait()
-	s.settle(nil)
+	s.settle(context.Background(), nil)
 	s.setState(func(st *registry.ServerState) { st.State = registry.StateStopped; st.PID = 0 })
 }
 
@@ -91,7 +91,8 @@ func (s *Server) idle(ctx context.Context) {
 		}
 	})
 	s.listed.Store(false)
-	s.settle(nil)
+	s.served = false // what comes next is no restart
+	s.settle(ctx, nil)
 	<-ctx.Done()
 }
 
@@ -104,13 +105,13 @@ func (s *Server) retry(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		s.rest(err, up > 0)
+		s.rest(ctx, err, up > 0)
 		_ = sleep(ctx, pause.next(up, s.tune.settled))
 	}
 }
 
 // rest records why there is no connection.
-func (s *Server) rest(err error, lost bool) {
+func (s *Server) rest(ctx context.Context, err error, lost bool) {
 	reason := reasonOf(err)
 	s.setState(func(st *registry.ServerState) {
 		switch {
@@ -124,8 +125,8 @@ func (s *Server) rest(err error, lost bool) {
 		st.LastError, st.PID, st.Stale = reason, 0, st.Listed
 	})
 	s.note(slog.LevelError, reason)
-	s.log.Warn("not connected", "err", err)
-	s.settle(err)
+	s.log.WarnContext(journaled, "not connected", "err", err)
+	s.settle(ctx, err)
 }
 
 // life is one connection from the attempt to its end. up is how long it was
