@@ -177,3 +177,17 @@ func Overlay(screen, box []string, x, y int) []string {
 	}
 	return out
 }
+
+// Row draws the line under the cursor of a list: with the focus, or held by a
+// list that does not have it.
+func (l *Look) Row(line string, focused bool) string {
+	style := l.Held
+	if focused {
+		style = l.Selected
+	}
+	if style == reverse {
+		// Colours turned around are hard to read: only the row's own stays.
+		line = ansi.Strip(line)
+	}
+	return style.Over(line)
+}

@@ -24,7 +24,10 @@ import (
 // Style is the escape sequence that switches a style on; "" draws plainly.
 type Style string
 
-const reset = "\x1b[m"
+const (
+	reset         = "\x1b[m"
+	reverse Style = "\x1b[7m"
+)
 
 // On draws text in the style.
 func (s Style) On(text string) string {
@@ -49,6 +52,9 @@ type Options struct {
 	// screen's terminal.
 	Getenv func(string) string
 	ASCII  bool // draw with ASCII characters only, whatever LANG says
+	// Background is "dark" or "light", or "" while it is not known. The theme
+	// "auto" uses more than the terminal's own colours only where it is known.
+	Background string
 }
 
 // Themes are the names of the themes, in the order in which a key walks them.
@@ -79,25 +85,26 @@ func New(o Options) *Look {
 	if o.ASCII || dumb || !utf8Locale(env) {
 		l.Marks = asciiMarks
 	}
+	colours := l.Theme
+	if colours != "dark" && colours != "light" && colours != "none" {
+		l.Theme, colours = "auto", o.Background
+	}
 	profile := termenv.ANSI
 	switch {
 	case dumb:
 		l.Palette, profile = Palette{}, termenv.Ascii
-	case l.Theme == "none":
+	case colours == "none":
 		l.Palette = attributes
-	case l.Theme == "dark" && manyColours(env):
+	case colours == "dark" && manyColours(env):
 		l.Palette, profile = dark, termenv.ANSI256
-	case l.Theme == "light" && manyColours(env):
+	case colours == "light" && manyColours(env):
 		l.Palette, profile = light, termenv.ANSI256
 	default:
-		if l.Theme != "dark" && l.Theme != "light" {
-			l.Theme = "auto"
-		}
 		l.Palette = sixteen
 	}
 	l.Renderer = lipgloss.NewRenderer(io.Discard)
 	l.Renderer.SetColorProfile(profile)
-	l.Renderer.SetHasDarkBackground(l.Theme != "light")
+	l.Renderer.SetHasDarkBackground(colours != "light")
 	return l
 }
 

@@ -24,7 +24,7 @@ type Palette struct {
 var sixteen = Palette{
 	Bold: "\x1b[1m", Dim: "\x1b[2m", Underline: "\x1b[4m",
 	Title: "\x1b[1m", Accent: "\x1b[1;36m", Border: "\x1b[2m", Key: "\x1b[36m",
-	Selected: "\x1b[7m", Held: "\x1b[1m", Match: "\x1b[1;4;33m", Changed: "\x1b[33m", Stale: "\x1b[2m",
+	Selected: reverse, Held: "\x1b[1m", Match: "\x1b[1;4;33m", Changed: "\x1b[33m", Stale: "\x1b[2m",
 	Good: "\x1b[32m", Warn: "\x1b[33m", Bad: "\x1b[1;31m",
 	Name: "\x1b[34m", String: "\x1b[32m", Number: "\x1b[35m", Word: "\x1b[33m", Punct: "\x1b[2m",
 	Code: "\x1b[36m", Heading: "\x1b[1;34m", Link: "\x1b[4;36m",
@@ -53,7 +53,7 @@ var light = Palette{
 var attributes = Palette{
 	Bold: "\x1b[1m", Underline: "\x1b[4m",
 	Title: "\x1b[1m", Accent: "\x1b[1m", Key: "\x1b[1m",
-	Selected: "\x1b[7m", Held: "\x1b[1m", Match: "\x1b[1;4m", Changed: "\x1b[1m",
+	Selected: reverse, Held: "\x1b[1m", Match: "\x1b[1;4m", Changed: "\x1b[1m",
 	Bad: "\x1b[1m", Heading: "\x1b[1m", Link: "\x1b[4m",
 }
 
