@@ -1,0 +1,33 @@
+package screen
+
+// What the tests of the outside need to see or to shape by hand.
+var (
+	ReadFrame   = readFrame
+	AppendFrame = appendFrame
+	IsDark      = isDark
+	DarkFrom    = darkFrom
+	SafeName    = safeName
+)
+
+// Limits of the protocol.
+const (
+	MaxQueued  = maxQueued
+	MaxControl = maxControl
+	MaxOutput  = maxOutput
+)
+
+// Cutter cuts the answer about the background out of keys.
+type Cutter struct{ c cutter }
+
+func NewCutter() *Cutter { return &Cutter{cutter{armed: true}} }
+
+func (c *Cutter) Cut(p []byte) (keys []byte, colour string, found bool) { return c.c.cut(nil, p) }
+func (c *Cutter) Held() bool                                            { return c.c.hold() > 0 }
+func (c *Cutter) Flush() []byte                                         { return c.c.flush(nil) }
+
+// Modes follows what output switches on.
+type Modes struct{ m modes }
+
+func (m *Modes) Scan(p []byte) { m.m.scan(p) }
+func (m *Modes) Reset() string { return m.m.reset() }
+func (m *Modes) Again() string { return m.m.again() }
