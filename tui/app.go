@@ -1,0 +1,313 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/charmbracelet/bubbles/spinner"
+	"github.com/charmbracelet/bubbles/textinput"
+	"github.com/charmbracelet/bubbletea"
+
+	"goblin/registry"
+	"goblin/tui/look"
+)
+
+// Times of the screen.
+const (
+	frameTime  = 33 * time.Millisecond  // least time between two rounds of changes
+	beat       = 500 * time.Millisecond // of clocks, rates and fading marks
+	flashTime  = 6 * time.Second
+	changedFor = 3 * time.Second // how long changed lines stay marked
+)
+
+// app is the model of one screen.
+type app struct {
+	ctx     context.Context
+	o       Options
+	reg     *registry.Registry
+	backend Backend
+	term    Terminal
+	log     *slog.Logger
+	now     func() time.Time
+	park    func(x, y int)
+
+	look    *look.Look
+	theme   string
+	w, h    int
+	keys    *keymap
+	panes   []pane
+	details []*detail
+	open    int  // index of the pane that is shown
+	inside  bool // the detail panel has the focus
+	opened  bool // the detail panel is open where it does not stand beside
+	layout  layout
+	mouse   bool
+
+	bar       textinput.Model
+	filtering bool // the bar has the focus
+	searching bool // … for a search in the detail panel
+	history   []string
+
+	dialogs   []dialog
+	questions *questions
+	calls     *calls
+	flash     flash
+	spin      spinner.Model
+	spinning  bool
+	head      header
+	changes   <-chan registry.Changes
+	wake      chan struct{} // capacity 1: something of this screen's own changed
+	pending   registry.Changes
+	lastClick click
+	quitting  bool
+	asked     bool // to quit
+	seen      map[int]uint64
+}
+
+// flash is the line that says what just happened.
+type flash struct {
+	text  string
+	bad   bool
+	until time.Time
+}
+
+// changedMsg are changes of the registry; wokenMsg of the screen's own state.
+type (
+	changedMsg struct{ what registry.Changes }
+	wokenMsg   struct{}
+	beatMsg    struct{}
+	againMsg   struct{} // wait for changes again
+	rewakeMsg  struct{}
+)
+
+func newApp(ctx context.Context, o Options, q *questions, b Backend, t Terminal) *app {
+	a := &app{
+		ctx: ctx, o: o, reg: o.Registry, backend: b, term: t, log: o.Logger, now: o.Now,
+		park: func(int, int) {}, keys: newKeymap(), questions: q, mouse: true,
+		wake: make(chan struct{}, 1), layout: defaultLayout(), seen: map[int]uint64{},
+	}
+	a.theme = o.Theme
+	a.w, a.h = t.Size()
+	a.setLook()
+	a.calls = newCalls(a)
+	a.panes = []pane{newServers(a), newTools(a), newPrompts(a), newResources(a), newLogs(a)}
+	for range a.panes {
+		a.details = append(a.details, newDetail(a))
+	}
+	a.open = paneResources
+	if len(o.Registry.States()) == 0 {
+		a.open = paneServers
+	}
+	a.changes = a.reg.Watch(ctx)
+	q.wakes(a.poke)
+	return a
+}
+
+// setLook makes the look anew, after the theme or the background changed.
+func (a *app) setLook() {
+	background := ""
+	if dark, known := a.term.Dark(); known {
+		background = map[bool]string{true: "dark", false: "light"}[dark]
+	}
+	a.look = look.New(look.Options{Theme: a.theme, Getenv: a.term.Getenv, ASCII: a.o.ASCII, Background: background})
+	old := a.bar.Value()
+	a.bar = a.look.Input()
+	a.bar.SetValue(old)
+	if a.filtering {
+		a.bar.Focus()
+	}
+	a.spin = a.look.Spinner()
+	for _, d := range a.details {
+		d.view.SetLook(a.look)
+	}
+}
+
+// poke wakes the screen. It never blocks and may be called from anywhere.
+func (a *app) poke() {
+	select {
+	case a.wake <- struct{}{}:
+	default: // it is awake already and will look
+	}
+}
+
+// Init begins all that waits.
+func (a *app) Init() tea.Cmd {
+	cmds := []tea.Cmd{a.waitChanges(), a.waitWake(), a.waitSize(), a.waitBackground(), a.tick()}
+	w, h := a.w, a.h
+	cmds = append(cmds, func() tea.Msg { return tea.WindowSizeMsg{Width: w, Height: h} })
+	for _, p := range a.panes {
+		cmds = append(cmds, p.refresh(registry.AllChanges))
+	}
+	a.head.refresh(a)
+	return tea.Batch(cmds...)
+}
+
+func (a *app) waitChanges() tea.Cmd {
+	return func() tea.Msg {
+		if what, ok := <-a.changes; ok {
+			return changedMsg{what}
+		}
+		return nil
+	}
+}
+
+func (a *app) waitWake() tea.Cmd {
+	return func() tea.Msg {
+		select {
+		case <-a.wake:
+			return wokenMsg{}
+		case <-a.ctx.Done():
+			return nil
+		}
+	}
+}
+
+// waitSize asks for a full repaint with each size: the terminal may have shown
+// something else in between.
+func (a *app) waitSize() tea.Cmd {
+	return func() tea.Msg {
+		select {
+		case <-a.term.Resized():
+			w, h := a.term.Size()
+			return resizedMsg{w, h}
+		case <-a.ctx.Done():
+			return nil
+		}
+	}
+}
+
+type (
+	resizedMsg    struct{ w, h int }
+	backgroundMsg struct{}
+)
+
+func (a *app) waitBackground() tea.Cmd {
+	return func() tea.Msg {
+		select {
+		case <-a.term.Backgrounds():
+			return backgroundMsg{}
+		case <-a.ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (a *app) tick() tea.Cmd {
+	return tea.Tick(beat, func(time.Time) tea.Msg { return beatMsg{} })
+}
+
+// Update is the only place where the screen's state changes.
+func (a *app) Update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case tea.KeyMsg:
+		return tea.Batch(a.press(msg), a.follow())
+	case tea.MouseMsg:
+		return tea.Batch(a.point(msg), a.follow())
+	}
+	return tea.Batch(a.background(msg), a.follow())
+}
+
+// background handles what is no input.
+func (a *app) background(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case done:
+		return msg()
+	case changedMsg:
+		return tea.Batch(a.changed(msg.what), tea.Tick(frameTime, func(time.Time) tea.Msg { return againMsg{} }))
+	case againMsg:
+		return a.waitChanges()
+	case wokenMsg:
+		return tea.Batch(a.calls.refresh(), tea.Tick(frameTime, func(time.Time) tea.Msg { return rewakeMsg{} }))
+	case rewakeMsg:
+		return a.waitWake()
+	case resizedMsg:
+		size := func() tea.Msg { return tea.WindowSizeMsg{Width: msg.w, Height: msg.h} }
+		return tea.Batch(size, tea.ClearScreen, a.waitSize())
+	case tea.WindowSizeMsg:
+		a.w, a.h = msg.Width, msg.Height
+	case backgroundMsg:
+		a.setLook()
+		return a.waitBackground()
+	case beatMsg:
+		a.head.refresh(a)
+		if a.flash.text != "" && a.now().After(a.flash.until) {
+			a.flash = flash{}
+		}
+		for _, d := range a.details {
+			d.fade(a.now())
+		}
+		return tea.Batch(a.tick(), a.spinIfBusy())
+	case spinner.TickMsg:
+		var cmd tea.Cmd
+		if a.spinning = a.head.busy() > 0; a.spinning {
+			a.spin, cmd = a.spin.Update(msg)
+		}
+		return cmd
+	default:
+		if n := len(a.dialogs); n > 0 {
+			return a.dialogs[n-1].background(msg)
+		}
+	}
+	return nil
+}
+
+func (a *app) spinIfBusy() tea.Cmd {
+	if a.spinning || a.head.busy() == 0 {
+		return nil
+	}
+	a.spinning = true
+	return a.spin.Tick
+}
+
+// changed has the panes read what changed.
+func (a *app) changed(what registry.Changes) tea.Cmd {
+	var cmds []tea.Cmd
+	for _, p := range a.panes {
+		if mine := what & p.follows(); mine != 0 {
+			cmds = append(cmds, p.refresh(mine))
+		}
+	}
+	if what&registry.Sessions != 0 {
+		a.head.refresh(a)
+	}
+	return tea.Batch(cmds...)
+}
+
+// follow brings the detail panel to what the cursor is on.
+func (a *app) follow() tea.Cmd {
+	if !a.detailShown() {
+		return nil
+	}
+	g := a.geometry()
+	return a.details[a.open].show(a.panes[a.open].subject(), g.detail.w-2*g.border)
+}
+
+// say flashes a line.
+func (a *app) say(format string, args ...any) tea.Cmd {
+	a.flash = flash{text: fmt.Sprintf(format, args...), until: a.now().Add(flashTime)}
+	return nil
+}
+
+// complain flashes what went wrong.
+func (a *app) complain(format string, args ...any) tea.Cmd {
+	a.say(format, args...)
+	a.flash.bad = true
+	return nil
+}
+
+// The panes, by index.
+const (
+	paneServers = iota
+	paneTools
+	panePrompts
+	paneResources
+	paneLogs
+)
+
+// show goes to a pane.
+func (a *app) show(pane int) tea.Cmd {
+	a.open, a.inside = pane, false
+	return a.panes[pane].refresh(registry.AllChanges)
+}

@@ -1,0 +1,105 @@
+package tui
+
+import (
+	"slices"
+
+	"github.com/charmbracelet/bubbletea"
+)
+
+const maxHistory = 50
+
+// startFilter gives the bar the focus, for a search when the detail panel has
+// it.
+func (a *app) startFilter() tea.Cmd {
+	a.filtering, a.searching = true, a.inside
+	text := ""
+	if !a.searching {
+		text, _ = a.panes[a.open].rows().filtered()
+	}
+	a.bar.SetValue(text)
+	a.bar.CursorEnd()
+	return a.bar.Focus()
+}
+
+// typeFilter is a key in the bar: the list follows each one.
+func (a *app) typeFilter(msg tea.KeyMsg) tea.Cmd {
+	switch msg.Type {
+	case tea.KeyEnter:
+		a.endFilter()
+		if a.searching {
+			return nil
+		}
+		text := a.bar.Value()
+		if text != "" {
+			a.history = slices.DeleteFunc(a.history, func(h string) bool { return h == text })
+			a.history = append(a.history, text)
+			a.history = a.history[max(0, len(a.history)-maxHistory):]
+		}
+		return nil
+	case tea.KeyEsc, tea.KeyCtrlC:
+		a.endFilter()
+		if a.searching {
+			a.details[a.open].view.Search("")
+			return nil
+		}
+		return a.setFilter("")
+	case tea.KeyUp, tea.KeyDown:
+		if a.searching {
+			return nil
+		}
+		return a.earlier(msg.Type == tea.KeyUp)
+	case tea.KeyCtrlD, tea.KeyPgDown:
+		a.panes[a.open].rows().move(a.panes[a.open].rows().window() / 2)
+		return nil
+	case tea.KeyPgUp:
+		a.panes[a.open].rows().move(-a.panes[a.open].rows().window() / 2)
+		return nil
+	case tea.KeyCtrlV: // the clipboard of the host's machine is not the user's
+		return nil
+	}
+	before := a.bar.Value()
+	var cmd tea.Cmd
+	a.bar, cmd = a.bar.Update(msg)
+	if now := a.bar.Value(); now != before {
+		if a.searching {
+			a.details[a.open].view.Search(now)
+			return cmd
+		}
+		return tea.Batch(cmd, a.panes[a.open].rows().filter(now))
+	}
+	return cmd
+}
+
+func (a *app) endFilter() {
+	a.filtering = false
+	a.bar.Blur()
+}
+
+// setFilter filters the open pane by a text, as if it were typed.
+func (a *app) setFilter(text string) tea.Cmd {
+	a.bar.SetValue(text)
+	a.bar.CursorEnd()
+	return a.panes[a.open].rows().filter(text)
+}
+
+// earlier walks the filters that were kept.
+func (a *app) earlier(back bool) tea.Cmd {
+	if len(a.history) == 0 {
+		return nil
+	}
+	i := slices.Index(a.history, a.bar.Value())
+	switch {
+	case i < 0 && back:
+		i = len(a.history) - 1
+	case i < 0:
+		return nil
+	case back:
+		i = max(0, i-1)
+	default:
+		i++
+	}
+	if i == len(a.history) {
+		return a.setFilter("")
+	}
+	return a.setFilter(a.history[i])
+}

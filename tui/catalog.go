@@ -1,0 +1,298 @@
+package tui
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/bubbletea"
+
+	"goblin/registry"
+	"goblin/tui/content"
+	"goblin/tui/filter"
+	"goblin/tui/look"
+)
+
+// catalog is a list of entries of one kind, as three of the panes have it.
+type catalog struct {
+	app  *app
+	kind registry.Kind
+	t    *table[*registry.Entry]
+
+	version uint64               // of the snapshot shown or being read
+	reading bool                 // a command reads one
+	fresh   map[string]time.Time // listed names of rows that came a moment ago
+	news    int                  // entries that changed since the pane was open
+	once    bool                 // it was read before, so that what comes is news
+	texts   map[*registry.Entry]string
+}
+
+// freshFor is how long new rows have their mark.
+const freshFor = 5 * time.Second
+
+func newCatalog(a *app, kind registry.Kind, more ...filter.Field) *catalog {
+	c := &catalog{app: a, kind: kind, fresh: map[string]time.Time{}, texts: map[*registry.Entry]string{}}
+	fields := func(rows []*registry.Entry) []filter.Field {
+		all := []filter.Field{
+			{Name: "server", Aliases: []string{"srv"}, Kind: filter.Text, Help: "its server", Text: func(i int) string { return rows[i].Server }},
+			{Name: "name", Kind: filter.Text, Help: "its name only", Text: func(i int) string { return rows[i].Listed }},
+		}
+		if kind == registry.Resource || kind == registry.Template {
+			all = append(all, filter.Field{Name: "mime", Aliases: []string{"type"}, Kind: filter.Text, Help: "its MIME type; globs as in text/*", Text: func(i int) string { return rows[i].MIME }})
+		}
+		return all
+	}
+	byServer := order[*registry.Entry]{"server", func(a, b *registry.Entry) int {
+		return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.Listed, b.Listed))
+	}}
+	byName := order[*registry.Entry]{"name", func(a, b *registry.Entry) int {
+		return cmp.Or(cmp.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)), cmp.Compare(a.Listed, b.Listed))
+	}}
+	orders := []order[*registry.Entry]{{name: "listed name"}, byServer, byName}
+	if kind == registry.Resource {
+		orders = append(orders, order[*registry.Entry]{"size", func(a, b *registry.Entry) int {
+			return cmp.Or(-cmp.Compare(a.Size, b.Size), cmp.Compare(a.Listed, b.Listed))
+		}})
+	}
+	c.t = newTable(a.ctx, a.now,
+		func(e *registry.Entry) string { return e.Listed },
+		func(e *registry.Entry) string { return words(e) },
+		fields, orders...)
+	return c
+}
+
+// words is what a filter's words are looked for in.
+func words(e *registry.Entry) string {
+	if e.Kind == registry.Resource || e.Kind == registry.Template {
+		return e.Listed + "\x00" + e.Label + "\x00" + e.Title + "\x00" + e.MIME
+	}
+	return e.Listed + "\x00" + e.Title + "\x00" + e.Description
+}
+
+// refresh reads the list if it changed. One command reads at a time; what
+// changes meanwhile is read after it.
+func (c *catalog) refresh() tea.Cmd {
+	snap := c.app.reg.Load()
+	if c.reading || snap.Version(c.kind) == c.version && c.once {
+		return nil
+	}
+	c.version = snap.Version(c.kind)
+	n := snap.Count(c.kind)
+	var came, left []string
+	old, first := c.t.rows, !c.once
+	cmd := c.t.refresh(n, func() []*registry.Entry {
+		rows := make([]*registry.Entry, 0, n)
+		for e := range snap.All(c.kind) {
+			rows = append(rows, e)
+		}
+		if !first {
+			came, left = difference(old, rows)
+		}
+		return rows
+	})
+	finish := func() tea.Cmd {
+		c.reading, c.once = false, true
+		c.news += len(came) + len(left)
+		if len(came) <= maxFresh {
+			now := c.app.now()
+			for _, key := range came {
+				c.fresh[key] = now
+			}
+		}
+		clear(c.texts)
+		return c.refresh()
+	}
+	if cmd == nil {
+		return finish()
+	}
+	c.reading = true
+	return func() tea.Msg {
+		msg := cmd()
+		return done(func() tea.Cmd {
+			var then tea.Cmd
+			if d, ok := msg.(done); ok {
+				then = d()
+			}
+			return tea.Batch(then, finish())
+		})
+	}
+}
+
+// maxFresh new rows get a mark; more would mark everything.
+const maxFresh = 1000
+
+// difference gives the listed names that only one of two sorted lists has.
+func difference(old, now []*registry.Entry) (came, left []string) {
+	i, j := 0, 0
+	for i < len(old) || j < len(now) {
+		switch {
+		case j == len(now) || i < len(old) && old[i].Listed < now[j].Listed:
+			left = append(left, old[i].Listed)
+			i++
+		case i == len(old) || now[j].Listed < old[i].Listed:
+			came = append(came, now[j].Listed)
+			j++
+		default:
+			if old[i] != now[j] && !bytes.Equal(old[i].JSON, now[j].JSON) {
+				came = append(came, now[j].Listed)
+			}
+			i++
+			j++
+		}
+	}
+	return came, left
+}
+
+// count is the number on the tab.
+func (c *catalog) count(open bool) string {
+	s := grouped(c.t.total())
+	if open {
+		c.news = 0
+	}
+	if c.news > 0 {
+		s += " " + c.app.look.Delta + grouped(c.news)
+	}
+	return s
+}
+
+// heading of a list: what of how much, and the filter.
+func (c *catalog) heading(name string) (title, right string) {
+	lk := c.app.look
+	title = lk.Title.On(name) + " " + grouped(c.t.total())
+	if c.t.typed != "" {
+		title = lk.Title.On(name) + " " + grouped(c.t.len()) + "/" + grouped(c.t.total())
+	}
+	if c.t.order > 0 {
+		right = "by " + c.t.sorting()
+	}
+	return title, right
+}
+
+// mark is the sign before a row that came a moment ago.
+func (c *catalog) mark(e *registry.Entry) string {
+	at, ok := c.fresh[e.Listed]
+	if !ok {
+		return " "
+	}
+	if c.app.now().Sub(at) > freshFor {
+		delete(c.fresh, e.Listed)
+		return " "
+	}
+	return c.app.look.Changed.On(c.app.look.New)
+}
+
+func (c *catalog) item() item {
+	e, ok := c.t.selected()
+	if !ok {
+		return blankItem
+	}
+	return item{kind: c.kind, server: e.Server, name: e.Name, listed: e.Listed, ok: true}
+}
+
+// stale says that a server's entries may be gone: it is not connected.
+func (c *catalog) stale(server string) bool {
+	if server == registry.Local {
+		return false
+	}
+	s, ok := c.app.reg.State(server)
+	return !ok || s.State != registry.StateReady || s.Stale
+}
+
+// text gives something made of an entry's JSON, made once.
+func (c *catalog) text(e *registry.Entry, create func(*registry.Entry) string) string {
+	s, ok := c.texts[e]
+	if !ok {
+		if len(c.texts) > 4096 {
+			clear(c.texts)
+		}
+		s = create(e)
+		c.texts[e] = s
+	}
+	return s
+}
+
+// cell is one column of a row: foreign text with what matches highlighted.
+func (c *catalog) cell(lk *look.Look, text string, w int, base look.Style) string {
+	return c.t.mark(lk, lk.Fit(clean(text), w), base)
+}
+
+// facts are what every entry's detail begins with.
+func facts(e *registry.Entry) []content.Fact {
+	f := []content.Fact{}
+	add := func(label, value string) {
+		if value != "" {
+			f = append(f, content.Fact{Label: label, Value: value})
+		}
+	}
+	switch e.Kind {
+	case registry.Resource:
+		add("URI", e.Listed)
+	case registry.Template:
+		add("template", e.Listed)
+	default:
+		add("name", e.Listed)
+	}
+	if e.Name != e.Listed {
+		add("original", e.Name)
+	}
+	add("server", e.Server)
+	if e.Kind == registry.Resource || e.Kind == registry.Template {
+		add("name", e.Label)
+	}
+	add("title", e.Title)
+	add("MIME type", e.MIME)
+	add("size", size(e.Size))
+	add("flat id", e.Flat)
+	add("description", e.Description)
+	return f
+}
+
+// keptBlocks show what is kept of an item's last invocation.
+func keptBlocks(inv *registry.Invocation, body func([]byte) []content.Block, hint string) []content.Block {
+	if inv == nil {
+		return []content.Block{{Kind: content.Note, Text: hint}}
+	}
+	note := fmt.Sprintf("%s, %s", inv.Time.Format("15:04:05"), millis(inv.Duration))
+	if len(inv.Result) > 0 {
+		note += ", " + size(int64(len(inv.Result)))
+	}
+	if inv.Stale {
+		note += ", stale: " + inv.StaleReason
+	}
+	blocks := []content.Block{{Kind: content.Note, Text: note}}
+	if inv.Error != "" {
+		text := inv.Error
+		if inv.ErrorCode != 0 {
+			text += fmt.Sprintf(" (code %d)", inv.ErrorCode)
+		}
+		return append(blocks, content.Block{Kind: content.Error, Text: text})
+	}
+	return append(blocks, body(inv.Result)...)
+}
+
+// versionOf changes with what is kept.
+func versionOf(inv *registry.Invocation) string {
+	if inv == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d %v %s", inv.Seq, inv.Stale, inv.StaleReason)
+}
+
+// rawBlocks are an entry's own JSON at the end of its detail.
+func rawBlocks(e *registry.Entry) []content.Block {
+	return []content.Block{{Title: "Definition", Kind: content.JSON, Data: e.JSON}}
+}
+
+// blocksOf adapts blocks that need no work.
+func blocksOf(all ...[]content.Block) func(context.Context) []content.Block {
+	return func(context.Context) []content.Block {
+		var out []content.Block
+		for _, b := range all {
+			out = append(out, b...)
+		}
+		return out
+	}
+}

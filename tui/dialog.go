@@ -1,0 +1,100 @@
+package tui
+
+import (
+	"github.com/charmbracelet/bubbletea"
+
+	"goblin/tui/look"
+)
+
+// dialog is something in front of the panes. The last one of app.dialogs sees
+// the input first.
+type dialog interface {
+	heading() string
+	// size is what it wants with its border, of what there is.
+	size(w, h int) (int, int)
+	lines(w, h int) []string
+	// update handles a key or a click (in coordinates of lines); closed takes
+	// it off the screen.
+	update(msg tea.Msg) (cmd tea.Cmd, closed bool)
+	// background handles messages that are no input.
+	background(msg tea.Msg) tea.Cmd
+	// typing says whether runes are text now.
+	typing() bool
+	hints() []hint
+}
+
+func (a *app) push(d dialog) tea.Cmd {
+	a.dialogs = append(a.dialogs, d)
+	return nil
+}
+
+// toDialog hands input to the dialog in front.
+func (a *app) toDialog(msg tea.Msg) tea.Cmd {
+	d := a.dialogs[len(a.dialogs)-1]
+	if m, ok := msg.(tea.MouseMsg); ok {
+		r := a.dialogRect(d)
+		m.X, m.Y = m.X-r.x, m.Y-r.y
+		msg = m
+	}
+	cmd, closed := d.update(msg)
+	if closed {
+		a.drop(d)
+	}
+	return cmd
+}
+
+// drop closes a dialog, wherever it stands.
+func (a *app) drop(d dialog) {
+	for i := range a.dialogs {
+		if a.dialogs[i] == d {
+			a.dialogs = append(a.dialogs[:i:i], a.dialogs[i+1:]...)
+			return
+		}
+	}
+}
+
+// confirm asks before something that cannot be undone.
+type confirm struct {
+	look  *look.Look
+	title string
+	text  []string
+	yes   string // what y does
+	then  func() tea.Cmd
+}
+
+func (c *confirm) heading() string { return c.title }
+
+func (c *confirm) size(w, _ int) (int, int) {
+	width := 30
+	for _, t := range c.text {
+		width = max(width, look.Width(t)+4)
+	}
+	return min(width, w, 76), len(c.text) + 5
+}
+
+func (c *confirm) lines(w, h int) []string {
+	lines := []string{""}
+	for _, t := range c.text {
+		lines = append(lines, " "+t)
+	}
+	lines = append(lines, "", " "+c.look.Key.On("y")+" "+c.yes+"   "+c.look.Key.On("n")+" leave it")
+	return c.look.Lines(lines, w, h)
+}
+
+func (c *confirm) update(msg tea.Msg) (tea.Cmd, bool) {
+	key, ok := msg.(tea.KeyMsg)
+	if !ok {
+		return nil, false
+	}
+	switch key.String() {
+	case "y", "Y":
+		return c.then(), true
+	case "n", "N", "esc", "q", "ctrl+c":
+		return nil, true
+	}
+	return nil, false
+}
+
+func (c *confirm) background(tea.Msg) tea.Cmd { return nil }
+func (c *confirm) typing() bool               { return false }
+func (c *confirm) hints() []hint              { return []hint{{"y", c.yes}, {"n", "leave it"}} }

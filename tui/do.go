@@ -1,0 +1,260 @@
+package tui
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/charmbracelet/bubbletea"
+	"github.com/yosida95/uritemplate/v3"
+
+	"goblin/registry"
+	"goblin/tui/form"
+)
+
+// callTool opens the form of a tool's arguments.
+func (a *app) callTool(e *registry.Entry) tea.Cmd {
+	var def struct {
+		InputSchema json.RawMessage `json:"inputSchema"`
+	}
+	_ = json.Unmarshal(e.JSON, &def) // without a schema the form is raw JSON
+	s := form.Spec{Title: "Call " + e.Listed, Intro: e.Description, Schema: def.InputSchema, Meta: true, Submit: "call"}
+	if fields, err := form.FromSchema(def.InputSchema); err == nil {
+		s.Fields = fields
+	}
+	if destroys(e) {
+		s.Danger = "says that it is destructive: asks before it runs"
+	}
+	it := entryItem(e)
+	return a.ask(it, s, func(args, meta json.RawMessage) tea.Cmd {
+		r := request{item: it, method: "tools/call", args: args, meta: meta}
+		return a.startOrAsk(e, r)
+	})
+}
+
+// startOrAsk runs a call, and asks before that if it may destroy something.
+func (a *app) startOrAsk(e *registry.Entry, r request) tea.Cmd {
+	if e == nil || !destroys(e) {
+		return a.calls.start(r)
+	}
+	return a.push(&confirm{
+		look: a.look, title: "Call " + e.Listed + "?",
+		text: []string{clean(e.Server) + " says that this tool is destructive.", "With: " + clean(cutText(string(r.args), 400))},
+		yes:  "call it", then: func() tea.Cmd { return a.calls.start(r) },
+	})
+}
+
+func cutText(s string, most int) string {
+	if len(s) > most {
+		return s[:most] + "…"
+	}
+	return s
+}
+
+func entryItem(e *registry.Entry) item {
+	return item{kind: e.Kind, server: e.Server, name: e.Name, listed: e.Listed, ok: true}
+}
+
+// getPrompt opens the form of a prompt's arguments; one without any is fetched.
+func (a *app) getPrompt(e *registry.Entry) tea.Cmd {
+	it := entryItem(e)
+	fields := form.FromPrompt(e.JSON)
+	if len(fields) == 0 {
+		return a.calls.start(request{item: it, method: "prompts/get", quiet: true})
+	}
+	a.completes(it.server, fields)
+	s := form.Spec{Title: "Get " + e.Listed, Intro: e.Description, Fields: fields, Strings: true, Meta: true, Submit: "get"}
+	return a.ask(it, s, func(args, meta json.RawMessage) tea.Cmd {
+		return a.calls.start(request{item: it, method: "prompts/get", args: args, meta: meta})
+	})
+}
+
+// expand opens the form of a template's variables.
+func (a *app) expand(it item) tea.Cmd {
+	t, err := uritemplate.New(it.listed)
+	if err != nil {
+		return a.complain("%s: %v", it.listed, err)
+	}
+	fields := form.FromTemplate(t.Varnames())
+	a.completes(it.server, fields)
+	s := form.Spec{
+		Title: "Expand " + it.listed, Fields: fields, Strings: true, Meta: true, Submit: "read",
+		Preview: func(values map[string]string) (string, error) { return expansion(t, values) },
+	}
+	return a.ask(it, s, func(args, meta json.RawMessage) tea.Cmd {
+		var values map[string]string
+		if err := json.Unmarshal(args, &values); err != nil {
+			return a.complain("%v", err)
+		}
+		uri, err := expansion(t, values)
+		if err != nil {
+			return a.complain("%v", err)
+		}
+		return a.calls.start(request{item: it, method: "resources/read", args: args, meta: meta, expanded: uri})
+	})
+}
+
+// expansion is the URI that a template gives for values (RFC 6570). Variables
+// without a value are undefined.
+func expansion(t *uritemplate.Template, values map[string]string) (string, error) {
+	v := uritemplate.Values{}
+	for name, text := range values {
+		if text != "" {
+			v.Set(name, uritemplate.String(text))
+		}
+	}
+	return t.Expand(v)
+}
+
+// callAgain repeats what is kept of an item.
+func (a *app) callAgain(e *registry.Entry) tea.Cmd {
+	it := entryItem(e)
+	inv := kept(a.reg, it)
+	if inv == nil {
+		return nil
+	}
+	r := request{item: it, method: "tools/call", args: inv.Params, meta: inv.Meta}
+	if e.Kind == registry.Prompt {
+		r.method = "prompts/get"
+		return a.calls.start(r)
+	}
+	return a.startOrAsk(e, r)
+}
+
+// completes marks the fields that a server can complete.
+func (a *app) completes(server string, fields []form.Field) {
+	s, _ := a.reg.State(server)
+	var can struct {
+		Completions json.RawMessage `json:"completions"`
+	}
+	// Revisions before 2025-03-26 have completion without saying so.
+	old := s.ProtocolVersion != "" && s.ProtocolVersion < "2025-03-26"
+	if !old && (json.Unmarshal(s.Capabilities, &can) != nil || can.Completions == nil) {
+		return
+	}
+	for i := range fields {
+		fields[i].Completes = true
+	}
+}
+
+// ask opens a form about an item.
+func (a *app) ask(it item, s form.Spec, submit func(args, meta json.RawMessage) tea.Cmd) tea.Cmd {
+	if inv := kept(a.reg, it); inv != nil {
+		s.Last = inv.Params
+	}
+	return a.push(&formDialog{app: a, item: it, title: s.Title, form: form.New(a.look, s), submit: submit})
+}
+
+// formDialog is a form in front of the panes.
+type formDialog struct {
+	app    *app
+	item   item
+	title  string
+	form   *form.Form
+	submit func(args, meta json.RawMessage) tea.Cmd
+	refuse func(declined bool) tea.Cmd // nil: nothing happens
+	w, h   int
+
+	cancel context.CancelFunc // of the completion that runs
+}
+
+func (d *formDialog) heading() string { return d.title }
+
+func (d *formDialog) size(w, h int) (int, int) {
+	return min(w, 100), h
+}
+
+func (d *formDialog) lines(w, h int) []string { return d.form.Lines(w, h) }
+
+func (d *formDialog) update(msg tea.Msg) (tea.Cmd, bool) {
+	if m, ok := msg.(tea.MouseMsg); ok {
+		if m.Button != tea.MouseButtonLeft || m.Action != tea.MouseActionPress {
+			return nil, false
+		}
+		return d.acted(d.form.Click(m.X, m.Y))
+	}
+	return d.acted(d.form.Update(msg))
+}
+
+func (d *formDialog) acted(action form.Action, cmd tea.Cmd) (tea.Cmd, bool) {
+	switch action {
+	case form.Submitted:
+		args, meta, err := d.form.Values()
+		if err != nil {
+			d.form.Fail(err.Error())
+			return cmd, false
+		}
+		return tea.Batch(cmd, d.submit(args, meta)), true
+	case form.Cancelled, form.Declined:
+		if d.refuse != nil {
+			cmd = tea.Batch(cmd, d.refuse(action == form.Declined))
+		}
+		return cmd, true
+	}
+	return cmd, false
+}
+
+func (d *formDialog) background(msg tea.Msg) tea.Cmd {
+	if c, ok := msg.(form.Completion); ok {
+		if c.Form == d.form {
+			return d.complete(c)
+		}
+		return nil
+	}
+	_, cmd := d.form.Update(msg)
+	return cmd
+}
+
+// complete asks the server how a value may go on (completion/complete).
+func (d *formDialog) complete(c form.Completion) tea.Cmd {
+	if d.cancel != nil {
+		d.cancel()
+	}
+	ctx, cancel := context.WithCancel(d.app.ctx)
+	d.cancel = cancel
+	ref := map[string]string{"type": "ref/prompt", "name": d.item.listed}
+	if d.item.kind == registry.Template {
+		ref = map[string]string{"type": "ref/resource", "uri": d.item.listed}
+	}
+	params, err := json.Marshal(map[string]any{
+		"ref":      ref,
+		"argument": map[string]string{"name": c.Field, "value": c.Value},
+		"context":  map[string]any{"arguments": c.Others},
+	})
+	if err != nil {
+		cancel()
+		return nil
+	}
+	backend := d.app.backend
+	return func() tea.Msg {
+		defer cancel()
+		raw, err := backend.Request(ctx, "completion/complete", params, nil)
+		var r struct {
+			Completion struct {
+				Values  []string `json:"values"`
+				Total   int      `json:"total"`
+				HasMore bool     `json:"hasMore"`
+			} `json:"completion"`
+		}
+		if err != nil || json.Unmarshal(raw, &r) != nil {
+			return nil // a form works without suggestions
+		}
+		values := slices.DeleteFunc(r.Completion.Values, func(v string) bool { return v == "" })
+		return done(func() tea.Cmd {
+			d.form.Offer(c.Gen, values, r.Completion.Total, r.Completion.HasMore)
+			return nil
+		})
+	}
+}
+
+func (d *formDialog) typing() bool { return true }
+
+func (d *formDialog) hints() []hint {
+	var all []hint
+	for _, k := range d.form.Keys() {
+		if k.Enabled() {
+			all = append(all, hint{k.Help().Key, k.Help().Desc})
+		}
+	}
+	return all
+}

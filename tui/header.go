@@ -1,0 +1,232 @@
+package tui
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"goblin/registry"
+	"goblin/tui/look"
+)
+
+// header is what the top line says. It is read at each beat, so that its
+// figures change twice a second at most.
+type header struct {
+	servers  int
+	up       int
+	starting int
+	down     int
+	clients  int
+	screens  int
+	sessions []registry.Session
+	questions,
+	running int
+	rate   int
+	next   uint64    // of the traffic at the last reading
+	at     time.Time // of it
+	counts [5]int
+}
+
+func (h *header) refresh(a *app) {
+	h.servers, h.up, h.starting, h.down = 0, 0, 0, 0
+	for _, s := range a.reg.States() {
+		h.servers++
+		switch s.State {
+		case registry.StateReady:
+			h.up++
+		case registry.StateConnecting:
+			h.starting++
+		case registry.StateRetrying, registry.StateFailed, registry.StateNeedsLogin:
+			h.down++
+		}
+	}
+	h.sessions, h.clients, h.screens = a.reg.Sessions(), 0, 0
+	for _, s := range h.sessions {
+		if s.Screen {
+			h.screens++
+		} else {
+			h.clients++
+		}
+	}
+	h.questions, h.running = a.questions.len(), a.calls.len()
+	now, next := a.now(), a.reg.Traffic().Stats().Next
+	if past := now.Sub(h.at).Seconds(); !h.at.IsZero() && past > 0 {
+		h.rate = int(float64(next-h.next)/past + 0.5)
+	}
+	h.at, h.next = now, next
+	snap := a.reg.Load()
+	h.counts = [5]int{h.servers, snap.Count(registry.Tool), snap.Count(registry.Prompt), snap.Count(registry.Resource), snap.Count(registry.Template)}
+}
+
+// busy is the number of things that make the spinner turn.
+func (h *header) busy() int { return h.starting + h.running }
+
+func (a *app) headerLine() string {
+	lk, h := a.look, &a.head
+	var b strings.Builder
+	b.WriteString(" " + lk.Accent.On("goblin"))
+	name := a.o.Host.Config
+	if i := strings.LastIndexAny(name, `/\`); i >= 0 {
+		name = name[i+1:]
+	}
+	if a.o.Host.Demo {
+		name = "demo"
+	}
+	if name != "" {
+		b.WriteString("  " + clean(name))
+	}
+	if h.up > 0 || h.servers == 0 {
+		b.WriteString("  " + lk.Good.On(lk.Up) + fmt.Sprintf(" %d up", h.up))
+	}
+	if h.starting > 0 {
+		b.WriteString("  " + a.spin.View() + fmt.Sprintf(" connecting %d of %d", h.starting, h.servers))
+	}
+	if h.down > 0 {
+		b.WriteString("  " + lk.Bad.On(lk.Failed+fmt.Sprintf(" %d down", h.down)))
+	}
+	b.WriteString(fmt.Sprintf("  clients %d", h.clients))
+	if h.screens > 1 {
+		b.WriteString(fmt.Sprintf("  screens %d", h.screens))
+	}
+	b.WriteString(fmt.Sprintf("  %d req/s", h.rate))
+	if h.running > 0 {
+		b.WriteString(fmt.Sprintf("  running %d", h.running))
+	}
+	if h.questions > 0 {
+		b.WriteString("  " + lk.Warn.On(fmt.Sprintf("?%d a answers", h.questions)))
+	}
+	var right []string
+	if a.logs().paused {
+		right = append(right, "[paused]")
+	}
+	if !a.mouse {
+		right = append(right, "mouse off")
+	}
+	if a.o.Host.Address != "" && a.w >= 120 {
+		right = append(right, lk.Dim.On(clean(a.o.Host.Address)))
+	}
+	return lk.Sides(b.String(), strings.Join(right, "  ")+" ", a.w)
+}
+
+// tab is where a tab stands on its line, for clicks.
+type tab struct{ x, w int }
+
+func (a *app) tabs() (line string, spots []tab) {
+	var b strings.Builder
+	x := 0
+	short := a.w < 76
+	for i, p := range a.panes {
+		name, count := p.tab()
+		text := fmt.Sprintf("%d %s", i+1, name)
+		if short && i != a.open {
+			text = fmt.Sprintf("%d %s", i+1, name[:min(4, len(name))])
+		}
+		if count != "" {
+			text += " " + count
+		}
+		style := look.Style("")
+		if i == a.open {
+			text, style = "["+text+"]", a.look.Accent
+		} else {
+			text = " " + text + " "
+		}
+		w := look.Width(text)
+		spots = append(spots, tab{x, w})
+		x += w
+		b.WriteString(style.On(text))
+	}
+	return b.String(), spots
+}
+
+func (a *app) tabsLine() string {
+	line, _ := a.tabs()
+	return a.look.Fit(line, a.w)
+}
+
+// barLine is the line of the filter, else of what just happened, else of what
+// to do.
+func (a *app) barLine() string {
+	lk := a.look
+	r := a.panes[a.open].rows()
+	typed, query := r.filtered()
+	switch {
+	case a.filtering:
+		left := " " + lk.Accent.On("/") + " " + a.bar.View()
+		if a.searching {
+			at, n := a.details[a.open].view.Found()
+			return lk.Sides(left, lk.Dim.On(fmt.Sprintf("%d of %d in the detail ", at, n)), a.w)
+		}
+		right := fmt.Sprintf("%s matches  %s ", grouped(r.len()), r.timing())
+		if p := query.Problem(); p != "" {
+			right = lk.Warn.On(clean(p) + " ")
+		}
+		return lk.Sides(left, right, a.w)
+	case a.flash.text != "":
+		style, mark := look.Style(""), " "
+		if a.flash.bad {
+			style, mark = lk.Bad, " ! "
+		}
+		return lk.Fit(style.On(mark+clean(a.flash.text)), a.w)
+	case typed != "":
+		return lk.Sides(" / "+clean(typed), lk.Dim.On(fmt.Sprintf("%s of %s  Esc clears ", grouped(r.len()), grouped(r.total()))), a.w)
+	case a.o.Host.Demo:
+		return lk.Fit(" "+lk.Warn.On("demo")+": try "+lk.Key.On("4")+" resources, "+lk.Key.On("s")+" subscribe, "+
+			lk.Key.On("2 c")+" call a tool. "+lk.Dim.On("Your servers: :setup"), a.w)
+	}
+	return look.Blank(a.w)
+}
+
+// footerLine tells the keys that matter here.
+func (a *app) footerLine() string {
+	lk := a.look
+	if n := len(a.dialogs); n > 0 {
+		return lk.Fit(" "+a.hints(a.dialogs[n-1].hints()), a.w)
+	}
+	if a.filtering {
+		return lk.Fit(" "+a.hints([]hint{{"enter", "keep"}, {"esc", "clear"}, {"up", "earlier"}, {"~", "fuzzy"}, {"-", "exclude"}, {"server: mime: sub:", "fields"}}), a.w)
+	}
+	var hints []hint
+	in := a.focus()
+	for _, id := range a.footer() {
+		b := a.keys.byID[id]
+		if b.in&in != 0 && a.why(id) == "" {
+			hints = append(hints, hint{b.keys[0], b.short})
+		}
+	}
+	return lk.Fit(" "+a.hints(hints), a.w)
+}
+
+// footer is what the footer tells, the most useful first.
+func (a *app) footer() []string {
+	if a.inside {
+		return []string{"back", "filter", "next-match", "subscribe", "call", "reload", "copy", "palette", "help"}
+	}
+	return []string{"open", "call", "subscribe", "enable", "reload", "templates", "tab-right", "follow", "pause", "filter", "copy", "palette", "help", "quit"}
+}
+
+// hint is a key and what it does.
+type hint struct{ key, does string }
+
+func (a *app) hints(all []hint) string {
+	var b strings.Builder
+	for i, h := range all {
+		if i > 0 {
+			b.WriteString("  ")
+		}
+		b.WriteString(a.look.Key.On(show(h.key)) + " " + h.does)
+	}
+	return b.String()
+}
+
+// grouped writes a count: 1234, 100k, 1.2M.
+func grouped(n int) string {
+	switch {
+	case n < 10_000:
+		return strconv.Itoa(n)
+	case n < 1_000_000:
+		return strconv.Itoa(n/1000) + "k"
+	default:
+		return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) + "M"
+	}
+}

@@ -1,0 +1,3 @@
+package tui
+
+func newHelp(a *app) dialog { return newEntry(a, "Help", "", nil) }

@@ -1,0 +1,207 @@
+package tui
+
+import (
+	"time"
+
+	"github.com/charmbracelet/bubbletea"
+)
+
+// press handles keys. Keys typed fast arrive as one message, and Escape
+// followed at once by a letter as Alt with that letter; both are taken apart.
+func (a *app) press(msg tea.KeyMsg) tea.Cmd {
+	if msg.Alt && msg.Type == tea.KeyRunes && !msg.Paste {
+		rest := msg
+		rest.Alt = false
+		return tea.Batch(a.press(tea.KeyMsg{Type: tea.KeyEsc}), a.press(rest))
+	}
+	if msg.Type == tea.KeyRunes && len(msg.Runes) > 1 && !msg.Paste && !a.typing() {
+		var cmds []tea.Cmd
+		for i, r := range msg.Runes {
+			if a.typing() { // one of the keys opened a text field
+				cmds = append(cmds, a.press(tea.KeyMsg{Type: tea.KeyRunes, Runes: msg.Runes[i:]}))
+				break
+			}
+			cmds = append(cmds, a.key(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}}))
+		}
+		return tea.Batch(cmds...)
+	}
+	return a.key(msg)
+}
+
+// typing says whether runes are text.
+func (a *app) typing() bool {
+	if n := len(a.dialogs); n > 0 {
+		return a.dialogs[n-1].typing()
+	}
+	return a.filtering
+}
+
+func (a *app) key(msg tea.KeyMsg) tea.Cmd {
+	if n := len(a.dialogs); n > 0 {
+		return a.toDialog(msg)
+	}
+	if a.filtering {
+		return a.typeFilter(msg)
+	}
+	key := msg.String()
+	if msg.Type == tea.KeySpace {
+		key = " "
+	}
+	b := a.keys.find(key, a.focus())
+	if b == nil {
+		return nil
+	}
+	return a.run(b.id)
+}
+
+// focus is where keys work now.
+func (a *app) focus() place {
+	if a.inside {
+		return inDetail
+	}
+	return a.panes[a.open].in()
+}
+
+// run runs an intent, from a key or the palette, or says why it cannot.
+func (a *app) run(id string) tea.Cmd {
+	if why := a.why(id); why != "" {
+		return a.complain("%s", why)
+	}
+	if cmd, ok := a.walk(id); ok {
+		return cmd
+	}
+	if cmd, ok := a.panes[a.open].do(id); ok {
+		return cmd
+	}
+	cmd, _ := a.do(id)
+	return cmd
+}
+
+// why says why an intent cannot be run now.
+func (a *app) why(id string) string {
+	if why, known := a.whyNot(id); known {
+		return why
+	}
+	return a.panes[a.open].why(id)
+}
+
+// walk moves the cursor or scrolls the detail panel.
+func (a *app) walk(id string) (tea.Cmd, bool) {
+	step := 0.0
+	switch id {
+	case "half-down":
+		step = 0.5
+	case "half-up":
+		step = -0.5
+	case "page-down":
+		step = 1
+	case "page-up":
+		step = -1
+	case "down", "up", "top", "bottom":
+	default:
+		return nil, false
+	}
+	if a.inside {
+		v := a.details[a.open].view
+		switch id {
+		case "down":
+			v.Scroll(1)
+		case "up":
+			v.Scroll(-1)
+		case "top":
+			v.Top()
+		case "bottom":
+			v.Bottom()
+		default:
+			v.Page(step)
+		}
+		return nil, true
+	}
+	r := a.panes[a.open].rows()
+	switch id {
+	case "down":
+		r.move(1)
+	case "up":
+		r.move(-1)
+	case "top":
+		r.to(0)
+	case "bottom":
+		r.to(r.len() - 1)
+	default:
+		r.move(int(step * float64(r.window())))
+	}
+	a.moved()
+	return nil, true
+}
+
+// moved tells a pane whose cursor was moved by its user.
+func (a *app) moved() {
+	if p, ok := a.panes[a.open].(interface{ moved() }); ok {
+		p.moved()
+	}
+}
+
+// click remembers the last one, to know a double click.
+type click struct {
+	x, y int
+	at   time.Time
+}
+
+const doubleClick = 400 * time.Millisecond
+
+// point handles the mouse: a click selects, a double click opens, the wheel
+// scrolls what is under it.
+func (a *app) point(msg tea.MouseMsg) tea.Cmd {
+	if n := len(a.dialogs); n > 0 {
+		return a.toDialog(msg)
+	}
+	g := a.geometry()
+	if g.small {
+		return nil
+	}
+	switch msg.Button {
+	case tea.MouseButtonWheelUp, tea.MouseButtonWheelDown:
+		by := 3
+		if msg.Button == tea.MouseButtonWheelUp {
+			by = -3
+		}
+		switch {
+		case g.detail.holds(msg.X, msg.Y):
+			a.details[a.open].view.Scroll(by)
+		case g.list.holds(msg.X, msg.Y):
+			a.panes[a.open].wheel(msg.Y-g.list.y-g.border, by)
+			a.moved()
+		}
+		return nil
+	case tea.MouseButtonLeft:
+		if msg.Action != tea.MouseActionPress {
+			return nil
+		}
+	default:
+		return nil
+	}
+	again := msg.X == a.lastClick.x && msg.Y == a.lastClick.y && a.now().Sub(a.lastClick.at) < doubleClick
+	a.lastClick = click{msg.X, msg.Y, a.now()}
+	switch {
+	case msg.Y == 1:
+		_, spots := a.tabs()
+		for i, s := range spots {
+			if msg.X >= s.x && msg.X < s.x+s.w {
+				return a.show(i)
+			}
+		}
+	case g.list.holds(msg.X, msg.Y):
+		a.inside = false
+		if a.panes[a.open].click(msg.Y - g.list.y - g.border) {
+			a.moved()
+			if again {
+				return a.run("open")
+			}
+		}
+	case g.detail.holds(msg.X, msg.Y):
+		a.inside = true
+	case msg.Y == a.h-2:
+		return a.run("filter")
+	}
+	return nil
+}

@@ -1,0 +1,197 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/charmbracelet/bubbletea"
+
+	"goblin/tui/look"
+)
+
+// do runs the intents that do not depend on the pane.
+func (a *app) do(id string) (tea.Cmd, bool) {
+	switch id {
+	case "servers", "tools", "prompts", "resources", "logs":
+		return a.show(slices.Index([]string{"servers", "tools", "prompts", "resources", "logs"}, id)), true
+	case "next":
+		return a.show((a.open + 1) % len(a.panes)), true
+	case "previous":
+		return a.show((a.open + len(a.panes) - 1) % len(a.panes)), true
+	case "open", "detail":
+		a.inside, a.opened = true, true
+		return nil, true
+	case "back":
+		return a.back(), true
+	case "filter":
+		return a.startFilter(), true
+	case "next-match":
+		a.details[a.open].view.Next()
+		return nil, true
+	case "previous-match":
+		a.details[a.open].view.Prev()
+		return nil, true
+	case "sort":
+		cmd := a.panes[a.open].rows().sorted()
+		a.say("Sorted by %s", a.panes[a.open].rows().sorting())
+		return cmd, true
+	case "fold":
+		return a.details[a.open].fold(-1), true
+	case "unfold":
+		return a.details[a.open].fold(1), true
+	}
+	return a.doScreen(id)
+}
+
+// doScreen runs the intents about the screen itself.
+func (a *app) doScreen(id string) (tea.Cmd, bool) {
+	switch id {
+	case "place":
+		a.layout.place = (a.layout.place + 1) % 4
+		return a.say("Detail panel: %s", [...]string{"where there is room", "beside", "below", "hidden"}[a.layout.place]), true
+	case "narrower":
+		a.layout.part = max(20, a.layout.part-5)
+	case "wider":
+		a.layout.part = min(80, a.layout.part+5)
+	case "mouse":
+		a.mouse = !a.mouse
+		if a.mouse {
+			a.say("Mouse on")
+			return tea.EnableMouseCellMotion, true
+		}
+		a.say("Mouse off: the terminal selects text again")
+		return tea.DisableMouse, true
+	case "theme":
+		return a.nextTheme(), true
+	case "help":
+		return a.push(newHelp(a)), true
+	case "palette":
+		return a.push(newPalette(a)), true
+	case "subscriptions":
+		return a.push(newWatched(a)), true
+	case "server-facet":
+		return a.push(newFacet(a, "server", "Servers")), true
+	case "mime-facet":
+		return a.push(newFacet(a, "mime", "MIME types")), true
+	case "method-facet":
+		return a.push(newFacet(a, "method", "Methods")), true
+	case "answer":
+		return a.answer(), true
+	case "cancel":
+		return a.calls.stop(a.panes[a.open].item()), true
+	case "repeat":
+		return a.calls.start(*a.calls.last), true
+	case "copy":
+		return a.copy(a.panes[a.open].item().listed, "the name"), true
+	case "copy-content":
+		return a.copyContent(), true
+	case "pager":
+		return a.openIn("pager"), true
+	case "editor":
+		return a.openIn("editor"), true
+	case "save":
+		return a.save(), true
+	case "clear":
+		return a.clearKept(), true
+	case "inspect":
+		return a.inspect(a.panes[a.open].item()), true
+	case "quit":
+		return a.quit(), true
+	default:
+		return nil, false
+	}
+	return nil, true
+}
+
+// whyNot says why an intent of every pane cannot be run; known is false for
+// those that the panes know about.
+func (a *app) whyNot(id string) (why string, known bool) {
+	it := a.panes[a.open].item()
+	switch id {
+	case "cancel":
+		if a.calls.len() == 0 {
+			return "nothing is running", true
+		}
+	case "repeat":
+		if a.calls.last == nil {
+			return "nothing was called yet", true
+		}
+	case "answer":
+		if a.questions.len() == 0 {
+			return "no server asks anything", true
+		}
+	case "next-match", "previous-match":
+		if _, n := a.details[a.open].view.Found(); n == 0 {
+			return "nothing is searched for; / in the detail panel searches", true
+		}
+	case "detail":
+		if a.panes[a.open].subject().blocks == nil {
+			return "there is nothing to look at", true
+		}
+	case "inspect":
+		if a.open != paneLogs && !it.ok && a.open != paneServers {
+			return "there is no item here", true
+		}
+	default:
+		return "", false
+	}
+	return "", true
+}
+
+// back takes one step out.
+func (a *app) back() tea.Cmd {
+	switch typed, _ := a.panes[a.open].rows().filtered(); {
+	case a.inside:
+		a.inside = false
+	case typed != "":
+		return a.setFilter("")
+	case a.opened && !a.beside():
+		a.opened = false
+	}
+	return nil
+}
+
+func (a *app) nextTheme() tea.Cmd {
+	all := look.Themes()
+	a.theme = all[(slices.Index(all, a.look.Theme)+1)%len(all)]
+	a.setLook()
+	if a.look.Theme != a.theme {
+		a.theme = a.look.Theme
+		return a.complain("this terminal shows no colours (NO_COLOR or TERM=dumb)")
+	}
+	a.say("Theme: %s", a.look.Theme)
+	return a.details[a.open].build(true, false)
+}
+
+// quit ends the screen; it asks when that disturbs somebody.
+func (a *app) quit() tea.Cmd {
+	leave := func() tea.Cmd {
+		a.quitting = true
+		return tea.Quit
+	}
+	a.head.refresh(a)
+	clients, screens := a.head.clients, max(0, a.head.screens-1)
+	if !a.o.Host.Owner || clients+screens == 0 {
+		return leave()
+	}
+	var who []string
+	if clients > 0 {
+		who = append(who, count(clients, "client"))
+	}
+	if screens > 0 {
+		who = append(who, count(screens, "other screen"))
+	}
+	return a.push(&confirm{
+		look: a.look, title: "Quit?",
+		text: []string{strings.Join(who, " and ") + " use this process.", "They lose their servers when it ends."},
+		yes:  "quit", then: leave,
+	})
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

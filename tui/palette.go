@@ -1,0 +1,3 @@
+package tui
+
+func newPalette(a *app) dialog { return newEntry(a, "Command", "", nil) }

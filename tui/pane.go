@@ -1,0 +1,103 @@
+package tui
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/charmbracelet/bubbletea"
+
+	"goblin/registry"
+	"goblin/tui/content"
+	"goblin/tui/filter"
+	"goblin/tui/look"
+)
+
+// pane is one of the five. All methods are called from Update or View only.
+type pane interface {
+	tab() (name, count string)
+	in() place
+	// follows are the changes after which refresh is called.
+	follows() registry.Changes
+	// refresh reads the registry anew, after these changes.
+	refresh(registry.Changes) tea.Cmd
+	// heading is what stands in the list's border.
+	heading() (title, right string)
+	lines(lk *look.Look, w, h int, focused bool) []string
+	// rows is the list that has the cursor.
+	rows() rows
+	// click puts the cursor on a line of lines; false when there is no row.
+	click(y int) bool
+	// wheel scrolls the list at a line of lines.
+	wheel(y, by int)
+	// subject is what the detail panel shows.
+	subject() subject
+	// do runs an intent; ok is false for those that it does not know.
+	do(id string) (cmd tea.Cmd, ok bool)
+	// why says why an intent cannot be run now, "" if it can.
+	why(id string) string
+	// empty is what stands in a list without rows.
+	empty() []string
+	// item is what the cursor is on, for traffic, copying and the palette.
+	item() item
+}
+
+// rows is a table of any rows.
+type rows interface {
+	filter(typed string) tea.Cmd
+	again(narrow bool) tea.Cmd
+	sorted() tea.Cmd
+	len() int
+	move(by int)
+	scroll(by int)
+	to(i int)
+	find(key string) bool
+
+	total() int
+	window() int // rows in sight
+	position() int
+	filtered() (typed string, query *filter.Query)
+	sorting() string
+	timing() string
+	excludes() string
+	columns() []filter.Field
+}
+
+// subject is what a detail panel shows. Two subjects with the same key are the
+// same thing; with the same version too, they look the same.
+type subject struct {
+	key     string
+	version string
+	title   string
+	blocks  func(ctx context.Context) []content.Block // runs in a command
+	numbers bool                                      // of lines
+	// updated says that a new version is news, whose changed lines get marked.
+	updated bool
+	running *running // the call whose progress is shown instead
+}
+
+// item names a thing of the catalog.
+type item struct {
+	kind   registry.Kind
+	server string
+	name   string // original
+	listed string
+	ok     bool
+}
+
+func (t *table[R]) total() int                        { return len(t.rows) }
+func (t *table[R]) window() int                       { return max(t.height, 1) }
+func (t *table[R]) position() int                     { return t.cur - t.off }
+func (t *table[R]) filtered() (string, *filter.Query) { return t.typed, t.query }
+func (t *table[R]) sorting() string                   { return t.orders[t.order].name }
+func (t *table[R]) columns() []filter.Field           { return t.fields(t.rows) }
+func (t *table[R]) timing() string                    { return millis(t.took) }
+func (t *table[R]) excludes() string {
+	return t.query.Excludes(t.ctx, t.index, t.now())
+}
+
+// answered is an error that the other side sent.
+type answered interface {
+	error
+	Code() int
+	Data() json.RawMessage
+}

@@ -1,0 +1,239 @@
+// Package tui is the screen: what the servers offer, live, in a terminal.
+//
+// A [Screen] is one Bubble Tea program with its own input, output, size, theme
+// and filters; a process can show several. It reads the registry's snapshots
+// and journals, waits on its change events, and acts through [Backend], which
+// is a client session of its own, and [Terminal]. It knows no transport, no
+// protocol revision, no flag and no file; nothing imports it but main.
+//
+// # Goroutines
+//
+// The model runs in the goroutine of [Screen.Run] and does no IO: whatever can
+// wait is a command. Nothing outside ever sends to the program (a terminal that
+// stops reading would block the sender); commands wait on channels of capacity
+// one whose writers never block, so any storm of changes is one message per
+// frame at most, and the last state is never missed. A panic anywhere in the
+// screen ends that screen with an error and nothing else.
+//
+// # Foreign text
+//
+// Everything that comes from a server or client goes through goblin/gateway/
+// display before it is drawn; what is drawn is exactly as many lines of exactly
+// as many cells as the terminal has.
+package tui
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/charmbracelet/bubbletea"
+
+	"goblin/registry"
+)
+
+// Backend is what a screen does: requests as a client session of its own, and
+// what only the host can do. Its methods may block and are called from
+// commands.
+type Backend interface {
+	// Request sends one MCP request and returns its raw result. progress gets
+	// the raw params of its notifications/progress in order, never after the
+	// return. The end of ctx cancels the request. An error that was answered
+	// has the methods Code() int and Data() json.RawMessage.
+	Request(ctx context.Context, method string, params json.RawMessage, progress func(json.RawMessage)) (json.RawMessage, error)
+	// Restart closes a server's connections and opens them anew.
+	Restart(server string) error
+	// SetEnabled lasts as long as the host.
+	SetEnabled(server string, on bool) error
+	// Session is this screen's id among the registry's sessions.
+	Session() string
+}
+
+// Terminal is where a screen is shown. Read gives its input, Write takes output.
+type Terminal interface {
+	io.ReadWriter
+	Getenv(name string) string
+	Size() (width, height int)
+	// Resized wants a full repaint with each value.
+	Resized() <-chan struct{}
+	// Dark says whether the background is dark, if that is known, and
+	// Backgrounds that it became known.
+	Dark() (dark, known bool)
+	Backgrounds() <-chan struct{}
+	// Open shows content in the user's "pager" or "editor", where the terminal
+	// is, and returns when that program ends.
+	Open(ctx context.Context, program, name string, content []byte) error
+	// Save writes a file where the terminal is, and says where that was.
+	Save(ctx context.Context, path string, content []byte) (where string, err error)
+	// Done is closed when the terminal is gone.
+	Done() <-chan struct{}
+}
+
+// Host is what a screen says of the process that it shows.
+type Host struct {
+	Version string
+	Config  string // path of the config
+	Demo    bool   // the built-in demo
+	Address string // of the HTTP endpoint, "" for none
+	PID     int
+	Owner   bool   // quitting this screen ends the host
+	Command string // what clients start, as a shell would read it
+}
+
+// Options are what a screen shows and how. Registry is needed, all else is not.
+type Options struct {
+	Registry *registry.Registry
+	Host     Host
+	Theme    string // see look.Themes; "" is "auto"
+	ASCII    bool
+	Logger   *slog.Logger
+	Now      func() time.Time
+}
+
+// Screen is one screen. Make it with [New].
+type Screen struct {
+	o         Options
+	questions *questions
+}
+
+// New prepares a screen.
+func New(o Options) *Screen {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Screen{o: o, questions: newQuestions()}
+}
+
+// Ask puts a server's request (elicitation or sampling) to the user of this
+// screen and returns the answer, or an error when ctx ends, the screen closes,
+// or too many wait already. It may be called from any goroutine, also before
+// Run.
+func (s *Screen) Ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	return s.questions.ask(ctx, method, params, s.o.Now())
+}
+
+// Run shows the screen until its user quits (nil), ctx ends, the terminal is
+// gone, or something in it failed.
+func (s *Screen) Run(ctx context.Context, b Backend, t Terminal) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer s.questions.close()
+	out := &output{w: t}
+	a := newApp(ctx, s.o, s.questions, b, t)
+	a.park = out.park
+	g := &guard{app: a, fail: cancel, log: s.o.Logger}
+	p := tea.NewProgram(g,
+		tea.WithContext(ctx), tea.WithInput(t), tea.WithOutput(out),
+		tea.WithAltScreen(), tea.WithMouseCellMotion(),
+		tea.WithoutSignalHandler(), tea.WithoutCatchPanics(),
+		tea.WithFilter(func(_ tea.Model, msg tea.Msg) tea.Msg {
+			if _, ok := msg.(tea.SuspendMsg); ok {
+				return nil // it would stop the whole host
+			}
+			return msg
+		}))
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() {
+		select {
+		case <-t.Done():
+			cancel(errGone)
+		case <-ended:
+		}
+	}()
+	_, err := p.Run()
+	switch cause := context.Cause(ctx); {
+	case a.quitting, errors.Is(cause, errGone):
+		return nil
+	case cause != nil && !errors.Is(cause, context.Canceled):
+		return cause
+	case ctx.Err() != nil:
+		return ctx.Err()
+	default:
+		return err
+	}
+}
+
+var errGone = errors.New("the terminal is gone")
+
+// guard keeps panics of the screen inside the screen. Bubble Tea's own
+// protection prints to the process's stdout, which may be a client's.
+type guard struct {
+	app    *app
+	fail   context.CancelCauseFunc
+	log    *slog.Logger
+	failed bool
+}
+
+// failedMsg is a panic in a command.
+type failedMsg struct{}
+
+func (g *guard) caught(where string, r any) {
+	g.log.Error("Screen failed", "where", where, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+	g.fail(fmt.Errorf("the screen failed in %s: %v", where, r))
+}
+
+func (g *guard) Init() tea.Cmd { return g.wrap(g.app.Init()) }
+
+func (g *guard) Update(msg tea.Msg) (m tea.Model, cmd tea.Cmd) {
+	m = g
+	if g.failed {
+		return g, tea.Quit
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			g.failed = true
+			g.caught("update", r)
+			cmd = tea.Quit
+		}
+	}()
+	if _, ok := msg.(failedMsg); ok {
+		g.failed = true
+		return g, tea.Quit
+	}
+	return g, g.wrap(g.app.Update(msg))
+}
+
+func (g *guard) View() (view string) {
+	if g.failed {
+		return ""
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			g.failed = true
+			g.caught("view", r)
+			view = ""
+		}
+	}()
+	return g.app.View()
+}
+
+// wrap guards a command and those that it leads to.
+func (g *guard) wrap(cmd tea.Cmd) tea.Cmd {
+	if cmd == nil {
+		return nil
+	}
+	return func() (msg tea.Msg) {
+		defer func() {
+			if r := recover(); r != nil {
+				g.caught("command", r)
+				msg = failedMsg{}
+			}
+		}()
+		msg = cmd()
+		if batch, ok := msg.(tea.BatchMsg); ok {
+			for i, c := range batch {
+				batch[i] = g.wrap(c)
+			}
+		}
+		return msg
+	}
+}

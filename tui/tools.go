@@ -1,0 +1,206 @@
+package tui
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/charmbracelet/bubbletea"
+
+	"goblin/registry"
+	"goblin/tui/content"
+	"goblin/tui/look"
+)
+
+// tools is the pane of tools.
+type tools struct {
+	app *app
+	all *catalog
+}
+
+func newTools(a *app) *tools { return &tools{a, newCatalog(a, registry.Tool)} }
+
+func (p *tools) in() place                        { return inTools }
+func (p *tools) tab() (name, count string)        { return "Tools", p.all.count(p.app.open == paneTools) }
+func (p *tools) follows() registry.Changes        { return registry.Tools | registry.Servers }
+func (p *tools) refresh(registry.Changes) tea.Cmd { return p.all.refresh() }
+func (p *tools) heading() (title, right string)   { return p.all.heading("Tools") }
+func (p *tools) rows() rows                       { return p.all.t }
+func (p *tools) click(y int) bool                 { return p.all.t.click(y) }
+func (p *tools) wheel(_, by int)                  { p.all.t.scroll(by) }
+func (p *tools) item() item                       { return p.all.item() }
+func (p *tools) empty() []string                  { return p.app.emptyList("tools") }
+
+func (p *tools) lines(lk *look.Look, w, h int, focused bool) []string {
+	return p.all.t.lines(lk, w, h, focused, p.row)
+}
+
+// hints are what a tool says of itself; absent ones are unknown.
+type hints struct {
+	ReadOnly    *bool `json:"readOnlyHint"`
+	Destructive *bool `json:"destructiveHint"`
+	Idempotent  *bool `json:"idempotentHint"`
+	OpenWorld   *bool `json:"openWorldHint"`
+}
+
+func toolHints(e *registry.Entry) hints {
+	var d struct {
+		Annotations hints `json:"annotations"`
+	}
+	_ = json.Unmarshal(e.JSON, &d) // an odd annotation costs the letters only
+	return d.Annotations
+}
+
+// letters are a tool's annotations: R read-only, D destructive, I idempotent,
+// W open world. What is not said is not shown.
+func letters(e *registry.Entry) string {
+	h := toolHints(e)
+	out := []byte("    ")
+	for i, on := range []*bool{h.ReadOnly, h.Destructive, h.Idempotent, h.OpenWorld} {
+		if on != nil && *on {
+			out[i] = "RDIW"[i]
+		}
+	}
+	return string(out)
+}
+
+// destroys says whether a tool says that it may destroy something.
+func destroys(e *registry.Entry) bool {
+	h := toolHints(e)
+	return h.Destructive != nil && *h.Destructive && (h.ReadOnly == nil || !*h.ReadOnly)
+}
+
+func (p *tools) row(e *registry.Entry, w int) string {
+	lk := p.app.look
+	base := look.Style("")
+	if p.all.stale(e.Server) {
+		base = lk.Stale
+	}
+	name := min(max(w*2/5, 24), 44)
+	server := 0
+	if w >= 80 {
+		server = 14
+	}
+	mark := p.all.mark(e)
+	if p.app.calls.of(item{registry.Tool, e.Server, e.Name, e.Listed, true}) != nil {
+		mark = p.app.spin.View()
+	}
+	line := mark + p.all.cell(lk, e.Listed, name-1, base) + " "
+	if server > 0 {
+		line += p.all.t.mark(lk, lk.Fit(clean(e.Server), server-1), cmpStyle(base, lk.Dim)) + " "
+	}
+	line += lk.Warn.On(p.all.text(e, letters)) + " "
+	return line + p.all.cell(lk, firstLine(e.Description, e.Title), max(w-name-server-6, 0), cmpStyle(base, lk.Dim))
+}
+
+// firstLine is the first text that there is, up to its first line break.
+func firstLine(texts ...string) string {
+	for _, s := range texts {
+		if s = strings.TrimSpace(s); s != "" {
+			if i := strings.IndexByte(s, '\n'); i >= 0 {
+				s = s[:i]
+			}
+			return s[:min(len(s), 400)]
+		}
+	}
+	return ""
+}
+
+func (p *tools) subject() subject {
+	e, ok := p.all.t.selected()
+	if !ok {
+		return subject{}
+	}
+	it := p.item()
+	inv := kept(p.app.reg, it)
+	state, _ := p.app.reg.State(e.Server)
+	return subject{
+		key: "tool " + e.Listed, title: e.Listed, running: p.app.calls.of(it),
+		version: fmt.Sprintf("%p %s %s", e, versionOf(inv), state.State),
+		blocks: func(context.Context) []content.Block {
+			f := facts(e)
+			if l := strings.TrimSpace(letters(e)); l != "" {
+				f = append(f, content.Fact{Label: "says it is", Value: spelled(e)})
+			}
+			blocks := []content.Block{{Kind: content.Facts, Facts: f}}
+			if inv != nil {
+				blocks = append(blocks, calledWith(inv)...)
+			}
+			blocks = append(blocks, keptBlocks(inv, func(b []byte) []content.Block { return content.FromTool(b) }, "c calls it.")...)
+			return append(blocks, rawBlocks(e)...)
+		},
+	}
+}
+
+// spelled are a tool's annotations in words.
+func spelled(e *registry.Entry) string {
+	h := toolHints(e)
+	var words []string
+	for _, w := range []struct {
+		on   *bool
+		word string
+	}{{h.ReadOnly, "read-only"}, {h.Destructive, "destructive"}, {h.Idempotent, "idempotent"}, {h.OpenWorld, "open world"}} {
+		if w.on != nil && *w.on {
+			words = append(words, w.word)
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// calledWith shows the arguments of an invocation.
+func calledWith(inv *registry.Invocation) []content.Block {
+	if len(inv.Params) == 0 && len(inv.Meta) == 0 {
+		return nil
+	}
+	blocks := []content.Block{{Title: "Last arguments", Kind: content.JSON, Data: inv.Params}}
+	if len(inv.Meta) > 0 {
+		blocks = append(blocks, content.Block{Title: "_meta", Kind: content.JSON, Data: inv.Meta})
+	}
+	return append(blocks, content.Block{Title: "Result", Kind: content.Note})
+}
+
+func (p *tools) why(id string) string {
+	it := p.item()
+	switch id {
+	case "open", "call", "reload", "copy", "copy-content", "clear":
+		if !it.ok {
+			return "there is no tool here"
+		}
+	case "subscribe":
+		return "only resources can be subscribed to"
+	}
+	if id == "reload" && kept(p.app.reg, it) == nil {
+		return it.listed + " was not called yet; c calls it"
+	}
+	return ""
+}
+
+func (p *tools) do(id string) (tea.Cmd, bool) {
+	switch id {
+	case "open":
+		p.app.opened = true
+		if !p.app.detailShown() {
+			p.app.inside = true
+		}
+		return nil, true
+	case "call":
+		e, _ := p.all.t.selected()
+		return p.app.callTool(e), true
+	case "reload":
+		e, _ := p.all.t.selected()
+		return p.app.callAgain(e), true
+	}
+	return nil, false
+}
+
+// emptyList is what stands in a list of the catalog that has no rows.
+func (a *app) emptyList(what string) []string {
+	switch {
+	case len(a.reg.States()) == 0:
+		return []string{"No servers. :setup shows how to add some."}
+	case a.head.starting > 0:
+		return []string{"Servers are starting; their " + what + " come here."}
+	}
+	return []string{"No server offers " + what + ".", "", "1 shows the servers."}
+}

@@ -1,0 +1,3 @@
+package tui
+
+func newWatched(a *app) dialog { return newEntry(a, "Subscriptions", "", nil) }
