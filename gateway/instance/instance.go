@@ -1,7 +1,8 @@
 // Package instance is one running gateway with everything that serves it:
 // the registry, the servers, the socket of the host, the HTTP endpoint, and
 // any streams it is given. It wires the parts and owns their lifetimes; it
-// knows nothing of flags, terminals or screens.
+// knows nothing of flags and terminals, and of screens only that they act
+// through a [Client], as clients do.
 //
 // [New] takes what only one process may have (lock, socket, address), [Run]
 // starts everything and returns when all of it is gone, child processes
