@@ -1,0 +1,51 @@
+package filter
+
+import "strings"
+
+// Index is the words' side of a number of rows: their text, folded, in one
+// arena, and the set of letters of each row as a 64-bit mask, so that a word
+// with a letter that a row lacks costs one comparison. It never changes.
+type Index struct {
+	arena string
+	ends  []int // of each row in the arena; ends[0] is 0
+	masks []uint64
+	asIs  []string // the text of those rows that folding changed; nil if none
+}
+
+// NewIndex indexes n rows. It calls text once for each of them, in order.
+func NewIndex(n int, text func(row int) string) *Index {
+	ix := &Index{ends: make([]int, n+1), masks: make([]uint64, n)}
+	var arena strings.Builder
+	for i := range n {
+		s := text(i)
+		low, _ := fold(s)
+		if low != s {
+			if ix.asIs == nil {
+				ix.asIs = make([]string, n)
+			}
+			ix.asIs[i] = s
+		}
+		arena.WriteString(low)
+		ix.ends[i+1] = arena.Len()
+		ix.masks[i] = maskOf(low)
+	}
+	ix.arena = arena.String()
+	if arena.Cap() > arena.Len()+arena.Len()/4 {
+		ix.arena = strings.Clone(ix.arena) // an index lives long, spare room is waste
+	}
+	return ix
+}
+
+// Len is the number of rows.
+func (ix *Index) Len() int { return len(ix.masks) }
+
+func (ix *Index) folded(row int32) string {
+	return ix.arena[ix.ends[row]:ix.ends[row+1]]
+}
+
+func (ix *Index) original(row int32) string {
+	if ix.asIs != nil && ix.asIs[row] != "" {
+		return ix.asIs[row]
+	}
+	return ix.folded(row)
+}

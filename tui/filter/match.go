@@ -1,0 +1,247 @@
+package filter
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	stride   = 4096 // rows between two looks at the context
+	verdicts = 1024 // different values of a field that are remembered in one search
+)
+
+// Match gives the rows that fit, never nil: all of the index, or of those
+// within, which stay as they are. They keep their order, unless the query is
+// ranked: then the best match comes first and equal ones in the order of their
+// numbers. Rows within that the index does not have are left out. The error is
+// that of ctx, which is looked at every 4096 rows.
+func (q *Query) Match(ctx context.Context, ix *Index, within []int32, now time.Time) ([]int32, error) {
+	n := len(within)
+	if within == nil {
+		n = ix.Len()
+	}
+	m := newMatcher(q, ix, now)
+	ranked := q.Ranked()
+	found := make([]int32, 0, n)
+	var far []uint8
+	for from := 0; from < n; from += stride {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		for i := from; i < min(from+stride, n); i++ {
+			row := int32(i)
+			if within != nil {
+				if row = within[i]; row < 0 || int(row) >= ix.Len() {
+					continue
+				}
+			}
+			spread, ok := m.row(row)
+			if !ok {
+				continue
+			}
+			found = append(found, row)
+			if ranked {
+				far = append(far, uint8(min(spread, 255)))
+			}
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if len(found) < cap(found)/2 {
+		found = slices.Clone(found) // results are kept, spare room is waste
+	}
+	if ranked {
+		return q.rank(ctx, ix, found, far)
+	}
+	return found, nil
+}
+
+// Excludes gives, for an empty result, the term that no row at all fits, as it
+// was typed (several values of one field are one term); "" if every term alone
+// leaves something, or if ctx ended.
+func (q *Query) Excludes(ctx context.Context, ix *Index, now time.Time) string {
+	if ix.Len() == 0 {
+		return ""
+	}
+	var alone []Query
+	var sources []string
+	for i := range q.conds {
+		alone, sources = append(alone, Query{conds: q.conds[i : i+1]}), append(sources, q.conds[i].source)
+	}
+	for i := range q.words {
+		alone, sources = append(alone, Query{words: q.words[i : i+1]}), append(sources, q.words[i].source)
+	}
+	for i := range q.fuzzies {
+		alone, sources = append(alone, Query{fuzzies: q.fuzzies[i : i+1]}), append(sources, q.fuzzies[i].source)
+	}
+	for i := range alone {
+		any, err := newMatcher(&alone[i], ix, now).any(ctx)
+		if err != nil {
+			return ""
+		}
+		if !any {
+			return sources[i]
+		}
+	}
+	return ""
+}
+
+// matcher is a query during one search.
+type matcher struct {
+	q     *Query
+	ix    *Index
+	now   time.Time
+	need  uint64 // letters that every match has
+	known []verdict
+}
+
+// verdict remembers what a condition said of a value: fields of a hundred
+// thousand rows have a handful of values, mostly in runs.
+type verdict struct {
+	last     string
+	lastFits bool
+	of       map[string]bool
+}
+
+func newMatcher(q *Query, ix *Index, now time.Time) *matcher {
+	m := &matcher{q: q, ix: ix, now: now, known: make([]verdict, len(q.conds))}
+	for i := range q.words {
+		if !q.words[i].not {
+			m.need |= q.words[i].mask
+		}
+	}
+	for i := range q.fuzzies {
+		if !q.fuzzies[i].not {
+			m.need |= q.fuzzies[i].mask
+		}
+	}
+	for i := range q.conds {
+		if c := &q.conds[i]; c.texts != nil {
+			m.known[i] = verdict{lastFits: c.fits(""), of: make(map[string]bool)}
+		}
+	}
+	return m
+}
+
+// any tells whether some row fits.
+func (m *matcher) any(ctx context.Context) (bool, error) {
+	for row := range m.ix.Len() {
+		if row%stride == 0 {
+			if err := ctx.Err(); err != nil {
+				return false, err
+			}
+		}
+		if _, ok := m.row(int32(row)); ok {
+			return true, nil
+		}
+	}
+	return false, ctx.Err()
+}
+
+// row tells whether a row fits and how many characters lie between those of
+// the ~words in it.
+func (m *matcher) row(row int32) (spread int, ok bool) {
+	mask := m.ix.masks[row]
+	if mask&m.need != m.need {
+		return 0, false
+	}
+	for i := range m.q.words {
+		w := &m.q.words[i]
+		has := mask&w.mask == w.mask && (w.byMask || m.contains(row, w))
+		if has == w.not {
+			return 0, false
+		}
+	}
+	for i := range m.q.conds {
+		if m.fits(row, i) == m.q.conds[i].not {
+			return 0, false
+		}
+	}
+	for i := range m.q.fuzzies {
+		f := &m.q.fuzzies[i]
+		far, has := 0, mask&f.mask == f.mask
+		if has {
+			far, has = f.in(m.ix.folded(row))
+		}
+		if has == f.not {
+			return 0, false
+		}
+		spread += far
+	}
+	return spread, true
+}
+
+func (m *matcher) contains(row int32, w *word) bool {
+	if w.exact {
+		return strings.Contains(m.ix.original(row), w.text)
+	}
+	return strings.Contains(m.ix.folded(row), w.low)
+}
+
+// fits tells whether a row has a value that a condition names.
+func (m *matcher) fits(row int32, i int) bool {
+	c, v := &m.q.conds[i], &m.known[i]
+	if c.texts == nil {
+		for _, fit := range c.tests {
+			if fit(int(row), m.now) {
+				return true
+			}
+		}
+		return false
+	}
+	value := c.field.Text(int(row))
+	if value == v.last {
+		return v.lastFits
+	}
+	fits, known := v.of[value]
+	if !known {
+		fits = c.fits(value)
+		if len(v.of) < verdicts {
+			v.of[value] = fits
+		}
+	}
+	v.last, v.lastFits = value, fits
+	return fits
+}
+
+func (c *cond) fits(value string) bool {
+	low, _ := fold(value)
+	for i := range c.texts {
+		if c.texts[i].fits(low) {
+			return true
+		}
+	}
+	return false
+}
+
+// in tells whether the characters are in a folded text, in their order, and
+// how many others lie between them.
+func (f *fuzzyWord) in(low string) (spread int, ok bool) {
+	if strings.Contains(low, f.low) {
+		return 0, true
+	}
+	end := 0
+	for _, r := range f.runes {
+		i := indexRune(low[end:], r)
+		if i < 0 {
+			return 0, false
+		}
+		end += i + len(r)
+	}
+	// Back from there, since the first of the characters may be much nearer.
+	start := end
+	for i := len(f.runes) - 1; i >= 0; i-- {
+		start = strings.LastIndex(low[:start], f.runes[i])
+	}
+	return end - start - len(f.low), true
+}
+
+func indexRune(s, r string) int {
+	if len(r) == 1 {
+		return strings.IndexByte(s, r[0])
+	}
+	return strings.Index(s, r)
+}

@@ -1,0 +1,217 @@
+package filter
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Query is what a line of the filter bar asks for. The zero value asks for
+// nothing, which every row fits.
+type Query struct {
+	words   []word
+	fuzzies []fuzzyWord
+	conds   []cond
+	problem string
+}
+
+// word is a plain word.
+type word struct {
+	text, low string // as typed and folded
+	exact     bool   // case-sensitive
+	byMask    bool   // a mask tells all
+	mask      uint64
+	not       bool
+	source    string // the term as typed
+}
+
+// fuzzyWord is characters in their order.
+type fuzzyWord struct {
+	low    string
+	runes  []string
+	mask   uint64
+	not    bool
+	source string
+}
+
+// cond is what is asked of one field.
+type cond struct {
+	field  *Field
+	not    bool
+	texts  []pattern // any of them; of a Text field
+	tests  []test    // any of them; of other fields
+	source string
+}
+
+// test decides about a row of a YesNo, Age or Number field.
+type test func(row int, now time.Time) bool
+
+// Parse reads text with these fields. It never fails: see [Query.Problem].
+func Parse(text string, fields []Field) *Query {
+	p := parser{fields: fields, any: make(map[*Field]int)}
+	for _, t := range tokens(text) {
+		p.add(t)
+	}
+	return &p.q
+}
+
+// Problem says what the first term that cannot be understood should have
+// been, for the bar to show; "" if there is none.
+func (q *Query) Problem() string { return q.problem }
+
+// Empty says that the query asks for nothing, so that every row matches.
+func (q *Query) Empty() bool { return len(q.words)+len(q.fuzzies)+len(q.conds) == 0 }
+
+// Ranked says that results come by score, because there is a ~word.
+func (q *Query) Ranked() bool {
+	for i := range q.fuzzies {
+		if !q.fuzzies[i].not {
+			return true
+		}
+	}
+	return false
+}
+
+type parser struct {
+	fields []Field
+	q      Query
+	any    map[*Field]int // where in conds the values of a field are ORed
+}
+
+func (p *parser) add(t token) {
+	switch {
+	case t.fuzzy:
+		p.fuzzy(t)
+	case t.name == "":
+		p.word(t)
+	default:
+		for i := range p.fields {
+			if f := &p.fields[i]; f.called(t.name) {
+				if !t.unfinished() && f.usable() {
+					p.value(f, t)
+				}
+				return
+			}
+		}
+		if t.likeURI() {
+			p.word(t)
+		} else if !t.unfinished() {
+			p.unknown(t.name)
+		}
+	}
+}
+
+func (p *parser) word(t token) {
+	if t.body == "" {
+		return
+	}
+	low, _ := fold(t.body)
+	exact := strings.IndexFunc(t.body, func(r rune) bool { return unicode.IsUpper(r) || unicode.IsTitle(r) }) >= 0
+	p.q.words = append(p.q.words, word{
+		text:   t.body,
+		low:    low,
+		exact:  exact,
+		byMask: !exact && len(low) == 1 && letters.own[low[0]],
+		mask:   maskOf(low),
+		not:    t.not,
+		source: t.raw,
+	})
+}
+
+func (p *parser) fuzzy(t token) {
+	if t.value == "" {
+		return
+	}
+	low, _ := fold(t.value)
+	p.q.fuzzies = append(p.q.fuzzies, fuzzyWord{
+		low: low, runes: strings.Split(low, ""), mask: maskOf(low), not: t.not, source: t.raw,
+	})
+}
+
+// value adds what a term asks of its field.
+func (p *parser) value(f *Field, t token) {
+	switch f.Kind {
+	case Text:
+		if pat, ok := newPattern(t.value, t.quoted); ok {
+			c := p.cond(f, t, true)
+			c.texts = append(c.texts, pat)
+		}
+	case YesNo:
+		want, ok := parseYesNo(t.value)
+		if !ok {
+			p.complain("%s takes yes or no, not %s", f.Name, t.value)
+			return
+		}
+		p.test(f, t, true, func(row int, _ time.Time) bool { return f.YesNo(row) == want })
+	case Age:
+		op, rest := operator(t.value)
+		age, ok := parseAge(rest)
+		switch {
+		case rest == "" && op != "": // still typing
+		case !ok || op == "=":
+			p.complain("%s takes an age such as <5m or >2h (s, m, h, d), not %s", f.Name, t.value)
+		default:
+			p.test(f, t, false, testAge(f, op, age))
+		}
+	case Number:
+		op, rest := operator(t.value)
+		number, ok := parseNumber(rest)
+		switch {
+		case rest == "" && op != "":
+		case !ok:
+			p.complain("%s takes a number such as >500 or <=2k, not %s", f.Name, t.value)
+		default:
+			p.test(f, t, op == "" || op == "=", testNumber(f, op, number))
+		}
+	}
+}
+
+// cond gives the condition that a term belongs to: positive terms of a field
+// share one if they are ORed.
+func (p *parser) cond(f *Field, t token, ored bool) *cond {
+	ored = ored && !t.not
+	if i, ok := p.any[f]; ok && ored {
+		c := &p.q.conds[i]
+		c.source += " " + t.raw
+		return c
+	}
+	if ored {
+		p.any[f] = len(p.q.conds)
+	}
+	p.q.conds = append(p.q.conds, cond{field: f, not: t.not, source: t.raw})
+	return &p.q.conds[len(p.q.conds)-1]
+}
+
+func (p *parser) test(f *Field, t token, ored bool, fit test) {
+	c := p.cond(f, t, ored)
+	c.tests = append(c.tests, fit)
+}
+
+func (p *parser) unknown(name string) {
+	if p.q.problem != "" {
+		return
+	}
+	p.q.problem = fmt.Sprintf("no field %s here", short(name))
+	for i := range p.fields {
+		sep := ", "
+		if i == 0 {
+			sep = "; fields: "
+		}
+		p.q.problem += sep + p.fields[i].Name
+	}
+}
+
+func (p *parser) complain(format, field, value string) {
+	if p.q.problem == "" {
+		p.q.problem = fmt.Sprintf(format, field, short(value))
+	}
+}
+
+// short quotes what the user typed, at most 32 characters of it.
+func short(s string) string {
+	if r := []rune(s); len(r) > 32 {
+		s = string(r[:31]) + "…"
+	}
+	return fmt.Sprintf("%q", s)
+}

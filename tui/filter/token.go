@@ -1,0 +1,142 @@
+package filter
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// token is one term as it was written.
+type token struct {
+	raw    string // all of it
+	not    bool   // began with -
+	fuzzy  bool   // then with ~
+	name   string // before the colon, if there is something like a name
+	body   string // after - and ~, without quotes
+	value  string // after the colon, without quotes; body if there is no name
+	quoted bool   // value was in quotes
+	open   bool   // and they were not closed
+}
+
+// unfinished says that the user has not come to the value yet.
+func (t token) unfinished() bool { return t.value == "" && (!t.quoted || t.open) }
+
+// closed gives the token so that another one can follow.
+func (t token) closed() string {
+	switch {
+	case !t.open:
+		return t.raw
+	case t.value == "": // "" would be a value
+		return strings.TrimSuffix(t.raw, `"`)
+	}
+	return t.raw + `"`
+}
+
+// tokens cuts text into terms. Every text has some reading.
+func tokens(text string) []token {
+	var all []token
+	rest := clean(text)
+	for {
+		rest = strings.TrimLeftFunc(rest, unicode.IsSpace)
+		if rest == "" {
+			return all
+		}
+		t, n := first(rest)
+		t.raw = rest[:n]
+		all = append(all, t)
+		rest = rest[n:]
+	}
+}
+
+// first reads the token at the start of s and tells its length.
+func first(s string) (t token, n int) {
+	if s[n] == '-' {
+		t.not = true
+		n++
+	}
+	if n < len(s) && s[n] == '~' {
+		t.fuzzy = true
+		n++
+	}
+	if !t.fuzzy {
+		if l := nameLen(s[n:]); l > 0 {
+			t.name = s[n : n+l]
+			n += l + 1
+		}
+	}
+	var used int
+	if n < len(s) && s[n] == '"' {
+		t.quoted = true
+		t.value, used, t.open = unquote(s[n:])
+	} else {
+		used = strings.IndexFunc(s[n:], unicode.IsSpace)
+		if used < 0 {
+			used = len(s) - n
+		}
+		t.value = s[n : n+used]
+	}
+	n += used
+	t.body = t.value
+	if t.name != "" {
+		t.body = t.name + ":" + t.value
+	}
+	return t, n
+}
+
+// nameLen is the length of the name before a colon that s starts with, or 0.
+func nameLen(s string) int {
+	for i, r := range s {
+		switch {
+		case r == ':':
+			return i
+		case unicode.IsLetter(r):
+		case i > 0 && (unicode.IsDigit(r) || r == '_' || r == '.' || r == '-' || r == '+'):
+		default:
+			return 0
+		}
+	}
+	return 0
+}
+
+// unquote reads a value in quotes, in which two quotes stand for one.
+func unquote(s string) (value string, used int, open bool) {
+	var b strings.Builder
+	for i := 1; i < len(s); i++ {
+		if s[i] != '"' {
+			b.WriteByte(s[i])
+			continue
+		}
+		if i+1 == len(s) || s[i+1] != '"' {
+			return b.String(), i + 1, false
+		}
+		b.WriteByte('"')
+		i++
+	}
+	return b.String(), len(s), true
+}
+
+// quote writes a value so that it is read back as it is.
+func quote(value string) string {
+	value = clean(value)
+	if value != "" && value[0] != '"' && strings.IndexFunc(value, unicode.IsSpace) < 0 {
+		return value
+	}
+	return `"` + strings.ReplaceAll(value, `"`, `""`) + `"`
+}
+
+// schemes are names before a colon that are meant as the start of a URI even
+// without a slash behind them.
+var schemes = map[string]bool{
+	"http": true, "https": true, "file": true, "ftp": true, "ssh": true, "git": true, "ws": true, "wss": true,
+	"mcp": true, "ui": true, "repo": true, "data": true, "urn": true, "mailto": true, "tel": true, "blob": true,
+}
+
+// likeURI says that a name and what follows its colon look like a URI, or a
+// path with a drive.
+func (t token) likeURI() bool {
+	if schemes[strings.ToLower(t.name)] {
+		return true
+	}
+	r, _ := utf8.DecodeRuneInString(t.value)
+	return r == '/' || r == '\\' || r == ':' // file:/, C:\, std::
+}
