@@ -19,6 +19,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -168,6 +169,11 @@ func Build(ctx context.Context, lk *look.Look, blocks []Block, o Options) (*Doc,
 		o.Most = defaultMost
 	}
 	b := &builder{ctx: ctx, lk: lk, o: o, room: max(o.Width-1, 1), d: &Doc{width: o.Width, blocks: blocks}}
+	n := 0
+	for i := range blocks {
+		n += min(len(blocks[i].Text)+len(blocks[i].Data), o.Most)
+	}
+	b.d.arena = make([]byte, 0, n+n/8)
 	for i := range blocks {
 		if i > 0 {
 			b.blank()
@@ -227,6 +233,9 @@ func (b *builder) dip(i ink) { b.d.arena = append(b.d.arena, byte(i)) }
 func (b *builder) add(l line) {
 	if len(b.d.lines)&4095 == 4095 && b.err == nil {
 		b.err = b.ctx.Err()
+	}
+	if n := len(b.d.lines); n == cap(b.d.lines) {
+		b.d.lines = slices.Grow(b.d.lines, max(n, 64)) // there may be a million
 	}
 	b.d.lines = append(b.d.lines, l)
 }

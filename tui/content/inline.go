@@ -153,7 +153,7 @@ func (in *inliner) emphasis() bool {
 			continue
 		}
 		n := len(e.mark)
-		if in.ends[k] == in.i {
+		if in.i > 0 && in.ends[k] == in.i {
 			in.ends[k] = 0
 			in.bare(e.ink, e.mark)
 			in.i += n
@@ -209,10 +209,12 @@ func (in *inliner) closer(mark string) int {
 			run++
 		}
 		switch {
-		case in.s[at-1] == ' ',
+		case in.s[at-1] == ' ', in.s[at-1] == c,
 			c == '_' && run < len(in.s) && wordByte(in.s[run]),
-			len(mark) == 1 && (run > end || in.s[at-1] == c):
+			len(mark) == 1 && run-at == 2:
 			at = run
+		case len(mark) == 1:
+			return at // of three the first; the others end what is around it
 		default:
 			return run - len(mark)
 		}

@@ -110,11 +110,15 @@ func (p *printer) put(i ink, s string) {
 	p.b.put(s)
 }
 
+// slack is how long a token may be that is shown to its end although all that
+// may be shown was.
+const slack = 256
+
 // token puts the scalar before end, which may be longer than all that is shown.
 func (p *printer) token(i ink, end, depth int) {
 	raw := p.src[p.i:end]
 	room := p.b.o.Most - (p.b.at() - p.start)
-	if len(raw) > room {
+	if len(raw) > max(room, slack) {
 		s, _ := cut(string(raw[:max(room, 0)]), max(room-1, 0))
 		p.put(i, display.Line(s)+p.b.lk.Ellipsis)
 		p.i += len(s)
@@ -122,8 +126,15 @@ func (p *printer) token(i ink, end, depth int) {
 		p.cut = true
 		return
 	}
-	p.put(i, display.Line(string(raw)))
 	p.i = end
+	for _, c := range raw {
+		if c < ' ' || c > '~' {
+			p.put(i, display.Line(string(raw)))
+			return
+		}
+	}
+	p.put(i, "")
+	p.b.d.arena = append(p.b.d.arena, raw...)
 }
 
 func (p *printer) value(depth int) error {

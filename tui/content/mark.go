@@ -20,11 +20,11 @@ func (d *Doc) Mark(old *Doc) {
 	}
 	seed := maphash.MakeSeed()
 	was, now := old.hashes(seed), d.hashes(seed)
-	for len(was) > 0 && len(now) > 0 && was[len(was)-1].sum == now[len(now)-1].sum {
-		was, now = was[:len(was)-1], now[:len(now)-1]
-	}
 	for len(was) > 0 && len(now) > 0 && was[0].sum == now[0].sum {
 		was, now = was[1:], now[1:]
+	}
+	for len(was) > 0 && len(now) > 0 && was[len(was)-1].sum == now[len(now)-1].sum {
+		was, now = was[:len(was)-1], now[:len(now)-1]
 	}
 	if len(now) == 0 {
 		return

@@ -58,6 +58,7 @@ func (m *markdown) line(s string) {
 	text = strings.TrimRight(text, "\t")
 	if strings.TrimSpace(text) == "" {
 		m.flush()
+		m.depth = depth
 		if !m.blank {
 			m.add(line{ink: inkPlain})
 		}
@@ -99,9 +100,9 @@ func (m *markdown) block(text string, indent int) bool {
 		m.list = 0
 		m.heading(strings.TrimRight(strings.TrimRight(text, " "), "#"), level)
 	case m.open && m.rows == 1 && m.mark == "" && underline(text) != 0:
-		text = m.para.String()
+		level, text = underline(text), m.para.String()
 		m.drop()
-		m.heading(text, underline(text))
+		m.heading(text, level)
 	case isRule(text):
 		m.flush()
 		m.list = 0

@@ -130,8 +130,20 @@ func (v *View) Lines(w, h int) []string {
 
 // draw is line i in exactly v.w cells.
 func (v *View) draw(i int) string {
+	p := &v.out
+	p.odd, p.strict = false, false
+	v.paint(i)
+	if p.odd && look.Width(string(p.text)) != v.w {
+		// Characters that were apart in the text became one on the screen.
+		p.strict = true
+		v.paint(i)
+	}
+	return string(p.text)
+}
+
+func (v *View) paint(i int) {
 	l, p := v.doc.lines[i], &v.out
-	p.text = p.text[:0]
+	p.text, p.style = p.text[:0], ""
 	edge := v.marked && v.doc.changed[i]
 	if edge {
 		p.set(v.lk.Changed)
@@ -156,22 +168,16 @@ func (v *View) draw(i int) string {
 		room -= 2
 	}
 	if l.flags&ruled != 0 {
+		n := max(min(room, v.doc.width-1-2*l.depth()), 0)
 		p.set(v.lk.Dim)
-		p.string(strings.Repeat(v.lk.Horizontal, max(min(room, v.doc.width-1-2*l.depth()), 0)))
+		p.string(strings.Repeat(v.lk.Horizontal, n))
 		p.set("")
-		return v.lk.Fit(string(p.text), v.w)
+		p.string(look.Blank(room - n))
+		return
 	}
 	if room > 0 {
 		v.content(l, col, room)
 	}
-	p.set("")
-	s := string(p.text)
-	if p.odd && look.Width(s) != v.w {
-		// Characters that were apart in the text became one on the screen.
-		s = v.lk.Fit(s, v.w)
-	}
-	p.odd = false
-	return s
 }
 
 // number draws a line's number, right-aligned, and returns the cells it took.
@@ -210,7 +216,6 @@ func (v *View) content(l line, indent, room int) {
 		if isInk(c) {
 			current = ink(c)
 			i++
-			p.junction = true
 			continue
 		}
 		style := v.inks[current]
@@ -255,11 +260,11 @@ func (v *View) content(l line, indent, room int) {
 			}
 			continue
 		}
-		n, w, bad := 1, 0, false
+		n, w, kind := 1, 0, alone
 		if c == '\t' {
 			w = tabStop - col%tabStop
 		} else {
-			n, w, bad = cluster(text[i:])
+			n, w, kind = cluster(text[i:])
 		}
 		piece := text[i : i+n]
 		i += n
@@ -284,21 +289,16 @@ func (v *View) content(l line, indent, room int) {
 		case c == '\t', seen < w:
 			p.set(style)
 			p.string(look.Blank(seen))
-		case bad:
-			p.set(style)
-			p.odd = true
-			p.string(replacement)
 		default:
 			p.set(style)
-			p.cluster(piece)
+			p.cluster(piece, w, kind)
 		}
 		x += seen
 	}
 	if over {
 		p.set("")
-		p.string(look.Blank(room - 1 - x))
 		p.string(v.lk.Ellipsis)
-		x = room
+		x++
 	}
 	p.set("")
 	p.string(look.Blank(room - x))
@@ -313,12 +313,12 @@ func (v *View) hits(l line) (from, to int) {
 	return from, len(v.matches)
 }
 
-// pen writes text in styles; the style goes on with the text, not before.
+// pen writes text in styles; a style is changed only when text follows.
 type pen struct {
-	text     []byte
-	style    look.Style
-	junction bool // what comes next is not next to what came last in the text
-	odd      bool // the width has to be looked at again
+	text   []byte
+	style  look.Style
+	odd    bool // a character may have joined with its neighbours
+	strict bool // no such character is drawn
 }
 
 func (p *pen) set(s look.Style) {
@@ -330,26 +330,25 @@ func (p *pen) set(s look.Style) {
 	}
 	p.text = append(p.text, s...)
 	p.style = s
-	p.junction = true
 }
 
-func (p *pen) string(s string) {
-	p.text = append(p.text, s...)
-	p.junction = false
-}
+func (p *pen) string(s string) { p.text = append(p.text, s...) }
 
-func (p *pen) bytes(s []byte) {
-	p.text = append(p.text, s...)
-	p.junction = false
-}
+func (p *pen) bytes(s []byte) { p.text = append(p.text, s...) }
 
-// cluster writes one character; one that follows another of a different piece
-// may join with it on the screen.
-func (p *pen) cluster(s []byte) {
-	if p.junction {
-		p.odd = true
+// cluster writes one character of so many cells.
+func (p *pen) cluster(s []byte, cells int, f form) {
+	switch {
+	case f == alone:
+		p.bytes(s)
+		return
+	case f == huge || p.strict && cells > 0:
+		p.string(replacement)
+		p.string(look.Blank(cells - 1))
+	case !p.strict:
+		p.bytes(s)
 	}
-	p.bytes(s)
+	p.odd = true
 }
 
 // like is the line of d at which a window shows what it showed of old at top.

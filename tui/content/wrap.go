@@ -16,20 +16,29 @@ const (
 	replacement = "\ufffd"
 )
 
+// form is how far a character can be trusted to take its cells wherever it
+// stands.
+type form uint8
+
+const (
+	alone  form = iota // it never joins with its neighbours
+	social             // it may
+	huge               // it must be drawn as the replacement character
+)
+
 // cluster is how many bytes the first character of s takes and how many cells.
-// bad is true when it must be drawn as the replacement character. s is not
-// empty and begins with no control character.
-func cluster(s []byte) (n, cells int, bad bool) {
+// s is not empty and begins with no control character.
+func cluster(s []byte) (n, cells int, f form) {
 	if s[0] < utf8.RuneSelf {
-		return 1, 1, false
+		return 1, 1, alone
 	}
 	r, n := utf8.DecodeRune(s)
 	if w := simple(r); w > 0 {
 		if len(s) == n || s[n] < utf8.RuneSelf {
-			return n, w, false
+			return n, w, alone
 		}
 		if next, _ := utf8.DecodeRune(s[n:]); simple(next) > 0 {
-			return n, w, false
+			return n, w, alone
 		}
 	}
 	if len(s) > lookCluster {
@@ -41,9 +50,9 @@ func cluster(s []byte) (n, cells int, bad bool) {
 	}
 	c, w := ansi.FirstGraphemeCluster(s, ansi.GraphemeWidth)
 	if len(c) > longCluster {
-		return len(c), 1, true
+		return len(c), 1, huge
 	}
-	return max(len(c), 1), w, false
+	return max(len(c), 1), w, social
 }
 
 // simple is how many cells a rune takes if no two of its like ever join to one
@@ -111,7 +120,7 @@ func (b *builder) wrapRange(from, to int, l line, hang int) {
 	if to-from <= room && bytes.IndexByte(s[from:], '\t') < 0 {
 		l.off, l.n = uint32(from), uint32(to-from)
 		b.add(l) // no character takes more cells than bytes
-		b.d.longest = max(b.d.longest, l.prefix()+to-from)
+		b.widen(l, to-from)
 		return
 	}
 	var (
@@ -119,13 +128,14 @@ func (b *builder) wrapRange(from, to int, l line, hang int) {
 		gap, gapCol     = -1, 0 // after the last space
 		current, gapInk = l.ink, l.ink
 	)
-	end := func(at, go_on int, with ink) {
+	end := func(at, begin int, with ink) {
 		l.off, l.n = uint32(start), uint32(at-start)
 		b.add(l)
+		b.d.longest = max(b.d.longest, l.prefix()+col)
 		l.flags, l.indent, l.ink = next.flags, next.indent, with
 		current = with
 		room = max(b.room-l.prefix(), 1)
-		start, col, gap = go_on, 0, -1
+		start, col, gap = begin, 0, -1
 	}
 	for i := from; i < to && b.err == nil; {
 		n, w := 1, 1
@@ -167,7 +177,14 @@ func (b *builder) wrapRange(from, to int, l line, hang int) {
 	}
 	l.off, l.n = uint32(start), uint32(to-start)
 	b.add(l)
-	b.d.longest = max(b.d.longest, b.room)
+	b.d.longest = max(b.d.longest, l.prefix()+col)
+}
+
+// widen takes note of a line that takes at most so many cells.
+func (b *builder) widen(l line, most int) {
+	if l.prefix()+most > b.d.longest {
+		b.d.longest = max(b.d.longest, l.prefix()+cells(b.d.text(l), 0))
+	}
 }
 
 // asIs adds what stands in the arena from an offset on as one line, however

@@ -1,0 +1,518 @@
+package content
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"image"
+	"image/color"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/stretchr/testify/require"
+
+	"goblin/tui/look"
+)
+
+func plainLook() *look.Look { return look.New(look.Options{Theme: "none"}) }
+
+func build(t testing.TB, o Options, blocks ...Block) *Doc {
+	t.Helper()
+	d, err := Build(context.Background(), plainLook(), blocks, o)
+	require.NoError(t, err)
+	return d
+}
+
+var sgr = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+
+// screen is a document as it is drawn, all of it, without styles and without
+// the column for edge marks and spaces at the end.
+func screen(t testing.TB, d *Doc) string {
+	t.Helper()
+	v := NewView(plainLook())
+	v.Show(d, false)
+	return shot(t, v, d.Width(), d.Len())
+}
+
+func shot(t testing.TB, v *View, w, h int) string {
+	t.Helper()
+	var out strings.Builder
+	for _, l := range drawn(t, v, w, h) {
+		require.Equal(t, " ", l[:1], "the first cell is for edge marks")
+		out.WriteString(strings.TrimRight(l[1:], " ") + "\n")
+	}
+	return out.String()
+}
+
+// drawn is the lines of a view without styles, after a look at their sizes.
+func drawn(t testing.TB, v *View, w, h int) []string {
+	t.Helper()
+	lines := v.Lines(w, h)
+	require.Len(t, lines, h)
+	for i, l := range lines {
+		require.Equal(t, w, ansi.StringWidth(l), "line %d: %q", i, l)
+		lines[i] = sgr.ReplaceAllString(l, "")
+		for _, r := range lines[i] {
+			require.False(t, r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0, "control character in %q", l)
+		}
+	}
+	return lines
+}
+
+func unindent(s string) string {
+	return strings.ReplaceAll(strings.TrimPrefix(s, "\n"), "\t", "")
+}
+
+func TestBlocksBecomeScreens(t *testing.T) {
+	tests := []struct {
+		name   string
+		o      Options
+		blocks []Block
+		want   string
+	}{
+		{
+			"facts stand in a column and wrap below themselves", Options{Width: 25},
+			[]Block{{Title: "About", Kind: Facts, Facts: []Fact{
+				{Label: "uri", Value: "file:///a"}, {Label: "empty"}, {Label: "about", Value: "some longer words\nand more"},
+			}}},
+			`
+			About
+			uri    file:///a
+			about  some longer words
+			       and more
+			`,
+		},
+		{
+			"a long value goes on below itself", Options{Width: 20},
+			[]Block{{Kind: Facts, Facts: []Fact{{Label: "a", Value: "one two three four five six"}}}},
+			`
+			a  one two three
+			   four five six
+			`,
+		},
+		{
+			"text wraps after spaces, else where the line is full", Options{Width: 11},
+			[]Block{{Kind: Text, Text: "hello wonderful world\nabcdefghijklmnop\n\nend"}},
+			`
+			hello
+			wonderful
+			world
+			abcdefghij
+			klmnop
+
+			end
+			`,
+		},
+		{
+			"lines are numbered, continuations are not", Options{Width: 13, Numbers: true},
+			[]Block{{Kind: Text, Text: "hello wonderful\nb\n"}},
+			`
+			1 hello
+			  wonderful
+			2 b
+			`,
+		},
+		{
+			"numbers are aligned at the right", Options{Width: 13, Numbers: true},
+			[]Block{{Kind: Text, Text: strings.Repeat("x\n", 10)}},
+			" 1 x\n 2 x\n 3 x\n 4 x\n 5 x\n 6 x\n 7 x\n 8 x\n 9 x\n10 x\n",
+		},
+		{
+			"tabs go to the next multiple of eight", Options{Width: 20},
+			[]Block{{Kind: Text, Text: "a\tb\tc\nabcdefgh\ti"}},
+			"a       b       c\nabcdefgh        i\n",
+		},
+		{
+			"wide characters are not cut in half", Options{Width: 6},
+			[]Block{{Kind: Text, Text: "世界世界 🙂🙂 e\u0301e\u0301e\u0301e\u0301e\u0301e\u0301"}},
+			"世界\n世界\n🙂🙂\ne\u0301e\u0301e\u0301e\u0301e\u0301\ne\u0301\n",
+		},
+		{
+			"JSON keeps its order, numbers and duplicates", Options{Width: 40, Depth: -1},
+			[]Block{{Kind: JSON, Data: []byte(`{"b":1.50,"a":[1e400,12345678901234567890,{}, []],"b":{"c":null},"t":"x"}`)}},
+			`
+			{
+			  "b": 1.50,
+			  "a": [
+			    1e400,
+			    12345678901234567890,
+			    {},
+			    []
+			  ],
+			  "b": {
+			    "c": null
+			  },
+			  "t": "x"
+			}
+			`,
+		},
+		{
+			"JSON that is nested deeper is folded", Options{Width: 40},
+			[]Block{{Kind: JSON, Data: []byte(`{"a":{"x":1,"y":[2,3]},"b":[1],"c":{}}`)}},
+			`
+			{
+			  "a": {▸ 2 members},
+			  "b": [▸ 1 item],
+			  "c": {}
+			}
+			`,
+		},
+		{
+			"a long string of JSON wraps", Options{Width: 20, Depth: -1},
+			[]Block{{Kind: JSON, Data: []byte(`{"a":"one two three four"}`)}},
+			`
+			{
+			  "a": "one two
+			    three four"
+			}
+			`,
+		},
+		{
+			"what is no JSON is text with the place of the fault", Options{Width: 60},
+			[]Block{{Kind: JSON, Data: []byte("{\"a\": 1,\n \"b\" 2}")}},
+			`
+			not JSON: line 2, column 6: expected a colon
+
+			{"a": 1,
+			 "b" 2}
+			`,
+		},
+		{"empty JSON", Options{}, []Block{{Kind: JSON}}, "empty\n"},
+		{"empty text", Options{}, []Block{{Kind: Text}, {Kind: Markdown}}, "empty\n\nempty\n"},
+		{
+			"notes and errors", Options{Width: 16},
+			[]Block{{Kind: Note, Text: "nothing yet"}, {Kind: Error, Text: "it broke and then more"}},
+			`
+			nothing yet
+
+			! it broke and
+			  then more
+			`,
+		},
+		{
+			"a line break of Windows is a line break", Options{},
+			[]Block{{Kind: Text, Text: "a\r\nb\r\n"}},
+			"a\nb\n",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			require.Equal(t, unindent(tt.want), screen(t, build(t, tt.o, tt.blocks...)))
+		})
+	}
+}
+
+func TestMarkdownIsLaidOut(t *testing.T) {
+	tests := []struct {
+		name  string
+		width int
+		in    string
+		want  string
+	}{
+		{"headings", 40, "# One\ntext\n\nTwo\n---\n### Three ###\n", "# One\ntext\n\n## Two\n### Three\n"},
+		{"paragraphs are filled", 21, "one two\nthree four\nfive\n\nsix", "one two three four\nfive\n\nsix\n"},
+		{"hard line breaks", 40, "one  \ntwo\\\nthree", "one\ntwo\nthree\n"},
+		{"lists hang", 14, "- one two three\n  four\n* b\n  1. c\n  2) d\n- [ ] e\n- [x] f", "• one two\n  three four\n• b\n  1. c\n  2) d\n☐ e\n✓ f\n"},
+		{"a second paragraph of an item", 40, "- a\n\n  b\n\nc", "• a\n\n  b\n\nc\n"},
+		{"quotes", 13, "> one two three\n> four\n>> deep\n\nout", "│ one two\n│ three four\n│ │ deep\n\nout\n"},
+		{"fenced code is left alone", 40, "```go\nfunc  *a*() {\n\treturn\n}\n```\nx", "  func  *a*() {\n          return\n  }\nx\n"},
+		{"a fence that never ends", 40, "~~~\n# a", "  # a\n"},
+		{"indented code", 40, "a\n\n    b  *c*\n", "a\n\n      b  *c*\n"},
+		{"a rule", 9, "a\n\n***\nb", "a\n\n────────\nb\n"},
+		{"emphasis", 60, "a **b c** *d* __e__ _f_ snake_case_name 2 * 3 * 4 ***g***", "a b c d e f snake_case_name 2 * 3 * 4 g\n"},
+		{"nested emphasis", 60, "**a *b* c** and *d **e** f*", "a b c and d e f\n"},
+		{"marks that never end", 60, "**a *b _c `d", "**a *b _c `d\n"},
+		{"code in a line", 60, "run `go  *test*` or ``a`b``", "run `go  *test*` or `a`b`\n"},
+		{"links", 70, "[goblin](https://x.example/a) <https://y.example> ![pic](p.png \"t\") [a] [b](", "goblin (https://x.example/a) https://y.example image: pic (p.png) [a]\n[b](\n"},
+		{"escapes and entities", 60, `\*a\* &lt;b&gt; &amp; &unknown;`, "*a* <b> & &unknown;\n"},
+		{"tables are left as they are", 12, "| a | b *c* | d |\n|---|---|---|", "| a | b *c…\n|---|---|-…\n"},
+		{"HTML is text", 60, "<b>x</b>", "<b>x</b>\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d := build(t, Options{Width: tt.width}, Block{Kind: Markdown, Text: tt.in})
+			require.Equal(t, tt.want, screen(t, d))
+			require.Equal(t, strings.TrimRight(tt.in, "\n")+"\n", d.Plain(), "the source is what is copied")
+		})
+	}
+}
+
+func TestMarkdownMarksStayWhereTheThemeCannotShowThem(t *testing.T) {
+	dumb := look.New(look.Options{Getenv: func(name string) string {
+		if name == "TERM" {
+			return "dumb"
+		}
+		return ""
+	}})
+	d, err := Build(context.Background(), dumb, []Block{{Kind: Markdown, Text: "- **a** _b_ `c`"}}, Options{})
+	require.NoError(t, err)
+	v := NewView(dumb)
+	v.Show(d, false)
+	require.Equal(t, " - **a** _b_ `c`    ", v.Lines(20, 1)[0])
+}
+
+func TestStylesAreThoseOfTheThemeAtTheTimeOfDrawing(t *testing.T) {
+	lk := look.New(look.Options{Theme: "auto"})
+	d, err := Build(context.Background(), lk, []Block{
+		{Kind: Facts, Facts: []Fact{{Label: "l", Value: "v", Style: lk.Good}}},
+		{Kind: JSON, Data: []byte(`{"a":1}`)},
+		{Kind: Markdown, Text: "*e* **wrapped words here**"},
+		{Kind: Error, Text: "e"},
+	}, Options{Width: 20})
+	require.NoError(t, err)
+	v := NewView(plainLook())
+	v.SetLook(lk)
+	v.Show(d, false)
+	require.Equal(t, []string{
+		" " + lk.Dim.On("l  ") + lk.Good.On("v") + look.Blank(15),
+		look.Blank(20),
+		" " + lk.Punct.On("{") + look.Blank(18),
+		"   " + lk.Name.On(`"a"`) + lk.Punct.On(": ") + lk.Number.On("1") + look.Blank(11),
+		" " + lk.Punct.On("}") + look.Blank(18),
+		look.Blank(20),
+		" " + lk.Underline.On("e") + " " + lk.Bold.On("wrapped words ") + look.Blank(3),
+		" " + lk.Bold.On("here") + look.Blank(15),
+		look.Blank(20),
+		" " + lk.Bad.On("! e") + look.Blank(16),
+	}, v.Lines(20, 10))
+}
+
+func TestBytesAreShownByWhatTheyAre(t *testing.T) {
+	d := build(t, Options{Width: 80}, Block{Kind: Hex, MIME: "application/x-a", Data: []byte("Hello, goblin!\x00\xffx")})
+	require.Equal(t, unindent(`
+		type    application/x-a
+		size    17 B
+		sha256  352e34c55ee04db9b71ac5d9d06c1bb03a8b975401c043d949cc17c6b52adb84
+
+		00000000  48 65 6c 6c 6f 2c 20 67  6f 62 6c 69 6e 21 00 ff  |Hello, goblin!..|
+		00000010  78                                                |x|
+		`), screen(t, d))
+
+	narrow := screen(t, build(t, Options{Width: 50}, Block{Kind: Hex, Data: []byte("abc")}))
+	require.Contains(t, narrow, "sha256  ba7816bf8f01cfea414140de5dae2223b00361a39\n        6177a9cb410ff61f20015ad")
+	require.Contains(t, narrow, "00000000  61 62 63                 |abc|")
+
+	long := screen(t, build(t, Options{}, Block{Kind: Hex, Data: make([]byte, 1000)}))
+	require.Contains(t, long, "000000f0 ")
+	require.NotContains(t, long, "00000100 ")
+	require.Contains(t, long, "first 256 of 1000 bytes, e opens all")
+
+	begun := screen(t, build(t, Options{}, Block{Kind: Hex, Data: []byte("abc"), Size: 5 << 20}))
+	require.Contains(t, begun, "5.0 MiB (5242880 bytes)")
+	require.NotContains(t, begun, "sha256", "the rest is not known")
+}
+
+func TestDimensionsOfImages(t *testing.T) {
+	m := image.NewPaletted(image.Rect(0, 0, 30, 7), color.Palette{color.Black, color.White})
+	var p, g, j bytes.Buffer
+	require.NoError(t, png.Encode(&p, m))
+	require.NoError(t, gif.Encode(&g, m, nil))
+	require.NoError(t, jpeg.Encode(&j, m, nil))
+	webp := func(chunk, data string) []byte {
+		return []byte("RIFF\x00\x00\x00\x00WEBP" + chunk + "\x0a\x00\x00\x00" + data)
+	}
+	tests := []struct {
+		name string
+		data []byte
+		want string
+	}{
+		{"png", p.Bytes(), "png, 30 x 7"},
+		{"gif", g.Bytes(), "gif, 30 x 7"},
+		{"jpeg", j.Bytes(), "jpeg, 30 x 7"},
+		{"webp lossy", webp("VP8 ", "\x00\x00\x00\x9d\x01\x2a\x1e\x00\x07\x00"), "webp, 30 x 7"},
+		{"webp lossless", webp("VP8L", "\x2f\x1d\x80\x01\x00\x00\x00\x00\x00\x00"), "webp, 30 x 7"},
+		{"webp extended", webp("VP8X", "\x00\x00\x00\x00\x1d\x00\x00\x06\x00\x00"), "webp, 30 x 7"},
+		{"png cut short", p.Bytes()[:12], "png, dimensions unknown"},
+		{"something else", []byte("hello"), ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := screen(t, build(t, Options{}, Block{Kind: Hex, Data: tt.data}))
+			if tt.want == "" {
+				require.NotContains(t, got, "image")
+				return
+			}
+			require.Contains(t, got, "image   "+tt.want+"\n")
+		})
+	}
+}
+
+func TestWhatIsTooLongIsCutAndSaysSo(t *testing.T) {
+	text := strings.Repeat("0123456789abcde\n", 640) // 10 KiB
+	tests := []struct {
+		name  string
+		block Block
+		note  string
+	}{
+		{"text", Block{Kind: Text, Text: text}, "showing 1.0 of 10.0 KiB, e opens all"},
+		{"Markdown", Block{Kind: Markdown, Text: text}, "showing 1.0 of 10.0 KiB, e opens all"},
+		{"text that the caller cut", Block{Kind: Text, Text: "abc", Size: 5452595}, "showing 3 B of 5.2 MiB, e opens all"},
+		{"JSON", Block{Kind: JSON, Data: []byte(`["` + strings.ReplaceAll(strings.TrimSpace(text), "\n", `","`) + `"]`)}, "of 11.3 KiB, e opens all"},
+		{"one long string", Block{Kind: JSON, Data: []byte(`{"a":"` + strings.Repeat("x", 9000) + `"}`)}, "of 8.8 KiB, e opens all"},
+		{"JSON that the caller cut", Block{Kind: JSON, Data: []byte(`{"a":"bc`), Size: 4000}, "showing 8 B of 3.9 KiB, e opens all"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d := build(t, Options{Most: 1 << 10, Depth: -1}, tt.block)
+			got := screen(t, d)
+			require.Contains(t, got, tt.note)
+			require.NotContains(t, got, "not JSON")
+			require.Less(t, len(got), 3000)
+			require.GreaterOrEqual(t, len(d.Plain()), max(len(tt.block.Text), len(tt.block.Data)), "what is copied is whole")
+		})
+	}
+}
+
+func TestHostileTextIsMadeVisible(t *testing.T) {
+	evil := "a\x1b]0;owned\x07\u202etxt.exe\u009b31m\xff\u200b\x01\x02z"
+	quoted := jsonOf(evil)
+	for name, b := range map[string]Block{
+		"title":        {Title: evil, Kind: Note, Text: "x"},
+		"facts":        {Kind: Facts, Facts: []Fact{{Label: evil, Value: evil}}},
+		"text":         {Kind: Text, Text: evil},
+		"markdown":     {Kind: Markdown, Text: "# " + evil + "\n- *" + evil + "* `" + evil + "`\n```\n" + evil + "\n"},
+		"JSON":         {Kind: JSON, Data: []byte(quoted)},
+		"broken JSON":  {Kind: JSON, Data: []byte("{" + evil)},
+		"hex":          {Kind: Hex, Data: []byte(evil), MIME: evil},
+		"note":         {Kind: Note, Text: evil},
+		"error":        {Kind: Error, Text: evil},
+		"mostly marks": {Kind: Text, Text: "a" + strings.Repeat("\u0301", 100000) + "\n" + strings.Repeat("\u1100", 100000)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := build(t, Options{Width: 50}, b)
+			for _, s := range append(strings.Split(screen(t, d), "\n"), d.Plain()) {
+				for _, r := range s {
+					require.NotContains(t, "\x1b\x07\x01\x02\u202e\u009b\u200b", string(r))
+				}
+			}
+		})
+	}
+	v := NewView(plainLook())
+	v.Show(build(t, Options{Width: 40}, Block{Kind: Text, Text: "a" + strings.Repeat("\u0301", 100000)}), false)
+	require.Less(t, len(v.Lines(40, 1)[0]), 40*lookCluster, "no line grows without bound")
+}
+
+// jsonOf is JSON that holds a text, but for what JSON must escape.
+func jsonOf(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' {
+			return 'C'
+		}
+		return r
+	}, s)
+	return `{"` + s + `":["` + s + `"]}`
+}
+
+func TestBuildEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := Build(ctx, plainLook(), []Block{{Kind: Text, Text: "a"}}, Options{})
+	require.ErrorIs(t, err, context.Canceled)
+
+	// In the middle of a block as well: this context ends when it is asked.
+	late := &lateContext{Context: context.Background()}
+	_, err = Build(late, plainLook(), []Block{{Kind: Text, Text: strings.Repeat("a\n", 100000)}}, Options{})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Less(t, late.asked, 5, "the loop went on")
+}
+
+type lateContext struct {
+	context.Context
+	asked int
+}
+
+func (c *lateContext) Err() error {
+	c.asked++
+	return context.Canceled
+}
+
+func TestPlainIsUnwrappedAndSafe(t *testing.T) {
+	d := build(t, Options{Width: 10, Numbers: true},
+		Block{Title: "T", Kind: Facts, Facts: []Fact{{Label: "a", Value: "one two three four"}, {Label: "bcd", Value: "x\ny"}}},
+		Block{Kind: Text, Text: "a\tlong line that wraps \x1b[2J"},
+		Block{Kind: JSON, Data: []byte(`{"a": [1, {"b": []}],"c":{}}`)},
+		Block{Kind: Error, Text: "bad"})
+	require.Equal(t, "T\na    one two three four\nbcd  x\n     y\n\n"+
+		"a\tlong line that wraps \\x1b[2J\n\n"+
+		"{\n  \"a\": [\n    1,\n    {\n      \"b\": []\n    }\n  ],\n  \"c\": {}\n}\n\n! bad\n", d.Plain())
+}
+
+func TestSimpleRunesAreAsWideAsTheTerminalTakesThem(t *testing.T) {
+	var all strings.Builder
+	for r := rune(0); r < 0x30000; r++ {
+		if w := simple(r); w > 0 {
+			require.Equal(t, w, ansi.StringWidth(string(r)), "%U", r)
+			require.Equal(t, 2*w, ansi.StringWidth(string(r)+string(r)), "%U twice", r)
+			all.WriteRune(r)
+		}
+	}
+	n := 0
+	for _, r := range all.String() {
+		n += simple(r)
+	}
+	require.Equal(t, n, ansi.StringWidth(all.String()), "none joins with the next")
+}
+
+func FuzzBuild(f *testing.F) {
+	for k, s := range []string{
+		"a\n\tb", `{"a":[1,{"b":"c\u001b"}]}`, "# h\n- *a* **b** [c](d) `e`\n> q\n```\nx\n", "\x1b[2J\u202e世界🙂e\u0301",
+		"🇩🇪🇫🇷🇩*🇪*\u1100\u1161\u11a8", "*\u0301*\ufe0f#\ufe0f\u20e3 👍🏽", "| a |\n1. x\n***\n===", "\x01\x02\x0e", "_*\u093f_",
+	} {
+		f.Add(s, uint8(k), uint8(20), uint8(10), int8(1))
+	}
+	f.Fuzz(func(t *testing.T, s string, search, width, w uint8, right int8) {
+		lk := plainLook()
+		if search%2 == 0 {
+			lk = look.New(look.Options{Theme: "auto"})
+		}
+		var blocks []Block
+		for k := Facts; k <= Error; k++ {
+			blocks = append(blocks, Block{
+				Title: s, Kind: k, Text: s, Data: []byte(s), MIME: s,
+				Facts: []Fact{{Label: s, Value: s, Style: lk.Good}, {Label: "x", Value: s}},
+			})
+		}
+		d, err := Build(context.Background(), lk, blocks, Options{Width: int(width), Most: 4096, Depth: int(search%4) - 1, Numbers: search%3 == 0})
+		require.NoError(t, err)
+		old, err := Build(context.Background(), lk, blocks[:2], Options{Width: 30})
+		require.NoError(t, err)
+		d.Mark(old)
+		v := NewView(lk)
+		v.Show(old, false)
+		v.Lines(int(w), 5)
+		v.Scroll(3)
+		v.Show(d, true)
+		if len(s) > 0 {
+			from := int(search) % len(s)
+			v.Search(s[from:min(from+3, len(s))])
+			v.Next()
+		}
+		v.Right(int(right))
+		v.Top()
+		for range 3 {
+			for i, l := range v.Lines(int(w), 60) {
+				if n := ansi.StringWidth(l); n != int(w) {
+					t.Fatalf("line %d of width %d has %d cells: %q", i, w, n, l)
+				}
+				for _, r := range sgr.ReplaceAllString(l, "") {
+					if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0x202e {
+						t.Fatalf("%U in %q", r, l)
+					}
+				}
+			}
+			v.Page(1)
+		}
+		for _, r := range d.Plain() {
+			if r != '\n' && r != '\t' && (r < ' ' || r == 0x202e) {
+				t.Fatalf("%U in what is copied", r)
+			}
+		}
+	})
+}
+
+func blob(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
