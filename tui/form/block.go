@@ -142,6 +142,9 @@ func (f *field) about(l *look.Look) string {
 	if f.Pattern != "" {
 		parts = append(parts, "matches "+shown(f.Pattern))
 	}
+	if len(f.text.rows) > maxAreaLines {
+		parts = append(parts, "too long to edit here")
+	}
 	if !f.Required {
 		parts = append(parts, "optional")
 	}
@@ -303,14 +306,18 @@ func (f *Form) offerRows(lay layout) []row {
 // areaRows is a text of several lines, JSON with its schema beside or below.
 func (f *Form) areaRows(fd *field, lay layout, h int, focused bool) ([]row, int) {
 	l := f.look
-	high := max(min(len(fd.text.rows), h/2, 12), 3)
+	high := min(len(fd.text.rows), h/2, 12)
+	if focused || fd.text.text != "" {
+		high = max(high, 3)
+	}
+	high = max(high, 1)
 	side := l.Dim.On(l.Vertical) + " "
 	wide := lay.room - 2
 	var schema []string
 	if fd.kind == JSON && len(fd.Schema) > 0 {
 		schema = fd.schemaLines()
 	}
-	beside := len(schema) > 0 && lay.room >= 70
+	beside := len(schema) > 0 && lay.room >= 70 && (focused || fd.text.text != "")
 	if beside {
 		wide = lay.room/2 - 2
 		high = max(high, min(len(schema), 8))

@@ -172,8 +172,11 @@ func (f *Form) body(w, h int) []row {
 	l := f.look
 	var blocks [][]row
 	var intro []row
-	for _, line := range wrapped(l, f.spec.Intro, w, 8) {
-		intro = append(intro, row{text: l.Dim.On(line), stop: -1})
+	if most := max(h-6, 4); f.introW != w || f.introH != most {
+		f.introW, f.introH, f.intro = w, most, wrapped(l, f.spec.Intro, w, most)
+	}
+	for _, line := range f.intro {
+		intro = append(intro, row{text: line, stop: -1})
 	}
 	if f.note != "" {
 		for _, line := range wrapped(l, f.note, w, 2) {

@@ -19,7 +19,9 @@ import (
 // whoever owns it decides which reach it. It draws itself, since what is
 // prefilled is as foreign as any other text of a server.
 type editor struct {
+	look  *look.Look
 	multi bool
+	awake bool // area is made
 	in    textinput.Model
 	area  textarea.Model
 	text  string   // its value
@@ -57,22 +59,33 @@ func kept(s string) string {
 // newEditor is empty. Nothing reads the clipboard of the machine that this
 // process runs on: it is not the one of the screen.
 func newEditor(l *look.Look, multi bool) editor {
-	e := editor{multi: multi}
-	none := key.NewBinding()
-	if multi {
-		e.area = l.Area()
-		e.area.MaxWidth = 0
-		e.area.SetWidth(1 << 30) // lines are not wrapped: each is one row
-		e.area.KeyMap.Paste = none
-		e.area.Focus()
-	} else {
+	e := editor{look: l, multi: multi, rows: []string{""}}
+	if !multi {
 		e.in = l.Input()
 		k := &e.in.KeyMap
+		none := key.NewBinding()
 		k.Paste, k.AcceptSuggestion, k.NextSuggestion, k.PrevSuggestion = none, none, none, none
 		e.in.Focus()
 	}
-	e.read()
 	return e
+}
+
+// wake makes the area once somebody types: it takes a quarter of a megabyte,
+// which a form of hundreds of fields cannot spend on each. A text of more
+// lines than it holds sleeps on.
+func (e *editor) wake() bool {
+	if e.awake || len(e.rows) > maxAreaLines {
+		return e.awake
+	}
+	e.awake = true
+	e.area = e.look.Area()
+	e.area.MaxWidth = 0
+	e.area.SetWidth(1 << 30) // lines are not wrapped: each is one row
+	e.area.KeyMap.Paste = key.NewBinding()
+	e.area.Focus()
+	e.area.SetValue(keep(e.text))
+	e.home()
+	return true
 }
 
 // set replaces the text and puts the cursor at its end, in an area at its
@@ -80,13 +93,12 @@ func newEditor(l *look.Look, multi bool) editor {
 func (e *editor) set(s string) {
 	s = strings.ToValidUTF8(s, string(utf8.RuneError))
 	if e.multi {
-		e.area.SetValue(keep(s))
-		e.home()
-		e.off = 0
-	} else {
-		e.in.SetValue(keep(s))
-		e.in.CursorEnd()
+		e.awake, e.area, e.off = false, textarea.Model{}, 0
+		e.text, e.rows = s, strings.Split(s, "\n")
+		return
 	}
+	e.in.SetValue(keep(s))
+	e.in.CursorEnd()
 	e.read()
 }
 
@@ -126,6 +138,9 @@ func (e *editor) update(msg tea.KeyMsg) bool {
 	}
 	before := e.text
 	if e.multi {
+		if !e.wake() {
+			return false
+		}
 		e.area, _ = e.area.Update(msg)
 	} else {
 		e.in, _ = e.in.Update(msg)
@@ -138,6 +153,9 @@ func (e *editor) update(msg tea.KeyMsg) bool {
 func (e *editor) cursor() (row, col int) {
 	if !e.multi {
 		return 0, e.in.Position()
+	}
+	if !e.awake {
+		return 0, 0
 	}
 	at := e.area.LineInfo()
 	return e.area.Line(), at.StartColumn + at.ColumnOffset
@@ -167,8 +185,11 @@ func (e *editor) draw(l *look.Look, w, h int, focused bool) (rows []string, at i
 	return rows, at
 }
 
+// blankLine is how far an empty line is filled at most.
+const blankLine = 48
+
 func (e *editor) fill(l *look.Look, s string, w int) string {
-	n := w - look.Width(s)
+	n := min(w, blankLine) - look.Width(s)
 	if e.multi || n <= 0 {
 		return l.Fit(s, w)
 	}

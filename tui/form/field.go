@@ -66,8 +66,10 @@ func newField(l *look.Look, def Field) *field {
 		}
 	}
 	f.set(initial)
-	if f.kind != f.Kind && len(def.Default) > 0 {
-		f.set(nil) // a default of another type is a mistake of the server's
+	if f.held == nil || f.kind != f.Kind {
+		if _, err := f.typed(); err != nil || f.kind != f.Kind {
+			f.set(nil) // a default of another type is a mistake of the server's
+		}
 	}
 	return f
 }
@@ -115,7 +117,7 @@ func (f *field) set(raw json.RawMessage) {
 	if len(raw) == 0 {
 		return
 	}
-	if isNull(raw) || f.show(raw) {
+	if f.show(raw) || isNull(raw) {
 		f.held = raw
 		return
 	}

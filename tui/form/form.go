@@ -122,6 +122,9 @@ type Form struct {
 	drawn  []row    // the lines of the last draw
 	dirty  bool
 
+	intro          []string // wrapped for introW cells and introH lines
+	introW, introH int
+
 	top     string // what went wrong with the whole
 	note    string // what cannot be checked
 	check   *validator
@@ -262,6 +265,9 @@ func (f *Form) arguments() (json.RawMessage, []problem) {
 			continue
 		}
 		if _, isString := unquoted(raw); f.spec.Strings && len(raw) > 0 && !isString {
+			if isNull(raw) {
+				continue
+			}
 			raw = quoted(string(raw))
 		}
 		list = append(list, member{fd.Name, raw})
@@ -272,6 +278,7 @@ func (f *Form) arguments() (json.RawMessage, []problem) {
 // submit checks everything. What is wrong stays under its field, and the first
 // of those gets the focus.
 func (f *Form) submit() Action {
+	f.close()
 	_, _, wrong := f.collect()
 	f.top, f.areaErr, f.metaErr = "", "", ""
 	for _, fd := range f.fields {

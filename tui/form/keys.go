@@ -139,8 +139,14 @@ func (f *Form) to(i int) {
 		return
 	}
 	f.close()
-	if fd := f.current(); fd != nil && fd.err == "" {
-		_ = fd.verify(false) // shown under the field
+	if fd := f.current(); fd != nil {
+		if fd.err == "" {
+			_ = fd.verify(false) // shown under the field
+		}
+		if fd.filter.text != "" {
+			fd.filter.set("")
+			fd.narrow()
+		}
 	}
 	f.soil(f.focus)
 	f.focus = i
@@ -251,7 +257,9 @@ func (f *Form) fieldKey(k tea.KeyMsg) (Action, tea.Cmd) {
 func (f *Form) widen(fd *field) {
 	_, col := fd.text.cursor()
 	fd.edit(fd.text.text, true)
-	fd.text.area.SetCursor(col)
+	if fd.text.wake() {
+		fd.text.area.SetCursor(col)
+	}
 }
 
 // next goes on after a field: to the next, or to submitting.

@@ -1,0 +1,360 @@
+package form_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/stretchr/testify/require"
+
+	"goblin/tui/form"
+	"goblin/tui/look"
+)
+
+// plain is a screen without its styles and the spaces at the ends of lines.
+func plain(lines []string) string {
+	out := make([]string, len(lines))
+	for i, line := range lines {
+		out[i] = strings.TrimRight(ansi.Strip(line), " ")
+	}
+	return strings.Join(out, "\n")
+}
+
+var issue = json.RawMessage(issueSchema)
+
+func issueForm(t testing.TB) *form.Form {
+	return newForm(t, form.Spec{
+		Title: "call create_issue", Intro: "Opens an issue.", Submit: "call", Schema: issue,
+		Danger: "destructive: asks before it runs", Last: json.RawMessage(`{}`), Meta: true,
+	})
+}
+
+func TestScreens(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		w, h int
+		form func(testing.TB) *form.Form
+		keys []string
+		want string
+	}{
+		{"a tool's arguments", 80, 24, issueForm, []string{"'It breaks'", "tab", "tab", "tab", "right", "space"}, `
+call create_issue                             ! destructive: asks before it runs
+Opens an issue.
+
+  title *    It breaks_______________________________________
+             One line
+  Body       ________________________________________________
+  Priority   ( ) low  (•) normal  ( ) urgent
+> labels *    [ ] bug >[x] docs  [ ] question
+             any of 3 · at most 2 values
+  estimate   ________________________________________________
+  assignees  │
+  watchers   │
+  parent     │
+  notify     [x] true
+  milestone  ________________________________________________
+
+  [ call ]    [ cancel ]
+
+
+
+
+
+
+Space choose  Tab next  C-s call  C-e raw JSON  C-r last values  Esc cancel`},
+		{"errors, in a small window", 60, 10, issueForm, []string{"'It'", "c-s"}, `
+call create_issue         ! destructive: asks before it runs
+Opens an issue.
+
+> title *    It ___________________________________________
+             ! at least 3 characters, has 2
+             text · 3 to 80 characters
+             One line
+  Body       ______________________________________________
+  Priority   ( ) low  (•) normal  ( ) urgent
+Tab next  C-s call  C-e raw JSON  C-r last values`},
+		{"JSON with its schema beside it", 110, 14, issueForm, []string{"s-tab", "s-tab", "up", "up", "up", "up", "up", "'[{'", "enter", "'\"login\": 5}]'"}, `
+call create_issue                                                           ! destructive: asks before it runs
+             One line
+  Body       ________________________________________________
+  Priority   ( ) low  (•) normal  ( ) urgent
+  labels *    [ ] bug  [ ] docs  [ ] question
+  estimate   ________________________________________________
+> assignees  │ [{                                             │{
+             │ "login": 5}]                                   │  "type": "array",
+             │                                                │  "items": {
+             │                                                │    "$ref": "#/$defs/Assignee"
+             │                                                │  }
+             │                                                │}
+             JSON · optional
+Tab next  C-s call  C-e raw JSON  C-r last values  Esc cancel`},
+		{"narrow, and a list that is filtered", 34, 12, func(t testing.TB) *form.Form {
+			return newForm(t, form.Spec{Title: "pick", Schema: props(cities)})
+		}, []string{"'i'", "down"}, `
+pick
+> c
+    / i _____________________ 4/6
+      ( ) Lima
+    > ( ) Quito
+      ( ) Singapore
+      ( ) Tunis
+    one of 6 · optional
+  d
+    _____________________________
+
+Space choose  Tab next  C-s submit`},
+		{"raw", 60, 10, issueForm, []string{"'It'", "c-e"}, `
+call create_issue         ! destructive: asks before it runs
+> arguments
+  │ {
+  │   "title": "It",
+  │   "priority": "normal",
+  │   "labels": [],
+  │   "notify": true
+  _meta ________________________________________________
+  [ call ]    [ cancel ]
+Tab next  C-s call  C-e form  C-r last values  Esc cancel`},
+		{"a question with three answers", 60, 9, func(t testing.TB) *form.Form {
+			return newForm(t, form.Spec{
+				Title: "files asks", Intro: "Which account?\n\x1b[2JIt is \u202eneeded.", Submit: "answer", Decline: true,
+				Schema: props(`"required":["mail"],"properties":{"mail":{"type":"string","format":"email","title":"Mail\u0007"}}`),
+			})
+		}, []string{"tab", "right"}, `
+files asks
+Which account?
+\x1b[2JIt is \u202eneeded.
+
+  Mail\x07 *  _____________________________________________
+
+  [ answer ]  > [ decline ]    [ cancel ]
+
+Tab next  C-s answer  C-e raw JSON  Esc cancel`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			f := tt.form(t)
+			f.Lines(tt.w, tt.h)
+			press(f, tt.keys...)
+			lines := f.Lines(tt.w, tt.h)
+			requireExact(t, lines, tt.w, tt.h)
+			got := plain(lines)
+			if got != strings.TrimPrefix(tt.want, "\n") {
+				t.Errorf("got\n%s\nwant%s", got, tt.want)
+			}
+		})
+	}
+}
+
+func requireExact(t testing.TB, lines []string, w, h int) {
+	t.Helper()
+	require.Len(t, lines, max(h, 0))
+	for i, line := range lines {
+		if got := ansi.StringWidth(line); got != max(w, 0) {
+			t.Fatalf("line %d of %dx%d has %d cells: %q", i, w, h, got, line)
+		}
+		if strings.ContainsAny(line, "\n\t\r") {
+			t.Fatalf("line %d is more than a line: %q", i, line)
+		}
+	}
+}
+
+func TestEverySizeIsExactAndShowsTheFocus(t *testing.T) {
+	t.Parallel()
+	f := issueForm(t)
+	for stop := range 12 {
+		for _, size := range [][2]int{{0, 0}, {1, 1}, {5, 3}, {20, 5}, {34, 8}, {48, 9}, {80, 24}, {250, 60}} {
+			lines := f.Lines(size[0], size[1])
+			requireExact(t, lines, size[0], size[1])
+			if size[0] >= 20 && size[1] >= 5 {
+				require.Regexp(t, `(?m)^( *> |.* > \[)`, plain(lines), "stop %d at %v", stop, size)
+			}
+		}
+		press(f, "tab")
+	}
+	press(f, "c-e")
+	for range 4 {
+		for _, size := range [][2]int{{1, 1}, {5, 3}, {20, 4}, {34, 8}, {80, 24}} {
+			requireExact(t, f.Lines(size[0], size[1]), size[0], size[1])
+		}
+		press(f, "tab")
+	}
+}
+
+func TestReadableInASCIIAndOnATerminalWithoutStyles(t *testing.T) {
+	t.Parallel()
+	fields, err := form.FromSchema(props(`"properties":{"a":{"type":"string"},"e":{"enum":["x","y"],"default":"y"}}`))
+	require.NoError(t, err)
+	f := form.New(look.New(look.Options{Getenv: func(k string) string {
+		return map[string]string{"TERM": "dumb"}[k]
+	}}), form.Spec{Fields: fields})
+	press(f, "'hi'")
+	lines := f.Lines(60, 8)
+	require.NotContains(t, strings.Join(lines, ""), "\x1b")
+	got := plain(lines)
+	require.Contains(t, got, "> a  hi_")
+	require.Contains(t, got, "  e  ( ) x  (*) y")
+	for _, r := range got {
+		require.Less(t, r, rune(0x7f))
+	}
+}
+
+func TestClicks(t *testing.T) {
+	t.Parallel()
+	f := issueForm(t)
+	click := func(text string) form.Action {
+		t.Helper()
+		for y, line := range f.Lines(80, 24) {
+			if at := strings.Index(ansi.Strip(line), text); at >= 0 {
+				action, _ := f.Click(ansi.StringWidth(ansi.Strip(line)[:at]), y)
+				return action
+			}
+		}
+		t.Fatalf("no %q on\n%s", text, plain(f.Lines(80, 24)))
+		return form.None
+	}
+	require.Equal(t, form.None, click("[ call ]"))
+	require.Contains(t, plain(f.Lines(80, 24)), "> title *", "the first that is wrong")
+	press(f, "'Title'")
+	click("( ) urgent")
+	click("[ ] bug")
+	click("[x] true")
+	click("milestone")
+	press(f, "'7'")
+	args, _, err := f.Values()
+	require.NoError(t, err)
+	require.Equal(t, `{"title":"Title","priority":"urgent","labels":["bug"],"notify":false,"milestone":7}`, string(args))
+	require.Equal(t, form.Submitted, click("[ call ]"))
+	require.Equal(t, form.Cancelled, click("[ cancel ]"))
+	for _, p := range [][2]int{{-1, -1}, {0, 99}, {500, 3}} {
+		action, _ := f.Click(p[0], p[1])
+		require.Equal(t, form.None, action)
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	t.Parallel()
+	start := func() *form.Form {
+		return newForm(t, form.Spec{Fields: form.FromTemplate([]string{"owner", "repo"}), Strings: true})
+	}
+	typed := func(f *form.Form, key string) tea.Cmd {
+		_, cmd := f.Update(keyOf(key))
+		require.NotNil(t, cmd)
+		return cmd
+	}
+	t.Run("only the last key asks", func(t *testing.T) {
+		t.Parallel()
+		f := start()
+		press(f, "'me'", "tab")
+		early, late := typed(f, "'g'"), typed(f, "'o'")
+		require.Nil(t, early())
+		ask, ok := late().(form.Completion)
+		require.True(t, ok)
+		require.Same(t, f, ask.Form)
+		require.Equal(t, "repo", ask.Field)
+		require.Equal(t, "go", ask.Value)
+		require.Equal(t, map[string]string{"owner": "me"}, ask.Others)
+	})
+	t.Run("nobody asks once the field is left", func(t *testing.T) {
+		t.Parallel()
+		f := start()
+		cmd := typed(f, "'g'")
+		press(f, "tab")
+		require.Nil(t, cmd())
+	})
+	t.Run("a key asks without waiting", func(t *testing.T) {
+		t.Parallel()
+		f := start()
+		require.IsType(t, form.Completion{}, typed(f, "c-space")())
+	})
+	offered := func(values ...string) *form.Form {
+		f := start()
+		ask := typed(f, "'g'")().(form.Completion)
+		f.Offer(ask.Gen, values, 40, true)
+		return f
+	}
+	t.Run("Tab takes the first, arrows choose", func(t *testing.T) {
+		t.Parallel()
+		f := offered("go\x1b", "gopher", "gg")
+		screen := plain(f.Lines(60, 14))
+		require.Contains(t, screen, "│  go\\x1b\n")
+		require.Contains(t, screen, "│ 3 of 40")
+		press(f, "down", "down", "up", "down", "tab")
+		args, _, err := f.Values()
+		require.NoError(t, err)
+		require.Equal(t, `{"owner":"gopher"}`, string(args))
+		require.NotContains(t, plain(f.Lines(60, 14)), "gg")
+		f = offered("go", "gopher")
+		press(f, "tab", "'!'")
+		args, _, _ = f.Values()
+		require.Equal(t, `{"owner":"go!"}`, string(args))
+	})
+	t.Run("Enter takes what is chosen, else goes on", func(t *testing.T) {
+		t.Parallel()
+		f := offered("go", "gopher")
+		press(f, "down", "enter", "'!'")
+		args, _, _ := f.Values()
+		require.Equal(t, `{"owner":"go!"}`, string(args))
+		f = offered("go", "gopher")
+		press(f, "enter", "'x'")
+		args, _, _ = f.Values()
+		require.Equal(t, `{"owner":"g","repo":"x"}`, string(args))
+	})
+	t.Run("Tab goes on when there is nothing to take", func(t *testing.T) {
+		t.Parallel()
+		f := offered("g")
+		press(f, "tab", "'x'")
+		args, _, _ := f.Values()
+		require.Equal(t, `{"owner":"g","repo":"x"}`, string(args))
+	})
+	t.Run("Esc closes the list, then the form", func(t *testing.T) {
+		t.Parallel()
+		f := offered("go")
+		require.Equal(t, form.None, press(f, "esc"))
+		require.NotContains(t, plain(f.Lines(60, 14)), "│  go")
+		require.Equal(t, form.Cancelled, press(f, "esc"))
+	})
+	t.Run("Escape and a letter close the list and type it", func(t *testing.T) {
+		t.Parallel()
+		f := offered("go")
+		require.Equal(t, form.None, press(f, "alt+f"))
+		args, _, _ := f.Values()
+		require.Equal(t, `{"owner":"gf"}`, string(args))
+	})
+	t.Run("an answer that is late is dropped", func(t *testing.T) {
+		t.Parallel()
+		f := start()
+		ask := typed(f, "'g'")().(form.Completion)
+		typed(f, "'o'")
+		f.Offer(ask.Gen, []string{"golem"}, 1, false)
+		require.NotContains(t, plain(f.Lines(60, 14)), "golem")
+	})
+	t.Run("a click takes", func(t *testing.T) {
+		t.Parallel()
+		f := offered("go", "gopher")
+		for y, line := range f.Lines(60, 14) {
+			if strings.Contains(line, "gopher") {
+				f.Click(12, y)
+			}
+		}
+		args, _, _ := f.Values()
+		require.Equal(t, `{"owner":"gopher"}`, string(args))
+	})
+}
+
+func BenchmarkLines(b *testing.B) {
+	var p []string
+	for i := range form.MaxFields {
+		p = append(p, fmt.Sprintf(`"field%d":{"type":"string","description":"What this field is for, in a sentence that is wrapped at eighty columns or so."}`, i))
+	}
+	f := newForm(b, form.Spec{Schema: props(`"properties":{` + strings.Join(p, ",") + `}`)})
+	b.ReportAllocs()
+	for b.Loop() {
+		f.Update(keyOf("'x'"))
+		f.Lines(120, 40)
+	}
+}

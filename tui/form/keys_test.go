@@ -1,0 +1,445 @@
+package form_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/stretchr/testify/require"
+
+	"goblin/tui/form"
+	"goblin/tui/look"
+)
+
+var named = map[string]tea.KeyType{
+	"tab": tea.KeyTab, "s-tab": tea.KeyShiftTab, "enter": tea.KeyEnter, "esc": tea.KeyEsc,
+	"up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft, "right": tea.KeyRight,
+	"space": tea.KeySpace, "backspace": tea.KeyBackspace, "c-s": tea.KeyCtrlS, "c-e": tea.KeyCtrlE,
+	"c-r": tea.KeyCtrlR, "c-j": tea.KeyCtrlJ, "c-u": tea.KeyCtrlU, "c-k": tea.KeyCtrlK, "c-v": tea.KeyCtrlV,
+	"c-space": tea.KeyCtrlAt, "c-w": tea.KeyCtrlW, "end": tea.KeyEnd, "home": tea.KeyHome,
+}
+
+// keyOf is a key by its name; 'text' are runes in one message, paste:text is
+// pasted, alt+x is Escape and x as terminals send them.
+func keyOf(s string) tea.KeyMsg {
+	if kind, ok := named[s]; ok {
+		k := tea.KeyMsg{Type: kind}
+		if s == "space" {
+			k.Runes = []rune{' '}
+		}
+		return k
+	}
+	if text, ok := strings.CutPrefix(s, "paste:"); ok {
+		return tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(text), Paste: true}
+	}
+	if text, ok := strings.CutPrefix(s, "alt+"); ok {
+		return tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(text), Alt: true}
+	}
+	return tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(strings.Trim(s, "'"))}
+}
+
+// press sends keys until one ends the form.
+func press(f *form.Form, keys ...string) form.Action {
+	for _, k := range keys {
+		if action, _ := f.Update(keyOf(k)); action != form.None {
+			return action
+		}
+	}
+	return form.None
+}
+
+func plainLook() *look.Look { return look.New(look.Options{Theme: "none"}) }
+
+// newForm is a form of a schema.
+func newForm(t testing.TB, s form.Spec) *form.Form {
+	t.Helper()
+	if s.Fields == nil && len(s.Schema) > 0 {
+		fields, err := form.FromSchema(s.Schema)
+		require.NoError(t, err)
+		s.Fields = fields
+	}
+	return form.New(plainLook(), s)
+}
+
+// props is the schema of an object with properties.
+func props(s string) json.RawMessage { return json.RawMessage(`{"type":"object",` + s + `}`) }
+
+func TestKeysMakeValues(t *testing.T) {
+	t.Parallel()
+	const two = `"properties":{"a":{"type":"string"},"b":{"type":"string"}}`
+	tests := []struct {
+		name, schema string
+		keys         []string
+		want         string
+	}{
+		{"nothing typed sends nothing", two, nil, `{}`},
+		{"text, Tab and S-Tab", two, []string{"'one'", "tab", "'two'", "s-tab", "'!'"}, `{"a":"one!","b":"two"}`},
+		{"arrows walk too, and in a circle", two, []string{"down", "'two'", "up", "'one'", "up", "up", "up", "'!'"}, `{"a":"one","b":"two!"}`},
+		{"Enter goes on", two, []string{"'one'", "enter", "'two'"}, `{"a":"one","b":"two"}`},
+		{"a burst of runes that is called like a key is text", two, []string{"'end'", "'up'", "'enter'", "'tab'"}, `{"a":"endupentertab"}`},
+		{"a space in text", two, []string{"'x'", "space", "'y'"}, `{"a":"x y"}`},
+		{"pasted lines become spaces", two, []string{"paste:one\r\ntwo\nthree\n"}, `{"a":"one two three"}`},
+		{"a new line on request", two, []string{"'one'", "left", "c-j", "end", "'!'"}, `{"a":"on\ne!"}`},
+		{"the clipboard of this machine is not read", two, []string{"'x'", "c-v"}, `{"a":"x"}`},
+		{"defaults are sent", `"properties":{"a":{"type":"string","default":"d"},"n":{"type":"integer","default":7},"x":{"type":"integer","default":"seven"}}`, nil, `{"a":"d","n":7}`},
+		{"emptied defaults are not", `"properties":{"a":{"type":"string","default":"d"}}`, []string{"c-u"}, `{}`},
+		{"integers of any size as typed", `"properties":{"n":{"type":"integer"}}`, []string{"'9007199254740993123'"}, `{"n":9007199254740993123}`},
+		{"numbers as typed", `"properties":{"n":{"type":"number"}}`, []string{"' -1.50e3 '"}, `{"n":-1.50e3}`},
+		{"an optional truth is sent once touched", `"properties":{"b":{"type":"boolean"}}`, []string{"space"}, `{"b":true}`},
+		{"and toggles", `"properties":{"b":{"type":"boolean"}}`, []string{"space", "space"}, `{"b":false}`},
+		{"a burst of spaces toggles as often", `"properties":{"b":{"type":"boolean"}}`, []string{"'   '"}, `{"b":true}`},
+		{"and is taken back", `"properties":{"b":{"type":"boolean"}}`, []string{"space", "backspace"}, `{}`},
+		{"a required truth is false until toggled", `"required":["b"],"properties":{"b":{"type":"boolean"}}`, []string{"backspace"}, `{"b":false}`},
+		{"radio by arrows", `"properties":{"e":{"enum":["a","b","c"]}}`, []string{"right", "right"}, `{"e":"b"}`},
+		{"radio by Space, and back", `"properties":{"e":{"enum":["a","b","c"]}}`, []string{"space", "space"}, `{}`},
+		{"a required radio is not taken back", `"required":["e"],"properties":{"e":{"enum":["a","b"]}}`, []string{"space", "space"}, `{"e":"a"}`},
+		{"a required constant is chosen", `"required":["e"],"properties":{"e":{"const":"x"},"f":{"const":"y"}}`, nil, `{"e":"x"}`},
+		{"several by Space", `"properties":{"s":{"type":"array","items":{"enum":["a","b","c"]}}}`, []string{"right", "right", "space", "left", "left", "space"}, `{"s":["a","c"]}`},
+		{"a filtered list", cities, []string{"'a'", "'p'", "'o'", "enter"}, `{"c":"Singapore"}`},
+		{"a list by arrows", cities, []string{"down", "space"}, `{"c":"Lima"}`},
+		{"Enter alone leaves a list unchosen", cities, []string{"enter"}, `{}`},
+		{"Esc clears the filter first", cities, []string{"'q'", "'q'", "esc", "'lim'", "space"}, `{"c":"Lima"}`},
+		{"a filter does not stay", cities, []string{"'lim'", "tab", "s-tab", "down", "space"}, `{"c":"Oslo"}`},
+		{"a list, one a line", `"properties":{"l":{"type":"array","items":{"type":"string"}}}`, []string{"'one'", "enter", "enter", "' two '"}, `{"l":["one","two"]}`},
+		{"a list of numbers", `"properties":{"l":{"type":"array","items":{"type":"integer"}}}`, []string{"paste:1\n2\r\n3"}, `{"l":[1,2,3]}`},
+		{"JSON", `"properties":{"j":{"type":"object"}}`, []string{"'{\"a\": [1,'", "enter", "'2]}'"}, `{"j":{"a":[1,2]}}`},
+		{"arrows move inside JSON and leave at its ends", `"properties":{"j":{"type":"object"},"a":{"type":"string"}}`, []string{"'{'", "enter", "'}'", "up", "end", "'\"x\":1'", "down", "down", "'y'"}, `{"j":{"x":1},"a":"y"}`},
+		{"Escape and a rune at once, in a filter", cities, []string{"'zz'", "alt+l", "'im'", "space"}, `{"c":"Lima"}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			f := newForm(t, form.Spec{Schema: props(tt.schema)})
+			f.Lines(80, 24)
+			press(f, tt.keys...)
+			args, meta, err := f.Values()
+			require.NoError(t, err)
+			require.Nil(t, meta)
+			require.Equal(t, tt.want, string(args))
+		})
+	}
+}
+
+const cities = `"properties":{"c":{"enum":["Accra","Lima","Oslo","Quito","Singapore","Tunis"]},"d":{"type":"string"}}`
+
+func TestWhatIsWrongIsSaidUnderItsField(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, schema string
+		keys         []string
+		want         string
+	}{
+		{"required", `"required":["a"],"properties":{"a":{"type":"string"}}`, nil, "a: required"},
+		{"too short", `"properties":{"a":{"type":"string","minLength":3}}`, []string{"'äö'"}, "a: at least 3 characters, has 2"},
+		{"too long", `"properties":{"a":{"type":"string","maxLength":1}}`, []string{"'äö'"}, "a: at most 1 character, has 2"},
+		{"pattern", `"properties":{"a":{"type":"string","pattern":"^[a-z]+$"}}`, []string{"'A'"}, "a: does not match ^[a-z]+$"},
+		{"email", `"properties":{"a":{"type":"string","format":"email"}}`, []string{"'Bob <b@c.de>'"}, "a: not an email address"},
+		{"uri", `"properties":{"a":{"type":"string","format":"uri"}}`, []string{"'/x'"}, "a: not a URI with a scheme, such as https://host/path"},
+		{"date", `"properties":{"a":{"type":"string","format":"date"}}`, []string{"'2026-02-30'"}, "a: not a date, such as 2026-01-31"},
+		{"date-time", `"properties":{"a":{"type":"string","format":"date-time"}}`, []string{"'2026-02-20T10:00:00'"}, "a: not a date with time and zone, such as 2026-01-31T12:00:00Z"},
+		{"no number", `"properties":{"a":{"type":"number"}}`, []string{"'1,5'"}, "a: not a number"},
+		{"no integer", `"properties":{"a":{"type":"integer"}}`, []string{"'1.5'"}, "a: not a whole number"},
+		{"leading zeros", `"properties":{"a":{"type":"integer"}}`, []string{"'007'"}, "a: not a whole number"},
+		{"an enormous exponent", `"properties":{"a":{"type":"number","maximum":5}}`, []string{"'1e999999999'"}, "a: its exponent is too large"},
+		{"below", `"properties":{"a":{"type":"integer","minimum":9007199254740992}}`, []string{"'9007199254740991'"}, "a: at least 9007199254740992"},
+		{"above", `"properties":{"a":{"type":"number","maximum":0.5}}`, []string{"'0.51'"}, "a: at most 0.5"},
+		{"a line of a list", `"properties":{"a":{"type":"array","items":{"type":"string","format":"email"}}}`, []string{"paste:a@b.de\nb"}, "a: line 2: not an email address"},
+		{"too many", `"properties":{"a":{"type":"array","maxItems":1,"items":{"enum":["x","y"]}}}`, []string{"space", "right", "space"}, "a: at most 1 value, has 2"},
+		{"JSON that is none", `"properties":{"a":{"type":"object"}}`, []string{"paste:{\n  \"x\": 1,\n}"}, "a: line 3, column 1: invalid character '}' looking for beginning of object key string"},
+		{"JSON that ends", `"properties":{"a":{"type":"object"}}`, []string{"'{'"}, "a: line 1, column 2: it ends too early"},
+		{"text where JSON is wanted", `"properties":{"a":{}}`, []string{"'hello'"}, "a: line 1, column 1: invalid character 'h' looking for beginning of value (text is written in quotes)"},
+		{"only the whole schema knows: exclusive", `"properties":{"a":{"type":"integer","exclusiveMinimum":5}}`, []string{"'5'"}, "a: exclusiveMinimum: got 5, want 5"},
+		{"only the whole schema knows: inside", `"properties":{"a":{"type":"object","properties":{"b":{"type":"string"}}}}`, []string{"'{\"b\":5}'"}, "a: at /b: got number, want string"},
+		{"only the whole schema knows: together", `"minProperties":1,"properties":{"a":{"type":"string"}}`, nil, "minProperties: got 0, want 1"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			f := newForm(t, form.Spec{Schema: props(tt.schema)})
+			press(f, tt.keys...)
+			_, _, err := f.Values()
+			require.EqualError(t, err, tt.want)
+			require.Equal(t, form.None, press(f, "c-s"))
+			// The message without the field's name is on the screen.
+			text := strings.TrimPrefix(tt.want, "a: ")
+			screen := strings.Join(strings.Fields(plain(f.Lines(120, 24))), " ")
+			require.Contains(t, screen, "! "+text)
+		})
+	}
+}
+
+func TestSubmitting(t *testing.T) {
+	t.Parallel()
+	schema := props(`"required":["a","b"],"properties":{"a":{"type":"string"},"b":{"type":"string"},"c":{"type":"boolean"}}`)
+	t.Run("Enter on the last field", func(t *testing.T) {
+		f := newForm(t, form.Spec{Schema: schema})
+		require.Equal(t, form.Submitted, press(f, "'x'", "enter", "'y'", "enter", "enter"))
+	})
+	t.Run("Enter and Space on the button", func(t *testing.T) {
+		for _, k := range []string{"enter", "space", "' '"} {
+			f := newForm(t, form.Spec{Schema: schema})
+			require.Equal(t, form.Submitted, press(f, "'x'", "enter", "'y'", "tab", "tab", k), k)
+		}
+	})
+	t.Run("C-s jumps to the first that is wrong, which disappears once it is right", func(t *testing.T) {
+		f := newForm(t, form.Spec{Schema: schema})
+		require.Equal(t, form.None, press(f, "'x'", "tab", "tab", "c-s"))
+		require.Contains(t, plain(f.Lines(80, 24)), "> b *  ")
+		require.Contains(t, plain(f.Lines(80, 24)), "! required")
+		require.Equal(t, form.None, press(f, "'y'"))
+		require.NotContains(t, plain(f.Lines(80, 24)), "! required")
+		require.Equal(t, form.Submitted, press(f, "c-s"))
+	})
+	t.Run("Esc, and Escape with a letter, cancel", func(t *testing.T) {
+		require.Equal(t, form.Cancelled, press(newForm(t, form.Spec{Schema: schema}), "esc"))
+		require.Equal(t, form.Cancelled, press(newForm(t, form.Spec{Schema: schema}), "'x'", "alt+q"))
+	})
+	t.Run("three buttons for an answer", func(t *testing.T) {
+		spec := form.Spec{Schema: schema, Submit: "answer", Decline: true}
+		require.Equal(t, form.Declined, press(newForm(t, spec), "s-tab", "s-tab", "enter"))
+		require.Equal(t, form.Cancelled, press(newForm(t, spec), "s-tab", "s-tab", "right", "enter"))
+		require.Equal(t, form.Submitted, press(newForm(t, spec), "'x'", "tab", "'y'", "tab", "tab", "right", "left", "enter"))
+	})
+	t.Run("a failure keeps the focus and goes with the next attempt", func(t *testing.T) {
+		f := newForm(t, form.Spec{Schema: schema})
+		press(f, "'x'", "tab", "'y'")
+		f.Fail("the disk is \x1b[31mfull")
+		screen := plain(f.Lines(80, 24))
+		require.Contains(t, screen, `! the disk is \x1b[31mfull`)
+		require.Contains(t, screen, "> b *")
+		require.Equal(t, form.Submitted, press(f, "c-s"))
+		require.NotContains(t, plain(f.Lines(80, 24)), "disk")
+	})
+}
+
+func TestPrefilledValues(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, schema, values, want string }{
+		{"in the order of the schema, strangers last", `"properties":{"a":{"type":"string"},"b":{"type":"integer"}}`, `{"z": 1, "b": 2, "a": "x"}`, `{"a":"x","b":2,"z":1}`},
+		{"what the text fields would change stays", `"properties":{"a":{"type":"string"}}`, `{"a":"tab\tbell\u0007\ufffd\u202e\nline"}`, `{"a":"tab\tbell\u0007\ufffd\u202e\nline"}`},
+		{"numbers as written", `"properties":{"a":{"type":"number"},"b":{"type":"integer"}}`, `{"a":1.0e1,"b":123456789012345678901234567890}`, `{"a":1.0e1,"b":123456789012345678901234567890}`},
+		{"the order of several", `"properties":{"a":{"type":"array","items":{"enum":["x","y"]}}}`, `{"a":["y","x"]}`, `{"a":["y","x"]}`},
+		{"null and the empty string", `"properties":{"a":{"type":["string","null"]},"b":{"type":"string"},"c":{"type":["integer","null"]}}`, `{"a":null,"b":"","c":null}`, `{"a":null,"b":"","c":null}`},
+		{"null among the options", `"properties":{"a":{"enum":["x",null],"default":"x"}}`, `{"a":null}`, `{"a":null}`},
+		{"scalars of another type, as they are typed", `"properties":{"a":{"type":"string"},"b":{"type":"integer"}}`, `{"a":5,"b":"6"}`, `{"a":"5","b":6}`},
+		{"a list of what is no line", `"properties":{"a":{"type":"array","items":{"type":"string"}}}`, `{"a":["x\ny",""," z"]}`, `{"a":["x\ny",""," z"]}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			f := newForm(t, form.Spec{Schema: props(tt.schema), Values: json.RawMessage(tt.values)})
+			args, _, err := f.Values()
+			require.NoError(t, err)
+			require.Equal(t, tt.want, string(args))
+			require.Equal(t, form.None, press(f, "c-e", "c-e"))
+			args, _, err = f.Values()
+			require.NoError(t, err)
+			require.Equal(t, tt.want, string(args), "after the raw mode")
+			require.False(t, f.Dirty())
+		})
+	}
+	t.Run("a text of too many lines is not cut", func(t *testing.T) {
+		values := `{"a":"` + strings.Repeat(`x\n`, 12000) + `"}`
+		f := newForm(t, form.Spec{Schema: props(`"properties":{"a":{"type":"string"}}`), Values: json.RawMessage(values)})
+		press(f, "'!'")
+		require.Contains(t, plain(f.Lines(80, 24)), "too long to edit here")
+		args, _, err := f.Values()
+		require.NoError(t, err)
+		require.Equal(t, values, string(args))
+	})
+	t.Run("a tab survives an edit", func(t *testing.T) {
+		f := newForm(t, form.Spec{Schema: props(`"properties":{"a":{"type":"string"}}`), Values: json.RawMessage(`{"a":"x\ty\u0001\n"}`)})
+		press(f, "end", "'!'")
+		args, _, err := f.Values()
+		require.NoError(t, err)
+		require.Equal(t, `{"a":"x\ty\u0001!\n"}`, string(args))
+	})
+}
+
+func TestRawMode(t *testing.T) {
+	t.Parallel()
+	schema := props(`"required":["a"],"properties":{"a":{"type":"string"},"n":{"type":"integer"},"j":{"type":"object"}}`)
+	t.Run("nothing is lost on the way there and back, half-typed text included", func(t *testing.T) {
+		f := newForm(t, form.Spec{Schema: schema, Values: json.RawMessage(`{"extra":{"k":[1]}}`)})
+		press(f, "'x'", "tab", "'12x'", "tab", "'{\"p\": '", "c-e", "c-e", "'1}'", "s-tab", "backspace")
+		args, _, err := f.Values()
+		require.NoError(t, err)
+		require.Equal(t, `{"a":"x","n":12,"j":{"p":1},"extra":{"k":[1]}}`, string(args))
+	})
+	t.Run("what is edited there is in the form", func(t *testing.T) {
+		f := newForm(t, form.Spec{Schema: schema})
+		press(f, "'x'", "c-e")
+		replaceRaw(f, `{"a":"y","n":3,"new":true}`)
+		args, _, err := f.Values()
+		require.NoError(t, err)
+		require.Equal(t, `{"a":"y","n":3,"new":true}`, string(args))
+		press(f, "c-e", "'!'")
+		require.Contains(t, plain(f.Lines(80, 24)), "also sent: new")
+		args, _, err = f.Values()
+		require.NoError(t, err)
+		require.Equal(t, `{"a":"y!","n":3,"new":true}`, string(args))
+	})
+	t.Run("a removed member is empty", func(t *testing.T) {
+		f := newForm(t, form.Spec{Schema: schema})
+		press(f, "'x'", "tab", "'5'", "c-e")
+		replaceRaw(f, `{"a":"x"}`)
+		press(f, "c-e")
+		args, _, err := f.Values()
+		require.NoError(t, err)
+		require.Equal(t, `{"a":"x"}`, string(args))
+	})
+	t.Run("the way back is refused with the place", func(t *testing.T) {
+		f := newForm(t, form.Spec{Schema: schema})
+		press(f, "c-e")
+		replaceRaw(f, "{\n \"a\": ?}")
+		press(f, "c-e")
+		screen := plain(f.Lines(80, 24))
+		require.Contains(t, screen, "! line 2, column 7: invalid character '?'")
+		require.Contains(t, screen, "> arguments")
+		replaceRaw(f, "[]")
+		press(f, "c-e")
+		require.Contains(t, plain(f.Lines(80, 24)), "! must be an object")
+	})
+	t.Run("it is checked before it is submitted", func(t *testing.T) {
+		f := newForm(t, form.Spec{Schema: schema})
+		press(f, "c-e")
+		require.Equal(t, form.None, press(f, "c-s"))
+		require.Contains(t, plain(f.Lines(80, 24)), "! a: required")
+		replaceRaw(f, `{"a":"x"}`)
+		require.Equal(t, form.Submitted, press(f, "c-s"))
+	})
+	t.Run("_meta", func(t *testing.T) {
+		f := newForm(t, form.Spec{Schema: schema, Meta: true})
+		press(f, "'x'", "c-e", "tab", "'{\"k\":1'")
+		require.Equal(t, form.None, press(f, "c-s"))
+		require.Contains(t, plain(f.Lines(80, 24)), "! line 1, column 7: it ends too early")
+		press(f, "c-e")
+		require.Contains(t, plain(f.Lines(80, 24)), "> _meta", "not hidden while it is wrong")
+		press(f, "'}'", "c-e", "'!'")
+		args, meta, err := f.Values()
+		require.NoError(t, err)
+		require.Equal(t, `{"a":"x!"}`, string(args))
+		require.Equal(t, `{"k":1}`, string(meta))
+	})
+	t.Run("no _meta row unless wanted", func(t *testing.T) {
+		f := newForm(t, form.Spec{Schema: schema})
+		press(f, "c-e")
+		require.NotContains(t, plain(f.Lines(80, 24)), "_meta")
+	})
+	t.Run("strings only", func(t *testing.T) {
+		f := newForm(t, form.Spec{Fields: form.FromTemplate([]string{"a"}), Strings: true})
+		press(f, "c-e")
+		replaceRaw(f, `{"a":5}`)
+		_, _, err := f.Values()
+		require.EqualError(t, err, "a: must be a string, in quotes")
+	})
+	t.Run("strings only, whatever the fields are", func(t *testing.T) {
+		f := newForm(t, form.Spec{Strings: true, Schema: props(`"properties":{"a":{"type":"integer"},"b":{"type":"boolean"},"c":{}}`), Values: json.RawMessage(`{"c":null}`)})
+		f.Update(keyOf("'5'"))
+		press(f, "tab", "space")
+		_, _, err := f.Values()
+		require.EqualError(t, err, "a: got string, want integer", "the schema has the last word")
+	})
+	t.Run("hidden characters are seen", func(t *testing.T) {
+		f := newForm(t, form.Spec{Schema: schema, Values: json.RawMessage("{\"a\":\"x\u202ey\ufffd\U000e0041\"}")})
+		press(f, "c-e")
+		require.Contains(t, plain(f.Lines(80, 24)), `"a": "x\u202ey\ufffd\udb40\udc41"`)
+		args, _, err := f.Values()
+		require.NoError(t, err)
+		require.JSONEq(t, `{"a":"x\u202ey\ufffd\udb40\udc41"}`, string(args))
+	})
+}
+
+// replaceRaw puts other text into the raw mode's arguments.
+func replaceRaw(f *form.Form, text string) {
+	press(f, "tab")
+	for range 4 { // back to the arguments wherever the focus was
+		if strings.Contains(plain(f.Lines(80, 24)), "> arguments") {
+			break
+		}
+		press(f, "tab")
+	}
+	for range 40 {
+		press(f, "end", "c-k")
+		f.Update(tea.KeyMsg{Type: tea.KeyCtrlEnd})
+		press(f, "c-u")
+	}
+	press(f, "paste:"+text)
+}
+
+func TestLastArguments(t *testing.T) {
+	t.Parallel()
+	schema := props(`"properties":{"a":{"type":"string"},"b":{"type":"string"}}`)
+	spec := form.Spec{Schema: schema, Last: json.RawMessage(`{"b":"old","c":1}`)}
+	f := newForm(t, spec)
+	press(f, "'x'", "c-r")
+	args, _, err := f.Values()
+	require.NoError(t, err)
+	require.Equal(t, `{"b":"old","c":1}`, string(args), "as they were sent: a is empty")
+	f = newForm(t, spec)
+	press(f, "c-e", "c-r")
+	args, _, err = f.Values()
+	require.NoError(t, err)
+	require.Equal(t, `{"b":"old","c":1}`, string(args))
+	f = newForm(t, form.Spec{Schema: schema})
+	press(f, "'x'", "c-r")
+	args, _, _ = f.Values()
+	require.Equal(t, `{"a":"x"}`, string(args), "there are none")
+}
+
+func TestSchemasThatAreNotChecked(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, schema, why string }{
+		{"does not compile", `{"type":"object","properties":{"a":{"pattern":"(","type":5}}}`, "the schema is not checked"},
+		{"other documents", `{"type":"object","properties":{"a":{"$ref":"file:///etc/hostname"}}}`, "other documents are not loaded"},
+		{"takes for ever", tangled(40), "too tangled"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			f := newForm(t, form.Spec{Schema: json.RawMessage(tt.schema)})
+			require.Contains(t, strings.Join(strings.Fields(plain(f.Lines(200, 24))), " "), tt.why)
+			require.Equal(t, form.Submitted, press(f, "c-s"))
+		})
+	}
+}
+
+// tangled is a schema in which each definition refers to the next one twice.
+func tangled(n int) string {
+	defs := make([]string, n)
+	for i := range defs {
+		ref := fmt.Sprintf(`{"$ref":"#/$defs/d%d"}`, (i+1)%n)
+		if i == n-1 {
+			ref = `{"maxProperties":0}`
+		}
+		defs[i] = fmt.Sprintf(`"d%d":{"anyOf":[%s,%s]}`, i, ref, ref)
+	}
+	return `{"type":"object","minProperties":1,"$ref":"#/$defs/d0","$defs":{` + strings.Join(defs, ",") + `}}`
+}
+
+func BenchmarkNew(b *testing.B) {
+	for b.Loop() {
+		newForm(b, form.Spec{Schema: issue})
+	}
+}
+
+func TestPreview(t *testing.T) {
+	t.Parallel()
+	f := newForm(t, form.Spec{
+		Fields: form.FromTemplate([]string{"owner", "repo"}), Strings: true, Submit: "read",
+		Preview: func(v map[string]string) (string, error) {
+			if v["owner"] == "" {
+				return "", errors.New("owner is\x07 wanted")
+			}
+			return "repo://" + v["owner"] + "/" + v["repo"], nil
+		},
+	})
+	require.Contains(t, plain(f.Lines(80, 24)), `! owner is\x07 wanted`)
+	press(f, "'me'")
+	require.Contains(t, plain(f.Lines(80, 24)), "→ repo://me/")
+	press(f, "tab", "'x'")
+	require.Contains(t, plain(f.Lines(80, 24)), "→ repo://me/x")
+}

@@ -1,0 +1,176 @@
+package form_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/tui/form"
+)
+
+var kinds = [...]string{"text", "number", "integer", "bool", "enum", "several", "list", "json"}
+
+// told is a field in a line: what a test says of it.
+func told(f form.Field) string {
+	var b strings.Builder
+	b.WriteString(f.Name)
+	if f.Required {
+		b.WriteByte('*')
+	}
+	b.WriteString(" " + kinds[f.Kind])
+	if f.Kind == form.List {
+		b.WriteString(" of " + kinds[f.Item])
+	}
+	for _, o := range f.Options {
+		fmt.Fprintf(&b, " %s=%s", o.Label, o.Value)
+	}
+	if f.Title != "" {
+		fmt.Fprintf(&b, " title %q", f.Title)
+	}
+	if f.Description != "" {
+		fmt.Fprintf(&b, " says %q", f.Description)
+	}
+	if f.Format != "" {
+		b.WriteString(" format " + f.Format)
+	}
+	if f.Pattern != "" {
+		b.WriteString(" pattern " + f.Pattern)
+	}
+	if f.Min != nil {
+		fmt.Fprintf(&b, " min %g", *f.Min)
+	}
+	if f.Max != nil {
+		fmt.Fprintf(&b, " max %g", *f.Max)
+	}
+	if f.MinLen != nil {
+		fmt.Fprintf(&b, " from %d", *f.MinLen)
+	}
+	if f.MaxLen != nil {
+		fmt.Fprintf(&b, " to %d", *f.MaxLen)
+	}
+	if len(f.Default) > 0 {
+		fmt.Fprintf(&b, " default %s", f.Default)
+	}
+	return b.String()
+}
+
+func tellAll(fields []form.Field) string {
+	var lines []string
+	for _, f := range fields {
+		lines = append(lines, told(f))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// issueSchema is what a tracker's tool looks like when its server is written
+// with a typed model: definitions, optional values as anyOf with null.
+const issueSchema = `{
+  "$schema": "https://json-schema.org/draft/2020-12/schema",
+  "title": "CreateIssueArguments",
+  "type": "object",
+  "$defs": {
+    "Priority": {"enum": ["low", "normal", "urgent"], "title": "Priority", "type": "string"},
+    "Label": {"type": "string", "enum": ["bug", "docs", "question"]},
+    "Assignee": {"type": "object", "properties": {"login": {"type": "string"}, "notify": {"type": "boolean"}}, "required": ["login"]},
+    "Node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}}
+  },
+  "properties": {
+    "title": {"type": "string", "minLength": 3, "maxLength": 80, "description": "One line"},
+    "body": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": null, "title": "Body"},
+    "priority": {"$ref": "#/$defs/Priority", "default": "normal"},
+    "labels": {"type": "array", "items": {"$ref": "#/$defs/Label"}, "maxItems": 2},
+    "estimate": {"anyOf": [{"type": "number", "minimum": 0}, {"type": "null"}], "default": null},
+    "assignees": {"type": "array", "items": {"$ref": "#/$defs/Assignee"}},
+    "watchers": {"type": "array", "items": {"type": "string", "format": "email"}},
+    "parent": {"$ref": "#/$defs/Node"},
+    "notify": {"allOf": [{"type": "boolean"}], "default": true},
+    "milestone": {"type": ["integer", "null"], "minimum": 1}
+  },
+  "required": ["title", "labels"],
+  "additionalProperties": false
+}`
+
+func TestFieldsOfSchemas(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, schema, want string }{
+		{"a typed model with definitions and nulls", issueSchema, `title* text says "One line" from 3 to 80
+body text title "Body"
+priority enum low="low" normal="normal" urgent="urgent" title "Priority" default "normal"
+labels* several bug="bug" docs="docs" question="question" to 2
+estimate number min 0
+assignees json
+watchers list of text format email
+parent json
+notify bool default true
+milestone integer min 1`},
+		{"properties keep the order of the text", `{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"string"},"m":{"type":"string"}}}`,
+			"z text\na text\nm text"},
+		{"no properties", `{"type":"object"}`, ""},
+		{"no type", `{"properties":{"a":{"type":"integer"}}}`, "a integer"},
+		{"titles of alternatives", `{"properties":{"c":{"oneOf":[{"const":"r","title":"Red"},{"const":"g","title":"Green"},{"const":3}]}}}`,
+			`c enum Red="r" Green="g" 3=3`},
+		{"titles of alternatives in an array, or null", `{"properties":{"c":{"type":"array","minItems":1,"items":{"anyOf":[{"const":"r","title":"Red"},{"type":"null"},{"const":"g"}]}}}}`,
+			`c several Red="r" g="g" from 1`},
+		{"enumNames", `{"properties":{"c":{"type":"string","enum":["r","g"],"enumNames":["Red"]}}}`, `c enum Red="r" g="g"`},
+		{"an enum of other values", `{"properties":{"c":{"enum":[1,null,"",{"a": 1}]}}}`, `c enum 1=1 null=null ""="" {"a":1}={"a":1}`},
+		{"const", `{"properties":{"c":{"const":"x"}}}`, `c enum x="x"`},
+		{"types that are no one thing", `{"properties":{"a":{},"b":true,"c":{"type":["string","integer"]},"d":{"type":"object"},"e":{"type":"array"},"f":{"type":"array","items":{"type":"array"}},"g":{"type":"money"},"h":{"anyOf":[{"type":"string"},{"type":"integer"}]}}}`,
+			"a json\nb json\nc json\nd json\ne json\nf json\ng json\nh json"},
+		{"the root is a reference", `{"$ref":"#/definitions/Args","definitions":{"Args":{"type":"object","required":["q"],"properties":{"q":{"type":"string"}}}}}`, "q* text"},
+		{"escaped pointers", `{"$defs":{"a/b":{"x~y":{"type":"integer"}}},"properties":{"q":{"$ref":"#/$defs/a~1b/x~0y"},"r":{"$ref":"#/$defs/a%7E1b/x~0y"}}}`, "q integer\nr integer"},
+		{"circles, other documents and nowhere", `{"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}},"properties":{"a":{"$ref":"#/$defs/a"},"b":{"$ref":"https://host.invalid/s.json"},"c":{"$ref":"#/$defs/none"},"d":{"$ref":"#"}}}`,
+			"a json\nb json\nc json\nd json"},
+		{"annotations that make no sense", `{"type":"object","required":"q","properties":{"q":{"type":"string","title":5,"description":["x"],"minLength":"3","maxLength":-1,"format":7,"pattern":{},"default":{}},"n":{"type":"number","minimum":"0","maximum":1e99999}}}`,
+			"q text default {}\nn number"},
+		{"a repeated property counts once", `{"properties":{"a":{"type":"string"},"b":{"type":"string"},"a":{"type":"integer"}}}`, "a integer\nb text"},
+		{"properties is no object", `{"properties":[1]}`, ""},
+		{"nothing", ``, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			fields, err := form.FromSchema(json.RawMessage(tt.schema))
+			require.NoError(t, err)
+			require.Equal(t, tt.want, tellAll(fields))
+		})
+	}
+}
+
+func TestWhatIsNoSchemaOfAnObjectFails(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{`true`, `[]`, `"x"`, `null`, `{"type":"string"}`, `{"type":["array","null"]}`, `{`} {
+		_, err := form.FromSchema(json.RawMessage(s))
+		require.Error(t, err, s)
+	}
+}
+
+func TestSchemasAreBounded(t *testing.T) {
+	t.Parallel()
+	var properties, options []string
+	for i := range 2 * form.MaxOptions {
+		properties = append(properties, fmt.Sprintf(`"p%d":{"type":"string"}`, i))
+		options = append(options, fmt.Sprint(i))
+	}
+	fields, err := form.FromSchema(json.RawMessage(`{"properties":{` + strings.Join(properties, ",") + `}}`))
+	require.NoError(t, err)
+	require.Len(t, fields, form.MaxFields)
+	fields, err = form.FromSchema(json.RawMessage(`{"properties":{"a":{"enum":[` + strings.Join(options, ",") + `]}}}`))
+	require.NoError(t, err)
+	require.Len(t, fields[0].Options, form.MaxOptions)
+}
+
+func TestFieldsOfPromptsAndTemplates(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "code* text title \"Code\" says \"What to review\"\nstyle text",
+		tellAll(form.FromPrompt(json.RawMessage(`{"name":"review","arguments":[
+			{"name":"code","title":"Code","description":"What to review","required":true},
+			{"name":"style","required":"yes"},{"name":"code"},{"title":"nameless"},7]}`))))
+	require.Empty(t, form.FromPrompt(json.RawMessage(`{"arguments":{}}`)))
+	require.Empty(t, form.FromPrompt(nil))
+	fields := form.FromTemplate([]string{"owner", "repo", "owner"})
+	require.Equal(t, "owner text\nrepo text", tellAll(fields))
+	require.True(t, fields[0].Completes)
+}
