@@ -79,17 +79,17 @@ Opens an issue.
 Tab next  C-s call  C-e raw JSON  C-r last values`},
 		{"JSON with its schema beside it", 110, 14, issueForm, []string{"s-tab", "s-tab", "up", "up", "up", "up", "up", "'[{'", "enter", "'\"login\": 5}]'"}, `
 call create_issue                                                           ! destructive: asks before it runs
-             One line
-  Body       ________________________________________________
   Priority   ( ) low  (•) normal  ( ) urgent
   labels *    [ ] bug  [ ] docs  [ ] question
   estimate   ________________________________________________
 > assignees  │ [{                                             │{
              │ "login": 5}]                                   │  "type": "array",
              │                                                │  "items": {
-             │                                                │    "$ref": "#/$defs/Assignee"
-             │                                                │  }
-             │                                                │}
+             │                                                │    "type": "object",
+             │                                                │    "properties": {
+             │                                                │      "login": {
+             │                                                │        "type": "string"
+             │                                                │…
              JSON · optional
 Tab next  C-s call  C-e raw JSON  C-r last values  Esc cancel`},
 		{"narrow, and a list that is filtered", 34, 12, func(t testing.TB) *form.Form {

@@ -15,9 +15,11 @@
 package form
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -241,6 +243,7 @@ func (f *Form) collect() (args, meta json.RawMessage, wrong []problem) {
 	}
 	if len(wrong) == 0 {
 		wrong = f.check.check(args)
+		f.sort(wrong)
 	}
 	if f.spec.Meta {
 		if s := strings.TrimSpace(f.meta.text); s != "" {
@@ -252,6 +255,18 @@ func (f *Form) collect() (args, meta json.RawMessage, wrong []problem) {
 		}
 	}
 	return args, meta, wrong
+}
+
+// sort puts problems in the order of the fields: validation walks a map. What
+// belongs to none of them comes last.
+func (f *Form) sort(wrong []problem) {
+	at := make(map[string]int, len(f.fields))
+	for i, fd := range f.fields {
+		at[fd.Name] = i - len(f.fields)
+	}
+	slices.SortFunc(wrong, func(a, b problem) int {
+		return cmp.Or(cmp.Compare(at[a.name], at[b.name]), cmp.Compare(a.name, b.name))
+	})
 }
 
 // arguments are the values of the fields and what they do not show.

@@ -26,7 +26,7 @@ func FromSchema(schema json.RawMessage) ([]Field, error) {
 	if len(bytes.TrimSpace(schema)) == 0 {
 		return nil, nil
 	}
-	r := resolver{root: nodeOf(schema), steps: make(map[string]node)}
+	r := resolver{root: nodeOf(schema), steps: make(map[string]node), texts: make(map[string]json.RawMessage), room: maxExpanded}
 	if r.root == nil || !json.Valid(schema) {
 		return nil, errNoObject
 	}
@@ -106,6 +106,8 @@ func nodeOf(raw json.RawMessage) node {
 type resolver struct {
 	root  node
 	steps map[string]node // what was decoded on the way, by pointer
+	texts map[string]json.RawMessage
+	room  int // bytes that expanded schemas may still have
 }
 
 // lookup finds what a reference within the schema points at: "#" and a JSON
@@ -129,7 +131,7 @@ func (r *resolver) lookup(ref string) node {
 			}
 			part = strings.ReplaceAll(strings.ReplaceAll(part, "~1", "/"), "~0", "~")
 			next = step(at[part])
-			r.steps[prefix] = next
+			r.steps[prefix], r.texts[prefix] = next, at[part]
 		}
 		if at = next; at == nil {
 			return nil
@@ -242,18 +244,19 @@ func (r *resolver) field(name string, raw json.RawMessage) Field {
 		f.Kind, f.Options = Enum, options
 		return f
 	}
-	types, _ := typesOf(n["type"])
-	if len(types) != 1 {
-		return f
+	if types, _ := typesOf(n["type"]); len(types) == 1 {
+		switch types[0] {
+		case "boolean":
+			f.Kind = Bool
+		case "string", "number", "integer":
+			f.Kind = scalar(types[0])
+			f.limits(n)
+		case "array":
+			r.array(&f, n)
+		}
 	}
-	switch types[0] {
-	case "boolean":
-		f.Kind = Bool
-	case "string", "number", "integer":
-		f.Kind = scalar(types[0])
-		f.limits(n)
-	case "array":
-		r.array(&f, n)
+	if f.Kind == JSON {
+		f.Schema = r.expand(raw, nil)
 	}
 	return f
 }

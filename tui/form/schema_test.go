@@ -147,6 +147,19 @@ func TestWhatIsNoSchemaOfAnObjectFails(t *testing.T) {
 	}
 }
 
+func TestASchemaBesideItsFieldReadsByItself(t *testing.T) {
+	t.Parallel()
+	fields, err := form.FromSchema(issue)
+	require.NoError(t, err)
+	require.Equal(t, `{"type":"array","items":{"type":"object","properties":{"login":{"type":"string"},"notify":{"type":"boolean"}},"required":["login"]}}`,
+		string(fields[5].Schema))
+	require.Equal(t, `{"type":"object","properties":{"next":{"$ref":"#/$defs/Node"}}}`, string(fields[7].Schema), "a circle ends")
+	// Each definition stands twice in the one before: all of it would be 2^40.
+	fields, err = form.FromSchema(json.RawMessage(strings.Replace(tangled(40), `"minProperties":1`, `"properties":{"a":{"$ref":"#/$defs/d0"}}`, 1)))
+	require.NoError(t, err)
+	require.Less(t, len(fields[0].Schema), 1<<20)
+}
+
 func TestSchemasAreBounded(t *testing.T) {
 	t.Parallel()
 	var properties, options []string
