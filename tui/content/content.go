@@ -73,6 +73,7 @@ const (
 	defaultWidth = 80
 	defaultMost  = 1 << 20
 	tabStop      = 8
+	arenaMost    = 1 << 30 // far below what the index of lines can count
 )
 
 // ink is what a piece of a line means to a theme. It stands in the text itself
@@ -177,6 +178,10 @@ func Build(ctx context.Context, lk *look.Look, blocks []Block, o Options) (*Doc,
 	for i := range blocks {
 		if i > 0 {
 			b.blank()
+		}
+		if b.at() > arenaMost {
+			b.line(inkWarn, "the rest is too long to be shown", 0)
+			break
 		}
 		b.block(&blocks[i])
 		if b.err == nil {

@@ -32,7 +32,9 @@ func (b *builder) inline(s string, base ink) {
 	plain := 0 // begin of what stands for itself
 	for in.i < len(s) {
 		at := in.i
-		if !strings.ContainsRune("\\`*_[!<&", rune(s[at])) {
+		switch s[at] {
+		case '\\', '`', '*', '_', '[', '!', '<', '&':
+		default:
 			in.i++
 			continue
 		}

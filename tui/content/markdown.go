@@ -30,7 +30,7 @@ func (b *builder) markdown(text string, size int64) {
 // markdown is the state between lines: an open paragraph, list or fence.
 type markdown struct {
 	b      *builder
-	para   strings.Builder // the open paragraph
+	para   []byte // the open paragraph
 	open   bool
 	rows   int    // of the paragraph, in the source
 	mark   string // before the paragraph: a bullet
@@ -54,7 +54,7 @@ func (m *markdown) line(s string) {
 		m.list = 0
 	}
 	text := strings.TrimLeft(s, " \t")
-	indent := cells([]byte(s[:len(s)-len(text)]), 0)
+	indent := columns(s[:len(s)-len(text)])
 	text = strings.TrimRight(text, "\t")
 	if strings.TrimSpace(text) == "" {
 		m.flush()
@@ -80,7 +80,7 @@ func (m *markdown) line(s string) {
 		m.put(inkCode, s, m.list+2)
 	case m.block(text, indent):
 	case m.open:
-		m.para.WriteByte(' ')
+		m.para = append(m.para, ' ')
 		m.more(text)
 	default:
 		at := 0
@@ -100,7 +100,7 @@ func (m *markdown) block(text string, indent int) bool {
 		m.list = 0
 		m.heading(strings.TrimRight(strings.TrimRight(text, " "), "#"), level)
 	case m.open && m.rows == 1 && m.mark == "" && underline(text) != 0:
-		level, text = underline(text), m.para.String()
+		level, text = underline(text), string(m.para)
 		m.drop()
 		m.heading(text, level)
 	case isRule(text):
@@ -189,7 +189,7 @@ func (m *markdown) more(text string) {
 	m.rows++
 	hard := strings.HasSuffix(text, "  ") || strings.HasSuffix(text, `\`)
 	text = strings.TrimRight(strings.TrimSuffix(text, `\`), " ")
-	m.para.WriteString(text)
+	m.para = append(m.para, text...)
 	if hard {
 		indent := m.indent + len([]rune(m.mark))
 		m.flush()
@@ -198,18 +198,29 @@ func (m *markdown) more(text string) {
 }
 
 func (m *markdown) drop() {
-	m.para.Reset()
+	m.para = m.para[:0]
 	m.open, m.mark, m.indent, m.rows = false, "", 0, 0
 }
 
 func (m *markdown) flush() {
-	if text := m.para.String(); m.open && (text != "" || m.mark != "") {
+	if text := string(m.para); m.open && (text != "" || m.mark != "") {
 		from := m.b.at()
 		m.b.put(m.mark)
 		m.b.inline(strings.TrimLeft(text, " "), inkPlain)
 		m.b.wrap(from, line{ink: inkPlain, indent: uint16(min(m.indent, m.b.room/2)), flags: quotes(m.depth)}, len([]rune(m.mark)))
 	}
 	m.drop()
+}
+
+// columns is how far spaces and tabs indent.
+func columns(s string) int {
+	n := 0
+	for _, c := range []byte(s) {
+		if n++; c == '\t' {
+			n += (4 - n%4) % 4
+		}
+	}
+	return n
 }
 
 // unquote takes the marks of quotes off a line.

@@ -1,7 +1,6 @@
 package content
 
 import (
-	"bytes"
 	"sort"
 	"strconv"
 	"strings"
@@ -9,8 +8,6 @@ import (
 
 	"goblin/tui/look"
 )
-
-const reset = "\x1b[m"
 
 // View is a window on a document. The zero value is of no use; see [NewView].
 type View struct {
@@ -198,20 +195,16 @@ func (v *View) number(l line, room int) int {
 // content draws the text of a line, indented, in exactly room cells.
 func (v *View) content(l line, indent, room int) {
 	p, text := &v.out, v.doc.text(l)
-	limit := room
-	over := (v.doc.longest-v.left > room || v.w < v.doc.width) && indent+cells(text, 0)-v.left > room
+	over := (v.doc.longest-v.left > room || v.w < v.doc.width) &&
+		indent+cells(text, 0, v.left+room-indent+1)-v.left > room
+	p.skip, p.limit, p.x, p.full = v.left, room, 0, false
 	if over {
-		limit = room - 1
+		p.limit--
 	}
-	skip := v.left
-	p.set("")
-	n := max(min(indent-skip, limit), 0)
-	p.string(look.Blank(n))
-	x := n // cells drawn
-	skip = max(skip-indent, 0)
+	p.blank("", indent)
 	current := l.ink
-	hit, last := v.hits(l)
-	for i, col := 0, 0; i < len(text); {
+	hit := v.hit(l)
+	for i, col := 0, 0; i < len(text) && !p.full; {
 		c := text[i]
 		if isInk(c) {
 			current = ink(c)
@@ -223,199 +216,57 @@ func (v *View) content(l line, indent, room int) {
 			style = v.doc.styles[l.arg]
 		}
 		stop := len(text)
-		if at := int(l.off) + i; hit < last {
-			m := v.matches[hit]
-			switch {
-			case at >= int(m.to):
-				hit++
-				continue
-			case at >= int(m.from):
-				style = v.lk.Match
-				if hit == v.at {
-					style = v.lk.Match + v.lk.Selected
-				}
-				stop = min(int(m.to)-int(l.off), stop)
-			default:
-				stop = min(int(m.from)-int(l.off), stop)
-			}
-		}
+		style, stop, hit = v.match(style, l, i, stop, hit)
 		// A run of plain characters is the usual case and goes in one piece.
 		run := i
 		for run < stop && text[run] >= ' ' && text[run] < utf8.RuneSelf {
 			run++
 		}
-		if run > i {
-			from, to := i, run
-			col += run - i
-			i = run
-			if skip > 0 {
-				k := min(skip, to-from)
-				from, skip = from+k, skip-k
-			}
-			to = min(to, from+limit-x)
-			if from < to {
-				p.set(style)
-				p.bytes(text[from:to])
-				x += to - from
-			}
-			continue
+		n, w := run-i, run-i
+		switch {
+		case n > 0:
+			p.run(style, text[i:run])
+		case c == '\t':
+			n, w = 1, tabStop-col%tabStop
+			p.blank(style, w)
+		default:
+			var f form
+			n, w, f = cluster(text[i:])
+			p.cluster(style, text[i:i+n], w, f)
 		}
-		n, w, kind := 1, 0, alone
-		if c == '\t' {
-			w = tabStop - col%tabStop
-		} else {
-			n, w, kind = cluster(text[i:])
-		}
-		piece := text[i : i+n]
 		i += n
 		col += w
-		seen := w
-		if skip > 0 {
-			k := min(skip, w)
-			skip, seen = skip-k, w-k
-			if w == 0 {
-				continue
-			}
-		}
-		switch {
-		case x+seen > limit:
-			if c == '\t' {
-				seen = limit - x
-			} else {
-				limit = min(limit, x) // no narrower one may stand after it
-				continue
-			}
-			fallthrough
-		case c == '\t', seen < w:
-			p.set(style)
-			p.string(look.Blank(seen))
-		default:
-			p.set(style)
-			p.cluster(piece, w, kind)
-		}
-		x += seen
-	}
-	if over {
-		p.set("")
-		p.string(v.lk.Ellipsis)
-		x++
 	}
 	p.set("")
-	p.string(look.Blank(room - x))
+	if over {
+		p.string(v.lk.Ellipsis)
+		p.x++
+	}
+	p.string(look.Blank(room - p.x))
 }
 
-// hits are the matches that may stand in a line, as a range of v.matches.
-func (v *View) hits(l line) (from, to int) {
-	if len(v.matches) == 0 {
-		return 0, 0
-	}
-	from = sort.Search(len(v.matches), func(i int) bool { return v.matches[i].to > l.off })
-	return from, len(v.matches)
+// hit is the first match that may stand in a line.
+func (v *View) hit(l line) int {
+	return sort.Search(len(v.matches), func(i int) bool { return v.matches[i].to > l.off })
 }
 
-// pen writes text in styles; a style is changed only when text follows.
-type pen struct {
-	text   []byte
-	style  look.Style
-	odd    bool // a character may have joined with its neighbours
-	strict bool // no such character is drawn
-}
-
-func (p *pen) set(s look.Style) {
-	if s == p.style {
-		return
+// match is the style of what stands at i in a line, where that may change, and
+// the match there or the next one after it.
+func (v *View) match(style look.Style, l line, i, stop, hit int) (look.Style, int, int) {
+	at := l.off + uint32(i)
+	for hit < len(v.matches) && v.matches[hit].to <= at {
+		hit++
 	}
-	if p.style != "" {
-		p.text = append(p.text, reset...)
+	if hit == len(v.matches) {
+		return style, stop, hit
 	}
-	p.text = append(p.text, s...)
-	p.style = s
-}
-
-func (p *pen) string(s string) { p.text = append(p.text, s...) }
-
-func (p *pen) bytes(s []byte) { p.text = append(p.text, s...) }
-
-// cluster writes one character of so many cells.
-func (p *pen) cluster(s []byte, cells int, f form) {
-	switch {
-	case f == alone:
-		p.bytes(s)
-		return
-	case f == huge || p.strict && cells > 0:
-		p.string(replacement)
-		p.string(look.Blank(cells - 1))
-	case !p.strict:
-		p.bytes(s)
+	m := v.matches[hit]
+	if at < m.from {
+		return style, min(stop, int(m.from-l.off)), hit
 	}
-	p.odd = true
-}
-
-// like is the line of d at which a window shows what it showed of old at top.
-func (d *Doc) like(old *Doc, top int) int {
-	if top <= 0 || top >= len(old.lines) || len(d.lines) == 0 {
-		return 0
+	style = v.lk.Match
+	if hit == v.at {
+		style += v.lk.Selected
 	}
-	// The place in lines of the original.
-	first, nth := top, 0
-	for first > 0 && old.lines[first].flags&goesOn != 0 {
-		first--
-	}
-	for i := 0; i < first; i++ {
-		if old.lines[i].flags&goesOn == 0 {
-			nth++
-		}
-	}
-	starts := make([]int, 0, len(d.lines))
-	for i := range d.lines {
-		if d.lines[i].flags&goesOn == 0 {
-			starts = append(starts, i)
-		}
-	}
-	// A few lines in a row are looked for first, as many a line is not unique.
-	for _, rows := range []int{4, 2, 1} {
-		if k := nearest(d, starts, old, first, nth, rows); k >= 0 {
-			at := starts[k]
-			_, _, next := d.whole(at)
-			inside := int(old.lines[top].off - old.lines[first].off)
-			for at+1 < next && int(d.lines[at+1].off-d.lines[starts[k]].off) <= inside {
-				at++
-			}
-			return at
-		}
-	}
-	return int(int64(top) * int64(len(d.lines)) / int64(len(old.lines)))
-}
-
-// nearest is the index into starts, as near to nth as there is, of where rows
-// lines are those of old from first on; -1 if there are none.
-func nearest(d *Doc, starts []int, old *Doc, first, nth, rows int) int {
-	var want [][]byte
-	for i := first; i < len(old.lines) && len(want) < rows; {
-		from, to, next := old.whole(i)
-		want = append(want, old.arena[from:to])
-		i = next
-	}
-	same := func(k int) bool {
-		if k < 0 || k+len(want) > len(starts) {
-			return false
-		}
-		for j, text := range want {
-			from, to, _ := d.whole(starts[k+j])
-			if !bytes.Equal(d.arena[from:to], text) {
-				return false
-			}
-		}
-		return true
-	}
-	const far = 100_000
-	for step := range min(max(nth+1, len(starts)), far) {
-		if same(nth + step) {
-			return nth + step
-		}
-		if same(nth - step) {
-			return nth - step
-		}
-	}
-	return -1
+	return style, min(stop, int(m.to-l.off)), hit
 }

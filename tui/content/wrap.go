@@ -2,6 +2,7 @@ package content
 
 import (
 	"bytes"
+	"math"
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
@@ -80,10 +81,10 @@ func simple(r rune) int {
 }
 
 // cells is how many cells a text with inks and tabs takes that begins at a
-// column of its line.
-func cells(s []byte, col int) int {
+// column of its line. No more is looked at when it is beyond most.
+func cells(s []byte, col, most int) int {
 	start := col
-	for len(s) > 0 {
+	for len(s) > 0 && col-start <= most {
 		switch c := s[0]; {
 		case c == '\t':
 			col += tabStop - col%tabStop
@@ -107,12 +108,10 @@ func (b *builder) wrap(from int, l line, hang int) { b.wrapRange(from, b.at(), l
 // else wherever the line is full. The spaces that a break stands for are not
 // drawn.
 func (b *builder) wrapRange(from, to int, l line, hang int) {
-	if l.flags&numbered == 0 {
-		l.indent = min(l.indent, uint16(b.room/2))
-	}
 	next := l
 	next.flags |= goesOn
 	if l.flags&numbered == 0 {
+		l.indent = min(l.indent, uint16(b.room/2))
 		next.indent = uint16(min(int(l.indent)+hang, b.room/2))
 	}
 	s := b.d.arena[:to]
@@ -153,10 +152,7 @@ func (b *builder) wrapRange(from, to int, l line, hang int) {
 			switch {
 			case s[i] == ' ' || s[i] == '\t':
 				at := i
-				for i < to && (s[i] == ' ' || s[i] == '\t') {
-					i++
-				}
-				if i == to {
+				if i = to - len(bytes.TrimLeft(s[i:], " \t")); i == to {
 					to = at // nothing but spaces is left
 					break
 				}
@@ -183,7 +179,7 @@ func (b *builder) wrapRange(from, to int, l line, hang int) {
 // widen takes note of a line that takes at most so many cells.
 func (b *builder) widen(l line, most int) {
 	if l.prefix()+most > b.d.longest {
-		b.d.longest = max(b.d.longest, l.prefix()+cells(b.d.text(l), 0))
+		b.d.longest = max(b.d.longest, l.prefix()+cells(b.d.text(l), 0, math.MaxInt32))
 	}
 }
 
@@ -192,5 +188,5 @@ func (b *builder) widen(l line, most int) {
 func (b *builder) asIs(from int, l line) {
 	l.off, l.n = uint32(from), uint32(b.at()-from)
 	b.add(l)
-	b.d.longest = max(b.d.longest, l.prefix()+cells(b.d.text(l), 0))
+	b.d.longest = max(b.d.longest, l.prefix()+cells(b.d.text(l), 0, math.MaxInt32))
 }

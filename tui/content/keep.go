@@ -1,0 +1,72 @@
+package content
+
+import "bytes"
+
+// like is the line of d at which a window shows what it showed of old at top.
+func (d *Doc) like(old *Doc, top int) int {
+	if top <= 0 || top >= len(old.lines) || len(d.lines) == 0 {
+		return 0
+	}
+	// The place in lines of the original.
+	first, nth := top, 0
+	for first > 0 && old.lines[first].flags&goesOn != 0 {
+		first--
+	}
+	for i := 0; i < first; i++ {
+		if old.lines[i].flags&goesOn == 0 {
+			nth++
+		}
+	}
+	starts := make([]int, 0, len(d.lines))
+	for i := range d.lines {
+		if d.lines[i].flags&goesOn == 0 {
+			starts = append(starts, i)
+		}
+	}
+	// A few lines in a row are looked for first, as many a line is not unique.
+	for _, rows := range []int{4, 2, 1} {
+		if k := nearest(d, starts, old, first, nth, rows); k >= 0 {
+			at := starts[k]
+			_, _, next := d.whole(at)
+			inside := int(old.lines[top].off - old.lines[first].off)
+			for at+1 < next && int(d.lines[at+1].off-d.lines[starts[k]].off) <= inside {
+				at++
+			}
+			return at
+		}
+	}
+	return int(int64(top) * int64(len(d.lines)) / int64(len(old.lines)))
+}
+
+// nearest is the index into starts, as near to nth as there is, of where rows
+// lines are those of old from first on; -1 if there are none.
+func nearest(d *Doc, starts []int, old *Doc, first, nth, rows int) int {
+	var want [][]byte
+	for i := first; i < len(old.lines) && len(want) < rows; {
+		from, to, next := old.whole(i)
+		want = append(want, old.arena[from:to])
+		i = next
+	}
+	same := func(k int) bool {
+		if k < 0 || k+len(want) > len(starts) {
+			return false
+		}
+		for j, text := range want {
+			from, to, _ := d.whole(starts[k+j])
+			if !bytes.Equal(d.arena[from:to], text) {
+				return false
+			}
+		}
+		return true
+	}
+	const far = 100_000
+	for step := range min(max(nth+1, len(starts)), far) {
+		if same(nth + step) {
+			return nth + step
+		}
+		if same(nth - step) {
+			return nth - step
+		}
+	}
+	return -1
+}
