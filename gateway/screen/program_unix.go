@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"os/signal"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -19,7 +19,7 @@ const defaultEditor = "vi"
 // its own: keys like Ctrl-C are for it alone. It is stopped and continued as a
 // shell does it.
 func (c *console) run(ctx context.Context, command, file string) error {
-	cmd := exec.Command("sh", "-c", command+` "$1"`, "sh", file)
+	cmd := exec.Command("sh", "-c", script(command), "sh", file)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.in, c.out, c.out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	own := unix.Getpgrp()
@@ -56,6 +56,18 @@ func (c *console) run(ctx context.Context, command, file string) error {
 	}
 }
 
+// script runs a command on $1. The shell must not be what a Ctrl-C for the
+// program ends: it makes room where the command is a program and words, and
+// otherwise outlives the signal.
+func script(command string) string {
+	if strings.Trim(command, wordLetters) == "" {
+		return "exec " + command + ` "$1"`
+	}
+	return "trap : INT QUIT; " + command + ` "$1"`
+}
+
+const wordLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _./+-"
+
 // stopWith stops this process's job because the user stopped the program in
 // front, and continues the program afterwards.
 func (c *console) stopWith(pid, own int, inFront bool) {
@@ -65,15 +77,17 @@ func (c *console) stopWith(pid, own int, inFront bool) {
 	}
 	c.foreground(own)
 	c.restore()
-	c.jobs.stop(0)
+	c.jobs.stop(true)
 	c.foreground(pid)
 	_ = unix.Kill(-pid, unix.SIGCONT)
 }
 
-// foreground puts a process group in front of the terminal. A process in the
-// background is stopped for that unless it ignores the signal.
+// foreground puts a process group in front of the terminal. A process that is
+// not in front itself would be stopped for trying; a child does it between
+// fork and exec, when its signals are blocked, and the ways of this process to
+// take signals stay as they are.
 func (c *console) foreground(group int) {
-	signal.Ignore(syscall.SIGTTOU)
-	defer signal.Reset(syscall.SIGTTOU)
-	_ = unix.IoctlSetPointerInt(c.fd, unix.TIOCSPGRP, group)
+	cmd := exec.Command("true")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Foreground: true, Ctty: c.fd, Pgid: group}
+	_ = cmd.Run()
 }

@@ -251,7 +251,7 @@ func (r *relay) watch() {
 // suspend stops the process, with the terminal given back for that time.
 func (r *relay) suspend(s *signals) {
 	if !r.away.TryLock() { // a pager or an editor has the terminal
-		s.stopSelf()
+		s.stop(false)
 		return
 	}
 	defer r.away.Unlock()
@@ -263,7 +263,7 @@ func (r *relay) suspend(s *signals) {
 	case <-told:
 	case <-time.After(200 * time.Millisecond):
 	}
-	s.stopSelf()
+	s.stop(false)
 	r.resume()
 }
 

@@ -21,4 +21,4 @@ func watchSignals() *signals {
 
 func (s *signals) close() { s.tick.Stop() }
 
-func (s *signals) stopSelf() {}
+func (s *signals) stop(bool) {}

@@ -41,16 +41,21 @@ func (s *signals) close() {
 	signal.Stop(s.continued)
 }
 
-// stop stops pid, which is this process or 0 for its group, as the terminal's
-// stop key does, and returns when it goes on. A group that has no shell to
-// continue it is not stopped by the kernel: then the time limit ends the wait.
-func (s *signals) stop(pid int) {
-	signal.Reset(syscall.SIGTSTP)
+// stop stops the process, with the rest of its group if that is asked for, and
+// returns when it goes on. The stop is by SIGTTIN: it does what SIGTSTP does
+// (the kernel ignores both in a group that no shell could continue; then the
+// time limit ends the wait), but a Go program that has once caught a signal
+// never gets its default action back.
+func (s *signals) stop(group bool) {
+	signal.Stop(s.stopped)
 	defer s.catch()
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)
 	defer signal.Stop(continued)
-	_ = unix.Kill(pid, unix.SIGTSTP)
+	if group {
+		_ = unix.Kill(0, unix.SIGTSTP)
+	}
+	_ = unix.Kill(unix.Getpid(), unix.SIGTTIN)
 	select {
 	case <-continued:
 	case <-time.After(200 * time.Millisecond):
@@ -60,6 +65,3 @@ func (s *signals) stop(pid int) {
 	default:
 	}
 }
-
-// stopSelf stops this process only, as it was asked to.
-func (s *signals) stopSelf() { s.stop(unix.Getpid()) }

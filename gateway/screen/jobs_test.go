@@ -1,0 +1,157 @@
+//go:build unix
+
+package screen_test
+
+import (
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/creack/pty"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"goblin/gateway/screen"
+)
+
+// job is a relay that is a job of a shell on a terminal.
+type job struct {
+	*emulator
+	host *screen.Conn
+	pid  int
+}
+
+// runJob starts a shell that runs the relay, continues it in the foreground
+// each time it was stopped and a line was entered.
+func runJob(t *testing.T, env ...string) *job {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	socket := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", socket)
+	require.NoError(t, err)
+	defer l.Close()
+	sh := exec.Command("sh", "-mc", `"$0"; for i in 1 2 3; do echo "shell has it"; read x; fg >/dev/null 2>&1; done`, self)
+	sh.Env = append(os.Environ(), append(env, asRelay+"="+socket, "TERM=tmux")...)
+	outer, err := pty.Start(sh)
+	require.NoError(t, err)
+	j := &job{emulator: watchTerminal(t, outer)}
+	t.Cleanup(func() {
+		_ = unix.Kill(j.pid, unix.SIGKILL)
+		_ = sh.Process.Kill()
+		_ = sh.Wait()
+	})
+	c, err := l.Accept()
+	require.NoError(t, err)
+	pid := make([]byte, 8)
+	_, err = io.ReadFull(c, pid)
+	require.NoError(t, err)
+	j.pid, err = strconv.Atoi(string(pid))
+	require.NoError(t, err)
+	j.host, err = screen.Accept(c, c)
+	require.NoError(t, err)
+	t.Cleanup(func() { j.host.Close() })
+	return j
+}
+
+func (j *job) write(text string) {
+	j.t.Helper()
+	_, err := j.host.Write([]byte(text))
+	require.NoError(j.t, err)
+	j.expect(text)
+}
+
+func (j *job) keys(want string) {
+	j.t.Helper()
+	buf := make([]byte, len(want))
+	_, err := io.ReadFull(j.host, buf)
+	require.NoError(j.t, err)
+	require.Equal(j.t, want, string(buf))
+}
+
+func TestStoppedScreenComesBack(t *testing.T) {
+	j := runJob(t)
+	j.write("\x1b[?1049h\x1b[?25lscreen")
+	for range 2 {
+		require.NoError(t, unix.Kill(j.pid, unix.SIGTSTP))
+		j.expect("\x1b[?25h\x1b[?1049l")
+		j.expect("shell has it\r\n")
+		j.host.Write(make([]byte, 4<<20)) // dropped: nobody would read it
+		j.key("line\n")
+		j.expect("line\r\n") // the shell's terminal echoes
+		j.expect("\x1b[?1049h\x1b[?25l")
+		<-j.host.Resized()
+		j.key("k\x03")
+		j.keys("k\x03")
+		j.write("painted anew")
+	}
+	require.NoError(t, j.host.Exit("told to"))
+	j.expect("\x1b[?1049l")
+	j.expect(`reason="told to" error=<nil>`)
+}
+
+func TestScreenComesBackAfterAStopThatCannotBeCaught(t *testing.T) {
+	j := runJob(t)
+	j.write("\x1b[?1049hscreen")
+	require.NoError(t, unix.Kill(j.pid, unix.SIGSTOP))
+	j.expect("shell has it")
+	j.key("\n")
+	j.expect("\x1b[?1049h")
+	<-j.host.Resized()
+	j.key("k")
+	j.keys("k")
+}
+
+func TestSizeFollowsTheTerminal(t *testing.T) {
+	j := runJob(t)
+	j.write("screen")
+	j.resize(132, 43)
+	for w, h := j.host.Size(); w != 132 || h != 43; w, h = j.host.Size() {
+		<-j.host.Resized()
+	}
+}
+
+func TestKeysOfSignalsAreForTheProgramInFront(t *testing.T) {
+	for name, prefix := range map[string]string{"a program": "", "a shell's command": "A=1 "} {
+		t.Run(name, func(t *testing.T) { keysOfSignals(t, prefix) })
+	}
+}
+
+func keysOfSignals(t *testing.T, prefix string) {
+	pager := filepath.Join(t.TempDir(), "pager")
+	require.NoError(t, os.WriteFile(pager, []byte(`#!/bin/sh
+trap 'echo interrupted' INT
+cat "$1"
+for i in 1 2 3 4; do read line && break; done
+echo "read $line"
+`), 0o755))
+	j := runJob(t, "PAGER="+prefix+pager)
+	j.write("\x1b[?1049hscreen")
+	opened := make(chan error)
+	go func() { opened <- j.host.Open(t.Context(), screen.Pager, "x", []byte("content\n")) }()
+	j.expect("\x1b[?1049l")
+	j.expect("content\r\n")
+	j.key("\x03")
+	j.expect("interrupted\r\n")
+	j.key("\x1a")
+	j.expect("shell has it")
+	j.key("\n")
+	j.key("end\n")
+	j.expect("read end")
+	j.expect("\x1b[?1049h")
+	require.NoError(t, <-opened)
+	j.key("k\x03")
+	j.keys("k\x03")
+	require.NoError(t, unix.Kill(j.pid, unix.SIGTSTP)) // is still caught
+	j.expect("\x1b[?1049l")
+	j.expect("shell has it")
+	j.key("\n")
+	j.expect("\x1b[?1049h")
+	require.NoError(t, unix.Kill(j.pid, unix.SIGTERM))
+	j.expect("\x1b[?1049l")
+	j.expect("error=context canceled")
+}
