@@ -17,6 +17,9 @@ func NewIndex(n int, text func(row int) string) *Index {
 	ix := &Index{ends: make([]int, n+1), masks: make([]uint64, n)}
 	var arena strings.Builder
 	for i := range n {
+		if i == 256 { // by now the usual length is known
+			arena.Grow(min(arena.Len()/i, 128) * (n - i))
+		}
 		s := text(i)
 		low, _ := fold(s)
 		if low != s {

@@ -43,6 +43,9 @@ func (q *Query) Match(ctx context.Context, ix *Index, within []int32, now time.T
 			}
 			found = append(found, row)
 			if ranked {
+				if far == nil {
+					far = make([]uint8, 0, n)
+				}
 				far = append(far, uint8(min(spread, 255)))
 			}
 		}
@@ -220,9 +223,6 @@ func (c *cond) fits(value string) bool {
 // in tells whether the characters are in a folded text, in their order, and
 // how many others lie between them.
 func (f *fuzzyWord) in(low string) (spread int, ok bool) {
-	if strings.Contains(low, f.low) {
-		return 0, true
-	}
 	end := 0
 	for _, r := range f.runes {
 		i := indexRune(low[end:], r)
@@ -230,6 +230,9 @@ func (f *fuzzyWord) in(low string) (spread int, ok bool) {
 			return 0, false
 		}
 		end += i + len(r)
+	}
+	if strings.Contains(low, f.low) {
+		return 0, true
 	}
 	// Back from there, since the first of the characters may be much nearer.
 	start := end

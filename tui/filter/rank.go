@@ -39,13 +39,27 @@ func (q *Query) rank(ctx context.Context, ix *Index, rows []int32, far []uint8) 
 		if f.not {
 			continue
 		}
-		for k := range best {
-			if k%64 == 0 {
-				if err := ctx.Err(); err != nil {
-					return nil, err
+		next := 0
+		matches := fuzzy.FindFromIterNoSort(f.low, func(yield func(string) bool) {
+			for ; next < n && (next%64 != 0 || ctx.Err() == nil); next++ {
+				if !yield(scorable(ix.original(rows[next]))) {
+					return
 				}
 			}
-			best[k].score += f.score(ix.original(best[k].row), ix.folded(best[k].row))
+		})
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		missed := 0
+		for _, m := range matches {
+			for ; missed < m.Index; missed++ {
+				best[missed].score += f.scoreFolded(ix.folded(rows[missed]))
+			}
+			best[m.Index].score += m.Score
+			missed++
+		}
+		for ; missed < n; missed++ {
+			best[missed].score += f.scoreFolded(ix.folded(rows[missed]))
 		}
 	}
 	slices.SortFunc(best, func(a, b scored) int {
@@ -86,26 +100,23 @@ func bySpread(rows []int32, far []uint8) []int32 {
 	return out
 }
 
-// score is higher for a better match.
-func (f *fuzzyWord) score(text, low string) int {
-	if m, ok := f.match(text, low); ok {
+// scorable is text that the scorer reads to its end.
+func scorable(text string) string { return strings.ReplaceAll(text, "\x00", "\x01") }
+
+// scoreFolded scores a text whose characters only folding makes equal to those
+// asked for: the scorer folds less than we do.
+func (f *fuzzyWord) scoreFolded(low string) int {
+	if m, ok := f.match(low); ok {
 		return m.Score
 	}
 	return -len(low)
 }
 
-// match asks the scorer, first about the text as it is, for camel case counts.
-// That one misses characters that only folding makes equal, so offsets may be
-// those in the folded text: then Str is low.
-func (f *fuzzyWord) match(text, low string) (fuzzy.Match, bool) {
-	for _, s := range []string{text, low} {
-		one := func(yield func(string) bool) {
-			yield(strings.ReplaceAll(s, "\x00", "\x01")) // it would stop there
-		}
-		if m := fuzzy.FindFromIterNoSort(f.low, one); len(m) > 0 {
-			m[0].Str = s
-			return m[0], true
-		}
+// match asks the scorer about one text.
+func (f *fuzzyWord) match(text string) (fuzzy.Match, bool) {
+	one := func(yield func(string) bool) { yield(scorable(text)) }
+	if found := fuzzy.FindFromIterNoSort(f.low, one); len(found) > 0 {
+		return found[0], true
 	}
 	return fuzzy.Match{}, false
 }

@@ -46,15 +46,15 @@ func (q *Query) Spans(text string) []Span {
 		if f.not {
 			continue
 		}
-		m, ok := f.match(text, low)
-		if !ok {
-			continue
-		}
-		for _, k := range m.MatchedIndexes {
-			_, size := utf8.DecodeRuneInString(m.Str[k:])
-			if m.Str == text {
+		// As it is first, for camel case counts.
+		if m, ok := f.match(text); ok {
+			for _, k := range m.MatchedIndexes {
+				_, size := utf8.DecodeRuneInString(text[k:])
 				all = append(all, Span{k, k + size})
-			} else {
+			}
+		} else if m, ok := f.match(low); ok {
+			for _, k := range m.MatchedIndexes {
+				_, size := utf8.DecodeRuneInString(low[k:])
 				all = append(all, back(k, k+size))
 			}
 		}

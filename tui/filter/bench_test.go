@@ -1,0 +1,103 @@
+package filter_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"goblin/tui/filter"
+)
+
+const many = 100_000
+
+type uri struct{ server, mime, text string }
+
+// uris are like those of a large catalog, about 75 bytes long.
+func uris() []uri {
+	r := rand.New(rand.NewPCG(1, 2))
+	pick := func(of ...string) string { return of[r.IntN(len(of))] }
+	all := make([]uri, many)
+	for i := range all {
+		server := []string{"files", "gitea", "github", "docs", "linear", "postgres"}[i*6/many]
+		kind := pick("json", "md", "yaml", "txt", "go")
+		all[i] = uri{
+			server: server,
+			mime:   map[string]string{"json": "application/json", "md": "text/markdown", "yaml": "text/x-yaml", "txt": "text/plain", "go": "text/x-go"}[kind],
+			text: fmt.Sprintf("mcp://%s/file:///srv/%s/%s/%s/%04d/%s-%s-%d.%s", server,
+				pick("readme", "session", "config", "workspace"), pick("payments", "users", "orders", "catalog", "invoices"), pick("internal", "public", "archive"),
+				r.IntN(10000), pick("schema", "config", "readme", "index", "handler", "report"), pick("main", "users", "test", "draft"), r.IntN(100), kind),
+		}
+	}
+	return all
+}
+
+func BenchmarkMatch(b *testing.B) {
+	all := uris()
+	ix := filter.NewIndex(many, func(i int) string { return all[i].text })
+	fs := []filter.Field{
+		{Name: "server", Kind: filter.Text, Text: func(i int) string { return all[i].server }},
+		{Name: "mime", Kind: filter.Text, Text: func(i int) string { return all[i].mime }},
+	}
+	for _, query := range []string{
+		"", "c", "conf", "config-main", "zzqx", "Conf", "-conf", "~c", "~conf", "~cfgmain", "server:gi mime:json readme", "mime:text/*", "file config main 7",
+	} {
+		b.Run(query, func(b *testing.B) {
+			b.ReportAllocs()
+			var n int
+			for b.Loop() {
+				found, err := filter.Parse(query, fs).Match(b.Context(), ix, nil, time.Time{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				n = len(found)
+			}
+			b.ReportMetric(float64(n), "rows")
+		})
+	}
+}
+
+func BenchmarkNarrowed(b *testing.B) {
+	all := uris()
+	ix := filter.NewIndex(many, func(i int) string { return all[i].text })
+	within, err := filter.Parse("conf", nil).Match(b.Context(), ix, nil, time.Time{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := filter.Parse("config", nil).Match(b.Context(), ix, within, time.Time{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkExcludes(b *testing.B) {
+	all := uris()
+	ix := filter.NewIndex(many, func(i int) string { return all[i].text })
+	q := filter.Parse("config readme zzqx", nil)
+	for b.Loop() {
+		if q.Excludes(b.Context(), ix, time.Time{}) != "zzqx" {
+			b.Fatal("not named")
+		}
+	}
+}
+
+func BenchmarkNewIndex(b *testing.B) {
+	all := uris()
+	b.ReportAllocs()
+	for b.Loop() {
+		filter.NewIndex(many, func(i int) string { return all[i].text })
+	}
+}
+
+// A window of rows.
+func BenchmarkSpans(b *testing.B) {
+	all := uris()[:60]
+	q := filter.Parse("config main ~srv", nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		for i := range all {
+			q.Spans(all[i].text)
+		}
+	}
+}

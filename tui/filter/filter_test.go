@@ -1,0 +1,482 @@
+package filter_test
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/tui/filter"
+)
+
+var now = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+
+// row is what the tests search in; its text is id and uri.
+type row struct {
+	id, server, uri, mime string
+	sub                   bool
+	ago                   time.Duration // 0: never
+	ms                    float64
+}
+
+var rows = []row{
+	{"a", "github", "file:///srv/readme/payments.json", "application/json", true, 10 * time.Second, 3},
+	{"b", "github", "file:///srv/README/orders.md", "text/markdown", false, 2 * time.Minute, 500},
+	{"c", "gitea", "repo://main/config-main.yaml", "text/x-yaml; charset=utf-8", false, 3 * time.Hour, 501},
+	{"d", "git", "repo://main/two words \"quoted\" ~tilde -dash", "text/plain", true, 48 * time.Hour, 1500},
+	{"e", "docs", "https://example.org/İstanbul/STRAẞE/Σίσυφος", "", false, 0, math.NaN()},
+	{"f", "My Files", "file:///c-o-n-f/mainline.json", "application/json", false, 90 * time.Minute, 2e6},
+}
+
+func fields() []filter.Field {
+	return []filter.Field{
+		{Name: "server", Aliases: []string{"srv"}, Kind: filter.Text, Text: func(i int) string { return rows[i].server }},
+		{Name: "mime", Kind: filter.Text, Text: func(i int) string { return rows[i].mime }},
+		{Name: "sub", Kind: filter.YesNo, YesNo: func(i int) bool { return rows[i].sub }},
+		{Name: "updated", Kind: filter.Age, Time: func(i int) time.Time {
+			if rows[i].ago == 0 {
+				return time.Time{}
+			}
+			return now.Add(-rows[i].ago)
+		}},
+		{Name: "ms", Kind: filter.Number, Number: func(i int) float64 { return rows[i].ms }},
+		{Name: "broken", Kind: filter.Text},
+	}
+}
+
+func index() *filter.Index {
+	return filter.NewIndex(len(rows), func(i int) string { return rows[i].uri })
+}
+
+func ids(found []int32) string {
+	var b strings.Builder
+	for _, i := range found {
+		b.WriteString(rows[i].id)
+	}
+	return b.String()
+}
+
+func TestGrammar(t *testing.T) {
+	t.Parallel()
+	const all = "abcdef"
+	for _, c := range []struct{ name, query, want string }{
+		{"nothing asks for nothing", "", all},
+		{"nor do spaces", " \t ", all},
+
+		{"a word is found anywhere", "main", "cdf"},
+		{"words are ANDed", "main file", "f"},
+		{"in any order", "file main", "f"},
+		{"and need not be whole", "onfig", "c"},
+		{"lower case finds any case", "readme", "ab"},
+		{"one upper-case letter makes the word case-sensitive", "README", "b"},
+		{"and the exact case has to fit", "Readme", ""},
+		{"but only that word", "README FILE", ""},
+		{"other words stay as they are", "README file", "b"},
+		{"letters that fold to other lengths", "istanbul", "e"},
+		{"sharp s", "straße", "e"},
+		{"final sigma", "σίσυφοσ", "e"},
+		{"upper case beyond ASCII is exact", "İstanbul", "e"},
+		{"and differs", "Istanbul", ""},
+		{"an absent word hides all", "zzqx", ""},
+
+		{"quotes keep spaces", `"two words"`, "d"},
+		{"without them they are two", `words two`, "d"},
+		{"in quotes the order counts", `"words two"`, ""},
+		{"two quotes are one", `"""quoted"""`, "d"},
+		{"a quote within a word is a character", `d"`, "d"},
+		{"quotes may still be open", `"two wo`, "d"},
+		{"after quotes a term ends", `"two wo"tilde`, "d"},
+		{"quotes protect a dash", `"-dash"`, "d"},
+		{"quotes protect a tilde", `"~tilde"`, "d"},
+		{"quotes protect a colon", `"file:///srv"`, "ab"},
+		{"empty quotes ask for nothing", `""`, all},
+
+		{"a dash excludes a word", "-main", "abe"},
+		{"with the same case rule", "-README", "acdef"},
+		{"exclusion and word", "file -readme", "f"},
+		{"in quotes", `-"two words"`, "abcef"},
+		{"two dashes exclude a dash", "--dash", "abcef"},
+
+		{"a field contains the value", "server:git", "abcd"},
+		{"whatever its case", "server:GITH", "ab"},
+		{"the name's case does not matter either", "Server:gitea", "c"},
+		{"an alias is the field", "srv:gitea", "c"},
+		{"an equals sign asks for the whole value", "server:=git", "d"},
+		{"a value in quotes", `server:"my f"`, "f"},
+		{"several of one field are ORed", "server:docs server:gitea", "ce"},
+		{"also apart from each other", "server:docs org server:gitea", "e"},
+		{"also by alias", "server:docs srv:gitea", "ce"},
+		{"several fields are ANDed", "server:git mime:json", "a"},
+		{"part of a MIME type", "mime:json", "af"},
+		{"a star takes the whole value", "mime:text/*", "bcd"},
+		{"it has to fit to the end", "mime:*json", "af"},
+		{"it is anchored without stars at the ends", "mime:*yaml", ""},
+		{"stars in the middle", "mime:t*/*-8", "c"},
+		{"a star crosses a slash", "mime:a*json", "af"},
+		{"a part does not count twice", "mime:application/*application/json", ""},
+		{"a star alone is anything", "mime:*", all},
+		{"empty quotes ask for no value", `mime:""`, "e"},
+		{"a field is excluded", "-mime:json", "bcde"},
+		{"by a glob", "-mime:text/*", "aef"},
+		{"each exclusion counts", "-mime:json -mime:text", "e"},
+		{"facets and exclusions", "server:git server:docs -server:gitea", "abde"},
+
+		{"yes", "sub:yes", "ad"},
+		{"no", "sub:no", "bcef"},
+		{"the first letter is enough", "sub:y", "ad"},
+		{"both are all", "sub:yes sub:no", all},
+		{"not yes", "-sub:yes", "bcef"},
+
+		{"younger than", "updated:<5m", "ab"},
+		{"a bare age is younger than", "updated:5m", "ab"},
+		{"older than, which never is not", "updated:>1h", "cdf"},
+		{"in seconds", "updated:<11s", "a"},
+		{"in days", "updated:>=2d", "d"},
+		{"exactly is not older", "updated:>2d", ""},
+		{"units add up", "updated:<=1h30m", "abf"},
+		{"a range of ages", "updated:>1m updated:<2h", "bf"},
+		{"not younger includes never", "-updated:<5m", "cdef"},
+
+		{"greater", "ms:>500", "cdf"},
+		{"at least", "ms:>=500", "bcdf"},
+		{"less, which unknown is not", "ms:<500", "a"},
+		{"at most", "ms:<=500", "ab"},
+		{"equal", "ms:=500", "b"},
+		{"a bare number is equal", "ms:500", "b"},
+		{"several equal ones are ORed", "ms:3 ms:=500", "ab"},
+		{"a range", "ms:>3 ms:<1k", "bc"},
+		{"a range of what is equal", "ms:3 ms:500 ms:>3", "b"},
+		{"thousands", "ms:>=1.5k", "df"},
+		{"millions", "ms:=2M", "f"},
+		{"bytes by 1024", "ms:>1.9MiB", "f"},
+		{"greater than something negative", "ms:>-1", "abcdf"},
+
+		{"a tilde takes characters in their order", "~cfgmain", "c"},
+		{"the best match first", "~conf", "cf"},
+		{"whatever their case", "~RDME", "ba"},
+		{"a tilde and words", "~rdme orders", "b"},
+		{"two tildes", "~rdme ~ordr", "b"},
+		{"not these characters", "-~conf", "abde"},
+		{"beyond ASCII", "~ibulß", "e"},
+
+		{"a lone dash is being typed", "-", all},
+		{"a lone tilde is", "~", all},
+		{"both", "-~", all},
+		{"a field without a value is", "server:", all},
+		{"an excluded one is", "-server:", all},
+		{"an open quote is", `mime:"`, all},
+		{"an equals sign is", "server:=", all},
+		{"a comparison is", "updated:<", all},
+		{"of a number, too", "ms:>=", all},
+		{"a name that is no field is", "custom:", all},
+		{"the rest counts meanwhile", "main server:", "cdf"},
+
+		{"a URI is a word", "file:///srv", "ab"},
+		{"of any scheme", "repo://main", "cd"},
+		{"one that just began, too", "https:", "e"},
+		{"and is excluded like one", "-file://", "cde"},
+		{"and case counts", "FILE:///", ""},
+		{"a colon after no name is a character", "://", all},
+		{"a field that cannot be read asks for nothing", "broken:x", all},
+
+		{"an unknown field hides nothing", "foo:bar", all},
+		{"the other terms count", "foo:bar main", "cdf"},
+		{"a bad value hides nothing", "sub:maybe updated:<5 ms:>x updated:=5m", all},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			q := filter.Parse(c.query, fields())
+			found, err := q.Match(t.Context(), index(), nil, now)
+			require.NoError(t, err)
+			require.NotNil(t, found)
+			require.Equal(t, c.want, ids(found), "%s", c.query)
+			if q.Empty() {
+				require.Equal(t, all, c.want)
+			}
+		})
+	}
+}
+
+func TestProblemNamesTheFirstBadTerm(t *testing.T) {
+	t.Parallel()
+	for query, want := range map[string]string{
+		"":                      "",
+		"main server:git -mime": "",
+		"foo:":                  "",
+		"https://a":             "",
+		"foo:bar":               `no field "foo" here; fields: server, mime, sub, updated, ms, broken`,
+		"-foo:bar sub:maybe":    `no field "foo" here; fields: server, mime, sub, updated, ms, broken`,
+		"sub:maybe foo:bar":     `sub takes yes or no, not "maybe"`,
+		"updated:<5":            `updated takes an age such as <5m or >2h (s, m, h, d), not "<5"`,
+		"updated:=5m":           `updated takes an age such as <5m or >2h (s, m, h, d), not "=5m"`,
+		"ms:>x":                 `ms takes a number such as >500 or <=2k, not ">x"`,
+		"ms:1.2.3":              `ms takes a number such as >500 or <=2k, not "1.2.3"`,
+		"ms:inf":                `ms takes a number such as >500 or <=2k, not "inf"`,
+		"sub:" + strings.Repeat("é", 99): `sub takes yes or no, not "` +
+			strings.Repeat("é", 31) + `…"`,
+	} {
+		require.Equal(t, want, filter.Parse(query, fields()).Problem(), "%s", query)
+	}
+	require.Equal(t, `no field "foo" here`, filter.Parse("foo:bar", nil).Problem())
+}
+
+func TestEmptyAndRanked(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		query         string
+		empty, ranked bool
+	}{
+		{"", true, false},
+		{`- ~ server: "" foo:bar sub:maybe`, true, false},
+		{"a", false, false},
+		{"-a", false, false},
+		{"sub:y", false, false},
+		{"~a", false, true},
+		{"-~a", false, false},
+		{"-~a ~b", false, true},
+	} {
+		q := filter.Parse(c.query, fields())
+		require.Equal(t, c.empty, q.Empty(), "%s", c.query)
+		require.Equal(t, c.ranked, q.Ranked(), "%s", c.query)
+	}
+}
+
+func TestResultsKeepTheOrderOfWithin(t *testing.T) {
+	t.Parallel()
+	match := func(query string, within []int32) string {
+		found, err := filter.Parse(query, fields()).Match(t.Context(), index(), within, now)
+		require.NoError(t, err)
+		require.NotNil(t, found)
+		return ids(found)
+	}
+	require.Equal(t, "fdc", match("main", []int32{5, 4, 3, 2, 1, 0}))
+	require.Equal(t, "fd", match("main", []int32{5, 3}), "only those within are searched")
+	require.Equal(t, "", match("main", []int32{}), "none is not all")
+	require.Equal(t, "c", match("main", []int32{-1, 2, 6, 99}), "rows that do not exist are left out")
+
+	within := []int32{5, 4, 3, 2, 1, 0}
+	require.Equal(t, "cf", match("~conf", within), "a ranked query brings its own order")
+	require.Equal(t, []int32{5, 4, 3, 2, 1, 0}, within)
+}
+
+func TestRankedTiesAndWhatIsTooMuchToScore(t *testing.T) {
+	t.Parallel()
+	const n = 5000
+	text := func(i int) string {
+		switch i {
+		case n - 1:
+			return "cfg"
+		case n - 2:
+			return "x/c-f-gx"
+		}
+		return "the_cat_of_my_granny"
+	}
+	ix := filter.NewIndex(n, text)
+	q := filter.Parse("~cfg", nil)
+	found, err := q.Match(t.Context(), ix, nil, now)
+	require.NoError(t, err)
+	require.Len(t, found, n, "what is not scored is still found")
+	require.Equal(t, []int32{n - 2, n - 1, 0, 1, 2}, found[:5], "the closest are scored, wherever they are")
+	require.True(t, slices.IsSorted(found[2:]), "equal ones keep their order")
+
+	again, err := q.Match(t.Context(), ix, found, now)
+	require.NoError(t, err)
+	require.Equal(t, found, again, "whatever the order within")
+}
+
+func TestScoreCountsWordBoundaries(t *testing.T) {
+	t.Parallel()
+	texts := []string{"xxrxxmxx", "readMe", "r_m"}
+	ix := filter.NewIndex(len(texts), func(i int) string { return texts[i] })
+	found, err := filter.Parse("~rm", nil).Match(t.Context(), ix, nil, now)
+	require.NoError(t, err)
+	require.Equal(t, int32(0), found[2], "%v", found)
+}
+
+func TestMatchEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	reads := 0
+	fs := []filter.Field{{Name: "n", Kind: filter.Number, Number: func(int) float64 {
+		if reads++; reads == 5000 {
+			cancel()
+		}
+		return 1
+	}}}
+	ix := filter.NewIndex(100_000, func(int) string { return "abc" })
+	found, err := filter.Parse("n:1", fs).Match(ctx, ix, nil, now)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Nil(t, found)
+	require.LessOrEqual(t, reads, 2*4096)
+
+	for _, query := range []string{"", "~abc"} {
+		_, err = filter.Parse(query, fs).Match(ctx, ix, nil, now)
+		require.ErrorIs(t, err, context.Canceled)
+	}
+	require.Empty(t, filter.Parse("zzz", fs).Excludes(ctx, ix, now))
+}
+
+func TestFieldsWithManyValues(t *testing.T) {
+	t.Parallel()
+	// More values than are remembered, each of them met twice.
+	const n = 6000
+	value := func(i int) string { return strings.Repeat("x", i%3000) }
+	fs := []filter.Field{{Name: "v", Kind: filter.Text, Text: value}}
+	ix := filter.NewIndex(n, func(int) string { return "" })
+	found, err := filter.Parse("v:="+value(2500)+" v:="+value(5), fs).Match(t.Context(), ix, nil, now)
+	require.NoError(t, err)
+	require.Equal(t, []int32{5, 2500, 3005, 5500}, found)
+}
+
+func TestExcludesNamesTheTermThatNothingFits(t *testing.T) {
+	t.Parallel()
+	for query, want := range map[string]string{
+		"main zzqx":                  "zzqx",
+		`main "zz qx"`:               `"zz qx"`,
+		"main server:nobody":         "server:nobody",
+		"server:qq main server:zz":   "server:qq server:zz",
+		"-mime:*":                    "-mime:*",
+		"main ~zq":                   "~zq",
+		"updated:<1s":                "updated:<1s",
+		"main readme":                "", // each of them fits something
+		"server:docs mime:json":      "",
+		"server:docs server:nothere": "",
+		"":                           "",
+	} {
+		require.Equal(t, want, filter.Parse(query, fields()).Excludes(t.Context(), index(), now), "%s", query)
+	}
+	require.Empty(t, filter.Parse("a", nil).Excludes(t.Context(), filter.NewIndex(0, nil), now), "no rows, no culprit")
+}
+
+func TestSpans(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, query, text, want string }{
+		{"every occurrence", "ma", "ma, Ma and mA", "[ma], [Ma] and [mA]"},
+		{"exact words only as they are", "Ma", "ma, Ma", "ma, [Ma]"},
+		{"overlapping ones are one", "abc bcd", "xabcdx", "x[abcd]x"},
+		{"neighbours are one", "ab cd", "abcd", "[abcd]"},
+		{"words that are not there", "zz ab", "xabx", "x[ab]x"},
+		{"nothing of what is excluded", "-ab -~ab", "ab", "ab"},
+		{"nothing of fields", "server:ab sub:yes", "ab yes", "ab yes"},
+		{"fuzzy characters", "~cfg", "the config", "the [c]on[f]i[g]"},
+		{"fuzzy ones prefer camel case", "~rm", "aprReadMe", "apr[R]ead[M]e"},
+		{"only if all are there", "~cfgz", "config", "config"},
+		{"folding that changes lengths", "nbul", "İİstanbul İx", "İİsta[nbul] İx"},
+		{"of the found runes, too", "i", "xİx", "x[İ]x"},
+		{"and behind them", "ßex", "STRAẞEX", "STRA[ẞEX]"},
+		{"a longer lower case", "ⱥb", "ȺB", "[ȺB]"},
+		{"fuzzy with such", "~ix", "-İ-x", "-[İ]-[x]"},
+		{"bytes that are no text", "b", "a\xffB\xc3", "a\xff[B]\xc3"},
+		{"a NUL does not hide the rest", "~ab", "\x00a\x00b", "\x00[a]\x00[b]"},
+		{"URIs", "file://", "file:///x", "[file://]/x"},
+		{"an empty query", "", "ab", "ab"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			got, from := "", 0
+			for _, s := range filter.Parse(c.query, fields()).Spans(c.text) {
+				got += c.text[from:s.Start] + "[" + c.text[s.Start:s.End] + "]"
+				from = s.End
+			}
+			require.Equal(t, c.want, got+c.text[from:])
+		})
+	}
+}
+
+func TestNarrows(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		prev, next string
+		want       bool
+	}{
+		{"", "", true},
+		{"", "a", true},
+		{"c", "conf", true},
+		{"conf", "c", false},
+		{"onf", "conf", true},
+		{"a", "a b", true},
+		{"a b", "ba", true},
+		{"main", "Main", true},
+		{"Main", "main", false},
+		{"Main", "xMain", true},
+		{"-conf", "-c", true}, // a shorter exclusion hides more
+		{"-c", "-conf", false},
+		{"-", "-c", true},
+		{"-conf", "-CONF", false},
+		{"a", "-a", false},
+		{"~ac", "~abc", true},
+		{"~abc", "~ac", false},
+		{"~ac", "abc", false}, // not in the order of a ranked query
+		{"~ac", "abc ~x", true},
+		{"abc", "~abc", false},
+		{"abc", "abc ~x", true},
+		{"server:g", "server:gi", true},
+		{"server:gi", "server:g", false},
+		{"server:gi", "server:gi server:do", false},
+		{"server:gi server:do", "server:gi", true},
+		{"server:g server:do", "server:git server:doc", true},
+		{"server:gi", "server:gi mime:json", true},
+		{"server:gi", "mime:gi", false},
+		{"server:gi", "srv:git", true},
+		{"server:gi", "server:=git", true},
+		{"server:=git", "server:gi", false},
+		{"mime:text", "mime:text/*", true},
+		{"mime:text/*", "mime:text/* a", true},
+		{"mime:text/*", "mime:text/x", false},
+		{"mime:text/*", "mime:=text/x", true},
+		{"-server:git", "-server:gi", true},
+		{"-server:gi", "-server:git", false},
+		{"sub:yes", "sub:yes a", false}, // may have changed since
+		{"updated:<5m", "updated:<5m a", false},
+		{"ms:>5", "ms:>5 a", false},
+		{"a", "a sub:yes updated:<5m ms:>5", true},
+		{"s", "server:", false},
+		{"foo:bar", "a", true},
+	} {
+		got := filter.Parse(c.next, fields()).Narrows(filter.Parse(c.prev, fields()))
+		require.Equal(t, c.want, got, "%q after %q", c.next, c.prev)
+	}
+	require.False(t, filter.Parse("a", nil).Narrows(nil))
+}
+
+func TestFacets(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, text, field string
+		values            []string
+		want              string
+	}{
+		{"into nothing", "", "server", []string{"a"}, "server:a"},
+		{"at the end", "conf -x", "server", []string{"a", "b"}, "conf -x server:a server:b"},
+		{"in the place of the first", "conf server:a x server:b y", "server", []string{"c"}, "conf server:c x y"},
+		{"none", "conf server:a x server:", "server", nil, "conf x"},
+		{"exclusions and others stay", "-server:a ~server:b mime:c", "server", []string{"d"}, "-server:a ~server:b mime:c server:d"},
+		{"the name in any case", "Server:a", "server", []string{"b"}, "server:b"},
+		{"spaces are quoted", "", "server", []string{"My Files"}, `server:"My Files"`},
+		{"quotes are doubled", "", "server", []string{`"a" b`}, `server:"""a"" b"`},
+		{"no value", "", "mime", []string{""}, `mime:""`},
+		{"globs stay globs", "", "mime", []string{"text/*"}, "mime:text/*"},
+		{"an open quote is closed", `"two wo`, "server", []string{"a"}, `"two wo" server:a`},
+		{"an open field without a value is not", `mime:"`, "server", []string{"a"}, `mime: server:a`},
+		{"the space between is one", "  a \t b ", "server", []string{"c"}, "a b server:c"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			got := filter.Set(c.text, c.field, c.values)
+			require.Equal(t, c.want, got)
+			require.Equal(t, c.values, filter.Values(got, c.field))
+		})
+	}
+	require.Equal(t, []string{"a b", "c"}, filter.Values(`x server:"a b" -server:d server: SERVER:c "server:e"`, "server"))
+
+	require.Equal(t, "x server:a", filter.Toggle("x", "server", "a"))
+	require.Equal(t, "x server:a server:b", filter.Toggle("x server:a", "server", "b"))
+	require.Equal(t, "x server:b", filter.Toggle("x server:A server:b", "server", "a"))
+	require.Equal(t, "x", filter.Toggle("x server:a", "server", "a"))
+	require.Equal(t, "x server:git server:gi", filter.Toggle("x server:git", "server", "gi"), "a part is another value")
+	require.Equal(t, "", filter.Toggle(`mime:""`, "mime", ""))
+}

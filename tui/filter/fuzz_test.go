@@ -1,0 +1,146 @@
+package filter_test
+
+import (
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"goblin/tui/filter"
+)
+
+// Whatever is typed, Parse gives a query that works, and what Set writes is
+// read back, beside all that was there.
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{
+		"", "a b", `"a b" -c ~d`, "server:gi mime:text/* -sub:yes", `server:"My Files" server:"`, `mime:""`, `"""`,
+		"updated:<5m ms:>=1.5k", "updated:<999999999999999999999d", "file:///x https: foo:bar", "-~\"", "- ~ -- ~~", "\x00 \xff:\xc3",
+		"İ ẞ:ς", "a:::b", "server:*", "server:=", "ms:1e9", "ms:.", "server:a\u00a0server:b", "~a\xffb",
+	} {
+		f.Add(text, `va "l`, "w")
+	}
+	ix := index()
+	f.Fuzz(func(t *testing.T, text, v, w string) {
+		q := filter.Parse(text, fields())
+		found, err := q.Match(t.Context(), ix, nil, now)
+		require.NoError(t, err)
+		if q.Empty() {
+			require.Len(t, found, len(rows))
+		}
+		if q.Excludes(t.Context(), ix, now) != "" {
+			require.Empty(t, found)
+		}
+
+		want := []string{asTyped(v), asTyped(w)}
+		set := filter.Set(text, "server", want)
+		require.Equal(t, want, filter.Values(set, "server"), "%q", set)
+		require.Equal(t, filter.Values(text, "mime"), filter.Values(set, "mime"), "%q", set)
+		require.Equal(t, set, filter.Set(set, "server", filter.Values(set, "server")), "writing what is there changes nothing")
+
+		// Without the facet, exactly the other terms are left.
+		others := filter.Parse(filter.Set(text, "server", nil), fields())
+		back := filter.Parse(filter.Set(set, "server", nil), fields())
+		a, err := others.Match(t.Context(), ix, nil, now)
+		require.NoError(t, err)
+		b, err := back.Match(t.Context(), ix, nil, now)
+		require.NoError(t, err)
+		require.Equal(t, a, b)
+		if len(filter.Values(text, "server"))+len(filter.Values(text, "srv")) == 0 {
+			require.Equal(t, found, a)
+		}
+	})
+}
+
+// asTyped is what text becomes when it is typed.
+func asTyped(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+// Spans are on rune boundaries of any text, sorted and apart; a row that words
+// found has them, and what they cover is what was asked for.
+func FuzzSpans(f *testing.F) {
+	for _, seed := range [][2]string{
+		{"conf", "file:///srv/Config"}, {"İ", "i"}, {"i", "İİ"}, {"ẞ ~ix", "ßix"}, {"K", "k K"}, {"k", "k K"}, {"a", "\xffa\xc3"}, {"\xc3", "é"},
+		{"~abb", "ab bab"}, {"~aa", "aaa"}, {"ⱥ", "Ⱥ"}, {"\ufffd", "\xff\ufffd"}, {"ab bc", "ABCab"}, {"~\u0301e", "é\u0301e"},
+	} {
+		f.Add(seed[0], seed[1])
+	}
+	f.Fuzz(func(t *testing.T, text, in string) {
+		q := filter.Parse(text, nil)
+		spans := q.Spans(in)
+		bounds := map[int]bool{len(in): true}
+		for i := range in { // also steps over each byte that is no text
+			bounds[i] = true
+		}
+		end := -1
+		for _, s := range spans {
+			require.Greater(t, s.Start, end, "%v", spans)
+			require.Greater(t, s.End, s.Start)
+			require.True(t, bounds[s.Start] && bounds[s.End], "%v in %q", spans, in)
+			end = s.End
+		}
+		ix := filter.NewIndex(1, func(int) string { return in })
+		found, err := q.Match(t.Context(), ix, nil, now)
+		require.NoError(t, err)
+		positive := !q.Empty() && !strings.Contains(text, "-")
+		if positive && len(found) > 0 {
+			require.NotEmpty(t, spans, "%q found %q", text, in)
+		}
+		if len(strings.FieldsFunc(asTyped(text), unicode.IsSpace)) == 1 && positive && !strings.ContainsAny(text, `~":`) {
+			require.Equal(t, len(found) == 1, len(spans) > 0, "a word has spans where it is found")
+		}
+	})
+}
+
+// Every rune is found by every other one that differs only by case, in any
+// position, and its span is that rune.
+func TestFoldingOfEveryRune(t *testing.T) {
+	t.Parallel()
+	for r := rune(1); r <= unicode.MaxRune; r++ {
+		if !utf8.ValidRune(r) || unicode.IsSpace(r) || unicode.SimpleFold(r) == r && unicode.ToLower(r) == r {
+			continue
+		}
+		for o := unicode.SimpleFold(r); ; o = unicode.SimpleFold(o) {
+			if !unicode.IsUpper(o) && !unicode.IsTitle(o) {
+				text := "1" + string(r) + "2"
+				spans := filter.Parse(string(o), nil).Spans(text)
+				require.Equal(t, []filter.Span{{Start: 1, End: 1 + utf8.RuneLen(r)}}, spans, "%q in %q", o, text)
+			}
+			if o == r {
+				break
+			}
+		}
+	}
+}
+
+// A search in the survivors finds what a search in all rows finds.
+func TestNarrowedSearchesFindTheSame(t *testing.T) {
+	t.Parallel()
+	ix := index()
+	term := rapid.SampledFrom([]string{
+		"c", "co", "conf", "Conf", "CO", "main", "ma", "M", "-c", "-conf", "-ma", "-M", "-main", "~cf", "~conf", "~cnf", "-~cf", "-~conf", "~rdm",
+		"server:g", "server:git", "server:=git", "server:hub", "-server:git", "-server:g", "mime:text", "mime:text/*", "mime:*json", "-mime:text/*",
+		"-mime:text", `mime:""`, "sub:yes", "ms:>3", "updated:<1h", "updated:>1m", "foo:bar", "-", "~", "server:",
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		prev := strings.Join(rapid.SliceOfN(term, 0, 3).Draw(t, "prev"), " ")
+		next := strings.Join(rapid.SliceOfN(term, 0, 4).Draw(t, "next"), " ")
+		if rapid.Bool().Draw(t, "grew") {
+			next = prev + " " + next
+		}
+		p, q := filter.Parse(prev, fields()), filter.Parse(next, fields())
+		if !q.Narrows(p) {
+			return
+		}
+		within, err := p.Match(t.Context(), ix, nil, now)
+		require.NoError(t, err)
+		narrowed, err := q.Match(t.Context(), ix, within, now)
+		require.NoError(t, err)
+		whole, err := q.Match(t.Context(), ix, nil, now)
+		require.NoError(t, err)
+		require.Equal(t, whole, narrowed, "%q after %q", next, prev)
+	})
+}
