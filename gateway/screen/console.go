@@ -149,15 +149,18 @@ func (c *console) giveLocked() {
 func (c *console) end() {
 	close(c.over)
 	_ = c.w.SetWriteDeadline(time.Now().Add(farewell))
-	t := time.NewTimer(2 * farewell)
-	defer t.Stop()
-	select {
-	case c.lock <- struct{}{}:
+	given := make(chan struct{})
+	go func() {
+		defer close(given)
+		c.lock <- struct{}{}
 		c.giveLocked()
 		c.leave()
-	case <-t.C: // somebody hangs in a write that cannot be interrupted
+	}()
+	select {
+	case <-given:
+	case <-time.After(2 * farewell): // hangs in a write that takes no deadline
 		flushInput(c.in)
-		_ = term.Restore(c.fd, c.found)
+		c.restore()
 	}
 }
 

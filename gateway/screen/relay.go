@@ -34,7 +34,8 @@ type relay struct {
 	env   func(string) string
 	ctx   context.Context
 	fail  context.CancelCauseFunc
-	tasks sync.WaitGroup // orders under way, waits for the sender
+	links sync.WaitGroup // what runs as long as the screen
+	tasks sync.WaitGroup // orders under way; the receiver adds them
 	busy  atomic.Bool    // an order is under way
 	away  sync.Mutex     // held while the terminal belongs to something else
 
@@ -58,7 +59,7 @@ func (ended) Error() string { return "ended by the host" }
 // ([ErrTerminalLost]). On every way out it closes c, ends a pager or editor
 // that it started, and gives the terminal back as it was found; a terminal
 // that takes no output is waited for 3 s at most, and where its writes cannot
-// be interrupted one goroutine stays with it. Programs are run with
+// be interrupted (only Linux has a way) a goroutine or two stay with it. Programs are run with
 // $VISUAL, $EDITOR (or vi) and $PAGER (or less, or more). One screen at a time
 // may be on one terminal.
 func Relay(ctx context.Context, c net.Conn, t Terminal) (reason string, err error) {
@@ -86,14 +87,13 @@ func Relay(ctx context.Context, c net.Conn, t Terminal) (reason string, err erro
 		r.con.ask(askBackground)
 	}
 
-	var links sync.WaitGroup
-	links.Go(func() { r.send.run(c) })
+	r.links.Go(func() { r.send.run(c) })
 	received := make(chan struct{})
 	go func() { // may hang in the terminal; see below
 		defer close(received)
 		r.fail(r.receive(c))
 	}()
-	links.Go(r.watch)
+	r.links.Go(r.watch)
 	<-r.ctx.Done()
 
 	if asking && time.Since(asked) < time.Second {
@@ -108,7 +108,7 @@ func Relay(ctx context.Context, c net.Conn, t Terminal) (reason string, err erro
 	}
 	r.tasks.Wait()
 	r.con.end()
-	links.Wait()
+	r.links.Wait()
 	return r.outcome(ctx)
 }
 
@@ -258,7 +258,7 @@ func (r *relay) suspend(s *signals) {
 	r.con.give()
 	r.send.send(appendFrame(nil, framePause, nil))
 	told := make(chan struct{})
-	r.tasks.Go(func() { r.send.drain(); close(told) })
+	r.links.Go(func() { r.send.drain(); close(told) })
 	select {
 	case <-told:
 	case <-time.After(200 * time.Millisecond):
