@@ -5,6 +5,8 @@
 package main
 
 import (
+	_ "a.goblin/quiet" // before anything that asks the terminal
+
 	"cmp"
 	"context"
 	"errors"
@@ -14,6 +16,8 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -26,10 +30,14 @@ import (
 	"goblin/gateway/host"
 	"goblin/gateway/instance"
 	"goblin/gateway/upstream"
+	"goblin/tui/look"
 )
 
 // version is set by the linker for releases.
 var version string
+
+// controlling is the terminal that a process belongs to.
+const controlling = "/dev/tty"
 
 // defaultListen is where `goblin serve` listens if nothing else is said.
 const defaultListen = "127.0.0.1:7331"
@@ -59,8 +67,11 @@ func run(args []string) int {
 type modes struct {
 	app *command.App
 
+	theme string // of --theme
+	ascii bool   // of --ascii
+
 	mu       sync.Mutex
-	restores []func() // undo what was done to streams
+	restores []func() // undo what was done to streams and terminals
 }
 
 // signals gives the context that ends with the first signal to end. The second
@@ -99,7 +110,14 @@ func (m *modes) signals() (context.Context, func()) {
 	}
 }
 
-// restore undoes what was done to streams.
+// undo adds what restore has to do.
+func (m *modes) undo(undo ...func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.restores = append(m.restores, undo...)
+}
+
+// restore undoes what was done to streams and terminals.
 func (m *modes) restore() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -115,9 +133,7 @@ func (m *modes) streams() (io.Reader, io.Writer) {
 	in, undoIn := command.Unblock(os.Stdin, os.Stderr)
 	out, undoOut := command.Unblock(os.Stdout, os.Stderr)
 	os.Stdout = os.Stderr
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.restores = append(m.restores, undoOut, undoIn)
+	m.undo(undoOut, undoIn)
 	return in, out
 }
 
@@ -162,7 +178,7 @@ func (m *modes) root() *cobra.Command {
 			case a.InTTY && a.OutTTY:
 				return m.screen(cmd.Context())
 			case tui:
-				return m.both(cmd.Context(), "/dev/tty")
+				return m.both(cmd.Context(), controlling)
 			default:
 				return m.stdio(cmd.Context(), false)
 			}
@@ -175,6 +191,8 @@ func (m *modes) root() *cobra.Command {
 	root.SetVersionTemplate("goblin {{.Version}}\n")
 	root.SuggestionsMinimumDistance = 2
 	root.PersistentFlags().StringVar(&a.ConfigFlag, "config", "", "use this config `FILE`")
+	root.PersistentFlags().Var(choice(&m.theme, look.Themes()...), "theme", "colours of the screen: "+strings.Join(look.Themes(), ", "))
+	root.PersistentFlags().BoolVar(&m.ascii, "ascii", false, "draw the screen with ASCII characters only")
 	root.Flags().BoolVar(&tui, "tui", false, "on pipes: serve MCP there, and show the servers on the terminal")
 	root.Flags().StringVar(&tuiTTY, "tui-tty", "", "show them on this `TERMINAL` instead of /dev/tty")
 	root.SetHelpCommand(a.Help())
@@ -189,6 +207,34 @@ func (m *modes) root() *cobra.Command {
 		c.Args = cobra.ArbitraryArgs
 	}
 	return root
+}
+
+// oneOf is a flag that takes one of a few words.
+type oneOf struct {
+	value *string
+	words []string
+}
+
+func choice(value *string, words ...string) *oneOf { return &oneOf{value, words} }
+
+// String implements the flag's value.
+func (o *oneOf) String() string {
+	if o.value == nil {
+		return ""
+	}
+	return *o.value
+}
+
+// Type is how help calls the flag's value.
+func (o *oneOf) Type() string { return "NAME" }
+
+// Set implements the flag's value.
+func (o *oneOf) Set(word string) error {
+	if !slices.Contains(o.words, word) {
+		return fmt.Errorf("must be one of %s", strings.Join(o.words, ", "))
+	}
+	*o.value = word
+	return nil
 }
 
 func didYouMean(names []string) string {
@@ -338,13 +384,6 @@ func (s *setup) close() {
 	}
 }
 
-// options are those of a host of the setup's config.
-func (m *modes) options(s *setup) instance.Options {
-	return instance.Options{
-		Config: s.cfg, Version: m.app.Version.Version, Logger: s.logger, Place: &s.place, HTTP: true,
-	}
-}
-
 // stdio serves one client, through the host unless standalone.
 func (m *modes) stdio(ctx context.Context, standalone bool) error {
 	kind := attended
@@ -407,11 +446,9 @@ func together(ctx context.Context, i *instance.Instance, use func(ctx context.Co
 	defer stop()
 	using, leave := context.WithCancel(ctx)
 	defer leave()
+	defer context.AfterFunc(i.Stopping(), leave)() // somebody stopped the host
 	ended := make(chan error, 1)
-	go func() {
-		defer leave() // somebody stopped the host
-		ended <- i.Run(running)
-	}()
+	go func() { ended <- i.Run(running) }()
 	err := use(using)
 	stop()
 	return errors.Join(err, <-ended)
@@ -429,9 +466,7 @@ func (m *modes) serve(ctx context.Context, listen string) error {
 	if err := config.CheckListen(g.Listen, g.AuthToken); err != nil {
 		return command.Fail(command.CodeConfig, "%w", err)
 	}
-	o := m.options(s)
-	o.HTTPRequired = true
-	i, err := instance.New(o)
+	h, err := m.host(s, func(o *instance.Options) { o.HTTPRequired = true })
 	var other *host.RunningError
 	switch {
 	case errors.As(err, &other):
@@ -441,8 +476,8 @@ func (m *modes) serve(ctx context.Context, listen string) error {
 	case err != nil:
 		return err
 	}
-	m.app.Warn("serving %s (pid %d); Ctrl-C ends it", i.Address(), os.Getpid())
-	return i.Run(ctx)
+	m.app.Warn("serving %s (pid %d); Ctrl-C ends it", h.Address(), os.Getpid())
+	return h.Run(ctx)
 }
 
 // background is the host that no terminal is attached to.
@@ -452,9 +487,9 @@ func (m *modes) background(ctx context.Context, load func() (*config.Config, err
 		return err
 	}
 	defer s.close()
-	o := m.options(s)
-	o.Linger = max(s.cfg.Gateway.Linger, time.Nanosecond) // 0 would be for ever
-	i, err := instance.New(o)
+	h, err := m.host(s, func(o *instance.Options) {
+		o.Linger = max(s.cfg.Gateway.Linger, time.Nanosecond) // 0 would be for ever
+	})
 	var other *host.RunningError
 	if errors.As(err, &other) {
 		return nil // several clients started at once
@@ -462,108 +497,5 @@ func (m *modes) background(ctx context.Context, load func() (*config.Config, err
 	if err != nil {
 		return err
 	}
-	return i.Run(ctx)
-}
-
-// attempts bound how often a host is looked for that ends while it is asked.
-const attempts = 50
-
-// screen is Goblin on a terminal: the host of its config, or a look at it.
-func (m *modes) screen(ctx context.Context) error {
-	// Log lines would run through the summary.
-	s, err := m.prepare(m.app.Load, apart)
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	i, status, err := m.become(ctx, s)
-	if err != nil {
-		return err
-	}
-	summary := m.summary(m.app.Out, m.app.Columns, s.cfg, cmp.Or(s.cfg.Log.File, s.place.Log))
-	if i == nil {
-		summary.Host(status)
-		return nil
-	}
-	err = together(ctx, i, func(ctx context.Context) error {
-		summary.Live(ctx, i)
-		return nil
-	})
-	if err == nil {
-		summary.Goodbye()
-	}
-	return err
-}
-
-// both is MCP on stdin and stdout with the summary on a terminal.
-func (m *modes) both(ctx context.Context, path string) error {
-	tty, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return fmt.Errorf("there is no terminal to show the servers on: %w; name one with --tui-tty, or leave out --tui", err)
-	}
-	defer tty.Close()
-	columns, ok := command.Terminal(tty)
-	if !ok {
-		return command.Fail(command.CodeUsage, "%s is not a terminal; name one with --tui-tty", path)
-	}
-	s, err := m.prepare(m.app.Load, attended)
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	i, status, err := m.become(ctx, s)
-	if err != nil {
-		return err
-	}
-	summary := m.summary(tty, columns, s.cfg, s.cfg.Log.File)
-	summary.End = "This ends with the client that started it."
-	in, out := m.streams()
-	if i == nil {
-		summary.Host(status)
-		return m.bridge(ctx, s, in, out)
-	}
-	err = together(ctx, i, func(ctx context.Context) error {
-		ctx, end := context.WithCancel(ctx)
-		var shown sync.WaitGroup
-		shown.Go(func() { summary.Live(ctx, i) })
-		err := i.ServeStdio(ctx, in, out)
-		end()
-		shown.Wait()
-		return err
-	})
-	if err == nil {
-		summary.Goodbye()
-	}
-	return err
-}
-
-// become makes this process the host. If there is one already, the instance is
-// nil and the status is that host's.
-func (m *modes) become(ctx context.Context, s *setup) (i *instance.Instance, status instance.Status, err error) {
-	for range attempts {
-		i, err = instance.New(m.options(s))
-		var other *host.RunningError
-		if !errors.As(err, &other) {
-			return i, status, err
-		}
-		err = host.Control(ctx, s.place, instance.OpStatus, nil, &status)
-		if !errors.Is(err, host.ErrNoHost) {
-			return nil, status, err
-		}
-		// It is ending; its servers may take a while.
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
-			return nil, status, ctx.Err()
-		}
-	}
-	return nil, status, err
-}
-
-func (m *modes) summary(w io.Writer, columns int, cfg *config.Config, log string) *command.Summary {
-	exe, err := os.Executable()
-	if err != nil {
-		exe = "" // then it is shown by its name
-	}
-	return m.app.Summary(w, columns, cfg, exe, log)
+	return h.Run(ctx)
 }

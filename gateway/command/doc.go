@@ -1,8 +1,8 @@
 // Package command is Goblin's command line but for the modes that serve:
 // list, read, call, prompt, validate, status, stop, restart, version. It also
 // has what the modes of main share with them: exit codes, one-line errors, the
-// logger that knows the secrets of a config, the plain summary of a running
-// gateway, and streams in non-blocking mode.
+// logger that knows the secrets of a config, the command that clients start, and
+// streams in non-blocking mode.
 //
 // It owns what people read and type. An App belongs to one goroutine, that of
 // the command which runs; commands block until they are done or their context

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goblin/gateway"
 	"goblin/gateway/display"
 	"goblin/gateway/host"
 	"goblin/gateway/instance"
@@ -66,10 +68,10 @@ func (a *App) status() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "status",
 		GroupID: GroupHost,
-		Short:   "Show the running host, its servers and its clients",
+		Short:   "Show the running host, its servers, clients and screens",
 		Long: `Show the host that serves this config: its process, its HTTP address, the state
-of each server, and the clients that are connected. Exit code 4 means that no
-host is running.`,
+of each server, the clients that are connected, and the screens that are open.
+Exit code 4 means that no host is running.`,
 		Example: `  goblin status
   goblin status --json | jq '.servers[] | select(.state != "ready")'`,
 		Args: NoArgs,
@@ -106,18 +108,28 @@ func (a *App) printStatus(s instance.Status) error {
 		}
 	}
 	fmt.Fprintln(a.Out)
-	if len(s.Sessions) == 0 {
-		return a.printText("No clients are connected.")
-	}
-	t := table{header: []string{"CLIENT", "VERSION", "TRANSPORT", "PROTOCOL", "SINCE"}}
+	clients := table{header: []string{"CLIENT", "VERSION", "TRANSPORT", "PROTOCOL", "SINCE"}}
+	screens := table{header: []string{"SCREEN", "SINCE"}}
 	for _, c := range s.Sessions {
-		name := c.Client
-		if name == "" {
-			name = "(not introduced)"
+		since := age(c.Since) + " ago"
+		if c.Transport == gateway.ScreenTransport {
+			screens.add(c.ID, since)
+			continue
 		}
-		t.add(name, c.Version, c.Transport, c.Protocol, age(c.Since)+" ago")
+		clients.add(cmp.Or(c.Client, "(not introduced)"), c.Version, c.Transport, c.Protocol, since)
 	}
-	return t.render(a.Out, a.Columns)
+	if s.Clients() == 0 {
+		if err := a.printText("No clients are connected."); err != nil {
+			return err
+		}
+	} else if err := clients.render(a.Out, a.Columns); err != nil {
+		return err
+	}
+	if s.Clients() == len(s.Sessions) {
+		return nil
+	}
+	fmt.Fprintln(a.Out)
+	return screens.render(a.Out, a.Columns)
 }
 
 // age is the time since t, for people.

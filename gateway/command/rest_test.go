@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -147,120 +146,18 @@ func TestLogsHoldNoSecretsAndNoControlCharacters(t *testing.T) {
 	require.Equal(t, CodeConfig, ExitCode(err))
 }
 
-// still is a gateway of which a test says when something changes.
-type still struct {
-	status  chan instance.Status
-	current instance.Status
-	changed chan struct{}
-}
-
-func (s *still) Status() instance.Status {
-	select {
-	case s.current = <-s.status:
-	default:
-	}
-	return s.current
-}
-
-func (s *still) List(context.Context, instance.ListQuery) ([]instance.Item, error) { return nil, nil }
-
-func (s *still) Changed(ctx context.Context) <-chan struct{} {
-	out := make(chan struct{})
-	go func() {
-		defer close(out)
-		for {
-			select {
-			case <-s.changed:
-			case <-ctx.Done():
-				return
-			}
-			select {
-			case out <- struct{}{}:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return out
-}
-
-// teller hands over each text that is written, so that a test can wait for it.
-type teller chan string
-
-func (w teller) Write(p []byte) (int, error) {
-	w <- string(p)
-	return len(p), nil
-}
-
-func TestSummaryShowsServersHowToConnectAndWhatHappens(t *testing.T) {
-	cfg, err := config.Parse("/etc/goblin.yaml", []byte(threeServers), func(string) (string, bool) { return "", false })
-	require.NoError(t, err)
-	s := &still{status: make(chan instance.Status, 1), current: ready("a", "b"), changed: make(chan struct{})}
-	s.current.Address = "http://127.0.0.1:7331/mcp"
-	a := &App{Version: Version{Version: "v1"}, Getenv: func(k string) string { return map[string]string{"GOBLIN_CONFIG": "x"}[k] }}
-	told := make(teller)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	sum := a.Summary(told, 0, cfg, "/opt/goblin", "/run/goblin.log")
-	go func() {
-		defer close(done)
-		sum.Live(ctx, s)
-	}()
-	text := ""
-	until := func(want string) {
-		t.Helper()
-		for !strings.Contains(text, want) {
-			select {
-			case more := <-told:
-				text += more
-			case <-time.After(20 * time.Second):
-				t.Fatalf("waited for %q in %s", want, text)
-			}
-		}
-	}
-	until("Ctrl-C stops the servers and ends.\n")
-	require.Contains(t, text, "Goblin v1, with /etc/goblin.yaml. Starting 3 servers …\n")
-	require.Contains(t, text, "a       ready  stdio")
-	require.Contains(t, text, `"goblin": {"command": "/opt/goblin", "args": ["stdio", "--config", "/etc/goblin.yaml"]}`)
-	require.Contains(t, text, "HTTP clients: http://127.0.0.1:7331/mcp\n")
-	require.Contains(t, text, "/run/goblin.log")
-	require.NotContains(t, text, "demo")
-
-	next := ready("a", "b")
-	next.Servers[1].State, next.Servers[1].Error = "retrying", "gone\x1b"
-	s.status <- next
-	s.changed <- struct{}{}
-	until("b is retrying: gone\\x1b\n")
-	require.NotContains(t, text, "a is")
-
-	// A server is told once, when its lists are here: not with zeros before.
-	listing := ready("a", "b")
-	listing.Servers[1].Listed = false
-	s.status <- listing
-	s.changed <- struct{}{}
-	whole := ready("a", "b")
-	whole.Servers[1].Tools = 3
-	s.status <- whole // once the other one was looked at
-	s.changed <- struct{}{}
-	until("b is ready: 3 tools")
-	require.Equal(t, 1, strings.Count(text, "b is ready"), text)
-	cancel()
-	until("Stopping 3 servers …\n")
-	<-done
-}
-
-func TestSummaryOfTheDemoSaysHowToWriteAConfig(t *testing.T) {
-	var out bytes.Buffer
-	a := &App{Getenv: func(k string) string { return map[string]string{"HOME": "/home/me"}[k] }}
-	status := ready("clock")
-	status.PID, status.Version, status.Sessions = 42, "v1", []instance.Session{{}}
-	a.Summary(&out, 0, &config.Config{Demo: true}, "/tmp/go-build12/goblin", "").Host(status)
-	text := out.String()
-	require.Contains(t, text, "Goblin v1 runs already: pid 42, up ")
-	require.Contains(t, text, ", 1 client connected.")
-	require.Contains(t, text, "/home/me/.config/goblin/config.yaml")
-	require.Contains(t, text, "goblin validate")
-	require.Contains(t, text, `{"command": "goblin", "args": ["stdio"]}`, "a program of go run is gone later")
+func TestClientsGetACommandThatFindsTheConfig(t *testing.T) {
+	a := &App{Getenv: func(name string) string { return map[string]string{"HOME": "/home/me"}[name] }}
+	demo, usual := &config.Config{Demo: true}, &config.Config{Path: "/home/me/.config/goblin/config.yaml"}
+	require.Equal(t, "/opt/goblin stdio", a.ClientCommand(demo, "/opt/goblin"))
+	require.Equal(t, "goblin stdio", a.ClientCommand(demo, "/tmp/go-build12/goblin"), "a program of go run is gone later")
+	require.Equal(t, "goblin stdio", a.ClientCommand(demo, ""))
+	require.Equal(t, "/opt/goblin stdio", a.ClientCommand(usual, "/opt/goblin"))
+	other := &config.Config{Path: "/srv/it's mine/$x.yaml"}
+	require.Equal(t, `'/my programs/goblin' stdio --config '/srv/it'\''s mine/$x.yaml'`, a.ClientCommand(other, "/my programs/goblin"))
+	a.Getenv = func(name string) string { return map[string]string{"XDG_CONFIG_HOME": "/cfg"}[name] }
+	require.Equal(t, "goblin stdio", a.ClientCommand(&config.Config{Path: "/cfg/goblin/config.yaml"}, ""))
+	require.Equal(t, "goblin stdio --config "+usual.Path, a.ClientCommand(usual, ""))
 }
 
 func TestSizesAreShort(t *testing.T) {

@@ -233,6 +233,9 @@ func (i *Instance) Changed(ctx context.Context) <-chan struct{} {
 	return out
 }
 
+// Stopping ends when Run is about to return, whoever caused it.
+func (i *Instance) Stopping() context.Context { return i.stopped }
+
 // Registry is the catalog, with the journals and tables of what goes on.
 func (i *Instance) Registry() *registry.Registry { return i.registry }
 

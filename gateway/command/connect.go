@@ -1,0 +1,45 @@
+package command
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"goblin/gateway/config"
+)
+
+// ClientCommand is what a client of this config starts, as a shell reads it.
+// exe is the path of this program, empty if it is not known.
+func (a *App) ClientCommand(cfg *config.Config, exe string) string {
+	if exe == "" || strings.Contains(exe, "go-build") { // that of go run is gone when it has ended
+		exe = "goblin"
+	}
+	words := []string{exe, "stdio"}
+	// A client has another environment and another working directory.
+	if path, err := filepath.Abs(cfg.Path); err == nil && !cfg.Demo && path != a.defaultConfig() {
+		words = append(words, "--config", path)
+	}
+	for i, word := range words {
+		words[i] = shellWord(word)
+	}
+	return strings.Join(words, " ")
+}
+
+// defaultConfig is where a config is looked for that nobody names.
+func (a *App) defaultConfig() string {
+	dir := a.Getenv("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(a.Getenv("HOME"), ".config")
+	}
+	return filepath.Join(dir, "goblin", "config.yaml")
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./\\-]+$`)
+
+// shellWord quotes a word where a POSIX shell needs it.
+func shellWord(word string) string {
+	if plainWord.MatchString(word) && !strings.Contains(word, `\`) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
