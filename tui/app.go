@@ -49,6 +49,7 @@ type app struct {
 	filtering bool // the bar has the focus
 	searching bool // … for a search in the detail panel
 	history   []string
+	commands  []string // run from the palette, the last one at the end
 
 	dialogs   []dialog
 	questions *questions

@@ -3,6 +3,7 @@ package tui
 import (
 	"slices"
 
+	"github.com/charmbracelet/bubbles/textinput"
 	"github.com/charmbracelet/bubbletea"
 )
 
@@ -54,12 +55,9 @@ func (a *app) typeFilter(msg tea.KeyMsg) tea.Cmd {
 	case tea.KeyPgUp:
 		a.panes[a.open].rows().move(-a.panes[a.open].rows().window() / 2)
 		return nil
-	case tea.KeyCtrlV: // the clipboard of the host's machine is not the user's
-		return nil
 	}
 	before := a.bar.Value()
-	var cmd tea.Cmd
-	a.bar, cmd = a.bar.Update(msg)
+	cmd := typeInto(&a.bar, msg)
 	if now := a.bar.Value(); now != before {
 		if a.searching {
 			a.details[a.open].view.Search(now)
@@ -77,9 +75,19 @@ func (a *app) endFilter() {
 
 // setFilter filters the open pane by a text, as if it were typed.
 func (a *app) setFilter(text string) tea.Cmd {
-	a.bar.SetValue(text)
+	a.bar.SetValue(clean(text))
 	a.bar.CursorEnd()
 	return a.panes[a.open].rows().filter(text)
+}
+
+// typeInto hands a key to a text field. Runes that came at once are text, even
+// where they spell a key's name, such as "end".
+func typeInto(in *textinput.Model, msg tea.KeyMsg) (cmd tea.Cmd) {
+	if msg.Type == tea.KeyRunes && len(msg.Runes) > 1 {
+		msg.Paste = true
+	}
+	*in, cmd = in.Update(msg)
+	return cmd
 }
 
 // earlier walks the filters that were kept.

@@ -23,6 +23,7 @@ type request struct {
 	args     json.RawMessage // arguments of a tool or prompt, variables of a template
 	meta     json.RawMessage // _meta as the user wrote it, nil for none
 	expanded string          // listed URI that a template was expanded to
+	danger   bool            // the server says that it may destroy something
 	quiet    bool            // nobody needs to be told that it went well
 }
 

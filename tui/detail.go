@@ -34,12 +34,12 @@ func (d *detail) show(s subject, width int) tea.Cmd {
 	if width <= 0 {
 		return nil
 	}
-	// One column is for the marks of changed lines, one for the scroll bar.
+	d.now.running = s.running
 	if s.key == d.now.key && s.version == d.now.version && width == d.width {
 		return nil
 	}
 	same := s.key == d.now.key
-	news := same && s.updated && s.version != d.now.version
+	news := same && s.content && d.now.content && s.version != d.now.version
 	d.now, d.width = s, width
 	return d.build(same, news)
 }

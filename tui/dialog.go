@@ -25,6 +25,9 @@ type dialog interface {
 
 func (a *app) push(d dialog) tea.Cmd {
 	a.dialogs = append(a.dialogs, d)
+	if d, ok := d.(interface{ begin() tea.Cmd }); ok {
+		return d.begin()
+	}
 	return nil
 }
 

@@ -27,19 +27,18 @@ func (a *app) callTool(e *registry.Entry) tea.Cmd {
 	}
 	it := entryItem(e)
 	return a.ask(it, s, func(args, meta json.RawMessage) tea.Cmd {
-		r := request{item: it, method: "tools/call", args: args, meta: meta}
-		return a.startOrAsk(e, r)
+		return a.startOrAsk(request{item: it, method: "tools/call", args: args, meta: meta, danger: destroys(e)})
 	})
 }
 
-// startOrAsk runs a call, and asks before that if it may destroy something.
-func (a *app) startOrAsk(e *registry.Entry, r request) tea.Cmd {
-	if e == nil || !destroys(e) {
+// startOrAsk runs a request, and asks before that if it may destroy something.
+func (a *app) startOrAsk(r request) tea.Cmd {
+	if !r.danger {
 		return a.calls.start(r)
 	}
 	return a.push(&confirm{
-		look: a.look, title: "Call " + e.Listed + "?",
-		text: []string{clean(e.Server) + " says that this tool is destructive.", "With: " + clean(cutText(string(r.args), 400))},
+		look: a.look, title: "Call " + r.item.listed + "?",
+		text: []string{clean(r.item.server) + " says that this tool is destructive.", "With: " + clean(cutText(string(r.args), 400))},
 		yes:  "call it", then: func() tea.Cmd { return a.calls.start(r) },
 	})
 }
@@ -113,12 +112,11 @@ func (a *app) callAgain(e *registry.Entry) tea.Cmd {
 	if inv == nil {
 		return nil
 	}
-	r := request{item: it, method: "tools/call", args: inv.Params, meta: inv.Meta}
+	r := request{item: it, method: "tools/call", args: inv.Params, meta: inv.Meta, danger: destroys(e)}
 	if e.Kind == registry.Prompt {
-		r.method = "prompts/get"
-		return a.calls.start(r)
+		r.method, r.danger = "prompts/get", false
 	}
-	return a.startOrAsk(e, r)
+	return a.startOrAsk(r)
 }
 
 // completes marks the fields that a server can complete.
@@ -142,7 +140,9 @@ func (a *app) ask(it item, s form.Spec, submit func(args, meta json.RawMessage) 
 	if inv := kept(a.reg, it); inv != nil {
 		s.Last = inv.Params
 	}
-	return a.push(&formDialog{app: a, item: it, title: s.Title, form: form.New(a.look, s), submit: submit})
+	title := s.Title
+	s.Title = "" // the border has it
+	return a.push(&formDialog{app: a, item: it, title: title, form: form.New(a.look, s), submit: submit})
 }
 
 // formDialog is a form in front of the panes.
@@ -249,12 +249,5 @@ func (d *formDialog) complete(c form.Completion) tea.Cmd {
 
 func (d *formDialog) typing() bool { return true }
 
-func (d *formDialog) hints() []hint {
-	var all []hint
-	for _, k := range d.form.Keys() {
-		if k.Enabled() {
-			all = append(all, hint{k.Help().Key, k.Help().Desc})
-		}
-	}
-	return all
-}
+// hints are in the form's own last line.
+func (d *formDialog) hints() []hint { return nil }

@@ -45,10 +45,6 @@ func (e *entry) update(msg tea.Msg) (tea.Cmd, bool) {
 			return nil, false
 		}
 		return e.then(e.input.Value()), true
-	case tea.KeyCtrlV:
-		return nil, false
 	}
-	var cmd tea.Cmd
-	e.input, cmd = e.input.Update(key)
-	return cmd, false
+	return typeInto(&e.input, key), false
 }

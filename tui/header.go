@@ -157,7 +157,7 @@ func (a *app) barLine() string {
 			at, n := a.details[a.open].view.Found()
 			return lk.Sides(left, lk.Dim.On(fmt.Sprintf("%d of %d in the detail ", at, n)), a.w)
 		}
-		right := fmt.Sprintf("%s matches  %s ", grouped(r.len()), r.timing())
+		right := lk.Dim.On(fmt.Sprintf("%s of %s  %s ", grouped(r.len()), grouped(r.total()), r.timing()))
 		if p := query.Problem(); p != "" {
 			right = lk.Warn.On(clean(p) + " ")
 		}

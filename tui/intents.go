@@ -81,7 +81,7 @@ func (a *app) doScreen(id string) (tea.Cmd, bool) {
 	case "cancel":
 		return a.calls.stop(a.panes[a.open].item()), true
 	case "repeat":
-		return a.calls.start(*a.calls.last), true
+		return a.startOrAsk(*a.calls.last), true
 	case "copy":
 		return a.copy(a.panes[a.open].item().listed, "the name"), true
 	case "copy-content":

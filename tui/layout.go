@@ -161,15 +161,29 @@ func (a *app) listBox(g geometry, p pane) []string {
 			}
 		}
 	}
-	if g.border == 0 {
-		return lines
-	}
-	title, right := p.heading()
 	style := a.look.Border
 	if !a.inside {
 		style = a.look.Accent
 	}
-	return a.look.Frame(lines, title, right, g.list.w, g.list.h, style)
+	parted, cut := p.(interface {
+		rule() (y int, title, right string)
+	})
+	if g.border == 0 {
+		if cut {
+			if y, title, right := parted.rule(); y >= 0 && y < len(lines) {
+				lines[y] = a.look.Rule(a.look.Horizontal, title, right, a.look.Horizontal, w, style)
+			}
+		}
+		return lines
+	}
+	title, right := p.heading()
+	box := a.look.Frame(lines, title, right, g.list.w, g.list.h, style)
+	if cut {
+		if y, title, right := parted.rule(); y >= 0 && y+1 < len(box)-1 {
+			box[y+1] = a.look.Rule(a.look.TeeLeft, title, right, a.look.TeeRight, g.list.w, style)
+		}
+	}
+	return box
 }
 
 // nothing says why a list is empty and what helps.

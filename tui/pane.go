@@ -70,8 +70,9 @@ type subject struct {
 	title   string
 	blocks  func(ctx context.Context) []content.Block // runs in a command
 	numbers bool                                      // of lines
-	// updated says that a new version is news, whose changed lines get marked.
-	updated bool
+	// content says that there is some, so that lines which a new version brings
+	// are news and get marked.
+	content bool
 	running *running // the call whose progress is shown instead
 }
 

@@ -188,15 +188,9 @@ func (p *resources) lines(lk *look.Look, w, h int, focused bool) []string {
 		return p.all.t.lines(lk, w, h, focused, p.row)
 	}
 	p.split = max(0, h-below-1)
-	lines := p.all.t.lines(lk, w, p.split, focused && !p.second, p.row)
-	title, right := p.templates.heading("Templates")
-	rule := lk.Border.On(lk.Horizontal) + " " + title + " "
-	if right != "" {
-		rule += right + " "
-	}
-	rule += lk.Border.On(strings.Repeat(lk.Horizontal, max(0, w-look.Width(rule))))
-	lines = append(lines, lk.Fit(rule, w))
-	return append(lines, p.templates.t.lines(lk, w, h-p.split-1, focused && p.second, p.templateRow)...)
+	lines := p.all.t.section(!p.second).lines(lk, w, p.split, focused, p.row)
+	lines = append(lines, look.Blank(w))
+	return append(lines, p.templates.t.section(p.second).lines(lk, w, h-p.split-1, focused, p.templateRow)...)
 }
 
 // row draws a resource: mark, server, type, size, URI, updates.
@@ -217,35 +211,38 @@ func (p *resources) row(e *registry.Entry, w int) string {
 	if p.all.stale(e.Server) {
 		base = lk.Stale
 	}
-	left := style.On(mark) + p.all.mark(e)
+	left := style.On(mark) + p.all.mark(e) + " "
 	right := ""
 	if n := sub.Updates - min(p.seen[at], sub.Updates); n > 0 {
 		right = " " + lk.Changed.On(lk.Delta+grouped(int(n)))
 	}
-	room := w - 2 - look.Width(right)
-	mime, bytes := 0, 0
-	if room >= 70 {
-		mime = 20
-		if w >= besideWidth {
-			mime = 24
-		}
+	room := w - 3 - look.Width(right)
+	mime, bytes := 20, 9
+	if w >= besideWidth {
+		mime = 26
 	}
-	if room >= 90 {
-		bytes = 9
+	if room-mime-bytes < leastURI+10 {
+		bytes = 0
 	}
-	uri := room - mime - bytes
-	if mime > 0 && uri < 30 {
-		mime, uri = 0, room-bytes
+	if room-mime-bytes < leastURI {
+		mime = 0
 	}
-	cells := left
+	cells, server := left, 0
+	if room-mime-bytes > 90 {
+		server = 16
+		cells += p.all.t.mark(lk, lk.Fit(clean(e.Server), server-1), cmpStyle(base, lk.Dim)) + " "
+	}
 	if mime > 0 {
 		cells += p.all.cell(lk, e.MIME, mime-1, cmpStyle(base, lk.Dim)) + " "
 	}
 	if bytes > 0 {
 		cells += lk.Dim.On(lk.Right(size(e.Size), bytes-1)) + " "
 	}
-	return cells + p.all.t.mark(lk, lk.Middle(clean(e.Listed), uri), base) + right
+	return cells + p.all.t.mark(lk, lk.Middle(clean(e.Listed), room-server-mime-bytes), base) + right
 }
+
+// leastURI is how wide a URI must stay before other columns come.
+const leastURI = 32
 
 // cmpStyle is the first style that is one.
 func cmpStyle(styles ...look.Style) look.Style {
@@ -267,11 +264,17 @@ func (p *resources) templateRow(e *registry.Entry, w int) string {
 	if w >= 72 {
 		mime = 20
 	}
-	cells := lk.Dim.On(lk.Template) + p.templates.mark(e)
+	cells := lk.Dim.On(lk.Template) + p.templates.mark(e) + " "
 	if mime > 0 {
 		cells += p.templates.cell(lk, e.MIME, mime-1, cmpStyle(base, lk.Dim)) + " "
 	}
-	return cells + p.templates.t.mark(lk, lk.Middle(clean(e.Listed), w-2-mime), base)
+	return cells + p.templates.t.mark(lk, lk.Middle(clean(e.Listed), w-3-mime), base)
+}
+
+// rule is the border between the two sections.
+func (p *resources) rule() (y int, title, right string) {
+	title, right = p.templates.heading("Templates")
+	return p.split, title, right
 }
 
 func (p *resources) click(y int) bool {
@@ -322,7 +325,7 @@ func (p *resources) subject() subject {
 	state, _ := p.app.reg.State(e.Server)
 	session := p.app.backend.Session()
 	s := subject{
-		key: e.Kind.String() + " " + e.Listed, title: e.Listed, running: p.app.calls.of(it), updated: true, numbers: true,
+		key: e.Kind.String() + " " + e.Listed, title: e.Listed, running: p.app.calls.of(it), content: inv != nil, numbers: true,
 		version: fmt.Sprintf("%p %s %v %s %d %v %s", e, versionOf(inv), has, sub.Status, sub.Updates, sub.Sessions, state.State),
 	}
 	if e.Kind == registry.Template {

@@ -47,6 +47,7 @@ type table[R any] struct {
 	cur, off, height int
 	at               string // key of the row under the cursor
 	tail             bool   // the cursor stays at the end as rows come
+	aside            bool   // another section of the pane has the cursor
 
 	gen    int
 	cancel context.CancelFunc
@@ -243,7 +244,7 @@ func (t *table[R]) lines(lk *look.Look, w, h int, focused bool, draw func(r R, w
 	for i := t.off; i < len(t.found) && len(out) < h; i++ {
 		line := draw(t.rows[t.found[i]], w-2)
 		switch {
-		case i != t.cur:
+		case i != t.cur || t.aside:
 			line = "  " + line
 		default:
 			line = lk.Row(lk.Cursor+" "+line, focused)
@@ -284,4 +285,10 @@ func (t *table[R]) click(y int) bool {
 	}
 	t.to(i)
 	return true
+}
+
+// section says whether this list of several has the cursor.
+func (t *table[R]) section(current bool) *table[R] {
+	t.aside = !current
+	return t
 }

@@ -52,8 +52,12 @@ func (l *Look) Fit(s string, w int) string {
 	case n < w:
 		return s + Blank(w-n)
 	}
-	s = l.Cut(s, w)
-	return s + Blank(w-Width(s))
+	// Cutting and measuring do not agree on every emoji.
+	for most := w; ; most-- {
+		if cut := l.Cut(s, most); Width(cut) <= w {
+			return cut + Blank(w-Width(cut))
+		}
+	}
 }
 
 // Cut shortens a line to at most w cells, the last of which is an ellipsis if
@@ -173,7 +177,11 @@ func Overlay(screen, box []string, x, y int) []string {
 		}
 		below := out[at]
 		w := ansi.StringWidth(line)
-		out[at] = ansi.Truncate(below, x, "") + reset + line + reset + ansi.TruncateLeft(below, x+w, "")
+		// A wide character at an edge is half covered, so it goes.
+		left, right := ansi.Truncate(below, x, ""), ansi.TruncateLeft(below, x+w, "")
+		left += Blank(x - ansi.StringWidth(left))
+		right = Blank(ansi.StringWidth(below)-x-w-ansi.StringWidth(right)) + right
+		out[at] = left + reset + line + reset + right
 	}
 	return out
 }

@@ -136,6 +136,9 @@ func (l *Look) Input() textinput.Model {
 	in.Cursor.Style, in.Cursor.TextStyle = plain, plain
 	in.Cursor.SetMode(cursor.CursorStatic)
 	in.Prompt = ""
+	// The clipboard of the host's machine is not that of who looks at it.
+	in.KeyMap.Paste.SetEnabled(false)
+	in.KeyMap.AcceptSuggestion.SetEnabled(false)
 	return in
 }
 
@@ -154,6 +157,7 @@ func (l *Look) Area() textarea.Model {
 	a.ShowLineNumbers = false
 	a.CharLimit = 0
 	a.MaxHeight = 0
+	a.KeyMap.Paste.SetEnabled(false)
 	return a
 }
 

@@ -1,0 +1,192 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/bubbletea"
+	"github.com/stretchr/testify/require"
+
+	"goblin/registry"
+)
+
+func TestKeysTypedFastAreTakenApart(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.keys("4").text("jjj")
+	require.Contains(t, r.line(">"), "day-01.md", "three keys in one message are three steps")
+	r.text("/day-1")
+	require.Contains(t, r.line("/ day-1"), "/ day-1", "what follows a key that opens a text field is text")
+	require.Equal(t, 3, r.app.panes[paneResources].rows().len())
+}
+
+func TestEscapeFollowedAtOnceByALetterIsNotALetterOfTheFilter(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.keys("4 / d a y")
+	r.take(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{'2'}, Alt: true}, 0) // Esc 2
+	typed, _ := r.app.panes[paneResources].rows().filtered()
+	require.Empty(t, typed)
+	require.Equal(t, paneTools, r.app.open)
+}
+
+func TestFilterHidesWhatDoesNotMatchAndFollowsChanges(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.keys("4 / server:files space mime:json enter")
+	require.Contains(t, r.screen(), "config.json")
+	require.NotContains(t, r.screen(), "day-01.md")
+	r.list("weather", registry.Resource, `{"uri":"weather://oslo","name":"oslo","mimeType":"application/json"}`)
+	require.NotContains(t, r.screen(), "weather://oslo", "the filter survives a change of the list")
+	r.keys("esc")
+	require.Contains(t, r.screen(), "weather://oslo")
+	require.Contains(t, r.screen(), "day-01.md")
+}
+
+func TestCursorFollowsItsItem(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.keys("4 / day-07 enter").keys("esc")
+	require.Contains(t, r.line("> "), "day-07.md", "clearing the filter stays on the row")
+	r.list("files", registry.Resource, `{"uri":"file:///srv/aaa","name":"a"}`, `{"uri":"file:///srv/notes/day-07.md","name":"day-07.md"}`, `{"uri":"file:///srv/zzz","name":"z"}`)
+	require.Contains(t, r.line("> "), "day-07.md", "a change of the list stays on the row")
+	r.list("files", registry.Resource, `{"uri":"file:///srv/aaa","name":"a"}`, `{"uri":"file:///srv/zzz","name":"z"}`)
+	require.Contains(t, r.line("> "), "zzz", "a row that goes leaves the cursor at its place")
+}
+
+func TestEmptyResultNamesTheWordThatExcludesEverything(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.keys("4 / day space zebra")
+	require.Contains(t, r.screen(), "zebra excludes everything")
+	require.Contains(t, r.screen(), "Esc clears the filter.")
+}
+
+func TestUnknownFieldHidesNothingAndSaysSo(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.keys("4 / colour:red")
+	require.Equal(t, 16, r.app.panes[paneResources].rows().len())
+	require.Contains(t, r.line("/ colour:red"), `"colour"`)
+}
+
+func TestTooSmallTerminalSaysWhatIsNeeded(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.take(tea.WindowSizeMsg{Width: 39, Height: 9}, 0)
+	require.Contains(t, r.screen(), "goblin needs 40x10, has 39x9")
+	r.take(tea.WindowSizeMsg{Width: 80, Height: 24}, 0)
+	require.Contains(t, r.screen(), "Resources 16")
+}
+
+func TestQuittingTheHostsOwnScreenAsksWhenClientsAreConnected(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.keys("q")
+	require.Contains(t, r.screen(), "2 clients use this process.")
+	r.keys("n")
+	require.False(t, r.app.quitting)
+	r.reg.DropSession("c1")
+	r.reg.DropSession("c2")
+	r.changed(registry.Sessions).keys("q")
+	require.True(t, r.app.quitting, "nobody is disturbed")
+}
+
+func TestQuittingAnotherHostsScreenNeverAsks(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.app.o.Host.Owner = false
+	r.keys("ctrl+c")
+	require.True(t, r.app.quitting)
+}
+
+func TestControlZIsNotBound(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	before := r.screen()
+	r.keys("ctrl+z")
+	require.Equal(t, before, r.screen())
+	for _, b := range bindings() {
+		require.NotContains(t, b.keys, "ctrl+z")
+	}
+}
+
+func TestForeignTextCannotReachTheTerminalAsControl(t *testing.T) {
+	r := office(t, 120, 40, colourEnv)
+	r.answer("resources/read", `{"contents":[{"uri":"x","mimeType":"text/plain","text":"a\u001b[2Jb\u0007c\u202ed\u009b5m\u200b"}]}`)
+	r.keys("4 / evil enter enter")
+	r.beat(time.Second)
+	view := r.app.View()
+	for _, bad := range []string{"\x1b]0", "\x07", "\u202e", "\x1b[2J", "\u009b", "\u200b"} {
+		require.NotContains(t, view, bad)
+	}
+	require.Contains(t, view, `\x1b`, "it is shown instead")
+}
+
+func TestMouse(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	press := func(x, y int) {
+		r.take(tea.MouseMsg{X: x, Y: y, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
+	}
+	r.keys("4")
+	press(10, 5)
+	require.Contains(t, r.line("> "), "owned", "a click selects a row")
+	require.Equal(t, 2, r.app.panes[paneResources].(*resources).all.t.cur)
+	r.take(tea.MouseMsg{X: 10, Y: 5, Button: tea.MouseButtonWheelDown, Action: tea.MouseActionPress}, 0)
+	press(2, 1)
+	require.Equal(t, paneServers, r.app.open, "a click on a tab goes there")
+	require.Contains(t, r.screen(), "[1 Servers")
+	r.keys("M")
+	require.Contains(t, r.screen(), "mouse off")
+}
+
+func TestDoubleClickOpens(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.keys("4")
+	for range 2 {
+		r.take(tea.MouseMsg{X: 10, Y: 4, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
+	}
+	require.Equal(t, []string{`resources/read {"uri":"mcp://files/file:///srv/config.json"}`}, r.backend.asked())
+}
+
+func TestStateIsReadableWithoutColour(t *testing.T) {
+	s := office(t, 120, 40, plainEnv).keys("4").screen()
+	require.Contains(t, s, "[4 Resources 16]")
+	require.Contains(t, s, "> ")
+	require.Contains(t, s, "●")
+	require.Contains(t, s, "! 1 down")
+	ascii := office(t, 120, 40, asciiEnv).keys("4").screen()
+	for _, mark := range []string{"╭", "│", "●", "Δ", "…"} {
+		require.NotContains(t, ascii, mark)
+	}
+	require.Contains(t, ascii, "^2", "two updates")
+}
+
+func TestDumbTerminalGetsNoStyles(t *testing.T) {
+	r := office(t, 120, 40, map[string]string{"TERM": "dumb"})
+	require.NotContains(t, r.app.View(), "\x1b")
+}
+
+func TestThemesCanBeWalked(t *testing.T) {
+	r := office(t, 120, 40, colourEnv)
+	var seen []string
+	for range 4 {
+		r.keys("T")
+		seen = append(seen, r.app.look.Theme)
+	}
+	require.Equal(t, []string{"dark", "light", "none", "auto"}, seen)
+	r = office(t, 120, 40, plainEnv).keys("T")
+	require.Equal(t, "none", r.app.look.Theme, "NO_COLOR stands")
+}
+
+func TestChangesAreReadAtMostOncePerFrame(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	for range 10_000 {
+		r.reg.Touched("files", "file:///srv/config.json")
+	}
+	waiting := 0
+	for {
+		select {
+		case <-r.app.changes:
+			waiting++
+			continue
+		default:
+		}
+		break
+	}
+	require.LessOrEqual(t, waiting, 1)
+	cmd := r.app.Update(changedMsg{registry.Subscriptions})
+	require.NotNil(t, cmd, "the next wait comes after a pause")
+	require.Contains(t, strings.Join(strings.Fields(r.screen()), " "), "Δ10k")
+}

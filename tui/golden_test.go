@@ -1,0 +1,237 @@
+package tui
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/stretchr/testify/require"
+
+	"encoding/json"
+
+	"goblin/registry"
+)
+
+var update = flag.Bool("update", false, "write the golden screens anew")
+
+// golden compares a frame with a file of testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	if *update {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(got+"\n"), 0o644))
+		return
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err, "go test ./tui -run Golden -update writes it")
+	require.Equal(t, string(want), got+"\n", "%s differs; go test ./tui -run Golden -update takes the new one", name)
+}
+
+// office is a screen over three servers with something of everything.
+func office(t testing.TB, w, h int, env map[string]string) *rig {
+	t.Helper()
+	clock := &fakeClock{at: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
+	reg := registry.New(registry.Options{Servers: []string{"files", "github", "weather", "legacy"}, Now: clock.now})
+	r := rigOver(t, reg, clock, w, h, env)
+	r.ready("files").ready("github").ready("weather")
+	reg.SetState("legacy", registry.ServerState{State: registry.StateRetrying, Transport: "http", LastError: "connect \"legacy\": connection refused", Restarts: 3})
+	var files []string
+	for i := range 12 {
+		files = append(files, fmt.Sprintf(`{"uri":"file:///srv/notes/day-%02d.md","name":"day-%02d.md","title":"Day %d","mimeType":"text/markdown","size":%d}`, i+1, i+1, i+1, 800*(i+1)))
+	}
+	files = append(
+		files,
+		`{"uri":"file:///srv/config.json","name":"config.json","mimeType":"application/json","size":512,"description":"What the office runs on"}`,
+		`{"uri":"file:///srv/写真/猫🐈.png","name":"猫🐈.png","mimeType":"image/png","size":123456}`,
+		`{"uri":"file:///srv/evil\u001b]0;owned\u0007\u202e.txt","name":"evil\u001b[2J","mimeType":"text/plain"}`,
+		`{"uri":"file:///srv/a/very/long/path/that/does/not/fit/into/any/column/of/a/terminal/and/so/is/cut/in/its/middle/readme.md","name":"readme.md","mimeType":"text/markdown"}`,
+	)
+	r.list("files", registry.Resource, files...)
+	r.list("files", registry.Template, `{"uriTemplate":"file:///srv/{+path}","name":"any file","description":"A file by its path"}`)
+	r.list("github", registry.Template, `{"uriTemplate":"repo://{owner}/{name}/readme","name":"readme","mimeType":"text/markdown"}`)
+	r.list("github", registry.Tool,
+		`{"name":"create_issue","title":"Create an issue","description":"Creates an issue in a repository.\nIt is public.","inputSchema":{"type":"object","properties":{"title":{"type":"string","description":"One line"},"labels":{"type":"array","items":{"type":"string"}},"priority":{"enum":["low","high"]}},"required":["title"]},"annotations":{"openWorldHint":true}}`,
+		`{"name":"delete_repo","description":"Deletes a repository","inputSchema":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]},"annotations":{"destructiveHint":true,"idempotentHint":true}}`,
+		`{"name":"search","description":"Searches","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`)
+	r.list("weather", registry.Tool, `{"name":"forecast","description":"Tomorrow's weather","inputSchema":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]},"annotations":{"readOnlyHint":true,"openWorldHint":true}}`)
+	r.list("github", registry.Prompt,
+		`{"name":"review","title":"Review a change","description":"Reads a change with care","arguments":[{"name":"url","description":"Where it is","required":true},{"name":"tone"}]}`,
+		`{"name":"standup","description":"What happened since yesterday"}`)
+	reg.SetSession(registry.Session{ID: "me", Transport: "screen", Client: "goblin screen", Screen: true, Since: clock.now()})
+	reg.SetSession(registry.Session{ID: "c1", Transport: "stdio", Client: "claude-code", Version: "2.1", Protocol: "2025-11-25", Since: clock.now()})
+	reg.SetSession(registry.Session{ID: "c2", Transport: "http", Client: "inspector", Version: "0.17", Protocol: "2025-06-18", Since: clock.now()})
+	reg.SetSubscription(registry.SubscriptionState{Server: "files", URI: "file:///srv/config.json", Status: registry.SubscriptionOn, Holders: 2, Sessions: []string{"me", "c1"}})
+	reg.SetSubscription(registry.SubscriptionState{Server: "files", URI: "file:///srv/notes/day-03.md", Status: registry.SubscriptionRefused, Error: "too many watchers"})
+	r.app.panes[paneResources].(*resources).mine[spot{"files", "file:///srv/config.json"}] = true
+	reg.Touched("files", "file:///srv/config.json")
+	reg.Touched("files", "file:///srv/config.json")
+	r.traffic()
+	reg.Logs().Append(registry.LogRecord{Time: clock.now(), Server: "github", Source: registry.SourceStderr, Level: slog.LevelInfo, Text: "listening \x1b[31mred\x1b[0m"})
+	reg.Logs().Append(registry.LogRecord{Time: clock.now(), Source: registry.SourceGoblin, Level: slog.LevelWarn, Text: "Server does not answer server=legacy"})
+	r.answer("resources/read", `{"contents":[{"uri":"mcp://files/file:///srv/config.json","mimeType":"application/json","text":"{\"name\":\"office\",\"ports\":[80,443],\"deep\":{\"a\":null,\"b\":true}}"}]}`)
+	r.answer("tools/call", `{"content":[{"type":"text","text":"It will rain."}],"structuredContent":{"rain":true,"mm":4.5}}`)
+	r.answer("prompts/get", `{"description":"Review","messages":[{"role":"user","content":{"type":"text","text":"# Please\n\nreview **this**."}}]}`)
+	r.answer("resources/subscribe", `{}`)
+	r.answer("resources/unsubscribe", `{}`)
+	r.answer("completion/complete", `{"completion":{"values":["goblin","gobbler"],"total":2}}`)
+	r.changed(registry.AllChanges)
+	for _, p := range r.app.panes {
+		if c, ok := p.(interface{ unmark() }); ok {
+			c.unmark()
+		}
+	}
+	r.beat(time.Minute) // what was new is not any more
+	return r
+}
+
+// answer has a method answered by one result.
+func (r *rig) answer(method, result string) {
+	r.backend.mu.Lock()
+	defer r.backend.mu.Unlock()
+	r.backend.answers[method] = func(json.RawMessage, func(json.RawMessage)) (json.RawMessage, error) {
+		return json.RawMessage(result), nil
+	}
+}
+
+// refuse has a method fail.
+func (r *rig) refuse(method, message string) {
+	r.backend.mu.Lock()
+	defer r.backend.mu.Unlock()
+	r.backend.answers[method] = func(json.RawMessage, func(json.RawMessage)) (json.RawMessage, error) {
+		return nil, errors.New(message)
+	}
+}
+
+// traffic records a few requests.
+func (r *rig) traffic() {
+	for i, rec := range []registry.TrafficRecord{
+		{Session: "c1", Client: "claude-code", Server: "weather", Method: "tools/call", Name: "weather_forecast", Duration: 3 * time.Millisecond, Size: 120, Status: "success", Request: []byte(`{"name":"weather_forecast","arguments":{"city":"Oslo"}}`), Response: []byte(`{"content":[{"type":"text","text":"It will rain."}]}`)},
+		{Session: "c2", Client: "inspector", Server: "files", Method: "resources/read", Name: "mcp://files/file:///srv/config.json", Duration: 700 * time.Microsecond, Size: 90, Status: "success", Request: []byte(`{"uri":"mcp://files/file:///srv/config.json"}`), Response: []byte(`{"contents":[]}`)},
+		{Session: "c2", Client: "inspector", Server: "legacy", Method: "tools/call", Name: "legacy_run", Duration: 30 * time.Second, Status: "failure", Code: -32603, Request: []byte(`{"name":"legacy_run"}`), Response: []byte(`{"code":-32603,"message":"CONNECTION_ERROR: legacy"}`)},
+		{Session: "c1", Client: "claude-code", Server: "files", Direction: registry.ToClient, Method: "notifications/resources/updated", Name: "mcp://files/file:///srv/config.json", Status: "notification", Request: []byte(`{"uri":"mcp://files/file:///srv/config.json"}`)},
+	} {
+		rec.Time = r.clock.now().Add(time.Duration(i) * time.Second)
+		r.reg.Traffic().Append(rec)
+	}
+}
+
+// plainEnv is a terminal that wants no colours, colourEnv one of today.
+var (
+	plainEnv  = map[string]string{"TERM": "xterm-256color", "LANG": "C.UTF-8", "NO_COLOR": "1"}
+	colourEnv = map[string]string{"TERM": "xterm-256color", "LANG": "C.UTF-8"}
+	asciiEnv  = map[string]string{"TERM": "vt100", "LANG": "C", "NO_COLOR": "1"}
+)
+
+// TestGoldenScreens are the screens as a user sees them after some keys. Run
+// with -update, look at each changed file, and commit it.
+func TestGoldenScreens(t *testing.T) {
+	for _, c := range []struct{ name, keys string }{
+		{"servers", "1"},
+		{"tools", "2"},
+		{"tools-form", "2 c"},
+		{"prompts", "3"},
+		{"resources", "4"},
+		{"resources-filter", "4 / config server:files enter"},
+		{"resources-read", "4 / config enter enter"},
+		{"templates", "4 t"},
+		{"logs-events", "5"},
+		{"logs-traffic", "5 ] enter"},
+		{"help", "?"},
+		{"palette", ": t h e m e"},
+		{"facet", "f"},
+		{"subscriptions", "w"},
+		{"empty", "/ zzzzz"},
+		{"confirm", "q"},
+	} {
+		for _, size := range [][2]int{{80, 24}, {120, 40}, {250, 60}} {
+			t.Run(fmt.Sprintf("%s-%dx%d", c.name, size[0], size[1]), func(t *testing.T) {
+				r := office(t, size[0], size[1], plainEnv).keys(c.keys)
+				r.app.flash = flash{}
+				r.untimed()
+				golden(t, fmt.Sprintf("%s-%dx%d", c.name, size[0], size[1]), r.screen())
+				if size[0] != 120 {
+					return
+				}
+				r = office(t, size[0], size[1], colourEnv).keys(c.keys)
+				r.app.flash = flash{}
+				r.untimed()
+				r.screen()
+				golden(t, c.name+"-120x40-colour", r.app.View())
+			})
+		}
+	}
+	t.Run("ascii", func(t *testing.T) {
+		s := office(t, 80, 24, asciiEnv).keys("4").screen()
+		for _, c := range s {
+			require.Less(t, c, rune(0x3100), "ASCII terminals get ASCII, but for what servers call their things")
+		}
+		golden(t, "resources-80x24-ascii", s)
+	})
+	for _, theme := range []string{"dark", "light"} {
+		t.Run(theme, func(t *testing.T) {
+			r := office(t, 120, 40, colourEnv)
+			r.app.theme = theme
+			r.app.setLook()
+			r.keys("4")
+			r.screen()
+			golden(t, "resources-120x40-"+theme, r.app.View())
+		})
+	}
+}
+
+// untimed takes the measured time of the last search off the screen.
+func (r *rig) untimed() {
+	for _, p := range r.app.panes {
+		if t, ok := p.rows().(interface{ untime() }); ok {
+			t.untime()
+		}
+	}
+	if p, ok := r.app.panes[paneResources].(*resources); ok {
+		p.all.t.took, p.templates.t.took = 0, 0
+	}
+}
+
+func (t *table[R]) untime() { t.took = 0 }
+
+// FuzzFrames checks that every frame is exactly as many lines of exactly as many
+// cells as the terminal has, whatever size it has and whatever is typed.
+func FuzzFrames(f *testing.F) {
+	f.Add(uint8(80), uint8(24), "4jjenter/conf")
+	f.Add(uint8(40), uint8(10), "1234512345???")
+	f.Add(uint8(250), uint8(60), "2c:q")
+	f.Add(uint8(111), uint8(18), "5]]/err:yes")
+	f.Add(uint8(39), uint8(9), "q")
+	f.Fuzz(func(t *testing.T, w, h uint8, keys string) {
+		if w == 0 || h == 0 || len(keys) > 40 {
+			return
+		}
+		r := office(t, int(w), int(h), plainEnv)
+		r.screen()
+		for _, c := range keys {
+			switch c {
+			case '\n':
+				r.keys("enter")
+			case '\t':
+				r.keys("tab")
+			case 0x1b:
+				r.keys("esc")
+			default:
+				r.text(string(c))
+			}
+			for _, line := range []string{r.app.View()} {
+				require.NotContains(t, ansi.Strip(line), "\x1b")
+			}
+			r.screen()
+			if r.app.quitting {
+				return
+			}
+		}
+	})
+}

@@ -1,0 +1,108 @@
+package look
+
+import (
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/stretchr/testify/require"
+)
+
+func env(pairs ...string) func(string) string {
+	return func(name string) string {
+		for i := 0; i < len(pairs); i += 2 {
+			if pairs[i] == name {
+				return pairs[i+1]
+			}
+		}
+		return ""
+	}
+}
+
+func TestThemeFollowsTheTerminal(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		o       Options
+		theme   string
+		colours bool
+		ascii   bool
+	}{
+		{"a terminal of today", Options{Getenv: env("TERM", "xterm-256color", "LANG", "en_US.UTF-8")}, "auto", true, false},
+		{"NO_COLOR", Options{Theme: "dark", Getenv: env("TERM", "xterm-256color", "NO_COLOR", "1")}, "none", false, false},
+		{"an empty NO_COLOR counts as none", Options{Theme: "dark", Getenv: env("TERM", "xterm-256color", "NO_COLOR", "")}, "dark", true, false},
+		{"dumb", Options{Theme: "light", Getenv: env("TERM", "dumb")}, "none", false, true},
+		{"another character set", Options{Getenv: env("TERM", "xterm", "LC_ALL", "de_DE.ISO-8859-1")}, "auto", true, true},
+		{"LC_ALL goes before LANG", Options{Getenv: env("TERM", "xterm", "LC_ALL", "C.UTF-8", "LANG", "C")}, "auto", true, false},
+		{"ASCII wanted", Options{ASCII: true, Getenv: env("TERM", "xterm", "LANG", "C.UTF-8")}, "auto", true, true},
+		{"an unknown theme", Options{Theme: "pink", Getenv: env("TERM", "xterm")}, "auto", true, false},
+		{"none", Options{Theme: "none", Getenv: env("TERM", "xterm")}, "none", false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := New(c.o)
+			require.Equal(t, c.theme, l.Theme)
+			require.Equal(t, c.ascii, l.ASCII)
+			require.Equal(t, c.colours, strings.Contains(string(l.Good), "3"), "%q", l.Good)
+		})
+	}
+}
+
+func TestAutoTakesMoreColoursOnlyWhereTheBackgroundIsKnown(t *testing.T) {
+	e := env("TERM", "xterm-256color")
+	require.Equal(t, sixteen, New(Options{Getenv: e}).Palette)
+	require.Equal(t, dark, New(Options{Getenv: e, Background: "dark"}).Palette)
+	require.Equal(t, light, New(Options{Getenv: e, Background: "light"}).Palette)
+	require.Equal(t, sixteen, New(Options{Getenv: env("TERM", "xterm"), Background: "dark"}).Palette, "sixteen colours are all there are")
+}
+
+// Every kind of theme but the one for dumb terminals tells these apart.
+func TestWhatIsSelectedIsVisibleInEachTheme(t *testing.T) {
+	for _, theme := range Themes() {
+		l := New(Options{Theme: theme, Getenv: env("TERM", "xterm-256color")})
+		require.NotEqual(t, "row", l.Row("row", true), theme)
+		require.NotEmpty(t, l.Match, theme)
+		require.NotEmpty(t, l.Accent, theme)
+	}
+}
+
+func FuzzCells(f *testing.F) {
+	f.Add("plain", uint8(3))
+	f.Add("猫🐈 and more", uint8(4))
+	f.Add("#\ufe0f\u20e3 keycap", uint8(1))
+	f.Add("\x1b[1mbold\x1b[m", uint8(2))
+	f.Fuzz(func(t *testing.T, s string, n uint8) {
+		if !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u00ad' }) {
+			return // control characters never get here
+		}
+		if first, _ := utf8.DecodeRuneInString(s); ansi.StringWidth("x"+string(first)) < 2 || ansi.StringWidth("│"+string(first)) < 2 || unicode.Is(unicode.M, first) {
+			return // nor do marks without a letter
+		}
+		w := int(n)
+		for _, l := range []*Look{New(Options{}), New(Options{ASCII: true})} {
+			for name, got := range map[string]string{"Fit": l.Fit(s, w), "Middle": l.Middle(s, w), "Right": l.Right(s, w), "Sides": l.Sides(s, "end", w)} {
+				require.Equal(t, w, ansi.StringWidth(got), "%s(%q, %d) = %q", name, s, w, got)
+			}
+			if w >= 4 {
+				for _, line := range l.Frame([]string{s}, s, "r", w, 3, "") {
+					require.Equal(t, w, ansi.StringWidth(line), "Frame %q", line)
+				}
+			}
+		}
+	})
+}
+
+func TestMiddleKeepsTheNameAtTheEnd(t *testing.T) {
+	l := New(Options{})
+	require.Equal(t, "mcp://fi…eadme.md", l.Middle("mcp://files/file:///srv/a/b/c/readme.md", 17))
+	require.Equal(t, "short   ", l.Middle("short", 8))
+}
+
+func TestOverlayCoversExactlyItsBox(t *testing.T) {
+	screen := []string{"\x1b[1maaaaaaaaaa\x1b[m", "猫猫猫猫猫", "cccccccccc"}
+	got := Overlay(screen, []string{"XXX", "YYY"}, 3, 1)
+	for _, line := range got {
+		require.Equal(t, 10, ansi.StringWidth(line), "%q", line)
+	}
+	require.Equal(t, "cccYYYcccc", ansi.Strip(got[2]))
+}

@@ -1,0 +1,244 @@
+package tui
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/bubbletea"
+	"github.com/stretchr/testify/require"
+
+	"goblin/registry"
+)
+
+const configURI = "file:///srv/config.json"
+
+func TestMovingTheCursorSendsNothing(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.keys("4 j j k G g")
+	require.Empty(t, r.backend.asked())
+}
+
+func TestR2_05_EnterAndReloadFetchEachTime(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.keys("4 / config enter enter")
+	require.Contains(t, r.screen(), `"name": "office"`)
+	r.keys("enter").keys("r")
+	require.Len(t, r.backend.asked(), 3)
+	r.keys("esc j k / config enter")
+	require.Contains(t, r.screen(), `"name": "office"`, "what was fetched is shown without asking again")
+	require.Len(t, r.backend.asked(), 3)
+}
+
+func TestReadErrorsAreShownWithTheServersWords(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.refuse("resources/read", "disk on fire")
+	r.keys("4 / config enter enter")
+	require.Contains(t, r.line("disk on fire"), "! ")
+	inv := r.reg.Contents().Resource("files", configURI)
+	require.False(t, inv.Success)
+	require.Nil(t, inv.Result)
+}
+
+func TestR2_12_SubscriptionsAreNeverAutomatic(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.keys("4 / day-01 enter enter l esc")
+	for _, asked := range r.backend.asked() {
+		require.NotContains(t, asked, "subscribe")
+	}
+	r.keys("s")
+	require.Contains(t, r.backend.asked(), `resources/subscribe {"uri":"mcp://files/file:///srv/notes/day-01.md"}`)
+	require.Contains(t, r.screen(), "Subscribed to mcp://files/file:///srv/notes/day-01.md")
+	r.keys("s")
+	require.Contains(t, r.backend.asked(), `resources/unsubscribe {"uri":"mcp://files/file:///srv/notes/day-01.md"}`)
+}
+
+func TestRefusedSubscriptionShowsTheServersWords(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.refuse("resources/subscribe", "no more watchers")
+	r.keys("4 / day-01 enter s")
+	require.Contains(t, r.line("refused"), "no more watchers")
+	r.answer("resources/subscribe", `{}`)
+	r.keys("s")
+	require.Contains(t, r.screen(), "Subscribed to", "it can be tried again")
+}
+
+func TestR2_01_SubscribeIsUnavailableWithAReason(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.reg.SetState("files", registry.ServerState{State: registry.StateReady, Listed: true, Capabilities: []byte(`{"resources":{}}`)})
+	r.changed(registry.Servers).keys("4 / day-01 enter s")
+	require.Contains(t, r.screen(), "files does not offer subscriptions; r reads again")
+	require.Empty(t, r.backend.asked())
+}
+
+func TestR2_02_AnUpdateMarksTheRowAndIsReadOnceWhereItIsLookedAt(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.keys("4 / config enter enter esc")
+	require.NotContains(t, r.line("> "), "Δ", "opening it has seen the updates")
+	r.answer("resources/read", `{"contents":[{"uri":"x","mimeType":"application/json","text":"{\"name\":\"office\",\"ports\":[80,8443]}"}]}`)
+	before := len(r.backend.asked())
+	for range 5 {
+		r.reg.Touched("files", configURI)
+	}
+	r.changed(registry.Subscriptions | registry.Cached)
+	require.Len(t, r.backend.asked(), before+1, "five updates in a row are one read")
+	require.Contains(t, r.line("8443"), "▎", "changed lines are marked")
+	require.NotContains(t, r.line(`"name": "office"`), "▎")
+	r.beat(time.Minute)
+	require.NotContains(t, r.line("8443"), "▎", "for a moment")
+	require.False(t, r.app.filtering || len(r.app.dialogs) > 0, "nothing takes the focus")
+}
+
+func TestUpdatesOfWhatIsNotLookedAtReadNothing(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.keys("4 G")
+	r.reg.Touched("files", configURI)
+	r.changed(registry.Subscriptions | registry.Cached)
+	require.Empty(t, r.backend.asked())
+	require.Contains(t, r.line("config.json"), "Δ3")
+}
+
+func TestOnlySubscribedRowsCanBeShown(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.keys("4 S")
+	require.Equal(t, 1, r.app.panes[paneResources].rows().len())
+	require.Contains(t, r.line("sub:yes"), "sub:yes", "it is a filter like any other")
+	r.keys("S")
+	require.Equal(t, 16, r.app.panes[paneResources].rows().len())
+}
+
+func TestR2_11_TemplateFormShowsTheExpandedURIWhileTyping(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.refuse("completion/complete", "not now")
+	r.keys("4 t j enter")
+	require.Contains(t, r.screen(), "Expand mcp://github/repo://{owner}/{name}/readme")
+	r.text("mark3labs")
+	require.Contains(t, r.screen(), "mcp://github/repo://mark3labs/")
+	r.keys("tab").text("mcp go")
+	require.Contains(t, r.screen(), "mcp://github/repo://mark3labs/mcp%20go/readme")
+	r.keys("ctrl+s")
+	last := r.backend.asked()[len(r.backend.asked())-1]
+	require.Equal(t, `resources/read {"uri":"mcp://github/repo://mark3labs/mcp%20go/readme"}`, last)
+	inv := r.reg.Contents().Template("github", "repo://{owner}/{name}/readme")
+	require.NotNil(t, inv)
+	require.JSONEq(t, `{"owner":"mark3labs","name":"mcp go"}`, string(inv.Params))
+	require.Contains(t, r.screen(), `"name": "office"`)
+}
+
+func TestTemplateVariablesAreCompletedByTheServer(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.keys("4 t j enter")
+	r.text("go")
+	require.Contains(t, r.screen(), "gobbler")
+	asked := r.backend.asked()[0]
+	require.True(t, strings.HasPrefix(asked, "completion/complete "))
+	require.Contains(t, asked, `"ref/resource"`)
+	require.Contains(t, asked, `"value":"go"`)
+	r.keys("tab")
+	require.Contains(t, r.screen(), "repo://goblin/")
+}
+
+func TestToolFormCallsAndShowsTheResult(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.keys("2 / forecast enter c")
+	r.text("Oslo").keys("ctrl+s")
+	require.Equal(t, `tools/call {"name":"weather_forecast","arguments":{"city":"Oslo"}}`, r.backend.asked()[0])
+	s := r.screen()
+	require.Contains(t, s, "It will rain.")
+	require.Contains(t, s, `"mm": 4.5`)
+	r.keys(".")
+	require.Len(t, r.backend.asked(), 2, ". repeats")
+	require.Equal(t, r.backend.asked()[0], r.backend.asked()[1])
+	r.keys("c ctrl+r")
+	require.Contains(t, r.screen(), "Oslo", "C-r fills in the last arguments")
+}
+
+func TestRequiredArgumentsAreAskedForBeforeAnythingIsSent(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.keys("2 / forecast enter c ctrl+s")
+	require.Empty(t, r.backend.asked())
+	require.Len(t, r.app.dialogs, 1)
+}
+
+func TestDestructiveToolsAskFirst(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.keys("2 / delete enter c")
+	r.text("goblin").keys("ctrl+s")
+	require.Empty(t, r.backend.asked())
+	require.Contains(t, r.screen(), "says that this tool is destructive")
+	r.keys("n")
+	require.Empty(t, r.backend.asked())
+	r.keys("c").text("goblin").keys("ctrl+s y")
+	require.Len(t, r.backend.asked(), 1)
+	r.keys(".")
+	require.Len(t, r.backend.asked(), 1, "repeating asks too")
+}
+
+func TestRunningCallShowsProgressAndCanBeCancelled(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.backend.answers["tools/call"] = func(_ json.RawMessage, progress func(json.RawMessage)) (json.RawMessage, error) {
+		progress(json.RawMessage(`{"progressToken":1,"progress":3,"total":4,"message":"halfway\u001b[2J"}`))
+		return nil, errors.New("cancelled")
+	}
+	r.keys("2 / search enter c")
+	cmd := r.app.Update(keyOf("ctrl+s"))
+	require.Contains(t, r.screen(), "running")
+	done := make(chan tea.Msg, 1)
+	go func() { done <- cmd() }()
+	r.take(<-done, 0)
+	require.Contains(t, r.screen(), "cancelled")
+	require.Zero(t, r.app.calls.len())
+}
+
+func TestPromptIsFetchedThroughItsForm(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.keys("3 / review enter enter")
+	r.text("https://example.com/1").keys("ctrl+s")
+	require.Equal(t, `prompts/get {"name":"github/review","arguments":{"url":"https://example.com/1"}}`, r.backend.asked()[len(r.backend.asked())-1])
+	require.Contains(t, r.screen(), "review this.")
+	r.keys("esc / standup enter enter")
+	require.Equal(t, `prompts/get {"name":"github/standup"}`, r.backend.asked()[len(r.backend.asked())-1], "no arguments, no form")
+}
+
+func TestCopyGoesToTheTerminalsClipboard(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.keys("4 / config enter y")
+	require.Contains(t, r.term.written.String(), "\x1b]52;c;bWNwOi8vZmlsZXMvZmlsZTovLy9zcnYvY29uZmlnLmpzb24=")
+	r.keys("enter Y")
+	require.Contains(t, r.screen(), "Copied the content")
+}
+
+func TestContentOpensInThePagerAndIsSaved(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.keys("4 / config enter enter e")
+	require.Len(t, r.term.opened, 1)
+	require.Contains(t, r.term.opened[0], `pager config.json: {"name":"office"`)
+	r.keys("E")
+	require.Contains(t, r.term.opened[1], "editor config.json")
+	r.keys("W enter")
+	require.Contains(t, r.term.saved["config.json"], `"name":"office"`)
+	require.Contains(t, r.screen(), "Saved /home/config.json")
+	r.keys("W enter")
+	require.Contains(t, r.screen(), "exists already")
+}
+
+func TestBlobsAreSavedAsBytes(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.answer("resources/read", `{"contents":[{"uri":"x","mimeType":"image/png","blob":"AAEC"}]}`)
+	r.keys("4 / png enter enter e enter")
+	require.Len(t, r.term.saved, 1)
+	for _, data := range r.term.saved {
+		require.Equal(t, "\x00\x01\x02", data)
+	}
+}
+
+func TestClearForgetsWhatIsKept(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.keys("4 / config enter enter")
+	r.run(r.app.run("clear"))
+	r.changed(registry.Cached)
+	require.Nil(t, r.reg.Contents().Resource("files", configURI))
+	require.NotContains(t, r.screen(), `"name": "office"`)
+}
