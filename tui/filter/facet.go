@@ -30,7 +30,9 @@ func Set(text, field string, values []string) string {
 	for _, t := range tokens(text) {
 		switch {
 		case !t.positiveOf(field):
-			terms = append(terms, t.closed())
+			if term := t.closed(); term != "" {
+				terms = append(terms, term)
+			}
 		case at < 0:
 			at = len(terms)
 		}

@@ -462,6 +462,7 @@ func TestFacets(t *testing.T) {
 		{"globs stay globs", "", "mime", []string{"text/*"}, "mime:text/*"},
 		{"an open quote is closed", `"two wo`, "server", []string{"a"}, `"two wo" server:a`},
 		{"an open field without a value is not", `mime:"`, "server", []string{"a"}, `mime: server:a`},
+		{"an open quote alone goes", `a "`, "server", []string{"a"}, `a server:a`},
 		{"the space between is one", "  a \t b ", "server", []string{"c"}, "a b server:c"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

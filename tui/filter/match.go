@@ -81,11 +81,11 @@ func (q *Query) Excludes(ctx context.Context, ix *Index, now time.Time) string {
 		alone, sources = append(alone, Query{fuzzies: q.fuzzies[i : i+1]}), append(sources, q.fuzzies[i].source)
 	}
 	for i := range alone {
-		any, err := newMatcher(&alone[i], ix, now).any(ctx)
+		fits, err := newMatcher(&alone[i], ix, now).any(ctx)
 		if err != nil {
 			return ""
 		}
-		if !any {
+		if !fits {
 			return sources[i]
 		}
 	}
