@@ -53,6 +53,7 @@ type app struct {
 
 	dialogs   []dialog
 	questions *questions
+	told      []*question // those that the user knows of
 	calls     *calls
 	flash     flash
 	spin      spinner.Model
@@ -103,6 +104,9 @@ func newApp(ctx context.Context, o Options, q *questions, b Backend, t Terminal)
 	}
 	a.changes = a.reg.Watch(ctx)
 	q.wakes(a.poke)
+	if q.len() > 0 { // asked before the screen was there
+		a.poke()
+	}
 	return a
 }
 
@@ -220,7 +224,7 @@ func (a *app) background(msg tea.Msg) tea.Cmd {
 	case againMsg:
 		return a.waitChanges()
 	case wokenMsg:
-		return tea.Batch(a.calls.refresh(), tea.Tick(frameTime, func(time.Time) tea.Msg { return rewakeMsg{} }))
+		return tea.Batch(a.calls.refresh(), a.questioned(), tea.Tick(frameTime, func(time.Time) tea.Msg { return rewakeMsg{} }))
 	case rewakeMsg:
 		return a.waitWake()
 	case resizedMsg:
@@ -268,6 +272,13 @@ func (a *app) changed(what registry.Changes) tea.Cmd {
 	for _, p := range a.panes {
 		if mine := what & p.follows(); mine != 0 {
 			cmds = append(cmds, p.refresh(mine))
+		}
+	}
+	for _, d := range a.dialogs {
+		if live, ok := d.(interface {
+			refresh(registry.Changes) tea.Cmd
+		}); ok {
+			cmds = append(cmds, live.refresh(what))
 		}
 	}
 	if what&registry.Sessions != 0 {

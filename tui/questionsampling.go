@@ -1,0 +1,204 @@
+package tui
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/charmbracelet/bubbles/textarea"
+	"github.com/charmbracelet/bubbletea"
+
+	"goblin/tui/content"
+)
+
+// sampling is a server's wish for a model's answer, which this screen's user
+// writes. The messages are above, the answer is written below.
+type sampling struct {
+	app    *app
+	finish finisher
+	params json.RawMessage
+	about  string
+
+	view   *content.View
+	width  int // that the messages are laid out for, or will be
+	cancel context.CancelFunc
+
+	area   textarea.Model
+	drawn  []string // the area, as long as nothing is typed
+	aw, ah int
+	note   string
+	sure   bool // Esc rejects, also what is written
+}
+
+// mostWritten is how many characters an answer can have.
+const mostWritten = 32 << 10
+
+func newSampling(a *app, params json.RawMessage, finish finisher) dialog {
+	d := &sampling{app: a, finish: finish, params: params, about: a.about(), view: content.NewView(a.look), area: a.look.Area(), cancel: func() {}}
+	d.area.CharLimit = mostWritten
+	d.area.Focus()
+	return d
+}
+
+func (d *sampling) heading() string            { return "A server asks for a model's answer" }
+func (d *sampling) size(w, h int) (int, int)   { return min(w, 110), h }
+func (d *sampling) typing() bool               { return true }
+func (d *sampling) background(tea.Msg) tea.Cmd { return nil }
+
+func (d *sampling) hints() []hint {
+	return []hint{{"ctrl+s", "send your answer"}, {"pgdown", "read on"}, {"pgup", "back"}, {"esc", "reject"}}
+}
+
+// build lays the messages out, in a command.
+func (d *sampling) build(width int) tea.Cmd {
+	if width <= 0 || width == d.width {
+		return nil
+	}
+	d.cancel()
+	ctx, cancel := context.WithCancel(d.app.ctx)
+	d.width, d.cancel = width, cancel
+	lk, params, about := d.app.look, d.params, d.about
+	return func() tea.Msg {
+		defer cancel()
+		doc, err := content.Build(ctx, lk, samplingBlocks(params, about), content.Options{Width: width, Depth: unfolded})
+		return done(func() tea.Cmd {
+			if err == nil && d.width == width {
+				d.view.Show(doc, true)
+			}
+			return nil
+		})
+	}
+}
+
+// samplingBlocks show the params of sampling/createMessage.
+func samplingBlocks(params json.RawMessage, about string) []content.Block {
+	var p struct {
+		SystemPrompt   string          `json:"systemPrompt"`
+		MaxTokens      json.Number     `json:"maxTokens"`
+		Temperature    json.Number     `json:"temperature"`
+		StopSequences  []string        `json:"stopSequences"`
+		IncludeContext string          `json:"includeContext"`
+		Tools          json.RawMessage `json:"tools"`
+		Preferences    struct {
+			Hints []struct {
+				Name string `json:"name"`
+			} `json:"hints"`
+			Cost         json.Number `json:"costPriority"`
+			Speed        json.Number `json:"speedPriority"`
+			Intelligence json.Number `json:"intelligencePriority"`
+		} `json:"modelPreferences"`
+	}
+	err := json.Unmarshal(params, &p)
+	var models, stops []string
+	for _, h := range p.Preferences.Hints {
+		models = append(models, h.Name)
+	}
+	for _, s := range p.StopSequences {
+		stops = append(stops, strconv.Quote(s))
+	}
+	blocks := []content.Block{
+		{Kind: content.Note, Text: about + " You write what a model would answer."},
+		{Kind: content.Facts, Facts: []content.Fact{
+			{Label: "model", Value: strings.Join(models, ", ")},
+			{Label: "intelligence", Value: p.Preferences.Intelligence.String()},
+			{Label: "speed", Value: p.Preferences.Speed.String()},
+			{Label: "cost", Value: p.Preferences.Cost.String()},
+			{Label: "most tokens", Value: p.MaxTokens.String()},
+			{Label: "temperature", Value: p.Temperature.String()},
+			{Label: "stops at", Value: strings.Join(stops, ", ")},
+			{Label: "context", Value: p.IncludeContext},
+		}},
+	}
+	if p.SystemPrompt != "" {
+		blocks = append(blocks, content.Block{Title: "System prompt", Kind: content.Text, Text: p.SystemPrompt})
+	}
+	blocks = append(blocks, content.FromPrompt(params)...)
+	if len(p.Tools) > 0 {
+		blocks = append(blocks, content.Block{Title: "Tools", Kind: content.JSON, Data: p.Tools})
+	}
+	if err != nil { // an odd member costs what stands behind it
+		blocks = append(blocks, content.Block{Title: "As it was sent", Kind: content.JSON, Data: params})
+	}
+	return blocks
+}
+
+func (d *sampling) lines(w, h int) []string {
+	lk := d.app.look
+	if w != d.width {
+		d.app.poke() // so that it is laid out anew
+	}
+	below := max(3, min(h/3, 12))
+	top := max(h-below-1, 0)
+	out := d.view.Lines(w, top)
+	title := lk.Title.On("Your answer")
+	right := ""
+	if first, last, total := d.view.Position(); total > 0 && (first > 1 || last < total) {
+		right = grouped(last) + "/" + grouped(total)
+	}
+	if d.note != "" {
+		right = lk.Warn.On(d.note)
+	}
+	out = append(out, lk.Rule(lk.Horizontal, title, right, lk.Horizontal, w, lk.Border))
+	if d.drawn == nil || d.aw != w || d.ah != below {
+		d.aw, d.ah = w, below
+		d.area.SetWidth(max(w-2, 1))
+		d.area.SetHeight(below)
+		d.drawn = strings.Split(d.area.View(), "\n")
+	}
+	for _, l := range d.drawn {
+		out = append(out, " "+l)
+	}
+	return lk.Lines(out, w, h)
+}
+
+func (d *sampling) update(msg tea.Msg) (tea.Cmd, bool) {
+	if m, ok := msg.(tea.MouseMsg); ok {
+		scrollWheel(d.view, m)
+		return nil, false
+	}
+	key, ok := msg.(tea.KeyMsg)
+	if !ok {
+		return nil, false
+	}
+	switch key.Type {
+	case tea.KeyPgDown, tea.KeyPgUp:
+		scrollKey(d.view, key)
+		return nil, false
+	case tea.KeyCtrlV: // the clipboard of the host's machine is not the user's
+		return nil, false
+	case tea.KeyEsc, tea.KeyCtrlC:
+		if strings.TrimSpace(d.area.Value()) != "" && !d.sure {
+			d.sure, d.note = true, "Esc again rejects, and what you wrote is lost"
+			return nil, false
+		}
+		d.cancel()
+		return d.finish(nil, errRejected, "Rejected: the server gets no answer"), true
+	case tea.KeyCtrlS:
+		text := d.area.Value()
+		if strings.TrimSpace(text) == "" {
+			d.note = "there is nothing to send yet; Esc rejects"
+			return nil, false
+		}
+		d.cancel()
+		return d.finish(sampled(text), nil, "Answered"), true
+	}
+	d.sure, d.note, d.drawn = false, "", nil
+	var cmd tea.Cmd
+	d.area, cmd = d.area.Update(key)
+	return cmd, false
+}
+
+// sampled is the result of sampling/createMessage that a human wrote.
+func sampled(text string) any {
+	type textContent struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	return struct {
+		Role       string      `json:"role"`
+		Content    textContent `json:"content"`
+		Model      string      `json:"model"`
+		StopReason string      `json:"stopReason"`
+	}{"assistant", textContent{"text", text}, "human", "endTurn"}
+}

@@ -1,0 +1,157 @@
+package tui
+
+import (
+	"encoding/json"
+	"errors"
+	"net/url"
+	"strings"
+
+	"github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/x/ansi"
+
+	"goblin/gateway/display"
+	"goblin/tui/look"
+)
+
+// urlAsk is a server's wish that its user opens an address. Goblin opens none:
+// it shows where the address leads, and copies it.
+type urlAsk struct {
+	app     *app
+	finish  finisher
+	message string
+	address string
+	host    string
+	about   string
+	wrong   error    // why it is not offered at all
+	odd     []string // what should make one think
+}
+
+func newURLAsk(a *app, params json.RawMessage, finish finisher) dialog {
+	var p elicitation
+	_ = json.Unmarshal(params, &p) // kind has seen that it works
+	d := &urlAsk{app: a, finish: finish, message: p.Message, address: p.URL, about: a.about()}
+	d.judge()
+	return d
+}
+
+// judge finds where the address leads and what is odd about it.
+func (d *urlAsk) judge() {
+	u, err := url.Parse(d.address)
+	switch {
+	case err != nil:
+		d.wrong = errors.New("this is no address that could be read")
+		return
+	case u.Scheme != "https" && u.Scheme != "http":
+		d.wrong = errors.New("this is no web address (https)")
+		return
+	case u.Hostname() == "":
+		d.wrong = errors.New("this address has no host")
+		return
+	}
+	d.host = u.Host
+	if u.Scheme == "http" {
+		d.odd = append(d.odd, "It is not encrypted (http).")
+	}
+	if u.User != nil {
+		d.odd = append(d.odd, "It has a user name before its host, which can look like another host.")
+	}
+	for _, label := range strings.Split(strings.ToLower(u.Hostname()), ".") {
+		if strings.HasPrefix(label, "xn--") || strings.IndexFunc(label, func(r rune) bool { return r > 0x7e }) >= 0 {
+			d.odd = append(d.odd, "Its host has letters that can look like others.")
+			break
+		}
+	}
+}
+
+func (d *urlAsk) heading() string          { return "A server wants you to open an address" }
+func (d *urlAsk) size(w, h int) (int, int) { return min(w, 92), min(h, 24) }
+func (d *urlAsk) typing() bool             { return false }
+
+func (d *urlAsk) background(tea.Msg) tea.Cmd { return nil }
+
+func (d *urlAsk) hints() []hint {
+	all := []hint{{"y", "copy the address"}, {"enter", "accept"}}
+	if d.wrong != nil {
+		all = nil
+	}
+	return append(all, hint{"d", "decline"}, hint{"esc", "cancel"})
+}
+
+func (d *urlAsk) lines(w, h int) []string {
+	lk := d.app.look
+	room := max(w-4, 1)
+	var out []string
+	add := func(style look.Style, lines ...string) {
+		for _, l := range lines {
+			out = append(out, "  "+style.On(l))
+		}
+	}
+	add("", wrapText(d.message, room, max(h/4, 1))...)
+	add(lk.Dim, wrapText(d.about, room, 2)...)
+	add("", "")
+	if d.wrong != nil {
+		add(lk.Bad, "! "+d.wrong.Error()+":")
+	} else {
+		add("", "It leads to")
+		host := clean(d.host)
+		for _, part := range strings.Split(ansi.Hardwrap(host, max(room-2, 1), true), "\n") {
+			add(lk.Accent, "  "+part)
+		}
+		add("", "", "The whole address:")
+	}
+	parts := strings.Split(ansi.Hardwrap(clean(cutText(d.address, 4096)), room, true), "\n")
+	if most := max(h/3, 2); len(parts) > most {
+		parts = append(parts[:most-1], lk.Cut(parts[most-1], room-1)+lk.Ellipsis)
+	}
+	add("", parts...)
+	add("", "")
+	for _, o := range d.odd {
+		add(lk.Warn, "! "+lk.Cut(o, room-2))
+	}
+	var last []string
+	if d.wrong == nil {
+		last = append(last, "Goblin opens nothing. Look at the host, copy the address and open it yourself.",
+			lk.Key.On("y")+" copy   "+lk.Key.On("enter")+" accept   "+lk.Key.On("d")+" decline   "+lk.Key.On("esc")+" cancel")
+	} else {
+		last = append(last, lk.Key.On("d")+" decline   "+lk.Key.On("esc")+" cancel")
+	}
+	if len(out) > h-len(last) {
+		out = out[:max(h-len(last), 0)]
+	}
+	add("", last...)
+	return lk.Lines(out, w, h)
+}
+
+// wrapText is foreign text in at most most lines of at most w cells.
+func wrapText(s string, w, most int) []string {
+	s = strings.ReplaceAll(display.Text(cutText(s, 8192)), "\t", "    ")
+	lines := strings.Split(ansi.Wrap(strings.TrimSpace(s), w, ""), "\n")
+	if len(lines) > most {
+		lines = append(lines[:most-1], ansi.Truncate(lines[most-1], max(w-1, 0), "")+"…")
+	}
+	return lines
+}
+
+func (d *urlAsk) update(msg tea.Msg) (tea.Cmd, bool) {
+	key, ok := msg.(tea.KeyMsg)
+	if !ok {
+		return nil, false
+	}
+	switch key.String() {
+	case "y", "o":
+		if d.wrong != nil {
+			return d.app.complain("%v", d.wrong), false
+		}
+		return d.app.copy(d.address, "the address"), false
+	case "enter":
+		if d.wrong != nil {
+			return d.app.complain("%v", d.wrong), false
+		}
+		return d.finish(elicited{Action: "accept"}, nil, "Accepted: the server waits for what happens there"), true
+	case "d":
+		return d.finish(elicited{Action: "decline"}, nil, "Declined"), true
+	case "esc", "q", "ctrl+c":
+		return d.finish(elicited{Action: "cancel"}, nil, "Cancelled: the question was not answered"), true
+	}
+	return nil, false
+}

@@ -1,0 +1,236 @@
+package tui
+
+import (
+	"cmp"
+	"encoding/json"
+	"path"
+	"strings"
+
+	"github.com/charmbracelet/bubbletea"
+
+	"goblin/tui/content"
+	"goblin/tui/look"
+)
+
+// exampleConfig is a config to begin with.
+const exampleConfig = `servers:
+  files:
+    command: npx
+    args: [-y, "@modelcontextprotocol/server-filesystem", "${HOME}/Documents"]
+  remote:
+    url: https://example.com/mcp
+    headers:
+      Authorization: Bearer ${REMOTE_TOKEN}
+`
+
+// setup is the page that says how servers are added and clients connected.
+type setup struct {
+	app  *app
+	view *content.View
+	look *look.Look // that the page was made for
+	w    int
+}
+
+func newSetup(a *app) dialog { return &setup{app: a} }
+
+func (d *setup) heading() string            { return "Setup" }
+func (d *setup) size(w, h int) (int, int)   { return min(w, 92), h }
+func (d *setup) background(tea.Msg) tea.Cmd { return nil }
+func (d *setup) typing() bool               { return false }
+
+func (d *setup) hints() []hint {
+	return []hint{{"j", "down"}, {"k", "up"}, {"y", "copy the client's entry"}, {"Y", "copy the example config"}, {"esc", "close"}}
+}
+
+func (d *setup) lines(w, h int) []string {
+	if d.view == nil || d.look != d.app.look || d.w != w {
+		old := d.view
+		d.look, d.w, d.view = d.app.look, w, content.NewView(d.app.look)
+		// It is one page of Goblin's own, so it is made here.
+		if doc, err := content.Build(d.app.ctx, d.look, d.app.setupBlocks(), content.Options{Width: w, Depth: -1}); err == nil {
+			d.view.Show(doc, false)
+		}
+		if old != nil {
+			first, _, _ := old.Position()
+			d.view.Lines(w, h)
+			d.view.Scroll(first - 1)
+		}
+	}
+	return d.view.Lines(w, h)
+}
+
+func (d *setup) update(msg tea.Msg) (tea.Cmd, bool) {
+	switch msg := msg.(type) {
+	case tea.MouseMsg:
+		scrollWheel(d.view, msg)
+	case tea.KeyMsg:
+		switch msg.String() {
+		case "esc", "q", "ctrl+c", "enter":
+			return nil, true
+		case "y":
+			return d.app.copy(string(d.app.clientEntry()), "the client's entry"), false
+		case "Y":
+			return d.app.copy(exampleConfig, "the example config"), false
+		}
+		scrollKey(d.view, msg)
+	}
+	return nil, false
+}
+
+// scrollKey moves a view that has the keys for itself.
+func scrollKey(v *content.View, key tea.KeyMsg) {
+	if v == nil {
+		return
+	}
+	switch key.String() {
+	case "j", "down":
+		v.Scroll(1)
+	case "k", "up":
+		v.Scroll(-1)
+	case "ctrl+d":
+		v.Page(0.5)
+	case "ctrl+u":
+		v.Page(-0.5)
+	case "ctrl+f", "pgdown", " ":
+		v.Page(1)
+	case "ctrl+b", "pgup":
+		v.Page(-1)
+	case "g", "home":
+		v.Top()
+	case "G", "end":
+		v.Bottom()
+	}
+}
+
+func scrollWheel(v *content.View, msg tea.MouseMsg) {
+	if v == nil {
+		return
+	}
+	switch msg.Button {
+	case tea.MouseButtonWheelDown:
+		v.Scroll(3)
+	case tea.MouseButtonWheelUp:
+		v.Scroll(-3)
+	}
+}
+
+// defaultConfig is where the config is looked for.
+const defaultConfig = "$XDG_CONFIG_HOME/goblin/config.yaml (~/.config if that is not set)"
+
+// gettingStarted is what to do in the first minute.
+func (a *app) gettingStarted() []content.Block {
+	var b strings.Builder
+	if a.o.Host.Demo {
+		b.WriteString("This is the built-in demo: its servers live in this process and change by themselves. Try:\n\n" +
+			"- **4** shows resources; **s** subscribes to one, and its updates come in\n" +
+			"- **/** filters as you type: words, `server:`, `mime:`, `-word`, `~fuzzy`\n" +
+			"- **2** shows tools; **c** calls one\n\n" +
+			"Your own servers: **:setup** shows an example of a config. It goes to " + defaultConfig + ".\n")
+	} else {
+		b.WriteString("No servers are configured. Write a config and start Goblin again:\n\n" +
+			"- **:setup** shows an example and how clients start Goblin; **y** and **Y** copy there\n" +
+			"- **?** shows all keys\n" +
+			"- **q** quits\n\n" +
+			"The config: " + cmp.Or(a.o.Host.Config, defaultConfig) + "\n")
+	}
+	return []content.Block{{Title: "Getting started", Kind: content.Markdown, Text: b.String()}}
+}
+
+// setupBlocks are the page.
+func (a *app) setupBlocks() []content.Block {
+	where := cmp.Or(a.o.Host.Config, defaultConfig)
+	if a.o.Host.Demo {
+		where = defaultConfig
+	}
+	f := []content.Fact{{Label: "config", Value: where}}
+	if a.o.Host.Demo {
+		f = append(f, content.Fact{Label: "now", Value: "the built-in demo, as there is no config there"})
+	}
+	blocks := []content.Block{
+		{Title: "Your servers", Kind: content.Facts, Facts: f},
+		{Kind: content.Text, Text: strings.TrimSuffix(exampleConfig, "\n")},
+		{Kind: content.Markdown, Text: "`command` is a program that speaks MCP on stdin and stdout, `url` a remote server. " +
+			"`${NAME}` stands for a variable of the environment.\n\n" +
+			"A JSON file with `mcpServers`, as Claude Desktop has it, works as it is: `goblin --config servers.json`. " +
+			"Goblin's own entry in it is left out.\n\n" +
+			"`goblin validate` reports all mistakes in one run. The config is read when Goblin starts.\n"},
+		{Title: "Your clients", Kind: content.Markdown, Text: "Each client starts Goblin, and all of them share one. " +
+			"Its entry in a client's config (**y** copies it):\n"},
+		{Kind: content.JSON, Data: a.clientEntry()},
+		{Kind: content.Markdown, Text: "VS Code calls it `servers` instead of `mcpServers`, with `\"type\": \"stdio\"` in the entry.\n"},
+	}
+	if a.o.Host.Address != "" {
+		blocks = append(blocks, content.Block{Title: "Over HTTP", Kind: content.Facts, Facts: []content.Fact{{Label: "URL", Value: httpURL(a.o.Host.Address)}}})
+	}
+	return append(blocks, content.Block{Kind: content.Note, Text: "Esc closes this page."})
+}
+
+// httpURL is the endpoint at an address.
+func httpURL(address string) string {
+	if strings.Contains(address, "://") {
+		return address
+	}
+	return "http://" + path.Join(address, "mcp")
+}
+
+// clientEntry is what a client's config has to say.
+func (a *app) clientEntry() []byte {
+	words := shellWords(cmp.Or(a.o.Host.Command, "goblin stdio"))
+	type entry struct {
+		Command string   `json:"command"`
+		Args    []string `json:"args"`
+	}
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(map[string]any{"mcpServers": map[string]entry{"goblin": {words[0], words[1:]}}}); err != nil {
+		return nil // strings always encode
+	}
+	return []byte(strings.TrimSuffix(b.String(), "\n"))
+}
+
+// shellWords takes a command apart as a POSIX shell does: blanks, both kinds of
+// quotes, and backslashes. There is at least one word.
+func shellWords(s string) []string {
+	var words []string
+	var word strings.Builder
+	in, quote := false, rune(0)
+	escaped := false
+	for _, r := range s {
+		switch {
+		case escaped:
+			if quote == '"' && r != '"' && r != '\\' && r != '$' && r != '`' {
+				word.WriteByte('\\')
+			}
+			word.WriteRune(r)
+			escaped = false
+		case r == '\\' && quote != '\'':
+			escaped, in = true, true
+		case quote != 0:
+			if r == quote {
+				quote = 0
+			} else {
+				word.WriteRune(r)
+			}
+		case r == '\'' || r == '"':
+			quote, in = r, true
+		case r == ' ' || r == '\t' || r == '\n':
+			if in {
+				words = append(words, word.String())
+				word.Reset()
+			}
+			in = false
+		default:
+			word.WriteRune(r)
+			in = true
+		}
+	}
+	if in {
+		words = append(words, word.String())
+	}
+	if len(words) == 0 {
+		return []string{s}
+	}
+	return words
+}
