@@ -309,11 +309,8 @@ func (g *Gateway) updated(server, unit string, params []byte) {
 	g.reg.Touched(server, uri)
 	g.reg.Updated(server, uri)
 	heard := g.tellSubscribers(server, unit, uri, params)
-	for i := len(uri) - 1; i > 0; i-- {
-		if uri[i] == '/' {
-			heard += g.tellSubsOf(server, unit, uri[:i], uri, params)
-			heard += g.tellSubsOf(server, unit, uri[:i+1], uri, params)
-		}
+	for parent := range registry.Above(uri) {
+		heard += g.tellSubsOf(server, unit, parent, uri, params)
 	}
 	if heard == 0 {
 		g.noted(registry.ToClient, nil, server, "notifications/resources/updated", uri, params)
@@ -377,7 +374,7 @@ func (g *Gateway) showSubscription(key subscriptionKey, status string, err error
 		Status: status, Holders: holders, Sessions: sessions,
 	}
 	if err != nil {
-		state.Error = err.Error()
+		state.Error = g.secrets.text(err.Error())
 	}
 	g.reg.SetSubscription(state)
 }

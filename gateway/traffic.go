@@ -12,10 +12,6 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// StatusNotification is the status of a notification in the journal of
-// traffic. Those of requests are "success" and "failure".
-const StatusNotification = "notification"
-
 // record counts a request and writes it to the journal of traffic.
 func (g *Gateway) record(r *request, label string, start time.Time) {
 	took := time.Since(start)
@@ -67,7 +63,7 @@ func (g *Gateway) asked(s *downstream.Session, server, method string, params, re
 func (g *Gateway) noted(way registry.Direction, s *downstream.Session, server, method, name string, params []byte) {
 	rec := registry.TrafficRecord{
 		Time: time.Now(), Direction: way, Server: server, Method: method, Name: g.secrets.text(name),
-		Status: StatusNotification, Request: g.secrets.body(params), RequestSize: len(params),
+		Status: registry.StatusNotification, Request: g.secrets.body(params), RequestSize: len(params),
 	}
 	if s != nil {
 		rec.Session, rec.Client = s.ID(), s.Client().Name

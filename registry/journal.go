@@ -161,6 +161,9 @@ func (d Direction) String() string {
 	return "to server"
 }
 
+// StatusNotification is the status of a record that is a notification.
+const StatusNotification = "notification"
+
 // TrafficRecord is one request with its answer, or one notification.
 // Redaction is the caller's business: what is written here is shown.
 type TrafficRecord struct {
@@ -173,9 +176,9 @@ type TrafficRecord struct {
 	Method    string
 	Name      string // tool, prompt or URI, as the client spelled it
 	Duration  time.Duration
-	Size      int64 // bytes of the answer
-	Status    string
-	Code      int // of a JSON-RPC error
+	Size      int64  // bytes of the answer
+	Status    string // "success", "failure" or [StatusNotification]
+	Code      int    // of a JSON-RPC error
 	// Request and Response are cut at 64 KiB each; Append copies them.
 	// Window leaves them out, Record gives them while they are still held.
 	Request, Response []byte
@@ -225,7 +228,7 @@ func (j *TrafficJournal) Append(rec TrafficRecord) uint64 {
 	s.rec = rec
 	j.ring.put(s)
 	j.mu.Unlock()
-	if rec.Session != "" && rec.Direction == ToServer {
+	if rec.Session != "" && rec.Direction == ToServer && rec.Status != StatusNotification {
 		j.sessions.count(rec.Session)
 	}
 	j.feed.publish(Traffic)

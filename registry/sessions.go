@@ -13,7 +13,7 @@ import (
 // Strings are cut at 1 KiB.
 type Session struct {
 	ID          string
-	Transport   string // "stdio", "socket", "http"
+	Transport   string // "stdio", "socket", "http", "screen"
 	Client      string // clientInfo.name
 	ClientTitle string // clientInfo.title
 	Version     string // clientInfo.version
@@ -21,7 +21,8 @@ type Session struct {
 	Screen      bool   // a screen of Goblin's, not a client
 	Since       time.Time
 	// Requests is counted by the registry: records of the session in
-	// [Registry.Traffic] that go to servers. SetSession can only raise it.
+	// [Registry.Traffic] that go to servers, but for notifications. SetSession
+	// can only raise it.
 	Requests uint64
 }
 

@@ -51,6 +51,7 @@ func TestRequestsOfSessionsAreCounted(t *testing.T) {
 			for i := range 100 {
 				r.Traffic().Append(TrafficRecord{Session: "a"})
 				r.Traffic().Append(TrafficRecord{Session: "a", Direction: ToClient})
+				r.Traffic().Append(TrafficRecord{Session: "a", Status: StatusNotification})
 				r.Traffic().Append(TrafficRecord{Session: "nobody"})
 				r.SetSession(Session{ID: "a", Client: fmt.Sprint(i)})
 			}

@@ -12,10 +12,11 @@ const (
 	maxDeepURI = 8 << 10
 )
 
-// above yields the URIs whose watchers care for an update of uri: those above
+// Above yields the URIs whose watchers care for an update of uri: those above
 // it, nearest first, with and without the final slash (spec: an update may
-// name a sub-resource of what was subscribed to).
-func above(uri string) iter.Seq[string] {
+// name a sub-resource of what was subscribed to). It yields at most 64 levels,
+// and none of a URI over 8 KiB.
+func Above(uri string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if len(uri) > maxDeepURI {
 			return
@@ -68,7 +69,7 @@ func (c *Contents) updated(server, uri string, now time.Time) (marked int) {
 		}
 	}
 	mark(uri)
-	for parent := range above(uri) {
+	for parent := range Above(uri) {
 		mark(parent)
 	}
 	return marked

@@ -131,7 +131,7 @@ func (r *Registry) Touched(server, uri string) {
 	t := &r.subscriptions
 	t.mu.Lock()
 	nearest := t.touch(server, uri, now)
-	for parent := range above(uri) {
+	for parent := range Above(uri) {
 		if row := t.touch(server, parent, now); nearest == nil {
 			nearest = row
 		}

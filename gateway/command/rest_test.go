@@ -11,9 +11,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"goblin/gateway"
 	"goblin/gateway/config"
 	"goblin/gateway/host"
 	"goblin/gateway/instance"
@@ -64,6 +66,23 @@ func TestWithoutAHostItsCommandsAreCode4(t *testing.T) {
 		require.Equal(t, CodeConnect, got.code, "%v", args)
 		require.Regexp(t, `^goblin: no host is running for .*goblin\.yaml; start one with "goblin serve", or let a client do it\n$`, got.err)
 	}
+}
+
+func TestStatusTellsScreensFromClients(t *testing.T) {
+	var out bytes.Buffer
+	a := &App{Out: &out}
+	since := time.Now()
+	editor := instance.Session{ID: "1", Transport: "socket", Client: "editor", Since: since}
+	watch := instance.Session{ID: "2", Transport: gateway.ScreenTransport, Client: "goblin", Since: since}
+	require.NoError(t, a.printStatus(instance.Status{Sessions: []instance.Session{editor, watch}}))
+	require.Regexp(t, `(?s)CLIENT .*\neditor .*\n\nSCREEN  SINCE\n2       `, out.String())
+	require.NotRegexp(t, `(?m)^goblin`, out.String())
+	out.Reset()
+	require.NoError(t, a.printStatus(instance.Status{Sessions: []instance.Session{watch}}))
+	require.Contains(t, out.String(), "No clients are connected.\n\nSCREEN")
+	out.Reset()
+	require.NoError(t, a.printStatus(instance.Status{Sessions: []instance.Session{editor}}))
+	require.NotContains(t, out.String(), "SCREEN")
 }
 
 func TestVersion(t *testing.T) {

@@ -71,7 +71,9 @@ type Instance struct {
 // New prepares an Instance. It fails with *[host.RunningError] when another
 // process serves this config already.
 func New(o Options) (*Instance, error) {
-	reg, mask := registry.New(gateway.RegistryOptions(o.Config)), config.NewMask(o.Config)
+	mask, kept := config.NewMask(o.Config), gateway.RegistryOptions(o.Config)
+	kept.Redact = mask.String
+	reg := registry.New(kept)
 	o.Logger = slog.New(&journal{next: o.Logger.Handler(), logs: reg.Logs(), redact: mask.String})
 	i := &Instance{o: o, started: time.Now(), metrics: metrics.New(), registry: reg}
 	i.stopped, i.stop = context.WithCancel(context.Background())
@@ -210,27 +212,6 @@ func (i *Instance) Connect(ctx context.Context) net.Conn {
 		}
 	}()
 	return near
-}
-
-// Changed tells, coalesced, that a state or list changed; it is closed when
-// ctx or Run ends.
-func (i *Instance) Changed(ctx context.Context) <-chan struct{} {
-	ctx, cancel := context.WithCancel(ctx)
-	unhook := context.AfterFunc(i.stopped, cancel)
-	changes := i.registry.Watch(ctx, registry.Servers, registry.Tools, registry.Prompts, registry.Resources, registry.Templates)
-	out := make(chan struct{}, 1)
-	i.serving.Go(func() {
-		defer close(out)
-		defer cancel()
-		defer unhook()
-		for range changes {
-			select {
-			case out <- struct{}{}:
-			default:
-			}
-		}
-	})
-	return out
 }
 
 // Stopping ends when Run is about to return, whoever caused it.

@@ -182,7 +182,7 @@ func TestSubscriptionsNameTheirHolders(t *testing.T) {
 	require.Eventually(t, func() bool { return row().Updates == 1 }, patience, time.Millisecond)
 	var told []string
 	for _, r := range traffic(t, i, 25, method("notifications/resources/updated")) {
-		require.Equal(t, []any{registry.ToClient, "s", "mcp://s/x:a", "screen", gateway.StatusNotification, time.Duration(0)},
+		require.Equal(t, []any{registry.ToClient, "s", "mcp://s/x:a", "screen", registry.StatusNotification, time.Duration(0)},
 			[]any{r.Direction, r.Server, r.Name, r.Client, r.Status, r.Duration})
 		require.JSONEq(t, `{"uri":"x:a"}`, string(r.Request))
 		told = append(told, r.Session)
@@ -216,7 +216,7 @@ func TestTrafficShowsWhatServersSendByThemselves(t *testing.T) {
 
 	progress := traffic(t, i, 2, method("notifications/progress"))
 	require.Len(t, progress, 2)
-	require.Equal(t, []any{c.Session(), "screen", registry.ToClient, "s", "s_t", gateway.StatusNotification},
+	require.Equal(t, []any{c.Session(), "screen", registry.ToClient, "s", "s_t", registry.StatusNotification},
 		[]any{progress[1].Session, progress[1].Client, progress[1].Direction, progress[1].Server, progress[1].Name, progress[1].Status})
 
 	message := one("notifications/message")
@@ -236,7 +236,7 @@ func TestTrafficShowsWhatServersSendByThemselves(t *testing.T) {
 	cancel()
 	require.ErrorIs(t, <-ended, context.Canceled)
 	cancelled := one("notifications/cancelled")
-	require.Equal(t, []any{c.Session(), registry.ToServer, "s", "s_t", gateway.StatusNotification},
+	require.Equal(t, []any{c.Session(), registry.ToServer, "s", "s_t", registry.StatusNotification},
 		[]any{cancelled.Session, cancelled.Direction, cancelled.Server, cancelled.Name, cancelled.Status})
 	require.Contains(t, string(cancelled.Request), "context canceled")
 }
