@@ -124,8 +124,15 @@ func (c *catalog) refresh() tea.Cmd {
 // maxFresh new rows get a mark; more would mark everything.
 const maxFresh = 1000
 
-// difference gives the listed names that only one of two sorted lists has.
+// difference gives the listed names that only one of two sorted lists has, or
+// that look different in them. The first list of a server is no news.
 func difference(old, now []*registry.Entry) (came, left []string) {
+	known, last := map[string]bool{}, ""
+	for _, e := range old {
+		if e.Server != last {
+			known[e.Server], last = true, e.Server
+		}
+	}
 	i, j := 0, 0
 	for i < len(old) || j < len(now) {
 		switch {
@@ -133,7 +140,9 @@ func difference(old, now []*registry.Entry) (came, left []string) {
 			left = append(left, old[i].Listed)
 			i++
 		case i == len(old) || now[j].Listed < old[i].Listed:
-			came = append(came, now[j].Listed)
+			if known[now[j].Server] {
+				came = append(came, now[j].Listed)
+			}
 			j++
 		default:
 			if old[i] != now[j] && !bytes.Equal(old[i].JSON, now[j].JSON) {

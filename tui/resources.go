@@ -217,7 +217,7 @@ func (p *resources) row(e *registry.Entry, w int) string {
 		right = " " + lk.Changed.On(lk.Delta+grouped(int(n)))
 	}
 	room := w - 3 - look.Width(right)
-	mime, bytes := 20, 9
+	mime, bytes := 18, 9
 	if w >= besideWidth {
 		mime = 26
 	}
@@ -346,11 +346,15 @@ func (p *resources) subject() subject {
 		if has {
 			f = append(f, content.Fact{Label: "subscription", Value: subscriptionText(sub, who)})
 		}
-		if state.State != registry.StateReady {
+		hint := "Enter reads it, s subscribes to it."
+		switch {
+		case e.Server == registry.Local:
+			hint = "Enter reads it."
+		case state.State != registry.StateReady:
 			f = append(f, content.Fact{Label: "stale", Value: e.Server + " is " + string(state.State)})
 		}
 		blocks := []content.Block{{Kind: content.Facts, Facts: f}}
-		blocks = append(blocks, keptBlocks(inv, func(b []byte) []content.Block { return content.FromResource(b) }, "Enter reads it, s subscribes to it.")...)
+		blocks = append(blocks, keptBlocks(inv, func(b []byte) []content.Block { return content.FromResource(b) }, hint)...)
 		return append(blocks, rawBlocks(e)...)
 	}
 	return s

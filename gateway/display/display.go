@@ -93,11 +93,14 @@ func unsafeAt(s string, lines bool) int {
 func hidden(r rune) bool {
 	switch {
 	case r < ' ', r >= 0x7f && r < 0xa0: // C0, DEL, C1
-	case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069: // bidi
+	case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x206f: // bidi, and its deprecated kin
 	case r == 0x200e, r == 0x200f, r == 0x061c: // direction marks
 	case r >= 0x200b && r <= 0x200d, r >= 0x2060 && r <= 0x2064, r == 0xfeff, r == 0x00ad, r == 0x180e: // zero width
 	case r == 0x2028, r == 0x2029: // line and paragraph separators
 	case r >= 0xe0000 && r <= 0xe007f: // tags
+	case r >= 0xfff9 && r <= 0xfffb: // interlinear annotation
+	case r == 0x115f, r == 0x1160, r == 0x3164, r == 0xffa0: // fillers, which look like nothing
+	case unicode.Is(unicode.Prepended_Concatenation_Mark, r): // draws over what follows
 	default:
 		return false
 	}
