@@ -227,8 +227,17 @@ func (s *Conn) sendLocked(kind byte, payload []byte, wait time.Duration) error {
 	default:
 	}
 	s.frame = appendFrame(s.frame[:0], kind, payload)
-	_ = s.c.SetWriteDeadline(time.Now().Add(wait))
-	_, err := s.c.Write(s.frame)
+	var err error
+	for rest := s.frame; len(rest) > 0; {
+		_ = s.c.SetWriteDeadline(time.Now().Add(wait))
+		var n int
+		n, err = s.c.Write(rest)
+		rest = rest[n:]
+		// A relay that was stopped meanwhile takes the rest when it goes on.
+		if err != nil && (!errors.Is(err, os.ErrDeadlineExceeded) || !s.paused.Load() || s.exiting.Load()) {
+			break
+		}
+	}
 	if cap(s.frame) > maxControl {
 		s.frame = nil // a rare large one is not kept
 	}

@@ -228,6 +228,26 @@ func TestOutputIsDroppedWhileTheRelayIsStopped(t *testing.T) {
 	require.Equal(t, "shown", payload)
 }
 
+func TestOutputUnderWayWaitsForAStoppedRelay(t *testing.T) {
+	s, p := accepted(t, `{}`)
+	const limit = time.Second
+	s.SetWriteLimit(limit)
+	wrote := make(chan error)
+	go func() {
+		_, err := s.Write([]byte("all of it"))
+		wrote <- err
+	}()
+	head := make([]byte, 3)
+	_, err := io.ReadFull(p.c, head)
+	require.NoError(t, err)
+	p.send('p', "")
+	<-time.After(2 * limit) // stopped for longer than a write may take
+	kind, payload, err := screen.ReadFrame(io.MultiReader(strings.NewReader(string(head)), p.c), nil)
+	require.NoError(t, err)
+	require.Equal(t, "o all of it", string(kind)+" "+string(payload))
+	require.NoError(t, <-wrote)
+}
+
 func TestOrdersGetTheirOwnAnswer(t *testing.T) {
 	s, p := accepted(t, `{}`)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -80,10 +80,15 @@ func TestStoppedScreenComesBack(t *testing.T) {
 		require.NoError(t, unix.Kill(j.pid, unix.SIGTSTP))
 		j.expect("\x1b[?25h\x1b[?1049l")
 		j.expect("shell has it\r\n")
-		j.host.Write(make([]byte, 4<<20)) // dropped: nobody would read it
+		wrote := make(chan error)
+		go func() { // dropped or delayed, as the host knows of the stop or not yet
+			_, err := j.host.Write(make([]byte, 1<<20))
+			wrote <- err
+		}()
 		j.key("line\n")
 		j.expect("line\r\n") // the shell's terminal echoes
 		j.expect("\x1b[?1049h\x1b[?25l")
+		require.NoError(t, <-wrote)
 		<-j.host.Resized()
 		j.key("k\x03")
 		j.keys("k\x03")

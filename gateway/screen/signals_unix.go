@@ -53,7 +53,7 @@ func (s *signals) stop(group bool) {
 	signal.Notify(continued, syscall.SIGCONT)
 	defer signal.Stop(continued)
 	if group {
-		_ = unix.Kill(0, unix.SIGTSTP)
+		stopGroup()
 	}
 	_ = unix.Kill(unix.Getpid(), unix.SIGTTIN)
 	select {
@@ -64,4 +64,17 @@ func (s *signals) stop(group bool) {
 	case <-s.continued: // this one is answered for
 	default:
 	}
+}
+
+// stopGroup stops the rest of the group. It waits for this process's own copy
+// of the signal, which would stop it once more after it was continued.
+func stopGroup() {
+	if signal.Ignored(syscall.SIGTSTP) {
+		return
+	}
+	own := make(chan os.Signal, 1)
+	signal.Notify(own, syscall.SIGTSTP)
+	defer signal.Stop(own)
+	_ = unix.Kill(0, unix.SIGTSTP)
+	<-own
 }
