@@ -32,6 +32,7 @@ type app struct {
 	log     *slog.Logger
 	now     func() time.Time
 	park    func(x, y int)
+	after   func(d time.Duration, msg tea.Msg) tea.Cmd // gives a message later
 
 	look    *look.Look
 	theme   string
@@ -52,6 +53,7 @@ type app struct {
 	commands  []string // run from the palette, the last one at the end
 
 	dialogs   []dialog
+	front     rect // the inside of the last one, as it was drawn
 	questions *questions
 	told      []*question // those that the user knows of
 	calls     *calls
@@ -87,7 +89,7 @@ type (
 func newApp(ctx context.Context, o Options, q *questions, b Backend, t Terminal) *app {
 	a := &app{
 		ctx: ctx, o: o, reg: o.Registry, backend: b, term: t, log: o.Logger, now: o.Now,
-		park: func(int, int) {}, keys: newKeymap(), questions: q, mouse: true,
+		park: func(int, int) {}, after: later, keys: newKeymap(), questions: q, mouse: true,
 		wake: make(chan struct{}, 1), layout: defaultLayout(), seen: map[int]uint64{},
 	}
 	a.theme = o.Theme
@@ -108,6 +110,10 @@ func newApp(ctx context.Context, o Options, q *questions, b Backend, t Terminal)
 		a.poke()
 	}
 	return a
+}
+
+func later(d time.Duration, msg tea.Msg) tea.Cmd {
+	return tea.Tick(d, func(time.Time) tea.Msg { return msg })
 }
 
 // setLook makes the look anew, after the theme or the background changed.
@@ -200,7 +206,7 @@ func (a *app) waitBackground() tea.Cmd {
 }
 
 func (a *app) tick() tea.Cmd {
-	return tea.Tick(beat, func(time.Time) tea.Msg { return beatMsg{} })
+	return a.after(beat, beatMsg{})
 }
 
 // Update is the only place where the screen's state changes.
@@ -220,11 +226,11 @@ func (a *app) background(msg tea.Msg) tea.Cmd {
 	case done:
 		return msg()
 	case changedMsg:
-		return tea.Batch(a.changed(msg.what), tea.Tick(frameTime, func(time.Time) tea.Msg { return againMsg{} }))
+		return tea.Batch(a.changed(msg.what), a.after(frameTime, againMsg{}))
 	case againMsg:
 		return a.waitChanges()
 	case wokenMsg:
-		return tea.Batch(a.calls.refresh(), a.questioned(), tea.Tick(frameTime, func(time.Time) tea.Msg { return rewakeMsg{} }))
+		return tea.Batch(a.calls.refresh(), a.questioned(), a.after(frameTime, rewakeMsg{}))
 	case rewakeMsg:
 		return a.waitWake()
 	case resizedMsg:
@@ -232,6 +238,11 @@ func (a *app) background(msg tea.Msg) tea.Cmd {
 		return tea.Batch(size, tea.ClearScreen, a.waitSize())
 	case tea.WindowSizeMsg:
 		a.w, a.h = msg.Width, msg.Height
+		var cmds []tea.Cmd
+		for _, d := range a.dialogs {
+			cmds = append(cmds, d.background(msg))
+		}
+		return tea.Batch(cmds...)
 	case backgroundMsg:
 		a.setLook()
 		return a.waitBackground()

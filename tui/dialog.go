@@ -35,8 +35,7 @@ func (a *app) push(d dialog) tea.Cmd {
 func (a *app) toDialog(msg tea.Msg) tea.Cmd {
 	d := a.dialogs[len(a.dialogs)-1]
 	if m, ok := msg.(tea.MouseMsg); ok {
-		r := a.dialogRect(d)
-		m.X, m.Y = m.X-r.x, m.Y-r.y
+		m.X, m.Y = m.X-a.front.x, m.Y-a.front.y
 		msg = m
 	}
 	cmd, closed := d.update(msg)

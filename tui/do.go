@@ -153,7 +153,7 @@ type formDialog struct {
 	form   *form.Form
 	submit func(args, meta json.RawMessage) tea.Cmd
 	refuse func(declined bool) tea.Cmd // nil: nothing happens
-	w, h   int
+	h      int                         // the most lines it ever needed
 
 	cancel context.CancelFunc // of the completion that runs
 }
@@ -161,7 +161,9 @@ type formDialog struct {
 func (d *formDialog) heading() string { return d.title }
 
 func (d *formDialog) size(w, h int) (int, int) {
-	return min(w, 100), h
+	w = min(w, 100)
+	d.h = max(d.h, d.form.Height(w-2, h-2)) // a box that shrinks would jump
+	return w, min(h, d.h+2)
 }
 
 func (d *formDialog) lines(w, h int) []string { return d.form.Lines(w, h) }

@@ -204,12 +204,9 @@ func (a *app) overlay(lines []string, d dialog) []string {
 	w, h := d.size(a.w-2, a.h-2)
 	w, h = max(min(w, a.w), 10), max(min(h, a.h), 3)
 	box := a.look.Frame(d.lines(w-2, h-2), a.look.Title.On(clean(d.heading())), "", w, h, a.look.Accent)
+	a.front = rect{(a.w-w)/2 + 1, (a.h-h)/2 + 1, w - 2, h - 2}
 	return look.Overlay(lines, box, (a.w-w)/2, (a.h-h)/2)
 }
 
-// dialogRect is where the inside of a dialog is.
-func (a *app) dialogRect(d dialog) rect {
-	w, h := d.size(a.w-2, a.h-2)
-	w, h = max(min(w, a.w), 10), max(min(h, a.h), 3)
-	return rect{(a.w-w)/2 + 1, (a.h-h)/2 + 1, w - 2, h - 2}
-}
+// dialogRect is where the inside of the dialog in front was drawn.
+func (a *app) dialogRect(dialog) rect { return a.front }

@@ -134,15 +134,13 @@ func (p *resources) follow() tea.Cmd {
 		return nil
 	}
 	p.reread[at] = true
-	return tea.Tick(settle, func(time.Time) tea.Msg {
-		return done(func() tea.Cmd {
-			delete(p.reread, at)
-			if p.item() != it || p.app.calls.of(it) != nil {
-				return nil
-			}
-			return p.read(it, true)
-		})
-	})
+	return p.app.after(settle, done(func() tea.Cmd {
+		delete(p.reread, at)
+		if p.item() != it || p.app.calls.of(it) != nil {
+			return nil
+		}
+		return p.read(it, true)
+	}))
 }
 
 // current is the section that has the cursor.

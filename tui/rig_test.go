@@ -155,6 +155,7 @@ func rigOver(t testing.TB, reg *registry.Registry, clock *fakeClock, w, h int, e
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	r.app = newApp(ctx, Options{Registry: reg, Now: clock.now, Host: Host{Version: "1.2.3", Config: "/etc/goblin/work.yaml", Owner: true, Command: "goblin stdio"}}, newQuestions(), r.backend, r.term)
+	r.app.after = func(_ time.Duration, msg tea.Msg) tea.Cmd { return func() tea.Msg { return msg } }
 	r.app.head.refresh(r.app)
 	for _, p := range r.app.panes {
 		r.run(p.refresh(registry.AllChanges))

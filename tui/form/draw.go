@@ -105,6 +105,17 @@ func (f *Form) Lines(w, h int) []string {
 	return out
 }
 
+// Height is how many lines, at most most, show the whole form at a width.
+func (f *Form) Height(w, most int) int {
+	lines := f.Lines(w, most)
+	_, below := f.pinned(w, most)
+	n := most - len(below)
+	for n > 0 && strings.TrimSpace(lines[n-1]) == "" {
+		n--
+	}
+	return min(most, n+len(below)+1)
+}
+
 // pinned are the lines above and below what scrolls, as far as there is room.
 func (f *Form) pinned(w, h int) (above, below []row) {
 	l := f.look
