@@ -1,3 +1,536 @@
 package tui
 
-func newPalette(a *app) dialog { return newEntry(a, "Command", "", nil) }
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/charmbracelet/bubbles/textinput"
+	"github.com/charmbracelet/bubbletea"
+	"github.com/sahilm/fuzzy"
+
+	"goblin/registry"
+	"goblin/tui/look"
+)
+
+// palette runs commands by name.
+type palette struct {
+	app     *app
+	all     []command
+	input   textinput.Model
+	list    []choice
+	cur     int
+	off     int
+	height  int
+	note    string // why the last Enter ran nothing
+	walking int    // in the history, -1 when it is not shown
+
+	places  *places // what "open" searches in, nil until it was gathered
+	looking bool    // a search runs
+	entered bool    // Enter was pressed meanwhile: its best result is meant
+	gen     int
+	cancel  context.CancelFunc
+}
+
+// choice is a line of the list.
+type choice struct {
+	command *command
+	arg     string
+	entry   *registry.Entry // of "open"
+	name    string          // as shown, and what Tab writes
+	why     string
+}
+
+func newPalette(a *app) dialog {
+	d := &palette{app: a, all: a.allCommands(), input: a.look.Input(), height: 1, walking: -1, cancel: func() {}}
+	d.input.Focus()
+	d.match()
+	return d
+}
+
+// command finds what a text begins with: the command with the longest name
+// that it is or that a space follows.
+func (d *palette) command(text string) (c *command, arg string) {
+	longest := -1
+	for i := range d.all {
+		for _, name := range d.all[i].names {
+			rest, ok := cutFolded(text, name)
+			if !ok || len(name) < longest {
+				continue
+			}
+			hasArg := strings.TrimSpace(rest) != ""
+			takes := d.all[i].arg != ""
+			// A binding and a command with an argument may share a name.
+			if hasArg && (!takes || rest[0] != ' ') || len(name) == longest && takes != (hasArg || strings.HasPrefix(rest, " ")) {
+				continue
+			}
+			longest, c, arg = len(name), &d.all[i], strings.TrimSpace(rest)
+		}
+	}
+	return c, arg
+}
+
+func cutFolded(text, prefix string) (rest string, ok bool) {
+	if len(text) < len(prefix) || !strings.EqualFold(text[:len(prefix)], prefix) {
+		return "", false
+	}
+	return text[len(prefix):], true
+}
+
+// match fills the list with what fits the text.
+func (d *palette) match() tea.Cmd {
+	d.cancel()
+	d.gen++
+	d.cur, d.off, d.note, d.looking, d.entered = 0, 0, "", false, false
+	d.list = nil
+	text := strings.TrimLeft(d.input.Value(), " ")
+	if c, arg := d.command(text); c != nil && c.arg != "" && strings.Contains(text, " ") {
+		if c.names[0] == "open" {
+			return d.search(c, arg)
+		}
+		d.arguments(c, arg)
+		return nil
+	}
+	text = strings.TrimSpace(text)
+	for _, i := range d.ranked(text) {
+		c := &d.all[i]
+		d.list = append(d.list, choice{command: c, name: c.usage(), why: d.why(c, "")})
+	}
+	if text == "" {
+		slices.SortStableFunc(d.list, func(x, y choice) int { return cmp.Compare(x.late(), y.late()) })
+	}
+	return nil
+}
+
+func (d *palette) why(c *command, arg string) string {
+	if c.why == nil {
+		return ""
+	}
+	return c.why(arg)
+}
+
+// arguments lists what a command can be given.
+func (d *palette) arguments(c *command, arg string) {
+	var all []string
+	if c.args != nil {
+		all = c.args()
+	}
+	add := func(value string) {
+		d.list = append(d.list, choice{command: c, arg: value, name: c.names[0] + " " + value, why: d.why(c, value)})
+	}
+	if arg == "" {
+		for _, v := range all {
+			add(v)
+		}
+		return
+	}
+	exact := slices.Contains(all, arg)
+	if exact || c.names[0] == "mime" || c.names[0] == "server" {
+		add(arg) // as typed: filters take parts and globs
+	}
+	for _, m := range fuzzy.Find(arg, all) {
+		if m.Str != arg {
+			add(m.Str)
+		}
+	}
+	if len(d.list) == 0 {
+		add(arg)
+	}
+}
+
+// late is where a choice stands in the list of all: what can be run now comes
+// first, and of that what is not better done with a key.
+func (c *choice) late() int {
+	switch {
+	case c.why != "":
+		return 2
+	case c.command.moves:
+		return 1
+	}
+	return 0
+}
+
+// search looks for entries in a command: there may be very many.
+func (d *palette) search(c *command, text string) tea.Cmd {
+	if text == "" {
+		return nil
+	}
+	d.looking = true
+	ctx, cancel := context.WithCancel(d.app.ctx)
+	d.cancel = cancel
+	gen, where, snap, now := d.gen, d.places, d.app.reg.Load(), d.app.now()
+	return func() tea.Msg {
+		defer cancel()
+		if where == nil {
+			where = gather(snap)
+		}
+		found := where.search(ctx, text, now)
+		return done(func() tea.Cmd {
+			d.places = where
+			if gen != d.gen {
+				return nil
+			}
+			d.looking = false
+			for _, e := range found {
+				d.list = append(d.list, choice{command: c, arg: e.Listed, entry: e, name: clean(e.Listed)})
+			}
+			if d.entered && len(d.list) > 0 {
+				cmd, _ := d.enter()
+				d.app.drop(d)
+				return cmd
+			}
+			return nil
+		})
+	}
+}
+
+// How well a command fits what was typed, the best first.
+const (
+	fitsName = iota
+	fitsStart
+	fitsLetters
+	fitsWords
+)
+
+// ranked are the commands that fit a text: those that are called so, those
+// that begin so, those whose names have its letters in order, and those whose
+// explanation has its words.
+func (d *palette) ranked(text string) []int {
+	type hit struct{ at, fits, score int }
+	var hits []hit
+	low := strings.ToLower(text)
+	letters := strings.ReplaceAll(low, " ", "")
+	words := strings.Fields(low)
+	for i, c := range d.all {
+		best := hit{i, fitsWords + 1, 0}
+		for _, m := range fuzzy.Find(letters, c.names) {
+			h := hit{i, fitsLetters, m.Score}
+			switch {
+			case m.Str == low:
+				h.fits = fitsName
+			case strings.HasPrefix(m.Str, low):
+				h.fits = fitsStart
+			}
+			if h.fits < best.fits || h.fits == best.fits && h.score > best.score {
+				best = h
+			}
+		}
+		if explained := strings.ToLower(c.long); best.fits > fitsWords && containsAll(explained, words) {
+			best.fits = fitsWords
+			for _, m := range fuzzy.Find(letters, []string{explained}) {
+				best.score = m.Score
+			}
+		}
+		if best.fits <= fitsWords {
+			hits = append(hits, best)
+		}
+	}
+	if text != "" {
+		slices.SortStableFunc(hits, func(x, y hit) int {
+			return cmp.Or(cmp.Compare(x.fits, y.fits), cmp.Compare(y.score, x.score))
+		})
+	}
+	out := make([]int, len(hits))
+	for i, h := range hits {
+		out[i] = h.at
+	}
+	return out
+}
+
+// nearest is the command whose name takes the fewest changes from what was
+// typed.
+func (d *palette) nearest(text string) string {
+	text, _, _ = strings.Cut(strings.ToLower(text), " ")
+	best, least := "", len(text)/3+2
+	for i := range d.all {
+		for _, name := range d.all[i].names {
+			if n := changes(text, name); n < least {
+				best, least = name, n
+			}
+		}
+	}
+	return best
+}
+
+// changes is how many letters must be put in, taken out or replaced (the
+// Levenshtein distance).
+func changes(a, b string) int {
+	x, y := []rune(a), []rune(b)
+	row := make([]int, len(y)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range x {
+		left, above := i+1, row[0]
+		row[0] = left
+		for j := range y {
+			n := above
+			if x[i] != y[j] {
+				n++
+			}
+			above = row[j+1]
+			left = min(n, above+1, left+1)
+			row[j+1] = left
+		}
+	}
+	return row[len(y)]
+}
+
+func (d *palette) heading() string { return "Command" }
+
+func (d *palette) size(w, h int) (int, int) { return min(w, 92), min(h, 20) }
+
+func (d *palette) lines(w, h int) []string {
+	lk := d.app.look
+	d.input.Width = max(1, w-6)
+	out := []string{" " + lk.Accent.On(":") + " " + d.input.View(), " " + d.says()}
+	d.height = max(h-len(out), 1)
+	d.move(0)
+	for i := d.off; i < len(d.list) && len(out) < h; i++ {
+		line := d.row(&d.list[i], w-2)
+		if i == d.cur {
+			line = lk.Row(lk.Cursor+" "+line, true)
+		} else {
+			line = "  " + line
+		}
+		out = append(out, line)
+	}
+	return lk.Lines(out, w, h)
+}
+
+// says is the line under the input.
+func (d *palette) says() string {
+	lk := d.app.look
+	text := strings.TrimSpace(d.input.Value())
+	c, arg := d.command(d.input.Value())
+	switch {
+	case d.note != "":
+		return lk.Bad.On("! " + d.note)
+	case d.looking:
+		return lk.Dim.On("searching" + lk.Ellipsis)
+	case len(d.list) > 0:
+		return ""
+	case c != nil && c.arg != "" && arg == "":
+		return lk.Dim.On(c.usage() + ": " + c.long)
+	case c != nil && c.names[0] == "open":
+		return "Nothing is called " + clean(arg) + "."
+	case text != "":
+		return d.unknown(text)
+	}
+	return ""
+}
+
+func (d *palette) unknown(text string) string {
+	says := "no such command: " + clean(text)
+	if near := d.nearest(text); near != "" {
+		says += "; the nearest is " + near + " (tab takes it)"
+	}
+	return says
+}
+
+// row is one line of the list: the name, what it does or why it cannot, its
+// key.
+func (d *palette) row(c *choice, w int) string {
+	lk := d.app.look
+	if c.entry != nil {
+		kind := lk.Fit(c.entry.Kind.String(), 9)
+		server := clean(c.entry.Server)
+		server = lk.Fit(server, min(look.Width(server), 16))
+		return lk.Dim.On(kind) + " " + lk.Middle(c.name, max(w-look.Width(server)-12, 0)) + " " + lk.Dim.On(server) + " "
+	}
+	key := ""
+	if len(c.command.keys) > 0 {
+		key = show(c.command.keys[0])
+	}
+	name := clean(c.name)
+	column := max(18, min(look.Width(name), w/2))
+	room := max(w-column-2-look.Width(key)-2, 0)
+	text := c.command.long
+	style := look.Style("")
+	if c.why != "" {
+		style = lk.Dim
+		why := "(" + clean(c.why) + ")"
+		if look.Width(text)+2+look.Width(why) > room {
+			text = why
+		} else {
+			text += "  " + why
+		}
+	}
+	return style.On(lk.Fit(name, column)+"  "+lk.Fit(text, room)) + " " + lk.Key.On(key) + " "
+}
+
+func (d *palette) move(by int) {
+	d.cur = max(0, min(d.cur+by, len(d.list)-1))
+	d.off = max(0, min(d.off, d.cur), d.cur-d.height+1)
+}
+
+func (d *palette) update(msg tea.Msg) (tea.Cmd, bool) {
+	switch msg := msg.(type) {
+	case tea.MouseMsg:
+		return d.point(msg)
+	case tea.KeyMsg:
+		return d.key(msg)
+	}
+	return nil, false
+}
+
+func (d *palette) point(msg tea.MouseMsg) (tea.Cmd, bool) {
+	switch msg.Button {
+	case tea.MouseButtonWheelUp:
+		d.move(-3)
+	case tea.MouseButtonWheelDown:
+		d.move(3)
+	case tea.MouseButtonLeft:
+		if i := d.off + msg.Y - 2; msg.Action == tea.MouseActionPress && msg.Y >= 2 && i < len(d.list) {
+			d.cur = i
+			return d.enter()
+		}
+	}
+	return nil, false
+}
+
+func (d *palette) key(msg tea.KeyMsg) (tea.Cmd, bool) {
+	switch msg.Type {
+	case tea.KeyEsc, tea.KeyCtrlC:
+		d.cancel()
+		return nil, true
+	case tea.KeyEnter:
+		return d.enter()
+	case tea.KeyTab:
+		return d.complete(), false
+	case tea.KeyCtrlUp:
+		return d.walk(-1), false
+	case tea.KeyCtrlDown:
+		return d.walk(1), false
+	case tea.KeyUp, tea.KeyDown:
+		by := 1
+		if msg.Type == tea.KeyUp {
+			by = -1
+		}
+		if d.walking >= 0 || by < 0 && d.input.Value() == "" && d.cur == 0 {
+			return d.walk(by), false
+		}
+		d.move(by)
+		return nil, false
+	case tea.KeyCtrlP, tea.KeyShiftTab:
+		d.move(-1)
+		return nil, false
+	case tea.KeyCtrlN:
+		d.move(1)
+		return nil, false
+	case tea.KeyPgUp:
+		d.move(-d.height)
+		return nil, false
+	case tea.KeyPgDown:
+		d.move(d.height)
+		return nil, false
+	case tea.KeyCtrlV: // the clipboard of the host's machine is not the user's
+		return nil, false
+	}
+	before := d.input.Value()
+	var cmd tea.Cmd
+	d.input, cmd = d.input.Update(msg)
+	if d.input.Value() != before {
+		d.walking = -1
+		return tea.Batch(cmd, d.match()), false
+	}
+	return cmd, false
+}
+
+func (d *palette) write(text string) tea.Cmd {
+	d.input.SetValue(text)
+	d.input.CursorEnd()
+	return d.match()
+}
+
+// walk goes through the commands that were run.
+func (d *palette) walk(by int) tea.Cmd {
+	n := len(d.app.commands)
+	if n == 0 {
+		return nil
+	}
+	at := d.walking + by
+	if d.walking < 0 {
+		if by > 0 {
+			return nil
+		}
+		at = n - 1
+	}
+	if at >= n {
+		d.walking = -1
+		return d.write("")
+	}
+	d.walking = max(0, at)
+	return d.write(d.app.commands[d.walking])
+}
+
+// complete writes the choice under the cursor.
+func (d *palette) complete() tea.Cmd {
+	if d.cur >= len(d.list) {
+		if near := d.nearest(d.input.Value()); near != "" && !d.looking {
+			return d.write(near)
+		}
+		return nil
+	}
+	c := &d.list[d.cur]
+	switch {
+	case c.entry != nil:
+		return d.write("open " + c.name)
+	case c.arg == "" && c.command.arg != "":
+		return d.write(c.command.names[0] + " ")
+	case c.arg == "":
+		return d.write(c.command.names[0])
+	}
+	return d.write(c.name)
+}
+
+// enter runs the choice under the cursor.
+func (d *palette) enter() (tea.Cmd, bool) {
+	if d.cur >= len(d.list) {
+		c, arg := d.command(d.input.Value())
+		switch text := strings.TrimSpace(d.input.Value()); {
+		case d.looking:
+			d.entered = true
+		case text == "":
+		case c == nil:
+			d.note = d.unknown(text)
+		case arg == "":
+			d.note = c.usage() + ": " + c.long
+		}
+		return nil, false
+	}
+	c := d.list[d.cur]
+	if c.why != "" {
+		d.note = clean(c.why)
+		return nil, false
+	}
+	if c.command.arg != "" && c.arg == "" && !c.command.bare {
+		return d.write(c.command.names[0] + " "), false
+	}
+	d.cancel()
+	d.keep(c)
+	if c.entry != nil {
+		return d.app.jump(c.entry), true
+	}
+	return c.command.run(c.arg), true
+}
+
+// keep remembers a command that is run.
+func (d *palette) keep(c choice) {
+	line := c.command.names[0]
+	if c.arg != "" {
+		line += " " + c.arg
+	}
+	a := d.app
+	a.commands = slices.DeleteFunc(a.commands, func(s string) bool { return s == line })
+	a.commands = append(a.commands, line)
+	a.commands = a.commands[max(0, len(a.commands)-maxHistory):]
+}
+
+func (d *palette) background(tea.Msg) tea.Cmd { return nil }
+func (d *palette) typing() bool               { return true }
+
+func (d *palette) hints() []hint {
+	return []hint{{"enter", "run"}, {"tab", "complete"}, {"up", "choose or earlier"}, {"esc", "close"}}
+}

@@ -1,0 +1,317 @@
+package tui
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/bubbletea"
+	"github.com/sahilm/fuzzy"
+
+	"goblin/registry"
+	"goblin/tui/filter"
+	"goblin/tui/look"
+)
+
+// command is a line of the palette: a binding, or one of those that take an
+// argument or have no key.
+type command struct {
+	names []string // the first is shown
+	arg   string   // what it takes, as "NAME"; "" for nothing
+	long  string
+	keys  []string
+	bare  bool // the argument may be left out
+	moves bool // it is about the cursor and has no name of its own
+	why   func(arg string) string
+	run   func(arg string) tea.Cmd
+	args  func() []string // to choose from; nil: none are known
+}
+
+func (c *command) usage() string {
+	if c.arg == "" {
+		return c.names[0]
+	}
+	return c.names[0] + " " + c.arg
+}
+
+// commands are everything that the palette can run.
+func (a *app) allCommands() []command {
+	var all []command
+	for i := range a.keys.all {
+		b := &a.keys.all[i]
+		if b.id == "palette" {
+			continue
+		}
+		names := b.names
+		if len(names) == 0 {
+			names = []string{b.id}
+		}
+		all = append(all, command{
+			names: names, long: b.long, keys: b.keys, moves: len(b.names) == 0,
+			why: func(string) string { return a.whyHere(b) },
+			run: func(string) tea.Cmd { return a.run(b.id) },
+		})
+	}
+	return append(all, a.moreCommands()...)
+}
+
+// whyHere says why a binding cannot be run where the focus is.
+func (a *app) whyHere(b *binding) string {
+	if here := a.focus() | a.panes[a.open].in(); b.in&here == 0 {
+		return "only in " + b.in.called()
+	}
+	return a.why(b.id)
+}
+
+// moreCommands are those without a key.
+func (a *app) moreCommands() []command {
+	return append([]command{
+		{names: []string{"open", "goto"}, arg: "NAME", long: "Go to a tool, prompt, resource or template", run: func(string) tea.Cmd { return nil }},
+		{names: []string{"server", "srv"}, arg: "NAME", long: "Show only what belongs to a server", why: a.whyNoField("server"), run: a.filterBy("server"), args: a.serverNames},
+		{names: []string{"mime", "type"}, arg: "TYPE", long: "Show only a MIME type; globs as in text/*", why: a.whyNoField("mime"), run: a.filterBy("mime"), args: a.mimeTypes},
+		{names: []string{"theme"}, arg: "NAME", long: "Choose a theme", why: whyNoTheme, run: a.chooseTheme, args: look.Themes},
+		{names: []string{"setup"}, long: "How to add servers, and how clients start Goblin", run: func(string) tea.Cmd { return a.push(newSetup(a)) }},
+		{names: []string{"clear all"}, long: "Forget all kept content", run: func(string) tea.Cmd { return a.clearAll() }},
+	}, a.serverCommands()...)
+}
+
+// whyNoField says that the list that is open has no such field.
+func (a *app) whyNoField(name string) func(string) string {
+	return func(string) string {
+		if _, ok := fieldCalled(a.panes[a.open].rows().columns(), name); ok {
+			return ""
+		}
+		pane, _ := a.panes[a.open].tab()
+		return "the filter of " + pane + " has no field " + name
+	}
+}
+
+func (a *app) filterBy(name string) func(string) tea.Cmd {
+	return func(value string) tea.Cmd {
+		r := a.panes[a.open].rows()
+		f, ok := fieldCalled(r.columns(), name)
+		if !ok {
+			return nil
+		}
+		typed, _ := r.filtered()
+		return a.setFilter(withField(typed, f, []string{value}))
+	}
+}
+
+func (a *app) serverNames() []string {
+	var all []string
+	for _, s := range a.reg.States() {
+		all = append(all, s.Name)
+	}
+	return all
+}
+
+// mimeTypes are offered from those of the first rows: the list of all of them
+// is what m counts.
+func (a *app) mimeTypes() []string {
+	r := a.panes[a.open].rows()
+	f, ok := fieldCalled(r.columns(), "mime")
+	if !ok {
+		return nil
+	}
+	values, _ := countValues(a.ctx, f, min(r.total(), atOnce))
+	var all []string
+	for _, v := range values {
+		if v.text != "" {
+			all = append(all, clean(v.text))
+		}
+	}
+	return all
+}
+
+func whyNoTheme(name string) string {
+	if name == "" || slices.Contains(look.Themes(), name) {
+		return ""
+	}
+	return "no theme " + name + "; there are " + strings.Join(look.Themes(), ", ")
+}
+
+func (a *app) chooseTheme(name string) tea.Cmd {
+	a.theme = name
+	a.setLook()
+	if a.look.Theme != name {
+		a.theme = a.look.Theme
+		return a.complain("this terminal shows no colours (NO_COLOR or TERM=dumb)")
+	}
+	a.say("Theme: %s", name)
+	return a.details[a.open].build(true, false)
+}
+
+// jump goes to an item and opens it: its pane, its row, the detail panel.
+func (a *app) jump(e *registry.Entry) tea.Cmd {
+	to := map[registry.Kind]int{registry.Tool: paneTools, registry.Prompt: panePrompts, registry.Resource: paneResources, registry.Template: paneResources}[e.Kind]
+	cmds := []tea.Cmd{a.show(to)}
+	if p, ok := a.panes[to].(*resources); ok {
+		p.second = e.Kind == registry.Template
+	}
+	a.opened = true
+	find := func() tea.Cmd {
+		if a.panes[to].rows().find(e.Listed) {
+			a.moved()
+		}
+		return nil
+	}
+	if r := a.panes[to].rows(); !r.find(e.Listed) {
+		if typed, _ := r.filtered(); typed != "" { // which hides it
+			cmds = append(cmds, afterwards(a.setFilter(""), find))
+		} else {
+			cmds[0] = afterwards(cmds[0], find)
+		}
+	}
+	a.moved()
+	return tea.Batch(cmds...)
+}
+
+// afterwards runs then when what a command leads to has been done. then may be run
+// several times.
+func afterwards(cmd tea.Cmd, then func() tea.Cmd) tea.Cmd {
+	if cmd == nil {
+		return then()
+	}
+	return func() tea.Msg {
+		switch msg := cmd().(type) {
+		case done:
+			return done(func() tea.Cmd {
+				next := msg()
+				return tea.Batch(next, then())
+			})
+		case tea.BatchMsg:
+			for i, c := range msg {
+				if c != nil {
+					msg[i] = afterwards(c, then)
+				}
+			}
+			return msg
+		default:
+			return msg
+		}
+	}
+}
+
+// places are what "open" searches in, as it was when the palette was opened.
+type places struct {
+	rows  [registry.Kinds][]*registry.Entry
+	index [registry.Kinds]*filter.Index
+}
+
+// mostOpened of each kind are offered.
+const mostOpened = 50
+
+// gather collects what "open" searches in: names only, where the panes' own
+// indices also hold descriptions.
+func gather(s *registry.Snapshot) *places {
+	p := &places{}
+	for k := range registry.Kind(registry.Kinds) {
+		rows := make([]*registry.Entry, 0, s.Count(k))
+		for e := range s.All(k) {
+			rows = append(rows, e)
+		}
+		p.rows[k] = rows
+		p.index[k] = filter.NewIndex(len(rows), func(i int) string { return rows[i].Listed + "\x00" + rows[i].Label })
+	}
+	return p
+}
+
+// search finds the entries whose names fit best, the best first.
+func (p *places) search(ctx context.Context, text string, now time.Time) []*registry.Entry {
+	var words []string
+	for w := range strings.FieldsSeq(text) {
+		words = append(words, `~"`+strings.ReplaceAll(w, `"`, `""`)+`"`)
+	}
+	query := filter.Parse(strings.Join(words, " "), nil)
+	var found []*registry.Entry
+	for k := range p.index {
+		rows, err := query.Match(ctx, p.index[k], nil, now)
+		if err != nil {
+			return nil
+		}
+		for _, i := range rows[:min(len(rows), mostOpened)] {
+			found = append(found, p.rows[k][i])
+		}
+	}
+	low := strings.ToLower(strings.Join(strings.Fields(text), ""))
+	score := make(map[*registry.Entry]int, len(found))
+	for _, m := range fuzzy.FindFromNoSort(low, listed(found)) {
+		score[found[m.Index]] = m.Score
+	}
+	slices.SortStableFunc(found, func(x, y *registry.Entry) int { return cmp.Compare(score[y], score[x]) })
+	return found
+}
+
+// listed are entries by what is looked for in them.
+type listed []*registry.Entry
+
+func (l listed) String(i int) string { return strings.ToLower(l[i].Listed) }
+func (l listed) Len() int            { return len(l) }
+
+// serverCommands are about one server: the one that is named, else that of the
+// selected row.
+func (a *app) serverCommands() []command {
+	pane := a.panes[paneServers].(*servers)
+	one := func(name, long string, why func(registry.ServerState) string, do func(registry.ServerState) tea.Cmd) command {
+		return command{
+			names: []string{name}, arg: "SERVER", bare: true, long: long, args: a.serverNames,
+			why: func(arg string) string {
+				s, problem := a.serverCalled(arg)
+				if problem == "" {
+					problem = why(s)
+				}
+				return problem
+			},
+			run: func(arg string) tea.Cmd {
+				s, _ := a.serverCalled(arg)
+				return do(s)
+			},
+		}
+	}
+	return []command{
+		one("restart", "Restart the server", func(s registry.ServerState) string {
+			if s.State == registry.StateDisabled {
+				return clean(s.Name) + " is disabled; :enable enables it"
+			}
+			return ""
+		}, func(s registry.ServerState) tea.Cmd { return pane.restart(s.Name) }),
+		one("enable", "Enable the server, while the host runs", func(s registry.ServerState) string {
+			if s.State != registry.StateDisabled {
+				return clean(s.Name) + " is enabled already"
+			}
+			return ""
+		}, pane.enable),
+		one("disable", "Disable the server, while the host runs", func(s registry.ServerState) string {
+			if s.State == registry.StateDisabled {
+				return clean(s.Name) + " is disabled already"
+			}
+			return ""
+		}, pane.enable),
+	}
+}
+
+// serverCalled is the server of that name; "" is that of the selected row.
+func (a *app) serverCalled(name string) (s registry.ServerState, why string) {
+	if name == "" {
+		if a.open == paneServers {
+			s, _ = a.panes[paneServers].(*servers).t.selected()
+			name = s.Name
+		} else {
+			name = a.panes[a.open].item().server
+		}
+	}
+	switch {
+	case name == "":
+		return s, "no server is selected; name one"
+	case name == registry.Local:
+		return s, "these are Goblin's own; no server offers them"
+	}
+	s, ok := a.reg.State(name)
+	if !ok {
+		return s, "no server is called " + clean(name)
+	}
+	return s, ""
+}
