@@ -139,6 +139,7 @@ func (p *resources) follow() tea.Cmd {
 		if p.item() != it || p.app.calls.of(it) != nil {
 			return nil
 		}
+		p.looked(it)
 		return p.read(it, true)
 	}))
 }
@@ -351,7 +352,7 @@ func (p *resources) subject() subject {
 		case state.State != registry.StateReady:
 			f = append(f, content.Fact{Label: "stale", Value: e.Server + " is " + string(state.State)})
 		}
-		blocks := []content.Block{{Kind: content.Facts, Facts: f}}
+		blocks := []content.Block{{Kind: content.Facts, Facts: f, Unmarked: true}}
 		blocks = append(blocks, keptBlocks(inv, func(b []byte) []content.Block { return content.FromResource(b) }, hint)...)
 		return append(blocks, rawBlocks(e)...)
 	}

@@ -86,6 +86,8 @@ func TestR2_02_AnUpdateMarksTheRowAndIsReadOnceWhereItIsLookedAt(t *testing.T) {
 	require.Len(t, r.backend.asked(), before+1, "five updates in a row are one read")
 	require.Contains(t, r.line("8443"), "▎", "changed lines are marked")
 	require.NotContains(t, r.line(`"name": "office"`), "▎")
+	require.NotContains(t, r.line("held by"), "▎", "only content is")
+	require.NotContains(t, r.line("> "), "Δ", "it is being looked at")
 	r.beat(time.Minute)
 	require.NotContains(t, r.line("8443"), "▎", "for a moment")
 	require.False(t, r.app.filtering || len(r.app.dialogs) > 0, "nothing takes the focus")

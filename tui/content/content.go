@@ -56,6 +56,8 @@ type Block struct {
 	Data  []byte // of JSON and Hex; kept, so it must not be changed
 	MIME  string
 	Size  int64 // in bytes, where Text or Data is only the beginning; else 0
+	// Unmarked keeps [Doc.Mark] off it: it is about the content.
+	Unmarked bool
 }
 
 // Options are how blocks become lines.
@@ -137,7 +139,8 @@ type Doc struct {
 	arena   []byte
 	lines   []line
 	styles  []look.Style
-	changed []bool // nil: nothing
+	changed []bool   // nil: nothing
+	about   [][2]int // lines that are never marked
 	blocks  []Block
 	width   int
 	longest int // cells of the longest line
@@ -183,7 +186,11 @@ func Build(ctx context.Context, lk *look.Look, blocks []Block, o Options) (*Doc,
 			b.line(inkWarn, "the rest is too long to be shown", 0)
 			break
 		}
+		first := len(b.d.lines)
 		b.block(&blocks[i])
+		if blocks[i].Unmarked {
+			b.d.about = append(b.d.about, [2]int{first, len(b.d.lines)})
+		}
 		if b.err == nil {
 			b.err = ctx.Err()
 		}

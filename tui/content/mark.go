@@ -43,6 +43,9 @@ func (d *Doc) Mark(old *Doc) {
 			d.changed[i] = true
 		}
 	}
+	for _, part := range d.about {
+		clear(d.changed[part[0]:part[1]])
+	}
 }
 
 type hash struct {
