@@ -1,0 +1,380 @@
+package tui
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/charmbracelet/bubbletea"
+
+	"goblin/registry"
+	"goblin/tui/content"
+	"goblin/tui/look"
+)
+
+// sideBySide is the width of the screen from which request and response stand
+// next to each other.
+const sideBySide = 140
+
+// exchange shows a request and its response in front of the panes.
+type exchange struct {
+	app   *app
+	rec   registry.TrafficRecord // without bodies
+	look  *look.Look
+	views [2]*content.View
+	place [2]rect // where the views were drawn
+	on    int     // the view that scrolls
+	width [2]int  // that the texts were made for
+	gen   int
+	ctx   context.Context
+	end   context.CancelFunc
+}
+
+// openExchange shows a record's request and response.
+func (a *app) openExchange(rec registry.TrafficRecord) tea.Cmd {
+	d := &exchange{app: a, rec: rec, look: a.look}
+	for i := range d.views {
+		d.views[i] = content.NewView(a.look)
+	}
+	d.on = 1
+	if notified(&rec) {
+		d.on = 0
+	}
+	d.ctx, d.end = context.WithCancel(a.ctx)
+	return tea.Batch(a.push(d), d.build())
+}
+
+func (d *exchange) heading() string {
+	text := arrow(d.app.look, d.rec.Direction) + " " + d.rec.Method
+	if d.rec.Name != "" {
+		text += " " + d.rec.Name
+	}
+	return text
+}
+
+func (d *exchange) size(w, h int) (int, int) { return w, h }
+func (d *exchange) typing() bool             { return false }
+func (d *exchange) hints() []hint {
+	all := []hint{{"j/k", "scroll"}, {"tab", "other side"}, {"y", "copy JSON-RPC"}, {"Y", "copy command"}, {"i", "item"}, {"e", "open in $PAGER"}, {"esc", "back"}}
+	if notified(&d.rec) {
+		all = slices.Delete(all, 1, 2)
+	}
+	return all
+}
+
+// inside is the room between the borders.
+func (d *exchange) inside() (w, h int) { return max(d.app.w-4, 1), max(d.app.h-4, 1) }
+
+func (d *exchange) beside() bool { return d.app.w >= sideBySide && !notified(&d.rec) }
+
+// widths are those of the two texts.
+func (d *exchange) widths() [2]int {
+	w, _ := d.inside()
+	if d.beside() {
+		return [2]int{(w - 1) / 2, w - 1 - (w-1)/2}
+	}
+	return [2]int{w, w}
+}
+
+// build makes the texts for the size that there is now.
+func (d *exchange) build() tea.Cmd {
+	d.gen++
+	gen, widths, lk, seq := d.gen, d.widths(), d.app.look, d.rec.Seq
+	d.width = widths
+	reg, rec, ctx := d.app.reg, d.rec, d.ctx
+	return func() tea.Msg {
+		if full, ok := reg.Traffic().Record(seq); ok {
+			rec = full
+		}
+		var docs [2]*content.Doc
+		for i, blocks := range [][]content.Block{requestSide(reg, &rec), responseSide(&rec)} {
+			doc, err := content.Build(ctx, lk, blocks, content.Options{Width: widths[i], Depth: unfolded})
+			if err != nil {
+				return nil // closed meanwhile
+			}
+			docs[i] = doc
+		}
+		return done(func() tea.Cmd {
+			if gen == d.gen {
+				for i, doc := range docs {
+					d.views[i].Show(doc, true)
+				}
+			}
+			return nil
+		})
+	}
+}
+
+func (d *exchange) lines(w, h int) []string {
+	if d.look != d.app.look {
+		d.look = d.app.look
+		for _, v := range d.views {
+			v.SetLook(d.look)
+		}
+	}
+	if notified(&d.rec) {
+		d.place = [2]rect{{0, 0, w, h}, {}}
+		return d.views[0].Lines(w, h)
+	}
+	if d.beside() {
+		left := (w - 1) / 2
+		d.place = [2]rect{{0, 1, left, h - 1}, {left + 1, 1, w - 1 - left, h - 1}}
+	} else {
+		// The request has the room that it needs, up to half.
+		most := max((h-2)/2, h-2-max(d.views[1].Doc().Len(), 1))
+		first := max(min(d.views[0].Doc().Len(), most), 0)
+		d.place = [2]rect{{0, 1, w, first}, {0, first + 2, w, max(h-first-2, 0)}}
+	}
+	a, b := d.side(0), d.side(1)
+	if !d.beside() {
+		return d.look.Lines(append(a, b...), w, h)
+	}
+	out := make([]string, 0, h)
+	bar := d.look.Border.On(d.look.Vertical)
+	for i := range min(len(a), h) {
+		out = append(out, a[i]+bar+b[i])
+	}
+	return out
+}
+
+// side draws one of the two texts under its title.
+func (d *exchange) side(i int) []string {
+	lk, r := d.look, d.place[i]
+	title := [2]string{"Request", "Response"}[i]
+	style := lk.Border
+	if i == d.on {
+		title, style = "["+title+"]", lk.Accent
+	}
+	body := d.views[i].Lines(r.w, max(r.h, 0))
+	where := ""
+	if first, last, total := d.views[i].Position(); total > 0 && (first > 1 || last < total) {
+		where = grouped(last) + "/" + grouped(total)
+	}
+	return append([]string{lk.Rule(lk.Horizontal, style.On(title), where, lk.Horizontal, r.w, style)}, body...)
+}
+
+func (d *exchange) update(msg tea.Msg) (tea.Cmd, bool) {
+	if m, ok := msg.(tea.MouseMsg); ok {
+		d.point(m)
+		return nil, false
+	}
+	key, ok := msg.(tea.KeyMsg)
+	if !ok {
+		return nil, false
+	}
+	a, v := d.app, d.views[d.on]
+	switch key.String() {
+	case "esc", "q", "h", "left", "enter", "ctrl+c":
+		d.end()
+		return nil, true
+	case "tab", "shift+tab", "l", "right":
+		if !notified(&d.rec) {
+			d.on = 1 - d.on
+		}
+	case "j", "down":
+		v.Scroll(1)
+	case "k", "up":
+		v.Scroll(-1)
+	case "ctrl+d":
+		v.Page(0.5)
+	case "ctrl+u":
+		v.Page(-0.5)
+	case "ctrl+f", "pgdown", " ":
+		v.Page(1)
+	case "ctrl+b", "pgup":
+		v.Page(-1)
+	case "g", "home":
+		v.Top()
+	case "G", "end":
+		v.Bottom()
+	case "y":
+		return a.copyExchange(d.rec.Seq), false
+	case "Y":
+		return a.copyCommand(d.rec.Seq), false
+	case "e":
+		return a.openIn("pager"), false
+	case "E":
+		return a.openIn("editor"), false
+	case "W":
+		return a.save(), false
+	case "i":
+		d.end()
+		return a.goToItem(&d.rec), true
+	}
+	return nil, false
+}
+
+// point scrolls the side under the wheel and chooses the one that is clicked.
+func (d *exchange) point(m tea.MouseMsg) {
+	for i, r := range d.place {
+		r.y, r.h = r.y-1, r.h+1 // with its title
+		if !r.holds(m.X, m.Y) {
+			continue
+		}
+		switch {
+		case m.Button == tea.MouseButtonWheelDown:
+			d.views[i].Scroll(3)
+		case m.Button == tea.MouseButtonWheelUp:
+			d.views[i].Scroll(-3)
+		case m.Button == tea.MouseButtonLeft && m.Action == tea.MouseActionPress:
+			d.on = i
+		}
+		return
+	}
+}
+
+// background lays the texts out anew when the screen's size changed.
+func (d *exchange) background(msg tea.Msg) tea.Cmd {
+	if _, ok := msg.(tea.WindowSizeMsg); ok && d.widths() != d.width {
+		return d.build()
+	}
+	return nil
+}
+
+// front is the exchange that stands in front of all, nil for none.
+func (a *app) frontExchange() *exchange {
+	for i := len(a.dialogs) - 1; i >= 0; i-- {
+		if d, ok := a.dialogs[i].(*exchange); ok {
+			return d
+		}
+	}
+	return nil
+}
+
+// nearby are the latest requests about one item, the newest first, as far as
+// they were looked for.
+type nearby struct {
+	about item
+	rooms int
+	upTo  uint64 // the last number that was looked at
+	recs  []registry.TrafficRecord
+	fits  func(*registry.TrafficRecord) bool
+}
+
+// looksBack is how many records are searched for those about an item that was
+// just chosen, and stride how many at a time.
+const (
+	looksBack = mostTraffic
+	lookStep  = 250
+)
+
+// related draws the latest requests about an item.
+func (a *app) related(it item, r rect, border int) []string {
+	lk, p := a.look, a.logs()
+	w, h := r.w-2*border, r.h-2*border
+	recs := p.near.look(a.reg.Traffic(), it, h)
+	lines := make([]string, 0, max(h, 0))
+	for i := range min(len(recs), max(h, 0)) {
+		lines = append(lines, p.nearLine(lk, &recs[i], w, it))
+	}
+	if len(recs) == 0 && h > 0 {
+		lines = append(lines, lk.Dim.On(" none so far"))
+	}
+	if border == 0 {
+		return lk.Lines(lines, r.w, r.h)
+	}
+	return lk.Frame(lines, lk.Title.On("Requests"), "", r.w, r.h, lk.Border)
+}
+
+// look brings the list to the journal's end. It reads what is new; another
+// item costs one look back.
+func (n *nearby) look(j *registry.TrafficJournal, it item, room int) []registry.TrafficRecord {
+	room = max(room, 1)
+	last := j.Stats().Next - 1
+	if n.fits == nil || n.about != it || room > n.rooms || last > n.upTo+looksBack {
+		*n = nearby{about: it, rooms: room, fits: concerns(it), upTo: last}
+		for to := last; to > 0 && last-to < looksBack && len(n.recs) < room; {
+			from := to - min(to-1, lookStep-1)
+			recs := j.Window(from, int(to-from+1))
+			for i := len(recs) - 1; i >= 0; i-- {
+				if recs[i].Seq <= to && n.fits(&recs[i]) {
+					n.recs = append(n.recs, recs[i])
+				}
+			}
+			if len(recs) == 0 || recs[0].Seq > from {
+				break // the journal begins here
+			}
+			to = from - 1
+		}
+	} else if last > n.upTo {
+		var fresh []registry.TrafficRecord
+		recs := j.Window(n.upTo+1, int(last-n.upTo))
+		for i := len(recs) - 1; i >= 0; i-- {
+			if recs[i].Seq > n.upTo && n.fits(&recs[i]) {
+				fresh = append(fresh, recs[i])
+			}
+		}
+		n.upTo = last
+		if len(fresh) > 0 {
+			n.recs = append(fresh, n.recs...)
+		}
+	}
+	n.recs = n.recs[:min(len(n.recs), room)]
+	return n.recs
+}
+
+// concerns tells the records about an item; about its server if it is one, and
+// all if it is nothing.
+func concerns(it item) func(*registry.TrafficRecord) bool {
+	if it.name == "" {
+		return func(r *registry.TrafficRecord) bool { return it.server == "" || r.Server == it.server }
+	}
+	qualified := it.server + "/" + it.name
+	var globs [][]string
+	if it.kind == registry.Template {
+		globs = [][]string{literals(it.listed), literals(it.name)}
+	}
+	return func(r *registry.TrafficRecord) bool {
+		if r.Server != it.server || r.Name == "" {
+			return false
+		}
+		if r.Name == it.listed || r.Name == it.name || r.Name == qualified {
+			return true
+		}
+		for _, parts := range globs {
+			if between(parts, r.Name) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// between says whether s is the parts in their order with anything between.
+func between(parts []string, s string) bool {
+	last := len(parts) - 1
+	if last <= 0 {
+		return last == 0 && s == parts[0]
+	}
+	s, ok := strings.CutPrefix(s, parts[0])
+	if !ok {
+		return false
+	}
+	for _, part := range parts[1:last] {
+		i := strings.Index(s, part)
+		if i < 0 {
+			return false
+		}
+		s = s[i+len(part):]
+	}
+	return strings.HasSuffix(s, parts[last])
+}
+
+// nearLine is a request beside the item that it is about.
+func (p *logs) nearLine(lk *look.Look, r *registry.TrafficRecord, w int, it item) string {
+	base := look.Style("")
+	took := millis(r.Duration)
+	if notified(r) {
+		base, took = lk.Dim, ""
+	}
+	const at, ms, status = 8, 7, 7
+	room := max(w-at-ms-status-6, 0)
+	text := r.Client
+	if it.name == "" {
+		text = strings.TrimSpace(r.Method + " " + r.Name)
+	} else if notified(r) || text == "" {
+		text = r.Method
+	}
+	return " " + lk.Dim.On(clock(r.Time, at)) + " " + base.On(arrow(lk, r.Direction)) + " " + base.On(fit(lk, text, room)) + " " +
+		base.On(lk.Right(took, ms)) + " " + p.statusCell(r, status, base)
+}

@@ -1,0 +1,407 @@
+package tui
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/bubbletea"
+
+	"goblin/registry"
+	"goblin/tui/content"
+	"goblin/tui/filter"
+	"goblin/tui/look"
+)
+
+// Bounds of what the Logs pane holds, however much the journals do.
+const (
+	mostLogs    = 5000
+	mostTraffic = 2000
+	// heavyText is how much text is indexed in a command, not in Update.
+	heavyText = 256 << 10
+	// mostDrawn is how much of a log line a row looks at.
+	mostDrawn = 1024
+)
+
+// records are what one tab of Logs shows: the last rows of a journal. Its work
+// for new rows depends on how many it holds, never on the journal.
+type records[R any] struct {
+	t    *table[R]
+	most int
+	draw func(r R, w int) string
+	keep func(R) bool // nil: all
+	size func(R) int  // bytes of text, nil where it is short
+
+	held    []R // only ever appended to: commands read it
+	bytes   int
+	trimmed int  // rows that had to make room
+	news    int  // rows that came since the tab was looked at
+	fresh   bool // held is not what the table shows
+	reading bool // a command brings it there
+}
+
+// add takes new rows.
+func (f *records[R]) add(rows ...R) {
+	if len(rows) == 0 {
+		return
+	}
+	f.held, f.fresh = append(f.held, rows...), true
+	gone := max(0, len(f.held)-f.most)
+	if f.size != nil {
+		for _, r := range rows {
+			f.bytes += f.size(r)
+		}
+		for _, r := range f.held[:gone] {
+			f.bytes -= f.size(r)
+		}
+	}
+	f.held, f.trimmed = f.held[gone:], f.trimmed+gone
+}
+
+// publish brings what is held into the table.
+func (f *records[R]) publish() tea.Cmd {
+	if f.reading || !f.fresh {
+		return nil
+	}
+	f.fresh = false
+	rows := f.held[:len(f.held):len(f.held)]
+	if f.keep != nil {
+		rows = nil
+		for _, r := range f.held {
+			if f.keep(r) {
+				rows = append(rows, r)
+			}
+		}
+	}
+	expected := len(rows)
+	if f.bytes > heavyText {
+		expected = max(expected, atOnce+1)
+	}
+	cmd := f.t.refresh(expected, func() []R { return rows })
+	if cmd == nil {
+		return nil
+	}
+	f.reading = true
+	return after(cmd, func() tea.Cmd {
+		f.reading = false
+		return f.publish()
+	})
+}
+
+// after runs a command that leads to nothing but a done, and then something
+// else.
+func after(cmd tea.Cmd, then func() tea.Cmd) tea.Cmd {
+	if cmd == nil {
+		return then()
+	}
+	return func() tea.Msg {
+		msg := cmd()
+		return done(func() tea.Cmd {
+			var first tea.Cmd
+			if d, ok := msg.(done); ok {
+				first = d()
+			}
+			return tea.Batch(first, then())
+		})
+	}
+}
+
+// tabList is a tab as the pane uses it, whatever its rows are.
+type tabList interface {
+	rows() rows
+	lines(lk *look.Look, w, h int, focused bool) []string
+	publish() tea.Cmd
+	count() int
+	chosen()
+	fewer() int
+	unread() int
+	following() bool
+	follow(on bool) tea.Cmd
+	moved()
+	click(y int) bool
+}
+
+func (f *records[R]) rows() rows       { return below[R]{f.t} }
+func (f *records[R]) count() int       { return len(f.held) }
+func (f *records[R]) chosen()          { f.news = 0 }
+func (f *records[R]) fewer() int       { return f.trimmed }
+func (f *records[R]) unread() int      { return f.news }
+func (f *records[R]) following() bool  { return f.t.tail }
+func (f *records[R]) click(y int) bool { return f.t.click(y) }
+func (f *records[R]) moved()           { f.t.tail = f.t.ends() && f.t.cur >= f.t.len()-1 }
+
+func (f *records[R]) lines(lk *look.Look, w, h int, focused bool) []string {
+	return f.t.lines(lk, w, h, focused, f.draw)
+}
+
+// ends says whether the last row is the newest one.
+func (t *table[R]) ends() bool { return t.order == 0 && !t.query.Ranked() }
+
+// follow goes to the newest row and stays there, or stays where the cursor is.
+func (f *records[R]) follow(on bool) tea.Cmd {
+	f.t.tail = on
+	if !on {
+		return nil
+	}
+	if f.t.order != 0 {
+		f.t.order = 0
+		return f.t.again(false)
+	}
+	f.t.to(f.t.len() - 1)
+	return nil
+}
+
+// below is a table under the line of tabs.
+type below[R any] struct{ *table[R] }
+
+func (b below[R]) position() int { return b.table.position() + 1 }
+
+// filter ends following when the best match stands first.
+func (b below[R]) filter(typed string) tea.Cmd {
+	if b.tail && filter.Parse(typed, b.fields(nil)).Ranked() {
+		b.first()
+	}
+	return b.table.filter(typed)
+}
+
+// sorted shows the other end of what it sorts by.
+func (b below[R]) sorted() tea.Cmd {
+	b.first()
+	return b.table.sorted()
+}
+
+func (b below[R]) first() { b.tail, b.at, b.cur, b.off = false, "", 0, 0 }
+
+// logRow is a record of the log and what is made of it once.
+type logRow struct {
+	registry.LogRecord
+	key  string
+	line string // what is drawn of the text
+}
+
+func newLogRecords(a *app, draw func(*logRow, int) string) *records[*logRow] {
+	byServer := order[*logRow]{"server", func(a, b *logRow) int { return cmp.Compare(a.Server, b.Server) }}
+	byLevel := order[*logRow]{"level", func(a, b *logRow) int { return cmp.Compare(b.Level, a.Level) }}
+	t := newTable(a.ctx, a.now,
+		func(r *logRow) string { return r.key },
+		func(r *logRow) string { return r.Text },
+		logFields, order[*logRow]{name: "time"}, byServer, byLevel)
+	t.tail = true
+	return &records[*logRow]{t: t, most: mostLogs, draw: draw, size: func(r *logRow) int { return len(r.Text) }}
+}
+
+func logFields(rows []*logRow) []filter.Field {
+	return []filter.Field{
+		{Name: "server", Aliases: []string{"srv"}, Kind: filter.Text, Help: "the server that it is about", Text: func(i int) string { return rows[i].Server }},
+		{Name: "level", Kind: filter.Text, Help: "debug, info, warn or error", Text: func(i int) string { return levelName(rows[i].Level) }},
+		{Name: "source", Kind: filter.Text, Help: "where it comes from: stderr, message, goblin, event", Text: func(i int) string { return rows[i].Source }},
+		{Name: "session", Kind: filter.Text, Help: "the session of a client", Text: func(i int) string { return rows[i].Session }},
+	}
+}
+
+// levels are those that L walks.
+var levels = [...]slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError}
+
+func levelName(l slog.Level) string {
+	switch {
+	case l < slog.LevelInfo:
+		return "debug"
+	case l < slog.LevelWarn:
+		return "info"
+	case l < slog.LevelError:
+		return "warn"
+	}
+	return "error"
+}
+
+// clock is a time of day in w cells: with or without milliseconds.
+func clock(t time.Time, w int) string {
+	switch {
+	case t.IsZero():
+		return look.Blank(w)
+	case w >= 12:
+		return t.Format("15:04:05.000")
+	}
+	return t.Format("15:04:05")
+}
+
+// oneLine is the beginning of a text, fit to be drawn.
+func oneLine(s string) string {
+	if len(s) <= mostDrawn {
+		return clean(s)
+	}
+	n := mostDrawn
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return clean(s[:n]) + "…"
+}
+
+// logLine draws a record of the log: time, level, where it comes from, text.
+func (p *logs) logLine(tab int) func(r *logRow, w int) string {
+	return func(r *logRow, w int) string {
+		lk := p.app.look
+		t := p.logs[tab].t
+		at, server, source, session := 12, 14, 0, 0
+		if tab == tabStderr {
+			source = 7
+		}
+		if tab == tabGoblin && w >= 120 {
+			session = 8
+		}
+		if w < 90 {
+			at, server = 8, 10
+		}
+		if w < 56 {
+			server, source = 8, min(source, 3)
+		}
+		if r.line == "" {
+			r.line = oneLine(r.Text)
+		}
+		base := look.Style("")
+		level := lk.Fit(" "+levelName(r.Level), 6)
+		style := lk.Dim
+		switch {
+		case r.Level >= slog.LevelError:
+			level, style = lk.Fit("!"+levelName(r.Level), 6), lk.Bad
+		case r.Level >= slog.LevelWarn:
+			style = lk.Warn
+		case r.Level < slog.LevelInfo:
+			base = lk.Dim
+		}
+		var b strings.Builder
+		b.WriteString(lk.Dim.On(clock(r.Time, at)) + " " + style.On(level) + " ")
+		b.WriteString(fit(lk, r.Server, server) + " ")
+		if source > 0 {
+			b.WriteString(lk.Dim.On(fit(lk, r.Source, source)) + " ")
+		}
+		room := w - at - server - 9
+		if source > 0 {
+			room -= source + 1
+		}
+		if session > 0 {
+			b.WriteString(lk.Dim.On(fit(lk, r.Session, session)) + " ")
+			room -= session + 1
+		}
+		b.WriteString(t.mark(lk, lk.Fit(r.line, max(room, 0)), base))
+		return b.String()
+	}
+}
+
+// subject is a record of the log at length.
+func (r *logRow) subject(tab string, reg *registry.Registry) subject {
+	rec := r.LogRecord
+	return subject{
+		key: "log " + r.key, title: tab + " " + clock(rec.Time, 12),
+		blocks: func(context.Context) []content.Block {
+			facts := []content.Fact{
+				{Label: "time", Value: moment(rec.Time)},
+				{Label: "server", Value: rec.Server},
+				{Label: "session", Value: sessionText(reg, rec.Session)},
+				{Label: "level", Value: levelName(rec.Level)},
+				{Label: "source", Value: rec.Source},
+			}
+			blocks := []content.Block{{Kind: content.Facts, Facts: facts}, {Kind: content.Text, Text: rec.Text}}
+			if text := strings.TrimSpace(rec.Text); strings.HasPrefix(text, "{") && json.Valid([]byte(text)) {
+				blocks = append(blocks, content.Block{Title: "As JSON", Kind: content.JSON, Data: []byte(text)})
+			}
+			return blocks
+		},
+	}
+}
+
+// moment is a time in full; "" when it is not known.
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Format("2006-01-02 15:04:05.000")
+}
+
+// sessionText is a session's id and whose it is, as far as it is still there.
+func sessionText(reg *registry.Registry, id string) string {
+	if id == "" {
+		return ""
+	}
+	for _, s := range reg.Sessions() {
+		if s.ID != id {
+			continue
+		}
+		who := strings.TrimSpace(s.Client + " " + s.Version)
+		if s.Screen {
+			who = strings.TrimSpace("screen " + who)
+		}
+		if s.Transport != "" && s.Transport != "screen" {
+			who += " over " + s.Transport
+		}
+		return id + "  " + strings.TrimSpace(who)
+	}
+	return id
+}
+
+// plain is a record as a line of a file.
+func (r *logRow) plain() string {
+	parts := []string{moment(r.Time), levelName(r.Level)}
+	for _, s := range []string{r.Server, r.Source, r.Session} {
+		if s != "" {
+			parts = append(parts, clean(s))
+		}
+	}
+	return strings.Join(append(parts, clean(r.Text)), "  ")
+}
+
+// readLog takes what came into the log, up to a number, to its tabs.
+func (p *logs) readLog(upTo uint64) {
+	if upTo <= p.logAt {
+		return
+	}
+	recs := p.app.reg.Logs().Window(p.logAt+1, int(min(upTo-p.logAt, 1<<30)))
+	for len(recs) > 0 && recs[len(recs)-1].Seq > upTo {
+		recs = recs[:len(recs)-1]
+	}
+	if len(recs) == 0 {
+		p.missed, p.logAt = p.missed+upTo-p.logAt, upTo
+		return
+	}
+	p.missed += recs[0].Seq - p.logAt - 1
+	p.logAt = recs[len(recs)-1].Seq
+	rows := make([]logRow, len(recs))
+	var parts [logTabs][]*logRow
+	for i := range recs {
+		r := &rows[i]
+		r.LogRecord, r.key = recs[i], strconv.FormatUint(recs[i].Seq, 10)
+		tab := tabOf(r.Source)
+		parts[tab] = append(parts[tab], r)
+		if r.Seq >= p.began {
+			p.logs[tab].news++
+		}
+	}
+	for tab, f := range p.logs {
+		if f != nil {
+			f.add(parts[tab]...)
+		}
+	}
+}
+
+func tabOf(source string) int {
+	switch source {
+	case registry.SourceEvent:
+		return tabEvents
+	case registry.SourceStderr, registry.SourceMessage:
+		return tabStderr
+	}
+	return tabGoblin
+}
+
+// stderrOf shows what a server printed and said.
+func (a *app) stderrOf(server string) tea.Cmd {
+	p := a.logs()
+	cmd := a.show(paneLogs)
+	choose := p.choose(tabStderr)
+	return tea.Batch(cmd, choose, a.setFilter(filter.Set("", "server", []string{"=" + server})))
+}
