@@ -99,7 +99,7 @@ func (a *app) questioned() tea.Cmd {
 		if err != nil {
 			q.reply(nil, err)
 			a.questions.drop(q)
-			a.log.Info("A question was refused", "method", clean(cutText(q.method, 80)), "err", clean(err.Error()))
+			a.complain("A server's request was refused: %v", err)
 		}
 		return err != nil
 	})
@@ -230,7 +230,8 @@ func (d *asking) background(msg tea.Msg) tea.Cmd { return d.inner.background(msg
 // follow makes text that is long in a command.
 func (d *asking) follow() tea.Cmd {
 	if s, ok := d.inner.(*sampling); ok {
-		return s.build(d.app.dialogRect(d).w)
+		w, _ := s.size(d.app.w-2, d.app.h-2)
+		return s.build(w - 2) // without the border
 	}
 	return nil
 }

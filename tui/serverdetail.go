@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/charmbracelet/bubbletea"
-
 	"goblin/registry"
 	"goblin/tui/content"
 	"goblin/tui/look"
@@ -163,27 +161,4 @@ func tailBlock(tail []registry.LogRecord) []content.Block {
 		b.WriteString(cutText(strings.TrimRight(clean(r.Text), " "), 2000))
 	}
 	return []content.Block{{Title: "Last lines of its stderr and messages", Kind: content.Text, Text: b.String()}}
-}
-
-// stderrOf opens all that is kept of what a server wrote.
-func (a *app) stderrOf(server string) tea.Cmd {
-	ctx, term, journal := a.ctx, a.term, a.reg.Logs()
-	return func() tea.Msg {
-		var b strings.Builder
-		for _, r := range journal.Window(0, -1) {
-			if r.Server == server && (r.Source == registry.SourceStderr || r.Source == registry.SourceMessage) {
-				b.WriteString(r.Time.Format("15:04:05.000") + " " + clean(r.Text) + "\n")
-			}
-		}
-		if b.Len() == 0 {
-			return done(func() tea.Cmd { return a.complain("%s has written nothing", server) })
-		}
-		err := term.Open(ctx, "pager", server+".log", []byte(b.String()))
-		return done(func() tea.Cmd {
-			if err != nil {
-				return tea.Batch(tea.ClearScreen, a.complain("open in $PAGER: %v", err))
-			}
-			return tea.ClearScreen
-		})
-	}
 }

@@ -196,12 +196,13 @@ func (p *servers) lines(lk *look.Look, w, h int, focused bool) []string {
 		return p.t.lines(lk, w, h, focused, row)
 	}
 	var b strings.Builder
-	b.WriteString("  ")
+	b.WriteByte(' ')
 	for _, c := range cells {
+		b.WriteByte(' ')
 		if c.right {
-			b.WriteString(lk.Right(c.title, c.w) + " ")
+			b.WriteString(lk.Right(c.title, c.w))
 		} else {
-			b.WriteString(lk.Fit(c.title, c.w) + " ")
+			b.WriteString(lk.Fit(c.title, c.w))
 		}
 	}
 	head := lk.Dim.On(lk.Fit(b.String(), w))
@@ -267,12 +268,9 @@ func (p *servers) plan(w int) []serverCell {
 		}},
 	}
 	takes := make([]bool, len(all))
-	left := w
-	for _, i := range []int{0, 1, 10, 4, 5, 7, 6, 8, 2, 3, 9} {
-		if i == 10 && !p.failing {
-			continue
-		}
-		if need := all[i].w + 1; need <= left || i < 2 {
+	left := w + 1 // no gap behind the last one
+	for _, i := range []int{0, 1, 4, 5, 7, 6, 8, 2, 3, 9, 10} {
+		if need := all[i].w + 1; need <= left && (i < 10 || p.failing) || i < 2 {
 			takes[i] = true
 			left -= need
 		}
@@ -284,13 +282,14 @@ func (p *servers) plan(w int) []serverCell {
 		}
 	}
 	if takes[10] {
-		cells[len(cells)-1].w += max(left+1, 0) // no gap behind the last one
+		cells[len(cells)-1].w += max(left, 0)
 	}
 	return cells
 }
 
-// leastError is what is shown of errors, or none of them.
-const leastError = 14
+// leastError is the least width of a column of errors. Where there is none,
+// those of servers that are down stand in the place of their figures.
+const leastError = 24
 
 func stateMark(lk *look.Look, s registry.State) (string, look.Style) {
 	switch {
@@ -307,8 +306,18 @@ func stateMark(lk *look.Look, s registry.State) (string, look.Style) {
 
 func (p *servers) row(cells []serverCell, s registry.ServerState, w int) string {
 	lk := p.app.look
+	inPlace := isDown(s.State) && s.LastError != "" && cells[len(cells)-1].w < leastError
 	var b strings.Builder
-	for _, c := range cells {
+	at := 0
+	for i, c := range cells {
+		if i > 0 {
+			b.WriteByte(' ')
+			at++
+		}
+		if inPlace && c.right {
+			b.WriteString(p.t.mark(lk, lk.Fit(clean(s.LastError), max(w-at, 0)), lk.Bad))
+			break
+		}
 		text, style := c.text(s)
 		if c.right {
 			text = lk.Right(text, c.w)
@@ -318,7 +327,8 @@ func (p *servers) row(cells []serverCell, s registry.ServerState, w int) string 
 		if s.State == registry.StateDisabled {
 			style = cmpStyle(style, lk.Dim)
 		}
-		b.WriteString(p.t.mark(lk, text, style) + " ")
+		b.WriteString(p.t.mark(lk, text, style))
+		at += c.w
 	}
 	return lk.Fit(b.String(), w)
 }
@@ -382,7 +392,8 @@ func (p *servers) do(id string) (tea.Cmd, bool) {
 	case "copy":
 		return a.copy(s.Name, "the name"), true
 	case "inspect":
-		return tea.Batch(a.show(paneLogs), a.setFilter(filter.Set("", "server", []string{s.Name}))), true
+		show, choose := a.show(paneLogs), a.logs().choose(tabTraffic)
+		return tea.Batch(show, choose, a.setFilter(filter.Set("", "server", []string{s.Name}))), true
 	}
 	return nil, false
 }

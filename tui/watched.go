@@ -143,7 +143,10 @@ func (d *watched) row(s registry.SubscriptionState, w int) string {
 	if w >= 90 {
 		server = 14
 	}
-	if w >= 60 {
+	switch {
+	case w >= 110:
+		who = 30
+	case w >= 60:
 		who = 18
 	}
 	updates, last := "", ""

@@ -1,0 +1,348 @@
+package tui
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/bubbletea"
+	"github.com/stretchr/testify/require"
+
+	"goblin/registry"
+)
+
+// askedOne is a question on its way.
+type askedOne struct {
+	r        *rig
+	answers  chan reply
+	withdraw context.CancelFunc
+}
+
+// ask puts a question as the gateway does and lets the screen hear of it.
+func (r *rig) ask(method, params string) askedOne {
+	r.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	r.t.Cleanup(cancel)
+	one := askedOne{r, make(chan reply, 1), cancel}
+	go func() {
+		result, err := r.app.questions.ask(ctx, method, json.RawMessage(params), r.clock.now())
+		one.answers <- reply{result, err}
+	}()
+	r.woken()
+	return one
+}
+
+// woken waits until something woke the screen, and has it look.
+func (r *rig) woken() *rig {
+	r.t.Helper()
+	<-r.app.wake
+	r.take(wokenMsg{}, 0)
+	return r
+}
+
+func (one askedOne) answer() (string, error) {
+	got := <-one.answers
+	return string(got.result), got.err
+}
+
+// later lets the moment pass in which no keys are taken.
+func (r *rig) later() *rig {
+	r.clock.advance(grace)
+	return r
+}
+
+const wantsColour = `{"message":"Which colour?","requestedSchema":{"type":"object","properties":{"colour":{"type":"string"}},"required":["colour"]}}`
+
+func TestElicitationIsAnsweredDeclinedAndCancelled(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		do   func(r *rig)
+		want string
+	}{
+		{"accept", func(r *rig) { r.text("red").keys("ctrl+s") }, `{"action":"accept","content":{"colour":"red"}}`},
+		{"decline", func(r *rig) { r.keys("tab tab enter") }, `{"action":"decline"}`},
+		{"cancel", func(r *rig) { r.keys("esc") }, `{"action":"cancel"}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t, 80, 24, "files")
+			one := r.ask("elicitation/create", wantsColour)
+			require.Contains(t, r.screen(), "Which colour?")
+			tt.do(r.later())
+			got, err := one.answer()
+			require.NoError(t, err)
+			require.JSONEq(t, tt.want, got)
+			require.Empty(t, r.app.dialogs)
+			require.Zero(t, r.app.questions.len())
+		})
+	}
+}
+
+func TestAFormStaysUntilItsValuesAreValid(t *testing.T) {
+	r := newRig(t, 80, 24, "files")
+	one := r.ask("elicitation/create", wantsColour)
+	r.later().keys("ctrl+s")
+	require.Len(t, r.app.dialogs, 1, "a colour is required")
+	r.text("blue").keys("ctrl+s")
+	got, err := one.answer()
+	require.NoError(t, err)
+	require.Contains(t, got, "blue")
+}
+
+func TestSamplingIsAnsweredByAHuman(t *testing.T) {
+	r := newRig(t, 100, 30, "files")
+	one := r.ask("sampling/createMessage", `{"messages":[{"role":"user","content":{"type":"text","text":"What is 2+2?"}}],"systemPrompt":"Be brief.","maxTokens":100,"modelPreferences":{"hints":[{"name":"sonnet"}],"speedPriority":0.5}}`)
+	for _, want := range []string{"What is 2+2?", "Be brief.", "100", "sonnet", "0.5", "Your answer"} {
+		require.Contains(t, r.screen(), want)
+	}
+	r.later().keys("ctrl+s")
+	require.Contains(t, r.screen(), "there is nothing to send yet")
+	r.text("4, <b>of course</b>").keys("enter").text("Bye")
+	require.Contains(t, r.screen(), "4, <b>of course</b>")
+	r.keys("ctrl+s")
+	got, err := one.answer()
+	require.NoError(t, err)
+	require.JSONEq(t, `{"role":"assistant","content":{"type":"text","text":"4, <b>of course</b>\nBye"},"model":"human","stopReason":"endTurn"}`, got)
+	require.Empty(t, r.app.dialogs)
+}
+
+func TestSamplingIsRejected(t *testing.T) {
+	r := newRig(t, 100, 30, "files")
+	one := r.ask("sampling/createMessage", `{"messages":[],"maxTokens":1}`)
+	r.later().text("half an answer").keys("esc")
+	require.Len(t, r.app.dialogs, 1, "what is written is not lost by one key")
+	require.Contains(t, r.screen(), "Esc again rejects")
+	r.keys("esc")
+	_, err := one.answer()
+	require.EqualError(t, err, "User rejected sampling request")
+	var coded interface{ Code() int }
+	require.ErrorAs(t, err, &coded)
+	require.Equal(t, -1, coded.Code())
+}
+
+func TestSamplingTakesPartsAndOddMembers(t *testing.T) {
+	r := newRig(t, 100, 60, "files")
+	r.ask("sampling/createMessage", `{"messages":[{"role":"user","content":[{"type":"text","text":"part one"},{"type":"image","data":"AAAA","mimeType":"image/png"}]},{"role":7}],"maxTokens":"many","temperature":{}}`)
+	require.Contains(t, r.screen(), "part one")
+	require.Contains(t, r.screen(), "image/png")
+}
+
+func TestAnAddressIsShownAndNeverOpened(t *testing.T) {
+	const params = `{"mode":"url","message":"Sign in","url":"https://login.example.com/auth?x=1","elicitationId":"e1"}`
+	for key, want := range map[string]string{"enter": `{"action":"accept"}`, "d": `{"action":"decline"}`, "esc": `{"action":"cancel"}`} {
+		r := newRig(t, 80, 24, "files")
+		one := r.ask("elicitation/create", params)
+		require.Equal(t, "login.example.com", strings.Trim(r.line("  login.example.com "), "│ ─╭╮╰╯"), "the host has a line of its own")
+		require.Contains(t, r.screen(), "https://login.example.com/auth?x=1")
+		r.later().keys("y")
+		require.Contains(t, r.term.written.String(), "\x1b]52;c;")
+		require.Empty(t, r.term.opened)
+		r.keys(key)
+		got, err := one.answer()
+		require.NoError(t, err)
+		require.JSONEq(t, want, got)
+	}
+}
+
+func TestOddAddressesAreNamed(t *testing.T) {
+	for address, want := range map[string]string{
+		"https://good.com@evil.com/":   "user name before its host",
+		"http://example.com/":          "not encrypted",
+		"https://xn--pple-43d.com/":    "look like others",
+		"https://g\u043e\u043egle.com": "look like others",
+		"javascript:alert(1)":          "no web address",
+		"file:///etc/passwd":           "no web address",
+		"https://":                     "no host",
+		"https://x/\x1b]52;c;AA\x07":   "no address",
+	} {
+		r := newRig(t, 80, 24, "files")
+		raw, err := json.Marshal(map[string]string{"mode": "url", "message": "m", "url": address})
+		require.NoError(t, err)
+		r.ask("elicitation/create", string(raw))
+		require.Contains(t, r.screen(), want, address)
+		if strings.Contains(want, "no ") {
+			r.later().keys("y enter")
+			require.NotContains(t, r.term.written.String(), "\x1b]52", address)
+			require.Len(t, r.app.dialogs, 1, "it cannot be accepted: %s", address)
+		}
+	}
+}
+
+func TestAQuestionTakesNoKeysThatWereMeantForSomethingElse(t *testing.T) {
+	r := newRig(t, 80, 24, "files")
+	one := r.ask("elicitation/create", `{"mode":"url","message":"m","url":"https://example.com"}`)
+	require.Len(t, r.app.dialogs, 1)
+	for range 5 { // somebody was in the middle of typing
+		r.clock.advance(grace - time.Millisecond)
+		r.keys("enter")
+		require.Len(t, r.app.dialogs, 1)
+	}
+	require.Contains(t, r.screen(), "keys are taken after a moment")
+	r.later().keys("d")
+	got, _ := one.answer()
+	require.JSONEq(t, `{"action":"decline"}`, got)
+}
+
+func TestAQuestionThatIsOpenedTakesKeysAtOnce(t *testing.T) {
+	r := newRig(t, 80, 24, "files").keys("/")
+	one := r.ask("elicitation/create", wantsColour)
+	require.Empty(t, r.app.dialogs, "a filter is being typed")
+	require.Contains(t, r.screen(), "?1")
+	r.text("x").keys("enter a")
+	require.Len(t, r.app.dialogs, 1)
+	r.text("red").keys("ctrl+s")
+	got, _ := one.answer()
+	require.Contains(t, got, "red")
+}
+
+func TestAQuestionWaitsBehindADialog(t *testing.T) {
+	r := newRig(t, 80, 24, "files").keys("w")
+	r.ask("elicitation/create", wantsColour)
+	require.Len(t, r.app.dialogs, 1)
+	require.NotContains(t, r.screen(), "Which colour?")
+	require.Contains(t, r.screen(), "A server asks something: a answers")
+	r.keys("esc a")
+	require.Contains(t, r.screen(), "Which colour?")
+}
+
+func TestQuestionsAreAnsweredInTheirOrder(t *testing.T) {
+	r := newRig(t, 80, 24, "files")
+	first := r.ask("elicitation/create", strings.ReplaceAll(wantsColour, "Which colour?", "First?"))
+	second := r.ask("elicitation/create", strings.ReplaceAll(wantsColour, "Which colour?", "Second?"))
+	require.Contains(t, r.screen(), "First?")
+	require.Contains(t, r.screen(), "1 of 2")
+	r.later().text("one").keys("ctrl+s")
+	got, _ := first.answer()
+	require.Contains(t, got, "one")
+	require.Contains(t, r.screen(), "Second?", "the next one comes")
+	r.text("zzz")
+	r.later().text("two").keys("ctrl+s")
+	got, _ = second.answer()
+	require.JSONEq(t, `{"action":"accept","content":{"colour":"two"}}`, got, "keys between the two are not taken")
+	r.keys("a")
+	require.Contains(t, r.screen(), "no server asks anything")
+}
+
+func TestAWithdrawnQuestionCloses(t *testing.T) {
+	r := newRig(t, 80, 24, "files")
+	one := r.ask("elicitation/create", wantsColour)
+	one.withdraw()
+	_, err := one.answer()
+	require.ErrorIs(t, err, context.Canceled)
+	r.woken()
+	require.Empty(t, r.app.dialogs)
+	require.Contains(t, r.screen(), "withdrew its question")
+}
+
+func TestAQuestionSaysHowLongItWaitsAndWhatRuns(t *testing.T) {
+	r := newRig(t, 80, 24, "files")
+	r.ask("elicitation/create", wantsColour)
+	require.Contains(t, r.screen(), "it is not known which server asks")
+	r.beat(75 * time.Second)
+	require.Contains(t, r.screen(), "waits 1 min")
+
+	r = newRig(t, 80, 24, "files")
+	r.app.calls.list = append(r.app.calls.list, &running{request: request{item: item{registry.Tool, "files", "paint", "files_paint", true}}})
+	r.ask("elicitation/create", wantsColour)
+	require.Contains(t, r.screen(), "Asked while files_paint (files) runs.")
+}
+
+func TestWhatNobodyCanAnswerIsRefused(t *testing.T) {
+	for _, tt := range []struct {
+		method, params string
+		code           int
+	}{
+		{"roots/list", `{}`, -32601},
+		{"evil/\x1b[2J", `{}`, -32601},
+		{"elicitation/create", `{"mode":"telepathy"}`, -32602},
+		{"elicitation/create", `[]`, -32602},
+		{"sampling/createMessage", `{"messages":"hello"}`, -32602},
+	} {
+		r := newRig(t, 80, 24, "files")
+		_, err := r.ask(tt.method, tt.params).answer()
+		var coded interface{ Code() int }
+		require.ErrorAs(t, err, &coded, tt.method)
+		require.Equal(t, tt.code, coded.Code(), tt.method)
+		require.Empty(t, r.app.dialogs)
+	}
+}
+
+func TestAQuestionFromBeforeTheScreenIsThere(t *testing.T) {
+	q := newQuestions()
+	heard := make(chan struct{})
+	q.wakes(func() { close(heard) })
+	go func() {
+		_, _ = q.ask(context.Background(), "elicitation/create", json.RawMessage(wantsColour), time.Now())
+	}()
+	<-heard
+	r := newRig(t, 80, 24, "files")
+	a := newApp(t.Context(), r.app.o, q, r.backend, r.term)
+	<-a.wake
+	a.Update(wokenMsg{})
+	require.Len(t, a.dialogs, 1)
+	q.wakes(func() {})
+	q.close()
+}
+
+func TestHostileQuestionsStayInTheirDialog(t *testing.T) {
+	evil := "x\x1b[2J\x1b]52;c;QQ==\x07\u202e\u200b\u0085 你好 " + strings.Repeat("long ", 300)
+	for _, params := range []map[string]any{
+		{"message": evil, "requestedSchema": map[string]any{"type": "object", "properties": map[string]any{evil: map[string]any{"type": "string", "title": evil, "description": evil}}}},
+		{"message": evil, "requestedSchema": evil},
+		{"mode": "url", "message": evil, "url": "https://" + strings.Repeat("a.", 900) + "com/" + strings.Repeat("é", 4000)},
+		{"mode": "url", "message": strings.Repeat("\n", 3000), "url": evil},
+	} {
+		raw, err := json.Marshal(params)
+		require.NoError(t, err)
+		hostile(t, "elicitation/create", string(raw))
+	}
+	raw, err := json.Marshal(map[string]any{"systemPrompt": evil, "messages": []any{map[string]any{"role": evil, "content": map[string]any{"type": "text", "text": evil}}}, "stopSequences": []string{evil}})
+	require.NoError(t, err)
+	hostile(t, "sampling/createMessage", string(raw))
+}
+
+func hostile(t *testing.T, method, params string) {
+	t.Helper()
+	r := newRig(t, 80, 24, "files")
+	r.ask(method, params)
+	require.Len(t, r.app.dialogs, 1)
+	for _, size := range [][2]int{{80, 24}, {40, 10}, {47, 13}, {120, 40}, {250, 60}} {
+		r.take(tea.WindowSizeMsg{Width: size[0], Height: size[1]}, 0)
+		r.screen() // checks the size of every line
+		view := r.app.View()
+		for _, bad := range []string{"\x1b[2J", "\x1b]", "\u202e", "\u200b", "\u0085", "\a"} {
+			require.NotContains(t, view, bad)
+		}
+	}
+}
+
+func TestSamplingIsLaidOutAnewWhenTheScreenIsResized(t *testing.T) {
+	r := newRig(t, 60, 20, "files")
+	r.ask("sampling/createMessage", `{"messages":[{"role":"user","content":{"type":"text","text":"`+strings.Repeat("word ", 40)+`"}}]}`)
+	d := r.app.dialogs[0].(*asking).inner.(*sampling)
+	require.Equal(t, 56, d.view.Doc().Width())
+	r.take(tea.WindowSizeMsg{Width: 100, Height: 20}, 0)
+	r.screen()
+	r.woken()
+	require.Equal(t, 96, d.view.Doc().Width())
+}
+
+func TestASmallScreenOpensNothingUnseen(t *testing.T) {
+	r := newRig(t, 30, 8, "files")
+	r.ask("elicitation/create", wantsColour)
+	require.Empty(t, r.app.dialogs)
+	require.Equal(t, 1, r.app.questions.len())
+}
+
+func BenchmarkSamplingFrame(b *testing.B) {
+	r := newRig(b, 250, 60, "files")
+	r.ask("sampling/createMessage", `{"messages":[{"role":"user","content":{"type":"text","text":"`+strings.Repeat("word ", 4000)+`"}}]}`)
+	r.later()
+	for range 100 {
+		r.text("an answer of many words ").keys("enter")
+	}
+	for b.Loop() {
+		r.app.View()
+	}
+}

@@ -1,0 +1,256 @@
+package tui
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/bubbletea"
+	"github.com/stretchr/testify/require"
+
+	"goblin/registry"
+)
+
+// at puts a server into a state.
+func (r *rig) at(server string, s registry.ServerState) *rig {
+	r.reg.SetState(server, s)
+	return r.changed(registry.Servers)
+}
+
+func troubled(t *testing.T, w, h int) *rig {
+	t.Helper()
+	r := newRig(t, w, h, "files", "github", "slack", "notes")
+	r.ready("files")
+	r.list("files", registry.Tool, `{"name":"a"}`, `{"name":"b"}`)
+	r.at("github", registry.ServerState{State: registry.StateNeedsLogin, Transport: "http", LastError: "401 Unauthorized"})
+	r.at("slack", registry.ServerState{State: registry.StateFailed, Transport: "stdio", Restarts: 7, LastError: "exit status 1: no token\x1b[2J"})
+	r.at("notes", registry.ServerState{State: registry.StateDisabled})
+	return r
+}
+
+func TestServersShowWhatMattersAtEverySize(t *testing.T) {
+	for _, tt := range []struct {
+		w    int
+		want []string
+		not  []string
+	}{
+		{80, []string{"state", "server", "via", "tools", "res", "latency"}, []string{"restarts", "last error"}},
+		{120, []string{"state", "server", "tools", "latency"}, []string{"restarts", "last error"}},
+		{250, []string{"state", "server", "via", "revision", "tools", "res", "tmpl", "prompts", "latency", "restarts", "last error"}, nil},
+	} {
+		t.Run(fmt.Sprint(tt.w), func(t *testing.T) {
+			r := troubled(t, tt.w, 24).keys("1")
+			if tt.w > 200 {
+				r.keys("P P P") // the list alone
+			}
+			head := r.line("state  ")
+			if tt.w >= besideWidth {
+				head, _, _ = strings.Cut(strings.TrimPrefix(head, "│"), "│")
+			}
+			for _, name := range tt.want {
+				require.Contains(t, head, name)
+			}
+			for _, name := range tt.not {
+				require.NotContains(t, head, name)
+			}
+			require.Contains(t, r.line("needs login"), "github")
+			require.Contains(t, r.line("! failed"), "exit status 1: no token")
+			require.Contains(t, r.line("○ disabled"), "notes")
+		})
+	}
+}
+
+func TestServersAreOfExactSizeOnAnyScreen(t *testing.T) {
+	r := troubled(t, 80, 24).keys("1")
+	for w := leastWidth; w < 260; w += 7 {
+		for _, h := range []int{leastHeight, 14, 19, 40} {
+			r.take(tea.WindowSizeMsg{Width: w, Height: h}, 0)
+			r.screen()
+			r.keys("enter").screen()
+			r.keys("esc esc").screen()
+		}
+	}
+}
+
+func TestTheTabTellsOfChangesSinceLookedAt(t *testing.T) {
+	r := newRig(t, 120, 24, "files", "github")
+	r.ready("files").ready("github")
+	require.Contains(t, r.screen(), "1 Servers 2  ", "coming up is no news")
+	r.at("files", registry.ServerState{State: registry.StateRetrying, LastError: "broken pipe"})
+	require.Contains(t, r.screen(), "1 Servers 2 Δ1 !1")
+	r.keys("1")
+	require.Contains(t, r.screen(), "[1 Servers 2 !1]")
+	r.ready("files").keys("2")
+	require.Contains(t, r.screen(), "1 Servers 2 [", "it changed while it was looked at")
+}
+
+func TestServersAreSortedByTrouble(t *testing.T) {
+	r := troubled(t, 80, 24).keys("1")
+	names := func() (all []string) {
+		for l := range strings.SplitSeq(r.screen(), "\n") {
+			for _, s := range []string{"files", "github", "slack", "notes"} {
+				if strings.Contains(l, " "+s+" ") {
+					all = append(all, s)
+				}
+			}
+		}
+		return all
+	}
+	require.Equal(t, []string{"files", "github", "slack", "notes"}, names())
+	r.keys("o")
+	require.Equal(t, []string{"slack", "github", "files", "notes"}, names(), "by state")
+	r.keys("o")
+	require.Equal(t, []string{"files", "github", "notes", "slack"}, names(), "by name")
+	r.keys("o o")
+	require.Equal(t, "slack", names()[0], "by restarts")
+}
+
+func TestServersAreFilteredByWhatTheyAre(t *testing.T) {
+	for query, want := range map[string]string{
+		"state:fail": "slack", "server:git": "github", "transport:http": "github", "revision:2025": "files", "error:token": "slack", "unauthorized": "github",
+	} {
+		r := troubled(t, 80, 24).keys("1 /").text(query)
+		require.Equal(t, 1, r.app.panes[paneServers].rows().len(), query)
+		s, _ := r.app.panes[paneServers].(*servers).t.selected()
+		require.Equal(t, want, s.Name, query)
+	}
+}
+
+func TestAServersDetailSaysWhatHelps(t *testing.T) {
+	r := troubled(t, 140, 60).keys("1")
+	require.Contains(t, r.screen(), "2025-11-25")
+	require.Contains(t, r.screen(), "subscribe", "capabilities")
+	r.keys("j")
+	require.Contains(t, r.screen(), "Authorization: Bearer ${GITHUB_TOKEN}")
+	r.keys("j")
+	require.Contains(t, r.screen(), "r restarts it, e shows what it printed")
+	require.NotContains(t, r.app.View(), "\x1b[2J")
+	r.keys("j")
+	require.Contains(t, r.screen(), "x enables it")
+}
+
+func TestAServersDetailHasItsLastLines(t *testing.T) {
+	r := troubled(t, 140, 60).keys("1 j j")
+	log := func(server, source, text string) {
+		r.reg.Logs().Append(registry.LogRecord{Time: r.clock.now(), Server: server, Source: source, Text: text})
+	}
+	for i := range 30 {
+		log("slack", registry.SourceStderr, fmt.Sprintf("line-%02d", i))
+	}
+	log("files", registry.SourceStderr, "of another one")
+	log("slack", registry.SourceGoblin, "of goblin")
+	log("slack", registry.SourceMessage, "hello\x1b]0;x\x07")
+	r.changed(registry.Logs)
+	screen := r.screen()
+	require.Contains(t, screen, "line-29")
+	require.Contains(t, screen, "line-11")
+	require.NotContains(t, screen, "line-10", "the last 20 only")
+	require.NotContains(t, screen, "of another one")
+	require.NotContains(t, screen, "of goblin")
+	require.Contains(t, screen, `hello\x1b]0;x\x07`)
+}
+
+func TestRestartAndDisableAskWhenClientsAreConnected(t *testing.T) {
+	r := troubled(t, 80, 24).keys("1 r")
+	require.Equal(t, []string{"restart files"}, r.backend.acts, "nobody is disturbed")
+	r.keys("x")
+	require.Equal(t, []string{"restart files", "enable files false"}, r.backend.acts)
+
+	r.reg.SetSession(registry.Session{ID: "me", Screen: true})
+	r.reg.SetSession(registry.Session{ID: "c1", Client: "claude\x1b[2J"})
+	r.keys("r")
+	require.Contains(t, r.screen(), "Restart files?")
+	require.Contains(t, r.screen(), `claude\x1b[2J (1 client)`)
+	r.keys("n")
+	require.Len(t, r.backend.acts, 2)
+	r.keys("x y")
+	require.Equal(t, "enable files false", r.backend.acts[2])
+
+	r.keys("G x")
+	require.Equal(t, "enable notes true", r.backend.acts[3], "enabling disturbs nobody")
+	r.backend.fails = errors.New("it is gone")
+	r.keys("x")
+	require.Contains(t, r.screen(), "enable notes: it is gone")
+}
+
+func TestKeysOfServersHaveReasons(t *testing.T) {
+	r := troubled(t, 80, 24).keys("1 G r")
+	require.Contains(t, r.screen(), "notes is disabled; x enables it")
+	require.Empty(t, r.backend.acts)
+
+	r = newRig(t, 80, 24)
+	require.Contains(t, r.screen(), "No servers are configured")
+	r.keys("r")
+	require.Contains(t, r.screen(), "there is no server here")
+	r.keys("enter")
+	require.Contains(t, r.screen(), "Getting started")
+}
+
+func TestAClickMeetsTheRowItIsOn(t *testing.T) {
+	r := troubled(t, 80, 24).keys("1")
+	for y, l := range strings.Split(r.screen(), "\n") {
+		if strings.Contains(l, " slack ") {
+			r.app.panes[paneServers].click(y - r.app.geometry().list.y - 1)
+		}
+	}
+	require.Contains(t, r.line("> "), "slack")
+}
+
+func TestServersViewIsCheap(t *testing.T) {
+	var names []string
+	for i := range 500 {
+		names = append(names, fmt.Sprintf("server-%03d", i))
+	}
+	r := newRig(t, 250, 60, names...)
+	for _, n := range names {
+		r.reg.SetState(n, registry.ServerState{State: registry.StateReady, Latency: time.Second, Transport: "stdio"})
+	}
+	r.changed(registry.Servers).keys("1")
+	require.Contains(t, r.screen(), "server-000")
+}
+
+func BenchmarkServersFrame(b *testing.B) {
+	var names []string
+	for i := range 500 {
+		names = append(names, fmt.Sprintf("server-%03d", i))
+	}
+	r := newRig(b, 250, 60, names...)
+	for _, n := range names {
+		r.reg.SetState(n, registry.ServerState{State: registry.StateReady, Latency: time.Second, Transport: "stdio"})
+	}
+	r.changed(registry.Servers).keys("1")
+	for b.Loop() {
+		r.app.View()
+	}
+}
+
+func TestSetupCopiesWhatClientsStart(t *testing.T) {
+	r := newRig(t, 80, 24)
+	r.app.o.Host.Command = `'/opt/my goblin/goblin' stdio --config "/etc/a \"b\".yaml"`
+	r.app.push(newSetup(r.app))
+	require.Contains(t, r.screen(), "/etc/goblin/work.yaml")
+	require.Contains(t, r.screen(), "@modelcontextprotocol/server-filesystem")
+	require.JSONEq(t, `{"mcpServers":{"goblin":{"command":"/opt/my goblin/goblin","args":["stdio","--config","/etc/a \"b\".yaml"]}}}`, string(r.app.clientEntry()))
+	r.keys("y")
+	require.Contains(t, r.term.written.String(), "\x1b]52;c;")
+	first := r.screen()
+	r.keys("pgdown")
+	require.NotEqual(t, first, r.screen(), "it scrolls")
+	r.keys("esc")
+	require.Empty(t, r.app.dialogs)
+}
+
+func TestShellWords(t *testing.T) {
+	for in, want := range map[string][]string{
+		"goblin stdio":         {"goblin", "stdio"},
+		`a 'b c' "d \"e" f\ g`: {"a", "b c", `d "e`, "f g"},
+		`'it'\''s'`:            {"it's"},
+		`"C:\Users\x y" stdio`: {`C:\Users\x y`, "stdio"},
+		"  ":                   {"  "},
+		"a '' b":               {"a", "", "b"},
+	} {
+		require.Equal(t, want, shellWords(in), in)
+	}
+}

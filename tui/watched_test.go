@@ -1,0 +1,131 @@
+package tui
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/bubbletea"
+	"github.com/stretchr/testify/require"
+
+	"goblin/registry"
+)
+
+// subs is a screen with subscriptions of several holders.
+func subs(t *testing.T, w, h int) *rig {
+	t.Helper()
+	r := newRig(t, w, h, "files", "github")
+	r.ready("files").ready("github")
+	r.list("files", registry.Resource, `{"uri":"file:///a.md","name":"a"}`, `{"uri":"file:///b.md","name":"b"}`)
+	r.reg.SetSession(registry.Session{ID: "me", Screen: true})
+	r.reg.SetSession(registry.Session{ID: "c1", Client: "claude"})
+	r.reg.SetSession(registry.Session{ID: "c2", Client: "claude"})
+	r.reg.SetSession(registry.Session{ID: "c3", Client: "cur\x1b[2Jsor"})
+	r.reg.SetSubscription(registry.SubscriptionState{Server: "files", URI: "file:///a.md", Status: registry.SubscriptionOn, Holders: 4, Sessions: []string{"c1", "c3", "c2", "me"}, Updates: 3, LastUpdate: r.clock.now().Add(-90 * time.Second)})
+	r.reg.SetSubscription(registry.SubscriptionState{Server: "files", URI: "file:///b.md", Status: registry.SubscriptionRefused, Error: "not allowed\x07"})
+	r.reg.SetSubscription(registry.SubscriptionState{Server: "github", URI: "gh://x", Status: registry.SubscriptionAsked, Holders: 30})
+	return r.changed(registry.AllChanges)
+}
+
+func TestWatchedListsWhoHoldsWhat(t *testing.T) {
+	r := subs(t, 120, 30).keys("w")
+	require.Contains(t, r.screen(), "Subscriptions 3")
+	a := r.line("● mcp://files/file:///a.md ")
+	require.Contains(t, a, "you, claude (2)")
+	require.Contains(t, a, " 3 ")
+	require.Contains(t, a, "1 min")
+	require.Contains(t, r.screen(), `on  you, claude (2), cur\x1b[2Jsor`, "all about the one under the cursor")
+	require.Contains(t, r.line("! mcp://files/file:///b.md "), `not allowed\x07`)
+	require.Contains(t, r.line("gh://x"), "30 clients")
+}
+
+func TestWatchedIsLive(t *testing.T) {
+	r := subs(t, 120, 30).keys("w")
+	r.reg.Touched("files", "file:///a.md")
+	r.reg.DropSubscription("github", "gh://x")
+	r.changed(registry.Subscriptions)
+	require.Contains(t, r.screen(), "Subscriptions 2")
+	require.Contains(t, r.line("● mcp://files/file:///a.md "), " 4 ")
+	require.Contains(t, r.line("● mcp://files/file:///a.md "), "0 s")
+	r.reg.DropSession("c3")
+	r.changed(registry.Sessions)
+	require.NotContains(t, r.screen(), `\x1b`)
+}
+
+func TestWatchedGoesToTheResource(t *testing.T) {
+	r := subs(t, 120, 30).keys("4 / n o t h e r e enter 2 w j enter")
+	require.Empty(t, r.app.dialogs)
+	require.Equal(t, paneResources, r.app.open)
+	e, ok := r.app.panes[paneResources].(*resources).all.t.selected()
+	require.True(t, ok, "the filter that hid it is gone")
+	require.Equal(t, "file:///b.md", e.Name)
+
+	r.keys("w G enter")
+	require.Contains(t, r.screen(), "is in no list")
+}
+
+func TestWatchedGoesThroughALongListToo(t *testing.T) {
+	r := subs(t, 120, 30)
+	var items []string
+	for i := range atOnce + 100 {
+		items = append(items, fmt.Sprintf(`{"uri":"file:///%05d","name":"n"}`, i))
+	}
+	r.list("files", registry.Resource, items...)
+	r.reg.SetSubscription(registry.SubscriptionState{Server: "files", URI: "file:///03050", Status: registry.SubscriptionOn})
+	r.changed(registry.AllChanges)
+	r.keys("4 / 0 0 0 0 1 enter w / 0 3 0 5 0 enter enter")
+	e, ok := r.app.panes[paneResources].(*resources).all.t.selected()
+	require.True(t, ok)
+	require.Equal(t, "file:///03050", e.Name)
+}
+
+func TestWatchedBeginsAndEndsThisScreensSubscription(t *testing.T) {
+	r := subs(t, 120, 30)
+	ok := func(json.RawMessage, func(json.RawMessage)) (json.RawMessage, error) {
+		return json.RawMessage(`{}`), nil
+	}
+	r.backend.answers["resources/subscribe"], r.backend.answers["resources/unsubscribe"] = ok, ok
+	r.keys("w s")
+	require.Len(t, r.backend.requests, 1)
+	require.Equal(t, "resources/subscribe", r.backend.requests[0].method)
+	require.Contains(t, r.backend.requests[0].params, "a.md")
+	r.keys("s")
+	require.Equal(t, "resources/unsubscribe", r.backend.requests[1].method)
+	require.Len(t, r.app.dialogs, 1, "the list stays")
+}
+
+func TestWatchedIsFilteredAndEmpty(t *testing.T) {
+	r := subs(t, 80, 24).keys("w /").text("github")
+	require.Contains(t, r.screen(), "Subscriptions 1/3")
+	r.keys("enter esc")
+	require.Contains(t, r.screen(), "Subscriptions 3")
+	r.keys("esc")
+	require.Empty(t, r.app.dialogs)
+	r = newRig(t, 80, 24, "files").keys("w")
+	require.Contains(t, r.screen(), "Nobody is subscribed to anything.")
+	r.keys("j s enter esc")
+	require.Empty(t, r.app.dialogs)
+}
+
+func TestWatchedIsOfExactSizeOnAnyScreen(t *testing.T) {
+	r := subs(t, 80, 24).keys("w j")
+	for w := leastWidth; w < 260; w += 11 {
+		for _, h := range []int{leastHeight, 14, 30} {
+			r.take(tea.WindowSizeMsg{Width: w, Height: h}, 0)
+			r.screen()
+		}
+	}
+}
+
+func BenchmarkWatchedFrame(b *testing.B) {
+	r := newRig(b, 250, 60, "files")
+	r.ready("files")
+	for i := range 1000 {
+		r.reg.SetSubscription(registry.SubscriptionState{Server: "files", URI: fmt.Sprintf("file:///%04d", i), Status: registry.SubscriptionOn, Holders: 1, Sessions: []string{"me"}})
+	}
+	r.keys("w")
+	for b.Loop() {
+		r.app.View()
+	}
+}
