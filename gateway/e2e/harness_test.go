@@ -161,6 +161,7 @@ type world struct {
 	written  bool
 	hosted   bool // a command may have left a host behind
 	programs []*program
+	panes    int
 }
 
 func newWorld(t *testing.T) *world {

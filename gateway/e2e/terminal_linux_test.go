@@ -41,27 +41,26 @@ func (w *world) onTerminal() (person *os.File, p *program) {
 	return person, p
 }
 
+// watch keeps what is written to a terminal.
+func watch(person io.Reader) *buffer {
+	var screen buffer
+	go func() { _, _ = io.Copy(&screen, person) }()
+	return &screen
+}
+
+func (b *buffer) shows(t *testing.T, text string) {
+	t.Helper()
+	require.True(t, b.holds(patience, func() bool { return strings.Contains(b.text.String(), text) }), "%s", text)
+}
+
 func TestGoblinOnATerminalIsTheHostUntilCtrlC(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	b := w.backend("shop", filesystem())
 	person, p := w.onTerminal()
-	var screen buffer
-	go func() {
-		buf := make([]byte, 4096)
-		for {
-			n, err := person.Read(buf)
-			_, _ = screen.Write(buf[:n])
-			if err != nil {
-				return
-			}
-		}
-	}()
-	for _, text := range []string{"shop", "stdio"} { // the catalog, and how to connect
-		require.True(t, screen.holds(patience, func() bool { return strings.Contains(screen.text.String(), text) }), "%s", text)
-	}
-	b.waitStarts(1)
-	eventually(t, "the socket", func() bool { return len(w.sockets()) == 1 })
+	screen := watch(person)
+	screen.shows(t, "logs/app.log")
+	require.Len(t, w.sockets(), 1)
 	w.hosted = true
 	c := w.bridged()
 	require.Equal(t, "shop:stat:{}", c.callText("shop_stat", obj{}))
@@ -72,6 +71,52 @@ func TestGoblinOnATerminalIsTheHostUntilCtrlC(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, p.ends(patience), screen.String())
 	b.waitGone()
+}
+
+func TestATerminalThatReadsNothingDelaysNobody(t *testing.T) {
+	t.Parallel()
+	for name, owner := range map[string]bool{"the host's own": true, "another's": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			b := w.backend("shop", filesystem())
+			var c *client
+			if !owner {
+				c = w.bridged()
+			}
+			person, p := w.onTerminal()
+			b.waitStarts(1)
+			eventually(t, "the socket", func() bool { return len(w.sockets()) == 1 })
+			if owner {
+				c = w.bridged()
+			}
+			w.waitScreens(1)
+			for range 300 { // each is news to the screen
+				require.Equal(t, "shop:stat:{}", c.callText("shop_stat", obj{}))
+			}
+			p.signal(syscall.SIGTERM)
+			require.Zero(t, p.ends(patience))
+			_ = person.Close()
+		})
+	}
+}
+
+func TestNoCommandAsksTheTerminalAnything(t *testing.T) {
+	t.Parallel()
+	w := demoWorld(t)
+	for _, args := range [][]string{{"version"}, {"--help"}, {"list", "servers"}, {"nonsense"}} {
+		person, side := terminal(t)
+		p := w.start(func(cmd *exec.Cmd) {
+			cmd.Env = append(cmd.Env, "TERM=xterm-256color")
+			cmd.Stdin, cmd.Stdout, cmd.Stderr = side, side, side
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+		}, args...)
+		_ = side.Close()
+		said := watch(person)
+		p.ends(patience)
+		require.True(t, said.holds(patience, func() bool { return strings.Contains(said.text.String(), "\n") }), "goblin %v: %s", args, said)
+		require.NotContains(t, said.String(), "\x1b", "goblin %v", args)
+	}
 }
 
 func TestStopEndsAHostOnATerminal(t *testing.T) {

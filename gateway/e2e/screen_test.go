@@ -1,0 +1,341 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// hostStatus is what goblin status --json says.
+type hostStatus struct {
+	PID      int
+	Sessions []struct{ Transport, Client string }
+}
+
+func (w *world) status() (s hostStatus) {
+	w.t.Helper()
+	require.NoError(w.t, json.Unmarshal([]byte(w.succeeds("status", "--json")), &s))
+	return s
+}
+
+func (s hostStatus) count(transport string) (n int) {
+	for _, c := range s.Sessions {
+		if c.Transport == transport {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *world) waitScreens(n int) {
+	w.t.Helper()
+	eventually(w.t, fmt.Sprintf("%d screens", n), func() bool { return w.status().count("screen") == n })
+}
+
+// demo opens a terminal with the demo on it.
+func (w *world) demo(width, height int) *pane {
+	p := w.pane(width, height)
+	p.goblin("")
+	p.shows("demo", "3 up", "clock://now")
+	return p
+}
+
+func TestTheScreenOfTheDemoFindsResources(t *testing.T) {
+	t.Parallel()
+	p := demoWorld(t).demo(100, 30)
+	p.shows("library://")
+	p.types("/server:clock")
+	p.hides("library://")
+	p.shows("clock://moon", "clock://zones")
+	p.keys("Enter", "Escape")
+	p.types("/mime:svg")
+	p.hides("clock://moon")
+	p.shows("image/svg+xml", "bookplates")
+	p.keys("Enter", "Escape")
+	p.shows("Resources 2012 ")
+	p.types("/mime:json now")
+	screen := p.until("one resource", func(screen string) bool { return strings.Contains(screen, "Resources 1/") })
+	require.Contains(t, screen, "clock://now.json")
+}
+
+func TestTheScreenWatchesAResource(t *testing.T) {
+	t.Parallel()
+	p := demoWorld(t).demo(100, 30)
+	p.types("/now.json")
+	p.keys("Enter")
+	p.shows("Resources 1/")
+	p.types("s")
+	p.shows("●  application", "Δ") // on, and then it ticks
+	p.types("s")
+	p.hides("●  application")
+}
+
+func TestTheScreenExpandsATemplateAndCallsATool(t *testing.T) {
+	t.Parallel()
+	p := demoWorld(t).demo(130, 45)
+	p.types("t")
+	p.keys("Enter")
+	p.shows("Expand", "zone")
+	p.types("Europe/Berlin")
+	p.shows("clock://zones/Europe%2FBerlin") // while it is typed
+	p.keys("C-s")
+	p.shows(`"zone": "Europe/Berlin"`)
+	p.keys("Escape", "Escape")
+
+	p.types("2/search_books")
+	p.keys("Enter")
+	p.shows("Tools 1/")
+	p.types("c")
+	p.shows("query *")
+	p.keys("C-s")
+	p.shows("! required")
+	p.types("cosy mystery")
+	p.shows("cosy mystery")
+	p.keys("C-s")
+	p.shows("library://books/")
+}
+
+func TestTheScreenFollowsTheSizeOfItsTerminal(t *testing.T) {
+	t.Parallel()
+	p := demoWorld(t).demo(80, 24)
+	for _, size := range [][2]int{{120, 40}, {250, 60}, {30, 8}, {60, 16}, {80, 24}} {
+		p.resize(size[0], size[1])
+		if size[0] < 40 {
+			p.shows(fmt.Sprintf("goblin needs 40x10, has %dx%d", size[0], size[1]))
+			continue
+		}
+		p.until("a full screen", func(screen string) bool {
+			lines := strings.Split(strings.TrimRight(screen, "\n"), "\n")
+			return len(lines) == size[1] && strings.Contains(lines[0], "goblin") &&
+				strings.Contains(lines[size[1]-1], "enter open") && strings.Contains(screen, "clock://")
+		})
+	}
+}
+
+func TestQuitGivesTheTerminalBack(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string]string{
+		"a good terminal": "", "another look": "--theme light --ascii",
+		"a dumb one": "; TERM=dumb $G; env -u TERM $G", // the first of three
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			b := w.backend("shop", filesystem())
+			p := w.pane(100, 30)
+			p.goblin(args)
+			for range strings.Count(args, "$G") + 1 {
+				p.shows("logs/app.log")
+				if strings.Contains(args, "ascii") {
+					require.NotContains(t, p.screen(), "─")
+				}
+				p.types("q")
+				p.hides("logs/app.log")
+			}
+			p.restored(w, exitOK)
+			b.waitGone()
+		})
+	}
+}
+
+func TestQuitAsksWhileAClientIsConnected(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.backend("shop", filesystem())
+	p := w.pane(100, 30)
+	p.goblin("")
+	p.shows("logs/app.log")
+	c := w.bridged()
+	p.shows("clients 1")
+	p.types("q")
+	p.shows("Quit?", "1 client")
+	p.types("n")
+	p.hides("Quit?")
+	require.Equal(t, "shop:stat:{}", c.callText("shop_stat", obj{}))
+	c.close()
+	c.prog.ends(patience)
+	p.shows("clients 0")
+	p.types("q")
+	p.restored(w, exitOK)
+}
+
+func TestScreensShowTheHostThatAnEditorStarted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.backend("shop", filesystem())
+	c := w.bridged()
+	host := w.status()
+	require.Zero(t, host.count("screen"))
+
+	one, two := w.pane(120, 35), w.pane(80, 24)
+	one.goblin("")
+	two.goblin("--theme none")
+	for _, p := range []*pane{one, two} {
+		p.shows("logs/app.log", "clients 1", "screens 2")
+	}
+	require.Len(t, strings.Split(one.screen(), "\n"), 35)
+	require.Len(t, strings.Split(two.screen(), "\n"), 24)
+	now := w.status()
+	require.Equal(t, []int{host.PID, 2, 1}, []int{now.PID, now.count("screen"), now.count("socket")})
+	require.Equal(t, 2, strings.Count(w.succeeds("status")[strings.Index(w.succeeds("status"), "SCREEN"):], " ago"))
+	require.Equal(t, 1, b.starts(), "nothing is started twice")
+
+	// Each has its own filter, and quitting one disturbs nobody.
+	one.types("/nothing-like-this")
+	one.hides("logs/app.log")
+	two.shows("logs/app.log")
+	one.keys("Escape", "Escape")
+	one.types("q")
+	one.restored(w, exitOK)
+	two.hides("screens 2")
+	two.types("2")
+	two.shows("shop_stat")
+	require.Equal(t, "shop:stat:{}", c.callText("shop_stat", obj{}))
+	require.Equal(t, host.PID, w.status().PID)
+	require.Equal(t, 1, b.starts())
+
+	// The client's traffic is there to see.
+	two.types("5")
+	two.keys("]")
+	two.shows("tools/call", "e2e")
+}
+
+func TestAScreenSaysThatItsHostWasStopped(t *testing.T) {
+	t.Parallel()
+	for name, detached := range map[string]bool{"its own": false, "another's": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.backend("shop", filesystem())
+			p := w.pane(100, 30)
+			if detached {
+				c := w.bridged()
+				p.goblin("")
+				p.shows("clients 1")
+				c.close()
+				c.prog.ends(patience)
+				p.shows("clients 0")
+			} else {
+				p.goblin("")
+				p.shows("logs/app.log")
+			}
+			w.succeeds("stop")
+			require.Contains(t, p.restored(w, exitOK), "goblin: the host was stopped")
+		})
+	}
+}
+
+func TestARelayThatDiesCostsItsScreenOnly(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.backend("shop", filesystem())
+	c := w.bridged()
+	host := w.status().PID
+
+	killed := w.pane(100, 30)
+	killed.line(`sh -c 'echo $$ >pid; exec "$G"'`)
+	killed.shows("logs/app.log")
+	w.signalFile("pid", syscall.SIGKILL)
+	w.waitScreens(0)
+
+	ended := w.pane(100, 30)
+	ended.line(`stty -a >%s.before; sh -c 'echo $$ >pid2; exec "$G"'; code=$?; stty -a >%[1]s.after; echo ended with $code`, ended.socket)
+	ended.shows("logs/app.log")
+	w.signalFile("pid2", syscall.SIGTERM)
+	ended.restored(w, exitOK)
+	w.waitScreens(0)
+	require.Equal(t, "shop:stat:{}", c.callText("shop_stat", obj{}))
+	require.Equal(t, host, w.status().PID)
+}
+
+// signalFile signals the process whose id a shell wrote into a file.
+func (w *world) signalFile(name string, sig syscall.Signal) {
+	w.t.Helper()
+	text, err := os.ReadFile(filepath.Join(w.dir, name))
+	require.NoError(w.t, err)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	require.NoError(w.t, err)
+	require.NoError(w.t, syscall.Kill(pid, sig))
+}
+
+func TestTUIServesItsClientBesideTheScreen(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.backend("shop", filesystem())
+	p := w.pane(100, 30)
+	for _, name := range []string{"in", "out"} {
+		require.NoError(t, syscall.Mkfifo(filepath.Join(w.dir, name), 0o600))
+	}
+	p.goblin("--tui <in >out 2>errs")
+	c := w.through("in", "out")
+	c.init()
+	p.shows("logs/app.log", "clients 1")
+	require.Equal(t, "shop:stat:{}", c.callText("shop_stat", obj{}))
+	p.types("2")
+	p.shows("shop_stat")
+	c.close()
+	p.shows("clients 0") // the screen stays
+	p.types("4")
+	p.shows("logs/app.log")
+	p.types("q")
+	p.restored(w, exitOK)
+	require.True(t, c.holds(patience, func() bool { return c.ended }))
+	require.Empty(t, c.stray, "stdout carries MCP only")
+	errs, err := os.ReadFile(filepath.Join(w.dir, "errs"))
+	require.NoError(t, err)
+	require.Empty(t, string(errs))
+	b.waitGone()
+}
+
+// through is a client on two named pipes.
+func (w *world) through(in, out string) *client {
+	w.t.Helper()
+	c := newClient(w.t)
+	to, err := os.OpenFile(filepath.Join(w.dir, in), os.O_WRONLY, 0)
+	require.NoError(w.t, err)
+	from, err := os.Open(filepath.Join(w.dir, out))
+	require.NoError(w.t, err)
+	c.write = func(frame []byte) { _, _ = to.Write(append(frame, '\n')) }
+	c.close = func() { _ = to.Close() }
+	go func() {
+		defer from.Close()
+		c.readLines(from)
+	}()
+	return c
+}
+
+func TestTUIBesideAHostIsABridgeAndARelay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.backend("shop", filesystem())
+	first := w.bridged()
+	host := w.status().PID
+	p := w.pane(100, 30)
+	p.line("sleep 1000")
+	c := w.pipe("--tui-tty", p.ask("pane_tty"))
+	c.init()
+	p.shows("logs/app.log", "clients 2")
+	require.Equal(t, "shop:stat:{}", c.callText("shop_stat", obj{}))
+	require.Equal(t, host, w.status().PID)
+
+	// The next host serves both.
+	w.succeeds("stop")
+	require.Equal(t, "shop:stat:{}", c.callText("shop_stat", obj{}))
+	require.Equal(t, "shop:stat:{}", first.callText("shop_stat", obj{}))
+	w.waitScreens(1)
+	p.shows("logs/app.log", "clients 2")
+	require.NotEqual(t, host, w.status().PID)
+	require.Equal(t, 2, b.starts())
+	c.close()
+	p.shows("clients 1")
+	p.types("q")
+	require.Zero(t, c.prog.ends(patience))
+	require.Equal(t, "shop:stat:{}", first.callText("shop_stat", obj{}))
+}
