@@ -30,8 +30,11 @@ type command struct {
 }
 
 func (c *command) usage() string {
-	if c.arg == "" {
+	switch {
+	case c.arg == "":
 		return c.names[0]
+	case c.bare:
+		return c.names[0] + " [" + c.arg + "]"
 	}
 	return c.names[0] + " " + c.arg
 }
@@ -74,7 +77,33 @@ func (a *app) moreCommands() []command {
 		{names: []string{"theme"}, arg: "NAME", long: "Choose a theme", why: whyNoTheme, run: a.chooseTheme, args: look.Themes},
 		{names: []string{"setup"}, long: "How to add servers, and how clients start Goblin", run: func(string) tea.Cmd { return a.push(newSetup(a)) }},
 		{names: []string{"clear all"}, long: "Forget all kept content", run: func(string) tea.Cmd { return a.clearAll() }},
-	}, a.serverCommands()...)
+	}, append(a.serverCommands(), a.logCommands()...)...)
+}
+
+// logCommands open the tabs of Logs.
+func (a *app) logCommands() []command {
+	open := func(tab int) func(string) tea.Cmd {
+		return func(string) tea.Cmd { return tea.Batch(a.show(paneLogs), a.logs().choose(tab)) }
+	}
+	return []command{
+		{names: []string{"events"}, long: "Go to the events: what changed in servers and catalog", run: open(tabEvents)},
+		{names: []string{"traffic"}, long: "Go to the requests through Goblin", run: open(tabTraffic)},
+		{names: []string{"stderr"}, arg: "SERVER", bare: true, long: "Go to what servers print", args: a.serverNames,
+			why: func(arg string) string {
+				if arg == "" {
+					return ""
+				}
+				_, why := a.serverCalled(arg)
+				return why
+			},
+			run: func(arg string) tea.Cmd {
+				if arg != "" {
+					return a.stderrOf(arg)
+				}
+				return open(tabStderr)("")
+			}},
+		{names: []string{"goblin"}, long: "Go to Goblin's own log", run: open(tabGoblin)},
+	}
 }
 
 // whyNoField says that the list that is open has no such field.

@@ -129,6 +129,11 @@ func (a *app) whyNot(id string) (why string, known bool) {
 		if a.panes[a.open].subject().blocks == nil {
 			return "there is nothing to look at", true
 		}
+	case "tab-left", "tab-right":
+		if a.open != paneLogs {
+			return "only Logs has tabs; 5 goes there", true
+		}
+		return "", false
 	case "inspect":
 		if a.open != paneLogs && !it.ok && a.open != paneServers {
 			return "there is no item here", true

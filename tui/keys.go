@@ -74,7 +74,7 @@ func bindings() []binding {
 
 		{id: "open", keys: []string{"enter"}, short: "open", long: "Open: show the detail and fetch the content", in: inLists},
 		{id: "detail", keys: []string{"l", "right"}, long: "Go to the detail panel", in: inLists},
-		{id: "back", keys: []string{"esc", "h", "left"}, short: "back", long: "One step back: leave the detail, clear the filter, close it", in: anywhere},
+		{id: "back", keys: []string{"esc", "h", "left"}, short: "back", long: "Back: leave the detail panel, clear the filter, close it", in: anywhere},
 		{id: "filter", keys: []string{"/"}, short: "filter", long: "Filter the list; in the detail panel, search in it", in: anywhere, names: []string{"filter", "search"}},
 		{id: "next-match", keys: []string{"n"}, short: "next", long: "Next match of the search in the detail panel", in: anywhere},
 		{id: "previous-match", keys: []string{"N"}, long: "Previous match of the search in the detail panel", in: anywhere},
@@ -95,7 +95,7 @@ func bindings() []binding {
 
 		{id: "copy", keys: []string{"y"}, short: "copy", long: "Copy the URI or name; of traffic, the JSON-RPC", in: anywhere, names: []string{"copy"}},
 		{id: "copy-content", keys: []string{"Y"}, long: "Copy the content; of traffic, a goblin command", in: anywhere, names: []string{"copy-content"}},
-		{id: "pager", keys: []string{"e"}, long: "Open the content in $PAGER; in Servers, the server's stderr", in: anywhere, names: []string{"pager", "less"}},
+		{id: "pager", keys: []string{"e"}, long: "Open the content in $PAGER; in Servers, go to its stderr", in: anywhere, names: []string{"pager", "less"}},
 		{id: "editor", keys: []string{"E"}, long: "Open the content in $EDITOR", in: anywhere, names: []string{"editor", "edit"}},
 		{id: "save", keys: []string{"W"}, long: "Save the content to a file", in: anywhere, names: []string{"save", "write"}},
 		{id: "inspect", keys: []string{"i"}, long: "Show the requests about this item; of traffic, the item", in: anywhere, names: []string{"inspect"}},

@@ -128,10 +128,10 @@ type paneFields struct {
 	fields []filter.Field
 }
 
-// filterFields are those of the pane's list, or of each of its lists.
+// filterFields are those of the pane's lists.
 func filterFields(p pane) []paneFields {
-	if many, ok := p.(interface{ fieldSets() []paneFields }); ok {
-		return many.fieldSets()
+	if p, ok := p.(*logs); ok {
+		return []paneFields{{"Logs", p.at(tabEvents).rows().columns()}, {"Traffic", p.at(tabTraffic).rows().columns()}}
 	}
 	name, _ := p.tab()
 	return []paneFields{{name, p.rows().columns()}}
@@ -175,8 +175,8 @@ func (a *app) keysDoc() string {
 	for _, p := range placeNames() {
 		table(p.name, in(func(k *binding) bool { return k.in&p.in != 0 && !everywhere(k) }))
 	}
-	plain := func(title string, all []explained) {
-		fmt.Fprintf(&b, "\n## %s\n\n| Keys | Does |\n| --- | --- |\n", title)
+	plain := func(title, of, does string, all []explained) {
+		fmt.Fprintf(&b, "\n## %s\n\n| %s | %s |\n| --- | --- |\n", title, of, does)
 		for _, e := range all {
 			fmt.Fprintf(&b, "| %s | %s |\n", code(e.key), escaped(e.does))
 		}
@@ -185,7 +185,7 @@ func (a *app) keysDoc() string {
 	for _, c := range a.moreCommands() {
 		fmt.Fprintf(&b, "| %s | %s |\n", code(":"+c.usage()), escaped(c.long))
 	}
-	plain("Filter", grammar())
+	plain("Filter", "Text", "Asks for", grammar())
 	b.WriteString("\nWords and fields are ANDed. A term that is not understood hides nothing; the bar says what is wrong.\n" +
 		"\n| Fields of | Name | Asks for |\n| --- | --- | --- |\n")
 	for _, p := range a.panes {
@@ -195,10 +195,10 @@ func (a *app) keysDoc() string {
 			}
 		}
 	}
-	plain("While the filter is typed", barKeys())
-	plain("Forms", formKeys())
-	plain("Dialogs", dialogKeys())
-	plain("Mouse", mouseKeys())
+	plain("While the filter is typed", "Keys", "Does", barKeys())
+	plain("Forms", "Keys", "Does", formKeys())
+	plain("Dialogs", "Keys", "Does", dialogKeys())
+	plain("Mouse", "Mouse", "Does", mouseKeys())
 	return b.String()
 }
 

@@ -1,0 +1,169 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/bubbletea"
+	"github.com/stretchr/testify/require"
+
+	"goblin/registry"
+)
+
+// typed is the filter of the open pane.
+func (r *rig) typed() string {
+	typed, _ := r.app.panes[r.app.open].rows().filtered()
+	return typed
+}
+
+// press gives the screen keys that have no name in keys.
+func (r *rig) press(keys ...tea.KeyType) *rig {
+	r.t.Helper()
+	for _, k := range keys {
+		r.take(tea.KeyMsg{Type: k}, 0)
+	}
+	return r
+}
+
+func shelf(t *testing.T, servers ...string) *rig {
+	t.Helper()
+	r := newRig(t, 80, 24, servers...)
+	for i, s := range servers {
+		r.ready(s)
+		var items []string
+		for n := range i + 1 {
+			mime := []string{`"mimeType":"text/plain",`, `"mimeType":"application/json",`, ""}[n%3]
+			items = append(items, fmt.Sprintf(`{"uri":"x://%d",%s"name":"n"}`, n, mime))
+		}
+		r.list(s, registry.Resource, items...)
+	}
+	return r.keys("4")
+}
+
+func TestFacetCountsValuesTheMostFrequentFirst(t *testing.T) {
+	r := shelf(t, "a", "b", "c").keys("f")
+	d := r.app.dialogs[0].(*facet)
+	var got []string
+	for _, v := range d.all {
+		got = append(got, fmt.Sprint(v.text, v.rows))
+	}
+	require.Equal(t, []string{"c3", "b2", "a1"}, got)
+	require.Contains(t, r.line("[ ] c"), "3")
+	r.keys("esc m")
+	require.Contains(t, r.line("[ ] (none)"), "1")
+	require.Contains(t, r.line("[ ] text/plain"), "3")
+}
+
+func TestFacetWritesIntoTheFilterBarAndReadsItBack(t *testing.T) {
+	r := shelf(t, "a", "b", "c").keys("f down space down space enter")
+	require.Equal(t, "server:b server:a", r.typed())
+	require.Equal(t, 3, r.app.panes[paneResources].rows().len())
+	require.Empty(t, r.app.dialogs)
+	r.keys("f")
+	require.Contains(t, r.screen(), "[x] a")
+	require.Contains(t, r.screen(), "[x] b")
+	require.Contains(t, r.screen(), "[ ] c")
+	r.press(tea.KeyDelete).keys("enter")
+	require.Empty(t, r.typed(), "Delete unticks all")
+}
+
+func TestFacetKeepsTheOtherTerms(t *testing.T) {
+	r := shelf(t, "a", "b", "c").keys("/").text("x -server:b srv:c").keys("enter f")
+	require.Contains(t, r.screen(), "[x] c", "the alias is the same field")
+	r.keys("space down down space enter")
+	require.Equal(t, "x -server:b server:a", r.typed())
+}
+
+func TestFacetTicksWhatTheTypedFilterFits(t *testing.T) {
+	r := shelf(t, "a", "b", "c").keys("/").text("mime:app*").keys("enter m")
+	require.Contains(t, r.screen(), "[x] application/json")
+	require.Contains(t, r.screen(), "[ ] text/plain")
+	r.keys("enter")
+	require.Equal(t, "mime:app*", r.typed(), "what was not changed stays as it was typed")
+}
+
+func TestFacetMeansTheValueAndNoLongerOne(t *testing.T) {
+	r := shelf(t, "git", "github").keys("f down space enter")
+	require.Equal(t, "server:=git", r.typed())
+	require.Equal(t, 1, r.app.panes[paneResources].rows().len())
+	r.keys("f")
+	require.Contains(t, r.line("git "), "[x] git")
+	require.Contains(t, r.screen(), "[ ] github")
+	r.keys("space enter")
+	require.Equal(t, "server:github server:=git", r.typed())
+}
+
+func TestFacetOfTheEmptyValue(t *testing.T) {
+	r := shelf(t, "a", "b", "c").keys("m").text("none").keys("enter")
+	require.Equal(t, `mime:""`, r.typed(), "Enter takes the value that was typed")
+	require.Equal(t, 1, r.app.panes[paneResources].rows().len())
+	r.keys("m")
+	require.Contains(t, r.screen(), "[x] (none)")
+}
+
+func TestFacetIsLeftUnchangedByEscape(t *testing.T) {
+	r := shelf(t, "a", "b").keys("f space esc")
+	require.Empty(t, r.typed())
+	require.Empty(t, r.app.dialogs)
+}
+
+func TestFacetIsNarrowedByTyping(t *testing.T) {
+	r := shelf(t, "alpha", "beta", "gamma").keys("f").text("et")
+	require.Contains(t, r.screen(), "[ ] beta")
+	require.NotContains(t, r.screen(), "[ ] alpha")
+	r.text("q")
+	require.Contains(t, r.screen(), "No value contains etq.")
+	r.keys("backspace space enter")
+	require.Equal(t, "server:beta", r.typed())
+	r.keys("f").text("al ph").keys("enter")
+	require.Equal(t, "server:beta server:alpha", r.typed(), "a space in what is typed fast ticks too")
+}
+
+func TestFacetTakesClicks(t *testing.T) {
+	r := shelf(t, "a", "b").keys("f")
+	for y, l := range strings.Split(r.screen(), "\n") {
+		if strings.Contains(l, "[ ] a") {
+			r.take(tea.MouseMsg{X: 40, Y: y, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
+		}
+	}
+	require.Contains(t, r.screen(), "[x] a")
+	r.take(tea.MouseMsg{X: 40, Y: 0, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
+	r.keys("enter")
+	require.Equal(t, "server:a", r.typed())
+}
+
+func TestFacetOfManyRowsIsCountedInACommand(t *testing.T) {
+	r := newRig(t, 80, 24, "a")
+	r.ready("a")
+	items := make([]string, atOnce+1)
+	for i := range items {
+		items[i] = fmt.Sprintf(`{"uri":"x://%d","name":"n","mimeType":"type/%d"}`, i, i%3)
+	}
+	r.list("a", registry.Resource, items...)
+	r.keys("4")
+	cmd := r.app.Update(keyOf("m"))
+	require.Contains(t, r.screen(), "counting…")
+	r.app.Update(keyOf("enter"))
+	require.Len(t, r.app.dialogs, 1, "there is nothing to apply yet")
+	r.run(cmd)
+	require.Contains(t, r.line("[ ] type/0"), "1001")
+	require.Contains(t, r.line("[ ] type/1"), "1000")
+}
+
+func TestFacetShowsForeignTextClean(t *testing.T) {
+	r := newRig(t, 80, 24, "a")
+	r.ready("a")
+	r.list("a", registry.Resource, `{"uri":"x://1","name":"n","mimeType":"text/\u001b[31mred\u202e"}`)
+	r.keys("4 m")
+	require.NotContains(t, r.app.View(), "\x1b[31mred")
+	r.keys("space enter")
+	require.Equal(t, 1, r.app.panes[paneResources].rows().len(), "and still finds it")
+}
+
+func TestFacetOfALogIsOfMethods(t *testing.T) {
+	r := office(t, 120, 40, plainEnv).keys("5 ] m")
+	require.Contains(t, r.line("[ ] tools/call"), "2")
+	r.keys("space enter")
+	require.Equal(t, "method:tools/call", r.typed())
+}

@@ -1,0 +1,99 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/bubbletea"
+	"github.com/stretchr/testify/require"
+)
+
+func TestHelpTellsTheKeysOfThePaneFirst(t *testing.T) {
+	r := office(t, 120, 40, plainEnv).keys("4 ?")
+	s := r.screen()
+	require.Contains(t, s, "Help: Resources")
+	require.Less(t, strings.Index(s, "Choose MIME types"), strings.Index(s, "Everywhere"))
+	require.NotContains(t, s, "Follow the end", "it is a key of Logs")
+	r.keys("esc 5 ?")
+	require.Contains(t, r.screen(), "Help: Logs")
+	require.Contains(t, r.screen(), "Follow the end")
+}
+
+func TestHelpOfTheDetailPanelLeavesOutWhatDoesNotWorkThere(t *testing.T) {
+	r := office(t, 120, 40, plainEnv).keys("4 l ?")
+	require.Contains(t, r.screen(), "Help: Detail of Resources")
+	require.NotContains(t, r.screen(), "Choose MIME types")
+}
+
+func TestHelpSaysWhyAKeyDoesNotWork(t *testing.T) {
+	r := office(t, 120, 40, plainEnv).keys("4 ?")
+	require.Contains(t, r.line("Run the last call"), "(nothing was called yet)")
+	r = office(t, 80, 24, plainEnv).keys("4 ?")
+	require.Contains(t, r.screen(), "(only templates are expanded; Enter reads a resource)", "on a line of its own where there is no room")
+}
+
+func TestHelpIsSearched(t *testing.T) {
+	r := office(t, 120, 40, plainEnv).keys("4 ? /").text("mime typ")
+	s := r.screen()
+	require.Contains(t, s, "Choose MIME types")
+	require.Contains(t, s, "its MIME type; globs as in text/*", "the fields of this pane's filter")
+	require.NotContains(t, s, "Go to Servers")
+	require.NotContains(t, s, "Everywhere", "headings without lines go")
+	r.keys("enter q")
+	require.Empty(t, r.app.dialogs, "after Enter, q is a key again")
+
+	r = office(t, 120, 40, plainEnv).keys("? /").text("zzz")
+	require.Contains(t, r.screen(), "Nothing here says zzz.")
+	r.keys("esc")
+	require.Contains(t, r.screen(), "Everywhere", "esc shows all again")
+	require.Len(t, r.app.dialogs, 1)
+}
+
+func TestHelpScrollsToItsEnd(t *testing.T) {
+	r := office(t, 80, 24, plainEnv).keys("?")
+	require.NotContains(t, r.screen(), "scroll what is under it")
+	r.keys("G")
+	require.Contains(t, r.screen(), "scroll what is under it")
+	last := r.screen()
+	r.keys("j")
+	require.Equal(t, last, r.screen())
+	r.keys("k")
+	require.NotEqual(t, last, r.screen())
+	r.keys("g")
+	first := r.screen()
+	r.take(tea.MouseMsg{X: 40, Y: 10, Button: tea.MouseButtonWheelDown, Action: tea.MouseActionPress}, 0)
+	require.NotEqual(t, first, r.screen())
+	r.keys("k k k")
+	require.Equal(t, first, r.screen())
+	for _, closes := range []string{"esc", "?", "q"} {
+		r := office(t, 80, 24, plainEnv).keys("? " + closes)
+		require.Empty(t, r.app.dialogs, closes)
+	}
+}
+
+func TestHelpExplainsGrammarFormsAndDialogs(t *testing.T) {
+	r := newRig(t, 120, 40, "files").keys("?")
+	var all strings.Builder
+	for _, l := range r.app.dialogs[0].(*help).all {
+		all.WriteString(l.heading + l.key + " " + l.does + "\n")
+	}
+	for _, e := range [][]explained{grammar(), barKeys(), formKeys(), dialogKeys(), mouseKeys()} {
+		for _, x := range e {
+			require.Contains(t, all.String(), x.key+" "+x.does)
+		}
+	}
+}
+
+// What the help and KEYS.md say of forms is what forms say of themselves.
+func TestFormKeysAreThoseOfForms(t *testing.T) {
+	r := office(t, 120, 40, plainEnv).keys("2 c")
+	f := r.app.dialogs[0].(*formDialog).form
+	var told strings.Builder
+	for _, k := range formKeys() {
+		told.WriteString(strings.ToLower(k.key) + " ")
+	}
+	require.NotEmpty(t, f.Keys())
+	for _, k := range f.Keys() {
+		require.Contains(t, told.String(), strings.ToLower(k.Help().Key))
+	}
+}
