@@ -1,9 +1,11 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/charmbracelet/bubbles/spinner"
@@ -293,9 +295,28 @@ func (a *app) changed(what registry.Changes) tea.Cmd {
 		}
 	}
 	if what&registry.Sessions != 0 {
+		before := a.head.sessions
 		a.head.refresh(a)
+		a.greet(before, a.head.sessions)
 	}
 	return tea.Batch(cmds...)
+}
+
+// greet says which clients came and left.
+func (a *app) greet(before, now []registry.Session) {
+	has := func(list []registry.Session, s registry.Session) bool {
+		return slices.ContainsFunc(list, func(o registry.Session) bool { return o.ID == s.ID && o.Client == s.Client })
+	}
+	for _, s := range now {
+		if !s.Screen && s.Client != "" && !has(before, s) {
+			a.say("%s connected (%s)", s.Client, s.Transport)
+		}
+	}
+	for _, s := range before {
+		if !s.Screen && !slices.ContainsFunc(now, func(o registry.Session) bool { return o.ID == s.ID }) {
+			a.say("%s left", cmp.Or(s.Client, "a client"))
+		}
+	}
 }
 
 // follow brings the detail panel to what the cursor is on.

@@ -190,3 +190,24 @@ func TestChangesAreReadAtMostOncePerFrame(t *testing.T) {
 	require.NotNil(t, cmd, "the next wait comes after a pause")
 	require.Contains(t, strings.Join(strings.Fields(r.screen()), " "), "Δ10k")
 }
+
+func TestEntriesOfAServerThatIsAwaySayForHowLong(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.reg.SetState("files", registry.ServerState{State: registry.StateRetrying, Since: r.clock.now()})
+	r.changed(registry.Servers).beat(40 * time.Second)
+	require.Contains(t, r.keys("4").line("day-02.md"), "stale 40 s")
+	require.Contains(t, r.line("srv/{+path}"), "stale 40 s")
+	r.reg.SetState("github", registry.ServerState{State: registry.StateFailed, Since: r.clock.now()})
+	r.changed(registry.Servers)
+	require.Contains(t, r.keys("2").line("github_search"), "stale 0 s")
+	require.NotContains(t, r.line("weather_forecast"), "stale")
+	require.Contains(t, r.keys("3").line("url* tone"), "stale 0 s")
+}
+
+func TestClientsThatComeAndGoAreTold(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.reg.SetSession(registry.Session{ID: "c3", Transport: "stdio", Client: "cursor"})
+	require.Contains(t, r.changed(registry.Sessions).screen(), "cursor connected (stdio)")
+	r.reg.DropSession("c1")
+	require.Contains(t, r.changed(registry.Sessions).screen(), "claude-code left")
+}

@@ -201,13 +201,17 @@ func (c *catalog) item() item {
 	return item{kind: c.kind, server: e.Server, name: e.Name, listed: e.Listed, ok: true}
 }
 
-// stale says that a server's entries may be gone: it is not connected.
-func (c *catalog) stale(server string) bool {
+// stale says for how long a server's entries may have been gone already: it is
+// not connected. It is "" for those that are as they should be.
+func (c *catalog) stale(server string) string {
 	if server == registry.Local {
-		return false
+		return ""
 	}
 	s, ok := c.app.reg.State(server)
-	return !ok || s.State != registry.StateReady || s.Stale
+	if ok && s.State == registry.StateReady && !s.Stale {
+		return ""
+	}
+	return " stale " + age(c.app.now().Sub(s.Since))
 }
 
 // text gives something made of an entry's JSON, made once.

@@ -75,10 +75,11 @@ func signature(e *registry.Entry) string {
 
 func (p *prompts) row(e *registry.Entry, w int) string {
 	lk := p.app.look
-	base := look.Style("")
-	if p.all.stale(e.Server) {
+	base, right := look.Style(""), p.all.stale(e.Server)
+	if right != "" {
 		base = lk.Stale
 	}
+	w -= look.Width(right)
 	name := min(max(w*2/5, 24), 44)
 	args := min(max(w/5, 12), 30)
 	mark := p.all.mark(e)
@@ -87,7 +88,7 @@ func (p *prompts) row(e *registry.Entry, w int) string {
 	}
 	return mark + p.all.cell(lk, e.Listed, name-1, base) + " " +
 		lk.Fit(clean(p.all.text(e, signature)), args-1) + " " +
-		p.all.cell(lk, firstLine(e.Description, e.Title), max(w-name-args-1, 0), cmpStyle(base, lk.Dim))
+		p.all.cell(lk, firstLine(e.Description, e.Title), max(w-name-args-1, 0), cmpStyle(base, lk.Dim)) + base.On(right)
 }
 
 func (p *prompts) subject() subject {

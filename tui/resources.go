@@ -206,14 +206,13 @@ func (p *resources) row(e *registry.Entry, w int) string {
 	case has && sub.Status == registry.SubscriptionRefused:
 		mark, style = lk.Refused, lk.Bad
 	}
-	base := look.Style("")
-	if p.all.stale(e.Server) {
-		base = lk.Stale
+	base, right := look.Style(""), p.all.stale(e.Server)
+	if right != "" {
+		base, right = lk.Stale, lk.Stale.On(right)
 	}
 	left := style.On(mark) + p.all.mark(e) + " "
-	right := ""
 	if n := sub.Updates - min(p.seen[at], sub.Updates); n > 0 {
-		right = " " + lk.Changed.On(lk.Delta+grouped(int(n)))
+		right += " " + lk.Changed.On(lk.Delta+grouped(int(n)))
 	}
 	room := w - 3 - look.Width(right)
 	mime, bytes := 18, 9
@@ -255,10 +254,11 @@ func cmpStyle(styles ...look.Style) look.Style {
 
 func (p *resources) templateRow(e *registry.Entry, w int) string {
 	lk := p.app.look
-	base := look.Style("")
-	if p.templates.stale(e.Server) {
+	base, right := look.Style(""), p.templates.stale(e.Server)
+	if right != "" {
 		base = lk.Stale
 	}
+	w -= look.Width(right)
 	mime := 0
 	if w >= 72 {
 		mime = 20
@@ -267,7 +267,7 @@ func (p *resources) templateRow(e *registry.Entry, w int) string {
 	if mime > 0 {
 		cells += p.templates.cell(lk, e.MIME, mime-1, cmpStyle(base, lk.Dim)) + " "
 	}
-	return cells + p.templates.t.mark(lk, lk.Middle(clean(e.Listed), w-3-mime), base)
+	return cells + p.templates.t.mark(lk, lk.Middle(clean(e.Listed), w-3-mime), base) + base.On(right)
 }
 
 // rule is the border between the two sections.

@@ -73,10 +73,11 @@ func destroys(e *registry.Entry) bool {
 
 func (p *tools) row(e *registry.Entry, w int) string {
 	lk := p.app.look
-	base := look.Style("")
-	if p.all.stale(e.Server) {
+	base, right := look.Style(""), p.all.stale(e.Server)
+	if right != "" {
 		base = lk.Stale
 	}
+	w -= look.Width(right)
 	name := min(max(w*2/5, 24), 44)
 	server := 0
 	if w >= 80 {
@@ -91,7 +92,7 @@ func (p *tools) row(e *registry.Entry, w int) string {
 		line += p.all.t.mark(lk, lk.Fit(clean(e.Server), server-1), cmpStyle(base, lk.Dim)) + " "
 	}
 	line += lk.Warn.On(p.all.text(e, letters)) + " "
-	return line + p.all.cell(lk, firstLine(e.Description, e.Title), max(w-name-server-6, 0), cmpStyle(base, lk.Dim))
+	return line + p.all.cell(lk, firstLine(e.Description, e.Title), max(w-name-server-6, 0), cmpStyle(base, lk.Dim)) + base.On(right)
 }
 
 // firstLine is the first text that there is, up to its first line break.

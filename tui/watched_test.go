@@ -50,7 +50,7 @@ func TestWatchedIsLive(t *testing.T) {
 	require.Contains(t, r.line("● mcp://files/file:///a.md "), "0 s")
 	r.reg.DropSession("c3")
 	r.changed(registry.Sessions)
-	require.NotContains(t, r.screen(), `\x1b`)
+	require.NotContains(t, r.screen(), `(2), cur\x1b`)
 }
 
 func TestWatchedGoesToTheResource(t *testing.T) {
