@@ -269,7 +269,7 @@ func (d *facet) lines(w, h int) []string {
 
 func (d *facet) move(by int) {
 	d.cur = max(0, min(d.cur+by, len(d.shown)-1))
-	d.off = max(0, min(d.off, d.cur), d.cur-d.height+1)
+	d.off = max(0, min(d.off, d.cur, len(d.shown)-d.height), d.cur-d.height+1)
 }
 
 func (d *facet) toggle() {

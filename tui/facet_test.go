@@ -164,6 +164,8 @@ func TestFacetShowsForeignTextClean(t *testing.T) {
 func TestFacetOfALogIsOfMethods(t *testing.T) {
 	r := office(t, 120, 40, plainEnv).keys("5 ] m")
 	require.Contains(t, r.line("[ ] tools/call"), "2")
+	r.keys("esc m down down up up")
+	require.Contains(t, r.line("[ ] tools/call"), "2", "still in sight")
 	r.keys("space enter")
 	require.Equal(t, "method:tools/call", r.typed())
 }

@@ -93,10 +93,7 @@ func (d *palette) match() tea.Cmd {
 		return nil
 	}
 	text = strings.TrimSpace(text)
-	for _, i := range d.ranked(text) {
-		c := &d.all[i]
-		d.list = append(d.list, choice{command: c, name: c.usage(), why: d.why(c, "")})
-	}
+	d.list = d.ranked(text)
 	if text == "" {
 		slices.SortStableFunc(d.list, func(x, y choice) int { return cmp.Compare(x.late(), y.late()) })
 	}
@@ -195,17 +192,22 @@ const (
 
 // ranked are the commands that fit a text: those that are called so, those
 // that begin so, those whose names have its letters in order, and those whose
-// explanation has its words.
-func (d *palette) ranked(text string) []int {
-	type hit struct{ at, fits, score int }
+// explanation has its words. Of those that fit equally well, the ones that can
+// be run come first.
+func (d *palette) ranked(text string) []choice {
+	type hit struct {
+		choice
+		fits, score int
+	}
 	var hits []hit
 	low := strings.ToLower(text)
 	letters := strings.ReplaceAll(low, " ", "")
 	words := strings.Fields(low)
-	for i, c := range d.all {
-		best := hit{i, fitsWords + 1, 0}
+	for i := range d.all {
+		c := &d.all[i]
+		best := hit{fits: fitsWords + 1}
 		for _, m := range fuzzy.Find(letters, c.names) {
-			h := hit{i, fitsLetters, m.Score}
+			h := hit{fits: fitsLetters, score: m.Score}
 			switch {
 			case m.Str == low:
 				h.fits = fitsName
@@ -223,17 +225,18 @@ func (d *palette) ranked(text string) []int {
 			}
 		}
 		if best.fits <= fitsWords {
+			best.choice = choice{command: c, name: c.usage(), why: d.why(c, "")}
 			hits = append(hits, best)
 		}
 	}
 	if text != "" {
 		slices.SortStableFunc(hits, func(x, y hit) int {
-			return cmp.Or(cmp.Compare(x.fits, y.fits), cmp.Compare(y.score, x.score))
+			return cmp.Or(cmp.Compare(x.fits, y.fits), cmp.Compare(min(len(x.why), 1), min(len(y.why), 1)), cmp.Compare(y.score, x.score))
 		})
 	}
-	out := make([]int, len(hits))
+	out := make([]choice, len(hits))
 	for i, h := range hits {
-		out[i] = h.at
+		out[i] = h.choice
 	}
 	return out
 }
@@ -362,7 +365,7 @@ func (d *palette) row(c *choice, w int) string {
 
 func (d *palette) move(by int) {
 	d.cur = max(0, min(d.cur+by, len(d.list)-1))
-	d.off = max(0, min(d.off, d.cur), d.cur-d.height+1)
+	d.off = max(0, min(d.off, d.cur, len(d.list)-d.height), d.cur-d.height+1)
 }
 
 func (d *palette) update(msg tea.Msg) (tea.Cmd, bool) {

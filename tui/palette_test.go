@@ -59,6 +59,13 @@ func TestPaletteListsWhatCanBeRunFirst(t *testing.T) {
 	require.Greater(t, len(d.list), 60)
 }
 
+func TestPalettePrefersWhatCanBeRunAmongEquals(t *testing.T) {
+	r := office(t, 120, 40, plainEnv).keys("5 :").text("c")
+	require.Contains(t, r.screen(), "│> copy ", "call does not work here")
+	r.keys("esc :").text("call")
+	require.Contains(t, r.screen(), "│> call ", "but is meant by its name")
+}
+
 func TestPaletteFindsByExplanation(t *testing.T) {
 	r := office(t, 120, 40, plainEnv).keys(":").text("terminal select")
 	require.Contains(t, r.screen(), "│> mouse ")
