@@ -26,11 +26,16 @@ func (r *rig) ask(method, params string) askedOne {
 	ctx, cancel := context.WithCancel(context.Background())
 	r.t.Cleanup(cancel)
 	one := askedOne{r, make(chan reply, 1), cancel}
+	before := r.app.questions.len()
 	go func() {
 		result, err := r.app.questions.ask(ctx, method, json.RawMessage(params), r.clock.now())
 		one.answers <- reply{result, err}
 	}()
-	r.woken()
+	for came := false; !came; { // what woke it may be the end of an earlier one
+		<-r.app.wake
+		came = r.app.questions.len() > before
+		r.take(wokenMsg{}, 0)
+	}
 	return one
 }
 

@@ -63,9 +63,15 @@ func (d *urlAsk) judge() {
 	}
 }
 
-func (d *urlAsk) heading() string          { return "A server wants you to open an address" }
-func (d *urlAsk) size(w, h int) (int, int) { return min(w, 92), min(h, 24) }
-func (d *urlAsk) typing() bool             { return false }
+func (d *urlAsk) heading() string { return "A server wants you to open an address" }
+func (d *urlAsk) typing() bool    { return false }
+
+func (d *urlAsk) size(w, h int) (int, int) {
+	w = min(w, 92)
+	return w, min(h, len(d.text(w-2, h-2))+2)
+}
+
+func (d *urlAsk) lines(w, h int) []string { return d.app.look.Lines(d.text(w, h), w, h) }
 
 func (d *urlAsk) background(tea.Msg) tea.Cmd { return nil }
 
@@ -77,7 +83,8 @@ func (d *urlAsk) hints() []hint {
 	return append(all, hint{"d", "decline"}, hint{"esc", "cancel"})
 }
 
-func (d *urlAsk) lines(w, h int) []string {
+// text is what stands in the dialog, in at most h lines.
+func (d *urlAsk) text(w, h int) []string {
 	lk := d.app.look
 	room := max(w-4, 1)
 	var out []string
@@ -108,9 +115,12 @@ func (d *urlAsk) lines(w, h int) []string {
 	for _, o := range d.odd {
 		add(lk.Warn, "! "+lk.Cut(o, room-2))
 	}
+	if len(d.odd) > 0 {
+		add("", "")
+	}
 	var last []string
 	if d.wrong == nil {
-		last = append(last, "Goblin opens nothing. Look at the host, copy the address and open it yourself.",
+		last = append(last, "Goblin opens nothing: check the host, copy it and open it yourself.",
 			lk.Key.On("y")+" copy   "+lk.Key.On("enter")+" accept   "+lk.Key.On("d")+" decline   "+lk.Key.On("esc")+" cancel")
 	} else {
 		last = append(last, lk.Key.On("d")+" decline   "+lk.Key.On("esc")+" cancel")
@@ -119,7 +129,7 @@ func (d *urlAsk) lines(w, h int) []string {
 		out = out[:max(h-len(last), 0)]
 	}
 	add("", last...)
-	return lk.Lines(out, w, h)
+	return out
 }
 
 // wrapText is foreign text in at most most lines of at most w cells.

@@ -344,6 +344,16 @@ func (p *servers) empty() []string {
 // item is none: a server is nothing that is called, read or kept.
 func (p *servers) item() item { return blankItem }
 
+// shown is the detail, for copying, editors and files.
+func (p *servers) shown() shown {
+	s, ok := p.t.selected()
+	doc := p.app.details[paneServers].view.Doc()
+	if !ok || doc == nil || doc.Len() == 0 || p.app.details[paneServers].now.key != "server "+s.Name {
+		return shown{}
+	}
+	return shown{name: s.Name + ".txt", data: []byte(doc.Plain())}
+}
+
 func (p *servers) why(id string) string {
 	s, ok := p.t.selected()
 	if !ok {
@@ -357,6 +367,10 @@ func (p *servers) why(id string) string {
 	case "reload":
 		if s.State == registry.StateDisabled {
 			return clean(s.Name) + " is disabled; x enables it"
+		}
+	case "editor", "save", "copy-content":
+		if len(p.shown().data) == 0 {
+			return "Enter opens the detail first"
 		}
 	case "clear":
 		return "nothing is kept of servers; it is of their tools, prompts and resources"

@@ -188,6 +188,25 @@ func TestKeysOfServersHaveReasons(t *testing.T) {
 	require.Contains(t, r.screen(), "Getting started")
 }
 
+func TestAServersDetailIsCopiedAndItsNameToo(t *testing.T) {
+	r := troubled(t, 140, 40).keys("1 y")
+	require.Contains(t, r.screen(), "Copied the name (5 B)")
+	r.keys("Y")
+	require.Contains(t, r.screen(), "Copied the content")
+	r.keys("E")
+	require.Len(t, r.term.opened, 1)
+	require.True(t, strings.HasPrefix(r.term.opened[0], "editor files.txt: "), r.term.opened[0])
+}
+
+func TestEAndILeadFromAServerToItsLogs(t *testing.T) {
+	for _, key := range []string{"e", "i"} {
+		r := troubled(t, 140, 40).keys("1 j " + key)
+		require.Equal(t, paneLogs, r.app.open, key)
+		typed, _ := r.app.panes[paneLogs].rows().filtered()
+		require.Contains(t, typed, "github", key)
+	}
+}
+
 func TestAClickMeetsTheRowItIsOn(t *testing.T) {
 	r := troubled(t, 80, 24).keys("1")
 	for y, l := range strings.Split(r.screen(), "\n") {

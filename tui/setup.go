@@ -16,7 +16,7 @@ import (
 const exampleConfig = `servers:
   files:
     command: npx
-    args: [-y, "@modelcontextprotocol/server-filesystem", "${HOME}/Documents"]
+    args: [-y, "@modelcontextprotocol/server-filesystem", "${HOME}"]
   remote:
     url: https://example.com/mcp
     headers:
@@ -114,13 +114,15 @@ func scrollWheel(v *content.View, msg tea.MouseMsg) {
 	}
 }
 
-// defaultConfig is where the config is looked for.
-const defaultConfig = "$XDG_CONFIG_HOME/goblin/config.yaml (~/.config if that is not set)"
+// defaultConfig is where the config is looked for, if nothing else is said.
+const defaultConfig = "~/.config/goblin/config.yaml"
 
 // gettingStarted is what to do in the first minute.
 func (a *app) gettingStarted() []content.Block {
+	title := ""
 	var b strings.Builder
 	if a.o.Host.Demo {
+		title = "Getting started"
 		b.WriteString("This is the built-in demo: its servers live in this process and change by themselves. Try:\n\n" +
 			"- **4** shows resources; **s** subscribes to one, and its updates come in\n" +
 			"- **/** filters as you type: words, `server:`, `mime:`, `-word`, `~fuzzy`\n" +
@@ -133,7 +135,7 @@ func (a *app) gettingStarted() []content.Block {
 			"- **q** quits\n\n" +
 			"The config: " + cmp.Or(a.o.Host.Config, defaultConfig) + "\n")
 	}
-	return []content.Block{{Title: "Getting started", Kind: content.Markdown, Text: b.String()}}
+	return []content.Block{{Title: title, Kind: content.Markdown, Text: b.String()}}
 }
 
 // setupBlocks are the page.
@@ -143,6 +145,9 @@ func (a *app) setupBlocks() []content.Block {
 		where = defaultConfig
 	}
 	f := []content.Fact{{Label: "config", Value: where}}
+	if where == defaultConfig {
+		f = append(f, content.Fact{Label: "or", Value: "$XDG_CONFIG_HOME/goblin/config.yaml, $GOBLIN_CONFIG, goblin --config FILE"})
+	}
 	if a.o.Host.Demo {
 		f = append(f, content.Fact{Label: "now", Value: "the built-in demo, as there is no config there"})
 	}
