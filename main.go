@@ -5,8 +5,6 @@
 package main
 
 import (
-	_ "a.goblin/quiet" // before anything that asks the terminal
-
 	"cmp"
 	"context"
 	"errors"
@@ -22,6 +20,7 @@ import (
 	"syscall"
 	"time"
 
+	_ "a.goblin/quiet" // keeps Bubble Tea from asking the terminal
 	"github.com/spf13/cobra"
 
 	"goblin/gateway/command"

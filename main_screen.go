@@ -240,7 +240,7 @@ func (m *modes) watch(ctx context.Context, h *hosting, t screen.Terminal, beside
 		shown = h.own(ctx, t)
 		release()
 		if shown != nil && !errors.Is(shown, errStopped) {
-			m.app.Warn("the screen failed: %v; goblin goes on without one (%s); Ctrl-C ends it", shown, clients(h.Status().Clients()))
+			m.app.Warn("%v; goblin still serves %s; Ctrl-C ends it", shown, clients(h.Status().Clients()))
 			select {
 			case <-alone:
 			case <-ctx.Done():

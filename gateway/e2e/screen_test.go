@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -139,7 +138,7 @@ func TestQuitGivesTheTerminalBack(t *testing.T) {
 				p.types("q")
 				p.hides("logs/app.log")
 			}
-			p.restored(w, exitOK)
+			p.restored(exitOK)
 			b.waitGone()
 		})
 	}
@@ -163,7 +162,7 @@ func TestQuitAsksWhileAClientIsConnected(t *testing.T) {
 	c.prog.ends(patience)
 	p.shows("clients 0")
 	p.types("q")
-	p.restored(w, exitOK)
+	p.restored(exitOK)
 }
 
 func TestScreensShowTheHostThatAnEditorStarted(t *testing.T) {
@@ -193,7 +192,7 @@ func TestScreensShowTheHostThatAnEditorStarted(t *testing.T) {
 	two.shows("logs/app.log")
 	one.keys("Escape", "Escape")
 	one.types("q")
-	one.restored(w, exitOK)
+	one.restored(exitOK)
 	two.hides("screens 2")
 	two.types("2")
 	two.shows("shop_stat")
@@ -227,7 +226,7 @@ func TestAScreenSaysThatItsHostWasStopped(t *testing.T) {
 				p.shows("logs/app.log")
 			}
 			w.succeeds("stop")
-			require.Contains(t, p.restored(w, exitOK), "goblin: the host was stopped")
+			require.Contains(t, p.restored(exitOK), "goblin: the host was stopped")
 		})
 	}
 }
@@ -239,30 +238,30 @@ func TestARelayThatDiesCostsItsScreenOnly(t *testing.T) {
 	c := w.bridged()
 	host := w.status().PID
 
-	killed := w.pane(100, 30)
-	killed.line(`sh -c 'echo $$ >pid; exec "$G"'`)
-	killed.shows("logs/app.log")
-	w.signalFile("pid", syscall.SIGKILL)
-	w.waitScreens(0)
-
-	ended := w.pane(100, 30)
-	ended.line(`stty -a >%s.before; sh -c 'echo $$ >pid2; exec "$G"'; code=$?; stty -a >%[1]s.after; echo ended with $code`, ended.socket)
-	ended.shows("logs/app.log")
-	w.signalFile("pid2", syscall.SIGTERM)
-	ended.restored(w, exitOK)
-	w.waitScreens(0)
+	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
+		p := w.pane(100, 30)
+		p.goblin("")
+		p.shows("logs/app.log")
+		p.signal(sig)
+		w.waitScreens(0)
+		if sig != syscall.SIGKILL { // of which nobody hears
+			p.restored(exitOK)
+		}
+	}
 	require.Equal(t, "shop:stat:{}", c.callText("shop_stat", obj{}))
 	require.Equal(t, host, w.status().PID)
 }
 
-// signalFile signals the process whose id a shell wrote into a file.
-func (w *world) signalFile(name string, sig syscall.Signal) {
-	w.t.Helper()
-	text, err := os.ReadFile(filepath.Join(w.dir, name))
-	require.NoError(w.t, err)
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	require.NoError(w.t, err)
-	require.NoError(w.t, syscall.Kill(pid, sig))
+func TestASignalEndsAHostAndGivesTheTerminalBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.backend("shop", filesystem())
+	p := w.pane(100, 30)
+	p.goblin("")
+	p.shows("logs/app.log")
+	p.signal(syscall.SIGTERM)
+	p.restored(exitOK)
+	b.waitGone()
 }
 
 func TestTUIServesItsClientBesideTheScreen(t *testing.T) {
@@ -285,12 +284,12 @@ func TestTUIServesItsClientBesideTheScreen(t *testing.T) {
 	p.types("4")
 	p.shows("logs/app.log")
 	p.types("q")
-	p.restored(w, exitOK)
+	p.restored(exitOK)
 	require.True(t, c.holds(patience, func() bool { return c.ended }))
 	require.Empty(t, c.stray, "stdout carries MCP only")
 	errs, err := os.ReadFile(filepath.Join(w.dir, "errs"))
 	require.NoError(t, err)
-	require.Empty(t, string(errs))
+	require.Empty(t, strings.ReplaceAll(string(errs), "goblin: stopping the servers …\n", ""))
 	b.waitGone()
 }
 

@@ -101,6 +101,35 @@ func TestATerminalThatReadsNothingDelaysNobody(t *testing.T) {
 	}
 }
 
+func TestAHostOutlivesItsTerminal(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.backend("shop", filesystem())
+	w.hosted = true
+	w.write()
+	person, side := terminal(t)
+	p := w.execute("sh", func(cmd *exec.Cmd) {
+		cmd.Stdin, cmd.Stdout = side, side
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	}, "-c", `trap "" HUP; exec "$0"`, goblin)
+	_ = side.Close()
+	watch(person).shows(t, "logs/app.log")
+	c := w.bridged()
+	host := w.status().PID
+	require.NoError(t, person.Close())
+	require.True(t, p.stderr.holds(patience, func() bool {
+		return strings.Contains(p.stderr.text.String(), "the terminal is gone") &&
+			strings.Contains(p.stderr.text.String(), "; goblin still serves 1 client; Ctrl-C ends it\n")
+	}))
+	require.Equal(t, "shop:stat:{}", c.callText("shop_stat", obj{}))
+	require.Equal(t, []int{host, 0}, []int{w.status().PID, w.status().count("screen")})
+	c.close()
+	c.prog.ends(patience)
+	p.signal(syscall.SIGTERM)
+	require.Zero(t, p.ends(patience))
+	b.waitGone()
+}
+
 func TestNoCommandAsksTheTerminalAnything(t *testing.T) {
 	t.Parallel()
 	w := demoWorld(t)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 // pane is a terminal with a shell in it, drawn by a tmux server of its own.
 type pane struct {
 	t      *testing.T
+	dir    string // of its world
 	socket string
 	env    []string
 }
@@ -37,7 +39,7 @@ func (w *world) pane(width, height int) *pane {
 	conf := filepath.Join(w.dir, "tmux.conf")
 	require.NoError(w.t, os.WriteFile(conf, []byte(tmuxConf), 0o600))
 	w.panes++
-	p := &pane{t: w.t, socket: "p" + strconv.Itoa(w.panes)}
+	p := &pane{t: w.t, dir: w.dir, socket: "p" + strconv.Itoa(w.panes)}
 	p.env = append(w.environ(), "LC_ALL=C.UTF-8", "SHELL=/bin/sh", "PS1=ready> ", "ENV=", "G="+goblin, "TMUX_TMPDIR="+w.dir)
 	p.tmux("-f", conf, "new-session", "-d", "-x", strconv.Itoa(width), "-y", strconv.Itoa(height), "-c", w.dir, "sh")
 	w.t.Cleanup(func() {
@@ -127,18 +129,28 @@ func (p *pane) until(what string, cond func(screen string) bool) string {
 // settings.
 func (p *pane) goblin(args string) {
 	p.t.Helper()
-	p.line(`stty -a >%s.before; "$G" %s; code=$?; stty -a >%[1]s.after; echo "ended with" $code`, p.socket, args)
+	p.line(`stty -a >%s.before; sh -c 'echo $$ >%[1]s.pid; exec "$G" "$@"' sh %s; code=$?; stty -a >%[1]s.after; echo "ended with" $code`, p.socket, args)
+}
+
+// signal sends a signal to what goblin started.
+func (p *pane) signal(sig syscall.Signal) {
+	p.t.Helper()
+	text, err := os.ReadFile(filepath.Join(p.dir, p.socket+".pid"))
+	require.NoError(p.t, err)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	require.NoError(p.t, err)
+	require.NoError(p.t, syscall.Kill(pid, sig))
 }
 
 // restored waits for the end of what goblin started and checks that the shell
 // has its terminal as before.
-func (p *pane) restored(w *world, code int) (screen string) {
+func (p *pane) restored(code int) (screen string) {
 	p.t.Helper()
 	p.shows(fmt.Sprintf("ended with %d", code))
 	require.Equal(p.t, "0 1 0 0", p.ask("alternate_on} #{cursor_flag} #{mouse_any_flag} #{keypad_cursor_flag"))
-	before, err := os.ReadFile(filepath.Join(w.dir, p.socket+".before"))
+	before, err := os.ReadFile(filepath.Join(p.dir, p.socket+".before"))
 	require.NoError(p.t, err)
-	after, err := os.ReadFile(filepath.Join(w.dir, p.socket+".after"))
+	after, err := os.ReadFile(filepath.Join(p.dir, p.socket+".after"))
 	require.NoError(p.t, err)
 	require.Equal(p.t, string(before), string(after))
 	p.line("echo us''able") // what is typed is echoed, and shows something else
