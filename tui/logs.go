@@ -43,6 +43,7 @@ type logs struct {
 	flood                  bool    // so much comes that details are not worth making for each
 	last                   subject // of the detail, while there is a flood
 	lastAt                 time.Time
+	lastOf                 int // tab
 
 	spots []tab // where the tabs stand on their line
 	found resolved
@@ -111,12 +112,14 @@ func (p *logs) refresh(registry.Changes) tea.Cmd {
 
 // read brings the open tab to where reading ends.
 func (p *logs) read() tea.Cmd {
+	before := p.list().count() + p.list().fewer()
 	p.readLog(p.logEnd)
 	p.logSeen = p.logEnd
 	if p.open == tabTraffic {
 		p.readTraffic(p.trafficEnd)
 		p.trafficSeen = p.trafficEnd
 	}
+	p.flood = p.list().count()+p.list().fewer()-before >= floods
 	p.list().chosen()
 	return p.list().publish()
 }
@@ -411,15 +414,20 @@ func (p *logs) shown() shown {
 	return shown{name: name + ".log", data: []byte(b.String())}
 }
 
+// subject is the selected record. In a flood that is followed, one record is
+// shown for a moment, not each of hundreds.
 func (p *logs) subject() subject {
+	now := p.app.now()
+	if p.flood && p.list().following() && p.lastOf == p.open && p.last.blocks != nil && now.Sub(p.lastAt) < calm {
+		return p.last
+	}
+	p.last, p.lastAt, p.lastOf = subject{}, now, p.open
 	if p.open == tabTraffic {
-		return p.trafficSubject()
+		p.last = p.trafficSubject()
+	} else if r, ok := p.logs[p.open].t.selected(); ok {
+		p.last = r.subject(tabNames[p.open], p.app.reg)
 	}
-	r, ok := p.logs[p.open].t.selected()
-	if !ok {
-		return subject{}
-	}
-	return r.subject(tabNames[p.open], p.app.reg)
+	return p.last
 }
 
 func (p *logs) item() item {

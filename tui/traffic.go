@@ -96,7 +96,6 @@ func trafficSize(r *registry.TrafficRecord) int64 {
 
 // readTraffic takes the records up to a number that the tab has room for.
 func (p *logs) readTraffic(upTo uint64) {
-	p.flood = false
 	if upTo <= p.trafficAt {
 		return
 	}
@@ -106,7 +105,6 @@ func (p *logs) readTraffic(upTo uint64) {
 		recs = recs[:len(recs)-1]
 	}
 	p.trafficAt = upTo
-	p.flood = len(recs) >= floods
 	rows := make([]trafficRow, len(recs))
 	all := make([]*trafficRow, len(recs))
 	for i := range recs {
@@ -133,27 +131,29 @@ type trafficColumns struct{ time, client, server, method, name, ms, size, status
 // columnsOf gives each column less the narrower the row, so that the name
 // keeps its place longest.
 func columnsOf(w int) trafficColumns {
-	c := trafficColumns{time: 12, client: 14, server: 14, method: 24, ms: 8, size: 9, status: 12}
-	for step, least := range []int{24, 20, 20, 20, 20, 14, 12, 10, 0} {
+	c := trafficColumns{time: 12, client: 14, server: 14, method: 31, ms: 8, size: 9, status: 12}
+	for step, least := range []int{44, 24, 20, 20, 20, 20, 14, 12, 10} {
 		if c.name = w - c.fixed(); c.name >= least {
 			break
 		}
 		switch step {
 		case 0:
-			c.method = 18
+			c.method = 24
 		case 1:
-			c.size = 0
+			c.method = 18
 		case 2:
-			c.status, c.method = 8, 16
+			c.size = 0
 		case 3:
-			c.client, c.server, c.time = 10, 10, 8
+			c.status, c.method = 8, 16
 		case 4:
-			c.client, c.server, c.method, c.ms, c.status = 8, 8, 11, 7, 7
+			c.client, c.server, c.time = 10, 10, 8
 		case 5:
-			c.client = 0
+			c.client, c.server, c.method, c.ms, c.status = 8, 8, 11, 7, 7
 		case 6:
-			c.server = 0
+			c.client = 0
 		case 7:
+			c.server = 0
+		case 8:
 			c.ms = 0
 		}
 	}

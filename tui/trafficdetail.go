@@ -16,20 +16,14 @@ import (
 	"goblin/tui/content"
 )
 
-// trafficSubject is the selected record at length. In a flood that is
-// followed, one record is shown for a moment, not each of hundreds.
+// trafficSubject is the selected record at length.
 func (p *logs) trafficSubject() subject {
 	r, ok := p.traffic.t.selected()
 	if !ok {
 		return subject{}
 	}
-	now := p.app.now()
-	if p.flood && p.traffic.t.tail && p.last.blocks != nil && now.Sub(p.lastAt) < calm {
-		return p.last
-	}
 	reg, rec := p.app.reg, r.TrafficRecord
-	p.lastAt = now
-	p.last = subject{
+	return subject{
 		key: "traffic " + r.key, title: rec.Method + " " + clock(rec.Time, 12),
 		blocks: func(context.Context) []content.Block {
 			if full, ok := reg.Traffic().Record(rec.Seq); ok {
@@ -43,7 +37,6 @@ func (p *logs) trafficSubject() subject {
 			return append(blocks, body(responseTitle(&rec), rec.Response, rec.ResponseSize)...)
 		},
 	}
-	return p.last
 }
 
 func responseTitle(r *registry.TrafficRecord) string {
