@@ -87,7 +87,7 @@ func (d *exchange) build() tea.Cmd {
 			rec = full
 		}
 		var docs [2]*content.Doc
-		for i, blocks := range [][]content.Block{requestSide(reg, &rec), responseSide(&rec)} {
+		for i, blocks := range [][]content.Block{requestSide(&rec, lk), responseSide(&rec)} {
 			doc, err := content.Build(ctx, lk, blocks, content.Options{Width: widths[i], Depth: unfolded})
 			if err != nil {
 				return nil // closed meanwhile
@@ -231,7 +231,7 @@ func (d *exchange) background(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// front is the exchange that stands in front of all, nil for none.
+// frontExchange is the exchange that stands in front of the panes, nil for none.
 func (a *app) frontExchange() *exchange {
 	for i := len(a.dialogs) - 1; i >= 0; i-- {
 		if d, ok := a.dialogs[i].(*exchange); ok {
@@ -252,7 +252,7 @@ type nearby struct {
 }
 
 // looksBack is how many records are searched for those about an item that was
-// just chosen, and stride how many at a time.
+// just chosen, and lookStep how many at a time.
 const (
 	looksBack = mostTraffic
 	lookStep  = 250

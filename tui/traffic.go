@@ -199,8 +199,12 @@ func (p *logs) trafficLine(r *trafficRow, w int) string {
 	cell(fit(lk, r.Client, c.client), c.client, base)
 	cell(arrow(lk, r.Direction), 1, base)
 	cell(fit(lk, r.Server, c.server), c.server, base)
-	b.WriteString(t.mark(lk, lk.Middle(clean(r.Method), c.method), base) + " ")
-	b.WriteString(t.mark(lk, lk.Middle(clean(r.Name), c.name), base))
+	if r.Name == "" {
+		b.WriteString(t.mark(lk, lk.Middle(clean(r.Method), c.method+1+c.name), base))
+	} else {
+		b.WriteString(t.mark(lk, lk.Middle(clean(r.Method), c.method), base) + " ")
+		b.WriteString(t.mark(lk, lk.Middle(clean(r.Name), c.name), base))
+	}
 	took, bytes := "", size(trafficSize(&r.TrafficRecord))
 	if !note {
 		took = millis(r.Duration)

@@ -14,6 +14,7 @@ import (
 
 	"goblin/registry"
 	"goblin/tui/content"
+	"goblin/tui/look"
 )
 
 // trafficSubject is the selected record at length.
@@ -72,13 +73,8 @@ func responseFacts(r *registry.TrafficRecord) []content.Fact {
 	}
 	status := content.Fact{Label: "status", Value: "ok"}
 	switch {
-	case r.Code != 0:
-		status.Value = fmt.Sprintf("! error %d", r.Code)
-		if name := codeNames[r.Code]; name != "" {
-			status.Value += ", " + name
-		}
 	case trafficFailed(r):
-		status.Value = "! failed"
+		status.Value = "! " + failure(r)
 	case r.Status != "success" && r.Status != "ok":
 		status.Value = r.Status
 	}
@@ -96,14 +92,45 @@ var codeNames = map[int]string{
 	-32042: "URL elicitation required",
 }
 
-func requestSide(reg *registry.Registry, r *registry.TrafficRecord) []content.Block {
-	blocks := []content.Block{{Kind: content.Facts, Facts: requestFacts(reg, r)}}
-	return append(blocks, body("", r.Request, r.RequestSize)...)
+// requestSide is what the exchange shows of the request: in a line who asked
+// whom, as the record's detail has all of it, and the params.
+func requestSide(r *registry.TrafficRecord, lk *look.Look) []content.Block {
+	parts := []string{clock(r.Time, 12)}
+	ends := []string{strings.TrimSpace(r.Client + " " + r.Session), r.Server}
+	for i, end := range ends {
+		if end == "" {
+			continue
+		}
+		if i == 1 {
+			parts = append(parts, arrow(lk, r.Direction))
+		}
+		parts = append(parts, end)
+	}
+	if r.RequestSize > 0 {
+		parts = append(parts, size(int64(r.RequestSize)))
+	}
+	return append([]content.Block{{Kind: content.Note, Text: strings.Join(parts, "  ")}}, body("", r.Request, r.RequestSize)...)
 }
 
+// responseSide is what the exchange shows of the response.
 func responseSide(r *registry.TrafficRecord) []content.Block {
-	blocks := []content.Block{{Kind: content.Facts, Facts: responseFacts(r)}}
-	return append(blocks, body("", r.Response, r.ResponseSize)...)
+	head := content.Block{Kind: content.Note, Text: fmt.Sprintf("ok  %s  %s", millis(r.Duration), size(r.Size))}
+	if trafficFailed(r) {
+		head.Kind, head.Text = content.Error, fmt.Sprintf("%s  %s  %s", failure(r), millis(r.Duration), size(r.Size))
+	}
+	return append([]content.Block{head}, body("", r.Response, r.ResponseSize)...)
+}
+
+// failure says how a request failed.
+func failure(r *registry.TrafficRecord) string {
+	if r.Code == 0 {
+		return "failed"
+	}
+	text := fmt.Sprintf("error %d", r.Code)
+	if name := codeNames[r.Code]; name != "" {
+		text += ", " + name
+	}
+	return text
 }
 
 // body shows params, a result or an error, and says what of it is not there:
