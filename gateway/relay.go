@@ -89,7 +89,7 @@ func (g *Gateway) owner(conn upstream.Conn) *downstream.Session {
 func (g *Gateway) message(server string, conn upstream.Conn, c *upstream.Call, params []byte) {
 	level := levelOf(params)
 	g.reg.Logs().Append(registry.LogRecord{
-		Server: server, Source: registry.SourceMessage, Level: slogLevel(level),
+		Time: time.Now(), Server: server, Source: registry.SourceMessage, Level: slogLevel(level),
 		Text: g.o.Redact(messageText(params)),
 	})
 	if x := newest(g.flights.causes(conn, c)); x != nil {

@@ -203,7 +203,8 @@ type TrafficJournal struct {
 	end    uint64 // bytes of bodies ever written
 	feed   *feed
 
-	sessions *sessions // whose requests are counted
+	sessions  *sessions  // whose requests are counted
+	latencies *latencies // of the servers that answered
 }
 
 // Append adds a record, copies its bodies and returns its number. O(1); it
@@ -230,6 +231,9 @@ func (j *TrafficJournal) Append(rec TrafficRecord) uint64 {
 	j.mu.Unlock()
 	if rec.Session != "" && rec.Direction == ToServer && rec.Status != StatusNotification {
 		j.sessions.count(rec.Session)
+	}
+	if rec.Direction == ToServer && rec.Status == "success" {
+		j.latencies.add(rec.Server, rec.Duration)
 	}
 	j.feed.publish(Traffic)
 	return rec.Seq

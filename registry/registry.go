@@ -37,6 +37,7 @@ type Registry struct {
 	subscriptions subscriptions
 	sessions      sessions
 	contents      Contents
+	latencies     latencies
 	events        events
 	logs          LogJournal
 	traffic       TrafficJournal
@@ -63,7 +64,7 @@ func New(o Options) *Registry {
 	r.rules = newRules(r.order)
 	r.logs.feed, r.logs.ring.max = &r.feed, maxLogRecords
 	r.traffic.feed, r.traffic.ring.max = &r.feed, maxTrafficRecords
-	r.traffic.sessions = &r.sessions
+	r.traffic.sessions, r.traffic.latencies = &r.sessions, &r.latencies
 	r.contents.registry, r.contents.max = r, maxContents
 	s := &Snapshot{flat: o.Flat, pageSize: o.PageSize, tables: []*table{{name: Local}}}
 	for _, name := range r.order {
@@ -76,6 +77,7 @@ func New(o Options) *Registry {
 }
 
 func (r *Registry) newTable(server string) *table {
+	r.latencies.know(server)
 	return &table{name: server, rule: r.rules[server], learned: newLearned(server)}
 }
 
@@ -132,6 +134,7 @@ func (r *Registry) RemoveServer(name string) {
 		r.order = slices.DeleteFunc(r.order, func(s string) bool { return s == name })
 	}
 	r.states.drop(name)
+	r.latencies.forget(name)
 	text := "server removed"
 	if n := r.subscriptions.dropServer(name); n > 0 {
 		changed |= Subscriptions

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"bytes"
+	"cmp"
 	"reflect"
 	"sync"
 	"time"
@@ -39,9 +40,9 @@ type ServerState struct {
 	Stale           bool       // lists are older than the connection
 	Restarts        int
 	LastError       string
-	Since           time.Time // of State; when zero the registry fills it at a change
-	Latency         time.Duration
-	PID             int // of a child, else 0
+	Since           time.Time     // of State; when zero the registry fills it at a change
+	Latency         time.Duration // median of the last answers, see [Registry.Answered]; 0 before any, unless it was set
+	PID             int           // of a child, else 0
 }
 
 // states is the table of states, apart from the snapshots because it moves
@@ -119,7 +120,7 @@ func (r *Registry) States() []ServerState {
 	out := make([]ServerState, 0, len(s.tables))
 	for _, t := range s.tables[1:] {
 		if row, ok := r.states.get(t.name); ok {
-			out = append(out, t.counted(row))
+			out = append(out, r.filled(t, row))
 		}
 	}
 	return out
@@ -132,12 +133,14 @@ func (r *Registry) State(server string) (ServerState, bool) {
 	if !ok || t == nil {
 		return ServerState{}, false
 	}
-	return t.counted(row), true
+	return r.filled(t, row), true
 }
 
-func (t *table) counted(s ServerState) ServerState {
+// filled is a row with what other tables know.
+func (r *Registry) filled(t *table, s ServerState) ServerState {
 	for k := range s.Counts {
 		s.Counts[k] = t.runs[k].len()
 	}
+	s.Latency = cmp.Or(r.latencies.median(s.Name), s.Latency)
 	return s
 }

@@ -106,7 +106,6 @@ func (l *link) handshake(ctx context.Context, timeout time.Duration) error {
 	params = rawjson.AppendString(params, l.srv.opt.Version)
 	params = append(params, `}}`...)
 
-	start := time.Now()
 	reply, err := l.Call(&Call{Context: ctx, Method: "initialize", Params: params, Timeout: timeout, handshake: true})
 	if err != nil {
 		return err
@@ -115,7 +114,6 @@ func (l *link) handshake(ctx context.Context, timeout time.Duration) error {
 		cause := l.srv.refused(reply.Error)
 		return l.srv.failure(ConnectionError, fmt.Sprintf("refused initialize: %v", cause), cause)
 	}
-	l.latency = time.Since(start)
 	version, ok := rawjson.String(rawjson.Get(reply.Result, "protocolVersion"))
 	if !ok {
 		return l.srv.failure(BadReply, "answered initialize without a protocolVersion", nil)

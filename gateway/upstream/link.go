@@ -39,10 +39,9 @@ type link struct {
 	unit atomic.Pointer[string]
 	wire wire
 
-	info    atomic.Pointer[Info] // set by handshake
-	latency time.Duration        // of initialize
-	pid     int
-	kind    string // name of the transport
+	info atomic.Pointer[Info] // set by handshake
+	pid  int
+	kind string // name of the transport
 
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc

@@ -238,7 +238,12 @@ func (s *Server) report(kind registry.Kind, problems []registry.Problem) {
 func (ls *lists) page(ctx context.Context, g *listing, params []byte) (jsonrpc.Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, ls.srv.tune.list)
 	defer cancel()
-	return ls.link.Call(&Call{Context: ctx, Method: g.method, Params: params})
+	began := time.Now()
+	reply, err := ls.link.Call(&Call{Context: ctx, Method: g.method, Params: params})
+	if err == nil {
+		ls.srv.opt.Registry.Answered(ls.srv.cfg.Name, time.Since(began))
+	}
+	return reply, err
 }
 
 // maxBarren is how many pages in a row may bring nothing new.

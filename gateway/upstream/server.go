@@ -20,6 +20,7 @@ type Catalog interface {
 	SetList(server string, kind registry.Kind, items [][]byte) []registry.Problem
 	SetVisible(server string, visible bool)
 	SetState(server string, state registry.ServerState)
+	Answered(server string, took time.Duration)
 	Logs() *registry.LogJournal
 }
 

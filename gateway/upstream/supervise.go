@@ -194,7 +194,7 @@ func (s *Server) publish(l *link) *lists {
 		st.ServerTitle, _ = rawjson.String(rawjson.Get(info.ServerInfo, "title"))
 		st.ServerVersion, _ = rawjson.String(rawjson.Get(info.ServerInfo, "version"))
 		st.Capabilities, st.Instructions = info.Capabilities, info.Instructions
-		st.Latency, st.PID = l.latency, l.pid
+		st.PID = l.pid
 	})
 	s.log.Info("connected", "transport", l.kind, "protocol", l.Info().Protocol, "pid", l.pid)
 	if s.opt.Observe.Up != nil {
