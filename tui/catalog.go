@@ -28,6 +28,7 @@ type catalog struct {
 	news    int                  // entries that changed since the pane was open
 	once    bool                 // it was read before, so that what comes is news
 	texts   map[*registry.Entry]string
+	longest int // cells of the longest listed name, as far as it matters
 }
 
 // freshFor is how long new rows have their mark.
@@ -82,11 +83,13 @@ func (c *catalog) refresh() tea.Cmd {
 	c.version = snap.Version(c.kind)
 	n := snap.Count(c.kind)
 	var came, left []string
+	longest := 0
 	old, first := c.t.rows, !c.once
 	cmd := c.t.refresh(n, func() []*registry.Entry {
 		rows := make([]*registry.Entry, 0, n)
 		for e := range snap.All(c.kind) {
 			rows = append(rows, e)
+			longest = max(longest, min(len(e.Listed), longestName))
 		}
 		if !first {
 			came, left = difference(old, rows)
@@ -94,7 +97,7 @@ func (c *catalog) refresh() tea.Cmd {
 		return rows
 	})
 	finish := func() tea.Cmd {
-		c.reading, c.once = false, true
+		c.reading, c.once, c.longest = false, true, longest
 		c.news += len(came) + len(left)
 		if len(came) <= maxFresh {
 			now := c.app.now()
@@ -119,6 +122,14 @@ func (c *catalog) refresh() tea.Cmd {
 			return tea.Batch(then, finish())
 		})
 	}
+}
+
+// longestName is the widest that a column of names gets.
+const longestName = 60
+
+// nameWidth is how wide the column of names is in w cells.
+func (c *catalog) nameWidth(w int) int {
+	return min(max(c.longest, 16), max(w/2, 24)) + 1
 }
 
 // maxFresh new rows get a mark; more would mark everything.

@@ -80,15 +80,15 @@ func (p *prompts) row(e *registry.Entry, w int) string {
 		base = lk.Stale
 	}
 	w -= look.Width(right)
-	name := min(max(w*2/5, 24), 44)
+	name := p.all.nameWidth(w)
 	args := min(max(w/5, 12), 30)
 	mark := p.all.mark(e)
 	if p.app.calls.of(item{registry.Prompt, e.Server, e.Name, e.Listed, true}) != nil {
 		mark = p.app.spin.View()
 	}
-	return mark + p.all.cell(lk, e.Listed, name-1, base) + " " +
+	return mark + " " + p.all.cell(lk, e.Listed, name-1, base) + " " +
 		lk.Fit(clean(p.all.text(e, signature)), args-1) + " " +
-		p.all.cell(lk, firstLine(e.Description, e.Title), max(w-name-args-1, 0), cmpStyle(base, lk.Dim)) + base.On(right)
+		p.all.cell(lk, firstLine(e.Description, e.Title), max(w-name-args-2, 0), cmpStyle(base, lk.Dim)) + base.On(right)
 }
 
 func (p *prompts) subject() subject {

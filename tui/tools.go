@@ -78,7 +78,7 @@ func (p *tools) row(e *registry.Entry, w int) string {
 		base = lk.Stale
 	}
 	w -= look.Width(right)
-	name := min(max(w*2/5, 24), 44)
+	name := p.all.nameWidth(w)
 	server := 0
 	if w >= 80 {
 		server = 14
@@ -87,12 +87,12 @@ func (p *tools) row(e *registry.Entry, w int) string {
 	if p.app.calls.of(item{registry.Tool, e.Server, e.Name, e.Listed, true}) != nil {
 		mark = p.app.spin.View()
 	}
-	line := mark + p.all.cell(lk, e.Listed, name-1, base) + " "
+	line := mark + " " + p.all.cell(lk, e.Listed, name-1, base) + " "
 	if server > 0 {
 		line += p.all.t.mark(lk, lk.Fit(clean(e.Server), server-1), cmpStyle(base, lk.Dim)) + " "
 	}
 	line += lk.Warn.On(p.all.text(e, letters)) + " "
-	return line + p.all.cell(lk, firstLine(e.Description, e.Title), max(w-name-server-6, 0), cmpStyle(base, lk.Dim)) + base.On(right)
+	return line + p.all.cell(lk, firstLine(e.Description, e.Title), max(w-name-server-7, 0), cmpStyle(base, lk.Dim)) + base.On(right)
 }
 
 // firstLine is the first text that there is, up to its first line break.
