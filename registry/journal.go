@@ -201,6 +201,7 @@ type TrafficJournal struct {
 	ring   ring[stored]
 	bodies []byte // a ring of maxBodies bytes
 	end    uint64 // bytes of bodies ever written
+	asked  uint64 // records that are no notifications
 	feed   *feed
 
 	sessions  *sessions  // whose requests are counted
@@ -228,6 +229,9 @@ func (j *TrafficJournal) Append(rec TrafficRecord) uint64 {
 	rec.Seq = j.ring.next + 1
 	s.rec = rec
 	j.ring.put(s)
+	if rec.Status != StatusNotification {
+		j.asked++
+	}
 	j.mu.Unlock()
 	if rec.Session != "" && rec.Direction == ToServer && rec.Status != StatusNotification {
 		j.sessions.count(rec.Session)
@@ -288,6 +292,13 @@ func (j *TrafficJournal) Record(seq uint64) (TrafficRecord, bool) {
 	rec.Request = j.read(s.at, s.req)
 	rec.Response = j.read(s.at+uint64(s.req), s.resp)
 	return rec, true
+}
+
+// Requests counts the records ever appended that are no notifications.
+func (j *TrafficJournal) Requests() uint64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.asked
 }
 
 // Stats says which records are there.

@@ -211,3 +211,12 @@ func TestClientsThatComeAndGoAreTold(t *testing.T) {
 	r.reg.DropSession("c1")
 	require.Contains(t, r.changed(registry.Sessions).screen(), "claude-code left")
 }
+
+func TestRequestRateCountsRequestsAndNoNotifications(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	for range 10 {
+		r.traffic() // three requests and a notification
+	}
+	require.Contains(t, r.beat(2*time.Second).screen(), " 15 req/s")
+	require.Contains(t, r.beat(time.Second).screen(), " 0 req/s")
+}

@@ -23,7 +23,7 @@ type header struct {
 	questions,
 	running int
 	rate   int
-	next   uint64    // of the traffic at the last reading
+	next   uint64    // requests ever, at the last reading
 	at     time.Time // of it
 	counts [5]int
 }
@@ -50,7 +50,7 @@ func (h *header) refresh(a *app) {
 		}
 	}
 	h.questions, h.running = a.questions.len(), a.calls.len()
-	now, next := a.now(), a.reg.Traffic().Stats().Next
+	now, next := a.now(), a.reg.Traffic().Requests()
 	if past := now.Sub(h.at).Seconds(); !h.at.IsZero() && past > 0 {
 		h.rate = int(float64(next-h.next)/past + 0.5)
 	}
