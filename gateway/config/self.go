@@ -20,7 +20,7 @@ func isSelf(s *Server) bool {
 func servesConfig(args []string) bool {
 	for i := 0; i < len(args); i++ {
 		switch {
-		case args[i] == "--config" || args[i] == "--tui-tty":
+		case slices.Contains([]string{"--config", "--theme", "--tui-tty"}, args[i]):
 			i++ // its value
 		case !strings.HasPrefix(args[i], "-"):
 			return slices.Contains([]string{"stdio", "serve", "host"}, args[i])

@@ -30,6 +30,7 @@ func TestGoblinsOwnEntryIsLeftOut(t *testing.T) {
 		{"goblin.exe", `["serve", "--listen", ":1"]`, true},
 		{"goblin", `["--config", "x.json", "stdio"]`, true},
 		{"goblin", `["--config=x.json"]`, true},
+		{"goblin", `["--theme", "dark", "--tui"]`, true},
 		{own, `["stdio", "--config", "x.json"]`, true},
 		{own, `["host"]`, true},
 		{link, `["stdio"]`, true},

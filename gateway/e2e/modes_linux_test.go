@@ -6,6 +6,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+func TestTUIWantsAClientOnItsPipes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.pane(200, 24)
+	p.line(`"$G" --tui | cat`)
+	p.shows("goblin: --tui is for MCP on stdin, which is a terminal here")
+}
+
 func TestTUIWithoutATerminalIsToldWhatToDo(t *testing.T) {
 	_, errs, code := shell(t, place(t), "--tui-tty", "/dev/null")
 	require.Equal(t, exitUsage, code)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -79,7 +80,9 @@ func TestTheScreenWatchesAResource(t *testing.T) {
 func TestTheScreenExpandsATemplateAndCallsATool(t *testing.T) {
 	t.Parallel()
 	p := demoWorld(t).demo(130, 45)
-	p.types("t")
+	p.shows("library://search{?q,limit}", "clock://zones/{zone}")
+	p.types("tg") // the cursor follows its item, and others came before it
+	p.until("the first template", func(screen string) bool { return regexp.MustCompile(`(?m)^│> .*/\{zone\}`).MatchString(screen) })
 	p.keys("Enter")
 	p.shows("Expand", "zone")
 	p.types("Europe/Berlin")
@@ -318,6 +321,7 @@ func TestTUIBesideAHostIsABridgeAndARelay(t *testing.T) {
 	host := w.status().PID
 	p := w.pane(100, 30)
 	p.line("sleep 1000")
+	eventually(t, "a terminal that nobody else reads", func() bool { return p.ask("pane_current_command") == "sleep" })
 	c := w.pipe("--tui-tty", p.ask("pane_tty"))
 	c.init()
 	p.shows("logs/app.log", "clients 2")
