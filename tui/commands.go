@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/charmbracelet/bubbletea"
@@ -173,53 +174,82 @@ func (a *app) chooseTheme(name string) tea.Cmd {
 	return a.details[a.open].build(true, false)
 }
 
-// jump goes to an item and opens it: its pane, its row, the detail panel.
-func (a *app) jump(e *registry.Entry) tea.Cmd {
-	to := map[registry.Kind]int{registry.Tool: paneTools, registry.Prompt: panePrompts, registry.Resource: paneResources, registry.Template: paneResources}[e.Kind]
-	cmds := []tea.Cmd{a.show(to)}
-	if p, ok := a.panes[to].(*resources); ok {
-		p.second = e.Kind == registry.Template
+// goToListed goes to an entry of the catalog, by its listed name, in its pane.
+func (a *app) goToListed(kind registry.Kind, listed string) tea.Cmd {
+	to := paneResources
+	switch kind {
+	case registry.Tool:
+		to = paneTools
+	case registry.Prompt:
+		to = panePrompts
 	}
-	a.opened = true
+	if p, ok := a.panes[to].(*resources); ok {
+		p.second = kind == registry.Template
+	}
+	return a.goTo(to, listed)
+}
+
+// goTo opens a pane with the cursor on a row. A filter that hides the row is
+// cleared; a pane that reads its rows at this moment is waited for.
+func (a *app) goTo(pane int, key string) tea.Cmd {
+	cmd := a.show(pane)
+	r := a.panes[pane].rows()
 	find := func() tea.Cmd {
-		if a.panes[to].rows().find(e.Listed) {
+		if a.open == pane && r.find(key) {
 			a.moved()
 		}
 		return nil
 	}
-	if r := a.panes[to].rows(); !r.find(e.Listed) {
-		if typed, _ := r.filtered(); typed != "" { // which hides it
-			cmds = append(cmds, afterwards(a.setFilter(""), find))
-		} else {
-			cmds[0] = afterwards(cmds[0], find)
-		}
+	if r.find(key) {
+		a.moved()
+		return cmd
 	}
-	a.moved()
-	return tea.Batch(cmds...)
+	if typed, _ := r.filtered(); typed != "" {
+		cmd = tea.Batch(cmd, a.setFilter(""))
+	}
+	return afterwards(cmd, find)
 }
 
-// afterwards runs then when what a command leads to has been done. then may be run
-// several times.
+// afterwards runs then, once, when all that a command leads to has been done.
 func afterwards(cmd tea.Cmd, then func() tea.Cmd) tea.Cmd {
 	if cmd == nil {
 		return then()
 	}
+	left := new(atomic.Int64) // branches of cmd that are not done yet
+	left.Store(1)
+	return branch(cmd, left, then)
+}
+
+func branch(cmd tea.Cmd, left *atomic.Int64, then func() tea.Cmd) tea.Cmd {
+	over := func() tea.Cmd {
+		if left.Add(-1) == 0 {
+			return then()
+		}
+		return nil
+	}
 	return func() tea.Msg {
 		switch msg := cmd().(type) {
+		case nil:
+			return done(over)
 		case done:
 			return done(func() tea.Cmd {
-				next := msg()
-				return tea.Batch(next, then())
+				if next := msg(); next != nil {
+					return branch(next, left, then)
+				}
+				return over()
 			})
 		case tea.BatchMsg:
-			for i, c := range msg {
+			all := make(tea.BatchMsg, 0, len(msg)+1)
+			for _, c := range msg {
 				if c != nil {
-					msg[i] = afterwards(c, then)
+					left.Add(1)
+					all = append(all, branch(c, left, then))
 				}
 			}
-			return msg
+			// The batch itself counts until all of its branches do.
+			return append(all, func() tea.Msg { return done(over) })
 		default:
-			return msg
+			return tea.BatchMsg{func() tea.Msg { return msg }, func() tea.Msg { return done(over) }}
 		}
 	}
 }

@@ -87,28 +87,10 @@ func (f *records[R]) publish() tea.Cmd {
 		return nil
 	}
 	f.reading = true
-	return after(cmd, func() tea.Cmd {
+	return afterwards(cmd, func() tea.Cmd {
 		f.reading = false
 		return f.publish()
 	})
-}
-
-// after runs a command that leads to nothing but a done, and then something
-// else.
-func after(cmd tea.Cmd, then func() tea.Cmd) tea.Cmd {
-	if cmd == nil {
-		return then()
-	}
-	return func() tea.Msg {
-		msg := cmd()
-		return done(func() tea.Cmd {
-			var first tea.Cmd
-			if d, ok := msg.(done); ok {
-				first = d()
-			}
-			return tea.Batch(first, then())
-		})
-	}
 }
 
 // tabList is a tab as the pane uses it, whatever its rows are.

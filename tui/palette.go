@@ -514,7 +514,8 @@ func (d *palette) enter() (tea.Cmd, bool) {
 	d.cancel()
 	d.keep(c)
 	if c.entry != nil {
-		return d.app.jump(c.entry), true
+		d.app.opened = true
+		return d.app.goToListed(c.entry.Kind, c.entry.Listed), true
 	}
 	return c.command.run(c.arg), true
 }

@@ -356,34 +356,11 @@ func literals(template string) []string {
 // goToItem goes to what a record is about, else to its server.
 func (a *app) goToItem(r *registry.TrafficRecord) tea.Cmd {
 	switch it := a.logs().itemOf(r); {
-	case it.ok && it.kind == registry.Tool:
-		return a.goTo(paneTools, it.listed)
-	case it.ok && it.kind == registry.Prompt:
-		return a.goTo(panePrompts, it.listed)
 	case it.ok:
-		if p, ok := a.panes[paneResources].(*resources); ok {
-			p.second = it.kind == registry.Template
-		}
-		return a.goTo(paneResources, it.listed)
+		return a.goToListed(it.kind, it.listed)
 	case r.Server == "" || r.Server == registry.Local:
 		return a.complain("%s is about nothing that is listed", r.Method)
 	}
 	a.say("%s is about no item; this is its server", clean(r.Method))
 	return a.goTo(paneServers, r.Server)
-}
-
-// goTo opens a pane with the cursor on a row, which its filter must not hide.
-func (a *app) goTo(pane int, key string) tea.Cmd {
-	cmd := a.show(pane)
-	r := a.panes[pane].rows()
-	typed, _ := r.filtered()
-	if r.find(key) {
-		return cmd
-	}
-	if typed == "" {
-		// The pane may be reading its rows at this moment.
-		return after(cmd, func() tea.Cmd { r.find(key); return nil })
-	}
-	show := after(a.setFilter(""), func() tea.Cmd { r.find(key); return nil })
-	return tea.Batch(cmd, show)
 }

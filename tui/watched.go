@@ -21,6 +21,8 @@ type watched struct {
 	names     map[string]string // of sessions
 	bar       textinput.Model
 	filtering bool
+	reading   bool // a command reads the list
+	late      bool // it changed since it was read
 }
 
 func newWatched(a *app) dialog {
@@ -56,8 +58,27 @@ func (d *watched) refresh(what registry.Changes) tea.Cmd {
 	if what&registry.Subscriptions == 0 {
 		return nil
 	}
+	d.late = true
+	return d.read()
+}
+
+// read brings the list to what there is. One command reads at a time; what
+// changes meanwhile is read after it.
+func (d *watched) read() tea.Cmd {
+	if d.reading || !d.late {
+		return nil
+	}
+	d.late = false
 	rows := d.app.reg.Subscriptions()
-	return d.t.refresh(len(rows), func() []registry.SubscriptionState { return rows })
+	cmd := d.t.refresh(len(rows), func() []registry.SubscriptionState { return rows })
+	if cmd == nil {
+		return nil
+	}
+	d.reading = true
+	return afterwards(cmd, func() tea.Cmd {
+		d.reading = false
+		return d.read()
+	})
 }
 
 func (d *watched) readNames() {
@@ -323,35 +344,12 @@ func (d *watched) toggle(s registry.SubscriptionState) tea.Cmd {
 	return p.toggle(subscribed(s))
 }
 
-// visit puts the cursor of the resources on the one that is subscribed to. A
-// filter that hides it is cleared.
+// visit goes to the resource that is subscribed to.
 func (d *watched) visit(s registry.SubscriptionState) tea.Cmd {
 	a := d.app
-	p := a.panes[paneResources].(*resources)
-	cmd := a.show(paneResources)
-	listed := slices.ContainsFunc(p.all.t.rows, func(e *registry.Entry) bool { return e.Listed == s.Listed })
-	if !listed {
-		return tea.Batch(cmd, a.complain("%s is in no list: it came of a template or a link", s.Listed))
+	rows := a.panes[paneResources].(*resources).all.t.rows
+	if !slices.ContainsFunc(rows, func(e *registry.Entry) bool { return e.Listed == s.Listed }) {
+		return tea.Batch(a.show(paneResources), a.complain("%s is in no list: it came of a template or a link", s.Listed))
 	}
-	p.second = false
-	if p.all.t.find(s.Listed) {
-		return cmd
-	}
-	a.bar.SetValue("")
-	then := p.all.t.filter("")
-	if then == nil {
-		p.all.t.find(s.Listed)
-		return tea.Batch(cmd, p.templates.t.filter(""))
-	}
-	return tea.Batch(cmd, p.templates.t.filter(""), func() tea.Msg {
-		msg := then()
-		return done(func() tea.Cmd {
-			var more tea.Cmd
-			if found, ok := msg.(done); ok {
-				more = found()
-			}
-			p.all.t.find(s.Listed)
-			return more
-		})
-	})
+	return a.goToListed(registry.Resource, s.Listed)
 }

@@ -1,0 +1,108 @@
+package tui
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/charmbracelet/bubbletea"
+	"github.com/stretchr/testify/require"
+
+	"goblin/registry"
+)
+
+// many are definitions of more entries than are filtered inside Update.
+func many(format string, n int) [][]byte {
+	var raw [][]byte
+	for i := range atOnce + n {
+		raw = append(raw, fmt.Appendf(nil, format, i))
+	}
+	return raw
+}
+
+func TestGoingToAnItemWaitsForThePaneThatReads(t *testing.T) {
+	r := newRig(t, 120, 40, "files").ready("files")
+	const resource, template = `{"uri":"a:%05d","name":"x"}`, `{"uriTemplate":"a:%05d{x}","name":"x"}`
+	for _, n := range []int{1, 3} {
+		require.Empty(t, r.reg.SetList("files", registry.Resource, many(resource, n)))
+		require.Empty(t, r.reg.SetList("files", registry.Template, many(template, n)))
+		if n == 1 {
+			r.changed(registry.AllChanges)
+		}
+	}
+	r.run(r.app.goTo(paneResources, fmt.Sprintf("mcp://files/a:%05d", atOnce+2)))
+	p := r.app.panes[paneResources].(*resources)
+	require.False(t, p.all.reading, "it was told that its read ended")
+	require.False(t, p.templates.reading)
+	require.Equal(t, fmt.Sprintf("a:%05d", atOnce+2), p.item().name)
+	require.Empty(t, r.reg.SetList("files", registry.Resource, many(resource, 9)))
+	r.changed(registry.Resources)
+	require.Equal(t, atOnce+9, p.all.t.total(), "and it reads on")
+}
+
+func TestGoingToAnItemClearsTheFilterThatHidesIt(t *testing.T) {
+	for _, name := range []string{"palette", "subscriptions", "traffic"} {
+		t.Run(name, func(t *testing.T) {
+			r := subs(t, 120, 40)
+			require.Empty(t, r.reg.SetList("files", registry.Resource, append(many(`{"uri":"z:%05d","name":"x"}`, 1), []byte(`{"uri":"file:///a.md","name":"a"}`))))
+			r.changed(registry.AllChanges)
+			r.keys("4 / 0 0 0 0 1 enter")
+			switch name {
+			case "palette":
+				r.keys(":").text("open a.md").keys("enter")
+			case "subscriptions":
+				r.keys("w enter")
+			case "traffic":
+				r.run(r.app.goToItem(&registry.TrafficRecord{Method: "resources/read", Server: "files", Name: "file:///a.md"}))
+			}
+			require.Equal(t, "file:///a.md", r.app.panes[paneResources].item().name)
+			typed, _ := r.app.panes[paneResources].rows().filtered()
+			require.Empty(t, typed)
+		})
+	}
+}
+
+func TestAfterwardsComesOnceAndLast(t *testing.T) {
+	r := newRig(t, 80, 24, "files")
+	var order []string
+	step := func(name string, next tea.Cmd) tea.Cmd {
+		return func() tea.Msg {
+			return done(func() tea.Cmd {
+				order = append(order, name)
+				return next
+			})
+		}
+	}
+	then := func() tea.Cmd {
+		order = append(order, "then")
+		return nil
+	}
+	nothing := func() tea.Msg { return nil }
+	other := func() tea.Msg { return wokenMsg{} }
+	r.run(afterwards(tea.Batch(step("a", step("b", nil)), nothing, other, tea.Batch(step("c", nil), step("d", nil))), then))
+	require.Len(t, order, 5)
+	require.Equal(t, "then", order[4])
+	order = nil
+	r.run(afterwards(nil, then))
+	require.Equal(t, []string{"then"}, order)
+	r.run(afterwards(nothing, then))
+	require.Equal(t, []string{"then", "then"}, order)
+}
+
+func TestSubscriptionsAreReadByOneCommandAtATime(t *testing.T) {
+	r := newRig(t, 120, 30, "files").ready("files")
+	add := func(from, to int) {
+		for i := from; i < to; i++ {
+			r.reg.SetSubscription(registry.SubscriptionState{Server: "files", URI: fmt.Sprintf("a:%05d", i), Status: registry.SubscriptionOn})
+		}
+	}
+	add(0, atOnce+1)
+	r.keys("w")
+	d := r.app.dialogs[0].(*watched)
+	add(atOnce+1, atOnce+2)
+	first := d.refresh(registry.Subscriptions)
+	require.NotNil(t, first)
+	add(atOnce+2, atOnce+3)
+	require.Nil(t, d.refresh(registry.Subscriptions), "a second one could end before the first")
+	r.run(first)
+	require.Equal(t, atOnce+3, d.t.total(), "what changed meanwhile is read after it")
+}
