@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/charmbracelet/bubbles/spinner"
@@ -64,12 +65,11 @@ type app struct {
 	spinning  bool
 	head      header
 	changes   <-chan registry.Changes
-	wake      chan struct{} // capacity 1: something of this screen's own changed
-	pending   registry.Changes
+	wake      chan struct{}      // capacity 1: something of this screen's own changed
+	greeted   []registry.Session // those whose coming was told
 	lastClick click
 	quitting  bool
-	asked     bool // to quit
-	seen      map[int]uint64
+	beats     int
 }
 
 // flash is the line that says what just happened.
@@ -92,7 +92,7 @@ func newApp(ctx context.Context, o Options, q *questions, b Backend, t Terminal)
 	a := &app{
 		ctx: ctx, o: o, reg: o.Registry, backend: b, term: t, log: o.Logger, now: o.Now,
 		park: func(int, int) {}, after: later, keys: newKeymap(), questions: q, mouse: true,
-		wake: make(chan struct{}, 1), layout: defaultLayout(), seen: map[int]uint64{},
+		wake: make(chan struct{}, 1), layout: defaultLayout(),
 	}
 	a.theme = o.Theme
 	a.w, a.h = t.Size()
@@ -107,6 +107,7 @@ func newApp(ctx context.Context, o Options, q *questions, b Backend, t Terminal)
 		a.open = paneServers
 	}
 	a.changes = a.reg.Watch(ctx)
+	a.greeted = a.reg.Sessions()
 	q.wakes(a.poke)
 	if q.len() > 0 { // asked before the screen was there
 		a.poke()
@@ -131,9 +132,19 @@ func (a *app) setLook() {
 	if a.filtering {
 		a.bar.Focus()
 	}
-	a.spin = a.look.Spinner()
+	fresh := a.look.Spinner()
+	if a.spinning { // the one that turns goes on, or its ticks would be another's
+		a.spin.Spinner, a.spin.Style = fresh.Spinner, fresh.Style
+	} else {
+		a.spin = fresh
+	}
 	for _, d := range a.details {
 		d.view.SetLook(a.look)
+	}
+	for _, d := range a.dialogs {
+		if s, ok := d.(interface{ setLook() }); ok {
+			s.setLook()
+		}
 	}
 }
 
@@ -232,7 +243,7 @@ func (a *app) background(msg tea.Msg) tea.Cmd {
 	case againMsg:
 		return a.waitChanges()
 	case wokenMsg:
-		return tea.Batch(a.calls.refresh(), a.questioned(), a.after(frameTime, rewakeMsg{}))
+		return tea.Batch(a.questioned(), a.after(frameTime, rewakeMsg{}))
 	case rewakeMsg:
 		return a.waitWake()
 	case resizedMsg:
@@ -250,13 +261,14 @@ func (a *app) background(msg tea.Msg) tea.Cmd {
 		return a.waitBackground()
 	case beatMsg:
 		a.head.refresh(a)
+		a.head.pulse(a)
 		if a.flash.text != "" && a.now().After(a.flash.until) {
 			a.flash = flash{}
 		}
 		for _, d := range a.details {
 			d.fade(a.now())
 		}
-		return tea.Batch(a.tick(), a.spinIfBusy())
+		return tea.Batch(a.tick(), a.spinIfBusy(), a.aged())
 	case spinner.TickMsg:
 		var cmd tea.Cmd
 		if a.spinning = a.head.busy() > 0; a.spinning {
@@ -267,6 +279,18 @@ func (a *app) background(msg tea.Msg) tea.Cmd {
 		if n := len(a.dialogs); n > 0 {
 			return a.dialogs[n-1].background(msg)
 		}
+	}
+	return nil
+}
+
+// agedEvery beats a filter by age is run again: time alone changes what it finds.
+const agedEvery = 20
+
+func (a *app) aged() tea.Cmd {
+	a.beats++
+	r := a.panes[a.open].rows()
+	if typed, _ := r.filtered(); a.beats%agedEvery == 0 && strings.Contains(typed, "updated:") {
+		return r.refilter()
 	}
 	return nil
 }
@@ -295,15 +319,16 @@ func (a *app) changed(what registry.Changes) tea.Cmd {
 		}
 	}
 	if what&registry.Sessions != 0 {
-		before := a.head.sessions
 		a.head.refresh(a)
-		a.greet(before, a.head.sessions)
+		a.greet()
 	}
 	return tea.Batch(cmds...)
 }
 
 // greet says which clients came and left.
-func (a *app) greet(before, now []registry.Session) {
+func (a *app) greet() {
+	before, now := a.greeted, a.head.sessions
+	a.greeted = now
 	has := func(list []registry.Session, s registry.Session) bool {
 		return slices.ContainsFunc(list, func(o registry.Session) bool { return o.ID == s.ID && o.Client == s.Client })
 	}
@@ -352,6 +377,9 @@ const (
 
 // show goes to a pane.
 func (a *app) show(pane int) tea.Cmd {
+	if a.filtering {
+		a.endFilter()
+	}
 	a.open, a.inside = pane, false
 	return a.panes[pane].refresh(registry.AllChanges)
 }

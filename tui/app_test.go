@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"encoding/base64"
 	"strings"
 	"testing"
 	"time"
@@ -219,4 +220,76 @@ func TestRequestRateCountsRequestsAndNoNotifications(t *testing.T) {
 	}
 	require.Contains(t, r.beat(2*time.Second).screen(), " 15 req/s")
 	require.Contains(t, r.beat(time.Second).screen(), " 0 req/s")
+}
+
+func TestABurstAnswersNoQuestionThatNobodyHasSeen(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.text("qy")
+	require.False(t, r.app.quitting)
+	require.Len(t, r.app.dialogs, 1)
+	r.keys("n 1").text("xy")
+	require.Empty(t, r.backend.acts)
+}
+
+func TestQuitsAtTheTopOnly(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.app.o.Host.Owner = false
+	r.keys("4 l q")
+	require.False(t, r.app.quitting)
+	require.False(t, r.app.inside)
+	r.keys("q")
+	require.True(t, r.app.quitting)
+}
+
+func TestAClickElsewhereEndsTheFilterBar(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.keys("4 / conf")
+	_, spots := r.app.tabs()
+	r.take(tea.MouseMsg{X: spots[paneTools].x + 1, Y: 1, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
+	r.text("x")
+	require.False(t, r.app.filtering)
+	typed, _ := r.app.panes[paneTools].rows().filtered()
+	require.Empty(t, typed)
+}
+
+func TestTheSpinnerTurnsOnAfterTheThemeChanged(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.reg.SetState("legacy", registry.ServerState{State: registry.StateConnecting})
+	r.app.Update(beatMsg{})
+	require.True(t, r.app.spinning)
+	tick := r.app.spin.Tick()
+	r.app.theme = "light"
+	r.app.setLook()
+	require.NotNil(t, r.app.Update(tick), "the tick that was on its way is still its own")
+}
+
+func TestTheRateIsThatOfABeat(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.beat(time.Second)
+	r.traffic()
+	r.clock.advance(time.Millisecond)
+	r.reg.SetSession(registry.Session{ID: "c9", Transport: "stdio", Client: "zed"})
+	require.Contains(t, r.changed(registry.Sessions).screen(), " 0 req/s")
+	require.Contains(t, r.screen(), "zed connected")
+}
+
+func TestBadgeCountsUpdatesThoughSubscriptionsGo(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.keys("4").screen()
+	r.keys("1")
+	r.reg.Touched("files", configURI)
+	r.changed(registry.Subscriptions)
+	require.Contains(t, r.screen(), "4 Resources 16 Δ1")
+	r.reg.DropSubscription("files", configURI)
+	r.changed(registry.Subscriptions)
+	require.Contains(t, r.screen(), "4 Resources 16 Δ1")
+}
+
+func TestWhatIsHiddenInANameIsCopiedVisibly(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.keys("4 / evil enter y")
+	decoded, err := base64.StdEncoding.DecodeString(strings.TrimSuffix(strings.TrimPrefix(r.term.written.String(), "\x1b]52;c;"), "\a"))
+	require.NoError(t, err)
+	require.Contains(t, string(decoded), `\u202e`)
+	require.NotContains(t, string(decoded), "\u202e")
 }

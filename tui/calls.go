@@ -63,7 +63,30 @@ type calls struct {
 	app  *app
 	list []*running // the oldest first
 	last *request   // what "." repeats
+	used []request  // the last arguments for each item, the oldest first
 }
+
+// mostUsed items have their last arguments remembered.
+const mostUsed = 200
+
+// remember keeps the arguments of a request for the next form.
+func (c *calls) remember(r request) {
+	c.used = slices.DeleteFunc(c.used, func(o request) bool { return o.item == r.item })
+	c.used = append(c.used, r)
+	c.used = c.used[max(0, len(c.used)-mostUsed):]
+}
+
+// lastOf gives the last arguments and _meta for an item.
+func (c *calls) lastOf(it item) (args, meta json.RawMessage) {
+	for _, r := range c.used {
+		if r.item == it {
+			return r.args, r.meta
+		}
+	}
+	return nil, nil
+}
+
+var errCancelled = errors.New("cancelled")
 
 // atMost requests of a screen run at a time.
 const atMost = 32
@@ -82,9 +105,6 @@ func (c *calls) of(it item) *running {
 	return nil
 }
 
-// refresh is called when progress came: the next View reads it.
-func (c *calls) refresh() tea.Cmd { return nil }
-
 // start sends a request; its answer goes into the content cache.
 func (c *calls) start(r request) tea.Cmd {
 	a := c.app
@@ -100,14 +120,16 @@ func (c *calls) start(r request) tea.Cmd {
 	c.list = append(c.list, run)
 	if !r.quiet {
 		c.last = &r
+		c.remember(r)
 	}
 	return tea.Batch(func() tea.Msg {
 		defer cancel()
 		began := a.now()
 		result, err := a.backend.Request(ctx, r.method, params, run.told(a.poke))
 		took := a.now().Sub(began)
-		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-			err = errors.New("cancelled")
+		if ctx.Err() != nil {
+			// What was kept before is worth more than that it was left.
+			return done(func() tea.Cmd { return c.ended(run, nil, errCancelled, took) })
 		}
 		a.reg.Contents().Put(r.invocation(result, err, began, took))
 		return done(func() tea.Cmd { return c.ended(run, result, err, took) })
@@ -137,7 +159,10 @@ func (c *calls) ended(run *running, result json.RawMessage, err error, took time
 	a := c.app
 	name := run.item.listed
 	switch {
+	case errors.Is(err, errCancelled):
+		return a.say("%s: cancelled", name)
 	case err != nil:
+		a.log.Warn("Request of a screen failed", "method", run.method, "name", name, "err", err)
 		return a.complain("%s: %s", name, err)
 	case run.quiet:
 		return nil
@@ -188,15 +213,8 @@ func kept(reg *registry.Registry, it item) *registry.Invocation {
 	}
 }
 
-// stop cancels the request about an item, else the last one.
-func (c *calls) stop(it item) tea.Cmd {
-	run := c.of(it)
-	if run == nil && len(c.list) > 0 {
-		run = c.list[len(c.list)-1]
-	}
-	if run == nil {
-		return nil
-	}
+// stop cancels a request.
+func (c *calls) stop(run *running) tea.Cmd {
 	run.cancel()
 	return c.app.say("Cancelling %s", run.item.listed)
 }

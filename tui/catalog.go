@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -99,8 +100,9 @@ func (c *catalog) refresh() tea.Cmd {
 	finish := func() tea.Cmd {
 		c.reading, c.once, c.longest = false, true, longest
 		c.news += len(came) + len(left)
+		now := c.app.now()
+		maps.DeleteFunc(c.fresh, func(_ string, at time.Time) bool { return now.Sub(at) > freshFor })
 		if len(came) <= maxFresh {
-			now := c.app.now()
 			for _, key := range came {
 				c.fresh[key] = now
 			}

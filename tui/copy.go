@@ -65,10 +65,17 @@ func (a *app) content() shown {
 		}
 		return shown{name + ".json", pretty(inv.Result), false}
 	}
-	if doc := a.details[a.open].view.Doc(); doc.Len() > 0 {
-		return shown{name + ".txt", []byte(doc.Plain()), false}
+	// The panel may be closed or still at the row before, so its text is no help;
+	// what is not fetched yet is short.
+	s := a.panes[a.open].subject()
+	if s.blocks == nil {
+		return shown{}
 	}
-	return shown{}
+	doc, err := content.Build(a.ctx, a.look, s.blocks(a.ctx), content.Options{Depth: -1})
+	if err != nil {
+		return shown{}
+	}
+	return shown{name + ".txt", []byte(doc.Plain()), false}
 }
 
 // pretty indents JSON; what is none stays as it is.

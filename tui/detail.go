@@ -18,6 +18,9 @@ type detail struct {
 	width  int
 	depth  int // of JSON that is not folded
 	gen    int
+	busy   bool // a text is being made
+	dirty  bool // … which is not the last one
+	news   bool // … whose changed lines are to be marked
 	cancel context.CancelFunc
 	marked time.Time // when changed lines were marked
 }
@@ -38,9 +41,14 @@ func (d *detail) show(s subject, width int) tea.Cmd {
 	if s.key == d.now.key && s.version == d.now.version && width == d.width {
 		return nil
 	}
-	same := s.key == d.now.key
+	same := s.key == d.now.key && width == d.width
 	news := same && s.content && d.now.content && s.version != d.now.version
+	same = s.key == d.now.key
 	d.now, d.width = s, width
+	if same && d.busy { // let it come to its end, however often there is news
+		d.dirty, d.news = true, d.news || news
+		return nil
+	}
 	return d.build(same, news)
 }
 
@@ -48,19 +56,24 @@ func (d *detail) show(s subject, width int) tea.Cmd {
 func (d *detail) build(same, news bool) tea.Cmd {
 	d.cancel()
 	d.gen++
+	d.busy, d.dirty, d.news = false, false, false
 	gen, s, lk := d.gen, d.now, d.app.look
 	if s.blocks == nil {
 		d.view.Show(nil, false)
 		return nil
 	}
 	ctx, cancel := context.WithCancel(d.app.ctx)
-	d.cancel = cancel
+	d.cancel, d.busy = cancel, true
 	o := content.Options{Width: d.width, Depth: d.depth, Numbers: s.numbers}
 	return func() tea.Msg {
 		defer cancel()
 		doc, err := content.Build(ctx, lk, s.blocks(ctx), o)
 		return done(func() tea.Cmd {
-			if err != nil || gen != d.gen {
+			if gen != d.gen {
+				return nil
+			}
+			d.busy = false
+			if err != nil {
 				return nil
 			}
 			old := d.view.Doc()
@@ -69,6 +82,9 @@ func (d *detail) build(same, news bool) tea.Cmd {
 				d.marked = d.app.now()
 			}
 			d.view.Show(doc, same)
+			if d.dirty {
+				return d.build(true, d.news)
+			}
 			return nil
 		})
 	}

@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"fmt"
+
 	"github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/look"
@@ -60,24 +62,44 @@ type confirm struct {
 	look  *look.Look
 	title string
 	text  []string
+	body  string // foreign text that is shown as far as there is room
 	yes   string // what y does
 	then  func() tea.Cmd
 }
 
 func (c *confirm) heading() string { return c.title }
 
-func (c *confirm) size(w, _ int) (int, int) {
+func (c *confirm) size(w, h int) (int, int) {
 	width := 30
 	for _, t := range c.text {
 		width = max(width, look.Width(t)+4)
 	}
-	return min(width, w, 76), len(c.text) + 5
+	if c.body == "" {
+		return min(width, w, 76), len(c.text) + 5
+	}
+	return min(w, 90), len(c.text) + 5 + len(c.wrapped(min(w, 90)-6, max(h-len(c.text)-5, 1)))
+}
+
+// wrapped is the body in lines. If it is longer, the last one says so.
+func (c *confirm) wrapped(w, most int) []string {
+	if c.body == "" {
+		return nil
+	}
+	lines := wrapText(c.body, w, 1<<20)
+	if len(lines) > most {
+		left := len(lines) - most + 1
+		lines = append(lines[:most-1:most-1], fmt.Sprintf("… and %d lines more", left))
+	}
+	return lines
 }
 
 func (c *confirm) lines(w, h int) []string {
 	lines := []string{""}
 	for _, t := range c.text {
 		lines = append(lines, " "+t)
+	}
+	for _, t := range c.wrapped(w-4, max(h-len(c.text)-3, 1)) {
+		lines = append(lines, "   "+t)
 	}
 	lines = append(lines, "", " "+c.look.Key.On("y")+" "+c.yes+"   "+c.look.Key.On("n")+" leave it")
 	return c.look.Lines(lines, w, h)

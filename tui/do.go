@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/charmbracelet/bubbletea"
 	"github.com/yosida95/uritemplate/v3"
@@ -26,28 +27,59 @@ func (a *app) callTool(e *registry.Entry) tea.Cmd {
 		s.Danger = "says that it is destructive: asks before it runs"
 	}
 	it := entryItem(e)
-	return a.ask(it, s, func(args, meta json.RawMessage) tea.Cmd {
-		return a.startOrAsk(request{item: it, method: "tools/call", args: args, meta: meta, danger: destroys(e)})
+	return a.ask(it, s, func(args, meta json.RawMessage) request {
+		return request{item: it, method: "tools/call", args: args, meta: meta, danger: destroys(e)}
 	})
 }
 
 // startOrAsk runs a request, and asks before that if it may destroy something.
-func (a *app) startOrAsk(r request) tea.Cmd {
-	if !r.danger {
+// started, if not nil, is called when it runs.
+func (a *app) startOrAsk(r request, started func()) tea.Cmd {
+	start := func() tea.Cmd {
+		if started != nil {
+			started()
+		}
 		return a.calls.start(r)
+	}
+	if !r.danger {
+		return start()
 	}
 	return a.push(&confirm{
 		look: a.look, title: "Call " + r.item.listed + "?",
-		text: []string{clean(r.item.server) + " says that this tool is destructive.", "With: " + clean(cutText(string(r.args), 400))},
-		yes:  "call it", then: func() tea.Cmd { return a.calls.start(r) },
+		text: []string{clean(r.item.server) + " may destroy something with this tool. With:"},
+		body: string(pretty(r.args)), yes: "call it", then: start,
 	})
 }
 
-func cutText(s string, most int) string {
-	if len(s) > most {
-		return s[:most] + "…"
+// again repeats a request without its form: what does not say that this is
+// harmless is asked for.
+func (a *app) again(r request) tea.Cmd {
+	if r.item.kind == registry.Tool {
+		e := a.entry(r.item)
+		r.danger = e == nil || !repeatable(e)
 	}
-	return s
+	a.say("Again: %s", r.item.listed)
+	return a.startOrAsk(r, nil)
+}
+
+// entry is the tool of an item, nil if it is not listed any more.
+func (a *app) entry(it item) *registry.Entry {
+	t, err := a.reg.ResolveTool(it.listed)
+	if err != nil || t.Server != it.server || t.Name != it.name {
+		return nil
+	}
+	return t.Entry
+}
+
+// cutText cuts long text, between characters.
+func cutText(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most] + "…"
 }
 
 func entryItem(e *registry.Entry) item {
@@ -63,8 +95,8 @@ func (a *app) getPrompt(e *registry.Entry) tea.Cmd {
 	}
 	a.completes(it.server, fields)
 	s := form.Spec{Title: "Get " + e.Listed, Intro: e.Description, Fields: fields, Strings: true, Meta: true, Submit: "get"}
-	return a.ask(it, s, func(args, meta json.RawMessage) tea.Cmd {
-		return a.calls.start(request{item: it, method: "prompts/get", args: args, meta: meta})
+	return a.ask(it, s, func(args, meta json.RawMessage) request {
+		return request{item: it, method: "prompts/get", args: args, meta: meta}
 	})
 }
 
@@ -80,16 +112,14 @@ func (a *app) expand(it item) tea.Cmd {
 		Title: "Expand " + it.listed, Fields: fields, Strings: true, Meta: true, Submit: "read",
 		Preview: func(values map[string]string) (string, error) { return expansion(t, values) },
 	}
-	return a.ask(it, s, func(args, meta json.RawMessage) tea.Cmd {
+	return a.ask(it, s, func(args, meta json.RawMessage) request {
 		var values map[string]string
-		if err := json.Unmarshal(args, &values); err != nil {
-			return a.complain("%v", err)
-		}
+		_ = json.Unmarshal(args, &values) // the form made it of texts
 		uri, err := expansion(t, values)
 		if err != nil {
-			return a.complain("%v", err)
+			uri = it.listed // the server says what is wrong with it
 		}
-		return a.calls.start(request{item: it, method: "resources/read", args: args, meta: meta, expanded: uri})
+		return request{item: it, method: "resources/read", args: args, meta: meta, expanded: uri}
 	})
 }
 
@@ -112,11 +142,11 @@ func (a *app) callAgain(e *registry.Entry) tea.Cmd {
 	if inv == nil {
 		return nil
 	}
-	r := request{item: it, method: "tools/call", args: inv.Params, meta: inv.Meta, danger: destroys(e)}
+	r := request{item: it, method: "tools/call", args: inv.Params, meta: inv.Meta}
 	if e.Kind == registry.Prompt {
-		r.method, r.danger = "prompts/get", false
+		r.method = "prompts/get"
 	}
-	return a.startOrAsk(r)
+	return a.again(r)
 }
 
 // completes marks the fields that a server can complete.
@@ -136,13 +166,18 @@ func (a *app) completes(server string, fields []form.Field) {
 }
 
 // ask opens a form about an item.
-func (a *app) ask(it item, s form.Spec, submit func(args, meta json.RawMessage) tea.Cmd) tea.Cmd {
-	if inv := kept(a.reg, it); inv != nil {
-		s.Last = inv.Params
+func (a *app) ask(it item, s form.Spec, submit func(args, meta json.RawMessage) request) tea.Cmd {
+	s.Last, s.LastMeta = a.calls.lastOf(it)
+	if inv := kept(a.reg, it); s.Last == nil && inv != nil { // another screen's, perhaps
+		s.Last, s.LastMeta = inv.Params, inv.Meta
 	}
 	title := s.Title
 	s.Title = "" // the border has it
-	return a.push(&formDialog{app: a, item: it, title: title, form: form.New(a.look, s), submit: submit})
+	d := &formDialog{app: a, item: it, title: title, form: form.New(a.look, s)}
+	d.submit = func(args, meta json.RawMessage) tea.Cmd {
+		return a.startOrAsk(submit(args, meta), func() { a.drop(d) })
+	}
+	return a.push(d)
 }
 
 // formDialog is a form in front of the panes.
@@ -151,9 +186,10 @@ type formDialog struct {
 	item   item
 	title  string
 	form   *form.Form
-	submit func(args, meta json.RawMessage) tea.Cmd
-	refuse func(declined bool) tea.Cmd // nil: nothing happens
-	h      int                         // the most lines it ever needed
+	submit func(args, meta json.RawMessage) tea.Cmd // closes the dialog when it is time
+	warned bool                                     // that Esc throws away what was typed
+	refuse func(declined bool) tea.Cmd              // nil: nothing happens
+	h      int                                      // the most lines it ever needed
 
 	cancel context.CancelFunc // of the completion that runs
 }
@@ -175,7 +211,12 @@ func (d *formDialog) update(msg tea.Msg) (tea.Cmd, bool) {
 		}
 		return d.acted(d.form.Click(m.X, m.Y))
 	}
-	return d.acted(d.form.Update(msg))
+	action, cmd := d.form.Update(msg)
+	if action == form.None && d.warned {
+		d.warned = false
+		d.form.Fail("")
+	}
+	return d.acted(action, cmd)
 }
 
 func (d *formDialog) acted(action form.Action, cmd tea.Cmd) (tea.Cmd, bool) {
@@ -186,8 +227,13 @@ func (d *formDialog) acted(action form.Action, cmd tea.Cmd) (tea.Cmd, bool) {
 			d.form.Fail(err.Error())
 			return cmd, false
 		}
-		return tea.Batch(cmd, d.submit(args, meta)), true
+		return tea.Batch(cmd, d.submit(args, meta)), false
 	case form.Cancelled, form.Declined:
+		if action == form.Cancelled && d.form.Dirty() && !d.warned {
+			d.warned = true
+			d.form.Fail("Esc once more throws away what you typed")
+			return cmd, false
+		}
 		if d.refuse != nil {
 			cmd = tea.Batch(cmd, d.refuse(action == form.Declined))
 		}

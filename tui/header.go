@@ -22,10 +22,9 @@ type header struct {
 	sessions []registry.Session
 	questions,
 	running int
-	rate   int
-	next   uint64    // requests ever, at the last reading
-	at     time.Time // of it
-	counts [5]int
+	rate int
+	next uint64    // requests ever, at the last reading
+	at   time.Time // of it
 }
 
 func (h *header) refresh(a *app) {
@@ -50,13 +49,15 @@ func (h *header) refresh(a *app) {
 		}
 	}
 	h.questions, h.running = a.questions.len(), a.calls.len()
+}
+
+// pulse takes the rate of requests since the last beat.
+func (h *header) pulse(a *app) {
 	now, next := a.now(), a.reg.Traffic().Requests()
 	if past := now.Sub(h.at).Seconds(); !h.at.IsZero() && past > 0 {
 		h.rate = int(float64(next-h.next)/past + 0.5)
 	}
 	h.at, h.next = now, next
-	snap := a.reg.Load()
-	h.counts = [5]int{h.servers, snap.Count(registry.Tool), snap.Count(registry.Prompt), snap.Count(registry.Resource), snap.Count(registry.Template)}
 }
 
 // busy is the number of things that make the spinner turn.

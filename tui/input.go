@@ -16,7 +16,11 @@ func (a *app) press(msg tea.KeyMsg) tea.Cmd {
 	}
 	if msg.Type == tea.KeyRunes && len(msg.Runes) > 1 && !msg.Paste && !a.typing() {
 		var cmds []tea.Cmd
+		dialogs := len(a.dialogs)
 		for i, r := range msg.Runes {
+			if len(a.dialogs) > dialogs && !a.typing() {
+				break // nobody has seen yet what the rest would answer
+			}
 			if a.typing() { // one of the keys opened a text field
 				cmds = append(cmds, a.press(tea.KeyMsg{Type: tea.KeyRunes, Runes: msg.Runes[i:]}))
 				break
@@ -134,9 +138,11 @@ func (a *app) walk(id string) (tea.Cmd, bool) {
 	return nil, true
 }
 
-// moved tells a pane whose cursor was moved by its user.
+// follower is a pane that wants to know that its user moved the cursor.
+type follower interface{ moved() }
+
 func (a *app) moved() {
-	if p, ok := a.panes[a.open].(interface{ moved() }); ok {
+	if p, ok := a.panes[a.open].(follower); ok {
 		p.moved()
 	}
 }
@@ -182,6 +188,12 @@ func (a *app) point(msg tea.MouseMsg) tea.Cmd {
 	}
 	again := msg.X == a.lastClick.x && msg.Y == a.lastClick.y && a.now().Sub(a.lastClick.at) < doubleClick
 	a.lastClick = click{msg.X, msg.Y, a.now()}
+	if again {
+		a.lastClick = click{} // a third click opens nothing again
+	}
+	if a.filtering && msg.Y != a.h-2 {
+		a.endFilter()
+	}
 	switch {
 	case msg.Y == 1:
 		_, spots := a.tabs()

@@ -22,7 +22,7 @@ func (a *app) do(id string) (tea.Cmd, bool) {
 	case "open", "detail":
 		a.inside, a.opened = true, true
 		return nil, true
-	case "back":
+	case "back", "leave":
 		return a.back(), true
 	case "filter":
 		return a.startFilter(), true
@@ -50,9 +50,9 @@ func (a *app) doScreen(id string) (tea.Cmd, bool) {
 	case "place":
 		a.layout.place = (a.layout.place + 1) % 4
 		return a.say("Detail panel: %s", [...]string{"where there is room", "beside", "below", "hidden"}[a.layout.place]), true
-	case "narrower":
+	case "larger-detail":
 		a.layout.part = max(20, a.layout.part-5)
-	case "wider":
+	case "smaller-detail":
 		a.layout.part = min(80, a.layout.part+5)
 	case "mouse":
 		a.mouse = !a.mouse
@@ -79,11 +79,12 @@ func (a *app) doScreen(id string) (tea.Cmd, bool) {
 	case "answer":
 		return a.answer(), true
 	case "cancel":
-		return a.calls.stop(a.panes[a.open].item()), true
+		return a.calls.stop(a.cancellable()), true
 	case "repeat":
-		return a.startOrAsk(*a.calls.last), true
+		return a.again(*a.calls.last), true
 	case "copy":
-		return a.copy(a.panes[a.open].item().listed, "the name"), true
+		// What is hidden in it must not get into somebody's shell.
+		return a.copy(clean(a.panes[a.open].item().listed), "the name"), true
 	case "copy-content":
 		return a.copyContent(), true
 	case "pager":
@@ -96,7 +97,7 @@ func (a *app) doScreen(id string) (tea.Cmd, bool) {
 		return a.clearKept(), true
 	case "inspect":
 		return a.inspect(a.panes[a.open].item()), true
-	case "quit":
+	case "quit", "interrupt":
 		return a.quit(), true
 	default:
 		return nil, false
@@ -110,8 +111,11 @@ func (a *app) whyNot(id string) (why string, known bool) {
 	it := a.panes[a.open].item()
 	switch id {
 	case "cancel":
-		if a.calls.len() == 0 {
+		switch {
+		case a.calls.len() == 0:
 			return "nothing is running", true
+		case a.cancellable() == nil:
+			return "several calls are running; go to the one to cancel", true
 		}
 	case "repeat":
 		if a.calls.last == nil {
@@ -147,12 +151,35 @@ func (a *app) whyNot(id string) (why string, known bool) {
 // back takes one step out.
 func (a *app) back() tea.Cmd {
 	switch typed, _ := a.panes[a.open].rows().filtered(); {
+	case a.detailShown() && a.cancels() != nil:
+		return a.calls.stop(a.cancels())
 	case a.inside:
 		a.inside = false
 	case typed != "":
 		return a.setFilter("")
 	case a.opened && !a.beside():
 		a.opened = false
+	}
+	return nil
+}
+
+// cancels is the running call that Esc cancels: the one that is looked at.
+func (a *app) cancels() *running {
+	run := a.calls.of(a.panes[a.open].item())
+	if run == nil || run.quiet {
+		return nil
+	}
+	return run
+}
+
+// cancellable is the running call that is meant: the one under the cursor, or
+// the only one; nil if that is not clear.
+func (a *app) cancellable() *running {
+	if run := a.calls.of(a.panes[a.open].item()); run != nil {
+		return run
+	}
+	if a.calls.len() == 1 {
+		return a.calls.list[0]
 	}
 	return nil
 }

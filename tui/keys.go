@@ -21,13 +21,12 @@ const (
 // binding names an intent once: footer, help, palette and KEYS.md are made
 // from it.
 type binding struct {
-	id      string
-	keys    []string // as Bubble Tea spells them; the first is shown
-	short   string   // for the footer
-	long    string   // for help
-	in      place
-	names   []string // in the palette; the first is shown
-	dangers bool     // asks before it does something that hurts
+	id    string
+	keys  []string // as Bubble Tea spells them; the first is shown
+	short string   // for the footer
+	long  string   // for help
+	in    place
+	names []string // in the palette; the first is shown
 }
 
 // show is a key as people write it.
@@ -90,8 +89,8 @@ func bindings() []binding {
 		{id: "repeat", keys: []string{"."}, long: "Run the last call once more, with the same arguments", in: inCatalog | inDetail, names: []string{"repeat"}},
 		{id: "cancel", keys: []string{"X"}, long: "Cancel the running call", in: anywhere, names: []string{"cancel"}},
 		{id: "answer", keys: []string{"a"}, long: "Answer what a server asks", in: anywhere, names: []string{"answer"}},
-		{id: "reload", keys: []string{"r"}, short: "reload", long: "Fetch the content again; in Servers, restart the server", in: anywhere, names: []string{"reload"}, dangers: true},
-		{id: "enable", keys: []string{"x"}, short: "enable/disable", long: "Disable the server, or enable it, while the host runs", in: inServers, names: []string{"toggle"}, dangers: true},
+		{id: "reload", keys: []string{"r"}, short: "reload", long: "Fetch the content again; in Servers, restart the server", in: anywhere, names: []string{"reload"}},
+		{id: "enable", keys: []string{"x"}, short: "enable/disable", long: "Disable the server, or enable it, while the host runs", in: inServers, names: []string{"toggle"}},
 
 		{id: "copy", keys: []string{"y"}, short: "copy", long: "Copy the URI or name; of traffic, the JSON-RPC", in: anywhere, names: []string{"copy"}},
 		{id: "copy-content", keys: []string{"Y"}, long: "Copy the content; of traffic, a goblin command", in: anywhere, names: []string{"copy-content"}},
@@ -110,14 +109,16 @@ func bindings() []binding {
 		{id: "pause", keys: []string{" "}, short: "pause", long: "Pause the view, or go on; the gateway never pauses", in: inLogs, names: []string{"pause"}},
 
 		{id: "place", keys: []string{"P"}, long: "Detail panel: where there is room, beside, below, hidden", in: anywhere, names: []string{"layout"}},
-		{id: "narrower", keys: []string{"<"}, long: "Make the detail panel larger", in: anywhere},
-		{id: "wider", keys: []string{">"}, long: "Make the detail panel smaller", in: anywhere},
+		{id: "larger-detail", keys: []string{"<"}, long: "Make the detail panel larger", in: anywhere},
+		{id: "smaller-detail", keys: []string{">"}, long: "Make the detail panel smaller", in: anywhere},
 		{id: "mouse", keys: []string{"M"}, long: "Mouse on or off; off lets the terminal select text", in: anywhere, names: []string{"mouse"}},
 		{id: "theme", keys: []string{"T"}, long: "Next theme: auto, dark, light, none", in: anywhere, names: []string{"theme"}},
 		{id: "palette", keys: []string{":", "ctrl+p"}, short: "command", long: "Run any command by its name", in: anywhere},
 		{id: "help", keys: []string{"?"}, short: "help", long: "Show the keys that work here", in: anywhere, names: []string{"help", "keys"}},
 		{id: "clear", long: "Forget the content that is kept of the selected item", in: anywhere, names: []string{"clear"}},
-		{id: "quit", keys: []string{"q", "ctrl+c"}, short: "quit", long: "Quit this screen; asks when that ends others' servers", in: anywhere, names: []string{"quit", "q"}},
+		{id: "leave", keys: []string{"q"}, long: "Leave the detail panel", in: inDetail},
+		{id: "interrupt", keys: []string{"ctrl+c"}, long: "Quit goblin", in: inDetail},
+		{id: "quit", keys: []string{"q", "ctrl+c"}, short: "quit", long: "Quit this screen; asks when that ends others' servers", in: inLists, names: []string{"quit", "q"}},
 	}
 }
 

@@ -154,7 +154,11 @@ func (a *app) body(g geometry) []string {
 func (a *app) listBox(g geometry, p pane) []string {
 	w, h := g.list.w-2*g.border, g.list.h-2*g.border
 	lines := p.lines(a.look, w, h, !a.inside)
-	if r := p.rows(); r.len() == 0 {
+	none := p.rows().len() == 0
+	if s, ok := p.(interface{ bare() bool }); ok {
+		none = s.bare()
+	}
+	if none {
 		for i, text := range a.nothing(p, w) {
 			if i+1 < len(lines) {
 				lines[i+1] = a.look.Fit("  "+text, w)

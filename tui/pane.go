@@ -44,7 +44,7 @@ type pane interface {
 // rows is a table of any rows.
 type rows interface {
 	filter(typed string) tea.Cmd
-	again(narrow bool) tea.Cmd
+	refilter() tea.Cmd
 	sorted() tea.Cmd
 	len() int
 	move(by int)
@@ -92,9 +92,7 @@ func (t *table[R]) filtered() (string, *filter.Query) { return t.typed, t.query 
 func (t *table[R]) sorting() string                   { return t.orders[t.order].name }
 func (t *table[R]) columns() []filter.Field           { return t.fields(t.rows) }
 func (t *table[R]) timing() string                    { return millis(t.took) }
-func (t *table[R]) excludes() string {
-	return t.query.Excludes(t.ctx, t.index, t.now())
-}
+func (t *table[R]) excludes() string                  { return t.guilt }
 
 // answered is an error that the other side sent.
 type answered interface {

@@ -24,11 +24,13 @@ type resources struct {
 	second    bool // the templates have the cursor
 	split     int  // the line of the rule before the templates, -1 for none
 
-	subs    map[spot]registry.SubscriptionState
-	mine    map[spot]bool   // what this screen subscribed to
-	seen    map[spot]uint64 // updates when the row was looked at
-	reread  map[spot]bool   // a read after an update is on its way
-	updates uint64          // of all when the pane was last open
+	subs    map[spot]registry.SubscriptionState // replaced, never changed
+	reading bool                                // a command reads them anew
+	stale   bool                                // … and they changed again since
+	asking  map[spot]bool                       // a change of this screen's own is on its way
+	seen    map[spot]uint64                     // updates when the row was looked at
+	reread  map[spot]bool                       // a read after an update is on its way
+	updates int                                 // since the pane was last open
 }
 
 // spot is a resource of a server.
@@ -39,7 +41,7 @@ const settle = 250 * time.Millisecond
 
 func newResources(a *app) *resources {
 	p := &resources{
-		app: a, split: -1, subs: map[spot]registry.SubscriptionState{}, mine: map[spot]bool{},
+		app: a, split: -1, subs: map[spot]registry.SubscriptionState{}, asking: map[spot]bool{},
 		seen: map[spot]uint64{}, reread: map[spot]bool{},
 	}
 	p.all = newCatalog(a, registry.Resource)
@@ -62,7 +64,7 @@ func newResources(a *app) *resources {
 			}},
 			filter.Field{Name: "size", Kind: filter.Number, Help: "bytes: >10k", Number: func(i int) float64 { return float64(rows[i].Size) }})
 	}
-	p.all.t.orders = append(p.all.t.orders, order[*registry.Entry]{"last update", func(a, b *registry.Entry) int {
+	p.all.t.orders = append(p.all.t.orders, order[*registry.Entry]{byUpdate, func(a, b *registry.Entry) int {
 		subs := p.subs
 		x, y := subs[spot{a.Server, a.Name}], subs[spot{b.Server, b.Name}]
 		if c := y.LastUpdate.Compare(x.LastUpdate); c != 0 {
@@ -76,25 +78,14 @@ func newResources(a *app) *resources {
 func (p *resources) in() place { return inResources }
 
 func (p *resources) tab() (name, count string) {
-	n := p.all.news + p.templates.news
 	if p.app.open == paneResources {
-		n, p.all.news, p.templates.news, p.updates = 0, 0, 0, p.total()
+		p.all.news, p.templates.news, p.updates = 0, 0, 0
 	}
-	n += int(p.total() - p.updates)
 	count = grouped(p.all.t.total())
-	if n > 0 {
+	if n := p.all.news + p.templates.news + p.updates; n > 0 {
 		count += " " + p.app.look.Delta + grouped(n)
 	}
 	return "Resources", count
-}
-
-// total is the number of updates that were ever counted.
-func (p *resources) total() uint64 {
-	var n uint64
-	for _, s := range p.subs {
-		n += s.Updates
-	}
-	return n
 }
 
 func (p *resources) follows() registry.Changes {
@@ -104,18 +95,73 @@ func (p *resources) follows() registry.Changes {
 func (p *resources) refresh(what registry.Changes) tea.Cmd {
 	var cmds []tea.Cmd
 	if what&registry.Subscriptions != 0 {
-		subs := map[spot]registry.SubscriptionState{}
-		for _, s := range p.app.reg.Subscriptions() {
-			subs[spot{s.Server, s.URI}] = s
-		}
-		p.subs = subs
-		if strings.Contains(p.all.t.typed, "sub:") || strings.Contains(p.all.t.typed, "updated:") {
-			cmds = append(cmds, p.all.t.again(false))
-		}
+		cmds = append(cmds, p.readSubscriptions())
 	}
 	cmds = append(cmds, p.all.refresh(), p.templates.refresh(), p.follow())
 	return tea.Batch(cmds...)
 }
+
+// readSubscriptions reads the table of subscriptions: in a command where there
+// are many, one at a time.
+func (p *resources) readSubscriptions() tea.Cmd {
+	if p.reading {
+		p.stale = true
+		return nil
+	}
+	reg := p.app.reg
+	read := func() map[spot]registry.SubscriptionState {
+		all := reg.Subscriptions()
+		subs := make(map[spot]registry.SubscriptionState, len(all))
+		for _, s := range all {
+			subs[spot{s.Server, s.URI}] = s
+		}
+		return subs
+	}
+	if len(p.subs) <= atOnce/3 {
+		return p.take(read(), 0)
+	}
+	p.reading = true
+	old := p.subs
+	return func() tea.Msg {
+		subs := read()
+		news := updatesSince(old, subs)
+		return done(func() tea.Cmd {
+			p.reading = false
+			cmd := p.take(subs, news)
+			if p.stale {
+				p.stale = false
+				return tea.Batch(cmd, p.readSubscriptions())
+			}
+			return cmd
+		})
+	}
+}
+
+// updatesSince counts the updates that came between two readings.
+func updatesSince(old, now map[spot]registry.SubscriptionState) (n int) {
+	for at, s := range now {
+		if before := old[at].Updates; s.Updates > before {
+			n += int(s.Updates - before)
+		}
+	}
+	return n
+}
+
+func (p *resources) take(subs map[spot]registry.SubscriptionState, news int) tea.Cmd {
+	if news == 0 {
+		news = updatesSince(p.subs, subs)
+	}
+	p.updates += news
+	p.subs = subs
+	t := p.all.t
+	if strings.Contains(t.typed, "sub:") || strings.Contains(t.typed, "updated:") || t.orders[t.order].name == byUpdate {
+		return tea.Batch(t.refilter(), p.follow())
+	}
+	return p.follow()
+}
+
+// byUpdate is the order of the resources that changed last.
+const byUpdate = "last update"
 
 // follow reads the resource that is looked at again when it was updated. Many
 // updates in a row are one read.
@@ -157,6 +203,8 @@ type twin struct {
 	rows
 	other rows
 }
+
+func (t twin) refilter() tea.Cmd { return tea.Batch(t.rows.refilter(), t.other.refilter()) }
 
 func (t twin) filter(typed string) tea.Cmd {
 	return tea.Batch(t.rows.filter(typed), t.other.filter(typed))
@@ -310,6 +358,9 @@ func (p *resources) empty() []string {
 	return []string{"No server offers resources.", "", "2 shows the tools, 1 the servers."}
 }
 
+// bare says whether there is no row in either section.
+func (p *resources) bare() bool { return p.all.t.len() == 0 && p.templates.t.len() == 0 }
+
 func (p *resources) item() item { return p.current().item() }
 
 func (p *resources) subject() subject {
@@ -425,7 +476,9 @@ func (p *resources) whyNotSubscribe(it item) string {
 		} `json:"resources"`
 	}
 	switch {
-	case p.mine[spot{it.server, it.name}]:
+	case p.asking[spot{it.server, it.name}]:
+		return "the server is being asked already"
+	case p.held(spot{it.server, it.name}):
 		return ""
 	case it.server == registry.Local:
 		return "Goblin's own resources have no updates; r reads again"
@@ -436,8 +489,6 @@ func (p *resources) whyNotSubscribe(it item) string {
 	}
 	return ""
 }
-
-func (p *resources) moved() {}
 
 func (p *resources) do(id string) (tea.Cmd, bool) {
 	it := p.item()
@@ -456,7 +507,7 @@ func (p *resources) do(id string) (tea.Cmd, bool) {
 	case "reload":
 		if p.second {
 			if inv := kept(a.reg, it); inv != nil {
-				return a.calls.start(request{item: it, method: "resources/read", args: inv.Params, expanded: inv.Expanded}), true
+				return a.calls.start(request{item: it, method: "resources/read", args: inv.Params, meta: inv.Meta, expanded: inv.Expanded}), true
 			}
 			return a.expand(it), true
 		}
@@ -482,7 +533,11 @@ func (p *resources) looked(it item) {
 	p.seen[at] = p.subs[at].Updates
 }
 
+// read fetches a resource, unless that is under way.
 func (p *resources) read(it item, quiet bool) tea.Cmd {
+	if p.app.calls.of(it) != nil {
+		return nil
+	}
 	return p.app.calls.start(request{item: it, method: "resources/read", quiet: quiet})
 }
 
@@ -490,27 +545,31 @@ func (p *resources) read(it item, quiet bool) tea.Cmd {
 func (p *resources) toggle(it item) tea.Cmd {
 	a := p.app
 	at := spot{it.server, it.name}
-	method, on := "resources/subscribe", !p.mine[at]
+	method, on := "resources/subscribe", !p.held(at)
 	if !on {
 		method = "resources/unsubscribe"
 	}
-	p.mine[at] = on
+	p.asking[at] = true
 	p.seen[at] = p.subs[at].Updates
 	params, _ := json.Marshal(map[string]string{"uri": it.listed}) // a string always encodes
 	return func() tea.Msg {
 		_, err := a.backend.Request(a.ctx, method, params, nil)
 		return done(func() tea.Cmd {
+			delete(p.asking, at)
 			switch {
 			case err != nil && on:
-				delete(p.mine, at)
 				return a.complain("%s refused: %s", it.listed, err)
 			case err != nil:
 				return a.complain("%s: %s", it.listed, err)
 			case on:
 				return a.say("Subscribed to %s", it.listed)
 			}
-			delete(p.mine, at)
 			return a.say("No longer subscribed to %s", it.listed)
 		})
 	}
+}
+
+// held says whether this screen holds a subscription.
+func (p *resources) held(at spot) bool {
+	return slices.Contains(p.subs[at].Sessions, p.app.backend.Session())
 }

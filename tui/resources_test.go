@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -51,7 +52,7 @@ func TestR2_12_SubscriptionsAreNeverAutomatic(t *testing.T) {
 	r.keys("s")
 	require.Contains(t, r.backend.asked(), `resources/subscribe {"uri":"mcp://files/file:///srv/notes/day-01.md"}`)
 	require.Contains(t, r.screen(), "Subscribed to mcp://files/file:///srv/notes/day-01.md")
-	r.keys("s")
+	r.changed(registry.Subscriptions).keys("s")
 	require.Contains(t, r.backend.asked(), `resources/unsubscribe {"uri":"mcp://files/file:///srv/notes/day-01.md"}`)
 }
 
@@ -60,7 +61,7 @@ func TestRefusedSubscriptionShowsTheServersWords(t *testing.T) {
 	r.refuse("resources/subscribe", "no more watchers")
 	r.keys("4 / day-01 enter s")
 	require.Contains(t, r.line("refused"), "no more watchers")
-	r.answer("resources/subscribe", `{}`)
+	r.subscribes()
 	r.keys("s")
 	require.Contains(t, r.screen(), "Subscribed to", "it can be tried again")
 }
@@ -169,10 +170,11 @@ func TestDestructiveToolsAskFirst(t *testing.T) {
 	r.keys("2 / delete enter c")
 	r.text("goblin").keys("ctrl+s")
 	require.Empty(t, r.backend.asked())
-	require.Contains(t, r.screen(), "says that this tool is destructive")
+	require.Contains(t, r.screen(), "may destroy something with this tool")
 	r.keys("n")
 	require.Empty(t, r.backend.asked())
-	r.keys("c").text("goblin").keys("ctrl+s y")
+	require.Contains(t, r.screen(), "goblin", "the form is still there")
+	r.keys("ctrl+s y")
 	require.Len(t, r.backend.asked(), 1)
 	r.keys(".")
 	require.Len(t, r.backend.asked(), 1, "repeating asks too")
@@ -243,4 +245,157 @@ func TestClearForgetsWhatIsKept(t *testing.T) {
 	r.changed(registry.Cached)
 	require.Nil(t, r.reg.Contents().Resource("files", configURI))
 	require.NotContains(t, r.screen(), `"name": "office"`)
+}
+
+func TestContentOfAnotherRowIsNeverTaken(t *testing.T) {
+	r := office(t, 80, 24, plainEnv)
+	r.keys("2 enter esc esc j e")
+	require.Contains(t, r.term.opened[0], "github_delete_repo")
+	require.NotContains(t, r.term.opened[0], "github_create_issue", "the panel that is closed shows another row")
+}
+
+func TestEscCancelsTheCallThatIsLookedAt(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.keys("2 / search enter")
+	started := make(chan struct{})
+	r.app.backend = blocking{r.backend, started}
+	cmd := r.app.Update(keyOf("c"))
+	require.Nil(t, cmd)
+	cmd = r.app.Update(keyOf("ctrl+s"))
+	ended := make(chan tea.Msg, 1)
+	go func() { ended <- first(cmd) }()
+	<-started
+	r.keys("1 X")
+	require.Contains(t, r.screen(), "Cancelling github_search", "the only one is meant")
+	r.take(<-ended, 0)
+	require.Contains(t, r.screen(), "github_search: cancelled")
+	require.Nil(t, r.reg.Contents().Tool("github", "search"), "a call that was left is no result")
+	r.keys("2")
+	started = make(chan struct{})
+	r.app.backend = blocking{r.backend, started}
+	cmd = r.app.Update(keyOf("."))
+	go func() { ended <- first(cmd) }()
+	<-started
+	r.keys("esc")
+	r.take(<-ended, 0)
+	require.Contains(t, r.screen(), "github_search: cancelled")
+}
+
+// blocking answers only when it is cancelled.
+type blocking struct {
+	*fakeBackend
+	started chan struct{}
+}
+
+func (b blocking) Request(ctx context.Context, _ string, _ json.RawMessage, _ func(json.RawMessage)) (json.RawMessage, error) {
+	close(b.started)
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// first runs the first command of a batch that gives a result.
+func first(cmd tea.Cmd) tea.Msg {
+	switch msg := cmd().(type) {
+	case tea.BatchMsg:
+		return first(msg[0])
+	default:
+		return msg
+	}
+}
+
+func TestRepeatingAsksUnlessTheToolSaysThatItIsHarmless(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.keys("2 / create enter c").text("one").keys("ctrl+s")
+	require.Len(t, r.backend.asked(), 1)
+	r.keys("r")
+	require.Len(t, r.backend.asked(), 1)
+	require.Contains(t, r.screen(), "may destroy something")
+	r.keys("n 3 .")
+	require.Len(t, r.backend.asked(), 1)
+	require.Contains(t, r.screen(), "Call github_create_issue?", "it says what it repeats")
+	r.keys("y")
+	require.Len(t, r.backend.asked(), 2)
+}
+
+func TestAConfirmationShowsAllThatIsSent(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.keys("2 / delete enter c").text(strings.Repeat("x", 94) + "THE-END").keys("ctrl+s")
+	require.Contains(t, strings.NewReplacer("│", "", "\n", "", " ", "").Replace(r.screen()), "xTHE-END")
+}
+
+func TestArgumentsOutliveTheCacheAndEscAsksBeforeTheyAreLost(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.keys("2 / forecast enter c").text("Oslo").keys("ctrl+s")
+	r.run(r.app.clearAll())
+	r.keys("c ctrl+r")
+	require.Contains(t, r.screen(), "Oslo")
+	r.keys("esc")
+	require.Len(t, r.app.dialogs, 1)
+	require.Contains(t, r.screen(), "Esc once more throws away what you typed")
+	r.keys("esc")
+	require.Empty(t, r.app.dialogs)
+}
+
+func TestMetaIsRememberedWithTheArguments(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.keys("2 / forecast enter c ctrl+e")
+	r.take(tea.KeyMsg{Type: tea.KeyCtrlU}, 0)
+	r.keys("tab").text(`{"trace":"abc"}`).keys("ctrl+e").text("Oslo").keys("ctrl+s")
+	require.Len(t, r.backend.asked(), 1)
+	require.Contains(t, r.backend.asked()[0], `"_meta":{"trace":"abc"}`)
+	r.keys("c ctrl+r ctrl+e")
+	require.Contains(t, r.screen(), `{"trace":"abc"}`)
+}
+
+func TestAFailedUnsubscribeCanBeTriedAgain(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.refuse("resources/unsubscribe", "not now")
+	r.keys("4 / config enter s s")
+	require.Equal(t, []string{
+		`resources/unsubscribe {"uri":"mcp://files/file:///srv/config.json"}`,
+		`resources/unsubscribe {"uri":"mcp://files/file:///srv/config.json"}`,
+	}, r.backend.asked())
+}
+
+func TestTheOrderByUpdateFollowsUpdates(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.keys("4 o o o o")
+	require.Contains(t, r.line("╭"), "by last update")
+	r.reg.SetSubscription(registry.SubscriptionState{Server: "files", URI: "file:///srv/notes/day-09.md", Status: registry.SubscriptionOn, Holders: 1})
+	r.clock.advance(time.Second)
+	r.reg.Touched("files", "file:///srv/notes/day-09.md")
+	r.changed(registry.Subscriptions).keys("g")
+	require.Contains(t, r.line("> "), "day-09.md")
+}
+
+func TestAFilterByAgeFollowsTheClock(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.keys("4 / updated:<5m enter")
+	require.Equal(t, 1, r.app.panes[paneResources].rows().len())
+	for range agedEvery {
+		r.beat(time.Minute)
+	}
+	require.Zero(t, r.app.panes[paneResources].rows().len())
+}
+
+func TestAnEmptySectionLeavesTheOtherAlone(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.keys("4 t / notes")
+	require.NotContains(t, r.screen(), "Nothing matches")
+	require.Contains(t, r.screen(), "day-02.md")
+}
+
+func TestReadsOfOneResourceAreNotSentTwiceAtATime(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.keys("4 / config enter")
+	started := make(chan struct{})
+	r.app.backend = blocking{r.backend, started}
+	cmd := r.app.Update(keyOf("enter"))
+	go first(cmd)
+	<-started
+	for range 4 {
+		r.app.Update(keyOf("enter")) // a second request would close started again
+	}
+	require.Equal(t, 1, r.app.calls.len())
+	r.keys("X")
 }

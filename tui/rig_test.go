@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
-	"goblin/tui/look"
 )
 
 // rig is a screen without a terminal: messages in, frames out. Commands run
@@ -97,6 +98,37 @@ func (b *fakeBackend) asked() []string {
 	return all
 }
 
+// subscribes has the registry follow what is asked for, as the gateway does.
+func (r *rig) subscribes() {
+	for method, on := range map[string]bool{"resources/subscribe": true, "resources/unsubscribe": false} {
+		r.backend.answers[method] = func(params json.RawMessage, _ func(json.RawMessage)) (json.RawMessage, error) {
+			var p struct {
+				URI string `json:"uri"`
+			}
+			if err := json.Unmarshal(params, &p); err != nil {
+				return nil, err
+			}
+			to, err := r.reg.ResolveResource(p.URI)
+			if err != nil {
+				return nil, err
+			}
+			s, _ := r.reg.Subscription(to.Server, to.Name)
+			s.Server, s.URI, s.Status, s.Error = to.Server, to.Name, registry.SubscriptionOn, ""
+			s.Sessions = slices.DeleteFunc(slices.Clone(s.Sessions), func(id string) bool { return id == "me" })
+			if on {
+				s.Sessions = append(s.Sessions, "me")
+			}
+			s.Holders = len(s.Sessions)
+			if s.Holders == 0 {
+				r.reg.DropSubscription(to.Server, to.Name)
+			} else {
+				r.reg.SetSubscription(s)
+			}
+			return json.RawMessage(`{}`), nil
+		}
+	}
+}
+
 // fakeTerminal has a size and an environment, and keeps what was done to it.
 type fakeTerminal struct {
 	w, h    int
@@ -154,7 +186,7 @@ func rigOver(t testing.TB, reg *registry.Registry, clock *fakeClock, w, h int, e
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	r.app = newApp(ctx, Options{Registry: reg, Now: clock.now, Host: Host{Version: "1.2.3", Config: "/etc/goblin/work.yaml", Owner: true, Command: "goblin stdio"}}, newQuestions(), r.backend, r.term)
+	r.app = newApp(ctx, Options{Registry: reg, Now: clock.now, Logger: slog.New(slog.DiscardHandler), Host: Host{Version: "1.2.3", Config: "/etc/goblin/work.yaml", Owner: true, Command: "goblin stdio"}}, newQuestions(), r.backend, r.term)
 	r.app.after = func(_ time.Duration, msg tea.Msg) tea.Cmd { return func() tea.Msg { return msg } }
 	r.app.head.refresh(r.app)
 	for _, p := range r.app.panes {
@@ -283,5 +315,3 @@ func (r *rig) list(server string, kind registry.Kind, items ...string) *rig {
 	require.Empty(r.t, r.reg.SetList(server, kind, raw))
 	return r.changed(registry.AllChanges)
 }
-
-var _ = look.Themes

@@ -43,6 +43,7 @@ type table[R any] struct {
 	typed string
 	order int
 	took  time.Duration // of the last search
+	guilt string        // the term that alone excludes everything
 
 	cur, off, height int
 	at               string // key of the row under the cursor
@@ -50,6 +51,8 @@ type table[R any] struct {
 	aside            bool   // another section of the pane has the cursor
 
 	gen    int
+	busy   bool // a search runs in a command
+	stale  bool // what it read has changed since
 	cancel context.CancelFunc
 	ctx    context.Context
 	now    func() time.Time
@@ -73,6 +76,7 @@ type state[R any] struct {
 	found []int32
 	bare  []int32
 	took  time.Duration
+	guilt string
 }
 
 // refresh replaces the rows by what get gives, in a command when many are
@@ -90,6 +94,7 @@ func (t *table[R]) refresh(expected int, get func() []R) tea.Cmd {
 	take := func(s state[R]) tea.Cmd {
 		t.cancel() // a search in the rows before
 		t.gen++
+		t.busy, t.stale = false, false
 		t.take(s)
 		if t.typed != typed || t.order != by {
 			return t.again(false)
@@ -123,6 +128,7 @@ func (t *table[R]) again(narrow bool) tea.Cmd {
 	t.cancel()
 	t.gen++
 	gen := t.gen
+	t.busy, t.stale = false, false
 	if len(t.rows) <= atOnce {
 		t.cancel = func() {}
 		if s.search(t.ctx, within, sorting, now) {
@@ -131,17 +137,34 @@ func (t *table[R]) again(narrow bool) tea.Cmd {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(t.ctx)
-	t.cancel = cancel
+	t.cancel, t.busy = cancel, true
 	return func() tea.Msg {
 		defer cancel()
 		ok := s.search(ctx, within, sorting, now)
 		return done(func() tea.Cmd {
-			if ok && gen == t.gen {
+			if gen != t.gen {
+				return nil
+			}
+			t.busy = false
+			if ok {
 				t.take(s)
+			}
+			if t.stale {
+				return t.again(false)
 			}
 			return nil
 		})
 	}
+}
+
+// refilter runs the query once more because what its fields or its order read
+// has changed. One that runs is let run, however often that is.
+func (t *table[R]) refilter() tea.Cmd {
+	if t.busy {
+		t.stale = true
+		return nil
+	}
+	return t.again(false)
 }
 
 // search fills found. It is false when it was cancelled.
@@ -157,12 +180,15 @@ func (s *state[R]) search(ctx context.Context, within []int32, by order[R], now 
 		slices.SortStableFunc(s.found, func(a, b int32) int { return by.less(s.rows[a], s.rows[b]) })
 	}
 	s.took = time.Since(began)
+	if len(found) == 0 && !s.query.Empty() {
+		s.guilt = s.query.Excludes(ctx, s.index, now())
+	}
 	return true
 }
 
 // take shows a result; the cursor goes where its row went.
 func (t *table[R]) take(s state[R]) {
-	t.rows, t.index, t.query, t.found, t.bare, t.took = s.rows, s.index, s.query, s.found, s.bare, s.took
+	t.rows, t.index, t.query, t.found, t.bare, t.took, t.guilt = s.rows, s.index, s.query, s.found, s.bare, s.took, s.guilt
 	if t.tail {
 		t.move(len(t.found))
 		return

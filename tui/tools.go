@@ -65,10 +65,21 @@ func letters(e *registry.Entry) string {
 	return string(out)
 }
 
-// destroys says whether a tool says that it may destroy something.
+// destroys says whether a tool says that it may destroy something. One that
+// says nothing does not count, though the protocol would have it so: nearly
+// all do, and a form was filled in for it already.
 func destroys(e *registry.Entry) bool {
 	h := toolHints(e)
 	return h.Destructive != nil && *h.Destructive && (h.ReadOnly == nil || !*h.ReadOnly)
+}
+
+// repeatable says whether a tool says that calling it again does no harm.
+func repeatable(e *registry.Entry) bool {
+	h := toolHints(e)
+	if h.ReadOnly != nil && *h.ReadOnly {
+		return true
+	}
+	return !destroys(e) && h.Idempotent != nil && *h.Idempotent
 }
 
 func (p *tools) row(e *registry.Entry, w int) string {

@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -82,16 +81,13 @@ func TestWatchedGoesThroughALongListToo(t *testing.T) {
 
 func TestWatchedBeginsAndEndsThisScreensSubscription(t *testing.T) {
 	r := subs(t, 120, 30)
-	ok := func(json.RawMessage, func(json.RawMessage)) (json.RawMessage, error) {
-		return json.RawMessage(`{}`), nil
-	}
-	r.backend.answers["resources/subscribe"], r.backend.answers["resources/unsubscribe"] = ok, ok
+	r.subscribes()
 	r.keys("w s")
 	require.Len(t, r.backend.requests, 1)
-	require.Equal(t, "resources/subscribe", r.backend.requests[0].method)
+	require.Equal(t, "resources/unsubscribe", r.backend.requests[0].method)
 	require.Contains(t, r.backend.requests[0].params, "a.md")
-	r.keys("s")
-	require.Equal(t, "resources/unsubscribe", r.backend.requests[1].method)
+	r.changed(registry.Subscriptions).keys("s")
+	require.Equal(t, "resources/subscribe", r.backend.requests[1].method)
 	require.Len(t, r.app.dialogs, 1, "the list stays")
 }
 

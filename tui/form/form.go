@@ -79,6 +79,8 @@ type Spec struct {
 	Schema json.RawMessage
 	Values json.RawMessage // an object to begin with
 	Last   json.RawMessage // an object that C-r fills in
+	// LastMeta is the _meta that C-r fills in, if the form has a row for it.
+	LastMeta json.RawMessage
 	Meta   bool            // the raw mode has a row for _meta
 	// Strings sends every value as a string: prompts and templates.
 	Strings bool
@@ -89,6 +91,9 @@ type Spec struct {
 	Submit  string // what the button says: "call", "get", "read", "answer"
 	Danger  string // shown when set
 	Decline bool   // buttons to submit, decline and cancel
+	// Deliberate has Enter in the last field go on to the button: only the
+	// button and C-s submit.
+	Deliberate bool
 }
 
 // Action is what the user decided.

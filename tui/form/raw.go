@@ -112,6 +112,10 @@ func (f *Form) last() {
 	}
 	f.close()
 	f.dirty = true
+	if f.spec.Meta && isObject(f.spec.LastMeta) {
+		f.meta.set(string(f.spec.LastMeta))
+		f.metaErr = ""
+	}
 	if f.raw {
 		f.area.set(indented(f.spec.Last))
 		f.areaErr = ""

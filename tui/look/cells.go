@@ -180,7 +180,12 @@ func Overlay(screen, box []string, x, y int) []string {
 		// A wide character at an edge is half covered, so it goes.
 		left, right := ansi.Truncate(below, x, ""), ansi.TruncateLeft(below, x+w, "")
 		left += Blank(x - ansi.StringWidth(left))
-		right = Blank(ansi.StringWidth(below)-x-w-ansi.StringWidth(right)) + right
+		room := ansi.StringWidth(below) - x - w
+		for n := x + w; ansi.StringWidth(right) > max(room, 0); {
+			n++
+			right = ansi.TruncateLeft(below, n, "")
+		}
+		right = Blank(room-ansi.StringWidth(right)) + right
 		out[at] = left + reset + line + reset + right
 	}
 	return out

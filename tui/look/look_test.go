@@ -100,6 +100,14 @@ func TestMiddleKeepsTheNameAtTheEnd(t *testing.T) {
 	require.Equal(t, "short   ", l.Middle("short", 8))
 }
 
+func TestOverlayCutsWideCharactersAtEveryPlace(t *testing.T) {
+	below := "│ 写真/猫🐈.png a\u0301\x1b[1m🐈\x1b[m│"
+	for x := range ansi.StringWidth(below) - 2 {
+		got := Overlay([]string{below}, []string{"XX"}, x, 0)[0]
+		require.Equal(t, ansi.StringWidth(below), ansi.StringWidth(got), "at %d: %q", x, got)
+	}
+}
+
 func TestOverlayCoversExactlyItsBox(t *testing.T) {
 	screen := []string{"\x1b[1maaaaaaaaaa\x1b[m", "猫猫猫猫猫", "cccccccccc"}
 	got := Overlay(screen, []string{"XXX", "YYY"}, 3, 1)
