@@ -153,7 +153,8 @@ func (a *app) openQuestion(q *question, byItself bool) tea.Cmd {
 	case asksURL:
 		d.inner = newURLAsk(a, q.params, d.finish)
 	default:
-		d.inner = newElicitation(a, q.params, d.finish)
+		f := newElicitation(a, q.params, d.finish)
+		d.inner, d.bare = f, byItself && f.form.OnButton()
 	}
 	cmd := a.push(d)
 	return tea.Batch(cmd, d.follow())
@@ -193,6 +194,7 @@ type asking struct {
 	inner dialog
 	last  time.Time // of the last key that was not taken
 	ready bool      // keys are taken
+	bare  bool      // nothing but buttons opened by itself: the first press is no answer
 }
 
 func (d *asking) heading() string {
@@ -222,8 +224,15 @@ func (d *asking) update(msg tea.Msg) (tea.Cmd, bool) {
 		return nil, false
 	}
 	d.ready = true
+	if key, ok := msg.(tea.KeyMsg); ok && d.bare && (key.Type == tea.KeyEnter || key.String() == " ") {
+		// It may have been meant for a list.
+		d.bare = false
+		return d.app.say("The question opened by itself: press the key again if you mean it"), false
+	}
 	return d.inner.update(msg)
 }
+
+func (d *asking) setLook() { restyle(d.inner) }
 
 func (d *asking) background(msg tea.Msg) tea.Cmd { return d.inner.background(msg) }
 
@@ -258,11 +267,11 @@ type elicited struct {
 }
 
 // newElicitation is the form of what a server wants to know.
-func newElicitation(a *app, params json.RawMessage, finish finisher) dialog {
+func newElicitation(a *app, params json.RawMessage, finish finisher) *formDialog {
 	var p elicitation
 	_ = json.Unmarshal(params, &p) // kind has seen that it works
 	s := form.Spec{
-		Intro: cutText(p.Message, 4000) + "\n" + a.about(), Schema: p.RequestedSchema, Submit: "answer", Decline: true,
+		Intro: cutText(p.Message, 4000) + "\n" + a.about(), Schema: p.RequestedSchema, Submit: "answer", Decline: true, Deliberate: true,
 		Danger: "goes to the server: no passwords",
 	}
 	if fields, err := form.FromSchema(p.RequestedSchema); err == nil {

@@ -150,6 +150,65 @@ func TestAnAddressIsShownAndNeverOpened(t *testing.T) {
 	}
 }
 
+func TestAnAddressThatWasNotCopiedIsNotAccepted(t *testing.T) {
+	r := newRig(t, 80, 24, "files")
+	one := r.ask("elicitation/create", `{"mode":"url","message":"m","url":"https://example.com"}`)
+	require.Contains(t, r.screen(), "enter accepts then")
+	r.later().keys("enter enter")
+	require.Len(t, r.app.dialogs, 1, "it opened by itself: the keys were meant for the list")
+	require.Contains(t, r.screen(), "copy the address with y first")
+	r.keys("y")
+	require.Contains(t, r.screen(), "enter accept ")
+	r.keys("enter")
+	got, _ := one.answer()
+	require.JSONEq(t, `{"action":"accept"}`, got)
+}
+
+func TestNoSingleKeyAnswersAFormThatOpenedByItself(t *testing.T) {
+	for name, schema := range map[string]string{
+		"nothing":  `{"type":"object","properties":{}}`,
+		"optional": `{"type":"object","properties":{"note":{"type":"string"}}}`,
+		"choice":   `{"type":"object","properties":{"sure":{"type":"boolean"}}}`,
+	} {
+		for _, key := range []string{"enter", "space", "j", "y", "s", "c", "r", "tab", "up", "l", "x"} {
+			r := newRig(t, 80, 24, "files")
+			r.ask("elicitation/create", `{"message":"Go on?","requestedSchema":`+schema+`}`)
+			r.later().keys(key)
+			require.Len(t, r.app.dialogs, 1, "%s: %s", name, key)
+		}
+		r := newRig(t, 80, 24, "files")
+		one := r.ask("elicitation/create", `{"message":"Go on?","requestedSchema":`+schema+`}`)
+		r.later().keys("enter enter")
+		got, _ := one.answer()
+		require.Contains(t, got, "accept", name)
+	}
+}
+
+func TestAnOpenQuestionTakesTheNewLook(t *testing.T) {
+	for method, params := range map[string]string{
+		"elicitation/create":     `{"message":"Go on?","requestedSchema":{"type":"object","properties":{"sure":{"type":"boolean"},"note":{"type":"string"}}}}`,
+		"sampling/createMessage": `{"messages":[{"role":"user","content":{"type":"text","text":"What?"}}],"systemPrompt":"Be brief."}`,
+	} {
+		paint := func(themes ...string) string {
+			r := office(t, 100, 30, map[string]string{"TERM": "xterm-256color", "LANG": "C.UTF-8"})
+			r.app.theme = themes[0]
+			r.app.setLook()
+			r.ask(method, params)
+			r.later().keys("x")
+			r.app.View()
+			d := r.app.dialogs[0]
+			for _, theme := range themes[1:] {
+				r.app.theme = theme
+				r.app.setLook()
+				restyle(d)
+			}
+			return strings.Join(d.lines(80, 20), "\n")
+		}
+		require.NotEqual(t, paint("dark"), paint("light"), method)
+		require.Equal(t, paint("light"), paint("dark", "light"), method)
+	}
+}
+
 func TestOddAddressesAreNamed(t *testing.T) {
 	for address, want := range map[string]string{
 		"https://good.com@evil.com/":   "user name before its host",

@@ -35,10 +35,16 @@ type sampling struct {
 const mostWritten = 32 << 10
 
 func newSampling(a *app, params json.RawMessage, finish finisher) dialog {
-	d := &sampling{app: a, finish: finish, params: params, about: a.about(), view: content.NewView(a.look), area: a.look.Area(), cancel: func() {}}
-	d.area.CharLimit = mostWritten
-	d.area.Focus()
+	d := &sampling{app: a, finish: finish, params: params, about: a.about(), view: content.NewView(a.look), cancel: func() {}}
+	d.area = d.newArea()
 	return d
+}
+
+func (d *sampling) newArea() textarea.Model {
+	area := d.app.look.Area()
+	area.CharLimit = mostWritten
+	area.Focus()
+	return area
 }
 
 func (d *sampling) heading() string            { return "A server asks for a model's answer" }

@@ -24,6 +24,7 @@ type urlAsk struct {
 	about   string
 	wrong   error    // why it is not offered at all
 	odd     []string // what should make one think
+	copied  bool     // so that it can be opened, and accepted
 }
 
 func newURLAsk(a *app, params json.RawMessage, finish finisher) dialog {
@@ -76,9 +77,14 @@ func (d *urlAsk) lines(w, h int) []string { return d.app.look.Lines(d.text(w, h)
 func (d *urlAsk) background(tea.Msg) tea.Cmd { return nil }
 
 func (d *urlAsk) hints() []hint {
-	all := []hint{{"y", "copy the address"}, {"enter", "accept"}}
-	if d.wrong != nil {
+	all := []hint{{"y", "copy the address"}}
+	switch {
+	case d.wrong != nil:
 		all = nil
+	case d.copied:
+		all = append(all, hint{"enter", "accept"})
+	default:
+		all = append(all, hint{"enter", "accept, once it is copied"})
 	}
 	return append(all, hint{"d", "decline"}, hint{"esc", "cancel"})
 }
@@ -120,8 +126,12 @@ func (d *urlAsk) text(w, h int) []string {
 	}
 	var last []string
 	if d.wrong == nil {
+		accept := lk.Key.On("enter") + " accept   "
+		if !d.copied {
+			accept = lk.Dim.On("enter accepts then") + "   "
+		}
 		last = append(last, "Goblin opens nothing: check the host, copy it and open it yourself.",
-			lk.Key.On("y")+" copy   "+lk.Key.On("enter")+" accept   "+lk.Key.On("d")+" decline   "+lk.Key.On("esc")+" cancel")
+			lk.Key.On("y")+" copy   "+accept+lk.Key.On("d")+" decline   "+lk.Key.On("esc")+" cancel")
 	} else {
 		last = append(last, lk.Key.On("d")+" decline   "+lk.Key.On("esc")+" cancel")
 	}
@@ -152,10 +162,14 @@ func (d *urlAsk) update(msg tea.Msg) (tea.Cmd, bool) {
 		if d.wrong != nil {
 			return d.app.complain("%v", d.wrong), false
 		}
+		d.copied = true
 		return d.app.copy(d.address, "the address"), false
 	case "enter":
-		if d.wrong != nil {
+		switch {
+		case d.wrong != nil:
 			return d.app.complain("%v", d.wrong), false
+		case !d.copied:
+			return d.app.complain("copy the address with y first; Enter accepts after that"), false
 		}
 		return d.finish(elicited{Action: "accept"}, nil, "Accepted: the server waits for what happens there"), true
 	case "d":

@@ -264,7 +264,7 @@ func (f *Form) widen(fd *field) {
 
 // next goes on after a field: to the next, or to submitting.
 func (f *Form) next() Action {
-	if f.focus == len(f.fields)-1 {
+	if f.focus == len(f.fields)-1 && !f.spec.Deliberate {
 		return f.submit()
 	}
 	f.move(1)
