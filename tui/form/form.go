@@ -94,9 +94,6 @@ type Spec struct {
 	// Deliberate has Enter in the last field go on to the button: only the
 	// button and C-s submit.
 	Deliberate bool
-	// Deliberate has Enter in the last field go on to the button: only the
-	// button and C-s submit.
-	Deliberate bool
 }
 
 // Action is what the user decided.
