@@ -24,6 +24,7 @@ type request struct {
 	meta     json.RawMessage // _meta as the user wrote it, nil for none
 	expanded string          // listed URI that a template was expanded to
 	danger   bool            // the server says that it may destroy something
+	show     bool            // what is answered is to be in sight
 	quiet    bool            // nobody needs to be told that it went well
 }
 
@@ -157,6 +158,9 @@ func (r *running) told(poke func()) func(json.RawMessage) {
 func (c *calls) ended(run *running, result json.RawMessage, err error, took time.Duration) tea.Cmd {
 	c.list = slices.DeleteFunc(c.list, func(r *running) bool { return r == run })
 	a := c.app
+	if run.show && a.panes[a.open].item() == run.item {
+		a.details[a.open].jump = true
+	}
 	name := run.item.listed
 	switch {
 	case errors.Is(err, errCancelled):

@@ -288,7 +288,7 @@ func keptBlocks(inv *registry.Invocation, body func([]byte) []content.Block, hin
 	if inv.Stale {
 		note += ", stale: " + inv.StaleReason
 	}
-	blocks := []content.Block{{Kind: content.Note, Text: note, Unmarked: true}}
+	blocks := []content.Block{{Kind: content.Note, Text: note, Unmarked: true, Start: true}}
 	if inv.Error != "" {
 		text := inv.Error
 		if inv.ErrorCode != 0 {

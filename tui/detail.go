@@ -20,6 +20,7 @@ type detail struct {
 	gen    int
 	busy   bool // a text is being made
 	dirty  bool // … which is not the last one
+	jump   bool // what comes next is an answer that is waited for
 	news   bool // … whose changed lines are to be marked
 	cancel context.CancelFunc
 	marked time.Time // when changed lines were marked
@@ -82,6 +83,10 @@ func (d *detail) build(same, news bool) tea.Cmd {
 				d.marked = d.app.now()
 			}
 			d.view.Show(doc, same)
+			if d.jump {
+				d.jump = false
+				d.view.ToStart()
+			}
 			if d.dirty {
 				return d.build(true, d.news)
 			}

@@ -28,7 +28,7 @@ func (a *app) callTool(e *registry.Entry) tea.Cmd {
 	}
 	it := entryItem(e)
 	return a.ask(it, s, func(args, meta json.RawMessage) request {
-		return request{item: it, method: "tools/call", args: args, meta: meta, danger: destroys(e)}
+		return request{item: it, method: "tools/call", args: args, meta: meta, danger: destroys(e), show: true}
 	})
 }
 
@@ -91,12 +91,12 @@ func (a *app) getPrompt(e *registry.Entry) tea.Cmd {
 	it := entryItem(e)
 	fields := form.FromPrompt(e.JSON)
 	if len(fields) == 0 {
-		return a.calls.start(request{item: it, method: "prompts/get", quiet: true})
+		return a.calls.start(request{item: it, method: "prompts/get", quiet: true, show: true})
 	}
 	a.completes(it.server, fields)
 	s := form.Spec{Title: "Get " + e.Listed, Intro: e.Description, Fields: fields, Strings: true, Meta: true, Submit: "get"}
 	return a.ask(it, s, func(args, meta json.RawMessage) request {
-		return request{item: it, method: "prompts/get", args: args, meta: meta}
+		return request{item: it, method: "prompts/get", args: args, meta: meta, show: true}
 	})
 }
 
@@ -119,7 +119,7 @@ func (a *app) expand(it item) tea.Cmd {
 		if err != nil {
 			uri = it.listed // the server says what is wrong with it
 		}
-		return request{item: it, method: "resources/read", args: args, meta: meta, expanded: uri}
+		return request{item: it, method: "resources/read", args: args, meta: meta, expanded: uri, show: true}
 	})
 }
 
@@ -142,7 +142,7 @@ func (a *app) callAgain(e *registry.Entry) tea.Cmd {
 	if inv == nil {
 		return nil
 	}
-	r := request{item: it, method: "tools/call", args: inv.Params, meta: inv.Meta}
+	r := request{item: it, method: "tools/call", args: inv.Params, meta: inv.Meta, show: true}
 	if e.Kind == registry.Prompt {
 		r.method = "prompts/get"
 	}

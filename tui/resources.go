@@ -186,7 +186,7 @@ func (p *resources) follow() tea.Cmd {
 			return nil
 		}
 		p.looked(it)
-		return p.read(it, true)
+		return p.read(it, true, false)
 	}))
 }
 
@@ -503,16 +503,16 @@ func (p *resources) do(id string) (tea.Cmd, bool) {
 		if !a.detailShown() {
 			a.inside = true
 		}
-		return p.read(it, true), true
+		return p.read(it, true, true), true
 	case "reload":
 		if p.second {
 			if inv := kept(a.reg, it); inv != nil {
-				return a.calls.start(request{item: it, method: "resources/read", args: inv.Params, meta: inv.Meta, expanded: inv.Expanded}), true
+				return a.calls.start(request{item: it, method: "resources/read", args: inv.Params, meta: inv.Meta, expanded: inv.Expanded, show: true}), true
 			}
 			return a.expand(it), true
 		}
 		p.looked(it)
-		return p.read(it, false), true
+		return p.read(it, false, true), true
 	case "call":
 		return a.expand(it), true
 	case "templates":
@@ -534,11 +534,11 @@ func (p *resources) looked(it item) {
 }
 
 // read fetches a resource, unless that is under way.
-func (p *resources) read(it item, quiet bool) tea.Cmd {
+func (p *resources) read(it item, quiet, show bool) tea.Cmd {
 	if p.app.calls.of(it) != nil {
 		return nil
 	}
-	return p.app.calls.start(request{item: it, method: "resources/read", quiet: quiet})
+	return p.app.calls.start(request{item: it, method: "resources/read", quiet: quiet, show: show})
 }
 
 // toggle asks for a subscription, or ends this screen's.

@@ -399,3 +399,10 @@ func TestReadsOfOneResourceAreNotSentTwiceAtATime(t *testing.T) {
 	require.Equal(t, 1, r.app.calls.len())
 	r.keys("X")
 }
+
+func TestAnAnswerIsInSightInASmallPanel(t *testing.T) {
+	r := office(t, 100, 30, plainEnv)
+	r.answer("resources/read", `{"contents":[{"uri":"x","mimeType":"text/plain","text":"here it is"}]}`)
+	r.keys("4 t j enter").text("me").keys("tab").text("mine").keys("ctrl+s")
+	require.Contains(t, r.screen(), "here it is")
+}

@@ -58,6 +58,8 @@ type Block struct {
 	Size  int64 // in bytes, where Text or Data is only the beginning; else 0
 	// Unmarked keeps [Doc.Mark] off it: it is about the content.
 	Unmarked bool
+	// Start says that what one came for begins here, see [View.ToStart].
+	Start bool
 }
 
 // Options are how blocks become lines.
@@ -141,6 +143,7 @@ type Doc struct {
 	styles  []look.Style
 	changed []bool   // nil: nothing
 	about   [][2]int // lines that are never marked
+	start   int      // the first line of the block that is the start
 	blocks  []Block
 	width   int
 	longest int // cells of the longest line
@@ -188,6 +191,9 @@ func Build(ctx context.Context, lk *look.Look, blocks []Block, o Options) (*Doc,
 		}
 		first := len(b.d.lines)
 		b.block(&blocks[i])
+		if blocks[i].Start {
+			b.d.start = first
+		}
 		if blocks[i].Unmarked {
 			b.d.about = append(b.d.about, [2]int{first, len(b.d.lines)})
 		}

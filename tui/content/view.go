@@ -89,6 +89,16 @@ func (v *View) Page(pages float64) {
 // Top moves the window to the first line.
 func (v *View) Top() { v.top = 0 }
 
+// ToStart moves the window to the block that is the start, unless a good part of
+// it is in sight.
+func (v *View) ToStart() {
+	const enough = 6 // lines
+	if start := v.doc.start; start+enough > v.top+v.h && start > v.top {
+		v.top = start
+		v.Scroll(0)
+	}
+}
+
 // Bottom moves the window to the last lines.
 func (v *View) Bottom() { v.Scroll(len(v.doc.lines)) }
 
