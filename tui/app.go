@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/charmbracelet/bubbles/spinner"
-	"github.com/charmbracelet/bubbles/textinput"
 	"github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
@@ -49,7 +48,7 @@ type app struct {
 	layout  layout
 	mouse   bool
 
-	bar       textinput.Model
+	bar       field
 	filtering bool // the bar has the focus
 	searching bool // … for a search in the detail panel
 	history   []string
@@ -126,11 +125,8 @@ func (a *app) setLook() {
 		background = map[bool]string{true: "dark", false: "light"}[dark]
 	}
 	a.look = look.New(look.Options{Theme: a.theme, Getenv: a.term.Getenv, ASCII: a.o.ASCII, Background: background})
-	old := a.bar.Value()
-	a.bar = a.look.Input()
-	a.bar.SetValue(old)
-	if a.filtering {
-		a.bar.Focus()
+	if a.bar.look == nil {
+		a.bar = newField(a.look)
 	}
 	fresh := a.look.Spinner()
 	if a.spinning { // the one that turns goes on, or its ticks would be another's

@@ -3,7 +3,6 @@ package tui
 import (
 	"slices"
 
-	"github.com/charmbracelet/bubbles/textinput"
 	"github.com/charmbracelet/bubbletea"
 )
 
@@ -17,9 +16,9 @@ func (a *app) startFilter() tea.Cmd {
 	if !a.searching {
 		text, _ = a.panes[a.open].rows().filtered()
 	}
-	a.bar.SetValue(text)
-	a.bar.CursorEnd()
-	return a.bar.Focus()
+	a.bar.Set(text)
+	a.fitBar()
+	return nil
 }
 
 // typeFilter is a key in the bar: the list follows each one.
@@ -56,38 +55,26 @@ func (a *app) typeFilter(msg tea.KeyMsg) tea.Cmd {
 		a.panes[a.open].rows().move(-a.panes[a.open].rows().window() / 2)
 		return nil
 	}
-	before := a.bar.Value()
-	cmd := typeInto(&a.bar, msg)
-	if now := a.bar.Value(); now != before {
-		if a.searching {
-			a.details[a.open].view.Search(now)
-			return cmd
-		}
-		return tea.Batch(cmd, a.panes[a.open].rows().filter(now))
+	a.fitBar()
+	if !a.bar.Update(msg) {
+		return nil
 	}
-	return cmd
+	if a.searching {
+		a.details[a.open].view.Search(a.bar.Value())
+		return nil
+	}
+	return a.panes[a.open].rows().filter(a.bar.Value())
 }
 
-func (a *app) endFilter() {
-	a.filtering = false
-	a.bar.Blur()
-}
+// fitBar leaves room beside the bar for what was found.
+func (a *app) fitBar() { a.bar.Width = max(a.w-40, 16) }
+
+func (a *app) endFilter() { a.filtering = false }
 
 // setFilter filters the open pane by a text, as if it were typed.
 func (a *app) setFilter(text string) tea.Cmd {
-	a.bar.SetValue(clean(text))
-	a.bar.CursorEnd()
+	a.bar.Set(text)
 	return a.panes[a.open].rows().filter(text)
-}
-
-// typeInto hands a key to a text field. Runes that came at once are text, even
-// where they spell a key's name, such as "end".
-func typeInto(in *textinput.Model, msg tea.KeyMsg) (cmd tea.Cmd) {
-	if msg.Type == tea.KeyRunes && len(msg.Runes) > 1 {
-		msg.Paste = true
-	}
-	*in, cmd = in.Update(msg)
-	return cmd
 }
 
 // earlier walks the filters that were kept.

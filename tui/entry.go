@@ -1,23 +1,18 @@
 package tui
 
-import (
-	"github.com/charmbracelet/bubbles/textinput"
-	"github.com/charmbracelet/bubbletea"
-)
+import "github.com/charmbracelet/bubbletea"
 
 // entry asks for one line of text.
 type entry struct {
 	app   *app
 	title string
-	input textinput.Model
+	input field
 	then  func(text string) tea.Cmd
 }
 
 func newEntry(a *app, title, text string, then func(string) tea.Cmd) *entry {
-	e := &entry{app: a, title: title, input: a.look.Input(), then: then}
-	e.input.SetValue(text)
-	e.input.CursorEnd()
-	e.input.Focus()
+	e := &entry{app: a, title: title, input: newField(a.look), then: then}
+	e.input.Set(text)
 	return e
 }
 
@@ -46,5 +41,6 @@ func (e *entry) update(msg tea.Msg) (tea.Cmd, bool) {
 		}
 		return e.then(e.input.Value()), true
 	}
-	return typeInto(&e.input, key), false
+	e.input.Update(key)
+	return nil, false
 }

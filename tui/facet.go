@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/bubbles/textinput"
 	"github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/filter"
@@ -26,7 +25,7 @@ type facet struct {
 	cur    int
 	off    int
 	height int
-	input  textinput.Model
+	input  field
 	ready  bool // counted
 
 	before []bool // what was ticked at first
@@ -44,8 +43,7 @@ type value struct {
 const mostValues = 5000
 
 func newFacet(a *app, field, title string) dialog {
-	d := &facet{app: a, title: title, input: a.look.Input(), height: 1, cancel: func() {}}
-	d.input.Focus()
+	d := &facet{app: a, title: title, input: newField(a.look), height: 1, cancel: func() {}}
 	d.field, d.known = fieldCalled(a.panes[a.open].rows().columns(), field)
 	return d
 }
@@ -370,13 +368,10 @@ func (d *facet) runes(msg tea.KeyMsg) (tea.Cmd, bool) {
 
 // edit is a key for the text that narrows the list.
 func (d *facet) edit(msg tea.KeyMsg) (tea.Cmd, bool) {
-	before := d.input.Value()
-	var cmd tea.Cmd
-	d.input, cmd = d.input.Update(msg)
-	if d.input.Value() != before {
+	if d.input.Update(msg) {
 		d.narrow()
 	}
-	return cmd, false
+	return nil, false
 }
 
 func (d *facet) background(tea.Msg) tea.Cmd { return nil }

@@ -3,7 +3,6 @@ package tui
 import (
 	"strings"
 
-	"github.com/charmbracelet/bubbles/textinput"
 	"github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/look"
@@ -15,7 +14,7 @@ type help struct {
 	title  string
 	all    []helpLine
 	found  []helpLine // of all, what the search leaves
-	input  textinput.Model
+	input  field
 	typed  bool // the search has the focus
 	off    int
 	height int // of the list when it was last drawn
@@ -29,7 +28,7 @@ type helpLine struct {
 }
 
 func newHelp(a *app) dialog {
-	d := &help{app: a, input: a.look.Input(), height: 1}
+	d := &help{app: a, input: newField(a.look), height: 1}
 	focus := a.focus()
 	d.title = "Help: " + a.focusName()
 	add := func(heading string, lines []helpLine) {
@@ -228,12 +227,11 @@ func (d *help) key(msg tea.KeyMsg) bool {
 		d.off = 1 << 20
 	case "/":
 		d.typed = true
-		d.input.Focus()
 	case "esc":
 		if d.input.Value() == "" {
 			return true
 		}
-		d.input.SetValue("")
+		d.input.Set("")
 		d.search()
 	case "?", "q", "ctrl+c":
 		return true
@@ -245,12 +243,11 @@ func (d *help) key(msg tea.KeyMsg) bool {
 func (d *help) typeKey(msg tea.KeyMsg) tea.Cmd {
 	switch msg.Type {
 	case tea.KeyEsc, tea.KeyCtrlC:
-		d.input.SetValue("")
+		d.input.Set("")
 		d.search()
 		fallthrough
 	case tea.KeyEnter:
 		d.typed = false
-		d.input.Blur()
 		return nil
 	case tea.KeyDown:
 		d.off++
@@ -261,13 +258,10 @@ func (d *help) typeKey(msg tea.KeyMsg) tea.Cmd {
 	case tea.KeyCtrlV:
 		return nil
 	}
-	before := d.input.Value()
-	var cmd tea.Cmd
-	d.input, cmd = d.input.Update(msg)
-	if d.input.Value() != before {
+	if d.input.Update(msg) {
 		d.search()
 	}
-	return cmd
+	return nil
 }
 
 func (d *help) background(tea.Msg) tea.Cmd { return nil }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/charmbracelet/bubbles/textinput"
 	"github.com/charmbracelet/bubbletea"
 	"github.com/sahilm/fuzzy"
 
@@ -18,7 +17,7 @@ import (
 type palette struct {
 	app     *app
 	all     []command
-	input   textinput.Model
+	input   field
 	list    []choice
 	cur     int
 	off     int
@@ -43,8 +42,7 @@ type choice struct {
 }
 
 func newPalette(a *app) dialog {
-	d := &palette{app: a, all: a.allCommands(), input: a.look.Input(), height: 1, walking: -1, cancel: func() {}}
-	d.input.Focus()
+	d := &palette{app: a, all: a.allCommands(), input: newField(a.look), height: 1, walking: -1, cancel: func() {}}
 	d.match()
 	return d
 }
@@ -431,19 +429,15 @@ func (d *palette) key(msg tea.KeyMsg) (tea.Cmd, bool) {
 	case tea.KeyCtrlV: // the clipboard of the host's machine is not the user's
 		return nil, false
 	}
-	before := d.input.Value()
-	var cmd tea.Cmd
-	d.input, cmd = d.input.Update(msg)
-	if d.input.Value() != before {
+	if d.input.Update(msg) {
 		d.walking = -1
-		return tea.Batch(cmd, d.match()), false
+		return d.match(), false
 	}
-	return cmd, false
+	return nil, false
 }
 
 func (d *palette) write(text string) tea.Cmd {
-	d.input.SetValue(text)
-	d.input.CursorEnd()
+	d.input.Set(text)
 	return d.match()
 }
 

@@ -25,7 +25,9 @@ type sampling struct {
 	cancel context.CancelFunc
 
 	area   textarea.Model
+	kept   keepsake // of what was written, what must not reach the terminal
 	drawn  []string // the area, as long as nothing is typed
+	hidden string   // what its marks stand for
 	aw, ah int
 	note   string
 	sure   bool // Esc rejects, also what is written
@@ -137,21 +139,21 @@ func (d *sampling) lines(w, h int) []string {
 	below := max(3, min(h/3, 12))
 	top := max(h-below-1, 0)
 	out := d.view.Lines(w, top)
+	if d.drawn == nil || d.aw != w || d.ah != below {
+		d.draw(w, below)
+	}
 	title := lk.Title.On("Your answer")
 	right := ""
 	if first, last, total := d.view.Position(); total > 0 && (first > 1 || last < total) {
 		right = grouped(last) + "/" + grouped(total)
 	}
-	if d.note != "" {
+	switch {
+	case d.note != "":
 		right = lk.Warn.On(d.note)
+	case d.hidden != "":
+		right = lk.Warn.On(d.hidden)
 	}
 	out = append(out, lk.Rule(lk.Horizontal, title, right, lk.Horizontal, w, lk.Border))
-	if d.drawn == nil || d.aw != w || d.ah != below {
-		d.aw, d.ah = w, below
-		d.area.SetWidth(max(w-2, 1))
-		d.area.SetHeight(below)
-		d.drawn = strings.Split(d.area.View(), "\n")
-	}
 	for _, l := range d.drawn {
 		out = append(out, " "+l)
 	}
@@ -174,14 +176,14 @@ func (d *sampling) update(msg tea.Msg) (tea.Cmd, bool) {
 	case tea.KeyCtrlV: // the clipboard of the host's machine is not the user's
 		return nil, false
 	case tea.KeyEsc, tea.KeyCtrlC:
-		if strings.TrimSpace(d.area.Value()) != "" && !d.sure {
+		if strings.TrimSpace(d.Value()) != "" && !d.sure {
 			d.sure, d.note = true, "Esc again rejects, and what you wrote is lost"
 			return nil, false
 		}
 		d.cancel()
 		return d.finish(nil, errRejected, "Rejected: the server gets no answer"), true
 	case tea.KeyCtrlS:
-		text := d.area.Value()
+		text := d.Value()
 		if strings.TrimSpace(text) == "" {
 			d.note = "there is nothing to send yet; Esc rejects"
 			return nil, false
@@ -190,9 +192,35 @@ func (d *sampling) update(msg tea.Msg) (tea.Cmd, bool) {
 		return d.finish(sampled(text), nil, "Answered"), true
 	}
 	d.sure, d.note, d.drawn = false, "", nil
-	var cmd tea.Cmd
-	d.area, cmd = d.area.Update(key)
-	return cmd, false
+	d.area, _ = d.area.Update(d.kept.typed(key, unseen))
+	return nil, false
+}
+
+// Value is what was written.
+func (d *sampling) Value() string { return d.kept.out(d.area.Value()) }
+
+// draw is the area in w cells. What must not reach the terminal is a mark in
+// it, and told beside the title: the area's lines are as wide as their
+// characters.
+func (d *sampling) draw(w, h int) {
+	d.aw, d.ah = w, h
+	d.area.SetWidth(max(w-2, 1))
+	d.area.SetHeight(h)
+	view, mark := d.area.View(), "¤"
+	if d.app.look.ASCII {
+		mark = "?"
+	}
+	d.hidden = ""
+	for i, piece := range d.kept.all {
+		if c := string(rune(standIn + i)); strings.Contains(view, c) {
+			view = strings.ReplaceAll(view, c, mark)
+			d.hidden += " " + clean(piece)
+		}
+	}
+	if d.hidden != "" {
+		d.hidden = mark + " is" + cutText(d.hidden, 60)
+	}
+	d.drawn = strings.Split(view, "\n")
 }
 
 // sampled is the result of sampling/createMessage that a human wrote.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/charmbracelet/bubbles/textinput"
 	"github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
@@ -19,14 +18,14 @@ type watched struct {
 	app       *app
 	t         *table[registry.SubscriptionState]
 	names     map[string]string // of sessions
-	bar       textinput.Model
+	bar       field
 	filtering bool
 	reading   bool // a command reads the list
 	late      bool // it changed since it was read
 }
 
 func newWatched(a *app) dialog {
-	d := &watched{app: a, bar: a.look.Input()}
+	d := &watched{app: a, bar: newField(a.look)}
 	key := func(s registry.SubscriptionState) string { return s.Server + "\x00" + s.URI }
 	d.t = newTable(a.ctx, a.now, key,
 		func(s registry.SubscriptionState) string { return s.Listed + "\x00" + s.URI + "\x00" + s.Error },
@@ -283,9 +282,7 @@ func (d *watched) press(key tea.KeyMsg) (tea.Cmd, bool) {
 		return d.t.sorted(), false
 	case "/":
 		d.filtering = true
-		d.bar.SetValue(d.t.typed)
-		d.bar.CursorEnd()
-		return d.bar.Focus(), false
+		d.bar.Set(d.t.typed)
 	case "j", "down":
 		d.t.move(1)
 	case "k", "up":
@@ -323,12 +320,10 @@ func (d *watched) typeFilter(key tea.KeyMsg) tea.Cmd {
 	case tea.KeyCtrlV: // the clipboard of the host's machine is not the user's
 		return nil
 	}
-	var cmd tea.Cmd
-	d.bar, cmd = d.bar.Update(key)
-	if now := d.bar.Value(); now != d.t.typed {
-		return tea.Batch(cmd, d.t.filter(now))
+	if d.bar.Update(key) {
+		return d.t.filter(d.bar.Value())
 	}
-	return cmd
+	return nil
 }
 
 func subscribed(s registry.SubscriptionState) item {

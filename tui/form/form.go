@@ -81,7 +81,7 @@ type Spec struct {
 	Last   json.RawMessage // an object that C-r fills in
 	// LastMeta is the _meta that C-r fills in, if the form has a row for it.
 	LastMeta json.RawMessage
-	Meta   bool            // the raw mode has a row for _meta
+	Meta     bool // the raw mode has a row for _meta
 	// Strings sends every value as a string: prompts and templates.
 	Strings bool
 	// Preview is computed from the values after each change and shown below the
