@@ -443,3 +443,27 @@ func TestPreview(t *testing.T) {
 	press(f, "tab", "'x'")
 	require.Contains(t, plain(f.Lines(80, 24)), "→ repo://me/x")
 }
+
+func TestAVeryLongWordIsEditedInTheRawMode(t *testing.T) {
+	f := newForm(t, form.Spec{Values: json.RawMessage(`{"a":1}`)})
+	press(f, "c-e")
+	for range 4 {
+		press(f, "c-k", "c-k")
+	}
+	long := `{"a":"` + strings.Repeat("x", 60_000)
+	f.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(long), Paste: true})
+	press(f, "'\"'", "'}'")
+	args, _, err := f.Values()
+	require.NoError(t, err)
+	require.JSONEq(t, long+`"}`, string(args))
+}
+
+func TestTextWithoutWidthIsShownButNotEdited(t *testing.T) {
+	text := strings.Repeat("\u202e", 50_000)
+	f := newForm(t, form.Spec{Fields: []form.Field{{Name: "a", Kind: form.Text, Format: "textarea", Default: json.RawMessage(`"` + text + `"`)}}})
+	press(f, "'x'")
+	f.Lines(80, 24)
+	args, _, err := f.Values()
+	require.NoError(t, err)
+	require.JSONEq(t, `{"a":"`+text+`"}`, string(args))
+}
