@@ -23,8 +23,8 @@ func (a *app) startFilter() tea.Cmd {
 
 // typeFilter is a key in the bar: the list follows each one.
 func (a *app) typeFilter(msg tea.KeyMsg) tea.Cmd {
-	switch msg.Type {
-	case tea.KeyEnter:
+	switch id := barActs().of(msg); id {
+	case "keep":
 		a.endFilter()
 		if a.searching {
 			return nil
@@ -36,22 +36,22 @@ func (a *app) typeFilter(msg tea.KeyMsg) tea.Cmd {
 			a.history = a.history[max(0, len(a.history)-maxHistory):]
 		}
 		return nil
-	case tea.KeyEsc, tea.KeyCtrlC:
+	case "clear":
 		a.endFilter()
 		if a.searching {
 			a.details[a.open].view.Search("")
 			return nil
 		}
 		return a.setFilter("")
-	case tea.KeyUp, tea.KeyDown:
+	case "earlier", "later":
 		if a.searching {
 			return nil
 		}
-		return a.earlier(msg.Type == tea.KeyUp)
-	case tea.KeyCtrlD, tea.KeyPgDown:
+		return a.earlier(id == "earlier")
+	case "half-down":
 		a.panes[a.open].rows().move(a.panes[a.open].rows().window() / 2)
 		return nil
-	case tea.KeyPgUp:
+	case "half-up":
 		a.panes[a.open].rows().move(-a.panes[a.open].rows().window() / 2)
 		return nil
 	}

@@ -311,11 +311,11 @@ func (d *facet) point(msg tea.MouseMsg) {
 }
 
 func (d *facet) key(msg tea.KeyMsg) (tea.Cmd, bool) {
-	switch msg.Type {
-	case tea.KeyEsc, tea.KeyCtrlC:
+	switch facetActs().of(msg) {
+	case "close":
 		d.cancel()
 		return nil, true
-	case tea.KeyEnter:
+	case "apply":
 		if !d.ready {
 			return nil, false
 		}
@@ -323,27 +323,25 @@ func (d *facet) key(msg tea.KeyMsg) (tea.Cmd, bool) {
 			d.toggle() // who typed a value and pressed Enter means that one
 		}
 		return d.apply(), true
-	case tea.KeyDelete, tea.KeyCtrlX:
+	case "none":
 		for i := range d.all {
 			d.all[i].on = false
 		}
 		return nil, false
-	case tea.KeyUp, tea.KeyCtrlP:
+	case "up":
 		d.move(-1)
 		return nil, false
-	case tea.KeyDown, tea.KeyCtrlN:
+	case "down":
 		d.move(1)
 		return nil, false
-	case tea.KeyPgUp:
+	case "page-up":
 		d.move(-d.height)
 		return nil, false
-	case tea.KeyPgDown:
+	case "page-down":
 		d.move(d.height)
 		return nil, false
-	case tea.KeySpace:
+	case "tick":
 		d.toggle()
-		return nil, false
-	case tea.KeyCtrlV:
 		return nil, false
 	}
 	if msg.Type == tea.KeyRunes && !msg.Paste {
@@ -378,5 +376,5 @@ func (d *facet) background(tea.Msg) tea.Cmd { return nil }
 func (d *facet) typing() bool               { return true }
 
 func (d *facet) hints() []hint {
-	return []hint{{"space", "tick"}, {"enter", "apply"}, {"delete", "untick all"}, {"esc", "leave"}, {"a-z", "narrow"}}
+	return append(facetActs().hints(), hint{"a-z", "narrow"})
 }
