@@ -17,6 +17,10 @@ var knownModes = []int{
 
 const cursorMode = 25 // the one that is on in a fresh terminal
 
+// leftBehind undoes what pagers and editors switch on: colours, mouse, paste,
+// keypad, a hidden cursor, the alternate screen.
+const leftBehind = "\x1b[m\x1b[?1003l\x1b[?1002l\x1b[?1000l\x1b[?1006l\x1b[?2004l\x1b[?1l\x1b>\x1b[?25h\x1b[?1049l"
+
 const maxParams = 64 // of one sequence, in bytes; longer ones switch nothing
 
 type scanState uint8
