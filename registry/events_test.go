@@ -159,10 +159,10 @@ func TestSecretsAreRedactedBeforeNamesAreCut(t *testing.T) {
 	inv := asked(Resource, "a", uri)
 	inv.Success, inv.Error = false, strings.Repeat("e", maxField-5)+secret
 	r.Contents().Put(inv)
-	r.Updated("a", uri)
+	r.Touched("a", uri)
 	r.Contents().Clear(Resource, "a", uri)
 	all := strings.Join(told(r, 0), "\n")
-	require.Len(t, told(r, 0), 6)
+	require.Len(t, told(r, 0), 7)
 	require.Contains(t, all, "[hidden]")
 	require.NotContains(t, all, "sk-")
 }

@@ -32,6 +32,7 @@ type serverState struct {
 	seen   map[string]*yaml.Node // its keys
 	issues []Problem             // why it cannot start
 	typo   bool                  // an unknown key was most likely meant to be command or url
+	other  map[place]bool        // where variables stood that not every child gets
 }
 
 func (r *reader) problem(n *yaml.Node, format string, args ...any) Problem {
@@ -227,6 +228,12 @@ func (r *reader) text(at place, n *yaml.Node, loose bool) (s string, ok bool) {
 		if r.expanded += len(s); r.expanded > maxExpansion && e.wrong == "" {
 			e.wrong = "makes the variables of the file longer than 16 MiB"
 		}
+	}
+	if e.other && r.server != nil {
+		if r.server.other == nil {
+			r.server.other = make(map[place]bool)
+		}
+		r.server.other[at] = true
 	}
 	for _, name := range e.unset {
 		const format = "${%s} is not set, but %s needs it; set it or write ${%s:-default}"
