@@ -8,7 +8,7 @@ import (
 	"net"
 	"os"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -221,12 +221,14 @@ func TestExitDoesNotWaitForTheWriteLimit(t *testing.T) {
 // has not begun yet.
 type meddling struct {
 	net.Conn
-	once   sync.Once
+	began  atomic.Bool
 	meddle func()
 }
 
 func (m *meddling) SetWriteDeadline(at time.Time) error {
-	m.once.Do(m.meddle)
+	if !m.began.Swap(true) {
+		m.meddle()
+	}
 	return m.Conn.SetWriteDeadline(at)
 }
 
