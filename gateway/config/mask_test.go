@@ -232,3 +232,15 @@ func BenchmarkMask(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkNewMask is what a start pays for 20 secrets that encoders escape.
+func BenchmarkNewMask(b *testing.B) {
+	var more []string
+	for i := range 20 {
+		more = append(more, fmt.Sprintf("dGhl/cXVpY2s+%d/YnJvd24gZm94IGp1bXBz+==", i))
+	}
+	cfg := secretive(more...)
+	for b.Loop() {
+		config.NewMask(cfg)
+	}
+}

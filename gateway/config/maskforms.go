@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
@@ -41,7 +40,11 @@ func addForms(forms map[string]bool, secret string) {
 	forms[quoted[1:len(quoted)-1]] = true
 	forms[url.QueryEscape(secret)] = true
 	forms[url.PathEscape(secret)] = true
-	if !strings.ContainsFunc(secret, func(r rune) bool { return !unescaped(r) }) {
+	plain := 0
+	for plain < len(secret) && unescaped(secret[plain]) {
+		plain++
+	}
+	if plain == len(secret) {
 		return
 	}
 	ways := escapings
@@ -63,13 +66,22 @@ func addForms(forms map[string]bool, secret string) {
 }
 
 // unescaped reports whether no encoder would escape a character.
-func unescaped(r rune) bool {
-	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.~", r)
+func unescaped(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' || c == '~'
 }
 
 func (e escaping) escape(s string) string {
 	var b strings.Builder
+	b.Grow(len(s) + len(s)/2)
 	for i, w := 0, 0; i < len(s); i += w {
+		plain := i
+		for i < len(s) && unescaped(s[i]) {
+			i++
+		}
+		b.WriteString(s[plain:i])
+		if i == len(s) {
+			break
+		}
 		var r rune
 		r, w = utf8.DecodeRuneInString(s[i:])
 		if short := strings.IndexRune("\"\\\b\f\n\r\t", r); short >= 0 && !strings.ContainsRune(e.hidden, r) {
@@ -97,9 +109,12 @@ func (e escaping) escape(s string) string {
 }
 
 func (e escaping) hex(b *strings.Builder, r rune) {
-	format := `\u%04x`
+	digits := "0123456789abcdef"
 	if e.upper {
-		format = `\u%04X`
+		digits = "0123456789ABCDEF"
 	}
-	fmt.Fprintf(b, format, r)
+	b.WriteString(`\u`)
+	for shift := 12; shift >= 0; shift -= 4 {
+		b.WriteByte(digits[r>>shift&15])
+	}
 }
