@@ -214,10 +214,10 @@ func (r *relay) lost(cause error) {
 	r.fail(fmt.Errorf("%w: %w", ErrTerminalLost, cause))
 }
 
-// wait begins to wait for the terminal. The host need not draw meanwhile.
+// wait begins to wait for the terminal. The host is not asked to pause: the
+// modes that it switches on now are needed later.
 func (r *relay) wait() {
 	r.waiting = true
-	r.send.send(appendFrame(nil, framePause, nil))
 	if r.warn != nil {
 		r.warn()
 		r.warn = nil
