@@ -63,15 +63,15 @@ func (m *modes) scan(p []byte) {
 }
 
 func (m *modes) step(c byte) {
-	switch {
-	case c == 0x1b:
+	switch c {
+	case 0x1b:
 		if m.state == text {
 			m.state = textEscape
 		} else {
 			m.state = escape
 		}
 		return
-	case c == 0x18 || c == 0x1a: // CAN and SUB end everything
+	case 0x18, 0x1a: // CAN and SUB end everything
 		m.state = ground
 		return
 	}
