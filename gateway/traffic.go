@@ -22,6 +22,15 @@ func (g *Gateway) record(r *request, label string, start time.Time) {
 	if r.Cancelled() {
 		g.noted(registry.ToServer, r.Session(), r.server, "notifications/cancelled", r.name, cancelParams(r.ID(), r.Reason()))
 	}
+	answer, status := r.answer, metrics.Status(r.code == 0)
+	if len(answer) <= journalled { // both sides as the client sees them
+		if len(r.edits) > 0 {
+			answer = rawjson.Splice(answer, r.edits...)
+		}
+		if r.code == 0 && r.Method() == "tools/call" && string(rawjson.Get(answer, "isError")) == "true" {
+			status = registry.StatusToolError
+		}
+	}
 	g.reg.Traffic().Append(registry.TrafficRecord{
 		Time:         start,
 		Session:      r.Session().ID(),
@@ -32,11 +41,11 @@ func (g *Gateway) record(r *request, label string, start time.Time) {
 		Name:         g.mask.String(r.name),
 		Duration:     took,
 		Size:         int64(len(r.answer)),
-		Status:       metrics.Status(r.code == 0),
+		Status:       status,
 		Code:         r.code,
 		Asked:        r.flight.asked.Load(),
 		Request:      g.mask.Head(r.Params(), journalled),
-		Response:     g.mask.Head(r.answer, journalled),
+		Response:     g.mask.Head(answer, journalled),
 		RequestSize:  len(r.Params()),
 		ResponseSize: len(r.answer),
 	})

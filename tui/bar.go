@@ -2,6 +2,7 @@ package tui
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/charmbracelet/bubbletea"
 )
@@ -15,6 +16,9 @@ func (a *app) startFilter() tea.Cmd {
 	text := ""
 	if !a.searching {
 		text, _ = a.panes[a.open].rows().filtered()
+		if text != "" { // what is typed now is a word of its own
+			text += " "
+		}
 	}
 	a.bar.Set(text)
 	a.fitBar()
@@ -29,7 +33,7 @@ func (a *app) typeFilter(msg tea.KeyMsg) tea.Cmd {
 		if a.searching {
 			return nil
 		}
-		text := a.bar.Value()
+		text := strings.TrimSpace(a.bar.Value())
 		if text != "" {
 			a.history = slices.DeleteFunc(a.history, func(h string) bool { return h == text })
 			a.history = append(a.history, text)

@@ -123,6 +123,9 @@ func (c *calls) start(r request) tea.Cmd {
 		c.last = &r
 		c.remember(r)
 	}
+	if r.show && a.layout.place != placeHidden {
+		a.opened = true
+	}
 	return tea.Batch(func() tea.Msg {
 		defer cancel()
 		began := a.now()

@@ -70,8 +70,13 @@ func (d *facet) begin() tea.Cmd {
 	n := r.total()
 	typed, _ := r.filtered()
 	f := d.field
+	// What other parts of the filter leave is what there is to choose from.
+	matches := r.matching(filter.Set(typed, f.Name, nil))
 	work := func() ([]value, error) {
 		all, err := countValues(ctx, f, n)
+		if err == nil {
+			err = recount(ctx, all, f, matches)
+		}
 		if err == nil {
 			tick(ctx, all, f, typed)
 		}
@@ -100,6 +105,23 @@ func (d *facet) take(all []value) {
 		d.before[i] = v.on
 	}
 	d.narrow()
+}
+
+// recount leaves of the counts the rows that match.
+func recount(ctx context.Context, all []value, f filter.Field, matches func(context.Context) ([]int32, error)) error {
+	rows, err := matches(ctx)
+	if err != nil {
+		return err
+	}
+	counts := make(map[string]int, len(all))
+	for _, i := range rows {
+		counts[f.Text(int(i))]++
+	}
+	for i := range all {
+		all[i].rows = counts[all[i].text]
+	}
+	slices.SortStableFunc(all, func(a, b value) int { return cmp.Compare(b.rows, a.rows) })
+	return nil
 }
 
 // countValues counts the values of a field in rows 0 to n, the most frequent

@@ -41,11 +41,17 @@ func (a *app) typing() bool {
 }
 
 func (a *app) key(msg tea.KeyMsg) tea.Cmd {
+	if a.now().Sub(a.flash.since) > flashLeast {
+		a.flash = flash{}
+	}
 	if n := len(a.dialogs); n > 0 {
 		return a.toDialog(msg)
 	}
 	if a.filtering {
 		return a.typeFilter(msg)
+	}
+	if a.geometry().small && msg.String() != "q" && msg.Type != tea.KeyCtrlC {
+		return nil // nobody sees what it would do
 	}
 	key := msg.String()
 	if msg.Type == tea.KeySpace {

@@ -358,6 +358,18 @@ func (p *resources) empty() []string {
 	return []string{"No server offers resources.", "", "2 shows the tools, 1 the servers."}
 }
 
+func (p *resources) part() (at, of int) {
+	if p.templates.t.total() == 0 {
+		return 0, 1
+	}
+	if p.second {
+		at = 1
+	}
+	return at, 2
+}
+
+func (p *resources) choose(part int) { p.second = part == 1 }
+
 // bare says whether there is no row in either section.
 func (p *resources) bare() bool { return p.all.t.len() == 0 && p.templates.t.len() == 0 }
 

@@ -10,6 +10,7 @@ import (
 
 	"goblin/registry"
 	"goblin/tui/content"
+	"goblin/tui/form"
 	"goblin/tui/look"
 )
 
@@ -25,12 +26,19 @@ func (p *tools) in() place                        { return inTools }
 func (p *tools) tab() (name, count string)        { return "Tools", p.all.count(p.app.open == paneTools) }
 func (p *tools) follows() registry.Changes        { return registry.Tools | registry.Servers }
 func (p *tools) refresh(registry.Changes) tea.Cmd { return p.all.refresh() }
-func (p *tools) heading() (title, right string)   { return p.all.heading("Tools") }
 func (p *tools) rows() rows                       { return p.all.t }
 func (p *tools) click(y int) bool                 { return p.all.t.click(y) }
 func (p *tools) wheel(_, by int)                  { p.all.t.scroll(by) }
 func (p *tools) item() item                       { return p.all.item() }
 func (p *tools) empty() []string                  { return p.app.emptyList("tools") }
+
+func (p *tools) heading() (title, right string) {
+	title, right = p.all.heading("Tools")
+	if right == "" {
+		right = p.app.look.Dim.On("R reads D destroys I idempotent W open world")
+	}
+	return title, right
+}
 
 func (p *tools) lines(lk *look.Look, w, h int, focused bool) []string {
 	return p.all.t.lines(lk, w, h, focused, p.row)
@@ -136,6 +144,9 @@ func (p *tools) subject() subject {
 				f = append(f, content.Fact{Label: "says it is", Value: spelled(e)})
 			}
 			blocks := []content.Block{{Kind: content.Facts, Facts: f}}
+			if args := argumentFacts(e); len(args) > 0 {
+				blocks = append(blocks, content.Block{Title: "Arguments", Kind: content.Facts, Facts: args})
+			}
 			if inv != nil {
 				blocks = append(blocks, calledWith(inv)...)
 			}
@@ -143,6 +154,30 @@ func (p *tools) subject() subject {
 			return append(blocks, rawBlocks(e)...)
 		},
 	}
+}
+
+// argumentFacts tell the arguments of a tool.
+func argumentFacts(e *registry.Entry) []content.Fact {
+	var def struct {
+		InputSchema json.RawMessage `json:"inputSchema"`
+	}
+	_ = json.Unmarshal(e.JSON, &def) // without a schema there is nothing to tell
+	fields, err := form.FromSchema(def.InputSchema)
+	if err != nil {
+		return nil
+	}
+	var all []content.Fact
+	for _, f := range fields {
+		text := f.Kind.String()
+		if f.Required {
+			text = "required, " + text
+		}
+		if about := firstLine(f.Description, f.Title); about != "" {
+			text += ": " + about
+		}
+		all = append(all, content.Fact{Label: f.Name, Value: text})
+	}
+	return all
 }
 
 // spelled are a tool's annotations in words.

@@ -61,6 +61,9 @@ func requestFacts(reg *registry.Registry, r *registry.TrafficRecord) []content.F
 		{Label: "method", Value: r.Method},
 		{Label: "name", Value: r.Name},
 	}
+	if r.Receivers > 0 {
+		f = append(f, content.Fact{Label: "receivers", Value: count(r.Receivers, "client")})
+	}
 	if r.RequestSize > 0 {
 		f = append(f, content.Fact{Label: "request", Value: size(int64(r.RequestSize))})
 	}

@@ -481,3 +481,16 @@ func TestScreensComeOverTheSocket(t *testing.T) {
 		})
 	}
 }
+
+// Both sides of a request are what the client saw, and an error that a tool
+// reports in its result is no success.
+func TestTrafficShowsWhatTheClientGot(t *testing.T) {
+	i, _ := start(t, "", fake{name: "s", script: tools + `,"resources":[],"on":{"tools/call t":[{"do":"result","result":{"content":[{"type":"resource_link","uri":"file:///a","name":"a"}],"isError":true}}]}`})
+	c := open(t, i, nil)
+	result, err := c.Request(within(t), "tools/call", json.RawMessage(`{"name":"s_t"}`), nil)
+	require.NoError(t, err)
+	rec := traffic(t, i, 1, method("tools/call"))[0]
+	require.Equal(t, string(result), string(rec.Response))
+	require.Contains(t, string(rec.Response), "mcp://s/file:///a")
+	require.Equal(t, registry.StatusToolError, rec.Status)
+}

@@ -378,3 +378,25 @@ func (f *Form) plain(but *field) map[string]string {
 	}
 	return values
 }
+
+// String is how people call a kind.
+func (k Kind) String() string {
+	switch k {
+	case Text:
+		return "text"
+	case Number:
+		return "number"
+	case Integer:
+		return "integer"
+	case Bool:
+		return "yes or no"
+	case Enum:
+		return "one of several"
+	case Several:
+		return "some of several"
+	case List:
+		return "list"
+	default:
+		return "JSON"
+	}
+}

@@ -467,3 +467,15 @@ func TestTextWithoutWidthIsShownButNotEdited(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(t, `{"a":"`+text+`"}`, string(args))
 }
+
+func TestATypedNumberReplacesTheDefault(t *testing.T) {
+	fields, err := form.FromSchema(json.RawMessage(`{"type":"object","properties":{"from":{"type":"integer","default":10},"note":{"type":"string","default":"a"}}}`))
+	require.NoError(t, err)
+	f := form.New(look.New(look.Options{Theme: "none"}), form.Spec{Fields: fields})
+	for _, k := range []tea.KeyMsg{{Type: tea.KeyRunes, Runes: []rune{'3'}}, {Type: tea.KeyRunes, Runes: []rune{'0'}}, {Type: tea.KeyTab}, {Type: tea.KeyRunes, Runes: []rune{'b'}}} {
+		f.Update(k)
+	}
+	args, _, err := f.Values()
+	require.NoError(t, err)
+	require.JSONEq(t, `{"from":30,"note":"ab"}`, string(args))
+}
