@@ -3,13 +3,12 @@ package tui
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/bubbletea"
+	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
 	"goblin/tui/content"
@@ -301,16 +300,5 @@ func rawBlocks(e *registry.Entry) []content.Block {
 	return []content.Block{
 		{Title: "Definition", Kind: content.Facts, Facts: names},
 		{Kind: content.JSON, Data: e.JSON},
-	}
-}
-
-// blocksOf adapts blocks that need no work.
-func blocksOf(all ...[]content.Block) func(context.Context) []content.Block {
-	return func(context.Context) []content.Block {
-		var out []content.Block
-		for _, b := range all {
-			out = append(out, b...)
-		}
-		return out
 	}
 }

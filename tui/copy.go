@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/aymanbagabas/go-osc52/v2"
-	"github.com/charmbracelet/bubbletea"
+	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/content"
 )

@@ -1,6 +1,6 @@
 package tui
 
-import "github.com/charmbracelet/bubbletea"
+import tea "github.com/charmbracelet/bubbletea"
 
 // entry asks for one line of text.
 type entry struct {

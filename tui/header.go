@@ -86,13 +86,13 @@ func (a *app) headerLine() string {
 	if h.down > 0 {
 		b.WriteString("  " + lk.Bad.On(lk.Failed+fmt.Sprintf(" %d down", h.down)))
 	}
-	b.WriteString(fmt.Sprintf("  clients %d", h.clients))
+	fmt.Fprintf(&b, "  clients %d", h.clients)
 	if h.screens > 1 {
-		b.WriteString(fmt.Sprintf("  screens %d", h.screens))
+		fmt.Fprintf(&b, "  screens %d", h.screens)
 	}
-	b.WriteString(fmt.Sprintf("  %d req/s", h.rate))
+	fmt.Fprintf(&b, "  %d req/s", h.rate)
 	if h.running > 0 {
-		b.WriteString(fmt.Sprintf("  running %d", h.running))
+		fmt.Fprintf(&b, "  running %d", h.running)
 	}
 	if h.questions > 0 {
 		b.WriteString("  " + lk.Warn.On(fmt.Sprintf("?%d a answers", h.questions)))

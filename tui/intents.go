@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/charmbracelet/bubbletea"
+	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
 	"goblin/tui/look"
@@ -65,18 +65,39 @@ func (a *app) doScreen(id string) (tea.Cmd, bool) {
 		return tea.DisableMouse, true
 	case "theme":
 		return a.nextTheme(), true
+	case "quit", "interrupt":
+		return a.quit(), true
+	default:
+		if d := a.dialogOf(id); d != nil {
+			return a.push(d), true
+		}
+		return a.doItem(id)
+	}
+	return nil, true
+}
+
+// dialogOf is the dialog that an intent opens, nil for those that open none.
+func (a *app) dialogOf(id string) dialog {
+	switch id {
 	case "help":
-		return a.push(newHelp(a)), true
+		return newHelp(a)
 	case "palette":
-		return a.push(newPalette(a)), true
+		return newPalette(a)
 	case "subscriptions":
-		return a.push(newWatched(a)), true
+		return newWatched(a)
 	case "server-facet":
-		return a.push(newFacet(a, "server", "Servers")), true
+		return newFacet(a, "server", "Servers")
 	case "mime-facet":
-		return a.push(newFacet(a, "mime", "MIME types")), true
+		return newFacet(a, "mime", "MIME types")
 	case "method-facet":
-		return a.push(newFacet(a, "method", "Methods")), true
+		return newFacet(a, "method", "Methods")
+	}
+	return nil
+}
+
+// doItem runs the intents about what the cursor is on, or what runs.
+func (a *app) doItem(id string) (tea.Cmd, bool) {
+	switch id {
 	case "answer":
 		return a.answer(), true
 	case "cancel":
@@ -103,12 +124,8 @@ func (a *app) doScreen(id string) (tea.Cmd, bool) {
 		return a.clearKept(), true
 	case "inspect":
 		return a.inspect(a.panes[a.open].item()), true
-	case "quit", "interrupt":
-		return a.quit(), true
-	default:
-		return nil, false
 	}
-	return nil, true
+	return nil, false
 }
 
 // whyNot says why an intent of every pane cannot be run; known is false for

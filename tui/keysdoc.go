@@ -77,7 +77,11 @@ func placeNames() []struct {
 		in   place
 		name string
 	}{
-		{inServers, "Servers"}, {inTools, "Tools"}, {inPrompts, "Prompts"}, {inResources, "Resources"}, {inLogs, "Logs"},
+		{inServers, "Servers"},
+		{inTools, "Tools"},
+		{inPrompts, "Prompts"},
+		{inResources, "Resources"},
+		{inLogs, "Logs"},
 		{inDetail, "Detail"},
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/charmbracelet/bubbletea"
+	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/x/ansi"
 
 	"goblin/gateway/display"

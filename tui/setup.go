@@ -6,7 +6,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/charmbracelet/bubbletea"
+	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/content"
 	"goblin/tui/look"

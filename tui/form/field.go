@@ -229,7 +229,7 @@ func (f *field) converted(raw json.RawMessage) (string, bool) {
 func (f *field) changed() {
 	f.held, f.stale = nil, true
 	if f.err != "" {
-		f.verify(true)
+		_ = f.verify(true) // it keeps what is wrong
 	}
 }
 
