@@ -288,8 +288,10 @@ func TestLatencyIsWithoutWaitsForTheClient(t *testing.T) {
 // What no human asked to hide is part of names, and names lead somewhere.
 func TestNamesInTrafficKeepWhatIsNoSecret(t *testing.T) {
 	const root, secret = "/srv/some/files", `pass/"word"`
-	i, _ := start(t, "", fake{name: "s", extra: `, env: {ROOT: ` + root + `, PASSWORD: '` + secret + `'}`,
-		script: `"resources":[{"uri":"file://` + root + `/a","name":"a"}]`})
+	i, _ := start(t, "", fake{
+		name: "s", extra: `, env: {ROOT: ` + root + `, PASSWORD: '` + secret + `'}`,
+		script: `"resources":[{"uri":"file://` + root + `/a","name":"a"}]`,
+	})
 	c := open(t, i, nil)
 	uri := "mcp://s/file://" + root + "/a"
 	_, err := c.Request(within(t), "resources/read", json.RawMessage(`{"uri":"`+uri+`","k":["pass\/\"word\"","pass/\u0022word\u0022"]}`), nil)
