@@ -293,3 +293,11 @@ func TestWhatIsHiddenInANameIsCopiedVisibly(t *testing.T) {
 	require.Contains(t, string(decoded), `\u202e`)
 	require.NotContains(t, string(decoded), "\u202e")
 }
+
+func TestTwoEscapesAtOnceAreTwo(t *testing.T) {
+	r := office(t, 120, 40, plainEnv).keys("4 / day enter l")
+	r.take(tea.KeyMsg{Type: tea.KeyEsc, Alt: true}, 0)
+	require.False(t, r.app.inside)
+	typed, _ := r.app.panes[paneResources].rows().filtered()
+	require.Empty(t, typed)
+}

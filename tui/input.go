@@ -7,9 +7,9 @@ import (
 )
 
 // press handles keys. Keys typed fast arrive as one message, and Escape
-// followed at once by a letter as Alt with that letter; both are taken apart.
+// followed at once by another key as Alt with that key; both are taken apart.
 func (a *app) press(msg tea.KeyMsg) tea.Cmd {
-	if msg.Alt && msg.Type == tea.KeyRunes && !msg.Paste {
+	if msg.Alt && (msg.Type == tea.KeyRunes || msg.Type == tea.KeyEsc || msg.Type == tea.KeyEnter || msg.Type == tea.KeySpace) && !msg.Paste {
 		rest := msg
 		rest.Alt = false
 		return tea.Batch(a.press(tea.KeyMsg{Type: tea.KeyEsc}), a.press(rest))
