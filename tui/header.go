@@ -219,8 +219,9 @@ func (a *app) footerLine() string {
 
 // watches says whether this screen holds a subscription of the selected item.
 func (a *app) watches() bool {
-	it := a.panes[a.open].item()
-	return a.panes[paneResources].(*resources).held(spot{it.server, it.name})
+	p := a.panes[paneResources].(*resources)
+	at, _, ok := p.means(a.panes[a.open].item())
+	return ok && p.held(at)
 }
 
 // footer is what the footer tells, the most useful first.

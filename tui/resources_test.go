@@ -490,3 +490,17 @@ func TestWhatIsTypedAfterAFilterIsAWordOfItsOwn(t *testing.T) {
 	r := office(t, 120, 40, plainEnv).keys("4 / day enter / 0 7")
 	require.Equal(t, 1, r.app.panes[paneResources].rows().len())
 }
+
+func TestWhatATemplateStandsForCanBeWatched(t *testing.T) {
+	r := office(t, 120, 40, plainEnv).keys("4 t s")
+	require.Contains(t, r.screen(), "c expands the template; s then subscribes to what it stands for")
+	r.keys("enter").text("notes/today.md").keys("ctrl+s").screen()
+	r.keys("s").changed(registry.Subscriptions)
+	uri := "mcp://files/file:///srv/notes/today.md"
+	require.Contains(t, r.backend.asked(), `resources/subscribe {"uri":"`+uri+`"}`)
+	require.Contains(t, r.screen(), "s unsubscribe")
+	r.answer("resources/read", `{"contents":[{"uri":"x","mimeType":"text/plain","text":"it changed"}]}`)
+	r.reg.Touched("files", "file:///srv/notes/today.md")
+	r.changed(registry.Subscriptions | registry.Cached)
+	require.Contains(t, r.screen(), "it changed")
+}
