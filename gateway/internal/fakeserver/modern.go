@@ -277,7 +277,8 @@ func (s *server) headersFit(p *poster, m message, head map[string]string) bool {
 			got = string(text)
 		}
 		if got != v {
-			p.modern(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32020,"message":"header %s is %q, not %q"}}`, m.ID, k, got, v), false)
+			p.modern(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32020,"message":%s}}`,
+				m.ID, marshal(fmt.Sprintf("header %s is %q, not %q", k, got, v))), false)
 			return false
 		}
 	}
