@@ -37,6 +37,10 @@ type Call struct {
 	// LogLevel asks a modern backend for log lines of this request from that
 	// level on; "" for none. Legacy ones are told by logging/setLevel.
 	LogLevel string
+	// ForwardInput leaves it to the caller to get what a modern backend wants
+	// to know first: a result of the type input_required is returned as it is.
+	// Its answers are part of the Params of another Call.
+	ForwardInput bool
 
 	handshake bool     // initialize and what comes before it: must never be cancelled
 	opening   bool     // initialize itself
@@ -89,7 +93,7 @@ func (c *Call) again(answers, state []byte) {
 	c.gate.Lock()
 	defer c.gate.Unlock()
 	c.ended, c.abort = false, nil
-	c.retrying, c.answers, c.state = true, answers, state
+	c.retrying, c.answers, c.state = answers != nil || state != nil, answers, state
 }
 
 // begin starts the timeout.

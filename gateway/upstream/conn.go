@@ -94,7 +94,8 @@ type Handler interface {
 	// else nil. params is the raw object, or nil. list_changed and the
 	// progress of open calls do not come here.
 	Notification(s *Server, conn Conn, c *Call, method string, params []byte)
-	// Request runs in a goroutine of its own. ctx ends with the connection,
+	// Request runs in a goroutine of its own. In the modern era it is a
+	// question that came as the result of c. ctx ends with the connection,
 	// with the call c, or when the backend cancels the request. Pings do not
 	// come here.
 	Request(ctx context.Context, s *Server, conn Conn, c *Call, method string, params []byte) (result []byte, err *jsonrpc.Error)

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
+	"log"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -14,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	mcpserver "github.com/mark3labs/mcp-go/server"
 	"go.uber.org/goleak"
 
 	"goblin/gateway/jsonrpc"
@@ -68,6 +71,9 @@ func (f *fake) run() {
 	switch f.mode {
 	case "fast":
 		f.fast()
+		return
+	case "mcp-go":
+		_ = mcpserver.ServeStdio(peer(), mcpserver.WithErrorLogger(log.New(io.Discard, "", 0)))
 		return
 	case "sleep":
 		signal.Ignore(syscall.SIGTERM)

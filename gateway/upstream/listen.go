@@ -21,7 +21,10 @@ import (
 // A listen cannot be changed. When resources come or go (gathered for a moment)
 // a new one is opened, and the old one is closed when the new one has been
 // acknowledged, so that nothing is missed; what still comes on the old one then
-// is dropped, so that nothing comes twice. When a stream is lost and opened
+// is dropped, so that nothing comes twice. Over stdio the old one is closed only
+// before the next is opened: there, servers of the official Go SDK forget all
+// that their client listens for when any of its listens ends, so the end of one
+// must not come last. When a stream is lost and opened
 // again, the lists are fetched anew and all subscribers are told of an update,
 // because what happened in between was not announced.
 type listens struct {
@@ -34,8 +37,9 @@ type listens struct {
 	want map[string]*watch // by URI
 	// open is the acknowledged one, next the one that is about to be.
 	open, next *listening
-	lost       bool // a stream ended by itself, and none was acknowledged since
-	late       bool // the lists may have been fetched before anything was listened for
+	stale      *listening // has been replaced and is still to be closed
+	lost       bool       // a stream ended by itself, and none was acknowledged since
+	late       bool       // the lists may have been fetched before anything was listened for
 }
 
 // watch is a resource that is subscribed to.
@@ -258,12 +262,16 @@ func (ls *listens) replace(uris []string) error {
 			ls.mu.Lock()
 			ls.open = nil
 			ls.mu.Unlock()
+			ls.tidy()
 			ls.end(old)
 		}
 		return nil
 	}
 	if empty {
 		return nil
+	}
+	if ls.tidy() && sleep(ls.ctx, ls.srv.tune.gather) != nil {
+		return ls.link.err
 	}
 	x, err := ls.begin(uris)
 	if err != nil {
@@ -294,6 +302,18 @@ func (ls *listens) replace(uris []string) error {
 	ls.mu.Unlock()
 	ls.began()
 	return err
+}
+
+// tidy closes the one that was replaced; it reports whether there was one.
+func (ls *listens) tidy() bool {
+	ls.mu.Lock()
+	x := ls.stale
+	ls.stale = nil
+	ls.mu.Unlock()
+	if x != nil {
+		ls.end(x)
+	}
+	return x != nil
 }
 
 // began marks the first attempt as over.
@@ -460,6 +480,9 @@ func (ls *listens) acknowledged(x *listening, honoured []byte) {
 	ls.mu.Lock()
 	old := ls.open
 	ls.open, ls.next = x, nil
+	if ls.kind == "stdio" && old != nil {
+		old, ls.stale = nil, old
+	}
 	again, late := ls.lost, ls.late
 	ls.lost, ls.late = false, false
 	ls.mu.Unlock()

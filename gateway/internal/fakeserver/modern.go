@@ -202,16 +202,18 @@ func (s *server) listen(x *exchange) {
 	}
 	f := *p.Notifications
 	f.URIs = slices.DeleteFunc(f.URIs, func(uri string) bool { return slices.Contains(s.DropURIs, uri) })
-	s.mu.Lock()
-	s.listens[x] = f
-	s.mu.Unlock()
+	// The test hears of it first, and nothing comes on it before the
+	// acknowledgement.
+	s.listening.Lock()
+	s.tell(event{Ev: "listen", Name: string(x.id), Msg: marshal(f)})
 	x.send(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":%s,"_meta":{"%ssubscriptionId":%s}}}`,
 		marshal(f), metaKey, x.id))
-	s.tell(event{Ev: "listen", Name: string(x.id), Msg: marshal(f)})
+	s.listens[x] = f
+	s.listening.Unlock()
 	<-x.cancelled
-	s.mu.Lock()
+	s.listening.Lock()
 	delete(s.listens, x)
-	s.mu.Unlock()
+	s.listening.Unlock()
 	s.tell(event{Ev: "unlisten", Name: string(x.id)})
 }
 
@@ -235,14 +237,14 @@ func (s *server) tagged(x *exchange, method string, params json.RawMessage) bool
 	}
 	var uri string
 	_ = json.Unmarshal(p["uri"], &uri)
-	s.mu.Lock()
+	s.listening.Lock()
 	var open []*exchange
 	for l, f := range s.listens {
 		if f.wants(method, uri) {
 			open = append(open, l)
 		}
 	}
-	s.mu.Unlock()
+	s.listening.Unlock()
 	for _, l := range open {
 		p["_meta"] = fmt.Appendf(nil, `{"%ssubscriptionId":%s,"vendor":1}`, metaKey, l.id)
 		l.send(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":%s}`, method, marshal(p)))
@@ -341,13 +343,13 @@ func (p *poster) modern(frame []byte, sse bool) {
 
 // unlisten ends all listens as a server does that goes away.
 func (s *server) unlisten() {
-	s.mu.Lock()
+	s.listening.Lock()
 	var open []*exchange
 	for x := range s.listens {
 		open = append(open, x)
 	}
 	clear(s.listens)
-	s.mu.Unlock()
+	s.listening.Unlock()
 	for _, x := range open {
 		s.succeed(x, json.RawMessage(`{}`))
 	}

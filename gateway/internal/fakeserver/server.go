@@ -29,7 +29,9 @@ type server struct {
 	asked    map[string]chan json.RawMessage // own requests, by raw id
 	lastAsk  int
 	sessions *sessions
-	listens  map[*exchange]filter
+
+	listening sync.Mutex
+	listens   map[*exchange]filter // guarded by listening
 }
 
 func newServer(sc *script) *server {
