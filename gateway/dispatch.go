@@ -20,10 +20,11 @@ import (
 type request struct {
 	*downstream.Exchange
 	client *client
-	server string // who was asked, "" for nobody
-	name   string // tool, prompt or URI as the client sent it
-	answer []byte // the result or error as it is known, for the journal
-	code   int    // 0 for a result, else the error's code
+	server string         // who was asked, "" for nobody
+	name   string         // tool, prompt or URI as the client sent it
+	answer []byte         // the result or error as the server sent it, for the journal
+	edits  []rawjson.Edit // what makes it the client's
+	code   int            // 0 for a result, else the error's code
 
 	// What a call needs is part of its request, so that both are one
 	// allocation.
@@ -43,12 +44,12 @@ func (r *request) edit(raw []byte, name string) []rawjson.Edit {
 type resolver func(*registry.Registry, string) (registry.Target, error)
 
 func (r *request) reply(result []byte, edits ...rawjson.Edit) {
-	r.answer = result
+	r.answer, r.edits = result, edits
 	r.Reply(result, edits...)
 }
 
 func (r *request) refuse(object []byte, edits ...rawjson.Edit) {
-	r.answer = object
+	r.answer, r.edits = object, edits
 	r.code = jsonrpc.ParseErrorObject(object).Code
 	r.Error(object, edits...)
 }

@@ -17,6 +17,7 @@ type flight struct {
 	call     upstream.Call
 	release  func() // gives the backend's limiter slot back; once
 	landed   atomic.Bool
+	asked    atomic.Bool // the backend asked the client something meanwhile
 }
 
 // land gives the slot back, unless that was done already.

@@ -30,16 +30,16 @@ import (
 	"goblin/registry"
 )
 
-// Options are what a Gateway is made from. Redact and Only may be nil.
+// Options are what a Gateway is made from. Mask and Only may be nil.
 type Options struct {
 	Config   *config.Config
 	Registry *registry.Registry
 	Metrics  *metrics.Metrics
 	Logger   *slog.Logger
 	Version  string
-	// Redact masks the config's secrets, as [config.Mask] does, in what goes
-	// into errors, logs and journals; nil masks nothing.
-	Redact func(string) string
+	// Mask hides the config's secrets in what goes into errors, logs and
+	// journals; nil hides nothing.
+	Mask *config.Mask
 	// Only names the servers to start; nil starts all that are enabled.
 	Only []string
 }
@@ -50,7 +50,7 @@ type Gateway struct {
 	reg     *registry.Registry
 	log     *slog.Logger
 	metrics *metrics.Metrics
-	secrets *secrets
+	mask    *config.Mask
 	started time.Time
 
 	mu      sync.RWMutex
@@ -77,12 +77,9 @@ type backend struct {
 // New prepares a Gateway. Sessions may be opened at once; servers start with
 // [Gateway.Run].
 func New(o Options) *Gateway {
-	if o.Redact == nil {
-		o.Redact = func(s string) string { return s }
-	}
 	g := &Gateway{
-		secrets: newSecrets(o.Config, o.Redact),
-		o:       o, reg: o.Registry, log: o.Logger, metrics: o.Metrics,
+		mask: o.Mask,
+		o:    o, reg: o.Registry, log: o.Logger, metrics: o.Metrics,
 		started: time.Now(),
 		servers: make(map[string]*backend),
 		clients: make(map[*downstream.Session]*client),
@@ -152,7 +149,7 @@ func (g *Gateway) add(s config.Server) *backend {
 	b := &backend{Server: upstream.NewServer(s, upstream.Options{
 		Handler: relay{g}, Registry: g.reg, Logger: g.log, Version: g.o.Version, Capabilities: declared,
 		Limits:      g.o.Config.Gateway.Limits,
-		Redact:      g.o.Redact,
+		Redact:      g.mask.String,
 		ListChanged: g.o.Config.Gateway.ListChanged,
 		Observe:     upstream.Observe{Up: g.metrics.Up, Restarted: g.metrics.Restart},
 	})}

@@ -77,20 +77,23 @@ func (g *Gateway) settle(ctx context.Context, changes <-chan registry.Changes) b
 }
 
 func (g *Gateway) announce(now *registry.Snapshot) {
-	for _, c := range g.allClients() {
-		if !c.session.Ready() {
-			continue
-		}
-		for _, n := range listNotices {
+	clients := g.allClients()
+	for _, n := range listNotices {
+		var to []receiver
+		for _, c := range clients {
+			if !c.session.Ready() {
+				continue
+			}
 			news := false
 			for _, k := range n.kinds {
 				news = c.told(k, now.Version(k)) || news
 			}
 			if news {
 				c.session.Merge(n.method, n.method, nil)
-				g.noted(registry.ToClient, c.session, "", n.method, "", nil)
+				to = append(to, receiver{session: c.session})
 			}
 		}
+		g.announced("", n.method, "", nil, to)
 	}
 }
 

@@ -90,7 +90,7 @@ func (g *Gateway) message(server string, conn upstream.Conn, c *upstream.Call, p
 	level := levelOf(params)
 	g.reg.Logs().Append(registry.LogRecord{
 		Time: time.Now(), Server: server, Source: registry.SourceMessage, Level: slogLevel(level),
-		Text: g.o.Redact(messageText(params)),
+		Text: g.mask.String(messageText(params)),
 	})
 	if x := newest(g.flights.causes(conn, c)); x != nil {
 		if to := g.client(x.exchange.Session()); to != nil && level >= to.wants() {
@@ -99,13 +99,15 @@ func (g *Gateway) message(server string, conn upstream.Conn, c *upstream.Call, p
 		}
 		return
 	}
+	var heard []receiver
 	for _, to := range g.allClients() {
 		mine := conn.Unit() == "" || conn.Unit() == to.session.Unit()
 		if mine && to.session.Ready() && level >= to.wants() {
 			to.session.Notify("notifications/message", params)
-			g.noted(registry.ToClient, to.session, server, "notifications/message", "", params)
+			heard = append(heard, receiver{session: to.session})
 		}
 	}
+	g.announced(server, "notifications/message", "", params, heard)
 }
 
 // messageText is a log line as the journal shows it.
@@ -198,6 +200,7 @@ func (g relay) question(ctx context.Context, s *upstream.Server, conn upstream.C
 // their slots are free for others meanwhile.
 func ask(ctx context.Context, s *downstream.Session, causes []*flight, method string, params []byte) (jsonrpc.Reply, error) {
 	for _, x := range causes {
+		x.asked.Store(true)
 		x.call.Pause()
 		defer x.call.Resume()
 		x.land()

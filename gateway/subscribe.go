@@ -283,7 +283,7 @@ func (g *Gateway) askAgain(ctx context.Context, key subscriptionKey, row *subscr
 	g.setAgreed(row, conn)
 	g.showSubscription(key, registry.SubscriptionOn, nil)
 	// What changed while the connection was down was not announced.
-	g.reg.Updated(key.server, key.uri)
+	g.reg.Touched(key.server, key.uri)
 	g.tellSubscribers(key.server, key.unit, key.uri, object("uri", key.uri))
 }
 
@@ -307,7 +307,6 @@ func (g *Gateway) updated(server, unit string, params []byte) {
 		return
 	}
 	g.reg.Touched(server, uri)
-	g.reg.Updated(server, uri)
 	heard := g.tellSubscribers(server, unit, uri, params)
 	for parent := range registry.Above(uri) {
 		heard += g.tellSubsOf(server, unit, parent, uri, params)
@@ -325,24 +324,22 @@ func (g *Gateway) tellSubscribers(server, unit, uri string, params []byte) (hear
 // changed, and returns how many notices that made. Each gets the spelling that
 // it subscribed with.
 func (g *Gateway) tellSubsOf(server, unit, watched, uri string, params []byte) int {
-	type notice struct {
-		session *downstream.Session
-		uri     string
-	}
-	var notices []notice
+	var notices []receiver
 	g.subscriptions.mu.Lock()
 	if row := g.subscriptions.rows[subscriptionKey{server, unit, watched}]; row != nil {
 		for s, spellings := range row.holders {
 			for _, spelling := range spellings {
-				notices = append(notices, notice{s, g.spell(server, spelling, watched, uri)})
+				notices = append(notices, receiver{s, g.spell(server, spelling, watched, uri)})
 			}
 		}
 	}
 	g.subscriptions.mu.Unlock()
 	for _, n := range notices {
-		n.session.Merge("updated:"+n.uri, "notifications/resources/updated", params,
-			rawjson.Replace(params, rawjson.Get(params, "uri"), rawjson.Quote(n.uri)))
-		g.noted(registry.ToClient, n.session, server, "notifications/resources/updated", n.uri, params)
+		n.session.Merge("updated:"+n.name, "notifications/resources/updated", params,
+			rawjson.Replace(params, rawjson.Get(params, "uri"), rawjson.Quote(n.name)))
+	}
+	if len(notices) > 0 {
+		g.announced(server, "notifications/resources/updated", g.reg.ListedURI(server, uri), params, notices)
 	}
 	return len(notices)
 }
@@ -374,7 +371,7 @@ func (g *Gateway) showSubscription(key subscriptionKey, status string, err error
 		Status: status, Holders: holders, Sessions: sessions,
 	}
 	if err != nil {
-		state.Error = g.secrets.text(err.Error())
+		state.Error = g.mask.String(err.Error())
 	}
 	g.reg.SetSubscription(state)
 }

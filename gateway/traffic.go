@@ -12,12 +12,24 @@ import (
 	"goblin/registry/rawjson"
 )
 
+// journalled is how much of a body the journal of traffic keeps.
+const journalled = 64 << 10
+
 // record counts a request and writes it to the journal of traffic.
 func (g *Gateway) record(r *request, label string, start time.Time) {
 	took := time.Since(start)
 	g.metrics.Request(label, r.server, r.code == 0, took)
 	if r.Cancelled() {
 		g.noted(registry.ToServer, r.Session(), r.server, "notifications/cancelled", r.name, cancelParams(r.ID(), r.Reason()))
+	}
+	answer, status := r.answer, metrics.Status(r.code == 0)
+	if len(answer) <= journalled { // both sides as the client sees them
+		if len(r.edits) > 0 {
+			answer = rawjson.Splice(answer, r.edits...)
+		}
+		if r.code == 0 && r.Method() == "tools/call" && string(rawjson.Get(answer, "isError")) == "true" {
+			status = registry.StatusToolError
+		}
 	}
 	g.reg.Traffic().Append(registry.TrafficRecord{
 		Time:         start,
@@ -26,13 +38,14 @@ func (g *Gateway) record(r *request, label string, start time.Time) {
 		Direction:    registry.ToServer,
 		Server:       r.server,
 		Method:       r.Method(),
-		Name:         g.secrets.text(r.name),
+		Name:         g.mask.String(r.name),
 		Duration:     took,
 		Size:         int64(len(r.answer)),
-		Status:       metrics.Status(r.code == 0),
+		Status:       status,
 		Code:         r.code,
-		Request:      g.secrets.body(r.Params()),
-		Response:     g.secrets.body(r.answer),
+		Asked:        r.flight.asked.Load(),
+		Request:      g.mask.Head(r.Params(), journalled),
+		Response:     g.mask.Head(answer, journalled),
 		RequestSize:  len(r.Params()),
 		ResponseSize: len(r.answer),
 	})
@@ -51,8 +64,8 @@ func (g *Gateway) asked(s *downstream.Session, server, method string, params, re
 	if err != nil {
 		rec.Code, result = err.Code, err.Object()
 	}
-	rec.Request, rec.RequestSize = g.secrets.body(params), len(params)
-	rec.Response, rec.ResponseSize = g.secrets.body(result), len(result)
+	rec.Request, rec.RequestSize = g.mask.Head(params, journalled), len(params)
+	rec.Response, rec.ResponseSize = g.mask.Head(result, journalled), len(result)
 	rec.Size = int64(len(result))
 	g.reg.Traffic().Append(rec)
 }
@@ -62,13 +75,45 @@ func (g *Gateway) asked(s *downstream.Session, server, method string, params, re
 // read loops.
 func (g *Gateway) noted(way registry.Direction, s *downstream.Session, server, method, name string, params []byte) {
 	rec := registry.TrafficRecord{
-		Time: time.Now(), Direction: way, Server: server, Method: method, Name: g.secrets.text(name),
-		Status: registry.StatusNotification, Request: g.secrets.body(params), RequestSize: len(params),
+		Time: time.Now(), Direction: way, Server: server, Method: method, Name: g.mask.String(name),
+		Status: registry.StatusNotification, Request: g.mask.Head(params, journalled), RequestSize: len(params),
 	}
 	if s != nil {
 		rec.Session, rec.Client = s.ID(), s.Client().Name
 	}
 	g.reg.Traffic().Append(rec)
+}
+
+// crowd is how many sessions a notification may go to for each to have a record
+// of it. More share one: they would push all else out of the journal.
+const crowd = 20
+
+// receiver is a session that a notification went to, and what it was about in
+// the session's own words.
+type receiver struct {
+	session *downstream.Session
+	name    string
+}
+
+// announced writes a notification to the journal of traffic that went to any
+// number of sessions.
+func (g *Gateway) announced(server, method, name string, params []byte, to []receiver) {
+	if len(to) == 0 {
+		return
+	}
+	rec := registry.TrafficRecord{
+		Time: time.Now(), Direction: registry.ToClient, Server: server, Method: method,
+		Status: registry.StatusNotification, Request: g.mask.Head(params, journalled), RequestSize: len(params),
+	}
+	if len(to) > crowd {
+		rec.Name, rec.Receivers = g.mask.String(name), len(to)
+		g.reg.Traffic().Append(rec)
+		return
+	}
+	for _, r := range to {
+		rec.Session, rec.Client, rec.Name = r.session.ID(), r.session.Client().Name, g.mask.String(r.name)
+		g.reg.Traffic().Append(rec)
+	}
 }
 
 func cancelParams(id []byte, reason string) []byte {

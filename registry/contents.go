@@ -80,8 +80,10 @@ type serverContents struct {
 // resource, template or prompt drops its content; a server that is hidden
 // drops all but tools' results, one that is disabled or removed those too. An
 // update of a URI, or of one below it, makes the resource and the expansions
-// stale, a lost connection all of the server's: they can still be shown until
-// they are read again.
+// stale if somebody subscribed to the URI or to one above it (see
+// [Registry.Touched]; others are ignored, whether they come before or after an
+// answer), a lost connection all of the server's: they can still be shown
+// until they are read again.
 type Contents struct {
 	registry *Registry
 	max      int64 // bytes
@@ -90,6 +92,7 @@ type Contents struct {
 	servers map[string]*serverContents
 	recent  list.List            // of *content, most recent first
 	lost    map[string]time.Time // when a server's connection was lost last
+	past    map[string]*past     // of servers that are there
 	bytes   int64
 	evicted uint64
 	seq     uint64
@@ -101,10 +104,11 @@ func (r *Registry) Contents() *Contents { return &r.contents }
 // Put stores a copy of inv, with copies of its bytes, in place of the one
 // before, and returns the copy. What is over 16 MiB, belongs to a server that
 // is gone or disabled or, tools excepted, to one that is hidden is not stored,
-// but returned all the same.
+// but returned all the same. So is what left its list after inv.Time, while the
+// answer was on the way.
 //
-// A result that was overtaken by an update of its (subscribed) URI, or by the
-// end of the connection, is stored as stale.
+// A result that was overtaken by an update of its URI that somebody subscribed
+// to, or by the end of the connection, is stored as stale.
 func (c *Contents) Put(inv *Invocation) *Invocation {
 	kept := *inv
 	kept.Stale, kept.StaleReason, kept.Touched = false, "", time.Time{}
@@ -126,7 +130,7 @@ func (c *Contents) Put(inv *Invocation) *Invocation {
 	c.mu.Lock()
 	c.seq++
 	kept.Seq = c.seq
-	if !c.registry.keeps(kept.Kind, kept.Server) {
+	if !c.registry.keeps(kept.Kind, kept.Server) || c.leftLocked(&kept) {
 		c.mu.Unlock()
 		return &kept
 	}

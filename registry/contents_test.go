@@ -156,7 +156,10 @@ func TestResourcesThatOnlyATemplateReachesGoWithIt(t *testing.T) {
 func TestR2_04UpdatesReachTheDirectCopyAndTheTemplates(t *testing.T) {
 	now := time.Unix(50, 0)
 	for name, update := range map[string]func(r *Registry, uri string){
-		"accepted": func(r *Registry, uri string) { r.Updated("a", uri) },
+		"subscribed above": func(r *Registry, uri string) {
+			r.SetSubscription(SubscriptionState{Server: "a", URI: "x:", Status: SubscriptionOn})
+			r.Touched("a", uri)
+		},
 		"subscribed": func(r *Registry, uri string) {
 			r.SetSubscription(SubscriptionState{Server: "a", URI: uri, Status: SubscriptionOn})
 			r.Touched("a", uri)
@@ -190,10 +193,126 @@ func TestUpdatesThatNobodySubscribedToAreIgnored(t *testing.T) {
 	r := library2(t)
 	ch := r.Watch(t.Context())
 	r.Touched("a", "x:/1")
-	r.Updated("a", "x:/7")
-	r.Updated("nobody", "x:/1")
+	r.Touched("a", "x:/7")
+	r.Touched("nobody", "x:/1")
 	require.Empty(t, ch)
 	require.False(t, r.Contents().Resource("a", "x:/1").Stale)
+}
+
+// What comes while an answer is on the way counts as what comes after it.
+func TestUpdatesDuringAReadCountAsThoseAfterIt(t *testing.T) {
+	for _, c := range []struct {
+		subscribed, updated, read string
+		stale                     bool
+	}{
+		{"x://h/d/f", "x://h/d/f", "x://h/d/f", true},
+		{"x://h/d", "x://h/d/f", "x://h/d/f", true},
+		{"x://h/d", "x://h/d/g", "x://h/d/f", false},
+		{"x://h/d", "x://h/d/f", "x://h/d", true},
+		{"x://h/d/g", "x://h/d/f", "x://h/d/f", false},
+		{"", "x://h/d/f", "x://h/d/f", false},
+	} {
+		for _, during := range []bool{false, true} {
+			now := time.Unix(50, 0)
+			r := catalog(t, Options{Now: func() time.Time { return now }}, "a resource "+c.read)
+			if c.subscribed != "" {
+				r.SetSubscription(SubscriptionState{Server: "a", URI: c.subscribed, Status: SubscriptionOn})
+			}
+			inv := asked(Resource, "a", c.read)
+			inv.Time = now
+			now = time.Unix(51, 0)
+			if during {
+				r.Touched("a", c.updated)
+				r.DropSubscription("a", c.subscribed)
+				r.Contents().Put(inv)
+			} else {
+				r.Contents().Put(inv)
+				r.Touched("a", c.updated)
+			}
+			got := r.Contents().Resource("a", c.read)
+			require.Equal(t, c.stale, got.Stale, "%+v, during: %v", c, during)
+			require.Equal(t, c.stale, got.Touched.Equal(now), "%+v, during: %v", c, during)
+		}
+	}
+}
+
+func TestWhatLeavesItsListWhileItIsReadIsNotKept(t *testing.T) {
+	now := time.Unix(50, 0)
+	r := catalog(t, Options{Now: func() time.Time { return now }}, `
+		a resource x:/1
+		a resource x:/2
+		a template y:/{v}
+		a prompt p
+		a tool t
+		b resource x:/1`)
+	c := r.Contents()
+	put := func(sec int64, inv *Invocation) *Invocation {
+		inv.Time = time.Unix(sec, 0)
+		require.Equal(t, inv.Result, c.Put(inv).Result, "returned all the same")
+		return c.find(inv.Kind, inv.Server, inv.Name)
+	}
+	now = time.Unix(60, 0)
+	set(r, "a", Resource, "x:/2")
+	set(r, "a", Template)
+	set(r, "a", Prompt)
+	set(r, "a", Tool)
+	r.Learn("a", "x:/1") // as its contents had that URI
+	for _, gone := range []*Invocation{
+		asked(Resource, "a", "x:/1"), asked(Resource, "a", "y:/deep"), asked(Prompt, "a", "p"), expanded("a", "y:/{v}", "y:/1"),
+	} {
+		require.Nil(t, put(59, gone), gone.Name)
+	}
+	for _, kept := range []*Invocation{asked(Resource, "a", "x:/2"), asked(Tool, "a", "t"), asked(Resource, "b", "x:/1")} {
+		require.NotNil(t, put(59, kept), kept.Name)
+	}
+	require.NotNil(t, put(61, asked(Resource, "a", "x:/1")), "asked for after that, by its link")
+	set(r, "a", Resource, "x:/1", "x:/2")
+	require.NotNil(t, put(61, asked(Resource, "a", "x:/1")))
+}
+
+func TestMoreMayLeaveAListThanIsRemembered(t *testing.T) {
+	now := time.Unix(50, 0)
+	r := New(Options{Servers: []string{"a"}, Now: func() time.Time { return now }})
+	uris := make([]string, maxMoments+10)
+	for i := range uris {
+		uris[i] = fmt.Sprintf("x:/%05d", i)
+	}
+	set(r, "a", Resource, uris...)
+	set(r, "a", Prompt, "p")
+	kept := uris[len(uris)/2]
+	now = time.Unix(60, 0)
+	set(r, "a", Resource, kept)
+	for _, uri := range []string{uris[0], uris[len(uris)-1]} {
+		inv := asked(Resource, "a", uri)
+		inv.Time = time.Unix(59, 0)
+		r.Contents().Put(inv)
+		require.Nil(t, r.Contents().Resource("a", uri))
+	}
+	for _, inv := range []*Invocation{asked(Resource, "a", kept), asked(Prompt, "a", "p")} {
+		inv.Time = time.Unix(59, 0)
+		r.Contents().Put(inv)
+		require.NotNil(t, r.Contents().find(inv.Kind, "a", inv.Name))
+	}
+	require.LessOrEqual(t, len(r.contents.past["a"].left.at), maxMoments)
+	for i := range 3 * maxMoments {
+		r.contents.past["a"].updated.note(uint64(i), now)
+	}
+	require.Len(t, r.contents.past["a"].updated.at, maxMoments)
+	require.Len(t, r.contents.past["a"].updated.order, maxMoments)
+	r.RemoveServer("a")
+	require.Empty(t, r.contents.past)
+}
+
+func TestAFlatIDThatChangesIsNoLeaving(t *testing.T) {
+	now := time.Unix(50, 0)
+	r := New(Options{Servers: []string{"a"}, Flat: true, Now: func() time.Time { return now }})
+	set(r, "a", Resource, "x:/1")
+	now = time.Unix(60, 0)
+	set(r, "a", Resource, "x:/1", "x://1") // both get a tail now
+	inv := asked(Resource, "a", "x:/1")
+	inv.Time = time.Unix(59, 0)
+	r.Contents().Put(inv)
+	require.NotNil(t, r.Contents().Resource("a", "x:/1"))
 }
 
 func TestUpdatesBelowAURICountForIt(t *testing.T) {
@@ -233,7 +352,8 @@ func TestTheListedFormOfAnExpansionIsUnderstood(t *testing.T) {
 		inv := expanded("a", "x:/{v}", "")
 		inv.Expanded = c.expanded
 		r.Contents().Put(inv)
-		r.Updated("a", "x:/1")
+		r.SetSubscription(SubscriptionState{Server: "a", URI: "x:/1", Status: SubscriptionOn})
+		r.Touched("a", "x:/1")
 		require.True(t, r.Contents().Template("a", "x:/{v}").Stale, "%+v", c)
 	}
 }
@@ -375,7 +495,7 @@ func TestContentsUnderConcurrency(t *testing.T) {
 				c.Put(asked(Resource, "a", uri))
 				c.Put(expanded("b", "x:/{v}", uri))
 				c.Resource("a", uri)
-				r.Updated("a", uri)
+				r.outdated("a", uri, time.Now())
 				r.SetSubscription(SubscriptionState{Server: "b", URI: uri, Status: SubscriptionOn})
 				r.Touched("b", uri)
 				switch (i + w) % 9 {

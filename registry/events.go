@@ -161,7 +161,7 @@ func (r *Registry) relisted(t *table, kind Kind, was *run) {
 	if d.added+d.removed+d.changed > 0 {
 		r.gated(&r.events.lists, slog.LevelInfo, t.name, text)
 	}
-	r.bulk(t.name, "dropped", r.contents.relisted(t, kind, was), plural(kind)+" left the list")
+	r.bulk(t.name, "dropped", r.contents.relisted(t, kind, was, r.opt.Now()), plural(kind)+" left the list")
 }
 
 // entered follows a change of a server's state.

@@ -37,59 +37,101 @@ func TestTheJournalTellsWhatChanged(t *testing.T) {
 		do   func()
 		want []string
 	}{
-		{"first list", func() { set(r, "a", Tool, "a", "b", "c", "d", "e") },
-			[]string{"a: tools: 0 → 5 (+5 −0): +a +b +c"}},
+		{
+			"first list", func() { set(r, "a", Tool, "a", "b", "c", "d", "e") },
+			[]string{"a: tools: 0 → 5 (+5 −0): +a +b +c"},
+		},
 		{"the same list", func() { set(r, "a", Tool, "e", "d", "c", "b", "a") }, nil},
-		{"another list", func() { set(r, "a", Tool, "a", "b", "f", "g") },
-			[]string{"a: tools: 5 → 4 (+2 −3): +f +g −c −d −e"}},
+		{
+			"another list", func() { set(r, "a", Tool, "a", "b", "f", "g") },
+			[]string{"a: tools: 5 → 4 (+2 −3): +f +g −c −d −e"},
+		},
 		{"another definition", func() {
 			r.SetList("a", Tool, [][]byte{item(Tool, "b"), item(Tool, "f"), item(Tool, "g"), []byte(`{"name":"a"}`)})
 		}, []string{"a: tools: 4 → 4, 1 changed"}},
-		{"resources", func() { set(r, "a", Resource, "x:/1", "x:/2") },
-			[]string{"a: resources: 0 → 2 (+2 −0): +x:/1 +x:/2"}},
-		{"a name that would fake a line", func() { set(r, "a", Prompt, "p\nq") },
-			[]string{`a: prompts: 0 → 1 (+1 −0): +"p\nq"`}},
+		{
+			"resources", func() { set(r, "a", Resource, "x:/1", "x:/2") },
+			[]string{"a: resources: 0 → 2 (+2 −0): +x:/1 +x:/2"},
+		},
+		{
+			"a name that would fake a line", func() { set(r, "a", Prompt, "p\nq") },
+			[]string{`a: prompts: 0 → 1 (+1 −0): +"p\nq"`},
+		},
 		{"no more", func() { set(r, "a", Prompt) }, []string{`a: prompts: 1 → 0 (+0 −1): −"p\nq"`}},
-		{"connecting", func() { r.SetState("a", ServerState{State: StateConnecting}) },
-			[]string{"a: stopped → connecting"}},
-		{"ready", func() { r.SetState("a", ServerState{State: StateReady, LastError: "of old"}) },
-			[]string{"a: connecting → ready"}},
+		{
+			"connecting", func() { r.SetState("a", ServerState{State: StateConnecting}) },
+			[]string{"a: stopped → connecting"},
+		},
+		{
+			"ready", func() { r.SetState("a", ServerState{State: StateReady, LastError: "of old"}) },
+			[]string{"a: connecting → ready"},
+		},
 		{"latency", func() { r.SetState("a", ServerState{State: StateReady, Latency: 1}) }, nil},
-		{"stored", func() { c.Put(asked(Resource, "a", "x:/1")); c.Put(expanded("a", "x:/{v}", "x:/1")) },
-			[]string{"a: content stored: resource x:/1, 6 B", "a: content stored: template x:/{v}, 8 B"}},
-		{"replaced", func() { c.Put(&Invocation{Kind: Resource, Server: "a", Name: "x:/1", Error: "no such file"}) },
-			[]string{"WARN a: content replaced: resource x:/1, failed: no such file"}},
-		{"too large", func() { c.Put(&Invocation{Kind: Tool, Server: "a", Name: "t", Result: make([]byte, 17<<20)}) },
-			[]string{"WARN a: content not kept: tool t is 17.0 MiB, more than 16.0 MiB"}},
-		{"asked", func() { s := on; s.Status = SubscriptionAsked; r.SetSubscription(s) },
-			[]string{"a: subscription asked: mcp://a/x:/1"}},
-		{"on", func() { r.SetSubscription(on); r.SetSubscription(on) },
-			[]string{"a: subscription on: mcp://a/x:/1"}},
+		{
+			"stored", func() { c.Put(asked(Resource, "a", "x:/1")); c.Put(expanded("a", "x:/{v}", "x:/1")) },
+			[]string{"a: content stored: resource x:/1, 6 B", "a: content stored: template x:/{v}, 8 B"},
+		},
+		{
+			"replaced", func() { c.Put(&Invocation{Kind: Resource, Server: "a", Name: "x:/1", Error: "no such file"}) },
+			[]string{"WARN a: content replaced: resource x:/1, failed: no such file"},
+		},
+		{
+			"too large", func() { c.Put(&Invocation{Kind: Tool, Server: "a", Name: "t", Result: make([]byte, 17<<20)}) },
+			[]string{"WARN a: content not kept: tool t is 17.0 MiB, more than 16.0 MiB"},
+		},
+		{
+			"asked", func() { s := on; s.Status = SubscriptionAsked; r.SetSubscription(s) },
+			[]string{"a: subscription asked: mcp://a/x:/1"},
+		},
+		{
+			"on", func() { r.SetSubscription(on); r.SetSubscription(on) },
+			[]string{"a: subscription on: mcp://a/x:/1"},
+		},
 		{"refused", func() {
 			r.SetSubscription(SubscriptionState{Server: "a", URI: "x:/2", Status: SubscriptionRefused, Error: "no"})
 		}, []string{"WARN a: subscription refused: mcp://a/x:/2: no"}},
-		{"updated", func() { r.Touched("a", "x:/1") },
-			[]string{"a: updated: mcp://a/x:/1", "a: content stale: 2, updated: x:/1"}},
-		{"ended", func() { r.DropSubscription("a", "x:/1"); r.DropSubscription("a", "x:/1") },
-			[]string{"a: subscription ended after 1 update: mcp://a/x:/1"}},
-		{"a list without it", func() { set(r, "a", Resource, "x:/2") },
-			[]string{"a: resources: 2 → 1 (+0 −1): −x:/1", "a: content dropped: 1, resources left the list"}},
-		{"lost", func() { r.SetState("a", ServerState{State: StateRetrying, LastError: "broken pipe"}) },
-			[]string{"WARN a: ready → retrying: broken pipe", "a: content stale: 1, connection lost"}},
-		{"hidden", func() { r.SetVisible("a", false) },
-			[]string{"a: entries hidden", "a: content dropped: 1, entries hidden"}},
+		{
+			"updated", func() { r.Touched("a", "x:/1") },
+			[]string{"a: updated: mcp://a/x:/1", "a: content stale: 2, updated: x:/1"},
+		},
+		{
+			"ended", func() { r.DropSubscription("a", "x:/1"); r.DropSubscription("a", "x:/1") },
+			[]string{"a: subscription ended after 1 update: mcp://a/x:/1"},
+		},
+		{
+			"a list without it", func() { set(r, "a", Resource, "x:/2") },
+			[]string{"a: resources: 2 → 1 (+0 −1): −x:/1", "a: content dropped: 1, resources left the list"},
+		},
+		{
+			"lost", func() { r.SetState("a", ServerState{State: StateRetrying, LastError: "broken pipe"}) },
+			[]string{"WARN a: ready → retrying: broken pipe", "a: content stale: 1, connection lost"},
+		},
+		{
+			"hidden", func() { r.SetVisible("a", false) },
+			[]string{"a: entries hidden", "a: content dropped: 1, entries hidden"},
+		},
 		{"listed", func() { r.SetVisible("a", true) }, []string{"a: entries listed again"}},
-		{"clear", func() { c.Put(asked(Tool, "a", "a")); c.Clear(Tool, "a", "a") },
-			[]string{"a: content stored: tool a, 3 B", "a: content cleared: tool a"}},
-		{"clear all", func() { c.Put(asked(Tool, "a", "a")); c.Put(asked(Tool, "a", "b")); c.ClearServer("a"); c.ClearAll() },
-			[]string{"a: content stored: tool a, 3 B", "a: content stored: tool b, 3 B", "a: content cleared: 2"}},
-		{"disabled", func() { c.Put(asked(Tool, "a", "a")); r.SetState("a", ServerState{State: StateDisabled}) },
-			[]string{"a: content stored: tool a, 3 B", "a: retrying → disabled", "a: content dropped: 1, disabled"}},
+		{
+			"clear", func() { c.Put(asked(Tool, "a", "a")); c.Clear(Tool, "a", "a") },
+			[]string{"a: content stored: tool a, 3 B", "a: content cleared: tool a"},
+		},
+		{
+			"clear all", func() { c.Put(asked(Tool, "a", "a")); c.Put(asked(Tool, "a", "b")); c.ClearServer("a"); c.ClearAll() },
+			[]string{"a: content stored: tool a, 3 B", "a: content stored: tool b, 3 B", "a: content cleared: 2"},
+		},
+		{
+			"disabled", func() { c.Put(asked(Tool, "a", "a")); r.SetState("a", ServerState{State: StateDisabled}) },
+			[]string{"a: content stored: tool a, 3 B", "a: retrying → disabled", "a: content dropped: 1, disabled"},
+		},
 		{"added", func() { r.AddServer("late") }, []string{"late: server added"}},
-		{"removed", func() { r.RemoveServer("late"); r.RemoveServer("a") },
-			[]string{"late: server removed", "a: server removed, 1 subscription ended"}},
-		{"local", func() { require.NoError(t, r.AddResource(ServersResource(r))); r.RemoveResource("goblin://servers") },
-			[]string{"goblin: resources: 0 → 1 (+1 −0): +goblin://servers", "goblin: resources: 1 → 0 (+0 −1): −goblin://servers"}},
+		{
+			"removed", func() { r.RemoveServer("late"); r.RemoveServer("a") },
+			[]string{"late: server removed", "a: server removed, 1 subscription ended"},
+		},
+		{
+			"local", func() { require.NoError(t, r.AddResource(ServersResource(r))); r.RemoveResource("goblin://servers") },
+			[]string{"goblin: resources: 0 → 1 (+1 −0): +goblin://servers", "goblin: resources: 1 → 0 (+0 −1): −goblin://servers"},
+		},
 	} {
 		from := r.Logs().Stats().Next
 		step.do()
@@ -159,10 +201,10 @@ func TestSecretsAreRedactedBeforeNamesAreCut(t *testing.T) {
 	inv := asked(Resource, "a", uri)
 	inv.Success, inv.Error = false, strings.Repeat("e", maxField-5)+secret
 	r.Contents().Put(inv)
-	r.Updated("a", uri)
+	r.Touched("a", uri)
 	r.Contents().Clear(Resource, "a", uri)
 	all := strings.Join(told(r, 0), "\n")
-	require.Len(t, told(r, 0), 6)
+	require.Len(t, told(r, 0), 7)
 	require.Contains(t, all, "[hidden]")
 	require.NotContains(t, all, "sk-")
 }

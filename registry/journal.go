@@ -161,24 +161,32 @@ func (d Direction) String() string {
 	return "to server"
 }
 
-// StatusNotification is the status of a record that is a notification.
-const StatusNotification = "notification"
+// Statuses of records besides "success" and "failure".
+const (
+	StatusNotification = "notification"
+	// StatusToolError is that of a tools/call whose result has isError.
+	StatusToolError = "tool error"
+)
 
 // TrafficRecord is one request with its answer, or one notification.
 // Redaction is the caller's business: what is written here is shown.
 type TrafficRecord struct {
 	Seq       uint64 // filled by Append
 	Time      time.Time
-	Session   string
+	Session   string // "" for nobody, or for the many of Receivers
 	Client    string
+	Receivers int // of a notification that went to many sessions at once: how many
 	Direction Direction
 	Server    string
 	Method    string
 	Name      string // tool, prompt or URI, as the client spelled it
 	Duration  time.Duration
-	Size      int64  // bytes of the answer
-	Status    string // "success", "failure" or [StatusNotification]
-	Code      int    // of a JSON-RPC error
+	// Asked: the server asked the client meanwhile, most likely a human, so
+	// Duration does not count for [ServerState.Latency].
+	Asked  bool
+	Size   int64  // bytes of the answer
+	Status string // "success", "failure", [StatusNotification] or [StatusToolError]
+	Code   int    // of a JSON-RPC error
 	// Request and Response are cut at 64 KiB each; Append copies them.
 	// Window leaves them out, Record gives them while they are still held.
 	Request, Response []byte
@@ -236,7 +244,7 @@ func (j *TrafficJournal) Append(rec TrafficRecord) uint64 {
 	if rec.Session != "" && rec.Direction == ToServer && rec.Status != StatusNotification {
 		j.sessions.count(rec.Session)
 	}
-	if rec.Direction == ToServer && rec.Status == "success" {
+	if rec.Direction == ToServer && (rec.Status == "success" || rec.Status == StatusToolError) && !rec.Asked {
 		j.latencies.add(rec.Server, rec.Duration)
 	}
 	j.feed.publish(Traffic)

@@ -22,7 +22,7 @@ type lastAnswers struct {
 
 // Answered notes how long a known server took for an answer: of the last 32 the
 // median is its [ServerState.Latency]. Requests in the traffic journal count by
-// themselves.
+// themselves, those excepted that waited for the client.
 func (r *Registry) Answered(server string, took time.Duration) { r.latencies.add(server, took) }
 
 func (l *latencies) add(server string, took time.Duration) {

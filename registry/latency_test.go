@@ -27,6 +27,7 @@ func TestLatencyIsTheMedianOfTheLastAnswers(t *testing.T) {
 		r.Traffic().Append(registry.TrafficRecord{Server: "a", Duration: time.Minute, Status: "failure"})
 		r.Traffic().Append(registry.TrafficRecord{Server: "a", Status: registry.StatusNotification})
 		r.Traffic().Append(registry.TrafficRecord{Server: "a", Duration: time.Minute, Status: "success", Direction: registry.ToClient})
+		r.Traffic().Append(registry.TrafficRecord{Server: "a", Duration: time.Minute, Status: "success", Asked: true})
 	}
 	require.Equal(t, time.Millisecond, latency("a"), "only answers of the server count")
 	for range 40 {

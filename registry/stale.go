@@ -53,15 +53,17 @@ func (i *Invocation) outdate(reason string, now time.Time) {
 	}
 }
 
-// updated marks what an update of a URI concerns, and returns how many.
+// updated marks what an update of a URI concerns, and returns how many. It is
+// remembered for what is on the way.
 func (c *Contents) updated(server, uri string, now time.Time) (marked int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := c.servers[server]
-	if s == nil || len(s.byURI) == 0 {
-		return 0
-	}
+	past, s := c.pastLocked(server), c.servers[server]
 	mark := func(uri string) {
+		past.updated.note(hashKey(uri), now)
+		if s == nil {
+			return
+		}
 		for _, n := range s.byURI[uri] {
 			if n.markLocked(StaleUpdated, now) {
 				marked++
@@ -73,6 +75,18 @@ func (c *Contents) updated(server, uri string, now time.Time) (marked int) {
 		mark(parent)
 	}
 	return marked
+}
+
+func (c *Contents) pastLocked(server string) *past {
+	p := c.past[server]
+	if p == nil {
+		if c.past == nil {
+			c.past = map[string]*past{}
+		}
+		p = &past{}
+		c.past[server] = p
+	}
+	return p
 }
 
 // lose marks all of a server whose connection is gone.
@@ -97,7 +111,9 @@ func (c *Contents) lose(server string, now time.Time) (marked int) {
 // have marked it happened while its answer was on the way.
 func (c *Contents) overtakenLocked(n *content) {
 	if n.uri != "" {
-		if row, ok := c.registry.Subscription(n.inv.Server, n.uri); ok && row.LastUpdate.After(n.inv.Time) {
+		if p := c.past[n.inv.Server]; p != nil && p.updated.since(hashKey(n.uri), n.inv.Time) {
+			n.inv.outdate(StaleUpdated, p.updated.at[hashKey(n.uri)])
+		} else if row, ok := c.registry.Subscription(n.inv.Server, n.uri); ok && row.LastUpdate.After(n.inv.Time) {
 			n.inv.outdate(StaleUpdated, row.LastUpdate)
 		}
 	}
@@ -106,10 +122,37 @@ func (c *Contents) overtakenLocked(n *content) {
 	}
 }
 
+// leftLocked reports whether an invocation is of something that left its list
+// after it was asked for, so that no later list would drop it.
+func (c *Contents) leftLocked(inv *Invocation) bool {
+	p := c.past[inv.Server]
+	if p == nil || inv.Kind == Tool {
+		return false
+	}
+	if p.left.since(entryHash(inv.Kind, inv.Name), inv.Time) {
+		return true
+	}
+	if !p.left.gone.After(inv.Time) && !(inv.Kind == Resource && p.unlisted[Template].After(inv.Time)) {
+		return false
+	}
+	t := c.registry.Load().table(inv.Server)
+	return t != nil && !t.reaches(inv.Kind, inv.Name)
+}
+
+// reaches reports whether an entry is listed or, of resources, can be read
+// without.
+func (t *table) reaches(kind Kind, name string) bool {
+	if t.runs[kind].name(hashKey(name), name) != nil {
+		return true
+	}
+	return kind == Resource && (t.open || t.runs[Template].template(name) != nil || t.learned != nil && t.learned.has(name))
+}
+
 // forget drops all of a server that left.
 func (c *Contents) forget(server string) int {
 	c.mu.Lock()
 	delete(c.lost, server)
+	delete(c.past, server)
 	c.mu.Unlock()
 	return c.remove(server, func(*content) bool { return true })
 }
@@ -120,12 +163,14 @@ func (c *Contents) hide(server string) int {
 }
 
 // relisted drops what a list that came in place of was does not have any
-// more. t is the table that holds the new one.
-func (c *Contents) relisted(t *table, kind Kind, was *run) int {
+// more, and remembers it for what is on the way. t is the table that holds the
+// new one.
+func (c *Contents) relisted(t *table, kind Kind, was *run, now time.Time) int {
 	if kind == Tool || was == nil {
 		return 0
 	}
 	run := t.runs[kind]
+	c.leave(t.name, kind, was, run, now)
 	return c.remove(t.name, func(n *content) bool {
 		name := n.inv.Name
 		hash := hashKey(name)
@@ -134,18 +179,55 @@ func (c *Contents) relisted(t *table, kind Kind, was *run) int {
 			return was.name(hash, name) != nil && run.name(hash, name) == nil
 		case n.inv.Kind == Resource && kind == Template:
 			// It was read as it is, but only the template said that it can be.
-			return t.runs[Resource].name(hash, name) == nil && was.template(name) != nil &&
-				run.template(name) == nil && !t.open && (t.learned == nil || !t.learned.has(name))
+			return was.template(name) != nil && !t.reaches(Resource, name)
 		}
 		return false
 	})
 }
 
-// Updated notes that a server said that a URI changed: what is cached of it,
-// and of the URIs above it, becomes stale. Unlike [Registry.Touched] it takes
-// the word of a server that nobody subscribed to.
-func (r *Registry) Updated(server, uri string) { r.outdated(server, uri, r.opt.Now()) }
+// leave notes what of a list another one lacks.
+func (c *Contents) leave(server string, kind Kind, was, is *run, now time.Time) {
+	gone, all := left(kind, was, is)
+	if len(gone) == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.pastLocked(server)
+	p.unlisted[kind] = now
+	for _, hash := range gone {
+		p.left.note(hash, now)
+	}
+	if !all {
+		p.left.gone = now // the others are told by their absence
+	}
+}
 
+// left returns the hashes of what of a list another one lacks; all is false if
+// it is too much for [moments]. Both lists are in the order of Listed.
+func left(kind Kind, was, is *run) (gone []uint64, all bool) {
+	var entries []Entry
+	if is != nil {
+		entries = is.entries
+	}
+	for i := range was.entries {
+		e := &was.entries[i]
+		for len(entries) > 0 && entries[0].Listed < e.Listed {
+			entries = entries[1:]
+		}
+		if len(entries) > 0 && entries[0].Listed == e.Listed && entries[0].Name == e.Name ||
+			is.name(hashKey(e.Name), e.Name) != nil { // under another listed name
+			continue
+		}
+		if len(gone) == maxMoments {
+			return gone, false
+		}
+		gone = append(gone, entryHash(kind, e.Name))
+	}
+	return gone, true
+}
+
+// outdated takes the word of a server that somebody subscribed to.
 func (r *Registry) outdated(server, uri string, now time.Time) {
 	if n := r.contents.updated(server, uri, now); n > 0 {
 		r.marked(server, n, StaleUpdated+": "+r.short(uri))

@@ -123,8 +123,8 @@ func (r *Registry) DropSubscription(server, uri string) {
 }
 
 // Touched counts an update of a URI for its row and the rows above it, and
-// makes what is cached of them stale (see [Registry.Updated]). Where there is
-// no such row it does nothing: nobody subscribed. The journal gets one record
+// makes what is cached of it, or on the way, and of the URIs above it stale.
+// Where there is no such row it does nothing: nobody subscribed. The journal gets one record
 // per row and second at most, with the number of updates since the last.
 func (r *Registry) Touched(server, uri string) {
 	now := r.opt.Now()

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/charmbracelet/bubbles/spinner"
-	"github.com/charmbracelet/bubbletea"
+	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
 	"goblin/tui/look"
@@ -21,6 +21,7 @@ const (
 	frameTime  = 33 * time.Millisecond  // least time between two rounds of changes
 	beat       = 500 * time.Millisecond // of clocks, rates and fading marks
 	flashTime  = 6 * time.Second
+	flashLeast = time.Second     // after it, a key takes the line away
 	changedFor = 3 * time.Second // how long changed lines stay marked
 )
 
@@ -75,6 +76,7 @@ type app struct {
 type flash struct {
 	text  string
 	bad   bool
+	since time.Time
 	until time.Time
 }
 
@@ -351,7 +353,7 @@ func (a *app) follow() tea.Cmd {
 
 // say flashes a line.
 func (a *app) say(format string, args ...any) tea.Cmd {
-	a.flash = flash{text: fmt.Sprintf(format, args...), until: a.now().Add(flashTime)}
+	a.flash = flash{text: fmt.Sprintf(format, args...), since: a.now(), until: a.now().Add(flashTime)}
 	return nil
 }
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/charmbracelet/bubbletea"
+	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
@@ -292,4 +292,12 @@ func TestWhatIsHiddenInANameIsCopiedVisibly(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(decoded), `\u202e`)
 	require.NotContains(t, string(decoded), "\u202e")
+}
+
+func TestTwoEscapesAtOnceAreTwo(t *testing.T) {
+	r := office(t, 120, 40, plainEnv).keys("4 / day enter l")
+	r.take(tea.KeyMsg{Type: tea.KeyEsc, Alt: true}, 0)
+	require.False(t, r.app.inside)
+	typed, _ := r.app.panes[paneResources].rows().filtered()
+	require.Empty(t, typed)
 }

@@ -2,8 +2,9 @@ package tui
 
 import (
 	"slices"
+	"strings"
 
-	"github.com/charmbracelet/bubbletea"
+	tea "github.com/charmbracelet/bubbletea"
 )
 
 const maxHistory = 50
@@ -15,6 +16,9 @@ func (a *app) startFilter() tea.Cmd {
 	text := ""
 	if !a.searching {
 		text, _ = a.panes[a.open].rows().filtered()
+		if text != "" { // what is typed now is a word of its own
+			text += " "
+		}
 	}
 	a.bar.Set(text)
 	a.fitBar()
@@ -23,35 +27,35 @@ func (a *app) startFilter() tea.Cmd {
 
 // typeFilter is a key in the bar: the list follows each one.
 func (a *app) typeFilter(msg tea.KeyMsg) tea.Cmd {
-	switch msg.Type {
-	case tea.KeyEnter:
+	switch id := barActs().of(msg); id {
+	case "keep":
 		a.endFilter()
 		if a.searching {
 			return nil
 		}
-		text := a.bar.Value()
+		text := strings.TrimSpace(a.bar.Value())
 		if text != "" {
 			a.history = slices.DeleteFunc(a.history, func(h string) bool { return h == text })
 			a.history = append(a.history, text)
 			a.history = a.history[max(0, len(a.history)-maxHistory):]
 		}
 		return nil
-	case tea.KeyEsc, tea.KeyCtrlC:
+	case "clear":
 		a.endFilter()
 		if a.searching {
 			a.details[a.open].view.Search("")
 			return nil
 		}
 		return a.setFilter("")
-	case tea.KeyUp, tea.KeyDown:
+	case "earlier", "later":
 		if a.searching {
 			return nil
 		}
-		return a.earlier(msg.Type == tea.KeyUp)
-	case tea.KeyCtrlD, tea.KeyPgDown:
+		return a.earlier(id == "earlier")
+	case "half-down":
 		a.panes[a.open].rows().move(a.panes[a.open].rows().window() / 2)
 		return nil
-	case tea.KeyPgUp:
+	case "half-up":
 		a.panes[a.open].rows().move(-a.panes[a.open].rows().window() / 2)
 		return nil
 	}

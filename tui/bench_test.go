@@ -1,10 +1,13 @@
 package tui
 
 import (
+	"context"
 	"fmt"
+	"sync"
 	"testing"
+	"time"
 
-	"github.com/charmbracelet/bubbletea"
+	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
@@ -115,5 +118,54 @@ func BenchmarkListChange(b *testing.B) {
 		c.once = false
 		r.settled(c.refresh())
 		_ = r.app.View()
+	}
+}
+
+// BenchmarkKeyToFrame is from a key until the terminal has the frame that shows
+// it: the whole program, at 100,000 resources, while a server sends 1,000
+// updates of subscribed resources a second. Frames leave 60 times a second and
+// each key here comes right after one: 16.7 ms is the wait for the next, so the
+// longest that a key takes.
+func BenchmarkKeyToFrame(b *testing.B) {
+	reg := warehouse(b, 120, 40).reg
+	uri := func(i int) string {
+		return fmt.Sprintf("file:///srv/payments/service-%d/config-main-%05d.json", i*4%97, i*4)
+	}
+	for i := range 1000 {
+		reg.SetSubscription(registry.SubscriptionState{Server: "server-0", URI: uri(i), Status: registry.SubscriptionOn, Holders: 1})
+	}
+	term := newPipeTerminal(b, 120, 40)
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	all.Go(func() { _ = New(Options{Registry: reg, Host: Host{}}).Run(ctx, newBackend(), term) })
+	all.Go(func() {
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for n := 0; ; n++ {
+			select {
+			case <-tick.C:
+				for i := range 10 {
+					reg.Touched("server-0", uri((n*10+i)%1000))
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	defer func() {
+		cancel()
+		term.keys.Close()
+		all.Wait()
+	}()
+	term.await(b, "100k")
+	for n := 0; b.Loop(); n++ {
+		// Going to the other pane and back changes the tab line: it is seen.
+		key, sign := "1", "[1 Servers"
+		if n%2 == 1 {
+			key, sign = "4", "[4 Resources"
+		}
+		term.forget()
+		_, _ = term.keys.Write([]byte(key))
+		term.await(b, sign)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/charmbracelet/bubbletea"
+	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
 	"goblin/tui/look"
@@ -122,6 +122,9 @@ func (c *calls) start(r request) tea.Cmd {
 	if !r.quiet {
 		c.last = &r
 		c.remember(r)
+	}
+	if r.show && a.layout.place != placeHidden {
+		a.opened = true
 	}
 	return tea.Batch(func() tea.Msg {
 		defer cancel()

@@ -3,13 +3,12 @@ package tui
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/bubbletea"
+	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
 	"goblin/tui/content"
@@ -110,20 +109,8 @@ func (c *catalog) refresh() tea.Cmd {
 		clear(c.texts)
 		return c.refresh()
 	}
-	if cmd == nil {
-		return finish()
-	}
-	c.reading = true
-	return func() tea.Msg {
-		msg := cmd()
-		return done(func() tea.Cmd {
-			var then tea.Cmd
-			if d, ok := msg.(done); ok {
-				then = d()
-			}
-			return tea.Batch(then, finish())
-		})
-	}
+	c.reading = cmd != nil
+	return afterwards(cmd, finish)
 }
 
 // longestName is the widest that a column of names gets.
@@ -261,17 +248,10 @@ func facts(e *registry.Entry) []content.Fact {
 	default:
 		add("name", e.Listed)
 	}
-	if e.Name != e.Listed {
-		add("original", e.Name)
-	}
 	add("server", e.Server)
-	if e.Kind == registry.Resource || e.Kind == registry.Template {
-		add("name", e.Label)
-	}
 	add("title", e.Title)
 	add("MIME type", e.MIME)
 	add("size", size(e.Size))
-	add("flat id", e.Flat)
 	add("description", e.Description)
 	return f
 }
@@ -307,18 +287,18 @@ func versionOf(inv *registry.Invocation) string {
 	return fmt.Sprintf("%d %v %s", inv.Seq, inv.Stale, inv.StaleReason)
 }
 
-// rawBlocks are an entry's own JSON at the end of its detail.
+// rawBlocks are an entry's other names and its own JSON, at the end of its
+// detail.
 func rawBlocks(e *registry.Entry) []content.Block {
-	return []content.Block{{Title: "Definition", Kind: content.JSON, Data: e.JSON}}
-}
-
-// blocksOf adapts blocks that need no work.
-func blocksOf(all ...[]content.Block) func(context.Context) []content.Block {
-	return func(context.Context) []content.Block {
-		var out []content.Block
-		for _, b := range all {
-			out = append(out, b...)
-		}
-		return out
+	names := []content.Fact{{Label: "flat id", Value: e.Flat}}
+	if e.Kind == registry.Resource || e.Kind == registry.Template {
+		names = append(names, content.Fact{Label: "name", Value: e.Label})
+	}
+	if e.Name != e.Listed {
+		names = append(names, content.Fact{Label: "original", Value: e.Name})
+	}
+	return []content.Block{
+		{Title: "Definition", Kind: content.Facts, Facts: names},
+		{Kind: content.JSON, Data: e.JSON},
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/charmbracelet/bubbletea"
+	tea "github.com/charmbracelet/bubbletea"
 	"github.com/sahilm/fuzzy"
 
 	"goblin/registry"
@@ -89,7 +89,8 @@ func (a *app) logCommands() []command {
 	return []command{
 		{names: []string{"events"}, long: "Go to the events: what changed in servers and catalog", run: open(tabEvents)},
 		{names: []string{"traffic"}, long: "Go to the requests through Goblin", run: open(tabTraffic)},
-		{names: []string{"stderr"}, arg: "SERVER", bare: true, long: "Go to what servers print", args: a.serverNames,
+		{
+			names: []string{"stderr"}, arg: "SERVER", bare: true, long: "Go to what servers print", args: a.serverNames,
 			why: func(arg string) string {
 				if arg == "" {
 					return ""
@@ -102,7 +103,8 @@ func (a *app) logCommands() []command {
 					return a.stderrOf(arg)
 				}
 				return open(tabStderr)("")
-			}},
+			},
+		},
 		{names: []string{"goblin"}, long: "Go to Goblin's own log", run: open(tabGoblin)},
 	}
 }
@@ -362,10 +364,10 @@ func (a *app) serverCalled(name string) (s registry.ServerState, why string) {
 			name = a.panes[a.open].item().server
 		}
 	}
-	switch {
-	case name == "":
+	switch name {
+	case "":
 		return s, "no server is selected; name one"
-	case name == registry.Local:
+	case registry.Local:
 		return s, "these are Goblin's own; no server offers them"
 	}
 	s, ok := a.reg.State(name)

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/aymanbagabas/go-osc52/v2"
-	"github.com/charmbracelet/bubbletea"
+	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/content"
 )
@@ -54,6 +54,9 @@ func (a *app) content() shown {
 	it := a.panes[a.open].item()
 	name := path.Base(strings.TrimRight(it.name, "/"))
 	if inv := kept(a.reg, it); it.ok && inv != nil && inv.Result != nil {
+		if inv.Expanded != "" {
+			name = path.Base(strings.TrimRight(inv.Expanded, "/"))
+		}
 		if file, _, data, ok := content.Blob(inv.Result); ok {
 			if file != "" {
 				name = path.Base(file)
@@ -122,13 +125,17 @@ func (a *app) save() tea.Cmd {
 	if len(c.data) == 0 {
 		return a.complain("there is nothing to save; Enter fetches the content")
 	}
+	return a.saveTo(c, clean(c.name))
+}
+
+func (a *app) saveTo(c shown, path string) tea.Cmd {
 	ctx, term := a.ctx, a.term
-	return a.push(newEntry(a, "Save "+size(int64(len(c.data)))+" to", clean(c.name), func(to string) tea.Cmd {
+	return a.push(newEntry(a, "Save "+size(int64(len(c.data)))+" to", path, func(to string) tea.Cmd {
 		return func() tea.Msg {
 			where, err := term.Save(ctx, to, c.data)
 			return done(func() tea.Cmd {
 				if err != nil {
-					return a.complain("save: %v", err)
+					return tea.Batch(a.saveTo(c, to), a.complain("save: %v", err))
 				}
 				return a.say("Saved %s", where)
 			})

@@ -3,7 +3,7 @@ package tui
 import (
 	"fmt"
 
-	"github.com/charmbracelet/bubbletea"
+	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/look"
 )
@@ -110,10 +110,10 @@ func (c *confirm) update(msg tea.Msg) (tea.Cmd, bool) {
 	if !ok {
 		return nil, false
 	}
-	switch key.String() {
-	case "y", "Y":
+	switch confirmActs().of(key) {
+	case "yes":
 		return c.then(), true
-	case "n", "N", "esc", "q", "ctrl+c":
+	case "no":
 		return nil, true
 	}
 	return nil, false

@@ -1,6 +1,6 @@
 package tui
 
-import "github.com/charmbracelet/bubbletea"
+import tea "github.com/charmbracelet/bubbletea"
 
 // entry asks for one line of text.
 type entry struct {
@@ -20,7 +20,7 @@ func (e *entry) heading() string            { return e.title }
 func (e *entry) size(w, _ int) (int, int)   { return min(w, 70), 5 }
 func (e *entry) background(tea.Msg) tea.Cmd { return nil }
 func (e *entry) typing() bool               { return true }
-func (e *entry) hints() []hint              { return []hint{{"enter", "go"}, {"esc", "leave it"}} }
+func (e *entry) hints() []hint              { return entryActs().hints() }
 
 func (e *entry) lines(w, h int) []string {
 	e.input.Width = max(1, w-4)
@@ -32,10 +32,10 @@ func (e *entry) update(msg tea.Msg) (tea.Cmd, bool) {
 	if !ok {
 		return nil, false
 	}
-	switch key.Type {
-	case tea.KeyEsc, tea.KeyCtrlC:
+	switch entryActs().of(key) {
+	case "close":
 		return nil, true
-	case tea.KeyEnter:
+	case "go":
 		if e.input.Value() == "" {
 			return nil, false
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/bubbletea"
+	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/filter"
 	"goblin/tui/look"
@@ -70,8 +70,13 @@ func (d *facet) begin() tea.Cmd {
 	n := r.total()
 	typed, _ := r.filtered()
 	f := d.field
+	// What other parts of the filter leave is what there is to choose from.
+	matches := r.matching(filter.Set(typed, f.Name, nil))
 	work := func() ([]value, error) {
 		all, err := countValues(ctx, f, n)
+		if err == nil {
+			err = recount(ctx, all, f, matches)
+		}
 		if err == nil {
 			tick(ctx, all, f, typed)
 		}
@@ -100,6 +105,23 @@ func (d *facet) take(all []value) {
 		d.before[i] = v.on
 	}
 	d.narrow()
+}
+
+// recount leaves of the counts the rows that match.
+func recount(ctx context.Context, all []value, f filter.Field, matches func(context.Context) ([]int32, error)) error {
+	rows, err := matches(ctx)
+	if err != nil {
+		return err
+	}
+	counts := make(map[string]int, len(all))
+	for _, i := range rows {
+		counts[f.Text(int(i))]++
+	}
+	for i := range all {
+		all[i].rows = counts[all[i].text]
+	}
+	slices.SortStableFunc(all, func(a, b value) int { return cmp.Compare(b.rows, a.rows) })
+	return nil
 }
 
 // countValues counts the values of a field in rows 0 to n, the most frequent
@@ -311,11 +333,11 @@ func (d *facet) point(msg tea.MouseMsg) {
 }
 
 func (d *facet) key(msg tea.KeyMsg) (tea.Cmd, bool) {
-	switch msg.Type {
-	case tea.KeyEsc, tea.KeyCtrlC:
+	switch facetActs().of(msg) {
+	case "close":
 		d.cancel()
 		return nil, true
-	case tea.KeyEnter:
+	case "apply":
 		if !d.ready {
 			return nil, false
 		}
@@ -323,27 +345,25 @@ func (d *facet) key(msg tea.KeyMsg) (tea.Cmd, bool) {
 			d.toggle() // who typed a value and pressed Enter means that one
 		}
 		return d.apply(), true
-	case tea.KeyDelete, tea.KeyCtrlX:
+	case "none":
 		for i := range d.all {
 			d.all[i].on = false
 		}
 		return nil, false
-	case tea.KeyUp, tea.KeyCtrlP:
+	case "up":
 		d.move(-1)
 		return nil, false
-	case tea.KeyDown, tea.KeyCtrlN:
+	case "down":
 		d.move(1)
 		return nil, false
-	case tea.KeyPgUp:
+	case "page-up":
 		d.move(-d.height)
 		return nil, false
-	case tea.KeyPgDown:
+	case "page-down":
 		d.move(d.height)
 		return nil, false
-	case tea.KeySpace:
+	case "tick":
 		d.toggle()
-		return nil, false
-	case tea.KeyCtrlV:
 		return nil, false
 	}
 	if msg.Type == tea.KeyRunes && !msg.Paste {
@@ -378,5 +398,5 @@ func (d *facet) background(tea.Msg) tea.Cmd { return nil }
 func (d *facet) typing() bool               { return true }
 
 func (d *facet) hints() []hint {
-	return []hint{{"space", "tick"}, {"enter", "apply"}, {"delete", "untick all"}, {"esc", "leave"}, {"a-z", "narrow"}}
+	return append(facetActs().hints(), hint{"a-z", "narrow"})
 }

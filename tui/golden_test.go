@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -14,8 +15,6 @@ import (
 	"unicode"
 
 	"github.com/stretchr/testify/require"
-
-	"encoding/json"
 
 	"goblin/registry"
 )

@@ -86,13 +86,13 @@ func (a *app) headerLine() string {
 	if h.down > 0 {
 		b.WriteString("  " + lk.Bad.On(lk.Failed+fmt.Sprintf(" %d down", h.down)))
 	}
-	b.WriteString(fmt.Sprintf("  clients %d", h.clients))
+	fmt.Fprintf(&b, "  clients %d", h.clients)
 	if h.screens > 1 {
-		b.WriteString(fmt.Sprintf("  screens %d", h.screens))
+		fmt.Fprintf(&b, "  screens %d", h.screens)
 	}
-	b.WriteString(fmt.Sprintf("  %d req/s", h.rate))
+	fmt.Fprintf(&b, "  %d req/s", h.rate)
 	if h.running > 0 {
-		b.WriteString(fmt.Sprintf("  running %d", h.running))
+		fmt.Fprintf(&b, "  running %d", h.running)
 	}
 	if h.questions > 0 {
 		b.WriteString("  " + lk.Warn.On(fmt.Sprintf("?%d a answers", h.questions)))
@@ -163,14 +163,28 @@ func (a *app) barLine() string {
 			right = lk.Warn.On(clean(p) + " ")
 		}
 		return lk.Sides(left, right, a.w)
-	case a.flash.text != "":
-		style, mark := look.Style(""), " "
+	}
+	left, right := "", ""
+	if typed != "" {
+		left = " / " + clean(typed) + "  " + lk.Dim.On(fmt.Sprintf("%s of %s", grouped(r.len()), grouped(r.total())))
+		right = lk.Dim.On("Esc clears ")
+	}
+	if at, n := a.details[a.open].view.Found(); a.inside && n > 0 {
+		left, right = fmt.Sprintf(" %d of %d found", at, n), lk.Dim.On("n next  N previous ")
+	}
+	if a.flash.text != "" {
+		text := " " + clean(a.flash.text)
 		if a.flash.bad {
-			style, mark = lk.Bad, " ! "
+			text = lk.Bad.On(" ! " + clean(a.flash.text))
 		}
-		return lk.Fit(style.On(mark+clean(a.flash.text)), a.w)
-	case typed != "":
-		return lk.Sides(" / "+clean(typed), lk.Dim.On(fmt.Sprintf("%s of %s  Esc clears ", grouped(r.len()), grouped(r.total()))), a.w)
+		if left == "" || look.Width(left)+look.Width(text)+4 > a.w {
+			return lk.Fit(text, a.w)
+		}
+		return lk.Sides(left, text+" ", a.w)
+	}
+	switch {
+	case left != "":
+		return lk.Sides(left, right, a.w)
 	case a.o.Host.Demo:
 		return lk.Fit(" "+lk.Warn.On("demo")+": try "+lk.Key.On("4")+" resources, "+lk.Key.On("s")+" subscribe, "+
 			lk.Key.On("2 c")+" call a tool. "+lk.Dim.On("Your servers: :setup"), a.w)
@@ -184,22 +198,41 @@ func (a *app) footerLine() string {
 	if n := len(a.dialogs); n > 0 {
 		return lk.Fit(" "+a.hints(a.dialogs[n-1].hints()), a.w)
 	}
-	if a.filtering {
+	if a.filtering && !a.searching {
 		return lk.Fit(" "+a.hints([]hint{{"enter", "keep"}, {"esc", "clear"}, {"up", "earlier"}, {"~", "fuzzy"}, {"-", "exclude"}, {"server: mime: sub:", "fields"}}), a.w)
 	}
 	var hints []hint
 	in := a.focus()
 	for _, id := range a.footer() {
 		b := a.keys.byID[id]
-		if b.in&in != 0 && a.why(id) == "" {
-			hints = append(hints, hint{b.keys[0], b.short})
+		if b.in&in == 0 || a.why(id) != "" {
+			continue
 		}
+		does := b.short
+		if id == "subscribe" && a.watches() {
+			does = "unsubscribe"
+		}
+		hints = append(hints, hint{b.keys[0], does})
 	}
 	return lk.Fit(" "+a.hints(hints), a.w)
 }
 
+// watches says whether this screen holds a subscription of the selected item.
+func (a *app) watches() bool {
+	p := a.panes[paneResources].(*resources)
+	at, _, ok := p.means(a.panes[a.open].item())
+	return ok && p.held(at)
+}
+
 // footer is what the footer tells, the most useful first.
 func (a *app) footer() []string {
+	if a.calls.len() > 0 {
+		return append([]string{"cancel"}, a.footerAtRest()...)
+	}
+	return a.footerAtRest()
+}
+
+func (a *app) footerAtRest() []string {
 	if a.inside {
 		return []string{"back", "filter", "next-match", "subscribe", "call", "reload", "copy", "palette", "help"}
 	}

@@ -3,7 +3,7 @@ package tui
 import (
 	"strings"
 
-	"github.com/charmbracelet/bubbletea"
+	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/look"
 )
@@ -63,9 +63,11 @@ func newHelp(a *app) dialog {
 	}
 	name, _ := a.panes[a.open].tab()
 	add("Fields of "+name, fields)
-	add("While the filter is typed", helpLines(barKeys()))
+	add("While the filter is typed", barActs().lines())
 	add("Forms", helpLines(formKeys()))
-	add("Dialogs", helpLines(dialogKeys()))
+	for _, t := range dialogActs() {
+		add(t.title, t.acts.lines())
+	}
 	add("Mouse", helpLines(mouseKeys()))
 	d.found = d.all
 	return d
@@ -208,32 +210,23 @@ func (d *help) update(msg tea.Msg) (tea.Cmd, bool) {
 
 // key handles keys outside of the search; true closes.
 func (d *help) key(msg tea.KeyMsg) bool {
-	switch msg.String() {
-	case "j", "down":
-		d.off++
-	case "k", "up":
-		d.off--
-	case "ctrl+d":
-		d.off += d.height / 2
-	case "ctrl+u":
-		d.off -= d.height / 2
-	case "ctrl+f", "pgdown", " ":
-		d.off += d.height
-	case "ctrl+b", "pgup":
-		d.off -= d.height
-	case "g", "home":
+	id := helpActs().of(msg)
+	scrolled(id, func(by int) { d.off += by }, func(by float64) { d.off += int(by * float64(d.height)) }, func(bottom bool) {
 		d.off = 0
-	case "G", "end":
-		d.off = 1 << 20
-	case "/":
+		if bottom {
+			d.off = 1 << 20
+		}
+	})
+	switch id {
+	case "search":
 		d.typed = true
-	case "esc":
+	case "back":
 		if d.input.Value() == "" {
 			return true
 		}
 		d.input.Set("")
 		d.search()
-	case "?", "q", "ctrl+c":
+	case "close":
 		return true
 	}
 	d.off = max(0, d.off) // drawing knows the other end
@@ -241,21 +234,20 @@ func (d *help) key(msg tea.KeyMsg) bool {
 }
 
 func (d *help) typeKey(msg tea.KeyMsg) tea.Cmd {
-	switch msg.Type {
-	case tea.KeyEsc, tea.KeyCtrlC:
+	switch searchActs().of(msg) {
+	case "clear":
 		d.input.Set("")
 		d.search()
-		fallthrough
-	case tea.KeyEnter:
 		d.typed = false
 		return nil
-	case tea.KeyDown:
+	case "keep":
+		d.typed = false
+		return nil
+	case "down":
 		d.off++
 		return nil
-	case tea.KeyUp:
+	case "up":
 		d.off = max(0, d.off-1)
-		return nil
-	case tea.KeyCtrlV:
 		return nil
 	}
 	if d.input.Update(msg) {
@@ -269,7 +261,7 @@ func (d *help) typing() bool               { return d.typed }
 
 func (d *help) hints() []hint {
 	if d.typed {
-		return []hint{{"enter", "keep"}, {"esc", "show all"}}
+		return searchActs().hints()
 	}
-	return []hint{{"j", "down"}, {"k", "up"}, {"/", "search"}, {"esc", "close"}}
+	return helpActs().hints()
 }

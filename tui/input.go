@@ -3,13 +3,13 @@ package tui
 import (
 	"time"
 
-	"github.com/charmbracelet/bubbletea"
+	tea "github.com/charmbracelet/bubbletea"
 )
 
 // press handles keys. Keys typed fast arrive as one message, and Escape
-// followed at once by a letter as Alt with that letter; both are taken apart.
+// followed at once by another key as Alt with that key; both are taken apart.
 func (a *app) press(msg tea.KeyMsg) tea.Cmd {
-	if msg.Alt && msg.Type == tea.KeyRunes && !msg.Paste {
+	if msg.Alt && (msg.Type == tea.KeyRunes || msg.Type == tea.KeyEsc || msg.Type == tea.KeyEnter || msg.Type == tea.KeySpace) && !msg.Paste {
 		rest := msg
 		rest.Alt = false
 		return tea.Batch(a.press(tea.KeyMsg{Type: tea.KeyEsc}), a.press(rest))
@@ -41,11 +41,17 @@ func (a *app) typing() bool {
 }
 
 func (a *app) key(msg tea.KeyMsg) tea.Cmd {
+	if a.now().Sub(a.flash.since) > flashLeast {
+		a.flash = flash{}
+	}
 	if n := len(a.dialogs); n > 0 {
 		return a.toDialog(msg)
 	}
 	if a.filtering {
 		return a.typeFilter(msg)
+	}
+	if a.geometry().small && msg.String() != "q" && msg.Type != tea.KeyCtrlC {
+		return nil // nobody sees what it would do
 	}
 	key := msg.String()
 	if msg.Type == tea.KeySpace {
@@ -165,27 +171,29 @@ func (a *app) point(msg tea.MouseMsg) tea.Cmd {
 	if g.small {
 		return nil
 	}
-	switch msg.Button {
-	case tea.MouseButtonWheelUp, tea.MouseButtonWheelDown:
-		by := 3
-		if msg.Button == tea.MouseButtonWheelUp {
-			by = -3
-		}
-		switch {
-		case g.detail.holds(msg.X, msg.Y):
-			a.details[a.open].view.Scroll(by)
-		case g.list.holds(msg.X, msg.Y):
-			a.panes[a.open].wheel(msg.Y-g.list.y-g.border, by)
-			a.moved()
-		}
-		return nil
-	case tea.MouseButtonLeft:
-		if msg.Action != tea.MouseActionPress {
-			return nil
-		}
-	default:
-		return nil
+	switch {
+	case msg.Button == tea.MouseButtonWheelUp:
+		a.wheel(g, msg, -3)
+	case msg.Button == tea.MouseButtonWheelDown:
+		a.wheel(g, msg, 3)
+	case msg.Button == tea.MouseButtonLeft && msg.Action == tea.MouseActionPress:
+		return a.clicked(g, msg)
 	}
+	return nil
+}
+
+// wheel scrolls what is under the mouse.
+func (a *app) wheel(g geometry, msg tea.MouseMsg, by int) {
+	switch {
+	case g.detail.holds(msg.X, msg.Y):
+		a.details[a.open].view.Scroll(by)
+	case g.list.holds(msg.X, msg.Y):
+		a.panes[a.open].wheel(msg.Y-g.list.y-g.border, by)
+		a.moved()
+	}
+}
+
+func (a *app) clicked(g geometry, msg tea.MouseMsg) tea.Cmd {
 	again := msg.X == a.lastClick.x && msg.Y == a.lastClick.y && a.now().Sub(a.lastClick.at) < doubleClick
 	a.lastClick = click{msg.X, msg.Y, a.now()}
 	if again {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/charmbracelet/bubbletea"
+	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
 	"goblin/tui/content"
@@ -55,7 +55,8 @@ func (d *exchange) heading() string {
 func (d *exchange) size(w, h int) (int, int) { return w, h }
 func (d *exchange) typing() bool             { return false }
 func (d *exchange) hints() []hint {
-	all := []hint{{"j/k", "scroll"}, {"tab", "other side"}, {"y", "copy JSON-RPC"}, {"Y", "copy command"}, {"i", "item"}, {"e", "open in $PAGER"}, {"esc", "back"}}
+	all := exchangeActs().hints()
+	all[0].key = "j/k"
 	if notified(&d.rec) {
 		all = slices.Delete(all, 1, 2)
 	}
@@ -163,41 +164,29 @@ func (d *exchange) update(msg tea.Msg) (tea.Cmd, bool) {
 		return nil, false
 	}
 	a, v := d.app, d.views[d.on]
-	switch key.String() {
-	case "esc", "q", "h", "left", "enter", "ctrl+c":
+	id := exchangeActs().of(key)
+	if scrollView(v, id) {
+		return nil, false
+	}
+	switch id {
+	case "close":
 		d.end()
 		return nil, true
-	case "tab", "shift+tab", "l", "right":
+	case "other":
 		if !notified(&d.rec) {
 			d.on = 1 - d.on
 		}
-	case "j", "down":
-		v.Scroll(1)
-	case "k", "up":
-		v.Scroll(-1)
-	case "ctrl+d":
-		v.Page(0.5)
-	case "ctrl+u":
-		v.Page(-0.5)
-	case "ctrl+f", "pgdown", " ":
-		v.Page(1)
-	case "ctrl+b", "pgup":
-		v.Page(-1)
-	case "g", "home":
-		v.Top()
-	case "G", "end":
-		v.Bottom()
-	case "y":
+	case "copy":
 		return a.copyExchange(d.rec.Seq), false
-	case "Y":
+	case "command":
 		return a.copyCommand(d.rec.Seq), false
-	case "e":
+	case "pager":
 		return a.openIn("pager"), false
-	case "E":
+	case "editor":
 		return a.openIn("editor"), false
-	case "W":
+	case "save":
 		return a.save(), false
-	case "i":
+	case "item":
 		d.end()
 		return a.goToItem(&d.rec), true
 	}

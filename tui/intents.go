@@ -5,8 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/charmbracelet/bubbletea"
+	tea "github.com/charmbracelet/bubbletea"
 
+	"goblin/registry"
 	"goblin/tui/look"
 )
 
@@ -16,9 +17,9 @@ func (a *app) do(id string) (tea.Cmd, bool) {
 	case "servers", "tools", "prompts", "resources", "logs":
 		return a.show(slices.Index([]string{"servers", "tools", "prompts", "resources", "logs"}, id)), true
 	case "next":
-		return a.show((a.open + 1) % len(a.panes)), true
+		return a.nextFocus(1), true
 	case "previous":
-		return a.show((a.open + len(a.panes) - 1) % len(a.panes)), true
+		return a.nextFocus(-1), true
 	case "open", "detail":
 		a.inside, a.opened = true, true
 		return nil, true
@@ -64,18 +65,39 @@ func (a *app) doScreen(id string) (tea.Cmd, bool) {
 		return tea.DisableMouse, true
 	case "theme":
 		return a.nextTheme(), true
+	case "quit", "interrupt":
+		return a.quit(), true
+	default:
+		if d := a.dialogOf(id); d != nil {
+			return a.push(d), true
+		}
+		return a.doItem(id)
+	}
+	return nil, true
+}
+
+// dialogOf is the dialog that an intent opens, nil for those that open none.
+func (a *app) dialogOf(id string) dialog {
+	switch id {
 	case "help":
-		return a.push(newHelp(a)), true
+		return newHelp(a)
 	case "palette":
-		return a.push(newPalette(a)), true
+		return newPalette(a)
 	case "subscriptions":
-		return a.push(newWatched(a)), true
+		return newWatched(a)
 	case "server-facet":
-		return a.push(newFacet(a, "server", "Servers")), true
+		return newFacet(a, "server", "Servers")
 	case "mime-facet":
-		return a.push(newFacet(a, "mime", "MIME types")), true
+		return newFacet(a, "mime", "MIME types")
 	case "method-facet":
-		return a.push(newFacet(a, "method", "Methods")), true
+		return newFacet(a, "method", "Methods")
+	}
+	return nil
+}
+
+// doItem runs the intents about what the cursor is on, or what runs.
+func (a *app) doItem(id string) (tea.Cmd, bool) {
+	switch id {
 	case "answer":
 		return a.answer(), true
 	case "cancel":
@@ -83,6 +105,11 @@ func (a *app) doScreen(id string) (tea.Cmd, bool) {
 	case "repeat":
 		return a.again(*a.calls.last), true
 	case "copy":
+		if it := a.panes[a.open].item(); it.kind == registry.Template {
+			if inv := kept(a.reg, it); inv != nil {
+				return a.copy(clean(inv.Expanded), "the expanded URI"), true
+			}
+		}
 		// What is hidden in it must not get into somebody's shell.
 		return a.copy(clean(a.panes[a.open].item().listed), "the name"), true
 	case "copy-content":
@@ -97,12 +124,8 @@ func (a *app) doScreen(id string) (tea.Cmd, bool) {
 		return a.clearKept(), true
 	case "inspect":
 		return a.inspect(a.panes[a.open].item()), true
-	case "quit", "interrupt":
-		return a.quit(), true
-	default:
-		return nil, false
 	}
-	return nil, true
+	return nil, false
 }
 
 // whyNot says why an intent of every pane cannot be run; known is false for
@@ -146,6 +169,38 @@ func (a *app) whyNot(id string) (why string, known bool) {
 		return "", false
 	}
 	return "", true
+}
+
+// parts is a pane of several lists, one of which has the cursor.
+type parts interface {
+	part() (at, of int)
+	choose(part int)
+}
+
+// nextFocus walks the lists of a pane and its detail panel; where there is one
+// list alone, the panes.
+func (a *app) nextFocus(step int) tea.Cmd {
+	at, of := 0, 1
+	several, ok := a.panes[a.open].(parts)
+	if ok {
+		at, of = several.part()
+	}
+	n := of
+	if a.detailShown() {
+		n++
+	}
+	if n == 1 {
+		return a.show((a.open + step + len(a.panes)) % len(a.panes))
+	}
+	if a.inside {
+		at = of
+	}
+	at = (at + step + n) % n
+	a.inside = at == of
+	if !a.inside && ok {
+		several.choose(at)
+	}
+	return nil
 }
 
 // back takes one step out.
@@ -203,9 +258,18 @@ func (a *app) quit() tea.Cmd {
 		return tea.Quit
 	}
 	a.head.refresh(a)
-	clients, screens := a.head.clients, max(0, a.head.screens-1)
-	if !a.o.Host.Owner || clients+screens == 0 {
+	clients, screens, running := a.head.clients, max(0, a.head.screens-1), a.calls.len()
+	if !a.o.Host.Owner {
+		clients, screens = 0, 0
+	}
+	if clients+screens+running == 0 {
 		return leave()
+	}
+	if clients+screens == 0 {
+		return a.push(&confirm{
+			look: a.look, title: "Quit?",
+			text: []string{count(running, "call") + " of yours would be cancelled."}, yes: "quit", then: leave,
+		})
 	}
 	var who []string
 	if clients > 0 {

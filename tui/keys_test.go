@@ -113,8 +113,14 @@ func (r *rig) stage(pane, tab int, inside bool) {
 func TestEveryBindingIsHandledWhereItWorks(t *testing.T) {
 	ran := map[string]bool{}
 	for _, at := range []struct{ pane, tab int }{
-		{paneServers, 0}, {paneTools, 0}, {panePrompts, 0}, {paneResources, 0},
-		{paneLogs, tabEvents}, {paneLogs, tabTraffic}, {paneLogs, tabStderr}, {paneLogs, tabGoblin},
+		{paneServers, 0},
+		{paneTools, 0},
+		{panePrompts, 0},
+		{paneResources, 0},
+		{paneLogs, tabEvents},
+		{paneLogs, tabTraffic},
+		{paneLogs, tabStderr},
+		{paneLogs, tabGoblin},
 	} {
 		for _, inside := range []bool{false, true} {
 			r := busy(t)

@@ -30,16 +30,6 @@ func grammar() []explained {
 	}
 }
 
-// barKeys work while the filter is typed.
-func barKeys() []explained {
-	return []explained{
-		{"enter", "keep the filter and go back to the list"},
-		{"esc", "clear the filter"},
-		{"up down", "earlier filters"},
-		{"PgUp PgDn", "move in the list meanwhile"},
-	}
-}
-
 // formKeys work in forms: of tools, prompts, templates and answers.
 func formKeys() []explained {
 	return []explained{
@@ -54,18 +44,6 @@ func formKeys() []explained {
 		{"C-e", "raw JSON with _meta, or the fields again"},
 		{"C-r", "the values of the last time"},
 		{"esc", "close completions, then the form"},
-	}
-}
-
-// dialogKeys work in what stands in front of the panes.
-func dialogKeys() []explained {
-	return []explained{
-		{"?", "help: j k scroll, / searches in it, esc closes"},
-		{":", "commands: tab completes, up down choose, enter runs"},
-		{": C-up C-down", "earlier commands; up on the empty line does it too"},
-		{"f m", "lists of values: type to narrow, space ticks, enter applies"},
-		{"f m Del", "untick all of them (C-x does it too)"},
-		{"y n", "questions: yes or no; esc is no"},
 	}
 }
 
@@ -99,7 +77,11 @@ func placeNames() []struct {
 		in   place
 		name string
 	}{
-		{inServers, "Servers"}, {inTools, "Tools"}, {inPrompts, "Prompts"}, {inResources, "Resources"}, {inLogs, "Logs"},
+		{inServers, "Servers"},
+		{inTools, "Tools"},
+		{inPrompts, "Prompts"},
+		{inResources, "Resources"},
+		{inLogs, "Logs"},
 		{inDetail, "Detail"},
 	}
 }
@@ -195,9 +177,18 @@ func (a *app) keysDoc() string {
 			}
 		}
 	}
-	plain("While the filter is typed", "Keys", "Does", barKeys())
+	dialog := func(title string, t acts) {
+		fmt.Fprintf(&b, "\n%s\n\n| Keys | Does |\n| --- | --- |\n", title)
+		for _, r := range t.rows() {
+			fmt.Fprintf(&b, "| %s | %s |\n", r[0], escaped(r[1]))
+		}
+	}
+	dialog("## While the filter is typed", barActs())
 	plain("Forms", "Keys", "Does", formKeys())
-	plain("Dialogs", "Keys", "Does", dialogKeys())
+	b.WriteString("\n## Dialogs\n")
+	for _, t := range dialogActs() {
+		dialog("### "+t.title, t.acts)
+	}
 	plain("Mouse", "Mouse", "Does", mouseKeys())
 	return b.String()
 }

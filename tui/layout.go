@@ -119,7 +119,7 @@ func (a *app) View() string {
 func (a *app) parkCursor(g geometry) {
 	switch {
 	case a.filtering:
-		a.park(min(a.w-1, 3+look.Width(a.bar.Value())), a.h-2)
+		a.park(min(a.w-1, 3+a.bar.Column()), a.h-2)
 	case a.inside:
 		a.park(g.detail.x+g.border, g.detail.y+g.border)
 	default:
@@ -205,11 +205,13 @@ func (a *app) nothing(p pane, w int) []string {
 
 // overlay draws a dialog in the middle.
 func (a *app) overlay(lines []string, d dialog) []string {
-	w, h := d.size(a.w-2, a.h-2)
-	w, h = max(min(w, a.w), 10), max(min(h, a.h), 3)
+	room := a.h - 2 // what a dialog says stands in the lines below
+	w, h := d.size(a.w-2, room)
+	w, h = max(min(w, a.w), 10), max(min(h, room), 3)
 	box := a.look.Frame(d.lines(w-2, h-2), a.look.Title.On(clean(d.heading())), "", w, h, a.look.Accent)
-	a.front = rect{(a.w-w)/2 + 1, (a.h-h)/2 + 1, w - 2, h - 2}
-	return look.Overlay(lines, box, (a.w-w)/2, (a.h-h)/2)
+	x, y := (a.w-w)/2, (room-h)/2
+	a.front = rect{x + 1, y + 1, w - 2, h - 2}
+	return look.Overlay(lines, box, x, y)
 }
 
 // dialogRect is where the inside of the dialog in front was drawn.

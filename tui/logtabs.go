@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/charmbracelet/bubbletea"
+	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
 	"goblin/tui/content"
@@ -384,6 +384,20 @@ func tabOf(source string) int {
 func (a *app) stderrOf(server string) tea.Cmd {
 	p := a.logs()
 	cmd := a.show(paneLogs)
-	choose := p.choose(tabStderr)
+	tab := tabStderr
+	if !a.printed(server) { // it never got that far: Goblin's own log knows why
+		tab = tabEvents
+	}
+	choose := p.choose(tab)
 	return tea.Batch(cmd, choose, a.setFilter(filter.Set("", "server", []string{"=" + server})))
+}
+
+// printed says whether there is a line that a server wrote.
+func (a *app) printed(server string) bool {
+	for _, r := range a.reg.Logs().Window(0, -1) {
+		if r.Server == server && (r.Source == registry.SourceStderr || r.Source == registry.SourceMessage) {
+			return true
+		}
+	}
+	return false
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/charmbracelet/bubbletea"
+	tea "github.com/charmbracelet/bubbletea"
 	"github.com/sahilm/fuzzy"
 
 	"goblin/registry"
@@ -392,21 +392,21 @@ func (d *palette) point(msg tea.MouseMsg) (tea.Cmd, bool) {
 }
 
 func (d *palette) key(msg tea.KeyMsg) (tea.Cmd, bool) {
-	switch msg.Type {
-	case tea.KeyEsc, tea.KeyCtrlC:
+	switch id := paletteActs().of(msg); id {
+	case "close":
 		d.cancel()
 		return nil, true
-	case tea.KeyEnter:
+	case "run":
 		return d.enter()
-	case tea.KeyTab:
+	case "complete":
 		return d.complete(), false
-	case tea.KeyCtrlUp:
+	case "earlier":
 		return d.walk(-1), false
-	case tea.KeyCtrlDown:
+	case "later":
 		return d.walk(1), false
-	case tea.KeyUp, tea.KeyDown:
+	case "up", "down":
 		by := 1
-		if msg.Type == tea.KeyUp {
+		if id == "up" {
 			by = -1
 		}
 		if d.walking >= 0 || by < 0 && d.input.Value() == "" && d.cur == 0 {
@@ -414,19 +414,17 @@ func (d *palette) key(msg tea.KeyMsg) (tea.Cmd, bool) {
 		}
 		d.move(by)
 		return nil, false
-	case tea.KeyCtrlP, tea.KeyShiftTab:
+	case "row-up":
 		d.move(-1)
 		return nil, false
-	case tea.KeyCtrlN:
+	case "row-down":
 		d.move(1)
 		return nil, false
-	case tea.KeyPgUp:
+	case "page-up":
 		d.move(-d.height)
 		return nil, false
-	case tea.KeyPgDown:
+	case "page-down":
 		d.move(d.height)
-		return nil, false
-	case tea.KeyCtrlV: // the clipboard of the host's machine is not the user's
 		return nil, false
 	}
 	if d.input.Update(msg) {
@@ -530,5 +528,5 @@ func (d *palette) background(tea.Msg) tea.Cmd { return nil }
 func (d *palette) typing() bool               { return true }
 
 func (d *palette) hints() []hint {
-	return []hint{{"enter", "run"}, {"tab", "complete"}, {"up", "choose or earlier"}, {"esc", "close"}}
+	return paletteActs().hints()
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/charmbracelet/bubbletea"
+	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
 	"goblin/tui/content"
@@ -58,6 +58,9 @@ type rows interface {
 	filtered() (typed string, query *filter.Query)
 	sorting() string
 	timing() string
+	// matching finds the rows that a filter would leave. The function it gives
+	// may be called from a command.
+	matching(typed string) func(context.Context) ([]int32, error)
 	excludes() string
 	columns() []filter.Field
 }
@@ -93,6 +96,11 @@ func (t *table[R]) sorting() string                   { return t.orders[t.order]
 func (t *table[R]) columns() []filter.Field           { return t.fields(t.rows) }
 func (t *table[R]) timing() string                    { return millis(t.took) }
 func (t *table[R]) excludes() string                  { return t.guilt }
+
+func (t *table[R]) matching(typed string) func(context.Context) ([]int32, error) {
+	query, index, now := filter.Parse(typed, t.fields(t.rows)), t.index, t.now
+	return func(ctx context.Context) ([]int32, error) { return query.Match(ctx, index, nil, now()) }
+}
 
 // answered is an error that the other side sent.
 type answered interface {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/charmbracelet/bubbletea"
+	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
 	"goblin/tui/content"
@@ -14,28 +14,12 @@ import (
 )
 
 // prompts is the pane of prompts.
-type prompts struct {
-	app *app
-	all *catalog
-}
+type prompts struct{ offered }
 
-func newPrompts(a *app) *prompts { return &prompts{a, newCatalog(a, registry.Prompt)} }
-
-func (p *prompts) in() place { return inPrompts }
-func (p *prompts) tab() (name, count string) {
-	return "Prompts", p.all.count(p.app.open == panePrompts)
-}
-func (p *prompts) follows() registry.Changes        { return registry.Prompts | registry.Servers }
-func (p *prompts) refresh(registry.Changes) tea.Cmd { return p.all.refresh() }
-func (p *prompts) heading() (title, right string)   { return p.all.heading("Prompts") }
-func (p *prompts) rows() rows                       { return p.all.t }
-func (p *prompts) click(y int) bool                 { return p.all.t.click(y) }
-func (p *prompts) wheel(_, by int)                  { p.all.t.scroll(by) }
-func (p *prompts) item() item                       { return p.all.item() }
-func (p *prompts) empty() []string                  { return p.app.emptyList("prompts") }
-
-func (p *prompts) lines(lk *look.Look, w, h int, focused bool) []string {
-	return p.all.t.lines(lk, w, h, focused, p.row)
+func newPrompts(a *app) *prompts {
+	p := &prompts{offered{app: a, all: newCatalog(a, registry.Prompt), place: inPrompts, index: panePrompts, name: "Prompts", noun: "prompt", follow: registry.Prompts, untried: "was not fetched yet; Enter gets it"}}
+	p.draw = p.row
+	return p
 }
 
 // argument is one that a prompt takes.
@@ -124,31 +108,12 @@ func (p *prompts) subject() subject {
 	}
 }
 
-func (p *prompts) why(id string) string {
-	it := p.item()
-	switch id {
-	case "open", "call", "reload", "copy", "copy-content", "clear":
-		if !it.ok {
-			return "there is no prompt here"
-		}
-	case "subscribe":
-		return "only resources can be subscribed to"
-	}
-	if id == "reload" && kept(p.app.reg, it) == nil {
-		return it.listed + " was not fetched yet; Enter gets it"
-	}
-	return ""
-}
-
 func (p *prompts) do(id string) (tea.Cmd, bool) {
 	switch id {
 	case "open", "call":
 		p.app.opened = true
 		e, _ := p.all.t.selected()
 		return p.app.getPrompt(e), true
-	case "reload":
-		e, _ := p.all.t.selected()
-		return p.app.callAgain(e), true
 	}
-	return nil, false
+	return p.offered.do(id)
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/charmbracelet/bubbles/textarea"
-	"github.com/charmbracelet/bubbletea"
+	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/content"
 )
@@ -55,7 +55,7 @@ func (d *sampling) typing() bool               { return true }
 func (d *sampling) background(tea.Msg) tea.Cmd { return nil }
 
 func (d *sampling) hints() []hint {
-	return []hint{{"ctrl+s", "send your answer"}, {"pgdown", "read on"}, {"pgup", "back"}, {"esc", "reject"}}
+	return samplingActs().hints()
 }
 
 // build lays the messages out, in a command.
@@ -169,20 +169,18 @@ func (d *sampling) update(msg tea.Msg) (tea.Cmd, bool) {
 	if !ok {
 		return nil, false
 	}
-	switch key.Type {
-	case tea.KeyPgDown, tea.KeyPgUp:
-		scrollKey(d.view, key)
+	switch id := samplingActs().of(key); id {
+	case "page-down", "page-up":
+		scrollView(d.view, id)
 		return nil, false
-	case tea.KeyCtrlV: // the clipboard of the host's machine is not the user's
-		return nil, false
-	case tea.KeyEsc, tea.KeyCtrlC:
+	case "reject":
 		if strings.TrimSpace(d.Value()) != "" && !d.sure {
 			d.sure, d.note = true, "Esc again rejects, and what you wrote is lost"
 			return nil, false
 		}
 		d.cancel()
 		return d.finish(nil, errRejected, "Rejected: the server gets no answer"), true
-	case tea.KeyCtrlS:
+	case "send":
 		text := d.Value()
 		if strings.TrimSpace(text) == "" {
 			d.note = "there is nothing to send yet; Esc rejects"

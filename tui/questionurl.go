@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/charmbracelet/bubbletea"
+	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/x/ansi"
 
 	"goblin/gateway/display"
@@ -77,16 +77,14 @@ func (d *urlAsk) lines(w, h int) []string { return d.app.look.Lines(d.text(w, h)
 func (d *urlAsk) background(tea.Msg) tea.Cmd { return nil }
 
 func (d *urlAsk) hints() []hint {
-	all := []hint{{"y", "copy the address"}}
+	all := urlActs().hints()
 	switch {
 	case d.wrong != nil:
-		all = nil
-	case d.copied:
-		all = append(all, hint{"enter", "accept"})
-	default:
-		all = append(all, hint{"enter", "accept, once it is copied"})
+		return all[2:]
+	case !d.copied:
+		all[1].does = "accept, once it is copied"
 	}
-	return append(all, hint{"d", "decline"}, hint{"esc", "cancel"})
+	return all
 }
 
 // text is what stands in the dialog, in at most h lines.
@@ -157,14 +155,14 @@ func (d *urlAsk) update(msg tea.Msg) (tea.Cmd, bool) {
 	if !ok {
 		return nil, false
 	}
-	switch key.String() {
-	case "y", "o":
+	switch urlActs().of(key) {
+	case "copy":
 		if d.wrong != nil {
 			return d.app.complain("%v", d.wrong), false
 		}
 		d.copied = true
 		return d.app.copy(d.address, "the address"), false
-	case "enter":
+	case "accept":
 		switch {
 		case d.wrong != nil:
 			return d.app.complain("%v", d.wrong), false
@@ -172,9 +170,9 @@ func (d *urlAsk) update(msg tea.Msg) (tea.Cmd, bool) {
 			return d.app.complain("copy the address with y first; Enter accepts after that"), false
 		}
 		return d.finish(elicited{Action: "accept"}, nil, "Accepted: the server waits for what happens there"), true
-	case "d":
+	case "decline":
 		return d.finish(elicited{Action: "decline"}, nil, "Declined"), true
-	case "esc", "q", "ctrl+c":
+	case "cancel":
 		return d.finish(elicited{Action: "cancel"}, nil, "Cancelled: the question was not answered"), true
 	}
 	return nil, false

@@ -2,13 +2,11 @@ package tui
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/bubbletea"
+	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
 	"goblin/tui/content"
@@ -101,94 +99,8 @@ func (p *resources) refresh(what registry.Changes) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// readSubscriptions reads the table of subscriptions: in a command where there
-// are many, one at a time.
-func (p *resources) readSubscriptions() tea.Cmd {
-	if p.reading {
-		p.stale = true
-		return nil
-	}
-	reg := p.app.reg
-	read := func() map[spot]registry.SubscriptionState {
-		all := reg.Subscriptions()
-		subs := make(map[spot]registry.SubscriptionState, len(all))
-		for _, s := range all {
-			subs[spot{s.Server, s.URI}] = s
-		}
-		return subs
-	}
-	if len(p.subs) <= atOnce/3 {
-		return p.take(read(), 0)
-	}
-	p.reading = true
-	old := p.subs
-	return func() tea.Msg {
-		subs := read()
-		news := updatesSince(old, subs)
-		return done(func() tea.Cmd {
-			p.reading = false
-			cmd := p.take(subs, news)
-			if p.stale {
-				p.stale = false
-				return tea.Batch(cmd, p.readSubscriptions())
-			}
-			return cmd
-		})
-	}
-}
-
-// updatesSince counts the updates that came between two readings.
-func updatesSince(old, now map[spot]registry.SubscriptionState) (n int) {
-	for at, s := range now {
-		if before := old[at].Updates; s.Updates > before {
-			n += int(s.Updates - before)
-		}
-	}
-	return n
-}
-
-func (p *resources) take(subs map[spot]registry.SubscriptionState, news int) tea.Cmd {
-	if news == 0 {
-		news = updatesSince(p.subs, subs)
-	}
-	p.updates += news
-	p.subs = subs
-	t := p.all.t
-	if strings.Contains(t.typed, "sub:") || strings.Contains(t.typed, "updated:") || t.orders[t.order].name == byUpdate {
-		return tea.Batch(t.refilter(), p.follow())
-	}
-	return p.follow()
-}
-
 // byUpdate is the order of the resources that changed last.
 const byUpdate = "last update"
-
-// follow reads the resource that is looked at again when it was updated. Many
-// updates in a row are one read.
-func (p *resources) follow() tea.Cmd {
-	it := p.item()
-	if p.app.open != paneResources || !p.app.detailShown() || !it.ok || p.second {
-		return nil
-	}
-	at := spot{it.server, it.name}
-	inv := kept(p.app.reg, it)
-	sub, ok := p.subs[at]
-	if !ok || sub.Status != registry.SubscriptionOn || inv == nil || !inv.Stale || p.reread[at] {
-		return nil
-	}
-	if s, known := p.app.reg.State(it.server); !known || s.State != registry.StateReady {
-		return nil
-	}
-	p.reread[at] = true
-	return p.app.after(settle, done(func() tea.Cmd {
-		delete(p.reread, at)
-		if p.item() != it || p.app.calls.of(it) != nil {
-			return nil
-		}
-		p.looked(it)
-		return p.read(it, true, false)
-	}))
-}
 
 // current is the section that has the cursor.
 func (p *resources) current() *catalog {
@@ -358,6 +270,18 @@ func (p *resources) empty() []string {
 	return []string{"No server offers resources.", "", "2 shows the tools, 1 the servers."}
 }
 
+func (p *resources) part() (at, of int) {
+	if p.templates.t.total() == 0 {
+		return 0, 1
+	}
+	if p.second {
+		at = 1
+	}
+	return at, 2
+}
+
+func (p *resources) choose(part int) { p.second = part == 1 }
+
 // bare says whether there is no row in either section.
 func (p *resources) bare() bool { return p.all.t.len() == 0 && p.templates.t.len() == 0 }
 
@@ -370,7 +294,7 @@ func (p *resources) subject() subject {
 	}
 	it := p.item()
 	inv := kept(p.app.reg, it)
-	at := spot{e.Server, e.Name}
+	at, _, _ := p.means(it)
 	sub, has := p.subs[at]
 	state, _ := p.app.reg.State(e.Server)
 	session := p.app.backend.Session()
@@ -383,7 +307,11 @@ func (p *resources) subject() subject {
 			hint := "Enter or c fills in the variables and reads what it stands for."
 			blocks := []content.Block{{Kind: content.Facts, Facts: facts(e)}}
 			if inv != nil {
-				blocks = append(blocks, content.Block{Kind: content.Facts, Facts: []content.Fact{{Label: "expanded", Value: inv.Expanded}}})
+				f := []content.Fact{{Label: "expanded", Value: inv.Expanded}}
+				if has {
+					f = append(f, content.Fact{Label: "subscription", Value: subscriptionText(sub, holders(sub, session))})
+				}
+				blocks = append(blocks, content.Block{Kind: content.Facts, Facts: f, Unmarked: true})
 			}
 			blocks = append(blocks, keptBlocks(inv, func(b []byte) []content.Block { return content.FromResource(b) }, hint)...)
 			return append(blocks, rawBlocks(e)...)
@@ -410,38 +338,6 @@ func (p *resources) subject() subject {
 	return s
 }
 
-// holders says who holds a subscription.
-func holders(sub registry.SubscriptionState, me string) string {
-	others := sub.Holders
-	you := ""
-	if slices.Contains(sub.Sessions, me) {
-		you = "you"
-		others--
-	}
-	switch {
-	case others <= 0:
-		return you
-	case you == "":
-		return count(others, "client")
-	default:
-		return you + ", " + count(others, "other")
-	}
-}
-
-func subscriptionText(sub registry.SubscriptionState, who string) string {
-	text := sub.Status
-	if sub.Error != "" {
-		text += ": " + sub.Error
-	}
-	if who != "" {
-		text += ", held by " + who
-	}
-	if sub.Updates > 0 {
-		text += fmt.Sprintf(", %s, the last at %s", count(int(sub.Updates), "update"), sub.LastUpdate.Format("15:04:05"))
-	}
-	return text
-}
-
 func (p *resources) why(id string) string {
 	it := p.item()
 	switch id {
@@ -461,31 +357,6 @@ func (p *resources) why(id string) string {
 		}
 	case "subscribe":
 		return p.whyNotSubscribe(it)
-	}
-	return ""
-}
-
-func (p *resources) whyNotSubscribe(it item) string {
-	if it.kind == registry.Template {
-		return "a template cannot be subscribed to; expand it"
-	}
-	s, _ := p.app.reg.State(it.server)
-	var can struct {
-		Resources struct {
-			Subscribe bool `json:"subscribe"`
-		} `json:"resources"`
-	}
-	switch {
-	case p.asking[spot{it.server, it.name}]:
-		return "the server is being asked already"
-	case p.held(spot{it.server, it.name}):
-		return ""
-	case it.server == registry.Local:
-		return "Goblin's own resources have no updates; r reads again"
-	case s.State != registry.StateReady:
-		return fmt.Sprintf("%s is %s", it.server, s.State)
-	case json.Unmarshal(s.Capabilities, &can) != nil || !can.Resources.Subscribe:
-		return it.server + " does not offer subscriptions; r reads again"
 	}
 	return ""
 }
@@ -529,7 +400,7 @@ func (p *resources) do(id string) (tea.Cmd, bool) {
 
 // looked says that the updates so far were seen.
 func (p *resources) looked(it item) {
-	at := spot{it.server, it.name}
+	at, _, _ := p.means(it)
 	p.seen[at] = p.subs[at].Updates
 }
 
@@ -539,37 +410,4 @@ func (p *resources) read(it item, quiet, show bool) tea.Cmd {
 		return nil
 	}
 	return p.app.calls.start(request{item: it, method: "resources/read", quiet: quiet, show: show})
-}
-
-// toggle asks for a subscription, or ends this screen's.
-func (p *resources) toggle(it item) tea.Cmd {
-	a := p.app
-	at := spot{it.server, it.name}
-	method, on := "resources/subscribe", !p.held(at)
-	if !on {
-		method = "resources/unsubscribe"
-	}
-	p.asking[at] = true
-	p.seen[at] = p.subs[at].Updates
-	params, _ := json.Marshal(map[string]string{"uri": it.listed}) // a string always encodes
-	return func() tea.Msg {
-		_, err := a.backend.Request(a.ctx, method, params, nil)
-		return done(func() tea.Cmd {
-			delete(p.asking, at)
-			switch {
-			case err != nil && on:
-				return a.complain("%s refused: %s", it.listed, err)
-			case err != nil:
-				return a.complain("%s: %s", it.listed, err)
-			case on:
-				return a.say("Subscribed to %s", it.listed)
-			}
-			return a.say("No longer subscribed to %s", it.listed)
-		})
-	}
-}
-
-// held says whether this screen holds a subscription.
-func (p *resources) held(at spot) bool {
-	return slices.Contains(p.subs[at].Sessions, p.app.backend.Session())
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/charmbracelet/bubbletea"
+	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
@@ -403,6 +403,104 @@ func TestReadsOfOneResourceAreNotSentTwiceAtATime(t *testing.T) {
 func TestAnAnswerIsInSightInASmallPanel(t *testing.T) {
 	r := office(t, 100, 30, plainEnv)
 	r.answer("resources/read", `{"contents":[{"uri":"x","mimeType":"text/plain","text":"here it is"}]}`)
-	r.keys("4 t j enter").text("me").keys("tab").text("mine").keys("ctrl+s")
+	r.keys("4 t j enter").text("me").keys("tab").text("mine").screen()
+	r.app.opened = true
+	r.screen()
+	r.keys("ctrl+s")
 	require.Contains(t, r.screen(), "here it is")
+}
+
+func TestTabWalksTheListsAndTheDetailPanel(t *testing.T) {
+	r := office(t, 120, 40, plainEnv).keys("4 tab")
+	require.True(t, r.app.panes[paneResources].(*resources).second)
+	r.keys("tab")
+	require.True(t, r.app.inside)
+	r.keys("tab")
+	require.False(t, r.app.inside)
+	require.False(t, r.app.panes[paneResources].(*resources).second)
+	r.keys("shift+tab")
+	require.True(t, r.app.inside)
+	small := office(t, 80, 24, plainEnv).keys("2 tab")
+	require.Equal(t, panePrompts, small.app.open, "one list alone leads to the next pane")
+}
+
+func TestAFilterPutsTheCursorOnItsFirstMatch(t *testing.T) {
+	r := office(t, 120, 40, plainEnv).keys("4 G / day")
+	require.Contains(t, r.line("> "), "day-01.md")
+}
+
+func TestARowThatComesBackHasTheCursorAgain(t *testing.T) {
+	r := office(t, 120, 40, plainEnv).keys("2 G")
+	require.Contains(t, r.line("> "), "weather_forecast")
+	r.list("weather", registry.Tool)
+	require.Contains(t, r.line("> "), "github_search")
+	r.list("weather", registry.Tool, `{"name":"forecast","inputSchema":{"type":"object"}}`)
+	require.Contains(t, r.line("> "), "weather_forecast")
+	r.list("weather", registry.Tool)
+	r.keys("k")
+	r.list("weather", registry.Tool, `{"name":"forecast","inputSchema":{"type":"object"}}`)
+	require.Contains(t, r.line("> "), "github_delete_repo", "unless its user moved on")
+}
+
+func TestAnAnswerOpensTheDetailOnASmallScreen(t *testing.T) {
+	r := office(t, 80, 24, plainEnv).keys("2 / forecast enter")
+	require.NotContains(t, r.screen(), "original")
+	r.keys("c").text("Oslo").screen()
+	r.keys("ctrl+s").screen()
+	require.True(t, r.app.detailShown())
+}
+
+func TestToolsTellTheirArguments(t *testing.T) {
+	r := office(t, 120, 40, plainEnv).keys("2")
+	require.Contains(t, r.line("title  "), "Create an issue")
+	require.Contains(t, r.screen(), "required, text: One line")
+	require.Contains(t, r.screen(), "one of several")
+}
+
+func TestQuittingAsksWhileCallsRun(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.app.o.Host.Owner = false
+	started := make(chan struct{})
+	r.app.backend = blocking{r.backend, started}
+	cmd := r.app.calls.start(request{item: item{registry.Tool, "github", "search", "github_search", true}, method: "tools/call"})
+	go first(cmd)
+	<-started
+	r.keys("q")
+	require.Contains(t, r.screen(), "1 call of yours would be cancelled.")
+	r.keys("n X")
+}
+
+func TestAPathThatIsTakenIsAskedForAgain(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.term.saved["config.json"] = "mine"
+	r.keys("4 / config enter enter W enter")
+	require.Contains(t, r.screen(), "exists already")
+	r.text("2").keys("enter")
+	require.Contains(t, r.screen(), "Saved /home/config.json2")
+	require.Equal(t, "mine", r.term.saved["config.json"])
+}
+
+func TestASmallTerminalTakesNoKeysBlindly(t *testing.T) {
+	r := office(t, 39, 9, plainEnv).keys("2 c")
+	require.Empty(t, r.app.dialogs)
+	require.Equal(t, paneResources, r.app.open)
+}
+
+func TestWhatIsTypedAfterAFilterIsAWordOfItsOwn(t *testing.T) {
+	r := office(t, 120, 40, plainEnv).keys("4 / day enter / 0 7")
+	require.Equal(t, 1, r.app.panes[paneResources].rows().len())
+}
+
+func TestWhatATemplateStandsForCanBeWatched(t *testing.T) {
+	r := office(t, 120, 40, plainEnv).keys("4 t s")
+	require.Contains(t, r.screen(), "c expands the template; s then subscribes to what it stands for")
+	r.keys("enter").text("notes/today.md").keys("ctrl+s").screen()
+	r.keys("s").changed(registry.Subscriptions)
+	uri := "mcp://files/file:///srv/notes/today.md"
+	require.Contains(t, r.backend.asked(), `resources/subscribe {"uri":"`+uri+`"}`)
+	require.Contains(t, r.screen(), "s unsubscribe")
+	r.answer("resources/read", `{"contents":[{"uri":"x","mimeType":"text/plain","text":"it changed"}]}`)
+	r.reg.Touched("files", "file:///srv/notes/today.md")
+	r.changed(registry.Subscriptions | registry.Cached)
+	require.Contains(t, r.screen(), "it changed")
 }

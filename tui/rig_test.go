@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/charmbracelet/bubbletea"
+	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/stretchr/testify/require"
 
@@ -28,7 +28,6 @@ type rig struct {
 	backend *fakeBackend
 	term    *fakeTerminal
 	clock   *fakeClock
-	cmds    []tea.Cmd
 }
 
 // fakeClock moves only when told to.

@@ -32,7 +32,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/charmbracelet/bubbletea"
+	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
 )

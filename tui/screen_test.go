@@ -35,7 +35,7 @@ type pipeTerminal struct {
 	frozen chan struct{} // not nil: Write waits for it
 }
 
-func newPipeTerminal(t *testing.T, w, h int) *pipeTerminal {
+func newPipeTerminal(t testing.TB, w, h int) *pipeTerminal {
 	p := &pipeTerminal{
 		fakeTerminal: &fakeTerminal{w: w, h: h, env: plainEnv, saved: map[string]string{}, never: make(chan struct{})},
 		done:         make(chan struct{}), resized: make(chan struct{}, 1), wrote: make(chan struct{}, 1),
@@ -68,7 +68,7 @@ func (p *pipeTerminal) Write(b []byte) (int, error) {
 }
 
 // await waits until a text was drawn.
-func (p *pipeTerminal) await(t *testing.T, text string) {
+func (p *pipeTerminal) await(t testing.TB, text string) {
 	t.Helper()
 	limit := time.After(20 * time.Second)
 	for {

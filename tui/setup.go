@@ -6,7 +6,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/charmbracelet/bubbletea"
+	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/content"
 	"goblin/tui/look"
@@ -39,7 +39,7 @@ func (d *setup) background(tea.Msg) tea.Cmd { return nil }
 func (d *setup) typing() bool               { return false }
 
 func (d *setup) hints() []hint {
-	return []hint{{"j", "down"}, {"k", "up"}, {"y", "copy the client's entry"}, {"Y", "copy the example config"}, {"esc", "close"}}
+	return setupActs().hints()
 }
 
 func (d *setup) lines(w, h int) []string {
@@ -64,42 +64,31 @@ func (d *setup) update(msg tea.Msg) (tea.Cmd, bool) {
 	case tea.MouseMsg:
 		scrollWheel(d.view, msg)
 	case tea.KeyMsg:
-		switch msg.String() {
-		case "esc", "q", "ctrl+c", "enter":
+		id := setupActs().of(msg)
+		switch id {
+		case "close":
 			return nil, true
-		case "y":
+		case "entry":
 			return d.app.copy(string(d.app.clientEntry()), "the client's entry"), false
-		case "Y":
+		case "example":
 			return d.app.copy(exampleConfig, "the example config"), false
 		}
-		scrollKey(d.view, msg)
+		scrollView(d.view, id)
 	}
 	return nil, false
 }
 
-// scrollKey moves a view that has the keys for itself.
-func scrollKey(v *content.View, key tea.KeyMsg) {
+// scrollView moves a view; false for what is no act of scrollActs.
+func scrollView(v *content.View, id string) bool {
 	if v == nil {
-		return
+		return false
 	}
-	switch key.String() {
-	case "j", "down":
-		v.Scroll(1)
-	case "k", "up":
-		v.Scroll(-1)
-	case "ctrl+d":
-		v.Page(0.5)
-	case "ctrl+u":
-		v.Page(-0.5)
-	case "ctrl+f", "pgdown", " ":
-		v.Page(1)
-	case "ctrl+b", "pgup":
-		v.Page(-1)
-	case "g", "home":
+	return scrolled(id, v.Scroll, v.Page, func(bottom bool) {
 		v.Top()
-	case "G", "end":
-		v.Bottom()
-	}
+		if bottom {
+			v.Bottom()
+		}
+	})
 }
 
 func scrollWheel(v *content.View, msg tea.MouseMsg) {

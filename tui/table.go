@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/bubbletea"
+	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/filter"
 	"goblin/tui/look"
@@ -47,6 +47,8 @@ type table[R any] struct {
 
 	cur, off, height int
 	at               string // key of the row under the cursor
+	lost             string // key of the row that went from under it
+	first            bool   // the cursor goes to the first match
 	tail             bool   // the cursor stays at the end as rows come
 	aside            bool   // another section of the pane has the cursor
 
@@ -112,6 +114,7 @@ func (t *table[R]) refresh(expected int, get func() []R) tea.Cmd {
 
 // filter replaces the query.
 func (t *table[R]) filter(typed string) tea.Cmd {
+	t.first = typed != "" && typed != t.typed
 	t.typed = typed
 	return t.again(true)
 }
@@ -193,21 +196,44 @@ func (t *table[R]) take(s state[R]) {
 		t.move(len(t.found))
 		return
 	}
-	if t.at != "" && !t.holds(t.cur) {
-		for i := range t.found {
-			if t.holds(i) {
-				// The row keeps its place on the screen where that is possible.
-				t.off += i - t.cur
-				t.cur = i
-				break
-			}
+	if t.first {
+		t.first, t.lost = false, ""
+		t.to(0)
+		return
+	}
+	if i := t.place(t.lost); t.lost != "" && i >= 0 { // it came back
+		t.goes(i)
+		t.lost = ""
+	}
+	if t.at != "" && !t.holds(t.cur, t.at) {
+		if i := t.place(t.at); i >= 0 {
+			t.goes(i)
+		} else if t.lost == "" {
+			t.lost = t.at
 		}
 	}
 	t.move(0)
 }
 
-func (t *table[R]) holds(i int) bool {
-	return i >= 0 && i < len(t.found) && t.key(t.rows[t.found[i]]) == t.at
+// goes puts the cursor on another row, which keeps the place on the screen
+// where that is possible.
+func (t *table[R]) goes(i int) {
+	t.off += i - t.cur
+	t.cur, t.at = i, t.key(t.rows[t.found[i]])
+}
+
+func (t *table[R]) holds(i int, key string) bool {
+	return i >= 0 && i < len(t.found) && t.key(t.rows[t.found[i]]) == key
+}
+
+// place is where the row with a key stands, -1 if it is not shown.
+func (t *table[R]) place(key string) int {
+	for i := range t.found {
+		if t.holds(i, key) {
+			return i
+		}
+	}
+	return -1
 }
 
 // sorted walks to the next order.
@@ -221,6 +247,9 @@ func (t *table[R]) len() int { return len(t.found) }
 
 // move moves the cursor and keeps it inside and in sight.
 func (t *table[R]) move(by int) {
+	if by != 0 {
+		t.lost = ""
+	}
 	t.cur = max(0, min(t.cur+by, len(t.found)-1))
 	if t.height > 0 {
 		t.off = min(t.off, t.cur)
@@ -243,13 +272,12 @@ func (t *table[R]) to(i int) { t.move(i - t.cur) }
 
 // find puts the cursor on the row with a key, if it is shown.
 func (t *table[R]) find(key string) bool {
-	for i := range t.found {
-		if t.key(t.rows[t.found[i]]) == key {
-			t.to(i)
-			return true
-		}
+	i := t.place(key)
+	if i >= 0 {
+		t.lost = ""
+		t.to(i)
 	}
-	return false
+	return i >= 0
 }
 
 func (t *table[R]) selected() (r R, ok bool) {

@@ -6,34 +6,29 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/charmbracelet/bubbletea"
+	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
 	"goblin/tui/content"
+	"goblin/tui/form"
 	"goblin/tui/look"
 )
 
 // tools is the pane of tools.
-type tools struct {
-	app *app
-	all *catalog
+type tools struct{ offered }
+
+func newTools(a *app) *tools {
+	p := &tools{offered{app: a, all: newCatalog(a, registry.Tool), place: inTools, index: paneTools, name: "Tools", noun: "tool", follow: registry.Tools, untried: "was not called yet; c calls it"}}
+	p.draw = p.row
+	return p
 }
 
-func newTools(a *app) *tools { return &tools{a, newCatalog(a, registry.Tool)} }
-
-func (p *tools) in() place                        { return inTools }
-func (p *tools) tab() (name, count string)        { return "Tools", p.all.count(p.app.open == paneTools) }
-func (p *tools) follows() registry.Changes        { return registry.Tools | registry.Servers }
-func (p *tools) refresh(registry.Changes) tea.Cmd { return p.all.refresh() }
-func (p *tools) heading() (title, right string)   { return p.all.heading("Tools") }
-func (p *tools) rows() rows                       { return p.all.t }
-func (p *tools) click(y int) bool                 { return p.all.t.click(y) }
-func (p *tools) wheel(_, by int)                  { p.all.t.scroll(by) }
-func (p *tools) item() item                       { return p.all.item() }
-func (p *tools) empty() []string                  { return p.app.emptyList("tools") }
-
-func (p *tools) lines(lk *look.Look, w, h int, focused bool) []string {
-	return p.all.t.lines(lk, w, h, focused, p.row)
+func (p *tools) heading() (title, right string) {
+	title, right = p.all.heading("Tools")
+	if right == "" {
+		right = p.app.look.Dim.On("R reads D destroys I idempotent W open world")
+	}
+	return title, right
 }
 
 // hints are what a tool says of itself; absent ones are unknown.
@@ -136,6 +131,9 @@ func (p *tools) subject() subject {
 				f = append(f, content.Fact{Label: "says it is", Value: spelled(e)})
 			}
 			blocks := []content.Block{{Kind: content.Facts, Facts: f}}
+			if args := argumentFacts(e); len(args) > 0 {
+				blocks = append(blocks, content.Block{Title: "Arguments", Kind: content.Facts, Facts: args})
+			}
 			if inv != nil {
 				blocks = append(blocks, calledWith(inv)...)
 			}
@@ -143,6 +141,30 @@ func (p *tools) subject() subject {
 			return append(blocks, rawBlocks(e)...)
 		},
 	}
+}
+
+// argumentFacts tell the arguments of a tool.
+func argumentFacts(e *registry.Entry) []content.Fact {
+	var def struct {
+		InputSchema json.RawMessage `json:"inputSchema"`
+	}
+	_ = json.Unmarshal(e.JSON, &def) // without a schema there is nothing to tell
+	fields, err := form.FromSchema(def.InputSchema)
+	if err != nil {
+		return nil
+	}
+	var all []content.Fact
+	for _, f := range fields {
+		text := f.Kind.String()
+		if f.Required {
+			text = "required, " + text
+		}
+		if about := firstLine(f.Description, f.Title); about != "" {
+			text += ": " + about
+		}
+		all = append(all, content.Fact{Label: f.Name, Value: text})
+	}
+	return all
 }
 
 // spelled are a tool's annotations in words.
@@ -172,22 +194,6 @@ func calledWith(inv *registry.Invocation) []content.Block {
 	return append(blocks, content.Block{Title: "Result", Kind: content.Note})
 }
 
-func (p *tools) why(id string) string {
-	it := p.item()
-	switch id {
-	case "open", "call", "reload", "copy", "copy-content", "clear":
-		if !it.ok {
-			return "there is no tool here"
-		}
-	case "subscribe":
-		return "only resources can be subscribed to"
-	}
-	if id == "reload" && kept(p.app.reg, it) == nil {
-		return it.listed + " was not called yet; c calls it"
-	}
-	return ""
-}
-
 func (p *tools) do(id string) (tea.Cmd, bool) {
 	switch id {
 	case "open":
@@ -199,11 +205,8 @@ func (p *tools) do(id string) (tea.Cmd, bool) {
 	case "call":
 		e, _ := p.all.t.selected()
 		return p.app.callTool(e), true
-	case "reload":
-		e, _ := p.all.t.selected()
-		return p.app.callAgain(e), true
 	}
-	return nil, false
+	return p.offered.do(id)
 }
 
 // emptyList is what stands in a list of the catalog that has no rows.

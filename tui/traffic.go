@@ -2,12 +2,13 @@ package tui
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/bubbletea"
+	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
 	"goblin/tui/filter"
@@ -70,7 +71,9 @@ const statusNotification = "notification"
 
 func notified(r *registry.TrafficRecord) bool { return r.Status == statusNotification }
 
-func trafficFailed(r *registry.TrafficRecord) bool { return r.Code != 0 || r.Status == "failure" }
+func trafficFailed(r *registry.TrafficRecord) bool {
+	return r.Code != 0 || r.Status == "failure" || r.Status == registry.StatusToolError
+}
 
 // trafficStatus is how it ended, in a word.
 func trafficStatus(r *registry.TrafficRecord) string {
@@ -195,8 +198,12 @@ func (p *logs) trafficLine(r *trafficRow, w int) string {
 			b.WriteString(style.On(text) + " ")
 		}
 	}
-	cell(clock(r.Time, c.time), c.time, lk.Dim)
-	cell(fit(lk, r.Client, c.client), c.client, base)
+	cell(clock(r.Time.Add(r.Duration), c.time), c.time, lk.Dim) // rows are in the order of their ends
+	client := r.Client
+	if r.Receivers > 0 {
+		client = fmt.Sprintf("all %d", r.Receivers)
+	}
+	cell(fit(lk, client, c.client), c.client, base)
 	cell(arrow(lk, r.Direction), 1, base)
 	cell(fit(lk, r.Server, c.server), c.server, base)
 	if r.Name == "" {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/charmbracelet/bubbletea"
+	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
@@ -66,7 +66,7 @@ func (r *rig) copied() string {
 func TestTrafficShowsWhoAskedWhatOfWhomAndHowItEnded(t *testing.T) {
 	r := trafficRig(t, 200, 30).keys("P P P") // no detail beside it
 	line := r.line("github_create_issue")
-	for _, want := range []string{"12:00:00.000", "claude", "→", "github", "tools/call", "1234 ms", "20.0 kB", "ok"} {
+	for _, want := range []string{"12:00:01.234", "claude", "→", "github", "tools/call", "1234 ms", "20.0 kB", "ok"} {
 		require.Contains(t, line, want)
 	}
 	require.Contains(t, r.line("resources/read"), "!-32002")
@@ -79,7 +79,7 @@ func TestTrafficShowsWhoAskedWhatOfWhomAndHowItEnded(t *testing.T) {
 func TestTrafficKeepsItsColumnsAtEightyCells(t *testing.T) {
 	r := trafficRig(t, 80, 24)
 	line := r.line("create_issue")
-	for _, want := range []string{"12:00:00", "claude", "→", "github", "tools/call", "1234 ms", "ok"} {
+	for _, want := range []string{"12:00:01", "claude", "→", "github", "tools/call", "1234 ms", "ok"} {
 		require.Contains(t, line, want)
 	}
 	require.Contains(t, r.line("resou…/read"), "!-32002")

@@ -10,7 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/charmbracelet/bubbletea"
+	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
 	"goblin/tui/content"
@@ -60,6 +60,9 @@ func requestFacts(reg *registry.Registry, r *registry.TrafficRecord) []content.F
 		{Label: "server", Value: r.Server},
 		{Label: "method", Value: r.Method},
 		{Label: "name", Value: r.Name},
+	}
+	if r.Receivers > 0 {
+		f = append(f, content.Fact{Label: "receivers", Value: count(r.Receivers, "client")})
 	}
 	if r.RequestSize > 0 {
 		f = append(f, content.Fact{Label: "request", Value: size(int64(r.RequestSize))})

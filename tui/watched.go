@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/charmbracelet/bubbletea"
+	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
 	"goblin/tui/filter"
@@ -113,9 +113,9 @@ func (d *watched) background(tea.Msg) tea.Cmd { return nil }
 
 func (d *watched) hints() []hint {
 	if d.filtering {
-		return []hint{{"enter", "keep"}, {"esc", "clear"}}
+		return searchActs().hints()
 	}
-	return []hint{{"enter", "go there"}, {"s", "begin or end yours"}, {"/", "filter"}, {"o", "sort"}, {"y", "copy"}, {"esc", "close"}}
+	return watchedActs().hints()
 }
 
 // lines are the rows, and below them all about the one under the cursor.
@@ -257,67 +257,55 @@ func (d *watched) update(msg tea.Msg) (tea.Cmd, bool) {
 func (d *watched) press(key tea.KeyMsg) (tea.Cmd, bool) {
 	a := d.app
 	s, ok := d.t.selected()
-	switch k := key.String(); k {
-	case "esc":
-		if d.t.typed != "" {
-			return d.t.filter(""), false
+	id := watchedActs().of(key)
+	t := d.t
+	scrolled(id, t.move, func(by float64) { t.move(int(by * float64(t.window()))) }, func(bottom bool) {
+		t.to(0)
+		if bottom {
+			t.to(t.len() - 1)
+		}
+	})
+	switch id {
+	case "back":
+		if t.typed != "" {
+			return t.filter(""), false
 		}
 		return nil, true
-	case "q", "ctrl+c", "w":
+	case "close":
 		return nil, true
-	case "enter":
-		if !ok {
-			return nil, false
+	case "visit":
+		if ok {
+			a.drop(d)
+			return d.visit(s), true
 		}
-		a.drop(d)
-		return d.visit(s), true
-	case "s":
-		if !ok {
-			return nil, false
+	case "toggle":
+		if ok {
+			return d.toggle(s), false
 		}
-		return d.toggle(s), false
-	case "y":
+	case "copy":
 		return a.copy(s.Listed, "the URI"), false
-	case "o":
-		return d.t.sorted(), false
-	case "/":
+	case "sort":
+		return t.sorted(), false
+	case "filter":
 		d.filtering = true
-		d.bar.Set(d.t.typed)
-	case "j", "down":
-		d.t.move(1)
-	case "k", "up":
-		d.t.move(-1)
-	case "ctrl+d":
-		d.t.move(d.t.window() / 2)
-	case "ctrl+u":
-		d.t.move(-d.t.window() / 2)
-	case "ctrl+f", "pgdown":
-		d.t.move(d.t.window())
-	case "ctrl+b", "pgup":
-		d.t.move(-d.t.window())
-	case "g", "home":
-		d.t.to(0)
-	case "G", "end":
-		d.t.to(d.t.len() - 1)
+		d.bar.Set(t.typed)
 	}
 	return nil, false
 }
 
 func (d *watched) typeFilter(key tea.KeyMsg) tea.Cmd {
-	switch key.Type {
-	case tea.KeyEnter:
+	switch searchActs().of(key) {
+	case "keep":
 		d.filtering = false
 		return nil
-	case tea.KeyEsc, tea.KeyCtrlC:
+	case "clear":
 		d.filtering = false
 		return d.t.filter("")
-	case tea.KeyUp:
+	case "up":
 		d.t.move(-1)
 		return nil
-	case tea.KeyDown:
+	case "down":
 		d.t.move(1)
-		return nil
-	case tea.KeyCtrlV: // the clipboard of the host's machine is not the user's
 		return nil
 	}
 	if d.bar.Update(key) {

@@ -92,6 +92,10 @@ type Server struct {
 	OpenResources  bool   // forward reads of URIs that the server never listed
 	TypeSet        bool   // `type` was written: no fallback to SSE
 
+	// FromEnv are the names of Env, sorted, whose values came out of variables
+	// that not every child gets.
+	FromEnv []string
+
 	// Problem, if not empty, says in one line why the server cannot be started
 	// and where that is in the file, for example an unset variable. The fields
 	// that it concerns are empty.
@@ -198,6 +202,7 @@ func (s *Server) normal() Server {
 	if v.Problem != "" {
 		v.Problem = "cannot start"
 	}
+	v.FromEnv = nil // how a value came about does not matter
 	return v
 }
 

@@ -3,7 +3,9 @@ package config
 import (
 	"cmp"
 	"io"
+	"net/netip"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,32 +18,52 @@ const shortest = 6
 
 const masked = "[hidden]"
 
-// Mask hides the secrets of a config: values of env and headers (those without
-// their scheme, too), the auth token, users and queries of URLs. The nil Mask
-// hides nothing. It is immutable, so any goroutine may use it.
-type Mask struct{ replace *strings.Replacer }
+// Mask hides the secrets of a config: headers (those without their scheme,
+// too), the auth token, users and queries of URLs, and of env
+//
+//   - what came out of a variable, other than those that every child gets
+//     (HOME, USER, …), and
+//   - what stands in the file itself if its key looks secret: one with KEY,
+//     TOKEN, SECRET, PASS, AUTH, CREDENTIAL, COOKIE or the like in it, in any
+//     case. A path is none (PASS_FILE), nor a host, a number or a boolean
+//     (AUTH_HOST, MAX_TOKENS), unless the key has PASS or SECRET. A URL with a
+//     user in it is a secret under any key.
+//
+// All other values of env are ordinary: folders and names that texts and URIs
+// are made of. Secrets have six bytes or more. They are found as they are, as
+// Go and URLs quote them, and in the ways in which JSON is escaped, also
+// within JSON in a text of JSON.
+//
+// All texts pass here, and most hold no secret, so that is found out fast and
+// without memory: by the last two bytes of a window as wide as the shortest
+// secret, which tell how far it can move on (Wu and Manber, 1994). The time
+// does not grow with the number of secrets.
+//
+// The nil Mask hides nothing. It is immutable, so any goroutine may use it.
+type Mask struct {
+	width   int                 // of the window
+	longest int                 // bytes of a form
+	shift   [1 << 16]uint8      // by two bytes: how far the window may move
+	heads   map[uint16][]string // by the last two bytes of their first width, the longest first
+}
 
-// NewMask makes the mask of a config.
+// NewMask makes the mask of a config; nil when there is nothing to hide.
 func NewMask(cfg *Config) *Mask {
 	found := map[string]bool{}
 	add := func(values ...string) {
 		for _, v := range values {
-			if len(v) < shortest {
-				continue
+			if len(v) >= shortest {
+				addForms(found, v)
 			}
-			found[v] = true
-			// As it stands within a quoted text or a URL.
-			quoted := strconv.Quote(v)
-			found[quoted[1:len(quoted)-1]] = true
-			found[url.QueryEscape(v)] = true
-			found[url.PathEscape(v)] = true
 		}
 	}
 	add(cfg.Gateway.AuthToken)
 	for i := range cfg.Servers {
 		s := &cfg.Servers[i]
-		for _, v := range s.Env {
-			add(v)
+		for name, v := range s.Env {
+			if slices.Contains(s.FromEnv, name) || looksSecret(name, v) {
+				add(v)
+			}
 		}
 		for _, v := range s.Headers {
 			add(v)
@@ -54,20 +76,64 @@ func NewMask(cfg *Config) *Mask {
 	if len(found) == 0 {
 		return nil
 	}
-	// A Replacer takes the first pair that fits: the longest goes first, so
-	// that nothing of it stays.
-	values := make([]string, 0, len(found))
+	return newMask(found)
+}
+
+func newMask(found map[string]bool) *Mask {
+	m := &Mask{width: 128, heads: make(map[uint16][]string)}
 	for v := range found {
-		values = append(values, v)
+		m.width, m.longest = min(m.width, len(v)), max(m.longest, len(v))
 	}
-	slices.SortFunc(values, func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))
-	})
-	pairs := make([]string, 0, 2*len(values))
-	for _, v := range values {
-		pairs = append(pairs, v, masked)
+	for i := range m.shift {
+		m.shift[i] = uint8(m.width - 1)
 	}
-	return &Mask{replace: strings.NewReplacer(pairs...)}
+	for v := range found {
+		for i := 1; i < m.width; i++ {
+			p := &m.shift[pairOf(v[i-1], v[i])]
+			*p = min(*p, uint8(m.width-1-i))
+		}
+		last := pairOf(v[m.width-2], v[m.width-1])
+		m.heads[last] = append(m.heads[last], v)
+	}
+	for _, values := range m.heads {
+		slices.SortFunc(values, func(a, b string) int {
+			return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))
+		})
+	}
+	return m
+}
+
+func pairOf(a, b byte) uint16 { return uint16(a)<<8 | uint16(b) }
+
+var (
+	secretKey   = regexp.MustCompile(`(?i)key|token|secret|pass|pwd|auth|credential|cookie|bearer|private|signature|_pat$|^pat$|dsn`)
+	secretNever = regexp.MustCompile(`(?i)pass|pwd|secret`) // not even a number
+	plainPath   = regexp.MustCompile(`^(?:~?/|\.\.?/|[A-Za-z]:\\)[^\s+=?&@]*$`)
+	plainHost   = regexp.MustCompile(`^(?:(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}|localhost)(?::\d{1,5})?$`)
+)
+
+// looksSecret judges a value of env that stands in the file.
+func looksSecret(key, value string) bool {
+	if u, err := url.Parse(value); err == nil && u.User != nil {
+		return true
+	}
+	switch {
+	case !secretKey.MatchString(key) || plainPath.MatchString(value):
+		return false
+	case secretNever.MatchString(key):
+		return true
+	}
+	if _, err := strconv.ParseFloat(value, 64); err == nil {
+		return false
+	}
+	if _, err := strconv.ParseBool(value); err == nil {
+		return false
+	}
+	if _, err := netip.ParseAddr(value); err == nil {
+		return false
+	}
+	_, err := netip.ParseAddrPort(value)
+	return err != nil && !plainHost.MatchString(value)
 }
 
 func urlSecrets(text string) []string {
@@ -89,12 +155,74 @@ func urlSecrets(text string) []string {
 	return secrets
 }
 
-// String is s with the secrets hidden.
+// next finds the first place in text, from a byte on, that is to be hidden: a
+// secret, or several that overlap. start is -1 when there is none.
+func next[T ~string | ~[]byte](m *Mask, text T, from int) (start, end int) {
+	start = -1
+	for i := from + m.width - 1; i < len(text) && (start < 0 || i-m.width+1 < end); {
+		last := pairOf(text[i-1], text[i])
+		if n := m.shift[last]; n > 0 {
+			i += int(n)
+			continue
+		}
+		at := i - m.width + 1
+		rest := text[at:]
+		for _, v := range m.heads[last] {
+			if len(rest) >= len(v) && string(rest[:len(v)]) == v {
+				if start < 0 {
+					start = at
+				}
+				end = max(end, at+len(v))
+				break
+			}
+		}
+		i++
+	}
+	return start, end
+}
+
+// String is s with the secrets hidden; s itself when it holds none.
 func (m *Mask) String(s string) string {
 	if m == nil {
 		return s
 	}
-	return m.replace.Replace(s)
+	start, end := next(m, s, 0)
+	if start < 0 {
+		return s
+	}
+	var out strings.Builder
+	out.Grow(len(s) + len(masked))
+	from := 0
+	for ; start >= 0; start, end = next(m, s, end) {
+		out.WriteString(s[from:start])
+		out.WriteString(masked)
+		from = end
+	}
+	out.WriteString(s[from:])
+	return out.String()
+}
+
+// Head is the first n bytes of text with the secrets hidden, those too that
+// only begin there. What holds none is not copied.
+func (m *Mask) Head(text []byte, n int) []byte {
+	head := text[:min(len(text), n)]
+	if m == nil {
+		return head
+	}
+	// A secret that the cut divides is found by what follows.
+	seen := text[:min(len(text), n+m.longest)]
+	start, end := next(m, seen, 0)
+	if start < 0 || start >= len(head) {
+		return head
+	}
+	out := make([]byte, 0, len(head)+len(masked))
+	from := 0
+	for ; start >= 0 && start < len(head); start, end = next(m, seen, end) {
+		out = append(out, head[from:start]...)
+		out = append(out, masked...)
+		from = min(end, len(head))
+	}
+	return append(out, head[from:]...)
 }
 
 // Writer hides the secrets in each text that is written to w. A secret that is

@@ -1,19 +1,30 @@
 package config_test
 
 import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/config"
 )
 
-func secretive() *config.Config {
+const masked = "[hidden]"
+
+func secretive(more ...string) *config.Config {
+	env := map[string]string{"KEY": "env \"secret\"", "DEBUG": "true"}
+	for i, v := range more {
+		env["SECRET_"+strconv.Itoa(i)] = v
+	}
 	return &config.Config{
 		Gateway: config.Gateway{AuthToken: "gateway-token"},
 		Servers: []config.Server{{
-			Env:     map[string]string{"KEY": "env \"secret\"", "DEBUG": "true"},
+			Env:     env,
 			Headers: map[string]string{"Authorization": "Bearer header-secret", "X-Key": "plain-secret"},
 			URL:     "https://user:url-password@example.com/mcp?key=query%20secret&v=1",
 		}},
@@ -22,7 +33,7 @@ func secretive() *config.Config {
 
 func TestSecretsOfTheConfigAreMasked(t *testing.T) {
 	t.Parallel()
-	m := config.NewMask(secretive())
+	m := config.NewMask(secretive("overlap-a-b", "a-b-overlaps", "header-secrets"))
 	tests := []struct{ in, want string }{
 		{"token gateway-token.", "token [hidden]."},
 		{`env "secret"`, "[hidden]"},
@@ -33,11 +44,18 @@ func TestSecretsOfTheConfigAreMasked(t *testing.T) {
 		{`Get "https://user:url-password@example.com/mcp?key=query%20secret&v=1"`, `Get "https://[hidden]@example.com/mcp?[hidden]"`},
 		{"url-password and query secret", "[hidden] and [hidden]"},
 		{"DEBUG is true", "DEBUG is true"},
+		{"the longest: header-secrets", "the longest: [hidden]"},
+		{"nothing is left of overlap-a-b-overlaps.", "nothing is left of [hidden]."},
+		{"plain-secretplain-secret", "[hidden][hidden]"},
+		{"plain-secre plain-secre", "plain-secre plain-secre"},
+		{"", ""},
 	}
 	for _, tt := range tests {
 		require.Equal(t, tt.want, m.String(tt.in))
+		require.Equal(t, tt.want, string(m.Head([]byte(tt.in), 1000)))
 	}
 	require.Equal(t, "x", (*config.Mask)(nil).String("x"))
+	require.Equal(t, "x", string((*config.Mask)(nil).Head([]byte("xy"), 1)))
 	require.Nil(t, config.NewMask(&config.Config{}))
 
 	var out strings.Builder
@@ -45,4 +63,184 @@ func TestSecretsOfTheConfigAreMasked(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, len("a plain-secret\n"), n)
 	require.Equal(t, "a [hidden]\n", out.String())
+}
+
+func TestSecretsAreMaskedHoweverTheyAreEscaped(t *testing.T) {
+	t.Parallel()
+	const secret = "p&ss/<wörd>\"\\\u2028😀'="
+	m := config.NewMask(secretive(secret))
+	goText, err := json.Marshal(secret)
+	require.NoError(t, err)
+	within := func(text string) string {
+		quoted, err := json.Marshal(`{"key":"` + text + `"}`)
+		require.NoError(t, err)
+		return string(quoted)
+	}
+	forms := map[string]string{
+		"plain":                secret,
+		"Go":                   strings.Trim(string(goText), `"`),
+		"Go, quoted":           strings.Trim(strconv.Quote(secret), `"`),
+		"ASCII":                "p&ss/<w\\u00f6rd>\\\"\\\\\\u2028\\ud83d\\ude00'=",
+		"ASCII, upper case":    "p&ss/<w\\u00F6rd>\\\"\\\\\\u2028\\uD83D\\uDE00'=",
+		"slashes":              "p&ss\\/<wörd>\\\"\\\\\u2028😀'=",
+		"ASCII and slashes":    "p&ss\\/<w\\u00f6rd>\\\"\\\\\\u2028\\ud83d\\ude00'=",
+		"HTML and ASCII":       "p\\u0026ss/\\u003cw\\u00f6rd\\u003e\\\"\\\\\\u2028\\ud83d\\ude00'=",
+		"HTML, ASCII, slashes": "p\\u0026ss\\/\\u003Cw\\u00F6rd\\u003E\\\"\\\\\\u2028\\uD83D\\uDE00'=",
+		"Gson":                 "p\\u0026ss/\\u003cwörd\\u003e\\\"\\\\\\u2028😀\\u0027\\u003d",
+		".NET":                 "p\\u0026ss/\\u003Cw\\u00F6rd\\u003E\\u0022\\\\\\u2028\\uD83D\\uDE00\\u0027=",
+		"a query":              url.QueryEscape(secret),
+		"a path":               url.PathEscape(secret),
+	}
+	for name, form := range forms {
+		require.Equal(t, `{"key":"`+masked+`"}`, m.String(`{"key":"`+form+`"}`), name)
+		switch name {
+		case "plain", "a query", "a path", "Go, quoted": // nothing of JSON
+		default:
+			require.NotContains(t, m.String(within(form)), "ss", name)
+		}
+	}
+}
+
+func TestOnlyWhatIsSecretOfEnvIsMasked(t *testing.T) {
+	t.Parallel()
+	const text = `servers: {s: {command: c, env: {
+		%s: '%s'
+	}}}`
+	vars := map[string]string{"HOME": "/home/somebody", "USER": "somebody", "KEY": "value-of-key", "ROOT": "/value/of/root"}
+	for _, tt := range []struct {
+		key, value, text string
+		hidden           bool
+	}{
+		{"ROOT", "/srv/files", "/srv/files", false},
+		{"NAME", "some text", "some text", false},
+		{"ROOT", "${HOME}/files", "/home/somebody/files", false},
+		{"WHO", "${USER}", "somebody", false},
+		{"ROOT", "${UNSET:-/srv/files}", "/srv/files", false},
+		{"ROOT", "${ROOT}", "/value/of/root", true},
+		{"NAME", "${KEY}", "value-of-key", true},
+		{"NAME", "a ${KEY}", "a value-of-key", true},
+		{"NAME", "${UNSET:-${KEY}}", "value-of-key", true},
+		{"NAME", "$${KEY}", "${KEY}", false},
+		{"API_KEY", "literal-key", "literal-key", true},
+		{"gh_token", "literal-key", "literal-key", true},
+		{"AWS_SECRET_ID", "literal-key", "literal-key", true},
+		{"DbPassword", "12345678", "12345678", true},
+		{"PASSWORD", "secret.example", "secret.example", true},
+		{"CREDENTIALS", "literal-key", "literal-key", true},
+		{"SESSION_COOKIE", "literal-key", "literal-key", true},
+		{"BASIC_AUTH", "literal-key", "literal-key", true},
+		{"PASS_FILE", "/run/secrets/db", "/run/secrets/db", false},
+		{"KEY_FILE", "./keys/a.pem", "./keys/a.pem", false},
+		{"AUTH_HOST", "auth.example.com:8443", "auth.example.com:8443", false},
+		{"AUTH_HOST", "localhost:8443", "localhost:8443", false},
+		{"AUTH_HOST", "10.20.30.40", "10.20.30.40", false},
+		{"AUTH_HOST", "10.20.30.40:8000", "10.20.30.40:8000", false},
+		{"MAX_TOKENS", "2000000", "2000000", false},
+		{"DATABASE", "postgres://u:hidden-one@db/x", "postgres://u:hidden-one@db/x", true},
+	} {
+		cfg, err := config.Parse("goblin.yaml", fmt.Appendf(nil, text, tt.key, tt.value), func(name string) (string, bool) {
+			v, ok := vars[name]
+			return v, ok
+		})
+		require.NoError(t, err)
+		require.Equal(t, tt.text, cfg.Servers[0].Env[tt.key])
+		uri := "mcp://s/file://" + tt.text
+		require.Equal(t, tt.hidden, config.NewMask(cfg).String(uri) != uri, "%s: %s", tt.key, tt.value)
+	}
+}
+
+func TestWhereAValueCameFromMakesNoOtherServer(t *testing.T) {
+	t.Parallel()
+	server := func(value string) *config.Server {
+		cfg, err := config.Parse("goblin.yaml", []byte("servers: {s: {command: c, env: {A: '"+value+"'}}}"), func(string) (string, bool) { return "text", true })
+		require.NoError(t, err)
+		return &cfg.Servers[0]
+	}
+	require.True(t, server("text").Equal(server("${A}")))
+	require.False(t, server("text").Equal(server("other")))
+}
+
+func TestHeadLeavesNoPartOfASecret(t *testing.T) {
+	t.Parallel()
+	m := config.NewMask(secretive())
+	const n = 100
+	for at := range 2 * n {
+		body := []byte("header-secret" + strings.Repeat(".", at) + "gateway-token" + strings.Repeat(".", 200))
+		before := string(body)
+		got := string(m.Head(body, n))
+		require.Equal(t, before, string(body), "the text itself stays")
+		require.True(t, strings.HasPrefix(got, masked+"."[:min(at, 1)]), got)
+		require.NotContains(t, got, "gate")
+		switch last := n - len("header-secret") - at; {
+		case last <= 0:
+			require.Equal(t, masked+strings.Repeat(".", n-len("header-secret")), got)
+		case last < len("gateway-token"):
+			require.Equal(t, masked+strings.Repeat(".", at)+masked, got)
+		}
+	}
+	plain := []byte("nothing here at all")
+	require.Same(t, &plain[0], &m.Head(plain, 10)[0], "not copied")
+}
+
+func FuzzMaskFindsASecret(f *testing.F) {
+	f.Add("header-secret", "a header-secret", 5)
+	f.Add("a/b c\"", "aa/b caa%2Fb+c", 20)
+	f.Add("ababab", "abababababab", 0)
+	f.Fuzz(func(t *testing.T, secret, text string, n int) {
+		if len(secret) < 6 || len(secret) > 1000 || strings.Contains(masked, secret) || !utf8.ValidString(secret) {
+			t.Skip()
+		}
+		m := config.NewMask(secretive(secret + "\x01")) // under any rule for values of env
+		whole := text + secret + "\x01" + text
+		quoted, err := json.Marshal(whole)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range []string{whole, string(quoted)} {
+			got := m.String(s)
+			if strings.Contains(got, secret+"\x01") || !strings.Contains(got, masked) {
+				t.Fatalf("secret %q in %q: %q", secret, s, got)
+			}
+			if len(s) > 0 {
+				n = int(uint(n) % uint(len(s)))
+				head := string(m.Head([]byte(s), n))
+				if strings.Contains(head, secret+"\x01") || string(m.Head([]byte(s), len(s))) != got {
+					t.Fatalf("secret %q, first %d of %q: %q", secret, n, s, head)
+				}
+			}
+		}
+	})
+}
+
+// BenchmarkMask is what the journal's part of a body costs.
+func BenchmarkMask(b *testing.B) {
+	var more []string
+	for i := range 60 {
+		more = append(more, fmt.Sprintf("sk-%037d", i))
+	}
+	m := config.NewMask(secretive(more...))
+	for _, size := range []int{100, 10_000, 64 << 10} {
+		text := strings.Repeat(`{"content":[{"type":"text","text":"the quick brown fox"}]}`, size/50)[:size]
+		for name, body := range map[string][]byte{"none": []byte(text), "one": []byte(text[:size/2] + more[7] + text[size/2:])} {
+			b.Run(name+"/"+strconv.Itoa(size), func(b *testing.B) {
+				b.ReportAllocs()
+				b.SetBytes(int64(size))
+				for b.Loop() {
+					m.Head(body, 64<<10)
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkNewMask is what a start pays for 20 secrets that encoders escape.
+func BenchmarkNewMask(b *testing.B) {
+	var more []string
+	for i := range 20 {
+		more = append(more, fmt.Sprintf("dGhl/cXVpY2s+%d/YnJvd24gZm94IGp1bXBz+==", i))
+	}
+	cfg := secretive(more...)
+	for b.Loop() {
+		config.NewMask(cfg)
+	}
 }

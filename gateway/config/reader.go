@@ -32,6 +32,7 @@ type serverState struct {
 	seen   map[string]*yaml.Node // its keys
 	issues []Problem             // why it cannot start
 	typo   bool                  // an unknown key was most likely meant to be command or url
+	other  map[place]bool        // where variables stood that not every child gets
 }
 
 func (r *reader) problem(n *yaml.Node, format string, args ...any) Problem {
@@ -228,6 +229,24 @@ func (r *reader) text(at place, n *yaml.Node, loose bool) (s string, ok bool) {
 			e.wrong = "makes the variables of the file longer than 16 MiB"
 		}
 	}
+	r.noteVariables(at, n, &e)
+	switch {
+	case e.wrong != "" && r.lenient:
+		r.reject(at, n, e.wrong)
+	case e.wrong != "":
+		r.fail(n, "%s %s", at, e.wrong)
+	}
+	return s, e.wrong == "" && len(e.unset) == 0
+}
+
+// noteVariables keeps where variables stand, and reports those that are not set.
+func (r *reader) noteVariables(at place, n *yaml.Node, e *expansion) {
+	if e.other && r.server != nil {
+		if r.server.other == nil {
+			r.server.other = make(map[place]bool)
+		}
+		r.server.other[at] = true
+	}
 	for _, name := range e.unset {
 		const format = "${%s} is not set, but %s needs it; set it or write ${%s:-default}"
 		if r.server != nil {
@@ -236,13 +255,6 @@ func (r *reader) text(at place, n *yaml.Node, loose bool) (s string, ok bool) {
 			r.fail(n, format, name, at, name)
 		}
 	}
-	switch {
-	case e.wrong != "" && r.lenient:
-		r.reject(at, n, e.wrong)
-	case e.wrong != "":
-		r.fail(n, "%s %s", at, e.wrong)
-	}
-	return s, e.wrong == "" && len(e.unset) == 0
 }
 
 // target follows an alias.

@@ -78,6 +78,11 @@ func (r *reader) readServer(p pair, name string, state *serverState) Server {
 		r.checkTransport(at, p.key, state.seen, &s)
 	}
 	r.checkHeaders(at, &s, state.seen["headers"])
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		if state.other[at.key("env").key(name)] {
+			s.FromEnv = append(s.FromEnv, name)
+		}
+	}
 	self := isSelf(&s)
 	if name != p.key.Value && !self {
 		why := "has characters that a URI does not allow"

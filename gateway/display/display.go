@@ -17,7 +17,7 @@ import (
 
 // Text is s for the lines of a terminal: control characters, changes of
 // direction and invisible characters become escapes such as \x1b and \u202e,
-// invalid UTF-8 becomes \xff. Tabs and line breaks stay; CR LF becomes LF.
+// variation selectors go, invalid UTF-8 becomes \xff. Tabs and line breaks stay; CR LF becomes LF.
 func Text(s string) string { return escape(s, true) }
 
 // Line is Text for one line or one cell: line breaks and tabs are escaped too.
@@ -37,6 +37,8 @@ func escape(s string, lines bool) string {
 		switch {
 		case lines && strings.HasPrefix(s, "\r\n"):
 			// The line break that follows says it all.
+		case r >= 0xfe00 && r <= 0xfe0f:
+			// Terminals disagree on how wide it makes what is before it.
 		case r == utf8.RuneError && n == 1:
 			out.WriteString(`\x`)
 			out.WriteString(hex(uint64(s[0]), 2))
@@ -99,6 +101,7 @@ func hidden(r rune) bool {
 	case r == 0x2028, r == 0x2029: // line and paragraph separators
 	case r >= 0xe0000 && r <= 0xe007f: // tags
 	case r >= 0xfff9 && r <= 0xfffb: // interlinear annotation
+	case r >= 0xfe00 && r <= 0xfe0f: // variation selectors
 	case r == 0x115f, r == 0x1160, r == 0x3164, r == 0xffa0: // fillers, which look like nothing
 	case unicode.Is(unicode.Prepended_Concatenation_Mark, r): // draws over what follows
 	default:

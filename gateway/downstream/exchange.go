@@ -178,8 +178,8 @@ func (x *Exchange) Context() context.Context {
 func (x *Exchange) Cancelled() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	_, yes := x.cause.(*cancelled)
-	return yes
+	var c *cancelled
+	return errors.As(x.cause, &c)
 }
 
 // Reason is what the client gave in notifications/cancelled, "" for none.

@@ -193,7 +193,10 @@ func TestScreensShowTheHostThatAnEditorStarted(t *testing.T) {
 	one.types("/nothing-like-this")
 	one.hides("logs/app.log")
 	two.shows("logs/app.log")
-	one.keys("Escape", "Escape")
+	one.keys("Escape") // one by one: two in one read, with more, are another key
+	one.shows("logs/app.log")
+	one.keys("Escape")
+	one.hides("fuzzy")
 	one.types("q")
 	one.restored(exitOK)
 	two.hides("screens 2")
@@ -294,6 +297,67 @@ func TestTUIServesItsClientBesideTheScreen(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, strings.ReplaceAll(string(errs), "goblin: stopping the servers …\n", ""))
 	b.waitGone()
+}
+
+func TestTUIInTheBackgroundServesAndWaitsForItsTerminal(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.backend("shop", filesystem())
+	p := w.pane(100, 30)
+	for _, name := range []string{"in", "out"} {
+		require.NoError(t, syscall.Mkfifo(filepath.Join(w.dir, name), 0o600))
+	}
+	p.line(`set -m; "$G" --tui <in >out 2>errs &`)
+	c := w.through("in", "out")
+	c.init()
+	require.Equal(t, "shop:stat:{}", c.callText("shop_stat", obj{}))
+	warning := func() string {
+		errs, err := os.ReadFile(filepath.Join(w.dir, "errs"))
+		require.NoError(t, err)
+		return string(errs)
+	}
+	const waits = "goblin: the screen waits until goblin is in front of its terminal; the client is served meanwhile\n"
+	eventually(t, "a warning", func() bool { return warning() == waits })
+	p.line("echo us''able") // the shell keeps its terminal
+	p.shows("\nusable")
+
+	p.line("fg")
+	p.shows("logs/app.log", "clients 1")
+	require.Equal(t, "1", p.ask("alternate_on"))
+	require.Equal(t, "shop:stat:{}", c.callText("shop_stat", obj{}))
+	p.types("4")
+	p.shows("logs/app.log")
+	c.close()
+	p.shows("clients 0")
+	p.types("q")
+	p.hides("logs/app.log")
+	b.waitGone() // what is typed before the terminal is given back is dropped
+	p.line("echo us''able again")
+	p.shows("\nusable again")
+	require.Contains(t, []string{waits, waits + "goblin: stopping the servers …\n"}, warning(), "told once")
+}
+
+func TestADumpGivesTheTerminalBackFirst(t *testing.T) {
+	t.Parallel()
+	for name, detached := range map[string]bool{"its own host": false, "another's": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.backend("shop", filesystem())
+			if detached {
+				w.bridged()
+			}
+			p := w.pane(100, 30)
+			p.goblin("2>errs")
+			p.shows("logs/app.log")
+			p.signal(syscall.SIGQUIT)
+			p.restored(exitUsage) // the number that Go uses
+			errs, err := os.ReadFile(filepath.Join(w.dir, "errs"))
+			require.NoError(t, err)
+			require.Contains(t, string(errs), "SIGQUIT: quit")
+			require.Contains(t, string(errs), "goroutine 1 ")
+		})
+	}
 }
 
 // through is a client on two named pipes.

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -97,6 +99,53 @@ func TestATerminalThatReadsNothingDelaysNobody(t *testing.T) {
 			p.signal(syscall.SIGTERM)
 			require.Zero(t, p.ends(patience))
 			_ = person.Close()
+		})
+	}
+}
+
+func TestASecondSignalGivesAStalledTerminalBack(t *testing.T) {
+	t.Parallel()
+	for name, owner := range map[string]bool{"the host's own": true, "another's": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			b := w.backend("shop", filesystem())
+			if !owner {
+				w.bridged()
+			}
+			person, side := terminal(t)
+			settings := func() unix.Termios {
+				now, err := unix.IoctlGetTermios(int(person.Fd()), unix.TCGETS)
+				require.NoError(t, err)
+				return *now
+			}
+			before := settings()
+			p := w.start(func(cmd *exec.Cmd) {
+				cmd.Stdin, cmd.Stdout, cmd.Stderr = side, side, &bytes.Buffer{}
+				cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+			})
+			b.waitStarts(1)
+			eventually(t, "a screen", func() bool { return settings() != before })
+			w.hosted = true
+			w.waitScreens(1)
+			// Each size is a new picture, and nobody takes them: the terminal
+			// has room for a few.
+			for i := range 40 {
+				require.NoError(t, unix.IoctlSetWinsize(int(person.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: 200, Row: uint16(60 + i)}))
+				w.waitScreens(1)
+			}
+			p.signal(syscall.SIGTERM)
+			for again := time.NewTicker(100 * time.Millisecond); ; { // two at the same moment count once
+				select {
+				case <-p.exited:
+					again.Stop()
+					require.Equal(t, before, settings())
+					_ = side.Close()
+					return
+				case <-again.C:
+					p.signal(syscall.SIGTERM)
+				}
+			}
 		})
 	}
 }

@@ -83,7 +83,7 @@ func New(o Options) (*Instance, error) {
 	i.gateway = gateway.New(gateway.Options{
 		Config: o.Config, Registry: i.registry, Metrics: i.metrics,
 		Logger: o.Logger, Version: o.Version, Only: o.Only,
-		Redact: mask.String,
+		Mask: mask,
 	})
 	if o.Place != nil {
 		l, err := host.Listen(*o.Place)

@@ -180,16 +180,29 @@ func TestSubscriptionsNameTheirHolders(t *testing.T) {
 	_, err := clients[0].Request(within(t), "tools/call", json.RawMessage(`{"name":"s_t"}`), nil)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return row().Updates == 1 }, patience, time.Millisecond)
+	// So many share one record.
+	updates := method("notifications/resources/updated")
+	shared := traffic(t, i, 1, updates)
+	require.Len(t, shared, 1)
+	require.Equal(t, []any{25, "", "", "mcp://s/x:a"}, []any{shared[0].Receivers, shared[0].Session, shared[0].Client, shared[0].Name})
+	require.JSONEq(t, `{"uri":"x:a"}`, string(shared[0].Request))
+
+	for _, c := range clients[20:] {
+		require.NoError(t, c.Close())
+	}
+	require.Eventually(t, func() bool { return row().Holders == 20 }, patience, time.Millisecond)
+	_, err = clients[0].Request(within(t), "tools/call", json.RawMessage(`{"name":"s_t"}`), nil)
+	require.NoError(t, err)
 	var told []string
-	for _, r := range traffic(t, i, 25, method("notifications/resources/updated")) {
-		require.Equal(t, []any{registry.ToClient, "s", "mcp://s/x:a", "screen", registry.StatusNotification, time.Duration(0)},
-			[]any{r.Direction, r.Server, r.Name, r.Client, r.Status, r.Duration})
+	for _, r := range traffic(t, i, 21, updates)[1:] {
+		require.Equal(t, []any{registry.ToClient, "s", "mcp://s/x:a", "screen", registry.StatusNotification, time.Duration(0), 0},
+			[]any{r.Direction, r.Server, r.Name, r.Client, r.Status, r.Duration, r.Receivers})
 		require.JSONEq(t, `{"uri":"x:a"}`, string(r.Request))
 		told = append(told, r.Session)
 	}
-	require.ElementsMatch(t, ids, told)
+	require.ElementsMatch(t, ids[:20], told)
 
-	for _, c := range clients[1:] {
+	for _, c := range clients[1:20] {
 		require.NoError(t, c.Close())
 	}
 	require.Eventually(t, func() bool { return slices.Equal(row().Sessions, ids[:1]) }, patience, time.Millisecond)
@@ -239,6 +252,57 @@ func TestTrafficShowsWhatServersSendByThemselves(t *testing.T) {
 	require.Equal(t, []any{c.Session(), registry.ToServer, "s", "s_t", registry.StatusNotification},
 		[]any{cancelled.Session, cancelled.Direction, cancelled.Server, cancelled.Name, cancelled.Status})
 	require.Contains(t, string(cancelled.Request), "context canceled")
+}
+
+// A human who thinks does not make the server slow.
+func TestLatencyIsWithoutWaitsForTheClient(t *testing.T) {
+	i, _ := start(t, "", fake{name: "s", script: `"tools":[{"name":"t","inputSchema":{"type":"object"}},{"name":"fast","inputSchema":{"type":"object"}}],"on":{"tools/call t":[` +
+		`{"do":"request","method":"elicitation/create","params":{"message":"who?","requestedSchema":{"type":"object","properties":{}}}},{"do":"echo"}]}`})
+	const thought = 50 * time.Millisecond
+	c := open(t, i, func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+		time.Sleep(thought)
+		return json.RawMessage(`{"action":"decline"}`), nil
+	})
+	call := func(name string) registry.TrafficRecord {
+		t.Helper()
+		_, err := c.Request(within(t), "tools/call", json.RawMessage(`{"name":"s_`+name+`"}`), nil)
+		require.NoError(t, err)
+		all := traffic(t, i, 1, func(r registry.TrafficRecord) bool { return r.Name == "s_"+name })
+		return all[len(all)-1]
+	}
+	var before registry.ServerState
+	require.Eventually(t, func() bool {
+		before, _ = i.Registry().State("s")
+		return before.Listed
+	}, patience, time.Millisecond)
+	for range 3 {
+		rec := call("t")
+		require.True(t, rec.Asked)
+		require.GreaterOrEqual(t, rec.Duration, thought)
+	}
+	after, _ := i.Registry().State("s")
+	require.Equal(t, before.Latency, after.Latency)
+	require.False(t, call("fast").Asked)
+}
+
+// What no human asked to hide is part of names, and names lead somewhere.
+func TestNamesInTrafficKeepWhatIsNoSecret(t *testing.T) {
+	const root, secret = "/srv/some/files", `pass/"word"`
+	i, _ := start(t, "", fake{
+		name: "s", extra: `, env: {ROOT: ` + root + `, PASSWORD: '` + secret + `'}`,
+		script: `"resources":[{"uri":"file://` + root + `/a","name":"a"}]`,
+	})
+	c := open(t, i, nil)
+	uri := "mcp://s/file://" + root + "/a"
+	_, err := c.Request(within(t), "resources/read", json.RawMessage(`{"uri":"`+uri+`","k":["pass\/\"word\"","pass/\u0022word\u0022"]}`), nil)
+	require.NoError(t, err)
+	rec := traffic(t, i, 1, method("resources/read"))[0]
+	require.Equal(t, uri, rec.Name)
+	require.Contains(t, string(rec.Request), uri)
+	require.NotContains(t, string(rec.Request), "word")
+	_, _ = c.Request(within(t), "resources/read", json.RawMessage(`{"uri":"mcp://s/pass/\"word\""}`), nil)
+	rec = traffic(t, i, 2, method("resources/read"))[1]
+	require.Equal(t, "mcp://s/[hidden]", rec.Name)
 }
 
 func TestTrafficAndLogHoldNoSecrets(t *testing.T) {
@@ -418,4 +482,17 @@ func TestScreensComeOverTheSocket(t *testing.T) {
 			require.NoError(t, <-ended)
 		})
 	}
+}
+
+// Both sides of a request are what the client saw, and an error that a tool
+// reports in its result is no success.
+func TestTrafficShowsWhatTheClientGot(t *testing.T) {
+	i, _ := start(t, "", fake{name: "s", script: tools + `,"resources":[],"on":{"tools/call t":[{"do":"result","result":{"content":[{"type":"resource_link","uri":"file:///a","name":"a"}],"isError":true}}]}`})
+	c := open(t, i, nil)
+	result, err := c.Request(within(t), "tools/call", json.RawMessage(`{"name":"s_t"}`), nil)
+	require.NoError(t, err)
+	rec := traffic(t, i, 1, method("tools/call"))[0]
+	require.Equal(t, string(result), string(rec.Response))
+	require.Contains(t, string(rec.Response), "mcp://s/file:///a")
+	require.Equal(t, registry.StatusToolError, rec.Status)
 }

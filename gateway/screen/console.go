@@ -12,6 +12,10 @@ import (
 	"golang.org/x/term"
 )
 
+// openAnew is a variable so that tests can have a terminal whose writes take no
+// deadline.
+var openAnew = reopen
+
 // farewell is how long a terminal that does not read is waited for at the end.
 const farewell = time.Second
 
@@ -22,7 +26,10 @@ type keySink interface {
 	lost(cause error) // the terminal is gone
 }
 
-var errOver = errors.New("the screen has ended")
+var (
+	errOver   = errors.New("the screen has ended")
+	errBehind = errors.New("the process is not in front of the terminal")
+)
 
 // console is a terminal that is either taken (raw, in the screen's modes, its
 // input read) or given back (as it was found).
@@ -32,6 +39,7 @@ type console struct {
 	fd      int      // of in
 	keys    keySink
 	jobs    *signals
+	steady  bool          // see Terminal
 	over    chan struct{} // closed when the terminal must not be taken any more
 
 	// lock guards what follows, and writing. A channel, since at the end it
@@ -42,11 +50,15 @@ type console struct {
 	taken bool
 	stop  func() // stops reading
 	undo  func() // takes back what prepare did to the output
+	dirty bool   // a program that was ended may have left its own modes behind
+
+	setting  sync.Mutex // held while the terminal's settings are put back
+	disowned bool       // end has put them back; somebody else may use the terminal
 }
 
-func openConsole(in, out *os.File, keys keySink) (*console, error) {
+func openConsole(in, out *os.File, steady bool, keys keySink) (*console, error) {
 	c := &console{
-		in: in, out: out, fd: int(in.Fd()), keys: keys,
+		in: in, out: out, fd: int(in.Fd()), keys: keys, steady: steady,
 		over: make(chan struct{}), lock: make(chan struct{}, 1),
 	}
 	found, err := term.GetState(c.fd)
@@ -57,7 +69,7 @@ func openConsole(in, out *os.File, keys keySink) (*console, error) {
 		return nil, errors.New("the screen's output is not a terminal")
 	}
 	c.found = found
-	c.w, c.jobs = reopen(out), watchSignals()
+	c.w, c.jobs = openAnew(out), watchSignals(steady)
 	return c, nil
 }
 
@@ -99,12 +111,17 @@ func (c *console) size() (w, h int) {
 }
 
 // take puts the terminal into raw mode and the screen's modes, also if it was
-// taken before, and reads its input.
+// taken before, and reads its input. A steady one is not taken from the shell
+// or job in front of it; that is errBehind.
 func (c *console) take() error {
 	if !c.enter() {
 		return errOver
 	}
 	defer c.leave()
+	if !c.mayset() {
+		c.giveLocked()
+		return errBehind
+	}
 	if _, err := term.MakeRaw(c.fd); err != nil {
 		return fmt.Errorf("set the terminal: %w", err)
 	}
@@ -117,10 +134,31 @@ func (c *console) take() error {
 		}
 		c.taken = true
 	}
-	if _, err := c.w.WriteString(c.modes.again()); err != nil {
+	if _, err := c.w.WriteString(c.cleaning() + c.modes.again()); err != nil {
 		return fmt.Errorf("write to the terminal: %w", err)
 	}
 	return nil
+}
+
+// mayset tells whether the terminal's settings are ours to change. Others are
+// stopped by the kernel for trying; a steady process ignores that.
+func (c *console) mayset() bool { return !c.steady || inFront(c.fd) }
+
+// soil notes that a program was ended before it could tidy up.
+func (c *console) soil() {
+	if c.enter() {
+		c.dirty = true
+		c.leave()
+	}
+}
+
+// cleaning is what switches off whatever a program may have left on.
+func (c *console) cleaning() string {
+	if !c.dirty {
+		return ""
+	}
+	c.dirty = false
+	return leftBehind
 }
 
 // give returns the terminal as it was found, without what was typed but not
@@ -133,19 +171,29 @@ func (c *console) give() {
 }
 
 func (c *console) giveLocked() {
+	if text := c.cleaning(); text != "" {
+		_, _ = c.w.WriteString(text)
+	}
 	if !c.taken {
 		return
 	}
 	c.taken = false
 	c.stop()
 	_, _ = c.w.WriteString(c.modes.reset())
-	flushInput(c.in)
-	_ = term.Restore(c.fd, c.found)
+	c.setting.Lock()
+	defer c.setting.Unlock()
+	if c.disowned {
+		return
+	}
+	if c.mayset() {
+		flushInput(c.in)
+		_ = term.Restore(c.fd, c.found)
+	}
 	c.undo()
 }
 
 // end gives the terminal back for good, in bounded time even if it does not
-// take output any more.
+// take output any more. What still waits for that then writes at most.
 func (c *console) end() {
 	close(c.over)
 	_ = c.w.SetWriteDeadline(time.Now().Add(farewell))
@@ -159,8 +207,13 @@ func (c *console) end() {
 	select {
 	case <-given:
 	case <-time.After(2 * farewell): // hangs in a write that takes no deadline
-		flushInput(c.in)
-		c.restore()
+		c.setting.Lock()
+		defer c.setting.Unlock()
+		c.disowned = true
+		if c.mayset() {
+			flushInput(c.in)
+			_ = term.Restore(c.fd, c.found)
+		}
 	}
 }
 
@@ -227,4 +280,8 @@ func (c *console) read() error {
 
 // restore brings a terminal that is given back into the state it was found in,
 // whatever a program left behind.
-func (c *console) restore() { _ = term.Restore(c.fd, c.found) }
+func (c *console) restore() {
+	if c.mayset() {
+		_ = term.Restore(c.fd, c.found)
+	}
+}

@@ -12,8 +12,9 @@
 //
 //	relay to host   h hello (JSON), i keys, s size (JSON), b background (0
 //	                light, 1 dark), d answer to e or w (JSON), p pause
-//	host to relay   o output, c a piece of content, e run a program on the
-//	                content (JSON), w save the content (JSON), x end (reason)
+//	host to relay   o output, c a piece of content (after the order's id, 64
+//	                bits big-endian), e run a program on the content (JSON),
+//	                w save the content (JSON), x end (reason)
 //
 // Keys keep their order and their cuts: one read of the terminal is one read
 // of the Conn at most, so that Escape followed by a letter is not taken for

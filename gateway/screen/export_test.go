@@ -1,5 +1,7 @@
 package screen
 
+import "os"
+
 // What the tests of the outside need to see or to shape by hand.
 var (
 	ReadFrame   = readFrame
@@ -8,6 +10,13 @@ var (
 	DarkFrom    = darkFrom
 	SafeName    = safeName
 )
+
+// WritesWithoutDeadline makes terminals as they are where they cannot be opened
+// anew, until undo.
+func WritesWithoutDeadline() (undo func()) {
+	openAnew = func(out *os.File) *os.File { return out }
+	return func() { openAnew = reopen }
+}
 
 // Limits of the protocol.
 const (

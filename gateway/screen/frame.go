@@ -31,6 +31,13 @@ const (
 	maxQueued    = 64 << 10  // keys that nobody has read yet
 	maxContent   = 128 << 20 // what a pager, an editor or a file gets
 	contentPiece = 256 << 10
+	contentHead  = 8 // the order's id
+)
+
+// Bounds of a screen, in cells.
+const (
+	maxSide  = 1000
+	maxCells = 250_000
 )
 
 // hello is the first frame of a relay.

@@ -47,7 +47,9 @@ type Conn struct {
 	writing sync.Mutex
 	frame   []byte        // the frame being written; guarded by writing
 	wait    time.Duration // guarded by writing
-	exiting atomic.Bool
+
+	limiting sync.Mutex // guards exitBy, and deadlines of writes with it
+	exitBy   time.Time  // when the last write must be done; zero before Exit
 
 	orders  chan struct{} // held by the one order under way
 	lastID  uint64        // guarded by orders
@@ -214,10 +216,38 @@ func (s *Conn) SetWriteLimit(d time.Duration) {
 func (s *Conn) send(kind byte, payload []byte) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	if s.exiting.Load() {
+	if s.exiting() {
 		return ErrGone
 	}
 	return s.sendLocked(kind, payload, s.wait)
+}
+
+// exiting tells whether Exit was called.
+func (s *Conn) exiting() bool {
+	s.limiting.Lock()
+	defer s.limiting.Unlock()
+	return !s.exitBy.IsZero()
+}
+
+// allow gives the next write its time, and nothing beyond what an Exit has.
+func (s *Conn) allow(wait time.Duration) {
+	s.limiting.Lock()
+	defer s.limiting.Unlock()
+	by := time.Now().Add(wait)
+	if !s.exitBy.IsZero() {
+		by = s.exitBy
+	}
+	_ = s.c.SetWriteDeadline(by) // a closed one fails to write, too
+}
+
+// exit gives all writes from now on, and the one under way, a second together.
+func (s *Conn) exit() {
+	s.limiting.Lock()
+	defer s.limiting.Unlock()
+	if s.exitBy.IsZero() {
+		s.exitBy = time.Now().Add(exitWait)
+		_ = s.c.SetWriteDeadline(s.exitBy)
+	}
 }
 
 func (s *Conn) sendLocked(kind byte, payload []byte, wait time.Duration) error {
@@ -229,12 +259,12 @@ func (s *Conn) sendLocked(kind byte, payload []byte, wait time.Duration) error {
 	s.frame = appendFrame(s.frame[:0], kind, payload)
 	var err error
 	for rest := s.frame; len(rest) > 0; {
-		_ = s.c.SetWriteDeadline(time.Now().Add(wait))
+		s.allow(wait)
 		var n int
 		n, err = s.c.Write(rest)
 		rest = rest[n:]
 		// A relay that was stopped meanwhile takes the rest when it goes on.
-		if err != nil && (!errors.Is(err, os.ErrDeadlineExceeded) || !s.paused.Load() || s.exiting.Load()) {
+		if err != nil && (!errors.Is(err, os.ErrDeadlineExceeded) || !s.paused.Load() || s.exiting()) {
 			break
 		}
 	}
@@ -264,10 +294,12 @@ func (s *Conn) Env() []string {
 // Getenv is a variable of Env, "" if it is not there.
 func (s *Conn) Getenv(name string) string { return s.hello.Env[name] }
 
-// Size is the terminal's latest size in cells, each side 1 to 1000.
+// Size is the terminal's latest size in cells, each side 1 to 1000 and both
+// together 250,000 at most; of a larger terminal the lower part is not used.
 func (s *Conn) Size() (w, h int) {
 	at := s.size.Load()
-	return min(max(at.Width, 1), 1000), min(max(at.Height, 1), 1000)
+	w = min(max(at.Width, 1), maxSide)
+	return w, min(max(at.Height, 1), maxSide, maxCells/w)
 }
 
 // Resized has a value after the size changed or the terminal came back from
@@ -295,10 +327,10 @@ func (s *Conn) ASCII() bool { return s.hello.ASCII }
 func (s *Conn) Done() <-chan struct{} { return s.gone }
 
 // Exit tells the relay to end, with a reason for its user ("" for a plain
-// quit), and closes. It waits a second at most for a relay that does not read.
+// quit), and closes. It waits a second at most for a relay that does not read,
+// and ends a Write that does. Of several calls the first one's reason counts.
 func (s *Conn) Exit(reason string) error {
-	s.exiting.Store(true)
-	_ = s.c.SetWriteDeadline(time.Now().Add(exitWait)) // for a Write under way
+	s.exit()
 	s.writing.Lock()
 	err := s.sendLocked(frameExit, []byte(reason[:min(len(reason), maxControl)]), exitWait)
 	s.writing.Unlock()

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -133,6 +134,10 @@ func TestSizesAndBackgroundsMerge(t *testing.T) {
 	require.Empty(t, s.Backgrounds())
 	w, h := s.Size()
 	require.Equal(t, []int{1000, 1}, []int{w, h})
+	p.send('s', `{"width":1000,"height":1000}`)
+	<-s.Resized()
+	w, h = s.Size()
+	require.Equal(t, []int{1000, 250}, []int{w, h}, "what a host draws is bounded")
 	dark, known := s.Dark()
 	require.Equal(t, []bool{false, true}, []bool{dark, known})
 }
@@ -212,6 +217,40 @@ func TestExitDoesNotWaitForTheWriteLimit(t *testing.T) {
 	require.Error(t, <-wrote)
 }
 
+// meddling is a connection of which the first write is interrupted, when it
+// has not begun yet.
+type meddling struct {
+	net.Conn
+	began  atomic.Bool
+	meddle func()
+}
+
+func (m *meddling) SetWriteDeadline(at time.Time) error {
+	if !m.began.Swap(true) {
+		m.meddle()
+	}
+	return m.Conn.SetWriteDeadline(at)
+}
+
+func TestAWriteThatBeginsDuringExitDoesNotHoldItUp(t *testing.T) {
+	a, b := net.Pipe()
+	t.Cleanup(func() { b.Close() })
+	m := &meddling{Conn: a}
+	go b.Write(screen.AppendFrame(nil, 'h', []byte(`{}`)))
+	s, err := screen.Accept(m, a)
+	require.NoError(t, err)
+	t.Cleanup(func() { s.Close() })
+	s.SetWriteLimit(time.Hour)
+	exited := make(chan error, 1)
+	m.meddle = func() {
+		go func() { exited <- s.Exit("") }()
+		<-time.After(100 * time.Millisecond) // it may have begun, or have to wait
+	}
+	_, err = s.Write([]byte("nobody reads this"))
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+	require.Error(t, <-exited)
+}
+
 func TestOutputIsDroppedWhileTheRelayIsStopped(t *testing.T) {
 	s, p := accepted(t, `{}`)
 	p.send('p', "")
@@ -254,7 +293,7 @@ func TestOrdersGetTheirOwnAnswer(t *testing.T) {
 	first := make(chan error)
 	go func() { first <- s.Open(ctx, screen.Pager, "a.txt", []byte("hello")) }()
 	kind, payload := p.next()
-	require.Equal(t, "c hello", string(kind)+" "+payload)
+	require.Equal(t, "c \x00\x00\x00\x00\x00\x00\x00\x01hello", string(kind)+" "+payload)
 	kind, payload = p.next()
 	require.Equal(t, byte('e'), kind)
 	var o struct {

@@ -9,7 +9,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/creack/pty"
 	"github.com/stretchr/testify/require"
@@ -36,7 +38,7 @@ func runJob(t *testing.T, env ...string) *job {
 	require.NoError(t, err)
 	defer l.Close()
 	sh := exec.Command("sh", "-mc", `"$0"; for i in 1 2 3; do echo "shell has it"; read x; fg >/dev/null 2>&1; done`, self)
-	sh.Env = append(os.Environ(), append(env, asRelay+"="+socket, "TERM=tmux")...)
+	sh.Env = append(os.Environ(), append([]string{asRelay + "=" + socket, "TERM=tmux"}, env...)...)
 	outer, err := pty.Start(sh)
 	require.NoError(t, err)
 	j := &job{emulator: watchTerminal(t, outer)}
@@ -108,6 +110,36 @@ func TestScreenComesBackAfterAStopThatCannotBeCaught(t *testing.T) {
 	j.expect("\x1b[?1049h")
 	<-j.host.Resized()
 	j.key("k")
+	j.keys("k")
+}
+
+func TestKeysThatNobodyReadsDoNotKeepAStopWaiting(t *testing.T) {
+	j := runJob(t, "TERM=xterm") // so that keys are searched for an answer
+	j.write("\x1b[?1049hscreen")
+	for {
+		require.NoError(t, j.outr.SetWriteDeadline(time.Now().Add(300*time.Millisecond)))
+		if _, err := j.outr.WriteString(strings.Repeat("\x1b]1", 200)); err != nil {
+			require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+			break
+		}
+	}
+	require.NoError(t, j.outr.SetWriteDeadline(time.Time{}))
+	require.NoError(t, unix.Kill(j.pid, unix.SIGTSTP))
+	j.expect("shell has it")
+}
+
+func TestProgramsNeedOnlyAShell(t *testing.T) {
+	bin := t.TempDir()
+	for _, name := range []string{"sh", "cat"} {
+		path, err := exec.LookPath(name)
+		require.NoError(t, err)
+		require.NoError(t, os.Symlink(path, filepath.Join(bin, name)))
+	}
+	j := runJob(t, "PATH="+bin, "PAGER=cat")
+	j.write("\x1b[?1049hscreen")
+	require.NoError(t, j.host.Open(t.Context(), screen.Pager, "x", []byte("content")))
+	j.expect("content")
+	j.key("k") // for who is in front
 	j.keys("k")
 }
 

@@ -17,6 +17,10 @@ var knownModes = []int{
 
 const cursorMode = 25 // the one that is on in a fresh terminal
 
+// leftBehind undoes what pagers and editors switch on: colours, mouse, paste,
+// keypad, a hidden cursor, the alternate screen.
+const leftBehind = "\x1b[m\x1b[?1003l\x1b[?1002l\x1b[?1000l\x1b[?1006l\x1b[?2004l\x1b[?1l\x1b>\x1b[?25h\x1b[?1049l"
+
 const maxParams = 64 // of one sequence, in bytes; longer ones switch nothing
 
 type scanState uint8
@@ -59,15 +63,15 @@ func (m *modes) scan(p []byte) {
 }
 
 func (m *modes) step(c byte) {
-	switch {
-	case c == 0x1b:
+	switch c {
+	case 0x1b:
 		if m.state == text {
 			m.state = textEscape
 		} else {
 			m.state = escape
 		}
 		return
-	case c == 0x18 || c == 0x1a: // CAN and SUB end everything
+	case 0x18, 0x1a: // CAN and SUB end everything
 		m.state = ground
 		return
 	}

@@ -2,6 +2,7 @@ package screen
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 )
@@ -60,12 +61,14 @@ func (s *Conn) order(ctx context.Context, kind byte, o order, content []byte) (a
 	}
 	s.lastID++
 	o.ID = s.lastID
+	var piece []byte
 	for len(content) > 0 {
 		if err := ctx.Err(); err != nil {
 			return answer{}, err
 		}
 		n := min(len(content), contentPiece)
-		if err := s.send(frameContent, content[:n]); err != nil {
+		piece = binary.BigEndian.AppendUint64(piece[:0], o.ID)
+		if err := s.send(frameContent, append(piece, content[:n]...)); err != nil {
 			return answer{}, err
 		}
 		content = content[n:]

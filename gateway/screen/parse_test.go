@@ -2,6 +2,7 @@ package screen_test
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -136,7 +137,7 @@ func FuzzReadFrame(f *testing.F) {
 		for {
 			kind, payload, err := screen.ReadFrame(r, nil)
 			if err != nil {
-				if err == io.EOF {
+				if errors.Is(err, io.EOF) {
 					require.Equal(t, data, append([]byte{}, again...), "whole frames read to the end are what was written")
 				}
 				return

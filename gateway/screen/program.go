@@ -24,6 +24,9 @@ func (r *relay) obey(kind byte, payload []byte) error {
 	if err := json.Unmarshal(payload, &o); err != nil {
 		return fmt.Errorf("order: %w", err)
 	}
+	if r.contentOf != o.ID {
+		content = nil // of another one, which was given up
+	}
 	if r.ctx.Err() != nil {
 		return nil
 	}
@@ -69,6 +72,9 @@ func (r *relay) show(o order, content []byte) error {
 	defer r.away.Unlock()
 	r.con.give()
 	err = r.con.run(r.ctx, command, file)
+	if r.ctx.Err() != nil || wasKilled(err) {
+		r.con.soil()
+	}
 	r.con.restore()
 	if r.ctx.Err() == nil {
 		r.resume()
@@ -77,6 +83,26 @@ func (r *relay) show(o order, content []byte) error {
 		return fmt.Errorf("%s: %w", command, err)
 	}
 	return nil
+}
+
+// signalled is the error of a program that a signal ended.
+type signalled struct{ signal string }
+
+func (s signalled) Error() string { return "ended by signal " + s.signal }
+
+// failed is the error of a program that ended with an exit status.
+type failed struct{ status int }
+
+func (f failed) Error() string { return fmt.Sprintf("exit status %d", f.status) }
+
+// wasKilled tells whether a signal ended a program, or what a shell ran for
+// it, as far as its exit status says so.
+func wasKilled(err error) bool {
+	var (
+		s signalled
+		f failed
+	)
+	return errors.As(err, &s) || errors.As(err, &f) && f.status > 128
 }
 
 // command is the user's command for a kind of program.

@@ -5,7 +5,6 @@ package screen
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -47,9 +46,9 @@ func (c *console) run(ctx context.Context, command, file string) error {
 		case ws.Stopped():
 			c.stopWith(pid, own, cmd.SysProcAttr.Foreground)
 		case ws.Signaled():
-			return fmt.Errorf("ended by signal %v", ws.Signal())
+			return signalled{ws.Signal().String()}
 		case ws.ExitStatus() != 0:
-			return fmt.Errorf("exit status %d", ws.ExitStatus())
+			return failed{ws.ExitStatus()}
 		default:
 			return nil
 		}
@@ -70,8 +69,8 @@ const wordLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456
 
 // stopWith stops this process's job because the user stopped the program in
 // front, and continues the program afterwards.
-func (c *console) stopWith(pid, own int, inFront bool) {
-	if !inFront {
+func (c *console) stopWith(pid, own int, front bool) {
+	if !front || c.steady {
 		_ = unix.Kill(-pid, unix.SIGCONT)
 		return
 	}
@@ -80,14 +79,4 @@ func (c *console) stopWith(pid, own int, inFront bool) {
 	c.jobs.stop(true)
 	c.foreground(pid)
 	_ = unix.Kill(-pid, unix.SIGCONT)
-}
-
-// foreground puts a process group in front of the terminal. A process that is
-// not in front itself would be stopped for trying; a child does it between
-// fork and exec, when its signals are blocked, and the ways of this process to
-// take signals stay as they are.
-func (c *console) foreground(group int) {
-	cmd := exec.Command("true")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Foreground: true, Ctty: c.fd, Pgid: group}
-	_ = cmd.Run()
 }

@@ -3,6 +3,7 @@ package screen
 import (
 	"bufio"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/term"
 )
 
 // Errors of Relay.
@@ -25,6 +28,31 @@ type Terminal struct {
 	Getenv  func(name string) string // nil: os.Getenv
 	Theme   string                   // asked for by the user, "" for none
 	ASCII   bool                     // the user asked for ASCII only
+
+	// Steady is for a process that must not be stopped, since it does more
+	// than show a screen. It stays away from a terminal as long as another job
+	// is in front of it, and looks once a second whether that has changed. The
+	// process must ignore SIGTTOU, SIGTTIN and SIGTSTP.
+	Steady bool
+	// Behind is called once, from a goroutine of Relay, when a steady screen
+	// has to wait. It may be nil and must not block.
+	Behind func()
+}
+
+// Rescue notes how a terminal is set. restore sets it so again, never waits,
+// and is for who must end while a Relay hangs in the terminal. It leaves alone
+// what another job has in front.
+func (t Terminal) Rescue() (restore func()) {
+	fd := int(t.In.Fd())
+	found, err := term.GetState(fd)
+	if err != nil {
+		return func() {}
+	}
+	return func() {
+		if inFront(fd) {
+			_ = term.Restore(fd, found)
+		}
+	}
 }
 
 // relay is one call of Relay.
@@ -39,7 +67,12 @@ type relay struct {
 	busy  atomic.Bool    // an order is under way
 	away  sync.Mutex     // held while the terminal belongs to something else
 
-	content []byte // of the next order; only the receiver touches it
+	behind  chan struct{} // another job may be in front now
+	waiting bool          // for this process to be in front; guarded by away once watch runs
+	warn    func()        // tells of that; nil: told
+
+	content   []byte // of the next order; only the receiver touches it
+	contentOf uint64 // that order's id
 
 	cutting  sync.Mutex // guards what follows, and the order of keys
 	cutter   cutter
@@ -67,21 +100,30 @@ func Relay(ctx context.Context, c net.Conn, t Terminal) (reason string, err erro
 	if t.Getenv == nil {
 		t.Getenv = os.Getenv
 	}
-	r := &relay{send: newSender(), env: t.Getenv, held: make(chan struct{}, 1), answered: make(chan struct{})}
+	r := &relay{
+		send: newSender(), env: t.Getenv, held: make(chan struct{}, 1), answered: make(chan struct{}),
+		behind: make(chan struct{}, 1), warn: t.Behind,
+	}
 	r.ctx, r.fail = context.WithCancelCause(ctx)
 	defer r.fail(nil)
-	r.con, err = openConsole(t.In, t.Out, r)
+	r.con, err = openConsole(t.In, t.Out, t.Steady, r)
 	if err != nil {
 		return "", err
 	}
 	defer r.con.close()
 	r.send.send(jsonFrame(frameHello, r.greeting(t)))
 	asking := asks(t.Getenv("TERM"))
-	r.cutter.armed = asking
-	if err := r.con.take(); err != nil {
+	switch err := r.con.take(); {
+	case errors.Is(err, errBehind):
+		asking = false
+		r.wait()
+	case err != nil:
 		r.con.end()
 		return "", err
 	}
+	r.cutting.Lock()
+	r.cutter.armed = asking
+	r.cutting.Unlock()
 	asked := time.Now()
 	if asking {
 		r.con.ask(askBackground)
@@ -94,6 +136,7 @@ func Relay(ctx context.Context, c net.Conn, t Terminal) (reason string, err erro
 		r.fail(r.receive(c))
 	}()
 	r.links.Go(r.watch)
+	r.links.Go(r.flush)
 	<-r.ctx.Done()
 
 	if asking && time.Since(asked) < time.Second {
@@ -163,7 +206,23 @@ func (r *relay) typed(p []byte) {
 
 func (r *relay) drop(on bool) { r.send.drop(on) }
 
-func (r *relay) lost(cause error) { r.fail(fmt.Errorf("%w: %w", ErrTerminalLost, cause)) }
+func (r *relay) lost(cause error) {
+	if !r.con.mayset() { // who is not in front cannot read
+		poke(r.behind)
+		return
+	}
+	r.fail(fmt.Errorf("%w: %w", ErrTerminalLost, cause))
+}
+
+// wait begins to wait for the terminal. The host is not asked to pause: the
+// modes that it switches on now are needed later.
+func (r *relay) wait() {
+	r.waiting = true
+	if r.warn != nil {
+		r.warn()
+		r.warn = nil
+	}
+}
 
 // flushHeld gives out keys that looked like the start of an answer for long
 // enough. It tells when to try again; 0: nothing is held.
@@ -198,10 +257,9 @@ func (r *relay) receive(c io.Reader) error {
 				return fmt.Errorf("%w: %w", ErrTerminalLost, err)
 			}
 		case frameContent:
-			if len(r.content)+len(payload) > maxContent {
-				return fmt.Errorf("%w: content over %d bytes", ErrConnectionLost, maxContent)
+			if err := r.collect(payload); err != nil {
+				return fmt.Errorf("%w: %w", ErrConnectionLost, err)
 			}
-			r.content = append(r.content, payload...)
 		case frameExec, frameSave:
 			if err := r.obey(kind, payload); err != nil {
 				return fmt.Errorf("%w: %w", ErrConnectionLost, err)
@@ -214,37 +272,94 @@ func (r *relay) receive(c io.Reader) error {
 	}
 }
 
-// watch follows the terminal's size and the process's stops.
-func (r *relay) watch() {
-	s := r.con.jobs
-	flush := time.NewTimer(time.Hour)
-	defer flush.Stop()
-	w, h := r.con.size()
+// collect takes a piece of content. What came for an order that was given up
+// half-way is no part of the next one's.
+func (r *relay) collect(payload []byte) error {
+	if len(payload) < contentHead {
+		return errors.New("content without an order")
+	}
+	id, piece := binary.BigEndian.Uint64(payload), payload[contentHead:]
+	if id != r.contentOf {
+		r.content, r.contentOf = nil, id
+	}
+	if len(r.content)+len(piece) > maxContent {
+		return fmt.Errorf("content over %d bytes", maxContent)
+	}
+	r.content = append(r.content, piece...)
+	return nil
+}
+
+// flush calls flushHeld when it is time. It is apart from watch, since it
+// waits with the keys when nobody reads them.
+func (r *relay) flush() {
+	due := time.NewTimer(time.Hour)
+	defer due.Stop()
 	for {
 		select {
 		case <-r.ctx.Done():
 			return
 		case <-r.held:
-			if d := r.flushHeld(); d > 0 {
-				flush.Reset(d)
+		case <-due.C:
+		}
+		if d := r.flushHeld(); d > 0 {
+			due.Reset(d)
+		}
+	}
+}
+
+// frontCheck is how often a steady screen looks whether it is in front.
+const frontCheck = time.Second
+
+// watch follows the terminal's size, the process's stops, and which job is in
+// front.
+func (r *relay) watch() {
+	s := r.con.jobs
+	var look <-chan time.Time // stays nil for one that the kernel stops
+	if r.con.steady {
+		t := time.NewTicker(frontCheck)
+		defer t.Stop()
+		look = t.C
+	}
+	w, h := r.con.size()
+	for {
+		select {
+		case <-r.ctx.Done():
+			return
+		case <-look:
+			if r.isWaiting() && r.con.mayset() {
+				r.again()
 			}
-		case <-flush.C:
-			if d := r.flushHeld(); d > 0 {
-				flush.Reset(d)
-			}
+		case <-r.behind: // its reader has ended
+			r.con.give()
+			r.again()
 		case <-s.resized:
-			if nw, nh := r.con.size(); s.told || nw != w || nh != h {
+			if nw, nh := r.con.size(); (s.told || nw != w || nh != h) && !r.isWaiting() {
 				w, h = nw, nh
 				r.send.resize(w, h)
 			}
 		case <-s.stopped:
 			r.suspend(s)
 		case <-s.continued:
-			if r.away.TryLock() {
-				r.resume()
-				r.away.Unlock()
-			}
+			r.again()
 		}
+	}
+}
+
+// isWaiting tells whether the terminal is waited for, unless that is about to
+// change.
+func (r *relay) isWaiting() bool {
+	if !r.away.TryLock() {
+		return false
+	}
+	defer r.away.Unlock()
+	return r.waiting
+}
+
+// again takes the terminal back unless a pager or an editor has it.
+func (r *relay) again() {
+	if r.away.TryLock() {
+		r.resume()
+		r.away.Unlock()
 	}
 }
 
@@ -269,11 +384,15 @@ func (r *relay) suspend(s *signals) {
 
 // resume takes the terminal back and asks for a repaint. r.away is held.
 func (r *relay) resume() {
-	if err := r.con.take(); err != nil {
-		if !errors.Is(err, errOver) {
-			r.lost(err)
+	switch err := r.con.take(); {
+	case err == nil:
+		r.waiting = false
+		r.send.resize(r.con.size())
+	case errors.Is(err, errBehind):
+		if !r.waiting {
+			r.wait()
 		}
-		return
+	case !errors.Is(err, errOver):
+		r.lost(err)
 	}
-	r.send.resize(r.con.size())
 }

@@ -395,6 +395,64 @@ func TestScreenThatEndsTakesItsProgramAlong(t *testing.T) {
 	require.False(t, s.isRaw())
 }
 
+func TestWhatAProgramThatWasEndedLeftOnIsSwitchedOff(t *testing.T) {
+	const left = "\x1b[?1049h\x1b[?25l\x1b[?1002h\x1b[?2004hpaging"
+	dir := t.TempDir()
+	pager := filepath.Join(dir, "pager")
+	for name, end := range map[string]string{"a signal": "kill -KILL $$", "the screen's end": "sleep 1000", "a signal within a shell": "kill -KILL $$"} {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, os.WriteFile(pager, []byte("#!/bin/sh\nprintf '"+strings.ReplaceAll(left, "\x1b", "\\033")+"'\n"+end+"\n"), 0o755))
+			command := pager
+			if strings.Contains(name, "shell") {
+				command = "A=1 " + pager
+			}
+			s := show(t, map[string]string{"TERM": "tmux", "PAGER": command})
+			s.write("\x1b[?1049hscreen")
+			opened := make(chan error, 1)
+			go func() { opened <- s.host.Open(t.Context(), screen.Pager, "x", nil) }()
+			s.expect("paging")
+			if end == "sleep 1000" {
+				s.cancel()
+			}
+			off := s.expect("\x1b[?1049l")
+			for _, want := range []string{"\x1b[m", "\x1b[?1002l", "\x1b[?2004l", "\x1b[?25h"} {
+				require.Contains(t, off, want)
+			}
+			require.Error(t, <-opened)
+		})
+	}
+}
+
+// halfway is a context that ends after the first look at it.
+type halfway struct {
+	context.Context
+	looks int
+}
+
+func (h *halfway) Err() error {
+	h.looks++
+	if h.looks > 1 {
+		return context.Canceled
+	}
+	return nil
+}
+
+func TestContentThatWasGivenUpIsNotPartOfTheNext(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{"some": "fresh", "none": ""} {
+		t.Run(name, func(t *testing.T) {
+			s := show(t, nil)
+			_, err := s.host.Save(&halfway{Context: t.Context()}, filepath.Join(dir, "stale"), bytes.Repeat([]byte("stale"), 1<<17))
+			require.ErrorIs(t, err, context.Canceled)
+			where, err := s.host.Save(t.Context(), filepath.Join(dir, name), []byte(content))
+			require.NoError(t, err)
+			got, err := os.ReadFile(where)
+			require.NoError(t, err)
+			require.True(t, string(got) == content, "%d bytes", len(got))
+		})
+	}
+}
+
 func TestFilesAreSavedWhereTheRelayIs(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)

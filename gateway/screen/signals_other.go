@@ -14,10 +14,12 @@ type signals struct {
 	told      bool
 }
 
-func watchSignals() *signals {
+func watchSignals(bool) *signals {
 	t := time.NewTicker(300 * time.Millisecond)
 	return &signals{tick: t, resized: t.C}
 }
+
+func inFront(int) bool { return true }
 
 func (s *signals) close() { s.tick.Stop() }
 

@@ -18,10 +18,12 @@ type signals struct {
 	stopped   chan os.Signal
 	continued chan os.Signal
 	told      bool // resized is a fact, not a guess
+	steady    bool // nothing is stopped
 }
 
-func watchSignals() *signals {
-	s := &signals{make(chan os.Signal, 1), make(chan os.Signal, 1), make(chan os.Signal, 1), true}
+// watchSignals begins to catch them; a steady process catches no stops.
+func watchSignals(steady bool) *signals {
+	s := &signals{make(chan os.Signal, 1), make(chan os.Signal, 1), make(chan os.Signal, 1), true, steady}
 	signal.Notify(s.resized, syscall.SIGWINCH)
 	signal.Notify(s.continued, syscall.SIGCONT)
 	s.catch()
@@ -30,9 +32,16 @@ func watchSignals() *signals {
 
 // catch catches stops, unless the process was started to ignore them.
 func (s *signals) catch() {
-	if !signal.Ignored(syscall.SIGTSTP) {
+	if !s.steady && !signal.Ignored(syscall.SIGTSTP) {
 		signal.Notify(s.stopped, syscall.SIGTSTP)
 	}
+}
+
+// inFront tells whether this process's group is in front of a terminal. One
+// that does not control this process's session asks for no such order.
+func inFront(fd int) bool {
+	front, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
+	return err != nil || front == unix.Getpgrp()
 }
 
 func (s *signals) close() {

@@ -76,7 +76,8 @@ func TestBlocksBecomeScreens(t *testing.T) {
 		want   string
 	}{
 		{
-			"facts stand in a column and wrap below themselves", Options{Width: 25},
+			"facts stand in a column and wrap below themselves",
+			Options{Width: 25},
 			[]Block{{Title: "About", Kind: Facts, Facts: []Fact{
 				{Label: "uri", Value: "file:///a"}, {Label: "empty"}, {Label: "about", Value: "some longer words\nand more"},
 			}}},
@@ -88,7 +89,8 @@ func TestBlocksBecomeScreens(t *testing.T) {
 			`,
 		},
 		{
-			"a long value goes on below itself", Options{Width: 20},
+			"a long value goes on below itself",
+			Options{Width: 20},
 			[]Block{{Kind: Facts, Facts: []Fact{{Label: "a", Value: "one two three four five six"}}}},
 			`
 			a  one two three
@@ -96,7 +98,8 @@ func TestBlocksBecomeScreens(t *testing.T) {
 			`,
 		},
 		{
-			"text wraps after spaces, else where the line is full", Options{Width: 11},
+			"text wraps after spaces, else where the line is full",
+			Options{Width: 11},
 			[]Block{{Kind: Text, Text: "hello wonderful world\nabcdefghijklmnop\n\nend"}},
 			`
 			hello
@@ -109,7 +112,8 @@ func TestBlocksBecomeScreens(t *testing.T) {
 			`,
 		},
 		{
-			"lines are numbered, continuations are not", Options{Width: 13, Numbers: true},
+			"lines are numbered, continuations are not",
+			Options{Width: 13, Numbers: true},
 			[]Block{{Kind: Text, Text: "hello wonderful\nb\n"}},
 			`
 			1 hello
@@ -118,22 +122,26 @@ func TestBlocksBecomeScreens(t *testing.T) {
 			`,
 		},
 		{
-			"numbers are aligned at the right", Options{Width: 13, Numbers: true},
+			"numbers are aligned at the right",
+			Options{Width: 13, Numbers: true},
 			[]Block{{Kind: Text, Text: strings.Repeat("x\n", 10)}},
 			" 1 x\n 2 x\n 3 x\n 4 x\n 5 x\n 6 x\n 7 x\n 8 x\n 9 x\n10 x\n",
 		},
 		{
-			"tabs go to the next multiple of eight", Options{Width: 20},
+			"tabs go to the next multiple of eight",
+			Options{Width: 20},
 			[]Block{{Kind: Text, Text: "a\tb\tc\nabcdefgh\ti"}},
 			"a       b       c\nabcdefgh        i\n",
 		},
 		{
-			"wide characters are not cut in half", Options{Width: 6},
+			"wide characters are not cut in half",
+			Options{Width: 6},
 			[]Block{{Kind: Text, Text: "世界世界 🙂🙂 e\u0301e\u0301e\u0301e\u0301e\u0301e\u0301"}},
 			"世界\n世界\n🙂🙂\ne\u0301e\u0301e\u0301e\u0301e\u0301\ne\u0301\n",
 		},
 		{
-			"JSON keeps its order, numbers and duplicates", Options{Width: 40, Depth: -1},
+			"JSON keeps its order, numbers and duplicates",
+			Options{Width: 40, Depth: -1},
 			[]Block{{Kind: JSON, Data: []byte(`{"b":1.50,"a":[1e400,12345678901234567890,{}, []],"b":{"c":null},"t":"x"}`)}},
 			`
 			{
@@ -152,7 +160,8 @@ func TestBlocksBecomeScreens(t *testing.T) {
 			`,
 		},
 		{
-			"JSON that is nested deeper is folded", Options{Width: 40},
+			"JSON that is nested deeper is folded",
+			Options{Width: 40},
 			[]Block{{Kind: JSON, Data: []byte(`{"a":{"x":1,"y":[2,3]},"b":[1],"c":{}}`)}},
 			`
 			{
@@ -163,7 +172,8 @@ func TestBlocksBecomeScreens(t *testing.T) {
 			`,
 		},
 		{
-			"a long string of JSON wraps", Options{Width: 20, Depth: -1},
+			"a long string of JSON wraps",
+			Options{Width: 20, Depth: -1},
 			[]Block{{Kind: JSON, Data: []byte(`{"a":"one two three four"}`)}},
 			`
 			{
@@ -173,7 +183,8 @@ func TestBlocksBecomeScreens(t *testing.T) {
 			`,
 		},
 		{
-			"what is no JSON is text with the place of the fault", Options{Width: 60},
+			"what is no JSON is text with the place of the fault",
+			Options{Width: 60},
 			[]Block{{Kind: JSON, Data: []byte("{\"a\": 1,\n \"b\" 2}")}},
 			`
 			not JSON: line 2, column 6: expected a colon
@@ -185,7 +196,8 @@ func TestBlocksBecomeScreens(t *testing.T) {
 		{"empty JSON", Options{}, []Block{{Kind: JSON}}, "empty\n"},
 		{"empty text", Options{}, []Block{{Kind: Text}, {Kind: Markdown}}, "empty\n\nempty\n"},
 		{
-			"notes and errors", Options{Width: 16},
+			"notes and errors",
+			Options{Width: 16},
 			[]Block{{Kind: Note, Text: "nothing yet"}, {Kind: Error, Text: "it broke and then more"}},
 			`
 			nothing yet
@@ -195,7 +207,8 @@ func TestBlocksBecomeScreens(t *testing.T) {
 			`,
 		},
 		{
-			"a line break of Windows is a line break", Options{},
+			"a line break of Windows is a line break",
+			Options{},
 			[]Block{{Kind: Text, Text: "a\r\nb\r\n"}},
 			"a\nb\n",
 		},

@@ -93,7 +93,7 @@ func (v *View) Top() { v.top = 0 }
 // it is in sight.
 func (v *View) ToStart() {
 	const enough = 6 // lines
-	if start := v.doc.start; start+enough > v.top+v.h && start > v.top {
+	if start := v.doc.start; v.h > 0 && start+enough > v.top+v.h && start > v.top {
 		v.top = start
 		v.Scroll(0)
 	}

@@ -63,8 +63,20 @@ func asTyped(s string) string {
 // found has them, and what they cover is what was asked for.
 func FuzzSpans(f *testing.F) {
 	for _, seed := range [][2]string{
-		{"conf", "file:///srv/Config"}, {"İ", "i"}, {"i", "İİ"}, {"ẞ ~ix", "ßix"}, {"K", "k K"}, {"k", "k K"}, {"a", "\xffa\xc3"}, {"\xc3", "é"},
-		{"~abb", "ab bab"}, {"~aa", "aaa"}, {"ⱥ", "Ⱥ"}, {"\ufffd", "\xff\ufffd"}, {"ab bc", "ABCab"}, {"~\u0301e", "é\u0301e"},
+		{"conf", "file:///srv/Config"},
+		{"İ", "i"},
+		{"i", "İİ"},
+		{"ẞ ~ix", "ßix"},
+		{"K", "k K"},
+		{"k", "k K"},
+		{"a", "\xffa\xc3"},
+		{"\xc3", "é"},
+		{"~abb", "ab bab"},
+		{"~aa", "aaa"},
+		{"ⱥ", "Ⱥ"},
+		{"\ufffd", "\xff\ufffd"},
+		{"ab bc", "ABCab"},
+		{"~\u0301e", "é\u0301e"},
 	} {
 		f.Add(seed[0], seed[1])
 	}

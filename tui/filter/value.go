@@ -143,8 +143,13 @@ var scales = []struct {
 	suffix string
 	by     float64
 }{
-	{"ki", 1 << 10}, {"mi", 1 << 20}, {"gi", 1 << 30},
-	{"k", 1e3}, {"m", 1e6}, {"g", 1e9}, {"", 1},
+	{"ki", 1 << 10},
+	{"mi", 1 << 20},
+	{"gi", 1 << 30},
+	{"k", 1e3},
+	{"m", 1e6},
+	{"g", 1e9},
+	{"", 1},
 }
 
 // parseNumber reads 500, -1, 1.5k, 2M, 1Gi, each also with a B behind it.

@@ -109,8 +109,10 @@ func (f *field) about(l *look.Look) string {
 	if f.Title == "" || f.Title == f.Name {
 		parts = nil
 	}
-	kind := [...]string{"text", "number", "whole number", "true or false", "one of " + strconv.Itoa(len(f.Options)),
-		"any of " + strconv.Itoa(len(f.Options)), "one a line", "JSON"}[f.kind]
+	kind := [...]string{
+		"text", "number", "whole number", "true or false", "one of " + strconv.Itoa(len(f.Options)),
+		"any of " + strconv.Itoa(len(f.Options)), "one a line", "JSON",
+	}[f.kind]
 	if f.kind == List {
 		kind = map[Kind]string{Number: "numbers", Integer: "whole numbers"}[f.Item] + ", one a line"
 		kind = strings.TrimPrefix(kind, ", ")

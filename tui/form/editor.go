@@ -70,17 +70,33 @@ func newEditor(l *look.Look, multi bool) editor {
 	return e
 }
 
+// areaWidth is where the area believes its lines to be wrapped; they are drawn
+// unwrapped. It measures every word anew with each letter of it, up to here.
+const areaWidth = 200
+
+// weightless reports a text with so many characters of no width that the area
+// would take seconds to measure it. Nobody writes such a text.
+func weightless(s string) bool {
+	n := 0
+	for _, r := range s {
+		if unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) {
+			n++
+		}
+	}
+	return n > 2000
+}
+
 // wake makes the area once somebody types: it takes a quarter of a megabyte,
 // which a form of hundreds of fields cannot spend on each. A text of more
 // lines than it holds sleeps on.
 func (e *editor) wake() bool {
-	if e.awake || len(e.rows) > maxAreaLines {
+	if e.awake || len(e.rows) > maxAreaLines || weightless(e.text) {
 		return e.awake
 	}
 	e.awake = true
 	e.area = e.look.Area()
 	e.area.MaxWidth = 0
-	e.area.SetWidth(1 << 30) // lines are not wrapped: each is one row
+	e.area.SetWidth(areaWidth)
 	e.area.KeyMap.Paste = key.NewBinding()
 	e.area.Focus()
 	e.area.SetValue(keep(e.text))
@@ -104,6 +120,7 @@ func (e *editor) set(s string) {
 
 func (e *editor) home() {
 	for e.area.Line() > 0 {
+		e.area.CursorStart()
 		before := e.area.Line()
 		e.area.CursorUp()
 		if e.area.Line() == before {
@@ -127,6 +144,9 @@ func (e *editor) read() {
 func (e *editor) update(msg tea.KeyMsg) bool {
 	if msg.Type == tea.KeyRunes && (msg.Paste || len(msg.Runes) > 1) {
 		s := strings.ReplaceAll(string(msg.Runes), "\r\n", "\n")
+		if e.multi && weightless(s) {
+			return false
+		}
 		if e.multi {
 			s = keep(strings.ReplaceAll(s, "\r", "\n"))
 		} else {

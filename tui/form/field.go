@@ -229,7 +229,7 @@ func (f *field) converted(raw json.RawMessage) (string, bool) {
 func (f *field) changed() {
 	f.held, f.stale = nil, true
 	if f.err != "" {
-		f.verify(true)
+		_ = f.verify(true) // it keeps what is wrong
 	}
 }
 
@@ -463,6 +463,9 @@ func (f *field) empty() {
 
 // typeKey is for keys that are typed into the field; it reports a change.
 func (f *field) typeKey(msg tea.KeyMsg) bool {
+	if f.held != nil && msg.Type == tea.KeyRunes && (f.kind == Number || f.kind == Integer) {
+		f.text.set("") // a number that is typed is not meant as the end of the default
+	}
 	if !f.text.update(msg) {
 		return false
 	}

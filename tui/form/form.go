@@ -154,7 +154,8 @@ type Form struct {
 	hot     int // the offered value that is chosen; -1 is none
 }
 
-// New returns a form with its first field in focus.
+// New returns a form with the field in focus that has to be filled in first, or
+// else the first one.
 func New(lk *look.Look, s Spec) *Form {
 	f := &Form{look: lk, spec: s, w: 80, hot: -1, latest: new(atomic.Int64)}
 	if s.Submit == "" {
@@ -177,6 +178,12 @@ func New(lk *look.Look, s Spec) *Form {
 	f.meta = newEditor(lk, false)
 	if isObject(s.Values) {
 		f.fill(s.Values, false)
+	}
+	for i, fd := range f.fields {
+		if v, err := fd.value(); fd.Required && (err != nil || len(v) == 0) {
+			f.focus = i
+			break
+		}
 	}
 	f.refresh()
 	return f
@@ -377,4 +384,26 @@ func (f *Form) plain(but *field) map[string]string {
 		}
 	}
 	return values
+}
+
+// String is how people call a kind.
+func (k Kind) String() string {
+	switch k {
+	case Text:
+		return "text"
+	case Number:
+		return "number"
+	case Integer:
+		return "integer"
+	case Bool:
+		return "yes or no"
+	case Enum:
+		return "one of several"
+	case Several:
+		return "some of several"
+	case List:
+		return "list"
+	default:
+		return "JSON"
+	}
 }

@@ -1,6 +1,7 @@
 package form
 
 import (
+	"strings"
 	"time"
 
 	"github.com/charmbracelet/bubbles/key"
@@ -275,30 +276,36 @@ func (f *Form) next() Action {
 func (f *Form) optionKey(fd *field, k tea.KeyMsg) Action {
 	line := fd.kind == Bool || fd.inLine(f.room())
 	if k.Type == tea.KeyRunes && len(k.Runes) > 1 && !k.Paste && line {
-		for range k.Runes {
-			// Keys typed quickly arrive as one; only spaces mean anything here.
-			if string(k.Runes[:1]) == " " {
-				f.toggle(fd)
-			}
-			k.Runes = k.Runes[1:]
+		// Keys typed quickly arrive as one; only spaces mean anything here.
+		for range strings.Count(string(k.Runes), " ") {
+			f.toggle(fd)
 		}
 		return None
 	}
-	switch {
-	case k.Type == tea.KeyEnter:
+	if k.Type == tea.KeyEnter {
 		if !line && fd.kind == Enum && fd.moved && len(fd.passed) > 0 {
 			fd.choose(fd.hot, false)
 			f.dirty = true
 			f.refresh()
 		}
 		return f.next()
-	case k.Type == tea.KeyUp:
-		if line || !fd.walk(-1, false) {
-			f.move(-1)
+	}
+	f.chooseKey(fd, k, line)
+	return None
+}
+
+// chooseKey is for the keys that walk and choose options, which are in a line
+// or a list.
+func (f *Form) chooseKey(fd *field, k tea.KeyMsg, line bool) {
+	up := k.Type == tea.KeyUp
+	switch {
+	case up || k.Type == tea.KeyDown:
+		step := 1
+		if up {
+			step = -1
 		}
-	case k.Type == tea.KeyDown:
-		if line || !fd.walk(1, false) {
-			f.move(1)
+		if line || !fd.walk(step, false) {
+			f.move(step)
 		}
 	case isSpace(k):
 		f.toggle(fd)
@@ -314,7 +321,6 @@ func (f *Form) optionKey(fd *field, k tea.KeyMsg) Action {
 			fd.hot, fd.moved = fd.passed[0], true
 		}
 	}
-	return None
 }
 
 // toggle is what Space does.

@@ -443,3 +443,39 @@ func TestPreview(t *testing.T) {
 	press(f, "tab", "'x'")
 	require.Contains(t, plain(f.Lines(80, 24)), "→ repo://me/x")
 }
+
+func TestAVeryLongWordIsEditedInTheRawMode(t *testing.T) {
+	f := newForm(t, form.Spec{Values: json.RawMessage(`{"a":1}`)})
+	press(f, "c-e")
+	for range 4 {
+		press(f, "c-k", "c-k")
+	}
+	long := `{"a":"` + strings.Repeat("x", 60_000)
+	f.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(long), Paste: true})
+	press(f, "'\"'", "'}'")
+	args, _, err := f.Values()
+	require.NoError(t, err)
+	require.JSONEq(t, long+`"}`, string(args))
+}
+
+func TestTextWithoutWidthIsShownButNotEdited(t *testing.T) {
+	text := strings.Repeat("\u202e", 50_000)
+	f := newForm(t, form.Spec{Fields: []form.Field{{Name: "a", Kind: form.Text, Format: "textarea", Default: json.RawMessage(`"` + text + `"`)}}})
+	press(f, "'x'")
+	f.Lines(80, 24)
+	args, _, err := f.Values()
+	require.NoError(t, err)
+	require.JSONEq(t, `{"a":"`+text+`"}`, string(args))
+}
+
+func TestATypedNumberReplacesTheDefault(t *testing.T) {
+	fields, err := form.FromSchema(json.RawMessage(`{"type":"object","properties":{"from":{"type":"integer","default":10},"note":{"type":"string","default":"a"}}}`))
+	require.NoError(t, err)
+	f := form.New(look.New(look.Options{Theme: "none"}), form.Spec{Fields: fields})
+	for _, k := range []tea.KeyMsg{{Type: tea.KeyRunes, Runes: []rune{'3'}}, {Type: tea.KeyRunes, Runes: []rune{'0'}}, {Type: tea.KeyTab}, {Type: tea.KeyRunes, Runes: []rune{'b'}}} {
+		f.Update(k)
+	}
+	args, _, err := f.Values()
+	require.NoError(t, err)
+	require.JSONEq(t, `{"from":30,"note":"ab"}`, string(args))
+}

@@ -144,11 +144,11 @@ func (l *Look) Frame(lines []string, title, right string, w, h int, border Style
 // Rule is one horizontal border of w cells with a text near either end.
 func (l *Look) Rule(from, title, right, to string, w int, border Style) string {
 	room := w - 2
-	if title != "" {
-		title = " " + l.Cut(title, max(room-4, 0)) + " "
-	}
 	if right != "" {
 		right = " " + right + " "
+	}
+	if title != "" {
+		title = " " + l.Cut(title, max(room-6-Width(right), min(room-4, 12), 0)) + " "
 	}
 	n := Width(title) + Width(right)
 	if n+3 > room {

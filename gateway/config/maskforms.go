@@ -1,0 +1,120 @@
+package config
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// escaping is one way to write a text of JSON (RFC 8259, section 7).
+type escaping struct {
+	ascii  bool   // \uXXXX for all that is not ASCII
+	upper  bool   // hexadecimal digits as A to F
+	slash  bool   // \/
+	hidden string // ASCII characters as \uXXXX
+}
+
+// maxEscaped is how many bytes a secret may have to be looked for in all ways.
+// A longer one is a file, of which only the first ways matter.
+const maxEscaped = 4 << 10
+
+// escapings are the ways of common encoders.
+var escapings = func() (all []escaping) {
+	for _, hidden := range []string{"", "<>&", "<>&='", "<>&'\"+`"} { // Go, Ruby and PHP; Gson; .NET
+		for _, ascii := range []bool{false, true} {
+			for _, upper := range []bool{false, true} {
+				for _, slash := range []bool{false, true} {
+					all = append(all, escaping{ascii, upper, slash, hidden})
+				}
+			}
+		}
+	}
+	return all
+}()
+
+// addForms adds a secret in all forms in which texts may hold it.
+func addForms(forms map[string]bool, secret string) {
+	forms[secret] = true
+	quoted := strconv.Quote(secret)
+	forms[quoted[1:len(quoted)-1]] = true
+	forms[url.QueryEscape(secret)] = true
+	forms[url.PathEscape(secret)] = true
+	plain := 0
+	for plain < len(secret) && unescaped(secret[plain]) {
+		plain++
+	}
+	if plain == len(secret) {
+		return
+	}
+	ways := escapings
+	if len(secret) > maxEscaped {
+		ways = ways[:4]
+	}
+	// The ways that differ in this secret. The results of many tools are JSON
+	// within a text, which is escaped once more, perhaps by another encoder.
+	differ := make(map[string]escaping)
+	for _, e := range ways {
+		differ[e.escape(secret)] = e
+	}
+	for once := range differ {
+		forms[once] = true
+		for _, e := range differ {
+			forms[e.escape(once)] = true
+		}
+	}
+}
+
+// unescaped reports whether no encoder would escape a character.
+func unescaped(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' || c == '~'
+}
+
+func (e escaping) escape(s string) string {
+	var b strings.Builder
+	b.Grow(len(s) + len(s)/2)
+	for i, w := 0, 0; i < len(s); i += w {
+		plain := i
+		for i < len(s) && unescaped(s[i]) {
+			i++
+		}
+		b.WriteString(s[plain:i])
+		if i == len(s) {
+			break
+		}
+		var r rune
+		r, w = utf8.DecodeRuneInString(s[i:])
+		if short := strings.IndexRune("\"\\\b\f\n\r\t", r); short >= 0 && !strings.ContainsRune(e.hidden, r) {
+			b.WriteByte('\\')
+			b.WriteByte(`"\bfnrt`[short])
+			continue
+		}
+		switch {
+		case r == '/' && e.slash:
+			b.WriteString(`\/`)
+		case r == utf8.RuneError && w == 1 && !e.ascii:
+			b.WriteByte(s[i])
+		case r > 0xffff && e.ascii:
+			r -= 0x10000
+			e.hex(&b, 0xd800+r>>10)
+			e.hex(&b, 0xdc00+r&0x3ff)
+		case r < ' ', r >= utf8.RuneSelf && e.ascii, strings.ContainsRune(e.hidden, r),
+			e.hidden != "" && (r == '\u2028' || r == '\u2029'):
+			e.hex(&b, r)
+		default:
+			b.WriteString(s[i : i+w])
+		}
+	}
+	return b.String()
+}
+
+func (e escaping) hex(b *strings.Builder, r rune) {
+	digits := "0123456789abcdef"
+	if e.upper {
+		digits = "0123456789ABCDEF"
+	}
+	b.WriteString(`\u`)
+	for shift := 12; shift >= 0; shift -= 4 {
+		b.WriteByte(digits[r>>shift&15])
+	}
+}

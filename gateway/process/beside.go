@@ -1,0 +1,109 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"goblin/gateway/command"
+	"goblin/gateway/host"
+	"goblin/gateway/screen"
+)
+
+// Controlling is the terminal that a process belongs to.
+const Controlling = "/dev/tty"
+
+// Beside is MCP on stdin and stdout with the screen on the terminal at path.
+// The client is served whatever becomes of the screen: the process does not
+// stop for the terminal's sake, and waits in the background until it is in
+// front. The screen stays after the client has left, until its user quits.
+func (p *Process) Beside(ctx context.Context, path string) error {
+	stayRunning()
+	tty, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("there is no terminal to show the servers on: %w; name one with --tui-tty, or leave out --tui", err)
+	}
+	defer tty.Close()
+	if _, ok := command.Terminal(tty); !ok {
+		return command.Fail(command.CodeUsage, "%s is not a terminal; name one with --tui-tty", path)
+	}
+	if p.App.InTTY && path == Controlling {
+		return command.Fail(command.CodeUsage, "--tui is for MCP on stdin, which is a terminal here; leave it out, or name another terminal with --tui-tty")
+	}
+	s, err := p.prepare(p.App.Load, apart)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	h, c, err := p.meet(ctx, s)
+	if err != nil {
+		return err
+	}
+	t := p.terminal(tty, tty, s)
+	var behind sync.Once
+	t.Steady, t.Behind = true, func() {
+		behind.Do(func() {
+			p.App.Warn("the screen waits until goblin is in front of its terminal; the client is served meanwhile")
+		})
+	}
+	in, out := p.Streams()
+	if h != nil {
+		return p.watch(ctx, h, t, func(ctx context.Context) error { return h.ServeStdio(ctx, in, out) })
+	}
+
+	using, end := context.WithCancel(ctx)
+	defer end()
+	var bridged error
+	var bridging sync.WaitGroup
+	left := make(chan struct{}) // closed when the client has
+	bridging.Go(func() {
+		defer close(left)
+		bridged = p.bridge(using, s, in, out)
+	})
+	shown := p.follow(ctx, s, c, t)
+	if shown != nil && ctx.Err() == nil {
+		p.App.Warn("%v; the client is served on", shown)
+		select {
+		case <-left:
+		case <-ctx.Done():
+		}
+	}
+	end()
+	bridging.Wait()
+	return bridged
+}
+
+// follow shows the screen of the host that a bridge uses, and of the next one
+// when that ends.
+func (p *Process) follow(ctx context.Context, s *setup, c net.Conn, t screen.Terminal) error {
+	for {
+		err := p.relay(ctx, c, t)
+		if err == nil || ctx.Err() != nil || !errors.Is(err, ErrStopped) && command.ExitCode(err) != command.CodeConnect {
+			return err
+		}
+		if c = p.next(ctx, s); c == nil {
+			return err
+		}
+	}
+}
+
+// next connects to the screen of the host that a bridge has found or started
+// after the last one; nil if there is none for long.
+func (p *Process) next(ctx context.Context, s *setup) net.Conn {
+	for range attempts {
+		c, err := host.Dial(ctx, s.place, host.KindScreen)
+		if err == nil {
+			return c
+		}
+		select {
+		case <-time.After(attemptPause):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return nil
+}

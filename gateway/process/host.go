@@ -1,0 +1,160 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"goblin/gateway/host"
+	"goblin/gateway/instance"
+	"goblin/gateway/screen"
+)
+
+// Screens run in the host, one [ShowFunc] each, and are seen through a relay:
+// in another process, or in this one, joined by a pipe.
+
+// MaxScreens is how many screens may look into one host over its socket.
+const MaxScreens = 32
+
+// ErrStopped is why a screen ends that its user did not leave.
+var ErrStopped = errors.New("the host was stopped")
+
+const (
+	// attempts bound how often a host is looked for that ends while it is asked.
+	attempts     = 50
+	attemptPause = 100 * time.Millisecond
+)
+
+// Host is a gateway with the socket of its config.
+type Host struct {
+	*instance.Instance
+	// Theme is that of the config, for who asks for none.
+	Theme string
+	// Command is what clients are told to start.
+	Command string
+
+	show    ShowFunc
+	screens atomic.Int32 // over the socket
+}
+
+// host makes this process the host of the setup's config; change adapts how.
+func (p *Process) host(s *setup, change func(*instance.Options)) (*Host, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		exe = "" // then it is shown by its name
+	}
+	h := &Host{Theme: s.cfg.TUI.Theme, Command: p.App.ClientCommand(s.cfg, exe), show: p.Show}
+	o := instance.Options{
+		Config: s.cfg, Version: p.App.Version.Version, Logger: s.logger, Place: &s.place, HTTP: true,
+		Screen: h.guest,
+	}
+	if change != nil {
+		change(&o)
+	}
+	if h.Instance, err = instance.New(o); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// guest shows a screen that came over the socket, if there is room.
+func (h *Host) guest(ctx context.Context, c net.Conn, r io.Reader) {
+	defer h.screens.Add(-1)
+	full := h.screens.Add(1) > MaxScreens
+	_ = h.screen(ctx, c, r, func(ctx context.Context, conn *screen.Conn) error {
+		if full {
+			return fmt.Errorf("too many screens look into this host already (%d)", MaxScreens)
+		}
+		return h.show(ctx, h, conn, false)
+	})
+}
+
+// screen shows one screen over a connection to a relay until its user quits
+// (nil), the relay is gone (nil), ctx ends ([ErrStopped]) or it fails.
+func (h *Host) screen(ctx context.Context, c net.Conn, r io.Reader, show func(context.Context, *screen.Conn) error) (err error) {
+	log := h.Logger()
+	conn, err := screen.Accept(c, r)
+	if err != nil {
+		log.Warn("Screen refused", "err", err)
+		return err
+	}
+	// The end of the host does not wait for a terminal that takes no output.
+	told := make(chan struct{})
+	unhook := context.AfterFunc(ctx, func() {
+		defer close(told)
+		_ = conn.Exit(ErrStopped.Error())
+	})
+	defer func() {
+		if !unhook() {
+			<-told
+		}
+	}()
+	defer func() {
+		if p := recover(); p != nil {
+			log.Error("Screen failed", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = fmt.Errorf("the screen failed: %v", p)
+		}
+		reason := ""
+		if err != nil {
+			reason = err.Error()
+		}
+		_ = conn.Exit(reason) // a relay that is gone need not know
+	}()
+	return stopped(ctx, show(ctx, conn))
+}
+
+// stopped replaces what the end of a host does to a screen by its reason.
+func stopped(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return ErrStopped
+	}
+	return err
+}
+
+// own shows the host's own screen until its user quits (nil), ctx ends
+// ([ErrStopped]) or it fails.
+func (h *Host) own(ctx context.Context, t screen.Terminal) error {
+	near, far := net.Pipe()
+	shown := make(chan error, 1)
+	go func() {
+		shown <- h.screen(ctx, far, far, func(ctx context.Context, conn *screen.Conn) error {
+			return h.show(ctx, h, conn, true)
+		})
+	}()
+	_, err := screen.Relay(ctx, near, t)
+	failed := <-shown
+	// The end that failed first knows why: the other one saw a closed pipe.
+	if failed != nil && (err == nil || errors.Is(err, screen.ErrConnectionLost)) {
+		err = failed
+	}
+	return stopped(ctx, err)
+}
+
+// meet makes this process the host, or else connects to the screen of the
+// one that is there.
+func (p *Process) meet(ctx context.Context, s *setup) (h *Host, c net.Conn, err error) {
+	for range attempts {
+		h, err = p.host(s, nil)
+		var other *host.RunningError
+		if !errors.As(err, &other) {
+			return h, nil, err
+		}
+		c, err = host.Dial(ctx, s.place, host.KindScreen)
+		if !errors.Is(err, host.ErrNoHost) {
+			return nil, c, err
+		}
+		// It is ending; its servers may take a while.
+		select {
+		case <-time.After(attemptPause):
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		}
+	}
+	return nil, nil, err
+}

@@ -1,0 +1,156 @@
+package process
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"goblin/gateway/command"
+	"goblin/gateway/screen"
+	"goblin/gateway/upstream"
+)
+
+// ShowFunc shows one screen of a host on a connection to the terminal until
+// its user quits (nil), the terminal is gone (nil), ctx ends or it fails. owner
+// says that the host ends with this screen. It may panic: that screen ends.
+type ShowFunc func(ctx context.Context, h *Host, c *screen.Conn, owner bool) error
+
+// Process is what the modes of one process share. Set the fields before the
+// first call.
+type Process struct {
+	App      *command.App
+	In, Out  *os.File // what MCP or a screen uses
+	Err      *os.File // what of that must not be made non-blocking
+	Show     ShowFunc
+	Theme    string // that the user asked for; "" for the config's
+	ASCII    bool   // draw with ASCII only
+	mu       sync.Mutex
+	restores []func() // undo what was done to streams and terminals
+}
+
+// Signals gives the context that ends with the first signal to end. The second
+// ends the process at once; the kernel or their closed input ends its children.
+// release gives back signals, streams and terminals.
+func (p *Process) Signals() (ctx context.Context, release func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	// A reader that left shows as an error of the write.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	caught := make(chan os.Signal, 2)
+	signal.Notify(caught, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup sets it
+		signal.Notify(caught, syscall.SIGHUP)
+	}
+	done := make(chan struct{})
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		for range 2 {
+			select {
+			case <-caught:
+				if ctx.Err() != nil {
+					p.restore()
+					upstream.KillAll()
+					os.Exit(command.CodeFailure)
+				}
+				cancel()
+			case <-done:
+				return
+			}
+		}
+	})
+	return ctx, func() {
+		p.restore()
+		signal.Stop(caught)
+		close(done)
+		waiting.Wait()
+		cancel()
+	}
+}
+
+// undo adds what restore has to do.
+func (p *Process) undo(undo ...func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.restores = append(p.restores, undo...)
+}
+
+// restore undoes what was done to streams and terminals.
+func (p *Process) restore() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.restoreLocked()
+}
+
+func (p *Process) restoreLocked() {
+	for _, undo := range p.restores {
+		undo()
+	}
+	p.restores = nil
+}
+
+// Streams are stdin and stdout for MCP, in non-blocking mode where that works.
+func (p *Process) Streams() (io.Reader, io.Writer) {
+	in, undoIn := command.Unblock(p.In, p.Err)
+	out, undoOut := command.Unblock(p.Out, p.Err)
+	p.undo(undoOut, undoIn)
+	return in, out
+}
+
+// handover is how long the end of a process waits for its terminal.
+const handover = time.Second
+
+// hold makes whoever ends the process at once end shown first, in which t is
+// used, and wait a moment until t is given back; then it sets t as it was found.
+// release tells that it is given back. Meanwhile SIGQUIT, which otherwise ends
+// a Go program with a dump on the spot, does so, too.
+func (p *Process) hold(ctx context.Context, t screen.Terminal) (shown context.Context, release func()) {
+	shown, end := context.WithCancel(ctx)
+	given := make(chan struct{})
+	rescue := t.Rescue()
+	p.undo(func() {
+		end()
+		select {
+		case <-given:
+		case <-time.After(handover):
+			rescue()
+		}
+	})
+	quit := make(chan os.Signal, 1)
+	if !signal.Ignored(syscall.SIGQUIT) {
+		signal.Notify(quit, syscall.SIGQUIT)
+	}
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		select {
+		case <-quit:
+			p.dump()
+		case <-given:
+		}
+	})
+	return shown, func() {
+		close(given)
+		signal.Stop(quit)
+		p.mu.Lock()   // whoever ends the process does not let go of it
+		p.mu.Unlock() //nolint:staticcheck // nothing is to be done in between
+		watching.Wait()
+		end()
+	}
+}
+
+// dump ends the process the way SIGQUIT does by default. It does not return.
+func (p *Process) dump() {
+	p.mu.Lock()
+	p.restoreLocked()
+	signal.Reset(syscall.SIGQUIT)
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = self.Signal(syscall.SIGQUIT)
+	}
+	if err != nil {
+		os.Exit(command.CodeFailure)
+	}
+	select {}
+}

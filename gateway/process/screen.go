@@ -1,0 +1,127 @@
+package process
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"goblin/gateway/command"
+	"goblin/gateway/screen"
+)
+
+const slowStop = 500 * time.Millisecond // what is longer is told
+
+// Screen is Goblin on a terminal: the host of its config, or a look at it.
+func (p *Process) Screen(ctx context.Context) error {
+	s, err := p.prepare(p.App.Load, apart)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	h, c, err := p.meet(ctx, s)
+	if err != nil {
+		return err
+	}
+	t := p.terminal(p.In, p.Out, s)
+	if h == nil {
+		return p.tell(ctx, p.relay(ctx, c, t))
+	}
+	return p.watch(ctx, h, t, nil)
+}
+
+// terminal is the terminal at two files as a screen needs it.
+func (p *Process) terminal(in, out *os.File, s *setup) screen.Terminal {
+	return screen.Terminal{
+		In: in, Out: out, Theme: cmp.Or(p.Theme, s.cfg.TUI.Theme), ASCII: p.ASCII,
+		Getenv: func(name string) string {
+			if value := p.App.Getenv(name); value != "" || name != "TERM" {
+				return value
+			}
+			return "dumb" // nothing is known of it
+		},
+	}
+}
+
+// relay shows the screen at the other end of c until its user quits (nil) or
+// it ends otherwise.
+func (p *Process) relay(ctx context.Context, c net.Conn, t screen.Terminal) error {
+	shown, release := p.hold(ctx, t)
+	defer release()
+	reason, err := screen.Relay(shown, c, t)
+	switch {
+	case err == nil && reason == ErrStopped.Error():
+		return ErrStopped
+	case err == nil && reason != "":
+		return errors.New(reason)
+	case errors.Is(err, screen.ErrConnectionLost):
+		return command.Fail(command.CodeConnect, "the host is gone, and the screen with it; goblin starts the next one")
+	default:
+		return err
+	}
+}
+
+// tell says why a screen ended that its user did not leave. A signal's sender
+// knows, and a host that somebody stopped is no failure.
+func (p *Process) tell(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case errors.Is(err, ErrStopped):
+		p.App.Warn("%v", err)
+		return nil
+	default:
+		return err
+	}
+}
+
+// watch is a host with its own screen on t, and ends with it. beside, if not
+// nil, serves a client meanwhile; if the screen fails, the host goes on until
+// it ends, and without it until ctx does.
+func (p *Process) watch(ctx context.Context, h *Host, t screen.Terminal, beside func(ctx context.Context) error) error {
+	var shown error
+	var notice *time.Timer
+	err := together(ctx, h.Instance, func(ctx context.Context) error {
+		ctx, end := context.WithCancel(ctx)
+		defer end()
+		alone := make(chan struct{}) // closed when beside has ended
+		var served error
+		var serving sync.WaitGroup
+		if beside != nil {
+			serving.Go(func() {
+				defer close(alone)
+				served = beside(ctx)
+			})
+		}
+		showing, release := p.hold(ctx, t)
+		shown = h.own(showing, t)
+		release()
+		if shown != nil && !errors.Is(shown, ErrStopped) {
+			p.App.Warn("%v; goblin still serves %s; Ctrl-C ends it", shown, clients(h.Status().Clients()))
+			select {
+			case <-alone:
+			case <-ctx.Done():
+			}
+		}
+		notice = time.AfterFunc(slowStop, func() { p.App.Warn("stopping the servers …") })
+		end()
+		serving.Wait()
+		return served
+	})
+	notice.Stop()
+	if errors.Is(shown, ErrStopped) {
+		return errors.Join(err, p.tell(ctx, shown))
+	}
+	return err
+}
+
+func clients(n int) string {
+	if n == 1 {
+		return "1 client"
+	}
+	return fmt.Sprintf("%d clients", n)
+}

@@ -1,0 +1,143 @@
+package process
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"goblin/gateway/command"
+	"goblin/gateway/config"
+	"goblin/gateway/host"
+	"goblin/gateway/instance"
+)
+
+// DefaultListen is where Serve listens if nothing else is said.
+const DefaultListen = "127.0.0.1:7331"
+
+// Stdio serves one client, through the host unless standalone.
+func (p *Process) Stdio(ctx context.Context, standalone bool) error {
+	kind := attended
+	if standalone {
+		kind = alone
+	}
+	s, err := p.prepare(p.App.Load, kind)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if p.App.InTTY {
+		p.App.Warn("this speaks MCP on stdin and stdout, for a client to start; Ctrl-D ends it")
+	}
+	in, out := p.Streams()
+	if !standalone {
+		return p.bridge(ctx, s, in, out)
+	}
+	i, err := instance.New(instance.Options{Config: s.cfg, Version: p.App.Version.Version, Logger: s.logger})
+	if err != nil {
+		return err
+	}
+	return together(ctx, i, func(ctx context.Context) error { return i.ServeStdio(ctx, in, out) })
+}
+
+// bridge connects a client to the host, which it starts if need be.
+func (p *Process) bridge(ctx context.Context, s *setup, in io.Reader, out io.Writer) error {
+	exe, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program to start the host: %w", err)
+	}
+	args := []string{"host"}
+	if s.cfg.Demo {
+		args = append(args, "--demo")
+	} else {
+		args = append(args, "--config", s.cfg.Path)
+	}
+	err = host.Bridge(ctx, host.BridgeOptions{
+		Connect: func(ctx context.Context) (net.Conn, error) {
+			// The file may name other variables by now, and the next host will
+			// be found where it says. One that is gone leads to no host, which
+			// starting one tells best.
+			place, err := p.App.Place(s.cfg.Path)
+			if err != nil {
+				place = s.place
+			}
+			return host.DialOrStart(ctx, place, host.KindMCP, exe, args, nil)
+		},
+		In: in, Out: out, Frame: s.cfg.Gateway.Limits.Frame, Logger: s.logger,
+	})
+	if err != nil {
+		return command.Fail(command.CodeConnect, "%w; \"goblin stdio --standalone\" works without a host", err)
+	}
+	return nil
+}
+
+// together runs a gateway for as long as its use goes on.
+func together(ctx context.Context, i *instance.Instance, use func(ctx context.Context) error) error {
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	using, leave := context.WithCancel(ctx)
+	defer leave()
+	defer context.AfterFunc(i.Stopping(), leave)() // somebody stopped the host
+	ended := make(chan error, 1)
+	go func() { ended <- i.Run(running) }()
+	err := use(using)
+	stop()
+	return errors.Join(err, <-ended)
+}
+
+// Serve is the host in the foreground, without a screen. listen is where it
+// serves HTTP; "" for what the config says.
+func (p *Process) Serve(ctx context.Context, listen string) error {
+	s, err := p.prepare(p.App.Load, attended)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	g := &s.cfg.Gateway
+	g.Listen = cmp.Or(listen, g.Listen, DefaultListen)
+	if err := config.CheckListen(g.Listen, g.AuthToken); err != nil {
+		return command.Fail(command.CodeConfig, "%w", err)
+	}
+	h, err := p.host(s, func(o *instance.Options) { o.HTTPRequired = true })
+	var other *host.RunningError
+	switch {
+	case errors.As(err, &other):
+		return fmt.Errorf("a host of this config runs already (pid %d); \"goblin stop\" ends it", other.PID)
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%w; choose another one with --listen", err)
+	case err != nil:
+		return err
+	}
+	p.App.Warn("serving %s (pid %d); Ctrl-C ends it", h.Address(), os.Getpid())
+	return h.Run(ctx)
+}
+
+// Background is the host that no terminal is attached to: of the demo, or of
+// the config. Another one that is there already is no failure.
+func (p *Process) Background(ctx context.Context, demo bool) error {
+	load := p.App.Load
+	if demo {
+		load = func() (*config.Config, error) { return p.App.LoadFile("") }
+	}
+	s, err := p.prepare(load, apart)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	h, err := p.host(s, func(o *instance.Options) {
+		o.Linger = max(s.cfg.Gateway.Linger, time.Nanosecond) // 0 would be for ever
+	})
+	var other *host.RunningError
+	if errors.As(err, &other) {
+		return nil // several clients started at once
+	}
+	if err != nil {
+		return err
+	}
+	return h.Run(ctx)
+}

@@ -1,0 +1,61 @@
+package process
+
+import (
+	"io"
+	"log/slog"
+
+	"goblin/gateway/config"
+	"goblin/gateway/host"
+)
+
+// setup is what a mode that serves begins with.
+type setup struct {
+	cfg    *config.Config
+	place  host.Place // of the host; not set for one that is alone
+	logger *slog.Logger
+	closes []io.Closer
+}
+
+// kinds of setup, by where the log goes that has no file in the config.
+const (
+	alone    = iota // to stderr, and there is no socket
+	attended        // to stderr
+	apart           // to the file beside the socket
+)
+
+// prepare loads the config, finds the place of its host and opens the log.
+// close must be called at the end.
+func (p *Process) prepare(load func() (*config.Config, error), kind int) (*setup, error) {
+	cfg, err := load()
+	if err != nil {
+		return nil, err
+	}
+	s := &setup{cfg: cfg}
+	if kind != alone {
+		if s.place, err = p.App.Place(cfg.Path); err != nil {
+			return nil, err
+		}
+	}
+	w := p.App.Err
+	if kind == apart {
+		file, err := host.OpenLog(s.place)
+		if err != nil {
+			return nil, err
+		}
+		w, s.closes = file, append(s.closes, file)
+	}
+	logger, log, err := p.App.Logger(cfg, w)
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	s.logger, s.closes = logger, append(s.closes, log)
+	return s, nil
+}
+
+// close closes the log.
+func (s *setup) close() {
+	for _, c := range s.closes {
+		_ = c.Close() // there is no other place to tell it
+	}
+}

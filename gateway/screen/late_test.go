@@ -1,0 +1,63 @@
+//go:build unix
+
+package screen_test
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/term"
+
+	"goblin/gateway/screen"
+)
+
+func TestARelayThatEndedLeavesTheTerminalToTheNext(t *testing.T) {
+	outer, tty, err := pty.Open()
+	require.NoError(t, err)
+	defer tty.Close()
+	found, err := term.GetState(int(tty.Fd()))
+	require.NoError(t, err)
+	defer screen.WritesWithoutDeadline()()
+	a, b := net.Pipe()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := screen.Relay(ctx, b, screen.Terminal{In: tty, Out: tty, Getenv: func(string) string { return "" }})
+		ended <- err
+	}()
+	host, err := screen.Accept(a, a)
+	if err != nil {
+		t.Fatal(err, <-ended)
+	}
+	defer host.Close()
+	host.SetWriteLimit(50 * time.Millisecond)
+	for err == nil { // nobody reads outer
+		_, err = host.Write(bytes.Repeat([]byte("flood "), 20000))
+	}
+	cancel()
+	require.ErrorIs(t, <-ended, context.Canceled)
+	now, err := term.GetState(int(tty.Fd()))
+	require.NoError(t, err)
+	require.True(t, equal(now, found), "given back although it takes no output")
+
+	_, err = term.MakeRaw(int(tty.Fd())) // as the next relay does
+	require.NoError(t, err)
+	raw, err := term.GetState(int(tty.Fd()))
+	require.NoError(t, err)
+	watchTerminal(t, outer) // takes what was left
+	stacks := make([]byte, 1<<20)
+	for strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "(*console)") {
+		<-time.After(5 * time.Millisecond)
+	}
+	now, err = term.GetState(int(tty.Fd()))
+	require.NoError(t, err)
+	require.True(t, equal(now, raw), "the late end changes nothing")
+}

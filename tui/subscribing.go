@@ -1,0 +1,209 @@
+package tui
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/registry"
+)
+
+// readSubscriptions reads the table of subscriptions: in a command where there
+// are many, one at a time.
+func (p *resources) readSubscriptions() tea.Cmd {
+	if p.reading {
+		p.stale = true
+		return nil
+	}
+	reg := p.app.reg
+	read := func() map[spot]registry.SubscriptionState {
+		all := reg.Subscriptions()
+		subs := make(map[spot]registry.SubscriptionState, len(all))
+		for _, s := range all {
+			subs[spot{s.Server, s.URI}] = s
+		}
+		return subs
+	}
+	if len(p.subs) <= atOnce/3 {
+		return p.take(read(), 0)
+	}
+	p.reading = true
+	old := p.subs
+	return func() tea.Msg {
+		subs := read()
+		news := updatesSince(old, subs)
+		return done(func() tea.Cmd {
+			p.reading = false
+			cmd := p.take(subs, news)
+			if p.stale {
+				p.stale = false
+				return tea.Batch(cmd, p.readSubscriptions())
+			}
+			return cmd
+		})
+	}
+}
+
+// updatesSince counts the updates that came between two readings.
+func updatesSince(old, now map[spot]registry.SubscriptionState) (n int) {
+	for at, s := range now {
+		if before := old[at].Updates; s.Updates > before {
+			n += int(s.Updates - before)
+		}
+	}
+	return n
+}
+
+func (p *resources) take(subs map[spot]registry.SubscriptionState, news int) tea.Cmd {
+	if news == 0 {
+		news = updatesSince(p.subs, subs)
+	}
+	p.updates += news
+	p.subs = subs
+	t := p.all.t
+	if strings.Contains(t.typed, "sub:") || strings.Contains(t.typed, "updated:") || t.orders[t.order].name == byUpdate {
+		return tea.Batch(t.refilter(), p.follow())
+	}
+	return p.follow()
+}
+
+// follow reads the resource that is looked at again when it was updated. Many
+// updates in a row are one read.
+func (p *resources) follow() tea.Cmd {
+	it := p.item()
+	if p.app.open != paneResources || !p.app.detailShown() || !it.ok {
+		return nil
+	}
+	at, _, ok := p.means(it)
+	inv := kept(p.app.reg, it)
+	sub, has := p.subs[at]
+	if !ok || !has || sub.Status != registry.SubscriptionOn || inv == nil || !inv.Stale || p.reread[at] {
+		return nil
+	}
+	if s, known := p.app.reg.State(it.server); !known || s.State != registry.StateReady {
+		return nil
+	}
+	p.reread[at] = true
+	return p.app.after(settle, done(func() tea.Cmd {
+		delete(p.reread, at)
+		if p.item() != it || p.app.calls.of(it) != nil {
+			return nil
+		}
+		p.looked(it)
+		if inv := kept(p.app.reg, it); it.kind == registry.Template && inv != nil {
+			return p.app.calls.start(request{item: it, method: "resources/read", args: inv.Params, meta: inv.Meta, expanded: inv.Expanded, quiet: true})
+		}
+		return p.read(it, true, false)
+	}))
+}
+
+// means is the resource that an item is: of a template, what it was expanded to
+// last.
+func (p *resources) means(it item) (at spot, listed string, ok bool) {
+	if it.kind != registry.Template {
+		return spot{it.server, it.name}, it.listed, it.ok
+	}
+	inv := kept(p.app.reg, it)
+	if inv == nil || inv.Expanded == "" {
+		return at, "", false
+	}
+	t, err := p.app.reg.ResolveResource(inv.Expanded)
+	if err != nil {
+		return at, "", false
+	}
+	return spot{t.Server, t.Name}, inv.Expanded, true
+}
+
+// holders says who holds a subscription.
+func holders(sub registry.SubscriptionState, me string) string {
+	others := sub.Holders
+	you := ""
+	if slices.Contains(sub.Sessions, me) {
+		you = "you"
+		others--
+	}
+	switch {
+	case others <= 0:
+		return you
+	case you == "":
+		return count(others, "client")
+	default:
+		return you + ", " + count(others, "other")
+	}
+}
+
+func subscriptionText(sub registry.SubscriptionState, who string) string {
+	text := sub.Status
+	if sub.Error != "" {
+		text += ": " + sub.Error
+	}
+	if who != "" {
+		text += ", held by " + who
+	}
+	if sub.Updates > 0 {
+		text += fmt.Sprintf(", %s, the last at %s", count(int(sub.Updates), "update"), sub.LastUpdate.Format("15:04:05"))
+	}
+	return text
+}
+
+func (p *resources) whyNotSubscribe(it item) string {
+	at, _, ok := p.means(it)
+	if !ok {
+		return "c expands the template; s then subscribes to what it stands for"
+	}
+	s, _ := p.app.reg.State(it.server)
+	var can struct {
+		Resources struct {
+			Subscribe bool `json:"subscribe"`
+		} `json:"resources"`
+	}
+	switch {
+	case p.asking[at]:
+		return "the server is being asked already"
+	case p.held(at):
+		return ""
+	case it.server == registry.Local:
+		return "Goblin's own resources have no updates; r reads again"
+	case s.State != registry.StateReady:
+		return fmt.Sprintf("%s is %s", it.server, s.State)
+	case json.Unmarshal(s.Capabilities, &can) != nil || !can.Resources.Subscribe:
+		return it.server + " does not offer subscriptions; r reads again"
+	}
+	return ""
+}
+
+// toggle asks for a subscription, or ends this screen's.
+func (p *resources) toggle(it item) tea.Cmd {
+	a := p.app
+	at, listed, _ := p.means(it)
+	method, on := "resources/subscribe", !p.held(at)
+	if !on {
+		method = "resources/unsubscribe"
+	}
+	p.asking[at] = true
+	p.seen[at] = p.subs[at].Updates
+	params, _ := json.Marshal(map[string]string{"uri": listed}) // a string always encodes
+	return func() tea.Msg {
+		_, err := a.backend.Request(a.ctx, method, params, nil)
+		return done(func() tea.Cmd {
+			delete(p.asking, at)
+			switch {
+			case err != nil && on:
+				return a.complain("%s refused: %s", listed, err)
+			case err != nil:
+				return a.complain("%s: %s", listed, err)
+			case on:
+				return a.say("Subscribed to %s", listed)
+			}
+			return a.say("No longer subscribed to %s", listed)
+		})
+	}
+}
+
+// held says whether this screen holds a subscription.
+func (p *resources) held(at spot) bool {
+	return slices.Contains(p.subs[at].Sessions, p.app.backend.Session())
+}
