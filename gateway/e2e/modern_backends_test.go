@@ -237,6 +237,11 @@ func TestLostListenIsOpenedAgainAndMissesNothing(t *testing.T) {
 		c.waitListed("tools", "b_meanwhile", true)
 		b.updated("x:1")
 		c.waitUpdates(2)
+		if kind == "stdio" { // where a server may say so in a notice too
+			b.do(do("notify", obj{"method": "notifications/cancelled", "params": obj{"requestId": json.RawMessage(again.Name)}}))
+			b.waitEvents("listen", "", 4)
+			c.waitUpdates(3)
+		}
 	})
 }
 

@@ -50,6 +50,7 @@ func (l *link) handshake(ctx context.Context, limit time.Duration) error {
 	switch {
 	case err == nil:
 		l.srv.legacy.Store(true)
+		l.remember(asked)
 		return nil
 	case ctx.Err() != nil, l.Err() != nil, l.kind == "sse":
 		return err
@@ -69,6 +70,23 @@ func (l *link) handshake(ctx context.Context, limit time.Duration) error {
 			l.srv.quote(fmt.Sprintf("%q", asked.versions), 200), known[len(known)-1], known[0]), err)
 	}
 	return err
+}
+
+// remember keeps what a server that was taken in the legacy era says that it
+// speaks besides; it is not asked again.
+func (l *link) remember(asked *discovery) {
+	if asked != nil {
+		select {
+		case <-asked.done:
+			l.srv.spoken.Store(&asked.versions)
+		default:
+		}
+	}
+	if known := l.srv.spoken.Load(); known != nil {
+		info := l.Info()
+		info.Versions = *known
+		l.info.Store(&info)
+	}
 }
 
 // discovery is a server/discover and what it told.

@@ -424,6 +424,10 @@ func (ls *listens) over(x *listening, reply jsonrpc.Reply, err error) {
 // take looks at a notification; it reports true when nobody else need see it.
 // It runs on read loops. What the protocol put into params is taken out.
 func (ls *listens) take(c *Call, m *jsonrpc.Message) (done bool) {
+	if m.Method == "notifications/cancelled" {
+		// The only request that a server may end so is a listen.
+		return ls.withdrawn(rawjson.Get(m.Params, "requestId"))
+	}
 	tag := rawjson.Path(m.Params, "_meta", keySubscription)
 	name, quoted := rawjson.String(tag)
 	if !quoted {
@@ -462,6 +466,16 @@ func (ls *listens) take(c *Call, m *jsonrpc.Message) (done bool) {
 	return false
 }
 
+// errEnded is why a listen is over that the server has cancelled.
+var errEnded = errors.New("the server cancelled the listen")
+
+func (ls *listens) withdrawn(id []byte) bool {
+	ls.mu.Lock()
+	mine := ls.open != nil && string(id) == ls.open.tag || ls.next != nil && string(id) == ls.next.tag
+	ls.mu.Unlock()
+	return mine && ls.calls.Resolve(id, jsonrpc.Reply{}, errEnded)
+}
+
 // acknowledged makes a listen the one that counts, on the read loop, so that
 // what comes next on it is heard and what comes on the old one is not.
 func (ls *listens) acknowledged(x *listening, honoured []byte) {
@@ -495,6 +509,9 @@ func (ls *listens) acknowledged(x *listening, honoured []byte) {
 		ls.srv.relist(ls.link)
 	}
 	if again {
+		if n := len(x.uris) - len(x.honoured); n > 0 {
+			ls.srv.note(slog.LevelWarn, fmt.Sprintf("%d subscriptions were not taken up again: the server does not watch these resources any more", n))
+		}
 		for uri := range x.honoured {
 			params := append([]byte(`{"uri":`), rawjson.Quote(uri)...)
 			ls.srv.opt.Handler.Notification(ls.srv, ls.link, nil, "notifications/resources/updated", append(params, '}'))

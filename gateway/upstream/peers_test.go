@@ -134,6 +134,7 @@ func TestServerOfBothErasIsTakenInTheLegacyOne(t *testing.T) {
 			}
 			r := start(t, cfg, func(r *rig) { preferModern(r); r.opt.PreferModern = false }).whole()
 			require.Equal(t, Legacy, r.up().Info().Era)
+			require.Contains(t, r.up().Info().Versions, modernRevision, "it would take the other era too")
 			got, err := r.call(r.up(), "greet")
 			require.NoError(t, err)
 			require.Contains(t, got, "Ann")

@@ -94,6 +94,7 @@ type Server struct {
 	// legacy notes that the last connection was opened in that era, so that
 	// the next attempt begins with it.
 	legacy atomic.Bool
+	spoken atomic.Pointer[[]string] // revisions that the server told of; nil before
 	// mirrored says which arguments of tools go into headers; of Streamable
 	// HTTP in the modern era only.
 	mirrored atomic.Pointer[mirrors]
