@@ -111,10 +111,11 @@ func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit, r
 			r.fail(&upstream.Error{Code: upstream.BadReply, Server: t.Server, Reason: "it refused the message itself: " + own.Message})
 			return
 		}
+		e = g.fromModern(r, t.Server, t.Name, e)
 		g.rememberElicitations(r, t.Server, e)
 		w.whole = e
-		w.failure(reply.Error)
-		r.refuse(reply.Error, w.edits...)
+		w.failure(e)
+		r.refuse(e, w.edits...)
 		return
 	}
 	if !rawjson.IsObject(reply.Result) {
@@ -151,6 +152,7 @@ func (g *Gateway) call(r *request, server string, edits []rawjson.Edit) (jsonrpc
 	f.call.Context, f.call.Cause = r.Context(), f
 	f.call.Method, f.call.Params, f.call.Edits = r.Method(), r.Params(), edits
 	g.trackProgress(r, &f.call)
+	g.stampModern(r, conn, &f.call)
 	g.flights.add(conn, f)
 	defer g.flights.remove(conn, f)
 	return conn.Call(&f.call)

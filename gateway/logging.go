@@ -125,8 +125,8 @@ func (g *Gateway) levelFor(conn upstream.Conn) (level logLevel, set bool) {
 // newest. A backend that was told one is told the default when nobody wants
 // it any more; one that never was is left alone.
 func (g *Gateway) tellLevel(ctx context.Context, l *link) {
-	if !l.conn.Info().Has("logging") {
-		return
+	if info := l.conn.Info(); !info.Has("logging") || info.Era == upstream.Modern {
+		return // a modern one is told with each request
 	}
 	if l.waiting.Swap(true) {
 		return

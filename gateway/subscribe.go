@@ -239,7 +239,7 @@ func (g *Gateway) restore(ctx context.Context, server string, conn upstream.Conn
 			return
 		}
 		var each errgroup.Group
-		each.SetLimit(8)
+		each.SetLimit(restoreWidth(conn))
 		for _, key := range lost {
 			each.Go(func() error {
 				g.restoreOne(ctx, key, conn)

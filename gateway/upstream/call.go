@@ -31,9 +31,28 @@ type Call struct {
 	// Cause is not looked at: it is for the Handler to find whom a
 	// notification or request of this call's stream belongs to.
 	Cause any
+	// Capabilities are declared with a modern request: a raw object of what
+	// whoever called can be asked. nil stands for Options.Capabilities.
+	Capabilities []byte
+	// LogLevel asks a modern backend for log lines of this request from that
+	// level on; "" for none. Legacy ones are told by logging/setLevel.
+	LogLevel string
+	// ForwardInput leaves it to the caller to get what a modern backend wants
+	// to know first: a result of the type input_required is returned as it is.
+	// Its answers are part of the Params of another Call.
+	ForwardInput bool
 
-	handshake bool     // initialize: must never be cancelled
+	handshake bool     // initialize and what comes before it: must never be cancelled
+	opening   bool     // initialize itself
+	modern    bool     // sent in the modern era
 	room      [20]byte // for the id
+
+	// Of a modern call that is asked again with what the backend wanted to know.
+	retrying bool
+	answers  []byte // inputResponses
+	state    []byte // requestState
+
+	listening *listening // set for subscriptions/listen
 
 	gate  sync.Mutex // held while something of the call is delivered
 	ended bool       // Conn.Call has returned, or is about to
@@ -67,6 +86,14 @@ func (c *Call) Resume() {
 	if c.pauses--; c.pauses == 0 && !c.deadline.IsZero() {
 		c.deadline = time.Now().Add(c.left)
 	}
+}
+
+// again makes a call ready to be sent once more.
+func (c *Call) again(answers, state []byte) {
+	c.gate.Lock()
+	defer c.gate.Unlock()
+	c.ended, c.abort = false, nil
+	c.retrying, c.answers, c.state = answers != nil || state != nil, answers, state
 }
 
 // begin starts the timeout.

@@ -2,9 +2,6 @@ package upstream
 
 import (
 	"context"
-	"fmt"
-	"slices"
-	"time"
 
 	"goblin/gateway/jsonrpc"
 	"goblin/registry/rawjson"
@@ -13,7 +10,15 @@ import (
 // Era is the family of protocol revisions that a connection speaks.
 type Era uint8
 
-// The eras. Connections are opened in the Legacy era for now.
+// The eras.
+//
+// A connection speaks one era for its life. A server that offers both is
+// connected to in the legacy era, unless Options.PreferModern: servers written
+// against the older revisions ask their client in the middle of a call, and
+// lose that when they are spoken to in the newer one. Modern is for those that
+// refuse the other. Nothing here stands against a second connection to the same
+// server in the other era, later: all state is the connection's, and
+// Info.Versions tells that the server would take it.
 const (
 	Legacy Era = iota // up to 2025-11-25: initialize, then a session
 	Modern            // from 2026-07-28 on: stateless
@@ -33,8 +38,11 @@ var revisions = []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
 
 // Info is what a backend said of itself at the beginning.
 type Info struct {
-	Era          Era
-	Protocol     string // negotiated revision
+	Era      Era
+	Protocol string // negotiated revision
+	// Versions are all revisions that the backend says it speaks. nil when it
+	// was not asked (server/discover) or does not say.
+	Versions     []string
 	Capabilities []byte // raw object, never nil
 	ServerInfo   []byte // raw object, nil if there was none
 	Instructions string
@@ -58,8 +66,15 @@ type Conn interface {
 	// Call sends a request and blocks until its answer, the end of its
 	// context, its timeout, or the connection's end. Failures are *[Error],
 	// but for the cause of c.Context when that was cancelled.
+	//
+	// In the modern era it is the same to callers: resources/subscribe and
+	// unsubscribe change what the connection listens for; what a result asks
+	// for first is put to Handler.Request, while the time does not run, and the
+	// call is made again with the answers; a result has neither its type nor
+	// the protocol's keys of `_meta` any more.
 	Call(c *Call) (jsonrpc.Reply, error)
-	// Notify queues a notification. params is a raw object or nil.
+	// Notify queues a notification. params is a raw object or nil. Modern
+	// backends take none from clients: they get nothing.
 	Notify(method string, params []byte) error
 	// Done is closed when the connection has ended, by itself or by Close.
 	Done() <-chan struct{}
@@ -79,7 +94,8 @@ type Handler interface {
 	// else nil. params is the raw object, or nil. list_changed and the
 	// progress of open calls do not come here.
 	Notification(s *Server, conn Conn, c *Call, method string, params []byte)
-	// Request runs in a goroutine of its own. ctx ends with the connection,
+	// Request runs in a goroutine of its own. In the modern era it is a
+	// question that came as the result of c. ctx ends with the connection,
 	// with the call c, or when the backend cancels the request. Pings do not
 	// come here.
 	Request(ctx context.Context, s *Server, conn Conn, c *Call, method string, params []byte) (result []byte, err *jsonrpc.Error)
@@ -95,41 +111,4 @@ type Handler interface {
 	// Down is called once for every connection that Opened was called for,
 	// when it has ended and Ready has returned. It must not block for long.
 	Down(s *Server, conn Conn)
-}
-
-// handshake negotiates over a fresh connection.
-func (l *link) handshake(ctx context.Context, timeout time.Duration) error {
-	params := append([]byte(`{"protocolVersion":"`), revisions[0]...)
-	params = append(params, `","capabilities":`...)
-	params = append(params, l.srv.capabilities()...)
-	params = append(params, `,"clientInfo":{"name":"goblin","version":`...)
-	params = rawjson.AppendString(params, l.srv.opt.Version)
-	params = append(params, `}}`...)
-
-	reply, err := l.Call(&Call{Context: ctx, Method: "initialize", Params: params, Timeout: timeout, handshake: true})
-	if err != nil {
-		return err
-	}
-	if reply.Error != nil {
-		cause := l.srv.refused(reply.Error)
-		return l.srv.failure(ConnectionError, fmt.Sprintf("refused initialize: %v", cause), cause)
-	}
-	version, ok := rawjson.String(rawjson.Get(reply.Result, "protocolVersion"))
-	if !ok {
-		return l.srv.failure(BadReply, "answered initialize without a protocolVersion", nil)
-	}
-	if !slices.Contains(revisions, version) {
-		return l.srv.failure(BadReply, fmt.Sprintf("speaks protocol revision %q only; known are %s to %s",
-			l.srv.quote(version, 40), revisions[len(revisions)-1], revisions[0]), nil)
-	}
-	info := Info{Era: Legacy, Protocol: version, Capabilities: []byte("{}")}
-	if caps := rawjson.Get(reply.Result, "capabilities"); rawjson.IsObject(caps) {
-		info.Capabilities = caps
-	}
-	if si := rawjson.Get(reply.Result, "serverInfo"); rawjson.IsObject(si) {
-		info.ServerInfo = si
-	}
-	info.Instructions, _ = rawjson.String(rawjson.Get(reply.Result, "instructions"))
-	l.info.Store(&info)
-	return l.wire.opened(ctx, jsonrpc.Notification("notifications/initialized", nil))
 }

@@ -7,6 +7,15 @@
 // attempt makes a new [Conn]: a child process in a process group of its own,
 // Streamable HTTP by a client of our own, or HTTP+SSE (2024-11-05).
 //
+// # Eras
+//
+// A connection speaks a revision up to 2025-11-25, with a handshake and a
+// session ([Legacy]), or 2026-07-28, in which every request stands alone
+// ([Modern]); which one is found out at its start, see [Era]. To callers both
+// are the same: what belongs to one hop (the protocol's keys of `_meta`, types
+// of results, headers, subscriptions/listen, results that ask for input) is
+// made and taken off here.
+//
 // # Goroutines
 //
 // [Server.Run] owns everything: it returns when every goroutine, child and

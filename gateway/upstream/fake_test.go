@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
+	"log"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -14,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	mcpserver "github.com/mark3labs/mcp-go/server"
 	"go.uber.org/goleak"
 
 	"goblin/gateway/jsonrpc"
@@ -69,6 +72,9 @@ func (f *fake) run() {
 	case "fast":
 		f.fast()
 		return
+	case "mcp-go":
+		_ = mcpserver.ServeStdio(peer(), mcpserver.WithErrorLogger(log.New(io.Discard, "", 0)))
+		return
 	case "sleep":
 		signal.Ignore(syscall.SIGTERM)
 		time.Sleep(time.Minute)
@@ -78,7 +84,7 @@ func (f *fake) run() {
 		os.Exit(3)
 	case "flaky-start":
 		data, _ := os.ReadFile(f.log)
-		if strings.Count(string(data), "start") == 1 {
+		if strings.Count(string(data), "start") <= 2 { // one that dies unasked is started again at once
 			os.Exit(1)
 		}
 	case "hang-later", "fail-later":

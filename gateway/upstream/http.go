@@ -85,7 +85,11 @@ func (h *streamable) request(c *Call, id int64, frame []byte) {
 }
 
 func (h *streamable) exchange(ctx context.Context, cancel context.CancelFunc, c *Call, id int64, frame []byte) {
-	resp, err := h.do(ctx, http.MethodPost, frame, acceptBoth, "")
+	var own http.Header
+	if c.modern {
+		own = h.modernHeaders(c, frame)
+	}
+	resp, err := h.do(ctx, http.MethodPost, frame, acceptBoth, "", own)
 	if err != nil {
 		if ctx.Err() == nil {
 			h.failCall(id, h.netFailure(ctx, err))
@@ -93,12 +97,12 @@ func (h *streamable) exchange(ctx context.Context, cancel context.CancelFunc, c 
 		return
 	}
 	defer drain(resp.Body)
-	if v := resp.Header.Get(headerSession); v != "" && c.handshake {
+	if v := resp.Header.Get(headerSession); v != "" && c.opening {
 		h.session.Store(&v)
 	}
 	switch kind := contentType(resp); {
 	case resp.StatusCode >= 300:
-		h.failCall(id, h.refusal(resp, id))
+		h.failCall(id, h.refusal(c, resp, id))
 	case kind == "text/event-stream":
 		h.follow(ctx, cancel, c, id, resp)
 	case resp.StatusCode == http.StatusAccepted || resp.StatusCode == http.StatusNoContent:
@@ -156,7 +160,7 @@ func (h *streamable) whole(ctx context.Context, c *Call, id int64, resp *http.Re
 
 // refusal handles an error status in answer to a call. It returns nil when
 // the body holds the server's own JSON-RPC error for it.
-func (h *streamable) refusal(resp *http.Response, id int64) error {
+func (h *streamable) refusal(c *Call, resp *http.Response, id int64) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
 	if m, err := jsonrpc.Parse(body); err == nil && m.IsResponse() && m.Error != nil {
 		code, _ := rawjson.Int(rawjson.Get(m.Error, "code"))
@@ -164,6 +168,9 @@ func (h *streamable) refusal(resp *http.Response, id int64) error {
 			// Whatever the body says, a session that is not found asks for a
 			// new one (2025-11-25, transports, session management).
 			return h.expired()
+		}
+		if m.ID == nil && c.modern {
+			m.ID = strconv.AppendInt(nil, id, 10) // refused by its headers, before it was read
 		}
 		if n, ok := jsonrpc.IDInt(m.ID); ok && n == id {
 			h.resolve(&m)
@@ -216,7 +223,7 @@ func (h *streamable) follow(ctx context.Context, cancel context.CancelFunc, c *C
 		case errors.As(err, &long):
 			h.failCall(id, h.srv.failure(BadReply, "sent an event that is too large: "+long.Error(), long))
 			return
-		case ev.lastID == "" || tries >= maxResumes:
+		case ev.lastID == "" || tries >= maxResumes || c.modern: // 2026-07-28 resumes nothing
 			h.failCall(id, h.srv.failure(ConnectionError, "the stream ended before the answer", err))
 			return
 		}
@@ -238,7 +245,7 @@ func (h *streamable) resume(ctx context.Context, lastID string, wait time.Durati
 	if err := sleep(ctx, max(min(wait, maxWait), 100*time.Millisecond)); err != nil {
 		return nil, err
 	}
-	resp, err := h.do(ctx, http.MethodGet, nil, acceptEvents, lastID)
+	resp, err := h.do(ctx, http.MethodGet, nil, acceptEvents, lastID, nil)
 	if err != nil {
 		return nil, h.netFailure(ctx, err)
 	}
@@ -272,7 +279,7 @@ func (h *streamable) listen() {
 	lastID, wait := "", first
 	lost := false // a stream broke and may have taken notifications with it
 	for {
-		resp, err := h.do(h.ctx, http.MethodGet, nil, acceptEvents, lastID)
+		resp, err := h.do(h.ctx, http.MethodGet, nil, acceptEvents, lastID, nil)
 		var retry time.Duration
 		switch {
 		case h.ctx.Err() != nil:
@@ -334,7 +341,7 @@ func (h *streamable) shut() {
 	if h.session.Load() != nil && !h.over.Load() {
 		ctx, cancel := context.WithTimeout(context.Background(), byeLimit)
 		defer cancel()
-		if resp, err := h.do(ctx, http.MethodDelete, nil, acceptBoth, ""); err == nil {
+		if resp, err := h.do(ctx, http.MethodDelete, nil, acceptBoth, "", nil); err == nil {
 			drain(resp.Body)
 		}
 	}

@@ -174,7 +174,13 @@ func TestHTTPHeadersAndSession(t *testing.T) {
 	for i, h := range b.headers {
 		require.Equal(t, "Bearer tok", h.Get("Authorization"))
 		require.Equal(t, "k", h.Get("X-Api-Key"))
-		if i > 0 {
+		if i == 0 {
+			require.Equal(t, "2026-07-28", h.Get("MCP-Protocol-Version"))
+			require.Equal(t, "server/discover", h.Get("Mcp-Method"))
+			continue
+		}
+		require.Empty(t, h.Get("Mcp-Method"))
+		if i > 1 {
 			require.Equal(t, "s-1", h.Get("Mcp-Session-Id"))
 			require.Equal(t, "2025-06-18", h.Get("MCP-Protocol-Version"))
 		} else {
@@ -183,7 +189,7 @@ func TestHTTPHeadersAndSession(t *testing.T) {
 			require.Contains(t, h.Get("Accept"), "application/json")
 		}
 	}
-	require.Contains(t, b.posts[1], "notifications/initialized")
+	require.Contains(t, b.posts[2], "notifications/initialized")
 }
 
 func TestHTTPStreamBelongsToItsCall(t *testing.T) {

@@ -40,8 +40,10 @@ type link struct {
 	wire wire
 
 	info atomic.Pointer[Info] // set by handshake
-	pid  int
-	kind string // name of the transport
+	// listens is what a modern connection listens for; nil in the other era.
+	listens atomic.Pointer[listens]
+	pid     int
+	kind    string // name of the transport
 
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
@@ -124,6 +126,14 @@ func (l *link) spawn(f func()) bool {
 
 // Call implements [Conn].
 func (l *link) Call(c *Call) (jsonrpc.Reply, error) {
+	if l.info.Load().Era == Modern {
+		return l.callModern(c)
+	}
+	return l.exchange(c)
+}
+
+// exchange sends a request once and waits for its answer.
+func (l *link) exchange(c *Call) (jsonrpc.Reply, error) {
 	ctx := c.Context
 	if ctx == nil {
 		ctx = context.Background()
@@ -141,7 +151,11 @@ func (l *link) Call(c *Call) (jsonrpc.Reply, error) {
 	}
 	c.begin(limit)
 	id := strconv.AppendInt(c.room[:0], open.ID, 10)
-	l.wire.request(c, open.ID, c.frame(id))
+	if c.modern {
+		l.wire.request(c, open.ID, l.modernFrame(c, id))
+	} else {
+		l.wire.request(c, open.ID, c.frame(id))
+	}
 
 	timer := timers.Get().(*time.Timer)
 	timer.Reset(limit)
@@ -178,7 +192,8 @@ func (l *link) Call(c *Call) (jsonrpc.Reply, error) {
 // abandon ends a call that nobody waits for any more.
 func (l *link) abandon(c *Call, id []byte, why error) {
 	abort := c.end()
-	if !c.handshake {
+	// In the modern era over HTTP the end of the stream says it.
+	if !c.handshake && !(c.modern && l.kind == "http") {
 		reason := "cancelled by the client"
 		var given interface{ Reason() string }
 		switch {
@@ -211,7 +226,9 @@ func (l *link) Notify(method string, params []byte) error {
 	if err := l.Err(); err != nil {
 		return err
 	}
-	l.wire.send(jsonrpc.Notification(method, params))
+	if l.info.Load().Era == Legacy {
+		l.wire.send(jsonrpc.Notification(method, params))
+	}
 	return nil
 }
 
@@ -295,6 +312,14 @@ func (l *link) tooLong(e *jsonrpc.TooLong) {
 
 // serve works on a request of the backend.
 func (l *link) serve(ctx context.Context, c *Call, m *jsonrpc.Message) {
+	if l.info.Load().Era == Modern {
+		// There are none any more (2026-07-28, basic, statelessness).
+		l.srv.garbage(nil, fmt.Errorf("a request %q over a connection of revision %s", l.srv.quote(m.Method, 60), modernRevision))
+		if l.kind == "stdio" {
+			l.wire.send(jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "clients of revision %s take no requests", modernRevision).Frame(m.ID))
+		}
+		return
+	}
 	if m.Method == "ping" {
 		l.wire.send(jsonrpc.Result(m.ID, []byte("{}")))
 		return
@@ -337,6 +362,14 @@ var errWithdrawn = errors.New("the server has withdrawn its request")
 
 // notice works on a notification.
 func (l *link) notice(c *Call, m *jsonrpc.Message) {
+	if ls := l.listens.Load(); ls != nil {
+		if ls.take(c, m) {
+			return
+		}
+		if c != nil && c.listening != nil {
+			c = nil // caused by no call of anybody
+		}
+	}
 	switch m.Method {
 	case "notifications/progress":
 		if l.progress(m.Params) {

@@ -195,6 +195,9 @@ func (ls *lists) fetch(ctx context.Context, g *listing) bool {
 	if complaint != "" {
 		s.note(slog.LevelWarn, g.method+": "+complaint)
 	}
+	if g.kind == registry.Tool && ls.link.kind == "http" && ls.link.Info().Era == Modern {
+		items = s.mirror(items)
+	}
 	f := g.filter(&s.cfg)
 	kept := items[:0]
 	for _, item := range items {

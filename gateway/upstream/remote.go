@@ -97,9 +97,9 @@ func sameOrigin(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// do sends one HTTP request; frame and lastID may be missing. Its errors hold
-// no URL.
-func (r *remote) do(ctx context.Context, method string, frame []byte, accept, lastID string) (*http.Response, error) {
+// do sends one HTTP request; frame, lastID and own, headers of this request
+// alone, may be missing. Its errors hold no URL.
+func (r *remote) do(ctx context.Context, method string, frame []byte, accept, lastID string, own http.Header) (*http.Response, error) {
 	var content io.Reader
 	if frame != nil {
 		content = bytes.NewReader(frame)
@@ -113,6 +113,9 @@ func (r *remote) do(ctx context.Context, method string, frame []byte, accept, la
 	r.headers(req.Header)
 	if host := req.Header.Get("Host"); host != "" {
 		req.Host = host
+	}
+	for k, v := range own {
+		req.Header[k] = v
 	}
 	req.Header.Set("Accept", accept)
 	if frame != nil {
@@ -159,7 +162,7 @@ const (
 
 // push posts a frame that has no answer and waits until it was accepted.
 func (r *remote) push(ctx context.Context, frame []byte) error {
-	resp, err := r.do(ctx, http.MethodPost, frame, acceptBoth, "")
+	resp, err := r.do(ctx, http.MethodPost, frame, acceptBoth, "", nil)
 	if err != nil {
 		return r.netFailure(ctx, err)
 	}

@@ -42,6 +42,8 @@ type Options struct {
 	Version     string             // Goblin's, told to backends
 	// Capabilities are declared to backends: a raw object, nil for none.
 	Capabilities []byte
+	// PreferModern opens the modern era where a server offers both.
+	PreferModern bool
 	Observe      Observe
 	// Redact takes secrets out of a text that a backend may have written,
 	// before it goes into an [Error], the server's state or the journal. It is
@@ -61,7 +63,13 @@ type tuning struct {
 	calm     time.Duration // at most
 	list     time.Duration // bound of one page of a list, besides the timeout
 	barren   time.Duration // of pages that bring nothing new
-	retry    backoffs
+	probe    time.Duration // for server/discover, before initialize is tried too
+	// remoteProbe is probe over HTTP, where a connection is made first and the
+	// other servers of its kind answer at once, with an error.
+	remoteProbe time.Duration
+	gather      time.Duration // changes of what is listened for are gathered so long
+	reopen      time.Duration // before a stream of notifications that was lost is opened again, at first
+	retry       backoffs
 }
 
 func defaultTuning() tuning {
@@ -69,6 +77,7 @@ func defaultTuning() tuning {
 		stop: 2 * time.Second, stall: maxStall, drain: 500 * time.Millisecond, grace: 30 * time.Second,
 		settled: 10 * time.Second, debounce: 20 * time.Millisecond, calm: time.Second,
 		list: 60 * time.Second, barren: 5 * time.Second, retry: defaultBackoffs(),
+		probe: time.Second, remoteProbe: 3 * time.Second, gather: 5 * time.Millisecond, reopen: 200 * time.Millisecond,
 	}
 }
 
@@ -81,6 +90,15 @@ type Server struct {
 	tune  tuning
 	slots chan struct{}
 	free  func()
+
+	// legacy notes that the last connection was opened in that era, so that
+	// the next attempt begins with it.
+	legacy atomic.Bool
+	spoken atomic.Pointer[[]string] // revisions that the server told of; nil before
+	// mirrored says which arguments of tools go into headers; of Streamable
+	// HTTP in the modern era only.
+	mirrored atomic.Pointer[mirrors]
+	elicited atomic.Uint64 // counts the ids that URL elicitations were given
 
 	listed    atomic.Bool
 	firstList chan struct{}

@@ -321,13 +321,18 @@ func (s *Server) greet(ctx context.Context, unit string, dial func(context.Conte
 	if err != nil {
 		return nil, err
 	}
+	asked := !s.legacy.Load()
 	// The context bounds the handshake; the timeout of the call must not come first.
 	if err = l.handshake(ctx, 2*s.cfg.StartupTimeout); err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
+		died := asked && ctx.Err() == nil && l.diedAsked(err)
 		l.fail(err)
 		<-l.gone
+		if died {
+			return s.greet(ctx, unit, dial)
+		}
 		return nil, err
 	}
 	return l, nil

@@ -52,7 +52,7 @@ func (s *server) do(x *exchange, a *action) {
 			x.over = true
 			x.status(a)
 		}
-	case "delay", "wait", "hang", "progress", "request":
+	case "delay", "wait", "hang", "progress", "request", "requests", "later":
 		s.take(x, a)
 	case "notify", "write", "stderr":
 		s.say(x, a)
@@ -77,7 +77,15 @@ func (s *server) take(x *exchange, a *action) {
 	case "progress":
 		s.progress(x, a)
 	case "request":
+		if x.modern {
+			s.require(x, []*action{a})
+			return
+		}
 		s.ask(x, a)
+	case "requests":
+		s.require(x, a.Actions)
+	case "later":
+		s.later(x, a)
 	}
 }
 
@@ -151,6 +159,9 @@ func (s *server) say(x *exchange, a *action) {
 		switch a.Do {
 		case "notify":
 			params := strings.ReplaceAll(string(orObject(a.Params)), "$n", strconv.Itoa(i))
+			if s.Era == "modern" && !s.tagged(x, a.Method, json.RawMessage(params)) {
+				continue
+			}
 			x.send(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":%s}`, a.Method, params))
 		case "write":
 			x.send([]byte(a.Text))
@@ -214,6 +225,7 @@ func (s *server) break_(a *action) {
 		s.sessions.forget()
 	case "hangup":
 		s.sessions.hangup()
+		s.unlisten()
 	default:
 		fmt.Fprintln(os.Stderr, "fakeserver: unknown action", a.Do)
 		os.Exit(3)

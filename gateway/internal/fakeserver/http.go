@@ -211,6 +211,10 @@ func (s *server) mcp(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	if s.Era == "modern" && r.Method != http.MethodPost {
+		http.Error(w, "not in this revision", http.StatusMethodNotAllowed)
+		return
+	}
 	v := s.sessions.find(id)
 	switch {
 	case v == nil && id != "":
@@ -235,6 +239,20 @@ func (s *server) post(w http.ResponseWriter, r *http.Request, p *poster, from or
 	switch {
 	case err != nil:
 		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	case s.isModern(m.Params) || s.Era == "modern":
+		if m.Method == "" || m.ID == nil {
+			http.Error(w, "nothing but requests", http.StatusBadRequest)
+			return
+		}
+		if s.Era != "" && !s.headersFit(p, m, from.headers) {
+			s.tell(event{Ev: "refused", HTTP: r.Method, Headers: from.headers, Msg: body})
+			return
+		}
+		from.answer = func(frame []byte) { p.modern(frame, s.SSE) }
+		s.receive(body, from)
+		hold(r, p)
+		s.cancel(" " + string(m.ID)) // the end of the stream says so
 		return
 	case m.Method == "initialize":
 		if !s.Stateless {

@@ -29,9 +29,11 @@ type script struct {
 	IgnoreTerm   bool
 	IgnoreEOF    bool
 	IgnoreCancel bool
-	SSE          bool // HTTP: always answer as an event stream
-	Stateless    bool // HTTP: no session ids
-	NoStream     bool // HTTP: GET is refused
+	SSE          bool     // HTTP: always answer as an event stream
+	Stateless    bool     // HTTP: no session ids
+	Era          string   // "": up to 2025-11-25; "modern": 2026-07-28 alone; "dual": both; "mute": as "", but ignores server/discover
+	DropURIs     []string // modern: never acknowledged
+	NoStream     bool     // HTTP: GET is refused
 }
 
 // action is one step. Do says which; the other members are its arguments.
@@ -48,12 +50,14 @@ type script struct {
 //	notify METHOD PARAMS: N times; in PARAMS, "$n" is the number of the time
 //	progress N          : N progress messages with the token of the request
 //	request METHOD PARAMS: ask the client, wait for the reply
+//	requests ACTIONS    : modern: ask all of them at once
+//	later N             : modern: answer N times that it is not ready
 //	add KIND ENTRY | remove KIND NAME | pages N (page size)
 //	on KEY ACTIONS      : set the actions for KEY
 //	grandchild          : start a child that ignores signals and holds the pipes
 //	sync                : nothing
 //	forget              : HTTP: end all sessions
-//	hangup              : HTTP: end all GET streams
+//	hangup              : HTTP: end all GET streams; modern: end all listens
 //	status CODE         : HTTP: answer with that status, HEADERS and TEXT
 type action struct {
 	Do      string

@@ -29,6 +29,9 @@ type server struct {
 	asked    map[string]chan json.RawMessage // own requests, by raw id
 	lastAsk  int
 	sessions *sessions
+
+	listening sync.Mutex
+	listens   map[*exchange]filter // guarded by listening
 }
 
 func newServer(sc *script) *server {
@@ -38,6 +41,7 @@ func newServer(sc *script) *server {
 		running:  map[string]*exchange{},
 		asked:    map[string]chan json.RawMessage{},
 		sessions: newSessions(),
+		listens:  map[*exchange]filter{},
 	}
 }
 
@@ -62,6 +66,9 @@ type exchange struct {
 	cancelled chan struct{}
 	answers   []json.RawMessage
 	over      bool
+	modern    bool
+	rounds    int // modern: of this request, so far
+	asked     int // modern: of the answers, that actions have used
 }
 
 // outside is the exchange of what no request caused.
@@ -137,18 +144,21 @@ func (s *server) notified(m message, from origin) {
 			RequestID json.RawMessage `json:"requestId"`
 		}
 		_ = json.Unmarshal(m.Params, &p)
-		s.mu.Lock()
-		id := from.session + " " + string(p.RequestID)
-		if x := s.running[id]; x != nil {
-			delete(s.running, id)
-			close(x.cancelled)
-		}
-		s.mu.Unlock()
+		s.cancel(from.session + " " + string(p.RequestID))
 	}
 	if acts := s.actions(m.Method, ""); acts != nil {
 		x := s.outside()
 		x.params = m.Params
 		go s.act(x, acts)
+	}
+}
+
+func (s *server) cancel(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if x := s.running[id]; x != nil {
+		delete(s.running, id)
+		close(x.cancelled)
 	}
 }
 
@@ -165,6 +175,9 @@ func (s *server) actions(method, key string) []*action {
 // handle runs the script's actions for a request, then answers it if they did
 // not.
 func (s *server) handle(x *exchange) {
+	if s.stateless(x) {
+		return
+	}
 	s.act(x, s.actions(x.method, x.key))
 	if x.over {
 		return
@@ -178,6 +191,9 @@ func (s *server) handle(x *exchange) {
 }
 
 func (s *server) succeed(x *exchange, result json.RawMessage) {
+	if x.modern {
+		result = s.complete(x, result)
+	}
 	s.finish(x, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, x.id, result))
 }
 

@@ -1,0 +1,243 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"goblin/gateway/jsonrpc"
+	"goblin/registry/rawjson"
+)
+
+// modernRevision is the stateless revision that we speak.
+const modernRevision = "2026-07-28"
+
+// Errors that only servers of the modern era give, see the error codes of
+// 2026-07-28.
+const (
+	codeHeaderMismatch     = -32020
+	codeMissingCapability  = -32021
+	codeUnsupportedVersion = -32022
+)
+
+// handshake finds out which era the backend speaks, and opens the connection
+// in it. server/discover comes first, for a short time: a server that says
+// nothing to it, or anything that a modern one would not say, gets initialize
+// on the same connection. Servers that were legacy before are asked for that at
+// once the next time, so that only their first start can be slower.
+func (l *link) handshake(ctx context.Context, limit time.Duration) error {
+	var asked *discovery
+	if l.kind != "sse" && !l.srv.legacy.Load() {
+		asked = l.discover(ctx, limit)
+		defer asked.stop()
+		patience := l.srv.tune.probe
+		if l.kind == "http" {
+			patience = l.srv.tune.remoteProbe
+		}
+		if !asked.within(ctx, patience) && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := l.Err(); err != nil {
+			return err
+		}
+		if asked.only(l.srv.opt.PreferModern) {
+			return l.openModern(ctx, asked)
+		}
+	}
+	err := l.initialize(ctx, limit)
+	switch {
+	case err == nil:
+		l.srv.legacy.Store(true)
+		l.remember(asked)
+		return nil
+	case ctx.Err() != nil, l.Err() != nil, l.kind == "sse":
+		return err
+	}
+	// It refused. A modern one may only have been slow to start, or was
+	// replaced by its next version since it was legacy.
+	if asked == nil {
+		asked = l.discover(ctx, limit)
+		defer asked.stop()
+	}
+	if asked.within(ctx, l.srv.tune.remoteProbe) && asked.modern {
+		return l.openModern(ctx, asked)
+	}
+	if asked.versions != nil {
+		known := append([]string{modernRevision}, revisions...)
+		return l.srv.failure(BadReply, fmt.Sprintf("speaks protocol revisions %s only; known are %s to %s",
+			l.srv.quote(fmt.Sprintf("%q", asked.versions), 200), known[len(known)-1], known[0]), err)
+	}
+	return err
+}
+
+// remember keeps what a server that was taken in the legacy era says that it
+// speaks besides; it is not asked again.
+func (l *link) remember(asked *discovery) {
+	if asked != nil {
+		select {
+		case <-asked.done:
+			l.srv.spoken.Store(&asked.versions)
+		default:
+		}
+	}
+	if known := l.srv.spoken.Load(); known != nil {
+		info := l.Info()
+		info.Versions = *known
+		l.info.Store(&info)
+	}
+}
+
+// discovery is a server/discover and what it told.
+type discovery struct {
+	stop context.CancelFunc
+	done chan struct{}
+
+	// Valid after done.
+	modern   bool     // the modern era is offered
+	result   []byte   // nil unless it was answered well
+	fault    error    // the error of a modern server
+	versions []string // that the server says it speaks
+}
+
+// discover asks what the backend is. It goes on until limit, stop or the end
+// of ctx; a backend that ignores it is never told of a cancellation.
+func (l *link) discover(ctx context.Context, limit time.Duration) *discovery {
+	ctx, cancel := context.WithCancel(ctx)
+	d := &discovery{stop: cancel, done: make(chan struct{})}
+	if !l.spawn(func() {
+		defer close(d.done)
+		reply, err := l.exchange(&Call{Context: ctx, Method: "server/discover", Timeout: limit, handshake: true, modern: true})
+		switch {
+		case err != nil:
+		case reply.Error != nil:
+			d.refusal(l.srv, reply.Error)
+		default:
+			d.answer(reply.Result)
+		}
+	}) {
+		close(d.done)
+	}
+	return d
+}
+
+// maxVersions bounds what a server says that it speaks.
+const maxVersions = 64
+
+func (d *discovery) answer(result []byte) {
+	d.versions = versions(rawjson.Get(result, "supportedVersions"))
+	if d.modern = slices.Contains(d.versions, modernRevision); d.modern {
+		d.result = result
+	}
+}
+
+func versions(array []byte) (found []string) {
+	for v := range rawjson.Elements(array) {
+		if s, ok := rawjson.String(v); ok && len(s) <= 64 && len(found) < maxVersions {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+func (d *discovery) refusal(s *Server, object []byte) {
+	fault := s.refused(object)
+	switch fault.object.Code {
+	case codeUnsupportedVersion:
+		// A modern server, but not of a revision that we speak.
+		d.versions = versions(rawjson.Get(fault.object.Data, "supported"))
+	case codeHeaderMismatch, codeMissingCapability:
+		d.modern, d.fault = true, fault
+	}
+}
+
+// within waits; it reports false when there is no answer in that time.
+func (d *discovery) within(ctx context.Context, limit time.Duration) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-d.done:
+		return true
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+	return false
+}
+
+// only reports whether the modern era is to be taken without trying the other.
+func (d *discovery) only(preferred bool) bool {
+	select {
+	case <-d.done:
+	default:
+		return false
+	}
+	if d.result == nil {
+		return false
+	}
+	return preferred || !slices.ContainsFunc(d.versions, func(v string) bool { return slices.Contains(revisions, v) })
+}
+
+// openModern opens the connection in the modern era.
+func (l *link) openModern(ctx context.Context, d *discovery) error {
+	if d.result == nil {
+		return l.srv.failure(ConnectionError, fmt.Sprintf("refused server/discover: %v", d.fault), d.fault)
+	}
+	info := Info{Era: Modern, Protocol: modernRevision, Versions: d.versions, Capabilities: []byte("{}")}
+	if caps := rawjson.Get(d.result, "capabilities"); rawjson.IsObject(caps) {
+		info.Capabilities = caps
+	}
+	if si := rawjson.Path(d.result, "_meta", keyServerInfo); rawjson.IsObject(si) {
+		info.ServerInfo = si
+	} else if si := rawjson.Get(d.result, "serverInfo"); rawjson.IsObject(si) {
+		info.ServerInfo = si // where drafts of the revision had it
+	}
+	info.Instructions, _ = rawjson.String(rawjson.Get(d.result, "instructions"))
+	l.info.Store(&info)
+	l.listen(ctx)
+	return nil
+}
+
+// initialize opens the connection in the legacy era.
+func (l *link) initialize(ctx context.Context, timeout time.Duration) error {
+	params := append([]byte(`{"protocolVersion":"`), revisions[0]...)
+	params = append(params, `","capabilities":`...)
+	params = append(params, l.srv.capabilities()...)
+	params = append(params, `,"clientInfo":{"name":"goblin","version":`...)
+	params = rawjson.AppendString(params, l.srv.opt.Version)
+	params = append(params, `}}`...)
+
+	reply, err := l.exchange(&Call{Context: ctx, Method: "initialize", Params: params, Timeout: timeout, handshake: true, opening: true})
+	if err != nil {
+		return err
+	}
+	if reply.Error != nil {
+		cause := l.srv.refused(reply.Error)
+		return l.srv.failure(ConnectionError, fmt.Sprintf("refused initialize: %v", cause), cause)
+	}
+	version, ok := rawjson.String(rawjson.Get(reply.Result, "protocolVersion"))
+	if !ok {
+		return l.srv.failure(BadReply, "answered initialize without a protocolVersion", nil)
+	}
+	if !slices.Contains(revisions, version) {
+		return l.srv.failure(BadReply, fmt.Sprintf("speaks protocol revision %q only; known are %s to %s",
+			l.srv.quote(version, 40), revisions[len(revisions)-1], revisions[0]), nil)
+	}
+	info := Info{Era: Legacy, Protocol: version, Capabilities: []byte("{}")}
+	if caps := rawjson.Get(reply.Result, "capabilities"); rawjson.IsObject(caps) {
+		info.Capabilities = caps
+	}
+	if si := rawjson.Get(reply.Result, "serverInfo"); rawjson.IsObject(si) {
+		info.ServerInfo = si
+	}
+	info.Instructions, _ = rawjson.String(rawjson.Get(reply.Result, "instructions"))
+	l.info.Store(&info)
+	return l.wire.opened(ctx, jsonrpc.Notification("notifications/initialized", nil))
+}
+
+// diedAsked reports whether a child ended over a question that its era does
+// not know; some legacy servers do when initialize is not what comes first.
+func (l *link) diedAsked(err error) bool {
+	var ended *Error
+	return l.kind == "stdio" && l.Err() != nil && errors.As(err, &ended) && ended.Code == ConnectionError && !l.srv.legacy.Swap(true)
+}

@@ -1,0 +1,109 @@
+package upstream
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math"
+	"net/http"
+	"strconv"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"goblin/registry/rawjson"
+)
+
+// Headers of a POST in the modern era (2026-07-28, transports, request headers).
+const (
+	headerMethod = "Mcp-Method"
+	headerName   = "Mcp-Name"
+)
+
+// named are the methods whose subject goes into Mcp-Name, and the member that
+// holds it.
+var named = map[string]string{"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+
+// modernHeaders are those of a call; params are as they are sent.
+func (h *streamable) modernHeaders(c *Call, frame []byte) http.Header {
+	head := http.Header{}
+	head.Set(headerProtocol, modernRevision)
+	head.Set(headerMethod, c.Method)
+	member := named[c.Method]
+	if member == "" {
+		return head
+	}
+	params := rawjson.Get(frame, "params")
+	name, _ := rawjson.String(rawjson.Get(params, member))
+	if value, ok := mcp.EncodeHeaderValue(name); ok {
+		head.Set(headerName, value)
+	}
+	if m := h.srv.mirrored.Load(); m != nil && c.Method == "tools/call" {
+		m.headers(head, name, rawjson.Get(params, "arguments"))
+	}
+	return head
+}
+
+// mirrors are, by tool, the arguments that go into headers too
+// (x-mcp-header).
+type mirrors struct {
+	tools map[string][]mcp.ParamHeaderBinding
+}
+
+func (m *mirrors) headers(head http.Header, tool string, arguments []byte) {
+	for _, b := range m.tools[tool] {
+		value := primitive(rawjson.Path(arguments, b.Path...))
+		if text, ok := mcp.EncodeHeaderValue(value); value != nil && ok {
+			head.Set(b.HeaderName(), text)
+		}
+	}
+}
+
+// maxSafe is the greatest integer that a header may carry.
+const maxSafe = 1<<53 - 1
+
+// primitive is an argument as a header takes it; nil when none does.
+func primitive(raw []byte) any {
+	switch {
+	case raw == nil:
+		return nil
+	case string(raw) == "true":
+		return true
+	case string(raw) == "false":
+		return false
+	}
+	if s, ok := rawjson.String(raw); ok {
+		return s
+	}
+	f, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil || f != math.Trunc(f) || math.Abs(f) > maxSafe {
+		return nil
+	}
+	return int64(f)
+}
+
+// mirror learns from the tools of a list which of their arguments go into
+// headers, and returns them without those whose annotations break the rules:
+// such a tool could not be called as the revision wants it.
+func (s *Server) mirror(items [][]byte) [][]byte {
+	m := &mirrors{tools: map[string][]mcp.ParamHeaderBinding{}}
+	kept := items[:0]
+	for _, item := range items {
+		if !bytes.Contains(item, []byte("x-mcp-header")) {
+			kept = append(kept, item)
+			continue
+		}
+		name, _ := rawjson.String(rawjson.Get(item, "name"))
+		tool := &mcp.Tool{Name: name, RawInputSchema: json.RawMessage(rawjson.Get(item, "inputSchema"))}
+		if err := mcp.ValidateParamHeaderAnnotations(tool); err != nil {
+			s.note(slog.LevelWarn, fmt.Sprintf("tool %q is left out: %s", s.quote(name, 200), s.quote(err.Error(), 300)))
+			continue
+		}
+		if bound := mcp.ExtractParamHeaderBindings(tool); bound != nil {
+			m.tools[name] = bound
+		}
+		kept = append(kept, item)
+	}
+	s.mirrored.Store(m)
+	return kept
+}

@@ -1,0 +1,169 @@
+package upstream
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+
+	"goblin/gateway/jsonrpc"
+	"goblin/registry/rawjson"
+)
+
+// Keys of `_meta` that the protocol owns (2026-07-28, basic, general fields).
+// They concern one hop: the client's and the server's never meet.
+const (
+	protocolKeys    = "io.modelcontextprotocol/"
+	keyProtocol     = protocolKeys + "protocolVersion"
+	keyCapabilities = protocolKeys + "clientCapabilities"
+	keyClientInfo   = protocolKeys + "clientInfo"
+	keyLogLevel     = protocolKeys + "logLevel"
+	keyServerInfo   = protocolKeys + "serverInfo"
+	keySubscription = protocolKeys + "subscriptionId"
+)
+
+// hopKeys are those that are taken out of what a backend sends, and out of a
+// client's `_meta` before ours go in. Others of the same prefix belong to
+// extensions and stay.
+var hopKeys = []string{keyProtocol, keyCapabilities, keyClientInfo, keyLogLevel, keyServerInfo, keySubscription}
+
+func isHopKey(k rawjson.Key) bool {
+	if bytes.IndexByte(k, '\\') < 0 && !strings.HasPrefix(string(k), `"`+protocolKeys) {
+		return false
+	}
+	return slices.ContainsFunc(hopKeys, k.Is)
+}
+
+// without are the edits of outer that take those members out of obj, an object
+// within it, and how many members are left.
+func without(outer, obj []byte, drop func(rawjson.Key) bool) (edits []rawjson.Edit, kept int) {
+	from := -1 // where a run of dropped members begins
+	last := -1 // the end of the last member that stays
+	end := 0
+	for k, v := range rawjson.Members(obj) {
+		at := rawjson.Offset(outer, k)
+		end = rawjson.Offset(outer, v) + len(v)
+		switch {
+		case drop(k):
+			if from < 0 {
+				from = at
+			}
+			continue
+		case from >= 0:
+			edits = append(edits, rawjson.Edit{Start: from, End: at})
+			from = -1
+		}
+		last = end
+		kept++
+	}
+	if from >= 0 {
+		if last >= 0 {
+			from = last // with the comma before it
+		}
+		edits = append(edits, rawjson.Edit{Start: from, End: end})
+	}
+	return edits, kept
+}
+
+// clean takes a backend's protocol keys out of the `_meta` of its params or
+// result, and out of a result what says of which type it is. It works in
+// place, as results can be large.
+func clean(obj []byte, result bool) []byte {
+	var edits []rawjson.Edit
+	meta := rawjson.Get(obj, "_meta")
+	inner, kept := without(obj, meta, isHopKey)
+	emptied := len(inner) > 0 && kept == 0
+	outer, _ := without(obj, obj, func(k rawjson.Key) bool {
+		return result && k.Is("resultType") || emptied && k.Is("_meta")
+	})
+	if edits = outer; !emptied {
+		edits = append(edits, inner...)
+		sortEdits(edits)
+	}
+	for _, e := range slices.Backward(edits) {
+		obj = append(obj[:e.Start], obj[e.End:]...)
+	}
+	return obj
+}
+
+func sortEdits(edits []rawjson.Edit) {
+	slices.SortStableFunc(edits, func(a, b rawjson.Edit) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End))
+	})
+}
+
+// members are the protocol's members of `_meta`, without braces.
+func (l *link) members(c *Call, dst []byte) []byte {
+	dst = append(dst, `"`+keyProtocol+`":"`+modernRevision+`","`+keyCapabilities+`":`...)
+	if c.Capabilities != nil {
+		dst = append(dst, c.Capabilities...)
+	} else {
+		dst = append(dst, l.srv.capabilities()...)
+	}
+	dst = append(dst, `,"`+keyClientInfo+`":{"name":"goblin","version":`...)
+	dst = rawjson.AppendString(dst, l.srv.opt.Version)
+	dst = append(dst, '}')
+	if c.LogLevel != "" {
+		dst = append(dst, `,"`+keyLogLevel+`":`...)
+		dst = rawjson.AppendString(dst, c.LogLevel)
+	}
+	return dst
+}
+
+// modernFrame is the request under the given id, with what the protocol wants
+// in `_meta`. The client's own keys stay.
+func (l *link) modernFrame(c *Call, id []byte) []byte {
+	params := c.Params
+	if params == nil {
+		params = []byte("{}")
+	}
+	edits := slices.Clone(c.Edits)
+	if c.Token.End > c.Token.Start {
+		edits = append(edits, rawjson.Edit{Start: c.Token.Start, End: c.Token.End, Text: id})
+	}
+	stray := func(k rawjson.Key) bool {
+		return c.retrying && (k.Is("inputResponses") || k.Is("requestState"))
+	}
+	strays, others := without(params, params, stray)
+	edits = append(edits, strays...)
+
+	head := l.retryMembers(c)
+	own := l.members(c, nil)
+	meta := rawjson.Get(params, "_meta")
+	switch {
+	case rawjson.IsObject(meta):
+		old, kept := without(params, meta, isHopKey)
+		if edits = append(edits, old...); kept > 0 {
+			own = append(own, ',')
+		}
+		at := rawjson.Offset(params, meta) + bytes.IndexByte(meta, '{') + 1
+		edits = append(edits, rawjson.Edit{Start: at, End: at, Text: own})
+	case meta != nil: // not what it must be
+		edits = append(edits, rawjson.Replace(params, meta, slices.Concat([]byte("{"), own, []byte("}"))))
+	default:
+		head = slices.Concat(head, []byte(`"_meta":{`), own, []byte(`},`))
+	}
+	if len(head) > 0 {
+		if others == 0 {
+			head = head[:len(head)-1]
+		}
+		at := bytes.IndexByte(params, '{') + 1
+		edits = append(edits, rawjson.Edit{Start: at, End: at, Text: head})
+	}
+	sortEdits(edits)
+	return jsonrpc.Request(id, c.Method, params, edits...)
+}
+
+// retryMembers are what a retry has before the params of the first request,
+// each followed by a comma.
+func (l *link) retryMembers(c *Call) (head []byte) {
+	if c.answers != nil {
+		head = append(head, `"inputResponses":`...)
+		head = append(append(head, c.answers...), ',')
+	}
+	if c.state != nil {
+		head = append(head, `"requestState":`...)
+		head = append(append(head, c.state...), ',')
+	}
+	return head
+}

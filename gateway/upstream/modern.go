@@ -1,0 +1,247 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"goblin/gateway/jsonrpc"
+	"goblin/registry/rawjson"
+)
+
+const (
+	// maxRounds is how often one call may be answered with questions.
+	maxRounds = 10
+	// maxQuestions is how many questions one such answer may hold.
+	maxQuestions = 32
+	// laterPause is the wait before a call is made again that the backend put
+	// off without a question; it doubles up to laterLimit.
+	laterPause = 200 * time.Millisecond
+	laterLimit = 5 * time.Second
+)
+
+// callModern is Call in the modern era.
+func (l *link) callModern(c *Call) (jsonrpc.Reply, error) {
+	if c.Context == nil {
+		c.Context = context.Background()
+	}
+	switch c.Method {
+	case "resources/subscribe":
+		return l.subscribe(c)
+	case "resources/unsubscribe":
+		return l.unsubscribe(c)
+	}
+	c.modern = true
+	var opened []string // ids of URLs that the client was asked to open
+	pause := laterPause
+	refreshed := false
+	for round := 0; ; {
+		reply, err := l.exchange(c)
+		if err != nil {
+			return reply, err
+		}
+		if reply.Error != nil {
+			if !refreshed && l.mismatch(c, reply.Error) {
+				refreshed = true
+				c.again(c.answers, c.state)
+				continue
+			}
+			return reply, nil
+		}
+		kind, typed := rawjson.String(rawjson.Get(reply.Result, "resultType"))
+		switch {
+		case typed && kind == "input_required" && c.ForwardInput:
+			return jsonrpc.Reply{Result: clean(reply.Result, false)}, nil
+		case typed && kind == "input_required":
+		case typed && kind != "complete", !typed && rawjson.Get(reply.Result, "resultType") != nil:
+			return jsonrpc.Reply{}, l.srv.failure(BadReply, fmt.Sprintf("sent a result of unknown type %q", l.srv.quote(kind, 60)), nil)
+		default:
+			l.wentThrough(opened)
+			return jsonrpc.Reply{Result: clean(reply.Result, true)}, nil
+		}
+		if round++; round > maxRounds {
+			return jsonrpc.Reply{}, l.srv.failure(BadReply, fmt.Sprintf("asked for input %d times in one call", maxRounds), nil)
+		}
+		answers, fault, err := l.input(c, reply.Result, &opened, &pause)
+		if err != nil || fault != nil {
+			return jsonrpc.Reply{Error: fault}, err
+		}
+		c.again(answers, rawjson.Get(reply.Result, "requestState"))
+	}
+}
+
+// question is one entry of inputRequests.
+type question struct {
+	key    []byte // as it stands in the text
+	method string
+	params []byte
+	result []byte
+	err    *jsonrpc.Error
+}
+
+// input gets what a backend wants to know before it goes on. fault is the error
+// object for the caller when that cannot be had.
+func (l *link) input(c *Call, result []byte, opened *[]string, pause *time.Duration) (answers, fault []byte, err error) {
+	switch c.Method {
+	case "tools/call", "prompts/get", "resources/read":
+	default:
+		return nil, nil, l.srv.failure(BadReply, "asked for input on "+c.Method, nil)
+	}
+	asked, err := l.questions(rawjson.Get(result, "inputRequests"))
+	if err != nil {
+		return nil, nil, err
+	}
+	state := rawjson.Get(result, "requestState")
+	switch {
+	case state != nil && !rawjson.IsString(state):
+		return nil, nil, l.srv.failure(BadReply, "sent a requestState that is not a string", nil)
+	case len(asked) == 0 && state == nil:
+		return nil, nil, l.srv.failure(BadReply, "asked for input without saying which", nil)
+	case len(asked) == 0:
+		// It is not ready; only its state is to come back.
+		wait := *pause
+		*pause = min(2*wait, laterLimit)
+		return nil, nil, l.later(c.Context, wait)
+	}
+	ctx, cancel := context.WithCancel(c.Context)
+	defer cancel()
+	defer context.AfterFunc(l.ctx, cancel)()
+	l.ask(ctx, c, asked, opened)
+	if err := l.Err(); err != nil {
+		return nil, nil, err
+	}
+	if c.Context.Err() != nil {
+		return nil, nil, l.cancelled(c.Context)
+	}
+	answers = []byte{'{'}
+	for i, q := range asked {
+		if q.err != nil {
+			return nil, l.unanswered(q), nil
+		}
+		if i > 0 {
+			answers = append(answers, ',')
+		}
+		answers = append(append(answers, q.key...), ':')
+		answers = append(answers, q.result...)
+	}
+	return append(answers, '}'), nil, nil
+}
+
+// later waits before a call is made again.
+func (l *link) later(ctx context.Context, wait time.Duration) error {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return l.cancelled(ctx)
+	case <-l.done:
+		return l.err
+	}
+}
+
+func (l *link) questions(requests []byte) ([]*question, error) {
+	if requests != nil && !rawjson.IsObject(requests) {
+		return nil, l.srv.failure(BadReply, "sent inputRequests that are not an object", nil)
+	}
+	var all []*question
+	for k, v := range rawjson.Members(requests) {
+		method, _ := rawjson.String(rawjson.Get(v, "method"))
+		q := &question{key: k, method: method, params: rawjson.Get(v, "params")}
+		switch method {
+		case "sampling/createMessage", "elicitation/create", "roots/list":
+		default:
+			return nil, l.srv.failure(BadReply, fmt.Sprintf("asked for input by %q, which is none", l.srv.quote(method, 60)), nil)
+		}
+		if q.params != nil && !rawjson.IsObject(q.params) {
+			return nil, l.srv.failure(BadReply, "asked for input with params that are not an object", nil)
+		}
+		if all = append(all, q); len(all) > maxQuestions {
+			return nil, l.srv.failure(BadReply, fmt.Sprintf("asked more than %d questions at once", maxQuestions), nil)
+		}
+	}
+	return all, nil
+}
+
+// ask puts all questions side by side, as if the backend had sent requests
+// during the call, and returns when all are answered.
+func (l *link) ask(ctx context.Context, c *Call, asked []*question, opened *[]string) {
+	var all sync.WaitGroup
+	for _, q := range asked {
+		if mode, _ := rawjson.String(rawjson.Get(q.params, "mode")); mode == "url" && q.method == "elicitation/create" {
+			// The id is for the notice that follows. Legacy clients need one, and
+			// modern servers give none.
+			id, ok := rawjson.String(rawjson.Get(q.params, "elicitationId"))
+			if !ok {
+				id = fmt.Sprintf("goblin-%d", l.srv.elicited.Add(1))
+				q.params = rawjson.SetMember(q.params, "elicitationId", rawjson.Quote(id))
+			}
+			*opened = append(*opened, id)
+		}
+		all.Go(func() {
+			q.result, q.err = l.srv.opt.Handler.Request(ctx, l.srv, l, c, q.method, q.params)
+			if q.err == nil && !rawjson.IsObject(q.result) {
+				q.err = jsonrpc.Errorf(jsonrpc.CodeInternal, "the answer is not an object")
+			}
+		})
+	}
+	all.Wait()
+}
+
+// unanswered is the error of a call that needs what nobody gave.
+func (l *link) unanswered(q *question) []byte {
+	capability := map[string]string{
+		"sampling/createMessage": "sampling", "elicitation/create": "elicitation", "roots/list": "roots",
+	}[q.method]
+	data := append([]byte(`{"code":"INPUT_REQUIRED","server":`), rawjson.Quote(l.srv.cfg.Name)...)
+	data = append(data, `,"requiredCapabilities":{"`+capability+`":{}}}`...)
+	return (&jsonrpc.Error{
+		Code:    jsonrpc.CodeInternal,
+		Message: fmt.Sprintf("server %q needs %s for this call (%s): %s", l.srv.cfg.Name, capability, q.method, q.err.Message),
+		Data:    data,
+	}).Object()
+}
+
+// wentThrough tells that URLs which the client was asked to open have served
+// their purpose: the call that needed them has a result.
+func (l *link) wentThrough(opened []string) {
+	for _, id := range opened {
+		params := append([]byte(`{"elicitationId":`), rawjson.Quote(id)...)
+		l.srv.opt.Handler.Notification(l.srv, l, nil, "notifications/elicitation/complete", append(params, '}'))
+	}
+}
+
+// refreshLimit bounds fetching the tools again after a header did not match.
+const refreshLimit = 20 * time.Second
+
+// mismatch handles errors of the hop itself. It reports true when another try
+// makes sense: the headers were made from a definition that is not the
+// server's any more.
+func (l *link) mismatch(c *Call, object []byte) (again bool) {
+	code, _ := rawjson.Int(rawjson.Get(object, "code"))
+	switch {
+	case code == codeUnsupportedVersion:
+		// It was replaced by one of other revisions: what those are shows when it
+		// is asked anew.
+		e := l.srv.refused(object)
+		l.fail(l.srv.failure(ConnectionError, fmt.Sprintf("does not speak revision %s any more: %v", modernRevision, e), e))
+	case code == codeHeaderMismatch && l.kind == "http" && c.Method == "tools/call":
+		ctx, cancel := context.WithTimeout(c.Context, refreshLimit)
+		defer cancel()
+		ls := &lists{srv: l.srv, link: l}
+		items, _, err := ls.pages(ctx, &listings[0])
+		if err != nil {
+			if !errors.Is(err, context.Canceled) {
+				l.srv.log.Debug("Tools not fetched again", "err", err)
+			}
+			return false
+		}
+		l.srv.mirror(items)
+		l.srv.relist(l)
+		return true
+	}
+	return false
+}
