@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"goblin/gateway/config"
@@ -52,6 +53,8 @@ type Gateway struct {
 	metrics *metrics.Metrics
 	mask    *config.Mask
 	started time.Time
+	// serverInfo is Goblin's name and version as a raw object.
+	serverInfo []byte
 
 	mu      sync.RWMutex
 	run     context.Context // set while Run runs
@@ -80,9 +83,10 @@ func New(o Options) *Gateway {
 	g := &Gateway{
 		mask: o.Mask,
 		o:    o, reg: o.Registry, log: o.Logger, metrics: o.Metrics,
-		started: time.Now(),
-		servers: make(map[string]*backend),
-		clients: make(map[*downstream.Session]*client),
+		started:    time.Now(),
+		serverInfo: object("name", "goblin", "title", "Goblin", "version", o.Version),
+		servers:    make(map[string]*backend),
+		clients:    make(map[*downstream.Session]*client),
 	}
 	g.flights.init()
 	g.subscriptions.init()
@@ -303,6 +307,7 @@ func (g *Gateway) AwaitLists(ctx context.Context) {
 type client struct {
 	session *downstream.Session
 	since   time.Time
+	met     atomic.Bool // a stateless request was noted
 
 	mu    sync.Mutex
 	level logLevel // what logging/setLevel asked for; unset before that
@@ -383,7 +388,7 @@ func (g *Gateway) Closed(s *downstream.Session) {
 	g.mu.Unlock()
 	g.reg.DropSession(s.ID())
 	g.metrics.Session(s.Transport(), -1)
-	g.log.Debug("Session closed", "session", s.ID(), "client", s.Client().Name)
+	g.log.Debug("Session closed", "session", s.ID(), "client", peerName(s))
 	g.elicitations.forget(s)
 	g.work.Go(func() {
 		g.releaseSubscriptions(s)
