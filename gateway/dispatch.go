@@ -29,6 +29,7 @@ type request struct {
 	// stripped is the params of a stateless request without what they say to
 	// Goblin itself.
 	stripped []byte
+	start    time.Time
 	recorded bool // in the journal already
 
 	// What a call needs is part of its request, so that both are one
@@ -113,7 +114,7 @@ var emptyResult = []byte("{}")
 // Handle implements [downstream.Handler].
 func (g *Gateway) Handle(x *downstream.Exchange) {
 	start := time.Now()
-	r := &request{Exchange: x, gateway: g, client: g.client(x.Session())}
+	r := &request{Exchange: x, gateway: g, start: start, client: g.client(x.Session())}
 	table := methods
 	if r.modern() {
 		table = modernMethods

@@ -64,6 +64,7 @@ type Gateway struct {
 
 	flights       flights
 	subscriptions subscriptions
+	listens       listens
 	elicitations  elicitations
 	tokens        tokens
 
@@ -391,7 +392,7 @@ func (g *Gateway) Closed(s *downstream.Session) {
 	g.log.Debug("Session closed", "session", s.ID(), "client", peerName(s))
 	g.elicitations.forget(s)
 	g.work.Go(func() {
-		g.releaseSubscriptions(s)
+		g.releaseSubscriptions(holder{session: s})
 		for _, b := range g.backends() {
 			if perSession(b) {
 				b.EndUnit(s.Unit())

@@ -23,6 +23,7 @@ var modernMethods = map[string]method{
 	"prompts/get":              (*Gateway).fetchPrompt,
 	"resources/read":           (*Gateway).readResource,
 	"completion/complete":      (*Gateway).complete,
+	"subscriptions/listen":     (*Gateway).listen,
 }
 
 // cacheable are the methods whose results must carry cache hints (2026-07-28,

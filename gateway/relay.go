@@ -104,7 +104,7 @@ func (g *Gateway) message(server string, conn upstream.Conn, c *upstream.Call, p
 		mine := conn.Unit() == "" || conn.Unit() == to.session.Unit()
 		if mine && to.session.Ready() && level >= to.wants() {
 			to.session.Notify("notifications/message", params)
-			heard = append(heard, receiver{session: to.session})
+			heard = append(heard, receiver{holder: holder{session: to.session}})
 		}
 	}
 	g.announced(server, "notifications/message", "", params, heard)

@@ -88,11 +88,11 @@ func (g *Gateway) noted(way registry.Direction, s *downstream.Session, server, m
 // of it. More share one: they would push all else out of the journal.
 const crowd = 20
 
-// receiver is a session that a notification went to, and what it was about in
-// the session's own words.
+// receiver is who a notification went to, and what it was about in the
+// receiver's own words.
 type receiver struct {
-	session *downstream.Session
-	name    string
+	holder
+	name string
 }
 
 // announced writes a notification to the journal of traffic that went to any
@@ -111,7 +111,7 @@ func (g *Gateway) announced(server, method, name string, params []byte, to []rec
 		return
 	}
 	for _, r := range to {
-		rec.Session, rec.Client, rec.Name = r.session.ID(), r.session.Client().Name, g.mask.String(r.name)
+		rec.Session, rec.Client, rec.Name = r.session.ID(), peerName(r.session), g.mask.String(r.name)
 		g.reg.Traffic().Append(rec)
 	}
 }
