@@ -31,6 +31,7 @@ type request struct {
 	stripped []byte
 	start    time.Time
 	recorded bool // in the journal already
+	parked   bool // answered by what the server asks
 
 	// What a call needs is part of its request, so that both are one
 	// allocation.
@@ -126,6 +127,11 @@ func (g *Gateway) Handle(x *downstream.Exchange) {
 		r.fail(jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", x.Method()))
 		g.record(r, "other", start)
 		return
+	}
+	if m := r.Modern(); m != nil && m.LogLevel != "" {
+		if _, ok := parseLevel(m.LogLevel); !ok {
+			serve = func(_ *Gateway, r *request) { r.fail(unknownLevel(m.LogLevel)) }
+		}
 	}
 	serve(g, r)
 	if !r.recorded {

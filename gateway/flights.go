@@ -12,12 +12,31 @@ import (
 
 // flight is one client request under way at a backend.
 type flight struct {
-	exchange *downstream.Exchange
-	number   uint64 // counts up
+	exchange *downstream.Exchange // nil where held is set
+	held     *held                // of a stateless client, which may come back for it
+	number   uint64               // counts up
 	call     upstream.Call
 	release  func() // gives the backend's limiter slot back; once
 	landed   atomic.Bool
 	asked    atomic.Bool // the backend asked the client something meanwhile
+}
+
+// at is the request that waits for the flight now, or did last.
+func (x *flight) at() *downstream.Exchange {
+	if x.held != nil {
+		return x.held.request().Exchange
+	}
+	return x.exchange
+}
+
+// party is the client that the flight belongs to. Of those that share the
+// session of stateless requests over HTTP nothing is known, so each call
+// counts as another one's.
+func (x *flight) party() any {
+	if s := x.at().Session(); !s.Stateless() {
+		return s
+	}
+	return x
 }
 
 // land gives the slot back, unless that was done already.
@@ -42,8 +61,9 @@ type link struct {
 	server  string
 	conn    upstream.Conn
 	flights map[*flight]struct{}
-	level   sync.Mutex  // held while the backend is told a log level
-	told    bool        // it was told one; guarded by level
+	level   sync.Mutex // held while the backend is told a log level
+	told    bool       // it was told one; guarded by level
+	loan    loan
 	waiting atomic.Bool // somebody waits for level, and will tell the newest
 }
 
@@ -60,6 +80,9 @@ func (f *flights) open(server string, conn upstream.Conn) {
 func (f *flights) drop(conn upstream.Conn) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if l := f.links[conn]; l != nil {
+		l.loan.stop()
+	}
 	delete(f.links, conn)
 }
 
@@ -126,7 +149,7 @@ func (f *flights) causes(conn upstream.Conn, c *upstream.Call) []*flight {
 	}
 	found := make([]*flight, 0, len(l.flights))
 	for x := range l.flights {
-		if len(found) > 0 && found[0].exchange.Session() != x.exchange.Session() {
+		if len(found) > 0 && found[0].party() != x.party() {
 			return nil
 		}
 		found = append(found, x)

@@ -41,6 +41,9 @@ type Options struct {
 	// Mask hides the config's secrets in what goes into errors, logs and
 	// journals; nil hides nothing.
 	Mask *config.Mask
+	// HoldLimit is how long a stateless client may take to come back with what
+	// a server asked for; 15 min by default.
+	HoldLimit time.Duration
 	// Only names the servers to start; nil starts all that are enabled.
 	Only []string
 }
@@ -65,6 +68,7 @@ type Gateway struct {
 	flights       flights
 	subscriptions subscriptions
 	listens       listens
+	holds         holds
 	elicitations  elicitations
 	tokens        tokens
 
@@ -91,6 +95,10 @@ func New(o Options) *Gateway {
 	}
 	g.flights.init()
 	g.subscriptions.init()
+	if o.HoldLimit <= 0 {
+		o.HoldLimit = holdLimit
+	}
+	g.holds.init(o.HoldLimit)
 	for i := range o.Config.Servers {
 		s := o.Config.Servers[i]
 		if o.Only == nil || slices.Contains(o.Only, s.Name) {

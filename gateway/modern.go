@@ -105,7 +105,7 @@ func (g *Gateway) modernResult(method string, result []byte, edits []rawjson.Edi
 	if kind == nil {
 		head = append(head, `"resultType":"complete",`...)
 	}
-	if cacheable[method] {
+	if cacheable[method] && (kind == nil || string(kind) == `"complete"`) {
 		if ttl == nil {
 			head = append(head, `"ttlMs":0,`...)
 		}

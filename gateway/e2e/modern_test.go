@@ -17,6 +17,7 @@ const protocolPrefix = "io.modelcontextprotocol/"
 // stateless makes a client speak 2026-07-28: whatever it sends carries that
 // envelope, in _meta and, over HTTP, in the headers.
 func (c *client) stateless(meta ...obj) *client {
+	c.modern = true
 	write := c.write
 	c.write = func(frame []byte) {
 		var m obj

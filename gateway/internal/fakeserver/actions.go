@@ -52,7 +52,7 @@ func (s *server) do(x *exchange, a *action) {
 			x.over = true
 			x.status(a)
 		}
-	case "delay", "wait", "hang", "progress", "request":
+	case "delay", "wait", "hang", "progress", "request", "requests":
 		s.take(x, a)
 	case "notify", "write", "stderr":
 		s.say(x, a)
@@ -77,7 +77,15 @@ func (s *server) take(x *exchange, a *action) {
 	case "progress":
 		s.progress(x, a)
 	case "request":
-		s.ask(x, a)
+		s.await(x, a, s.ask(x, a))
+	case "requests":
+		var replies []<-chan json.RawMessage
+		for _, each := range a.Actions {
+			replies = append(replies, s.ask(x, each))
+		}
+		for i, reply := range replies {
+			s.await(x, a.Actions[i], reply)
+		}
 	}
 }
 
@@ -119,9 +127,8 @@ func (s *server) progress(x *exchange, a *action) {
 	}
 }
 
-// ask sends a request to the client and keeps its reply, or its error as
-// {"error":…}.
-func (s *server) ask(x *exchange, a *action) {
+// ask sends a request to the client.
+func (s *server) ask(x *exchange, a *action) <-chan json.RawMessage {
 	ch := make(chan json.RawMessage, 1)
 	s.mu.Lock()
 	s.lastAsk++
@@ -129,6 +136,11 @@ func (s *server) ask(x *exchange, a *action) {
 	s.asked[id] = ch
 	s.mu.Unlock()
 	x.send(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, id, a.Method, orObject(a.Params)))
+	return ch
+}
+
+// await keeps the reply to a request, or its error as {"error":…}.
+func (s *server) await(x *exchange, a *action, ch <-chan json.RawMessage) {
 	select {
 	case reply := <-ch:
 		x.answers = append(x.answers, reply)

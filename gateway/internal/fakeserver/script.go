@@ -48,6 +48,7 @@ type script struct {
 //	notify METHOD PARAMS: N times; in PARAMS, "$n" is the number of the time
 //	progress N          : N progress messages with the token of the request
 //	request METHOD PARAMS: ask the client, wait for the reply
+//	requests ACTIONS    : the same for several requests at once
 //	add KIND ENTRY | remove KIND NAME | pages N (page size)
 //	on KEY ACTIONS      : set the actions for KEY
 //	grandchild          : start a child that ignores signals and holds the pipes
