@@ -29,16 +29,6 @@ func (x *flight) at() *downstream.Exchange {
 	return x.exchange
 }
 
-// party is the client that the flight belongs to. Of those that share the
-// session of stateless requests over HTTP nothing is known, so each call
-// counts as another one's.
-func (x *flight) party() any {
-	if s := x.at().Session(); !s.Stateless() {
-		return s
-	}
-	return x
-}
-
 // land gives the slot back, unless that was done already.
 func (x *flight) land() {
 	if !x.landed.Swap(true) {
@@ -149,11 +139,26 @@ func (f *flights) causes(conn upstream.Conn, c *upstream.Call) []*flight {
 	}
 	found := make([]*flight, 0, len(l.flights))
 	for x := range l.flights {
-		if len(found) > 0 && found[0].party() != x.party() {
+		if len(found) > 0 && found[0].at().Session() != x.at().Session() {
 			return nil
 		}
 		found = append(found, x)
 	}
+	if len(found) > 1 && found[0].at().Session().Stateless() {
+		return onlyBusy(found)
+	}
 	slices.SortFunc(found, func(a, b *flight) int { return cmp.Compare(a.number, b.number) })
 	return found
+}
+
+// onlyBusy is the one of several stateless requests over HTTP that the server
+// works on. Those that wait for an answer ask nothing meanwhile; of the others
+// nothing is known but that their clients have the same token, so with two of
+// them the cause is not certain.
+func onlyBusy(all []*flight) []*flight {
+	busy := slices.DeleteFunc(all, func(x *flight) bool { return x.held != nil && x.held.waits() })
+	if len(busy) != 1 {
+		return nil
+	}
+	return busy
 }

@@ -67,6 +67,13 @@ func (h *held) request() *request {
 	return h.r
 }
 
+// waits reports whether the call waits for its client to come back.
+func (h *held) waits() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return !h.attended
+}
+
 var (
 	errHoldExpired = errors.New("the client did not come back with what was asked for")
 	errUnanswered  = jsonrpc.Errorf(jsonrpc.CodeInternal, "the client gave no answer")
