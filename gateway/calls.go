@@ -12,6 +12,10 @@ func (g *Gateway) callTool(r *request) {
 	if !ok {
 		return
 	}
+	if err := checkParamHeaders(r, t); err != nil {
+		r.fail(err)
+		return
+	}
 	if t.Local != nil {
 		g.callLocal(r, t)
 		return

@@ -1,10 +1,13 @@
 package gateway
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
 
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
@@ -181,4 +184,26 @@ func (g *Gateway) met(r *request) {
 	if r.client != nil && r.client.met.CompareAndSwap(false, true) && r.Session().Meet(r.Modern()) {
 		g.showSession(r.client)
 	}
+}
+
+// paramHeader marks the arguments in a tool's schema that HTTP clients repeat
+// in headers (2026-07-28, SEP-2243).
+var paramHeader = []byte(`"x-mcp-header"`)
+
+// checkParamHeaders compares the arguments of a call with the headers that
+// repeat them.
+func checkParamHeaders(r *request, t registry.Target) error {
+	m := r.Modern()
+	if m == nil || m.Header == nil || t.Entry == nil || !bytes.Contains(t.Entry.JSON, paramHeader) {
+		return nil
+	}
+	lookup := func(name string) (string, bool) {
+		values := m.Header.Values(name)
+		return strings.Join(values, ", "), len(values) > 0
+	}
+	tool := &mcp.Tool{RawInputSchema: rawjson.Get(t.Entry.JSON, "inputSchema")}
+	if err := mcp.ValidateParamHeadersLookup(lookup, tool, r.Params()); err != nil {
+		return jsonrpc.Errorf(downstream.CodeHeaderMismatch, "Header mismatch: %v", err)
+	}
+	return nil
 }

@@ -64,6 +64,7 @@ func envelope(head http.Header, m *jsonrpc.Message) (*Modern, *jsonrpc.Error) {
 	if fault := unsupported(modern.Version); fault != nil {
 		return nil, fault
 	}
+	modern.Header = head
 	return modern, nil
 }
 

@@ -37,7 +37,9 @@ type Modern struct {
 	Version      string
 	Capabilities []byte // raw object
 	LogLevel     string // "" when the client wants no log messages
-	client       []byte // raw, nil when absent
+	// Header holds the headers of an HTTP request; nil on other transports.
+	Header http.Header
+	client []byte // raw, nil when absent
 }
 
 // Client is what the client says of itself; the capabilities are the request's.

@@ -248,3 +248,24 @@ func TestHTTPHeadersOfStatelessRequests(t *testing.T) {
 		}
 	}
 }
+
+func TestArgumentsThatHeadersRepeatMustMatch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.backend("b", obj{"tools": []obj{{"name": "t", "inputSchema": obj{
+		"type": "object", "properties": obj{"region": obj{"type": "string", "x-mcp-header": "Region"}},
+	}}}})
+	s := w.serve()
+	s.client(false).ok("tools/list", obj{})
+	call := string(marshal(obj{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": obj{
+		"name": "b_t", "arguments": obj{"region": "eu"},
+		"_meta": obj{protocolPrefix + "protocolVersion": modernRevision, protocolPrefix + "clientCapabilities": obj{}},
+	}}))
+	for value, want := range map[string]int{"eu": 200, "=?base64?ZXU=?=": 200, "us": 400, "": 400} {
+		got := s.do("POST", "/mcp", map[string]string{
+			"MCP-Protocol-Version": modernRevision, "Mcp-Method": "tools/call", "Mcp-Name": "b_t", "Mcp-Param-Region": value,
+		}, call)
+		require.Equal(t, want, got.status, "%q: %s", value, got.body)
+		require.Equal(t, want == 400, strings.Contains(got.body, "-32020"), got.body)
+	}
+}
