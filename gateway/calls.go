@@ -12,6 +12,10 @@ func (g *Gateway) callTool(r *request) {
 	if !ok {
 		return
 	}
+	if err := checkParamHeaders(r, t); err != nil {
+		r.fail(err)
+		return
+	}
 	if t.Local != nil {
 		g.callLocal(r, t)
 		return
@@ -37,6 +41,9 @@ func (g *Gateway) readResource(r *request) {
 		return
 	}
 	g.forward(r, t, edits, (*rewriter).contents)
+	if r.parked {
+		return
+	}
 	g.metrics.Read(t.Server, r.rewriter.mime, r.code == 0)
 	if r.code != 0 {
 		g.log.Warn("Resource read failed", "server", t.Server, "uri", t.Name, "err", jsonrpc.ParseErrorObject(r.answer).Message)
@@ -99,16 +106,32 @@ func (g *Gateway) route(r *request, member string, resolve resolver) (t registry
 // what comes back, URIs rewritten by rewrite (nil: none are in the result).
 func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit, rewrite func(*rewriter, []byte)) {
 	r.server = t.Server
-	reply, err := g.call(r, t.Server, edits)
-	if err != nil {
+	var reply jsonrpc.Reply
+	var err error
+	if r.modern() && holdable[r.Method()] {
+		reply, r.parked, err = g.callHeld(r, t.Server, edits)
+	} else {
+		reply, err = g.call(r, t.Server, edits)
+	}
+	switch {
+	case err != nil:
 		r.fail(err)
+		return
+	case r.parked:
 		return
 	}
 	w := &r.rewriter
 	w.registry, w.server = g.reg, t.Server
 	if e := reply.Error; e != nil {
-		if own := jsonrpc.ParseErrorObject(e); hopLocal(own.Code) {
+		own := jsonrpc.ParseErrorObject(e)
+		if hopLocal(own.Code) {
 			r.fail(&upstream.Error{Code: upstream.BadReply, Server: t.Server, Reason: "it refused the message itself: " + own.Message})
+			return
+		}
+		if own.Code == codeURLElicitation && r.modern() {
+			if err := g.demandURLs(r, own.Data); err != nil {
+				r.fail(err)
+			}
 			return
 		}
 		e = g.fromModern(r, t.Server, t.Name, e)
@@ -129,20 +152,29 @@ func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit, r
 	r.reply(reply.Result, w.edits...)
 }
 
-// call passes a request on and waits for the answer.
-func (g *Gateway) call(r *request, server string, edits []rawjson.Edit) (jsonrpc.Reply, error) {
+// slot finds the connection for a request and a place in its server's limit,
+// which release gives back.
+func (g *Gateway) slot(r *request, server string) (conn upstream.Conn, release func(), err error) {
 	b := g.server(server)
 	if b == nil {
-		return jsonrpc.Reply{}, &upstream.Error{Code: upstream.ConnectionError, Server: server, Reason: "it was removed"}
+		return nil, nil, &upstream.Error{Code: upstream.ConnectionError, Server: server, Reason: "it was removed"}
 	}
-	conn, err := g.conn(r.Context(), b, r.Session())
-	if err != nil {
-		return jsonrpc.Reply{}, err
+	if conn, err = g.conn(r.Context(), b, r.Session()); err != nil {
+		return nil, nil, err
 	}
 	if r.Method() == "completion/complete" && !conn.Info().Has("completions") {
-		return jsonrpc.Reply{}, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Server '%s' offers no completions", server)
+		return nil, nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Server '%s' offers no completions", server)
 	}
-	release, err := b.Acquire(r.Context())
+	if r.modern() {
+		g.lendLevel(r, conn)
+	}
+	release, err = b.Acquire(r.Context())
+	return conn, release, err
+}
+
+// call passes a request on and waits for the answer.
+func (g *Gateway) call(r *request, server string, edits []rawjson.Edit) (jsonrpc.Reply, error) {
+	conn, release, err := g.slot(r, server)
 	if err != nil {
 		return jsonrpc.Reply{}, err
 	}

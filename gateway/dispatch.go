@@ -19,12 +19,19 @@ import (
 // what metrics and journals will say of it.
 type request struct {
 	*downstream.Exchange
-	client *client
-	server string         // who was asked, "" for nobody
-	name   string         // tool, prompt or URI as the client sent it
-	answer []byte         // the result or error as the server sent it, for the journal
-	edits  []rawjson.Edit // what makes it the client's
-	code   int            // 0 for a result, else the error's code
+	gateway *Gateway
+	client  *client
+	server  string         // who was asked, "" for nobody
+	name    string         // tool, prompt or URI as the client sent it
+	answer  []byte         // the result or error as the server sent it, for the journal
+	edits   []rawjson.Edit // what makes it the client's
+	code    int            // 0 for a result, else the error's code
+	// stripped is the params of a stateless request without what they say to
+	// Goblin itself.
+	stripped []byte
+	start    time.Time
+	recorded bool // in the journal already
+	parked   bool // answered by what the server asks
 
 	// What a call needs is part of its request, so that both are one
 	// allocation.
@@ -44,11 +51,17 @@ func (r *request) edit(raw []byte, name string) []rawjson.Edit {
 type resolver func(*registry.Registry, string) (registry.Target, error)
 
 func (r *request) reply(result []byte, edits ...rawjson.Edit) {
+	if r.modern() {
+		edits = r.gateway.modernResult(r.Method(), result, edits)
+	}
 	r.answer, r.edits = result, edits
 	r.Reply(result, edits...)
 }
 
 func (r *request) refuse(object []byte, edits ...rawjson.Edit) {
+	if r.modern() && r.Method() == "resources/read" {
+		object, edits = modernError(rawjson.Splice(object, edits...), r.name), nil
+	}
 	r.answer, r.edits = object, edits
 	r.code = jsonrpc.ParseErrorObject(object).Code
 	r.Error(object, edits...)
@@ -60,6 +73,9 @@ func (r *request) fail(err error) {
 		err = &upstream.Error{Code: upstream.ConnectionError, Server: registry.Local, Reason: "the session ends: " + ended.Error(), Err: ended}
 	}
 	e := clientError(err)
+	if r.modern() && e.Code == codeResourceNotFound {
+		e.Code = jsonrpc.CodeInvalidParams
+	}
 	r.code, r.answer = e.Code, e.Object()
 	r.Fail(e)
 }
@@ -99,15 +115,28 @@ var emptyResult = []byte("{}")
 // Handle implements [downstream.Handler].
 func (g *Gateway) Handle(x *downstream.Exchange) {
 	start := time.Now()
-	r := &request{Exchange: x, client: g.client(x.Session())}
-	serve, known := methods[x.Method()]
+	r := &request{Exchange: x, gateway: g, start: start, client: g.client(x.Session())}
+	table := methods
+	if r.modern() {
+		table = modernMethods
+		r.stripped = strip(x.Params())
+		g.met(r)
+	}
+	serve, known := table[x.Method()]
 	if !known {
 		r.fail(jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", x.Method()))
 		g.record(r, "other", start)
 		return
 	}
+	if m := r.Modern(); m != nil && m.LogLevel != "" {
+		if _, ok := parseLevel(m.LogLevel); !ok {
+			serve = func(_ *Gateway, r *request) { r.fail(unknownLevel(m.LogLevel)) }
+		}
+	}
 	serve(g, r)
-	g.record(r, x.Method(), start)
+	if !r.recorded {
+		g.record(r, x.Method(), start)
+	}
 }
 
 // Notified implements [downstream.Handler].

@@ -12,12 +12,21 @@ import (
 
 // flight is one client request under way at a backend.
 type flight struct {
-	exchange *downstream.Exchange
-	number   uint64 // counts up
+	exchange *downstream.Exchange // nil where held is set
+	held     *held                // of a stateless client, which may come back for it
+	number   uint64               // counts up
 	call     upstream.Call
 	release  func() // gives the backend's limiter slot back; once
 	landed   atomic.Bool
 	asked    atomic.Bool // the backend asked the client something meanwhile
+}
+
+// at is the request that waits for the flight now, or did last.
+func (x *flight) at() *downstream.Exchange {
+	if x.held != nil {
+		return x.held.request().Exchange
+	}
+	return x.exchange
 }
 
 // land gives the slot back, unless that was done already.
@@ -42,8 +51,9 @@ type link struct {
 	server  string
 	conn    upstream.Conn
 	flights map[*flight]struct{}
-	level   sync.Mutex  // held while the backend is told a log level
-	told    bool        // it was told one; guarded by level
+	level   sync.Mutex // held while the backend is told a log level
+	told    bool       // it was told one; guarded by level
+	loan    loan
 	waiting atomic.Bool // somebody waits for level, and will tell the newest
 }
 
@@ -60,6 +70,9 @@ func (f *flights) open(server string, conn upstream.Conn) {
 func (f *flights) drop(conn upstream.Conn) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if l := f.links[conn]; l != nil {
+		l.loan.stop()
+	}
 	delete(f.links, conn)
 }
 
@@ -126,11 +139,26 @@ func (f *flights) causes(conn upstream.Conn, c *upstream.Call) []*flight {
 	}
 	found := make([]*flight, 0, len(l.flights))
 	for x := range l.flights {
-		if len(found) > 0 && found[0].exchange.Session() != x.exchange.Session() {
+		if len(found) > 0 && found[0].at().Session() != x.at().Session() {
 			return nil
 		}
 		found = append(found, x)
 	}
+	if len(found) > 1 && found[0].at().Session().Stateless() {
+		return onlyBusy(found)
+	}
 	slices.SortFunc(found, func(a, b *flight) int { return cmp.Compare(a.number, b.number) })
 	return found
+}
+
+// onlyBusy is the one of several stateless requests over HTTP that the server
+// works on. Those that wait for an answer ask nothing meanwhile; of the others
+// nothing is known but that their clients have the same token, so with two of
+// them the cause is not certain.
+func onlyBusy(all []*flight) []*flight {
+	busy := slices.DeleteFunc(all, func(x *flight) bool { return x.held != nil && x.held.waits() })
+	if len(busy) != 1 {
+		return nil
+	}
+	return busy
 }

@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"goblin/gateway/config"
@@ -40,6 +41,9 @@ type Options struct {
 	// Mask hides the config's secrets in what goes into errors, logs and
 	// journals; nil hides nothing.
 	Mask *config.Mask
+	// HoldLimit is how long a stateless client may take to come back with what
+	// a server asked for; 15 min by default.
+	HoldLimit time.Duration
 	// Only names the servers to start; nil starts all that are enabled.
 	Only []string
 }
@@ -52,6 +56,8 @@ type Gateway struct {
 	metrics *metrics.Metrics
 	mask    *config.Mask
 	started time.Time
+	// serverInfo is Goblin's name and version as a raw object.
+	serverInfo []byte
 
 	mu      sync.RWMutex
 	run     context.Context // set while Run runs
@@ -61,6 +67,8 @@ type Gateway struct {
 
 	flights       flights
 	subscriptions subscriptions
+	listens       listens
+	holds         holds
 	elicitations  elicitations
 	tokens        tokens
 
@@ -80,12 +88,17 @@ func New(o Options) *Gateway {
 	g := &Gateway{
 		mask: o.Mask,
 		o:    o, reg: o.Registry, log: o.Logger, metrics: o.Metrics,
-		started: time.Now(),
-		servers: make(map[string]*backend),
-		clients: make(map[*downstream.Session]*client),
+		started:    time.Now(),
+		serverInfo: object("name", "goblin", "title", "Goblin", "version", o.Version),
+		servers:    make(map[string]*backend),
+		clients:    make(map[*downstream.Session]*client),
 	}
 	g.flights.init()
 	g.subscriptions.init()
+	if o.HoldLimit <= 0 {
+		o.HoldLimit = holdLimit
+	}
+	g.holds.init(o.HoldLimit)
 	for i := range o.Config.Servers {
 		s := o.Config.Servers[i]
 		if o.Only == nil || slices.Contains(o.Only, s.Name) {
@@ -303,6 +316,7 @@ func (g *Gateway) AwaitLists(ctx context.Context) {
 type client struct {
 	session *downstream.Session
 	since   time.Time
+	met     atomic.Bool // a stateless request was noted
 
 	mu    sync.Mutex
 	level logLevel // what logging/setLevel asked for; unset before that
@@ -383,10 +397,10 @@ func (g *Gateway) Closed(s *downstream.Session) {
 	g.mu.Unlock()
 	g.reg.DropSession(s.ID())
 	g.metrics.Session(s.Transport(), -1)
-	g.log.Debug("Session closed", "session", s.ID(), "client", s.Client().Name)
+	g.log.Debug("Session closed", "session", s.ID(), "client", peerName(s))
 	g.elicitations.forget(s)
 	g.work.Go(func() {
-		g.releaseSubscriptions(s)
+		g.releaseSubscriptions(holder{session: s})
 		for _, b := range g.backends() {
 			if perSession(b) {
 				b.EndUnit(s.Unit())

@@ -42,9 +42,9 @@ func (g *Gateway) initialize(r *request) {
 	result = rawjson.AppendString(result, protocol)
 	result = append(result, `,"capabilities":`...)
 	result = append(result, capabilities...)
-	result = append(result, `,"serverInfo":{"name":"goblin","title":"Goblin","version":`...)
-	result = rawjson.AppendString(result, g.o.Version)
-	result = append(result, `},"instructions":`...)
+	result = append(result, `,"serverInfo":`...)
+	result = append(result, g.serverInfo...)
+	result = append(result, `,"instructions":`...)
 	result = rawjson.AppendString(result, g.instructions())
 	r.reply(append(result, '}'))
 }

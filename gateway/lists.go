@@ -25,7 +25,7 @@ func lister(kind registry.Kind, member string) method {
 			r.fail(err)
 			return
 		}
-		if cursor == "" {
+		if cursor == "" && !r.modern() { // stateless clients are told by their listens
 			r.client.listed(kind, snapshot.Version(kind))
 		}
 		size := len(open) + len(page.Next) + 32

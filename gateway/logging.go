@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
 	"goblin/registry/rawjson"
@@ -16,6 +17,9 @@ import (
 type logLevel int
 
 const levelUnset logLevel = -1
+
+// levelNever is above all levels, also above unknown ones.
+var levelNever = logLevel(len(levelNames) + 1)
 
 var levelNames = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 
@@ -37,6 +41,87 @@ func (c *client) want(l logLevel) {
 	c.level = l
 }
 
+// wantsFor is the level that holds for one request: of a stateless client its
+// own, and without one nothing at all.
+func (c *client) wantsFor(x *downstream.Exchange) logLevel {
+	m := x.Modern()
+	if m == nil {
+		return c.wants()
+	}
+	if l, ok := parseLevel(m.LogLevel); ok {
+		return l
+	}
+	return levelNever
+}
+
+// loan is the level that stateless requests asked for lately. Their servers
+// know levels of connections only, so one lasts a little longer than they.
+type loan struct {
+	mu    sync.Mutex
+	level logLevel
+	until time.Time
+	timer *time.Timer
+}
+
+// loanTime is how long a level lasts after the last request that wants it.
+const loanTime = 30 * time.Second
+
+// raise notes a request's level; it reports whether the server must be told.
+// over is called when nobody wants it any more.
+func (b *loan) raise(level logLevel, over func()) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	news := now.After(b.until) || level < b.level
+	if news {
+		b.level = level
+	}
+	b.until = now.Add(loanTime)
+	if b.timer == nil {
+		b.timer = time.AfterFunc(loanTime, over)
+	} else {
+		b.timer.Reset(loanTime)
+	}
+	return news
+}
+
+// current is the level lent, false for none.
+func (b *loan) current() (logLevel, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.level, time.Now().Before(b.until)
+}
+
+func (b *loan) stop() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.timer != nil {
+		b.timer.Stop()
+	}
+}
+
+// lendLevel makes a server log as a stateless request wants it, before that
+// request is sent.
+func (g *Gateway) lendLevel(r *request, conn upstream.Conn) {
+	level, ok := parseLevel(r.Modern().LogLevel)
+	l := g.flights.link(conn)
+	if !ok || l == nil || !conn.Info().Has("logging") {
+		return
+	}
+	over := func() {
+		if conn.Err() == nil {
+			g.tellLevel(context.Background(), l)
+		}
+	}
+	if l.loan.raise(level, over) {
+		g.tellLevel(r.Context(), l)
+	}
+}
+
+func unknownLevel(name string) error {
+	return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: unknown level %q; known are %s", name, list(levelNames))
+}
+
 // setLevel keeps a session's level; backends get the least of all sessions'.
 func (g *Gateway) setLevel(r *request) {
 	name, _, err := stringMember(r.Params(), "level")
@@ -46,7 +131,7 @@ func (g *Gateway) setLevel(r *request) {
 	}
 	level, ok := parseLevel(name)
 	if !ok {
-		r.fail(jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: unknown level %q; known are %s", name, list(levelNames)))
+		r.fail(unknownLevel(name))
 		return
 	}
 	r.client.want(level)
@@ -135,6 +220,12 @@ func (g *Gateway) tellLevel(ctx context.Context, l *link) {
 	defer l.level.Unlock()
 	l.waiting.Store(false)
 	level, set := g.levelFor(l.conn)
+	if lent, ok := l.loan.current(); ok {
+		if !set && level == levelUnset {
+			level = defaultLevel // of the sessions that set none
+		}
+		level, set = min(level, lent), true
+	}
 	if !set {
 		if !l.told {
 			return

@@ -77,8 +77,8 @@ func (g *Gateway) settle(ctx context.Context, changes <-chan registry.Changes) b
 }
 
 func (g *Gateway) announce(now *registry.Snapshot) {
-	clients := g.allClients()
-	for _, n := range listNotices {
+	clients, open := g.allClients(), g.listens.open()
+	for i, n := range listNotices {
 		var to []receiver
 		for _, c := range clients {
 			if !c.session.Ready() {
@@ -90,7 +90,13 @@ func (g *Gateway) announce(now *registry.Snapshot) {
 			}
 			if news {
 				c.session.Merge(n.method, n.method, nil)
-				to = append(to, receiver{session: c.session})
+				to = append(to, receiver{holder: holder{session: c.session}})
+			}
+		}
+		for _, l := range open {
+			if l.wants[i] && l.told(n.kinds, now) {
+				l.changed(n.method)
+				to = append(to, receiver{holder: holder{l.r.Session(), l}})
 			}
 		}
 		g.announced("", n.method, "", nil, to)

@@ -48,8 +48,8 @@ func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.
 	default:
 		// A vendor's own: it goes where its cause is certain.
 		if x := newest(g.flights.causes(conn, c)); x != nil {
-			x.exchange.Notify("", method, params)
-			g.noted(registry.ToClient, x.exchange.Session(), s.Name(), method, "", params)
+			x.at().Notify("", method, params)
+			g.noted(registry.ToClient, x.at().Session(), s.Name(), method, "", params)
 			return
 		}
 		session := g.owner(conn)
@@ -77,11 +77,11 @@ func (g *Gateway) owner(conn upstream.Conn) *downstream.Session {
 		return nil
 	}
 	for _, c := range g.allClients() {
-		if c.session.Unit() == conn.Unit() {
+		if c.session.Unit() == conn.Unit() && c.session.Protocol() != "" {
 			return c.session
 		}
 	}
-	return nil
+	return nil // or a stateless client's, which nothing can be sent to
 }
 
 // message delivers a log line: to the request that caused it, else to every
@@ -93,8 +93,9 @@ func (g *Gateway) message(server string, conn upstream.Conn, c *upstream.Call, p
 		Text: g.mask.String(messageText(params)),
 	})
 	if x := newest(g.flights.causes(conn, c)); x != nil {
-		if to := g.client(x.exchange.Session()); to != nil && level >= to.wants() {
-			x.exchange.Notify("", "notifications/message", params)
+		at := x.at()
+		if to := g.client(at.Session()); to != nil && level >= to.wantsFor(at) {
+			at.Notify("", "notifications/message", params)
 			g.noted(registry.ToClient, to.session, server, "notifications/message", "", params)
 		}
 		return
@@ -104,7 +105,7 @@ func (g *Gateway) message(server string, conn upstream.Conn, c *upstream.Call, p
 		mine := conn.Unit() == "" || conn.Unit() == to.session.Unit()
 		if mine && to.session.Ready() && level >= to.wants() {
 			to.session.Notify("notifications/message", params)
-			heard = append(heard, receiver{session: to.session})
+			heard = append(heard, receiver{holder: holder{session: to.session}})
 		}
 	}
 	g.announced(server, "notifications/message", "", params, heard)
@@ -164,7 +165,11 @@ func (g relay) question(ctx context.Context, s *upstream.Server, conn upstream.C
 	causes := g.flights.causes(conn, c)
 	session = g.owner(conn)
 	if x := newest(causes); x != nil {
-		session = x.exchange.Session()
+		session = x.at().Session()
+		if x.held != nil {
+			result, fault = g.hold(ctx, s.Name(), causes, x.held, capability, method, params)
+			return session, result, fault
+		}
 	}
 	if session == nil {
 		result, fault = g.unasked(s.Name(), capability)
@@ -211,7 +216,7 @@ func ask(ctx context.Context, s *downstream.Session, causes []*flight, method st
 	case len(causes) == 0:
 		return s.Request(ctx, method, params)
 	case len(causes) == 1:
-		return causes[0].exchange.Request(ctx, method, params)
+		return causes[0].at().Request(ctx, method, params)
 	case s.Transport() == "http":
 		return askOnAnyStream(ctx, s, causes, method, params)
 	}
@@ -222,7 +227,7 @@ func ask(ctx context.Context, s *downstream.Session, causes []*flight, method st
 	var left atomic.Int64
 	left.Store(int64(len(causes)))
 	for _, x := range causes {
-		of := x.exchange.Context()
+		of := x.at().Context()
 		defer context.AfterFunc(of, func() {
 			if left.Add(-1) == 0 {
 				cancel(context.Cause(of))
@@ -241,7 +246,7 @@ const questionLimit = time.Hour
 // that request was answered meanwhile or its stream is gone.
 func askOnAnyStream(ctx context.Context, s *downstream.Session, causes []*flight, method string, params []byte) (jsonrpc.Reply, error) {
 	for _, x := range slices.Backward(causes) {
-		reply, err := x.exchange.Request(ctx, method, params)
+		reply, err := x.at().Request(ctx, method, params)
 		if !errors.Is(err, downstream.ErrAnswered) && !errors.Is(err, downstream.ErrNoStream) {
 			return reply, err
 		}
@@ -249,20 +254,38 @@ func askOnAnyStream(ctx context.Context, s *downstream.Session, causes []*flight
 	return s.Request(ctx, method, params)
 }
 
-// able reports why a session's client cannot be asked, nil when it can.
-func able(s *downstream.Session, capability string, params []byte) *jsonrpc.Error {
-	if !s.Can(capability) {
+// capable is a session or a request that says what its client can do.
+type capable interface{ Can(path ...string) bool }
+
+// able reports why a client cannot be asked, nil when it can.
+func able(c capable, capability string, params []byte) *jsonrpc.Error {
+	lacking := lacks(c, capability, params)
+	switch {
+	case lacking == nil:
+		return nil
+	case len(lacking) == 1:
 		code := jsonrpc.CodeMethodNotFound
 		if capability == "elicitation" {
 			code = jsonrpc.CodeInvalidParams
 		}
 		return jsonrpc.Errorf(code, "the client that made the call did not declare %s", capability)
-	}
-	if capability == "sampling" && rawjson.Get(params, "tools") != nil && !s.Can("sampling", "tools") {
+	case capability == "sampling":
 		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "the client that made the call did not declare sampling with tools")
 	}
-	if mode, _ := rawjson.String(rawjson.Get(params, "mode")); capability == "elicitation" && mode == "url" && !s.Can("elicitation", "url") {
-		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "the client that made the call did not declare elicitation in URL mode")
+	return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "the client that made the call did not declare elicitation in URL mode")
+}
+
+// lacks is the path of the capability that a question needs and the client
+// did not declare; nil when it can be asked.
+func lacks(c capable, capability string, params []byte) []string {
+	if !c.Can(capability) {
+		return []string{capability}
+	}
+	if capability == "sampling" && rawjson.Get(params, "tools") != nil && !c.Can("sampling", "tools") {
+		return []string{"sampling", "tools"}
+	}
+	if mode, _ := rawjson.String(rawjson.Get(params, "mode")); capability == "elicitation" && mode == "url" && !c.Can("elicitation", "url") {
+		return []string{"elicitation", "url"}
 	}
 	return nil
 }

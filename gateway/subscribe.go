@@ -2,115 +2,118 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
 
-// subscriptionTarget resolves what a subscription names.
-func (g *Gateway) subscriptionTarget(r *request) (registry.Target, bool) {
+// subscribe acknowledges once the backend did; only the first holder makes it
+// ask.
+func (g *Gateway) subscribe(r *request) {
 	uri, _, err := stringMember(r.Params(), "uri")
 	if err != nil {
 		r.fail(err)
-		return registry.Target{}, false
+		return
 	}
 	r.name = uri
 	t, err := g.find(r.Context(), (*registry.Registry).ResolveResource, uri)
 	if err != nil {
 		r.fail(err)
-		return registry.Target{}, false
+		return
 	}
 	r.server = t.Server
-	return t, true
+	err = g.watch(r.Context(), holder{session: r.Session()}, t, uri)
+	var refused *refusedError
+	switch {
+	case errors.As(err, &refused):
+		w := rewriter{registry: g.reg, server: t.Server, whole: refused.object}
+		w.failure(refused.object)
+		r.refuse(refused.object, w.edits...)
+	case err != nil:
+		r.fail(err)
+	default:
+		r.reply(emptyResult)
+	}
 }
 
-// subscribe acknowledges once the backend did; only the first holder makes it
-// ask.
-func (g *Gateway) subscribe(r *request) {
-	t, ok := g.subscriptionTarget(r)
-	if !ok {
-		return
-	}
-	if g.subscriptions.full(r.Session()) {
-		r.fail(jsonrpc.Errorf(jsonrpc.CodeInvalidParams,
-			"Too many subscriptions: a session may hold %d; unsubscribe some first", maxSubscriptions))
-		return
+// refusedError is a backend's own error.
+type refusedError struct{ object []byte }
+
+func (e *refusedError) Error() string { return jsonrpc.ParseErrorObject(e.object).Message }
+
+// watch makes h a holder of a resource, in the spelling that it used, and
+// returns when the backend has agreed.
+func (g *Gateway) watch(ctx context.Context, h holder, t registry.Target, spelling string) error {
+	if g.subscriptions.full(h) {
+		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams,
+			"Too many subscriptions: a session may hold %d; unsubscribe some first", maxSubscriptions)
 	}
 	key := subscriptionKey{server: t.Server, uri: t.Name}
 	b := g.server(t.Server)
 	if b != nil && perSession(b) {
-		key.unit = r.Session().Unit()
+		key.unit = h.session.Unit()
 	}
-	row, err := g.subscriptions.enter(r.Context(), key)
+	row, err := g.subscriptions.enter(ctx, key)
 	if err != nil {
-		r.fail(err)
-		return
+		return err
 	}
 	defer g.subscriptions.leave(key, row)
 	// An update can follow the backend's answer so closely that it must find
-	// the session here already.
-	added := g.subscriptions.hold(key, row, r.Session(), r.name)
-	if t.Local == nil && !g.agree(r, b, key, row) {
-		if added {
-			g.subscriptions.let(key, r.Session(), r.name)
-			g.showSubscription(key, registry.SubscriptionOn, nil) // of others, if any
+	// the holder here already.
+	added := g.subscriptions.hold(key, row, h, spelling)
+	if t.Local == nil {
+		if err := g.agree(ctx, h, b, key, row); err != nil {
+			if added {
+				g.subscriptions.let(key, h, spelling)
+				g.showSubscription(key, registry.SubscriptionOn, nil) // of others, if any
+			}
+			return err
 		}
-		return
 	}
 	if g.subscriptions.holders(key) == 0 { // unsubscribed meanwhile, by another spelling
 		g.setAgreed(row, nil)
-		g.tellOff(r.Context(), key)
+		g.tellOff(ctx, key)
 	} else if conn := g.flights.of(key.server, key.unit); conn != nil && conn != g.agreed(row) {
 		// Replaced since it agreed, and before this row counted.
-		g.askAgain(r.Context(), key, row, conn)
+		g.askAgain(ctx, key, row, conn)
 	}
 	g.showSubscription(key, registry.SubscriptionOn, nil)
-	r.reply(emptyResult)
+	return nil
 }
 
-// agree makes the backend watch a resource, unless it does already. It answers
-// the client when that fails.
-func (g *Gateway) agree(r *request, b *backend, key subscriptionKey, row *subscription) bool {
+// agree makes the backend watch a resource, unless it does already.
+func (g *Gateway) agree(ctx context.Context, h holder, b *backend, key subscriptionKey, row *subscription) error {
 	if b == nil {
-		r.fail(&upstream.Error{Code: upstream.ConnectionError, Server: key.server, Reason: "it was removed"})
-		return false
+		return &upstream.Error{Code: upstream.ConnectionError, Server: key.server, Reason: "it was removed"}
 	}
-	conn, err := g.conn(r.Context(), b, r.Session())
+	conn, err := g.conn(ctx, b, h.session)
 	if err != nil {
-		r.fail(err)
-		return false
+		return err
 	}
 	if !conn.Info().Has("resources", "subscribe") {
-		r.fail(jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Server '%s' offers no subscriptions", key.server))
-		return false
+		return jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Server '%s' offers no subscriptions", key.server)
 	}
 	if g.agreed(row) == conn {
-		return true
+		return nil
 	}
 	g.showSubscription(key, registry.SubscriptionAsked, nil)
-	reply, err := conn.Call(subscriptionCall(r.Context(), "resources/subscribe", key.uri))
-	switch {
-	case err != nil:
-		r.fail(err)
-	case reply.Error != nil:
-		err = jsonrpc.ParseErrorObject(reply.Error)
-		w := rewriter{registry: g.reg, server: key.server, whole: reply.Error}
-		w.failure(reply.Error)
-		r.refuse(reply.Error, w.edits...)
-	}
+	reply, err := conn.Call(subscriptionCall(ctx, "resources/subscribe", key.uri))
 	if err != nil {
-		return false
+		return err
+	}
+	if reply.Error != nil {
+		return &refusedError{reply.Error}
 	}
 	g.setAgreed(row, conn)
-	return true
+	return nil
 }
 
 // agreed is the connection on which the backend agreed to a row.
@@ -139,9 +142,9 @@ func (g *Gateway) unsubscribe(r *request) {
 		return
 	}
 	r.name = uri
-	s := r.Session()
+	s, me := r.Session(), holder{session: r.Session()}
 	held := g.subscriptions.keys(func(_ subscriptionKey, row *subscription) bool {
-		return slices.Contains(row.holders[s], uri)
+		return slices.Contains(row.holders[me], uri)
 	})
 	if len(held) == 0 {
 		if t, err := g.reg.ResolveResource(uri); err == nil {
@@ -150,14 +153,14 @@ func (g *Gateway) unsubscribe(r *request) {
 	}
 	for _, key := range held {
 		r.server = key.server
-		g.release(r.Context(), key, s, uri)
+		g.release(r.Context(), key, me, uri)
 	}
 	r.reply(emptyResult)
 }
 
-// release takes a session off a row; the last one makes the backend stop.
-func (g *Gateway) release(ctx context.Context, key subscriptionKey, s *downstream.Session, spelling string) {
-	last := g.subscriptions.let(key, s, spelling)
+// release takes a holder off a row; the last one makes the backend stop.
+func (g *Gateway) release(ctx context.Context, key subscriptionKey, h holder, spelling string) {
+	last := g.subscriptions.let(key, h, spelling)
 	g.showSubscription(key, registry.SubscriptionOn, nil)
 	if last {
 		g.giveBack(ctx, key)
@@ -194,14 +197,15 @@ func (g *Gateway) tellOff(ctx context.Context, key subscriptionKey) {
 // agree.
 const releaseTimeout = 10 * time.Second
 
-// releaseSubscriptions gives back all that an ended session held.
-func (g *Gateway) releaseSubscriptions(s *downstream.Session) {
+// releaseSubscriptions gives back all that a session or listen held that has
+// ended.
+func (g *Gateway) releaseSubscriptions(h holder) {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
-	held := g.subscriptions.keys(func(_ subscriptionKey, row *subscription) bool { return row.holders[s] != nil })
+	held := g.subscriptions.keys(func(_ subscriptionKey, row *subscription) bool { return row.holders[h] != nil })
 	// First what is ours to end, then what needs a backend that may be slow.
 	held = slices.DeleteFunc(held, func(key subscriptionKey) bool {
-		last := g.subscriptions.let(key, s, "")
+		last := g.subscriptions.let(key, h, "")
 		g.showSubscription(key, registry.SubscriptionOn, nil)
 		return !last
 	})
@@ -335,6 +339,10 @@ func (g *Gateway) tellSubsOf(server, unit, watched, uri string, params []byte) i
 	}
 	g.subscriptions.mu.Unlock()
 	for _, n := range notices {
+		if n.listen != nil {
+			n.listen.updated(n.name, params)
+			continue
+		}
 		n.session.Merge("updated:"+n.name, "notifications/resources/updated", params,
 			rawjson.Replace(params, rawjson.Get(params, "uri"), rawjson.Quote(n.name)))
 	}

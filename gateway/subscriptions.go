@@ -13,6 +13,13 @@ import (
 // connection that all sessions share.
 type subscriptionKey struct{ server, unit, uri string }
 
+// holder is who watches resources: a session, or one subscriptions/listen of
+// a stateless client.
+type holder struct {
+	session *downstream.Session
+	listen  *listen // nil for the session itself
+}
+
 // subscription counts who watches a resource. Asking the backend and telling
 // it off is serialized per key by busy; the fields below it are guarded by
 // subscriptions.mu, which is never held while a backend is asked.
@@ -20,15 +27,15 @@ type subscription struct {
 	busy    chan struct{} // capacity one: holds a token while a backend is asked
 	waiters int           // who holds or waits for busy: the row must stay
 
-	conn    upstream.Conn                    // on which the backend agreed; nil for none
-	holders map[*downstream.Session][]string // the spellings that each session used
+	conn    upstream.Conn       // on which the backend agreed; nil for none
+	holders map[holder][]string // the spellings that each used
 }
 
 type subscriptions struct {
-	mu       sync.Mutex
-	rows     map[subscriptionKey]*subscription
-	servers  map[string]int              // holders at each server
-	sessions map[*downstream.Session]int // rows that each session holds
+	mu      sync.Mutex
+	rows    map[subscriptionKey]*subscription
+	servers map[string]int // holders at each server
+	holding map[holder]int // rows that each holds
 
 	show sync.Mutex // held while a row is looked at and shown
 }
@@ -36,23 +43,23 @@ type subscriptions struct {
 // maxShown bounds how many of its holders are shown of a row.
 const maxShown = 20
 
-// maxSubscriptions bounds what one session may watch.
+// maxSubscriptions bounds what one session, or one listen, may watch.
 const maxSubscriptions = 10000
 
 func (t *subscriptions) init() {
 	t.rows = make(map[subscriptionKey]*subscription)
 	t.servers = make(map[string]int)
-	t.sessions = make(map[*downstream.Session]int)
+	t.holding = make(map[holder]int)
 }
 
 // hold adds a session to a row, in the spelling that it used, and reports
 // whether that is new.
-func (t *subscriptions) hold(key subscriptionKey, row *subscription, s *downstream.Session, spelling string) bool {
+func (t *subscriptions) hold(key subscriptionKey, row *subscription, s holder, spelling string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if row.holders[s] == nil {
 		t.servers[key.server]++
-		t.sessions[s]++
+		t.holding[s]++
 	}
 	if slices.Contains(row.holders[s], spelling) {
 		return false
@@ -63,7 +70,7 @@ func (t *subscriptions) hold(key subscriptionKey, row *subscription, s *downstre
 
 // let takes a session off a row: the one spelling, or all where it is "" or
 // another than those used. It reports whether the backend is to be told off.
-func (t *subscriptions) let(key subscriptionKey, s *downstream.Session, spelling string) (last bool) {
+func (t *subscriptions) let(key subscriptionKey, s holder, spelling string) (last bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	row := t.rows[key]
@@ -77,8 +84,8 @@ func (t *subscriptions) let(key subscriptionKey, s *downstream.Session, spelling
 	}
 	delete(row.holders, s)
 	t.servers[key.server]--
-	if t.sessions[s]--; t.sessions[s] == 0 {
-		delete(t.sessions, s)
+	if t.holding[s]--; t.holding[s] == 0 {
+		delete(t.holding, s)
 	}
 	last = len(row.holders) == 0 && row.conn != nil
 	if last {
@@ -89,10 +96,10 @@ func (t *subscriptions) let(key subscriptionKey, s *downstream.Session, spelling
 }
 
 // full reports whether a session may not watch more.
-func (t *subscriptions) full(s *downstream.Session) bool {
+func (t *subscriptions) full(s holder) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.sessions[s] >= maxSubscriptions
+	return t.holding[s] >= maxSubscriptions
 }
 
 // holders counts the sessions that watch a resource, over all units.
@@ -119,7 +126,7 @@ func (t *subscriptions) holderIDs(key subscriptionKey) (n int, ids []string) {
 	t.mu.Lock()
 	add := func(row *subscription) {
 		for s := range row.holders {
-			ids = append(ids, s.ID())
+			ids = append(ids, s.session.ID())
 		}
 	}
 	if key.unit == "" {
@@ -136,7 +143,8 @@ func (t *subscriptions) holderIDs(key subscriptionKey) (n int, ids []string) {
 	t.mu.Unlock()
 	n = len(ids)
 	slices.Sort(ids)
-	return n, ids[:min(n, maxShown)]
+	ids = slices.Compact(ids) // a session may hold it by several listens
+	return n, ids[:min(len(ids), maxShown)]
 }
 
 // enter takes the key's turn, which leave gives back.
@@ -144,7 +152,7 @@ func (t *subscriptions) enter(ctx context.Context, key subscriptionKey) (*subscr
 	t.mu.Lock()
 	row := t.rows[key]
 	if row == nil {
-		row = &subscription{busy: make(chan struct{}, 1), holders: make(map[*downstream.Session][]string)}
+		row = &subscription{busy: make(chan struct{}, 1), holders: make(map[holder][]string)}
 		t.rows[key] = row
 	}
 	row.waiters++
@@ -185,8 +193,8 @@ func (t *subscriptions) forget(server string) {
 			continue
 		}
 		for s := range row.holders {
-			if t.sessions[s]--; t.sessions[s] == 0 {
-				delete(t.sessions, s)
+			if t.holding[s]--; t.holding[s] == 0 {
+				delete(t.holding, s)
 			}
 		}
 		delete(t.rows, key)

@@ -34,7 +34,7 @@ func (g *Gateway) record(r *request, label string, start time.Time) {
 	g.reg.Traffic().Append(registry.TrafficRecord{
 		Time:         start,
 		Session:      r.Session().ID(),
-		Client:       r.Session().Client().Name,
+		Client:       r.Client().Name,
 		Direction:    registry.ToServer,
 		Server:       r.server,
 		Method:       r.Method(),
@@ -44,9 +44,9 @@ func (g *Gateway) record(r *request, label string, start time.Time) {
 		Status:       status,
 		Code:         r.code,
 		Asked:        r.flight.asked.Load(),
-		Request:      g.mask.Head(r.Params(), journalled),
+		Request:      g.mask.Head(r.Exchange.Params(), journalled),
 		Response:     g.mask.Head(answer, journalled),
-		RequestSize:  len(r.Params()),
+		RequestSize:  len(r.Exchange.Params()),
 		ResponseSize: len(r.answer),
 	})
 }
@@ -59,7 +59,7 @@ func (g *Gateway) asked(s *downstream.Session, server, method string, params, re
 		Duration: time.Since(start), Status: metrics.Status(err == nil),
 	}
 	if s != nil {
-		rec.Session, rec.Client = s.ID(), s.Client().Name
+		rec.Session, rec.Client = s.ID(), peerName(s)
 	}
 	if err != nil {
 		rec.Code, result = err.Code, err.Object()
@@ -79,7 +79,7 @@ func (g *Gateway) noted(way registry.Direction, s *downstream.Session, server, m
 		Status: registry.StatusNotification, Request: g.mask.Head(params, journalled), RequestSize: len(params),
 	}
 	if s != nil {
-		rec.Session, rec.Client = s.ID(), s.Client().Name
+		rec.Session, rec.Client = s.ID(), peerName(s)
 	}
 	g.reg.Traffic().Append(rec)
 }
@@ -88,11 +88,11 @@ func (g *Gateway) noted(way registry.Direction, s *downstream.Session, server, m
 // of it. More share one: they would push all else out of the journal.
 const crowd = 20
 
-// receiver is a session that a notification went to, and what it was about in
-// the session's own words.
+// receiver is who a notification went to, and what it was about in the
+// receiver's own words.
 type receiver struct {
-	session *downstream.Session
-	name    string
+	holder
+	name string
 }
 
 // announced writes a notification to the journal of traffic that went to any
@@ -111,7 +111,7 @@ func (g *Gateway) announced(server, method, name string, params []byte, to []rec
 		return
 	}
 	for _, r := range to {
-		rec.Session, rec.Client, rec.Name = r.session.ID(), r.session.Client().Name, g.mask.String(r.name)
+		rec.Session, rec.Client, rec.Name = r.session.ID(), peerName(r.session), g.mask.String(r.name)
 		g.reg.Traffic().Append(rec)
 	}
 }
@@ -131,13 +131,23 @@ func withdrawn(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
+// peerName is what the client of a session calls itself.
+func peerName(s *downstream.Session) string {
+	_, info := s.Peer()
+	return info.Name
+}
+
 // showSession writes a session to where screens see it.
 func (g *Gateway) showSession(c *client) {
 	s := c.session
-	info := s.Client()
+	protocol, info := s.Peer()
+	name := info.Name
+	if s.Stateless() {
+		name = "stateless clients"
+	}
 	g.reg.SetSession(registry.Session{
-		ID: s.ID(), Transport: s.Transport(), Client: info.Name, ClientTitle: info.Title,
-		Version: info.Version, Protocol: s.Protocol(), Screen: s.Transport() == ScreenTransport, Since: c.since,
+		ID: s.ID(), Transport: s.Transport(), Client: name, ClientTitle: info.Title,
+		Version: info.Version, Protocol: protocol, Screen: s.Transport() == ScreenTransport, Since: c.since,
 	})
 }
 

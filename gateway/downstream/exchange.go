@@ -18,8 +18,9 @@ var errDetour = errors.New("no stream of its own")
 // methods waits; request may fail with errDetour.
 type stream interface {
 	carrier
-	// answer sends the last frame; ok says that it is no error.
-	answer(frame []byte, ok bool)
+	// answer sends the last frame. code is that of the error in it, 0 for a
+	// result.
+	answer(frame []byte, code int)
 	// abandon ends the stream without an answer.
 	abandon()
 }
@@ -32,6 +33,7 @@ type Exchange struct {
 	key     string // of Session.inFlight
 	method  string
 	params  []byte
+	modern  *Modern // nil up to 2025-11-25
 	seq     uint64
 	out     stream
 	after   func() // called when Handle has returned; may be nil
@@ -90,12 +92,17 @@ func (x *Exchange) pass() {
 	close(x.turn.over)
 }
 
-// begin registers a request. The error is the answer to a request that may
-// not begin. Afterwards x.run must be called, once.
-func (s *Session) begin(m *jsonrpc.Message, out stream, after func()) (*Exchange, *jsonrpc.Error) {
+// begin registers a request; modern is what a stateless one says of itself,
+// else nil. The error is the answer to a request that may not begin.
+// Afterwards x.run must be called, once.
+func (s *Session) begin(m *jsonrpc.Message, modern *Modern, out stream, after func()) (*Exchange, *jsonrpc.Error) {
 	key := jsonrpc.IDString(m.ID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.stateless {
+		// Clients that know nothing of each other may choose the same id.
+		key = "#" + strconv.FormatUint(s.seq+1, 10)
+	}
 	if s.closing {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "The session is ending")
 	}
@@ -105,11 +112,11 @@ func (s *Session) begin(m *jsonrpc.Message, out stream, after func()) (*Exchange
 	if s.running >= s.opt.Limits.InFlight {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "Too many requests in flight in this session (limit %d)", s.opt.Limits.InFlight)
 	}
-	if s.initialized && m.Method != "initialize" {
+	if s.initialized && modern == nil && m.Method != "initialize" {
 		s.markReady()
 	}
 	s.seq++
-	x := &Exchange{session: s, id: m.ID, key: key, method: m.Method, params: m.Params, seq: s.seq, out: out, after: after, turn: s.queue(m)}
+	x := &Exchange{session: s, id: m.ID, key: key, method: m.Method, params: m.Params, modern: modern, seq: s.seq, out: out, after: after, turn: s.queue(m)}
 	s.inFlight[key] = x
 	s.running++
 	return x, nil
@@ -157,9 +164,30 @@ func (x *Exchange) Method() string { return x.method }
 // Params is the request's raw params object, nil when absent.
 func (x *Exchange) Params() []byte { return x.params }
 
+// Modern is what a stateless request (2026-07-28) says of itself; nil for
+// requests of the revisions with a handshake.
+func (x *Exchange) Modern() *Modern { return x.modern }
+
+// Client is what the client says of itself: in the request, or in initialize.
+func (x *Exchange) Client() ClientInfo {
+	if x.modern != nil {
+		return x.modern.Client()
+	}
+	return x.session.Client()
+}
+
+// Can is [Session.Can] for the capabilities that hold for this request.
+func (x *Exchange) Can(path ...string) bool {
+	if x.modern != nil {
+		return declared(x.modern.Capabilities, path)
+	}
+	return x.session.Can(path...)
+}
+
 // Context ends when the client cancels the request (cause [ErrCancelled]),
 // when the session ends (its cause), and after the answer ([ErrAnswered]).
-// Over HTTP a client that hangs up does not end it.
+// Over HTTP a client that hangs up does not end it, unless the request is
+// stateless, where that is how it is cancelled.
 func (x *Exchange) Context() context.Context {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -192,25 +220,29 @@ func (x *Exchange) Reason() string {
 // answer counts; later ones, and those to a cancelled request, are ignored.
 func (x *Exchange) Reply(result []byte, edits ...rawjson.Edit) {
 	if !x.answered() {
-		x.answer(jsonrpc.Result(x.id, result, edits...), true)
+		x.answer(jsonrpc.Result(x.id, result, edits...), 0)
 	}
 }
 
 // ReplyFrame answers with a complete frame that [jsonrpc.Result] made. The
 // frame belongs to the session from then on.
-func (x *Exchange) ReplyFrame(frame []byte) { x.answer(frame, true) }
+func (x *Exchange) ReplyFrame(frame []byte) { x.answer(frame, 0) }
 
 // Error answers with a raw error object, with the edits made to it.
 func (x *Exchange) Error(object []byte, edits ...rawjson.Edit) {
 	if !x.answered() {
-		x.answer(jsonrpc.Failure(x.id, object, edits...), false)
+		code := jsonrpc.CodeInternal
+		if x.modern != nil { // of others it makes no difference
+			code = jsonrpc.ParseErrorObject(object).Code
+		}
+		x.answer(jsonrpc.Failure(x.id, object, edits...), code)
 	}
 }
 
 // Fail answers with an error of ours.
 func (x *Exchange) Fail(err *jsonrpc.Error) {
 	if !x.answered() {
-		x.answer(err.Frame(x.id), false)
+		x.answer(err.Frame(x.id), err.Code)
 	}
 }
 
@@ -220,8 +252,8 @@ func (x *Exchange) answered() bool {
 	return x.over
 }
 
-func (x *Exchange) answer(frame []byte, ok bool) {
-	x.end(ErrAnswered, "", func() { x.out.answer(oneLine(frame), ok) })
+func (x *Exchange) answer(frame []byte, code int) {
+	x.end(ErrAnswered, "", func() { x.out.answer(oneLine(frame), code) })
 }
 
 // abandon ends the exchange without an answer.
@@ -278,6 +310,17 @@ func (x *Exchange) Notify(key, method string, params []byte, edits ...rawjson.Ed
 		x.out.merge("x"+strconv.FormatUint(x.seq, 10)+"."+key, frame)
 	default:
 		x.out.send(frame)
+	}
+}
+
+// Merge is Notify for state: it replaces an earlier notification of the same
+// key that still waits.
+func (x *Exchange) Merge(key, method string, params []byte, edits ...rawjson.Edit) {
+	frame := oneLine(jsonrpc.Notification(method, params, edits...))
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.over {
+		x.out.merge("x"+strconv.FormatUint(x.seq, 10)+"."+key, frame)
 	}
 }
 

@@ -80,10 +80,22 @@ func (g *guard) cors(w http.ResponseWriter, r *http.Request, origin string) (don
 		return false
 	}
 	head.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
-	head.Set("Access-Control-Allow-Headers", "Accept, Authorization, Content-Type, Last-Event-ID, Mcp-Session-Id, MCP-Protocol-Version")
+	head.Set("Access-Control-Allow-Headers", "Accept, Authorization, Content-Type, Last-Event-ID, Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name"+paramHeaders(r))
 	head.Set("Access-Control-Max-Age", "7200")
 	w.WriteHeader(http.StatusNoContent)
 	return true
+}
+
+// paramHeaders are the headers that a preflight asks for and that repeat
+// parameters of a tool: their names are the tool's.
+func paramHeaders(r *http.Request) (list string) {
+	for name := range strings.SplitSeq(r.Header.Get("Access-Control-Request-Headers"), ",") {
+		name = strings.TrimSpace(name)
+		if _, ok := strings.CutPrefix(strings.ToLower(name), "mcp-param-"); ok && len(list)+len(name) < 4096 {
+			list += ", " + name
+		}
+	}
+	return list
 }
 
 // listensOnLoopback reports whether an address to listen on is reachable from

@@ -53,10 +53,11 @@ type HTTPOptions struct {
 	Open map[string]http.Handler
 }
 
-// HTTP is the Streamable HTTP endpoint /mcp of the revisions that have
-// sessions, and whatever else is served beside it. A session begins with a
-// successful initialize and ends with DELETE, idleness, eviction by new ones
-// when limits.sessions is reached, or [HTTP.Close].
+// HTTP is the Streamable HTTP endpoint /mcp, and whatever else is served
+// beside it. A session begins with a successful initialize and ends with
+// DELETE, idleness, eviction by new ones when limits.sessions is reached, or
+// [HTTP.Close]. All requests without a session (2026-07-28) share one, which
+// clients never see.
 type HTTP struct {
 	o        HTTPOptions
 	opt      *Options
@@ -68,6 +69,8 @@ type HTTP struct {
 	draining atomic.Bool
 	keepers  sync.WaitGroup // one goroutine per session
 	closing  sync.Mutex     // orders keepers.Add before keepers.Wait
+	lone     sync.Mutex
+	alone    *hub // of all stateless requests; nil before the first
 }
 
 // NewHTTP returns an endpoint without a listener. It must be closed, by Serve
@@ -127,6 +130,11 @@ func (h *HTTP) route(w http.ResponseWriter, r *http.Request, rc *http.ResponseCo
 		http.Error(w, "Not found. MCP is served at /mcp.", http.StatusNotFound)
 		return
 	}
+	if r.Method != http.MethodPost && namesModern(r.Header) {
+		w.Header().Set("Allow", "POST")
+		refuse(w, http.StatusMethodNotAllowed, nil, "Method %s is not allowed: this revision has no sessions", r.Method)
+		return
+	}
 	switch r.Method {
 	case http.MethodPost:
 		h.post(w, r, rc)
@@ -149,6 +157,16 @@ func writeError(w http.ResponseWriter, status int, frame []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	w.Write(frame) //nolint:errcheck // the client has gone
+}
+
+// speaks reports whether the headers name no revision but those with sessions.
+func (h *HTTP) speaks(head http.Header) bool {
+	for _, v := range head.Values(headerProtocol) {
+		if !slices.Contains(h.o.Protocols, v) {
+			return false
+		}
+	}
+	return true
 }
 
 // checkProtocol refuses revisions that this endpoint does not speak. Absent
@@ -191,13 +209,14 @@ func (h *HTTP) delete(w http.ResponseWriter, r *http.Request) {
 }
 
 // open begins a session; nil when there is no room or the server stops.
-func (h *HTTP) open() *hub {
+func (h *HTTP) open(stateless bool) *hub {
 	h.closing.Lock()
 	defer h.closing.Unlock()
 	if h.ctx.Err() != nil || h.draining.Load() {
 		return nil
 	}
 	s := newSession(h.ctx, h.opt, "http")
+	s.stateless = stateless
 	b := newHub(s)
 	evicted, ok := h.sessions.add(b)
 	if !ok {

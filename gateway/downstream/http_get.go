@@ -41,6 +41,10 @@ type hub struct {
 	dropped uint64
 	opened  chan struct{} // closed when a GET stream opens; nil when nobody waits
 
+	// drop ends what one stateless client reads, in the place of the session
+	// that it shares with others; nil for the hub of a session.
+	drop func()
+
 	uses int       // requests, streams and exchanges; guarded by sessions.mu
 	used time.Time // when uses fell last; guarded by sessions.mu
 }
@@ -147,9 +151,15 @@ func (b *hub) unsent() int64 {
 
 // check gives the client up when too much waits for it, after f got more.
 func (b *hub) check(f *feed) {
-	if f.unsent() > countAbove && b.unsent() > overflowFactor*b.s.opt.Limits.Unsent {
-		b.s.Close(ErrOverflow)
+	if f.unsent() <= countAbove || b.unsent() <= overflowFactor*b.s.opt.Limits.Unsent {
+		return
 	}
+	if b.drop != nil {
+		f.out.Close(ErrOverflow)
+		b.drop()
+		return
+	}
+	b.s.Close(ErrOverflow)
 }
 
 // add counts the stream of a POST.

@@ -22,10 +22,12 @@ type post struct {
 	json   bool // the client takes JSON
 	events bool // the client takes an event stream
 	first  bool // initialize: nothing may go before the answer
+	modern bool // stateless: errors have a status of their own
 
 	mu     sync.Mutex
 	feed   *feed
 	result []byte // the answer, when it goes out as JSON
+	status int    // of result
 	failed bool   // the answer is an error
 	over   bool   // answered, abandoned, or the client hung up
 	wake   chan struct{}
@@ -102,14 +104,17 @@ func (p *post) unsent() int64 {
 	return p.feed.unsent()
 }
 
-func (p *post) answer(frame []byte, ok bool) {
+func (p *post) answer(frame []byte, code int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.over {
 		return
 	}
-	p.over, p.failed = true, !ok
-	if p.feed == nil && !p.json {
+	p.over, p.failed, p.status = true, code != 0, http.StatusOK
+	if p.modern {
+		p.status = statusOf(code)
+	}
+	if p.feed == nil && !p.json && p.status == http.StatusOK {
 		p.upgrade()
 	}
 	if p.feed != nil {
@@ -153,14 +158,12 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 		refuse(w, http.StatusNotAcceptable, nil, "Accept must allow application/json or text/event-stream")
 		return
 	}
-	if !h.checkProtocol(w, r) {
-		return
-	}
-	if r.Header.Get(headerSession) != "" {
+	sessions := h.speaks(r.Header) // the headers name no other revision
+	if sessions && r.Header.Get(headerSession) != "" {
 		if p.hub = h.session(w, r); p.hub == nil {
 			return
 		}
-		defer func() { h.sessions.release(p.hub) }()
+		defer h.sessions.release(p.hub)
 		room := p.hub.s.waitRoom(r.Context())
 		renewWrite(rc)
 		if !room {
@@ -174,6 +177,10 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 		return
 	}
 	m, err := jsonrpc.Parse(frame)
+	modern := namesModern(r.Header) || err == nil && m.IsRequest() && looksModern(&m, p.hub != nil)
+	if !modern && !h.checkProtocol(w, r) {
+		return
+	}
 	if err != nil {
 		h.malformed(w, p, &m, err)
 		return
@@ -181,6 +188,8 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 	// A body may be spread over lines; what is passed on must not be.
 	rawjson.OneLine(frame)
 	switch {
+	case modern:
+		h.stateless(w, r, rc, p, &m)
 	case p.hub != nil:
 		h.message(w, r, rc, p, &m)
 	case m.IsRequest() && m.Method == "initialize":
@@ -243,7 +252,7 @@ func (h *HTTP) message(w http.ResponseWriter, r *http.Request, rc *http.Response
 // may be long after the client hung up.
 func (h *HTTP) start(w http.ResponseWriter, p *post, m *jsonrpc.Message) bool {
 	h.sessions.hold(p.hub)
-	x, fault := p.hub.s.begin(m, p, func() { h.sessions.release(p.hub) })
+	x, fault := p.hub.s.begin(m, nil, p, func() { h.sessions.release(p.hub) })
 	if fault != nil {
 		h.sessions.release(p.hub)
 		writeError(w, http.StatusOK, fault.Frame(m.ID))
@@ -261,7 +270,7 @@ func (h *HTTP) start(w http.ResponseWriter, p *post, m *jsonrpc.Message) bool {
 // initialize begins a session. The client learns its id only when the
 // handler agreed; else it ends at once.
 func (h *HTTP) initialize(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, p *post, m *jsonrpc.Message) {
-	if p.hub = h.open(); p.hub == nil {
+	if p.hub = h.open(false); p.hub == nil {
 		unavailable(w, m.ID, "No room for another session (limits.sessions)")
 		return
 	}
@@ -309,6 +318,8 @@ func (p *post) serve(w http.ResponseWriter, r *http.Request, rc *http.ResponseCo
 	case p.result != nil:
 		p.writeJSON(w, rc)
 	case r.Context().Err() != nil:
+	case s.ctx.Err() != nil && p.modern:
+		unavailable(w, nil, "The server is shutting down")
 	case s.ctx.Err() != nil:
 		refuse(w, http.StatusNotFound, nil, "The session has ended; begin a new one with initialize")
 	default:
@@ -330,7 +341,7 @@ func (p *post) hangUpUnlessAwake() {
 func (p *post) writeJSON(w http.ResponseWriter, rc *http.ResponseController) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(p.result)))
-	w.WriteHeader(http.StatusOK)
+	w.WriteHeader(p.status)
 	left := int64(len(p.result))
 	p.hub.writing.Add(left)
 	writePieces(w, rc, p.result, func(n int) { //nolint:errcheck // the client has gone

@@ -39,6 +39,8 @@ type Session struct {
 	idle      chan struct{} // closed when no exchange runs and none may begin
 	order     sync.Mutex    // held while a notification is handled
 	ready     chan struct{}
+	stopping  chan struct{} // closed with closing
+	stateless bool          // what all stateless HTTP requests belong to
 
 	mu          sync.Mutex
 	closing     bool // no exchange may begin
@@ -50,6 +52,7 @@ type Session struct {
 	isReady     bool
 	protocol    string
 	client      ClientInfo
+	met         *Modern // the first stateless request
 	data        any
 }
 
@@ -75,6 +78,7 @@ func newSession(ctx context.Context, opt *Options, transport string) *Session {
 		opt:       opt,
 		inFlight:  make(map[string]*Exchange),
 		ready:     make(chan struct{}),
+		stopping:  make(chan struct{}),
 		idle:      make(chan struct{}),
 	}
 	// The session outlives ctx by the time that draining takes.
@@ -90,6 +94,14 @@ func (s *Session) Transport() string { return s.transport }
 
 // Context ends when the session ends; its cause says why.
 func (s *Session) Context() context.Context { return s.ctx }
+
+// Stopping is closed when the session takes no more requests and waits only
+// for those under way: what goes on for ever has to end then.
+func (s *Session) Stopping() <-chan struct{} { return s.stopping }
+
+// Stateless reports whether the session is the one that stands for all
+// clients that send stateless requests over HTTP.
+func (s *Session) Stateless() bool { return s.stateless }
 
 // Unit is the isolation unit: sessions of equal units share backends that are
 // isolated per session.
@@ -112,27 +124,61 @@ func (s *Session) Client() ClientInfo {
 // Can reports whether the client declared a capability, for example
 // Can("elicitation") or Can("roots", "listChanged"): its value is there and
 // neither false nor null.
-func (s *Session) Can(path ...string) bool {
-	v := rawjson.Path(s.Client().Capabilities, path...)
+func (s *Session) Can(path ...string) bool { return declared(s.Client().Capabilities, path) }
+
+func declared(capabilities []byte, path []string) bool {
+	v := rawjson.Path(capabilities, path...)
 	return v != nil && string(v) != "false" && string(v) != "null"
+}
+
+// Meet notes a stateless request of the session for those who want to know
+// who is there. It reports whether it was the first.
+func (s *Session) Meet(m *Modern) (first bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first = s.met == nil
+	if first {
+		s.met = m
+	}
+	return first
+}
+
+// Peer is who is there, and the revision that is spoken: as agreed in the
+// handshake, else as in the first stateless request. Stateless clients over
+// HTTP have no name in common.
+func (s *Session) Peer() (protocol string, c ClientInfo) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.protocol != "" || s.met == nil:
+		return s.protocol, s.client
+	case s.stateless:
+		return s.met.Version, ClientInfo{}
+	}
+	return s.met.Version, s.met.Client()
 }
 
 // SetInitialized records the handshake: the revision that was agreed on and
 // the params of the client's initialize. Call it before answering.
 func (s *Session) SetInitialized(protocol string, params []byte) {
-	var c ClientInfo
-	if raw := rawjson.Get(params, "clientInfo"); rawjson.IsObject(raw) && len(raw) <= maxClientInfo {
-		c.Raw = bytes.Clone(raw)
-		c.Name = shortString(rawjson.Get(raw, "name"))
-		c.Version = shortString(rawjson.Get(raw, "version"))
-		c.Title = shortString(rawjson.Get(raw, "title"))
-	}
+	c := clientInfo(rawjson.Get(params, "clientInfo"))
 	if raw := rawjson.Get(params, "capabilities"); rawjson.IsObject(raw) && len(raw) <= maxCapabilities {
 		c.Capabilities = bytes.Clone(raw)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.protocol, s.client, s.initialized = protocol, c, true
+}
+
+// clientInfo decodes a clientInfo object; zero when it is none.
+func clientInfo(raw []byte) (c ClientInfo) {
+	if rawjson.IsObject(raw) && len(raw) <= maxClientInfo {
+		c.Raw = bytes.Clone(raw)
+		c.Name = shortString(rawjson.Get(raw, "name"))
+		c.Version = shortString(rawjson.Get(raw, "version"))
+		c.Title = shortString(rawjson.Get(raw, "title"))
+	}
+	return c
 }
 
 // shortString decodes a string that will be shown and logged.
@@ -258,6 +304,7 @@ func (s *Session) stop(reason error) {
 	s.mu.Lock()
 	if !s.closing {
 		s.closing = true
+		close(s.stopping)
 		s.settle()
 	}
 	s.mu.Unlock()

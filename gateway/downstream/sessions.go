@@ -51,16 +51,28 @@ func (t *sessions) add(b *hub) (evicted *hub, ok bool) {
 	return evicted, true
 }
 
-// acquire finds a session and keeps it in use until release.
+// acquire finds a session and keeps it in use until release. The one of
+// stateless requests is nobody's to name.
 func (t *sessions) acquire(id string) *hub {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	b := t.all[id]
-	if b == nil || b.s.ctx.Err() != nil {
+	if b == nil || b.s.stateless || b.s.ctx.Err() != nil {
 		return nil
 	}
 	b.uses++
 	return b
+}
+
+// reuse keeps a session in use until release; false when it has ended.
+func (t *sessions) reuse(b *hub) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.all[b.s.id] != b || b.s.ctx.Err() != nil {
+		return false
+	}
+	b.uses++
+	return true
 }
 
 // hold keeps a session in use that is so already.

@@ -37,9 +37,9 @@ func (w *wire) request(_ context.Context, frame []byte) error {
 	return nil
 }
 
-func (w *wire) answer(frame []byte, _ bool) { w.send(frame) }
-func (w *wire) abandon()                    {}
-func (w *wire) unsent() int64               { return w.out.Unsent() }
+func (w *wire) answer(frame []byte, _ int) { w.send(frame) }
+func (w *wire) abandon()                   {}
+func (w *wire) unsent() int64              { return w.out.Unsent() }
 
 // check gives the client up when too much waits, and starts to watch for
 // progress when anything does.
@@ -275,11 +275,15 @@ func (s *Session) receive(frame []byte, out *wire) {
 			out.send(answer)
 		}
 	case m.IsRequest():
-		x, fault := s.begin(&m, out, nil)
+		modern, fault := s.statelessRequest(&m)
+		var x *Exchange
+		if fault == nil {
+			x, fault = s.begin(&m, modern, out, nil)
+		}
 		switch {
 		case fault != nil:
 			out.send(fault.Frame(m.ID))
-		case m.Method == "initialize":
+		case m.Method == "initialize" && modern == nil:
 			// Its answer has to be the first.
 			x.run()
 		default:

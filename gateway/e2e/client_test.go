@@ -46,6 +46,7 @@ type client struct {
 	caps    obj
 	reply   func(ask message) (result, fault any) // nil: asks stay open
 	web     *webSession
+	modern  bool       // see stateless
 	gate    sync.Mutex // held while the client reads nothing
 }
 
@@ -300,7 +301,11 @@ func (c *client) notesOf(method string) []message {
 // forget drops the notifications so far, after a round trip.
 func (c *client) forget() {
 	c.t.Helper()
-	c.ok("ping", nil)
+	if c.modern {
+		c.ok("server/discover", obj{})
+	} else {
+		c.ok("ping", nil)
+	}
 	c.update(func() { c.notes = nil })
 }
 

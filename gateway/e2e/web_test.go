@@ -114,14 +114,16 @@ func (s *web) metric(series string) string {
 
 // webSession is the HTTP side of a client.
 type webSession struct {
-	t       *testing.T
-	s       *web
-	ctx     context.Context
-	mu      sync.Mutex
-	id      string
-	version string
-	running sync.WaitGroup
-	streams map[string]string // content type of the answer, by raw id
+	t         *testing.T
+	s         *web
+	ctx       context.Context
+	mu        sync.Mutex
+	id        string
+	version   string
+	stateless bool // of 2026-07-28
+	running   sync.WaitGroup
+	streams   map[string]string             // content type of the answer, by raw id
+	cancels   map[string]context.CancelFunc // of requests, by raw id
 }
 
 // client is an initialised HTTP client; with a stream it also listens by GET.
@@ -141,7 +143,7 @@ func (s *web) client(stream bool, caps ...obj) *client {
 func (s *web) rawClient() *client {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := newClient(s.t)
-	ws := &webSession{t: s.t, s: s, ctx: ctx, streams: map[string]string{}}
+	ws := &webSession{t: s.t, s: s, ctx: ctx, streams: map[string]string{}, cancels: map[string]context.CancelFunc{}}
 	c.web = ws
 	c.write = func(frame []byte) {
 		var m message
@@ -176,6 +178,9 @@ func (ws *webSession) request(method string, body []byte) (*http.Request, error)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
+	if ws.stateless && method == http.MethodPost {
+		standardHeaders(req.Header, body)
+	}
 	return req, nil
 }
 
@@ -186,6 +191,12 @@ func (ws *webSession) post(c *client, frame []byte, m message) {
 	if err != nil {
 		return
 	}
+	ctx, cancel := context.WithCancel(req.Context())
+	defer cancel()
+	ws.mu.Lock()
+	ws.cancels[string(m.ID)] = cancel
+	ws.mu.Unlock()
+	req = req.WithContext(ctx)
 	resp, err := ws.s.http.Do(req)
 	if err != nil {
 		return
@@ -208,6 +219,13 @@ func (ws *webSession) post(c *client, frame []byte, m message) {
 	if err == nil && len(bytes.TrimSpace(body)) > 0 && kind == "application/json" {
 		c.receiveVia(body, string(m.ID))
 	}
+}
+
+// abort closes the stream of a request.
+func (ws *webSession) abort(id string) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	ws.cancels[id]()
 }
 
 func (ws *webSession) events(c *client, body io.Reader, via string) {

@@ -129,6 +129,24 @@ func TestBridgeFailsWhatWasInFlight(t *testing.T) {
 	r.expect(result("6", "{}"))
 }
 
+func TestBridgeNeedsNoSessionForStatelessClients(t *testing.T) {
+	r := newRig(t)
+	h := r.host()
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+	discover, listen := request("1", "server/discover", `{`+meta+`}`), request("2", "subscriptions/listen", `{"notifications":{},`+meta+`}`)
+	r.send(discover, listen)
+	h.expect(discover, listen)
+	h.send(result("1", "{}"))
+	r.expect(result("1", "{}"))
+	require.NoError(t, h.c.Close())
+	// A listen ends with its host; the client can open another at once.
+	require.Contains(t, r.read(), `"id":2,"error":{"code":-32603,"message":"the Goblin host ended before subscriptions/listen was answered; it is safe to send it again"`)
+	h = r.host()
+	listen = request("3", "subscriptions/listen", `{"notifications":{},`+meta+`}`)
+	r.send(listen)
+	h.expect(listen) // and nothing before it
+}
+
 func TestBridgeSendsAnUnansweredInitializeToTheNextHost(t *testing.T) {
 	r := newRig(t)
 	h := r.host()

@@ -81,9 +81,19 @@ func (s *server) take(x *exchange, a *action) {
 			s.require(x, []*action{a})
 			return
 		}
-		s.ask(x, a)
+		s.await(x, a, s.ask(x, a))
 	case "requests":
-		s.require(x, a.Actions)
+		if x.modern {
+			s.require(x, a.Actions)
+			return
+		}
+		var replies []<-chan json.RawMessage
+		for _, each := range a.Actions {
+			replies = append(replies, s.ask(x, each))
+		}
+		for i, reply := range replies {
+			s.await(x, a.Actions[i], reply)
+		}
 	case "later":
 		s.later(x, a)
 	}
@@ -127,9 +137,8 @@ func (s *server) progress(x *exchange, a *action) {
 	}
 }
 
-// ask sends a request to the client and keeps its reply, or its error as
-// {"error":…}.
-func (s *server) ask(x *exchange, a *action) {
+// ask sends a request to the client.
+func (s *server) ask(x *exchange, a *action) <-chan json.RawMessage {
 	ch := make(chan json.RawMessage, 1)
 	s.mu.Lock()
 	s.lastAsk++
@@ -137,6 +146,11 @@ func (s *server) ask(x *exchange, a *action) {
 	s.asked[id] = ch
 	s.mu.Unlock()
 	x.send(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, id, a.Method, orObject(a.Params)))
+	return ch
+}
+
+// await keeps the reply to a request, or its error as {"error":…}.
+func (s *server) await(x *exchange, a *action, ch <-chan json.RawMessage) {
 	select {
 	case reply := <-ch:
 		x.answers = append(x.answers, reply)

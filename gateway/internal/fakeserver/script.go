@@ -50,7 +50,7 @@ type script struct {
 //	notify METHOD PARAMS: N times; in PARAMS, "$n" is the number of the time
 //	progress N          : N progress messages with the token of the request
 //	request METHOD PARAMS: ask the client, wait for the reply
-//	requests ACTIONS    : modern: ask all of them at once
+//	requests ACTIONS    : the same for several requests at once
 //	later N             : modern: answer N times that it is not ready
 //	add KIND ENTRY | remove KIND NAME | pages N (page size)
 //	on KEY ACTIONS      : set the actions for KEY

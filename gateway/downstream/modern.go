@@ -1,0 +1,214 @@
+package downstream
+
+import (
+	"encoding/base64"
+	"net/http"
+	"slices"
+	"strings"
+
+	"goblin/gateway/jsonrpc"
+	"goblin/registry/rawjson"
+)
+
+// ModernProtocols are the revisions served without handshake and session: a
+// request names its revision in _meta (2026-07-28, basic/index#statelessness).
+var ModernProtocols = []string{"2026-07-28"}
+
+// MetaPrefix begins the members of _meta that the protocol keeps for itself.
+const MetaPrefix = "io.modelcontextprotocol/"
+
+// The members of a request's _meta that the protocol reads.
+const (
+	metaProtocol     = MetaPrefix + "protocolVersion"
+	metaCapabilities = MetaPrefix + "clientCapabilities"
+	metaClient       = MetaPrefix + "clientInfo"
+	metaLogLevel     = MetaPrefix + "logLevel"
+)
+
+// Codes of the errors that 2026-07-28 reserves for the protocol itself.
+const (
+	CodeHeaderMismatch     = -32020
+	CodeMissingCapability  = -32021
+	CodeUnsupportedVersion = -32022
+)
+
+// Modern is what a stateless request says of itself.
+type Modern struct {
+	Version      string
+	Capabilities []byte // raw object
+	LogLevel     string // "" when the client wants no log messages
+	// Header holds the headers of an HTTP request; nil on other transports.
+	Header http.Header
+	client []byte // raw, nil when absent
+}
+
+// Client is what the client says of itself; the capabilities are the request's.
+func (m *Modern) Client() ClientInfo {
+	c := clientInfo(m.client)
+	c.Capabilities = m.Capabilities
+	return c
+}
+
+// looksModern reports whether a request is meant to be stateless: by what its
+// _meta holds, or, where there is no session that it could belong to, by a
+// method that only stateless revisions have.
+func looksModern(m *jsonrpc.Message, session bool) bool {
+	for k := range rawjson.Members(rawjson.Get(m.Params, "_meta")) {
+		if k.Is(metaProtocol) || k.Is(metaCapabilities) {
+			return true
+		}
+	}
+	return !session && (m.Method == "server/discover" || m.Method == "subscriptions/listen")
+}
+
+// statelessRequest reads and checks what a stateless request says of itself;
+// nil for one of a session.
+func (s *Session) statelessRequest(m *jsonrpc.Message) (*Modern, *jsonrpc.Error) {
+	if !looksModern(m, s.Protocol() != "") {
+		return nil, nil
+	}
+	out, fault := readModern(rawjson.Get(m.Params, "_meta"))
+	if fault == nil {
+		fault = unsupported(out.Version)
+	}
+	if fault != nil {
+		return nil, fault
+	}
+	return out, nil
+}
+
+// readModern reads the members of _meta; it does not check the revision.
+func readModern(meta []byte) (*Modern, *jsonrpc.Error) {
+	out := &Modern{}
+	var version, level []byte
+	for k, v := range rawjson.Members(meta) {
+		switch {
+		case k.Is(metaProtocol):
+			version = v
+		case k.Is(metaCapabilities):
+			out.Capabilities = v
+		case k.Is(metaClient):
+			out.client = v
+		case k.Is(metaLogLevel):
+			level = v
+		}
+	}
+	var ok bool
+	if out.Version, ok = rawjson.String(version); !ok {
+		return nil, lacks(metaProtocol, "a string")
+	}
+	if !rawjson.IsObject(out.Capabilities) {
+		return nil, lacks(metaCapabilities, "an object")
+	}
+	if level != nil && string(level) != "null" {
+		if out.LogLevel, ok = rawjson.String(level); !ok || out.LogLevel == "" {
+			return nil, lacks(metaLogLevel, "the name of a level")
+		}
+	}
+	return out, nil
+}
+
+func lacks(member, kind string) *jsonrpc.Error {
+	return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, `Invalid params: member "_meta" needs %q to be %s`, member, kind)
+}
+
+// unsupported is the error for a revision that is not served without a
+// handshake; nil for one that is.
+func unsupported(version string) *jsonrpc.Error {
+	if slices.Contains(ModernProtocols, version) {
+		return nil
+	}
+	e := jsonrpc.Errorf(CodeUnsupportedVersion, "Unsupported protocol version: %s", clip(version))
+	if slices.Contains(DefaultProtocols, version) {
+		e.Message += " is served to sessions only; begin with initialize"
+	}
+	data := []byte(`{"supported":[`)
+	for i, v := range slices.Concat(ModernProtocols, DefaultProtocols) {
+		if i > 0 {
+			data = append(data, ',')
+		}
+		data = rawjson.AppendString(data, v)
+	}
+	data = append(data, `],"requested":`...)
+	e.Data = append(rawjson.AppendString(data, version), '}')
+	return e
+}
+
+// Headers of stateless requests (2026-07-28, basic/transports, SEP-2243).
+const (
+	headerMethod = "Mcp-Method"
+	headerName   = "Mcp-Name"
+)
+
+// namesModern reports whether the headers name a revision without sessions.
+func namesModern(head http.Header) bool {
+	for _, v := range head.Values(headerProtocol) {
+		if slices.Contains(ModernProtocols, v) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkHeaders compares what headers repeat of a request with the request.
+func checkHeaders(head http.Header, m *jsonrpc.Message, version string) *jsonrpc.Error {
+	if fault := matches(head, headerProtocol, version); fault != nil {
+		return fault
+	}
+	if fault := matches(head, headerMethod, m.Method); fault != nil {
+		return fault
+	}
+	member := ""
+	switch m.Method {
+	case "tools/call", "prompts/get":
+		member = "name"
+	case "resources/read":
+		member = "uri"
+	default:
+		return nil
+	}
+	name, ok := rawjson.String(rawjson.Get(m.Params, member))
+	if !ok {
+		return nil // the handler says what is wrong with it
+	}
+	return matches(head, headerName, name)
+}
+
+func matches(head http.Header, name, want string) *jsonrpc.Error {
+	values := head.Values(name)
+	if len(values) != 1 {
+		return jsonrpc.Errorf(CodeHeaderMismatch, "Header mismatch: %s must stand once, with the value of the body", name)
+	}
+	value, ok := DecodeHeader(values[0])
+	if !ok {
+		return jsonrpc.Errorf(CodeHeaderMismatch, "Header mismatch: %s is not valid base64", name)
+	}
+	if value != want {
+		return jsonrpc.Errorf(CodeHeaderMismatch, "Header mismatch: %s is %q, the body says %q", name, clip(value), clip(want))
+	}
+	return nil
+}
+
+// DecodeHeader decodes a value that stands as it is or as =?base64?…?=.
+func DecodeHeader(value string) (string, bool) {
+	inner, ok := strings.CutPrefix(value, "=?base64?")
+	if !ok {
+		return value, true
+	}
+	if inner, ok = strings.CutSuffix(inner, "?="); !ok {
+		return value, true
+	}
+	text, err := base64.StdEncoding.DecodeString(inner)
+	return string(text), err == nil
+}
+
+// statusOf is the HTTP status that an error of a stateless request has.
+func statusOf(code int) int {
+	switch code {
+	case jsonrpc.CodeMethodNotFound:
+		return http.StatusNotFound
+	case CodeHeaderMismatch, CodeMissingCapability, CodeUnsupportedVersion:
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
+}

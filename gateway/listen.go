@@ -1,0 +1,274 @@
+package gateway
+
+import (
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"goblin/gateway/downstream"
+	"goblin/gateway/jsonrpc"
+	"goblin/registry"
+	"goblin/registry/rawjson"
+)
+
+// subscriptionIDKey is where every message of a listen carries its id.
+const subscriptionIDKey = downstream.MetaPrefix + "subscriptionId"
+
+// maxListens bounds the listens of one session on a byte stream. Over HTTP
+// connections are bounded.
+const maxListens = 256
+
+// listen is one subscriptions/listen of a stateless client (2026-07-28): a
+// stream of the notices that it asked for, until the client ends it.
+type listen struct {
+	g     *Gateway
+	r     *request
+	wants []bool // of listNotices
+	uris  []string
+
+	mu    sync.Mutex
+	seen  [registry.Kinds]uint64 // versions of the lists that it knows
+	acked bool
+	early []notice // came before the acknowledgement, which must be first
+}
+
+type notice struct {
+	key, method string
+	params      []byte
+}
+
+// listens are those that are open.
+type listens struct {
+	mu  sync.Mutex
+	all map[*listen]struct{}
+}
+
+// add reports false when the session has too many.
+func (t *listens) add(l *listen) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := l.r.Session(); !s.Stateless() {
+		n := 0
+		for other := range t.all {
+			if other.r.Session() == s {
+				n++
+			}
+		}
+		if n >= maxListens {
+			return false
+		}
+	}
+	if t.all == nil {
+		t.all = make(map[*listen]struct{})
+	}
+	t.all[l] = struct{}{}
+	return true
+}
+
+func (t *listens) remove(l *listen) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.all, l)
+}
+
+func (t *listens) open() []*listen {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := make([]*listen, 0, len(t.all))
+	for l := range t.all {
+		all = append(all, l)
+	}
+	return all
+}
+
+// filters are the members of a listen's filter that stand for listNotices.
+var filters = []string{"toolsListChanged", "promptsListChanged", "resourcesListChanged"}
+
+// listen serves until the client ends the request, or the session ends.
+func (g *Gateway) listen(r *request) {
+	l, err := g.newListen(r)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	targets := make([]registry.Target, len(l.uris))
+	for i, uri := range l.uris {
+		if targets[i], err = g.find(r.Context(), (*registry.Registry).ResolveResource, uri); err != nil {
+			r.name = uri
+			r.fail(err)
+			return
+		}
+	}
+	if !l.begin() {
+		r.fail(jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Too many listens at a time; at most %d", maxListens))
+		return
+	}
+	me := holder{r.Session(), l}
+	defer func() {
+		g.listens.remove(l)
+		if len(l.uris) > 0 {
+			g.work.Go(func() { g.releaseSubscriptions(me) })
+		}
+	}()
+	honoured := g.watchAll(r, me, l.uris, targets)
+	if r.Context().Err() == nil {
+		g.acknowledge(l, honoured)
+	}
+	if len(honoured) > 0 || slices.Contains(l.wants, true) {
+		select {
+		case <-r.Context().Done():
+		case <-r.Session().Stopping():
+		}
+	}
+	r.reply(rawjson.SetMember(emptyResult, "_meta", l.tag()))
+}
+
+// begin puts the listen among those that are told of changes from now on.
+func (l *listen) begin() bool {
+	l.mu.Lock() // before it is told of anything, it must know where it begins
+	defer l.mu.Unlock()
+	if !l.g.listens.add(l) {
+		return false
+	}
+	now := l.g.reg.Load()
+	for k := range l.seen {
+		l.seen[k] = now.Version(registry.Kind(k))
+	}
+	return true
+}
+
+// newListen reads what a listen asks for.
+func (g *Gateway) newListen(r *request) (*listen, error) {
+	filter := rawjson.Get(r.Params(), "notifications")
+	if !rawjson.IsObject(filter) {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, `Invalid params: member "notifications" must be an object`)
+	}
+	l := &listen{g: g, r: r, wants: make([]bool, len(filters))}
+	for i, name := range filters {
+		l.wants[i] = string(rawjson.Get(filter, name)) == "true"
+	}
+	uris := rawjson.Get(filter, "resourceSubscriptions")
+	if uris == nil || string(uris) == "null" {
+		return l, nil
+	}
+	bad := !rawjson.IsArray(uris)
+	known := make(map[string]bool)
+	for v := range rawjson.Elements(uris) {
+		uri, ok := rawjson.String(v)
+		bad = bad || !ok
+		if !known[uri] {
+			known[uri] = true
+			l.uris = append(l.uris, uri)
+		}
+		if len(l.uris) > maxSubscriptions {
+			return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Too many subscriptions: a listen may hold %d", maxSubscriptions)
+		}
+	}
+	if bad {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, `Invalid params: member "resourceSubscriptions" must be an array of strings`)
+	}
+	return l, nil
+}
+
+// watchAll subscribes to what a listen names, and gives the URIs to which
+// the servers agreed. Others are left out of the acknowledgement.
+func (g *Gateway) watchAll(r *request, me holder, uris []string, targets []registry.Target) (honoured []string) {
+	agreed := make([]bool, len(uris))
+	var each errgroup.Group
+	each.SetLimit(8)
+	for i, uri := range uris {
+		each.Go(func() error {
+			err := g.watch(r.Context(), me, targets[i], uri)
+			agreed[i] = err == nil
+			if err != nil && r.Context().Err() == nil {
+				g.log.Warn("Subscription left out of a listen", "server", targets[i].Server, "uri", targets[i].Name, "err", err)
+			}
+			return nil
+		})
+	}
+	_ = each.Wait() // none of them returns an error
+	for i, uri := range uris {
+		if agreed[i] {
+			honoured = append(honoured, uri)
+		}
+	}
+	return honoured
+}
+
+// acknowledge tells what the listen will deliver, and then what came so far.
+func (g *Gateway) acknowledge(l *listen, honoured []string) {
+	filter := []byte("{}")
+	for i, name := range filters {
+		if l.wants[i] {
+			filter = rawjson.SetMember(filter, name, []byte("true"))
+		}
+	}
+	if len(l.uris) > 0 {
+		filter = rawjson.SetMember(filter, "resourceSubscriptions", stringArray(honoured))
+	}
+	params := rawjson.SetMember(rawjson.SetMember(emptyResult, "_meta", l.tag()), "notifications", filter)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	const method = "notifications/subscriptions/acknowledged"
+	l.send(notice{method, method, params})
+	g.noted(registry.ToClient, l.r.Session(), "", method, "", params)
+	l.acked = true
+	for _, n := range l.early {
+		l.send(n)
+	}
+	l.early = nil
+	g.record(l.r, l.r.Method(), l.r.start) // it may last for days
+	l.r.recorded = true
+}
+
+// tag is the _meta of every message of the listen.
+func (l *listen) tag() []byte {
+	return rawjson.SetMember(emptyResult, subscriptionIDKey, l.r.ID())
+}
+
+// told notes the versions of lists, and reports whether one of them is news.
+func (l *listen) told(kinds []registry.Kind, now *registry.Snapshot) (news bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, k := range kinds {
+		news = news || l.seen[k] != now.Version(k)
+		l.seen[k] = now.Version(k)
+	}
+	return news
+}
+
+// changed tells of a changed list.
+func (l *listen) changed(method string) {
+	l.deliver(notice{method, method, rawjson.SetMember(emptyResult, "_meta", l.tag())})
+}
+
+// updated tells of a changed resource, in the spelling that the client used.
+func (l *listen) updated(uri string, params []byte) {
+	meta := rawjson.Get(params, "_meta")
+	if !rawjson.IsObject(meta) {
+		meta = emptyResult
+	}
+	params = rawjson.SetMember(params, "uri", rawjson.Quote(uri))
+	params = rawjson.SetMember(params, "_meta", rawjson.SetMember(meta, subscriptionIDKey, l.r.ID()))
+	l.deliver(notice{"updated:" + uri, "notifications/resources/updated", params})
+}
+
+// deliver sends a notice, once the acknowledgement is out.
+func (l *listen) deliver(n notice) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.acked {
+		l.send(n)
+		return
+	}
+	if i := slices.IndexFunc(l.early, func(other notice) bool { return other.key == n.key }); i >= 0 {
+		l.early[i] = n
+		return
+	}
+	if len(l.early) < maxSubscriptions {
+		l.early = append(l.early, n)
+	}
+}
+
+func (l *listen) send(n notice) { l.r.Merge(n.key, n.method, n.params) }
