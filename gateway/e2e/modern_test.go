@@ -10,8 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const modernRevision = "2026-07-28"
-
 const protocolPrefix = "io.modelcontextprotocol/"
 
 // stateless makes a client speak 2026-07-28: whatever it sends carries that
