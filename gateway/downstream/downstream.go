@@ -5,8 +5,10 @@
 // It owns framing, ids, ordering, cancellation, flow control, session
 // lifecycle and, over HTTP, who may speak at all. It knows the few methods
 // that are about the connection itself (initialize,
-// notifications/initialized, notifications/cancelled) and must not know what
-// others mean, nor servers or the catalog: that is the [Handler]'s.
+// notifications/initialized, notifications/cancelled), and what a request of
+// 2026-07-28 says of itself in _meta ([Modern]), since such a request needs no
+// session: over HTTP all of them share one. It must not know what other
+// methods mean, nor servers or the catalog: that is the [Handler]'s.
 //
 // Everything exported is safe for concurrent use. Sending never blocks. What
 // the client is owed is never dropped: answers, and requests to it. Of

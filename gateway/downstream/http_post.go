@@ -143,19 +143,27 @@ func (p *post) hangUp() {
 	p.over = true
 }
 
-// post takes one message.
-func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *http.ResponseController) {
+// acceptable refuses what is not sent, or may not be answered, as JSON.
+func (p *post) acceptable(w http.ResponseWriter, r *http.Request) bool {
 	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
 		refuse(w, http.StatusUnsupportedMediaType, nil, "Content-Type must be application/json")
-		return
+		return false
 	}
 	if e := r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
 		refuse(w, http.StatusUnsupportedMediaType, nil, "Content-Encoding is not supported")
-		return
+		return false
 	}
-	p := &post{wake: make(chan struct{})}
 	if p.json, p.events = accepts(r.Header); !p.json && !p.events {
 		refuse(w, http.StatusNotAcceptable, nil, "Accept must allow application/json or text/event-stream")
+		return false
+	}
+	return true
+}
+
+// post takes one message.
+func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *http.ResponseController) {
+	p := &post{wake: make(chan struct{})}
+	if !p.acceptable(w, r) {
 		return
 	}
 	sessions := h.speaks(r.Header) // the headers name no other revision

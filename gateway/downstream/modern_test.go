@@ -77,11 +77,13 @@ func TestStoppingEndsWhatGoesOnForEver(t *testing.T) {
 	overEach(t, func(t *testing.T, dial func(o downstream.Options) *client) {
 		h := newScript()
 		h.handle = func(x *downstream.Exchange) {
+			h.begun <- x
 			<-x.Session().Stopping()
 			x.Reply([]byte(`{}`))
 		}
 		c := dial(downstream.Options{Handler: h, Drain: time.Minute})
 		c.send(request("1", "listen", modern("")))
+		<-h.begun
 		c.stop()
 		require.JSONEq(t, `{}`, string(c.message().Result))
 		require.NoError(t, <-c.done)

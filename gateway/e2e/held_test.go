@@ -95,7 +95,8 @@ func TestQuestionsAskedSideBySideReachTheClientTogether(t *testing.T) {
 	overEveryTransport(t, func(t *testing.T, w *world, connect func() *client) {
 		w.backend("b", obj{"tools": []obj{tool("ask")}, "on": obj{"tools/call ask": actions(
 			do("requests", obj{"actions": []obj{
-				{"method": "elicitation/create", "params": form}, {"method": "roots/list"},
+				{"method": "elicitation/create", "params": form},
+				{"method": "roots/list"},
 				{"method": "sampling/createMessage", "params": obj{"messages": []obj{}, "maxTokens": 1}},
 			}}), do("answers"),
 		)}})

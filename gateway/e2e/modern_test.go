@@ -30,8 +30,10 @@ func (c *client) stateless(meta ...obj) *client {
 			params = obj{}
 		}
 		own, _ := params["_meta"].(obj)
-		full := obj{protocolPrefix + "protocolVersion": modernRevision, protocolPrefix + "clientCapabilities": c.caps,
-			protocolPrefix + "clientInfo": obj{"name": "stateless", "version": "1"}}
+		full := obj{
+			protocolPrefix + "protocolVersion": modernRevision, protocolPrefix + "clientCapabilities": c.caps,
+			protocolPrefix + "clientInfo": obj{"name": "stateless", "version": "1"},
+		}
 		for _, more := range append(meta, own) {
 			for k, v := range more {
 				full[k] = v
