@@ -178,8 +178,7 @@ func (x *Exchange) Context() context.Context {
 func (x *Exchange) Cancelled() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	var c *cancelled
-	return errors.As(x.cause, &c)
+	return errors.Is(x.cause, ErrCancelled)
 }
 
 // Reason is what the client gave in notifications/cancelled, "" for none.
