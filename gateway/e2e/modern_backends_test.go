@@ -495,6 +495,7 @@ func TestEraOfABackendIsFound(t *testing.T) {
 		{"mute", "stdio", []string{"server/discover", "initialize", "notifications/initialized"}, revision},
 		{"dual", "stdio", []string{"server/discover", "initialize", "notifications/initialized"}, revision},
 		{"dual", "http", []string{"server/discover", "initialize", "notifications/initialized"}, revision},
+		{"either", "stdio", []string{"server/discover", "initialize", "initialize", "notifications/initialized"}, revision}, // of two processes
 		{"modern", "stdio", []string{"server/discover", "subscriptions/listen"}, modernRevision},
 		{"modern", "http", []string{"server/discover", "subscriptions/listen"}, modernRevision},
 	} {

@@ -40,26 +40,46 @@ func officialServer(t *testing.T) string {
 	return path
 }
 
+// officialConfig starts the server, if it is one over HTTP, and configures it.
+func officialConfig(t *testing.T, path, kind string) config.Server {
+	t.Helper()
+	cfg := config.Server{Name: "files", Type: config.Stdio, Command: path, Isolation: config.Shared}
+	if kind != "stdio" {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		addr := ln.Addr().String()
+		require.NoError(t, ln.Close())
+		cmd := exec.Command(path, "-http", addr, fmt.Sprintf("-stateless=%t", kind == "http"))
+		require.NoError(t, cmd.Start())
+		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+		waitFor(t, "the server to listen", func() bool {
+			conn, err := net.Dial("tcp", addr)
+			return err == nil && conn.Close() == nil
+		})
+		cfg = config.Server{Name: "files", Type: config.HTTP, TypeSet: true, URL: "http://" + addr, Isolation: config.Shared}
+		t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	}
+	return cfg
+}
+
+func TestOfficialServerIsTakenInTheLegacyEra(t *testing.T) {
+	path := officialServer(t)
+	for _, kind := range []string{"stdio", "http", "http stateful"} {
+		t.Run(kind, func(t *testing.T) {
+			r := start(t, officialConfig(t, path, kind), func(r *rig) { preferModern(r); r.opt.PreferModern = false }).whole()
+			require.Equal(t, Legacy, r.up().Info().Era)
+			got, err := r.call(r.up(), "test_simple_text")
+			require.NoError(t, err)
+			require.Contains(t, got, "simple text")
+		})
+	}
+}
+
 func TestOfficialServerInTheModernEra(t *testing.T) {
 	path := officialServer(t)
 	for _, kind := range []string{"stdio", "http"} {
 		t.Run(kind, func(t *testing.T) {
-			cfg := config.Server{Name: "files", Type: config.Stdio, Command: path, Isolation: config.Shared}
-			if kind == "http" {
-				ln, err := net.Listen("tcp", "127.0.0.1:0")
-				require.NoError(t, err)
-				addr := ln.Addr().String()
-				require.NoError(t, ln.Close())
-				cmd := exec.Command(path, "-http", addr)
-				require.NoError(t, cmd.Start())
-				t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-				waitFor(t, "the server to listen", func() bool {
-					conn, err := net.Dial("tcp", addr)
-					return err == nil && conn.Close() == nil
-				})
-				cfg = config.Server{Name: "files", Type: config.HTTP, TypeSet: true, URL: "http://" + addr, Isolation: config.Shared}
-				t.Cleanup(http.DefaultClient.CloseIdleConnections)
-			}
+			cfg := officialConfig(t, path, kind)
 			r := start(t, cfg, preferModern).whole()
 			conn := r.up()
 			require.Equal(t, Modern, conn.Info().Era)

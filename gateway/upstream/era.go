@@ -55,6 +55,12 @@ func (l *link) handshake(ctx context.Context, limit time.Duration) error {
 	case ctx.Err() != nil, l.Err() != nil, l.kind == "sse":
 		return err
 	}
+	if asked != nil && asked.offered() && l.kind == "stdio" {
+		// It offers both, and takes the question for the choice of one, as the
+		// official Go SDK does. A process that was not asked takes the other.
+		l.remember(asked)
+		return errAskedFirst
+	}
 	// It refused. A modern one may only have been slow to start, or was
 	// replaced by its next version since it was legacy.
 	if asked == nil {
@@ -165,17 +171,23 @@ func (d *discovery) within(ctx context.Context, limit time.Duration) bool {
 	return false
 }
 
-// only reports whether the modern era is to be taken without trying the other.
-func (d *discovery) only(preferred bool) bool {
+// errAskedFirst: a process has to be started again, to be asked for the legacy
+// era at once.
+var errAskedFirst = errors.New("refused initialize after server/discover")
+
+// offered reports whether the answer is there and offers the modern era.
+func (d *discovery) offered() bool {
 	select {
 	case <-d.done:
+		return d.result != nil
 	default:
 		return false
 	}
-	if d.result == nil {
-		return false
-	}
-	return preferred || !slices.ContainsFunc(d.versions, func(v string) bool { return slices.Contains(revisions, v) })
+}
+
+// only reports whether the modern era is to be taken without trying the other.
+func (d *discovery) only(preferred bool) bool {
+	return d.offered() && (preferred || !slices.ContainsFunc(d.versions, func(v string) bool { return slices.Contains(revisions, v) }))
 }
 
 // openModern opens the connection in the modern era.
@@ -235,9 +247,13 @@ func (l *link) initialize(ctx context.Context, timeout time.Duration) error {
 	return l.wire.opened(ctx, jsonrpc.Notification("notifications/initialized", nil))
 }
 
-// diedAsked reports whether a child ended over a question that its era does
-// not know; some legacy servers do when initialize is not what comes first.
-func (l *link) diedAsked(err error) bool {
-	var ended *Error
-	return l.kind == "stdio" && l.Err() != nil && errors.As(err, &ended) && ended.Code == ConnectionError && !l.srv.legacy.Swap(true)
+// spoiled reports whether err is the question's fault that came before
+// initialize, so that another process does better which is not asked. Some
+// legacy servers end when initialize is not what comes first.
+func (l *link) spoiled(err error) bool {
+	if l.kind != "stdio" || !errors.Is(err, errAskedFirst) && l.Err() == nil {
+		return false
+	}
+	l.srv.legacy.Store(true)
+	return true
 }

@@ -327,10 +327,10 @@ func (s *Server) greet(ctx context.Context, unit string, dial func(context.Conte
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
-		died := asked && ctx.Err() == nil && l.diedAsked(err)
+		again := asked && ctx.Err() == nil && l.spoiled(err)
 		l.fail(err)
 		<-l.gone
-		if died {
+		if again {
 			return s.greet(ctx, unit, dial)
 		}
 		return nil, err

@@ -47,8 +47,10 @@ func meta(params json.RawMessage, name string) json.RawMessage {
 	return p.Meta[metaKey+name]
 }
 
+func (s *server) dual() bool { return s.Era == "dual" || s.Era == "either" }
+
 func (s *server) isModern(params json.RawMessage) bool {
-	return (s.Era == "modern" || s.Era == "dual") && meta(params, "protocolVersion") != nil
+	return (s.Era == "modern" || s.dual()) && meta(params, "protocolVersion") != nil
 }
 
 // stateless handles what differs from the older revisions before a request is
@@ -61,6 +63,12 @@ func (s *server) stateless(x *exchange) (done bool) {
 		x.over = true
 		return true
 	case s.isModern(x.params):
+		if x.method == "server/discover" && s.Era == "either" {
+			s.discoveredOnce.Store(true)
+		}
+	case s.Era == "either" && x.method == "initialize" && s.discoveredOnce.Load():
+		s.fail(x, []byte(`{"code":0,"message":"duplicate initialize"}`))
+		return true
 	case s.Era == "modern":
 		s.fail(x, fmt.Appendf(nil, `{"code":-32022,"message":"unsupported","data":{"supported":[%q],"requested":"?"}}`, modernRevision))
 		return true
@@ -101,7 +109,7 @@ func (s *server) stateless(x *exchange) (done bool) {
 
 func (s *server) discovered() json.RawMessage {
 	versions := []string{modernRevision}
-	if s.Era == "dual" {
+	if s.dual() {
 		versions = append(versions, "2025-11-25", "2025-06-18")
 	}
 	answer := map[string]any{"supportedVersions": versions, "capabilities": s.capabilities(), "ttlMs": 0, "cacheScope": "private"}

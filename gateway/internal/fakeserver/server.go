@@ -30,6 +30,8 @@ type server struct {
 	lastAsk  int
 	sessions *sessions
 
+	discoveredOnce atomic.Bool
+
 	listening sync.Mutex
 	listens   map[*exchange]filter // guarded by listening
 }
