@@ -466,7 +466,14 @@ func TestLeastRecentlyUsedSessionMakesRoomAtTheLimit(t *testing.T) {
 	s := w.serve()
 	one, two := s.session(), s.session()
 	require.Equal(t, http.StatusOK, s.do("POST", "/mcp", one, pingBody).status)
-	three := s.session()
+	// A session is in use until its answer is out of the server's hands, which
+	// may be a moment after it was read.
+	var three map[string]string
+	eventually(t, "an idle session", func() bool {
+		got := s.do("POST", "/mcp", nil, initBody)
+		three = map[string]string{"Mcp-Session-Id": got.header.Get("Mcp-Session-Id"), "MCP-Protocol-Version": revision}
+		return got.status == http.StatusOK
+	})
 	require.Equal(t, http.StatusNotFound, s.do("POST", "/mcp", two, pingBody).status)
 	for _, h := range []map[string]string{one, three} {
 		require.Equal(t, http.StatusOK, s.do("POST", "/mcp", h, pingBody).status)
