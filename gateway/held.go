@@ -114,6 +114,7 @@ func (g *Gateway) startHeld(r *request, server string, edits []rawjson.Edit) (*h
 		f.call.Token = rawjson.Replace(r.Params(), token, nil)
 		f.call.Progress = h.progress
 	}
+	g.stampModern(r, conn, &f.call)
 	g.flights.add(conn, f)
 	g.work.Go(func() {
 		reply, err := conn.Call(&f.call)

@@ -8,12 +8,6 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Keys of `_meta` in requests of 2026-07-28.
-const (
-	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
-	metaLogLevel     = "io.modelcontextprotocol/logLevel"
-)
-
 // codeMissingCapability is the error of a request that needs what its client
 // did not declare (2026-07-28).
 const codeMissingCapability = -32021
@@ -26,16 +20,10 @@ func (g *Gateway) stampModern(r *request, conn upstream.Conn, c *upstream.Call) 
 	if info.Era != upstream.Modern {
 		return
 	}
-	own := rawjson.Get(r.Params(), "_meta")
-	declared := r.Session().Client().Capabilities
-	if caps := rawjson.Get(own, metaCapabilities); rawjson.IsObject(caps) {
-		declared = caps
-	}
-	c.Capabilities = g.relayable(declared)
-	switch level, _ := rawjson.String(rawjson.Get(own, metaLogLevel)); {
-	case level != "":
-		c.LogLevel = level
-	case r.Session().Protocol() > latestLegacy: // it asked for none
+	c.Capabilities = g.relayable(r.Client().Capabilities)
+	switch {
+	case r.modern(): // of its own, or none at all
+		c.LogLevel = r.Modern().LogLevel
 	case info.Has("logging"):
 		wanted := defaultLevel
 		if r.client != nil && r.client.wants() != levelUnset {
@@ -69,7 +57,7 @@ func (g *Gateway) relayable(declared []byte) []byte {
 // fromModern turns an error of a modern backend into what a legacy client
 // understands; those of legacy backends and for modern clients stay as they are.
 func (g *Gateway) fromModern(r *request, server, name string, object []byte) []byte {
-	if r.Session().Protocol() > latestLegacy {
+	if r.modern() {
 		return object
 	}
 	e := jsonrpc.ParseErrorObject(object)
