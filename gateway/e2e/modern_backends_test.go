@@ -210,6 +210,7 @@ func TestNewListenIsAcknowledgedBeforeTheOldOneEnds(t *testing.T) {
 		if kind == "stdio" { // the end of a listen must not come last
 			want = want[:4]
 		}
+		b.waitEvents("listen", "", 3)
 		b.waitEvents("unlisten", "", len(want)-3)
 		b.mu.Lock()
 		defer b.mu.Unlock()
