@@ -171,8 +171,11 @@ func (g *Gateway) rootsChanged(s *downstream.Session, method string, params []by
 // whether it is several servers', shows only when all have listed.
 func (g *Gateway) find(ctx context.Context, resolve resolver, name string) (registry.Target, error) {
 	t, err := resolve(g.reg, name)
-	if (err != nil || name != t.Listed) && len(g.Starting()) > 0 {
-		g.AwaitLists(ctx)
+	if err != nil || name != t.Listed {
+		if len(g.Starting()) > 0 {
+			g.AwaitLists(ctx)
+		}
+		// Also when nobody starts any more: they may have listed just now.
 		t, err = resolve(g.reg, name)
 		var unknown *registry.NotFoundError
 		if pending := g.Starting(); errors.As(err, &unknown) && len(pending) > 0 {

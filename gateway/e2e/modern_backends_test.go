@@ -572,3 +572,52 @@ func TestModernBackendWithAConnectionForEachClient(t *testing.T) {
 	require.Equal(t, []string{"x:1"}, c2.waitUpdates(1))
 	require.False(t, slices.ContainsFunc(b.received(""), func(e told) bool { return e.method == "resources/subscribe" }))
 }
+
+// Both sides speak the revision: what differs is the hop's, on either side.
+func TestStatelessClientInFrontOfAModernBackend(t *testing.T) {
+	eachModern(t, func(t *testing.T, w *world, kind string) {
+		says := do("notify", obj{"method": "notifications/message", "params": obj{"level": "error", "data": "x"}})
+		b := w.modernBackend(kind, obj{"tools": []obj{tool("t"), tool("ask"), tool("lacks")}, "resources": []obj{resource("x:1")}, "on": obj{
+			"tools/call t": actions(says, do("progress", obj{"n": 2})),
+			"tools/call ask": actions(obj{"do": "requests", "actions": []obj{
+				{"method": "elicitation/create", "params": obj{"message": "?"}}, {"method": "sampling/createMessage", "params": obj{}}, {"method": "roots/list"},
+			}}, do("answers")),
+			"tools/call lacks": actions(do("error", obj{"error": json.RawMessage(`{"code":-32021,"message":"no","data":{"requiredCapabilities":{"sampling":{}}}}`)})),
+		}})
+		c := w.pipe("stdio", "--standalone").stateless()
+		c.caps = obj{"elicitation": obj{}, "sampling": obj{}, "roots": obj{}}
+		m := c.request("tools/call", obj{"name": "b_t", "_meta": obj{"progressToken": "p", protocolPrefix + "logLevel": "warning"}})
+		require.Equal(t, `"complete"`, string(at(m.Result, "resultType")), m.raw)
+		require.Contains(t, string(at(m.Result, "_meta", protocolPrefix+"serverInfo")), "goblin")
+		require.Len(t, c.notesOf("notifications/progress"), 2)
+		require.Len(t, c.notesOf("notifications/message"), 1)
+		call := b.received("tools/call")[0]
+		require.Equal(t, `"warning"`, protocolMeta(call, "logLevel"))
+		require.JSONEq(t, string(marshal(c.caps)), protocolMeta(call, "clientCapabilities"))
+		require.Contains(t, protocolMeta(call, "clientInfo"), "goblin")
+
+		require.Equal(t, -32021, c.fault("tools/call", obj{"name": "b_lacks"}).Code)
+		m = c.request("tools/call", obj{"name": "b_ask"})
+		require.Equal(t, `"input_required"`, string(at(m.Result, "resultType")), m.raw)
+		var asked map[string]json.RawMessage
+		require.NoError(t, json.Unmarshal(at(m.Result, "inputRequests"), &asked))
+		require.Len(t, asked, 3)
+		responses := obj{}
+		for key, ask := range asked {
+			responses[key] = obj{"of": str(ask, "method")}
+		}
+		m = c.request("tools/call", obj{"name": "b_ask", "requestState": at(m.Result, "requestState"), "inputResponses": responses})
+		require.Nil(t, m.Error, m.raw)
+		require.JSONEq(t, `[{"of":"elicitation/create"},{"of":"sampling/createMessage"},{"of":"roots/list"}]`, str(m.Result, "content", 0, "text"))
+
+		listen := c.begin("subscriptions/listen", obj{"notifications": obj{"resourceSubscriptions": []string{"x:1"}, "toolsListChanged": true}})
+		ack := c.noted("notifications/subscriptions/acknowledged", nil)
+		require.JSONEq(t, `["x:1"]`, string(at(ack.Params, "notifications", "resourceSubscriptions")))
+		b.updated("x:1")
+		n := c.noted("notifications/resources/updated", nil)
+		require.Equal(t, listen, string(at(n.Params, "_meta", protocolPrefix+"subscriptionId")))
+		b.add("tools", tool("new"))
+		b.listChanged("tools")
+		c.noted("notifications/tools/list_changed", nil)
+	})
+}
