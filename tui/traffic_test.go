@@ -465,3 +465,12 @@ func BenchmarkRelatedOfAnotherItem(b *testing.B) {
 		r.app.related(item{kind: registry.Tool, server: "files", name: fmt.Sprint("none", i%2), ok: true}, rect{0, 2, 60, 56}, 1)
 	}
 }
+
+func TestAnErrorThatAToolReportsIsTold(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.reg.Traffic().Append(registry.TrafficRecord{Server: "github", Method: "tools/call", Name: "github_search", Status: registry.StatusToolError, Request: []byte(`{}`), Response: []byte(`{"isError":true}`)})
+	r.changed(registry.Traffic).keys("5 ] G")
+	require.Contains(t, r.line("> "), "!tool")
+	require.Contains(t, r.screen(), "the tool reports an error")
+	require.Contains(t, r.screen(), "Response", "it answered")
+}

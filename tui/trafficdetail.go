@@ -41,10 +41,10 @@ func (p *logs) trafficSubject() subject {
 }
 
 func responseTitle(r *registry.TrafficRecord) string {
-	if trafficFailed(r) {
+	if r.Code != 0 {
 		return "Error"
 	}
-	return "Response"
+	return "Response" // also if a tool reports an error in it
 }
 
 func requestFacts(reg *registry.Registry, r *registry.TrafficRecord) []content.Fact {
@@ -126,7 +126,10 @@ func responseSide(r *registry.TrafficRecord) []content.Block {
 
 // failure says how a request failed.
 func failure(r *registry.TrafficRecord) string {
-	if r.Code == 0 {
+	switch {
+	case r.Status == registry.StatusToolError:
+		return "the tool reports an error"
+	case r.Code == 0:
 		return "failed"
 	}
 	text := fmt.Sprintf("error %d", r.Code)
