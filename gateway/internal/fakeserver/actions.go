@@ -41,6 +41,8 @@ func (s *server) do(x *exchange, a *action) {
 		s.succeed(x, toolText(a.Text))
 	case "echo":
 		s.succeed(x, toolText(string(x.params)))
+	case "reply":
+		s.verbatim(x)
 	case "env":
 		s.succeed(x, toolText(string(marshal(os.Environ()))))
 	case "answers":
@@ -56,11 +58,22 @@ func (s *server) do(x *exchange, a *action) {
 		s.take(x, a)
 	case "notify", "write", "stderr":
 		s.say(x, a)
-	case "add", "remove", "pages", "on", "release":
+	case "add", "remove", "set", "pages", "on", "release":
 		s.change(a)
 	default:
 		s.break_(a)
 	}
+}
+
+// verbatim answers with what the request itself holds for that, so that a test
+// can ask for any answer without a script of its own. Nothing is added to it.
+func (s *server) verbatim(x *exchange) {
+	var p struct{ Reply json.RawMessage }
+	if err := json.Unmarshal(x.params, &p); err != nil || len(p.Reply) == 0 || p.Reply[0] != '{' {
+		s.fail(x, []byte(`{"code":-32602,"message":"no reply in the params"}`))
+		return
+	}
+	s.finish(x, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,%s`, x.id, p.Reply[1:]))
 }
 
 // take does what lasts; a cancelled request ends with it, unanswered.
@@ -196,6 +209,8 @@ func (s *server) change(a *action) {
 	case "add":
 		list := s.list(a.Kind)
 		*list = append(*list, a.Entry)
+	case "set":
+		*s.list(a.Kind) = a.Entries
 	case "remove":
 		list := s.list(a.Kind)
 		*list = slices.DeleteFunc(*list, func(entry json.RawMessage) bool { return named(entry, a.Name) })

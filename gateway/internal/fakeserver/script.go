@@ -42,6 +42,8 @@ type script struct {
 //	result RESULT       | error ERROR | text TEXT: answer the request
 //	echo | env | answers: answer with the params, the environment, or the
 //	                      replies to the requests made so far
+//	reply               : answer with the params' member "reply", an object that
+//	                      holds "result" or "error", as it stands
 //	big BYTES           : answer with a text of that size
 //	hang                : never answer
 //	crash CODE          | deaf (stop reading) | closeout (close stdout)
@@ -52,7 +54,7 @@ type script struct {
 //	request METHOD PARAMS: ask the client, wait for the reply
 //	requests ACTIONS    : the same for several requests at once
 //	later N             : modern: answer N times that it is not ready
-//	add KIND ENTRY | remove KIND NAME | pages N (page size)
+//	add KIND ENTRY | remove KIND NAME | set KIND ENTRIES | pages N (page size)
 //	on KEY ACTIONS      : set the actions for KEY
 //	grandchild          : start a child that ignores signals and holds the pipes
 //	sync                : nothing
@@ -74,6 +76,7 @@ type action struct {
 	Result  json.RawMessage
 	Error   json.RawMessage
 	Entry   json.RawMessage
+	Entries []json.RawMessage
 	Actions []*action
 	Headers map[string]string
 
