@@ -47,9 +47,14 @@ func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.
 		g.elicited(s.Name(), params)
 	default:
 		// A vendor's own: it goes where its cause is certain.
-		if x := newest(g.flights.causes(conn, c)); x != nil {
-			x.at().Notify("", method, params)
-			g.noted(registry.ToClient, x.at().Session(), s.Name(), method, "", params)
+		causes := g.flights.causes(conn, c)
+		for _, x := range slices.Backward(causes) { // one that is answered meanwhile is none
+			if at := x.at(); at.Notify("", method, params) {
+				g.noted(registry.ToClient, at.Session(), s.Name(), method, "", params)
+				return
+			}
+		}
+		if len(causes) > 0 {
 			return
 		}
 		session := g.owner(conn)
@@ -92,12 +97,19 @@ func (g *Gateway) message(server string, conn upstream.Conn, c *upstream.Call, p
 		Time: time.Now(), Server: server, Source: registry.SourceMessage, Level: slogLevel(level),
 		Text: g.mask.String(messageText(params)),
 	})
-	if x := newest(g.flights.causes(conn, c)); x != nil {
+	causes := g.flights.causes(conn, c)
+	for _, x := range slices.Backward(causes) { // one that is answered meanwhile is none
 		at := x.at()
-		if to := g.client(at.Session()); to != nil && level >= to.wantsFor(at) {
-			at.Notify("", "notifications/message", params)
-			g.noted(registry.ToClient, to.session, server, "notifications/message", "", params)
+		to := g.client(at.Session())
+		if to == nil || level < to.wantsFor(at) {
+			return
 		}
+		if at.Notify("", "notifications/message", params) {
+			g.noted(registry.ToClient, to.session, server, "notifications/message", "", params)
+			return
+		}
+	}
+	if len(causes) > 0 {
 		return
 	}
 	var heard []receiver
