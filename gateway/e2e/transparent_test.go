@@ -50,18 +50,27 @@ func (r *route) open(t *testing.T) {
 	for method := range transparentMethods {
 		on[method] = reply
 	}
-	full := obj{"on": on}
-	if r.server == "modern" {
-		full["era"] = "modern"
-	}
+	script := obj{"on": on}
 	for _, kind := range listedKinds {
-		full[kind] = []obj{constant[kind]}
+		script[kind] = []obj{constant[kind]}
 	}
-	w := newWorld(t)
+	r.start(newWorld(t), script)
+	alone := newWorld(t)
+	own, path := alone.fake("b", script)
+	r.own, r.bare = own, alone.pipeTo(fakeserver, path)
+	r.greet(r.bare, r.server)
+}
+
+// start starts Goblin in front of a server of that script, and its client.
+func (r *route) start(w *world, script obj) {
+	w.t.Helper()
+	if r.server == "modern" {
+		script["era"] = "modern"
+	}
 	if r.back == "http" {
-		r.b = w.remote("b", "/mcp", full)
+		r.b = w.remote("b", "/mcp", script)
 	} else {
-		r.b = w.backend("b", full)
+		r.b = w.backend("b", script)
 	}
 	if r.front == "http" {
 		r.through = w.serve().rawClient()
@@ -69,10 +78,9 @@ func (r *route) open(t *testing.T) {
 		r.through = w.pipe("stdio", "--standalone")
 	}
 	r.greet(r.through, r.client)
-	alone := newWorld(t)
-	own, path := alone.fake("b", full)
-	r.own, r.bare = own, alone.pipeTo(fakeserver, path)
-	r.greet(r.bare, r.server)
+	if r.front == "http" && r.client == "legacy" {
+		r.through.listen()
+	}
 }
 
 func (r *route) greet(c *client, revision string) {
@@ -89,10 +97,17 @@ func (r *route) greet(c *client, revision string) {
 // envelope is what every request of 2026-07-28 carries.
 const envelope = `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}`
 
-// put sends params as they stand, with the envelope where the client needs it,
-// and waits for the answer.
+// put sends params as they stand and waits for the answer.
 func (c *client) put(method, params string) message {
 	c.t.Helper()
+	id := c.send(method, params)
+	m := c.end(id)
+	c.update(func() { delete(c.replies, id) })
+	return m
+}
+
+// send sends params as they stand, with the envelope where the client needs it.
+func (c *client) send(method, params string) (id string) {
 	if c.modern {
 		tree := parseTree([]byte(params))
 		meta := tree.at("_meta")
@@ -104,12 +119,9 @@ func (c *client) put(method, params string) message {
 		meta.names, meta.items = append(meta.names, more.names...), append(meta.items, more.items...)
 		params = strings.ReplaceAll(tree.String(), ",\n", ", ")
 	}
-	var id string
 	c.update(func() { c.lastID++; id = fmt.Sprint(c.lastID) })
 	c.write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, id, method, params))
-	m := c.end(id)
-	c.update(func() { delete(c.replies, id) })
-	return m
+	return id
 }
 
 // target stands in drawn params where the name of what is asked for belongs.
