@@ -41,6 +41,8 @@ func (s *server) do(x *exchange, a *action) {
 		s.succeed(x, toolText(a.Text))
 	case "echo":
 		s.succeed(x, toolText(string(x.params)))
+	case "count":
+		s.succeed(x, toolText(fmt.Sprintf("%d %d", os.Getpid(), s.counted.Add(1))))
 	case "reply":
 		s.verbatim(x)
 	case "env":

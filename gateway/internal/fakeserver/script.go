@@ -42,6 +42,7 @@ type script struct {
 //	result RESULT       | error ERROR | text TEXT: answer the request
 //	echo | env | answers: answer with the params, the environment, or the
 //	                      replies to the requests made so far
+//	count               : answer with the pid and how often this process did so
 //	reply               : answer with the params' member "reply", an object that
 //	                      holds "result" or "error", as it stands
 //	big BYTES           : answer with a text of that size
