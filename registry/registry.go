@@ -36,6 +36,7 @@ type Registry struct {
 	rules map[string]*rule // of the configured servers
 	order []string         // the same names, in listing order of States
 
+	notice        atomic.Pointer[string]
 	states        states
 	subscriptions subscriptions
 	sessions      sessions

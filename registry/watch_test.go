@@ -1,9 +1,9 @@
 package registry
 
 import (
-	"slices"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
