@@ -121,13 +121,14 @@ func (g *Gateway) drain(ctx context.Context, b *backend) {
 // replaced.
 type outlet struct {
 	*registry.Registry
-	mu     sync.Mutex // held while something is written
+
+	mu     sync.RWMutex // read-locked while something is written
 	closed bool
 }
 
 func (o *outlet) write(do func()) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	o.mu.RLock()
+	defer o.mu.RUnlock()
 	if !o.closed {
 		do()
 	}
