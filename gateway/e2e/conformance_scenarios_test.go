@@ -113,11 +113,11 @@ var scenarios = map[string]scenario{
 	"input-required-result-multi-round":             {onlyModern, multiRound},
 	"input-required-result-missing-input-response": {onlyModern, func(p *probe) {
 		m := p.tool("test_input_required_result_elicitation", obj{"inputResponses": obj{"wrong_key": obj{"action": "accept", "content": obj{"data": "wrong"}}}})
-		p.check("sep-2322-missing-response-rerequests", demands(m))
+		p.check("sep-2322-missing-response-rerequests", questioned(m))
 	}},
 	"input-required-result-non-tool-request": {onlyModern, func(p *probe) {
 		m := p.prompt("test_input_required_result_prompt")
-		p.check("sep-2322-non-tool-incomplete", demands(m))
+		p.check("sep-2322-non-tool-incomplete", questioned(m))
 		m = p.prompt("test_input_required_result_prompt", answered(m))
 		p.check("sep-2322-non-tool-complete", complete(m) && at(m.Result, "messages") != nil)
 	}},
@@ -127,7 +127,7 @@ var scenarios = map[string]scenario{
 	}},
 	"input-required-result-unsupported-methods": {onlyModern, func(p *probe) {
 		for _, method := range []string{"tools/list", "prompts/list"} {
-			p.check("sep-2322-not-on-unsupported-requests", !demands(p.ask(method, nil)))
+			p.check("sep-2322-not-on-unsupported-requests", !questioned(p.ask(method, nil)))
 		}
 	}},
 	"input-required-result-tampered-state": {onlyModern, func(p *probe) {
@@ -278,8 +278,8 @@ func members(raw json.RawMessage) map[string]json.RawMessage {
 	return o
 }
 
-// demands reports whether a request was answered with questions.
-func demands(m message) bool {
+// questioned reports whether a request was answered with questions.
+func questioned(m message) bool {
 	return str(m.Result, "resultType") == "input_required" && len(members(at(m.Result, "inputRequests"))) > 0
 }
 
@@ -306,7 +306,7 @@ func inputs(id, name, key string, methods ...string) func(*probe) {
 	return func(p *probe) {
 		m := p.tool(name)
 		asks := members(at(m.Result, "inputRequests"))
-		good := demands(m) && len(asks) == len(methods) && (key == "" || asks[key] != nil)
+		good := questioned(m) && len(asks) == len(methods) && (key == "" || asks[key] != nil)
 		for _, ask := range asks {
 			good = good && slices.Contains(methods, str(ask, "method"))
 		}
@@ -321,10 +321,10 @@ func inputs(id, name, key string, methods ...string) func(*probe) {
 func multiRound(p *probe) {
 	const name = "test_input_required_result_multi_round"
 	first := p.tool(name)
-	p.check("sep-2322-multi-round-r1", demands(first) && str(first.Result, "requestState") != "")
+	p.check("sep-2322-multi-round-r1", questioned(first) && str(first.Result, "requestState") != "")
 	second := p.tool(name, answered(first))
-	p.check("sep-2322-multi-round-r2", demands(second) && str(second.Result, "requestState") != str(first.Result, "requestState"))
-	p.check("sep-2322-multi-round-r3", demands(second) && complete(p.tool(name, answered(second))))
+	p.check("sep-2322-multi-round-r2", questioned(second) && str(second.Result, "requestState") != str(first.Result, "requestState"))
+	p.check("sep-2322-multi-round-r3", questioned(second) && complete(p.tool(name, answered(second))))
 }
 
 // statelessServer leaves out what is said of HTTP statuses and headers.
