@@ -229,3 +229,22 @@ func (o odd) definition(kind, name string) string {
 	}
 	return o.object(members...)
 }
+
+// notes are what a server says during a request that has a progress token.
+func (o odd) notes() string {
+	return o.several(func() string {
+		method, params := "notifications/vendor/odd", ""
+		switch o.upTo(2) {
+		case 0:
+			method = "notifications/progress"
+			params = o.object([2]string{"progressToken", `"$token"`}, [2]string{"progress", o.number()}, [2]string{"total", o.maybe(o.number)},
+				[2]string{"message", o.maybe(o.text)}, [2]string{"_meta", o.meta()})
+		case 1:
+			method = "notifications/message"
+			params = o.object([2]string{"level", `"error"`}, [2]string{"logger", o.maybe(o.text)}, [2]string{"data", o.any()}, [2]string{"_meta", o.meta()})
+		default:
+			params = o.object([2]string{"uri", o.maybe(o.uri)})
+		}
+		return `{"method":"` + method + `","params":` + params + "}"
+	})
+}

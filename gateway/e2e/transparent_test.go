@@ -95,7 +95,8 @@ func (r *route) greet(c *client, revision string) {
 }
 
 // envelope is what every request of 2026-07-28 carries.
-const envelope = `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}`
+const envelope = `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},` +
+	`"io.modelcontextprotocol/logLevel":"info"`
 
 // put sends params as they stand and waits for the answer.
 func (c *client) put(method, params string) message {
@@ -128,12 +129,14 @@ func (c *client) send(method, params string) (id string) {
 const target = "\x00"
 
 // request draws the params of a request.
-func (o odd) request(method, reply string, seq int) string {
+func (o odd) request(method, notes, reply string, seq int) string {
 	o.plain = true
+	token := o.of(`"p"`, "7", "9007199254740993", `""`, `"\u00e9<"`)
+	meta := o.object([2]string{"progressToken", token}, [2]string{"traceparent", o.maybe(o.text)}, [2]string{"baggage", o.maybe(o.any)})
 	member := map[string]string{"tools/call": "name", "prompts/get": "name", "resources/read": "uri", "completion/complete": "ref"}[method]
 	return o.object([2]string{member, target}, [2]string{"seq", fmt.Sprint(seq)}, [2]string{"reply", reply},
-		[2]string{"arguments", o.maybe(func() string { return o.object() })}, [2]string{"argument", o.maybe(o.any)},
-		[2]string{"context", o.maybe(o.any)}, [2]string{"_meta", o.meta()})
+		[2]string{"notes", notes}, [2]string{"arguments", o.maybe(func() string { return o.object() })}, [2]string{"argument", o.maybe(o.any)},
+		[2]string{"context", o.maybe(o.any)}, [2]string{"_meta", meta})
 }
 
 // told is what a server was told in the request of that number, without what
@@ -152,6 +155,8 @@ func (r *route) told(b *backend, seq int) *jsonTree {
 	b.update(func() { b.events = nil })
 	tree := parseTree(params)
 	withoutEnvelope(tree)
+	require.NotNil(b.t, tree.at("_meta", "progressToken"))
+	tree.at("_meta").drop("progressToken") // each hop has its own
 	return tree
 }
 
@@ -220,6 +225,19 @@ var transparentMethods = map[string]struct{ here, there string }{
 	"completion/complete": {"p", "b/p"},
 }
 
+// said is what came during a request, in order and before its answer.
+func (c *client) said(answer message) (all []string) {
+	c.update(func() {
+		for _, n := range c.notes {
+			if !strings.HasSuffix(n.Method, "list_changed") {
+				all = append(all, fmt.Sprintf("%s %v %s", n.Method, n.seq < answer.seq && n.via == answer.via, parseTree(n.Params)))
+			}
+		}
+		c.notes = nil
+	})
+	return all
+}
+
 // constant are the entries that are asked for.
 var constant = map[string]obj{"tools": tool("t"), "prompts": prompt("p"), "templates": template("x:{a}"), "resources": resource("x:1")}
 
@@ -229,7 +247,8 @@ func (r *route) exchange(t *rapid.T) {
 	names := transparentMethods[method]
 	r.seq++
 	reply := drawn(t, "reply", func(o odd) string { return o.reply(method, r.server == "modern") })
-	request := drawn(t, "params", func(o odd) string { return o.request(method, reply, r.seq) })
+	notes := drawn(t, "notes", odd.notes)
+	request := drawn(t, "params", func(o odd) string { return o.request(method, notes, reply, r.seq) })
 	params := func(name string) string {
 		value := string(marshal(name))
 		if method == "completion/complete" {
@@ -240,6 +259,7 @@ func (r *route) exchange(t *rapid.T) {
 	direct := r.bare.put(method, params(names.here))
 	through := r.through.put(method, params(names.there))
 	require.Equal(t, r.undo(method, direct, ""), r.undo(method, through, "mcp://b/"), "%s: the answer to %s", r, method)
+	require.Equal(t, r.bare.said(direct), r.through.said(through), "%s: the notifications during %s", r, method)
 	require.Equal(t, r.told(r.own, r.seq).String(), r.told(r.b, r.seq).String(), "%s: the params of %s", r, method)
 }
 

@@ -43,8 +43,9 @@ type script struct {
 //	echo | env | answers: answer with the params, the environment, or the
 //	                      replies to the requests made so far
 //	count               : answer with the pid and how often this process did so
-//	reply               : answer with the params' member "reply", an object that
-//	                      holds "result" or "error", as it stands
+//	reply               : send the notifications of the params' member "notes",
+//	                      then answer with "reply", an object that holds
+//	                      "result" or "error"; both as they stand
 //	big BYTES           : answer with a text of that size
 //	hang                : never answer
 //	crash CODE          | deaf (stop reading) | closeout (close stdout)
