@@ -154,8 +154,8 @@ func allHave(all []json.RawMessage, members ...string) bool {
 	return len(all) > 0
 }
 
-// TestEveryScenarioIsRunOverStdio compares the table with the suite's lists.
-func TestEveryScenarioIsRunOverStdio(t *testing.T) {
+// TestConformanceScenariosAreAllRunOverStdio compares the table with the suite's lists.
+func TestConformanceScenariosAreAllRunOverStdio(t *testing.T) {
 	for _, r := range requirements {
 		text, err := os.ReadFile(filepath.Join(npm(t), "node_modules", "@modelcontextprotocol", "conformance", "requirements", r.revision+".yaml"))
 		require.NoError(t, err)
