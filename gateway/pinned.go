@@ -50,11 +50,12 @@ func (g *Gateway) showPinned(server string, changes []pins.Change) {
 		if old := g.reg.PinnedTool(server, c.Name); old != nil && string(old.Offered) == string(c.Offered) {
 			continue
 		}
-		what := "Tool changed since it was approved"
+		args := []any{"server", server, "tool", c.Name, "withheld", g.withholds(), "approve", approval(server, c.Name)}
 		if c.New {
-			what = "Tool is new on a server that was known without it"
+			g.log.Warn("Tool is new on a server that was known without it", args...)
+		} else {
+			g.log.Warn("Tool changed since it was approved", args...)
 		}
-		g.log.Warn(what, "server", server, "tool", c.Name, "withheld", g.withholds(), "approve", approval(server, c.Name))
 	}
 	g.reg.SetPinned(server, rows)
 }

@@ -16,11 +16,11 @@ func (p *PinnedTool) Diff() string {
 	case p.Offered == nil:
 		return "(the definition is too large to show)"
 	case p.New:
-		return lines(p.Offered)
+		return readable(p.Offered)
 	case p.Approved == nil:
-		return "(the approved definition was too large to keep)\n" + lines(p.Offered)
+		return "(the approved definition was too large to keep)\n" + readable(p.Offered)
 	}
-	text := udiff.Unified("approved", "offered", lines(p.Approved), lines(p.Offered))
+	text := udiff.Unified("approved", "offered", readable(p.Approved), readable(p.Offered))
 	// The names of the two stand above it already, and line numbers say nothing.
 	var out strings.Builder
 	for line := range strings.Lines(text) {
@@ -31,9 +31,9 @@ func (p *PinnedTool) Diff() string {
 	return out.String()
 }
 
-// lines is a JSON object in the form in which people read it: what stands in
+// readable is a JSON object in the form in which people read it: what stands in
 // its texts as line breaks are line breaks.
-func lines(object []byte) string {
+func readable(object []byte) string {
 	var out bytes.Buffer
 	if json.Indent(&out, object, "", "  ") != nil {
 		return string(object) + "\n"
