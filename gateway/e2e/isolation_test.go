@@ -199,3 +199,21 @@ func TestRestartIsOfAllUnits(t *testing.T) {
 	require.Len(t, b.live(), 2)
 	require.Equal(t, 2, strings.Count(strings.Join(w.processes("b0.json"), "\n"), "b0.json"))
 }
+
+func TestAbandonedHTTPSessionLeavesItsProcessToOthers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.gateway["limits"] = obj{"sessions": 2}
+	b := w.stateful()
+	s := w.serve()
+	c1 := s.client(true)
+	pid1 := c1.countsTo(1, 2)
+	c1.close() // its connections end; the session is there until its place is needed
+	c2 := s.client(true)
+	pid2 := c2.countsTo(1, 2)
+	c3 := s.client(true)
+	b.ended(pid1)
+	pid3 := c3.countsTo(1, 1)
+	require.Len(t, map[int]bool{pid1: true, pid2: true, pid3: true}, 3)
+	require.Equal(t, pid2, c2.countsTo(3, 3))
+}
