@@ -112,10 +112,10 @@ func (f *flights) all() []*link {
 	return links
 }
 
-// of is the open connection of a unit to a server; nil for none.
-func (f *flights) of(server, unit string) upstream.Conn {
+// of is the open connection that carries a row of subscriptions; nil for none.
+func (f *flights) of(key subscriptionKey) upstream.Conn {
 	for _, l := range f.all() {
-		if l.server == server && l.conn.Unit() == unit {
+		if l.server == key.server && key.on(l.conn) {
 			return l.conn
 		}
 	}

@@ -40,7 +40,7 @@ func (g relay) Down(s *upstream.Server, conn upstream.Conn) {
 func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) {
 	switch method {
 	case "notifications/resources/updated":
-		g.updated(s.Name(), conn.Unit(), params)
+		g.updated(s.Name(), conn, params)
 	case "notifications/message":
 		g.message(s.Name(), conn, c, params)
 	case "notifications/elicitation/complete":
