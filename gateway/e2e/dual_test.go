@@ -232,9 +232,10 @@ func TestSecondConnectionEndsWithItsServer(t *testing.T) {
 	b.wait("the end of both", func() bool { return first[0].gone && first[1].gone })
 	eventually(t, "the restarted server", func() bool { return modern.request("tools/call", obj{"name": "b_t"}).Error == nil })
 	b.waitStarts(4) // clients of both eras find theirs again
-	require.Len(t, b.live(), 2)
+	second := b.live()
+	require.Len(t, second, 2)
 	w.succeeds("stop")
-	b.waitGone()
+	b.wait("the end of both", func() bool { return second[0].gone && second[1].gone })
 }
 
 func TestWithoutASecondConnectionTheFirstIsTranslated(t *testing.T) {
