@@ -85,7 +85,8 @@ func (g *Gateway) owner(conn upstream.Conn) *downstream.Session {
 }
 
 // message delivers a log line: to the request that caused it, else to every
-// session that the connection serves, each by its own level.
+// session that the connection serves, each by its own level. Stateless clients
+// get nothing but what their requests caused.
 func (g *Gateway) message(server string, conn upstream.Conn, c *upstream.Call, params []byte) {
 	level := levelOf(params)
 	g.reg.Logs().Append(registry.LogRecord{
@@ -103,7 +104,7 @@ func (g *Gateway) message(server string, conn upstream.Conn, c *upstream.Call, p
 	var heard []receiver
 	for _, to := range g.allClients() {
 		mine := conn.Unit() == "" || conn.Unit() == to.session.Unit()
-		if mine && to.session.Ready() && level >= to.wants() {
+		if mine && !conn.Info().Second && to.session.Ready() && level >= to.wants() {
 			to.session.Notify("notifications/message", params)
 			heard = append(heard, receiver{holder: holder{session: to.session}})
 		}

@@ -151,20 +151,24 @@ func TestConformanceThroughGoblinIsAsGoodAsDirect(t *testing.T) {
 			n, failed := passed(direct, summary)
 			require.Equal(t, r.scored, n, "direct: failed %v", failed)
 
-			w := newWorld(t)
-			b, _ := w.fake("suite", obj{})
-			b.conf["command"] = server
-			through, summary := verdicts(t, w.serve().base+"/mcp", r.revision)
-			n, failed = passed(through, summary)
-			require.Equal(t, r.scored, n, "through Goblin: failed %v", failed)
-			unscored := notScored(summary)
-			for name, want := range direct {
-				switch {
-				case unscored[name]:
-					t.Logf("not scored: %s\n direct: %v\n through: %v", name, want, through[name])
-				case !asGood(want, through[name]):
-					t.Errorf("%s\n direct: %v\n through: %v", name, want, through[name])
-				}
+			for kind, conf := range map[string]obj{"stdio": {"command": server}, "http": {"url": s.base + "/mcp"}} {
+				t.Run(kind, func(t *testing.T) {
+					w := newWorld(t)
+					b, _ := w.fake("suite", obj{})
+					b.conf = conf
+					through, summary := verdicts(t, w.serve().base+"/mcp", r.revision)
+					n, failed := passed(through, summary)
+					require.Equal(t, r.scored, n, "through Goblin: failed %v", failed)
+					unscored := notScored(summary)
+					for name, want := range direct {
+						switch {
+						case unscored[name]:
+							t.Logf("not scored: %s\n direct: %v\n through: %v", name, want, through[name])
+						case !asGood(want, through[name]):
+							t.Errorf("%s\n direct: %v\n through: %v", name, want, through[name])
+						}
+					}
+				})
 			}
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -322,6 +323,7 @@ func TestChangesAreHeardFromEitherConnectionOnce(t *testing.T) {
 		b.doAt(last, do("notify", obj{"method": "notifications/tools/list_changed"}))
 		modern.noted("notifications/tools/list_changed", nil)
 		require.Empty(t, legacy.notesOf("notifications/tools/list_changed"), "the list is what it was")
+		require.False(t, modern.holds(500*time.Millisecond, func() bool { return len(modern.notes) > 1 }), "told once")
 		b.updated("x:1")
 		require.Len(t, legacy.waitUpdates(1), 1)
 		legacy.ok("tools/list", nil)

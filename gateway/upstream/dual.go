@@ -74,6 +74,12 @@ func (s *Server) twin(name string) (conn *link, wait <-chan struct{}, limit time
 		return nil, nil, 0
 	}
 	u := s.twins[name]
+	if u != nil && u.conn != nil {
+		if u.conn.Err() == nil {
+			return u.conn, nil, 0
+		}
+		u.openLocked() // unitLife is about to see the end
+	}
 	switch {
 	case u != nil && u.opening != nil:
 		// One that failed is tried again, but nobody waits for that.
@@ -81,8 +87,6 @@ func (s *Server) twin(name string) (conn *link, wait <-chan struct{}, limit time
 			return nil, nil, 0
 		}
 		return nil, u.opening, limit
-	case u != nil && u.conn != nil && u.conn.Err() == nil:
-		return u.conn, nil, 0
 	case u != nil && u.alone:
 		return nil, nil, 0
 	case s.conn == nil && s.first:

@@ -84,8 +84,14 @@ func (ls *lists) mark(k registry.Kind) {
 // listChanged takes a notice of the backend. It runs on the read loop.
 func (s *Server) listChanged(l *link, method string) {
 	ls := s.lists.Load()
-	if ls == nil || ls.link != l && !l.shared() {
+	switch {
+	case ls == nil:
+		return
+	case ls.link == l:
+	case !l.shared():
 		return // the connection of a unit: its lists are not the catalog
+	case ls.link.hears.Load():
+		return // of the same server
 	}
 	on := s.opt.ListChanged
 	switch method {
