@@ -49,6 +49,7 @@ type flights struct {
 // link is what the gateway keeps of an open connection.
 type link struct {
 	server  string
+	of      *upstream.Server
 	conn    upstream.Conn
 	flights map[*flight]struct{}
 	level   sync.Mutex // held while the backend is told a log level
@@ -60,10 +61,10 @@ type link struct {
 func (f *flights) init() { f.links = make(map[upstream.Conn]*link) }
 
 // open notes a connection, before its first use.
-func (f *flights) open(server string, conn upstream.Conn) {
+func (f *flights) open(server *upstream.Server, conn upstream.Conn) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.links[conn] = &link{server: server, conn: conn, flights: make(map[*flight]struct{})}
+	f.links[conn] = &link{server: server.Name(), of: server, conn: conn, flights: make(map[*flight]struct{})}
 }
 
 // drop forgets a connection that has ended.
@@ -112,14 +113,27 @@ func (f *flights) all() []*link {
 	return links
 }
 
-// of is the open connection that carries a row of subscriptions; nil for none.
-func (f *flights) of(key subscriptionKey) upstream.Conn {
+// of is the open connection to a server that carries a row of subscriptions; nil
+// for none.
+func (f *flights) of(server *upstream.Server, key subscriptionKey) upstream.Conn {
 	for _, l := range f.all() {
-		if l.server == key.server && key.on(l.conn) {
+		if l.of == server && key.on(l.conn) {
 			return l.conn
 		}
 	}
 	return nil
+}
+
+// busy reports whether anything is under way at a server.
+func (f *flights) busy(server *upstream.Server) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, l := range f.links {
+		if l.of == server && len(l.flights) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // causes finds the requests that may have made the backend speak: the one

@@ -19,7 +19,7 @@ import (
 type relay struct{ *Gateway }
 
 // Opened implements [upstream.Handler].
-func (g relay) Opened(s *upstream.Server, conn upstream.Conn) { g.flights.open(s.Name(), conn) }
+func (g relay) Opened(s *upstream.Server, conn upstream.Conn) { g.flights.open(s, conn) }
 
 // Ready implements [upstream.Handler]: a new connection is told what the one
 // before it knew.
@@ -27,6 +27,7 @@ func (g relay) Ready(ctx context.Context, s *upstream.Server, conn upstream.Conn
 	if l := g.flights.link(conn); l != nil {
 		g.tellLevel(ctx, l)
 	}
+	g.reopen(ctx, s, conn)
 	g.restore(ctx, s.Name(), conn)
 }
 
@@ -40,6 +41,9 @@ func (g relay) Down(s *upstream.Server, conn upstream.Conn) {
 func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) {
 	switch method {
 	case "notifications/resources/updated":
+		if !g.current(s) {
+			return // its successor watches
+		}
 		g.updated(s.Name(), conn, params)
 	case "notifications/message":
 		g.message(s.Name(), conn, c, params)
@@ -60,6 +64,12 @@ func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.
 		}
 		g.log.Debug("Notification of unknown cause dropped", "server", s.Name(), "method", method)
 	}
+}
+
+// current reports whether a server was not replaced since.
+func (g *Gateway) current(s *upstream.Server) bool {
+	b := g.server(s.Name())
+	return b != nil && b.Server == s
 }
 
 // newest is the last of the flights; nil for none.
@@ -308,7 +318,7 @@ func (g *Gateway) unasked(server, capability string) ([]byte, *jsonrpc.Error) {
 // configuredRoots is gateway.roots, for backends that ask when no client can
 // be asked.
 func (g *Gateway) configuredRoots() ([]byte, *jsonrpc.Error) {
-	roots := g.o.Config.Gateway.Roots
+	roots := *g.roots.Load()
 	if len(roots) == 0 {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "no client can be asked for roots, and gateway.roots is empty")
 	}

@@ -96,7 +96,7 @@ func (g *Gateway) watch(ctx context.Context, h holder, t registry.Target, spelli
 	if g.subscriptions.holders(key) == 0 { // unsubscribed meanwhile, by another spelling
 		g.setAgreed(row, nil)
 		g.tellOff(ctx, key)
-	} else if conn := g.flights.of(key); conn != nil && conn != g.agreed(row) {
+	} else if conn := g.connOf(key); conn != nil && conn != g.agreed(row) {
 		// Replaced since it agreed, and before this row counted.
 		g.askAgain(ctx, key, row, conn)
 	}
@@ -187,9 +187,18 @@ func (g *Gateway) giveBack(ctx context.Context, key subscriptionKey) {
 	}
 }
 
+// connOf is the open connection that a row belongs to; nil for none.
+func (g *Gateway) connOf(key subscriptionKey) upstream.Conn {
+	b := g.server(key.server)
+	if b == nil {
+		return nil
+	}
+	return g.flights.of(b.Server, key)
+}
+
 // tellOff asks the backend to stop. A backend that is down forgot already.
 func (g *Gateway) tellOff(ctx context.Context, key subscriptionKey) {
-	conn := g.flights.of(key)
+	conn := g.connOf(key)
 	if conn == nil {
 		return
 	}
@@ -234,6 +243,23 @@ const (
 	restorePause    = time.Second
 	restoreMaxPause = 30 * time.Second
 )
+
+// reopen opens the connections beside a new one that have something to be
+// restored on them: its server may have taken the place of another.
+func (g *Gateway) reopen(ctx context.Context, s *upstream.Server, conn upstream.Conn) {
+	if conn.Info().Second {
+		return
+	}
+	units := make(map[string]bool)
+	for _, key := range g.subscriptions.keys(func(k subscriptionKey, row *subscription) bool {
+		return k.server == s.Name() && k.second && len(row.holders) > 0
+	}) {
+		units[key.unit] = true
+	}
+	for unit := range units {
+		g.work.Go(func() { s.Modern(ctx, unit) })
+	}
+}
 
 // restore asks a new connection for what sessions held on the one before. ctx
 // ends with the connection.

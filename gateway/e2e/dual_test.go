@@ -359,3 +359,20 @@ func TestUnitsGetConnectionsOfTheirClientsEra(t *testing.T) {
 	legacy.callText("b_t", obj{})
 	require.Equal(t, 3, b.starts())
 }
+
+func TestSubscriptionsFollowAServerThatWasReplaced(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.dualBackend("stdio", "dual", obj{"tools": []obj{tool("t")}, "resources": []obj{resource("x:1")}})
+	legacy, modern := w.pair("stdio")
+	legacy.ok("resources/subscribe", obj{"uri": "x:1"})
+	modern.hears(obj{"resourceSubscriptions": []string{"x:1"}})
+	w.edit(func() { b.conf["timeout"] = "29s" })
+	b.waitStarts(4)
+	require.Equal(t, []string{"x:1"}, legacy.waitUpdates(1), "it may have changed")
+	modern.noted("notifications/resources/updated", nil)
+	b.wait("the end of the first two", func() bool { return b.procs[0].gone && b.procs[1].gone })
+	b.updated("x:1")
+	legacy.waitUpdates(2)
+	modern.wait("its own", func() bool { return len(modern.notes) == 3 })
+}
