@@ -253,13 +253,8 @@ func (ls *lists) fetch(ctx context.Context, g *listing) bool {
 	if complaint != "" {
 		s.note(slog.LevelWarn, g.method+": "+complaint)
 	}
-	if g.kind == registry.Tool && source.kind == "http" {
-		switch {
-		case source.Info().Era == Modern:
-			items = s.mirror(items)
-		case s.dual():
-			s.mirror(slices.Clone(items)) // what the legacy era takes stays
-		}
+	if modern := source.Info().Era == Modern; g.kind == registry.Tool && source.kind == "http" && (modern || s.dual()) {
+		items = s.mirror(items, modern)
 	}
 	f := g.filter(&s.cfg)
 	kept := items[:0]

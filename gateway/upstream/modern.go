@@ -238,7 +238,7 @@ func (l *link) mismatch(c *Call, object []byte) (again bool) {
 			}
 			return false
 		}
-		l.srv.mirror(items)
+		l.srv.mirror(items, false)
 		l.srv.relist(l)
 		return true
 	}
