@@ -16,7 +16,7 @@ import (
 // long as the server runs and the unit lives.
 //
 // Over HTTP both reach the same server. Over stdio they are two processes:
-// `initialize` chooses the era of a process (2026-07-28, versioning), so one
+// `initialize` chooses the era of a process (2026-07-28), so one
 // cannot serve both, and what happens in one is announced by that one only. So
 // each kind of list is fetched from the process that last said that it changed,
 // and what is subscribed to over a connection is announced by it.
