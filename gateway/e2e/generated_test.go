@@ -96,12 +96,7 @@ func (o odd) members(members []string) string { return "{" + o.joined(members) +
 // object is one with these members in any order, and some more that no
 // specification knows. A member is its name, of plain letters, and its value.
 func (o odd) object(members ...[2]string) string {
-	var all []string
-	for _, m := range members {
-		if m[1] != "" {
-			all = append(all, o.name(m[0])+o.space()+":"+o.space()+m[1])
-		}
-	}
+	all := o.named(members)
 	names := []string{
 		`"vendor"`, `"x.example/Key"`, `""`, `"__proto__"`, `"uri "`, `"日本\ud800"`, `"a\/b"`,
 	}
@@ -113,6 +108,18 @@ func (o odd) object(members ...[2]string) string {
 		all = append(all, name+":"+o.value(2))
 	}
 	return o.members(rapid.Permutation(all).Draw(o.T, "order"))
+}
+
+// only is an object with these members alone.
+func (o odd) only(members ...[2]string) string { return o.members(o.named(members)) }
+
+func (o odd) named(members [][2]string) (all []string) {
+	for _, m := range members {
+		if m[1] != "" {
+			all = append(all, o.name(m[0])+o.space()+":"+o.space()+m[1])
+		}
+	}
+	return all
 }
 
 // name is a member's, sometimes with an escape that means the same.
@@ -176,9 +183,20 @@ func (o odd) several(one func() string) string {
 	return o.list(all...)
 }
 
+// questions are those of a result that wants input.
+func (o odd) questions() string {
+	var all [][2]string
+	for i := range 1 + o.upTo(2) {
+		method := o.of("elicitation/create", "sampling/createMessage", "roots/list")
+		all = append(all, [2]string{fmt.Sprintf("key%d", i), o.object([2]string{"method", `"` + method + `"`}, [2]string{"params", o.object(
+			[2]string{"message", o.text()}, [2]string{"requestedSchema", o.maybe(o.any)}, [2]string{"messages", o.maybe(o.any)}, [2]string{"_meta", o.meta()})})})
+	}
+	return o.only(all...)
+}
+
 // reply is a method's result or an error, as the member of a response. modern
-// results say their type.
-func (o odd) reply(method string, modern bool) string {
+// results say their type, and may be questions if asks says so.
+func (o odd) reply(method string, modern, asks bool) string {
 	if o.upTo(4) == 0 {
 		data := o.maybe(func() string {
 			return o.of(o.any(), o.object([2]string{"uri", o.uri()}))
@@ -187,6 +205,10 @@ func (o odd) reply(method string, modern bool) string {
 			[2]string{"message", o.text()}, [2]string{"data", data}) + "}"
 	}
 	members := [][2]string{{"_meta", o.meta()}}
+	if asks && method != "completion/complete" && o.upTo(4) == 0 {
+		return `{"result":` + o.object([2]string{"_meta", o.meta()}, [2]string{"resultType", `"input_required"`},
+			[2]string{"inputRequests", o.questions()}, [2]string{"requestState", o.text()}) + "}"
+	}
 	if modern {
 		members = append(members, [2]string{"resultType", `"complete"`}, [2]string{"ttlMs", o.maybe(func() string { return "5" })})
 	}

@@ -95,7 +95,7 @@ func (r *route) greet(c *client, revision string) {
 }
 
 // envelope is what every request of 2026-07-28 carries.
-const envelope = `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},` +
+const envelope = `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"sampling":{},"roots":{}},` +
 	`"io.modelcontextprotocol/logLevel":"info"`
 
 // put sends params as they stand and waits for the answer.
@@ -183,6 +183,10 @@ func (r *route) undo(method string, m message, prefix string) string {
 		return "error " + tree.String()
 	}
 	tree := parseTree(m.Result)
+	if kind := tree.at("resultType"); kind != nil && kind.text == `"input_required"` {
+		withoutEnvelope(tree)
+		return "questions " + tree.String() // nothing in them is renamed
+	}
 	if r.client == "modern" || r.server == "modern" {
 		for _, name := range []string{"resultType", "ttlMs", "cacheScope"} {
 			tree.drop(name)
@@ -246,7 +250,9 @@ func (r *route) exchange(t *rapid.T) {
 	method := rapid.SampledFrom([]string{"tools/call", "prompts/get", "resources/read", "completion/complete"}).Draw(t, "method")
 	names := transparentMethods[method]
 	r.seq++
-	reply := drawn(t, "reply", func(o odd) string { return o.reply(method, r.server == "modern") })
+	reply := drawn(t, "reply", func(o odd) string {
+		return o.reply(method, r.server == "modern", r.server == "modern" && r.client == "modern")
+	})
 	notes := drawn(t, "notes", odd.notes)
 	request := drawn(t, "params", func(o odd) string { return o.request(method, notes, reply, r.seq) })
 	params := func(name string) string {
