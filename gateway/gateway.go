@@ -71,6 +71,7 @@ type Gateway struct {
 	holds         holds
 	elicitations  elicitations
 	tokens        tokens
+	tasks         tasks
 
 	work sync.WaitGroup // goroutines that outlive the request that caused them
 }
@@ -95,6 +96,7 @@ func New(o Options) *Gateway {
 	}
 	g.flights.init()
 	g.subscriptions.init()
+	g.tasks.init()
 	if o.HoldLimit <= 0 {
 		o.HoldLimit = holdLimit
 	}
@@ -399,6 +401,9 @@ func (g *Gateway) Closed(s *downstream.Session) {
 	g.metrics.Session(s.Transport(), -1)
 	g.log.Debug("Session closed", "session", s.ID(), "client", peerName(s))
 	g.elicitations.forget(s)
+	for _, own := range g.tasks.release(s) {
+		g.cancelTask(own)
+	}
 	g.work.Go(func() {
 		g.releaseSubscriptions(holder{session: s})
 		for _, b := range g.backends() {

@@ -117,7 +117,7 @@ func (g *Gateway) startHeld(r *request, server string, edits []rawjson.Edit) (*h
 	g.stampModern(r, conn, &f.call)
 	g.flights.add(conn, f)
 	g.work.Go(func() {
-		reply, err := conn.Call(&f.call)
+		reply, err := g.perform(r, conn, f)
 		g.flights.remove(conn, f)
 		f.land()
 		h.finish(reply, err)

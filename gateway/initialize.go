@@ -18,6 +18,12 @@ var legacyRevisions = []string{"2024-11-05", "2025-03-26", "2025-06-18", latestL
 var capabilities = []byte(`{"completions":{},"logging":{},"prompts":{"listChanged":true},` +
 	`"resources":{"subscribe":true,"listChanged":true},"tools":{"listChanged":true}}`)
 
+// taskCapabilities are those of clients whose revision has tasks.
+var (
+	taskCapabilities   = rawjson.SetMember(capabilities, "tasks", []byte(`{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}`))
+	modernCapabilities = withExtension(capabilities)
+)
+
 // initialize answers at once, whatever the backends do.
 func (g *Gateway) initialize(r *request) {
 	asked, _, err := stringMember(r.Params(), "protocolVersion")
@@ -41,7 +47,11 @@ func (g *Gateway) initialize(r *request) {
 	result := append(make([]byte, 0, 1024), `{"protocolVersion":`...)
 	result = rawjson.AppendString(result, protocol)
 	result = append(result, `,"capabilities":`...)
-	result = append(result, capabilities...)
+	if protocol == latestLegacy {
+		result = append(result, taskCapabilities...)
+	} else {
+		result = append(result, capabilities...)
+	}
 	result = append(result, `,"serverInfo":`...)
 	result = append(result, g.serverInfo...)
 	result = append(result, `,"instructions":`...)

@@ -21,6 +21,10 @@ func (g *Gateway) stampModern(r *request, conn upstream.Conn, c *upstream.Call) 
 		return
 	}
 	c.Capabilities = g.relayable(r.Client().Capabilities)
+	if r.modern() && r.Can("extensions", tasksExtension) && info.Has("extensions", tasksExtension) {
+		c.Capabilities = withExtension(c.Capabilities)
+		c.AcceptTask = r.Method() == "tools/call"
+	}
 	switch {
 	case r.modern(): // of its own, or none at all
 		c.LogLevel = r.Modern().LogLevel

@@ -33,11 +33,16 @@ func (g relay) Ready(ctx context.Context, s *upstream.Server, conn upstream.Conn
 // Down implements [upstream.Handler].
 func (g relay) Down(s *upstream.Server, conn upstream.Conn) {
 	g.flights.drop(conn)
+	g.tasks.drop(conn)
 	g.lapse(conn)
 }
 
 // Notification implements [upstream.Handler].
 func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) {
+	c, params, done := g.taskNotified(conn, c, method, params)
+	if done {
+		return
+	}
 	switch method {
 	case "notifications/resources/updated":
 		g.updated(s.Name(), conn.Unit(), params)
@@ -161,6 +166,12 @@ func (g relay) question(ctx context.Context, s *upstream.Server, conn upstream.C
 		capability = "roots"
 	default:
 		return nil, nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", method)
+	}
+	if own := g.taskOf(ctx, conn, params); own != nil {
+		if own.hidden == nil {
+			return g.askOwner(ctx, own, capability, method, params)
+		}
+		c, params = &own.hidden.call, unrelated(params)
 	}
 	causes := g.flights.causes(conn, c)
 	session = g.owner(conn)

@@ -41,6 +41,9 @@ type Call struct {
 	// to know first: a result of the type input_required is returned as it is.
 	// Its answers are part of the Params of another Call.
 	ForwardInput bool
+	// AcceptTask lets a modern backend answer with a task: a result of that
+	// type is returned as it is (SEP-2663).
+	AcceptTask bool
 
 	handshake bool     // initialize and what comes before it: must never be cancelled
 	opening   bool     // initialize itself

@@ -54,6 +54,9 @@ func (l *link) callModern(c *Call) (jsonrpc.Reply, error) {
 		switch {
 		case typed && kind == "input_required" && c.ForwardInput:
 			return jsonrpc.Reply{Result: clean(reply.Result, false)}, nil
+		case typed && kind == "task" && c.AcceptTask:
+			l.wentThrough(opened)
+			return jsonrpc.Reply{Result: clean(reply.Result, false)}, nil
 		case typed && kind == "input_required":
 		case typed && kind != "complete", !typed && rawjson.Get(reply.Result, "resultType") != nil:
 			return jsonrpc.Reply{}, l.srv.failure(BadReply, fmt.Sprintf("sent a result of unknown type %q", l.srv.quote(kind, 60)), nil)
