@@ -144,6 +144,11 @@ func (g *Gateway) newListen(r *request) (*listen, error) {
 	if !rawjson.IsObject(filter) {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, `Invalid params: member "notifications" must be an object`)
 	}
+	if rawjson.Get(filter, "taskIds") != nil { // none is acknowledged: clients ask by tasks/get
+		if err := r.knowsTasks(); err != nil {
+			return nil, err
+		}
+	}
 	l := &listen{g: g, r: r, wants: make([]bool, len(filters))}
 	for i, name := range filters {
 		l.wants[i] = string(rawjson.Get(filter, name)) == "true"

@@ -211,7 +211,8 @@ func (g *Gateway) waitForTask(conn upstream.Conn, f *flight, server string) (rep
 	step := func(method string, params []byte) *upstream.Call {
 		return &upstream.Call{Context: call.Context, Cause: f, Method: method, Params: params}
 	}
-	reply, err = conn.Call(step(call.Method, rawjson.SetMember(params, "task", hiddenTask)))
+	first := step(call.Method, rawjson.SetMember(params, "task", hiddenTask))
+	reply, err = g.makeTask(call.Context, own, first)
 	state := rawjson.Get(reply.Result, "task")
 	if err != nil || reply.Error != nil || state == nil {
 		done()
@@ -253,6 +254,33 @@ func (g *Gateway) waitForTask(conn upstream.Conn, f *flight, server string) (rep
 		reply.Result = unrelated(reply.Result)
 	}
 	return reply, nil
+}
+
+// makeTask sends the call that makes a task. When ctx ends before the answer
+// is there, the task is cancelled as soon as its name is known.
+func (g *Gateway) makeTask(ctx context.Context, own *task, call *upstream.Call) (jsonrpc.Reply, error) {
+	type answer struct {
+		jsonrpc.Reply
+		err error
+	}
+	call.Context = context.WithoutCancel(ctx)
+	came := make(chan answer, 1)
+	g.work.Go(func() {
+		reply, err := own.conn.Call(call)
+		came <- answer{reply, err}
+	})
+	select {
+	case a := <-came:
+		return a.Reply, a.err
+	case <-ctx.Done():
+	}
+	g.work.Go(func() {
+		id, ok := rawjson.String(rawjson.Path((<-came).Result, "task", "taskId"))
+		if ok {
+			g.cancelTask(&task{server: own.server, conn: own.conn, original: id})
+		}
+	})
+	return jsonrpc.Reply{}, context.Cause(ctx)
 }
 
 // pause waits until a task's state is to be asked for again: for a while, or

@@ -12,6 +12,10 @@ import (
 	"goblin/registry/rawjson"
 )
 
+// streamLook is how often the gateway looks whether a client has opened a
+// stream on which a task's question can be asked.
+const streamLook = time.Second
+
 // taskNotified handles what a server says about a task of 2025-11-25. For
 // what is left to be handled it gives the call that it belongs to, and the
 // params without what concerns the task.
@@ -131,22 +135,27 @@ func (g relay) askOwner(ctx context.Context, own *task, capability, method strin
 // the session's. A client that has neither open will come for the result, when
 // it sees that its task wants something.
 func (g *Gateway) askForTask(ctx context.Context, own *task, method string, params []byte) (jsonrpc.Reply, error) {
+	look := time.NewTicker(streamLook)
+	defer look.Stop()
 	for {
 		f, changed := g.tasks.attending(own)
 		var causes []*flight
 		if f != nil {
 			causes = []*flight{f}
 		}
-		reply, err := ask(ctx, own.owner, causes, method, params)
-		if !errors.Is(err, downstream.ErrNoStream) && !errors.Is(err, downstream.ErrAnswered) {
-			return reply, err
+		if f != nil || own.owner.Reachable() {
+			reply, err := ask(ctx, own.owner, causes, method, params)
+			if !errors.Is(err, downstream.ErrNoStream) && !errors.Is(err, downstream.ErrAnswered) {
+				return reply, err
+			}
 		}
 		select {
 		case <-changed:
+		case <-look.C:
 		case <-ctx.Done():
-			return reply, context.Cause(ctx)
+			return jsonrpc.Reply{}, context.Cause(ctx)
 		case <-own.owner.Context().Done():
-			return reply, context.Cause(own.owner.Context())
+			return jsonrpc.Reply{}, context.Cause(own.owner.Context())
 		}
 	}
 }

@@ -68,6 +68,11 @@ type Call struct {
 	left     time.Duration // of the timeout, while paused
 }
 
+// takes reports whether a result of that type is the caller's to handle.
+func (c *Call) takes(resultType string) bool {
+	return resultType == "input_required" && c.ForwardInput || resultType == "task" && c.AcceptTask
+}
+
 // Pause stops the timeout until as many calls of Resume: a human is being
 // asked.
 func (c *Call) Pause() {

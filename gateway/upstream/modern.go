@@ -52,10 +52,7 @@ func (l *link) callModern(c *Call) (jsonrpc.Reply, error) {
 		}
 		kind, typed := rawjson.String(rawjson.Get(reply.Result, "resultType"))
 		switch {
-		case typed && kind == "input_required" && c.ForwardInput:
-			return jsonrpc.Reply{Result: clean(reply.Result, false)}, nil
-		case typed && kind == "task" && c.AcceptTask:
-			l.wentThrough(opened)
+		case typed && c.takes(kind):
 			return jsonrpc.Reply{Result: clean(reply.Result, false)}, nil
 		case typed && kind == "input_required":
 		case typed && kind != "complete", !typed && rawjson.Get(reply.Result, "resultType") != nil:

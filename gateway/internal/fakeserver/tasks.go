@@ -165,6 +165,10 @@ func (s *server) oneTask(x *exchange) {
 	case "tasks/cancel":
 		if over(j) {
 			s.jobs.Unlock()
+			if x.modern {
+				s.succeed(x, json.RawMessage(`{}`))
+				return
+			}
 			s.fail(x, json.RawMessage(`{"code":-32602,"message":"it is over"}`))
 			return
 		}
@@ -200,7 +204,7 @@ func (s *server) jobResult(x *exchange, j *job) {
 	go func() {
 		<-x.cancelled
 		s.jobs.Lock() // whoever looked before waits by now
-		s.jobs.Unlock()
+		defer s.jobs.Unlock()
 		s.jobs.changed.Broadcast()
 	}()
 	s.tell(event{Ev: "wait", Name: "result"})
