@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -194,8 +195,8 @@ func noTaskSupport(name string) error {
 
 // waitForTask makes a plain call of a tool that runs as a task only: the task
 // is created, watched and its result fetched here. Every state that the server
-// tells shows that it works, so its timeout bounds each of these steps, not
-// the whole.
+// tells shows that it works, so its timeout bounds each of these steps, and
+// the whole is bounded by the task's time to live.
 func (g *Gateway) waitForTask(conn upstream.Conn, f *flight, server string) (reply jsonrpc.Reply, err error) {
 	call := &f.call
 	own := &task{server: server, conn: conn, hidden: f, news: make(chan struct{}, 1)}
@@ -228,23 +229,12 @@ func (g *Gateway) waitForTask(conn upstream.Conn, f *flight, server string) (rep
 		g.deliverTask(own, n)
 	}
 	done()
-	named := object("taskId", own.original)
-	for !isOver(statusOf(state)) && statusOf(state) != "input_required" {
-		if err = own.pause(call.Context, pollInterval(state)); err == nil {
-			reply, err = conn.Call(step("tasks/get", named))
-		}
-		if err == nil && reply.Error != nil {
-			e := jsonrpc.ParseErrorObject(reply.Error)
-			err = &upstream.Error{Code: upstream.BadReply, Server: server, Reason: "it lost the task that it made of the call: " + e.Message}
-		}
-		if err != nil {
-			g.cancelTask(own)
-			return jsonrpc.Reply{}, err
-		}
-		state = reply.Result
+	if err = g.watchTask(own, state, step); err != nil {
+		g.cancelTask(own)
+		return jsonrpc.Reply{}, err
 	}
 	// What the task asks for comes while its result is waited for.
-	last := step("tasks/result", named)
+	last := step("tasks/result", object("taskId", own.original))
 	last.Timeout = g.tasks.left(own)
 	if reply, err = conn.Call(last); err != nil {
 		g.cancelTask(own)
@@ -254,6 +244,30 @@ func (g *Gateway) waitForTask(conn upstream.Conn, f *flight, server string) (rep
 		reply.Result = unrelated(reply.Result)
 	}
 	return reply, nil
+}
+
+// watchTask asks for a task's state until it is over, or wants something.
+func (g *Gateway) watchTask(own *task, state []byte, step func(method string, params []byte) *upstream.Call) error {
+	life := g.tasks.left(own)
+	for deadline := time.Now().Add(life); !isOver(statusOf(state)) && statusOf(state) != "input_required"; {
+		if time.Now().After(deadline) {
+			return &upstream.Error{Code: upstream.RequestTimeout, Server: own.server, Reason: fmt.Sprintf("the task that it made of the call was not over after %v", life)}
+		}
+		look := step("tasks/get", object("taskId", own.original))
+		if err := own.pause(look.Context, pollInterval(state)); err != nil {
+			return err
+		}
+		reply, err := own.conn.Call(look)
+		if err != nil {
+			return err
+		}
+		if reply.Error != nil {
+			e := jsonrpc.ParseErrorObject(reply.Error)
+			return &upstream.Error{Code: upstream.BadReply, Server: own.server, Reason: "it lost the task that it made of the call: " + e.Message}
+		}
+		state = reply.Result
+	}
+	return nil
 }
 
 // makeTask sends the call that makes a task. When ctx ends before the answer

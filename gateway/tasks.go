@@ -31,10 +31,12 @@ const (
 	relatedTask = downstream.MetaPrefix + "related-task"
 )
 
-// Bounds of the tasks that are known: in all, and of one session.
+// Bounds of the tasks that are known: in all, of one session, and of all
+// clients of stateless HTTP together.
 const (
-	maxTasks        = 8192
-	maxSessionTasks = 1024
+	maxTasks          = 8192
+	maxSessionTasks   = 1024
+	maxStatelessTasks = maxTasks / 2
 )
 
 const (
@@ -181,9 +183,11 @@ func (t *tasks) room(owner *downstream.Session) bool {
 }
 
 func (t *tasks) roomLocked(owner *downstream.Session) bool {
-	full := func() bool {
-		return len(t.all) >= maxTasks || owner != nil && len(t.owned[owner]) >= maxSessionTasks
+	limit := maxSessionTasks
+	if owner == nil {
+		limit = maxStatelessTasks
 	}
+	full := func() bool { return len(t.all) >= maxTasks || len(t.owned[owner]) >= limit }
 	if !full() {
 		return true
 	}

@@ -494,3 +494,19 @@ func TestListensNameNoTasks(t *testing.T) {
 	c.ok("subscriptions/listen", listen)
 	require.JSONEq(t, `{}`, string(at(c.noted("notifications/subscriptions/acknowledged", nil).Params, "notifications")))
 }
+
+func TestTasksOfASessionAreBounded(t *testing.T) {
+	t.Parallel()
+	const limit = 1024
+	w := newWorld(t)
+	b := w.backend("b", obj{"tools": []obj{taskTool("t", "optional")}, "tasks": obj{"t": obj{}}, "on": obj{"task t": actions(do("wait", obj{"name": "never"}))}})
+	c, other := w.bridged(), w.bridged()
+	for range limit {
+		c.startTask("b_t")
+	}
+	e := c.fault("tools/call", obj{"name": "b_t", "task": obj{}})
+	require.Equal(t, -32603, e.Code)
+	require.Contains(t, e.Message, "1024")
+	require.Equal(t, limit, b.count("tools/call"), "the server is not even asked")
+	other.startTask("b_t")
+}
