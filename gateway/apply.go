@@ -105,7 +105,7 @@ func (g *Gateway) drain(ctx context.Context, b *backend) {
 	for {
 		select {
 		case <-look.C:
-			if !g.flights.busy(b.Server) {
+			if !g.flights.busy(b.Server) && !g.tasksOpen(b.Server) {
 				return
 			}
 		case <-limit.C:

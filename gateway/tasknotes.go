@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"goblin/gateway/downstream"
@@ -90,6 +91,11 @@ func (g *Gateway) tellTask(own *task, method string, params []byte) {
 		own.owner.Notify(method, params)
 	}
 	g.noted(registry.ToClient, own.owner, own.server, method, own.id, params)
+}
+
+// tasksOpen reports whether somebody waits for a task of a server.
+func (g *Gateway) tasksOpen(s *upstream.Server) bool {
+	return slices.ContainsFunc(g.flights.all(), func(l *link) bool { return l.of == s && g.tasks.busy(l.conn) })
 }
 
 // taskOf finds the task that a question belongs to, nil for none.

@@ -73,6 +73,7 @@ type task struct {
 	known   bool // what the server says of it is delivered
 	expires time.Time
 	settled bool          // completed, failed or cancelled
+	fetched bool          // nothing more is to be had from it
 	results []*flight     // requests for its result under way
 	changed chan struct{} // closed when results changes
 }
@@ -251,7 +252,9 @@ func (t *tasks) note(own *task, state []byte) {
 }
 
 func (t *tasks) noteLocked(own *task, state []byte) {
-	own.settled = own.settled || isOver(statusOf(state))
+	status := statusOf(state)
+	own.settled = own.settled || isOver(status)
+	own.fetched = own.fetched || status == "cancelled" || own.modern && isOver(status)
 	member := "ttl"
 	if own.modern {
 		member = "ttlMs"
@@ -277,7 +280,19 @@ func isOver(status string) bool {
 func (t *tasks) settle(own *task) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	own.settled = true
+	own.settled, own.fetched = true, true
+}
+
+// busy reports whether somebody waits for a task of a connection.
+func (t *tasks) busy(conn upstream.Conn) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, own := range t.all {
+		if own.conn == conn && !own.fetched {
+			return true
+		}
+	}
+	return false
 }
 
 // left is how long a task is known from now on.

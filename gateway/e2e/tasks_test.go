@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -508,4 +509,29 @@ func TestTasksOfASessionAreBounded(t *testing.T) {
 	require.Contains(t, e.Message, "1024")
 	require.Equal(t, limit, b.count("tools/call"), "the server is not even asked")
 	other.startTask("b_t")
+}
+
+func TestAChangedServerIsReplacedWhileItsTasksEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.backend("b", obj{
+		"tools": []obj{taskTool("t", "optional")}, "tasks": obj{"t": obj{}},
+		"on": obj{"task t": actions(do("wait", obj{"name": "go"}), do("text", obj{"text": "done by the old one"}))},
+	}, obj{"env": obj{"WHICH": "first"}})
+	c := w.bridged()
+	id := c.startTask("b_t")
+	first := b.waitStarts(1)
+	w.edit(func() { b.conf["env"] = obj{"WHICH": "second"} })
+	b.waitStarts(2)
+	eventually(t, "the new process to serve", func() bool {
+		c.startTask("b_t")
+		b.catchUp()
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return slices.ContainsFunc(b.events, func(e told) bool { return e.Ev == "task" && e.proc != first })
+	})
+	require.False(t, first.gone, "its task is under way")
+	b.doAt(first, obj{"do": "release", "name": "go"})
+	c.awaitStatus(id, "completed")
+	require.Equal(t, "done by the old one", str(c.ok("tasks/result", obj{"taskId": id}), "content", 0, "text"))
 }
