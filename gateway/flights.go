@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -122,43 +123,37 @@ func (f *flights) of(server, unit string) upstream.Conn {
 	return nil
 }
 
-// causes finds the requests that may have made the backend speak: the one
-// that the transport names, else all under way, provided that they are one
-// session's. The newest is the last.
-func (f *flights) causes(conn upstream.Conn, c *upstream.Call) []*flight {
+// causes finds the requests that may have made the backend speak, the newest
+// last: the one that the transport names, else all under way. certain says that
+// there are some and that they are one client's, see [oneClients].
+func (f *flights) causes(conn upstream.Conn, c *upstream.Call) (found []*flight, certain bool) {
 	if c != nil {
 		if x, ok := c.Cause.(*flight); ok {
-			return []*flight{x}
+			return []*flight{x}, true
 		}
 	}
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	l := f.links[conn]
-	if l == nil {
-		return nil
+	if l := f.links[conn]; l != nil {
+		found = slices.Collect(maps.Keys(l.flights))
 	}
-	found := make([]*flight, 0, len(l.flights))
-	for x := range l.flights {
-		if len(found) > 0 && found[0].at().Session() != x.at().Session() {
-			return nil
-		}
-		found = append(found, x)
-	}
-	if len(found) > 1 && found[0].at().Session().Stateless() {
-		return onlyBusy(found)
-	}
+	f.mu.Unlock()
 	slices.SortFunc(found, func(a, b *flight) int { return cmp.Compare(a.number, b.number) })
-	return found
+	return found, oneClients(found)
 }
 
-// onlyBusy is the one of several stateless requests over HTTP that the server
-// works on. Those that wait for an answer ask nothing meanwhile; of the others
-// nothing is known but that their clients have the same token, so with two of
-// them the cause is not certain.
-func onlyBusy(all []*flight) []*flight {
-	busy := slices.DeleteFunc(all, func(x *flight) bool { return x.held != nil && x.held.waits() })
-	if len(busy) != 1 {
-		return nil
+// oneClients reports whether requests are all of one client. Those of stateless
+// clients over HTTP have nothing but a token in common: two of them may be two
+// clients', also when one waits for its client to come back, since its server
+// may ask more meanwhile.
+func oneClients(all []*flight) bool {
+	if len(all) <= 1 {
+		return len(all) == 1
 	}
-	return busy
+	s := all[0].at().Session()
+	for _, x := range all {
+		if x.at().Session() != s {
+			return false
+		}
+	}
+	return !s.Stateless()
 }

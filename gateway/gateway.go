@@ -71,6 +71,7 @@ type Gateway struct {
 	holds         holds
 	elicitations  elicitations
 	tokens        tokens
+	rootNews      rootNews
 
 	work sync.WaitGroup // goroutines that outlive the request that caused them
 }
@@ -399,6 +400,7 @@ func (g *Gateway) Closed(s *downstream.Session) {
 	g.metrics.Session(s.Transport(), -1)
 	g.log.Debug("Session closed", "session", s.ID(), "client", peerName(s))
 	g.elicitations.forget(s)
+	g.rootsChanged(s)
 	g.work.Go(func() {
 		g.releaseSubscriptions(holder{session: s})
 		for _, b := range g.backends() {
