@@ -72,6 +72,7 @@ type Gateway struct {
 	elicitations  elicitations
 	tokens        tokens
 	rootNews      rootNews
+	screened      atomic.Int64 // screens whose users can be asked
 
 	work sync.WaitGroup // goroutines that outlive the request that caused them
 }
@@ -79,8 +80,9 @@ type Gateway struct {
 // backend is a server with the goroutine that runs it.
 type backend struct {
 	*upstream.Server
-	stop context.CancelFunc
-	done chan struct{}
+	stop    context.CancelFunc
+	done    chan struct{}
+	excerpt atomic.Pointer[string] // of its instructions, as last heard
 }
 
 // New prepares a Gateway. Sessions may be opened at once; servers start with
@@ -401,6 +403,9 @@ func (g *Gateway) Closed(s *downstream.Session) {
 	g.log.Debug("Session closed", "session", s.ID(), "client", peerName(s))
 	g.elicitations.forget(s)
 	g.rootsChanged(s)
+	if asksUser(s) {
+		g.screened.Add(-1)
+	}
 	g.work.Go(func() {
 		g.releaseSubscriptions(holder{session: s})
 		for _, b := range g.backends() {

@@ -20,7 +20,7 @@ func (g *Gateway) stampModern(r *request, conn upstream.Conn, c *upstream.Call) 
 	if info.Era != upstream.Modern {
 		return
 	}
-	c.Capabilities = g.relayable(r.Client().Capabilities)
+	c.Capabilities = g.relayable(r.Client().Capabilities, g.screened.Load() > 0)
 	switch {
 	case r.modern(): // of its own, or none at all
 		c.LogLevel = r.Modern().LogLevel
@@ -34,14 +34,19 @@ func (g *Gateway) stampModern(r *request, conn upstream.Conn, c *upstream.Call) 
 }
 
 // relayable are the capabilities of a client as far as a backend's questions
-// reach it. Roots are there too when the configuration has some.
-func (g *Gateway) relayable(declared []byte) []byte {
+// reach it. Roots are there too when the configuration has some, and all that
+// the user of a screen can answer while one is open.
+func (g *Gateway) relayable(declared []byte, screen bool) []byte {
 	out := []byte{'{'}
 	for _, name := range []string{"elicitation", "roots", "sampling"} {
 		value := rawjson.Get(declared, name)
 		switch {
 		case name == "roots" && (rawjson.IsObject(value) || len(g.o.Config.Gateway.Roots) > 0):
-			value = []byte("{}") // listChanged has no place in it any more
+			value = emptyResult // listChanged has no place in it any more
+		case name == "elicitation" && screen:
+			value = withModes(value)
+		case name == "sampling" && screen && !rawjson.IsObject(value):
+			value = emptyResult
 		case !rawjson.IsObject(value):
 			continue
 		}
@@ -52,6 +57,19 @@ func (g *Gateway) relayable(declared []byte) []byte {
 		out = append(out, value...)
 	}
 	return append(out, '}')
+}
+
+// withModes is the capability of elicitation in both of its modes.
+func withModes(declared []byte) []byte {
+	if !rawjson.IsObject(declared) {
+		declared = emptyResult
+	}
+	for _, mode := range []string{"form", "url"} {
+		if !rawjson.IsObject(rawjson.Get(declared, mode)) {
+			declared = rawjson.SetMember(declared, mode, emptyResult)
+		}
+	}
+	return declared
 }
 
 // fromModern turns an error of a modern backend into what a legacy client

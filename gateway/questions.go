@@ -123,7 +123,7 @@ func (g *Gateway) unable(ctx context.Context, q *inquiry, why *jsonrpc.Error) (*
 	}
 	asker := registry.Asker{Server: q.server, Why: registry.AskNoCall}
 	if x := newest(q.causes); x != nil {
-		asker = registry.Asker{Server: q.server, Why: registry.AskUnable, Client: x.at().Client().Name, Call: subject(x.at())}
+		asker = registry.Asker{Server: q.server, Why: registry.AskUnable, Client: x.at().Client().Name, Call: subject(q.causes)}
 	}
 	if session, reply, ok := g.askScreens(ctx, q, asker); ok {
 		return session, reply.Result, fault(reply)
@@ -131,8 +131,13 @@ func (g *Gateway) unable(ctx context.Context, q *inquiry, why *jsonrpc.Error) (*
 	return nil, nil, why
 }
 
-// subject is the tool, prompt or URI that a request is about.
-func subject(x *downstream.Exchange) string {
+// subject is the tool, prompt or URI that a question's cause is about; "" where
+// several may be the cause.
+func subject(causes []*flight) string {
+	if len(causes) != 1 {
+		return ""
+	}
+	x := causes[0].at()
 	name, ok := rawjson.String(rawjson.Get(x.Params(), "name"))
 	if !ok {
 		name, _ = rawjson.String(rawjson.Get(x.Params(), "uri"))
@@ -157,7 +162,7 @@ func (g *Gateway) askClient(ctx context.Context, s *downstream.Session, q *inqui
 	if isScreen(s) {
 		asker := registry.Asker{Server: q.server, Why: registry.AskNoCall}
 		if x := newest(q.causes); x != nil {
-			asker.Why, asker.Call = registry.AskOwnCall, subject(x.at())
+			asker.Why, asker.Call = registry.AskOwnCall, subject(q.causes)
 		}
 		params = introduce(params, asker)
 	}
@@ -243,6 +248,9 @@ func askOnAnyStream(ctx context.Context, s *downstream.Session, causes []*flight
 }
 
 func isScreen(s *downstream.Session) bool { return s.Transport() == ScreenTransport }
+
+// asksUser reports whether a session is that of a screen which can ask its user.
+func asksUser(s *downstream.Session) bool { return isScreen(s) && s.Can("elicitation") }
 
 // screens are the sessions of open screens whose users can answer a question.
 func (g *Gateway) screens(capability string, params []byte) (open []*downstream.Session) {

@@ -14,7 +14,13 @@ import (
 type relay struct{ *Gateway }
 
 // Opened implements [upstream.Handler].
-func (g relay) Opened(s *upstream.Server, conn upstream.Conn) { g.flights.open(s.Name(), conn) }
+func (g relay) Opened(s *upstream.Server, conn upstream.Conn) {
+	g.flights.open(s.Name(), conn)
+	if b := g.server(s.Name()); b != nil {
+		text := excerpt(conn.Info().Instructions)
+		b.excerpt.Store(&text)
+	}
+}
 
 // Ready implements [upstream.Handler]: a new connection is told what the one
 // before it knew.

@@ -311,23 +311,24 @@ func (g *Gateway) updated(server, unit string, params []byte) {
 		return
 	}
 	g.reg.Touched(server, uri)
-	heard := g.tellSubscribers(server, unit, uri, params)
+	told := make(map[receiver]bool)
+	g.tellSubsOf(server, unit, uri, uri, params, told)
 	for parent := range registry.Above(uri) {
-		heard += g.tellSubsOf(server, unit, parent, uri, params)
+		g.tellSubsOf(server, unit, parent, uri, params, told)
 	}
-	if heard == 0 {
+	if len(told) == 0 {
 		g.noted(registry.ToClient, nil, server, "notifications/resources/updated", uri, params)
 	}
 }
 
-func (g *Gateway) tellSubscribers(server, unit, uri string, params []byte) (heard int) {
-	return g.tellSubsOf(server, unit, uri, uri, params)
+func (g *Gateway) tellSubscribers(server, unit, uri string, params []byte) {
+	g.tellSubsOf(server, unit, uri, uri, params, make(map[receiver]bool))
 }
 
 // tellSubsOf tells the subscribers of watched that uri, at or below it,
-// changed, and returns how many notices that made. Each gets the spelling that
-// it subscribed with.
-func (g *Gateway) tellSubsOf(server, unit, watched, uri string, params []byte) int {
+// changed, but for those that were told so already, and notes them there. Each
+// gets the spelling that it subscribed with.
+func (g *Gateway) tellSubsOf(server, unit, watched, uri string, params []byte, told map[receiver]bool) {
 	var notices []receiver
 	g.subscriptions.mu.Lock()
 	if row := g.subscriptions.rows[subscriptionKey{server, unit, watched}]; row != nil {
@@ -338,7 +339,9 @@ func (g *Gateway) tellSubsOf(server, unit, watched, uri string, params []byte) i
 		}
 	}
 	g.subscriptions.mu.Unlock()
+	notices = slices.DeleteFunc(notices, func(n receiver) bool { return told[n] })
 	for _, n := range notices {
+		told[n] = true
 		if n.listen != nil {
 			n.listen.updated(n.name, params)
 			continue
@@ -349,7 +352,6 @@ func (g *Gateway) tellSubsOf(server, unit, watched, uri string, params []byte) i
 	if len(notices) > 0 {
 		g.announced(server, "notifications/resources/updated", g.reg.ListedURI(server, uri), params, notices)
 	}
-	return len(notices)
 }
 
 // spell is uri in the spelling that a subscriber used for watched.

@@ -10,7 +10,7 @@ type Asker struct {
 	Server string    `json:"server"`
 	Why    AskReason `json:"why"`
 	Client string    `json:"client,omitempty"` // whose call made the server ask
-	Call   string    `json:"call,omitempty"`   // the tool, prompt or URI of that call
+	Call   string    `json:"call,omitempty"`   // the tool, prompt or URI of that call; "" where it may be one of several
 }
 
 // AskReason is why a question is put to a screen.
