@@ -157,7 +157,7 @@ func TestQuestionThatNoClientCanBeAskedIsAskedOnAScreen(t *testing.T) {
 			able.wasNotAsked()
 			unable.wasNotAsked()
 			asked := traffic(t, i, 3, func(r registry.TrafficRecord) bool {
-				return r.Direction == registry.ToClient && r.Session == u.Session()
+				return r.Direction == registry.ToClient && r.Session == u.Session() && r.Status == "success"
 			})
 			require.Len(t, asked, 3)
 
