@@ -311,7 +311,7 @@ func (g *Gateway) updated(server, unit string, params []byte) {
 		return
 	}
 	g.reg.Touched(server, uri)
-	told := make(map[receiver]bool)
+	told := make(map[holder]bool)
 	g.tellSubsOf(server, unit, uri, uri, params, told)
 	for parent := range registry.Above(uri) {
 		g.tellSubsOf(server, unit, parent, uri, params, told)
@@ -322,26 +322,28 @@ func (g *Gateway) updated(server, unit string, params []byte) {
 }
 
 func (g *Gateway) tellSubscribers(server, unit, uri string, params []byte) {
-	g.tellSubsOf(server, unit, uri, uri, params, make(map[receiver]bool))
+	g.tellSubsOf(server, unit, uri, uri, params, make(map[holder]bool))
 }
 
 // tellSubsOf tells the subscribers of watched that uri, at or below it,
-// changed, but for those that were told so already, and notes them there. Each
-// gets the spelling that it subscribed with.
-func (g *Gateway) tellSubsOf(server, unit, watched, uri string, params []byte, told map[receiver]bool) {
+// changed, but for those that told holds, and adds them there. Each gets the
+// spelling that it subscribed with.
+func (g *Gateway) tellSubsOf(server, unit, watched, uri string, params []byte, told map[holder]bool) {
 	var notices []receiver
 	g.subscriptions.mu.Lock()
 	if row := g.subscriptions.rows[subscriptionKey{server, unit, watched}]; row != nil {
 		for s, spellings := range row.holders {
+			if told[s] {
+				continue
+			}
+			told[s] = true
 			for _, spelling := range spellings {
 				notices = append(notices, receiver{s, g.spell(server, spelling, watched, uri)})
 			}
 		}
 	}
 	g.subscriptions.mu.Unlock()
-	notices = slices.DeleteFunc(notices, func(n receiver) bool { return told[n] })
 	for _, n := range notices {
-		told[n] = true
 		if n.listen != nil {
 			n.listen.updated(n.name, params)
 			continue

@@ -141,8 +141,8 @@ func TestOverlappingListensAreEachToldOnce(t *testing.T) {
 		script["resources"] = []obj{resource("file:///dir"), resource("file:///dir/x"), resource("file:///b"), resource("file:///own")}
 		b := w.backend("b", script)
 		c := connect()
-		dir, x, other := in("b", "file:///dir"), in("b", "file:///dir/x"), in("b", "file:///b")
-		one, _ := c.hears(obj{"resourceSubscriptions": []string{dir, x}})
+		x, other := in("b", "file:///dir/x"), in("b", "file:///b")
+		one, _ := c.hears(obj{"resourceSubscriptions": []string{"file:///dir", x}})
 		two, _ := c.hears(obj{"resourceSubscriptions": []string{x, other, in("b", "file:///own")}})
 		three, _ := c.hears(obj{"resourceSubscriptions": []string{other}})
 		told := func(n int) map[string]int {

@@ -151,6 +151,17 @@ func TestQuestionOfAStatelessClientOutlivesItsOtherCall(t *testing.T) {
 	})), "Alice")
 }
 
+func TestQuestionDuringACompletionIsNotSentToAStatelessClient(t *testing.T) {
+	overEveryTransport(t, func(t *testing.T, w *world, connect func() *client) {
+		b := w.backend("b", obj{"prompts": []obj{prompt("p")}, "on": obj{"completion/complete": actions(do("request", obj{"method": "elicitation/create", "params": form}))}})
+		c := connect()
+		c.caps = obj{"elicitation": obj{}}
+		c.ok("completion/complete", obj{"ref": obj{"type": "ref/prompt", "name": "b/p"}, "argument": obj{"name": "a", "value": "v"}})
+		require.Equal(t, "-32602", string(at(b.waitEvent("reply", "elicitation/create").Msg, "error", "code")))
+		require.Empty(t, c.asks)
+	})
+}
+
 func TestRootsOutsideOfACallAreThoseOfAllSessions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -196,6 +207,8 @@ func TestChangedRootsReachLegacyBackendsOnce(t *testing.T) {
 	plain.callText("shared_t", obj{})
 	plain.callText("modern_t", obj{})
 	plain.notify(changed, nil) // of roots that it did not declare
+	time.Sleep(300 * time.Millisecond)
+	require.Zero(t, shared.count(changed))
 
 	c := w.pipe("stdio")
 	c.caps = obj{"roots": obj{"listChanged": true}}
