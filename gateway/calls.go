@@ -186,8 +186,9 @@ func (g *Gateway) call(r *request, server string, edits []rawjson.Edit) (jsonrpc
 	g.trackProgress(r, &f.call)
 	g.stampModern(r, conn, &f.call)
 	g.flights.add(conn, f)
-	defer g.flights.remove(conn, f)
-	return conn.Call(&f.call)
+	reply, err := conn.Call(&f.call)
+	g.flights.remove(conn, f, err == nil)
+	return reply, err
 }
 
 // trackProgress gives a request's progress token to the call, which replaces

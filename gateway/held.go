@@ -111,7 +111,7 @@ func (g *Gateway) startHeld(r *request, server string, edits []rawjson.Edit) (*h
 	g.flights.add(conn, f)
 	g.work.Go(func() {
 		reply, err := conn.Call(&f.call)
-		g.flights.remove(conn, f)
+		g.flights.remove(conn, f, err == nil)
 		f.land()
 		h.finish(reply, err)
 		cancel(nil)

@@ -259,12 +259,12 @@ func (g *Gateway) message(server string, conn upstream.Conn, c *upstream.Call, p
 	})
 	causes, certain := g.flights.causes(conn, c)
 	modern := conn.Info().Era == upstream.Modern
-	if modern {
+	if modern && c == nil {
 		causes = slices.DeleteFunc(causes, func(x *flight) bool {
 			asked, ok := parseLevel(x.call.LogLevel)
 			return !ok || level < asked
 		})
-		certain = oneClients(causes)
+		certain = g.flights.oneClients(conn, causes)
 	}
 	switch {
 	case certain:

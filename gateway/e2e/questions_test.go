@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -64,6 +65,33 @@ func TestQuestionsOverHTTPBelongToTheStreamOfTheirCall(t *testing.T) {
 			"name": "b_" + name, "requestState": state, "inputResponses": obj{keys["elicitation/create"]: obj{"action": "accept", "content": obj{"for": name}}},
 		})), name)
 	}
+}
+
+func TestQuestionOfACancelledCallReachesNoOtherClient(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.backend("b", asking("elicitation/create", form))
+	w.hosted = true
+	gone, other := w.pipe("stdio"), w.pipe("stdio")
+	for _, c := range []*client{gone, other} {
+		c.caps = obj{"elicitation": obj{}}
+		c.init()
+	}
+	cancelled := gone.begin("tools/call", obj{"name": "b_hang"})
+	b.waitEvent("wait", "hang")
+	waits := other.begin("tools/call", obj{"name": "b_other"})
+	b.waitEvent("wait", "other")
+	gone.notify("notifications/cancelled", obj{"requestId": json.RawMessage(cancelled)})
+	b.waitReceived("notifications/cancelled", 1)
+	b.do(do("request", obj{"method": "elicitation/create", "params": form})) // it heeds that late
+	require.Equal(t, "cancel", str(b.waitEvent("reply", "elicitation/create").Msg, "action"))
+	b.do(do("release", obj{"name": "other"}))
+	require.Nil(t, other.end(waits).Error)
+	require.Empty(t, other.asks)
+
+	// The client's own next call is no other's.
+	gone.reply = func(message) (any, any) { return accepted, nil }
+	require.Contains(t, gone.callText("b_ask", obj{}), "Alice")
 }
 
 // says is a log line.
