@@ -3,6 +3,8 @@ package gateway
 import (
 	"strings"
 	"unicode"
+
+	"goblin/registry"
 )
 
 // Instructions are bounded; some clients put them whole into a model's context.
@@ -12,9 +14,9 @@ const (
 	maxNamedServers = 50
 )
 
-// instructions are Goblin's own and an excerpt of each server's, in the order of
-// the config. Servers that have not connected yet, and those for which there is
-// no room, are only named.
+// instructions are Goblin's own and an excerpt of each server's as last heard, in
+// the order of the config. Servers that never connected, that are disabled, or
+// for which there is no room, are only named.
 func (g *Gateway) instructions() string {
 	names := g.ServerNames()
 	more := ""
@@ -25,15 +27,12 @@ func (g *Gateway) instructions() string {
 		"Tools are named server_tool, prompts server/prompt, and resources mcp://server/ followed by the server's own URI. " +
 		"Read goblin://servers for the state of each server."
 	for _, b := range g.backends() {
-		said := b.excerpt.Load()
-		if said == nil || *said == "" {
-			continue
+		state, _ := g.reg.State(b.Name())
+		said := excerpt(state.Instructions)
+		part := "\n\nserver " + b.Name() + ": " + said
+		if said != "" && state.State != registry.StateDisabled && len(text)+len(part) <= maxInstructions {
+			text += part
 		}
-		part := "\n\nserver " + b.Name() + ": " + *said
-		if len(text)+len(part) > maxInstructions {
-			continue
-		}
-		text += part
 	}
 	return text
 }
@@ -41,6 +40,7 @@ func (g *Gateway) instructions() string {
 // excerpt is the beginning of a server's instructions, in one line and without
 // characters that cannot be seen.
 func excerpt(instructions string) string {
+	instructions = instructions[:min(len(instructions), maxInstructions)]
 	var out strings.Builder
 	n, gap := 0, false
 	for _, r := range instructions {

@@ -14,13 +14,7 @@ import (
 type relay struct{ *Gateway }
 
 // Opened implements [upstream.Handler].
-func (g relay) Opened(s *upstream.Server, conn upstream.Conn) {
-	g.flights.open(s.Name(), conn)
-	if b := g.server(s.Name()); b != nil {
-		text := excerpt(conn.Info().Instructions)
-		b.excerpt.Store(&text)
-	}
-}
+func (g relay) Opened(s *upstream.Server, conn upstream.Conn) { g.flights.open(s, conn) }
 
 // Ready implements [upstream.Handler]: a new connection is told what the one
 // before it knew.
@@ -41,6 +35,9 @@ func (g relay) Down(s *upstream.Server, conn upstream.Conn) {
 func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) {
 	switch method {
 	case "notifications/resources/updated":
+		if !g.current(s) {
+			return // its successor watches
+		}
 		g.updated(s.Name(), conn.Unit(), params)
 	case "notifications/message":
 		g.message(s.Name(), conn, c, params)
@@ -62,6 +59,12 @@ func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.
 		}
 		g.log.Debug("Notification of unknown cause dropped", "server", s.Name(), "method", method)
 	}
+}
+
+// current reports whether a server was not replaced since.
+func (g *Gateway) current(s *upstream.Server) bool {
+	b := g.server(s.Name())
+	return b != nil && b.Server == s
 }
 
 // newest is the last of the flights; nil for none.

@@ -100,9 +100,13 @@ type rootNews struct {
 // is told in one notice with what follows at once. Modern backends ask for
 // roots when they need them, and take no notices.
 func (g *Gateway) rootsChanged(s *downstream.Session) {
-	if !rooted(s) {
-		return
+	if rooted(s) {
+		g.rootsChangedFor("", s.Unit())
 	}
+}
+
+// rootsChangedFor is rootsChanged for isolation units.
+func (g *Gateway) rootsChangedFor(units ...string) {
 	n := &g.rootNews
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -110,7 +114,9 @@ func (g *Gateway) rootsChanged(s *downstream.Session) {
 		n.pending = make(map[string]bool)
 	}
 	begun := len(n.pending) > 0
-	n.pending[""], n.pending[s.Unit()] = true, true
+	for _, unit := range units {
+		n.pending[unit] = true
+	}
 	if !begun {
 		g.work.Go(g.tellRootsChanged)
 	}
@@ -140,7 +146,7 @@ func (g *Gateway) tellRootsChanged() {
 // configuredRoots is gateway.roots, for backends that ask when no client can
 // be asked.
 func (g *Gateway) configuredRoots() ([]byte, *jsonrpc.Error) {
-	if len(g.o.Config.Gateway.Roots) == 0 {
+	if len(*g.roots.Load()) == 0 {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "no client can be asked for roots, and gateway.roots is empty")
 	}
 	return g.configured().result(), nil
@@ -149,7 +155,7 @@ func (g *Gateway) configuredRoots() ([]byte, *jsonrpc.Error) {
 // configured is the union of gateway.roots alone.
 func (g *Gateway) configured() *union {
 	u := &union{out: []byte(`{"roots":[`), known: make(map[string]bool)}
-	for _, r := range g.o.Config.Gateway.Roots {
+	for _, r := range *g.roots.Load() {
 		if r.Name == "" {
 			u.add(object("uri", r.URI))
 		} else {
