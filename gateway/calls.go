@@ -216,8 +216,9 @@ func (g *Gateway) call(r *request, f *flight, conn upstream.Conn, release func()
 	g.trackProgress(r, &f.call)
 	g.stampModern(r, conn, &f.call)
 	g.flights.add(conn, f)
-	defer g.flights.remove(conn, f)
-	return g.perform(r, conn, f)
+	reply, err := g.perform(r, conn, f)
+	g.flights.remove(conn, f, err == nil)
+	return reply, err
 }
 
 // trackProgress gives a request's progress token to the call, which replaces

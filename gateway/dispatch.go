@@ -151,23 +151,10 @@ func (g *Gateway) Notified(s *downstream.Session, method string, params []byte) 
 		g.progress(s, params)
 	case "notifications/roots/list_changed":
 		g.noted(registry.ToServer, s, "", method, "", params)
-		g.rootsChanged(s, method, params)
+		g.rootsChanged(s)
 	default:
 		g.noted(registry.ToServer, s, "", method, "", params)
 		g.log.Debug("Notification ignored", "method", method, "session", s.ID())
-	}
-}
-
-// rootsChanged concerns only servers that have a connection for this very
-// session: a shared one would mix clients.
-func (g *Gateway) rootsChanged(s *downstream.Session, method string, params []byte) {
-	for _, l := range g.flights.all() {
-		if l.conn.Unit() != s.Unit() {
-			continue
-		}
-		if err := l.conn.Notify(method, params); err != nil {
-			g.log.Debug("Notification lost", "server", l.server, "method", method, "err", err)
-		}
 	}
 }
 

@@ -77,6 +77,8 @@ type Gateway struct {
 	said          said
 	tokens        tokens
 	tasks         tasks
+	rootNews      rootNews
+	screened      atomic.Int64 // screens whose users can be asked
 
 	work sync.WaitGroup // goroutines that outlive the request that caused them
 }
@@ -381,6 +383,10 @@ func (g *Gateway) Closed(s *downstream.Session) {
 	g.elicitations.forget(s)
 	for _, own := range g.tasks.release(s) {
 		g.cancelTask(own)
+	}
+	g.rootsChanged(s)
+	if asksUser(s) {
+		g.screened.Add(-1)
 	}
 	g.work.Go(func() {
 		g.releaseSubscriptions(holder{session: s})

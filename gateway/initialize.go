@@ -40,6 +40,18 @@ func (g *Gateway) initialize(r *request) {
 		return
 	}
 	r.Session().SetInitialized(protocol, r.Params())
+	if asksUser(r.Session()) {
+		g.screened.Add(1)
+	}
+	if s := r.Session(); rooted(s) {
+		g.work.Go(func() {
+			select {
+			case <-s.Initialized():
+				g.rootsChanged(s)
+			case <-s.Context().Done():
+			}
+		})
+	}
 	if r.client != nil {
 		g.showSession(r.client)
 	}
@@ -57,21 +69,6 @@ func (g *Gateway) initialize(r *request) {
 	result = append(result, `,"instructions":`...)
 	result = rawjson.AppendString(result, g.instructions())
 	r.reply(append(result, '}'))
-}
-
-// maxNamedServers bounds the instructions; some clients put them whole into
-// a model's context.
-const maxNamedServers = 50
-
-func (g *Gateway) instructions() string {
-	names := g.ServerNames()
-	more := ""
-	if len(names) > maxNamedServers {
-		names, more = names[:maxNamedServers], " and more"
-	}
-	return "Goblin serves several MCP servers as one: " + list(names) + more + ". " +
-		"Tools are named server_tool, prompts server/prompt, and resources mcp://server/ followed by the server's own URI. " +
-		"Read goblin://servers for the state of each server."
 }
 
 // Revisions are the protocol revisions that clients may negotiate, oldest

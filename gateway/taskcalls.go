@@ -151,7 +151,7 @@ func (g *Gateway) createTask(r *request, t registry.Target, edits []rawjson.Edit
 	defer g.tasks.expect(conn)()
 	g.flights.add(conn, f)
 	reply, err := conn.Call(&f.call)
-	g.flights.remove(conn, f)
+	g.flights.remove(conn, f, err == nil)
 	state := rawjson.Get(reply.Result, "task")
 	id, made := rawjson.String(rawjson.Get(state, "taskId"))
 	switch {

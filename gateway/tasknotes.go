@@ -99,7 +99,7 @@ func (g *Gateway) tasksOpen(s *upstream.Server) bool {
 }
 
 // taskOf finds the task that a question belongs to, nil for none.
-func (g relay) taskOf(ctx context.Context, conn upstream.Conn, params []byte) *task {
+func (g *Gateway) taskOf(ctx context.Context, conn upstream.Conn, params []byte) *task {
 	original, ok := rawjson.String(related(params))
 	if !ok {
 		return nil
@@ -108,39 +108,22 @@ func (g relay) taskOf(ctx context.Context, conn upstream.Conn, params []byte) *t
 }
 
 // askOwner puts a task's question to the client that owns the task.
-func (g relay) askOwner(ctx context.Context, own *task, capability, method string, params []byte) (*downstream.Session, []byte, *jsonrpc.Error) {
-	session := own.owner
-	if err := able(session, capability, params); err != nil {
-		if capability == "roots" {
-			result, fault := g.configuredRoots()
-			return nil, result, fault
-		}
-		return nil, nil, err
+func (g *Gateway) askOwner(ctx context.Context, own *task, q *inquiry) (*downstream.Session, []byte, *jsonrpc.Error) {
+	q.task = own
+	if err := able(own.owner, q.capability, q.params); err != nil {
+		return g.unable(ctx, q, err)
 	}
-	if id, ok := rawjson.String(rawjson.Get(params, "elicitationId")); ok && capability == "elicitation" {
-		g.elicitations.remember(own.server, id, session)
-	}
-	params, forget := g.tokens.replace(own.conn, relate(params, own.original, own.id))
-	defer forget()
-	ctx, over := context.WithTimeout(ctx, questionLimit)
-	defer over()
-	reply, err := g.askForTask(ctx, own, method, params)
-	switch {
-	case err != nil:
-		if withdrawn(ctx, err) {
-			g.noted(registry.ToClient, session, own.server, "notifications/cancelled", "", object("method", method, "reason", err.Error()))
-		}
-		return session, nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "the client gave no answer: %s", err)
-	case reply.Error != nil:
-		return session, nil, jsonrpc.ParseErrorObject(reply.Error)
-	}
-	return session, relate(reply.Result, own.id, own.original), nil
+	q.params = relate(q.params, own.original, own.id)
+	result, fault := g.askClient(ctx, own.owner, q)
+	return own.owner, relate(result, own.id, own.original), fault
 }
 
 // askForTask asks on the stream of a request for the task's result, else on
 // the session's. A client that has neither open will come for the result, when
 // it sees that its task wants something.
 func (g *Gateway) askForTask(ctx context.Context, own *task, method string, params []byte) (jsonrpc.Reply, error) {
+	ctx, over := context.WithTimeout(ctx, questionLimit)
+	defer over()
 	look := time.NewTicker(streamLook)
 	defer look.Stop()
 	for {
