@@ -280,12 +280,13 @@ func (g *Gateway) messageTo(server string, causes []*flight, level logLevel, par
 	for _, x := range slices.Backward(causes) {
 		at := x.at()
 		to := g.client(at.Session())
-		if to == nil || level < to.wantsFor(at) || at.Context().Err() != nil {
+		if to == nil || level < to.wantsFor(at) {
 			continue
 		}
-		at.Notify("", "notifications/message", params)
-		g.noted(registry.ToClient, to.session, server, "notifications/message", "", params)
-		return
+		if at.Notify("", "notifications/message", params) { // one that is answered meanwhile is none
+			g.noted(registry.ToClient, to.session, server, "notifications/message", "", params)
+			return
+		}
 	}
 }
 

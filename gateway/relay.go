@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"log/slog"
+	"slices"
 
 	"goblin/gateway/downstream"
 	"goblin/gateway/upstream"
@@ -52,9 +53,12 @@ func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.
 	default:
 		// A vendor's own: it goes where its cause is certain.
 		if causes, certain := g.flights.causes(conn, c); certain {
-			x := newest(causes)
-			x.at().Notify("", method, params)
-			g.noted(registry.ToClient, x.at().Session(), s.Name(), method, "", params)
+			for _, x := range slices.Backward(causes) { // one that is answered meanwhile is none
+				if at := x.at(); at.Notify("", method, params) {
+					g.noted(registry.ToClient, at.Session(), s.Name(), method, "", params)
+					return
+				}
+			}
 			return
 		}
 		session := g.owner(conn)

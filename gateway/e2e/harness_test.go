@@ -49,6 +49,9 @@ func TestMain(m *testing.M) {
 	if f := flag.Lookup("test.parallel"); f != nil && f.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
 		_ = flag.Set("test.parallel", "4") // most tests wait for other processes
 	}
+	if f := flag.Lookup("rapid.checks"); f != nil && f.Value.String() == f.DefValue {
+		_ = flag.Set("rapid.checks", "20") // each of them is many messages between processes
+	}
 	code, err := build(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -49,6 +49,10 @@ type tasking struct {
 //	result RESULT       | error ERROR | text TEXT: answer the request
 //	echo | env | answers: answer with the params, the environment, or the
 //	                      replies to the requests made so far
+//	count               : answer with the pid and how often this process did so
+//	reply               : send the notifications of the params' member "notes",
+//	                      then answer with "reply", an object that holds
+//	                      "result" or "error"; both as they stand
 //	big BYTES           : answer with a text of that size
 //	hang                : never answer
 //	crash CODE          | deaf (stop reading) | closeout (close stdout)
@@ -60,7 +64,7 @@ type tasking struct {
 //	requests ACTIONS    : the same for several requests at once
 //	later N             : modern: answer N times that it is not ready
 //	task TEXT           : the status of the task that the actions work for
-//	add KIND ENTRY | remove KIND NAME | pages N (page size)
+//	add KIND ENTRY | remove KIND NAME | set KIND ENTRIES | pages N (page size)
 //	on KEY ACTIONS      : set the actions for KEY
 //	grandchild          : start a child that ignores signals and holds the pipes
 //	sync                : nothing
@@ -82,6 +86,7 @@ type action struct {
 	Result  json.RawMessage
 	Error   json.RawMessage
 	Entry   json.RawMessage
+	Entries []json.RawMessage
 	Actions []*action
 	Headers map[string]string
 

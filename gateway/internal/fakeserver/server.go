@@ -17,6 +17,7 @@ type server struct {
 	*script
 	start   int
 	deaf    atomic.Bool
+	counted atomic.Int64
 	control net.Conn
 	log     *os.File
 	telling sync.Mutex
