@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// odd are members that a server may put anywhere, and whose text must survive.
-const odd = `"x.vendor/k":{"big":9007199254740993,"huge":1e400,"zero":-0,"one":1.0,"text":"\u00e9<&>\/","twice":1,"twice":2,"none":null,"empty":[{},[],""]}`
+// oddMembers are members that a server may put anywhere, and whose text must survive.
+const oddMembers = `"x.vendor/k":{"big":9007199254740993,"huge":1e400,"zero":-0,"one":1.0,"text":"\u00e9<&>\/","twice":1,"twice":2,"none":null,"empty":[{},[],""]}`
 
 // unchanged are definitions and results with such members. %s stands for the
 // name or URI that changes.
@@ -17,17 +17,17 @@ var unchanged = struct {
 	tool, prompt, resource, template string
 	call, get, read                  string
 }{
-	tool: `{"name":"%s","title":"T","icons":[{"src":"https://x/i.png","sizes":["48x48"],` + odd + `}],"description":"d",` +
+	tool: `{"name":"%s","title":"T","icons":[{"src":"https://x/i.png","sizes":["48x48"],` + oddMembers + `}],"description":"d",` +
 		`"inputSchema":{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{"n":{"type":"integer","maximum":9007199254740993}},"allOf":[true]},` +
-		`"outputSchema":{"type":["array","null"],"items":{"minimum":1e400}},"annotations":{"readOnlyHint":true,` + odd + `},` +
-		`"execution":{"taskSupport":"optional",` + odd + `},"_meta":{` + odd + `},` + odd + `}`,
-	prompt:   `{"name":"%s","arguments":[{"name":"a","required":false,` + odd + `}],"icons":[],"_meta":{` + odd + `},` + odd + `}`,
-	resource: `{"uri":"%s","name":"r","size":9007199254740993,"annotations":{"priority":0.10,"audience":["user"]},"icons":[{"src":"data:,"}],"_meta":{` + odd + `},` + odd + `}`,
-	template: `{"uriTemplate":"%s","name":"t","icons":[],"_meta":{` + odd + `},` + odd + `}`,
-	call: `"content":[{"type":"hologram","data":1e400,` + odd + `},{"type":"text","text":"a","annotations":{"priority":1.0},"_meta":{` + odd + `}},` +
-		`{"type":"resource_link","uri":"%s","name":"r","icons":[],` + odd + `}],"structuredContent":[9007199254740993,1e400,{"a":1,"a":2}],"isError":false,` + odd,
-	get:  `"description":"d","messages":[{"role":"user","content":{"type":"hologram",` + odd + `}},{"role":"assistant","content":{"type":"resource","resource":{"uri":"%s","text":"t","_meta":{` + odd + `}}}}],` + odd,
-	read: `"contents":[{"uri":"%s","mimeType":"x/y","text":"t","_meta":{` + odd + `},` + odd + `},{"uri":"%s","blob":"AA=="}],` + odd,
+		`"outputSchema":{"type":["array","null"],"items":{"minimum":1e400}},"annotations":{"readOnlyHint":true,` + oddMembers + `},` +
+		`"execution":{"taskSupport":"optional",` + oddMembers + `},"_meta":{` + oddMembers + `},` + oddMembers + `}`,
+	prompt:   `{"name":"%s","arguments":[{"name":"a","required":false,` + oddMembers + `}],"icons":[],"_meta":{` + oddMembers + `},` + oddMembers + `}`,
+	resource: `{"uri":"%s","name":"r","size":9007199254740993,"annotations":{"priority":0.10,"audience":["user"]},"icons":[{"src":"data:,"}],"_meta":{` + oddMembers + `},` + oddMembers + `}`,
+	template: `{"uriTemplate":"%s","name":"t","icons":[],"_meta":{` + oddMembers + `},` + oddMembers + `}`,
+	call: `"content":[{"type":"hologram","data":1e400,` + oddMembers + `},{"type":"text","text":"a","annotations":{"priority":1.0},"_meta":{` + oddMembers + `}},` +
+		`{"type":"resource_link","uri":"%s","name":"r","icons":[],` + oddMembers + `}],"structuredContent":[9007199254740993,1e400,{"a":1,"a":2}],"isError":false,` + oddMembers,
+	get:  `"description":"d","messages":[{"role":"user","content":{"type":"hologram",` + oddMembers + `}},{"role":"assistant","content":{"type":"resource","resource":{"uri":"%s","text":"t","_meta":{` + oddMembers + `}}}}],` + oddMembers,
+	read: `"contents":[{"uri":"%s","mimeType":"x/y","text":"t","_meta":{` + oddMembers + `},` + oddMembers + `},{"uri":"%s","blob":"AA=="}],` + oddMembers,
 }
 
 func naming(text, name string) string { return strings.ReplaceAll(text, "%s", name) }
