@@ -196,6 +196,38 @@ func TestSecondConnectionIsOpenedByTheFirstStatelessRequest(t *testing.T) {
 	require.Equal(t, 2, b.count("server/discover"))
 }
 
+func TestRequestsOfBothErasFromOneClientGoTheirWays(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.dualBackend("stdio", "dual", obj{"tools": []obj{tool("t"), tool("slow")}, "on": obj{
+		"tools/call t":    actions(do("progress", obj{"n": 2})),
+		"tools/call slow": actions(do("wait", obj{"name": "never"})),
+	}})
+	c := w.standalone()
+	envelope := obj{protocolPrefix + "protocolVersion": modernRevision, protocolPrefix + "clientCapabilities": obj{}, "progressToken": "m"}
+	for _, call := range []struct {
+		meta, kind string
+		params     obj
+	}{
+		{`"p"`, "null", obj{"name": "b_t", "_meta": obj{"progressToken": "p"}}},
+		{`"m"`, `"complete"`, obj{"name": "b_t", "_meta": envelope}},
+	} {
+		c.forget()
+		result := c.ok("tools/call", call.params)
+		require.Equal(t, call.kind, string(orNull(at(result, "resultType"))))
+		notes := c.notesOf("notifications/progress")
+		require.Len(t, notes, 2)
+		require.Equal(t, call.meta, string(at(notes[0].Params, "progressToken")))
+	}
+	id := c.begin("tools/call", obj{"name": "b_slow", "_meta": envelope})
+	b.waitEvent("wait", "never")
+	c.notify("notifications/cancelled", obj{"requestId": json.RawMessage(id)})
+	b.waitEvent("gone", "slow")
+	require.Len(t, b.ofEra("tools/call", true), 2)
+	require.Len(t, b.ofEra("tools/call", false), 1)
+	require.Same(t, b.waitStarts(2), b.received("notifications/cancelled")[0].proc)
+}
+
 func TestCrashOfOneOfTwoConnectionsIsNoneOfTheOther(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
