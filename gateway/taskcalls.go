@@ -115,7 +115,7 @@ var errTooManyTasks = jsonrpc.Errorf(jsonrpc.CodeInternal,
 // createTask passes on a call that is to be answered by a task (2025-11-25).
 func (g *Gateway) createTask(r *request, t registry.Target, edits []rawjson.Edit) {
 	r.server = t.Server
-	conn, release, err := g.slot(r, t.Server)
+	conn, release, err := g.slot(r)
 	if err != nil {
 		r.fail(err)
 		return
@@ -419,7 +419,7 @@ func (g *Gateway) serveTask(r *request) {
 func (g *Gateway) taskSlot(r *request, own *task) (upstream.Conn, func(), error) {
 	b := g.server(own.server)
 	if own.durable && own.conn.Err() != nil || b == nil {
-		return g.slot(r, own.server)
+		return g.slot(r)
 	}
 	release, err := b.Acquire(r.Context())
 	return own.conn, release, err

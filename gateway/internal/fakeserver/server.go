@@ -32,6 +32,7 @@ type server struct {
 	jobs     *jobs
 
 	discoveredOnce atomic.Bool
+	greeted        atomic.Bool // by initialize
 
 	listening sync.Mutex
 	listens   map[*exchange]filter // guarded by listening
@@ -247,6 +248,7 @@ func (s *server) result(x *exchange) (result json.RawMessage, fault string) {
 }
 
 func (s *server) initialized(x *exchange) json.RawMessage {
+	s.greeted.Store(true)
 	var p struct {
 		ProtocolVersion json.RawMessage `json:"protocolVersion"`
 	}
