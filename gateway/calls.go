@@ -9,6 +9,7 @@ import (
 )
 
 func (g *Gateway) callTool(r *request) {
+	r.ignoreTask()
 	t, edits, ok := g.route(r, "name", (*registry.Registry).ResolveTool)
 	if !ok {
 		return
@@ -18,7 +19,15 @@ func (g *Gateway) callTool(r *request) {
 		return
 	}
 	if t.Local != nil {
+		if r.taskUse(t) == clientTask {
+			r.fail(noTaskSupport(r.name))
+			return
+		}
 		g.callLocal(r, t)
+		return
+	}
+	if r.tasks = r.taskUse(t); r.tasks == clientTask {
+		g.createTask(r, t, edits)
 		return
 	}
 	g.forward(r, t, edits, (*rewriter).toolResult)
@@ -118,12 +127,17 @@ func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit, r
 	case r.parked:
 		return
 	}
+	g.answer(r, t.Server, t.Name, reply, rewrite)
+}
+
+// answer answers with what came back from a server for what it calls name.
+func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply, rewrite func(*rewriter, []byte)) {
 	w := &r.rewriter
-	w.registry, w.server = g.reg, t.Server
+	w.registry, w.server = g.reg, server
 	if e := reply.Error; e != nil {
 		own := jsonrpc.ParseErrorObject(e)
 		if hopLocal(own.Code) {
-			r.fail(&upstream.Error{Code: upstream.BadReply, Server: t.Server, Reason: "it refused the message itself: " + own.Message})
+			r.fail(&upstream.Error{Code: upstream.BadReply, Server: server, Reason: "it refused the message itself: " + own.Message})
 			return
 		}
 		if own.Code == codeURLElicitation && r.modern() {
@@ -132,15 +146,15 @@ func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit, r
 			}
 			return
 		}
-		e = g.fromModern(r, t.Server, t.Name, e)
-		g.rememberElicitations(r, t.Server, e)
+		e = g.fromModern(r, server, name, e)
+		g.rememberElicitations(r, server, e)
 		w.whole = e
 		w.failure(e)
 		r.refuse(e, w.edits...)
 		return
 	}
 	if !rawjson.IsObject(reply.Result) {
-		r.fail(&upstream.Error{Code: upstream.BadReply, Server: t.Server, Reason: "its result is not an object"})
+		r.fail(&upstream.Error{Code: upstream.BadReply, Server: server, Reason: "its result is not an object"})
 		return
 	}
 	if rewrite != nil {
@@ -202,8 +216,9 @@ func (g *Gateway) call(r *request, f *flight, conn upstream.Conn, release func()
 	g.trackProgress(r, &f.call)
 	g.stampModern(r, conn, &f.call)
 	g.flights.add(conn, f)
-	defer g.flights.remove(conn, f)
-	return conn.Call(&f.call)
+	reply, err := g.perform(r, conn, f)
+	g.flights.remove(conn, f, err == nil)
+	return reply, err
 }
 
 // trackProgress gives a request's progress token to the call, which replaces

@@ -67,13 +67,6 @@ func (h *held) request() *request {
 	return h.r
 }
 
-// waits reports whether the call waits for its client to come back.
-func (h *held) waits() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return !h.attended
-}
-
 var (
 	errHoldExpired = errors.New("the client did not come back with what was asked for")
 	errUnanswered  = jsonrpc.Errorf(jsonrpc.CodeInternal, "the client gave no answer")
@@ -121,8 +114,8 @@ func (g *Gateway) startHeld(r *request, conn upstream.Conn, release func(), edit
 	g.stampModern(r, conn, &f.call)
 	g.flights.add(conn, f)
 	g.work.Go(func() {
-		reply, err := conn.Call(&f.call)
-		g.flights.remove(conn, f)
+		reply, err := g.perform(r, conn, f)
+		g.flights.remove(conn, f, err == nil)
 		f.land()
 		h.finish(reply, err)
 		cancel(nil)
@@ -324,36 +317,60 @@ func (h *held) withdraw(q *question) {
 }
 
 // hold puts a server's question to the stateless client whose call made it
-// ask, and waits for the answer.
-func (g *Gateway) hold(ctx context.Context, server string, causes []*flight, h *held, capability, method string, params []byte) ([]byte, *jsonrpc.Error) {
-	if path := lacks(h.request(), capability, params); path != nil {
-		if capability == "roots" && len(*g.roots.Load()) > 0 {
-			return g.configuredRoots()
+// ask, and waits for the answer. h is the newest of the calls that may have.
+func (g *Gateway) hold(ctx context.Context, q *inquiry, h *held) (*downstream.Session, []byte, *jsonrpc.Error) {
+	if path := lacks(h.request(), q.capability, q.params); path != nil {
+		session, result, fault := g.unable(ctx, q, able(h.request(), q.capability, q.params))
+		if session == nil && fault != nil {
+			h.mu.Lock()
+			h.lacking = path
+			h.mu.Unlock()
 		}
-		h.mu.Lock()
-		h.lacking = path
-		h.mu.Unlock()
-		return nil, able(h.request(), capability, params)
+		return session, result, fault
 	}
 	h.request().flight.asked.Store(true)
-	for _, x := range causes {
-		x.asked.Store(true)
-		x.call.Pause()
-		defer x.call.Resume()
-		x.land()
+	defer rest(q.causes)()
+	params := inputParams(q.params)
+	for _, x := range slices.Backward(q.causes) {
+		if x.held == nil {
+			continue // of a kind that takes no questions
+		}
+		if answer, over := x.held.await(ctx, q.method, params); answer != nil {
+			return h.session, answer, nil
+		} else if !over {
+			break
+		}
+		// That call had not asked: another one of this client's did.
 	}
-	q := h.ask(method, inputParams(params))
+	result, fault := g.unanswered(q.capability)
+	return h.session, result, fault
+}
+
+// await puts a question and waits for its answer; nil for none. over says that
+// the call ended meanwhile by itself, so that it cannot be the one that asked.
+func (h *held) await(ctx context.Context, method string, params []byte) (answer []byte, over bool) {
+	q := h.ask(method, params)
 	if q == nil {
-		return g.unanswered(capability)
+		return nil, h.ended()
 	}
 	select {
 	case answer := <-q.answer:
-		return answer, nil
+		return answer, false
 	case <-q.gone:
-		return g.unanswered(capability)
+		return nil, h.ended()
 	case <-ctx.Done():
 		h.withdraw(q)
-		return nil, errUnanswered
+		return nil, false
+	}
+}
+
+// ended reports whether the call came to its end.
+func (h *held) ended() bool {
+	select {
+	case <-h.done:
+		return true
+	default:
+		return false
 	}
 }
 

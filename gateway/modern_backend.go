@@ -21,10 +21,11 @@ func (g *Gateway) stampModern(r *request, conn upstream.Conn, c *upstream.Call) 
 		return
 	}
 	if r.modern() { // its server may know what it itself can and wants
-		c.Capabilities, c.LogLevel = withoutTasks(r.Client().Capabilities), r.Modern().LogLevel
+		c.Capabilities, c.LogLevel = r.Client().Capabilities, r.Modern().LogLevel
+		c.AcceptTask = r.Method() == "tools/call" && r.Can("extensions", tasksExtension)
 		return
 	}
-	c.Capabilities = g.relayable(r.Client().Capabilities)
+	c.Capabilities = g.relayable(r.Client().Capabilities, g.screened.Load() > 0)
 	switch {
 	case info.Has("logging"):
 		wanted := defaultLevel
@@ -54,34 +55,20 @@ func (g *Gateway) callModern(r *request, conn upstream.Conn, release func(), edi
 	return reply, true, nil
 }
 
-// tasksExtension is one that changes which results there are.
-const tasksExtension = "io.modelcontextprotocol/tasks"
-
-// withoutTasks are a client's capabilities without that of tasks, whose ids
-// nobody routes.
-func withoutTasks(declared []byte) []byte {
-	extensions := rawjson.Get(declared, "extensions")
-	if rawjson.Get(extensions, tasksExtension) == nil {
-		return declared
-	}
-	kept := []byte{'{'}
-	for k, v := range rawjson.Members(extensions) {
-		if !k.Is(tasksExtension) {
-			kept = appendMember(kept, k, v)
-		}
-	}
-	return rawjson.SetMember(declared, "extensions", append(kept, '}'))
-}
-
 // relayable are the capabilities of a client as far as a backend's questions
-// reach it. Roots are there too when the configuration has some.
-func (g *Gateway) relayable(declared []byte) []byte {
+// reach it. Roots are there too when the configuration has some, and all that
+// the user of a screen can answer while one is open.
+func (g *Gateway) relayable(declared []byte, screen bool) []byte {
 	out := []byte{'{'}
 	for _, name := range []string{"elicitation", "roots", "sampling"} {
 		value := rawjson.Get(declared, name)
 		switch {
 		case name == "roots" && (rawjson.IsObject(value) || len(*g.roots.Load()) > 0):
-			value = []byte("{}") // listChanged has no place in it any more
+			value = emptyResult // listChanged has no place in it any more
+		case name == "elicitation" && screen:
+			value = withModes(value)
+		case name == "sampling" && screen && !rawjson.IsObject(value):
+			value = emptyResult
 		case !rawjson.IsObject(value):
 			continue
 		}
@@ -92,6 +79,19 @@ func (g *Gateway) relayable(declared []byte) []byte {
 		out = append(out, value...)
 	}
 	return append(out, '}')
+}
+
+// withModes is the capability of elicitation in both of its modes.
+func withModes(declared []byte) []byte {
+	if !rawjson.IsObject(declared) {
+		declared = emptyResult
+	}
+	for _, mode := range []string{"form", "url"} {
+		if !rawjson.IsObject(rawjson.Get(declared, mode)) {
+			declared = rawjson.SetMember(declared, mode, emptyResult)
+		}
+	}
+	return declared
 }
 
 // fromModern turns an error of a modern backend into what a legacy client

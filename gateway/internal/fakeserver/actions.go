@@ -58,6 +58,8 @@ func (s *server) do(x *exchange, a *action) {
 		}
 	case "delay", "wait", "hang", "progress", "request", "requests", "later":
 		s.take(x, a)
+	case "task":
+		s.setStatus(x, a)
 	case "notify", "write", "stderr":
 		s.say(x, a)
 	case "add", "remove", "set", "pages", "on", "release":
@@ -103,6 +105,10 @@ func (s *server) take(x *exchange, a *action) {
 	case "progress":
 		s.progress(x, a)
 	case "request":
+		if x.job != nil && s.Era == "modern" {
+			s.demand(x, a)
+			return
+		}
 		if x.modern {
 			s.require(x, []*action{a})
 			return

@@ -275,6 +275,7 @@ func (s *server) headersFit(p *poster, m message, head map[string]string) bool {
 	var params struct {
 		Name      string
 		URI       string `json:"uri"`
+		TaskID    string `json:"taskId"`
 		Arguments map[string]json.RawMessage
 	}
 	_ = json.Unmarshal(m.Params, &params)
@@ -289,6 +290,8 @@ func (s *server) headersFit(p *poster, m message, head map[string]string) bool {
 		want["mcp-name"] = params.Name
 	case "resources/read":
 		want["mcp-name"] = params.URI
+	case "tasks/get", "tasks/update", "tasks/cancel":
+		want["mcp-name"] = params.TaskID
 	}
 	for k, v := range want {
 		got := head[k]
