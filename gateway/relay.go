@@ -22,6 +22,7 @@ func (g relay) Ready(ctx context.Context, s *upstream.Server, conn upstream.Conn
 	if l := g.flights.link(conn); l != nil {
 		g.tellLevel(ctx, l)
 	}
+	g.reopen(ctx, s, conn)
 	g.restore(ctx, s.Name(), conn)
 }
 
@@ -38,7 +39,7 @@ func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.
 		if !g.current(s) {
 			return // its successor watches
 		}
-		g.updated(s.Name(), conn.Unit(), params)
+		g.updated(s.Name(), conn, params)
 	case "notifications/message":
 		g.message(s.Name(), conn, c, params)
 	case "notifications/elicitation/complete":
