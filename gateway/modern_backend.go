@@ -54,6 +54,22 @@ func (g *Gateway) callModern(r *request, conn upstream.Conn, release func(), edi
 	return reply, true, nil
 }
 
+// screenMay reports whether a server refused a call for want of what the user of
+// an open screen can do.
+func (g *Gateway) screenMay(refusal []byte) bool {
+	code, _ := rawjson.Int(rawjson.Get(refusal, "code"))
+	if code != codeMissingCapability || g.screened.Load() == 0 {
+		return false
+	}
+	may := false
+	for k := range rawjson.Members(rawjson.Path(refusal, "data", "requiredCapabilities")) {
+		if may = k.Is("elicitation") || k.Is("sampling"); !may {
+			break
+		}
+	}
+	return may
+}
+
 // tasksExtension is one that changes which results there are.
 const tasksExtension = "io.modelcontextprotocol/tasks"
 
