@@ -91,7 +91,15 @@ func (g *Gateway) callHeld(r *request, edits []rawjson.Edit) (reply jsonrpc.Repl
 	case err != nil:
 		return reply, false, err
 	case conn.Info().Era == upstream.Modern:
-		return g.callModern(r, conn, release, edits, own)
+		reply, parked, err = g.callModern(r, conn, release, edits, own)
+		if err != nil || state != nil || !g.screenMay(reply.Error) {
+			return reply, parked, err
+		}
+		// Once more, as one that is held here, so that each question is put to
+		// who can answer it.
+		if conn, release, err = g.slot(r); err != nil {
+			return reply, false, err
+		}
 	case !own && state != nil && string(state) != "null":
 		release()
 		return reply, false, stateError("was not given for this request")
@@ -112,6 +120,9 @@ func (g *Gateway) startHeld(r *request, conn upstream.Conn, release func(), edit
 		f.call.Progress = h.progress
 	}
 	g.stampModern(r, conn, &f.call)
+	if conn.Info().Era == upstream.Modern {
+		f.call.Capabilities = g.relayable(r.Client().Capabilities, true)
+	}
 	g.flights.add(conn, f)
 	g.work.Go(func() {
 		reply, err := g.perform(r, conn, f)

@@ -55,6 +55,22 @@ func (g *Gateway) callModern(r *request, conn upstream.Conn, release func(), edi
 	return reply, true, nil
 }
 
+// screenMay reports whether a server refused a call for want of what the user of
+// an open screen can do.
+func (g *Gateway) screenMay(refusal []byte) bool {
+	code, _ := rawjson.Int(rawjson.Get(refusal, "code"))
+	if code != codeMissingCapability || g.screened.Load() == 0 {
+		return false
+	}
+	may := false
+	for k := range rawjson.Members(rawjson.Path(refusal, "data", "requiredCapabilities")) {
+		if may = k.Is("elicitation") || k.Is("sampling"); !may {
+			break
+		}
+	}
+	return may
+}
+
 // relayable are the capabilities of a client as far as a backend's questions
 // reach it. Roots are there too when the configuration has some, and all that
 // the user of a screen can answer while one is open.

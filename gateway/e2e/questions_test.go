@@ -292,3 +292,14 @@ func TestInstructionsAreBounded(t *testing.T) {
 	require.Contains(t, text, "\n\nserver servera: xxx")
 	require.NotContains(t, text, "server servern: ")
 }
+
+func TestRootsOfAnEditedConfigAreOfferedAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.backend("b", obj{"tools": []obj{tool("t")}})
+	w.standalone().names("tools")
+	w.edit(func() { w.gateway["roots"] = []any{obj{"uri": "file:///new"}} })
+	b.waitReceived("notifications/roots/list_changed", 1)
+	b.do(do("request", obj{"method": "roots/list"}))
+	require.JSONEq(t, `{"roots":[{"uri":"file:///new"}]}`, string(b.waitEvent("reply", "roots/list").Msg))
+}

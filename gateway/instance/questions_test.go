@@ -317,3 +317,19 @@ func TestStatelessClientThatLacksACapabilityIsHelpedByAScreen(t *testing.T) {
 	d.reply <- userAnswer{result: json.RawMessage(`{"action":"decline"}`)}
 	require.Contains(t, string(c.answer().Result), "decline")
 }
+
+func TestScreenHelpsAStatelessClientThatAModernServerRefuses(t *testing.T) {
+	const missing = `{"do":"error","times":2,"error":{"code":-32021,"message":"no","data":{"requiredCapabilities":{"elicitation":{}}}}}`
+	i, logs := start(t, "", fake{name: "s", script: `"era":"modern",` + asker(missing+","+elicits)})
+	c := join(t, i)
+	const call = `{"name":"s_t","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"new"}}}`
+	code, _ := rawjson.Int(rawjson.Get(c.ask("tools/call", call).Error, "code"))
+	require.EqualValues(t, -32021, code, "no screen is open")
+	u := sits(t, i)
+	c.send(jsonrpc.Request([]byte("1"), "tools/call", []byte(call)))
+	d, by := u.sees()
+	require.Equal(t, registry.Asker{Server: "s", Why: registry.AskUnable, Client: "new", Call: "s_t"}, by)
+	d.reply <- userAnswer{result: json.RawMessage(`{"action":"decline"}`)}
+	require.Contains(t, string(c.answer().Result), "decline")
+	received(t, logs["s"], `"tools/call"`, `"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{},"url":{}},"sampling":{}}`)
+}
