@@ -46,6 +46,8 @@ if (protocol !== spec.revision) throw new Error(`${spec.sdk} asked for ${protoco
 await run({
   request: (method, params) => client.request({ method, params }, types.ResultSchema),
   call: (params, options) => client.request({ method: "tools/call", params }, types.CallToolResultSchema, options),
+  prompt: (params) => client.getPrompt(params),
+  read: (params) => client.readResource(params),
   watch: (uri) => client.subscribeResource({ uri }),
   logged: async (params) => {
     await client.setLoggingLevel("info");

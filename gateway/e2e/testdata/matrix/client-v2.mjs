@@ -37,6 +37,8 @@ if (modern) await within("listen", client.listen({ toolsListChanged: true }));
 await run({
   request: (method, params) => client.request({ method, params }),
   call: (params, options) => client.callTool(params, options),
+  prompt: (params) => client.getPrompt(params),
+  read: (params) => client.readResource(params),
   watch: (uri) => (modern ? client.listen({ resourceSubscriptions: [uri] }) : client.subscribeResource({ uri })),
   logged: async (params) => {
     if (modern) return { ...params, _meta: { "io.modelcontextprotocol/logLevel": "info" } };

@@ -160,6 +160,9 @@ func (c *client) steps(ctx context.Context) {
 		{"sampling", c.question("sample", "sampling")},
 		{"elicitation", c.question("elicit", "elicitation")},
 		{"roots", c.question("roots", "")},
+		{"several questions", c.question("both", "")},
+		{"other requests that ask", c.askedOtherwise},
+		{"era", c.question("era", "")},
 	} {
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		got, err := s.do(ctx)
@@ -268,7 +271,7 @@ func (c *client) subscribed(ctx context.Context) (saw, error) {
 		if _, err := c.call(ctx, &mcp.CallToolParams{Name: "touch"}); err != nil {
 			return nil, err
 		}
-		err := c.untilWithin(2*time.Second, "resources/updated", func() bool { return len(c.updated) > 0 })
+		err := c.untilWithin(5*time.Second, "resources/updated", func() bool { return len(c.updated) > 0 })
 		if err == nil {
 			return saw{"updated": c.updated[0]}, nil
 		}
@@ -279,18 +282,22 @@ func (c *client) subscribed(ctx context.Context) (saw, error) {
 }
 
 func (c *client) listChanged(ctx context.Context) (saw, error) {
+	c.note(func() { c.changed = 0 })
 	if _, err := c.call(ctx, &mcp.CallToolParams{Name: "change"}); err != nil {
 		return nil, err
 	}
-	if err := c.until("tools/list_changed", func() bool { return c.changed > 0 }); err != nil {
-		return nil, err
+	for n := 1; ; n++ { // the first may be of an earlier change
+		if err := c.until("tools/list_changed", func() bool { return c.changed >= n }); err != nil {
+			return nil, err
+		}
+		all, err := c.list(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if tools, _ := all["tools"].([]string); slices.Contains(tools, c.Tool+"added") {
+			return saw{"added": true}, nil
+		}
 	}
-	all, err := c.list(ctx)
-	if err != nil {
-		return nil, err
-	}
-	tools, _ := all["tools"].([]string)
-	return saw{"added": slices.Contains(tools, c.Tool+"added")}, nil
 }
 
 func (c *client) progressed(ctx context.Context) (saw, error) {
@@ -379,4 +386,17 @@ func (c *client) question(tool, kind string) func(context.Context) (saw, error) 
 		}
 		return got, nil
 	}
+}
+
+func (c *client) askedOtherwise(ctx context.Context) (saw, error) {
+	prompt, err := c.GetPrompt(ctx, &mcp.GetPromptParams{Name: c.Prompt + "ask"})
+	if err != nil {
+		return nil, err
+	}
+	hello, _ := prompt.Messages[0].Content.(*mcp.TextContent)
+	read, err := c.ReadResource(ctx, &mcp.ReadResourceParams{URI: c.URI + "matrix://asking"})
+	if err != nil {
+		return nil, err
+	}
+	return saw{"prompt": hello.Text, "read": read.Contents[0].Text}, nil
 }

@@ -2,7 +2,7 @@
 export const text = (t) => ({ content: [{ type: "text", text: t }] });
 export const people = ["Ada", "Alan", "Grace"];
 export const starting = (all, value) => all.filter((one) => one.startsWith(value));
-export const pause = () => new Promise((resolve) => setTimeout(resolve, 200));
+export const pause = () => new Promise((resolve) => setTimeout(resolve, 500));
 
 export const schemaOfName = {
   type: "object",
@@ -23,5 +23,5 @@ export const cancellation = {
       if (signal.aborted) end();
       else signal.addEventListener("abort", end);
     }),
-  seen: () => Promise.race([told, new Promise((resolve) => setTimeout(resolve, 5000, "not cancelled").unref())]),
+  seen: () => Promise.race([told, new Promise((resolve) => setTimeout(resolve, 10_000, "not cancelled").unref())]),
 };

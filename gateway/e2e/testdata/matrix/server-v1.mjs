@@ -31,6 +31,7 @@ function make() {
   const tool = (name, shape, handler) => server.registerTool(name, { inputSchema: shape }, handler);
 
   tool("echo", { text: z.string() }, (args) => text(`echo: ${args.text}`));
+  tool("era", {}, () => text("legacy"));
   tool("progress", {}, async (_, extra) => {
     for (let n = 1; n <= 3; n++) await progress(extra, n);
     return text("done");
@@ -61,23 +62,23 @@ function make() {
   });
   if (extended) extend(server);
   tool("sample", {}, async (_, extra) => {
-    const params = { messages: [{ role: "user", content: { type: "text", text: "2+2?" } }], maxTokens: 9 };
-    const got = await extra.sendRequest({ method: "sampling/createMessage", params }, CreateMessageResultSchema);
-    return text(`model: ${got.content.text}`);
+    return text(`model: ${await sample(extra)}`);
   });
   tool("elicit", {}, async (_, extra) => {
     const params = { message: "Your name?", requestedSchema: schemaOfName };
     const got = await extra.sendRequest({ method: "elicitation/create", params }, ElicitResultSchema);
     return text(`${got.action} ${got.content?.name ?? ""}`.trim());
   });
-  tool("roots", {}, async (_, extra) => {
-    const got = await extra.sendRequest({ method: "roots/list" }, ListRootsResultSchema);
-    return text(got.roots.map((r) => r.uri).join(" "));
+  tool("roots", {}, async (_, extra) => text(await roots(extra)));
+  tool("both", {}, async (_, extra) => {
+    const [all, said] = await Promise.all([roots(extra), sample(extra)]);
+    return text(`${all} ${said}`);
   });
 
   const contents = (uri, t) => ({ contents: [{ uri, mimeType: "text/plain", text: t }] });
   server.registerResource("text", "matrix://text", {}, (uri) => contents(uri.href, "the text"));
   server.registerResource("watched", "matrix://watched", {}, (uri) => contents(uri.href, "watched"));
+  server.registerResource("asking", "matrix://asking", {}, async (uri, extra) => contents(uri.href, `read for ${await roots(extra)}`));
   const template = new ResourceTemplate("matrix://item/{id}", {
     list: undefined,
     complete: { id: (value) => starting(["1", "10", "2"], value) },
@@ -85,6 +86,9 @@ function make() {
   server.registerResource("item", template, {}, (uri, { id }) => contents(uri.href, `item ${id}`));
   server.registerPrompt("greet", { argsSchema: { name: completable(z.string(), (value) => starting(people, value)) } }, ({ name }) => ({
     messages: [{ role: "user", content: { type: "text", text: `Hello, ${name}` } }],
+  }));
+  server.registerPrompt("ask", {}, async (extra) => ({
+    messages: [{ role: "user", content: { type: "text", text: `Hello, ${await roots(extra)}` } }],
   }));
   server.server.setRequestHandler(SubscribeRequestSchema, ({ params }) => {
     watched.add(params.uri);
@@ -95,6 +99,16 @@ function make() {
     return {};
   });
   return server;
+}
+
+async function sample(extra) {
+  const params = { messages: [{ role: "user", content: { type: "text", text: "2+2?" } }], maxTokens: 9 };
+  return (await extra.sendRequest({ method: "sampling/createMessage", params }, CreateMessageResultSchema)).content.text;
+}
+
+async function roots(extra) {
+  const got = await extra.sendRequest({ method: "roots/list" }, ListRootsResultSchema);
+  return got.roots.map((r) => r.uri).join(" ");
 }
 
 const progress = (extra, n) =>

@@ -36,6 +36,7 @@ function make({ era }) {
   const tool = (name, shape, handle) => server.registerTool(name, { inputSchema: z.object(shape) }, handle);
 
   tool("echo", { text: z.string() }, (args) => text(`echo: ${args.text}`));
+  tool("era", {}, () => text(era));
   tool("progress", {}, async (_, ctx) => {
     for (let n = 1; n <= 3; n++) await progress(ctx, n);
     return text("done");
@@ -67,25 +68,33 @@ function make({ era }) {
     return text("changed");
   });
   if (extended) extend(server);
+  const sampling = { messages: [{ role: "user", content: { type: "text", text: "2+2?" } }], maxTokens: 9 };
   const ask = (request) => inputRequired({ inputRequests: { question: request } });
   const answer = (ctx) => ctx.mcpReq.inputResponses?.question;
   tool("sample", {}, (_, ctx) => {
     if (answer(ctx)) return text(`model: ${answer(ctx).content.text}`);
-    const question = { role: "user", content: { type: "text", text: "2+2?" } };
-    return ask(inputRequired.createMessage({ messages: [question], maxTokens: 9 }));
+    return ask(inputRequired.createMessage(sampling));
   });
   tool("elicit", {}, (_, ctx) => {
     if (!answer(ctx)) return ask(inputRequired.elicit({ message: "Your name?", requestedSchema: schemaOfName }));
     const name = acceptedContent(ctx.mcpReq.inputResponses, "question")?.name ?? "";
     return text(`${answer(ctx).action} ${name}`.trim());
   });
-  tool("roots", {}, (_, ctx) =>
-    answer(ctx) ? text(answer(ctx).roots.map((r) => r.uri).join(" ")) : ask(inputRequired.listRoots()),
-  );
+  const uris = (result) => result.roots.map((r) => r.uri).join(" ");
+  tool("roots", {}, (_, ctx) => (answer(ctx) ? text(uris(answer(ctx))) : ask(inputRequired.listRoots())));
+  tool("both", {}, (_, ctx) => {
+    const got = ctx.mcpReq.inputResponses;
+    if (got?.one && got.two && ctx.mcpReq.requestState() === "asked both") return text(`${uris(got.one)} ${got.two.content.text}`);
+    const inputRequests = { one: inputRequired.listRoots(), two: inputRequired.createMessage(sampling) };
+    return inputRequired({ inputRequests, requestState: "asked both" });
+  });
 
   const contents = (uri, t) => ({ contents: [{ uri, mimeType: "text/plain", text: t }] });
   server.registerResource("text", "matrix://text", {}, (uri) => contents(uri.href, "the text"));
   server.registerResource("watched", "matrix://watched", {}, (uri) => contents(uri.href, "watched"));
+  server.registerResource("asking", "matrix://asking", {}, (uri, ctx) =>
+    answer(ctx) ? contents(uri.href, `read for ${uris(answer(ctx))}`) : ask(inputRequired.listRoots()),
+  );
   const template = new ResourceTemplate("matrix://item/{id}", {
     list: undefined,
     complete: { id: (value) => starting(["1", "10", "2"], value) },
@@ -95,6 +104,10 @@ function make({ era }) {
   server.registerPrompt("greet", { argsSchema }, ({ name }) => ({
     messages: [{ role: "user", content: { type: "text", text: `Hello, ${name}` } }],
   }));
+  server.registerPrompt("ask", {}, (ctx) => {
+    if (!answer(ctx)) return ask(inputRequired.listRoots());
+    return { messages: [{ role: "user", content: { type: "text", text: `Hello, ${uris(answer(ctx))}` } }] };
+  });
   if (era === "legacy") {
     server.server.setRequestHandler("resources/subscribe", ({ params }) => {
       watched.add(params.uri);

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -13,23 +14,22 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/sync/errgroup"
 )
 
 const stateless = "2026-07-28"
 
-// server is the matrix's server. A legacy one asks its client by requests, as
-// programs written for those revisions do; the others answer that they need
-// input, which the SDK makes requests of for clients of older revisions.
+// server is the matrix's server. It asks its client by requests where the
+// revision has them, and else answers that it needs input.
 type server struct {
 	*mcp.Server
-	legacy bool
 
 	once      sync.Once
 	cancelled chan struct{} // closed when a call of wait was cancelled
 }
 
 func newServer(eras string) *server {
-	s := &server{legacy: eras == "legacy", cancelled: make(chan struct{})}
+	s := &server{cancelled: make(chan struct{})}
 	accept := func(context.Context, *mcp.SubscribeRequest) error { return nil }
 	s.Server = mcp.NewServer(&mcp.Implementation{Name: "matrix", Version: "1.0.0"}, &mcp.ServerOptions{
 		SupportedProtocolVersions: slices.DeleteFunc(mcp.SupportedProtocolVersions(), func(v string) bool {
@@ -51,7 +51,9 @@ func runServer(ctx context.Context, way, eras string) error {
 	}
 	one := func(*http.Request) *mcp.Server { return s.Server }
 	sessions := mcp.NewStreamableHTTPHandler(one, nil)
-	perRequest := mcp.NewStreamableHTTPHandler(one, &mcp.StreamableHTTPOptions{Stateless: true})
+	perRequest := mcp.NewStreamableHTTPHandler(one, &mcp.StreamableHTTPOptions{
+		Stateless: true, PropagateRequestCancellation: true, // a closed stream cancels
+	})
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -93,6 +95,12 @@ func (s *server) addTools() {
 	mcp.AddTool(s.Server, &mcp.Tool{Name: "echo"}, func(_ context.Context, _ *mcp.CallToolRequest, in words) (*mcp.CallToolResult, any, error) {
 		return text("echo: " + in.Text), nil, nil
 	})
+	s.tool("era", func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if req.ProtocolVersion() >= stateless {
+			return text("modern"), nil
+		}
+		return text("legacy"), nil
+	})
 	s.tool("progress", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		for n := range 3 {
 			if err := progress(ctx, req, n+1); err != nil {
@@ -113,7 +121,7 @@ func (s *server) addTools() {
 		select {
 		case <-s.cancelled:
 			return text("cancelled"), nil
-		case <-time.After(5 * time.Second):
+		case <-time.After(10 * time.Second):
 			return text("not cancelled"), nil
 		}
 	})
@@ -135,69 +143,123 @@ func (s *server) addTools() {
 	s.addQuestions()
 }
 
-func (s *server) addQuestions() {
-	s.tool("sample", s.asks(
-		&mcp.CreateMessageParams{MaxTokens: 9, Messages: []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: "2+2?"}}}},
-		func(answer mcp.InputResponse) string {
-			var said []mcp.Content
-			switch a := answer.(type) {
-			case *mcp.CreateMessageResult:
-				said = []mcp.Content{a.Content}
-			case *mcp.CreateMessageWithToolsResult:
-				said = a.Content
-			}
-			t := "model:"
-			for _, c := range said {
-				if c, ok := c.(*mcp.TextContent); ok {
-					t += " " + c.Text
-				}
-			}
-			return t
-		},
-	))
-	s.tool("elicit", s.asks(
-		&mcp.ElicitParams{Message: "Your name?", RequestedSchema: &jsonschema.Schema{
-			Type: "object", Properties: map[string]*jsonschema.Schema{"name": {Type: "string"}}, Required: []string{"name"},
-		}},
-		func(answer mcp.InputResponse) string {
-			a, _ := answer.(*mcp.ElicitResult)
-			name, _ := a.Content["name"].(string)
-			return strings.TrimSpace(a.Action + " " + name)
-		},
-	))
-	s.tool("roots", s.asks(&mcp.ListRootsParams{}, func(answer mcp.InputResponse) string {
-		a, _ := answer.(*mcp.ListRootsResult)
-		var uris []string
-		for _, r := range a.Roots {
-			uris = append(uris, r.URI)
-		}
-		return strings.Join(uris, " ")
-	}))
+var (
+	sampling = &mcp.CreateMessageParams{
+		MaxTokens: 9, Messages: []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: "2+2?"}}},
+	}
+	elicitation = &mcp.ElicitParams{Message: "Your name?", RequestedSchema: &jsonschema.Schema{
+		Type: "object", Properties: map[string]*jsonschema.Schema{"name": {Type: "string"}}, Required: []string{"name"},
+	}}
+	roots = &mcp.ListRootsParams{}
+)
+
+// asked is what the requests that may ask came with.
+type asked struct {
+	revision string
+	session  *mcp.ServerSession
+	answers  mcp.InputResponseMap
 }
 
-// asks makes a tool that puts a question and tells the answer.
-func (s *server) asks(question mcp.InputRequest, tell func(mcp.InputResponse) string) func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		answer, ok := req.Params.InputResponses["question"]
-		if !ok && !s.legacy {
-			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"question": question}}, nil
-		}
-		if s.legacy {
-			var err error
+// ask gives the answers to questions, or false if they are to be put to the
+// client by the result.
+func ask(ctx context.Context, a asked, questions mcp.InputRequestMap) (mcp.InputResponseMap, bool, error) {
+	if a.revision >= stateless {
+		return a.answers, len(a.answers) == len(questions), nil
+	}
+	answers := mcp.InputResponseMap{}
+	var mu sync.Mutex
+	all, ctx := errgroup.WithContext(ctx)
+	for name, question := range questions {
+		all.Go(func() (err error) {
+			var answer mcp.InputResponse
 			switch q := question.(type) {
 			case *mcp.CreateMessageParams:
-				answer, err = req.Session.CreateMessage(ctx, q)
+				answer, err = a.session.CreateMessage(ctx, q)
 			case *mcp.ElicitParams:
-				answer, err = req.Session.Elicit(ctx, q)
+				answer, err = a.session.Elicit(ctx, q)
 			case *mcp.ListRootsParams:
-				answer, err = req.Session.ListRoots(ctx, q)
+				answer, err = a.session.ListRoots(ctx, q)
 			}
-			if err != nil {
-				return nil, err
+			mu.Lock()
+			defer mu.Unlock()
+			answers[name] = answer
+			return err
+		})
+	}
+	return answers, true, all.Wait()
+}
+
+// tell says what an answer is.
+func tell(answer mcp.InputResponse) string {
+	var words []string
+	switch a := answer.(type) {
+	case *mcp.CreateMessageResult:
+		return tell(&mcp.CreateMessageWithToolsResult{Content: []mcp.Content{a.Content}})
+	case *mcp.CreateMessageWithToolsResult:
+		for _, c := range a.Content {
+			if c, ok := c.(*mcp.TextContent); ok {
+				words = append(words, c.Text)
 			}
 		}
-		return text(tell(answer)), nil
+	case *mcp.ElicitResult:
+		words = append(words, a.Action)
+		if name, ok := a.Content["name"].(string); ok {
+			words = append(words, name)
+		}
+	case *mcp.ListRootsResult:
+		for _, r := range a.Roots {
+			words = append(words, r.URI)
+		}
 	}
+	return strings.Join(words, " ")
+}
+
+func (s *server) addQuestions() {
+	s.asks("sample", "model: ", "", mcp.InputRequestMap{"question": sampling})
+	s.asks("elicit", "", "", mcp.InputRequestMap{"question": elicitation})
+	s.asks("roots", "", "", mcp.InputRequestMap{"question": roots})
+	s.asks("both", "", "asked both", mcp.InputRequestMap{"one": roots, "two": sampling})
+	question := mcp.InputRequestMap{"question": roots}
+	s.AddPrompt(&mcp.Prompt{Name: "ask"}, func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		answers, ok, err := ask(ctx, asked{req.ProtocolVersion(), req.Session, req.Params.InputResponses}, question)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return &mcp.GetPromptResult{InputRequests: question}, nil
+		}
+		hello := &mcp.TextContent{Text: "Hello, " + tell(answers["question"])}
+		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: hello}}}, nil
+	})
+	s.AddResource(&mcp.Resource{Name: "asking", URI: "matrix://asking"}, func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		answers, ok, err := ask(ctx, asked{req.ProtocolVersion(), req.Session, req.Params.InputResponses}, question)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return &mcp.ReadResourceResult{InputRequests: question}, nil
+		}
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, Text: "read for " + tell(answers["question"])}}}, nil
+	})
+}
+
+// asks adds a tool that puts questions and tells the answers. A state that it
+// gives away must come back with them.
+func (s *server) asks(name, before, state string, questions mcp.InputRequestMap) {
+	s.tool(name, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		answers, ok, err := ask(ctx, asked{req.ProtocolVersion(), req.Session, req.Params.InputResponses}, questions)
+		if err != nil {
+			return nil, err
+		}
+		if !ok || req.ProtocolVersion() >= stateless && req.Params.RequestState != state {
+			return &mcp.CallToolResult{InputRequests: questions, RequestState: state}, nil
+		}
+		var words []string
+		for _, name := range slices.Sorted(maps.Keys(questions)) {
+			words = append(words, tell(answers[name]))
+		}
+		return text(before + strings.Join(words, " ")), nil
+	})
 }
 
 func (s *server) addRest() {

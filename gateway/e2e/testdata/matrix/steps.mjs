@@ -49,8 +49,8 @@ const count = (method, n) =>
 const text = (result) => result.content.map((c) => c.text).join("\n") + (result.isError ? " (an error)" : "");
 const names = (list, key) => list.map((entry) => entry[key]).sort();
 
-// client has request(method, params), call(params, options), watch(uri),
-// logged(params) and close(). logged makes a call one whose log is wanted.
+// client has request(method, params), call(params, options), prompt(params),
+// read(params), watch(uri), logged(params) and close(). logged makes a call one whose log is wanted.
 export async function run(client) {
   const tool = (name, args = {}, more = {}) => ({ name: spec.tool + name, arguments: args, ...more });
   const call = async (name, args) => text(await client.call(tool(name, args)));
@@ -80,10 +80,13 @@ export async function run(client) {
       return { updated: (await count("notifications/resources/updated", 1))[0].uri };
     },
     list_changed: async () => {
+      seen["notifications/tools/list_changed"] = [];
       await call("change");
-      await count("notifications/tools/list_changed", 1);
-      const { tools } = await client.request("tools/list", {});
-      return { added: tools.some((t) => t.name === spec.tool + "added") };
+      for (let n = 1; ; n++) { // the first may be of an earlier change
+        await count("notifications/tools/list_changed", n);
+        const { tools } = await client.request("tools/list", {});
+        if (tools.some((t) => t.name === spec.tool + "added")) return { added: true };
+      }
     },
     progress: async () => {
       const done = text(await client.call(tool("progress", {}, { _meta: { progressToken: "p" } })));
@@ -117,13 +120,21 @@ export async function run(client) {
     sampling: async () => ({ text: await call("sample"), asked: asked.sampling ?? null }),
     elicitation: async () => ({ text: await call("elicit"), asked: asked.elicitation ?? null }),
     roots: async () => ({ text: await call("roots") }),
+    "several questions": async () => ({ text: await call("both") }),
+    "other requests that ask": async () => {
+      const prompt = await client.prompt({ name: spec.prompt + "ask" });
+      const read = await client.read({ uri: uri("matrix://asking") });
+      return { prompt: prompt.messages[0].content.text, read: read.contents[0].text };
+    },
+    era: async () => ({ text: await call("era") }),
   };
   for (const [step, does] of Object.entries(steps)) {
     let line;
     try {
       line = { step, saw: await within(step, does()) };
     } catch (e) {
-      line = { step, error: { code: typeof e.code === "number" ? e.code : 0, message: e.message } };
+      const message = e.message.replace(/^MCP error -?\d+: /, ""); // added by the client's SDK
+      line = { step, error: { code: typeof e.code === "number" ? e.code : 0, message } };
     }
     process.stdout.write(JSON.stringify(line) + "\n");
   }
