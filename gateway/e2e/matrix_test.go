@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The matrix: clients of four revisions in front of five kinds of servers, both
+// The matrix: clients of four revisions in front of six kinds of servers, both
 // ends real SDKs. testdata/matrix holds a client and a server for each SDK; every
 // client does all steps in one session. MATRIX.md is what came of it.
 
@@ -44,6 +44,8 @@ const (
 	goes = "Go SDK 1.8"
 )
 
+// Clients of one revision stand so that their places differ in parity, see
+// matrixRuns.
 var matrixClients = []peer{
 	{revision: "2024-11-05", sdk: "TypeScript SDK 1.9", way: "stdio", args: []string{"client-v1.mjs", "sdk-2024-11-05"}},
 	{revision: "2024-11-05", sdk: goes},
@@ -56,7 +58,7 @@ var matrixClients = []peer{
 	{revision: "2025-11-25", sdk: ts2, args: []string{"client-v2.mjs", ""}},
 }
 
-var matrixKinds = []string{"legacy stdio", "legacy HTTP", "modern stdio", "modern HTTP", "dual"}
+var matrixKinds = []string{"legacy stdio", "legacy HTTP", "modern stdio", "modern HTTP", "dual stdio", "dual HTTP"}
 
 var matrixServers = []peer{
 	{kind: "legacy stdio", sdk: ts1, way: "stdio", args: []string{"server-v1.mjs", "stdio"}},
@@ -67,10 +69,10 @@ var matrixServers = []peer{
 	{kind: "modern stdio", sdk: goes, way: "stdio", args: []string{"server", "stdio", "modern"}},
 	{kind: "modern HTTP", sdk: ts2, way: "http", args: []string{"server-v2.mjs", "http", "modern"}},
 	{kind: "modern HTTP", sdk: goes, way: "http", args: []string{"server", "http", "modern"}},
-	{kind: "dual", sdk: ts2 + " (stdio)", way: "stdio", args: []string{"server-v2.mjs", "stdio", "dual"}},
-	{kind: "dual", sdk: goes + " (HTTP)", way: "http", args: []string{"server", "http", "dual"}},
-	{kind: "dual", sdk: ts2 + " (HTTP)", way: "http", args: []string{"server-v2.mjs", "http", "dual"}},
-	{kind: "dual", sdk: goes + " (stdio)", way: "stdio", args: []string{"server", "stdio", "dual"}},
+	{kind: "dual stdio", sdk: ts2, way: "stdio", args: []string{"server-v2.mjs", "stdio", "dual"}},
+	{kind: "dual stdio", sdk: goes, way: "stdio", args: []string{"server", "stdio", "dual"}},
+	{kind: "dual HTTP", sdk: ts2, way: "http", args: []string{"server-v2.mjs", "http", "dual"}},
+	{kind: "dual HTTP", sdk: goes, way: "http", args: []string{"server", "http", "dual"}},
 }
 
 // matrixRun is a session of a client with one server behind Goblin.
@@ -90,7 +92,7 @@ func matrixRuns() (runs []matrixRun) {
 	for i, client := range matrixClients {
 		for j, kind := range matrixKinds {
 			servers := slices.DeleteFunc(slices.Clone(matrixServers), func(p peer) bool { return p.kind != kind })
-			r := matrixRun{client: client, server: servers[(i+i/2+j)%len(servers)], front: []string{"stdio", "http"}[(i+j)%2]}
+			r := matrixRun{client: client, server: servers[(i+i/2+j)%2], front: []string{"stdio", "http"}[(i+j)%2]}
 			if client.way != "" {
 				r.front = client.way
 			}
@@ -123,13 +125,23 @@ var matrixSteps = []struct{ step, saw string }{
 // eraOf is the era in which a server is to be spoken to: that of the client
 // where the server speaks it.
 func eraOf(r matrixRun) string {
-	switch kind, _, _ := strings.Cut(r.server.kind, " "); {
+	kind, _, _ := strings.Cut(r.server.kind, " ")
+	switch {
 	case kind != "dual":
 		return kind
 	case r.client.revision >= modernRevision:
 		return "modern"
 	}
 	return "legacy"
+}
+
+// spokenIn is the era in which a server is spoken to, which is not that of the
+// client where the server does not tell that it speaks it.
+func spokenIn(r matrixRun) string {
+	if r.server.kind == "dual HTTP" && r.server.sdk == ts2 {
+		return "modern"
+	}
+	return eraOf(r)
 }
 
 // wants is what a step of a run sees, and whether that is an exception.
@@ -156,7 +168,7 @@ type matrixException struct {
 // elicitation, with servers of an SDK that are spoken to in an era.
 func elicitationUnknown(sdk, era string) func(matrixRun) bool {
 	return func(r matrixRun) bool {
-		return r.client.revision < "2025-06-18" && strings.HasPrefix(r.server.sdk, sdk) && eraOf(r) == era
+		return r.client.revision < "2025-06-18" && r.server.sdk == sdk && spokenIn(r) == era
 	}
 }
 
@@ -174,9 +186,19 @@ var matrixExceptions = []matrixException{
 		noElicitation + "; the same of the Go SDK",
 	},
 	{
+		"elicitation", elicitationUnknown(ts2, "legacy"),
+		`{"text": "Fulfilling input required by 'tools/call' failed: the client that made the call did not declare elicitation (an error)", "asked": null}`,
+		noElicitation + "; the same of the TypeScript SDK 2",
+	},
+	{
 		"elicitation", elicitationUnknown(goes, "modern"),
 		`{"error": {"code": -32603, "message": "server \"m\" needs elicitation for this call (elicitation/create): the client that made the call did not declare elicitation"}}`,
 		noElicitation + "; the call fails when the server says what it needs",
+	},
+	{
+		"era", func(r matrixRun) bool { return spokenIn(r) != eraOf(r) },
+		`{"text": "modern"}`,
+		"this SDK's servers tell (server/discover) that they speak 2026-07-28 alone, which is believed over HTTP",
 	},
 	{
 		"elicitation", elicitationUnknown(ts2, "modern"),
@@ -347,9 +369,9 @@ func TestInteropMatrixOfRevisionsAndBackends(t *testing.T) {
 // other: what the matrix wants of Goblin is what they give.
 func TestInteropMatrixProgramsAgreeWithoutGoblin(t *testing.T) {
 	p := newMatrixPrograms(t)
-	plain := strings.NewReplacer(`"goblin://servers", `, "", "m_", "", "m/", "", "mcp://m/", "")
+	plain := strings.NewReplacer(`"goblin://servers", `, "", `"m_`, `"`, `"m/`, `"`, `"mcp://m/`, `"`)
 	for _, r := range matrixRuns() {
-		if r.server.kind != "dual" && eraOf(r) == "modern" != (r.client.revision >= modernRevision) || r.client.way == "stdio" && r.server.way == "http" {
+		if eraOf(r) == "modern" != (r.client.revision >= modernRevision) || r.client.way == "stdio" && r.server.way == "http" {
 			continue
 		}
 		t.Run(fmt.Sprintf("%s to %s", r.client, r.server), func(t *testing.T) {
@@ -376,7 +398,7 @@ func TestInteropMatrixProgramsAgreeWithoutGoblin(t *testing.T) {
 // unreadable are the questions for roots without params, as TypeScript's SDK
 // puts them, to the Go SDK: it fails on them. Goblin adds the params.
 func unreadable(r matrixRun) bool {
-	return r.client.sdk == goes && r.client.revision >= modernRevision && strings.HasPrefix(r.server.sdk, ts2)
+	return r.client.sdk == goes && r.client.revision >= modernRevision && r.server.sdk == ts2
 }
 
 func cell(revision, kind, step string) string { return revision + " | " + kind + " | " + step }
