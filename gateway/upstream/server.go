@@ -101,7 +101,7 @@ type Server struct {
 	// modernOnly notes that a server was asked for the legacy era too and did
 	// not take it, so that it is not asked again.
 	modernOnly atomic.Bool
-	spoken atomic.Pointer[[]string] // revisions that the server told of; nil before
+	spoken     atomic.Pointer[[]string] // revisions that the server told of; nil before
 	// mirrored says which arguments of tools go into headers; of Streamable
 	// HTTP in the modern era only.
 	mirrored atomic.Pointer[mirrors]
