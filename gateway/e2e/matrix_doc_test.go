@@ -18,6 +18,7 @@ func TestInteropMatrixRunsArePairwise(t *testing.T) {
 	for _, r := range matrixRuns() {
 		for _, pair := range [][2]string{
 			{r.client.String(), r.server.kind},
+			{r.client.String(), r.server.sdk},
 			{r.client.String(), r.front},
 			{r.client.revision, r.server.String()},
 			{r.server.String(), r.front},
@@ -26,7 +27,7 @@ func TestInteropMatrixRunsArePairwise(t *testing.T) {
 		}
 	}
 	needs := func(a, b string) { require.Contains(t, met, a+" with "+b) }
-	for _, front := range []string{"stdio", "http"} {
+	for _, front := range []string{"stdio", "HTTP"} {
 		for _, s := range matrixServers {
 			needs(s.String(), front)
 		}
@@ -37,6 +38,9 @@ func TestInteropMatrixRunsArePairwise(t *testing.T) {
 		}
 	}
 	for _, c := range matrixClients {
+		for _, sdk := range []string{ts1, ts2, goes} {
+			needs(c.String(), sdk)
+		}
 		for _, kind := range matrixKinds {
 			needs(c.String(), kind)
 		}
@@ -106,7 +110,7 @@ func matrixDocument(runs []matrixRun, table string) string {
 	for i, e := range matrixExceptions {
 		fmt.Fprintf(&b, "%d. %s: %s. The answer: `%s`\n", i+1, e.step, e.why, e.answer)
 	}
-	b.WriteString("\n## Runs\n\nEach does all of the above in one session.\n\n| client | front | server |\n|---|---|---|\n")
+	b.WriteString("\n## Runs\n\nEach does all of the above in one session.\n\n| client | to Goblin over | server |\n|---|---|---|\n")
 	for _, r := range runs {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", r.client, r.front, r.server)
 	}
