@@ -302,7 +302,7 @@ func (p *matrixPrograms) use(t *testing.T, c peer, transport obj, prefix bool) m
 	cmd := exec.CommandContext(ctx, line[0], append(line[1:], file)...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = patience // Goblin, its child, may still be ending
 	require.NoError(t, cmd.Run(), "%s%s", stdout.String(), stderr.String())
 	saw := map[string]json.RawMessage{}
 	for line := range strings.Lines(stdout.String()) {

@@ -51,6 +51,7 @@ func npm(t *testing.T) string {
 	for name, version := range packages {
 		args = append(args, name+"@"+version)
 		text, err := os.ReadFile(filepath.Join(dir, "node_modules", filepath.FromSlash(name), "package.json"))
+		// The version of an alias stands behind another package's name.
 		_, alias, _ := strings.Cut(strings.TrimPrefix(version, "npm:@"), "@")
 		missing = missing || err != nil || str(json.RawMessage(text), "version") != cmp.Or(alias, version)
 	}
