@@ -81,8 +81,10 @@ var (
 
 // callHeld is call for a stateless client. parked says that the request was
 // answered by what the server asks.
-func (g *Gateway) callHeld(r *request, server string, edits []rawjson.Edit) (reply jsonrpc.Reply, parked bool, err error) {
-	if state := rawjson.Get(r.Exchange.Params(), "requestState"); state != nil && string(state) != "null" {
+func (g *Gateway) callHeld(r *request, edits []rawjson.Edit) (reply jsonrpc.Reply, parked bool, err error) {
+	state := rawjson.Get(r.Exchange.Params(), "requestState")
+	own := g.holds.mine(state)
+	if own {
 		h, err := g.holds.resume(r, state)
 		if err != nil {
 			return reply, false, err
@@ -91,19 +93,21 @@ func (g *Gateway) callHeld(r *request, server string, edits []rawjson.Edit) (rep
 			return h.attend(r)
 		}
 	}
-	h, err := g.startHeld(r, server, edits)
-	if err != nil {
+	conn, release, err := g.slot(r)
+	switch {
+	case err != nil:
 		return reply, false, err
+	case conn.Info().Era == upstream.Modern:
+		return g.callModern(r, conn, release, edits, own)
+	case !own && state != nil && string(state) != "null":
+		release()
+		return reply, false, stateError("was not given for this request")
 	}
-	return h.attend(r)
+	return g.startHeld(r, conn, release, edits).attend(r)
 }
 
 // startHeld sends a call that may outlive the request.
-func (g *Gateway) startHeld(r *request, server string, edits []rawjson.Edit) (*held, error) {
-	conn, release, err := g.slot(r, server)
-	if err != nil {
-		return nil, err
-	}
+func (g *Gateway) startHeld(r *request, conn upstream.Conn, release func(), edits []rawjson.Edit) *held {
 	ctx, cancel := context.WithCancelCause(r.Session().Context())
 	h := &held{g: g, session: r.Session(), r: r, attended: true, cancel: cancel, news: make(chan struct{}, 1), done: make(chan struct{})}
 	f := &h.flight
@@ -123,7 +127,7 @@ func (g *Gateway) startHeld(r *request, server string, edits []rawjson.Edit) (*h
 		h.finish(reply, err)
 		cancel(nil)
 	})
-	return h, nil
+	return h
 }
 
 // progress goes to the request that waits now, by its own token.
