@@ -19,5 +19,6 @@
 // one; GOBLIN_E2E_RACE=1 builds with the race detector. GOCOVERDIR is handed on
 // to a binary that was built with -cover. The build tags interop and
 // conformance add comparisons with programs from npm, which they install into
-// the user's cache folder.
+// the user's cache folder. Of those, testdata/matrix is a module of its own, for
+// programs that use the official Go SDK.
 package e2e

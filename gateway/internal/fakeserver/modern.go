@@ -47,7 +47,7 @@ func meta(params json.RawMessage, name string) json.RawMessage {
 	return p.Meta[metaKey+name]
 }
 
-func (s *server) dual() bool { return s.Era == "dual" || s.Era == "either" }
+func (s *server) dual() bool { return s.Era == "dual" || s.Era == "either" || s.Era == "discreet" }
 
 func (s *server) isModern(params json.RawMessage) bool {
 	return (s.Era == "modern" || s.dual()) && meta(params, "protocolVersion") != nil
@@ -109,7 +109,7 @@ func (s *server) stateless(x *exchange) (done bool) {
 
 func (s *server) discovered() json.RawMessage {
 	versions := []string{modernRevision}
-	if s.dual() {
+	if s.dual() && s.Era != "discreet" {
 		versions = append(versions, "2025-11-25", "2025-06-18")
 	}
 	answer := map[string]any{"supportedVersions": versions, "capabilities": s.capabilities(), "ttlMs": 0, "cacheScope": "private"}

@@ -32,7 +32,7 @@ type script struct {
 	IgnoreCancel bool
 	SSE          bool     // HTTP: always answer as an event stream
 	Stateless    bool     // HTTP: no session ids
-	Era          string   // "": up to 2025-11-25; "modern": 2026-07-28 alone; "dual": both; "either": as "dual", but a process that was asked server/discover takes no initialize; "mute": as "", but ignores server/discover
+	Era          string   // "": up to 2025-11-25; "modern": 2026-07-28 alone; "dual": both; "either": as "dual", but a process that was asked server/discover takes no initialize; "discreet": as "dual", but names 2026-07-28 alone; "mute": as "", but ignores server/discover
 	DropURIs     []string // modern: never acknowledged
 	NoStream     bool     // HTTP: GET is refused
 }
