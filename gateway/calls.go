@@ -108,7 +108,7 @@ func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit, r
 	r.server = t.Server
 	var reply jsonrpc.Reply
 	var err error
-	if r.modern() && holdable[r.Method()] {
+	if r.modern() && holdable[r.Method()] && r.outer == nil {
 		reply, r.parked, err = g.callHeld(r, t.Server, edits)
 	} else {
 		reply, err = g.call(r, t.Server, edits)
@@ -128,7 +128,7 @@ func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit, r
 			r.fail(&upstream.Error{Code: upstream.BadReply, Server: t.Server, Reason: "it refused the message itself: " + own.Message})
 			return
 		}
-		if own.Code == codeURLElicitation && r.modern() {
+		if own.Code == codeURLElicitation && r.modern() && r.outer == nil {
 			if err := g.demandURLs(r, own.Data); err != nil {
 				r.fail(err)
 			}
@@ -180,6 +180,9 @@ func (g *Gateway) call(r *request, server string, edits []rawjson.Edit) (jsonrpc
 	}
 	f := &r.flight
 	f.exchange, f.release = r.Exchange, release
+	if f.outer = r.outer; f.outer != nil {
+		f.held = f.outer.held
+	}
 	defer f.land()
 	f.call.Context, f.call.Cause = r.Context(), f
 	f.call.Method, f.call.Params, f.call.Edits = r.Method(), r.Params(), edits
@@ -198,6 +201,10 @@ func (g *Gateway) trackProgress(r *request, c *upstream.Call) {
 		return
 	}
 	c.Token = rawjson.Replace(r.Params(), token, nil)
+	if r.outer != nil { // that its time is extended is all it is good for
+		c.Progress = func([]byte) {}
+		return
+	}
 	key := "progress:" + string(token)
 	c.Progress = func(params []byte) {
 		own := rawjson.Get(params, "progressToken")

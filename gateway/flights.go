@@ -14,6 +14,7 @@ import (
 type flight struct {
 	exchange *downstream.Exchange // nil where held is set
 	held     *held                // of a stateless client, which may come back for it
+	outer    *outer               // the call that the request was made for, nil for a client's own
 	number   uint64               // counts up
 	call     upstream.Call
 	release  func() // gives the backend's limiter slot back; once
@@ -34,6 +35,18 @@ func (x *flight) land() {
 	if !x.landed.Swap(true) {
 		x.release()
 	}
+}
+
+// pause stops the clocks that run for the flight until as many calls of resume:
+// people are asked.
+func (x *flight) pause() {
+	x.call.Pause()
+	x.outer.pause()
+}
+
+func (x *flight) resume() {
+	x.call.Resume()
+	x.outer.resume()
 }
 
 // flights knows the open connections and what is under way on each, so that
@@ -156,6 +169,9 @@ func (f *flights) causes(conn upstream.Conn, c *upstream.Call) []*flight {
 // nothing is known but that their clients have the same token, so with two of
 // them the cause is not certain.
 func onlyBusy(all []*flight) []*flight {
+	if one := all[0].held; one != nil && !slices.ContainsFunc(all, func(x *flight) bool { return x.held != one }) {
+		return all // made for one and the same call
+	}
 	busy := slices.DeleteFunc(all, func(x *flight) bool { return x.held != nil && x.held.waits() })
 	if len(busy) != 1 {
 		return nil

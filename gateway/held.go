@@ -82,6 +82,12 @@ var (
 // callHeld is call for a stateless client. parked says that the request was
 // answered by what the server asks.
 func (g *Gateway) callHeld(r *request, server string, edits []rawjson.Edit) (reply jsonrpc.Reply, parked bool, err error) {
+	return g.held(r, func() (*held, error) { return g.startHeld(r, server, edits) })
+}
+
+// held waits in the name of r for the call that its client comes back for, or
+// for one that start begins.
+func (g *Gateway) held(r *request, start func() (*held, error)) (reply jsonrpc.Reply, parked bool, err error) {
 	if state := rawjson.Get(r.Exchange.Params(), "requestState"); state != nil && string(state) != "null" {
 		h, err := g.holds.resume(r, state)
 		if err != nil {
@@ -91,11 +97,20 @@ func (g *Gateway) callHeld(r *request, server string, edits []rawjson.Edit) (rep
 			return h.attend(r)
 		}
 	}
-	h, err := g.startHeld(r, server, edits)
+	h, err := start()
 	if err != nil {
 		return reply, false, err
 	}
 	return h.attend(r)
+}
+
+// newHeld makes a call that r waits for, and the context that it ends with.
+func (g *Gateway) newHeld(r *request) (*held, context.Context) {
+	ctx, cancel := context.WithCancelCause(r.Session().Context())
+	return &held{
+		g: g, session: r.Session(), r: r, attended: true, cancel: cancel,
+		news: make(chan struct{}, 1), done: make(chan struct{}),
+	}, ctx
 }
 
 // startHeld sends a call that may outlive the request.
@@ -104,8 +119,7 @@ func (g *Gateway) startHeld(r *request, server string, edits []rawjson.Edit) (*h
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancelCause(r.Session().Context())
-	h := &held{g: g, session: r.Session(), r: r, attended: true, cancel: cancel, news: make(chan struct{}, 1), done: make(chan struct{})}
+	h, ctx := g.newHeld(r)
 	f := &h.flight
 	f.held, f.release = h, release
 	f.call.Context, f.call.Cause = ctx, f
@@ -121,7 +135,7 @@ func (g *Gateway) startHeld(r *request, server string, edits []rawjson.Edit) (*h
 		g.flights.remove(conn, f)
 		f.land()
 		h.finish(reply, err)
-		cancel(nil)
+		h.cancel(nil)
 	})
 	return h, nil
 }
@@ -334,8 +348,8 @@ func (g *Gateway) hold(ctx context.Context, server string, causes []*flight, h *
 	h.request().flight.asked.Store(true)
 	for _, x := range causes {
 		x.asked.Store(true)
-		x.call.Pause()
-		defer x.call.Resume()
+		x.pause()
+		defer x.resume()
 		x.land()
 	}
 	q := h.ask(method, inputParams(params))

@@ -206,8 +206,8 @@ func (g relay) question(ctx context.Context, s *upstream.Server, conn upstream.C
 func ask(ctx context.Context, s *downstream.Session, causes []*flight, method string, params []byte) (jsonrpc.Reply, error) {
 	for _, x := range causes {
 		x.asked.Store(true)
-		x.call.Pause()
-		defer x.call.Resume()
+		x.pause()
+		defer x.resume()
 		x.land()
 	}
 	ctx, over := context.WithTimeout(ctx, questionLimit)

@@ -12,8 +12,9 @@ const (
 	maxTried   = 5000
 )
 
-// nearest returns the listed names that look most like a wrong one.
-func (s *Snapshot) nearest(k Kind, name string) []string {
+// Nearest returns the listed names that look most like a wrong one, best first,
+// at most three. Of long lists only the first 5,000 entries are looked at.
+func (s *Snapshot) Nearest(k Kind, name string) []string {
 	if len(name) > 2*maxToolName {
 		return nil
 	}
