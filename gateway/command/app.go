@@ -14,6 +14,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/host"
+	"goblin/gateway/instance"
 )
 
 // App is what commands share: the streams, the environment, the config.
@@ -31,6 +32,8 @@ type App struct {
 	// ConfigFlag is the value of --config.
 	ConfigFlag string
 
+	// Extend adds to each gateway of this process; may be nil.
+	Extend instance.ExtendFunc
 	// Open finds or starts the gateway that a command asks; nil for [Open].
 	Open func(ctx context.Context, a *App, cfg *config.Config, only []string) (Gateway, error)
 

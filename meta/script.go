@@ -1,0 +1,124 @@
+package meta
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"goblin/meta/lua"
+	"goblin/meta/search"
+	"goblin/registry"
+	"goblin/registry/rawjson"
+)
+
+const luaAbout = `Runs a Lua 5.1 script that can use all servers, and answers with what it returns: several calls become one, and only what matters comes back.
+A tool is a function of its server's table: local r = my_server.my_tool{a = 1}. Names that are no identifiers: servers["my-server"]["my-tool"]{}.
+Results are tables (structured or JSON answers) or strings; errors of tools raise, pcall catches them. all{function() return a.x{} end, function() return b.y{} end} runs calls side by side.
+Also: resources.read(uri), resources.list{server=, mime=, limit=}, prompts.get(name, args), tools.list{server=}, search(query, {kind=, server=, limit=}), json.encode, json.decode, null, print. End with return VALUE.`
+
+var script = param{
+	name: "script", required: true, most: maxScript,
+	about: `The Lua source, for example: local t = clock.time_in{zone = "UTC"} return {now = t}`,
+}
+
+// executeLua runs a script in the name of the client that calls.
+func (t *Tools) executeLua(ctx context.Context, a arguments) ([]byte, error) {
+	r, err := t.Script(ctx, a.text(script), t.o.Ask)
+	var failed *lua.Error
+	switch {
+	case errors.As(err, &failed):
+		return texts(true, failed.Error(), printed(r)), nil
+	case err != nil:
+		return nil, err
+	}
+	value, plain := rawjson.String(r.JSON)
+	if !plain {
+		value = string(r.JSON)
+	}
+	if !rawjson.IsObject(r.JSON) {
+		return texts(false, value, printed(r)), nil
+	}
+	out := texts(false, value, printed(r))
+	out = append(out[:len(out)-1], `,"structuredContent":`...)
+	return append(append(out, r.JSON...), '}'), nil
+}
+
+// Script runs a script whose requests are made by ask, see [Options].Ask. The
+// error is a *[lua.Error] when the script is at fault.
+func (t *Tools) Script(ctx context.Context, source string, ask AskFunc) (lua.Result, error) {
+	return lua.Run(ctx, source, &scriptHost{t, ctx, ask}, t.o.Lua)
+}
+
+func printed(r lua.Result) string {
+	if r.Printed == "" {
+		return ""
+	}
+	return "Printed:\n" + r.Printed
+}
+
+// scriptHost is what a script reaches.
+type scriptHost struct {
+	*Tools
+	ctx context.Context // of the call
+	ask AskFunc
+}
+
+func (h *scriptHost) Snapshot() *registry.Snapshot { return h.o.Registry.Load() }
+
+func (h *scriptHost) Servers() []string {
+	states := h.o.Registry.States()
+	names := make([]string, len(states))
+	for i := range states {
+		names[i] = states[i].Name
+	}
+	return names
+}
+
+func (h *scriptHost) Request(ctx context.Context, method string, params []byte) ([]byte, error) {
+	return h.ask(ctx, method, params)
+}
+
+func (h *scriptHost) Progress(done int, message string) {
+	registry.Progress(h.ctx, float64(done), 0, message)
+}
+
+func (h *scriptHost) Search(ctx context.Context, query string, o lua.SearchOptions) ([]byte, error) {
+	kinds, err := kindsOf(o.Kind)
+	if err != nil {
+		return nil, err
+	}
+	most := o.Limit
+	if most <= 0 {
+		most = someCards
+	}
+	hits, _, err := h.index.Search(ctx, search.Query{Text: query, Kinds: kinds, Server: o.Server, Limit: min(most, maxLimit)})
+	if err != nil {
+		return nil, err
+	}
+	out := []byte{'['}
+	for i, hit := range hits {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, hitCard(hit, query != "")...)
+	}
+	return append(out, ']'), nil
+}
+
+// kinds are the names of kinds in queries.
+var kinds = map[string]registry.Kind{
+	"tools": registry.Tool, "prompts": registry.Prompt, "resources": registry.Resource, "templates": registry.Template,
+	"tool": registry.Tool, "prompt": registry.Prompt, "resource": registry.Resource, "template": registry.Template,
+}
+
+// kindsOf are the kinds that a name stands for, "" for all.
+func kindsOf(name string) ([]registry.Kind, error) {
+	if name == "" {
+		return []registry.Kind{registry.Tool, registry.Prompt, registry.Resource, registry.Template}, nil
+	}
+	k, ok := kinds[name]
+	if !ok {
+		return nil, fmt.Errorf("unknown kind %q; known are tools, prompts, resources and templates", name)
+	}
+	return []registry.Kind{k}, nil
+}
