@@ -76,7 +76,7 @@ func (a *App) Place(path string) (host.Place, error) {
 // Commands are the commands that need no wiring.
 func (a *App) Commands() []*cobra.Command {
 	return []*cobra.Command{
-		a.list(), a.read(), a.call(), a.prompt(),
+		a.list(), a.search(), a.read(), a.call(), a.prompt(), a.lua(),
 		a.status(), a.stop(), a.restart(),
 		a.validate(), a.version(),
 	}
