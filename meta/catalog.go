@@ -2,7 +2,6 @@ package meta
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"strings"
 
@@ -108,14 +107,7 @@ func describe(resolve func(*registry.Registry, string) (registry.Target, error))
 }
 
 func (t *Tools) describeResource(_ context.Context, a arguments) ([]byte, error) {
-	found, err := t.o.Registry.ResolveResource(a.text(uri))
-	var unknown *registry.NotFoundError
-	if errors.As(err, &unknown) {
-		// It may be the template itself.
-		if template, other := t.o.Registry.ResolveTemplate(a.text(uri)); other == nil {
-			found, err = template, nil
-		}
-	}
+	found, err := t.o.Registry.ResolveTemplate(a.text(uri)) // or a resource
 	if err != nil {
 		return nil, err
 	}
