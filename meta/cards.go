@@ -1,7 +1,6 @@
 package meta
 
 import (
-	"encoding/json"
 	"strconv"
 	"strings"
 
@@ -73,13 +72,6 @@ func card(e *registry.Entry) object {
 // excerpt is the beginning of a description, in one line.
 func excerpt(s string) string {
 	return cut(strings.Join(strings.Fields(cut(s, 2*maxExcerpt)), " "), maxExcerpt)
-}
-
-// Card is an entry with the name it is called by, as the catalog tools and
-// searches show it.
-func Card(e *registry.Entry) json.RawMessage {
-	o := card(e)
-	return o.end()
 }
 
 // list is a part of a list as the tools answer it.

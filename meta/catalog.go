@@ -2,7 +2,6 @@ package meta
 
 import (
 	"context"
-	"iter"
 	"strings"
 
 	"goblin/registry"
@@ -40,56 +39,26 @@ func serverCard(s *registry.ServerState) []byte {
 	return o.end()
 }
 
-// catalog lists entries of a kind.
+// catalog lists entries of a kind in listed order.
 func catalog(kind registry.Kind, member string) func(*Tools, context.Context, arguments) ([]byte, error) {
-	return func(t *Tools, _ context.Context, a arguments) ([]byte, error) {
-		l := t.page(kind, Filter{Server: a.text(serverID), MIME: a.text(mimeType)}, a.number(offset), a.numbers["limit"])
-		l.member = member
-		return answer(l.end(t.o.Starting())), nil
-	}
-}
-
-// Filter chooses entries.
-type Filter struct {
-	Server string // "" for all
-	MIME   string // "" for all; * stands for any text
-}
-
-// page lists up to most entries that pass the filter, after the first ones.
-func (t *Tools) page(kind registry.Kind, f Filter, first, most int) list {
-	s := t.o.Registry.Load()
-	l := list{first: first}
-	if f.MIME == "" {
-		entries := s.From(kind, first)
+	return func(t *Tools, ctx context.Context, a arguments) ([]byte, error) {
+		if a.text(mimeType) != "" {
+			return find(kind, member)(t, ctx, a)
+		}
+		s, l := t.o.Registry.Load(), list{member: member, first: a.number(offset)}
+		entries, most := s.From(kind, l.first), a.numbers["limit"]
 		l.total = s.Count(kind)
-		if f.Server != "" {
-			entries = s.ServerFrom(f.Server, kind, first)
-			l.total = s.ServerCount(f.Server, kind)
+		if server := a.text(serverID); server != "" {
+			entries, l.total = s.ServerFrom(server, kind, l.first), s.ServerCount(server, kind)
 		}
-		l.take(entries, most)
-		return l
-	}
-	entries := s.All(kind)
-	if f.Server != "" {
-		entries = s.Server(f.Server, kind)
-	}
-	for e := range entries {
-		if !mimeMatches(f.MIME, e.MIME) {
-			continue
+		for e := range entries {
+			if l.n == most {
+				break
+			}
+			o := card(e)
+			l.add(o.end())
 		}
-		if l.total++; l.total > first && l.n < most {
-			l.add(Card(e))
-		}
-	}
-	return l
-}
-
-func (l *list) take(entries iter.Seq[*registry.Entry], most int) {
-	for e := range entries {
-		if l.n == most {
-			return
-		}
-		l.add(Card(e))
+		return answer(l.end(t.o.Starting())), nil
 	}
 }
 
