@@ -1,0 +1,382 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"goblin/registry"
+)
+
+// What a hit counts that is not the word as it was typed.
+const (
+	pairShare    = 0.5 // two words that follow one another
+	prefixShare  = 0.7 // a longer word, of the share of it that was typed
+	meaningShare = 0.5 // a word of the same meaning
+)
+
+// typoShare is for words that are a number of edits away.
+var typoShare = [...]float32{1: 0.6, 2: 0.4}
+
+// Search returns the hits of a query, best first, and how many there are
+// without limit and offset. It sees every change that was published before
+// the call, and may read it first. It fails with ErrBadMIME, or when ctx ends.
+func (x *Index) Search(ctx context.Context, q Query) (hits []Hit, total int, err error) {
+	fits, err := mimeFilter(q.MIME)
+	if err != nil {
+		return nil, 0, err
+	}
+	s, err := x.current(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	if q.Limit <= 0 {
+		q.Limit = DefaultLimit
+	}
+	q.Offset = max(0, q.Offset)
+	words := parse(q.Text)
+	if len(words) == 0 {
+		hits, total = s.list(q, fits)
+		return hits, total, nil
+	}
+	r := ranking{words: words}
+	for _, src := range s.sources {
+		if !q.covers(src.part.Kind()) || q.Server != "" && q.Server != src.part.Server() {
+			continue
+		}
+		r.docs += src.part.Len()
+		for _, p := range []*placed{&src.base, &src.delta} {
+			if p.segment != nil {
+				r.lists = append(r.lists, list{p, src.part})
+			}
+		}
+	}
+	if err := r.plan(ctx); err != nil {
+		return nil, 0, err
+	}
+	hits, total = r.best(q, fits)
+	return hits, total, nil
+}
+
+func (q *Query) covers(k registry.Kind) bool {
+	return len(q.Kinds) == 0 || slices.Contains(q.Kinds, k)
+}
+
+// list answers a query without words.
+func (s *state) list(q Query, fits func(*registry.Entry) bool) (hits []Hit, total int) {
+	for k := range registry.Kind(registry.Kinds) {
+		if !q.covers(k) {
+			continue
+		}
+		entries := s.snapshot.All(k)
+		if q.Server != "" {
+			entries = s.snapshot.Server(q.Server, k)
+		}
+		for e := range entries {
+			if !fits(e) {
+				continue
+			}
+			if total >= q.Offset && len(hits) < q.Limit {
+				hits = append(hits, Hit{Entry: e})
+			}
+			total++
+		}
+	}
+	return hits, total
+}
+
+// ranking is one query on its way.
+type ranking struct {
+	words    []wanted
+	lists    []list
+	docs     int
+	compared int
+	posted   int
+	terms    []planned
+}
+
+type list struct {
+	*placed
+	part registry.Part
+}
+
+// planned is a term to read: of which list, for which word, at what worth.
+type planned struct {
+	list, word int32
+	term       int32
+	worth      float32
+}
+
+// plan finds the terms that the words stand for.
+func (r *ranking) plan(ctx context.Context) error {
+	for i := range r.words {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		r.word(int32(i))
+	}
+	slices.SortStableFunc(r.terms, func(a, b planned) int { return cmp.Compare(a.list, b.list) })
+	return nil
+}
+
+func (r *ranking) word(n int32) {
+	w := &r.words[n]
+	found := r.exact(n, w.stem, w.share)
+	if w.exact {
+		return
+	}
+	for _, other := range meanings[w.stem] {
+		r.exact(n, other, w.share*meaningShare)
+	}
+	if r.prefix(n, w, found) || found > 0 {
+		return
+	}
+	r.typos(n, w)
+}
+
+// rarity is the inverse document frequency.
+func (r *ranking) rarity(docs int) float32 {
+	n, d := float64(r.docs), float64(min(docs, r.docs))
+	return float32(math.Log(1 + (n-d+0.5)/(d+0.5)))
+}
+
+// exact plans a term as it is, and returns how many documents have it.
+func (r *ranking) exact(word int32, term string, share float32) (docs int) {
+	from := len(r.terms)
+	for i := range r.lists {
+		if t, ok := r.lists[i].find(term); ok {
+			docs += r.lists[i].count(t)
+			r.terms = append(r.terms, planned{int32(i), word, int32(t), share})
+		}
+	}
+	r.value(from, docs)
+	return docs
+}
+
+// value multiplies the worth of terms by the rarity of what stands for them.
+func (r *ranking) value(from, docs int) {
+	rarity := r.rarity(docs)
+	for i := range r.terms[from:] {
+		r.terms[from+i].worth *= rarity
+	}
+}
+
+// prefix plans longer words that begin as typed, and reports whether there
+// are any.
+func (r *ranking) prefix(word int32, w *wanted, exact int) bool {
+	if len(w.text) < 3 && int(word) != len(r.words)-1 {
+		return false
+	}
+	from, docs := len(r.terms), exact
+	for i := range r.lists {
+		l := &r.lists[i]
+		for t := l.from(w.text); t < len(l.termEnd) && r.posted < maxPosted; t++ {
+			term := l.term(t)
+			if !strings.HasPrefix(term, w.text) {
+				break
+			}
+			if term == w.stem {
+				continue
+			}
+			n := l.count(t)
+			r.posted += n
+			docs += n
+			share := prefixShare * float32(len(w.text)) / float32(len(term))
+			r.terms = append(r.terms, planned{int32(i), word, int32(t), w.share * share})
+		}
+	}
+	r.value(from, docs)
+	return len(r.terms) > from
+}
+
+// typos plans the words that are the fewest edits away.
+func (r *ranking) typos(word int32, w *wanted) {
+	typed := runes(w.stem)
+	limit := edits(utf8.RuneCountInString(w.text))
+	if limit == 0 || !letters([]byte(w.text)) {
+		return
+	}
+	from, docs := len(r.terms), 0
+	term := make([]rune, 0, maxWord)
+	for i := range r.lists {
+		l := &r.lists[i]
+		for t := l.from(":"); t < len(l.termEnd); t++ { // after the digits
+			text := l.term(t)
+			if len(text) > (len(typed)+limit)*utf8.UTFMax || len(text) < len(typed)-limit {
+				continue
+			}
+			if r.compared++; r.compared > maxCompared || r.posted > maxPosted {
+				break
+			}
+			term = term[:0]
+			for _, c := range text {
+				term = append(term, c)
+			}
+			off := distance(typed, term, limit)
+			if off > limit {
+				continue
+			}
+			if off < limit { // nothing worse any more
+				limit, docs, r.terms = off, 0, r.terms[:from]
+			}
+			n := l.count(t)
+			r.posted += n
+			docs += n
+			r.terms = append(r.terms, planned{int32(i), word, int32(t), w.share * typoShare[off]})
+		}
+	}
+	r.value(from, docs)
+}
+
+// sums are per document of a list: zero but while in use.
+type sums struct {
+	total, word []float32
+	matched     []uint8
+	found       []int32 // documents with a total
+	touched     []int32 // documents with the current word
+}
+
+var pool = sync.Pool{New: func() any { return new(sums) }}
+
+// best reads the planned terms and returns the best hits.
+func (r *ranking) best(q Query, fits func(*registry.Entry) bool) (hits []Hit, total int) {
+	s := pool.Get().(*sums)
+	defer pool.Put(s)
+	top := top{most: q.Offset + q.Limit}
+	if top.most < 0 { // of numbers that no catalog has
+		top.most = math.MaxInt
+	}
+	for at := 0; at < len(r.terms); {
+		n := r.terms[at].list
+		end := at
+		for end < len(r.terms) && r.terms[end].list == n {
+			end++
+		}
+		l := &r.lists[n]
+		s.read(l, r.terms[at:end])
+		at = end
+		for _, doc := range s.found {
+			score := s.total[doc]
+			s.total[doc], s.matched[doc] = 0, 0
+			i := l.entry(int(doc))
+			if i < 0 {
+				continue
+			}
+			e := l.part.At(i)
+			if !fits(e) {
+				continue
+			}
+			total++
+			top.offer(Hit{e, float64(score)})
+		}
+		s.found = s.found[:0]
+	}
+	return top.page(q.Offset), total
+}
+
+// read sums up what the terms of one list are worth to its documents. Of the
+// terms that stand for a word, a document's best counts.
+func (s *sums) read(l *list, terms []planned) {
+	if len(s.total) < l.docs {
+		*s = sums{
+			total: make([]float32, l.docs), word: make([]float32, l.docs), matched: make([]uint8, l.docs),
+			found: s.found, touched: s.touched,
+		}
+	}
+	for i := range terms {
+		t := &terms[i]
+		n, list := l.postings(int(t.term))
+		doc := 0
+		for range n {
+			var d uint32
+			var weight uint8
+			d, weight, list = next(list)
+			doc += int(d)
+			v := t.worth * float32(weight) / 255
+			was := s.word[doc]
+			if v <= was {
+				continue
+			}
+			if was == 0 {
+				s.touched = append(s.touched, int32(doc))
+				if s.total[doc] == 0 {
+					s.found = append(s.found, int32(doc))
+				}
+				s.matched[doc]++
+			}
+			s.total[doc] += v - was
+			s.word[doc] = v
+		}
+		if i == len(terms)-1 || terms[i+1].word != t.word {
+			for _, doc := range s.touched {
+				s.word[doc] = 0
+			}
+			s.touched = s.touched[:0]
+		}
+	}
+}
+
+// top keeps the best hits: a heap with the worst of them first.
+type top struct {
+	hits []Hit
+	most int
+}
+
+// before reports whether a comes before b in an answer.
+func before(a, b *Hit) bool {
+	if a.Score != b.Score {
+		return a.Score > b.Score
+	}
+	return order(a.Entry, b.Entry) < 0
+}
+
+func order(a, b *registry.Entry) int {
+	return cmp.Or(strings.Compare(a.Listed, b.Listed), strings.Compare(a.Server, b.Server), cmp.Compare(a.Kind, b.Kind))
+}
+
+func (t *top) offer(h Hit) {
+	if len(t.hits) < t.most {
+		t.hits = append(t.hits, h)
+		for i := len(t.hits) - 1; i > 0; {
+			up := (i - 1) / 2
+			if !before(&t.hits[up], &t.hits[i]) {
+				break
+			}
+			t.hits[up], t.hits[i] = t.hits[i], t.hits[up]
+			i = up
+		}
+		return
+	}
+	if !before(&h, &t.hits[0]) {
+		return
+	}
+	t.hits[0] = h
+	for i := 0; ; {
+		worst := i
+		for down := 2*i + 1; down <= 2*i+2 && down < len(t.hits); down++ {
+			if before(&t.hits[worst], &t.hits[down]) {
+				worst = down
+			}
+		}
+		if worst == i {
+			return
+		}
+		t.hits[i], t.hits[worst] = t.hits[worst], t.hits[i]
+		i = worst
+	}
+}
+
+// page returns the hits from offset on, best first.
+func (t *top) page(offset int) []Hit {
+	slices.SortFunc(t.hits, func(a, b Hit) int {
+		if before(&a, &b) {
+			return -1
+		}
+		return 1
+	})
+	return t.hits[min(offset, len(t.hits)):]
+}
