@@ -104,6 +104,8 @@ func (t *Tools) run(ctx context.Context, one *tool, raw []byte) ([]byte, error) 
 		return texts(true, t.notFound(unknown)), nil
 	case errors.As(err, &ambiguous):
 		return texts(true, ambiguous.Error()), nil
+	case errors.Is(err, search.ErrBadMIME):
+		return texts(true, wrong("argument %q: %v", mimeType.name, err).Error()), nil
 	}
 	return result, err
 }

@@ -125,6 +125,7 @@ func TestWrongArgumentsAreNamed(t *testing.T) {
 		{"search_tools", `{}`, `INVALID_ARGUMENTS: argument "query" is missing: What to look for, in your own words; empty for all`},
 		{"search_tools", `{"query":null}`, `INVALID_ARGUMENTS: argument "query" must be a string, not null`},
 		{"search_tools", `{"query":"` + strings.Repeat("a", 1025) + `"}`, `INVALID_ARGUMENTS: argument "query" has 1025 bytes; 1024 are allowed`},
+		{"catalog_resources", `{"mimeType":"[a"}`, `INVALID_ARGUMENTS: argument "mimeType": bad MIME type pattern: "[a"`},
 		{"describe_resource", `{"uri":{}}`, `INVALID_ARGUMENTS: argument "uri" must be a string, not {}`},
 	} {
 		require.Equal(t, wrong[2], c.failed(wrong[0], wrong[1]), "%v", wrong)
