@@ -76,10 +76,10 @@ func extend(i *instance.Instance) (instance.Extension, error) {
 		},
 		Script: func(ctx context.Context, source string, ask instance.AskServers) (instance.ScriptAnswer, error) {
 			r, err := tools.Script(ctx, source, ask)
-			answer := instance.ScriptAnswer{Value: r.JSON, Printed: r.Printed}
+			answer := instance.ScriptAnswer{Value: r.JSON, Printed: r.Printed, Hint: r.Hint}
 			var failed *lua.Error
 			if errors.As(err, &failed) {
-				answer.Error, answer.Timeout = failed.Error(), failed.Kind == "timeout"
+				answer.Error, answer.Timeout = failed.Error(), failed.Kind == lua.Timeout
 				err = nil
 			}
 			return answer, err

@@ -26,7 +26,6 @@ const (
 	maxOffset  = 1 << 30
 	maxQuery   = 1 << 10 // bytes
 	maxName    = 16 << 10
-	maxScript  = 256 << 10
 	manyCards  = 100 // of a catalog, if nothing is said
 	someCards  = 20  // of a search
 	maxExcerpt = 200 // characters of a description on a card

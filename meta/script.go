@@ -17,7 +17,7 @@ Results are tables (structured or JSON answers) or strings; errors of tools rais
 Also: resources.read(uri), resources.list{server=, mime=, limit=}, prompts.get(name, args), tools.list{server=}, search(query, {kind=, server=, limit=}), json.encode, json.decode, null, print. End with return VALUE.`
 
 var script = param{
-	name: "script", required: true, most: maxScript,
+	name: "script", required: true, most: lua.MaxScript,
 	about: `The Lua source, for example: local t = clock.time_in{zone = "UTC"} return {now = t}`,
 }
 
@@ -30,6 +30,9 @@ func (t *Tools) executeLua(ctx context.Context, a arguments) ([]byte, error) {
 		return texts(true, failed.Error(), printed(r)), nil
 	case err != nil:
 		return nil, err
+	}
+	if r.JSON == nil {
+		return texts(false, r.Hint, printed(r)), nil
 	}
 	value, plain := rawjson.String(r.JSON)
 	if !plain {

@@ -16,7 +16,7 @@ import (
 )
 
 // maxSource is the longest script, in bytes.
-const maxSource = 256 << 10
+const maxSource = 64 << 10
 
 func (a *App) lua() *cobra.Command {
 	asJSON := false
@@ -110,6 +110,9 @@ func (a *App) runScript(ctx context.Context, cfg *config.Config, file, source st
 	var text string
 	switch {
 	case answer.Value == nil && !asJSON:
+		if answer.Hint != "" {
+			a.Warn("%s", answer.Hint)
+		}
 		return nil
 	case answer.Value == nil:
 		return a.json(nil)

@@ -67,6 +67,7 @@ type ScriptArgs struct {
 type ScriptAnswer struct {
 	Value   json.RawMessage `json:"value,omitempty"` // what it returned, absent for nothing
 	Printed string          `json:"printed,omitempty"`
+	Hint    string          `json:"hint,omitempty"`    // what to do when there is neither
 	Error   string          `json:"error,omitempty"`   // why it failed, with the line
 	Timeout bool            `json:"timeout,omitempty"` // it failed for taking too long
 }

@@ -191,8 +191,8 @@ func Run(ctx context.Context, script string, h Host, l Limits) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, l.Timeout, errTimeout)
-	defer cancel()
+	ctx, release := limited(ctx, l.Timeout)
+	defer release()
 	r := &run{host: h, prog: prog, slots: make(chan struct{}, maxParallel), threads: map[*glua.LState]nesting{}}
 	r.budget = &budget{ctx: ctx, limits: l, headroom: l.Memory, measure: r.reachable}
 	r.allocs = r.allocated()
