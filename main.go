@@ -79,7 +79,8 @@ func extend(i *instance.Instance) (instance.Extension, error) {
 			answer := instance.ScriptAnswer{Value: r.JSON, Printed: r.Printed, Hint: r.Hint}
 			var failed *lua.Error
 			if errors.As(err, &failed) {
-				answer.Error, answer.Timeout = failed.Error(), failed.Kind == lua.Timeout
+				answer.Error = failed.Error()
+				answer.Timeout = failed.Kind == lua.Timeout || failed.Kind == lua.Instructions
 				err = nil
 			}
 			return answer, err

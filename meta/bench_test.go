@@ -52,20 +52,26 @@ func BenchmarkTools(b *testing.B) {
 			c := tools(b, crowd(b, size), func(context.Context, string, []byte) ([]byte, error) {
 				return []byte(`{"content":[{"type":"text","text":"{\"ok\":true}"}]}`), nil
 			})
+			some := func(kind registry.Kind) string {
+				for e := range c.r.Load().ServerFrom("server10", kind, 3) {
+					return e.Listed
+				}
+				return ""
+			}
 			for _, call := range [][3]string{
 				{"catalog_servers", "", `{}`},
 				{"catalog_tools", "", `{}`},
-				{"describe_tool", "", `{"name":"server07_archive_meeting_20"}`},
+				{"describe_tool", "", fmt.Sprintf(`{"name":%q}`, some(registry.Tool))},
 				{"search_tools", "", `{"query":"export the invoice"}`},
 				{"catalog_prompts", "", `{}`},
-				{"describe_prompt", "", `{"name":"server07/archive_meeting_20"}`},
+				{"describe_prompt", "", fmt.Sprintf(`{"name":%q}`, some(registry.Prompt))},
 				{"search_prompts", "", `{"query":"archive a message"}`},
 				{"catalog_resources", "first", `{}`},
 				{"catalog_resources", "last", fmt.Sprintf(`{"offset":%d}`, size-100)},
 				{"catalog_resources", "server", `{"serverId":"server10"}`},
 				{"catalog_resources", "mime", `{"mimeType":"text/m*"}`},
-				{"describe_resource", "", `{"uri":"mcp://server10/file:///srv/server10/20/user.md"}`},
-				{"describe_resource", "unknown", `{"uri":"mcp://server10/file:///srv/server10/20/usr.md"}`},
+				{"describe_resource", "", fmt.Sprintf(`{"uri":%q}`, some(registry.Resource))},
+				{"describe_resource", "unknown", fmt.Sprintf(`{"uri":%q}`, some(registry.Resource)+"x")},
 				{"search_resources", "", `{"query":"photo report"}`},
 				{"search_resources", "all", `{"query":""}`},
 				{"catalog_resource_templates", "", `{}`},
