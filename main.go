@@ -133,6 +133,7 @@ func newRoot(p *process.Process) *cobra.Command {
 		Example: `  goblin                         look at your servers, or at the demo
   goblin stdio                   what clients start
   goblin list tools              what the servers offer
+  goblin search what time is it  find the tool for it
   goblin read goblin://servers   read a resource`,
 		SilenceErrors: true, SilenceUsage: true,
 		Version: a.Version.Version,

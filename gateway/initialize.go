@@ -59,9 +59,14 @@ func (g *Gateway) instructions() string {
 	if len(names) > maxNamedServers {
 		names, more = names[:maxNamedServers], " and more"
 	}
+	own := ""
+	if g.o.Config.Gateway.MetaTools.All {
+		own = " Find what there is with search_tools and search_resources, look at it with describe_tool, " +
+			"and make several calls at once with execute_lua."
+	}
 	return "Goblin serves several MCP servers as one: " + list(names) + more + ". " +
 		"Tools are named server_tool, prompts server/prompt, and resources mcp://server/ followed by the server's own URI. " +
-		"Read goblin://servers for the state of each server."
+		"Read goblin://servers for the state of each server." + own
 }
 
 // Revisions are the protocol revisions that clients may negotiate, oldest
