@@ -39,7 +39,7 @@ took too long.
 The running host of the config is asked, if there is one. Otherwise all servers
 are started in this process and ended afterwards.`,
 		Example: `  goblin lua report.lua
-  echo 'return servers' | goblin lua -
+  echo 'return tools.list{server = "clock"}' | goblin lua -
   echo 'return search("moon")' | goblin lua - --json | jq -r '.[].name'`,
 		Args: oneArg("a file with a Lua script, or - for stdin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
