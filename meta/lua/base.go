@@ -15,7 +15,7 @@ import (
 // they are. Those that load code or files, change environments, or reach the
 // process are not among them.
 var kept = []string{
-	"_G", "_VERSION", "assert", "error", "getmetatable", "ipairs", "next", "pairs", "rawequal", "rawget", "select",
+	"_G", "_VERSION", "error", "getmetatable", "ipairs", "next", "pairs", "rawequal", "rawget", "select",
 	"type", "unpack",
 }
 
@@ -30,7 +30,7 @@ func (r *run) open(L *glua.LState) {
 		}
 	}
 	L.SetFuncs(globals, map[string]glua.LGFunction{
-		"pcall": r.pcall, "xpcall": r.xpcall, "print": r.print, "rawset": r.rawset, "setmetatable": setMetatable,
+		"assert": assert, "pcall": r.pcall, "xpcall": r.xpcall, "print": r.print, "rawset": r.rawset, "setmetatable": setMetatable,
 		"tonumber": toNumber, "tostring": func(L *glua.LState) int {
 			L.Push(glua.LString(r.toString(L, L.CheckAny(1))))
 			return 1
@@ -164,6 +164,19 @@ func (r *run) rawset(L *glua.LState) int {
 	L.RawSet(t, key, L.CheckAny(3))
 	L.SetTop(1)
 	return 1
+}
+
+// assert raises its second argument as it is, a tool's error for instance.
+func assert(L *glua.LState) int {
+	if L.CheckAny(1); L.ToBool(1) {
+		return L.GetTop()
+	}
+	message := L.Get(2)
+	if L.GetTop() < 2 {
+		message = glua.LString("assertion failed!")
+	}
+	L.Error(message, 0)
+	return 0
 }
 
 func setMetatable(L *glua.LState) int {

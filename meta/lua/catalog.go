@@ -221,8 +221,7 @@ func (o options) count(name string, def, most int) int {
 	return 0
 }
 
-// list makes cards of the entries of a kind, and returns them with the number
-// of all that match.
+// list makes cards of the entries of a kind that match.
 func (c *catalog) list(L *glua.LState, o options, kind registry.Kind, match func(*registry.Entry) bool, card func(*registry.Entry, *glua.LTable)) int {
 	r, srv := c.run, o.text("server")
 	limit, offset := o.count("limit", defaultCards, maxCards), o.count("offset", 0, 1<<40)
@@ -237,13 +236,15 @@ func (c *catalog) list(L *glua.LState, o options, kind registry.Kind, match func
 	}
 	out := &glua.LTable{Metatable: r.arrayMeta}
 	L.Push(out) // reachable while it grows
-	total := 0
 	for e := range entries {
+		if out.Len() >= limit {
+			break
+		}
 		r.step(L, 1)
-		if e.Server == registry.Local && srv == "" || !match(e) {
+		if e.Server == registry.Local || !match(e) {
 			continue
 		}
-		if total++; total <= offset || out.Len() >= limit {
+		if offset--; offset >= 0 {
 			continue
 		}
 		r.grow(L, tableSize+8*entrySize+int64(len(e.Name)+len(e.Listed)+len(e.Title)+len(e.Description)))
@@ -258,8 +259,7 @@ func (c *catalog) list(L *glua.LState, o options, kind registry.Kind, match func
 		out.Append(t)
 	}
 	L.Push(out)
-	L.Push(glua.LNumber(total))
-	return 2
+	return 1
 }
 
 func every(*registry.Entry) bool { return true }

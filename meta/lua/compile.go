@@ -3,6 +3,7 @@ package lua
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -295,8 +296,8 @@ func (rw *rewriter) table(e *ast.TableExpr) {
 // maxJoined is how many operands of .. one call gets: registers are scarce.
 const maxJoined = 32
 
-// concat turns a .. (b .. c), as the parser has it, into one call, in groups
-// from the right if there are many.
+// concat turns a .. (b .. c), as the parser has it, into one call, or into one
+// of groups if there are many.
 func (rw *rewriter) concat(e *ast.StringConcatOpExpr) ast.Expr {
 	rw.calls++ // of a metamethod, perhaps
 	var parts []ast.Expr
@@ -311,9 +312,11 @@ func (rw *rewriter) concat(e *ast.StringConcatOpExpr) ast.Expr {
 	}
 	parts = append(parts, single(rw.expr(last)))
 	for len(parts) > maxJoined {
-		rest := len(parts) - maxJoined
-		joined := call(e.Line(), guardConcat, append([]ast.Expr(nil), parts[rest:]...)...)
-		parts = append(parts[:rest], single(joined))
+		var groups []ast.Expr
+		for group := range slices.Chunk(parts, maxJoined) {
+			groups = append(groups, single(call(e.Line(), guardConcat, group...)))
+		}
+		parts = groups
 	}
 	return single(call(e.Line(), guardConcat, parts...))
 }
