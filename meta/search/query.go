@@ -115,9 +115,11 @@ func parse(text string) []wanted {
 		telling = all
 	}
 	// Pairs are of the words that tell something: "create an issue".
-	words := make([]string, len(telling))
-	for i, w := range telling {
-		words[i] = w.text
+	var words []string
+	for _, w := range telling {
+		if !w.exact {
+			words = append(words, w.text)
+		}
 	}
 	all = telling
 	l.split(strings.Join(words, " "), true, func(w []byte, how spelling) {
@@ -138,8 +140,8 @@ func runes(s string) []rune {
 
 // stopWords tell nothing in a question. They are looked for only when there
 // are no others.
-var stopWords = setOf(`a about am an and any are as at be been but by can could did do does for from had has
-	have he her here him his how i if in into is it its me my of on or our out please she should so some
+var stopWords = setOf(`a about am an and any are as at be been but by can could did do does else for from had has
+	have he her here him his how i if in into is it its me my of on or our out please she should so some somebody someone something
 	than that the their them then there these they this those to us was we were what when where which while
 	who whom whose why will with would you your`)
 

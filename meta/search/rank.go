@@ -14,10 +14,14 @@ import (
 
 // What a hit counts that is not the word as it was typed.
 const (
-	pairShare    = 0.5 // two words that follow one another
-	prefixShare  = 0.7 // a longer word, of the share of it that was typed
-	meaningShare = 0.5 // a word of the same meaning
+	pairShare    = 0.5  // two words that follow one another
+	prefixShare  = 0.7  // a longer word, of the share of it that was typed
+	meaningShare = 0.75 // a word of the same meaning
 )
+
+// coverage is the part of a score that depends on the share of the query's
+// words that an entry has.
+const coverage = 0.5
 
 // typoShare is for words that are a number of edits away.
 var typoShare = [...]float32{1: 0.6, 2: 0.4}
@@ -97,6 +101,7 @@ type ranking struct {
 	compared int
 	posted   int
 	terms    []planned
+	single   int // words that are not pairs or other wholes
 }
 
 type list struct {
@@ -109,11 +114,15 @@ type planned struct {
 	list, word int32
 	term       int32
 	worth      float32
+	single     bool // stands for a word that counts as one
 }
 
 // plan finds the terms that the words stand for.
 func (r *ranking) plan(ctx context.Context) error {
 	for i := range r.words {
+		if !r.words[i].exact {
+			r.single++
+		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -150,7 +159,7 @@ func (r *ranking) exact(word int32, term string, share float32) (docs int) {
 	for i := range r.lists {
 		if t, ok := r.lists[i].find(term); ok {
 			docs += r.lists[i].count(t)
-			r.terms = append(r.terms, planned{int32(i), word, int32(t), share})
+			r.terms = append(r.terms, planned{int32(i), word, int32(t), share, !r.words[word].exact})
 		}
 	}
 	r.value(from, docs)
@@ -186,7 +195,7 @@ func (r *ranking) prefix(word int32, w *wanted, exact int) bool {
 			r.posted += n
 			docs += n
 			share := prefixShare * float32(len(w.text)) / float32(len(term))
-			r.terms = append(r.terms, planned{int32(i), word, int32(t), w.share * share})
+			r.terms = append(r.terms, planned{int32(i), word, int32(t), w.share * share, true})
 		}
 	}
 	r.value(from, docs)
@@ -226,7 +235,7 @@ func (r *ranking) typos(word int32, w *wanted) {
 			n := l.count(t)
 			r.posted += n
 			docs += n
-			r.terms = append(r.terms, planned{int32(i), word, int32(t), w.share * typoShare[off]})
+			r.terms = append(r.terms, planned{int32(i), word, int32(t), w.share * typoShare[off], true})
 		}
 	}
 	r.value(from, docs)
@@ -260,7 +269,8 @@ func (r *ranking) best(q Query, fits func(*registry.Entry) bool) (hits []Hit, to
 		s.read(l, r.terms[at:end])
 		at = end
 		for _, doc := range s.found {
-			score := s.total[doc]
+			share := float32(s.matched[doc]) / float32(r.single)
+			score := s.total[doc] * (1 - coverage + coverage*share)
 			s.total[doc], s.matched[doc] = 0, 0
 			i := l.entry(int(doc))
 			if i < 0 {
@@ -306,7 +316,9 @@ func (s *sums) read(l *list, terms []planned) {
 				if s.total[doc] == 0 {
 					s.found = append(s.found, int32(doc))
 				}
-				s.matched[doc]++
+				if t.single {
+					s.matched[doc]++
+				}
 			}
 			s.total[doc] += v - was
 			s.word[doc] = v

@@ -27,9 +27,9 @@ type field struct {
 var (
 	nameField        = field{weight: 4, bias: 0.5, usual: 4, pairs: true}
 	titleField       = field{weight: 2.5, bias: 0.5, usual: 4, pairs: true}
-	descriptionField = field{weight: 1, bias: 0.6, usual: 30}
+	descriptionField = field{weight: 0.5, bias: 0.6, usual: 30}
 	uriField         = field{weight: 0.8, bias: 0.5, usual: 8, pairs: true}
-	argumentField    = field{weight: 0.5, bias: 0.5, usual: 6}
+	argumentField    = field{weight: 0.3, bias: 0.5, usual: 6}
 	serverField      = field{weight: 1, usual: 1}
 )
 
