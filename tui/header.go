@@ -182,6 +182,13 @@ func (a *app) barLine() string {
 		}
 		return lk.Sides(left, text+" ", a.w)
 	}
+	if notice := a.reg.Notice(); notice != "" {
+		text := clean(" ! "+notice) + " "
+		if left == "" {
+			return lk.Fit(lk.Bad.On(text), a.w)
+		}
+		right = lk.Bad.On(lk.Cut(text, max(0, a.w-look.Width(left)-2)))
+	}
 	switch {
 	case left != "":
 		return lk.Sides(left, right, a.w)

@@ -57,9 +57,16 @@ func (a *App) LoadFile(path string) (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.mask = config.NewMask(cfg)
+	if a.mask == nil {
+		a.mask = config.NewMask(cfg)
+	} else {
+		a.mask.Add(cfg)
+	}
 	return cfg, nil
 }
+
+// Mask hides the secrets of the configs that were loaded.
+func (a *App) Mask() *config.Mask { return a.mask }
 
 func (a *App) find() (string, error) { return config.Find(a.ConfigFlag, a.Getenv) }
 

@@ -98,6 +98,9 @@ func (a *App) printStatus(s instance.Status) error {
 	if s.Address != "" {
 		fmt.Fprintf(&head, "http     %s\n", s.Address)
 	}
+	if s.Notice != "" {
+		fmt.Fprintf(&head, "notice   %s\n", s.Notice)
+	}
 	if err := a.printText(display.Text(head.String())); err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ type Status struct {
 	Demo     bool      `json:"demo,omitempty"`
 	Started  time.Time `json:"started"`
 	Address  string    `json:"address,omitempty"` // URL of the HTTP endpoint
+	Notice   string    `json:"notice,omitempty"`  // such as why the edited config was not taken
 	Sessions []Session `json:"sessions"`
 	Servers  []Server  `json:"servers"`
 }
@@ -102,7 +103,7 @@ type Item struct {
 func (i *Instance) Status() Status {
 	s := Status{
 		PID: pid, Version: i.o.Version, Config: i.ConfigName(), Demo: i.o.Config.Demo,
-		Started: i.started, Address: i.Address(),
+		Started: i.started, Address: i.Address(), Notice: i.registry.Notice(),
 		Sessions: []Session{}, Servers: []Server{},
 	}
 	for _, c := range i.gateway.Sessions() {

@@ -27,6 +27,7 @@ import (
 	"goblin/gateway/downstream"
 	"goblin/gateway/host"
 	"goblin/gateway/metrics"
+	"goblin/gateway/watch"
 	"goblin/registry"
 )
 
@@ -35,9 +36,13 @@ type Options struct {
 	Config  *config.Config
 	Version string
 	Logger  *slog.Logger
-	Only    []string    // servers to start; nil for all that are enabled
-	Place   *host.Place // where the host's socket is; nil for none
-	HTTP    bool        // serve gateway.listen, if it is set
+	Only    []string // servers to start; nil for all that are enabled
+	// Mask hides secrets, also in what Logger writes; nil for one of the config.
+	Mask  *config.Mask
+	Place *host.Place // where the host's socket is; nil for none
+	HTTP  bool        // serve Listen, if that or gateway.listen is set
+	// Listen replaces gateway.listen, if it is set.
+	Listen string
 	// HTTPRequired makes an address that is taken an error of New, and an
 	// endpoint that fails later the end of Run; otherwise either is logged and
 	// the rest goes on.
@@ -70,16 +75,22 @@ type Instance struct {
 
 	mu   sync.Mutex
 	over bool // Run waits for serving or has done so
+
+	reloading sync.Mutex
+	served    *config.Config // whose servers are served; guarded by reloading
 }
 
 // New prepares an Instance. It fails with *[host.RunningError] when another
 // process serves this config already.
 func New(o Options) (*Instance, error) {
-	mask, kept := config.NewMask(o.Config), gateway.RegistryOptions(o.Config)
+	if o.Mask == nil {
+		o.Mask = config.NewMask(o.Config)
+	}
+	mask, kept := o.Mask, gateway.RegistryOptions(o.Config)
 	kept.Redact = mask.String
 	reg := registry.New(kept)
 	o.Logger = slog.New(&journal{next: o.Logger.Handler(), logs: reg.Logs(), redact: mask.String})
-	i := &Instance{o: o, started: time.Now(), metrics: metrics.New(), registry: reg}
+	i := &Instance{o: o, started: time.Now(), metrics: metrics.New(), registry: reg, served: o.Config}
 	i.stopped, i.stop = context.WithCancel(context.Background())
 	if err := i.registry.AddResource(registry.ServersResource(i.registry)); err != nil {
 		return nil, fmt.Errorf("list Goblin's own resources: %w", err)
@@ -131,6 +142,11 @@ func (i *Instance) Run(ctx context.Context) error {
 		backends.Go(func() { i.extension.Run(servers) })
 	}
 
+	var edits sync.WaitGroup
+	if !i.o.Config.Demo && i.o.Only == nil {
+		edits.Go(func() { watch.File(ctx, i.o.Config.Path, i.Reload) })
+	}
+
 	var fronts sync.WaitGroup
 	errs := make(chan error, 2)
 	if i.listener != nil {
@@ -154,6 +170,7 @@ func (i *Instance) Run(ctx context.Context) error {
 	}
 	<-ctx.Done()
 	i.stop()
+	edits.Wait()
 	fronts.Wait()
 	i.mu.Lock()
 	i.over = true
