@@ -47,6 +47,12 @@ func (o *object) end() []byte { return append(o.raw, '}') }
 // not have is left out.
 func card(e *registry.Entry) object {
 	o := newObject()
+	o.entry(e)
+	o.text("serverId", e.Server)
+	return o
+}
+
+func (o *object) entry(e *registry.Entry) {
 	switch e.Kind {
 	case registry.Resource:
 		o.text("uri", e.Listed)
@@ -65,8 +71,6 @@ func card(e *registry.Entry) object {
 	if e.Size >= 0 && e.Kind == registry.Resource {
 		o.number("size", e.Size)
 	}
-	o.text("serverId", e.Server)
-	return o
 }
 
 // excerpt is the beginning of a description, in one line.

@@ -31,9 +31,13 @@ func find(kind registry.Kind, member string) func(*Tools, context.Context, argum
 func hitCard(h search.Hit, ranked bool) []byte {
 	o := card(h.Entry)
 	if ranked {
-		o.value("score", strconv.AppendFloat(nil, h.Score, 'g', 4, 64))
+		o.score(h.Score)
 	}
 	return o.end()
+}
+
+func (o *object) score(score float64) {
+	o.value("score", strconv.AppendFloat(nil, score, 'g', 4, 64))
 }
 
 // Query is what a command of the shell looks for.

@@ -249,3 +249,14 @@ func TestOnlyTheToolsThatAreWantedAreListed(t *testing.T) {
 	}
 	require.Equal(t, []string{"search_tools"}, names)
 }
+
+func TestScriptsDoNotFindToolsThatTheyCannotCall(t *testing.T) {
+	t.Parallel()
+	c := tools(t, fixture(t), nil)
+	require.NotEmpty(t, c.field("search_tools", `{"query":"lua script"}`, "tools", "name"))
+	found := c.call("execute_lua", `{"script":"return search('lua script', {kind = 'tool'})"}`)
+	require.False(t, found.IsError, found.Content[0].Text)
+	require.NotContains(t, found.Content[0].Text, "execute_lua")
+	two := c.call("execute_lua", `{"script":"return #search('file', {limit = 2})"}`)
+	require.Equal(t, "2", two.Content[0].Text)
+}

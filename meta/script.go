@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"goblin/meta/lua"
 	"goblin/meta/search"
@@ -90,22 +91,40 @@ func (h *scriptHost) Search(ctx context.Context, query string, o lua.SearchOptio
 	if err != nil {
 		return nil, err
 	}
-	most := o.Limit
+	most := min(o.Limit, maxLimit)
 	if most <= 0 {
 		most = someCards
 	}
-	hits, _, err := h.index.Search(ctx, search.Query{Text: query, Kinds: kinds, Server: o.Server, Limit: min(most, maxLimit)})
+	// Scripts cannot call Goblin's own tools, so these need not be found.
+	hits, _, err := h.index.Search(ctx, search.Query{Text: query, Kinds: kinds, Server: o.Server, Limit: most + len(all)})
 	if err != nil {
 		return nil, err
 	}
+	hits = slices.DeleteFunc(hits, func(hit search.Hit) bool {
+		return hit.Entry.Kind == registry.Tool && hit.Entry.Server == registry.Local
+	})
 	out := []byte{'['}
-	for i, hit := range hits {
+	for i, hit := range hits[:min(len(hits), most)] {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(out, hitCard(hit, query != "")...)
+		out = append(out, scriptCard(hit)...)
 	}
 	return append(out, ']'), nil
+}
+
+// scriptCard is the card of a hit in the words of scripts, with what reaches a
+// tool: servers[hit.server][hit.tool].
+func scriptCard(h search.Hit) []byte {
+	o := newObject()
+	o.text("kind", h.Entry.Kind.String())
+	o.text("server", h.Entry.Server)
+	if h.Entry.Kind == registry.Tool {
+		o.text("tool", h.Entry.Name)
+	}
+	o.entry(h.Entry)
+	o.score(h.Score)
+	return o.end()
 }
 
 // kinds are the names of kinds in queries.

@@ -84,7 +84,7 @@ func TestR0_04_MetaToolsAreListedAndSwitchedByTheConfig(t *testing.T) {
 		"describe_prompt", "describe_resource", "describe_tool", "execute_lua", "search_prompts", "search_resources", "search_tools",
 	}
 	for value, want := range map[string][]string{
-		"true": all, "false": {}, `["describe_tool","search_tools"]`: {"describe_tool", "search_tools"},
+		"true": all, string(marshal(all)): all, "false": {}, `["describe_tool","search_tools"]`: {"describe_tool", "search_tools"},
 	} {
 		w := newWorld(t)
 		w.gateway["meta_tools"] = json.RawMessage(value)
@@ -96,6 +96,13 @@ func TestR0_04_MetaToolsAreListedAndSwitchedByTheConfig(t *testing.T) {
 		}
 	}
 	w := newWorld(t)
+	var known []string
+	schema := json.RawMessage(w.succeeds("validate", "--schema"))
+	for _, form := range each(schema, "properties", "gateway", "properties", "meta_tools", "anyOf", 1, "items", "anyOf", 0, "enum") {
+		known = append(known, strings.Trim(string(form), `"`))
+	}
+	require.ElementsMatch(t, all, known, "the config knows them, and no others")
+	w = newWorld(t)
 	w.gateway["meta_tools"] = []string{"serch_tools"}
 	out := w.run("validate")
 	require.Equal(t, exitConfig, out.code)
