@@ -88,6 +88,9 @@ func (o *outer) Waited() time.Duration {
 	return o.waited
 }
 
+// Client implements [registry.Request].
+func (o *outer) Client() string { return o.now().Session().ID() }
+
 // pause notes that people are asked, until as many calls of resume.
 func (o *outer) pause() {
 	if o == nil {
@@ -138,8 +141,7 @@ func (g *Gateway) Ask(ctx context.Context, method string, params []byte) (result
 	if r.modern() {
 		r.stripped = x.Params()
 	}
-	serve(g, r)
-	g.record(r, method, r.start)
+	g.serveNested(serve, r)
 	switch reply := x.Answer(); {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
@@ -149,6 +151,18 @@ func (g *Gateway) Ask(ctx context.Context, method string, params []byte) (result
 		return reply.Result, nil
 	}
 	return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "Internal error: the request was not answered")
+}
+
+// serveNested answers a nested request, whose goroutine is the tool's: what
+// panics here must not end the process there.
+func (g *Gateway) serveNested(serve method, r *request) {
+	defer g.record(r, r.Method(), r.start)
+	defer func() {
+		if p := recover(); p != nil {
+			g.log.Error("handler panicked", "in", "nested request", "method", r.Method(), "panic", p, "stack", string(debug.Stack()))
+		}
+	}()
+	serve(g, r)
 }
 
 // withProgress asks for progress, which extends the time that a server has.

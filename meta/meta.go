@@ -34,6 +34,7 @@ type AskFunc = func(ctx context.Context, method string, params []byte) (result [
 type Tools struct {
 	o     Options
 	index *search.Index
+	line  line
 }
 
 // New prepares the tools.

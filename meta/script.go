@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"goblin/meta/lua"
 	"goblin/meta/search"
@@ -24,6 +25,11 @@ var script = param{
 
 // executeLua runs a script in the name of the client that calls.
 func (t *Tools) executeLua(ctx context.Context, a arguments) ([]byte, error) {
+	leave, err := t.line.enter(ctx, registry.Client(ctx), t.patience())
+	if err != nil {
+		return texts(true, err.Error()), nil
+	}
+	defer leave()
 	r, err := t.Script(ctx, a.text(script), t.o.Ask)
 	var failed *lua.Error
 	switch {
@@ -45,6 +51,14 @@ func (t *Tools) executeLua(ctx context.Context, a arguments) ([]byte, error) {
 	out := texts(false, value, printed(r))
 	out = append(out[:len(out)-1], `,"structuredContent":`...)
 	return append(append(out, r.JSON...), '}'), nil
+}
+
+// patience is how long a script waits for others to end.
+func (t *Tools) patience() time.Duration {
+	if t.o.Lua.Timeout > 0 {
+		return t.o.Lua.Timeout
+	}
+	return time.Minute
 }
 
 // Script runs a script whose requests are made by ask, see [Options].Ask. The

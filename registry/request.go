@@ -14,6 +14,8 @@ type Request interface {
 	// Waited is how long the request has waited for people so far, which does
 	// not count as work.
 	Waited() time.Duration
+	// Client tells clients apart: the id of the session.
+	Client() string
 }
 
 type requestKey struct{}
@@ -29,6 +31,15 @@ func Progress(ctx context.Context, done, total float64, message string) {
 	if r, ok := ctx.Value(requestKey{}).(Request); ok {
 		r.Progress(done, total, message)
 	}
+}
+
+// Client is the id of the session that the request of ctx belongs to; "" for
+// none.
+func Client(ctx context.Context) string {
+	if r, ok := ctx.Value(requestKey{}).(Request); ok {
+		return r.Client()
+	}
+	return ""
 }
 
 // Waited is how long the request of ctx has waited for people so far.

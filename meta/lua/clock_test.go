@@ -20,6 +20,8 @@ type asked struct {
 
 func (a *asked) Progress(float64, float64, string) {}
 
+func (a *asked) Client() string { return "" }
+
 func (a *asked) Waited() time.Duration {
 	if a.thinking.Load() {
 		return time.Since(a.begin)
