@@ -286,11 +286,29 @@ func (rw *rewriter) expr(e ast.Expr) ast.Expr {
 
 func (rw *rewriter) table(e *ast.TableExpr) {
 	for _, f := range e.Fields {
-		f.Value = rw.expr(f.Value)
-		if _, constant := f.Key.(*ast.StringExpr); f.Key != nil && !constant {
-			f.Key = call(f.Key.Line(), guardKey, rw.expr(f.Key))
+		rw.field(f)
+	}
+	small(e)
+}
+
+func (rw *rewriter) field(f *ast.Field) {
+	f.Value = rw.expr(f.Value)
+	if _, constant := f.Key.(*ast.StringExpr); f.Key != nil && !constant {
+		f.Key = call(f.Key.Line(), guardKey, rw.expr(f.Key))
+	}
+}
+
+// small makes a table without named fields begin small when it gets some: the
+// library gives room for 32 at once, 3 KiB, unless the constructor names one.
+// Setting nil only makes room.
+func small(e *ast.TableExpr) {
+	for _, f := range e.Fields {
+		if f.Key != nil {
+			return
 		}
 	}
+	room := &ast.Field{Key: at(&ast.StringExpr{}, e.Line()), Value: at(&ast.NilExpr{}, e.Line())}
+	e.Fields = append([]*ast.Field{room}, e.Fields...)
 }
 
 // maxJoined is how many operands of .. one call gets: registers are scarce.
@@ -350,7 +368,7 @@ func (rw *rewriter) deferred(t *ast.TableExpr) string {
 	index := 0
 	for _, f := range t.Fields {
 		calls, varargs := rw.calls, rw.varargs
-		rw.table(&ast.TableExpr{Fields: []*ast.Field{f}})
+		rw.field(f)
 		if f.Key != nil {
 			continue
 		}

@@ -2,6 +2,7 @@ package lua_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
@@ -53,6 +54,7 @@ var hostile = []struct{ name, script string }{
 	{"values that only the stack holds", `local function f(n) return {("x"):rep(1e6) .. n, f(n + 1)} end f(1)`},
 	{"arguments", `local function f(...) return f(("x"):rep(1e6), ...) end f()`},
 	{"globals", `for i = 1, 1e9 do _G["g" .. i] = i end`},
+	{"tables that get fields later", `local t = {} while true do local u = {} u.a = t t = u end`},
 	{"metatables", `local t = {} while true do t = setmetatable({}, t) end`},
 	{"upper", `local s = ("x"):rep(2e7) return #s:upper() + #s:lower():reverse()`},
 	{"all", `local fs = {} for i = 1, 100 do fs[i] = function() return ("x"):rep(1e6) .. i end end return #all(fs)`},
@@ -111,6 +113,47 @@ func TestMemoryIsWhatTheScriptKeeps(t *testing.T) {
 			}
 			if peak := before(); peak > 400<<20 {
 				t.Errorf("the process grew by %d MiB", peak>>20)
+			}
+		})
+	}
+}
+
+// The library has no hook for allocations, so sizes are estimated: this compares
+// them with what Go's heap really holds.
+func TestMemoryIsMeasuredAsGoDoes(t *testing.T) {
+	for _, c := range []struct{ name, fill string }{
+		{"numbers in an array", `for i = 1, 3e5 do t[i] = i + 0.5 end`},
+		{"names", `for i = 1, 5e4 do t["key number " .. i] = true end`},
+		{"strings", `for i = 1, 5e4 do t[i] = ("x"):rep(150) .. i end`},
+		{"small tables", `for i = 1, 3e4 do t[i] = {i, i} end`},
+		{"fields set one by one", `for i = 1, 1e4 do local r = {} r.id = i t[i] = r end`},
+		{"records", `for i = 1, 1e4 do t[i] = {id = i, name = "n" .. i} end`},
+		{"closures", `for i = 1, 5e4 do t[i] = function() return i end end`},
+		{"JSON", `t = json.decode("[" .. ('{"a":1,"b":[2]},'):rep(1e4) .. "1]")`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			script := "notes.slow() local t = {} " + c.fill + " notes.slow() return #t"
+			var heap []uint64
+			h := newHost(t)
+			h.tools["notes_slow"] = func(context.Context, json.RawMessage) (string, error) {
+				runtime.GC()
+				var m runtime.MemStats
+				runtime.ReadMemStats(&m)
+				heap = append(heap, m.HeapAlloc)
+				return text(""), nil
+			}
+			l := lua.Limits{Calls: 2, Memory: 1 << 30, Timeout: time.Minute}
+			if _, err := lua.Run(t.Context(), script, h, l); err != nil {
+				t.Fatal(err)
+			}
+			real := int64(heap[1] - heap[0])
+			l.Memory = real * 3
+			if _, err := lua.Run(t.Context(), script, h, l); err != nil {
+				t.Errorf("%d bytes: too much is counted: %v", real, err)
+			}
+			l.Memory = real / 2
+			if _, err := lua.Run(t.Context(), script, h, l); err == nil {
+				t.Errorf("%d bytes: too little is counted", real)
 			}
 		})
 	}
