@@ -574,6 +574,9 @@ func (r *run) hint(message string) string {
 		if r.missed == "" {
 			return ""
 		}
+		if slices.Contains(reserved, r.missed) {
+			return fmt.Sprintf("; scripts have no %s", r.missed)
+		}
 		return fmt.Sprintf("; nothing is called %q%s", r.missed, nearestText(r.missed, r.catalog.names(r.main)))
 	}
 	return ""

@@ -15,6 +15,9 @@ import (
 const (
 	chunkName  = "script"
 	maxNesting = 500 // expressions and blocks within each other
+	// maxConstants is how many names, numbers and strings a function may have:
+	// the compiler compares each with all before.
+	maxConstants = 4000
 )
 
 // Operations that can allocate without bound in one instruction, or that mean
@@ -63,7 +66,7 @@ func compile(script string) (p *program, err error) {
 		return nil, syntaxError(err, script)
 	}
 	p = &program{}
-	rw := rewriter{prog: p}
+	rw := rewriter{prog: p, known: map[string]struct{}{}}
 	body := &ast.FunctionExpr{ParList: &ast.ParList{HasVargs: true}, Stmts: rw.block(chunk)}
 	last := strings.Count(script, "\n") + 1
 	at(body, 1)
@@ -102,8 +105,15 @@ func at[N ast.PositionHolder](n N, line int) N {
 type rewriter struct {
 	prog    *program
 	depth   int
-	calls   int // calls seen in the function at hand
-	varargs int // uses of ... seen in it
+	calls   int                 // calls seen in the function at hand
+	varargs int                 // uses of ... seen in it
+	known   map[string]struct{} // its names, numbers and strings
+}
+
+func (rw *rewriter) constant(line int, text string) {
+	if rw.known[text] = struct{}{}; len(rw.known) > maxConstants {
+		panic(&Error{Kind: Syntax, Line: line, Message: fmt.Sprintf("more than %d different names, numbers and strings in one function", maxConstants)})
+	}
 }
 
 func (rw *rewriter) enter(n ast.PositionHolder) {
@@ -253,6 +263,12 @@ func (rw *rewriter) expr(e ast.Expr) ast.Expr {
 	switch e := e.(type) {
 	case *ast.Comma3Expr:
 		rw.varargs++
+	case *ast.IdentExpr:
+		rw.constant(e.Line(), e.Value)
+	case *ast.NumberExpr:
+		rw.constant(e.Line(), e.Value)
+	case *ast.StringExpr:
+		rw.constant(e.Line(), e.Value)
 	case *ast.AttrGetExpr:
 		e.Object, e.Key = rw.expr(e.Object), rw.expr(e.Key)
 	case *ast.TableExpr:
@@ -274,12 +290,13 @@ func (rw *rewriter) expr(e ast.Expr) ast.Expr {
 	case *ast.UnaryLenOpExpr:
 		e.Expr = rw.expr(e.Expr)
 	case *ast.FunctionExpr:
-		calls, varargs := rw.calls, rw.varargs
+		calls, varargs, known := rw.calls, rw.varargs, rw.known
+		rw.known = map[string]struct{}{}
 		if e.ParList != nil {
 			rw.named(e.Line(), e.ParList.Names...)
 		}
 		e.Stmts = rw.block(e.Stmts)
-		rw.calls, rw.varargs = calls, varargs
+		rw.calls, rw.varargs, rw.known = calls, varargs, known
 	}
 	return e
 }
@@ -293,8 +310,12 @@ func (rw *rewriter) table(e *ast.TableExpr) {
 
 func (rw *rewriter) field(f *ast.Field) {
 	f.Value = rw.expr(f.Value)
-	if _, constant := f.Key.(*ast.StringExpr); f.Key != nil && !constant {
-		f.Key = call(f.Key.Line(), guardKey, rw.expr(f.Key))
+	if f.Key == nil {
+		return
+	}
+	f.Key = rw.expr(f.Key)
+	if _, constant := f.Key.(*ast.StringExpr); !constant {
+		f.Key = call(f.Key.Line(), guardKey, f.Key)
 	}
 }
 

@@ -67,8 +67,8 @@ func TestMemoryLimit(t *testing.T) {
 	for _, c := range hostile {
 		t.Run("R1-17 "+c.name, func(t *testing.T) {
 			before := grown(t)
-			_, e := fails(t.Context(), t, c.script, lua.Limits{Memory: 16 << 20, Timeout: time.Minute, Calls: 1})
-			if e == nil || e.Kind != lua.Memory || !strings.Contains(e.Error(), "the script needs more than 16 MiB of memory (lua.memory)") {
+			_, e := fails(t.Context(), t, c.script, lua.Limits{Memory: 4 << 20, Timeout: time.Minute, Calls: 1})
+			if e == nil || e.Kind != lua.Memory || !strings.Contains(e.Error(), "the script needs more than 4 MiB of memory (lua.memory)") {
 				t.Fatalf("%s: %v", c.script, e)
 			}
 			// Garbage counts here too: this is no more than a guard.
@@ -257,6 +257,13 @@ func TestScriptLimit(t *testing.T) {
 		if e == nil || e.Kind != lua.Syntax || !strings.Contains(e.Message, c.want) {
 			t.Errorf("%.40s…: %v", c.script, e)
 		}
+	}
+	constants := "return {"
+	for i := range 10000 {
+		constants += fmt.Sprint(i, ",")
+	}
+	if _, e := fails(t.Context(), t, constants+"}", lua.Limits{}); e == nil || !strings.Contains(e.Message, "more than 4000 different names, numbers and strings") {
+		t.Error(e)
 	}
 	if _, e := fails(t.Context(), t, "return "+strings.Repeat("'a'..", 10000)+"'b'", lua.Limits{}); e != nil {
 		t.Error(e)
