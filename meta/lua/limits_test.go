@@ -93,6 +93,53 @@ func grown(t *testing.T) func() uint64 {
 	}
 }
 
+func TestAnswersCountAsMemory(t *testing.T) {
+	for _, answer := range []string{
+		text(strings.Repeat("x", 8<<20)),
+		structured(`[` + strings.Repeat(`"a long enough string",`, 2e5) + `1]`),
+		structured(`{"a":[` + strings.Repeat(`{},`, 1e5) + `1]}`),
+	} {
+		h := newHost(t)
+		h.tools["notes_slow"] = func(context.Context, json.RawMessage) (string, error) { return answer, nil }
+		_, err := lua.Run(t.Context(), "\npcall(notes.slow)", h, lua.Limits{Memory: 4 << 20, Calls: 1, Timeout: time.Minute})
+		var e *lua.Error
+		if !errors.As(err, &e) || e.Kind != lua.Memory || e.Line != 2 {
+			t.Errorf("%.60s…: %v", answer, err)
+		}
+	}
+}
+
+// Each way to nest that uses Go's stack, at its deepest, in the others.
+func TestNestingIsBounded(t *testing.T) {
+	for _, script := range []string{
+		`local t t = setmetatable({}, {__index = function(_, k)
+			if k < 100 then return t[k + 1] end
+			return select(2, pcall(function() return t[1] end))
+		end}) return tostring(t[1])`,
+		`local function f(n)
+			if n < 60 then return (("x"):gsub("x", function() return f(n + 1) end)) end
+			return tostring(coroutine.wrap(function() return f(1) end)())
+		end return f(1)`,
+		`local function f(n)
+			if n < 60 then table.sort({1, 2}, function() f(n + 1) end) return end
+			local ok, e = coroutine.resume(coroutine.create(f), 1) error(e, 0)
+		end f(1)`,
+	} {
+		before := grown(t)
+		res, e := fails(t.Context(), t, script, lua.Limits{Timeout: time.Minute})
+		got := string(res.JSON)
+		if e != nil {
+			got = e.Error()
+		}
+		if !strings.Contains(got, "more than 100 pcalls and coroutines within each other") {
+			t.Errorf("%s\n%.200s", script, got)
+		}
+		if peak := before(); peak > 200<<20 {
+			t.Errorf("%s\nthe process grew by %d MiB", script, peak>>20)
+		}
+	}
+}
+
 func TestMemoryIsWhatTheScriptKeeps(t *testing.T) {
 	for _, c := range []struct{ name, script string }{
 		{"garbage is free", `for i = 1, 3e5 do local t = {i, {}} local s = "x" .. i end return 1`},
