@@ -121,6 +121,7 @@ func (g *Gateway) drain(ctx context.Context, b *backend) {
 // replaced.
 type outlet struct {
 	*registry.Registry
+	gateway *Gateway
 
 	mu     sync.RWMutex // read-locked while something is written
 	closed bool
@@ -144,7 +145,12 @@ func (o *outlet) retire() {
 
 // SetList implements [upstream.Catalog].
 func (o *outlet) SetList(server string, kind registry.Kind, items [][]byte) (problems []registry.Problem) {
-	o.write(func() { problems = o.Registry.SetList(server, kind, items) })
+	o.write(func() {
+		if kind == registry.Tool {
+			items = o.gateway.pin(server, items)
+		}
+		problems = o.Registry.SetList(server, kind, items)
+	})
 	return problems
 }
 

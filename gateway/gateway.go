@@ -27,6 +27,7 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/metrics"
+	"goblin/gateway/pins"
 	"goblin/gateway/upstream"
 	"goblin/registry"
 )
@@ -41,6 +42,8 @@ type Options struct {
 	// Mask hides the config's secrets in what goes into errors, logs and
 	// journals; nil hides nothing.
 	Mask *config.Mask
+	// Pins remember the tools that the user approved; nil lets all through.
+	Pins *pins.Store
 	// HoldLimit is how long a stateless client may take to come back with what
 	// a server asked for; 15 min by default.
 	HoldLimit time.Duration
@@ -167,7 +170,7 @@ func (g *Gateway) add(defined config.Server, replaces bool) *backend {
 		// first must not decide where a server runs.
 		s.Cwd = filepath.Dir(g.o.Config.Path)
 	}
-	out := &outlet{Registry: g.reg}
+	out := &outlet{Registry: g.reg, gateway: g}
 	b := &backend{out: out, defined: defined, Server: upstream.NewServer(s, upstream.Options{
 		Handler: relay{g}, Registry: out, Logger: g.log, Version: g.o.Version, Capabilities: declared,
 		Limits:      g.o.Config.Gateway.Limits,

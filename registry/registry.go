@@ -39,6 +39,7 @@ type Registry struct {
 	notice        atomic.Pointer[string]
 	states        states
 	subscriptions subscriptions
+	pinned        pinned
 	sessions      sessions
 	contents      Contents
 	latencies     latencies
@@ -155,6 +156,7 @@ func (r *Registry) forget(name string, t *table) Changes {
 	changed := t.seen()
 	r.states.drop(name)
 	r.latencies.forget(name)
+	r.pinned.drop(name)
 	text := "server removed"
 	if n := r.subscriptions.dropServer(name); n > 0 {
 		changed |= Subscriptions

@@ -243,7 +243,7 @@ func (a *app) footerAtRest() []string {
 	if a.inside {
 		return []string{"back", "filter", "next-match", "subscribe", "call", "reload", "copy", "palette", "help"}
 	}
-	return []string{"open", "call", "subscribe", "enable", "reload", "templates", "tab-right", "follow", "pause", "filter", "copy", "palette", "help", "quit"}
+	return []string{"open", "call", "subscribe", "approve", "enable", "reload", "templates", "tab-right", "follow", "pause", "filter", "copy", "palette", "help", "quit"}
 }
 
 // hint is a key and what it does.

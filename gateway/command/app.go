@@ -15,6 +15,7 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/host"
 	"goblin/gateway/instance"
+	"goblin/gateway/pins"
 )
 
 // App is what commands share: the streams, the environment, the config.
@@ -65,6 +66,15 @@ func (a *App) LoadFile(path string) (*config.Config, error) {
 	return cfg, nil
 }
 
+// Pins is the file in which the approved tools of a config are remembered; ""
+// when the config wants none.
+func (a *App) Pins(cfg *config.Config) (string, error) {
+	if cfg.Demo || cfg.Gateway.Pin == config.PinOff {
+		return "", nil
+	}
+	return pins.Path(cfg.Path, a.Getenv)
+}
+
 // Mask hides the secrets of the configs that were loaded.
 func (a *App) Mask() *config.Mask { return a.mask }
 
@@ -84,7 +94,7 @@ func (a *App) Place(path string) (host.Place, error) {
 func (a *App) Commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.list(), a.search(), a.read(), a.call(), a.prompt(), a.lua(),
-		a.status(), a.stop(), a.restart(),
+		a.status(), a.stop(), a.restart(), a.approve(),
 		a.validate(), a.version(),
 	}
 }

@@ -20,6 +20,8 @@ const (
 	OpRestart = "restart" // RestartArgs: closes a server's connections and opens them anew
 	OpSearch  = "search"  // SearchQuery → SearchAnswer
 	OpScript  = "script"  // ScriptArgs → ScriptAnswer
+	OpPinned  = "pinned"  // → []PinnedTool
+	OpApprove = "approve" // ApproveArgs → []string: the tools that are approved now
 )
 
 // Status is what `goblin status` shows.
@@ -75,6 +77,22 @@ type Server struct {
 // RestartArgs are the arguments of [OpRestart].
 type RestartArgs struct {
 	Server string `json:"server"`
+}
+
+// ApproveArgs are the arguments of [OpApprove].
+type ApproveArgs struct {
+	Server string   `json:"server"`
+	Tools  []string `json:"tools,omitempty"` // their own names; none: all that await it
+}
+
+// PinnedTool is a tool that awaits approval.
+type PinnedTool struct {
+	Server   string          `json:"serverId"`
+	Name     string          `json:"name"` // its own
+	New      bool            `json:"new"`
+	Withheld bool            `json:"withheld"`
+	Approved json.RawMessage `json:"approved,omitempty"`
+	Offered  json.RawMessage `json:"offered,omitempty"`
 }
 
 // ListQuery chooses what to list.
@@ -186,6 +204,21 @@ func (i *Instance) SetEnabled(server string, on bool) error {
 	return i.gateway.SetServerEnabled(server, on)
 }
 
+// Approve takes tools of a server as they are now for good, all that await it
+// when none is named, and returns their names.
+func (i *Instance) Approve(server string, tools ...string) ([]string, error) {
+	return i.gateway.ApproveTools(server, tools...)
+}
+
+// pinned are the tools that await approval.
+func (i *Instance) pinned() []PinnedTool {
+	all := []PinnedTool{}
+	for _, p := range i.registry.Pinned("") {
+		all = append(all, PinnedTool{p.Server, p.Name, p.New, p.Withheld, p.Approved, p.Offered})
+	}
+	return all
+}
+
 // Stop makes Run return.
 func (i *Instance) Stop() { i.stop() }
 
@@ -223,6 +256,14 @@ func (i *Instance) control(ctx context.Context, op string, args json.RawMessage)
 			return nil, fmt.Errorf("run a script: %w", err)
 		}
 		return i.Script(ctx, a.Source)
+	case OpPinned:
+		return i.pinned(), nil
+	case OpApprove:
+		var a ApproveArgs
+		if err := json.Unmarshal(args, &a); err != nil {
+			return nil, fmt.Errorf("approve: %w", err)
+		}
+		return i.Approve(a.Server, a.Tools...)
 	default:
 		return nil, fmt.Errorf("%w %q", errUnknownOp, op)
 	}

@@ -27,6 +27,7 @@ import (
 	"goblin/gateway/downstream"
 	"goblin/gateway/host"
 	"goblin/gateway/metrics"
+	"goblin/gateway/pins"
 	"goblin/gateway/watch"
 	"goblin/registry"
 )
@@ -47,6 +48,8 @@ type Options struct {
 	// endpoint that fails later the end of Run; otherwise either is logged and
 	// the rest goes on.
 	HTTPRequired bool
+	// Pins is the file in which approved tools are remembered; "" for none.
+	Pins string
 	// Screen serves a screen that connects over the socket; nil refuses it.
 	Screen func(ctx context.Context, c net.Conn, r io.Reader)
 	// Linger is how long a host without sessions and screens goes on; 0 stands for ever.
@@ -95,10 +98,14 @@ func New(o Options) (*Instance, error) {
 	if err := i.registry.AddResource(registry.ServersResource(i.registry)); err != nil {
 		return nil, fmt.Errorf("list Goblin's own resources: %w", err)
 	}
+	approved, err := i.pins()
+	if err != nil {
+		return nil, err
+	}
 	i.gateway = gateway.New(gateway.Options{
 		Config: o.Config, Registry: i.registry, Metrics: i.metrics,
 		Logger: o.Logger, Version: o.Version, Only: o.Only,
-		Mask: mask,
+		Mask: mask, Pins: approved,
 	})
 	if o.Extend != nil {
 		var err error
@@ -123,6 +130,20 @@ func New(o Options) (*Instance, error) {
 		return nil, err
 	}
 	return i, nil
+}
+
+// pins opens what is remembered of tools, if that is wanted. Without it nothing
+// can be withheld for certain, but all the rest be done.
+func (i *Instance) pins() (*pins.Store, error) {
+	if i.o.Pins == "" || i.o.Config.Demo || i.o.Config.Gateway.Pin == config.PinOff {
+		return nil, nil
+	}
+	store, err := pins.Open(i.o.Pins)
+	if err != nil && i.o.Config.Gateway.Pin != config.PinStrict {
+		i.o.Logger.Error("Changed tools go unnoticed", "err", err)
+		return nil, nil
+	}
+	return store, err
 }
 
 // Run serves until ctx ends, somebody asks it to stop, or a detached host has

@@ -55,8 +55,8 @@ func File(ctx context.Context, path string, changed func()) {
 			}
 			timer.Reset(max(0, min(quiet, patience-now.Sub(first))))
 			continue
-		case <-w.losses():
-			continue // what is lost is found by looking
+		case <-w.losses(): //nolint:errcheck // what is lost is found by looking
+			continue
 		case <-timer.C:
 			first = time.Time{}
 		case <-ticker.C:

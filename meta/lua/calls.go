@@ -61,6 +61,8 @@ func (r *run) ask(L *glua.LState, server, tool, label string, f func() ([]byte, 
 		}
 		L.Error(e, 0)
 	}
+	r.grow(L, int64(len(raw)))
+	r.step(L, len(raw)/16)
 	if err := rawjson.Valid(raw); err != nil {
 		L.Error(r.newError(L, server, tool, "the answer is no JSON: "+err.Error()), 0)
 	}
@@ -73,8 +75,9 @@ func (r *run) request(L *glua.LState, server, tool, label, method string, params
 
 // newError is the table that a failed call raises.
 func (r *run) newError(L *glua.LState, server, tool, message string) *glua.LTable {
-	r.grow(L, int64(len(message))+tableSize+8*entrySize)
-	e := &glua.LTable{Metatable: r.errorMeta}
+	r.grow(L, int64(len(message))+tableSize+hashSize+8*entrySize)
+	e := L.CreateTable(0, 8)
+	e.Metatable = r.errorMeta
 	e.RawSetString("message", glua.LString(message))
 	if server != "" {
 		e.RawSetString("server", glua.LString(server))

@@ -111,7 +111,7 @@ func (c *catalog) tool(L *glua.LState) int {
 	if srv == nil {
 		L.RaiseError("this is no server")
 	}
-	key := r2s(L.Get(2))
+	key := keyText(L.Get(2))
 	original, listed := c.find(L, srv, key)
 	if listed == "" {
 		L.RaiseError("server %q has no tool %q%s", srv.name, key, nearestText(key, srv.names()))
@@ -122,7 +122,7 @@ func (c *catalog) tool(L *glua.LState) int {
 	return 1
 }
 
-func r2s(v glua.LValue) string {
+func keyText(v glua.LValue) string {
 	if s, ok := v.(glua.LString); ok {
 		return string(s)
 	}
@@ -189,7 +189,7 @@ func optionsAt(L *glua.LState, n int, what string, known ...string) options {
 		o.t = &glua.LTable{}
 	}
 	for _, k := range keysOf(o.t) {
-		if name := r2s(k); o.t.RawGetH(k) != glua.LNil && !slices.Contains(known, name) {
+		if name := keyText(k); o.t.RawGetH(k) != glua.LNil && !slices.Contains(known, name) {
 			L.RaiseError("%s has no option %q: there are %s", what, name, strings.Join(known, ", "))
 		}
 	}
@@ -234,7 +234,8 @@ func (c *catalog) list(L *glua.LState, o options, kind registry.Kind, match func
 		}
 		entries = snap.Server(srv, kind)
 	}
-	out := &glua.LTable{Metatable: r.arrayMeta}
+	out := L.CreateTable(4, 0)
+	out.Metatable = r.arrayMeta
 	L.Push(out) // reachable while it grows
 	for e := range entries {
 		if out.Len() >= limit {
@@ -247,14 +248,15 @@ func (c *catalog) list(L *glua.LState, o options, kind registry.Kind, match func
 		if offset--; offset >= 0 {
 			continue
 		}
-		r.grow(L, tableSize+8*entrySize+int64(len(e.Name)+len(e.Listed)+len(e.Title)+len(e.Description)))
-		t := &glua.LTable{Metatable: glua.LNil}
+		r.grow(L, tableSize+hashSize+8*entrySize+int64(len(e.Name)+len(e.Listed)+len(e.Title)+len(e.Description)))
+		t := L.CreateTable(0, 8)
 		card(e, t)
 		t.RawSetString("server", glua.LString(e.Server))
-		for name, v := range map[string]string{"title": e.Title, "description": e.Description} {
-			if v != "" {
-				t.RawSetString(name, glua.LString(strings.Clone(v)))
-			}
+		if e.Title != "" {
+			t.RawSetString("title", glua.LString(e.Title))
+		}
+		if e.Description != "" {
+			t.RawSetString("description", glua.LString(e.Description))
 		}
 		out.Append(t)
 	}
@@ -321,12 +323,12 @@ func (c *catalog) getPrompt(L *glua.LState) int {
 	name, args := L.CheckString(1), L.OptTable(2, nil)
 	params := rawjson.AppendString([]byte(`{"name":`), name)
 	if args != nil {
-		given := &glua.LTable{}
+		given := L.CreateTable(0, 4)
 		for k, v := args.Next(glua.LNil); k != glua.LNil; k, v = args.Next(k) {
 			if v.Type() == glua.LTTable || v.Type() == glua.LTFunction {
-				L.RaiseError("prompts.get: the argument %s must be a string, not a %s", r2s(k), v.Type())
+				L.RaiseError("prompts.get: the argument %s must be a string, not a %s", keyText(k), v.Type())
 			}
-			given.RawSetString(r2s(k), glua.LString(c.run.toString(L, v)))
+			given.RawSetString(keyText(k), glua.LString(c.run.toString(L, v)))
 		}
 		text, err := c.run.encode(L, given)
 		if err != nil {

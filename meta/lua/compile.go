@@ -15,6 +15,9 @@ import (
 const (
 	chunkName  = "script"
 	maxNesting = 500 // expressions and blocks within each other
+	// maxConstants is how many names, numbers and strings a function may have:
+	// the compiler compares each with all before.
+	maxConstants = 4000
 )
 
 // Operations that can allocate without bound in one instruction, or that mean
@@ -63,7 +66,7 @@ func compile(script string) (p *program, err error) {
 		return nil, syntaxError(err, script)
 	}
 	p = &program{}
-	rw := rewriter{prog: p}
+	rw := rewriter{prog: p, known: map[string]struct{}{}}
 	body := &ast.FunctionExpr{ParList: &ast.ParList{HasVargs: true}, Stmts: rw.block(chunk)}
 	last := strings.Count(script, "\n") + 1
 	at(body, 1)
@@ -102,8 +105,15 @@ func at[N ast.PositionHolder](n N, line int) N {
 type rewriter struct {
 	prog    *program
 	depth   int
-	calls   int // calls seen in the function at hand
-	varargs int // uses of ... seen in it
+	calls   int                 // calls seen in the function at hand
+	varargs int                 // uses of ... seen in it
+	known   map[string]struct{} // its names, numbers and strings
+}
+
+func (rw *rewriter) constant(line int, text string) {
+	if rw.known[text] = struct{}{}; len(rw.known) > maxConstants {
+		panic(&Error{Kind: Syntax, Line: line, Message: fmt.Sprintf("more than %d different names, numbers and strings in one function", maxConstants)})
+	}
 }
 
 func (rw *rewriter) enter(n ast.PositionHolder) {
@@ -253,6 +263,12 @@ func (rw *rewriter) expr(e ast.Expr) ast.Expr {
 	switch e := e.(type) {
 	case *ast.Comma3Expr:
 		rw.varargs++
+	case *ast.IdentExpr:
+		rw.constant(e.Line(), e.Value)
+	case *ast.NumberExpr:
+		rw.constant(e.Line(), e.Value)
+	case *ast.StringExpr:
+		rw.constant(e.Line(), e.Value)
 	case *ast.AttrGetExpr:
 		e.Object, e.Key = rw.expr(e.Object), rw.expr(e.Key)
 	case *ast.TableExpr:
@@ -274,23 +290,46 @@ func (rw *rewriter) expr(e ast.Expr) ast.Expr {
 	case *ast.UnaryLenOpExpr:
 		e.Expr = rw.expr(e.Expr)
 	case *ast.FunctionExpr:
-		calls, varargs := rw.calls, rw.varargs
+		calls, varargs, known := rw.calls, rw.varargs, rw.known
+		rw.known = map[string]struct{}{}
 		if e.ParList != nil {
 			rw.named(e.Line(), e.ParList.Names...)
 		}
 		e.Stmts = rw.block(e.Stmts)
-		rw.calls, rw.varargs = calls, varargs
+		rw.calls, rw.varargs, rw.known = calls, varargs, known
 	}
 	return e
 }
 
 func (rw *rewriter) table(e *ast.TableExpr) {
 	for _, f := range e.Fields {
-		f.Value = rw.expr(f.Value)
-		if _, constant := f.Key.(*ast.StringExpr); f.Key != nil && !constant {
-			f.Key = call(f.Key.Line(), guardKey, rw.expr(f.Key))
+		rw.field(f)
+	}
+	small(e)
+}
+
+func (rw *rewriter) field(f *ast.Field) {
+	f.Value = rw.expr(f.Value)
+	if f.Key == nil {
+		return
+	}
+	f.Key = rw.expr(f.Key)
+	if _, constant := f.Key.(*ast.StringExpr); !constant {
+		f.Key = call(f.Key.Line(), guardKey, f.Key)
+	}
+}
+
+// small makes a table without named fields begin small when it gets some: the
+// library gives room for 32 at once, 3 KiB, unless the constructor names one.
+// Setting nil only makes room.
+func small(e *ast.TableExpr) {
+	for _, f := range e.Fields {
+		if f.Key != nil {
+			return
 		}
 	}
+	room := &ast.Field{Key: at(&ast.StringExpr{}, e.Line()), Value: at(&ast.NilExpr{}, e.Line())}
+	e.Fields = append([]*ast.Field{room}, e.Fields...)
 }
 
 // maxJoined is how many operands of .. one call gets: registers are scarce.
@@ -350,7 +389,7 @@ func (rw *rewriter) deferred(t *ast.TableExpr) string {
 	index := 0
 	for _, f := range t.Fields {
 		calls, varargs := rw.calls, rw.varargs
-		rw.table(&ast.TableExpr{Fields: []*ast.Field{f}})
+		rw.field(f)
 		if f.Key != nil {
 			continue
 		}

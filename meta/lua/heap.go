@@ -54,7 +54,8 @@ const (
 	numberSize  = 8
 	stringSize  = 16
 	tableSize   = 112
-	entrySize   = 128 // a key in three maps and a list
+	hashSize    = 480 // of the first keys: two small maps and a list
+	entrySize   = 96  // of a key
 	closureSize = 96
 	upvalueSize = 64
 	boxSize     = 64
@@ -138,6 +139,9 @@ func (w *walk) inside(v glua.LValue) {
 	case *glua.LTable:
 		array, keys := arrayOf(v), keysOf(v)
 		w.size += tableSize + slotSize*int64(cap(array)) + entrySize*int64(len(keys))
+		if len(keys) > 0 {
+			w.size += hashSize
+		}
 		for _, e := range array {
 			w.add(e)
 		}

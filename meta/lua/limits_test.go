@@ -2,6 +2,7 @@ package lua_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
@@ -53,6 +54,7 @@ var hostile = []struct{ name, script string }{
 	{"values that only the stack holds", `local function f(n) return {("x"):rep(1e6) .. n, f(n + 1)} end f(1)`},
 	{"arguments", `local function f(...) return f(("x"):rep(1e6), ...) end f()`},
 	{"globals", `for i = 1, 1e9 do _G["g" .. i] = i end`},
+	{"tables that get fields later", `local t = {} while true do local u = {} u.a = t t = u end`},
 	{"metatables", `local t = {} while true do t = setmetatable({}, t) end`},
 	{"upper", `local s = ("x"):rep(2e7) return #s:upper() + #s:lower():reverse()`},
 	{"all", `local fs = {} for i = 1, 100 do fs[i] = function() return ("x"):rep(1e6) .. i end end return #all(fs)`},
@@ -65,8 +67,8 @@ func TestMemoryLimit(t *testing.T) {
 	for _, c := range hostile {
 		t.Run("R1-17 "+c.name, func(t *testing.T) {
 			before := grown(t)
-			_, e := fails(t.Context(), t, c.script, lua.Limits{Memory: 16 << 20, Timeout: time.Minute, Calls: 1})
-			if e == nil || e.Kind != lua.Memory || !strings.Contains(e.Error(), "the script needs more than 16 MiB of memory (lua.memory)") {
+			_, e := fails(t.Context(), t, c.script, lua.Limits{Memory: 4 << 20, Timeout: time.Minute, Calls: 1})
+			if e == nil || e.Kind != lua.Memory || !strings.Contains(e.Error(), "the script needs more than 4 MiB of memory (lua.memory)") {
 				t.Fatalf("%s: %v", c.script, e)
 			}
 			// Garbage counts here too: this is no more than a guard.
@@ -91,6 +93,53 @@ func grown(t *testing.T) func() uint64 {
 	}
 }
 
+func TestAnswersCountAsMemory(t *testing.T) {
+	for _, answer := range []string{
+		text(strings.Repeat("x", 8<<20)),
+		structured(`[` + strings.Repeat(`"a long enough string",`, 2e5) + `1]`),
+		structured(`{"a":[` + strings.Repeat(`{},`, 1e5) + `1]}`),
+	} {
+		h := newHost(t)
+		h.tools["notes_slow"] = func(context.Context, json.RawMessage) (string, error) { return answer, nil }
+		_, err := lua.Run(t.Context(), "\npcall(notes.slow)", h, lua.Limits{Memory: 4 << 20, Calls: 1, Timeout: time.Minute})
+		var e *lua.Error
+		if !errors.As(err, &e) || e.Kind != lua.Memory || e.Line != 2 {
+			t.Errorf("%.60s…: %v", answer, err)
+		}
+	}
+}
+
+// Each way to nest that uses Go's stack, at its deepest, in the others.
+func TestNestingIsBounded(t *testing.T) {
+	for _, script := range []string{
+		`local t t = setmetatable({}, {__index = function(_, k)
+			if k < 100 then return t[k + 1] end
+			return select(2, pcall(function() return t[1] end))
+		end}) return tostring(t[1])`,
+		`local function f(n)
+			if n < 60 then return (("x"):gsub("x", function() return f(n + 1) end)) end
+			return tostring(coroutine.wrap(function() return f(1) end)())
+		end return f(1)`,
+		`local function f(n)
+			if n < 60 then table.sort({1, 2}, function() f(n + 1) end) return end
+			local ok, e = coroutine.resume(coroutine.create(f), 1) error(e, 0)
+		end f(1)`,
+	} {
+		before := grown(t)
+		res, e := fails(t.Context(), t, script, lua.Limits{Timeout: time.Minute})
+		got := string(res.JSON)
+		if e != nil {
+			got = e.Error()
+		}
+		if !strings.Contains(got, "more than 100 pcalls and coroutines within each other") {
+			t.Errorf("%s\n%.200s", script, got)
+		}
+		if peak := before(); peak > 200<<20 {
+			t.Errorf("%s\nthe process grew by %d MiB", script, peak>>20)
+		}
+	}
+}
+
 func TestMemoryIsWhatTheScriptKeeps(t *testing.T) {
 	for _, c := range []struct{ name, script string }{
 		{"garbage is free", `for i = 1, 3e5 do local t = {i, {}} local s = "x" .. i end return 1`},
@@ -111,6 +160,47 @@ func TestMemoryIsWhatTheScriptKeeps(t *testing.T) {
 			}
 			if peak := before(); peak > 400<<20 {
 				t.Errorf("the process grew by %d MiB", peak>>20)
+			}
+		})
+	}
+}
+
+// The library has no hook for allocations, so sizes are estimated: this compares
+// them with what Go's heap really holds.
+func TestMemoryIsMeasuredAsGoDoes(t *testing.T) {
+	for _, c := range []struct{ name, fill string }{
+		{"numbers in an array", `for i = 1, 3e5 do t[i] = i + 0.5 end`},
+		{"names", `for i = 1, 5e4 do t["key number " .. i] = true end`},
+		{"strings", `for i = 1, 5e4 do t[i] = ("x"):rep(150) .. i end`},
+		{"small tables", `for i = 1, 3e4 do t[i] = {i, i} end`},
+		{"fields set one by one", `for i = 1, 1e4 do local r = {} r.id = i t[i] = r end`},
+		{"records", `for i = 1, 1e4 do t[i] = {id = i, name = "n" .. i} end`},
+		{"closures", `for i = 1, 5e4 do t[i] = function() return i end end`},
+		{"JSON", `t = json.decode("[" .. ('{"a":1,"b":[2]},'):rep(1e4) .. "1]")`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			script := "notes.slow() local t = {} " + c.fill + " notes.slow() return #t"
+			var heap []uint64
+			h := newHost(t)
+			h.tools["notes_slow"] = func(context.Context, json.RawMessage) (string, error) {
+				runtime.GC()
+				var m runtime.MemStats
+				runtime.ReadMemStats(&m)
+				heap = append(heap, m.HeapAlloc)
+				return text(""), nil
+			}
+			l := lua.Limits{Calls: 2, Memory: 1 << 30, Timeout: time.Minute}
+			if _, err := lua.Run(t.Context(), script, h, l); err != nil {
+				t.Fatal(err)
+			}
+			real := int64(heap[1] - heap[0])
+			l.Memory = real * 3
+			if _, err := lua.Run(t.Context(), script, h, l); err != nil {
+				t.Errorf("%d bytes: too much is counted: %v", real, err)
+			}
+			l.Memory = real / 2
+			if _, err := lua.Run(t.Context(), script, h, l); err == nil {
+				t.Errorf("%d bytes: too little is counted", real)
 			}
 		})
 	}
@@ -214,6 +304,13 @@ func TestScriptLimit(t *testing.T) {
 		if e == nil || e.Kind != lua.Syntax || !strings.Contains(e.Message, c.want) {
 			t.Errorf("%.40s…: %v", c.script, e)
 		}
+	}
+	constants := "return {"
+	for i := range 10000 {
+		constants += fmt.Sprint(i, ",")
+	}
+	if _, e := fails(t.Context(), t, constants+"}", lua.Limits{}); e == nil || !strings.Contains(e.Message, "more than 4000 different names, numbers and strings") {
+		t.Error(e)
 	}
 	if _, e := fails(t.Context(), t, "return "+strings.Repeat("'a'..", 10000)+"'b'", lua.Limits{}); e != nil {
 		t.Error(e)

@@ -36,7 +36,8 @@
 //     itself needs up to a third of what it measures. Answers are held by the
 //     Host before they are charged: limits.frame bounds each.
 //   - Depth: 256 calls within each other, and 100 pcalls and coroutines.
-//   - Scripts are at most 64 KiB, JSON is at most 500 deep.
+//   - Scripts are at most 64 KiB, 500 blocks and expressions deep, with 4,000
+//     names, numbers and strings in a function; JSON is at most 500 deep.
 package lua
 
 import (
@@ -74,8 +75,8 @@ type Host interface {
 	Request(ctx context.Context, method string, params []byte) ([]byte, error)
 	// Search returns a JSON array of cards, best first.
 	Search(ctx context.Context, query string, o SearchOptions) ([]byte, error)
-	// Progress is told of each request that ended: how many did so far, and
-	// what the last one was.
+	// Progress is told of each call that ended: how many did so far, and what
+	// the last one was. The script waits for it.
 	Progress(done int, message string)
 }
 

@@ -204,6 +204,7 @@ func TestErrors(t *testing.T) {
 		{"an unknown server by name", `return servers["data-srver"]`, lua.Runtime, `script:1: no server is called "data-srver"; did you mean "data-server"?`},
 		{"an unknown tool", "return calculator.ad{}", lua.Runtime, `script:1: server "calculator" has no tool "ad"; did you mean "add"?`},
 		{"an unknown function", "prinnt(1)", lua.Runtime, `script:1: attempt to call a non-function object; nothing is called "prinnt"; did you mean "print"?`},
+		{"R1-14 what the sandbox leaves out", "return io.open('/etc/passwd')", lua.Runtime, `script:1: attempt to index a non-table object(nil) with key 'open'; scripts have no io`},
 		{"an unknown server of a list", `tools.list{server="calculatr"}`, lua.Runtime, `script:1: no server is called "calculatr"; did you mean "calculator"?`},
 		{"an unknown option", `search("x", {kinds="tool"})`, lua.Runtime, `script:1: search has no option "kinds": there are kind, server, limit`},
 		{"arguments by position", `calculator.add{1, 2}`, lua.Runtime, `script:1: calculator.add takes its arguments by name: add{name = value}`},

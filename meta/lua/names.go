@@ -51,7 +51,7 @@ func nearestText(wrong string, names []string) string {
 		name string
 		off  int
 	}
-	limit := max(2, len(wrong)/3)
+	limit := min(6, max(1, len(wrong)/3))
 	if len(wrong) > 128 {
 		return ""
 	}

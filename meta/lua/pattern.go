@@ -66,31 +66,17 @@ func (m *matcher) match(s, p int) int {
 		if p == len(m.pat) {
 			return s
 		}
-		switch m.pat[p] {
-		case '(':
-			if p+1 < len(m.pat) && m.pat[p+1] == ')' {
-				return m.open(s, p+2, position)
-			}
-			return m.open(s, p+1, unfinished)
-		case ')':
-			return m.close(s, p+1)
-		case '$':
-			if p+1 == len(m.pat) {
-				if s == len(m.src) {
-					return s
+		if end, ok := m.bracket(s, p); ok {
+			return end
+		}
+		if m.pat[p] == '%' && p+1 < len(m.pat) {
+			next, ok := m.special(&s, p)
+			if ok {
+				if next < 0 {
+					return -1
 				}
-				return -1
-			}
-		case '%':
-			if p+1 < len(m.pat) {
-				next, ok := m.special(&s, p)
-				if ok {
-					if next < 0 {
-						return -1
-					}
-					p = next
-					continue
-				}
+				p = next
+				continue
 			}
 		}
 		ep := m.itemEnd(p)
@@ -119,6 +105,29 @@ func (m *matcher) match(s, p int) int {
 			s, p = s+1, ep
 		}
 	}
+}
+
+// bracket matches the rest of the pattern from a ( or ) on, or a final $; ok is
+// false for anything else.
+func (m *matcher) bracket(s, p int) (end int, ok bool) {
+	switch m.pat[p] {
+	case '(':
+		if p+1 < len(m.pat) && m.pat[p+1] == ')' {
+			return m.open(s, p+2, position), true
+		}
+		return m.open(s, p+1, unfinished), true
+	case ')':
+		return m.close(s, p+1), true
+	case '$':
+		switch {
+		case p+1 < len(m.pat):
+			return 0, false
+		case s == len(m.src):
+			return s, true
+		}
+		return -1, true
+	}
+	return 0, false
 }
 
 // special matches %b, %f and %1 to %9 at p. ok is false for any other; next is
@@ -310,39 +319,39 @@ func (m *matcher) set(c byte, p, end int) bool {
 	return !in
 }
 
+// classes are the members of the character classes, in ASCII as in C's locale.
+var classes = func() map[byte]*[256]bool {
+	is := func(f func(c byte) bool) *[256]bool {
+		var set [256]bool
+		for c := range set {
+			set[c] = f(byte(c))
+		}
+		return &set
+	}
+	within := func(c byte, from, to byte) bool { return from <= c && c <= to }
+	lower := func(c byte) bool { return within(c, 'a', 'z') }
+	upper := func(c byte) bool { return within(c, 'A', 'Z') }
+	digit := func(c byte) bool { return within(c, '0', '9') }
+	letter := func(c byte) bool { return lower(c) || upper(c) }
+	return map[byte]*[256]bool{
+		'a': is(letter), 'd': is(digit), 'l': is(lower), 'u': is(upper),
+		'c': is(func(c byte) bool { return c < ' ' || c == 0x7f }),
+		'p': is(func(c byte) bool { return within(c, '!', '~') && !letter(c) && !digit(c) }),
+		's': is(func(c byte) bool { return c == ' ' || within(c, '\t', '\r') }),
+		'w': is(func(c byte) bool { return letter(c) || digit(c) }),
+		'x': is(func(c byte) bool { return digit(c) || within(c, 'a', 'f') || within(c, 'A', 'F') }),
+		'z': is(func(c byte) bool { return c == 0 }),
+	}
+}()
+
+// class says whether c is in %cl; the class of a capital letter is what the
+// small one's is not.
 func class(c, cl byte) bool {
-	var in bool
-	lower := c >= 'a' && c <= 'z'
-	upper := c >= 'A' && c <= 'Z'
-	digit := c >= '0' && c <= '9'
-	switch cl | 0x20 {
-	case 'a':
-		in = lower || upper
-	case 'c':
-		in = c < 0x20 || c == 0x7f
-	case 'd':
-		in = digit
-	case 'l':
-		in = lower
-	case 'p':
-		in = c > 0x20 && c < 0x7f && !lower && !upper && !digit
-	case 's':
-		in = c == ' ' || c >= '\t' && c <= '\r'
-	case 'u':
-		in = upper
-	case 'w':
-		in = lower || upper || digit
-	case 'x':
-		in = digit || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
-	case 'z':
-		in = c == 0
-	default:
-		return cl == c
+	set := classes[cl|0x20]
+	if set == nil || !classes['a'][cl] {
+		return c == cl
 	}
-	if cl >= 'A' && cl <= 'Z' {
-		return !in
-	}
-	return in
+	return set[c] != classes['u'][cl]
 }
 
 // captured is capture i of a match from start to end; the whole match if the

@@ -81,8 +81,8 @@ func (d *decoder) value(depth int) (glua.LValue, error) {
 }
 
 func (d *decoder) object(depth int) (glua.LValue, error) {
-	d.grow(tableSize)
-	t := &glua.LTable{Metatable: glua.LNil}
+	d.grow(tableSize + hashSize)
+	t := d.L.CreateTable(0, 4)
 	for d.at++; ; {
 		if d.space(); d.text[d.at] == '}' {
 			d.at++
@@ -104,8 +104,9 @@ func (d *decoder) object(depth int) (glua.LValue, error) {
 }
 
 func (d *decoder) array(depth int) (glua.LValue, error) {
-	d.grow(tableSize)
-	t := &glua.LTable{Metatable: d.run.arrayMeta}
+	d.grow(tableSize + 4*slotSize)
+	t := d.L.CreateTable(4, 0)
+	t.Metatable = d.run.arrayMeta
 	for d.at++; ; {
 		if d.space(); d.text[d.at] == ']' {
 			d.at++
