@@ -49,6 +49,7 @@ type flights struct {
 // link is what the gateway keeps of an open connection.
 type link struct {
 	server  string
+	of      *upstream.Server
 	conn    upstream.Conn
 	flights map[*flight]struct{}
 	level   sync.Mutex // held while the backend is told a log level
@@ -60,10 +61,10 @@ type link struct {
 func (f *flights) init() { f.links = make(map[upstream.Conn]*link) }
 
 // open notes a connection, before its first use.
-func (f *flights) open(server string, conn upstream.Conn) {
+func (f *flights) open(server *upstream.Server, conn upstream.Conn) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.links[conn] = &link{server: server, conn: conn, flights: make(map[*flight]struct{})}
+	f.links[conn] = &link{server: server.Name(), of: server, conn: conn, flights: make(map[*flight]struct{})}
 }
 
 // drop forgets a connection that has ended.
@@ -113,13 +114,25 @@ func (f *flights) all() []*link {
 }
 
 // of is the open connection of a unit to a server; nil for none.
-func (f *flights) of(server, unit string) upstream.Conn {
+func (f *flights) of(server *upstream.Server, unit string) upstream.Conn {
 	for _, l := range f.all() {
-		if l.server == server && l.conn.Unit() == unit {
+		if l.of == server && l.conn.Unit() == unit {
 			return l.conn
 		}
 	}
 	return nil
+}
+
+// busy reports whether anything is under way at a server.
+func (f *flights) busy(server *upstream.Server) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, l := range f.links {
+		if l.of == server && len(l.flights) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // causes finds the requests that may have made the backend speak: the one

@@ -27,6 +27,7 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/metrics"
+	"goblin/gateway/pins"
 	"goblin/gateway/upstream"
 	"goblin/registry"
 )
@@ -41,6 +42,8 @@ type Options struct {
 	// Mask hides the config's secrets in what goes into errors, logs and
 	// journals; nil hides nothing.
 	Mask *config.Mask
+	// Pins remember the tools that the user approved; nil lets all through.
+	Pins *pins.Store
 	// HoldLimit is how long a stateless client may take to come back with what
 	// a server asked for; 15 min by default.
 	HoldLimit time.Duration
@@ -55,7 +58,8 @@ type Gateway struct {
 	log     *slog.Logger
 	metrics *metrics.Metrics
 	mask    *config.Mask
-	started time.Time
+	since   atomic.Int64 // when servers were started last, in Unix ns
+	roots   atomic.Pointer[[]config.Root]
 	// serverInfo is Goblin's name and version as a raw object.
 	serverInfo []byte
 
@@ -78,8 +82,10 @@ type Gateway struct {
 // backend is a server with the goroutine that runs it.
 type backend struct {
 	*upstream.Server
-	stop context.CancelFunc
-	done chan struct{}
+	out     *outlet
+	defined config.Server // in the config
+	stop    context.CancelFunc
+	done    chan struct{}
 }
 
 // New prepares a Gateway. Sessions may be opened at once; servers start with
@@ -88,11 +94,12 @@ func New(o Options) *Gateway {
 	g := &Gateway{
 		mask: o.Mask,
 		o:    o, reg: o.Registry, log: o.Logger, metrics: o.Metrics,
-		started:    time.Now(),
 		serverInfo: object("name", "goblin", "title", "Goblin", "version", o.Version),
 		servers:    make(map[string]*backend),
 		clients:    make(map[*downstream.Session]*client),
 	}
+	g.since.Store(time.Now().UnixNano())
+	g.roots.Store(&o.Config.Gateway.Roots)
 	g.flights.init()
 	g.subscriptions.init()
 	if o.HoldLimit <= 0 {
@@ -102,7 +109,8 @@ func New(o Options) *Gateway {
 	for i := range o.Config.Servers {
 		s := o.Config.Servers[i]
 		if o.Only == nil || slices.Contains(o.Only, s.Name) {
-			g.add(s)
+			g.order = append(g.order, s.Name)
+			g.add(s, false)
 		}
 	}
 	return g
@@ -153,22 +161,26 @@ func (g *Gateway) Run(ctx context.Context) {
 // capabilities decide when one is really asked.
 var declared = []byte(`{"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true},"sampling":{"context":{},"tools":{}}}`)
 
-func (g *Gateway) add(s config.Server) *backend {
+// add makes the backend of a server that the registry knows. replaces says that
+// the registry has entries of one that it takes the place of.
+func (g *Gateway) add(defined config.Server, replaces bool) *backend {
+	s := defined
 	if s.Type == config.Stdio && s.Cwd == "" && !g.o.Config.Demo {
 		// A host is shared by clients of many folders: which of them came
 		// first must not decide where a server runs.
 		s.Cwd = filepath.Dir(g.o.Config.Path)
 	}
-	b := &backend{Server: upstream.NewServer(s, upstream.Options{
-		Handler: relay{g}, Registry: g.reg, Logger: g.log, Version: g.o.Version, Capabilities: declared,
+	out := &outlet{Registry: g.reg, gateway: g}
+	b := &backend{out: out, defined: defined, Server: upstream.NewServer(s, upstream.Options{
+		Handler: relay{g}, Registry: out, Logger: g.log, Version: g.o.Version, Capabilities: declared,
 		Limits:      g.o.Config.Gateway.Limits,
 		Redact:      g.mask.String,
 		ListChanged: g.o.Config.Gateway.ListChanged,
-		Observe:     upstream.Observe{Up: g.metrics.Up, Restarted: g.metrics.Restart},
+		Observe:     g.observe(out),
+		Replaces:    replaces,
 	})}
 	g.servers[s.Name] = b
 	g.metrics.Up(s.Name, false)
-	g.order = append(g.order, s.Name)
 	g.reg.OpenServer(s.Name, s.OpenResources)
 	return b
 }
@@ -180,42 +192,6 @@ func (g *Gateway) start(ctx context.Context, b *backend) {
 		defer close(b.done)
 		b.Run(ctx)
 	}()
-}
-
-// AddServer adds a server at run time and starts it.
-func (g *Gateway) AddServer(s config.Server) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if _, ok := g.servers[s.Name]; ok {
-		return fmt.Errorf("add server %q: there is one of that name", s.Name)
-	}
-	g.reg.AddServer(s.Name)
-	b := g.add(s)
-	if g.run != nil {
-		g.start(g.run, b)
-	}
-	return nil
-}
-
-// RemoveServer stops a server and forgets its entries and subscriptions. It
-// returns when the connection is closed.
-func (g *Gateway) RemoveServer(name string) error {
-	g.mu.Lock()
-	b, ok := g.servers[name]
-	delete(g.servers, name)
-	g.order = slices.DeleteFunc(g.order, func(n string) bool { return n == name })
-	g.mu.Unlock()
-	if !ok {
-		return fmt.Errorf("remove server %q: there is none of that name", name)
-	}
-	if b.stop != nil {
-		b.stop()
-		<-b.done
-	}
-	g.subscriptions.forget(name)
-	g.reg.RemoveServer(name)
-	g.metrics.Forget(name)
-	return nil
 }
 
 // RestartServer closes a server's connections and opens them anew at once. It
@@ -427,9 +403,9 @@ func (g *Gateway) conn(ctx context.Context, b *backend, s *downstream.Session) (
 	return conn, err
 }
 
-// patience is what is left of startup_wait.
+// patience is what is left of startup_wait since servers were started.
 func (g *Gateway) patience() time.Duration {
-	return g.o.Config.Gateway.StartupWait - time.Since(g.started)
+	return g.o.Config.Gateway.StartupWait - time.Since(time.Unix(0, g.since.Load()))
 }
 
 // perSession reports whether a server gives each session a connection of its

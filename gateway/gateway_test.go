@@ -30,17 +30,27 @@ func TestServersComeAndGoAtRunTime(t *testing.T) {
 		Name: "notes", Type: config.Stdio, Command: os.Args[0], Env: map[string]string{demoEnv: "notes"},
 	}
 	owned := func() bool { _, err := reg.ResolveTool("notes_add_note"); return err == nil }
+	with := func(servers ...config.Server) *config.Config { return &config.Config{Demo: true, Servers: servers} }
 	for range 2 { // a name that was removed is free again
-		require.NoError(t, g.AddServer(notes))
-		require.ErrorContains(t, g.AddServer(notes), "there is one of that name")
+		require.Equal(t, Change{Added: []string{"notes"}}, g.Apply(with(notes)))
+		require.True(t, g.Apply(with(notes)).Empty())
 		require.Eventually(t, owned, 30*time.Second, 5*time.Millisecond)
 		require.Equal(t, []string{"notes"}, g.ServerNames())
 
-		require.NoError(t, g.RemoveServer("notes"))
+		require.Equal(t, Change{Removed: []string{"notes"}}, g.Apply(with()))
 		require.False(t, owned())
 		require.Empty(t, g.ServerNames())
 		_, known := reg.State("notes")
 		require.False(t, known)
 	}
-	require.ErrorContains(t, g.RemoveServer("notes"), "there is none of that name")
+	g.Apply(with(notes))
+	require.Eventually(t, owned, 30*time.Second, 5*time.Millisecond)
+	changed := notes
+	changed.Tools.Deny = []string{"add_*"}
+	require.Equal(t, Change{Changed: []string{"notes"}}, g.Apply(with(changed)))
+	require.Eventually(t, func() bool { return !owned() }, 30*time.Second, 5*time.Millisecond)
+	off := notes
+	off.Disabled = true
+	require.Equal(t, Change{Changed: []string{"notes"}}, g.Apply(with(off)))
+	require.Zero(t, reg.Load().Count(registry.Tool), "what a disabled server listed before goes at once")
 }

@@ -323,7 +323,7 @@ func (h *held) withdraw(q *question) {
 // ask, and waits for the answer.
 func (g *Gateway) hold(ctx context.Context, server string, causes []*flight, h *held, capability, method string, params []byte) ([]byte, *jsonrpc.Error) {
 	if path := lacks(h.request(), capability, params); path != nil {
-		if capability == "roots" && len(g.o.Config.Gateway.Roots) > 0 {
+		if capability == "roots" && len(*g.roots.Load()) > 0 {
 			return g.configuredRoots()
 		}
 		h.mu.Lock()

@@ -40,7 +40,7 @@ func (g *Gateway) relayable(declared []byte) []byte {
 	for _, name := range []string{"elicitation", "roots", "sampling"} {
 		value := rawjson.Get(declared, name)
 		switch {
-		case name == "roots" && (rawjson.IsObject(value) || len(g.o.Config.Gateway.Roots) > 0):
+		case name == "roots" && (rawjson.IsObject(value) || len(*g.roots.Load()) > 0):
 			value = []byte("{}") // listChanged has no place in it any more
 		case !rawjson.IsObject(value):
 			continue

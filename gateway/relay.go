@@ -19,7 +19,7 @@ import (
 type relay struct{ *Gateway }
 
 // Opened implements [upstream.Handler].
-func (g relay) Opened(s *upstream.Server, conn upstream.Conn) { g.flights.open(s.Name(), conn) }
+func (g relay) Opened(s *upstream.Server, conn upstream.Conn) { g.flights.open(s, conn) }
 
 // Ready implements [upstream.Handler]: a new connection is told what the one
 // before it knew.
@@ -40,6 +40,9 @@ func (g relay) Down(s *upstream.Server, conn upstream.Conn) {
 func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) {
 	switch method {
 	case "notifications/resources/updated":
+		if !g.current(s) {
+			return // its successor watches
+		}
 		g.updated(s.Name(), conn.Unit(), params)
 	case "notifications/message":
 		g.message(s.Name(), conn, c, params)
@@ -60,6 +63,12 @@ func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.
 		}
 		g.log.Debug("Notification of unknown cause dropped", "server", s.Name(), "method", method)
 	}
+}
+
+// current reports whether a server was not replaced since.
+func (g *Gateway) current(s *upstream.Server) bool {
+	b := g.server(s.Name())
+	return b != nil && b.Server == s
 }
 
 // newest is the last of the flights; nil for none.
@@ -307,7 +316,7 @@ func (g *Gateway) unasked(server, capability string) ([]byte, *jsonrpc.Error) {
 // configuredRoots is gateway.roots, for backends that ask when no client can
 // be asked.
 func (g *Gateway) configuredRoots() ([]byte, *jsonrpc.Error) {
-	roots := g.o.Config.Gateway.Roots
+	roots := *g.roots.Load()
 	if len(roots) == 0 {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "no client can be asked for roots, and gateway.roots is empty")
 	}

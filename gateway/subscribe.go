@@ -81,7 +81,7 @@ func (g *Gateway) watch(ctx context.Context, h holder, t registry.Target, spelli
 	if g.subscriptions.holders(key) == 0 { // unsubscribed meanwhile, by another spelling
 		g.setAgreed(row, nil)
 		g.tellOff(ctx, key)
-	} else if conn := g.flights.of(key.server, key.unit); conn != nil && conn != g.agreed(row) {
+	} else if conn := g.connOf(key); conn != nil && conn != g.agreed(row) {
 		// Replaced since it agreed, and before this row counted.
 		g.askAgain(ctx, key, row, conn)
 	}
@@ -179,9 +179,18 @@ func (g *Gateway) giveBack(ctx context.Context, key subscriptionKey) {
 	}
 }
 
+// connOf is the open connection that a row belongs to; nil for none.
+func (g *Gateway) connOf(key subscriptionKey) upstream.Conn {
+	b := g.server(key.server)
+	if b == nil {
+		return nil
+	}
+	return g.flights.of(b.Server, key.unit)
+}
+
 // tellOff asks the backend to stop. A backend that is down forgot already.
 func (g *Gateway) tellOff(ctx context.Context, key subscriptionKey) {
-	conn := g.flights.of(key.server, key.unit)
+	conn := g.connOf(key)
 	if conn == nil {
 		return
 	}

@@ -299,7 +299,7 @@ func TestMoreMayLeaveAListThanIsRemembered(t *testing.T) {
 	}
 	require.Len(t, r.contents.past["a"].updated.at, maxMoments)
 	require.Len(t, r.contents.past["a"].updated.order, maxMoments)
-	r.RemoveServer("a")
+	remove(r, "a")
 	require.Empty(t, r.contents.past)
 }
 
@@ -378,7 +378,7 @@ func TestContentsGoWithTheServer(t *testing.T) {
 			r.SetVisible("a", false)
 			r.SetState("a", ServerState{State: StateDisabled})
 		},
-		"removed": func(r *Registry) { r.RemoveServer("a") },
+		"removed": func(r *Registry) { remove(r, "a") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := library2(t)

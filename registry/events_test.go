@@ -123,9 +123,9 @@ func TestTheJournalTellsWhatChanged(t *testing.T) {
 			"disabled", func() { c.Put(asked(Tool, "a", "a")); r.SetState("a", ServerState{State: StateDisabled}) },
 			[]string{"a: content stored: tool a, 3 B", "a: retrying → disabled", "a: content dropped: 1, disabled"},
 		},
-		{"added", func() { r.AddServer("late") }, []string{"late: server added"}},
+		{"added", func() { add(r, "late") }, []string{"late: server added"}},
 		{
-			"removed", func() { r.RemoveServer("late"); r.RemoveServer("a") },
+			"removed", func() { remove(r, "late"); remove(r, "a") },
 			[]string{"late: server removed", "a: server removed, 1 subscription ended"},
 		},
 		{
@@ -242,6 +242,6 @@ func TestSubscriptionsAreFoundOneByOneAndInOrder(t *testing.T) {
 	require.NotEqual(t, "changed", again.Sessions[0])
 	_, ok = r.Subscription("a", "x:1")
 	require.False(t, ok)
-	r.RemoveServer("b")
+	remove(r, "b")
 	require.Equal(t, []string{"a x:2 1"}, show())
 }

@@ -6,8 +6,7 @@ import "strings"
 const maxToolName = 64
 
 // rule says how a server's entries are listed. It depends on the names of the
-// configured servers and, for a server added at run time, of those added
-// before it; never on what any server lists.
+// configured servers, never on what any server lists.
 type rule struct {
 	server string
 	tool   string // prefix of its tools
@@ -35,18 +34,6 @@ func newRules(servers []string) map[string]*rule {
 		}
 	}
 	return rules
-}
-
-// lateRule is the rule of a server added at run time. Names of the others
-// stand, so where prefixes meet it is always this one's that get the tail.
-func lateRule(server string, others map[string]*rule) *rule {
-	u := prefixesOf(server)
-	for _, o := range others {
-		u.toolTaken = u.toolTaken || strings.HasPrefix(u.tool, o.tool)
-		u.flatTaken = u.flatTaken || strings.HasPrefix(u.flat, o.flat)
-		u.note(o)
-	}
-	return u
 }
 
 func prefixesOf(server string) *rule {

@@ -119,27 +119,59 @@ func TestNamesDoNotDependOnWhoIsUp(t *testing.T) {
 	}
 }
 
-func TestALateServerChangesNobodysNames(t *testing.T) {
-	r := catalog(t, Options{}, "my tool db_x\nmy tool x\napi tool x")
-	before := toolNames(r)
-	for _, late := range []string{"my_db", "my", "m", "api"} {
-		r.AddServer(late)
+// Names follow from the servers that there are, whichever there were before.
+func TestNamesAreThoseOfAFreshStartWhateverServersCameAndWent(t *testing.T) {
+	lists := map[string][]string{
+		"my": {"db_x", "x", "y"}, "my_db": {"x", "z"}, "my.": {"x", "db_z"}, "m": {"y_x"}, "api": {"x"}, "my.db": {"x"},
 	}
-	r.AddServer("my.") // sanitized, it is "my_"
-	set(r, "my_db", Tool, "x")
-	set(r, "my.", Tool, "x")
-	set(r, "m", Tool, "y_x")
-	after := toolNames(r)
-	for full, name := range before {
-		require.Equal(t, name, after[full])
+	fill := func(r *Registry, servers []string) {
+		for _, s := range servers {
+			set(r, s, Tool, lists[s]...)
+			uris := make([]string, len(lists[s]))
+			for i, name := range lists[s] {
+				uris[i] = "x:/" + name
+			}
+			set(r, s, Resource, uris...)
+		}
 	}
-	require.Equal(t, tailed("my_db_x", "my_db", "x"), after["my_db/x"])
-	require.Len(t, slices.Compact(slices.Sorted(maps.Values(after))), len(after))
-	for full, name := range after {
-		target, err := r.ResolveTool(name)
-		require.NoError(t, err)
-		require.Equal(t, full, target.Server+"/"+target.Name)
+	names := func(r *Registry) map[string][2]string {
+		out := map[string][2]string{}
+		for _, k := range []Kind{Tool, Resource} {
+			for e := range r.Load().All(k) {
+				out[e.Server+" "+e.Name] = [2]string{e.Listed, e.Flat}
+			}
+		}
+		return out
 	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	all := slices.Sorted(maps.Keys(lists))
+	for _, flat := range []bool{false, true} {
+		r := New(Options{Flat: flat})
+		for range 60 {
+			rng.Shuffle(len(all), func(a, b int) { all[a], all[b] = all[b], all[a] })
+			servers := slices.Clone(all[:rng.IntN(len(all)+1)])
+			r.SetServers(servers)
+			fill(r, servers)
+			fresh := New(Options{Flat: flat, Servers: servers})
+			fill(fresh, servers)
+			require.Equal(t, names(fresh), names(r), "%v", servers)
+			for _, k := range []Kind{Tool, Resource} {
+				require.Equal(t, listed(fresh.Load(), k), listed(r.Load(), k))
+			}
+			for e := range r.Load().All(Tool) {
+				target, err := r.ResolveTool(e.Listed)
+				require.NoError(t, err)
+				require.Equal(t, e.Server+" "+e.Name, target.Server+" "+target.Name)
+			}
+		}
+	}
+}
+
+// add and remove make one server more and one less.
+func add(r *Registry, server string) { r.SetServers(append(slices.Clone(r.order), server)) }
+
+func remove(r *Registry, server string) {
+	r.SetServers(slices.DeleteFunc(slices.Clone(r.order), func(s string) bool { return s == server }))
 }
 
 func TestLocalToolsTakeAndGiveBackNames(t *testing.T) {

@@ -3,10 +3,13 @@ package registry
 import (
 	"log/slog"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"goblin/registry/rawjson"
 )
 
 // Options is what the catalog depends on. Zero values take the defaults.
@@ -30,11 +33,13 @@ type Registry struct {
 	feed feed
 
 	mu    sync.Mutex       // held by who makes the next snapshot
-	rules map[string]*rule // of the configured servers and of all ever added
+	rules map[string]*rule // of the configured servers
 	order []string         // the same names, in listing order of States
 
+	notice        atomic.Pointer[string]
 	states        states
 	subscriptions subscriptions
+	pinned        pinned
 	sessions      sessions
 	contents      Contents
 	latencies     latencies
@@ -56,11 +61,7 @@ func New(o Options) *Registry {
 		o.Now = time.Now
 	}
 	r := &Registry{opt: o}
-	for _, s := range o.Servers {
-		if s != "" && s != Local && !slices.Contains(r.order, s) {
-			r.order = append(r.order, s)
-		}
-	}
+	r.order = serverNames(o.Servers)
 	r.rules = newRules(r.order)
 	r.logs.feed, r.logs.ring.max = &r.feed, maxLogRecords
 	r.traffic.feed, r.traffic.ring.max = &r.feed, maxTrafficRecords
@@ -76,6 +77,17 @@ func New(o Options) *Registry {
 	return r
 }
 
+// serverNames are the names that servers can have, each once.
+func serverNames(names []string) []string {
+	kept := make([]string, 0, len(names))
+	for _, s := range names {
+		if s != "" && s != Local && !slices.Contains(kept, s) {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}
+
 func (r *Registry) newTable(server string) *table {
 	r.latencies.know(server)
 	return &table{name: server, rule: r.rules[server], learned: newLearned(server)}
@@ -84,66 +96,91 @@ func (r *Registry) newTable(server string) *table {
 // Load returns the catalog as it stands.
 func (r *Registry) Load() *Snapshot { return r.snap.Load() }
 
-// AddServer adds a server at run time, after all others. A name from
-// Options.Servers gets its old place. Names of configured servers' entries do
-// not change: where the new server's names could meet theirs, its own get
-// tails. Adding a known server, "" or [Local] does nothing.
-func (r *Registry) AddServer(name string) {
+// SetServers says which servers are configured, in the config's order. New
+// ones are visible and without lists. Those that are gone are forgotten:
+// entries, learned links, state, the rows of their subscriptions, and what is
+// cached of them. The others keep their lists, under the names that they have
+// among the servers there are now.
+func (r *Registry) SetServers(names []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	old := r.Load()
-	if name == "" || old.table(name) != nil {
+	was := r.order
+	r.order = serverNames(names)
+	if slices.Equal(was, r.order) {
 		return
 	}
-	if r.rules[name] == nil {
-		r.rules[name] = lateRule(name, r.rules)
-		r.order = append(r.order, name)
+	rules := newRules(r.order)
+	for name, u := range rules {
+		if known := r.rules[name]; reflect.DeepEqual(known, u) {
+			rules[name] = known
+		}
+	}
+	r.rules = rules
+	changed := Servers
+	for _, name := range was {
+		if rules[name] == nil {
+			changed |= r.forget(name, old.table(name))
+		}
 	}
 	next := *old
 	next.tables = []*table{old.tables[0]}
-	for _, s := range r.order {
-		if t := old.table(s); t != nil {
-			next.tables = append(next.tables, t)
-		} else if s == name {
-			next.tables = append(next.tables, r.newTable(s))
+	var renamed []*table
+	for _, name := range r.order {
+		t := old.table(name)
+		switch {
+		case t == nil:
+			t = r.newTable(name)
+			r.states.set(name, ServerState{State: StateStopped}, r.opt.Now)
+			r.event(slog.LevelInfo, name, "server added")
+		case t.rule != rules[name]:
+			u := *t
+			u.rule = rules[name]
+			t = &u
+			renamed = append(renamed, t)
 		}
+		next.tables = append(next.tables, t)
 	}
 	next.dir = newDirectory(next.tables)
-	r.states.set(name, ServerState{State: StateStopped}, r.opt.Now)
+	changed |= next.remerge(changed)
+	for _, t := range renamed {
+		changed |= r.renameAll(&next, t)
+	}
 	r.snap.Store(&next)
-	r.event(slog.LevelInfo, name, "server added")
-	r.feed.publish(Servers)
+	r.feed.publish(changed)
 }
 
-// RemoveServer forgets a server: entries, learned links, state, the rows of
-// its subscriptions, and what is cached of it.
-func (r *Registry) RemoveServer(name string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	old := r.Load()
-	i, ok := old.dir.byName[name]
-	if !ok || i == 0 {
-		return
-	}
-	next := *old
-	next.tables = slices.Delete(slices.Clone(old.tables), i, i+1)
-	next.dir = newDirectory(next.tables)
-	changed := next.remerge(old.tables[i].seen())
-	if !slices.Contains(r.opt.Servers, name) { // may come back as something else
-		delete(r.rules, name)
-		r.order = slices.DeleteFunc(r.order, func(s string) bool { return s == name })
-	}
+// forget drops what is kept of a server besides its table, and returns what
+// changes with it.
+func (r *Registry) forget(name string, t *table) Changes {
+	changed := t.seen()
 	r.states.drop(name)
 	r.latencies.forget(name)
+	r.pinned.drop(name)
 	text := "server removed"
 	if n := r.subscriptions.dropServer(name); n > 0 {
 		changed |= Subscriptions
 		text += ", " + count(uint64(n), "subscription") + " ended"
 	}
-	r.snap.Store(&next)
 	r.event(slog.LevelInfo, name, text)
 	r.bulk(name, "dropped", r.contents.forget(name), "server removed")
-	r.feed.publish(changed | Servers)
+	return changed
+}
+
+// renameAll builds what a server lists again, because its rule is another.
+func (r *Registry) renameAll(s *Snapshot, t *table) (changed Changes) {
+	if resources := t.runs[Resource]; resources != nil {
+		items := make([][]byte, len(resources.entries))
+		for i := range items {
+			e := &resources.entries[i]
+			items[i] = rawjson.SetMember(e.JSON, "uri", rawjson.Quote(e.Name))
+		}
+		run, _ := build(r.recipe(s, t, Resource), items)
+		if !resources.same(run) {
+			changed |= s.replace(Resource, t, run)
+		}
+	}
+	return changed | r.rename(s, s.table(t.name))
 }
 
 // SetList replaces a server's list of one kind. items are the raw JSON

@@ -23,6 +23,7 @@ const (
 	Locals        // which local tools and resources there are
 	Sessions      // which sessions there are, or who they are
 	Cached        // something in [Registry.Contents]
+	Pins          // a row of [Registry.Pinned]
 
 	AllChanges Changes = math.MaxUint32
 )

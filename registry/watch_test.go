@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -60,9 +61,9 @@ func TestEventsSayWhatChanged(t *testing.T) {
 		{"local", func() { require.NoError(t, r.AddResource(ServersResource(r))) }, Locals | Resources | Logs},
 		{"local tool", func() { require.NoError(t, r.AddTool(LocalTool{Definition: []byte(`{"name":"s_b"}`), Call: noCall})) }, Locals | Tools | Logs},
 		{"learn", func() { r.Learn("s", "x:2") }, 0},
-		{"add", func() { r.AddServer("t") }, Servers | Logs},
-		{"add again", func() { r.AddServer("t") }, 0},
-		{"remove", func() { r.RemoveServer("s") }, Servers | Subscriptions | Tools | Prompts | Resources | Templates | Logs},
+		{"add", func() { add(r, "t") }, Servers | Logs},
+		{"add again", func() { add(r, "t") }, 0},
+		{"remove", func() { remove(r, "s") }, Servers | Subscriptions | Tools | Prompts | Resources | Templates | Logs},
 	} {
 		c.do()
 		var got Changes
@@ -134,9 +135,9 @@ func TestReadersSeeWholeSnapshots(t *testing.T) {
 				case 1:
 					r.RemoveTool(name)
 				case 2:
-					r.AddServer("late")
+					r.SetServers(append(slices.Clone(servers), "late"))
 				case 3:
-					r.RemoveServer("late")
+					r.SetServers(servers)
 				}
 			}
 			set(r, s, Tool, "x", "y")

@@ -182,6 +182,13 @@ func (a *app) barLine() string {
 		}
 		return lk.Sides(left, text+" ", a.w)
 	}
+	if notice := a.reg.Notice(); notice != "" {
+		text := clean(" ! "+notice) + " "
+		if left == "" {
+			return lk.Fit(lk.Bad.On(text), a.w)
+		}
+		right = lk.Bad.On(lk.Cut(text, max(0, a.w-look.Width(left)-2)))
+	}
 	switch {
 	case left != "":
 		return lk.Sides(left, right, a.w)
@@ -236,7 +243,7 @@ func (a *app) footerAtRest() []string {
 	if a.inside {
 		return []string{"back", "filter", "next-match", "subscribe", "call", "reload", "copy", "palette", "help"}
 	}
-	return []string{"open", "call", "subscribe", "enable", "reload", "templates", "tab-right", "follow", "pause", "filter", "copy", "palette", "help", "quit"}
+	return []string{"open", "call", "subscribe", "approve", "enable", "reload", "templates", "tab-right", "follow", "pause", "filter", "copy", "palette", "help", "quit"}
 }
 
 // hint is a key and what it does.

@@ -91,6 +91,7 @@ func bindings() []binding {
 		{id: "answer", keys: []string{"a"}, long: "Answer what a server asks", in: anywhere, names: []string{"answer"}},
 		{id: "reload", keys: []string{"r"}, short: "reload", long: "Fetch the content again; in Servers, restart the server", in: anywhere, names: []string{"reload"}},
 		{id: "enable", keys: []string{"x"}, short: "enable/disable", long: "Disable the server, or enable it, while the host runs", in: inServers, names: []string{"toggle"}},
+		{id: "approve", keys: []string{"A"}, short: "approve", long: "Approve a tool that changed; in Servers, all of them", in: inServers | inTools, names: []string{"approve"}},
 
 		{id: "copy", keys: []string{"y"}, short: "copy", long: "Copy the URI or name; of traffic, the JSON-RPC", in: anywhere, names: []string{"copy"}},
 		{id: "copy-content", keys: []string{"Y"}, long: "Copy the content; of traffic, a goblin command", in: anywhere, names: []string{"copy-content"}},

@@ -84,6 +84,10 @@ func (b *fakeBackend) Restart(server string) error { return b.act("restart " + s
 func (b *fakeBackend) SetEnabled(server string, on bool) error {
 	return b.act(fmt.Sprintf("enable %s %v", server, on))
 }
+
+func (b *fakeBackend) Approve(server string, tools ...string) error {
+	return b.act("approve " + server + " " + strings.Join(tools, " "))
+}
 func (b *fakeBackend) Session() string { return "me" }
 
 // asked are the requests so far, as "method params".

@@ -26,14 +26,15 @@ func (p *servers) subject() subject {
 	if len(tail) > 0 {
 		wrote = tail[len(tail)-1].Seq
 	}
-	lk := a.look
+	lk, pinned := a.look, a.reg.Pinned(s.Name)
 	return subject{
 		key: "server " + s.Name, title: s.Name,
-		version: fmt.Sprintf("%s %d %s %s %s %d %v %v %d %d %d %s %d %d %d %p", s.State, s.Since.UnixNano(), s.ServerName, s.ServerVersion,
+		version: pinnedVersion(pinned) + fmt.Sprintf("%s %d %s %s %s %d %v %v %d %d %d %s %d %d %d %p", s.State, s.Since.UnixNano(), s.ServerName, s.ServerVersion,
 			s.ProtocolVersion, s.Counts, s.Listed, s.Stale, s.Restarts, s.PID, s.Latency, s.LastError, len(s.Capabilities), len(s.Instructions), wrote, lk),
 		blocks: func(context.Context) []content.Block {
 			blocks := []content.Block{{Kind: content.Facts, Facts: serverFacts(lk, s)}}
 			blocks = append(blocks, remedy(s)...)
+			blocks = append(blocks, pinnedBlocks(pinned)...)
 			if a.o.Host.Demo {
 				blocks = append(blocks, a.gettingStarted()...)
 			}

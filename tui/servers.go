@@ -90,7 +90,9 @@ func (p *servers) tab() (name, count string) {
 	return "Servers", count
 }
 
-func (p *servers) follows() registry.Changes { return registry.Servers | registry.Logs }
+func (p *servers) follows() registry.Changes {
+	return registry.Servers | registry.Logs | registry.Pins
+}
 
 func (p *servers) refresh(what registry.Changes) tea.Cmd {
 	if what&registry.Logs != 0 {
@@ -244,7 +246,12 @@ func (p *servers) plan(w int) []serverCell {
 		{"server", max(6, min(p.longest, 24)), false, plain(func(s registry.ServerState) string { return s.Name })},
 		{"via", 5, false, plain(func(s registry.ServerState) string { return s.Transport })},
 		{"revision", 10, false, plain(func(s registry.ServerState) string { return s.ProtocolVersion })},
-		{"tools", 5, true, number(registry.Tool)},
+		{"tools", 5, true, func(s registry.ServerState) (string, look.Style) {
+			if n := len(p.app.reg.Pinned(s.Name)); n > 0 {
+				return grouped(s.Counts[registry.Tool]) + "!", lk.Warn
+			}
+			return number(registry.Tool)(s)
+		}},
 		{"res", 5, true, number(registry.Resource)},
 		{"tmpl", 4, true, number(registry.Template)},
 		{"prompts", 7, true, number(registry.Prompt)},
@@ -358,7 +365,7 @@ func (p *servers) why(id string) string {
 	s, ok := p.t.selected()
 	if !ok {
 		switch id {
-		case "reload", "enable", "pager", "editor", "save", "copy", "copy-content", "inspect":
+		case "reload", "enable", "approve", "pager", "editor", "save", "copy", "copy-content", "inspect":
 			return "there is no server here"
 		}
 		return ""
@@ -367,6 +374,10 @@ func (p *servers) why(id string) string {
 	case "reload":
 		if s.State == registry.StateDisabled {
 			return clean(s.Name) + " is disabled; x enables it"
+		}
+	case "approve":
+		if len(p.app.reg.Pinned(s.Name)) == 0 {
+			return "no tool of " + clean(s.Name) + " awaits approval"
 		}
 	case "editor", "save", "copy-content":
 		if len(p.shown().data) == 0 {
@@ -401,6 +412,8 @@ func (p *servers) do(id string) (tea.Cmd, bool) {
 		return p.restart(s.Name), true
 	case "enable":
 		return p.enable(s), true
+	case "approve":
+		return a.approve(s.Name, a.reg.Pinned(s.Name)), true
 	case "pager":
 		return a.stderrOf(s.Name), true
 	case "copy":

@@ -18,7 +18,7 @@ import (
 type tools struct{ offered }
 
 func newTools(a *app) *tools {
-	p := &tools{offered{app: a, all: newCatalog(a, registry.Tool), place: inTools, index: paneTools, name: "Tools", noun: "tool", follow: registry.Tools, untried: "was not called yet; c calls it"}}
+	p := &tools{offered{app: a, all: newCatalog(a, registry.Tool), place: inTools, index: paneTools, name: "Tools", noun: "tool", follow: registry.Tools | registry.Pins, untried: "was not called yet; c calls it"}}
 	p.draw = p.row
 	return p
 }
@@ -90,6 +90,9 @@ func (p *tools) row(e *registry.Entry, w int) string {
 		server = 14
 	}
 	mark := p.all.mark(e)
+	if p.app.reg.PinnedTool(e.Server, e.Name) != nil {
+		mark = lk.Warn.On("!")
+	}
 	if p.app.calls.of(item{registry.Tool, e.Server, e.Name, e.Listed, true}) != nil {
 		mark = p.app.spin.View()
 	}
@@ -122,15 +125,20 @@ func (p *tools) subject() subject {
 	it := p.item()
 	inv := kept(p.app.reg, it)
 	state, _ := p.app.reg.State(e.Server)
+	var pinned []registry.PinnedTool
+	if row := p.app.reg.PinnedTool(e.Server, e.Name); row != nil {
+		pinned = []registry.PinnedTool{*row}
+	}
 	return subject{
 		key: "tool " + e.Listed, title: e.Listed, running: p.app.calls.of(it),
-		version: fmt.Sprintf("%p %s %s", e, versionOf(inv), state.State),
+		version: fmt.Sprintf("%p %s %s %s", e, versionOf(inv), state.State, pinnedVersion(pinned)),
 		blocks: func(context.Context) []content.Block {
 			f := facts(e)
 			if l := strings.TrimSpace(letters(e)); l != "" {
 				f = append(f, content.Fact{Label: "says it is", Value: spelled(e)})
 			}
 			blocks := []content.Block{{Kind: content.Facts, Facts: f}}
+			blocks = append(blocks, pinnedBlocks(pinned)...)
 			if args := argumentFacts(e); len(args) > 0 {
 				blocks = append(blocks, content.Block{Title: "Arguments", Kind: content.Facts, Facts: args})
 			}
@@ -205,8 +213,22 @@ func (p *tools) do(id string) (tea.Cmd, bool) {
 	case "call":
 		e, _ := p.all.t.selected()
 		return p.app.callTool(e), true
+	case "approve":
+		it := p.item()
+		if row := p.app.reg.PinnedTool(it.server, it.name); row != nil {
+			return p.app.approve(it.server, []registry.PinnedTool{*row}), true
+		}
+		return nil, true
 	}
 	return p.offered.do(id)
+}
+
+func (p *tools) why(id string) string {
+	it := p.item()
+	if id == "approve" && p.app.reg.PinnedTool(it.server, it.name) == nil {
+		return "only tools that are new or changed await approval; ! marks them"
+	}
+	return p.offered.why(id)
 }
 
 // emptyList is what stands in a list of the catalog that has no rows.

@@ -14,6 +14,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/host"
+	"goblin/gateway/pins"
 )
 
 // App is what commands share: the streams, the environment, the config.
@@ -54,9 +55,25 @@ func (a *App) LoadFile(path string) (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.mask = config.NewMask(cfg)
+	if a.mask == nil {
+		a.mask = config.NewMask(cfg)
+	} else {
+		a.mask.Add(cfg)
+	}
 	return cfg, nil
 }
+
+// Pins is the file in which the approved tools of a config are remembered; ""
+// when the config wants none.
+func (a *App) Pins(cfg *config.Config) (string, error) {
+	if cfg.Demo || cfg.Gateway.Pin == config.PinOff {
+		return "", nil
+	}
+	return pins.Path(cfg.Path, a.Getenv)
+}
+
+// Mask hides the secrets of the configs that were loaded.
+func (a *App) Mask() *config.Mask { return a.mask }
 
 func (a *App) find() (string, error) { return config.Find(a.ConfigFlag, a.Getenv) }
 
@@ -74,7 +91,7 @@ func (a *App) Place(path string) (host.Place, error) {
 func (a *App) Commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.list(), a.read(), a.call(), a.prompt(),
-		a.status(), a.stop(), a.restart(),
+		a.status(), a.stop(), a.restart(), a.approve(),
 		a.validate(), a.version(),
 	}
 }

@@ -98,6 +98,9 @@ func (a *App) printStatus(s instance.Status) error {
 	if s.Address != "" {
 		fmt.Fprintf(&head, "http     %s\n", s.Address)
 	}
+	if s.Notice != "" {
+		fmt.Fprintf(&head, "notice   %s\n", s.Notice)
+	}
 	if err := a.printText(display.Text(head.String())); err != nil {
 		return err
 	}
@@ -199,6 +202,14 @@ func awaitEnd(ctx context.Context, pid int) error {
 	return nil
 }
 
+// knownServer checks a server that the user named.
+func knownServer(name string, known []string) error {
+	if slices.Contains(known, name) {
+		return nil
+	}
+	return Fail(CodeNotFound, "there is no server %q%s", name, meant(name, known, "; the host has none"))
+}
+
 func (a *App) restart() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -222,8 +233,8 @@ server fail.`,
 			for i := range r.status.Servers {
 				known[i] = r.status.Servers[i].Name
 			}
-			if !slices.Contains(known, name) {
-				return Fail(CodeNotFound, "there is no server %q%s", name, meant(name, known, "; the host has none"))
+			if err := knownServer(name, known); err != nil {
+				return err
 			}
 			if err := host.Control(ctx, r.place, instance.OpRestart, instance.RestartArgs{Server: name}, nil); err != nil {
 				return interrupted(ctx, r.explain(err))

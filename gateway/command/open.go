@@ -76,7 +76,11 @@ func openLocal(a *App, cfg *config.Config, only []string) (Gateway, error) {
 	// take to start, and to be ended when it did not.
 	own := *cfg
 	own.Gateway.StartupWait = max(own.Gateway.StartupWait, longestStart(cfg, only)+5*time.Second)
-	i, err := instance.New(instance.Options{Config: &own, Version: a.Version.Version, Logger: logger, Only: only})
+	pinned, err := a.Pins(cfg)
+	if err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	i, err := instance.New(instance.Options{Config: &own, Version: a.Version.Version, Logger: logger, Only: only, Pins: pinned})
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}

@@ -3,12 +3,15 @@ package config
 import (
 	"cmp"
 	"io"
+	"maps"
 	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 )
 
 // shortest is how many bytes a value must have to be masked. Shorter ones
@@ -39,17 +42,38 @@ const masked = "[hidden]"
 // secret, which tell how far it can move on (Wu and Manber, 1994). The time
 // does not grow with the number of secrets.
 //
-// The nil Mask hides nothing. It is immutable, so any goroutine may use it.
+// A Mask only grows: what a config held that was edited since may still be on
+// its way. The nil Mask hides nothing. Any goroutine may use it.
 type Mask struct {
+	mu     sync.Mutex // held by who makes the next table
+	secret atomic.Pointer[secrets]
+}
+
+// secrets is what a Mask looks for. It is immutable; nil is nothing.
+type secrets struct {
+	forms   map[string]bool
 	width   int                 // of the window
 	longest int                 // bytes of a form
 	shift   [1 << 16]uint8      // by two bytes: how far the window may move
 	heads   map[uint16][]string // by the last two bytes of their first width, the longest first
 }
 
-// NewMask makes the mask of a config; nil when there is nothing to hide.
+// NewMask makes the mask of a config.
 func NewMask(cfg *Config) *Mask {
+	m := new(Mask)
+	m.Add(cfg)
+	return m
+}
+
+// Add hides the secrets of another config, too.
+func (m *Mask) Add(cfg *Config) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := m.secret.Load()
 	found := map[string]bool{}
+	if known != nil {
+		maps.Copy(found, known.forms)
+	}
 	add := func(values ...string) {
 		for _, v := range values {
 			if len(v) >= shortest {
@@ -73,14 +97,13 @@ func NewMask(cfg *Config) *Mask {
 		}
 		add(urlSecrets(s.URL)...)
 	}
-	if len(found) == 0 {
-		return nil
+	if len(found) > 0 && (known == nil || len(found) > len(known.forms)) {
+		m.secret.Store(newSecrets(found))
 	}
-	return newMask(found)
 }
 
-func newMask(found map[string]bool) *Mask {
-	m := &Mask{width: 128, heads: make(map[uint16][]string)}
+func newSecrets(found map[string]bool) *secrets {
+	m := &secrets{forms: found, width: 128, heads: make(map[uint16][]string)}
 	for v := range found {
 		m.width, m.longest = min(m.width, len(v)), max(m.longest, len(v))
 	}
@@ -157,7 +180,7 @@ func urlSecrets(text string) []string {
 
 // next finds the first place in text, from a byte on, that is to be hidden: a
 // secret, or several that overlap. start is -1 when there is none.
-func next[T ~string | ~[]byte](m *Mask, text T, from int) (start, end int) {
+func next[T ~string | ~[]byte](m *secrets, text T, from int) (start, end int) {
 	start = -1
 	for i := from + m.width - 1; i < len(text) && (start < 0 || i-m.width+1 < end); {
 		last := pairOf(text[i-1], text[i])
@@ -181,19 +204,28 @@ func next[T ~string | ~[]byte](m *Mask, text T, from int) (start, end int) {
 	return start, end
 }
 
+// now is what is looked for at present.
+func (m *Mask) now() *secrets {
+	if m == nil {
+		return nil
+	}
+	return m.secret.Load()
+}
+
 // String is s with the secrets hidden; s itself when it holds none.
 func (m *Mask) String(s string) string {
-	if m == nil {
+	hidden := m.now()
+	if hidden == nil {
 		return s
 	}
-	start, end := next(m, s, 0)
+	start, end := next(hidden, s, 0)
 	if start < 0 {
 		return s
 	}
 	var out strings.Builder
 	out.Grow(len(s) + len(masked))
 	from := 0
-	for ; start >= 0; start, end = next(m, s, end) {
+	for ; start >= 0; start, end = next(hidden, s, end) {
 		out.WriteString(s[from:start])
 		out.WriteString(masked)
 		from = end
@@ -206,18 +238,19 @@ func (m *Mask) String(s string) string {
 // only begin there. What holds none is not copied.
 func (m *Mask) Head(text []byte, n int) []byte {
 	head := text[:min(len(text), n)]
-	if m == nil {
+	hidden := m.now()
+	if hidden == nil {
 		return head
 	}
 	// A secret that the cut divides is found by what follows.
-	seen := text[:min(len(text), n+m.longest)]
-	start, end := next(m, seen, 0)
+	seen := text[:min(len(text), n+hidden.longest)]
+	start, end := next(hidden, seen, 0)
 	if start < 0 || start >= len(head) {
 		return head
 	}
 	out := make([]byte, 0, len(head)+len(masked))
 	from := 0
-	for ; start >= 0 && start < len(head); start, end = next(m, seen, end) {
+	for ; start >= 0 && start < len(head); start, end = next(hidden, seen, end) {
 		out = append(out, head[from:start]...)
 		out = append(out, masked...)
 		from = min(end, len(head))

@@ -56,7 +56,12 @@ func TestSecretsOfTheConfigAreMasked(t *testing.T) {
 	}
 	require.Equal(t, "x", (*config.Mask)(nil).String("x"))
 	require.Equal(t, "x", string((*config.Mask)(nil).Head([]byte("xy"), 1)))
-	require.Nil(t, config.NewMask(&config.Config{}))
+	nothing := config.NewMask(&config.Config{})
+	require.Equal(t, "plain-secret", nothing.String("plain-secret"))
+	nothing.Add(secretive())
+	require.Equal(t, "[hidden]", nothing.String("plain-secret"))
+	nothing.Add(&config.Config{})
+	require.Equal(t, "[hidden]", nothing.String("plain-secret"), "what was hidden stays so")
 
 	var out strings.Builder
 	n, err := m.Writer(&out).Write([]byte("a plain-secret\n"))

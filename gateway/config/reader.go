@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -139,6 +140,7 @@ type field[T any] struct {
 	name   string
 	schema func(def *T) object
 	read   func(r *reader, at place, n *yaml.Node, dst *T)
+	same   func(a, b *T) bool
 	legacy bool // a key of other clients: read in their files only, not in the schema
 }
 
@@ -152,6 +154,7 @@ func key[T, V any](name, doc string, k kind[V], at func(*T) *V) field[T] {
 			return s
 		},
 		read: func(r *reader, p place, n *yaml.Node, dst *T) { k.read(r, p, n, at(dst)) },
+		same: func(a, b *T) bool { return reflect.DeepEqual(at(a), at(b)) },
 	}
 }
 

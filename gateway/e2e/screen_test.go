@@ -16,6 +16,7 @@ import (
 // hostStatus is what goblin status --json says.
 type hostStatus struct {
 	PID      int
+	Notice   string
 	Sessions []struct{ Transport, Client string }
 }
 

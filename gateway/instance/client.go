@@ -167,6 +167,13 @@ func (c *Client) Restart(server string) error { return c.instance.Restart(server
 // SetEnabled turns a server on or off, see [Instance.SetEnabled].
 func (c *Client) SetEnabled(server string, on bool) error { return c.instance.SetEnabled(server, on) }
 
+// Approve takes tools of a server as they are now for good, see
+// [Instance.Approve].
+func (c *Client) Approve(server string, tools ...string) error {
+	_, err := c.instance.Approve(server, tools...)
+	return err
+}
+
 // Close ends the session: requests under way are cancelled and fail, questions
 // are withdrawn. It waits for them, so it must not be called by an [AskFunc].
 // Later calls do nothing.

@@ -18,6 +18,8 @@ const (
 	OpList    = "list"    // ListQuery → []Item
 	OpStop    = "stop"    // ends the host
 	OpRestart = "restart" // RestartArgs: closes a server's connections and opens them anew
+	OpPinned  = "pinned"  // → []PinnedTool
+	OpApprove = "approve" // ApproveArgs → []string: the tools that are approved now
 )
 
 // Status is what `goblin status` shows.
@@ -28,6 +30,7 @@ type Status struct {
 	Demo     bool      `json:"demo,omitempty"`
 	Started  time.Time `json:"started"`
 	Address  string    `json:"address,omitempty"` // URL of the HTTP endpoint
+	Notice   string    `json:"notice,omitempty"`  // such as why the edited config was not taken
 	Sessions []Session `json:"sessions"`
 	Servers  []Server  `json:"servers"`
 }
@@ -74,6 +77,22 @@ type RestartArgs struct {
 	Server string `json:"server"`
 }
 
+// ApproveArgs are the arguments of [OpApprove].
+type ApproveArgs struct {
+	Server string   `json:"server"`
+	Tools  []string `json:"tools,omitempty"` // their own names; none: all that await it
+}
+
+// PinnedTool is a tool that awaits approval.
+type PinnedTool struct {
+	Server   string          `json:"serverId"`
+	Name     string          `json:"name"` // its own
+	New      bool            `json:"new"`
+	Withheld bool            `json:"withheld"`
+	Approved json.RawMessage `json:"approved,omitempty"`
+	Offered  json.RawMessage `json:"offered,omitempty"`
+}
+
 // ListQuery chooses what to list.
 type ListQuery struct {
 	Kind   string `json:"kind"`             // servers, tools, prompts, resources or templates
@@ -100,7 +119,7 @@ type Item struct {
 func (i *Instance) Status() Status {
 	s := Status{
 		PID: pid, Version: i.o.Version, Config: i.ConfigName(), Demo: i.o.Config.Demo,
-		Started: i.started, Address: i.Address(),
+		Started: i.started, Address: i.Address(), Notice: i.registry.Notice(),
 		Sessions: []Session{}, Servers: []Server{},
 	}
 	for _, c := range i.gateway.Sessions() {
@@ -171,6 +190,21 @@ func (i *Instance) SetEnabled(server string, on bool) error {
 	return i.gateway.SetServerEnabled(server, on)
 }
 
+// Approve takes tools of a server as they are now for good, all that await it
+// when none is named, and returns their names.
+func (i *Instance) Approve(server string, tools ...string) ([]string, error) {
+	return i.gateway.ApproveTools(server, tools...)
+}
+
+// pinned are the tools that await approval.
+func (i *Instance) pinned() []PinnedTool {
+	all := []PinnedTool{}
+	for _, p := range i.registry.Pinned("") {
+		all = append(all, PinnedTool{p.Server, p.Name, p.New, p.Withheld, p.Approved, p.Offered})
+	}
+	return all
+}
+
 // Stop makes Run return.
 func (i *Instance) Stop() { i.stop() }
 
@@ -196,6 +230,14 @@ func (i *Instance) control(ctx context.Context, op string, args json.RawMessage)
 			return nil, fmt.Errorf("restart: %w", err)
 		}
 		return struct{}{}, i.Restart(a.Server)
+	case OpPinned:
+		return i.pinned(), nil
+	case OpApprove:
+		var a ApproveArgs
+		if err := json.Unmarshal(args, &a); err != nil {
+			return nil, fmt.Errorf("approve: %w", err)
+		}
+		return i.Approve(a.Server, a.Tools...)
 	default:
 		return nil, fmt.Errorf("%w %q", errUnknownOp, op)
 	}

@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -14,6 +15,7 @@ import (
 // listenHTTP takes gateway.listen, if HTTP is wanted and an address is set.
 func (i *Instance) listenHTTP() error {
 	g := i.o.Config.Gateway
+	g.Listen = cmp.Or(i.o.Listen, g.Listen)
 	if !i.o.HTTP || g.Listen == "" {
 		return nil
 	}

@@ -27,6 +27,8 @@ import (
 	"goblin/gateway/downstream"
 	"goblin/gateway/host"
 	"goblin/gateway/metrics"
+	"goblin/gateway/pins"
+	"goblin/gateway/watch"
 	"goblin/registry"
 )
 
@@ -35,13 +37,19 @@ type Options struct {
 	Config  *config.Config
 	Version string
 	Logger  *slog.Logger
-	Only    []string    // servers to start; nil for all that are enabled
-	Place   *host.Place // where the host's socket is; nil for none
-	HTTP    bool        // serve gateway.listen, if it is set
+	Only    []string // servers to start; nil for all that are enabled
+	// Mask hides secrets, also in what Logger writes; nil for one of the config.
+	Mask  *config.Mask
+	Place *host.Place // where the host's socket is; nil for none
+	HTTP  bool        // serve Listen, if that or gateway.listen is set
+	// Listen replaces gateway.listen, if it is set.
+	Listen string
 	// HTTPRequired makes an address that is taken an error of New, and an
 	// endpoint that fails later the end of Run; otherwise either is logged and
 	// the rest goes on.
 	HTTPRequired bool
+	// Pins is the file in which approved tools are remembered; "" for none.
+	Pins string
 	// Screen serves a screen that connects over the socket; nil refuses it.
 	Screen func(ctx context.Context, c net.Conn, r io.Reader)
 	// Linger is how long a host without sessions and screens goes on; 0 stands for ever.
@@ -66,24 +74,34 @@ type Instance struct {
 
 	mu   sync.Mutex
 	over bool // Run waits for serving or has done so
+
+	reloading sync.Mutex
+	served    *config.Config // whose servers are served; guarded by reloading
 }
 
 // New prepares an Instance. It fails with *[host.RunningError] when another
 // process serves this config already.
 func New(o Options) (*Instance, error) {
-	mask, kept := config.NewMask(o.Config), gateway.RegistryOptions(o.Config)
+	if o.Mask == nil {
+		o.Mask = config.NewMask(o.Config)
+	}
+	mask, kept := o.Mask, gateway.RegistryOptions(o.Config)
 	kept.Redact = mask.String
 	reg := registry.New(kept)
 	o.Logger = slog.New(&journal{next: o.Logger.Handler(), logs: reg.Logs(), redact: mask.String})
-	i := &Instance{o: o, started: time.Now(), metrics: metrics.New(), registry: reg}
+	i := &Instance{o: o, started: time.Now(), metrics: metrics.New(), registry: reg, served: o.Config}
 	i.stopped, i.stop = context.WithCancel(context.Background())
 	if err := i.registry.AddResource(registry.ServersResource(i.registry)); err != nil {
 		return nil, fmt.Errorf("list Goblin's own resources: %w", err)
 	}
+	approved, err := i.pins()
+	if err != nil {
+		return nil, err
+	}
 	i.gateway = gateway.New(gateway.Options{
 		Config: o.Config, Registry: i.registry, Metrics: i.metrics,
 		Logger: o.Logger, Version: o.Version, Only: o.Only,
-		Mask: mask,
+		Mask: mask, Pins: approved,
 	})
 	if o.Place != nil {
 		l, err := host.Listen(*o.Place)
@@ -104,6 +122,20 @@ func New(o Options) (*Instance, error) {
 	return i, nil
 }
 
+// pins opens what is remembered of tools, if that is wanted. Without it nothing
+// can be withheld for certain, but all the rest be done.
+func (i *Instance) pins() (*pins.Store, error) {
+	if i.o.Pins == "" || i.o.Config.Demo || i.o.Config.Gateway.Pin == config.PinOff {
+		return nil, nil
+	}
+	store, err := pins.Open(i.o.Pins)
+	if err != nil && i.o.Config.Gateway.Pin != config.PinStrict {
+		i.o.Logger.Error("Changed tools go unnoticed", "err", err)
+		return nil, nil
+	}
+	return store, err
+}
+
 // Run serves until ctx ends, somebody asks it to stop, or a detached host has
 // lingered for its time.
 func (i *Instance) Run(ctx context.Context) error {
@@ -117,6 +149,11 @@ func (i *Instance) Run(ctx context.Context) error {
 	defer stopServers()
 	var backends sync.WaitGroup
 	backends.Go(func() { i.gateway.Run(servers) })
+
+	var edits sync.WaitGroup
+	if !i.o.Config.Demo && i.o.Only == nil {
+		edits.Go(func() { watch.File(ctx, i.o.Config.Path, i.Reload) })
+	}
 
 	var fronts sync.WaitGroup
 	errs := make(chan error, 2)
@@ -141,6 +178,7 @@ func (i *Instance) Run(ctx context.Context) error {
 	}
 	<-ctx.Done()
 	i.stop()
+	edits.Wait()
 	fronts.Wait()
 	i.mu.Lock()
 	i.over = true

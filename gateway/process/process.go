@@ -30,11 +30,13 @@ type Process struct {
 	ASCII    bool   // draw with ASCII only
 	mu       sync.Mutex
 	restores []func() // undo what was done to streams and terminals
+	reload   func()   // what SIGHUP does instead of ending the process; nil: that
 }
 
 // Signals gives the context that ends with the first signal to end. The second
 // ends the process at once; the kernel or their closed input ends its children.
-// release gives back signals, streams and terminals.
+// A SIGHUP that no lost terminal sent makes a host read its config again
+// instead. release gives back signals, streams and terminals.
 func (p *Process) Signals() (ctx context.Context, release func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	// A reader that left shows as an error of the write.
@@ -45,11 +47,16 @@ func (p *Process) Signals() (ctx context.Context, release func()) {
 		signal.Notify(caught, syscall.SIGHUP)
 	}
 	done := make(chan struct{})
+	attached := onTerminal()
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
-		for range 2 {
+		for {
 			select {
-			case <-caught:
+			case sig := <-caught:
+				if reload := p.reloader(); sig == syscall.SIGHUP && reload != nil && onTerminal() == attached {
+					reload()
+					continue
+				}
 				if ctx.Err() != nil {
 					p.restore()
 					upstream.KillAll()
@@ -68,6 +75,30 @@ func (p *Process) Signals() (ctx context.Context, release func()) {
 		waiting.Wait()
 		cancel()
 	}
+}
+
+// onTerminal reports whether there is a terminal that the process belongs to:
+// none any more when that hung up.
+func onTerminal() bool {
+	tty, err := os.OpenFile(Controlling, os.O_RDWR, 0)
+	if err != nil {
+		return false
+	}
+	_ = tty.Close() // nothing was written
+	return true
+}
+
+// onHangup makes reload the meaning of SIGHUP.
+func (p *Process) onHangup(reload func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reload = reload
+}
+
+func (p *Process) reloader() func() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.reload
 }
 
 // undo adds what restore has to do.

@@ -38,7 +38,7 @@ func (p *Process) Stdio(ctx context.Context, standalone bool) error {
 	if !standalone {
 		return p.bridge(ctx, s, in, out)
 	}
-	i, err := instance.New(instance.Options{Config: s.cfg, Version: p.App.Version.Version, Logger: s.logger})
+	i, err := instance.New(instance.Options{Config: s.cfg, Version: p.App.Version.Version, Logger: s.logger, Mask: p.App.Mask(), Pins: s.pins})
 	if err != nil {
 		return err
 	}
@@ -98,12 +98,11 @@ func (p *Process) Serve(ctx context.Context, listen string) error {
 		return err
 	}
 	defer s.close()
-	g := &s.cfg.Gateway
-	g.Listen = cmp.Or(listen, g.Listen, DefaultListen)
-	if err := config.CheckListen(g.Listen, g.AuthToken); err != nil {
+	listen = cmp.Or(listen, s.cfg.Gateway.Listen, DefaultListen)
+	if err := config.CheckListen(listen, s.cfg.Gateway.AuthToken); err != nil {
 		return command.Fail(command.CodeConfig, "%w", err)
 	}
-	h, err := p.host(s, func(o *instance.Options) { o.HTTPRequired = true })
+	h, err := p.host(s, func(o *instance.Options) { o.Listen, o.HTTPRequired = listen, true })
 	var other *host.RunningError
 	switch {
 	case errors.As(err, &other):
@@ -113,6 +112,7 @@ func (p *Process) Serve(ctx context.Context, listen string) error {
 	case err != nil:
 		return err
 	}
+	p.onHangup(h.Reload)
 	p.App.Warn("serving %s (pid %d); Ctrl-C ends it", h.Address(), os.Getpid())
 	return h.Run(ctx)
 }
@@ -139,5 +139,6 @@ func (p *Process) Background(ctx context.Context, demo bool) error {
 	if err != nil {
 		return err
 	}
+	p.onHangup(h.Reload)
 	return h.Run(ctx)
 }

@@ -12,6 +12,7 @@ import (
 type setup struct {
 	cfg    *config.Config
 	place  host.Place // of the host; not set for one that is alone
+	pins   string     // file of the approved tools
 	logger *slog.Logger
 	closes []io.Closer
 }
@@ -31,6 +32,9 @@ func (p *Process) prepare(load func() (*config.Config, error), kind int) (*setup
 		return nil, err
 	}
 	s := &setup{cfg: cfg}
+	if s.pins, err = p.App.Pins(cfg); err != nil {
+		return nil, err
+	}
 	if kind != alone {
 		if s.place, err = p.App.Place(cfg.Path); err != nil {
 			return nil, err

@@ -100,6 +100,13 @@ func (s *Server) relist(l *link) {
 	}
 }
 
+// RelistTools fetches the tools again, as after a notice of the server.
+func (s *Server) RelistTools() {
+	if ls := s.lists.Load(); ls != nil {
+		ls.mark(registry.Tool)
+	}
+}
+
 // run fetches all lists, and again what changes, until ctx ends.
 func (ls *lists) run(ctx context.Context) {
 	var all, first sync.WaitGroup

@@ -45,6 +45,10 @@ type Options struct {
 	// PreferModern opens the modern era where a server offers both.
 	PreferModern bool
 	Observe      Observe
+	// Replaces says that the catalog has entries of another Server of this
+	// name, which this one takes the place of: they are hidden after the grace
+	// time unless it has listed by then.
+	Replaces bool
 	// Redact takes secrets out of a text that a backend may have written,
 	// before it goes into an [Error], the server's state or the journal. It is
 	// given whole texts, before they are cut. It may be called from any
@@ -166,6 +170,9 @@ func NewServer(cfg config.Server, o Options) *Server {
 		units:     make(map[string]*unit),
 	}
 	s.free = func() { <-s.slots }
+	for k := range s.known {
+		s.known[k] = o.Replaces
+	}
 	s.state = registry.ServerState{Transport: string(cfg.Type)}
 	return s
 }

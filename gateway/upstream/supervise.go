@@ -54,6 +54,9 @@ func (s *Server) Run(ctx context.Context) {
 	run, cancel := context.WithCancel(ctx)
 	s.mu.Lock()
 	s.running = run
+	if s.opt.Replaces && s.enabled {
+		s.hideLaterLocked()
+	}
 	s.mu.Unlock()
 	for run.Err() == nil {
 		epoch, end := context.WithCancelCause(run)

@@ -1,0 +1,19 @@
+package config
+
+// Differs names the settings in which two configs differ, but for servers and
+// gateway.roots: "gateway.listen", "lua.timeout".
+func (c *Config) Differs(o *Config) []string {
+	found := differing("gateway.", gatewayKeys(), &c.Gateway, &o.Gateway)
+	found = append(found, differing("lua.", luaKeys(), &c.Lua, &o.Lua)...)
+	found = append(found, differing("log.", logKeys(), &c.Log, &o.Log)...)
+	return append(found, differing("tui.", tuiKeys(), &c.TUI, &o.TUI)...)
+}
+
+func differing[T any](section string, table []field[T], a, b *T) (found []string) {
+	for _, f := range table {
+		if name := section + f.name; name != "gateway.roots" && !f.same(a, b) {
+			found = append(found, name)
+		}
+	}
+	return found
+}

@@ -1,0 +1,179 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// edit changes the config as editors do, by another file in its place.
+func (w *world) edit(change func()) {
+	w.t.Helper()
+	path := w.config
+	w.write()
+	w.written = false
+	change()
+	w.config = filepath.Join(w.dir, "edited")
+	w.write()
+	require.NoError(w.t, os.Rename(w.config, path))
+	w.config = path
+}
+
+// drop takes a backend out of the config.
+func (w *world) drop(b *backend) {
+	for i := range w.backends {
+		if w.backends[i] == b {
+			w.backends = append(w.backends[:i:i], w.backends[i+1:]...)
+			w.t.Cleanup(b.close)
+			return
+		}
+	}
+}
+
+func TestAnEditedConfigAddsAndRemovesServersWithoutAWordToTheOthers(t *testing.T) {
+	t.Parallel()
+	for name, connect := range map[string]func(w *world) *client{
+		"standalone": (*world).standalone,
+		"a host":     (*world).bridged,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			fs := w.backend("filesystem", filesystem())
+			old := w.backend("old", obj{"tools": []obj{tool("gone")}, "resources": []obj{resource("x:old")}})
+			c := connect(w)
+			c.ok("resources/subscribe", obj{"uri": in("filesystem", appLog)})
+			c.ok("resources/subscribe", obj{"uri": in("old", "x:old")})
+			c.waitListed("tools", "old_gone", true)
+			var late *backend
+			w.edit(func() {
+				late = w.backend("late", obj{"tools": []obj{tool("here")}})
+				w.drop(old)
+			})
+			c.noted("notifications/tools/list_changed", nil)
+			c.waitListed("tools", "late_here", true)
+			c.waitListed("tools", "old_gone", false)
+			old.waitGone()
+			e := c.fault("tools/call", obj{"name": "old_gone", "arguments": obj{}})
+			require.Equal(t, "TOOL_NOT_FOUND", e.kind())
+			c.callText("late_here", obj{})
+			late.waitReceived("tools/call", 1)
+			require.Equal(t, 1, fs.starts())
+			fs.updated(appLog)
+			require.Equal(t, []string{in("filesystem", appLog)}, c.waitUpdates(1), "the session and its subscriptions go on")
+			require.Equal(t, 1, fs.count("resources/subscribe"))
+		})
+	}
+}
+
+func TestAChangedServerIsReplacedWhileItsCallsEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	fs := w.backend("filesystem", filesystem())
+	script := filesystem()
+	script["tools"] = []obj{tool("slow"), tool("env")}
+	script["on"] = obj{
+		"tools/call slow": []obj{{"do": "progress", "n": 1}, {"do": "wait", "name": "slow"}, {"do": "text", "text": "done by the old one"}},
+		"tools/call env":  []obj{{"do": "env"}},
+	}
+	b := w.backend("b", script, obj{"env": obj{"WHICH": "first"}})
+	c := w.bridged()
+	c.ok("resources/subscribe", obj{"uri": in("b", appLog)})
+	require.Contains(t, c.callText("b_env", obj{}), "first")
+	slow := c.begin("tools/call", obj{"name": "b_slow", "arguments": obj{}, "_meta": obj{"progressToken": 1}})
+	c.noted("notifications/progress", nil)
+	first := b.waitStarts(1)
+
+	w.edit(func() { b.conf["env"] = obj{"WHICH": "second"} })
+	second := b.waitStarts(2)
+	eventually(t, "the new process to answer", func() bool { return strings.Contains(c.callText("b_env", obj{}), "second") })
+	b.waitReceived("resources/subscribe", 2)
+	c.waitUpdates(1) // there may have been one in between
+	require.False(t, first.gone, "its call is under way")
+	c.forget()
+	b.doAt(first, obj{"do": "notify", "method": "notifications/resources/updated", "params": obj{"uri": appLog}})
+	b.doAt(second, obj{"do": "notify", "method": "notifications/resources/updated", "params": obj{"uri": appLog}})
+	require.Equal(t, []string{in("b", appLog)}, c.waitUpdates(1), "what the old one says counts no more")
+
+	b.doAt(first, obj{"do": "release", "name": "slow"})
+	require.Equal(t, "done by the old one", str(c.end(slow).Result, "content", 0, "text"))
+	b.wait("the end of the old process", func() bool { return first.gone })
+	require.Equal(t, 2, b.starts())
+	require.Equal(t, 1, fs.starts())
+	require.Len(t, c.updates(), 1)
+}
+
+func TestAServerThatIsDisabledByAnEditLeavesAndComesBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.backend("b", filesystem())
+	c := w.bridged()
+	c.waitListed("tools", "b_stat", true)
+	w.edit(func() { b.conf["disabled"] = true })
+	c.waitListed("tools", "b_stat", false)
+	b.waitGone()
+	w.edit(func() { delete(b.conf, "disabled") })
+	c.waitListed("tools", "b_stat", true)
+	require.Equal(t, 2, b.starts())
+}
+
+func TestAConfigWithMistakesChangesNothingAndIsToldOf(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.backend("b", filesystem())
+	c := w.bridged()
+	c.waitListed("tools", "b_stat", true)
+	good, err := os.ReadFile(w.config)
+	require.NoError(t, err)
+	for name, text := range map[string]string{
+		"a mistake":  "servers:\n  b:\n    comand: x\n    args: [sentinel-secret]\n",
+		"no YAML":    "servers: [",
+		"truncated":  "",
+		"no servers": "servers: {}\n",
+	} {
+		require.NoError(t, os.WriteFile(w.config, []byte(text), 0o600))
+		eventually(t, name+" to be told", func() bool { return strings.Contains(w.status().Notice, "config not reloaded: ") })
+		notice := w.status().Notice
+		require.Contains(t, notice, "goblin.yaml")
+		if name == "a mistake" {
+			require.Contains(t, notice, "goblin.yaml:3: ")
+			require.Contains(t, notice, `did you mean "command"?`)
+		}
+		require.NotContains(t, notice, "sentinel-secret")
+		c.callText("b_stat", obj{})
+		require.NoError(t, os.WriteFile(w.config, good, 0o600))
+		eventually(t, "the notice to end", func() bool { return w.status().Notice == "" })
+	}
+	require.Contains(t, w.hostLog(), "goblin.yaml:3: ")
+	require.Equal(t, 1, b.starts(), "the good text is what was served all the time")
+}
+
+func TestSettingsThatNeedANewHostAreNamed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.backend("b", filesystem())
+	c := w.bridged()
+	c.waitListed("tools", "b_stat", true)
+	w.edit(func() { w.gateway["page_size"] = 7 })
+	eventually(t, "the log", func() bool {
+		return strings.Contains(w.hostLog(), `from the next start"=gateway.page_size`)
+	})
+	require.Equal(t, 1, b.starts())
+}
+
+func TestSIGHUPMakesAHostReadItsConfig(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.backend("b", filesystem())
+	web := w.serve()
+	b.waitStarts(1)
+	var late *backend
+	w.edit(func() { late = w.backend("late", obj{"tools": []obj{tool("here")}}) })
+	web.signal(syscall.SIGHUP)
+	late.waitStarts(1)
+	require.Equal(t, 1, b.starts())
+}

@@ -1,0 +1,51 @@
+package instance
+
+import (
+	"errors"
+	"log/slog"
+	"strings"
+
+	"goblin/gateway/config"
+)
+
+// Reload reads the config's file again and serves the servers that it names
+// now. One with mistakes changes nothing: they are logged, and stand in the
+// registry's notice until the file is good again. Settings other than servers
+// and roots count from the next start, which is logged, too. The demo, and an
+// instance of some servers only, stay as they are.
+func (i *Instance) Reload() {
+	if i.o.Config.Demo || i.o.Only != nil {
+		return
+	}
+	i.reloading.Lock()
+	defer i.reloading.Unlock()
+	cfg, err := config.Load(i.o.Config.Path)
+	if err == nil && len(cfg.Servers) == 0 && len(i.served.Servers) > 0 {
+		// More often a file that is being written than a wish.
+		err = errors.New(i.o.Config.Path + ": no servers are configured; to stop, end the host")
+	}
+	if err != nil {
+		mistakes := strings.Split(i.o.Mask.String(err.Error()), "\n")
+		for _, text := range mistakes {
+			i.o.Logger.Error("Config not reloaded", "err", text)
+		}
+		i.registry.SetNotice("config not reloaded: " + mistakes[0])
+		return
+	}
+	i.o.Mask.Add(cfg)
+	i.registry.SetNotice("")
+	did := i.gateway.Apply(cfg)
+	later := i.o.Config.Differs(cfg)
+	if did.Empty() && len(later) == 0 && len(i.served.Differs(cfg)) == 0 {
+		return
+	}
+	i.served = cfg
+	for _, w := range cfg.Warnings {
+		i.o.Logger.Warn("Config", "warning", w.String())
+	}
+	level, args := slog.LevelInfo, []any{"added", did.Added, "changed", did.Changed, "removed", did.Removed}
+	if len(later) > 0 {
+		level, args = slog.LevelWarn, append(args, "from the next start", strings.Join(later, ", "))
+	}
+	i.o.Logger.Log(i.stopped, level, "Config reloaded", args...)
+}

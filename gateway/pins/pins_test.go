@@ -1,0 +1,178 @@
+package pins_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/pins"
+)
+
+func open(t *testing.T, path string) *pins.Store {
+	t.Helper()
+	s, err := pins.Open(path)
+	require.NoError(t, err)
+	return s
+}
+
+func items(definitions ...string) [][]byte {
+	out := make([][]byte, len(definitions))
+	for i, d := range definitions {
+		out[i] = []byte(d)
+	}
+	return out
+}
+
+// check gives the changes as "new NAME" and "changed NAME".
+func check(t *testing.T, s *pins.Store, server string, definitions ...string) []string {
+	t.Helper()
+	changes, err := s.Check(server, items(definitions...))
+	require.NoError(t, err)
+	found := []string{}
+	for _, c := range changes {
+		what := "changed "
+		if c.New {
+			what = "new "
+		}
+		found = append(found, what+c.Name)
+	}
+	return found
+}
+
+func TestWhatCountsAsChanged(t *testing.T) {
+	t.Parallel()
+	const first = `{"name":"a","title":"A","description":"Adds","inputSchema":{"type":"object","properties":{"x":{"type":"number","maximum":1e400}}},"annotations":{"readOnlyHint":true},"icons":[],"_meta":{"n":1}}`
+	for name, tt := range map[string]struct{ now, want string }{
+		"the same":         {first, ""},
+		"order and blanks": {`{ "inputSchema": {"properties":{"x":{"maximum":1e400,"type":"number"}},"type":"object"}, "annotations":{"readOnlyHint":true}, "description":"Adds","title":"A","name":"a"}`, ""},
+		"icons and _meta":  {strings.Replace(first, `"icons":[],"_meta":{"n":1}`, `"icons":[{"src":"x"}]`, 1), ""},
+		"description":      {strings.Replace(first, "Adds", "Adds. BCC me", 1), "changed a"},
+		"title":            {strings.Replace(first, `"A"`, `"B"`, 1), "changed a"},
+		"schema":           {strings.Replace(first, "1e400", "1e401", 1), "changed a"},
+		"annotations":      {strings.Replace(first, "true", "false", 1), "changed a"},
+		"another name":     {strings.Replace(first, `"name":"a"`, `"name":"b"`, 1), "new b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t, filepath.Join(t.TempDir(), "pins.json"))
+			require.Empty(t, check(t, s, "srv", first), "the first sight pins")
+			require.Equal(t, tt.want, strings.Join(check(t, s, "srv", tt.now), ","))
+		})
+	}
+}
+
+func TestPinsOutliveTheProcessAndOtherServersChanges(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state", "pins.json")
+	one, two := open(t, path), open(t, path)
+	require.Empty(t, check(t, one, "a", `{"name":"x"}`))
+	require.Empty(t, check(t, two, "b", `{"name":"y"}`))
+	require.Empty(t, check(t, one, "c"), "a server without tools is not known yet")
+	later := open(t, path)
+	require.Equal(t, []string{"new z"}, check(t, later, "a", `{"name":"x"}`, `{"name":"z"}`))
+	require.Equal(t, []string{"changed y"}, check(t, later, "b", `{"name":"y","description":"d"}`))
+	require.Empty(t, check(t, later, "c", `{"name":"late"}`))
+	require.Equal(t, []string{"new z"}, check(t, later, "a", `{"name":"z"}`), "and a tool that went is remembered:")
+	require.Equal(t, []string{"changed x"}, check(t, later, "a", `{"name":"x","title":"X"}`))
+
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	info, err = os.Stat(filepath.Dir(path))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
+	entries, err := os.ReadDir(filepath.Dir(path))
+	require.NoError(t, err)
+	require.Len(t, entries, 1, "no temporary file is left")
+}
+
+func TestApprovalTakesWhatIsOffered(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "pins.json")
+	s := open(t, path)
+	check(t, s, "srv", `{"name":"a"}`, `{"name":"b"}`)
+	now := []string{`{"name":"a","title":"A"}`, `{"name":"b","title":"B"}`, `{"name":"c"}`}
+	require.Equal(t, []string{"changed a", "changed b", "new c"}, check(t, s, "srv", now...))
+
+	unknown, err := s.Approve("srv", "a", "nope")
+	require.NoError(t, err)
+	require.Equal(t, []string{"nope"}, unknown)
+	require.Len(t, s.Changes("srv"), 3, "all or none")
+
+	unknown, err = s.Approve("srv", "a")
+	require.NoError(t, err)
+	require.Empty(t, unknown)
+	changes := s.Changes("srv")
+	require.Len(t, changes, 2)
+	require.JSONEq(t, `{"name":"b"}`, string(changes[0].Approved))
+	require.JSONEq(t, now[1], string(changes[0].Offered))
+	require.Equal(t, []string{"changed a", "changed b", "new c"}, check(t, s, "srv", `{"name":"a"}`, now[1], now[2]), "back to what was approved before is a change, too")
+
+	_, err = s.Approve("srv")
+	require.NoError(t, err)
+	require.Empty(t, check(t, open(t, path), "srv", `{"name":"a"}`, now[1], now[2]))
+}
+
+func TestOddDefinitionsCostNothing(t *testing.T) {
+	t.Parallel()
+	s := open(t, filepath.Join(t.TempDir(), "pins.json"))
+	odd := []string{`{"name":7}`, `{}`, `{"name":""}`, `{"name":"a","inputSchema":{"x":"\ud800"}}`, `{"name":"a"}`, `[]`}
+	require.Empty(t, check(t, s, "srv", odd...))
+	require.Empty(t, check(t, s, "srv", odd...))
+	large := `{"name":"a","description":"` + strings.Repeat("x", 40<<10) + `"}`
+	changes, err := s.Check("srv", items(large))
+	require.NoError(t, err)
+	require.Len(t, changes, 1)
+	require.Nil(t, changes[0].Offered, "too large to keep, not to notice")
+}
+
+func TestABrokenFileIsNotOverwritten(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{"no JSON": "{", "another version": `{"version":2}`} {
+		path := filepath.Join(t.TempDir(), "pins.json")
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		_, err := pins.Open(path)
+		require.ErrorContains(t, err, path, name)
+		require.ErrorContains(t, err, "remove the file to pin all tools anew")
+		kept, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, text, string(kept))
+	}
+}
+
+func TestServersAreCheckedSideBySide(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "pins.json")
+	s := open(t, path)
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			name, _ := json.Marshal(map[string]any{"name": i})
+			_, err := s.Check(string(rune('a'+i)), [][]byte{[]byte(`{"name":"x","title":` + string(name) + `}`)})
+			require.NoError(t, err)
+		})
+	}
+	all.Wait()
+	later := open(t, path)
+	for i := range 20 {
+		require.Equal(t, []string{"changed x"}, check(t, later, string(rune('a'+i)), `{"name":"x"}`))
+	}
+}
+
+func FuzzCheckNeverPanicsAndKnowsWhatItSaw(f *testing.F) {
+	f.Add([]byte(`{"name":"a","inputSchema":{"type":"object"}}`))
+	f.Add([]byte(`{"name":"a","inputSchema":{"\u0000":1e999}}`))
+	f.Fuzz(func(t *testing.T, item []byte) {
+		s := open(t, filepath.Join(t.TempDir(), "pins.json"))
+		_, err := s.Check("srv", [][]byte{item})
+		require.NoError(t, err)
+		changes, err := s.Check("srv", [][]byte{item})
+		require.NoError(t, err)
+		require.Empty(t, changes)
+	})
+}

@@ -1,0 +1,172 @@
+// Package watch tells when a file may have changed. It owns the notices of the
+// system and what they miss; it never reads the file, and knows nothing of what
+// is in it.
+package watch
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+const (
+	// quiet is how long a file must be left alone before it counts as changed:
+	// programs write in steps.
+	quiet = 100 * time.Millisecond
+	// patience bounds that for one that is never left alone.
+	patience = 2 * time.Second
+	// look is how often the file is looked at without a notice. Some file
+	// systems give none, and none come of a folder that was not there.
+	look = 2 * time.Second
+	// maxLinks is how many symbolic links a path may lead through.
+	maxLinks = 40
+)
+
+// File calls changed when another content may stand at path than at the call
+// of File: the file was written, truncated, replaced, removed or made, or a
+// symbolic link on the way to it leads elsewhere. It blocks until ctx ends, and
+// changed, which is never called twice at once, has returned.
+//
+// The folders are watched, not the file, which editors and deployments replace
+// by another one.
+func File(ctx context.Context, path string, changed func()) {
+	w := &watcher{path: path}
+	defer w.close()
+	w.aim()
+	seen := w.state()
+	ticker := time.NewTicker(look)
+	defer ticker.Stop()
+	timer := time.NewTimer(0)
+	<-timer.C
+	var first time.Time // of the notices that changed was not called for; zero for none
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.events():
+			now := time.Now()
+			if first.IsZero() {
+				first = now
+			}
+			timer.Reset(max(0, min(quiet, patience-now.Sub(first))))
+			continue
+		case <-w.losses(): //nolint:errcheck // what is lost is found by looking
+			continue
+		case <-timer.C:
+			first = time.Time{}
+		case <-ticker.C:
+			if !first.IsZero() {
+				continue
+			}
+		}
+		w.aim()
+		if now := w.state(); !now.same(seen) {
+			seen = now
+			changed()
+		}
+	}
+}
+
+// state is what can be seen of a file without reading it.
+type state struct {
+	info fs.FileInfo // nil when there is none
+}
+
+func (s state) same(o state) bool {
+	if s.info == nil || o.info == nil {
+		return s.info == o.info
+	}
+	return os.SameFile(s.info, o.info) && s.info.ModTime().Equal(o.info.ModTime()) && s.info.Size() == o.info.Size()
+}
+
+type watcher struct {
+	path    string
+	notify  *fsnotify.Watcher // nil where the system has none to give
+	folders []string          // watched, sorted
+}
+
+func (w *watcher) state() state {
+	info, err := os.Stat(w.path)
+	if err != nil {
+		return state{}
+	}
+	return state{info}
+}
+
+// events are the notices; nil blocks for ever.
+func (w *watcher) events() <-chan fsnotify.Event {
+	if w.notify == nil {
+		return nil
+	}
+	return w.notify.Events
+}
+
+func (w *watcher) losses() <-chan error {
+	if w.notify == nil {
+		return nil
+	}
+	return w.notify.Errors
+}
+
+// aim watches the folders of the file, and of each link on the way to it, as
+// they are now.
+func (w *watcher) aim() {
+	if w.notify == nil {
+		notify, err := fsnotify.NewWatcher()
+		if err != nil {
+			return
+		}
+		w.notify = notify
+	}
+	folders := foldersOf(w.path)
+	if slices.Equal(folders, w.folders) && slices.Equal(folders, watched(w.notify)) {
+		return
+	}
+	for _, folder := range w.folders {
+		if !slices.Contains(folders, folder) {
+			_ = w.notify.Remove(folder) // it may be gone
+		}
+	}
+	w.folders = w.folders[:0]
+	for _, folder := range folders {
+		if w.notify.Add(folder) == nil { // the next look tries again
+			w.folders = append(w.folders, folder)
+		}
+	}
+}
+
+// watched are the folders that are watched still: one that was removed is not.
+func watched(notify *fsnotify.Watcher) []string {
+	list := notify.WatchList()
+	slices.Sort(list)
+	return list
+}
+
+// foldersOf are the folders in which a change can lead path to another file.
+func foldersOf(path string) []string {
+	var folders []string
+	for range maxLinks {
+		folders = append(folders, filepath.Dir(path))
+		target, err := os.Readlink(path)
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(path), target)
+		}
+		path = target
+	}
+	slices.Sort(folders)
+	return slices.Compact(folders)
+}
+
+func (w *watcher) close() {
+	if w.notify != nil {
+		_ = w.notify.Close() // nothing was written
+	}
+}

@@ -1,0 +1,151 @@
+package watch_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"goblin/gateway/watch"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// follow runs File and gives what waits for a call of changed, with the content
+// that stood there then.
+func follow(t *testing.T, path string) (next func() string, quiet func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	seen, ended := make(chan string, 100), make(chan struct{})
+	go func() {
+		defer close(ended)
+		watch.File(ctx, path, func() {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				text = []byte("none")
+			}
+			seen <- string(text)
+		})
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
+	time.Sleep(50 * time.Millisecond) // it has taken its first look
+	next = func() string {
+		t.Helper()
+		select {
+		case text := <-seen:
+			return text
+		case <-time.After(20 * time.Second):
+			t.Fatal("the change was not seen")
+			return ""
+		}
+	}
+	quiet = func() {
+		t.Helper()
+		select {
+		case text := <-seen:
+			t.Fatalf("called for nothing: %q", text)
+		case <-time.After(400 * time.Millisecond):
+		}
+	}
+	return next, quiet
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+}
+
+func TestAChangedFileIsSeenHoweverItChanged(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(t *testing.T, dir string) (want string){
+		"written": func(t *testing.T, dir string) string {
+			write(t, filepath.Join(dir, "file"), "new")
+			return "new"
+		},
+		"replaced by a rename": func(t *testing.T, dir string) string {
+			write(t, filepath.Join(dir, ".file.tmp"), "new")
+			require.NoError(t, os.Rename(filepath.Join(dir, ".file.tmp"), filepath.Join(dir, "file")))
+			return "new"
+		},
+		"truncated": func(t *testing.T, dir string) string {
+			require.NoError(t, os.Truncate(filepath.Join(dir, "file"), 0))
+			return ""
+		},
+		"removed": func(t *testing.T, dir string) string {
+			require.NoError(t, os.Remove(filepath.Join(dir, "file")))
+			return "none"
+		},
+		"written in steps": func(t *testing.T, dir string) string {
+			f, err := os.Create(filepath.Join(dir, "file"))
+			require.NoError(t, err)
+			for range 10 {
+				_, err = f.WriteString("x")
+				require.NoError(t, err)
+				time.Sleep(20 * time.Millisecond)
+			}
+			require.NoError(t, f.Close())
+			return "xxxxxxxxxx"
+		},
+		"its folder replaced": func(t *testing.T, dir string) string {
+			require.NoError(t, os.Rename(dir, dir+".old"))
+			require.NoError(t, os.MkdirAll(dir, 0o700))
+			write(t, filepath.Join(dir, "file"), "new")
+			return "new"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "dir")
+			require.NoError(t, os.Mkdir(dir, 0o700))
+			path := filepath.Join(dir, "file")
+			write(t, path, "old")
+			next, _ := follow(t, path)
+			want := change(t, dir)
+			for next() != want { // what came in between may be seen, too
+			}
+			write(t, path, "once more")
+			for next() != "once more" {
+			}
+		})
+	}
+}
+
+func TestLinksAreFollowedToWhereTheyLeadNow(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	for _, release := range []string{"one", "two"} {
+		require.NoError(t, os.Mkdir(filepath.Join(root, release), 0o700))
+		write(t, filepath.Join(root, release, "file"), release)
+	}
+	point := func(link, target string) {
+		require.NoError(t, os.Symlink(target, filepath.Join(root, "tmp")))
+		require.NoError(t, os.Rename(filepath.Join(root, "tmp"), filepath.Join(root, link)))
+	}
+	// As mounted secrets are: a link into a folder that is a link.
+	point("current", "one")
+	point("file", filepath.Join("current", "file"))
+	next, _ := follow(t, filepath.Join(root, "file"))
+	point("current", "two")
+	require.Equal(t, "two", next())
+	write(t, filepath.Join(root, "two", "file"), "edited")
+	require.Equal(t, "edited", next())
+	point("file", filepath.Join("one", "file"))
+	require.Equal(t, "one", next())
+}
+
+func TestOtherFilesOfTheFolderDoNotCount(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	write(t, path, "old")
+	next, quiet := follow(t, path)
+	write(t, filepath.Join(dir, "other"), "new")
+	quiet()
+	write(t, path, "new")
+	require.Equal(t, "new", next())
+	quiet()
+}

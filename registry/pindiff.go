@@ -1,0 +1,42 @@
+package registry
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+)
+
+// Diff is what changed in a tool's definition, a line each that begins with
+// "-", "+" or " " (unified, with three lines of context); for a new tool, its
+// definition. It is foreign text.
+func (p *PinnedTool) Diff() string {
+	switch {
+	case p.Offered == nil:
+		return "(the definition is too large to show)"
+	case p.New:
+		return readable(p.Offered)
+	case p.Approved == nil:
+		return "(the approved definition was too large to keep)\n" + readable(p.Offered)
+	}
+	text := udiff.Unified("approved", "offered", readable(p.Approved), readable(p.Offered))
+	// The names of the two stand above it already, and line numbers say nothing.
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "--- ") && !strings.HasPrefix(line, "+++ ") && !strings.HasPrefix(line, "@@ ") {
+			out.WriteString(line)
+		}
+	}
+	return out.String()
+}
+
+// readable is a JSON object in the form in which people read it: what stands in
+// its texts as line breaks are line breaks.
+func readable(object []byte) string {
+	var out bytes.Buffer
+	if json.Indent(&out, object, "", "  ") != nil {
+		return string(object) + "\n"
+	}
+	return strings.ReplaceAll(out.String(), `\n`, "\n") + "\n"
+}

@@ -1,0 +1,79 @@
+package registry
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+)
+
+// PinnedTool is a tool whose definition is not the one that was approved: its
+// server changed it, or offers it for the first time though its other tools
+// were seen before.
+type PinnedTool struct {
+	Server, Name string // its own name
+	New          bool   // nothing of that name was approved before
+	Withheld     bool   // clients do not get it until it is approved
+	// Approved and Offered are the definitions, as compact JSON with sorted
+	// keys. Approved is nil for a new tool, and for one that was too large to
+	// keep.
+	Approved, Offered []byte
+}
+
+// pinned is the table of such tools, by server.
+type pinned struct {
+	mu   sync.RWMutex
+	rows map[string][]PinnedTool
+}
+
+func (t *pinned) drop(server string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.rows, server)
+}
+
+// SetPinned says which tools of a server await approval.
+func (r *Registry) SetPinned(server string, tools []PinnedTool) {
+	t := &r.pinned
+	t.mu.Lock()
+	had := len(t.rows[server]) > 0
+	if t.rows == nil {
+		t.rows = map[string][]PinnedTool{}
+	}
+	if len(tools) == 0 {
+		delete(t.rows, server)
+	} else {
+		tools = slices.Clone(tools)
+		slices.SortFunc(tools, func(a, b PinnedTool) int { return cmp.Compare(a.Name, b.Name) })
+		t.rows[server] = tools
+	}
+	t.mu.Unlock()
+	if had || len(tools) > 0 {
+		r.feed.publish(Pins)
+	}
+}
+
+// Pinned are the tools of a server that await approval, by name; of all
+// servers in their order for "".
+func (r *Registry) Pinned(server string) []PinnedTool {
+	t := &r.pinned
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if server != "" {
+		return t.rows[server]
+	}
+	var all []PinnedTool
+	for _, table := range r.Load().tables {
+		all = append(all, t.rows[table.name]...)
+	}
+	return all
+}
+
+// PinnedTool is a tool that awaits approval; nil when it does not.
+func (r *Registry) PinnedTool(server, name string) *PinnedTool {
+	tools := r.Pinned(server)
+	i, ok := slices.BinarySearchFunc(tools, name, func(p PinnedTool, name string) int { return cmp.Compare(p.Name, name) })
+	if !ok || server == "" {
+		return nil
+	}
+	return &tools[i]
+}

@@ -1,0 +1,47 @@
+package registry
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestPinnedToolsGoWithTheirServer(t *testing.T) {
+	r := New(Options{Servers: []string{"b", "a"}})
+	ch := r.Watch(t.Context(), Pins)
+	r.SetPinned("a", []PinnedTool{{Server: "a", Name: "y"}, {Server: "a", Name: "x"}})
+	r.SetPinned("b", []PinnedTool{{Server: "b", Name: "z", New: true}})
+	require.Equal(t, Pins, <-ch)
+	var names []string
+	for _, p := range r.Pinned("") {
+		names = append(names, p.Server+p.Name)
+	}
+	require.Equal(t, []string{"bz", "ax", "ay"}, names, "servers in their order, tools by name")
+	require.True(t, r.PinnedTool("b", "z").New)
+	require.Nil(t, r.PinnedTool("b", "x"))
+	require.Nil(t, r.PinnedTool("", "x"))
+	r.SetPinned("b", nil)
+	require.Equal(t, Pins, <-ch)
+	r.SetPinned("b", nil)
+	require.Empty(t, ch, "nothing changed")
+	r.SetServers([]string{"b"})
+	require.Empty(t, r.Pinned(""))
+}
+
+func TestDiffsSayWhatChanged(t *testing.T) {
+	for name, c := range map[string]struct {
+		tool PinnedTool
+		want string
+	}{
+		"changed": {
+			PinnedTool{Approved: []byte(`{"description":"a\nb","name":"t"}`), Offered: []byte(`{"description":"a\nc","name":"t"}`)},
+			" {\n   \"description\": \"a\n-b\",\n+c\",\n   \"name\": \"t\"\n }\n",
+		},
+		"new":                {PinnedTool{New: true, Offered: []byte(`{"name":"t"}`)}, "{\n  \"name\": \"t\"\n}\n"},
+		"too large":          {PinnedTool{Approved: []byte(`{}`)}, "(the definition is too large to show)"},
+		"too large to keep":  {PinnedTool{Offered: []byte(`{}`)}, "(the approved definition was too large to keep)\n{}\n"},
+		"dashes in the text": {PinnedTool{Approved: []byte(`{"a":"-- x"}`), Offered: []byte(`{"a":"-- y"}`)}, " {\n-  \"a\": \"-- x\"\n+  \"a\": \"-- y\"\n }\n"},
+	} {
+		require.Equal(t, c.want, c.tool.Diff(), name)
+	}
+}
