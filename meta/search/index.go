@@ -15,6 +15,7 @@ type Index struct {
 	registry *registry.Registry
 	state    atomic.Pointer[state]
 	writer   chan struct{} // taken by who makes the next state
+	short    int           // entries of a list that is read again at every change
 }
 
 // state is the index of one snapshot. It is immutable.
@@ -41,7 +42,7 @@ type placed struct {
 // New returns an index of a registry's catalog. The first query, or Run,
 // reads it.
 func New(reg *registry.Registry) *Index {
-	x := &Index{registry: reg, writer: make(chan struct{}, 1)}
+	x := &Index{registry: reg, writer: make(chan struct{}, 1), short: 1000}
 	x.state.Store(&state{})
 	return x
 }
@@ -96,27 +97,24 @@ func (x *Index) current(ctx context.Context) (*state, error) {
 	}
 	s := &state{snapshot: snapshot}
 	for p := range snapshot.Parts() {
-		s.sources = append(s.sources, known[list{p.Server(), p.Kind()}].update(p))
+		s.sources = append(s.sources, known[list{p.Server(), p.Kind()}].update(p, x.short))
 	}
 	x.state.Store(s)
 	return s, nil
 }
 
-// A list of fewer entries than whole is read again at every change, a longer
-// one only when a part of it, one in deltas, is not in its base any more.
-const (
-	wholeList = 1000
-	deltas    = 4
-)
+// deltas: a list is read again when a part of it, one in so many entries, is
+// not in its base any more.
+const deltas = 4
 
 // update returns the index of a list as it is now, from what s, or nil, knew
-// of it.
-func (s *source) update(p registry.Part) *source {
+// of it. Short lists are read again; of longer ones, only what differs.
+func (s *source) update(p registry.Part, short int) *source {
 	switch {
 	case s == nil:
 	case s.part == p:
 		return s
-	case p.Len() > wholeList:
+	case p.Len() > short:
 		if next := s.differ(p); next != nil {
 			return next
 		}

@@ -48,10 +48,11 @@ type Hit struct {
 }
 
 // mimeFilter returns what says whether an entry has a type that a pattern
-// matches: a glob without regard to case or, unless it names some, parameters.
+// matches, nil for any: a glob without regard to case or, unless it names
+// some, parameters.
 func mimeFilter(pattern string) (func(*registry.Entry) bool, error) {
 	if pattern == "" {
-		return func(*registry.Entry) bool { return true }, nil
+		return nil, nil
 	}
 	pattern = strings.ToLower(strings.TrimSpace(pattern))
 	if _, err := path.Match(pattern, ""); err != nil {
@@ -67,7 +68,7 @@ func mimeFilter(pattern string) (func(*registry.Entry) bool, error) {
 			}
 			t = strings.TrimSpace(t)
 			ok, _ = path.Match(pattern, t)
-			ok = ok || pattern == "*" && t != ""
+			ok = t != "" && (ok || pattern == "*")
 			if len(known) < 1000 {
 				known[e.MIME] = ok
 			}
@@ -82,6 +83,7 @@ type wanted struct {
 	stem  string
 	share float32 // what a hit counts, 1 for a word as typed
 	exact bool    // only as it is
+	pair  bool    // two words that count already
 }
 
 // parse splits a query's text into the words to look for.
@@ -95,7 +97,7 @@ func parse(text string) []wanted {
 		word := wanted{text: string(w), share: 1}
 		switch {
 		case how == joined:
-			word.stem, word.share, word.exact = word.text, pairShare, true
+			word.stem, word.share, word.exact, word.pair = word.text, pairShare, true, true
 		case how == part && len(w) == 1 && letters(w):
 			return // of k8s
 		default:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"math/bits"
 	"slices"
 	"strings"
 	"sync"
@@ -81,7 +82,7 @@ func (s *state) list(q Query, fits func(*registry.Entry) bool) (hits []Hit, tota
 			entries = s.snapshot.Server(q.Server, k)
 		}
 		for e := range entries {
-			if !fits(e) {
+			if fits != nil && !fits(e) {
 				continue
 			}
 			if total >= q.Offset && len(hits) < q.Limit {
@@ -101,7 +102,7 @@ type ranking struct {
 	compared int
 	posted   int
 	terms    []planned
-	single   int // words that are not pairs or other wholes
+	single   int // words that are not pairs
 }
 
 type list struct {
@@ -120,7 +121,7 @@ type planned struct {
 // plan finds the terms that the words stand for.
 func (r *ranking) plan(ctx context.Context) error {
 	for i := range r.words {
-		if !r.words[i].exact {
+		if !r.words[i].pair {
 			r.single++
 		}
 		if err := ctx.Err(); err != nil {
@@ -128,8 +129,26 @@ func (r *ranking) plan(ctx context.Context) error {
 		}
 		r.word(int32(i))
 	}
-	slices.SortStableFunc(r.terms, func(a, b planned) int { return cmp.Compare(a.list, b.list) })
+	r.byList()
 	return nil
+}
+
+// byList brings the terms into the order of lists, those of a list as they
+// are: word by word.
+func (r *ranking) byList() {
+	at := make([]int, len(r.lists)+1)
+	for i := range r.terms {
+		at[r.terms[i].list+1]++
+	}
+	for i := range r.lists {
+		at[i+1] += at[i]
+	}
+	sorted := make([]planned, len(r.terms))
+	for _, t := range r.terms {
+		sorted[at[t.list]] = t
+		at[t.list]++
+	}
+	r.terms = sorted
 }
 
 func (r *ranking) word(n int32) {
@@ -159,7 +178,7 @@ func (r *ranking) exact(word int32, term string, share float32) (docs int) {
 	for i := range r.lists {
 		if t, ok := r.lists[i].find(term); ok {
 			docs += r.lists[i].count(t)
-			r.terms = append(r.terms, planned{int32(i), word, int32(t), share, !r.words[word].exact})
+			r.terms = append(r.terms, planned{int32(i), word, int32(t), share, !r.words[word].pair})
 		}
 	}
 	r.value(from, docs)
@@ -211,15 +230,22 @@ func (r *ranking) typos(word int32, w *wanted) {
 	}
 	from, docs := len(r.terms), 0
 	term := make([]rune, 0, maxWord)
+	set, changed := lettersOf(w.stem), 2 // bits per edit
+	if !ascii(w.stem) {
+		changed *= utf8.UTFMax
+	}
 	for i := range r.lists {
 		l := &r.lists[i]
 		for t := l.from(":"); t < len(l.termEnd); t++ { // after the digits
+			if r.compared++; r.compared > maxCompared || r.posted > maxPosted {
+				break
+			}
+			if bits.OnesCount32(l.letters[t]^set) > changed*limit {
+				continue
+			}
 			text := l.term(t)
 			if len(text) > (len(typed)+limit)*utf8.UTFMax || len(text) < len(typed)-limit {
 				continue
-			}
-			if r.compared++; r.compared > maxCompared || r.posted > maxPosted {
-				break
 			}
 			term = term[:0]
 			for _, c := range text {
@@ -255,7 +281,7 @@ var pool = sync.Pool{New: func() any { return new(sums) }}
 func (r *ranking) best(q Query, fits func(*registry.Entry) bool) (hits []Hit, total int) {
 	s := pool.Get().(*sums)
 	defer pool.Put(s)
-	top := top{most: q.Offset + q.Limit}
+	top := top{most: q.Offset + q.Limit, lists: r.lists}
 	if top.most < 0 { // of numbers that no catalog has
 		top.most = math.MaxInt
 	}
@@ -268,24 +294,35 @@ func (r *ranking) best(q Query, fits func(*registry.Entry) bool) (hits []Hit, to
 		l := &r.lists[n]
 		s.read(l, r.terms[at:end])
 		at = end
-		for _, doc := range s.found {
+		for _, doc := range s.inOrder(l.docs) {
 			share := float32(s.matched[doc]) / float32(r.single)
 			score := s.total[doc] * (1 - coverage + coverage*share)
 			s.total[doc], s.matched[doc] = 0, 0
 			i := l.entry(int(doc))
-			if i < 0 {
-				continue
-			}
-			e := l.part.At(i)
-			if !fits(e) {
+			if i < 0 || fits != nil && !fits(l.part.At(i)) {
 				continue
 			}
 			total++
-			top.offer(Hit{e, float64(score)})
+			top.offer(found{score, n, int32(i)})
 		}
 		s.found = s.found[:0]
 	}
 	return top.page(q.Offset), total
+}
+
+// inOrder returns the documents with a total in their order.
+func (s *sums) inOrder(docs int) []int32 {
+	if len(s.found) < docs/16 {
+		slices.Sort(s.found)
+		return s.found
+	}
+	s.found = s.found[:0]
+	for doc, total := range s.total[:docs] {
+		if total > 0 {
+			s.found = append(s.found, int32(doc))
+		}
+	}
+	return s.found
 }
 
 // read sums up what the terms of one list are worth to its documents. Of the
@@ -332,45 +369,68 @@ func (s *sums) read(l *list, terms []planned) {
 	}
 }
 
-// top keeps the best hits: a heap with the worst of them first.
+// found is a document with a score.
+type found struct {
+	score       float32
+	list, entry int32
+}
+
+// top keeps the best of what is offered. Once it is full, it is a heap with
+// the worst of them first.
 type top struct {
-	hits []Hit
-	most int
+	lists []list
+	hits  []found
+	most  int
+	full  bool
+	last  found // the last one that was turned away
 }
 
 // before reports whether a comes before b in an answer.
-func before(a, b *Hit) bool {
-	if a.Score != b.Score {
-		return a.Score > b.Score
+func (t *top) before(a, b found) bool {
+	if a.score != b.score {
+		return a.score > b.score
 	}
-	return order(a.Entry, b.Entry) < 0
+	p, o := t.lists[a.list].part, t.lists[b.list].part
+	if p == o {
+		return a.entry < b.entry
+	}
+	x, y := p.At(int(a.entry)), o.At(int(b.entry))
+	return cmp.Or(strings.Compare(x.Listed, y.Listed), strings.Compare(x.Server, y.Server), cmp.Compare(x.Kind, y.Kind)) < 0
 }
 
-func order(a, b *registry.Entry) int {
-	return cmp.Or(strings.Compare(a.Listed, b.Listed), strings.Compare(a.Server, b.Server), cmp.Compare(a.Kind, b.Kind))
+// compare orders as in an answer.
+func (t *top) compare(a, b found) int {
+	switch {
+	case t.before(a, b):
+		return -1
+	case t.before(b, a):
+		return 1
+	}
+	return 0
 }
 
-func (t *top) offer(h Hit) {
+// offer takes what is found in a list in the order of entries.
+func (t *top) offer(f found) {
 	if len(t.hits) < t.most {
-		t.hits = append(t.hits, h)
-		for i := len(t.hits) - 1; i > 0; {
-			up := (i - 1) / 2
-			if !before(&t.hits[up], &t.hits[i]) {
-				break
-			}
-			t.hits[up], t.hits[i] = t.hits[i], t.hits[up]
-			i = up
-		}
+		t.hits = append(t.hits, f)
 		return
 	}
-	if !before(&h, &t.hits[0]) {
+	if !t.full {
+		slices.SortFunc(t.hits, func(a, b found) int { return t.compare(b, a) })
+		t.full = true
+	}
+	if f.list == t.last.list && f.score <= t.last.score { // comes after what was not good enough
 		return
 	}
-	t.hits[0] = h
+	if !t.before(f, t.hits[0]) {
+		t.last = f
+		return
+	}
+	t.hits[0] = f
 	for i := 0; ; {
 		worst := i
 		for down := 2*i + 1; down <= 2*i+2 && down < len(t.hits); down++ {
-			if before(&t.hits[worst], &t.hits[down]) {
+			if t.before(t.hits[worst], t.hits[down]) {
 				worst = down
 			}
 		}
@@ -384,11 +444,10 @@ func (t *top) offer(h Hit) {
 
 // page returns the hits from offset on, best first.
 func (t *top) page(offset int) []Hit {
-	slices.SortFunc(t.hits, func(a, b Hit) int {
-		if before(&a, &b) {
-			return -1
-		}
-		return 1
-	})
-	return t.hits[min(offset, len(t.hits)):]
+	slices.SortFunc(t.hits, t.compare)
+	var hits []Hit
+	for _, f := range t.hits[min(offset, len(t.hits)):] {
+		hits = append(hits, Hit{t.lists[f.list].part.At(int(f.entry)), float64(f.score)})
+	}
+	return hits
 }

@@ -28,7 +28,7 @@ var (
 	nameField        = field{weight: 4, bias: 0.5, usual: 4, pairs: true}
 	titleField       = field{weight: 2.5, bias: 0.5, usual: 4, pairs: true}
 	descriptionField = field{weight: 0.5, bias: 0.6, usual: 30}
-	uriField         = field{weight: 0.8, bias: 0.5, usual: 8, pairs: true}
+	uriField         = field{weight: 0.4, bias: 0.5, usual: 8, pairs: true}
 	argumentField    = field{weight: 0.3, bias: 0.5, usual: 6}
 	serverField      = field{weight: 1, usual: 1}
 )
@@ -44,6 +44,7 @@ type segment struct {
 	docs    int
 	terms   string // one after another
 	termEnd []uint32
+	letters []uint32 // per term: [lettersOf]
 	posts   []byte
 	postEnd []uint32
 }
@@ -177,6 +178,7 @@ func (b *builder) finish(docs int) *segment {
 	s := &segment{
 		docs:    docs,
 		termEnd: make([]uint32, len(order)),
+		letters: make([]uint32, len(order)),
 		postEnd: make([]uint32, len(order)),
 		posts:   make([]byte, 0, 3*len(b.posts)+len(order)),
 	}
@@ -185,6 +187,7 @@ func (b *builder) finish(docs int) *segment {
 	for i, t := range order {
 		terms.WriteString(t)
 		s.termEnd[i] = uint32(terms.Len())
+		s.letters[i] = lettersOf(t)
 		id := b.ids[t]
 		n := 0
 		for at := b.heads[id]; at >= 0; at = b.posts[at].next {

@@ -49,3 +49,13 @@ func distance(a, b []rune, limit int) int {
 	}
 	return min(old[len(b)], limit+1)
 }
+
+// lettersOf is a set of the bytes in a word. An edit changes two of its bits
+// at most per byte of the letters it is about, so most words that are far off
+// are told by it alone.
+func lettersOf(word string) (set uint32) {
+	for i := range len(word) {
+		set |= 1 << (word[i] & 31)
+	}
+	return set
+}
