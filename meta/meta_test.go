@@ -146,7 +146,7 @@ func TestR3_30_CatalogOfResourcesIsFiltered(t *testing.T) {
 		`{"mimeType":"*/*"}`:             {conf, logo, log},
 		`{"mimeType":"application/*"}`:   {conf},
 		`{"mimeType":"text"}`:            nil,
-		`{"mimeType":"*","offset":1}`:    {conf, logo, log},
+		`{"mimeType":"*","offset":1}`:    {logo, log},
 		`{"limit":2,"offset":1}`:         {conf, logo},
 		`{"offset":4}`:                   nil,
 		`{"serverId":"files","limit":1}`: {conf},
