@@ -17,3 +17,6 @@ func NewShort(reg *registry.Registry, short int) *Index {
 	x.short = short
 	return x
 }
+
+// UpToDate reports whether a query would find nothing to read.
+func UpToDate(x *Index) bool { return x.state.Load().snapshot == x.registry.Load() }
