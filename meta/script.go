@@ -15,7 +15,7 @@ import (
 
 const luaAbout = `Runs a Lua 5.1 script that can use all servers, and answers with what it returns: several calls become one, and only what matters comes back.
 A tool is a function of its server's table: local r = my_server.my_tool{a = 1}. Names that are no identifiers: servers["my-server"]["my-tool"]{}.
-Results are tables (structured or JSON answers) or strings; errors of tools raise, pcall catches them. all{function() return a.x{} end, function() return b.y{} end} runs calls side by side.
+Results are tables (structured or JSON answers) or strings; errors of tools raise, pcall catches them. all{a.x{}, b.y{}} runs calls side by side.
 Also: resources.read(uri), resources.list{server=, mime=, limit=}, prompts.get(name, args), tools.list{server=}, search(query, {kind=, server=, limit=}), json.encode, json.decode, null, print. End with return VALUE.`
 
 var script = param{
