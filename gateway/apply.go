@@ -169,5 +169,6 @@ func (g *Gateway) observe(o *outlet) upstream.Observe {
 	return upstream.Observe{
 		Up:        func(server string, up bool) { o.write(func() { g.metrics.Up(server, up) }) },
 		Restarted: func(server string) { o.write(func() { g.metrics.Restart(server) }) },
+		Announced: func(server string, kind registry.Kind) { o.write(func() { g.said.again(server, kind) }) },
 	}
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
 	"goblin/registry"
@@ -106,12 +107,9 @@ func (g *Gateway) route(r *request, member string, resolve resolver) (t registry
 // what comes back, URIs rewritten by rewrite (nil: none are in the result).
 func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit, rewrite func(*rewriter, []byte)) {
 	r.server = t.Server
-	var reply jsonrpc.Reply
-	var err error
-	if r.modern() && holdable[r.Method()] && r.outer == nil {
-		reply, r.parked, err = g.callHeld(r, t.Server, edits)
-	} else {
-		reply, err = g.call(r, t.Server, edits)
+	reply, err := g.passOn(r, edits)
+	if err == nil && reply.Error != nil && jsonrpc.ParseErrorObject(reply.Error).Code == downstream.CodeUnsupportedVersion {
+		reply, err = g.passOn(r, edits) // over another connection: that one has ended
 	}
 	switch {
 	case err != nil:
@@ -152,33 +150,51 @@ func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit, r
 	r.reply(reply.Result, w.edits...)
 }
 
+// passOn passes a request on in the way of its era, and waits for the answer.
+// r.parked is set when it was answered by what the server asks.
+func (g *Gateway) passOn(r *request, edits []rawjson.Edit) (reply jsonrpc.Reply, err error) {
+	if r.modern() && holdable[r.Method()] && r.outer == nil {
+		reply, r.parked, err = g.callHeld(r, edits)
+		return reply, err
+	}
+	conn, release, err := g.slot(r)
+	if err != nil {
+		return reply, err
+	}
+	return g.call(r, r.fly(), conn, release, edits)
+}
+
+// fly gives a request a flight of its own, which is part of it for the first.
+func (r *request) fly() *flight {
+	if r.flight.exchange == nil {
+		return &r.flight
+	}
+	return new(flight)
+}
+
 // slot finds the connection for a request and a place in its server's limit,
 // which release gives back.
-func (g *Gateway) slot(r *request, server string) (conn upstream.Conn, release func(), err error) {
-	b := g.server(server)
+func (g *Gateway) slot(r *request) (conn upstream.Conn, release func(), err error) {
+	b := g.server(r.server)
 	if b == nil {
-		return nil, nil, &upstream.Error{Code: upstream.ConnectionError, Server: server, Reason: "it was removed"}
+		return nil, nil, &upstream.Error{Code: upstream.ConnectionError, Server: r.server, Reason: "it was removed"}
 	}
-	if conn, err = g.conn(r.Context(), b, r.Session()); err != nil {
+	if conn, err = g.conn(r.Context(), b, r.Session(), r.modern()); err != nil {
 		return nil, nil, err
 	}
 	if r.Method() == "completion/complete" && !conn.Info().Has("completions") {
-		return nil, nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Server '%s' offers no completions", server)
+		return nil, nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Server '%s' offers no completions", r.server)
 	}
-	if r.modern() {
+	if r.modern() && conn.Info().Era == upstream.Legacy {
 		g.lendLevel(r, conn)
 	}
 	release, err = b.Acquire(r.Context())
 	return conn, release, err
 }
 
-// call passes a request on and waits for the answer.
-func (g *Gateway) call(r *request, server string, edits []rawjson.Edit) (jsonrpc.Reply, error) {
-	conn, release, err := g.slot(r, server)
-	if err != nil {
-		return jsonrpc.Reply{}, err
-	}
-	f := &r.flight
+// call sends a request over a connection and waits for the answer. What the
+// call needs besides is set in f.
+func (g *Gateway) call(r *request, f *flight, conn upstream.Conn, release func(), edits []rawjson.Edit) (jsonrpc.Reply, error) {
 	f.exchange, f.release = r.Exchange, release
 	if f.outer = r.outer; f.outer != nil {
 		f.held = f.outer.held

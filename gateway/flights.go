@@ -126,10 +126,11 @@ func (f *flights) all() []*link {
 	return links
 }
 
-// of is the open connection of a unit to a server; nil for none.
-func (f *flights) of(server *upstream.Server, unit string) upstream.Conn {
+// of is the open connection to a server that carries a row of subscriptions; nil
+// for none.
+func (f *flights) of(server *upstream.Server, key subscriptionKey) upstream.Conn {
 	for _, l := range f.all() {
-		if l.of == server && l.conn.Unit() == unit {
+		if l.of == server && key.on(l.conn) {
 			return l.conn
 		}
 	}

@@ -81,27 +81,38 @@ var (
 
 // callHeld is call for a stateless client. parked says that the request was
 // answered by what the server asks.
-func (g *Gateway) callHeld(r *request, server string, edits []rawjson.Edit) (reply jsonrpc.Reply, parked bool, err error) {
-	return g.held(r, func() (*held, error) { return g.startHeld(r, server, edits) })
+func (g *Gateway) callHeld(r *request, edits []rawjson.Edit) (reply jsonrpc.Reply, parked bool, err error) {
+	h, own, foreign, err := g.resumed(r)
+	switch {
+	case err != nil:
+		return reply, false, err
+	case h != nil:
+		return h.attend(r)
+	}
+	conn, release, err := g.slot(r)
+	switch {
+	case err != nil:
+		return reply, false, err
+	case conn.Info().Era == upstream.Modern:
+		return g.callModern(r, conn, release, edits, own)
+	case foreign:
+		release()
+		return reply, false, errForeignState
+	}
+	return g.startHeld(r, conn, release, edits).attend(r)
 }
 
-// held waits in the name of r for the call that its client comes back for, or
-// for one that start begins.
-func (g *Gateway) held(r *request, start func() (*held, error)) (reply jsonrpc.Reply, parked bool, err error) {
-	if state := rawjson.Get(r.Exchange.Params(), "requestState"); state != nil && string(state) != "null" {
-		h, err := g.holds.resume(r, state)
-		if err != nil {
-			return reply, false, err
-		}
-		if h != nil {
-			return h.attend(r)
-		}
+var errForeignState = stateError("was not given for this request")
+
+// resumed finds the call that a client comes back for; nil for one that begins
+// anew. own says that the request brings a state of ours, foreign that it brings
+// another.
+func (g *Gateway) resumed(r *request) (h *held, own, foreign bool, err error) {
+	state := rawjson.Get(r.Exchange.Params(), "requestState")
+	if own = g.holds.mine(state); own {
+		h, err = g.holds.resume(r, state)
 	}
-	h, err := start()
-	if err != nil {
-		return reply, false, err
-	}
-	return h.attend(r)
+	return h, own, !own && state != nil && string(state) != "null", err
 }
 
 // newHeld makes a call that r waits for, and the context that it ends with.
@@ -114,11 +125,7 @@ func (g *Gateway) newHeld(r *request) (*held, context.Context) {
 }
 
 // startHeld sends a call that may outlive the request.
-func (g *Gateway) startHeld(r *request, server string, edits []rawjson.Edit) (*held, error) {
-	conn, release, err := g.slot(r, server)
-	if err != nil {
-		return nil, err
-	}
+func (g *Gateway) startHeld(r *request, conn upstream.Conn, release func(), edits []rawjson.Edit) *held {
 	h, ctx := g.newHeld(r)
 	f := &h.flight
 	f.held, f.release = h, release
@@ -137,7 +144,7 @@ func (g *Gateway) startHeld(r *request, server string, edits []rawjson.Edit) (*h
 		h.finish(reply, err)
 		h.cancel(nil)
 	})
-	return h, nil
+	return h
 }
 
 // progress goes to the request that waits now, by its own token.

@@ -29,6 +29,7 @@ type listen struct {
 
 	mu    sync.Mutex
 	seen  [registry.Kinds]uint64 // versions of the lists that it knows
+	heard [registry.Kinds]uint64 // of said
 	acked bool
 	early []notice // came before the acknowledgement, which must be first
 }
@@ -132,6 +133,7 @@ func (l *listen) begin() bool {
 		return false
 	}
 	now := l.g.reg.Load()
+	l.heard = l.g.said.counts()
 	for k := range l.seen {
 		l.seen[k] = now.Version(registry.Kind(k))
 	}
@@ -227,13 +229,14 @@ func (l *listen) tag() []byte {
 	return rawjson.SetMember(emptyResult, subscriptionIDKey, l.r.ID())
 }
 
-// told notes the versions of lists, and reports whether one of them is news.
-func (l *listen) told(kinds []registry.Kind, now *registry.Snapshot) (news bool) {
+// told notes the versions and announcements of lists, and reports whether one of
+// them is news.
+func (l *listen) told(kinds []registry.Kind, now *registry.Snapshot, said [registry.Kinds]uint64) (news bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, k := range kinds {
-		news = news || l.seen[k] != now.Version(k)
-		l.seen[k] = now.Version(k)
+		news = news || l.seen[k] != now.Version(k) || l.heard[k] != said[k]
+		l.seen[k], l.heard[k] = now.Version(k), said[k]
 	}
 	return news
 }

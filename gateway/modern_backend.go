@@ -20,9 +20,13 @@ func (g *Gateway) stampModern(r *request, conn upstream.Conn, c *upstream.Call) 
 	if info.Era != upstream.Modern {
 		return
 	}
+	if r.modern() && r.outer == nil { // its server may know what it itself can and wants
+		c.Capabilities, c.LogLevel = withoutTasks(r.Client().Capabilities), r.Modern().LogLevel
+		return
+	}
 	c.Capabilities = g.relayable(r.Client().Capabilities)
 	switch {
-	case r.modern(): // of its own, or none at all
+	case r.modern():
 		c.LogLevel = r.Modern().LogLevel
 	case info.Has("logging"):
 		wanted := defaultLevel
@@ -31,6 +35,44 @@ func (g *Gateway) stampModern(r *request, conn upstream.Conn, c *upstream.Call) 
 		}
 		c.LogLevel = levelNames[wanted]
 	}
+}
+
+// callModern passes a request between two of the same era: what the server asks
+// goes to the client as it is, and so does what the client brings back, unless
+// the state that it brings was Goblin's own.
+func (g *Gateway) callModern(r *request, conn upstream.Conn, release func(), edits []rawjson.Edit, own bool) (reply jsonrpc.Reply, parked bool, err error) {
+	f := r.fly()
+	f.call.ForwardInput = true
+	if !own {
+		f.call.Answers = rawjson.Get(r.Exchange.Params(), "inputResponses")
+		f.call.State = rawjson.Get(r.Exchange.Params(), "requestState")
+	}
+	reply, err = g.call(r, f, conn, release, edits)
+	if kind, _ := rawjson.String(rawjson.Get(reply.Result, "resultType")); err != nil || kind != "input_required" {
+		return reply, false, err
+	}
+	r.flight.asked.Store(true)
+	r.reply(reply.Result)
+	return reply, true, nil
+}
+
+// tasksExtension is one that changes which results there are.
+const tasksExtension = "io.modelcontextprotocol/tasks"
+
+// withoutTasks are a client's capabilities without that of tasks, whose ids
+// nobody routes.
+func withoutTasks(declared []byte) []byte {
+	extensions := rawjson.Get(declared, "extensions")
+	if rawjson.Get(extensions, tasksExtension) == nil {
+		return declared
+	}
+	kept := []byte{'{'}
+	for k, v := range rawjson.Members(extensions) {
+		if !k.Is(tasksExtension) {
+			kept = appendMember(kept, k, v)
+		}
+	}
+	return rawjson.SetMember(declared, "extensions", append(kept, '}'))
 }
 
 // relayable are the capabilities of a client as far as a backend's questions

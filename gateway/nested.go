@@ -187,7 +187,16 @@ func (g *Gateway) callAsking(r *request, t *registry.LocalTool, args []byte) (re
 		result, err = t.Call(o.within(r.Context()), args)
 		return result, false, err
 	}
-	reply, parked, err := g.held(r, func() (*held, error) { return g.startLocal(r, t, args), nil })
+	h, _, foreign, err := g.resumed(r)
+	switch {
+	case err != nil:
+		return nil, false, err
+	case foreign:
+		return nil, false, errForeignState
+	case h == nil:
+		h = g.startLocal(r, t, args)
+	}
+	reply, parked, err := h.attend(r)
 	return reply.Result, parked, err
 }
 

@@ -27,6 +27,7 @@ func (g relay) Ready(ctx context.Context, s *upstream.Server, conn upstream.Conn
 	if l := g.flights.link(conn); l != nil {
 		g.tellLevel(ctx, l)
 	}
+	g.reopen(ctx, s, conn)
 	g.restore(ctx, s.Name(), conn)
 }
 
@@ -43,7 +44,7 @@ func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.
 		if !g.current(s) {
 			return // its successor watches
 		}
-		g.updated(s.Name(), conn.Unit(), params)
+		g.updated(s.Name(), conn, params)
 	case "notifications/message":
 		g.message(s.Name(), conn, c, params)
 	case "notifications/elicitation/complete":
@@ -94,7 +95,8 @@ func (g *Gateway) owner(conn upstream.Conn) *downstream.Session {
 }
 
 // message delivers a log line: to the request that caused it, else to every
-// session that the connection serves, each by its own level.
+// session that the connection serves, each by its own level. Stateless clients
+// get nothing but what their requests caused.
 func (g *Gateway) message(server string, conn upstream.Conn, c *upstream.Call, params []byte) {
 	level := levelOf(params)
 	g.reg.Logs().Append(registry.LogRecord{
@@ -112,7 +114,7 @@ func (g *Gateway) message(server string, conn upstream.Conn, c *upstream.Call, p
 	var heard []receiver
 	for _, to := range g.allClients() {
 		mine := conn.Unit() == "" || conn.Unit() == to.session.Unit()
-		if mine && to.session.Ready() && level >= to.wants() {
+		if mine && !conn.Info().Second && to.session.Ready() && level >= to.wants() {
 			to.session.Notify("notifications/message", params)
 			heard = append(heard, receiver{holder: holder{session: to.session}})
 		}

@@ -602,6 +602,7 @@ func TestStatelessClientInFrontOfAModernBackend(t *testing.T) {
 		var asked map[string]json.RawMessage
 		require.NoError(t, json.Unmarshal(at(m.Result, "inputRequests"), &asked))
 		require.Len(t, asked, 3)
+		require.Contains(t, asked, "ask-0", "the server's own name for its question")
 		responses := obj{}
 		for key, ask := range asked {
 			responses[key] = obj{"of": str(ask, "method")}

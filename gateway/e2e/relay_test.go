@@ -416,7 +416,7 @@ func TestChangedRootsReachTheClientsOwnProcessOnly(t *testing.T) {
 		c.callText("own_t", obj{})
 		c.callText("shared_t", obj{})
 	}
-	second := own.received("tools/call")[1].proc
+	second := own.waitStarts(2)
 	c2.notify("notifications/roots/list_changed", nil)
 	require.Same(t, second, own.waitReceived("notifications/roots/list_changed", 1).proc)
 	c1.callText("own_t", obj{})

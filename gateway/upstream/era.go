@@ -104,6 +104,7 @@ type discovery struct {
 	modern   bool     // the modern era is offered
 	result   []byte   // nil unless it was answered well
 	fault    error    // the error of a modern server
+	err      error    // there was no answer
 	versions []string // that the server says it speaks
 }
 
@@ -117,12 +118,14 @@ func (l *link) discover(ctx context.Context, limit time.Duration) *discovery {
 		reply, err := l.exchange(&Call{Context: ctx, Method: "server/discover", Timeout: limit, handshake: true, modern: true})
 		switch {
 		case err != nil:
+			d.err = err
 		case reply.Error != nil:
 			d.refusal(l.srv, reply.Error)
 		default:
 			d.answer(reply.Result)
 		}
 	}) {
+		d.err = l.srv.failure(ConnectionError, "the connection was closed", jsonrpc.ErrClosed)
 		close(d.done)
 	}
 	return d
@@ -195,7 +198,7 @@ func (l *link) openModern(ctx context.Context, d *discovery) error {
 	if d.result == nil {
 		return l.srv.failure(ConnectionError, fmt.Sprintf("refused server/discover: %v", d.fault), d.fault)
 	}
-	info := Info{Era: Modern, Protocol: modernRevision, Versions: d.versions, Capabilities: []byte("{}")}
+	info := Info{Era: Modern, Second: l.second, Protocol: modernRevision, Versions: d.versions, Capabilities: []byte("{}")}
 	if caps := rawjson.Get(d.result, "capabilities"); rawjson.IsObject(caps) {
 		info.Capabilities = caps
 	}

@@ -83,9 +83,10 @@ func primitive(raw []byte) any {
 }
 
 // mirror learns from the tools of a list which of their arguments go into
-// headers, and returns them without those whose annotations break the rules:
-// such a tool could not be called as the revision wants it.
-func (s *Server) mirror(items [][]byte) [][]byte {
+// headers. Where all clients are served in the modern era, drop says so, it
+// returns them without those whose annotations break the rules: such a tool could
+// not be called as the revision wants it.
+func (s *Server) mirror(items [][]byte, drop bool) [][]byte {
 	m := &mirrors{tools: map[string][]mcp.ParamHeaderBinding{}}
 	kept := items[:0]
 	for _, item := range items {
@@ -96,6 +97,10 @@ func (s *Server) mirror(items [][]byte) [][]byte {
 		name, _ := rawjson.String(rawjson.Get(item, "name"))
 		tool := &mcp.Tool{Name: name, RawInputSchema: json.RawMessage(rawjson.Get(item, "inputSchema"))}
 		if err := mcp.ValidateParamHeaderAnnotations(tool); err != nil {
+			if !drop {
+				kept = append(kept, item)
+				continue
+			}
 			s.note(slog.LevelWarn, fmt.Sprintf("tool %q is left out: %s", s.quote(name, 200), s.quote(err.Error(), 300)))
 			continue
 		}

@@ -45,7 +45,7 @@ func (l *link) callModern(c *Call) (jsonrpc.Reply, error) {
 		if reply.Error != nil {
 			if !refreshed && l.mismatch(c, reply.Error) {
 				refreshed = true
-				c.again(c.answers, c.state)
+				c.again(c.Answers, c.State)
 				continue
 			}
 			return reply, nil
@@ -231,15 +231,14 @@ func (l *link) mismatch(c *Call, object []byte) (again bool) {
 	case code == codeHeaderMismatch && l.kind == "http" && c.Method == "tools/call":
 		ctx, cancel := context.WithTimeout(c.Context, refreshLimit)
 		defer cancel()
-		ls := &lists{srv: l.srv, link: l}
-		items, _, err := ls.pages(ctx, &listings[0])
+		items, _, err := l.pages(ctx, &listings[0])
 		if err != nil {
 			if !errors.Is(err, context.Canceled) {
 				l.srv.log.Debug("Tools not fetched again", "err", err)
 			}
 			return false
 		}
-		l.srv.mirror(items)
+		l.srv.mirror(items, false)
 		l.srv.relist(l)
 		return true
 	}

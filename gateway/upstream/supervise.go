@@ -217,6 +217,11 @@ func (s *Server) publish(l *link) *lists {
 			s.startLocked(u) // it had a connection before a restart
 		}
 	}
+	for _, u := range s.twins {
+		if !u.alone && l.info.Load().Era == Legacy && s.dual() {
+			s.startLocked(u)
+		}
+	}
 	s.first, s.lastErr = false, nil
 	s.broadcastLocked()
 	return ls

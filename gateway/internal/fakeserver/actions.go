@@ -173,7 +173,7 @@ func (s *server) say(x *exchange, a *action) {
 		switch a.Do {
 		case "notify":
 			params := strings.ReplaceAll(string(orObject(a.Params)), "$n", strconv.Itoa(i))
-			if s.Era == "modern" && !s.tagged(x, a.Method, json.RawMessage(params)) {
+			if (s.Era == "modern" || x.modern || s.dual() && announces(a.Method)) && !s.tagged(x, a.Method, json.RawMessage(params)) {
 				continue
 			}
 			x.send(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":%s}`, a.Method, params))

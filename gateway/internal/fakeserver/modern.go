@@ -225,23 +225,33 @@ func (s *server) listen(x *exchange) {
 	s.tell(event{Ev: "unlisten", Name: string(x.id)})
 }
 
+// announces reports whether a notice is one that is listened for.
+func announces(method string) bool {
+	switch method {
+	case "notifications/tools/list_changed", "notifications/prompts/list_changed",
+		"notifications/resources/list_changed", "notifications/resources/updated":
+		return true
+	}
+	return false
+}
+
 // tagged sends a notification as the revision allows it: on the streams that
-// asked for it, or on a request's own. It reports true when the caller is to
-// send it.
+// asked for it, or on a request's own; and to clients of the older ones as they
+// know it. It reports true when the caller is to send it.
 func (s *server) tagged(x *exchange, method string, params json.RawMessage) bool {
 	var p map[string]json.RawMessage
 	_ = json.Unmarshal(params, &p)
-	switch method {
-	case "notifications/message":
+	switch {
+	case method == "notifications/message":
 		levels := []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 		var least, level string
 		_ = json.Unmarshal(meta(x.params, "logLevel"), &least)
 		_ = json.Unmarshal(p["level"], &level)
 		return least != "" && slices.Index(levels, level) >= slices.Index(levels, least)
-	case "notifications/tools/list_changed", "notifications/prompts/list_changed",
-		"notifications/resources/list_changed", "notifications/resources/updated":
-	default:
+	case !announces(method):
 		return true
+	case s.greeted.Load():
+		s.everybody(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":%s}`, method, params))
 	}
 	var uri string
 	_ = json.Unmarshal(p["uri"], &uri)

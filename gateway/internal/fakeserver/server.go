@@ -31,6 +31,7 @@ type server struct {
 	sessions *sessions
 
 	discoveredOnce atomic.Bool
+	greeted        atomic.Bool // by initialize
 
 	listening sync.Mutex
 	listens   map[*exchange]filter // guarded by listening
@@ -244,6 +245,7 @@ func (s *server) result(x *exchange) (result json.RawMessage, fault string) {
 }
 
 func (s *server) initialized(x *exchange) json.RawMessage {
+	s.greeted.Store(true)
 	var p struct {
 		ProtocolVersion json.RawMessage `json:"protocolVersion"`
 	}
