@@ -185,25 +185,43 @@ func TestScriptsRunInTheNameOfTheirClient(t *testing.T) {
 }
 
 func TestQuestionsOfServersHoldTheScriptOfAStatelessClient(t *testing.T) {
-	overEveryTransport(t, func(t *testing.T, w *world, connect func() *client) {
-		w.gateway["meta_tools"] = true
-		b := w.backend("b", asking("elicitation/create", form), obj{"timeout": "1s"})
-		other := w.backend("other", obj{"tools": []obj{tool("t")}})
-		c := connect()
-		c.caps = obj{"elicitation": obj{}}
-		args := obj{"script": `other.t{} local first = b.ask{} local second = b.ask{} return {first, second}`}
-		call := func(more ...obj) message {
-			return c.request("tools/call", merge(obj{"name": "execute_lua", "arguments": args}, more))
-		}
-		state, keys := demanded(t, call())
-		state, keys = demanded(t, call(obj{"requestState": state, "inputResponses": obj{keys["elicitation/create"]: accepted}}))
-		end := call(obj{"requestState": state, "inputResponses": obj{keys["elicitation/create"]: accepted}})
-		require.Nil(t, end.Error, "%s", end.raw)
-		require.Equal(t, "complete", str(end.Result, "resultType"), "%s", end.raw)
-		require.Nil(t, at(end.Result, "isError"), "%s", end.raw)
-		require.Equal(t, 2, strings.Count(str(end.Result, "content", 0, "text"), "Alice"), "%s", end.raw)
-		require.Equal(t, 2, b.count("tools/call"))
-		require.Equal(t, 1, other.count("tools/call"), "the script went on where it was")
+	for _, era := range []string{"legacy", "modern"} {
+		t.Run(era, func(t *testing.T) {
+			overEveryTransport(t, func(t *testing.T, w *world, connect func() *client) {
+				w.gateway["meta_tools"] = true
+				script := asking("elicitation/create", form)
+				script["era"] = era
+				w.backend("b", script, obj{"timeout": "1s"})
+				other := w.backend("other", obj{"tools": []obj{tool("t")}})
+				c := connect()
+				c.caps = obj{"elicitation": obj{}}
+				args := obj{"script": `other.t{} local first = b.ask{} local second = b.ask{} return {first, second}`}
+				call := func(more ...obj) message {
+					return c.request("tools/call", merge(obj{"name": "execute_lua", "arguments": args}, more))
+				}
+				state, keys := demanded(t, call())
+				require.Equal(t, -32602, parseError(t, call(obj{"requestState": "foreign"})).Code)
+				state, keys = demanded(t, call(obj{"requestState": state, "inputResponses": obj{keys["elicitation/create"]: accepted}}))
+				end := call(obj{"requestState": state, "inputResponses": obj{keys["elicitation/create"]: accepted}})
+				require.Nil(t, end.Error, "%s", end.raw)
+				require.Equal(t, "complete", str(end.Result, "resultType"), "%s", end.raw)
+				require.Nil(t, at(end.Result, "isError"), "%s", end.raw)
+				require.Equal(t, 2, strings.Count(str(end.Result, "content", 0, "text"), "Alice"), "%s", end.raw)
+				require.Equal(t, 1, other.count("tools/call"), "the script went on where it was")
+			})
+		})
+	}
+}
+
+func TestQuestionsOfAModernBackendReachTheClientOfTheScript(t *testing.T) {
+	overEveryFront(t, func(t *testing.T, w *world, connect func(obj) *client) {
+		script := asking("elicitation/create", form)
+		script["era"] = "modern"
+		w.backend("b", script)
+		c := connect(obj{"elicitation": obj{}})
+		id := c.begin("tools/call", obj{"name": "execute_lua", "arguments": obj{"script": `return b.ask{}`}})
+		c.answer(c.asked(1), func(message) (any, any) { return accepted, nil })
+		require.Contains(t, string(c.end(id).Result), "Alice")
 	})
 }
 
