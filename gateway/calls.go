@@ -140,7 +140,7 @@ func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply, r
 			r.fail(&upstream.Error{Code: upstream.BadReply, Server: server, Reason: "it refused the message itself: " + own.Message})
 			return
 		}
-		if own.Code == codeURLElicitation && r.modern() {
+		if own.Code == codeURLElicitation && r.modern() && r.outer == nil {
 			if err := g.demandURLs(r, own.Data); err != nil {
 				r.fail(err)
 			}
@@ -167,7 +167,7 @@ func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply, r
 // passOn passes a request on in the way of its era, and waits for the answer.
 // r.parked is set when it was answered by what the server asks.
 func (g *Gateway) passOn(r *request, edits []rawjson.Edit) (reply jsonrpc.Reply, err error) {
-	if r.modern() && holdable[r.Method()] {
+	if r.modern() && holdable[r.Method()] && r.outer == nil {
 		reply, r.parked, err = g.callHeld(r, edits)
 		return reply, err
 	}
@@ -210,6 +210,9 @@ func (g *Gateway) slot(r *request) (conn upstream.Conn, release func(), err erro
 // call needs besides is set in f.
 func (g *Gateway) call(r *request, f *flight, conn upstream.Conn, release func(), edits []rawjson.Edit) (jsonrpc.Reply, error) {
 	f.exchange, f.release = r.Exchange, release
+	if f.outer = r.outer; f.outer != nil {
+		f.held = f.outer.held
+	}
 	defer f.land()
 	f.call.Context, f.call.Cause = r.Context(), f
 	f.call.Method, f.call.Params, f.call.Edits = r.Method(), r.Params(), edits
@@ -229,6 +232,10 @@ func (g *Gateway) trackProgress(r *request, c *upstream.Call) {
 		return
 	}
 	c.Token = rawjson.Replace(r.Params(), token, nil)
+	if r.outer != nil { // that its time is extended is all it is good for
+		c.Progress = func([]byte) {}
+		return
+	}
 	key := "progress:" + string(token)
 	c.Progress = func(params []byte) {
 		own := rawjson.Get(params, "progressToken")

@@ -29,6 +29,8 @@ type request struct {
 	// stripped is the params without what they say to Goblin itself; nil when
 	// nothing is left out.
 	stripped []byte
+	// outer is the call that the request was made for, nil for a client's own.
+	outer    *outer
 	start    time.Time
 	tasks    taskUse
 	recorded bool // in the journal already
@@ -52,7 +54,7 @@ func (r *request) edit(raw []byte, name string) []rawjson.Edit {
 type resolver func(*registry.Registry, string) (registry.Target, error)
 
 func (r *request) reply(result []byte, edits ...rawjson.Edit) {
-	if r.modern() {
+	if r.modern() && r.outer == nil {
 		edits = r.gateway.modernResult(r.Method(), result, edits)
 	}
 	r.answer, r.edits = result, edits

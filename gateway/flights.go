@@ -16,6 +16,7 @@ import (
 type flight struct {
 	exchange *downstream.Exchange // nil where held is set
 	held     *held                // of a stateless client, which may come back for it
+	outer    *outer               // the call that the request was made for, nil for a client's own
 	number   uint64               // counts up
 	call     upstream.Call
 	release  func() // gives the backend's limiter slot back; once
@@ -36,6 +37,18 @@ func (x *flight) land() {
 	if !x.landed.Swap(true) {
 		x.release()
 	}
+}
+
+// pause stops the clocks that run for the flight until as many calls of resume:
+// people are asked.
+func (x *flight) pause() {
+	x.call.Pause()
+	x.outer.pause()
+}
+
+func (x *flight) resume() {
+	x.call.Resume()
+	x.outer.resume()
 }
 
 // flights knows the open connections and what is under way on each, so that
@@ -200,8 +213,8 @@ func (f *flights) oneClients(conn upstream.Conn, all []*flight) bool {
 			return false
 		}
 	}
-	if s.Stateless() && len(all) > 1 {
-		return false
+	if one := all[0].held; s.Stateless() && slices.ContainsFunc(all[1:], func(x *flight) bool { return one == nil || x.held != one }) {
+		return false // and not all made for one and the same call
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -75,16 +75,12 @@ var (
 // callHeld is call for a stateless client. parked says that the request was
 // answered by what the server asks.
 func (g *Gateway) callHeld(r *request, edits []rawjson.Edit) (reply jsonrpc.Reply, parked bool, err error) {
-	state := rawjson.Get(r.Exchange.Params(), "requestState")
-	own := g.holds.mine(state)
-	if own {
-		h, err := g.holds.resume(r, state)
-		if err != nil {
-			return reply, false, err
-		}
-		if h != nil {
-			return h.attend(r)
-		}
+	h, own, foreign, err := g.resumed(r)
+	switch {
+	case err != nil:
+		return reply, false, err
+	case h != nil:
+		return h.attend(r)
 	}
 	conn, release, err := g.slot(r)
 	switch {
@@ -92,7 +88,7 @@ func (g *Gateway) callHeld(r *request, edits []rawjson.Edit) (reply jsonrpc.Repl
 		return reply, false, err
 	case conn.Info().Era == upstream.Modern:
 		reply, parked, err = g.callModern(r, conn, release, edits, own)
-		if err != nil || state != nil || !g.screenMay(reply.Error) {
+		if err != nil || own || foreign || !g.screenMay(reply.Error) {
 			return reply, parked, err
 		}
 		// Once more, as one that is held here, so that each question is put to
@@ -100,17 +96,38 @@ func (g *Gateway) callHeld(r *request, edits []rawjson.Edit) (reply jsonrpc.Repl
 		if conn, release, err = g.slot(r); err != nil {
 			return reply, false, err
 		}
-	case !own && state != nil && string(state) != "null":
+	case foreign:
 		release()
-		return reply, false, stateError("was not given for this request")
+		return reply, false, errForeignState
 	}
 	return g.startHeld(r, conn, release, edits).attend(r)
 }
 
+var errForeignState = stateError("was not given for this request")
+
+// resumed finds the call that a client comes back for; nil for one that begins
+// anew. own says that the request brings a state of ours, foreign that it brings
+// another.
+func (g *Gateway) resumed(r *request) (h *held, own, foreign bool, err error) {
+	state := rawjson.Get(r.Exchange.Params(), "requestState")
+	if own = g.holds.mine(state); own {
+		h, err = g.holds.resume(r, state)
+	}
+	return h, own, !own && state != nil && string(state) != "null", err
+}
+
+// newHeld makes a call that r waits for, and the context that it ends with.
+func (g *Gateway) newHeld(r *request) (*held, context.Context) {
+	ctx, cancel := context.WithCancelCause(r.Session().Context())
+	return &held{
+		g: g, session: r.Session(), r: r, attended: true, cancel: cancel,
+		news: make(chan struct{}, 1), done: make(chan struct{}),
+	}, ctx
+}
+
 // startHeld sends a call that may outlive the request.
 func (g *Gateway) startHeld(r *request, conn upstream.Conn, release func(), edits []rawjson.Edit) *held {
-	ctx, cancel := context.WithCancelCause(r.Session().Context())
-	h := &held{g: g, session: r.Session(), r: r, attended: true, cancel: cancel, news: make(chan struct{}, 1), done: make(chan struct{})}
+	h, ctx := g.newHeld(r)
 	f := &h.flight
 	f.held, f.release = h, release
 	f.call.Context, f.call.Cause = ctx, f
@@ -129,7 +146,7 @@ func (g *Gateway) startHeld(r *request, conn upstream.Conn, release func(), edit
 		g.flights.remove(conn, f, err == nil)
 		f.land()
 		h.finish(reply, err)
-		cancel(nil)
+		h.cancel(nil)
 	})
 	return h
 }

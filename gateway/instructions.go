@@ -26,6 +26,10 @@ func (g *Gateway) instructions() string {
 	text := "Goblin serves several MCP servers as one: " + list(names) + more + ". " +
 		"Tools are named server_tool, prompts server/prompt, and resources mcp://server/ followed by the server's own URI. " +
 		"Read goblin://servers for the state of each server."
+	if g.o.Config.Gateway.MetaTools.All {
+		text += " Find what there is with search_tools and search_resources, look at it with describe_tool, " +
+			"and make several calls at once with execute_lua."
+	}
 	for _, b := range g.backends() {
 		state, _ := g.reg.State(b.Name())
 		said := excerpt(state.Instructions)

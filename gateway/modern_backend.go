@@ -20,13 +20,15 @@ func (g *Gateway) stampModern(r *request, conn upstream.Conn, c *upstream.Call) 
 	if info.Era != upstream.Modern {
 		return
 	}
-	if r.modern() { // its server may know what it itself can and wants
+	if r.modern() && r.outer == nil { // its server may know what it itself can and wants
 		c.Capabilities, c.LogLevel = r.Client().Capabilities, r.Modern().LogLevel
 		c.AcceptTask = r.Method() == "tools/call" && r.Can("extensions", tasksExtension)
 		return
 	}
 	c.Capabilities = g.relayable(r.Client().Capabilities, g.screened.Load() > 0)
 	switch {
+	case r.modern():
+		c.LogLevel = r.Modern().LogLevel
 	case info.Has("logging"):
 		wanted := defaultLevel
 		if r.client != nil && r.client.wants() != levelUnset {

@@ -214,12 +214,12 @@ func ask(ctx context.Context, s *downstream.Session, causes []*flight, method st
 func rest(causes []*flight) (resume func()) {
 	for _, x := range causes {
 		x.asked.Store(true)
-		x.call.Pause()
+		x.pause()
 		x.land()
 	}
 	return func() {
 		for _, x := range causes {
-			x.call.Resume()
+			x.resume()
 		}
 	}
 }

@@ -43,9 +43,9 @@ const (
 )
 
 // tasksNegotiated reports whether the request is one of a session of
-// 2025-11-25, which has tasks.
+// 2025-11-25, which has tasks. One that a local tool makes is not the client's.
 func (r *request) tasksNegotiated() bool {
-	return !r.modern() && r.Session().Protocol() == latestLegacy
+	return r.outer == nil && !r.modern() && r.Session().Protocol() == latestLegacy
 }
 
 // asksForTask reports whether a call has the member that asks for a task.

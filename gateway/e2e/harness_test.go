@@ -159,6 +159,7 @@ type world struct {
 	config   string
 	gateway  obj
 	log      obj
+	lua      obj
 	backends []*backend
 	env      []string
 	written  bool
@@ -273,6 +274,9 @@ func (w *world) write() {
 		fmt.Fprintf(&b, "  %s: %s\n", marshal(s.name), marshal(s.conf))
 	}
 	fmt.Fprintf(&b, "gateway: %s\n", marshal(w.gateway))
+	if w.lua != nil {
+		fmt.Fprintf(&b, "lua: %s\n", marshal(w.lua))
+	}
 	if w.log != nil {
 		fmt.Fprintf(&b, "log: %s\n", marshal(w.log))
 	}
