@@ -45,11 +45,25 @@ func (o *object) end() []byte { return append(o.raw, '}') }
 
 // card is what lists say about an entry: enough to choose one. What it does
 // not have is left out.
-func card(e *registry.Entry) object {
+func (t *Tools) card(e *registry.Entry) object {
 	o := newObject()
 	o.entry(e)
 	o.text("serverId", e.Server)
+	if e.Kind == registry.Tool {
+		o.text("awaitsApproval", t.awaits(e.Server, e.Name))
+	}
 	return o
+}
+
+// awaits says why a tool of a server awaits approval, "" if it does not.
+func (t *Tools) awaits(server, name string) string {
+	switch p := t.o.Registry.PinnedTool(server, name); {
+	case p == nil:
+		return ""
+	case p.New:
+		return "new"
+	}
+	return "changed"
 }
 
 func (o *object) entry(e *registry.Entry) {

@@ -55,7 +55,7 @@ func catalog(kind registry.Kind, member string) func(*Tools, context.Context, ar
 			if l.n == most {
 				break
 			}
-			o := card(e)
+			o := t.card(e)
 			l.add(o.end())
 		}
 		return answer(l.end(t.o.Starting())), nil
@@ -71,6 +71,9 @@ func describe(resolve func(*registry.Registry, string) (registry.Target, error))
 			return nil, err
 		}
 		out := rawjson.SetMember(found.Entry.JSON, "serverId", rawjson.Quote(found.Server))
+		if why := t.awaits(found.Server, found.Name); why != "" && found.Entry.Kind == registry.Tool {
+			out = rawjson.SetMember(out, "awaitsApproval", rawjson.Quote(why))
+		}
 		return answer(rawjson.SetMember(out, "originalName", rawjson.Quote(found.Name))), nil
 	}
 }

@@ -21,15 +21,15 @@ func find(kind registry.Kind, member string) func(*Tools, context.Context, argum
 		}
 		l := list{member: member, first: q.Offset, total: total}
 		for _, h := range hits {
-			l.add(hitCard(h, q.Text != ""))
+			l.add(t.hitCard(h, q.Text != ""))
 		}
 		return answer(l.end(t.o.Starting())), nil
 	}
 }
 
 // hitCard is the card of a hit; ranked ones tell their score.
-func hitCard(h search.Hit, ranked bool) []byte {
-	o := card(h.Entry)
+func (t *Tools) hitCard(h search.Hit, ranked bool) []byte {
+	o := t.card(h.Entry)
 	if ranked {
 		o.score(h.Score)
 	}

@@ -12,12 +12,14 @@ const (
 		`"required":["serverId","state","tools","prompts","resources","resourceTemplates"]}`
 	nameSchema     = `"name":{"type":"string"},"title":{"type":"string"},"description":{"type":"string"},"serverId":{"type":"string"},"score":{"type":"number"}`
 	namedSchema    = `{"type":"object","properties":{` + nameSchema + `},"required":["name","serverId"]}`
+	toolSchema     = `{"type":"object","properties":{` + nameSchema + `,` + awaitsSchema + `},"required":["name","serverId"]}`
+	awaitsSchema   = `"awaitsApproval":{"enum":["new","changed"],"description":"The definition is not the one that the user approved"}`
 	resourceSchema = `{"type":"object","properties":{"uri":{"type":"string"},` + nameSchema +
 		`,"mimeType":{"type":"string"},"size":{"type":"integer"}},"required":["uri","serverId"]}`
 	templateSchema = `{"type":"object","properties":{"uriTemplate":{"type":"string"},` + nameSchema +
 		`,"mimeType":{"type":"string"}},"required":["uriTemplate","serverId"]}`
 	thingSchema = `{"type":"object","properties":{"name":{"type":"string"},"title":{"type":"string"},"description":{"type":"string"},` +
-		`"serverId":{"type":"string"},"originalName":{"type":"string"}},"required":["name","serverId","originalName"]}`
+		`"serverId":{"type":"string"},"originalName":{"type":"string"},` + awaitsSchema + `},"required":["name","serverId","originalName"]}`
 	describedSchema = `{"type":"object","properties":{"uri":{"type":"string"},"uriTemplate":{"type":"string"},"name":{"type":"string"},` +
 		`"title":{"type":"string"},"description":{"type":"string"},"mimeType":{"type":"string"},"size":{"type":"integer"},` +
 		`"serverId":{"type":"string"},"originalUri":{"type":"string"},"flatId":{"type":"string"}},"required":["serverId","originalUri"]}`
@@ -46,7 +48,7 @@ var all = []tool{
 		name: "catalog_tools", title: "List tools",
 		about:  "Lists tools of all servers, or of one, as short cards. describe_tool has the arguments; search_tools finds one by what it does.",
 		params: []param{serverID, limit(manyCards), offset},
-		output: listSchema("tools", namedSchema), call: catalog(registry.Tool, "tools"),
+		output: listSchema("tools", toolSchema), call: catalog(registry.Tool, "tools"),
 	},
 	{
 		name: "describe_tool", title: "Describe a tool",
@@ -58,7 +60,7 @@ var all = []tool{
 		name: "search_tools", title: "Search tools",
 		about:  "Finds tools by what they do, best first; typing errors and beginnings of words are understood. An empty query lists all.",
 		params: []param{query, serverID, limit(someCards), offset},
-		output: listSchema("tools", namedSchema), call: find(registry.Tool, "tools"),
+		output: listSchema("tools", toolSchema), call: find(registry.Tool, "tools"),
 	},
 	{
 		name: "catalog_prompts", title: "List prompts",
