@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -519,7 +520,9 @@ func TestEraOfABackendIsFound(t *testing.T) {
 			require.Equal(t, []string{"b_t"}, cl.names("tools"))
 			require.Contains(t, cl.callText("b_t", obj{}), "b:t")
 			var asked []string
-			for _, e := range b.received("") {
+			all := b.received("")
+			slices.SortStableFunc(all, func(x, y told) int { return cmp.Compare(x.proc.start, y.proc.start) })
+			for _, e := range all {
 				if e.method == "tools/list" {
 					break
 				}
