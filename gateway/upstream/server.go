@@ -179,9 +179,6 @@ func NewServer(cfg config.Server, o Options) *Server {
 		twins:     make(map[string]*unit),
 	}
 	s.free = func() { <-s.slots }
-	for k := range s.known {
-		s.known[k] = o.Replaces
-	}
 	s.state = registry.ServerState{Transport: string(cfg.Type)}
 	return s
 }

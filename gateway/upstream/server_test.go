@@ -159,6 +159,26 @@ func TestAServerTurnedOnAgainMayOfferLess(t *testing.T) {
 	require.False(t, r.cat.hidden())
 }
 
+func TestEntriesOfAPredecessorAreTakenOver(t *testing.T) {
+	t.Parallel()
+	replacing := func(grace time.Duration) func(r *rig) {
+		return func(r *rig) {
+			r.opt.Replaces, r.tune.grace = true, grace
+			for _, k := range []registry.Kind{registry.Tool, registry.Prompt} {
+				r.cat.SetList("files", k, [][]byte{[]byte(`{"name":"old"}`)})
+			}
+		}
+	}
+	cfg, _ := fakeConfig(t, "")
+	cfg.Command = "/nowhere"
+	r := start(t, cfg, replacing(10*time.Millisecond))
+	r.until("hidden, as what takes their place does not come", r.cat.hidden)
+
+	r = startFake(t, "none", replacing(time.Hour)).whole()
+	require.Empty(t, r.cat.list(registry.Prompt), "of a kind that it does not offer any more")
+	require.False(t, r.cat.hidden())
+}
+
 func TestAKindThatHangsHidesNoOther(t *testing.T) {
 	t.Parallel()
 	r := startFake(t, "half-later", func(r *rig) { r.tune.grace = 10 * time.Millisecond }).whole()

@@ -58,6 +58,9 @@ func (s *Server) Run(ctx context.Context) {
 		s.hideLaterLocked()
 	}
 	s.mu.Unlock()
+	for k := range s.known {
+		s.known[k] = s.opt.Replaces
+	}
 	for run.Err() == nil {
 		epoch, end := context.WithCancelCause(run)
 		s.mu.Lock()
