@@ -67,7 +67,7 @@ type server struct {
 	mode
 	log    *os.File
 	starts int // of this mode so far, with this one
-	calls  int // of echo
+	calls  int // that the mode counts
 
 	elsewhere string // HTTP: another origin
 
@@ -174,14 +174,14 @@ func (s *server) outcome(m *message) string {
 			caps = `{"tools":{"listChanged":true}}`
 		}
 		return fmt.Sprintf(`"result":{"protocolVersion":%s,"capabilities":%s,"serverInfo":{"name":"bad","version":"1"}}`, version, caps)
-	case "ping":
+	case "ping", "resources/subscribe", "resources/unsubscribe":
 		return `"result":{}`
 	case "tools/list":
 		return `"result":{"tools":[` + tools + s.tools + `]}`
 	case "echo", "fault":
 		return `"result":` + said(m.topic())
 	case "resources/list":
-		return `"result":{"resources":[]}`
+		return `"result":{"resources":[{"uri":"x:1","name":"x"}]}`
 	case "resources/templates/list":
 		return `"result":{"resourceTemplates":[]}`
 	}

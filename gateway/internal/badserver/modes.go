@@ -46,6 +46,7 @@ var modes = map[string]mode{
 	"hang-call":     {on: faults{"fault": silent}},
 	"ignore-cancel": {on: faults{"fault": func(s *server, m *message) { time.AfterFunc(time.Second, func() { s.plain(m) }) }}},
 	"deaf":          {on: faults{"fault": deaf}},
+	"stopped":       {on: faults{"fault": func(*server, *message) { _ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) }}},
 	"srv-request":   {on: faults{"fault": askUnknown}},
 
 	"garbage":      {start: func(s *server) { s.write([]byte("Server listening on stdio!")) }, around: garbage},
@@ -57,6 +58,9 @@ var modes = map[string]mode{
 	}}},
 	"deep-json":         {on: faults{"fault": func(s *server, m *message) { s.result(m, deep) }}},
 	"deep-json-id-last": {on: faults{"fault": deepThenID}},
+	"deep-json-list": {on: faults{"tools/list": func(s *server, m *message) {
+		s.result(m, `{"tools":[`+tools+`,{"name":"deep","inputSchema":`+deep+`}]}`)
+	}}},
 	"escapes": {
 		start: func(*server) { fmt.Fprintln(os.Stderr, escapes) },
 		on:    faults{"fault": func(s *server, m *message) { s.fail(m, -32000, escapes) }},
@@ -80,7 +84,7 @@ var modes = map[string]mode{
 	}}},
 	"notify-flood": {
 		caps: `{"tools":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"logging":{}}`,
-		on:   faults{"fault": floodNotices},
+		on:   faults{"fault": floodNotices, "tools/list": anotherList},
 	},
 	"cap-lie":  {caps: `{"tools":{},"prompts":{"listChanged":true},"resources":{"subscribe":true},"completions":{},"tasks":{}}`},
 	"cap-none": {caps: `{}`},
@@ -221,9 +225,16 @@ func floodNotices(s *server, m *message) {
 	for i := range 25_000 {
 		s.raw(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}
 {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"line %d"}}
-{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"x:%d"}}
+{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"x:1"}}
 {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%d,"progress":1}}
-`, i, i, i))
+`, i, i))
 	}
+	s.plain(m)
+}
+
+// anotherList is different each time, so that every notice is right.
+func anotherList(s *server, m *message) {
+	s.calls++
+	s.tools = fmt.Sprintf(`,{"name":"t%d","inputSchema":{"type":"object"}}`, s.calls)
 	s.plain(m)
 }
