@@ -59,7 +59,7 @@ func newClient(t *testing.T) *client {
 // client: of one over 8 MiB only the id is looked at.
 var huge = regexp.MustCompile(`^\{"jsonrpc":"2\.0","id":(\d+),"result":`)
 
-func decode(frame []byte) (m message, err error) {
+func parseFrame(frame []byte) (m message, err error) {
 	if found := huge.FindSubmatch(frame[:min(len(frame), 100)]); found != nil && len(frame) > 8<<20 {
 		return message{ID: found[1], Result: frame[len(found[0]) : len(frame)-1]}, nil
 	}
@@ -71,7 +71,7 @@ func decode(frame []byte) (m message, err error) {
 func (c *client) receive(frame []byte) { c.receiveVia(frame, "") }
 
 func (c *client) receiveVia(frame []byte, via string) {
-	m, err := decode(frame)
+	m, err := parseFrame(frame)
 	if err != nil {
 		c.update(func() { c.stray = append(c.stray, string(frame)) })
 		return

@@ -46,7 +46,6 @@ var modes = map[string]mode{
 	"hang-call":     {on: faults{"fault": silent}},
 	"ignore-cancel": {on: faults{"fault": func(s *server, m *message) { time.AfterFunc(time.Second, func() { s.plain(m) }) }}},
 	"deaf":          {on: faults{"fault": deaf}},
-	"stopped":       {on: faults{"fault": func(*server, *message) { _ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) }}},
 	"srv-request":   {on: faults{"fault": askUnknown}},
 
 	"garbage":      {start: func(s *server) { s.write([]byte("Server listening on stdio!")) }, around: garbage},
