@@ -85,7 +85,7 @@ func FuzzMirroredArguments(f *testing.F) {
 		if rawjson.Valid(tool) != nil || rawjson.Valid(arguments) != nil {
 			return
 		}
-		s.mirror([][]byte{tool})
+		s.mirror([][]byte{tool}, false)
 		name, _ := rawjson.String(rawjson.Get(tool, "name"))
 		head := http.Header{}
 		s.mirrored.Load().headers(head, name, arguments)
