@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -305,7 +304,7 @@ func TestTheEndOfTheProcessDoesNotWaitForTheStubborn(t *testing.T) {
 	f := left(t, "stubborn")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	r := orphans.New(f.dir, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	r := orphans.New(f.dir, slog.New(slog.DiscardHandler))
 	r.Sweep(ctx)
 	require.Empty(t, f.alive())
 }
