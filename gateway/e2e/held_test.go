@@ -250,3 +250,31 @@ func TestProgressOfStatelessRequests(t *testing.T) {
 		require.Equal(t, []string{`"two"`, `"two"`, `"two"`}, tokens(), "by the token of the request that waits")
 	})
 }
+
+func TestCallsHeldForClientsThatLeftTakeNoRoom(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.hosted = true
+	w.remote("b", "/mcp", asking("elicitation/create", form)) // over HTTP the cause of each question is certain
+	connect := func() *client {
+		c := w.pipe("stdio").stateless()
+		c.caps = obj{"elicitation": obj{}}
+		return c
+	}
+	for range 4 {
+		c := connect()
+		var ids []string
+		for range 256 { // as many as may be held for one client
+			ids = append(ids, c.begin("tools/call", obj{"name": "b_ask"}))
+		}
+		for _, id := range ids {
+			demanded(t, c.end(id))
+		}
+		c.close()
+		c.prog.ends(patience)
+	}
+	c := connect()
+	eventually(t, "room for a call", func() bool {
+		return str(c.ok("tools/call", obj{"name": "b_ask"}), "resultType") == "input_required"
+	})
+}
