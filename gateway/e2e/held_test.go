@@ -278,3 +278,19 @@ func TestCallsHeldForClientsThatLeftTakeNoRoom(t *testing.T) {
 		return str(c.ok("tools/call", obj{"name": "b_ask"}), "resultType") == "input_required"
 	})
 }
+
+func TestHeldCallIsThereWhenSessionsComeAndGo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.gateway["limits"] = obj{"sessions": 1}
+	w.backend("b", asking("elicitation/create", form))
+	s := w.serve()
+	c := s.rawClient().stateless()
+	c.web.stateless, c.caps = true, obj{"elicitation": obj{}}
+	state, keys := demanded(t, c.request("tools/call", obj{"name": "b_ask"}))
+	for range 3 {
+		s.client(false).names("tools")
+	}
+	done := c.ok("tools/call", obj{"name": "b_ask", "requestState": state, "inputResponses": obj{keys["elicitation/create"]: accepted}})
+	require.Contains(t, str(done, "content", 0, "text"), "Alice")
+}
