@@ -68,7 +68,7 @@ func (r *request) taskUse(t registry.Target) taskUse {
 	if r.tasksNegotiated() && r.asksForTask() {
 		return clientTask
 	}
-	if r.tasksNegotiated() && r.Session().Transport() != "screen" || t.Entry == nil || !bytes.Contains(t.Entry.JSON, []byte("taskSupport")) {
+	if r.tasksNegotiated() && !isScreen(r.Session()) || t.Entry == nil || !bytes.Contains(t.Entry.JSON, []byte("taskSupport")) {
 		return noTask
 	}
 	if support, _ := rawjson.String(rawjson.Path(t.Entry.JSON, "execution", "taskSupport")); support == "required" {
