@@ -51,6 +51,9 @@ func (g *Gateway) Apply(cfg *config.Config) (did Change) {
 			did.Changed = append(did.Changed, s.Name)
 			fresh = append(fresh, s)
 			g.retire(b)
+			if b.defined.Isolation != s.Isolation {
+				g.subscriptions.move(s.Name, s.Isolation == config.PerSession)
+			}
 		default:
 			g.servers[s.Name] = b
 		}

@@ -214,3 +214,27 @@ func TestUnitsAreToldOfRootsOfAnEditedConfig(t *testing.T) {
 	w.edit(func() { w.gateway["roots"] = []any{obj{"uri": "file:///new"}} })
 	b.waitReceived("notifications/roots/list_changed", 2)
 }
+
+func TestSubscriptionsOutliveAnEditOfTheirServersIsolation(t *testing.T) {
+	t.Parallel()
+	for _, way := range [][]string{{"shared", "session"}, {"session", "shared"}} {
+		t.Run("from "+way[0]+" to "+way[1], func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			b := w.backend("own", counting(), obj{"isolation": way[0]})
+			c := w.bridged()
+			c.counts()
+			uri := in("own", "x:1")
+			c.ok("resources/subscribe", obj{"uri": uri})
+			w.edit(func() { b.conf["isolation"] = way[1] })
+			b.waitReceived("resources/subscribe", 2)
+			c.waitUpdates(1) // it may have been missed meanwhile
+			c.counts()
+			c.forget()
+			b.updated("x:1")
+			require.Equal(t, []string{uri}, c.waitUpdates(1))
+			c.ok("resources/unsubscribe", obj{"uri": uri})
+			b.waitReceived("resources/unsubscribe", 1)
+		})
+	}
+}
