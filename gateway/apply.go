@@ -31,7 +31,11 @@ func (g *Gateway) Apply(cfg *config.Config) (did Change) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if was := g.roots.Swap(&cfg.Gateway.Roots); !reflect.DeepEqual(*was, cfg.Gateway.Roots) {
-		g.rootsChangedFor("")
+		units := []string{""}
+		for _, l := range g.flights.all() { // whose client has none gets these
+			units = append(units, l.conn.Unit())
+		}
+		g.rootsChangedFor(units...)
 	}
 	old := g.servers
 	g.servers, g.order = make(map[string]*backend), nil
@@ -47,6 +51,9 @@ func (g *Gateway) Apply(cfg *config.Config) (did Change) {
 			did.Changed = append(did.Changed, s.Name)
 			fresh = append(fresh, s)
 			g.retire(b)
+			if b.defined.Isolation != s.Isolation {
+				g.subscriptions.move(s.Name, s.Isolation == config.PerSession)
+			}
 		default:
 			g.servers[s.Name] = b
 		}

@@ -20,15 +20,17 @@ type tokens struct {
 	open map[string]token
 }
 
-// token is where progress goes, and the token that is known there.
+// token is where progress goes, the token that is known there, and who was
+// asked.
 type token struct {
-	conn upstream.Conn
-	raw  []byte
+	conn    upstream.Conn
+	raw     []byte
+	session *downstream.Session
 }
 
 // replace returns params with a token of ours, if they have one, and what
 // forgets it.
-func (t *tokens) replace(conn upstream.Conn, params []byte) (replaced []byte, forget func()) {
+func (t *tokens) replace(conn upstream.Conn, s *downstream.Session, params []byte) (replaced []byte, forget func()) {
 	raw := rawjson.Path(params, "_meta", "progressToken")
 	if raw == nil {
 		return params, func() {}
@@ -40,7 +42,7 @@ func (t *tokens) replace(conn upstream.Conn, params []byte) (replaced []byte, fo
 	}
 	t.last++
 	own := "goblin-" + strconv.FormatUint(t.last, 10)
-	t.open[own] = token{conn, raw}
+	t.open[own] = token{conn, raw, s}
 	return rawjson.Splice(params, rawjson.Replace(params, raw, rawjson.Quote(own))), func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -55,6 +57,7 @@ func (g *Gateway) progress(s *downstream.Session, params []byte) {
 	g.tokens.mu.Lock()
 	to, known := g.tokens.open[own]
 	g.tokens.mu.Unlock()
+	known = known && to.session == s
 	server := ""
 	if l := g.flights.link(to.conn); known && l != nil {
 		server = l.server
@@ -78,19 +81,20 @@ type elicitations struct {
 	order []elicitation
 }
 
-type elicitation struct{ server, id string }
+// elicitation is the id that a server chose. Processes of units choose theirs
+// independently.
+type elicitation struct{ server, unit, id string }
 
 // maxElicitations bounds how many open URL elicitations are remembered; the
 // oldest are forgotten first.
 const maxElicitations = 1024
 
-func (e *elicitations) remember(server, id string, s *downstream.Session) {
+func (e *elicitations) remember(key elicitation, s *downstream.Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.asked == nil {
 		e.asked = make(map[elicitation]*downstream.Session)
 	}
-	key := elicitation{server, id}
 	if _, known := e.asked[key]; !known {
 		e.order = append(e.order, key)
 	}
@@ -114,10 +118,10 @@ func (e *elicitations) forget(s *downstream.Session) {
 	})
 }
 
-func (e *elicitations) session(server, id string) *downstream.Session {
+func (e *elicitations) session(key elicitation) *downstream.Session {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.asked[elicitation{server, id}]
+	return e.asked[key]
 }
 
 // codeURLElicitation is the error of a request that needs a URL to be opened
@@ -130,18 +134,22 @@ func (g *Gateway) rememberElicitations(r *request, server string, object []byte)
 	if code, _ := rawjson.Int(rawjson.Get(object, "code")); code != codeURLElicitation {
 		return
 	}
+	unit := ""
+	if b := g.server(server); b != nil && perSession(b) {
+		unit = r.Session().Unit()
+	}
 	for e := range rawjson.Elements(rawjson.Path(object, "data", "elicitations")) {
 		if id, ok := rawjson.String(rawjson.Get(e, "elicitationId")); ok {
-			g.elicitations.remember(server, id, r.Session())
+			g.elicitations.remember(elicitation{server, unit, id}, r.Session())
 		}
 	}
 }
 
 // elicited tells the client that was asked that its user is done: on the stream
 // of the call c that needed it, as long as that is open.
-func (g *Gateway) elicited(server string, c *upstream.Call, params []byte) {
+func (g *Gateway) elicited(server string, conn upstream.Conn, c *upstream.Call, params []byte) {
 	id, _ := rawjson.String(rawjson.Get(params, "elicitationId"))
-	s := g.elicitations.session(server, id)
+	s := g.elicitations.session(elicitation{server, conn.Unit(), id})
 	g.noted(registry.ToClient, s, server, "notifications/elicitation/complete", "", params)
 	if s == nil || s.Context().Err() != nil {
 		g.log.Debug("Completed elicitation of nobody", "server", server)

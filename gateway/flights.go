@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 	"sync"
@@ -30,6 +31,14 @@ func (x *flight) at() *downstream.Exchange {
 		return x.held.request().Exchange
 	}
 	return x.exchange
+}
+
+// context ends when nobody waits for the flight any more.
+func (x *flight) context() context.Context {
+	if x.exchange != nil {
+		return x.exchange.Context()
+	}
+	return x.call.Context
 }
 
 // land gives the slot back, unless that was done already.

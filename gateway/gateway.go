@@ -385,6 +385,7 @@ func (g *Gateway) Closed(s *downstream.Session) {
 	g.metrics.Session(s.Transport(), -1)
 	g.log.Debug("Session closed", "session", s.ID(), "client", peerName(s))
 	g.elicitations.forget(s)
+	g.holds.release(s)
 	for _, own := range g.tasks.release(s) {
 		g.cancelTask(own)
 	}

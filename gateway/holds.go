@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
 	"goblin/registry/rawjson"
 )
@@ -84,6 +85,25 @@ func (t *holds) drop(h *held) {
 	defer t.mu.Unlock()
 	if t.all[h.ticket.id] == h {
 		delete(t.all, h.ticket.id)
+	}
+}
+
+// release forgets the calls of a session that has ended: nobody can come back
+// for them.
+func (t *holds) release(s *downstream.Session) {
+	t.mu.Lock()
+	var gone []*held
+	for id, h := range t.all {
+		if h.session == s {
+			gone = append(gone, h)
+			delete(t.all, id)
+		}
+	}
+	t.mu.Unlock()
+	for _, h := range gone {
+		h.mu.Lock()
+		h.timer.Stop()
+		h.mu.Unlock()
 	}
 }
 

@@ -3,14 +3,11 @@ package gateway
 import (
 	"fmt"
 
+	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
 	"goblin/registry/rawjson"
 )
-
-// codeMissingCapability is the error of a request that needs what its client
-// did not declare (2026-07-28).
-const codeMissingCapability = -32021
 
 // stampModern gives a call to a modern backend what its client can be asked
 // and wants logged. A legacy client said both for its session, a modern one
@@ -61,7 +58,7 @@ func (g *Gateway) callModern(r *request, conn upstream.Conn, release func(), edi
 // an open screen can do.
 func (g *Gateway) screenMay(refusal []byte) bool {
 	code, _ := rawjson.Int(rawjson.Get(refusal, "code"))
-	if code != codeMissingCapability || g.screened.Load() == 0 {
+	if code != downstream.CodeMissingCapability || g.screened.Load() == 0 {
 		return false
 	}
 	may := false
@@ -120,7 +117,7 @@ func (g *Gateway) fromModern(r *request, server, name string, object []byte) []b
 	}
 	e := jsonrpc.ParseErrorObject(object)
 	switch e.Code {
-	case codeMissingCapability:
+	case downstream.CodeMissingCapability:
 		needs := ""
 		for k := range rawjson.Members(rawjson.Get(e.Data, "requiredCapabilities")) {
 			if name, ok := rawjson.String(k); ok {

@@ -162,9 +162,9 @@ func fault(reply jsonrpc.Reply) *jsonrpc.Error {
 // askClient puts a question to the client whose call made the backend ask.
 func (g *Gateway) askClient(ctx context.Context, s *downstream.Session, q *inquiry) ([]byte, *jsonrpc.Error) {
 	if id, ok := rawjson.String(rawjson.Get(q.params, "elicitationId")); ok && q.capability == "elicitation" {
-		g.elicitations.remember(q.server, id, s)
+		g.elicitations.remember(elicitation{q.server, q.conn.Unit(), id}, s)
 	}
-	params, forget := g.tokens.replace(q.conn, q.params)
+	params, forget := g.tokens.replace(q.conn, s, q.params)
 	defer forget()
 	if isScreen(s) {
 		asker := registry.Asker{Server: q.server, Why: registry.AskNoCall}
@@ -232,7 +232,7 @@ func outlive(parent context.Context, causes []*flight) (ctx context.Context, rel
 	left.Store(int64(len(causes)))
 	stops := make([]func() bool, len(causes))
 	for i, x := range causes {
-		of := x.call.Context
+		of := x.context()
 		stops[i] = context.AfterFunc(of, func() {
 			if left.Add(-1) == 0 {
 				cancel(context.Cause(of))

@@ -49,7 +49,7 @@ func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.
 	case "notifications/message":
 		g.message(s.Name(), conn, c, params)
 	case "notifications/elicitation/complete":
-		g.elicited(s.Name(), c, params)
+		g.elicited(s.Name(), conn, c, params)
 	default:
 		// A vendor's own: it goes where its cause is certain.
 		if causes, certain := g.flights.causes(conn, c); certain {

@@ -250,15 +250,33 @@ func (g *Gateway) reopen(ctx context.Context, s *upstream.Server, conn upstream.
 	if conn.Info().Second {
 		return
 	}
-	units := make(map[string]bool)
+	type place struct {
+		unit   string
+		second bool
+	}
+	places := make(map[place]bool)
 	for _, key := range g.subscriptions.keys(func(k subscriptionKey, row *subscription) bool {
-		return k.server == s.Name() && k.second && len(row.holders) > 0
+		return k.server == s.Name() && (k.second || conn.Unit() == "" && k.unit != "") && len(row.holders) > 0
 	}) {
-		units[key.unit] = true
+		places[place{key.unit, key.second}] = true
 	}
-	for unit := range units {
-		g.work.Go(func() { s.Modern(ctx, unit) })
+	for p := range places {
+		g.work.Go(func() {
+			if p.second {
+				s.Modern(ctx, p.unit)
+			} else if _, err := s.Unit(ctx, p.unit); err != nil {
+				g.log.Debug("Connection of a client not opened again", "server", s.Name(), "err", err)
+			}
+			if p.unit != "" && !g.inhabited(p.unit) {
+				s.EndUnit(p.unit) // its session ended meanwhile
+			}
+		})
 	}
+}
+
+// inhabited reports whether a session of an isolation unit is open.
+func (g *Gateway) inhabited(unit string) bool {
+	return slices.ContainsFunc(g.allClients(), func(c *client) bool { return c.session.Unit() == unit })
 }
 
 // restore asks a new connection for what sessions held on the one before. ctx

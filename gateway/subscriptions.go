@@ -41,6 +41,10 @@ type subscription struct {
 	holders map[holder][]string // the spellings that each used
 }
 
+func newSubscription() *subscription {
+	return &subscription{busy: make(chan struct{}, 1), holders: make(map[holder][]string)}
+}
+
 type subscriptions struct {
 	mu      sync.Mutex
 	rows    map[subscriptionKey]*subscription
@@ -157,7 +161,7 @@ func (t *subscriptions) enter(ctx context.Context, key subscriptionKey) (*subscr
 	t.mu.Lock()
 	row := t.rows[key]
 	if row == nil {
-		row = &subscription{busy: make(chan struct{}, 1), holders: make(map[holder][]string)}
+		row = newSubscription()
 		t.rows[key] = row
 	}
 	row.waiters++
@@ -205,6 +209,35 @@ func (t *subscriptions) forget(server string) {
 		delete(t.rows, key)
 	}
 	delete(t.servers, server)
+}
+
+// move takes the rows of a server to other connections: to one of each session,
+// or to the one that all share. None of them has agreed to anything yet.
+func (t *subscriptions) move(server string, perSession bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for key, row := range t.rows {
+		if key.server != server {
+			continue
+		}
+		for s, spellings := range row.holders {
+			to := key
+			if to.unit = ""; perSession {
+				to.unit = s.session.Unit()
+			}
+			if to == key {
+				continue
+			}
+			other := t.rows[to]
+			if other == nil {
+				other = newSubscription()
+				t.rows[to] = other
+			}
+			other.holders[s] = spellings
+			delete(row.holders, s)
+		}
+		t.sweep(key, row)
+	}
 }
 
 // keys are the rows that match, for work outside the lock.

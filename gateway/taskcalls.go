@@ -68,7 +68,7 @@ func (r *request) taskUse(t registry.Target) taskUse {
 	if r.tasksNegotiated() && r.asksForTask() {
 		return clientTask
 	}
-	if r.tasksNegotiated() && r.Session().Transport() != "screen" || t.Entry == nil || !bytes.Contains(t.Entry.JSON, []byte("taskSupport")) {
+	if r.tasksNegotiated() && !isScreen(r.Session()) || t.Entry == nil || !bytes.Contains(t.Entry.JSON, []byte("taskSupport")) {
 		return noTask
 	}
 	if support, _ := rawjson.String(rawjson.Path(t.Entry.JSON, "execution", "taskSupport")); support == "required" {
@@ -132,7 +132,7 @@ func (g *Gateway) createTask(r *request, t registry.Target, edits []rawjson.Edit
 		return
 	}
 	own := &task{server: t.Server, conn: conn, owner: r.Session()}
-	f.call.Context, f.call.Cause = r.Context(), f
+	f.call.Context, f.call.Cause = context.WithoutCancel(r.Context()), f
 	f.call.Method, f.call.Params = r.Method(), rawjson.Splice(r.Params(), edits...)
 	if token := rawjson.Path(f.call.Params, "_meta", "progressToken"); token != nil {
 		g.tasks.track(own, func(params []byte) {
@@ -150,7 +150,7 @@ func (g *Gateway) createTask(r *request, t registry.Target, edits []rawjson.Edit
 	}
 	defer g.tasks.expect(conn)()
 	g.flights.add(conn, f)
-	reply, err := conn.Call(&f.call)
+	reply, err := g.makeTask(r.Context(), own, &f.call)
 	g.flights.remove(conn, f, err == nil)
 	state := rawjson.Get(reply.Result, "task")
 	id, made := rawjson.String(rawjson.Get(state, "taskId"))
@@ -213,6 +213,7 @@ func (g *Gateway) waitForTask(conn upstream.Conn, f *flight, server string) (rep
 		return &upstream.Call{Context: call.Context, Cause: f, Method: method, Params: params}
 	}
 	first := step(call.Method, rawjson.SetMember(params, "task", hiddenTask))
+	first.Context = context.WithoutCancel(call.Context)
 	reply, err = g.makeTask(call.Context, own, first)
 	state := rawjson.Get(reply.Result, "task")
 	if err != nil || reply.Error != nil || state == nil {
@@ -270,14 +271,14 @@ func (g *Gateway) watchTask(own *task, state []byte, step func(method string, pa
 	return nil
 }
 
-// makeTask sends the call that makes a task. When ctx ends before the answer
-// is there, the task is cancelled as soon as its name is known.
+// makeTask sends the call that makes a task. When ctx, which is not the call's,
+// ends before the answer is there, the task is cancelled as soon as its name is
+// known: the call itself must not be (2025-11-25, cancellation).
 func (g *Gateway) makeTask(ctx context.Context, own *task, call *upstream.Call) (jsonrpc.Reply, error) {
 	type answer struct {
 		jsonrpc.Reply
 		err error
 	}
-	call.Context = context.WithoutCancel(ctx)
 	came := make(chan answer, 1)
 	g.work.Go(func() {
 		reply, err := own.conn.Call(call)

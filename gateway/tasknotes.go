@@ -24,7 +24,9 @@ func (g relay) taskNotified(conn upstream.Conn, c *upstream.Call, method string,
 	var name []byte
 	switch method {
 	case "notifications/progress":
-		return c, params, g.tasks.reported(params)
+		// Of a task, or late: nobody knows its token any more.
+		g.tasks.reported(params)
+		return c, params, true
 	case "notifications/tasks/status":
 		done = true
 		name = rawjson.Get(params, "taskId")

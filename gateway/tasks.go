@@ -163,17 +163,15 @@ func (t *tasks) untrack(own *task) {
 	delete(t.progress, own.token)
 }
 
-// reported hands over progress; it reports false when it is of no task.
-func (t *tasks) reported(params []byte) bool {
+// reported hands over the progress of a task.
+func (t *tasks) reported(params []byte) {
 	token, _ := rawjson.String(rawjson.Get(params, "progressToken"))
 	t.mu.Lock()
 	report := t.progress[token]
 	t.mu.Unlock()
-	if report == nil {
-		return false
+	if report != nil {
+		report(params)
 	}
-	report(params)
-	return true
 }
 
 // room reports whether a client may have one more task.

@@ -57,7 +57,7 @@ type HTTPOptions struct {
 // beside it. A session begins with a successful initialize and ends with
 // DELETE, idleness, eviction by new ones when limits.sessions is reached, or
 // [HTTP.Close]. All requests without a session (2026-07-28) share one, which
-// clients never see.
+// clients never see and which takes no other's place.
 type HTTP struct {
 	o        HTTPOptions
 	opt      *Options

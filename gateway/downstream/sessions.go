@@ -31,16 +31,25 @@ func (t *sessions) list() []*hub {
 }
 
 // add puts b in the table, in use. When the table is full, the session unused
-// for longest is taken out and returned; ok is false when all are in use.
+// for longest is taken out and returned; ok is false when all are in use. The
+// one of stateless requests has a place of its own: calls of many clients may
+// be held in it that are to come back.
 func (t *sessions) add(b *hub) (evicted *hub, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.all) >= t.limit {
-		for _, c := range t.all {
-			if c.uses == 0 && (evicted == nil || c.used.Before(evicted.used)) {
-				evicted = c
-			}
+	taken := 0
+	for _, c := range t.all {
+		if c.s.stateless {
+			continue
 		}
+		taken++
+		if c.uses == 0 && (evicted == nil || c.used.Before(evicted.used)) {
+			evicted = c
+		}
+	}
+	if b.s.stateless || taken < t.limit {
+		evicted = nil
+	} else {
 		if evicted == nil {
 			return nil, false
 		}

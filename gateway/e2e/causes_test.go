@@ -212,3 +212,90 @@ func TestProgressOfAClientComesBeforeItsAnswerOverHTTP(t *testing.T) {
 	}
 	require.Equal(t, []string{"1", "2", "3", "4", "5"}, steps)
 }
+
+func TestCompletedElicitationOfAUnitIsToldToThatUnit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const complete = "notifications/elicitation/complete"
+	ask := do("request", obj{"method": "elicitation/create", "params": obj{"mode": "url", "url": "https://e.example/", "message": "m", "elicitationId": "1"}})
+	b := w.backend("b", obj{"tools": []obj{tool("login")}, "on": obj{"tools/call login": actions(ask, do("answers"))}}, obj{"isolation": "session"})
+	w.hosted = true
+	connect := func() *client {
+		c := w.pipe("stdio")
+		c.caps = obj{"elicitation": obj{"form": obj{}, "url": obj{}}}
+		c.reply = func(message) (any, any) { return obj{"action": "accept"}, nil }
+		c.init()
+		c.callText("b_login", obj{})
+		return c
+	}
+	first := connect()
+	process := b.live()[0]
+	second := connect() // its process counts from 1 too
+	b.doAt(process, do("notify", obj{"method": complete, "params": obj{"elicitationId": "1"}}))
+	first.noted(complete, nil)
+	second.ok("ping", nil)
+	require.Empty(t, second.notesOf(complete))
+}
+
+func TestProgressOnAnotherClientsQuestionIsNotPassedOn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.hosted = true
+	b := w.backend("b", asking("elicitation/create", obj{
+		"message": "m", "requestedSchema": obj{"type": "object"}, "_meta": obj{"progressToken": "t"},
+	}))
+	c := w.pipe("stdio")
+	c.caps = obj{"elicitation": obj{}}
+	c.init()
+	other := w.bridged()
+	call := c.begin("tools/call", obj{"name": "b_ask"})
+	question := c.asked(1)
+	token := at(question.Params, "_meta", "progressToken")
+	other.notify("notifications/progress", obj{"progressToken": token, "progress": 1})
+	other.ok("ping", nil)
+	c.notify("notifications/progress", obj{"progressToken": token, "progress": 2})
+	told := b.waitReceived("notifications/progress", 1)
+	require.Equal(t, "2", string(at(told.Msg, "params", "progress")))
+	c.answer(question, func(message) (any, any) { return obj{"action": "decline"}, nil })
+	require.Nil(t, c.end(call).Error)
+}
+
+func TestLateProgressReachesNobody(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.hosted = true
+	b := w.backend("b", obj{"tools": []obj{tool("quick"), tool("slow")}, "on": obj{
+		"tools/call slow": actions(do("wait", obj{"name": "slow"}), do("text", obj{"text": "done"})),
+	}})
+	c, other := w.bridged(), w.bridged()
+	c.ok("tools/call", obj{"name": "b_quick", "_meta": obj{"progressToken": 1}})
+	token := at(b.waitReceived("tools/call", 1).Msg, "params", "_meta", "progressToken")
+	id := other.begin("tools/call", obj{"name": "b_slow", "_meta": obj{"progressToken": token}})
+	b.waitEvent("wait", "slow")
+	b.do(do("notify", obj{"method": "notifications/progress", "params": obj{"progressToken": token, "progress": 1}}))
+	b.do(do("release", obj{"name": "slow"}))
+	require.Nil(t, other.end(id).Error)
+	for _, c := range []*client{c, other} {
+		c.ok("ping", nil)
+		require.Empty(t, c.notesOf("notifications/progress"))
+	}
+}
+
+func TestWithdrawnQuestionIsCancelledOnceByItsOwnID(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.backend("b", obj{"tools": []obj{tool("ask")}, "on": obj{"tools/call ask": actions(
+		do("request", obj{"method": "elicitation/create", "params": form}), do("answers"),
+	)}})
+	c := w.pipe("stdio", "--standalone")
+	c.caps = obj{"elicitation": obj{}}
+	c.init()
+	c.begin("tools/call", obj{"name": "b_ask"})
+	question := c.asked(1)
+	b.do(do("notify", obj{"method": "notifications/cancelled", "params": obj{"requestId": "ask-1"}}))
+	c.noted("notifications/cancelled", nil)
+	c.ok("ping", nil)
+	notes := c.notesOf("notifications/cancelled")
+	require.Len(t, notes, 1, "%v", notes)
+	require.Equal(t, string(question.ID), string(at(notes[0].Params, "requestId")))
+}

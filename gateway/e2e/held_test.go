@@ -250,3 +250,47 @@ func TestProgressOfStatelessRequests(t *testing.T) {
 		require.Equal(t, []string{`"two"`, `"two"`, `"two"`}, tokens(), "by the token of the request that waits")
 	})
 }
+
+func TestCallsHeldForClientsThatLeftTakeNoRoom(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.hosted = true
+	w.remote("b", "/mcp", asking("elicitation/create", form)) // over HTTP the cause of each question is certain
+	connect := func() *client {
+		c := w.pipe("stdio").stateless()
+		c.caps = obj{"elicitation": obj{}}
+		return c
+	}
+	for range 4 {
+		c := connect()
+		var ids []string
+		for range 256 { // as many as may be held for one client
+			ids = append(ids, c.begin("tools/call", obj{"name": "b_ask"}))
+		}
+		for _, id := range ids {
+			demanded(t, c.end(id))
+		}
+		c.close()
+		c.prog.ends(patience)
+	}
+	c := connect()
+	eventually(t, "room for a call", func() bool {
+		return str(c.ok("tools/call", obj{"name": "b_ask"}), "resultType") == "input_required"
+	})
+}
+
+func TestHeldCallIsThereWhenSessionsComeAndGo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.gateway["limits"] = obj{"sessions": 1}
+	w.backend("b", asking("elicitation/create", form))
+	s := w.serve()
+	c := s.rawClient().stateless()
+	c.web.stateless, c.caps = true, obj{"elicitation": obj{}}
+	state, keys := demanded(t, c.request("tools/call", obj{"name": "b_ask"}))
+	for range 3 {
+		s.client(false).names("tools")
+	}
+	done := c.ok("tools/call", obj{"name": "b_ask", "requestState": state, "inputResponses": obj{keys["elicitation/create"]: accepted}})
+	require.Contains(t, str(done, "content", 0, "text"), "Alice")
+}

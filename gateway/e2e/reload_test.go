@@ -177,3 +177,64 @@ func TestSIGHUPMakesAHostReadItsConfig(t *testing.T) {
 	late.waitStarts(1)
 	require.Equal(t, 1, b.starts())
 }
+
+func TestSubscriptionsOfUnitsOutliveAnEditOfTheirServer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.backend("own", counting(), obj{"isolation": "session", "env": obj{"WHICH": "first"}})
+	uri := in("own", "x:1")
+	c1, c2 := w.bridged(), w.bridged()
+	for _, c := range []*client{c1, c2} {
+		c.countsTo(1, 1)
+		c.ok("resources/subscribe", obj{"uri": uri})
+	}
+	w.edit(func() { b.conf["env"] = obj{"WHICH": "second"} })
+	b.waitStarts(3)
+	b.waitReceived("resources/subscribe", 4)
+	for _, c := range []*client{c1, c2} {
+		c.waitUpdates(1)
+		c.forget()
+	}
+	for _, p := range b.live() {
+		b.doAt(p, do("notify", obj{"method": "notifications/resources/updated", "params": obj{"uri": "x:1"}}))
+	}
+	for _, c := range []*client{c1, c2} {
+		require.Equal(t, []string{uri}, c.waitUpdates(1))
+	}
+}
+
+func TestUnitsAreToldOfRootsOfAnEditedConfig(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.gateway["roots"] = []any{obj{"uri": "file:///old"}}
+	b := w.backend("own", counting(), obj{"isolation": "session"})
+	c1, c2 := w.bridged(), w.bridged()
+	c1.counts()
+	c2.counts()
+	w.edit(func() { w.gateway["roots"] = []any{obj{"uri": "file:///new"}} })
+	b.waitReceived("notifications/roots/list_changed", 2)
+}
+
+func TestSubscriptionsOutliveAnEditOfTheirServersIsolation(t *testing.T) {
+	t.Parallel()
+	for _, way := range [][]string{{"shared", "session"}, {"session", "shared"}} {
+		t.Run("from "+way[0]+" to "+way[1], func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			b := w.backend("own", counting(), obj{"isolation": way[0]})
+			c := w.bridged()
+			c.counts()
+			uri := in("own", "x:1")
+			c.ok("resources/subscribe", obj{"uri": uri})
+			w.edit(func() { b.conf["isolation"] = way[1] })
+			b.waitReceived("resources/subscribe", 2)
+			c.waitUpdates(1) // it may have been missed meanwhile
+			c.counts()
+			c.forget()
+			b.updated("x:1")
+			require.Equal(t, []string{uri}, c.waitUpdates(1))
+			c.ok("resources/unsubscribe", obj{"uri": uri})
+			b.waitReceived("resources/unsubscribe", 1)
+		})
+	}
+}

@@ -237,3 +237,14 @@ func TestSubscribeWithoutTheCapabilityIsRefused(t *testing.T) {
 	require.Contains(t, e.Message, "filesystem")
 	require.Zero(t, fs.count("resources/subscribe"))
 }
+
+func TestResourceThatWasLeftOutOnceIsAskedForAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.backend("b", obj{"era": "modern", "resources": []obj{resource("x:1")}, "dropURIs": []string{"x:1"}})
+	c := w.standalone()
+	c.fault("resources/subscribe", obj{"uri": in("b", "x:1")})
+	n := b.count("subscriptions/listen")
+	c.fault("resources/subscribe", obj{"uri": in("b", "x:1")})
+	require.Greater(t, b.count("subscriptions/listen"), n)
+}

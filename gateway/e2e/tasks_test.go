@@ -535,3 +535,20 @@ func TestAChangedServerIsReplacedWhileItsTasksEnd(t *testing.T) {
 	c.awaitStatus(id, "completed")
 	require.Equal(t, "done by the old one", str(c.ok("tasks/result", obj{"taskId": id}), "content", 0, "text"))
 }
+
+func TestCallThatMakesATaskIsNotCancelledByANotice(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.backend("b", obj{
+		"tools": []obj{taskTool("work", "optional")}, "tasks": obj{"work": obj{}},
+		"on": obj{"create work": actions(do("wait", obj{"name": "made"})), "task work": actions(do("hang"))},
+	})
+	c := w.standalone()
+	id := c.begin("tools/call", obj{"name": "b_work", "arguments": obj{}, "task": obj{"ttl": 60000}})
+	b.waitEvent("wait", "made")
+	c.notify("notifications/cancelled", obj{"requestId": json.RawMessage(id)})
+	c.ok("ping", nil)
+	b.do(do("release", obj{"name": "made"}))
+	b.waitReceived("tasks/cancel", 1)
+	require.Zero(t, b.count("notifications/cancelled"))
+}

@@ -93,8 +93,9 @@ type Conn interface {
 type Handler interface {
 	// Notification runs on the read loop: it must not block. c is the call
 	// that caused it where the transport tells (a stream of Streamable HTTP),
-	// else nil. params is the raw object, or nil. list_changed and the
-	// progress of open calls do not come here.
+	// else nil. params is the raw object, or nil. list_changed, the progress of
+	// open calls, and notices that a request of the backend is withdrawn do not
+	// come here.
 	Notification(s *Server, conn Conn, c *Call, method string, params []byte)
 	// Request runs in a goroutine of its own. In the modern era it is a
 	// question that came as the result of c. ctx ends with the connection,

@@ -24,17 +24,17 @@
 // stream of the server has ended. All other methods may be called from any
 // goroutine. [Conn.Call], [Server.Await], [Server.Unit], [Server.Modern] and
 // [Server.Acquire] block until their contexts end at the latest, the last three
-// not longer than the server's timeout; [Conn.Close] blocks for some five seconds at most; nothing else blocks. Read loops never wait for
-// anybody: answers go into slots of capacity one, requests of the backend into
-// goroutines of their own, notifications to [Handler.Notification], which must
-// not block.
+// not longer than the server's timeout; [Conn.Close] blocks for some five
+// seconds at most; nothing else blocks. Read loops never wait for anybody:
+// answers go into slots of capacity one, requests of the backend into goroutines
+// of their own, notifications to [Handler.Notification], which must not block.
 //
 // # Order and loss
 //
 // What the backend sends about a call is delivered before the call's answer,
 // and nothing of it after [Conn.Call] returned. Late, doubled and alien answers
 // are dropped. A line that is no message is skipped and reported; when its id
-// can be read, its call fails at once. Beyond 64 requests of a backend at a
+// can be read, its call fails at once. Beyond 1024 requests of a backend at a
 // time further ones are refused. Of a flood of stderr lines some are counted
 // only.
 //

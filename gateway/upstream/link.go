@@ -13,8 +13,9 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// maxAsking is how many requests of a backend are worked on at a time.
-const maxAsking = 64
+// maxAsking is how many requests of a backend are worked on at a time: each may
+// wait for a human, and many clients may share the backend.
+const maxAsking = 1024
 
 // wire is what the transports differ in. Nothing but answer and shut blocks.
 type wire interface {
@@ -386,6 +387,7 @@ func (l *link) notice(c *Call, m *jsonrpc.Message) {
 				cancel(errWithdrawn)
 			}
 		}
+		return // ids are a matter of this connection
 	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
 		l.srv.listChanged(l, m.Method)
 		return

@@ -257,7 +257,7 @@ func (ls *listens) replace(uris []string) error {
 	old := ls.open
 	ls.mu.Unlock()
 	empty := len(uris) == 0 && len(ls.lists) == 0
-	if old != nil && (slices.Equal(old.uris, uris) || empty) {
+	if old != nil && (old.serves(uris) || empty) {
 		if empty {
 			ls.mu.Lock()
 			ls.open = nil
@@ -302,6 +302,12 @@ func (ls *listens) replace(uris []string) error {
 	ls.mu.Unlock()
 	ls.began()
 	return err
+}
+
+// serves reports whether a listen is for those resources, and the server agreed
+// to each.
+func (x *listening) serves(uris []string) bool {
+	return slices.Equal(x.uris, uris) && !slices.ContainsFunc(uris, func(uri string) bool { return !x.honoured[uri] })
 }
 
 // tidy closes the one that was replaced; it reports whether there was one.
