@@ -99,7 +99,7 @@ type PinnedTool struct {
 type ListQuery struct {
 	Kind   string `json:"kind"`             // servers, tools, prompts, resources or templates
 	Server string `json:"server,omitempty"` // only this server's
-	MIME   string `json:"mime,omitempty"`   // only this MIME type
+	MIME   string `json:"mime,omitempty"`   // only this MIME type; * stands for any text
 }
 
 // Item is an entry of the catalog with what clients are not told of it. Name
@@ -159,10 +159,14 @@ func (i *Instance) List(ctx context.Context, q ListQuery) ([]Item, error) {
 	if err := i.knows(q.Server); err != nil {
 		return nil, err
 	}
+	fits, err := registry.MIMEFilter(q.MIME)
+	if err != nil {
+		return nil, err
+	}
 	i.gateway.AwaitLists(ctx)
 	items := []Item{}
 	for e := range i.registry.Load().All(kind) {
-		if q.Server != "" && e.Server != q.Server || q.MIME != "" && e.MIME != q.MIME {
+		if q.Server != "" && e.Server != q.Server || fits != nil && !fits(e) {
 			continue
 		}
 		items = append(items, itemOf(e))

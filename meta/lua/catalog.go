@@ -2,7 +2,6 @@ package lua
 
 import (
 	"fmt"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -283,17 +282,12 @@ func (c *catalog) listPrompts(L *glua.LState) int {
 
 func (c *catalog) listResources(L *glua.LState) int {
 	o := optionsAt(L, 1, "resources.list", "server", "mime", "limit", "offset")
-	mime := strings.ToLower(o.text("mime"))
-	if _, err := path.Match(mime, ""); err != nil {
-		L.RaiseError("resources.list: %q is no pattern of MIME types, such as text/*", mime)
+	match, err := registry.MIMEFilter(o.text("mime"))
+	if err != nil {
+		L.RaiseError("resources.list: %s; text/* is one that is right", err)
 	}
-	match := func(e *registry.Entry) bool {
-		if mime == "" || mime == "*" {
-			return true
-		}
-		kind, _, _ := strings.Cut(strings.ToLower(e.MIME), ";")
-		ok, _ := path.Match(mime, strings.TrimSpace(kind))
-		return ok
+	if match == nil {
+		match = every
 	}
 	return c.list(L, o, registry.Resource, match, func(e *registry.Entry, t *glua.LTable) {
 		t.RawSetString("uri", glua.LString(e.Listed))

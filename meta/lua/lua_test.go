@@ -57,6 +57,7 @@ func TestResults(t *testing.T) {
 			"resources.list", `return resources.list{server="notes", mime="text/*"}`,
 			`[{"uri":"mcp://notes/file:///a.txt","name":"a","mimeType":"text/plain","size":5,"server":"notes"}]`,
 		},
+		{"resources.list takes types in any case, as searches do", `return #resources.list{mime="TEXT/plain"}, #resources.list{mime="text/none"}`, `[1,0]`},
 		{"resources.list in pages", `local l = resources.list{limit=1, offset=1} return #l, l[1].name`, `[1,"b"]`},
 		{"prompts.get makes strings of arguments", `return prompts.get("notes/greet", {n=1}).messages[1].content.text`, `"notes/greet {\"n\":\"1\"}"`},
 		{"prompts.list", `return prompts.list{}[1].name`, `"notes/greet"`},
