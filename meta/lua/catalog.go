@@ -2,6 +2,7 @@ package lua
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,6 +69,10 @@ func (r *run) openCatalog(L *glua.LState) {
 	} {
 		lib := L.NewTable()
 		L.SetFuncs(lib, funcs)
+		lib.Metatable = meta(L, map[string]glua.LGFunction{"__index": func(L *glua.LState) int {
+			L.RaiseError("%s has no %q: there are %s", name, r.toString(L, L.Get(2)), strings.Join(slices.Sorted(maps.Keys(funcs)), ", "))
+			return 0
+		}})
 		L.SetGlobal(name, lib)
 	}
 	L.SetGlobal("search", L.NewFunction(c.search))
