@@ -250,6 +250,9 @@ func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request
 	} else {
 		fmt.Fprintf(&text, "; \"goblin list %s\" shows all", r.kind.list)
 	}
+	if held := withholding(status.Servers, r.server); held != "" && r.kind.noun == toolKind.noun {
+		fmt.Fprintf(&text, "; %s", held)
+	}
 	if len(down) > 0 {
 		fmt.Fprintf(&text, "; without %s: see \"goblin list servers\"", strings.Join(down, ", "))
 	}

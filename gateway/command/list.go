@@ -112,6 +112,9 @@ func (a *App) listOf(ctx context.Context, cfg *config.Config, q instance.ListQue
 	if err != nil {
 		return err
 	}
+	if held := withholding(servers, ""); held != "" && q.Kind == "tools" {
+		a.Warn("%s", held)
+	}
 	down, wanted := 0, 0
 	for _, s := range servers {
 		if s.State != string(registry.StateDisabled) {

@@ -69,6 +69,8 @@ type Server struct {
 	Prompts   int     `json:"prompts"`
 	Resources int     `json:"resources"`
 	Templates int     `json:"templates"`
+	Awaiting  int     `json:"awaitingApproval,omitempty"` // tools that are new or changed
+	Withheld  int     `json:"withheld,omitempty"`         // those of them that clients do not get
 	Restarts  int     `json:"restarts"`
 	PID       int     `json:"pid,omitempty"`
 	LatencyMS float64 `json:"latencyMs,omitempty"`
@@ -132,7 +134,15 @@ func (i *Instance) Status() Status {
 		})
 	}
 	for _, state := range i.registry.States() {
+		pinned := i.registry.Pinned(state.Name)
+		withheld := 0
+		for _, p := range pinned {
+			if p.Withheld {
+				withheld++
+			}
+		}
 		s.Servers = append(s.Servers, Server{
+			Awaiting: len(pinned), Withheld: withheld,
 			Name: state.Name, State: string(state.State), Transport: state.Transport,
 			Protocol: state.ProtocolVersion, Error: state.LastError,
 			Listed: state.Listed, Tools: state.Counts[registry.Tool], Prompts: state.Counts[registry.Prompt],
