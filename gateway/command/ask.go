@@ -250,13 +250,20 @@ func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request
 	} else {
 		fmt.Fprintf(&text, "; \"goblin list %s\" shows all", r.kind.list)
 	}
-	if held := withholding(status.Servers, r.server); held != "" && r.kind.noun == toolKind.noun {
-		fmt.Fprintf(&text, "; %s", held)
-	}
+	text.WriteString(r.withheld(status.Servers))
 	if len(down) > 0 {
 		fmt.Fprintf(&text, "; without %s: see \"goblin list servers\"", strings.Join(down, ", "))
 	}
 	return Fail(CodeNotFound, "%s", text.String())
+}
+
+// withheld tells that the thing may be a tool that awaits approval; "" if not.
+func (r *request) withheld(servers []instance.Server) string {
+	held := withholding(servers, r.server)
+	if held == "" || r.kind.noun != toolKind.noun {
+		return ""
+	}
+	return "; " + held
 }
 
 // elsewhere is another server than the one that was asked, which has the thing.
