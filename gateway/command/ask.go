@@ -259,11 +259,17 @@ func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request
 
 // withheld tells that the thing may be a tool that awaits approval; "" if not.
 func (r *request) withheld(servers []instance.Server) string {
-	held := withholding(servers, r.server)
-	if held == "" || r.kind.noun != toolKind.noun {
+	if r.kind.noun != toolKind.noun {
 		return ""
 	}
-	return "; " + held
+	may := slices.DeleteFunc(slices.Clone(servers), func(s instance.Server) bool { return !r.kind.owns(s.Name, r.name) })
+	if len(may) == 0 { // the name alone does not tell whose it is
+		may = servers
+	}
+	if held := withholding(may, r.server); held != "" {
+		return "; " + held
+	}
+	return ""
 }
 
 // elsewhere is another server than the one that was asked, which has the thing.
