@@ -139,7 +139,7 @@ func newRoot(p *process.Process) *cobra.Command {
 		Version: a.Version.Version,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return command.Usage(cmd, "there is no command %q%s", args[0], didYouMean(cmd.SuggestionsFor(args[0])))
+				return command.NoCommand(cmd, args[0])
 			}
 			return nil
 		},
@@ -207,13 +207,6 @@ func (o *oneOf) Set(word string) error {
 	}
 	*o.value = word
 	return nil
-}
-
-func didYouMean(names []string) string {
-	if len(names) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %q?", names[0])
 }
 
 func stdioCommand(p *process.Process) *cobra.Command {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"goblin/meta/search"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
@@ -100,8 +101,25 @@ func (t *Tools) describeResource(_ context.Context, a arguments) ([]byte, error)
 	return answer(out), nil
 }
 
+// maxAlike bounds the resources whose words are those of a wrong URI.
+const maxAlike = 100
+
+// alike are the resources that a wrong URI may mean, wherever in a long list.
+// A URI that is too long for a search has none.
+func (t *Tools) alike(ctx context.Context, uri string) []*registry.Entry {
+	hits, _, err := t.index.Search(ctx, search.Query{Text: uri, Kinds: []registry.Kind{registry.Resource}, Limit: maxAlike})
+	if err != nil {
+		return nil
+	}
+	entries := make([]*registry.Entry, len(hits))
+	for i, h := range hits {
+		entries[i] = h.Entry
+	}
+	return entries
+}
+
 // notFound tells what there is instead of an unknown name.
-func (t *Tools) notFound(e *registry.NotFoundError) string {
+func (t *Tools) notFound(ctx context.Context, e *registry.NotFoundError) string {
 	text, see := e.Error(), "search_resources" // of resources it begins with the code
 	near := e.Nearest
 	switch e.Kind {
@@ -111,7 +129,7 @@ func (t *Tools) notFound(e *registry.NotFoundError) string {
 		text, see = "PROMPT_NOT_FOUND: "+text, "search_prompts"
 	default:
 		s := t.o.Registry.Load()
-		near = append(s.Nearest(registry.Resource, e.Name), s.Nearest(registry.Template, e.Name)...)
+		near = append(s.Nearest(registry.Resource, e.Name, t.alike(ctx, e.Name)...), s.Nearest(registry.Template, e.Name)...)
 		if len(near) > 0 {
 			text += "; did you mean " + strings.Join(near, " or ") + "?"
 		}

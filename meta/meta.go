@@ -102,10 +102,10 @@ func (t *Tools) run(ctx context.Context, one *tool, raw []byte) ([]byte, error) 
 	)
 	switch {
 	case errors.As(err, &unknown):
-		return texts(true, t.notFound(unknown)), nil
+		return texts(true, t.notFound(ctx, unknown)), nil
 	case errors.As(err, &ambiguous):
 		return texts(true, ambiguous.Error()), nil
-	case errors.Is(err, search.ErrBadMIME):
+	case errors.Is(err, registry.ErrBadMIME):
 		return texts(true, wrong("argument %q: %v", mimeType.name, err).Error()), nil
 	}
 	return result, err

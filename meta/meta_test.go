@@ -193,6 +193,21 @@ func TestR3_31_DescribeTellsAllOrWhatIsNear(t *testing.T) {
 		string(c.call("describe_prompt", `{"name":"clock_meet"}`).Structured))
 }
 
+func TestR3_31_WhatIsNearIsFoundAnywhereInALongList(t *testing.T) {
+	t.Parallel()
+	r := fixture(t)
+	items := make([][]byte, 20000)
+	for i := range items {
+		items[i] = fmt.Appendf(nil, `{"uri":"db://item/%05d","name":"item %d"}`, i, i)
+	}
+	require.Empty(t, r.SetList("data-server", registry.Resource, items))
+	c := tools(t, r, nil)
+	for _, item := range []string{"00000", "07321", "19999"} {
+		require.Contains(t, c.failed("describe_resource", `{"uri":"mcp://data-server/db://itm/`+item+`"}`),
+			"did you mean mcp://data-server/db://item/"+item)
+	}
+}
+
 func TestExpansionsAndTemplatesAreDescribedToo(t *testing.T) {
 	t.Parallel()
 	c := tools(t, fixture(t), nil)

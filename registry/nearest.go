@@ -13,8 +13,9 @@ const (
 )
 
 // Nearest returns the listed names that look most like a wrong one, best first,
-// at most three. Of long lists only the first 5,000 entries are looked at.
-func (s *Snapshot) Nearest(k Kind, name string) []string {
+// at most three. Of long lists only the first 5,000 entries are looked at, after
+// those that the caller knows to be likely.
+func (s *Snapshot) Nearest(k Kind, name string, likely ...*Entry) []string {
 	if len(name) > 2*maxToolName {
 		return nil
 	}
@@ -25,20 +26,28 @@ func (s *Snapshot) Nearest(k Kind, name string) []string {
 	want := strings.ToLower(name)
 	limit := min(6, max(1, len(want)/3))
 	var best []found
-	tried := 0
-	for e := range s.All(k) {
-		if tried++; tried > maxTried {
-			break
-		}
+	try := func(e *Entry) {
 		off := min(distance(want, strings.ToLower(e.Listed), limit), distance(want, strings.ToLower(e.Name), limit))
 		if off <= limit {
 			best = append(best, found{e.Listed, off})
 		}
 	}
+	for _, e := range likely {
+		try(e)
+	}
+	tried := 0
+	for e := range s.All(k) {
+		if tried++; tried > maxTried {
+			break
+		}
+		try(e)
+	}
 	slices.SortStableFunc(best, func(a, b found) int { return cmp.Compare(a.off, b.off) })
 	var names []string
-	for _, f := range best[:min(len(best), maxNearest)] {
-		names = append(names, f.listed)
+	for _, f := range best {
+		if len(names) < maxNearest && !slices.Contains(names, f.listed) {
+			names = append(names, f.listed)
+		}
 	}
 	return names
 }

@@ -140,6 +140,10 @@ func (a *app) setupBlocks() []content.Block {
 	if a.o.Host.Demo {
 		f = append(f, content.Fact{Label: "now", Value: "the built-in demo, as there is no config there"})
 	}
+	follow := "A running Goblin follows edits of its servers.\n"
+	if a.o.Host.Demo {
+		follow = "Write it, then start Goblin again.\n"
+	}
 	blocks := []content.Block{
 		{Title: "Your servers", Kind: content.Facts, Facts: f},
 		{Kind: content.Text, Text: strings.TrimSuffix(exampleConfig, "\n")},
@@ -147,7 +151,7 @@ func (a *app) setupBlocks() []content.Block {
 			"`${NAME}` stands for a variable of the environment.\n\n" +
 			"A JSON file with `mcpServers`, as Claude Desktop has it, works as it is: `goblin --config servers.json`. " +
 			"Goblin's own entry in it is left out.\n\n" +
-			"`goblin validate` reports all mistakes in one run. The config is read when Goblin starts.\n"},
+			"`goblin validate` reports all mistakes in one run. " + follow},
 		{Title: "Your clients", Kind: content.Markdown, Text: "Each client starts Goblin, and all of them share one. " +
 			"Its entry in a client's config (**y** copies it):\n"},
 		{Kind: content.JSON, Data: a.clientEntry()},

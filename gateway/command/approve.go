@@ -71,6 +71,33 @@ the names that the server gives them.`,
 	return cmd
 }
 
+// pinned counts the tools of a server, of all for "", that await approval, and
+// those of them that are withheld until then.
+func pinned(servers []instance.Server, of string) (awaiting, withheld int) {
+	for _, s := range servers {
+		if of == "" || s.Name == of {
+			awaiting, withheld = awaiting+s.Awaiting, withheld+s.Withheld
+		}
+	}
+	return awaiting, withheld
+}
+
+// withholding says how many tools are withheld, and what to do; "" for none.
+func withholding(servers []instance.Server, of string) string {
+	_, n := pinned(servers, of)
+	if n == 0 {
+		return ""
+	}
+	return amount(n, "tool is", "tools are") + " withheld until approved: see \"goblin approve\""
+}
+
+func amount(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}
+
 // printPinned shows people what awaits approval.
 func (a *App) printPinned(awaiting []instance.PinnedTool) error {
 	if len(awaiting) == 0 {

@@ -250,10 +250,26 @@ func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request
 	} else {
 		fmt.Fprintf(&text, "; \"goblin list %s\" shows all", r.kind.list)
 	}
+	text.WriteString(r.withheld(status.Servers))
 	if len(down) > 0 {
 		fmt.Fprintf(&text, "; without %s: see \"goblin list servers\"", strings.Join(down, ", "))
 	}
 	return Fail(CodeNotFound, "%s", text.String())
+}
+
+// withheld tells that the thing may be a tool that awaits approval; "" if not.
+func (r *request) withheld(servers []instance.Server) string {
+	if r.kind.noun != toolKind.noun {
+		return ""
+	}
+	may := slices.DeleteFunc(slices.Clone(servers), func(s instance.Server) bool { return !r.kind.owns(s.Name, r.name) })
+	if len(may) == 0 { // the name alone does not tell whose it is
+		may = servers
+	}
+	if held := withholding(may, r.server); held != "" {
+		return "; " + held
+	}
+	return ""
 }
 
 // elsewhere is another server than the one that was asked, which has the thing.

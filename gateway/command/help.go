@@ -20,12 +20,17 @@ func (a *App) Help() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in, rest := reach(cmd.Root(), args)
 			if len(rest) > 0 {
-				return Usage(cmd.Root(), "there is no command %q%s", rest[0], meant(rest[0], commandNames(in), ""))
+				return NoCommand(in, rest[0])
 			}
 			in.InitDefaultHelpFlag() // as if it had been run
 			return in.Help()
 		},
 	}
+}
+
+// NoCommand is the error for a name that no command in a command has.
+func NoCommand(in *cobra.Command, name string) error {
+	return Usage(in.Root(), "there is no command %q%s", name, meant(name, commandNames(in), ""))
 }
 
 // reach follows names of commands from root, and gives back what names none.

@@ -101,6 +101,9 @@ func (a *App) printStatus(s instance.Status) error {
 	if s.Notice != "" {
 		fmt.Fprintf(&head, "notice   %s\n", s.Notice)
 	}
+	if awaiting, _ := pinned(s.Servers, ""); awaiting > 0 {
+		fmt.Fprintf(&head, "approve  %s; \"goblin approve\" shows what is new or changed\n", amount(awaiting, "tool awaits approval", "tools await approval"))
+	}
 	if err := a.printText(display.Text(head.String())); err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ A server that does not come up is told on stderr; if none does, the exit code
 is 4.`,
 		Example: `  goblin list servers
   goblin list tools --server files
-  goblin list resources --mime text/markdown
+  goblin list resources --mime 'text/*'
   goblin list tools --json | jq -r '.[].name'`,
 		ValidArgs: lists,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -60,6 +60,9 @@ is 4.`,
 			if q.MIME != "" && q.Kind != "resources" && q.Kind != "templates" {
 				return Usage(cmd, "--mime is for resources and templates; %s have no MIME type", q.Kind)
 			}
+			if _, err := registry.MIMEFilter(q.MIME); err != nil {
+				return Usage(cmd, "--mime: %v", err)
+			}
 			cfg, err := a.Load()
 			if err != nil {
 				return err
@@ -68,7 +71,7 @@ is 4.`,
 		},
 	}
 	cmd.Flags().StringVar(&q.Server, "server", "", "only of this `SERVER`")
-	cmd.Flags().StringVar(&q.MIME, "mime", "", "only of this MIME `TYPE` (resources and templates)")
+	cmd.Flags().StringVar(&q.MIME, "mime", "", "only of this MIME `TYPE` (resources and templates); * stands for anything, as in 'image/*'")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
 	_ = cmd.RegisterFlagCompletionFunc("server", func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		return a.complete("servers")(cmd, nil, typed)
@@ -108,6 +111,9 @@ func (a *App) listOf(ctx context.Context, cfg *config.Config, q instance.ListQue
 	}
 	if err != nil {
 		return err
+	}
+	if held := withholding(servers, ""); held != "" && q.Kind == "tools" {
+		a.Warn("%s", held)
 	}
 	down, wanted := 0, 0
 	for _, s := range servers {

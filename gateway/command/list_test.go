@@ -137,6 +137,7 @@ func TestWrongUseIsCode2AndNamesTheHelp(t *testing.T) {
 		{[]string{"list"}, `say what to list: servers, tools, prompts, resources or templates; see "goblin list --help"`},
 		{[]string{"list", "tolls"}, `not "tolls"; see`},
 		{[]string{"list", "tools", "--mime", "x/y"}, "--mime is for resources and templates"},
+		{[]string{"list", "resources", "--mime", "["}, `--mime: bad MIME type pattern: "["`},
 		{[]string{"list", "tools", "--bogus"}, "unknown flag: --bogus"},
 		{[]string{"read"}, "needs the URI of a resource"},
 		{[]string{"read", "a", "b"}, `got "b" too`},

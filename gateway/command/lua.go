@@ -105,7 +105,7 @@ func (a *App) runScript(ctx context.Context, cfg *config.Config, file, source st
 		if answer.Timeout {
 			code = CodeTimeout
 		}
-		return Fail(code, "%s: %s", file, answer.Error)
+		return Fail(code, "%s", located(file, answer.Error))
 	}
 	var text string
 	switch {
@@ -122,4 +122,15 @@ func (a *App) runScript(ctx context.Context, cfg *config.Config, file, source st
 		return a.printText(text)
 	}
 	return a.json(answer.Value)
+}
+
+// located is an error of a script with its file, which errors call "script".
+func located(file, text string) string {
+	if file == "-" {
+		file = "stdin"
+	}
+	if rest, ok := strings.CutPrefix(text, "script:"); ok {
+		return file + ":" + rest
+	}
+	return file + ": " + text
 }

@@ -47,8 +47,15 @@ If nothing is found, the exit code is 7.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Text = strings.Join(args, " ")
-			if kinds := lists[1:]; q.Kind != "" && !slices.Contains(kinds, q.Kind) {
+			kinds := lists[1:]
+			if slices.Contains(kinds, q.Kind+"s") {
+				q.Kind += "s" // typed as the answers spell it
+			}
+			if q.Kind != "" && !slices.Contains(kinds, q.Kind) {
 				return Usage(cmd, "--kind must be one of %s, not %q", strings.Join(kinds, ", "), q.Kind)
+			}
+			if _, err := registry.MIMEFilter(q.MIME); err != nil {
+				return Usage(cmd, "--mime: %v", err)
 			}
 			if q.Limit < 1 || q.Limit > foundMost {
 				return Usage(cmd, "--limit must be from 1 to %d", foundMost)

@@ -44,6 +44,8 @@ func TestSearchAsksForWhatIsTyped(t *testing.T) {
 	require.Equal(t, instance.SearchQuery{Text: "a b c", Kind: "resources", Server: "a", MIME: "text/*", Limit: 3}, asked)
 	require.Equal(t, [][]string{{"a"}}, g.opened, "only this server is started")
 	require.Equal(t, outcome{err: "goblin: nothing is found for \"a b c\"\n", code: CodeNotFound}, got)
+	try{gateway: g}.run(t, "search", "a", "--kind", "tool")
+	require.Equal(t, "tools", asked.Kind, "as the answers spell it")
 }
 
 func TestSearchPrintsJSON(t *testing.T) {
@@ -74,7 +76,8 @@ func TestSearchAndLuaThatAreTypedWrong(t *testing.T) {
 	}{
 		{[]string{"search"}, `goblin search needs words to look for; see "goblin search --help"`, CodeUsage},
 		{[]string{"search", " "}, `goblin search needs words to look for; see "goblin search --help"`, CodeUsage},
-		{[]string{"search", "x", "--kind", "tool"}, `--kind must be one of tools, prompts, resources, templates, not "tool"; see "goblin search --help"`, CodeUsage},
+		{[]string{"search", "x", "--kind", "thing"}, `--kind must be one of tools, prompts, resources, templates, not "thing"; see "goblin search --help"`, CodeUsage},
+		{[]string{"search", "x", "--mime", "["}, `--mime: bad MIME type pattern: "["; see "goblin search --help"`, CodeUsage},
 		{[]string{"search", "x", "--limit", "0"}, `--limit must be from 1 to 1000; see "goblin search --help"`, CodeUsage},
 		{[]string{"search", "x", "--server", "nope"}, `there is no server "nope"; there are "a", "b", "a_b", "off"`, CodeNotFound},
 		{[]string{"lua"}, `goblin lua needs a file with a Lua script, or - for stdin; see "goblin lua --help"`, CodeUsage},
@@ -105,9 +108,9 @@ func TestLuaPrintsWhatTheScriptReturns(t *testing.T) {
 		"nothing":             {instance.ScriptAnswer{Hint: "end it with return"}, nil, false, outcome{err: "goblin: end it with return\n"}},
 		"nothing as JSON":     {instance.ScriptAnswer{}, []string{"--json"}, false, outcome{out: "null\n"}},
 		"what it printed":     {instance.ScriptAnswer{Printed: "seen\n", Value: []byte(`1`)}, nil, false, outcome{out: "1\n", err: "seen\n"}},
-		"an error":            {instance.ScriptAnswer{Error: "script:2: oops"}, nil, false, outcome{err: "goblin: -: script:2: oops\n", code: CodeFailure}},
-		"an error after text": {instance.ScriptAnswer{Printed: "seen", Error: "x"}, nil, false, outcome{err: "seen\ngoblin: -: x\n", code: CodeFailure}},
-		"too long":            {instance.ScriptAnswer{Error: "x", Timeout: true}, nil, false, outcome{err: "goblin: -: x\n", code: CodeTimeout}},
+		"an error":            {instance.ScriptAnswer{Error: "script:2: oops"}, nil, false, outcome{err: "goblin: stdin:2: oops\n", code: CodeFailure}},
+		"an error after text": {instance.ScriptAnswer{Printed: "seen", Error: "x"}, nil, false, outcome{err: "seen\ngoblin: stdin: x\n", code: CodeFailure}},
+		"too long":            {instance.ScriptAnswer{Error: "x", Timeout: true}, nil, false, outcome{err: "goblin: stdin: x\n", code: CodeTimeout}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			source := ""

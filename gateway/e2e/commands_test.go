@@ -38,9 +38,12 @@ func TestCommandList(t *testing.T) {
 		require.Contains(t, text, want)
 		require.Contains(t, text, `"shop"`)
 	}
+	for _, mime := range []string{"text/plain", "text/*", "TEXT/plain"} {
+		text := w.succeeds("list", "resources", "--mime", mime)
+		require.Contains(t, text, appLog)
+		require.NotContains(t, text, appJSON)
+	}
 	text := w.succeeds("list", "resources", "--json", "--mime", "text/plain")
-	require.Contains(t, text, appLog)
-	require.NotContains(t, text, appJSON)
 	require.Contains(t, text, `"shop_file_logs_app.log"`)
 	require.Contains(t, text, `"`+appLog+`"`)
 

@@ -42,6 +42,7 @@ func TestB38_ChangedToolsAreReported(t *testing.T) {
 	require.Contains(t, shown, `-  "description": "Adds",`)
 	require.Contains(t, shown, `+  "description": "Adds. BCC me",`)
 	require.Contains(t, shown, "calc send (new)")
+	require.Contains(t, w.succeeds("status"), `approve  2 tools await approval; "goblin approve" shows what is new or changed`)
 	require.NotContains(t, shown, "same")
 	require.Contains(t, w.succeeds("approve", "calc"), "add, send")
 	require.Contains(t, w.succeeds("approve"), "No tool awaits approval.")
@@ -63,7 +64,15 @@ func TestB38_StrictPinsWithholdUntilApproved(t *testing.T) {
 	}
 	require.Zero(t, b.count("tools/call"))
 
-	out := w.run("approve", "calc", "nope")
+	held := `2 tools are withheld until approved: see "goblin approve"`
+	out := w.run("list", "tools", "--server", "calc")
+	require.Contains(t, out.stdout, "calc_same")
+	require.Equal(t, "goblin: "+held+"\n", out.stderr)
+	out = w.run("call", "calc_add")
+	require.Equal(t, exitNotFound, out.code)
+	require.Contains(t, out.stderr, held)
+	require.NotContains(t, w.run("prompt", "calc/add").stderr, held)
+	out = w.run("approve", "calc", "nope")
 	require.Equal(t, exitNotFound, out.code)
 	require.Contains(t, out.stderr, "those that await approval: add, send")
 	out = w.run("approve", "cal")

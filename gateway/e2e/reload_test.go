@@ -162,6 +162,9 @@ func TestSettingsThatNeedANewHostAreNamed(t *testing.T) {
 	eventually(t, "the log", func() bool {
 		return strings.Contains(w.hostLog(), `from the next start"=gateway.page_size`)
 	})
+	require.Equal(t, "edited settings count from the next start: gateway.page_size", w.status().Notice)
+	w.edit(func() { delete(w.gateway, "page_size") })
+	eventually(t, "the notice to end", func() bool { return w.status().Notice == "" })
 	require.Equal(t, 1, b.starts())
 }
 

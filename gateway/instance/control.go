@@ -69,6 +69,8 @@ type Server struct {
 	Prompts   int     `json:"prompts"`
 	Resources int     `json:"resources"`
 	Templates int     `json:"templates"`
+	Awaiting  int     `json:"awaitingApproval,omitempty"` // tools that are new or changed
+	Withheld  int     `json:"withheld,omitempty"`         // those of them that clients do not get
 	Restarts  int     `json:"restarts"`
 	PID       int     `json:"pid,omitempty"`
 	LatencyMS float64 `json:"latencyMs,omitempty"`
@@ -99,7 +101,7 @@ type PinnedTool struct {
 type ListQuery struct {
 	Kind   string `json:"kind"`             // servers, tools, prompts, resources or templates
 	Server string `json:"server,omitempty"` // only this server's
-	MIME   string `json:"mime,omitempty"`   // only this MIME type
+	MIME   string `json:"mime,omitempty"`   // only this MIME type; * stands for any text
 }
 
 // Item is an entry of the catalog with what clients are not told of it. Name
@@ -132,7 +134,15 @@ func (i *Instance) Status() Status {
 		})
 	}
 	for _, state := range i.registry.States() {
+		pinned := i.registry.Pinned(state.Name)
+		withheld := 0
+		for _, p := range pinned {
+			if p.Withheld {
+				withheld++
+			}
+		}
 		s.Servers = append(s.Servers, Server{
+			Awaiting: len(pinned), Withheld: withheld,
 			Name: state.Name, State: string(state.State), Transport: state.Transport,
 			Protocol: state.ProtocolVersion, Error: state.LastError,
 			Listed: state.Listed, Tools: state.Counts[registry.Tool], Prompts: state.Counts[registry.Prompt],
@@ -159,10 +169,14 @@ func (i *Instance) List(ctx context.Context, q ListQuery) ([]Item, error) {
 	if err := i.knows(q.Server); err != nil {
 		return nil, err
 	}
+	fits, err := registry.MIMEFilter(q.MIME)
+	if err != nil {
+		return nil, err
+	}
 	i.gateway.AwaitLists(ctx)
 	items := []Item{}
 	for e := range i.registry.Load().All(kind) {
-		if q.Server != "" && e.Server != q.Server || q.MIME != "" && e.MIME != q.MIME {
+		if q.Server != "" && e.Server != q.Server || fits != nil && !fits(e) {
 			continue
 		}
 		items = append(items, itemOf(e))

@@ -11,7 +11,7 @@ import (
 // Reload reads the config's file again and serves the servers that it names
 // now. One with mistakes changes nothing: they are logged, and stand in the
 // registry's notice until the file is good again. Settings other than servers
-// and roots count from the next start, which is logged, too. The demo, and an
+// and roots count from the next start, which is logged and noticed, too. The demo, and an
 // instance of some servers only, stay as they are.
 func (i *Instance) Reload() {
 	if i.o.Config.Demo || i.o.Only != nil {
@@ -33,9 +33,13 @@ func (i *Instance) Reload() {
 		return
 	}
 	i.o.Mask.Add(cfg)
-	i.registry.SetNotice("")
 	did := i.gateway.Apply(cfg)
 	later := i.o.Config.Differs(cfg)
+	notice := ""
+	if len(later) > 0 {
+		notice = "edited settings count from the next start: " + strings.Join(later, ", ")
+	}
+	i.registry.SetNotice(notice)
 	if did.Empty() && len(later) == 0 && len(i.served.Differs(cfg)) == 0 {
 		return
 	}

@@ -234,9 +234,10 @@ func (r *run) toString(L *glua.LState, v glua.LValue) string {
 	return L.ToStringMeta(v).String()
 }
 
+// print collects its arguments as texts, tables as JSON where they can be.
 func (r *run) print(L *glua.LState) int {
 	for i := 1; i <= L.GetTop(); i++ {
-		s := r.toString(L, L.Get(i))
+		s := r.shown(L, L.Get(i))
 		if i > 1 {
 			s = "\t" + s
 		}
@@ -244,6 +245,15 @@ func (r *run) print(L *glua.LState) int {
 	}
 	r.emit(L, "\n")
 	return 0
+}
+
+func (r *run) shown(L *glua.LState, v glua.LValue) string {
+	if t, ok := v.(*glua.LTable); ok && L.GetMetaField(t, "__tostring") == glua.LNil {
+		if text, err := r.encode(L, t); err == nil {
+			return string(text)
+		}
+	}
+	return r.toString(L, v)
 }
 
 func (r *run) emit(L *glua.LState, s string) {

@@ -2,7 +2,7 @@ package lua
 
 import (
 	"fmt"
-	"path"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,6 +69,10 @@ func (r *run) openCatalog(L *glua.LState) {
 	} {
 		lib := L.NewTable()
 		L.SetFuncs(lib, funcs)
+		lib.Metatable = meta(L, map[string]glua.LGFunction{"__index": func(L *glua.LState) int {
+			L.RaiseError("%s has no %q: there are %s", name, r.toString(L, L.Get(2)), strings.Join(slices.Sorted(maps.Keys(funcs)), ", "))
+			return 0
+		}})
 		L.SetGlobal(name, lib)
 	}
 	L.SetGlobal("search", L.NewFunction(c.search))
@@ -283,17 +287,12 @@ func (c *catalog) listPrompts(L *glua.LState) int {
 
 func (c *catalog) listResources(L *glua.LState) int {
 	o := optionsAt(L, 1, "resources.list", "server", "mime", "limit", "offset")
-	mime := strings.ToLower(o.text("mime"))
-	if _, err := path.Match(mime, ""); err != nil {
-		L.RaiseError("resources.list: %q is no pattern of MIME types, such as text/*", mime)
+	match, err := registry.MIMEFilter(o.text("mime"))
+	if err != nil {
+		L.RaiseError("resources.list: %s; text/* is one that is right", err)
 	}
-	match := func(e *registry.Entry) bool {
-		if mime == "" || mime == "*" {
-			return true
-		}
-		kind, _, _ := strings.Cut(strings.ToLower(e.MIME), ";")
-		ok, _ := path.Match(mime, strings.TrimSpace(kind))
-		return ok
+	if match == nil {
+		match = every
 	}
 	return c.list(L, o, registry.Resource, match, func(e *registry.Entry, t *glua.LTable) {
 		t.RawSetString("uri", glua.LString(e.Listed))

@@ -57,6 +57,7 @@ func TestResults(t *testing.T) {
 			"resources.list", `return resources.list{server="notes", mime="text/*"}`,
 			`[{"uri":"mcp://notes/file:///a.txt","name":"a","mimeType":"text/plain","size":5,"server":"notes"}]`,
 		},
+		{"resources.list takes types in any case, as searches do", `return #resources.list{mime="TEXT/plain"}, #resources.list{mime="text/none"}`, `[1,0]`},
 		{"resources.list in pages", `local l = resources.list{limit=1, offset=1} return #l, l[1].name`, `[1,"b"]`},
 		{"prompts.get makes strings of arguments", `return prompts.get("notes/greet", {n=1}).messages[1].content.text`, `"notes/greet {\"n\":\"1\"}"`},
 		{"prompts.list", `return prompts.list{}[1].name`, `"notes/greet"`},
@@ -206,6 +207,7 @@ func TestErrors(t *testing.T) {
 		{"an unknown function", "prinnt(1)", lua.Runtime, `script:1: attempt to call a non-function object; nothing is called "prinnt"; did you mean "print"?`},
 		{"R1-14 what the sandbox leaves out", "return io.open('/etc/passwd')", lua.Runtime, `script:1: attempt to index a non-table object(nil) with key 'open'; scripts have no io`},
 		{"an unknown server of a list", `tools.list{server="calculatr"}`, lua.Runtime, `script:1: no server is called "calculatr"; did you mean "calculator"?`},
+		{"an unknown function of a library", `resources.get("x")`, lua.Runtime, `script:1: resources has no "get": there are list, read`},
 		{"an unknown option", `search("x", {kinds="tool"})`, lua.Runtime, `script:1: search has no option "kinds": there are kind, server, limit`},
 		{"arguments by position", `calculator.add{1, 2}`, lua.Runtime, `script:1: calculator.add takes its arguments by name: add{name = value}`},
 		{"arguments that are no table", `calculator.add(1, 2)`, lua.Runtime, `script:1: calculator.add takes a table of arguments, not a number`},
@@ -260,9 +262,15 @@ func TestHints(t *testing.T) {
 }
 
 func TestPrintIsCollected(t *testing.T) {
-	res, err := run(t, newHost(t), `print("a", 1, nil, null, true) print() print(json.decode("9007199254740993"))`)
-	if want := "a\t1\tnil\tnull\ttrue\n\n9007199254740993\n"; err != nil || res.Printed != want {
+	res, err := run(t, newHost(t), `print("a", 1, nil, null, true) print() print(json.decode("9007199254740993"))
+		print(calculator.add{a=1,b=2}, {"x", {}}) print(setmetatable({}, {__tostring = function() return "mine" end}))
+		print(select(2, pcall(calculator.div, {a=1, b=0})))`)
+	if want := "a\t1\tnil\tnull\ttrue\n\n9007199254740993\n{\"sum\":3}\t[\"x\",{}]\nmine\ncalculator.div: division by zero\n"; err != nil || res.Printed != want {
 		t.Fatalf("%q, %v", res.Printed, err)
+	}
+	res, err = run(t, newHost(t), `local t = {} t.t = t print(t, {print}, calculator)`)
+	if err != nil || strings.Count(res.Printed, "table: ") != 3 {
+		t.Fatalf("what cannot be JSON: %q, %v", res.Printed, err)
 	}
 }
 

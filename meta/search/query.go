@@ -1,9 +1,6 @@
 package search
 
 import (
-	"errors"
-	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -28,9 +25,6 @@ const (
 	maxPosted   = 1 << 19 // postings of longer and of similar words
 )
 
-// ErrBadMIME is returned for a MIME pattern that is not a glob.
-var ErrBadMIME = errors.New("bad MIME type pattern")
-
 // Query says what to find. The zero value is all, in listed order.
 type Query struct {
 	Text   string          // words; without one, all entries in listed order
@@ -45,36 +39,6 @@ type Query struct {
 type Hit struct {
 	Entry *registry.Entry
 	Score float64 // 0 when the query has no words
-}
-
-// mimeFilter returns what says whether an entry has a type that a pattern
-// matches, nil for any: a glob without regard to case or, unless it names
-// some, parameters.
-func mimeFilter(pattern string) (func(*registry.Entry) bool, error) {
-	if pattern == "" {
-		return nil, nil
-	}
-	pattern = strings.ToLower(strings.TrimSpace(pattern))
-	if _, err := path.Match(pattern, ""); err != nil {
-		return nil, fmt.Errorf("%w: %q", ErrBadMIME, pattern)
-	}
-	known := map[string]bool{} // a catalog has few types
-	return func(e *registry.Entry) bool {
-		ok, seen := known[e.MIME]
-		if !seen {
-			t := strings.ToLower(e.MIME)
-			if !strings.Contains(pattern, ";") {
-				t, _, _ = strings.Cut(t, ";")
-			}
-			t = strings.TrimSpace(t)
-			ok, _ = path.Match(pattern, t)
-			ok = t != "" && (ok || pattern == "*")
-			if len(known) < 1000 {
-				known[e.MIME] = ok
-			}
-		}
-		return ok
-	}, nil
 }
 
 // wanted is a word to look for.

@@ -29,9 +29,9 @@ var typoShare = [...]float32{1: 0.6, 2: 0.4}
 
 // Search returns the hits of a query, best first, and how many there are
 // without limit and offset. It sees every change that was published before
-// the call, and may read it first. It fails with ErrBadMIME, or when ctx ends.
+// the call, and may read it first. It fails with [registry.ErrBadMIME], or when ctx ends.
 func (x *Index) Search(ctx context.Context, q Query) (hits []Hit, total int, err error) {
-	fits, err := mimeFilter(q.MIME)
+	fits, err := registry.MIMEFilter(q.MIME)
 	if err != nil {
 		return nil, 0, err
 	}

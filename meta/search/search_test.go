@@ -176,7 +176,7 @@ func TestFilters(t *testing.T) {
 		})
 	}
 	_, _, err := x.Search(t.Context(), search.Query{MIME: "image/["})
-	require.ErrorIs(t, err, search.ErrBadMIME)
+	require.ErrorIs(t, err, registry.ErrBadMIME)
 }
 
 func TestPagesTogetherAreTheWholeAnswer(t *testing.T) {
@@ -325,7 +325,7 @@ func FuzzSearch(f *testing.F) {
 			hits, total, err := x.Search(t.Context(), q)
 			require.Less(t, time.Since(began), 10*time.Second)
 			if err != nil {
-				require.ErrorIs(t, err, search.ErrBadMIME)
+				require.ErrorIs(t, err, registry.ErrBadMIME)
 				continue
 			}
 			require.LessOrEqual(t, len(hits), total)

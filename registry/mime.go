@@ -1,0 +1,41 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+)
+
+// ErrBadMIME is returned for a MIME pattern that is not a glob.
+var ErrBadMIME = errors.New("bad MIME type pattern")
+
+// MIMEFilter returns what says whether an entry has a type that a pattern
+// matches, nil for any: a glob without regard to case or, unless it names
+// some, parameters.
+func MIMEFilter(pattern string) (func(*Entry) bool, error) {
+	if pattern == "" {
+		return nil, nil
+	}
+	pattern = strings.ToLower(strings.TrimSpace(pattern))
+	if _, err := path.Match(pattern, ""); err != nil {
+		return nil, fmt.Errorf("%w: %q", ErrBadMIME, pattern)
+	}
+	known := map[string]bool{} // a catalog has few types
+	return func(e *Entry) bool {
+		ok, seen := known[e.MIME]
+		if !seen {
+			t := strings.ToLower(e.MIME)
+			if !strings.Contains(pattern, ";") {
+				t, _, _ = strings.Cut(t, ";")
+			}
+			t = strings.TrimSpace(t)
+			ok, _ = path.Match(pattern, t)
+			ok = t != "" && (ok || pattern == "*")
+			if len(known) < 1000 {
+				known[e.MIME] = ok
+			}
+		}
+		return ok
+	}, nil
+}
