@@ -96,9 +96,11 @@ func (s *soak) watch(ctx context.Context, p *peer) {
 	}
 }
 
-// pipes starts a bridge. Reading stops while the gate is held.
-func (s *soak) pipes(p *peer) (cmd *exec.Cmd, gate *sync.Mutex, end func()) {
-	cmd = exec.Command(goblin, "stdio")
+// pipes starts a bridge, and shakes hands. Reading stops while the gate is held.
+func (s *soak) pipes(p *peer) (gate *sync.Mutex, end func()) {
+	s.file.RLock()
+	defer s.file.RUnlock()
+	cmd := exec.Command(goblin, "stdio")
 	cmd.Env, cmd.Dir = s.w.environ(), s.w.dir
 	var said bytes.Buffer
 	cmd.Stderr = &said
@@ -109,7 +111,7 @@ func (s *soak) pipes(p *peer) (cmd *exec.Cmd, gate *sync.Mutex, end func()) {
 	out, err2 := cmd.StdoutPipe()
 	if err != nil || err2 != nil || cmd.Start() != nil {
 		s.wrong("%s: does not start", p.name)
-		return nil, nil, nil
+		return nil, nil
 	}
 	var writing sync.Mutex
 	p.send = func(frame []byte) {
@@ -134,7 +136,7 @@ func (s *soak) pipes(p *peer) (cmd *exec.Cmd, gate *sync.Mutex, end func()) {
 			p.receive(line, "")
 		}
 	}()
-	return cmd, gate, func() {
+	end = func() {
 		_ = in.Close()
 		stuck := time.AfterFunc(patience, func() { _ = cmd.Process.Signal(syscall.SIGQUIT) })
 		<-read
@@ -146,30 +148,31 @@ func (s *soak) pipes(p *peer) (cmd *exec.Cmd, gate *sync.Mutex, end func()) {
 			s.wrong("%s: exit %d: %s", p.name, code, tail(said.String(), 5000))
 		}
 	}
+	// The first answer says that the config has been read.
+	if !p.handshake() {
+		end()
+		return nil, nil
+	}
+	return gate, end
 }
 
 func (s *soak) bridge(ctx context.Context, r *rand.Rand, modern bool) {
 	p := s.peer("bridge", r)
 	p.modern = modern
-	if cmd, _, end := s.pipes(p); cmd != nil {
+	if gate, end := s.pipes(p); gate != nil {
 		defer end()
-		if p.handshake() {
-			s.work(ctx, p)
-		}
+		s.work(ctx, p)
 	}
 }
 
 // killed dies with requests under way, and with its stdout full.
 func (s *soak) killed(ctx context.Context, r *rand.Rand) {
 	p := s.peer("killed bridge", r)
-	cmd, gate, end := s.pipes(p)
-	if cmd == nil {
+	gate, end := s.pipes(p)
+	if gate == nil {
 		return
 	}
 	defer end()
-	if !p.handshake() {
-		return
-	}
 	if p.n(2) == 0 {
 		gate.Lock()
 		defer gate.Unlock() // before the end, which waits for the reader
@@ -188,14 +191,11 @@ func (s *soak) killed(ctx context.Context, r *rand.Rand) {
 // stalled reads nothing for a while, and must get everything afterwards.
 func (s *soak) stalled(ctx context.Context, r *rand.Rand) {
 	p := s.peer("stalled bridge", r)
-	cmd, gate, end := s.pipes(p)
-	if cmd == nil {
+	gate, end := s.pipes(p)
+	if gate == nil {
 		return
 	}
 	defer end()
-	if !p.handshake() {
-		return
-	}
 	gate.Lock()
 	var all sync.WaitGroup
 	for range 60 {
@@ -304,6 +304,8 @@ func (s *soak) shell(ctx context.Context, r *rand.Rand) {
 		v := s.unique()
 		args, want = []string{"call", server + "_echo", "--args", `{"v":"` + v + `"}`}, server+":echo:{\"v\":\""+v+"\"}"
 	}
+	s.file.RLock()
+	defer s.file.RUnlock()
 	cmd := exec.Command(goblin, args...)
 	cmd.Env, cmd.Dir = s.w.environ(), s.w.dir
 	var stdout, stderr bytes.Buffer

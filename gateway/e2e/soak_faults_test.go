@@ -155,9 +155,9 @@ func (s *soak) reload(ctx context.Context, r *rand.Rand) {
 		case 1:
 			s.writeConfig(merge(obj{"disabled": true}, []obj{mine}))
 		case 2:
-			_ = os.WriteFile(s.w.config, []byte("servers:\n  moving: {comand: x}\n"), 0o600)
+			s.mistake(ctx, r, "servers:\n  moving: {comand: x}\n")
 		case 3:
-			_ = os.Truncate(s.w.config, 0)
+			s.mistake(ctx, r, "")
 		case 4:
 			s.writeConfig(merge(obj{"env": obj{"N": fmt.Sprint(n)}}, []obj{mine}))
 			_ = syscall.Kill(s.pid, syscall.SIGHUP)
@@ -169,7 +169,25 @@ func (s *soak) reload(ctx context.Context, r *rand.Rand) {
 	s.writeConfig(mine)
 }
 
-// break_ does something bad to one of the servers every now and then.
+// mistake makes the config invalid for a while: the host goes on with what it
+// has, and whoever starts would be told.
+func (s *soak) mistake(ctx context.Context, r *rand.Rand, text string) {
+	s.file.Lock()
+	defer s.file.Unlock()
+	good, err := os.ReadFile(s.w.config)
+	if err == nil {
+		err = os.WriteFile(s.w.config, []byte(text), 0o600)
+	}
+	s.pause(ctx, r, 1000)
+	if err == nil {
+		err = os.WriteFile(s.w.config, good, 0o600)
+	}
+	if err != nil {
+		s.wrong("write the config: %v", err)
+	}
+}
+
+// trouble does something bad to one of the servers every now and then.
 func (s *soak) trouble(ctx context.Context, r *rand.Rand) {
 	p := s.peer("trouble", r)
 	p.modern = true
@@ -207,6 +225,8 @@ func (s *soak) trouble(ctx context.Context, r *rand.Rand) {
 
 // restart restarts a server by hand; one that is not there cannot be.
 func (s *soak) restart(server string) {
+	s.file.RLock()
+	defer s.file.RUnlock()
 	cmd := exec.Command(goblin, "restart", server)
 	cmd.Env, cmd.Dir = s.w.environ(), s.w.dir
 	if out, err := cmd.CombinedOutput(); err != nil && server != moving {

@@ -244,11 +244,11 @@ func (p *peer) abandon() {
 // handshake is that of the revisions that have one.
 func (p *peer) handshake() bool {
 	if p.modern {
-		return true
+		return p.do(ask{method: "server/discover", params: obj{}, any: true})
 	}
 	ok := p.do(ask{method: "initialize", params: obj{
 		"protocolVersion": revision, "capabilities": obj{"elicitation": obj{}}, "clientInfo": obj{"name": "soak", "version": "1"},
-	}})
+	}, any: true})
 	if ok {
 		p.notify("notifications/initialized", obj{})
 	}

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,12 +32,16 @@ type soak struct {
 	w     *world
 	seed  uint64
 	base  string
+	host  *program
 	pid   int
 	http  *http.Client
 	names []string
 	conf  obj
 
 	proxies []*proxy
+	// file is held to write a config with mistakes, and by those who start a
+	// program that reads it.
+	file sync.RWMutex
 
 	serial, asked, answered, updates atomic.Int64
 
@@ -159,6 +164,14 @@ func (s *soak) quiet(r *rand.Rand, fits func(f figures) bool) (f figures, ok boo
 func (s *soak) turmoil(length time.Duration, phase uint64) {
 	ctx, cancel := context.WithTimeout(context.Background(), length)
 	defer cancel()
+	go func() {
+		select {
+		case <-s.host.exited:
+			s.wrong("the host has ended: %v\n%s", s.host.cmd.ProcessState, s.story())
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	var all sync.WaitGroup
 	places := slices.Sorted(maps.Keys(visitors))
 	for i, name := range slices.Concat(places, []string{"bridge", "session", "stateless"}) {
@@ -166,6 +179,7 @@ func (s *soak) turmoil(length time.Duration, phase uint64) {
 		all.Go(func() {
 			for ctx.Err() == nil {
 				visitors[name](s, ctx, r)
+				s.pause(ctx, r, 100)
 				s.count("visits: " + name)
 			}
 		})
@@ -206,7 +220,7 @@ func TestSoakLosesNoAnswerAndLeavesNothingBehind(t *testing.T) {
 	s.writeConfig(mine)
 	w.written = true
 	host := w.serve()
-	s.base, s.pid = host.base, host.cmd.Process.Pid
+	s.host, s.base, s.pid = host.program, host.base, host.cmd.Process.Pid
 
 	s.turmoil(max(length/10, 8*time.Second), 1)
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -217,17 +231,22 @@ func TestSoakLosesNoAnswerAndLeavesNothingBehind(t *testing.T) {
 		}
 		return steady >= 10 // two seconds
 	})
-	require.True(t, ok, "quiet after warm-up: %+v\n%s", before, s.story(host.program))
+	if !ok {
+		t.Fatalf("not quiet after warm-up: %+v\n%s", before, s.story())
+	}
 	t.Logf("after warm-up: %+v", before)
 
 	s.turmoil(length, 2)
+	require.False(t, t.Failed())
 	after, ok := s.quiet(r, func(f figures) bool {
 		return f.goroutines <= before.goroutines+10 && f.descriptors <= before.descriptors+8 &&
 			f.children <= before.children+1 && f.resident <= before.resident+64
 	})
 	t.Logf("at the end: %+v", after)
 	s.report()
-	require.True(t, ok, "it does not come back to where it was: %+v\n%s", before, s.story(host.program))
+	if !ok {
+		t.Fatalf("it does not come back to where it was\n%s", s.story())
+	}
 	require.Positive(t, s.answered.Load())
 	for _, p := range []*peer{s.peer("last", r)} {
 		p.modern = true
@@ -258,10 +277,13 @@ func (s *soak) report() {
 	}
 }
 
-// story is what the host is doing, for failures: its goroutines too, as it is
-// ended by that.
-func (s *soak) story(p *program) string {
-	p.signal(syscall.SIGQUIT)
-	<-p.exited
-	return tail(p.stderr.String(), 60000)
+// story is why the host ended, or what it is doing, which ends it.
+func (s *soak) story() string {
+	s.host.signal(syscall.SIGQUIT)
+	<-s.host.exited
+	text := s.host.stderr.String()
+	if at := regexp.MustCompile(`(?m)^(panic:|fatal error:|SIGQUIT|runtime:)`).FindStringIndex(text); at != nil {
+		text = text[max(0, at[0]-4000):]
+	}
+	return text[:min(len(text), 200_000)]
 }
