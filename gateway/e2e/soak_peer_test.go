@@ -37,8 +37,8 @@ type peer struct {
 	watched  map[string]bool // subscribed to at any time
 	gone     bool            // nothing counts any more
 	aborts   map[string]context.CancelFunc
-	rnd      *rand.Rand      // guarded by mu
-	sessions string          // of HTTP
+	rnd      *rand.Rand // guarded by mu
+	sessions string     // of HTTP
 }
 
 // flight is a request under way.
