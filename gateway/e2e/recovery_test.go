@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -49,4 +50,34 @@ func TestHTTPBackendThatVanishesIsNoticedAndJoinedAgain(t *testing.T) {
 			require.Contains(t, c.waitUpdates(1), uri)
 		})
 	}
+}
+
+func TestWaitForAHumanHoldsNoPlaceThatOthersNeed(t *testing.T) {
+	eachCombination(t, func(t *testing.T, w *world, x combination) {
+		w.gateway["limits"] = obj{"in_flight": 1}
+		x.backend(w, obj{"tools": []obj{tool("ask"), tool("quick")}, "on": obj{"tools/call ask": actions(
+			do("request", obj{"method": "elicitation/create", "params": form}), do("answers"),
+		)}}, obj{"timeout": "5s"})
+		h := x.client(w, obj{"elicitation": obj{}}, 0, nil)
+		meanwhile := func() {
+			require.Equal(t, "b:quick:{}", h.callText("b_quick", obj{}), "in the only place there is")
+		}
+		var end message
+		if x.modernClient() {
+			h.reply = func(string, json.RawMessage) any {
+				meanwhile()
+				return accepted
+			}
+			end = h.call("tools/call", obj{"name": "b_ask"})
+		} else {
+			h.client.reply = nil // the question stays open
+			id := h.begin("tools/call", obj{"name": "b_ask"})
+			question := h.asked(1)
+			meanwhile()
+			h.write(marshal(obj{"jsonrpc": "2.0", "id": question.ID, "result": accepted}))
+			end = h.end(id)
+		}
+		require.Nil(t, end.Error, "%s", end.raw)
+		require.Contains(t, str(end.Result, "content", 0, "text"), "Alice")
+	})
 }

@@ -86,7 +86,7 @@ func (s *soak) usual(r *rand.Rand) ask {
 }
 
 // judge checks an answer and reports whether it was a result.
-func (s *soak) judge(p *peer, f *flight, m message) bool {
+func (s *soak) judge(p *guest, f *flight, m message) bool {
 	a := f.ask
 	took := time.Since(f.begun)
 	if m.Error == nil {

@@ -36,7 +36,7 @@ var visitors = map[string]visitor{
 }
 
 // work lets several requests at a time go on until the visit is over.
-func (s *soak) work(ctx context.Context, p *peer) {
+func (s *soak) work(ctx context.Context, p *guest) {
 	var all sync.WaitGroup
 	for range 1 + p.n(6) {
 		r := rand.New(rand.NewPCG(s.seed, uint64(p.n(1<<30))))
@@ -68,7 +68,7 @@ func (s *soak) pause(ctx context.Context, r *rand.Rand, ms int) {
 }
 
 // watch subscribes to something and ends some of that.
-func (s *soak) watch(ctx context.Context, p *peer) {
+func (s *soak) watch(ctx context.Context, p *guest) {
 	var uris []string
 	for range 1 + p.n(3) {
 		uris = append(uris, in(s.names[p.n(len(s.names))], fmt.Sprint("mem:///watch/", p.n(4))))
@@ -97,7 +97,7 @@ func (s *soak) watch(ctx context.Context, p *peer) {
 }
 
 // pipes starts a bridge, and shakes hands. Reading stops while the gate is held.
-func (s *soak) pipes(p *peer) (gate *sync.Mutex, end func()) {
+func (s *soak) pipes(p *guest) (gate *sync.Mutex, end func()) {
 	s.file.RLock()
 	defer s.file.RUnlock()
 	cmd := exec.Command(goblin, "stdio")
@@ -157,7 +157,7 @@ func (s *soak) pipes(p *peer) (gate *sync.Mutex, end func()) {
 }
 
 func (s *soak) bridge(ctx context.Context, r *rand.Rand, modern bool) {
-	p := s.peer("bridge", r)
+	p := s.guest("bridge", r)
 	p.modern = modern
 	if gate, end := s.pipes(p); gate != nil {
 		defer end()
@@ -167,7 +167,7 @@ func (s *soak) bridge(ctx context.Context, r *rand.Rand, modern bool) {
 
 // killed dies with requests under way, and with its stdout full.
 func (s *soak) killed(ctx context.Context, r *rand.Rand) {
-	p := s.peer("killed bridge", r)
+	p := s.guest("killed bridge", r)
 	gate, end := s.pipes(p)
 	if gate == nil {
 		return
@@ -190,7 +190,7 @@ func (s *soak) killed(ctx context.Context, r *rand.Rand) {
 
 // stalled reads nothing for a while, and must get everything afterwards.
 func (s *soak) stalled(ctx context.Context, r *rand.Rand) {
-	p := s.peer("stalled bridge", r)
+	p := s.guest("stalled bridge", r)
 	gate, end := s.pipes(p)
 	if gate == nil {
 		return
@@ -208,7 +208,7 @@ func (s *soak) stalled(ctx context.Context, r *rand.Rand) {
 }
 
 func (s *soak) session(ctx context.Context, r *rand.Rand) {
-	p := s.peer("session", r)
+	p := s.guest("session", r)
 	defer p.overHTTP(context.Background(), s.base)()
 	if !p.handshake() {
 		return
@@ -229,7 +229,7 @@ func (s *soak) session(ctx context.Context, r *rand.Rand) {
 
 // forget ends a session; it may have been evicted.
 func (s *soak) forget(id string, r *rand.Rand) {
-	p := s.peer("forget", r)
+	p := s.guest("forget", r)
 	p.sessions = id
 	resp, err := p.exchange(context.Background(), http.MethodDelete, s.base, nil)
 	if err != nil {
@@ -244,7 +244,7 @@ func (s *soak) forget(id string, r *rand.Rand) {
 
 // lostSession hangs up with requests under way and never ends its session.
 func (s *soak) lostSession(ctx context.Context, r *rand.Rand) {
-	p := s.peer("lost session", r)
+	p := s.guest("lost session", r)
 	defer p.overHTTP(ctx, s.base)()
 	if !p.handshake() {
 		return
@@ -260,7 +260,7 @@ func (s *soak) lostSession(ctx context.Context, r *rand.Rand) {
 }
 
 func (s *soak) stateless(ctx context.Context, r *rand.Rand) {
-	p := s.peer("stateless", r)
+	p := s.guest("stateless", r)
 	p.modern = true
 	defer p.overHTTP(context.Background(), s.base)()
 	s.work(ctx, p)

@@ -189,7 +189,7 @@ func (s *soak) mistake(ctx context.Context, r *rand.Rand, text string) {
 
 // trouble does something bad to one of the servers every now and then.
 func (s *soak) trouble(ctx context.Context, r *rand.Rand) {
-	p := s.peer("trouble", r)
+	p := s.guest("trouble", r)
 	p.modern = true
 	defer p.overHTTP(context.Background(), s.base)()
 	kinds := []string{"crash", "crash", "half", "closeout", "deaf", "hang", "hang", "forget", "hangup", "loud", "storm", "turnover", "restart", "vanish", "reset"}

@@ -248,7 +248,7 @@ func TestSoakLosesNoAnswerAndLeavesNothingBehind(t *testing.T) {
 		t.Fatalf("it does not come back to where it was\n%s", s.story())
 	}
 	require.Positive(t, s.answered.Load())
-	for _, p := range []*peer{s.peer("last", r)} {
+	for _, p := range []*guest{s.guest("last", r)} {
 		p.modern = true
 		end := p.overHTTP(context.Background(), s.base)
 		for _, f := range fleet {

@@ -21,9 +21,9 @@ import (
 // humans answer within half a second.
 const lastly = time.Minute
 
-// peer is a client that keeps nothing but what it waits for: each answer is
+// guest is a client that keeps nothing but what it waits for: each answer is
 // checked when it arrives.
-type peer struct {
+type guest struct {
 	s      *soak
 	name   string
 	modern bool
@@ -46,30 +46,30 @@ type flight struct {
 	ask   ask
 	id    string
 	begun time.Time
-	done  chan answered
+	done  chan reply
 }
 
-type answered struct {
+type reply struct {
 	m    message
 	none string // why there is no answer
 }
 
-func (s *soak) peer(name string, rnd *rand.Rand) *peer {
+func (s *soak) guest(name string, rnd *rand.Rand) *guest {
 	own := rand.New(rand.NewPCG(s.seed, rnd.Uint64()))
-	return &peer{s: s, name: name, rnd: own, open: map[string]*flight{}, dropped: map[string]bool{}, aborts: map[string]context.CancelFunc{}, watched: map[string]bool{}}
+	return &guest{s: s, name: name, rnd: own, open: map[string]*flight{}, dropped: map[string]bool{}, aborts: map[string]context.CancelFunc{}, watched: map[string]bool{}}
 }
 
-func (p *peer) n(n int) int {
+func (p *guest) n(n int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.rnd.IntN(n)
 }
 
 // begin sends a request.
-func (p *peer) begin(a ask) *flight {
+func (p *guest) begin(a ask) *flight {
 	p.mu.Lock()
 	p.lastID++
-	f := &flight{ask: a, id: strconv.Itoa(p.lastID), begun: time.Now(), done: make(chan answered, 1)}
+	f := &flight{ask: a, id: strconv.Itoa(p.lastID), begun: time.Now(), done: make(chan reply, 1)}
 	p.open[f.id] = f
 	params := merge(obj{}, []obj{a.params})
 	p.mu.Unlock()
@@ -90,7 +90,7 @@ func (p *peer) begin(a ask) *flight {
 
 // do sends a request, waits for its answer and checks it. It reports whether
 // that was a result.
-func (p *peer) do(a ask) bool {
+func (p *guest) do(a ask) bool {
 	f := p.begin(a)
 	for {
 		m, ok := p.await(f)
@@ -114,7 +114,7 @@ func (p *peer) do(a ask) bool {
 }
 
 // await waits for the answer to a request.
-func (p *peer) await(f *flight) (message, bool) {
+func (p *guest) await(f *flight) (message, bool) {
 	timer := time.NewTimer(lastly)
 	defer timer.Stop()
 	select {
@@ -130,7 +130,7 @@ func (p *peer) await(f *flight) (message, bool) {
 	}
 }
 
-func (p *peer) lost(f *flight, why string) {
+func (p *guest) lost(f *flight, why string) {
 	p.mu.Lock()
 	gone := p.gone
 	p.mu.Unlock()
@@ -140,7 +140,7 @@ func (p *peer) lost(f *flight, why string) {
 }
 
 // cancel gives a request up.
-func (p *peer) cancel(f *flight) {
+func (p *guest) cancel(f *flight) {
 	p.mu.Lock()
 	if p.open[f.id] != nil {
 		delete(p.open, f.id)
@@ -155,13 +155,13 @@ func (p *peer) cancel(f *flight) {
 	p.notify("notifications/cancelled", obj{"requestId": json.RawMessage(f.id)})
 }
 
-func (p *peer) notify(method string, params obj) {
+func (p *guest) notify(method string, params obj) {
 	p.send(marshal(obj{"jsonrpc": "2.0", "method": method, "params": params}))
 }
 
 // receive files a frame. stream is the request whose response it came on, ""
 // where there is one stream for all.
-func (p *peer) receive(frame []byte, stream string) {
+func (p *guest) receive(frame []byte, stream string) {
 	var m message
 	if err := json.Unmarshal(frame, &m); err != nil {
 		p.s.wrong("%s: no JSON: %.200q", p.name, frame)
@@ -177,7 +177,7 @@ func (p *peer) receive(frame []byte, stream string) {
 	}
 }
 
-func (p *peer) answer(m message, stream string) {
+func (p *guest) answer(m message, stream string) {
 	id := string(m.ID)
 	p.mu.Lock()
 	f := p.open[id]
@@ -191,12 +191,12 @@ func (p *peer) answer(m message, stream string) {
 	case f == nil || stream != "" && stream != id:
 		p.s.wrong("%s: an answer that nobody waits for: id %s on %q: %.300s%.300s", p.name, id, stream, m.Result, m.Error)
 	default:
-		f.done <- answered{m: m}
+		f.done <- reply{m: m}
 	}
 }
 
 // reply is what a human says after a while.
-func (p *peer) reply(m message) {
+func (p *guest) reply(m message) {
 	time.Sleep(time.Duration(p.n(500)) * time.Millisecond)
 	result := obj{}
 	if m.Method == "elicitation/create" {
@@ -205,7 +205,7 @@ func (p *peer) reply(m message) {
 	p.send(marshal(obj{"jsonrpc": "2.0", "id": m.ID, "result": result}))
 }
 
-func (p *peer) note(m message) {
+func (p *guest) note(m message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
@@ -223,17 +223,17 @@ func (p *peer) note(m message) {
 }
 
 // end makes all that still waits know that nothing will come.
-func (p *peer) end(why string) {
+func (p *guest) end(why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for id, f := range p.open {
 		delete(p.open, id)
-		f.done <- answered{none: why}
+		f.done <- reply{none: why}
 	}
 }
 
 // abandon ends it in the middle of whatever it does.
-func (p *peer) abandon() {
+func (p *guest) abandon() {
 	p.mu.Lock()
 	p.gone = true
 	p.mu.Unlock()
@@ -242,7 +242,7 @@ func (p *peer) abandon() {
 }
 
 // handshake is that of the revisions that have one.
-func (p *peer) handshake() bool {
+func (p *guest) handshake() bool {
 	if p.modern {
 		return p.do(ask{method: "server/discover", params: obj{}, any: true})
 	}
@@ -255,8 +255,8 @@ func (p *peer) handshake() bool {
 	return ok
 }
 
-// overHTTP makes the peer speak Streamable HTTP.
-func (p *peer) overHTTP(ctx context.Context, base string) (wait func()) {
+// overHTTP makes the guest speak Streamable HTTP.
+func (p *guest) overHTTP(ctx context.Context, base string) (wait func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	post := func(ctx context.Context, frame []byte, id string) {
@@ -301,18 +301,18 @@ func (p *peer) overHTTP(ctx context.Context, base string) (wait func()) {
 }
 
 // failed ends a request whose response is over, if that held no answer.
-func (p *peer) failed(id, why string) {
+func (p *guest) failed(id, why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.dropped, id)
 	delete(p.aborts, id)
 	if f := p.open[id]; f != nil {
 		delete(p.open, id)
-		f.done <- answered{none: why}
+		f.done <- reply{none: why}
 	}
 }
 
-func (p *peer) exchange(ctx context.Context, method, base string, frame []byte) (*http.Response, error) {
+func (p *guest) exchange(ctx context.Context, method, base string, frame []byte) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, base+"/mcp", bytes.NewReader(frame))
 	if err != nil {
 		return nil, err
@@ -332,7 +332,7 @@ func (p *peer) exchange(ctx context.Context, method, base string, frame []byte) 
 }
 
 // read takes the messages of a response.
-func (p *peer) read(resp *http.Response, id string) error {
+func (p *guest) read(resp *http.Response, id string) error {
 	if !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		body, err := io.ReadAll(resp.Body)
 		if len(bytes.TrimSpace(body)) > 0 && strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
