@@ -266,6 +266,9 @@ func (p *guest) overHTTP(ctx context.Context, base string) (wait func()) {
 			return
 		}
 		defer resp.Body.Close()
+		if id == "" {
+			return // the session may be over, and a question with it
+		}
 		if v := resp.Header.Get("Mcp-Session-Id"); v != "" {
 			p.mu.Lock()
 			p.sessions = v
