@@ -35,12 +35,12 @@ func (r *remote) watch() {
 }
 
 // feel asks for a sign of life, and fails when there was none at all within
-// the server's timeout. Whatever it answers is one; and as no call may take
-// longer without a word, one that is slow to answer the others is not taken for
-// dead.
+// the server's timeout, or what a slow network may take. Whatever it answers is
+// one; and as no call may take longer without a word, one that is slow to answer
+// the others is not taken for dead.
 func (r *remote) feel() error {
-	heard := r.heard.Load()
-	c := Call{Context: r.ctx, Method: "ping", own: true}
+	heard, limit := r.heard.Load(), max(r.srv.cfg.Timeout, r.srv.tune.sign)
+	c := Call{Context: r.ctx, Method: "ping", Timeout: limit, own: true}
 	if r.info.Load().Era == Modern {
 		c.Method = "server/discover" // which has no ping
 	}
@@ -48,7 +48,7 @@ func (r *remote) feel() error {
 	if !errors.Is(err, context.DeadlineExceeded) || r.heard.Load() != heard {
 		return nil
 	}
-	return r.srv.failure(ConnectionError, fmt.Sprintf("has vanished: no answer to %s within %v", c.Method, r.srv.cfg.Timeout), err)
+	return r.srv.failure(ConnectionError, fmt.Sprintf("has vanished: no answer to %s within %v", c.Method, limit), err)
 }
 
 // listening reports whether the server has a stream on which it may speak of

@@ -39,9 +39,9 @@ func TestHTTPServerThatVanishedIsJoinedAgain(t *testing.T) {
 			b := newWeb(t, vanishing(&gone))
 			b.noGET = strings.HasPrefix(name, "by") // where nothing can be missed, nothing is asked without need
 			cfg := b.config()
-			cfg.Timeout = 200 * time.Millisecond
+			cfg.Timeout = time.Second
 			r := start(t, cfg, func(r *rig) {
-				r.tune.pulse = 20 * time.Millisecond
+				r.tune.pulse, r.tune.sign = 20*time.Millisecond, time.Second
 			}).whole()
 			conn := r.up()
 			_, err := r.call(conn, "a")
@@ -54,7 +54,7 @@ func TestHTTPServerThatVanishedIsJoinedAgain(t *testing.T) {
 			case <-time.After(patience):
 				t.Fatal("nobody has noticed")
 			}
-			requireCode(t, conn.Err(), ConnectionError, "has vanished: no answer to ping within 200ms")
+			requireCode(t, conn.Err(), ConnectionError, "has vanished: no answer to ping within 1s")
 			r.until("calls to fail at once", func() bool { _, err := r.Conn(); return err != nil })
 			_, err = r.Conn()
 			requireCode(t, err, ConnectionError, "vanished")
@@ -62,7 +62,7 @@ func TestHTTPServerThatVanishedIsJoinedAgain(t *testing.T) {
 			gone.Store(false)
 			r.until("another connection", func() bool { c, err := r.Conn(); return err == nil && c != conn })
 			r.until("its lists and what the gateway restores", func() bool {
-				return strings.Count(b.posted(), `"tools/list"`) == 2 && len(r.h.readies()) == 2
+				return strings.Count(b.posted(), `"tools/list"`) >= 2 && len(r.h.readies()) >= 2
 			})
 		})
 	}
