@@ -245,7 +245,7 @@ func (s *soak) forget(id string, r *rand.Rand) {
 // lostSession hangs up with requests under way and never ends its session.
 func (s *soak) lostSession(ctx context.Context, r *rand.Rand) {
 	p := s.guest("lost session", r)
-	defer p.overHTTP(ctx, s.base)()
+	defer p.overHTTP(context.Background(), s.base)()
 	if !p.handshake() {
 		return
 	}

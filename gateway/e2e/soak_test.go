@@ -222,7 +222,7 @@ func TestSoakLosesNoAnswerAndLeavesNothingBehind(t *testing.T) {
 	host := w.serve()
 	s.host, s.base, s.pid = host.program, host.base, host.cmd.Process.Pid
 
-	s.turmoil(max(length/10, 8*time.Second), 1)
+	s.turmoil(min(max(length/10, 8*time.Second), 20*time.Second), 1)
 	r := rand.New(rand.NewPCG(seed, 0))
 	last, steady := figures{}, 0
 	before, ok := s.quiet(r, func(f figures) bool {
