@@ -27,7 +27,7 @@ var fleet = []struct {
 	http   string // path, "" for stdio
 	conf   obj
 }{
-	{calm, obj{}, "", obj{}},
+	{calm, obj{}, "", obj{"timeout": "30s"}}, // of a machine that has too much to do
 	{"legacy", obj{}, "", obj{}},
 	{"modern", obj{"era": "modern"}, "", obj{}},
 	{"dual", obj{"era": "dual"}, "", obj{}},
