@@ -50,6 +50,9 @@ func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.
 		g.message(s.Name(), conn, c, params)
 	case "notifications/elicitation/complete":
 		g.elicited(s.Name(), conn, c, params)
+	case "notifications/progress":
+		// Of a call that is over: its token, ours, means something else to
+		// every client.
 	default:
 		// A vendor's own: it goes where its cause is certain.
 		if causes, certain := g.flights.causes(conn, c); certain {

@@ -21,4 +21,8 @@
 // conformance add comparisons with programs from npm, which they install into
 // the user's cache folder. Of those, testdata/matrix is a module of its own, for
 // programs that use the official Go SDK.
+//
+// The build tag soak adds a host among servers that fail and clients that come
+// and go, for SOAK (10m), by the decisions that SOAK_SEED stands for (a random
+// one, which is printed).
 package e2e

@@ -425,3 +425,24 @@ func TestClientThatReadsNothingDelaysNobody(t *testing.T) {
 		require.Len(t, str(slow.end(id).Result, "content", 0, "text"), size)
 	}
 }
+
+func TestProgressThatComesTooLateReachesNobody(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.backend("b", obj{"tools": []obj{tool("slow"), tool("other")}, "on": obj{
+		"tools/call slow":  actions(do("wait", obj{"name": "never"})),
+		"tools/call other": actions(do("wait", obj{"name": "go"})),
+	}})
+	c := w.standalone()
+	id := c.begin("tools/call", obj{"name": "b_slow", "_meta": obj{"progressToken": "mine"}})
+	b.waitEvent("wait", "never")
+	token := at(b.received("tools/call")[0].Msg, "params", "_meta", "progressToken")
+	c.notify("notifications/cancelled", obj{"requestId": json.RawMessage(id)})
+	b.waitEvent("gone", "slow")
+	flight := c.begin("tools/call", obj{"name": "b_other", "arguments": obj{}})
+	b.waitEvent("wait", "go") // now the cause of what the server says is certain
+	b.do(do("notify", obj{"method": "notifications/progress", "params": obj{"progressToken": token, "progress": 1}}))
+	b.do(do("release", obj{"name": "go"}))
+	require.Nil(t, c.end(flight).Error)
+	require.Empty(t, c.notesOf("notifications/progress"), "its token is nothing that the client knows")
+}

@@ -53,12 +53,13 @@ func dial(ctx context.Context, p Place, kind string) (*net.UnixConn, welcome, er
 	return c, w, nil
 }
 
-// reach connects to the socket. A full queue of a living host is waited for.
+// reach connects to the socket. A full queue of a living host is waited for;
+// nothing else makes connecting to a socket file wait.
 func reach(ctx context.Context, path string) (*net.UnixConn, error) {
 	ctx, cancel := context.WithTimeout(ctx, helloLimit)
 	defer cancel()
 	for {
-		d := net.Dialer{Timeout: dialLimit}
+		var d net.Dialer
 		c, err := d.DialContext(ctx, "unix", path)
 		switch {
 		case err == nil:

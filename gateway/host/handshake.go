@@ -19,10 +19,9 @@ const (
 )
 
 const (
-	protocol    = 1               // version of the first line and of the control channel
-	maxHello    = 4096            // bytes of a first line
-	helloLimit  = 5 * time.Second // for a first line to come, and to be answered
-	dialLimit   = 200 * time.Millisecond
+	protocol    = 1                      // version of the first line and of the control channel
+	maxHello    = 4096                   // bytes of a first line
+	helloLimit  = 5 * time.Second        // for a first line to come, and to be answered
 	endingLimit = 500 * time.Millisecond // for a first line, once the host is ending
 )
 

@@ -51,6 +51,7 @@ type Call struct {
 
 	handshake bool     // initialize and what comes before it: must never be cancelled
 	opening   bool     // initialize itself
+	own       bool     // asks for a sign of life: not cancelled, and no cause for doubts
 	modern    bool     // sent in the modern era
 	room      [20]byte // for the id
 

@@ -8,6 +8,12 @@
 // Windows a job object, which ends with us), Streamable HTTP by a client of our
 // own, or HTTP+SSE (2024-11-05).
 //
+// A server over HTTP that vanished without closing its connections is found by
+// asking for a sign of life ("ping", or server/discover): when a call was not
+// answered in time and, if it may speak of its own accord, after half a minute
+// of silence. No answer, nor anything else, within its timeout (5 s at least)
+// ends the connection.
+//
 // # Eras
 //
 // A connection speaks a revision up to 2025-11-25, with a handshake and a

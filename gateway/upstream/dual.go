@@ -127,6 +127,7 @@ func (s *Server) connectTwin(ctx context.Context, unit string) (*link, error) {
 		<-l.gone
 		return nil, err
 	}
+	l.guard()
 	s.log.Info("connected in the modern era too", "transport", l.kind, "pid", l.pid)
 	return l, nil
 }

@@ -48,6 +48,9 @@ type link struct {
 	second  bool        // of the modern era, beside one of the legacy era; belongs to the handshake
 	kind    string      // name of the transport
 
+	heard  atomic.Uint64 // counts frames that arrived
+	doubts chan struct{} // capacity one: a call was not answered in time
+
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
 	calls  jsonrpc.Pending[*Call]
@@ -69,7 +72,7 @@ func newLink(s *Server, unit, kind string) *link {
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &link{
 		srv: s, kind: kind, ctx: ctx, cancel: cancel,
-		adopted: make(chan struct{}, 1), done: make(chan struct{}), gone: make(chan struct{}),
+		doubts: make(chan struct{}, 1), adopted: make(chan struct{}, 1), done: make(chan struct{}), gone: make(chan struct{}),
 		slots:  make(chan struct{}, maxAsking),
 		asking: make(map[string]context.CancelCauseFunc),
 	}
@@ -180,6 +183,9 @@ func (l *link) exchange(c *Call) (jsonrpc.Reply, error) {
 				continue
 			}
 			err = l.srv.failure(RequestTimeout, fmt.Sprintf("no answer to %s within %v", c.Method, limit), context.DeadlineExceeded)
+			if !c.own {
+				l.doubt()
+			}
 		}
 		if l.calls.Remove(open.ID) == nil {
 			// The answer, or the connection's end, came first.
@@ -196,7 +202,7 @@ func (l *link) exchange(c *Call) (jsonrpc.Reply, error) {
 func (l *link) abandon(c *Call, id []byte, why error) {
 	abort := c.end()
 	// In the modern era over HTTP the end of the stream says it.
-	if !c.handshake && !(c.modern && l.kind == "http") {
+	if !c.handshake && !c.own && !(c.modern && l.kind == "http") {
 		reason := "cancelled by the client"
 		var given interface{ Reason() string }
 		switch {
@@ -238,6 +244,7 @@ func (l *link) Notify(method string, params []byte) error {
 // handle takes a frame that arrived; ctx and c belong to the stream of a
 // call, else c is nil. It runs on read loops.
 func (l *link) handle(ctx context.Context, c *Call, frame []byte) {
+	l.heard.Add(1)
 	m, err := parse(frame)
 	if err != nil {
 		l.broken(frame, err)

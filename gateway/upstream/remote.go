@@ -36,6 +36,10 @@ const (
 	maxRefusal = 64 << 10
 )
 
+// keepAlive finds a peer that is gone within a minute, also where nothing is
+// asked of it.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 15 * time.Second, Count: 3}
+
 // remote is what both HTTP transports share: a client of our own, the
 // configured headers, and a queue of frames that have no answer.
 type remote struct {
@@ -64,8 +68,9 @@ func newRemote(s *Server, unit, kind string) (*remote, error) {
 	}
 	t := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
+		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAliveConfig: keepAlive}).DialContext,
 		ForceAttemptHTTP2:     true,
+		HTTP2:                 &http.HTTP2Config{SendPingTimeout: keepAlive.Idle, PingTimeout: keepAlive.Idle},
 		MaxIdleConns:          maxIdleConns,
 		MaxIdleConnsPerHost:   maxIdleConns,
 		IdleConnTimeout:       90 * time.Second,

@@ -80,6 +80,8 @@ type tuning struct {
 	remoteProbe time.Duration
 	twin        time.Duration // how long a request waits for the connection of its era, before it is translated
 	gather      time.Duration // changes of what is listened for are gathered so long
+	pulse       time.Duration // without a word of a server over HTTP that may speak, before it is asked for one
+	sign        time.Duration // for that word at least, however short the timeout is
 	reopen      time.Duration // before a stream of notifications that was lost is opened again, at first
 	retry       backoffs
 }
@@ -90,6 +92,7 @@ func defaultTuning() tuning {
 		settled: 10 * time.Second, debounce: 20 * time.Millisecond, calm: time.Second,
 		list: 60 * time.Second, barren: 5 * time.Second, retry: defaultBackoffs(),
 		probe: time.Second, remoteProbe: 3 * time.Second, twin: 10 * time.Second, gather: 5 * time.Millisecond, reopen: 200 * time.Millisecond,
+		pulse: 30 * time.Second, sign: 5 * time.Second,
 	}
 }
 

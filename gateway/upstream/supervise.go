@@ -346,5 +346,6 @@ func (s *Server) greet(ctx context.Context, unit string, dial func(context.Conte
 		}
 		return nil, err
 	}
+	l.guard()
 	return l, nil
 }
