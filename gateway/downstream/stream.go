@@ -46,8 +46,8 @@ func (w *wire) answer(frame []byte, _ int) {
 	w.check()
 }
 
-func (w *wire) abandon()                   {}
-func (w *wire) unsent() int64              { return w.out.Unsent() }
+func (w *wire) abandon()      {}
+func (w *wire) unsent() int64 { return w.out.Unsent() }
 
 // check gives the client up when too much waits, and starts to watch for
 // progress when anything does.
