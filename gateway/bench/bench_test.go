@@ -17,14 +17,9 @@ import (
 	"goblin/registry/rawjson"
 )
 
-var goblin string
+var programs rig.Programs
 
-func TestMain(m *testing.M) {
-	if rig.Backend() {
-		return
-	}
-	os.Exit(run(m))
-}
+func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "gbench")
@@ -32,7 +27,7 @@ func run(m *testing.M) int {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	if goblin, err = rig.Binary(dir); err != nil {
+	if programs, err = rig.Build(dir); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -78,7 +73,7 @@ func newFixture(b *testing.B, resources, servers int) fixture {
 	dir, err := os.MkdirTemp("", "gb")
 	check(b, err)
 	b.Cleanup(func() { os.RemoveAll(dir) })
-	f, err := rig.NewFixture(dir, goblin, servers, resources)
+	f, err := rig.NewFixture(dir, programs, servers, resources)
 	check(b, err)
 	return fixture{f}
 }

@@ -18,7 +18,7 @@ import (
 )
 
 func main() {
-	if rig.Backend() || gatewayProfiled() {
+	if gatewayProfiled() {
 		return
 	}
 	if err := run(); err != nil {
@@ -31,7 +31,7 @@ func main() {
 type load struct {
 	ctx     context.Context
 	dir     string
-	goblin  string
+	progs   rig.Programs
 	profile string
 	scale   float64 // 1 for two minutes
 	fixture int     // counts folders
@@ -52,7 +52,9 @@ var parts = []struct {
 func run() error {
 	quick := flag.Bool("quick", false, "take 20 seconds instead of two minutes")
 	only := flag.String("only", "", "measure only these, separated by commas: calls, catalogs, start, updates")
-	profile := flag.String("profile", "", "instead of measuring, put 64 calls in flight on a Goblin that writes cpu.pprof and heap.pprof into this `folder`")
+	profile := flag.String("profile", "", "instead of measuring, put calls on a gateway that writes cpu.pprof and heap.pprof into this `folder`")
+	size := flag.Int("size", 1000, "with -profile: `bytes` of a result")
+	window := flag.Int("window", 64, "with -profile: `calls` in flight, 64 at most")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q", flag.Arg(0))
@@ -70,11 +72,11 @@ func run() error {
 	if *quick {
 		l.scale = 0.15
 	}
-	if l.profile != "" {
-		return l.profiled()
-	}
-	if l.goblin, err = rig.Binary(dir); err != nil {
+	if l.progs, err = rig.Build(dir); err != nil {
 		return err
+	}
+	if l.profile != "" {
+		return l.profiled(*window, *size)
 	}
 	begin := time.Now()
 	for _, p := range parts {
@@ -96,7 +98,7 @@ func (l *load) newFixture(servers, resources int) (*rig.Fixture, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
-	return rig.NewFixture(dir, l.goblin, servers, resources)
+	return rig.NewFixture(dir, l.progs, servers, resources)
 }
 
 // during is a share of the run's time.

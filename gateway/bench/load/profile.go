@@ -62,7 +62,7 @@ func gateway(dir string) error {
 }
 
 // profiled puts load on such a gateway.
-func (l *load) profiled() error {
+func (l *load) profiled(window, size int) error {
 	dir, err := filepath.Abs(l.profile)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (l *load) profiled() error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if l.goblin, err = os.Executable(); err != nil {
+	if l.progs.Goblin, err = os.Executable(); err != nil {
 		return err
 	}
 	f, err := l.newFixture(1, 1)
@@ -84,7 +84,7 @@ func (l *load) profiled() error {
 	}
 	defer p.Close()
 	t := &target{name: "gateway", tool: "s0_echo", load: stream(p)}
-	if err := t.turn(64, 1000, l.during(20*time.Second)); err != nil {
+	if err := t.turn(min(max(window, 1), 64), size, l.during(20*time.Second)); err != nil {
 		return err
 	}
 	fmt.Printf("%.0f calls/s; look at it with: go tool pprof -top %s\n", median(t.rate), filepath.Join(dir, "cpu.pprof"))

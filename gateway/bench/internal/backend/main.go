@@ -1,8 +1,7 @@
-// Package rig is what measurements share: a backend that answers at once, a
-// peer that asks over streams, a config with such backends, and what a process
-// costs. A program that uses it must call [Backend] first: it is its own
-// backend.
-package rig
+// Command backend is what measurements put behind Goblin: an MCP server over
+// stdio that starts fast and answers at once, so that what is measured is the
+// way there and back. Its argument is how many resources it has.
+package main
 
 import (
 	"bytes"
@@ -16,35 +15,28 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// backendEnv makes a process a backend; its value is how many resources that
-// has.
-const backendEnv = "GOBLIN_BENCH_BACKEND"
-
-// page is how many resources a backend puts into one answer.
+// page is how many resources one answer holds.
 const page = 1000
 
-// URI is the resource whose updates the tool "touch" tells.
-const URI = "file:///srv/data/touched.json"
+// touched is the resource whose updates the tool "touch" tells; it is the
+// first one.
+const touched = "file:///srv/data/touched.json"
 
-// Backend serves on the standard streams and reports true when this process
-// was started as a backend.
-func Backend() bool {
-	count, err := strconv.Atoi(os.Getenv(backendEnv))
-	if err != nil {
-		return false
+func main() {
+	var count int
+	if len(os.Args) > 1 {
+		count, _ = strconv.Atoi(os.Args[1])
 	}
 	b := backend{resources: make([]string, count), texts: map[int64][]byte{}}
 	for i := range b.resources {
 		b.resources[i] = fmt.Sprintf(`{"uri":"file:///srv/data/set-%d/item-%07d.json","name":"item-%07d.json","description":"An item of the data set","mimeType":"application/json","size":%d}`, i%97, i, i, i)
 	}
 	if count > 0 {
-		b.resources[0] = fmt.Sprintf(`{"uri":%q,"name":"touched"}`, URI)
+		b.resources[0] = `{"uri":"` + touched + `","name":"touched"}`
 	}
 	b.serve(os.Stdin, os.Stdout)
-	return true
 }
 
-// backend answers at once, so that what is measured is the way there and back.
 type backend struct {
 	resources []string
 	texts     map[int64][]byte // results of echo, by size
@@ -79,7 +71,7 @@ func (b *backend) answer(m *jsonrpc.Message) []byte {
 		return jsonrpc.Result(m.ID, []byte(`{"resourceTemplates":[]}`))
 	case "tools/call":
 		if name, _ := rawjson.String(rawjson.Get(m.Params, "name")); name == "touch" {
-			notice := jsonrpc.Notification("notifications/resources/updated", []byte(`{"uri":"`+URI+`"}`))
+			notice := jsonrpc.Notification("notifications/resources/updated", []byte(`{"uri":"`+touched+`"}`))
 			return append(notice, jsonrpc.Result(m.ID, []byte(`{"content":[]}`))...)
 		}
 		n, _ := rawjson.Int(rawjson.Path(m.Params, "arguments", "size"))
