@@ -95,12 +95,13 @@ func (c *Call) again(answers, state []byte) {
 	c.Answers, c.State = answers, state
 }
 
-// begin starts the timeout.
-func (c *Call) begin(limit time.Duration) {
+// begin starts the timeout and returns when it is over.
+func (c *Call) begin(limit time.Duration) time.Time {
 	c.clock.Lock()
 	defer c.clock.Unlock()
 	c.limit, c.left = limit, limit
 	c.deadline = time.Now().Add(limit)
+	return c.deadline
 }
 
 // extend starts the timeout anew, because the backend has shown that it works.

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"goblin/gateway/jsonrpc"
 	"goblin/registry/rawjson"
@@ -50,6 +49,7 @@ type link struct {
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
 	calls  jsonrpc.Pending[*Call]
+	expiry expiry
 	// adopted tells once that a unit has taken the connection.
 	adopted chan struct{}
 	done    chan struct{}
@@ -102,6 +102,7 @@ func (l *link) fail(err error) {
 		l.err = err
 		l.cancel()
 		l.calls.Close(err)
+		l.expiry.stop()
 		close(l.done)
 		go func() {
 			l.mu.Lock()
@@ -143,15 +144,17 @@ func (l *link) exchange(c *Call) (jsonrpc.Reply, error) {
 	if ctx.Err() != nil {
 		return jsonrpc.Reply{}, l.cancelled(ctx)
 	}
-	open, err := l.calls.Add(c)
-	if err != nil {
-		return jsonrpc.Reply{}, err
-	}
 	limit := c.Timeout
 	if limit <= 0 {
 		limit = l.srv.cfg.Timeout
 	}
-	c.begin(limit)
+	deadline := c.begin(limit)
+	open, err := l.calls.Add(c)
+	if err != nil {
+		return jsonrpc.Reply{}, err
+	}
+	defer l.calls.Release(open)
+	l.expect(deadline)
 	id := strconv.AppendInt(c.room[:0], open.ID, 10)
 	if c.modern {
 		l.wire.request(c, open.ID, l.modernFrame(c, id))
@@ -159,36 +162,26 @@ func (l *link) exchange(c *Call) (jsonrpc.Reply, error) {
 		l.wire.request(c, open.ID, c.frame(id))
 	}
 
-	timer := timers.Get().(*time.Timer)
-	timer.Reset(limit)
-	defer func() {
-		timer.Stop()
-		timers.Put(timer)
-		l.calls.Release(open)
-	}()
-	for {
-		select {
-		case o := <-open.Done():
-			c.end()
-			return o.Take()
-		case <-ctx.Done():
+	var reply jsonrpc.Reply
+	select {
+	case o := <-open.Done():
+		reply, err = o.Take()
+	case <-ctx.Done():
+		if l.calls.Remove(open.ID) != nil {
 			err = l.cancelled(ctx)
-		case <-timer.C:
-			if left := c.remaining(); left > 0 {
-				timer.Reset(left)
-				continue
-			}
-			err = l.srv.failure(RequestTimeout, fmt.Sprintf("no answer to %s within %v", c.Method, limit), context.DeadlineExceeded)
+			l.abandon(c, id, err)
+			return jsonrpc.Reply{}, err
 		}
-		if l.calls.Remove(open.ID) == nil {
-			// The answer, or the connection's end, came first.
-			c.end()
-			o := <-open.Done()
-			return o.Take()
-		}
+		// The answer, or the connection's end, came first.
+		reply, err = (<-open.Done()).Take()
+	}
+	if errors.Is(err, errExpired) {
+		err = l.srv.failure(RequestTimeout, fmt.Sprintf("no answer to %s within %v", c.Method, limit), context.DeadlineExceeded)
 		l.abandon(c, id, err)
 		return jsonrpc.Reply{}, err
 	}
+	c.end()
+	return reply, err
 }
 
 // abandon ends a call that nobody waits for any more.
