@@ -10,6 +10,7 @@ import (
 	"runtime/pprof"
 	"time"
 
+	"goblin/gateway/command"
 	"goblin/gateway/config"
 	"goblin/gateway/instance"
 )
@@ -51,7 +52,11 @@ func gateway(dir string) error {
 	ctx, stop := context.WithCancel(context.Background())
 	running := make(chan error, 1)
 	go func() { running <- i.Run(ctx) }()
-	err = i.ServeStdio(ctx, os.Stdin, os.Stdout)
+	in, restoreIn := command.Unblock(os.Stdin)
+	defer restoreIn()
+	out, restoreOut := command.Unblock(os.Stdout)
+	defer restoreOut()
+	err = i.ServeStdio(ctx, in, out)
 	pprof.StopCPUProfile()
 	heap, fault := os.Create(filepath.Join(dir, "heap.pprof"))
 	if fault == nil {
