@@ -30,7 +30,9 @@ func (c Change) Empty() bool { return len(c.Added)+len(c.Changed)+len(c.Removed)
 func (g *Gateway) Apply(cfg *config.Config) (did Change) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.roots.Store(&cfg.Gateway.Roots)
+	if was := g.roots.Swap(&cfg.Gateway.Roots); !reflect.DeepEqual(*was, cfg.Gateway.Roots) {
+		g.rootsChangedFor("")
+	}
 	old := g.servers
 	g.servers, g.order = make(map[string]*backend), nil
 	names, fresh := make([]string, len(cfg.Servers)), []config.Server(nil)
@@ -105,7 +107,7 @@ func (g *Gateway) drain(ctx context.Context, b *backend) {
 	for {
 		select {
 		case <-look.C:
-			if !g.flights.busy(b.Server) {
+			if !g.flights.busy(b.Server) && !g.tasksOpen(b.Server) {
 				return
 			}
 		case <-limit.C:

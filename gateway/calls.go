@@ -9,6 +9,7 @@ import (
 )
 
 func (g *Gateway) callTool(r *request) {
+	r.ignoreTask()
 	t, edits, ok := g.route(r, "name", (*registry.Registry).ResolveTool)
 	if !ok {
 		return
@@ -18,7 +19,15 @@ func (g *Gateway) callTool(r *request) {
 		return
 	}
 	if t.Local != nil {
+		if r.taskUse(t) == clientTask {
+			r.fail(noTaskSupport(r.name))
+			return
+		}
 		g.callLocal(r, t)
+		return
+	}
+	if r.tasks = r.taskUse(t); r.tasks == clientTask {
+		g.createTask(r, t, edits)
 		return
 	}
 	g.forward(r, t, edits, (*rewriter).toolResult)
@@ -118,29 +127,34 @@ func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit, r
 	case r.parked:
 		return
 	}
+	g.answer(r, t.Server, t.Name, reply, rewrite)
+}
+
+// answer answers with what came back from a server for what it calls name.
+func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply, rewrite func(*rewriter, []byte)) {
 	w := &r.rewriter
-	w.registry, w.server = g.reg, t.Server
+	w.registry, w.server = g.reg, server
 	if e := reply.Error; e != nil {
 		own := jsonrpc.ParseErrorObject(e)
 		if hopLocal(own.Code) {
-			r.fail(&upstream.Error{Code: upstream.BadReply, Server: t.Server, Reason: "it refused the message itself: " + own.Message})
+			r.fail(&upstream.Error{Code: upstream.BadReply, Server: server, Reason: "it refused the message itself: " + own.Message})
 			return
 		}
-		if own.Code == codeURLElicitation && r.modern() {
+		if own.Code == codeURLElicitation && r.modern() && r.outer == nil {
 			if err := g.demandURLs(r, own.Data); err != nil {
 				r.fail(err)
 			}
 			return
 		}
-		e = g.fromModern(r, t.Server, t.Name, e)
-		g.rememberElicitations(r, t.Server, e)
+		e = g.fromModern(r, server, name, e)
+		g.rememberElicitations(r, server, e)
 		w.whole = e
 		w.failure(e)
 		r.refuse(e, w.edits...)
 		return
 	}
 	if !rawjson.IsObject(reply.Result) {
-		r.fail(&upstream.Error{Code: upstream.BadReply, Server: t.Server, Reason: "its result is not an object"})
+		r.fail(&upstream.Error{Code: upstream.BadReply, Server: server, Reason: "its result is not an object"})
 		return
 	}
 	if rewrite != nil {
@@ -153,7 +167,7 @@ func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit, r
 // passOn passes a request on in the way of its era, and waits for the answer.
 // r.parked is set when it was answered by what the server asks.
 func (g *Gateway) passOn(r *request, edits []rawjson.Edit) (reply jsonrpc.Reply, err error) {
-	if r.modern() && holdable[r.Method()] {
+	if r.modern() && holdable[r.Method()] && r.outer == nil {
 		reply, r.parked, err = g.callHeld(r, edits)
 		return reply, err
 	}
@@ -196,14 +210,18 @@ func (g *Gateway) slot(r *request) (conn upstream.Conn, release func(), err erro
 // call needs besides is set in f.
 func (g *Gateway) call(r *request, f *flight, conn upstream.Conn, release func(), edits []rawjson.Edit) (jsonrpc.Reply, error) {
 	f.exchange, f.release = r.Exchange, release
+	if f.outer = r.outer; f.outer != nil {
+		f.held = f.outer.held
+	}
 	defer f.land()
 	f.call.Context, f.call.Cause = r.Context(), f
 	f.call.Method, f.call.Params, f.call.Edits = r.Method(), r.Params(), edits
 	g.trackProgress(r, &f.call)
 	g.stampModern(r, conn, &f.call)
 	g.flights.add(conn, f)
-	defer g.flights.remove(conn, f)
-	return conn.Call(&f.call)
+	reply, err := g.perform(r, conn, f)
+	g.flights.remove(conn, f, err == nil)
+	return reply, err
 }
 
 // trackProgress gives a request's progress token to the call, which replaces
@@ -214,6 +232,10 @@ func (g *Gateway) trackProgress(r *request, c *upstream.Call) {
 		return
 	}
 	c.Token = rawjson.Replace(r.Params(), token, nil)
+	if r.outer != nil { // that its time is extended is all it is good for
+		c.Progress = func([]byte) {}
+		return
+	}
 	key := "progress:" + string(token)
 	c.Progress = func(params []byte) {
 		own := rawjson.Get(params, "progressToken")

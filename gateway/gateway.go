@@ -76,6 +76,9 @@ type Gateway struct {
 	elicitations  elicitations
 	said          said
 	tokens        tokens
+	tasks         tasks
+	rootNews      rootNews
+	screened      atomic.Int64 // screens whose users can be asked
 
 	work sync.WaitGroup // goroutines that outlive the request that caused them
 }
@@ -104,6 +107,7 @@ func New(o Options) *Gateway {
 	g.flights.init()
 	g.said.init()
 	g.subscriptions.init()
+	g.tasks.init()
 	if o.HoldLimit <= 0 {
 		o.HoldLimit = holdLimit
 	}
@@ -377,6 +381,13 @@ func (g *Gateway) Closed(s *downstream.Session) {
 	g.metrics.Session(s.Transport(), -1)
 	g.log.Debug("Session closed", "session", s.ID(), "client", peerName(s))
 	g.elicitations.forget(s)
+	for _, own := range g.tasks.release(s) {
+		g.cancelTask(own)
+	}
+	g.rootsChanged(s)
+	if asksUser(s) {
+		g.screened.Add(-1)
+	}
 	g.work.Go(func() {
 		g.releaseSubscriptions(holder{session: s})
 		for _, b := range g.backends() {

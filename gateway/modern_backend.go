@@ -20,12 +20,15 @@ func (g *Gateway) stampModern(r *request, conn upstream.Conn, c *upstream.Call) 
 	if info.Era != upstream.Modern {
 		return
 	}
-	if r.modern() { // its server may know what it itself can and wants
-		c.Capabilities, c.LogLevel = withoutTasks(r.Client().Capabilities), r.Modern().LogLevel
+	if r.modern() && r.outer == nil { // its server may know what it itself can and wants
+		c.Capabilities, c.LogLevel = r.Client().Capabilities, r.Modern().LogLevel
+		c.AcceptTask = r.Method() == "tools/call" && r.Can("extensions", tasksExtension)
 		return
 	}
-	c.Capabilities = g.relayable(r.Client().Capabilities)
+	c.Capabilities = g.relayable(r.Client().Capabilities, g.screened.Load() > 0)
 	switch {
+	case r.modern():
+		c.LogLevel = r.Modern().LogLevel
 	case info.Has("logging"):
 		wanted := defaultLevel
 		if r.client != nil && r.client.wants() != levelUnset {
@@ -54,34 +57,36 @@ func (g *Gateway) callModern(r *request, conn upstream.Conn, release func(), edi
 	return reply, true, nil
 }
 
-// tasksExtension is one that changes which results there are.
-const tasksExtension = "io.modelcontextprotocol/tasks"
-
-// withoutTasks are a client's capabilities without that of tasks, whose ids
-// nobody routes.
-func withoutTasks(declared []byte) []byte {
-	extensions := rawjson.Get(declared, "extensions")
-	if rawjson.Get(extensions, tasksExtension) == nil {
-		return declared
+// screenMay reports whether a server refused a call for want of what the user of
+// an open screen can do.
+func (g *Gateway) screenMay(refusal []byte) bool {
+	code, _ := rawjson.Int(rawjson.Get(refusal, "code"))
+	if code != codeMissingCapability || g.screened.Load() == 0 {
+		return false
 	}
-	kept := []byte{'{'}
-	for k, v := range rawjson.Members(extensions) {
-		if !k.Is(tasksExtension) {
-			kept = appendMember(kept, k, v)
+	may := false
+	for k := range rawjson.Members(rawjson.Path(refusal, "data", "requiredCapabilities")) {
+		if may = k.Is("elicitation") || k.Is("sampling"); !may {
+			break
 		}
 	}
-	return rawjson.SetMember(declared, "extensions", append(kept, '}'))
+	return may
 }
 
 // relayable are the capabilities of a client as far as a backend's questions
-// reach it. Roots are there too when the configuration has some.
-func (g *Gateway) relayable(declared []byte) []byte {
+// reach it. Roots are there too when the configuration has some, and all that
+// the user of a screen can answer while one is open.
+func (g *Gateway) relayable(declared []byte, screen bool) []byte {
 	out := []byte{'{'}
 	for _, name := range []string{"elicitation", "roots", "sampling"} {
 		value := rawjson.Get(declared, name)
 		switch {
 		case name == "roots" && (rawjson.IsObject(value) || len(*g.roots.Load()) > 0):
-			value = []byte("{}") // listChanged has no place in it any more
+			value = emptyResult // listChanged has no place in it any more
+		case name == "elicitation" && screen:
+			value = withModes(value)
+		case name == "sampling" && screen && !rawjson.IsObject(value):
+			value = emptyResult
 		case !rawjson.IsObject(value):
 			continue
 		}
@@ -92,6 +97,19 @@ func (g *Gateway) relayable(declared []byte) []byte {
 		out = append(out, value...)
 	}
 	return append(out, '}')
+}
+
+// withModes is the capability of elicitation in both of its modes.
+func withModes(declared []byte) []byte {
+	if !rawjson.IsObject(declared) {
+		declared = emptyResult
+	}
+	for _, mode := range []string{"form", "url"} {
+		if !rawjson.IsObject(rawjson.Get(declared, mode)) {
+			declared = rawjson.SetMember(declared, mode, emptyResult)
+		}
+	}
+	return declared
 }
 
 // fromModern turns an error of a modern backend into what a legacy client

@@ -346,28 +346,33 @@ func (g *Gateway) updated(server string, conn upstream.Conn, params []byte) {
 	}
 	g.reg.Touched(server, uri)
 	key := subscriptionKey{server: server, unit: conn.Unit(), uri: uri, second: conn.Info().Second}
-	heard := g.tellSubscribers(key, params)
+	told := make(map[holder]bool)
+	g.tellSubsOf(key, uri, params, told)
 	for key.uri = range registry.Above(uri) {
-		heard += g.tellSubsOf(key, uri, params)
+		g.tellSubsOf(key, uri, params, told)
 	}
-	if heard == 0 {
+	if len(told) == 0 {
 		g.noted(registry.ToClient, nil, server, "notifications/resources/updated", uri, params)
 	}
 }
 
-func (g *Gateway) tellSubscribers(key subscriptionKey, params []byte) (heard int) {
-	return g.tellSubsOf(key, key.uri, params)
+func (g *Gateway) tellSubscribers(key subscriptionKey, params []byte) {
+	g.tellSubsOf(key, key.uri, params, make(map[holder]bool))
 }
 
 // tellSubsOf tells the subscribers of a row that uri, at or below the row's,
-// changed, and returns how many notices that made. Each gets the spelling that
-// it subscribed with.
-func (g *Gateway) tellSubsOf(key subscriptionKey, uri string, params []byte) int {
+// changed, but for those that told holds, and adds them there. Each gets the
+// spelling that it subscribed with.
+func (g *Gateway) tellSubsOf(key subscriptionKey, uri string, params []byte, told map[holder]bool) {
 	server, watched := key.server, key.uri
 	var notices []receiver
 	g.subscriptions.mu.Lock()
 	if row := g.subscriptions.rows[key]; row != nil {
 		for s, spellings := range row.holders {
+			if told[s] {
+				continue
+			}
+			told[s] = true
 			for _, spelling := range spellings {
 				notices = append(notices, receiver{s, g.spell(server, spelling, watched, uri)})
 			}
@@ -385,7 +390,6 @@ func (g *Gateway) tellSubsOf(key subscriptionKey, uri string, params []byte) int
 	if len(notices) > 0 {
 		g.announced(server, "notifications/resources/updated", g.reg.ListedURI(server, uri), params, notices)
 	}
-	return len(notices)
 }
 
 // spell is uri in the spelling that a subscriber used for watched.

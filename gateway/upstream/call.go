@@ -41,6 +41,9 @@ type Call struct {
 	// to know first: a result of the type input_required is returned as it is.
 	// Its answers are those of another Call.
 	ForwardInput bool
+	// AcceptTask lets a modern backend answer with a task: a result of that
+	// type is returned as it is (SEP-2663).
+	AcceptTask bool
 	// Answers and State are what a modern backend gets as inputResponses and
 	// requestState, raw; nil for none. They replace those of Params. Without
 	// ForwardInput they are set anew while the backend asks.
@@ -62,6 +65,11 @@ type Call struct {
 	deadline time.Time
 	pauses   int
 	left     time.Duration // of the timeout, while paused
+}
+
+// takes reports whether a result of that type is the caller's to handle.
+func (c *Call) takes(resultType string) bool {
+	return resultType == "input_required" && c.ForwardInput || resultType == "task" && c.AcceptTask
 }
 
 // Pause stops the timeout until as many calls of Resume: a human is being

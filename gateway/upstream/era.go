@@ -43,7 +43,7 @@ func (l *link) handshake(ctx context.Context, limit time.Duration) error {
 			return err
 		}
 		if asked.only(l.srv.opt.PreferModern) {
-			return l.openModern(ctx, asked)
+			return l.openOffered(ctx, asked)
 		}
 	}
 	err := l.initialize(ctx, limit)
@@ -76,6 +76,28 @@ func (l *link) handshake(ctx context.Context, limit time.Duration) error {
 			l.srv.quote(fmt.Sprintf("%q", asked.versions), 200), known[len(known)-1], known[0]), err)
 	}
 	return err
+}
+
+// openOffered opens the connection of a server that offers the modern era alone.
+// Over stdio it is asked for the other one all the same, once: servers of the
+// official TypeScript SDK name the modern revisions only, whether or not they
+// take initialize. Over HTTP the answer would tell nothing: servers of the
+// official Go SDK answer initialize also when they serve nothing after it.
+func (l *link) openOffered(ctx context.Context, asked *discovery) error {
+	if l.kind != "stdio" || l.srv.opt.PreferModern || l.srv.modernOnly.Swap(true) {
+		return l.openModern(ctx, asked)
+	}
+	err := l.initialize(ctx, l.srv.tune.remoteProbe)
+	switch {
+	case err == nil:
+		l.srv.modernOnly.Store(false)
+		l.srv.legacy.Store(true)
+		l.remember(asked)
+		return nil
+	case ctx.Err() != nil, l.Err() != nil:
+		return err
+	}
+	return l.openModern(ctx, asked)
 }
 
 // remember keeps what a server that was taken in the legacy era says that it
@@ -250,13 +272,13 @@ func (l *link) initialize(ctx context.Context, timeout time.Duration) error {
 	return l.wire.opened(ctx, jsonrpc.Notification("notifications/initialized", nil))
 }
 
-// spoiled reports whether err is the question's fault that came before
-// initialize, so that another process does better which is not asked. Some
-// legacy servers end when initialize is not what comes first.
+// spoiled reports whether err is the fault of what a process was asked to find
+// out its era, so that another does better which is not asked that. Some legacy
+// servers end when initialize is not what comes first.
 func (l *link) spoiled(err error) bool {
 	if l.kind != "stdio" || !errors.Is(err, errAskedFirst) && l.Err() == nil {
 		return false
 	}
-	l.srv.legacy.Store(true)
+	l.srv.legacy.Store(!l.srv.modernOnly.Load())
 	return true
 }

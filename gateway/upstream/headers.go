@@ -22,7 +22,10 @@ const (
 
 // named are the methods whose subject goes into Mcp-Name, and the member that
 // holds it.
-var named = map[string]string{"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+var named = map[string]string{
+	"tools/call": "name", "prompts/get": "name", "resources/read": "uri",
+	"tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId", // SEP-2663
+}
 
 // modernHeaders are those of a call; params are as they are sent.
 func (h *streamable) modernHeaders(c *Call, frame []byte) http.Header {

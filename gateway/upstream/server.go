@@ -102,7 +102,10 @@ type Server struct {
 	// legacy notes that the last connection was opened in that era, so that
 	// the next attempt begins with it.
 	legacy atomic.Bool
-	spoken atomic.Pointer[[]string] // revisions that the server told of; nil before
+	// modernOnly notes that a server was asked for the legacy era too and did
+	// not take it, so that it is not asked again.
+	modernOnly atomic.Bool
+	spoken     atomic.Pointer[[]string] // revisions that the server told of; nil before
 	// mirrored says which arguments of tools go into headers; of Streamable
 	// HTTP in the modern era only.
 	mirrored atomic.Pointer[mirrors]

@@ -329,7 +329,7 @@ func (s *Server) greet(ctx context.Context, unit string, dial func(context.Conte
 	if err != nil {
 		return nil, err
 	}
-	asked := !s.legacy.Load()
+	asked := !s.legacy.Load() && !s.modernOnly.Load()
 	// The context bounds the handshake; the timeout of the call must not come first.
 	if err = l.handshake(ctx, 2*s.cfg.StartupTimeout); err != nil {
 		if cause := context.Cause(ctx); cause != nil {

@@ -47,7 +47,7 @@ func meta(params json.RawMessage, name string) json.RawMessage {
 	return p.Meta[metaKey+name]
 }
 
-func (s *server) dual() bool { return s.Era == "dual" || s.Era == "either" }
+func (s *server) dual() bool { return s.Era == "dual" || s.Era == "either" || s.Era == "discreet" }
 
 func (s *server) isModern(params json.RawMessage) bool {
 	return (s.Era == "modern" || s.dual()) && meta(params, "protocolVersion") != nil
@@ -109,7 +109,7 @@ func (s *server) stateless(x *exchange) (done bool) {
 
 func (s *server) discovered() json.RawMessage {
 	versions := []string{modernRevision}
-	if s.dual() {
+	if s.dual() && s.Era != "discreet" {
 		versions = append(versions, "2025-11-25", "2025-06-18")
 	}
 	answer := map[string]any{"supportedVersions": versions, "capabilities": s.capabilities(), "ttlMs": 0, "cacheScope": "private"}
@@ -275,6 +275,7 @@ func (s *server) headersFit(p *poster, m message, head map[string]string) bool {
 	var params struct {
 		Name      string
 		URI       string `json:"uri"`
+		TaskID    string `json:"taskId"`
 		Arguments map[string]json.RawMessage
 	}
 	_ = json.Unmarshal(m.Params, &params)
@@ -289,6 +290,8 @@ func (s *server) headersFit(p *poster, m message, head map[string]string) bool {
 		want["mcp-name"] = params.Name
 	case "resources/read":
 		want["mcp-name"] = params.URI
+	case "tasks/get", "tasks/update", "tasks/cancel":
+		want["mcp-name"] = params.TaskID
 	}
 	for k, v := range want {
 		got := head[k]
