@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"time"
 
 	"goblin/gateway/bench/internal/rig"
@@ -85,6 +86,14 @@ func (l *load) calls() error {
 		{name: "stdio (bridge to a host)", tool: "s0_echo", load: stream(bridged)},
 		{name: "Streamable HTTP", tool: "s0_echo", load: front.load},
 	}
+	if l.against != "" {
+		other, err := l.other()
+		if err != nil {
+			return err
+		}
+		defer other.Close()
+		targets = append(targets, &target{name: filepath.Base(l.against) + " --standalone", tool: "s0_echo", load: stream(other)})
+	}
 	for _, size := range []int{100, 10_000, 1_000_000} {
 		for _, window := range []int{1, 16, 64} {
 			if err := l.compare(targets, size, window); err != nil {
@@ -94,6 +103,22 @@ func (l *load) calls() error {
 		}
 	}
 	return nil
+}
+
+// other is the Goblin that this one is compared with.
+func (l *load) other() (*rig.Peer, error) {
+	path, err := filepath.Abs(l.against)
+	if err != nil {
+		return nil, err
+	}
+	own := l.progs.Goblin
+	l.progs.Goblin = path
+	f, err := l.newFixture(1, 1)
+	l.progs.Goblin = own
+	if err != nil {
+		return nil, err
+	}
+	return f.Through("stdio", "--standalone")
 }
 
 // compare gives the targets turns, in an order that changes.
@@ -136,7 +161,7 @@ func (l *load) callReport(targets []*target, size, window int) {
 			fmt.Sprintf("%.2f", float64(p50)/float64(median(direct.latency))), fmt.Sprintf("%.0f %%", 100*median(share)),
 			l.callBudget(targets, t, size, window, median(share)),
 		}
-		row(columns...)
+		l.out.row(columns...)
 	}
 }
 

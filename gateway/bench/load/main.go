@@ -33,6 +33,7 @@ type load struct {
 	dir     string
 	progs   rig.Programs
 	profile string
+	against string
 	scale   float64 // 1 for two minutes
 	fixture int     // counts folders
 	out     report
@@ -55,6 +56,7 @@ func run() error {
 	profile := flag.String("profile", "", "instead of measuring, put calls on a gateway that writes cpu.pprof and heap.pprof into this `folder`")
 	size := flag.Int("size", 1000, "with -profile: `bytes` of a result")
 	window := flag.Int("window", 64, "with -profile: `calls` in flight, 64 at most")
+	against := flag.String("against", "", "measure this `binary` of Goblin as well, by turns with the other, for instance one of before a change")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q", flag.Arg(0))
@@ -68,7 +70,7 @@ func run() error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	l := &load{ctx: ctx, dir: dir, scale: 1, profile: *profile}
+	l := &load{ctx: ctx, dir: dir, scale: 1, profile: *profile, against: *against, out: report{to: os.Stdout}}
 	if *quick {
 		l.scale = 0.15
 	}

@@ -92,6 +92,6 @@ func (l *load) profiled(window, size int) error {
 	if err := t.turn(min(max(window, 1), 64), size, l.during(20*time.Second)); err != nil {
 		return err
 	}
-	fmt.Printf("%.0f calls/s; look at it with: go tool pprof -top %s\n", median(t.rate), filepath.Join(dir, "cpu.pprof"))
+	l.out.line(fmt.Sprintf("%.0f calls/s; look at it with: go tool pprof -top %s", median(t.rate), filepath.Join(dir, "cpu.pprof")))
 	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -10,17 +11,21 @@ import (
 
 // report prints what was measured, and counts budgets.
 type report struct {
+	to          io.Writer
 	met, missed int
 }
 
 // section begins a table.
-func (*report) section(title string, columns ...string) {
-	fmt.Printf("\n%s\n", title)
-	row(columns...)
+func (r *report) section(title string, columns ...string) {
+	r.line("\n" + title)
+	r.row(columns...)
 }
 
+// line writes a line. One that is lost is not missed: nobody reads any more.
+func (r *report) line(text string) { _, _ = fmt.Fprintln(r.to, text) }
+
 // row prints one line of a table: the first column wide, the last as it is.
-func row(columns ...string) {
+func (r *report) row(columns ...string) {
 	var line strings.Builder
 	for i, c := range columns {
 		switch {
@@ -32,7 +37,7 @@ func row(columns ...string) {
 			fmt.Fprintf(&line, " %12s", c)
 		}
 	}
-	fmt.Println(strings.TrimRight(line.String(), " "))
+	r.line(strings.TrimRight(line.String(), " "))
 }
 
 // most is the verdict on a value that may be limit at most.
@@ -55,7 +60,7 @@ func (r *report) budget(ok bool, text string) string {
 }
 
 func (r *report) verdict(took time.Duration) {
-	fmt.Printf("\n%d budgets met, %d missed; %s\n", r.met, r.missed, took.Round(time.Second))
+	r.line(fmt.Sprintf("\n%d budgets met, %d missed; %s", r.met, r.missed, took.Round(time.Second)))
 }
 
 func show(v any) string {

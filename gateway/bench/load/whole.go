@@ -86,7 +86,7 @@ func (l *load) catalog(f *rig.Fixture, n int) error {
 				}
 			}
 		}
-		row(fmt.Sprintf("%d, %s", n, name), duration(median(first[i])), duration(quantile(first[i], 0.99)),
+		l.out.row(fmt.Sprintf("%d, %s", n, name), duration(median(first[i])), duration(quantile(first[i], 0.99)),
 			duration(median(all[i])), duration(quantile(all[i], 0.99)), memory, verdict)
 	}
 	return nil
@@ -161,7 +161,7 @@ func (l *load) starts() error {
 		}
 		floor := float64(median(direct))
 		line := func(name string, all []time.Duration, verdict ...string) {
-			row(fmt.Sprintf("%d servers, %s", servers, name), duration(median(all)), duration(quantile(all, 0.99)),
+			l.out.row(fmt.Sprintf("%d servers, %s", servers, name), duration(median(all)), duration(quantile(all, 0.99)),
 				fmt.Sprintf("%.2f", float64(median(all))/floor), "", strings.Join(verdict, ""))
 		}
 		line("direct, at once", direct)
@@ -172,7 +172,7 @@ func (l *load) starts() error {
 			line("all listed", ready)
 		}
 		if kib := median(memory); kib > 0 && servers == 10 {
-			row("10 servers, memory", "", "", "", fmt.Sprint(kib/1024), most(&l.out, "MiB", kib/1024, 30))
+			l.out.row("10 servers, memory", "", "", "", fmt.Sprint(kib/1024), most(&l.out, "MiB", kib/1024, 30))
 		}
 	}
 	return nil
@@ -255,8 +255,8 @@ func (l *load) updates() error {
 		far = append(far, time.Since(begin))
 	}
 	l.out.section(fmt.Sprintf("one update to %d subscribers", subscribers), "", "p50", "p99", "p50 ratio", "")
-	row("direct, 1 subscriber", duration(median(near)), duration(quantile(near, 0.99)), "1.00", "")
-	row("Streamable HTTP, 50", duration(median(far)), duration(quantile(far, 0.99)), fmt.Sprintf("%.2f", float64(median(far))/float64(median(near))), "")
+	l.out.row("direct, 1 subscriber", duration(median(near)), duration(quantile(near, 0.99)), "1.00", "")
+	l.out.row("Streamable HTTP, 50", duration(median(far)), duration(quantile(far, 0.99)), fmt.Sprintf("%.2f", float64(median(far))/float64(median(near))), "")
 	return nil
 }
 
