@@ -44,10 +44,12 @@ func (l *link) expire() {
 	e.mu.Unlock()
 	now, next := time.Now(), time.Time{}
 	for id, c := range l.calls.All() {
-		left := c.remaining()
-		if left <= 0 {
+		left, ok := c.remaining()
+		switch at := now.Add(left); {
+		case !ok: // it listens for as long as the connection
+		case left <= 0:
 			l.calls.Fail(id, errExpired)
-		} else if at := now.Add(left); next.IsZero() || at.Before(next) {
+		case next.IsZero() || at.Before(next):
 			next = at
 		}
 	}
