@@ -1,133 +1,47 @@
 package bench
 
 import (
-	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"goblin/gateway/jsonrpc"
+	"goblin/gateway/bench/internal/rig"
 	"goblin/registry/rawjson"
 )
 
-const backendEnv = "GOBLIN_BENCH_BACKEND"
+var programs rig.Programs
 
-var goblin string
-
-func TestMain(m *testing.M) {
-	if os.Getenv(backendEnv) != "" {
-		serve(os.Stdin, os.Stdout)
-		return
-	}
-	os.Exit(run(m))
-}
+func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	if goblin = os.Getenv("GOBLIN_BENCH_BINARY"); goblin == "" {
-		dir, err := os.MkdirTemp("", "gbench")
-		if err != nil {
-			panic(err)
-		}
-		defer os.RemoveAll(dir)
-		goblin = filepath.Join(dir, "goblin")
-		if text, err := exec.Command("go", "build", "-o", goblin, "goblin").CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "build goblin: %v\n%s", err, text)
-			return 1
-		}
+	dir, err := os.MkdirTemp("", "gbench")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	if programs, err = rig.Build(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
 	return m.Run()
 }
 
-// serve is the backend: it answers at once, so that what is measured is the
-// way there and back.
-func serve(in io.Reader, out io.Writer) {
-	r := jsonrpc.NewReader(in, 1<<30)
-	count, _ := strconv.Atoi(os.Getenv(backendEnv))
-	var resources bytes.Buffer
-	for i := range count {
-		if i > 0 {
-			resources.WriteByte(',')
-		}
-		fmt.Fprintf(&resources, `{"uri":"file:///srv/data/set-%d/item-%07d.json","name":"item-%07d.json","description":"An item of the data set","mimeType":"application/json","size":%d}`, i%97, i, i, i)
-	}
-	texts := map[int64][]byte{}
-	for {
-		frame, err := r.Read()
-		if err != nil {
-			return
-		}
-		m, err := jsonrpc.Parse(frame)
-		if err != nil || m.ID == nil {
-			continue
-		}
-		result := []byte("{}")
-		switch m.Method {
-		case "initialize":
-			result = []byte(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"resources":{}},"serverInfo":{"name":"bench","version":"1"}}`)
-		case "tools/list":
-			result = []byte(`{"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}`)
-		case "resources/list":
-			result = append(append([]byte(`{"resources":[`), resources.Bytes()...), "]}"...)
-		case "resources/templates/list":
-			result = []byte(`{"resourceTemplates":[]}`)
-		case "tools/call":
-			n, _ := rawjson.Int(rawjson.Path(m.Params, "arguments", "size"))
-			if texts[n] == nil {
-				texts[n] = []byte(`{"content":[{"type":"text","text":"` + strings.Repeat("x", int(n)) + `"}]}`)
-			}
-			result = texts[n]
-		}
-		if _, err := out.Write(jsonrpc.Result(m.ID, result)); err != nil {
-			return
-		}
-	}
-}
+// peer fails the benchmark instead of returning errors.
+type peer struct{ *rig.Peer }
 
-// peer is a process that speaks MCP on its standard streams.
-type peer struct {
-	in  io.WriteCloser
-	out *bufio.Reader
-	id  int
-	pid int // 0 inside this process
-}
-
-func connect(in io.WriteCloser, out io.Reader) *peer {
-	return &peer{in: in, out: bufio.NewReaderSize(out, 1<<20)}
-}
-
-// start runs a command as a peer and shakes hands.
-func start(b *testing.B, env []string, name string, args ...string) *peer {
+func started(b *testing.B, p *rig.Peer, err error) peer {
 	b.Helper()
-	cmd := exec.Command(name, args...)
-	cmd.Env = append(os.Environ(), env...)
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
 	check(b, err)
-	out, err := cmd.StdoutPipe()
-	check(b, err)
-	check(b, cmd.Start())
-	b.Cleanup(func() {
-		in.Close()
-		_ = cmd.Wait()
-	})
-	p := connect(in, out)
-	p.pid = cmd.Process.Pid
-	p.ask(b, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}`)
-	_, err = io.WriteString(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n")
-	check(b, err)
-	return p
+	b.Cleanup(p.Close)
+	return peer{p}
 }
 
 func check(b *testing.B, err error) {
@@ -137,74 +51,41 @@ func check(b *testing.B, err error) {
 	}
 }
 
-func (p *peer) send(b *testing.B, method, params string) string {
-	p.id++
-	id := strconv.Itoa(p.id)
-	_, err := io.WriteString(p.in, `{"jsonrpc":"2.0","id":`+id+`,"method":"`+method+`","params":`+params+"}\n")
+func (p peer) send(b *testing.B, method, params string) { check(b, p.Send(method, params)) }
+
+func (p peer) receive(b *testing.B) []byte {
+	answer, err := p.Receive()
 	check(b, err)
-	return id
+	return answer
 }
 
-var (
-	wantError = []byte(`"error":`)
-	isNotice  = []byte(`"method":`)
-)
-
-// receive reads the next answer.
-func (p *peer) receive(b *testing.B) []byte {
-	for {
-		line, err := p.out.ReadSlice('\n')
-		for errors.Is(err, bufio.ErrBufferFull) {
-			line, err = p.out.ReadSlice('\n')
-		}
-		check(b, err)
-		head := line[:min(len(line), 120)]
-		if bytes.Contains(head, isNotice) {
-			continue
-		}
-		if bytes.Contains(head, wantError) {
-			b.Fatalf("error: %s", line)
-		}
-		return line
-	}
+func (p peer) ask(b *testing.B, method, params string) []byte {
+	answer, err := p.Ask(method, params)
+	check(b, err)
+	return answer
 }
 
-func (p *peer) ask(b *testing.B, method, params string) []byte {
-	p.send(b, method, params)
-	return p.receive(b)
-}
+// fixture is a backend asked directly, and Goblin in front of others.
+type fixture struct{ *rig.Fixture }
 
-// fixture is a backend asked directly, and Goblin in front of another.
-type fixture struct {
-	self   string
-	config string
-	env    []string
-}
-
-func newFixture(b *testing.B, resources, servers int) *fixture {
+func newFixture(b *testing.B, resources, servers int) fixture {
 	b.Helper()
-	self, err := os.Executable()
-	check(b, err)
 	dir, err := os.MkdirTemp("", "gb")
 	check(b, err)
 	b.Cleanup(func() { os.RemoveAll(dir) })
-	f := &fixture{self: self, config: filepath.Join(dir, "c.yaml")}
-	f.env = []string{"XDG_RUNTIME_DIR=" + dir, "HOME=" + dir, "GOBLIN_CONFIG=" + f.config}
-	var text strings.Builder
-	text.WriteString("gateway: {startup_wait: 30s, linger: 1s}\nservers:\n")
-	for i := range servers {
-		fmt.Fprintf(&text, "  s%d: {command: %q, args: [backend], env: {%s: %q}}\n", i, self, backendEnv, strconv.Itoa(resources))
-	}
-	check(b, os.WriteFile(f.config, []byte(text.String()), 0o600))
-	return f
+	f, err := rig.NewFixture(dir, programs, servers, resources)
+	check(b, err)
+	return fixture{f}
 }
 
-func (f *fixture) direct(b *testing.B) *peer { return start(b, []string{backendEnv + "=1"}, f.self) }
+func (f fixture) direct(b *testing.B) peer {
+	p, err := f.Direct(1)
+	return started(b, p, err)
+}
 
-func (f *fixture) through(b *testing.B, args ...string) *peer {
-	p := start(b, f.env, goblin, args...)
-	p.ask(b, "tools/list", "{}") // waits for the servers
-	return p
+func (f fixture) through(b *testing.B, args ...string) peer {
+	p, err := f.Through(args...)
+	return started(b, p, err)
 }
 
 func median(d []time.Duration) time.Duration {
@@ -224,7 +105,7 @@ func BenchmarkCall(b *testing.B) {
 				f := newFixture(b, 1, 1)
 				direct, through := f.direct(b), f.through(b, mode...)
 				args := fmt.Sprintf(`,"arguments":{"size":%d}}`, size)
-				call := func(p *peer, tool string) time.Duration {
+				call := func(p peer, tool string) time.Duration {
 					start := time.Now()
 					p.ask(b, "tools/call", `{"name":"`+tool+`"`+args)
 					return time.Since(start)
@@ -255,7 +136,7 @@ func BenchmarkInFlight(b *testing.B) {
 	const window, chunk = 64, 2000
 	f := newFixture(b, 1, 1)
 	direct, through := f.direct(b), f.through(b, "stdio", "--standalone")
-	burst := func(p *peer, tool string) time.Duration {
+	burst := func(p peer, tool string) time.Duration {
 		params := `{"name":"` + tool + `","arguments":{"size":1000}}`
 		free := make(chan struct{}, window)
 		begin := time.Now()
@@ -276,12 +157,12 @@ func BenchmarkInFlight(b *testing.B) {
 	burst(direct, "echo")
 	burst(through, "s0_echo")
 	var near, far []time.Duration
-	before := cpu(through.pid)
+	before := rig.CPU(through.PID)
 	for b.Loop() {
 		near = append(near, burst(direct, "echo"))
 		far = append(far, burst(through, "s0_echo"))
 	}
-	if spent := cpu(through.pid) - before; spent > 0 {
+	if spent := rig.CPU(through.PID) - before; spent > 0 {
 		b.ReportMetric(micros(spent)/float64(chunk*len(far)), "cpu-µs")
 	}
 	d, t := median(near), median(far)
@@ -299,8 +180,7 @@ func BenchmarkHTTPFront(b *testing.B) {
 	check(b, err)
 	address := l.Addr().String()
 	l.Close()
-	cmd := exec.Command(goblin, "serve", "--listen", address)
-	cmd.Env = append(os.Environ(), f.env...)
+	cmd := f.Command("serve", "--listen", address)
 	check(b, cmd.Start())
 	b.Cleanup(func() {
 		_ = cmd.Process.Signal(os.Interrupt)
@@ -322,7 +202,7 @@ func BenchmarkHTTPFront(b *testing.B) {
 		defer answer.Body.Close()
 		text, err := io.ReadAll(answer.Body)
 		check(b, err)
-		if answer.StatusCode >= 300 || bytes.Contains(text[:min(len(text), 120)], wantError) {
+		if answer.StatusCode >= 300 || rig.IsFailure(text) {
 			b.Fatalf("status %s: %s", answer.Status, text)
 		}
 		if id := answer.Header.Get("Mcp-Session-Id"); id != "" {
@@ -330,7 +210,7 @@ func BenchmarkHTTPFront(b *testing.B) {
 		}
 		return nil
 	}
-	hello := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`
+	hello := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":` + rig.Hello + `}`
 	for post(hello) != nil {
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -365,7 +245,7 @@ func BenchmarkMemory(b *testing.B) {
 			for b.Loop() {
 				p := newFixture(b, f.resources, f.servers).through(b, "stdio", "--standalone")
 				p.ask(b, "resources/list", "{}")
-				if kb := resident(p.pid); kb > 0 {
+				if kb := rig.Resident(p.PID); kb > 0 {
 					b.ReportMetric(float64(kb)/1024, "MiB")
 				}
 			}
@@ -398,11 +278,13 @@ func BenchmarkStart(b *testing.B) {
 			var answered, ready []time.Duration
 			for b.Loop() {
 				begin := time.Now()
-				p := start(b, f.env, goblin, "stdio", "--standalone")
+				p, err := f.Start("stdio", "--standalone")
+				check(b, err)
 				answered = append(answered, time.Since(begin))
-				p.ask(b, "tools/list", "{}")
+				_, err = p.Ask("tools/list", "{}")
 				ready = append(ready, time.Since(begin))
-				p.in.Close()
+				p.Close()
+				check(b, err)
 			}
 			b.ReportMetric(micros(median(answered))/1000, "initialize-ms")
 			b.ReportMetric(micros(median(ready))/1000, "ready-ms")

@@ -7,6 +7,7 @@ import (
 	"os"
 	"testing"
 
+	"goblin/gateway/bench/internal/rig"
 	"goblin/gateway/config"
 	"goblin/gateway/instance"
 )
@@ -17,7 +18,7 @@ import (
 // time goes.
 func BenchmarkAllocations(b *testing.B) {
 	f := newFixture(b, 1, 1)
-	cfg, err := config.Load(f.config)
+	cfg, err := config.Load(f.Config)
 	check(b, err)
 	i, err := instance.New(instance.Options{Config: cfg, Version: "bench", Logger: slog.New(slog.DiscardHandler)})
 	check(b, err)
@@ -31,8 +32,8 @@ func BenchmarkAllocations(b *testing.B) {
 	served := make(chan error, 1)
 	go func() { served <- i.ServeStdio(ctx, fromClient, toClient) }()
 
-	p := connect(toGoblin, fromGoblin)
-	p.ask(b, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}`)
+	p := peer{rig.Connect(toGoblin, fromGoblin)}
+	p.ask(b, "initialize", rig.Hello)
 	p.ask(b, "tools/list", "{}")
 	request := []byte(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"s0_echo","arguments":{"size":100}}}` + "\n")
 	b.ReportAllocs()

@@ -37,9 +37,17 @@ func (w *wire) request(_ context.Context, frame []byte) error {
 	return nil
 }
 
-func (w *wire) answer(frame []byte, _ int) { w.send(frame) }
-func (w *wire) abandon()                   {}
-func (w *wire) unsent() int64              { return w.out.Unsent() }
+func (w *wire) answer(frame []byte, _ int) {
+	if !w.s.busy() {
+		w.send(frame)
+		return
+	}
+	w.out.Gather(frame)
+	w.check()
+}
+
+func (w *wire) abandon()      {}
+func (w *wire) unsent() int64 { return w.out.Unsent() }
 
 // check gives the client up when too much waits, and starts to watch for
 // progress when anything does.
@@ -244,6 +252,14 @@ func (s *Session) stopped() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.closing || s.ctx.Err() != nil
+}
+
+// busy reports whether further requests are under way besides one that is
+// being answered.
+func (s *Session) busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.inFlight) > 0
 }
 
 // room waits until the client has read enough to be asked for more; false

@@ -228,6 +228,21 @@ func TestNewListenIsAcknowledgedBeforeTheOldOneEnds(t *testing.T) {
 	})
 }
 
+func TestListenOutlivesCallsThatTimeOut(t *testing.T) {
+	eachModern(t, func(t *testing.T, w *world, kind string) {
+		b := w.modernBackend(kind, obj{"tools": []obj{tool("hang")}, "resources": []obj{resource("x:1")}, "on": obj{
+			"tools/call hang": actions(do("hang")),
+		}}, obj{"timeout": "200ms"})
+		c := w.standalone()
+		c.ok("resources/subscribe", obj{"uri": "x:1"})
+		b.waitEvents("listen", "", 2)
+		require.Equal(t, "REQUEST_TIMEOUT", c.fault("tools/call", obj{"name": "b_hang"}).kind())
+		b.updated("x:1")
+		require.Equal(t, []string{"x:1"}, c.waitUpdates(1))
+		require.Equal(t, 2, b.count("subscriptions/listen"), "none had to be opened again")
+	})
+}
+
 func TestLostListenIsOpenedAgainAndMissesNothing(t *testing.T) {
 	eachModern(t, func(t *testing.T, w *world, kind string) {
 		b := w.modernBackend(kind, obj{"tools": []obj{tool("t")}, "resources": []obj{resource("x:1")}})

@@ -229,7 +229,7 @@ func (b *bridge) readClient() {
 			b.tooLong(long)
 			continue
 		}
-		l := b.fromClient(frame)
+		l := b.fromClient(frame, r.Buffered() > 0)
 		for b.full(l) {
 			if !pause(b.hard, 2*time.Millisecond) {
 				return
@@ -252,8 +252,9 @@ func (b *bridge) full(l *link) bool {
 	return b.link == nil && b.size > maxUnsent
 }
 
-// fromClient passes a frame to the host, which it returns, or keeps it.
-func (b *bridge) fromClient(frame []byte) *link {
+// fromClient passes a frame to the host, which it returns, or keeps it. more
+// says that others follow at once.
+func (b *bridge) fromClient(frame []byte, more bool) *link {
 	e := scan(frame)
 	b.mu.Lock()
 	l := b.link
@@ -270,7 +271,7 @@ func (b *bridge) fromClient(frame []byte) *link {
 		frame = b.toHost(l, e, frame)
 		b.mu.Unlock()
 		if frame != nil {
-			l.out.Send(append(frame, '\n'))
+			pass(l.out, append(frame, '\n'), more)
 		}
 		return l
 	}
@@ -289,8 +290,17 @@ func (b *bridge) fromClient(frame []byte) *link {
 	b.mu.Unlock()
 	// If the host died since, the frame is lost and its request, noted above,
 	// is answered with the others.
-	l.out.Send(frame)
+	pass(l.out, frame, more)
 	return l
+}
+
+// pass sends a frame, together with those that follow at once.
+func pass(out *jsonrpc.Outbox, frame []byte, more bool) {
+	if more {
+		out.Gather(frame)
+	} else {
+		out.Send(frame)
+	}
 }
 
 // tooLong answers in the place of a message that is not passed on.
@@ -298,7 +308,7 @@ func (b *bridge) tooLong(long *jsonrpc.TooLong) {
 	why := jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", long.Error())
 	b.log.Warn("the client's message was dropped", "error", long)
 	if long.IsResponse() && long.ID() != nil {
-		b.fromClient(bytes.TrimSpace(why.Frame(long.ID())))
+		b.fromClient(bytes.TrimSpace(why.Frame(long.ID())), false)
 		return
 	}
 	b.out.Send(why.Frame(long.ID()))

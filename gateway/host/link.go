@@ -84,7 +84,7 @@ func (b *bridge) readHost(l *link) {
 			continue
 		}
 		if frame = b.fromHost(l, frame); frame != nil {
-			b.out.Send(append(frame, '\n'))
+			pass(b.out, append(frame, '\n'), r.Buffered() > 0)
 		}
 		for b.out.Unsent() > maxUnsent {
 			// The connection fills up, so that the host sees a slow client.

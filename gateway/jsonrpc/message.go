@@ -274,10 +274,28 @@ func Result(id, result []byte, edits ...rawjson.Edit) []byte {
 	for _, e := range edits {
 		n += len(e.Text)
 	}
+	if n > large {
+		return largeResult(id, result, edits)
+	}
 	dst := head(make([]byte, 0, n), id)
 	dst = append(dst, `,"result":`...)
 	dst = rawjson.Append(dst, result, edits...)
 	return append(dst, "}\n"...)
+}
+
+// large is the size, in bytes, from which on zeroing the memory of a frame
+// before it is filled costs more than a list of its parts.
+const large = 32 << 10
+
+func largeResult(id, result []byte, edits []rawjson.Edit) []byte {
+	parts := make([][]byte, 0, 2*len(edits)+3)
+	parts = append(parts, append(head(nil, id), `,"result":`...))
+	at := 0
+	for _, e := range edits {
+		parts = append(parts, result[at:e.Start], e.Text)
+		at = e.End
+	}
+	return bytes.Join(append(parts, result[at:], []byte("}\n")), nil)
 }
 
 // Failure is the frame of an error answer whose error object is raw. A nil id

@@ -1,6 +1,7 @@
 package jsonrpc
 
 import (
+	"runtime"
 	"sync"
 	"time"
 )
@@ -64,6 +65,17 @@ func (o *Outbox) Send(frame []byte) {
 		if frame = frame[n:]; len(frame) == 0 {
 			return
 		}
+	}
+	o.push(frame)
+}
+
+// Gather is Send for a frame that others will follow at once: it waits for
+// them, so that one write takes them all.
+func (o *Outbox) Gather(frame []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err != nil || o.closing {
+		return
 	}
 	o.push(frame)
 }
@@ -163,6 +175,9 @@ func (o *Outbox) Run() error {
 		for len(o.queue) == 0 && o.err == nil && !o.closing {
 			o.mu.Unlock()
 			<-o.wake
+			// Whoever is about to send comes first, so that one write takes
+			// the frames of all.
+			runtime.Gosched()
 			o.mu.Lock()
 		}
 		if o.err != nil || len(o.queue) == 0 {

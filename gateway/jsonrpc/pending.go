@@ -76,11 +76,19 @@ func (p *Pending[T]) Resolve(id []byte, r Reply, err error) bool {
 	if !ok {
 		return false
 	}
-	c := p.Remove(n)
+	return p.end(n, outcome{r, err})
+}
+
+// Fail ends the call of that id with an error. It reports false when there is
+// none.
+func (p *Pending[T]) Fail(id int64, err error) bool { return p.end(id, outcome{err: err}) }
+
+func (p *Pending[T]) end(id int64, o outcome) bool {
+	c := p.Remove(id)
 	if c == nil {
 		return false
 	}
-	c.reply <- outcome{r, err}
+	c.reply <- o
 	return true
 }
 
@@ -104,15 +112,16 @@ func (p *Pending[T]) Lookup(id int64) (info T, ok bool) {
 	return info, false
 }
 
-// Infos returns what the open calls carry, in no order.
-func (p *Pending[T]) Infos() []T {
+// All is what the open calls carry, by their ids, as it was when All was
+// called.
+func (p *Pending[T]) All() map[int64]T {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	out := make([]T, 0, len(p.calls))
-	for _, c := range p.calls {
-		out = append(out, c.Info)
+	all := make(map[int64]T, len(p.calls))
+	for id, c := range p.calls {
+		all[id] = c.Info
 	}
-	return out
+	return all
 }
 
 // Len is the number of open calls.

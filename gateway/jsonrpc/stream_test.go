@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -27,6 +28,37 @@ func TestReaderFramesByLine(t *testing.T) {
 	}
 	_, err := r.Read()
 	require.ErrorIs(t, err, io.EOF)
+}
+
+func TestReaderReadsFramesOfEverySizeFromEveryPiece(t *testing.T) {
+	t.Parallel()
+	const chunk = 64 << 10 // what it reads at once
+	var frames []string
+	var text strings.Builder
+	for i, size := range []int{1, chunk - 2, chunk - 1, chunk, chunk + 1, 5, 2*chunk - 1, 2 * chunk, 3*chunk + 7, 2} {
+		f := strings.Repeat(string(rune('a'+i)), size)
+		frames = append(frames, f)
+		text.WriteString(f + "\n")
+	}
+	for name, pieces := range map[string]func(io.Reader) io.Reader{
+		"whole": func(r io.Reader) io.Reader { return r }, "bytes": iotest.OneByteReader,
+		"halves": iotest.HalfReader, "data with its error": iotest.DataErrReader,
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := jsonrpc.NewReader(pieces(strings.NewReader(text.String())), 4*chunk)
+			var got [][]byte
+			for range frames {
+				frame, err := r.Read()
+				require.NoError(t, err)
+				got = append(got, frame)
+			}
+			_, err := r.Read()
+			require.ErrorIs(t, err, io.EOF)
+			for i, want := range frames { // compared at the end: each has memory of its own
+				require.True(t, want == string(got[i]), "frame %d of %d bytes", i, len(want))
+			}
+		})
+	}
 }
 
 func TestReaderGoesOnAfterAFrameThatIsTooLong(t *testing.T) {
@@ -121,6 +153,27 @@ func TestOutboxNeverBlocksItsSendersAndLosesNothing(t *testing.T) {
 	for s := range senders {
 		require.Equal(t, each, next[s])
 	}
+}
+
+func TestOutboxWritesGatheredFramesTogetherAndInOrder(t *testing.T) {
+	t.Parallel()
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer r.Close()
+	o := jsonrpc.NewStream(w)
+	o.Send([]byte("at once\n"))
+	require.Zero(t, o.Unsent())
+	o.Gather([]byte("gathered\n"))
+	o.Gather([]byte("with it\n"))
+	o.Send([]byte("behind them\n"))
+	require.EqualValues(t, len("gathered\nwith it\nbehind them\n"), o.Unsent(), "they wait for Run")
+
+	o.Finish()
+	require.NoError(t, o.Run())
+	require.NoError(t, w.Close())
+	text, err := io.ReadAll(r)
+	require.NoError(t, err)
+	require.Equal(t, "at once\ngathered\nwith it\nbehind them\n", string(text))
 }
 
 func TestOutboxEndsWithItsSinksError(t *testing.T) {

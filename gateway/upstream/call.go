@@ -104,12 +104,13 @@ func (c *Call) again(answers, state []byte) {
 	c.Answers, c.State = answers, state
 }
 
-// begin starts the timeout.
-func (c *Call) begin(limit time.Duration) {
+// begin starts the timeout and returns when it is over.
+func (c *Call) begin(limit time.Duration) time.Time {
 	c.clock.Lock()
 	defer c.clock.Unlock()
 	c.limit, c.left = limit, limit
 	c.deadline = time.Now().Add(limit)
+	return c.deadline
 }
 
 // extend starts the timeout anew, because the backend has shown that it works.
@@ -124,14 +125,17 @@ func (c *Call) extend() {
 const minRecheck = 20 * time.Millisecond
 
 // remaining is how long to wait before the timeout has to be looked at again;
-// zero or less when it is over.
-func (c *Call) remaining() time.Duration {
+// zero or less when it is over. It is not ok for a call that has none.
+func (c *Call) remaining() (left time.Duration, ok bool) {
 	c.clock.Lock()
 	defer c.clock.Unlock()
-	if c.pauses > 0 {
-		return max(c.left, minRecheck)
+	switch {
+	case c.deadline.IsZero():
+		return 0, false
+	case c.pauses > 0:
+		return max(c.left, minRecheck), true
 	}
-	return time.Until(c.deadline)
+	return time.Until(c.deadline), true
 }
 
 // deliver runs f unless the call has ended; it reports whether it did.
@@ -165,6 +169,10 @@ func (c *Call) frame(id []byte) []byte {
 	if c.Token.End <= c.Token.Start {
 		return jsonrpc.Request(id, c.Method, c.Params, c.Edits...)
 	}
+	return c.frameWithToken(id)
+}
+
+func (c *Call) frameWithToken(id []byte) []byte {
 	token := rawjson.Edit{Start: c.Token.Start, End: c.Token.End, Text: id}
 	var room [8]rawjson.Edit
 	edits, placed := room[:0], false

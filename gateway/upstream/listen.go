@@ -392,9 +392,8 @@ func (replaced) Reason() string { return "another subscriptions/listen has taken
 
 // end closes a listen from our side.
 func (ls *listens) end(x *listening) {
-	id := []byte(x.tag)
-	if ls.calls.Resolve(id, jsonrpc.Reply{}, errReplaced) {
-		ls.abandon(x.call, id, errReplaced)
+	if ls.calls.Fail(x.id, errReplaced) {
+		ls.abandon(x.call, x.id, errReplaced)
 	}
 }
 

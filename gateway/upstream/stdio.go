@@ -308,7 +308,13 @@ func (c *stdio) lastErrors() string {
 	}, text)
 }
 
-func (c *stdio) request(_ *Call, _ int64, frame []byte) { c.send(frame) }
+func (c *stdio) request(_ *Call, _ int64, frame []byte) {
+	if c.calls.Len() > 1 {
+		c.put(frame, c.out.Gather)
+	} else {
+		c.put(frame, c.out.Send)
+	}
+}
 
 func (c *stdio) opened(_ context.Context, frame []byte) error {
 	c.send(frame)
@@ -317,9 +323,11 @@ func (c *stdio) opened(_ context.Context, frame []byte) error {
 
 func (c *stdio) answer(frame []byte) { c.send(frame) }
 
-func (c *stdio) send(frame []byte) {
+func (c *stdio) send(frame []byte) { c.put(frame, c.out.Send) }
+
+func (c *stdio) put(frame []byte, send func([]byte)) {
 	rawjson.OneLine(frame[:len(frame)-1]) // a line is a message
-	c.out.Send(frame)
+	send(frame)
 	if c.out.Unsent() > maxUnsent+c.srv.opt.Limits.Frame || c.out.Stalled() > c.srv.tune.stall {
 		c.fail(c.srv.failure(ConnectionError, "the process does not read its stdin", nil))
 	}

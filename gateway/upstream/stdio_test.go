@@ -300,6 +300,26 @@ func TestCrashFailsCallsAtOnceAndTheServerComesBack(t *testing.T) {
 	}
 }
 
+func TestEachCallHasATimeoutOfItsOwn(t *testing.T) {
+	t.Parallel()
+	r := startFake(t, "", nil)
+	conn := r.up()
+	ctx, cancel := context.WithCancel(context.Background())
+	long := make(chan error, 1)
+	go func() {
+		_, err := do(conn, &Call{Context: ctx, Method: "tools/call", Params: toolParams("hang", ""), Timeout: time.Hour})
+		long <- err
+	}()
+	r.until("the long call", func() bool { return strings.Contains(r.received(), `"hang"`) })
+	for range 2 { // earlier than the long one's, which goes on
+		_, err := do(conn, &Call{Method: "tools/call", Params: toolParams("hang", ""), Timeout: 20 * time.Millisecond})
+		requireCode(t, err, RequestTimeout, "no answer to tools/call within 20ms")
+	}
+	require.Empty(t, long)
+	cancel()
+	require.ErrorIs(t, <-long, context.Canceled)
+}
+
 func TestTimeoutsAndCancellationReachTheServer(t *testing.T) {
 	t.Parallel()
 	r := startFake(t, "", nil)

@@ -1,4 +1,4 @@
-package bench
+package rig
 
 import (
 	"fmt"
@@ -12,8 +12,8 @@ import (
 // which is 100 on every architecture that Go runs on).
 const tick = 10 * time.Millisecond
 
-// cpu is the processor time that a process has spent.
-func cpu(pid int) time.Duration {
+// CPU is the processor time that a process has spent.
+func CPU(pid int) time.Duration {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0
@@ -25,8 +25,8 @@ func cpu(pid int) time.Duration {
 	return time.Duration(user+system) * tick
 }
 
-// resident is the memory of a process, in KiB.
-func resident(pid int) int {
+// Resident is the memory of a process, in KiB.
+func Resident(pid int) int {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0

@@ -1,0 +1,107 @@
+// Command load puts load on Goblin as its users do and tells what that costs:
+// each figure beside that of a backend which is asked directly, in turn within
+// one run, so that the ratios mean something on a noisy machine. It runs the
+// real binary, built first unless $GOBLIN_BENCH_BINARY names one, and ends
+// after two minutes, or 20 seconds with -quick.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+
+	"goblin/gateway/bench/internal/rig"
+)
+
+func main() {
+	if gatewayProfiled() {
+		return
+	}
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "load:", err)
+		os.Exit(1)
+	}
+}
+
+// load is one run.
+type load struct {
+	ctx     context.Context
+	dir     string
+	progs   rig.Programs
+	profile string
+	against string
+	scale   float64 // 1 for two minutes
+	fixture int     // counts folders
+	out     report
+}
+
+// parts are what can be measured, in the order of the report.
+var parts = []struct {
+	name string
+	run  func(*load) error
+}{
+	{"calls", (*load).calls},
+	{"catalogs", (*load).catalogs},
+	{"start", (*load).starts},
+	{"updates", (*load).updates},
+}
+
+func run() error {
+	quick := flag.Bool("quick", false, "take 20 seconds instead of two minutes")
+	only := flag.String("only", "", "measure only these, separated by commas: calls, catalogs, start, updates")
+	profile := flag.String("profile", "", "instead of measuring, put calls on a gateway that writes cpu.pprof and heap.pprof into this `folder`")
+	size := flag.Int("size", 1000, "with -profile: `bytes` of a result")
+	window := flag.Int("window", 64, "with -profile: `calls` in flight, 64 at most")
+	against := flag.String("against", "", "measure this `binary` of Goblin as well, by turns with the other, for instance one of before a change")
+	flag.Parse()
+	if flag.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q", flag.Arg(0))
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	ctx, over := context.WithTimeout(ctx, 5*time.Minute)
+	defer over()
+	dir, err := os.MkdirTemp("", "gload")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	l := &load{ctx: ctx, dir: dir, scale: 1, profile: *profile, against: *against, out: report{to: os.Stdout}}
+	if *quick {
+		l.scale = 0.15
+	}
+	if l.progs, err = rig.Build(dir); err != nil {
+		return err
+	}
+	if l.profile != "" {
+		return l.profiled(*window, *size)
+	}
+	begin := time.Now()
+	for _, p := range parts {
+		if *only != "" && !strings.Contains(","+*only+",", ","+p.name+",") {
+			continue
+		}
+		if err := p.run(l); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	l.out.verdict(time.Since(begin))
+	return nil
+}
+
+// newFixture makes a config in a folder of its own.
+func (l *load) newFixture(servers, resources int) (*rig.Fixture, error) {
+	l.fixture++
+	dir := fmt.Sprintf("%s/%d", l.dir, l.fixture)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, err
+	}
+	return rig.NewFixture(dir, l.progs, servers, resources)
+}
+
+// during is a share of the run's time.
+func (l *load) during(d time.Duration) time.Duration { return time.Duration(float64(d) * l.scale) }

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"goblin/gateway/bench/internal/rig"
+)
+
+// target is what is asked: a backend, or Goblin by one of its ways in.
+type target struct {
+	name string
+	tool string
+	// load keeps window calls under way for a time and returns how long each
+	// took.
+	load func(window int, params string, size int, d time.Duration) ([]time.Duration, error)
+	pid  int // of Goblin, 0 where its processor time is not asked for
+
+	// What was measured.
+	latency []time.Duration
+	rate    []float64 // calls per second, one for each turn
+	cpu     time.Duration
+}
+
+// turn puts load on a target for a time.
+func (t *target) turn(window, size int, d time.Duration) error {
+	params := fmt.Sprintf(`{"name":%q,"arguments":{"size":%d}}`, t.tool, size)
+	cpu, begin := rig.CPU(t.pid), time.Now()
+	took, err := t.load(window, params, size, d)
+	if err != nil {
+		return fmt.Errorf("%s: %w", t.name, err)
+	}
+	t.rate = append(t.rate, float64(len(took))/time.Since(begin).Seconds())
+	t.latency = append(t.latency, took...)
+	t.cpu += rig.CPU(t.pid) - cpu
+	return nil
+}
+
+func (t *target) reset() { t.latency, t.rate, t.cpu = nil, nil, 0 }
+
+// stream asks over a byte stream. One goroutine sends and receives, as a
+// client that is no bottleneck does; requests are far smaller than a pipe.
+func stream(p *rig.Peer) func(int, string, int, time.Duration) ([]time.Duration, error) {
+	const slots = 64
+	round := 1 << 14 // ids of the peer's own are smaller than those of calls
+	return func(window int, params string, size int, d time.Duration) ([]time.Duration, error) {
+		var began [slots]time.Time
+		send := func(slot int) error {
+			round++ // ids are never used twice
+			id := round*slots + slot
+			began[slot] = time.Now()
+			return p.SendAs(id, "tools/call", params)
+		}
+		for slot := range window {
+			if err := send(slot); err != nil {
+				return nil, err
+			}
+		}
+		var took []time.Duration
+		end := time.Now().Add(d)
+		for open := window; open > 0; {
+			answer, err := p.Receive()
+			if err != nil {
+				return nil, err
+			}
+			id, err := idOf(answer, size)
+			if err != nil {
+				return nil, err
+			}
+			now, slot := time.Now(), id%slots
+			took = append(took, now.Sub(began[slot]))
+			if now.After(end) {
+				open--
+			} else if err := send(slot); err != nil {
+				return nil, err
+			}
+		}
+		return took, nil
+	}
+}
+
+var idMember = []byte(`"id":`)
+
+// idOf checks an answer and reads its id.
+func idOf(answer []byte, size int) (int, error) {
+	_, rest, _ := bytes.Cut(answer[:min(len(answer), 100)], idMember)
+	end := bytes.IndexByte(rest, ',')
+	id, err := strconv.Atoi(string(rest[:max(end, 0)]))
+	if err != nil || len(answer) < size {
+		return 0, fmt.Errorf("odd answer of %d bytes: %.200s", len(answer), answer)
+	}
+	return id, nil
+}
+
+// web is a session over Streamable HTTP.
+type web struct {
+	url     string
+	session string
+	client  *http.Client
+}
+
+func newWeb(url string) (*web, error) {
+	w := &web{url: url, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
+	if _, err := w.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":` + rig.Hello + `}`); err != nil {
+		return nil, err
+	}
+	if _, err := w.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`); err != nil {
+		return nil, err
+	}
+	_, err := w.post(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
+	return w, err
+}
+
+func (w *web) request(method string, body io.Reader) (*http.Response, error) {
+	r, err := http.NewRequest(method, w.url, body)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	if w.session != "" {
+		r.Header.Set("Mcp-Session-Id", w.session)
+	}
+	return w.client.Do(r)
+}
+
+func (w *web) post(body string) ([]byte, error) {
+	answer, err := w.request(http.MethodPost, bytes.NewReader([]byte(body)))
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return nil, err
+	}
+	if answer.StatusCode >= http.StatusMultipleChoices || rig.IsFailure(text) {
+		return nil, fmt.Errorf("status %s: %.500s", answer.Status, text)
+	}
+	if id := answer.Header.Get("Mcp-Session-Id"); id != "" && w.session == "" {
+		w.session = id
+	}
+	return text, nil
+}
+
+// load is the load of a target.
+func (w *web) load(window int, params string, size int, d time.Duration) ([]time.Duration, error) {
+	var (
+		wg    sync.WaitGroup
+		mu    sync.Mutex
+		took  []time.Duration
+		fault error
+	)
+	end := time.Now().Add(d)
+	for slot := range window {
+		wg.Go(func() {
+			var own []time.Duration
+			var err error
+			body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":%s}`, slot+3, params)
+			for begin := time.Now(); err == nil && (len(own) == 0 || begin.Before(end)); begin = time.Now() {
+				var answer []byte
+				if answer, err = w.post(body); err == nil && len(answer) < size {
+					err = fmt.Errorf("odd answer of %d bytes: %.200s", len(answer), answer)
+				}
+				own = append(own, time.Since(begin))
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			took = append(took, own...)
+			if err != nil {
+				fault = err
+			}
+		})
+	}
+	wg.Wait()
+	return took, fault
+}

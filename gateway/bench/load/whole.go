@@ -1,0 +1,288 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"goblin/gateway/bench/internal/rig"
+	"goblin/registry/rawjson"
+)
+
+// pages lists all resources and returns when the first page was there, and
+// the last.
+func pages(p *rig.Peer) (count int, first, all time.Duration, err error) {
+	begin := time.Now()
+	params := "{}"
+	for {
+		answer, err := p.Ask("resources/list", params)
+		if err != nil {
+			return 0, 0, 0, err
+		}
+		if first == 0 {
+			first = time.Since(begin)
+		}
+		count += bytes.Count(answer, []byte(`"uri":`))
+		cursor := rawjson.Path(bytes.TrimSpace(answer), "result", "nextCursor")
+		if cursor == nil {
+			return count, first, time.Since(begin), nil
+		}
+		params = `{"cursor":` + string(cursor) + `}`
+	}
+}
+
+// catalogs are lists of many resources, in pages of a thousand.
+func (l *load) catalogs() error {
+	l.out.section("resources/list in pages of 1,000, and memory", "", "first page", "p99", "all pages", "p99", "MiB", "budget")
+	for _, n := range []int{1000, 10_000, 100_000} {
+		f, err := l.newFixture(1, n)
+		if err != nil {
+			return err
+		}
+		if err := l.catalog(f, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *load) catalog(f *rig.Fixture, n int) error {
+	direct, err := f.Direct(n)
+	if err != nil {
+		return err
+	}
+	defer direct.Close()
+	through, err := f.Through("stdio", "--standalone")
+	if err != nil {
+		return err
+	}
+	defer through.Close()
+	var first, all [2][]time.Duration
+	end := time.Now().Add(l.during(4 * time.Second))
+	for round := 0; round < 3 || time.Now().Before(end); round++ {
+		for i, p := range []*rig.Peer{direct, through} {
+			count, one, whole, err := pages(p)
+			if err != nil {
+				return err
+			}
+			if count < n { // Goblin offers some of its own
+				return fmt.Errorf("%d of %d resources are listed", count, n)
+			}
+			first[i], all[i] = append(first[i], one), append(all[i], whole)
+		}
+	}
+	for i, p := range []*rig.Peer{direct, through} {
+		name, memory, verdict := "direct", "", ""
+		if i > 0 {
+			name = "stdio --standalone"
+			if kib := rig.Resident(p.PID); kib > 0 {
+				memory = fmt.Sprint(kib / 1024)
+				if n == 100_000 {
+					verdict = most(&l.out, "MiB", kib/1024, 150)
+				}
+			}
+		}
+		l.out.row(fmt.Sprintf("%d, %s", n, name), duration(median(first[i])), duration(quantile(first[i], 0.99)),
+			duration(median(all[i])), duration(quantile(all[i], 0.99)), memory, verdict)
+	}
+	return nil
+}
+
+// begin starts Goblin and waits until all its servers have listed.
+func begin(f *rig.Fixture) (answered, ready time.Duration, kib int, err error) {
+	start := time.Now()
+	p, err := f.Start("stdio", "--standalone")
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	defer p.Close()
+	answered = time.Since(start)
+	_, err = p.Ask("tools/list", "{}")
+	return answered, time.Since(start), rig.Resident(p.PID), err
+}
+
+// beginDirect starts backends side by side and lists the tools of each: what
+// no gateway can be faster than.
+func beginDirect(f *rig.Fixture, servers int) (time.Duration, error) {
+	start := time.Now()
+	faults := make(chan error, servers)
+	peers := make([]*rig.Peer, servers)
+	for i := range peers {
+		go func() {
+			var err error
+			if peers[i], err = f.Direct(1); err == nil {
+				_, err = peers[i].Ask("tools/list", "{}")
+			}
+			faults <- err
+		}()
+	}
+	var fault error
+	for range peers {
+		if err := <-faults; err != nil {
+			fault = err
+		}
+	}
+	took := time.Since(start)
+	for _, p := range peers {
+		if p != nil {
+			p.Close()
+		}
+	}
+	return took, fault
+}
+
+// starts is the time from starting Goblin until it answers, and until all is
+// listed.
+func (l *load) starts() error {
+	l.out.section("from start to ready", "", "p50", "p99", "p50 ratio", "MiB", "budget")
+	budgets := map[int]time.Duration{1: 30 * time.Millisecond, 20: 60 * time.Millisecond}
+	for _, servers := range []int{1, 10, 20} {
+		f, err := l.newFixture(servers, 1)
+		if err != nil {
+			return err
+		}
+		var direct, answered, ready []time.Duration
+		var memory []int
+		end := time.Now().Add(l.during(6 * time.Second))
+		for round := 0; round < 3 || time.Now().Before(end); round++ {
+			near, err := beginDirect(f, servers)
+			if err != nil {
+				return err
+			}
+			soon, all, kib, err := begin(f)
+			if err != nil {
+				return err
+			}
+			direct, answered, ready, memory = append(direct, near), append(answered, soon), append(ready, all), append(memory, kib)
+		}
+		floor := float64(median(direct))
+		line := func(name string, all []time.Duration, verdict ...string) {
+			l.out.row(fmt.Sprintf("%d servers, %s", servers, name), duration(median(all)), duration(quantile(all, 0.99)),
+				fmt.Sprintf("%.2f", float64(median(all))/floor), "", strings.Join(verdict, ""))
+		}
+		line("direct, at once", direct)
+		line("initialize", answered, most(&l.out, "initialize", median(answered), 15*time.Millisecond))
+		if limit, ok := budgets[servers]; ok {
+			line("all listed", ready, most(&l.out, "ready", median(ready), limit))
+		} else {
+			line("all listed", ready)
+		}
+		if kib := median(memory); kib > 0 && servers == 10 {
+			l.out.row("10 servers, memory", "", "", "", fmt.Sprint(kib/1024), most(&l.out, "MiB", kib/1024, 30))
+		}
+	}
+	return nil
+}
+
+const subscribers = 50
+
+// updates is the way of one update to 50 sessions over Streamable HTTP, from
+// the call that makes the backend tell it to the last of them.
+func (l *load) updates() error {
+	f, err := l.newFixture(1, 1)
+	if err != nil {
+		return err
+	}
+	h, err := l.serve(f)
+	if err != nil {
+		return err
+	}
+	defer h.stop()
+	direct, err := f.Direct(1)
+	if err != nil {
+		return err
+	}
+	defer direct.Close()
+	heard := make(chan error, subscribers)
+	var listeners sync.WaitGroup
+	defer listeners.Wait()
+	var open []*http.Response
+	defer func() {
+		for _, s := range open {
+			_ = s.Body.Close()
+		}
+	}()
+	for range subscribers {
+		s, err := subscriber(h.url)
+		if err != nil {
+			return err
+		}
+		open = append(open, s)
+		listeners.Go(func() { listen(s, heard) })
+	}
+	caller, err := newWeb(h.url)
+	if err != nil {
+		return err
+	}
+	one := func() error {
+		if err := direct.Send("tools/call", `{"name":"touch"}`); err != nil {
+			return err
+		}
+		_, err := direct.Next()
+		return err
+	}
+	var near, far []time.Duration
+	end := time.Now().Add(l.during(8 * time.Second))
+	for round := 0; round < 5 || time.Now().Before(end); round++ {
+		begin := time.Now()
+		if err := one(); err != nil {
+			return err
+		}
+		near = append(near, time.Since(begin))
+		if _, err := direct.Receive(); err != nil {
+			return err
+		}
+		begin = time.Now()
+		if _, err := caller.post(`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"s0_touch"}}`); err != nil {
+			return err
+		}
+		for range subscribers {
+			select {
+			case err := <-heard:
+				if err != nil {
+					return err
+				}
+			case <-l.ctx.Done():
+				return l.ctx.Err()
+			case <-time.After(10 * time.Second):
+				return fmt.Errorf("an update did not come in 10 s")
+			}
+		}
+		far = append(far, time.Since(begin))
+	}
+	l.out.section(fmt.Sprintf("one update to %d subscribers", subscribers), "", "p50", "p99", "p50 ratio", "")
+	l.out.row("direct, 1 subscriber", duration(median(near)), duration(quantile(near, 0.99)), "1.00", "")
+	l.out.row("Streamable HTTP, 50", duration(median(far)), duration(quantile(far, 0.99)), fmt.Sprintf("%.2f", float64(median(far))/float64(median(near))), "")
+	return nil
+}
+
+// subscriber is the session-wide stream of a session that has subscribed.
+func subscriber(url string) (*http.Response, error) {
+	w, err := newWeb(url)
+	if err != nil {
+		return nil, err
+	}
+	stream, err := w.request(http.MethodGet, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	_, err = w.post(`{"jsonrpc":"2.0","id":3,"method":"resources/subscribe","params":{"uri":"mcp://s0/` + rig.Touched + `"}}`)
+	if err != nil {
+		_ = stream.Body.Close()
+	}
+	return stream, err
+}
+
+// listen tells of each update until the stream ends.
+func listen(s *http.Response, heard chan<- error) {
+	lines := bufio.NewScanner(s.Body)
+	for lines.Scan() {
+		if bytes.Contains(lines.Bytes(), []byte("notifications/resources/updated")) {
+			heard <- nil
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package upstream
+
+import (
+	"errors"
+	"sync"
+	"time"
+)
+
+// errExpired is the outcome of a call whose time is over.
+var errExpired = errors.New("no answer in time")
+
+// expiry ends the calls of a connection whose time is over, with one timer for
+// all: it is set to the earliest deadline, as seldom as possible, since hardly
+// any call comes that far.
+type expiry struct {
+	mu    sync.Mutex
+	timer *time.Timer
+	next  time.Time // when it fires; zero when it is not set
+	over  bool
+}
+
+// expect makes sure that the timer fires no later than a deadline.
+func (l *link) expect(deadline time.Time) {
+	e := &l.expiry
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.over || !e.next.IsZero() && !deadline.Before(e.next) {
+		return
+	}
+	e.next = deadline
+	if left := time.Until(deadline); e.timer == nil {
+		e.timer = time.AfterFunc(left, l.expire)
+	} else {
+		e.timer.Reset(left)
+	}
+}
+
+// expire ends the calls whose time is over, and sets the timer for the others:
+// progress or a question to a human may have moved their deadlines.
+func (l *link) expire() {
+	e := &l.expiry
+	e.mu.Lock()
+	e.next = time.Time{}
+	e.mu.Unlock()
+	now, next := time.Now(), time.Time{}
+	for id, c := range l.calls.All() {
+		left, ok := c.remaining()
+		switch at := now.Add(left); {
+		case !ok: // it listens for as long as the connection
+		case left <= 0:
+			l.calls.Fail(id, errExpired)
+		case next.IsZero() || at.Before(next):
+			next = at
+		}
+	}
+	if !next.IsZero() {
+		l.expect(next)
+	}
+}
+
+// stop lets no call expire any more.
+func (e *expiry) stop() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.over = true
+	if e.timer != nil {
+		e.timer.Stop()
+	}
+}
