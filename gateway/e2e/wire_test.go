@@ -219,7 +219,7 @@ func TestC12_ManyCallsAtOnceAreEachAnsweredOnce(t *testing.T) {
 	w.backend("b", obj{"tools": []obj{tool("t")}})
 	c := w.standalone()
 	c.names("tools")
-	const n = 2000
+	const n = 10_000
 	var ids []string
 	for i := range n {
 		ids = append(ids, c.begin("tools/call", obj{"name": "b_t", "arguments": obj{"i": i}}))
