@@ -7,6 +7,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -18,8 +19,11 @@ import (
 	"goblin/gateway/command"
 	"goblin/gateway/config"
 	"goblin/gateway/demo"
+	"goblin/gateway/instance"
 	"goblin/gateway/process"
 	"goblin/gateway/screen"
+	"goblin/meta"
+	"goblin/meta/lua"
 	"goblin/tui"
 	"goblin/tui/look"
 )
@@ -34,7 +38,7 @@ func main() {
 func run(args []string) int {
 	a := &command.App{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
-		Getenv: os.Getenv, Version: command.BuildVersion(version),
+		Getenv: os.Getenv, Version: command.BuildVersion(version), Extend: extend,
 	}
 	_, a.InTTY = command.Terminal(os.Stdin)
 	a.Columns, a.OutTTY = command.Terminal(os.Stdout)
@@ -48,6 +52,40 @@ func run(args []string) int {
 	root := newRoot(p)
 	root.SetArgs(args)
 	return a.Report(root.ExecuteContext(ctx))
+}
+
+// extend gives a gateway Goblin's own tools, and the commands that use them.
+func extend(i *instance.Instance) (instance.Extension, error) {
+	cfg := i.Config()
+	tools := meta.New(meta.Options{
+		Registry: i.Registry(), Ask: i.Ask, AwaitLists: i.AwaitLists, Starting: i.Starting,
+		Lua: lua.Limits{Timeout: cfg.Lua.Timeout, Memory: cfg.Lua.Memory, Calls: cfg.Lua.Calls, Output: cfg.Lua.Output},
+	})
+	if err := tools.Add(cfg.Gateway.MetaTools.Has); err != nil {
+		return instance.Extension{}, err
+	}
+	return instance.Extension{
+		Run: tools.Run,
+		Search: func(ctx context.Context, q instance.SearchQuery) ([]instance.Found, int, error) {
+			hits, total, err := tools.Search(ctx, meta.Query{Text: q.Text, Kind: q.Kind, Server: q.Server, MIME: q.MIME, Limit: q.Limit})
+			found := make([]instance.Found, len(hits))
+			for n, h := range hits {
+				found[n] = instance.Found(h)
+			}
+			return found, total, err
+		},
+		Script: func(ctx context.Context, source string, ask instance.AskServers) (instance.ScriptAnswer, error) {
+			r, err := tools.Script(ctx, source, ask)
+			answer := instance.ScriptAnswer{Value: r.JSON, Printed: r.Printed, Hint: r.Hint}
+			var failed *lua.Error
+			if errors.As(err, &failed) {
+				answer.Error = failed.Error()
+				answer.Timeout = failed.Kind == lua.Timeout || failed.Kind == lua.Instructions
+				err = nil
+			}
+			return answer, err
+		},
+	}, nil
 }
 
 // show is the screen of a host: the user interface, acting as a client.
@@ -95,6 +133,7 @@ func newRoot(p *process.Process) *cobra.Command {
 		Example: `  goblin                         look at your servers, or at the demo
   goblin stdio                   what clients start
   goblin list tools              what the servers offer
+  goblin search what time is it  find the tool for it
   goblin read goblin://servers   read a resource`,
 		SilenceErrors: true, SilenceUsage: true,
 		Version: a.Version.Version,

@@ -30,7 +30,9 @@ func (c Change) Empty() bool { return len(c.Added)+len(c.Changed)+len(c.Removed)
 func (g *Gateway) Apply(cfg *config.Config) (did Change) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.roots.Store(&cfg.Gateway.Roots)
+	if was := g.roots.Swap(&cfg.Gateway.Roots); !reflect.DeepEqual(*was, cfg.Gateway.Roots) {
+		g.rootsChangedFor("")
+	}
 	old := g.servers
 	g.servers, g.order = make(map[string]*backend), nil
 	names, fresh := make([]string, len(cfg.Servers)), []config.Server(nil)
@@ -105,7 +107,7 @@ func (g *Gateway) drain(ctx context.Context, b *backend) {
 	for {
 		select {
 		case <-look.C:
-			if !g.flights.busy(b.Server) {
+			if !g.flights.busy(b.Server) && !g.tasksOpen(b.Server) {
 				return
 			}
 		case <-limit.C:
@@ -169,5 +171,6 @@ func (g *Gateway) observe(o *outlet) upstream.Observe {
 	return upstream.Observe{
 		Up:        func(server string, up bool) { o.write(func() { g.metrics.Up(server, up) }) },
 		Restarted: func(server string) { o.write(func() { g.metrics.Restart(server) }) },
+		Announced: func(server string, kind registry.Kind) { o.write(func() { g.said.again(server, kind) }) },
 	}
 }

@@ -137,14 +137,22 @@ func (g *Gateway) rememberElicitations(r *request, server string, object []byte)
 	}
 }
 
-// elicited tells the client that was asked that its user is done.
-func (g *Gateway) elicited(server string, params []byte) {
+// elicited tells the client that was asked that its user is done: on the stream
+// of the call c that needed it, as long as that is open.
+func (g *Gateway) elicited(server string, c *upstream.Call, params []byte) {
 	id, _ := rawjson.String(rawjson.Get(params, "elicitationId"))
 	s := g.elicitations.session(server, id)
 	g.noted(registry.ToClient, s, server, "notifications/elicitation/complete", "", params)
 	if s == nil || s.Context().Err() != nil {
 		g.log.Debug("Completed elicitation of nobody", "server", server)
 		return
+	}
+	if c != nil {
+		x, ok := c.Cause.(*flight)
+		if ok && x.at().Session() == s && x.at().Context().Err() == nil {
+			x.at().Notify("", "notifications/elicitation/complete", params)
+			return
+		}
 	}
 	s.Notify("notifications/elicitation/complete", params)
 }

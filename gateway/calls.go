@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
 	"goblin/registry"
@@ -8,6 +9,7 @@ import (
 )
 
 func (g *Gateway) callTool(r *request) {
+	r.ignoreTask()
 	t, edits, ok := g.route(r, "name", (*registry.Registry).ResolveTool)
 	if !ok {
 		return
@@ -17,7 +19,15 @@ func (g *Gateway) callTool(r *request) {
 		return
 	}
 	if t.Local != nil {
+		if r.taskUse(t) == clientTask {
+			r.fail(noTaskSupport(r.name))
+			return
+		}
 		g.callLocal(r, t)
+		return
+	}
+	if r.tasks = r.taskUse(t); r.tasks == clientTask {
+		g.createTask(r, t, edits)
 		return
 	}
 	g.forward(r, t, edits, (*rewriter).toolResult)
@@ -106,12 +116,9 @@ func (g *Gateway) route(r *request, member string, resolve resolver) (t registry
 // what comes back, URIs rewritten by rewrite (nil: none are in the result).
 func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit, rewrite func(*rewriter, []byte)) {
 	r.server = t.Server
-	var reply jsonrpc.Reply
-	var err error
-	if r.modern() && holdable[r.Method()] {
-		reply, r.parked, err = g.callHeld(r, t.Server, edits)
-	} else {
-		reply, err = g.call(r, t.Server, edits)
+	reply, err := g.passOn(r, edits)
+	if err == nil && reply.Error != nil && jsonrpc.ParseErrorObject(reply.Error).Code == downstream.CodeUnsupportedVersion {
+		reply, err = g.passOn(r, edits) // over another connection: that one has ended
 	}
 	switch {
 	case err != nil:
@@ -120,29 +127,34 @@ func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit, r
 	case r.parked:
 		return
 	}
+	g.answer(r, t.Server, t.Name, reply, rewrite)
+}
+
+// answer answers with what came back from a server for what it calls name.
+func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply, rewrite func(*rewriter, []byte)) {
 	w := &r.rewriter
-	w.registry, w.server = g.reg, t.Server
+	w.registry, w.server = g.reg, server
 	if e := reply.Error; e != nil {
 		own := jsonrpc.ParseErrorObject(e)
 		if hopLocal(own.Code) {
-			r.fail(&upstream.Error{Code: upstream.BadReply, Server: t.Server, Reason: "it refused the message itself: " + own.Message})
+			r.fail(&upstream.Error{Code: upstream.BadReply, Server: server, Reason: "it refused the message itself: " + own.Message})
 			return
 		}
-		if own.Code == codeURLElicitation && r.modern() {
+		if own.Code == codeURLElicitation && r.modern() && r.outer == nil {
 			if err := g.demandURLs(r, own.Data); err != nil {
 				r.fail(err)
 			}
 			return
 		}
-		e = g.fromModern(r, t.Server, t.Name, e)
-		g.rememberElicitations(r, t.Server, e)
+		e = g.fromModern(r, server, name, e)
+		g.rememberElicitations(r, server, e)
 		w.whole = e
 		w.failure(e)
 		r.refuse(e, w.edits...)
 		return
 	}
 	if !rawjson.IsObject(reply.Result) {
-		r.fail(&upstream.Error{Code: upstream.BadReply, Server: t.Server, Reason: "its result is not an object"})
+		r.fail(&upstream.Error{Code: upstream.BadReply, Server: server, Reason: "its result is not an object"})
 		return
 	}
 	if rewrite != nil {
@@ -152,42 +164,64 @@ func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit, r
 	r.reply(reply.Result, w.edits...)
 }
 
+// passOn passes a request on in the way of its era, and waits for the answer.
+// r.parked is set when it was answered by what the server asks.
+func (g *Gateway) passOn(r *request, edits []rawjson.Edit) (reply jsonrpc.Reply, err error) {
+	if r.modern() && holdable[r.Method()] && r.outer == nil {
+		reply, r.parked, err = g.callHeld(r, edits)
+		return reply, err
+	}
+	conn, release, err := g.slot(r)
+	if err != nil {
+		return reply, err
+	}
+	return g.call(r, r.fly(), conn, release, edits)
+}
+
+// fly gives a request a flight of its own, which is part of it for the first.
+func (r *request) fly() *flight {
+	if r.flight.exchange == nil {
+		return &r.flight
+	}
+	return new(flight)
+}
+
 // slot finds the connection for a request and a place in its server's limit,
 // which release gives back.
-func (g *Gateway) slot(r *request, server string) (conn upstream.Conn, release func(), err error) {
-	b := g.server(server)
+func (g *Gateway) slot(r *request) (conn upstream.Conn, release func(), err error) {
+	b := g.server(r.server)
 	if b == nil {
-		return nil, nil, &upstream.Error{Code: upstream.ConnectionError, Server: server, Reason: "it was removed"}
+		return nil, nil, &upstream.Error{Code: upstream.ConnectionError, Server: r.server, Reason: "it was removed"}
 	}
-	if conn, err = g.conn(r.Context(), b, r.Session()); err != nil {
+	if conn, err = g.conn(r.Context(), b, r.Session(), r.modern()); err != nil {
 		return nil, nil, err
 	}
 	if r.Method() == "completion/complete" && !conn.Info().Has("completions") {
-		return nil, nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Server '%s' offers no completions", server)
+		return nil, nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Server '%s' offers no completions", r.server)
 	}
-	if r.modern() {
+	if r.modern() && conn.Info().Era == upstream.Legacy {
 		g.lendLevel(r, conn)
 	}
 	release, err = b.Acquire(r.Context())
 	return conn, release, err
 }
 
-// call passes a request on and waits for the answer.
-func (g *Gateway) call(r *request, server string, edits []rawjson.Edit) (jsonrpc.Reply, error) {
-	conn, release, err := g.slot(r, server)
-	if err != nil {
-		return jsonrpc.Reply{}, err
-	}
-	f := &r.flight
+// call sends a request over a connection and waits for the answer. What the
+// call needs besides is set in f.
+func (g *Gateway) call(r *request, f *flight, conn upstream.Conn, release func(), edits []rawjson.Edit) (jsonrpc.Reply, error) {
 	f.exchange, f.release = r.Exchange, release
+	if f.outer = r.outer; f.outer != nil {
+		f.held = f.outer.held
+	}
 	defer f.land()
 	f.call.Context, f.call.Cause = r.Context(), f
 	f.call.Method, f.call.Params, f.call.Edits = r.Method(), r.Params(), edits
 	g.trackProgress(r, &f.call)
 	g.stampModern(r, conn, &f.call)
 	g.flights.add(conn, f)
-	defer g.flights.remove(conn, f)
-	return conn.Call(&f.call)
+	reply, err := g.perform(r, conn, f)
+	g.flights.remove(conn, f, err == nil)
+	return reply, err
 }
 
 // trackProgress gives a request's progress token to the call, which replaces
@@ -198,6 +232,10 @@ func (g *Gateway) trackProgress(r *request, c *upstream.Call) {
 		return
 	}
 	c.Token = rawjson.Replace(r.Params(), token, nil)
+	if r.outer != nil { // that its time is extended is all it is good for
+		c.Progress = func([]byte) {}
+		return
+	}
 	key := "progress:" + string(token)
 	c.Progress = func(params []byte) {
 		own := rawjson.Get(params, "progressToken")

@@ -26,10 +26,13 @@ type request struct {
 	answer  []byte         // the result or error as the server sent it, for the journal
 	edits   []rawjson.Edit // what makes it the client's
 	code    int            // 0 for a result, else the error's code
-	// stripped is the params of a stateless request without what they say to
-	// Goblin itself.
+	// stripped is the params without what they say to Goblin itself; nil when
+	// nothing is left out.
 	stripped []byte
+	// outer is the call that the request was made for, nil for a client's own.
+	outer    *outer
 	start    time.Time
+	tasks    taskUse
 	recorded bool // in the journal already
 	parked   bool // answered by what the server asks
 
@@ -51,7 +54,7 @@ func (r *request) edit(raw []byte, name string) []rawjson.Edit {
 type resolver func(*registry.Registry, string) (registry.Target, error)
 
 func (r *request) reply(result []byte, edits ...rawjson.Edit) {
-	if r.modern() {
+	if r.modern() && r.outer == nil {
 		edits = r.gateway.modernResult(r.Method(), result, edits)
 	}
 	r.answer, r.edits = result, edits
@@ -96,6 +99,10 @@ var methods = map[string]method{
 	"resources/unsubscribe":    (*Gateway).unsubscribe,
 	"completion/complete":      (*Gateway).complete,
 	"logging/setLevel":         (*Gateway).setLevel,
+	"tasks/get":                (*Gateway).serveTask,
+	"tasks/result":             (*Gateway).serveTask,
+	"tasks/cancel":             (*Gateway).serveTask,
+	"tasks/list":               (*Gateway).listTasks,
 }
 
 // Order keeps requests of a client apart that undo each other: subscriptions
@@ -119,7 +126,7 @@ func (g *Gateway) Handle(x *downstream.Exchange) {
 	table := methods
 	if r.modern() {
 		table = modernMethods
-		r.stripped = strip(x.Params())
+		r.stripped = strip(x.Params(), x.Method() == "tasks/update")
 		g.met(r)
 	}
 	serve, known := table[x.Method()]
@@ -146,23 +153,10 @@ func (g *Gateway) Notified(s *downstream.Session, method string, params []byte) 
 		g.progress(s, params)
 	case "notifications/roots/list_changed":
 		g.noted(registry.ToServer, s, "", method, "", params)
-		g.rootsChanged(s, method, params)
+		g.rootsChanged(s)
 	default:
 		g.noted(registry.ToServer, s, "", method, "", params)
 		g.log.Debug("Notification ignored", "method", method, "session", s.ID())
-	}
-}
-
-// rootsChanged concerns only servers that have a connection for this very
-// session: a shared one would mix clients.
-func (g *Gateway) rootsChanged(s *downstream.Session, method string, params []byte) {
-	for _, l := range g.flights.all() {
-		if l.conn.Unit() != s.Unit() {
-			continue
-		}
-		if err := l.conn.Notify(method, params); err != nil {
-			g.log.Debug("Notification lost", "server", l.server, "method", method, "err", err)
-		}
 	}
 }
 

@@ -2,9 +2,11 @@ package gateway
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"goblin/gateway/downstream"
 	"goblin/gateway/upstream"
@@ -14,6 +16,7 @@ import (
 type flight struct {
 	exchange *downstream.Exchange // nil where held is set
 	held     *held                // of a stateless client, which may come back for it
+	outer    *outer               // the call that the request was made for, nil for a client's own
 	number   uint64               // counts up
 	call     upstream.Call
 	release  func() // gives the backend's limiter slot back; once
@@ -36,6 +39,18 @@ func (x *flight) land() {
 	}
 }
 
+// pause stops the clocks that run for the flight until as many calls of resume:
+// people are asked.
+func (x *flight) pause() {
+	x.call.Pause()
+	x.outer.pause()
+}
+
+func (x *flight) resume() {
+	x.call.Resume()
+	x.outer.resume()
+}
+
 // flights knows the open connections and what is under way on each, so that
 // what a backend asks or says in between can be traced to the client that
 // caused it. On stdio nothing in the protocol tells; only when all calls
@@ -52,6 +67,9 @@ type link struct {
 	of      *upstream.Server
 	conn    upstream.Conn
 	flights map[*flight]struct{}
+	// broken are the sessions whose calls lately ended without an answer, and
+	// until when their server may still ask because of them.
+	broken  map[*downstream.Session]time.Time
 	level   sync.Mutex // held while the backend is told a log level
 	told    bool       // it was told one; guarded by level
 	loan    loan
@@ -87,12 +105,39 @@ func (f *flights) add(conn upstream.Conn, x *flight) {
 	}
 }
 
-func (f *flights) remove(conn upstream.Conn, x *flight) {
+// brokenTime is how long a server may still ask because of a call that was
+// cancelled or took too long.
+const brokenTime = 10 * time.Second
+
+// remove notes the end of a call; answered says that it ended with an answer.
+func (f *flights) remove(conn upstream.Conn, x *flight, answered bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if l := f.links[conn]; l != nil {
-		delete(l.flights, x)
+	l := f.links[conn]
+	if l == nil {
+		return
 	}
+	delete(l.flights, x)
+	if answered {
+		return
+	}
+	now := time.Now()
+	if l.broken == nil {
+		l.broken = make(map[*downstream.Session]time.Time)
+	}
+	maps.DeleteFunc(l.broken, func(_ *downstream.Session, until time.Time) bool { return now.After(until) })
+	l.broken[x.at().Session()] = now.Add(brokenTime)
+}
+
+// others reports whether a call of another session than s ended without an
+// answer so lately that its server may still ask because of it.
+func (l *link) others(s *downstream.Session) bool {
+	for other, until := range l.broken {
+		if other != s && time.Now().Before(until) {
+			return true
+		}
+	}
+	return false
 }
 
 // link is what is kept of a connection; nil when it is not open.
@@ -113,10 +158,11 @@ func (f *flights) all() []*link {
 	return links
 }
 
-// of is the open connection of a unit to a server; nil for none.
-func (f *flights) of(server *upstream.Server, unit string) upstream.Conn {
+// of is the open connection to a server that carries a row of subscriptions; nil
+// for none.
+func (f *flights) of(server *upstream.Server, key subscriptionKey) upstream.Conn {
 	for _, l := range f.all() {
-		if l.of == server && l.conn.Unit() == unit {
+		if l.of == server && key.on(l.conn) {
 			return l.conn
 		}
 	}
@@ -135,43 +181,43 @@ func (f *flights) busy(server *upstream.Server) bool {
 	return false
 }
 
-// causes finds the requests that may have made the backend speak: the one
-// that the transport names, else all under way, provided that they are one
-// session's. The newest is the last.
-func (f *flights) causes(conn upstream.Conn, c *upstream.Call) []*flight {
+// causes finds the requests that may have made the backend speak, the newest
+// last: the one that the transport names, else all under way. certain says that
+// there are some and that they are one client's.
+func (f *flights) causes(conn upstream.Conn, c *upstream.Call) (found []*flight, certain bool) {
 	if c != nil {
 		if x, ok := c.Cause.(*flight); ok {
-			return []*flight{x}
+			return []*flight{x}, true
 		}
+	}
+	f.mu.Lock()
+	if l := f.links[conn]; l != nil {
+		found = slices.Collect(maps.Keys(l.flights))
+	}
+	f.mu.Unlock()
+	slices.SortFunc(found, func(a, b *flight) int { return cmp.Compare(a.number, b.number) })
+	return found, f.oneClients(conn, found)
+}
+
+// oneClients reports whether what a connection says can only be because of one
+// client, whose requests all are. Those of stateless clients over HTTP have
+// nothing but a token in common: two of them may be two clients', also when one
+// waits for its client to come back, since its server may ask more meanwhile.
+func (f *flights) oneClients(conn upstream.Conn, all []*flight) bool {
+	if len(all) == 0 {
+		return false
+	}
+	s := all[0].at().Session()
+	for _, x := range all {
+		if x.at().Session() != s {
+			return false
+		}
+	}
+	if one := all[0].held; s.Stateless() && slices.ContainsFunc(all[1:], func(x *flight) bool { return one == nil || x.held != one }) {
+		return false // and not all made for one and the same call
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	l := f.links[conn]
-	if l == nil {
-		return nil
-	}
-	found := make([]*flight, 0, len(l.flights))
-	for x := range l.flights {
-		if len(found) > 0 && found[0].at().Session() != x.at().Session() {
-			return nil
-		}
-		found = append(found, x)
-	}
-	if len(found) > 1 && found[0].at().Session().Stateless() {
-		return onlyBusy(found)
-	}
-	slices.SortFunc(found, func(a, b *flight) int { return cmp.Compare(a.number, b.number) })
-	return found
-}
-
-// onlyBusy is the one of several stateless requests over HTTP that the server
-// works on. Those that wait for an answer ask nothing meanwhile; of the others
-// nothing is known but that their clients have the same token, so with two of
-// them the cause is not certain.
-func onlyBusy(all []*flight) []*flight {
-	busy := slices.DeleteFunc(all, func(x *flight) bool { return x.held != nil && x.held.waits() })
-	if len(busy) != 1 {
-		return nil
-	}
-	return busy
+	return l == nil || !l.others(s)
 }

@@ -74,7 +74,11 @@ type Gateway struct {
 	listens       listens
 	holds         holds
 	elicitations  elicitations
+	said          said
 	tokens        tokens
+	tasks         tasks
+	rootNews      rootNews
+	screened      atomic.Int64 // screens whose users can be asked
 
 	work sync.WaitGroup // goroutines that outlive the request that caused them
 }
@@ -101,7 +105,9 @@ func New(o Options) *Gateway {
 	g.since.Store(time.Now().UnixNano())
 	g.roots.Store(&o.Config.Gateway.Roots)
 	g.flights.init()
+	g.said.init()
 	g.subscriptions.init()
+	g.tasks.init()
 	if o.HoldLimit <= 0 {
 		o.HoldLimit = holdLimit
 	}
@@ -375,6 +381,13 @@ func (g *Gateway) Closed(s *downstream.Session) {
 	g.metrics.Session(s.Transport(), -1)
 	g.log.Debug("Session closed", "session", s.ID(), "client", peerName(s))
 	g.elicitations.forget(s)
+	for _, own := range g.tasks.release(s) {
+		g.cancelTask(own)
+	}
+	g.rootsChanged(s)
+	if asksUser(s) {
+		g.screened.Add(-1)
+	}
 	g.work.Go(func() {
 		g.releaseSubscriptions(holder{session: s})
 		for _, b := range g.backends() {
@@ -388,17 +401,28 @@ func (g *Gateway) Closed(s *downstream.Session) {
 	})
 }
 
-// conn is the connection that serves a session's requests to a server. While
+// conn is the connection that serves a session's requests to a server, stateless
+// ones if modern is set: of their own era where the server offers both. While
 // the server makes its first attempt, conn waits as long as a list would.
-func (g *Gateway) conn(ctx context.Context, b *backend, s *downstream.Session) (upstream.Conn, error) {
+func (g *Gateway) conn(ctx context.Context, b *backend, s *downstream.Session, modern bool) (upstream.Conn, error) {
 	if perSession(b) {
+		if modern {
+			if own := b.Modern(ctx, s.Unit()); own != nil {
+				return own, nil
+			}
+		}
 		return b.Unit(ctx, s.Unit())
 	}
 	conn, err := b.Conn()
 	if left := g.patience(); err != nil && left > 0 {
-		ctx, cancel := context.WithTimeout(ctx, left)
+		patient, cancel := context.WithTimeout(ctx, left)
 		defer cancel()
-		return b.Await(ctx)
+		conn, err = b.Await(patient)
+	}
+	if err == nil && modern {
+		if own := b.Modern(ctx, ""); own != nil {
+			return own, nil
+		}
 	}
 	return conn, err
 }

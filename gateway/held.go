@@ -67,13 +67,6 @@ func (h *held) request() *request {
 	return h.r
 }
 
-// waits reports whether the call waits for its client to come back.
-func (h *held) waits() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return !h.attended
-}
-
 var (
 	errHoldExpired = errors.New("the client did not come back with what was asked for")
 	errUnanswered  = jsonrpc.Errorf(jsonrpc.CodeInternal, "the client gave no answer")
@@ -81,31 +74,60 @@ var (
 
 // callHeld is call for a stateless client. parked says that the request was
 // answered by what the server asks.
-func (g *Gateway) callHeld(r *request, server string, edits []rawjson.Edit) (reply jsonrpc.Reply, parked bool, err error) {
-	if state := rawjson.Get(r.Exchange.Params(), "requestState"); state != nil && string(state) != "null" {
-		h, err := g.holds.resume(r, state)
-		if err != nil {
+func (g *Gateway) callHeld(r *request, edits []rawjson.Edit) (reply jsonrpc.Reply, parked bool, err error) {
+	h, own, foreign, err := g.resumed(r)
+	switch {
+	case err != nil:
+		return reply, false, err
+	case h != nil:
+		return h.attend(r)
+	}
+	conn, release, err := g.slot(r)
+	switch {
+	case err != nil:
+		return reply, false, err
+	case conn.Info().Era == upstream.Modern:
+		reply, parked, err = g.callModern(r, conn, release, edits, own)
+		if err != nil || own || foreign || !g.screenMay(reply.Error) {
+			return reply, parked, err
+		}
+		// Once more, as one that is held here, so that each question is put to
+		// who can answer it.
+		if conn, release, err = g.slot(r); err != nil {
 			return reply, false, err
 		}
-		if h != nil {
-			return h.attend(r)
-		}
+	case foreign:
+		release()
+		return reply, false, errForeignState
 	}
-	h, err := g.startHeld(r, server, edits)
-	if err != nil {
-		return reply, false, err
+	return g.startHeld(r, conn, release, edits).attend(r)
+}
+
+var errForeignState = stateError("was not given for this request")
+
+// resumed finds the call that a client comes back for; nil for one that begins
+// anew. own says that the request brings a state of ours, foreign that it brings
+// another.
+func (g *Gateway) resumed(r *request) (h *held, own, foreign bool, err error) {
+	state := rawjson.Get(r.Exchange.Params(), "requestState")
+	if own = g.holds.mine(state); own {
+		h, err = g.holds.resume(r, state)
 	}
-	return h.attend(r)
+	return h, own, !own && state != nil && string(state) != "null", err
+}
+
+// newHeld makes a call that r waits for, and the context that it ends with.
+func (g *Gateway) newHeld(r *request) (*held, context.Context) {
+	ctx, cancel := context.WithCancelCause(r.Session().Context())
+	return &held{
+		g: g, session: r.Session(), r: r, attended: true, cancel: cancel,
+		news: make(chan struct{}, 1), done: make(chan struct{}),
+	}, ctx
 }
 
 // startHeld sends a call that may outlive the request.
-func (g *Gateway) startHeld(r *request, server string, edits []rawjson.Edit) (*held, error) {
-	conn, release, err := g.slot(r, server)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithCancelCause(r.Session().Context())
-	h := &held{g: g, session: r.Session(), r: r, attended: true, cancel: cancel, news: make(chan struct{}, 1), done: make(chan struct{})}
+func (g *Gateway) startHeld(r *request, conn upstream.Conn, release func(), edits []rawjson.Edit) *held {
+	h, ctx := g.newHeld(r)
 	f := &h.flight
 	f.held, f.release = h, release
 	f.call.Context, f.call.Cause = ctx, f
@@ -115,15 +137,18 @@ func (g *Gateway) startHeld(r *request, server string, edits []rawjson.Edit) (*h
 		f.call.Progress = h.progress
 	}
 	g.stampModern(r, conn, &f.call)
+	if conn.Info().Era == upstream.Modern {
+		f.call.Capabilities = g.relayable(r.Client().Capabilities, true)
+	}
 	g.flights.add(conn, f)
 	g.work.Go(func() {
-		reply, err := conn.Call(&f.call)
-		g.flights.remove(conn, f)
+		reply, err := g.perform(r, conn, f)
+		g.flights.remove(conn, f, err == nil)
 		f.land()
 		h.finish(reply, err)
-		cancel(nil)
+		h.cancel(nil)
 	})
-	return h, nil
+	return h
 }
 
 // progress goes to the request that waits now, by its own token.
@@ -320,36 +345,60 @@ func (h *held) withdraw(q *question) {
 }
 
 // hold puts a server's question to the stateless client whose call made it
-// ask, and waits for the answer.
-func (g *Gateway) hold(ctx context.Context, server string, causes []*flight, h *held, capability, method string, params []byte) ([]byte, *jsonrpc.Error) {
-	if path := lacks(h.request(), capability, params); path != nil {
-		if capability == "roots" && len(*g.roots.Load()) > 0 {
-			return g.configuredRoots()
+// ask, and waits for the answer. h is the newest of the calls that may have.
+func (g *Gateway) hold(ctx context.Context, q *inquiry, h *held) (*downstream.Session, []byte, *jsonrpc.Error) {
+	if path := lacks(h.request(), q.capability, q.params); path != nil {
+		session, result, fault := g.unable(ctx, q, able(h.request(), q.capability, q.params))
+		if session == nil && fault != nil {
+			h.mu.Lock()
+			h.lacking = path
+			h.mu.Unlock()
 		}
-		h.mu.Lock()
-		h.lacking = path
-		h.mu.Unlock()
-		return nil, able(h.request(), capability, params)
+		return session, result, fault
 	}
 	h.request().flight.asked.Store(true)
-	for _, x := range causes {
-		x.asked.Store(true)
-		x.call.Pause()
-		defer x.call.Resume()
-		x.land()
+	defer rest(q.causes)()
+	params := inputParams(q.params)
+	for _, x := range slices.Backward(q.causes) {
+		if x.held == nil {
+			continue // of a kind that takes no questions
+		}
+		if answer, over := x.held.await(ctx, q.method, params); answer != nil {
+			return h.session, answer, nil
+		} else if !over {
+			break
+		}
+		// That call had not asked: another one of this client's did.
 	}
-	q := h.ask(method, inputParams(params))
+	result, fault := g.unanswered(q.capability)
+	return h.session, result, fault
+}
+
+// await puts a question and waits for its answer; nil for none. over says that
+// the call ended meanwhile by itself, so that it cannot be the one that asked.
+func (h *held) await(ctx context.Context, method string, params []byte) (answer []byte, over bool) {
+	q := h.ask(method, params)
 	if q == nil {
-		return g.unanswered(capability)
+		return nil, h.ended()
 	}
 	select {
 	case answer := <-q.answer:
-		return answer, nil
+		return answer, false
 	case <-q.gone:
-		return g.unanswered(capability)
+		return nil, h.ended()
 	case <-ctx.Done():
 		h.withdraw(q)
-		return nil, errUnanswered
+		return nil, false
+	}
+}
+
+// ended reports whether the call came to its end.
+func (h *held) ended() bool {
+	select {
+	case <-h.done:
+		return true
+	default:
+		return false
 	}
 }
 

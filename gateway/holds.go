@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
+	"strings"
 	"sync"
 	"time"
 
@@ -36,6 +37,7 @@ type ticket struct {
 // another request.
 type holds struct {
 	key   [32]byte
+	mark  string // begins each of our states: others are servers'
 	limit time.Duration
 
 	mu  sync.Mutex
@@ -44,6 +46,7 @@ type holds struct {
 
 func (t *holds) init(limit time.Duration) {
 	rand.Read(t.key[:]) //nolint:errcheck // never fails
+	t.mark = "goblin-" + rand.Text()[:8] + "."
 	t.limit = limit
 	t.all = make(map[[16]byte]*held)
 }
@@ -95,7 +98,7 @@ func (t *holds) state(k ticket, r *request) string {
 	raw := append(make([]byte, 0, ticketSize+sha256.Size), k.id[:]...)
 	raw = binary.BigEndian.AppendUint64(raw, k.round)
 	raw = binary.BigEndian.AppendUint64(raw, uint64(time.Now().Add(t.limit).UnixMilli()))
-	return stateEncoding.EncodeToString(append(raw, t.code(raw, r)...))
+	return t.mark + stateEncoding.EncodeToString(append(raw, t.code(raw, r)...))
 }
 
 // code authenticates a ticket for its owner and its request.
@@ -139,11 +142,19 @@ func canonical(v []byte) []byte {
 	return out
 }
 
+// mine reports whether a requestState is one of ours, or was made to look so.
+// Of others' only their servers know what they are worth; that may be another
+// Goblin, whose mark differs.
+func (t *holds) mine(state []byte) bool {
+	text, _ := rawjson.String(state)
+	return strings.HasPrefix(text, t.mark)
+}
+
 // resume finds the call that a client comes back for, and gives it what it
 // brings; nil for one that begins anew.
 func (t *holds) resume(r *request, state []byte) (*held, error) {
 	text, _ := rawjson.String(state)
-	raw, err := stateEncoding.DecodeString(text)
+	raw, err := stateEncoding.DecodeString(strings.TrimPrefix(text, t.mark))
 	if err != nil || len(raw) != ticketSize+sha256.Size || !hmac.Equal(raw[ticketSize:], t.code(raw[:ticketSize], r)) {
 		return nil, stateError("was not given for this request")
 	}

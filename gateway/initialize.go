@@ -18,6 +18,12 @@ var legacyRevisions = []string{"2024-11-05", "2025-03-26", "2025-06-18", latestL
 var capabilities = []byte(`{"completions":{},"logging":{},"prompts":{"listChanged":true},` +
 	`"resources":{"subscribe":true,"listChanged":true},"tools":{"listChanged":true}}`)
 
+// taskCapabilities are those of clients whose revision has tasks.
+var (
+	taskCapabilities   = rawjson.SetMember(capabilities, "tasks", []byte(`{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}`))
+	modernCapabilities = withExtension(capabilities)
+)
+
 // initialize answers at once, whatever the backends do.
 func (g *Gateway) initialize(r *request) {
 	asked, _, err := stringMember(r.Params(), "protocolVersion")
@@ -34,6 +40,18 @@ func (g *Gateway) initialize(r *request) {
 		return
 	}
 	r.Session().SetInitialized(protocol, r.Params())
+	if asksUser(r.Session()) {
+		g.screened.Add(1)
+	}
+	if s := r.Session(); rooted(s) {
+		g.work.Go(func() {
+			select {
+			case <-s.Initialized():
+				g.rootsChanged(s)
+			case <-s.Context().Done():
+			}
+		})
+	}
 	if r.client != nil {
 		g.showSession(r.client)
 	}
@@ -41,27 +59,16 @@ func (g *Gateway) initialize(r *request) {
 	result := append(make([]byte, 0, 1024), `{"protocolVersion":`...)
 	result = rawjson.AppendString(result, protocol)
 	result = append(result, `,"capabilities":`...)
-	result = append(result, capabilities...)
+	if protocol == latestLegacy {
+		result = append(result, taskCapabilities...)
+	} else {
+		result = append(result, capabilities...)
+	}
 	result = append(result, `,"serverInfo":`...)
 	result = append(result, g.serverInfo...)
 	result = append(result, `,"instructions":`...)
 	result = rawjson.AppendString(result, g.instructions())
 	r.reply(append(result, '}'))
-}
-
-// maxNamedServers bounds the instructions; some clients put them whole into
-// a model's context.
-const maxNamedServers = 50
-
-func (g *Gateway) instructions() string {
-	names := g.ServerNames()
-	more := ""
-	if len(names) > maxNamedServers {
-		names, more = names[:maxNamedServers], " and more"
-	}
-	return "Goblin serves several MCP servers as one: " + list(names) + more + ". " +
-		"Tools are named server_tool, prompts server/prompt, and resources mcp://server/ followed by the server's own URI. " +
-		"Read goblin://servers for the state of each server."
 }
 
 // Revisions are the protocol revisions that clients may negotiate, oldest

@@ -29,6 +29,7 @@ type listen struct {
 
 	mu    sync.Mutex
 	seen  [registry.Kinds]uint64 // versions of the lists that it knows
+	heard [registry.Kinds]uint64 // of said
 	acked bool
 	early []notice // came before the acknowledgement, which must be first
 }
@@ -92,14 +93,6 @@ func (g *Gateway) listen(r *request) {
 		r.fail(err)
 		return
 	}
-	targets := make([]registry.Target, len(l.uris))
-	for i, uri := range l.uris {
-		if targets[i], err = g.find(r.Context(), (*registry.Registry).ResolveResource, uri); err != nil {
-			r.name = uri
-			r.fail(err)
-			return
-		}
-	}
 	if !l.begin() {
 		r.fail(jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Too many listens at a time; at most %d", maxListens))
 		return
@@ -111,7 +104,7 @@ func (g *Gateway) listen(r *request) {
 			g.work.Go(func() { g.releaseSubscriptions(me) })
 		}
 	}()
-	honoured := g.watchAll(r, me, l.uris, targets)
+	honoured := g.watchAll(r, me, l.uris)
 	if r.Context().Err() == nil {
 		g.acknowledge(l, honoured)
 	}
@@ -132,6 +125,7 @@ func (l *listen) begin() bool {
 		return false
 	}
 	now := l.g.reg.Load()
+	l.heard = l.g.said.counts()
 	for k := range l.seen {
 		l.seen[k] = now.Version(registry.Kind(k))
 	}
@@ -143,6 +137,11 @@ func (g *Gateway) newListen(r *request) (*listen, error) {
 	filter := rawjson.Get(r.Params(), "notifications")
 	if !rawjson.IsObject(filter) {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, `Invalid params: member "notifications" must be an object`)
+	}
+	if rawjson.Get(filter, "taskIds") != nil { // none is acknowledged: clients ask by tasks/get
+		if err := r.knowsTasks(); err != nil {
+			return nil, err
+		}
 	}
 	l := &listen{g: g, r: r, wants: make([]bool, len(filters))}
 	for i, name := range filters {
@@ -171,18 +170,21 @@ func (g *Gateway) newListen(r *request) (*listen, error) {
 	return l, nil
 }
 
-// watchAll subscribes to what a listen names, and gives the URIs to which
-// the servers agreed. Others are left out of the acknowledgement.
-func (g *Gateway) watchAll(r *request, me holder, uris []string, targets []registry.Target) (honoured []string) {
+// watchAll subscribes to what a listen names, and gives the URIs that are known
+// and to which the servers agreed. Others are left out of the acknowledgement.
+func (g *Gateway) watchAll(r *request, me holder, uris []string) (honoured []string) {
 	agreed := make([]bool, len(uris))
 	var each errgroup.Group
 	each.SetLimit(8)
 	for i, uri := range uris {
 		each.Go(func() error {
-			err := g.watch(r.Context(), me, targets[i], uri)
+			t, err := g.find(r.Context(), (*registry.Registry).ResolveResource, uri)
+			if err == nil {
+				err = g.watch(r.Context(), me, t, uri)
+			}
 			agreed[i] = err == nil
 			if err != nil && r.Context().Err() == nil {
-				g.log.Warn("Subscription left out of a listen", "server", targets[i].Server, "uri", targets[i].Name, "err", err)
+				g.log.Warn("Subscription left out of a listen", "server", t.Server, "uri", g.mask.String(uri), "err", err)
 			}
 			return nil
 		})
@@ -227,13 +229,14 @@ func (l *listen) tag() []byte {
 	return rawjson.SetMember(emptyResult, subscriptionIDKey, l.r.ID())
 }
 
-// told notes the versions of lists, and reports whether one of them is news.
-func (l *listen) told(kinds []registry.Kind, now *registry.Snapshot) (news bool) {
+// told notes the versions and announcements of lists, and reports whether one of
+// them is news.
+func (l *listen) told(kinds []registry.Kind, now *registry.Snapshot, said [registry.Kinds]uint64) (news bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, k := range kinds {
-		news = news || l.seen[k] != now.Version(k)
-		l.seen[k] = now.Version(k)
+		news = news || l.seen[k] != now.Version(k) || l.heard[k] != said[k]
+		l.seen[k], l.heard[k] = now.Version(k), said[k]
 	}
 	return news
 }

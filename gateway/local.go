@@ -19,12 +19,20 @@ func (g *Gateway) callLocal(r *request, t registry.Target) {
 		r.fail(jsonrpc.Errorf(jsonrpc.CodeInvalidParams, `Invalid params: member "arguments" must be an object`))
 		return
 	}
-	result, err := t.Local.Tool.Call(r.Context(), args)
-	if err != nil {
-		r.fail(err)
-		return
+	tool := t.Local.Tool
+	var result []byte
+	var err error
+	if tool.Asks {
+		result, r.parked, err = g.callAsking(r, tool, args)
+	} else {
+		result, err = tool.Call(registry.WithRequest(r.Context(), &outer{gateway: g, request: r}), args)
 	}
-	r.reply(result)
+	switch {
+	case err != nil:
+		r.fail(err)
+	case !r.parked:
+		r.reply(result)
+	}
 }
 
 // readLocal reads a resource of Goblin's own.

@@ -9,6 +9,7 @@ import (
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
+	"goblin/registry"
 	"goblin/registry/rawjson"
 )
 
@@ -244,6 +245,61 @@ func (g *Gateway) tellLevel(ctx context.Context, l *link) {
 	if err != nil {
 		g.log.Warn("Log level not set", "server", l.server, "err", err)
 	}
+}
+
+// message delivers a log line: to the request that caused it, else to every
+// session that the connection serves, each by its own level. A modern backend
+// logs only for requests that ask for it, and a line of which it is not certain
+// whose it is goes to the journal alone.
+func (g *Gateway) message(server string, conn upstream.Conn, c *upstream.Call, params []byte) {
+	level := levelOf(params)
+	g.reg.Logs().Append(registry.LogRecord{
+		Time: time.Now(), Server: server, Source: registry.SourceMessage, Level: slogLevel(level),
+		Text: g.mask.String(messageText(params)),
+	})
+	causes, certain := g.flights.causes(conn, c)
+	modern := conn.Info().Era == upstream.Modern
+	if modern && c == nil {
+		causes = slices.DeleteFunc(causes, func(x *flight) bool {
+			asked, ok := parseLevel(x.call.LogLevel)
+			return !ok || level < asked
+		})
+		certain = g.flights.oneClients(conn, causes)
+	}
+	switch {
+	case certain:
+		g.messageTo(server, causes, level, params)
+	case !modern:
+		g.messageToAll(server, conn, level, params)
+	}
+}
+
+// messageTo delivers a log line on the stream of the newest of one client's
+// requests that wants it.
+func (g *Gateway) messageTo(server string, causes []*flight, level logLevel, params []byte) {
+	for _, x := range slices.Backward(causes) {
+		at := x.at()
+		to := g.client(at.Session())
+		if to == nil || level < to.wantsFor(at) {
+			continue
+		}
+		if at.Notify("", "notifications/message", params) { // one that is answered meanwhile is none
+			g.noted(registry.ToClient, to.session, server, "notifications/message", "", params)
+			return
+		}
+	}
+}
+
+func (g *Gateway) messageToAll(server string, conn upstream.Conn, level logLevel, params []byte) {
+	var heard []receiver
+	for _, to := range g.allClients() {
+		mine := conn.Unit() == "" || conn.Unit() == to.session.Unit()
+		if mine && to.session.Ready() && level >= to.wants() {
+			to.session.Notify("notifications/message", params)
+			heard = append(heard, receiver{holder: holder{session: to.session}})
+		}
+	}
+	g.announced(server, "notifications/message", "", params, heard)
 }
 
 // levelOf reads the level of notifications/message; unknown ones count as

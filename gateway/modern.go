@@ -27,6 +27,9 @@ var modernMethods = map[string]method{
 	"resources/read":           (*Gateway).readResource,
 	"completion/complete":      (*Gateway).complete,
 	"subscriptions/listen":     (*Gateway).listen,
+	"tasks/get":                (*Gateway).serveTask,
+	"tasks/update":             (*Gateway).serveTask,
+	"tasks/cancel":             (*Gateway).serveTask,
 }
 
 // cacheable are the methods whose results must carry cache hints (2026-07-28,
@@ -39,18 +42,19 @@ var cacheable = map[string]bool{
 // modern reports whether the request is a stateless one.
 func (r *request) modern() bool { return r.Modern() != nil }
 
-// Params hides the exchange's: what a stateless request says to Goblin itself
-// is not passed on.
+// Params hides the exchange's: what a request says to Goblin itself is not
+// passed on.
 func (r *request) Params() []byte {
-	if r.modern() {
+	if r.stripped != nil {
 		return r.stripped
 	}
 	return r.Exchange.Params()
 }
 
 // strip takes the protocol's own members out of params: those of _meta, and
-// the answers to what was asked before. All others stay as they are.
-func strip(params []byte) []byte {
+// the answers to what was asked before, unless those are what the request is
+// for. All others stay as they are.
+func strip(params []byte, answers bool) []byte {
 	if params == nil {
 		return nil
 	}
@@ -67,7 +71,7 @@ func strip(params []byte) []byte {
 			if len(kept) > 1 {
 				out = appendMember(out, k, append(kept, '}'))
 			}
-		case k.Is("inputResponses"), k.Is("requestState"):
+		case !answers && (k.Is("inputResponses") || k.Is("requestState")):
 		default:
 			out = appendMember(out, k, v)
 		}
@@ -173,7 +177,7 @@ func (g *Gateway) discover(r *request) {
 	result := []byte(`{"supportedVersions":`)
 	result = append(result, stringArray(slices.Concat(downstream.ModernProtocols, legacyRevisions))...)
 	result = append(result, `,"capabilities":`...)
-	result = append(result, capabilities...)
+	result = append(result, modernCapabilities...)
 	result = append(result, `,"instructions":`...)
 	result = rawjson.AppendString(result, g.instructions())
 	r.reply(append(result, '}'))

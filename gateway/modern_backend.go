@@ -20,9 +20,14 @@ func (g *Gateway) stampModern(r *request, conn upstream.Conn, c *upstream.Call) 
 	if info.Era != upstream.Modern {
 		return
 	}
-	c.Capabilities = g.relayable(r.Client().Capabilities)
+	if r.modern() && r.outer == nil { // its server may know what it itself can and wants
+		c.Capabilities, c.LogLevel = r.Client().Capabilities, r.Modern().LogLevel
+		c.AcceptTask = r.Method() == "tools/call" && r.Can("extensions", tasksExtension)
+		return
+	}
+	c.Capabilities = g.relayable(r.Client().Capabilities, g.screened.Load() > 0)
 	switch {
-	case r.modern(): // of its own, or none at all
+	case r.modern():
 		c.LogLevel = r.Modern().LogLevel
 	case info.Has("logging"):
 		wanted := defaultLevel
@@ -33,15 +38,55 @@ func (g *Gateway) stampModern(r *request, conn upstream.Conn, c *upstream.Call) 
 	}
 }
 
+// callModern passes a request between two of the same era: what the server asks
+// goes to the client as it is, and so does what the client brings back, unless
+// the state that it brings was Goblin's own.
+func (g *Gateway) callModern(r *request, conn upstream.Conn, release func(), edits []rawjson.Edit, own bool) (reply jsonrpc.Reply, parked bool, err error) {
+	f := r.fly()
+	f.call.ForwardInput = true
+	if !own {
+		f.call.Answers = rawjson.Get(r.Exchange.Params(), "inputResponses")
+		f.call.State = rawjson.Get(r.Exchange.Params(), "requestState")
+	}
+	reply, err = g.call(r, f, conn, release, edits)
+	if kind, _ := rawjson.String(rawjson.Get(reply.Result, "resultType")); err != nil || kind != "input_required" {
+		return reply, false, err
+	}
+	r.flight.asked.Store(true)
+	r.reply(reply.Result)
+	return reply, true, nil
+}
+
+// screenMay reports whether a server refused a call for want of what the user of
+// an open screen can do.
+func (g *Gateway) screenMay(refusal []byte) bool {
+	code, _ := rawjson.Int(rawjson.Get(refusal, "code"))
+	if code != codeMissingCapability || g.screened.Load() == 0 {
+		return false
+	}
+	may := false
+	for k := range rawjson.Members(rawjson.Path(refusal, "data", "requiredCapabilities")) {
+		if may = k.Is("elicitation") || k.Is("sampling"); !may {
+			break
+		}
+	}
+	return may
+}
+
 // relayable are the capabilities of a client as far as a backend's questions
-// reach it. Roots are there too when the configuration has some.
-func (g *Gateway) relayable(declared []byte) []byte {
+// reach it. Roots are there too when the configuration has some, and all that
+// the user of a screen can answer while one is open.
+func (g *Gateway) relayable(declared []byte, screen bool) []byte {
 	out := []byte{'{'}
 	for _, name := range []string{"elicitation", "roots", "sampling"} {
 		value := rawjson.Get(declared, name)
 		switch {
 		case name == "roots" && (rawjson.IsObject(value) || len(*g.roots.Load()) > 0):
-			value = []byte("{}") // listChanged has no place in it any more
+			value = emptyResult // listChanged has no place in it any more
+		case name == "elicitation" && screen:
+			value = withModes(value)
+		case name == "sampling" && screen && !rawjson.IsObject(value):
+			value = emptyResult
 		case !rawjson.IsObject(value):
 			continue
 		}
@@ -52,6 +97,19 @@ func (g *Gateway) relayable(declared []byte) []byte {
 		out = append(out, value...)
 	}
 	return append(out, '}')
+}
+
+// withModes is the capability of elicitation in both of its modes.
+func withModes(declared []byte) []byte {
+	if !rawjson.IsObject(declared) {
+		declared = emptyResult
+	}
+	for _, mode := range []string{"form", "url"} {
+		if !rawjson.IsObject(rawjson.Get(declared, mode)) {
+			declared = rawjson.SetMember(declared, mode, emptyResult)
+		}
+	}
+	return declared
 }
 
 // fromModern turns an error of a modern backend into what a legacy client

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"goblin/registry"
@@ -31,12 +32,19 @@ var listNotices = []struct {
 // that differ from what it listed or was told of last.
 func (g *Gateway) notifyChanges(ctx context.Context) {
 	changes := g.reg.Watch(ctx, lists, registry.Servers)
-	for change := range changes {
-		if change&registry.Servers != 0 {
-			g.serversChanged()
-		}
-		if change&lists == 0 {
-			continue
+	for {
+		select {
+		case change, open := <-changes:
+			if !open {
+				return
+			}
+			if change&registry.Servers != 0 {
+				g.serversChanged()
+			}
+			if change&lists == 0 {
+				continue
+			}
+		case <-g.said.wake:
 		}
 		// While servers start, lists wait for them: one notice when they are
 		// whole serves clients better than one per server.
@@ -77,7 +85,7 @@ func (g *Gateway) settle(ctx context.Context, changes <-chan registry.Changes) b
 }
 
 func (g *Gateway) announce(now *registry.Snapshot) {
-	clients, open := g.allClients(), g.listens.open()
+	clients, open, said := g.allClients(), g.listens.open(), g.said.counts()
 	for i, n := range listNotices {
 		var to []receiver
 		for _, c := range clients {
@@ -94,7 +102,7 @@ func (g *Gateway) announce(now *registry.Snapshot) {
 			}
 		}
 		for _, l := range open {
-			if l.wants[i] && l.told(n.kinds, now) {
+			if l.wants[i] && l.told(n.kinds, now, said) {
 				l.changed(n.method)
 				to = append(to, receiver{holder: holder{l.r.Session(), l}})
 			}
@@ -103,9 +111,39 @@ func (g *Gateway) announce(now *registry.Snapshot) {
 	}
 }
 
+// said counts, per kind, the lists that servers announced as changed and that
+// were fetched again. Sessions hear only of a merged list that is another than
+// before. Stateless clients keep what they were answered, as long as the answer
+// said that they may: those who listen hear of each announcement too.
+type said struct {
+	wake chan struct{} // capacity one
+
+	mu sync.Mutex
+	of [registry.Kinds]uint64
+}
+
+func (s *said) init() { s.wake = make(chan struct{}, 1) }
+
+// again is called by servers' connections.
+func (s *said) again(_ string, k registry.Kind) {
+	s.mu.Lock()
+	s.of[k]++
+	s.mu.Unlock()
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (s *said) counts() [registry.Kinds]uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.of
+}
+
 const serversURI = "goblin://servers"
 
 // serversChanged tells those who watch the servers' state.
 func (g *Gateway) serversChanged() {
-	g.tellSubscribers(registry.Local, "", serversURI, object("uri", serversURI))
+	g.tellSubscribers(subscriptionKey{server: registry.Local, uri: serversURI}, object("uri", serversURI))
 }

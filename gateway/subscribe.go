@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"goblin/gateway/config"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
 	"goblin/registry"
@@ -57,9 +58,23 @@ func (g *Gateway) watch(ctx context.Context, h holder, t registry.Target, spelli
 			"Too many subscriptions: a session may hold %d; unsubscribe some first", maxSubscriptions)
 	}
 	key := subscriptionKey{server: t.Server, uri: t.Name}
-	b := g.server(t.Server)
-	if b != nil && perSession(b) {
-		key.unit = h.session.Unit()
+	var conn upstream.Conn
+	if t.Local == nil {
+		b := g.server(t.Server)
+		if b == nil {
+			return &upstream.Error{Code: upstream.ConnectionError, Server: t.Server, Reason: "it was removed"}
+		}
+		if perSession(b) {
+			key.unit = h.session.Unit()
+		}
+		// A process knows best what its own clients do. Over HTTP one connection
+		// hears it all.
+		own := h.listen != nil && b.Config().Type == config.Stdio
+		var err error
+		if conn, err = g.conn(ctx, b, h.session, own); err != nil {
+			return err
+		}
+		key.second = conn.Info().Second
 	}
 	row, err := g.subscriptions.enter(ctx, key)
 	if err != nil {
@@ -70,7 +85,7 @@ func (g *Gateway) watch(ctx context.Context, h holder, t registry.Target, spelli
 	// the holder here already.
 	added := g.subscriptions.hold(key, row, h, spelling)
 	if t.Local == nil {
-		if err := g.agree(ctx, h, b, key, row); err != nil {
+		if err := g.agree(ctx, conn, key, row); err != nil {
 			if added {
 				g.subscriptions.let(key, h, spelling)
 				g.showSubscription(key, registry.SubscriptionOn, nil) // of others, if any
@@ -90,14 +105,7 @@ func (g *Gateway) watch(ctx context.Context, h holder, t registry.Target, spelli
 }
 
 // agree makes the backend watch a resource, unless it does already.
-func (g *Gateway) agree(ctx context.Context, h holder, b *backend, key subscriptionKey, row *subscription) error {
-	if b == nil {
-		return &upstream.Error{Code: upstream.ConnectionError, Server: key.server, Reason: "it was removed"}
-	}
-	conn, err := g.conn(ctx, b, h.session)
-	if err != nil {
-		return err
-	}
+func (g *Gateway) agree(ctx context.Context, conn upstream.Conn, key subscriptionKey, row *subscription) error {
 	if !conn.Info().Has("resources", "subscribe") {
 		return jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Server '%s' offers no subscriptions", key.server)
 	}
@@ -148,7 +156,7 @@ func (g *Gateway) unsubscribe(r *request) {
 	})
 	if len(held) == 0 {
 		if t, err := g.reg.ResolveResource(uri); err == nil {
-			held = append(held, subscriptionKey{t.Server, "", t.Name}, subscriptionKey{t.Server, s.Unit(), t.Name})
+			held = append(held, subscriptionKey{server: t.Server, uri: t.Name}, subscriptionKey{server: t.Server, unit: s.Unit(), uri: t.Name})
 		}
 	}
 	for _, key := range held {
@@ -185,7 +193,7 @@ func (g *Gateway) connOf(key subscriptionKey) upstream.Conn {
 	if b == nil {
 		return nil
 	}
-	return g.flights.of(b.Server, key.unit)
+	return g.flights.of(b.Server, key)
 }
 
 // tellOff asks the backend to stop. A backend that is down forgot already.
@@ -236,13 +244,30 @@ const (
 	restoreMaxPause = 30 * time.Second
 )
 
+// reopen opens the connections beside a new one that have something to be
+// restored on them: its server may have taken the place of another.
+func (g *Gateway) reopen(ctx context.Context, s *upstream.Server, conn upstream.Conn) {
+	if conn.Info().Second {
+		return
+	}
+	units := make(map[string]bool)
+	for _, key := range g.subscriptions.keys(func(k subscriptionKey, row *subscription) bool {
+		return k.server == s.Name() && k.second && len(row.holders) > 0
+	}) {
+		units[key.unit] = true
+	}
+	for unit := range units {
+		g.work.Go(func() { s.Modern(ctx, unit) })
+	}
+}
+
 // restore asks a new connection for what sessions held on the one before. ctx
 // ends with the connection.
 func (g *Gateway) restore(ctx context.Context, server string, conn upstream.Conn) {
 	pause := restorePause
 	for range restoreTries {
 		lost := g.subscriptions.keys(func(k subscriptionKey, row *subscription) bool {
-			return k.server == server && k.unit == conn.Unit() && len(row.holders) > 0 && row.conn != conn
+			return k.server == server && k.on(conn) && len(row.holders) > 0 && row.conn != conn
 		})
 		if len(lost) == 0 {
 			return
@@ -297,7 +322,7 @@ func (g *Gateway) askAgain(ctx context.Context, key subscriptionKey, row *subscr
 	g.showSubscription(key, registry.SubscriptionOn, nil)
 	// What changed while the connection was down was not announced.
 	g.reg.Touched(key.server, key.uri)
-	g.tellSubscribers(key.server, key.unit, key.uri, object("uri", key.uri))
+	g.tellSubscribers(key, object("uri", key.uri))
 }
 
 // lapse notes that a connection is gone, and with it what it had agreed to.
@@ -313,34 +338,41 @@ func (g *Gateway) lapse(conn upstream.Conn) {
 
 // updated delivers a backend's notice to those who subscribed to the URI or
 // to one above it (spec: an update may name a sub-resource).
-func (g *Gateway) updated(server, unit string, params []byte) {
+func (g *Gateway) updated(server string, conn upstream.Conn, params []byte) {
 	uri, ok := rawjson.String(rawjson.Get(params, "uri"))
 	if !ok {
 		g.log.Warn("Update without a URI ignored", "server", server)
 		return
 	}
 	g.reg.Touched(server, uri)
-	heard := g.tellSubscribers(server, unit, uri, params)
-	for parent := range registry.Above(uri) {
-		heard += g.tellSubsOf(server, unit, parent, uri, params)
+	key := subscriptionKey{server: server, unit: conn.Unit(), uri: uri, second: conn.Info().Second}
+	told := make(map[holder]bool)
+	g.tellSubsOf(key, uri, params, told)
+	for key.uri = range registry.Above(uri) {
+		g.tellSubsOf(key, uri, params, told)
 	}
-	if heard == 0 {
+	if len(told) == 0 {
 		g.noted(registry.ToClient, nil, server, "notifications/resources/updated", uri, params)
 	}
 }
 
-func (g *Gateway) tellSubscribers(server, unit, uri string, params []byte) (heard int) {
-	return g.tellSubsOf(server, unit, uri, uri, params)
+func (g *Gateway) tellSubscribers(key subscriptionKey, params []byte) {
+	g.tellSubsOf(key, key.uri, params, make(map[holder]bool))
 }
 
-// tellSubsOf tells the subscribers of watched that uri, at or below it,
-// changed, and returns how many notices that made. Each gets the spelling that
-// it subscribed with.
-func (g *Gateway) tellSubsOf(server, unit, watched, uri string, params []byte) int {
+// tellSubsOf tells the subscribers of a row that uri, at or below the row's,
+// changed, but for those that told holds, and adds them there. Each gets the
+// spelling that it subscribed with.
+func (g *Gateway) tellSubsOf(key subscriptionKey, uri string, params []byte, told map[holder]bool) {
+	server, watched := key.server, key.uri
 	var notices []receiver
 	g.subscriptions.mu.Lock()
-	if row := g.subscriptions.rows[subscriptionKey{server, unit, watched}]; row != nil {
+	if row := g.subscriptions.rows[key]; row != nil {
 		for s, spellings := range row.holders {
+			if told[s] {
+				continue
+			}
+			told[s] = true
 			for _, spelling := range spellings {
 				notices = append(notices, receiver{s, g.spell(server, spelling, watched, uri)})
 			}
@@ -358,7 +390,6 @@ func (g *Gateway) tellSubsOf(server, unit, watched, uri string, params []byte) i
 	if len(notices) > 0 {
 		g.announced(server, "notifications/resources/updated", g.reg.ListedURI(server, uri), params, notices)
 	}
-	return len(notices)
 }
 
 // spell is uri in the spelling that a subscriber used for watched.

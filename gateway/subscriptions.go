@@ -11,7 +11,17 @@ import (
 
 // subscriptionKey names what one connection watches. The unit is "" for the
 // connection that all sessions share.
-type subscriptionKey struct{ server, unit, uri string }
+type subscriptionKey struct {
+	server, unit, uri string
+	// second is set for what is watched by a process that serves stateless
+	// clients, beside the one of all others (upstream.Info.Second).
+	second bool
+}
+
+// on reports whether a connection to the server is the one that watches.
+func (k subscriptionKey) on(conn upstream.Conn) bool {
+	return conn.Unit() == k.unit && conn.Info().Second == k.second
+}
 
 // holder is who watches resources: a session, or one subscriptions/listen of
 // a stateless client.
@@ -102,36 +112,31 @@ func (t *subscriptions) full(s holder) bool {
 	return t.holding[s] >= maxSubscriptions
 }
 
-// holders counts the sessions that watch a resource, over all units.
+// holders counts who watches over one connection.
 func (t *subscriptions) holders(key subscriptionKey) (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if key.unit == "" {
-		if row := t.rows[key]; row != nil {
-			n = len(row.holders)
-		}
-		return n
-	}
-	for k, row := range t.rows {
-		if k.server == key.server && k.uri == key.uri {
-			n += len(row.holders)
-		}
+	if row := t.rows[key]; row != nil {
+		n = len(row.holders)
 	}
 	return n
 }
 
-// holderIDs counts the sessions that watch a resource, over all units, and
+// holderIDs counts the sessions that watch a resource, over all connections, and
 // names the first of them in the order of their ids.
 func (t *subscriptions) holderIDs(key subscriptionKey) (n int, ids []string) {
 	t.mu.Lock()
 	add := func(row *subscription) {
+		if row == nil {
+			return
+		}
 		for s := range row.holders {
 			ids = append(ids, s.session.ID())
 		}
 	}
 	if key.unit == "" {
-		if row := t.rows[key]; row != nil {
-			add(row)
+		for _, key.second = range []bool{false, true} {
+			add(t.rows[key])
 		}
 	} else {
 		for k, row := range t.rows {

@@ -33,7 +33,12 @@ type LocalResource struct {
 type LocalTool struct {
 	Definition []byte // raw MCP tool definition
 	// Call gets the raw arguments object and returns the raw CallToolResult.
+	// It may report with [Progress].
 	Call func(ctx context.Context, args []byte) (result []byte, err error)
+	// Asks says that Call makes requests of its own in the name of the client
+	// that called it, with the ctx it was given. Such a tool is not called by
+	// the requests of another.
+	Asks bool
 }
 
 // AddResource lists resources of Goblin's own, all or none: it fails when a

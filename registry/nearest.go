@@ -12,8 +12,9 @@ const (
 	maxTried   = 5000
 )
 
-// nearest returns the listed names that look most like a wrong one.
-func (s *Snapshot) nearest(k Kind, name string) []string {
+// Nearest returns the listed names that look most like a wrong one, best first,
+// at most three. Of long lists only the first 5,000 entries are looked at.
+func (s *Snapshot) Nearest(k Kind, name string) []string {
 	if len(name) > 2*maxToolName {
 		return nil
 	}
@@ -51,15 +52,21 @@ func distance(a, b string, limit int) int {
 	if len(b)-len(a) > limit || len(b) > 4*maxToolName {
 		return limit + 1
 	}
-	var rows [2][4*maxToolName + 1]int
-	old, row := rows[0][:len(b)+1], rows[1][:len(b)+1]
-	for j := range old {
-		old[j] = j
+	// What is further from the diagonal than limit is not looked at.
+	far := limit + 1
+	var rows [2][4*maxToolName + 2]int
+	old, row := rows[0][:], rows[1][:]
+	for j := range len(b) + 1 {
+		old[j] = min(j, far)
 	}
 	for i := range len(a) {
-		row[0] = i + 1
-		least := row[0]
-		for j := range len(b) {
+		from, to := max(0, i-limit), min(len(b), i+limit+1)
+		row[from] = far
+		if from == 0 {
+			row[0] = min(i+1, far)
+		}
+		least := row[from]
+		for j := from; j < to; j++ {
 			cost := 1
 			if a[i] == b[j] {
 				cost = 0
@@ -67,10 +74,11 @@ func distance(a, b string, limit int) int {
 			row[j+1] = min(old[j]+cost, old[j+1]+1, row[j]+1)
 			least = min(least, row[j+1])
 		}
+		row[to+1] = far
 		if least > limit {
-			return limit + 1
+			return far
 		}
 		old, row = row, old
 	}
-	return old[len(b)]
+	return min(old[len(b)], far)
 }

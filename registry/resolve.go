@@ -104,7 +104,7 @@ func (r *Registry) ResolveTool(name string) (Target, error) {
 	if t, ok, err := h.done(); ok {
 		return t, err
 	}
-	return Target{}, &NotFoundError{Kind: Tool, Name: name, Reason: "unknown tool", Nearest: s.nearest(Tool, name)}
+	return Target{}, &NotFoundError{Kind: Tool, Name: name, Reason: "unknown tool", Nearest: s.Nearest(Tool, name)}
 }
 
 // owners adds what the servers know under the bare name or raw URI h.name.
@@ -143,7 +143,7 @@ func (r *Registry) ResolvePrompt(name string) (Target, error) {
 	if t, ok, err := h.done(); ok {
 		return t, err
 	}
-	return Target{}, &NotFoundError{Kind: Prompt, Name: name, Reason: "unknown prompt", Nearest: s.nearest(Prompt, name)}
+	return Target{}, &NotFoundError{Kind: Prompt, Name: name, Reason: "unknown prompt", Nearest: s.Nearest(Prompt, name)}
 }
 
 // ResolveResource finds what a client means by a URI. Goblin's own come

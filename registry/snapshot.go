@@ -180,20 +180,51 @@ func (s *Snapshot) All(k Kind) iter.Seq[*Entry] {
 	}
 }
 
+// From is All without the first entries. Its cost does not depend on how many
+// those are.
+func (s *Snapshot) From(k Kind, first int) iter.Seq[*Entry] {
+	return func(yield func(*Entry) bool) {
+		segments := s.lists[k].segments
+		first := max(first, 0)
+		for i := sort.Search(len(segments), func(i int) bool { return segments[i].end > first }); i < len(segments); i++ {
+			g := &segments[i]
+			begin := g.end - (g.to - g.from) // number of its first entry
+			for j := g.from + max(0, first-begin); j < g.to; j++ {
+				if !yield(&g.run.entries[j]) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // Server yields the visible entries of one server in listed order.
 func (s *Snapshot) Server(server string, k Kind) iter.Seq[*Entry] {
+	return s.ServerFrom(server, k, 0)
+}
+
+// ServerFrom is Server without the first entries.
+func (s *Snapshot) ServerFrom(server string, k Kind, first int) iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
-		t := s.table(server)
-		if t == nil || t.hidden || t.runs[k] == nil {
-			return
-		}
-		es := t.runs[k].entries
-		for i := range es {
+		es := s.visible(server, k)
+		for i := max(first, 0); i < len(es); i++ {
 			if !yield(&es[i]) {
 				return
 			}
 		}
 	}
+}
+
+// ServerCount returns the number of visible entries of one server.
+func (s *Snapshot) ServerCount(server string, k Kind) int { return len(s.visible(server, k)) }
+
+// visible are the entries of one server in listed order.
+func (s *Snapshot) visible(server string, k Kind) []Entry {
+	t := s.table(server)
+	if t == nil || t.hidden || t.runs[k] == nil {
+		return nil
+	}
+	return t.runs[k].entries
 }
 
 func (s *Snapshot) table(server string) *table {

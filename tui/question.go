@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
+	"strconv"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"goblin/registry"
+	"goblin/registry/rawjson"
 	"goblin/tui/form"
 )
 
@@ -109,7 +111,7 @@ func (a *app) questioned() tea.Cmd {
 		case !ok:
 		case k.q.over() || !slices.Contains(waiting, k.q):
 			a.drop(k)
-			a.complain("The server withdrew its question")
+			a.complain("The question was withdrawn, or answered on another screen")
 		default:
 			cmds = append(cmds, k.follow())
 		}
@@ -245,19 +247,37 @@ func (d *asking) follow() tea.Cmd {
 	return nil
 }
 
-// about says what is known of the asker: the protocol does not say who it is.
-func (a *app) about() string {
-	var names []string
-	for _, run := range a.calls.list {
-		names = append(names, fmt.Sprintf("%s (%s)", run.item.listed, run.item.server))
+// about says who asks, and why it is this screen's user who is asked.
+func (a *app) about(params json.RawMessage) string {
+	var by registry.Asker
+	if err := json.Unmarshal(rawjson.Path(params, "_meta", registry.AskerKey), &by); err != nil {
+		return "It is not known which server asks."
 	}
-	switch len(names) {
-	case 0:
-		return "None of your calls is running: it is not known which server asks."
-	case 1:
-		return "Asked while " + names[0] + " runs."
+	server := "Server " + named(by.Server)
+	switch by.Why {
+	case registry.AskOwnCall:
+		if by.Call == "" {
+			return server + " asks in one of your calls."
+		}
+		return server + " asks in your call of " + named(by.Call) + "."
+	case registry.AskUnable:
+		call := "a call"
+		if by.Call != "" {
+			call += " of " + named(by.Call)
+		}
+		return server + " asks in " + call + " by client " + named(by.Client) + ", which cannot be asked."
+	case registry.AskAmbiguous:
+		return server + " asks while calls of several clients run. No client can be asked, as it is not known whose call it is about."
 	}
-	return "Asked while these run: " + cutText(strings.Join(names, ", "), 200) + "."
+	return server + " asks outside of any call, so no client can be asked."
+}
+
+// named is a name in a sentence.
+func named(name string) string {
+	if name == "" {
+		return "without a name"
+	}
+	return strconv.Quote(cutText(name, 100))
 }
 
 // elicited is an answer to elicitation/create.
@@ -271,7 +291,7 @@ func newElicitation(a *app, params json.RawMessage, finish finisher) *formDialog
 	var p elicitation
 	_ = json.Unmarshal(params, &p) // kind has seen that it works
 	s := form.Spec{
-		Intro: cutText(p.Message, 4000) + "\n" + a.about(), Schema: p.RequestedSchema, Submit: "answer", Decline: true, Deliberate: true,
+		Intro: cutText(p.Message, 4000) + "\n" + a.about(params), Schema: p.RequestedSchema, Submit: "answer", Decline: true, Deliberate: true,
 		Danger: "goes to the server: no passwords",
 	}
 	if fields, err := form.FromSchema(p.RequestedSchema); err == nil {

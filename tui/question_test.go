@@ -9,8 +9,6 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
-
-	"goblin/registry"
 )
 
 // askedOne is a question on its way.
@@ -296,20 +294,39 @@ func TestAWithdrawnQuestionCloses(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	r.woken()
 	require.Empty(t, r.app.dialogs)
-	require.Contains(t, r.screen(), "withdrew its question")
+	require.Contains(t, r.screen(), "The question was withdrawn")
 }
 
-func TestAQuestionSaysHowLongItWaitsAndWhatRuns(t *testing.T) {
+func TestAQuestionSaysHowLongItWaits(t *testing.T) {
 	r := newRig(t, 80, 24, "files")
 	r.ask("elicitation/create", wantsColour)
-	require.Contains(t, r.screen(), "it is not known which server asks")
 	r.beat(75 * time.Second)
 	require.Contains(t, r.screen(), "waits 1 min")
+}
 
-	r = newRig(t, 80, 24, "files")
-	r.app.calls.list = append(r.app.calls.list, &running{request: request{item: item{registry.Tool, "files", "paint", "files_paint", true}}})
-	r.ask("elicitation/create", wantsColour)
-	require.Contains(t, r.screen(), "Asked while files_paint (files) runs.")
+func TestAQuestionSaysWhoAsksAndWhyHere(t *testing.T) {
+	url := `{"mode":"url","url":"https://x.example/","message":"m"}`
+	sampling := `{"messages":[],"maxTokens":1}`
+	for _, tt := range []struct {
+		name, asker, want string
+	}{
+		{"own call", `{"server":"files","why":"own","call":"files_paint"}`, `Server "files" asks in your call of "files_paint".`},
+		{"one of own calls", `{"server":"files","why":"own"}`, `Server "files" asks in one of your calls.`},
+		{"no call", `{"server":"files","why":"none"}`, `Server "files" asks outside of any call, so no client can be asked.`},
+		{"client that cannot", `{"server":"files","why":"unable","call":"p","client":"ed\u001b[2J"}`, `Server "files" asks in a call of "p" by client "ed\x1b[2J", which cannot be asked.`},
+		{"several clients", `{"server":"files","why":"ambiguous"}`, `Server "files" asks while calls of several clients run.`},
+		{"no asker", `3`, "It is not known which server asks."},
+	} {
+		for method, params := range map[string][]string{"elicitation/create": {wantsColour, url}, "sampling/createMessage": {sampling}} {
+			for _, p := range params {
+				t.Run(tt.name+" "+method, func(t *testing.T) {
+					r := newRig(t, 200, 40, "files")
+					r.ask(method, p[:len(p)-1]+`,"_meta":{"goblin/asker":`+tt.asker+`}}`)
+					require.Contains(t, strings.Join(strings.Fields(strings.NewReplacer("│", " ", "\n", " ").Replace(r.screen())), " "), tt.want)
+				})
+			}
+		}
+	}
 }
 
 func TestWhatNobodyCanAnswerIsRefused(t *testing.T) {

@@ -37,7 +37,7 @@ type sampling struct {
 const mostWritten = 32 << 10
 
 func newSampling(a *app, params json.RawMessage, finish finisher) dialog {
-	d := &sampling{app: a, finish: finish, params: params, about: a.about(), view: content.NewView(a.look), cancel: func() {}}
+	d := &sampling{app: a, finish: finish, params: params, about: a.about(params), view: content.NewView(a.look), cancel: func() {}}
 	d.area = d.newArea()
 	return d
 }

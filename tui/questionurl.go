@@ -30,7 +30,7 @@ type urlAsk struct {
 func newURLAsk(a *app, params json.RawMessage, finish finisher) dialog {
 	var p elicitation
 	_ = json.Unmarshal(params, &p) // kind has seen that it works
-	d := &urlAsk{app: a, finish: finish, message: p.Message, address: p.URL, about: a.about()}
+	d := &urlAsk{app: a, finish: finish, message: p.Message, address: p.URL, about: a.about(params)}
 	d.judge()
 	return d
 }

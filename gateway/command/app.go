@@ -14,6 +14,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/host"
+	"goblin/gateway/instance"
 	"goblin/gateway/pins"
 )
 
@@ -32,6 +33,8 @@ type App struct {
 	// ConfigFlag is the value of --config.
 	ConfigFlag string
 
+	// Extend adds to each gateway of this process; may be nil.
+	Extend instance.ExtendFunc
 	// Open finds or starts the gateway that a command asks; nil for [Open].
 	Open func(ctx context.Context, a *App, cfg *config.Config, only []string) (Gateway, error)
 
@@ -90,7 +93,7 @@ func (a *App) Place(path string) (host.Place, error) {
 // Commands are the commands that need no wiring.
 func (a *App) Commands() []*cobra.Command {
 	return []*cobra.Command{
-		a.list(), a.read(), a.call(), a.prompt(),
+		a.list(), a.search(), a.read(), a.call(), a.prompt(), a.lua(),
 		a.status(), a.stop(), a.restart(), a.approve(),
 		a.validate(), a.version(),
 	}

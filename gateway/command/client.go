@@ -13,8 +13,9 @@ import (
 	"goblin/gateway/jsonrpc"
 )
 
-// revision is the protocol revision that commands speak.
-const revision = "2025-11-25"
+// revision is the protocol revision that commands speak. The gateway waits for
+// tools that run as tasks only, because it is one without tasks.
+const revision = "2025-06-18"
 
 // token is the progress token of a command's one request.
 const token = "1"

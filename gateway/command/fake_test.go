@@ -32,6 +32,9 @@ type scripted struct {
 	// is none, and silent is closed instead.
 	answer func(s *scripted, method string, params []byte) (result string, err *jsonrpc.Error)
 
+	found func(q instance.SearchQuery) instance.SearchAnswer
+	ran   func(source string) instance.ScriptAnswer
+
 	silent   chan struct{}
 	conn     net.Conn
 	in       *jsonrpc.Reader
@@ -63,6 +66,14 @@ func (s *scripted) List(_ context.Context, q instance.ListQuery) ([]instance.Ite
 		}
 	}
 	return items, nil
+}
+
+func (s *scripted) Search(_ context.Context, q instance.SearchQuery) (instance.SearchAnswer, error) {
+	return s.found(q), nil
+}
+
+func (s *scripted) Script(_ context.Context, source string) (instance.ScriptAnswer, error) {
+	return s.ran(source), nil
 }
 
 func (s *scripted) Connect(context.Context) (net.Conn, error) {

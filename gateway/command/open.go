@@ -19,6 +19,9 @@ type Gateway interface {
 	Status(ctx context.Context) (instance.Status, error)
 	// List waits a while for servers that have not listed yet.
 	List(ctx context.Context, q instance.ListQuery) ([]instance.Item, error)
+	// Search and Script wait likewise.
+	Search(ctx context.Context, q instance.SearchQuery) (instance.SearchAnswer, error)
+	Script(ctx context.Context, source string) (instance.ScriptAnswer, error)
 	// Hosted reports whether it is the host's and goes on without us.
 	Hosted() bool
 	// Close ends a gateway of our own with all its children.
@@ -59,6 +62,14 @@ func (h hosted) List(ctx context.Context, q instance.ListQuery) (items []instanc
 	return items, host.Control(ctx, h.place, instance.OpList, q, &items)
 }
 
+func (h hosted) Search(ctx context.Context, q instance.SearchQuery) (found instance.SearchAnswer, err error) {
+	return found, host.Control(ctx, h.place, instance.OpSearch, q, &found)
+}
+
+func (h hosted) Script(ctx context.Context, source string) (answer instance.ScriptAnswer, err error) {
+	return answer, host.Control(ctx, h.place, instance.OpScript, instance.ScriptArgs{Source: source}, &answer)
+}
+
 // local is a gateway in this process, for the time of one command.
 type local struct {
 	instance *instance.Instance
@@ -80,7 +91,7 @@ func openLocal(a *App, cfg *config.Config, only []string) (Gateway, error) {
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	i, err := instance.New(instance.Options{Config: &own, Version: a.Version.Version, Logger: logger, Only: only, Pins: pinned})
+	i, err := instance.New(instance.Options{Config: &own, Version: a.Version.Version, Logger: logger, Only: only, Pins: pinned, Extend: a.Extend})
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
@@ -109,6 +120,14 @@ func (l *local) Status(context.Context) (instance.Status, error) { return l.inst
 
 func (l *local) List(ctx context.Context, q instance.ListQuery) ([]instance.Item, error) {
 	return l.instance.List(ctx, q)
+}
+
+func (l *local) Search(ctx context.Context, q instance.SearchQuery) (instance.SearchAnswer, error) {
+	return l.instance.Search(ctx, q)
+}
+
+func (l *local) Script(ctx context.Context, source string) (instance.ScriptAnswer, error) {
+	return l.instance.Script(ctx, source)
 }
 
 func (l *local) Close() error {

@@ -128,6 +128,17 @@ type Gateway struct {
 // ListChanged says which kinds of a backend's list_changed are heeded.
 type ListChanged struct{ Tools, Prompts, Resources bool }
 
+// toolNames are the names of Goblin's own tools.
+var toolNames = []string{
+	"catalog_servers", "catalog_tools", "describe_tool", "search_tools",
+	"catalog_prompts", "describe_prompt", "search_prompts",
+	"catalog_resources", "describe_resource", "search_resources",
+	"catalog_resource_templates", "execute_lua",
+}
+
+// ToolNames are the names of Goblin's own tools.
+func ToolNames() []string { return slices.Clone(toolNames) }
+
 // MetaTools chooses Goblin's own tools.
 type MetaTools struct {
 	All   bool

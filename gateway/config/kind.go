@@ -409,13 +409,28 @@ type selection struct {
 	Names []string
 }
 
-func selected(complain func(string) string) kind[selection] {
-	some := list(text(complain))
+// word is one of many words.
+func word(words []string) kind[string] {
+	return kind[string]{
+		schema: func(string) object {
+			return object{"anyOf": []any{object{"enum": words}, object{"type": "string", "pattern": reference}}}
+		},
+		read: text(func(s string) string {
+			if slices.Contains(words, s) {
+				return ""
+			}
+			return "must be the name of one, not " + quote(s) + didYouMean(s, "known are", words)
+		}).read,
+	}
+}
+
+func selected(item kind[string]) kind[selection] {
+	some := list(item)
 	return kind[selection]{
 		schema: func(def selection) object {
 			return object{"default": def.All, "anyOf": []any{
 				object{"type": "boolean"},
-				object{"type": "array", "items": object{"type": "string"}},
+				object{"type": "array", "items": item.schema("")},
 			}}
 		},
 		read: func(r *reader, at place, n *yaml.Node, dst *selection) {

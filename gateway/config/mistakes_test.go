@@ -166,6 +166,10 @@ var mistakes = []mistake{
 		`goblin.yaml:1: "linger" in gateway must be a duration such as "500ms", "30s" or "5m", not "-1s"`, true,
 	},
 	{
+		"a tool that Goblin does not have", "gateway: {meta_tools: [catalog_tools, serch_tools]}",
+		`goblin.yaml:1: "meta_tools[1]" in gateway must be the name of one, not "serch_tools"; did you mean "search_tools"?`, true,
+	},
+	{
 		"a duration of nothing", "lua: {timeout: 0s}",
 		`goblin.yaml:1: "timeout" in lua must be more than 0`, false,
 	},

@@ -295,12 +295,12 @@ func (s *Session) forget(x *Exchange) {
 	}
 }
 
-// Notify sends a notification on this request's stream; nothing once the
-// request was answered or cancelled. A notification with a key may be
+// Notify sends a notification on this request's stream; nothing, and false,
+// once the request was answered or cancelled. A notification with a key may be
 // replaced by a newer one of that key, but only while more than 1 MiB waits
 // for the client. Over HTTP, when the client takes no event stream as an
 // answer, it goes to the session-wide stream.
-func (x *Exchange) Notify(key, method string, params []byte, edits ...rawjson.Edit) {
+func (x *Exchange) Notify(key, method string, params []byte, edits ...rawjson.Edit) bool {
 	frame := oneLine(jsonrpc.Notification(method, params, edits...))
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -311,6 +311,7 @@ func (x *Exchange) Notify(key, method string, params []byte, edits ...rawjson.Ed
 	default:
 		x.out.send(frame)
 	}
+	return !x.over
 }
 
 // Merge is Notify for state: it replaces an earlier notification of the same

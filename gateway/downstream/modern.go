@@ -164,6 +164,8 @@ func checkHeaders(head http.Header, m *jsonrpc.Message, version string) *jsonrpc
 		member = "name"
 	case "resources/read":
 		member = "uri"
+	case "tasks/get", "tasks/update", "tasks/cancel": // SEP-2663
+		member = "taskId"
 	default:
 		return nil
 	}

@@ -246,6 +246,18 @@ func (s *Session) Dropped() uint64 {
 	return 0
 }
 
+// Reachable reports whether a request outside of any exchange could be sent
+// now: over HTTP that takes a session-wide stream.
+func (s *Session) Reachable() bool {
+	b, ok := s.base.(*hub)
+	if !ok {
+		return true
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.newest() != nil
+}
+
 // Request asks the client, outside of any exchange. When ctx ends first, the
 // client is sent notifications/cancelled and the cause returned. Over HTTP it
 // fails with [ErrNoStream] when the client opens no session-wide stream

@@ -117,26 +117,15 @@ func notScored(summary string) map[string]bool {
 	return names
 }
 
-// requirements are the sets of scenarios that are run. lost are those that are
-// not as good through Goblin as direct, and why.
+// requirements are the sets of scenarios that are run, with the server's own
+// mode for each.
 var requirements = []struct {
 	revision  string
-	scored    int  // scenarios of that revision
-	stateless bool // the server's own mode
-	lost      map[string]string
+	scored    int // scenarios of that revision
+	stateless bool
 }{
 	{revision: "2025-11-25", scored: 30},
-	{revision: "2026-07-28", scored: 37, stateless: true, lost: legacyBehind},
-}
-
-// legacyBehind are the scenarios of 2026-07-28 that show that the server is
-// spoken to in 2025-11-25. All others pass.
-var legacyBehind = map[string]string{
-	"input-required-result-basic-elicitation":   "the server's own name for its question is not on that wire",
-	"input-required-result-ignore-extra-params": "answers before the question, under the server's own name for it (a warning)",
-	"input-required-result-capability-check":    "the server knows the capabilities of the connection, not of the request",
-	"server-stateless":                          "the same, in two checks of 29",
-	"input-required-result-multi-round":         "the server's library asks one round only on that wire",
+	{revision: "2026-07-28", scored: 37, stateless: true},
 }
 
 func TestConformanceThroughGoblinIsAsGoodAsDirect(t *testing.T) {
@@ -162,25 +151,24 @@ func TestConformanceThroughGoblinIsAsGoodAsDirect(t *testing.T) {
 			n, failed := passed(direct, summary)
 			require.Equal(t, r.scored, n, "direct: failed %v", failed)
 
-			w := newWorld(t)
-			b, _ := w.fake("suite", obj{})
-			b.conf["command"] = server
-			through, summary := verdicts(t, w.serve().base+"/mcp", r.revision)
-			n, failed = passed(through, summary)
-			t.Logf("through Goblin: %d of %d, failed %v", n, r.scored, failed)
-			unscored := notScored(summary)
-			for name, want := range direct {
-				switch good := asGood(want, through[name]); {
-				case unscored[name]:
-					t.Logf("not scored: %s\n direct: %v\n through: %v", name, want, through[name])
-				case r.lost[name] != "" && good:
-					t.Errorf("%s is as good as direct: it need not be excused any more", name)
-				case r.lost[name] == "" && !good:
-					t.Errorf("%s\n direct: %v\n through: %v", name, want, through[name])
-				}
-			}
-			for _, name := range failed {
-				require.Contains(t, r.lost, name, summary)
+			for kind, conf := range map[string]obj{"stdio": {"command": server}, "http": {"url": s.base + "/mcp"}} {
+				t.Run(kind, func(t *testing.T) {
+					w := newWorld(t)
+					b, _ := w.fake("suite", obj{})
+					b.conf = conf
+					through, summary := verdicts(t, w.serve().base+"/mcp", r.revision)
+					n, failed := passed(through, summary)
+					require.Equal(t, r.scored, n, "through Goblin: failed %v", failed)
+					unscored := notScored(summary)
+					for name, want := range direct {
+						switch {
+						case unscored[name]:
+							t.Logf("not scored: %s\n direct: %v\n through: %v", name, want, through[name])
+						case !asGood(want, through[name]):
+							t.Errorf("%s\n direct: %v\n through: %v", name, want, through[name])
+						}
+					}
+				})
 			}
 		})
 	}

@@ -7,6 +7,11 @@
 // something happen; "nothing was sent" is shown by a round trip that would have
 // arrived later.
 //
+// Messages are also drawn at random and compared with what the server says
+// without Goblin. A failure names the seed that draws them again
+// (-rapid.seed); -rapid.checks asks for more of them, FuzzTransparent draws
+// them from the fuzzer's bytes.
+//
 // The name of a test ends in the behaviour it shows and holds the number of the
 // requirement it covers, such as R3_03.
 //
@@ -14,5 +19,6 @@
 // one; GOBLIN_E2E_RACE=1 builds with the race detector. GOCOVERDIR is handed on
 // to a binary that was built with -cover. The build tags interop and
 // conformance add comparisons with programs from npm, which they install into
-// the user's cache folder.
+// the user's cache folder. Of those, testdata/matrix is a module of its own, for
+// programs that use the official Go SDK.
 package e2e

@@ -49,6 +49,9 @@ func TestMain(m *testing.M) {
 	if f := flag.Lookup("test.parallel"); f != nil && f.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
 		_ = flag.Set("test.parallel", "4") // most tests wait for other processes
 	}
+	if f := flag.Lookup("rapid.checks"); f != nil && f.Value.String() == f.DefValue {
+		_ = flag.Set("rapid.checks", "20") // each of them is many messages between processes
+	}
 	code, err := build(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -156,6 +159,7 @@ type world struct {
 	config   string
 	gateway  obj
 	log      obj
+	lua      obj
 	backends []*backend
 	env      []string
 	written  bool
@@ -270,6 +274,9 @@ func (w *world) write() {
 		fmt.Fprintf(&b, "  %s: %s\n", marshal(s.name), marshal(s.conf))
 	}
 	fmt.Fprintf(&b, "gateway: %s\n", marshal(w.gateway))
+	if w.lua != nil {
+		fmt.Fprintf(&b, "lua: %s\n", marshal(w.lua))
+	}
 	if w.log != nil {
 		fmt.Fprintf(&b, "log: %s\n", marshal(w.log))
 	}

@@ -103,10 +103,6 @@ func TestListenOfBadFilters(t *testing.T) {
 	overEveryTransport(t, func(t *testing.T, w *world, connect func() *client) {
 		w.backend("b", watchable())
 		c := connect()
-		unknown := in("b", "file:///none")
-		e := c.fault("subscriptions/listen", obj{"notifications": obj{"resourceSubscriptions": []string{unknown}}})
-		require.Equal(t, -32602, e.Code)
-		require.Equal(t, unknown, str(e.Data, "uri"))
 		for _, filter := range []any{nil, 3, obj{"resourceSubscriptions": "x"}, obj{"resourceSubscriptions": []any{1}}} {
 			require.Equal(t, -32602, c.fault("subscriptions/listen", obj{"notifications": filter}).Code, "%v", filter)
 		}
@@ -117,6 +113,63 @@ func TestListenOfBadFilters(t *testing.T) {
 		end := c.end(id)
 		require.Equal(t, id, tagged(end.Result))
 		require.Equal(t, `"complete"`, string(at(end.Result, "resultType")))
+	})
+}
+
+func TestListenLeavesOutWhatNobodyKnows(t *testing.T) {
+	overEveryTransport(t, func(t *testing.T, w *world, connect func() *client) {
+		b := w.backend("b", watchable())
+		c := connect()
+		known, unknown := in("b", "file:///a"), []string{in("b", "file:///none"), in("none", "file:///a"), "x"}
+		id, honoured := c.hears(obj{"toolsListChanged": true, "resourceSubscriptions": append(unknown, known)})
+		require.JSONEq(t, `{"toolsListChanged":true,"resourceSubscriptions":["`+known+`"]}`, string(honoured))
+		require.Equal(t, []string{"file:///a"}, b.uris("resources/subscribe"))
+		b.updated("file:///a")
+		got := c.noted("notifications/resources/updated", nil)
+		require.Equal(t, []string{id, known}, []string{tagged(got.Params), str(got.Params, "uri")})
+
+		// With nothing left to wait for it ends.
+		id, honoured = c.hears(obj{"resourceSubscriptions": unknown})
+		require.JSONEq(t, `{"resourceSubscriptions":[]}`, string(honoured))
+		require.Equal(t, id, tagged(c.end(id).Result))
+	})
+}
+
+func TestOverlappingListensAreEachToldOnce(t *testing.T) {
+	overEveryTransport(t, func(t *testing.T, w *world, connect func() *client) {
+		script := watchable()
+		script["resources"] = []obj{resource("file:///dir"), resource("file:///dir/x"), resource("file:///b"), resource("file:///own")}
+		b := w.backend("b", script)
+		c := connect()
+		x, other := in("b", "file:///dir/x"), in("b", "file:///b")
+		one, _ := c.hears(obj{"resourceSubscriptions": []string{"file:///dir", x}})
+		two, _ := c.hears(obj{"resourceSubscriptions": []string{x, other, in("b", "file:///own")}})
+		three, _ := c.hears(obj{"resourceSubscriptions": []string{other}})
+		told := func(n int) map[string]int {
+			t.Helper()
+			c.waitUpdates(n)
+			c.ok("server/discover", obj{}) // and no more
+			got := map[string]int{}
+			for _, m := range c.notesOf("notifications/resources/updated") {
+				got[tagged(m.Params)+" "+str(m.Params, "uri")]++
+			}
+			c.forget()
+			return got
+		}
+		b.updated("file:///dir/x")
+		require.Equal(t, map[string]int{one + " " + x: 1, two + " " + x: 1}, told(2), "also by one that watches what is above it")
+		b.updated("file:///b")
+		require.Equal(t, map[string]int{two + " " + other: 1, three + " " + other: 1}, told(2))
+
+		c.stops(two)
+		b.waitReceived("resources/unsubscribe", 1) // of what it alone watched
+		b.updated("file:///dir/x")
+		b.updated("file:///b")
+		require.Equal(t, map[string]int{one + " " + x: 1, three + " " + other: 1}, told(2), "the end of one ends no other")
+		c.stops(one)
+		b.waitReceived("resources/unsubscribe", 3)
+		b.updated("file:///b")
+		require.Equal(t, map[string]int{three + " " + other: 1}, told(1))
 	})
 }
 

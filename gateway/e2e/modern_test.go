@@ -89,6 +89,9 @@ func standardHeaders(head http.Header, frame []byte) {
 	if method == "resources/read" {
 		name = str(frame, "params", "uri")
 	}
+	if strings.HasPrefix(method, "tasks/") {
+		name = str(frame, "params", "taskId")
+	}
 	if name != "" {
 		head.Set("Mcp-Name", name)
 	}

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -15,13 +16,20 @@ import (
 )
 
 // packages are what the comparisons use, at exact versions. Node comes from
-// npm too: Inspector and the conformance suite need version 22.
+// npm too: Inspector and the conformance suite need version 22. Two older SDKs,
+// under names of their own, ask for the revision in their name.
 var packages = map[string]string{
 	"node": "22.23.3",
 	"@modelcontextprotocol/server-everything": "2026.8.31",
 	"@modelcontextprotocol/server-filesystem": "2026.8.31",
 	"@modelcontextprotocol/server-memory":     "2026.8.31",
 	"@modelcontextprotocol/sdk":               "1.32.2",
+	"@modelcontextprotocol/client":            "2.4.0",
+	"@modelcontextprotocol/server":            "2.4.0",
+	"@modelcontextprotocol/node":              "2.1.2",
+	"zod":                                     "4.6.7",
+	"sdk-2025-06-18":                          "npm:@modelcontextprotocol/sdk@1.22.0",
+	"sdk-2024-11-05":                          "npm:@modelcontextprotocol/sdk@1.9.0",
 	"@modelcontextprotocol/inspector":         "2.12.0",
 	"@modelcontextprotocol/conformance":       "0.2.0-alpha.12",
 }
@@ -43,7 +51,9 @@ func npm(t *testing.T) string {
 	for name, version := range packages {
 		args = append(args, name+"@"+version)
 		text, err := os.ReadFile(filepath.Join(dir, "node_modules", filepath.FromSlash(name), "package.json"))
-		missing = missing || err != nil || str(json.RawMessage(text), "version") != version
+		// The version of an alias stands behind another package's name.
+		_, alias, _ := strings.Cut(strings.TrimPrefix(version, "npm:@"), "@")
+		missing = missing || err != nil || str(json.RawMessage(text), "version") != cmp.Or(alias, version)
 	}
 	if missing {
 		cmd := exec.Command("npm", args...)

@@ -406,24 +406,6 @@ func TestCompletedURLElicitationIsToldToTheClientThatWasAsked(t *testing.T) {
 	require.Empty(t, other.notesOf("notifications/elicitation/complete"))
 }
 
-func TestChangedRootsReachTheClientsOwnProcessOnly(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	own := w.backend("own", obj{"tools": []obj{tool("t")}}, obj{"isolation": "session"})
-	shared := w.backend("shared", obj{"tools": []obj{tool("t")}})
-	c1, c2 := w.bridged(), w.bridged()
-	for _, c := range []*client{c1, c2} {
-		c.callText("own_t", obj{})
-		c.callText("shared_t", obj{})
-	}
-	second := own.received("tools/call")[1].proc
-	c2.notify("notifications/roots/list_changed", nil)
-	require.Same(t, second, own.waitReceived("notifications/roots/list_changed", 1).proc)
-	c1.callText("own_t", obj{})
-	require.Len(t, own.received("notifications/roots/list_changed"), 1)
-	require.Zero(t, shared.count("notifications/roots/list_changed"))
-}
-
 func TestClientThatReadsNothingDelaysNobody(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -104,4 +105,40 @@ func TestTheScreenRestartsAndSwitchesServers(t *testing.T) {
 	p.keys("Escape")
 	p.types("q")
 	p.restored(exitOK)
+}
+
+func TestTheScreenAnswersWhatNoClientCanBeAsked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.backend("shop", asking("elicitation/create", obj{
+		"message": "Which size?", "requestedSchema": obj{"type": "object", "properties": obj{"size": obj{"type": "string"}}, "required": []string{"size"}},
+	}))
+	c := w.bridged() // declares nothing
+	one, two := w.pane(120, 35), w.pane(120, 35)
+	for _, p := range []*pane{one, two} {
+		p.goblin("")
+		p.shows("goblin", "clients 1")
+	}
+	w.waitScreens(2)
+	call := c.begin("tools/call", obj{"name": "shop_ask"})
+	two.shows("Which size?")
+	one.shows("Which size?", `Server "shop" asks in a call of "shop_ask" by client "e2e", which cannot be asked.`)
+	time.Sleep(500 * time.Millisecond) // until then keys are meant for what it covers
+	one.types("large")
+	one.keys("C-s")
+	require.Contains(t, str(c.end(call).Result, "content", 0, "text"), `"size":"large"`)
+	two.hides("Which size?")
+
+	// A question of no call at all.
+	go b.do(do("request", obj{"method": "elicitation/create", "params": form}))
+	two.shows("who?", `Server "shop" asks outside of any call, so no client can be asked.`)
+	one.shows("who?")
+	time.Sleep(500 * time.Millisecond)
+	two.keys("Escape")
+	require.Equal(t, "cancel", str(b.waitEvents("reply", "elicitation/create", 2).Msg, "action"))
+	one.hides("who?")
+	for _, p := range []*pane{one, two} {
+		p.types("q")
+		p.restored(exitOK)
+	}
 }

@@ -155,7 +155,12 @@ func (c *Client) handshake(ctx context.Context, name string) error {
 		return err
 	}
 	c.in.push(jsonrpc.Notification("notifications/initialized", nil))
-	return nil
+	select {
+	case <-c.session.Initialized(): // from now on questions can come
+		return nil
+	case <-c.over:
+		return ErrClientClosed
+	}
 }
 
 // Session is the session's id, as in the registry's tables.

@@ -18,6 +18,8 @@ const (
 	OpList    = "list"    // ListQuery → []Item
 	OpStop    = "stop"    // ends the host
 	OpRestart = "restart" // RestartArgs: closes a server's connections and opens them anew
+	OpSearch  = "search"  // SearchQuery → SearchAnswer
+	OpScript  = "script"  // ScriptArgs → ScriptAnswer
 	OpPinned  = "pinned"  // → []PinnedTool
 	OpApprove = "approve" // ApproveArgs → []string: the tools that are approved now
 )
@@ -154,8 +156,8 @@ func (i *Instance) List(ctx context.Context, q ListQuery) ([]Item, error) {
 	if !ok {
 		return nil, fmt.Errorf("list %q: known are tools, prompts, resources and templates", q.Kind)
 	}
-	if q.Server != "" && q.Server != registry.Local && !slices.Contains(i.gateway.ServerNames(), q.Server) {
-		return nil, &gateway.UnknownServerError{Name: q.Server, Known: i.gateway.ServerNames()}
+	if err := i.knows(q.Server); err != nil {
+		return nil, err
 	}
 	i.gateway.AwaitLists(ctx)
 	items := []Item{}
@@ -163,21 +165,33 @@ func (i *Instance) List(ctx context.Context, q ListQuery) ([]Item, error) {
 		if q.Server != "" && e.Server != q.Server || q.MIME != "" && e.MIME != q.MIME {
 			continue
 		}
-		item := Item{
-			Server: e.Server, Original: e.Name, FlatID: e.Flat,
-			Title: e.Title, Description: e.Description, MIME: e.MIME, Definition: e.JSON,
-		}
-		if kind == registry.Tool || kind == registry.Prompt {
-			item.Name = e.Listed
-		} else {
-			item.URI = e.Listed
-		}
-		if e.Size >= 0 {
-			item.Size = &e.Size
-		}
-		items = append(items, item)
+		items = append(items, itemOf(e))
 	}
 	return items, nil
+}
+
+// knows fails for a server that is not in the config; "" is any.
+func (i *Instance) knows(server string) error {
+	if server != "" && server != registry.Local && !slices.Contains(i.gateway.ServerNames(), server) {
+		return &gateway.UnknownServerError{Name: server, Known: i.gateway.ServerNames()}
+	}
+	return nil
+}
+
+func itemOf(e *registry.Entry) Item {
+	item := Item{
+		Server: e.Server, Original: e.Name, FlatID: e.Flat,
+		Title: e.Title, Description: e.Description, MIME: e.MIME, Definition: e.JSON,
+	}
+	if e.Kind == registry.Tool || e.Kind == registry.Prompt {
+		item.Name = e.Listed
+	} else {
+		item.URI = e.Listed
+	}
+	if e.Size >= 0 {
+		item.Size = &e.Size
+	}
+	return item
 }
 
 // Restart closes a server's connections and opens them anew. The error says
@@ -230,6 +244,18 @@ func (i *Instance) control(ctx context.Context, op string, args json.RawMessage)
 			return nil, fmt.Errorf("restart: %w", err)
 		}
 		return struct{}{}, i.Restart(a.Server)
+	case OpSearch:
+		var q SearchQuery
+		if err := json.Unmarshal(args, &q); err != nil {
+			return nil, fmt.Errorf("search: %w", err)
+		}
+		return i.Search(ctx, q)
+	case OpScript:
+		var a ScriptArgs
+		if err := json.Unmarshal(args, &a); err != nil {
+			return nil, fmt.Errorf("run a script: %w", err)
+		}
+		return i.Script(ctx, a.Source)
 	case OpPinned:
 		return i.pinned(), nil
 	case OpApprove:

@@ -54,20 +54,24 @@ type Options struct {
 	Screen func(ctx context.Context, c net.Conn, r io.Reader)
 	// Linger is how long a host without sessions and screens goes on; 0 stands for ever.
 	Linger time.Duration
+	// Extend adds what the gateway itself does not know, such as tools of
+	// Goblin's own; New calls it once, before anybody is served. May be nil.
+	Extend ExtendFunc
 }
 
 // Instance is one running gateway.
 type Instance struct {
-	o        Options
-	registry *registry.Registry
-	gateway  *gateway.Gateway
-	metrics  *metrics.Metrics
-	listener *host.Listener   // nil without Place
-	http     *downstream.HTTP // nil without an address
-	address  net.Listener     // of http
-	started  time.Time
-	stop     context.CancelFunc
-	stopped  context.Context // ends when Run is to return
+	o         Options
+	registry  *registry.Registry
+	gateway   *gateway.Gateway
+	metrics   *metrics.Metrics
+	listener  *host.Listener   // nil without Place
+	http      *downstream.HTTP // nil without an address
+	address   net.Listener     // of http
+	started   time.Time
+	extension Extension
+	stop      context.CancelFunc
+	stopped   context.Context // ends when Run is to return
 
 	serving sync.WaitGroup // sessions on streams; see enter
 	sockets atomic.Int64   // sessions on the socket
@@ -103,6 +107,12 @@ func New(o Options) (*Instance, error) {
 		Logger: o.Logger, Version: o.Version, Only: o.Only,
 		Mask: mask, Pins: approved,
 	})
+	if o.Extend != nil {
+		var err error
+		if i.extension, err = o.Extend(i); err != nil {
+			return nil, fmt.Errorf("extend the gateway: %w", err)
+		}
+	}
 	if o.Place != nil {
 		l, err := host.Listen(*o.Place)
 		if err != nil {
@@ -149,6 +159,9 @@ func (i *Instance) Run(ctx context.Context) error {
 	defer stopServers()
 	var backends sync.WaitGroup
 	backends.Go(func() { i.gateway.Run(servers) })
+	if i.extension.Run != nil {
+		backends.Go(func() { i.extension.Run(servers) })
+	}
 
 	var edits sync.WaitGroup
 	if !i.o.Config.Demo && i.o.Only == nil {

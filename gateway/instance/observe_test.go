@@ -35,6 +35,12 @@ type peer struct {
 
 func join(t *testing.T, i *Instance) *peer {
 	t.Helper()
+	return joinAs(t, i, "editor", "{}")
+}
+
+// joinAs is join with a name and capabilities.
+func joinAs(t *testing.T, i *Instance, name, capabilities string) *peer {
+	t.Helper()
 	p := &peer{t: t, conn: i.Connect(context.Background()), got: make(chan jsonrpc.Message, 1000), back: make(chan jsonrpc.Message, 1)}
 	read := make(chan struct{})
 	go func() {
@@ -60,7 +66,7 @@ func join(t *testing.T, i *Instance) *peer {
 		_ = p.conn.Close()
 		<-read
 	})
-	p.ask("initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"editor","title":"The Editor","version":"7"}}`)
+	p.ask("initialize", `{"protocolVersion":"2025-06-18","capabilities":`+capabilities+`,"clientInfo":{"name":"`+name+`","title":"The Editor","version":"7"}}`)
 	p.send(jsonrpc.Notification("notifications/initialized", nil))
 	return p
 }
@@ -75,11 +81,17 @@ func (p *peer) send(frame []byte) {
 func (p *peer) ask(method, params string) jsonrpc.Message {
 	p.t.Helper()
 	p.send(jsonrpc.Request([]byte("1"), method, []byte(params)))
+	return p.answer()
+}
+
+// answer waits for the answer to a request.
+func (p *peer) answer() jsonrpc.Message {
+	p.t.Helper()
 	select {
 	case m := <-p.back:
 		return m
 	case <-time.After(patience):
-		require.FailNow(p.t, "no answer", method)
+		require.FailNow(p.t, "no answer")
 		return jsonrpc.Message{}
 	}
 }

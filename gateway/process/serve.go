@@ -38,7 +38,9 @@ func (p *Process) Stdio(ctx context.Context, standalone bool) error {
 	if !standalone {
 		return p.bridge(ctx, s, in, out)
 	}
-	i, err := instance.New(instance.Options{Config: s.cfg, Version: p.App.Version.Version, Logger: s.logger, Mask: p.App.Mask(), Pins: s.pins})
+	i, err := instance.New(instance.Options{
+		Config: s.cfg, Version: p.App.Version.Version, Logger: s.logger, Mask: p.App.Mask(), Pins: s.pins, Extend: p.App.Extend,
+	})
 	if err != nil {
 		return err
 	}

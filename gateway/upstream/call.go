@@ -39,18 +39,20 @@ type Call struct {
 	LogLevel string
 	// ForwardInput leaves it to the caller to get what a modern backend wants
 	// to know first: a result of the type input_required is returned as it is.
-	// Its answers are part of the Params of another Call.
+	// Its answers are those of another Call.
 	ForwardInput bool
+	// AcceptTask lets a modern backend answer with a task: a result of that
+	// type is returned as it is (SEP-2663).
+	AcceptTask bool
+	// Answers and State are what a modern backend gets as inputResponses and
+	// requestState, raw; nil for none. They replace those of Params. Without
+	// ForwardInput they are set anew while the backend asks.
+	Answers, State []byte
 
 	handshake bool     // initialize and what comes before it: must never be cancelled
 	opening   bool     // initialize itself
 	modern    bool     // sent in the modern era
 	room      [20]byte // for the id
-
-	// Of a modern call that is asked again with what the backend wanted to know.
-	retrying bool
-	answers  []byte // inputResponses
-	state    []byte // requestState
 
 	listening *listening // set for subscriptions/listen
 
@@ -63,6 +65,11 @@ type Call struct {
 	deadline time.Time
 	pauses   int
 	left     time.Duration // of the timeout, while paused
+}
+
+// takes reports whether a result of that type is the caller's to handle.
+func (c *Call) takes(resultType string) bool {
+	return resultType == "input_required" && c.ForwardInput || resultType == "task" && c.AcceptTask
 }
 
 // Pause stops the timeout until as many calls of Resume: a human is being
@@ -93,7 +100,7 @@ func (c *Call) again(answers, state []byte) {
 	c.gate.Lock()
 	defer c.gate.Unlock()
 	c.ended, c.abort = false, nil
-	c.retrying, c.answers, c.state = answers != nil || state != nil, answers, state
+	c.Answers, c.State = answers, state
 }
 
 // begin starts the timeout.

@@ -71,6 +71,12 @@ func TestOfficialServerIsTakenInTheLegacyEra(t *testing.T) {
 			got, err := r.call(r.up(), "test_simple_text")
 			require.NoError(t, err)
 			require.Contains(t, got, "simple text")
+			if kind == "http stateful" {
+				return // it offers the modern era in its other mode only
+			}
+			got, err = do(r.modern(""), &Call{Method: "tools/call", Params: toolParams("test_input_required_result_elicitation", ""), ForwardInput: true})
+			require.NoError(t, err)
+			require.Contains(t, got, "input_required")
 		})
 	}
 }

@@ -15,10 +15,9 @@ type Era uint8
 // A connection speaks one era for its life. A server that offers both is
 // connected to in the legacy era, unless Options.PreferModern: servers written
 // against the older revisions ask their client in the middle of a call, and
-// lose that when they are spoken to in the newer one. Modern is for those that
-// refuse the other. Nothing here stands against a second connection to the same
-// server in the other era, later: all state is the connection's, and
-// Info.Versions tells that the server would take it.
+// lose that when they are spoken to in the newer one. [Server.Modern] is its
+// second connection, for clients of the modern era. Servers that refuse the
+// legacy era are connected to in the modern one only.
 const (
 	Legacy Era = iota // up to 2025-11-25: initialize, then a session
 	Modern            // from 2026-07-28 on: stateless
@@ -40,6 +39,9 @@ var revisions = []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
 type Info struct {
 	Era      Era
 	Protocol string // negotiated revision
+	// Second says that it is [Server.Modern], beside a connection of the legacy
+	// era of the same unit.
+	Second bool
 	// Versions are all revisions that the backend says it speaks. nil when it
 	// was not asked (server/discover) or does not say.
 	Versions     []string

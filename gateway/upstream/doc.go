@@ -14,15 +14,16 @@
 // ([Modern]); which one is found out at its start, see [Era]. To callers both
 // are the same: what belongs to one hop (the protocol's keys of `_meta`, types
 // of results, headers, subscriptions/listen, results that ask for input) is
-// made and taken off here.
+// made and taken off here. A server that offers both has a connection of each
+// ([Server.Modern]), so that a caller of either era is served in its own.
 //
 // # Goroutines
 //
 // [Server.Run] owns everything: it returns when every goroutine, child and
 // stream of the server has ended. All other methods may be called from any
-// goroutine. [Conn.Call], [Server.Await], [Server.Unit] and [Server.Acquire]
-// block until their contexts end at the latest, Unit and Acquire not longer than
-// the server's timeout; [Conn.Close] blocks for some five seconds at most; nothing else blocks. Read loops never wait for
+// goroutine. [Conn.Call], [Server.Await], [Server.Unit], [Server.Modern] and
+// [Server.Acquire] block until their contexts end at the latest, the last three
+// not longer than the server's timeout; [Conn.Close] blocks for some five seconds at most; nothing else blocks. Read loops never wait for
 // anybody: answers go into slots of capacity one, requests of the backend into
 // goroutines of their own, notifications to [Handler.Notification], which must
 // not block.

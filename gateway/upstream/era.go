@@ -43,7 +43,7 @@ func (l *link) handshake(ctx context.Context, limit time.Duration) error {
 			return err
 		}
 		if asked.only(l.srv.opt.PreferModern) {
-			return l.openModern(ctx, asked)
+			return l.openOffered(ctx, asked)
 		}
 	}
 	err := l.initialize(ctx, limit)
@@ -78,6 +78,28 @@ func (l *link) handshake(ctx context.Context, limit time.Duration) error {
 	return err
 }
 
+// openOffered opens the connection of a server that offers the modern era alone.
+// Over stdio it is asked for the other one all the same, once: servers of the
+// official TypeScript SDK name the modern revisions only, whether or not they
+// take initialize. Over HTTP the answer would tell nothing: servers of the
+// official Go SDK answer initialize also when they serve nothing after it.
+func (l *link) openOffered(ctx context.Context, asked *discovery) error {
+	if l.kind != "stdio" || l.srv.opt.PreferModern || l.srv.modernOnly.Swap(true) {
+		return l.openModern(ctx, asked)
+	}
+	err := l.initialize(ctx, l.srv.tune.remoteProbe)
+	switch {
+	case err == nil:
+		l.srv.modernOnly.Store(false)
+		l.srv.legacy.Store(true)
+		l.remember(asked)
+		return nil
+	case ctx.Err() != nil, l.Err() != nil:
+		return err
+	}
+	return l.openModern(ctx, asked)
+}
+
 // remember keeps what a server that was taken in the legacy era says that it
 // speaks besides; it is not asked again.
 func (l *link) remember(asked *discovery) {
@@ -104,6 +126,7 @@ type discovery struct {
 	modern   bool     // the modern era is offered
 	result   []byte   // nil unless it was answered well
 	fault    error    // the error of a modern server
+	err      error    // there was no answer
 	versions []string // that the server says it speaks
 }
 
@@ -117,12 +140,14 @@ func (l *link) discover(ctx context.Context, limit time.Duration) *discovery {
 		reply, err := l.exchange(&Call{Context: ctx, Method: "server/discover", Timeout: limit, handshake: true, modern: true})
 		switch {
 		case err != nil:
+			d.err = err
 		case reply.Error != nil:
 			d.refusal(l.srv, reply.Error)
 		default:
 			d.answer(reply.Result)
 		}
 	}) {
+		d.err = l.srv.failure(ConnectionError, "the connection was closed", jsonrpc.ErrClosed)
 		close(d.done)
 	}
 	return d
@@ -195,7 +220,7 @@ func (l *link) openModern(ctx context.Context, d *discovery) error {
 	if d.result == nil {
 		return l.srv.failure(ConnectionError, fmt.Sprintf("refused server/discover: %v", d.fault), d.fault)
 	}
-	info := Info{Era: Modern, Protocol: modernRevision, Versions: d.versions, Capabilities: []byte("{}")}
+	info := Info{Era: Modern, Second: l.second, Protocol: modernRevision, Versions: d.versions, Capabilities: []byte("{}")}
 	if caps := rawjson.Get(d.result, "capabilities"); rawjson.IsObject(caps) {
 		info.Capabilities = caps
 	}
@@ -247,13 +272,13 @@ func (l *link) initialize(ctx context.Context, timeout time.Duration) error {
 	return l.wire.opened(ctx, jsonrpc.Notification("notifications/initialized", nil))
 }
 
-// spoiled reports whether err is the question's fault that came before
-// initialize, so that another process does better which is not asked. Some
-// legacy servers end when initialize is not what comes first.
+// spoiled reports whether err is the fault of what a process was asked to find
+// out its era, so that another does better which is not asked that. Some legacy
+// servers end when initialize is not what comes first.
 func (l *link) spoiled(err error) bool {
 	if l.kind != "stdio" || !errors.Is(err, errAskedFirst) && l.Err() == nil {
 		return false
 	}
-	l.srv.legacy.Store(true)
+	l.srv.legacy.Store(!l.srv.modernOnly.Load())
 	return true
 }

@@ -96,7 +96,7 @@ func (f *fake) run() {
 		default:
 			time.Sleep(time.Minute)
 		}
-	case "half-later", "fewer-later":
+	case "half-later", "fewer-later", "dual-hang", "dual-fail", "dual-leave":
 		data, _ := os.ReadFile(f.log)
 		f.late = strings.Count(string(data), "start") > 1
 	case "hang-start":
@@ -181,6 +181,8 @@ func (f *fake) handle(method string, id, params json.RawMessage) {
 	}
 	_ = json.Unmarshal(params, &p)
 	switch method {
+	case "server/discover":
+		f.discover(id)
 	case "initialize":
 		f.initialize(id)
 	case "tools/list":
@@ -202,6 +204,20 @@ func (f *fake) handle(method string, id, params json.RawMessage) {
 		if id != nil {
 			f.print(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}`+"\n", id))
 		}
+	}
+}
+
+// discover offers both eras, in some modes in the first process only.
+func (f *fake) discover(id json.RawMessage) {
+	switch {
+	case !strings.HasPrefix(f.mode, "dual-"):
+		f.print(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}`+"\n", id))
+	case !f.late:
+		f.result(id, `{"supportedVersions":["2026-07-28","2025-06-18"],"capabilities":{}}`)
+	case f.mode == "dual-fail":
+		os.Exit(1)
+	case f.mode == "dual-leave":
+		f.print(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32022,"message":"no","data":{"supported":["2025-06-18"]}}}`+"\n", id))
 	}
 }
 

@@ -22,7 +22,10 @@ const (
 
 // named are the methods whose subject goes into Mcp-Name, and the member that
 // holds it.
-var named = map[string]string{"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+var named = map[string]string{
+	"tools/call": "name", "prompts/get": "name", "resources/read": "uri",
+	"tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId", // SEP-2663
+}
 
 // modernHeaders are those of a call; params are as they are sent.
 func (h *streamable) modernHeaders(c *Call, frame []byte) http.Header {
@@ -83,9 +86,10 @@ func primitive(raw []byte) any {
 }
 
 // mirror learns from the tools of a list which of their arguments go into
-// headers, and returns them without those whose annotations break the rules:
-// such a tool could not be called as the revision wants it.
-func (s *Server) mirror(items [][]byte) [][]byte {
+// headers. Where all clients are served in the modern era, drop says so, it
+// returns them without those whose annotations break the rules: such a tool could
+// not be called as the revision wants it.
+func (s *Server) mirror(items [][]byte, drop bool) [][]byte {
 	m := &mirrors{tools: map[string][]mcp.ParamHeaderBinding{}}
 	kept := items[:0]
 	for _, item := range items {
@@ -96,6 +100,10 @@ func (s *Server) mirror(items [][]byte) [][]byte {
 		name, _ := rawjson.String(rawjson.Get(item, "name"))
 		tool := &mcp.Tool{Name: name, RawInputSchema: json.RawMessage(rawjson.Get(item, "inputSchema"))}
 		if err := mcp.ValidateParamHeaderAnnotations(tool); err != nil {
+			if !drop {
+				kept = append(kept, item)
+				continue
+			}
 			s.note(slog.LevelWarn, fmt.Sprintf("tool %q is left out: %s", s.quote(name, 200), s.quote(err.Error(), 300)))
 			continue
 		}

@@ -144,6 +144,12 @@ func (h *handler) Down(_ *Server, conn Conn) {
 	h.down = append(h.down, conn.Unit())
 }
 
+func (h *handler) forget() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.down = nil
+}
+
 func (h *handler) readies() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

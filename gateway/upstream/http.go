@@ -320,6 +320,8 @@ func (h *streamable) listen() {
 
 // hear reads a stream of listen to its end.
 func (h *streamable) hear(resp *http.Response, lastID string) *events {
+	h.hears.Store(true)
+	defer h.hears.Store(false)
 	defer func() { _ = resp.Body.Close() }()
 	ev := newEvents(resp.Body, h.srv.opt.Limits.Frame)
 	ev.lastID = lastID

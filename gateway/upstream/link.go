@@ -43,7 +43,9 @@ type link struct {
 	// listens is what a modern connection listens for; nil in the other era.
 	listens atomic.Pointer[listens]
 	pid     int
-	kind    string // name of the transport
+	hears   atomic.Bool // of Streamable HTTP: its stream of notices is open
+	second  bool        // of the modern era, beside one of the legacy era; belongs to the handshake
+	kind    string      // name of the transport
 
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc

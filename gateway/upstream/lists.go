@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"goblin/gateway/config"
@@ -50,6 +51,19 @@ type lists struct {
 	srv  *Server
 	link *link
 	wake [registry.Kinds]chan struct{} // capacity one: the kind is dirty
+	// announced says of a kind that the server itself said that it is dirty.
+	announced [registry.Kinds]atomic.Bool
+	// other is the process beside link's that a kind is fetched from because
+	// it was the last that announced a change; nil for link's.
+	other [registry.Kinds]atomic.Pointer[link]
+}
+
+// source is the connection that a kind is fetched from.
+func (ls *lists) source(k registry.Kind) *link {
+	if l := ls.other[k].Load(); l != nil && l.Err() == nil {
+		return l
+	}
+	return ls.link
 }
 
 func newLists(s *Server, l *link) *lists {
@@ -70,31 +84,70 @@ func (ls *lists) mark(k registry.Kind) {
 // listChanged takes a notice of the backend. It runs on the read loop.
 func (s *Server) listChanged(l *link, method string) {
 	ls := s.lists.Load()
-	if ls == nil || ls.link != l {
+	switch {
+	case ls == nil:
+		return
+	case ls.link == l:
+	case !l.shared():
 		return // the connection of a unit: its lists are not the catalog
+	case ls.link.hears.Load():
+		return // of the same server
 	}
 	on := s.opt.ListChanged
 	switch method {
 	case "notifications/tools/list_changed":
 		if on.Tools {
-			ls.mark(registry.Tool)
+			ls.changed(l, registry.Tool)
 		}
 	case "notifications/prompts/list_changed":
 		if on.Prompts {
-			ls.mark(registry.Prompt)
+			ls.changed(l, registry.Prompt)
 		}
 	case "notifications/resources/list_changed":
 		if on.Resources {
-			ls.mark(registry.Resource)
-			ls.mark(registry.Template)
+			ls.changed(l, registry.Resource)
+			ls.changed(l, registry.Template)
 		}
 	}
 }
 
-// relist fetches all lists again, because notices may have been lost.
+// shared reports whether l is the second connection of all clients.
+func (l *link) shared() bool { return l.info.Load().Second && l.Unit() == "" }
+
+// changed takes what a connection announced.
+func (ls *lists) changed(l *link, k registry.Kind) {
+	switch {
+	case l == ls.link:
+		ls.other[k].Store(nil)
+	case l.kind == "stdio":
+		ls.other[k].Store(l)
+	}
+	ls.announced[k].Store(true)
+	ls.mark(k)
+}
+
+// relist fetches again what is fetched over a connection, because notices may
+// have been lost.
 func (s *Server) relist(l *link) {
-	if ls := s.lists.Load(); ls != nil && ls.link == l {
-		for k := range ls.wake {
+	ls := s.lists.Load()
+	if ls == nil || ls.link != l && !l.shared() {
+		return
+	}
+	for k := range ls.wake {
+		if l.kind == "http" || ls.source(registry.Kind(k)) == l {
+			ls.mark(registry.Kind(k))
+		}
+	}
+}
+
+// unlisted fetches anew what came from a process that has ended.
+func (s *Server) unlisted(l *link) {
+	ls := s.lists.Load()
+	if ls == nil {
+		return
+	}
+	for k := range ls.other {
+		if ls.other[k].CompareAndSwap(l, nil) {
 			ls.mark(registry.Kind(k))
 		}
 	}
@@ -141,10 +194,14 @@ func (ls *lists) keep(ctx context.Context, g *listing, first func()) {
 	}
 	failures := 0
 	fetch := func() {
-		if ls.fetch(ctx, g) {
-			failures = 0
-		} else {
+		announced := ls.announced[g.kind].Swap(false)
+		if !ls.fetch(ctx, g) {
 			failures++
+			return
+		}
+		failures = 0
+		if announced && s.opt.Observe.Announced != nil {
+			s.opt.Observe.Announced(s.cfg.Name, g.kind)
 		}
 	}
 	fetch()
@@ -183,7 +240,8 @@ func (ls *lists) keep(ctx context.Context, g *listing, first func()) {
 // another attempt makes sense.
 func (ls *lists) fetch(ctx context.Context, g *listing) bool {
 	s := ls.srv
-	items, complaint, err := ls.pages(ctx, g)
+	source := ls.source(g.kind)
+	items, complaint, err := source.pages(ctx, g)
 	if ctx.Err() != nil {
 		return true
 	}
@@ -202,8 +260,8 @@ func (ls *lists) fetch(ctx context.Context, g *listing) bool {
 	if complaint != "" {
 		s.note(slog.LevelWarn, g.method+": "+complaint)
 	}
-	if g.kind == registry.Tool && ls.link.kind == "http" && ls.link.Info().Era == Modern {
-		items = s.mirror(items)
+	if modern := source.Info().Era == Modern; g.kind == registry.Tool && source.kind == "http" && (modern || s.dual()) {
+		items = s.mirror(items, modern)
 	}
 	f := g.filter(&s.cfg)
 	kept := items[:0]
@@ -245,13 +303,13 @@ func (s *Server) report(kind registry.Kind, problems []registry.Problem) {
 }
 
 // page asks for one page. The timeout alone would not do: progress extends it.
-func (ls *lists) page(ctx context.Context, g *listing, params []byte) (jsonrpc.Reply, error) {
-	ctx, cancel := context.WithTimeout(ctx, ls.srv.tune.list)
+func (l *link) page(ctx context.Context, g *listing, params []byte) (jsonrpc.Reply, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.srv.tune.list)
 	defer cancel()
 	began := time.Now()
-	reply, err := ls.link.Call(&Call{Context: ctx, Method: g.method, Params: params})
+	reply, err := l.Call(&Call{Context: ctx, Method: g.method, Params: params})
 	if err == nil {
-		ls.srv.opt.Registry.Answered(ls.srv.cfg.Name, time.Since(began))
+		l.srv.opt.Registry.Answered(l.srv.cfg.Name, time.Since(began))
 	}
 	return reply, err
 }
@@ -261,14 +319,14 @@ const maxBarren = 50
 
 // pages fetches a list to its end, within bounds. With an error come the
 // items that had arrived; complaint says where a bound cut the list.
-func (ls *lists) pages(ctx context.Context, g *listing) (items [][]byte, complaint string, err error) {
-	s := ls.srv
+func (l *link) pages(ctx context.Context, g *listing) (items [][]byte, complaint string, err error) {
+	s := l.srv
 	cursors := map[string]bool{}
 	names := map[string]struct{}{}
 	fruitful, barren := time.Now(), 0
 	var params []byte
 	for page := 1; ; page++ {
-		reply, err := ls.page(ctx, g, params)
+		reply, err := l.page(ctx, g, params)
 		switch {
 		case err != nil:
 			return items, "", err

@@ -122,7 +122,7 @@ func (l *link) modernFrame(c *Call, id []byte) []byte {
 		edits = append(edits, rawjson.Edit{Start: c.Token.Start, End: c.Token.End, Text: id})
 	}
 	stray := func(k rawjson.Key) bool {
-		return c.retrying && (k.Is("inputResponses") || k.Is("requestState"))
+		return (c.Answers != nil || c.State != nil) && (k.Is("inputResponses") || k.Is("requestState"))
 	}
 	strays, others := without(params, params, stray)
 	edits = append(edits, strays...)
@@ -157,13 +157,13 @@ func (l *link) modernFrame(c *Call, id []byte) []byte {
 // retryMembers are what a retry has before the params of the first request,
 // each followed by a comma.
 func (l *link) retryMembers(c *Call) (head []byte) {
-	if c.answers != nil {
+	if c.Answers != nil {
 		head = append(head, `"inputResponses":`...)
-		head = append(append(head, c.answers...), ',')
+		head = append(append(head, c.Answers...), ',')
 	}
-	if c.state != nil {
+	if c.State != nil {
 		head = append(head, `"requestState":`...)
-		head = append(append(head, c.state...), ',')
+		head = append(append(head, c.State...), ',')
 	}
 	return head
 }

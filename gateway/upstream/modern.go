@@ -34,7 +34,7 @@ func (l *link) callModern(c *Call) (jsonrpc.Reply, error) {
 		return l.unsubscribe(c)
 	}
 	c.modern = true
-	var opened []string // ids of URLs that the client was asked to open
+	var opened []string // ids of URLs that the client has opened
 	pause := laterPause
 	refreshed := false
 	for round := 0; ; {
@@ -45,20 +45,20 @@ func (l *link) callModern(c *Call) (jsonrpc.Reply, error) {
 		if reply.Error != nil {
 			if !refreshed && l.mismatch(c, reply.Error) {
 				refreshed = true
-				c.again(c.answers, c.state)
+				c.again(c.Answers, c.State)
 				continue
 			}
 			return reply, nil
 		}
 		kind, typed := rawjson.String(rawjson.Get(reply.Result, "resultType"))
 		switch {
-		case typed && kind == "input_required" && c.ForwardInput:
+		case typed && c.takes(kind):
 			return jsonrpc.Reply{Result: clean(reply.Result, false)}, nil
 		case typed && kind == "input_required":
 		case typed && kind != "complete", !typed && rawjson.Get(reply.Result, "resultType") != nil:
 			return jsonrpc.Reply{}, l.srv.failure(BadReply, fmt.Sprintf("sent a result of unknown type %q", l.srv.quote(kind, 60)), nil)
 		default:
-			l.wentThrough(opened)
+			l.wentThrough(c, opened)
 			return jsonrpc.Reply{Result: clean(reply.Result, true)}, nil
 		}
 		if round++; round > maxRounds {
@@ -77,6 +77,7 @@ type question struct {
 	key    []byte // as it stands in the text
 	method string
 	params []byte
+	opens  string // id of the URL to open, "" for none
 	result []byte
 	err    *jsonrpc.Error
 }
@@ -174,12 +175,11 @@ func (l *link) ask(ctx context.Context, c *Call, asked []*question, opened *[]st
 		if mode, _ := rawjson.String(rawjson.Get(q.params, "mode")); mode == "url" && q.method == "elicitation/create" {
 			// The id is for the notice that follows. Legacy clients need one, and
 			// modern servers give none.
-			id, ok := rawjson.String(rawjson.Get(q.params, "elicitationId"))
-			if !ok {
-				id = fmt.Sprintf("goblin-%d", l.srv.elicited.Add(1))
-				q.params = rawjson.SetMember(q.params, "elicitationId", rawjson.Quote(id))
+			var ok bool
+			if q.opens, ok = rawjson.String(rawjson.Get(q.params, "elicitationId")); !ok {
+				q.opens = fmt.Sprintf("goblin-%d", l.srv.elicited.Add(1))
+				q.params = rawjson.SetMember(q.params, "elicitationId", rawjson.Quote(q.opens))
 			}
-			*opened = append(*opened, id)
 		}
 		all.Go(func() {
 			q.result, q.err = l.srv.opt.Handler.Request(ctx, l.srv, l, c, q.method, q.params)
@@ -189,6 +189,11 @@ func (l *link) ask(ctx context.Context, c *Call, asked []*question, opened *[]st
 		})
 	}
 	all.Wait()
+	for _, q := range asked {
+		if action, _ := rawjson.String(rawjson.Get(q.result, "action")); q.opens != "" && action == "accept" {
+			*opened = append(*opened, q.opens)
+		}
+	}
 }
 
 // unanswered is the error of a call that needs what nobody gave.
@@ -205,12 +210,12 @@ func (l *link) unanswered(q *question) []byte {
 	}).Object()
 }
 
-// wentThrough tells that URLs which the client was asked to open have served
-// their purpose: the call that needed them has a result.
-func (l *link) wentThrough(opened []string) {
+// wentThrough tells that URLs which the client has opened have served their
+// purpose: the call that needed them has a result.
+func (l *link) wentThrough(c *Call, opened []string) {
 	for _, id := range opened {
 		params := append([]byte(`{"elicitationId":`), rawjson.Quote(id)...)
-		l.srv.opt.Handler.Notification(l.srv, l, nil, "notifications/elicitation/complete", append(params, '}'))
+		l.srv.opt.Handler.Notification(l.srv, l, c, "notifications/elicitation/complete", append(params, '}'))
 	}
 }
 
@@ -231,15 +236,14 @@ func (l *link) mismatch(c *Call, object []byte) (again bool) {
 	case code == codeHeaderMismatch && l.kind == "http" && c.Method == "tools/call":
 		ctx, cancel := context.WithTimeout(c.Context, refreshLimit)
 		defer cancel()
-		ls := &lists{srv: l.srv, link: l}
-		items, _, err := ls.pages(ctx, &listings[0])
+		items, _, err := l.pages(ctx, &listings[0])
 		if err != nil {
 			if !errors.Is(err, context.Canceled) {
 				l.srv.log.Debug("Tools not fetched again", "err", err)
 			}
 			return false
 		}
-		l.srv.mirror(items)
+		l.srv.mirror(items, false)
 		l.srv.relist(l)
 		return true
 	}

@@ -24,10 +24,13 @@ type Catalog interface {
 	Logs() *registry.LogJournal
 }
 
-// Observe are hooks for metrics; each may be nil. They must not block.
+// Observe are hooks; each may be nil. They must not block.
 type Observe struct {
 	Up        func(server string, up bool)
 	Restarted func(server string) // when a connection is made anew after the first
+	// Announced is called when the server has said that a list changed, after
+	// the list was fetched again. It may be the same as before.
+	Announced func(server string, kind registry.Kind)
 }
 
 // Options is what a Server depends on.
@@ -71,6 +74,7 @@ type tuning struct {
 	// remoteProbe is probe over HTTP, where a connection is made first and the
 	// other servers of its kind answer at once, with an error.
 	remoteProbe time.Duration
+	twin        time.Duration // how long a request waits for the connection of its era, before it is translated
 	gather      time.Duration // changes of what is listened for are gathered so long
 	reopen      time.Duration // before a stream of notifications that was lost is opened again, at first
 	retry       backoffs
@@ -81,7 +85,7 @@ func defaultTuning() tuning {
 		stop: 2 * time.Second, stall: maxStall, drain: 500 * time.Millisecond, grace: 30 * time.Second,
 		settled: 10 * time.Second, debounce: 20 * time.Millisecond, calm: time.Second,
 		list: 60 * time.Second, barren: 5 * time.Second, retry: defaultBackoffs(),
-		probe: time.Second, remoteProbe: 3 * time.Second, gather: 5 * time.Millisecond, reopen: 200 * time.Millisecond,
+		probe: time.Second, remoteProbe: 3 * time.Second, twin: 10 * time.Second, gather: 5 * time.Millisecond, reopen: 200 * time.Millisecond,
 	}
 }
 
@@ -98,7 +102,10 @@ type Server struct {
 	// legacy notes that the last connection was opened in that era, so that
 	// the next attempt begins with it.
 	legacy atomic.Bool
-	spoken atomic.Pointer[[]string] // revisions that the server told of; nil before
+	// modernOnly notes that a server was asked for the legacy era too and did
+	// not take it, so that it is not asked again.
+	modernOnly atomic.Bool
+	spoken     atomic.Pointer[[]string] // revisions that the server told of; nil before
 	// mirrored says which arguments of tools go into headers; of Streamable
 	// HTTP in the modern era only.
 	mirrored atomic.Pointer[mirrors]
@@ -121,6 +128,7 @@ type Server struct {
 	changed   chan struct{} // closed and replaced when conn or first change
 	lastErr   error
 	units     map[string]*unit
+	twins     map[string]*unit // of the modern era, beside those of the legacy one
 	hide      *time.Timer
 
 	served bool // there was a connection that the next one replaces; belongs to Run
@@ -168,6 +176,7 @@ func NewServer(cfg config.Server, o Options) *Server {
 		first:     !cfg.Disabled && cfg.Problem == "",
 		changed:   make(chan struct{}),
 		units:     make(map[string]*unit),
+		twins:     make(map[string]*unit),
 	}
 	s.free = func() { <-s.slots }
 	for k := range s.known {
@@ -317,6 +326,10 @@ func (s *Server) interruptLocked(why error) {
 			if u == s.owner || u == s.heir {
 				s.heir = fresh
 			}
+		}
+		for name, u := range s.twins {
+			u.cancel()
+			s.newTwinLocked(name)
 		}
 	}
 	if s.interrupt != nil {

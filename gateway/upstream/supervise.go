@@ -217,6 +217,11 @@ func (s *Server) publish(l *link) *lists {
 			s.startLocked(u) // it had a connection before a restart
 		}
 	}
+	for _, u := range s.twins {
+		if !u.alone && l.info.Load().Era == Legacy && s.dual() {
+			s.startLocked(u)
+		}
+	}
 	s.first, s.lastErr = false, nil
 	s.broadcastLocked()
 	return ls
@@ -324,7 +329,7 @@ func (s *Server) greet(ctx context.Context, unit string, dial func(context.Conte
 	if err != nil {
 		return nil, err
 	}
-	asked := !s.legacy.Load()
+	asked := !s.legacy.Load() && !s.modernOnly.Load()
 	// The context bounds the handshake; the timeout of the call must not come first.
 	if err = l.handshake(ctx, 2*s.cfg.StartupTimeout); err != nil {
 		if cause := context.Cause(ctx); cause != nil {

@@ -12,6 +12,7 @@ import (
 // supervisor keeps, or one that unitLife keeps.
 type unit struct {
 	name   string
+	era    Era             // Modern for one of Server.twins
 	ctx    context.Context // ends with the unit
 	cancel context.CancelFunc
 
@@ -20,6 +21,8 @@ type unit struct {
 	opening chan struct{} // closed when the attempt under way has ended; nil when none is
 	conn    *link         // the last one, nil when unitLife has seen its end
 	err     error         // why unitLife has none
+	began   time.Time     // of the attempt under way
+	failed  bool          // the last attempt did
 }
 
 func (s *Server) newUnitLocked(name string) *unit {
@@ -128,12 +131,13 @@ func (s *Server) sharedLocked() (conn *link, wait <-chan struct{}, err error) {
 // startLocked gives a unit a connection of its own, for as long as it lives.
 func (s *Server) startLocked(u *unit) {
 	u.alone = true
-	u.opening = make(chan struct{})
+	u.openLocked()
 	s.tasks.Go(func() { s.unitLife(u) })
 }
 
 // unitLife keeps a unit's connection until the unit's end.
 func (s *Server) unitLife(u *unit) {
+	defer s.abandon(u)
 	pause := s.tune.retry
 	pause.reset()
 	for {
@@ -141,26 +145,54 @@ func (s *Server) unitLife(u *unit) {
 		if u.ctx.Err() != nil {
 			return
 		}
-		s.log.Warn("no connection for a client", "err", err)
+		if u.era == Modern && !s.dual() {
+			return
+		}
+		s.log.Warn("no connection for a client", "era", u.era, "err", err)
 		if sleep(u.ctx, pause.next(up, s.tune.settled)) != nil {
 			return
 		}
 		s.mu.Lock()
-		u.opening = make(chan struct{})
+		u.openLocked()
 		s.mu.Unlock()
+	}
+}
+
+// openLocked marks the beginning of an attempt.
+func (u *unit) openLocked() {
+	if u.opening == nil {
+		u.opening, u.began = make(chan struct{}), time.Now()
+	}
+}
+
+// abandon lets go those who wait for a unit that gets no connection any more.
+func (s *Server) abandon(u *unit) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u.cancel()
+	if u.opening != nil {
+		close(u.opening)
+		u.opening = nil
+	}
+	if s.twins[u.name] == u {
+		delete(s.twins, u.name)
 	}
 }
 
 // unitConnection is one connection of a unit from the attempt to its end. up
 // is how long it was there, zero when the attempt failed.
 func (s *Server) unitConnection(u *unit) (up time.Duration, err error) {
-	l, err := s.connect(u.ctx, u.name)
+	connect := s.connect
+	if u.era == Modern {
+		connect = s.connectTwin
+	}
+	l, err := connect(u.ctx, u.name)
 	if err == nil {
 		s.opt.Handler.Opened(s, l)
 	}
 	s.mu.Lock()
 	close(u.opening)
-	u.opening, u.conn, u.err = nil, l, err
+	u.opening, u.conn, u.err, u.failed = nil, l, err, err != nil
 	s.mu.Unlock()
 	if err != nil {
 		return 0, err
@@ -178,9 +210,13 @@ func (s *Server) unitConnection(u *unit) (up time.Duration, err error) {
 	}
 	err = l.Err()
 	s.mu.Lock()
-	u.conn, u.err = nil, err
+	if u.conn, u.err = nil, err; u.era == Modern {
+		// Who was asked something over it must not come back to another one.
+		u.openLocked()
+	}
 	s.mu.Unlock()
 	<-ready
+	s.unlisted(l)
 	s.opt.Handler.Down(s, l)
 	<-l.gone
 	return max(time.Since(since), 1), err
@@ -191,6 +227,10 @@ func (s *Server) unitConnection(u *unit) (up time.Duration, err error) {
 func (s *Server) EndUnit(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if twin := s.twins[name]; twin != nil {
+		delete(s.twins, name)
+		twin.cancel()
+	}
 	u := s.units[name]
 	if u == nil {
 		return

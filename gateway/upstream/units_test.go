@@ -224,3 +224,22 @@ func TestSharedServersHaveOneConnectionForAllUnits(t *testing.T) {
 	require.Empty(t, unitConn(r, "a").Unit())
 	require.NoError(t, r.up().Err())
 }
+
+func TestDisablingEndsTheConnectionsOfAllUnits(t *testing.T) {
+	t.Parallel()
+	r := isolated(t, "", nil)
+	a, b := unitConn(r, "a"), unitConn(r, "b")
+	r.SetEnabled(false)
+	<-a.Done()
+	<-b.Done()
+	for _, name := range []string{"a", "b", "c"} {
+		_, err := r.Unit(context.Background(), name)
+		requireCode(t, err, ConnectionError, "disabled")
+	}
+	require.Len(t, r.pids(), 2)
+
+	r.SetEnabled(true)
+	r.until("connected again", func() bool { conn, err := r.Unit(context.Background(), "a"); return err == nil && conn != a })
+	r.until("connected again", func() bool { conn, err := r.Unit(context.Background(), "b"); return err == nil && conn != b })
+	require.NotSame(t, unitConn(r, "a"), unitConn(r, "b"))
+}

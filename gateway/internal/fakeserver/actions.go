@@ -41,6 +41,10 @@ func (s *server) do(x *exchange, a *action) {
 		s.succeed(x, toolText(a.Text))
 	case "echo":
 		s.succeed(x, toolText(string(x.params)))
+	case "count":
+		s.succeed(x, toolText(fmt.Sprintf("%d %d", os.Getpid(), s.counted.Add(1))))
+	case "reply":
+		s.verbatim(x)
 	case "env":
 		s.succeed(x, toolText(string(marshal(os.Environ()))))
 	case "answers":
@@ -54,13 +58,37 @@ func (s *server) do(x *exchange, a *action) {
 		}
 	case "delay", "wait", "hang", "progress", "request", "requests", "later":
 		s.take(x, a)
+	case "task":
+		s.setStatus(x, a)
 	case "notify", "write", "stderr":
 		s.say(x, a)
-	case "add", "remove", "pages", "on", "release":
+	case "add", "remove", "set", "pages", "on", "release":
 		s.change(a)
 	default:
 		s.break_(a)
 	}
+}
+
+// verbatim answers with what the request itself holds for that, so that a test
+// can ask for any answer without a script of its own. Nothing is added to it.
+func (s *server) verbatim(x *exchange) {
+	var p struct {
+		Reply json.RawMessage
+		Notes []struct {
+			Method string
+			Params json.RawMessage
+		}
+	}
+	if err := json.Unmarshal(x.params, &p); err != nil || len(p.Reply) == 0 || p.Reply[0] != '{' {
+		s.fail(x, []byte(`{"code":-32602,"message":"no reply in the params"}`))
+		return
+	}
+	token := progressToken(x.params)
+	for _, n := range p.Notes {
+		params := strings.Replace(string(n.Params), `"$token"`, string(token), 1)
+		x.send(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":%s}`, n.Method, params))
+	}
+	s.finish(x, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,%s`, x.id, p.Reply[1:]))
 }
 
 // take does what lasts; a cancelled request ends with it, unanswered.
@@ -77,6 +105,10 @@ func (s *server) take(x *exchange, a *action) {
 	case "progress":
 		s.progress(x, a)
 	case "request":
+		if x.job != nil && s.Era == "modern" {
+			s.demand(x, a)
+			return
+		}
 		if x.modern {
 			s.require(x, []*action{a})
 			return
@@ -118,19 +150,25 @@ func (s *server) gate(name string) chan struct{} {
 	return s.gates[name]
 }
 
-func (s *server) progress(x *exchange, a *action) {
+// progressToken is that of a request; nil if it has none.
+func progressToken(params json.RawMessage) json.RawMessage {
 	var p struct {
 		Meta struct {
 			Token json.RawMessage `json:"progressToken"`
 		} `json:"_meta"`
 	}
-	_ = json.Unmarshal(x.params, &p)
-	if p.Meta.Token == nil {
+	_ = json.Unmarshal(params, &p)
+	return p.Meta.Token
+}
+
+func (s *server) progress(x *exchange, a *action) {
+	token := progressToken(x.params)
+	if token == nil {
 		return
 	}
 	for i := range a.N {
 		x.send(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"total":%d}}`,
-			p.Meta.Token, i+1, a.N))
+			token, i+1, a.N))
 		if a.Ms > 0 {
 			s.pause(x, time.After(time.Duration(a.Ms)*time.Millisecond), nil)
 		}
@@ -173,7 +211,7 @@ func (s *server) say(x *exchange, a *action) {
 		switch a.Do {
 		case "notify":
 			params := strings.ReplaceAll(string(orObject(a.Params)), "$n", strconv.Itoa(i))
-			if s.Era == "modern" && !s.tagged(x, a.Method, json.RawMessage(params)) {
+			if (s.Era == "modern" || x.modern || s.dual() && announces(a.Method)) && !s.tagged(x, a.Method, json.RawMessage(params)) {
 				continue
 			}
 			x.send(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":%s}`, a.Method, params))
@@ -196,6 +234,8 @@ func (s *server) change(a *action) {
 	case "add":
 		list := s.list(a.Kind)
 		*list = append(*list, a.Entry)
+	case "set":
+		*s.list(a.Kind) = a.Entries
 	case "remove":
 		list := s.list(a.Kind)
 		*list = slices.DeleteFunc(*list, func(entry json.RawMessage) bool { return named(entry, a.Name) })

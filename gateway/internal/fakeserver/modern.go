@@ -47,7 +47,7 @@ func meta(params json.RawMessage, name string) json.RawMessage {
 	return p.Meta[metaKey+name]
 }
 
-func (s *server) dual() bool { return s.Era == "dual" || s.Era == "either" }
+func (s *server) dual() bool { return s.Era == "dual" || s.Era == "either" || s.Era == "discreet" }
 
 func (s *server) isModern(params json.RawMessage) bool {
 	return (s.Era == "modern" || s.dual()) && meta(params, "protocolVersion") != nil
@@ -109,7 +109,7 @@ func (s *server) stateless(x *exchange) (done bool) {
 
 func (s *server) discovered() json.RawMessage {
 	versions := []string{modernRevision}
-	if s.dual() {
+	if s.dual() && s.Era != "discreet" {
 		versions = append(versions, "2025-11-25", "2025-06-18")
 	}
 	answer := map[string]any{"supportedVersions": versions, "capabilities": s.capabilities(), "ttlMs": 0, "cacheScope": "private"}
@@ -225,23 +225,33 @@ func (s *server) listen(x *exchange) {
 	s.tell(event{Ev: "unlisten", Name: string(x.id)})
 }
 
+// announces reports whether a notice is one that is listened for.
+func announces(method string) bool {
+	switch method {
+	case "notifications/tools/list_changed", "notifications/prompts/list_changed",
+		"notifications/resources/list_changed", "notifications/resources/updated":
+		return true
+	}
+	return false
+}
+
 // tagged sends a notification as the revision allows it: on the streams that
-// asked for it, or on a request's own. It reports true when the caller is to
-// send it.
+// asked for it, or on a request's own; and to clients of the older ones as they
+// know it. It reports true when the caller is to send it.
 func (s *server) tagged(x *exchange, method string, params json.RawMessage) bool {
 	var p map[string]json.RawMessage
 	_ = json.Unmarshal(params, &p)
-	switch method {
-	case "notifications/message":
+	switch {
+	case method == "notifications/message":
 		levels := []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 		var least, level string
 		_ = json.Unmarshal(meta(x.params, "logLevel"), &least)
 		_ = json.Unmarshal(p["level"], &level)
 		return least != "" && slices.Index(levels, level) >= slices.Index(levels, least)
-	case "notifications/tools/list_changed", "notifications/prompts/list_changed",
-		"notifications/resources/list_changed", "notifications/resources/updated":
-	default:
+	case !announces(method):
 		return true
+	case s.greeted.Load():
+		s.everybody(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":%s}`, method, params))
 	}
 	var uri string
 	_ = json.Unmarshal(p["uri"], &uri)
@@ -265,6 +275,7 @@ func (s *server) headersFit(p *poster, m message, head map[string]string) bool {
 	var params struct {
 		Name      string
 		URI       string `json:"uri"`
+		TaskID    string `json:"taskId"`
 		Arguments map[string]json.RawMessage
 	}
 	_ = json.Unmarshal(m.Params, &params)
@@ -279,6 +290,8 @@ func (s *server) headersFit(p *poster, m message, head map[string]string) bool {
 		want["mcp-name"] = params.Name
 	case "resources/read":
 		want["mcp-name"] = params.URI
+	case "tasks/get", "tasks/update", "tasks/cancel":
+		want["mcp-name"] = params.TaskID
 	}
 	for k, v := range want {
 		got := head[k]

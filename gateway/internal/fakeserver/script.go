@@ -26,14 +26,21 @@ type script struct {
 	Calls        map[string]json.RawMessage // by tool: a text or a whole result
 	Gets         map[string]json.RawMessage // by prompt: a text or a whole result
 	On           map[string][]*action
+	Tasks        map[string]*tasking // tools that run as tasks: on the actions "task NAME", after "create NAME"
 	IgnoreTerm   bool
 	IgnoreEOF    bool
 	IgnoreCancel bool
 	SSE          bool     // HTTP: always answer as an event stream
 	Stateless    bool     // HTTP: no session ids
-	Era          string   // "": up to 2025-11-25; "modern": 2026-07-28 alone; "dual": both; "either": as "dual", but a process that was asked server/discover takes no initialize; "mute": as "", but ignores server/discover
+	Era          string   // "": up to 2025-11-25; "modern": 2026-07-28 alone; "dual": both; "either": as "dual", but a process that was asked server/discover takes no initialize; "discreet": as "dual", but names 2026-07-28 alone; "mute": as "", but ignores server/discover
 	DropURIs     []string // modern: never acknowledged
 	NoStream     bool     // HTTP: GET is refused
+}
+
+// tasking is how a tool runs as a task.
+type tasking struct {
+	Required bool
+	Poll     int // pollInterval in ms
 }
 
 // action is one step. Do says which; the other members are its arguments.
@@ -42,6 +49,10 @@ type script struct {
 //	result RESULT       | error ERROR | text TEXT: answer the request
 //	echo | env | answers: answer with the params, the environment, or the
 //	                      replies to the requests made so far
+//	count               : answer with the pid and how often this process did so
+//	reply               : send the notifications of the params' member "notes",
+//	                      then answer with "reply", an object that holds
+//	                      "result" or "error"; both as they stand
 //	big BYTES           : answer with a text of that size
 //	hang                : never answer
 //	crash CODE          | deaf (stop reading) | closeout (close stdout)
@@ -52,7 +63,8 @@ type script struct {
 //	request METHOD PARAMS: ask the client, wait for the reply
 //	requests ACTIONS    : the same for several requests at once
 //	later N             : modern: answer N times that it is not ready
-//	add KIND ENTRY | remove KIND NAME | pages N (page size)
+//	task TEXT           : the status of the task that the actions work for
+//	add KIND ENTRY | remove KIND NAME | set KIND ENTRIES | pages N (page size)
 //	on KEY ACTIONS      : set the actions for KEY
 //	grandchild          : start a child that ignores signals and holds the pipes
 //	sync                : nothing
@@ -74,6 +86,7 @@ type action struct {
 	Result  json.RawMessage
 	Error   json.RawMessage
 	Entry   json.RawMessage
+	Entries []json.RawMessage
 	Actions []*action
 	Headers map[string]string
 
@@ -143,6 +156,10 @@ func (sc *script) capabilities() json.RawMessage {
 	changes := map[string]any{"listChanged": true}
 	if sc.Tools != nil {
 		caps["tools"] = changes
+	}
+	if sc.Tasks != nil {
+		caps["tasks"] = json.RawMessage(`{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}`)
+		caps["extensions"] = json.RawMessage(`{"io.modelcontextprotocol/tasks":{}}`)
 	}
 	if sc.Prompts != nil {
 		caps["prompts"] = changes

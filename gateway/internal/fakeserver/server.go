@@ -17,6 +17,7 @@ type server struct {
 	*script
 	start   int
 	deaf    atomic.Bool
+	counted atomic.Int64
 	control net.Conn
 	log     *os.File
 	telling sync.Mutex
@@ -29,8 +30,10 @@ type server struct {
 	asked    map[string]chan json.RawMessage // own requests, by raw id
 	lastAsk  int
 	sessions *sessions
+	jobs     *jobs
 
 	discoveredOnce atomic.Bool
+	greeted        atomic.Bool // by initialize
 
 	listening sync.Mutex
 	listens   map[*exchange]filter // guarded by listening
@@ -43,6 +46,7 @@ func newServer(sc *script) *server {
 		running:  map[string]*exchange{},
 		asked:    map[string]chan json.RawMessage{},
 		sessions: newSessions(),
+		jobs:     newJobs(),
 		listens:  map[*exchange]filter{},
 	}
 }
@@ -69,8 +73,9 @@ type exchange struct {
 	answers   []json.RawMessage
 	over      bool
 	modern    bool
-	rounds    int // modern: of this request, so far
-	asked     int // modern: of the answers, that actions have used
+	rounds    int  // modern: of this request, so far
+	asked     int  // modern: of the answers, that actions have used
+	job       *job // that it works for
 }
 
 // outside is the exchange of what no request caused.
@@ -177,7 +182,7 @@ func (s *server) actions(method, key string) []*action {
 // handle runs the script's actions for a request, then answers it if they did
 // not.
 func (s *server) handle(x *exchange) {
-	if s.stateless(x) {
+	if s.stateless(x) || s.tasked(x) {
 		return
 	}
 	s.act(x, s.actions(x.method, x.key))
@@ -244,6 +249,7 @@ func (s *server) result(x *exchange) (result json.RawMessage, fault string) {
 }
 
 func (s *server) initialized(x *exchange) json.RawMessage {
+	s.greeted.Store(true)
 	var p struct {
 		ProtocolVersion json.RawMessage `json:"protocolVersion"`
 	}

@@ -1,0 +1,125 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"goblin/gateway/config"
+	"goblin/gateway/display"
+)
+
+// maxSource is the longest script, in bytes.
+const maxSource = 64 << 10
+
+func (a *App) lua() *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:     "lua FILE|-",
+		GroupID: GroupAsk,
+		Short:   "Run a Lua script over all servers",
+		Long: `Run a Lua script that can call the tools of all servers, and print what it
+returns. It is what the tool execute_lua runs for agents, with the same limits
+(lua in the config), whether or not that is listed.
+
+    local now = clock.time_in{zone = "Europe/Berlin"}
+    notes.add_note{title = "Now", text = now.time}
+    return now
+
+A text is printed as it is, anything else as JSON; what the script prints goes
+to stderr. An error tells its line, and the exit code is 1, or 6 if the script
+took too long.
+
+The running host of the config is asked, if there is one. Otherwise all servers
+are started in this process and ended afterwards.`,
+		Example: `  goblin lua report.lua
+  echo 'return tools.list{server = "clock"}' | goblin lua -
+  echo 'return search("moon")' | goblin lua - --json | jq -r '.[].name'`,
+		Args: oneArg("a file with a Lua script, or - for stdin"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			source, err := a.source(args[0])
+			if err != nil {
+				return err
+			}
+			cfg, err := a.Load()
+			if err != nil {
+				return err
+			}
+			return interrupted(cmd.Context(), a.runScript(cmd.Context(), cfg, args[0], source, asJSON))
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the value as JSON, a text too")
+	return cmd
+}
+
+// source reads a script.
+func (a *App) source(file string) (string, error) {
+	in := a.In
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return "", Fail(CodeUsage, "read the script: %w", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	raw, err := io.ReadAll(io.LimitReader(in, maxSource+1))
+	switch {
+	case err != nil:
+		return "", Fail(CodeUsage, "read the script: %w", err)
+	case len(raw) > maxSource:
+		return "", Fail(CodeUsage, "the script is longer than %d bytes", maxSource)
+	}
+	return string(raw), nil
+}
+
+func (a *App) runScript(ctx context.Context, cfg *config.Config, file, source string, asJSON bool) error {
+	g, err := a.open(ctx, cfg, nil)
+	if err != nil {
+		return err
+	}
+	stop := a.waiting(ctx, g)
+	answer, err := g.Script(ctx, source)
+	stop()
+	if err = errors.Join(err, g.Close()); err != nil {
+		return err
+	}
+	if answer.Printed != "" {
+		printed := answer.Printed
+		if a.ErrTTY {
+			printed = display.Text(printed)
+		}
+		if !strings.HasSuffix(printed, "\n") {
+			printed += "\n"
+		}
+		fmt.Fprint(a.Err, a.mask.String(printed))
+	}
+	if answer.Error != "" {
+		code := CodeFailure
+		if answer.Timeout {
+			code = CodeTimeout
+		}
+		return Fail(code, "%s: %s", file, answer.Error)
+	}
+	var text string
+	switch {
+	case answer.Value == nil && !asJSON:
+		if answer.Hint != "" {
+			a.Warn("%s", answer.Hint)
+		}
+		return nil
+	case answer.Value == nil:
+		return a.json(nil)
+	case asJSON:
+		return a.raw(answer.Value)
+	case json.Unmarshal(answer.Value, &text) == nil:
+		return a.printText(text)
+	}
+	return a.json(answer.Value)
+}

@@ -1,0 +1,164 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"goblin/gateway/config"
+	"goblin/gateway/display"
+	"goblin/gateway/instance"
+	"goblin/registry"
+)
+
+const (
+	foundFew  = 20   // hits that are printed if nothing is said
+	foundMost = 1000 // hits that are printed at most
+)
+
+func (a *App) search() *cobra.Command {
+	q := instance.SearchQuery{}
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:     "search WORDS",
+		GroupID: GroupAsk,
+		Short:   "Find tools, prompts, resources and templates",
+		Long: `Find what the servers offer by what it is about, the best first: by names,
+titles, descriptions, URIs and arguments. Typing errors, beginnings of words and
+other forms of a word are understood.
+
+The running host of the config is asked, if there is one. Otherwise the servers
+are started in this process (with --server only that one) and ended afterwards.
+If nothing is found, the exit code is 7.`,
+		Example: `  goblin search what time is it
+  goblin search moon --kind resources
+  goblin search report --mime 'text/*' --server files
+  goblin search send mail --kind tools --json | jq -r '.hits[].name'`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if strings.TrimSpace(strings.Join(args, " ")) == "" {
+				return Usage(cmd, "%s needs words to look for", cmd.CommandPath())
+			}
+			return nil
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q.Text = strings.Join(args, " ")
+			if kinds := lists[1:]; q.Kind != "" && !slices.Contains(kinds, q.Kind) {
+				return Usage(cmd, "--kind must be one of %s, not %q", strings.Join(kinds, ", "), q.Kind)
+			}
+			if q.Limit < 1 || q.Limit > foundMost {
+				return Usage(cmd, "--limit must be from 1 to %d", foundMost)
+			}
+			cfg, err := a.Load()
+			if err != nil {
+				return err
+			}
+			return interrupted(cmd.Context(), a.searchFor(cmd.Context(), cfg, q, asJSON))
+		},
+	}
+	cmd.Flags().StringVar(&q.Kind, "kind", "", "only this `KIND`: tools, prompts, resources or templates")
+	cmd.Flags().StringVar(&q.Server, "server", "", "only of this `SERVER`")
+	cmd.Flags().StringVar(&q.MIME, "mime", "", "only of this MIME `TYPE`; * stands for anything, as in 'image/*'")
+	cmd.Flags().IntVar(&q.Limit, "limit", foundFew, "`NUMBER` of hits at most")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print an object with the hits and their total")
+	_ = cmd.RegisterFlagCompletionFunc("kind", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return lists[1:], cobra.ShellCompDirectiveNoFileComp
+	})
+	_ = cmd.RegisterFlagCompletionFunc("server", func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return a.complete("servers")(cmd, nil, typed)
+	})
+	return cmd
+}
+
+func (a *App) searchFor(ctx context.Context, cfg *config.Config, q instance.SearchQuery, asJSON bool) error {
+	var only []string
+	if q.Server != "" && q.Server != registry.Local {
+		if err := usable(cfg, q.Server); err != nil {
+			return err
+		}
+		only = []string{q.Server}
+	}
+	g, err := a.open(ctx, cfg, only)
+	if err != nil {
+		return err
+	}
+	stop := a.waiting(ctx, g)
+	answer, err := g.Search(ctx, q)
+	var status instance.Status
+	if err == nil {
+		status, err = g.Status(ctx)
+	}
+	stop()
+	if err = errors.Join(err, g.Close()); err != nil {
+		return err
+	}
+	a.warnMissing(status.Servers, only)
+	if asJSON {
+		err = a.json(searchResult{Hits: hits(answer.Hits), Total: answer.Total})
+	} else {
+		err = a.printHits(q, answer)
+	}
+	if err == nil && len(answer.Hits) == 0 {
+		return Fail(CodeNotFound, "nothing is found for %q", q.Text)
+	}
+	return err
+}
+
+// warnMissing tells of servers that could not add to an answer.
+func (a *App) warnMissing(servers []instance.Server, only []string) {
+	for _, s := range servers {
+		if missing(s.State) && (only == nil || slices.Contains(only, s.Name)) {
+			a.Warn("%s", stateOf(s))
+		}
+	}
+}
+
+// searchResult is the output of --json.
+type searchResult struct {
+	Hits  []hit `json:"hits"`
+	Total int   `json:"total"`
+}
+
+type hit struct {
+	Kind  string  `json:"kind"`
+	Score float64 `json:"score"`
+	entry
+}
+
+func hits(from []instance.Hit) []hit {
+	out := make([]hit, len(from))
+	for i, h := range from {
+		out[i] = hit{h.Kind, h.Score, listed(h.Kind+"s", []instance.Item{h.Item})[0]}
+	}
+	return out
+}
+
+func (a *App) printHits(q instance.SearchQuery, answer instance.SearchAnswer) error {
+	t := table{header: []string{"KIND", "NAME OR URI", "SERVER", "DESCRIPTION"}}
+	for _, h := range answer.Hits {
+		kind := h.Kind
+		if q.Kind != "" {
+			kind = "" // said already
+		}
+		about := display.FirstLine(h.Description)
+		if about == "" {
+			about = display.FirstLine(h.Title)
+		}
+		server := h.Server
+		if h.URI != "" {
+			server = "" // the URI tells
+		}
+		t.add(kind, h.Name+h.URI, server, about)
+	}
+	if err := t.render(a.Out, a.Columns); err != nil {
+		return err
+	}
+	if more := answer.Total - len(answer.Hits); more > 0 && a.OutTTY {
+		a.Warn("%s more; --limit %d shows them", strconv.Itoa(more), min(answer.Total, foundMost))
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package command
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/instance"
+)
+
+func finding(total int, hits ...instance.Hit) *scripted {
+	return &scripted{status: ready("a", "b"), found: func(instance.SearchQuery) instance.SearchAnswer {
+		return instance.SearchAnswer{Hits: hits, Total: total}
+	}}
+}
+
+var (
+	toolHit     = instance.Hit{Kind: "tool", Score: 2.5, Item: instance.Item{Name: "a_add", Server: "a", Original: "add", Description: "Adds\x1b[31m\nmore", Definition: []byte(`{}`)}}
+	resourceHit = instance.Hit{Kind: "resource", Score: 1, Item: instance.Item{
+		URI: "mcp://b/y", Server: "b", Original: "y", FlatID: "b_y", Title: "Why", MIME: "text/plain", Size: size64(12), Definition: []byte(`{"name":"y"}`),
+	}}
+)
+
+func TestSearchPrintsHitsInColumns(t *testing.T) {
+	got := try{gateway: finding(2, toolHit, resourceHit)}.run(t, "search", "some", "words")
+	require.Equal(t, outcome{out: "" +
+		"KIND      NAME OR URI  SERVER  DESCRIPTION\n" +
+		"tool      a_add        a       Adds\\x1b[31m\n" +
+		"resource  mcp://b/y            Why\n"}, got)
+	got = try{gateway: finding(1, toolHit)}.run(t, "search", "x", "--kind", "tools")
+	require.Equal(t, "NAME OR URI  SERVER  DESCRIPTION\na_add        a       Adds\\x1b[31m\n", got.out, "the kind was said")
+	got = try{gateway: finding(30, toolHit), tty: true}.run(t, "search", "x", "--limit", "1")
+	require.Equal(t, "goblin: 29 more; --limit 30 shows them\n", got.err)
+}
+
+func TestSearchAsksForWhatIsTyped(t *testing.T) {
+	var asked instance.SearchQuery
+	g := finding(0)
+	g.found = func(q instance.SearchQuery) instance.SearchAnswer { asked = q; return instance.SearchAnswer{} }
+	got := try{gateway: g}.run(t, "search", "a", "b c", "--kind", "resources", "--server", "a", "--mime", "text/*", "--limit", "3")
+	require.Equal(t, instance.SearchQuery{Text: "a b c", Kind: "resources", Server: "a", MIME: "text/*", Limit: 3}, asked)
+	require.Equal(t, [][]string{{"a"}}, g.opened, "only this server is started")
+	require.Equal(t, outcome{err: "goblin: nothing is found for \"a b c\"\n", code: CodeNotFound}, got)
+}
+
+func TestSearchPrintsJSON(t *testing.T) {
+	got := try{gateway: finding(7, toolHit, resourceHit)}.run(t, "search", "x", "--json")
+	require.Equal(t, CodeOK, got.code, got.err)
+	require.JSONEq(t, `{"total": 7, "hits": [
+		{"kind": "tool", "score": 2.5, "name": "a_add", "serverId": "a", "originalName": "add", "description": "Adds\u001b[31m\nmore", "definition": {}},
+		{"kind": "resource", "score": 1, "uri": "mcp://b/y", "name": "y", "serverId": "b", "originalUri": "y", "flatId": "b_y", "title": "Why",
+		 "mimeType": "text/plain", "size": 12, "definition": {"name": "y"}}]}`, got.out)
+	got = try{gateway: finding(0)}.run(t, "search", "x", "--json")
+	require.JSONEq(t, `{"total": 0, "hits": []}`, got.out)
+	require.Equal(t, CodeNotFound, got.code)
+}
+
+func TestSearchTellsOfServersThatAreDown(t *testing.T) {
+	g := finding(1, toolHit)
+	g.status.Servers[1].State, g.status.Servers[1].Error = "failed", "no such program"
+	got := try{gateway: g}.run(t, "search", "x")
+	require.Equal(t, "goblin: server \"b\" failed: no such program\n", got.err)
+	require.Equal(t, CodeOK, got.code)
+}
+
+func TestSearchAndLuaThatAreTypedWrong(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		want string
+		code int
+	}{
+		{[]string{"search"}, `goblin search needs words to look for; see "goblin search --help"`, CodeUsage},
+		{[]string{"search", " "}, `goblin search needs words to look for; see "goblin search --help"`, CodeUsage},
+		{[]string{"search", "x", "--kind", "tool"}, `--kind must be one of tools, prompts, resources, templates, not "tool"; see "goblin search --help"`, CodeUsage},
+		{[]string{"search", "x", "--limit", "0"}, `--limit must be from 1 to 1000; see "goblin search --help"`, CodeUsage},
+		{[]string{"search", "x", "--server", "nope"}, `there is no server "nope"; there are "a", "b", "a_b", "off"`, CodeNotFound},
+		{[]string{"lua"}, `goblin lua needs a file with a Lua script, or - for stdin; see "goblin lua --help"`, CodeUsage},
+		{[]string{"lua", "a", "b"}, `goblin lua takes only a file with a Lua script, or - for stdin, but got "b" too; quote what has spaces; see "goblin lua --help"`, CodeUsage},
+	} {
+		got := try{gateway: finding(0)}.run(t, tt.args...)
+		require.Equal(t, outcome{err: "goblin: " + tt.want + "\n", code: tt.code}, got, "%v", tt.args)
+	}
+	got := try{gateway: finding(0)}.run(t, "lua", filepath.Join(t.TempDir(), "none"))
+	require.Contains(t, got.err, "goblin: read the script: open ")
+	require.Equal(t, CodeUsage, got.code)
+	got = try{gateway: finding(0), stdin: strings.Repeat("-", maxSource+1)}.run(t, "lua", "-")
+	require.Equal(t, outcome{err: "goblin: the script is longer than 65536 bytes\n", code: CodeUsage}, got)
+}
+
+func TestLuaPrintsWhatTheScriptReturns(t *testing.T) {
+	for name, tt := range map[string]struct {
+		answer instance.ScriptAnswer
+		args   []string
+		tty    bool
+		want   outcome
+	}{
+		"a text":              {instance.ScriptAnswer{Value: []byte(`"a\nb"`)}, nil, false, outcome{out: "a\nb\n"}},
+		"a text on a screen":  {instance.ScriptAnswer{Value: []byte(`"a\u001b[31m"`)}, nil, true, outcome{out: "a\\x1b[31m\n"}},
+		"a text as JSON":      {instance.ScriptAnswer{Value: []byte(`"a"`)}, []string{"--json"}, false, outcome{out: "\"a\"\n"}},
+		"a table":             {instance.ScriptAnswer{Value: []byte(`{"b":1,"a":9007199254740993}`)}, nil, false, outcome{out: "{\n  \"b\": 1,\n  \"a\": 9007199254740993\n}\n"}},
+		"a table as JSON":     {instance.ScriptAnswer{Value: []byte(`{"b":1}`)}, []string{"--json"}, false, outcome{out: "{\"b\":1}\n"}},
+		"nothing":             {instance.ScriptAnswer{Hint: "end it with return"}, nil, false, outcome{err: "goblin: end it with return\n"}},
+		"nothing as JSON":     {instance.ScriptAnswer{}, []string{"--json"}, false, outcome{out: "null\n"}},
+		"what it printed":     {instance.ScriptAnswer{Printed: "seen\n", Value: []byte(`1`)}, nil, false, outcome{out: "1\n", err: "seen\n"}},
+		"an error":            {instance.ScriptAnswer{Error: "script:2: oops"}, nil, false, outcome{err: "goblin: -: script:2: oops\n", code: CodeFailure}},
+		"an error after text": {instance.ScriptAnswer{Printed: "seen", Error: "x"}, nil, false, outcome{err: "seen\ngoblin: -: x\n", code: CodeFailure}},
+		"too long":            {instance.ScriptAnswer{Error: "x", Timeout: true}, nil, false, outcome{err: "goblin: -: x\n", code: CodeTimeout}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			source := ""
+			g := &scripted{status: ready("a"), ran: func(s string) instance.ScriptAnswer { source = s; return tt.answer }}
+			got := try{gateway: g, stdin: "return 1", tty: tt.tty}.run(t, append([]string{"lua", "-"}, tt.args...)...)
+			require.Equal(t, tt.want, got)
+			require.Equal(t, "return 1", source)
+			require.True(t, json.Valid([]byte(got.out)) || len(tt.args) == 0)
+		})
+	}
+}

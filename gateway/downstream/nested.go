@@ -1,0 +1,67 @@
+package downstream
+
+import (
+	"context"
+
+	"goblin/gateway/jsonrpc"
+)
+
+// Nested is a request that a handler makes of its own while it works on one of
+// a client's, in the name of that client. Its answer is kept for the handler.
+type Nested struct {
+	Exchange
+	out nestedStream
+}
+
+var nestedID = []byte("0")
+
+// Nested makes such a request inside x. outer is the exchange that waits for
+// the work at each time; what is sent and asked through the nested one goes to
+// its stream. ctx ends the nested one. params must be an object.
+func (x *Exchange) Nested(ctx context.Context, method string, params []byte, outer func() *Exchange) *Nested {
+	n := &Nested{out: nestedStream{outer: outer}}
+	in := &n.Exchange
+	in.session, in.id, in.method, in.params, in.out = x.session, nestedID, method, params, &n.out
+	if x.modern != nil {
+		own := *x.modern
+		own.Header = nil // it repeats what the outer request says
+		in.modern = &own
+	}
+	in.ctx, in.cancel = context.WithCancelCause(ctx)
+	return n
+}
+
+// Answer is what was answered, once the handler has returned; zero for nothing.
+func (n *Nested) Answer() jsonrpc.Reply { return n.out.reply }
+
+// nestedStream is the stream of a nested exchange.
+type nestedStream struct {
+	outer func() *Exchange
+	reply jsonrpc.Reply
+}
+
+func (s *nestedStream) answer(frame []byte, _ int) {
+	if m, err := jsonrpc.Parse(frame); err == nil {
+		s.reply = jsonrpc.Reply{Result: m.Result, Error: m.Error}
+	}
+}
+
+func (s *nestedStream) abandon() {}
+
+func (s *nestedStream) send(frame []byte) {
+	x := s.outer()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.over {
+		x.out.send(frame)
+	}
+}
+
+// merge only sends: nothing of a nested exchange waits by itself.
+func (s *nestedStream) merge(_ string, frame []byte) { s.send(frame) }
+
+func (s *nestedStream) request(ctx context.Context, frame []byte) error {
+	return s.outer().ask(ctx, frame)
+}
+
+func (s *nestedStream) unsent() int64 { return 0 }

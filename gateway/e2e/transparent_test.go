@@ -1,0 +1,381 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// What a server and a client say to each other through Goblin is what they say
+// without it, but for what the contract renames and for what either revision
+// demands of the hop. The messages are drawn; -rapid.checks asks for more of
+// them, -rapid.seed for those of a failure again.
+
+// route is one way through Goblin, and the same server without it.
+type route struct {
+	front, back   string // "stdio" or "http"
+	client        string // "legacy" or "modern": the revision of either side
+	server        string
+	through, bare *client
+	b, own        *backend // behind Goblin, and alone
+	seq           int
+}
+
+func (r route) String() string {
+	return fmt.Sprintf("%s client over %s, %s server over %s", r.client, r.front, r.server, r.back)
+}
+
+var routes = []route{
+	{front: "stdio", client: "legacy", server: "legacy", back: "stdio"},
+	{front: "http", client: "legacy", server: "legacy", back: "http"},
+	{front: "stdio", client: "legacy", server: "modern", back: "http"},
+	{front: "http", client: "legacy", server: "modern", back: "stdio"},
+	{front: "stdio", client: "modern", server: "legacy", back: "http"},
+	{front: "http", client: "modern", server: "legacy", back: "stdio"},
+	{front: "stdio", client: "modern", server: "modern", back: "stdio"},
+	{front: "http", client: "modern", server: "modern", back: "http"},
+}
+
+// open starts the processes of the route. The server answers everything as it
+// is asked to.
+func (r *route) open(t *testing.T) {
+	t.Helper()
+	on, reply := obj{}, actions(do("reply"))
+	for method := range transparentMethods {
+		on[method] = reply
+	}
+	script := obj{"on": on}
+	for _, kind := range listedKinds {
+		script[kind] = []obj{constant[kind]}
+	}
+	r.start(newWorld(t), script)
+	alone := newWorld(t)
+	own, path := alone.fake("b", script)
+	r.own, r.bare = own, alone.pipeTo(fakeserver, path)
+	r.greet(r.bare, r.server)
+}
+
+// start starts Goblin in front of a server of that script, and its client.
+func (r *route) start(w *world, script obj) {
+	w.t.Helper()
+	if r.server == "modern" {
+		script["era"] = "modern"
+	}
+	if r.back == "http" {
+		r.b = w.remote("b", "/mcp", script)
+	} else {
+		r.b = w.backend("b", script)
+	}
+	if r.front == "http" {
+		r.through = w.serve().rawClient()
+	} else {
+		r.through = w.pipe("stdio", "--standalone")
+	}
+	r.greet(r.through, r.client)
+	if r.front == "http" && r.client == "legacy" {
+		r.through.listen()
+	}
+}
+
+func (r *route) greet(c *client, revision string) {
+	if revision == "legacy" {
+		c.init()
+		return
+	}
+	c.modern = true
+	if c.web != nil {
+		c.web.stateless = true
+	}
+}
+
+// envelope is what every request of 2026-07-28 carries.
+const envelope = `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"sampling":{},"roots":{}},` +
+	`"io.modelcontextprotocol/logLevel":"info"`
+
+// put sends params as they stand and waits for the answer.
+func (c *client) put(method, params string) message {
+	c.t.Helper()
+	id := c.send(method, params)
+	m := c.end(id)
+	c.update(func() { delete(c.replies, id) })
+	return m
+}
+
+// send sends params as they stand, with the envelope where the client needs it.
+func (c *client) send(method, params string) (id string) {
+	if c.modern {
+		tree := parseTree([]byte(params))
+		meta := tree.at("_meta")
+		if meta == nil {
+			meta = &jsonTree{text: "{"}
+			tree.names, tree.items = append(tree.names, `"_meta"`), append(tree.items, meta)
+		}
+		more := parseTree([]byte("{" + envelope + "}"))
+		meta.names, meta.items = append(meta.names, more.names...), append(meta.items, more.items...)
+		params = strings.ReplaceAll(tree.String(), ",\n", ", ")
+	}
+	c.update(func() { c.lastID++; id = fmt.Sprint(c.lastID) })
+	c.write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, id, method, params))
+	return id
+}
+
+// target stands in drawn params where the name of what is asked for belongs.
+const target = "\x00"
+
+// request draws the params of a request.
+func (o odd) request(method, notes, reply string, seq int) string {
+	o.plain = true
+	token := o.of(`"p"`, "7", "9007199254740993", `""`, `"\u00e9<"`)
+	meta := o.object([2]string{"progressToken", token}, [2]string{"traceparent", o.maybe(o.text)}, [2]string{"baggage", o.maybe(o.any)})
+	member := map[string]string{"tools/call": "name", "prompts/get": "name", "resources/read": "uri", "completion/complete": "ref"}[method]
+	return o.object([2]string{member, target}, [2]string{"seq", fmt.Sprint(seq)}, [2]string{"reply", reply},
+		[2]string{"notes", notes}, [2]string{"arguments", o.maybe(func() string { return o.object() })}, [2]string{"argument", o.maybe(o.any)},
+		[2]string{"context", o.maybe(o.any)}, [2]string{"_meta", meta})
+}
+
+// told is what a server was told in the request of that number, without what
+// the hop adds.
+func (r *route) told(b *backend, seq int) *jsonTree {
+	var params json.RawMessage
+	b.wait(fmt.Sprintf("request %d", seq), func() bool {
+		for _, e := range slices.Backward(b.events) {
+			if e.Ev == "recv" && string(at(e.Msg, "params", "seq")) == fmt.Sprint(seq) {
+				params = at(e.Msg, "params")
+				return true
+			}
+		}
+		return false
+	})
+	b.update(func() { b.events = nil })
+	tree := parseTree(params)
+	withoutEnvelope(tree)
+	require.NotNil(b.t, tree.at("_meta", "progressToken"))
+	tree.at("_meta").drop("progressToken") // each hop has its own
+	return tree
+}
+
+func withoutEnvelope(tree *jsonTree) {
+	meta := tree.at("_meta")
+	for _, key := range []string{"protocolVersion", "clientCapabilities", "clientInfo", "logLevel", "serverInfo"} {
+		if meta != nil {
+			meta.drop(protocolPrefix + key)
+		}
+	}
+	if meta != nil && len(meta.items) == 0 {
+		tree.drop("_meta")
+	}
+}
+
+// undo takes the renames of URIs back, and what one of the revisions adds.
+func (r *route) undo(method string, m message, prefix string) string {
+	if m.Error != nil {
+		tree := parseTree(m.Error)
+		tree.at("data", "uri").original(prefix)
+		if code := tree.at("code"); r.client == "legacy" && r.server == "modern" && code.text == "-32002" {
+			code.text = "-32602" // what both revisions have for a resource that is not there
+		}
+		return "error " + tree.String()
+	}
+	tree := parseTree(m.Result)
+	if kind := tree.at("resultType"); kind != nil && kind.text == `"input_required"` {
+		withoutEnvelope(tree)
+		return "questions " + tree.String() // nothing in them is renamed
+	}
+	if r.client == "modern" || r.server == "modern" {
+		for _, name := range []string{"resultType", "ttlMs", "cacheScope"} {
+			tree.drop(name)
+		}
+		withoutEnvelope(tree)
+	}
+	var blocks []*jsonTree
+	switch method {
+	case "tools/call":
+		tree.at("_meta", "ui", "resourceUri").original(prefix)
+		blocks = tree.at("content").elements()
+	case "prompts/get":
+		for _, each := range tree.at("messages").elements() {
+			if content := each.at("content"); content != nil {
+				blocks = append(append(blocks, content), content.elements()...)
+			}
+		}
+	case "resources/read":
+		for _, each := range tree.at("contents").elements() {
+			each.at("uri").original(prefix)
+		}
+	}
+	for _, block := range blocks {
+		if kind := block.at("type"); kind != nil {
+			switch str([]byte(kind.text)) {
+			case "resource_link":
+				block.at("uri").original(prefix)
+			case "resource":
+				block.at("resource", "uri").original(prefix)
+			}
+		}
+	}
+	return "result " + tree.String()
+}
+
+var transparentMethods = map[string]struct{ here, there string }{
+	"tools/call":          {"t", "b_t"},
+	"prompts/get":         {"p", "b/p"},
+	"resources/read":      {"x:1", "mcp://b/x:1"},
+	"completion/complete": {"p", "b/p"},
+}
+
+// said is what came during a request, in order and before its answer.
+func (c *client) said(answer message) (all []string) {
+	c.update(func() {
+		for _, n := range c.notes {
+			if !strings.HasSuffix(n.Method, "list_changed") {
+				all = append(all, fmt.Sprintf("%s %v %s", n.Method, n.seq < answer.seq && n.via == answer.via, parseTree(n.Params)))
+			}
+		}
+		c.notes = nil
+	})
+	return all
+}
+
+// constant are the entries that are asked for.
+var constant = map[string]obj{"tools": tool("t"), "prompts": prompt("p"), "templates": template("x:{a}"), "resources": resource("x:1")}
+
+// exchange draws one request and its answer and compares both.
+func (r *route) exchange(t *rapid.T) {
+	method := rapid.SampledFrom([]string{"tools/call", "prompts/get", "resources/read", "completion/complete"}).Draw(t, "method")
+	names := transparentMethods[method]
+	r.seq++
+	reply := drawn(t, "reply", func(o odd) string {
+		return o.reply(method, r.server == "modern", r.server == "modern" && r.client == "modern")
+	})
+	notes := drawn(t, "notes", odd.notes)
+	request := drawn(t, "params", func(o odd) string { return o.request(method, notes, reply, r.seq) })
+	params := func(name string) string {
+		value := string(marshal(name))
+		if method == "completion/complete" {
+			value = `{"vendor":1.0,"type":"ref/prompt","name":` + value + "}"
+		}
+		return strings.Replace(request, target, value, 1)
+	}
+	direct := r.bare.put(method, params(names.here))
+	through := r.through.put(method, params(names.there))
+	require.Equal(t, r.undo(method, direct, ""), r.undo(method, through, "mcp://b/"), "%s: the answer to %s", r, method)
+	require.Equal(t, r.bare.said(direct), r.through.said(through), "%s: the notifications during %s", r, method)
+	require.Equal(t, r.told(r.own, r.seq).String(), r.told(r.b, r.seq).String(), "%s: the params of %s", r, method)
+}
+
+// listing is what a client lists of a kind: the definitions by their own names.
+// Their names lose one prefix and the URIs that they point to another.
+func (c *client) listing(kind, prefix, links string) map[string]string {
+	c.t.Helper()
+	key := map[string]string{"tools": "name", "prompts": "name", "resources": "uri", "templates": "uriTemplate"}[kind]
+	out := map[string]string{}
+	for _, raw := range each(c.put(listMethod(kind), "{}").Result, member(kind)) {
+		tree := parseTree(raw)
+		tree.at(key).original(prefix)
+		if kind == "tools" {
+			for _, path := range [][]string{{"_meta", "ui", "resourceUri"}, {"_meta", "ui/resourceUri"}} {
+				tree.at(path...).original(links)
+			}
+		}
+		out[tree.at(key).text] = tree.String()
+	}
+	delete(out, `"goblin://servers"`) // Goblin's own
+	return out
+}
+
+// define gives both servers new definitions of every kind and waits until the
+// client lists them: it sees the mark among them.
+func (r *route) define(t *rapid.T) {
+	r.seq++
+	forms := map[string]string{"tools": `"t%d%s"`, "prompts": `"p%d%s"`, "resources": `"u:%d%s"`, "templates": `"x:///%d%s/{a}"`}
+	for _, kind := range listedKinds {
+		var entries []json.RawMessage
+		for i := range 1 + rapid.IntRange(0, 5).Draw(t, kind) {
+			more := ""
+			if kind != "tools" { // their names are changed beyond a prefix
+				more = rapid.SampledFrom([]string{"", " ", "<é>", `\u00e9`, `\/`, `\ud83d\ude00`, "日本", "'&", "://"}).Draw(t, "name")
+			}
+			entries = append(entries, json.RawMessage(drawn(t, "definition", func(o odd) string {
+				return o.definition(kind, fmt.Sprintf(forms[kind], i, more))
+			})))
+		}
+		entries = append(entries, marshal(constant[kind]))
+		mark := map[string]obj{
+			"tools": tool(r.mark()), "prompts": prompt(r.mark()), "resources": resource("x:" + r.mark()), "templates": template("x:" + r.mark() + "{a}"),
+		}[kind]
+		entries = append(entries, marshal(mark))
+		for _, b := range []*backend{r.b, r.own} {
+			b.do(do("set", obj{"kind": kind, "entries": entries}))
+		}
+		if kind != "templates" {
+			r.b.listChanged(kind)
+		}
+	}
+}
+
+func (r *route) mark() string { return fmt.Sprintf("mark%d", r.seq) }
+
+// listedKinds end with the one whose notice is for the one before it, too.
+var listedKinds = []string{"tools", "prompts", "templates", "resources"}
+
+var listedPrefixes = map[string]string{"tools": "b_", "prompts": "b/", "resources": "mcp://b/", "templates": "mcp://b/"}
+
+// message draws what is compared: now and then all lists, which take a while
+// to change, and otherwise an exchange.
+func (r *route) message(t *rapid.T) {
+	if rapid.IntRange(0, 9).Draw(t, "lists at 9") == 9 {
+		r.definitions(t)
+	}
+	for range 5 {
+		r.exchange(t)
+	}
+}
+
+func TestMessagesAreThoseOfTheServerAlone(t *testing.T) {
+	t.Parallel()
+	for _, r := range routes {
+		t.Run(r.String(), func(t *testing.T) {
+			t.Parallel()
+			r.open(t)
+			rapid.Check(t, r.message)
+		})
+	}
+}
+
+func (r *route) definitions(t *rapid.T) {
+	r.define(t)
+	for _, kind := range listedKinds {
+		prefix := listedPrefixes[kind]
+		want, got := r.bare.listing(kind, "", ""), map[string]string{}
+		eventually(r.through.t, kind+" with "+r.mark(), func() bool {
+			got = r.through.listing(kind, prefix, "mcp://b/")
+			for name := range got {
+				if strings.Contains(name, r.mark()) {
+					return true
+				}
+			}
+			return false
+		})
+		require.Equal(t, want, got, "%s: %s", r, kind)
+	}
+}
+
+// FuzzTransparent draws from the fuzzer's bytes, over the routes in turn.
+func FuzzTransparent(f *testing.F) {
+	for i := range routes {
+		seed := make([]byte, 64<<10) // as much as a few messages are drawn from
+		_, _ = rand.NewChaCha8([32]byte{byte(i)}).Read(seed)
+		f.Add(uint8(i), seed)
+	}
+	f.Fuzz(func(t *testing.T, which uint8, data []byte) {
+		r := routes[int(which)%len(routes)]
+		r.open(t)
+		rapid.MakeFuzz(r.message)(t, data)
+	})
+}

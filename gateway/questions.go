@@ -1,0 +1,371 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"goblin/gateway/downstream"
+	"goblin/gateway/jsonrpc"
+	"goblin/gateway/upstream"
+	"goblin/registry"
+	"goblin/registry/rawjson"
+)
+
+// inquiry is what a backend wants to know, on its way to who can answer.
+type inquiry struct {
+	server     string
+	conn       upstream.Conn
+	capability string // that a client must have declared
+	method     string
+	params     []byte
+	// causes are the requests that may have made the backend ask, the newest
+	// last. certain says that they are one client's.
+	causes  []*flight
+	certain bool
+	task    *task // of a client's own that it belongs to, nil for none
+}
+
+// questionLimit is how long a client may think about a question: long for a
+// human, short for the memory that a client costs which left without a word.
+const questionLimit = time.Hour
+
+// Request implements [upstream.Handler]: what a backend asks goes to the one
+// client whose call made it ask, never to another; what no client can be asked,
+// to the users of the open screens.
+func (g relay) Request(ctx context.Context, s *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) ([]byte, *jsonrpc.Error) {
+	start := time.Now()
+	q := &inquiry{server: s.Name(), conn: conn, method: method, params: params}
+	session, result, err := g.inquire(ctx, q, c)
+	g.asked(session, s.Name(), method, params, result, err, start)
+	return result, err
+}
+
+// inquire finds who can answer and asks there. session is nil when that is
+// nobody.
+func (g *Gateway) inquire(ctx context.Context, q *inquiry, c *upstream.Call) (
+	session *downstream.Session, result []byte, fault *jsonrpc.Error,
+) {
+	switch q.method {
+	case "sampling/createMessage":
+		q.capability = "sampling"
+	case "elicitation/create":
+		q.capability = "elicitation"
+	case "roots/list":
+		q.capability = "roots"
+	default:
+		return nil, nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", q.method)
+	}
+	if own := g.taskOf(ctx, q.conn, q.params); own != nil {
+		if own.hidden == nil {
+			return g.askOwner(ctx, own, q)
+		}
+		c, q.params = &own.hidden.call, unrelated(q.params)
+	}
+	q.causes, q.certain = g.flights.causes(q.conn, c)
+	var who capable
+	switch {
+	case q.certain && newest(q.causes).held != nil:
+		return g.hold(ctx, q, newest(q.causes).held)
+	case q.certain:
+		x := newest(q.causes).at()
+		session, who = x.Session(), x
+		if x.Modern() != nil { // of a kind that cannot be answered by a demand for input
+			who = nobody{}
+		}
+	case len(q.causes) == 0:
+		if session = g.owner(q.conn); session != nil {
+			who = session
+		}
+	}
+	switch {
+	case session == nil && q.capability == "roots" && len(q.causes) == 0 && q.conn.Unit() == "":
+		result, fault = g.unitedRoots(ctx, q)
+		return nil, result, fault
+	case session == nil:
+		return g.unclaimed(ctx, q)
+	}
+	if err := able(who, q.capability, q.params); err != nil {
+		return g.unable(ctx, q, err)
+	}
+	result, fault = g.askClient(ctx, session, q)
+	return session, result, fault
+}
+
+// nobody can do nothing.
+type nobody struct{}
+
+func (nobody) Can(...string) bool { return false }
+
+// unclaimed answers a question that belongs to no certain client.
+func (g *Gateway) unclaimed(ctx context.Context, q *inquiry) (*downstream.Session, []byte, *jsonrpc.Error) {
+	if q.capability == "roots" {
+		result, fault := g.configuredRoots()
+		return nil, result, fault
+	}
+	asker := registry.Asker{Server: q.server, Why: registry.AskNoCall}
+	if len(q.causes) > 0 {
+		asker.Why = registry.AskAmbiguous
+	}
+	if session, reply, ok := g.askScreens(ctx, q, asker); ok {
+		return session, reply.Result, fault(reply)
+	}
+	if q.capability == "elicitation" {
+		g.log.Warn("Elicitation cancelled: it belongs to no single client's call, and no screen is open", "server", q.server)
+		return nil, []byte(`{"action":"cancel"}`), nil
+	}
+	g.log.Warn("Sampling refused: it belongs to no single client's call, and no screen is open", "server", q.server)
+	return nil, nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "no client can be asked: the request belongs to no single client's call")
+}
+
+// unable answers a question whose client did not declare what it takes; why is
+// the answer when nobody else can be asked either.
+func (g *Gateway) unable(ctx context.Context, q *inquiry, why *jsonrpc.Error) (*downstream.Session, []byte, *jsonrpc.Error) {
+	if q.capability == "roots" {
+		result, fault := g.configuredRoots()
+		return nil, result, fault
+	}
+	asker := registry.Asker{Server: q.server, Why: registry.AskNoCall}
+	if x := newest(q.causes); x != nil {
+		asker = registry.Asker{Server: q.server, Why: registry.AskUnable, Client: x.at().Client().Name, Call: subject(q.causes)}
+	}
+	if session, reply, ok := g.askScreens(ctx, q, asker); ok {
+		return session, reply.Result, fault(reply)
+	}
+	return nil, nil, why
+}
+
+// subject is the tool, prompt or URI that a question's cause is about; "" where
+// several may be the cause.
+func subject(causes []*flight) string {
+	if len(causes) != 1 {
+		return ""
+	}
+	x := causes[0].at()
+	name, ok := rawjson.String(rawjson.Get(x.Params(), "name"))
+	if !ok {
+		name, _ = rawjson.String(rawjson.Get(x.Params(), "uri"))
+	}
+	return name
+}
+
+func fault(reply jsonrpc.Reply) *jsonrpc.Error {
+	if reply.Error == nil {
+		return nil
+	}
+	return jsonrpc.ParseErrorObject(reply.Error)
+}
+
+// askClient puts a question to the client whose call made the backend ask.
+func (g *Gateway) askClient(ctx context.Context, s *downstream.Session, q *inquiry) ([]byte, *jsonrpc.Error) {
+	if id, ok := rawjson.String(rawjson.Get(q.params, "elicitationId")); ok && q.capability == "elicitation" {
+		g.elicitations.remember(q.server, id, s)
+	}
+	params, forget := g.tokens.replace(q.conn, q.params)
+	defer forget()
+	if isScreen(s) {
+		asker := registry.Asker{Server: q.server, Why: registry.AskNoCall}
+		if x := newest(q.causes); x != nil {
+			asker.Why, asker.Call = registry.AskOwnCall, subject(q.causes)
+		}
+		params = introduce(params, asker)
+	}
+	var reply jsonrpc.Reply
+	var err error
+	if q.task != nil {
+		reply, err = g.askForTask(ctx, q.task, q.method, params)
+	} else {
+		reply, err = ask(ctx, s, q.causes, q.method, params)
+	}
+	if err != nil {
+		if withdrawn(ctx, err) {
+			g.noted(registry.ToClient, s, q.server, "notifications/cancelled", "", object("method", q.method, "reason", err.Error()))
+		}
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "the client gave no answer: %s", err)
+	}
+	return reply.Result, fault(reply)
+}
+
+// ask puts a backend's question to the session whose requests may have caused
+// it.
+func ask(ctx context.Context, s *downstream.Session, causes []*flight, method string, params []byte) (jsonrpc.Reply, error) {
+	defer rest(causes)()
+	ctx, over := context.WithTimeout(ctx, questionLimit)
+	defer over()
+	switch {
+	case len(causes) == 0:
+		return s.Request(ctx, method, params)
+	case len(causes) == 1:
+		return causes[0].at().Request(ctx, method, params)
+	case s.Transport() == "http":
+		return askOnAnyStream(ctx, s, causes, method, params)
+	}
+	ctx, cancel := outlive(ctx, causes)
+	defer cancel()
+	return s.Request(ctx, method, params)
+}
+
+// rest lets requests wait for a human, who may take minutes: their time-outs
+// rest until the function that it returns is called, and their slots are free
+// for others meanwhile.
+func rest(causes []*flight) (resume func()) {
+	for _, x := range causes {
+		x.asked.Store(true)
+		x.pause()
+		x.land()
+	}
+	return func() {
+		for _, x := range causes {
+			x.resume()
+		}
+	}
+}
+
+// outlive ends when all causes of a question have ended: to which of them it
+// belongs is not known. Without a cause, only parent ends it.
+func outlive(parent context.Context, causes []*flight) (ctx context.Context, release func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	var left atomic.Int64
+	left.Store(int64(len(causes)))
+	stops := make([]func() bool, len(causes))
+	for i, x := range causes {
+		of := x.call.Context
+		stops[i] = context.AfterFunc(of, func() {
+			if left.Add(-1) == 0 {
+				cancel(context.Cause(of))
+			}
+		})
+	}
+	return ctx, func() {
+		for _, stop := range stops {
+			stop()
+		}
+		cancel(nil)
+	}
+}
+
+// askOnAnyStream puts a question to an HTTP client on the stream of one of the
+// requests that may have caused it, the newest first; on the next one when
+// that request was answered meanwhile or its stream is gone.
+func askOnAnyStream(ctx context.Context, s *downstream.Session, causes []*flight, method string, params []byte) (jsonrpc.Reply, error) {
+	for _, x := range slices.Backward(causes) {
+		reply, err := x.at().Request(ctx, method, params)
+		if !errors.Is(err, downstream.ErrAnswered) && !errors.Is(err, downstream.ErrNoStream) {
+			return reply, err
+		}
+	}
+	return s.Request(ctx, method, params)
+}
+
+func isScreen(s *downstream.Session) bool { return s.Transport() == ScreenTransport }
+
+// asksUser reports whether a session is that of a screen which can ask its user.
+func asksUser(s *downstream.Session) bool { return isScreen(s) && s.Can("elicitation") }
+
+// screens are the sessions of open screens whose users can answer a question.
+func (g *Gateway) screens(capability string, params []byte) (open []*downstream.Session) {
+	for _, c := range g.allClients() {
+		if isScreen(c.session) && c.session.Ready() && lacks(c.session, capability, params) == nil {
+			open = append(open, c.session)
+		}
+	}
+	return open
+}
+
+// askScreens puts a question that no client can be asked to the users of all
+// open screens. The first answer counts, and the others' dialogs are withdrawn.
+// It reports false when there is none: no screen is open, or they closed.
+func (g *Gateway) askScreens(ctx context.Context, q *inquiry, asker registry.Asker) (*downstream.Session, jsonrpc.Reply, bool) {
+	open := g.screens(q.capability, q.params)
+	if len(open) == 0 {
+		return nil, jsonrpc.Reply{}, false
+	}
+	defer rest(q.causes)()
+	ctx, cancel := outlive(ctx, q.causes)
+	defer cancel()
+	ctx, over := context.WithTimeout(ctx, questionLimit)
+	defer over()
+	params := introduce(q.params, asker)
+	type answer struct {
+		from  *downstream.Session
+		reply jsonrpc.Reply
+		err   error
+	}
+	answers := make(chan answer, len(open))
+	for _, s := range open {
+		g.work.Go(func() {
+			reply, err := s.Request(ctx, q.method, params)
+			answers <- answer{s, reply, err}
+		})
+	}
+	for range open {
+		a := <-answers
+		if a.err == nil && !internal(a.reply) {
+			return a.from, a.reply, true
+		}
+		g.log.Debug("Question left open by a screen", "server", q.server, "session", a.from.ID(), "err", a.err)
+	}
+	return nil, jsonrpc.Reply{}, false
+}
+
+// internal reports whether a screen failed to ask its user, because it closes or
+// has too much to ask already. A refusal has another code.
+func internal(reply jsonrpc.Reply) bool {
+	e := fault(reply)
+	return e != nil && e.Code == jsonrpc.CodeInternal
+}
+
+// introduce tells a screen who asks, in place of what the server says of it.
+func introduce(params []byte, asker registry.Asker) []byte {
+	who, err := json.Marshal(asker)
+	if err != nil { // strings only
+		return params
+	}
+	if !rawjson.IsObject(params) {
+		params = emptyResult
+	}
+	meta := rawjson.Get(params, "_meta")
+	if !rawjson.IsObject(meta) {
+		meta = emptyResult
+	}
+	return rawjson.SetMember(params, "_meta", rawjson.SetMember(meta, registry.AskerKey, who))
+}
+
+// capable is a session or a request that says what its client can do.
+type capable interface{ Can(path ...string) bool }
+
+// able reports why a client cannot be asked, nil when it can.
+func able(c capable, capability string, params []byte) *jsonrpc.Error {
+	lacking := lacks(c, capability, params)
+	switch {
+	case lacking == nil:
+		return nil
+	case len(lacking) == 1:
+		code := jsonrpc.CodeMethodNotFound
+		if capability == "elicitation" {
+			code = jsonrpc.CodeInvalidParams
+		}
+		return jsonrpc.Errorf(code, "the client that made the call did not declare %s", capability)
+	case capability == "sampling":
+		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "the client that made the call did not declare sampling with tools")
+	}
+	return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "the client that made the call did not declare elicitation in URL mode")
+}
+
+// lacks is the path of the capability that a question needs and the client
+// did not declare; nil when it can be asked.
+func lacks(c capable, capability string, params []byte) []string {
+	if !c.Can(capability) {
+		return []string{capability}
+	}
+	if capability == "sampling" && rawjson.Get(params, "tools") != nil && !c.Can("sampling", "tools") {
+		return []string{"sampling", "tools"}
+	}
+	if mode, _ := rawjson.String(rawjson.Get(params, "mode")); capability == "elicitation" && mode == "url" && !c.Can("elicitation", "url") {
+		return []string{"elicitation", "url"}
+	}
+	return nil
+}

@@ -1,0 +1,150 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"goblin/gateway/downstream"
+	"goblin/gateway/jsonrpc"
+	"goblin/gateway/upstream"
+	"goblin/registry"
+	"goblin/registry/rawjson"
+)
+
+// streamLook is how often the gateway looks whether a client has opened a
+// stream on which a task's question can be asked.
+const streamLook = time.Second
+
+// taskNotified handles what a server says about a task of 2025-11-25. For
+// what is left to be handled it gives the call that it belongs to, and the
+// params without what concerns the task.
+func (g relay) taskNotified(conn upstream.Conn, c *upstream.Call, method string, params []byte) (_ *upstream.Call, _ []byte, done bool) {
+	var name []byte
+	switch method {
+	case "notifications/progress":
+		return c, params, g.tasks.reported(params)
+	case "notifications/tasks/status":
+		done = true
+		name = rawjson.Get(params, "taskId")
+	default:
+		name = related(params)
+	}
+	original, ok := rawjson.String(name)
+	if !ok {
+		return c, params, done
+	}
+	n := taskNotice{original, method, params}
+	own, kept := g.tasks.take(conn, n)
+	switch {
+	case own == nil:
+		return c, params, done || kept
+	case own.hidden != nil && !done:
+		return &own.hidden.call, unrelated(params), false
+	}
+	own.out.Lock()
+	defer own.out.Unlock()
+	g.deliverTask(own, n)
+	return c, params, true
+}
+
+// deliverTask hands a notification to whom the task concerns. own.out is held
+// unless the task is hidden.
+func (g *Gateway) deliverTask(own *task, n taskNotice) {
+	if n.method == "notifications/tasks/status" {
+		g.tasks.note(own, n.params)
+		if own.hidden != nil {
+			select {
+			case own.news <- struct{}{}:
+			default:
+			}
+			return
+		}
+		g.tellTask(own, n.method, rename(n.params, own.id))
+		return
+	}
+	if own.hidden != nil {
+		own.hidden.at().Notify("", n.method, unrelated(n.params))
+		return
+	}
+	if n.method == "notifications/message" {
+		level := levelOf(n.params)
+		g.reg.Logs().Append(registry.LogRecord{
+			Time: time.Now(), Server: own.server, Source: registry.SourceMessage, Level: slogLevel(level),
+			Text: g.mask.String(messageText(n.params)),
+		})
+		if to := g.client(own.owner); to == nil || level < to.wants() {
+			return
+		}
+	}
+	g.tellTask(own, n.method, n.params)
+}
+
+// tellTask sends a notification to a task's owner: on the stream of a request
+// for its result, else on the session's.
+func (g *Gateway) tellTask(own *task, method string, params []byte) {
+	params = relate(params, own.original, own.id)
+	if f, _ := g.tasks.attending(own); f != nil {
+		f.exchange.Notify("", method, params)
+	} else {
+		own.owner.Notify(method, params)
+	}
+	g.noted(registry.ToClient, own.owner, own.server, method, own.id, params)
+}
+
+// tasksOpen reports whether somebody waits for a task of a server.
+func (g *Gateway) tasksOpen(s *upstream.Server) bool {
+	return slices.ContainsFunc(g.flights.all(), func(l *link) bool { return l.of == s && g.tasks.busy(l.conn) })
+}
+
+// taskOf finds the task that a question belongs to, nil for none.
+func (g *Gateway) taskOf(ctx context.Context, conn upstream.Conn, params []byte) *task {
+	original, ok := rawjson.String(related(params))
+	if !ok {
+		return nil
+	}
+	return g.tasks.await(ctx, conn, original)
+}
+
+// askOwner puts a task's question to the client that owns the task.
+func (g *Gateway) askOwner(ctx context.Context, own *task, q *inquiry) (*downstream.Session, []byte, *jsonrpc.Error) {
+	q.task = own
+	if err := able(own.owner, q.capability, q.params); err != nil {
+		return g.unable(ctx, q, err)
+	}
+	q.params = relate(q.params, own.original, own.id)
+	result, fault := g.askClient(ctx, own.owner, q)
+	return own.owner, relate(result, own.id, own.original), fault
+}
+
+// askForTask asks on the stream of a request for the task's result, else on
+// the session's. A client that has neither open will come for the result, when
+// it sees that its task wants something.
+func (g *Gateway) askForTask(ctx context.Context, own *task, method string, params []byte) (jsonrpc.Reply, error) {
+	ctx, over := context.WithTimeout(ctx, questionLimit)
+	defer over()
+	look := time.NewTicker(streamLook)
+	defer look.Stop()
+	for {
+		f, changed := g.tasks.attending(own)
+		var causes []*flight
+		if f != nil {
+			causes = []*flight{f}
+		}
+		if f != nil || own.owner.Reachable() {
+			reply, err := ask(ctx, own.owner, causes, method, params)
+			if !errors.Is(err, downstream.ErrNoStream) && !errors.Is(err, downstream.ErrAnswered) {
+				return reply, err
+			}
+		}
+		select {
+		case <-changed:
+		case <-look.C:
+		case <-ctx.Done():
+			return jsonrpc.Reply{}, context.Cause(ctx)
+		case <-own.owner.Context().Done():
+			return jsonrpc.Reply{}, context.Cause(own.owner.Context())
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package upstream
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"goblin/gateway/config"
+)
+
+// A server that offers both eras is connected to in the legacy one: that
+// connection is the server's own one, of its catalog and its health. A second
+// one of the modern era, its twin, is opened beside it by the first client of
+// that era, one for each isolation unit that has such a client, and kept as
+// long as the server runs and the unit lives.
+//
+// Over HTTP both reach the same server. Over stdio they are two processes:
+// `initialize` chooses the era of a process (2026-07-28), so one
+// cannot serve both, and what happens in one is announced by that one only. So
+// each kind of list is fetched from the process that last said that it changed,
+// and what is subscribed to over a connection is announced by it.
+
+// dual reports whether the server, spoken to in the legacy era, offers the
+// modern one too.
+func (s *Server) dual() bool {
+	spoken := s.spoken.Load()
+	return s.legacy.Load() && s.cfg.Type != config.SSE && spoken != nil && slices.Contains(*spoken, modernRevision)
+}
+
+// Modern is the connection of a unit ("" for the one that all share) in the
+// modern era beside one of the legacy era, opened at its first use. It is nil
+// where [Server.Conn] or [Server.Unit] serve clients of the modern era too: the
+// server offers one era only, or the connection cannot be opened. It blocks
+// while the first attempts to connect go on, but not for long, and until ctx
+// ends at most.
+func (s *Server) Modern(ctx context.Context, unit string) Conn {
+	conn, wait, limit := s.twin(unit)
+	if wait == nil {
+		return orNil(conn)
+	}
+	timer := timers.Get().(*time.Timer)
+	timer.Reset(limit)
+	defer func() {
+		timer.Stop()
+		timers.Put(timer)
+	}()
+	for wait != nil {
+		select {
+		case <-wait:
+			conn, wait, _ = s.twin(unit)
+		case <-timer.C:
+			return nil
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return orNil(conn)
+}
+
+func orNil(l *link) Conn {
+	if l == nil {
+		return nil
+	}
+	return l
+}
+
+// twin is a unit's connection in the modern era, or what to wait for and how
+// long, or nothing when there is none.
+func (s *Server) twin(name string) (conn *link, wait <-chan struct{}, limit time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running == nil || s.running.Err() != nil || !s.enabled {
+		return nil, nil, 0
+	}
+	u := s.twins[name]
+	if u != nil && u.conn != nil {
+		if u.conn.Err() == nil {
+			return u.conn, nil, 0
+		}
+		u.openLocked() // unitLife is about to see the end
+	}
+	switch {
+	case u != nil && u.opening != nil:
+		// One that failed is tried again, but nobody waits for that.
+		if limit = time.Until(u.began.Add(s.tune.twin)); u.failed || limit <= 0 {
+			return nil, nil, 0
+		}
+		return nil, u.opening, limit
+	case u != nil && u.alone:
+		return nil, nil, 0
+	case s.conn == nil && s.first:
+		return nil, s.changed, s.cfg.Timeout
+	case s.conn == nil || s.conn.info.Load().Era == Modern || !s.dual():
+		return nil, nil, 0
+	}
+	if u == nil {
+		u = s.newTwinLocked(name)
+	}
+	s.startLocked(u)
+	return nil, u.opening, s.tune.twin
+}
+
+func (s *Server) newTwinLocked(name string) *unit {
+	u := &unit{name: name, era: Modern}
+	u.ctx, u.cancel = context.WithCancel(s.running)
+	s.twins[name] = u
+	return u
+}
+
+// connectTwin opens a connection of the modern era, within startup_timeout.
+func (s *Server) connectTwin(ctx context.Context, unit string) (*link, error) {
+	limit := s.cfg.StartupTimeout
+	late := s.failure(ConnectionError, fmt.Sprintf("did not answer server/discover within %v (startup_timeout)", limit), context.DeadlineExceeded)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, late)
+	defer cancel()
+	dial := dialStdio
+	if s.cfg.Type == config.HTTP {
+		dial = dialHTTP
+	}
+	l, err := dial(ctx, s, unit)
+	if err != nil {
+		return nil, err
+	}
+	if err = l.handshakeModern(ctx, 2*limit); err != nil {
+		l.fail(err)
+		<-l.gone
+		return nil, err
+	}
+	s.log.Info("connected in the modern era too", "transport", l.kind, "pid", l.pid)
+	return l, nil
+}
+
+// handshakeModern opens a connection beside the one of the legacy era.
+func (l *link) handshakeModern(ctx context.Context, limit time.Duration) error {
+	l.second = true
+	asked := l.discover(ctx, limit)
+	defer asked.stop()
+	<-asked.done
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case l.Err() != nil:
+		return l.Err()
+	case asked.err != nil:
+		return asked.err
+	case !asked.modern:
+		l.srv.spoken.Store(&asked.versions) // it was replaced meanwhile
+		return l.srv.failure(BadReply, "does not offer revision "+modernRevision+" any more", nil)
+	}
+	return l.openModern(ctx, asked)
+}

@@ -1,0 +1,126 @@
+package meta
+
+import (
+	"context"
+	"strings"
+
+	"goblin/registry"
+	"goblin/registry/rawjson"
+)
+
+func (t *Tools) catalogServers(_ context.Context, a arguments) ([]byte, error) {
+	states := t.o.Registry.States()
+	l := list{member: "servers", first: a.number(offset), total: len(states)}
+	for i := l.first; i < len(states) && l.n < a.numbers["limit"]; i++ {
+		l.add(serverCard(&states[i]))
+	}
+	return answer(l.end(nil)), nil
+}
+
+func serverCard(s *registry.ServerState) []byte {
+	o := newObject()
+	o.text("serverId", s.Name)
+	o.text("state", string(s.State))
+	title := s.ServerTitle
+	if title == "" {
+		title = s.ServerName
+	}
+	o.text("title", title)
+	o.text("version", s.ServerVersion)
+	o.text("description", excerpt(s.Instructions))
+	o.number("tools", int64(s.Counts[registry.Tool]))
+	o.number("prompts", int64(s.Counts[registry.Prompt]))
+	o.number("resources", int64(s.Counts[registry.Resource]))
+	o.number("resourceTemplates", int64(s.Counts[registry.Template]))
+	if s.Stale {
+		o.value("stale", []byte("true"))
+	}
+	o.text("error", s.LastError)
+	return o.end()
+}
+
+// catalog lists entries of a kind in listed order.
+func catalog(kind registry.Kind, member string) func(*Tools, context.Context, arguments) ([]byte, error) {
+	return func(t *Tools, ctx context.Context, a arguments) ([]byte, error) {
+		if a.text(mimeType) != "" {
+			return find(kind, member)(t, ctx, a)
+		}
+		s, l := t.o.Registry.Load(), list{member: member, first: a.number(offset)}
+		entries, most := s.From(kind, l.first), a.numbers["limit"]
+		l.total = s.Count(kind)
+		if server := a.text(serverID); server != "" {
+			entries, l.total = s.ServerFrom(server, kind, l.first), s.ServerCount(server, kind)
+		}
+		for e := range entries {
+			if l.n == most {
+				break
+			}
+			o := t.card(e)
+			l.add(o.end())
+		}
+		return answer(l.end(t.o.Starting())), nil
+	}
+}
+
+// describe gives the definition of a tool or prompt, with what clients are not
+// told of it.
+func describe(resolve func(*registry.Registry, string) (registry.Target, error)) func(*Tools, context.Context, arguments) ([]byte, error) {
+	return func(t *Tools, _ context.Context, a arguments) ([]byte, error) {
+		found, err := resolve(t.o.Registry, a.text(name))
+		if err != nil {
+			return nil, err
+		}
+		out := rawjson.SetMember(found.Entry.JSON, "serverId", rawjson.Quote(found.Server))
+		if why := t.awaits(found.Server, found.Name); why != "" && found.Entry.Kind == registry.Tool {
+			out = rawjson.SetMember(out, "awaitsApproval", rawjson.Quote(why))
+		}
+		return answer(rawjson.SetMember(out, "originalName", rawjson.Quote(found.Name))), nil
+	}
+}
+
+func (t *Tools) describeResource(_ context.Context, a arguments) ([]byte, error) {
+	found, err := t.o.Registry.ResolveTemplate(a.text(uri)) // or a resource
+	if err != nil {
+		return nil, err
+	}
+	out := []byte("{}")
+	switch {
+	case found.Entry != nil:
+		out = found.Entry.JSON
+	case found.Template != nil:
+		out = rawjson.SetMember(found.Template.JSON, "uri", rawjson.Quote(found.Listed))
+	default: // a link that the server gave
+		out = rawjson.SetMember(out, "uri", rawjson.Quote(found.Listed))
+	}
+	out = rawjson.SetMember(out, "serverId", rawjson.Quote(found.Server))
+	out = rawjson.SetMember(out, "originalUri", rawjson.Quote(found.Name))
+	if e := found.Entry; e != nil && e.Flat != "" {
+		out = rawjson.SetMember(out, "flatId", rawjson.Quote(e.Flat))
+	}
+	return answer(out), nil
+}
+
+// notFound tells what there is instead of an unknown name.
+func (t *Tools) notFound(e *registry.NotFoundError) string {
+	text, see := e.Error(), "search_resources" // of resources it begins with the code
+	near := e.Nearest
+	switch e.Kind {
+	case registry.Tool:
+		text, see = "TOOL_NOT_FOUND: "+text, "search_tools"
+	case registry.Prompt:
+		text, see = "PROMPT_NOT_FOUND: "+text, "search_prompts"
+	default:
+		s := t.o.Registry.Load()
+		near = append(s.Nearest(registry.Resource, e.Name), s.Nearest(registry.Template, e.Name)...)
+		if len(near) > 0 {
+			text += "; did you mean " + strings.Join(near, " or ") + "?"
+		}
+	}
+	if len(near) == 0 {
+		text += "; " + see + " finds what there is"
+	}
+	if pending := t.o.Starting(); len(pending) > 0 {
+		text += " (still starting: " + strings.Join(pending, ", ") + ")"
+	}
+	return text
+}

@@ -1,0 +1,58 @@
+package meta
+
+import (
+	"context"
+	"strconv"
+
+	"goblin/meta/search"
+	"goblin/registry"
+)
+
+// find searches entries of a kind.
+func find(kind registry.Kind, member string) func(*Tools, context.Context, arguments) ([]byte, error) {
+	return func(t *Tools, ctx context.Context, a arguments) ([]byte, error) {
+		q := search.Query{
+			Text: a.text(query), Kinds: []registry.Kind{kind}, Server: a.text(serverID), MIME: a.text(mimeType),
+			Limit: a.numbers["limit"], Offset: a.number(offset),
+		}
+		hits, total, err := t.index.Search(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		l := list{member: member, first: q.Offset, total: total}
+		for _, h := range hits {
+			l.add(t.hitCard(h, q.Text != ""))
+		}
+		return answer(l.end(t.o.Starting())), nil
+	}
+}
+
+// hitCard is the card of a hit; ranked ones tell their score.
+func (t *Tools) hitCard(h search.Hit, ranked bool) []byte {
+	o := t.card(h.Entry)
+	if ranked {
+		o.score(h.Score)
+	}
+	return o.end()
+}
+
+func (o *object) score(score float64) {
+	o.value("score", strconv.AppendFloat(nil, score, 'g', 4, 64))
+}
+
+// Query is what a command of the shell looks for.
+type Query struct {
+	Text         string
+	Kind         string // tools, prompts, resources or templates; "" for all
+	Server, MIME string // "" for all; * in a MIME type stands for any text
+	Limit        int
+}
+
+// Search finds entries, the best first, and tells how many there are.
+func (t *Tools) Search(ctx context.Context, q Query) (hits []search.Hit, total int, err error) {
+	kinds, err := kindsOf(q.Kind)
+	if err != nil {
+		return nil, 0, err
+	}
+	return t.index.Search(ctx, search.Query{Text: q.Text, Kinds: kinds, Server: q.Server, MIME: q.MIME, Limit: min(q.Limit, maxLimit)})
+}

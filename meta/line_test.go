@@ -1,0 +1,62 @@
+package meta_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/meta"
+	"goblin/meta/lua"
+	"goblin/registry"
+)
+
+// of is a request of a client.
+type of string
+
+func (of) Progress(float64, float64, string) {}
+func (of) Waited() time.Duration             { return 0 }
+func (c of) Client() string                  { return string(c) }
+
+func TestScriptsOfOneClientWaitForEachOtherAndNotForOthers(t *testing.T) {
+	t.Parallel()
+	r := fixture(t)
+	began, goOn := make(chan string, 100), make(chan struct{})
+	m := meta.New(meta.Options{Registry: r, Lua: lua.Limits{Calls: 1, Timeout: time.Minute}, Ask: func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
+		began <- registry.Client(ctx)
+		<-goOn
+		return []byte(`{"content":[{"type":"text","text":"x"}]}`), nil
+	}})
+	require.NoError(t, m.Add(func(string) bool { return true }))
+	found, err := r.ResolveTool("execute_lua")
+	require.NoError(t, err)
+	var running sync.WaitGroup
+	run := func(client string) {
+		running.Go(func() {
+			ctx := registry.WithRequest(context.Background(), of(client))
+			result, err := found.Local.Tool.Call(ctx, []byte(`{"script":"return clock.time_in{}"}`))
+			if err != nil || string(result) != `{"content":[{"type":"text","text":"x"}]}` {
+				t.Errorf("%s %v", result, err)
+			}
+		})
+	}
+	const more = 12
+	for range more {
+		run("greedy")
+	}
+	for range 8 {
+		require.Equal(t, "greedy", <-began)
+	}
+	run("other")
+	require.Equal(t, "other", <-began, "the rest of the greedy one's wait")
+	ctx, cancel := context.WithCancel(registry.WithRequest(context.Background(), of("greedy")))
+	cancel()
+	result, err := found.Local.Tool.Call(ctx, []byte(`{"script":"return 1"}`))
+	require.NoError(t, err)
+	require.Contains(t, string(result), "context canceled")
+	close(goOn)
+	running.Wait()
+	require.Len(t, began, more-8)
+}

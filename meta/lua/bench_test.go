@@ -1,0 +1,40 @@
+package lua_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"goblin/meta/lua"
+)
+
+func bench(b *testing.B, script string, h *host) {
+	b.Helper()
+	b.ReportAllocs()
+	for b.Loop() {
+		h.requests, h.progress = h.requests[:0], h.progress[:0]
+		if _, err := lua.Run(b.Context(), script, h, lua.Limits{Timeout: time.Minute, Calls: 1000}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkTrivialScript(b *testing.B) { bench(b, `return 1`, newHost(b)) }
+
+func BenchmarkThousandCalls(b *testing.B) {
+	h := newHost(b)
+	h.tools["calculator_add"] = func(context.Context, json.RawMessage) (string, error) {
+		return `{"content":[],"structuredContent":{"sum":3}}`, nil
+	}
+	bench(b, `local s = 0 for i = 1, 1000 do s = s + calculator.add{a=1,b=2}.sum end return s`, h)
+}
+
+// Three instructions a round, and a few.
+func BenchmarkTenMillionInstructions(b *testing.B) {
+	bench(b, `local s = 0 for i = 1, 3333333 do s = s + i % 7 end return s`, newHost(b))
+}
+
+func BenchmarkFillingAnArray(b *testing.B) {
+	bench(b, `local t = {} for i = 1, 200000 do t[i] = i end return #t`, newHost(b))
+}

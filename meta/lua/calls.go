@@ -1,0 +1,418 @@
+package lua
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	glua "github.com/yuin/gopher-lua"
+
+	"goblin/registry/rawjson"
+)
+
+const (
+	maxParallel = 8 // requests of one run under way
+	maxAll      = 3 // all{…} within each other
+)
+
+// away does what waits, without the lock.
+func (r *run) away(L *glua.LState, f func()) {
+	current := L.G.CurrentThread
+	r.lock.Unlock()
+	defer func() {
+		r.lock.Lock()
+		L.G.CurrentThread = current
+	}()
+	select {
+	case r.slots <- struct{}{}:
+		defer func() { <-r.slots }()
+		f()
+	case <-r.ctx.Done():
+	}
+}
+
+// ask makes one call of the Host, and raises what fails. label is for humans:
+// what was called.
+func (r *run) ask(L *glua.LState, server, tool, label string, f func() ([]byte, error)) []byte {
+	r.call(L)
+	var raw []byte
+	var err error
+	r.away(L, func() { raw, err = f() })
+	if r.ctx.Err() != nil {
+		r.ended()
+		r.raise(L)
+	}
+	if r.err != nil { // by another thread
+		r.raise(L)
+	}
+	r.done++
+	r.host.Progress(r.done, label)
+	if err != nil {
+		e := r.newError(L, server, tool, err.Error())
+		var a answered
+		if errors.As(err, &a) {
+			e.RawSetString("code", glua.LNumber(a.Code()))
+			if data := a.Data(); len(data) > 0 {
+				if v, err := r.decode(L, data); err == nil {
+					e.RawSetString("data", v)
+				}
+			}
+		}
+		L.Error(e, 0)
+	}
+	r.grow(L, int64(len(raw)))
+	r.step(L, len(raw)/16)
+	if err := rawjson.Valid(raw); err != nil {
+		L.Error(r.newError(L, server, tool, "the answer is no JSON: "+err.Error()), 0)
+	}
+	return raw
+}
+
+func (r *run) request(L *glua.LState, server, tool, label, method string, params []byte) []byte {
+	return r.ask(L, server, tool, label, func() ([]byte, error) { return r.host.Request(r.ctx, method, params) })
+}
+
+// newError is the table that a failed call raises.
+func (r *run) newError(L *glua.LState, server, tool, message string) *glua.LTable {
+	r.grow(L, int64(len(message))+tableSize+hashSize+8*entrySize)
+	e := L.CreateTable(0, 8)
+	e.Metatable = r.errorMeta
+	e.RawSetString("message", glua.LString(message))
+	if server != "" {
+		e.RawSetString("server", glua.LString(server))
+	}
+	if tool != "" {
+		e.RawSetString("tool", glua.LString(tool))
+	}
+	if line, _ := splitLine(L.Where(1)); line > 0 {
+		e.RawSetString("line", glua.LNumber(line))
+	}
+	return e
+}
+
+// errorText is what tostring makes of an error, without running the script's code.
+func (r *run) errorText(v glua.LValue) string {
+	t, ok := v.(*glua.LTable)
+	if !ok {
+		return v.String()
+	}
+	message, ok := t.RawGetString("message").(glua.LString)
+	if !ok {
+		return "the script raised a table as error"
+	}
+	var b strings.Builder
+	if line, ok := t.RawGetString("line").(glua.LNumber); ok {
+		fmt.Fprintf(&b, "%s:%d: ", chunkName, int(line))
+	}
+	if server, ok := t.RawGetString("server").(glua.LString); ok {
+		b.WriteString(string(server))
+		if tool, ok := t.RawGetString("tool").(glua.LString); ok {
+			b.WriteString("." + string(tool))
+		}
+		b.WriteString(": ")
+	}
+	b.WriteString(string(message))
+	return b.String()
+}
+
+// callTool is the function behind a tool of a server.
+func (r *run) callTool(srv *server, tool, listed string) glua.LGFunction {
+	return func(L *glua.LState) int {
+		at := 1
+		if L.Get(1) == srv.table { // server:tool{…}
+			at = 2
+		}
+		args := "{}"
+		switch v := L.Get(at).(type) {
+		case *glua.LNilType:
+		case *glua.LTable:
+			text, err := r.encode(L, v)
+			if err != nil {
+				L.RaiseError("%s.%s: the arguments %s", srv.name, tool, err)
+			}
+			if args = string(text); !strings.HasPrefix(args, "{") && args != "[]" {
+				L.RaiseError("%s.%s takes its arguments by name: %s{name = value}", srv.name, tool, tool)
+			} else if args == "[]" {
+				args = "{}"
+			}
+		default:
+			L.RaiseError("%s.%s takes a table of arguments, not a %s", srv.name, tool, v.Type())
+		}
+		params := append(rawjson.AppendString([]byte(`{"name":`), listed), `,"arguments":`...)
+		params = append(append(params, args...), '}')
+		raw := r.request(L, srv.name, tool, srv.name+"."+tool, "tools/call", params)
+		if string(rawjson.Get(raw, "isError")) == "true" {
+			e := r.newError(L, srv.name, tool, reported(raw))
+			if v, err := r.decode(L, raw); err == nil {
+				e.RawSetString("result", v)
+			}
+			L.Error(e, 0)
+		}
+		L.Push(r.converted(L, raw, "content"))
+		return 1
+	}
+}
+
+// reported is the text of a result that is an error.
+func reported(raw []byte) string {
+	var texts []string
+	for c := range rawjson.Elements(rawjson.Get(raw, "content")) {
+		if s, ok := rawjson.String(rawjson.Get(c, "text")); ok {
+			texts = append(texts, s)
+		}
+	}
+	if len(texts) == 0 {
+		return "the tool reported an error without a text"
+	}
+	return strings.Join(texts, "\n")
+}
+
+// converted is what a script gets of a result: its structured content; its only
+// text, parsed if that is a JSON object or array; or all of it. list is the
+// member with the contents.
+func (r *run) converted(L *glua.LState, raw []byte, list string) glua.LValue {
+	if s := rawjson.Get(raw, "structuredContent"); s != nil && string(s) != "null" {
+		return r.mustDecode(L, s)
+	}
+	var only []byte
+	n := 0
+	for c := range rawjson.Elements(rawjson.Get(raw, list)) {
+		only = c
+		if n++; n > 1 {
+			break
+		}
+	}
+	text, ok := rawjson.String(rawjson.Get(only, "text"))
+	if n != 1 || !ok {
+		return r.mustDecode(L, raw)
+	}
+	r.grow(L, int64(len(text))+stringSize)
+	if t := strings.TrimSpace(text); strings.HasPrefix(t, "{") || strings.HasPrefix(t, "[") {
+		if v, err := r.decode(L, []byte(t)); err == nil {
+			return v
+		}
+	}
+	return glua.LString(text)
+}
+
+func (r *run) mustDecode(L *glua.LState, text []byte) glua.LValue {
+	v, err := r.decode(L, text)
+	if err != nil {
+		L.RaiseError("the answer cannot be a Lua value: %s", err)
+	}
+	return v
+}
+
+// allOf is all{…} as the compiler makes it: the value of the variable all, the
+// table, and which of its entries are expressions to be run.
+func (r *run) allOf(builtin glua.LValue) glua.LGFunction {
+	return func(L *glua.LState) int {
+		fn, t := L.Get(1), L.CheckTable(2)
+		deferred := map[int]bool{}
+		for _, index := range strings.Fields(L.CheckString(3)) {
+			var i int
+			_, _ = fmt.Sscan(index, &i)
+			deferred[i] = true
+		}
+		if fn == builtin {
+			return r.all(L, t, deferred)
+		}
+		for i := range deferred { // a function of the script's own
+			L.Push(t.RawGetInt(i))
+			L.Call(0, 1)
+			t.RawSetInt(i, L.Get(-1))
+			L.Pop(1)
+		}
+		L.SetTop(3)
+		L.Push(fn)
+		L.Push(t)
+		L.Call(1, glua.MultRet)
+		return L.GetTop() - 3
+	}
+}
+
+// all calls the functions of a table, several at once, and returns their first
+// results in order. Other entries stay; nil becomes null. It waits for all, then
+// raises the first error.
+func (r *run) all(L *glua.LState, t *glua.LTable, deferred map[int]bool) int {
+	nested := r.threads[L]
+	if nested.parallel >= maxAll {
+		L.RaiseError("more than %d all{…} within each other", maxAll)
+	}
+	n := t.Len()
+	r.grow(L, tableSize+slotSize*int64(n))
+	out := L.CreateTable(n, 0)
+	out.Metatable = r.arrayMeta
+	L.Push(out) // reachable while results come in
+	var jobs []int
+	for i := 1; i <= n; i++ {
+		v := t.RawGetInt(i)
+		out.RawSetInt(i, r.orNull(v))
+		if v.Type() == glua.LTFunction {
+			out.RawSetInt(i, r.null)
+			jobs = append(jobs, i)
+		}
+	}
+	failed := make([]error, n+1)
+	next := 0
+	work := func(th *glua.LState) {
+		for next < len(jobs) && r.err == nil {
+			i := jobs[next]
+			next++
+			err := r.invoke(th, t.RawGetInt(i))
+			if fn, ok := th.Get(1).(*glua.LFunction); ok && err == nil && deferred[i] {
+				err = r.invoke(th, fn)
+			}
+			if failed[i] = err; err == nil {
+				out.RawSetInt(i, r.orNull(th.Get(1)))
+			}
+		}
+	}
+	r.parallel(L, min(len(jobs), maxParallel), work)
+	if r.err != nil {
+		r.raise(L)
+	}
+	for _, err := range failed {
+		if err != nil {
+			L.Error(errorValue(err), 0)
+		}
+	}
+	L.Push(out)
+	return 1
+}
+
+// parallel runs work on n threads at once and waits for them. One of them
+// executes Lua at a time.
+func (r *run) parallel(L *glua.LState, n int, work func(th *glua.LState)) {
+	var threads []*glua.LState
+	current := L.G.CurrentThread
+	defer func() {
+		L.G.CurrentThread = current
+		for _, th := range threads {
+			r.idle(th)
+		}
+	}()
+	for range n {
+		th := r.thread(L)
+		threads = append(threads, th)
+		nested := r.threads[th]
+		nested.parallel++
+		r.threads[th] = nested
+	}
+	var wg sync.WaitGroup
+	for _, th := range threads {
+		wg.Go(func() {
+			r.lock.Lock()
+			defer r.lock.Unlock()
+			L.G.CurrentThread = th
+			work(th)
+		})
+	}
+	r.lock.Unlock()
+	wg.Wait()
+	r.lock.Lock()
+}
+
+// openValues makes what belongs to values and results.
+func (r *run) openValues(L *glua.LState) {
+	r.null = &glua.LUserData{Metatable: meta(L, map[string]glua.LGFunction{
+		"__tostring": func(L *glua.LState) int { L.Push(glua.LString("null")); return 1 },
+	})}
+	L.SetGlobal("null", r.null)
+	r.arrayMeta = meta(L, nil)
+	r.arrayMeta.RawSetString("__metatable", glua.LNil) // a script may put its own in its place
+	r.exactMeta = r.exactArithmetic(L)
+	tostring := func(L *glua.LState) int {
+		L.Push(glua.LString(r.errorText(L.Get(1))))
+		return 1
+	}
+	r.errorMeta = meta(L, map[string]glua.LGFunction{"__tostring": tostring, "__concat": func(L *glua.LState) int {
+		a, b := L.Get(1), L.Get(2)
+		s := r.toString(L, a) + r.toString(L, b)
+		r.grow(L, int64(len(s))+stringSize)
+		L.Push(glua.LString(s))
+		return 1
+	}})
+	lib := L.NewTable()
+	L.SetFuncs(lib, map[string]glua.LGFunction{
+		"encode": func(L *glua.LState) int {
+			text, err := r.encode(L, L.CheckAny(1))
+			if err != nil {
+				L.RaiseError("json.encode: the value %s", err)
+			}
+			L.Push(glua.LString(text))
+			return 1
+		},
+		"decode": func(L *glua.LState) int {
+			v, err := r.decode(L, []byte(L.CheckString(1)))
+			if err != nil {
+				L.RaiseError("json.decode: %s", err)
+			}
+			L.Push(v)
+			return 1
+		},
+		"array": func(L *glua.LState) int {
+			t := L.OptTable(1, L.NewTable())
+			t.Metatable = r.arrayMeta
+			L.Push(t)
+			return 1
+		},
+	})
+	L.SetGlobal("json", lib)
+	L.SetGlobal("result", L.NewFunction(func(L *glua.LState) int {
+		text, err := r.encodeOutput(L.Get(1))
+		if r.err != nil {
+			r.raise(L)
+		}
+		if err != nil {
+			L.RaiseError("result: the value %s", err)
+		}
+		r.result = text
+		return 0
+	}))
+	L.SetGlobal("all", L.NewFunction(func(L *glua.LState) int { return r.all(L, L.CheckTable(1), nil) }))
+}
+
+// meta is a metatable that scripts do not get.
+func meta(L *glua.LState, funcs map[string]glua.LGFunction) *glua.LTable {
+	t := L.NewTable()
+	L.SetFuncs(t, funcs)
+	t.RawSetString("__metatable", glua.LString("protected"))
+	return t
+}
+
+// exactArithmetic makes exact integers work where numbers do, as the nearest
+// number; compared with each other they are exact.
+func (r *run) exactArithmetic(L *glua.LState) *glua.LTable {
+	compare := func(L *glua.LState) int {
+		a, _ := exactOf(L.Get(1))
+		b, _ := exactOf(L.Get(2))
+		return compareExact(string(a), string(b))
+	}
+	funcs := map[string]glua.LGFunction{
+		"__tostring": func(L *glua.LState) int { L.Push(glua.LString(r.toString(L, L.Get(1)))); return 1 },
+		"__concat": func(L *glua.LState) int {
+			L.Push(glua.LString(r.toString(L, L.Get(1)) + r.toString(L, L.Get(2))))
+			return 1
+		},
+		"__eq":  func(L *glua.LState) int { L.Push(glua.LBool(compare(L) == 0)); return 1 },
+		"__lt":  func(L *glua.LState) int { L.Push(glua.LBool(compare(L) < 0)); return 1 },
+		"__le":  func(L *glua.LState) int { L.Push(glua.LBool(compare(L) <= 0)); return 1 },
+		"__unm": func(L *glua.LState) int { L.Push(-nearestNumber(L.Get(1))); return 1 },
+	}
+	for name, f := range arithmetic {
+		funcs[name] = func(L *glua.LState) int {
+			L.Push(glua.LNumber(f(float64(nearestNumber(L.Get(1))), float64(nearestNumber(L.Get(2))))))
+			return 1
+		}
+	}
+	return meta(L, funcs)
+}
+
+func nearestNumber(v glua.LValue) glua.LNumber {
+	if n, ok := exactOf(v); ok {
+		v = glua.LString(n)
+	}
+	return glua.LVAsNumber(v)
+}

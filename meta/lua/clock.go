@@ -1,0 +1,42 @@
+package lua
+
+import (
+	"context"
+	"time"
+
+	"goblin/registry"
+)
+
+// soonest is how often at most it is looked whether people still think.
+const soonest = 20 * time.Millisecond
+
+// limited is ctx that ends with errTimeout when so much time is over. What the
+// request of ctx waits for people does not count, see [registry.Waited].
+// release must be called at the end.
+func limited(ctx context.Context, limit time.Duration) (_ context.Context, release func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	begin, before := time.Now(), registry.Waited(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		timer := time.NewTimer(limit)
+		defer timer.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-timer.C:
+			}
+			left := limit - time.Since(begin) + registry.Waited(ctx) - before
+			if left <= 0 {
+				cancel(errTimeout)
+				return
+			}
+			timer.Reset(max(left, soonest))
+		}
+	}()
+	return ctx, func() {
+		cancel(context.Canceled)
+		<-done
+	}
+}

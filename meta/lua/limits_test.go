@@ -1,0 +1,345 @@
+package lua_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"goblin/meta/lua"
+)
+
+// fails runs a script and returns how it failed, nil if it did not.
+func fails(ctx context.Context, t *testing.T, script string, l lua.Limits) (lua.Result, *lua.Error) {
+	t.Helper()
+	res, err := lua.Run(ctx, script, newHost(t), l)
+	var e *lua.Error
+	if err != nil && !errors.As(err, &e) {
+		t.Fatalf("%T is no *lua.Error", err)
+	}
+	return res, e
+}
+
+const endless = "while true do end"
+
+// hostile are scripts that would need memory without end.
+var hostile = []struct{ name, script string }{
+	{"a table that grows", `local t = {} for i = 1, 1e9 do t[i] = i end`},
+	{"a table that grows by names", `local t = {} for i = 1, 1e9 do t["k" .. i] = true end`},
+	{"tables in tables", `local t = {} while true do t = {t} end`},
+	{"tables with fields", `local t = {} while true do t = {a = t, b = {}, c = {x = 1}} end`},
+	{"strings that double", `local s = "x" while true do s = s .. s end`},
+	{"one huge concatenation", `local s = ("x"):rep(1e6) s = s` + strings.Repeat(" .. s", 200) + ` s = s` + strings.Repeat(" .. s", 200)},
+	{"string.rep", `local s = ("x"):rep(1e9)`},
+	{"string.rep beyond all numbers", `local s = ("xxxxxxxx"):rep(2^62)`},
+	{"many strings", `local t = {} for i = 1, 1e9 do t[i] = ("x"):rep(100) .. i end`},
+	{"closures", `local f = function() end while true do local g = f f = function() return g end end`},
+	{"a gap in an array", `local t = {} t[6e7] = 1`},
+	{"a gap in a constructor", `local t = {[6e7] = 1}`},
+	{"gaps in many arrays", `local t = {} while true do local u = {} t[#t + 1] = u u[1e6] = 1 u[1e6] = nil end`},
+	{"rawset and insert with gaps", `local t = {} pcall(rawset, t, 6e7, 1) table.insert(t, 6e7, 1)`},
+	{"removed keys", `local t = {} for i = 1, 1e9 do local k = "k" .. i t[k] = 1 t[k] = nil end`},
+	{"table.concat", `local t = {} for i = 1, 1000 do t[i] = ("x"):rep(1e5) end return #table.concat(t)`},
+	{"gsub", `return #(("x"):rep(1e6)):gsub("x", ("y"):rep(1000))`},
+	{"gsub of captures", `return #(("x"):rep(1e6)):gsub("(x+)", ("%1"):rep(1000))`},
+	{"format", `local s = ("x"):rep(1e7) return #string.format(("%s"):rep(20), s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s)`},
+	{"json.encode", `local t = {} local s = ("x"):rep(1e6) for i = 1, 1000 do t[i] = s end return #json.encode(t)`},
+	{"json.decode", `local s = "[" .. ("[],"):rep(5e6) .. "1]" return #json.decode(s)`},
+	{"coroutines", `local t = {} while true do t[#t + 1] = coroutine.create(function() end) end`},
+	{"suspended coroutines", `local t = {} while true do local c = coroutine.wrap(function() local s = ("x"):rep(1e5) coroutine.yield() return s end) c() t[#t + 1] = c end`},
+	{"values that only the stack holds", `local function f(n) return {("x"):rep(1e6) .. n, f(n + 1)} end f(1)`},
+	{"arguments", `local function f(...) return f(("x"):rep(1e6), ...) end f()`},
+	{"globals", `for i = 1, 1e9 do _G["g" .. i] = i end`},
+	{"tables that get fields later", `local t = {} while true do local u = {} u.a = t t = u end`},
+	{"metatables", `local t = {} while true do t = setmetatable({}, t) end`},
+	{"upper", `local s = ("x"):rep(2e7) return #s:upper() + #s:lower():reverse()`},
+	{"all", `local fs = {} for i = 1, 100 do fs[i] = function() return ("x"):rep(1e6) .. i end end return #all(fs)`},
+	{"in a coroutine", `coroutine.wrap(function() local t = {} for i = 1, 1e9 do t[i] = i end end)()`},
+	{"caught", `local t = {} while true do pcall(function() for i = 1, 1e9 do t[#t + 1] = i end end) end`},
+	{"a finished error handler", `xpcall(function() local t = {} for i = 1, 1e9 do t[i] = i end end, function() while true do end end)`},
+}
+
+func TestMemoryLimit(t *testing.T) {
+	for _, c := range hostile {
+		t.Run("R1-17 "+c.name, func(t *testing.T) {
+			before := grown(t)
+			_, e := fails(t.Context(), t, c.script, lua.Limits{Memory: 4 << 20, Timeout: time.Minute, Calls: 1})
+			if e == nil || e.Kind != lua.Memory || !strings.Contains(e.Error(), "the script needs more than 4 MiB of memory (lua.memory)") {
+				t.Fatalf("%s: %v", c.script, e)
+			}
+			// Garbage counts here too: this is no more than a guard.
+			if peak := before(); peak > 400<<20 {
+				t.Errorf("the process grew by %d MiB", peak>>20)
+			}
+		})
+	}
+}
+
+// grown returns by how much the memory that the process has from the system is
+// more than now.
+func grown(t *testing.T) func() uint64 {
+	t.Helper()
+	runtime.GC()
+	var before runtime.MemStats
+	runtime.ReadMemStats(&before)
+	return func() uint64 {
+		var after runtime.MemStats
+		runtime.ReadMemStats(&after)
+		return after.Sys - min(before.Sys, after.Sys)
+	}
+}
+
+func TestAnswersCountAsMemory(t *testing.T) {
+	for _, answer := range []string{
+		text(strings.Repeat("x", 8<<20)),
+		structured(`[` + strings.Repeat(`"a long enough string",`, 2e5) + `1]`),
+		structured(`{"a":[` + strings.Repeat(`{},`, 1e5) + `1]}`),
+	} {
+		h := newHost(t)
+		h.tools["notes_slow"] = func(context.Context, json.RawMessage) (string, error) { return answer, nil }
+		_, err := lua.Run(t.Context(), "\npcall(notes.slow)", h, lua.Limits{Memory: 4 << 20, Calls: 1, Timeout: time.Minute})
+		var e *lua.Error
+		if !errors.As(err, &e) || e.Kind != lua.Memory || e.Line != 2 {
+			t.Errorf("%.60s…: %v", answer, err)
+		}
+	}
+}
+
+// Each way to nest that uses Go's stack, at its deepest, in the others.
+func TestNestingIsBounded(t *testing.T) {
+	for _, script := range []string{
+		`local t t = setmetatable({}, {__index = function(_, k)
+			if k < 100 then return t[k + 1] end
+			return select(2, pcall(function() return t[1] end))
+		end}) return tostring(t[1])`,
+		`local function f(n)
+			if n < 60 then return (("x"):gsub("x", function() return f(n + 1) end)) end
+			return tostring(coroutine.wrap(function() return f(1) end)())
+		end return f(1)`,
+		`local function f(n)
+			if n < 60 then table.sort({1, 2}, function() f(n + 1) end) return end
+			local ok, e = coroutine.resume(coroutine.create(f), 1) error(e, 0)
+		end f(1)`,
+	} {
+		before := grown(t)
+		res, e := fails(t.Context(), t, script, lua.Limits{Timeout: time.Minute})
+		got := string(res.JSON)
+		if e != nil {
+			got = e.Error()
+		}
+		if !strings.Contains(got, "more than 100 pcalls and coroutines within each other") {
+			t.Errorf("%s\n%.200s", script, got)
+		}
+		if peak := before(); peak > 200<<20 {
+			t.Errorf("%s\nthe process grew by %d MiB", script, peak>>20)
+		}
+	}
+}
+
+func TestMemoryIsWhatTheScriptKeeps(t *testing.T) {
+	for _, c := range []struct{ name, script string }{
+		{"garbage is free", `for i = 1, 3e5 do local t = {i, {}} local s = "x" .. i end return 1`},
+		{"large garbage is free", `for i = 1, 100 do local s = ("x"):rep(1e6) .. i end return 1`},
+		{"a buffer that is reused", `local t = {} for n = 1, 20 do for i = 1, 1e4 do t[i] = i .. "x" end end return 1`},
+		{"shared strings count once", `local s, t = ("x"):rep(1e5), {} for i = 1, 1e4 do t[i] = s end return 1`},
+		{"parts of strings do not hold the whole", `local t = {} for i = 1, 500 do t[i] = (("x"):rep(1e6) .. i):sub(1, 100) end return 1`},
+		{"nor do captures", `local t = {} for i = 1, 500 do t[i] = (i .. ("x"):rep(1e6)):match("^(%d+)") end return 1`},
+		{"half of it is held", `local t = {} for i = 1, 2e5 do t[i] = i end for i = 1, 2e5 do local s = {} end return 1`},
+		{"pcalls", `for i = 1, 1e4 do pcall(error, i) end return 1`},
+		{"coroutines that ended", `for i = 1, 2000 do coroutine.wrap(function() end)() end return 1`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			before := grown(t)
+			res, e := fails(t.Context(), t, c.script, lua.Limits{Memory: 16 << 20, Timeout: time.Minute})
+			if e != nil || string(res.JSON) != "1" {
+				t.Fatalf("%s: %v", c.script, e)
+			}
+			if peak := before(); peak > 400<<20 {
+				t.Errorf("the process grew by %d MiB", peak>>20)
+			}
+		})
+	}
+}
+
+// The library has no hook for allocations, so sizes are estimated: this compares
+// them with what Go's heap really holds.
+func TestMemoryIsMeasuredAsGoDoes(t *testing.T) {
+	for _, c := range []struct{ name, fill string }{
+		{"numbers in an array", `for i = 1, 3e5 do t[i] = i + 0.5 end`},
+		{"names", `for i = 1, 5e4 do t["key number " .. i] = true end`},
+		{"strings", `for i = 1, 5e4 do t[i] = ("x"):rep(150) .. i end`},
+		{"small tables", `for i = 1, 3e4 do t[i] = {i, i} end`},
+		{"fields set one by one", `for i = 1, 1e4 do local r = {} r.id = i t[i] = r end`},
+		{"records", `for i = 1, 1e4 do t[i] = {id = i, name = "n" .. i} end`},
+		{"closures", `for i = 1, 5e4 do t[i] = function() return i end end`},
+		{"JSON", `t = json.decode("[" .. ('{"a":1,"b":[2]},'):rep(1e4) .. "1]")`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			script := "notes.slow() local t = {} " + c.fill + " notes.slow() return #t"
+			var heap []uint64
+			h := newHost(t)
+			h.tools["notes_slow"] = func(context.Context, json.RawMessage) (string, error) {
+				runtime.GC()
+				var m runtime.MemStats
+				runtime.ReadMemStats(&m)
+				heap = append(heap, m.HeapAlloc)
+				return text(""), nil
+			}
+			l := lua.Limits{Calls: 2, Memory: 1 << 30, Timeout: time.Minute}
+			if _, err := lua.Run(t.Context(), script, h, l); err != nil {
+				t.Fatal(err)
+			}
+			real := int64(heap[1] - heap[0])
+			l.Memory = real * 3
+			if _, err := lua.Run(t.Context(), script, h, l); err != nil {
+				t.Errorf("%d bytes: too much is counted: %v", real, err)
+			}
+			l.Memory = real / 2
+			if _, err := lua.Run(t.Context(), script, h, l); err == nil {
+				t.Errorf("%d bytes: too little is counted", real)
+			}
+		})
+	}
+}
+
+func TestTimeLimit(t *testing.T) {
+	for _, c := range []struct{ name, script string }{
+		{"a loop", endless},
+		{"a loop in pcall", "while true do pcall(function() while true do end end) end"},
+		{"a loop in a coroutine", "coroutine.wrap(function() while true do end end)()"},
+		{"a loop in a metamethod", "local t = setmetatable({}, {__index = function() while true do end end}) return t.x"},
+		{"a loop in an error handler", "xpcall(error, function() while true do end end)"},
+		{"a loop in all", "all{function() while true do end end, function() while true do end end}"},
+		{"a catastrophic pattern", `return ("a"):rep(1e4):find(` + fmt.Sprintf("%q", strings.Repeat("%w*", 20)+"!") + `)`},
+		{"a pattern of many empty matches", `return ("a"):rep(3e4):find(".-.-.-.-.-b")`},
+		{"a pattern of captures", `return ("a"):rep(1e4):find("(.-)(.-)(.-)%1%2%3b")`},
+		{"a set", `return ("a"):rep(1e5):find("[" .. ("b"):rep(1e5) .. "]*c")`},
+		{"sorting", `local t = {} for i = 1, 1e4 do t[i] = i end while true do table.sort(t, function(a, b) return a > b end) end`},
+		{"a call that does not end", `return notes.slow{}`},
+		{"calls that do not end", `return all{notes.slow{}, notes.slow{}, notes.slow{}}`},
+		{"removing in front", `local t = {} for i = 1, 1e5 do t[i] = i end while true do table.insert(t, table.remove(t, 1)) end`},
+		{"unpacking", `local t = {} for i = 1, 5e4 do t[i] = i end while true do pcall(unpack, t) pcall(unpack, t, 1, 1e15) end`},
+	} {
+		t.Run("R1-17 "+c.name, func(t *testing.T) {
+			t.Parallel()
+			began := time.Now()
+			_, e := fails(t.Context(), t, c.script, lua.Limits{Timeout: 200 * time.Millisecond, Calls: 10, Instructions: 1e12})
+			if e == nil || e.Kind != lua.Timeout || e.Message != "the script ran longer than 200ms (lua.timeout)" || e.Line != 1 {
+				t.Fatalf("%+v", e)
+			}
+			if took := time.Since(began); took > 10*time.Second {
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}
+
+func TestInstructionLimit(t *testing.T) {
+	for _, script := range []string{
+		endless,
+		`pcall(function() while true do end end) return 1`,
+		`local c = coroutine.wrap(function() while true do end end) c()`,
+		`return ("a"):rep(1e4):find(".-.-.-.-b")`,
+		`local t = {} for i = 1, 1e4 do t[i] = -i end while true do table.sort(t) end`,
+		`local s = "[" .. ("1,"):rep(1e6) .. "1]" json.decode(s)`,
+	} {
+		_, e := fails(t.Context(), t, script, lua.Limits{Instructions: 1e6, Timeout: time.Minute})
+		if e == nil || e.Kind != lua.Instructions || !strings.Contains(e.Message, "more than 1000000 instructions") || e.Line != 1 {
+			t.Errorf("%s: %+v", script, e)
+		}
+	}
+}
+
+func TestCallLimit(t *testing.T) {
+	h := newHost(t)
+	res, err := lua.Run(t.Context(), "for i = 1, 10 do\n pcall(calculator.add, {a=i, b=1})\nend return 1", h, lua.Limits{Calls: 3})
+	var e *lua.Error
+	if !errors.As(err, &e) || e.Kind != lua.Calls || e.Error() != "script:2: the script makes more than 3 calls (lua.calls)" {
+		t.Fatal(err)
+	}
+	if res.Calls != 3 || len(h.requests) != 3 {
+		t.Fatalf("%d calls, %d requests", res.Calls, len(h.requests))
+	}
+	if _, e := fails(t.Context(), t, "search('x')", lua.Limits{}); e == nil || e.Kind != lua.Calls {
+		t.Fatalf("no calls are allowed: %v", e)
+	}
+}
+
+func TestOutputLimit(t *testing.T) {
+	for _, script := range []string{
+		`while true do print("x") end`,
+		`return ("x"):rep(1001)`,
+		`result(("x"):rep(1001))`,
+		`print(("x"):rep(600)) return ("x"):rep(600)`,
+		`local t = {} for i = 1, 1000 do t[i] = 1 end return t`,
+		`return ("\n"):rep(600)`, // twice as long when escaped
+		`pcall(print, ("x"):rep(2000)) return 1`,
+	} {
+		res, e := fails(t.Context(), t, script, lua.Limits{Output: 1000})
+		if e == nil || e.Kind != lua.Output || e.Message != "the script's result and prints are longer than 1000 bytes (lua.output)" {
+			t.Errorf("%s: %v", script, e)
+		}
+		if len(res.Printed)+len(res.JSON) > 1000 {
+			t.Errorf("%s: %d bytes", script, len(res.Printed)+len(res.JSON))
+		}
+	}
+	if _, e := fails(t.Context(), t, `for i = 1, 100 do result(("x"):rep(900)) end`, lua.Limits{Output: 1000}); e != nil {
+		t.Errorf("results that were replaced do not count: %v", e)
+	}
+}
+
+func TestScriptLimit(t *testing.T) {
+	for _, c := range []struct{ script, want string }{
+		{strings.Repeat(" ", lua.MaxScript+1), "the longest has 64 KiB"},
+		{"return " + strings.Repeat("{", 30000) + strings.Repeat("}", 30000), "within each other"},
+		{"return " + strings.Repeat("not ", 15000) + "1", "within each other"},
+		{"return 1" + strings.Repeat("+1", 30000), "within each other"},
+		{strings.Repeat("do ", 5000) + strings.Repeat("end ", 5000), "within each other"},
+	} {
+		_, e := fails(t.Context(), t, c.script, lua.Limits{})
+		if e == nil || e.Kind != lua.Syntax || !strings.Contains(e.Message, c.want) {
+			t.Errorf("%.40s…: %v", c.script, e)
+		}
+	}
+	constants := "return {"
+	for i := range 10000 {
+		constants += fmt.Sprint(i, ",")
+	}
+	if _, e := fails(t.Context(), t, constants+"}", lua.Limits{}); e == nil || !strings.Contains(e.Message, "more than 4000 different names, numbers and strings") {
+		t.Error(e)
+	}
+	if _, e := fails(t.Context(), t, "return "+strings.Repeat("'a'..", 10000)+"'b'", lua.Limits{}); e != nil {
+		t.Error(e)
+	}
+}
+
+func TestCancelling(t *testing.T) {
+	for _, c := range []struct{ name, script string }{
+		{"R1-17 a loop", endless},
+		{"R1-17 a call", "notes.slow{}"},
+		{"R1-17 parallel calls", "all{notes.slow{}, notes.slow{}, function() while true do end end}"},
+		{"R1-17 a call in pcall", "while true do pcall(notes.slow) end"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() {
+				time.Sleep(20 * time.Millisecond)
+				cancel()
+			}()
+			_, e := fails(ctx, t, c.script, lua.Limits{Timeout: time.Minute, Calls: 10})
+			if e == nil || e.Kind != lua.Cancelled || !errors.Is(e, context.Canceled) {
+				t.Fatal(e)
+			}
+		})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, e := fails(ctx, t, "return 1", lua.Limits{}); e == nil || e.Kind != lua.Cancelled {
+		t.Fatal(e)
+	}
+}

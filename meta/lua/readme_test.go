@@ -1,0 +1,35 @@
+package lua_test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"goblin/meta/lua"
+)
+
+// The examples of the manual: each is a script, and what it gives as JSON or as
+// error.
+func TestManual(t *testing.T) {
+	manual := string(must(os.ReadFile("README.md")))
+	examples := regexp.MustCompile("(?s)```lua\n(.*?)```\n```(json|text)\n(.*?)\n```").FindAllStringSubmatch(manual, -1)
+	if n := strings.Count(manual, "```lua"); n < 15 || len(examples) != n {
+		t.Fatalf("%d examples, %d with a result", n, len(examples))
+	}
+	for _, e := range examples {
+		l := lua.Limits{Calls: 100, Timeout: 20 * time.Second}
+		if strings.Contains(e[3], "(lua.timeout)") {
+			l.Timeout = 200 * time.Millisecond
+		}
+		res, err := lua.Run(t.Context(), e[1], newHost(t), l)
+		got := string(res.JSON)
+		if err != nil {
+			got = err.Error()
+		}
+		if (err != nil) != (e[2] == "text") || got != e[3] {
+			t.Errorf("%s\n got %s\nwant %s", e[1], got, e[3])
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package meta
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"goblin/meta/lua"
+	"goblin/meta/search"
+	"goblin/registry"
+)
+
+// Options are what the tools work with.
+type Options struct {
+	Registry *registry.Registry
+	// Ask makes one MCP request in the name of the client whose call ctx
+	// belongs to. An error with the methods Code() int and
+	// Data() json.RawMessage is one that was answered.
+	Ask AskFunc
+	// AwaitLists waits a while for servers that never listed yet; Starting
+	// names those that it did not help. Both may be nil.
+	AwaitLists func(ctx context.Context)
+	Starting   func() []string
+	Lua        lua.Limits
+}
+
+// AskFunc makes one MCP request, by names as clients see them.
+type AskFunc = func(ctx context.Context, method string, params []byte) (result []byte, err error)
+
+// Tools are Goblin's own tools over one registry.
+type Tools struct {
+	o     Options
+	index *search.Index
+	line  line
+}
+
+// New prepares the tools.
+func New(o Options) *Tools {
+	if o.AwaitLists == nil {
+		o.AwaitLists = func(context.Context) {}
+	}
+	if o.Starting == nil {
+		o.Starting = func() []string { return nil }
+	}
+	return &Tools{o: o, index: search.New(o.Registry)}
+}
+
+// Run keeps the index of searches until ctx ends.
+func (t *Tools) Run(ctx context.Context) { t.index.Run(ctx) }
+
+// tool is one of the tools.
+type tool struct {
+	name, title, about string
+	params             []param
+	output             string // JSON schema of the structured answer; "" for none
+	call               func(*Tools, context.Context, arguments) (result []byte, err error)
+	asks               bool // it makes requests of servers
+}
+
+// Names are the tools' names, in the order of the documentation.
+func Names() []string {
+	names := make([]string, len(all))
+	for i, t := range all {
+		names[i] = t.name
+	}
+	return names
+}
+
+// Add lists the tools that want chooses by name.
+func (t *Tools) Add(want func(name string) bool) error {
+	var chosen []registry.LocalTool
+	for _, one := range all {
+		if !want(one.name) {
+			continue
+		}
+		definition, err := json.Marshal(one.definition())
+		if err != nil {
+			return fmt.Errorf("define %s: %w", one.name, err)
+		}
+		chosen = append(chosen, registry.LocalTool{
+			Definition: definition, Asks: one.asks,
+			Call: func(ctx context.Context, args []byte) ([]byte, error) { return t.run(ctx, &one, args) },
+		})
+	}
+	return t.o.Registry.AddTool(chosen...)
+}
+
+// run calls a tool. What an agent can put right is a result that says so.
+func (t *Tools) run(ctx context.Context, one *tool, raw []byte) ([]byte, error) {
+	args, err := read(raw, one.params)
+	if err != nil {
+		return texts(true, err.Error()), nil
+	}
+	t.o.AwaitLists(ctx)
+	result, err := one.call(t, ctx, args)
+	var (
+		unknown   *registry.NotFoundError
+		ambiguous *registry.AmbiguousError
+	)
+	switch {
+	case errors.As(err, &unknown):
+		return texts(true, t.notFound(unknown)), nil
+	case errors.As(err, &ambiguous):
+		return texts(true, ambiguous.Error()), nil
+	case errors.Is(err, search.ErrBadMIME):
+		return texts(true, wrong("argument %q: %v", mimeType.name, err).Error()), nil
+	}
+	return result, err
+}
+
+// definition is the tool as it is listed.
+func (t *tool) definition() mcp.Tool {
+	options := []mcp.ToolOption{
+		mcp.WithToolTitle(t.title), mcp.WithDescription(t.about),
+		mcp.WithReadOnlyHintAnnotation(!t.asks), mcp.WithDestructiveHintAnnotation(t.asks),
+		mcp.WithIdempotentHintAnnotation(!t.asks), mcp.WithOpenWorldHintAnnotation(t.asks),
+		mcp.WithSchemaAdditionalProperties(false),
+	}
+	for _, p := range t.params {
+		options = append(options, p.option())
+	}
+	if t.output != "" {
+		options = append(options, mcp.WithRawOutputSchema(json.RawMessage(t.output)))
+	}
+	made := mcp.NewTool(t.name, options...)
+	made.InputSchema.PropertyOrder = make([]string, len(t.params))
+	for i, p := range t.params {
+		made.InputSchema.PropertyOrder[i] = p.name
+	}
+	return made
+}

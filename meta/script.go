@@ -1,0 +1,160 @@
+package meta
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"goblin/meta/lua"
+	"goblin/meta/search"
+	"goblin/registry"
+	"goblin/registry/rawjson"
+)
+
+const luaAbout = `Runs a Lua 5.1 script that can use all servers, and answers with what it returns: several calls become one, and only what matters comes back.
+A tool is a function of its server's table: local r = my_server.my_tool{a = 1}. Names that are no identifiers: servers["my-server"]["my-tool"]{}.
+Results are tables (structured or JSON answers) or strings; errors of tools raise, pcall catches them. all{a.x{}, b.y{}} runs calls side by side.
+Also: resources.read(uri), resources.list{server=, mime=, limit=}, prompts.get(name, args), tools.list{server=}, search(query, {kind=, server=, limit=}), json.encode, json.decode, null, print. End with return VALUE.`
+
+var script = param{
+	name: "script", required: true, most: lua.MaxScript,
+	about: `The Lua source, for example: local t = clock.time_in{zone = "UTC"} return {now = t}`,
+}
+
+// executeLua runs a script in the name of the client that calls.
+func (t *Tools) executeLua(ctx context.Context, a arguments) ([]byte, error) {
+	leave, err := t.line.enter(ctx, registry.Client(ctx), t.patience())
+	if err != nil {
+		return texts(true, err.Error()), nil
+	}
+	defer leave()
+	r, err := t.Script(ctx, a.text(script), t.o.Ask)
+	var failed *lua.Error
+	switch {
+	case errors.As(err, &failed):
+		return texts(true, failed.Error(), printed(r)), nil
+	case err != nil:
+		return nil, err
+	}
+	if r.JSON == nil {
+		return texts(false, r.Hint, printed(r)), nil
+	}
+	value, plain := rawjson.String(r.JSON)
+	if !plain {
+		value = string(r.JSON)
+	}
+	if !rawjson.IsObject(r.JSON) {
+		return texts(false, value, printed(r)), nil
+	}
+	out := texts(false, value, printed(r))
+	out = append(out[:len(out)-1], `,"structuredContent":`...)
+	return append(append(out, r.JSON...), '}'), nil
+}
+
+// patience is how long a script waits for others to end.
+func (t *Tools) patience() time.Duration {
+	if t.o.Lua.Timeout > 0 {
+		return t.o.Lua.Timeout
+	}
+	return time.Minute
+}
+
+// Script runs a script whose requests are made by ask, see [Options].Ask. The
+// error is a *[lua.Error] when the script is at fault.
+func (t *Tools) Script(ctx context.Context, source string, ask AskFunc) (lua.Result, error) {
+	return lua.Run(ctx, source, &scriptHost{t, ctx, ask}, t.o.Lua)
+}
+
+func printed(r lua.Result) string {
+	if r.Printed == "" {
+		return ""
+	}
+	return "Printed:\n" + r.Printed
+}
+
+// scriptHost is what a script reaches.
+type scriptHost struct {
+	*Tools
+	ctx context.Context // of the call
+	ask AskFunc
+}
+
+func (h *scriptHost) Snapshot() *registry.Snapshot { return h.o.Registry.Load() }
+
+func (h *scriptHost) Servers() []string {
+	states := h.o.Registry.States()
+	names := make([]string, len(states))
+	for i := range states {
+		names[i] = states[i].Name
+	}
+	return names
+}
+
+func (h *scriptHost) Request(ctx context.Context, method string, params []byte) ([]byte, error) {
+	return h.ask(ctx, method, params)
+}
+
+func (h *scriptHost) Progress(done int, message string) {
+	registry.Progress(h.ctx, float64(done), 0, message)
+}
+
+func (h *scriptHost) Search(ctx context.Context, query string, o lua.SearchOptions) ([]byte, error) {
+	kinds, err := kindsOf(o.Kind)
+	if err != nil {
+		return nil, err
+	}
+	most := min(o.Limit, maxLimit)
+	if most <= 0 {
+		most = someCards
+	}
+	// Scripts cannot call Goblin's own tools, so these need not be found.
+	hits, _, err := h.index.Search(ctx, search.Query{Text: query, Kinds: kinds, Server: o.Server, Limit: most + len(all)})
+	if err != nil {
+		return nil, err
+	}
+	hits = slices.DeleteFunc(hits, func(hit search.Hit) bool {
+		return hit.Entry.Kind == registry.Tool && hit.Entry.Server == registry.Local
+	})
+	out := []byte{'['}
+	for i, hit := range hits[:min(len(hits), most)] {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, scriptCard(hit)...)
+	}
+	return append(out, ']'), nil
+}
+
+// scriptCard is the card of a hit in the words of scripts, with what reaches a
+// tool: servers[hit.server][hit.tool].
+func scriptCard(h search.Hit) []byte {
+	o := newObject()
+	o.text("kind", h.Entry.Kind.String())
+	o.text("server", h.Entry.Server)
+	if h.Entry.Kind == registry.Tool {
+		o.text("tool", h.Entry.Name)
+	}
+	o.entry(h.Entry)
+	o.score(h.Score)
+	return o.end()
+}
+
+// kinds are the names of kinds in queries.
+var kinds = map[string]registry.Kind{
+	"tools": registry.Tool, "prompts": registry.Prompt, "resources": registry.Resource, "templates": registry.Template,
+	"tool": registry.Tool, "prompt": registry.Prompt, "resource": registry.Resource, "template": registry.Template,
+}
+
+// kindsOf are the kinds that a name stands for, "" for all.
+func kindsOf(name string) ([]registry.Kind, error) {
+	if name == "" {
+		return []registry.Kind{registry.Tool, registry.Prompt, registry.Resource, registry.Template}, nil
+	}
+	k, ok := kinds[name]
+	if !ok {
+		return nil, fmt.Errorf("unknown kind %q; known are tools, prompts, resources and templates", name)
+	}
+	return []registry.Kind{k}, nil
+}

@@ -1,0 +1,157 @@
+package search_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/meta/search"
+	"goblin/registry"
+)
+
+var nouns = []string{
+	"account", "address", "archive", "article", "backup", "balance", "budget", "calendar", "campaign", "catalogue",
+	"category", "channel", "checklist", "comment", "component", "contact", "contract", "customer", "dashboard", "delivery",
+	"deployment", "device", "document", "employee", "event", "feature", "forecast", "incident", "inventory", "invoice",
+	"journal", "ledger", "location", "machine", "manual", "measurement", "meeting", "message", "milestone", "network",
+	"notebook", "order", "package", "partner", "payment", "picture", "pipeline", "policy", "product", "profile",
+	"project", "proposal", "protocol", "quarter", "question", "receipt", "record", "region", "release", "report",
+	"request", "review", "schedule", "sensor", "service", "session", "shipment", "snapshot", "statement", "storage",
+	"subscription", "supplier", "survey", "template", "ticket", "timeline", "transaction", "vehicle", "warehouse", "workflow",
+}
+
+func noun(i int) string { return nouns[uint32(i)*2654435761>>8%uint32(len(nouns))] }
+
+// documents lists resources as servers do: about 230 bytes and 25 words each.
+func documents(from, n int) [][]byte {
+	items := make([][]byte, n)
+	for j := range items {
+		i := from + j
+		a, b, c := noun(i), noun(i/7+1), noun(i/31+2)
+		items[j] = fmt.Appendf(nil, `{"uri":"file:///srv/%s/%s/%07d/%s.md","name":"%s_%s_%d","title":"%s of the %s",`+
+			`"description":"What the %s says about each %s and %s, in some words","mimeType":"text/%s","size":%d}`,
+			a, b, i, c, a, c, i, a, b, c, a, b, []string{"markdown", "plain", "csv"}[i%3], i)
+	}
+	return items
+}
+
+// library is a catalog of servers with 1,000 resources each.
+func library(t testing.TB, entries int) *registry.Registry {
+	var o registry.Options
+	for i := range entries / 1000 {
+		o.Servers = append(o.Servers, fmt.Sprintf("s%02d", i))
+	}
+	reg := registry.New(o)
+	for i, s := range o.Servers {
+		require.Empty(t, reg.SetList(s, registry.Resource, documents(1000*i, 1000)))
+	}
+	return reg
+}
+
+// Budget: 5 ms at 10,000 entries, 30 ms at 100,000.
+func BenchmarkSearch(b *testing.B) {
+	for _, n := range []int{10_000, 100_000} {
+		x := search.New(library(b, n))
+		for _, c := range []struct {
+			name string
+			q    search.Query
+		}{
+			{"one word", search.Query{Text: "invoice"}},
+			{"three words", search.Query{Text: "shipment sensor policy"}},
+			{"question", search.Query{Text: "what does the report of the warehouse say about suppliers"}},
+			{"typo", search.Query{Text: "subscritpion"}},
+			{"two typos", search.Query{Text: "invetory of warehuse"}},
+			{"prefix", search.Query{Text: "sub"}},
+			{"one letter", search.Query{Text: "s"}},
+			{"one digit", search.Query{Text: "1"}},
+			{"number", search.Query{Text: "4711"}},
+			{"word of all", search.Query{Text: "words"}},
+			{"words of all", search.Query{Text: "says words srv file each"}},
+			{"of a server", search.Query{Text: "invoice", Server: "s03"}},
+			{"of a type", search.Query{Text: "invoice", MIME: "text/c*"}},
+			{"nothing found", search.Query{Text: "qqqqqqqqqq"}},
+			{"far offset", search.Query{Text: "words", Offset: n - 100}},
+			{"no words", search.Query{}},
+			{"no words, of a type", search.Query{MIME: "text/c*"}},
+		} {
+			b.Run(fmt.Sprintf("%d/%s", n, c.name), func(b *testing.B) {
+				_, _, err := x.Search(b.Context(), c.q) // reads the catalog
+				require.NoError(b, err)
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, _, err := x.Search(b.Context(), c.q); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+func BenchmarkQuestions(b *testing.B) {
+	x := search.New(toolCatalog(b))
+	asked := questions(b)
+	for i := 0; b.Loop(); i++ {
+		_, _, err := x.Search(b.Context(), search.Query{Text: asked[i%len(asked)].Ask})
+		require.NoError(b, err)
+	}
+}
+
+func first(b *testing.B, x *search.Index) {
+	_, _, err := x.Search(b.Context(), search.Query{Text: "invoice", Limit: 1})
+	require.NoError(b, err)
+}
+
+// What the index of 100,000 entries takes, in time and memory.
+func BenchmarkBuild100000(b *testing.B) {
+	reg := library(b, 100_000)
+	heap := func() uint64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	for b.Loop() {
+		b.StopTimer()
+		before := heap()
+		b.StartTimer()
+		x := search.New(reg)
+		first(b, x)
+		b.StopTimer()
+		b.ReportMetric(float64(heap()-before)/1e6, "MB-live")
+		runtime.KeepAlive(x)
+		b.StartTimer()
+	}
+}
+
+// From a server's new list of 1,000 entries, all other, to the first answer.
+func BenchmarkChangeOf1000(b *testing.B) {
+	reg := library(b, 100_000)
+	x := search.New(reg)
+	first(b, x)
+	lists := [][][]byte{documents(500, 1000), documents(3000, 1000)}
+	for i := 0; b.Loop(); i++ {
+		b.StopTimer()
+		reg.SetList("s42", registry.Resource, lists[i%2])
+		b.StartTimer()
+		first(b, x)
+	}
+}
+
+// One entry more in a list of 100,000.
+func BenchmarkEntryAmong100000(b *testing.B) {
+	reg := registry.New(registry.Options{Servers: []string{"s"}})
+	lists := [][][]byte{documents(0, 100_000), documents(0, 100_001)}
+	reg.SetList("s", registry.Resource, lists[0])
+	x := search.New(reg)
+	first(b, x)
+	for i := 1; b.Loop(); i++ {
+		b.StopTimer()
+		reg.SetList("s", registry.Resource, lists[i%2])
+		b.StartTimer()
+		first(b, x)
+	}
+}

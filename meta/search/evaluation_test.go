@@ -1,0 +1,195 @@
+package search_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"text/tabwriter"
+
+	"github.com/sahilm/fuzzy"
+	"github.com/stretchr/testify/require"
+
+	"goblin/meta/search"
+	"goblin/registry"
+)
+
+// toolCatalog is a registry with the collected tools.
+func toolCatalog(t testing.TB) *registry.Registry {
+	facts := toolFacts(t)
+	var o registry.Options
+	for _, c := range facts {
+		o.Servers = append(o.Servers, c.Server)
+	}
+	reg := registry.New(o)
+	for _, c := range facts {
+		var items [][]byte
+		for _, f := range c.Tools {
+			properties := map[string]any{}
+			for _, a := range f.Arguments {
+				properties[a] = struct{}{}
+			}
+			item, err := json.Marshal(map[string]any{
+				"name": f.Name, "title": f.Title, "description": f.Description,
+				"inputSchema": map[string]any{"type": "object", "properties": properties},
+			})
+			require.NoError(t, err)
+			items = append(items, item)
+		}
+		require.Empty(t, reg.SetList(c.Server, registry.Tool, items))
+	}
+	return reg
+}
+
+// A ranker returns the tools that it finds, as "server/tool", best first.
+type ranker func(ask string) []string
+
+func id(e *registry.Entry) string { return e.Server + "/" + e.Name }
+
+func ours(t testing.TB, reg *registry.Registry) ranker {
+	x := search.New(reg)
+	return func(ask string) (ids []string) {
+		hits, _, err := x.Search(t.Context(), search.Query{Text: ask, Limit: 1000})
+		require.NoError(t, err)
+		for _, h := range hits {
+			ids = append(ids, id(h.Entry))
+		}
+		return ids
+	}
+}
+
+type fuzzyTools []*registry.Entry
+
+func (f fuzzyTools) Len() int            { return len(f) }
+func (f fuzzyTools) String(i int) string { return f[i].Listed + " " + f[i].Description }
+
+// plainFuzzy matches the letters of a question, in their order.
+func plainFuzzy(reg *registry.Registry) ranker {
+	tools := fuzzyTools(slices.Collect(reg.Load().All(registry.Tool)))
+	return func(ask string) (ids []string) {
+		for _, m := range fuzzy.FindFrom(ask, tools) {
+			ids = append(ids, id(tools[m.Index]))
+		}
+		return ids
+	}
+}
+
+// plainBM25 is the formula of the textbook over words of names and
+// descriptions in lower case.
+func plainBM25(reg *registry.Registry) ranker {
+	words := func(text string) []string {
+		return strings.FieldsFunc(strings.ToLower(text), func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') })
+	}
+	tools := slices.Collect(reg.Load().All(registry.Tool))
+	counts, docs, length := make([]map[string]float64, len(tools)), map[string]float64{}, 0.0
+	for i, e := range tools {
+		counts[i] = map[string]float64{}
+		for _, w := range words(e.Listed + " " + e.Description) {
+			if counts[i][w]++; counts[i][w] == 1 {
+				docs[w]++
+			}
+			counts[i][""]++
+		}
+		length += counts[i][""]
+	}
+	n := float64(len(tools))
+	return func(ask string) (ids []string) {
+		score := map[int]float64{}
+		for _, w := range words(ask) {
+			for i, c := range counts {
+				if c[w] > 0 {
+					rarity := math.Log(1 + (n-docs[w]+0.5)/(docs[w]+0.5))
+					score[i] += rarity * c[w] * 2.2 / (c[w] + 1.2*(0.25+0.75*c[""]/(length/n)))
+				}
+			}
+		}
+		var found []int
+		for i := range tools {
+			if score[i] > 0 {
+				found = append(found, i)
+			}
+		}
+		slices.SortStableFunc(found, func(a, b int) int { return -cmpFloat(score[a], score[b]) })
+		for _, i := range found {
+			ids = append(ids, id(tools[i]))
+		}
+		return ids
+	}
+}
+
+func cmpFloat(a, b float64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// figures say how well a ranker answers questions.
+type figures struct{ recall1, recall5, mrr float64 }
+
+func evaluate(rank ranker, asked []question) (f figures, missed []string) {
+	for _, q := range asked {
+		ids := rank(q.Ask)
+		at := slices.IndexFunc(ids, func(id string) bool { return slices.Contains(q.Want, id) })
+		if at >= 0 {
+			f.mrr += 1 / float64(at+1)
+		}
+		if at == 0 {
+			f.recall1++
+		}
+		if at >= 0 && at < 5 {
+			f.recall5++
+			continue
+		}
+		missed = append(missed, fmt.Sprintf("%s: %v at %d, not %v", q.Ask, q.Want, at, ids[:min(5, len(ids))]))
+	}
+	n := float64(len(asked))
+	return figures{f.recall1 / n, f.recall5 / n, f.mrr / n}, missed
+}
+
+// halves are the questions by which the ranking was tuned, and those that
+// nobody looked at meanwhile.
+func halves(t testing.TB) (tuned, held []question) {
+	for i, q := range questions(t) {
+		if i%2 == 0 {
+			tuned = append(tuned, q)
+		} else {
+			held = append(held, q)
+		}
+	}
+	return tuned, held
+}
+
+// TestEvaluation prints the table of README.md and holds its floor.
+func TestEvaluation(t *testing.T) {
+	reg := toolCatalog(t)
+	tuned, held := halves(t)
+	var b strings.Builder
+	table := tabwriter.NewWriter(&b, 0, 0, 1, ' ', 0)
+	row := func(name string, rank ranker) figures {
+		all, _ := evaluate(rank, slices.Concat(tuned, held))
+		f, _ := evaluate(rank, held)
+		fmt.Fprintf(table, "| %s\t| %.3f\t| %.3f\t| %.3f\t| %.3f\t| %.3f\t| %.3f\t|\n", name,
+			all.recall1, all.recall5, all.mrr, f.recall1, f.recall5, f.mrr)
+		return all
+	}
+	row("plain fuzzy", plainFuzzy(reg))
+	plain := row("plain BM25", plainBM25(reg))
+	search.WithoutMeanings(func() {
+		f := row("ours, without meanings", ours(t, reg))
+		require.Greater(t, f.mrr, plain.mrr)
+	})
+	f := row("ours", ours(t, reg))
+	require.NoError(t, table.Flush())
+	t.Logf("all questions (left), those not tuned by (right):\n%s", b.String())
+	_, missed := evaluate(ours(t, reg), tuned)
+	t.Logf("not among the first five:\n%s", strings.Join(missed, "\n"))
+	require.Greater(t, f.recall1, 0.50)
+	require.Greater(t, f.recall5, 0.75)
+	require.Greater(t, f.mrr, 0.61)
+}

@@ -1,0 +1,32 @@
+package search
+
+import (
+	_ "embed"
+	"strings"
+)
+
+//go:embed meanings.txt
+var meaningLines string
+
+// meanings has, for a stem, those of words that commonly mean the same where
+// programs are spoken of.
+var meanings = grouped(meaningLines)
+
+// grouped reads lines of words that mean the same; a word may be in several.
+func grouped(lines string) map[string][]string {
+	of := map[string][]string{}
+	for line := range strings.Lines(lines) {
+		words := strings.Fields(line)
+		for i, w := range words {
+			words[i] = string(stem([]byte(w)))
+		}
+		for _, w := range words {
+			for _, other := range words {
+				if other != w {
+					of[w] = append(of[w], other)
+				}
+			}
+		}
+	}
+	return of
+}

@@ -1,0 +1,156 @@
+package search
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"goblin/registry"
+)
+
+// Bounds of a query.
+const (
+	// DefaultLimit is the number of hits when a query sets none.
+	DefaultLimit = 20
+	// MaxText is the length in bytes at which a query's text is cut.
+	MaxText = 1024
+
+	maxWords = 32 // words that are looked for
+)
+
+// What a query may spend on words that are not there as they were typed.
+// Queries that reach a bound find less, in the same way every time.
+const (
+	maxCompared = 1 << 20 // terms compared with misspelt words
+	maxPosted   = 1 << 19 // postings of longer and of similar words
+)
+
+// ErrBadMIME is returned for a MIME pattern that is not a glob.
+var ErrBadMIME = errors.New("bad MIME type pattern")
+
+// Query says what to find. The zero value is all, in listed order.
+type Query struct {
+	Text   string          // words; without one, all entries in listed order
+	Kinds  []registry.Kind // none: all kinds
+	Server string          // only of this one; "": of all
+	MIME   string          // only of this type; may be a glob such as image/*
+	Limit  int             // hits at most; 0 or less: [DefaultLimit]
+	Offset int             // hits to leave out first
+}
+
+// Hit is a found entry. It is part of a snapshot and must not be changed.
+type Hit struct {
+	Entry *registry.Entry
+	Score float64 // 0 when the query has no words
+}
+
+// mimeFilter returns what says whether an entry has a type that a pattern
+// matches, nil for any: a glob without regard to case or, unless it names
+// some, parameters.
+func mimeFilter(pattern string) (func(*registry.Entry) bool, error) {
+	if pattern == "" {
+		return nil, nil
+	}
+	pattern = strings.ToLower(strings.TrimSpace(pattern))
+	if _, err := path.Match(pattern, ""); err != nil {
+		return nil, fmt.Errorf("%w: %q", ErrBadMIME, pattern)
+	}
+	known := map[string]bool{} // a catalog has few types
+	return func(e *registry.Entry) bool {
+		ok, seen := known[e.MIME]
+		if !seen {
+			t := strings.ToLower(e.MIME)
+			if !strings.Contains(pattern, ";") {
+				t, _, _ = strings.Cut(t, ";")
+			}
+			t = strings.TrimSpace(t)
+			ok, _ = path.Match(pattern, t)
+			ok = t != "" && (ok || pattern == "*")
+			if len(known) < 1000 {
+				known[e.MIME] = ok
+			}
+		}
+		return ok
+	}, nil
+}
+
+// wanted is a word to look for.
+type wanted struct {
+	text  string // as typed
+	stem  string
+	share float32 // what a hit counts, 1 for a word as typed
+	exact bool    // only as it is
+	pair  bool    // two words that count already
+}
+
+// parse splits a query's text into the words to look for.
+func parse(text string) []wanted {
+	if len(text) > MaxText {
+		text = strings.ToValidUTF8(text[:MaxText], "")
+	}
+	var all, telling []wanted
+	var l lexer
+	add := func(w []byte, how spelling) {
+		word := wanted{text: string(w), share: 1}
+		switch {
+		case how == joined:
+			word.stem, word.share, word.exact, word.pair = word.text, pairShare, true, true
+		case how == part && len(w) == 1 && letters(w):
+			return // of k8s
+		default:
+			word.stem = string(stem(w))
+			word.exact = how == whole
+		}
+		same := func(o wanted) bool { return o.stem == word.stem }
+		if !slices.ContainsFunc(all, same) {
+			all = append(all, word)
+		}
+		if how != joined && !stopWords[word.text] && !slices.ContainsFunc(telling, same) {
+			telling = append(telling, word)
+		}
+	}
+	l.split(text, false, add)
+	if len(telling) == 0 {
+		telling = all
+	}
+	// Pairs are of the words that tell something: "create an issue".
+	var words []string
+	for _, w := range telling {
+		if !w.exact {
+			words = append(words, w.text)
+		}
+	}
+	all = telling
+	l.split(strings.Join(words, " "), true, func(w []byte, how spelling) {
+		if how == joined {
+			add(w, how)
+		}
+	})
+	return all[:min(len(all), maxWords)]
+}
+
+func runes(s string) []rune {
+	r := make([]rune, 0, utf8.RuneCountInString(s))
+	for _, c := range s {
+		r = append(r, c)
+	}
+	return r
+}
+
+// stopWords tell nothing in a question. They are looked for only when there
+// are no others.
+var stopWords = setOf(`a about am an and any are as at be been but by can could did do does else for from had has
+	have he her here him his how i if in into is it its me my of on or our out please she should so some somebody someone something
+	than that the their them then there these they this those to us was we were what when where which while
+	who whom whose why will with would you your`)
+
+func setOf(text string) map[string]bool {
+	set := map[string]bool{}
+	for _, w := range strings.Fields(text) {
+		set[w] = true
+	}
+	return set
+}

@@ -1,0 +1,73 @@
+package search_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// collected is what testdata/tools.json keeps of a server. Only what names a
+// tool is kept, with the beginning of its description: no schemas, no texts.
+type collected struct {
+	Server  string     `json:"server"`
+	Package string     `json:"package"`
+	License string     `json:"license,omitempty"`
+	Tools   []toolFact `json:"tools"`
+}
+
+type toolFact struct {
+	Name        string   `json:"name"`
+	Title       string   `json:"title,omitempty"`
+	Description string   `json:"description,omitempty"`
+	Arguments   []string `json:"arguments,omitempty"`
+}
+
+// question is what a user or agent asks, and the tools ("server/tool") of
+// which any is a right answer. The questions were written before there was a
+// ranking, in the words of who asks.
+type question struct {
+	Ask  string   `json:"ask"`
+	Want []string `json:"want"`
+}
+
+func questions(t testing.TB) []question {
+	var all []question
+	readJSON(t, "questions.json", &all)
+	return all
+}
+
+func TestQuestionsAreAboutCollectedTools(t *testing.T) {
+	known := map[string]bool{}
+	for _, c := range toolFacts(t) {
+		for _, f := range c.Tools {
+			known[c.Server+"/"+f.Name] = true
+		}
+	}
+	require.GreaterOrEqual(t, len(known), 150)
+	asked := map[string]bool{}
+	for _, q := range questions(t) {
+		require.NotEmpty(t, q.Want, q.Ask)
+		require.False(t, asked[q.Ask], "asked twice: %s", q.Ask)
+		asked[q.Ask] = true
+		for _, w := range q.Want {
+			require.True(t, known[w], "%s: no tool %s", q.Ask, w)
+		}
+	}
+	require.GreaterOrEqual(t, len(asked), 100)
+}
+
+func toolFacts(t testing.TB) []collected {
+	var all []collected
+	readJSON(t, "tools.json", &all)
+	return all
+}
+
+func readJSON(t testing.TB, file string, v any) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", file))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, v))
+}

@@ -1,0 +1,453 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"math/bits"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"goblin/registry"
+)
+
+// What a hit counts that is not the word as it was typed.
+const (
+	pairShare    = 0.5  // two words that follow one another
+	prefixShare  = 0.7  // a longer word, of the share of it that was typed
+	meaningShare = 0.75 // a word of the same meaning
+)
+
+// coverage is the part of a score that depends on the share of the query's
+// words that an entry has.
+const coverage = 0.5
+
+// typoShare is for words that are a number of edits away.
+var typoShare = [...]float32{1: 0.6, 2: 0.4}
+
+// Search returns the hits of a query, best first, and how many there are
+// without limit and offset. It sees every change that was published before
+// the call, and may read it first. It fails with ErrBadMIME, or when ctx ends.
+func (x *Index) Search(ctx context.Context, q Query) (hits []Hit, total int, err error) {
+	fits, err := mimeFilter(q.MIME)
+	if err != nil {
+		return nil, 0, err
+	}
+	s, err := x.current(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	if q.Limit <= 0 {
+		q.Limit = DefaultLimit
+	}
+	q.Offset = max(0, q.Offset)
+	words := parse(q.Text)
+	if len(words) == 0 {
+		hits, total = s.list(q, fits)
+		return hits, total, nil
+	}
+	r := ranking{words: words}
+	for _, src := range s.sources {
+		if !q.covers(src.part.Kind()) || q.Server != "" && q.Server != src.part.Server() {
+			continue
+		}
+		r.docs += src.part.Len()
+		for _, p := range []*placed{&src.base, &src.delta} {
+			if p.segment != nil {
+				r.lists = append(r.lists, list{p, src.part})
+			}
+		}
+	}
+	if err := r.plan(ctx); err != nil {
+		return nil, 0, err
+	}
+	hits, total = r.best(q, fits)
+	return hits, total, nil
+}
+
+func (q *Query) covers(k registry.Kind) bool {
+	return len(q.Kinds) == 0 || slices.Contains(q.Kinds, k)
+}
+
+// list answers a query without words.
+func (s *state) list(q Query, fits func(*registry.Entry) bool) (hits []Hit, total int) {
+	for k := range registry.Kind(registry.Kinds) {
+		if !q.covers(k) {
+			continue
+		}
+		entries := s.snapshot.All(k)
+		if q.Server != "" {
+			entries = s.snapshot.Server(q.Server, k)
+		}
+		for e := range entries {
+			if fits != nil && !fits(e) {
+				continue
+			}
+			if total >= q.Offset && len(hits) < q.Limit {
+				hits = append(hits, Hit{Entry: e})
+			}
+			total++
+		}
+	}
+	return hits, total
+}
+
+// ranking is one query on its way.
+type ranking struct {
+	words    []wanted
+	lists    []list
+	docs     int
+	compared int
+	posted   int
+	terms    []planned
+	single   int // words that are not pairs
+}
+
+type list struct {
+	*placed
+	part registry.Part
+}
+
+// planned is a term to read: of which list, for which word, at what worth.
+type planned struct {
+	list, word int32
+	term       int32
+	worth      float32
+	single     bool // stands for a word that counts as one
+}
+
+// plan finds the terms that the words stand for.
+func (r *ranking) plan(ctx context.Context) error {
+	for i := range r.words {
+		if !r.words[i].pair {
+			r.single++
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		r.word(int32(i))
+	}
+	r.byList()
+	return nil
+}
+
+// byList brings the terms into the order of lists, those of a list as they
+// are: word by word.
+func (r *ranking) byList() {
+	at := make([]int, len(r.lists)+1)
+	for i := range r.terms {
+		at[r.terms[i].list+1]++
+	}
+	for i := range r.lists {
+		at[i+1] += at[i]
+	}
+	sorted := make([]planned, len(r.terms))
+	for _, t := range r.terms {
+		sorted[at[t.list]] = t
+		at[t.list]++
+	}
+	r.terms = sorted
+}
+
+func (r *ranking) word(n int32) {
+	w := &r.words[n]
+	found := r.exact(n, w.stem, w.share)
+	if w.exact {
+		return
+	}
+	for _, other := range meanings[w.stem] {
+		r.exact(n, other, w.share*meaningShare)
+	}
+	if r.prefix(n, w, found) || found > 0 {
+		return
+	}
+	r.typos(n, w)
+}
+
+// rarity is the inverse document frequency.
+func (r *ranking) rarity(docs int) float32 {
+	n, d := float64(r.docs), float64(min(docs, r.docs))
+	return float32(math.Log(1 + (n-d+0.5)/(d+0.5)))
+}
+
+// exact plans a term as it is, and returns how many documents have it.
+func (r *ranking) exact(word int32, term string, share float32) (docs int) {
+	from := len(r.terms)
+	for i := range r.lists {
+		if t, ok := r.lists[i].find(term); ok {
+			docs += r.lists[i].count(t)
+			r.terms = append(r.terms, planned{int32(i), word, int32(t), share, !r.words[word].pair})
+		}
+	}
+	r.value(from, docs)
+	return docs
+}
+
+// value multiplies the worth of terms by the rarity of what stands for them.
+func (r *ranking) value(from, docs int) {
+	rarity := r.rarity(docs)
+	for i := range r.terms[from:] {
+		r.terms[from+i].worth *= rarity
+	}
+}
+
+// prefix plans longer words that begin as typed, and reports whether there
+// are any.
+func (r *ranking) prefix(word int32, w *wanted, exact int) bool {
+	if len(w.text) < 3 && int(word) != len(r.words)-1 {
+		return false
+	}
+	from, docs := len(r.terms), exact
+	for i := range r.lists {
+		l := &r.lists[i]
+		for t := l.from(w.text); t < len(l.termEnd) && r.posted < maxPosted; t++ {
+			term := l.term(t)
+			if !strings.HasPrefix(term, w.text) {
+				break
+			}
+			if term == w.stem {
+				continue
+			}
+			n := l.count(t)
+			r.posted += n
+			docs += n
+			share := prefixShare * float32(len(w.text)) / float32(len(term))
+			r.terms = append(r.terms, planned{int32(i), word, int32(t), w.share * share, true})
+		}
+	}
+	r.value(from, docs)
+	return len(r.terms) > from
+}
+
+// typos plans the words that are the fewest edits away.
+func (r *ranking) typos(word int32, w *wanted) {
+	typed := runes(w.stem)
+	limit := edits(utf8.RuneCountInString(w.text))
+	if limit == 0 || !letters([]byte(w.text)) {
+		return
+	}
+	from, docs := len(r.terms), 0
+	term := make([]rune, 0, maxWord)
+	set, changed := lettersOf(w.stem), 2 // bits per edit
+	if !ascii(w.stem) {
+		changed *= utf8.UTFMax
+	}
+	for i := range r.lists {
+		l := &r.lists[i]
+		for t := l.from(":"); t < len(l.termEnd); t++ { // after the digits
+			if r.compared++; r.compared > maxCompared || r.posted > maxPosted {
+				break
+			}
+			if bits.OnesCount32(l.letters[t]^set) > changed*limit {
+				continue
+			}
+			text := l.term(t)
+			if len(text) > (len(typed)+limit)*utf8.UTFMax || len(text) < len(typed)-limit {
+				continue
+			}
+			term = term[:0]
+			for _, c := range text {
+				term = append(term, c)
+			}
+			off := distance(typed, term, limit)
+			if off > limit {
+				continue
+			}
+			if off < limit { // nothing worse any more
+				limit, docs, r.terms = off, 0, r.terms[:from]
+			}
+			n := l.count(t)
+			r.posted += n
+			docs += n
+			r.terms = append(r.terms, planned{int32(i), word, int32(t), w.share * typoShare[off], true})
+		}
+	}
+	r.value(from, docs)
+}
+
+// sums are per document of a list: zero but while in use.
+type sums struct {
+	total, word []float32
+	matched     []uint8
+	found       []int32 // documents with a total
+	touched     []int32 // documents with the current word
+}
+
+var pool = sync.Pool{New: func() any { return new(sums) }}
+
+// best reads the planned terms and returns the best hits.
+func (r *ranking) best(q Query, fits func(*registry.Entry) bool) (hits []Hit, total int) {
+	s := pool.Get().(*sums)
+	defer pool.Put(s)
+	top := top{most: q.Offset + q.Limit, lists: r.lists}
+	if top.most < 0 { // of numbers that no catalog has
+		top.most = math.MaxInt
+	}
+	for at := 0; at < len(r.terms); {
+		n := r.terms[at].list
+		end := at
+		for end < len(r.terms) && r.terms[end].list == n {
+			end++
+		}
+		l := &r.lists[n]
+		s.read(l, r.terms[at:end])
+		at = end
+		for _, doc := range s.inOrder(l.docs) {
+			share := float32(s.matched[doc]) / float32(r.single)
+			score := s.total[doc] * (1 - coverage + coverage*share)
+			s.total[doc], s.matched[doc] = 0, 0
+			i := l.entry(int(doc))
+			if i < 0 || fits != nil && !fits(l.part.At(i)) {
+				continue
+			}
+			total++
+			top.offer(found{score, n, int32(i)})
+		}
+		s.found = s.found[:0]
+	}
+	return top.page(q.Offset), total
+}
+
+// inOrder returns the documents with a total in their order.
+func (s *sums) inOrder(docs int) []int32 {
+	if len(s.found) < docs/16 {
+		slices.Sort(s.found)
+		return s.found
+	}
+	s.found = s.found[:0]
+	for doc, total := range s.total[:docs] {
+		if total > 0 {
+			s.found = append(s.found, int32(doc))
+		}
+	}
+	return s.found
+}
+
+// read sums up what the terms of one list are worth to its documents. Of the
+// terms that stand for a word, a document's best counts.
+func (s *sums) read(l *list, terms []planned) {
+	if len(s.total) < l.docs {
+		*s = sums{
+			total: make([]float32, l.docs), word: make([]float32, l.docs), matched: make([]uint8, l.docs),
+			found: s.found, touched: s.touched,
+		}
+	}
+	for i := range terms {
+		t := &terms[i]
+		n, list := l.postings(int(t.term))
+		doc := 0
+		for range n {
+			var d uint32
+			var weight uint8
+			d, weight, list = next(list)
+			doc += int(d)
+			v := t.worth * float32(weight) / 255
+			was := s.word[doc]
+			if v <= was {
+				continue
+			}
+			if was == 0 {
+				s.touched = append(s.touched, int32(doc))
+				if s.total[doc] == 0 {
+					s.found = append(s.found, int32(doc))
+				}
+				if t.single {
+					s.matched[doc]++
+				}
+			}
+			s.total[doc] += v - was
+			s.word[doc] = v
+		}
+		if i == len(terms)-1 || terms[i+1].word != t.word {
+			for _, doc := range s.touched {
+				s.word[doc] = 0
+			}
+			s.touched = s.touched[:0]
+		}
+	}
+}
+
+// found is a document with a score.
+type found struct {
+	score       float32
+	list, entry int32
+}
+
+// top keeps the best of what is offered. Once it is full, it is a heap with
+// the worst of them first.
+type top struct {
+	lists []list
+	hits  []found
+	most  int
+	full  bool
+	last  found // the last one that was turned away
+}
+
+// before reports whether a comes before b in an answer.
+func (t *top) before(a, b found) bool {
+	if a.score != b.score {
+		return a.score > b.score
+	}
+	p, o := t.lists[a.list].part, t.lists[b.list].part
+	if p == o {
+		return a.entry < b.entry
+	}
+	x, y := p.At(int(a.entry)), o.At(int(b.entry))
+	return cmp.Or(strings.Compare(x.Listed, y.Listed), strings.Compare(x.Server, y.Server), cmp.Compare(x.Kind, y.Kind)) < 0
+}
+
+// compare orders as in an answer.
+func (t *top) compare(a, b found) int {
+	switch {
+	case t.before(a, b):
+		return -1
+	case t.before(b, a):
+		return 1
+	}
+	return 0
+}
+
+// offer takes what is found in a list in the order of entries.
+func (t *top) offer(f found) {
+	if len(t.hits) < t.most {
+		t.hits = append(t.hits, f)
+		return
+	}
+	if !t.full {
+		slices.SortFunc(t.hits, func(a, b found) int { return t.compare(b, a) })
+		t.full = true
+	}
+	if f.list == t.last.list && f.score <= t.last.score { // comes after what was not good enough
+		return
+	}
+	if !t.before(f, t.hits[0]) {
+		t.last = f
+		return
+	}
+	t.hits[0] = f
+	for i := 0; ; {
+		worst := i
+		for down := 2*i + 1; down <= 2*i+2 && down < len(t.hits); down++ {
+			if t.before(t.hits[worst], t.hits[down]) {
+				worst = down
+			}
+		}
+		if worst == i {
+			return
+		}
+		t.hits[i], t.hits[worst] = t.hits[worst], t.hits[i]
+		i = worst
+	}
+}
+
+// page returns the hits from offset on, best first.
+func (t *top) page(offset int) []Hit {
+	slices.SortFunc(t.hits, t.compare)
+	var hits []Hit
+	for _, f := range t.hits[min(offset, len(t.hits)):] {
+		hits = append(hits, Hit{t.lists[f.list].part.At(int(f.entry)), float64(f.score)})
+	}
+	return hits
+}

@@ -1,0 +1,248 @@
+package search
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+	"sort"
+	"strings"
+
+	"goblin/registry"
+	"goblin/registry/rawjson"
+)
+
+// What is read of an entry at most. Servers choose the texts.
+const (
+	maxField     = 4096 // bytes of a field
+	maxArguments = 100  // names
+)
+
+// field says what an occurrence counts: weight over the share of the field's
+// length in the usual one, to the degree of bias.
+type field struct {
+	weight, bias, usual float32
+	pairs               bool
+}
+
+var (
+	nameField        = field{weight: 4, bias: 0.5, usual: 4, pairs: true}
+	titleField       = field{weight: 2.5, bias: 0.5, usual: 4, pairs: true}
+	descriptionField = field{weight: 0.5, bias: 0.6, usual: 30}
+	uriField         = field{weight: 0.4, bias: 0.5, usual: 8, pairs: true}
+	argumentField    = field{weight: 0.3, bias: 0.5, usual: 6}
+	serverField      = field{weight: 1, usual: 1}
+)
+
+// saturation is BM25's k1: how much a second occurrence adds.
+const saturation = 1.2
+
+// segment is the immutable index of some documents, numbered from 0: a sorted
+// dictionary, and per term a posting list. A list is the number of documents,
+// then for each in order the distance from the one before and a byte of
+// weight, numbers as varints.
+type segment struct {
+	docs    int
+	terms   string // one after another
+	termEnd []uint32
+	letters []uint32 // per term: [lettersOf]
+	posts   []byte
+	postEnd []uint32
+}
+
+// newSegment indexes the entries of a part with the given numbers, all for
+// nil. Its cost is that of reading them.
+func newSegment(p registry.Part, which []int32) *segment {
+	n := p.Len()
+	if which != nil {
+		n = len(which)
+	}
+	b := builder{ids: map[string]int32{}, posts: make([]post, 0, n*16)}
+	// From the last to the first, so that the chains are in order.
+	for doc := n - 1; doc >= 0; doc-- {
+		i := doc
+		if which != nil {
+			i = int(which[doc])
+		}
+		b.add(uint32(doc), p.At(i))
+	}
+	return b.finish(n)
+}
+
+type builder struct {
+	lexer
+	ids   map[string]int32
+	heads []int32   // per term: its first post, or -1
+	sums  []float32 // per term: weight in the current document
+	used  []int32   // terms of the current document
+	field []int32   // terms of the current field
+	posts []post
+}
+
+// post is one posting; those of a term are chained by next.
+type post struct {
+	doc    uint32
+	next   int32
+	weight uint8
+}
+
+func (b *builder) add(doc uint32, e *registry.Entry) {
+	b.used = b.used[:0]
+	switch e.Kind {
+	case registry.Tool, registry.Prompt:
+		b.read(&nameField, e.Name)
+		b.arguments(e)
+	default:
+		b.read(&nameField, e.Label)
+		b.read(&uriField, e.Name)
+	}
+	b.read(&titleField, e.Title)
+	b.read(&descriptionField, e.Description)
+	b.read(&serverField, e.Server)
+	for _, id := range b.used {
+		t := b.sums[id]
+		b.sums[id] = 0
+		weight := max(1, math.Round(float64(255*t/(t+saturation))))
+		b.posts = append(b.posts, post{doc, b.heads[id], uint8(weight)})
+		b.heads[id] = int32(len(b.posts) - 1)
+	}
+}
+
+// arguments reads the names of arguments of a tool or prompt.
+func (b *builder) arguments(e *registry.Entry) {
+	var names []string
+	if e.Kind == registry.Tool {
+		for k := range rawjson.Members(rawjson.Path(e.JSON, "inputSchema", "properties")) {
+			if len(names) == maxArguments {
+				break
+			}
+			name, _ := rawjson.String(k)
+			names = append(names, name)
+		}
+	} else {
+		for v := range rawjson.Elements(rawjson.Get(e.JSON, "arguments")) {
+			if len(names) == maxArguments {
+				break
+			}
+			name, _ := rawjson.String(rawjson.Get(v, "name"))
+			names = append(names, name)
+		}
+	}
+	if len(names) > 0 {
+		b.read(&argumentField, strings.Join(names, " "))
+	}
+}
+
+// read counts the words of one field of the current document.
+func (b *builder) read(f *field, text string) {
+	if text == "" {
+		return
+	}
+	if len(text) > maxField {
+		text = strings.ToValidUTF8(text[:maxField], "")
+	}
+	b.field = b.field[:0]
+	length := 0
+	b.split(text, f.pairs, func(w []byte, how spelling) {
+		if how == plain || how == part {
+			length++
+		}
+		if how != joined {
+			w = stem(w)
+		}
+		id, ok := b.ids[string(w)]
+		if !ok {
+			id = int32(len(b.heads))
+			b.ids[string(w)] = id
+			b.heads = append(b.heads, -1)
+			b.sums = append(b.sums, 0)
+		}
+		b.field = append(b.field, id)
+	})
+	each := f.weight / (1 - f.bias + f.bias*float32(length)/f.usual)
+	for _, id := range b.field {
+		if b.sums[id] == 0 {
+			b.used = append(b.used, id)
+		}
+		b.sums[id] += each
+	}
+}
+
+func (b *builder) finish(docs int) *segment {
+	order := make([]string, 0, len(b.ids))
+	size := 0
+	for t := range b.ids {
+		order = append(order, t)
+		size += len(t)
+	}
+	slices.Sort(order)
+	s := &segment{
+		docs:    docs,
+		termEnd: make([]uint32, len(order)),
+		letters: make([]uint32, len(order)),
+		postEnd: make([]uint32, len(order)),
+		posts:   make([]byte, 0, 3*len(b.posts)+len(order)),
+	}
+	var terms strings.Builder
+	terms.Grow(size)
+	for i, t := range order {
+		terms.WriteString(t)
+		s.termEnd[i] = uint32(terms.Len())
+		s.letters[i] = lettersOf(t)
+		id := b.ids[t]
+		n := 0
+		for at := b.heads[id]; at >= 0; at = b.posts[at].next {
+			n++
+		}
+		s.posts = binary.AppendUvarint(s.posts, uint64(n))
+		before := uint32(0)
+		for at := b.heads[id]; at >= 0; at = b.posts[at].next {
+			p := &b.posts[at]
+			s.posts = binary.AppendUvarint(s.posts, uint64(p.doc-before))
+			s.posts = append(s.posts, p.weight)
+			before = p.doc
+		}
+		s.postEnd[i] = uint32(len(s.posts))
+	}
+	s.terms = terms.String()
+	s.posts = slices.Clip(slices.Clone(s.posts))
+	return s
+}
+
+func (s *segment) term(i int) string {
+	if i == 0 {
+		return s.terms[:s.termEnd[0]]
+	}
+	return s.terms[s.termEnd[i-1]:s.termEnd[i]]
+}
+
+// from returns the number of the first term that is not before t.
+func (s *segment) from(t string) int {
+	return sort.Search(len(s.termEnd), func(i int) bool { return s.term(i) >= t })
+}
+
+// find returns the number of a term.
+func (s *segment) find(t string) (i int, ok bool) {
+	i = s.from(t)
+	return i, i < len(s.termEnd) && s.term(i) == t
+}
+
+// postings opens the list of a term: the number of its documents, and what
+// [next] reads.
+func (s *segment) postings(term int) (n int, list []byte) {
+	from := uint32(0)
+	if term > 0 {
+		from = s.postEnd[term-1]
+	}
+	list = s.posts[from:s.postEnd[term]]
+	count, w := binary.Uvarint(list)
+	return int(count), list[w:]
+}
+
+// next reads one posting off a list: the distance to the document before.
+func next(list []byte) (distance uint32, weight uint8, rest []byte) {
+	if list[0] < 0x80 {
+		return uint32(list[0]), list[1], list[2:]
+	}
+	d, w := binary.Uvarint(list)
+	return uint32(d), list[w], list[w+1:]
+}

@@ -1,0 +1,249 @@
+package search
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// maxWord is the length in bytes at which a word is cut.
+const maxWord = 40
+
+// lexer splits text into words. It is for one goroutine; buffers are reused.
+type lexer struct {
+	chunk []byte // lower case, since the last separator
+	cuts  []int  // where parts of chunk begin
+	word  []byte // what is handed out
+	last  []byte // the word before, for pairs
+	pairs bool
+	emit  func(word []byte, how spelling)
+}
+
+// spelling tells how a word stood in the text.
+type spelling uint8
+
+const (
+	plain  spelling = iota // between separators
+	part                   // a part of a mixed piece
+	whole                  // a mixed piece
+	joined                 // two words that follow one another
+)
+
+// split calls emit for each word of text: in lower case, without diacritics,
+// not stemmed but in pairs. With pairs, also for two words that follow one
+// another. The bytes are valid until emit returns, which may change them.
+func (l *lexer) split(text string, pairs bool, emit func(word []byte, how spelling)) {
+	l.chunk, l.cuts, l.last = l.chunk[:0], l.cuts[:0], l.last[:0]
+	l.pairs, l.emit = pairs, emit
+	if !ascii(text) {
+		text = norm.NFKD.String(text)
+	}
+	var before class
+	for i, c := range text {
+		now := classOf(c)
+		switch now {
+		case mark:
+			continue
+		case separator:
+			l.flush()
+		case ideograph:
+			l.flush()
+			l.chunk = utf8.AppendRune(l.chunk, c)
+			l.flush()
+		default:
+			if cut(before, now, text[i+utf8.RuneLen(c):]) {
+				l.cuts = append(l.cuts, len(l.chunk))
+			}
+			l.chunk = utf8.AppendRune(l.chunk, unicode.ToLower(c))
+		}
+		before = now
+	}
+	l.flush()
+}
+
+func ascii(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+type class uint8
+
+const (
+	separator class = iota
+	lower
+	upper
+	digit
+	ideograph // a word of its own
+	mark      // a diacritic or apostrophe: as if it were not there
+)
+
+func classOf(c rune) class {
+	switch {
+	case 'a' <= c && c <= 'z':
+		return lower
+	case 'A' <= c && c <= 'Z':
+		return upper
+	case '0' <= c && c <= '9':
+		return digit
+	case c == '\'', c == '’':
+		return mark
+	case c < utf8.RuneSelf, c == utf8.RuneError:
+		return separator
+	case unicode.In(c, unicode.Han, unicode.Hiragana, unicode.Katakana):
+		return ideograph
+	case unicode.IsUpper(c):
+		return upper
+	case unicode.IsLetter(c):
+		return lower
+	case unicode.IsDigit(c):
+		return digit
+	case unicode.In(c, unicode.Mn):
+		return mark
+	}
+	return separator
+}
+
+// cut reports whether a part begins with a rune of class now: at digits, at
+// "tU" of getUser and at "Se" of HTTPServer.
+func cut(before, now class, rest string) bool {
+	switch {
+	case before == separator || before == ideograph:
+		return false
+	case (before == digit) != (now == digit):
+		return true
+	case now != upper:
+		return false
+	}
+	next, _ := utf8.DecodeRuneInString(rest)
+	return before == lower || before == upper && classOf(next) == lower
+}
+
+// flush emits the words of the chunk.
+func (l *lexer) flush() {
+	if len(l.chunk) == 0 {
+		return
+	}
+	if len(l.cuts) == 0 {
+		l.one(l.chunk, plain)
+	} else {
+		digits := false
+		from := 0
+		for _, to := range append(l.cuts, len(l.chunk)) {
+			l.one(l.chunk[from:to], part)
+			digits = digits || !letters(l.chunk[from:to])
+			from = to
+		}
+		// Two parts of letters are a pair already.
+		if !l.pairs || digits || len(l.cuts) > 1 {
+			l.word = clip(append(l.word[:0], l.chunk...))
+			l.emit(l.word, whole)
+		}
+	}
+	l.chunk, l.cuts = l.chunk[:0], l.cuts[:0]
+}
+
+// one emits a word, and before it the pair with the word before.
+func (l *lexer) one(w []byte, how spelling) {
+	w = clip(w)
+	if l.pairs {
+		if len(l.last) > 1 && len(w) > 1 && letters(w) {
+			l.word = append(l.word[:0], l.last...)
+			l.word = append(l.word, w...)
+			l.emit(clip(stem(l.word)), joined)
+		}
+		l.last = l.last[:0]
+		if letters(w) {
+			l.last = append(l.last, w...)
+		}
+	}
+	l.word = append(l.word[:0], w...)
+	l.emit(l.word, how)
+}
+
+func letters(w []byte) bool { return w[0] < '0' || w[0] > '9' }
+
+// clip cuts a word at maxWord, between runes.
+func clip(w []byte) []byte {
+	if len(w) <= maxWord {
+		return w
+	}
+	n := maxWord
+	for n > 0 && !utf8.RuneStart(w[n]) {
+		n--
+	}
+	return w[:n]
+}
+
+// stem cuts common English endings off, in place. Words keep their beginning,
+// so that what a user has typed of one stays a prefix; words that mean
+// different things may become equal, equal words never different ones.
+func stem(w []byte) []byte {
+	if len(w) < 4 || !letters(w) {
+		return w
+	}
+	w = singular(w)
+	switch {
+	case ends(w, "ing") && root(w[:len(w)-3]):
+		w = undouble(w[:len(w)-3])
+	case ends(w, "ed") && !ends(w, "eed") && root(w[:len(w)-2]):
+		w = undouble(w[:len(w)-2])
+	case (ends(w, "tion") || ends(w, "sion")) && len(w) >= 7:
+		w = w[:len(w)-3]
+	case ends(w, "ment") && len(w) >= 9:
+		w = w[:len(w)-4]
+	}
+	if ends(w, "e") && len(w) > 3 {
+		w = w[:len(w)-1]
+	}
+	if ends(w, "at") && len(w) >= 7 { // validate, validation, validating: valid
+		w = w[:len(w)-2]
+	}
+	if ends(w, "y") && len(w) > 3 && !vowel(w[len(w)-2]) {
+		w[len(w)-1] = 'i' // query, queries
+	}
+	return w
+}
+
+func singular(w []byte) []byte {
+	switch {
+	case !ends(w, "s") || ends(w, "ss") || ends(w, "us") || ends(w, "is"):
+		return w
+	case ends(w, "ies") && len(w) > 4, ends(w, "sses"), ends(w, "xes"), ends(w, "ches"), ends(w, "shes"):
+		return w[:len(w)-2]
+	}
+	return w[:len(w)-1]
+}
+
+func ends(w []byte, with string) bool {
+	return len(w) >= len(with) && string(w[len(w)-len(with):]) == with
+}
+
+// root reports whether w can be a word: three letters, one of them a vowel.
+func root(w []byte) bool {
+	if len(w) < 3 {
+		return false
+	}
+	for _, c := range w {
+		if vowel(c) || c == 'y' {
+			return true
+		}
+	}
+	return false
+}
+
+func vowel(c byte) bool { return strings.IndexByte("aeiou", c) >= 0 }
+
+// undouble makes run of runn, but not fil of fill.
+func undouble(w []byte) []byte {
+	n := len(w)
+	if w[n-1] == w[n-2] && !vowel(w[n-1]) && strings.IndexByte("lsz", w[n-1]) < 0 {
+		return w[:n-1]
+	}
+	return w
+}

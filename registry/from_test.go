@@ -1,0 +1,35 @@
+package registry
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestFromSkipsEntriesOfTheMergedList(t *testing.T) {
+	t.Parallel()
+	// Tools of both servers take turns: several segments.
+	r := catalog(t, Options{}, "a tool x\na tool z\nb tool y\na_b tool k\na_b tool m\nhidden tool h\nb resource u:1\nb resource u:2")
+	r.SetVisible("hidden", false)
+	s := r.Load()
+	whole := slices.Collect(s.All(Tool))
+	require.Len(t, whole, 5)
+	for first := -1; first <= len(whole)+1; first++ {
+		want := whole[min(max(first, 0), len(whole)):]
+		require.Equal(t, want, append([]*Entry{}, slices.Collect(s.From(Tool, first))...), first)
+	}
+	require.Equal(t, []string{"mcp://b/u:2"}, listedOf(slices.Collect(s.ServerFrom("b", Resource, 1))))
+	require.Equal(t, 2, s.ServerCount("b", Resource))
+	for _, server := range []string{"hidden", "nobody"} {
+		require.Zero(t, s.ServerCount(server, Tool))
+		require.Empty(t, slices.Collect(s.ServerFrom(server, Tool, 0)))
+	}
+}
+
+func listedOf(entries []*Entry) (names []string) {
+	for _, e := range entries {
+		names = append(names, e.Listed)
+	}
+	return names
+}

@@ -1,0 +1,51 @@
+package registry
+
+import (
+	"context"
+	"time"
+)
+
+// Request is what the handler of something local may know of the request that
+// it works on.
+type Request interface {
+	// Progress tells the client how much is done, of total if that is known
+	// (else 0), with a line for people or "". It does not block.
+	Progress(done, total float64, message string)
+	// Waited is how long the request has waited for people so far, which does
+	// not count as work.
+	Waited() time.Duration
+	// Client tells clients apart: the id of the session.
+	Client() string
+}
+
+type requestKey struct{}
+
+// WithRequest gives a handler its request.
+func WithRequest(ctx context.Context, r Request) context.Context {
+	return context.WithValue(ctx, requestKey{}, r)
+}
+
+// Progress reports to the client whose request ctx belongs to, if it wants to
+// know. done must grow from one report to the next.
+func Progress(ctx context.Context, done, total float64, message string) {
+	if r, ok := ctx.Value(requestKey{}).(Request); ok {
+		r.Progress(done, total, message)
+	}
+}
+
+// Client is the id of the session that the request of ctx belongs to; "" for
+// none.
+func Client(ctx context.Context) string {
+	if r, ok := ctx.Value(requestKey{}).(Request); ok {
+		return r.Client()
+	}
+	return ""
+}
+
+// Waited is how long the request of ctx has waited for people so far.
+func Waited(ctx context.Context) time.Duration {
+	if r, ok := ctx.Value(requestKey{}).(Request); ok {
+		return r.Waited()
+	}
+	return 0
+}
