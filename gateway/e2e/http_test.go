@@ -427,7 +427,7 @@ func lastLine(s string) string {
 	return lines[len(lines)-1]
 }
 
-func TestNonLoopbackAddressNeedsAToken(t *testing.T) {
+func TestH19_NonLoopbackAddressNeedsAToken(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.gateway["listen"] = "0.0.0.0:" + fmt.Sprint(freePort(t))

@@ -29,6 +29,7 @@ func secrets(t *testing.T) *world {
 	w.log = obj{"level": "debug"}
 	w.gateway["auth_token"] = sentinel + "-auth"
 	w.gateway["startup_wait"] = "500ms"
+	w.gateway["meta_tools"] = true
 	script := filesystem()
 	script["on"] = obj{
 		"start": actions(do("stderr", obj{"text": "my key is " + sentinel + "-variable, or " + sentinel + "-env"}),
@@ -68,6 +69,9 @@ func TestH06_P09_P14_SecretsAreNowhereToBeSeen(t *testing.T) {
 		w.keepsSecret(path, s.do("GET", path, nil, "").body)
 	}
 	w.keepsSecret("goblin://servers", c.request("resources/read", obj{"uri": "goblin://servers"}).raw)
+	for _, own := range []string{"catalog_servers", "catalog_tools", "catalog_resources"} {
+		w.keepsSecret(own, c.request("tools/call", obj{"name": own, "arguments": obj{}}).raw)
+	}
 	for _, args := range []string{
 		"list servers", "list tools", "list prompts", "list resources", "list templates", "validate", "status", "approve", "restart files", "restart angry", "version",
 	} {
