@@ -11,19 +11,26 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestP08_CrashesLeaveNoZombies(t *testing.T) {
+func TestP08_TwentyCrashesLeaveNoZombies(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	b := w.backend("b", obj{"tools": []obj{tool("die")}, "on": obj{"tools/call die": actions(do("crash"))}})
+	var all []*backend
+	for _, name := range []string{"a", "b", "c", "d", "e"} { // side by side, as the delays of one grow
+		all = append(all, w.backend(name, obj{"tools": []obj{tool("die")}, "on": obj{"tools/call die": actions(do("crash"))}}))
+	}
 	c := w.standalone()
 	for n := 1; n <= 4; n++ {
-		b.waitStarts(n)
-		eventually(t, "the tool", func() bool {
-			m := c.request("tools/call", obj{"name": "b_die"})
-			return m.Error != nil && b.count("tools/call") >= n
-		})
+		for _, b := range all {
+			b.waitStarts(n)
+			eventually(t, "the tool", func() bool {
+				m := c.request("tools/call", obj{"name": b.name + "_die"})
+				return m.Error != nil && b.count("tools/call") >= n
+			})
+		}
 	}
-	b.waitStarts(5)
+	for _, b := range all {
+		b.waitStarts(5)
+	}
 	require.Empty(t, zombies(c.prog.cmd.Process.Pid))
 }
 
