@@ -368,7 +368,7 @@ func (f *fake) call(name string, id, args, token json.RawMessage) {
 		f.result(id, `{"ok":1}`)
 	case "progress":
 		for i := range 6 {
-			time.Sleep(50 * time.Millisecond)
+			time.Sleep(250 * time.Millisecond)
 			f.print(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`+"\n", token, i))
 		}
 		f.result(id, `{"ok":1}`)

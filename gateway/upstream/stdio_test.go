@@ -337,8 +337,8 @@ func TestProgressExtendsTheTimeoutAndStopsWithTheAnswer(t *testing.T) {
 	var seen []string
 	c := &Call{
 		Method: "tools/call", Params: toolParams("progress", `,"_meta":{"progressToken":"tok"}`),
-		// Six steps of 50 ms each take longer than this.
-		Timeout: 200 * time.Millisecond,
+		// Six steps of 250 ms each take longer than this.
+		Timeout: time.Second,
 		Progress: func(params []byte) {
 			if returned.Load() {
 				t.Error("progress after the answer")
