@@ -158,6 +158,9 @@ func (b *backend) hear(p *process) {
 }
 
 func (b *backend) close() {
+	if b.ln == nil {
+		return // it is not scripted
+	}
 	_ = b.ln.Close()
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 
 // rows are the faults and threats that FAULTS.md has to tell of: so many of
 // each letter, from 01 on.
-var rows = map[string]int{"C": 20, "H": 21, "P": 18}
+var rows = map[string]int{"B": 46, "C": 20, "H": 21, "P": 18}
 
 var (
 	rowID    = regexp.MustCompile(`\b([BCHP])(\d\d)(?:\s*(?:to|-|–)\s*[BCHP]?(\d\d))?\b`)

@@ -42,6 +42,7 @@ const (
 var (
 	goblin     string // the binary under test
 	fakeserver string
+	badserver  string
 )
 
 func TestMain(m *testing.M) {
@@ -68,6 +69,10 @@ func build(m *testing.M) (int, error) {
 	defer os.RemoveAll(dir)
 	fakeserver = filepath.Join(dir, "fakeserver")
 	if err := goBuild(fakeserver, "goblin/gateway/internal/fakeserver"); err != nil {
+		return 1, err
+	}
+	badserver = filepath.Join(dir, "badserver")
+	if err := goBuild(badserver, "goblin/gateway/internal/badserver"); err != nil {
 		return 1, err
 	}
 	if goblin = os.Getenv("GOBLIN_E2E_BINARY"); goblin == "" {

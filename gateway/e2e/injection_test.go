@@ -38,6 +38,7 @@ func hostile() obj {
 				"type": "object", "properties": obj{injection: obj{"type": "string", "description": injection}},
 			}}),
 			tool("b" + injection),
+			tool("ask"),
 		},
 		"prompts": []obj{prompt("p"+injection, obj{"title": injection, "description": injection, "arguments": []obj{{"name": injection, "description": injection}}})},
 		"resources": []obj{
@@ -47,12 +48,24 @@ func hostile() obj {
 		"templates": []obj{template("x:{t}/"+injection, obj{"name": injection, "description": injection})},
 		"reads":     obj{"x:plain": injection},
 		"on": obj{
+			"tools/call ask": actions(do("request", obj{"method": "elicitation/create", "params": obj{"message": injection, "requestedSchema": obj{
+				"type": "object", "properties": obj{"p" + injection: obj{"type": "string", "title": injection, "description": injection, "default": injection}},
+			}}})),
 			"start": actions(do("stderr", obj{"text": injection}), do("crash", obj{"code": 5, "text": injection, "starts": 2}), do("write", obj{"text": injection})),
 			"tools/call plain": actions(
 				do("notify", obj{"method": "notifications/message", "params": obj{"level": "error", "logger": injection, "data": injection}}),
 				do("error", obj{"error": obj{"code": -32000, "message": injection}})),
 		},
 	}
+}
+
+// hostileInit is the handshake of a client that tries it, too.
+func (c *client) hostileInit() {
+	c.t.Helper()
+	c.ok("initialize", obj{
+		"protocolVersion": revision, "capabilities": obj{}, "clientInfo": obj{"name": "inj-client" + injection, "version": injection, "title": injection},
+	})
+	c.notify("notifications/initialized", nil)
 }
 
 func TestB21_P11_C16_ControlSequencesNeverReachATerminal(t *testing.T) {
@@ -62,10 +75,7 @@ func TestB21_P11_C16_ControlSequencesNeverReachATerminal(t *testing.T) {
 	w.backend("hostile", hostile())
 	s := w.serve()
 	c := s.rawClient()
-	c.ok("initialize", obj{ // C16: so does a client
-		"protocolVersion": revision, "capabilities": obj{}, "clientInfo": obj{"name": "inj-client" + injection, "version": injection, "title": injection},
-	})
-	c.notify("notifications/initialized", nil)
+	c.hostileInit()
 	c.listen()
 	c.waitListed("tools", "hostile_plain", true)
 	require.Equal(t, injection, c.readText(in("hostile", "x:plain")), "a client gets what was sent")
@@ -97,7 +107,9 @@ func TestP12_ControlSequencesNeverReachTheScreen(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.backend("hostile", hostile())
-	c := w.bridged()
+	w.hosted = true
+	c := w.pipe("stdio")
+	c.hostileInit()
 	c.waitListed("tools", "hostile_plain", true)
 	c.fault("tools/call", obj{"name": "hostile_plain"})
 	p := w.pane(200, 50)
@@ -116,6 +128,12 @@ func TestP12_ControlSequencesNeverReachTheScreen(t *testing.T) {
 		p.shows("inj-")
 		p.keys("Escape")
 	}
+	p.types("2/ask") // a question of the server
+	p.keys("Enter")
+	p.types("c")
+	p.keys("C-s")
+	p.shows("inj-bidi")
+	p.keys("Escape")
 	p.types("5")
 	for _, text := range []string{"tools/call", "inj-title", "inj-"} { // requests, what the server prints, the log
 		p.keys("]")
