@@ -181,6 +181,10 @@ var faults = []fault{
 	{row: "B28_is_stopped", mode: "cursor-loop", slow: true, check: stopsListing},
 	{row: "B29_is_stopped", mode: "cursor-barren", slow: true, check: stopsListing},
 	{row: "B29_is_stopped", mode: "cursor-new", slow: true, check: stopsListing},
+	{row: "B29_is_stopped_before_it_fills_the_memory", mode: "cursor-large", large: true, check: func(h *harmed) {
+		require.Contains(h.t, h.badTools(), "bad_echo")
+		require.Less(h.t, h.told("tools/list"), 50)
+	}},
 	{row: "B33_what_is_there_is_usable", mode: "cap-lie", check: answersWell},
 	{row: "B34_the_rest_is_unaffected", mode: "cap-none", check: func(h *harmed) {
 		h.state("ready")
@@ -235,6 +239,18 @@ var faults = []fault{
 	{row: "B44_is_an_error_in_time", mode: "http-silent", flags: []string{"-late"}, entry: obj{"timeout": "2s"}, check: failsCalls},
 	{row: "B45_is_bounded", mode: "http-endless", gateway: obj{"startup_wait": "1s"}, large: true, check: neverStarts},
 	{row: "B45_is_bounded", mode: "http-endless", flags: []string{"-late"}, large: true, check: failsCalls},
+	{row: "B45_is_bounded_in_all_calls_together", mode: "http-endless", flags: []string{"-late"}, large: true, check: func(h *harmed) {
+		require.Equal(h.t, "echo", h.callText("bad_echo", obj{}))
+		var ids []string
+		for range 16 {
+			ids = append(ids, h.call("bad_fault", obj{}))
+		}
+		for _, id := range ids {
+			h.failsWithin(wide, id, "BAD_REPLY")
+		}
+		h.usable()
+	}},
+	{row: "B45_is_bounded", mode: "http-lines", flags: []string{"-late"}, entry: obj{"timeout": "3s"}, check: failsCalls},
 	{row: "B46_nothing_goes_to_another_origin", mode: "http-redirect", gateway: obj{"startup_wait": "1s"}, entry: secretHeader, check: func(h *harmed) {
 		neverStarts(h)
 		require.Zero(h.t, h.told("stolen"))

@@ -24,21 +24,28 @@ type event struct {
 type events struct {
 	r       *bufio.Reader
 	limit   int64
+	lease   lease         // of the event that is being read
 	lastID  string        // id of the last event, for resuming
 	retry   time.Duration // the server's wish, 0 for none
 	started bool
 }
 
-func newEvents(r io.Reader, limit int64) *events {
-	return &events{r: bufio.NewReaderSize(r, 32<<10), limit: limit}
+func newEvents(r io.Reader, limit int64, of *room) *events {
+	return &events{r: bufio.NewReaderSize(r, chunk), limit: limit, lease: lease{of: of}}
 }
+
+// chunk is how much is read at a time, and how long the parts of an event of
+// many short lines become: these must not take more than they hold.
+const chunk = 32 << 10
 
 // maxField bounds names and ids of events.
 const maxField = 4 << 10
 
 // next returns the next event that has data. The errors are those of the
-// reader and [*jsonrpc.TooLong], after which the stream must be given up.
+// reader, errCrowded and [*jsonrpc.TooLong], after which the stream must be
+// given up.
 func (e *events) next() (event, error) {
+	defer e.lease.end()
 	var ev event
 	var data [][]byte
 	var size int64
@@ -55,7 +62,10 @@ func (e *events) next() (event, error) {
 		switch string(field) {
 		case "":
 			if value == nil && data != nil {
-				ev.data = bytes.Join(data, nil)
+				ev.data = data[0]
+				if len(data) > 1 {
+					ev.data = bytes.Join(data, nil)
+				}
 				if ev.name == "" {
 					ev.name = "message"
 				}
@@ -66,7 +76,9 @@ func (e *events) next() (event, error) {
 			}
 		case "data":
 			if data != nil {
-				data = append(data, []byte("\n"))
+				if data, err = e.add(data, []byte("\n")); err != nil {
+					return event{}, err
+				}
 			}
 			if data, err = e.value(data, &size, value, rest); err != nil {
 				return event{}, err
@@ -92,7 +104,10 @@ func (e *events) next() (event, error) {
 // value appends a line of data to parts, of which size is counted.
 func (e *events) value(parts [][]byte, size *int64, first []byte, rest bool) ([][]byte, error) {
 	for part := first; ; {
-		parts = append(parts, bytes.Clone(part))
+		var err error
+		if parts, err = e.add(parts, part); err != nil {
+			return nil, err
+		}
 		if *size += int64(len(part)); *size > e.limit {
 			return nil, &jsonrpc.TooLong{Prefix: prefix(parts), Limit: e.limit}
 		}
@@ -100,11 +115,26 @@ func (e *events) value(parts [][]byte, size *int64, first []byte, rest bool) ([]
 			*size++ // the line break
 			return parts, nil
 		}
-		var err error
 		if part, rest, err = e.more(); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// add copies a piece behind the parts there are.
+func (e *events) add(parts [][]byte, piece []byte) ([][]byte, error) {
+	if last := len(parts) - 1; last >= 0 && len(parts[last])+len(piece) <= cap(parts[last]) {
+		parts[last] = append(parts[last], piece...)
+		return parts, nil
+	}
+	size := len(piece)
+	if last := len(parts) - 1; last >= 0 {
+		size = max(size, min(chunk, 64+2*cap(parts[last])))
+	}
+	if err := e.lease.take(size); err != nil {
+		return nil, err
+	}
+	return append(parts, append(make([]byte, 0, size), piece...)), nil
 }
 
 // skip reads the rest of a line of no interest.

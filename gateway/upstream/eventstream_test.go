@@ -14,7 +14,7 @@ import (
 )
 
 func readEvents(r io.Reader, limit int64) (got []event, ev *events, err error) {
-	ev = newEvents(r, limit)
+	ev = newEvents(r, limit, &room{limit: minRoom})
 	for {
 		e, err := ev.next()
 		if err != nil {
@@ -78,6 +78,42 @@ func TestEventsAreBounded(t *testing.T) {
 		var long *jsonrpc.TooLong
 		require.ErrorAs(t, err, &long, name)
 	}
+}
+
+func TestEventsThatAreReadAtOnceShareTheirRoom(t *testing.T) {
+	t.Parallel()
+	shared := &room{limit: 3 << 20}
+	half := io.MultiReader(strings.NewReader("data: "), io.LimitReader(endless{}, 2<<20), strings.NewReader("\n\n"))
+	r, w := io.Pipe()
+	ended := make(chan error)
+	go func() {
+		_, err := newEvents(r, 4<<20, shared).next()
+		ended <- err
+	}()
+	_, err := io.Copy(w, io.MultiReader(strings.NewReader("data: "), io.LimitReader(endless{}, 2<<20)))
+	require.NoError(t, err)
+	_, err = newEvents(half, 4<<20, shared).next()
+	require.ErrorIs(t, err, errCrowded)
+
+	// What has ended takes no room any more.
+	require.NoError(t, w.Close())
+	require.ErrorIs(t, <-ended, io.EOF)
+	require.Zero(t, shared.used.Load())
+	for range 2 {
+		again := io.MultiReader(strings.NewReader("data: "), io.LimitReader(endless{}, 2<<20), strings.NewReader("\n\n"))
+		ev, err := newEvents(again, 4<<20, shared).next()
+		require.NoError(t, err)
+		require.Len(t, ev.data, 2<<20)
+	}
+}
+
+func TestEventsOfManyShortLinesTakeWhatTheyHold(t *testing.T) {
+	t.Parallel()
+	in := strings.Repeat("data:\n", 1<<20)
+	const limit = 2 << 20 // for a million line breaks
+	ev, err := newEvents(strings.NewReader(in+"\n"), limit, &room{limit: limit}).next()
+	require.NoError(t, err)
+	require.Len(t, ev.data, 1<<20-1)
 }
 
 func FuzzEvents(f *testing.F) {

@@ -142,6 +142,9 @@ func (h *streamable) whole(ctx context.Context, c *Call, id int64, resp *http.Re
 	case errors.As(err, &long):
 		h.failCall(id, h.srv.failure(BadReply, "sent an answer that is too large: "+long.Error(), long))
 		return
+	case errors.Is(err, errCrowded):
+		h.failCall(id, h.srv.failure(BadReply, err.Error(), err))
+		return
 	case err != nil:
 		if ctx.Err() == nil {
 			h.failCall(id, h.netFailure(ctx, scrub(err)))
@@ -205,7 +208,7 @@ func (h *streamable) follow(ctx context.Context, cancel context.CancelFunc, c *C
 	lastID, retry := "", time.Duration(0)
 	answered := false
 	for tries := 0; ; tries++ {
-		ev := newEvents(body, h.srv.opt.Limits.Frame)
+		ev := newEvents(body, h.srv.opt.Limits.Frame, &h.srv.room)
 		ev.lastID, ev.retry = lastID, retry
 		err := h.events(ctx, ev, func(data []byte) {
 			tries = 0
@@ -222,6 +225,9 @@ func (h *streamable) follow(ctx context.Context, cancel context.CancelFunc, c *C
 		switch {
 		case errors.As(err, &long):
 			h.failCall(id, h.srv.failure(BadReply, "sent an event that is too large: "+long.Error(), long))
+			return
+		case errors.Is(err, errCrowded):
+			h.failCall(id, h.srv.failure(BadReply, err.Error(), err))
 			return
 		case ev.lastID == "" || tries >= maxResumes || c.modern: // 2026-07-28 resumes nothing
 			h.failCall(id, h.srv.failure(ConnectionError, "the stream ended before the answer", err))
@@ -323,7 +329,7 @@ func (h *streamable) hear(resp *http.Response, lastID string) *events {
 	h.hears.Store(true)
 	defer h.hears.Store(false)
 	defer func() { _ = resp.Body.Close() }()
-	ev := newEvents(resp.Body, h.srv.opt.Limits.Frame)
+	ev := newEvents(resp.Body, h.srv.opt.Limits.Frame, &h.srv.room)
 	ev.lastID = lastID
 	err := h.events(h.ctx, ev, func(data []byte) { h.handle(h.ctx, nil, data) })
 	var long *jsonrpc.TooLong

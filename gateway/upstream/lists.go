@@ -314,6 +314,10 @@ func (l *link) page(ctx context.Context, g *listing, params []byte) (jsonrpc.Rep
 	return reply, err
 }
 
+// minList is how many bytes the pages of a list may have in any case, be
+// limits.frame lower. They stay in memory until the list is whole.
+const minList = 128 << 20
+
 // maxBarren is how many pages in a row may bring nothing new.
 const maxBarren = 50
 
@@ -324,6 +328,7 @@ func (l *link) pages(ctx context.Context, g *listing) (items [][]byte, complaint
 	cursors := map[string]bool{}
 	names := map[string]struct{}{}
 	fruitful, barren := time.Now(), 0
+	size, most := int64(0), max(s.opt.Limits.Frame, minList)
 	var params []byte
 	for page := 1; ; page++ {
 		reply, err := l.page(ctx, g, params)
@@ -352,6 +357,7 @@ func (l *link) pages(ctx context.Context, g *listing) (items [][]byte, complaint
 		if barren++; fresh {
 			fruitful, barren = time.Now(), 0
 		}
+		size += int64(len(reply.Result))
 		next := rawjson.Get(reply.Result, "nextCursor")
 		if next == nil || string(next) == "null" {
 			return items, "", nil
@@ -361,6 +367,8 @@ func (l *link) pages(ctx context.Context, g *listing) (items [][]byte, complaint
 			return items, "stopped at a nextCursor that is not a string", nil
 		case cursors[string(next)]:
 			return items, "stopped at a nextCursor that came before", nil
+		case size > most:
+			return items, fmt.Sprintf("cut after pages of more than %d MiB together", most>>20), nil
 		case page >= s.opt.Limits.Pages:
 			return items, fmt.Sprintf("cut after %d pages (limits.pages)", page), nil
 		case barren >= maxBarren, time.Since(fruitful) > s.tune.barren && barren > 0:

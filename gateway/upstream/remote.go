@@ -259,14 +259,21 @@ func (r *remote) statusFailure(resp *http.Response) error {
 	return r.srv.failure(ConnectionError, fmt.Sprintf("HTTP status %d %s", code, http.StatusText(code)), errStatus(code))
 }
 
-// readBody reads a body up to limits.frame.
+// readBody reads a body up to limits.frame, as far as there is room.
 func (r *remote) readBody(resp *http.Response) ([]byte, error) {
 	limit := r.srv.opt.Limits.Frame
 	var buf bytes.Buffer
+	room := lease{of: &r.srv.room}
+	defer room.end()
+	var body io.Reader = leased{resp.Body, &room}
 	if n := resp.ContentLength; n > 0 && n <= limit {
+		if err := room.take(int(n)); err != nil {
+			return nil, err
+		}
 		buf.Grow(int(n) + bytes.MinRead)
+		body = resp.Body
 	}
-	n, err := buf.ReadFrom(io.LimitReader(resp.Body, limit+1))
+	n, err := buf.ReadFrom(io.LimitReader(body, limit+1))
 	if err != nil {
 		return nil, err
 	}

@@ -98,6 +98,7 @@ type Server struct {
 	tune  tuning
 	slots chan struct{}
 	free  func()
+	room  room // of all its connections over HTTP
 
 	// legacy notes that the last connection was opened in that era, so that
 	// the next attempt begins with it.
@@ -179,6 +180,7 @@ func NewServer(cfg config.Server, o Options) *Server {
 		twins:     make(map[string]*unit),
 	}
 	s.free = func() { <-s.slots }
+	s.room.limit = max(2*o.Limits.Frame, minRoom)
 	for k := range s.known {
 		s.known[k] = o.Replaces
 	}

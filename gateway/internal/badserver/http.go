@@ -29,6 +29,7 @@ var httpModes = map[string]func(s *server, w http.ResponseWriter, r *http.Reques
 	},
 	"http-silent":   func(_ *server, _ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 	"http-endless":  endless,
+	"http-lines":    lines,
 	"http-redirect": (*server).redirect,
 }
 
@@ -43,6 +44,17 @@ func endless(_ *server, w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	<-r.Context().Done()
+}
+
+// lines sends one event of empty lines that never ends.
+func lines(_ *server, w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	block := bytes.Repeat([]byte("data:\n"), 1<<17)
+	for {
+		if _, err := w.Write(block); err != nil {
+			return
+		}
+	}
 }
 
 // redirect sends the client to another origin, where all it brings is logged.

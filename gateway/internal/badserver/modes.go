@@ -81,6 +81,9 @@ var modes = map[string]mode{
 	"cursor-new": {on: faults{"tools/list": func(s *server, m *message) {
 		s.page(m, fmt.Sprintf(`,{"name":"t%s","inputSchema":{"type":"object"}}`, next(m)), next(m))
 	}}},
+	"cursor-large": {on: faults{"tools/list": func(s *server, m *message) {
+		s.result(m, fmt.Sprintf(`{"tools":[%s,{"name":"t%s"}],"nextCursor":"%[2]s","_meta":{"x":"%s"}}`, tools, next(m), strings.Repeat("x", 8<<20)))
+	}}},
 	"notify-flood": {
 		caps: `{"tools":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"logging":{}}`,
 		on:   faults{"fault": floodNotices, "tools/list": anotherList},
