@@ -33,11 +33,14 @@ func memory(t *testing.T, pid int) (now, peak int) {
 	return now, peak
 }
 
-// bounded fails if a process ever had more than so many MiB resident. One that
-// looks for races may.
+// racing reports that the binary looks for races, which takes much more time and
+// memory.
+func racing() bool { return os.Getenv("GOBLIN_E2E_RACE") != "" }
+
+// bounded fails if a process ever had more than so many MiB resident.
 func bounded(t *testing.T, pid, most int) {
 	t.Helper()
-	if _, peak := memory(t, pid); os.Getenv("GOBLIN_E2E_RACE") == "" {
+	if _, peak := memory(t, pid); !racing() {
 		require.LessOrEqual(t, peak, most, "MiB resident")
 	}
 }
@@ -147,7 +150,7 @@ func TestC14_AnswersWaitForAClientThatDoesNotRead(t *testing.T) {
 			const n, size = 256, 1 << 20
 			b := w.backend("b", obj{"tools": []obj{tool("big"), tool("t")}, "on": obj{
 				"tools/call big": actions(do("wait", obj{"name": "all"}), do("big", obj{"bytes": size})),
-			}})
+			}}, obj{"timeout": "120s"})
 			m := w.mute(args...)
 			for id := range n {
 				m.call(100+id, "b_big")
