@@ -62,10 +62,7 @@ func (e *events) next() (event, error) {
 		switch string(field) {
 		case "":
 			if value == nil && data != nil {
-				ev.data = data[0]
-				if len(data) > 1 {
-					ev.data = bytes.Join(data, nil)
-				}
+				ev.data = joined(data)
 				if ev.name == "" {
 					ev.name = "message"
 				}
@@ -75,11 +72,6 @@ func (e *events) next() (event, error) {
 				ev = event{}
 			}
 		case "data":
-			if data != nil {
-				if data, err = e.add(data, []byte("\n")); err != nil {
-					return event{}, err
-				}
-			}
 			if data, err = e.value(data, &size, value, rest); err != nil {
 				return event{}, err
 			}
@@ -103,8 +95,13 @@ func (e *events) next() (event, error) {
 
 // value appends a line of data to parts, of which size is counted.
 func (e *events) value(parts [][]byte, size *int64, first []byte, rest bool) ([][]byte, error) {
+	var err error
+	if parts != nil {
+		if parts, err = e.add(parts, []byte("\n")); err != nil {
+			return nil, err
+		}
+	}
 	for part := first; ; {
-		var err error
 		if parts, err = e.add(parts, part); err != nil {
 			return nil, err
 		}
@@ -135,6 +132,13 @@ func (e *events) add(parts [][]byte, piece []byte) ([][]byte, error) {
 		return nil, err
 	}
 	return append(parts, append(make([]byte, 0, size), piece...)), nil
+}
+
+func joined(parts [][]byte) []byte {
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	return bytes.Join(parts, nil)
 }
 
 // skip reads the rest of a line of no interest.
