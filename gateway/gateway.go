@@ -27,6 +27,7 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/metrics"
+	"goblin/gateway/orphans"
 	"goblin/gateway/pins"
 	"goblin/gateway/upstream"
 	"goblin/registry"
@@ -42,6 +43,8 @@ type Options struct {
 	// Mask hides the config's secrets in what goes into errors, logs and
 	// journals; nil hides nothing.
 	Mask *config.Mask
+	// Children records child processes; nil records none.
+	Children *orphans.Record
 	// Pins remember the tools that the user approved; nil lets all through.
 	Pins *pins.Store
 	// HoldLimit is how long a stateless client may take to come back with what
@@ -183,6 +186,7 @@ func (g *Gateway) add(defined config.Server, replaces bool) *backend {
 		Redact:      g.mask.String,
 		ListChanged: g.o.Config.Gateway.ListChanged,
 		Observe:     g.observe(out),
+		Children:    g.o.Children,
 		Replaces:    replaces,
 	})}
 	g.servers[s.Name] = b

@@ -31,7 +31,8 @@ type Gateway interface {
 // Open finds the running host of a config, or else starts a gateway in this
 // process with only the servers that are named (nil: all that are enabled).
 func Open(ctx context.Context, a *App, cfg *config.Config, only []string) (Gateway, error) {
-	if place, err := a.Place(cfg.Path); err == nil {
+	place, err := a.Place(cfg.Path)
+	if err == nil {
 		// An unsafe folder for sockets is no obstacle to working alone.
 		h := hosted{place}
 		_, err := h.Status(ctx)
@@ -42,7 +43,7 @@ func Open(ctx context.Context, a *App, cfg *config.Config, only []string) (Gatew
 			return nil, Fail(CodeConnect, "ask the running host: %w", err)
 		}
 	}
-	return openLocal(a, cfg, only)
+	return openLocal(a, cfg, only, place.Dir)
 }
 
 type hosted struct{ place host.Place }
@@ -78,7 +79,9 @@ type local struct {
 	log      interface{ Close() error }
 }
 
-func openLocal(a *App, cfg *config.Config, only []string) (Gateway, error) {
+// openLocal starts a gateway in this process; runtime is the folder in which
+// its children are recorded, if there is one.
+func openLocal(a *App, cfg *config.Config, only []string, runtime string) (Gateway, error) {
 	logger, log, err := a.quiet(cfg)
 	if err != nil {
 		return nil, err
@@ -91,7 +94,7 @@ func openLocal(a *App, cfg *config.Config, only []string) (Gateway, error) {
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	i, err := instance.New(instance.Options{Config: &own, Version: a.Version.Version, Logger: logger, Only: only, Pins: pinned, Extend: a.Extend})
+	i, err := instance.New(instance.Options{Config: &own, Version: a.Version.Version, Logger: logger, Only: only, Pins: pinned, Runtime: runtime, Extend: a.Extend})
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}

@@ -239,7 +239,7 @@ func (w *world) kill() {
 	for _, p := range w.processes("") {
 		pid, _, _ := strings.Cut(p, " ")
 		if n, err := strconv.Atoi(pid); err == nil && n != os.Getpid() {
-			_ = syscall.Kill(n, syscall.SIGKILL)
+			_ = kill(n)
 		}
 	}
 }

@@ -93,7 +93,7 @@ func TestP16_StaleSocketIsReplaced(t *testing.T) {
 	c.names("tools")
 	c.prog.signal(syscall.SIGKILL)
 	<-c.prog.exited
-	require.NoError(t, syscall.Kill(w.host(), syscall.SIGKILL))
+	require.NoError(t, kill(w.host()))
 	b.waitGone()
 	require.NotEmpty(t, w.sockets(), "the killed host leaves its socket")
 	again := w.bridged()
@@ -114,7 +114,7 @@ func TestP17_BridgeSurvivesTheDeathOfItsHost(t *testing.T) {
 	two.ok("logging/setLevel", obj{"level": "warning"})
 	flight := one.begin("tools/call", obj{"name": "b_move"})
 	b.waitEvent("wait", "never")
-	require.NoError(t, syscall.Kill(w.host(), syscall.SIGKILL))
+	require.NoError(t, kill(w.host()))
 	e := parseError(t, one.end(flight))
 	require.Equal(t, -32603, e.Code)
 
@@ -374,7 +374,7 @@ func TestBridgeThatFindsNoHostAnswersAndGoesOnLater(t *testing.T) {
 	c := w.bridged()
 	require.Equal(t, "b:stat:{}", c.callText("b_stat", obj{}))
 	require.NoError(t, os.Rename(w.config, w.config+".away")) // no host can start
-	require.NoError(t, syscall.Kill(w.host(), syscall.SIGKILL))
+	require.NoError(t, kill(w.host()))
 	b.waitGone()
 	e := c.fault("tools/call", obj{"name": "b_stat"})
 	require.Equal(t, -32603, e.Code)

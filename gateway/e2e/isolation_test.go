@@ -151,7 +151,7 @@ func TestCrashOfOneUnitsProcessIsItsOwn(t *testing.T) {
 	}
 	for _, victim := range []*client{c2, c1} { // c1 has the connection of the catalog
 		starts := b.starts()
-		require.NoError(t, syscall.Kill(pids[victim], syscall.SIGKILL))
+		require.NoError(t, kill(pids[victim]))
 		b.waitStarts(starts + 1)
 		b.waitReceived("resources/subscribe", starts+1) // three at first, and one more after each crash
 		eventually(t, "the server of the client whose process crashed", func() bool {

@@ -34,6 +34,22 @@ func TestP08_TwentyCrashesLeaveNoZombies(t *testing.T) {
 	require.Empty(t, zombies(c.prog.cmd.Process.Pid))
 }
 
+func TestP08_ABridgeWaitsForTheHostsThatItStarted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.backend("b", filesystem())
+	c := w.bridged()
+	require.Equal(t, "b:stat:{}", c.callText("b_stat", obj{}))
+	for range 3 {
+		require.NoError(t, kill(w.host()))
+		// A call may be under way while the host dies.
+		eventually(t, "the next host", func() bool {
+			return c.request("tools/call", obj{"name": "b_stat", "arguments": obj{}}).Error == nil
+		})
+	}
+	eventually(t, "no zombie", func() bool { return len(zombies(c.prog.cmd.Process.Pid)) == 0 })
+}
+
 // zombies are the dead children of a process that nobody waited for.
 func zombies(parent int) []string {
 	var found []string

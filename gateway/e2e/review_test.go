@@ -4,7 +4,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -60,7 +59,7 @@ func TestClientOfAnEditedConfigGoesOnWithTheNextHost(t *testing.T) {
 			c := w.bridged()
 			require.Equal(t, "b:stat:{}", c.callText("b_stat", obj{}))
 			w.rewrite(change)
-			require.NoError(t, syscall.Kill(w.host(), syscall.SIGKILL))
+			require.NoError(t, kill(w.host()))
 			b.waitGone()
 			eventually(t, "the next host", func() bool {
 				return c.request("tools/call", obj{"name": "b_stat"}).Error == nil

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -277,7 +278,7 @@ func TestTUIServesItsClientBesideTheScreen(t *testing.T) {
 	b := w.backend("shop", filesystem())
 	p := w.pane(100, 30)
 	for _, name := range []string{"in", "out"} {
-		require.NoError(t, syscall.Mkfifo(filepath.Join(w.dir, name), 0o600))
+		require.NoError(t, exec.Command("mkfifo", filepath.Join(w.dir, name)).Run())
 	}
 	p.goblin("--tui <in >out 2>errs")
 	c := w.through("in", "out")
@@ -306,7 +307,7 @@ func TestTUIInTheBackgroundServesAndWaitsForItsTerminal(t *testing.T) {
 	b := w.backend("shop", filesystem())
 	p := w.pane(100, 30)
 	for _, name := range []string{"in", "out"} {
-		require.NoError(t, syscall.Mkfifo(filepath.Join(w.dir, name), 0o600))
+		require.NoError(t, exec.Command("mkfifo", filepath.Join(w.dir, name)).Run())
 	}
 	p.line(`set -m; "$G" --tui <in >out 2>errs &`)
 	c := w.through("in", "out")

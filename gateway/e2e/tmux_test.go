@@ -139,7 +139,9 @@ func (p *pane) signal(sig syscall.Signal) {
 	require.NoError(p.t, err)
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	require.NoError(p.t, err)
-	require.NoError(p.t, syscall.Kill(pid, sig))
+	found, err := os.FindProcess(pid)
+	require.NoError(p.t, err)
+	require.NoError(p.t, found.Signal(sig))
 }
 
 // restored waits for the end of what goblin started and checks that the shell

@@ -37,3 +37,9 @@ func Scan(frame []byte) (id []byte, method string, answer, failed bool) {
 }
 
 const MaxLog = maxLog
+
+// ReadHello reads what a connection says first.
+func ReadHello(c net.Conn) (kind string, rest []byte, err error) {
+	h, rest, err := readHello(c)
+	return h.Kind, rest, err
+}

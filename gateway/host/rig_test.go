@@ -70,11 +70,14 @@ func newRig(t testing.TB, set ...func(*host.BridgeOptions)) *rig {
 		inW.Close()
 		outR.Close()
 		cancel()
-		close(r.hosts)
-		for c := range r.hosts {
-			c.Close()
+		for ended := false; !ended; { // until then it may connect once more
+			select {
+			case c := <-r.hosts:
+				c.Close()
+			case <-r.done:
+				ended = true
+			}
 		}
-		<-r.done
 		inR.Close()
 		ln.Close()
 		os.RemoveAll(dir)

@@ -27,6 +27,7 @@ import (
 	"goblin/gateway/downstream"
 	"goblin/gateway/host"
 	"goblin/gateway/metrics"
+	"goblin/gateway/orphans"
 	"goblin/gateway/pins"
 	"goblin/gateway/watch"
 	"goblin/registry"
@@ -50,6 +51,9 @@ type Options struct {
 	HTTPRequired bool
 	// Pins is the file in which approved tools are remembered; "" for none.
 	Pins string
+	// Runtime is the folder in which child processes are recorded, so that the
+	// next start ends those that are left if this process is killed; "" for none.
+	Runtime string
 	// Screen serves a screen that connects over the socket; nil refuses it.
 	Screen func(ctx context.Context, c net.Conn, r io.Reader)
 	// Linger is how long a host without sessions and screens goes on; 0 stands for ever.
@@ -65,6 +69,7 @@ type Instance struct {
 	registry  *registry.Registry
 	gateway   *gateway.Gateway
 	metrics   *metrics.Metrics
+	children  *orphans.Record  // nil without Runtime
 	listener  *host.Listener   // nil without Place
 	http      *downstream.HTTP // nil without an address
 	address   net.Listener     // of http
@@ -102,10 +107,13 @@ func New(o Options) (*Instance, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Runtime != "" {
+		i.children = orphans.New(o.Runtime, o.Logger)
+	}
 	i.gateway = gateway.New(gateway.Options{
 		Config: o.Config, Registry: i.registry, Metrics: i.metrics,
 		Logger: o.Logger, Version: o.Version, Only: o.Only,
-		Mask: mask, Pins: approved,
+		Mask: mask, Pins: approved, Children: i.children,
 	})
 	if o.Extend != nil {
 		var err error
@@ -158,7 +166,11 @@ func (i *Instance) Run(ctx context.Context) error {
 	servers, stopServers := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServers()
 	var backends sync.WaitGroup
-	backends.Go(func() { i.gateway.Run(servers) })
+	backends.Go(func() {
+		defer i.children.Close()
+		i.children.Sweep(servers) // they may hold what the servers need
+		i.gateway.Run(servers)
+	})
 	if i.extension.Run != nil {
 		backends.Go(func() { i.extension.Run(servers) })
 	}

@@ -52,7 +52,7 @@ func (p *Process) host(s *setup, change func(*instance.Options)) (*Host, error) 
 	h := &Host{Theme: s.cfg.TUI.Theme, Command: p.App.ClientCommand(s.cfg, exe), show: p.Show}
 	o := instance.Options{
 		Config: s.cfg, Version: p.App.Version.Version, Logger: s.logger, Mask: p.App.Mask(), Place: &s.place, HTTP: true,
-		Screen: h.guest, Pins: s.pins, Extend: p.App.Extend,
+		Screen: h.guest, Pins: s.pins, Runtime: s.place.Dir, Extend: p.App.Extend,
 	}
 	if change != nil {
 		change(&o)

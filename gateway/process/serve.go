@@ -40,6 +40,7 @@ func (p *Process) Stdio(ctx context.Context, standalone bool) error {
 	}
 	i, err := instance.New(instance.Options{
 		Config: s.cfg, Version: p.App.Version.Version, Logger: s.logger, Mask: p.App.Mask(), Pins: s.pins, Extend: p.App.Extend,
+		Runtime: s.place.Dir,
 	})
 	if err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 // setup is what a mode that serves begins with.
 type setup struct {
 	cfg    *config.Config
-	place  host.Place // of the host; not set for one that is alone
+	place  host.Place // of the host; may be missing for one that is alone
 	pins   string     // file of the approved tools
 	logger *slog.Logger
 	closes []io.Closer
@@ -35,10 +35,8 @@ func (p *Process) prepare(load func() (*config.Config, error), kind int) (*setup
 	if s.pins, err = p.App.Pins(cfg); err != nil {
 		return nil, err
 	}
-	if kind != alone {
-		if s.place, err = p.App.Place(cfg.Path); err != nil {
-			return nil, err
-		}
+	if s.place, err = p.App.Place(cfg.Path); err != nil && kind != alone {
+		return nil, err
 	}
 	w := p.App.Err
 	if kind == apart {

@@ -4,8 +4,9 @@
 // A Server connects, negotiates, fetches the lists into the catalog, fetches
 // them again when the backend says that they changed, and starts over with a
 // growing, jittered delay when the connection ends; it never gives up. Each
-// attempt makes a new [Conn]: a child process in a process group of its own,
-// Streamable HTTP by a client of our own, or HTTP+SSE (2024-11-05).
+// attempt makes a new [Conn]: a child process in a process group of its own (on
+// Windows a job object, which ends with us), Streamable HTTP by a client of our
+// own, or HTTP+SSE (2024-11-05).
 //
 // # Eras
 //

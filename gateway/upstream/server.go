@@ -11,6 +11,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/orphans"
 	"goblin/registry"
 )
 
@@ -52,6 +53,9 @@ type Options struct {
 	// name, which this one takes the place of: they are hidden after the grace
 	// time unless it has listed by then.
 	Replaces bool
+	// Children records child processes, for the case that this one is killed;
+	// nil records none.
+	Children *orphans.Record
 	// Redact takes secrets out of a text that a backend may have written,
 	// before it goes into an [Error], the server's state or the journal. It is
 	// given whole texts, before they are cut. It may be called from any

@@ -44,6 +44,7 @@ const (
 type stdio struct {
 	*link
 	cmd    *exec.Cmd
+	group  *group
 	stdin  *os.File
 	stdout *os.File
 	stderr *os.File
@@ -112,7 +113,6 @@ func (c *stdio) start() error {
 	// The files go to the child as they are, so that Wait waits for the child
 	// alone and not for whoever else holds the pipes.
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = child[0], child[1], child[2]
-	c.cmd.SysProcAttr = processAttr()
 	started := make(chan error, 1)
 	go c.mind(started)
 	if err := <-started; err != nil {
@@ -143,15 +143,17 @@ func (c *stdio) start() error {
 func (c *stdio) mind(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	err := c.cmd.Start()
-	if err != nil {
+	var err error
+	if c.group, err = startGroup(c.cmd); err != nil {
 		started <- err
 		return
 	}
-	rememberGroup(c.cmd.Process.Pid)
+	forget := remember(c.group)
+	unrecord := c.srv.opt.Children.Add(c.cmd.Process.Pid, c.srv.Name(), c.cmd.Path)
 	started <- nil
-	c.exit = reap(c.cmd)
-	forgetGroup(c.cmd.Process.Pid)
+	c.exit = c.group.reap(c.cmd)
+	unrecord()
+	forget()
 	close(c.exited)
 }
 
@@ -330,9 +332,9 @@ func (c *stdio) shut() {
 	_ = c.stdin.Close()
 	grace := c.srv.tune.stop
 	if !c.wait(grace) {
-		terminateGroup(c.pid)
+		c.group.terminate()
 		if !c.wait(grace) {
-			killGroup(c.pid)
+			c.group.kill()
 			c.wait(grace)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 func processAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // reap waits for the end of the child and kills what is left of its group.
-func reap(cmd *exec.Cmd) error {
+func (g *group) reap(cmd *exec.Cmd) error {
 	err := cmd.Wait()
-	killGroup(cmd.Process.Pid)
+	g.kill()
 	return err
 }

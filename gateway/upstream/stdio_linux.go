@@ -16,10 +16,9 @@ func processAttr() *syscall.SysProcAttr {
 // reap waits for the end of the child and kills its group. The group is
 // killed while the child is a zombie: until it is reaped, its number, which
 // is that of the group, cannot go to another one.
-func reap(cmd *exec.Cmd) error {
-	pid := cmd.Process.Pid
-	for errors.Is(unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
+func (g *group) reap(cmd *exec.Cmd) error {
+	for errors.Is(unix.Waitid(unix.P_PID, g.pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
 	}
-	killGroup(pid)
+	g.kill()
 	return cmd.Wait()
 }

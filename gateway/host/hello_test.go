@@ -1,0 +1,39 @@
+package host_test
+
+import (
+	"encoding/json"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/host"
+)
+
+// FuzzFirstLine: of whatever somebody says first, the line is understood or
+// refused, and what follows it is kept for whoever comes next.
+func FuzzFirstLine(f *testing.F) {
+	f.Add("{\"goblin\":1,\"kind\":\"mcp\",\"version\":\"v\",\"pid\":7}\n{\"jsonrpc\"")
+	f.Add("GET / HTTP/1.1\r\n\r\n")
+	f.Add("{\"goblin\":2}\n")
+	f.Add(strings.Repeat(" ", 5000) + "\n")
+	f.Add("{\"goblin\":1e400}\n")
+	f.Fuzz(func(t *testing.T, said string) {
+		near, far := net.Pipe()
+		defer near.Close()
+		go func() {
+			defer far.Close()
+			_, _ = far.Write([]byte(said)) // cut off when the line is too long
+		}()
+		kind, rest, err := host.ReadHello(near)
+		line, after, whole := strings.Cut(said, "\n")
+		if err != nil {
+			return
+		}
+		require.True(t, whole)
+		require.True(t, json.Valid([]byte(line)))
+		require.LessOrEqual(t, len(kind), 3*len(line)) // what is no UTF-8 grows
+		require.True(t, strings.HasPrefix(after, string(rest)))
+	})
+}

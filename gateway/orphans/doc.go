@@ -1,0 +1,22 @@
+// Package orphans ends the children that a killed Goblin left behind.
+//
+// A process that is killed ends nobody. On Linux the kernel kills its children
+// with it, but not what these started; on macOS not even the children. So each
+// process of Goblin keeps a [Record] of its children in a file, which it locks
+// for its life, and whoever starts next ends the groups in the files that
+// nobody has locked any more ([Record.Sweep]).
+//
+// A process is known by its number and its start time, and by the boot and the
+// process namespace that both belong to; a number that was given to another
+// process is never touched. When the child is dead and only its group is left,
+// what is in it must be of the child's session and not older than the child.
+// What left the group, as daemons do, is beyond reach.
+//
+// On Windows a job object does all this (see goblin/gateway/upstream), and
+// elsewhere nothing is known of start times: there a Record does nothing. So
+// does a nil one.
+//
+// The package knows nothing of servers but names. All methods may be called
+// from any goroutine; Sweep blocks for some three seconds at most. A record
+// that cannot be kept or read is logged and costs nothing else.
+package orphans

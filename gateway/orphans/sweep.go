@@ -1,0 +1,125 @@
+//go:build linux || darwin
+
+package orphans
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// grace is how long a group may take to end before it is killed.
+	grace = 2 * time.Second
+	// death is how long it may take to be gone once it was.
+	death = time.Second
+	// pause lies between two looks at what is left.
+	pause = 25 * time.Millisecond
+)
+
+// member is a process of a group that is not yet dead.
+type member struct {
+	pid, session int
+	start        int64
+}
+
+// Sweep ends the groups that dead processes have recorded in the folder: they
+// are terminated, and killed if they are there two seconds later or when ctx
+// ends. It returns when they are gone.
+func (r *Record) Sweep(ctx context.Context) {
+	if r == nil {
+		return
+	}
+	paths, _ := filepath.Glob(filepath.Join(r.dir, prefix+"*")) // the pattern is right
+	var left []child
+	for _, path := range paths {
+		f := abandoned(path)
+		if f == nil {
+			continue
+		}
+		// Until the end, so that others that start now leave it alone.
+		defer func() {
+			_ = os.Remove(path) // it will be found again, and nobody in it
+			_ = f.Close()
+		}()
+		text, err := io.ReadAll(io.LimitReader(f, maxSlots*slot))
+		if err != nil {
+			r.log.Warn("Record of child processes is not readable", "file", path, "err", err)
+		}
+		left = append(left, parse(text)...)
+	}
+	if left = living(left); len(left) == 0 {
+		return
+	}
+	for _, c := range left {
+		r.log.Warn("Ending what a killed Goblin left behind", "server", c.Server, "pid", c.PID, "command", c.Command)
+		_ = unix.Kill(-c.PID, unix.SIGTERM) // who is gone is found out next
+	}
+	left = wait(ctx, left, grace)
+	for _, c := range left {
+		_ = unix.Kill(-c.PID, unix.SIGKILL)
+	}
+	for _, c := range wait(context.WithoutCancel(ctx), left, death) {
+		r.log.Error("What a killed Goblin left behind does not end", "server", c.Server, "pid", c.PID, "command", c.Command)
+	}
+}
+
+// abandoned opens and locks a file whose owner is dead; nil for any other.
+func abandoned(path string) *os.File {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil
+	}
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+		if ok, err := lock(f); ok && err == nil {
+			return f
+		}
+	}
+	_ = f.Close()
+	return nil
+}
+
+// wait returns what is left of the groups after the limit, or after ctx.
+func wait(ctx context.Context, left []child, limit time.Duration) []child {
+	end := time.NewTimer(limit)
+	defer end.Stop()
+	for left = living(left); len(left) > 0; left = living(left) {
+		select {
+		case <-time.After(pause):
+		case <-end.C:
+			return left
+		case <-ctx.Done():
+			return left
+		}
+	}
+	return nil
+}
+
+// living are the children whose group still has somebody in it.
+func living(all []child) []child {
+	now := era()
+	all = slices.DeleteFunc(all, func(c child) bool { return c.Era != now })
+	if len(all) == 0 {
+		return nil
+	}
+	groups := members(all)
+	return slices.DeleteFunc(all, func(c child) bool { return !c.leads(groups[c.PID]) })
+}
+
+// leads reports whether a group is the child's own. While any process is in a
+// group, its number is given to no other; so a group with the child in it is
+// the child's, and one with another leader is not. Without a leader it may be
+// one that came later and lost its leader too, hence the other signs.
+func (c child) leads(group []member) bool {
+	if i := slices.IndexFunc(group, func(m member) bool { return m.pid == c.PID }); i >= 0 {
+		return group[i].start == c.Start
+	}
+	return len(group) > 0 && !slices.ContainsFunc(group, func(m member) bool {
+		return m.session != c.Session || m.start < c.Start
+	})
+}

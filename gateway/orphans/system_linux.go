@@ -1,0 +1,80 @@
+package orphans
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// era is the boot and the process namespace in which numbers and start times,
+// which count from the boot, stand for the same processes.
+func era() string {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	space, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(boot)) + " " + space
+}
+
+// stat is what is needed of proc_pid_stat(5).
+type stat struct {
+	member
+	group int
+	dead  bool // waits for its parent
+}
+
+func startOf(pid int) (int64, error) {
+	s, err := readStat("/proc/" + strconv.Itoa(pid))
+	return s.start, err
+}
+
+func readStat(dir string) (s stat, err error) {
+	text, err := os.ReadFile(filepath.Join(dir, "stat"))
+	if err != nil {
+		return s, err
+	}
+	// The name of the program, in brackets, may hold anything.
+	number, _, _ := bytes.Cut(text, []byte{' '})
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	if len(fields) < 20 { // from the third on, the 22nd is needed
+		return s, fmt.Errorf("%s/stat is cut", dir)
+	}
+	s.dead = fields[0] == "Z" || fields[0] == "X"
+	if s.pid, err = strconv.Atoi(string(number)); err != nil {
+		return s, err
+	}
+	if s.group, err = strconv.Atoi(fields[2]); err != nil {
+		return s, err
+	}
+	if s.session, err = strconv.Atoi(fields[3]); err != nil {
+		return s, err
+	}
+	s.start, err = strconv.ParseInt(fields[19], 10, 64)
+	return s, err
+}
+
+// members are the living processes of the children's groups, by group.
+func members(all []child) map[int][]member {
+	groups := make(map[int][]member, len(all))
+	for _, c := range all {
+		groups[c.PID] = nil
+	}
+	dirs, _ := filepath.Glob("/proc/[0-9]*") // the pattern is right
+	for _, dir := range dirs {
+		s, err := readStat(dir)
+		if err != nil || s.dead {
+			continue // it has ended
+		}
+		if group, ok := groups[s.group]; ok {
+			groups[s.group] = append(group, s.member)
+		}
+	}
+	return groups
+}

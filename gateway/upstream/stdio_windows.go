@@ -1,0 +1,110 @@
+package upstream
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"sync"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/windows"
+)
+
+// group is a child with all that it started: a job object, which ends with the
+// last handle to it. That is ours, so nothing of it outlives this process,
+// however that ends.
+type group struct {
+	mu  sync.Mutex
+	job windows.Handle // 0 once it is closed
+}
+
+// startGroup starts the child in a job of its own. The child is suspended until
+// it belongs to the job, so that nothing that it starts can be outside.
+func startGroup(cmd *exec.Cmd) (*group, error) {
+	g, err := newGroup()
+	if err != nil {
+		return nil, err
+	}
+	// A console of its own, which is not shown, keeps our Ctrl-C from it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_SUSPENDED | windows.CREATE_NO_WINDOW}
+	if err := cmd.Start(); err != nil {
+		g.kill()
+		return nil, err
+	}
+	if err := errors.Join(g.take(cmd), resume(uint32(cmd.Process.Pid))); err != nil {
+		_ = cmd.Process.Kill()
+		g.kill()
+		return nil, errors.Join(err, cmd.Wait())
+	}
+	return g, nil
+}
+
+func newGroup() (*group, error) {
+	job, err := windows.CreateJobObject(nil, nil)
+	if err != nil {
+		return nil, fmt.Errorf("make a job object: %w", err)
+	}
+	var limits windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION
+	limits.BasicLimitInformation.LimitFlags = windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
+	_, err = windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation,
+		uintptr(unsafe.Pointer(&limits)), uint32(unsafe.Sizeof(limits)))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("set up a job object: %w", err), windows.CloseHandle(job))
+	}
+	return &group{job: job}, nil
+}
+
+// take puts the child into the job.
+func (g *group) take(cmd *exec.Cmd) error {
+	var err error
+	none := cmd.Process.WithHandle(func(child uintptr) {
+		err = windows.AssignProcessToJobObject(g.job, windows.Handle(child))
+	})
+	if err := errors.Join(none, err); err != nil {
+		return fmt.Errorf("put the process into a job object: %w", err)
+	}
+	return nil
+}
+
+// resume lets a process run that was started suspended: it has one thread.
+func resume(pid uint32) error {
+	all, err := windows.CreateToolhelp32Snapshot(windows.TH32CS_SNAPTHREAD, 0)
+	if err != nil {
+		return fmt.Errorf("list threads: %w", err)
+	}
+	defer func() { _ = windows.CloseHandle(all) }()
+	entry := windows.ThreadEntry32{Size: uint32(unsafe.Sizeof(windows.ThreadEntry32{}))}
+	for err = windows.Thread32First(all, &entry); err == nil; err = windows.Thread32Next(all, &entry) {
+		if entry.OwnerProcessID != pid {
+			continue
+		}
+		thread, err := windows.OpenThread(windows.THREAD_SUSPEND_RESUME, false, entry.ThreadID)
+		if err != nil {
+			return fmt.Errorf("open the thread of the process: %w", err)
+		}
+		_, err = windows.ResumeThread(thread)
+		return errors.Join(err, windows.CloseHandle(thread))
+	}
+	return fmt.Errorf("find the thread of the process: %w", err)
+}
+
+// reap waits for the end of the child and ends what is left of its job.
+func (g *group) reap(cmd *exec.Cmd) error {
+	err := cmd.Wait()
+	g.kill()
+	return err
+}
+
+// terminate does nothing: there is no signal to ask a process to end.
+func (g *group) terminate() {}
+
+// kill ends all processes of the job.
+func (g *group) kill() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.job != 0 {
+		_ = windows.CloseHandle(g.job)
+		g.job = 0
+	}
+}
