@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -281,7 +282,8 @@ func serverTable(servers []instance.Server) *table {
 	return t
 }
 
-// json prints v for programs, and readable.
+// json prints v for programs, and readable. Nothing in it makes a terminal do
+// anything.
 func (a *App) json(v any) error {
 	var out strings.Builder
 	enc := json.NewEncoder(&out)
@@ -290,6 +292,6 @@ func (a *App) json(v any) error {
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
-	_, err := a.Out.Write([]byte(out.String()))
+	_, err := io.WriteString(a.Out, display.JSON(out.String()))
 	return err
 }

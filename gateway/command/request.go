@@ -24,7 +24,7 @@ type asking struct {
 func (f *asking) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.server, "server", "", "ask this `SERVER`; the name may then be its own")
 	cmd.Flags().StringVar(&f.meta, "meta", "", "_meta of the request, a `JSON` object")
-	cmd.Flags().BoolVar(&f.json, "json", false, "print the result exactly as it arrived")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print the result as it arrived; on a terminal, control characters are escaped")
 }
 
 func (a *App) read() *cobra.Command {

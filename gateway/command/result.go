@@ -30,8 +30,11 @@ type contents struct {
 	Blob     *string `json:"blob"`
 }
 
-// raw prints a result as it arrived.
+// raw prints a result: as it arrived into a pipe, harmless on a terminal.
 func (a *App) raw(result []byte) error {
+	if a.OutTTY {
+		result = []byte(display.JSON(string(result)))
+	}
 	_, err := a.Out.Write(append(result[:len(result):len(result)], '\n'))
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"golang.org/x/text/width"
@@ -60,6 +61,34 @@ func escape(s string, lines bool) string {
 		}
 		s = s[n:]
 		at = unsafeAt(s, lines)
+	}
+	out.WriteString(s)
+	return out.String()
+}
+
+// JSON is a JSON text for a terminal: what Text makes visible becomes an escape
+// of JSON, so that the value stays the same.
+func JSON(s string) string {
+	at := unsafeAt(s, true)
+	if at < 0 {
+		return s
+	}
+	var out strings.Builder
+	out.Grow(len(s) + 16)
+	for at >= 0 {
+		out.WriteString(s[:at])
+		s = s[at:]
+		r, n := utf8.DecodeRuneInString(s)
+		switch high, low := utf16.EncodeRune(r); {
+		case r < ' ': // a carriage return between values; strings hold none
+			out.WriteByte(' ')
+		case r >= 0x10000:
+			out.WriteString(`\u` + hex(uint64(high), 4) + `\u` + hex(uint64(low), 4))
+		default:
+			out.WriteString(`\u` + hex(uint64(r), 4))
+		}
+		s = s[n:]
+		at = unsafeAt(s, true)
 	}
 	out.WriteString(s)
 	return out.String()

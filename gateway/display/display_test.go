@@ -1,6 +1,8 @@
 package display
 
 import (
+	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -31,6 +33,26 @@ func TestTextAndLineMakeDangerousCharactersVisible(t *testing.T) {
 				t.Errorf("Line(%q)\n got %q\nwant %q", tt.in, got, tt.line)
 			}
 		})
+	}
+}
+
+func TestJSONMeansTheSameAndIsHarmless(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"a": "héllo 🙂 \u001b"}`:          `{"a": "héllo 🙂 \u001b"}`,
+		"{\n\t\"a\":\r\n 1}":               "{\n\t\"a\": \n 1}",
+		"[\"\u009b31m\x7f\"]":              `["\u009b31m\u007f"]`,
+		"[\"a\u202eb\u200b\"]":             `["a\u202eb\u200b"]`,
+		"{\"\U000e0041\": \"\U000e0042\"}": `{"\udb40\udc41": "\udb40\udc42"}`,
+		"[\"a\xffb\"]":                     `["a\ufffdb"]`,
+	} {
+		got := JSON(in)
+		if got != want {
+			t.Errorf("JSON(%q)\n got %q\nwant %q", in, got, want)
+		}
+		var before, after any
+		if json.Unmarshal([]byte(in), &before) != nil || json.Unmarshal([]byte(got), &after) != nil || !reflect.DeepEqual(before, after) {
+			t.Errorf("JSON(%q) is %v, and was %v", in, after, before)
+		}
 	}
 }
 

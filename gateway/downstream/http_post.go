@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -359,7 +360,8 @@ func (p *post) writeJSON(w http.ResponseWriter, rc *http.ResponseController) {
 	p.hub.writing.Add(-left)
 }
 
-// freeBody is what a body may take without being counted.
+// freeBody is what a body may take without being counted, and the size of the
+// parts in which a larger one is collected.
 const freeBody = 1 << 20
 
 // body reads the message, within limits.frame and the time that its size
@@ -369,6 +371,14 @@ func (h *HTTP) body(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 	limit := h.opt.Limits.Frame
 	var counted int64
 	free = func() { h.bodies.Add(-counted) }
+	room := func(n int) bool {
+		counted += int64(n)
+		if h.bodies.Add(int64(n)) <= 4*limit {
+			return true
+		}
+		unavailable(w, nil, "Too many large messages at once")
+		return false
+	}
 	tooLarge := func() ([]byte, func(), bool) {
 		w.Header().Set("Connection", "close")
 		refuse(w, http.StatusRequestEntityTooLarge, nil, "Invalid request: a message is larger than the limit of %d bytes (limits.frame)", limit)
@@ -380,21 +390,20 @@ func (h *HTTP) body(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 	start := time.Now()
 	rc.SetReadDeadline(start.Add(bodyTimeout)) //nolint:errcheck // not every reader can
 	body := http.MaxBytesReader(w, r.Body, limit)
-	buf := make([]byte, 0, min(max(r.ContentLength+1, 512), freeBody))
-	renewed := 0
+	// In parts: growing one piece of memory would take several times its size.
+	var parts [][]byte
+	part := make([]byte, 0, min(max(r.ContentLength+1, 512), freeBody))
+	size, renewed := 0, 0
 	for {
-		if len(buf) == cap(buf) {
-			buf = append(buf, 0)[:len(buf)]
-			if more := int64(cap(buf)) - freeBody - counted; more > 0 {
-				counted += more
-				if h.bodies.Add(more) > 4*limit {
-					unavailable(w, nil, "Too many large messages at once")
-					return nil, free, true
-				}
+		if len(part) == cap(part) {
+			next := min(2*cap(part), freeBody)
+			if size+next > freeBody && !room(next) {
+				return nil, free, true
 			}
+			parts, part = append(parts, part), make([]byte, 0, next)
 		}
-		n, err := body.Read(buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
+		n, err := body.Read(part[len(part):cap(part)])
+		part, size = part[:len(part)+n], size+n
 		if err != nil {
 			renewWrite(rc) // the body may have taken long
 		}
@@ -402,7 +411,18 @@ func (h *HTTP) body(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 		case err == nil:
 		case errors.Is(err, io.EOF):
 			rc.SetReadDeadline(time.Time{}) //nolint:errcheck // not every reader can
-			return buf, free, false
+			if parts == nil {
+				return part, free, false
+			}
+			if size > freeBody && !room(size) {
+				return nil, free, true
+			}
+			frame = slices.Concat(append(parts, part)...)
+			if counted > 0 { // the parts are free
+				h.bodies.Add(int64(size) - counted)
+				counted = int64(size)
+			}
+			return frame, free, false
 		case errors.As(err, new(*http.MaxBytesError)):
 			return tooLarge()
 		default:
@@ -410,10 +430,10 @@ func (h *HTTP) body(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 			refuse(w, http.StatusRequestTimeout, nil, "The message did not arrive in time or whole")
 			return nil, free, true
 		}
-		if len(buf)-renewed >= bodyRate {
-			renewed = len(buf)
+		if size-renewed >= bodyRate {
+			renewed = size
 			now := time.Now()
-			slack := time.Duration(len(buf)/bodyRate)*time.Second - now.Sub(start)
+			slack := time.Duration(size/bodyRate)*time.Second - now.Sub(start)
 			rc.SetReadDeadline(now.Add(bodyTimeout + min(slack, 0))) //nolint:errcheck // not every reader can
 		}
 	}

@@ -159,7 +159,7 @@ func TestCommandsOutputIsCleanForTerminals(t *testing.T) {
 	}
 }
 
-func TestCommandValidate(t *testing.T) {
+func TestP13_CommandValidate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	b := w.backend("shop", shop())

@@ -17,7 +17,8 @@
 //
 // Environment: GOBLIN_E2E_BINARY names a binary to test instead of building
 // one; GOBLIN_E2E_RACE=1 builds with the race detector. GOCOVERDIR is handed on
-// to a binary that was built with -cover. The build tags interop and
+// to a binary that was built with -cover. The build tag faults adds the tests
+// that take as long as the bounds that they show. The build tags interop and
 // conformance add comparisons with programs from npm, which they install into
 // the user's cache folder. Of those, testdata/matrix is a module of its own, for
 // programs that use the official Go SDK.

@@ -324,20 +324,6 @@ func TestSocketRefusesStrangersTalk(t *testing.T) {
 	require.Equal(t, "b:stat:{}", c.callText("b_stat", obj{}))
 }
 
-func TestP07_ClientThatVanishesWithCallsInFlight(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	b := w.backend("b", obj{"tools": []obj{tool("hang")}, "on": obj{"tools/call hang": actions(do("hang"))}})
-	c := w.standalone()
-	for range 50 {
-		c.begin("tools/call", obj{"name": "b_hang"})
-	}
-	b.waitEvents("wait", "hang", 50)
-	c.close()
-	c.prog.ends(patience)
-	b.waitGone()
-}
-
 func TestHostsLogIsKeptInAFile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
