@@ -59,8 +59,12 @@ func TestOddMessagesAreAnsweredInBothEras(t *testing.T) {
 		}
 		for _, o := range odd {
 			for _, p := range []obj{
-				{"name": "b_t5", "requestState": o}, {"name": "b_t5", "inputResponses": o}, {"name": "bmodern_t5", "requestState": o, "inputResponses": o},
-				{"name": "b_t5", "arguments": o}, {"name": o}, {"name": "b_t5", "task": o},
+				{"name": "b_t5", "requestState": o},
+				{"name": "b_t5", "inputResponses": o},
+				{"name": "bmodern_t5", "requestState": o, "inputResponses": o},
+				{"name": "b_t5", "arguments": o},
+				{"name": o},
+				{"name": "b_t5", "task": o},
 			} {
 				ids = append(ids, c.begin("tools/call", p))
 			}
