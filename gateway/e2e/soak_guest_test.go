@@ -338,7 +338,7 @@ func (p *guest) exchange(ctx context.Context, method, base string, frame []byte)
 func (p *guest) read(resp *http.Response, id string) error {
 	if !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		body, err := io.ReadAll(resp.Body)
-		if len(bytes.TrimSpace(body)) > 0 && strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
+		if err == nil && len(bytes.TrimSpace(body)) > 0 && strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
 			p.receive(body, id)
 		}
 		return err

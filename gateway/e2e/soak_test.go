@@ -222,6 +222,7 @@ func TestSoakLosesNoAnswerAndLeavesNothingBehind(t *testing.T) {
 	host := w.serve()
 	s.host, s.base, s.pid = host.program, host.base, host.cmd.Process.Pid
 
+	eventually(t, "all servers", func() bool { return s.figures().up == len(fleet) })
 	s.turmoil(min(max(length/10, 8*time.Second), 20*time.Second), 1)
 	r := rand.New(rand.NewPCG(seed, 0))
 	last, steady := figures{}, 0
@@ -237,6 +238,7 @@ func TestSoakLosesNoAnswerAndLeavesNothingBehind(t *testing.T) {
 	t.Logf("after warm-up: %+v", before)
 
 	s.turmoil(length, 2)
+	raced := os.Getenv("GOBLIN_E2E_RACE") != "" // the race detector keeps much
 	select {
 	case <-host.exited:
 		t.FailNow()
@@ -244,7 +246,7 @@ func TestSoakLosesNoAnswerAndLeavesNothingBehind(t *testing.T) {
 	}
 	after, ok := s.quiet(r, func(f figures) bool {
 		return f.goroutines <= before.goroutines+10 && f.descriptors <= before.descriptors+8 &&
-			f.children <= before.children+1 && f.resident <= before.resident+64
+			f.children <= before.children+1 && (raced || f.resident <= before.resident+64)
 	})
 	t.Logf("at the end: %+v", after)
 	s.report()
