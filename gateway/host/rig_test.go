@@ -70,11 +70,11 @@ func newRig(t testing.TB, set ...func(*host.BridgeOptions)) *rig {
 		inW.Close()
 		outR.Close()
 		cancel()
+		<-r.done
 		close(r.hosts)
 		for c := range r.hosts {
 			c.Close()
 		}
-		<-r.done
 		inR.Close()
 		ln.Close()
 		os.RemoveAll(dir)
