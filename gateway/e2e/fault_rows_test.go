@@ -242,7 +242,7 @@ var faults = []fault{
 	{row: "B45_is_bounded_in_all_calls_together", mode: "http-endless", flags: []string{"-late"}, large: true, check: func(h *harmed) {
 		require.Equal(h.t, "echo", h.callText("bad_echo", obj{}))
 		var ids []string
-		for range 16 {
+		for range 8 {
 			ids = append(ids, h.call("bad_fault", obj{}))
 		}
 		for _, id := range ids {
