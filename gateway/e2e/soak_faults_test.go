@@ -160,7 +160,7 @@ func (s *soak) reload(ctx context.Context, r *rand.Rand) {
 			s.mistake(ctx, r, "")
 		case 4:
 			s.writeConfig(merge(obj{"env": obj{"N": fmt.Sprint(n)}}, []obj{mine}))
-			_ = syscall.Kill(s.pid, syscall.SIGHUP)
+			s.host.signal(syscall.SIGHUP)
 		default:
 			s.writeConfig(mine)
 		}
