@@ -20,10 +20,11 @@ import (
 // as soon as something has to go before the answer.
 type post struct {
 	hub    *hub
-	json   bool // the client takes JSON
-	events bool // the client takes an event stream
-	first  bool // initialize: nothing may go before the answer
-	modern bool // stateless: errors have a status of their own
+	id     []byte // of the request; valid while its handler runs
+	json   bool   // the client takes JSON
+	events bool   // the client takes an event stream
+	first  bool   // initialize: nothing may go before the answer
+	modern bool   // stateless: errors have a status of their own
 
 	mu     sync.Mutex
 	feed   *feed
@@ -194,6 +195,7 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 		h.malformed(w, p, &m, err)
 		return
 	}
+	p.id = m.ID
 	// A body may be spread over lines; what is passed on must not be.
 	rawjson.OneLine(frame)
 	switch {
@@ -328,9 +330,9 @@ func (p *post) serve(w http.ResponseWriter, r *http.Request, rc *http.ResponseCo
 		p.writeJSON(w, rc)
 	case r.Context().Err() != nil:
 	case s.ctx.Err() != nil && p.modern:
-		unavailable(w, nil, "The server is shutting down")
+		unavailable(w, p.id, "The server is shutting down")
 	case s.ctx.Err() != nil:
-		refuse(w, http.StatusNotFound, nil, "The session has ended; begin a new one with initialize")
+		refuse(w, http.StatusNotFound, p.id, "The session has ended; begin a new one with initialize")
 	default:
 		// Cancelled: there is no answer.
 		w.WriteHeader(http.StatusAccepted)

@@ -544,7 +544,11 @@ func TestHTTPDeleteEndsASession(t *testing.T) {
 			t.Error(err)
 			return
 		}
+		text, _ := io.ReadAll(res.Body) // what there is of it
 		res.Body.Close()
+		if res.StatusCode == 404 && !strings.Contains(string(text), `"id":1`) {
+			t.Errorf("the request is not named: %s", text)
+		}
 		blocked <- res.StatusCode
 	}()
 	<-c.h.begun
