@@ -206,7 +206,7 @@ func (g *Gateway) slot(r *request) (conn upstream.Conn, release func(), err erro
 	if r.modern() && conn.Info().Era == upstream.Legacy {
 		g.lendLevel(r, conn)
 	}
-	release, err = b.Acquire(r.Context())
+	release, err = b.Acquire(r.Context(), r.Session())
 	return conn, release, err
 }
 

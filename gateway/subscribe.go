@@ -151,9 +151,7 @@ func (g *Gateway) unsubscribe(r *request) {
 	}
 	r.name = uri
 	s, me := r.Session(), holder{session: r.Session()}
-	held := g.subscriptions.keys(func(_ subscriptionKey, row *subscription) bool {
-		return slices.Contains(row.holders[me], uri)
-	})
+	held := g.subscriptions.spelled(me, uri)
 	if len(held) == 0 {
 		if t, err := g.reg.ResolveResource(uri); err == nil {
 			held = append(held, subscriptionKey{server: t.Server, uri: t.Name}, subscriptionKey{server: t.Server, unit: s.Unit(), uri: t.Name})
@@ -219,7 +217,7 @@ const releaseTimeout = 10 * time.Second
 func (g *Gateway) releaseSubscriptions(h holder) {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
-	held := g.subscriptions.keys(func(_ subscriptionKey, row *subscription) bool { return row.holders[h] != nil })
+	held := g.subscriptions.all(h)
 	// First what is ours to end, then what needs a backend that may be slow.
 	held = slices.DeleteFunc(held, func(key subscriptionKey) bool {
 		last := g.subscriptions.let(key, h, "")

@@ -422,7 +422,7 @@ func (g *Gateway) taskSlot(r *request, own *task) (upstream.Conn, func(), error)
 	if own.durable && own.conn.Err() != nil || b == nil {
 		return g.slot(r)
 	}
-	release, err := b.Acquire(r.Context())
+	release, err := b.Acquire(r.Context(), r.Session())
 	return own.conn, release, err
 }
 

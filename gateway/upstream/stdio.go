@@ -172,7 +172,7 @@ func (c *stdio) read() {
 			_ = c.stdout.SetReadDeadline(time.Now().Add(c.srv.tune.drain))
 		}
 	}()
-	src := &lineSource{Reader: c.stdout}
+	src := &jsonrpc.Source{Reader: c.stdout}
 	r := jsonrpc.NewReader(src, c.srv.opt.Limits.Frame)
 	defer c.burst.Flush()
 	for {
@@ -189,7 +189,7 @@ func (c *stdio) read() {
 			c.tooLong(long)
 			continue
 		}
-		if src.cut && r.Buffered() == 0 {
+		if src.Cut(r) {
 			// The last line has no end. If it is no message, the child died
 			// while it wrote, and the calls fail for that.
 			if _, err := parse(frame); err != nil {
@@ -201,22 +201,6 @@ func (c *stdio) read() {
 			c.handle(c.ctx, nil, frame)
 		}
 	}
-}
-
-// lineSource notes whether its text has ended within a line.
-type lineSource struct {
-	io.Reader
-	last byte
-	cut  bool
-}
-
-func (s *lineSource) Read(p []byte) (int, error) {
-	n, err := s.Reader.Read(p)
-	if n > 0 {
-		s.last = p[n-1]
-	}
-	s.cut = err != nil && s.last != '\n'
-	return n, err
 }
 
 // lost ends the connection because of the child, and says how it ended.
