@@ -241,3 +241,50 @@ func TestSubscriptionsOutliveAnEditOfTheirServersIsolation(t *testing.T) {
 		})
 	}
 }
+
+func TestSubscriptionsComeBackWithAServerThatWasRemoved(t *testing.T) {
+	t.Parallel()
+	for _, isolation := range []string{"shared", "session"} {
+		t.Run(isolation, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.backend("stays", filesystem())
+			b := w.backend("own", counting(), obj{"isolation": "shared"})
+			s := w.serve()
+			kept, left, gone := s.client(true), s.client(true), s.client(true)
+			uri := in("own", "x:1")
+			for _, c := range []*client{kept, left, gone} {
+				c.counts()
+				c.ok("resources/subscribe", obj{"uri": uri})
+			}
+			const gauge = `mcp_resource_subscriptions_active{server_id="own"}`
+			require.Equal(t, "3", s.metric(gauge))
+
+			w.edit(func() { w.drop(b) })
+			kept.waitListed("resources", uri, false)
+			left.ok("resources/unsubscribe", obj{"uri": uri})
+			require.Less(t, s.do("DELETE", "/mcp", map[string]string{"Mcp-Session-Id": gone.web.id}, "").status, 300)
+			b.waitGone()
+			require.Empty(t, s.metric(gauge), "no series is left of a server that is not there")
+
+			asked := len(b.pick("resources/subscribe"))
+			w.edit(func() {
+				b.conf["isolation"] = isolation
+				w.backends = append(w.backends, b)
+			})
+			kept.waitListed("resources", uri, true)
+			kept.waitUpdates(1) // it may have been missed meanwhile
+			b.waitReceived("resources/subscribe", asked+1)
+			kept.forget()
+			left.forget()
+			b.updated("x:1")
+			require.Equal(t, []string{uri}, kept.waitUpdates(1))
+			left.forget()
+			require.Empty(t, left.updates())
+			require.Equal(t, "1", s.metric(gauge))
+			require.Len(t, b.pick("resources/subscribe"), asked+1)
+			kept.ok("resources/unsubscribe", obj{"uri": uri})
+			b.waitReceived("resources/unsubscribe", 1)
+		})
+	}
+}
