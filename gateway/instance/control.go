@@ -224,10 +224,12 @@ func (i *Instance) Approve(server string, tools ...string) ([]string, error) {
 	return i.gateway.ApproveTools(server, tools...)
 }
 
-// pinned are the tools that await approval.
-func (i *Instance) pinned() []PinnedTool {
+// Pinned are the tools that await approval, of all servers for "", once the
+// servers have listed or startup_wait is over.
+func (i *Instance) Pinned(ctx context.Context, server string) []PinnedTool {
+	i.gateway.AwaitLists(ctx)
 	all := []PinnedTool{}
-	for _, p := range i.registry.Pinned("") {
+	for _, p := range i.registry.Pinned(server) {
 		all = append(all, PinnedTool{p.Server, p.Name, p.New, p.Withheld, p.Approved, p.Offered})
 	}
 	return all
@@ -271,7 +273,7 @@ func (i *Instance) control(ctx context.Context, op string, args json.RawMessage)
 		}
 		return i.Script(ctx, a.Source)
 	case OpPinned:
-		return i.pinned(), nil
+		return i.Pinned(ctx, ""), nil
 	case OpApprove:
 		var a ApproveArgs
 		if err := json.Unmarshal(args, &a); err != nil {

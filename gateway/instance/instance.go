@@ -75,6 +75,7 @@ type Instance struct {
 	address   net.Listener     // of http
 	started   time.Time
 	extension Extension
+	pinned    bool // tools are
 	stop      context.CancelFunc
 	stopped   context.Context // ends when Run is to return
 
@@ -107,6 +108,7 @@ func New(o Options) (*Instance, error) {
 	if err != nil {
 		return nil, err
 	}
+	i.pinned = approved != nil
 	if o.Runtime != "" {
 		i.children = orphans.New(o.Runtime, o.Logger)
 	}
@@ -178,6 +180,9 @@ func (i *Instance) Run(ctx context.Context) error {
 	var edits sync.WaitGroup
 	if !i.o.Config.Demo && i.o.Only == nil {
 		edits.Go(func() { watch.File(ctx, i.o.Config.Path, i.Reload) })
+	}
+	if i.pinned {
+		edits.Go(func() { watch.File(ctx, i.o.Pins, i.gateway.PinsChanged) })
 	}
 
 	var fronts sync.WaitGroup
