@@ -95,6 +95,9 @@ type Server struct {
 	// FromEnv are the names of Env, sorted, whose values came out of variables
 	// that not every child gets.
 	FromEnv []string
+	// Variables are those that Args and URL are made of, other than the ones that
+	// every child gets, with their values.
+	Variables map[string]string
 
 	// Problem, if not empty, says in one line why the server cannot be started
 	// and where that is in the file, for example an unset variable. The fields
@@ -213,7 +216,7 @@ func (s *Server) normal() Server {
 	if v.Problem != "" {
 		v.Problem = "cannot start"
 	}
-	v.FromEnv = nil // how a value came about does not matter
+	v.FromEnv, v.Variables = nil, nil // how a value came about does not matter
 	return v
 }
 

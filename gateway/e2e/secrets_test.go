@@ -191,6 +191,34 @@ func TestH06_MistakesInTheConfigDoNotQuoteSecrets(t *testing.T) {
 	}
 }
 
+func TestH06_SecretsInArgumentsAndPathsAreHidden(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.env = []string{"API_KEY=" + sentinel + "-variable"}
+	w.log = obj{"level": "debug"}
+	w.gateway["startup_wait"] = "500ms"
+	b, _ := w.fake("shell", obj{})
+	b.conf["command"] = "/bin/sh"
+	b.conf["args"] = []string{
+		"-c", `echo "$0 got $@" >&2; exit 3`, "program", "${API_KEY}", "--token", sentinel + "-flag", "--pass=" + sentinel + "-value", "Authorization: Bearer " + sentinel + "-header",
+	}
+	r := w.remote("remote", "/mcp", obj{"on": obj{"http": actions(do("status", obj{"code": 500, "text": "no /k/" + sentinel + "-variable here"}))}})
+	r.conf["url"] = r.conf["url"].(string) + "/k/${API_KEY}"
+	c := w.standalone()
+	for _, server := range []string{"shell", "remote"} {
+		w.keepsSecret("an error", c.request("tools/call", obj{"name": server + "/x"}).raw)
+	}
+	eventually(t, "the log", func() bool {
+		return strings.Contains(c.prog.stderr.String(), "program got [hidden] --token [hidden] --pass=[hidden]")
+	})
+	w.keepsSecret("the log", c.prog.stderr.String())
+	for _, args := range [][]string{{"list", "servers"}, {"list", "servers", "--json"}, {"validate", "--json"}, {"read", "goblin://servers"}} {
+		out := w.run(args...)
+		w.keepsSecret(strings.Join(args, " "), out.stdout+out.stderr)
+	}
+	w.keepsSecretInFiles()
+}
+
 func TestP10_ServersGetNoSecretsOfTheEnvironment(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
