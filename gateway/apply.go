@@ -59,7 +59,7 @@ func (g *Gateway) apply(cfg *config.Config) (did Change) {
 			did.Added = append(did.Added, s.Name)
 			fresh = append(fresh, s)
 			g.subscriptions.move(s.Name, s.Isolation == config.PerSession) // those of an earlier one
-		case !reflect.DeepEqual(b.defined, s):
+		case !b.defined.Equal(&s) || b.defined.Problem != s.Problem:
 			did.Changed = append(did.Changed, s.Name)
 			fresh = append(fresh, s)
 			g.retire(b)

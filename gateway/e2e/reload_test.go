@@ -107,6 +107,21 @@ func TestAChangedServerIsReplacedWhileItsCallsEnd(t *testing.T) {
 	require.Len(t, c.updates(), 1)
 }
 
+func TestAServerThatIsWrittenInAnotherWayGoesOn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.env = []string{"WHICH=first"}
+	b := w.backend("b", filesystem(), obj{"env": obj{"WHICH": "${WHICH}"}})
+	c := w.serve().client(true)
+	c.waitListed("tools", "b_stat", true)
+	w.edit(func() {
+		b.conf["env"], b.conf["timeout"] = obj{"WHICH": "first"}, "30000ms"
+		w.backend("late", obj{"tools": []obj{tool("here")}})
+	})
+	c.waitListed("tools", "late_here", true)
+	require.Equal(t, 1, b.starts())
+}
+
 func TestAServerThatIsDisabledByAnEditLeavesAndComesBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
