@@ -18,6 +18,7 @@
 package config
 
 import (
+	"io/fs"
 	"log/slog"
 	"reflect"
 	"slices"
@@ -58,9 +59,10 @@ const (
 
 // Config is one configuration, checked and expanded.
 type Config struct {
-	Path     string   // absolute; empty for the demo
-	Demo     bool     // the embedded demo, because no file was found
-	Servers  []Server // in the order of the file
+	Path     string      // absolute; empty for the demo
+	File     fs.FileInfo // as it was read; nil for what no file was read for
+	Demo     bool        // the embedded demo, because no file was found
+	Servers  []Server    // in the order of the file
 	Gateway  Gateway
 	Lua      Lua
 	Log      Log

@@ -164,7 +164,40 @@ func TestAConfigWithMistakesChangesNothingAndIsToldOf(t *testing.T) {
 		eventually(t, "the notice to end", func() bool { return w.status().Notice == "" })
 	}
 	require.Contains(t, w.hostLog(), "goblin.yaml:3: ")
+	eventually(t, "the log", func() bool { return strings.Count(w.hostLog(), "Config is what is served again") == 4 })
 	require.Equal(t, 1, b.starts(), "the good text is what was served all the time")
+}
+
+func TestAConfigThatIsMountedAsALinkKeepsItsHost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	mount := filepath.Join(w.dir, "mount")
+	for _, version := range []string{"..one", "..two"} { // as Kubernetes does it
+		require.NoError(t, os.MkdirAll(filepath.Join(mount, version), 0o700))
+	}
+	point := func(version string) {
+		require.NoError(t, os.Symlink(version, filepath.Join(mount, "..tmp")))
+		require.NoError(t, os.Rename(filepath.Join(mount, "..tmp"), filepath.Join(mount, "..data")))
+	}
+	point("..one")
+	w.config = filepath.Join(mount, "goblin.yaml")
+	require.NoError(t, os.Symlink(filepath.Join("..data", "goblin.yaml"), w.config))
+	b := w.backend("b", filesystem())
+	c := w.bridged()
+	c.waitListed("tools", "b_stat", true)
+
+	w.written = false
+	late := w.backend("late", obj{"tools": []obj{tool("here")}})
+	path := w.config
+	w.config = filepath.Join(mount, "..two", "goblin.yaml")
+	w.write()
+	w.config = path
+	point("..two")
+	c.waitListed("tools", "late_here", true)
+	require.Contains(t, w.bridged().names("tools"), "late_here")
+	require.Equal(t, 2, w.status().count("socket"))
+	require.Equal(t, 1, b.starts())
+	require.Equal(t, 1, late.starts(), "there is one host still")
 }
 
 func TestSettingsThatNeedANewHostAreNamed(t *testing.T) {

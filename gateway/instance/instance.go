@@ -87,6 +87,7 @@ type Instance struct {
 
 	reloading sync.Mutex
 	served    *config.Config // whose servers are served; guarded by reloading
+	mistaken  bool           // the file could not be taken; guarded by reloading
 }
 
 // New prepares an Instance. It fails with *[host.RunningError] when another
@@ -179,10 +180,10 @@ func (i *Instance) Run(ctx context.Context) error {
 
 	var edits sync.WaitGroup
 	if !i.o.Config.Demo && i.o.Only == nil {
-		edits.Go(func() { watch.File(ctx, i.o.Config.Path, i.Reload) })
+		edits.Go(func() { watch.File(ctx, i.o.Config.Path, i.o.Config.File, i.Reload) })
 	}
 	if i.pinned {
-		edits.Go(func() { watch.File(ctx, i.o.Pins, i.gateway.PinsChanged) })
+		edits.Go(func() { watch.File(ctx, i.o.Pins, nil, i.gateway.PinsChanged) })
 	}
 
 	var fronts sync.WaitGroup

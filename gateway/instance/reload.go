@@ -30,6 +30,7 @@ func (i *Instance) Reload() {
 			i.o.Logger.Error("Config not reloaded", "err", text)
 		}
 		i.registry.SetNotice("config not reloaded: " + mistakes[0])
+		i.mistaken = true
 		return
 	}
 	i.o.Mask.Add(cfg)
@@ -41,8 +42,13 @@ func (i *Instance) Reload() {
 	}
 	i.registry.SetNotice(notice)
 	if did.Empty() && len(later) == 0 && len(i.served.Differs(cfg)) == 0 {
+		if i.mistaken {
+			i.mistaken = false
+			i.o.Logger.Info("Config is what is served again")
+		}
 		return
 	}
+	i.mistaken = false
 	i.served = cfg
 	for _, w := range cfg.Warnings {
 		i.o.Logger.Warn("Config", "warning", w.String())

@@ -351,8 +351,8 @@ func pinned(text []byte) pin {
 }
 
 // Path is where the pins of a config are kept: in goblin/pins of
-// $XDG_STATE_HOME, else of ~/.local/state. config is the absolute path of its
-// file.
+// $XDG_STATE_HOME, else of ~/.local/state. config is the one path by which its
+// file is known.
 func Path(config string, getenv func(string) string) (string, error) {
 	dir := getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(dir) {
