@@ -125,11 +125,11 @@ func (a *App) printStatus(s instance.Status) error {
 	}
 	fmt.Fprintln(a.Out)
 	clients := table{header: []string{"CLIENT", "VERSION", "TRANSPORT", "PROTOCOL", "SINCE"}}
-	screens := table{header: []string{"SCREEN", "SINCE"}}
+	screens := table{header: []string{"SCREEN", "SIZE", "SINCE"}}
 	for _, c := range s.Sessions {
 		since := age(c.Since) + " ago"
 		if c.Transport == gateway.ScreenTransport {
-			screens.add(c.ID, since)
+			screens.add(screenName(c), screenSize(c), since)
 			continue
 		}
 		clients.add(cmp.Or(c.Client, "(not introduced)"), c.Version, c.Transport, c.Protocol, since)
@@ -146,6 +146,22 @@ func (a *App) printStatus(s instance.Status) error {
 	}
 	fmt.Fprintln(a.Out)
 	return screens.render(a.Out, a.Columns)
+}
+
+// screenName says where a screen is, or what acts as one.
+func screenName(c instance.Session) string {
+	name := cmp.Or(c.Terminal, c.Client, "(not introduced)")
+	if c.Owner {
+		name += " (the host's own)"
+	}
+	return name
+}
+
+func screenSize(c instance.Session) string {
+	if c.Width == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%dx%d", c.Width, c.Height)
 }
 
 // age is the time since t, for people.

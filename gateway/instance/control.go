@@ -55,6 +55,11 @@ type Session struct {
 	Version   string    `json:"clientVersion,omitempty"`
 	Protocol  string    `json:"protocolVersion,omitempty"`
 	Since     time.Time `json:"since"`
+	// Of a screen only.
+	Terminal string `json:"terminal,omitempty"` // what it calls itself
+	Width    int    `json:"width,omitempty"`    // in cells
+	Height   int    `json:"height,omitempty"`
+	Owner    bool   `json:"owner,omitempty"` // the host ends with it
 }
 
 // Server is a configured server and what it offers.
@@ -128,10 +133,15 @@ func (i *Instance) Status() Status {
 	}
 	for _, c := range i.gateway.Sessions() {
 		info := c.Client()
-		s.Sessions = append(s.Sessions, Session{
+		row := Session{
 			ID: c.ID(), Transport: c.Transport(), Client: info.Name, Version: info.Version,
 			Protocol: c.Protocol(), Since: c.Since,
-		})
+		}
+		if at, ok := i.screens.Load(c.Session); ok {
+			shown := at.(func() Screen)()
+			row.Terminal, row.Width, row.Height, row.Owner = shown.Terminal, shown.Width, shown.Height, shown.Owner
+		}
+		s.Sessions = append(s.Sessions, row)
 	}
 	for _, state := range i.registry.States() {
 		pinned := i.registry.Pinned(state.Name)

@@ -81,6 +81,7 @@ type Instance struct {
 
 	serving sync.WaitGroup // sessions on streams; see enter
 	sockets atomic.Int64   // sessions on the socket
+	screens sync.Map       // *downstream.Session: func() Screen
 
 	mu   sync.Mutex
 	over bool // Run waits for serving or has done so
