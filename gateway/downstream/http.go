@@ -301,11 +301,13 @@ func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
 		return fmt.Errorf("listen on %s: an address beyond loopback needs gateway.auth_token", listen)
 	}
 	srv := &http.Server{
-		Handler:           h.handler(listen),
-		ReadHeaderTimeout: headerTimeout,
-		IdleTimeout:       keepAliveIdle,
-		MaxHeaderBytes:    maxHeaders,
-		ErrorLog:          slog.NewLogLogger(h.opt.Logger.Handler(), slog.LevelDebug),
+		Handler:                      h.handler(listen),
+		ReadHeaderTimeout:            headerTimeout,
+		IdleTimeout:                  keepAliveIdle,
+		MaxHeaderBytes:               maxHeaders,
+		// "OPTIONS *" is checked as all others are.
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     slog.NewLogLogger(h.opt.Logger.Handler(), slog.LevelDebug),
 	}
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(limitListener(l, h.o.Connections)) }()
