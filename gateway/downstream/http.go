@@ -301,10 +301,10 @@ func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
 		return fmt.Errorf("listen on %s: an address beyond loopback needs gateway.auth_token", listen)
 	}
 	srv := &http.Server{
-		Handler:                      h.handler(listen),
-		ReadHeaderTimeout:            headerTimeout,
-		IdleTimeout:                  keepAliveIdle,
-		MaxHeaderBytes:               maxHeaders,
+		Handler:           h.handler(listen),
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       keepAliveIdle,
+		MaxHeaderBytes:    maxHeaders,
 		// "OPTIONS *" is checked as all others are.
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     slog.NewLogLogger(h.opt.Logger.Handler(), slog.LevelDebug),

@@ -200,6 +200,41 @@ func TestAConfigThatIsMountedAsALinkKeepsItsHost(t *testing.T) {
 	require.Equal(t, 1, late.starts(), "there is one host still")
 }
 
+func TestAHostIsFoundWhateverVariablesAnEditNames(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.env = []string{"FIRST=1", "SECOND=2"}
+	b := w.backend("b", filesystem(), obj{"env": obj{"A": "${FIRST}"}})
+	other := w.backend("other", filesystem())
+	c := w.bridged()
+	c.waitListed("tools", "b_stat", true)
+	host := w.status().PID
+	for _, names := range []string{"${FIRST} ${SECOND}", "${SECOND}", "${FIRST}", "none"} {
+		starts := b.starts()
+		w.edit(func() { b.conf["env"] = obj{"A": names} })
+		b.waitStarts(starts + 1)
+		require.Equal(t, host, w.status().PID, names)
+		late := w.bridged()
+		require.Contains(t, late.names("tools"), "b_stat")
+		late.close()
+	}
+	good, err := os.ReadFile(w.config)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(w.config, append(good, "x: ${SECOND}\n"...), 0o600))
+	eventually(t, "the mistake to be told", func() bool {
+		out := w.run("status")
+		return strings.Contains(out.stdout, "config not reloaded: ")
+	})
+	require.Equal(t, host, w.status().PID)
+	c.callText("other_stat", obj{})
+	require.Equal(t, 1, other.starts(), "there is one host all the time")
+	require.NoError(t, os.WriteFile(w.config, good, 0o600))
+	eventually(t, "the host to be found", func() bool { return w.run("status").code == 0 })
+	socks, err := filepath.Glob(filepath.Join(w.dir, "run", "goblin", "*.sock"))
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(socks), 2, "places that it left are free")
+}
+
 func TestSettingsThatNeedANewHostAreNamed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

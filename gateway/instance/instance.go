@@ -42,7 +42,10 @@ type Options struct {
 	// Mask hides secrets, also in what Logger writes; nil for one of the config.
 	Mask  *config.Mask
 	Place *host.Place // where the host's socket is; nil for none
-	HTTP  bool        // serve Listen, if that or gateway.listen is set
+	// Moved is where it is looked for after an edit of the config; nil for ever
+	// at Place.
+	Moved func() (host.Place, error)
+	HTTP  bool // serve Listen, if that or gateway.listen is set
 	// Listen replaces gateway.listen, if it is set.
 	Listen string
 	// HTTPRequired makes an address that is taken an error of New, and an

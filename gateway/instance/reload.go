@@ -8,6 +8,20 @@ import (
 	"goblin/gateway/config"
 )
 
+// move makes the host be found where the file, with mistakes or not, says by now.
+func (i *Instance) move() {
+	if i.listener == nil || i.o.Moved == nil {
+		return
+	}
+	place, err := i.o.Moved()
+	if err != nil {
+		return // it is not there; reading it tells so
+	}
+	if err := i.listener.Move(place); err != nil {
+		i.o.Logger.Warn("New clients of the edited config are served by another host", "err", err)
+	}
+}
+
 // Reload reads the config's file again and serves the servers that it names
 // now. One with mistakes changes nothing: they are logged, and stand in the
 // registry's notice until the file is good again. Settings other than servers
@@ -19,6 +33,7 @@ func (i *Instance) Reload() {
 	}
 	i.reloading.Lock()
 	defer i.reloading.Unlock()
+	i.move()
 	cfg, err := config.Load(i.o.Config.Path)
 	if err == nil && len(cfg.Servers) == 0 && len(i.served.Servers) > 0 {
 		// More often a file that is being written than a wish.
