@@ -266,22 +266,6 @@ func (t *subscriptions) sweep(key subscriptionKey, row *subscription) {
 	}
 }
 
-// forget drops the rows of a server that was removed.
-func (t *subscriptions) forget(server string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for key, row := range t.rows {
-		if key.server != server {
-			continue
-		}
-		for s := range row.holders {
-			t.drop(key, row, s)
-		}
-		t.remove(key)
-	}
-	delete(t.servers, server)
-}
-
 // move takes the rows of a server to other connections: to one of each session,
 // or to the one that all share. None of them has agreed to anything yet.
 func (t *subscriptions) move(server string, perSession bool) {

@@ -33,7 +33,7 @@ type serverState struct {
 	seen   map[string]*yaml.Node // its keys
 	issues []Problem             // why it cannot start
 	typo   bool                  // an unknown key was most likely meant to be command or url
-	other  map[place]bool        // where variables stood that not every child gets
+	other  map[place][]string    // the variables that stood there and not every child gets
 }
 
 func (r *reader) problem(n *yaml.Node, format string, args ...any) Problem {
@@ -244,11 +244,11 @@ func (r *reader) text(at place, n *yaml.Node, loose bool) (s string, ok bool) {
 
 // noteVariables keeps where variables stand, and reports those that are not set.
 func (r *reader) noteVariables(at place, n *yaml.Node, e *expansion) {
-	if e.other && r.server != nil {
+	if len(e.other) > 0 && r.server != nil {
 		if r.server.other == nil {
-			r.server.other = make(map[place]bool)
+			r.server.other = make(map[place][]string)
 		}
-		r.server.other[at] = true
+		r.server.other[at] = e.other
 	}
 	for _, name := range e.unset {
 		const format = "${%s} is not set, but %s needs it; set it or write ${%s:-default}"

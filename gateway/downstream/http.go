@@ -305,7 +305,9 @@ func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       keepAliveIdle,
 		MaxHeaderBytes:    maxHeaders,
-		ErrorLog:          slog.NewLogLogger(h.opt.Logger.Handler(), slog.LevelDebug),
+		// "OPTIONS *" is checked as all others are.
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     slog.NewLogLogger(h.opt.Logger.Handler(), slog.LevelDebug),
 	}
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(limitListener(l, h.o.Connections)) }()

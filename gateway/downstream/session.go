@@ -79,10 +79,8 @@ const (
 )
 
 func newSession(ctx context.Context, opt *Options, transport string) *Session {
-	var id [16]byte
-	rand.Read(id[:]) //nolint:errcheck // never fails
 	s := &Session{
-		id:        hex.EncodeToString(id[:]),
+		id:        randomID(),
 		transport: transport,
 		opt:       opt,
 		inFlight:  make(map[string]*Exchange),
@@ -113,7 +111,15 @@ func (s *Session) withdraw() {
 	}
 }
 
-// ID is random (128 bits) and visible ASCII.
+// randomID is 128 bits in visible ASCII.
+func randomID() string {
+	var id [16]byte
+	rand.Read(id[:]) //nolint:errcheck // never fails
+	return hex.EncodeToString(id[:])
+}
+
+// ID tells sessions apart in logs and on screens. It opens nothing: what an HTTP
+// client names its session by is another.
 func (s *Session) ID() string { return s.id }
 
 // Transport is "stdio", "socket", "http" or, inside this process, "screen".

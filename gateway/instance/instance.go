@@ -42,7 +42,10 @@ type Options struct {
 	// Mask hides secrets, also in what Logger writes; nil for one of the config.
 	Mask  *config.Mask
 	Place *host.Place // where the host's socket is; nil for none
-	HTTP  bool        // serve Listen, if that or gateway.listen is set
+	// Moved is where it is looked for after an edit of the config; nil for ever
+	// at Place.
+	Moved func() (host.Place, error)
+	HTTP  bool // serve Listen, if that or gateway.listen is set
 	// Listen replaces gateway.listen, if it is set.
 	Listen string
 	// HTTPRequired makes an address that is taken an error of New, and an
@@ -75,17 +78,20 @@ type Instance struct {
 	address   net.Listener     // of http
 	started   time.Time
 	extension Extension
+	pinned    bool // tools are
 	stop      context.CancelFunc
 	stopped   context.Context // ends when Run is to return
 
 	serving sync.WaitGroup // sessions on streams; see enter
 	sockets atomic.Int64   // sessions on the socket
+	screens sync.Map       // *downstream.Session: func() Screen
 
 	mu   sync.Mutex
 	over bool // Run waits for serving or has done so
 
 	reloading sync.Mutex
 	served    *config.Config // whose servers are served; guarded by reloading
+	mistaken  bool           // the file could not be taken; guarded by reloading
 }
 
 // New prepares an Instance. It fails with *[host.RunningError] when another
@@ -107,6 +113,7 @@ func New(o Options) (*Instance, error) {
 	if err != nil {
 		return nil, err
 	}
+	i.pinned = approved != nil
 	if o.Runtime != "" {
 		i.children = orphans.New(o.Runtime, o.Logger)
 	}
@@ -177,7 +184,10 @@ func (i *Instance) Run(ctx context.Context) error {
 
 	var edits sync.WaitGroup
 	if !i.o.Config.Demo && i.o.Only == nil {
-		edits.Go(func() { watch.File(ctx, i.o.Config.Path, i.Reload) })
+		edits.Go(func() { watch.File(ctx, i.o.Config.Path, i.o.Config.File, i.Reload) })
+	}
+	if i.pinned {
+		edits.Go(func() { watch.File(ctx, i.o.Pins, nil, i.gateway.PinsChanged) })
 	}
 
 	var fronts sync.WaitGroup
