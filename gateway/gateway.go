@@ -26,6 +26,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
+	"goblin/gateway/memory"
 	"goblin/gateway/metrics"
 	"goblin/gateway/orphans"
 	"goblin/gateway/pins"
@@ -47,6 +48,9 @@ type Options struct {
 	Children *orphans.Record
 	// Pins remember the tools that the user approved; nil lets all through.
 	Pins *pins.Store
+	// Memory bounds what servers, and whoever else shares it, make the process hold;
+	// nil bounds nothing.
+	Memory *memory.Account
 	// HoldLimit is how long a stateless client may take to come back with what
 	// a server asked for; 15 min by default.
 	HoldLimit time.Duration
@@ -187,6 +191,7 @@ func (g *Gateway) add(defined config.Server, replaces bool) *backend {
 		ListChanged: g.o.Config.Gateway.ListChanged,
 		Observe:     g.observe(out),
 		Children:    g.o.Children,
+		Memory:      g.o.Memory,
 		Replaces:    replaces,
 	})}
 	g.servers[s.Name] = b

@@ -33,7 +33,9 @@ func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *http.Respon
 	defer h.sessions.release(root)
 	// What waits is counted for each request alone: a client that does not
 	// read is no reason to end the others.
-	p.hub, p.modern = &hub{s: root.s, feeds: make(map[*feed]struct{})}, true
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	p.hub, p.modern = &hub{s: root.s, feeds: make(map[*feed]struct{}), drop: cancel}, true
 	h.sessions.hold(root)
 	x, fault := root.s.begin(m, modern, p, func() { h.sessions.release(root) })
 	if fault != nil {
@@ -41,9 +43,8 @@ func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *http.Respon
 		writeError(w, http.StatusOK, fault.Frame(m.ID))
 		return
 	}
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	p.hub.drop = cancel
+	defer h.opt.Memory.Leave(p.hub)
+	p.hub.owns(x)
 	unhook := context.AfterFunc(ctx, func() { x.abandon("the client closed the stream") })
 	go x.run()
 	p.serve(w, r, rc)

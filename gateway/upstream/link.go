@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/memory"
 	"goblin/registry/rawjson"
 )
 
@@ -322,7 +323,7 @@ func (l *link) tooLong(e *jsonrpc.TooLong) {
 	case asks(e.Prefix):
 		l.wire.send(jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%v", e).Frame(id))
 	default:
-		l.calls.Resolve(id, jsonrpc.Reply{}, l.srv.failure(BadReply, "sent an answer that is too large: "+e.Error(), e))
+		l.calls.Resolve(id, jsonrpc.Reply{}, l.srv.failure(BadReply, lost(e), e))
 	}
 }
 
@@ -354,7 +355,8 @@ func (l *link) serve(ctx context.Context, c *Call, m *jsonrpc.Message) {
 		l.asking[key] = cancel
 	}
 	l.mu.Unlock()
-	l.spawn(func() {
+	held := l.srv.room.keep(len(m.Params), func() { cancel(memory.ErrFull) })
+	l.spawnHolding(held, func() {
 		defer func() { <-l.slots }()
 		defer cancel(nil)
 		result, err := l.srv.opt.Handler.Request(ctx, l.srv, l, c, m.Method, m.Params)

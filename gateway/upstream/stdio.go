@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/memory"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
@@ -174,6 +175,7 @@ func (c *stdio) read() {
 	}()
 	src := &lineSource{Reader: c.stdout}
 	r := jsonrpc.NewReader(src, c.srv.opt.Limits.Frame)
+	defer c.account(r)()
 	for {
 		frame, err := r.Read()
 		if err != nil {
@@ -328,7 +330,11 @@ func (c *stdio) send(frame []byte) { c.put(frame, c.out.Send) }
 func (c *stdio) put(frame []byte, send func([]byte)) {
 	rawjson.OneLine(frame[:len(frame)-1]) // a line is a message
 	send(frame)
-	if c.out.Unsent() > maxUnsent+c.srv.opt.Limits.Frame || c.out.Stalled() > c.srv.tune.stall {
+	unsent := c.out.Unsent()
+	if unsent >= memory.Free {
+		c.srv.opt.Memory.Grow(int64(len(frame)))
+	}
+	if unsent > maxUnsent+c.srv.opt.Limits.Frame || c.out.Stalled() > c.srv.tune.stall {
 		c.fail(c.srv.failure(ConnectionError, "the process does not read its stdin", nil))
 	}
 }
