@@ -119,6 +119,7 @@ func New(o Options) *Gateway {
 		o.HoldLimit = holdLimit
 	}
 	g.holds.init(o.HoldLimit)
+	g.holds.account = o.Memory
 	for i := range o.Config.Servers {
 		s := o.Config.Servers[i]
 		if o.Only == nil || slices.Contains(o.Only, s.Name) {
@@ -146,6 +147,8 @@ func RegistryOptions(cfg *config.Config) registry.Options {
 // Run starts the servers and serves until ctx ends; it returns when every
 // connection is closed and every child process gone.
 func (g *Gateway) Run(ctx context.Context) {
+	g.o.Memory.Join(&g.holds.large)
+	defer g.o.Memory.Leave(&g.holds.large)
 	g.mu.Lock()
 	g.run = ctx
 	for _, name := range g.order {

@@ -25,6 +25,7 @@ func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *http.Respon
 		writeError(w, http.StatusBadRequest, fault.Frame(m.ID))
 		return
 	}
+	modern.Remote = r.RemoteAddr
 	root := h.shared()
 	if root == nil {
 		unavailable(w, m.ID, "No room for another session (limits.sessions)")
