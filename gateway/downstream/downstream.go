@@ -17,7 +17,10 @@
 // while the client holds no stream open for them. A client that does not read
 // is not read from either once limits.unsent bytes wait for it, and its
 // session ends at 20 times that, or when a write made no progress for a
-// minute. No client can slow another.
+// minute. All clients together are bounded by an account of what they make the
+// process hold: over it, who holds most of it gives up first an unfinished message,
+// requests in flight, or a session that does not read ([memory.Account]). No client
+// can slow another.
 package downstream
 
 import (
@@ -29,6 +32,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/memory"
 )
 
 // Handler decides what the messages of clients mean.
@@ -73,6 +77,9 @@ type Options struct {
 	Handler Handler
 	Logger  *slog.Logger // nil discards
 	Limits  Limits
+	// Memory bounds what all sessions, and whoever else shares it, make the process
+	// hold; nil bounds nothing.
+	Memory *memory.Account
 	// Drain is how long requests in flight may take to be answered, and the
 	// answers to be read, after the client's end of input or at shutdown;
 	// 5 s by default.
@@ -137,6 +144,9 @@ var (
 	ErrIdle = errors.New("session was idle for too long")
 	// ErrOverflow: more than 20 times limits.unsent waited for the client.
 	ErrOverflow = errors.New("client left too many bytes unread")
+	// ErrCrowded: all clients and servers together made the process hold too much,
+	// and this client, which did not read, most of it.
+	ErrCrowded = fmt.Errorf("client left too many bytes unread: %w", memory.ErrFull)
 	// ErrStalled: the client read nothing for a minute.
 	ErrStalled = errors.New("client stopped reading")
 	// ErrNoStream: the client holds no stream open that a request could be

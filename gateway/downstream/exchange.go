@@ -36,6 +36,7 @@ type Exchange struct {
 	params  []byte
 	modern  *Modern // nil up to 2025-11-25
 	seq     uint64
+	held    int64 // see Session.hold
 	out     stream
 	after   func() // called when Handle has returned; may be nil
 	turn    turn
@@ -124,6 +125,7 @@ func (s *Session) begin(m *jsonrpc.Message, modern *Modern, out stream, after fu
 	x := &Exchange{session: s, id: m.ID, key: key, method: m.Method, params: m.Params, modern: modern, seq: s.seq, out: out, after: after, turn: s.queue(m)}
 	s.inFlight[key] = x
 	s.running++
+	s.hold(x)
 	return x, nil
 }
 
@@ -184,6 +186,7 @@ func (x *Exchange) Finish() {
 	s := x.session
 	s.mu.Lock()
 	x.pass()
+	s.release(x)
 	s.running--
 	s.settle()
 	s.mu.Unlock()

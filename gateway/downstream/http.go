@@ -63,7 +63,6 @@ type HTTP struct {
 	opt      *Options
 	token    [sha256.Size]byte
 	sessions sessions
-	bodies   atomic.Int64 // bytes of large bodies held in memory
 	ctx      context.Context
 	cancel   context.CancelFunc
 	draining atomic.Bool
@@ -226,6 +225,9 @@ func (h *HTTP) open(stateless bool) *hub {
 		h.opt.Logger.Info("ended the least recently used session to make room", "session", evicted.s.id, "limit", h.sessions.limit)
 		evicted.s.Close(ErrIdle)
 	}
+	if !stateless {
+		h.opt.Memory.Join(b)
+	}
 	h.keepers.Go(func() { h.keep(b) })
 	s.guard("opened", func() { h.opt.Handler.Opened(s) })
 	return b
@@ -248,6 +250,7 @@ func (h *HTTP) keep(b *hub) {
 	}
 	h.sessions.remove(b)
 	b.s.finish(context.Cause(b.s.ctx))
+	h.opt.Memory.Leave(b)
 }
 
 // Close ends all sessions, giving requests in flight the time of

@@ -52,6 +52,7 @@ type Session struct {
 	inFlight    map[string]*Exchange
 	turns       map[string]chan struct{} // of the last request of each order
 	running     int                      // Handle calls, also of exchanges already cancelled
+	holding     holding
 	seq         uint64
 	initialized bool
 	isReady     bool

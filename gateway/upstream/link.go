@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/memory"
 	"goblin/registry/rawjson"
 )
 
@@ -374,7 +375,7 @@ func (l *link) tooLong(e *jsonrpc.TooLong) {
 	case asks(e.Prefix):
 		l.wire.send(jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%v", e).Frame(id))
 	default:
-		l.calls.Resolve(id, jsonrpc.Reply{}, l.srv.failure(BadReply, "sent an answer that is too large: "+e.Error(), e))
+		l.calls.Resolve(id, jsonrpc.Reply{}, l.srv.failure(BadReply, lost(e), e))
 	}
 }
 
@@ -406,7 +407,8 @@ func (l *link) serve(ctx context.Context, c *Call, m *jsonrpc.Message) {
 		l.asking[key] = cancel
 	}
 	l.mu.Unlock()
-	l.spawn(func() {
+	held := l.srv.room.keep(len(m.Params), func() { cancel(memory.ErrFull) })
+	l.spawnHolding(held, func() {
 		defer func() { <-l.slots }()
 		defer cancel(nil)
 		result, err := l.srv.opt.Handler.Request(ctx, l.srv, l, c, m.Method, m.Params)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/memory"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
@@ -174,6 +175,7 @@ func (c *stdio) read() {
 	}()
 	src := &jsonrpc.Source{Reader: c.stdout}
 	r := jsonrpc.NewReader(src, c.srv.opt.Limits.Frame)
+	defer c.account(r)()
 	defer c.burst.Flush()
 	for {
 		if !r.Ready() {
@@ -301,7 +303,7 @@ func (c *stdio) request(call *Call, _ int64, frame []byte) {
 	case call.Burst != nil:
 		rawjson.OneLine(frame[:len(frame)-1])
 		call.Burst.Send(c.out, frame)
-		c.check()
+		c.check(len(frame))
 	case c.calls.Len() > 1:
 		c.put(frame, c.out.Gather)
 	default:
@@ -321,13 +323,20 @@ func (c *stdio) send(frame []byte) { c.put(frame, c.out.Send) }
 func (c *stdio) put(frame []byte, send func([]byte)) {
 	rawjson.OneLine(frame[:len(frame)-1]) // a line is a message
 	send(frame)
-	c.check()
+	c.check(len(frame))
 }
 
-// check gives a child up that does not read.
-func (c *stdio) check() {
+// check accounts for what waits, to which n bytes were added, and gives a child
+// up that does not read.
+func (c *stdio) check(n int) {
 	unsent := c.out.Unsent()
-	if unsent > maxUnsent+c.srv.opt.Limits.Frame || unsent > 0 && c.out.Stalled() > c.srv.tune.stall {
+	if unsent == 0 {
+		return
+	}
+	if unsent >= memory.Free {
+		c.srv.opt.Memory.Grow(int64(n))
+	}
+	if unsent > maxUnsent+c.srv.opt.Limits.Frame || c.out.Stalled() > c.srv.tune.stall {
 		c.fail(c.srv.failure(ConnectionError, "the process does not read its stdin", nil))
 	}
 }
