@@ -50,7 +50,7 @@ type subscriptions struct {
 	mu      sync.Mutex
 	rows    map[subscriptionKey]*subscription
 	places  map[watched][]subscriptionKey // the rows of a resource
-	servers map[string]int              // holders at each server
+	servers map[string]int                // holders at each server
 	holding map[holder]*holding
 
 	show sync.Mutex // held while a row is looked at and shown
