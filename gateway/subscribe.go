@@ -376,12 +376,25 @@ func (g *Gateway) tellSubscribers(key subscriptionKey, params []byte) {
 	g.tellSubsOf(key, key.uri, params, make(map[holder]bool))
 }
 
+// maxUpdates is how many bytes may wait for a subscriber before it is told of the
+// resource that it watches instead of each below that.
+const maxUpdates = 1 << 20
+
+// unsent is how many bytes wait for a holder.
+func (h holder) unsent() int64 {
+	if h.listen != nil {
+		return h.listen.r.Unsent()
+	}
+	return h.session.Unsent()
+}
+
 // tellSubsOf tells the subscribers of a row that uri, at or below the row's,
 // changed, but for those that told holds, and adds them there. Each gets the
 // spelling that it subscribed with.
 func (g *Gateway) tellSubsOf(key subscriptionKey, uri string, params []byte, told map[holder]bool) {
 	server, watched := key.server, key.uri
 	var notices []receiver
+	var spelled []string // the row's own spelling of each
 	g.subscriptions.mu.Lock()
 	if row := g.subscriptions.rows[key]; row != nil {
 		for s, spellings := range row.holders {
@@ -391,11 +404,16 @@ func (g *Gateway) tellSubsOf(key subscriptionKey, uri string, params []byte, tol
 			told[s] = true
 			for _, spelling := range spellings {
 				notices = append(notices, receiver{s, g.spell(server, spelling, watched, uri)})
+				spelled = append(spelled, spelling)
 			}
 		}
 	}
 	g.subscriptions.mu.Unlock()
-	for _, n := range notices {
+	for i := range notices {
+		n := &notices[i]
+		if n.unsent() > maxUpdates {
+			n.name = spelled[i] // there is no end of what may be below it
+		}
 		if n.listen != nil {
 			n.listen.updated(n.name, params)
 			continue

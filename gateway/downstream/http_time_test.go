@@ -272,8 +272,8 @@ func TestASessionThatLeavesTooMuchUnreadEnds(t *testing.T) {
 		s := <-c.h.opened
 		c.do("GET", id, "") // never read
 		pad := []byte(`{"x":"` + strings.Repeat("x", 64<<10) + `"}`)
-		for range 25 {
-			s.Notify("n", pad)
+		for i := range 25 {
+			s.Merge(number(i), "n", pad)
 		}
 		require.ErrorIs(t, context.Cause(s.Context()), downstream.ErrOverflow)
 		<-c.h.closed
