@@ -20,10 +20,10 @@ func (g *Gateway) pin(server string, items [][]byte) [][]byte {
 	if err != nil {
 		g.log.Error("Pinned tools not read or saved", "server", server, "err", err)
 	}
-	if len(items) > pins.MaxTools {
-		g.log.Warn("More tools than are watched for changes", "server", server, "limit", pins.MaxTools, "withheld", g.withholds())
-	}
 	g.showPinned(server, changes)
+	if unwatched := g.o.Pins.Unwatched(server, items); unwatched > 0 {
+		g.log.Warn("Tools beyond the bound are not watched for changes", "server", server, "count", unwatched, "withheld", g.withholds())
+	}
 	if !g.withholds() {
 		return items
 	}

@@ -114,6 +114,46 @@ func TestB38_StrictPinsWithholdUntilApproved(t *testing.T) {
 	require.Equal(t, []string{"calc_same"}, w.standalone().names("tools"))
 }
 
+func TestB38_WithheldToolsAreReachedByNoName(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.gateway["pin"], w.gateway["meta_tools"] = "strict", true
+	tools := rugPull()["tools"].([]obj)
+	for _, o := range tools {
+		o["execution"] = obj{"taskSupport": "optional"}
+	}
+	b := w.backend("calc", obj{"tools": tools, "capabilities": obj{"tools": obj{"listChanged": true}, "tasks": obj{"requests": obj{"tools": obj{"call": obj{}}}}}})
+	s := w.serve()
+	c, modern := s.client(true), s.rawClient().stateless()
+	c.waitListed("tools", "calc_add", true)
+	b.pull()
+	c.waitListed("tools", "calc_add", false)
+	for _, name := range []string{"calc_add", "calc/add", "add", "calc_send", "calc/send", "send", "mcp://calc/add", "calc_add ", "Calc_add"} {
+		for _, params := range []obj{{"name": name, "arguments": obj{}}, {"name": name, "arguments": obj{}, "task": obj{"ttl": 1000}}} {
+			require.NotNil(t, c.request("tools/call", params).Error, name)
+		}
+		require.NotNil(t, modern.request("tools/call", obj{"name": name, "arguments": obj{}}).Error, name)
+		require.Contains(t, c.request("tools/call", obj{"name": "describe_tool", "arguments": obj{"name": name}}).raw, `"isError":true`, name)
+		lua := c.request("tools/call", obj{"name": "execute_lua", "arguments": obj{"script": "return tools.call(" + string(marshal(name)) + ", {})"}}).raw
+		require.Contains(t, lua, `"isError":true`, name)
+	}
+	for _, script := range []string{"return calc.add{}", "return calc.send{}", "return calc[\"add\"]({})"} {
+		require.Contains(t, c.request("tools/call", obj{"name": "execute_lua", "arguments": obj{"script": script}}).raw, `"isError":true`, script)
+	}
+	for _, own := range []obj{
+		{"name": "catalog_tools", "arguments": obj{}}, {"name": "search_tools", "arguments": obj{"query": "adds BCC"}},
+	} {
+		raw := c.request("tools/call", own).raw
+		require.NotContains(t, raw, "BCC me")
+		require.NotContains(t, raw, "calc_add")
+	}
+	require.NotContains(t, c.request("resources/read", obj{"uri": "goblin://servers"}).raw, "BCC me")
+	require.Zero(t, b.count("tools/call"))
+	require.NotContains(t, c.request("tools/call", obj{"name": "execute_lua", "arguments": obj{"script": "return calc.same{}"}}).raw, `"isError":true`)
+	require.Equal(t, 1, b.count("tools/call"))
+	require.NotContains(t, w.succeeds("list", "tools", "--json")+w.succeeds("search", "adds BCC"), "BCC me")
+}
+
 func TestToolsAreApprovedWithoutAHost(t *testing.T) {
 	t.Parallel()
 	for _, pin := range []string{"strict", "report"} {

@@ -36,14 +36,20 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// MaxTools bounds what is pinned of one server. Tools beyond it are not watched,
-// and never approved.
+// MaxTools bounds what is pinned of one server, and so do 4 MiB of names and
+// hashes. Tools beyond that are not watched, and never approved.
 const MaxTools = 20_000
 
 const (
 	// maxKept is the size of a definition, in bytes, up to which it is kept
 	// beside its hash, to show what changed.
 	maxKept = 32 << 10
+	// maxServerKept bounds the definitions that are kept of one server, and
+	// maxServer their names and hashes, in bytes, so that none can make the file
+	// too large for the others.
+	maxServerKept = 4 << 20
+	maxServer     = 4 << 20
+	perTool       = 128 // bytes of a tool in the file, beside its name and definition
 	// maxSorted is the size of a definition, in bytes, up to which the order of
 	// the keys inside its members does not count.
 	maxSorted = 1 << 20
@@ -155,13 +161,7 @@ func read(path string) (map[string]map[string]pin, error) {
 // definitions as the server sent them; those without a name are ignored. A
 // server without pins gets these. The changes count even if there is an error.
 func (s *Store) Check(server string, items [][]byte) ([]Change, error) {
-	offered := make(map[string]pin, len(items))
-	for _, item := range items {
-		name := Name(item)
-		if _, twice := offered[name]; name != "" && !twice && len(offered) < MaxTools {
-			offered[name] = pinOf(item)
-		}
-	}
+	offered := offer(items)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.offered[server] = offered
@@ -174,6 +174,27 @@ func (s *Store) Check(server string, items [][]byte) ([]Change, error) {
 		}))
 	}
 	return s.changes(server), err
+}
+
+// offer makes the pins of a list, as far as there is room.
+func offer(items [][]byte) map[string]pin {
+	offered := make(map[string]pin, min(len(items), MaxTools))
+	size, kept := 0, 0
+	for _, item := range items {
+		name := Name(item)
+		if _, twice := offered[name]; name == "" || twice {
+			continue
+		}
+		if size += len(name) + perTool; size > maxServer || len(offered) == MaxTools {
+			break
+		}
+		p := pinOf(item)
+		if kept += len(p.Definition); kept > maxServerKept {
+			p.Definition = nil
+		}
+		offered[name] = p
+	}
+	return offered
 }
 
 // Approved are the items of a server that are as they were approved, out of
@@ -190,6 +211,21 @@ func (s *Store) Approved(server string, items [][]byte) [][]byte {
 		}
 	}
 	return kept
+}
+
+// Unwatched counts those of the items that Check was given last that are beyond
+// the bounds.
+func (s *Store) Unwatched(server string, items [][]byte) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if offered := s.offered[server]; len(offered) < len(items) { // or there are none
+		for _, item := range items {
+			if name := Name(item); name != "" && offered[name].Hash == "" {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // Changes is what a server listed last compared with what is pinned.
@@ -284,6 +320,9 @@ func (s *Store) lock() (unlock func(), err error) {
 // write makes the file what is pinned, by another one in its place.
 func (s *Store) write() error {
 	text, err := json.Marshal(file{version, s.servers})
+	if err == nil && len(text) > maxFile {
+		err = fmt.Errorf("%s would be larger than %d bytes, and could not be read again", s.path, maxFile)
+	}
 	if err != nil {
 		return err
 	}

@@ -254,6 +254,27 @@ func TestToolsBeyondTheBoundAreNeverApproved(t *testing.T) {
 	all = append(all, `{"name":"late"}`)
 	require.Empty(t, check(t, s, "srv", all...))
 	require.Len(t, s.Approved("srv", items(all...)), pins.MaxTools)
+	require.Equal(t, 1, s.Unwatched("srv", items(all...)))
+	require.Zero(t, s.Unwatched("srv", items(all[1:]...)))
+}
+
+func TestNoServerMakesTheFileTooLarge(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "pins.json")
+	s := open(t, path)
+	large, long := strings.Repeat("x", 30<<10), strings.Repeat("n", 60<<10)
+	var definitions, names []string
+	for i := range 1000 {
+		definitions = append(definitions, `{"name":"t`+strconv.Itoa(i)+`","description":"`+large+`"}`)
+		names = append(names, `{"name":"`+long+strconv.Itoa(i)+`"}`)
+	}
+	require.Empty(t, check(t, s, "definitions", definitions...))
+	require.Empty(t, check(t, s, "names", names...))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Less(t, info.Size(), int64(10<<20))
+	definitions[999] = `{"name":"t999","description":"other"}`
+	require.Equal(t, []string{"changed t999"}, check(t, open(t, path), "definitions", definitions...))
 }
 
 func TestADeepDefinitionIsCompared(t *testing.T) {
