@@ -136,6 +136,9 @@ func (g *Gateway) createTask(r *request, t registry.Target, edits []rawjson.Edit
 	f.call.Method, f.call.Params = r.Method(), rawjson.Splice(r.Params(), edits...)
 	if token := rawjson.Path(f.call.Params, "_meta", "progressToken"); token != nil {
 		g.tasks.track(own, func(params []byte) {
+			if len(token) > maxToken {
+				return
+			}
 			params = rawjson.SetMember(params, "progressToken", token)
 			own.out.Lock()
 			defer own.out.Unlock()

@@ -265,6 +265,29 @@ func TestLostListenIsOpenedAgainAndMissesNothing(t *testing.T) {
 	})
 }
 
+func TestListenThatEndsAgainAndAgainIsOpenedEverMoreSeldom(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"stdio", "http"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			b := w.dualBackend(kind, "modern", obj{"tools": []obj{tool("t")}})
+			c := w.standalone()
+			c.callText("b_t", obj{})
+			for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+				b.do(do("hangup"))
+			}
+			listens := b.count("subscriptions/listen")
+			require.GreaterOrEqual(t, listens, 3, "it is opened again")
+			require.LessOrEqual(t, listens, 10)
+			require.LessOrEqual(t, b.count("tools/list"), listens+1)
+			b.add("tools", tool("new"))
+			b.listChanged("tools") // else it is seen when the next one is opened
+			c.waitListed("tools", "b_new", true)
+		})
+	}
+}
+
 func TestSubscriptionsAtAModernBackendAreRestored(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -117,6 +117,10 @@ type Server struct {
 	// not take it, so that it is not asked again.
 	modernOnly atomic.Bool
 	spoken     atomic.Pointer[[]string] // revisions that the server told of; nil before
+	// cut notes that a connection ended before it could tell, so that the next
+	// one is asked again; cuts counts them.
+	cut  atomic.Bool
+	cuts atomic.Int32
 	// mirrored says which arguments of tools go into headers; of Streamable
 	// HTTP in the modern era only.
 	mirrored atomic.Pointer[mirrors]
