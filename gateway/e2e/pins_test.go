@@ -251,11 +251,11 @@ func TestStrictPinsNeedAFileThatCanBeWritten(t *testing.T) {
 	w.env = append(w.env, "XDG_STATE_HOME="+filepath.Join(w.dir, "state"))
 	w.backend("calc", rugPull())
 	require.NoError(t, os.MkdirAll(filepath.Join(w.dir, "state", "goblin"), 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(w.dir, "state", "goblin", "pins"), nil, 0o600))
+	require.NoError(t, os.Symlink("nowhere", filepath.Join(w.dir, "state", "goblin", "pins")))
 	out := w.run("list", "tools")
 	require.Equal(t, exitFailure, out.code)
 	require.Contains(t, out.stderr, filepath.Join(w.dir, "state", "goblin", "pins"))
-	require.Contains(t, out.stderr, "not a directory")
+	require.Contains(t, out.stderr, "pinned tools could not be saved")
 }
 
 func TestPinsArePrivateAndOff(t *testing.T) {
