@@ -147,7 +147,7 @@ func (l *local) Script(ctx context.Context, source string) (instance.ScriptAnswe
 }
 
 func (l *local) Pinned(ctx context.Context, server string) ([]instance.PinnedTool, error) {
-	return l.instance.Pinned(ctx, server), nil
+	return l.instance.Pinned(ctx, server)
 }
 
 func (l *local) Approve(_ context.Context, what instance.ApproveArgs) ([]string, error) {

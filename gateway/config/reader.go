@@ -104,7 +104,7 @@ func (r *reader) pairs(at place, n *yaml.Node) []pair {
 			continue
 		}
 		if line, ok := lines[k.Value]; ok {
-			r.fail(n.Content[i], "duplicate key %s%s; first on line %d", quote(k.Value), at.in(), line)
+			r.fail(n.Content[i], "duplicate key %s%s; first on line %d", quoteKey(k.Value), at.in(), line)
 			continue
 		}
 		lines[k.Value] = n.Content[i].Line
@@ -194,7 +194,7 @@ func (r *reader) unknown(at place, key *yaml.Node, known []string) {
 			}
 		}
 	}
-	r.fail(key, "unknown key %s%s%s", quote(key.Value), at.in(), tail)
+	r.fail(key, "unknown key %s%s%s", quoteKey(key.Value), at.in(), tail)
 }
 
 func names[T any](table []field[T]) []string {
@@ -282,7 +282,7 @@ func describe(n *yaml.Node) string {
 	case yaml.SequenceNode:
 		return "a list"
 	}
-	switch tag := n.ShortTag(); tag {
+	switch n.ShortTag() {
 	case "!!null":
 		return "empty"
 	case "!!str":
@@ -294,6 +294,6 @@ func describe(n *yaml.Node) string {
 	case "!!timestamp":
 		return "a date"
 	default:
-		return "a value tagged " + quote(tag)
+		return `a value with a tag; a text that begins with "!" needs quotes`
 	}
 }

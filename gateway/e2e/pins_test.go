@@ -208,6 +208,56 @@ func TestApproveSaysWhatIsWrongWithAServerThatDoesNotStart(t *testing.T) {
 	require.Contains(t, out.stdout, "No tool awaits approval.")
 }
 
+func TestAFileOfPinnedToolsThatCannotBeReadIsTold(t *testing.T) {
+	t.Parallel()
+	const fix = "remove the file to pin all tools anew"
+	for _, pin := range []string{"report", "strict"} {
+		t.Run(pin, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.gateway["pin"] = pin
+			w.backend("calc", rugPull())
+			w.succeeds("list", "tools")
+			files, err := filepath.Glob(filepath.Join(w.dir, "home", ".local", "state", "goblin", "pins", "*.json"))
+			require.NoError(t, err)
+			require.Len(t, files, 1)
+			require.NoError(t, os.WriteFile(files[0], []byte("{"), 0o600))
+			for _, args := range [][]string{{"approve"}, {"approve", "--json"}, {"approve", "calc"}} {
+				out := w.run(args...)
+				require.Equal(t, exitFailure, out.code, out.stdout)
+				require.Contains(t, out.stderr, files[0])
+				require.Contains(t, out.stderr, fix)
+			}
+			if pin == "strict" {
+				out := w.run("list", "tools")
+				require.Equal(t, exitFailure, out.code)
+				require.Contains(t, out.stderr, fix)
+				return
+			}
+			w.bridged().waitListed("tools", "calc_add", true)
+			require.Contains(t, w.status().Notice, fix)
+			w.edit(func() { w.gateway["page_size"] = 7 })
+			eventually(t, "the edit", func() bool { return strings.Contains(w.status().Notice, "page_size") })
+			w.edit(func() { delete(w.gateway, "page_size") })
+			eventually(t, "the notice to come back", func() bool { return strings.Contains(w.status().Notice, fix) })
+		})
+	}
+}
+
+func TestStrictPinsNeedAFileThatCanBeWritten(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.gateway["pin"] = "strict"
+	w.env = append(w.env, "XDG_STATE_HOME="+filepath.Join(w.dir, "state"))
+	w.backend("calc", rugPull())
+	require.NoError(t, os.MkdirAll(filepath.Join(w.dir, "state", "goblin"), 0o700))
+	require.NoError(t, os.Symlink("nowhere", filepath.Join(w.dir, "state", "goblin", "pins")))
+	out := w.run("list", "tools")
+	require.Equal(t, exitFailure, out.code)
+	require.Contains(t, out.stderr, filepath.Join(w.dir, "state", "goblin", "pins"))
+	require.Contains(t, out.stderr, "pinned tools could not be saved")
+}
+
 func TestPinsArePrivateAndOff(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -228,4 +278,7 @@ func TestPinsArePrivateAndOff(t *testing.T) {
 	off.backend("calc", rugPull())
 	off.standalone().waitListed("tools", "calc_add", true)
 	require.NoDirExists(t, filepath.Join(off.dir, "state"))
+	out := off.run("approve")
+	require.Equal(t, exitFailure, out.code)
+	require.Contains(t, out.stderr, "gateway.pin is off")
 }

@@ -171,15 +171,23 @@ func TestH06_MistakesInTheConfigDoNotQuoteSecrets(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for name, text := range map[string]string{
-		"a token of the wrong type":   "gateway: {auth_token: [" + sentinel + "]}",
-		"headers of the wrong type":   "servers: {a: {url: \"http://h/\", headers: " + sentinel + "}}",
-		"a header of the wrong type":  "servers: {a: {url: \"http://h/\", headers: {Authorization: [" + sentinel + "]}}}",
-		"env of the wrong type":       "servers: {a: {command: x, env: " + sentinel + "}}",
-		"a variable of a wrong type":  "servers: {a: {command: x, env: {KEY: [" + sentinel + "]}}}",
-		"a URL without a host":        "servers: {a: {url: \"http://u:" + sentinel + "@/mcp\"}}",
-		"a URL of another scheme":     "servers: {a: {url: \"ftp://u:" + sentinel + "@h/mcp\"}}",
-		"a URL that is none":          "servers: {a: {url: \"http://u:" + sentinel + "@h:port/%zz\"}}",
-		"a header that cannot be one": "servers: {a: {url: \"http://h/\", headers: {X: \"" + sentinel + "\\nY\"}}}",
+		"a token of the wrong type":        "gateway: {auth_token: [" + sentinel + "]}",
+		"headers of the wrong type":        "servers: {a: {url: \"http://h/\", headers: " + sentinel + "}}",
+		"a header of the wrong type":       "servers: {a: {url: \"http://h/\", headers: {Authorization: [" + sentinel + "]}}}",
+		"env of the wrong type":            "servers: {a: {command: x, env: " + sentinel + "}}",
+		"a variable of a wrong type":       "servers: {a: {command: x, env: {KEY: [" + sentinel + "]}}}",
+		"a URL without a host":             "servers: {a: {url: \"http://u:" + sentinel + "@/mcp\"}}",
+		"a URL of another scheme":          "servers: {a: {url: \"ftp://u:" + sentinel + "@h/mcp\"}}",
+		"a URL that is none":               "servers: {a: {url: \"http://u:" + sentinel + "@h:port/%zz\"}}",
+		"a token that looks like an alias": "gateway: {auth_token: *" + sentinel + "}",
+		"a token that looks like a tag":    "gateway: {auth_token: !" + sentinel + " x}",
+		"a variable that looks like a tag": "servers: {a: {command: x, env: {KEY: !!" + sentinel + "}}}",
+		"an equals sign for a colon":       "servers: {a: {command: x, env: {KEY=" + sentinel + "}}}",
+		"a comma for a colon":              "servers: {a: {url: \"http://h/\", headers: {Authorization, Bearer " + sentinel + "}}}",
+		"a header as one text":             "servers: {a: {url: \"http://h/\", headers: {\"Authorization: Bearer " + sentinel + "\"}}}",
+		"a blank for a colon":              "gateway: {auth_token " + sentinel + "}",
+		"a token for a key":                "servers: {a: {command: x, env: {" + "ghp_16C7e42F292c6912E7710c" + sentinel + "}}}",
+		"a header that cannot be one":      "servers: {a: {url: \"http://h/\", headers: {X: \"" + sentinel + "\\nY\"}}}",
 	} {
 		require.NoError(t, os.WriteFile(w.config, []byte(text+"\n"), 0o600))
 		w.written = true

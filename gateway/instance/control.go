@@ -231,18 +231,25 @@ func (i *Instance) SetEnabled(server string, on bool) error {
 // Approve takes tools of a server as they are now for good, all that await it
 // when none is named, and returns their names.
 func (i *Instance) Approve(server string, tools ...string) ([]string, error) {
+	if i.unpinned != nil {
+		return nil, i.unpinned
+	}
 	return i.gateway.ApproveTools(server, tools...)
 }
 
 // Pinned are the tools that await approval, of all servers for "", once the
-// servers have listed or startup_wait is over.
-func (i *Instance) Pinned(ctx context.Context, server string) []PinnedTool {
+// servers have listed or startup_wait is over. The error says why tools are not
+// pinned.
+func (i *Instance) Pinned(ctx context.Context, server string) ([]PinnedTool, error) {
+	if i.unpinned != nil {
+		return nil, i.unpinned
+	}
 	i.gateway.AwaitLists(ctx)
 	all := []PinnedTool{}
 	for _, p := range i.registry.Pinned(server) {
 		all = append(all, PinnedTool{p.Server, p.Name, p.New, p.Withheld, p.Approved, p.Offered})
 	}
-	return all
+	return all, nil
 }
 
 // Stop makes Run return.
@@ -283,7 +290,7 @@ func (i *Instance) control(ctx context.Context, op string, args json.RawMessage)
 		}
 		return i.Script(ctx, a.Source)
 	case OpPinned:
-		return i.Pinned(ctx, ""), nil
+		return i.Pinned(ctx, "")
 	case OpApprove:
 		var a ApproveArgs
 		if err := json.Unmarshal(args, &a); err != nil {

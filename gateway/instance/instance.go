@@ -80,7 +80,7 @@ type Instance struct {
 	address   net.Listener     // of http
 	started   time.Time
 	extension Extension
-	pinned    bool // tools are
+	unpinned  error // why tools are not; nil: they are
 	stop      context.CancelFunc
 	stopped   context.Context // ends when Run is to return
 
@@ -118,7 +118,7 @@ func New(o Options) (*Instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	i.pinned = approved != nil
+	i.registry.SetNotice(i.notice())
 	if o.Runtime != "" {
 		i.children = orphans.New(o.Runtime, o.Logger)
 	}
@@ -155,15 +155,36 @@ func New(o Options) (*Instance, error) {
 // pins opens what is remembered of tools, if that is wanted. Without it nothing
 // can be withheld for certain, but all the rest be done.
 func (i *Instance) pins() (*pins.Store, error) {
-	if i.o.Pins == "" || i.o.Config.Demo || i.o.Config.Gateway.Pin == config.PinOff {
+	wanted := i.o.Config.Gateway.Pin
+	switch {
+	case wanted == config.PinOff:
+		i.unpinned = errors.New("tools are not pinned: gateway.pin is off")
+		return nil, nil
+	case i.o.Pins == "" || i.o.Config.Demo:
+		i.unpinned = errors.New("the tools of this config are not pinned")
 		return nil, nil
 	}
 	store, err := pins.Open(i.o.Pins)
-	if err != nil && i.o.Config.Gateway.Pin != config.PinStrict {
-		i.o.Logger.Error("Changed tools go unnoticed", "err", err)
-		return nil, nil
+	if err == nil && wanted == config.PinStrict {
+		err = store.Writable()
 	}
-	return store, err
+	switch {
+	case err == nil:
+		return store, nil
+	case wanted == config.PinStrict:
+		return nil, err
+	}
+	i.o.Logger.Error("Changed tools go unnoticed", "err", err)
+	i.unpinned = fmt.Errorf("changed tools go unnoticed: %w", err)
+	return nil, nil
+}
+
+// notice is what users are to know when there is nothing else.
+func (i *Instance) notice() string {
+	if i.unpinned != nil && i.o.Pins != "" && !i.o.Config.Demo && i.o.Config.Gateway.Pin != config.PinOff {
+		return i.unpinned.Error()
+	}
+	return ""
 }
 
 // Run serves until ctx ends, somebody asks it to stop, or a detached host has
@@ -191,7 +212,7 @@ func (i *Instance) Run(ctx context.Context) error {
 	if !i.o.Config.Demo && i.o.Only == nil {
 		edits.Go(func() { watch.File(ctx, i.o.Config.Path, i.o.Config.File, i.Reload) })
 	}
-	if i.pinned {
+	if i.unpinned == nil {
 		edits.Go(func() { watch.File(ctx, i.o.Pins, nil, i.gateway.PinsChanged) })
 	}
 

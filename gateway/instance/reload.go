@@ -51,7 +51,7 @@ func (i *Instance) Reload() {
 	i.o.Mask.Add(cfg)
 	did := i.gateway.Apply(cfg)
 	later := i.o.Config.Differs(cfg)
-	notice := ""
+	notice := i.notice()
 	if len(later) > 0 {
 		notice = "edited settings count from the next start: " + strings.Join(later, ", ")
 	}

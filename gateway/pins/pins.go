@@ -120,6 +120,16 @@ func (s *Store) load() error {
 	return nil
 }
 
+// Writable fails when the pins cannot be written.
+func (s *Store) Writable() error {
+	unlock, err := s.lock()
+	if err != nil {
+		return fmt.Errorf("pinned tools could not be saved: %w", err)
+	}
+	unlock()
+	return nil
+}
+
 // refresh takes over what other processes have written.
 func (s *Store) refresh() error {
 	now, err := os.Stat(s.path)
@@ -149,7 +159,7 @@ func read(path string) (map[string]map[string]pin, error) {
 		err = fmt.Errorf("it has version %d, not %d", f.Version, version)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read pinned tools: %s: %w; remove the file to pin all tools anew", path, err)
+		return nil, fmt.Errorf("read pinned tools: %s: %w; remove the file to pin all tools anew", path, bare(err))
 	}
 	if f.Servers == nil {
 		f.Servers = make(map[string]map[string]pin)
@@ -174,6 +184,15 @@ func (s *Store) Check(server string, items [][]byte) ([]Change, error) {
 		}))
 	}
 	return s.changes(server), err
+}
+
+// bare is an error without the path that is named already.
+func bare(err error) error {
+	var named *fs.PathError
+	if errors.As(err, &named) {
+		return named.Err
+	}
+	return err
 }
 
 // offer makes the pins of a list, as far as there is room.
