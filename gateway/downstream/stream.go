@@ -46,6 +46,16 @@ func (w *wire) answer(frame []byte, _ int) {
 	w.check()
 }
 
+// answerParts is answer for a frame in parts.
+func (w *wire) answerParts(frame [][]byte, of *jsonrpc.Buffer) {
+	if w.s.busy() {
+		w.out.GatherParts(frame, of)
+	} else {
+		w.out.SendParts(frame, of)
+	}
+	w.check()
+}
+
 func (w *wire) abandon()      {}
 func (w *wire) unsent() int64 { return w.out.Unsent() }
 
@@ -223,7 +233,8 @@ func interruptWrite(w io.Writer) {
 
 // read handles messages until r or the session ends; nil at the end of r.
 func (s *Session) read(r io.Reader, out *wire) error {
-	in := jsonrpc.NewReader(r, s.opt.Limits.Frame)
+	in := jsonrpc.NewReader(r, s.opt.Limits.Frame).Checking()
+	parse := in.Parse
 	for {
 		if !s.room(s.ctx.Done()) {
 			return nil
@@ -233,7 +244,7 @@ func (s *Session) read(r io.Reader, out *wire) error {
 			return nil
 		}
 		if err == nil {
-			s.receive(frame, out)
+			s.receive(frame, parse, out)
 			continue
 		}
 		var long *jsonrpc.TooLong
@@ -283,8 +294,8 @@ func (s *Session) room(done <-chan struct{}) bool {
 	return true
 }
 
-func (s *Session) receive(frame []byte, out *wire) {
-	m, err := jsonrpc.Parse(frame)
+func (s *Session) receive(frame []byte, parse func([]byte) (jsonrpc.Message, error), out *wire) {
+	m, err := parse(frame)
 	switch {
 	case err != nil:
 		if answer := s.malformed(&m, err); answer != nil {

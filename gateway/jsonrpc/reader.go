@@ -4,7 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"sync"
+
+	"goblin/registry/rawjson"
 )
 
 // TooLong is the error for a frame over the limit. The frame was read to its
@@ -32,17 +33,27 @@ type Reader struct {
 	buf      *chunk
 	from, to int   // what was read ahead
 	err      error // of r, told when what came before it has been read
+
+	checks bool          // of Checking
+	usual  int           // how large large frames were of late
+	large  []byte        // the last frame, if it was one
+	buffer *Buffer       // its memory; nil where it is of no use for others
+	check  rawjson.Check // of large, as far as it is there
 }
 
 // chunk is as much as is read at once: what a pipe holds.
 type chunk [64 << 10]byte
 
-// chunks are kept for large frames, which are put together from them.
-var chunks = sync.Pool{New: func() any { return new(chunk) }}
-
 // NewReader returns a Reader whose frames have at most limit bytes.
 func NewReader(r io.Reader, limit int64) *Reader {
-	return &Reader{r: r, limit: limit, buf: chunks.Get().(*chunk)}
+	return &Reader{r: r, limit: limit, buf: new(chunk)}
+}
+
+// Checking makes r check frames that are larger than what is read at once while
+// they arrive, for those who call [Reader.Parse]. It returns r.
+func (r *Reader) Checking() *Reader {
+	r.checks = true
+	return r
 }
 
 // Buffered reports how many bytes were read ahead: zero means that the peer
@@ -55,6 +66,7 @@ func (r *Reader) Buffered() int { return r.to - r.from }
 // is returned before io.EOF.
 func (r *Reader) Read() ([]byte, error) {
 	for {
+		r.large, r.buffer = nil, nil
 		line, err := r.line()
 		line = bytes.TrimSpace(line)
 		if len(line) > 0 {
@@ -66,29 +78,32 @@ func (r *Reader) Read() ([]byte, error) {
 	}
 }
 
+// Parse is the function Parse for the frame that Read returned last, which it
+// must not be called for twice.
+func (r *Reader) Parse(frame []byte) (Message, error) {
+	if r.large == nil || !r.checks {
+		return Parse(frame)
+	}
+	src := bytes.TrimRight(r.large, "\r\n \t")
+	r.large = nil
+	m, err := parse(&r.check, src, frame)
+	m.Buffer = r.buffer
+	return m, err
+}
+
 // line reads to the next line break, or to an error of the underlying reader.
 func (r *Reader) line() ([]byte, error) {
-	var full []*chunk // what of the line stands before buf
-	defer func() {
-		for _, c := range full {
-			chunks.Put(c)
-		}
-	}()
 	looked := r.from
 	for {
 		if n := bytes.IndexByte(r.buf[looked:r.to], '\n'); n >= 0 {
-			return r.take(full, looked+n+1)
+			return r.take(looked + n + 1)
 		}
 		if r.from == 0 && r.to == len(r.buf) {
-			full = append(full, r.buf)
-			r.buf, r.to = chunks.Get().(*chunk), 0
-			if int64(len(full)*len(r.buf)) > r.limit {
-				return nil, r.skip(full[0][:])
-			}
+			return r.grow()
 		}
 		n, err := r.fill()
 		if err != nil {
-			line, long := r.take(full, r.to)
+			line, long := r.take(r.to)
 			if long != nil {
 				return nil, long
 			}
@@ -99,24 +114,83 @@ func (r *Reader) line() ([]byte, error) {
 }
 
 // take returns what ends at a place of buf, in memory of its own.
-func (r *Reader) take(full []*chunk, end int) ([]byte, error) {
-	last := r.buf[r.from:end]
+func (r *Reader) take(end int) ([]byte, error) {
+	line := r.buf[r.from:end]
 	r.from = end
-	if int64(len(full)*len(r.buf)+len(last)) > r.limit {
-		if len(full) > 0 {
-			last = full[0][:]
-		}
-		return nil, r.tooLong(last)
+	if int64(len(line)) > r.limit {
+		return nil, r.tooLong(line)
 	}
-	if len(full) == 0 {
-		return bytes.Clone(last), nil
-	}
-	parts := make([][]byte, 0, len(full)+1)
-	for _, c := range full {
-		parts = append(parts, c[:])
-	}
-	return bytes.Join(append(parts, last), nil), nil
+	return bytes.Clone(line), nil
 }
+
+// grow reads the rest of a line that buf is full of into memory of its own.
+func (r *Reader) grow() ([]byte, error) {
+	if int64(len(r.buf)) > r.limit {
+		r.from = r.to
+		return nil, r.skip(r.buf[:])
+	}
+	r.buffer = newBuffer(r.room(max(4*len(r.buf), r.usual)))
+	line := append(r.buffer.mem[:0], r.buf[:]...)
+	r.from, r.to = 0, 0
+	r.check = rawjson.Check{}
+	r.check.Mark()
+	for {
+		if r.checks {
+			r.check.More(line)
+		}
+		if len(line) == cap(line) {
+			line = r.regrow(line)
+		}
+		// No more than buf can take of what comes after the line.
+		n, err := r.read(line[len(line):min(len(line)+len(r.buf), cap(line))])
+		fresh := line[len(line) : len(line)+n]
+		end := bytes.IndexByte(fresh, '\n') + 1
+		if end > 0 {
+			r.to = copy(r.buf[:], fresh[end:])
+			fresh = fresh[:end]
+		}
+		line = line[:len(line)+len(fresh)]
+		switch {
+		case int64(len(line)) > r.limit && end == 0:
+			return nil, r.skip(line)
+		case int64(len(line)) > r.limit:
+			return nil, r.tooLong(line)
+		case end > 0 || err != nil:
+			r.usual = min(max(len(line)+slack, r.usual-r.usual/8), maxUsual)
+			if cap(line) > 2*len(line) { // who keeps it must not keep all that room
+				line = bytes.Clone(line)
+				r.buffer.Release()
+				r.buffer = nil
+			}
+			r.large = line
+			return line, err
+		}
+	}
+}
+
+// regrow moves a line that fills its memory to where there is more.
+func (r *Reader) regrow(line []byte) []byte {
+	old, size := r.buffer, r.room(2*cap(line))
+	if size > 2*maxUsual {
+		r.buffer = nil // too large to be kept
+		line = append(make([]byte, 0, size), line...)
+	} else {
+		r.buffer = newBuffer(size)
+		line = append(r.buffer.mem[:0], line...)
+	}
+	old.Release()
+	return line
+}
+
+// A line is expected to be as long as those before it and slack bytes, up to
+// maxUsual; where it is longer, room for it grows as it comes.
+const (
+	slack    = 4 << 10
+	maxUsual = 4 << 20
+)
+
+// room is how much to make room for: n bytes, but not much more than may come.
+func (r *Reader) room(n int) int { return int(min(int64(n), r.limit+int64(len(r.buf)))) }
 
 // maxFruitless is how many reads in a row may bring nothing.
 const maxFruitless = 100
@@ -127,13 +201,19 @@ func (r *Reader) fill() (n int, err error) {
 		r.to = copy(r.buf[:], r.buf[r.from:r.to])
 		r.from = 0
 	}
+	n, err = r.read(r.buf[r.to:])
+	r.to += n
+	return n, err
+}
+
+// read reads once: something or an error.
+func (r *Reader) read(p []byte) (n int, err error) {
 	if err, r.err = r.err, nil; err != nil {
 		return 0, err
 	}
 	for range maxFruitless {
-		n, err = r.r.Read(r.buf[r.to:])
+		n, err = r.r.Read(p)
 		if n > 0 {
-			r.to += n
 			r.err = err
 			return n, nil
 		}

@@ -173,7 +173,8 @@ func (c *stdio) read() {
 		}
 	}()
 	src := &lineSource{Reader: c.stdout}
-	r := jsonrpc.NewReader(src, c.srv.opt.Limits.Frame)
+	r := jsonrpc.NewReader(src, c.srv.opt.Limits.Frame).Checking()
+	check := r.Parse
 	for {
 		frame, err := r.Read()
 		if err != nil {
@@ -185,16 +186,15 @@ func (c *stdio) read() {
 			c.tooLong(long)
 			continue
 		}
-		if src.cut && r.Buffered() == 0 {
-			// The last line has no end. If it is no message, the child died
+		m, err := parseBy(check, frame)
+		if err != nil && src.cut && r.Buffered() == 0 {
+			// The last line has no end. It is no message, so the child died
 			// while it wrote, and the calls fail for that.
-			if _, err := parse(frame); err != nil {
-				c.srv.garbage(frame, err)
-				continue
-			}
+			c.srv.garbage(frame, err)
+			continue
 		}
 		if c.ctx.Err() == nil {
-			c.handle(c.ctx, nil, frame)
+			c.handleParsed(c.ctx, nil, frame, &m, err)
 		}
 	}
 }
