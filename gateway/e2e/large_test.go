@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -92,4 +93,23 @@ func TestLargePagesListAllOnce(t *testing.T) {
 			require.Equal(t, want, names, name)
 		}
 	}
+}
+
+// A catalog of 100,000 entries takes what its entries do, however often it is
+// listed: neither what taking it in has needed nor what was sent stays.
+func TestMemoryOfALargeCatalog(t *testing.T) {
+	if runtime.GOOS != "linux" || racing() {
+		t.Skip("needs /proc, and memory that is Goblin's alone")
+	}
+	t.Parallel()
+	w := newWorld(t)
+	w.backend("b", obj{"generate": obj{"resources": 100_000}, "pagesize": 1000})
+	c := w.standalone()
+	for range 3 {
+		require.Len(t, c.list("resources"), 100_000)
+	}
+	eventually(t, "less memory", func() bool {
+		now, _ := memory(t, c.prog.cmd.Process.Pid)
+		return now <= 143 // 150 MB
+	})
 }
