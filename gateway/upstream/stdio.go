@@ -73,7 +73,7 @@ func dialStdio(_ context.Context, s *Server, unit string) (*link, error) {
 		}
 	}
 	c := &stdio{link: newLink(s, unit, "stdio"), exited: make(chan struct{}), silent: make(chan struct{})}
-	c.wire = c
+	c.wire, c.burst = c, new(jsonrpc.Burst)
 	c.cmd = &exec.Cmd{Path: path, Args: append([]string{cfg.Command}, cfg.Args...), Env: env, Dir: cfg.Cwd}
 	if err := c.start(); err != nil {
 		c.cancel()
@@ -175,7 +175,11 @@ func (c *stdio) read() {
 	src := &lineSource{Reader: c.stdout}
 	r := jsonrpc.NewReader(src, c.srv.opt.Limits.Frame).Checking()
 	check := r.Parse
+	defer c.burst.Flush()
 	for {
+		if !r.Ready() {
+			c.burst.Flush()
+		}
 		frame, err := r.Read()
 		if err != nil {
 			var long *jsonrpc.TooLong
@@ -308,10 +312,15 @@ func (c *stdio) lastErrors() string {
 	}, text)
 }
 
-func (c *stdio) request(_ *Call, _ int64, frame []byte) {
-	if c.calls.Len() > 1 {
+func (c *stdio) request(call *Call, _ int64, frame []byte) {
+	switch {
+	case call.Burst != nil:
+		rawjson.OneLine(frame[:len(frame)-1])
+		call.Burst.Send(c.out, frame)
+		c.check()
+	case c.calls.Len() > 1:
 		c.put(frame, c.out.Gather)
-	} else {
+	default:
 		c.put(frame, c.out.Send)
 	}
 }
@@ -328,7 +337,13 @@ func (c *stdio) send(frame []byte) { c.put(frame, c.out.Send) }
 func (c *stdio) put(frame []byte, send func([]byte)) {
 	rawjson.OneLine(frame[:len(frame)-1]) // a line is a message
 	send(frame)
-	if c.out.Unsent() > maxUnsent+c.srv.opt.Limits.Frame || c.out.Stalled() > c.srv.tune.stall {
+	c.check()
+}
+
+// check gives a child up that does not read.
+func (c *stdio) check() {
+	unsent := c.out.Unsent()
+	if unsent > maxUnsent+c.srv.opt.Limits.Frame || unsent > 0 && c.out.Stalled() > c.srv.tune.stall {
 		c.fail(c.srv.failure(ConnectionError, "the process does not read its stdin", nil))
 	}
 }
