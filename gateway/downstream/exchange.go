@@ -323,13 +323,13 @@ func (x *Exchange) PassParts(result [][]byte, of *jsonrpc.Buffer) {
 		size += len(p)
 	}
 	out, ok := x.out.(interface {
-		answerParts(frame [][]byte, of *jsonrpc.Buffer)
+		answerParts(frame [][]byte, of *jsonrpc.Buffer, burst *jsonrpc.Burst)
 	})
 	if !ok || size < jsonrpc.Large {
 		x.send(bytes.Join(frame, nil))
 		return
 	}
-	x.end(ErrAnswered, "", func() { out.answerParts(frame, of) })
+	x.end(ErrAnswered, "", func() { out.answerParts(frame, of, x.burst) })
 }
 
 // send answers with a frame that has no line break but its last byte.

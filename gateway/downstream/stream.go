@@ -51,10 +51,14 @@ func (w *wire) answer(frame []byte, _ int, burst *jsonrpc.Burst) {
 }
 
 // answerParts is answer for a frame in parts.
-func (w *wire) answerParts(frame [][]byte, of *jsonrpc.Buffer) {
-	if w.s.busy() {
+func (w *wire) answerParts(frame [][]byte, of *jsonrpc.Buffer, burst *jsonrpc.Burst) {
+	switch {
+	case burst != nil:
+		burst.Flush() // it is no more than that which it waits for
+		w.out.SendParts(frame, of)
+	case w.s.busy():
 		w.out.GatherParts(frame, of)
-	} else {
+	default:
 		w.out.SendParts(frame, of)
 	}
 	w.check()

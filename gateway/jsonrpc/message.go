@@ -316,7 +316,7 @@ func Result(id, result []byte, edits ...rawjson.Edit) []byte {
 
 // Large is the size, in bytes, from which on copying a result costs more than
 // handling it in parts.
-const Large = 32 << 10
+const Large = 4 << 10
 
 // ResultParts is the frame of a successful answer, in parts as its result is.
 func ResultParts(id []byte, result [][]byte) [][]byte {
