@@ -100,14 +100,8 @@ func (c *Check) Lines() bool { return c.lines }
 
 // run goes on to the end of src, or to that of the value if alone is set.
 // Without whole it stops before a token that may go on.
-func (c *Check) run(src []byte, whole, alone bool) (err error) {
-	i, next := c.at, c.next
-	if c.open.depth == 0 {
-		c.around = over
-	}
-	if next > over && i < len(src) {
-		i, next, err = c.text(src, i, whole)
-	}
+func (c *Check) run(src []byte, whole, alone bool) error {
+	i, next, err := c.resume(src, whole)
 	for err == nil && next <= over {
 		if i < len(src) && src[i] <= ' ' {
 			i = c.space(src, i)
@@ -143,13 +137,24 @@ func (c *Check) run(src []byte, whole, alone bool) (err error) {
 		}
 	}
 	c.at, c.next = i, next
-	switch {
-	case err == errShort: //nolint:errorlint // made here, never wrapped
-		return nil
-	case err == nil && whole && next != over:
+	if whole && err == nil && next != over {
 		return misplaced(next, src, len(src))
 	}
+	if errors.Is(err, errShort) {
+		return nil
+	}
 	return err
+}
+
+// resume goes on where the last run stopped, which may be within a string.
+func (c *Check) resume(src []byte, whole bool) (i int, next state, err error) {
+	if c.open.depth == 0 {
+		c.around = over
+	}
+	if c.next > over && c.at < len(src) {
+		return c.text(src, c.at, whole)
+	}
+	return c.at, c.next, nil
 }
 
 // misplaced is the error of a byte, or an end, that may not stand at i.
