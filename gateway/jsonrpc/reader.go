@@ -177,7 +177,7 @@ func (r *Reader) grow() ([]byte, error) {
 // regrow moves a line that fills its memory to where there is more.
 func (r *Reader) regrow(line []byte) []byte {
 	old, size := r.buffer, r.room(2*cap(line))
-	if size > 2*maxUsual {
+	if size > maxBuffer {
 		r.buffer = nil // too large to be kept
 		line = append(make([]byte, 0, size), line...)
 	} else {
@@ -189,10 +189,13 @@ func (r *Reader) regrow(line []byte) []byte {
 }
 
 // A line is expected to be as long as those before it and slack bytes, up to
-// maxUsual; where it is longer, room for it grows as it comes.
+// maxUsual: peers that stop in the middle of one must not take much more memory
+// than they have sent. Where it is longer, room for it grows as it comes, in
+// memory that is used again up to maxBuffer.
 const (
-	slack    = 4 << 10
-	maxUsual = 4 << 20
+	slack     = 4 << 10
+	maxUsual  = 1 << 20
+	maxBuffer = 8 << 20
 )
 
 // room is how much to make room for: n bytes, but not much more than may come.
