@@ -37,6 +37,7 @@ type Exchange struct {
 	params  []byte
 	modern  *Modern // nil up to 2025-11-25
 	seq     uint64
+	held    int64 // see Session.hold
 	out     stream
 	after   func() // called when Handle has returned; may be nil
 	turn    turn
@@ -125,6 +126,7 @@ func (s *Session) begin(m *jsonrpc.Message, modern *Modern, out stream, after fu
 	x := &Exchange{session: s, id: m.ID, key: key, method: m.Method, params: m.Params, modern: modern, seq: s.seq, out: out, after: after, turn: s.queue(m)}
 	s.inFlight[key] = x
 	s.running++
+	s.hold(x)
 	return x, nil
 }
 
@@ -185,6 +187,7 @@ func (x *Exchange) Finish() {
 	s := x.session
 	s.mu.Lock()
 	x.pass()
+	s.release(x)
 	s.running--
 	s.settle()
 	s.mu.Unlock()
@@ -409,9 +412,9 @@ func (s *Session) forget(x *Exchange) {
 }
 
 // Notify sends a notification on this request's stream; nothing, and false,
-// once the request was answered or cancelled. A notification with a key may be
-// replaced by a newer one of that key, but only while more than 1 MiB waits
-// for the client. Over HTTP, when the client takes no event stream as an
+// once the request was answered or cancelled. While more than 1 MiB waits for
+// the client, a notification with a key may be replaced by a newer one of that
+// key; one without is left out while more than a quarter of limits.unsent does. Over HTTP, when the client takes no event stream as an
 // answer, it goes to the session-wide stream.
 func (x *Exchange) Notify(key, method string, params []byte, edits ...rawjson.Edit) bool {
 	frame := oneLine(jsonrpc.Notification(method, params, edits...))
@@ -419,6 +422,7 @@ func (x *Exchange) Notify(key, method string, params []byte, edits ...rawjson.Ed
 	defer x.mu.Unlock()
 	switch {
 	case x.over.Load():
+	case key == "" && x.session.spare(x.out.unsent()):
 	case key != "" && x.out.unsent() > mergeAbove:
 		x.out.merge("x"+strconv.FormatUint(x.seq, 10)+"."+key, frame)
 	default:
@@ -426,6 +430,9 @@ func (x *Exchange) Notify(key, method string, params []byte, edits ...rawjson.Ed
 	}
 	return !x.over.Load()
 }
+
+// Unsent is how many bytes wait to go where this request's answer goes.
+func (x *Exchange) Unsent() int64 { return x.out.unsent() }
 
 // Merge is Notify for state: it replaces an earlier notification of the same
 // key that still waits.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/memory"
 )
 
 // wire is the carrier of a byte stream: one outbox for everything, so that
@@ -25,12 +26,12 @@ type wire struct {
 
 func (w *wire) send(frame []byte) {
 	w.out.Send(frame)
-	w.check()
+	w.check(len(frame))
 }
 
 func (w *wire) merge(key string, frame []byte) {
 	w.out.Merge(key, frame)
-	w.check()
+	w.check(len(frame))
 }
 
 func (w *wire) request(_ context.Context, frame []byte) error {
@@ -47,7 +48,7 @@ func (w *wire) answer(frame []byte, _ int, burst *jsonrpc.Burst) {
 	default:
 		w.out.Send(frame)
 	}
-	w.check()
+	w.check(len(frame))
 }
 
 // answerParts is answer for a frame in parts.
@@ -61,18 +62,25 @@ func (w *wire) answerParts(frame [][]byte, of *jsonrpc.Buffer, burst *jsonrpc.Bu
 	default:
 		w.out.SendParts(frame, of)
 	}
-	w.check()
+	size := 0
+	for _, p := range frame {
+		size += len(p)
+	}
+	w.check(size)
 }
 
 func (w *wire) abandon()      {}
 func (w *wire) unsent() int64 { return w.out.Unsent() }
 
 // check gives the client up when too much waits, and starts to watch for
-// progress when anything does.
-func (w *wire) check() {
+// progress when anything does. sent is how much was put in the queue.
+func (w *wire) check(sent int) {
 	n := w.out.Unsent()
 	if n == 0 {
 		return
+	}
+	if n >= memory.Free {
+		w.s.opt.Memory.Grow(int64(sent))
 	}
 	if n > overflowFactor*w.s.opt.Limits.Unsent {
 		w.s.Close(ErrOverflow)
@@ -101,7 +109,7 @@ func (w *wire) watch() {
 		w.s.Close(ErrStalled)
 		return
 	}
-	w.check()
+	w.check(0)
 }
 
 func (w *wire) disarm() {
@@ -138,8 +146,13 @@ func ServeStream(ctx context.Context, o Options, transport string, r io.Reader, 
 		}
 	}()
 	s.guard("opened", func() { s.opt.Handler.Opened(s) })
+	in := jsonrpc.NewReader(r, s.opt.Limits.Frame).Checking()
+	in.Watch(s.opt.Memory.Grow)
+	holder := &streamHolder{s, in, out}
+	s.opt.Memory.Join(holder)
+	defer s.opt.Memory.Leave(holder)
 	heard := make(chan error, 1)
-	go func() { heard <- s.read(r, out) }()
+	go func() { heard <- s.read(in, out) }()
 
 	var err error
 	reason := ErrEnded
@@ -217,7 +230,7 @@ func (s *Session) drain(out *wire, written <-chan struct{}) {
 	case <-s.ctx.Done():
 	}
 	cause := context.Cause(s.ctx)
-	if errors.Is(cause, ErrOverflow) || errors.Is(cause, ErrStalled) || errors.Is(cause, errDrained) {
+	if errors.Is(cause, ErrOverflow) || errors.Is(cause, ErrCrowded) || errors.Is(cause, ErrStalled) || errors.Is(cause, errDrained) {
 		return
 	}
 	// Closed by the handler: a client that reads still gets what is queued.
@@ -241,9 +254,8 @@ func interruptWrite(w io.Writer) {
 	}
 }
 
-// read handles messages until r or the session ends; nil at the end of r.
-func (s *Session) read(r io.Reader, out *wire) error {
-	in := jsonrpc.NewReader(r, s.opt.Limits.Frame).Checking()
+// read handles messages until in or the session ends; nil at the end of in.
+func (s *Session) read(in *jsonrpc.Reader, out *wire) error {
 	parse := in.Parse
 	burst := new(jsonrpc.Burst)
 	defer burst.Flush()
@@ -340,7 +352,7 @@ func (s *Session) receive(frame []byte, parse func([]byte) (jsonrpc.Message, err
 
 // tooLong answers a message that was thrown away.
 func (s *Session) tooLong(e *jsonrpc.TooLong, out *wire) {
-	s.opt.Logger.Warn("message from client is too large", "session", s.id, "limit", e.Limit)
+	s.opt.Logger.Warn("message from client was thrown away", "session", s.id, "error", e)
 	if e.IsResponse() && s.calls.Resolve(e.ID(), jsonrpc.Reply{}, e) {
 		return
 	}

@@ -146,9 +146,6 @@ func (o *Outbox) tryParts(parts [][]byte) (int, error) {
 	return o.try.TryWrite(c[:n])
 }
 
-// chunks are what is put together from small parts.
-var chunks = sync.Pool{New: func() any { return new(chunk) }}
-
 // Gather is Send for a frame that others will follow at once: it waits for
 // them, so that one write takes them all.
 func (o *Outbox) Gather(frame []byte) {

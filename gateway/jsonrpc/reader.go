@@ -4,23 +4,32 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"sync"
 
 	"goblin/registry/rawjson"
 )
 
-// TooLong is the error for a frame over the limit. The frame was read to its
-// end and thrown away; reading can go on.
+// TooLong is the error for a frame over the limit, which was read to its end and
+// thrown away, so that reading can go on; or for one for which there was no room,
+// see [Reader.Shed].
 type TooLong struct {
 	Prefix []byte // its first bytes, enough to find the id
 	Limit  int64
+	Cause  error // why there was no room; nil for a frame over the limit
 }
 
 func (e *TooLong) Error() string {
+	if e.Cause != nil {
+		return fmt.Sprintf("a large message was thrown away: %v; send it again later", e.Cause)
+	}
 	return fmt.Sprintf("a message is larger than the limit of %d bytes (limits.frame)", e.Limit)
 }
 
 // ID is the top-level id where it stands in the first bytes; else nil.
 func (e *TooLong) ID() []byte { return salvageID(e.Prefix) }
+
+// Unwrap returns the cause.
+func (e *TooLong) Unwrap() error { return e.Cause }
 
 // IsResponse reports whether the lost frame answered a call, as far as its
 // first bytes show.
@@ -33,16 +42,19 @@ type Reader struct {
 	buf      *chunk
 	from, to int   // what was read ahead
 	err      error // of r, told when what came before it has been read
+	part     unfinished
 
 	checks bool          // of Checking
-	usual  int           // how large large frames were of late
-	large  []byte        // the last frame, if it was one
+	check  rawjson.Check // of what is in part
+	large  []byte        // the last frame, if it came from part
 	buffer *Buffer       // its memory; nil where it is of no use for others
-	check  rawjson.Check // of large, as far as it is there
 }
 
 // chunk is as much as is read at once: what a pipe holds.
 type chunk [64 << 10]byte
+
+// chunks are kept for what is put together in one.
+var chunks = sync.Pool{New: func() any { return new(chunk) }}
 
 // NewReader returns a Reader whose frames have at most limit bytes.
 func NewReader(r io.Reader, limit int64) *Reader {
@@ -84,8 +96,8 @@ func (r *Reader) Read() ([]byte, error) {
 	}
 }
 
-// Parse is the function Parse for the frame that Read returned last, which it
-// must not be called for twice.
+// Parse is the function Parse for the frame that Read returned last. It is
+// called once at most.
 func (r *Reader) Parse(frame []byte) (Message, error) {
 	if r.large == nil || !r.checks {
 		return Parse(frame)
@@ -99,17 +111,28 @@ func (r *Reader) Parse(frame []byte) (Message, error) {
 
 // line reads to the next line break, or to an error of the underlying reader.
 func (r *Reader) line() ([]byte, error) {
+	before := 0 // bytes of the line in part
+	defer func() {
+		if before > 0 {
+			r.part.clear()
+		}
+	}()
 	looked := r.from
 	for {
 		if n := bytes.IndexByte(r.buf[looked:r.to], '\n'); n >= 0 {
-			return r.take(looked + n + 1)
+			return r.take(before, looked+n+1)
 		}
 		if r.from == 0 && r.to == len(r.buf) {
-			return r.grow()
+			if before += len(r.buf); !r.keep(before == len(r.buf)) {
+				return nil, r.skip(nil)
+			}
+			if int64(before) > r.limit {
+				return nil, r.skip(r.tooLong(r.part.prefix()))
+			}
 		}
 		n, err := r.fill()
 		if err != nil {
-			line, long := r.take(r.to)
+			line, long := r.take(before, r.to)
 			if long != nil {
 				return nil, long
 			}
@@ -119,87 +142,38 @@ func (r *Reader) line() ([]byte, error) {
 	}
 }
 
-// take returns what ends at a place of buf, in memory of its own.
-func (r *Reader) take(end int) ([]byte, error) {
-	line := r.buf[r.from:end]
+// keep moves what buf is full of to part, and checks it there: it is the first
+// of a line or goes on with one. It reports false when the line was thrown away.
+func (r *Reader) keep(first bool) bool {
+	line, kept := r.part.add(r.buf[:], r.limit)
+	r.to = 0
+	if kept && r.checks {
+		if first {
+			r.check = rawjson.Check{}
+			r.check.Mark()
+		}
+		r.check.More(line)
+	}
+	return kept
+}
+
+// take returns what ends at a place of buf, in memory of its own; nil when it was
+// thrown away.
+func (r *Reader) take(before, end int) ([]byte, error) {
+	last := r.buf[r.from:end]
 	r.from = end
-	if int64(len(line)) > r.limit {
-		return nil, r.tooLong(line)
+	if before == 0 {
+		if int64(len(last)) > r.limit {
+			return nil, r.tooLong(last)
+		}
+		return bytes.Clone(last), nil
 	}
-	return bytes.Clone(line), nil
+	if int64(before+len(last)) > r.limit {
+		return nil, r.tooLong(r.part.prefix())
+	}
+	r.large, r.buffer = r.part.finish(last, r.limit)
+	return r.large, nil
 }
-
-// grow reads the rest of a line that buf is full of into memory of its own.
-func (r *Reader) grow() ([]byte, error) {
-	if int64(len(r.buf)) > r.limit {
-		r.from = r.to
-		return nil, r.skip(r.buf[:])
-	}
-	r.buffer = newBuffer(r.room(max(4*len(r.buf), r.usual)))
-	line := append(r.buffer.mem[:0], r.buf[:]...)
-	r.from, r.to = 0, 0
-	r.check = rawjson.Check{}
-	r.check.Mark()
-	for {
-		if r.checks {
-			r.check.More(line)
-		}
-		if len(line) == cap(line) {
-			line = r.regrow(line)
-		}
-		// No more than buf can take of what comes after the line.
-		n, err := r.read(line[len(line):min(len(line)+len(r.buf), cap(line))])
-		fresh := line[len(line) : len(line)+n]
-		end := bytes.IndexByte(fresh, '\n') + 1
-		if end > 0 {
-			r.to = copy(r.buf[:], fresh[end:])
-			fresh = fresh[:end]
-		}
-		line = line[:len(line)+len(fresh)]
-		switch {
-		case int64(len(line)) > r.limit && end == 0:
-			return nil, r.skip(line)
-		case int64(len(line)) > r.limit:
-			return nil, r.tooLong(line)
-		case end > 0 || err != nil:
-			r.usual = min(max(len(line)+slack, r.usual-r.usual/8), maxUsual)
-			if cap(line) > 2*len(line) { // who keeps it must not keep all that room
-				line = bytes.Clone(line)
-				r.buffer.Release()
-				r.buffer = nil
-			}
-			r.large = line
-			return line, err
-		}
-	}
-}
-
-// regrow moves a line that fills its memory to where there is more.
-func (r *Reader) regrow(line []byte) []byte {
-	old, size := r.buffer, r.room(2*cap(line))
-	if size > maxBuffer {
-		r.buffer = nil // too large to be kept
-		line = append(make([]byte, 0, size), line...)
-	} else {
-		r.buffer = newBuffer(size)
-		line = append(r.buffer.mem[:0], line...)
-	}
-	old.Release()
-	return line
-}
-
-// A line is expected to be as long as those before it and slack bytes, up to
-// maxUsual: peers that stop in the middle of one must not take much more memory
-// than they have sent. Where it is longer, room for it grows as it comes, in
-// memory that is used again up to maxBuffer.
-const (
-	slack     = 4 << 10
-	maxUsual  = 1 << 20
-	maxBuffer = 8 << 20
-)
-
-// room is how much to make room for: n bytes, but not much more than may come.
-func (r *Reader) room(n int) int { return int(min(int64(n), r.limit+int64(len(r.buf)))) }
 
 // maxFruitless is how many reads in a row may bring nothing.
 const maxFruitless = 100
@@ -210,19 +184,13 @@ func (r *Reader) fill() (n int, err error) {
 		r.to = copy(r.buf[:], r.buf[r.from:r.to])
 		r.from = 0
 	}
-	n, err = r.read(r.buf[r.to:])
-	r.to += n
-	return n, err
-}
-
-// read reads once: something or an error.
-func (r *Reader) read(p []byte) (n int, err error) {
 	if err, r.err = r.err, nil; err != nil {
 		return 0, err
 	}
 	for range maxFruitless {
-		n, err = r.r.Read(p)
+		n, err = r.r.Read(r.buf[r.to:])
 		if n > 0 {
+			r.to += n
 			r.err = err
 			return n, nil
 		}
@@ -234,12 +202,12 @@ func (r *Reader) read(p []byte) (n int, err error) {
 }
 
 func (r *Reader) tooLong(start []byte) error {
-	return &TooLong{Prefix: bytes.Clone(start[:min(len(start), 4096)]), Limit: r.limit}
+	return &TooLong{Prefix: bytes.Clone(start[:min(len(start), maxPrefix)]), Limit: r.limit}
 }
 
-// skip reads to the end of a frame that is too long.
-func (r *Reader) skip(start []byte) error {
-	long := r.tooLong(start)
+// skip reads to the end of a frame that is thrown away, and returns long.
+func (r *Reader) skip(long error) error {
+	r.part.clear()
 	for {
 		if n := bytes.IndexByte(r.buf[r.from:r.to], '\n'); n >= 0 {
 			r.from += n + 1

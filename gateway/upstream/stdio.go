@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/memory"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
@@ -172,9 +173,10 @@ func (c *stdio) read() {
 			_ = c.stdout.SetReadDeadline(time.Now().Add(c.srv.tune.drain))
 		}
 	}()
-	src := &lineSource{Reader: c.stdout}
+	src := &jsonrpc.Source{Reader: c.stdout}
 	r := jsonrpc.NewReader(src, c.srv.opt.Limits.Frame).Checking()
 	check := r.Parse
+	defer c.account(r)()
 	defer c.burst.Flush()
 	for {
 		if !r.Ready() {
@@ -191,7 +193,7 @@ func (c *stdio) read() {
 			continue
 		}
 		m, err := parseBy(check, frame)
-		if err != nil && src.cut && r.Buffered() == 0 {
+		if err != nil && src.Cut(r) {
 			// The last line has no end. It is no message, so the child died
 			// while it wrote, and the calls fail for that.
 			c.srv.garbage(frame, err)
@@ -201,22 +203,6 @@ func (c *stdio) read() {
 			c.handleParsed(c.ctx, nil, frame, &m, err)
 		}
 	}
-}
-
-// lineSource notes whether its text has ended within a line.
-type lineSource struct {
-	io.Reader
-	last byte
-	cut  bool
-}
-
-func (s *lineSource) Read(p []byte) (int, error) {
-	n, err := s.Reader.Read(p)
-	if n > 0 {
-		s.last = p[n-1]
-	}
-	s.cut = err != nil && s.last != '\n'
-	return n, err
 }
 
 // lost ends the connection because of the child, and says how it ended.
@@ -317,7 +303,7 @@ func (c *stdio) request(call *Call, _ int64, frame []byte) {
 	case call.Burst != nil:
 		rawjson.OneLine(frame[:len(frame)-1])
 		call.Burst.Send(c.out, frame)
-		c.check()
+		c.check(len(frame))
 	case c.calls.Len() > 1:
 		c.put(frame, c.out.Gather)
 	default:
@@ -337,13 +323,20 @@ func (c *stdio) send(frame []byte) { c.put(frame, c.out.Send) }
 func (c *stdio) put(frame []byte, send func([]byte)) {
 	rawjson.OneLine(frame[:len(frame)-1]) // a line is a message
 	send(frame)
-	c.check()
+	c.check(len(frame))
 }
 
-// check gives a child up that does not read.
-func (c *stdio) check() {
+// check accounts for what waits, to which n bytes were added, and gives a child
+// up that does not read.
+func (c *stdio) check(n int) {
 	unsent := c.out.Unsent()
-	if unsent > maxUnsent+c.srv.opt.Limits.Frame || unsent > 0 && c.out.Stalled() > c.srv.tune.stall {
+	if unsent == 0 {
+		return
+	}
+	if unsent >= memory.Free {
+		c.srv.opt.Memory.Grow(int64(n))
+	}
+	if unsent > maxUnsent+c.srv.opt.Limits.Frame || c.out.Stalled() > c.srv.tune.stall {
 		c.fail(c.srv.failure(ConnectionError, "the process does not read its stdin", nil))
 	}
 }

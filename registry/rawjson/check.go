@@ -24,11 +24,11 @@ type Check struct {
 type state uint8
 
 const (
-	value   state = iota
-	name          // of a member
-	element       // a value or the end of the array
-	member        // a name or the end of the object
-	colon
+	wantValue   state = iota
+	wantName          // of a member
+	wantElement       // a value or the end of the array
+	wantMember        // a name or the end of the object
+	wantColon
 	afterElement // a comma or the end of the array
 	afterMember
 	over // nothing: the outermost value has ended
@@ -59,14 +59,14 @@ var table = func() (t [over + 1][256]act) {
 			}
 		}
 	}
-	set(quote, `"`, value, element)
-	set(quoteName, `"`, name, member)
-	set(opener, `{[`, value, element)
-	set(scalar, `-0123456789tfn`, value, element)
-	set(closer, `]`, element, afterElement)
-	set(closer, `}`, member, afterMember)
+	set(quote, `"`, wantValue, wantElement)
+	set(quoteName, `"`, wantName, wantMember)
+	set(opener, `{[`, wantValue, wantElement)
+	set(scalar, `-0123456789tfn`, wantValue, wantElement)
+	set(closer, `]`, wantElement, afterElement)
+	set(closer, `}`, wantMember, afterMember)
 	set(comma, `,`, afterElement, afterMember)
-	set(equals, `:`, colon)
+	set(equals, `:`, wantColon)
 	return t
 }()
 
@@ -120,7 +120,7 @@ func (c *Check) run(src []byte, whole, alone bool) error {
 			next -= afterElement // to value, from afterMember to name
 			i++
 		case equals:
-			next = value
+			next = wantValue
 			i++
 		case opener:
 			next, err = c.opens(src, i)
@@ -160,9 +160,9 @@ func (c *Check) resume(src []byte, whole bool) (i int, next state, err error) {
 // misplaced is the error of a byte, or an end, that may not stand at i.
 func misplaced(next state, src []byte, i int) error {
 	switch {
-	case next == name, next == member:
+	case next == wantName, next == wantMember:
 		return &SyntaxError{i, "expected a member name"}
-	case next == colon:
+	case next == wantColon:
 		return &SyntaxError{i, "expected a colon"}
 	case next > over:
 		return unterminated(i)
@@ -198,15 +198,15 @@ func (c *Check) space(src []byte, i int) int {
 func (c *Check) opens(src []byte, i int) (next state, err error) {
 	object := src[i] == '{'
 	if !c.open.push(object) {
-		return value, &SyntaxError{i, "nested too deeply"}
+		return wantValue, &SyntaxError{i, "nested too deeply"}
 	}
 	c.opened(c.open.depth, i)
 	if object {
 		c.around = afterMember
-		return member, nil
+		return wantMember, nil
 	}
 	c.around = afterElement
-	return element, nil
+	return wantElement, nil
 }
 
 // closes ends the innermost container.
@@ -238,7 +238,7 @@ func (c *Check) text(src []byte, i int, whole bool) (end int, next state, err er
 		c.string(c.from, i)
 	}
 	if c.inside == inName {
-		return i, colon, nil
+		return i, wantColon, nil
 	}
 	return i, c.around, nil
 }
