@@ -442,6 +442,9 @@ func (g *Gateway) spell(server, spelling, watched, uri string) string {
 func (g *Gateway) showSubscription(key subscriptionKey, status string, err error) {
 	g.subscriptions.show.Lock() // the last word is the newest
 	defer g.subscriptions.show.Unlock()
+	if key.server != registry.Local && g.server(key.server) == nil {
+		return // it was removed; its sessions keep what they hold, in case that it comes back
+	}
 	g.metrics.Subscriptions(key.server, g.subscriptions.held(key.server))
 	holders, sessions := g.subscriptions.holderIDs(key)
 	if holders == 0 && status != registry.SubscriptionAsked {

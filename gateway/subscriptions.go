@@ -49,17 +49,17 @@ func newSubscription() *subscription {
 type subscriptions struct {
 	mu      sync.Mutex
 	rows    map[subscriptionKey]*subscription
-	places  map[place][]subscriptionKey // the rows of a resource
-	servers map[string]int              // holders at each server
+	places  map[watched][]subscriptionKey // the rows of a resource
+	servers map[string]int                // holders at each server
 	holding map[holder]*holding
 
 	show sync.Mutex // held while a row is looked at and shown
 }
 
-// place is a resource, whatever the connection that watches it.
-type place struct{ server, uri string }
+// watched is a resource, whatever the connection that watches it.
+type watched struct{ server, uri string }
 
-func (k subscriptionKey) place() place { return place{k.server, k.uri} }
+func (k subscriptionKey) watched() watched { return watched{k.server, k.uri} }
 
 // holding is what one holder watches. With it, neither an unsubscribe nor the
 // end of a session looks at the rows of others, who may have many.
@@ -76,7 +76,7 @@ const maxSubscriptions = 10000
 
 func (t *subscriptions) init() {
 	t.rows = make(map[subscriptionKey]*subscription)
-	t.places = make(map[place][]subscriptionKey)
+	t.places = make(map[watched][]subscriptionKey)
 	t.servers = make(map[string]int)
 	t.holding = make(map[holder]*holding)
 }
@@ -87,7 +87,7 @@ func (t *subscriptions) row(key subscriptionKey) *subscription {
 	if row == nil {
 		row = newSubscription()
 		t.rows[key] = row
-		t.places[key.place()] = append(t.places[key.place()], key)
+		t.places[key.watched()] = append(t.places[key.watched()], key)
 	}
 	return row
 }
@@ -95,7 +95,7 @@ func (t *subscriptions) row(key subscriptionKey) *subscription {
 // remove drops a row.
 func (t *subscriptions) remove(key subscriptionKey) {
 	delete(t.rows, key)
-	without(t.places, key.place(), key)
+	without(t.places, key.watched(), key)
 }
 
 // without takes a key out of one of the lists of an index.
@@ -221,7 +221,7 @@ func (t *subscriptions) holders(key subscriptionKey) (n int) {
 // names the first of them in the order of their ids.
 func (t *subscriptions) holderIDs(key subscriptionKey) (n int, ids []string) {
 	t.mu.Lock()
-	for _, k := range t.places[key.place()] {
+	for _, k := range t.places[key.watched()] {
 		for s := range t.rows[k].holders {
 			ids = append(ids, s.session.ID())
 		}
@@ -264,22 +264,6 @@ func (t *subscriptions) sweep(key subscriptionKey, row *subscription) {
 	if row.waiters == 0 && len(row.holders) == 0 && t.rows[key] == row {
 		t.remove(key)
 	}
-}
-
-// forget drops the rows of a server that was removed.
-func (t *subscriptions) forget(server string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for key, row := range t.rows {
-		if key.server != server {
-			continue
-		}
-		for s := range row.holders {
-			t.drop(key, row, s)
-		}
-		t.remove(key)
-	}
-	delete(t.servers, server)
 }
 
 // move takes the rows of a server to other connections: to one of each session,

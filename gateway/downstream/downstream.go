@@ -19,7 +19,10 @@
 // has read all but limits.unsent. A client that does not read
 // is not read from either once limits.unsent bytes wait for it, and its
 // session ends at 20 times that, or when a write made no progress for a
-// minute. No client can slow another.
+// minute. All clients together are bounded by an account of what they make the
+// process hold: over it, who holds most of it gives up first an unfinished message,
+// requests in flight, or a session that does not read ([memory.Account]). No client
+// can slow another.
 package downstream
 
 import (
@@ -29,6 +32,9 @@ import (
 	"io"
 	"log/slog"
 	"time"
+
+	"goblin/gateway/jsonrpc"
+	"goblin/gateway/memory"
 )
 
 // Handler decides what the messages of clients mean.
@@ -48,6 +54,18 @@ type Handler interface {
 	Closed(s *Session)
 }
 
+// Starter is a [Handler] that can do without a goroutine for some requests.
+type Starter interface {
+	// Start takes a request that it can answer without waiting: at once, or
+	// later when something arrives elsewhere. Then it returns true, answers
+	// exactly once, soon after what [Exchange.Await] tells at the latest, and
+	// calls [Exchange.Finish] when it is done. It returns false, having done
+	// nothing, for all others: they go to Handle. It runs where messages are
+	// read and must not block. Requests that [Options].Order keeps apart do not
+	// come here. What it sends to servers goes into the burst, which may be nil.
+	Start(x *Exchange, burst *jsonrpc.Burst) bool
+}
+
 // Limits bounds what one client may cost. Zero fields get the defaults.
 type Limits struct {
 	Frame    int64 // bytes of one message from a client; 128 MiB
@@ -61,6 +79,9 @@ type Options struct {
 	Handler Handler
 	Logger  *slog.Logger // nil discards
 	Limits  Limits
+	// Memory bounds what all sessions, and whoever else shares it, make the process
+	// hold; nil bounds nothing.
+	Memory *memory.Account
 	// Drain is how long requests in flight may take to be answered, and the
 	// answers to be read, after the client's end of input or at shutdown;
 	// 5 s by default.
@@ -131,6 +152,9 @@ var (
 	ErrIdle = errors.New("session was idle for too long")
 	// ErrOverflow: more than 20 times limits.unsent waited for the client.
 	ErrOverflow = errors.New("client left too many bytes unread")
+	// ErrCrowded: all clients and servers together made the process hold too much,
+	// and this client, which did not read, most of it.
+	ErrCrowded = fmt.Errorf("client left too many bytes unread: %w", memory.ErrFull)
 	// ErrStalled: the client read nothing for a minute.
 	ErrStalled = errors.New("client stopped reading")
 	// ErrNoStream: the client holds no stream open that a request could be

@@ -64,7 +64,6 @@ type HTTP struct {
 	opt      *Options
 	token    [sha256.Size]byte
 	sessions sessions
-	bodies   atomic.Int64 // bytes of large bodies held in memory
 	ctx      context.Context
 	cancel   context.CancelFunc
 	draining atomic.Bool
@@ -227,6 +226,9 @@ func (h *HTTP) open(stateless bool) *hub {
 		h.opt.Logger.Info("ended the least recently used session to make room", "session", evicted.s.id, "limit", h.sessions.limit)
 		evicted.s.Close(ErrIdle)
 	}
+	if !stateless {
+		h.opt.Memory.Join(b)
+	}
 	h.keepers.Go(func() { h.keep(b) })
 	s.guard("opened", func() { h.opt.Handler.Opened(s) })
 	return b
@@ -262,6 +264,7 @@ func (h *HTTP) keep(b *hub) {
 	}
 	h.sessions.remove(b)
 	b.s.finish(context.Cause(b.s.ctx))
+	h.opt.Memory.Leave(b)
 }
 
 // Close ends all sessions, giving requests in flight the time of
@@ -319,7 +322,9 @@ func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       keepAliveIdle,
 		MaxHeaderBytes:    maxHeaders,
-		ErrorLog:          slog.NewLogLogger(h.opt.Logger.Handler(), slog.LevelDebug),
+		// "OPTIONS *" is checked as all others are.
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     slog.NewLogLogger(h.opt.Logger.Handler(), slog.LevelDebug),
 	}
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(limitListener(l, h.o.Connections)) }()

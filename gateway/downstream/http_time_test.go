@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/downstream"
+	account "goblin/gateway/memory"
 )
 
 func lower(s string) string { return strings.ToLower(s) }
@@ -370,7 +371,9 @@ func TestServeReportsALostListener(t *testing.T) {
 func TestLargeBodiesShareABudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const frame = 4 << 20
-		c, l, stop := serve(t, downstream.HTTPOptions{Options: downstream.Options{Limits: downstream.Limits{Frame: frame}}})
+		c, l, stop := serve(t, downstream.HTTPOptions{Options: downstream.Options{
+			Limits: downstream.Limits{Frame: frame}, Memory: account.New(4 * frame),
+		}})
 		defer stop()
 		id := c.open()
 		var all sync.WaitGroup

@@ -6,9 +6,12 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"goblin/gateway/jsonrpc"
@@ -40,23 +43,30 @@ type Session struct {
 	idle      chan struct{} // closed when no exchange runs and none may begin
 	order     sync.Mutex    // held while a notification is handled
 	ready     chan struct{}
-	stopping  chan struct{} // closed with closing
-	stateless bool          // what all stateless HTTP requests belong to
+	stopping  chan struct{}         // closed with closing
+	stateless bool                  // what all stateless HTTP requests belong to
+	starter   Starter               // the handler, if it is one; else nil
+	hello     atomic.Pointer[hello] // nil before SetInitialized
 	chatter   chatter
 	askTurn   chan struct{} // capacity one: held by who waits for room to ask
 
 	mu          sync.Mutex
-	closing     bool // no exchange may begin
+	closing     atomic.Bool // no exchange may begin; changed under mu
 	inFlight    map[string]*Exchange
 	turns       map[string]chan struct{} // of the last request of each order
 	running     int                      // Handle calls, also of exchanges already cancelled
+	holding     holding
 	seq         uint64
 	initialized bool
 	isReady     bool
-	protocol    string
-	client      ClientInfo
 	met         *Modern // the first stateless request
 	data        any
+}
+
+// hello is what the handshake said.
+type hello struct {
+	protocol string
+	client   ClientInfo
 }
 
 // ClientInfo is what a client said about itself in initialize.
@@ -73,10 +83,8 @@ const (
 )
 
 func newSession(ctx context.Context, opt *Options, transport string) *Session {
-	var id [16]byte
-	rand.Read(id[:]) //nolint:errcheck // never fails
 	s := &Session{
-		id:        hex.EncodeToString(id[:]),
+		id:        randomID(),
 		transport: transport,
 		opt:       opt,
 		inFlight:  make(map[string]*Exchange),
@@ -87,10 +95,36 @@ func newSession(ctx context.Context, opt *Options, transport string) *Session {
 	}
 	// The session outlives ctx by the time that draining takes.
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	s.starter, _ = opt.Handler.(Starter)
+	context.AfterFunc(s.ctx, s.withdraw)
 	return s
 }
 
-// ID is random (128 bits) and visible ASCII.
+// withdraw tells those who wait for requests under way that the session has
+// ended. [Exchange.Await] sees to those that come later.
+func (s *Session) withdraw() {
+	s.mu.Lock()
+	all := slices.Collect(maps.Values(s.inFlight))
+	s.mu.Unlock()
+	for _, x := range all {
+		x.mu.Lock()
+		waiter := x.waiter
+		x.mu.Unlock()
+		if waiter != nil {
+			waiter.Withdrawn(context.Cause(s.ctx))
+		}
+	}
+}
+
+// randomID is 128 bits in visible ASCII.
+func randomID() string {
+	var id [16]byte
+	rand.Read(id[:]) //nolint:errcheck // never fails
+	return hex.EncodeToString(id[:])
+}
+
+// ID tells sessions apart in logs and on screens. It opens nothing: what an HTTP
+// client names its session by is another.
 func (s *Session) ID() string { return s.id }
 
 // Transport is "stdio", "socket", "http" or, inside this process, "screen".
@@ -113,16 +147,18 @@ func (s *Session) Unit() string { return s.id }
 
 // Protocol is the negotiated revision, "" before SetInitialized.
 func (s *Session) Protocol() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.protocol
+	if h := s.hello.Load(); h != nil {
+		return h.protocol
+	}
+	return ""
 }
 
 // Client is what the client said about itself; zero before SetInitialized.
 func (s *Session) Client() ClientInfo {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.client
+	if h := s.hello.Load(); h != nil {
+		return h.client
+	}
+	return ClientInfo{}
 }
 
 // Can reports whether the client declared a capability, for example
@@ -154,8 +190,8 @@ func (s *Session) Peer() (protocol string, c ClientInfo) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.protocol != "" || s.met == nil:
-		return s.protocol, s.client
+	case s.initialized || s.met == nil:
+		return s.Protocol(), s.Client()
 	case s.stateless:
 		return s.met.Version, ClientInfo{}
 	}
@@ -171,7 +207,8 @@ func (s *Session) SetInitialized(protocol string, params []byte) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.protocol, s.client, s.initialized = protocol, c, true
+	s.hello.Store(&hello{protocol, c})
+	s.initialized = true
 }
 
 // clientInfo decodes a clientInfo object; zero when it is none.
@@ -358,8 +395,7 @@ func (s *Session) Close(reason error) {
 // which will not be heard again.
 func (s *Session) stop(reason error) {
 	s.mu.Lock()
-	if !s.closing {
-		s.closing = true
+	if !s.closing.Swap(true) {
 		close(s.stopping)
 		s.settle()
 	}
@@ -369,7 +405,7 @@ func (s *Session) stop(reason error) {
 
 // settle closes idle when its time has come. The caller holds mu.
 func (s *Session) settle() {
-	if s.closing && s.running == 0 {
+	if s.closing.Load() && s.running == 0 {
 		close(s.idle)
 	}
 }

@@ -148,6 +148,7 @@ func TestC14_AnswersWaitForAClientThatDoesNotRead(t *testing.T) {
 			w := newWorld(t)
 			w.hosted = mode == "bridge"
 			const n, size = 256, 1 << 20
+			w.gateway["limits"] = obj{"in_flight": 2 * n}
 			b := w.backend("b", obj{"tools": []obj{tool("big"), tool("t")}, "on": obj{
 				"tools/call big": actions(do("wait", obj{"name": "all"}), do("big", obj{"bytes": size})),
 			}}, obj{"timeout": "120s"})

@@ -74,7 +74,12 @@ func (b *bridge) readHost(l *link) {
 	// The host has its own limit; names put into a message may lengthen it.
 	src := &jsonrpc.Source{Reader: l.conn}
 	r := jsonrpc.NewReader(src, 4*b.o.Frame)
+	var burst jsonrpc.Burst
+	defer burst.Flush()
 	for {
+		if !r.Ready() {
+			burst.Flush()
+		}
 		frame, err := r.Read()
 		if err != nil {
 			var long *jsonrpc.TooLong
@@ -89,9 +94,10 @@ func (b *bridge) readHost(l *link) {
 			return // its request gets an error with the others
 		}
 		if frame = b.fromHost(l, frame); frame != nil {
-			pass(b.out, append(frame, '\n'), r.Buffered() > 0)
+			burst.Send(b.out, append(frame, '\n'))
 		}
 		for b.out.Unsent() > maxUnsent {
+			burst.Flush()
 			// The connection fills up, so that the host sees a slow client.
 			if !pause(l.ctx, 2*time.Millisecond) {
 				return

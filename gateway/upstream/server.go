@@ -11,6 +11,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/memory"
 	"goblin/gateway/orphans"
 	"goblin/registry"
 )
@@ -56,6 +57,9 @@ type Options struct {
 	// Children records child processes, for the case that this one is killed;
 	// nil records none.
 	Children *orphans.Record
+	// Memory bounds what the server makes the process hold, together with whoever
+	// else shares it; nil bounds nothing.
+	Memory *memory.Account
 	// Redact takes secrets out of a text that a backend may have written,
 	// before it goes into an [Error], the server's state or the journal. It is
 	// given whole texts, before they are cut. It may be called from any
@@ -189,7 +193,7 @@ func NewServer(cfg config.Server, o Options) *Server {
 		units:     make(map[string]*unit),
 		twins:     make(map[string]*unit),
 	}
-	s.room.limit = max(2*o.Limits.Frame, minRoom)
+	s.room.limit, s.room.account = max(2*o.Limits.Frame, minRoom), o.Memory
 	s.state = registry.ServerState{Transport: string(cfg.Type)}
 	return s
 }
@@ -233,6 +237,14 @@ func (s *Server) Acquire(ctx context.Context, who any) (release func(), err erro
 		return nil, s.failure(RequestTimeout, fmt.Sprintf("%d requests are under way (limits.in_flight), and there was no place for another within %v",
 			s.slots.leave(own, turn), s.cfg.Timeout), context.DeadlineExceeded)
 	}
+}
+
+// TryAcquire is Acquire where that does not have to wait; nil otherwise.
+func (s *Server) TryAcquire(who any) (release func()) {
+	if own := s.slots.take(who); own != nil {
+		return own.release
+	}
+	return nil
 }
 
 // Conn is the server's current connection, or at once an *[Error] that says

@@ -10,6 +10,10 @@ import (
 // three quarters of all, the next one three quarters of the rest.
 const ahead = 3
 
+// few places are not shared out: whoever allows a server so few requests at a
+// time means just that many.
+const few = 31
+
 // slots are the places for requests in flight, shared out so that a client with
 // many slow requests leaves room for others: the more it holds, the more must be
 // free for it to get another. Who waits gets a place in turn, client by client.
@@ -59,7 +63,10 @@ func (t *slots) share(who any) *share {
 }
 
 // may reports whether a client may have one of the places that are free.
-func (t *slots) may(s *share) bool { return s.held < ahead*(t.limit-t.taken) }
+func (t *slots) may(s *share) bool {
+	free := t.limit - t.taken
+	return free > 0 && (t.limit <= few || s.held < ahead*free)
+}
 
 func (t *slots) hold(s *share) {
 	t.taken++
@@ -99,14 +106,32 @@ func (t *slots) settle(s *share) {
 	}
 }
 
+// take takes a place if there is one for the client, else nothing.
+func (t *slots) take(who any) *share {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.share(who)
+	if t.grant(s) {
+		return s
+	}
+	t.settle(s)
+	return nil
+}
+
+func (t *slots) grant(s *share) bool {
+	if s.waiting.Len() > 0 || !t.may(s) {
+		return false
+	}
+	t.hold(s)
+	return true
+}
+
 // try takes a place if there is one for the client, else its place in the queue
 // of those who wait.
 func (t *slots) try(who any) (s *share, turn *list.Element) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s = t.share(who)
-	if s.waiting.Len() == 0 && t.may(s) {
-		t.hold(s)
+	if s = t.share(who); t.grant(s) {
 		return s, nil
 	}
 	turn = s.waiting.PushBack(make(chan struct{}))
