@@ -51,9 +51,13 @@ func (g *Gateway) readResource(r *request) {
 		return
 	}
 	g.forward(r, t, edits, (*rewriter).contents)
-	if r.parked {
-		return
+	if !r.parked {
+		g.countRead(r, t)
 	}
+}
+
+// countRead counts a read that a server has answered, or failed to.
+func (g *Gateway) countRead(r *request, t registry.Target) {
 	g.metrics.Read(t.Server, r.rewriter.mime, r.code == 0)
 	if r.code != 0 {
 		g.log.Warn("Resource read failed", "server", t.Server, "uri", t.Name, "err", jsonrpc.ParseErrorObject(r.answer).Message)
@@ -216,18 +220,18 @@ func (g *Gateway) call(r *request, f *flight, conn upstream.Conn, release func()
 	defer f.land()
 	f.call.Context, f.call.Cause = r.Context(), f
 	f.call.Method, f.call.Params, f.call.Edits = r.Method(), r.Params(), edits
-	g.trackProgress(r, &f.call)
+	g.trackProgress(r, &f.call, rawjson.Path(r.Params(), "_meta", "progressToken"))
 	g.stampModern(r, conn, &f.call)
 	g.flights.add(conn, f)
 	reply, err := g.perform(r, conn, f)
-	g.flights.remove(conn, f, err == nil)
+	g.flights.remove(f, err == nil)
 	return reply, err
 }
 
-// trackProgress gives a request's progress token to the call, which replaces
-// it by one of its own, and restores value and type on the way back.
-func (g *Gateway) trackProgress(r *request, c *upstream.Call) {
-	token := rawjson.Path(r.Params(), "_meta", "progressToken")
+// trackProgress gives a request's progress token, nil for none, to the call,
+// which replaces it by one of its own, and restores value and type on the way
+// back.
+func (g *Gateway) trackProgress(r *request, c *upstream.Call, token []byte) {
 	if token == nil {
 		return
 	}

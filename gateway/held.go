@@ -145,7 +145,7 @@ func (g *Gateway) startHeld(r *request, conn upstream.Conn, release func(), edit
 	g.flights.add(conn, f)
 	g.work.Go(func() {
 		reply, err := g.perform(r, conn, f)
-		g.flights.remove(conn, f, err == nil)
+		g.flights.remove(f, err == nil)
 		f.land()
 		h.finish(reply, err)
 		h.cancel(nil)

@@ -35,6 +35,7 @@ func (p *place) claim(r *request) {
 
 // client is whom the place counts for first, connection whom it does then.
 func (p *place) client() place { return place{session: p.session, address: p.address} }
+
 func (p *place) connection() place {
 	return place{session: p.session, address: p.address, port: p.port}
 }

@@ -68,7 +68,7 @@ func (r *request) taskUse(t registry.Target) taskUse {
 	if r.tasksNegotiated() && r.asksForTask() {
 		return clientTask
 	}
-	if r.tasksNegotiated() && !isScreen(r.Session()) || t.Entry == nil || !bytes.Contains(t.Entry.JSON, []byte("taskSupport")) {
+	if r.tasksNegotiated() && !isScreen(r.Session()) || t.Entry == nil || !t.Entry.Tasks {
 		return noTask
 	}
 	if support, _ := rawjson.String(rawjson.Path(t.Entry.JSON, "execution", "taskSupport")); support == "required" {
@@ -151,7 +151,7 @@ func (g *Gateway) createTask(r *request, t registry.Target, edits []rawjson.Edit
 	defer g.tasks.expect(conn)()
 	g.flights.add(conn, f)
 	reply, err := g.makeTask(r.Context(), own, &f.call)
-	g.flights.remove(conn, f, err == nil)
+	g.flights.remove(f, err == nil)
 	state := rawjson.Get(reply.Result, "task")
 	id, made := rawjson.String(rawjson.Get(state, "taskId"))
 	switch {
@@ -386,7 +386,7 @@ func (g *Gateway) serveTask(r *request) {
 	defer f.land()
 	f.call.Context, f.call.Cause = r.Context(), f
 	f.call.Method, f.call.Params, f.call.Edits = r.Method(), r.Params(), r.edit(raw, own.original)
-	g.trackProgress(r, &f.call)
+	g.trackProgress(r, &f.call, rawjson.Path(r.Params(), "_meta", "progressToken"))
 	g.stampModern(r, conn, &f.call)
 	if r.Method() == "tasks/result" {
 		// It takes as long as the task. What the task asks for meanwhile names

@@ -31,6 +31,7 @@ import (
 	"log/slog"
 	"time"
 
+	"goblin/gateway/jsonrpc"
 	"goblin/gateway/memory"
 )
 
@@ -49,6 +50,18 @@ type Handler interface {
 	// Closed announces that the session has ended and all its exchanges with
 	// it. It is the last that is heard of the session.
 	Closed(s *Session)
+}
+
+// Starter is a [Handler] that can do without a goroutine for some requests.
+type Starter interface {
+	// Start takes a request that it can answer without waiting: at once, or
+	// later when something arrives elsewhere. Then it returns true, answers
+	// exactly once, soon after what [Exchange.Await] tells at the latest, and
+	// calls [Exchange.Finish] when it is done. It returns false, having done
+	// nothing, for all others: they go to Handle. It runs where messages are
+	// read and must not block. Requests that [Options].Order keeps apart do not
+	// come here. What it sends to servers goes into the burst, which may be nil.
+	Start(x *Exchange, burst *jsonrpc.Burst) bool
 }
 
 // Limits bounds what one client may cost. Zero fields get the defaults.

@@ -107,7 +107,7 @@ func (p *post) unsent() int64 {
 	return p.feed.unsent()
 }
 
-func (p *post) answer(frame []byte, code int) {
+func (p *post) answer(frame []byte, code int, _ *jsonrpc.Burst) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.over {
@@ -274,7 +274,7 @@ func (h *HTTP) start(w http.ResponseWriter, p *post, m *jsonrpc.Message) bool {
 		p.upgrade()
 		p.mu.Unlock()
 	}
-	go x.run()
+	x.serve(nil)
 	return true
 }
 

@@ -47,7 +47,7 @@ func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *http.Respon
 	defer h.opt.Memory.Leave(p.hub)
 	p.hub.owns(x)
 	unhook := context.AfterFunc(ctx, func() { x.abandon("the client closed the stream") })
-	go x.run()
+	x.serve(nil)
 	p.serve(w, r, rc)
 	unhook()
 	x.abandon("the client stopped reading") // without effect when it was answered

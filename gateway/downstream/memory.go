@@ -80,7 +80,7 @@ func (s *Session) refuse(need int64) (released int64) {
 // giveUp answers a request for whose params there is no room any more.
 func (x *Exchange) giveUp() {
 	e := jsonrpc.Errorf(jsonrpc.CodeInternal, "The request was given up: %v; send it again later", memory.ErrFull)
-	x.end(errCrowdedRequest, "", func() { x.out.answer(e.Frame(x.id), e.Code) })
+	x.end(errCrowdedRequest, "", func() { x.out.answer(e.Frame(x.id), e.Code, nil) })
 }
 
 // streamHolder is what the client of a byte stream makes us hold.

@@ -6,9 +6,12 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"goblin/gateway/jsonrpc"
 	"goblin/registry/rawjson"
@@ -39,11 +42,13 @@ type Session struct {
 	idle      chan struct{} // closed when no exchange runs and none may begin
 	order     sync.Mutex    // held while a notification is handled
 	ready     chan struct{}
-	stopping  chan struct{} // closed with closing
-	stateless bool          // what all stateless HTTP requests belong to
+	stopping  chan struct{}         // closed with closing
+	stateless bool                  // what all stateless HTTP requests belong to
+	starter   Starter               // the handler, if it is one; else nil
+	hello     atomic.Pointer[hello] // nil before SetInitialized
 
 	mu          sync.Mutex
-	closing     bool // no exchange may begin
+	closing     atomic.Bool // no exchange may begin; changed under mu
 	inFlight    map[string]*Exchange
 	turns       map[string]chan struct{} // of the last request of each order
 	running     int                      // Handle calls, also of exchanges already cancelled
@@ -51,10 +56,14 @@ type Session struct {
 	seq         uint64
 	initialized bool
 	isReady     bool
-	protocol    string
-	client      ClientInfo
 	met         *Modern // the first stateless request
 	data        any
+}
+
+// hello is what the handshake said.
+type hello struct {
+	protocol string
+	client   ClientInfo
 }
 
 // ClientInfo is what a client said about itself in initialize.
@@ -84,7 +93,25 @@ func newSession(ctx context.Context, opt *Options, transport string) *Session {
 	}
 	// The session outlives ctx by the time that draining takes.
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	s.starter, _ = opt.Handler.(Starter)
+	context.AfterFunc(s.ctx, s.withdraw)
 	return s
+}
+
+// withdraw tells those who wait for requests under way that the session has
+// ended. [Exchange.Await] sees to those that come later.
+func (s *Session) withdraw() {
+	s.mu.Lock()
+	all := slices.Collect(maps.Values(s.inFlight))
+	s.mu.Unlock()
+	for _, x := range all {
+		x.mu.Lock()
+		waiter := x.waiter
+		x.mu.Unlock()
+		if waiter != nil {
+			waiter.Withdrawn(context.Cause(s.ctx))
+		}
+	}
 }
 
 // ID is random (128 bits) and visible ASCII.
@@ -110,16 +137,18 @@ func (s *Session) Unit() string { return s.id }
 
 // Protocol is the negotiated revision, "" before SetInitialized.
 func (s *Session) Protocol() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.protocol
+	if h := s.hello.Load(); h != nil {
+		return h.protocol
+	}
+	return ""
 }
 
 // Client is what the client said about itself; zero before SetInitialized.
 func (s *Session) Client() ClientInfo {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.client
+	if h := s.hello.Load(); h != nil {
+		return h.client
+	}
+	return ClientInfo{}
 }
 
 // Can reports whether the client declared a capability, for example
@@ -151,8 +180,8 @@ func (s *Session) Peer() (protocol string, c ClientInfo) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.protocol != "" || s.met == nil:
-		return s.protocol, s.client
+	case s.initialized || s.met == nil:
+		return s.Protocol(), s.Client()
 	case s.stateless:
 		return s.met.Version, ClientInfo{}
 	}
@@ -168,7 +197,8 @@ func (s *Session) SetInitialized(protocol string, params []byte) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.protocol, s.client, s.initialized = protocol, c, true
+	s.hello.Store(&hello{protocol, c})
+	s.initialized = true
 }
 
 // clientInfo decodes a clientInfo object; zero when it is none.
@@ -315,8 +345,7 @@ func (s *Session) Close(reason error) {
 // which will not be heard again.
 func (s *Session) stop(reason error) {
 	s.mu.Lock()
-	if !s.closing {
-		s.closing = true
+	if !s.closing.Swap(true) {
 		close(s.stopping)
 		s.settle()
 	}
@@ -326,7 +355,7 @@ func (s *Session) stop(reason error) {
 
 // settle closes idle when its time has come. The caller holds mu.
 func (s *Session) settle() {
-	if s.closing && s.running == 0 {
+	if s.closing.Load() && s.running == 0 {
 		close(s.idle)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"goblin/gateway/jsonrpc"
@@ -20,7 +21,7 @@ type wire struct {
 
 	mu    sync.Mutex
 	timer *time.Timer // runs while bytes wait
-	armed bool
+	armed atomic.Bool // changed under mu
 }
 
 func (w *wire) send(frame []byte) {
@@ -38,12 +39,15 @@ func (w *wire) request(_ context.Context, frame []byte) error {
 	return nil
 }
 
-func (w *wire) answer(frame []byte, _ int) {
-	if !w.s.busy() {
-		w.send(frame)
-		return
+func (w *wire) answer(frame []byte, _ int, burst *jsonrpc.Burst) {
+	switch {
+	case burst != nil:
+		burst.Send(w.out, frame)
+	case w.s.busy():
+		w.out.Gather(frame)
+	default:
+		w.out.Send(frame)
 	}
-	w.out.Gather(frame)
 	w.check(len(frame))
 }
 
@@ -64,12 +68,14 @@ func (w *wire) check(sent int) {
 		w.s.Close(ErrOverflow)
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.armed || w.s.ctx.Err() != nil {
+	if w.armed.Load() {
 		return
 	}
-	w.armed = true
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.s.ctx.Err() != nil || w.armed.Swap(true) {
+		return
+	}
 	if w.timer == nil {
 		w.timer = time.AfterFunc(stallTimeout/12, w.watch)
 	} else {
@@ -79,7 +85,7 @@ func (w *wire) check(sent int) {
 
 func (w *wire) watch() {
 	w.mu.Lock()
-	w.armed = false
+	w.armed.Store(false)
 	w.mu.Unlock()
 	if w.out.Stalled() >= stallTimeout {
 		w.s.Close(ErrStalled)
@@ -91,7 +97,7 @@ func (w *wire) watch() {
 func (w *wire) disarm() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.armed = true
+	w.armed.Store(true)
 	if w.timer != nil {
 		w.timer.Stop()
 	}
@@ -232,7 +238,12 @@ func interruptWrite(w io.Writer) {
 
 // read handles messages until in or the session ends; nil at the end of in.
 func (s *Session) read(in *jsonrpc.Reader, out *wire) error {
+	burst := new(jsonrpc.Burst)
+	defer burst.Flush()
 	for {
+		if !in.Ready() || !s.roomy() {
+			burst.Flush()
+		}
 		if !s.room(s.ctx.Done()) {
 			return nil
 		}
@@ -241,7 +252,7 @@ func (s *Session) read(in *jsonrpc.Reader, out *wire) error {
 			return nil
 		}
 		if err == nil {
-			s.receive(frame, out)
+			s.receive(frame, out, burst)
 			continue
 		}
 		var long *jsonrpc.TooLong
@@ -256,11 +267,7 @@ func (s *Session) read(in *jsonrpc.Reader, out *wire) error {
 	}
 }
 
-func (s *Session) stopped() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.closing || s.ctx.Err() != nil
-}
+func (s *Session) stopped() bool { return s.closing.Load() || s.ctx.Err() != nil }
 
 // busy reports whether further requests are under way besides one that is
 // being answered.
@@ -270,15 +277,18 @@ func (s *Session) busy() bool {
 	return len(s.inFlight) > 0
 }
 
+// roomy reports whether the client has read enough to be asked for more.
+func (s *Session) roomy() bool { return s.base.unsent() <= s.opt.Limits.Unsent }
+
 // room waits until the client has read enough to be asked for more; false
 // when done was closed first.
 func (s *Session) room(done <-chan struct{}) bool {
-	if s.base.unsent() <= s.opt.Limits.Unsent {
+	if s.roomy() {
 		return true
 	}
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
-	for s.base.unsent() > s.opt.Limits.Unsent {
+	for !s.roomy() {
 		select {
 		case <-done:
 			return false
@@ -291,7 +301,7 @@ func (s *Session) room(done <-chan struct{}) bool {
 	return true
 }
 
-func (s *Session) receive(frame []byte, out *wire) {
+func (s *Session) receive(frame []byte, out *wire, burst *jsonrpc.Burst) {
 	m, err := jsonrpc.Parse(frame)
 	switch {
 	case err != nil:
@@ -309,9 +319,10 @@ func (s *Session) receive(frame []byte, out *wire) {
 			out.send(fault.Frame(m.ID))
 		case m.Method == "initialize" && modern == nil:
 			// Its answer has to be the first.
+			burst.Flush()
 			x.run()
 		default:
-			go x.run()
+			x.serve(burst)
 		}
 	case m.IsNotification():
 		s.notified(m.Method, m.Params)

@@ -73,7 +73,12 @@ func (l *link) abort() {
 func (b *bridge) readHost(l *link) {
 	// The host has its own limit; names put into a message may lengthen it.
 	r := jsonrpc.NewReader(l.conn, 4*b.o.Frame)
+	var burst jsonrpc.Burst
+	defer burst.Flush()
 	for {
+		if !r.Ready() {
+			burst.Flush()
+		}
 		frame, err := r.Read()
 		if err != nil {
 			var long *jsonrpc.TooLong
@@ -84,9 +89,10 @@ func (b *bridge) readHost(l *link) {
 			continue
 		}
 		if frame = b.fromHost(l, frame); frame != nil {
-			pass(b.out, append(frame, '\n'), r.Buffered() > 0)
+			burst.Send(b.out, append(frame, '\n'))
 		}
 		for b.out.Unsent() > maxUnsent {
+			burst.Flush()
 			// The connection fills up, so that the host sees a slow client.
 			if !pause(l.ctx, 2*time.Millisecond) {
 				return

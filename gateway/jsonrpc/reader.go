@@ -58,6 +58,12 @@ func NewReader(r io.Reader, limit int64) *Reader {
 // has sent nothing more so far.
 func (r *Reader) Buffered() int { return r.to - r.from }
 
+// Ready reports whether a whole line was read ahead: Read need not wait for the
+// peer, unless the line is blank.
+func (r *Reader) Ready() bool {
+	return bytes.IndexByte(r.buf[r.from:r.to], '\n') >= 0
+}
+
 // Read returns the next frame that is not blank, without its line break, in
 // memory of its own. The errors are [*TooLong], after which reading can go
 // on, and those of the underlying reader; a last frame without a line break

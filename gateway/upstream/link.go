@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/memory"
@@ -48,8 +49,9 @@ type link struct {
 	second  bool        // of the modern era, beside one of the legacy era; belongs to the handshake
 	kind    string      // name of the transport
 
-	heard  atomic.Uint64 // counts frames that arrived
-	doubts chan struct{} // capacity one: a call was not answered in time
+	burst  *jsonrpc.Burst // of the read loop; nil where there are several
+	heard  atomic.Uint64  // counts frames that arrived
+	doubts chan struct{}  // capacity one: a call was not answered in time
 
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
@@ -77,6 +79,7 @@ func newLink(s *Server, unit, kind string) *link {
 		slots:  make(chan struct{}, maxAsking),
 		asking: make(map[string]context.CancelCauseFunc),
 	}
+	l.calls.Then = func(c *Call, id int64, reply jsonrpc.Reply, err error) { l.finish(c, id, reply, err, nil) }
 	l.unit.Store(&unit)
 	l.info.Store(&Info{Capabilities: []byte("{}")})
 	return l
@@ -160,11 +163,7 @@ func (l *link) exchange(c *Call) (jsonrpc.Reply, error) {
 
 // submit sends the request of a call and starts its time.
 func (l *link) submit(c *Call) (*jsonrpc.Call[*Call], error) {
-	limit := c.Timeout
-	if limit <= 0 {
-		limit = l.srv.cfg.Timeout
-	}
-	deadline := c.begin(limit)
+	deadline := l.begin(c)
 	open, err := l.calls.Add(c)
 	if err != nil {
 		return nil, err
@@ -177,6 +176,15 @@ func (l *link) submit(c *Call) (*jsonrpc.Call[*Call], error) {
 		l.wire.request(c, open.ID, c.frame(id))
 	}
 	return open, nil
+}
+
+// begin starts the time of a call and returns when it is over.
+func (l *link) begin(c *Call) time.Time {
+	limit := c.Timeout
+	if limit <= 0 {
+		limit = l.srv.cfg.Timeout
+	}
+	return c.begin(limit)
 }
 
 // await waits for the answer to a call, or for its end without one.
@@ -193,16 +201,55 @@ func (l *link) await(c *Call, open *jsonrpc.Call[*Call]) (reply jsonrpc.Reply, e
 		// The answer, or the connection's end, came first.
 		reply, err = (<-open.Done()).Take()
 	}
-	if errors.Is(err, errExpired) {
-		err = l.srv.failure(RequestTimeout, fmt.Sprintf("no answer to %s within %v", c.Method, c.limit), context.DeadlineExceeded)
-		if !c.own {
-			l.doubt()
-		}
-		l.abandon(c, open.ID, err)
-		return jsonrpc.Reply{}, err
+	return reply, l.ended(c, open.ID, err)
+}
+
+// ended is the end of a call with an answer or with what Pending told of it,
+// err; it returns the error for the caller.
+func (l *link) ended(c *Call, id int64, err error) error {
+	if !errors.Is(err, errExpired) {
+		c.end()
+		return err
 	}
-	c.end()
-	return reply, err
+	err = l.srv.failure(RequestTimeout, fmt.Sprintf("no answer to %s within %v", c.Method, c.limit), context.DeadlineExceeded)
+	if !c.own {
+		l.doubt()
+	}
+	l.abandon(c, id, err)
+	return err
+}
+
+// Start implements [Conn].
+func (l *link) Start(c *Call, caller Caller) bool {
+	if l.kind != "stdio" || l.info.Load().Era == Modern {
+		return false
+	}
+	c.caller = caller
+	deadline := l.begin(c)
+	var err error
+	if c.id, err = l.calls.Begin(c); err != nil {
+		return false
+	}
+	l.expect(deadline)
+	l.wire.request(c, c.id, c.frame(strconv.AppendInt(c.room[:0], c.id, 10)))
+	return true
+}
+
+// Stop implements [Conn].
+func (l *link) Stop(c *Call, cause error) {
+	if _, open := l.calls.End(c.id); !open {
+		return
+	}
+	l.abandon(c, c.id, cause)
+	c.caller.Ended(jsonrpc.Reply{}, cause, nil)
+}
+
+// finish is the end of a call that Start has begun.
+func (l *link) finish(c *Call, id int64, reply jsonrpc.Reply, err error, burst *jsonrpc.Burst) {
+	if err = l.ended(c, id, err); err != nil {
+		reply = jsonrpc.Reply{}
+	}
+	c.caller.Ended(reply, err, burst)
 }
 
 // abandon ends a call that nobody waits for any more.
@@ -288,6 +335,11 @@ func (l *link) resolve(m *jsonrpc.Message) {
 	reply := jsonrpc.Reply{Result: m.Result, Error: m.Error}
 	if err != nil {
 		reply = jsonrpc.Reply{}
+	}
+	id, _ := jsonrpc.IDInt(m.ID)
+	if c, started := l.calls.End(id); started {
+		l.finish(c, id, reply, err, l.burst)
+		return
 	}
 	l.calls.Resolve(m.ID, reply, err)
 }

@@ -236,6 +236,16 @@ func (s *Server) Acquire(ctx context.Context) (release func(), err error) {
 	}
 }
 
+// TryAcquire is Acquire where that does not have to wait; nil otherwise.
+func (s *Server) TryAcquire() (release func()) {
+	select {
+	case s.slots <- struct{}{}:
+		return s.free
+	default:
+		return nil
+	}
+}
+
 // Conn is the server's current connection, or at once an *[Error] that says
 // why there is none.
 func (s *Server) Conn() (Conn, error) {

@@ -74,7 +74,7 @@ func dialStdio(_ context.Context, s *Server, unit string) (*link, error) {
 		}
 	}
 	c := &stdio{link: newLink(s, unit, "stdio"), exited: make(chan struct{}), silent: make(chan struct{})}
-	c.wire = c
+	c.wire, c.burst = c, new(jsonrpc.Burst)
 	c.cmd = &exec.Cmd{Path: path, Args: append([]string{cfg.Command}, cfg.Args...), Env: env, Dir: cfg.Cwd}
 	if err := c.start(); err != nil {
 		c.cancel()
@@ -176,7 +176,11 @@ func (c *stdio) read() {
 	src := &lineSource{Reader: c.stdout}
 	r := jsonrpc.NewReader(src, c.srv.opt.Limits.Frame)
 	defer c.account(r)()
+	defer c.burst.Flush()
 	for {
+		if !r.Ready() {
+			c.burst.Flush()
+		}
 		frame, err := r.Read()
 		if err != nil {
 			var long *jsonrpc.TooLong
@@ -310,10 +314,15 @@ func (c *stdio) lastErrors() string {
 	}, text)
 }
 
-func (c *stdio) request(_ *Call, _ int64, frame []byte) {
-	if c.calls.Len() > 1 {
+func (c *stdio) request(call *Call, _ int64, frame []byte) {
+	switch {
+	case call.Burst != nil:
+		rawjson.OneLine(frame[:len(frame)-1])
+		call.Burst.Send(c.out, frame)
+		c.check(len(frame))
+	case c.calls.Len() > 1:
 		c.put(frame, c.out.Gather)
-	} else {
+	default:
 		c.put(frame, c.out.Send)
 	}
 }
@@ -330,11 +339,16 @@ func (c *stdio) send(frame []byte) { c.put(frame, c.out.Send) }
 func (c *stdio) put(frame []byte, send func([]byte)) {
 	rawjson.OneLine(frame[:len(frame)-1]) // a line is a message
 	send(frame)
+	c.check(len(frame))
+}
+
+// check gives a child up that does not read. sent is how much was put in its queue.
+func (c *stdio) check(sent int) {
 	unsent := c.out.Unsent()
 	if unsent >= memory.Free {
-		c.srv.opt.Memory.Grow(int64(len(frame)))
+		c.srv.opt.Memory.Grow(int64(sent))
 	}
-	if unsent > maxUnsent+c.srv.opt.Limits.Frame || c.out.Stalled() > c.srv.tune.stall {
+	if unsent > maxUnsent+c.srv.opt.Limits.Frame || unsent > 0 && c.out.Stalled() > c.srv.tune.stall {
 		c.fail(c.srv.failure(ConnectionError, "the process does not read its stdin", nil))
 	}
 }
