@@ -104,6 +104,11 @@ func show(ctx context.Context, h *process.Host, c *screen.Conn, owner bool) erro
 		return err
 	}
 	defer client.Close()
+	client.Show(func() instance.Screen {
+		at := instance.Screen{Terminal: c.Terminal(), Owner: owner}
+		at.Width, at.Height = c.Size()
+		return at
+	})
 	return view.Run(ctx, client, c)
 }
 

@@ -24,10 +24,21 @@ func (c Change) Empty() bool { return len(c.Added)+len(c.Changed)+len(c.Removed)
 
 // Apply makes the servers those of an edited config, and the roots those that
 // it offers. Servers whose definition is the same go on as they are. One that
-// is gone leaves the catalog at once. One that changed keeps its entries and
+// is gone leaves the catalog at once; what sessions subscribed to there counts
+// again if a later config has it back. One that changed keeps its entries and
 // subscriptions until its successor, which starts at once, has listed. Calls
 // under way at either go on for drainLimit. Apply does not wait for them.
-func (g *Gateway) Apply(cfg *config.Config) (did Change) {
+func (g *Gateway) Apply(cfg *config.Config) Change {
+	did := g.apply(cfg)
+	g.subscriptions.show.Lock() // or a session that ends now shows a row of theirs
+	defer g.subscriptions.show.Unlock()
+	for _, name := range did.Removed {
+		g.metrics.Forget(name)
+	}
+	return did
+}
+
+func (g *Gateway) apply(cfg *config.Config) (did Change) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if was := g.roots.Swap(&cfg.Gateway.Roots); !reflect.DeepEqual(*was, cfg.Gateway.Roots) {
@@ -47,7 +58,8 @@ func (g *Gateway) Apply(cfg *config.Config) (did Change) {
 		case b == nil:
 			did.Added = append(did.Added, s.Name)
 			fresh = append(fresh, s)
-		case !reflect.DeepEqual(b.defined, s):
+			g.subscriptions.move(s.Name, s.Isolation == config.PerSession) // those of an earlier one
+		case !b.defined.Equal(&s) || b.defined.Problem != s.Problem:
 			did.Changed = append(did.Changed, s.Name)
 			fresh = append(fresh, s)
 			g.retire(b)
@@ -63,12 +75,8 @@ func (g *Gateway) Apply(cfg *config.Config) (did Change) {
 	for name, b := range old {
 		did.Removed = append(did.Removed, name)
 		g.retire(b)
-		g.subscriptions.forget(name)
 	}
 	g.reg.SetServers(names)
-	for _, name := range did.Removed {
-		g.metrics.Forget(name)
-	}
 	if len(fresh) > 0 {
 		g.since.Store(time.Now().UnixNano())
 	}

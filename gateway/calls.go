@@ -206,7 +206,7 @@ func (g *Gateway) slot(r *request) (conn upstream.Conn, release func(), err erro
 	if r.modern() && conn.Info().Era == upstream.Legacy {
 		g.lendLevel(r, conn)
 	}
-	release, err = b.Acquire(r.Context())
+	release, err = b.Acquire(r.Context(), r.Session())
 	return conn, release, err
 }
 
@@ -228,6 +228,11 @@ func (g *Gateway) call(r *request, f *flight, conn upstream.Conn, release func()
 	return reply, err
 }
 
+// maxToken bounds the progress tokens of clients, in bytes. Each progress repeats
+// its token on the read loop of a server that others use too, so those who choose
+// longer ones hear of none.
+const maxToken = 1 << 10
+
 // trackProgress gives a request's progress token, nil for none, to the call,
 // which replaces it by one of its own, and restores value and type on the way
 // back.
@@ -236,7 +241,7 @@ func (g *Gateway) trackProgress(r *request, c *upstream.Call, token []byte) {
 		return
 	}
 	c.Token = rawjson.Replace(r.Params(), token, nil)
-	if r.outer != nil { // that its time is extended is all it is good for
+	if r.outer != nil || len(token) > maxToken { // that its time is extended is all it is good for
 		c.Progress = func([]byte) {}
 		return
 	}

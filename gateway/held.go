@@ -121,6 +121,7 @@ func (g *Gateway) resumed(r *request) (h *held, own, foreign bool, err error) {
 // newHeld makes a call that r waits for, and the context that it ends with.
 func (g *Gateway) newHeld(r *request) (*held, context.Context) {
 	ctx, cancel := context.WithCancelCause(r.Session().Context())
+	r.token = rawjson.Path(r.Params(), "_meta", "progressToken")
 	return &held{
 		g: g, session: r.Session(), r: r, attended: true, cancel: cancel,
 		news: make(chan struct{}, 1), done: make(chan struct{}),
@@ -134,8 +135,8 @@ func (g *Gateway) startHeld(r *request, conn upstream.Conn, release func(), edit
 	f.held, f.release = h, release
 	f.call.Context, f.call.Cause = ctx, f
 	f.call.Method, f.call.Params, f.call.Edits = r.Method(), r.Params(), edits
-	if token := rawjson.Path(r.Params(), "_meta", "progressToken"); token != nil {
-		f.call.Token = rawjson.Replace(r.Params(), token, nil)
+	if r.token != nil {
+		f.call.Token = rawjson.Replace(r.Params(), r.token, nil)
 		f.call.Progress = h.progress
 	}
 	g.stampModern(r, conn, &f.call)
@@ -156,8 +157,8 @@ func (g *Gateway) startHeld(r *request, conn upstream.Conn, release func(), edit
 // progress goes to the request that waits now, by its own token.
 func (h *held) progress(params []byte) {
 	r := h.request()
-	token, own := rawjson.Path(r.Params(), "_meta", "progressToken"), rawjson.Get(params, "progressToken")
-	if token == nil || own == nil {
+	token, own := r.token, rawjson.Get(params, "progressToken")
+	if token == nil || own == nil || len(token) > maxToken {
 		return
 	}
 	r.Notify("progress:"+string(token), "notifications/progress", params, rawjson.Replace(params, own, token))
@@ -312,6 +313,7 @@ func (h *held) leave(why error) {
 // take lets r wait for the call from now on, with the answers that it brings.
 // It reports false when the ticket is not the latest.
 func (h *held) take(r *request, t ticket) bool {
+	r.token = rawjson.Path(r.Params(), "_meta", "progressToken")
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.attended || h.ticket != t {

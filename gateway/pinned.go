@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"goblin/gateway/config"
@@ -17,23 +18,33 @@ func (g *Gateway) pin(server string, items [][]byte) [][]byte {
 	}
 	changes, err := g.o.Pins.Check(server, items)
 	if err != nil {
-		g.log.Error("Pinned tools not saved", "server", server, "err", err)
+		g.log.Error("Pinned tools not read or saved", "server", server, "err", err)
 	}
 	g.showPinned(server, changes)
-	if !g.withholds() || len(changes) == 0 {
+	if unwatched := g.o.Pins.Unwatched(server, items); unwatched > 0 {
+		g.log.Warn("Tools beyond the bound are not watched for changes", "server", server, "count", unwatched, "withheld", g.withholds())
+	}
+	if !g.withholds() {
 		return items
 	}
-	held := make(map[string]bool, len(changes))
-	for _, c := range changes {
-		held[c.Name] = true
-	}
-	kept := make([][]byte, 0, len(items))
-	for _, item := range items {
-		if !held[pins.Name(item)] {
-			kept = append(kept, item)
+	return g.o.Pins.Approved(server, items)
+}
+
+// PinsChanged takes over what other processes approved: the file of the pinned
+// tools was written.
+func (g *Gateway) PinsChanged() {
+	for _, b := range g.backends() {
+		before := g.reg.Pinned(b.Name())
+		changes, err := g.o.Pins.Changes(b.Name())
+		if err != nil {
+			g.log.Error("Pinned tools not read", "err", err)
+			return // it is one file
+		}
+		g.showPinned(b.Name(), changes)
+		if g.withholds() && !slices.EqualFunc(before, g.reg.Pinned(b.Name()), func(a, b registry.PinnedTool) bool { return a.Name == b.Name }) {
+			b.RelistTools()
 		}
 	}
-	return kept
 }
 
 // withholds reports whether tools that were not approved are kept from clients.
@@ -101,7 +112,11 @@ func (g *Gateway) ApproveTools(server string, names ...string) ([]string, error)
 		return nil, err
 	}
 	g.log.Info("Tools approved", "server", server, "tools", names)
-	g.showPinned(server, g.o.Pins.Changes(server))
+	changes, err := g.o.Pins.Changes(server)
+	if err != nil {
+		return nil, err
+	}
+	g.showPinned(server, changes)
 	if g.withholds() {
 		b.RelistTools()
 	}

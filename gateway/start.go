@@ -82,7 +82,7 @@ func (g *Gateway) Start(x *downstream.Exchange, burst *jsonrpc.Burst) bool {
 		plain:   p, target: t, conn: conn,
 	}
 	r := &s.request
-	release := b.TryAcquire()
+	release := b.TryAcquire(x.Session())
 	if release == nil {
 		return false
 	}

@@ -136,6 +136,9 @@ func (g *Gateway) createTask(r *request, t registry.Target, edits []rawjson.Edit
 	f.call.Method, f.call.Params = r.Method(), rawjson.Splice(r.Params(), edits...)
 	if token := rawjson.Path(f.call.Params, "_meta", "progressToken"); token != nil {
 		g.tasks.track(own, func(params []byte) {
+			if len(token) > maxToken {
+				return
+			}
 			params = rawjson.SetMember(params, "progressToken", token)
 			own.out.Lock()
 			defer own.out.Unlock()
@@ -143,7 +146,7 @@ func (g *Gateway) createTask(r *request, t registry.Target, edits []rawjson.Edit
 				g.tellTask(own, "notifications/progress", params)
 				return
 			}
-			r.Notify("", "notifications/progress", unrelated(params))
+			r.Notify("progress:"+string(token), "notifications/progress", unrelated(params))
 			g.noted(registry.ToClient, r.Session(), r.server, "notifications/progress", r.name, params)
 		})
 		f.call.Params = rawjson.Splice(f.call.Params, rawjson.Replace(f.call.Params, token, rawjson.Quote(own.token)))
@@ -422,7 +425,7 @@ func (g *Gateway) taskSlot(r *request, own *task) (upstream.Conn, func(), error)
 	if own.durable && own.conn.Err() != nil || b == nil {
 		return g.slot(r)
 	}
-	release, err := b.Acquire(r.Context())
+	release, err := b.Acquire(r.Context(), r.Session())
 	return own.conn, release, err
 }
 

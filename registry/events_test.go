@@ -126,7 +126,7 @@ func TestTheJournalTellsWhatChanged(t *testing.T) {
 		{"added", func() { add(r, "late") }, []string{"late: server added"}},
 		{
 			"removed", func() { remove(r, "late"); remove(r, "a") },
-			[]string{"late: server removed", "a: server removed, 1 subscription ended"},
+			[]string{"late: server removed", "a: server removed, 1 subscription paused"},
 		},
 		{
 			"local", func() { require.NoError(t, r.AddResource(ServersResource(r))); r.RemoveResource("goblin://servers") },

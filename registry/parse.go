@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"bytes"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -128,9 +129,9 @@ func parseOne(kind Kind, item []byte) (draft, error) {
 	}
 	d := draft{item: trimSpace(item)}
 	key := keyOf(kind)
-	var once bool
-	if d.key, once = rawjson.Unique(d.item, key); !once {
-		return d, fmt.Errorf("more than one %q", key)
+	var err error
+	if d.key, err = nameOf(d.item, key); err != nil {
+		return d, err
 	}
 	if d.key == nil {
 		return d, fmt.Errorf("no %q", key)
@@ -149,12 +150,34 @@ func parseOne(kind Kind, item []byte) (draft, error) {
 		d.links = linksOf(d.item)
 	}
 	if kind == Template {
-		var err error
 		if d.tpl, err = uritemplate.Parse(d.name); err != nil {
 			return d, fmt.Errorf("invalid URI template: %w", err)
 		}
 	}
 	return d, nil
+}
+
+// nameOf is the value of the one member that names an entry. Readers that do not
+// look at the case of members, as Go's, would take another one for the name, so
+// that a server could show its entry under the name of another's.
+func nameOf(item []byte, key string) (value []byte, err error) {
+	found := false
+	for k, v := range rawjson.Members(item) {
+		switch {
+		case k.Is(key) && found:
+			return nil, fmt.Errorf("more than one %q", key)
+		case k.Is(key):
+			value, found = v, true
+		case strings.EqualFold(string(k[1:len(k)-1]), key), bytes.IndexByte(k, '\\') >= 0 && folds(k, key):
+			return nil, fmt.Errorf("readers may take %s for %q", clip(string(k)), key)
+		}
+	}
+	return value, nil
+}
+
+func folds(k rawjson.Key, key string) bool {
+	name, _ := rawjson.String(k)
+	return strings.EqualFold(name, key)
 }
 
 func trimSpace(b []byte) []byte {

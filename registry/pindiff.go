@@ -31,12 +31,39 @@ func (p *PinnedTool) Diff() string {
 	return out.String()
 }
 
+// maxNested is how deeply an object may nest that is indented: each level costs
+// as many blanks in each line as there are levels.
+const maxNested = 64
+
 // readable is a JSON object in the form in which people read it: what stands in
 // its texts as line breaks are line breaks.
 func readable(object []byte) string {
 	var out bytes.Buffer
-	if json.Indent(&out, object, "", "  ") != nil {
+	if nesting(object) > maxNested || json.Indent(&out, object, "", "  ") != nil {
 		return string(object) + "\n"
 	}
-	return strings.ReplaceAll(out.String(), `\n`, "\n") + "\n"
+	return lineBreaks.Replace(out.String()) + "\n"
+}
+
+// lineBreaks makes those of JSON's texts real, and knows a backslash that is one.
+var lineBreaks = strings.NewReplacer(`\\`, `\\`, `\n`, "\n")
+
+// nesting is how deeply an object nests.
+func nesting(object []byte) (deepest int) {
+	depth, quoted := 0, false
+	for i := 0; i < len(object); i++ {
+		switch c := object[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+			deepest = max(deepest, depth)
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return deepest
 }

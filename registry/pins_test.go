@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,6 +38,7 @@ func TestDiffsSayWhatChanged(t *testing.T) {
 			PinnedTool{Approved: []byte(`{"description":"a\nb","name":"t"}`), Offered: []byte(`{"description":"a\nc","name":"t"}`)},
 			" {\n   \"description\": \"a\n-b\",\n+c\",\n   \"name\": \"t\"\n }\n",
 		},
+		"backslashes":        {PinnedTool{New: true, Offered: []byte(`{"description":"C:\\new\nline"}`)}, "{\n  \"description\": \"C:\\\\new\nline\"\n}\n"},
 		"new":                {PinnedTool{New: true, Offered: []byte(`{"name":"t"}`)}, "{\n  \"name\": \"t\"\n}\n"},
 		"too large":          {PinnedTool{Approved: []byte(`{}`)}, "(the definition is too large to show)"},
 		"too large to keep":  {PinnedTool{Offered: []byte(`{}`)}, "(the approved definition was too large to keep)\n{}\n"},
@@ -44,4 +46,18 @@ func TestDiffsSayWhatChanged(t *testing.T) {
 	} {
 		require.Equal(t, c.want, c.tool.Diff(), name)
 	}
+}
+
+// FuzzDiff: a diff shows no more than there is, however a server nests it.
+func FuzzDiff(f *testing.F) {
+	f.Add([]byte(`{"description":"a\nb","name":"t"}`), []byte(`{"description":"a\nc","name":"t"}`))
+	f.Add([]byte(strings.Repeat("[", 900)+strings.Repeat("]", 900)), []byte(`{"a":"[\"["}`))
+	f.Add([]byte(`{`), []byte(``))
+	f.Fuzz(func(t *testing.T, approved, offered []byte) {
+		for _, p := range []PinnedTool{{Approved: approved, Offered: offered}, {New: true, Offered: offered}} {
+			if text := p.Diff(); len(text) > 300*(len(approved)+len(offered)+1) {
+				t.Fatalf("%d bytes for %d and %d", len(text), len(approved), len(offered))
+			}
+		}
+	})
 }

@@ -160,7 +160,7 @@ func (r *Registry) forget(name string, t *table) Changes {
 	text := "server removed"
 	if n := r.subscriptions.dropServer(name); n > 0 {
 		changed |= Subscriptions
-		text += ", " + count(uint64(n), "subscription") + " ended"
+		text += ", " + count(uint64(n), "subscription") + " paused"
 	}
 	r.event(slog.LevelInfo, name, text)
 	r.bulk(name, "dropped", r.contents.forget(name), "server removed")

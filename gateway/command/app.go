@@ -72,7 +72,11 @@ func (a *App) Pins(cfg *config.Config) (string, error) {
 	if cfg.Demo || cfg.Gateway.Pin == config.PinOff {
 		return "", nil
 	}
-	return pins.Path(cfg.Path, a.Getenv)
+	path, err := config.Canonical(cfg.Path)
+	if err != nil {
+		return "", err
+	}
+	return pins.Path(path, a.Getenv)
 }
 
 // Mask hides the secrets of the configs that were loaded.

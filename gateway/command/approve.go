@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -24,51 +25,105 @@ definition is another one since, or new on such a server, is told of, and with
 
 Without arguments this shows what awaits approval and how it differs. With a
 server it approves all of its tools as they are now, or those that are named, by
-the names that the server gives them.`,
+the names that the server gives them.
+
+The running host of the config is asked, if there is one. Otherwise the servers
+(or the one that is named) are started in this process and ended afterwards. A
+"goblin stdio --standalone" that runs meanwhile sees what was approved.`,
 		Example: `  goblin approve
   goblin approve github
   goblin approve github create_issue`,
 		ValidArgsFunction: a.complete("servers"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			r, err := a.running(ctx)
+			what := instance.ApproveArgs{}
+			if len(args) > 0 {
+				what = instance.ApproveArgs{Server: args[0], Tools: args[1:]}
+			}
+			g, err := a.approver(ctx, what.Server)
 			if err != nil {
 				return interrupted(ctx, err)
 			}
-			if len(args) == 0 {
-				var awaiting []instance.PinnedTool
-				if err := host.Control(ctx, r.place, instance.OpPinned, nil, &awaiting); err != nil {
-					return interrupted(ctx, r.explain(err))
-				}
-				if asJSON {
-					return a.json(awaiting)
-				}
-				return a.printPinned(awaiting)
-			}
-			known := make([]string, len(r.status.Servers))
-			for i := range r.status.Servers {
-				known[i] = r.status.Servers[i].Name
-			}
-			if err := knownServer(args[0], known); err != nil {
-				return err
-			}
-			var approved []string
-			err = host.Control(ctx, r.place, instance.OpApprove, instance.ApproveArgs{Server: args[0], Tools: args[1:]}, &approved)
-			switch {
-			case errors.Is(err, host.ErrNoHost), ctx.Err() != nil:
-				return interrupted(ctx, r.explain(err))
-			case err != nil:
-				return Fail(CodeNotFound, "%w", err)
-			case asJSON:
-				return a.json(map[string]any{"serverId": args[0], "approved": approved})
-			case len(approved) == 0:
-				return a.printText(fmt.Sprintf("No tool of %q awaits approval.", args[0]))
-			}
-			return a.printText(fmt.Sprintf("Approved of %q: %s.", args[0], strings.Join(approved, ", ")))
+			err = a.approveAt(ctx, g, what, asJSON)
+			return interrupted(ctx, errors.Join(err, g.Close()))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+// approver is the running host, or else a gateway of our own with the server, all
+// for "".
+func (a *App) approver(ctx context.Context, server string) (Gateway, error) {
+	r, err := a.lookUp(ctx)
+	if err == nil {
+		if server != "" {
+			known := make([]string, len(r.status.Servers))
+			for i := range r.status.Servers {
+				known[i] = r.status.Servers[i].Name
+			}
+			err = knownServer(server, known)
+		}
+		return hosted{r.place}, err
+	}
+	if !errors.Is(err, host.ErrNoHost) {
+		return nil, r.explain(err)
+	}
+	cfg, err := a.Load()
+	if err != nil {
+		return nil, err
+	}
+	var only []string
+	if server != "" {
+		if err := usable(cfg, server); err != nil {
+			return nil, err
+		}
+		only = []string{server}
+	}
+	return a.open(ctx, cfg, only)
+}
+
+// approveAt shows what awaits approval, or approves what is named.
+func (a *App) approveAt(ctx context.Context, g Gateway, what instance.ApproveArgs, asJSON bool) error {
+	stop := a.waiting(ctx, g)
+	defer stop()
+	awaiting, err := g.Pinned(ctx, what.Server)
+	if err != nil {
+		return err
+	}
+	status, err := g.Status(ctx)
+	if err != nil {
+		return err
+	}
+	stop()
+	for _, s := range status.Servers {
+		if (what.Server == "" || s.Name == what.Server) && missing(s.State) {
+			s.Error = a.mask.String(s.Error)
+			if what.Server != "" && !g.Hosted() {
+				return Fail(CodeConnect, "%s", stateOf(s))
+			}
+			a.Warn("%s", stateOf(s))
+		}
+	}
+	if what.Server == "" {
+		if asJSON {
+			return a.json(awaiting)
+		}
+		return a.printPinned(awaiting)
+	}
+	approved, err := g.Approve(ctx, what)
+	var refused *host.ControlError
+	switch {
+	case err != nil && g.Hosted() && !errors.As(err, &refused):
+		return Fail(CodeConnect, "ask the running host: %w", err)
+	case err != nil:
+		return Fail(CodeNotFound, "%w", err)
+	case asJSON:
+		return a.json(map[string]any{"serverId": what.Server, "approved": approved})
+	case len(approved) == 0:
+		return a.printText(fmt.Sprintf("No tool of %q awaits approval.", what.Server))
+	}
+	return a.printText(fmt.Sprintf("Approved of %q: %s.", what.Server, strings.Join(approved, ", ")))
 }
 
 // pinned counts the tools of a server, of all for "", that await approval, and

@@ -76,6 +76,14 @@ func (s *scripted) Script(_ context.Context, source string) (instance.ScriptAnsw
 	return s.ran(source), nil
 }
 
+func (s *scripted) Pinned(context.Context, string) ([]instance.PinnedTool, error) {
+	return nil, nil
+}
+
+func (s *scripted) Approve(context.Context, instance.ApproveArgs) ([]string, error) {
+	return nil, nil
+}
+
 func (s *scripted) Connect(context.Context) (net.Conn, error) {
 	near, far := net.Pipe()
 	s.conn, s.in = far, jsonrpc.NewReader(far, 1<<20)

@@ -31,6 +31,16 @@ type running struct {
 
 // running asks the running host for its status.
 func (a *App) running(ctx context.Context) (*running, error) {
+	r, err := a.lookUp(ctx)
+	if err != nil {
+		return nil, r.explain(err)
+	}
+	return r, nil
+}
+
+// lookUp is running whose error is [host.ErrNoHost] if the config is free of
+// mistakes and nothing serves it.
+func (a *App) lookUp(ctx context.Context) (*running, error) {
 	path, err := a.find()
 	if err != nil {
 		return nil, err
@@ -47,14 +57,14 @@ func (a *App) running(ctx context.Context) (*running, error) {
 	for i := range r.status.Servers {
 		r.status.Servers[i].Error = a.mask.String(r.status.Servers[i].Error)
 	}
-	return r, r.explain(err)
+	return r, err
 }
 
 // explain tells why the host cannot be asked.
 func (r *running) explain(err error) error {
 	var failed *host.ControlError
 	switch {
-	case err == nil, errors.Is(err, context.Canceled), errors.As(err, &failed):
+	case err == nil, r == nil, errors.Is(err, context.Canceled), errors.As(err, &failed):
 		return err
 	case errors.Is(err, host.ErrNoHost):
 		return Fail(CodeConnect, "no host is running for %s; start one with \"goblin serve\", or let a client do it", r.name)
@@ -115,11 +125,11 @@ func (a *App) printStatus(s instance.Status) error {
 	}
 	fmt.Fprintln(a.Out)
 	clients := table{header: []string{"CLIENT", "VERSION", "TRANSPORT", "PROTOCOL", "SINCE"}}
-	screens := table{header: []string{"SCREEN", "SINCE"}}
+	screens := table{header: []string{"SCREEN", "SIZE", "SINCE"}}
 	for _, c := range s.Sessions {
 		since := age(c.Since) + " ago"
 		if c.Transport == gateway.ScreenTransport {
-			screens.add(c.ID, since)
+			screens.add(screenName(c), screenSize(c), since)
 			continue
 		}
 		clients.add(cmp.Or(c.Client, "(not introduced)"), c.Version, c.Transport, c.Protocol, since)
@@ -136,6 +146,22 @@ func (a *App) printStatus(s instance.Status) error {
 	}
 	fmt.Fprintln(a.Out)
 	return screens.render(a.Out, a.Columns)
+}
+
+// screenName says where a screen is, or what acts as one.
+func screenName(c instance.Session) string {
+	name := cmp.Or(c.Terminal, c.Client, "(not introduced)")
+	if c.Owner {
+		name += " (the host's own)"
+	}
+	return name
+}
+
+func screenSize(c instance.Session) string {
+	if c.Width == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%dx%d", c.Width, c.Height)
 }
 
 // age is the time since t, for people.

@@ -22,6 +22,10 @@ type Gateway interface {
 	// Search and Script wait likewise.
 	Search(ctx context.Context, q instance.SearchQuery) (instance.SearchAnswer, error)
 	Script(ctx context.Context, source string) (instance.ScriptAnswer, error)
+	// Pinned are the tools of a server (of all for "") that await approval. It
+	// waits likewise.
+	Pinned(ctx context.Context, server string) ([]instance.PinnedTool, error)
+	Approve(ctx context.Context, what instance.ApproveArgs) ([]string, error)
 	// Hosted reports whether it is the host's and goes on without us.
 	Hosted() bool
 	// Close ends a gateway of our own with all its children.
@@ -69,6 +73,15 @@ func (h hosted) Search(ctx context.Context, q instance.SearchQuery) (found insta
 
 func (h hosted) Script(ctx context.Context, source string) (answer instance.ScriptAnswer, err error) {
 	return answer, host.Control(ctx, h.place, instance.OpScript, instance.ScriptArgs{Source: source}, &answer)
+}
+
+func (h hosted) Pinned(ctx context.Context, server string) (awaiting []instance.PinnedTool, err error) {
+	err = host.Control(ctx, h.place, instance.OpPinned, nil, &awaiting)
+	return slices.DeleteFunc(awaiting, func(p instance.PinnedTool) bool { return server != "" && p.Server != server }), err
+}
+
+func (h hosted) Approve(ctx context.Context, what instance.ApproveArgs) (approved []string, err error) {
+	return approved, host.Control(ctx, h.place, instance.OpApprove, what, &approved)
 }
 
 // local is a gateway in this process, for the time of one command.
@@ -131,6 +144,14 @@ func (l *local) Search(ctx context.Context, q instance.SearchQuery) (instance.Se
 
 func (l *local) Script(ctx context.Context, source string) (instance.ScriptAnswer, error) {
 	return l.instance.Script(ctx, source)
+}
+
+func (l *local) Pinned(ctx context.Context, server string) ([]instance.PinnedTool, error) {
+	return l.instance.Pinned(ctx, server)
+}
+
+func (l *local) Approve(_ context.Context, what instance.ApproveArgs) ([]string, error) {
+	return l.instance.Approve(what.Server, what.Tools...)
 }
 
 func (l *local) Close() error {

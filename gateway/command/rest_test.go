@@ -73,10 +73,16 @@ func TestStatusTellsScreensFromClients(t *testing.T) {
 	a := &App{Out: &out}
 	since := time.Now()
 	editor := instance.Session{ID: "1", Transport: "socket", Client: "editor", Since: since}
-	watch := instance.Session{ID: "2", Transport: gateway.ScreenTransport, Client: "goblin", Since: since}
+	watch := instance.Session{ID: "2", Transport: gateway.ScreenTransport, Client: "goblin", Terminal: "xterm\x1b over SSH", Width: 120, Height: 35, Since: since}
 	require.NoError(t, a.printStatus(instance.Status{Sessions: []instance.Session{editor, watch}}))
-	require.Regexp(t, `(?s)CLIENT .*\neditor .*\n\nSCREEN  SINCE\n2       `, out.String())
+	require.Regexp(t, `(?s)CLIENT .*\neditor .*\n\nSCREEN +SIZE +SINCE\nxterm\\x1b over SSH  120x35  0 s ago\n$`, out.String())
 	require.NotRegexp(t, `(?m)^goblin`, out.String())
+	out.Reset()
+	script := instance.Session{ID: "3", Transport: gateway.ScreenTransport, Client: "goblin lua", Since: since}
+	watch.Owner = true
+	require.NoError(t, a.printStatus(instance.Status{Sessions: []instance.Session{watch, script}}))
+	require.Contains(t, out.String(), "over SSH (the host's own)")
+	require.Contains(t, out.String(), "goblin lua")
 	out.Reset()
 	require.NoError(t, a.printStatus(instance.Status{Sessions: []instance.Session{watch}}))
 	require.Contains(t, out.String(), "No clients are connected.\n\nSCREEN")

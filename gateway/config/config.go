@@ -18,6 +18,7 @@
 package config
 
 import (
+	"io/fs"
 	"log/slog"
 	"reflect"
 	"slices"
@@ -58,9 +59,10 @@ const (
 
 // Config is one configuration, checked and expanded.
 type Config struct {
-	Path     string   // absolute; empty for the demo
-	Demo     bool     // the embedded demo, because no file was found
-	Servers  []Server // in the order of the file
+	Path     string      // absolute; empty for the demo
+	File     fs.FileInfo // as it was read; nil for what no file was read for
+	Demo     bool        // the embedded demo, because no file was found
+	Servers  []Server    // in the order of the file
 	Gateway  Gateway
 	Lua      Lua
 	Log      Log
@@ -95,6 +97,9 @@ type Server struct {
 	// FromEnv are the names of Env, sorted, whose values came out of variables
 	// that not every child gets.
 	FromEnv []string
+	// Variables are those that Args and URL are made of, other than the ones that
+	// every child gets, with their values.
+	Variables map[string]string
 
 	// Problem, if not empty, says in one line why the server cannot be started
 	// and where that is in the file, for example an unset variable. The fields
@@ -213,7 +218,7 @@ func (s *Server) normal() Server {
 	if v.Problem != "" {
 		v.Problem = "cannot start"
 	}
-	v.FromEnv = nil // how a value came about does not matter
+	v.FromEnv, v.Variables = nil, nil // how a value came about does not matter
 	return v
 }
 

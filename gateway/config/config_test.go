@@ -64,7 +64,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 			{
 				Name: "files", Type: config.Stdio, TypeSet: true,
 				Command: "/etc/goblin/bin/files", Args: []string{"-p", "8080", "true", "1.50", "s3cr3t"},
-				Env: map[string]string{"PORT": "8080", "KEY": "s3cr3t", "OTHER": "fall back"}, FromEnv: []string{"KEY"},
+				Env: map[string]string{"PORT": "8080", "KEY": "s3cr3t", "OTHER": "fall back"}, FromEnv: []string{"KEY"}, Variables: map[string]string{"TOKEN": "s3cr3t"},
 				Cwd: "/home/me/work", InheritEnv: config.InheritEnv{Names: []string{"LC_ALL"}},
 				Disabled: true, Timeout: 90 * time.Second, StartupTimeout: 5 * time.Second, Isolation: config.PerSession,
 				Tools:         config.Filter{Allow: []string{"read_*"}, Deny: []string{"read_secret"}},
@@ -74,7 +74,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 			},
 			{
 				Name: "remote", Type: config.SSE, TypeSet: true,
-				URL: "https://example.com/mcp?key=s3cr3t", Headers: map[string]string{"Authorization": "Bearer s3cr3t"},
+				URL: "https://example.com/mcp?key=s3cr3t", Headers: map[string]string{"Authorization": "Bearer s3cr3t"}, Variables: map[string]string{"TOKEN": "s3cr3t"},
 				Timeout: 30 * time.Second, StartupTimeout: 20 * time.Second, Isolation: config.Shared,
 			},
 		},
@@ -467,7 +467,7 @@ func TestEqualLooksAtEveryField(t *testing.T) {
 	t.Parallel()
 	typ := reflect.TypeFor[config.Server]()
 	for i := range typ.NumField() {
-		if typ.Field(i).Name == "FromEnv" { // where a value came from, not what it is
+		if name := typ.Field(i).Name; name == "FromEnv" || name == "Variables" { // where a value came from, not what it is
 			continue
 		}
 		var a, b config.Server

@@ -20,7 +20,7 @@ var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 type expansion struct {
 	env   func(string) (string, bool)
 	used  bool     // a variable was named
-	other bool     // the value of one that not every child gets is in it
+	other []string // those with a value that not every child gets
 	unset []string // variables without value or default
 	wrong string   // a complaint about the syntax, or about the size
 }
@@ -74,7 +74,9 @@ func (e *expansion) lookup(body string, depth int) string {
 	value, ok := e.env(name)
 	switch {
 	case ok && (value != "" || !hasFallback):
-		e.other = e.other || !slices.Contains(baseEnv, name)
+		if !slices.Contains(baseEnv, name) && !slices.Contains(e.other, name) {
+			e.other = append(e.other, name)
+		}
 		return value
 	case hasFallback && depth >= maxNesting:
 		e.wrong = "nests its defaults too deeply"

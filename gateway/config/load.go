@@ -62,11 +62,15 @@ func Load(path string) (*Config, error) {
 	if path == "" {
 		return loadDemo()
 	}
-	src, err := read(path)
+	src, info, err := read(path)
 	if err != nil {
 		return nil, err
 	}
-	return Parse(path, src, os.LookupEnv)
+	cfg, err := Parse(path, src, os.LookupEnv)
+	if err == nil {
+		cfg.File = info
+	}
+	return cfg, err
 }
 
 func loadDemo() (*Config, error) {

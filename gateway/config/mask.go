@@ -30,7 +30,13 @@ const masked = "[hidden]"
 //     TOKEN, SECRET, PASS, AUTH, CREDENTIAL, COOKIE or the like in it, in any
 //     case. A path is none (PASS_FILE), nor a host, a number or a boolean
 //     (AUTH_HOST, MAX_TOKENS), unless the key has PASS or SECRET. A URL with a
-//     user in it is a secret under any key.
+//     user in it is a secret under any key,
+//
+// and likewise of args: what came out of a variable, if it could be a secret,
+// and what stands behind or in a flag, a variable or a header that looks secret
+// (--token X, API_KEY=X, Authorization: X), and in URLs. Of the path of a
+// server's URL, what came out of a variable, and parts that are long and have
+// digits, as random ones do.
 //
 // All other values of env are ordinary: folders and names that texts and URIs
 // are made of. Secrets have six bytes or more. They are found as they are, as
@@ -96,6 +102,13 @@ func (m *Mask) Add(cfg *Config) {
 			}
 		}
 		add(urlSecrets(s.URL)...)
+		add(pathSecrets(s.URL)...)
+		add(argSecrets(s.Args)...)
+		for name, v := range s.Variables {
+			if looksSecret(name, v) || !ordinary(v) {
+				add(v)
+			}
+		}
 	}
 	if len(found) > 0 && (known == nil || len(found) > len(known.forms)) {
 		m.secret.Store(newSecrets(found))
@@ -146,17 +159,22 @@ func looksSecret(key, value string) bool {
 	case secretNever.MatchString(key):
 		return true
 	}
+	return !ordinary(value)
+}
+
+// ordinary reports a path, a number, a boolean, an address or a host.
+func ordinary(value string) bool {
 	if _, err := strconv.ParseFloat(value, 64); err == nil {
-		return false
+		return true
 	}
 	if _, err := strconv.ParseBool(value); err == nil {
-		return false
+		return true
 	}
 	if _, err := netip.ParseAddr(value); err == nil {
-		return false
+		return true
 	}
 	_, err := netip.ParseAddrPort(value)
-	return err != nil && !plainHost.MatchString(value)
+	return err == nil || plainHost.MatchString(value) || plainPath.MatchString(value)
 }
 
 func urlSecrets(text string) []string {

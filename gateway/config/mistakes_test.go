@@ -129,7 +129,7 @@ var mistakes = []mistake{
 	},
 	{
 		"a tag of one's own", "servers: {a: {command: !x y}}",
-		`goblin.yaml:1: "command" in server "a" must be text, not a value tagged "!x"`, false,
+		`goblin.yaml:1: "command" in server "a" must be text, not a value with a tag; a text that begins with "!" needs quotes`, false,
 	},
 	{
 		"text for a boolean", "servers: {a: {command: x, disabled: yes}}",
@@ -258,7 +258,7 @@ var mistakes = []mistake{
 	},
 	{
 		"a header name that is none", "servers:\n  a:\n    url: http://h\n    headers: {'a b': c}",
-		`goblin.yaml:4: "a b" in headers of server "a" is not the name of an HTTP header`, false,
+		`goblin.yaml:4: "a…" in headers of server "a" is not the name of an HTTP header`, false,
 	},
 	{
 		"a header value with a line break", "servers:\n  a:\n    url: http://h\n    headers: {A: \"s3cr3t\\nB: c\"}",
@@ -270,7 +270,7 @@ var mistakes = []mistake{
 	},
 	{
 		"a variable name that is none", "servers: {a: {command: x, env: {A=B: c}}}",
-		`goblin.yaml:1: "A=B" in env of server "a" is not the name of an environment variable`, false,
+		`goblin.yaml:1: "A…" in env of server "a" is not the name of an environment variable`, false,
 	},
 	{
 		"a NUL", "servers: {a: {command: x, args: [\"a\\0\"]}}",
@@ -373,7 +373,7 @@ var mistakes = []mistake{
 	},
 	{
 		"an unknown alias", "log: {}\nservers: *nobody",
-		`goblin.yaml:2: not valid YAML: unknown anchor 'nobody' referenced`, false,
+		`goblin.yaml:2: not valid YAML: an alias of an anchor that is not there; a text that begins with "*" needs quotes`, false,
 	},
 	{"not text at all", "servers: \xff\xfe", `goblin.yaml:1: not valid YAML: invalid leading UTF-8 octet`, false},
 	{

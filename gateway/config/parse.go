@@ -187,6 +187,11 @@ func decode(dec *yaml.Decoder) (doc *yaml.Node, err error) {
 	return doc, err
 }
 
+var (
+	unknownAnchor = regexp.MustCompile(`^unknown anchor '.*' referenced$`)
+	ownAnchor     = regexp.MustCompile(`^anchor '.*' value`)
+)
+
 var yamlLine = regexp.MustCompile(`^line (\d+): `)
 
 // syntaxError words the library's error. Its lines are those of the enclosing
@@ -201,6 +206,10 @@ func syntaxError(name string, src []byte, err error) *Errors {
 	if line == 0 || strings.HasPrefix(text, "did not find expected") {
 		line = failingLine(src)
 	}
+	if unknownAnchor.MatchString(text) { // it may be a secret
+		text = `an alias of an anchor that is not there; a text that begins with "*" needs quotes`
+	}
+	text = ownAnchor.ReplaceAllString(text, "the value of an anchor")
 	if strings.Contains(text, "cannot start any token") && strings.HasPrefix(strings.TrimLeft(lineOf(src, line), " "), "\t") {
 		text = "a tab in the indentation; use spaces"
 	}

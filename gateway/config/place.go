@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,9 +17,8 @@ import (
 var named = regexp.MustCompile(`\$?\$\{([A-Za-z_][A-Za-z0-9_]*)`)
 
 // PlaceOf is the identity of a configuration file as a hexadecimal SHA-256: its
-// path, with symbolic links resolved, and the variables of the environment that
-// it names, as far as they are set. "" stands for the demo, which depends on
-// neither.
+// path (see [Canonical]) and the variables of the environment that it names, as
+// far as they are set. "" stands for the demo, which depends on neither.
 //
 // Everybody who starts or looks for the host of a file must come to the same
 // answer, whatever happened to the text since: only the names of variables are
@@ -29,14 +29,11 @@ func PlaceOf(path string, env func(string) (string, bool)) (string, error) {
 	if path == "" {
 		return digest([]byte("demo")), nil
 	}
-	full, err := filepath.Abs(path)
+	full, err := Canonical(path)
 	if err != nil {
-		return "", fileError(path, "has no absolute path: %v", err)
+		return "", err
 	}
-	if full, err = filepath.EvalSymlinks(full); err != nil {
-		return "", fileError(path, "cannot be read: %v", reason(err))
-	}
-	src, err := read(path)
+	src, _, err := read(path)
 	if err != nil {
 		return "", err
 	}
@@ -58,21 +55,40 @@ func PlaceOf(path string, env func(string) (string, bool)) (string, error) {
 	return digest(key), nil
 }
 
+// Canonical is the absolute path of a file, with the symbolic links of its folder
+// resolved. One in the place of the file itself is not: deployments and dotfile
+// managers point it elsewhere to change what stands there.
+func Canonical(path string) (string, error) {
+	full, err := filepath.Abs(path)
+	if err != nil {
+		return "", fileError(path, "has no absolute path: %v", err)
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Dir(full))
+	if err != nil {
+		return "", fileError(path, "cannot be read: %v", reason(err))
+	}
+	return filepath.Join(dir, filepath.Base(full)), nil
+}
+
 func digest(key []byte) string {
 	sum := sha256.Sum256(key)
 	return hex.EncodeToString(sum[:])
 }
 
 // read reads a file, or one byte more than a configuration may have.
-func read(path string) ([]byte, error) {
+func read(path string) ([]byte, fs.FileInfo, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fileError(path, "cannot be read: %v", reason(err))
+		return nil, nil, fileError(path, "cannot be read: %v", reason(err))
 	}
 	defer func() { _ = f.Close() }() // only read
+	info, err := f.Stat()            // first, so that what is written meanwhile differs
+	if err != nil {
+		return nil, nil, fileError(path, "cannot be read: %v", reason(err))
+	}
 	src, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
-		return nil, fileError(path, "cannot be read: %v", reason(err))
+		return nil, nil, fileError(path, "cannot be read: %v", reason(err))
 	}
-	return src, nil
+	return src, info, nil
 }

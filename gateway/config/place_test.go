@@ -44,7 +44,22 @@ func TestPlaceIsThePathAndTheVariablesThatTheFileNames(t *testing.T) {
 	require.NotEqual(t, plain, place(filepath.Join(dir, "d.yaml"), ""))
 	link := filepath.Join(dir, "link")
 	require.NoError(t, os.Symlink(dir, link))
-	require.Equal(t, plain, place(filepath.Join(link, "c.yaml"), ""), "a link to it is the same file")
+	require.Equal(t, plain, place(filepath.Join(link, "c.yaml"), ""), "a link to its folder leads to the same file")
+
+	mounted := filepath.Join(dir, "mounted.yaml")
+	for _, version := range []string{"..one", "..two"} { // as Kubernetes mounts files
+		require.NoError(t, os.Mkdir(filepath.Join(dir, version), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, version, "mounted.yaml"), nil, 0o600))
+	}
+	require.NoError(t, os.Symlink("..one", filepath.Join(dir, "..data")))
+	require.NoError(t, os.Symlink(filepath.Join("..data", "mounted.yaml"), mounted))
+	before, err := config.PlaceOf(mounted, env)
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(filepath.Join(dir, "..data")))
+	require.NoError(t, os.Symlink("..two", filepath.Join(dir, "..data")))
+	after, err := config.PlaceOf(mounted, env)
+	require.NoError(t, err)
+	require.Equal(t, before, after, "what the file leads to may change")
 }
 
 func TestPlaceOfTheDemoIsOneForAll(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Problem is one mistake or warning. Text is one line, without secrets.
@@ -66,6 +67,22 @@ func quote(s string) string {
 	return strconv.Quote(s)
 }
 
+// quoteKey is quote for a key, of which it leaves out what may be a value: a
+// comma or "=" in the place of a colon makes a secret part of one.
+func quoteKey(s string) string {
+	shown, _, _ := strings.Cut(s, "=")
+	if i := strings.IndexFunc(shown, func(c rune) bool { return c == ':' || c == '"' || unicode.IsSpace(c) }); i >= 0 {
+		shown = shown[:i]
+	}
+	if looksRandom(shown) {
+		shown = shown[:4]
+	}
+	if len(shown) < len(s) {
+		shown += "…"
+	}
+	return quote(shown)
+}
+
 // place names a value for a message: "args" in server "files".
 type place struct {
 	name  string // the key, perhaps with an index
@@ -78,9 +95,9 @@ func (p place) String() string {
 	case p.self != "":
 		return p.self
 	case p.owner == "":
-		return quote(p.name)
+		return quoteKey(p.name)
 	}
-	return quote(p.name) + " in " + p.owner
+	return quoteKey(p.name) + " in " + p.owner
 }
 
 // inner is how keys within this value name their owner.

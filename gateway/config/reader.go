@@ -33,7 +33,7 @@ type serverState struct {
 	seen   map[string]*yaml.Node // its keys
 	issues []Problem             // why it cannot start
 	typo   bool                  // an unknown key was most likely meant to be command or url
-	other  map[place]bool        // where variables stood that not every child gets
+	other  map[place][]string    // the variables that stood there and not every child gets
 }
 
 func (r *reader) problem(n *yaml.Node, format string, args ...any) Problem {
@@ -104,7 +104,7 @@ func (r *reader) pairs(at place, n *yaml.Node) []pair {
 			continue
 		}
 		if line, ok := lines[k.Value]; ok {
-			r.fail(n.Content[i], "duplicate key %s%s; first on line %d", quote(k.Value), at.in(), line)
+			r.fail(n.Content[i], "duplicate key %s%s; first on line %d", quoteKey(k.Value), at.in(), line)
 			continue
 		}
 		lines[k.Value] = n.Content[i].Line
@@ -194,7 +194,7 @@ func (r *reader) unknown(at place, key *yaml.Node, known []string) {
 			}
 		}
 	}
-	r.fail(key, "unknown key %s%s%s", quote(key.Value), at.in(), tail)
+	r.fail(key, "unknown key %s%s%s", quoteKey(key.Value), at.in(), tail)
 }
 
 func names[T any](table []field[T]) []string {
@@ -244,11 +244,11 @@ func (r *reader) text(at place, n *yaml.Node, loose bool) (s string, ok bool) {
 
 // noteVariables keeps where variables stand, and reports those that are not set.
 func (r *reader) noteVariables(at place, n *yaml.Node, e *expansion) {
-	if e.other && r.server != nil {
+	if len(e.other) > 0 && r.server != nil {
 		if r.server.other == nil {
-			r.server.other = make(map[place]bool)
+			r.server.other = make(map[place][]string)
 		}
-		r.server.other[at] = true
+		r.server.other[at] = e.other
 	}
 	for _, name := range e.unset {
 		const format = "${%s} is not set, but %s needs it; set it or write ${%s:-default}"
@@ -282,7 +282,7 @@ func describe(n *yaml.Node) string {
 	case yaml.SequenceNode:
 		return "a list"
 	}
-	switch tag := n.ShortTag(); tag {
+	switch n.ShortTag() {
 	case "!!null":
 		return "empty"
 	case "!!str":
@@ -294,6 +294,6 @@ func describe(n *yaml.Node) string {
 	case "!!timestamp":
 		return "a date"
 	default:
-		return "a value tagged " + quote(tag)
+		return `a value with a tag; a text that begins with "!" needs quotes`
 	}
 }

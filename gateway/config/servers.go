@@ -79,10 +79,11 @@ func (r *reader) readServer(p pair, name string, state *serverState) Server {
 	}
 	r.checkHeaders(at, &s, state.seen["headers"])
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
-		if state.other[at.key("env").key(name)] {
+		if state.other[at.key("env").key(name)] != nil {
 			s.FromEnv = append(s.FromEnv, name)
 		}
 	}
+	r.keepVariables(at, &s)
 	self := isSelf(&s)
 	if name != p.key.Value && !self {
 		why := "has characters that a URI does not allow"
@@ -114,6 +115,24 @@ func (r *reader) readServer(p pair, name string, state *serverState) Server {
 	}
 	s.Problem = strings.Join(why, "; ")
 	return s
+}
+
+// keepVariables notes the variables in arguments and URL.
+func (r *reader) keepVariables(at place, s *Server) {
+	keep := func(at place) {
+		for _, name := range r.server.other[at] {
+			if s.Variables == nil {
+				s.Variables = make(map[string]string)
+			}
+			s.Variables[name], _ = r.env(name)
+		}
+	}
+	for i := range s.Args {
+		keep(at.key("args").item(i))
+	}
+	for _, key := range []string{"url", "serverUrl", "httpUrl"} {
+		keep(at.key(key))
+	}
 }
 
 // transportKeys are the keys that only one sort of server has.

@@ -13,8 +13,10 @@
 // Everything exported is safe for concurrent use. Sending never blocks. What
 // the client is owed is never dropped: answers, and requests to it. Of
 // notifications, those given a key may be replaced by a newer one of that key
-// while they wait, and over HTTP session-wide ones are dropped, and counted,
-// while the client holds no stream open for them. A client that does not read
+// while they wait, those without one are left out, and counted, while more than
+// a quarter of limits.unsent waits, and over HTTP session-wide ones are dropped, and counted, while
+// the client holds no stream open for them. Requests to a client wait until it
+// has read all but limits.unsent. A client that does not read
 // is not read from either once limits.unsent bytes wait for it, and its
 // session ends at 20 times that, or when a write made no progress for a
 // minute. All clients together are bounded by an account of what they make the
@@ -88,6 +90,10 @@ type Options struct {
 	// came, the same key; "" for the others. nil orders none. It must not
 	// block.
 	Order func(method string, params []byte) (key string)
+	// Spared is told how many notifications without a key were left out, once
+	// the client has read enough to get them again; nil for nobody. It must not
+	// block, and may use the session.
+	Spared func(s *Session, n uint64)
 	// Closers are closed by [ServeStream] as the last thing it does to its
 	// streams, so that a read or write that is still blocked ends.
 	Closers []io.Closer
@@ -128,6 +134,8 @@ const (
 	flushGrace = time.Second
 	// pollInterval is how often a paused reader looks for room.
 	pollInterval = 5 * time.Millisecond
+	// askInterval is how often a request to a client looks for room.
+	askInterval = 50 * time.Millisecond
 )
 
 // Causes with which the context of a session or an exchange ends.

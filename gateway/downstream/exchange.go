@@ -374,9 +374,9 @@ func (s *Session) forget(x *Exchange) {
 }
 
 // Notify sends a notification on this request's stream; nothing, and false,
-// once the request was answered or cancelled. A notification with a key may be
-// replaced by a newer one of that key, but only while more than 1 MiB waits
-// for the client. Over HTTP, when the client takes no event stream as an
+// once the request was answered or cancelled. While more than 1 MiB waits for
+// the client, a notification with a key may be replaced by a newer one of that
+// key; one without is left out while more than a quarter of limits.unsent does. Over HTTP, when the client takes no event stream as an
 // answer, it goes to the session-wide stream.
 func (x *Exchange) Notify(key, method string, params []byte, edits ...rawjson.Edit) bool {
 	frame := oneLine(jsonrpc.Notification(method, params, edits...))
@@ -384,6 +384,7 @@ func (x *Exchange) Notify(key, method string, params []byte, edits ...rawjson.Ed
 	defer x.mu.Unlock()
 	switch {
 	case x.over.Load():
+	case key == "" && x.session.spare(x.out.unsent()):
 	case key != "" && x.out.unsent() > mergeAbove:
 		x.out.merge("x"+strconv.FormatUint(x.seq, 10)+"."+key, frame)
 	default:
@@ -391,6 +392,9 @@ func (x *Exchange) Notify(key, method string, params []byte, edits ...rawjson.Ed
 	}
 	return !x.over.Load()
 }
+
+// Unsent is how many bytes wait to go where this request's answer goes.
+func (x *Exchange) Unsent() int64 { return x.out.unsent() }
 
 // Merge is Notify for state: it replaces an earlier notification of the same
 // key that still waits.

@@ -33,6 +33,7 @@ const (
 // wait, bounded, and others are dropped and counted.
 type hub struct {
 	s       *Session
+	key     string       // what requests name the session by; known to its client alone
 	writing atomic.Int64 // bytes of JSON answers being written
 	large   memory.Stock // bodies being read, and JSON answers being written
 
@@ -55,7 +56,7 @@ type hub struct {
 }
 
 func newHub(s *Session) *hub {
-	b := &hub{s: s, feeds: make(map[*feed]struct{}), used: time.Now()}
+	b := &hub{s: s, key: randomID(), feeds: make(map[*feed]struct{}), used: time.Now()}
 	s.base = b
 	return b
 }

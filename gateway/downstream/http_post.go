@@ -300,7 +300,7 @@ func (h *HTTP) initialize(w http.ResponseWriter, r *http.Request, rc *http.Respo
 	ok := p.awake && !p.failed
 	p.mu.Unlock()
 	if ok {
-		w.Header().Set(headerSession, p.hub.s.id)
+		w.Header().Set(headerSession, p.hub.key)
 	}
 	p.serve(w, r, rc)
 	if !ok {

@@ -603,8 +603,13 @@ func TestHTTPMakesRoomForNewSessions(t *testing.T) {
 func TestHTTPSessionsWithEqualIdsDoNotMix(t *testing.T) {
 	c := newSite(t, downstream.HTTPOptions{})
 	var all sync.WaitGroup
+	known := map[string]bool{}
 	for range 20 {
 		id := c.open()
+		own := body(t, c.do("POST", id, request("0", "whoami", "")))
+		require.False(t, known[own], "each is another session")
+		known[own] = true
+		require.NotContains(t, own, id, "what opens a session is not what it is called in logs")
 		all.Go(func() {
 			for i := range 50 {
 				res, err := c.try(t.Context(), "POST", id, request(number(i), "whoami", ""))
@@ -614,7 +619,7 @@ func TestHTTPSessionsWithEqualIdsDoNotMix(t *testing.T) {
 				}
 				text, _ := io.ReadAll(res.Body)
 				res.Body.Close()
-				if !strings.Contains(string(text), id) {
+				if want := strings.Replace(own, `"id":0`, `"id":`+number(i), 1); strings.TrimSpace(string(text)) != strings.TrimSpace(want) {
 					t.Errorf("another session's answer: %s", text)
 					return
 				}

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"goblin/gateway/jsonrpc"
 	"goblin/registry/rawjson"
@@ -46,6 +47,8 @@ type Session struct {
 	stateless bool                  // what all stateless HTTP requests belong to
 	starter   Starter               // the handler, if it is one; else nil
 	hello     atomic.Pointer[hello] // nil before SetInitialized
+	chatter   chatter
+	askTurn   chan struct{} // capacity one: held by who waits for room to ask
 
 	mu          sync.Mutex
 	closing     atomic.Bool // no exchange may begin; changed under mu
@@ -80,15 +83,14 @@ const (
 )
 
 func newSession(ctx context.Context, opt *Options, transport string) *Session {
-	var id [16]byte
-	rand.Read(id[:]) //nolint:errcheck // never fails
 	s := &Session{
-		id:        hex.EncodeToString(id[:]),
+		id:        randomID(),
 		transport: transport,
 		opt:       opt,
 		inFlight:  make(map[string]*Exchange),
 		ready:     make(chan struct{}),
 		stopping:  make(chan struct{}),
+		askTurn:   make(chan struct{}, 1),
 		idle:      make(chan struct{}),
 	}
 	// The session outlives ctx by the time that draining takes.
@@ -114,7 +116,15 @@ func (s *Session) withdraw() {
 	}
 }
 
-// ID is random (128 bits) and visible ASCII.
+// randomID is 128 bits in visible ASCII.
+func randomID() string {
+	var id [16]byte
+	rand.Read(id[:]) //nolint:errcheck // never fails
+	return hex.EncodeToString(id[:])
+}
+
+// ID tells sessions apart in logs and on screens. It opens nothing: what an HTTP
+// client names its session by is another.
 func (s *Session) ID() string { return s.id }
 
 // Transport is "stdio", "socket", "http" or, inside this process, "screen".
@@ -257,9 +267,13 @@ func (s *Session) Data() any {
 // Unsent is how many bytes wait for the client.
 func (s *Session) Unsent() int64 { return s.base.unsent() }
 
-// Notify sends a notification on the session-wide stream. Over HTTP it is
-// dropped, and counted, when the client has none open.
+// Notify sends a notification on the session-wide stream. It is left out while
+// more than a quarter of limits.unsent waits for the client (see Options.Spared), and over HTTP
+// dropped, and counted, when the client has no such stream open.
 func (s *Session) Notify(method string, params []byte, edits ...rawjson.Edit) {
+	if s.spare(0) {
+		return
+	}
 	s.base.send(oneLine(jsonrpc.Notification(method, params, edits...)))
 }
 
@@ -305,12 +319,19 @@ func (s *Session) call(ctx, scope context.Context, ask func(context.Context, []b
 	if s.calls.Len() >= s.opt.Limits.InFlight {
 		return jsonrpc.Reply{}, errors.New("too many requests wait for the client")
 	}
-	call, err := s.calls.Add(struct{}{})
+	sent, err := s.roomToAsk(ctx, scope)
 	if err != nil {
 		return jsonrpc.Reply{}, err
 	}
+	call, err := s.calls.Add(struct{}{})
+	if err != nil {
+		sent()
+		return jsonrpc.Reply{}, err
+	}
 	id := strconv.AppendInt(nil, call.ID, 10)
-	if err := ask(ctx, oneLine(jsonrpc.Request(id, method, params))); err != nil {
+	err = ask(ctx, oneLine(jsonrpc.Request(id, method, params)))
+	sent()
+	if err != nil {
 		s.calls.Remove(call.ID)
 		return jsonrpc.Reply{}, err
 	}
@@ -330,6 +351,35 @@ func (s *Session) call(ctx, scope context.Context, ask func(context.Context, []b
 	reason = append(rawjson.AppendString(reason, err.Error()), '}')
 	tell(jsonrpc.Notification("notifications/cancelled", reason))
 	return jsonrpc.Reply{}, err
+}
+
+// roomToAsk waits until the client has read enough to be asked something, or
+// returns the cause with which one of the contexts ended. Those who wait send
+// one after another: sent must be called then.
+func (s *Session) roomToAsk(ctx, scope context.Context) (sent func(), err error) {
+	if s.base.unsent() <= s.opt.Limits.Unsent {
+		return func() {}, nil
+	}
+	tick := time.NewTicker(askInterval)
+	defer tick.Stop()
+	turn := s.askTurn
+	sent = func() {}
+	for {
+		select {
+		case turn <- struct{}{}:
+			sent, turn = func() { <-s.askTurn }, nil
+		case <-tick.C:
+		case <-ctx.Done():
+			sent()
+			return nil, context.Cause(ctx)
+		case <-scope.Done():
+			sent()
+			return nil, context.Cause(scope)
+		}
+		if turn == nil && s.base.unsent() <= s.opt.Limits.Unsent {
+			return sent, nil
+		}
+	}
 }
 
 // Close ends the session; only the first reason counts. It does not wait:

@@ -11,7 +11,7 @@ type sessions struct {
 	limit int
 
 	mu  sync.Mutex
-	all map[string]*hub
+	all map[string]*hub // by key
 }
 
 func (t *sessions) len() int {
@@ -53,19 +53,19 @@ func (t *sessions) add(b *hub) (evicted *hub, ok bool) {
 		if evicted == nil {
 			return nil, false
 		}
-		delete(t.all, evicted.s.id)
+		delete(t.all, evicted.key)
 	}
 	b.uses = 1
-	t.all[b.s.id] = b
+	t.all[b.key] = b
 	return evicted, true
 }
 
 // acquire finds a session and keeps it in use until release. The one of
 // stateless requests is nobody's to name.
-func (t *sessions) acquire(id string) *hub {
+func (t *sessions) acquire(key string) *hub {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	b := t.all[id]
+	b := t.all[key]
 	if b == nil || b.s.stateless || b.s.ctx.Err() != nil {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (t *sessions) acquire(id string) *hub {
 func (t *sessions) reuse(b *hub) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.all[b.s.id] != b || b.s.ctx.Err() != nil {
+	if t.all[b.key] != b || b.s.ctx.Err() != nil {
 		return false
 	}
 	b.uses++
@@ -101,7 +101,7 @@ func (t *sessions) release(b *hub) {
 func (t *sessions) remove(b *hub) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.all, b.s.id)
+	delete(t.all, b.key)
 }
 
 // expire takes a session out that was unused for the time idle; otherwise it
@@ -115,6 +115,6 @@ func (t *sessions) expire(b *hub, idle time.Duration) (left time.Duration, ended
 	if left = idle - time.Since(b.used); left > 0 {
 		return left, false
 	}
-	delete(t.all, b.s.id)
+	delete(t.all, b.key)
 	return idle, true
 }

@@ -107,6 +107,21 @@ func TestAChangedServerIsReplacedWhileItsCallsEnd(t *testing.T) {
 	require.Len(t, c.updates(), 1)
 }
 
+func TestAServerThatIsWrittenInAnotherWayGoesOn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.env = []string{"WHICH=first"}
+	b := w.backend("b", filesystem(), obj{"env": obj{"WHICH": "${WHICH}"}})
+	c := w.serve().client(true)
+	c.waitListed("tools", "b_stat", true)
+	w.edit(func() {
+		b.conf["env"], b.conf["timeout"] = obj{"WHICH": "first"}, "30000ms"
+		w.backend("late", obj{"tools": []obj{tool("here")}})
+	})
+	c.waitListed("tools", "late_here", true)
+	require.Equal(t, 1, b.starts())
+}
+
 func TestAServerThatIsDisabledByAnEditLeavesAndComesBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -149,7 +164,75 @@ func TestAConfigWithMistakesChangesNothingAndIsToldOf(t *testing.T) {
 		eventually(t, "the notice to end", func() bool { return w.status().Notice == "" })
 	}
 	require.Contains(t, w.hostLog(), "goblin.yaml:3: ")
+	eventually(t, "the log", func() bool { return strings.Count(w.hostLog(), "Config is what is served again") == 4 })
 	require.Equal(t, 1, b.starts(), "the good text is what was served all the time")
+}
+
+func TestAConfigThatIsMountedAsALinkKeepsItsHost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	mount := filepath.Join(w.dir, "mount")
+	for _, version := range []string{"..one", "..two"} { // as Kubernetes does it
+		require.NoError(t, os.MkdirAll(filepath.Join(mount, version), 0o700))
+	}
+	point := func(version string) {
+		require.NoError(t, os.Symlink(version, filepath.Join(mount, "..tmp")))
+		require.NoError(t, os.Rename(filepath.Join(mount, "..tmp"), filepath.Join(mount, "..data")))
+	}
+	point("..one")
+	w.config = filepath.Join(mount, "goblin.yaml")
+	require.NoError(t, os.Symlink(filepath.Join("..data", "goblin.yaml"), w.config))
+	b := w.backend("b", filesystem())
+	c := w.bridged()
+	c.waitListed("tools", "b_stat", true)
+
+	w.written = false
+	late := w.backend("late", obj{"tools": []obj{tool("here")}})
+	path := w.config
+	w.config = filepath.Join(mount, "..two", "goblin.yaml")
+	w.write()
+	w.config = path
+	point("..two")
+	c.waitListed("tools", "late_here", true)
+	require.Contains(t, w.bridged().names("tools"), "late_here")
+	require.Equal(t, 2, w.status().count("socket"))
+	require.Equal(t, 1, b.starts())
+	require.Equal(t, 1, late.starts(), "there is one host still")
+}
+
+func TestAHostIsFoundWhateverVariablesAnEditNames(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.env = []string{"FIRST=1", "SECOND=2"}
+	b := w.backend("b", filesystem(), obj{"env": obj{"A": "${FIRST}"}})
+	other := w.backend("other", filesystem())
+	c := w.bridged()
+	c.waitListed("tools", "b_stat", true)
+	host := w.status().PID
+	for _, names := range []string{"${FIRST} ${SECOND}", "${SECOND}", "${FIRST}", "none"} {
+		starts := b.starts()
+		w.edit(func() { b.conf["env"] = obj{"A": names} })
+		b.waitStarts(starts + 1)
+		require.Equal(t, host, w.status().PID, names)
+		late := w.bridged()
+		require.Contains(t, late.names("tools"), "b_stat")
+		late.close()
+	}
+	good, err := os.ReadFile(w.config)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(w.config, append(good, "x: ${SECOND}\n"...), 0o600))
+	eventually(t, "the mistake to be told", func() bool {
+		out := w.run("status")
+		return strings.Contains(out.stdout, "config not reloaded: ")
+	})
+	require.Equal(t, host, w.status().PID)
+	c.callText("other_stat", obj{})
+	require.Equal(t, 1, other.starts(), "there is one host all the time")
+	require.NoError(t, os.WriteFile(w.config, good, 0o600))
+	eventually(t, "the host to be found", func() bool { return w.run("status").code == 0 })
+	socks, err := filepath.Glob(filepath.Join(w.dir, "run", "goblin", "*.sock"))
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(socks), 2, "places that it left are free")
 }
 
 func TestSettingsThatNeedANewHostAreNamed(t *testing.T) {
@@ -237,6 +320,53 @@ func TestSubscriptionsOutliveAnEditOfTheirServersIsolation(t *testing.T) {
 			b.updated("x:1")
 			require.Equal(t, []string{uri}, c.waitUpdates(1))
 			c.ok("resources/unsubscribe", obj{"uri": uri})
+			b.waitReceived("resources/unsubscribe", 1)
+		})
+	}
+}
+
+func TestSubscriptionsComeBackWithAServerThatWasRemoved(t *testing.T) {
+	t.Parallel()
+	for _, isolation := range []string{"shared", "session"} {
+		t.Run(isolation, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.backend("stays", filesystem())
+			b := w.backend("own", counting(), obj{"isolation": "shared"})
+			s := w.serve()
+			kept, left, gone := s.client(true), s.client(true), s.client(true)
+			uri := in("own", "x:1")
+			for _, c := range []*client{kept, left, gone} {
+				c.counts()
+				c.ok("resources/subscribe", obj{"uri": uri})
+			}
+			const gauge = `mcp_resource_subscriptions_active{server_id="own"}`
+			require.Equal(t, "3", s.metric(gauge))
+
+			w.edit(func() { w.drop(b) })
+			kept.waitListed("resources", uri, false)
+			left.ok("resources/unsubscribe", obj{"uri": uri})
+			require.Less(t, s.do("DELETE", "/mcp", map[string]string{"Mcp-Session-Id": gone.web.id}, "").status, 300)
+			b.waitGone()
+			require.Empty(t, s.metric(gauge), "no series is left of a server that is not there")
+
+			asked := len(b.pick("resources/subscribe"))
+			w.edit(func() {
+				b.conf["isolation"] = isolation
+				w.backends = append(w.backends, b)
+			})
+			kept.waitListed("resources", uri, true)
+			kept.waitUpdates(1) // it may have been missed meanwhile
+			b.waitReceived("resources/subscribe", asked+1)
+			kept.forget()
+			left.forget()
+			b.updated("x:1")
+			require.Equal(t, []string{uri}, kept.waitUpdates(1))
+			left.forget()
+			require.Empty(t, left.updates())
+			require.Equal(t, "1", s.metric(gauge))
+			require.Len(t, b.pick("resources/subscribe"), asked+1)
+			kept.ok("resources/unsubscribe", obj{"uri": uri})
 			b.waitReceived("resources/unsubscribe", 1)
 		})
 	}

@@ -170,6 +170,33 @@ func TestQuitAsksWhileAClientIsConnected(t *testing.T) {
 	p.restored(exitOK)
 }
 
+func TestSIGHUPMakesAHostWithAScreenReadItsConfig(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.log = obj{"level": "debug", "file": "log"}
+	b := w.backend("shop", filesystem())
+	p := w.pane(120, 35)
+	p.goblin("")
+	p.shows("logs/app.log")
+	host := w.status().PID
+	w.edit(func() { w.gateway["page_size"] = 7 })
+	p.shows("edited settings count from the next start")
+	log := func() int {
+		text, err := os.ReadFile(filepath.Join(w.dir, "log"))
+		require.NoError(t, err)
+		return strings.Count(string(text), "Config reloaded")
+	}
+	before := log()
+	process, err := os.FindProcess(host)
+	require.NoError(t, err)
+	require.NoError(t, process.Signal(syscall.SIGHUP))
+	eventually(t, "the config to be read", func() bool { return log() > before })
+	require.Equal(t, host, w.status().PID)
+	require.Equal(t, 1, b.starts())
+	p.types("q")
+	p.restored(exitOK)
+}
+
 func TestScreensShowTheHostThatAnEditorStarted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -188,7 +215,9 @@ func TestScreensShowTheHostThatAnEditorStarted(t *testing.T) {
 	require.Len(t, strings.Split(two.screen(), "\n"), 24)
 	now := w.status()
 	require.Equal(t, []int{host.PID, 2, 1}, []int{now.PID, now.count("screen"), now.count("socket")})
-	require.Equal(t, 2, strings.Count(w.succeeds("status")[strings.Index(w.succeeds("status"), "SCREEN"):], " ago"))
+	shown := w.succeeds("status")
+	require.Regexp(t, `(?s)\nSCREEN +SIZE +SINCE\n.*tmux\S* +120x35 +\d+ s ago`, shown)
+	require.Regexp(t, `tmux\S* +80x24 +\d+ s ago`, shown)
 	require.Equal(t, 1, b.starts(), "nothing is started twice")
 
 	// Each has its own filter, and quitting one disturbs nobody.

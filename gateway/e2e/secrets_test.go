@@ -86,6 +86,35 @@ func TestH06_P09_P14_SecretsAreNowhereToBeSeen(t *testing.T) {
 	w.keepsSecretInFiles()
 }
 
+func TestH13_SessionIdsOfHTTPClientsAreToldToNobody(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.log = obj{"level": "debug"}
+	w.gateway["meta_tools"] = true
+	w.gateway["limits"] = obj{"sessions": 2}
+	w.backend("b", filesystem())
+	s := w.serve()
+	a, b := s.client(true), s.client(false)
+	a.waitListed("tools", "b_stat", true)
+	a.callText("b_stat", obj{})
+	a.ok("resources/subscribe", obj{"uri": in("b", appLog)})
+	a.notify("notifications/unknown", nil)
+	require.Equal(t, 400, s.do("POST", "/mcp", map[string]string{"Mcp-Session-Id": b.web.id, "MCP-Protocol-Version": revision}, `{"id":`).status)
+	told := w.succeeds("status", "--json") + w.succeeds("status") + w.succeeds("approve", "--json")
+	s.client(false) // b makes room
+	told += a.request("resources/read", obj{"uri": "goblin://servers"}).raw + a.callText("catalog_servers", obj{}) + s.do("GET", "/metrics", nil, "").body
+	for _, c := range []*client{a, b} {
+		require.Less(t, s.do("DELETE", "/mcp", map[string]string{"Mcp-Session-Id": c.web.id}, "").status, 500)
+	}
+	eventually(t, "the log", func() bool { return strings.Count(s.stderr.String(), "Session closed") == 2 })
+	require.Contains(t, s.stderr.String(), "to make room")
+	require.Contains(t, told, `"transport": "http"`)
+	for _, c := range []*client{a, b} {
+		require.Len(t, c.web.id, 32)
+		require.False(t, strings.Contains(told+s.stderr.String(), c.web.id), "a session id is told")
+	}
+}
+
 // keepsSecretInFiles looks into all that Goblin has written.
 func (w *world) keepsSecretInFiles() {
 	w.t.Helper()
@@ -142,15 +171,23 @@ func TestH06_MistakesInTheConfigDoNotQuoteSecrets(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for name, text := range map[string]string{
-		"a token of the wrong type":   "gateway: {auth_token: [" + sentinel + "]}",
-		"headers of the wrong type":   "servers: {a: {url: \"http://h/\", headers: " + sentinel + "}}",
-		"a header of the wrong type":  "servers: {a: {url: \"http://h/\", headers: {Authorization: [" + sentinel + "]}}}",
-		"env of the wrong type":       "servers: {a: {command: x, env: " + sentinel + "}}",
-		"a variable of a wrong type":  "servers: {a: {command: x, env: {KEY: [" + sentinel + "]}}}",
-		"a URL without a host":        "servers: {a: {url: \"http://u:" + sentinel + "@/mcp\"}}",
-		"a URL of another scheme":     "servers: {a: {url: \"ftp://u:" + sentinel + "@h/mcp\"}}",
-		"a URL that is none":          "servers: {a: {url: \"http://u:" + sentinel + "@h:port/%zz\"}}",
-		"a header that cannot be one": "servers: {a: {url: \"http://h/\", headers: {X: \"" + sentinel + "\\nY\"}}}",
+		"a token of the wrong type":        "gateway: {auth_token: [" + sentinel + "]}",
+		"headers of the wrong type":        "servers: {a: {url: \"http://h/\", headers: " + sentinel + "}}",
+		"a header of the wrong type":       "servers: {a: {url: \"http://h/\", headers: {Authorization: [" + sentinel + "]}}}",
+		"env of the wrong type":            "servers: {a: {command: x, env: " + sentinel + "}}",
+		"a variable of a wrong type":       "servers: {a: {command: x, env: {KEY: [" + sentinel + "]}}}",
+		"a URL without a host":             "servers: {a: {url: \"http://u:" + sentinel + "@/mcp\"}}",
+		"a URL of another scheme":          "servers: {a: {url: \"ftp://u:" + sentinel + "@h/mcp\"}}",
+		"a URL that is none":               "servers: {a: {url: \"http://u:" + sentinel + "@h:port/%zz\"}}",
+		"a token that looks like an alias": "gateway: {auth_token: *" + sentinel + "}",
+		"a token that looks like a tag":    "gateway: {auth_token: !" + sentinel + " x}",
+		"a variable that looks like a tag": "servers: {a: {command: x, env: {KEY: !!" + sentinel + "}}}",
+		"an equals sign for a colon":       "servers: {a: {command: x, env: {KEY=" + sentinel + "}}}",
+		"a comma for a colon":              "servers: {a: {url: \"http://h/\", headers: {Authorization, Bearer " + sentinel + "}}}",
+		"a header as one text":             "servers: {a: {url: \"http://h/\", headers: {\"Authorization: Bearer " + sentinel + "\"}}}",
+		"a blank for a colon":              "gateway: {auth_token " + sentinel + "}",
+		"a token for a key":                "servers: {a: {command: x, env: {" + "ghp_16C7e42F292c6912E7710c" + sentinel + "}}}",
+		"a header that cannot be one":      "servers: {a: {url: \"http://h/\", headers: {X: \"" + sentinel + "\\nY\"}}}",
 	} {
 		require.NoError(t, os.WriteFile(w.config, []byte(text+"\n"), 0o600))
 		w.written = true
@@ -160,6 +197,34 @@ func TestH06_MistakesInTheConfigDoNotQuoteSecrets(t *testing.T) {
 			w.keepsSecret(name, out.stdout+out.stderr)
 		}
 	}
+}
+
+func TestH06_SecretsInArgumentsAndPathsAreHidden(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.env = []string{"API_KEY=" + sentinel + "-variable"}
+	w.log = obj{"level": "debug"}
+	w.gateway["startup_wait"] = "500ms"
+	b, _ := w.fake("shell", obj{})
+	b.conf["command"] = "/bin/sh"
+	b.conf["args"] = []string{
+		"-c", `echo "$0 got $@" >&2; exit 3`, "program", "${API_KEY}", "--token", sentinel + "-flag", "--pass=" + sentinel + "-value", "Authorization: Bearer " + sentinel + "-header",
+	}
+	r := w.remote("remote", "/mcp", obj{"on": obj{"http": actions(do("status", obj{"code": 500, "text": "no /k/" + sentinel + "-variable here"}))}})
+	r.conf["url"] = r.conf["url"].(string) + "/k/${API_KEY}"
+	c := w.standalone()
+	for _, server := range []string{"shell", "remote"} {
+		w.keepsSecret("an error", c.request("tools/call", obj{"name": server + "/x"}).raw)
+	}
+	eventually(t, "the log", func() bool {
+		return strings.Contains(c.prog.stderr.String(), "program got [hidden] --token [hidden] --pass=[hidden]")
+	})
+	w.keepsSecret("the log", c.prog.stderr.String())
+	for _, args := range [][]string{{"list", "servers"}, {"list", "servers", "--json"}, {"validate", "--json"}, {"read", "goblin://servers"}} {
+		out := w.run(args...)
+		w.keepsSecret(strings.Join(args, " "), out.stdout+out.stderr)
+	}
+	w.keepsSecretInFiles()
 }
 
 func TestP10_ServersGetNoSecretsOfTheEnvironment(t *testing.T) {

@@ -52,13 +52,14 @@ type Session struct {
 	Since time.Time `json:"since"`
 }
 
-// Listener is the host's end: lock and socket.
+// Listener is the host's end: locks and sockets.
 type Listener struct {
 	place Place
-	lock  *flock.Flock
-	ln    *net.UnixListener
+	moved sync.Mutex // held while it moves
 
 	mu       sync.Mutex
+	seats    []*seat     // the one of place first
+	accept   func(*seat) // begins to take connections; nil before Serve
 	linger   time.Duration
 	lingers  bool
 	busy     func() bool // what else holds a lingering host; nil for nothing
@@ -84,14 +85,14 @@ func Listen(p Place) (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Listener{
-		place: p, lock: lock, done: make(chan struct{}), log: slog.New(slog.DiscardHandler),
+	s, err := sit(p, lock)
+	if err != nil {
+		return nil, err
+	}
+	return &Listener{
+		place: p, seats: []*seat{s}, done: make(chan struct{}), log: slog.New(slog.DiscardHandler),
 		sessions: make(map[int64]Session), conns: make(map[net.Conn]bool),
-	}
-	if err := l.listen(); err != nil {
-		return nil, errors.Join(err, lock.Unlock())
-	}
-	return l, nil
+	}, nil
 }
 
 // take gets the lock. Its holder either answers, and is the host; or is on
@@ -143,31 +144,19 @@ func lockHolder(p Place) int {
 	return pid
 }
 
-func (l *Listener) listen() error {
-	// Only people read the pid, and some systems forbid writing to a locked
-	// file, so a failure is none.
-	_ = os.WriteFile(l.place.Lock, []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600)
-	if err := os.Remove(l.place.Socket); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("remove the socket of a host that died: %w", err)
-	}
-	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: l.place.Socket, Net: "unix"})
-	if err != nil {
-		return fmt.Errorf("listen on the host's socket: %w", err)
-	}
-	if err := os.Chmod(l.place.Socket, 0o600); err != nil {
-		return errors.Join(fmt.Errorf("protect the host's socket: %w", err), ln.Close())
-	}
-	l.ln = ln
-	return nil
-}
-
-// Close removes the socket, if Serve has not, and gives up the lock, so that
+// Close removes the sockets, if Serve has not, and gives up the locks, so that
 // the next host can start. Call it when Serve has returned and everything
 // that two hosts must not own at once has been stopped.
 func (l *Listener) Close() error {
 	l.end()
 	l.wg.Wait()
-	return l.lock.Unlock()
+	l.moved.Lock()
+	defer l.moved.Unlock()
+	var err error
+	for _, s := range l.seats {
+		err = errors.Join(err, s.lock.Unlock())
+	}
+	return err
 }
 
 // firstLinger is how long a lingering host waits at least for its first
@@ -213,7 +202,7 @@ func (l *Listener) Serve(ctx context.Context, h Handlers) error {
 	stop := context.AfterFunc(ctx, l.end)
 	defer stop()
 	l.startLinger()
-	err := l.accept(ctx, h)
+	err := l.acceptAll(ctx, h)
 	l.end()
 	cancel()
 	force := time.AfterFunc(handlerLimit, l.closeAll)
@@ -222,14 +211,42 @@ func (l *Listener) Serve(ctx context.Context, h Handlers) error {
 	return err
 }
 
-func (l *Listener) accept(ctx context.Context, h Handlers) error {
+// acceptAll takes connections at all seats until the first of them fails, or the host
+// ends.
+func (l *Listener) acceptAll(ctx context.Context, h Handlers) error {
+	failed := make(chan error, 1)
+	begin := func(s *seat) {
+		l.wg.Go(func() {
+			if err := l.acceptAt(ctx, s, h); err != nil {
+				select {
+				case failed <- err:
+				default: // one is enough
+				}
+			}
+		})
+	}
+	l.mu.Lock()
+	l.accept = begin
+	for _, s := range l.seats {
+		begin(s)
+	}
+	l.mu.Unlock()
+	select {
+	case err := <-failed:
+		return err
+	case <-l.done:
+		return nil
+	}
+}
+
+func (l *Listener) acceptAt(ctx context.Context, s *seat, h Handlers) error {
 	for {
-		c, err := l.ln.AcceptUnix()
+		c, err := s.ln.AcceptUnix()
 		if err == nil {
 			l.admit(ctx, c, h)
 			continue
 		}
-		if l.isEnding() {
+		if l.isEnding() || s.left.Load() {
 			return nil
 		}
 		if errors.Is(err, net.ErrClosed) {
@@ -435,7 +452,9 @@ func (l *Listener) endLocked() {
 	if l.timer != nil {
 		l.timer.Stop()
 	}
-	_ = l.ln.Close() // removes the socket; we still hold the lock
+	for _, s := range l.seats {
+		_ = s.ln.Close() // removes the socket; we still hold the lock
+	}
 	for c, introduced := range l.conns {
 		if !introduced {
 			_ = c.SetDeadline(time.Now().Add(endingLimit))

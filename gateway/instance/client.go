@@ -119,6 +119,7 @@ func (i *Instance) OpenClient(ctx context.Context, name string, ask AskFunc) (*C
 			i.o.Logger.Debug("Session ended", "err", err)
 		}
 		c.shut(ErrClientClosed)
+		i.screens.Delete(c.session)
 		live()
 		close(c.over)
 	}()
@@ -160,6 +161,23 @@ func (c *Client) handshake(ctx context.Context, name string) error {
 		return nil
 	case <-c.over:
 		return ErrClientClosed
+	}
+}
+
+// Screen is where a screen is shown.
+type Screen struct {
+	Terminal      string // what the terminal calls itself: foreign text
+	Width, Height int    // in cells
+	Owner         bool   // the host ends with it
+}
+
+// Show makes [Instance.Status] tell where the screen is that acts through c. at
+// may be called from any goroutine.
+func (c *Client) Show(at func() Screen) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed { // or nobody would take it out again
+		c.instance.screens.Store(c.session, at)
 	}
 }
 

@@ -55,6 +55,11 @@ type Session struct {
 	Version   string    `json:"clientVersion,omitempty"`
 	Protocol  string    `json:"protocolVersion,omitempty"`
 	Since     time.Time `json:"since"`
+	// Of a screen only.
+	Terminal string `json:"terminal,omitempty"` // what it calls itself
+	Width    int    `json:"width,omitempty"`    // in cells
+	Height   int    `json:"height,omitempty"`
+	Owner    bool   `json:"owner,omitempty"` // the host ends with it
 }
 
 // Server is a configured server and what it offers.
@@ -128,10 +133,15 @@ func (i *Instance) Status() Status {
 	}
 	for _, c := range i.gateway.Sessions() {
 		info := c.Client()
-		s.Sessions = append(s.Sessions, Session{
+		row := Session{
 			ID: c.ID(), Transport: c.Transport(), Client: info.Name, Version: info.Version,
 			Protocol: c.Protocol(), Since: c.Since,
-		})
+		}
+		if at, ok := i.screens.Load(c.Session); ok {
+			shown := at.(func() Screen)()
+			row.Terminal, row.Width, row.Height, row.Owner = shown.Terminal, shown.Width, shown.Height, shown.Owner
+		}
+		s.Sessions = append(s.Sessions, row)
 	}
 	for _, state := range i.registry.States() {
 		pinned := i.registry.Pinned(state.Name)
@@ -221,16 +231,25 @@ func (i *Instance) SetEnabled(server string, on bool) error {
 // Approve takes tools of a server as they are now for good, all that await it
 // when none is named, and returns their names.
 func (i *Instance) Approve(server string, tools ...string) ([]string, error) {
+	if i.unpinned != nil {
+		return nil, i.unpinned
+	}
 	return i.gateway.ApproveTools(server, tools...)
 }
 
-// pinned are the tools that await approval.
-func (i *Instance) pinned() []PinnedTool {
+// Pinned are the tools that await approval, of all servers for "", once the
+// servers have listed or startup_wait is over. The error says why tools are not
+// pinned.
+func (i *Instance) Pinned(ctx context.Context, server string) ([]PinnedTool, error) {
+	if i.unpinned != nil {
+		return nil, i.unpinned
+	}
+	i.gateway.AwaitLists(ctx)
 	all := []PinnedTool{}
-	for _, p := range i.registry.Pinned("") {
+	for _, p := range i.registry.Pinned(server) {
 		all = append(all, PinnedTool{p.Server, p.Name, p.New, p.Withheld, p.Approved, p.Offered})
 	}
-	return all
+	return all, nil
 }
 
 // Stop makes Run return.
@@ -271,7 +290,7 @@ func (i *Instance) control(ctx context.Context, op string, args json.RawMessage)
 		}
 		return i.Script(ctx, a.Source)
 	case OpPinned:
-		return i.pinned(), nil
+		return i.Pinned(ctx, "")
 	case OpApprove:
 		var a ApproveArgs
 		if err := json.Unmarshal(args, &a); err != nil {

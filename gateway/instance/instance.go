@@ -43,7 +43,10 @@ type Options struct {
 	// Mask hides secrets, also in what Logger writes; nil for one of the config.
 	Mask  *config.Mask
 	Place *host.Place // where the host's socket is; nil for none
-	HTTP  bool        // serve Listen, if that or gateway.listen is set
+	// Moved is where it is looked for after an edit of the config; nil for ever
+	// at Place.
+	Moved func() (host.Place, error)
+	HTTP  bool // serve Listen, if that or gateway.listen is set
 	// Listen replaces gateway.listen, if it is set.
 	Listen string
 	// HTTPRequired makes an address that is taken an error of New, and an
@@ -77,17 +80,20 @@ type Instance struct {
 	address   net.Listener     // of http
 	started   time.Time
 	extension Extension
+	unpinned  error // why tools are not; nil: they are
 	stop      context.CancelFunc
 	stopped   context.Context // ends when Run is to return
 
 	serving sync.WaitGroup // sessions on streams; see enter
 	sockets atomic.Int64   // sessions on the socket
+	screens sync.Map       // *downstream.Session: func() Screen
 
 	mu   sync.Mutex
 	over bool // Run waits for serving or has done so
 
 	reloading sync.Mutex
 	served    *config.Config // whose servers are served; guarded by reloading
+	mistaken  bool           // the file could not be taken; guarded by reloading
 }
 
 // New prepares an Instance. It fails with *[host.RunningError] when another
@@ -112,6 +118,7 @@ func New(o Options) (*Instance, error) {
 	if err != nil {
 		return nil, err
 	}
+	i.registry.SetNotice(i.notice())
 	if o.Runtime != "" {
 		i.children = orphans.New(o.Runtime, o.Logger)
 	}
@@ -148,15 +155,36 @@ func New(o Options) (*Instance, error) {
 // pins opens what is remembered of tools, if that is wanted. Without it nothing
 // can be withheld for certain, but all the rest be done.
 func (i *Instance) pins() (*pins.Store, error) {
-	if i.o.Pins == "" || i.o.Config.Demo || i.o.Config.Gateway.Pin == config.PinOff {
+	wanted := i.o.Config.Gateway.Pin
+	switch {
+	case wanted == config.PinOff:
+		i.unpinned = errors.New("tools are not pinned: gateway.pin is off")
+		return nil, nil
+	case i.o.Pins == "" || i.o.Config.Demo:
+		i.unpinned = errors.New("the tools of this config are not pinned")
 		return nil, nil
 	}
 	store, err := pins.Open(i.o.Pins)
-	if err != nil && i.o.Config.Gateway.Pin != config.PinStrict {
-		i.o.Logger.Error("Changed tools go unnoticed", "err", err)
-		return nil, nil
+	if err == nil && wanted == config.PinStrict {
+		err = store.Writable()
 	}
-	return store, err
+	switch {
+	case err == nil:
+		return store, nil
+	case wanted == config.PinStrict:
+		return nil, err
+	}
+	i.o.Logger.Error("Changed tools go unnoticed", "err", err)
+	i.unpinned = fmt.Errorf("changed tools go unnoticed: %w", err)
+	return nil, nil
+}
+
+// notice is what users are to know when there is nothing else.
+func (i *Instance) notice() string {
+	if i.unpinned != nil && i.o.Pins != "" && !i.o.Config.Demo && i.o.Config.Gateway.Pin != config.PinOff {
+		return i.unpinned.Error()
+	}
+	return ""
 }
 
 // Run serves until ctx ends, somebody asks it to stop, or a detached host has
@@ -182,7 +210,10 @@ func (i *Instance) Run(ctx context.Context) error {
 
 	var edits sync.WaitGroup
 	if !i.o.Config.Demo && i.o.Only == nil {
-		edits.Go(func() { watch.File(ctx, i.o.Config.Path, i.Reload) })
+		edits.Go(func() { watch.File(ctx, i.o.Config.Path, i.o.Config.File, i.Reload) })
+	}
+	if i.unpinned == nil {
+		edits.Go(func() { watch.File(ctx, i.o.Pins, nil, i.gateway.PinsChanged) })
 	}
 
 	var fronts sync.WaitGroup
@@ -246,6 +277,7 @@ func (i *Instance) sessionOptions() downstream.Options {
 	return downstream.Options{
 		Handler: i.gateway,
 		Order:   gateway.Order,
+		Spared:  i.gateway.Spared,
 		Logger:  i.o.Logger,
 		Limits:  downstream.Limits{Frame: l.Frame, Unsent: l.Unsent, Sessions: l.Sessions},
 		Memory:  i.memory,

@@ -8,6 +8,20 @@ import (
 	"goblin/gateway/config"
 )
 
+// move makes the host be found where the file, with mistakes or not, says by now.
+func (i *Instance) move() {
+	if i.listener == nil || i.o.Moved == nil {
+		return
+	}
+	place, err := i.o.Moved()
+	if err != nil {
+		return // it is not there; reading it tells so
+	}
+	if err := i.listener.Move(place); err != nil {
+		i.o.Logger.Warn("New clients of the edited config are served by another host", "err", err)
+	}
+}
+
 // Reload reads the config's file again and serves the servers that it names
 // now. One with mistakes changes nothing: they are logged, and stand in the
 // registry's notice until the file is good again. Settings other than servers
@@ -19,6 +33,7 @@ func (i *Instance) Reload() {
 	}
 	i.reloading.Lock()
 	defer i.reloading.Unlock()
+	i.move()
 	cfg, err := config.Load(i.o.Config.Path)
 	if err == nil && len(cfg.Servers) == 0 && len(i.served.Servers) > 0 {
 		// More often a file that is being written than a wish.
@@ -30,19 +45,25 @@ func (i *Instance) Reload() {
 			i.o.Logger.Error("Config not reloaded", "err", text)
 		}
 		i.registry.SetNotice("config not reloaded: " + mistakes[0])
+		i.mistaken = true
 		return
 	}
 	i.o.Mask.Add(cfg)
 	did := i.gateway.Apply(cfg)
 	later := i.o.Config.Differs(cfg)
-	notice := ""
+	notice := i.notice()
 	if len(later) > 0 {
 		notice = "edited settings count from the next start: " + strings.Join(later, ", ")
 	}
 	i.registry.SetNotice(notice)
 	if did.Empty() && len(later) == 0 && len(i.served.Differs(cfg)) == 0 {
+		if i.mistaken {
+			i.mistaken = false
+			i.o.Logger.Info("Config is what is served again")
+		}
 		return
 	}
+	i.mistaken = false
 	i.served = cfg
 	for _, w := range cfg.Warnings {
 		i.o.Logger.Warn("Config", "warning", w.String())

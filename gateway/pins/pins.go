@@ -9,11 +9,14 @@
 //
 // All methods may be called from any goroutine. They write the file before they
 // return; failing to is an error, and what was pinned counts nevertheless until
-// the end of the process.
+// the end of the process. Several processes may use one file: each changes it
+// under a lock (beside it, with ".lock" for its ending) and sees what the others
+// wrote. Who shows changes has to look again when the file was written.
 package pins
 
 import (
-	"bytes"
+	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -24,21 +27,37 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
 
 	"goblin/registry/rawjson"
 )
+
+// MaxTools bounds what is pinned of one server, and so do 4 MiB of names and
+// hashes. Tools beyond that are not watched, and never approved.
+const MaxTools = 20_000
 
 const (
 	// maxKept is the size of a definition, in bytes, up to which it is kept
 	// beside its hash, to show what changed.
 	maxKept = 32 << 10
-	// maxTools bounds what is pinned of one server. Tools beyond it are not
-	// watched.
-	maxTools = 20_000
+	// maxServerKept bounds the definitions that are kept of one server, and
+	// maxServer their names and hashes, in bytes, so that none can make the file
+	// too large for the others.
+	maxServerKept = 4 << 20
+	maxServer     = 4 << 20
+	perTool       = 128 // bytes of a tool in the file, beside its name and definition
+	// maxSorted is the size of a definition, in bytes, up to which the order of
+	// the keys inside its members does not count.
+	maxSorted = 1 << 20
 	// maxFile bounds the file.
 	maxFile = 256 << 20
 	version = 1
+	// lockWait bounds the wait for another process that writes the file.
+	lockWait = 5 * time.Second
 )
 
 // pin is an approved definition.
@@ -68,16 +87,56 @@ type Store struct {
 
 	mu      sync.Mutex
 	servers map[string]map[string]pin
+	unsaved map[string]bool           // servers whose pins could not be written
 	offered map[string]map[string]pin // as listed last
+	seen    fs.FileInfo               // of the file that servers were read from; nil for none
 }
 
 // Open reads the pins at path; a file that is not there has none. The file and
 // its folder are private to the user.
 func Open(path string) (*Store, error) {
-	s := &Store{path: path, offered: make(map[string]map[string]pin)}
-	var err error
-	s.servers, err = read(path)
-	return s, err
+	s := &Store{path: path, offered: make(map[string]map[string]pin), unsaved: make(map[string]bool)}
+	if err := s.load(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// load reads the file. What is known only here stays: because it could not be
+// written, or because somebody has removed the file.
+func (s *Store) load() error {
+	seen, err := os.Stat(s.path) // before it is read: what is written meanwhile is read again
+	if errors.Is(err, fs.ErrNotExist) && s.servers != nil {
+		return nil
+	}
+	servers, err := read(s.path)
+	if err != nil {
+		return err
+	}
+	for name := range s.unsaved {
+		servers[name] = s.servers[name]
+	}
+	s.servers, s.seen = servers, seen
+	return nil
+}
+
+// Writable fails when the pins cannot be written.
+func (s *Store) Writable() error {
+	unlock, err := s.lock()
+	if err != nil {
+		return fmt.Errorf("pinned tools could not be saved: %w", err)
+	}
+	unlock()
+	return nil
+}
+
+// refresh takes over what other processes have written.
+func (s *Store) refresh() error {
+	now, err := os.Stat(s.path)
+	if err != nil || s.seen != nil && os.SameFile(now, s.seen) && now.ModTime().Equal(s.seen.ModTime()) && now.Size() == s.seen.Size() {
+		return nil
+	}
+	return s.load()
 }
 
 func read(path string) (map[string]map[string]pin, error) {
@@ -100,7 +159,7 @@ func read(path string) (map[string]map[string]pin, error) {
 		err = fmt.Errorf("it has version %d, not %d", f.Version, version)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read pinned tools: %s: %w; remove the file to pin all tools anew", path, err)
+		return nil, fmt.Errorf("read pinned tools: %s: %w; remove the file to pin all tools anew", path, bare(err))
 	}
 	if f.Servers == nil {
 		f.Servers = make(map[string]map[string]pin)
@@ -110,30 +169,90 @@ func read(path string) (map[string]map[string]pin, error) {
 
 // Check compares a server's tools with what is pinned. items are the
 // definitions as the server sent them; those without a name are ignored. A
-// server without pins gets these.
+// server without pins gets these. The changes count even if there is an error.
 func (s *Store) Check(server string, items [][]byte) ([]Change, error) {
-	offered := make(map[string]pin, len(items))
-	for _, item := range items {
-		name := Name(item)
-		if _, twice := offered[name]; name != "" && !twice && len(offered) < maxTools {
-			offered[name] = pinOf(item)
-		}
-	}
+	offered := offer(items)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.offered[server] = offered
+	err := s.refresh()
 	if _, known := s.servers[server]; !known && len(offered) > 0 {
-		s.servers[server] = maps.Clone(offered)
-		return nil, s.save(server)
+		err = cmp.Or(err, s.save(server, func(approved map[string]pin, known bool) {
+			if !known { // another process may have been first
+				maps.Copy(approved, offered)
+			}
+		}))
 	}
-	return s.changes(server), nil
+	return s.changes(server), err
+}
+
+// bare is an error without the path that is named already.
+func bare(err error) error {
+	var named *fs.PathError
+	if errors.As(err, &named) {
+		return named.Err
+	}
+	return err
+}
+
+// offer makes the pins of a list, as far as there is room.
+func offer(items [][]byte) map[string]pin {
+	offered := make(map[string]pin, min(len(items), MaxTools))
+	size, kept := 0, 0
+	for _, item := range items {
+		name := Name(item)
+		if _, twice := offered[name]; name == "" || twice {
+			continue
+		}
+		if size += len(name) + perTool; size > maxServer || len(offered) == MaxTools {
+			break
+		}
+		p := pinOf(item)
+		if kept += len(p.Definition); kept > maxServerKept {
+			p.Definition = nil
+		}
+		offered[name] = p
+	}
+	return offered
+}
+
+// Approved are the items of a server that are as they were approved, out of
+// those that Check was given last.
+func (s *Store) Approved(server string, items [][]byte) [][]byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	offered, approved := s.offered[server], s.servers[server]
+	kept := make([][]byte, 0, len(items))
+	for _, item := range items {
+		name := Name(item)
+		if now, watched := offered[name]; watched && now.Hash == approved[name].Hash {
+			kept = append(kept, item)
+		}
+	}
+	return kept
+}
+
+// Unwatched counts those of the items that Check was given last that are beyond
+// the bounds.
+func (s *Store) Unwatched(server string, items [][]byte) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if offered := s.offered[server]; len(offered) < len(items) { // or there are none
+		for _, item := range items {
+			if name := Name(item); name != "" && offered[name].Hash == "" {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // Changes is what a server listed last compared with what is pinned.
-func (s *Store) Changes(server string) []Change {
+func (s *Store) Changes(server string) ([]Change, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.changes(server)
+	err := s.refresh()
+	return s.changes(server), err
 }
 
 func (s *Store) changes(server string) (changes []Change) {
@@ -162,75 +281,125 @@ func (s *Store) Approve(server string, names ...string) (unknown []string, err e
 	if len(names) == 0 {
 		names = slices.Collect(maps.Keys(offered))
 	}
-	approved := maps.Clone(s.servers[server])
-	if approved == nil {
-		approved = make(map[string]pin)
-	}
 	for _, name := range names {
-		p, ok := offered[name]
-		if !ok {
+		if _, ok := offered[name]; !ok {
 			unknown = append(unknown, name)
-			continue
 		}
-		approved[name] = p
 	}
 	if len(unknown) > 0 {
 		return unknown, nil
 	}
-	s.servers[server] = approved
-	return nil, s.save(server)
+	return nil, s.save(server, func(approved map[string]pin, _ bool) {
+		for _, name := range names {
+			approved[name] = offered[name]
+		}
+	})
 }
 
-// save writes the pins of a server. Those of others may have been changed by
-// another process of the config, such as a command.
-func (s *Store) save(server string) error {
-	all, err := read(s.path)
+// save changes the pins of a server, here and in the file. change gets what is
+// pinned by now, also by other processes, and whether that is anything.
+func (s *Store) save(server string, change func(approved map[string]pin, known bool)) error {
+	unlock, err := s.lock()
+	if err == nil {
+		defer unlock()
+		err = s.load()
+	}
+	was, known := s.servers[server]
+	now := maps.Clone(was)
+	if now == nil {
+		now = make(map[string]pin)
+	}
+	change(now, known)
+	s.servers[server] = now
+	if err == nil {
+		err = s.write()
+	}
+	if err != nil {
+		s.unsaved[server] = true
+		return fmt.Errorf("save pinned tools: %w", err)
+	}
+	clear(s.unsaved)
+	return nil
+}
+
+// lock keeps other processes from changing the file.
+func (s *Store) lock() (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
+		return nil, err
+	}
+	lock := flock.New(s.path+".lock", flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
+	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
+	defer cancel()
+	if _, err := lock.TryLockContext(ctx, 10*time.Millisecond); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", lock.Path(), err), lock.Close())
+	}
+	return func() { _ = lock.Unlock() }, nil // it ends with the process at the latest
+}
+
+// write makes the file what is pinned, by another one in its place.
+func (s *Store) write() error {
+	text, err := json.Marshal(file{version, s.servers})
+	if err == nil && len(text) > maxFile {
+		err = fmt.Errorf("%s would be larger than %d bytes, and could not be read again", s.path, maxFile)
+	}
 	if err != nil {
 		return err
 	}
-	all[server] = s.servers[server]
-	text, err := json.Marshal(file{version, all})
+	temp, err := os.CreateTemp(filepath.Dir(s.path), ".pins-*") // with mode 0600
 	if err != nil {
-		return fmt.Errorf("save pinned tools: %w", err)
-	}
-	dir := filepath.Dir(s.path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("save pinned tools: %w", err)
-	}
-	temp, err := os.CreateTemp(dir, ".pins-*") // with mode 0600
-	if err != nil {
-		return fmt.Errorf("save pinned tools: %w", err)
+		return err
 	}
 	_, err = temp.Write(text)
+	if err == nil {
+		err = temp.Sync() // or a machine that fails now may have an empty one in the place
+	}
 	err = errors.Join(err, temp.Close())
 	if err == nil {
 		err = os.Rename(temp.Name(), s.path)
 	}
 	if err != nil {
-		_ = os.Remove(temp.Name()) // it is of no use
-		return fmt.Errorf("save pinned tools: %w", err)
+		return errors.Join(err, os.Remove(temp.Name()))
 	}
+	s.seen, _ = os.Stat(s.path)
 	return nil
 }
 
-// matters are the members of a definition that tell a model or a user what the
-// tool does and takes. Icons and _meta may change freely.
-var matters = []string{"annotations", "description", "execution", "inputSchema", "name", "outputSchema", "title"}
-
-// pinOf is the pin of a definition: of the members that matter, with sorted
-// keys, so that the order in which a server writes them is of no consequence.
+// pinOf is the pin of a definition: of all its members but icons and _meta,
+// which may change freely, in a form in which the order that a server writes
+// them in is of no consequence. What readers may take for one of these members
+// counts, too: others than those that are known, in other case or twice.
 func pinOf(item []byte) pin {
-	text := []byte{'{'}
-	for _, member := range matters {
-		if v := rawjson.Get(item, member); v != nil {
-			if len(text) > 1 {
-				text = append(text, ',')
-			}
-			text = append(rawjson.AppendString(text, member), ':')
-			text = append(text, canonical(v)...)
+	if rawjson.Valid(item) != nil || !rawjson.IsObject(item) {
+		return pinned(rawjson.Quote(string(item))) // odd, but the same again the next time
+	}
+	type member struct {
+		name  string
+		value []byte
+	}
+	var members []member
+	for k, v := range rawjson.Members(item) {
+		if name, _ := rawjson.String(k); name != "icons" && name != "_meta" {
+			members = append(members, member{name, v})
 		}
 	}
-	text = append(text, '}')
+	slices.SortStableFunc(members, func(a, b member) int { return strings.Compare(a.name, b.name) })
+	text := []byte{'{'}
+	for i, m := range members {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(rawjson.AppendString(text, m.name), ':')
+		if len(item) <= maxSorted {
+			text = rawjson.AppendCanonical(text, m.value)
+		} else {
+			text = append(text, m.value...)
+		}
+	}
+	return pinned(append(text, '}'))
+}
+
+// pinned is the pin of a definition in the form that is compared.
+func pinned(text []byte) pin {
 	sum := sha256.Sum256(text)
 	p := pin{Hash: hex.EncodeToString(sum[:])}
 	if len(text) <= maxKept {
@@ -239,27 +408,9 @@ func pinOf(item []byte) pin {
 	return p
 }
 
-// canonical is a JSON value with sorted keys and without blanks; numbers keep
-// their text.
-func canonical(v []byte) []byte {
-	d := json.NewDecoder(bytes.NewReader(v))
-	d.UseNumber()
-	var value any
-	if d.Decode(&value) != nil {
-		return rawjson.Quote(string(v)) // odd, but the same again the next time
-	}
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	if e.Encode(value) != nil {
-		return rawjson.Quote(string(v))
-	}
-	return bytes.TrimSpace(out.Bytes())
-}
-
 // Path is where the pins of a config are kept: in goblin/pins of
-// $XDG_STATE_HOME, else of ~/.local/state. config is the absolute path of its
-// file.
+// $XDG_STATE_HOME, else of ~/.local/state. config is the one path by which its
+// file is known.
 func Path(config string, getenv func(string) string) (string, error) {
 	dir := getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(dir) {

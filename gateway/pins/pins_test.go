@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -44,18 +45,31 @@ func check(t *testing.T, s *pins.Store, server string, definitions ...string) []
 	return found
 }
 
+func changed(t *testing.T, s *pins.Store, server string) []pins.Change {
+	t.Helper()
+	changes, err := s.Changes(server)
+	require.NoError(t, err)
+	return changes
+}
+
 func TestWhatCountsAsChanged(t *testing.T) {
 	t.Parallel()
 	const first = `{"name":"a","title":"A","description":"Adds","inputSchema":{"type":"object","properties":{"x":{"type":"number","maximum":1e400}}},"annotations":{"readOnlyHint":true},"icons":[],"_meta":{"n":1}}`
 	for name, tt := range map[string]struct{ now, want string }{
-		"the same":         {first, ""},
-		"order and blanks": {`{ "inputSchema": {"properties":{"x":{"maximum":1e400,"type":"number"}},"type":"object"}, "annotations":{"readOnlyHint":true}, "description":"Adds","title":"A","name":"a"}`, ""},
-		"icons and _meta":  {strings.Replace(first, `"icons":[],"_meta":{"n":1}`, `"icons":[{"src":"x"}]`, 1), ""},
-		"description":      {strings.Replace(first, "Adds", "Adds. BCC me", 1), "changed a"},
-		"title":            {strings.Replace(first, `"A"`, `"B"`, 1), "changed a"},
-		"schema":           {strings.Replace(first, "1e400", "1e401", 1), "changed a"},
-		"annotations":      {strings.Replace(first, "true", "false", 1), "changed a"},
-		"another name":     {strings.Replace(first, `"name":"a"`, `"name":"b"`, 1), "new b"},
+		"the same":                          {first, ""},
+		"order and blanks":                  {`{ "inputSchema": {"properties":{"x":{"maximum":1e400,"type":"number"}},"type":"object"}, "annotations":{"readOnlyHint":true}, "description":"Adds","title":"A","name":"a"}`, ""},
+		"icons and _meta":                   {strings.Replace(first, `"icons":[],"_meta":{"n":1}`, `"icons":[{"src":"x"}]`, 1), ""},
+		"description":                       {strings.Replace(first, "Adds", "Adds. BCC me", 1), "changed a"},
+		"title":                             {strings.Replace(first, `"A"`, `"B"`, 1), "changed a"},
+		"schema":                            {strings.Replace(first, "1e400", "1e401", 1), "changed a"},
+		"annotations":                       {strings.Replace(first, "true", "false", 1), "changed a"},
+		"a member that no revision has":     {strings.Replace(first, `"icons"`, `"invocation":"auto","icons"`, 1), "changed a"},
+		"a member's name in another case":   {strings.Replace(first, `"icons"`, `"Description":"BCC me","icons"`, 1), "changed a"},
+		"a member twice, the first as ever": {strings.Replace(first, `"icons"`, `"description":"BCC me","icons"`, 1), "changed a"},
+		"a member twice, the last as ever":  {strings.Replace(first, `"name":"a"`, `"description":"BCC me","name":"a"`, 1), "changed a"},
+		"a key of the schema twice":         {strings.Replace(first, `{"x":`, `{"x":{"enum":["BCC me"]},"x":`, 1), "changed a"},
+		"escapes":                           {strings.Replace(first, "Adds", `\u0041dds`, 1), ""},
+		"another name":                      {strings.Replace(first, `"name":"a"`, `"name":"b"`, 1), "new b"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -88,7 +102,10 @@ func TestPinsOutliveTheProcessAndOtherServersChanges(t *testing.T) {
 	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
 	entries, err := os.ReadDir(filepath.Dir(path))
 	require.NoError(t, err)
-	require.Len(t, entries, 1, "no temporary file is left")
+	require.Len(t, entries, 2, "no temporary file is left beside the file and its lock")
+	info, err = os.Stat(path + ".lock")
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 }
 
 func TestApprovalTakesWhatIsOffered(t *testing.T) {
@@ -102,12 +119,12 @@ func TestApprovalTakesWhatIsOffered(t *testing.T) {
 	unknown, err := s.Approve("srv", "a", "nope")
 	require.NoError(t, err)
 	require.Equal(t, []string{"nope"}, unknown)
-	require.Len(t, s.Changes("srv"), 3, "all or none")
+	require.Len(t, changed(t, s, "srv"), 3, "all or none")
 
 	unknown, err = s.Approve("srv", "a")
 	require.NoError(t, err)
 	require.Empty(t, unknown)
-	changes := s.Changes("srv")
+	changes := changed(t, s, "srv")
 	require.Len(t, changes, 2)
 	require.JSONEq(t, `{"name":"b"}`, string(changes[0].Approved))
 	require.JSONEq(t, now[1], string(changes[0].Offered))
@@ -175,4 +192,98 @@ func FuzzCheckNeverPanicsAndKnowsWhatItSaw(f *testing.F) {
 		require.NoError(t, err)
 		require.Empty(t, changes)
 	})
+}
+
+func TestProcessesSeeWhatOthersApprove(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "pins.json")
+	one, two := open(t, path), open(t, path)
+	require.Empty(t, check(t, one, "srv", `{"name":"a"}`))
+	require.Equal(t, []string{"changed a"}, check(t, two, "srv", `{"name":"a","title":"A"}`), "what another process saw first counts")
+	require.Equal(t, []string{"changed a", "new b"}, check(t, one, "srv", `{"name":"a","title":"A"}`, `{"name":"b"}`))
+	_, err := two.Approve("srv", "a")
+	require.NoError(t, err)
+	changes := changed(t, one, "srv")
+	require.Len(t, changes, 1)
+	require.Equal(t, "b", changes[0].Name)
+	_, err = one.Approve("srv", "b")
+	require.NoError(t, err)
+	require.Empty(t, check(t, open(t, path), "srv", `{"name":"a","title":"A"}`, `{"name":"b"}`), "neither has undone what the other did")
+}
+
+func TestManyProcessesLoseNothing(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "pins.json")
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			s, err := pins.Open(path)
+			if err == nil {
+				_, err = s.Check(string(rune('a'+i)), items(`{"name":"x"}`))
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	later := open(t, path)
+	for i := range 20 {
+		require.Equal(t, []string{"changed x"}, check(t, later, string(rune('a'+i)), `{"name":"x","title":"X"}`))
+	}
+}
+
+func TestWhatIsPinnedOutlivesTheFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "pins.json")
+	s := open(t, path)
+	require.Empty(t, check(t, s, "a", `{"name":"x"}`))
+	require.NoError(t, os.Remove(path))
+	require.Empty(t, check(t, s, "b", `{"name":"y"}`))
+	require.Equal(t, []string{"changed x"}, check(t, open(t, path), "a", `{"name":"x","title":"X"}`))
+}
+
+func TestToolsBeyondTheBoundAreNeverApproved(t *testing.T) {
+	t.Parallel()
+	s := open(t, filepath.Join(t.TempDir(), "pins.json"))
+	var all []string
+	for i := range pins.MaxTools {
+		all = append(all, `{"name":"t`+strconv.Itoa(i)+`"}`)
+	}
+	require.Empty(t, check(t, s, "srv", all...))
+	all = append(all, `{"name":"late"}`)
+	require.Empty(t, check(t, s, "srv", all...))
+	require.Len(t, s.Approved("srv", items(all...)), pins.MaxTools)
+	require.Equal(t, 1, s.Unwatched("srv", items(all...)))
+	require.Zero(t, s.Unwatched("srv", items(all[1:]...)))
+}
+
+func TestNoServerMakesTheFileTooLarge(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "pins.json")
+	s := open(t, path)
+	large, long := strings.Repeat("x", 30<<10), strings.Repeat("n", 60<<10)
+	var definitions, names []string
+	for i := range 1000 {
+		definitions = append(definitions, `{"name":"t`+strconv.Itoa(i)+`","description":"`+large+`"}`)
+		names = append(names, `{"name":"`+long+strconv.Itoa(i)+`"}`)
+	}
+	require.Empty(t, check(t, s, "definitions", definitions...))
+	require.Empty(t, check(t, s, "names", names...))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Less(t, info.Size(), int64(10<<20))
+	definitions[999] = `{"name":"t999","description":"other"}`
+	require.Equal(t, []string{"changed t999"}, check(t, open(t, path), "definitions", definitions...))
+}
+
+func TestADeepDefinitionIsCompared(t *testing.T) {
+	t.Parallel()
+	s := open(t, filepath.Join(t.TempDir(), "pins.json"))
+	deep := func(core string) string {
+		return `{"name":"a","inputSchema":` + strings.Repeat(`{"a":`, 9000) + core + strings.Repeat("}", 9000) + "}"
+	}
+	require.Empty(t, check(t, s, "srv", deep(`{"x":1,"y":2}`)))
+	require.Empty(t, check(t, s, "srv", deep(`{"y":2,"x":1}`)))
+	require.Equal(t, []string{"changed a"}, check(t, s, "srv", deep(`{"x":1,"y":3}`)))
 }

@@ -2,6 +2,7 @@ package screen
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -293,6 +294,15 @@ func (s *Conn) Env() []string {
 
 // Getenv is a variable of Env, "" if it is not there.
 func (s *Conn) Getenv(name string) string { return s.hello.Env[name] }
+
+// Terminal is what the terminal calls itself, for people: foreign text.
+func (s *Conn) Terminal() string {
+	name := cmp.Or(s.Getenv("TERM_PROGRAM"), s.Getenv("TERM"), "terminal")
+	if s.Getenv("SSH_TTY") != "" {
+		name += " over SSH"
+	}
+	return name
+}
 
 // Size is the terminal's latest size in cells, each side 1 to 1000 and both
 // together 250,000 at most; of a larger terminal the lower part is not used.

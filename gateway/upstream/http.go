@@ -306,9 +306,11 @@ func (h *streamable) listen() {
 		case resp.StatusCode != http.StatusOK || contentType(resp) != "text/event-stream":
 			drain(resp.Body)
 			if resp.StatusCode == http.StatusNotFound && h.session.Load() != nil {
-				_ = h.expired()
+				// The session has ended, or the server has no such stream and does
+				// not know the status for that, 405. A ping tells.
+				h.doubt()
 			}
-			return // 405: there is none
+			return
 		default:
 			if lost {
 				h.srv.relist(h.link)

@@ -14,9 +14,12 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// maxAsking is how many requests of a backend are worked on at a time: each may
-// wait for a human, and many clients may share the backend.
-const maxAsking = 1024
+// What requests of a backend may be worked on at a time: each may wait for a
+// human, and many clients may share the backend.
+const (
+	maxAsking      = 1024
+	maxAskingBytes = 64 << 20 // of their params, but one alone may be larger
+)
 
 // wire is what the transports differ in. Nothing but answer and shut blocks.
 type wire interface {
@@ -69,6 +72,7 @@ type link struct {
 	mu     sync.Mutex
 	ending bool                               // spawn starts no more
 	asking map[string]context.CancelCauseFunc // requests of the backend, by id
+	weight int                                // bytes of their params
 }
 
 func newLink(s *Server, unit, kind string) *link {
@@ -399,6 +403,12 @@ func (l *link) serve(ctx context.Context, c *Call, m *jsonrpc.Message) {
 		l.wire.send(jsonrpc.Errorf(jsonrpc.CodeInternal, "too many requests at a time; at most %d", maxAsking).Frame(m.ID))
 		return
 	}
+	size := len(m.Params)
+	if !l.carry(size) {
+		<-l.slots
+		l.wire.send(jsonrpc.Errorf(jsonrpc.CodeInternal, "too large requests at a time; at most %d MiB together", maxAskingBytes>>20).Frame(m.ID))
+		return
+	}
 	key := jsonrpc.IDString(m.ID)
 	ctx, cancel := context.WithCancelCause(ctx)
 	l.mu.Lock()
@@ -409,7 +419,10 @@ func (l *link) serve(ctx context.Context, c *Call, m *jsonrpc.Message) {
 	l.mu.Unlock()
 	held := l.srv.room.keep(len(m.Params), func() { cancel(memory.ErrFull) })
 	l.spawnHolding(held, func() {
-		defer func() { <-l.slots }()
+		defer func() {
+			l.carry(-size)
+			<-l.slots
+		}()
 		defer cancel(nil)
 		result, err := l.srv.opt.Handler.Request(ctx, l.srv, l, c, m.Method, m.Params)
 		if !taken {
@@ -426,6 +439,18 @@ func (l *link) serve(ctx context.Context, c *Call, m *jsonrpc.Message) {
 			l.wire.answer(jsonrpc.Result(m.ID, result))
 		}
 	})
+}
+
+// carry counts what the requests of the backend weigh; it reports false, and
+// counts nothing, when they would weigh too much together.
+func (l *link) carry(size int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if size > 0 && l.weight > 0 && l.weight+size > maxAskingBytes {
+		return false
+	}
+	l.weight += size
+	return true
 }
 
 var errWithdrawn = errors.New("the server has withdrawn its request")

@@ -173,7 +173,7 @@ func (c *stdio) read() {
 			_ = c.stdout.SetReadDeadline(time.Now().Add(c.srv.tune.drain))
 		}
 	}()
-	src := &lineSource{Reader: c.stdout}
+	src := &jsonrpc.Source{Reader: c.stdout}
 	r := jsonrpc.NewReader(src, c.srv.opt.Limits.Frame)
 	defer c.account(r)()
 	defer c.burst.Flush()
@@ -191,7 +191,7 @@ func (c *stdio) read() {
 			c.tooLong(long)
 			continue
 		}
-		if src.cut && r.Buffered() == 0 {
+		if src.Cut(r) {
 			// The last line has no end. If it is no message, the child died
 			// while it wrote, and the calls fail for that.
 			if _, err := parse(frame); err != nil {
@@ -203,22 +203,6 @@ func (c *stdio) read() {
 			c.handle(c.ctx, nil, frame)
 		}
 	}
-}
-
-// lineSource notes whether its text has ended within a line.
-type lineSource struct {
-	io.Reader
-	last byte
-	cut  bool
-}
-
-func (s *lineSource) Read(p []byte) (int, error) {
-	n, err := s.Reader.Read(p)
-	if n > 0 {
-		s.last = p[n-1]
-	}
-	s.cut = err != nil && s.last != '\n'
-	return n, err
 }
 
 // lost ends the connection because of the child, and says how it ended.
@@ -346,13 +330,17 @@ func (c *stdio) put(frame []byte, send func([]byte)) {
 	c.check(len(frame))
 }
 
-// check gives a child up that does not read. sent is how much was put in its queue.
-func (c *stdio) check(sent int) {
+// check accounts for what waits, to which n bytes were added, and gives a child
+// up that does not read.
+func (c *stdio) check(n int) {
 	unsent := c.out.Unsent()
-	if unsent >= memory.Free {
-		c.srv.opt.Memory.Grow(int64(sent))
+	if unsent == 0 {
+		return
 	}
-	if unsent > maxUnsent+c.srv.opt.Limits.Frame || unsent > 0 && c.out.Stalled() > c.srv.tune.stall {
+	if unsent >= memory.Free {
+		c.srv.opt.Memory.Grow(int64(n))
+	}
+	if unsent > maxUnsent+c.srv.opt.Limits.Frame || c.out.Stalled() > c.srv.tune.stall {
 		c.fail(c.srv.failure(ConnectionError, "the process does not read its stdin", nil))
 	}
 }

@@ -27,18 +27,23 @@ const (
 	maxLinks = 40
 )
 
-// File calls changed when another content may stand at path than at the call
-// of File: the file was written, truncated, replaced, removed or made, or a
-// symbolic link on the way to it leads elsewhere. It blocks until ctx ends, and
-// changed, which is never called twice at once, has returned.
+// File calls changed when another content may stand at path than when it was
+// read, or may be read again: the file was written, truncated, replaced, removed
+// or made, its mode or whether it can be read has changed, or a symbolic link on
+// the way to it leads elsewhere. read is the file as it was read; nil counts
+// from the call of File on. It blocks until ctx ends, and changed, which is
+// never called twice at once, has returned.
 //
 // The folders are watched, not the file, which editors and deployments replace
 // by another one.
-func File(ctx context.Context, path string, changed func()) {
+func File(ctx context.Context, path string, read fs.FileInfo, changed func()) {
 	w := &watcher{path: path}
 	defer w.close()
 	w.aim()
 	seen := w.state()
+	if before := (state{read, seen.readable}); read != nil && !before.same(seen) {
+		changed()
+	}
 	ticker := time.NewTicker(look)
 	defer ticker.Stop()
 	timer := time.NewTimer(0)
@@ -74,14 +79,16 @@ func File(ctx context.Context, path string, changed func()) {
 
 // state is what can be seen of a file without reading it.
 type state struct {
-	info fs.FileInfo // nil when there is none
+	info     fs.FileInfo // nil when there is none
+	readable bool
 }
 
 func (s state) same(o state) bool {
 	if s.info == nil || o.info == nil {
 		return s.info == o.info
 	}
-	return os.SameFile(s.info, o.info) && s.info.ModTime().Equal(o.info.ModTime()) && s.info.Size() == o.info.Size()
+	return s.readable == o.readable && s.info.Mode() == o.info.Mode() &&
+		os.SameFile(s.info, o.info) && s.info.ModTime().Equal(o.info.ModTime()) && s.info.Size() == o.info.Size()
 }
 
 type watcher struct {
@@ -95,7 +102,15 @@ func (w *watcher) state() state {
 	if err != nil {
 		return state{}
 	}
-	return state{info}
+	if !info.Mode().IsRegular() { // opening a pipe would wait for a writer
+		return state{info, true}
+	}
+	f, err := os.Open(w.path)
+	if err != nil {
+		return state{info, false}
+	}
+	_ = f.Close() // nothing was read
+	return state{info, true}
 }
 
 // events are the notices; nil blocks for ever.

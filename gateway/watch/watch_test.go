@@ -23,7 +23,7 @@ func follow(t *testing.T, path string) (next func() string, quiet func()) {
 	seen, ended := make(chan string, 100), make(chan struct{})
 	go func() {
 		defer close(ended)
-		watch.File(ctx, path, func() {
+		watch.File(ctx, path, nil, func() {
 			text, err := os.ReadFile(path)
 			if err != nil {
 				text = []byte("none")
@@ -148,4 +148,35 @@ func TestOtherFilesOfTheFolderDoNotCount(t *testing.T) {
 	write(t, path, "new")
 	require.Equal(t, "new", next())
 	quiet()
+}
+
+func TestAFileThatCanBeReadAgainIsSeen(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "file")
+	write(t, path, "old")
+	next, quiet := follow(t, path)
+	require.NoError(t, os.Chmod(path, 0o400))
+	require.Equal(t, "old", next())
+	quiet()
+	require.NoError(t, os.Chmod(path, 0o600))
+	require.Equal(t, "old", next())
+}
+
+func TestAChangeBeforeTheFirstLookIsSeen(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "file")
+	write(t, path, "old")
+	read, err := os.Stat(path)
+	require.NoError(t, err)
+	for _, text := range []string{"edited", ""} {
+		if text != "" {
+			write(t, path, text)
+		} else {
+			require.NoError(t, os.Remove(path))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		seen := 0
+		watch.File(ctx, path, read, func() { seen++; cancel() })
+		require.Equal(t, 1, seen)
+	}
 }

@@ -1,0 +1,93 @@
+package config
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+var (
+	// secretFlag is stricter than secretKey: flags are named after all that a
+	// program does (--author, --primary-key).
+	secretFlag = regexp.MustCompile(`(?i)(?:^|api|access|private|secret|auth|client|signing|encryption|service|account|license)[-_]?key$|token|secret|passw|passphrase|(?:^|[-_])(?:pass|pwd|pat|auth)$|authorization|credential|cookie|bearer|dsn$|connection[-_]?string`)
+	// assigned is a flag, a variable or a header with its value.
+	assigned = regexp.MustCompile(`^-{0,2}([A-Za-z][A-Za-z0-9_.-]*)(=|:\s*)(.+)$`)
+)
+
+// longPart is how many bytes a part of a path, or of a query, has that is a
+// secret by its looks, and manyDigits how many of them are digits.
+const (
+	longPart   = 20
+	manyDigits = 4
+)
+
+// argSecrets are the secrets in the arguments of a program.
+func argSecrets(args []string) (secrets []string) {
+	add := func(name, value string) {
+		key := "token"
+		if secretNever.MatchString(name) {
+			key = name
+		}
+		if !secretFlag.MatchString(name) || !looksSecret(key, value) {
+			return
+		}
+		secrets = append(secrets, value)
+		if scheme, token, ok := strings.Cut(value, " "); ok && !strings.Contains(scheme, "=") { // of a header
+			secrets = append(secrets, strings.TrimSpace(token))
+		}
+	}
+	for i, arg := range args {
+		if parts := assigned.FindStringSubmatch(arg); parts != nil {
+			add(parts[1], parts[3])
+			arg = parts[3] // perhaps a URL
+		} else if strings.HasPrefix(arg, "-") && i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
+			add(strings.TrimLeft(arg, "-"), args[i+1])
+		}
+		for _, text := range []string{args[i], arg} {
+			u, err := url.Parse(text)
+			if err != nil || u.Host == "" {
+				continue
+			}
+			if u.User != nil {
+				secrets = append(secrets, urlSecrets((&url.URL{User: u.User, Host: u.Host}).String())...)
+			}
+			for name, values := range u.Query() {
+				for _, v := range values {
+					if looksRandom(v) {
+						secrets = append(secrets, v)
+					}
+					add(name, v)
+				}
+			}
+			secrets = append(secrets, pathSecrets(text)...)
+		}
+	}
+	return secrets
+}
+
+// pathSecrets are the parts of a URL's path that look random.
+func pathSecrets(text string) (secrets []string) {
+	u, err := url.Parse(text)
+	if err != nil || text == "" {
+		return nil
+	}
+	for part := range strings.SplitSeq(u.Path, "/") {
+		if looksRandom(part) {
+			secrets = append(secrets, part)
+		}
+	}
+	return secrets
+}
+
+func looksRandom(part string) bool {
+	digits, letters := 0, 0
+	for _, c := range part {
+		switch {
+		case c >= '0' && c <= '9':
+			digits++
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z':
+			letters++
+		}
+	}
+	return len(part) >= longPart && digits >= manyDigits && letters > 0 && !strings.ContainsAny(part, ". ")
+}

@@ -1,0 +1,95 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/gofrs/flock"
+)
+
+// seat is a place that a host has taken.
+type seat struct {
+	place Place
+	lock  *flock.Flock
+	ln    *net.UnixListener
+	left  atomic.Bool // for another one
+}
+
+// sit listens at a place whose lock is held; on an error it gives that up.
+func sit(p Place, lock *flock.Flock) (*seat, error) {
+	// Only people read the pid, and some systems forbid writing to a locked
+	// file, so a failure is none.
+	_ = os.WriteFile(p.Lock, []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600)
+	if err := os.Remove(p.Socket); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, errors.Join(fmt.Errorf("remove the socket of a host that died: %w", err), lock.Unlock())
+	}
+	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: p.Socket, Net: "unix"})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("listen on the host's socket: %w", err), lock.Unlock())
+	}
+	if err := os.Chmod(p.Socket, 0o600); err != nil {
+		return nil, errors.Join(fmt.Errorf("protect the host's socket: %w", err), ln.Close(), lock.Unlock())
+	}
+	return &seat{place: p, lock: lock, ln: ln}, nil
+}
+
+// leave gives a place up.
+func (s *seat) leave() error {
+	s.left.Store(true)
+	return errors.Join(s.ln.Close(), s.lock.Unlock())
+}
+
+// Move makes the host be found at another place, too, instead of the one that it
+// has moved to before: the config names other variables by now. The first place
+// stays, for those that know no other. It does not wait: if another host is
+// there already, that is a [*RunningError], and this one stays where it is.
+func (l *Listener) Move(p Place) error {
+	l.moved.Lock()
+	defer l.moved.Unlock()
+	l.mu.Lock()
+	seats := l.seats
+	l.mu.Unlock()
+	if p.Socket == seats[len(seats)-1].place.Socket {
+		return nil
+	}
+	next := seats[:1:1]
+	if p.Socket != l.place.Socket {
+		lock := flock.New(p.Lock, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
+		ok, err := lock.TryLock()
+		if err != nil {
+			return errors.Join(fmt.Errorf("lock %s: %w", p.Lock, err), lock.Close())
+		}
+		if !ok {
+			return errors.Join(&RunningError{lockHolder(p)}, lock.Close())
+		}
+		s, err := sit(p, lock)
+		if err != nil {
+			return err
+		}
+		next = append(next, s)
+	}
+	l.mu.Lock()
+	ending := l.ending
+	if !ending {
+		l.seats = next
+		if l.accept != nil {
+			for _, s := range next[1:] {
+				l.accept(s)
+			}
+		}
+	}
+	l.mu.Unlock()
+	leaving := seats[1:]
+	if ending {
+		leaving = next[1:]
+	}
+	var err error
+	for _, s := range leaving {
+		err = errors.Join(err, s.leave())
+	}
+	return err
+}

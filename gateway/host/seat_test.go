@@ -1,0 +1,61 @@
+package host_test
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/host"
+)
+
+func TestAHostMovesAndIsFoundAtItsFirstPlace(t *testing.T) {
+	first, dir := place(t), place(t).Dir
+	at := func(name string) host.Place {
+		p := first
+		p.Dir, p.Socket, p.Lock = dir, filepath.Join(dir, name+".sock"), filepath.Join(dir, name+".lock")
+		return p
+	}
+	l, end := serve(t, first, echoing)
+	found := func(p host.Place) {
+		t.Helper()
+		c, err := host.Dial(context10s(t), p, host.KindMCP)
+		require.NoError(t, err)
+		defer c.Close()
+		_, err = io.WriteString(c, "hello\n")
+		require.NoError(t, err)
+		require.Equal(t, "hello\n", line(t, c))
+	}
+	require.NoError(t, l.Move(first))
+	for _, name := range []string{"a", "b", "b", "a"} {
+		require.NoError(t, l.Move(at(name)))
+		found(at(name))
+		found(first)
+		require.Equal(t, os.FileMode(0o600), stat(t, at(name).Socket).Mode().Perm())
+		var running *host.RunningError
+		_, err := host.Listen(at(name))
+		require.ErrorAs(t, err, &running)
+	}
+	require.NoFileExists(t, at("b").Socket)
+	other, err := host.Listen(at("b"))
+	require.NoError(t, err, "a place that it left is free")
+	var running *host.RunningError
+	require.ErrorAs(t, l.Move(at("b")), &running)
+	require.Equal(t, os.Getpid(), running.PID)
+	found(at("a"))
+	require.NoError(t, l.Move(first))
+	require.NoFileExists(t, at("a").Socket)
+	require.NoError(t, l.Move(at("a")))
+	end()
+	for _, p := range []host.Place{first, at("a")} {
+		require.NoFileExists(t, p.Socket)
+		next, err := host.Listen(p)
+		require.NoError(t, err)
+		require.NoError(t, next.Close())
+	}
+	require.NoError(t, other.Close())
+	require.NoError(t, l.Move(at("c")), "one that has ended goes nowhere")
+	require.NoFileExists(t, at("c").Socket)
+}
