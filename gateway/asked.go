@@ -158,9 +158,9 @@ func (g *Gateway) elicited(server string, conn upstream.Conn, c *upstream.Call, 
 	if c != nil {
 		x, ok := c.Cause.(*flight)
 		if ok && x.at().Session() == s && x.at().Context().Err() == nil {
-			x.at().Notify("", "notifications/elicitation/complete", params)
+			x.at().Merge("elicited:"+id, "notifications/elicitation/complete", params)
 			return
 		}
 	}
-	s.Notify("notifications/elicitation/complete", params)
+	s.Merge("elicited:"+id, "notifications/elicitation/complete", params)
 }

@@ -51,9 +51,13 @@ func (g *Gateway) readResource(r *request) {
 		return
 	}
 	g.forward(r, t, edits, (*rewriter).contents)
-	if r.parked {
-		return
+	if !r.parked {
+		g.countRead(r, t)
 	}
+}
+
+// countRead counts a read that a server has answered, or failed to.
+func (g *Gateway) countRead(r *request, t registry.Target) {
 	g.metrics.Read(t.Server, r.rewriter.mime, r.code == 0)
 	if r.code != 0 {
 		g.log.Warn("Resource read failed", "server", t.Server, "uri", t.Name, "err", jsonrpc.ParseErrorObject(r.answer).Message)
@@ -202,7 +206,7 @@ func (g *Gateway) slot(r *request) (conn upstream.Conn, release func(), err erro
 	if r.modern() && conn.Info().Era == upstream.Legacy {
 		g.lendLevel(r, conn)
 	}
-	release, err = b.Acquire(r.Context())
+	release, err = b.Acquire(r.Context(), r.Session())
 	return conn, release, err
 }
 
@@ -216,23 +220,28 @@ func (g *Gateway) call(r *request, f *flight, conn upstream.Conn, release func()
 	defer f.land()
 	f.call.Context, f.call.Cause = r.Context(), f
 	f.call.Method, f.call.Params, f.call.Edits = r.Method(), r.Params(), edits
-	g.trackProgress(r, &f.call)
+	g.trackProgress(r, &f.call, rawjson.Path(r.Params(), "_meta", "progressToken"))
 	g.stampModern(r, conn, &f.call)
 	g.flights.add(conn, f)
 	reply, err := g.perform(r, conn, f)
-	g.flights.remove(conn, f, err == nil)
+	g.flights.remove(f, err == nil)
 	return reply, err
 }
 
-// trackProgress gives a request's progress token to the call, which replaces
-// it by one of its own, and restores value and type on the way back.
-func (g *Gateway) trackProgress(r *request, c *upstream.Call) {
-	token := rawjson.Path(r.Params(), "_meta", "progressToken")
+// maxToken bounds the progress tokens of clients, in bytes. Each progress repeats
+// its token on the read loop of a server that others use too, so those who choose
+// longer ones hear of none.
+const maxToken = 1 << 10
+
+// trackProgress gives a request's progress token, nil for none, to the call,
+// which replaces it by one of its own, and restores value and type on the way
+// back.
+func (g *Gateway) trackProgress(r *request, c *upstream.Call, token []byte) {
 	if token == nil {
 		return
 	}
 	c.Token = rawjson.Replace(r.Params(), token, nil)
-	if r.outer != nil { // that its time is extended is all it is good for
+	if r.outer != nil || len(token) > maxToken { // that its time is extended is all it is good for
 		c.Progress = func([]byte) {}
 		return
 	}

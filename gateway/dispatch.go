@@ -29,6 +29,8 @@ type request struct {
 	// stripped is the params without what they say to Goblin itself; nil when
 	// nothing is left out.
 	stripped []byte
+	// token is the progress token of a call that is held, nil for none.
+	token []byte
 	// outer is the call that the request was made for, nil for a client's own.
 	outer    *outer
 	start    time.Time

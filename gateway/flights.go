@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -18,11 +17,13 @@ type flight struct {
 	exchange *downstream.Exchange // nil where held is set
 	held     *held                // of a stateless client, which may come back for it
 	outer    *outer               // the call that the request was made for, nil for a client's own
-	number   uint64               // counts up
 	call     upstream.Call
 	release  func() // gives the backend's limiter slot back; once
 	landed   atomic.Bool
 	asked    atomic.Bool // the backend asked the client something meanwhile
+
+	link         *link   // where it is under way, nil before and after
+	older, newer *flight // under way there
 }
 
 // at is the request that waits for the flight now, or did last.
@@ -66,16 +67,15 @@ func (x *flight) resume() {
 // under way belong to one client is the cause certain.
 type flights struct {
 	mu    sync.Mutex
-	last  uint64
 	links map[upstream.Conn]*link
 }
 
 // link is what the gateway keeps of an open connection.
 type link struct {
-	server  string
-	of      *upstream.Server
-	conn    upstream.Conn
-	flights map[*flight]struct{}
+	server string
+	of     *upstream.Server
+	conn   upstream.Conn
+	newest *flight // of those under way
 	// broken are the sessions whose calls lately ended without an answer, and
 	// until when their server may still ask because of them.
 	broken  map[*downstream.Session]time.Time
@@ -91,7 +91,7 @@ func (f *flights) init() { f.links = make(map[upstream.Conn]*link) }
 func (f *flights) open(server *upstream.Server, conn upstream.Conn) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.links[conn] = &link{server: server.Name(), of: server, conn: conn, flights: make(map[*flight]struct{})}
+	f.links[conn] = &link{server: server.Name(), of: server, conn: conn}
 }
 
 // drop forgets a connection that has ended.
@@ -108,9 +108,10 @@ func (f *flights) add(conn upstream.Conn, x *flight) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if l := f.links[conn]; l != nil {
-		f.last++
-		x.number = f.last
-		l.flights[x] = struct{}{}
+		if x.link, x.older = l, l.newest; l.newest != nil {
+			l.newest.newer = x
+		}
+		l.newest = x
 	}
 }
 
@@ -119,14 +120,22 @@ func (f *flights) add(conn upstream.Conn, x *flight) {
 const brokenTime = 10 * time.Second
 
 // remove notes the end of a call; answered says that it ended with an answer.
-func (f *flights) remove(conn upstream.Conn, x *flight, answered bool) {
+func (f *flights) remove(x *flight, answered bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	l := f.links[conn]
+	l := x.link
 	if l == nil {
-		return
+		return // the connection had ended
 	}
-	delete(l.flights, x)
+	if x.older != nil {
+		x.older.newer = x.newer
+	}
+	if x.newer != nil {
+		x.newer.older = x.older
+	} else {
+		l.newest = x.older
+	}
+	x.link, x.newer, x.older = nil, nil, nil
 	if answered {
 		return
 	}
@@ -183,7 +192,7 @@ func (f *flights) busy(server *upstream.Server) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, l := range f.links {
-		if l.of == server && len(l.flights) > 0 {
+		if l.of == server && l.newest != nil {
 			return true
 		}
 	}
@@ -201,10 +210,12 @@ func (f *flights) causes(conn upstream.Conn, c *upstream.Call) (found []*flight,
 	}
 	f.mu.Lock()
 	if l := f.links[conn]; l != nil {
-		found = slices.Collect(maps.Keys(l.flights))
+		for x := l.newest; x != nil; x = x.older {
+			found = append(found, x)
+		}
 	}
 	f.mu.Unlock()
-	slices.SortFunc(found, func(a, b *flight) int { return cmp.Compare(a.number, b.number) })
+	slices.Reverse(found)
 	return found, f.oneClients(conn, found)
 }
 

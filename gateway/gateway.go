@@ -26,6 +26,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
+	"goblin/gateway/memory"
 	"goblin/gateway/metrics"
 	"goblin/gateway/orphans"
 	"goblin/gateway/pins"
@@ -47,6 +48,9 @@ type Options struct {
 	Children *orphans.Record
 	// Pins remember the tools that the user approved; nil lets all through.
 	Pins *pins.Store
+	// Memory bounds what servers, and whoever else shares it, make the process hold;
+	// nil bounds nothing.
+	Memory *memory.Account
 	// HoldLimit is how long a stateless client may take to come back with what
 	// a server asked for; 15 min by default.
 	HoldLimit time.Duration
@@ -115,6 +119,7 @@ func New(o Options) *Gateway {
 		o.HoldLimit = holdLimit
 	}
 	g.holds.init(o.HoldLimit)
+	g.holds.account = o.Memory
 	for i := range o.Config.Servers {
 		s := o.Config.Servers[i]
 		if o.Only == nil || slices.Contains(o.Only, s.Name) {
@@ -142,6 +147,8 @@ func RegistryOptions(cfg *config.Config) registry.Options {
 // Run starts the servers and serves until ctx ends; it returns when every
 // connection is closed and every child process gone.
 func (g *Gateway) Run(ctx context.Context) {
+	g.o.Memory.Join(&g.holds.large)
+	defer g.o.Memory.Leave(&g.holds.large)
 	g.mu.Lock()
 	g.run = ctx
 	for _, name := range g.order {
@@ -187,6 +194,7 @@ func (g *Gateway) add(defined config.Server, replaces bool) *backend {
 		ListChanged: g.o.Config.Gateway.ListChanged,
 		Observe:     g.observe(out),
 		Children:    g.o.Children,
+		Memory:      g.o.Memory,
 		Replaces:    replaces,
 	})}
 	g.servers[s.Name] = b

@@ -50,6 +50,7 @@ type held struct {
 	asked    int      // questions so far
 	lacking  []string // a capability that the client did not declare, but was needed
 	ticket   ticket   // by which the client comes back
+	place    place
 	timer    *time.Timer
 }
 
@@ -68,6 +69,7 @@ func (h *held) request() *request {
 }
 
 var (
+	errHoldOusted  = errors.New("the client did not come back before there was no room for its call any more")
 	errHoldExpired = errors.New("the client did not come back with what was asked for")
 	errUnanswered  = jsonrpc.Errorf(jsonrpc.CodeInternal, "the client gave no answer")
 )
@@ -119,6 +121,7 @@ func (g *Gateway) resumed(r *request) (h *held, own, foreign bool, err error) {
 // newHeld makes a call that r waits for, and the context that it ends with.
 func (g *Gateway) newHeld(r *request) (*held, context.Context) {
 	ctx, cancel := context.WithCancelCause(r.Session().Context())
+	r.token = rawjson.Path(r.Params(), "_meta", "progressToken")
 	return &held{
 		g: g, session: r.Session(), r: r, attended: true, cancel: cancel,
 		news: make(chan struct{}, 1), done: make(chan struct{}),
@@ -132,8 +135,8 @@ func (g *Gateway) startHeld(r *request, conn upstream.Conn, release func(), edit
 	f.held, f.release = h, release
 	f.call.Context, f.call.Cause = ctx, f
 	f.call.Method, f.call.Params, f.call.Edits = r.Method(), r.Params(), edits
-	if token := rawjson.Path(r.Params(), "_meta", "progressToken"); token != nil {
-		f.call.Token = rawjson.Replace(r.Params(), token, nil)
+	if r.token != nil {
+		f.call.Token = rawjson.Replace(r.Params(), r.token, nil)
 		f.call.Progress = h.progress
 	}
 	g.stampModern(r, conn, &f.call)
@@ -143,7 +146,7 @@ func (g *Gateway) startHeld(r *request, conn upstream.Conn, release func(), edit
 	g.flights.add(conn, f)
 	g.work.Go(func() {
 		reply, err := g.perform(r, conn, f)
-		g.flights.remove(conn, f, err == nil)
+		g.flights.remove(f, err == nil)
 		f.land()
 		h.finish(reply, err)
 		h.cancel(nil)
@@ -154,8 +157,8 @@ func (g *Gateway) startHeld(r *request, conn upstream.Conn, release func(), edit
 // progress goes to the request that waits now, by its own token.
 func (h *held) progress(params []byte) {
 	r := h.request()
-	token, own := rawjson.Path(r.Params(), "_meta", "progressToken"), rawjson.Get(params, "progressToken")
-	if token == nil || own == nil {
+	token, own := r.token, rawjson.Get(params, "progressToken")
+	if token == nil || own == nil || len(token) > maxToken {
 		return
 	}
 	r.Notify("progress:"+string(token), "notifications/progress", params, rawjson.Replace(params, own, token))
@@ -168,6 +171,9 @@ func (h *held) finish(reply jsonrpc.Reply, err error) {
 	defer h.mu.Unlock()
 	h.reply, h.err = reply, err
 	h.over = true
+	if !h.attended {
+		h.g.holds.grow(h, len(reply.Result)+len(reply.Error))
+	}
 	close(h.done)
 	h.giveUp()
 }
@@ -248,10 +254,13 @@ func (h *held) park(r *request) bool {
 		return false
 	}
 	h.attended = false
-	state, ok := h.g.holds.keep(h, r)
+	state, ousted, ok := h.g.holds.keep(h, r)
+	if ousted != nil {
+		h.g.work.Go(ousted.oust)
+	}
 	if !ok {
 		h.attended = true
-		h.g.log.Warn("Questions refused: too many calls wait for their clients", "server", r.server, "limit", maxHeld)
+		h.g.log.Warn("Questions refused: too many calls wait for their client", "server", r.server, "limit", maxHeldSession)
 		h.giveUp()
 		return false
 	}
@@ -281,7 +290,13 @@ func inputRequired(inputs []byte, state string) []byte {
 }
 
 // expire ends a call that nobody came back for.
-func (h *held) expire() {
+func (h *held) expire() { h.leave(errHoldExpired) }
+
+// oust ends a call whose room is needed, unless its client has just come back.
+func (h *held) oust() { h.leave(errHoldOusted) }
+
+// leave ends a call that nobody has come back for.
+func (h *held) leave(why error) {
 	h.mu.Lock()
 	late := !h.attended
 	if late {
@@ -291,13 +306,14 @@ func (h *held) expire() {
 	h.mu.Unlock()
 	if late {
 		h.g.holds.drop(h)
-		h.cancel(errHoldExpired)
+		h.cancel(why)
 	}
 }
 
 // take lets r wait for the call from now on, with the answers that it brings.
 // It reports false when the ticket is not the latest.
 func (h *held) take(r *request, t ticket) bool {
+	r.token = rawjson.Path(r.Params(), "_meta", "progressToken")
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.attended || h.ticket != t {

@@ -14,11 +14,12 @@ import (
 
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/memory"
 	"goblin/registry/rawjson"
 )
 
-// Bounds of the calls that wait for their clients: in all, and of one session
-// on a byte stream.
+// Bounds of the calls that wait for their clients: in all, beyond which the oldest
+// of whoever has most makes room, and of one session on a byte stream.
 const (
 	maxHeld        = 1024
 	maxHeldSession = 256
@@ -41,8 +42,12 @@ type holds struct {
 	mark  string // begins each of our states: others are servers'
 	limit time.Duration
 
-	mu  sync.Mutex
-	all map[[16]byte]*held
+	large   memory.Stock // what they hold beyond memory.Free
+	account *memory.Account
+
+	mu   sync.Mutex
+	last uint64
+	all  map[[16]byte]*held
 }
 
 func (t *holds) init(limit time.Duration) {
@@ -53,14 +58,12 @@ func (t *holds) init(limit time.Duration) {
 }
 
 // keep notes a call for its client to come back to, and gives the state to
-// come back with; false when there is no room. h.mu is held.
-func (t *holds) keep(h *held, r *request) (state string, ok bool) {
+// come back with; not ok when its session has too many. ousted is a call that
+// made room, whose client cannot come back; nil for none. h.mu is held.
+func (t *holds) keep(h *held, r *request) (state string, ousted *held, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.all[h.ticket.id] != h {
-		if len(t.all) >= maxHeld {
-			return "", false
-		}
 		if s := r.Session(); !s.Stateless() {
 			own := 0
 			for _, other := range t.all {
@@ -69,14 +72,29 @@ func (t *holds) keep(h *held, r *request) (state string, ok bool) {
 				}
 			}
 			if own >= maxHeldSession {
-				return "", false
+				return "", nil, false
 			}
 		}
+		h.place.claim(r)
+		if len(t.all) >= maxHeld {
+			ousted = t.farthest(&h.place)
+			t.forget(ousted)
+		}
+		t.last++
+		h.place.number = t.last
 		rand.Read(h.ticket.id[:]) //nolint:errcheck // never fails
 		t.all[h.ticket.id] = h
+		t.hold(h, len(r.Params()))
 	}
 	h.ticket.round++
-	return t.state(h.ticket, r), true
+	return t.state(h.ticket, r), ousted, true
+}
+
+// forget forgets a call. The lock is held.
+func (t *holds) forget(h *held) {
+	delete(t.all, h.ticket.id)
+	h.place.piece.Release()
+	h.place.piece = nil
 }
 
 // drop forgets a call.
@@ -84,7 +102,7 @@ func (t *holds) drop(h *held) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.all[h.ticket.id] == h {
-		delete(t.all, h.ticket.id)
+		t.forget(h)
 	}
 }
 
@@ -93,10 +111,10 @@ func (t *holds) drop(h *held) {
 func (t *holds) release(s *downstream.Session) {
 	t.mu.Lock()
 	var gone []*held
-	for id, h := range t.all {
+	for _, h := range t.all {
 		if h.session == s {
 			gone = append(gone, h)
-			delete(t.all, id)
+			t.forget(h)
 		}
 	}
 	t.mu.Unlock()
@@ -134,21 +152,30 @@ func (t *holds) code(raw []byte, r *request) []byte {
 // digestOf is the same for requests that mean the same: clients may write a
 // request anew when they send it again, and bring answers and other metadata.
 func digestOf(r *request) [sha256.Size]byte {
-	text := []byte(r.Method())
+	hash := sha256.New()
+	hash.Write([]byte(r.Method()))
 	for k, v := range rawjson.Members(r.Params()) {
 		if k.Is("_meta") {
 			continue
 		}
 		name, _ := rawjson.String(k)
-		text = append(rawjson.AppendString(text, name), ':')
-		text = append(append(text, canonical(v)...), ',')
+		hash.Write(append(rawjson.Quote(name), ':'))
+		hash.Write(canonical(v))
+		hash.Write([]byte{','})
 	}
-	return sha256.Sum256(text)
+	return [sha256.Size]byte(hash.Sum(nil))
 }
 
+// maxCanonical is how long a value may be that is decoded, which takes a multiple
+// of its size.
+const maxCanonical = 256 << 10
+
 // canonical writes a value in the one way that encoding/json has for it,
-// numbers as they stood.
+// numbers as they stood. A long one has to be sent again as it was.
 func canonical(v []byte) []byte {
+	if len(v) > maxCanonical {
+		return v
+	}
 	var decoded any
 	d := json.NewDecoder(bytes.NewReader(v))
 	d.UseNumber()

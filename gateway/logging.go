@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -23,6 +24,9 @@ const levelUnset logLevel = -1
 var levelNever = logLevel(len(levelNames) + 1)
 
 var levelNames = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+
+// levelWarning is that of what Goblin itself says to clients.
+const levelWarning logLevel = 3
 
 func parseLevel(name string) (logLevel, bool) {
 	i := slices.Index(levelNames, name)
@@ -288,6 +292,17 @@ func (g *Gateway) messageTo(server string, causes []*flight, level logLevel, par
 			return
 		}
 	}
+}
+
+// Spared tells a client that did not read, once it does, that it missed what
+// servers said meanwhile. It is [downstream.Options].Spared.
+func (g *Gateway) Spared(s *downstream.Session, n uint64) {
+	g.log.Warn("Notifications left out: the client does not read as fast as they come", "session", s.ID(), "client", peerName(s), "count", n)
+	if c := g.client(s); c == nil || !s.Ready() || levelWarning < c.wants() {
+		return
+	}
+	text := strconv.FormatUint(n, 10) + " notifications were left out, as too much waited to be read"
+	s.Notify("notifications/message", object("level", "warning", "logger", "goblin", "data", text))
 }
 
 func (g *Gateway) messageToAll(server string, conn upstream.Conn, level logLevel, params []byte) {

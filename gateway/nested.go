@@ -59,7 +59,7 @@ func (o *outer) at() *downstream.Exchange { return o.now().Exchange }
 func (o *outer) Progress(done, total float64, message string) {
 	r := o.now()
 	token := rawjson.Path(r.Params(), "_meta", "progressToken")
-	if token == nil {
+	if token == nil || len(token) > maxToken {
 		return
 	}
 	params := append([]byte(`{"progressToken":`), token...)

@@ -151,9 +151,7 @@ func (g *Gateway) unsubscribe(r *request) {
 	}
 	r.name = uri
 	s, me := r.Session(), holder{session: r.Session()}
-	held := g.subscriptions.keys(func(_ subscriptionKey, row *subscription) bool {
-		return slices.Contains(row.holders[me], uri)
-	})
+	held := g.subscriptions.spelled(me, uri)
 	if len(held) == 0 {
 		if t, err := g.reg.ResolveResource(uri); err == nil {
 			held = append(held, subscriptionKey{server: t.Server, uri: t.Name}, subscriptionKey{server: t.Server, unit: s.Unit(), uri: t.Name})
@@ -219,7 +217,7 @@ const releaseTimeout = 10 * time.Second
 func (g *Gateway) releaseSubscriptions(h holder) {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
-	held := g.subscriptions.keys(func(_ subscriptionKey, row *subscription) bool { return row.holders[h] != nil })
+	held := g.subscriptions.all(h)
 	// First what is ours to end, then what needs a backend that may be slow.
 	held = slices.DeleteFunc(held, func(key subscriptionKey) bool {
 		last := g.subscriptions.let(key, h, "")
@@ -378,12 +376,25 @@ func (g *Gateway) tellSubscribers(key subscriptionKey, params []byte) {
 	g.tellSubsOf(key, key.uri, params, make(map[holder]bool))
 }
 
+// maxUpdates is how many bytes may wait for a subscriber before it is told of the
+// resource that it watches instead of each below that.
+const maxUpdates = 1 << 20
+
+// unsent is how many bytes wait for a holder.
+func (h holder) unsent() int64 {
+	if h.listen != nil {
+		return h.listen.r.Unsent()
+	}
+	return h.session.Unsent()
+}
+
 // tellSubsOf tells the subscribers of a row that uri, at or below the row's,
 // changed, but for those that told holds, and adds them there. Each gets the
 // spelling that it subscribed with.
 func (g *Gateway) tellSubsOf(key subscriptionKey, uri string, params []byte, told map[holder]bool) {
 	server, watched := key.server, key.uri
 	var notices []receiver
+	var spelled []string // the row's own spelling of each
 	g.subscriptions.mu.Lock()
 	if row := g.subscriptions.rows[key]; row != nil {
 		for s, spellings := range row.holders {
@@ -393,11 +404,16 @@ func (g *Gateway) tellSubsOf(key subscriptionKey, uri string, params []byte, tol
 			told[s] = true
 			for _, spelling := range spellings {
 				notices = append(notices, receiver{s, g.spell(server, spelling, watched, uri)})
+				spelled = append(spelled, spelling)
 			}
 		}
 	}
 	g.subscriptions.mu.Unlock()
-	for _, n := range notices {
+	for i := range notices {
+		n := &notices[i]
+		if n.unsent() > maxUpdates {
+			n.name = spelled[i] // there is no end of what may be below it
+		}
 		if n.listen != nil {
 			n.listen.updated(n.name, params)
 			continue

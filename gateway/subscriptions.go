@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 
@@ -48,10 +49,23 @@ func newSubscription() *subscription {
 type subscriptions struct {
 	mu      sync.Mutex
 	rows    map[subscriptionKey]*subscription
-	servers map[string]int // holders at each server
-	holding map[holder]int // rows that each holds
+	places  map[watched][]subscriptionKey // the rows of a resource
+	servers map[string]int                // holders at each server
+	holding map[holder]*holding
 
 	show sync.Mutex // held while a row is looked at and shown
+}
+
+// watched is a resource, whatever the connection that watches it.
+type watched struct{ server, uri string }
+
+func (k subscriptionKey) watched() watched { return watched{k.server, k.uri} }
+
+// holding is what one holder watches. With it, neither an unsubscribe nor the
+// end of a session looks at the rows of others, who may have many.
+type holding struct {
+	rows    int
+	spelled map[string][]subscriptionKey // by the spelling that was used
 }
 
 // maxShown bounds how many of its holders are shown of a row.
@@ -62,8 +76,64 @@ const maxSubscriptions = 10000
 
 func (t *subscriptions) init() {
 	t.rows = make(map[subscriptionKey]*subscription)
+	t.places = make(map[watched][]subscriptionKey)
 	t.servers = make(map[string]int)
-	t.holding = make(map[holder]int)
+	t.holding = make(map[holder]*holding)
+}
+
+// row finds or makes a row. The lock is held, here and down to drop.
+func (t *subscriptions) row(key subscriptionKey) *subscription {
+	row := t.rows[key]
+	if row == nil {
+		row = newSubscription()
+		t.rows[key] = row
+		t.places[key.watched()] = append(t.places[key.watched()], key)
+	}
+	return row
+}
+
+// remove drops a row.
+func (t *subscriptions) remove(key subscriptionKey) {
+	delete(t.rows, key)
+	without(t.places, key.watched(), key)
+}
+
+// without takes a key out of one of the lists of an index.
+func without[K comparable](index map[K][]subscriptionKey, at K, key subscriptionKey) {
+	left := slices.DeleteFunc(index[at], func(k subscriptionKey) bool { return k == key })
+	if len(left) == 0 {
+		delete(index, at)
+	} else {
+		index[at] = left
+	}
+}
+
+// take makes s a holder of a row, in a spelling that it has not used yet.
+func (t *subscriptions) take(key subscriptionKey, row *subscription, s holder, spelling string) {
+	held := t.holding[s]
+	if held == nil {
+		held = &holding{spelled: make(map[string][]subscriptionKey)}
+		t.holding[s] = held
+	}
+	if row.holders[s] == nil {
+		t.servers[key.server]++
+		held.rows++
+	}
+	row.holders[s] = append(row.holders[s], spelling)
+	held.spelled[spelling] = append(held.spelled[spelling], key)
+}
+
+// drop undoes take, for all spellings that s used.
+func (t *subscriptions) drop(key subscriptionKey, row *subscription, s holder) {
+	held := t.holding[s]
+	for _, spelling := range row.holders[s] {
+		without(held.spelled, spelling, key)
+	}
+	delete(row.holders, s)
+	t.servers[key.server]--
+	if held.rows--; held.rows == 0 {
+		delete(t.holding, s)
+	}
 }
 
 // hold adds a session to a row, in the spelling that it used, and reports
@@ -71,14 +141,10 @@ func (t *subscriptions) init() {
 func (t *subscriptions) hold(key subscriptionKey, row *subscription, s holder, spelling string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if row.holders[s] == nil {
-		t.servers[key.server]++
-		t.holding[s]++
-	}
 	if slices.Contains(row.holders[s], spelling) {
 		return false
 	}
-	row.holders[s] = append(row.holders[s], spelling)
+	t.take(key, row, s, spelling)
 	return true
 }
 
@@ -94,13 +160,10 @@ func (t *subscriptions) let(key subscriptionKey, s holder, spelling string) (las
 	used := row.holders[s]
 	if i := slices.Index(used, spelling); i >= 0 && len(used) > 1 {
 		row.holders[s] = slices.Delete(used, i, i+1)
+		without(t.holding[s].spelled, spelling, key)
 		return false
 	}
-	delete(row.holders, s)
-	t.servers[key.server]--
-	if t.holding[s]--; t.holding[s] == 0 {
-		delete(t.holding, s)
-	}
+	t.drop(key, row, s)
 	last = len(row.holders) == 0 && row.conn != nil
 	if last {
 		row.conn = nil
@@ -109,11 +172,39 @@ func (t *subscriptions) let(key subscriptionKey, s holder, spelling string) (las
 	return last
 }
 
+// spelled are the rows that a session holds in a spelling.
+func (t *subscriptions) spelled(s holder, spelling string) []subscriptionKey {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if held := t.holding[s]; held != nil {
+		return slices.Clone(held.spelled[spelling])
+	}
+	return nil
+}
+
+// all are the rows that a session holds.
+func (t *subscriptions) all(s holder) []subscriptionKey {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	held := t.holding[s]
+	if held == nil {
+		return nil
+	}
+	seen := make(map[subscriptionKey]bool, held.rows)
+	for _, keys := range held.spelled {
+		for _, key := range keys {
+			seen[key] = true
+		}
+	}
+	return slices.Collect(maps.Keys(seen))
+}
+
 // full reports whether a session may not watch more.
 func (t *subscriptions) full(s holder) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.holding[s] >= maxSubscriptions
+	held := t.holding[s]
+	return held != nil && held.rows >= maxSubscriptions
 }
 
 // holders counts who watches over one connection.
@@ -130,23 +221,9 @@ func (t *subscriptions) holders(key subscriptionKey) (n int) {
 // names the first of them in the order of their ids.
 func (t *subscriptions) holderIDs(key subscriptionKey) (n int, ids []string) {
 	t.mu.Lock()
-	add := func(row *subscription) {
-		if row == nil {
-			return
-		}
-		for s := range row.holders {
+	for _, k := range t.places[key.watched()] {
+		for s := range t.rows[k].holders {
 			ids = append(ids, s.session.ID())
-		}
-	}
-	if key.unit == "" {
-		for _, key.second = range []bool{false, true} {
-			add(t.rows[key])
-		}
-	} else {
-		for k, row := range t.rows {
-			if k.server == key.server && k.uri == key.uri {
-				add(row)
-			}
 		}
 	}
 	t.mu.Unlock()
@@ -159,11 +236,7 @@ func (t *subscriptions) holderIDs(key subscriptionKey) (n int, ids []string) {
 // enter takes the key's turn, which leave gives back.
 func (t *subscriptions) enter(ctx context.Context, key subscriptionKey) (*subscription, error) {
 	t.mu.Lock()
-	row := t.rows[key]
-	if row == nil {
-		row = newSubscription()
-		t.rows[key] = row
-	}
+	row := t.row(key)
 	row.waiters++
 	t.mu.Unlock()
 	select {
@@ -189,7 +262,7 @@ func (t *subscriptions) leave(key subscriptionKey, row *subscription) {
 // sweep drops a row that nobody holds or waits for.
 func (t *subscriptions) sweep(key subscriptionKey, row *subscription) {
 	if row.waiters == 0 && len(row.holders) == 0 && t.rows[key] == row {
-		delete(t.rows, key)
+		t.remove(key)
 	}
 }
 
@@ -210,13 +283,12 @@ func (t *subscriptions) move(server string, perSession bool) {
 			if to == key {
 				continue
 			}
-			other := t.rows[to]
-			if other == nil {
-				other = newSubscription()
-				t.rows[to] = other
+			t.drop(key, row, s)
+			for other := t.row(to); len(spellings) > 0; spellings = spellings[1:] {
+				if !slices.Contains(other.holders[s], spellings[0]) {
+					t.take(to, other, s, spellings[0])
+				}
 			}
-			other.holders[s] = spellings
-			delete(row.holders, s)
 		}
 		t.sweep(key, row)
 	}

@@ -68,7 +68,7 @@ func (r *request) taskUse(t registry.Target) taskUse {
 	if r.tasksNegotiated() && r.asksForTask() {
 		return clientTask
 	}
-	if r.tasksNegotiated() && !isScreen(r.Session()) || t.Entry == nil || !bytes.Contains(t.Entry.JSON, []byte("taskSupport")) {
+	if r.tasksNegotiated() && !isScreen(r.Session()) || t.Entry == nil || !t.Entry.Tasks {
 		return noTask
 	}
 	if support, _ := rawjson.String(rawjson.Path(t.Entry.JSON, "execution", "taskSupport")); support == "required" {
@@ -136,6 +136,9 @@ func (g *Gateway) createTask(r *request, t registry.Target, edits []rawjson.Edit
 	f.call.Method, f.call.Params = r.Method(), rawjson.Splice(r.Params(), edits...)
 	if token := rawjson.Path(f.call.Params, "_meta", "progressToken"); token != nil {
 		g.tasks.track(own, func(params []byte) {
+			if len(token) > maxToken {
+				return
+			}
 			params = rawjson.SetMember(params, "progressToken", token)
 			own.out.Lock()
 			defer own.out.Unlock()
@@ -143,7 +146,7 @@ func (g *Gateway) createTask(r *request, t registry.Target, edits []rawjson.Edit
 				g.tellTask(own, "notifications/progress", params)
 				return
 			}
-			r.Notify("", "notifications/progress", unrelated(params))
+			r.Notify("progress:"+string(token), "notifications/progress", unrelated(params))
 			g.noted(registry.ToClient, r.Session(), r.server, "notifications/progress", r.name, params)
 		})
 		f.call.Params = rawjson.Splice(f.call.Params, rawjson.Replace(f.call.Params, token, rawjson.Quote(own.token)))
@@ -151,7 +154,7 @@ func (g *Gateway) createTask(r *request, t registry.Target, edits []rawjson.Edit
 	defer g.tasks.expect(conn)()
 	g.flights.add(conn, f)
 	reply, err := g.makeTask(r.Context(), own, &f.call)
-	g.flights.remove(conn, f, err == nil)
+	g.flights.remove(f, err == nil)
 	state := rawjson.Get(reply.Result, "task")
 	id, made := rawjson.String(rawjson.Get(state, "taskId"))
 	switch {
@@ -386,7 +389,7 @@ func (g *Gateway) serveTask(r *request) {
 	defer f.land()
 	f.call.Context, f.call.Cause = r.Context(), f
 	f.call.Method, f.call.Params, f.call.Edits = r.Method(), r.Params(), r.edit(raw, own.original)
-	g.trackProgress(r, &f.call)
+	g.trackProgress(r, &f.call, rawjson.Path(r.Params(), "_meta", "progressToken"))
 	g.stampModern(r, conn, &f.call)
 	if r.Method() == "tasks/result" {
 		// It takes as long as the task. What the task asks for meanwhile names
@@ -422,7 +425,7 @@ func (g *Gateway) taskSlot(r *request, own *task) (upstream.Conn, func(), error)
 	if own.durable && own.conn.Err() != nil || b == nil {
 		return g.slot(r)
 	}
-	release, err := b.Acquire(r.Context())
+	release, err := b.Acquire(r.Context(), r.Session())
 	return own.conn, release, err
 }
 

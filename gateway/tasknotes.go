@@ -87,9 +87,16 @@ func (g *Gateway) deliverTask(own *task, n taskNotice) {
 // for its result, else on the session's.
 func (g *Gateway) tellTask(own *task, method string, params []byte) {
 	params = relate(params, own.original, own.id)
-	if f, _ := g.tasks.attending(own); f != nil {
+	f, _ := g.tasks.attending(own)
+	state := method == "notifications/tasks/status" // of which the newest counts
+	switch key := "task:" + own.id; {
+	case f != nil && state:
+		f.exchange.Merge(key, method, params)
+	case f != nil:
 		f.exchange.Notify("", method, params)
-	} else {
+	case state:
+		own.owner.Merge(key, method, params)
+	default:
 		own.owner.Notify(method, params)
 	}
 	g.noted(registry.ToClient, own.owner, own.server, method, own.id, params)

@@ -272,6 +272,8 @@ func (e *Entry) describe(types map[string]string) {
 			e.Label = text(v)
 		case k.Is("title"):
 			e.Title = text(v)
+		case k.Is("execution"):
+			e.Tasks = true
 		case k.Is("description"):
 			e.Description = text(v)
 		case k.Is("mimeType"):

@@ -13,11 +13,16 @@
 // Everything exported is safe for concurrent use. Sending never blocks. What
 // the client is owed is never dropped: answers, and requests to it. Of
 // notifications, those given a key may be replaced by a newer one of that key
-// while they wait, and over HTTP session-wide ones are dropped, and counted,
-// while the client holds no stream open for them. A client that does not read
+// while they wait, those without one are left out, and counted, while more than
+// a quarter of limits.unsent waits, and over HTTP session-wide ones are dropped, and counted, while
+// the client holds no stream open for them. Requests to a client wait until it
+// has read all but limits.unsent. A client that does not read
 // is not read from either once limits.unsent bytes wait for it, and its
 // session ends at 20 times that, or when a write made no progress for a
-// minute. No client can slow another.
+// minute. All clients together are bounded by an account of what they make the
+// process hold: over it, who holds most of it gives up first an unfinished message,
+// requests in flight, or a session that does not read ([memory.Account]). No client
+// can slow another.
 package downstream
 
 import (
@@ -27,6 +32,9 @@ import (
 	"io"
 	"log/slog"
 	"time"
+
+	"goblin/gateway/jsonrpc"
+	"goblin/gateway/memory"
 )
 
 // Handler decides what the messages of clients mean.
@@ -46,6 +54,18 @@ type Handler interface {
 	Closed(s *Session)
 }
 
+// Starter is a [Handler] that can do without a goroutine for some requests.
+type Starter interface {
+	// Start takes a request that it can answer without waiting: at once, or
+	// later when something arrives elsewhere. Then it returns true, answers
+	// exactly once, soon after what [Exchange.Await] tells at the latest, and
+	// calls [Exchange.Finish] when it is done. It returns false, having done
+	// nothing, for all others: they go to Handle. It runs where messages are
+	// read and must not block. Requests that [Options].Order keeps apart do not
+	// come here. What it sends to servers goes into the burst, which may be nil.
+	Start(x *Exchange, burst *jsonrpc.Burst) bool
+}
+
 // Limits bounds what one client may cost. Zero fields get the defaults.
 type Limits struct {
 	Frame    int64 // bytes of one message from a client; 128 MiB
@@ -59,6 +79,9 @@ type Options struct {
 	Handler Handler
 	Logger  *slog.Logger // nil discards
 	Limits  Limits
+	// Memory bounds what all sessions, and whoever else shares it, make the process
+	// hold; nil bounds nothing.
+	Memory *memory.Account
 	// Drain is how long requests in flight may take to be answered, and the
 	// answers to be read, after the client's end of input or at shutdown;
 	// 5 s by default.
@@ -67,6 +90,10 @@ type Options struct {
 	// came, the same key; "" for the others. nil orders none. It must not
 	// block.
 	Order func(method string, params []byte) (key string)
+	// Spared is told how many notifications without a key were left out, once
+	// the client has read enough to get them again; nil for nobody. It must not
+	// block, and may use the session.
+	Spared func(s *Session, n uint64)
 	// Closers are closed by [ServeStream] as the last thing it does to its
 	// streams, so that a read or write that is still blocked ends.
 	Closers []io.Closer
@@ -107,6 +134,8 @@ const (
 	flushGrace = time.Second
 	// pollInterval is how often a paused reader looks for room.
 	pollInterval = 5 * time.Millisecond
+	// askInterval is how often a request to a client looks for room.
+	askInterval = 50 * time.Millisecond
 )
 
 // Causes with which the context of a session or an exchange ends.
@@ -123,6 +152,9 @@ var (
 	ErrIdle = errors.New("session was idle for too long")
 	// ErrOverflow: more than 20 times limits.unsent waited for the client.
 	ErrOverflow = errors.New("client left too many bytes unread")
+	// ErrCrowded: all clients and servers together made the process hold too much,
+	// and this client, which did not read, most of it.
+	ErrCrowded = fmt.Errorf("client left too many bytes unread: %w", memory.ErrFull)
 	// ErrStalled: the client read nothing for a minute.
 	ErrStalled = errors.New("client stopped reading")
 	// ErrNoStream: the client holds no stream open that a request could be

@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"goblin/gateway/jsonrpc"
 	"goblin/registry/rawjson"
@@ -19,8 +20,8 @@ var errDetour = errors.New("no stream of its own")
 type stream interface {
 	carrier
 	// answer sends the last frame. code is that of the error in it, 0 for a
-	// result.
-	answer(frame []byte, code int)
+	// result. burst may be nil.
+	answer(frame []byte, code int, burst *jsonrpc.Burst)
 	// abandon ends the stream without an answer.
 	abandon()
 }
@@ -35,16 +36,21 @@ type Exchange struct {
 	params  []byte
 	modern  *Modern // nil up to 2025-11-25
 	seq     uint64
+	held    int64 // see Session.hold
 	out     stream
 	after   func() // called when Handle has returned; may be nil
 	turn    turn
 
+	burst    *jsonrpc.Burst // of With
+	finished atomic.Bool    // Finish was called, or run has returned
+
 	mu     sync.Mutex
-	over   bool // answered or cancelled: nothing more is sent
+	over   atomic.Bool // changed under mu; answered or cancelled: nothing more is sent
 	reason string
 	cause  error // why ctx ends
 	ctx    context.Context
 	cancel context.CancelCauseFunc
+	waiter Waiter // of Await
 }
 
 // turn is the place of a request among those of the same order.
@@ -94,7 +100,7 @@ func (x *Exchange) pass() {
 
 // begin registers a request; modern is what a stateless one says of itself,
 // else nil. The error is the answer to a request that may not begin.
-// Afterwards x.run must be called, once.
+// Afterwards x.serve or x.run must be called, once.
 func (s *Session) begin(m *jsonrpc.Message, modern *Modern, out stream, after func()) (*Exchange, *jsonrpc.Error) {
 	key := jsonrpc.IDString(m.ID)
 	s.mu.Lock()
@@ -103,7 +109,7 @@ func (s *Session) begin(m *jsonrpc.Message, modern *Modern, out stream, after fu
 		// Clients that know nothing of each other may choose the same id.
 		key = "#" + strconv.FormatUint(s.seq+1, 10)
 	}
-	if s.closing {
+	if s.closing.Load() {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "The session is ending")
 	}
 	if s.inFlight[key] != nil {
@@ -119,6 +125,7 @@ func (s *Session) begin(m *jsonrpc.Message, modern *Modern, out stream, after fu
 	x := &Exchange{session: s, id: m.ID, key: key, method: m.Method, params: m.Params, modern: modern, seq: s.seq, out: out, after: after, turn: s.queue(m)}
 	s.inFlight[key] = x
 	s.running++
+	s.hold(x)
 	return x, nil
 }
 
@@ -129,27 +136,95 @@ func clip(s string) string {
 	return s
 }
 
+// serve lets the handler answer, without a goroutine of its own if it can.
+func (x *Exchange) serve(burst *jsonrpc.Burst) {
+	if x.turn.over != nil || !x.start(burst) {
+		go x.run()
+	}
+}
+
+// start lets a [Starter] take the request.
+func (x *Exchange) start(burst *jsonrpc.Burst) (taken bool) {
+	starter := x.session.starter
+	if starter == nil {
+		return false
+	}
+	taken = true // unless Start returns and says otherwise
+	defer x.Recover()
+	return starter.Start(x, burst)
+}
+
 // run lets the handler answer.
 func (x *Exchange) run() {
-	s := x.session
 	defer func() {
 		if r := recover(); r != nil {
-			s.opt.Logger.Error("handler panicked", "in", "request", "method", x.method, "session", s.id, "panic", r, "stack", string(debug.Stack()))
+			x.panicked(r)
 		}
-		if !x.answered() {
-			x.Fail(jsonrpc.Errorf(jsonrpc.CodeInternal, "Internal error: the request was not answered"))
-		}
-		if x.after != nil {
-			x.after()
-		}
-		s.mu.Lock()
-		x.pass()
-		s.running--
-		s.settle()
-		s.mu.Unlock()
+		x.Finish()
 	}()
 	x.await()
-	s.opt.Handler.Handle(x)
+	x.session.opt.Handler.Handle(x)
+}
+
+func (x *Exchange) panicked(with any) {
+	s := x.session
+	s.opt.Logger.Error("handler panicked", "in", "request", "method", x.method, "session", s.id, "panic", with, "stack", string(debug.Stack()))
+}
+
+// Finish says that nothing more is done for a request that a [Starter] has
+// taken. One that has no answer yet is answered with -32603.
+func (x *Exchange) Finish() {
+	if x.finished.Swap(true) {
+		return
+	}
+	if !x.answered() {
+		x.Fail(jsonrpc.Errorf(jsonrpc.CodeInternal, "Internal error: the request was not answered"))
+	}
+	if x.after != nil {
+		x.after()
+	}
+	s := x.session
+	s.mu.Lock()
+	x.pass()
+	s.release(x)
+	s.running--
+	s.settle()
+	s.mu.Unlock()
+}
+
+// Recover is deferred by whatever works on a request that a [Starter] has
+// taken: a panic is logged, and is the end of the request, as it is in Handle.
+func (x *Exchange) Recover() {
+	if r := recover(); r != nil {
+		x.panicked(r)
+		x.Finish()
+	}
+}
+
+// With has the answer, which the caller is about to give, sent with a burst.
+func (x *Exchange) With(burst *jsonrpc.Burst) { x.burst = burst }
+
+// Waiter waits for something without a goroutine.
+type Waiter interface {
+	// Withdrawn says that the context of the request has ended before its
+	// answer, with the cause. It may be called more than once, in any goroutine,
+	// and must not block.
+	Withdrawn(cause error)
+}
+
+// Await has w told when nobody waits for the answer any more: at once if that is
+// so already. It is for those who do not look at Context, and called once.
+func (x *Exchange) Await(w Waiter) {
+	x.mu.Lock()
+	x.waiter = w
+	over, cause := x.over.Load(), x.cause
+	x.mu.Unlock()
+	if !over && x.session.ctx.Err() != nil {
+		over, cause = true, context.Cause(x.session.ctx)
+	}
+	if over && !errors.Is(cause, ErrAnswered) {
+		w.Withdrawn(cause)
+	}
 }
 
 // Session is the client that asks.
@@ -194,7 +269,7 @@ func (x *Exchange) Context() context.Context {
 	// Made on demand: many requests are answered without one.
 	if x.ctx == nil {
 		x.ctx, x.cancel = context.WithCancelCause(x.session.ctx)
-		if x.over {
+		if x.over.Load() {
 			x.cancel(x.cause)
 		}
 	}
@@ -204,6 +279,9 @@ func (x *Exchange) Context() context.Context {
 // Cancelled reports whether the client cancelled the request before it was
 // answered.
 func (x *Exchange) Cancelled() bool {
+	if !x.answered() {
+		return false
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return errors.Is(x.cause, ErrCancelled)
@@ -246,14 +324,10 @@ func (x *Exchange) Fail(err *jsonrpc.Error) {
 	}
 }
 
-func (x *Exchange) answered() bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.over
-}
+func (x *Exchange) answered() bool { return x.over.Load() }
 
 func (x *Exchange) answer(frame []byte, code int) {
-	x.end(ErrAnswered, "", func() { x.out.answer(oneLine(frame), code) })
+	x.end(ErrAnswered, "", func() { x.out.answer(oneLine(frame), code, x.burst) })
 }
 
 // abandon ends the exchange without an answer.
@@ -272,18 +346,22 @@ func (c *cancelled) Reason() string { return c.reason }
 // end makes last the last thing that happens on the exchange's stream.
 func (x *Exchange) end(cause error, reason string, last func()) {
 	x.mu.Lock()
-	if x.over {
+	if x.over.Load() {
 		x.mu.Unlock()
 		return
 	}
-	x.over, x.cause, x.reason = true, cause, reason
+	x.cause, x.reason = cause, reason
+	x.over.Store(true)
 	// First, since the client may reuse the id as soon as it has the answer.
 	x.session.forget(x)
 	last()
-	cancel := x.cancel
+	cancel, waiter := x.cancel, x.waiter
 	x.mu.Unlock()
 	if cancel != nil {
 		cancel(cause)
+	}
+	if waiter != nil && !errors.Is(cause, ErrAnswered) {
+		waiter.Withdrawn(cause)
 	}
 }
 
@@ -296,23 +374,27 @@ func (s *Session) forget(x *Exchange) {
 }
 
 // Notify sends a notification on this request's stream; nothing, and false,
-// once the request was answered or cancelled. A notification with a key may be
-// replaced by a newer one of that key, but only while more than 1 MiB waits
-// for the client. Over HTTP, when the client takes no event stream as an
+// once the request was answered or cancelled. While more than 1 MiB waits for
+// the client, a notification with a key may be replaced by a newer one of that
+// key; one without is left out while more than a quarter of limits.unsent does. Over HTTP, when the client takes no event stream as an
 // answer, it goes to the session-wide stream.
 func (x *Exchange) Notify(key, method string, params []byte, edits ...rawjson.Edit) bool {
 	frame := oneLine(jsonrpc.Notification(method, params, edits...))
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch {
-	case x.over:
+	case x.over.Load():
+	case key == "" && x.session.spare(x.out.unsent()):
 	case key != "" && x.out.unsent() > mergeAbove:
 		x.out.merge("x"+strconv.FormatUint(x.seq, 10)+"."+key, frame)
 	default:
 		x.out.send(frame)
 	}
-	return !x.over
+	return !x.over.Load()
 }
+
+// Unsent is how many bytes wait to go where this request's answer goes.
+func (x *Exchange) Unsent() int64 { return x.out.unsent() }
 
 // Merge is Notify for state: it replaces an earlier notification of the same
 // key that still waits.
@@ -320,7 +402,7 @@ func (x *Exchange) Merge(key, method string, params []byte, edits ...rawjson.Edi
 	frame := oneLine(jsonrpc.Notification(method, params, edits...))
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if !x.over {
+	if !x.over.Load() {
 		x.out.merge("x"+strconv.FormatUint(x.seq, 10)+"."+key, frame)
 	}
 }
@@ -340,7 +422,7 @@ func (x *Exchange) Request(ctx context.Context, method string, params []byte) (j
 func (x *Exchange) ask(ctx context.Context, frame []byte) error {
 	x.mu.Lock()
 	err := x.cause
-	if !x.over {
+	if !x.over.Load() {
 		err = x.out.request(ctx, frame)
 	}
 	x.mu.Unlock()
@@ -355,7 +437,7 @@ func (x *Exchange) ask(ctx context.Context, frame []byte) error {
 func (x *Exchange) tell(frame []byte) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.over {
+	if x.over.Load() {
 		x.session.base.send(frame)
 	} else {
 		x.out.send(frame)

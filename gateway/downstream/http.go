@@ -39,7 +39,8 @@ type HTTPOptions struct {
 	// when it is empty.
 	Listen string
 	// IdleTimeout ends a session that no request used, while it has no stream
-	// open and no request in flight; 30 min by default.
+	// open and no request in flight; 30 min by default. One whose client never
+	// came back after initialize ends after a minute already.
 	IdleTimeout time.Duration
 	// Connections is how many clients may be connected at a time, further
 	// ones wait; twice limits.sessions plus 1024 by default.
@@ -63,7 +64,6 @@ type HTTP struct {
 	opt      *Options
 	token    [sha256.Size]byte
 	sessions sessions
-	bodies   atomic.Int64 // bytes of large bodies held in memory
 	ctx      context.Context
 	cancel   context.CancelFunc
 	draining atomic.Bool
@@ -226,20 +226,36 @@ func (h *HTTP) open(stateless bool) *hub {
 		h.opt.Logger.Info("ended the least recently used session to make room", "session", evicted.s.id, "limit", h.sessions.limit)
 		evicted.s.Close(ErrIdle)
 	}
+	if !stateless {
+		h.opt.Memory.Join(b)
+	}
 	h.keepers.Go(func() { h.keep(b) })
 	s.guard("opened", func() { h.opt.Handler.Opened(s) })
 	return b
 }
 
+// handshakeTimeout is how long a client may take from the answer to initialize
+// to what it sends next.
+const handshakeTimeout = time.Minute
+
+// idle is how long a session may be unused now. A client that hung up during
+// initialize does not know of its session, so that nobody will ever end it.
+func (h *HTTP) idle(b *hub) time.Duration {
+	if b.s.stateless || b.s.Ready() {
+		return h.o.IdleTimeout
+	}
+	return min(h.o.IdleTimeout, handshakeTimeout)
+}
+
 // keep waits for the end of a session, by idleness if nothing else.
 func (h *HTTP) keep(b *hub) {
-	timer := time.NewTimer(h.o.IdleTimeout)
+	timer := time.NewTimer(h.idle(b))
 	defer timer.Stop()
 	for b.s.ctx.Err() == nil {
 		select {
 		case <-b.s.ctx.Done():
 		case <-timer.C:
-			left, ended := h.sessions.expire(b, h.o.IdleTimeout)
+			left, ended := h.sessions.expire(b, h.idle(b))
 			if ended {
 				b.s.Close(ErrIdle)
 			}
@@ -248,6 +264,7 @@ func (h *HTTP) keep(b *hub) {
 	}
 	h.sessions.remove(b)
 	b.s.finish(context.Cause(b.s.ctx))
+	h.opt.Memory.Leave(b)
 }
 
 // Close ends all sessions, giving requests in flight the time of

@@ -2,11 +2,14 @@ package downstream
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"goblin/gateway/memory"
 )
 
 const (
@@ -32,6 +35,7 @@ type hub struct {
 	s       *Session
 	key     string       // what requests name the session by; known to its client alone
 	writing atomic.Int64 // bytes of JSON answers being written
+	large   memory.Stock // bodies being read, and JSON answers being written
 
 	mu      sync.Mutex
 	gets    []*feed            // newest last
@@ -45,6 +49,7 @@ type hub struct {
 	// drop ends what one stateless client reads, in the place of the session
 	// that it shares with others; nil for the hub of a session.
 	drop func()
+	own  *Exchange // of that client; guarded by s.mu
 
 	uses int       // requests, streams and exchanges; guarded by sessions.mu
 	used time.Time // when uses fell last; guarded by sessions.mu
@@ -73,7 +78,7 @@ func (b *hub) send(frame []byte) {
 	}
 	f.out.Send(frame)
 	b.mu.Unlock()
-	b.check(f)
+	b.check(f, len(frame))
 }
 
 func (b *hub) merge(key string, frame []byte) {
@@ -86,7 +91,7 @@ func (b *hub) merge(key string, frame []byte) {
 	}
 	f.out.Merge(key, frame)
 	b.mu.Unlock()
-	b.check(f)
+	b.check(f, len(frame))
 }
 
 // hold keeps a merged notification until a stream opens.
@@ -114,7 +119,7 @@ func (b *hub) request(ctx context.Context, frame []byte) error {
 		if f := b.newest(); f != nil {
 			f.out.Send(frame)
 			b.mu.Unlock()
-			b.check(f)
+			b.check(f, len(frame))
 			return nil
 		}
 		if b.opened == nil {
@@ -143,24 +148,48 @@ func (b *hub) droppedCount() uint64 {
 func (b *hub) unsent() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	n := b.writing.Load()
+	return b.writing.Load() + b.queuedLocked()
+}
+
+// queued is unsent without the answers that are JSON.
+func (b *hub) queued() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.queuedLocked()
+}
+
+func (b *hub) queuedLocked() (n int64) {
 	for f := range b.feeds {
 		n += f.unsent()
 	}
 	return n
 }
 
-// check gives the client up when too much waits for it, after f got more.
-func (b *hub) check(f *feed) {
-	if f.unsent() <= countAbove || b.unsent() <= overflowFactor*b.s.opt.Limits.Unsent {
+// check gives the client up when too much waits for it, after f got n bytes more.
+func (b *hub) check(f *feed, n int) {
+	if f.unsent() <= countAbove {
+		return
+	}
+	b.grew(n)
+	if b.unsent() <= overflowFactor*b.s.opt.Limits.Unsent {
 		return
 	}
 	if b.drop != nil {
-		f.out.Close(ErrOverflow)
-		b.drop()
+		b.cut(ErrOverflow)
 		return
 	}
 	b.s.Close(ErrOverflow)
+}
+
+// cut ends what one stateless client reads.
+func (b *hub) cut(cause error) {
+	b.mu.Lock()
+	feeds := slices.Collect(maps.Keys(b.feeds))
+	b.mu.Unlock()
+	for _, f := range feeds {
+		f.cut(cause)
+	}
+	b.drop()
 }
 
 // add counts the stream of a POST.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/memory"
 	"goblin/registry/rawjson"
 )
 
@@ -56,8 +57,8 @@ func (p *post) upgrade() *feed {
 
 // put hands the event stream to give. It reports false when there can be
 // none; what was to be sent then goes to the session-wide stream. It is
-// dropped when the client has hung up.
-func (p *post) put(give func(*feed)) bool {
+// dropped when the client has hung up. n is how many bytes that are.
+func (p *post) put(n int, give func(*feed)) bool {
 	p.mu.Lock()
 	if !p.events || p.first {
 		p.mu.Unlock()
@@ -70,25 +71,25 @@ func (p *post) put(give func(*feed)) bool {
 	f := p.upgrade()
 	give(f)
 	p.mu.Unlock()
-	p.hub.check(f)
+	p.hub.check(f, n)
 	return true
 }
 
 func (p *post) send(frame []byte) {
-	if !p.put(func(f *feed) { f.out.Send(frame) }) {
+	if !p.put(len(frame), func(f *feed) { f.out.Send(frame) }) {
 		p.hub.send(frame)
 	}
 }
 
 func (p *post) merge(key string, frame []byte) {
-	if !p.put(func(f *feed) { f.out.Merge(key, frame) }) {
+	if !p.put(len(frame), func(f *feed) { f.out.Merge(key, frame) }) {
 		p.hub.merge(key, frame)
 	}
 }
 
 func (p *post) request(_ context.Context, frame []byte) error {
 	sent := false
-	if !p.put(func(f *feed) { f.out.Send(frame); sent = true }) {
+	if !p.put(len(frame), func(f *feed) { f.out.Send(frame); sent = true }) {
 		return errDetour
 	}
 	if !sent {
@@ -106,7 +107,7 @@ func (p *post) unsent() int64 {
 	return p.feed.unsent()
 }
 
-func (p *post) answer(frame []byte, code int) {
+func (p *post) answer(frame []byte, code int, _ *jsonrpc.Burst) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.over {
@@ -181,9 +182,8 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 			return
 		}
 	}
-	frame, free, refused := h.body(w, r, rc)
-	defer free()
-	if refused {
+	frame, ok := h.body(w, r, rc, p.hub)
+	if !ok {
 		return
 	}
 	m, err := jsonrpc.Parse(frame)
@@ -274,7 +274,7 @@ func (h *HTTP) start(w http.ResponseWriter, p *post, m *jsonrpc.Message) bool {
 		p.upgrade()
 		p.mu.Unlock()
 	}
-	go x.run()
+	x.serve(nil)
 	return true
 }
 
@@ -355,6 +355,13 @@ func (p *post) writeJSON(w http.ResponseWriter, rc *http.ResponseController) {
 	w.WriteHeader(p.status)
 	left := int64(len(p.result))
 	p.hub.writing.Add(left)
+	if left > memory.Free {
+		p.hub.grew(len(p.result))
+		defer p.hub.large.Add(left, func() {
+			p.hub.s.opt.Logger.Warn("an answer was cut off: too much is held for all clients and servers together", "session", p.hub.s.id, "bytes", len(p.result))
+			stopWriting(rc)
+		}).Release()
+	}
 	writePieces(w, rc, p.result, func(n int) { //nolint:errcheck // the client has gone
 		left -= int64(n)
 		p.hub.writing.Add(int64(-n))
@@ -362,45 +369,35 @@ func (p *post) writeJSON(w http.ResponseWriter, rc *http.ResponseController) {
 	p.hub.writing.Add(-left)
 }
 
-// freeBody is what a body may take without being counted, and the size of the
-// parts in which a larger one is collected.
-const freeBody = 1 << 20
+// maxPart is the size of the parts in which a large body is collected.
+const maxPart = 1 << 20
 
-// body reads the message, within limits.frame and the time that its size
-// allows. All large bodies in memory share four times limits.frame. free must
-// be called when the message is done with.
-func (h *HTTP) body(w http.ResponseWriter, r *http.Request, rc *http.ResponseController) (frame []byte, free func(), refused bool) {
+// body reads the message, within limits.frame and the time that its size allows,
+// and as far as there is room for it; false when it was refused.
+func (h *HTTP) body(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, session *hub) (frame []byte, ok bool) {
 	limit := h.opt.Limits.Frame
-	var counted int64
-	free = func() { h.bodies.Add(-counted) }
-	room := func(n int) bool {
-		counted += int64(n)
-		if h.bodies.Add(int64(n)) <= 4*limit {
-			return true
-		}
-		unavailable(w, nil, "Too many large messages at once")
-		return false
-	}
-	tooLarge := func() ([]byte, func(), bool) {
-		w.Header().Set("Connection", "close")
-		refuse(w, http.StatusRequestEntityTooLarge, nil, "Invalid request: a message is larger than the limit of %d bytes (limits.frame)", limit)
-		return nil, free, true
-	}
+	up := &upload{account: h.opt.Memory, session: session, drop: func() { stopReading(rc) }}
+	defer up.end()
 	if r.ContentLength > limit {
-		return tooLarge()
+		tooLarge(w, limit)
+		return nil, false
 	}
 	start := time.Now()
 	rc.SetReadDeadline(start.Add(bodyTimeout)) //nolint:errcheck // not every reader can
 	body := http.MaxBytesReader(w, r.Body, limit)
 	// In parts: growing one piece of memory would take several times its size.
 	var parts [][]byte
-	part := make([]byte, 0, min(max(r.ContentLength+1, 512), freeBody))
+	part := make([]byte, 0, min(max(r.ContentLength+1, 512), maxPart))
+	if cap(part) > memory.Free {
+		up.room(cap(part))
+	}
 	size, renewed := 0, 0
 	for {
 		if len(part) == cap(part) {
-			next := min(2*cap(part), freeBody)
-			if size+next > freeBody && !room(next) {
-				return nil, free, true
+			next := min(2*cap(part), maxPart)
+			if size+next > memory.Free && !up.room(next) {
+				h.crowdedOut(w, size)
+				return nil, false
 			}
 			parts, part = append(parts, part), make([]byte, 0, next)
 		}
@@ -410,35 +407,50 @@ func (h *HTTP) body(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 			renewWrite(rc) // the body may have taken long
 		}
 		switch {
+		case up.piece.Shed():
+			h.crowdedOut(w, size)
+			return nil, false
 		case err == nil:
 		case errors.Is(err, io.EOF):
 			rc.SetReadDeadline(time.Time{}) //nolint:errcheck // not every reader can
 			if parts == nil {
-				return part, free, false
+				return part, true
 			}
-			if size > freeBody && !room(size) {
-				return nil, free, true
+			if size > memory.Free && !up.room(size) {
+				h.crowdedOut(w, size)
+				return nil, false
 			}
-			frame = slices.Concat(append(parts, part)...)
-			if counted > 0 { // the parts are free
-				h.bodies.Add(int64(size) - counted)
-				counted = int64(size)
-			}
-			return frame, free, false
+			return slices.Concat(append(parts, part)...), true
 		case errors.As(err, new(*http.MaxBytesError)):
-			return tooLarge()
+			tooLarge(w, limit)
+			return nil, false
 		default:
 			w.Header().Set("Connection", "close")
 			refuse(w, http.StatusRequestTimeout, nil, "The message did not arrive in time or whole")
-			return nil, free, true
+			return nil, false
 		}
 		if size-renewed >= bodyRate {
 			renewed = size
 			now := time.Now()
 			slack := time.Duration(size/bodyRate)*time.Second - now.Sub(start)
 			rc.SetReadDeadline(now.Add(bodyTimeout + min(slack, 0))) //nolint:errcheck // not every reader can
+			if up.piece.Shed() {                                     // its deadline has just been put off
+				stopReading(rc)
+			}
 		}
 	}
+}
+
+func tooLarge(w http.ResponseWriter, limit int64) {
+	w.Header().Set("Connection", "close")
+	refuse(w, http.StatusRequestEntityTooLarge, nil, "Invalid request: a message is larger than the limit of %d bytes (limits.frame)", limit)
+}
+
+// crowdedOut refuses a message for which there is no room.
+func (h *HTTP) crowdedOut(w http.ResponseWriter, size int) {
+	h.opt.Logger.Warn("a message was refused: too much is held for all clients and servers together", "bytes", size)
+	w.Header().Set("Connection", "close")
+	unavailable(w, nil, "Too many large messages at once")
 }
 
 // accepts tells which kinds of answer a client takes; an absent header, as a

@@ -25,6 +25,7 @@ func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *http.Respon
 		writeError(w, http.StatusBadRequest, fault.Frame(m.ID))
 		return
 	}
+	modern.Remote = r.RemoteAddr
 	root := h.shared()
 	if root == nil {
 		unavailable(w, m.ID, "No room for another session (limits.sessions)")
@@ -33,7 +34,9 @@ func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *http.Respon
 	defer h.sessions.release(root)
 	// What waits is counted for each request alone: a client that does not
 	// read is no reason to end the others.
-	p.hub, p.modern = &hub{s: root.s, feeds: make(map[*feed]struct{})}, true
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	p.hub, p.modern = &hub{s: root.s, feeds: make(map[*feed]struct{}), drop: cancel}, true
 	h.sessions.hold(root)
 	x, fault := root.s.begin(m, modern, p, func() { h.sessions.release(root) })
 	if fault != nil {
@@ -41,11 +44,10 @@ func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *http.Respon
 		writeError(w, http.StatusOK, fault.Frame(m.ID))
 		return
 	}
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	p.hub.drop = cancel
+	defer h.opt.Memory.Leave(p.hub)
+	p.hub.owns(x)
 	unhook := context.AfterFunc(ctx, func() { x.abandon("the client closed the stream") })
-	go x.run()
+	x.serve(nil)
 	p.serve(w, r, rc)
 	unhook()
 	x.abandon("the client stopped reading") // without effect when it was answered

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/downstream"
+	account "goblin/gateway/memory"
 )
 
 func lower(s string) string { return strings.ToLower(s) }
@@ -91,6 +92,9 @@ func TestIdleSessionsEnd(t *testing.T) {
 		c, _, stop := serve(t, downstream.HTTPOptions{})
 		defer stop()
 		idle, used, streaming, busy := c.open(), c.open(), c.open(), c.open()
+		for _, id := range []string{idle, used, streaming} {
+			c.do("POST", id, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+		}
 		ctx, hangUp := context.WithCancel(t.Context())
 		get := c.doContext(ctx, "GET", streaming, "")
 		ctx2, hangUp2 := context.WithCancel(t.Context())
@@ -271,12 +275,37 @@ func TestASessionThatLeavesTooMuchUnreadEnds(t *testing.T) {
 		s := <-c.h.opened
 		c.do("GET", id, "") // never read
 		pad := []byte(`{"x":"` + strings.Repeat("x", 64<<10) + `"}`)
-		for range 25 {
-			s.Notify("n", pad)
+		for i := range 25 {
+			s.Merge(number(i), "n", pad)
 		}
 		require.ErrorIs(t, context.Cause(s.Context()), downstream.ErrOverflow)
 		<-c.h.closed
 		require.Equal(t, 404, c.do("POST", id, request("1", "echo", "")).StatusCode)
+	})
+}
+
+func TestSessionsOfClientsThatNeverCameBackEndSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _, stop := serve(t, downstream.HTTPOptions{})
+		defer stop()
+		c.open() // and its client is gone
+		said, asked, hears := c.open(), c.open(), c.open()
+		c.do("POST", said, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+		c.do("POST", asked, request("1", "echo", ""))
+		ctx, hangUp := context.WithCancel(t.Context())
+		get := c.doContext(ctx, "GET", hears, "")
+		go io.Copy(io.Discard, get.Body)
+		time.Sleep(50 * time.Second)
+		require.Equal(t, 4, c.http.Sessions())
+		time.Sleep(20 * time.Second)
+		require.Equal(t, 3, c.http.Sessions(), "one nobody came back to")
+		hangUp()
+		time.Sleep(2 * time.Minute)
+		require.Equal(t, 2, c.http.Sessions(), "another one")
+		time.Sleep(25 * time.Minute)
+		require.Equal(t, 2, c.http.Sessions())
+		time.Sleep(5 * time.Minute)
+		require.Zero(t, c.http.Sessions())
 	})
 }
 
@@ -342,7 +371,9 @@ func TestServeReportsALostListener(t *testing.T) {
 func TestLargeBodiesShareABudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const frame = 4 << 20
-		c, l, stop := serve(t, downstream.HTTPOptions{Options: downstream.Options{Limits: downstream.Limits{Frame: frame}}})
+		c, l, stop := serve(t, downstream.HTTPOptions{Options: downstream.Options{
+			Limits: downstream.Limits{Frame: frame}, Memory: account.New(4 * frame),
+		}})
 		defer stop()
 		id := c.open()
 		var all sync.WaitGroup

@@ -39,6 +39,8 @@ type Modern struct {
 	LogLevel     string // "" when the client wants no log messages
 	// Header holds the headers of an HTTP request; nil on other transports.
 	Header http.Header
+	// Remote is the address and port of an HTTP request, "" on other transports.
+	Remote string
 	client []byte // raw, nil when absent
 }
 

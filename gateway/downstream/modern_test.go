@@ -145,8 +145,8 @@ func TestStatelessClientThatDoesNotReadEndsAlone(t *testing.T) {
 	h.handle = func(x *downstream.Exchange) {
 		x.Notify("", "notifications/x", nil)
 		if x.Method() == "flood" {
-			for x.Context().Err() == nil {
-				x.Notify("", "notifications/x", []byte(flood))
+			for i := 0; x.Context().Err() == nil; i++ {
+				x.Merge(number(i), "notifications/x", []byte(flood))
 			}
 			h.causes <- context.Cause(x.Context())
 			return

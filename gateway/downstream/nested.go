@@ -40,7 +40,7 @@ type nestedStream struct {
 	reply jsonrpc.Reply
 }
 
-func (s *nestedStream) answer(frame []byte, _ int) {
+func (s *nestedStream) answer(frame []byte, _ int, _ *jsonrpc.Burst) {
 	if m, err := jsonrpc.Parse(frame); err == nil {
 		s.reply = jsonrpc.Reply{Result: m.Result, Error: m.Error}
 	}
@@ -52,7 +52,7 @@ func (s *nestedStream) send(frame []byte) {
 	x := s.outer()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if !x.over {
+	if !x.over.Load() {
 		x.out.send(frame)
 	}
 }

@@ -6,9 +6,13 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"goblin/gateway/jsonrpc"
 	"goblin/registry/rawjson"
@@ -39,21 +43,30 @@ type Session struct {
 	idle      chan struct{} // closed when no exchange runs and none may begin
 	order     sync.Mutex    // held while a notification is handled
 	ready     chan struct{}
-	stopping  chan struct{} // closed with closing
-	stateless bool          // what all stateless HTTP requests belong to
+	stopping  chan struct{}         // closed with closing
+	stateless bool                  // what all stateless HTTP requests belong to
+	starter   Starter               // the handler, if it is one; else nil
+	hello     atomic.Pointer[hello] // nil before SetInitialized
+	chatter   chatter
+	askTurn   chan struct{} // capacity one: held by who waits for room to ask
 
 	mu          sync.Mutex
-	closing     bool // no exchange may begin
+	closing     atomic.Bool // no exchange may begin; changed under mu
 	inFlight    map[string]*Exchange
 	turns       map[string]chan struct{} // of the last request of each order
 	running     int                      // Handle calls, also of exchanges already cancelled
+	holding     holding
 	seq         uint64
 	initialized bool
 	isReady     bool
-	protocol    string
-	client      ClientInfo
 	met         *Modern // the first stateless request
 	data        any
+}
+
+// hello is what the handshake said.
+type hello struct {
+	protocol string
+	client   ClientInfo
 }
 
 // ClientInfo is what a client said about itself in initialize.
@@ -77,11 +90,30 @@ func newSession(ctx context.Context, opt *Options, transport string) *Session {
 		inFlight:  make(map[string]*Exchange),
 		ready:     make(chan struct{}),
 		stopping:  make(chan struct{}),
+		askTurn:   make(chan struct{}, 1),
 		idle:      make(chan struct{}),
 	}
 	// The session outlives ctx by the time that draining takes.
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	s.starter, _ = opt.Handler.(Starter)
+	context.AfterFunc(s.ctx, s.withdraw)
 	return s
+}
+
+// withdraw tells those who wait for requests under way that the session has
+// ended. [Exchange.Await] sees to those that come later.
+func (s *Session) withdraw() {
+	s.mu.Lock()
+	all := slices.Collect(maps.Values(s.inFlight))
+	s.mu.Unlock()
+	for _, x := range all {
+		x.mu.Lock()
+		waiter := x.waiter
+		x.mu.Unlock()
+		if waiter != nil {
+			waiter.Withdrawn(context.Cause(s.ctx))
+		}
+	}
 }
 
 // randomID is 128 bits in visible ASCII.
@@ -115,16 +147,18 @@ func (s *Session) Unit() string { return s.id }
 
 // Protocol is the negotiated revision, "" before SetInitialized.
 func (s *Session) Protocol() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.protocol
+	if h := s.hello.Load(); h != nil {
+		return h.protocol
+	}
+	return ""
 }
 
 // Client is what the client said about itself; zero before SetInitialized.
 func (s *Session) Client() ClientInfo {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.client
+	if h := s.hello.Load(); h != nil {
+		return h.client
+	}
+	return ClientInfo{}
 }
 
 // Can reports whether the client declared a capability, for example
@@ -156,8 +190,8 @@ func (s *Session) Peer() (protocol string, c ClientInfo) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.protocol != "" || s.met == nil:
-		return s.protocol, s.client
+	case s.initialized || s.met == nil:
+		return s.Protocol(), s.Client()
 	case s.stateless:
 		return s.met.Version, ClientInfo{}
 	}
@@ -173,7 +207,8 @@ func (s *Session) SetInitialized(protocol string, params []byte) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.protocol, s.client, s.initialized = protocol, c, true
+	s.hello.Store(&hello{protocol, c})
+	s.initialized = true
 }
 
 // clientInfo decodes a clientInfo object; zero when it is none.
@@ -232,9 +267,13 @@ func (s *Session) Data() any {
 // Unsent is how many bytes wait for the client.
 func (s *Session) Unsent() int64 { return s.base.unsent() }
 
-// Notify sends a notification on the session-wide stream. Over HTTP it is
-// dropped, and counted, when the client has none open.
+// Notify sends a notification on the session-wide stream. It is left out while
+// more than a quarter of limits.unsent waits for the client (see Options.Spared), and over HTTP
+// dropped, and counted, when the client has no such stream open.
 func (s *Session) Notify(method string, params []byte, edits ...rawjson.Edit) {
+	if s.spare(0) {
+		return
+	}
 	s.base.send(oneLine(jsonrpc.Notification(method, params, edits...)))
 }
 
@@ -280,12 +319,19 @@ func (s *Session) call(ctx, scope context.Context, ask func(context.Context, []b
 	if s.calls.Len() >= s.opt.Limits.InFlight {
 		return jsonrpc.Reply{}, errors.New("too many requests wait for the client")
 	}
-	call, err := s.calls.Add(struct{}{})
+	sent, err := s.roomToAsk(ctx, scope)
 	if err != nil {
 		return jsonrpc.Reply{}, err
 	}
+	call, err := s.calls.Add(struct{}{})
+	if err != nil {
+		sent()
+		return jsonrpc.Reply{}, err
+	}
 	id := strconv.AppendInt(nil, call.ID, 10)
-	if err := ask(ctx, oneLine(jsonrpc.Request(id, method, params))); err != nil {
+	err = ask(ctx, oneLine(jsonrpc.Request(id, method, params)))
+	sent()
+	if err != nil {
 		s.calls.Remove(call.ID)
 		return jsonrpc.Reply{}, err
 	}
@@ -307,6 +353,35 @@ func (s *Session) call(ctx, scope context.Context, ask func(context.Context, []b
 	return jsonrpc.Reply{}, err
 }
 
+// roomToAsk waits until the client has read enough to be asked something, or
+// returns the cause with which one of the contexts ended. Those who wait send
+// one after another: sent must be called then.
+func (s *Session) roomToAsk(ctx, scope context.Context) (sent func(), err error) {
+	if s.base.unsent() <= s.opt.Limits.Unsent {
+		return func() {}, nil
+	}
+	tick := time.NewTicker(askInterval)
+	defer tick.Stop()
+	turn := s.askTurn
+	sent = func() {}
+	for {
+		select {
+		case turn <- struct{}{}:
+			sent, turn = func() { <-s.askTurn }, nil
+		case <-tick.C:
+		case <-ctx.Done():
+			sent()
+			return nil, context.Cause(ctx)
+		case <-scope.Done():
+			sent()
+			return nil, context.Cause(scope)
+		}
+		if turn == nil && s.base.unsent() <= s.opt.Limits.Unsent {
+			return sent, nil
+		}
+	}
+}
+
 // Close ends the session; only the first reason counts. It does not wait:
 // [Handler].Closed tells when all is over.
 func (s *Session) Close(reason error) {
@@ -320,8 +395,7 @@ func (s *Session) Close(reason error) {
 // which will not be heard again.
 func (s *Session) stop(reason error) {
 	s.mu.Lock()
-	if !s.closing {
-		s.closing = true
+	if !s.closing.Swap(true) {
 		close(s.stopping)
 		s.settle()
 	}
@@ -331,7 +405,7 @@ func (s *Session) stop(reason error) {
 
 // settle closes idle when its time has come. The caller holds mu.
 func (s *Session) settle() {
-	if s.closing && s.running == 0 {
+	if s.closing.Load() && s.running == 0 {
 		close(s.idle)
 	}
 }

@@ -49,7 +49,9 @@ func (f *feed) unsent() int64 { return f.out.Unsent() }
 // serve writes the stream until it is finished, the client hangs up or stops
 // reading, or the session ends.
 func (f *feed) serve(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, s *Session) {
+	f.mu.Lock()
 	f.w, f.rc = w, rc
+	f.mu.Unlock()
 	head := w.Header()
 	head.Set("Content-Type", "text/event-stream")
 	head.Set("Cache-Control", "no-cache")
@@ -77,10 +79,20 @@ func (f *feed) serve(w http.ResponseWriter, r *http.Request, rc *http.ResponseCo
 // end stops the stream with its session. What is queued is still written,
 // within the write deadline, unless that is why the session ended.
 func (f *feed) end(cause error) {
-	if errors.Is(cause, ErrOverflow) {
-		f.out.Close(cause)
+	if errors.Is(cause, ErrOverflow) || errors.Is(cause, ErrCrowded) {
+		f.cut(cause)
 	} else {
 		f.out.Finish()
+	}
+}
+
+// cut ends the stream at once.
+func (f *feed) cut(cause error) {
+	f.out.Close(cause)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.rc != nil {
+		stopWriting(f.rc)
 	}
 }
 

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/memory"
 )
 
 // wire is the carrier of a byte stream: one outbox for everything, so that
@@ -19,17 +21,17 @@ type wire struct {
 
 	mu    sync.Mutex
 	timer *time.Timer // runs while bytes wait
-	armed bool
+	armed atomic.Bool // changed under mu
 }
 
 func (w *wire) send(frame []byte) {
 	w.out.Send(frame)
-	w.check()
+	w.check(len(frame))
 }
 
 func (w *wire) merge(key string, frame []byte) {
 	w.out.Merge(key, frame)
-	w.check()
+	w.check(len(frame))
 }
 
 func (w *wire) request(_ context.Context, frame []byte) error {
@@ -37,35 +39,43 @@ func (w *wire) request(_ context.Context, frame []byte) error {
 	return nil
 }
 
-func (w *wire) answer(frame []byte, _ int) {
-	if !w.s.busy() {
-		w.send(frame)
-		return
+func (w *wire) answer(frame []byte, _ int, burst *jsonrpc.Burst) {
+	switch {
+	case burst != nil:
+		burst.Send(w.out, frame)
+	case w.s.busy():
+		w.out.Gather(frame)
+	default:
+		w.out.Send(frame)
 	}
-	w.out.Gather(frame)
-	w.check()
+	w.check(len(frame))
 }
 
 func (w *wire) abandon()      {}
 func (w *wire) unsent() int64 { return w.out.Unsent() }
 
 // check gives the client up when too much waits, and starts to watch for
-// progress when anything does.
-func (w *wire) check() {
+// progress when anything does. sent is how much was put in the queue.
+func (w *wire) check(sent int) {
 	n := w.out.Unsent()
 	if n == 0 {
 		return
+	}
+	if n >= memory.Free {
+		w.s.opt.Memory.Grow(int64(sent))
 	}
 	if n > overflowFactor*w.s.opt.Limits.Unsent {
 		w.s.Close(ErrOverflow)
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.armed || w.s.ctx.Err() != nil {
+	if w.armed.Load() {
 		return
 	}
-	w.armed = true
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.s.ctx.Err() != nil || w.armed.Swap(true) {
+		return
+	}
 	if w.timer == nil {
 		w.timer = time.AfterFunc(stallTimeout/12, w.watch)
 	} else {
@@ -75,19 +85,19 @@ func (w *wire) check() {
 
 func (w *wire) watch() {
 	w.mu.Lock()
-	w.armed = false
+	w.armed.Store(false)
 	w.mu.Unlock()
 	if w.out.Stalled() >= stallTimeout {
 		w.s.Close(ErrStalled)
 		return
 	}
-	w.check()
+	w.check(0)
 }
 
 func (w *wire) disarm() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.armed = true
+	w.armed.Store(true)
 	if w.timer != nil {
 		w.timer.Stop()
 	}
@@ -118,8 +128,13 @@ func ServeStream(ctx context.Context, o Options, transport string, r io.Reader, 
 		}
 	}()
 	s.guard("opened", func() { s.opt.Handler.Opened(s) })
+	in := jsonrpc.NewReader(r, s.opt.Limits.Frame)
+	in.Watch(s.opt.Memory.Grow)
+	holder := &streamHolder{s, in, out}
+	s.opt.Memory.Join(holder)
+	defer s.opt.Memory.Leave(holder)
 	heard := make(chan error, 1)
-	go func() { heard <- s.read(r, out) }()
+	go func() { heard <- s.read(in, out) }()
 
 	var err error
 	reason := ErrEnded
@@ -197,7 +212,7 @@ func (s *Session) drain(out *wire, written <-chan struct{}) {
 	case <-s.ctx.Done():
 	}
 	cause := context.Cause(s.ctx)
-	if errors.Is(cause, ErrOverflow) || errors.Is(cause, ErrStalled) || errors.Is(cause, errDrained) {
+	if errors.Is(cause, ErrOverflow) || errors.Is(cause, ErrCrowded) || errors.Is(cause, ErrStalled) || errors.Is(cause, errDrained) {
 		return
 	}
 	// Closed by the handler: a client that reads still gets what is queued.
@@ -221,10 +236,14 @@ func interruptWrite(w io.Writer) {
 	}
 }
 
-// read handles messages until r or the session ends; nil at the end of r.
-func (s *Session) read(r io.Reader, out *wire) error {
-	in := jsonrpc.NewReader(r, s.opt.Limits.Frame)
+// read handles messages until in or the session ends; nil at the end of in.
+func (s *Session) read(in *jsonrpc.Reader, out *wire) error {
+	burst := new(jsonrpc.Burst)
+	defer burst.Flush()
 	for {
+		if !in.Ready() || !s.roomy() {
+			burst.Flush()
+		}
 		if !s.room(s.ctx.Done()) {
 			return nil
 		}
@@ -233,7 +252,7 @@ func (s *Session) read(r io.Reader, out *wire) error {
 			return nil
 		}
 		if err == nil {
-			s.receive(frame, out)
+			s.receive(frame, out, burst)
 			continue
 		}
 		var long *jsonrpc.TooLong
@@ -248,11 +267,7 @@ func (s *Session) read(r io.Reader, out *wire) error {
 	}
 }
 
-func (s *Session) stopped() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.closing || s.ctx.Err() != nil
-}
+func (s *Session) stopped() bool { return s.closing.Load() || s.ctx.Err() != nil }
 
 // busy reports whether further requests are under way besides one that is
 // being answered.
@@ -262,15 +277,18 @@ func (s *Session) busy() bool {
 	return len(s.inFlight) > 0
 }
 
+// roomy reports whether the client has read enough to be asked for more.
+func (s *Session) roomy() bool { return s.base.unsent() <= s.opt.Limits.Unsent }
+
 // room waits until the client has read enough to be asked for more; false
 // when done was closed first.
 func (s *Session) room(done <-chan struct{}) bool {
-	if s.base.unsent() <= s.opt.Limits.Unsent {
+	if s.roomy() {
 		return true
 	}
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
-	for s.base.unsent() > s.opt.Limits.Unsent {
+	for !s.roomy() {
 		select {
 		case <-done:
 			return false
@@ -283,7 +301,7 @@ func (s *Session) room(done <-chan struct{}) bool {
 	return true
 }
 
-func (s *Session) receive(frame []byte, out *wire) {
+func (s *Session) receive(frame []byte, out *wire, burst *jsonrpc.Burst) {
 	m, err := jsonrpc.Parse(frame)
 	switch {
 	case err != nil:
@@ -301,9 +319,10 @@ func (s *Session) receive(frame []byte, out *wire) {
 			out.send(fault.Frame(m.ID))
 		case m.Method == "initialize" && modern == nil:
 			// Its answer has to be the first.
+			burst.Flush()
 			x.run()
 		default:
-			go x.run()
+			x.serve(burst)
 		}
 	case m.IsNotification():
 		s.notified(m.Method, m.Params)
@@ -314,7 +333,7 @@ func (s *Session) receive(frame []byte, out *wire) {
 
 // tooLong answers a message that was thrown away.
 func (s *Session) tooLong(e *jsonrpc.TooLong, out *wire) {
-	s.opt.Logger.Warn("message from client is too large", "session", s.id, "limit", e.Limit)
+	s.opt.Logger.Warn("message from client was thrown away", "session", s.id, "error", e)
 	if e.IsResponse() && s.calls.Resolve(e.ID(), jsonrpc.Reply{}, e) {
 		return
 	}

@@ -515,8 +515,8 @@ func TestTooMuchUnreadEndsASession(t *testing.T) {
 	h := newScript()
 	c := dial(t, downstream.Options{Handler: h, Limits: downstream.Limits{Unsent: 1 << 10}}, transports["pipe"])
 	s := <-h.opened
-	for range 30 {
-		s.Notify("n", []byte(`{"x":"`+strings.Repeat("x", 1<<10)+`"}`))
+	for i := range 30 {
+		s.Merge(number(i), "n", []byte(`{"x":"`+strings.Repeat("x", 1<<10)+`"}`))
 	}
 	require.ErrorIs(t, <-c.done, downstream.ErrOverflow)
 	require.ErrorIs(t, context.Cause(s.Context()), downstream.ErrOverflow)

@@ -180,6 +180,39 @@ func TestBackendOfOneEraGetsOneConnection(t *testing.T) {
 	}
 }
 
+func TestBackendThatIsSlowToSayThatItSpeaksBothErasIsServedInBoth(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		kind string
+		ends bool // before it has said so
+	}{{"stdio", false}, {"stdio", true}, {"http", false}} {
+		t.Run(fmt.Sprintf("%s %v", row.kind, row.ends), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			b := w.dualBackend(row.kind, "dual", obj{"tools": []obj{tool("t")}, "on": obj{
+				"server/discover": actions(do("wait", obj{"name": "told", "starts": 1})),
+			}})
+			legacy, modern := w.pair("stdio")
+			for _, c := range []*client{legacy, modern} {
+				require.Contains(t, c.callText("b_t", obj{}), "b:t")
+			}
+			require.Empty(t, b.ofEra("tools/call", true), "it has not told yet")
+			if row.ends {
+				b.doAt(b.waitStarts(1), do("crash", obj{"code": 1}))
+			} else {
+				b.do(do("release", obj{"name": "told"}))
+			}
+			eventually(t, "a call of the modern era", func() bool {
+				modern.request("tools/call", obj{"name": "b_t"})
+				return len(b.ofEra("tools/call", true)) > 0
+			})
+			legacy.ok("tools/call", obj{"name": "b_t"})
+			calls := b.received("tools/call")
+			require.Empty(t, protocolMeta(calls[len(calls)-1], "protocolVersion"), "of the other client")
+		})
+	}
+}
+
 func TestSecondConnectionIsOpenedByTheFirstStatelessRequest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

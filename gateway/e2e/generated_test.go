@@ -231,6 +231,7 @@ func (o odd) reply(method string, modern, asks bool) string {
 
 // definition is a list's entry of that name or URI.
 func (o odd) definition(kind, name string) string {
+	o.plain = kind == "resources" // with "URI" beside "uri" they are dropped
 	members := [][2]string{
 		{"title", o.maybe(o.text)}, {"description", o.maybe(o.text)}, {"icons", o.maybe(o.any)}, {"annotations", o.maybe(o.any)}, {"_meta", o.meta()},
 	}

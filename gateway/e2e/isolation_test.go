@@ -217,3 +217,35 @@ func TestAbandonedHTTPSessionLeavesItsProcessToOthers(t *testing.T) {
 	require.Len(t, map[int]bool{pid1: true, pid2: true, pid3: true}, 3)
 	require.Equal(t, pid2, c2.countsTo(3, 3))
 }
+
+func TestCallsOfOneClientLeavePlacesToOthers(t *testing.T) {
+	for _, front := range []string{"stdio", "http"} {
+		t.Run(front, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.gateway["limits"] = obj{"in_flight": 40}
+			b := w.backend("b", obj{"tools": []obj{tool("slow"), tool("quick")}, "on": obj{
+				"tools/call slow": actions(do("wait", obj{"name": "go"})),
+			}})
+			connect := w.bridged
+			if front == "http" {
+				s := w.serve()
+				connect = func() *client { return s.client(false) }
+			}
+			busy, other := connect(), connect()
+			var ids []string
+			for range 100 {
+				ids = append(ids, busy.begin("tools/call", obj{"name": "b_slow"}))
+			}
+			b.waitEvents("wait", "go", 30)
+			for range 20 { // it would have to wait for the other's timeout
+				require.Equal(t, "b:quick:{}", other.callText("b_quick", obj{}))
+			}
+			require.Equal(t, 30, b.count("tools/call")-20, "the places of the busy one")
+			b.do(do("release", obj{"name": "go"}))
+			for _, id := range ids {
+				require.Nil(t, busy.end(id).Error)
+			}
+		})
+	}
+}

@@ -148,6 +148,7 @@ func TestC14_AnswersWaitForAClientThatDoesNotRead(t *testing.T) {
 			w := newWorld(t)
 			w.hosted = mode == "bridge"
 			const n, size = 256, 1 << 20
+			w.gateway["limits"] = obj{"in_flight": 2 * n}
 			b := w.backend("b", obj{"tools": []obj{tool("big"), tool("t")}, "on": obj{
 				"tools/call big": actions(do("wait", obj{"name": "all"}), do("big", obj{"bytes": size})),
 			}}, obj{"timeout": "120s"})
@@ -174,6 +175,36 @@ func TestC14_AnswersWaitForAClientThatDoesNotRead(t *testing.T) {
 			}
 			m.call(7, "b_t")
 			require.Contains(t, m.take(1), "7")
+		})
+	}
+}
+
+func TestB32_FloodOfAServerCostsNoClientItsSession(t *testing.T) {
+	t.Parallel()
+	for mode, args := range map[string][]string{"standalone": {"stdio", "--standalone"}, "bridge": {"stdio"}} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.hosted = mode == "bridge"
+			b := w.backend("b", obj{"tools": []obj{tool("t")}, "resources": []obj{resource("x:1")}})
+			m := w.mute(args...)
+			m.call(2, "b_t")
+			_, err := io.WriteString(m.in, `{"jsonrpc":"2.0","id":3,"method":"resources/subscribe","params":{"uri":"mcp://b/x:1"}}`+"\n")
+			require.NoError(t, err)
+			m.take(3) // with the answer to initialize
+			owner := m.cmd.Process.Pid
+			if w.hosted {
+				owner = w.host()
+			}
+			// What a session may leave unread is 320 MiB.
+			text := strings.Repeat("x", 8<<10)
+			b.do(do("notify", obj{"n": 50_000, "method": "notifications/message", "params": obj{"level": "error", "data": text}}))
+			b.do(do("notify", obj{"n": 50_000, "method": "notifications/resources/updated", "params": obj{"uri": "x:1/$n" + text}}))
+			m.call(7, "b_t")
+			require.Contains(t, m.take(1), "7")
+			for _, pid := range []int{owner, m.cmd.Process.Pid} {
+				bounded(t, pid, 300)
+			}
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -263,6 +264,29 @@ func TestLostListenIsOpenedAgainAndMissesNothing(t *testing.T) {
 			c.waitUpdates(3)
 		}
 	})
+}
+
+func TestListenThatEndsAgainAndAgainIsOpenedEverMoreSeldom(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"stdio", "http"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			b := w.dualBackend(kind, "modern", obj{"tools": []obj{tool("t")}})
+			c := w.standalone()
+			c.callText("b_t", obj{})
+			for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+				b.do(do("hangup"))
+			}
+			listens := b.count("subscriptions/listen")
+			require.GreaterOrEqual(t, listens, 3, "it is opened again")
+			require.LessOrEqual(t, listens, 10)
+			require.LessOrEqual(t, b.count("tools/list"), listens+1)
+			b.add("tools", tool("new"))
+			b.listChanged("tools") // else it is seen when the next one is opened
+			c.waitListed("tools", "b_new", true)
+		})
+	}
 }
 
 func TestSubscriptionsAtAModernBackendAreRestored(t *testing.T) {
@@ -549,7 +573,7 @@ func TestEraOfABackendIsFound(t *testing.T) {
 	}
 }
 
-func TestLegacyBackendIsProbedAtItsFirstStartOnly(t *testing.T) {
+func TestOnlyTheFirstStartOfALegacyBackendBeginsWithAProbe(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	b := w.backend("b", obj{"era": "mute", "tools": []obj{tool("t")}})
@@ -558,7 +582,13 @@ func TestLegacyBackendIsProbedAtItsFirstStartOnly(t *testing.T) {
 	b.do(do("crash"))
 	b.waitStarts(2)
 	b.waitReceived("initialize", 2)
-	require.Equal(t, 1, b.count("server/discover"))
+	first := map[any]string{}
+	for _, e := range b.received("") {
+		if first[e.proc.start] == "" {
+			first[e.proc.start] = e.method
+		}
+	}
+	require.ElementsMatch(t, []string{"server/discover", "initialize"}, slices.Collect(maps.Values(first)))
 }
 
 func TestBackendThatDiesOfTheProbeIsStartedAgainAtOnce(t *testing.T) {

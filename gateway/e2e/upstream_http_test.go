@@ -82,6 +82,33 @@ func jsonID(id string) any {
 	return n
 }
 
+func TestHTTPBackendThatKnowsNoGETIsUsed(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{400, 404, 405, 406, 501} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			script := remoteScript()
+			script["on"] = obj{"http GET": actions(do("status", obj{"code": status}))}
+			b := w.remote("remote", "/mcp", script)
+			c := w.standalone()
+			require.Equal(t, "remote:stat:{}", c.callText("remote_stat", obj{}))
+			if status == 404 {
+				b.waitReceived("ping", 1) // which tells that there is a session
+			}
+			for range 20 {
+				require.Equal(t, "remote:stat:{}", c.callText("remote_stat", obj{}))
+			}
+			require.Equal(t, 1, b.count("initialize"))
+			b.do(do("forget"))
+			eventually(t, "a call in a new session", func() bool {
+				return c.request("tools/call", obj{"name": "remote_stat"}).Error == nil
+			})
+			require.Equal(t, 2, b.count("initialize"))
+		})
+	}
+}
+
 func TestHTTPBackendThatForgetsItsSessionIsJoinedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -105,6 +105,26 @@ func TestC07_IdsAreEchoedExactly(t *testing.T) {
 	}
 }
 
+// Progress is passed on by the read loop of a server that others use too.
+func TestC07_LongProgressTokensAreNotRepeated(t *testing.T) {
+	eachCombination(t, func(t *testing.T, w *world, x combination) {
+		x.backend(w, obj{"tools": []obj{tool("t")}, "on": obj{"tools/call t": actions(do("progress", obj{"n": 3}), do("text", obj{"text": "over"}))}})
+		h := x.client(w, obj{}, 0, nil)
+		for size, want := range map[int]int{1000: 3, 1100: 0} {
+			token := strings.Repeat("t", size)
+			m := h.call("tools/call", obj{"name": "b_t", "_meta": obj{"progressToken": token}})
+			require.Nil(t, m.Error, m.raw)
+			got := 0
+			for _, n := range h.notesOf("notifications/progress") {
+				if str(n.Params, "progressToken") == token {
+					got++
+				}
+			}
+			require.Equal(t, want, got, "of %d bytes", size)
+		}
+	})
+}
+
 func TestC08_C09_InvalidUTF8AndDepth(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

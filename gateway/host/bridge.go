@@ -216,7 +216,12 @@ func (b *bridge) watch(ctx context.Context, read <-chan struct{}, cancel context
 // readClient passes the client's frames on until it hangs up.
 func (b *bridge) readClient() {
 	r := jsonrpc.NewReader(b.o.In, b.o.Frame)
+	var burst jsonrpc.Burst
+	defer burst.Flush()
 	for {
+		if !r.Ready() {
+			burst.Flush()
+		}
 		frame, err := r.Read()
 		if err != nil {
 			var long *jsonrpc.TooLong
@@ -229,8 +234,9 @@ func (b *bridge) readClient() {
 			b.tooLong(long)
 			continue
 		}
-		l := b.fromClient(frame, r.Buffered() > 0)
+		l := b.fromClient(frame, &burst)
 		for b.full(l) {
+			burst.Flush()
 			if !pause(b.hard, 2*time.Millisecond) {
 				return
 			}
@@ -252,9 +258,8 @@ func (b *bridge) full(l *link) bool {
 	return b.link == nil && b.size > maxUnsent
 }
 
-// fromClient passes a frame to the host, which it returns, or keeps it. more
-// says that others follow at once.
-func (b *bridge) fromClient(frame []byte, more bool) *link {
+// fromClient passes a frame to the host, which it returns, or keeps it.
+func (b *bridge) fromClient(frame []byte, burst *jsonrpc.Burst) *link {
 	e := scan(frame)
 	b.mu.Lock()
 	l := b.link
@@ -271,7 +276,7 @@ func (b *bridge) fromClient(frame []byte, more bool) *link {
 		frame = b.toHost(l, e, frame)
 		b.mu.Unlock()
 		if frame != nil {
-			pass(l.out, append(frame, '\n'), more)
+			burst.Send(l.out, append(frame, '\n'))
 		}
 		return l
 	}
@@ -290,17 +295,8 @@ func (b *bridge) fromClient(frame []byte, more bool) *link {
 	b.mu.Unlock()
 	// If the host died since, the frame is lost and its request, noted above,
 	// is answered with the others.
-	pass(l.out, frame, more)
+	burst.Send(l.out, frame)
 	return l
-}
-
-// pass sends a frame, together with those that follow at once.
-func pass(out *jsonrpc.Outbox, frame []byte, more bool) {
-	if more {
-		out.Gather(frame)
-	} else {
-		out.Send(frame)
-	}
 }
 
 // tooLong answers in the place of a message that is not passed on.
@@ -308,7 +304,7 @@ func (b *bridge) tooLong(long *jsonrpc.TooLong) {
 	why := jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", long.Error())
 	b.log.Warn("the client's message was dropped", "error", long)
 	if long.IsResponse() && long.ID() != nil {
-		b.fromClient(bytes.TrimSpace(why.Frame(long.ID())), false)
+		b.fromClient(bytes.TrimSpace(why.Frame(long.ID())), nil)
 		return
 	}
 	b.out.Send(why.Frame(long.ID()))

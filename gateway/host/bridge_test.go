@@ -129,6 +129,29 @@ func TestBridgeFailsWhatWasInFlight(t *testing.T) {
 	r.expect(result("6", "{}"))
 }
 
+func TestBridgePassesNoHalfMessageOfAHostThatDied(t *testing.T) {
+	for name, half := range map[string]string{
+		"an answer":      `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"xx`,
+		"a notification": `{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"xx`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			h := r.open()
+			r.send(request("1", "resources/read", "{}"))
+			h.expect(request("1", "resources/read", "{}"))
+			_, err := io.WriteString(h.c, half)
+			require.NoError(t, err)
+			require.NoError(t, h.c.Close())
+			r.expect(`{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"the Goblin host ended before resources/read was answered; it is safe to send it again","data":{"code":"CONNECTION_ERROR","server":"goblin"}}}`)
+			h = r.reopen()
+			r.send(request("2", "ping", "{}"))
+			h.expect(request("2", "ping", "{}"))
+			h.send(result("2", "{}"))
+			r.expect(result("2", "{}"))
+		})
+	}
+}
+
 func TestBridgeNeedsNoSessionForStatelessClients(t *testing.T) {
 	r := newRig(t)
 	h := r.host()

@@ -72,8 +72,14 @@ func (l *link) abort() {
 // readHost passes the host's frames on until the connection ends.
 func (b *bridge) readHost(l *link) {
 	// The host has its own limit; names put into a message may lengthen it.
-	r := jsonrpc.NewReader(l.conn, 4*b.o.Frame)
+	src := &jsonrpc.Source{Reader: l.conn}
+	r := jsonrpc.NewReader(src, 4*b.o.Frame)
+	var burst jsonrpc.Burst
+	defer burst.Flush()
 	for {
+		if !r.Ready() {
+			burst.Flush()
+		}
 		frame, err := r.Read()
 		if err != nil {
 			var long *jsonrpc.TooLong
@@ -83,10 +89,15 @@ func (b *bridge) readHost(l *link) {
 			b.lostAnswer(long)
 			continue
 		}
+		if src.Cut(r) {
+			b.log.Warn("the host's last message is cut", "bytes", len(frame))
+			return // its request gets an error with the others
+		}
 		if frame = b.fromHost(l, frame); frame != nil {
-			pass(b.out, append(frame, '\n'), r.Buffered() > 0)
+			burst.Send(b.out, append(frame, '\n'))
 		}
 		for b.out.Unsent() > maxUnsent {
+			burst.Flush()
 			// The connection fills up, so that the host sees a slow client.
 			if !pause(l.ctx, 2*time.Millisecond) {
 				return

@@ -26,6 +26,7 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/host"
+	"goblin/gateway/memory"
 	"goblin/gateway/metrics"
 	"goblin/gateway/orphans"
 	"goblin/gateway/pins"
@@ -72,6 +73,7 @@ type Instance struct {
 	registry  *registry.Registry
 	gateway   *gateway.Gateway
 	metrics   *metrics.Metrics
+	memory    *memory.Account
 	children  *orphans.Record  // nil without Runtime
 	listener  *host.Listener   // nil without Place
 	http      *downstream.HTTP // nil without an address
@@ -104,7 +106,10 @@ func New(o Options) (*Instance, error) {
 	kept.Redact = mask.String
 	reg := registry.New(kept)
 	o.Logger = slog.New(&journal{next: o.Logger.Handler(), logs: reg.Logs(), redact: mask.String})
-	i := &Instance{o: o, started: time.Now(), metrics: metrics.New(), registry: reg, served: o.Config}
+	i := &Instance{
+		o: o, started: time.Now(), metrics: metrics.New(), registry: reg, served: o.Config,
+		memory: memory.New(memory.Limit(o.Config.Gateway.Limits.Frame)),
+	}
 	i.stopped, i.stop = context.WithCancel(context.Background())
 	if err := i.registry.AddResource(registry.ServersResource(i.registry)); err != nil {
 		return nil, fmt.Errorf("list Goblin's own resources: %w", err)
@@ -120,7 +125,7 @@ func New(o Options) (*Instance, error) {
 	i.gateway = gateway.New(gateway.Options{
 		Config: o.Config, Registry: i.registry, Metrics: i.metrics,
 		Logger: o.Logger, Version: o.Version, Only: o.Only,
-		Mask: mask, Pins: approved, Children: i.children,
+		Mask: mask, Pins: approved, Children: i.children, Memory: i.memory,
 	})
 	if o.Extend != nil {
 		var err error
@@ -242,6 +247,7 @@ func (i *Instance) Run(ctx context.Context) error {
 	i.serving.Wait()
 	stopServers()
 	backends.Wait()
+	i.memory.Close()
 	if i.listener != nil {
 		if err := i.listener.Close(); err != nil {
 			i.o.Logger.Warn("Lock not given back", "err", err)
@@ -271,8 +277,10 @@ func (i *Instance) sessionOptions() downstream.Options {
 	return downstream.Options{
 		Handler: i.gateway,
 		Order:   gateway.Order,
+		Spared:  i.gateway.Spared,
 		Logger:  i.o.Logger,
 		Limits:  downstream.Limits{Frame: l.Frame, Unsent: l.Unsent, Sessions: l.Sessions},
+		Memory:  i.memory,
 	}
 }
 

@@ -13,6 +13,9 @@ import (
 // so that it can be told.
 const refuseTime = 5 * time.Second
 
+// refuseFrame is how long what it asks for may be, in bytes.
+const refuseFrame = 256 << 10
+
 // serveSocket serves a client of the host's socket, if there is room.
 func (i *Instance) serveSocket(ctx context.Context, c net.Conn, r io.Reader) {
 	limit := i.o.Config.Gateway.Limits.Sessions
@@ -32,6 +35,7 @@ func (i *Instance) serveSocket(ctx context.Context, c net.Conn, r io.Reader) {
 // the rest.
 func (i *Instance) refuse(ctx context.Context, c net.Conn, r io.Reader) {
 	limits := i.o.Config.Gateway.Limits
+	limits.Frame = min(limits.Frame, refuseFrame) // there may be many of them
 	_ = c.SetDeadline(time.Now().Add(refuseTime)) // a connection that takes none has ended
 	defer context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Now()) })()
 	frames := jsonrpc.NewReader(r, limits.Frame)

@@ -3,6 +3,7 @@ package jsonrpc
 import (
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -33,7 +34,7 @@ type Outbox struct {
 	mu      sync.Mutex
 	queue   [][]byte
 	keys    map[string]int // key → place in queue of a frame that may be replaced
-	unsent  int64          // bytes queued or being written
+	unsent  atomic.Int64   // bytes queued or being written; changed under mu
 	writing bool           // a write is under way, so order forbids another
 	since   time.Time      // when the write under way began or last made progress
 	err     error          // why nothing more is written
@@ -80,6 +81,60 @@ func (o *Outbox) Gather(frame []byte) {
 	o.push(frame)
 }
 
+// hold queues a frame that flush will send, if nobody does before.
+func (o *Outbox) hold(frame []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err == nil && !o.closing {
+		o.queue = append(o.queue, frame)
+		o.unsent.Add(int64(len(frame)))
+	}
+}
+
+// flush sends what hold has queued: in one write, if that need not wait.
+func (o *Outbox) flush() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case len(o.queue) == 0 || o.err != nil || o.writing:
+		return // whoever writes goes on with what is queued
+	case o.try == nil || len(o.keys) > 0 || o.unsent.Load() > int64(len(chunk{})):
+		o.poke()
+		return
+	case len(o.queue) == 1:
+		o.attempt(o.queue[0])
+		return
+	}
+	room := chunks.Get().(*chunk)
+	defer chunks.Put(room)
+	all := room[:0]
+	for _, f := range o.queue {
+		all = append(all, f...)
+	}
+	o.attempt(all)
+}
+
+// attempt writes what is queued, all, as far as the peer takes it at once, and
+// leaves the rest to Run.
+func (o *Outbox) attempt(all []byte) {
+	n, err := o.try.TryWrite(all)
+	if err != nil {
+		o.fail(err)
+		return
+	}
+	o.unsent.Add(-int64(n))
+	done := 0
+	for done < len(o.queue) && n >= len(o.queue[done]) {
+		n -= len(o.queue[done])
+		done++
+	}
+	o.queue = o.after(done)
+	if len(o.queue) > 0 {
+		o.queue[0] = o.queue[0][n:]
+		o.poke()
+	}
+}
+
 // Merge is Send for state that is worth telling only once: a frame of the
 // same key that still waits is replaced by this one.
 func (o *Outbox) Merge(key string, frame []byte) {
@@ -89,7 +144,7 @@ func (o *Outbox) Merge(key string, frame []byte) {
 		return
 	}
 	if at, ok := o.keys[key]; ok {
-		o.unsent += int64(len(frame) - len(o.queue[at]))
+		o.unsent.Add(int64(len(frame) - len(o.queue[at])))
 		o.queue[at] = frame
 		return
 	}
@@ -102,7 +157,7 @@ func (o *Outbox) Merge(key string, frame []byte) {
 
 func (o *Outbox) push(frame []byte) {
 	o.queue = append(o.queue, frame)
-	o.unsent += int64(len(frame))
+	o.unsent.Add(int64(len(frame)))
 	o.poke()
 }
 
@@ -117,16 +172,13 @@ func (o *Outbox) fail(err error) {
 	if o.err == nil {
 		o.err = err
 	}
-	o.queue, o.keys, o.unsent = nil, nil, 0
+	o.queue, o.keys = nil, nil
+	o.unsent.Store(0)
 	o.poke()
 }
 
 // Unsent is how many bytes wait to be written.
-func (o *Outbox) Unsent() int64 {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.unsent
-}
+func (o *Outbox) Unsent() int64 { return o.unsent.Load() }
 
 // Stalled is how long the write under way has made no progress; zero when
 // none is.
@@ -194,11 +246,11 @@ func (o *Outbox) Run() error {
 		o.mu.Lock()
 		o.writing = false
 		for i, f := range batch {
-			o.unsent -= int64(len(f))
+			o.unsent.Add(-int64(len(f)))
 			batch[i] = nil
 		}
 		if o.err != nil {
-			o.unsent = 0
+			o.unsent.Store(0)
 		}
 		if err != nil {
 			o.fail(err)
@@ -215,15 +267,7 @@ func (o *Outbox) take(batch [][]byte) (taken, rest [][]byte) {
 		n++
 	}
 	batch = append(batch, o.queue[:n]...)
-	rest = o.queue[n:]
-	if len(rest) == 0 {
-		// Reuse the memory, but not that of a burst long gone.
-		rest = nil
-		if cap(o.queue) <= 1024 {
-			clear(o.queue)
-			rest = o.queue[:0]
-		}
-	}
+	rest = o.after(n)
 	for key, at := range o.keys {
 		if at < n {
 			delete(o.keys, key)
@@ -232,4 +276,16 @@ func (o *Outbox) take(batch [][]byte) (taken, rest [][]byte) {
 		}
 	}
 	return batch, rest
+}
+
+// after is the queue without its first n frames.
+func (o *Outbox) after(n int) [][]byte {
+	if n < len(o.queue) {
+		return o.queue[n:]
+	}
+	if cap(o.queue) > 1024 {
+		return nil // the memory of a burst long gone
+	}
+	clear(o.queue)
+	return o.queue[:0]
 }

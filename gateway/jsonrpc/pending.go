@@ -1,12 +1,16 @@
 package jsonrpc
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // Call is one open call of a [Pending].
 type Call[T any] struct {
 	ID    int64
 	Info  T
 	reply chan outcome // capacity one: resolving never blocks
+	told  bool         // the outcome goes to Pending.Then instead
 }
 
 type outcome struct {
@@ -24,10 +28,14 @@ func (o outcome) Take() (Reply, error) { return o.reply, o.err }
 // Remove returned it: nothing can be delivered to it any more. The caller must
 // not use it afterwards.
 func (p *Pending[T]) Release(c *Call[T]) {
-	var none T
-	c.Info = none
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.releaseLocked(c)
+}
+
+func (p *Pending[T]) releaseLocked(c *Call[T]) {
+	var none T
+	c.Info, c.told = none, false
 	if len(p.free) < maxFree {
 		p.free = append(p.free, c)
 	}
@@ -40,17 +48,56 @@ const maxFree = 64
 // ready to use. Answers nobody waits for (late, doubled, alien) are reported
 // as such and change nothing.
 type Pending[T any] struct {
+	// Then gets the outcome of the calls that Begin has opened, in the
+	// goroutine that ends them and without a lock. It is set before the first.
+	Then func(info T, id int64, reply Reply, err error)
+
 	mu    sync.Mutex
 	last  int64
 	calls map[int64]*Call[T]
 	free  []*Call[T]
-	err   error // set once closed
+	err   error        // set once closed
+	open  atomic.Int64 // len(calls)
 }
 
 // Add opens a call under a new id. It fails after Close, with Close's error.
 func (p *Pending[T]) Add(info T) (*Call[T], error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	return p.addLocked(info)
+}
+
+// Begin is Add for a call that nobody waits for: its outcome goes to Then, once.
+// others says that
+// it is not the only open call.
+func (p *Pending[T]) Begin(info T) (id int64, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c, err := p.addLocked(info)
+	if err != nil {
+		return 0, err
+	}
+	c.told = true
+	return c.ID, nil
+}
+
+// End ends a call that Begin has opened, for the caller to see to: Then will not
+// hear of it. It is not ok when there is no such call any more.
+func (p *Pending[T]) End(id int64) (info T, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := p.calls[id]
+	if c == nil || !c.told {
+		return info, false
+	}
+	info = c.Info
+	delete(p.calls, id)
+	p.open.Store(int64(len(p.calls)))
+	p.releaseLocked(c)
+	return info, true
+}
+
+func (p *Pending[T]) addLocked(info T) (*Call[T], error) {
 	if p.err != nil {
 		return nil, p.err
 	}
@@ -67,6 +114,7 @@ func (p *Pending[T]) Add(info T) (*Call[T], error) {
 	p.last++
 	c.ID = p.last
 	p.calls[c.ID] = c
+	p.open.Store(int64(len(p.calls)))
 	return c, nil
 }
 
@@ -84,11 +132,23 @@ func (p *Pending[T]) Resolve(id []byte, r Reply, err error) bool {
 func (p *Pending[T]) Fail(id int64, err error) bool { return p.end(id, outcome{err: err}) }
 
 func (p *Pending[T]) end(id int64, o outcome) bool {
-	c := p.Remove(id)
+	p.mu.Lock()
+	c := p.calls[id]
 	if c == nil {
+		p.mu.Unlock()
 		return false
 	}
-	c.reply <- o
+	delete(p.calls, id)
+	p.open.Store(int64(len(p.calls)))
+	if !c.told {
+		p.mu.Unlock()
+		c.reply <- o
+		return true
+	}
+	info := c.Info
+	p.releaseLocked(c)
+	p.mu.Unlock()
+	p.Then(info, id, o.reply, o.err)
 	return true
 }
 
@@ -99,6 +159,7 @@ func (p *Pending[T]) Remove(id int64) *Call[T] {
 	defer p.mu.Unlock()
 	c := p.calls[id]
 	delete(p.calls, id)
+	p.open.Store(int64(len(p.calls)))
 	return c
 }
 
@@ -125,23 +186,29 @@ func (p *Pending[T]) All() map[int64]T {
 }
 
 // Len is the number of open calls.
-func (p *Pending[T]) Len() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.calls)
-}
+func (p *Pending[T]) Len() int { return int(p.open.Load()) }
 
 // Close ends every open call with err and refuses new ones. Only the first
 // Close counts.
 func (p *Pending[T]) Close(err error) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.err != nil {
+		p.mu.Unlock()
 		return
 	}
 	p.err = err
+	var told []*Call[T]
 	for id, c := range p.calls {
-		c.reply <- outcome{err: err}
+		if c.told {
+			told = append(told, c)
+		} else {
+			c.reply <- outcome{err: err}
+		}
 		delete(p.calls, id)
+	}
+	p.open.Store(0)
+	p.mu.Unlock()
+	for _, c := range told {
+		p.Then(c.Info, c.ID, Reply{}, err)
 	}
 }

@@ -7,19 +7,27 @@ import (
 	"sync"
 )
 
-// TooLong is the error for a frame over the limit. The frame was read to its
-// end and thrown away; reading can go on.
+// TooLong is the error for a frame over the limit, which was read to its end and
+// thrown away, so that reading can go on; or for one for which there was no room,
+// see [Reader.Shed].
 type TooLong struct {
 	Prefix []byte // its first bytes, enough to find the id
 	Limit  int64
+	Cause  error // why there was no room; nil for a frame over the limit
 }
 
 func (e *TooLong) Error() string {
+	if e.Cause != nil {
+		return fmt.Sprintf("a large message was thrown away: %v; send it again later", e.Cause)
+	}
 	return fmt.Sprintf("a message is larger than the limit of %d bytes (limits.frame)", e.Limit)
 }
 
 // ID is the top-level id where it stands in the first bytes; else nil.
 func (e *TooLong) ID() []byte { return salvageID(e.Prefix) }
+
+// Unwrap returns the cause.
+func (e *TooLong) Unwrap() error { return e.Cause }
 
 // IsResponse reports whether the lost frame answered a call, as far as its
 // first bytes show.
@@ -32,6 +40,7 @@ type Reader struct {
 	buf      *chunk
 	from, to int   // what was read ahead
 	err      error // of r, told when what came before it has been read
+	part     unfinished
 }
 
 // chunk is as much as is read at once: what a pipe holds.
@@ -48,6 +57,12 @@ func NewReader(r io.Reader, limit int64) *Reader {
 // Buffered reports how many bytes were read ahead: zero means that the peer
 // has sent nothing more so far.
 func (r *Reader) Buffered() int { return r.to - r.from }
+
+// Ready reports whether a whole line was read ahead: Read need not wait for the
+// peer, unless the line is blank.
+func (r *Reader) Ready() bool {
+	return bytes.IndexByte(r.buf[r.from:r.to], '\n') >= 0
+}
 
 // Read returns the next frame that is not blank, without its line break, in
 // memory of its own. The errors are [*TooLong], after which reading can go
@@ -68,27 +83,31 @@ func (r *Reader) Read() ([]byte, error) {
 
 // line reads to the next line break, or to an error of the underlying reader.
 func (r *Reader) line() ([]byte, error) {
-	var full []*chunk // what of the line stands before buf
+	before := 0 // bytes of the line in part
 	defer func() {
-		for _, c := range full {
-			chunks.Put(c)
+		if before > 0 {
+			r.part.clear()
 		}
 	}()
 	looked := r.from
 	for {
 		if n := bytes.IndexByte(r.buf[looked:r.to], '\n'); n >= 0 {
-			return r.take(full, looked+n+1)
+			return r.take(before, looked+n+1)
 		}
 		if r.from == 0 && r.to == len(r.buf) {
-			full = append(full, r.buf)
+			kept := r.part.add(r.buf)
+			before += len(r.buf)
 			r.buf, r.to = chunks.Get().(*chunk), 0
-			if int64(len(full)*len(r.buf)) > r.limit {
-				return nil, r.skip(full[0][:])
+			switch {
+			case !kept:
+				return nil, r.skip(nil)
+			case int64(before) > r.limit:
+				return nil, r.skip(r.tooLong(r.part.prefix()))
 			}
 		}
 		n, err := r.fill()
 		if err != nil {
-			line, long := r.take(full, r.to)
+			line, long := r.take(before, r.to)
 			if long != nil {
 				return nil, long
 			}
@@ -98,24 +117,21 @@ func (r *Reader) line() ([]byte, error) {
 	}
 }
 
-// take returns what ends at a place of buf, in memory of its own.
-func (r *Reader) take(full []*chunk, end int) ([]byte, error) {
+// take returns what ends at a place of buf, in memory of its own; nil when it was
+// thrown away.
+func (r *Reader) take(before, end int) ([]byte, error) {
 	last := r.buf[r.from:end]
 	r.from = end
-	if int64(len(full)*len(r.buf)+len(last)) > r.limit {
-		if len(full) > 0 {
-			last = full[0][:]
+	if before == 0 {
+		if int64(len(last)) > r.limit {
+			return nil, r.tooLong(last)
 		}
-		return nil, r.tooLong(last)
-	}
-	if len(full) == 0 {
 		return bytes.Clone(last), nil
 	}
-	parts := make([][]byte, 0, len(full)+1)
-	for _, c := range full {
-		parts = append(parts, c[:])
+	if int64(before+len(last)) > r.limit {
+		return nil, r.tooLong(r.part.prefix())
 	}
-	return bytes.Join(append(parts, last), nil), nil
+	return r.part.join(last), nil
 }
 
 // maxFruitless is how many reads in a row may bring nothing.
@@ -145,12 +161,12 @@ func (r *Reader) fill() (n int, err error) {
 }
 
 func (r *Reader) tooLong(start []byte) error {
-	return &TooLong{Prefix: bytes.Clone(start[:min(len(start), 4096)]), Limit: r.limit}
+	return &TooLong{Prefix: bytes.Clone(start[:min(len(start), maxPrefix)]), Limit: r.limit}
 }
 
-// skip reads to the end of a frame that is too long.
-func (r *Reader) skip(start []byte) error {
-	long := r.tooLong(start)
+// skip reads to the end of a frame that is thrown away, and returns long.
+func (r *Reader) skip(long error) error {
+	r.part.clear()
 	for {
 		if n := bytes.IndexByte(r.buf[r.from:r.to], '\n'); n >= 0 {
 			r.from += n + 1

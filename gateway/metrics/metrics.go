@@ -8,9 +8,11 @@
 package metrics
 
 import (
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -33,8 +35,23 @@ type Metrics struct {
 	restarts      *prometheus.CounterVec
 	entries       *prometheus.GaugeVec
 
+	// answered has the series of requests at hand: finding one by its labels
+	// takes longer than counting.
+	answered atomic.Pointer[map[outcome]series]
+
 	mu    sync.Mutex
 	mimes map[string]string
+}
+
+// outcome is what the series of requests differ in.
+type outcome struct {
+	method, server string
+	ok             bool
+}
+
+type series struct {
+	requests prometheus.Counter
+	duration prometheus.Observer
 }
 
 // New makes the series, with those of the Go runtime and the process.
@@ -88,8 +105,28 @@ func Status(ok bool) string {
 
 // Request counts an answered request. server is "" where none was asked.
 func (m *Metrics) Request(method, server string, ok bool, took time.Duration) {
-	m.requests.WithLabelValues(method, server, Status(ok)).Inc()
-	m.duration.WithLabelValues(method, server).Observe(took.Seconds())
+	s := m.series(outcome{method, server, ok})
+	s.requests.Inc()
+	s.duration.Observe(took.Seconds())
+}
+
+func (m *Metrics) series(o outcome) series {
+	known := m.answered.Load()
+	if known != nil {
+		if s, ok := (*known)[o]; ok {
+			return s
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := make(map[outcome]series)
+	if known = m.answered.Load(); known != nil {
+		maps.Copy(all, *known)
+	}
+	o.method, o.server = strings.Clone(o.method), strings.Clone(o.server)
+	all[o] = series{m.requests.WithLabelValues(o.method, o.server, Status(o.ok)), m.duration.WithLabelValues(o.method, o.server)}
+	m.answered.Store(&all)
+	return all[o]
 }
 
 // Read counts a resource read that was routed to server; mime is the type of

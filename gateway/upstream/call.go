@@ -28,6 +28,8 @@ type Call struct {
 	// Timeout bounds the wait for the answer; each progress notification
 	// starts it anew. 0 stands for the server's timeout.
 	Timeout time.Duration
+	// Burst is what Conn.Start sends the request with.
+	Burst *jsonrpc.Burst
 	// Cause is not looked at: it is for the Handler to find whom a
 	// notification or request of this call's stream belongs to.
 	Cause any
@@ -57,6 +59,9 @@ type Call struct {
 
 	listening *listening // set for subscriptions/listen
 
+	id     int64 // of a call that Start has begun
+	caller Caller
+
 	gate  sync.Mutex // held while something of the call is delivered
 	ended bool       // Conn.Call has returned, or is about to
 	abort context.CancelFunc
@@ -66,6 +71,14 @@ type Call struct {
 	deadline time.Time
 	pauses   int
 	left     time.Duration // of the timeout, while paused
+}
+
+// Caller has begun a call without waiting for it.
+type Caller interface {
+	// Ended gets what Conn.Call would have returned, once. It runs in the
+	// goroutine that ends the call, mostly the read loop, and must not block.
+	// What it sends because of that goes into the burst, which may be nil.
+	Ended(reply jsonrpc.Reply, err error, burst *jsonrpc.Burst)
 }
 
 // takes reports whether a result of that type is the caller's to handle.

@@ -75,6 +75,14 @@ type Conn interface {
 	// call is made again with the answers; a result has neither its type nor
 	// the protocol's keys of `_meta` any more.
 	Call(c *Call) (jsonrpc.Reply, error)
+	// Start is Call without the wait: caller is told what Call would return.
+	// c.Context is not looked at; Stop ends the call. Start reports false, and
+	// nobody is told anything, where the call has to be made by Call: the
+	// connection is not a process's, speaks the modern era, or has ended.
+	Start(c *Call, caller Caller) bool
+	// Stop ends a call that Start has begun, as the end of its context would,
+	// with the cause given. It does nothing when the call has ended.
+	Stop(c *Call, cause error)
 	// Notify queues a notification. params is a raw object or nil. Modern
 	// backends take none from clients: they get nothing.
 	Notify(method string, params []byte) error

@@ -30,8 +30,7 @@ const (
 func (l *link) handshake(ctx context.Context, limit time.Duration) error {
 	var asked *discovery
 	if l.kind != "sse" && !l.srv.legacy.Load() {
-		asked = l.discover(ctx, limit)
-		defer asked.stop()
+		asked = l.discover(l.ctx, slowDiscover)
 		patience := l.srv.tune.probe
 		if l.kind == "http" {
 			patience = l.srv.tune.remoteProbe
@@ -50,7 +49,7 @@ func (l *link) handshake(ctx context.Context, limit time.Duration) error {
 	switch {
 	case err == nil:
 		l.srv.legacy.Store(true)
-		l.remember(asked)
+		l.learn(asked)
 		return nil
 	case ctx.Err() != nil, l.Err() != nil, l.kind == "sse":
 		return err
@@ -100,6 +99,45 @@ func (l *link) openOffered(ctx context.Context, asked *discovery) error {
 	return l.openModern(ctx, asked)
 }
 
+const (
+	// slowDiscover is how long a server may take to answer server/discover after
+	// it has answered initialize.
+	slowDiscover = 10 * time.Minute
+	// maxCut is how many connections may end before it has, until it is asked no
+	// more: that question may be what they end of.
+	maxCut = 3
+)
+
+// learn is remember for a server that may still have to answer.
+func (l *link) learn(asked *discovery) {
+	s := l.srv
+	if asked == nil && s.cut.Swap(false) {
+		asked = l.discover(l.ctx, slowDiscover)
+	}
+	if asked == nil {
+		l.remember(nil)
+		return
+	}
+	select {
+	case <-asked.done:
+		l.remember(asked)
+		return
+	default:
+		l.remember(nil)
+	}
+	l.spawn(func() {
+		<-asked.done // at the end of the connection, too
+		if l.ctx.Err() != nil {
+			s.cut.Store(s.cuts.Add(1) <= maxCut)
+			return
+		}
+		l.remember(asked)
+		if s.dual() && l.kind == "http" {
+			s.relist(l) // which arguments go into headers was not looked for
+		}
+	})
+}
+
 // remember keeps what a server that was taken in the legacy era says that it
 // speaks besides; it is not asked again.
 func (l *link) remember(asked *discovery) {
@@ -131,13 +169,15 @@ type discovery struct {
 }
 
 // discover asks what the backend is. It goes on until limit, stop or the end
-// of ctx; a backend that ignores it is never told of a cancellation.
+// of ctx; a backend that ignores it is neither told of a cancellation nor taken
+// for dead.
 func (l *link) discover(ctx context.Context, limit time.Duration) *discovery {
 	ctx, cancel := context.WithCancel(ctx)
 	d := &discovery{stop: cancel, done: make(chan struct{})}
 	if !l.spawn(func() {
+		defer cancel()
 		defer close(d.done)
-		reply, err := l.exchange(&Call{Context: ctx, Method: "server/discover", Timeout: limit, handshake: true, modern: true})
+		reply, err := l.exchange(&Call{Context: ctx, Method: "server/discover", Timeout: limit, handshake: true, own: true, modern: true})
 		switch {
 		case err != nil:
 			d.err = err

@@ -30,8 +30,10 @@ type events struct {
 	started bool
 }
 
-func newEvents(r io.Reader, limit int64, of *room) *events {
-	return &events{r: bufio.NewReaderSize(r, chunk), limit: limit, lease: lease{of: of}}
+// newEvents reads from r. drop ends a blocked read when there is no room for the
+// event.
+func newEvents(r io.Reader, limit int64, of *room, drop func()) *events {
+	return &events{r: bufio.NewReaderSize(r, chunk), limit: limit, lease: lease{of: of, drop: drop}}
 }
 
 // chunk is how much is read at a time, and how long the parts of an event of
@@ -42,7 +44,7 @@ const chunk = 32 << 10
 const maxField = 4 << 10
 
 // next returns the next event that has data. The errors are those of the
-// reader, errCrowded and [*jsonrpc.TooLong], after which the stream must be
+// reader, those of [lease.take] and [*jsonrpc.TooLong], after which the stream must be
 // given up.
 func (e *events) next() (event, error) {
 	defer e.lease.end()

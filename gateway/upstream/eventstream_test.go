@@ -14,7 +14,7 @@ import (
 )
 
 func readEvents(r io.Reader, limit int64) (got []event, ev *events, err error) {
-	ev = newEvents(r, limit, &room{limit: minRoom})
+	ev = newEvents(r, limit, &room{limit: minRoom}, nil)
 	for {
 		e, err := ev.next()
 		if err != nil {
@@ -87,12 +87,12 @@ func TestEventsThatAreReadAtOnceShareTheirRoom(t *testing.T) {
 	r, w := io.Pipe()
 	ended := make(chan error)
 	go func() {
-		_, err := newEvents(r, 4<<20, shared).next()
+		_, err := newEvents(r, 4<<20, shared, nil).next()
 		ended <- err
 	}()
 	_, err := io.Copy(w, io.MultiReader(strings.NewReader("data: "), io.LimitReader(endless{}, 2<<20)))
 	require.NoError(t, err)
-	_, err = newEvents(half, 4<<20, shared).next()
+	_, err = newEvents(half, 4<<20, shared, nil).next()
 	require.ErrorIs(t, err, errCrowded)
 
 	// What has ended takes no room any more.
@@ -101,7 +101,7 @@ func TestEventsThatAreReadAtOnceShareTheirRoom(t *testing.T) {
 	require.Zero(t, shared.used.Load())
 	for range 2 {
 		again := io.MultiReader(strings.NewReader("data: "), io.LimitReader(endless{}, 2<<20), strings.NewReader("\n\n"))
-		ev, err := newEvents(again, 4<<20, shared).next()
+		ev, err := newEvents(again, 4<<20, shared, nil).next()
 		require.NoError(t, err)
 		require.Len(t, ev.data, 2<<20)
 	}
@@ -111,7 +111,7 @@ func TestEventsOfManyShortLinesTakeWhatTheyHold(t *testing.T) {
 	t.Parallel()
 	in := strings.Repeat("data:\n", 1<<20)
 	const limit = 2 << 20 // for a million line breaks
-	ev, err := newEvents(strings.NewReader(in+"\n"), limit, &room{limit: limit}).next()
+	ev, err := newEvents(strings.NewReader(in+"\n"), limit, &room{limit: limit}, nil).next()
 	require.NoError(t, err)
 	require.Len(t, ev.data, 1<<20-1)
 }

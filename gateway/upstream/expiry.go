@@ -3,6 +3,7 @@ package upstream
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -13,6 +14,8 @@ var errExpired = errors.New("no answer in time")
 // all: it is set to the earliest deadline, as seldom as possible, since hardly
 // any call comes that far.
 type expiry struct {
+	// soon is next for those who need not wait for mu; 0 when it is not set.
+	soon  atomic.Int64
 	mu    sync.Mutex
 	timer *time.Timer
 	next  time.Time // when it fires; zero when it is not set
@@ -22,12 +25,16 @@ type expiry struct {
 // expect makes sure that the timer fires no later than a deadline.
 func (l *link) expect(deadline time.Time) {
 	e := &l.expiry
+	if soon := e.soon.Load(); soon != 0 && deadline.UnixNano() >= soon {
+		return
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.over || !e.next.IsZero() && !deadline.Before(e.next) {
 		return
 	}
 	e.next = deadline
+	e.soon.Store(deadline.UnixNano())
 	if left := time.Until(deadline); e.timer == nil {
 		e.timer = time.AfterFunc(left, l.expire)
 	} else {
@@ -41,6 +48,7 @@ func (l *link) expire() {
 	e := &l.expiry
 	e.mu.Lock()
 	e.next = time.Time{}
+	e.soon.Store(0)
 	e.mu.Unlock()
 	now, next := time.Now(), time.Time{}
 	for id, c := range l.calls.All() {

@@ -391,6 +391,12 @@ func (f *fake) call(name string, id, args, token json.RawMessage) {
 			f.print(fmt.Sprintf(`{"jsonrpc":"2.0","id":"n%d","method":"sampling/createMessage","params":{}}`+"\n", i))
 		}
 		f.result(id, `{"ok":1}`)
+	case "heavy": // more than may be worked on together, but for the first
+		text := strings.Repeat("x", maxAskingBytes/4)
+		for i := range 5 {
+			f.print(fmt.Sprintf(`{"jsonrpc":"2.0","id":"h%d","method":"sampling/createMessage","params":{"x":%q}}`+"\n", i, text))
+		}
+		f.result(id, `{"ok":1}`)
 	case "bad-ask":
 		f.print(`{"jsonrpc":"2.0","id":"b1","method":"sampling/createMessage","params":[1]}` + "\n")
 		f.result(id, `{"ok":1}`)

@@ -7,14 +7,19 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/memory"
 	"goblin/registry/rawjson"
 )
 
-// maxAsking is how many requests of a backend are worked on at a time: each may
-// wait for a human, and many clients may share the backend.
-const maxAsking = 1024
+// What requests of a backend may be worked on at a time: each may wait for a
+// human, and many clients may share the backend.
+const (
+	maxAsking      = 1024
+	maxAskingBytes = 64 << 20 // of their params, but one alone may be larger
+)
 
 // wire is what the transports differ in. Nothing but answer and shut blocks.
 type wire interface {
@@ -47,8 +52,9 @@ type link struct {
 	second  bool        // of the modern era, beside one of the legacy era; belongs to the handshake
 	kind    string      // name of the transport
 
-	heard  atomic.Uint64 // counts frames that arrived
-	doubts chan struct{} // capacity one: a call was not answered in time
+	burst  *jsonrpc.Burst // of the read loop; nil where there are several
+	heard  atomic.Uint64  // counts frames that arrived
+	doubts chan struct{}  // capacity one: a call was not answered in time
 
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
@@ -66,6 +72,7 @@ type link struct {
 	mu     sync.Mutex
 	ending bool                               // spawn starts no more
 	asking map[string]context.CancelCauseFunc // requests of the backend, by id
+	weight int                                // bytes of their params
 }
 
 func newLink(s *Server, unit, kind string) *link {
@@ -76,6 +83,7 @@ func newLink(s *Server, unit, kind string) *link {
 		slots:  make(chan struct{}, maxAsking),
 		asking: make(map[string]context.CancelCauseFunc),
 	}
+	l.calls.Then = func(c *Call, id int64, reply jsonrpc.Reply, err error) { l.finish(c, id, reply, err, nil) }
 	l.unit.Store(&unit)
 	l.info.Store(&Info{Capabilities: []byte("{}")})
 	return l
@@ -159,11 +167,7 @@ func (l *link) exchange(c *Call) (jsonrpc.Reply, error) {
 
 // submit sends the request of a call and starts its time.
 func (l *link) submit(c *Call) (*jsonrpc.Call[*Call], error) {
-	limit := c.Timeout
-	if limit <= 0 {
-		limit = l.srv.cfg.Timeout
-	}
-	deadline := c.begin(limit)
+	deadline := l.begin(c)
 	open, err := l.calls.Add(c)
 	if err != nil {
 		return nil, err
@@ -176,6 +180,15 @@ func (l *link) submit(c *Call) (*jsonrpc.Call[*Call], error) {
 		l.wire.request(c, open.ID, c.frame(id))
 	}
 	return open, nil
+}
+
+// begin starts the time of a call and returns when it is over.
+func (l *link) begin(c *Call) time.Time {
+	limit := c.Timeout
+	if limit <= 0 {
+		limit = l.srv.cfg.Timeout
+	}
+	return c.begin(limit)
 }
 
 // await waits for the answer to a call, or for its end without one.
@@ -192,16 +205,55 @@ func (l *link) await(c *Call, open *jsonrpc.Call[*Call]) (reply jsonrpc.Reply, e
 		// The answer, or the connection's end, came first.
 		reply, err = (<-open.Done()).Take()
 	}
-	if errors.Is(err, errExpired) {
-		err = l.srv.failure(RequestTimeout, fmt.Sprintf("no answer to %s within %v", c.Method, c.limit), context.DeadlineExceeded)
-		if !c.own {
-			l.doubt()
-		}
-		l.abandon(c, open.ID, err)
-		return jsonrpc.Reply{}, err
+	return reply, l.ended(c, open.ID, err)
+}
+
+// ended is the end of a call with an answer or with what Pending told of it,
+// err; it returns the error for the caller.
+func (l *link) ended(c *Call, id int64, err error) error {
+	if !errors.Is(err, errExpired) {
+		c.end()
+		return err
 	}
-	c.end()
-	return reply, err
+	err = l.srv.failure(RequestTimeout, fmt.Sprintf("no answer to %s within %v", c.Method, c.limit), context.DeadlineExceeded)
+	if !c.own {
+		l.doubt()
+	}
+	l.abandon(c, id, err)
+	return err
+}
+
+// Start implements [Conn].
+func (l *link) Start(c *Call, caller Caller) bool {
+	if l.kind != "stdio" || l.info.Load().Era == Modern {
+		return false
+	}
+	c.caller = caller
+	deadline := l.begin(c)
+	var err error
+	if c.id, err = l.calls.Begin(c); err != nil {
+		return false
+	}
+	l.expect(deadline)
+	l.wire.request(c, c.id, c.frame(strconv.AppendInt(c.room[:0], c.id, 10)))
+	return true
+}
+
+// Stop implements [Conn].
+func (l *link) Stop(c *Call, cause error) {
+	if _, open := l.calls.End(c.id); !open {
+		return
+	}
+	l.abandon(c, c.id, cause)
+	c.caller.Ended(jsonrpc.Reply{}, cause, nil)
+}
+
+// finish is the end of a call that Start has begun.
+func (l *link) finish(c *Call, id int64, reply jsonrpc.Reply, err error, burst *jsonrpc.Burst) {
+	if err = l.ended(c, id, err); err != nil {
+		reply = jsonrpc.Reply{}
+	}
+	c.caller.Ended(reply, err, burst)
 }
 
 // abandon ends a call that nobody waits for any more.
@@ -288,6 +340,11 @@ func (l *link) resolve(m *jsonrpc.Message) {
 	if err != nil {
 		reply = jsonrpc.Reply{}
 	}
+	id, _ := jsonrpc.IDInt(m.ID)
+	if c, started := l.calls.End(id); started {
+		l.finish(c, id, reply, err, l.burst)
+		return
+	}
 	l.calls.Resolve(m.ID, reply, err)
 }
 
@@ -322,7 +379,7 @@ func (l *link) tooLong(e *jsonrpc.TooLong) {
 	case asks(e.Prefix):
 		l.wire.send(jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%v", e).Frame(id))
 	default:
-		l.calls.Resolve(id, jsonrpc.Reply{}, l.srv.failure(BadReply, "sent an answer that is too large: "+e.Error(), e))
+		l.calls.Resolve(id, jsonrpc.Reply{}, l.srv.failure(BadReply, lost(e), e))
 	}
 }
 
@@ -346,6 +403,12 @@ func (l *link) serve(ctx context.Context, c *Call, m *jsonrpc.Message) {
 		l.wire.send(jsonrpc.Errorf(jsonrpc.CodeInternal, "too many requests at a time; at most %d", maxAsking).Frame(m.ID))
 		return
 	}
+	size := len(m.Params)
+	if !l.carry(size) {
+		<-l.slots
+		l.wire.send(jsonrpc.Errorf(jsonrpc.CodeInternal, "too large requests at a time; at most %d MiB together", maxAskingBytes>>20).Frame(m.ID))
+		return
+	}
 	key := jsonrpc.IDString(m.ID)
 	ctx, cancel := context.WithCancelCause(ctx)
 	l.mu.Lock()
@@ -354,8 +417,12 @@ func (l *link) serve(ctx context.Context, c *Call, m *jsonrpc.Message) {
 		l.asking[key] = cancel
 	}
 	l.mu.Unlock()
-	l.spawn(func() {
-		defer func() { <-l.slots }()
+	held := l.srv.room.keep(len(m.Params), func() { cancel(memory.ErrFull) })
+	l.spawnHolding(held, func() {
+		defer func() {
+			l.carry(-size)
+			<-l.slots
+		}()
 		defer cancel(nil)
 		result, err := l.srv.opt.Handler.Request(ctx, l.srv, l, c, m.Method, m.Params)
 		if !taken {
@@ -372,6 +439,18 @@ func (l *link) serve(ctx context.Context, c *Call, m *jsonrpc.Message) {
 			l.wire.answer(jsonrpc.Result(m.ID, result))
 		}
 	})
+}
+
+// carry counts what the requests of the backend weigh; it reports false, and
+// counts nothing, when they would weigh too much together.
+func (l *link) carry(size int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if size > 0 && l.weight > 0 && l.weight+size > maxAskingBytes {
+		return false
+	}
+	l.weight += size
+	return true
 }
 
 var errWithdrawn = errors.New("the server has withdrawn its request")

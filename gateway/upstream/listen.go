@@ -40,6 +40,8 @@ type listens struct {
 	stale      *listening // has been replaced and is still to be closed
 	lost       bool       // a stream ended by itself, and none was acknowledged since
 	late       bool       // the lists may have been fetched before anything was listened for
+	// pause is how long to wait when open ends; it grows with each that ended soon.
+	pause time.Duration
 }
 
 // watch is a resource that is subscribed to.
@@ -61,6 +63,7 @@ type listening struct {
 	// Set before acked is closed.
 	honoured map[string]bool
 	idle     bool // nothing of what was asked for is listened for
+	since    time.Time
 }
 
 // errLeftOut is why a subscription was not acknowledged.
@@ -407,9 +410,14 @@ func (ls *listens) over(x *listening, reply jsonrpc.Reply, err error) {
 		x.err = errors.New("the server ended the listen")
 	}
 	current := ls.open == x && !x.idle
+	pause := ls.srv.tune.reopen
 	if current {
 		ls.open, ls.lost = nil, true
 		// They are asked for again with the next one.
+		if ls.pause > 0 && time.Since(x.since) < ls.srv.tune.settled {
+			pause = min(2*ls.pause, maxWait)
+		}
+		ls.pause = pause
 	}
 	ls.mu.Unlock()
 	close(x.ended)
@@ -417,7 +425,7 @@ func (ls *listens) over(x *listening, reply jsonrpc.Reply, err error) {
 		ls.srv.log.Debug("The stream of notifications was lost", "err", x.err)
 		ls.srv.note(slog.LevelInfo, "the stream of notifications ended; it is opened again")
 		if ls.spawn(func() {
-			if sleep(ls.ctx, ls.srv.tune.reopen) == nil {
+			if sleep(ls.ctx, pause) == nil {
 				ls.stir()
 			}
 		}) {
@@ -496,6 +504,7 @@ func (ls *listens) acknowledged(x *listening, honoured []byte) {
 			x.idle = false
 		}
 	}
+	x.since = time.Now()
 	ls.mu.Lock()
 	old := ls.open
 	ls.open, ls.next = x, nil

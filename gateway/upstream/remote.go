@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/memory"
 )
 
 const (
@@ -129,7 +130,11 @@ func (r *remote) do(ctx context.Context, method string, frame []byte, accept, la
 	if lastID != "" {
 		req.Header.Set("Last-Event-ID", lastID)
 	}
+	sent := r.srv.room.keep(len(frame), cancel)
 	resp, err := r.client.Do(req)
+	if sent.Release() && err != nil {
+		err = memory.ErrFull
+	}
 	if err != nil {
 		cancel()
 		return nil, scrub(err)
@@ -264,11 +269,12 @@ func (r *remote) statusFailure(resp *http.Response) error {
 	return r.srv.failure(ConnectionError, fmt.Sprintf("HTTP status %d %s", code, http.StatusText(code)), errStatus(code))
 }
 
-// readBody reads a body up to limits.frame, as far as there is room.
-func (r *remote) readBody(resp *http.Response) ([]byte, error) {
+// readBody reads a body up to limits.frame, as far as there is room. drop ends a
+// blocked read when there is none any more.
+func (r *remote) readBody(resp *http.Response, drop func()) ([]byte, error) {
 	limit := r.srv.opt.Limits.Frame
 	var buf bytes.Buffer
-	room := lease{of: &r.srv.room}
+	room := lease{of: &r.srv.room, drop: drop}
 	defer room.end()
 	var body io.Reader = leased{resp.Body, &room}
 	if n := resp.ContentLength; n > 0 && n <= limit {

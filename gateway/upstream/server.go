@@ -11,6 +11,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/memory"
 	"goblin/gateway/orphans"
 	"goblin/registry"
 )
@@ -56,6 +57,9 @@ type Options struct {
 	// Children records child processes, for the case that this one is killed;
 	// nil records none.
 	Children *orphans.Record
+	// Memory bounds what the server makes the process hold, together with whoever
+	// else shares it; nil bounds nothing.
+	Memory *memory.Account
 	// Redact takes secrets out of a text that a backend may have written,
 	// before it goes into an [Error], the server's state or the journal. It is
 	// given whole texts, before they are cut. It may be called from any
@@ -103,8 +107,7 @@ type Server struct {
 	opt   Options
 	log   *slog.Logger
 	tune  tuning
-	slots chan struct{}
-	free  func()
+	slots *slots
 	room  room // of all its connections over HTTP
 
 	// legacy notes that the last connection was opened in that era, so that
@@ -114,6 +117,10 @@ type Server struct {
 	// not take it, so that it is not asked again.
 	modernOnly atomic.Bool
 	spoken     atomic.Pointer[[]string] // revisions that the server told of; nil before
+	// cut notes that a connection ended before it could tell, so that the next
+	// one is asked again; cuts counts them.
+	cut  atomic.Bool
+	cuts atomic.Int32
 	// mirrored says which arguments of tools go into headers; of Streamable
 	// HTTP in the modern era only.
 	mirrored atomic.Pointer[mirrors]
@@ -178,7 +185,7 @@ func NewServer(cfg config.Server, o Options) *Server {
 	s := &Server{
 		cfg: cfg, opt: o, tune: defaultTuning(),
 		log:       o.Logger.With("server", cfg.Name),
-		slots:     make(chan struct{}, o.Limits.InFlight),
+		slots:     newSlots(o.Limits.InFlight),
 		firstList: make(chan struct{}),
 		enabled:   !cfg.Disabled,
 		first:     !cfg.Disabled && cfg.Problem == "",
@@ -186,8 +193,7 @@ func NewServer(cfg config.Server, o Options) *Server {
 		units:     make(map[string]*unit),
 		twins:     make(map[string]*unit),
 	}
-	s.free = func() { <-s.slots }
-	s.room.limit = max(2*o.Limits.Frame, minRoom)
+	s.room.limit, s.room.account = max(2*o.Limits.Frame, minRoom), o.Memory
 	s.state = registry.ServerState{Transport: string(cfg.Type)}
 	return s
 }
@@ -206,14 +212,14 @@ func (s *Server) FirstList() <-chan struct{} { return s.firstList }
 // Listed reports whether the lists were fetched at least once.
 func (s *Server) Listed() bool { return s.listed.Load() }
 
-// Acquire takes one of the places for requests in flight (limits.in_flight).
-// It blocks until one is free, ctx ends (the error is its cause) or the
-// server's timeout is over. release must be called exactly once.
-func (s *Server) Acquire(ctx context.Context) (release func(), err error) {
-	select {
-	case s.slots <- struct{}{}:
-		return s.free, nil
-	default:
+// Acquire takes one of the places for requests in flight (limits.in_flight) for
+// who, a client: no client gets all of them (see [slots]). It blocks until one
+// is free, ctx ends (the error is its cause) or the server's timeout is over.
+// release must be called exactly once.
+func (s *Server) Acquire(ctx context.Context, who any) (release func(), err error) {
+	own, turn := s.slots.try(who)
+	if turn == nil {
+		return own.release, nil
 	}
 	timer := timers.Get().(*time.Timer)
 	timer.Reset(s.cfg.Timeout)
@@ -222,14 +228,23 @@ func (s *Server) Acquire(ctx context.Context) (release func(), err error) {
 		timers.Put(timer)
 	}()
 	select {
-	case s.slots <- struct{}{}:
-		return s.free, nil
+	case <-turn.Value.(chan struct{}):
+		return own.release, nil
 	case <-ctx.Done():
+		s.slots.leave(own, turn)
 		return nil, context.Cause(ctx)
 	case <-timer.C:
-		return nil, s.failure(RequestTimeout, fmt.Sprintf("%d requests are under way (limits.in_flight), and none was over within %v",
-			cap(s.slots), s.cfg.Timeout), context.DeadlineExceeded)
+		return nil, s.failure(RequestTimeout, fmt.Sprintf("%d requests are under way (limits.in_flight), and there was no place for another within %v",
+			s.slots.leave(own, turn), s.cfg.Timeout), context.DeadlineExceeded)
 	}
+}
+
+// TryAcquire is Acquire where that does not have to wait; nil otherwise.
+func (s *Server) TryAcquire(who any) (release func()) {
+	if own := s.slots.take(who); own != nil {
+		return own.release
+	}
+	return nil
 }
 
 // Conn is the server's current connection, or at once an *[Error] that says

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/memory"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
@@ -73,7 +74,7 @@ func dialStdio(_ context.Context, s *Server, unit string) (*link, error) {
 		}
 	}
 	c := &stdio{link: newLink(s, unit, "stdio"), exited: make(chan struct{}), silent: make(chan struct{})}
-	c.wire = c
+	c.wire, c.burst = c, new(jsonrpc.Burst)
 	c.cmd = &exec.Cmd{Path: path, Args: append([]string{cfg.Command}, cfg.Args...), Env: env, Dir: cfg.Cwd}
 	if err := c.start(); err != nil {
 		c.cancel()
@@ -172,9 +173,14 @@ func (c *stdio) read() {
 			_ = c.stdout.SetReadDeadline(time.Now().Add(c.srv.tune.drain))
 		}
 	}()
-	src := &lineSource{Reader: c.stdout}
+	src := &jsonrpc.Source{Reader: c.stdout}
 	r := jsonrpc.NewReader(src, c.srv.opt.Limits.Frame)
+	defer c.account(r)()
+	defer c.burst.Flush()
 	for {
+		if !r.Ready() {
+			c.burst.Flush()
+		}
 		frame, err := r.Read()
 		if err != nil {
 			var long *jsonrpc.TooLong
@@ -185,7 +191,7 @@ func (c *stdio) read() {
 			c.tooLong(long)
 			continue
 		}
-		if src.cut && r.Buffered() == 0 {
+		if src.Cut(r) {
 			// The last line has no end. If it is no message, the child died
 			// while it wrote, and the calls fail for that.
 			if _, err := parse(frame); err != nil {
@@ -197,22 +203,6 @@ func (c *stdio) read() {
 			c.handle(c.ctx, nil, frame)
 		}
 	}
-}
-
-// lineSource notes whether its text has ended within a line.
-type lineSource struct {
-	io.Reader
-	last byte
-	cut  bool
-}
-
-func (s *lineSource) Read(p []byte) (int, error) {
-	n, err := s.Reader.Read(p)
-	if n > 0 {
-		s.last = p[n-1]
-	}
-	s.cut = err != nil && s.last != '\n'
-	return n, err
 }
 
 // lost ends the connection because of the child, and says how it ended.
@@ -308,10 +298,15 @@ func (c *stdio) lastErrors() string {
 	}, text)
 }
 
-func (c *stdio) request(_ *Call, _ int64, frame []byte) {
-	if c.calls.Len() > 1 {
+func (c *stdio) request(call *Call, _ int64, frame []byte) {
+	switch {
+	case call.Burst != nil:
+		rawjson.OneLine(frame[:len(frame)-1])
+		call.Burst.Send(c.out, frame)
+		c.check(len(frame))
+	case c.calls.Len() > 1:
 		c.put(frame, c.out.Gather)
-	} else {
+	default:
 		c.put(frame, c.out.Send)
 	}
 }
@@ -328,7 +323,20 @@ func (c *stdio) send(frame []byte) { c.put(frame, c.out.Send) }
 func (c *stdio) put(frame []byte, send func([]byte)) {
 	rawjson.OneLine(frame[:len(frame)-1]) // a line is a message
 	send(frame)
-	if c.out.Unsent() > maxUnsent+c.srv.opt.Limits.Frame || c.out.Stalled() > c.srv.tune.stall {
+	c.check(len(frame))
+}
+
+// check accounts for what waits, to which n bytes were added, and gives a child
+// up that does not read.
+func (c *stdio) check(n int) {
+	unsent := c.out.Unsent()
+	if unsent == 0 {
+		return
+	}
+	if unsent >= memory.Free {
+		c.srv.opt.Memory.Grow(int64(n))
+	}
+	if unsent > maxUnsent+c.srv.opt.Limits.Frame || c.out.Stalled() > c.srv.tune.stall {
 		c.fail(c.srv.failure(ConnectionError, "the process does not read its stdin", nil))
 	}
 }

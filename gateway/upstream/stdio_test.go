@@ -444,6 +444,25 @@ func TestRequestsOfTheServer(t *testing.T) {
 		close(release)
 		r.until("answers", func() bool { return strings.Count(r.received(), `"result":{}`) == maxAsking })
 	})
+	t.Run("too large ones are refused", func(t *testing.T) {
+		t.Parallel()
+		release := make(chan struct{})
+		r := startFake(t, "", func(r *rig) {
+			r.opt.Limits.Frame = maxAskingBytes
+			r.h.request = func(ctx context.Context, _ *Call, _ string, _ []byte) ([]byte, *jsonrpc.Error) {
+				<-release
+				return []byte("{}"), nil
+			}
+		})
+		_, err := r.call(r.up(), "heavy")
+		require.NoError(t, err)
+		r.until("refusals", func() bool { return strings.Count(r.received(), "too large requests") == 2 })
+		close(release)
+		r.until("answers", func() bool { return strings.Count(r.received(), `"result":{}`) == 3 })
+		_, err = r.call(r.up(), "heavy")
+		require.NoError(t, err)
+		r.until("answers, as before", func() bool { return strings.Count(r.received(), `"result":{}`) >= 6 })
+	})
 }
 
 func TestNotificationsComeBeforeTheAnswer(t *testing.T) {

@@ -91,8 +91,8 @@ func (k Key) Is(name string) bool {
 	if len(k) == len(name)+2 && k[0] == '"' && string(k[1:len(k)-1]) == name {
 		return true
 	}
-	if bytes.IndexByte(k, '\\') < 0 {
-		return false
+	if len(k) <= len(name)+2 || bytes.IndexByte(k, '\\') < 0 {
+		return false // escapes make it longer
 	}
 	s, ok := String(k)
 	return ok && s == name

@@ -27,9 +27,15 @@ var httpModes = map[string]func(s *server, w http.ResponseWriter, r *http.Reques
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, "no json")
 	},
-	"http-silent":   func(_ *server, _ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
-	"http-endless":  endless,
-	"http-lines":    lines,
+	"http-silent":  func(_ *server, _ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+	"http-endless": endless,
+	"http-lines":   lines,
+	"http-half-result": func(_ *server, w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "data: "+half())
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	},
 	"http-redirect": (*server).redirect,
 }
 

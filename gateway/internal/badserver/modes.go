@@ -55,6 +55,9 @@ var modes = map[string]mode{
 	"huge-result": {on: faults{"fault": func(s *server, m *message) {
 		s.result(m, said(strings.Repeat("x", 64<<20)))
 	}}},
+	"half-result": {on: faults{"fault": func(s *server, m *message) {
+		s.raw(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{"x":"%s`, m.ID, half()))
+	}}},
 	"deep-json":         {on: faults{"fault": func(s *server, m *message) { s.result(m, deep) }}},
 	"deep-json-id-last": {on: faults{"fault": deepThenID}},
 	"deep-json-list": {on: faults{"tools/list": func(s *server, m *message) {
@@ -101,6 +104,9 @@ func die(why string) {
 	fmt.Fprintln(os.Stderr, why)
 	os.Exit(139)
 }
+
+// half is what half an answer holds.
+func half() string { return strings.Repeat("x", 24<<20) }
 
 func silent(*server, *message) {}
 

@@ -1,0 +1,112 @@
+package downstream_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/downstream"
+)
+
+// A server that talks faster than a client reads must not cost that client its
+// session.
+func TestAClientThatDoesNotReadIsSparedChatter(t *testing.T) {
+	for _, way := range []string{"of the session", "of a request"} {
+		t.Run(way, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const unsent, sent = 64 << 10, 20_000
+				h := newScript()
+				begun, answer := make(chan *downstream.Exchange), make(chan struct{})
+				h.handle = func(x *downstream.Exchange) {
+					begun <- x
+					<-answer
+					x.Reply([]byte(`{}`))
+				}
+				spared := uint64(0)
+				c := dial(t, downstream.Options{Handler: h, Limits: downstream.Limits{Unsent: unsent}, Spared: func(_ *downstream.Session, n uint64) {
+					spared += n
+				}}, transports["pipe"])
+				s := <-h.opened
+				c.send(request("1", "any", ""))
+				x := <-begun
+				say := func(params []byte) {
+					if way == "of a request" {
+						require.True(t, x.Notify("", "said", params))
+					} else {
+						s.Notify("said", params)
+					}
+				}
+				pad := strings.Repeat("x", 1<<10)
+				for i := range sent {
+					say(fmt.Appendf(nil, `{"i":%d,"pad":%q}`, i, pad))
+				}
+				require.Less(t, s.Unsent(), int64(unsent/2))
+				close(answer)
+				got := uint64(0)
+				for c.message().Method != "" {
+					got++
+				}
+				require.Greater(t, got, uint64(10))
+				require.Zero(t, spared, "nobody is told while the client reads nothing")
+				time.Sleep(2 * time.Second)
+				s.Notify("said", nil)
+				require.Equal(t, "said", c.message().Method)
+				require.Equal(t, uint64(sent), got+spared)
+			})
+		})
+	}
+}
+
+func TestRequestsWaitForAClientThatDoesNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const unsent, asked = 64 << 10, 100
+		h := newScript()
+		c := dial(t, downstream.Options{Handler: h, Limits: downstream.Limits{Unsent: unsent}}, transports["pipe"])
+		s := <-h.opened
+		results := make(chan error, asked)
+		for range asked {
+			go func() {
+				_, err := s.Request(t.Context(), "sampling/createMessage", []byte(`{"x":"`+strings.Repeat("x", unsent/2)+`"}`))
+				results <- err
+			}()
+			synctest.Wait()
+			require.LessOrEqual(t, s.Unsent(), int64(2*unsent))
+		}
+		var ids []string
+		for range asked {
+			m := c.message()
+			require.Equal(t, "sampling/createMessage", m.Method)
+			ids = append(ids, string(m.ID))
+		}
+		for _, id := range ids {
+			c.send(`{"jsonrpc":"2.0","id":` + id + `,"result":{}}`)
+		}
+		for range asked {
+			require.NoError(t, <-results)
+		}
+	})
+}
+
+func TestARequestThatWaitsForRoomEndsWithItsSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newScript()
+		c := dial(t, downstream.Options{Handler: h, Limits: downstream.Limits{Unsent: 1 << 10}}, transports["pipe"])
+		s := <-h.opened
+		s.Merge("k", "n", []byte(`{"x":"`+strings.Repeat("x", 8<<10)+`"}`))
+		result := make(chan error, 1)
+		go func() {
+			_, err := s.Request(t.Context(), "roots/list", nil)
+			result <- err
+		}()
+		synctest.Wait()
+		gone := errors.New("gone")
+		s.Close(gone)
+		require.ErrorIs(t, <-result, gone)
+		require.ErrorIs(t, <-c.done, gone)
+	})
+}

@@ -1,0 +1,273 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Of what all clients and servers make Goblin hold, half of GOMEMLIMIT is the
+// bound. Each of these throngs would hold some ten times that, and nobody in it
+// comes near a limit of his own.
+const (
+	many          = 50
+	crampedLimit  = "GOMEMLIMIT=128MiB" // 64 MiB of messages
+	crampedMemory = 260                 // MiB resident; the many asks for 600
+)
+
+// cramped serves with little memory a good server, one with large answers and one
+// that never answers.
+func cramped(t *testing.T) (*world, *web) {
+	w := newWorld(t)
+	w.env = append(w.env, crampedLimit)
+	w.backend("b", obj{"tools": []obj{tool("t")}})
+	w.backend("wide", obj{"tools": []obj{tool("big")}, "on": obj{"tools/call big": actions(do("big", obj{"bytes": 1 << 20}))}})
+	w.backends = append(w.backends, &backend{t: t, name: "bad", conf: obj{"command": badserver, "args": []string{"hang-call"}, "timeout": "5s"}})
+	return w, w.serve()
+}
+
+// stranger is a client on the socket of the host that writes by hand.
+type stranger struct {
+	t    *testing.T
+	conn net.Conn
+	in   *bufio.Reader
+}
+
+// strangers are so many clients of a host.
+func (w *world) strangers(n int) []*stranger {
+	w.t.Helper()
+	version := str(json.RawMessage(w.succeeds("version", "--json")), "version")
+	hello := fmt.Sprintf(`{"goblin":1,"kind":"mcp","version":%q,"pid":%d}`+"\n", version, os.Getpid())
+	all := make([]*stranger, n)
+	for i := range all {
+		conn, err := net.Dial("unix", w.sockets()[0])
+		require.NoError(w.t, err)
+		w.t.Cleanup(func() { _ = conn.Close() })
+		g := &stranger{t: w.t, conn: conn, in: bufio.NewReaderSize(conn, 64<<10)}
+		g.send(hello)
+		require.Contains(w.t, g.line(), `"ok":true`)
+		g.send(initBody + "\n" + `{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n")
+		require.Contains(w.t, g.line(), `"result"`)
+		all[i] = g
+	}
+	return all
+}
+
+func (g *stranger) send(text string) {
+	g.t.Helper()
+	require.NoError(g.t, g.conn.SetDeadline(time.Now().Add(patience)))
+	_, err := io.WriteString(g.conn, text)
+	require.NoError(g.t, err)
+}
+
+// line is the next line, "" at the end of the connection.
+func (g *stranger) line() string {
+	require.NoError(g.t, g.conn.SetDeadline(time.Now().Add(patience)))
+	text, err := g.in.ReadString('\n')
+	if err != nil {
+		require.NotErrorIs(g.t, err, os.ErrDeadlineExceeded)
+	}
+	return text
+}
+
+// answer is the next line that is no notification.
+func (g *stranger) answer() string {
+	for {
+		if text := g.line(); !strings.Contains(text, `"method"`) {
+			return text
+		}
+	}
+}
+
+// meanwhile runs many functions side by side, while a healthy client goes on as
+// if it were alone.
+func (s *web) meanwhile(one func(i int)) {
+	s.t.Helper()
+	var all sync.WaitGroup
+	for i := range many {
+		all.Go(func() { one(i) })
+	}
+	done := make(chan struct{})
+	go func() { all.Wait(); close(done) }()
+	c := s.client(true)
+	for n := 0; ; n++ {
+		require.Equal(s.t, "b:t:{}", c.callText("b_t", obj{}))
+		if n%10 == 0 { // not so small
+			text := strings.Repeat("x", 100<<10)
+			require.Equal(s.t, text, str(json.RawMessage(strings.TrimPrefix(c.callText("b_t", obj{"x": text}), "b:t:")), "x"))
+		}
+		select {
+		case <-done:
+			if n >= 20 {
+				s.bounded(crampedMemory)
+				return
+			}
+		default:
+		}
+	}
+}
+
+const large = 12 << 20
+
+func TestUnfinishedMessagesOfManyClientsAreBoundedTogether(t *testing.T) {
+	t.Parallel()
+	w, s := cramped(t)
+	all := w.strangers(many)
+	part := strings.Repeat("x", large)
+	s.meanwhile(func(i int) {
+		all[i].send(`{"jsonrpc":"2.0","id":"mine","method":"ping","params":{"x":"` + part)
+	})
+	refused := 0
+	for _, g := range all {
+		g.send("\"}}\n" + `{"jsonrpc":"2.0","id":"next","method":"ping"}` + "\n")
+		lines := g.answer() + g.answer()
+		require.Contains(t, lines, `"id":"mine"`)
+		require.Contains(t, lines, `{"jsonrpc":"2.0","id":"next","result":{}}`)
+		if strings.Contains(lines, "thrown away") {
+			refused++
+		}
+	}
+	require.GreaterOrEqual(t, refused, many-64/12)
+	require.Less(t, refused, many, "what fits is kept")
+}
+
+func TestManyClientsThatDoNotReadAreBoundedTogether(t *testing.T) {
+	t.Parallel()
+	w, s := cramped(t)
+	all := w.strangers(many)
+	s.meanwhile(func(i int) {
+		for id := range 12 {
+			all[i].send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"wide_big"}}`+"\n", 100+id))
+		}
+		eventually(t, "its answers to wait, or its end", func() bool {
+			// Neither shows to who does not read: others have to be served.
+			return strings.Contains(s.stderr.String(), "a session was ended")
+		})
+	})
+	ended, served := 0, 0
+	for _, g := range all {
+		n := 0
+		for n < 12 && g.answer() != "" {
+			n++
+		}
+		if n < 12 {
+			ended++
+		} else {
+			served++
+		}
+	}
+	require.NotZero(t, ended)
+	require.NotZero(t, served, "those that fit are served when they read")
+	s.bounded(crampedMemory)
+}
+
+func TestLargeRequestsInFlightAreBoundedTogether(t *testing.T) {
+	t.Parallel()
+	w, s := cramped(t)
+	all := w.strangers(many)
+	part := strings.Repeat("x", large)
+	var mu sync.Mutex
+	refused := 0
+	s.meanwhile(func(i int) {
+		all[i].send(`{"jsonrpc":"2.0","id":"mine","method":"tools/call","params":{"name":"bad_fault","arguments":{"x":"` + part + "\"}}}\n")
+		if strings.Contains(all[i].answer(), "too many bytes are held") {
+			mu.Lock()
+			defer mu.Unlock()
+			refused++
+		}
+	})
+	require.GreaterOrEqual(t, refused, many-64/12)
+	for _, g := range all {
+		g.send(`{"jsonrpc":"2.0","id":"next","method":"ping"}` + "\n")
+		for line := g.answer(); !strings.Contains(line, `"next"`); line = g.answer() {
+			require.Contains(t, line, `"mine"`)
+		}
+	}
+}
+
+func TestLargeBodiesOfManyClientsAreBoundedTogether(t *testing.T) {
+	t.Parallel()
+	for name, session := range map[string]bool{"sessions": true, "no sessions": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, s := cramped(t)
+			part := bytes.Repeat([]byte("x"), large)
+			var mu sync.Mutex
+			statuses := map[int]int{}
+			headers := make([]map[string]string, many)
+			for i := range headers {
+				if session {
+					headers[i] = s.session()
+				}
+			}
+			s.meanwhile(func(i int) {
+				conn := s.dial()
+				_ = conn.SetDeadline(time.Now().Add(4 * time.Second)) // those that fit are waited for
+				_, _ = io.WriteString(conn, s.head(2*large, headers[i]))
+				sent := make(chan struct{})
+				go func() { defer close(sent); _, _ = conn.Write(part) }()
+				resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+				mu.Lock()
+				if err == nil {
+					statuses[resp.StatusCode]++
+				} else {
+					statuses[0]++
+				}
+				mu.Unlock()
+				_ = conn.Close()
+				<-sent
+			})
+			require.GreaterOrEqual(t, statuses[http.StatusServiceUnavailable], many-64/12, statuses)
+		})
+	}
+}
+
+func TestUnfinishedAnswersOfManyServersAreBoundedTogether(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.env = append(w.env, crampedLimit)
+	w.backend("b", obj{"tools": []obj{tool("t")}})
+	const servers = 20
+	limit := "6s" // that those wait whose answers fit
+	if racing() {
+		limit = "25s"
+	}
+	for i := range servers {
+		b := &backend{t: t, name: fmt.Sprintf("bad%d", i), conf: obj{"timeout": limit}}
+		if i%2 == 0 {
+			b.conf["command"], b.conf["args"] = badserver, []string{"half-result"}
+		} else {
+			b.conf["url"] = "http://" + w.badHTTP([]string{"-http", "127.0.0.1:0", "-late", "http-half-result"}) + "/mcp"
+		}
+		w.backends = append(w.backends, b)
+	}
+	s := w.serve()
+	callers := s.client(false)
+	var mu sync.Mutex
+	lost := 0
+	s.meanwhile(func(i int) {
+		if i >= servers {
+			return
+		}
+		e := callers.fault("tools/call", obj{"name": fmt.Sprintf("bad%d_fault", i)})
+		mu.Lock()
+		defer mu.Unlock()
+		if strings.Contains(e.Message, "too many bytes are held") {
+			lost++
+		} else {
+			require.Equal(t, "REQUEST_TIMEOUT", e.kind(), e.Message)
+		}
+	})
+	require.GreaterOrEqual(t, lost, servers-64/24)
+}

@@ -1,0 +1,187 @@
+package jsonrpc_test
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/jsonrpc"
+)
+
+// counted counts the writes of a stream that takes them all.
+type counted struct {
+	*os.File
+	frames [][]byte
+}
+
+func (c *counted) WriteFrames(frames [][]byte) error {
+	_, err := c.TryWrite(bytes.Join(frames, nil))
+	return err
+}
+
+func (c *counted) TryWrite(frame []byte) (int, error) {
+	c.frames = append(c.frames, bytes.Clone(frame))
+	return len(frame), nil
+}
+
+func TestABurstIsOneWrite(t *testing.T) {
+	t.Parallel()
+	to, other := &counted{}, &counted{}
+	o, p := jsonrpc.NewOutbox(to), jsonrpc.NewOutbox(other)
+	var burst jsonrpc.Burst
+	for _, frame := range []string{"a\n", "b\n", "c\n"} {
+		burst.Send(o, []byte(frame))
+	}
+	burst.Send(p, []byte("alone\n"))
+	require.Empty(t, to.frames)
+	require.EqualValues(t, 6, o.Unsent())
+	burst.Flush()
+	require.Equal(t, "a\nb\nc\n", string(bytes.Join(to.frames, []byte("|"))))
+	require.Equal(t, "alone\n", string(bytes.Join(other.frames, []byte("|"))))
+	require.Zero(t, o.Unsent())
+	burst.Flush()
+	require.Len(t, to.frames, 1)
+
+	big := strings.Repeat("x", 32<<10) + "\n"
+	burst.Send(o, []byte(big))
+	require.Len(t, to.frames, 2, "so much does not wait")
+	(*jsonrpc.Burst)(nil).Send(o, []byte("at once\n"))
+	require.Len(t, to.frames, 3)
+	(*jsonrpc.Burst)(nil).Flush()
+}
+
+func TestABurstKeepsTheOrderOfOthersFrames(t *testing.T) {
+	t.Parallel()
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer r.Close()
+	o := jsonrpc.NewStream(w)
+	var burst jsonrpc.Burst
+	burst.Send(o, []byte("held\n"))
+	o.Send([]byte("behind it\n"))
+	o.Merge("k", []byte("replaced\n"))
+	burst.Send(o, []byte("held too\n"))
+	o.Merge("k", []byte("merged\n"))
+	burst.Flush() // what can be replaced is left to Run
+	o.Finish()
+	require.NoError(t, o.Run())
+	require.NoError(t, w.Close())
+	text, err := io.ReadAll(r)
+	require.NoError(t, err)
+	require.Equal(t, "held\nbehind it\nmerged\nheld too\n", string(text))
+}
+
+func TestABurstThatDoesNotFitIsWrittenByRun(t *testing.T) {
+	t.Parallel()
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer r.Close()
+	o := jsonrpc.NewStream(w)
+	done := make(chan error, 1)
+	go func() { done <- o.Run(); w.Close() }()
+	var burst jsonrpc.Burst
+	var want strings.Builder
+	for i := range 2000 { // 400 kB, and nobody reads
+		frame := strings.Repeat(string(rune('a'+i%26)), 199) + "\n"
+		want.WriteString(frame)
+		burst.Send(o, []byte(frame))
+	}
+	burst.Flush()
+	require.Positive(t, o.Unsent())
+	o.Finish()
+	text, err := io.ReadAll(r)
+	require.NoError(t, err)
+	require.NoError(t, <-done)
+	require.True(t, want.String() == string(text))
+	require.Zero(t, o.Unsent())
+}
+
+func TestABurstToAClosedPeerIsDiscarded(t *testing.T) {
+	t.Parallel()
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer w.Close()
+	o := jsonrpc.NewStream(w)
+	var burst jsonrpc.Burst
+	burst.Send(o, []byte("x\n"))
+	r.Close()
+	burst.Flush()
+	require.Error(t, o.Run())
+	burst.Send(o, []byte("y\n"))
+	burst.Flush()
+	require.Zero(t, o.Unsent())
+}
+
+func TestReaderKnowsWhenALineHasArrived(t *testing.T) {
+	t.Parallel()
+	from, to := io.Pipe()
+	r := jsonrpc.NewReader(from, 1<<10)
+	require.False(t, r.Ready())
+	go func() {
+		to.Write([]byte("{}\n{}\n{")) //nolint:errcheck // a pipe that is read
+		to.Close()
+	}()
+	_, err := r.Read()
+	require.NoError(t, err)
+	require.True(t, r.Ready())
+	_, err = r.Read()
+	require.NoError(t, err)
+	require.False(t, r.Ready(), "the line is not whole")
+	require.Equal(t, 1, r.Buffered())
+}
+
+func TestPendingTellsOfCallsThatNobodyWaitsFor(t *testing.T) {
+	t.Parallel()
+	var p jsonrpc.Pending[string]
+	type told struct {
+		info string
+		id   int64
+		text string
+		err  error
+	}
+	var got []told
+	p.Then = func(info string, id int64, reply jsonrpc.Reply, err error) {
+		require.Equal(t, 0, countOf(&p, id), "it is over")
+		got = append(got, told{info, id, string(reply.Result), err})
+	}
+	a, err := p.Begin("a")
+	require.NoError(t, err)
+	b, err := p.Begin("b")
+	require.NoError(t, err)
+	c, err := p.Begin("c")
+	require.NoError(t, err)
+	waited, err := p.Add("waited")
+	require.NoError(t, err)
+	require.Equal(t, 4, p.Len())
+
+	require.True(t, p.Resolve([]byte("1"), jsonrpc.Reply{Result: []byte("one")}, nil))
+	require.False(t, p.Resolve([]byte("1"), jsonrpc.Reply{}, nil), "a doubled answer")
+	require.Equal(t, []told{{"a", a, "one", nil}}, got)
+
+	info, ok := p.End(b)
+	require.True(t, ok)
+	require.Equal(t, "b", info)
+	_, ok = p.End(b)
+	require.False(t, ok)
+	_, ok = p.End(waited.ID)
+	require.False(t, ok, "somebody waits for that one")
+
+	p.Close(jsonrpc.ErrClosed)
+	require.Equal(t, told{"c", c, "", jsonrpc.ErrClosed}, got[len(got)-1])
+	require.Len(t, got, 2)
+	_, err = (<-waited.Done()).Take()
+	require.ErrorIs(t, err, jsonrpc.ErrClosed)
+	_, err = p.Begin("late")
+	require.ErrorIs(t, err, jsonrpc.ErrClosed)
+}
+
+func countOf(p *jsonrpc.Pending[string], id int64) int {
+	if _, ok := p.Lookup(id); ok {
+		return 1
+	}
+	return 0
+}

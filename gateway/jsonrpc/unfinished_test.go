@@ -1,0 +1,86 @@
+package jsonrpc_test
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/jsonrpc"
+	"goblin/gateway/memory"
+)
+
+func TestUnfinishedFrameCanBeThrownAway(t *testing.T) {
+	in, peer := io.Pipe()
+	r := jsonrpc.NewReader(in, 4<<20)
+	grown := make(chan int64, 100)
+	r.Watch(func(n int64) { grown <- n })
+	frames := make(chan []byte)
+	go func() {
+		defer close(frames)
+		for {
+			frame, err := r.Read()
+			if err != nil {
+				return
+			}
+			frames <- frame
+		}
+	}()
+	write := func(s string) {
+		_, err := io.WriteString(peer, s)
+		require.NoError(t, err)
+	}
+	text := strings.Repeat("x", 300<<10)
+	large := `{"jsonrpc":"2.0","id":7,"method":"m","params":{"x":"` + text + `"}}`
+
+	write(`{"id":1}` + "\n")
+	<-frames
+	n, lost := r.Shed()
+	require.Zero(t, n)
+	require.Nil(t, lost, "nothing is unfinished")
+
+	write(large[:200<<10])
+	sum := <-grown + <-grown + <-grown
+	require.Equal(t, int64(192<<10), sum)
+	require.Equal(t, sum, r.Held())
+	n, lost = r.Shed()
+	require.Equal(t, sum, n)
+	require.Equal(t, "7", string(lost.ID()))
+	require.False(t, lost.IsResponse())
+	require.ErrorIs(t, lost, memory.ErrFull)
+	require.Zero(t, r.Held())
+	n, _ = r.Shed()
+	require.Zero(t, n, "once")
+
+	// Its end is skipped, at once or in parts, and the next frames are whole.
+	write(large[200<<10:] + "\n" + large + "\n" + `{"id":2}` + "\n")
+	require.Equal(t, large, string(<-frames))
+	require.Equal(t, `{"id":2}`, string(<-frames))
+	require.Zero(t, r.Held())
+	require.NoError(t, peer.Close())
+	_, more := <-frames
+	require.False(t, more)
+}
+
+func TestFrameThatWasThrownAwayJustBeforeItsEnd(t *testing.T) {
+	in, peer := io.Pipe()
+	r := jsonrpc.NewReader(in, 4<<20)
+	grown := make(chan int64, 100)
+	r.Watch(func(n int64) { grown <- n })
+	frames := make(chan []byte, 1)
+	go func() {
+		frame, err := r.Read()
+		if err == nil {
+			frames <- frame
+		}
+	}()
+	_, err := io.WriteString(peer, strings.Repeat("x", 100<<10))
+	require.NoError(t, err)
+	<-grown
+	n, _ := r.Shed()
+	require.NotZero(t, n)
+	_, err = io.WriteString(peer, "x\n{}\n")
+	require.NoError(t, err)
+	require.Equal(t, "{}", string(<-frames))
+}

@@ -1,0 +1,143 @@
+package gateway
+
+import (
+	"time"
+
+	"goblin/gateway/downstream"
+	"goblin/gateway/jsonrpc"
+	"goblin/gateway/upstream"
+	"goblin/registry"
+	"goblin/registry/rawjson"
+)
+
+// Most requests need no goroutine: their name stands in the table, their server
+// is a connected process with a place free, and what it answers is passed on.
+// They are sent where the client's messages are read, and answered where the
+// server's are, which saves the start of a goroutine, two switches and a context
+// for each. All that may have to wait goes to Handle instead.
+
+// plain says how a request that can be started finds its target, and what
+// rewrites its result.
+type plain struct {
+	member  string
+	resolve resolver
+	rewrite func(*rewriter, []byte)
+}
+
+var plains = map[string]*plain{
+	"tools/call":     {"name", (*registry.Registry).ResolveTool, (*rewriter).toolResult},
+	"prompts/get":    {"name", (*registry.Registry).ResolvePrompt, (*rewriter).promptResult},
+	"resources/read": {"uri", (*registry.Registry).ResolveResource, (*rewriter).contents},
+}
+
+// read finds what decides about a request in its params: the name, raw, and
+// `_meta`, nil for none. It is not ok when more has to be looked at.
+func (p *plain) read(params []byte) (name, meta []byte, ok bool) {
+	for k, v := range rawjson.Members(params) {
+		switch {
+		case k.Is(p.member):
+			if name != nil {
+				return nil, nil, false
+			}
+			name = v
+		case k.Is("_meta") && meta == nil:
+			meta = v
+		case k.Is("task"):
+			return nil, nil, false
+		}
+	}
+	return name, meta, true
+}
+
+// maxInline is how large an answer may be, in bytes, that is passed on by the
+// read loop itself: larger ones would keep what follows waiting.
+const maxInline = 32 << 10
+
+// Start implements [downstream.Starter].
+func (g *Gateway) Start(x *downstream.Exchange, burst *jsonrpc.Burst) bool {
+	p := plains[x.Method()]
+	if p == nil || x.Modern() != nil || len(x.Params()) > maxInline {
+		return false
+	}
+	start := time.Now()
+	raw, meta, ok := p.read(x.Params())
+	name, isString := rawjson.String(raw)
+	if !ok || !isString {
+		return false
+	}
+	t, err := p.resolve(g.reg, name)
+	if err != nil || name != t.Listed || t.Entry == nil || t.Entry.Tasks {
+		return false // lists may have to be waited for, or it is Goblin's own, or has to pass the filters first
+	}
+	b := g.server(t.Server)
+	if b == nil || perSession(b) {
+		return false
+	}
+	conn, err := b.Conn()
+	if err != nil {
+		return false
+	}
+	s := &started{
+		request: request{Exchange: x, gateway: g, start: start, client: g.client(x.Session()), server: t.Server, name: name},
+		plain:   p, target: t, conn: conn,
+	}
+	r := &s.request
+	release := b.TryAcquire(x.Session())
+	if release == nil {
+		return false
+	}
+	f := &r.flight
+	f.exchange, f.release = x, release
+	f.call.Cause, f.call.Burst, f.call.Method, f.call.Params = f, burst, x.Method(), x.Params()
+	if t.Name != name {
+		f.call.Edits = r.edit(raw, t.Name)
+	}
+	g.trackProgress(r, &f.call, rawjson.Get(meta, "progressToken"))
+	g.flights.add(conn, f)
+	if !conn.Start(&f.call, s) {
+		g.flights.remove(f, true)
+		f.land()
+		return false
+	}
+	x.Await(s)
+	return true
+}
+
+// started is a request that waits for its answer without a goroutine.
+type started struct {
+	request
+	plain  *plain
+	target registry.Target
+	conn   upstream.Conn
+}
+
+// Withdrawn implements [downstream.Waiter].
+func (s *started) Withdrawn(cause error) { s.conn.Stop(&s.flight.call, cause) }
+
+// Ended implements [upstream.Caller].
+func (s *started) Ended(reply jsonrpc.Reply, err error, burst *jsonrpc.Burst) {
+	s.gateway.flights.remove(&s.flight, err == nil)
+	s.flight.land()
+	if err != nil || reply.Error != nil || len(reply.Result) > maxInline {
+		go s.conclude(reply, err)
+		return
+	}
+	s.With(burst)
+	s.conclude(reply, nil)
+}
+
+// conclude answers the request.
+func (s *started) conclude(reply jsonrpc.Reply, err error) {
+	defer s.Recover()
+	g, r := s.gateway, &s.request
+	if err != nil {
+		r.fail(err)
+	} else {
+		g.answer(r, s.target.Server, s.target.Name, reply, s.plain.rewrite)
+	}
+	if s.plain.member == "uri" {
+		g.countRead(r, s.target)
+	}
+	g.record(r, r.Method(), r.start)
+	r.Finish()
+}

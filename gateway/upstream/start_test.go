@@ -1,0 +1,58 @@
+package upstream
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/jsonrpc"
+)
+
+// outcome is what a Caller was told.
+type outcome struct {
+	reply jsonrpc.Reply
+	err   error
+}
+
+type caller chan outcome
+
+func (c caller) Ended(reply jsonrpc.Reply, err error, _ *jsonrpc.Burst) { c <- outcome{reply, err} }
+
+func TestStartedCallsEndLikeOthers(t *testing.T) {
+	t.Parallel()
+	r := startFake(t, "", nil)
+	conn := r.up()
+	told := make(caller, 10)
+	begin := func(c *Call) *Call {
+		require.True(t, conn.Start(c, told))
+		return c
+	}
+
+	begin(&Call{Method: "tools/call", Params: toolParams("echo", "")})
+	got := <-told
+	require.NoError(t, got.err)
+	require.Contains(t, string(got.reply.Result), "args")
+
+	begin(&Call{Method: "tools/call", Params: toolParams("hang", ""), Timeout: 30 * time.Millisecond})
+	got = <-told
+	requireCode(t, got.err, RequestTimeout, "no answer to tools/call within 30ms")
+	require.Equal(t, jsonrpc.Reply{}, got.reply)
+	r.until("the notice", func() bool { return strings.Contains(r.received(), `"reason":"timed out"`) })
+
+	gone := errors.New("the client has gone")
+	c := begin(&Call{Method: "tools/call", Params: toolParams("hang", "")})
+	conn.Stop(c, gone)
+	conn.Stop(c, gone)
+	require.ErrorIs(t, (<-told).err, gone)
+	r.until("the notice", func() bool { return strings.Contains(r.received(), `"reason":"cancelled by the client"`) })
+
+	c = begin(&Call{Method: "tools/call", Params: toolParams("hang", "")})
+	conn.Close()
+	requireCode(t, (<-told).err, ConnectionError, "closed")
+	conn.Stop(c, gone)
+	require.False(t, conn.Start(&Call{Method: "ping"}, told), "the connection has ended")
+	require.Empty(t, told, "each hears once")
+}
