@@ -233,6 +233,14 @@ func (s *Store) Approved(server string, items [][]byte) [][]byte {
 	return kept
 }
 
+// Forget drops what a server listed last, but not what was approved of it: the
+// config has it no more.
+func (s *Store) Forget(server string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.offered, server)
+}
+
 // Unwatched counts those of the items that Check was given last that are beyond
 // the bounds.
 func (s *Store) Unwatched(server string, items [][]byte) (n int) {

@@ -237,6 +237,16 @@ func TestManyProcessesLoseNothing(t *testing.T) {
 	}
 }
 
+func TestAServerThatIsGoneAwaitsNothing(t *testing.T) {
+	t.Parallel()
+	s := open(t, filepath.Join(t.TempDir(), "pins.json"))
+	require.Empty(t, check(t, s, "srv", `{"name":"a"}`))
+	require.Equal(t, []string{"new b"}, check(t, s, "srv", `{"name":"b"}`))
+	s.Forget("srv")
+	require.Empty(t, changed(t, s, "srv"))
+	require.Equal(t, []string{"new b"}, check(t, s, "srv", `{"name":"b"}`), "what was approved is remembered")
+}
+
 func TestWhatIsPinnedOutlivesTheFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "pins.json")
