@@ -1,6 +1,10 @@
 package gateway
 
 import (
+	"context"
+	"errors"
+	"time"
+
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
@@ -121,7 +125,8 @@ func (g *Gateway) route(r *request, member string, resolve resolver) (t registry
 func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit, rewrite func(*rewriter, []byte)) {
 	r.server = t.Server
 	reply, err := g.passOn(r, edits)
-	if err == nil && reply.Error != nil && jsonrpc.ParseErrorObject(reply.Error).Code == downstream.CodeUnsupportedVersion {
+	left := err == nil && reply.Error != nil && jsonrpc.ParseErrorObject(reply.Error).Code == downstream.CodeUnsupportedVersion
+	if left || g.rejoined(r, err) {
 		reply, err = g.passOn(r, edits) // over another connection: that one has ended
 	}
 	switch {
@@ -135,6 +140,38 @@ func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit, r
 		r.buffer = reply.Buffer // nobody else keeps anything of it
 	}
 	g.answer(r, t.Server, t.Name, reply, rewrite)
+}
+
+// Waiting for the connection after one whose session the server has forgotten.
+const (
+	rejoinLimit = 5 * time.Second
+	rejoinLook  = 20 * time.Millisecond
+)
+
+// rejoined waits for another connection to the server of a request that it did
+// not carry out, as err says; false when there is none soon.
+func (g *Gateway) rejoined(r *request, err error) bool {
+	if err == nil || !errors.Is(err, upstream.ErrForgotten) || rawjson.Get(r.Exchange.Params(), "requestState") != nil {
+		return false
+	}
+	b := g.server(r.server)
+	if b == nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), rejoinLimit)
+	defer cancel()
+	look := time.NewTicker(rejoinLook)
+	defer look.Stop()
+	for {
+		if conn, err := g.conn(ctx, b, r.Session(), r.modern()); err == nil && conn.Err() == nil {
+			return true
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return false
+		}
+	}
 }
 
 // answer answers with what came back from a server for what it calls name.

@@ -109,6 +109,22 @@ func TestHTTPBackendThatKnowsNoGETIsUsed(t *testing.T) {
 	}
 }
 
+func TestCallThatMeetsAForgottenSessionIsSentAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.remote("remote", "/mcp", merge(remoteScript(), []obj{{"nostream": true}}))
+	legacy, modern := w.pair("stdio")
+	for i, c := range []*client{legacy, modern, legacy, modern} {
+		require.Contains(t, c.callText("remote_stat", obj{}), "remote:stat")
+		require.Equal(t, i+1, b.count("tools/call"), "each once")
+		for _, kind := range []string{"tools", "prompts", "resources", "templates"} { // or one of these finds it out
+			b.waitReceived(listMethod(kind), i+1)
+		}
+		b.do(do("forget"))
+	}
+	require.Equal(t, 4, b.count("initialize"))
+}
+
 func TestHTTPBackendThatForgetsItsSessionIsJoinedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

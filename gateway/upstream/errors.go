@@ -32,6 +32,11 @@ func (e *Error) Unwrap() error { return e.Err }
 // soon is no use, a header has to be configured.
 var errLogin = errors.New("needs login")
 
+// ErrForgotten is the cause of an Error of a request that was not carried out:
+// the server refused it, as it knows the session no more. Over another connection
+// it may be sent again.
+var ErrForgotten = errors.New("the server has forgotten the session")
+
 // errStatus is the HTTP status that refused a message.
 type errStatus int
 

@@ -176,7 +176,7 @@ func (h *streamable) refusal(c *Call, resp *http.Response, id int64) error {
 		if h.session.Load() != nil && resp.StatusCode == http.StatusNotFound && code != jsonrpc.CodeMethodNotFound {
 			// Whatever the body says, a session that is not found asks for a
 			// new one (2025-11-25, transports, session management).
-			return h.expired()
+			return h.forgot(id)
 		}
 		if m.ID == nil && c.modern {
 			m.ID = strconv.AppendInt(nil, id, 10) // refused by its headers, before it was read
@@ -188,7 +188,7 @@ func (h *streamable) refusal(c *Call, resp *http.Response, id int64) error {
 	}
 	err := h.statusFailure(resp)
 	if h.session.Load() != nil && forgotten(resp.StatusCode, body) {
-		err = h.expired()
+		err = h.forgot(id)
 	}
 	return err
 }
@@ -198,6 +198,13 @@ func (h *streamable) refusal(c *Call, resp *http.Response, id int64) error {
 func forgotten(status int, body []byte) bool {
 	return status == http.StatusNotFound ||
 		status == http.StatusBadRequest && strings.Contains(strings.ToLower(string(body)), "session")
+}
+
+// forgot is expired for the call whose refusal told so. The others may have been
+// carried out.
+func (h *streamable) forgot(id int64) error {
+	h.failCall(id, h.srv.failure(ConnectionError, "the server has ended the session", ErrForgotten))
+	return h.expired()
 }
 
 func (h *streamable) expired() error {
