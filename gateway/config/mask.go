@@ -144,7 +144,7 @@ func pairOf(a, b byte) uint16 { return uint16(a)<<8 | uint16(b) }
 var (
 	secretKey   = regexp.MustCompile(`(?i)key|token|secret|pass|pwd|auth|credential|cookie|bearer|private|signature|_pat$|^pat$|dsn`)
 	secretNever = regexp.MustCompile(`(?i)pass|pwd|secret`) // not even a number
-	plainPath   = regexp.MustCompile(`^(?:~?/|\.\.?/|[A-Za-z]:\\)[^\s+=?&@]*$`)
+	plainPath   = regexp.MustCompile(`^(?:~?/|\.\.?/|[A-Za-z]:\\)[^\s[:cntrl:]+=?&@]*$`)
 	plainHost   = regexp.MustCompile(`^(?:(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}|localhost)(?::\d{1,5})?$`)
 )
 
