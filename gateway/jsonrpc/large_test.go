@@ -34,7 +34,8 @@ func TestReaderParsesLargeFramesAsAny(t *testing.T) {
 		"batch": "[" + good + "]", "breaks": strings.ReplaceAll(good, `:{"`, ":\r{\""), "member twice": good[:len(good)-1] + `,"id":8}`,
 		"number": `{"jsonrpc":"2.0","id":7,"result":[` + strings.Repeat("1", 200<<10) + `]}`,
 		"tokens": `{"jsonrpc":"2.0","id":7,"result":{"a":[` + strings.Repeat(`{"b":[true,null,-1.5e3,"\ud83d\ude00"]},`, 5000) + `{}]}}`,
-		"small":  `{"jsonrpc":"2.0","id":7,"result":{}}`,
+		"larger": answer(7, 3<<20), "larger and cut": answer(7, 3<<20)[:2<<20],
+		"small": `{"jsonrpc":"2.0","id":7,"result":{}}`,
 	}
 	for name, frame := range frames {
 		for reads, pieces := range map[string]func(io.Reader) io.Reader{

@@ -142,11 +142,12 @@ func (r *Reader) line() ([]byte, error) {
 	}
 }
 
-// keep moves what buf is full of to part, and checks it there: it is the first
-// of a line or goes on with one. It reports false when the line was thrown away.
+// keep gives what buf is full of to part, and checks what is in one piece there:
+// it is the first of a line or goes on with one. It reports false when the line
+// was thrown away.
 func (r *Reader) keep(first bool) bool {
-	line, kept := r.part.add(r.buf[:], r.limit)
-	r.to = 0
+	next, line, kept := r.part.add(r.buf)
+	r.buf, r.to = next, 0
 	if kept && r.checks {
 		if first {
 			r.check = rawjson.Check{}
@@ -171,7 +172,7 @@ func (r *Reader) take(before, end int) ([]byte, error) {
 	if int64(before+len(last)) > r.limit {
 		return nil, r.tooLong(r.part.prefix())
 	}
-	r.large, r.buffer = r.part.finish(last, r.limit)
+	r.large, r.buffer = r.part.finish(last)
 	return r.large, nil
 }
 

@@ -18,20 +18,21 @@ type unfinished struct {
 	usual int           // how long frames were of late
 
 	mu     sync.Mutex
-	line   []byte  // what is there
-	buffer *Buffer // its memory; nil where that is of no use for others
-	start  []byte  // the first bytes of what was thrown away
-	shed   bool    // the frame was thrown away
+	line   []byte // its beginning, and if it stays as small as most do, all of it
+	buffer *Buffer
+	chunks []*chunk // what follows
+	joined int64    // bytes of the whole frame, once it is put together from them
+	start  []byte   // the first bytes of what was thrown away
+	shed   bool     // the frame was thrown away
 }
 
-// A frame is expected to be as long as those before it and slack bytes, up to
-// maxUsual: peers that stop in the middle of one must not take much more memory
-// than they have sent. Where it is longer, room for it grows as it comes, in
-// memory that is used again up to maxBuffer.
+// A frame is expected to be as long as those before it and slack bytes. Up to
+// maxLine its memory grows as it comes. Larger ones are kept as they were read
+// until they are whole: what peers send who stop in the middle must take no more
+// memory than that.
 const (
-	slack     = 4 << 10
-	maxUsual  = 1 << 20
-	maxBuffer = 8 << 20
+	slack   = 4 << 10
+	maxLine = 1<<20 + 64<<10
 )
 
 // Watch makes grow hear how many bytes more of an unfinished frame are held. It is
@@ -56,75 +57,110 @@ func (r *Reader) Shed() (int64, *TooLong) {
 func (u *unfinished) held() int64 {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return int64(cap(u.line))
+	return u.size() + u.joined
+}
+
+// size is what is held of parts. The lock is held.
+func (u *unfinished) size() int64 {
+	return int64(cap(u.line)) + int64(len(u.chunks))*int64(len(chunk{}))
 }
 
 func (u *unfinished) throwAway() (n int64, start []byte) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.line == nil {
+	if u.line == nil || u.joined > 0 {
 		return 0, nil
 	}
-	n = int64(cap(u.line))
-	u.start, u.shed = slices.Clone(u.line[:min(len(u.line), maxPrefix)]), true
+	n = u.size()
+	u.start, u.shed = slices.Clone(u.line[:maxPrefix]), true
 	// The reader may be looking at it: it is left to the collector.
 	u.line, u.buffer = nil, nil
+	u.drop()
 	return n, u.start
 }
 
-// add keeps a copy of what follows and returns all that is there, until then; not
-// kept when the frame has been thrown away.
-func (u *unfinished) add(more []byte, limit int64) (line []byte, kept bool) {
+// drop gives the chunks back. The lock is held.
+func (u *unfinished) drop() {
+	for _, c := range u.chunks {
+		chunks.Put(c)
+	}
+	u.chunks = nil
+}
+
+// add keeps what fills a chunk and returns one to go on with. line is the
+// beginning of the frame so far; not kept when it has been thrown away.
+func (u *unfinished) add(c *chunk) (next *chunk, line []byte, kept bool) {
 	u.mu.Lock()
 	if u.shed {
 		u.mu.Unlock()
-		return nil, false
+		return c, nil, false
 	}
-	before := cap(u.line)
-	u.append(more, limit)
-	line = u.line
+	before := u.size()
+	if next = c; len(u.chunks) > 0 || !u.append(c[:]) {
+		u.chunks = append(u.chunks, c)
+		next = chunks.Get().(*chunk)
+	}
+	line, before = u.line, u.size()-before
 	u.mu.Unlock()
-	if u.grow != nil && cap(line) > before {
-		u.grow(int64(cap(line) - before))
-	}
-	return line, true
+	u.grown(before)
+	return next, line, true
 }
 
-// append makes room where it is needed, but not much more than limit allows to
-// come. The lock is held.
-func (u *unfinished) append(more []byte, limit int64) {
+func (u *unfinished) grown(n int64) {
+	if u.grow != nil && n > 0 {
+		u.grow(n)
+	}
+}
+
+// append puts more into line, unless that became too long. The lock is held.
+func (u *unfinished) append(more []byte) bool {
 	need := len(u.line) + len(more)
+	if need > maxLine {
+		return false
+	}
 	if need > cap(u.line) {
-		size := max(4*len(more), 2*cap(u.line), need)
+		size := max(4*len(chunk{}), 2*cap(u.line))
 		if u.line == nil {
 			size = max(size, u.usual)
 		}
-		size = max(need, int(min(int64(size), limit+int64(len(chunk{})))))
 		old, line := u.buffer, u.line
-		if size > maxBuffer {
-			u.buffer, u.line = nil, make([]byte, 0, size)
-		} else {
-			u.buffer = newBuffer(size)
-			u.line = u.buffer.mem[:0]
-		}
-		u.line = append(u.line, line...)
+		u.buffer = newBuffer(min(size, maxLine))
+		u.line = append(u.buffer.mem[:0], line...)
 		old.Release()
 	}
 	u.line = append(u.line, more...)
+	return true
 }
 
-// finish is the whole frame, with its last part, and its memory; nil when it has
-// been thrown away.
-func (u *unfinished) finish(last []byte, limit int64) ([]byte, *Buffer) {
+// finish is the whole frame, with its last part, and its memory, nil where that is
+// of no use for others; nil when it has been thrown away.
+func (u *unfinished) finish(last []byte) ([]byte, *Buffer) {
 	u.mu.Lock()
-	defer u.mu.Unlock()
 	if u.shed {
+		u.mu.Unlock()
 		return nil, nil
 	}
-	u.append(last, limit)
+	if len(u.chunks) == 0 && u.append(last) {
+		defer u.mu.Unlock()
+		return u.release()
+	}
+	parts := make([][]byte, 0, len(u.chunks)+2)
+	parts = append(parts, u.line)
+	for _, c := range u.chunks {
+		parts = append(parts, c[:])
+	}
+	u.joined = int64(len(u.line)) + int64(len(u.chunks))*int64(len(chunk{})) + int64(len(last))
+	u.usual = maxLine
+	u.mu.Unlock()
+	u.grown(u.joined)
+	return bytes.Join(append(parts, last), nil), nil
+}
+
+// release hands line over. The lock is held.
+func (u *unfinished) release() ([]byte, *Buffer) {
 	line, buffer := u.line, u.buffer
 	u.line, u.buffer = nil, nil
-	u.usual = min(max(len(line)+slack, u.usual-u.usual/8), maxUsual)
+	u.usual = min(max(len(line)+slack, u.usual-u.usual/8), maxLine)
 	if cap(line) > 2*len(line) { // who keeps it must not keep all that room
 		line = bytes.Clone(line)
 		buffer.Release()
@@ -140,13 +176,14 @@ func (u *unfinished) prefix() []byte {
 	if u.shed {
 		return u.start
 	}
-	return u.line[:min(len(u.line), maxPrefix)]
+	return u.line[:maxPrefix]
 }
 
 // clear makes ready for the next frame.
 func (u *unfinished) clear() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	u.drop()
 	u.buffer.Release()
-	u.line, u.buffer, u.start, u.shed = nil, nil, nil, false
+	u.line, u.buffer, u.joined, u.start, u.shed = nil, nil, 0, nil, false
 }
