@@ -31,13 +31,13 @@ func (h *header) refresh(a *app) {
 	h.servers, h.up, h.starting, h.down = 0, 0, 0, 0
 	for _, s := range a.reg.States() {
 		h.servers++
-		switch s.State {
-		case registry.StateReady:
+		switch {
+		case s.State == registry.StateReady:
 			h.up++
-		case registry.StateConnecting:
-			h.starting++
-		case registry.StateRetrying, registry.StateFailed, registry.StateNeedsLogin:
+		case isDown(s):
 			h.down++
+		case s.State == registry.StateConnecting:
+			h.starting++
 		}
 	}
 	h.sessions, h.clients, h.screens = a.reg.Sessions(), 0, 0
@@ -216,8 +216,11 @@ func (a *app) footerLine() string {
 			continue
 		}
 		does := b.short
-		if id == "subscribe" && a.watches() {
+		switch {
+		case id == "subscribe" && a.watches():
 			does = "unsubscribe"
+		case id == "reload" && a.open == paneServers:
+			does = "restart"
 		}
 		hints = append(hints, hint{b.keys[0], does})
 	}
