@@ -79,9 +79,9 @@ func (a *App) status() *cobra.Command {
 		Use:     "status",
 		GroupID: GroupHost,
 		Short:   "Show the running host, its servers, clients and screens",
-		Long: `Show the host that serves this config: its process, its HTTP address, the state
-of each server, the clients that are connected, and the screens that are open.
-Exit code 4 means that no host is running.`,
+		Long: `Show the host that serves this config: its process, its HTTP address, the file
+of its log, the state of each server, the clients that are connected, and the
+screens that are open. Exit code 4 means that no host is running.`,
 		Example: `  goblin status
   goblin status --json | jq '.servers[] | select(.state != "ready")'`,
 		Args: NoArgs,
@@ -107,6 +107,9 @@ func (a *App) printStatus(s instance.Status) error {
 	fmt.Fprintf(&head, "config   %s\n", s.Config)
 	if s.Address != "" {
 		fmt.Fprintf(&head, "http     %s\n", s.Address)
+	}
+	if s.Log != "" {
+		fmt.Fprintf(&head, "log      %s\n", s.Log)
 	}
 	if s.Notice != "" {
 		fmt.Fprintf(&head, "notice   %s\n", s.Notice)
