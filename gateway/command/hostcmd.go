@@ -209,11 +209,25 @@ host by itself.`,
 			if asJSON {
 				return a.json(map[string]any{"stopped": true, "pid": r.status.PID})
 			}
-			return a.printText(fmt.Sprintf("Stopped the host (pid %d).", r.status.PID))
+			return a.printText(fmt.Sprintf("Stopped the host (pid %d)%s.", r.status.PID, next(r.status)))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	return cmd
+}
+
+// next says that there will be another host soon; "" if nobody starts it.
+func next(s instance.Status) string {
+	bridged := 0
+	for _, c := range s.Sessions {
+		if c.Transport == gateway.SocketTransport {
+			bridged++
+		}
+	}
+	if bridged == 0 {
+		return ""
+	}
+	return "; " + amount(bridged, "client starts", "clients start") + " the next one"
 }
 
 // awaitEnd waits until a process is gone.
@@ -274,7 +288,7 @@ server fail.`,
 			if asJSON {
 				return a.json(map[string]any{"restarted": name})
 			}
-			return a.printText(fmt.Sprintf("Restarted %q.", name))
+			return a.printText(fmt.Sprintf("Restarting %q.", name))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
