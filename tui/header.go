@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -223,6 +224,10 @@ func (a *app) footerLine() string {
 			does = "restart"
 		}
 		hints = append(hints, hint{b.keys[0], does})
+	}
+	// Where there is too little room, the last two, help and quit, stay.
+	for len(hints) > 3 && look.Width(a.hints(hints)) >= a.w {
+		hints = slices.Delete(hints, len(hints)-3, len(hints)-2)
 	}
 	return lk.Fit(" "+a.hints(hints), a.w)
 }
