@@ -193,8 +193,11 @@ func (g *Gateway) find(ctx context.Context, resolve resolver, name string) (regi
 		// Also when nobody starts any more: they may have listed just now.
 		t, err = resolve(g.reg, name)
 		var unknown *registry.NotFoundError
-		if pending := g.Starting(); errors.As(err, &unknown) && len(pending) > 0 {
-			return t, &pendingError{err, pending}
+		if errors.As(err, &unknown) {
+			if pending := g.Starting(); len(pending) > 0 {
+				return t, &pendingError{err, pending}
+			}
+			return t, g.unlisted(unknown)
 		}
 	}
 	if err == nil {

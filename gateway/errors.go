@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"goblin/gateway/downstream"
@@ -26,6 +27,24 @@ type pendingError struct {
 }
 
 func (e *pendingError) Unwrap() error { return e.error }
+
+// unlisted is err, with a word about a server that is not there to list the
+// tool or prompt, if the name begins as its own do.
+func (g *Gateway) unlisted(err *registry.NotFoundError) error {
+	if err.Kind != registry.Tool && err.Kind != registry.Prompt {
+		return err
+	}
+	for _, s := range g.reg.States() {
+		rest, ok := strings.CutPrefix(err.Name, s.Name)
+		if !ok || s.Listed || s.State == registry.StateReady || !strings.HasPrefix(rest, "_") && !strings.HasPrefix(rest, "/") {
+			continue
+		}
+		told := *err
+		told.Absent = fmt.Sprintf("server %q is %s, so its %ss are not known", s.Name, s.State, err.Kind)
+		return &told
+	}
+	return err
+}
 
 // clientError is the JSON-RPC error that clients get for err.
 func clientError(err error) *jsonrpc.Error {

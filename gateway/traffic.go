@@ -172,3 +172,6 @@ func (g *Gateway) showSession(c *client) {
 
 // ScreenTransport is the transport of the sessions by which screens act.
 const ScreenTransport = "screen"
+
+// SocketTransport is the transport of clients that are bridged to the host.
+const SocketTransport = "socket"

@@ -165,8 +165,11 @@ func (r *Registry) relisted(t *table, kind Kind, was *run) {
 }
 
 // entered follows a change of a server's state.
-func (r *Registry) entered(server string, before State, s ServerState) {
-	text := fmt.Sprintf("%s → %s", before, s.State)
+func (r *Registry) entered(server string, before, s ServerState) {
+	if again(before, s) {
+		return
+	}
+	text := fmt.Sprintf("%s → %s", before.State, s.State)
 	if s.LastError != "" && s.State != StateReady {
 		text += ": " + s.LastError
 	}
@@ -179,12 +182,22 @@ func (r *Registry) entered(server string, before State, s ServerState) {
 	switch {
 	case s.State == StateDisabled:
 		r.bulk(server, "dropped", r.contents.forget(server), "disabled")
-	case before == StateReady:
+	case before.State == StateReady:
 		if n := r.contents.lose(server, r.opt.Now()); n > 0 {
 			r.marked(server, n, StaleLost)
 			r.feed.publish(Cached)
 		}
 	}
+}
+
+// again reports whether a change of state is one more attempt of a server that
+// fails as it did before. Told each time, they would push all else out of the
+// journal in a day.
+func again(before, s ServerState) bool {
+	if before.State == StateReady || s.LastError == "" || s.LastError != before.LastError {
+		return false
+	}
+	return s.State == StateConnecting || s.State == StateFailed || s.State == StateRetrying || s.State == StateNeedsLogin
 }
 
 // subscribed follows a change of a subscription's status; "" is its end.

@@ -106,6 +106,14 @@ func TestTheJournalTellsWhatChanged(t *testing.T) {
 			"lost", func() { r.SetState("a", ServerState{State: StateRetrying, LastError: "broken pipe"}) },
 			[]string{"WARN a: ready → retrying: broken pipe", "a: content stale: 1, connection lost"},
 		},
+		{"tried again in vain", func() {
+			r.SetState("a", ServerState{State: StateConnecting, LastError: "broken pipe"})
+			r.SetState("a", ServerState{State: StateFailed, LastError: "broken pipe"})
+		}, nil},
+		{"failed in another way", func() {
+			r.SetState("a", ServerState{State: StateConnecting, LastError: "broken pipe"})
+			r.SetState("a", ServerState{State: StateFailed, LastError: "no such file"})
+		}, []string{"WARN a: connecting → failed: no such file"}},
 		{
 			"hidden", func() { r.SetVisible("a", false) },
 			[]string{"a: entries hidden", "a: content dropped: 1, entries hidden"},
@@ -121,7 +129,7 @@ func TestTheJournalTellsWhatChanged(t *testing.T) {
 		},
 		{
 			"disabled", func() { c.Put(asked(Tool, "a", "a")); r.SetState("a", ServerState{State: StateDisabled}) },
-			[]string{"a: content stored: tool a, 3 B", "a: retrying → disabled", "a: content dropped: 1, disabled"},
+			[]string{"a: content stored: tool a, 3 B", "a: failed → disabled", "a: content dropped: 1, disabled"},
 		},
 		{"added", func() { add(r, "late") }, []string{"late: server added"}},
 		{

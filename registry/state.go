@@ -53,7 +53,7 @@ type states struct {
 }
 
 // set reports whether something changed, and what the state was before.
-func (t *states) set(server string, s ServerState, now func() time.Time) (before State, changed bool) {
+func (t *states) set(server string, s ServerState, now func() time.Time) (before ServerState, changed bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	old, known := t.rows[server]
@@ -66,13 +66,13 @@ func (t *states) set(server string, s ServerState, now func() time.Time) (before
 		}
 	}
 	if known && reflect.DeepEqual(old, s) {
-		return old.State, false
+		return old, false
 	}
 	if t.rows == nil {
 		t.rows = map[string]ServerState{}
 	}
 	t.rows[server] = s
-	return old.State, true
+	return old, true
 }
 
 func (t *states) drop(server string) {
@@ -101,13 +101,13 @@ func (r *Registry) SetState(server string, s ServerState) {
 	if !changed {
 		return
 	}
-	if s.State == StateDisabled && before != StateDisabled {
+	if s.State == StateDisabled && before.State != StateDisabled {
 		r.change(server, func(t *table) {
 			t.runs = [Kinds]*run{}
 			t.learned.clear()
 		})
 	}
-	if s.State != before {
+	if s.State != before.State {
 		r.entered(server, before, s)
 	}
 	r.feed.publish(Servers)

@@ -34,6 +34,7 @@ type NotFoundError struct {
 	Name    string // as requested
 	Reason  string
 	Nearest []string // listed names that look like it, best first
+	Absent  string   // what is known of a server that may have it; the registry leaves it empty
 }
 
 func (e *NotFoundError) Error() string {
@@ -41,6 +42,9 @@ func (e *NotFoundError) Error() string {
 		return "RESOURCE_NOT_FOUND: " + e.Reason + ": " + e.Name
 	}
 	text := fmt.Sprintf("unknown %s %q", e.Kind, e.Name)
+	if e.Absent != "" {
+		return text + ": " + e.Absent // what is like it is another's
+	}
 	if len(e.Nearest) == 0 {
 		return text
 	}

@@ -86,6 +86,18 @@ func TestQuittingTheHostsOwnScreenAsksWhenClientsAreConnected(t *testing.T) {
 	require.True(t, r.app.quitting, "nobody is disturbed")
 }
 
+func TestQuittingSaysWhoGoesOnWithoutThisProcess(t *testing.T) {
+	r := office(t, 120, 40, plainEnv).keys("q")
+	require.NotContains(t, r.screen(), "goblin stdio", "nobody is bridged")
+	r.keys("n")
+	r.reg.DropSession("c1")
+	r.reg.DropSession("c2")
+	r.reg.SetSession(registry.Session{ID: "c3", Transport: "socket", Client: "cursor"})
+	r.changed(registry.Sessions).keys("q")
+	require.Contains(t, r.screen(), "1 client uses this process.")
+	require.Contains(t, r.screen(), "goblin stdio starts the next host.")
+}
+
 func TestQuittingAnotherHostsScreenNeverAsks(t *testing.T) {
 	r := office(t, 120, 40, plainEnv)
 	r.app.o.Host.Owner = false

@@ -18,6 +18,7 @@ func TestChangedToolsAreMarkedShownAndApproved(t *testing.T) {
 	})
 	r.changed(registry.Pins)
 	require.Contains(t, r.line("● ready       github"), "3!")
+	require.Regexp(t, `2 Tools \d+ !2 `, r.screen(), "the tab tells of them wherever one is")
 	r.keys("enter")
 	require.Contains(t, r.screen(), "withheld from clients. A approves it as it is now.")
 	r.keys("esc esc 2 / create_issue enter")

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,13 +32,13 @@ func (h *header) refresh(a *app) {
 	h.servers, h.up, h.starting, h.down = 0, 0, 0, 0
 	for _, s := range a.reg.States() {
 		h.servers++
-		switch s.State {
-		case registry.StateReady:
+		switch {
+		case s.State == registry.StateReady:
 			h.up++
-		case registry.StateConnecting:
-			h.starting++
-		case registry.StateRetrying, registry.StateFailed, registry.StateNeedsLogin:
+		case isDown(s):
 			h.down++
+		case s.State == registry.StateConnecting:
+			h.starting++
 		}
 	}
 	h.sessions, h.clients, h.screens = a.reg.Sessions(), 0, 0
@@ -216,10 +217,17 @@ func (a *app) footerLine() string {
 			continue
 		}
 		does := b.short
-		if id == "subscribe" && a.watches() {
+		switch {
+		case id == "subscribe" && a.watches():
 			does = "unsubscribe"
+		case id == "reload" && a.open == paneServers:
+			does = "restart"
 		}
 		hints = append(hints, hint{b.keys[0], does})
+	}
+	// Where there is too little room, the last two, help and quit, stay.
+	for len(hints) > 3 && look.Width(a.hints(hints)) >= a.w {
+		hints = slices.Delete(hints, len(hints)-3, len(hints)-2)
 	}
 	return lk.Fit(" "+a.hints(hints), a.w)
 }

@@ -102,3 +102,13 @@ func TestFormKeysAreThoseOfForms(t *testing.T) {
 		require.Contains(t, told.String(), strings.ToLower(k.Help().Key))
 	}
 }
+
+func TestTheFooterTellsOfHelpAndQuitAtEveryWidth(t *testing.T) {
+	for w := leastWidth; w <= 140; w += 5 {
+		r := office(t, w, 24, plainEnv)
+		for _, pane := range []string{"1", "2", "3", "4", "5"} {
+			r.keys(pane)
+			require.Regexp(t, `\? help  q quit *$`, r.screen(), "pane %s, %d columns", pane, w)
+		}
+	}
+}

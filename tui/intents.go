@@ -272,17 +272,21 @@ func (a *app) quit() tea.Cmd {
 		})
 	}
 	var who []string
+	text := []string{"", "Servers end, and running calls fail."}
 	if clients > 0 {
 		who = append(who, count(clients, "client"))
 	}
 	if screens > 0 {
 		who = append(who, count(screens, "other screen"))
 	}
-	return a.push(&confirm{
-		look: a.look, title: "Quit?",
-		text: []string{strings.Join(who, " and ") + " use this process.", "They lose their servers when it ends."},
-		yes:  "quit", then: leave,
-	})
+	text[0] = strings.Join(who, " and ") + " use this process."
+	if clients+screens == 1 {
+		text[0] = who[0] + " uses this process."
+	}
+	if slices.ContainsFunc(a.head.sessions, func(s registry.Session) bool { return s.Transport == "socket" }) {
+		text = append(text, "goblin stdio starts the next host.")
+	}
+	return a.push(&confirm{look: a.look, title: "Quit?", text: text, yes: "quit", then: leave})
 }
 
 func count(n int, noun string) string {

@@ -114,7 +114,7 @@ func remedy(s registry.ServerState) []content.Block {
 		return note("It is disabled: it is not started, and what it offers is not listed. x enables it as long as this host runs; in the config, remove \"disabled: true\".")
 	case registry.StateNeedsLogin:
 		return []content.Block{
-			{Kind: content.Note, Text: "It wants credentials. Give it the header that it asks for, mostly this one, in the config, which is read when Goblin starts:"},
+			{Kind: content.Note, Text: "It wants credentials. Give it the header that it asks for, mostly this one, in the config; the variable must be set where Goblin starts:"},
 			{Kind: content.Text, Text: "servers:\n  " + yamlKey(s.Name) + ":\n    headers:\n      Authorization: Bearer ${" + variable(s.Name) + "}"},
 		}
 	}

@@ -72,8 +72,13 @@ func urgency(s registry.State) int {
 	}, s)
 }
 
-// isDown is true for servers that should be up.
-func isDown(s registry.State) bool {
+// isDown is true for servers that should be up. One that tries again after it
+// failed is still down.
+func isDown(s registry.ServerState) bool {
+	return failed(s.State) || s.State == registry.StateConnecting && s.LastError != ""
+}
+
+func failed(s registry.State) bool {
 	return s == registry.StateFailed || s == registry.StateNeedsLogin || s == registry.StateRetrying
 }
 
@@ -106,7 +111,7 @@ func (p *servers) refresh(what registry.Changes) tea.Cmd {
 	for _, s := range states {
 		p.longest = max(p.longest, look.Width(clean(s.Name)))
 		p.failing = p.failing || s.LastError != ""
-		if isDown(s.State) {
+		if isDown(s) {
 			p.down++
 		}
 	}
@@ -268,7 +273,7 @@ func (p *servers) plan(w int) []serverCell {
 			return grouped(s.Restarts), lk.Warn
 		}},
 		{"last error", leastError, false, func(s registry.ServerState) (string, look.Style) {
-			if isDown(s.State) {
+			if isDown(s) {
 				return clean(s.LastError), lk.Bad
 			}
 			return clean(s.LastError), lk.Dim
@@ -304,7 +309,7 @@ func stateMark(lk *look.Look, s registry.State) (string, look.Style) {
 		return lk.Up, lk.Good
 	case s == registry.StateConnecting:
 		return lk.Starting, lk.Warn
-	case isDown(s):
+	case failed(s):
 		return lk.Failed, lk.Bad
 	default:
 		return lk.Disabled, lk.Dim
@@ -313,7 +318,7 @@ func stateMark(lk *look.Look, s registry.State) (string, look.Style) {
 
 func (p *servers) row(cells []serverCell, s registry.ServerState, w int) string {
 	lk := p.app.look
-	inPlace := isDown(s.State) && s.LastError != "" && cells[len(cells)-1].w < leastError
+	inPlace := isDown(s) && s.LastError != "" && cells[len(cells)-1].w < leastError
 	var b strings.Builder
 	at := 0
 	for i, c := range cells {

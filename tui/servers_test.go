@@ -62,6 +62,21 @@ func TestServersShowWhatMattersAtEverySize(t *testing.T) {
 	}
 }
 
+func TestAServerThatTriesAgainAfterAFailureIsDownAndSaysWhy(t *testing.T) {
+	r := newRig(t, 80, 24, "files", "github").keys("1")
+	r.at("files", registry.ServerState{State: registry.StateConnecting, Transport: "stdio"})
+	r.at("github", registry.ServerState{State: registry.StateConnecting, Transport: "stdio", LastError: "did not answer initialize"})
+	r.beat(time.Second)
+	require.Contains(t, r.line(" goblin "), "connecting 1 of 2  ! 1 down")
+	require.Contains(t, r.screen(), "[1 Servers 2 !1]")
+	require.Contains(t, r.line("◐ connecting  github"), "did not answer initialize")
+}
+
+func TestTheFooterOfServersSaysThatRRestarts(t *testing.T) {
+	r := troubled(t, 120, 24).keys("1")
+	require.Contains(t, r.line("enter open"), "r restart ")
+}
+
 func TestServersAreOfExactSizeOnAnyScreen(t *testing.T) {
 	r := troubled(t, 80, 24).keys("1")
 	for w := leastWidth; w < 260; w += 7 {

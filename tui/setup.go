@@ -112,13 +112,13 @@ func (a *app) gettingStarted() []content.Block {
 	var b strings.Builder
 	if a.o.Host.Demo {
 		title = "Getting started"
-		b.WriteString("This is the built-in demo: its servers live in this process and change by themselves. Try:\n\n" +
+		b.WriteString("This is the built-in demo: its servers come with Goblin and change by themselves. Try:\n\n" +
 			"- **4** shows resources; **s** subscribes to one, and its updates come in\n" +
 			"- **/** filters as you type: words, `server:`, `mime:`, `-word`, `~fuzzy`\n" +
 			"- **2** shows tools; **c** calls one\n\n" +
 			"Your own servers: **:setup** shows an example of a config. It goes to " + defaultConfig + ".\n")
 	} else {
-		b.WriteString("No servers are configured. Write a config and start Goblin again:\n\n" +
+		b.WriteString("No servers are configured. Name one in the config; it starts when the file is saved:\n\n" +
 			"- **:setup** shows an example and how clients start Goblin; **y** and **Y** copy there\n" +
 			"- **?** shows all keys\n" +
 			"- **q** quits\n\n" +

@@ -15,12 +15,28 @@ import (
 )
 
 // tools is the pane of tools.
-type tools struct{ offered }
+type tools struct {
+	offered
+	awaiting int // approval
+}
 
 func newTools(a *app) *tools {
-	p := &tools{offered{app: a, all: newCatalog(a, registry.Tool), place: inTools, index: paneTools, name: "Tools", noun: "tool", follow: registry.Tools | registry.Pins, untried: "was not called yet; c calls it"}}
+	p := &tools{offered: offered{app: a, all: newCatalog(a, registry.Tool), place: inTools, index: paneTools, name: "Tools", noun: "tool", follow: registry.Tools | registry.Pins, untried: "was not called yet; c calls it"}}
 	p.draw = p.row
 	return p
+}
+
+func (p *tools) tab() (name, count string) {
+	name, count = p.offered.tab()
+	if p.awaiting > 0 {
+		count += " " + p.app.look.Failed + grouped(p.awaiting)
+	}
+	return name, count
+}
+
+func (p *tools) refresh(what registry.Changes) tea.Cmd {
+	p.awaiting = len(p.app.reg.Pinned(""))
+	return p.offered.refresh(what)
 }
 
 func (p *tools) heading() (title, right string) {

@@ -79,9 +79,9 @@ func (a *App) status() *cobra.Command {
 		Use:     "status",
 		GroupID: GroupHost,
 		Short:   "Show the running host, its servers, clients and screens",
-		Long: `Show the host that serves this config: its process, its HTTP address, the state
-of each server, the clients that are connected, and the screens that are open.
-Exit code 4 means that no host is running.`,
+		Long: `Show the host that serves this config: its process, its HTTP address, the file
+of its log, the state of each server, the clients that are connected, and the
+screens that are open. Exit code 4 means that no host is running.`,
 		Example: `  goblin status
   goblin status --json | jq '.servers[] | select(.state != "ready")'`,
 		Args: NoArgs,
@@ -107,6 +107,9 @@ func (a *App) printStatus(s instance.Status) error {
 	fmt.Fprintf(&head, "config   %s\n", s.Config)
 	if s.Address != "" {
 		fmt.Fprintf(&head, "http     %s\n", s.Address)
+	}
+	if s.Log != "" {
+		fmt.Fprintf(&head, "log      %s\n", s.Log)
 	}
 	if s.Notice != "" {
 		fmt.Fprintf(&head, "notice   %s\n", s.Notice)
@@ -206,11 +209,25 @@ host by itself.`,
 			if asJSON {
 				return a.json(map[string]any{"stopped": true, "pid": r.status.PID})
 			}
-			return a.printText(fmt.Sprintf("Stopped the host (pid %d).", r.status.PID))
+			return a.printText(fmt.Sprintf("Stopped the host (pid %d)%s.", r.status.PID, next(r.status)))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	return cmd
+}
+
+// next says that there will be another host soon; "" if nobody starts it.
+func next(s instance.Status) string {
+	bridged := 0
+	for _, c := range s.Sessions {
+		if c.Transport == gateway.SocketTransport {
+			bridged++
+		}
+	}
+	if bridged == 0 {
+		return ""
+	}
+	return "; " + amount(bridged, "client starts", "clients start") + " the next one"
 }
 
 // awaitEnd waits until a process is gone.
@@ -271,7 +288,7 @@ server fail.`,
 			if asJSON {
 				return a.json(map[string]any{"restarted": name})
 			}
-			return a.printText(fmt.Sprintf("Restarted %q.", name))
+			return a.printText(fmt.Sprintf("Restarting %q.", name))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")

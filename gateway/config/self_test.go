@@ -54,6 +54,7 @@ func TestGoblinsOwnEntryIsLeftOut(t *testing.T) {
 				continue
 			}
 			require.Equal(t, name+":2: this is Goblin itself; left out", cfg.Servers[0].Problem, "%s %s", c.command, c.args)
+			require.True(t, cfg.Servers[0].Disabled, "it is off on purpose, not down")
 			require.Equal(t, []config.Problem{{File: name, Line: 2, Text: `server "me" is Goblin itself; left out`}}, cfg.Warnings)
 		}
 	}

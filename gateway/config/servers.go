@@ -112,6 +112,7 @@ func (r *reader) readServer(p pair, name string, state *serverState) Server {
 		if !s.Disabled {
 			r.warn(at, "server %s %s", quote(p.key.Value), text)
 		}
+		s.Disabled = true // nobody misses it; Problem keeps it off whoever enables it
 	}
 	s.Problem = strings.Join(why, "; ")
 	return s

@@ -186,7 +186,7 @@ func TestClientsShareOneHostThatCanBeAskedAndStopped(t *testing.T) {
 	require.Regexp(t, `runs already \(pid \d+\)`, errs)
 	text, errs, code = shell(t, env, "restart", "clock")
 	require.Zero(t, code, errs)
-	require.Equal(t, "Restarted \"clock\".\n", text)
+	require.Equal(t, "Restarting \"clock\".\n", text)
 	_, errs, code = shell(t, env, "restart", "clck")
 	require.Equal(t, exitNotFound, code, errs)
 

@@ -148,6 +148,7 @@ func TestAConfigWithMistakesChangesNothingAndIsToldOf(t *testing.T) {
 		"a mistake":  "servers:\n  b:\n    comand: x\n    args: [sentinel-secret]\n",
 		"no YAML":    "servers: [",
 		"truncated":  "",
+		"two":        "servers: {b: {comand: x}}\nlisten: y\n",
 		"no servers": "servers: {}\n",
 	} {
 		require.NoError(t, os.WriteFile(w.config, []byte(text), 0o600))
@@ -158,13 +159,14 @@ func TestAConfigWithMistakesChangesNothingAndIsToldOf(t *testing.T) {
 			require.Contains(t, notice, "goblin.yaml:3: ")
 			require.Contains(t, notice, `did you mean "command"?`)
 		}
+		require.Equal(t, name == "two", strings.HasSuffix(notice, `(and 1 more; "goblin validate" tells all)`), notice)
 		require.NotContains(t, notice, "sentinel-secret")
 		c.callText("b_stat", obj{})
 		require.NoError(t, os.WriteFile(w.config, good, 0o600))
 		eventually(t, "the notice to end", func() bool { return w.status().Notice == "" })
 	}
 	require.Contains(t, w.hostLog(), "goblin.yaml:3: ")
-	eventually(t, "the log", func() bool { return strings.Count(w.hostLog(), "Config is what is served again") == 4 })
+	eventually(t, "the log", func() bool { return strings.Count(w.hostLog(), "Config is what is served again") == 5 })
 	require.Equal(t, 1, b.starts(), "the good text is what was served all the time")
 }
 
@@ -255,6 +257,7 @@ func TestSIGHUPMakesAHostReadItsConfig(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	b := w.backend("b", filesystem())
+	w.log = obj{"file": "goblin.log"}
 	web := w.serve()
 	b.waitStarts(1)
 	var late *backend
@@ -262,6 +265,10 @@ func TestSIGHUPMakesAHostReadItsConfig(t *testing.T) {
 	web.signal(syscall.SIGHUP)
 	late.waitStarts(1)
 	require.Equal(t, 1, b.starts())
+	eventually(t, "the reload to be over", func() bool { return strings.Contains(w.hostLog(), "Config reloaded") })
+	require.NotContains(t, w.hostLog(), "Config read again: nothing is new", "the edit was new")
+	web.signal(syscall.SIGHUP)
+	eventually(t, "the answer", func() bool { return strings.Contains(w.hostLog(), "Config read again: nothing is new") })
 }
 
 func TestSubscriptionsOfUnitsOutliveAnEditOfTheirServer(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 // hostStatus is what goblin status --json says.
 type hostStatus struct {
 	PID      int
+	Log      string
 	Notice   string
 	Sessions []struct{ Transport, Client string }
 }

@@ -355,7 +355,7 @@ func (b *bridge) refuse(err error) {
 			b.mem.initialized = h.frame
 		}
 	}
-	if !errors.Is(err, errEnded) {
+	if !errors.Is(err, errEnded) && b.hard.Err() == nil { // else the client has gone
 		b.log.Error("no host can be reached", "error", err, "refused", len(b.waiting))
 	}
 	b.waiting, b.size = nil, 0

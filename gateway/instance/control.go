@@ -32,6 +32,7 @@ type Status struct {
 	Demo     bool      `json:"demo,omitempty"`
 	Started  time.Time `json:"started"`
 	Address  string    `json:"address,omitempty"` // URL of the HTTP endpoint
+	Log      string    `json:"log,omitempty"`     // file that the log goes to; none: its stderr
 	Notice   string    `json:"notice,omitempty"`  // such as why the edited config was not taken
 	Sessions []Session `json:"sessions"`
 	Servers  []Server  `json:"servers"`
@@ -132,7 +133,7 @@ type Item struct {
 func (i *Instance) Status() Status {
 	s := Status{
 		PID: pid, Version: i.o.Version, Config: i.ConfigName(), Demo: i.o.Config.Demo,
-		Started: i.started, Address: i.Address(), Notice: i.registry.Notice(),
+		Started: i.started, Address: i.Address(), Log: i.o.Log, Notice: i.registry.Notice(),
 		Sessions: []Session{}, Servers: []Server{},
 	}
 	for _, c := range i.gateway.Sessions() {

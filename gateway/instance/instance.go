@@ -39,6 +39,7 @@ type Options struct {
 	Config  *config.Config
 	Version string
 	Logger  *slog.Logger
+	Log     string   // the file that Logger writes to, for [Status]; "" for none
 	Only    []string // servers to start; nil for all that are enabled
 	// Mask hides secrets, also in what Logger writes; nil for one of the config.
 	Mask  *config.Mask

@@ -2,6 +2,7 @@ package instance
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 
@@ -27,9 +28,20 @@ func (i *Instance) move() {
 // registry's notice until the file is good again. Settings other than servers
 // and roots count from the next start, which is logged and noticed, too. The demo, and an
 // instance of some servers only, stay as they are.
-func (i *Instance) Reload() {
+func (i *Instance) Reload() { i.reload() }
+
+// Reread is Reload for somebody who asks for it, as by SIGHUP, and is also told
+// that nothing is new.
+func (i *Instance) Reread() {
+	if !i.reload() {
+		i.o.Logger.Info("Config read again: nothing is new")
+	}
+}
+
+// reload reports whether it told anything.
+func (i *Instance) reload() bool {
 	if i.o.Config.Demo || i.o.Only != nil {
-		return
+		return true // there is no file to tell of
 	}
 	i.reloading.Lock()
 	defer i.reloading.Unlock()
@@ -44,9 +56,13 @@ func (i *Instance) Reload() {
 		for _, text := range mistakes {
 			i.o.Logger.Error("Config not reloaded", "err", text)
 		}
-		i.registry.SetNotice("config not reloaded: " + mistakes[0])
+		notice := "config not reloaded: " + mistakes[0]
+		if more := len(mistakes) - 1; more > 0 {
+			notice += fmt.Sprintf(" (and %d more; \"goblin validate\" tells all)", more)
+		}
+		i.registry.SetNotice(notice)
 		i.mistaken = true
-		return
+		return true
 	}
 	i.o.Mask.Add(cfg)
 	did := i.gateway.Apply(cfg)
@@ -57,11 +73,11 @@ func (i *Instance) Reload() {
 	}
 	i.registry.SetNotice(notice)
 	if did.Empty() && len(later) == 0 && len(i.served.Differs(cfg)) == 0 {
-		if i.mistaken {
-			i.mistaken = false
+		again := i.mistaken
+		if i.mistaken = false; again {
 			i.o.Logger.Info("Config is what is served again")
 		}
-		return
+		return again
 	}
 	i.mistaken = false
 	i.served = cfg
@@ -73,4 +89,5 @@ func (i *Instance) Reload() {
 		level, args = slog.LevelWarn, append(args, "from the next start", strings.Join(later, ", "))
 	}
 	i.o.Logger.Log(i.stopped, level, "Config reloaded", args...)
+	return true
 }

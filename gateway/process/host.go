@@ -51,7 +51,7 @@ func (p *Process) host(s *setup, change func(*instance.Options)) (*Host, error) 
 	}
 	h := &Host{Theme: s.cfg.TUI.Theme, Command: p.App.ClientCommand(s.cfg, exe), show: p.Show}
 	o := instance.Options{
-		Config: s.cfg, Version: p.App.Version.Version, Logger: s.logger, Mask: p.App.Mask(), HTTP: true,
+		Config: s.cfg, Version: p.App.Version.Version, Logger: s.logger, Log: s.log, Mask: p.App.Mask(), HTTP: true,
 		Place: &s.place, Moved: func() (host.Place, error) { return p.App.Place(s.cfg.Path) },
 		Screen: h.guest, Pins: s.pins, Runtime: s.place.Dir, Extend: p.App.Extend,
 	}

@@ -83,7 +83,7 @@ func (p *Process) tell(ctx context.Context, err error) error {
 // nil, serves a client meanwhile; if the screen fails, the host goes on until
 // it ends, and without it until ctx does.
 func (p *Process) watch(ctx context.Context, h *Host, t screen.Terminal, beside func(ctx context.Context) error) error {
-	p.onHangup(h.Reload)
+	p.onHangup(h.Reread)
 	var shown error
 	var notice *time.Timer
 	err := together(ctx, h.Instance, func(ctx context.Context) error {

@@ -115,7 +115,7 @@ func (p *Process) Serve(ctx context.Context, listen string) error {
 	case err != nil:
 		return err
 	}
-	p.onHangup(h.Reload)
+	p.onHangup(h.Reread)
 	p.App.Warn("serving %s (pid %d); Ctrl-C ends it", h.Address(), os.Getpid())
 	return h.Run(ctx)
 }
@@ -142,6 +142,6 @@ func (p *Process) Background(ctx context.Context, demo bool) error {
 	if err != nil {
 		return err
 	}
-	p.onHangup(h.Reload)
+	p.onHangup(h.Reread)
 	return h.Run(ctx)
 }

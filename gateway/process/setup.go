@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"io"
 	"log/slog"
 
@@ -14,6 +15,7 @@ type setup struct {
 	place  host.Place // of the host; may be missing for one that is alone
 	pins   string     // file of the approved tools
 	logger *slog.Logger
+	log    string // its file; "" for stderr
 	closes []io.Closer
 }
 
@@ -31,7 +33,7 @@ func (p *Process) prepare(load func() (*config.Config, error), kind int) (*setup
 	if err != nil {
 		return nil, err
 	}
-	s := &setup{cfg: cfg}
+	s := &setup{cfg: cfg, log: cfg.Log.File}
 	if s.pins, err = p.App.Pins(cfg); err != nil {
 		return nil, err
 	}
@@ -45,6 +47,7 @@ func (p *Process) prepare(load func() (*config.Config, error), kind int) (*setup
 			return nil, err
 		}
 		w, s.closes = file, append(s.closes, file)
+		s.log = cmp.Or(s.log, s.place.Log)
 	}
 	logger, log, err := p.App.Logger(cfg, w)
 	if err != nil {

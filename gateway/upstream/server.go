@@ -146,7 +146,8 @@ type Server struct {
 	twins     map[string]*unit // of the modern era, beside those of the legacy one
 	hide      *time.Timer
 
-	served bool // there was a connection that the next one replaces; belongs to Run
+	served bool   // there was a connection that the next one replaces; belongs to Run
+	why    string // there is no connection, as was logged last; belongs to Run
 
 	stateMu sync.Mutex
 	state   registry.ServerState

@@ -108,6 +108,7 @@ func (s *Server) idle(ctx context.Context) {
 func (s *Server) retry(ctx context.Context) {
 	pause := s.tune.retry
 	pause.reset()
+	s.why = ""
 	for ctx.Err() == nil {
 		up, err := s.life(ctx)
 		if ctx.Err() != nil {
@@ -132,8 +133,13 @@ func (s *Server) rest(ctx context.Context, err error, lost bool) {
 		}
 		st.LastError, st.PID, st.Stale = reason, 0, st.Listed
 	})
-	s.note(slog.LevelError, reason)
-	s.log.WarnContext(journaled, "not connected", "err", err)
+	if s.why != reason {
+		s.why = reason
+		s.note(slog.LevelError, reason)
+		s.log.WarnContext(journaled, "not connected", "err", err)
+	} else { // for weeks, if nobody mends it
+		s.log.DebugContext(journaled, "still not connected", "err", err)
+	}
 	s.settle(ctx, err)
 }
 
@@ -190,7 +196,7 @@ func (s *Server) publish(l *link) *lists {
 	ls := newLists(s, l)
 	s.lists.Store(ls)
 	again := s.served
-	s.served = true
+	s.served, s.why = true, ""
 	s.setState(func(st *registry.ServerState) {
 		info := l.Info()
 		if again {
