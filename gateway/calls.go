@@ -216,7 +216,7 @@ func (g *Gateway) slot(r *request) (conn upstream.Conn, release func(), err erro
 // call sends a request over a connection and waits for the answer. What the
 // call needs besides is set in f.
 func (g *Gateway) call(r *request, f *flight, conn upstream.Conn, release func(), edits []rawjson.Edit) (jsonrpc.Reply, error) {
-	f.exchange, f.release = r.Exchange, release
+	f.exchange, f.release, r.era = r.Exchange, release, conn.Info().Era
 	if f.outer = r.outer; f.outer != nil {
 		f.held = f.outer.held
 	}

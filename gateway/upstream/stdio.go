@@ -298,8 +298,12 @@ func (c *stdio) lastErrors() string {
 	}, text)
 }
 
-func (c *stdio) request(call *Call, _ int64, frame []byte) {
+func (c *stdio) request(call *Call, id int64, frame []byte) {
 	switch {
+	case len(frame) > memory.Free && c.out.Unsent()+int64(len(frame)) > maxUnsent+c.srv.opt.Limits.Frame:
+		// Whoever sends so much must not cost others the connection.
+		c.calls.Fail(id, c.srv.failure(ConnectionError, "does not take requests as fast as they come; send it again later", nil))
+		c.check(0)
 	case call.Burst != nil:
 		rawjson.OneLine(frame[:len(frame)-1])
 		call.Burst.Send(c.out, frame)
