@@ -360,7 +360,7 @@ func (p *post) writeJSON(w http.ResponseWriter, rc *http.ResponseController) {
 		p.hub.grew(len(p.result))
 		piece = p.hub.large.Add(left, func() { stopWriting(rc) })
 	}
-	writePieces(w, rc, p.result, func(n int) { //nolint:errcheck // the client has gone
+	writePieces(w, rc, p.result, piece.Shed, func(n int) { //nolint:errcheck // the client has gone
 		left -= int64(n)
 		p.hub.writing.Add(int64(-n))
 	})

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/memory"
 )
 
 const (
@@ -32,6 +34,8 @@ type feed struct {
 	w   http.ResponseWriter
 	rc  *http.ResponseController
 	buf []byte
+
+	gone atomic.Bool // cut off
 
 	mu    sync.Mutex
 	timer *time.Timer // of keep-alives
@@ -88,6 +92,7 @@ func (f *feed) end(cause error) {
 
 // cut ends the stream at once.
 func (f *feed) cut(cause error) {
+	f.gone.Store(true)
 	f.out.Close(cause)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -137,13 +142,18 @@ func (f *feed) WriteFrames(frames [][]byte) error {
 	return errors.Join(err, f.rc.Flush())
 }
 
-func (f *feed) write(p []byte) error { return writePieces(f.w, f.rc, p, nil) }
+func (f *feed) write(p []byte) error { return writePieces(f.w, f.rc, p, f.gone.Load, nil) }
 
 // writePieces writes p, renewing the deadline for each piece, and tells wrote
-// how much is done.
-func writePieces(w http.ResponseWriter, rc *http.ResponseController, p []byte, wrote func(n int)) error {
+// how much is done. Whoever ends it early makes cut true before the deadline is
+// moved, which may just be renewed.
+func writePieces(w http.ResponseWriter, rc *http.ResponseController, p []byte, cut func() bool, wrote func(n int)) error {
 	for len(p) > 0 {
 		renewWrite(rc)
+		if cut() {
+			stopWriting(rc) // for what was written, but not sent yet
+			return memory.ErrFull
+		}
 		n, err := w.Write(p[:min(len(p), pieceSize)])
 		if wrote != nil {
 			wrote(n)

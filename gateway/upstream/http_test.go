@@ -422,7 +422,7 @@ func TestHTTPCancellationIsPosted(t *testing.T) {
 		close(dropped)
 	}
 	r := start(t, b.config(), nil)
-	_, err := do(r.up(), &Call{Method: "tools/call", Params: toolParams("a", ""), Timeout: 50 * time.Millisecond})
+	_, err := do(r.up(), &Call{Method: "tools/call", Params: toolParams("a", ""), Timeout: time.Second})
 	requireCode(t, err, RequestTimeout, "")
 	<-dropped
 	r.until("the cancellation", func() bool {
