@@ -34,6 +34,9 @@ func (g *Gateway) Apply(cfg *config.Config) Change {
 	defer g.subscriptions.show.Unlock()
 	for _, name := range did.Removed {
 		g.metrics.Forget(name)
+		if g.o.Pins != nil {
+			g.o.Pins.Forget(name)
+		}
 	}
 	return did
 }

@@ -131,13 +131,16 @@ func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit, r
 	case r.parked:
 		return
 	}
+	if reply.Error == nil && r.tasks == noTask && !r.modern() && r.outer == nil {
+		r.buffer = reply.Buffer // nobody else keeps anything of it
+	}
 	g.answer(r, t.Server, t.Name, reply, rewrite)
 }
 
 // answer answers with what came back from a server for what it calls name.
 func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply, rewrite func(*rewriter, []byte)) {
 	w := &r.rewriter
-	w.registry, w.server = g.reg, server
+	w.registry, w.server, w.shape = g.reg, server, reply.Shape
 	if e := reply.Error; e != nil {
 		own := jsonrpc.ParseErrorObject(e)
 		if hopLocal(own.Code) {
@@ -165,7 +168,7 @@ func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply, r
 		w.whole = reply.Result
 		rewrite(w, reply.Result)
 	}
-	r.reply(reply.Result, w.edits...)
+	r.pass(reply.Result, w.edits...)
 }
 
 // passOn passes a request on in the way of its era, and waits for the answer.
@@ -213,7 +216,7 @@ func (g *Gateway) slot(r *request) (conn upstream.Conn, release func(), err erro
 // call sends a request over a connection and waits for the answer. What the
 // call needs besides is set in f.
 func (g *Gateway) call(r *request, f *flight, conn upstream.Conn, release func(), edits []rawjson.Edit) (jsonrpc.Reply, error) {
-	f.exchange, f.release = r.Exchange, release
+	f.exchange, f.release, r.era = r.Exchange, release, conn.Info().Era
 	if f.outer = r.outer; f.outer != nil {
 		f.held = f.outer.held
 	}

@@ -21,11 +21,13 @@ type request struct {
 	*downstream.Exchange
 	gateway *Gateway
 	client  *client
-	server  string         // who was asked, "" for nobody
-	name    string         // tool, prompt or URI as the client sent it
-	answer  []byte         // the result or error as the server sent it, for the journal
-	edits   []rawjson.Edit // what makes it the client's
-	code    int            // 0 for a result, else the error's code
+	server  string          // who was asked, "" for nobody
+	name    string          // tool, prompt or URI as the client sent it
+	answer  []byte          // the result or error as the server sent it, for the journal
+	edits   []rawjson.Edit  // what makes it the client's
+	parts   [][]byte        // the answer, if it is a result in parts
+	buffer  *jsonrpc.Buffer // of the answer, held until it is in the journal; may be nil
+	code    int             // 0 for a result, else the error's code
 	// stripped is the params without what they say to Goblin itself; nil when
 	// nothing is left out.
 	stripped []byte
@@ -34,6 +36,7 @@ type request struct {
 	// outer is the call that the request was made for, nil for a client's own.
 	outer    *outer
 	start    time.Time
+	era      upstream.Era // of the connection over which it was passed on
 	tasks    taskUse
 	recorded bool // in the journal already
 	parked   bool // answered by what the server asks
@@ -57,10 +60,26 @@ type resolver func(*registry.Registry, string) (registry.Target, error)
 
 func (r *request) reply(result []byte, edits ...rawjson.Edit) {
 	if r.modern() && r.outer == nil {
-		edits = r.gateway.modernResult(r.Method(), result, edits)
+		edits = r.gateway.modernResult(r.Method(), result, edits, nil)
 	}
 	r.answer, r.edits = result, edits
 	r.Reply(result, edits...)
+}
+
+// pass is reply for what a server sent, which is in one line.
+func (r *request) pass(result []byte, edits ...rawjson.Edit) {
+	if r.modern() && r.outer == nil {
+		edits = r.gateway.modernResult(r.Method(), result, edits, r.rewriter.shape)
+	}
+	r.answer, r.edits = result, edits
+	r.Pass(result, r.buffer, edits...)
+}
+
+// answerParts answers with a result of ours in parts, which nobody writes to any
+// more.
+func (r *request) answerParts(parts [][]byte) {
+	r.parts = parts
+	r.PassParts(parts, nil)
 }
 
 func (r *request) refuse(object []byte, edits ...rawjson.Edit) {

@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"slices"
+
 	"goblin/gateway/jsonrpc"
 	"goblin/registry"
 	"goblin/registry/rawjson"
@@ -28,20 +30,19 @@ func lister(kind registry.Kind, member string) method {
 		if cursor == "" && !r.modern() { // stateless clients are told by their listens
 			r.client.listed(kind, snapshot.Version(kind))
 		}
-		size := len(open) + len(page.Next) + 32
-		for _, c := range page.Chunks {
-			size += len(c)
-		}
-		result := append(make([]byte, 0, size), open...)
-		for _, c := range page.Chunks {
-			result = append(result, c...)
-		}
-		result = append(result, ']')
+		// What is around the entries; they themselves are not copied.
+		around := append(open[:len(open):len(open)], ']')
 		if page.Next != "" {
-			result = append(result, `,"nextCursor":`...)
-			result = rawjson.AppendString(result, page.Next)
+			around = append(around, `,"nextCursor":`...)
+			around = rawjson.AppendString(around, page.Next)
 		}
-		r.reply(append(result, '}'))
+		around = append(around, '}')
+		behind := len(around) - len(open)
+		if r.modern() { // what it adds comes first
+			around = rawjson.Splice(around, g.modernResult(r.Method(), around, nil, nil)...)
+		}
+		at := len(around) - behind
+		r.answerParts(slices.Concat([][]byte{around[:at]}, page.Chunks, [][]byte{around[at:]}))
 	}
 }
 

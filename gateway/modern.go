@@ -91,11 +91,12 @@ func appendMember(dst []byte, name rawjson.Key, value []byte) []byte {
 const serverInfoKey = downstream.MetaPrefix + "serverInfo"
 
 // modernResult adds to the edits of a result what a stateless request's must have
-// besides: its type, who answers, and how long it may be kept.
-func (g *Gateway) modernResult(method string, result []byte, edits []rawjson.Edit) []rawjson.Edit {
+// besides: its type, who answers, and how long it may be kept. shape reads the
+// result; it may be nil.
+func (g *Gateway) modernResult(method string, result []byte, edits []rawjson.Edit, shape *rawjson.Shape) []rawjson.Edit {
 	var kind, meta, ttl, scope, info []byte
 	empty := true
-	for k, v := range rawjson.Members(result) {
+	for k, v := range shape.Members(result) {
 		empty = false
 		switch {
 		case k.Is("resultType"):

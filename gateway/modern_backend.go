@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"strconv"
 
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
@@ -112,7 +113,7 @@ func withModes(declared []byte) []byte {
 // fromModern turns an error of a modern backend into what a legacy client
 // understands; those of legacy backends and for modern clients stay as they are.
 func (g *Gateway) fromModern(r *request, server, name string, object []byte) []byte {
-	if r.modern() {
+	if r.modern() || r.era == upstream.Legacy {
 		return object
 	}
 	e := jsonrpc.ParseErrorObject(object)
@@ -131,8 +132,8 @@ func (g *Gateway) fromModern(r *request, server, name string, object []byte) []b
 		// The revision has no code of its own for a resource that is not there.
 		uri, ok := rawjson.String(rawjson.Get(e.Data, "uri"))
 		if r.Method() == "resources/read" && ok && uri == name {
-			e.Code = codeResourceNotFound
-			return e.Object()
+			code := rawjson.Replace(object, rawjson.Get(object, "code"), strconv.AppendInt(nil, codeResourceNotFound, 10))
+			return rawjson.Splice(object, code)
 		}
 	}
 	return object

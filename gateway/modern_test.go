@@ -42,7 +42,7 @@ func TestResultsSayWhatStatelessClientsNeed(t *testing.T) {
 		{"resources/read", `{"contents":[],"ttlMs":5,"cacheScope":"public"}`, `{"resultType":"complete","_meta":{` + info + `},"contents":[],"ttlMs":5,"cacheScope":"public"}`},
 		{"resources/read", `{"resultType":"input_required"}`, `{"_meta":{` + info + `},"resultType":"input_required"}`},
 	} {
-		got := rawjson.Splice([]byte(c.in), g.modernResult(c.method, []byte(c.in), nil)...)
+		got := rawjson.Splice([]byte(c.in), g.modernResult(c.method, []byte(c.in), nil, nil)...)
 		require.Equal(t, c.want, string(got))
 		require.NoError(t, rawjson.Valid(got))
 	}
@@ -59,7 +59,7 @@ func FuzzStatelessEnvelope(f *testing.F) {
 		}
 		for _, out := range [][]byte{
 			strip(in, false), strip(in, true), inputParams(in),
-			rawjson.Splice(in, g.modernResult("tools/list", in, nil)...),
+			rawjson.Splice(in, g.modernResult("tools/list", in, nil, nil)...),
 		} {
 			require.NoError(t, rawjson.Valid(out), "%s", out)
 			require.True(t, json.Valid(out))

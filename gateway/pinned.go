@@ -57,8 +57,9 @@ func (g *Gateway) showPinned(server string, changes []pins.Change) {
 	for i, c := range changes {
 		rows[i] = registry.PinnedTool{
 			Server: server, Name: c.Name, New: c.New, Withheld: g.withholds(), Approved: c.Approved, Offered: c.Offered,
+			Hash: c.Hash,
 		}
-		if old := g.reg.PinnedTool(server, c.Name); old != nil && string(old.Offered) == string(c.Offered) {
+		if old := g.reg.PinnedTool(server, c.Name); old != nil && old.Hash == c.Hash {
 			continue
 		}
 		args := []any{"server", server, "tool", c.Name, "withheld", g.withholds(), "approve", approval(server, c.Name)}
@@ -80,9 +81,10 @@ func approval(server, tool string) string {
 }
 
 // ApproveTools takes tools of a server as they are now for good: all that await
-// it when none is named. It returns their names. The error says which name does
-// not fit.
-func (g *Gateway) ApproveTools(server string, names ...string) ([]string, error) {
+// it when none is named. seen has the hashes of those that the user saw, by name;
+// nothing is approved if one is another by now. It returns their names. The error
+// says which name does not fit.
+func (g *Gateway) ApproveTools(server string, seen map[string]string, names ...string) ([]string, error) {
 	b := g.server(server)
 	if b == nil {
 		return nil, &UnknownServerError{Name: server, Known: g.ServerNames()}
@@ -100,7 +102,7 @@ func (g *Gateway) ApproveTools(server string, names ...string) ([]string, error)
 	if len(names) == 0 {
 		return nil, nil
 	}
-	unknown, err := g.o.Pins.Approve(server, names...)
+	unknown, err := g.o.Pins.Approve(server, seen, names...)
 	if len(unknown) > 0 {
 		hint := "; none of its tools await approval"
 		if len(awaiting) > 0 {

@@ -12,6 +12,7 @@ type rewriter struct {
 	registry *registry.Registry
 	server   string
 	whole    []byte // the text that the edits are made in
+	shape    *rawjson.Shape
 	edits    []rawjson.Edit
 	mime     string // of the first content of a read
 }
@@ -29,8 +30,8 @@ func (w *rewriter) uri(raw []byte) {
 // contents rewrites the result of resources/read.
 func (w *rewriter) contents(result []byte) {
 	first := true
-	for item := range rawjson.Elements(rawjson.Get(result, "contents")) {
-		for k, v := range rawjson.Members(item) {
+	for item := range w.shape.Elements(w.shape.Get(result, "contents")) {
+		for k, v := range w.shape.Members(item) {
 			switch {
 			case k.Is("uri"):
 				w.uri(v)
@@ -44,10 +45,10 @@ func (w *rewriter) contents(result []byte) {
 
 // toolResult rewrites the links and embedded resources of tools/call.
 func (w *rewriter) toolResult(result []byte) {
-	for k, v := range rawjson.Members(result) {
+	for k, v := range w.shape.Members(result) {
 		switch {
 		case k.Is("content"):
-			for block := range rawjson.Elements(v) {
+			for block := range w.shape.Elements(v) {
 				w.block(block)
 			}
 		case k.Is("_meta"):
@@ -58,10 +59,10 @@ func (w *rewriter) toolResult(result []byte) {
 
 // promptResult rewrites the messages of prompts/get.
 func (w *rewriter) promptResult(result []byte) {
-	for message := range rawjson.Elements(rawjson.Get(result, "messages")) {
-		content := rawjson.Get(message, "content")
+	for message := range w.shape.Elements(w.shape.Get(result, "messages")) {
+		content := w.shape.Get(message, "content")
 		w.block(content)
-		for block := range rawjson.Elements(content) {
+		for block := range w.shape.Elements(content) {
 			w.block(block)
 		}
 	}
@@ -71,7 +72,7 @@ func (w *rewriter) promptResult(result []byte) {
 // inside.
 func (w *rewriter) block(block []byte) {
 	var kind, uri, embedded []byte
-	for k, v := range rawjson.Members(block) {
+	for k, v := range w.shape.Members(block) {
 		switch {
 		case k.Is("type"):
 			kind = v
@@ -85,16 +86,16 @@ func (w *rewriter) block(block []byte) {
 	case rawjson.Key(kind).Is("resource_link"):
 		w.uri(uri)
 	case rawjson.Key(kind).Is("resource"):
-		w.uri(rawjson.Get(embedded, "uri"))
+		w.uri(w.shape.Get(embedded, "uri"))
 	}
 }
 
 // app rewrites the URI by which an MCP App names its user interface.
 func (w *rewriter) app(meta []byte) {
-	w.uri(rawjson.Path(meta, "ui", "resourceUri"))
+	w.uri(w.shape.Path(meta, "ui", "resourceUri"))
 }
 
 // failure rewrites the URI in the data of a server's error.
 func (w *rewriter) failure(object []byte) {
-	w.uri(rawjson.Path(object, "data", "uri"))
+	w.uri(w.shape.Path(object, "data", "uri"))
 }

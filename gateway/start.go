@@ -133,6 +133,9 @@ func (s *started) conclude(reply jsonrpc.Reply, err error) {
 	if err != nil {
 		r.fail(err)
 	} else {
+		if reply.Error == nil {
+			r.buffer = reply.Buffer // nobody else keeps anything of it
+		}
 		g.answer(r, s.target.Server, s.target.Name, reply, s.plain.rewrite)
 	}
 	if s.plain.member == "uri" {

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"goblin/gateway/downstream"
@@ -15,6 +16,13 @@ import (
 // journalled is how much of a body the journal of traffic keeps.
 const journalled = 64 << 10
 
+// heads are the beginnings of answers in parts, as much as the journal needs to
+// see: it copies what it keeps.
+var heads = sync.Pool{New: func() any {
+	b := make([]byte, 2*journalled)
+	return &b
+}}
+
 // record counts a request and writes it to the journal of traffic.
 func (g *Gateway) record(r *request, label string, start time.Time) {
 	took := time.Since(start)
@@ -22,7 +30,16 @@ func (g *Gateway) record(r *request, label string, start time.Time) {
 	if r.Cancelled() {
 		g.noted(registry.ToServer, r.Session(), r.server, "notifications/cancelled", r.name, cancelParams(r.ID(), r.Reason()))
 	}
-	answer, status := r.answer, metrics.Status(r.code == 0)
+	answer, size, status := r.answer, len(r.answer), metrics.Status(r.code == 0)
+	if r.parts != nil {
+		head := heads.Get().(*[]byte)
+		defer heads.Put(head)
+		answer, size = (*head)[:0], 0
+		for _, p := range r.parts {
+			answer = append(answer, p[:min(len(p), cap(answer)-len(answer))]...)
+			size += len(p)
+		}
+	}
 	if len(answer) <= journalled { // both sides as the client sees them
 		if len(r.edits) > 0 {
 			answer = rawjson.Splice(answer, r.edits...)
@@ -40,15 +57,17 @@ func (g *Gateway) record(r *request, label string, start time.Time) {
 		Method:       r.Method(),
 		Name:         g.mask.String(r.name),
 		Duration:     took,
-		Size:         int64(len(r.answer)),
+		Size:         int64(size),
 		Status:       status,
 		Code:         r.code,
 		Asked:        r.flight.asked.Load(),
 		Request:      g.mask.Head(r.Exchange.Params(), journalled),
 		Response:     g.mask.Head(answer, journalled),
 		RequestSize:  len(r.Exchange.Params()),
-		ResponseSize: len(r.answer),
+		ResponseSize: size,
 	})
+	r.buffer.Release()
+	r.answer, r.buffer = nil, nil
 }
 
 // asked writes a question of a server to the journal of traffic. s is the

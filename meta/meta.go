@@ -27,6 +27,9 @@ type Options struct {
 	Lua        lua.Limits
 }
 
+// scriptsAtFull is how many scripts may take all their memory at a time.
+const scriptsAtFull = 4
+
 // AskFunc makes one MCP request, by names as clients see them.
 type AskFunc = func(ctx context.Context, method string, params []byte) (result []byte, err error)
 
@@ -44,6 +47,9 @@ func New(o Options) *Tools {
 	}
 	if o.Starting == nil {
 		o.Starting = func() []string { return nil }
+	}
+	if o.Lua.Pool == nil {
+		o.Lua.Pool = lua.NewPool(scriptsAtFull * o.Lua.WithDefaults().Memory)
 	}
 	return &Tools{o: o, index: search.New(o.Registry)}
 }

@@ -17,6 +17,7 @@ type PinnedTool struct {
 	// keys. Approved is nil for a new tool, and for one that was too large to
 	// keep.
 	Approved, Offered []byte
+	Hash              string // of what is offered, by which it is approved
 }
 
 // pinned is the table of such tools, by server.

@@ -140,13 +140,17 @@ func dropEqual(drafts []draft, ps *problems) []draft {
 // flatIDs returns the flat ids of resources, with tails where the plain ids
 // do not tell them apart, and marks the drafts that have one.
 func flatIDs(u *rule, drafts []draft, ps *problems) []string {
-	var text []byte
+	size := 0
+	for i := range drafts {
+		size += len(drafts[i].name)
+	}
+	text := make([]byte, 0, size) // one allocation for all
 	ends := make([]int, len(drafts))
-	for i, d := range drafts {
-		text = appendFlat(text, d.name)
+	for i := range drafts {
+		text = appendFlat(text, drafts[i].name)
 		ends[i] = len(text)
 	}
-	all := string(text) // one allocation for all
+	all := unsafe.String(unsafe.SliceData(text), len(text))
 	plain := func(i int) string {
 		if i == 0 {
 			return all[:ends[0]]

@@ -75,7 +75,7 @@ func (a *app) approve(server string, tools []registry.PinnedTool) tea.Cmd {
 		body: strings.TrimSpace(body.String()),
 		then: func() tea.Cmd {
 			return func() tea.Msg {
-				err := a.backend.Approve(server, names...)
+				err := a.backend.Approve(server, tools)
 				return done(func() tea.Cmd {
 					if err != nil {
 						return a.complain("approve: %v", err)

@@ -85,8 +85,12 @@ func (b *fakeBackend) SetEnabled(server string, on bool) error {
 	return b.act(fmt.Sprintf("enable %s %v", server, on))
 }
 
-func (b *fakeBackend) Approve(server string, tools ...string) error {
-	return b.act("approve " + server + " " + strings.Join(tools, " "))
+func (b *fakeBackend) Approve(server string, tools []registry.PinnedTool) error {
+	what := "approve " + server
+	for _, p := range tools {
+		what += " " + p.Name
+	}
+	return b.act(what)
 }
 func (b *fakeBackend) Session() string { return "me" }
 

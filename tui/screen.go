@@ -50,8 +50,9 @@ type Backend interface {
 	Restart(server string) error
 	// SetEnabled lasts as long as the host.
 	SetEnabled(server string, on bool) error
-	// Approve takes tools of a server, by its own names, as they are now.
-	Approve(server string, tools ...string) error
+	// Approve takes tools of a server as they were shown; it fails if one is
+	// another by now.
+	Approve(server string, tools []registry.PinnedTool) error
 	// Session is this screen's id among the registry's sessions.
 	Session() string
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -111,6 +112,11 @@ func (a *App) approveAt(ctx context.Context, g Gateway, what instance.ApproveArg
 		}
 		return a.printPinned(awaiting)
 	}
+	// What is approved is what is told here, whatever the server says meanwhile.
+	what.Seen = make(map[string]string, len(awaiting))
+	for _, p := range awaiting {
+		what.Seen[p.Name] = p.Hash
+	}
 	approved, err := g.Approve(ctx, what)
 	var refused *host.ControlError
 	switch {
@@ -123,7 +129,8 @@ func (a *App) approveAt(ctx context.Context, g Gateway, what instance.ApproveArg
 	case len(approved) == 0:
 		return a.printText(fmt.Sprintf("No tool of %q awaits approval.", what.Server))
 	}
-	return a.printText(fmt.Sprintf("Approved of %q: %s.", what.Server, strings.Join(approved, ", ")))
+	awaiting = slices.DeleteFunc(awaiting, func(p instance.PinnedTool) bool { return !slices.Contains(approved, p.Name) })
+	return a.printText(differences(awaiting) + fmt.Sprintf("\nApproved of %q: %s.", what.Server, strings.Join(approved, ", ")))
 }
 
 // pinned counts the tools of a server, of all for "", that await approval, and
@@ -158,6 +165,11 @@ func (a *App) printPinned(awaiting []instance.PinnedTool) error {
 	if len(awaiting) == 0 {
 		return a.printText("No tool awaits approval.")
 	}
+	return a.printText(differences(awaiting) + "\n\"goblin approve SERVER [TOOL]\" takes them as they are now.\n")
+}
+
+// differences tell how tools differ from what was approved.
+func differences(awaiting []instance.PinnedTool) string {
 	var b strings.Builder
 	for i, p := range awaiting {
 		what := "changed"
@@ -176,6 +188,5 @@ func (a *App) printPinned(awaiting []instance.PinnedTool) error {
 			b.WriteString("  " + line)
 		}
 	}
-	b.WriteString("\n\"goblin approve SERVER [TOOL]\" takes them as they are now.\n")
-	return a.printText(b.String())
+	return b.String()
 }

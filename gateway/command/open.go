@@ -151,7 +151,7 @@ func (l *local) Pinned(ctx context.Context, server string) ([]instance.PinnedToo
 }
 
 func (l *local) Approve(_ context.Context, what instance.ApproveArgs) ([]string, error) {
-	return l.instance.Approve(what.Server, what.Tools...)
+	return l.instance.Approve(what)
 }
 
 func (l *local) Close() error {

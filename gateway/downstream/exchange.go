@@ -1,6 +1,7 @@
 package downstream
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"runtime/debug"
@@ -300,6 +301,43 @@ func (x *Exchange) Reply(result []byte, edits ...rawjson.Edit) {
 	if !x.answered() {
 		x.answer(jsonrpc.Result(x.id, result, edits...), 0)
 	}
+}
+
+// Pass is Reply for a result which has no line breaks between its tokens and
+// which nobody writes to any more: if it is large, it is not copied, and its
+// buffer, which may be nil, is held until it has gone out.
+func (x *Exchange) Pass(result []byte, of *jsonrpc.Buffer, edits ...rawjson.Edit) {
+	switch {
+	case x.answered():
+	case len(result) < jsonrpc.Large:
+		x.send(jsonrpc.Result(x.id, result, edits...))
+	default:
+		x.PassParts(rawjson.Parts(result, edits...), of)
+	}
+}
+
+// PassParts is Pass for a result in parts.
+func (x *Exchange) PassParts(result [][]byte, of *jsonrpc.Buffer) {
+	if x.answered() {
+		return
+	}
+	frame, size := jsonrpc.ResultParts(x.id, result), 0
+	for _, p := range frame {
+		size += len(p)
+	}
+	out, ok := x.out.(interface {
+		answerParts(frame [][]byte, of *jsonrpc.Buffer, burst *jsonrpc.Burst)
+	})
+	if !ok || size < jsonrpc.Large {
+		x.send(bytes.Join(frame, nil))
+		return
+	}
+	x.end(ErrAnswered, "", func() { out.answerParts(frame, of, x.burst) })
+}
+
+// send answers with a frame that has no line break but its last byte.
+func (x *Exchange) send(frame []byte) {
+	x.end(ErrAnswered, "", func() { x.out.answer(frame, 0, x.burst) })
 }
 
 // ReplyFrame answers with a complete frame that [jsonrpc.Result] made. The

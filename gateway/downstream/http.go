@@ -42,8 +42,9 @@ type HTTPOptions struct {
 	// open and no request in flight; 30 min by default. One whose client never
 	// came back after initialize ends after a minute already.
 	IdleTimeout time.Duration
-	// Connections is how many clients may be connected at a time, further
-	// ones wait; twice limits.sessions plus 1024 by default.
+	// Connections is how many clients may be connected at a time; for further
+	// ones those make room that have no request under way, the longest quiet
+	// first. Twice limits.sessions plus 1024 by default.
 	Connections int
 	// Protocols are the revisions accepted in MCP-Protocol-Version;
 	// DefaultProtocols when nil.
@@ -317,7 +318,9 @@ func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
 		l.Close() //nolint:errcheck // the error below says more
 		return fmt.Errorf("listen on %s: an address beyond loopback needs gateway.auth_token", listen)
 	}
+	open := limitListener(l, h.o.Connections)
 	srv := &http.Server{
+		ConnState:         open.turned,
 		Handler:           h.handler(listen),
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       keepAliveIdle,
@@ -327,7 +330,7 @@ func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
 		ErrorLog:                     slog.NewLogLogger(h.opt.Logger.Handler(), slog.LevelDebug),
 	}
 	served := make(chan error, 1)
-	go func() { served <- srv.Serve(limitListener(l, h.o.Connections)) }()
+	go func() { served <- srv.Serve(open) }()
 
 	var err error
 	select {
@@ -352,46 +355,4 @@ func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
 		return nil
 	}
 	return fmt.Errorf("serve on %s: %w", listen, err)
-}
-
-// limitListener bounds the connections accepted from l that are open.
-func limitListener(l net.Listener, n int) net.Listener {
-	return &limited{Listener: l, room: make(chan struct{}, n), closed: make(chan struct{})}
-}
-
-type limited struct {
-	net.Listener
-	room   chan struct{}
-	closed chan struct{}
-	once   sync.Once
-}
-
-func (l *limited) Accept() (net.Conn, error) {
-	select {
-	case l.room <- struct{}{}:
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-	c, err := l.Listener.Accept()
-	if err != nil {
-		<-l.room
-		return nil, err
-	}
-	return &counted{Conn: c, l: l}, nil
-}
-
-func (l *limited) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return l.Listener.Close()
-}
-
-type counted struct {
-	net.Conn
-	l    *limited
-	once sync.Once
-}
-
-func (c *counted) Close() error {
-	c.once.Do(func() { <-c.l.room })
-	return c.Conn.Close()
 }

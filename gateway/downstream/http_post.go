@@ -355,18 +355,20 @@ func (p *post) writeJSON(w http.ResponseWriter, rc *http.ResponseController) {
 	w.WriteHeader(p.status)
 	left := int64(len(p.result))
 	p.hub.writing.Add(left)
+	var piece *memory.Piece
 	if left > memory.Free {
 		p.hub.grew(len(p.result))
-		defer p.hub.large.Add(left, func() {
-			p.hub.s.opt.Logger.Warn("an answer was cut off: too much is held for all clients and servers together", "session", p.hub.s.id, "bytes", len(p.result))
-			stopWriting(rc)
-		}).Release()
+		piece = p.hub.large.Add(left, func() { stopWriting(rc) })
 	}
 	writePieces(w, rc, p.result, func(n int) { //nolint:errcheck // the client has gone
 		left -= int64(n)
 		p.hub.writing.Add(int64(-n))
 	})
 	p.hub.writing.Add(-left)
+	if piece.Release() {
+		p.hub.s.opt.Logger.Warn("an answer was cut off: too much is held for all clients and servers together", "session", p.hub.s.id, "bytes", len(p.result))
+		panic(http.ErrAbortHandler) // no other answer may go out where this one was cut
+	}
 }
 
 // maxPart is the size of the parts in which a large body is collected.

@@ -311,20 +311,50 @@ func TestSessionsOfClientsThatNeverCameBackEndSoon(t *testing.T) {
 
 func TestConnectionsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, l, stop := serve(t, downstream.HTTPOptions{Connections: 2})
+		c, _, stop := serve(t, downstream.HTTPOptions{Connections: 2})
 		defer stop()
-		a, err := l.dial(t.Context(), "", "")
-		require.NoError(t, err)
-		defer a.Close()
-		b, err := l.dial(t.Context(), "", "")
-		require.NoError(t, err)
+		id := c.open()
+		ctx, hangUp := context.WithCancel(t.Context())
+		for range 2 {
+			res := c.doContext(ctx, "GET", id, "")
+			go io.Copy(io.Discard, res.Body)
+		}
 		start := time.Now()
-		go func() {
-			time.Sleep(5 * time.Second)
-			b.Close()
-		}()
+		time.AfterFunc(5*time.Second, hangUp)
 		c.open()
 		require.Equal(t, 5*time.Second, time.Since(start), "waited for a place")
+	})
+}
+
+func TestQuietConnectionsMakeRoomForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, l, stop := serve(t, downstream.HTTPOptions{Connections: 3})
+		defer stop()
+		id := c.open()
+		ctx, hangUp := context.WithCancel(t.Context())
+		defer hangUp()
+		res := c.doContext(ctx, "GET", id, "") // it is in use all the time
+		closed := make(chan struct{})
+		go func() {
+			defer close(closed)
+			io.Copy(io.Discard, res.Body)
+		}()
+		start := time.Now()
+		for range 20 {
+			conn, err := l.dial(t.Context(), "", "") // as who holds connections to keep others out
+			require.NoError(t, err)
+			defer conn.Close()
+			if _, err := io.WriteString(conn, "GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n"); err == nil {
+				_, _ = conn.Read(make([]byte, 4096))
+			}
+		}
+		c.open()
+		require.Zero(t, time.Since(start), "nobody waits")
+		select {
+		case <-closed:
+			t.Fatal("a stream was cut")
+		default:
+		}
 	})
 }
 

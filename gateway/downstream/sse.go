@@ -91,7 +91,7 @@ func (f *feed) cut(cause error) {
 	f.out.Close(cause)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.rc != nil {
+	if f.rc != nil && !f.ended { // afterwards the connection may serve another request
 		stopWriting(f.rc)
 	}
 }

@@ -51,6 +51,24 @@ func (w *wire) answer(frame []byte, _ int, burst *jsonrpc.Burst) {
 	w.check(len(frame))
 }
 
+// answerParts is answer for a frame in parts.
+func (w *wire) answerParts(frame [][]byte, of *jsonrpc.Buffer, burst *jsonrpc.Burst) {
+	switch {
+	case burst != nil:
+		burst.Flush() // it is no more than that which it waits for
+		w.out.SendParts(frame, of)
+	case w.s.busy():
+		w.out.GatherParts(frame, of)
+	default:
+		w.out.SendParts(frame, of)
+	}
+	size := 0
+	for _, p := range frame {
+		size += len(p)
+	}
+	w.check(size)
+}
+
 func (w *wire) abandon()      {}
 func (w *wire) unsent() int64 { return w.out.Unsent() }
 
@@ -128,7 +146,7 @@ func ServeStream(ctx context.Context, o Options, transport string, r io.Reader, 
 		}
 	}()
 	s.guard("opened", func() { s.opt.Handler.Opened(s) })
-	in := jsonrpc.NewReader(r, s.opt.Limits.Frame)
+	in := jsonrpc.NewReader(r, s.opt.Limits.Frame).Checking()
 	in.Watch(s.opt.Memory.Grow)
 	holder := &streamHolder{s, in, out}
 	s.opt.Memory.Join(holder)
@@ -238,6 +256,7 @@ func interruptWrite(w io.Writer) {
 
 // read handles messages until in or the session ends; nil at the end of in.
 func (s *Session) read(in *jsonrpc.Reader, out *wire) error {
+	parse := in.Parse
 	burst := new(jsonrpc.Burst)
 	defer burst.Flush()
 	for {
@@ -252,7 +271,7 @@ func (s *Session) read(in *jsonrpc.Reader, out *wire) error {
 			return nil
 		}
 		if err == nil {
-			s.receive(frame, out, burst)
+			s.receive(frame, parse, out, burst)
 			continue
 		}
 		var long *jsonrpc.TooLong
@@ -301,8 +320,8 @@ func (s *Session) room(done <-chan struct{}) bool {
 	return true
 }
 
-func (s *Session) receive(frame []byte, out *wire, burst *jsonrpc.Burst) {
-	m, err := jsonrpc.Parse(frame)
+func (s *Session) receive(frame []byte, parse func([]byte) (jsonrpc.Message, error), out *wire, burst *jsonrpc.Burst) {
+	m, err := parse(frame)
 	switch {
 	case err != nil:
 		if answer := s.malformed(&m, err); answer != nil {

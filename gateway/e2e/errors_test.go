@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -42,6 +43,21 @@ func TestR3_35_C23_ErrorsOfBackendsPassUnchanged(t *testing.T) {
 	require.JSONEq(t, string(marshal(fault)), string(m.Error))
 	require.JSONEq(t, `{"code":-32000,"message":"application"}`, string(c.request("tools/call", obj{"name": "bad_stat"}).Error))
 	require.JSONEq(t, `{"code":7,"message":"seven","data":"text"}`, string(c.request("prompts/get", obj{"name": "bad/p"}).Error))
+}
+
+func TestErrorForAURIKeepsItsCodeUnlessItsRevisionHasAnother(t *testing.T) {
+	t.Parallel()
+	for era, code := range map[string]string{"": "-32602", "modern": "-32002"} {
+		t.Run("server of era "+era, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.backend("b", obj{"era": era, "resources": []obj{resource("x:1")}, "on": obj{
+				"resources/read": actions(do("error", obj{"error": json.RawMessage(`{"vendor":1,"data":{"uri":"x:1"},"code":-32602,"message":"no"}`)})),
+			}})
+			got := w.standalone().request("resources/read", obj{"uri": in("b", "x:1")})
+			require.Equal(t, `{"vendor":1,"data":{"uri":"mcp://b/x:1"},"code":`+code+`,"message":"no"}`, string(got.Error))
+		})
+	}
 }
 
 func TestR3_35_FailedReadIsLoggedWithServerAndURI(t *testing.T) {

@@ -156,6 +156,20 @@ func TestP06_ProcessThatHoldsThePipesOfAServer(t *testing.T) {
 	}
 }
 
+// Its parent lives, so that nothing but Goblin ends it.
+func TestP06_ServerThatHeedsNothingIsKilledAtItsRestart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.backend("b", stubborn())
+	c := w.bridged()
+	old := b.waitStarts(1)
+	w.succeeds("restart", "b")
+	b.ended(old.pid)
+	b.waitStarts(2)
+	require.Len(t, w.grandchildren(), 1)
+	eventually(t, "the new process", func() bool { return c.request("tools/call", obj{"name": "b_stat"}).Error == nil })
+}
+
 // grandchildren waits until not more than one of them is left.
 func (w *world) grandchildren() (found []string) {
 	w.t.Helper()

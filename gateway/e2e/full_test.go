@@ -109,3 +109,23 @@ func TestFull_C13_ManySlowCallsAtOnceAreAnsweredOrShed(t *testing.T) {
 	require.Equal(t, "b:t:{}", c.callText("b_t", obj{}))
 	c.prog.bounded(300)
 }
+
+func TestFull_CallsOfAServerThatAnEditReplacedHave30s(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.backend("b", obj{"tools": []obj{tool("slow"), tool("quick")}, "on": obj{"tools/call slow": actions(do("wait", obj{"name": "never"}))}}, obj{"timeout": "5m"})
+	c := w.bridged()
+	c.waitListed("tools", "b_slow", true)
+	slow := c.begin("tools/call", obj{"name": "b_slow", "arguments": obj{}})
+	b.waitEvent("wait", "never")
+	first := b.waitStarts(1)
+	edited := time.Now()
+	w.edit(func() { b.conf["env"] = obj{"WHICH": "second"} })
+	b.waitStarts(2)
+	c.callText("b_quick", obj{})
+	require.True(t, c.holds(40*time.Second, func() bool { return len(c.replies[slow]) > 0 }))
+	require.Greater(t, time.Since(edited), 29*time.Second)
+	require.Equal(t, "CONNECTION_ERROR", parseError(t, c.end(slow)).kind())
+	b.wait("the end of the old process", func() bool { return first.gone })
+	c.callText("b_quick", obj{})
+}

@@ -13,6 +13,7 @@ import (
 	"goblin/gateway"
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
+	"goblin/registry"
 	"goblin/registry/rawjson"
 )
 
@@ -190,10 +191,15 @@ func (c *Client) Restart(server string) error { return c.instance.Restart(server
 // SetEnabled turns a server on or off, see [Instance.SetEnabled].
 func (c *Client) SetEnabled(server string, on bool) error { return c.instance.SetEnabled(server, on) }
 
-// Approve takes tools of a server as they are now for good, see
+// Approve takes tools of a server for good as they were shown, see
 // [Instance.Approve].
-func (c *Client) Approve(server string, tools ...string) error {
-	_, err := c.instance.Approve(server, tools...)
+func (c *Client) Approve(server string, tools []registry.PinnedTool) error {
+	what := ApproveArgs{Server: server, Seen: make(map[string]string, len(tools))}
+	for i := range tools {
+		what.Tools = append(what.Tools, tools[i].Name)
+		what.Seen[tools[i].Name] = tools[i].Hash
+	}
+	_, err := c.instance.Approve(what)
 	return err
 }
 

@@ -91,6 +91,9 @@ type RestartArgs struct {
 type ApproveArgs struct {
 	Server string   `json:"server"`
 	Tools  []string `json:"tools,omitempty"` // their own names; none: all that await it
+	// Seen are the hashes of definitions, by name: if one is another by now,
+	// nothing is approved.
+	Seen map[string]string `json:"seen,omitempty"`
 }
 
 // PinnedTool is a tool that awaits approval.
@@ -101,6 +104,7 @@ type PinnedTool struct {
 	Withheld bool            `json:"withheld"`
 	Approved json.RawMessage `json:"approved,omitempty"`
 	Offered  json.RawMessage `json:"offered,omitempty"`
+	Hash     string          `json:"sha256"` // of what is offered
 }
 
 // ListQuery chooses what to list.
@@ -229,13 +233,13 @@ func (i *Instance) SetEnabled(server string, on bool) error {
 	return i.gateway.SetServerEnabled(server, on)
 }
 
-// Approve takes tools of a server as they are now for good, all that await it
-// when none is named, and returns their names.
-func (i *Instance) Approve(server string, tools ...string) ([]string, error) {
+// Approve takes tools of a server as they are now for good, and returns their
+// names.
+func (i *Instance) Approve(what ApproveArgs) ([]string, error) {
 	if i.unpinned != nil {
 		return nil, i.unpinned
 	}
-	return i.gateway.ApproveTools(server, tools...)
+	return i.gateway.ApproveTools(what.Server, what.Seen, what.Tools...)
 }
 
 // Pinned are the tools that await approval, of all servers for "", once the
@@ -248,7 +252,7 @@ func (i *Instance) Pinned(ctx context.Context, server string) ([]PinnedTool, err
 	i.gateway.AwaitLists(ctx)
 	all := []PinnedTool{}
 	for _, p := range i.registry.Pinned(server) {
-		all = append(all, PinnedTool{p.Server, p.Name, p.New, p.Withheld, p.Approved, p.Offered})
+		all = append(all, PinnedTool{p.Server, p.Name, p.New, p.Withheld, p.Approved, p.Offered, p.Hash})
 	}
 	return all, nil
 }
@@ -297,7 +301,7 @@ func (i *Instance) control(ctx context.Context, op string, args json.RawMessage)
 		if err := json.Unmarshal(args, &a); err != nil {
 			return nil, fmt.Errorf("approve: %w", err)
 		}
-		return i.Approve(a.Server, a.Tools...)
+		return i.Approve(a)
 	default:
 		return nil, fmt.Errorf("%w %q", errUnknownOp, op)
 	}

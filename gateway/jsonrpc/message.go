@@ -31,6 +31,24 @@ type Message struct {
 	Params []byte // raw object or array; nil when absent
 	Result []byte // raw value; nil when absent
 	Error  []byte // raw value; nil when absent
+	// Shape reads the slices above without going through large values; nil
+	// when there are none.
+	Shape *rawjson.Shape
+	// Buffer is the memory of the slices above, which the message holds; nil
+	// where that is of no use for others.
+	Buffer *Buffer
+
+	lines bool // line breaks stand between tokens
+}
+
+// OneLine makes sure that no line breaks stand between the tokens of the
+// message: they would end it where it goes on over a stream of lines.
+func (m *Message) OneLine() {
+	if m.lines {
+		rawjson.OneLine(m.Params)
+		rawjson.OneLine(m.Result)
+		rawjson.OneLine(m.Error)
+	}
 }
 
 // IsRequest reports a request that wants an answer.
@@ -72,10 +90,23 @@ func invalid(m *Message, format string, args ...any) error {
 // Parse checks the whole frame's grammar and returns its envelope. Every error
 // is a [*ParseError]. Batches are refused: MCP dropped them in 2025-06-18.
 func Parse(frame []byte) (Message, error) {
-	var m Message
-	if err := rawjson.Valid(frame); err != nil {
+	var c rawjson.Check
+	if len(frame) > marked {
+		c.Mark()
+	}
+	return parse(&c, frame, frame)
+}
+
+// marked is the size, in bytes, from which on it pays to remember where large
+// values end.
+const marked = 4 << 10
+
+// parse is Parse of a frame that was checked in part, as a part of src.
+func parse(c *rawjson.Check, src, frame []byte) (m Message, err error) {
+	if err := c.End(src); err != nil {
 		return m, &ParseError{ID: salvageID(frame), Code: CodeParse, Cause: err}
 	}
+	m.Shape, m.lines = c.Shape(src), c.Lines()
 	if rawjson.IsArray(frame) {
 		return m, invalid(&m, "batches are not supported; send one message at a time")
 	}
@@ -100,7 +131,7 @@ const (
 func (m *Message) envelope(frame []byte) error {
 	var method, version []byte
 	seen := 0
-	for k, v := range rawjson.Members(frame) {
+	for k, v := range m.Shape.Members(frame) {
 		bit := 0
 		switch {
 		case k.Is("jsonrpc"):
@@ -274,8 +305,8 @@ func Result(id, result []byte, edits ...rawjson.Edit) []byte {
 	for _, e := range edits {
 		n += len(e.Text)
 	}
-	if n > large {
-		return largeResult(id, result, edits)
+	if n >= Large { // its memory need not be zeroed first
+		return bytes.Join(ResultParts(id, rawjson.Parts(result, edits...)), nil)
 	}
 	dst := head(make([]byte, 0, n), id)
 	dst = append(dst, `,"result":`...)
@@ -283,19 +314,14 @@ func Result(id, result []byte, edits ...rawjson.Edit) []byte {
 	return append(dst, "}\n"...)
 }
 
-// large is the size, in bytes, from which on zeroing the memory of a frame
-// before it is filled costs more than a list of its parts.
-const large = 32 << 10
+// Large is the size, in bytes, from which on copying a result costs more than
+// handling it in parts.
+const Large = 4 << 10
 
-func largeResult(id, result []byte, edits []rawjson.Edit) []byte {
-	parts := make([][]byte, 0, 2*len(edits)+3)
-	parts = append(parts, append(head(nil, id), `,"result":`...))
-	at := 0
-	for _, e := range edits {
-		parts = append(parts, result[at:e.Start], e.Text)
-		at = e.End
-	}
-	return bytes.Join(append(parts, result[at:], []byte("}\n")), nil)
+// ResultParts is the frame of a successful answer, in parts as its result is.
+func ResultParts(id []byte, result [][]byte) [][]byte {
+	parts := append(make([][]byte, 0, len(result)+2), append(head(nil, id), `,"result":`...))
+	return append(append(parts, result...), []byte("}\n"))
 }
 
 // Failure is the frame of an error answer whose error object is raw. A nil id
@@ -319,6 +345,10 @@ func head(dst, id []byte) []byte {
 type Reply struct {
 	Result []byte
 	Error  []byte // raw error object
+	// Shape reads what arrived without going through large values; may be nil.
+	Shape *rawjson.Shape
+	// Buffer is the memory of the answer, which the reply holds; may be nil.
+	Buffer *Buffer
 }
 
 // Error codes of JSON-RPC 2.0 §5.1.

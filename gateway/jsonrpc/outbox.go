@@ -1,6 +1,7 @@
 package jsonrpc
 
 import (
+	"bytes"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -28,18 +29,21 @@ type TrySink interface {
 // has no bound of its own: the owner watches [Outbox.Unsent] and
 // [Outbox.Stalled], stops feeding the peer, or closes it.
 type Outbox struct {
-	sink Sink
-	try  TrySink // nil when the sink cannot write without blocking
+	sink  Sink
+	try   TrySink // nil when the sink cannot write without blocking
+	parts bool    // the sink does not mind where frames begin
 
 	mu      sync.Mutex
 	queue   [][]byte
-	keys    map[string]int // key → place in queue of a frame that may be replaced
-	unsent  atomic.Int64   // bytes queued or being written; changed under mu
-	writing bool           // a write is under way, so order forbids another
-	since   time.Time      // when the write under way began or last made progress
-	err     error          // why nothing more is written
-	closing bool           // no more frames are taken; Run ends when the queue is empty
-	wake    chan struct{}  // capacity one
+	held    map[*byte]*Buffer // of frames in the queue or being written, by endOf
+	keys    map[string]int    // key → place in queue of a frame that may be replaced
+	unsent  atomic.Int64      // bytes queued or being written; changed under mu
+	written int64             // bytes of the write under way that unsent has no more
+	writing bool              // a write is under way, so order forbids another
+	since   time.Time         // when the write under way began or last made progress
+	err     error             // why nothing more is written
+	closing bool              // no more frames are taken; Run ends when the queue is empty
+	wake    chan struct{}     // capacity one
 }
 
 // NewOutbox returns an Outbox that writes to sink; Run must be started.
@@ -68,6 +72,78 @@ func (o *Outbox) Send(frame []byte) {
 		}
 	}
 	o.push(frame)
+}
+
+// SendParts is Send for a frame in parts, which nobody may write to any more.
+// The Outbox holds the buffer of parts, which may be nil, until it has written
+// them.
+func (o *Outbox) SendParts(parts [][]byte, of *Buffer) { o.sendParts(parts, of, true) }
+
+// GatherParts is SendParts as Gather is Send.
+func (o *Outbox) GatherParts(parts [][]byte, of *Buffer) { o.sendParts(parts, of, false) }
+
+func (o *Outbox) sendParts(parts [][]byte, of *Buffer, now bool) {
+	if !o.parts {
+		parts, of = [][]byte{bytes.Join(parts, nil)}, nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err != nil || o.closing {
+		return
+	}
+	n := 0
+	if now && o.try != nil && !o.writing && len(o.queue) == 0 {
+		var err error
+		if n, err = o.tryParts(parts); err != nil {
+			o.fail(err)
+			return
+		}
+	}
+	before := len(o.queue)
+	for _, p := range parts {
+		skip := min(n, len(p))
+		if n -= skip; skip < len(p) {
+			o.push(p[skip:])
+		}
+	}
+	if of != nil && len(o.queue) > before {
+		if o.held == nil {
+			o.held = make(map[*byte]*Buffer)
+		}
+		of.hold()
+		o.held[endOf(parts[len(parts)-1])] = of
+	}
+}
+
+// endOf stands for a frame: however much of it is written, its last byte is the
+// last to go.
+func endOf(frame []byte) *byte { return &frame[len(frame)-1] }
+
+// gone lets go of the buffers of frames that were written.
+func (o *Outbox) gone(frames [][]byte) {
+	if len(o.held) == 0 {
+		return
+	}
+	for _, f := range frames {
+		if b := o.held[endOf(f)]; b != nil {
+			delete(o.held, endOf(f))
+			b.Release()
+		}
+	}
+}
+
+// tryParts writes what the peer takes at once of the beginning of a frame.
+func (o *Outbox) tryParts(parts [][]byte) (int, error) {
+	if len(parts) == 1 {
+		return o.try.TryWrite(parts[0])
+	}
+	c := chunks.Get().(*chunk)
+	defer chunks.Put(c)
+	n := 0
+	for _, p := range parts {
+		n += copy(c[n:], p)
+	}
+	return o.try.TryWrite(c[:n])
 }
 
 // Gather is Send for a frame that others will follow at once: it waits for
@@ -128,6 +204,7 @@ func (o *Outbox) attempt(all []byte) {
 		n -= len(o.queue[done])
 		done++
 	}
+	o.gone(o.queue[:done])
 	o.queue = o.after(done)
 	if len(o.queue) > 0 {
 		o.queue[0] = o.queue[0][n:]
@@ -173,6 +250,7 @@ func (o *Outbox) fail(err error) {
 		o.err = err
 	}
 	o.queue, o.keys = nil, nil
+	o.held = nil // a write may still be under way
 	o.unsent.Store(0)
 	o.poke()
 }
@@ -191,11 +269,15 @@ func (o *Outbox) Stalled() time.Duration {
 	return time.Since(o.since)
 }
 
-// progress notes that the write under way goes on.
-func (o *Outbox) progress() {
+// progress notes that the write under way goes on, with so many bytes.
+func (o *Outbox) progress(n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.since = time.Now()
+	if o.err == nil {
+		o.unsent.Add(-int64(n))
+		o.written += int64(n)
+	}
 }
 
 // Finish takes no more frames; Run returns when those queued are written.
@@ -214,9 +296,13 @@ func (o *Outbox) Close(err error) {
 	o.fail(err)
 }
 
-// maxBatch is how many bytes one WriteFrames call gets at most, beyond its
-// first frame, so that Stalled and Unsent follow large queues closely.
-const maxBatch = 256 << 10
+// maxBatch is how many bytes one WriteFrames call gets at most, besides its
+// last frame, so that Stalled and Unsent follow large queues closely. A frame of
+// up to maxTail, which may be the end of one in parts, goes with the one before.
+const (
+	maxBatch = 256 << 10
+	maxTail  = 1 << 10
+)
 
 // Run writes until Finish, Close or the first error of the sink, and returns
 // that error; nil after Finish.
@@ -245,10 +331,16 @@ func (o *Outbox) Run() error {
 
 		o.mu.Lock()
 		o.writing = false
+		if err == nil {
+			o.gone(batch)
+		}
+		left := -o.written
+		o.written = 0
 		for i, f := range batch {
-			o.unsent.Add(-int64(len(f)))
+			left += int64(len(f))
 			batch[i] = nil
 		}
+		o.unsent.Add(-left)
 		if o.err != nil {
 			o.unsent.Store(0)
 		}
@@ -262,8 +354,11 @@ func (o *Outbox) Run() error {
 // take moves the next frames into batch and returns what stays queued.
 func (o *Outbox) take(batch [][]byte) (taken, rest [][]byte) {
 	size, n := 0, 0
-	for n < len(o.queue) && (n == 0 || size+len(o.queue[n]) <= maxBatch) {
+	for n < len(o.queue) && size < maxBatch {
 		size += len(o.queue[n])
+		n++
+	}
+	if n < len(o.queue) && len(o.queue[n]) <= maxTail {
 		n++
 	}
 	batch = append(batch, o.queue[:n]...)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"sync"
+
+	"goblin/registry/rawjson"
 )
 
 // TooLong is the error for a frame over the limit, which was read to its end and
@@ -41,17 +43,29 @@ type Reader struct {
 	from, to int   // what was read ahead
 	err      error // of r, told when what came before it has been read
 	part     unfinished
+
+	checks bool          // of Checking
+	check  rawjson.Check // of what is in part
+	large  []byte        // the last frame, if it came from part
+	buffer *Buffer       // its memory; nil where it is of no use for others
 }
 
 // chunk is as much as is read at once: what a pipe holds.
 type chunk [64 << 10]byte
 
-// chunks are kept for large frames, which are put together from them.
+// chunks are kept for what is put together in one.
 var chunks = sync.Pool{New: func() any { return new(chunk) }}
 
 // NewReader returns a Reader whose frames have at most limit bytes.
 func NewReader(r io.Reader, limit int64) *Reader {
-	return &Reader{r: r, limit: limit, buf: chunks.Get().(*chunk)}
+	return &Reader{r: r, limit: limit, buf: new(chunk)}
+}
+
+// Checking makes r check frames that are larger than what is read at once while
+// they arrive, for those who call [Reader.Parse]. It returns r.
+func (r *Reader) Checking() *Reader {
+	r.checks = true
+	return r
 }
 
 // Buffered reports how many bytes were read ahead: zero means that the peer
@@ -70,6 +84,7 @@ func (r *Reader) Ready() bool {
 // is returned before io.EOF.
 func (r *Reader) Read() ([]byte, error) {
 	for {
+		r.large, r.buffer = nil, nil
 		line, err := r.line()
 		line = bytes.TrimSpace(line)
 		if len(line) > 0 {
@@ -79,6 +94,19 @@ func (r *Reader) Read() ([]byte, error) {
 			return nil, err
 		}
 	}
+}
+
+// Parse is the function Parse for the frame that Read returned last. It is
+// called once at most.
+func (r *Reader) Parse(frame []byte) (Message, error) {
+	if r.large == nil || !r.checks {
+		return Parse(frame)
+	}
+	src := bytes.TrimRight(r.large, "\r\n \t")
+	r.large = nil
+	m, err := parse(&r.check, src, frame)
+	m.Buffer = r.buffer
+	return m, err
 }
 
 // line reads to the next line break, or to an error of the underlying reader.
@@ -95,13 +123,10 @@ func (r *Reader) line() ([]byte, error) {
 			return r.take(before, looked+n+1)
 		}
 		if r.from == 0 && r.to == len(r.buf) {
-			kept := r.part.add(r.buf)
-			before += len(r.buf)
-			r.buf, r.to = chunks.Get().(*chunk), 0
-			switch {
-			case !kept:
+			if before += len(r.buf); !r.keep(before == len(r.buf)) {
 				return nil, r.skip(nil)
-			case int64(before) > r.limit:
+			}
+			if int64(before) > r.limit {
 				return nil, r.skip(r.tooLong(r.part.prefix()))
 			}
 		}
@@ -115,6 +140,21 @@ func (r *Reader) line() ([]byte, error) {
 		}
 		looked = r.to - n
 	}
+}
+
+// keep moves what buf is full of to part, and checks it there: it is the first
+// of a line or goes on with one. It reports false when the line was thrown away.
+func (r *Reader) keep(first bool) bool {
+	line, kept := r.part.add(r.buf[:], r.limit)
+	r.to = 0
+	if kept && r.checks {
+		if first {
+			r.check = rawjson.Check{}
+			r.check.Mark()
+		}
+		r.check.More(line)
+	}
+	return kept
 }
 
 // take returns what ends at a place of buf, in memory of its own; nil when it was
@@ -131,7 +171,8 @@ func (r *Reader) take(before, end int) ([]byte, error) {
 	if int64(before+len(last)) > r.limit {
 		return nil, r.tooLong(r.part.prefix())
 	}
-	return r.part.join(last), nil
+	r.large, r.buffer = r.part.finish(last, r.limit)
+	return r.large, nil
 }
 
 // maxFruitless is how many reads in a row may bring nothing.

@@ -51,6 +51,7 @@ func NewStream(w io.Writer) *Outbox {
 	} else {
 		s.outbox = NewOutbox(s)
 	}
+	s.outbox.parts = true
 	return s.outbox
 }
 
@@ -76,21 +77,45 @@ func (s *Stream) TryWrite(frame []byte) (n int, err error) {
 // WriteFrames implements [Sink]. Small frames go out in one write; large ones
 // in pieces, so that a slow reader of a large frame counts as progress.
 func (s *Stream) WriteFrames(frames [][]byte) error {
-	out := frames[0]
-	if len(frames) > 1 {
-		s.scratch = s.scratch[:0]
-		for _, f := range frames {
-			s.scratch = append(s.scratch, f...)
-		}
-		out = s.scratch
+	if len(frames) == 1 {
+		return s.write(frames[0])
 	}
+	out := s.scratch[:0]
+	for _, f := range frames {
+		if len(f) <= maxBatch/4 && len(out)+len(f) <= maxBatch {
+			out = append(out, f...)
+			continue
+		}
+		// Not copied, but for its beginning and its end, which go with what is
+		// before and behind.
+		if len(out) > 0 {
+			n := min(len(f), edge)
+			out, f = append(out, f[:n]...), f[n:]
+			if err := s.write(out); err != nil {
+				return err
+			}
+		}
+		n := max(len(f)-edge, 0)
+		if err := s.write(f[:n]); err != nil {
+			return err
+		}
+		out = append(out[:0], f[n:]...)
+	}
+	s.scratch = out[:0]
+	return s.write(out)
+}
+
+// edge is how much of a large frame is written together with others.
+const edge = 8 << 10
+
+func (s *Stream) write(out []byte) error {
 	for len(out) > 0 {
 		n, err := s.w.Write(out[:min(len(out), maxBatch)])
 		if err != nil {
 			return err
 		}
 		out = out[n:]
-		s.outbox.progress()
+		s.outbox.progress(n)
 	}
 	return nil
 }

@@ -41,8 +41,9 @@ func TestUnfinishedFrameCanBeThrownAway(t *testing.T) {
 	require.Nil(t, lost, "nothing is unfinished")
 
 	write(large[:200<<10])
-	sum := <-grown + <-grown + <-grown
-	require.Equal(t, int64(192<<10), sum)
+	sum := <-grown
+	require.GreaterOrEqual(t, sum, int64(192<<10), "all that was read, and room for more")
+	require.Less(t, sum, int64(512<<10))
 	require.Equal(t, sum, r.Held())
 	n, lost = r.Shed()
 	require.Equal(t, sum, n)

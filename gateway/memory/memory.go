@@ -6,9 +6,10 @@
 // one bound for them all. Whoever makes the process hold a large thing says how
 // much it grows; when as much has grown as there was room, the Account asks
 // everybody what is held now. If that is over the bound, those who hold most give
-// something up, the largest first, until it is not. So the small never notice
-// the large. What a Holder gives up, and whom it tells, is its own: a frame that
-// is not whole yet, requests in flight, or a client that does not read.
+// something up, the largest first, until it is not. Who holds no more than an equal
+// share of the bound gives up nothing, so the small never notice the large. What a
+// Holder gives up, and whom it tells, is its own: a frame that is not whole yet,
+// requests in flight, or a client that does not read.
 //
 // Nothing is asked of traffic that is small: things up to [Free] bytes need not be
 // told. They are counted when somebody looks.
@@ -164,17 +165,19 @@ func (a *Account) relieve() int64 {
 		all = append(all, amount{Holder: h})
 	}
 	a.mu.Unlock()
-	held := int64(0)
+	held, many := int64(0), int64(0)
 	for i := range all {
-		all[i].bytes = all[i].Held()
-		held += all[i].bytes
+		if all[i].bytes = all[i].Held(); all[i].bytes > 0 {
+			held += all[i].bytes
+			many++
+		}
 	}
 	if held <= a.limit {
 		return held
 	}
 	slices.SortFunc(all, func(x, y amount) int { return cmp.Compare(y.bytes, x.bytes) })
 	for _, h := range all {
-		if held <= a.limit || h.bytes == 0 {
+		if held <= a.limit || h.bytes <= a.limit/many {
 			break
 		}
 		held -= h.Shed(held - a.limit)

@@ -73,15 +73,18 @@ func TestWhoHoldsMostGivesUpFirst(t *testing.T) {
 
 func TestOthersGiveUpForWhoCannot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		stubborn, other := &party{stays: true}, &party{}
-		a := account(1000, stubborn, other)
-		stubborn.grow(a, 900)
-		other.grow(a, 200)
-		require.Equal(t, []int64{100}, stubborn.asked)
-		require.Equal(t, []int64{100}, other.asked)
-		// Nothing is left to be given up: that must not turn in circles.
+		stubborn, other, small := &party{stays: true}, &party{}, &party{}
+		a := account(1000, stubborn, other, small)
 		stubborn.grow(a, 500)
-		require.Equal(t, int64(1400), stubborn.Held())
+		small.grow(a, 300)
+		other.grow(a, 400)
+		require.Equal(t, []int64{200}, stubborn.asked)
+		require.Equal(t, []int64{200}, other.asked)
+		// Nothing is left to be given up but by those who have their share: that
+		// must neither reach them nor turn in circles.
+		stubborn.grow(a, 500)
+		require.Equal(t, int64(1000), stubborn.Held())
+		require.Empty(t, small.asked)
 	})
 }
 

@@ -27,7 +27,7 @@ func FuzzFile(f *testing.F) {
 		}
 		_, err = s.Check("s", [][]byte{[]byte(`{"name":"t"}`)})
 		require.NoError(t, err)
-		_, err = s.Approve("s")
+		_, err = s.Approve("s", nil)
 		require.NoError(t, err)
 		changes, err := s.Changes("s")
 		require.NoError(t, err)

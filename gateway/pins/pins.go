@@ -79,6 +79,7 @@ type Change struct {
 	// Approved and Offered are canonical JSON; nil for none, and for one that
 	// is larger than 32 KiB.
 	Approved, Offered []byte
+	Hash              string // of what is offered
 }
 
 // Store is the pins of one config. Make one with [Open].
@@ -232,6 +233,14 @@ func (s *Store) Approved(server string, items [][]byte) [][]byte {
 	return kept
 }
 
+// Forget drops what a server listed last, but not what was approved of it: the
+// config has it no more.
+func (s *Store) Forget(server string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.offered, server)
+}
+
 // Unwatched counts those of the items that Check was given last that are beyond
 // the bounds.
 func (s *Store) Unwatched(server string, items [][]byte) (n int) {
@@ -260,7 +269,7 @@ func (s *Store) changes(server string) (changes []Change) {
 	for _, name := range slices.Sorted(maps.Keys(offered)) {
 		was, seen := approved[name]
 		if now := offered[name]; !seen || was.Hash != now.Hash {
-			changes = append(changes, Change{Name: name, New: !seen, Approved: was.Definition, Offered: now.Definition})
+			changes = append(changes, Change{Name: name, New: !seen, Approved: was.Definition, Offered: now.Definition, Hash: now.Hash})
 		}
 	}
 	return changes
@@ -272,9 +281,18 @@ func Name(item []byte) string {
 	return name
 }
 
+// ChangedError is a tool whose definition is not the one that the user saw.
+type ChangedError struct{ Server, Tool string }
+
+func (e *ChangedError) Error() string {
+	return fmt.Sprintf("tool %q of server %q has changed again; look at it anew", e.Tool, e.Server)
+}
+
 // Approve pins tools of a server as they were listed last; all of them when
-// none is named. It returns the names of those that a server does not offer.
-func (s *Store) Approve(server string, names ...string) (unknown []string, err error) {
+// none is named. seen has the hashes of those that the user saw, by name; if one
+// is another by now, nothing is approved, and the error is a *[ChangedError]. It
+// returns the names of those that a server does not offer.
+func (s *Store) Approve(server string, seen map[string]string, names ...string) (unknown []string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	offered := s.offered[server]
@@ -282,8 +300,11 @@ func (s *Store) Approve(server string, names ...string) (unknown []string, err e
 		names = slices.Collect(maps.Keys(offered))
 	}
 	for _, name := range names {
-		if _, ok := offered[name]; !ok {
+		now, ok := offered[name]
+		if !ok {
 			unknown = append(unknown, name)
+		} else if hash := seen[name]; hash != "" && hash != now.Hash {
+			return nil, &ChangedError{server, name}
 		}
 	}
 	if len(unknown) > 0 {

@@ -116,12 +116,16 @@ func TestApprovalTakesWhatIsOffered(t *testing.T) {
 	now := []string{`{"name":"a","title":"A"}`, `{"name":"b","title":"B"}`, `{"name":"c"}`}
 	require.Equal(t, []string{"changed a", "changed b", "new c"}, check(t, s, "srv", now...))
 
-	unknown, err := s.Approve("srv", "a", "nope")
+	unknown, err := s.Approve("srv", nil, "a", "nope")
 	require.NoError(t, err)
 	require.Equal(t, []string{"nope"}, unknown)
 	require.Len(t, changed(t, s, "srv"), 3, "all or none")
 
-	unknown, err = s.Approve("srv", "a")
+	shown := changed(t, s, "srv")
+	_, err = s.Approve("srv", map[string]string{"a": shown[1].Hash}, "a", "b")
+	require.EqualError(t, err, `tool "a" of server "srv" has changed again; look at it anew`)
+	require.Len(t, changed(t, s, "srv"), 3)
+	unknown, err = s.Approve("srv", map[string]string{"a": shown[0].Hash, "b": "another one"}, "a")
 	require.NoError(t, err)
 	require.Empty(t, unknown)
 	changes := changed(t, s, "srv")
@@ -130,7 +134,7 @@ func TestApprovalTakesWhatIsOffered(t *testing.T) {
 	require.JSONEq(t, now[1], string(changes[0].Offered))
 	require.Equal(t, []string{"changed a", "changed b", "new c"}, check(t, s, "srv", `{"name":"a"}`, now[1], now[2]), "back to what was approved before is a change, too")
 
-	_, err = s.Approve("srv")
+	_, err = s.Approve("srv", nil)
 	require.NoError(t, err)
 	require.Empty(t, check(t, open(t, path), "srv", `{"name":"a"}`, now[1], now[2]))
 }
@@ -201,12 +205,12 @@ func TestProcessesSeeWhatOthersApprove(t *testing.T) {
 	require.Empty(t, check(t, one, "srv", `{"name":"a"}`))
 	require.Equal(t, []string{"changed a"}, check(t, two, "srv", `{"name":"a","title":"A"}`), "what another process saw first counts")
 	require.Equal(t, []string{"changed a", "new b"}, check(t, one, "srv", `{"name":"a","title":"A"}`, `{"name":"b"}`))
-	_, err := two.Approve("srv", "a")
+	_, err := two.Approve("srv", nil, "a")
 	require.NoError(t, err)
 	changes := changed(t, one, "srv")
 	require.Len(t, changes, 1)
 	require.Equal(t, "b", changes[0].Name)
-	_, err = one.Approve("srv", "b")
+	_, err = one.Approve("srv", nil, "b")
 	require.NoError(t, err)
 	require.Empty(t, check(t, open(t, path), "srv", `{"name":"a","title":"A"}`, `{"name":"b"}`), "neither has undone what the other did")
 }
@@ -231,6 +235,16 @@ func TestManyProcessesLoseNothing(t *testing.T) {
 	for i := range 20 {
 		require.Equal(t, []string{"changed x"}, check(t, later, string(rune('a'+i)), `{"name":"x","title":"X"}`))
 	}
+}
+
+func TestAServerThatIsGoneAwaitsNothing(t *testing.T) {
+	t.Parallel()
+	s := open(t, filepath.Join(t.TempDir(), "pins.json"))
+	require.Empty(t, check(t, s, "srv", `{"name":"a"}`))
+	require.Equal(t, []string{"new b"}, check(t, s, "srv", `{"name":"b"}`))
+	s.Forget("srv")
+	require.Empty(t, changed(t, s, "srv"))
+	require.Equal(t, []string{"new b"}, check(t, s, "srv", `{"name":"b"}`), "what was approved is remembered")
 }
 
 func TestWhatIsPinnedOutlivesTheFile(t *testing.T) {

@@ -47,7 +47,9 @@
 // # Trust
 //
 // Everything a backend sends is bounded: frames, pages, entries, lines of
-// stderr, events of a stream. Errors hold neither URLs' user information nor
+// stderr, events of a stream. What large messages of all backends take, unfinished,
+// on their way there, or waiting for an answer of a client, counts in Options.Memory
+// with that of all clients: over its bound they fail, the largest first. Errors hold neither URLs' user information nor
 // queries, headers or environments; what backends print or send goes through
 // Options.Redact before it is told in errors, states or the journal.
 //

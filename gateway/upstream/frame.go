@@ -17,8 +17,11 @@ const maxGlue = 8
 // becomes U+FFFD, and a message behind log text that lacked its line break is
 // found. Inside a line that begins as a message nothing is searched: there,
 // text of third parties could pose as a message.
-func parse(frame []byte) (jsonrpc.Message, error) {
-	m, err := jsonrpc.Parse(frame)
+func parse(frame []byte) (jsonrpc.Message, error) { return parseBy(jsonrpc.Parse, frame) }
+
+// parseBy is parse with what reads a frame that is as it should be.
+func parseBy(parse func([]byte) (jsonrpc.Message, error), frame []byte) (jsonrpc.Message, error) {
+	m, err := parse(frame)
 	if err == nil {
 		return m, nil
 	}

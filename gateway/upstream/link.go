@@ -302,22 +302,23 @@ func (l *link) Notify(method string, params []byte) error {
 // handle takes a frame that arrived; ctx and c belong to the stream of a
 // call, else c is nil. It runs on read loops.
 func (l *link) handle(ctx context.Context, c *Call, frame []byte) {
-	l.heard.Add(1)
 	m, err := parse(frame)
+	l.handleParsed(ctx, c, frame, &m, err)
+}
+
+// handleParsed is handle for a frame of which parse made m and err.
+func (l *link) handleParsed(ctx context.Context, c *Call, frame []byte, m *jsonrpc.Message, err error) {
+	l.heard.Add(1)
 	if err != nil {
 		l.broken(frame, err)
 		return
 	}
-	// Line breaks between tokens would end the message where it goes on over
-	// a stream of lines.
-	rawjson.OneLine(m.Params)
-	rawjson.OneLine(m.Result)
-	rawjson.OneLine(m.Error)
+	m.OneLine()
 	if m.IsResponse() {
-		l.resolve(&m)
+		l.resolve(m)
 		return
 	}
-	kept := m // of the copies only this one goes to the heap
+	kept := *m // of the copies only this one goes to the heap
 	if m.IsRequest() {
 		l.serve(ctx, c, &kept)
 	} else {
@@ -336,7 +337,7 @@ func (l *link) resolve(m *jsonrpc.Message) {
 	case m.Error != nil && !isError(m.Error):
 		err = l.srv.failure(BadReply, "sent an error without an integer code and a message", nil)
 	}
-	reply := jsonrpc.Reply{Result: m.Result, Error: m.Error}
+	reply := jsonrpc.Reply{Result: m.Result, Error: m.Error, Shape: m.Shape, Buffer: m.Buffer}
 	if err != nil {
 		reply = jsonrpc.Reply{}
 	}

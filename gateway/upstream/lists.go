@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"log/slog"
 	"slices"
 	"sync"
@@ -192,10 +193,11 @@ func (ls *lists) keep(ctx context.Context, g *listing, first func()) {
 		first()
 		return // and its notices are ignored: it said that it has no such thing
 	}
-	failures := 0
+	failures, size := 0, 0
 	fetch := func() {
 		announced := ls.announced[g.kind].Swap(false)
-		if !ls.fetch(ctx, g) {
+		var ok bool
+		if size, ok = ls.fetch(ctx, g); !ok {
 			failures++
 			return
 		}
@@ -206,6 +208,7 @@ func (ls *lists) keep(ctx context.Context, g *listing, first func()) {
 	}
 	fetch()
 	first()
+	registry.Tidy(size)
 	var last time.Time
 	delay := s.tune.debounce
 	for {
@@ -232,18 +235,19 @@ func (ls *lists) keep(ctx context.Context, g *listing, first func()) {
 			}
 		}
 		fetch()
+		registry.Tidy(size)
 		last = time.Now()
 	}
 }
 
-// fetch fetches one list and hands it to the registry. It reports false when
-// another attempt makes sense.
-func (ls *lists) fetch(ctx context.Context, g *listing) bool {
+// fetch fetches one list of so many bytes and hands it to the registry. It is
+// not ok when another attempt makes sense.
+func (ls *lists) fetch(ctx context.Context, g *listing) (size int, ok bool) {
 	s := ls.srv
 	source := ls.source(g.kind)
 	items, complaint, err := source.pages(ctx, g)
 	if ctx.Err() != nil {
-		return true
+		return 0, true
 	}
 	if err != nil {
 		var rpc errRPC
@@ -253,7 +257,7 @@ func (ls *lists) fetch(ctx context.Context, g *listing) bool {
 		} else {
 			s.note(slog.LevelWarn, fmt.Sprintf("%s failed: %v", g.method, reasonOf(err)))
 			if len(items) == 0 || s.known[g.kind] {
-				return unknown // what was listed before stays
+				return 0, unknown // what was listed before stays
 			}
 		}
 	}
@@ -266,6 +270,7 @@ func (ls *lists) fetch(ctx context.Context, g *listing) bool {
 	f := g.filter(&s.cfg)
 	kept := items[:0]
 	for _, item := range items {
+		size += len(item)
 		if name, ok := rawjson.String(rawjson.Get(item, g.key)); !ok || f.Match(name) {
 			kept = append(kept, item)
 		}
@@ -273,7 +278,7 @@ func (ls *lists) fetch(ctx context.Context, g *listing) bool {
 	s.known[g.kind] = len(kept) > 0
 	s.report(g.kind, s.opt.Registry.SetList(s.cfg.Name, g.kind, kept))
 	s.show(ls.link)
-	return err == nil
+	return size, err == nil
 }
 
 func reasonOf(err error) string {
@@ -326,7 +331,7 @@ const maxBarren = 50
 func (l *link) pages(ctx context.Context, g *listing) (items [][]byte, complaint string, err error) {
 	s := l.srv
 	cursors := map[string]bool{}
-	names := map[string]struct{}{}
+	seed, names := maphash.MakeSeed(), map[uint64]struct{}{} // by their hashes
 	fruitful, barren := time.Now(), 0
 	size, most := int64(0), max(s.opt.Limits.Frame, minList)
 	var params []byte
@@ -338,18 +343,18 @@ func (l *link) pages(ctx context.Context, g *listing) (items [][]byte, complaint
 		case reply.Error != nil:
 			return items, "", s.refused(reply.Error)
 		}
-		array := rawjson.Get(reply.Result, g.member)
+		array := reply.Shape.Get(reply.Result, g.member)
 		if !rawjson.IsArray(array) {
 			return items, "", fmt.Errorf("the result has no array %q", g.member)
 		}
 		fresh := false
-		for item := range rawjson.Elements(array) {
+		for item := range reply.Shape.Elements(array) {
 			if len(items) >= s.opt.Limits.Entries {
 				return items, fmt.Sprintf("cut at %d entries (limits.entries)", s.opt.Limits.Entries), nil
 			}
-			key := rawjson.Get(item, g.key)
-			if _, dup := names[string(key)]; !dup {
-				names[string(key)] = struct{}{}
+			key := maphash.Bytes(seed, rawjson.Get(item, g.key))
+			if _, dup := names[key]; !dup {
+				names[key] = struct{}{}
 				fresh = true
 			}
 			items = append(items, item)
@@ -358,7 +363,7 @@ func (l *link) pages(ctx context.Context, g *listing) (items [][]byte, complaint
 			fruitful, barren = time.Now(), 0
 		}
 		size += int64(len(reply.Result))
-		next := rawjson.Get(reply.Result, "nextCursor")
+		next := reply.Shape.Get(reply.Result, "nextCursor")
 		if next == nil || string(next) == "null" {
 			return items, "", nil
 		}

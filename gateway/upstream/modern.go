@@ -50,16 +50,16 @@ func (l *link) callModern(c *Call) (jsonrpc.Reply, error) {
 			}
 			return reply, nil
 		}
-		kind, typed := rawjson.String(rawjson.Get(reply.Result, "resultType"))
+		kind, typed := rawjson.String(reply.Shape.Get(reply.Result, "resultType"))
 		switch {
 		case typed && c.takes(kind):
-			return jsonrpc.Reply{Result: clean(reply.Result, false)}, nil
+			return cleaned(reply, false), nil
 		case typed && kind == "input_required":
-		case typed && kind != "complete", !typed && rawjson.Get(reply.Result, "resultType") != nil:
+		case typed && kind != "complete", !typed && reply.Shape.Get(reply.Result, "resultType") != nil:
 			return jsonrpc.Reply{}, l.srv.failure(BadReply, fmt.Sprintf("sent a result of unknown type %q", l.srv.quote(kind, 60)), nil)
 		default:
 			l.wentThrough(c, opened)
-			return jsonrpc.Reply{Result: clean(reply.Result, true)}, nil
+			return cleaned(reply, true), nil
 		}
 		if round++; round > maxRounds {
 			return jsonrpc.Reply{}, l.srv.failure(BadReply, fmt.Sprintf("asked for input %d times in one call", maxRounds), nil)
@@ -70,6 +70,16 @@ func (l *link) callModern(c *Call) (jsonrpc.Reply, error) {
 		}
 		c.again(answers, rawjson.Get(reply.Result, "requestState"))
 	}
+}
+
+// cleaned is what callers see of a result: see clean.
+func cleaned(reply jsonrpc.Reply, result bool) jsonrpc.Reply {
+	n := len(reply.Result)
+	reply.Result = clean(reply.Result, result)
+	if len(reply.Result) != n {
+		reply.Shape = nil // what it tells of has moved
+	}
+	return reply
 }
 
 // question is one entry of inputRequests.

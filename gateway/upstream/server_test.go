@@ -380,7 +380,8 @@ func TestAFailedFetchKeepsWhatWasListed(t *testing.T) {
 	defer cancel()
 	g := listings[registry.Tool]
 	g.method = "no/such"
-	require.True(t, ls.fetch(ctx, &g))
+	_, ok := ls.fetch(ctx, &g)
+	require.True(t, ok)
 	require.Len(t, r.cat.list(registry.Tool), 3)
 	require.True(t, r.cat.logged("no/such failed"))
 }

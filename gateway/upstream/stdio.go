@@ -174,7 +174,8 @@ func (c *stdio) read() {
 		}
 	}()
 	src := &jsonrpc.Source{Reader: c.stdout}
-	r := jsonrpc.NewReader(src, c.srv.opt.Limits.Frame)
+	r := jsonrpc.NewReader(src, c.srv.opt.Limits.Frame).Checking()
+	check := r.Parse
 	defer c.account(r)()
 	defer c.burst.Flush()
 	for {
@@ -191,16 +192,15 @@ func (c *stdio) read() {
 			c.tooLong(long)
 			continue
 		}
-		if src.Cut(r) {
-			// The last line has no end. If it is no message, the child died
+		m, err := parseBy(check, frame)
+		if err != nil && src.Cut(r) {
+			// The last line has no end. It is no message, so the child died
 			// while it wrote, and the calls fail for that.
-			if _, err := parse(frame); err != nil {
-				c.srv.garbage(frame, err)
-				continue
-			}
+			c.srv.garbage(frame, err)
+			continue
 		}
 		if c.ctx.Err() == nil {
-			c.handle(c.ctx, nil, frame)
+			c.handleParsed(c.ctx, nil, frame, &m, err)
 		}
 	}
 }
@@ -298,8 +298,12 @@ func (c *stdio) lastErrors() string {
 	}, text)
 }
 
-func (c *stdio) request(call *Call, _ int64, frame []byte) {
+func (c *stdio) request(call *Call, id int64, frame []byte) {
 	switch {
+	case len(frame) > memory.Free && c.out.Unsent()+int64(len(frame)) > maxUnsent+c.srv.opt.Limits.Frame:
+		// Whoever sends so much must not cost others the connection.
+		c.calls.Fail(id, c.srv.failure(ConnectionError, "does not take requests as fast as they come; send it again later", nil))
+		c.check(0)
 	case call.Burst != nil:
 		rawjson.OneLine(frame[:len(frame)-1])
 		call.Burst.Send(c.out, frame)

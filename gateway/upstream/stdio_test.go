@@ -490,6 +490,26 @@ func TestDeafChildBlocksNobody(t *testing.T) {
 	conn.Close()
 }
 
+func TestMoreThanAChildTakesCostsTheRequestsOnly(t *testing.T) {
+	t.Parallel()
+	r := startFake(t, "deaf", nil)
+	conn := r.up()
+	r.until("it stops reading", func() bool { return strings.Contains(r.received(), "notifications/initialized") })
+	params := toolParams("echo", `,"arguments":"`+strings.Repeat("x", 1<<20)+`"`)
+	refused := 0
+	for range 20 {
+		_, err := do(conn, &Call{Method: "tools/call", Params: params, Timeout: 20 * time.Millisecond})
+		var e *Error
+		require.ErrorAs(t, err, &e)
+		if e.Code == ConnectionError {
+			refused++
+			require.Contains(t, e.Reason, "does not take requests as fast as they come")
+		}
+	}
+	require.GreaterOrEqual(t, refused, 20-17)
+	require.NoError(t, conn.Err(), "others share the connection")
+}
+
 func TestChildGetsOnlyItsOwnEnvironment(t *testing.T) {
 	t.Setenv("GOBLIN_TEST_SECRET", "s3cret")
 	cfg, _ := fakeConfig(t, "")

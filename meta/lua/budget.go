@@ -48,6 +48,8 @@ type budget struct {
 	allocs   uint64
 	sample   [1]metrics.Sample
 	held     int64        // bytes of library functions under way
+	taken    int64        // bytes of the pool
+	share    share        // the same, with answers on their way; the pool's
 	measure  func() int64 // what the script reaches, in bytes
 }
 
@@ -124,7 +126,10 @@ func (b *budget) weigh(n int64) {
 		b.next = 0
 		return
 	}
-	b.headroom = max(b.limits.Memory-live, b.limits.Memory/8)
+	if b.have(live + n); b.err != nil {
+		return
+	}
+	b.headroom = max(b.room()-live, b.room()/8)
 	b.charged = 0
 	b.allocs = b.allocated()
 }

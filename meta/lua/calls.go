@@ -38,7 +38,23 @@ func (r *run) ask(L *glua.LState, server, tool, label string, f func() ([]byte, 
 	r.call(L)
 	var raw []byte
 	var err error
-	r.away(L, func() { raw, err = f() })
+	size, back := 0, func() {}
+	r.away(L, func() {
+		if raw, err = f(); err != nil {
+			return
+		}
+		if size = len(raw); int64(size) > r.limits.Memory {
+			raw = nil // charging it fails
+			return
+		}
+		give, full := r.borrow(int64(size))
+		if full != nil {
+			raw, err = nil, full
+			return
+		}
+		back = give
+	})
+	defer func() { back() }()
 	if r.ctx.Err() != nil {
 		r.ended()
 		r.raise(L)
@@ -61,7 +77,9 @@ func (r *run) ask(L *glua.LState, server, tool, label string, f func() ([]byte, 
 		}
 		L.Error(e, 0)
 	}
-	r.grow(L, int64(len(raw)))
+	back() // it counts as the script's from now on
+	back = func() {}
+	r.grow(L, int64(size))
 	r.step(L, len(raw)/16)
 	if err := rawjson.Valid(raw); err != nil {
 		L.Error(r.newError(L, server, tool, "the answer is no JSON: "+err.Error()), 0)

@@ -33,8 +33,11 @@
 //     they are made. Measured is by walking from the roots, so neither garbage
 //     nor the traffic of others counts; garbage lives until Go collects it. A
 //     short string (32 bytes) counts at each place that holds it. The walk
-//     itself needs up to a third of what it measures. Answers are held by the
-//     Host before they are charged: limits.frame bounds each.
+//     itself needs up to a third of what it measures.
+//   - Memory of all runs together: beyond 2 MiB a run takes what it needs from a
+//     [Pool], and waits for others to end when there is not enough. Answers that
+//     wait for the script, as those of all{…} do, are taken from there too, before
+//     they are charged; what arrives beyond that fails the call.
 //   - Depth: 256 calls within each other, and 100 pcalls and coroutines.
 //   - Scripts are at most 64 KiB, 500 blocks and expressions deep, with 4,000
 //     names, numbers and strings in a function; JSON is at most 500 deep.
@@ -97,9 +100,12 @@ type Limits struct {
 	// machines that are faster, not a second clock.
 	Instructions int64
 	Calls        int // requests and searches; 0 allows none
+	// Pool bounds what all runs that have it may hold together; nil bounds nothing.
+	Pool *Pool
 }
 
-func (l Limits) withDefaults() Limits {
+// WithDefaults puts the defaults in the place of zero values.
+func (l Limits) WithDefaults() Limits {
 	if l.Timeout <= 0 {
 		l.Timeout = 10 * time.Second
 	}
@@ -184,7 +190,7 @@ type run struct {
 
 // Run runs a script to its end. The error, if any, is an *[Error].
 func Run(ctx context.Context, script string, h Host, l Limits) (Result, error) {
-	l = l.withDefaults()
+	l = l.WithDefaults()
 	if err := context.Cause(ctx); err != nil {
 		return Result{}, &Error{Kind: Cancelled, Message: "cancelled", Cause: err}
 	}
@@ -195,7 +201,9 @@ func Run(ctx context.Context, script string, h Host, l Limits) (Result, error) {
 	ctx, release := limited(ctx, l.Timeout)
 	defer release()
 	r := &run{host: h, prog: prog, slots: make(chan struct{}, maxParallel), threads: map[*glua.LState]nesting{}}
-	r.budget = &budget{ctx: ctx, limits: l, headroom: l.Memory, measure: r.reachable}
+	r.budget = &budget{ctx: ctx, limits: l, measure: r.reachable}
+	r.headroom = r.room()
+	defer r.leave()
 	r.allocs = r.allocated()
 	stop := context.AfterFunc(ctx, func() { r.stopped.Store(true) })
 	defer stop()

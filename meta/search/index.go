@@ -56,9 +56,12 @@ const pause = 100 * time.Millisecond
 func (x *Index) Run(ctx context.Context) {
 	changes := x.registry.Watch(ctx, registry.Tools, registry.Prompts, registry.Resources, registry.Templates)
 	for {
-		if _, err := x.current(ctx); err != nil {
+		old := x.state.Load()
+		s, err := x.current(ctx)
+		if err != nil {
 			return
 		}
+		registry.Tidy(s.read(old))
 		if _, ok := <-changes; !ok {
 			return
 		}
@@ -68,6 +71,22 @@ func (x *Index) Run(ctx context.Context) {
 		case <-time.After(pause):
 		}
 	}
+}
+
+// read is how many bytes of definitions were read for s that were not for old.
+func (s *state) read(old *state) (size int) {
+	known := make(map[*segment]bool, len(old.sources))
+	for _, o := range old.sources {
+		known[o.base.segment] = true
+	}
+	for _, n := range s.sources {
+		if !known[n.base.segment] {
+			for i := range n.part.Len() {
+				size += len(n.part.At(i).JSON)
+			}
+		}
+	}
+	return size
 }
 
 // current returns the index of the catalog as it stands, after reading what

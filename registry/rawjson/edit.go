@@ -66,6 +66,18 @@ func Append(dst, src []byte, edits ...Edit) []byte {
 	return append(dst, src[at:]...)
 }
 
+// Parts is src with the edits made, as parts of src and the edits' texts to be
+// put one behind the other.
+func Parts(src []byte, edits ...Edit) [][]byte {
+	parts := make([][]byte, 0, 2*len(edits)+1)
+	at := 0
+	for _, e := range edits {
+		parts = append(parts, src[at:e.Start], e.Text)
+		at = e.End
+	}
+	return append(parts, src[at:])
+}
+
 // Splice is [Append] into a new slice of the right size. Without edits it
 // returns src itself.
 func Splice(src []byte, edits ...Edit) []byte {

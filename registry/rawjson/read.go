@@ -100,55 +100,11 @@ func (k Key) Is(name string) bool {
 
 // Members yields the members of the valid object obj in their order; nothing
 // when obj is not an object. Values come without surrounding space.
-func Members(obj []byte) iter.Seq2[Key, []byte] {
-	return func(yield func(Key, []byte) bool) {
-		i := space(obj, 0)
-		if i >= len(obj) || obj[i] != '{' {
-			return
-		}
-		for i = space(obj, i+1); i < len(obj) && obj[i] == '"'; i = space(obj, i) {
-			end := skipString(obj, i)
-			name := Key(obj[i:end])
-			i = space(obj, end)
-			if i >= len(obj) || obj[i] != ':' {
-				return
-			}
-			i = space(obj, i+1)
-			end = skip(obj, i)
-			if end <= i || !yield(name, obj[i:end]) {
-				return
-			}
-			i = space(obj, end)
-			if i >= len(obj) || obj[i] != ',' {
-				return
-			}
-			i++
-		}
-	}
-}
+func Members(obj []byte) iter.Seq2[Key, []byte] { return (*Shape)(nil).Members(obj) }
 
 // Elements yields the elements of the valid array arr; nothing when arr is
 // not an array.
-func Elements(arr []byte) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
-		i := space(arr, 0)
-		if i >= len(arr) || arr[i] != '[' {
-			return
-		}
-		for i = space(arr, i+1); i < len(arr) && arr[i] != ']'; i = space(arr, i) {
-			end := skip(arr, i)
-			if end <= i || !yield(arr[i:end]) {
-				return
-			}
-			i = space(arr, end)
-			if i >= len(arr) || arr[i] != ',' {
-				return
-			}
-			i++
-			i = space(arr, i)
-		}
-	}
-}
+func Elements(arr []byte) iter.Seq[[]byte] { return (*Shape)(nil).Elements(arr) }
 
 // Get returns the value of the member name of the valid object obj, nil when
 // there is none. Of several members of that name it returns the last, as

@@ -1,0 +1,120 @@
+package downstream
+
+import (
+	"container/list"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+)
+
+// connections bounds how many connections accepted from a listener are open.
+// When all places are taken, the one that has been quiet for longest makes room:
+// it waits for its next request, or has not sent the first. Those with a request
+// under way stay, and who comes then waits.
+type connections struct {
+	net.Listener
+	room   chan struct{}
+	closed chan struct{}
+	once   sync.Once
+
+	mu     sync.Mutex
+	quiet  list.List // of *connection, the longest first
+	wanted bool      // the next one that turns quiet makes room
+}
+
+func limitListener(l net.Listener, n int) *connections {
+	return &connections{Listener: l, room: make(chan struct{}, n), closed: make(chan struct{})}
+}
+
+// Accept implements [net.Listener].
+func (l *connections) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case l.room <- struct{}{}:
+		return &connection{Conn: c, of: l}, nil
+	default:
+	}
+	l.evict()
+	select {
+	case l.room <- struct{}{}:
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.wanted = false
+		return &connection{Conn: c, of: l}, nil
+	case <-l.closed:
+		return nil, errors.Join(net.ErrClosed, c.Close())
+	}
+}
+
+// Close implements [net.Listener].
+func (l *connections) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return l.Listener.Close()
+}
+
+// turned notes what a connection does now: it is a hook of [http.Server].
+func (l *connections) turned(conn net.Conn, state http.ConnState) {
+	c, ok := conn.(*connection)
+	if !ok {
+		return
+	}
+	l.mu.Lock()
+	if c.at != nil {
+		l.quiet.Remove(c.at)
+		c.at = nil
+	}
+	var out *connection
+	if state == http.StateNew || state == http.StateIdle {
+		c.at = l.quiet.PushBack(c)
+		if l.wanted && state == http.StateIdle {
+			out = l.longest()
+		}
+	}
+	l.mu.Unlock()
+	if out != nil {
+		_ = out.Close() // its server sees the end
+	}
+}
+
+// evict ends the connection that has been quiet for longest, or the next one
+// that turns quiet.
+func (l *connections) evict() {
+	l.mu.Lock()
+	out := l.longest()
+	l.wanted = out == nil
+	l.mu.Unlock()
+	if out != nil {
+		_ = out.Close() // its server sees the end
+	}
+}
+
+// longest takes out the connection that has been quiet for longest; nil for
+// none. The lock is held.
+func (l *connections) longest() *connection {
+	at := l.quiet.Front()
+	if at == nil {
+		return nil
+	}
+	l.wanted = false
+	c := l.quiet.Remove(at).(*connection)
+	c.at = nil
+	return c
+}
+
+// connection is an open one.
+type connection struct {
+	net.Conn
+	of   *connections
+	at   *list.Element // in quiet, nil for none; guarded by of.mu
+	once sync.Once
+}
+
+// Close implements [net.Conn].
+func (c *connection) Close() error {
+	c.once.Do(func() { <-c.of.room })
+	return c.Conn.Close()
+}

@@ -1,0 +1,159 @@
+package rawjson
+
+import (
+	"iter"
+	"sort"
+)
+
+// Shape tells where the large values of a checked text end, so that readers
+// need not go through them to get past them. Its methods read what was sliced
+// from that text, as the readers do. Of anything else it knows nothing, nor
+// does a nil Shape of anything: they are the functions of the package then.
+type Shape struct {
+	size int    // capacity of the text: where something stands in it, see [Offset]
+	last *byte  // at the end of that
+	long []span // in the order of their beginnings
+}
+
+// span is a value of at least minLong bytes.
+type span struct{ start, end int }
+
+const (
+	minLong = 1 << 10
+	// maxMarked is how deep containers are remembered. Of each level there are
+	// no more than the text has room for, so their number is bounded too.
+	maxMarked = 8
+)
+
+// marks collects the long values of a text that is being checked.
+type marks struct {
+	on    bool
+	long  []span
+	place [maxMarked]int // in long, of each open container
+}
+
+// opened notes that a container begins.
+func (m *marks) opened(depth, at int) {
+	if m.on && depth <= maxMarked {
+		m.place[depth-1] = len(m.long)
+		m.long = append(m.long, span{start: at})
+	}
+}
+
+// closed notes where a container ends. If it is short, so is all that it
+// holds, and it is the last one noted.
+func (m *marks) closed(depth, end int) {
+	if !m.on || depth > maxMarked {
+		return
+	}
+	at := m.place[depth-1]
+	if m.long[at].end = end; end-m.long[at].start < minLong {
+		m.long = m.long[:at]
+	}
+}
+
+// string notes a string.
+func (m *marks) string(start, end int) {
+	if m.on && end-start >= minLong {
+		m.long = append(m.long, span{start, end})
+	}
+}
+
+// Mark makes a check remember where large values end, for [Check.Shape]. It is
+// called before More.
+func (c *Check) Mark() {
+	c.on = true
+	c.long = make([]span, 0, 8)
+}
+
+// Shape is what was learnt of the text that End has accepted; nil without Mark.
+func (c *Check) Shape(src []byte) *Shape {
+	n := cap(src)
+	if !c.on || n == 0 {
+		return nil
+	}
+	return &Shape{size: n, last: &src[:n][n-1], long: c.long}
+}
+
+// skip is the function skip for a part of the text.
+func (s *Shape) skip(b []byte, i int) int {
+	if s != nil && len(b)-i >= minLong && &b[:cap(b)][cap(b)-1] == s.last {
+		at := s.size - cap(b) + i
+		n := sort.Search(len(s.long), func(n int) bool { return s.long[n].start >= at })
+		if n < len(s.long) && s.long[n].start == at {
+			return min(i+s.long[n].end-at, len(b))
+		}
+	}
+	return skip(b, i)
+}
+
+// Members is the function Members for a part of the text.
+func (s *Shape) Members(obj []byte) iter.Seq2[Key, []byte] {
+	return func(yield func(Key, []byte) bool) {
+		i := space(obj, 0)
+		if i >= len(obj) || obj[i] != '{' {
+			return
+		}
+		for i = space(obj, i+1); i < len(obj) && obj[i] == '"'; i = space(obj, i) {
+			end := skipString(obj, i)
+			name := Key(obj[i:end])
+			i = space(obj, end)
+			if i >= len(obj) || obj[i] != ':' {
+				return
+			}
+			i = space(obj, i+1)
+			end = s.skip(obj, i)
+			if end <= i || !yield(name, obj[i:end]) {
+				return
+			}
+			i = space(obj, end)
+			if i >= len(obj) || obj[i] != ',' {
+				return
+			}
+			i++
+		}
+	}
+}
+
+// Elements is the function Elements for a part of the text.
+func (s *Shape) Elements(arr []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		i := space(arr, 0)
+		if i >= len(arr) || arr[i] != '[' {
+			return
+		}
+		for i = space(arr, i+1); i < len(arr) && arr[i] != ']'; i = space(arr, i) {
+			end := s.skip(arr, i)
+			if end <= i || !yield(arr[i:end]) {
+				return
+			}
+			i = space(arr, end)
+			if i >= len(arr) || arr[i] != ',' {
+				return
+			}
+			i++
+			i = space(arr, i)
+		}
+	}
+}
+
+// Get is the function Get for a part of the text.
+func (s *Shape) Get(obj []byte, name string) []byte {
+	var found []byte
+	for k, v := range s.Members(obj) {
+		if k.Is(name) {
+			found = v
+		}
+	}
+	return found
+}
+
+// Path is the function Path for a part of the text.
+func (s *Shape) Path(obj []byte, names ...string) []byte {
+	for _, n := range names {
+		if obj = s.Get(obj, n); obj == nil {
+			return nil
+		}
+	}
+	return obj
+}

@@ -1,0 +1,213 @@
+package rawjson
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"unicode/utf8"
+)
+
+// plain marks the bytes that stand for themselves inside a string.
+var plain = func() (t [256]bool) {
+	for c := range t {
+		t[c] = c >= 0x20 && c != '"' && c != '\\'
+	}
+	return t
+}()
+
+const (
+	ones  = 0x0101010101010101
+	highs = 0x8080808080808080
+)
+
+// special finds what has to be looked at in eight bytes of a string: the high
+// bit of the first such byte is set, and of none before it. A byte of
+// x^0x0202… is below 0x21 where x has a quote or what is below 0x20; what is
+// borrowed in the subtractions raises false alarms only behind a true one.
+func special(x uint64) uint64 {
+	return (x ^ ones*2 - ones*0x21) | (x ^ ones*'\\' - ones) | x
+}
+
+// text goes on inside a string at i, to after its closing quote. Without whole
+// it stops before what may go on in the bytes that are not there yet.
+func text(src []byte, i int, whole bool) (end int, closed bool, err error) {
+	for i < len(src) {
+		if i = ordinary(src, i); i >= len(src) {
+			break
+		}
+		switch c := src[i]; {
+		case c == '"':
+			return i + 1, true, nil
+		case c == '\\':
+			n, fault := escape(src[i:])
+			if n == 0 && !whole {
+				return i, false, errShort
+			}
+			if n == 0 {
+				return len(src), false, unterminated(len(src))
+			}
+			if fault != "" {
+				return i, false, &SyntaxError{i + 1, fault}
+			}
+			i += n
+		case c >= utf8.RuneSelf:
+			n := runes(src[i:])
+			if i += n; n > 0 {
+				continue
+			}
+			switch {
+			case utf8.FullRune(src[i:]):
+				return i, false, &SyntaxError{i, "not UTF-8"}
+			case whole:
+				return len(src), false, unterminated(len(src))
+			}
+			return i, false, errShort
+		default:
+			return i, false, &SyntaxError{i, "control character in a string"}
+		}
+	}
+	if whole {
+		return len(src), false, unterminated(len(src))
+	}
+	return i, false, nil
+}
+
+// ordinary returns the place of the first byte from i on that is more than
+// itself: that ends a string, escapes, is no ASCII, or must not be there.
+func ordinary(src []byte, i int) int {
+	for i+8 <= len(src) {
+		if s := special(binary.LittleEndian.Uint64(src[i:])) & highs; s != 0 {
+			return i + bits.TrailingZeros64(s)/8
+		}
+		for i += 8; i+32 <= len(src); i += 32 {
+			b := src[i : i+32 : i+32]
+			s := special(binary.LittleEndian.Uint64(b)) | special(binary.LittleEndian.Uint64(b[8:])) |
+				special(binary.LittleEndian.Uint64(b[16:])) | special(binary.LittleEndian.Uint64(b[24:]))
+			if s&highs != 0 {
+				break
+			}
+		}
+	}
+	for i < len(src) && plain[src[i]] && src[i] < utf8.RuneSelf {
+		i++
+	}
+	return i
+}
+
+// runes is the length of the runes beyond ASCII that b begins with; 0 when the
+// first one is not whole, or none.
+func runes(b []byte) (n int) {
+	for n < len(b) && b[n] >= utf8.RuneSelf {
+		switch c := b[n]; {
+		case 0xc2 <= c && c < 0xe0 && n+1 < len(b) && b[n+1]&0xc0 == 0x80:
+			n += 2
+		case 0xe0 < c && c < 0xf0 && c != 0xed && n+2 < len(b) && b[n+1]&0xc0 == 0x80 && b[n+2]&0xc0 == 0x80:
+			n += 3
+		default:
+			r, size := utf8.DecodeRune(b[n:])
+			if r == utf8.RuneError && size <= 1 {
+				return n
+			}
+			n += size
+		}
+	}
+	return n
+}
+
+// escape is the length of the escape that b begins with, and what is wrong
+// with it; 0 when it is not all there.
+func escape(b []byte) (n int, fault string) {
+	if len(b) < 2 {
+		return 0, ""
+	}
+	switch b[1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return 2, ""
+	case 'u':
+		for i, c := range b[2:min(len(b), 6)] {
+			if !isHex(c) {
+				return i + 2, `bad \u escape`
+			}
+		}
+		if len(b) < 6 {
+			return 0, ""
+		}
+		return 6, ""
+	}
+	return 2, fmt.Sprintf("bad escape %q", b[1])
+}
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f'
+}
+
+func hex4(src []byte, i int) (rune, bool) {
+	if len(src)-i < 4 {
+		return 0, false
+	}
+	var r rune
+	for _, c := range src[i : i+4] {
+		switch {
+		case '0' <= c && c <= '9':
+			c -= '0'
+		case 'a' <= c && c <= 'f':
+			c -= 'a' - 10
+		case 'A' <= c && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return 0, false
+		}
+		r = r<<4 | rune(c)
+	}
+	return r, true
+}
+
+func literal(src []byte, i int, word string, whole bool) (int, error) {
+	switch have := len(src) - i; {
+	case have >= len(word) && string(src[i:i+len(word)]) == word:
+		return i + len(word), nil
+	case have < len(word) && !whole && string(src[i:]) == word[:have]:
+		return i, errShort
+	}
+	return i, &SyntaxError{i, "expected " + word}
+}
+
+// number takes the number at start. Without whole it has ended only where
+// something else follows.
+func number(src []byte, start int, whole bool) (int, error) {
+	i := start
+	digits := func() bool {
+		from := i
+		for i < len(src) && '0' <= src[i] && src[i] <= '9' {
+			i++
+		}
+		return i > from
+	}
+	if src[i] == '-' {
+		i++
+	}
+	ok := i < len(src) && src[i] == '0'
+	if ok {
+		i++
+	} else {
+		ok = digits()
+	}
+	if ok && i < len(src) && src[i] == '.' {
+		i++
+		ok = digits()
+	}
+	if ok && i < len(src) && (src[i] == 'e' || src[i] == 'E') {
+		i++
+		if i < len(src) && (src[i] == '+' || src[i] == '-') {
+			i++
+		}
+		ok = digits()
+	}
+	switch {
+	case i == len(src) && !whole:
+		return start, errShort
+	case !ok:
+		return start, &SyntaxError{start, "bad number"}
+	}
+	return i, nil
+}
