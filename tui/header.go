@@ -64,14 +64,17 @@ func (h *header) pulse(a *app) {
 // busy is the number of things that make the spinner turn.
 func (h *header) busy() int { return h.starting + h.running }
 
+// configName is the config's file without its folder.
+func (a *app) configName() string {
+	name := a.o.Host.Config
+	return name[strings.LastIndexAny(name, `/\`)+1:]
+}
+
 func (a *app) headerLine() string {
 	lk, h := a.look, &a.head
 	var b strings.Builder
 	b.WriteString(" " + lk.Accent.On("goblin"))
-	name := a.o.Host.Config
-	if i := strings.LastIndexAny(name, `/\`); i >= 0 {
-		name = name[i+1:]
-	}
+	name := a.configName()
 	if a.o.Host.Demo {
 		name = "demo"
 	}
@@ -184,6 +187,10 @@ func (a *app) barLine() string {
 		return lk.Sides(left, text+" ", a.w)
 	}
 	if notice := a.reg.Notice(); notice != "" {
+		// Its folder is known, and would leave too little room for the mistake.
+		if path := a.o.Host.Config; path != "" {
+			notice = strings.ReplaceAll(notice, path, a.configName())
+		}
 		text := clean(" ! "+notice) + " "
 		if left == "" {
 			return lk.Fit(lk.Bad.On(text), a.w)

@@ -171,6 +171,23 @@ func TestQuitAsksWhileAClientIsConnected(t *testing.T) {
 	p.restored(exitOK)
 }
 
+func TestTheShellGoesOnWhereItWasWhenAScreenEnds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.backend("shop", filesystem())
+	host, guest := w.pane(80, 24), w.pane(80, 24)
+	for _, p := range []*pane{host, guest} { // its own screen, and one through a relay
+		p.line("seq 1 15")
+		p.shows("\n15\n")
+		p.goblin("")
+		p.shows("logs/app.log")
+	}
+	for _, p := range []*pane{guest, host} {
+		p.types("q")
+		require.Regexp(t, `\n1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n15\n(.|\n)*\nended with 0\n`, p.restored(exitOK))
+	}
+}
+
 func TestSIGHUPMakesAHostWithAScreenReadItsConfig(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

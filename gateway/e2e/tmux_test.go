@@ -148,7 +148,7 @@ func (p *pane) signal(sig syscall.Signal) {
 // has its terminal as before.
 func (p *pane) restored(code int) (screen string) {
 	p.t.Helper()
-	p.shows(fmt.Sprintf("ended with %d", code))
+	p.shows(fmt.Sprintf("\nended with %d", code)) // at the beginning of a line
 	require.Equal(p.t, "0 1 0 0", p.ask("alternate_on} #{cursor_flag} #{mouse_any_flag} #{keypad_cursor_flag"))
 	before, err := os.ReadFile(filepath.Join(p.dir, p.socket+".before"))
 	require.NoError(p.t, err)
