@@ -414,8 +414,9 @@ func (s *Session) forget(x *Exchange) {
 // Notify sends a notification on this request's stream; nothing, and false,
 // once the request was answered or cancelled. While more than 1 MiB waits for
 // the client, a notification with a key may be replaced by a newer one of that
-// key; one without is left out while more than a quarter of limits.unsent does. Over HTTP, when the client takes no event stream as an
-// answer, it goes to the session-wide stream.
+// key; one without is left out while more than a quarter of limits.unsent does.
+// Over HTTP, when the client takes no event stream as an answer, it goes to the
+// session-wide stream.
 func (x *Exchange) Notify(key, method string, params []byte, edits ...rawjson.Edit) bool {
 	frame := oneLine(jsonrpc.Notification(method, params, edits...))
 	x.mu.Lock()
