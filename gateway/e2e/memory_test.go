@@ -213,7 +213,7 @@ func TestManyClientsThatDoNotReadOverHTTPAreBoundedTogether(t *testing.T) {
 				asks[i] = s.head(len(body), header) + body
 				conns[i] = s.dial()
 				// Else the system takes most of an answer for its client.
-				require.NoError(t, conns[i].(*net.TCPConn).SetReadBuffer(16<<10))
+				require.NoError(t, conns[i].(*net.TCPConn).SetReadBuffer(256<<10))
 			}
 			s.meanwhile(func(i int) {
 				_, err := io.WriteString(conns[i], asks[i])
