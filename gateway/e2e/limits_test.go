@@ -51,6 +51,8 @@ func (p *program) bounded(most int) {
 }
 
 // mute is a client that only writes: what it is sent stays in its pipe until
+var answerHead = regexp.MustCompile(`^\{"jsonrpc":"2\.0","id":(\d+),`)
+
 // take is called. Neither keeps what it reads.
 type mute struct {
 	*program
@@ -95,7 +97,11 @@ func (m *mute) take(n int) map[string]int {
 		line, err := r.ReadBytes('\n')
 		require.NoError(m.t, err, "after %d answers", len(got))
 		var head struct{ ID json.RawMessage }
-		require.NoError(m.t, json.Unmarshal(line, &head))
+		if found := answerHead.FindSubmatch(line[:min(len(line), 100)]); found != nil {
+			head.ID = found[1] // decoding megabytes takes longer than passing them on
+		} else {
+			require.NoError(m.t, json.Unmarshal(line, &head))
+		}
 		if head.ID != nil {
 			require.NotContains(m.t, got, string(head.ID), "two answers")
 			got[string(head.ID)] = len(line)
