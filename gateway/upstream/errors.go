@@ -37,6 +37,10 @@ var errLogin = errors.New("needs login")
 // it may be sent again.
 var ErrForgotten = errors.New("the server has forgotten the session")
 
+// errSessionOver is the cause of the end of a connection whose session the server
+// has forgotten. Requests that were under way may have been carried out.
+var errSessionOver = errors.New("the session is over")
+
 // errStatus is the HTTP status that refused a message.
 type errStatus int
 

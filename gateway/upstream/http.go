@@ -209,7 +209,7 @@ func (h *streamable) forgot(id int64) error {
 
 func (h *streamable) expired() error {
 	h.over.Store(true)
-	err := h.srv.failure(ConnectionError, "the server has ended the session", nil)
+	err := h.srv.failure(ConnectionError, "the server has ended the session", errSessionOver)
 	h.fail(err)
 	return err
 }

@@ -169,7 +169,10 @@ func (l *link) exchange(c *Call) (jsonrpc.Reply, error) {
 func (l *link) submit(c *Call) (*jsonrpc.Call[*Call], error) {
 	deadline := l.begin(c)
 	open, err := l.calls.Add(c)
-	if err != nil {
+	switch {
+	case errors.Is(err, errSessionOver): // another request found it out, before this one was sent
+		return nil, l.srv.failure(ConnectionError, "the server has ended the session", ErrForgotten)
+	case err != nil:
 		return nil, err
 	}
 	l.expect(deadline)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -85,6 +86,14 @@ func (l *load) calls() error {
 		{name: "stdio --standalone", tool: "s0_echo", load: stream(standalone), pid: standalone.PID},
 		{name: "stdio (bridge to a host)", tool: "s0_echo", load: stream(bridged)},
 		{name: "Streamable HTTP", tool: "s0_echo", load: front.load},
+	}
+	if _, err := exec.LookPath("cat"); err == nil {
+		copied, err := alone.Copied(1)
+		if err != nil {
+			return err
+		}
+		defer copied.Close()
+		targets = append(targets, &target{name: "a bare cat in between", tool: "echo", load: stream(copied)})
 	}
 	if l.against != "" {
 		other, err := l.other()

@@ -63,6 +63,12 @@ func (f *Fixture) Direct(resources int) (*Peer, error) {
 	return Start(nil, f.programs.Backend, strconv.Itoa(resources))
 }
 
+// Copied is Direct with a bare cat each way in between, which is the least that
+// can stand there.
+func (f *Fixture) Copied(resources int) (*Peer, error) {
+	return Start(nil, "sh", "-c", `cat | "$0" "$1" | cat`, f.programs.Backend, strconv.Itoa(resources))
+}
+
 // Start starts Goblin and shakes hands with it.
 func (f *Fixture) Start(args ...string) (*Peer, error) {
 	return Start(f.Env, f.programs.Goblin, args...)
