@@ -295,8 +295,8 @@ func hold(r *http.Request, p *poster) {
 func (s *server) legacyStream(w http.ResponseWriter, r *http.Request) {
 	s.tell(event{Ev: "recv", HTTP: "SSE", Headers: headers(r)})
 	v, p := s.sessions.add(), newPoster(w)
+	s.sessions.attach(v, p) // first: what is posted at once has its answer here
 	p.event("endpoint", []byte("/messages?session="+v.id))
-	s.sessions.attach(v, p)
 	defer s.sessions.remove(v.id)
 	hold(r, p)
 }
