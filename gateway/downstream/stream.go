@@ -260,11 +260,14 @@ func (s *Session) read(in *jsonrpc.Reader, out *wire) error {
 	burst := new(jsonrpc.Burst)
 	defer burst.Flush()
 	for {
-		if !in.Ready() || !s.roomy() {
+		if !in.Ready() {
 			burst.Flush()
 		}
-		if !s.room(s.ctx.Done()) {
-			return nil
+		if !s.roomy() {
+			burst.Flush()
+			if !s.room(s.ctx.Done()) {
+				return nil
+			}
 		}
 		frame, err := in.Read()
 		if s.stopped() {

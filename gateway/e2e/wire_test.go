@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -88,6 +89,25 @@ func TestC02_C03_C17_LinesThatNeedNoAnswer(t *testing.T) {
 		c.line(line, 0)
 	}
 	c.line(" {\"jsonrpc\":\"2.0\",\"id\":\"crlf\",\"method\":\"ping\"} \r", 1)
+}
+
+// What a line brings about does not wait behind the blank ones that follow it.
+func TestC02_B17_BlankLinesHoldNothingUp(t *testing.T) {
+	t.Parallel()
+	for mode, end := range map[string]string{"ignore-cancel": "\n\n \r", "blank-lines": ""} { // of the client, of the server
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.backends = append(w.backends, &backend{t: t, name: "bad", conf: obj{"command": badserver, "args": []string{mode}}})
+			c := w.standalone()
+			c.waitListed("tools", "bad_echo", true)
+			for i := range 3 {
+				id := strconv.Itoa(100 + i)
+				c.write([]byte(`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"bad_echo"}}` + end))
+				require.NotNil(t, c.end(id).Result, id)
+			}
+		})
+	}
 }
 
 func TestC07_IdsAreEchoedExactly(t *testing.T) {

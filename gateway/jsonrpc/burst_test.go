@@ -134,6 +134,17 @@ func TestReaderKnowsWhenALineHasArrived(t *testing.T) {
 	require.Equal(t, 1, r.Buffered())
 }
 
+// A blank line is none that Read returns with: it would wait for the next.
+func TestReaderIsNotReadyForBlankLines(t *testing.T) {
+	t.Parallel()
+	r := jsonrpc.NewReader(strings.NewReader("{}\n\n \t\r\n{}\n\r\n{"), 1<<10)
+	for _, ready := range []bool{true, false} {
+		_, err := r.Read()
+		require.NoError(t, err)
+		require.Equal(t, ready, r.Ready())
+	}
+}
+
 func TestPendingTellsOfCallsThatNobodyWaitsFor(t *testing.T) {
 	t.Parallel()
 	var p jsonrpc.Pending[string]

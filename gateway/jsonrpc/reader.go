@@ -72,10 +72,19 @@ func (r *Reader) Checking() *Reader {
 // has sent nothing more so far.
 func (r *Reader) Buffered() int { return r.to - r.from }
 
-// Ready reports whether a whole line was read ahead: Read need not wait for the
-// peer, unless the line is blank.
+// Ready reports whether a whole line that is not blank was read ahead: Read need
+// not wait for the peer.
 func (r *Reader) Ready() bool {
-	return bytes.IndexByte(r.buf[r.from:r.to], '\n') >= 0
+	for rest := r.buf[r.from:r.to]; ; {
+		n := bytes.IndexByte(rest, '\n')
+		if n < 0 {
+			return false
+		}
+		if len(bytes.TrimSpace(rest[:n])) > 0 {
+			return true
+		}
+		rest = rest[n+1:]
+	}
 }
 
 // Read returns the next frame that is not blank, without its line break, in

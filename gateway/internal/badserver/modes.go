@@ -49,6 +49,7 @@ var modes = map[string]mode{
 	"srv-request":   {on: faults{"fault": askUnknown}},
 
 	"garbage":      {start: func(s *server) { s.write([]byte("Server listening on stdio!")) }, around: garbage},
+	"blank-lines":  {around: func(s *server, _ *message, frame []byte) { s.write(append(frame, "\n\n \r"...)) }},
 	"dup-ids":      {around: func(s *server, _ *message, frame []byte) { s.write(bytes.Clone(frame)); s.write(frame) }},
 	"unknown-id":   {around: aliens},
 	"stderr-flood": {on: faults{"fault": floodStderr}},
