@@ -136,7 +136,7 @@ func (r *Reader) line() ([]byte, error) {
 				return nil, r.skip(nil)
 			}
 			if int64(before) > r.limit {
-				return nil, r.skip(r.tooLong(r.part.prefix()))
+				return nil, r.skip(r.lost())
 			}
 		}
 		n, err := r.fill()
@@ -179,7 +179,7 @@ func (r *Reader) take(before, end int) ([]byte, error) {
 		return bytes.Clone(last), nil
 	}
 	if int64(before+len(last)) > r.limit {
-		return nil, r.tooLong(r.part.prefix())
+		return nil, r.lost()
 	}
 	r.large, r.buffer = r.part.finish(last)
 	return r.large, nil
@@ -213,6 +213,16 @@ func (r *Reader) fill() (n int, err error) {
 
 func (r *Reader) tooLong(start []byte) error {
 	return &TooLong{Prefix: bytes.Clone(start[:min(len(start), maxPrefix)]), Limit: r.limit}
+}
+
+// lost is tooLong for what is in part; nil if that was thrown away, since whoever
+// did so has told of it.
+func (r *Reader) lost() error {
+	start, ok := r.part.discard()
+	if !ok {
+		return nil
+	}
+	return r.tooLong(start)
 }
 
 // skip reads to the end of a frame that is thrown away, and returns long.

@@ -22,7 +22,6 @@ type unfinished struct {
 	buffer *Buffer
 	chunks []*chunk // what follows
 	joined int64    // bytes of the whole frame, once it is put together from them
-	start  []byte   // the first bytes of what was thrown away
 	shed   bool     // the frame was thrown away
 }
 
@@ -72,11 +71,11 @@ func (u *unfinished) throwAway() (n int64, start []byte) {
 		return 0, nil
 	}
 	n = u.size()
-	u.start, u.shed = slices.Clone(u.line[:maxPrefix]), true
+	start, u.shed = slices.Clone(u.line[:maxPrefix]), true
 	// The reader may be looking at it: it is left to the collector.
 	u.line, u.buffer = nil, nil
 	u.drop()
-	return n, u.start
+	return n, start
 }
 
 // drop gives the chunks back. The lock is held.
@@ -169,21 +168,29 @@ func (u *unfinished) release() ([]byte, *Buffer) {
 	return line, buffer
 }
 
-// prefix are the first bytes.
-func (u *unfinished) prefix() []byte {
+// discard drops a frame that is too long and returns its first bytes; not ok when
+// it was thrown away before.
+func (u *unfinished) discard() (start []byte, ok bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.shed {
-		return u.start
+		return nil, false
 	}
-	return u.line[:maxPrefix]
+	start = slices.Clone(u.line[:maxPrefix])
+	u.reset()
+	return start, true
 }
 
 // clear makes ready for the next frame.
 func (u *unfinished) clear() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	u.reset()
+}
+
+// reset forgets the frame. The lock is held.
+func (u *unfinished) reset() {
 	u.drop()
 	u.buffer.Release()
-	u.line, u.buffer, u.joined, u.start, u.shed = nil, nil, 0, nil, false
+	u.line, u.buffer, u.joined, u.shed = nil, nil, 0, false
 }

@@ -85,3 +85,36 @@ func TestFrameThatWasThrownAwayJustBeforeItsEnd(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "{}", string(<-frames))
 }
+
+// Whoever waits for a frame is told once that it is lost, also when it turns out to
+// be too long besides.
+func TestFrameThatWasThrownAwayAndIsTooLong(t *testing.T) {
+	for rest, text := range map[string]string{
+		"less than a chunk": strings.Repeat("x", 10<<10), "chunks": strings.Repeat("x", 300<<10),
+	} {
+		t.Run(rest, func(t *testing.T) {
+			in, peer := io.Pipe()
+			r := jsonrpc.NewReader(in, 132<<10)
+			type read struct {
+				frame []byte
+				err   error
+			}
+			reads := make(chan read, 10)
+			go func() {
+				frame, err := r.Read()
+				reads <- read{frame, err}
+			}()
+			for _, part := range []string{strings.Repeat("x", 128<<10), "x"} { // when the second is read, the first is held
+				_, err := io.WriteString(peer, part)
+				require.NoError(t, err)
+			}
+			_, lost := r.Shed()
+			require.NotNil(t, lost)
+			_, err := io.WriteString(peer, text+"\n{}\n")
+			require.NoError(t, err)
+			got := <-reads
+			require.NoError(t, got.err)
+			require.Equal(t, "{}", string(got.frame))
+		})
+	}
+}
