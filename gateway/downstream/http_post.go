@@ -357,8 +357,8 @@ func (p *post) writeJSON(w http.ResponseWriter, rc *http.ResponseController) {
 	p.hub.writing.Add(left)
 	var piece *memory.Piece
 	if left > memory.Free {
-		p.hub.grew(len(p.result))
 		piece = p.hub.large.Add(left, func() { stopWriting(rc) })
+		p.hub.grew(len(p.result))
 	}
 	writePieces(w, rc, p.result, piece.Shed, func(n int) { //nolint:errcheck // the client has gone
 		left -= int64(n)
@@ -415,14 +415,14 @@ func (h *HTTP) body(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 		case err == nil:
 		case errors.Is(err, io.EOF):
 			rc.SetReadDeadline(time.Time{}) //nolint:errcheck // not every reader can
-			if parts == nil {
-				return part, true
+			if parts != nil && (size <= memory.Free || up.room(size)) {
+				part = slices.Concat(append(parts, part)...)
 			}
-			if size > memory.Free && !up.room(size) {
+			if up.end() { // from now on nobody can give it up
 				h.crowdedOut(w, size)
 				return nil, false
 			}
-			return slices.Concat(append(parts, part)...), true
+			return part, true
 		case errors.As(err, new(*http.MaxBytesError)):
 			tooLarge(w, limit)
 			return nil, false

@@ -218,12 +218,13 @@ func (u *upload) room(n int) bool {
 	return true
 }
 
-// end gives back what the body took.
-func (u *upload) end() {
-	u.piece.Release()
+// end gives back what the body took. It reports whether that had been given up
+// before.
+func (u *upload) end() (shed bool) {
 	if u.piece != nil && u.session == nil {
 		u.account.Leave(&u.alone)
 	}
+	return u.piece.Release()
 }
 
 // stopReading ends a blocked read, stopWriting a blocked write.
