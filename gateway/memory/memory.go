@@ -74,7 +74,8 @@ const (
 )
 
 // Limit is the bound by default, in bytes: 1 GiB, or eight of the largest
-// messages if that is more, but at most half of what GOMEMLIMIT allows.
+// messages if that is more, but at most half of what GOMEMLIMIT allows, or 16 MiB
+// if that is less.
 func Limit(frame int64) int64 {
 	limit := max(baseLimit, frames*frame)
 	if most := debug.SetMemoryLimit(-1); most < math.MaxInt64 {
@@ -139,14 +140,15 @@ func (a *Account) look() {
 		before := a.room.Load()
 		held := a.relieve()
 		// What has grown meanwhile may have been counted or not.
-		left := a.room.Add(max(a.limit-held, a.limit/share) - before)
+		a.room.Add(max(a.limit-held, a.limit/share) - before)
 		a.mu.Lock()
-		if left > 0 || a.closed {
-			a.looking = false
-			a.mu.Unlock()
+		// Asked with the lock held, as who grows does: either sees the other.
+		a.looking = a.room.Load() <= 0 && !a.closed
+		again := a.looking
+		a.mu.Unlock()
+		if !again {
 			return
 		}
-		a.mu.Unlock()
 	}
 }
 

@@ -2,10 +2,13 @@ package memory_test
 
 import (
 	"math"
+	"runtime"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -98,6 +101,42 @@ func TestWhatWasGivenBackIsRoomAgain(t *testing.T) {
 		}
 		require.Empty(t, p.asked)
 	})
+}
+
+// watched notes what was last said of it when it was asked.
+type watched struct{ said, asked atomic.Int64 }
+
+func (w *watched) Held() int64 { w.asked.Store(w.said.Load()); return 0 }
+
+func (w *watched) Shed(int64) int64 { return 0 }
+
+// What grows just when a look ends gets the next one.
+func TestNoGrowthIsOverlooked(t *testing.T) {
+	w := &watched{}
+	a := memory.New(16)
+	defer a.Close()
+	a.Join(w)
+	var others sync.WaitGroup
+	defer others.Wait()
+	ended := make(chan struct{})
+	defer close(ended)
+	others.Go(func() { // they keep the end of each look waiting
+		for h := (&party{}); ; a.Leave(h) {
+			select {
+			case <-ended:
+				return
+			default:
+				a.Join(h)
+			}
+		}
+	})
+	for i := range int64(5000) {
+		w.said.Store(i + 1)
+		a.Grow(20)
+		for start := time.Now(); w.asked.Load() <= i; runtime.Gosched() {
+			require.Less(t, time.Since(start), 5*time.Second, "nobody looked at growth %d", i)
+		}
+	}
 }
 
 func TestWhoHasLeftIsNotAsked(t *testing.T) {
