@@ -375,12 +375,12 @@ func (o *Outbox) take(batch [][]byte) (taken, rest [][]byte) {
 
 // after is the queue without its first n frames.
 func (o *Outbox) after(n int) [][]byte {
-	if n < len(o.queue) {
+	clear(o.queue[:n]) // or they would stay as long as the queue
+	switch {
+	case n < len(o.queue):
 		return o.queue[n:]
-	}
-	if cap(o.queue) > 1024 {
+	case cap(o.queue) > 1024:
 		return nil // the memory of a burst long gone
 	}
-	clear(o.queue)
 	return o.queue[:0]
 }
