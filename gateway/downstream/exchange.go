@@ -157,19 +157,10 @@ func (x *Exchange) start(burst *jsonrpc.Burst) (taken bool) {
 
 // run lets the handler answer.
 func (x *Exchange) run() {
-	defer func() {
-		if r := recover(); r != nil {
-			x.panicked(r)
-		}
-		x.Finish()
-	}()
+	defer x.Finish()
+	defer x.Recover()
 	x.await()
 	x.session.opt.Handler.Handle(x)
-}
-
-func (x *Exchange) panicked(with any) {
-	s := x.session
-	s.opt.Logger.Error("handler panicked", "in", "request", "method", x.method, "session", s.id, "panic", with, "stack", string(debug.Stack()))
 }
 
 // Finish says that nothing more is done for a request that a [Starter] has
@@ -197,7 +188,8 @@ func (x *Exchange) Finish() {
 // taken: a panic is logged, and is the end of the request, as it is in Handle.
 func (x *Exchange) Recover() {
 	if r := recover(); r != nil {
-		x.panicked(r)
+		s := x.session
+		s.opt.Logger.Error("handler panicked", "in", "request", "method", x.method, "session", s.id, "panic", r, "stack", string(debug.Stack()))
 		x.Finish()
 	}
 }

@@ -18,7 +18,6 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
-	"unicode/utf8"
 
 	"goblin/registry/rawjson"
 )
@@ -242,7 +241,7 @@ func (m *Message) check() error {
 func salvageID(frame []byte) []byte {
 	for k, v := range rawjson.Members(frame) {
 		if k.Is("id") {
-			if end, err := rawjson.Scan(v, 0); err != nil || end != len(v) || !utf8.Valid(v) {
+			if end, err := rawjson.Scan(v, 0); err != nil || end != len(v) {
 				return nil
 			}
 			if c := v[0]; c == '"' || c == '-' || '0' <= c && c <= '9' {
