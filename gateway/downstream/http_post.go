@@ -192,7 +192,7 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 		return
 	}
 	if err != nil {
-		h.malformed(w, p, &m, err)
+		h.malformed(w, p, err)
 		return
 	}
 	p.id = m.ID
@@ -226,10 +226,10 @@ func unavailable(w http.ResponseWriter, id []byte, why string) {
 	writeError(w, http.StatusServiceUnavailable, jsonrpc.Errorf(jsonrpc.CodeInternal, "%s", why).Frame(id))
 }
 
-func (h *HTTP) malformed(w http.ResponseWriter, p *post, m *jsonrpc.Message, err error) {
+func (h *HTTP) malformed(w http.ResponseWriter, p *post, err error) {
 	var answer []byte
 	if p.hub != nil {
-		if answer = p.hub.s.malformed(m, err); answer == nil {
+		if answer = p.hub.s.malformed(err); answer == nil {
 			w.WriteHeader(http.StatusAccepted)
 			return
 		}

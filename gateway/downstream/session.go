@@ -460,13 +460,13 @@ func (s *Session) responded(m *jsonrpc.Message) {
 
 // malformed says what to answer to a frame that is no message; nil when it
 // was a broken answer to a call of ours, which fails.
-func (s *Session) malformed(m *jsonrpc.Message, err error) []byte {
+func (s *Session) malformed(err error) []byte {
 	var bad *jsonrpc.ParseError
 	if !errors.As(err, &bad) {
 		bad = &jsonrpc.ParseError{Code: jsonrpc.CodeParse, Cause: err}
 	}
 	s.opt.Logger.Debug("malformed message from client", "session", s.id, "transport", s.transport, "error", err)
-	if m.Method == "" && bad.Code == jsonrpc.CodeInvalidRequest && bad.ID != nil && s.calls.Resolve(bad.ID, jsonrpc.Reply{}, err) {
+	if !bad.Asks && bad.Code == jsonrpc.CodeInvalidRequest && bad.ID != nil && s.calls.Resolve(bad.ID, jsonrpc.Reply{}, err) {
 		return nil
 	}
 	return bad.Reply().Frame(bad.ID)

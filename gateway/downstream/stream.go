@@ -327,7 +327,7 @@ func (s *Session) receive(frame []byte, parse func([]byte) (jsonrpc.Message, err
 	m, err := parse(frame)
 	switch {
 	case err != nil:
-		if answer := s.malformed(&m, err); answer != nil {
+		if answer := s.malformed(err); answer != nil {
 			out.send(answer)
 		}
 	case m.IsRequest():

@@ -74,6 +74,17 @@ func TestAlienAndBrokenAnswersOfTheClientAreIgnored(t *testing.T) {
 		got := c.message()
 		require.Equal(t, "2", string(got.ID))
 		require.Equal(t, -32603, got.Error.Code)
+		// A broken request is no answer, even if it bears the id of one.
+		c.send(request("3", "ask", ""))
+		ask = c.message()
+		for _, broken := range []string{`"method":"echo"`, `"jsonrpc":"1.0","method":"echo"`, `"jsonrpc":"2.0","method":"echo","method":"x"`, `"jsonrpc":"2.0","method":7`} {
+			c.send(`{"id":` + string(ask.ID) + `,` + broken + `}`)
+			got = c.message()
+			require.Equal(t, string(ask.ID), string(got.ID), broken)
+			require.Equal(t, -32600, got.Error.Code, broken)
+		}
+		c.send(`{"jsonrpc":"2.0","id":` + string(ask.ID) + `,"result":{}}`)
+		require.Equal(t, `{"jsonrpc":"2.0","id":3,"result":{}}`, c.line())
 	})
 }
 

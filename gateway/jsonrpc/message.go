@@ -38,6 +38,7 @@ type Message struct {
 	Buffer *Buffer
 
 	lines bool // line breaks stand between tokens
+	asks  bool // there is a method, of whatever kind
 }
 
 // OneLine makes sure that no line breaks stand between the tokens of the
@@ -64,6 +65,7 @@ func (m *Message) IsResponse() bool { return m.Method == "" }
 type ParseError struct {
 	ID    []byte // nil when unknown
 	Code  int    // CodeParse, CodeInvalidRequest or CodeInvalidParams
+	Asks  bool   // it has a method, so it is no answer; unknown with CodeParse
 	Cause error
 }
 
@@ -83,7 +85,7 @@ func (e *ParseError) Reply() *Error {
 }
 
 func invalid(m *Message, format string, args ...any) error {
-	return &ParseError{ID: m.ID, Code: CodeInvalidRequest, Cause: fmt.Errorf(format, args...)}
+	return &ParseError{ID: m.ID, Code: CodeInvalidRequest, Asks: m.asks, Cause: fmt.Errorf(format, args...)}
 }
 
 // Parse checks the whole frame's grammar and returns its envelope. Every error
@@ -129,6 +131,7 @@ const (
 
 func (m *Message) envelope(frame []byte) error {
 	var method, version []byte
+	var twice rawjson.Key
 	seen := 0
 	for k, v := range m.Shape.Members(frame) {
 		bit := 0
@@ -147,20 +150,25 @@ func (m *Message) envelope(frame []byte) error {
 			bit, m.Error = sawError, v
 		}
 		if seen&bit != 0 {
-			return invalid(m, "member %s stands twice", k)
+			twice = k
 		}
 		seen |= bit
 	}
-	if err := m.checkID(seen&sawMethod != 0); err != nil {
+	m.asks = seen&sawMethod != 0
+	if err := m.checkID(); err != nil {
 		return err
+	}
+	if twice != nil {
+		return invalid(m, "member %s stands twice", twice)
 	}
 	if string(version) != `"2.0"` {
 		return invalid(m, `member "jsonrpc" must be "2.0"`)
 	}
-	if seen&sawMethod != 0 {
-		if m.Method = methodName(method); m.Method == "" {
-			return invalid(m, `member "method" must be a non-empty string`)
-		}
+	if !m.asks {
+		return nil
+	}
+	if m.Method = methodName(method); m.Method == "" {
+		return invalid(m, `member "method" must be a non-empty string`)
 	}
 	return nil
 }
@@ -200,11 +208,11 @@ func methodName(raw []byte) string {
 	return name
 }
 
-func (m *Message) checkID(request bool) error {
+func (m *Message) checkID() error {
 	if m.ID == nil {
 		return nil
 	}
-	if !request && string(m.ID) == "null" {
+	if !m.asks && string(m.ID) == "null" {
 		m.ID = nil
 		return nil
 	}
@@ -222,7 +230,7 @@ func (m *Message) check() error {
 		}
 		if rawjson.IsArray(m.Params) && m.ID != nil {
 			// Good JSON-RPC, but no method of MCP takes it.
-			return &ParseError{ID: m.ID, Code: CodeInvalidParams, Cause: errors.New(`member "params" must be an object`)}
+			return &ParseError{ID: m.ID, Code: CodeInvalidParams, Asks: true, Cause: errors.New(`member "params" must be an object`)}
 		}
 		if m.Params != nil && !rawjson.IsObject(m.Params) {
 			return invalid(m, `member "params" must be an object`)

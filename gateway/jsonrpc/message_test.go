@@ -54,6 +54,7 @@ func TestParseNamesTheFaultAndKeepsTheID(t *testing.T) {
 		{`{"id":"q","method":"x"}`, `"q"`, jsonrpc.CodeInvalidRequest, `"jsonrpc" must be "2.0"`},
 		{`{"id":1,"jsonrpc":"2.0","method":5}`, "1", jsonrpc.CodeInvalidRequest, `"method" must be`},
 		{`{"id":1,"jsonrpc":"2.0","method":"x","method":"y"}`, "1", jsonrpc.CodeInvalidRequest, `"method" stands twice`},
+		{`{"id":{},"jsonrpc":"2.0","method":"x","method":"y"}`, "", jsonrpc.CodeInvalidRequest, `"id" must be`},
 		{`{"id":1,"jsonrpc":"2.0","method":"x","params":[1]}`, "1", jsonrpc.CodeInvalidParams, `"params" must be an object`},
 		{`{"id":1,"jsonrpc":"2.0","method":"x","params":7}`, "1", jsonrpc.CodeInvalidRequest, `"params" must be an object`},
 		{`{"id":1,"jsonrpc":"2.0"}`, "1", jsonrpc.CodeInvalidRequest, "either a method, a result or an error"},
