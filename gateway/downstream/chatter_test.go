@@ -110,3 +110,27 @@ func TestARequestThatWaitsForRoomEndsWithItsSession(t *testing.T) {
 		require.ErrorIs(t, <-c.done, gone)
 	})
 }
+
+// Also of what a tool of Goblin's own does meanwhile, for a client without a session.
+func TestNestedRequestsSpareTheirClient(t *testing.T) {
+	h := newScript()
+	c := newSite(t, downstream.HTTPOptions{Options: downstream.Options{Handler: h, Limits: downstream.Limits{Unsent: 64 << 10}}})
+	line := []byte(`{"data":"` + strings.Repeat("x", 64<<10) + `"}`)
+	h.handle = func(x *downstream.Exchange) {
+		x.Notify("", "notifications/first", nil)
+		n := x.Nested(t.Context(), "tools/call", []byte(`{}`), func() *downstream.Exchange { return x })
+		for range 1000 {
+			n.Notify("", "notifications/message", line)
+		}
+		n.Reply([]byte(`{}`))
+		x.Reply([]byte(`{"over":true}`))
+	}
+	s := c.postModern(t.Context(), "1", "any", "")
+	for {
+		m := s.message()
+		if m.Method == "" {
+			require.JSONEq(t, `{"over":true}`, string(m.Result))
+			return
+		}
+	}
+}

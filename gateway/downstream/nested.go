@@ -64,4 +64,4 @@ func (s *nestedStream) request(ctx context.Context, frame []byte) error {
 	return s.outer().ask(ctx, frame)
 }
 
-func (s *nestedStream) unsent() int64 { return 0 }
+func (s *nestedStream) unsent() int64 { return s.outer().Unsent() }
