@@ -108,10 +108,18 @@ func (p *post) unsent() int64 {
 }
 
 func (p *post) answer(frame []byte, code int, _ *jsonrpc.Burst) {
+	if f := p.finish(frame, code); f != nil {
+		p.hub.check(f, len(frame))
+	}
+}
+
+// finish takes the answer. It returns the event stream that it goes to; nil for
+// none.
+func (p *post) finish(frame []byte, code int) *feed {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.over {
-		return
+		return nil
 	}
 	p.over, p.failed, p.status = true, code != 0, http.StatusOK
 	if p.modern {
@@ -123,10 +131,11 @@ func (p *post) answer(frame []byte, code int, _ *jsonrpc.Burst) {
 	if p.feed != nil {
 		p.feed.out.Send(frame)
 		p.feed.out.Finish()
-		return
+		return p.feed
 	}
 	p.result = frame
 	p.rouse()
+	return nil
 }
 
 func (p *post) abandon() {

@@ -1,8 +1,14 @@
 package downstream_test
 
 import (
+	"io"
+	"net"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -29,5 +35,52 @@ func TestABodyIsServedOrRefused(t *testing.T) {
 		}
 		require.Equal(t, 200, res.StatusCode)
 		require.Contains(t, text, `{"served":true}`)
+	}
+}
+
+// Answers count in whatever form they go out.
+func TestAnswersThatAreNotReadAreBoundedTogether(t *testing.T) {
+	for _, accept := range []string{"application/json", "text/event-stream"} {
+		for name, stateless := range map[string]bool{" to sessions": false, " to stateless clients": true} {
+			t.Run(accept+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					const size, limit = 4 << 20, 16 << 20
+					a := account.New(limit)
+					defer a.Close()
+					c, l, stop := serve(t, downstream.HTTPOptions{Options: downstream.Options{Memory: a}})
+					defer stop()
+					conns := make([]net.Conn, 10)
+					for i := range conns {
+						head, params := "", `{"n":`+number(size)+`}`
+						if stateless {
+							head, params = "Mcp-Protocol-Version: 2026-07-28\r\nMcp-Method: big\r\n", modern(`"n":`+number(size))
+						} else {
+							head = "Mcp-Session-Id: " + c.open() + "\r\n"
+						}
+						text := request("1", "big", params)
+						conn, err := l.dial(t.Context(), "", "")
+						require.NoError(t, err)
+						defer conn.Close()
+						_, err = io.WriteString(conn, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: "+accept+"\r\n"+
+							"Content-Type: application/json\r\n"+head+"Content-Length: "+number(len(text))+"\r\n\r\n"+text)
+						require.NoError(t, err)
+						conns[i] = conn
+					}
+					time.Sleep(time.Second)
+					var whole atomic.Int32
+					var all sync.WaitGroup
+					for _, conn := range conns {
+						all.Go(func() {
+							if n, _ := io.Copy(io.Discard, conn); n > size { // what there is of it
+								whole.Add(1)
+							}
+						})
+					}
+					all.Wait()
+					require.LessOrEqual(t, int(whole.Load()), limit/size)
+					require.GreaterOrEqual(t, int(whole.Load()), limit/size/2)
+				})
+			})
+		}
 	}
 }
