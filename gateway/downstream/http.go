@@ -87,7 +87,7 @@ func NewHTTP(o HTTPOptions) *HTTP {
 	if h.o.Protocols == nil {
 		h.o.Protocols = DefaultProtocols
 	}
-	h.sessions.limit = h.opt.Limits.Sessions
+	h.sessions.limit, h.sessions.account = h.opt.Limits.Sessions, h.opt.Memory
 	h.sessions.all = make(map[string]*hub)
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	return h
@@ -265,7 +265,7 @@ func (h *HTTP) keep(b *hub) {
 	}
 	h.sessions.remove(b)
 	b.s.finish(context.Cause(b.s.ctx))
-	h.opt.Memory.Leave(b)
+	h.sessions.retire(b)
 }
 
 // Close ends all sessions, giving requests in flight the time of

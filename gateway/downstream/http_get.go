@@ -53,6 +53,7 @@ type hub struct {
 
 	uses int       // requests, streams and exchanges; guarded by sessions.mu
 	used time.Time // when uses fell last; guarded by sessions.mu
+	over bool      // the session has ended; guarded by sessions.mu
 }
 
 func newHub(s *Session) *hub {
@@ -181,7 +182,8 @@ func (b *hub) check(f *feed, n int) {
 	b.s.Close(ErrOverflow)
 }
 
-// cut ends what one stateless client reads.
+// cut ends what the client reads as events, and with it the request of a stateless
+// one.
 func (b *hub) cut(cause error) {
 	b.mu.Lock()
 	feeds := slices.Collect(maps.Keys(b.feeds))
@@ -189,7 +191,9 @@ func (b *hub) cut(cause error) {
 	for _, f := range feeds {
 		f.cut(cause)
 	}
-	b.drop()
+	if b.drop != nil {
+		b.drop()
+	}
 }
 
 // add counts the stream of a POST.

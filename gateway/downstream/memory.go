@@ -121,12 +121,14 @@ func (s *Session) overcrowded(rest, unsent int64) int64 {
 	return rest + unsent
 }
 
-// Held implements [memory.Holder], for a session or for one stateless request.
+// Held implements [memory.Holder], for a session or for one stateless request. What
+// is on its way to a client outlives its session.
 func (b *hub) Held() int64 {
-	if b.s.ctx.Err() != nil {
-		return 0
+	held := b.large.Held() + b.queued()
+	if b.s.ctx.Err() == nil {
+		held += b.requestBytes()
 	}
-	return b.large.Held() + b.requestBytes() + b.queued()
+	return held
 }
 
 // requestBytes are those of the session's requests in flight, or of the one
@@ -149,10 +151,11 @@ func (b *hub) Shed(need int64) int64 {
 	switch {
 	case large >= max(requests, queued):
 		return b.large.Shed(need)
-	case requests < queued && b.drop == nil:
-		return b.s.overcrowded(large+requests, queued)
 	case requests < queued:
 		b.cut(ErrCrowded)
+		if b.drop == nil {
+			return b.s.overcrowded(requests, queued)
+		}
 		return queued
 	case b.drop == nil:
 		return b.s.refuse(need)

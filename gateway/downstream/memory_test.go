@@ -38,10 +38,10 @@ func TestABodyIsServedOrRefused(t *testing.T) {
 	}
 }
 
-// Answers count in whatever form they go out.
+// Answers count in whatever form they go out, and as long as they do.
 func TestAnswersThatAreNotReadAreBoundedTogether(t *testing.T) {
 	for _, accept := range []string{"application/json", "text/event-stream"} {
-		for name, stateless := range map[string]bool{" to sessions": false, " to stateless clients": true} {
+		for name, stateless := range map[string]bool{" to sessions": false, " to sessions that end": false, " to stateless clients": true} {
 			t.Run(accept+name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					const size, limit = 4 << 20, 16 << 20
@@ -51,11 +51,10 @@ func TestAnswersThatAreNotReadAreBoundedTogether(t *testing.T) {
 					defer stop()
 					conns := make([]net.Conn, 10)
 					for i := range conns {
-						head, params := "", `{"n":`+number(size)+`}`
-						if stateless {
-							head, params = "Mcp-Protocol-Version: 2026-07-28\r\nMcp-Method: big\r\n", modern(`"n":`+number(size))
-						} else {
-							head = "Mcp-Session-Id: " + c.open() + "\r\n"
+						head, params, id := "Mcp-Protocol-Version: 2026-07-28\r\nMcp-Method: big\r\n", modern(`"n":`+number(size)), ""
+						if !stateless {
+							id = c.open()
+							head, params = "Mcp-Session-Id: "+id+"\r\n", `{"n":`+number(size)+`}`
 						}
 						text := request("1", "big", params)
 						conn, err := l.dial(t.Context(), "", "")
@@ -65,6 +64,10 @@ func TestAnswersThatAreNotReadAreBoundedTogether(t *testing.T) {
 							"Content-Type: application/json\r\n"+head+"Content-Length: "+number(len(text))+"\r\n\r\n"+text)
 						require.NoError(t, err)
 						conns[i] = conn
+						if strings.HasSuffix(name, "end") {
+							synctest.Wait() // the answer is on its way
+							require.Contains(t, []int{204, 404}, c.do("DELETE", id, "").StatusCode) // 404: it has ended to make room
+						}
 					}
 					time.Sleep(time.Second)
 					var whole atomic.Int32

@@ -3,12 +3,15 @@ package downstream
 import (
 	"sync"
 	"time"
+
+	"goblin/gateway/memory"
 )
 
 // sessions is the table of HTTP sessions. It knows which are in use, so that
 // neither idleness nor eviction ends one that somebody waits for.
 type sessions struct {
-	limit int
+	limit   int
+	account *memory.Account
 
 	mu  sync.Mutex
 	all map[string]*hub // by key
@@ -96,6 +99,22 @@ func (t *sessions) release(b *hub) {
 	defer t.mu.Unlock()
 	b.uses--
 	b.used = time.Now()
+	t.leave(b)
+}
+
+// retire notes that a session has ended. What its client still reads counts
+// until nobody uses the session any more.
+func (t *sessions) retire(b *hub) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	b.over = true
+	t.leave(b)
+}
+
+func (t *sessions) leave(b *hub) {
+	if b.over && b.uses == 0 {
+		t.account.Leave(b)
+	}
 }
 
 func (t *sessions) remove(b *hub) {
