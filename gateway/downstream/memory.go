@@ -67,20 +67,22 @@ func (s *Session) refuse(need int64) (released int64) {
 		n++
 	}
 	s.mu.Unlock()
-	for _, x := range all[:n] {
-		x.giveUp()
-	}
-	if n > 0 {
-		s.opt.Logger.Warn("requests were refused: too much is held for all clients and servers together",
-			"session", s.id, "requests", n, "bytes", released)
-	}
+	s.giveUp(released, all[:n]...)
 	return released
 }
 
-// giveUp answers a request for whose params there is no room any more.
-func (x *Exchange) giveUp() {
+// giveUp answers requests for whose params, of so many bytes, there is no room any
+// more.
+func (s *Session) giveUp(bytes int64, all ...*Exchange) {
+	if len(all) == 0 {
+		return
+	}
+	s.opt.Logger.Warn("requests were refused: too much is held for all clients and servers together",
+		"session", s.id, "requests", len(all), "bytes", bytes)
 	e := jsonrpc.Errorf(jsonrpc.CodeInternal, "The request was given up: %v; send it again later", memory.ErrFull)
-	x.end(errCrowdedRequest, "", func() { x.out.answer(e.Frame(x.id), e.Code, nil) })
+	for _, x := range all {
+		x.end(errCrowdedRequest, "", func() { x.out.answer(e.Frame(x.id), e.Code, nil) })
+	}
 }
 
 // streamHolder is what the client of a byte stream makes us hold.
@@ -156,6 +158,7 @@ func (b *hub) Shed(need int64) int64 {
 		if b.drop == nil {
 			return b.s.overcrowded(requests, queued)
 		}
+		b.s.opt.Logger.Warn("an answer was cut off: too much is held for all clients and servers together", "session", b.s.id, "bytes", queued)
 		return queued
 	case b.drop == nil:
 		return b.s.refuse(need)
@@ -164,7 +167,7 @@ func (b *hub) Shed(need int64) int64 {
 	x := b.own
 	b.s.release(x)
 	b.s.mu.Unlock()
-	x.giveUp()
+	b.s.giveUp(requests, x)
 	return requests
 }
 
