@@ -13,16 +13,16 @@
 // Everything exported is safe for concurrent use. Sending never blocks. What
 // the client is owed is never dropped: answers, and requests to it. Of
 // notifications, those given a key may be replaced by a newer one of that key
-// while they wait, those without one are left out, and counted, while more than
-// a quarter of limits.unsent waits, and over HTTP session-wide ones are dropped, and counted, while
-// the client holds no stream open for them. Requests to a client wait until it
-// has read all but limits.unsent. A client that does not read
-// is not read from either once limits.unsent bytes wait for it, and its
-// session ends at 20 times that, or when a write made no progress for a
-// minute. All clients together are bounded by an account of what they make the
-// process hold: over it, who holds most of it gives up first an unfinished message,
-// requests in flight, or a session that does not read ([memory.Account]). No client
-// can slow another.
+// while they wait; those without one are left out, and counted, while more than
+// a quarter of limits.unsent waits. Over HTTP session-wide ones are dropped, and
+// counted, while the client holds no stream open for them. Requests to a client
+// wait until it has read all but limits.unsent. A client that does not read is
+// not read from either once limits.unsent bytes wait for it, and its session
+// ends at 20 times that, or when a write made no progress for a minute. All
+// clients together are bounded by an account of what they make the process
+// hold: over it, who holds most of it gives up first an unfinished message,
+// requests in flight, or a session that does not read ([memory.Account]). No
+// client can slow another.
 package downstream
 
 import (

@@ -332,10 +332,6 @@ func (x *Exchange) send(frame []byte) {
 	x.end(ErrAnswered, "", func() { x.out.answer(frame, 0, x.burst) })
 }
 
-// ReplyFrame answers with a complete frame that [jsonrpc.Result] made. The
-// frame belongs to the session from then on.
-func (x *Exchange) ReplyFrame(frame []byte) { x.answer(frame, 0) }
-
 // Error answers with a raw error object, with the edits made to it.
 func (x *Exchange) Error(object []byte, edits ...rawjson.Edit) {
 	if !x.answered() {

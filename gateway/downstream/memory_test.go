@@ -65,7 +65,7 @@ func TestAnswersThatAreNotReadAreBoundedTogether(t *testing.T) {
 						require.NoError(t, err)
 						conns[i] = conn
 						if strings.HasSuffix(name, "end") {
-							synctest.Wait() // the answer is on its way
+							synctest.Wait()                                                         // the answer is on its way
 							require.Contains(t, []int{204, 404}, c.do("DELETE", id, "").StatusCode) // 404: it has ended to make room
 						}
 					}

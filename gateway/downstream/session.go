@@ -268,8 +268,9 @@ func (s *Session) Data() any {
 func (s *Session) Unsent() int64 { return s.base.unsent() }
 
 // Notify sends a notification on the session-wide stream. It is left out while
-// more than a quarter of limits.unsent waits for the client (see Options.Spared), and over HTTP
-// dropped, and counted, when the client has no such stream open.
+// more than a quarter of limits.unsent waits for the client (see
+// [Options].Spared), and over HTTP dropped, and counted, when the client has no
+// such stream open.
 func (s *Session) Notify(method string, params []byte, edits ...rawjson.Edit) {
 	if s.spare(0) {
 		return

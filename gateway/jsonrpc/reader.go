@@ -33,7 +33,17 @@ func (e *TooLong) Unwrap() error { return e.Cause }
 
 // IsResponse reports whether the lost frame answered a call, as far as its
 // first bytes show.
-func (e *TooLong) IsResponse() bool { return !bytes.Contains(e.Prefix, []byte(`"method"`)) }
+func (e *TooLong) IsResponse() bool {
+	for k := range rawjson.Members(e.Prefix) {
+		switch {
+		case k.Is("method"), k.Is("params"):
+			return false
+		case k.Is("result"), k.Is("error"):
+			return true
+		}
+	}
+	return true
+}
 
 // Reader reads frames that end at a line break.
 type Reader struct {

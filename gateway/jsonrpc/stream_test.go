@@ -246,3 +246,21 @@ func FuzzReader(f *testing.F) {
 		}
 	})
 }
+
+// A frame that is lost is known by its members, not by what stands within them.
+func TestTooLongFramesAreKnownByTheirMembers(t *testing.T) {
+	t.Parallel()
+	for start, response := range map[string]bool{
+		`{"jsonrpc":"2.0","id":1,"method":"x","params":{"result":"`:       false,
+		`{"jsonrpc":"2.0","id":1,"params":{"x":"`:                         false,
+		`{"jsonrpc":"2.0","id":1,"result":{"action":{"method":"x"},"x":"`: true,
+		`{"id":1,"error":{"data":"method","x":"`:                          true,
+	} {
+		frame := start + strings.Repeat("x", 10<<10) + `"}}`
+		_, err := jsonrpc.NewReader(strings.NewReader(frame), 5<<10).Read()
+		var long *jsonrpc.TooLong
+		require.ErrorAs(t, err, &long)
+		require.Equal(t, response, long.IsResponse(), start)
+		require.Equal(t, "1", string(long.ID()))
+	}
+}
