@@ -9,7 +9,8 @@ import (
 // write it have in common: without blanks, strings with as few escapes as
 // possible, members sorted by name. Members of one name all stay, in their
 // order, since readers differ in which of them they take. Numbers keep their
-// text. The time and the memory grow with the length of v, not with its depth.
+// text. The time and the memory grow with the length of v, not with its depth;
+// it takes up to some hundred times that memory, so the caller bounds v.
 func AppendCanonical(dst, v []byte) []byte {
 	tree, _ := grow(v, space(v, 0))
 	return tree.append(dst)
