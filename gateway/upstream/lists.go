@@ -169,7 +169,7 @@ func (ls *lists) run(ctx context.Context) {
 		all.Go(func() { ls.keep(ctx, &listings[i], first.Done) })
 	}
 	first.Wait()
-	if ctx.Err() == nil {
+	if ctx.Err() == nil && ls.link.Err() == nil {
 		ls.srv.whole(ls.link)
 	}
 	all.Wait()
@@ -250,8 +250,8 @@ func (ls *lists) fetch(ctx context.Context, g *listing) (size int, ok bool) {
 	listed := weight.Load()
 	defer func() { weight.Store(listed) }()
 	items, weighs, complaint, err := source.pages(ctx, g, func(size int64) bool { return s.heavy(g.kind, size) })
-	if ctx.Err() != nil {
-		return 0, true
+	if ctx.Err() != nil || err != nil && source.Err() != nil {
+		return 0, true // it is fetched over the next connection
 	}
 	if err != nil {
 		var rpc errRPC

@@ -273,7 +273,7 @@ func (s *Server) downLocked() *Error {
 	case s.running != nil && s.running.Err() != nil:
 		return s.failure(ConnectionError, "has been stopped", nil)
 	case errors.As(s.lastErr, &last):
-		return s.failure(ConnectionError, "is not connected: "+last.Reason, s.lastErr)
+		return s.failure(ConnectionError, "is not connected: "+last.Reason, unsent(s.lastErr))
 	case s.lastErr != nil:
 		return s.failure(ConnectionError, "is not connected: "+s.lastErr.Error(), s.lastErr)
 	}
