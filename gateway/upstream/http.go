@@ -206,9 +206,10 @@ func forgotten(status int, body []byte) bool {
 // forgot ends the session for the call whose refusal told so. The others may have
 // been carried out.
 func (h *streamable) forgot(id int64) error {
+	known := h.over.Swap(true) // first: its caller looks for another connection
 	h.failCall(id, h.sessionOver(ErrForgotten))
 	err := h.sessionOver(errSessionOver)
-	if h.over.Swap(true) {
+	if known {
 		return err
 	}
 	if !h.spawn(func() {
