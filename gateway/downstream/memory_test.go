@@ -18,7 +18,7 @@ import (
 
 // A body may have to be given up just when the last of it has come.
 func TestABodyIsServedOrRefused(t *testing.T) {
-	const size = 12 << 20
+	const size = 4 << 20
 	a := account.New(size * 3 / 2)
 	defer a.Close()
 	h := newScript()
@@ -44,7 +44,7 @@ func TestAnswersThatAreNotReadAreBoundedTogether(t *testing.T) {
 		for name, stateless := range map[string]bool{" to sessions": false, " to sessions that end": false, " to stateless clients": true} {
 			t.Run(accept+name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					const size, limit = 4 << 20, 16 << 20
+					const size, limit = 1 << 20, 4 << 20
 					a := account.New(limit)
 					defer a.Close()
 					c, l, stop := serve(t, downstream.HTTPOptions{Options: downstream.Options{Memory: a}})
