@@ -110,6 +110,7 @@ func (b *hub) hold(key string, frame []byte) {
 	}
 	b.held[key] = frame
 	b.heldLen += len(frame) - len(old)
+	b.s.opt.Memory.Grow(int64(max(len(frame)-len(old), 0)))
 }
 
 func (b *hub) request(ctx context.Context, frame []byte) error {
@@ -152,11 +153,15 @@ func (b *hub) unsent() int64 {
 	return b.writing.Load() + b.queuedLocked()
 }
 
-// queued is unsent without the answers that are JSON.
+// queued is what waits in streams, or for one while there is a session.
 func (b *hub) queued() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.queuedLocked()
+	n := b.queuedLocked()
+	if b.s.ctx.Err() == nil {
+		n += int64(b.heldLen)
+	}
+	return n
 }
 
 func (b *hub) queuedLocked() (n int64) {

@@ -87,3 +87,25 @@ func TestAnswersThatAreNotReadAreBoundedTogether(t *testing.T) {
 		}
 	}
 }
+
+// Sessions without a stream leave what waits for one to all others' cost.
+func TestWhatWaitsForStreamsIsBoundedTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const sessions, limit = 20, 4 << 20
+		a := account.New(limit)
+		defer a.Close()
+		c, _, stop := serve(t, downstream.HTTPOptions{Options: downstream.Options{Memory: a}})
+		defer stop()
+		pad := []byte(`{"x":"` + strings.Repeat("x", 1<<10) + `"}`)
+		for range sessions {
+			c.open()
+			s := <-c.h.opened
+			for i := range 900 {
+				s.Merge(number(i), "notifications/x", pad)
+			}
+			synctest.Wait()
+		}
+		require.LessOrEqual(t, c.http.Sessions(), limit/(900<<10))
+		require.GreaterOrEqual(t, c.http.Sessions(), 1)
+	})
+}
