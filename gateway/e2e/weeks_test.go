@@ -41,13 +41,16 @@ func TestStatusNamesTheLog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.backend("b", filesystem())
+	w.remote("r", "/mcp", filesystem())
 	c := w.bridged()
 	c.waitListed("tools", "b_stat", true)
+	c.waitListed("tools", "r_stat", true)
 	log := w.status().Log
 	require.Contains(t, w.succeeds("status"), log)
 	text, err := os.ReadFile(log)
 	require.NoError(t, err)
-	require.Contains(t, string(text), "msg=connected server=b")
+	require.Regexp(t, `msg=connected server=b transport=stdio protocol=\S+ pid=\d+\n`, string(text))
+	require.Regexp(t, `msg=connected server=r transport=http protocol=\S+\n`, string(text), "it has no process")
 
 	other := newWorld(t)
 	other.log = obj{"file": "goblin.log"}

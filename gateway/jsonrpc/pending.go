@@ -68,8 +68,6 @@ func (p *Pending[T]) Add(info T) (*Call[T], error) {
 }
 
 // Begin is Add for a call that nobody waits for: its outcome goes to Then, once.
-// others says that
-// it is not the only open call.
 func (p *Pending[T]) Begin(info T) (id int64, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
