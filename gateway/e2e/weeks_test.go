@@ -37,6 +37,21 @@ func TestAFailureThatRepeatsIsLoggedOnce(t *testing.T) {
 	require.Equal(t, 1, b.starts())
 }
 
+func TestAFailureThatRepeatsForAClientIsLoggedOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.log = obj{"level": "debug"}
+	b := w.backend("b", filesystem(), obj{"isolation": "session"})
+	c := w.bridged()
+	require.NotEmpty(t, c.callText("b_stat", obj{}))
+	require.NoError(t, os.WriteFile(b.conf["args"].([]string)[0], []byte("no script"), 0o600))
+	other := w.bridged()
+	require.Equal(t, "CONNECTION_ERROR", other.fault("tools/call", obj{"name": "b_stat"}).kind())
+	count := func(text string) int { return strings.Count(w.hostLog(), text) }
+	eventually(t, "several attempts", func() bool { return count(`msg="still no connection for a client"`) >= 3 })
+	require.Equal(t, 1, count(`level=WARN msg="no connection for a client"`))
+}
+
 func TestStatusNamesTheLog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
