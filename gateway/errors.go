@@ -28,18 +28,25 @@ type pendingError struct {
 
 func (e *pendingError) Unwrap() error { return e.error }
 
-// unlisted is err, with a word about a server that is not there to list the
-// tool or prompt, if the name begins as its own do.
+// unlisted is err, with a word about why the tool or prompt may be missing: it
+// is withheld, or the server whose names begin like this one is not there to
+// list it.
 func (g *Gateway) unlisted(err *registry.NotFoundError) error {
 	if err.Kind != registry.Tool && err.Kind != registry.Prompt {
 		return err
+	}
+	told := *err
+	if err.Kind == registry.Tool {
+		if p := g.reg.Withheld(err.Name); p != nil {
+			told.Absent = withheld(p)
+			return &told
+		}
 	}
 	for _, s := range g.reg.States() {
 		rest, ok := strings.CutPrefix(err.Name, s.Name)
 		if !ok || s.Listed || s.State == registry.StateReady || !strings.HasPrefix(rest, "_") && !strings.HasPrefix(rest, "/") {
 			continue
 		}
-		told := *err
 		told.Absent = fmt.Sprintf("server %q is %s, so its %ss are not known", s.Name, s.State, err.Kind)
 		return &told
 	}

@@ -70,7 +70,3 @@ func (g *Gateway) initialize(r *request) {
 	result = rawjson.AppendString(result, g.instructions())
 	r.reply(append(result, '}'))
 }
-
-// Revisions are the protocol revisions that clients may negotiate, oldest
-// first.
-func Revisions() []string { return slices.Clone(legacyRevisions) }

@@ -72,6 +72,15 @@ func (g *Gateway) showPinned(server string, changes []pins.Change) {
 	g.reg.SetPinned(server, rows)
 }
 
+// withheld says why clients do not get a tool.
+func withheld(p *registry.PinnedTool) string {
+	why := fmt.Sprintf("server %q changed it, and it", p.Server)
+	if p.New {
+		why = fmt.Sprintf("it is new on server %q and", p.Server)
+	}
+	return fmt.Sprintf("%s is withheld until %q", why, approval(p.Server, p.Name))
+}
+
 // approval is the command that approves a tool.
 func approval(server, tool string) string {
 	if strings.ContainsFunc(tool, func(r rune) bool { return r <= ' ' || strings.ContainsRune(`'"\$&;|<>*?()`, r) || r > '~' }) {

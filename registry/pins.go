@@ -3,6 +3,7 @@ package registry
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -77,4 +78,29 @@ func (r *Registry) PinnedTool(server, name string) *PinnedTool {
 		return nil
 	}
 	return &tools[i]
+}
+
+// Withheld is the tool that a name stands for, in one of the spellings that clients
+// may use, if they do not get it until it is approved; else nil.
+func (r *Registry) Withheld(name string) *PinnedTool {
+	s := r.Load()
+	all := r.Pinned("")
+	for i := range all {
+		p := &all[i]
+		t := s.table(p.Server)
+		if !p.Withheld || t == nil || t.rule == nil {
+			continue
+		}
+		switch name {
+		case p.Name, p.Server + "/" + p.Name:
+			return p
+		}
+		if !strings.HasPrefix(name, t.rule.tool) {
+			continue
+		}
+		if listed, _ := t.rule.toolName(p.Name, s.tools); name == listed || name == t.rule.tailedTool(p.Name) {
+			return p
+		}
+	}
+	return nil
 }

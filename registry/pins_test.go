@@ -29,6 +29,32 @@ func TestPinnedToolsGoWithTheirServer(t *testing.T) {
 	require.Empty(t, r.Pinned(""))
 }
 
+func TestWithheldToolsAreKnownInEverySpelling(t *testing.T) {
+	r := New(Options{Servers: []string{"my", "my_db", "odd.one"}})
+	withheld := func(server, name string) PinnedTool { return PinnedTool{Server: server, Name: name, Withheld: true} }
+	r.SetPinned("my", []PinnedTool{withheld("my", "db_x"), {Server: "my", Name: "told"}})
+	r.SetPinned("odd.one", []PinnedTool{withheld("odd.one", "a b"), withheld("odd.one", strings.Repeat("x", 80))})
+	of := func(name string) string {
+		p := r.Withheld(name)
+		if p == nil {
+			return ""
+		}
+		return p.Server + " " + p.Name
+	}
+	for _, name := range []string{"db_x", "my/db_x", "my_db_x_" + tail("my", "db_x")} {
+		require.Equal(t, "my db_x", of(name), name)
+	}
+	require.Empty(t, of("my_db_x"), "the name of a tool of my_db")
+	for _, name := range []string{"odd_one_a_b", "odd.one/a b", "odd_one_a_b_" + tail("odd.one", "a b")} {
+		require.Equal(t, "odd.one a b", of(name), name)
+	}
+	long := strings.Repeat("x", 80)
+	require.Equal(t, "odd.one "+long, of("odd_one_"+strings.Repeat("x", 64-8-9)+"_"+tail("odd.one", long)))
+	for _, name := range []string{"told", "my_told", "my/told", "my", "my_", ""} {
+		require.Empty(t, of(name), "%q", name)
+	}
+}
+
 func TestDiffsSayWhatChanged(t *testing.T) {
 	for name, c := range map[string]struct {
 		tool PinnedTool

@@ -34,7 +34,7 @@ type NotFoundError struct {
 	Name    string // as requested
 	Reason  string
 	Nearest []string // listed names that look like it, best first
-	Absent  string   // what is known of a server that may have it; the registry leaves it empty
+	Absent  string   // why it may be missing, if that is known; the registry leaves it empty
 }
 
 func (e *NotFoundError) Error() string {
@@ -43,7 +43,7 @@ func (e *NotFoundError) Error() string {
 	}
 	text := fmt.Sprintf("unknown %s %q", e.Kind, e.Name)
 	if e.Absent != "" {
-		return text + ": " + e.Absent // what is like it is another's
+		return text + ": " + e.Absent // what is like it is another
 	}
 	if len(e.Nearest) == 0 {
 		return text

@@ -91,7 +91,11 @@ func (a *App) Place(path string) (host.Place, error) {
 	if err != nil {
 		return host.Place{}, err
 	}
-	return host.Locate(hash, a.Version.Version, a.Getenv)
+	place, err := host.Locate(hash, a.Version.Version, a.Getenv)
+	if err == nil && path != "" {
+		place.Config, err = config.Canonical(path)
+	}
+	return place, err
 }
 
 // Commands are the commands that need no wiring.

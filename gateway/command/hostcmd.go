@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goblin/gateway"
+	"goblin/gateway/config"
 	"goblin/gateway/display"
 	"goblin/gateway/host"
 	"goblin/gateway/instance"
@@ -39,8 +42,53 @@ func (a *App) running(ctx context.Context) (*running, error) {
 }
 
 // lookUp is running whose error is [host.ErrNoHost] if the config is free of
-// mistakes and nothing serves it.
+// mistakes and nothing serves it. A host whose file was removed is found as long
+// as no other file takes its place.
 func (a *App) lookUp(ctx context.Context) (*running, error) {
+	r, err := a.lookUpFile(ctx)
+	if err != nil && ctx.Err() == nil {
+		if left, several := a.lookUpRemoved(ctx); left != nil || several != nil {
+			return left, several
+		}
+	}
+	return r, err
+}
+
+// lookUpRemoved is the running host of a config file that is not there any more;
+// nil for none. Several are an error: their environments differ, but the file no
+// longer tells which is meant.
+func (a *App) lookUpRemoved(ctx context.Context) (*running, error) {
+	path := cmp.Or(a.ConfigFlag, a.Getenv("GOBLIN_CONFIG"), a.defaultConfig())
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	full, err := config.Canonical(path)
+	if err != nil {
+		return nil, nil
+	}
+	place, err := host.Locate("", a.Version.Version, a.Getenv)
+	if err != nil {
+		return nil, nil
+	}
+	var found []*running
+	for _, place := range host.Serving(place.Dir, full, a.Version.Version) {
+		r := &running{place: place, name: fileName(path)}
+		err := host.Control(ctx, place, instance.OpStatus, nil, &r.status)
+		same := func(other *running) bool { return other.status.PID == r.status.PID }
+		if err == nil && !slices.ContainsFunc(found, same) {
+			found = append(found, r)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, nil
+	case 1:
+		return found[0], nil
+	}
+	return nil, Fail(CodeConnect, "%d hosts serve %s, which is not there any more; put it back, so that it shows which is meant", len(found), fileName(path))
+}
+
+func (a *App) lookUpFile(ctx context.Context) (*running, error) {
 	path, err := a.find()
 	if err != nil {
 		return nil, err

@@ -141,9 +141,6 @@ var toolNames = []string{
 	"catalog_resource_templates", "execute_lua",
 }
 
-// ToolNames are the names of Goblin's own tools.
-func ToolNames() []string { return slices.Clone(toolNames) }
-
 // MetaTools chooses Goblin's own tools.
 type MetaTools struct {
 	All   bool

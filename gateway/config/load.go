@@ -14,9 +14,6 @@ var demo []byte
 // demoProgram is the variable in demo.yaml that stands for this executable.
 const demoProgram = "GOBLIN_EXECUTABLE"
 
-// Demo is the text of the embedded demo configuration.
-func Demo() string { return string(demo) }
-
 // Find says which file is meant: the one of the --config flag, else of
 // $GOBLIN_CONFIG, else goblin/config.yaml in $XDG_CONFIG_HOME or ~/.config if
 // there is one, else "" for the demo. The working directory is never searched:

@@ -213,6 +213,25 @@ func TestBackendThatIsSlowToSayThatItSpeaksBothErasIsServedInBoth(t *testing.T) 
 	}
 }
 
+func TestBackendThatEndsOfTheQuestionWhatItSpeaksIsAskedNoMore(t *testing.T) {
+	t.Parallel()
+	const asked = 4 // at its first start, and three times more
+	w := newWorld(t)
+	b := w.dualBackend("stdio", "dual", obj{"tools": []obj{tool("t")}, "on": obj{
+		"server/discover": actions(do("wait", obj{"name": "never"})),
+	}})
+	c, _ := w.pair("stdio")
+	for n := 1; n <= asked+2; n++ {
+		at := b.waitStarts(n)
+		eventually(t, "a call", func() bool { return c.request("tools/call", obj{"name": "b_t"}).Error == nil })
+		if n <= asked {
+			b.waitReceived("server/discover", n)
+		}
+		b.doAt(at, do("crash", obj{"code": 1}))
+	}
+	require.Equal(t, asked, b.count("server/discover"))
+}
+
 func TestSecondConnectionIsOpenedByTheFirstStatelessRequest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

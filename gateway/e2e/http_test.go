@@ -415,8 +415,14 @@ func TestH21_PortInUse(t *testing.T) {
 	w.backend("filesystem", filesystem())
 	out := w.run("serve")
 	require.Equal(t, exitFailure, out.code, out.stderr)
-	require.Contains(t, out.stderr, addr)
+	require.Contains(t, out.stderr, "listen on "+addr+" (gateway.listen): ")
 	require.Equal(t, 1, strings.Count(strings.TrimSpace(lastLine(out.stderr)), "\n")+1)
+	w.gateway["listen"] = "127.0.0.1:" + fmt.Sprint(freePort(t))
+	out = w.run("serve", "--listen", addr)
+	require.Equal(t, exitFailure, out.code, out.stderr)
+	require.Contains(t, out.stderr, "listen on "+addr+" (--listen): ")
+	require.Contains(t, out.stderr, "; choose another one with --listen\n")
+	w.gateway["listen"] = addr
 	// Any other host goes on without it.
 	c := w.bridged()
 	require.NotEmpty(t, c.names("resources"))

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -72,8 +73,15 @@ func TestB38_StrictPinsWithholdUntilApproved(t *testing.T) {
 	c.waitListed("tools", "calc_add", false)
 	require.Equal(t, []string{"calc_same"}, c.names("tools"))
 	for _, name := range []string{"calc_add", "add", "calc_send"} {
-		require.Equal(t, "TOOL_NOT_FOUND", c.fault("tools/call", obj{"name": name, "arguments": obj{}}).kind())
+		e := c.fault("tools/call", obj{"name": name, "arguments": obj{}})
+		require.Equal(t, "TOOL_NOT_FOUND", e.kind())
+		why := `: server "calc" changed it, and it is withheld until "goblin approve calc add"`
+		if name == "calc_send" {
+			why = `: it is new on server "calc" and is withheld until "goblin approve calc send"`
+		}
+		require.Equal(t, "unknown tool "+strconv.Quote(name)+why, e.Message)
 	}
+	require.NotContains(t, c.fault("tools/call", obj{"name": "calc_ad"}).Message, "withheld")
 	require.Zero(t, b.count("tools/call"))
 
 	held := `2 tools are withheld until approved: see "goblin approve"`

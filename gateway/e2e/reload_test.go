@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -235,6 +237,48 @@ func TestAHostIsFoundWhateverVariablesAnEditNames(t *testing.T) {
 	socks, err := filepath.Glob(filepath.Join(w.dir, "run", "goblin", "*.sock"))
 	require.NoError(t, err)
 	require.LessOrEqual(t, len(socks), 2, "places that it left are free")
+}
+
+func TestAHostWhoseConfigWasRemovedIsFound(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a lock file that is locked can neither be written nor read")
+	}
+	t.Parallel()
+	w := newWorld(t)
+	w.config = filepath.Join(w.dir, "cfg", "goblin", "config.yaml")
+	require.NoError(t, os.MkdirAll(filepath.Dir(w.config), 0o700))
+	w.env = []string{"FIRST=1"}
+	b := w.backend("b", filesystem(), obj{"env": obj{"A": "${FIRST}"}})
+	first := w.bridged()
+	first.waitListed("tools", "b_stat", true)
+	pid := w.status().PID
+	good, err := os.ReadFile(w.config)
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(w.config))
+	require.Equal(t, pid, w.status().PID)
+	eventually(t, "the notice", func() bool { return strings.Contains(w.succeeds("status"), "config not reloaded: ") })
+	w.succeeds("restart", "b")
+	b.waitStarts(2)
+	w.env = []string{"GOBLIN_CONFIG="} // it stood where it is looked for
+	require.Equal(t, pid, w.status().PID)
+
+	// One of another environment makes two.
+	require.NoError(t, os.WriteFile(w.config, good, 0o600))
+	w.env = []string{"FIRST=2"}
+	second := w.bridged()
+	second.waitListed("tools", "b_stat", true)
+	require.NotEqual(t, pid, w.status().PID)
+	require.NoError(t, os.Remove(w.config))
+	out := w.run("stop")
+	require.Equal(t, exitConnect, out.code)
+	require.Contains(t, out.stderr, "2 hosts serve "+w.config+", which is not there any more")
+	require.NoError(t, os.WriteFile(w.config, good, 0o600))
+	first.close() // or they start the next ones
+	second.close()
+	w.succeeds("stop")
+	require.NoError(t, os.Remove(w.config))
+	require.Contains(t, w.succeeds("stop"), fmt.Sprintf("Stopped the host (pid %d)", pid))
+	require.Equal(t, exitConfig, w.run("status").code, "nobody serves it")
 }
 
 func TestSettingsThatNeedANewHostAreNamed(t *testing.T) {

@@ -37,17 +37,35 @@ func TestAFailureThatRepeatsIsLoggedOnce(t *testing.T) {
 	require.Equal(t, 1, b.starts())
 }
 
+func TestAFailureThatRepeatsForAClientIsLoggedOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.log = obj{"level": "debug"}
+	b := w.backend("b", filesystem(), obj{"isolation": "session"})
+	c := w.bridged()
+	require.NotEmpty(t, c.callText("b_stat", obj{}))
+	require.NoError(t, os.WriteFile(b.conf["args"].([]string)[0], []byte("no script"), 0o600))
+	other := w.bridged()
+	require.Equal(t, "CONNECTION_ERROR", other.fault("tools/call", obj{"name": "b_stat"}).kind())
+	count := func(text string) int { return strings.Count(w.hostLog(), text) }
+	eventually(t, "several attempts", func() bool { return count(`msg="still no connection for a client"`) >= 3 })
+	require.Equal(t, 1, count(`level=WARN msg="no connection for a client"`))
+}
+
 func TestStatusNamesTheLog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.backend("b", filesystem())
+	w.remote("r", "/mcp", filesystem())
 	c := w.bridged()
 	c.waitListed("tools", "b_stat", true)
+	c.waitListed("tools", "r_stat", true)
 	log := w.status().Log
 	require.Contains(t, w.succeeds("status"), log)
 	text, err := os.ReadFile(log)
 	require.NoError(t, err)
-	require.Contains(t, string(text), "msg=connected server=b")
+	require.Regexp(t, `msg=connected server=b transport=stdio protocol=\S+ pid=\d+\n`, string(text))
+	require.Regexp(t, `msg=connected server=r transport=http protocol=\S+\n`, string(text), "it has no process")
 
 	other := newWorld(t)
 	other.log = obj{"file": "goblin.log"}

@@ -137,7 +137,8 @@ func lockHolder(p Place) int {
 	if err != nil {
 		return 0
 	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	line, _, _ := strings.Cut(string(text), "\n")
+	pid, err := strconv.Atoi(line)
 	if err != nil {
 		return 0
 	}

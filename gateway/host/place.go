@@ -21,6 +21,7 @@ type Place struct {
 	Lock    string // locked by the host for its whole life; never removed
 	Log     string // standard error of a detached host
 	Version string // told in the handshake; a host refuses other versions
+	Config  string // the file that is served, for [Serving]; "" for the demo
 }
 
 // Locate finds the place of the host for a config, whose hash is given, and

@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"strconv"
+	"path/filepath"
+	"strings"
 	"sync/atomic"
 
 	"github.com/gofrs/flock"
@@ -21,9 +22,9 @@ type seat struct {
 
 // sit listens at a place whose lock is held; on an error it gives that up.
 func sit(p Place, lock *flock.Flock) (*seat, error) {
-	// Only people read the pid, and some systems forbid writing to a locked
-	// file, so a failure is none.
-	_ = os.WriteFile(p.Lock, []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600)
+	// Nothing depends on it, and some systems forbid writing to a locked file,
+	// so a failure is none.
+	_ = os.WriteFile(p.Lock, fmt.Appendf(nil, "%d\n%q %q\n", os.Getpid(), p.Version, p.Config), 0o600)
 	if err := os.Remove(p.Socket); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, errors.Join(fmt.Errorf("remove the socket of a host that died: %w", err), lock.Unlock())
 	}
@@ -92,4 +93,31 @@ func (l *Listener) Move(p Place) error {
 		err = errors.Join(err, s.leave())
 	}
 	return err
+}
+
+// maxNote bounds what is read of a lock file.
+const maxNote = 64 << 10
+
+// Serving are the places in a folder, that of [Locate], which hosts of a version
+// took for a config file, whatever variables it named then: for who cannot read
+// it any more. There need not be a host at any of them by now. On systems that
+// forbid writing to a locked file there are none.
+func Serving(dir, config, version string) []Place {
+	locks, _ := filepath.Glob(filepath.Join(dir, "*.lock")) // the pattern is right
+	var places []Place
+	for _, lock := range locks {
+		text, err := os.ReadFile(lock)
+		if err != nil || len(text) > maxNote {
+			continue
+		}
+		var pid int
+		p := Place{Dir: dir, Lock: lock}
+		if _, err := fmt.Sscanf(string(text), "%d\n%q %q\n", &pid, &p.Version, &p.Config); err != nil || p.Version != version || p.Config != config {
+			continue
+		}
+		name := strings.TrimSuffix(lock, ".lock")
+		p.Socket, p.Log = name+".sock", name+".log"
+		places = append(places, p)
+	}
+	return places
 }

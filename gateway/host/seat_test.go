@@ -59,3 +59,18 @@ func TestAHostMovesAndIsFoundAtItsFirstPlace(t *testing.T) {
 	require.NoError(t, l.Move(at("c")), "one that has ended goes nowhere")
 	require.NoFileExists(t, at("c").Socket)
 }
+
+func TestServingReadsLockFilesOnly(t *testing.T) {
+	p := place(t)
+	p.Config = "/a \"b\"\n/goblin.yaml"
+	_, end := serve(t, p, echoing)
+	require.Equal(t, []host.Place{p}, host.Serving(p.Dir, p.Config, p.Version))
+	require.Empty(t, host.Serving(p.Dir, "/other.yaml", p.Version))
+	require.Empty(t, host.Serving(p.Dir, p.Config, p.Version+"1"), "which it would refuse")
+	for name, text := range map[string]string{"empty": "", "old": "12\n", "odd": "x\n\"a\" \"b\"\n", "cut": "12\n\"a"} {
+		require.NoError(t, os.WriteFile(filepath.Join(p.Dir, name+".lock"), []byte(text), 0o600))
+	}
+	require.NoError(t, os.Mkdir(filepath.Join(p.Dir, "dir.lock"), 0o700))
+	require.Equal(t, []host.Place{p}, host.Serving(p.Dir, p.Config, p.Version))
+	end()
+}

@@ -1,7 +1,6 @@
 package instance
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -14,14 +13,20 @@ import (
 
 // listenHTTP takes gateway.listen, if HTTP is wanted and an address is set.
 func (i *Instance) listenHTTP() error {
-	g := i.o.Config.Gateway
-	g.Listen = cmp.Or(i.o.Listen, g.Listen)
+	g, by := i.o.Config.Gateway, "gateway.listen"
+	if i.o.Listen != "" {
+		g.Listen, by = i.o.Listen, i.o.ListenBy
+	}
 	if !i.o.HTTP || g.Listen == "" {
 		return nil
 	}
 	l, err := net.Listen(network(g.Listen), g.Listen)
 	if err != nil {
-		err = fmt.Errorf("listen on %s (gateway.listen): %w", g.Listen, err)
+		at := g.Listen
+		if by != "" {
+			at += " (" + by + ")"
+		}
+		err = fmt.Errorf("listen on %s: %w", at, err)
 		if i.o.HTTPRequired {
 			return err
 		}

@@ -48,8 +48,9 @@ type Options struct {
 	// at Place.
 	Moved func() (host.Place, error)
 	HTTP  bool // serve Listen, if that or gateway.listen is set
-	// Listen replaces gateway.listen, if it is set.
-	Listen string
+	// Listen replaces gateway.listen, if it is set. ListenBy names it in errors,
+	// such as the flag that it is the value of; "" for nothing to name.
+	Listen, ListenBy string
 	// HTTPRequired makes an address that is taken an error of New, and an
 	// endpoint that fails later the end of Run; otherwise either is logged and
 	// the rest goes on.

@@ -257,6 +257,24 @@ func TestWhatIsPinnedOutlivesTheFile(t *testing.T) {
 	require.Equal(t, []string{"changed x"}, check(t, open(t, path), "a", `{"name":"x","title":"X"}`))
 }
 
+func TestWhatCouldNotBeWrittenCountsInThisProcess(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "pins.json")
+	s := open(t, path)
+	lock := path + ".lock"
+	require.NoError(t, os.Mkdir(lock, 0o700)) // which cannot be locked
+	_, err := s.Check("a", items(`{"name":"x"}`))
+	require.ErrorContains(t, err, "save pinned tools")
+	other := filepath.Join(t.TempDir(), "other.json")
+	require.Empty(t, check(t, open(t, other), "b", `{"name":"y"}`))
+	require.NoError(t, os.Rename(other, path))
+	require.Equal(t, []string{"changed x"}, check(t, s, "a", `{"name":"x","title":"X"}`))
+	require.Equal(t, []string{"changed y"}, check(t, s, "b", `{"name":"y","title":"Y"}`), "what others wrote counts, too")
+	require.NoError(t, os.Remove(lock))
+	require.Empty(t, check(t, s, "c", `{"name":"z"}`))
+	require.Equal(t, []string{"changed x"}, check(t, open(t, path), "a", `{"name":"x","title":"X"}`), "it is written with the next")
+}
+
 func TestToolsBeyondTheBoundAreNeverApproved(t *testing.T) {
 	t.Parallel()
 	s := open(t, filepath.Join(t.TempDir(), "pins.json"))

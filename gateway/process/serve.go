@@ -1,7 +1,6 @@
 package process
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,11 +100,19 @@ func (p *Process) Serve(ctx context.Context, listen string) error {
 		return err
 	}
 	defer s.close()
-	listen = cmp.Or(listen, s.cfg.Gateway.Listen, DefaultListen)
+	by := ""
+	switch {
+	case listen != "":
+		by = "--listen"
+	case s.cfg.Gateway.Listen != "":
+		listen, by = s.cfg.Gateway.Listen, "gateway.listen"
+	default:
+		listen = DefaultListen
+	}
 	if err := config.CheckListen(listen, s.cfg.Gateway.AuthToken); err != nil {
 		return command.Fail(command.CodeConfig, "%w", err)
 	}
-	h, err := p.host(s, func(o *instance.Options) { o.Listen, o.HTTPRequired = listen, true })
+	h, err := p.host(s, func(o *instance.Options) { o.Listen, o.ListenBy, o.HTTPRequired = listen, by, true })
 	var other *host.RunningError
 	switch {
 	case errors.As(err, &other):

@@ -227,7 +227,11 @@ func (l *link) ended(c *Call, id int64, err error) error {
 		c.end()
 		return err
 	}
-	err = l.srv.failure(RequestTimeout, fmt.Sprintf("no answer to %s within %v", c.Method, c.limit), context.DeadlineExceeded)
+	reason := fmt.Sprintf("no answer to %s within %v", c.Method, c.limit)
+	if c.Timeout <= 0 {
+		reason += " (timeout)"
+	}
+	err = l.srv.failure(RequestTimeout, reason, context.DeadlineExceeded)
 	if !c.own {
 		l.doubt()
 	}

@@ -201,7 +201,7 @@ func TestLongListsMayTakeLongButNoPageMay(t *testing.T) {
 	cfg.Timeout = time.Second
 	r = start(t, cfg, nil).whole()
 	require.Len(t, r.cat.list(registry.Tool), 1, "what had arrived")
-	require.True(t, r.cat.logged("tools/list failed: no answer to tools/list within 1s"))
+	require.True(t, r.cat.logged("tools/list failed: no answer to tools/list within 1s (timeout)"))
 
 	r = startFake(t, "hang-pages", func(r *rig) { r.tune.list = time.Second }).whole()
 	require.Len(t, r.cat.list(registry.Tool), 1, "no timeout is longer than the bound of a page")

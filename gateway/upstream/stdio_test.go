@@ -300,6 +300,28 @@ func TestCrashFailsCallsAtOnceAndTheServerComesBack(t *testing.T) {
 	}
 }
 
+func TestACallThatWaitedForAHumanTimesOutAfterwards(t *testing.T) {
+	t.Parallel()
+	r := startFake(t, "", nil)
+	c := &Call{Method: "tools/call", Params: toolParams("hang", ""), Timeout: 50 * time.Millisecond}
+	c.Pause()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := do(r.up(), c)
+		ended <- err
+	}()
+	r.until("the call", func() bool { return strings.Contains(r.received(), `"hang"`) })
+	time.Sleep(3 * c.Timeout)
+	require.Empty(t, ended)
+	c.Resume()
+	select {
+	case err := <-ended:
+		requireCode(t, err, RequestTimeout, "no answer to tools/call within 50ms")
+	case <-time.After(patience):
+		t.Fatal("its time never ended")
+	}
+}
+
 func TestEachCallHasATimeoutOfItsOwn(t *testing.T) {
 	t.Parallel()
 	r := startFake(t, "", nil)
@@ -314,6 +336,7 @@ func TestEachCallHasATimeoutOfItsOwn(t *testing.T) {
 	for range 2 { // earlier than the long one's, which goes on
 		_, err := do(conn, &Call{Method: "tools/call", Params: toolParams("hang", ""), Timeout: 20 * time.Millisecond})
 		requireCode(t, err, RequestTimeout, "no answer to tools/call within 20ms")
+		require.NotContains(t, err.Error(), "(timeout)", "which would change nothing")
 	}
 	require.Empty(t, long)
 	cancel()

@@ -210,7 +210,11 @@ func (s *Server) publish(l *link) *lists {
 		st.Capabilities, st.Instructions = info.Capabilities, info.Instructions
 		st.PID = l.pid
 	})
-	s.log.Info("connected", "transport", l.kind, "protocol", l.Info().Protocol, "pid", l.pid)
+	args := []any{"transport", l.kind, "protocol", l.Info().Protocol}
+	if l.pid != 0 {
+		args = append(args, "pid", l.pid)
+	}
+	s.log.Info("connected", args...)
 	if s.opt.Observe.Up != nil {
 		s.opt.Observe.Up(s.cfg.Name, true)
 	}

@@ -140,6 +140,7 @@ func (s *Server) unitLife(u *unit) {
 	defer s.abandon(u)
 	pause := s.tune.retry
 	pause.reset()
+	why := "" // as was logged last
 	for {
 		up, err := s.unitConnection(u)
 		if u.ctx.Err() != nil {
@@ -148,7 +149,12 @@ func (s *Server) unitLife(u *unit) {
 		if u.era == Modern && !s.dual() {
 			return
 		}
-		s.log.Warn("no connection for a client", "era", u.era, "err", err)
+		if reason := reasonOf(err); up > 0 || reason != why {
+			why = reason
+			s.log.Warn("no connection for a client", "era", u.era, "err", err)
+		} else { // for as long as the client stays
+			s.log.Debug("still no connection for a client", "era", u.era, "err", err)
+		}
 		if sleep(u.ctx, pause.next(up, s.tune.settled)) != nil {
 			return
 		}

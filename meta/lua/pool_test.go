@@ -160,3 +160,23 @@ func TestAnswersOnTheirWayToAScriptCountForAll(t *testing.T) {
 	}
 	p.free()
 }
+
+func TestAnAnswerThatThereIsNoRoomForFailsItsCall(t *testing.T) {
+	p := newPooled(t, 64<<20)
+	holds := p.run(t.Context(), large(30))
+	<-p.called
+	h := newHost(t)
+	h.tools["notes_slow"] = func(context.Context, json.RawMessage) (string, error) {
+		return text(strings.Repeat("x", 40<<20)), nil
+	}
+	_, err := lua.Run(t.Context(), "return #notes.slow()", h, p.limits)
+	if err == nil || !strings.Contains(err.Error(), "no room for the answer: too many scripts need much memory at once") {
+		t.Errorf("an answer of 40 MiB beside a script with 30, in 64: %v", err)
+	}
+	close(p.goOn)
+	if err := <-holds; err != nil {
+		t.Error(err)
+	}
+	p.all.Wait()
+	p.free()
+}
