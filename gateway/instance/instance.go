@@ -190,8 +190,9 @@ func (i *Instance) notice() string {
 
 // Run serves until ctx ends, somebody asks it to stop, or a detached host has
 // lingered for its time.
-func (i *Instance) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
+func (i *Instance) Run(outer context.Context) error {
+	i.logStart()
+	ctx, cancel := context.WithCancel(outer)
 	defer cancel()
 	defer context.AfterFunc(i.stopped, cancel)()
 
@@ -217,6 +218,8 @@ func (i *Instance) Run(ctx context.Context) error {
 		edits.Go(func() { watch.File(ctx, i.o.Pins, nil, i.gateway.PinsChanged) })
 	}
 
+	edits.Go(func() { i.freshen(ctx) })
+
 	var fronts sync.WaitGroup
 	errs := make(chan error, 2)
 	if i.listener != nil {
@@ -239,6 +242,7 @@ func (i *Instance) Run(ctx context.Context) error {
 		})
 	}
 	<-ctx.Done()
+	why := i.why(outer)
 	i.stop()
 	edits.Wait()
 	fronts.Wait()
@@ -259,6 +263,7 @@ func (i *Instance) Run(ctx context.Context) error {
 	for err := range errs {
 		all = errors.Join(all, err)
 	}
+	i.logEnd(why, all)
 	return all
 }
 
