@@ -210,7 +210,7 @@ func (s *Server) publish(l *link) *lists {
 		st.Capabilities, st.Instructions = info.Capabilities, info.Instructions
 		st.PID = l.pid
 	})
-	s.log.Info("connected", "transport", l.kind, "protocol", l.Info().Protocol, "pid", l.pid)
+	s.log.Info("connected", append([]any{"transport", l.kind, "protocol", l.Info().Protocol}, l.process()...)...)
 	if s.opt.Observe.Up != nil {
 		s.opt.Observe.Up(s.cfg.Name, true)
 	}
