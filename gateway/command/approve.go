@@ -125,12 +125,26 @@ func (a *App) approveAt(ctx context.Context, g Gateway, what instance.ApproveArg
 	case err != nil:
 		return Fail(CodeNotFound, "%w", err)
 	case asJSON:
-		return a.json(map[string]any{"serverId": what.Server, "approved": approved})
-	case len(approved) == 0:
-		return a.printText(fmt.Sprintf("No tool of %q awaits approval.", what.Server))
+		return a.json(map[string]any{"serverId": what.Server, "approved": append([]string{}, approved...)})
 	}
 	awaiting = slices.DeleteFunc(awaiting, func(p instance.PinnedTool) bool { return !slices.Contains(approved, p.Name) })
-	return a.printText(differences(awaiting) + fmt.Sprintf("\nApproved of %q: %s.", what.Server, strings.Join(approved, ", ")))
+	return a.printText(differences(awaiting) + taken(what, approved))
+}
+
+// taken says what was approved, and what of the named tools did not await it.
+func taken(what instance.ApproveArgs, approved []string) string {
+	idle := slices.DeleteFunc(slices.Clone(what.Tools), func(name string) bool { return slices.Contains(approved, name) })
+	text := ""
+	switch {
+	case len(approved) > 0:
+		text = fmt.Sprintf("\nApproved of %q: %s.\n", what.Server, strings.Join(approved, ", "))
+	case len(idle) == 0:
+		text = fmt.Sprintf("No tool of %q awaits approval.\n", what.Server)
+	}
+	if len(idle) > 0 {
+		text += fmt.Sprintf("Not awaiting approval: %s.\n", strings.Join(idle, ", "))
+	}
+	return text
 }
 
 // pinned counts the tools of a server, of all for "", that await approval, and
