@@ -337,6 +337,25 @@ func TestHostsLogIsKeptInAFile(t *testing.T) {
 	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
 }
 
+// Two configs may name one address.
+func TestHostWithoutItsHTTPAddressSaysSo(t *testing.T) {
+	t.Parallel()
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer busy.Close()
+	w := newWorld(t)
+	w.gateway["listen"] = busy.Addr().String()
+	w.backend("b", filesystem())
+	c := w.bridged()
+	require.Equal(t, "b:stat:{}", c.callText("b_stat", obj{}))
+	const notice = "notice   no HTTP endpoint: listen on "
+	require.Contains(t, w.succeeds("status"), notice+busy.Addr().String())
+	var late *backend
+	w.edit(func() { late = w.backend("late", filesystem()) })
+	late.waitStarts(1)
+	require.Contains(t, w.succeeds("status"), notice, "after an edit, too")
+}
+
 // A log of weeks is of many hosts.
 func TestHostsLogTellsItsBeginningAndItsEnd(t *testing.T) {
 	t.Parallel()

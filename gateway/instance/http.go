@@ -26,6 +26,8 @@ func (i *Instance) listenHTTP() error {
 			return err
 		}
 		i.o.Logger.Warn("No HTTP endpoint", "err", err)
+		i.unserved = fmt.Errorf("no HTTP endpoint: %w", err)
+		i.registry.SetNotice(i.notice())
 		return nil
 	}
 	i.address = l

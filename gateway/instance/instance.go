@@ -18,6 +18,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -82,6 +83,7 @@ type Instance struct {
 	started   time.Time
 	extension Extension
 	unpinned  error // why tools are not; nil: they are
+	unserved  error // why there is no HTTP although it is wanted
 	stop      context.CancelFunc
 	stopped   context.Context // ends when Run is to return
 
@@ -182,10 +184,14 @@ func (i *Instance) pins() (*pins.Store, error) {
 
 // notice is what users are to know when there is nothing else.
 func (i *Instance) notice() string {
+	var all []string
 	if i.unpinned != nil && i.o.Pins != "" && !i.o.Config.Demo && i.o.Config.Gateway.Pin != config.PinOff {
-		return i.unpinned.Error()
+		all = append(all, i.unpinned.Error())
 	}
-	return ""
+	if i.unserved != nil {
+		all = append(all, i.unserved.Error())
+	}
+	return strings.Join(all, "; ")
 }
 
 // Run serves until ctx ends, somebody asks it to stop, or a detached host has
