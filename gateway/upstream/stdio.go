@@ -56,7 +56,7 @@ type stdio struct {
 	loops  sync.WaitGroup
 
 	errMu sync.Mutex
-	tail  [][]byte // last lines of stderr
+	tail  [][]byte // last lines of stderr, see lastWords
 }
 
 // dialStdio starts the server's child.
@@ -199,6 +199,9 @@ func (c *stdio) read() {
 			c.srv.garbage(frame, err)
 			continue
 		}
+		if err != nil && c.Info().Protocol == "" {
+			c.keep(frame[:min(len(frame), maxStderrLine)]) // a program's help, or its mistake, on the wrong stream
+		}
 		if c.ctx.Err() == nil {
 			c.handleParsed(c.ctx, nil, frame, &m, err)
 		}
@@ -224,9 +227,7 @@ func (c *stdio) lost(what string, cause error) {
 	case <-wait.C:
 		what = "the process " + what
 	}
-	if last := c.lastErrors(); last != "" {
-		what += "; its last words: " + last
-	}
+	what += c.lastWords()
 	if errors.Is(cause, io.EOF) || errors.Is(cause, os.ErrDeadlineExceeded) {
 		cause = nil
 	}
@@ -281,16 +282,20 @@ func (c *stdio) keep(line []byte) {
 	c.tail = append(c.tail, line)
 }
 
-// lastErrors is the end of stderr in one line.
-func (c *stdio) lastErrors() string {
+// lastWords is the end of stderr in one line, as the end of a reason; "" for none.
+// Until the handshake is over, what is no message on stdout counts, too.
+func (c *stdio) lastWords() string {
 	c.errMu.Lock()
 	defer c.errMu.Unlock()
+	if len(c.tail) == 0 {
+		return ""
+	}
 	lines := make([]string, len(c.tail))
 	for i, line := range c.tail {
 		lines[i] = c.srv.quote(string(line), maxQuote)
 	}
 	text := strings.ToValidUTF8(strings.Join(lines, " | "), "\uFFFD")
-	return strings.Map(func(r rune) rune {
+	return "; its last words: " + strings.Map(func(r rune) rune {
 		if r < 0x20 || 0x7f <= r && r < 0xa0 {
 			return ' '
 		}
