@@ -51,6 +51,7 @@ type stdio struct {
 	stderr *os.File
 	out    *jsonrpc.Outbox
 	exited chan struct{} // the child has been reaped and its group killed
+	spoken chan struct{} // stdout has been read to its end
 	silent chan struct{} // stderr has been read to its end
 	exit   error         // of cmd.Wait, after exited
 	loops  sync.WaitGroup
@@ -73,7 +74,7 @@ func dialStdio(_ context.Context, s *Server, unit string) (*link, error) {
 			return nil, s.failure(ConnectionError, fmt.Sprintf("cwd %q is not a folder", cfg.Cwd), err)
 		}
 	}
-	c := &stdio{link: newLink(s, unit, "stdio"), exited: make(chan struct{}), silent: make(chan struct{})}
+	c := &stdio{link: newLink(s, unit, "stdio"), exited: make(chan struct{}), spoken: make(chan struct{}), silent: make(chan struct{})}
 	c.wire, c.burst = c, new(jsonrpc.Burst)
 	c.cmd = &exec.Cmd{Path: path, Args: append([]string{cfg.Command}, cfg.Args...), Env: env, Dir: cfg.Cwd}
 	if err := c.start(); err != nil {
@@ -186,6 +187,7 @@ func (c *stdio) read() {
 		if err != nil {
 			var long *jsonrpc.TooLong
 			if !errors.As(err, &long) {
+				close(c.spoken)
 				c.lost("closed its stdout", err)
 				return
 			}
@@ -216,9 +218,12 @@ func (c *stdio) lost(what string, cause error) {
 	case <-c.done:
 		return
 	case <-c.exited:
-		select {
-		case <-c.silent:
-		case <-wait.C:
+		for _, read := range []chan struct{}{c.spoken, c.silent} {
+			select {
+			case <-read:
+			case <-wait.C:
+				wait.Reset(0) // nor is the other waited for
+			}
 		}
 		what = "the process ended"
 		if c.exit != nil {
