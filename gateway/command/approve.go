@@ -159,12 +159,12 @@ func pinned(servers []instance.Server, of string) (awaiting, withheld int) {
 }
 
 // withholding says how many tools are withheld, and what to do; "" for none.
-func withholding(servers []instance.Server, of string) string {
+func (a *App) withholding(servers []instance.Server, of string) string {
 	_, n := pinned(servers, of)
 	if n == 0 {
 		return ""
 	}
-	return amount(n, "tool is", "tools are") + " withheld until approved: see \"goblin approve\""
+	return amount(n, "tool is", "tools are") + fmt.Sprintf(" withheld until approved: see \"%s\"", a.Line("approve"))
 }
 
 func amount(n int, one, more string) string {
@@ -179,7 +179,7 @@ func (a *App) printPinned(awaiting []instance.PinnedTool) error {
 	if len(awaiting) == 0 {
 		return a.printText("No tool awaits approval.")
 	}
-	return a.printText(differences(awaiting) + "\n\"goblin approve SERVER [TOOL]\" takes them as they are now.\n")
+	return a.printText(differences(awaiting) + fmt.Sprintf("\n\"%s\" takes them as they are now.\n", a.Line("approve SERVER [TOOL]")))
 }
 
 // differences tell how tools differ from what was approved.
