@@ -348,8 +348,8 @@ func TestHostWithoutItsHTTPAddressSaysSo(t *testing.T) {
 	w.backend("b", filesystem())
 	c := w.bridged()
 	require.Equal(t, "b:stat:{}", c.callText("b_stat", obj{}))
-	const notice = "notice   no HTTP endpoint: listen on "
-	require.Contains(t, w.succeeds("status"), notice+busy.Addr().String())
+	notice := "notice   no HTTP at " + busy.Addr().String() + " (gateway.listen): bind: address already in use\n"
+	require.Contains(t, w.succeeds("status"), notice)
 	var late *backend
 	w.edit(func() { late = w.backend("late", filesystem()) })
 	late.waitStarts(1)

@@ -3,6 +3,7 @@ package instance
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -21,12 +22,16 @@ func (i *Instance) listenHTTP() error {
 	}
 	l, err := net.Listen(network(g.Listen), g.Listen)
 	if err != nil {
-		err = fmt.Errorf("listen on %s (gateway.listen): %w", g.Listen, err)
+		cause := err
+		if op := (*net.OpError)(nil); errors.As(err, &op) {
+			cause = op.Err // it repeats the address
+		}
+		err = fmt.Errorf("listen on %s (gateway.listen): %w", g.Listen, cause)
 		if i.o.HTTPRequired {
 			return err
 		}
 		i.o.Logger.Warn("No HTTP endpoint", "err", err)
-		i.unserved = fmt.Errorf("no HTTP endpoint: %w", err)
+		i.unserved = fmt.Errorf("no HTTP at %s (gateway.listen): %w", g.Listen, cause)
 		i.registry.SetNotice(i.notice())
 		return nil
 	}
