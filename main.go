@@ -176,6 +176,21 @@ func newRoot(p *process.Process) *cobra.Command {
 	root.AddGroup(command.Groups()...)
 	root.AddCommand(stdioCommand(p), serveCommand(p), hostCommand(p), demoCommand(p))
 	root.AddCommand(a.Commands()...)
+	completions(root)
+	return root
+}
+
+// completions makes shells complete what fits, and files only where one does.
+func completions(root *cobra.Command) {
+	for _, c := range root.Commands() {
+		if c.ValidArgs == nil && c.ValidArgsFunction == nil && c.Name() != "lua" {
+			c.ValidArgsFunction = cobra.NoFileCompletions
+		}
+	}
+	themes := cobra.FixedCompletions(look.Themes(), cobra.ShellCompDirectiveNoFileComp)
+	if err := root.RegisterFlagCompletionFunc("theme", themes); err != nil {
+		panic(err) // there is no such flag
+	}
 	root.InitDefaultCompletionCmd()
 	if c, _, err := root.Find([]string{"completion"}); err == nil {
 		c.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -183,7 +198,6 @@ func newRoot(p *process.Process) *cobra.Command {
 		}
 		c.Args = cobra.ArbitraryArgs
 	}
-	return root
 }
 
 // oneOf is a flag that takes one of a few words.

@@ -90,8 +90,9 @@ func approval(server, tool string) string {
 }
 
 // ApproveTools takes tools of a server as they are now for good: all that await
-// it when none is named. seen has the hashes of those that the user saw, by name;
-// nothing is approved if one is another by now. It returns their names. The error
+// it when none is named. seen has the hashes of those that the user saw, by name,
+// nil if that does not matter: others are not taken, and nothing is approved if
+// one is another by now. It returns the names of those that awaited it. The error
 // says which name does not fit.
 func (g *Gateway) ApproveTools(server string, seen map[string]string, names ...string) ([]string, error) {
 	b := g.server(server)
@@ -106,7 +107,7 @@ func (g *Gateway) ApproveTools(server string, seen map[string]string, names ...s
 		awaiting = append(awaiting, p.Name)
 	}
 	if len(names) == 0 {
-		names = awaiting
+		names = slices.DeleteFunc(slices.Clone(awaiting), func(name string) bool { return seen != nil && seen[name] == "" })
 	}
 	if len(names) == 0 {
 		return nil, nil
@@ -121,6 +122,10 @@ func (g *Gateway) ApproveTools(server string, seen map[string]string, names ...s
 	}
 	if err != nil {
 		return nil, err
+	}
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(awaiting, name) })
+	if len(names) == 0 {
+		return nil, nil
 	}
 	g.log.Info("Tools approved", "server", server, "tools", names)
 	changes, err := g.o.Pins.Changes(server)

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -153,10 +155,19 @@ func FlagError(cmd *cobra.Command, err error) error {
 
 // NoArgs refuses arguments.
 func NoArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
+	switch {
+	case len(args) == 0:
+		return nil
+	case isConfig(args[0]):
+		return Usage(cmd, "%s takes no arguments; a config is named by --config %s", cmd.CommandPath(), args[0])
+	default:
 		return Usage(cmd, "%s takes no arguments, but got %q", cmd.CommandPath(), args[0])
 	}
-	return nil
+}
+
+// isConfig reports whether an argument looks like the file of a config.
+func isConfig(arg string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(arg))
 }
 
 // oneArg wants one argument, called what.

@@ -125,12 +125,26 @@ func (a *App) approveAt(ctx context.Context, g Gateway, what instance.ApproveArg
 	case err != nil:
 		return Fail(CodeNotFound, "%w", err)
 	case asJSON:
-		return a.json(map[string]any{"serverId": what.Server, "approved": approved})
-	case len(approved) == 0:
-		return a.printText(fmt.Sprintf("No tool of %q awaits approval.", what.Server))
+		return a.json(map[string]any{"serverId": what.Server, "approved": append([]string{}, approved...)})
 	}
 	awaiting = slices.DeleteFunc(awaiting, func(p instance.PinnedTool) bool { return !slices.Contains(approved, p.Name) })
-	return a.printText(differences(awaiting) + fmt.Sprintf("\nApproved of %q: %s.", what.Server, strings.Join(approved, ", ")))
+	return a.printText(differences(awaiting) + taken(what, approved))
+}
+
+// taken says what was approved, and what of the named tools did not await it.
+func taken(what instance.ApproveArgs, approved []string) string {
+	idle := slices.DeleteFunc(slices.Clone(what.Tools), func(name string) bool { return slices.Contains(approved, name) })
+	text := ""
+	switch {
+	case len(approved) > 0:
+		text = fmt.Sprintf("\nApproved of %q: %s.\n", what.Server, strings.Join(approved, ", "))
+	case len(idle) == 0:
+		text = fmt.Sprintf("No tool of %q awaits approval.\n", what.Server)
+	}
+	if len(idle) > 0 {
+		text += fmt.Sprintf("Not awaiting approval: %s.\n", strings.Join(idle, ", "))
+	}
+	return text
 }
 
 // pinned counts the tools of a server, of all for "", that await approval, and
@@ -145,12 +159,12 @@ func pinned(servers []instance.Server, of string) (awaiting, withheld int) {
 }
 
 // withholding says how many tools are withheld, and what to do; "" for none.
-func withholding(servers []instance.Server, of string) string {
+func (a *App) withholding(servers []instance.Server, of string) string {
 	_, n := pinned(servers, of)
 	if n == 0 {
 		return ""
 	}
-	return amount(n, "tool is", "tools are") + " withheld until approved: see \"goblin approve\""
+	return amount(n, "tool is", "tools are") + fmt.Sprintf(" withheld until approved: see \"%s\"", a.Line("approve"))
 }
 
 func amount(n int, one, more string) string {
@@ -165,7 +179,7 @@ func (a *App) printPinned(awaiting []instance.PinnedTool) error {
 	if len(awaiting) == 0 {
 		return a.printText("No tool awaits approval.")
 	}
-	return a.printText(differences(awaiting) + "\n\"goblin approve SERVER [TOOL]\" takes them as they are now.\n")
+	return a.printText(differences(awaiting) + fmt.Sprintf("\n\"%s\" takes them as they are now.\n", a.Line("approve SERVER [TOOL]")))
 }
 
 // differences tell how tools differ from what was approved.

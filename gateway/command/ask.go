@@ -248,17 +248,17 @@ func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request
 	} else if near := nearest(r.target(), names(items)); len(near) > 0 {
 		fmt.Fprintf(&text, "; did you mean %s?", quoted(near, " or "))
 	} else {
-		fmt.Fprintf(&text, "; \"goblin list %s\" shows all", r.kind.list)
+		fmt.Fprintf(&text, "; \"%s\" shows all", a.Line("list "+r.kind.list))
 	}
-	text.WriteString(r.withheld(status.Servers))
+	text.WriteString(a.withheld(r, status.Servers))
 	if len(down) > 0 {
-		fmt.Fprintf(&text, "; without %s: see \"goblin list servers\"", strings.Join(down, ", "))
+		fmt.Fprintf(&text, "; without %s: see \"%s\"", strings.Join(down, ", "), a.Line("list servers"))
 	}
 	return Fail(CodeNotFound, "%s", text.String())
 }
 
 // withheld tells that the thing may be a tool that awaits approval; "" if not.
-func (r *request) withheld(servers []instance.Server) string {
+func (a *App) withheld(r *request, servers []instance.Server) string {
 	if r.kind.noun != toolKind.noun {
 		return ""
 	}
@@ -266,7 +266,7 @@ func (r *request) withheld(servers []instance.Server) string {
 	if len(may) == 0 { // the name alone does not tell whose it is
 		may = servers
 	}
-	if held := withholding(may, r.server); held != "" {
+	if held := a.withholding(may, r.server); held != "" {
 		return "; " + held
 	}
 	return ""

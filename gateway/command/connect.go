@@ -25,6 +25,14 @@ func (a *App) ClientCommand(cfg *config.Config, exe string) string {
 	return strings.Join(words, " ")
 }
 
+// Line is a command of Goblin's about the same config, for users to type.
+func (a *App) Line(words string) string {
+	if a.ConfigFlag != "" {
+		words += " --config " + shellWord(a.ConfigFlag)
+	}
+	return "goblin " + words
+}
+
 // defaultConfig is where a config is looked for that nobody names.
 func (a *App) defaultConfig() string {
 	dir := a.Getenv("XDG_CONFIG_HOME")

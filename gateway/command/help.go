@@ -30,6 +30,9 @@ func (a *App) Help() *cobra.Command {
 
 // NoCommand is the error for a name that no command in a command has.
 func NoCommand(in *cobra.Command, name string) error {
+	if isConfig(name) {
+		return Usage(in.Root(), "there is no command %q; a config is named by --config %s", name, name)
+	}
 	return Usage(in.Root(), "there is no command %q%s", name, meant(name, commandNames(in), ""))
 }
 

@@ -29,6 +29,7 @@ const stopLimit = 30 * time.Second
 type running struct {
 	place  host.Place
 	name   string // of the config, as a user knows it
+	start  string // the command that starts a host of it
 	status instance.Status
 }
 
@@ -94,7 +95,7 @@ func (a *App) lookUpFile(ctx context.Context) (*running, error) {
 		return nil, err
 	}
 	_, mistakes := a.LoadFile(path) // for the mask
-	r := &running{name: fileName(path)}
+	r := &running{name: fileName(path), start: a.Line("serve")}
 	if r.place, err = a.Place(path); err != nil {
 		return nil, err
 	}
@@ -115,7 +116,7 @@ func (r *running) explain(err error) error {
 	case err == nil, r == nil, errors.Is(err, context.Canceled), errors.As(err, &failed):
 		return err
 	case errors.Is(err, host.ErrNoHost):
-		return Fail(CodeConnect, "no host is running for %s; start one with \"goblin serve\", or let a client do it", r.name)
+		return Fail(CodeConnect, "no host is running for %s; start one with \"%s\", or let a client do it", r.name, r.start)
 	default:
 		return Fail(CodeConnect, "ask the running host: %w", err)
 	}
@@ -163,7 +164,7 @@ func (a *App) printStatus(s instance.Status) error {
 		fmt.Fprintf(&head, "notice   %s\n", s.Notice)
 	}
 	if awaiting, _ := pinned(s.Servers, ""); awaiting > 0 {
-		fmt.Fprintf(&head, "approve  %s; \"goblin approve\" shows what is new or changed\n", amount(awaiting, "tool awaits approval", "tools await approval"))
+		fmt.Fprintf(&head, "approve  %s; \"%s\" shows what is new or changed\n", amount(awaiting, "tool awaits approval", "tools await approval"), a.Line("approve"))
 	}
 	if err := a.printText(display.Text(head.String())); err != nil {
 		return err

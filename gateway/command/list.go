@@ -113,7 +113,7 @@ func (a *App) listOf(ctx context.Context, cfg *config.Config, q instance.ListQue
 	if err != nil {
 		return err
 	}
-	if held := withholding(servers, ""); held != "" && q.Kind == "tools" {
+	if held := a.withholding(servers, ""); held != "" && q.Kind == "tools" {
 		a.Warn("%s", held)
 	}
 	down, wanted := 0, 0

@@ -147,6 +147,7 @@ func TestWrongUseIsCode2AndNamesTheHelp(t *testing.T) {
 		{[]string{"call", "x", "--meta", `"m"`}, "--meta must be a JSON object"},
 		{[]string{"prompt", "x", "--arg", "novalue"}, `--arg "novalue" must be NAME=VALUE`},
 		{[]string{"status", "x"}, `takes no arguments, but got "x"`},
+		{[]string{"validate", "c.yaml"}, `takes no arguments; a config is named by --config c.yaml; see`},
 		{[]string{"restart"}, "needs the name of a server"},
 	}
 	for _, tt := range tests {

@@ -64,7 +64,7 @@ func TestWithoutAHostItsCommandsAreCode4(t *testing.T) {
 	for _, args := range [][]string{{"status"}, {"stop"}, {"restart", "a"}} {
 		got := try{}.run(t, args...)
 		require.Equal(t, CodeConnect, got.code, "%v", args)
-		require.Regexp(t, `^goblin: no host is running for .*goblin\.yaml; start one with "goblin serve", or let a client do it\n$`, got.err)
+		require.Regexp(t, `^goblin: no host is running for .*goblin\.yaml; start one with "goblin serve --config .*goblin\.yaml", or let a client do it\n$`, got.err)
 	}
 }
 

@@ -267,6 +267,10 @@ func TestCommandVersionAndCompletion(t *testing.T) {
 		require.Contains(t, w.succeeds("completion", shell), "goblin")
 	}
 	require.Equal(t, exitUsage, w.run("completion", "tcsh").code)
+	const files, noFiles = ":0\n", ":4\n" // whether the shell may add those of the folder
+	require.Equal(t, noFiles, w.succeeds("__complete", "status", ""))
+	require.Equal(t, files, w.succeeds("__complete", "lua", ""))
+	require.Equal(t, "auto\ndark\nlight\nnone\n"+noFiles, w.succeeds("__complete", "--theme", ""))
 	for _, command := range []string{"stdio", "serve", "status", "stop", "restart", "validate", "list", "read", "call", "prompt", "version", "completion"} {
 		help := w.succeeds(command, "--help")
 		require.Contains(t, help, command)

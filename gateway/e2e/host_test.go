@@ -337,6 +337,54 @@ func TestHostsLogIsKeptInAFile(t *testing.T) {
 	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
 }
 
+// Two configs may name one address.
+func TestHostWithoutItsHTTPAddressSaysSo(t *testing.T) {
+	t.Parallel()
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer busy.Close()
+	w := newWorld(t)
+	w.gateway["listen"] = busy.Addr().String()
+	w.backend("b", filesystem())
+	c := w.bridged()
+	require.Equal(t, "b:stat:{}", c.callText("b_stat", obj{}))
+	notice := "notice   no HTTP at " + busy.Addr().String() + " (gateway.listen): bind: address already in use\n"
+	require.Contains(t, w.succeeds("status"), notice)
+	var late *backend
+	w.edit(func() { late = w.backend("late", filesystem()) })
+	late.waitStarts(1)
+	require.Contains(t, w.succeeds("status"), notice, "after an edit, too")
+}
+
+// A log of weeks is of many hosts.
+func TestHostsLogTellsItsBeginningAndItsEnd(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		linger, why string
+		end         func(w *world, c *client)
+	}{
+		"stopped": {"60s", "goblin stop", func(w *world, c *client) { require.Zero(w.t, w.run("stop").code) }},
+		"left":    {"100ms", "no client for 100ms", func(w *world, c *client) { c.close() }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.gateway["linger"] = test.linger
+			w.backend("unset", shop(), obj{"env": obj{"K": "${UNSET_FOR_SURE}"}})
+			c := w.bridged()
+			log := w.hostLog()
+			require.Contains(t, log, "Host started")
+			require.Contains(t, log, w.config)
+			require.Contains(t, log, "${UNSET_FOR_SURE} is not set")
+			require.NotContains(t, log, "Host ended")
+			test.end(w, c)
+			eventually(t, "the end to be logged", func() bool {
+				return strings.Contains(w.hostLog(), fmt.Sprintf("msg=\"Host ended\" why=%q", test.why))
+			})
+		})
+	}
+}
+
 // hostLog is what detached hosts of a world logged.
 func (w *world) hostLog() string {
 	var b strings.Builder

@@ -91,6 +91,7 @@ func TestWrongCommandLinesAreOneLineAndCode2(t *testing.T) {
 		{[]string{"lst"}, `there is no command "lst"; did you mean "list"? See "goblin --help"`},
 		{[]string{"serch", "x"}, `there is no command "serch"; did you mean "search" or "serve"? See "goblin --help"`},
 		{[]string{"xyzzy"}, `there is no command "xyzzy"; see "goblin --help"`},
+		{[]string{"servers.json"}, `there is no command "servers.json"; a config is named by --config servers.json; see`},
 		{[]string{"--bogus"}, "unknown flag: --bogus"},
 		{[]string{"stdio", "now"}, "goblin stdio takes no arguments"},
 		{[]string{"serve", "--listen", "nowhere"}, "must be host:port"},

@@ -95,6 +95,8 @@ func TestB38_StrictPinsWithholdUntilApproved(t *testing.T) {
 	out = w.run("approve", "calc", "nope")
 	require.Equal(t, exitNotFound, out.code)
 	require.Contains(t, out.stderr, "those that await approval: add, send")
+	require.Equal(t, "Not awaiting approval: same.\n", w.succeeds("approve", "calc", "same"))
+	require.JSONEq(t, `{"serverId": "calc", "approved": []}`, w.succeeds("approve", "calc", "same", "--json"))
 	out = w.run("approve", "cal")
 	require.Equal(t, exitNotFound, out.code)
 	require.Contains(t, out.stderr, `did you mean "calc"?`)

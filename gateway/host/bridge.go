@@ -227,7 +227,7 @@ func (b *bridge) readClient() {
 			var long *jsonrpc.TooLong
 			if !errors.As(err, &long) {
 				if !errors.Is(err, io.EOF) && b.hard.Err() == nil {
-					b.log.Info("the client's input ended", "error", err)
+					b.log.Info("the client's input ended", "err", err)
 				}
 				return
 			}
@@ -302,7 +302,7 @@ func (b *bridge) fromClient(frame []byte, burst *jsonrpc.Burst) *link {
 // tooLong answers in the place of a message that is not passed on.
 func (b *bridge) tooLong(long *jsonrpc.TooLong) {
 	why := jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", long.Error())
-	b.log.Warn("the client's message was dropped", "error", long)
+	b.log.Warn("the client's message was dropped", "err", long)
 	if long.IsResponse() && long.ID() != nil {
 		b.fromClient(bytes.TrimSpace(why.Frame(long.ID())), nil)
 		return

@@ -195,7 +195,7 @@ func (b *bridge) toHost(l *link, e envelope, frame []byte) []byte {
 
 // lostAnswer answers in the place of a host's message that was too long.
 func (b *bridge) lostAnswer(long *jsonrpc.TooLong) {
-	b.log.Warn("the host's message was dropped", "error", long)
+	b.log.Warn("the host's message was dropped", "err", long)
 	id := long.ID()
 	if !long.IsResponse() || id == nil || b.own(id) {
 		return

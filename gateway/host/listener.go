@@ -106,17 +106,32 @@ func take(p Place) (*flock.Flock, error) {
 		if err != nil {
 			return nil, fmt.Errorf("lock %s: %w", p.Lock, err)
 		}
-		if ok {
+		// It may be ours because somebody has removed that of a host that lives.
+		other, err := living(ctx, p)
+		switch {
+		case other != nil:
+			return nil, errors.Join(other, lock.Close())
+		case ok:
 			return lock, nil
-		}
-		c, w, err := dial(ctx, p, KindControl)
-		if err == nil {
-			c.Close()
-			return nil, errors.Join(&RunningError{w.PID}, lock.Close())
-		}
-		if !errors.Is(err, ErrNoHost) || !pause(ctx, 20*time.Millisecond) {
+		case !errors.Is(err, ErrNoHost) || !pause(ctx, 20*time.Millisecond):
 			return nil, errors.Join(&RunningError{lockHolder(p)}, lock.Close())
 		}
+	}
+}
+
+// living asks the socket of a place who is its host; nil, and why, when nobody
+// answers.
+func living(ctx context.Context, p Place) (*RunningError, error) {
+	c, w, err := dial(ctx, p, KindControl)
+	var refused *RefusedError
+	switch {
+	case err == nil:
+		c.Close()
+		return &RunningError{w.PID}, nil
+	case errors.As(err, &refused):
+		return &RunningError{refused.PID}, nil
+	default:
+		return nil, err
 	}
 }
 
@@ -188,6 +203,21 @@ func (l *Listener) Sessions() []Session {
 	return out
 }
 
+// Freshen makes the files of the host look used: who clears folders of what is
+// old would else remove them while it runs, and another host start beside it.
+// Call it every few hours.
+func (l *Listener) Freshen() {
+	l.mu.Lock()
+	seats := l.seats
+	l.mu.Unlock()
+	now := time.Now()
+	for _, s := range seats {
+		for _, path := range []string{s.place.Lock, s.place.Socket, s.place.Log} {
+			_ = os.Chtimes(path, now, now) // there may be no log
+		}
+	}
+}
+
 // handlerLimit is how long handlers may go on after the end of their context.
 const handlerLimit = 5 * time.Second
 
@@ -254,7 +284,7 @@ func (l *Listener) acceptAt(ctx context.Context, s *seat, h Handlers) error {
 			return fmt.Errorf("take connections: %w", err)
 		}
 		// Out of descriptors, mostly; that passes.
-		l.log.Warn("cannot take a connection", "error", err)
+		l.log.Warn("cannot take a connection", "err", err)
 		pause(ctx, 50*time.Millisecond)
 	}
 }
@@ -287,7 +317,7 @@ func (l *Listener) forget(c net.Conn) {
 func (l *Listener) serve(ctx context.Context, c *net.UnixConn, h Handlers) {
 	who, err := checkPeer(c)
 	if err != nil {
-		l.log.Warn("connection refused", "error", err)
+		l.log.Warn("connection refused", "err", err)
 		return
 	}
 	first, rest, err := readHello(c)
@@ -336,7 +366,7 @@ func (l *Listener) handle(ctx context.Context, c *net.UnixConn, rest []byte, kin
 		h.Screen(ctx, c, r)
 	case KindControl:
 		if err := control(ctx, c, r, h.Control); err != nil {
-			l.log.Info("control connection failed", "error", err)
+			l.log.Info("control connection failed", "err", err)
 		}
 	}
 }

@@ -237,6 +237,39 @@ func TestSecondHostIsRefused(t *testing.T) {
 	require.NoFileExists(t, p.Socket)
 }
 
+// Who clears /tmp of what is old may take the lock of a host that runs.
+func TestSecondHostIsRefusedWithoutTheFirstOnesLock(t *testing.T) {
+	p, elsewhere := place(t), place(t)
+	serve(t, p, echoing)
+	require.NoError(t, os.Remove(p.Lock))
+	_, err := host.Listen(p)
+	var running *host.RunningError
+	require.ErrorAs(t, err, &running)
+	require.Equal(t, os.Getpid(), running.PID)
+
+	require.NoError(t, os.Remove(p.Lock))
+	other, _ := serve(t, elsewhere, echoing)
+	require.ErrorAs(t, other.Move(p), &running)
+
+	c, err := host.Dial(context10s(t), p, host.KindMCP)
+	require.NoError(t, err, "the first host must be found as before")
+	c.Close()
+}
+
+func TestFreshenedFilesAreNotOld(t *testing.T) {
+	p := place(t)
+	l, _ := serve(t, p, echoing)
+	require.NoError(t, os.WriteFile(p.Log, []byte("log\n"), 0o600))
+	old := time.Now().Add(-30 * 24 * time.Hour)
+	for _, path := range []string{p.Socket, p.Lock, p.Log} {
+		require.NoError(t, os.Chtimes(path, old, old))
+	}
+	l.Freshen()
+	for _, path := range []string{p.Socket, p.Lock, p.Log} {
+		require.WithinDuration(t, time.Now(), stat(t, path).ModTime(), time.Hour, path)
+	}
+}
+
 func stat(t *testing.T, path string) os.FileInfo {
 	t.Helper()
 	fi, err := os.Stat(path)

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/gofrs/flock"
 )
@@ -44,9 +46,12 @@ func (s *seat) leave() error {
 	return errors.Join(s.ln.Close(), s.lock.Unlock())
 }
 
+// moveLimit is how long a host that may be at another place already has to answer.
+const moveLimit = time.Second
+
 // Move makes the host be found at another place, too, instead of the one that it
 // has moved to before: the config names other variables by now. The first place
-// stays, for those that know no other. It does not wait: if another host is
+// stays, for those that know no other. It hardly waits: if another host is
 // there already, that is a [*RunningError], and this one stays where it is.
 func (l *Listener) Move(p Place) error {
 	l.moved.Lock()
@@ -66,6 +71,12 @@ func (l *Listener) Move(p Place) error {
 		}
 		if !ok {
 			return errors.Join(&RunningError{lockHolder(p)}, lock.Close())
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), moveLimit)
+		other, _ := living(ctx, p)
+		cancel()
+		if other != nil { // whose lock somebody has removed
+			return errors.Join(other, lock.Close())
 		}
 		s, err := sit(p, lock)
 		if err != nil {

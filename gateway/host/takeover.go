@@ -85,7 +85,7 @@ func (b *bridge) next() (*link, error) {
 		if b.hard.Err() != nil || time.Now().Add(b.delay).After(until) {
 			return nil, err
 		}
-		b.log.Info("no host yet", "error", err)
+		b.log.Info("no host yet", "err", err)
 	}
 }
 
@@ -155,7 +155,7 @@ func (b *bridge) replayed(l *link, e envelope, frame []byte) {
 		s.failed = err != nil
 	}
 	if err != nil {
-		b.log.Warn("the next host refused a repeated request", "method", r.method, "uri", r.uri, "error", err)
+		b.log.Warn("the next host refused a repeated request", "method", r.method, "uri", r.uri, "err", err)
 	}
 }
 
@@ -356,7 +356,7 @@ func (b *bridge) refuse(err error) {
 		}
 	}
 	if !errors.Is(err, errEnded) && b.hard.Err() == nil { // else the client has gone
-		b.log.Error("no host can be reached", "error", err, "refused", len(b.waiting))
+		b.log.Error("no host can be reached", "err", err, "refused", len(b.waiting))
 	}
 	b.waiting, b.size = nil, 0
 }

@@ -91,9 +91,9 @@ type RestartArgs struct {
 type ApproveArgs struct {
 	Server string   `json:"server"`
 	Tools  []string `json:"tools,omitempty"` // their own names; none: all that await it
-	// Seen are the hashes of definitions, by name: if one is another by now,
-	// nothing is approved.
-	Seen map[string]string `json:"seen,omitempty"`
+	// Seen are the hashes of definitions, by name: others are not approved, and
+	// if one is another by now, nothing is. nil: whatever there is.
+	Seen map[string]string `json:"seen"`
 }
 
 // PinnedTool is a tool that awaits approval.

@@ -2,6 +2,7 @@ package instance
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -22,15 +23,21 @@ func (i *Instance) listenHTTP() error {
 	}
 	l, err := net.Listen(network(g.Listen), g.Listen)
 	if err != nil {
+		cause := err
+		if op := (*net.OpError)(nil); errors.As(err, &op) {
+			cause = op.Err // it repeats the address
+		}
 		at := g.Listen
 		if by != "" {
 			at += " (" + by + ")"
 		}
-		err = fmt.Errorf("listen on %s: %w", at, err)
+		err = fmt.Errorf("listen on %s: %w", at, cause)
 		if i.o.HTTPRequired {
 			return err
 		}
 		i.o.Logger.Warn("No HTTP endpoint", "err", err)
+		i.unserved = fmt.Errorf("no HTTP at %s: %w", at, cause)
+		i.registry.SetNotice(i.notice())
 		return nil
 	}
 	i.address = l

@@ -18,6 +18,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -83,6 +84,7 @@ type Instance struct {
 	started   time.Time
 	extension Extension
 	unpinned  error // why tools are not; nil: they are
+	unserved  error // why there is no HTTP although it is wanted
 	stop      context.CancelFunc
 	stopped   context.Context // ends when Run is to return
 
@@ -183,16 +185,21 @@ func (i *Instance) pins() (*pins.Store, error) {
 
 // notice is what users are to know when there is nothing else.
 func (i *Instance) notice() string {
+	var all []string
 	if i.unpinned != nil && i.o.Pins != "" && !i.o.Config.Demo && i.o.Config.Gateway.Pin != config.PinOff {
-		return i.unpinned.Error()
+		all = append(all, i.unpinned.Error())
 	}
-	return ""
+	if i.unserved != nil {
+		all = append(all, i.unserved.Error())
+	}
+	return strings.Join(all, "; ")
 }
 
 // Run serves until ctx ends, somebody asks it to stop, or a detached host has
 // lingered for its time.
-func (i *Instance) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
+func (i *Instance) Run(outer context.Context) error {
+	i.logStart()
+	ctx, cancel := context.WithCancel(outer)
 	defer cancel()
 	defer context.AfterFunc(i.stopped, cancel)()
 
@@ -218,6 +225,8 @@ func (i *Instance) Run(ctx context.Context) error {
 		edits.Go(func() { watch.File(ctx, i.o.Pins, nil, i.gateway.PinsChanged) })
 	}
 
+	edits.Go(func() { i.freshen(ctx) })
+
 	var fronts sync.WaitGroup
 	errs := make(chan error, 2)
 	if i.listener != nil {
@@ -240,6 +249,7 @@ func (i *Instance) Run(ctx context.Context) error {
 		})
 	}
 	<-ctx.Done()
+	why := i.why(outer)
 	i.stop()
 	edits.Wait()
 	fronts.Wait()
@@ -260,6 +270,7 @@ func (i *Instance) Run(ctx context.Context) error {
 	for err := range errs {
 		all = errors.Join(all, err)
 	}
+	i.logEnd(why, all)
 	return all
 }
 

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -37,7 +38,7 @@ func TestHTTPThatFailsIsLoggedAndEndsOnlyWhatNeedsIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			log := make(teller, 10)
 			i, err := New(Options{
-				Config: parse(t, "gateway: {listen: '127.0.0.1:0'}"), Version: "v",
+				Config: parse(t, "gateway: {listen: '127.0.0.1:0'}\nservers: {s: {command: s, disabled: true}}"), Version: "v",
 				Logger: slog.New(slog.NewTextHandler(log, nil)), HTTP: true, HTTPRequired: required,
 			})
 			require.NoError(t, err)
@@ -131,4 +132,45 @@ func TestListOfAServerThatIsNotThereNamesThoseThatAre(t *testing.T) {
 	var unknown *gateway.UnknownServerError
 	require.ErrorAs(t, err, &unknown)
 	require.Equal(t, []string{"a"}, unknown.Known)
+}
+
+// Folders for temporary files are cleared of what is old.
+func TestAHostKeepsItsFilesFresh(t *testing.T) {
+	was := freshenEvery
+	freshenEvery = 10 * time.Millisecond
+	defer func() { freshenEvery = was }()
+	dir, err := os.MkdirTemp("", "gi")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	place := host.Place{
+		Dir: dir, Socket: filepath.Join(dir, "s"), Lock: filepath.Join(dir, "l"),
+		Log: filepath.Join(dir, "log"), Version: "v",
+	}
+	i, err := New(Options{
+		Config: parse(t, "servers: {s: {command: sleep, args: ['60']}}"), Version: "v",
+		Logger: slog.New(slog.DiscardHandler), Place: &place, Runtime: dir,
+	})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- i.Run(ctx) }()
+	var kept []string
+	require.Eventually(t, func() bool {
+		records, err := filepath.Glob(filepath.Join(dir, "children-*"))
+		kept = append(records, place.Socket, place.Lock)
+		return err == nil && (len(records) == 1 || runtime.GOOS == "windows")
+	}, patience, time.Millisecond)
+	old := time.Now().Add(-30 * 24 * time.Hour)
+	for _, path := range kept {
+		require.NoError(t, os.Chtimes(path, old, old))
+	}
+	for _, path := range kept {
+		require.Eventually(t, func() bool {
+			info, err := os.Stat(path)
+			return err == nil && time.Since(info.ModTime()) < time.Hour
+		}, patience, time.Millisecond, path)
+	}
+	cancel()
+	require.NoError(t, <-ended)
 }

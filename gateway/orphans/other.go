@@ -19,5 +19,8 @@ func (*Record) Add(int, string, string) (forget func()) { return func() {} }
 // Sweep does nothing.
 func (*Record) Sweep(context.Context) {}
 
+// Freshen does nothing.
+func (*Record) Freshen() {}
+
 // Close does nothing.
 func (*Record) Close() {}

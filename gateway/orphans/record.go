@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -148,6 +149,19 @@ func (r *Record) fail(err error) {
 	if !r.failed {
 		r.failed = true
 		r.log.Warn("Child processes are not recorded; some may be left if this process is killed", "err", err)
+	}
+}
+
+// Freshen makes the file look used, for those who clear folders of what is old.
+func (r *Record) Freshen() {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.file != nil {
+		now := time.Now()
+		_ = os.Chtimes(r.file.Name(), now, now) // it may be gone already
 	}
 }
 

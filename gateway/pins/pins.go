@@ -289,8 +289,9 @@ func (e *ChangedError) Error() string {
 }
 
 // Approve pins tools of a server as they were listed last; all of them when
-// none is named. seen has the hashes of those that the user saw, by name; if one
-// is another by now, nothing is approved, and the error is a *[ChangedError]. It
+// none is named. seen has the hashes of those that the user saw, by name, nil if
+// that does not matter; if one is another by now, or awaits approval and was not
+// seen, nothing is approved, and the error is a *[ChangedError]. It
 // returns the names of those that a server does not offer.
 func (s *Store) Approve(server string, seen map[string]string, names ...string) (unknown []string, err error) {
 	s.mu.Lock()
@@ -301,9 +302,11 @@ func (s *Store) Approve(server string, seen map[string]string, names ...string) 
 	}
 	for _, name := range names {
 		now, ok := offered[name]
-		if !ok {
+		hash := seen[name]
+		switch {
+		case !ok:
 			unknown = append(unknown, name)
-		} else if hash := seen[name]; hash != "" && hash != now.Hash {
+		case hash != "" && hash != now.Hash, hash == "" && seen != nil && now.Hash != s.servers[server][name].Hash:
 			return nil, &ChangedError{server, name}
 		}
 	}

@@ -215,6 +215,24 @@ func TestProcessesSeeWhatOthersApprove(t *testing.T) {
 	require.Empty(t, check(t, open(t, path), "srv", `{"name":"a","title":"A"}`, `{"name":"b"}`), "neither has undone what the other did")
 }
 
+// Between the look at what awaits approval and the approval a server may change.
+func TestWhatWasNotSeenIsNotApproved(t *testing.T) {
+	t.Parallel()
+	s := open(t, filepath.Join(t.TempDir(), "pins.json"))
+	require.Empty(t, check(t, s, "srv", `{"name":"a"}`, `{"name":"b"}`))
+	changes := []string{"changed a", "new c"}
+	require.Equal(t, changes, check(t, s, "srv", `{"name":"a","title":"A"}`, `{"name":"b"}`, `{"name":"c"}`))
+	for _, name := range []string{"a", "c"} {
+		_, err := s.Approve("srv", map[string]string{}, name)
+		var changed *pins.ChangedError
+		require.ErrorAs(t, err, &changed)
+		require.Equal(t, name, changed.Tool)
+	}
+	_, err := s.Approve("srv", map[string]string{}, "b")
+	require.NoError(t, err, "it is as it was approved")
+	require.Len(t, changed(t, s, "srv"), 2)
+}
+
 func TestManyProcessesLoseNothing(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "pins.json")

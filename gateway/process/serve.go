@@ -116,7 +116,7 @@ func (p *Process) Serve(ctx context.Context, listen string) error {
 	var other *host.RunningError
 	switch {
 	case errors.As(err, &other):
-		return fmt.Errorf("a host of this config runs already (pid %d); \"goblin stop\" ends it", other.PID)
+		return fmt.Errorf("a host of this config runs already (pid %d); \"%s\" ends it", other.PID, p.App.Line("stop"))
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("%w; choose another one with --listen", err)
 	case err != nil:

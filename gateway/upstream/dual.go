@@ -128,7 +128,7 @@ func (s *Server) connectTwin(ctx context.Context, unit string) (*link, error) {
 		return nil, err
 	}
 	l.guard()
-	s.log.Info("connected in the modern era too", "transport", l.kind, "pid", l.pid)
+	s.log.Info("connected in the modern era too", append([]any{"transport", l.kind}, l.process()...)...)
 	return l, nil
 }
 

@@ -94,6 +94,14 @@ func (l *link) Info() Info            { return *l.info.Load() }
 func (l *link) Unit() string          { return *l.unit.Load() }
 func (l *link) Done() <-chan struct{} { return l.done }
 
+// process is what a log tells of the server's process, if it has one here.
+func (l *link) process() []any {
+	if l.pid == 0 {
+		return nil
+	}
+	return []any{"pid", l.pid}
+}
+
 func (l *link) Err() error {
 	select {
 	case <-l.done:

@@ -51,12 +51,13 @@ type stdio struct {
 	stderr *os.File
 	out    *jsonrpc.Outbox
 	exited chan struct{} // the child has been reaped and its group killed
+	spoken chan struct{} // stdout has been read to its end
 	silent chan struct{} // stderr has been read to its end
 	exit   error         // of cmd.Wait, after exited
 	loops  sync.WaitGroup
 
 	errMu sync.Mutex
-	tail  [][]byte // last lines of stderr
+	tail  [][]byte // last lines of stderr, see lastWords
 }
 
 // dialStdio starts the server's child.
@@ -73,7 +74,7 @@ func dialStdio(_ context.Context, s *Server, unit string) (*link, error) {
 			return nil, s.failure(ConnectionError, fmt.Sprintf("cwd %q is not a folder", cfg.Cwd), err)
 		}
 	}
-	c := &stdio{link: newLink(s, unit, "stdio"), exited: make(chan struct{}), silent: make(chan struct{})}
+	c := &stdio{link: newLink(s, unit, "stdio"), exited: make(chan struct{}), spoken: make(chan struct{}), silent: make(chan struct{})}
 	c.wire, c.burst = c, new(jsonrpc.Burst)
 	c.cmd = &exec.Cmd{Path: path, Args: append([]string{cfg.Command}, cfg.Args...), Env: env, Dir: cfg.Cwd}
 	if err := c.start(); err != nil {
@@ -186,6 +187,7 @@ func (c *stdio) read() {
 		if err != nil {
 			var long *jsonrpc.TooLong
 			if !errors.As(err, &long) {
+				close(c.spoken)
 				c.lost("closed its stdout", err)
 				return
 			}
@@ -198,6 +200,9 @@ func (c *stdio) read() {
 			// while it wrote, and the calls fail for that.
 			c.srv.garbage(frame, err)
 			continue
+		}
+		if err != nil && c.Info().Protocol == "" {
+			c.keep(frame[:min(len(frame), maxStderrLine)]) // a program's help, or its mistake, on the wrong stream
 		}
 		if c.ctx.Err() == nil {
 			c.handleParsed(c.ctx, nil, frame, &m, err)
@@ -213,9 +218,12 @@ func (c *stdio) lost(what string, cause error) {
 	case <-c.done:
 		return
 	case <-c.exited:
-		select {
-		case <-c.silent:
-		case <-wait.C:
+		for _, read := range []chan struct{}{c.spoken, c.silent} {
+			select {
+			case <-read:
+			case <-wait.C:
+				wait.Reset(0) // nor is the other waited for
+			}
 		}
 		what = "the process ended"
 		if c.exit != nil {
@@ -224,9 +232,7 @@ func (c *stdio) lost(what string, cause error) {
 	case <-wait.C:
 		what = "the process " + what
 	}
-	if last := c.lastErrors(); last != "" {
-		what += "; its last words: " + last
-	}
+	what += c.lastWords()
 	if errors.Is(cause, io.EOF) || errors.Is(cause, os.ErrDeadlineExceeded) {
 		cause = nil
 	}
@@ -281,16 +287,20 @@ func (c *stdio) keep(line []byte) {
 	c.tail = append(c.tail, line)
 }
 
-// lastErrors is the end of stderr in one line.
-func (c *stdio) lastErrors() string {
+// lastWords is the end of stderr in one line, as the end of a reason; "" for none.
+// Until the handshake is over, what is no message on stdout counts, too.
+func (c *stdio) lastWords() string {
 	c.errMu.Lock()
 	defer c.errMu.Unlock()
+	if len(c.tail) == 0 {
+		return ""
+	}
 	lines := make([]string, len(c.tail))
 	for i, line := range c.tail {
 		lines[i] = c.srv.quote(string(line), maxQuote)
 	}
 	text := strings.ToValidUTF8(strings.Join(lines, " | "), "\uFFFD")
-	return strings.Map(func(r rune) rune {
+	return "; its last words: " + strings.Map(func(r rune) rune {
 		if r < 0x20 || 0x7f <= r && r < 0xa0 {
 			return ' '
 		}

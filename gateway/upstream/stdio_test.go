@@ -81,6 +81,26 @@ func TestHungStartEndsAtTheStartupTimeout(t *testing.T) {
 	requireCode(t, err, ConnectionError, "startup_timeout")
 }
 
+// Many programs print their help, and some their mistakes, on stdout.
+func TestWhatAServerPrintsInsteadOfMCPIsQuoted(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{
+		"ends":  "echo 'Usage: foo --stdio'; exit 2",
+		"hangs": "echo 'Usage: foo --stdio'; exec sleep 60",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg, _ := fakeConfig(t, "x")
+			cfg.Command, cfg.Args = "sh", []string{"-c", script}
+			cfg.StartupTimeout = time.Second
+			r := start(t, cfg, nil)
+			<-r.FirstList()
+			_, err := r.Conn()
+			requireCode(t, err, ConnectionError, "; its last words: Usage: foo --stdio")
+		})
+	}
+}
+
 func TestMissingCommandSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	cfg, _ := fakeConfig(t, "x")

@@ -210,11 +210,7 @@ func (s *Server) publish(l *link) *lists {
 		st.Capabilities, st.Instructions = info.Capabilities, info.Instructions
 		st.PID = l.pid
 	})
-	args := []any{"transport", l.kind, "protocol", l.Info().Protocol}
-	if l.pid != 0 {
-		args = append(args, "pid", l.pid)
-	}
-	s.log.Info("connected", args...)
+	s.log.Info("connected", append([]any{"transport", l.kind, "protocol", l.Info().Protocol}, l.process()...)...)
 	if s.opt.Observe.Up != nil {
 		s.opt.Observe.Up(s.cfg.Name, true)
 	}
@@ -334,6 +330,16 @@ func (s *Server) connect(ctx context.Context, unit string) (*link, error) {
 	}
 }
 
+// withWords adds what a server that was too slow to start has to say.
+func (s *Server) withWords(err error, l *link) error {
+	var late *Error
+	child, ok := l.wire.(*stdio)
+	if !ok || !errors.As(err, &late) || !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return s.failure(late.Code, late.Reason+child.lastWords(), late.Err)
+}
+
 // oldServer reports a status that servers of revision 2024-11-05 answer an
 // initialize by POST with, see "Backwards Compatibility" in the transports of
 // 2025-11-25.
@@ -348,7 +354,7 @@ func (s *Server) greet(ctx context.Context, unit string, dial func(context.Conte
 	// The context bounds the handshake; the timeout of the call must not come first.
 	if err = l.handshake(ctx, 2*s.cfg.StartupTimeout); err != nil {
 		if cause := context.Cause(ctx); cause != nil {
-			err = cause
+			err = s.withWords(cause, l)
 		}
 		again := asked && ctx.Err() == nil && l.spoiled(err)
 		l.fail(err)
