@@ -134,7 +134,7 @@ func (w *world) pipeTo(path string, args ...string) *client {
 	go c.readLines(out)
 	w.t.Cleanup(func() {
 		c.close()
-		c.prog.ends(15 * time.Second)
+		c.prog.ends(patience)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		require.Empty(w.t, c.stray, "stdout carries MCP only")

@@ -76,9 +76,15 @@ func (s *web) upload(mib int, chunked bool, header map[string]string) int {
 // works shows that a new client is served at once.
 func (s *web) works() {
 	s.t.Helper()
-	start := time.Now()
-	require.Equal(s.t, "b:t:{}", s.client(false).callText("b_t", obj{}))
-	require.True(s.t, racing() || time.Since(start) < 3*time.Second, "took %v", time.Since(start))
+	var took time.Duration
+	for range 3 { // a machine that was busy for a moment is not taken for a fault
+		start := time.Now()
+		require.Equal(s.t, "b:t:{}", s.client(false).callText("b_t", obj{}))
+		if took = time.Since(start); racing() || took < 3*time.Second {
+			return
+		}
+	}
+	s.t.Fatalf("took %v", took)
 }
 
 func TestH10_BodyOf200MBIsRefused(t *testing.T) {
@@ -210,7 +216,7 @@ func TestH17_ClientsThatDoNotReadTheirAnswersDelayNobody(t *testing.T) {
 	b := w.backend("b", obj{"tools": []obj{tool("t"), tool("big")}, "on": obj{"tools/call big": actions(do("big", obj{"bytes": size}))}})
 	s := w.serve()
 	c := s.client(false)
-	before, _ := c.callsTake("b_t")
+	before, slowest := c.callsTake("b_t")
 	body := `{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"b_big"}}`
 	for i := range n {
 		conn := s.dial()
@@ -224,7 +230,7 @@ func TestH17_ClientsThatDoNotReadTheirAnswersDelayNobody(t *testing.T) {
 	p95, worst := c.callsTake("b_t")
 	if !racing() {
 		require.LessOrEqual(t, p95, max(10*before, 250*time.Millisecond))
-		require.LessOrEqual(t, worst, max(10*before, 3*time.Second))
+		require.LessOrEqual(t, worst, max(10*slowest, 3*time.Second))
 	}
 	s.bounded(300)
 }

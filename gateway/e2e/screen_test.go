@@ -380,7 +380,7 @@ func TestTUIInTheBackgroundServesAndWaitsForItsTerminal(t *testing.T) {
 	p.shows("clients 0")
 	p.types("q")
 	p.hides("logs/app.log")
-	b.waitGone() // what is typed before the terminal is given back is dropped
+	b.waitGone()
 	p.line("echo us''able again")
 	p.shows("\nusable again")
 	require.Contains(t, []string{waits, waits + "goblin: stopping the servers …\n"}, warning(), "told once")
@@ -443,8 +443,10 @@ func TestTUIBesideAHostIsABridgeAndARelay(t *testing.T) {
 
 	// The next host serves both.
 	w.succeeds("stop")
-	require.Equal(t, "shop:stat:{}", c.callText("shop_stat", obj{}))
-	require.Equal(t, "shop:stat:{}", first.callText("shop_stat", obj{}))
+	for _, c := range []*client{c, first} {
+		c.goesOn("shop_stat")
+		require.Equal(t, "shop:stat:{}", c.callText("shop_stat", obj{}))
+	}
 	w.waitScreens(1)
 	p.shows("logs/app.log", "clients 2")
 	require.NotEqual(t, host, w.status().PID)
