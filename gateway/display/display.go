@@ -25,6 +25,48 @@ func Text(s string) string { return escape(s, true) }
 func Line(s string) string { return escape(s, false) }
 
 func escape(s string, lines bool) string {
+	return replace(s, lines, func(out *strings.Builder, rest string, r rune, size int) {
+		switch {
+		case lines && strings.HasPrefix(rest, "\r\n"):
+			// The line break that follows says it all.
+		case r >= 0xfe00 && r <= 0xfe0f:
+			// Terminals disagree on how wide it makes what is before it.
+		case r == utf8.RuneError && size == 1:
+			out.WriteString(`\x` + hex(uint64(rest[0]), 2))
+		case r == '\n':
+			out.WriteString(`\n`)
+		case r == '\t':
+			out.WriteString(`\t`)
+		case r == '\r':
+			out.WriteString(`\r`)
+		case r < 0x80:
+			out.WriteString(`\x` + hex(uint64(r), 2))
+		case r < 0x10000:
+			out.WriteString(`\u` + hex(uint64(r), 4))
+		default:
+			out.WriteString(`\U` + hex(uint64(r), 8))
+		}
+	})
+}
+
+// JSON is a JSON text for a terminal: what Text makes visible becomes an escape
+// of JSON, so that the value stays the same.
+func JSON(s string) string {
+	return replace(s, true, func(out *strings.Builder, _ string, r rune, _ int) {
+		switch high, low := utf16.EncodeRune(r); {
+		case r < ' ': // a carriage return between values; strings hold none
+			out.WriteByte(' ')
+		case r >= 0x10000:
+			out.WriteString(`\u` + hex(uint64(high), 4) + `\u` + hex(uint64(low), 4))
+		default:
+			out.WriteString(`\u` + hex(uint64(r), 4))
+		}
+	})
+}
+
+// replace is s with something else for each character that must not reach a
+// terminal: write gets it as r, with its size and all that begins with it.
+func replace(s string, lines bool, write func(out *strings.Builder, rest string, r rune, size int)) string {
 	at := unsafeAt(s, lines)
 	if at < 0 {
 		return s
@@ -34,61 +76,10 @@ func escape(s string, lines bool) string {
 	for at >= 0 {
 		out.WriteString(s[:at])
 		s = s[at:]
-		r, n := utf8.DecodeRuneInString(s)
-		switch {
-		case lines && strings.HasPrefix(s, "\r\n"):
-			// The line break that follows says it all.
-		case r >= 0xfe00 && r <= 0xfe0f:
-			// Terminals disagree on how wide it makes what is before it.
-		case r == utf8.RuneError && n == 1:
-			out.WriteString(`\x`)
-			out.WriteString(hex(uint64(s[0]), 2))
-		case r == '\n':
-			out.WriteString(`\n`)
-		case r == '\t':
-			out.WriteString(`\t`)
-		case r == '\r':
-			out.WriteString(`\r`)
-		case r < 0x80:
-			out.WriteString(`\x`)
-			out.WriteString(hex(uint64(r), 2))
-		case r < 0x10000:
-			out.WriteString(`\u`)
-			out.WriteString(hex(uint64(r), 4))
-		default:
-			out.WriteString(`\U`)
-			out.WriteString(hex(uint64(r), 8))
-		}
-		s = s[n:]
+		r, size := utf8.DecodeRuneInString(s)
+		write(&out, s, r, size)
+		s = s[size:]
 		at = unsafeAt(s, lines)
-	}
-	out.WriteString(s)
-	return out.String()
-}
-
-// JSON is a JSON text for a terminal: what Text makes visible becomes an escape
-// of JSON, so that the value stays the same.
-func JSON(s string) string {
-	at := unsafeAt(s, true)
-	if at < 0 {
-		return s
-	}
-	var out strings.Builder
-	out.Grow(len(s) + 16)
-	for at >= 0 {
-		out.WriteString(s[:at])
-		s = s[at:]
-		r, n := utf8.DecodeRuneInString(s)
-		switch high, low := utf16.EncodeRune(r); {
-		case r < ' ': // a carriage return between values; strings hold none
-			out.WriteByte(' ')
-		case r >= 0x10000:
-			out.WriteString(`\u` + hex(uint64(high), 4) + `\u` + hex(uint64(low), 4))
-		default:
-			out.WriteString(`\u` + hex(uint64(r), 4))
-		}
-		s = s[n:]
-		at = unsafeAt(s, true)
 	}
 	out.WriteString(s)
 	return out.String()

@@ -185,6 +185,14 @@ var faults = []fault{
 		require.Contains(h.t, h.badTools(), "bad_echo")
 		require.Less(h.t, h.told("tools/list"), 50)
 	}},
+	{row: "B29_is_stopped_before_all_lists_together_fill_the_memory", mode: "cursor-large-all", large: true, check: func(h *harmed) {
+		require.Contains(h.t, h.badTools(), "bad_echo")
+		pages := 0
+		for _, method := range []string{"tools/list", "prompts/list", "resources/list", "resources/templates/list"} {
+			pages += h.told(method)
+		}
+		require.Less(h.t, pages, 30, "of 8 MiB each")
+	}},
 	{row: "B33_what_is_there_is_usable", mode: "cap-lie", check: answersWell},
 	{row: "B34_the_rest_is_unaffected", mode: "cap-none", check: func(h *harmed) {
 		h.state("ready")

@@ -127,6 +127,33 @@ func TestCallThatMeetsAForgottenSessionIsSentAgain(t *testing.T) {
 	require.Equal(t, 4, b.count("initialize"))
 }
 
+func TestAForgottenSessionCostsNoneOfManyCalls(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.remote("remote", "/mcp", obj{"tools": []obj{tool("slow"), tool("stat")}, "nostream": true, "on": obj{
+		"tools/call slow": actions(do("wait", obj{"name": "over"})),
+	}})
+	c := w.standalone()
+	require.Contains(t, c.callText("remote_stat", obj{}), "remote:stat")
+	b.waitReceived("tools/list", 1)
+
+	// One reached the server before, the others meet the end of the session at a time.
+	slow := c.begin("tools/call", obj{"name": "remote_slow"})
+	b.waitEvent("wait", "over")
+	b.do(do("forget"))
+	var ids []string
+	for range 20 {
+		ids = append(ids, c.begin("tools/call", obj{"name": "remote_stat"}))
+	}
+	b.waitEvent("refused", "")
+	b.do(do("release", obj{"name": "over"}))
+	for _, id := range append(ids, slow) {
+		require.Nil(t, c.end(id).Error)
+	}
+	require.Equal(t, 22, b.count("tools/call"), "each once")
+	require.Equal(t, 2, b.count("initialize"))
+}
+
 func TestHTTPBackendThatForgetsItsSessionIsJoinedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

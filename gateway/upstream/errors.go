@@ -33,13 +33,22 @@ func (e *Error) Unwrap() error { return e.Err }
 var errLogin = errors.New("needs login")
 
 // ErrForgotten is the cause of an Error of a request that was not carried out:
-// the server refused it, as it knows the session no more. Over another connection
-// it may be sent again.
+// the server knows the session no more, and refused it, or it was not sent because
+// of that. Over another connection it may be sent again.
 var ErrForgotten = errors.New("the server has forgotten the session")
 
 // errSessionOver is the cause of the end of a connection whose session the server
 // has forgotten. Requests that were under way may have been carried out.
 var errSessionOver = errors.New("the session is over")
+
+// unsent is the cause of an Error of a request that was not sent, because of why
+// its connection has ended.
+func unsent(why error) error {
+	if errors.Is(why, errSessionOver) {
+		return ErrForgotten
+	}
+	return why
+}
 
 // errStatus is the HTTP status that refused a message.
 type errStatus int

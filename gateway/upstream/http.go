@@ -39,7 +39,6 @@ type streamable struct {
 	*remote
 	session  atomic.Pointer[string]
 	protocol atomic.Pointer[string]
-	over     atomic.Bool // the server has ended the session
 }
 
 // dialHTTP makes a connection; nothing is sent yet.
@@ -75,6 +74,10 @@ func (h *streamable) opened(ctx context.Context, frame []byte) error {
 
 // request implements [wire]: each call is a POST of its own.
 func (h *streamable) request(c *Call, id int64, frame []byte) {
+	if h.over.Load() {
+		h.failCall(id, h.sessionOver(ErrForgotten))
+		return
+	}
 	ctx, cancel := context.WithCancel(h.ctx)
 	c.setAbort(cancel)
 	if !h.spawn(func() {
@@ -200,18 +203,34 @@ func forgotten(status int, body []byte) bool {
 		status == http.StatusBadRequest && strings.Contains(strings.ToLower(string(body)), "session")
 }
 
-// forgot is expired for the call whose refusal told so. The others may have been
-// carried out.
+// forgot ends the session for the call whose refusal told so. The others may have
+// been carried out.
 func (h *streamable) forgot(id int64) error {
-	h.failCall(id, h.srv.failure(ConnectionError, "the server has ended the session", ErrForgotten))
-	return h.expired()
+	known := h.over.Swap(true) // first: its caller looks for another connection
+	h.failCall(id, h.sessionOver(ErrForgotten))
+	err := h.sessionOver(errSessionOver)
+	if known {
+		return err
+	}
+	if !h.spawn(func() {
+		h.settle()
+		h.fail(err)
+	}) {
+		h.fail(err)
+	}
+	return err
 }
 
-func (h *streamable) expired() error {
-	h.over.Store(true)
-	err := h.srv.failure(ConnectionError, "the server has ended the session", errSessionOver)
-	h.fail(err)
-	return err
+// settleLimit is how long the end of a session waits for what is under way: each
+// request is refused by itself, or is answered as it had reached the server before.
+const settleLimit = time.Second
+
+func (h *streamable) settle() {
+	for end := time.Now().Add(settleLimit); h.calls.Len() > 0 && time.Now().Before(end); {
+		if sleep(h.ctx, 5*time.Millisecond) != nil {
+			return
+		}
+	}
 }
 
 // follow takes an answer that is a stream, and takes the stream up again when

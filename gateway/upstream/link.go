@@ -51,6 +51,7 @@ type link struct {
 	hears   atomic.Bool // of Streamable HTTP: its stream of notices is open
 	second  bool        // of the modern era, beside one of the legacy era; belongs to the handshake
 	kind    string      // name of the transport
+	over    atomic.Bool // of Streamable HTTP: the server has ended the session
 
 	burst  *jsonrpc.Burst // of the read loop; nil where there are several
 	heard  atomic.Uint64  // counts frames that arrived
@@ -98,8 +99,16 @@ func (l *link) Err() error {
 	case <-l.done:
 		return l.err
 	default:
-		return nil
 	}
+	if l.over.Load() {
+		return l.sessionOver(errSessionOver)
+	}
+	return nil
+}
+
+// sessionOver is the error of a connection whose session the server has ended.
+func (l *link) sessionOver(cause error) error {
+	return l.srv.failure(ConnectionError, "the server has ended the session", cause)
 }
 
 func (l *link) Close() {
@@ -170,8 +179,8 @@ func (l *link) submit(c *Call) (*jsonrpc.Call[*Call], error) {
 	deadline := l.begin(c)
 	open, err := l.calls.Add(c)
 	switch {
-	case errors.Is(err, errSessionOver): // another request found it out, before this one was sent
-		return nil, l.srv.failure(ConnectionError, "the server has ended the session", ErrForgotten)
+	case errors.Is(err, errSessionOver): // another request found it out
+		return nil, l.sessionOver(unsent(err))
 	case err != nil:
 		return nil, err
 	}

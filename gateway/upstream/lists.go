@@ -169,7 +169,7 @@ func (ls *lists) run(ctx context.Context) {
 		all.Go(func() { ls.keep(ctx, &listings[i], first.Done) })
 	}
 	first.Wait()
-	if ctx.Err() == nil {
+	if ctx.Err() == nil && ls.link.Err() == nil {
 		ls.srv.whole(ls.link)
 	}
 	all.Wait()
@@ -190,6 +190,7 @@ func (ls *lists) keep(ctx context.Context, g *listing, first func()) {
 			s.known[g.kind] = false
 			s.opt.Registry.SetList(s.cfg.Name, g.kind, nil)
 		}
+		s.weights[g.kind].Store(0)
 		first()
 		return // and its notices are ignored: it said that it has no such thing
 	}
@@ -240,14 +241,17 @@ func (ls *lists) keep(ctx context.Context, g *listing, first func()) {
 	}
 }
 
-// fetch fetches one list of so many bytes and hands it to the registry. It is
+// fetch fetches one list, of so many bytes, and hands it to the registry. It is
 // not ok when another attempt makes sense.
 func (ls *lists) fetch(ctx context.Context, g *listing) (size int, ok bool) {
 	s := ls.srv
 	source := ls.source(g.kind)
-	items, complaint, err := source.pages(ctx, g)
-	if ctx.Err() != nil {
-		return 0, true
+	weight := &s.weights[g.kind]
+	listed := weight.Load()
+	defer func() { weight.Store(listed) }()
+	items, weighs, complaint, err := source.pages(ctx, g, func(size int64) bool { return s.heavy(g.kind, size) })
+	if ctx.Err() != nil || err != nil && source.Err() != nil {
+		return 0, true // it is fetched over the next connection
 	}
 	if err != nil {
 		var rpc errRPC
@@ -270,7 +274,6 @@ func (ls *lists) fetch(ctx context.Context, g *listing) (size int, ok bool) {
 	f := g.filter(&s.cfg)
 	kept := items[:0]
 	for _, item := range items {
-		size += len(item)
 		if name, ok := rawjson.String(rawjson.Get(item, g.key)); !ok || f.Match(name) {
 			kept = append(kept, item)
 		}
@@ -278,7 +281,8 @@ func (ls *lists) fetch(ctx context.Context, g *listing) (size int, ok bool) {
 	s.known[g.kind] = len(kept) > 0
 	s.report(g.kind, s.opt.Registry.SetList(s.cfg.Name, g.kind, kept))
 	s.show(ls.link)
-	return size, err == nil
+	listed = weighs
+	return int(weighs), err == nil
 }
 
 func reasonOf(err error) string {
@@ -319,38 +323,51 @@ func (l *link) page(ctx context.Context, g *listing, params []byte) (jsonrpc.Rep
 	return reply, err
 }
 
-// minList is how many bytes the pages of a list may have in any case, be
-// limits.frame lower. They stay in memory until the list is whole.
-const minList = 128 << 20
+// minLists is how many bytes the lists of a server may take together in any case,
+// be limits.frame lower. Pages stay in memory until their list is whole.
+const minLists = 128 << 20
+
+// heavy reports whether the lists of the server take too much together, now that
+// the one of a kind that is on its way has so many bytes.
+func (s *Server) heavy(k registry.Kind, size int64) bool {
+	weight := &s.weights[k]
+	weight.Store(max(weight.Load(), size)) // the one that is listed stays until then
+	for i := range s.weights {
+		if registry.Kind(i) != k {
+			size += s.weights[i].Load()
+		}
+	}
+	return size > s.tune.lists
+}
 
 // maxBarren is how many pages in a row may bring nothing new.
 const maxBarren = 50
 
 // pages fetches a list to its end, within bounds. With an error come the
-// items that had arrived; complaint says where a bound cut the list.
-func (l *link) pages(ctx context.Context, g *listing) (items [][]byte, complaint string, err error) {
+// items that had arrived; complaint says where a bound cut the list. size is that
+// of the pages, in bytes, which heavy tells whether it is too much.
+func (l *link) pages(ctx context.Context, g *listing, heavy func(size int64) bool) (items [][]byte, size int64, complaint string, err error) {
 	s := l.srv
 	cursors := map[string]bool{}
 	seed, names := maphash.MakeSeed(), map[uint64]struct{}{} // by their hashes
 	fruitful, barren := time.Now(), 0
-	size, most := int64(0), max(s.opt.Limits.Frame, minList)
 	var params []byte
 	for page := 1; ; page++ {
 		reply, err := l.page(ctx, g, params)
 		switch {
 		case err != nil:
-			return items, "", err
+			return items, size, "", err
 		case reply.Error != nil:
-			return items, "", s.refused(reply.Error)
+			return items, size, "", s.refused(reply.Error)
 		}
 		array := reply.Shape.Get(reply.Result, g.member)
 		if !rawjson.IsArray(array) {
-			return items, "", fmt.Errorf("the result has no array %q", g.member)
+			return items, size, "", fmt.Errorf("the result has no array %q", g.member)
 		}
 		fresh := false
 		for item := range reply.Shape.Elements(array) {
 			if len(items) >= s.opt.Limits.Entries {
-				return items, fmt.Sprintf("cut at %d entries (limits.entries)", s.opt.Limits.Entries), nil
+				return items, size, fmt.Sprintf("cut at %d entries (limits.entries)", s.opt.Limits.Entries), nil
 			}
 			key := maphash.Bytes(seed, rawjson.Get(item, g.key))
 			if _, dup := names[key]; !dup {
@@ -365,19 +382,19 @@ func (l *link) pages(ctx context.Context, g *listing) (items [][]byte, complaint
 		size += int64(len(reply.Result))
 		next := reply.Shape.Get(reply.Result, "nextCursor")
 		if next == nil || string(next) == "null" {
-			return items, "", nil
+			return items, size, "", nil
 		}
 		switch {
 		case !rawjson.IsString(next):
-			return items, "stopped at a nextCursor that is not a string", nil
+			return items, size, "stopped at a nextCursor that is not a string", nil
 		case cursors[string(next)]:
-			return items, "stopped at a nextCursor that came before", nil
-		case size > most:
-			return items, fmt.Sprintf("cut after pages of more than %d MiB together", most>>20), nil
+			return items, size, "stopped at a nextCursor that came before", nil
+		case heavy(size):
+			return items, size, fmt.Sprintf("cut: the lists of the server have more than %d MiB together", s.tune.lists>>20), nil
 		case page >= s.opt.Limits.Pages:
-			return items, fmt.Sprintf("cut after %d pages (limits.pages)", page), nil
+			return items, size, fmt.Sprintf("cut after %d pages (limits.pages)", page), nil
 		case barren >= maxBarren, time.Since(fruitful) > s.tune.barren && barren > 0:
-			return items, fmt.Sprintf("stopped after %d pages that brought nothing new", barren), nil
+			return items, size, fmt.Sprintf("stopped after %d pages that brought nothing new", barren), nil
 		}
 		cursors[string(next)] = true
 		params = append(append([]byte(`{"cursor":`), next...), '}')

@@ -246,7 +246,7 @@ func (l *link) mismatch(c *Call, object []byte) (again bool) {
 	case code == codeHeaderMismatch && l.kind == "http" && c.Method == "tools/call":
 		ctx, cancel := context.WithTimeout(c.Context, refreshLimit)
 		defer cancel()
-		items, _, err := l.pages(ctx, &listings[0])
+		items, _, _, err := l.pages(ctx, &listings[0], func(size int64) bool { return size > l.srv.tune.lists })
 		if err != nil {
 			if !errors.Is(err, context.Canceled) {
 				l.srv.log.Debug("Tools not fetched again", "err", err)

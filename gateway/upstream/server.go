@@ -78,6 +78,7 @@ type tuning struct {
 	calm     time.Duration // at most
 	list     time.Duration // bound of one page of a list, besides the timeout
 	barren   time.Duration // of pages that bring nothing new
+	lists    int64         // bytes of all lists together
 	probe    time.Duration // for server/discover, before initialize is tried too
 	// remoteProbe is probe over HTTP, where a connection is made first and the
 	// other servers of its kind answer at once, with an error.
@@ -130,6 +131,8 @@ type Server struct {
 	firstList chan struct{}
 	firstOnce sync.Once
 	lists     atomic.Pointer[lists] // of the current connection
+	// weights are the bytes of each list, or of the one on its way, if that has more.
+	weights [registry.Kinds]atomic.Int64
 
 	mu        sync.Mutex
 	running   context.Context // of Run; nil outside
@@ -194,6 +197,7 @@ func NewServer(cfg config.Server, o Options) *Server {
 		units:     make(map[string]*unit),
 		twins:     make(map[string]*unit),
 	}
+	s.tune.lists = max(o.Limits.Frame, minLists)
 	s.room.limit, s.room.account = max(2*o.Limits.Frame, minRoom), o.Memory
 	s.state = registry.ServerState{Transport: string(cfg.Type)}
 	return s
@@ -269,7 +273,7 @@ func (s *Server) downLocked() *Error {
 	case s.running != nil && s.running.Err() != nil:
 		return s.failure(ConnectionError, "has been stopped", nil)
 	case errors.As(s.lastErr, &last):
-		return s.failure(ConnectionError, "is not connected: "+last.Reason, s.lastErr)
+		return s.failure(ConnectionError, "is not connected: "+last.Reason, unsent(s.lastErr))
 	case s.lastErr != nil:
 		return s.failure(ConnectionError, "is not connected: "+s.lastErr.Error(), s.lastErr)
 	}

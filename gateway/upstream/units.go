@@ -94,7 +94,7 @@ func (s *Server) unitConn(name string, known *unit) (conn *link, u *unit, wait <
 		if u.conn != nil {
 			why = u.conn.Err()
 		}
-		return nil, u, nil, s.failure(ConnectionError, "its connection for this client is not there: "+reasonOf(why), why)
+		return nil, u, nil, s.failure(ConnectionError, "its connection for this client is not there: "+reasonOf(why), unsent(why))
 	}
 	if conn, wait, err = s.sharedLocked(); conn == nil {
 		return nil, u, wait, err
@@ -106,7 +106,7 @@ func (s *Server) unitConn(name string, known *unit) (conn *link, u *unit, wait <
 	case s.heir == u && s.first:
 		return nil, u, s.changed, nil
 	case s.heir == u, s.owner == u: // the supervisor is about to see the end
-		return nil, u, nil, s.failure(ConnectionError, "is not connected", conn.Err())
+		return nil, u, nil, s.failure(ConnectionError, "is not connected", unsent(conn.Err()))
 	case s.owner == nil && conn.Err() == nil:
 		s.owner, u.conn = u, conn
 		conn.unit.Store(&u.name)

@@ -95,12 +95,17 @@ func run() error {
 
 // newFixture makes a config in a folder of its own.
 func (l *load) newFixture(servers, resources int) (*rig.Fixture, error) {
+	return l.fixtureOf(l.progs, servers, resources)
+}
+
+// fixtureOf is newFixture for other programs.
+func (l *load) fixtureOf(p rig.Programs, servers, resources int) (*rig.Fixture, error) {
 	l.fixture++
 	dir := fmt.Sprintf("%s/%d", l.dir, l.fixture)
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
-	return rig.NewFixture(dir, l.progs, servers, resources)
+	return rig.NewFixture(dir, p, servers, resources)
 }
 
 // during is a share of the run's time.

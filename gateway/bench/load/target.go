@@ -19,7 +19,9 @@ type target struct {
 	// load keeps window calls under way for a time and returns how long each
 	// took.
 	load func(window int, params string, size int, d time.Duration) ([]time.Duration, error)
-	pid  int // of Goblin, 0 where its processor time is not asked for
+	pid  int // 0 where its processor time is not asked for
+	// judge holds a measurement against the budgets; nil where there are none.
+	judge func(*report, measured) string
 
 	// What was measured.
 	latency []time.Duration

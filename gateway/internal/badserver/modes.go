@@ -84,9 +84,16 @@ var modes = map[string]mode{
 	"cursor-new": {on: faults{"tools/list": func(s *server, m *message) {
 		s.page(m, fmt.Sprintf(`,{"name":"t%s","inputSchema":{"type":"object"}}`, next(m)), next(m))
 	}}},
-	"cursor-large": {on: faults{"tools/list": func(s *server, m *message) {
-		s.result(m, fmt.Sprintf(`{"tools":[%s,{"name":"t%s"}],"nextCursor":"%[2]s","_meta":{"x":"%s"}}`, tools, next(m), strings.Repeat("x", 8<<20)))
-	}}},
+	"cursor-large": {on: faults{"tools/list": largePage("tools", "name")}},
+	"cursor-large-all": {
+		caps: `{"tools":{},"prompts":{},"resources":{}}`,
+		on: faults{
+			"tools/list":               largePage("tools", "name"),
+			"prompts/list":             largePage("prompts", "name"),
+			"resources/list":           largePage("resources", "uri"),
+			"resources/templates/list": largePage("resourceTemplates", "uriTemplate"),
+		},
+	},
 	"notify-flood": {
 		caps: `{"tools":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"logging":{}}`,
 		on:   faults{"fault": floodNotices, "tools/list": anotherList},
@@ -221,6 +228,18 @@ func manyTools(n int) string {
 
 func (s *server) page(m *message, more, cursor string) {
 	s.result(m, `{"tools":[`+tools+more+`],"nextCursor":"`+cursor+`"}`)
+}
+
+// largePage is a page of 8 MiB, with one new entry and another page after it.
+func largePage(member, key string) func(s *server, m *message) {
+	return func(s *server, m *message) {
+		entry := fmt.Sprintf(`{"%s":"x:%s","title":"t"}`, key, next(m))
+		if member == "tools" {
+			entry = tools + "," + entry
+		}
+		s.result(m, fmt.Sprintf(`{"%s":[%s],"nextCursor":"%s","_meta":{"x":"%s"}}`,
+			member, entry, next(m), strings.Repeat("x", 8<<20)))
+	}
 }
 
 func next(m *message) string {

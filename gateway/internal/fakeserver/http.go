@@ -240,6 +240,7 @@ func (s *server) mcp(w http.ResponseWriter, r *http.Request) {
 	v := s.sessions.find(id)
 	switch {
 	case v == nil && id != "":
+		s.tell(event{Ev: "refused", HTTP: r.Method, Headers: from.headers})
 		http.Error(w, "no such session", http.StatusNotFound)
 	case r.Method == http.MethodPost:
 		s.post(w, r, p, from)

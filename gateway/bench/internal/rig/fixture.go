@@ -11,20 +11,28 @@ import (
 	"strings"
 )
 
-// Programs are paths of what is measured.
-type Programs struct{ Goblin, Backend string }
+// Programs are paths of what is measured: Backend costs as little as a server can,
+// SDK is one as authors of servers build them.
+type Programs struct{ Goblin, Backend, SDK string }
 
-// Build builds both programs into dir. $GOBLIN_BENCH_BINARY names a Goblin
+// Build builds the programs into dir. $GOBLIN_BENCH_BINARY names a Goblin
 // that is there already, for instance one of another revision.
 func Build(dir string) (Programs, error) {
-	p := Programs{Goblin: os.Getenv("GOBLIN_BENCH_BINARY"), Backend: filepath.Join(dir, "backend")}
+	p := Programs{
+		Goblin:  os.Getenv("GOBLIN_BENCH_BINARY"),
+		Backend: filepath.Join(dir, "backend"),
+		SDK:     filepath.Join(dir, "sdkserver"),
+	}
 	if p.Goblin == "" {
 		p.Goblin = filepath.Join(dir, "goblin")
 		if err := build(p.Goblin, "goblin"); err != nil {
 			return p, err
 		}
 	}
-	return p, build(p.Backend, "goblin/gateway/bench/internal/backend")
+	if err := build(p.Backend, "goblin/gateway/bench/internal/backend"); err != nil {
+		return p, err
+	}
+	return p, build(p.SDK, "goblin/gateway/bench/internal/sdkserver")
 }
 
 func build(path, pkg string) error {
