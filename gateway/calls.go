@@ -163,8 +163,7 @@ func (g *Gateway) rejoined(r *request, err error) bool {
 	look := time.NewTicker(rejoinLook)
 	defer look.Stop()
 	for {
-		// The old one may be about to end: this request was told first.
-		if conn, err := g.conn(ctx, b, r.Session(), r.modern()); err == nil && conn != r.conn && conn.Err() == nil {
+		if conn, err := g.conn(ctx, b, r.Session(), r.modern()); err == nil && conn.Err() == nil {
 			return true
 		}
 		select {
@@ -241,7 +240,6 @@ func (g *Gateway) slot(r *request) (conn upstream.Conn, release func(), err erro
 	if conn, err = g.conn(r.Context(), b, r.Session(), r.modern()); err != nil {
 		return nil, nil, err
 	}
-	r.conn = conn
 	if r.Method() == "completion/complete" && !conn.Info().Has("completions") {
 		return nil, nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Server '%s' offers no completions", r.server)
 	}

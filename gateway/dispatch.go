@@ -36,8 +36,7 @@ type request struct {
 	// outer is the call that the request was made for, nil for a client's own.
 	outer    *outer
 	start    time.Time
-	conn     upstream.Conn // over which it was passed on last
-	era      upstream.Era  // of that
+	era      upstream.Era // of the connection over which it was passed on
 	tasks    taskUse
 	recorded bool // in the journal already
 	parked   bool // answered by what the server asks
