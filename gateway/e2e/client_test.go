@@ -333,7 +333,7 @@ func (c *client) settle() {
 // quiet waits until no notifications come any more: list_changed waits for
 // 300 ms at most.
 func (c *client) quiet() {
-	for n := -1; c.holds(700*time.Millisecond, func() bool { return len(c.notes) != n }); {
+	for n := -1; c.holds(1500*time.Millisecond, func() bool { return len(c.notes) != n }); {
 		c.update(func() { n = len(c.notes) })
 	}
 }

@@ -26,7 +26,7 @@ import (
 )
 
 // patience bounds every wait; a correct program needs a small part of it.
-const patience = 30 * time.Second
+const patience = 60 * time.Second
 
 // The exit codes of the contract.
 const (
