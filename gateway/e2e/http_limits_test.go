@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -175,13 +176,27 @@ func TestH16_SessionsAreBounded(t *testing.T) {
 	s := w.serve()
 	first := s.session()
 	const n, limit = 3000, 2048
-	ids := map[string]bool{}
-	for range n {
-		got := s.do("POST", "/mcp", nil, initBody)
-		require.Equal(t, http.StatusOK, got.status, got.body)
-		ids[got.header.Get("Mcp-Session-Id")] = true
+	// Several at a time, as one that nobody uses ends by itself after a while.
+	var all sync.WaitGroup
+	ids := make(chan string, n)
+	const workers = 10
+	for range workers {
+		all.Go(func() {
+			for range n / workers {
+				got := s.do("POST", "/mcp", nil, initBody)
+				if got.status == http.StatusOK {
+					ids <- got.header.Get("Mcp-Session-Id")
+				}
+			}
+		})
 	}
-	require.Len(t, ids, n)
+	all.Wait()
+	close(ids)
+	found := map[string]bool{}
+	for id := range ids {
+		found[id] = true
+	}
+	require.Len(t, found, n)
 	require.Equal(t, fmt.Sprint(limit), s.metric(`mcp_sessions_active{transport="http"}`))
 	require.Equal(t, http.StatusNotFound, s.do("POST", "/mcp", first, pingBody).status, "the oldest made room")
 	s.works()
