@@ -93,7 +93,7 @@ func TestCallOfAClientThatDoesNotComeBackEnds(t *testing.T) {
 		require.Eventually(t, func() bool {
 			text, err := os.ReadFile(heard)
 			return err == nil && strings.Contains(string(text), part)
-		}, 20*time.Second, 5*time.Millisecond, part)
+		}, 30*time.Second, 5*time.Millisecond, part)
 	}
 	hears(`"method":"notifications/cancelled"`)
 	hears(`"id":"e","result":{"action":"cancel"}`)

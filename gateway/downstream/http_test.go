@@ -438,7 +438,7 @@ func TestHTTPHangingUpIsNoCancellation(t *testing.T) {
 		require.NoError(t, <-finished)
 		require.Eventually(t, func() bool {
 			return strings.Contains(body(t, c.do("POST", id, request("1", "echo", ""))), `"result"`)
-		}, 10*time.Second, time.Millisecond)
+		}, 30*time.Second, time.Millisecond)
 	}
 }
 
@@ -659,7 +659,7 @@ func TestHTTPEndsWithoutLosingAnswers(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool {
 		return c.do("POST", "", initialize).StatusCode == 503
-	}, 10*time.Second, time.Millisecond)
+	}, 30*time.Second, time.Millisecond)
 	require.NoError(t, s.Context().Err())
 	close(release)
 	require.Contains(t, <-answer, `{"done":true}`)

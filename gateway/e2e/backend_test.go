@@ -228,10 +228,22 @@ func (b *backend) starts() int {
 	return len(b.procs)
 }
 
+// waitLive waits until n processes, of those that have connected by now, have
+// not ended: the end of one that ended is heard a little later.
+func (b *backend) waitLive(n int) {
+	b.t.Helper()
+	b.catchUp()
+	b.wait(fmt.Sprintf("%d processes", n), func() bool { return len(b.liveLocked()) == n })
+}
+
 // live are the processes that have not ended.
 func (b *backend) live() []*process {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.liveLocked()
+}
+
+func (b *backend) liveLocked() []*process {
 	var out []*process
 	for _, p := range b.procs {
 		if !p.gone {
@@ -244,14 +256,7 @@ func (b *backend) live() []*process {
 // waitGone waits until no process is left.
 func (b *backend) waitGone() {
 	b.t.Helper()
-	b.wait("all its processes to end", func() bool {
-		for _, p := range b.procs {
-			if !p.gone {
-				return false
-			}
-		}
-		return true
-	})
+	b.waitLive(0)
 }
 
 // do commands every live process, at least one that ever started, and waits

@@ -25,7 +25,7 @@ func TestQuestionOutlivesAnotherCallOfItsClient(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			b := w.backend("b", asking("elicitation/create", form), obj{"timeout": "1s"})
+			b := w.backend("b", asking("elicitation/create", form), obj{"timeout": "3s"})
 			c := w.pipe("stdio", "--standalone")
 			c.caps = obj{"elicitation": obj{}}
 			c.init()

@@ -134,7 +134,7 @@ func (w *world) pipeTo(path string, args ...string) *client {
 	go c.readLines(out)
 	w.t.Cleanup(func() {
 		c.close()
-		c.prog.ends(15 * time.Second)
+		c.prog.ends(patience)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		require.Empty(w.t, c.stray, "stdout carries MCP only")
@@ -333,7 +333,7 @@ func (c *client) settle() {
 // quiet waits until no notifications come any more: list_changed waits for
 // 300 ms at most.
 func (c *client) quiet() {
-	for n := -1; c.holds(700*time.Millisecond, func() bool { return len(c.notes) != n }); {
+	for n := -1; c.holds(1500*time.Millisecond, func() bool { return len(c.notes) != n }); {
 		c.update(func() { n = len(c.notes) })
 	}
 }

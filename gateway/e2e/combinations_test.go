@@ -121,8 +121,8 @@ func TestHumanMayTakeLongerThanEveryLimit(t *testing.T) {
 	eachCombination(t, func(t *testing.T, w *world, x combination) {
 		x.backend(w, obj{"tools": []obj{tool("ask")}, "on": obj{"tools/call ask": actions(
 			do("request", obj{"method": "elicitation/create", "params": form}), do("answers"),
-		)}}, obj{"timeout": "1s"})
-		c := x.client(w, obj{"elicitation": obj{}}, 3*time.Second, func(string, json.RawMessage) any { return accepted })
+		)}}, obj{"timeout": "3s"})
+		c := x.client(w, obj{"elicitation": obj{}}, 4*time.Second, func(string, json.RawMessage) any { return accepted })
 		end := c.call("tools/call", obj{"name": "b_ask"})
 		require.Nil(t, end.Error, "%s", end.raw)
 		require.Contains(t, str(end.Result, "content", 0, "text"), "Alice", "%s", end.raw)

@@ -53,7 +53,7 @@ func TestCommandList(t *testing.T) {
 	require.Contains(t, text, "s3://bucket/config/app.json")
 	require.NotContains(t, text, "shop")
 	require.Equal(t, starts, b.starts())
-	require.Empty(t, other.live())
+	other.waitLive(0)
 
 	out := w.run("list", "resources", "--server", "nobody")
 	require.Equal(t, exitNotFound, out.code, out.stderr)

@@ -97,7 +97,7 @@ func TestR3_35_B14_SilenceIsATimeout(t *testing.T) {
 	w := newWorld(t)
 	script := filesystem()
 	script["on"] = obj{"resources/read": actions(do("hang")), "tools/call stat": actions(do("hang"))}
-	fs := w.backend("filesystem", script, obj{"timeout": "200ms"})
+	fs := w.backend("filesystem", script, obj{"timeout": "2s"})
 	c := w.standalone()
 	for _, m := range []message{
 		c.request("resources/read", obj{"uri": in("filesystem", appLog)}), c.request("tools/call", obj{"name": "filesystem_stat"}),

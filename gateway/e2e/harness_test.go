@@ -26,7 +26,7 @@ import (
 )
 
 // patience bounds every wait; a correct program needs a small part of it.
-const patience = 30 * time.Second
+const patience = 60 * time.Second
 
 // The exit codes of the contract.
 const (
@@ -191,10 +191,13 @@ func newWorld(t *testing.T) *world {
 func (w *world) clean() {
 	if w.t.Failed() {
 		w.t.Logf("log of the host:\n%s", tail(w.hostLog(), 6000))
+		for _, b := range w.backends {
+			w.t.Logf("what backend %s was told:\n%s", b.name, b.story())
+		}
 	}
 	var left []string
 	stop := time.Now()
-	for end := time.Now().Add(15 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		if w.hosted && !time.Now().Before(stop) {
 			// Again later: one of several hosts that started at once may find
 			// out last that it is not needed, after the first has ended.
@@ -318,7 +321,7 @@ func (w *world) runInput(stdin string, args ...string) output {
 	cmd.Stdin = strings.NewReader(stdin)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	cmd.WaitDelay = time.Second // a detached child may hold stderr
+	cmd.WaitDelay = 10 * time.Second // a detached child may hold stderr
 	require.NoError(w.t, cmd.Start())
 	timer := time.AfterFunc(patience, func() { _ = cmd.Process.Signal(syscall.SIGQUIT) })
 	err := cmd.Wait()
@@ -374,7 +377,7 @@ func (w *world) execute(path string, prepare func(*exec.Cmd), args ...string) *p
 	w.t.Helper()
 	p := &program{t: w.t, cmd: exec.Command(path, args...), exited: make(chan struct{})}
 	p.cmd.Env, p.cmd.Dir, p.cmd.Stderr = w.environ(), w.cwd, &p.stderr
-	p.cmd.WaitDelay = time.Second
+	p.cmd.WaitDelay = 10 * time.Second
 	if prepare != nil {
 		prepare(p.cmd)
 	}
@@ -386,7 +389,7 @@ func (w *world) execute(path string, prepare func(*exec.Cmd), args ...string) *p
 	}()
 	w.t.Cleanup(func() {
 		p.signal(syscall.SIGTERM)
-		p.ends(15 * time.Second)
+		p.ends(patience)
 		if w.t.Failed() {
 			w.t.Logf("stderr of goblin %v:\n%s", args, tail(p.stderr.String(), 60000))
 		}

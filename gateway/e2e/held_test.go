@@ -32,7 +32,7 @@ func TestQuestionOfAServerAnswersAStatelessCall(t *testing.T) {
 	overEveryTransport(t, func(t *testing.T, w *world, connect func() *client) {
 		b := w.backend("b", asking("elicitation/create", obj{
 			"message": "who?", "requestedSchema": obj{"type": "object"}, "elicitationId": "e", "_meta": obj{"progressToken": 1, "k": 2},
-		}), obj{"timeout": "1s"})
+		}), obj{"timeout": "3s"})
 		c := connect()
 		c.caps = obj{"elicitation": obj{}}
 		call := obj{"name": "b_ask", "arguments": obj{"a": 1, "b": []int{2}}}

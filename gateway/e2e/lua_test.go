@@ -139,7 +139,7 @@ func TestR1_16_ScriptsCatchErrorsOfTools(t *testing.T) {
 
 func TestR1_17_ScriptsAreBounded(t *testing.T) {
 	overEveryFront(t, func(t *testing.T, w *world, connect func(obj) *client) {
-		w.lua = obj{"timeout": "1s", "memory": "16MiB", "calls": 2, "output": "1KiB"}
+		w.lua = obj{"timeout": "3s", "memory": "16MiB", "calls": 2, "output": "1KiB"}
 		b := w.backend("b", obj{"tools": []obj{tool("t"), tool("slow")}, "on": obj{"tools/call slow": actions(do("wait", obj{"name": "never"}))}})
 		c := connect(obj{})
 		busy := c.begin("tools/call", obj{"name": "execute_lua", "arguments": obj{"script": "while true do end"}})
@@ -168,13 +168,13 @@ func TestR1_18_ScriptsWithoutAResultAreToldHow(t *testing.T) {
 
 func TestScriptsRunInTheNameOfTheirClient(t *testing.T) {
 	overEveryFront(t, func(t *testing.T, w *world, connect func(obj) *client) {
-		w.lua = obj{"timeout": "2s"}
-		w.backend("b", asking("elicitation/create", form), obj{"timeout": "1s"})
+		w.lua = obj{"timeout": "4s"}
+		w.backend("b", asking("elicitation/create", form), obj{"timeout": "3s"})
 		c := connect(obj{"elicitation": obj{}})
 		id := c.begin("tools/call", obj{"name": "execute_lua", "arguments": obj{"script": `return b.ask{}`}})
 		question := c.asked(1)
 		require.Equal(t, "elicitation/create", question.Method)
-		time.Sleep(2500 * time.Millisecond) // longer than the script's time and the server's
+		time.Sleep(4500 * time.Millisecond) // longer than the script's time and the server's
 		c.answer(question, func(message) (any, any) { return accepted, nil })
 		end := c.end(id)
 		require.Nil(t, end.Error, "%s", end.raw)
@@ -191,7 +191,7 @@ func TestQuestionsOfServersHoldTheScriptOfAStatelessClient(t *testing.T) {
 				w.gateway["meta_tools"] = true
 				script := asking("elicitation/create", form)
 				script["era"] = era
-				w.backend("b", script, obj{"timeout": "1s"})
+				w.backend("b", script, obj{"timeout": "5s"})
 				other := w.backend("other", obj{"tools": []obj{tool("t")}})
 				c := connect()
 				c.caps = obj{"elicitation": obj{}}
@@ -227,7 +227,7 @@ func TestQuestionsOfAModernBackendReachTheClientOfTheScript(t *testing.T) {
 
 func TestProgressOfAScriptCountsItsCalls(t *testing.T) {
 	overEveryFront(t, func(t *testing.T, w *world, connect func(obj) *client) {
-		b := w.backend("b", obj{"tools": []obj{tool("t"), tool("steps")}, "on": obj{"tools/call steps": actions(do("progress", obj{"n": 10, "ms": 200}))}}, obj{"timeout": "1s"})
+		b := w.backend("b", obj{"tools": []obj{tool("t"), tool("steps")}, "on": obj{"tools/call steps": actions(do("progress", obj{"n": 20, "ms": 200}))}}, obj{"timeout": "3s"})
 		c := connect(obj{})
 		m := c.request("tools/call", obj{
 			"name": "execute_lua", "arguments": obj{"script": `b.t{} b.t{} b.t{} return 1`}, "_meta": obj{"progressToken": "p"},
@@ -294,7 +294,7 @@ func TestCommandSearch(t *testing.T) {
 	starts := b.starts()
 	require.Contains(t, w.succeeds("search", "config", "--server", "s3"), "s3://bucket/config/app.json")
 	require.Equal(t, starts, b.starts())
-	require.Empty(t, other.live())
+	other.waitLive(0)
 	out := w.run("search", "zzzzzzzz")
 	require.Equal(t, exitNotFound, out.code)
 	require.Contains(t, out.stderr, `nothing is found for "zzzzzzzz"`)
@@ -314,7 +314,7 @@ func TestCommandSearch(t *testing.T) {
 func TestCommandLua(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t) // without meta tools
-	w.lua = obj{"timeout": "1s"}
+	w.lua = obj{"timeout": "3s"}
 	b := w.backend("calculator", calculator())
 	file := filepath.Join(w.dir, "script.lua")
 	write := func(script string) string {
@@ -338,7 +338,7 @@ func TestCommandLua(t *testing.T) {
 	run()
 	require.Equal(t, exitUsage, w.run("lua").code)
 	require.Equal(t, exitUsage, w.run("lua", filepath.Join(w.dir, "none.lua")).code)
-	require.Empty(t, b.live())
+	b.waitLive(0)
 
 	w.hosted = true
 	host := w.bridged()

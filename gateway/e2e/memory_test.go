@@ -39,7 +39,7 @@ func outlasting() time.Duration {
 	if racing() {
 		return 25 * time.Second
 	}
-	return 6 * time.Second
+	return 15 * time.Second
 }
 
 // cramped serves with little memory a good server, one with large answers and one

@@ -233,7 +233,7 @@ func TestListenOutlivesCallsThatTimeOut(t *testing.T) {
 	eachModern(t, func(t *testing.T, w *world, kind string) {
 		b := w.modernBackend(kind, obj{"tools": []obj{tool("hang")}, "resources": []obj{resource("x:1")}, "on": obj{
 			"tools/call hang": actions(do("hang")),
-		}}, obj{"timeout": "200ms"})
+		}}, obj{"timeout": "2s"})
 		c := w.standalone()
 		c.ok("resources/subscribe", obj{"uri": "x:1"})
 		b.waitEvents("listen", "", 2)
@@ -250,8 +250,9 @@ func TestLostListenIsOpenedAgainAndMissesNothing(t *testing.T) {
 		c := w.standalone()
 		c.ok("resources/subscribe", obj{"uri": "x:1"})
 		b.waitEvents("listen", "", 2)
-		b.do(do("hangup"))
+		require.Len(t, c.names("tools"), 1)
 		b.add("tools", tool("meanwhile")) // and nobody is told
+		b.do(do("hangup"))
 		again := b.waitEvents("listen", "", 3)
 		require.JSONEq(t, `["x:1"]`, string(at(again.Msg, "resourceSubscriptions")))
 		require.Equal(t, []string{"x:1"}, c.waitUpdates(1), "it may have changed")
@@ -418,13 +419,13 @@ func TestHumanMayTakeLongerThanTheTimeout(t *testing.T) {
 		w.gateway["limits"] = obj{"in_flight": 1}
 		w.modernBackend(kind, obj{"tools": []obj{tool("ask"), tool("quick")}, "on": obj{
 			"tools/call ask": actions(obj{"do": "request", "method": "elicitation/create", "params": obj{"message": "?"}}, do("answers")),
-		}}, obj{"timeout": "300ms"})
+		}}, obj{"timeout": "2s"})
 		c := w.pipe("stdio", "--standalone")
 		c.caps = obj{"elicitation": obj{}}
 		c.init()
 		id := c.begin("tools/call", obj{"name": "b_ask"})
 		ask := c.asked(1)
-		over := c.holds(900*time.Millisecond, func() bool { return len(c.replies[id]) > 0 })
+		over := c.holds(3*time.Second, func() bool { return len(c.replies[id]) > 0 })
 		require.False(t, over, "the time does not run while a human is asked")
 		c.ok("tools/call", obj{"name": "b_quick"}) // in the slot that the other has given back
 		c.write(marshal(obj{"jsonrpc": "2.0", "id": ask.ID, "result": obj{"action": "accept", "content": obj{}}}))

@@ -63,7 +63,7 @@ func shell(t *testing.T, env []string, args ...string) (stdout, stderr string, c
 	defer cancel()
 	cmd := exec.CommandContext(ctx, goblin, args...)
 	var out, errs bytes.Buffer
-	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = env, &out, &errs, time.Second
+	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = env, &out, &errs, 10*time.Second
 	if err := cmd.Run(); cmd.ProcessState == nil {
 		t.Fatal(err)
 	}
@@ -196,6 +196,11 @@ func TestClientsShareOneHostThatCanBeAskedAndStopped(t *testing.T) {
 		require.NoError(t, in.Close())
 		require.NoError(t, cmd.Wait())
 	}
+	eventually(t, "the host to hear of it", func() bool {
+		text, errs, code := shell(t, env, "status", "--json")
+		require.Zero(t, code, errs)
+		return !strings.Contains(text, `"socket"`)
+	})
 	text, errs, code = shell(t, env, "stop")
 	require.Zero(t, code, errs)
 	require.Regexp(t, `^Stopped the host \(pid \d+\)\.\n$`, text)

@@ -43,9 +43,7 @@ func TestP08_ABridgeWaitsForTheHostsThatItStarted(t *testing.T) {
 	for range 3 {
 		require.NoError(t, kill(w.host()))
 		// A call may be under way while the host dies.
-		eventually(t, "the next host", func() bool {
-			return c.request("tools/call", obj{"name": "b_stat", "arguments": obj{}}).Error == nil
-		})
+		c.goesOn("b_stat")
 	}
 	eventually(t, "no zombie", func() bool { return len(zombies(c.prog.cmd.Process.Pid)) == 0 })
 }

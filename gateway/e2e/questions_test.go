@@ -244,7 +244,7 @@ func TestChangedRootsReachLegacyBackendsOnce(t *testing.T) {
 	c.callText("own_t", obj{})
 	shared.waitReceived(changed, 1) // there are more roots than before
 	second := own.received("tools/call")[1].proc
-	time.Sleep(300 * time.Millisecond) // what that says is said
+	time.Sleep(time.Second) // what that says is said
 	before := own.count(changed)
 	for range 20 {
 		c.notify(changed, nil)

@@ -22,7 +22,7 @@ func TestHTTPBackendThatVanishesIsNoticedAndJoinedAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			b := w.remote("remote", conf.path, merge(remoteScript(), []obj{conf.script}), merge(obj{"timeout": "1s"}, []obj{conf.entry}))
+			b := w.remote("remote", conf.path, merge(remoteScript(), []obj{conf.script}), merge(obj{"timeout": "3s"}, []obj{conf.entry}))
 			network := b.behindProxy()
 			w.beside()
 			c := w.standalone()

@@ -57,11 +57,11 @@ func TestProgressOfTwoClientsWithTheSameTokenIsNotMixed(t *testing.T) {
 func TestProgressExtendsTheTimeout(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.backend("b", obj{"tools": []obj{tool("long")}, "on": obj{"tools/call long": actions(do("progress", obj{"n": 10, "ms": 200}))}}, obj{"timeout": "1s"})
+	w.backend("b", obj{"tools": []obj{tool("long")}, "on": obj{"tools/call long": actions(do("progress", obj{"n": 20, "ms": 200}))}}, obj{"timeout": "3s"})
 	c := w.standalone()
 	m := c.request("tools/call", obj{"name": "b_long", "_meta": obj{"progressToken": "p"}})
 	require.Nil(t, m.Error, m.raw)
-	require.Len(t, c.notesOf("notifications/progress"), 10)
+	require.Len(t, c.notesOf("notifications/progress"), 20)
 }
 
 func TestB16_CancellationReachesTheBackendWithItsOwnId(t *testing.T) {
@@ -216,7 +216,7 @@ func TestWaitForAHumanDoesNotCountAgainstTheTimeout(t *testing.T) {
 	b := w.backend("b", obj{"tools": []obj{tool("ask"), tool("hang")}, "on": obj{
 		"tools/call ask":  actions(do("request", obj{"method": "elicitation/create", "params": obj{"message": "m", "requestedSchema": obj{"type": "object"}}}), do("answers")),
 		"tools/call hang": actions(do("hang")),
-	}}, obj{"timeout": "300ms"})
+	}}, obj{"timeout": "2s"})
 	c := w.pipe("stdio", "--standalone")
 	c.caps = obj{"elicitation": obj{}}
 	c.init()
@@ -241,6 +241,7 @@ func TestRequestsOfABackendAreRefusedWhenNobodyCanBeAsked(t *testing.T) {
 		c.caps = obj{"sampling": obj{}, "elicitation": obj{}}
 		c.init()
 	}
+	c1.names("tools") // the server is up
 	request := func(method string, params obj, n int) json.RawMessage {
 		// The command waits for the reply.
 		b.do(do("request", obj{"method": method, "params": params}))

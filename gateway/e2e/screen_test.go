@@ -128,7 +128,7 @@ func TestQuitGivesTheTerminalBack(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string]string{
 		"a good terminal": "", "another look": "--theme light --ascii",
-		"a dumb one": "; TERM=dumb $G; env -u TERM $G", // the first of three
+		"a dumb one": "; echo ne''xt 1; read x; TERM=dumb $G; echo ne''xt 2; read x; env -u TERM $G", // the first of three
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -136,7 +136,11 @@ func TestQuitGivesTheTerminalBack(t *testing.T) {
 			b := w.backend("shop", filesystem())
 			p := w.pane(100, 30)
 			p.goblin(args)
-			for range strings.Count(args, "$G") + 1 {
+			for i := range strings.Count(args, "$G") + 1 {
+				if i > 0 {
+					p.shows(fmt.Sprint("next ", i))
+					p.keys("Enter")
+				}
 				p.shows("logs/app.log")
 				if strings.Contains(args, "ascii") {
 					require.NotContains(t, p.screen(), "─")
@@ -380,7 +384,7 @@ func TestTUIInTheBackgroundServesAndWaitsForItsTerminal(t *testing.T) {
 	p.shows("clients 0")
 	p.types("q")
 	p.hides("logs/app.log")
-	b.waitGone() // what is typed before the terminal is given back is dropped
+	b.waitGone()
 	p.line("echo us''able again")
 	p.shows("\nusable again")
 	require.Contains(t, []string{waits, waits + "goblin: stopping the servers …\n"}, warning(), "told once")
@@ -443,8 +447,10 @@ func TestTUIBesideAHostIsABridgeAndARelay(t *testing.T) {
 
 	// The next host serves both.
 	w.succeeds("stop")
-	require.Equal(t, "shop:stat:{}", c.callText("shop_stat", obj{}))
-	require.Equal(t, "shop:stat:{}", first.callText("shop_stat", obj{}))
+	for _, c := range []*client{c, first} {
+		c.goesOn("shop_stat")
+		require.Equal(t, "shop:stat:{}", c.callText("shop_stat", obj{}))
+	}
 	w.waitScreens(1)
 	p.shows("logs/app.log", "clients 2")
 	require.NotEqual(t, host, w.status().PID)

@@ -48,7 +48,7 @@ func (w *world) pane(width, height int) *pane {
 		}
 		p.tmux("kill-server")
 	})
-	p.shows("ready>")
+	p.prompt()
 	return p
 }
 
@@ -80,9 +80,10 @@ func (p *pane) types(text string) {
 	p.tmux("send-keys", "-l", text)
 }
 
-// line types a command line.
+// line types a command line, once the shell waits for one.
 func (p *pane) line(format string, args ...any) {
 	p.t.Helper()
+	p.prompt()
 	p.types(fmt.Sprintf(format, args...))
 	p.keys("Enter")
 }
@@ -102,6 +103,15 @@ func (p *pane) shows(texts ...string) string {
 			}
 		}
 		return true
+	})
+}
+
+// prompt waits until the shell waits for a command, and nobody else for keys:
+// what is typed before that is echoed elsewhere, or lost.
+func (p *pane) prompt() string {
+	p.t.Helper()
+	return p.until("a prompt", func(screen string) bool {
+		return strings.HasSuffix("\n"+strings.TrimRight(screen, "\n "), "\nready>")
 	})
 }
 
@@ -148,7 +158,7 @@ func (p *pane) signal(sig syscall.Signal) {
 // has its terminal as before.
 func (p *pane) restored(code int) (screen string) {
 	p.t.Helper()
-	p.shows(fmt.Sprintf("\nended with %d", code)) // at the beginning of a line
+	p.shows(fmt.Sprintf("\nended with %d\n", code)) // at the beginning of a line
 	require.Equal(p.t, "0 1 0 0", p.ask("alternate_on} #{cursor_flag} #{mouse_any_flag} #{keypad_cursor_flag"))
 	before, err := os.ReadFile(filepath.Join(p.dir, p.socket+".before"))
 	require.NoError(p.t, err)

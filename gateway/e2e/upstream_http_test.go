@@ -112,7 +112,9 @@ func TestHTTPBackendThatKnowsNoGETIsUsed(t *testing.T) {
 func TestCallThatMeetsAForgottenSessionIsSentAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	b := w.remote("remote", "/mcp", merge(remoteScript(), []obj{{"nostream": true}}))
+	script := remoteScript()
+	script["on"] = obj{"http GET": actions(do("status", obj{"code": 405}))} // else that may find it out, too
+	b := w.remote("remote", "/mcp", script)
 	legacy, modern := w.pair("stdio")
 	for i, c := range []*client{legacy, modern, legacy, modern} {
 		require.Contains(t, c.callText("remote_stat", obj{}), "remote:stat")

@@ -38,23 +38,23 @@ func TestConnectionsOfAllKinds(t *testing.T) {
 	h.Screen = func(_ context.Context, c net.Conn, _ io.Reader) { _, _ = io.WriteString(c, "screen\n") }
 	l, _ := serve(t, p, h)
 
-	mcp, err := host.Dial(context10s(t), p, host.KindMCP)
+	mcp, err := host.Dial(context30s(t), p, host.KindMCP)
 	require.NoError(t, err)
 	defer mcp.Close()
 	_, err = io.WriteString(mcp, "hello\n")
 	require.NoError(t, err)
 	require.Equal(t, "hello\n", line(t, mcp))
 
-	screen, err := host.Dial(context10s(t), p, host.KindScreen)
+	screen, err := host.Dial(context30s(t), p, host.KindScreen)
 	require.NoError(t, err)
 	defer screen.Close()
 	require.Equal(t, "screen\n", line(t, screen))
 
 	var out string
-	require.NoError(t, host.Control(context10s(t), p, "status", nil, &out))
+	require.NoError(t, host.Control(context30s(t), p, "status", nil, &out))
 	require.Equal(t, "fine", out)
 
-	require.Eventually(t, func() bool { return len(l.Sessions()) == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(l.Sessions()) == 1 }, 30*time.Second, time.Millisecond)
 	s := l.Sessions()[0]
 	require.Equal(t, host.KindMCP, s.Kind)
 	require.Equal(t, os.Getpid(), s.PID)
@@ -74,7 +74,7 @@ func raw(t *testing.T, p host.Place) net.Conn {
 	c, err := net.Dial("unix", p.Socket)
 	require.NoError(t, err)
 	t.Cleanup(func() { c.Close() })
-	require.NoError(t, c.SetDeadline(time.Now().Add(20*time.Second)))
+	require.NoError(t, c.SetDeadline(time.Now().Add(30*time.Second)))
 	return c
 }
 
@@ -106,7 +106,7 @@ func TestHandshakeRefusals(t *testing.T) {
 			require.Contains(t, answer.Error, tt.want)
 		})
 	}
-	_, err := host.Dial(context10s(t), p, host.KindScreen)
+	_, err := host.Dial(context30s(t), p, host.KindScreen)
 	var refused *host.RefusedError
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, os.Getpid(), refused.PID)
@@ -137,7 +137,7 @@ func TestSilentConnectionIsCutAndDelaysNobody(t *testing.T) {
 	silent := raw(t, p)
 	_, err := io.WriteString(silent, `{"goblin":1,`)
 	require.NoError(t, err)
-	require.NoError(t, host.Control(context10s(t), p, "status", nil, nil))
+	require.NoError(t, host.Control(context30s(t), p, "status", nil, nil))
 	text, err := io.ReadAll(silent) // the host closes it long before our own deadline
 	require.NoError(t, err)
 	require.Contains(t, string(text), "did not come in time")
@@ -158,7 +158,7 @@ func TestAnotherUserIsRefused(t *testing.T) {
 		ln, err := net.Listen("unix", p.Socket)
 		require.NoError(t, err)
 		defer ln.Close()
-		_, err = host.Dial(context10s(t), p, host.KindMCP)
+		_, err = host.Dial(context30s(t), p, host.KindMCP)
 		require.ErrorContains(t, err, "belongs to user")
 		require.NotErrorIs(t, err, host.ErrNoHost)
 	})
@@ -166,7 +166,7 @@ func TestAnotherUserIsRefused(t *testing.T) {
 		p := place(t)
 		serve(t, p, echoing)
 		host.Foreign(t, true, false)
-		_, err := host.Dial(context10s(t), p, host.KindMCP)
+		_, err := host.Dial(context30s(t), p, host.KindMCP)
 		require.ErrorContains(t, err, "another user")
 	})
 }
@@ -199,7 +199,7 @@ func TestDialFindsNoHost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := place(t)
 			prepare(t, p)
-			_, err := host.Dial(context10s(t), p, host.KindMCP)
+			_, err := host.Dial(context30s(t), p, host.KindMCP)
 			require.ErrorIs(t, err, host.ErrNoHost)
 		})
 	}
@@ -215,7 +215,7 @@ func TestHostThatHangsIsNamed(t *testing.T) {
 	require.NoError(t, err)
 	defer ln.Close()
 	require.NoError(t, os.WriteFile(p.Lock, []byte("4711\n"), 0o600))
-	_, err = host.Dial(context10s(t), p, host.KindMCP)
+	_, err = host.Dial(context30s(t), p, host.KindMCP)
 	require.ErrorContains(t, err, "pid 4711")
 	require.NotErrorIs(t, err, host.ErrNoHost, "starting another would not help")
 }
@@ -285,7 +285,7 @@ func TestNextHostWaitsForTheLastToStop(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	require.NoError(t, old.Serve(ctx, echoing))
-	require.ErrorIs(t, errOf(host.Dial(context10s(t), p, host.KindMCP)), host.ErrNoHost)
+	require.ErrorIs(t, errOf(host.Dial(context30s(t), p, host.KindMCP)), host.ErrNoHost)
 
 	got := make(chan error, 1)
 	closing := make(chan struct{})
@@ -316,7 +316,7 @@ func TestLinger(t *testing.T) {
 		t.Helper()
 		select {
 		case <-l.Done():
-		case <-time.After(20 * time.Second):
+		case <-time.After(30 * time.Second):
 			t.Fatal("the host lingers for ever")
 		}
 	}
@@ -329,14 +329,14 @@ func TestLinger(t *testing.T) {
 	t.Run("ends after the last session, whatever is asked meanwhile", func(t *testing.T) {
 		p := place(t)
 		l, _ := serve(t, p, echoing, brief)
-		one, err := host.Dial(context10s(t), p, host.KindMCP)
+		one, err := host.Dial(context30s(t), p, host.KindMCP)
 		require.NoError(t, err)
-		two, err := host.Dial(context10s(t), p, host.KindMCP)
+		two, err := host.Dial(context30s(t), p, host.KindMCP)
 		require.NoError(t, err)
 		require.NoError(t, one.Close())
 		// Far longer than it lingers.
 		for range 10 {
-			require.NoError(t, host.Control(context10s(t), p, "status", nil, nil))
+			require.NoError(t, host.Control(context30s(t), p, "status", nil, nil))
 			select {
 			case <-l.Done():
 				t.Fatal("the host ended under a session")
@@ -345,17 +345,17 @@ func TestLinger(t *testing.T) {
 		}
 		require.NoError(t, two.Close())
 		ended(t, l)
-		_, err = host.Dial(context10s(t), p, host.KindMCP)
+		_, err = host.Dial(context30s(t), p, host.KindMCP)
 		require.ErrorIs(t, err, host.ErrNoHost)
 	})
 	t.Run("not asked for", func(t *testing.T) {
 		p := place(t)
 		l, _ := serve(t, p, echoing)
-		c, err := host.Dial(context10s(t), p, host.KindMCP)
+		c, err := host.Dial(context30s(t), p, host.KindMCP)
 		require.NoError(t, err)
 		require.NoError(t, c.Close())
-		require.Eventually(t, func() bool { return len(l.Sessions()) == 0 }, 10*time.Second, time.Millisecond)
-		require.NoError(t, host.Control(context10s(t), p, "status", nil, nil))
+		require.Eventually(t, func() bool { return len(l.Sessions()) == 0 }, 30*time.Second, time.Millisecond)
+		require.NoError(t, host.Control(context30s(t), p, "status", nil, nil))
 	})
 }
 
@@ -366,13 +366,13 @@ func TestConnectionTakenWhileEndingIsToldSo(t *testing.T) {
 	_, end := serve(t, p, echoing)
 	late := raw(t, p)
 	// Connections are taken in their order.
-	require.NoError(t, host.Control(context10s(t), p, "status", nil, nil))
+	require.NoError(t, host.Control(context30s(t), p, "status", nil, nil))
 	ended := make(chan struct{})
 	go func() { defer close(ended); end() }()
 	require.Eventually(t, func() bool {
 		_, err := os.Stat(p.Socket)
 		return errors.Is(err, os.ErrNotExist)
-	}, 10*time.Second, time.Millisecond)
+	}, 30*time.Second, time.Millisecond)
 	_, err := io.WriteString(late, `{"goblin":1,"kind":"mcp","version":"v1"}`+"\n")
 	require.NoError(t, err)
 	require.Contains(t, line(t, late), `"ending":true`)
@@ -388,7 +388,7 @@ func TestServeWaitsForHandlersAndClosesTheStubborn(t *testing.T) {
 	h := echoing
 	h.MCP = func(_ context.Context, _ net.Conn, r io.Reader) { _, _ = io.Copy(io.Discard, r) } // heeds no ctx
 	_, end := serve(t, p, h)
-	c, err := host.Dial(context10s(t), p, host.KindMCP)
+	c, err := host.Dial(context30s(t), p, host.KindMCP)
 	require.NoError(t, err)
 	defer c.Close()
 	end()
@@ -414,21 +414,21 @@ func TestControl(t *testing.T) {
 		return nil, ctx.Err()
 	}})
 	var out []string
-	require.NoError(t, host.Control(context10s(t), p, "echo", []string{"a", "b"}, &out))
+	require.NoError(t, host.Control(context30s(t), p, "echo", []string{"a", "b"}, &out))
 	require.Equal(t, []string{"a", "b"}, out)
-	require.NoError(t, host.Control(context10s(t), p, "echo", 1, nil))
+	require.NoError(t, host.Control(context30s(t), p, "echo", 1, nil))
 
 	var failed *host.ControlError
-	require.ErrorAs(t, host.Control(context10s(t), p, "fail", nil, nil), &failed)
+	require.ErrorAs(t, host.Control(context30s(t), p, "fail", nil, nil), &failed)
 	require.Equal(t, `no server "x"`, failed.Message)
-	require.Error(t, host.Control(context10s(t), p, "odd", nil, nil))
-	require.Error(t, host.Control(context10s(t), p, "echo", 1, &out), "an answer of another type")
-	require.Error(t, host.Control(context10s(t), p, "", nil, nil), "no operation")
+	require.Error(t, host.Control(context30s(t), p, "odd", nil, nil))
+	require.Error(t, host.Control(context30s(t), p, "echo", 1, &out), "an answer of another type")
+	require.Error(t, host.Control(context30s(t), p, "", nil, nil), "no operation")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-entered; cancel() }()
 	require.ErrorIs(t, host.Control(ctx, p, "wait", nil, nil), context.Canceled)
 	<-cancelled // the host gave the operation up too
 
-	require.ErrorIs(t, host.Control(context10s(t), place(t), "echo", nil, nil), host.ErrNoHost)
+	require.ErrorIs(t, host.Control(context30s(t), place(t), "echo", nil, nil), host.ErrNoHost)
 }

@@ -97,8 +97,8 @@ func env(vars map[string]string) func(string) string {
 	return func(name string) string { return vars[name] }
 }
 
-func context10s(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+func context30s(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -132,7 +132,7 @@ func serve(t *testing.T, p host.Place, h host.Handlers, set ...func(*host.Listen
 // start starts a detached host and returns its pid.
 func start(t *testing.T, p host.Place, mode string) error {
 	t.Helper()
-	return host.Start(context10s(t), p, os.Args[0], hostArgs(t, p), hostEnv(mode))
+	return host.Start(context30s(t), p, os.Args[0], hostArgs(t, p), hostEnv(mode))
 }
 
 func hostArgs(t *testing.T, p host.Place) []string {

@@ -102,7 +102,7 @@ func (r *rig) expect(lines ...string) {
 
 func (r *rig) read() string {
 	r.t.Helper()
-	require.NoError(r.t, r.outFile.SetReadDeadline(time.Now().Add(20*time.Second)))
+	require.NoError(r.t, r.outFile.SetReadDeadline(time.Now().Add(30*time.Second)))
 	text, err := r.out.ReadString('\n')
 	require.NoError(r.t, err)
 	return strings.TrimSuffix(text, "\n")
@@ -115,7 +115,7 @@ func (r *rig) end() error {
 	case err := <-r.done:
 		r.done <- err
 		return err
-	case <-time.After(20 * time.Second):
+	case <-time.After(30 * time.Second):
 		r.t.Fatal("the bridge does not end")
 		return nil
 	}
@@ -134,9 +134,9 @@ func (r *rig) host() *far {
 	select {
 	case c := <-r.hosts:
 		r.t.Cleanup(func() { c.Close() })
-		require.NoError(r.t, c.SetDeadline(time.Now().Add(20*time.Second)))
+		require.NoError(r.t, c.SetDeadline(time.Now().Add(30*time.Second)))
 		return &far{r.t, c, bufio.NewReaderSize(c, 1<<20)}
-	case <-time.After(20 * time.Second):
+	case <-time.After(30 * time.Second):
 		r.t.Fatal("the bridge does not connect")
 		return nil
 	}

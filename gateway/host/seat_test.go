@@ -21,7 +21,7 @@ func TestAHostMovesAndIsFoundAtItsFirstPlace(t *testing.T) {
 	l, end := serve(t, first, echoing)
 	found := func(p host.Place) {
 		t.Helper()
-		c, err := host.Dial(context10s(t), p, host.KindMCP)
+		c, err := host.Dial(context30s(t), p, host.KindMCP)
 		require.NoError(t, err)
 		defer c.Close()
 		_, err = io.WriteString(c, "hello\n")

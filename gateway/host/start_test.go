@@ -19,7 +19,7 @@ func TestStartDetachesAHost(t *testing.T) {
 	p := place(t)
 	require.NoError(t, start(t, p, "echo"))
 	var out struct{ Dir string }
-	require.NoError(t, host.Control(context10s(t), p, "where", nil, &out))
+	require.NoError(t, host.Control(context30s(t), p, "where", nil, &out))
 	if runtime.GOOS != "windows" {
 		require.Equal(t, "/", out.Dir)
 	}
@@ -31,8 +31,8 @@ func TestStartDetachesAHost(t *testing.T) {
 // stop ends a detached host and waits until it has gone.
 func stop(t *testing.T, p host.Place) {
 	t.Helper()
-	require.NoError(t, host.Control(context10s(t), p, "stop", nil, nil))
-	require.NoError(t, host.WaitEnd(context10s(t), p))
+	require.NoError(t, host.Control(context30s(t), p, "stop", nil, nil))
+	require.NoError(t, host.WaitEnd(context30s(t), p))
 	reaped(t, p)
 }
 
@@ -44,7 +44,7 @@ func reaped(t *testing.T, p host.Place) {
 		if err != nil {
 			continue
 		}
-		require.Eventually(t, func() bool { return proc.Signal(syscall.Signal(0)) != nil }, 10*time.Second, time.Millisecond, "process %d is left", pid)
+		require.Eventually(t, func() bool { return proc.Signal(syscall.Signal(0)) != nil }, 30*time.Second, time.Millisecond, "process %d is left", pid)
 	}
 }
 
@@ -61,10 +61,10 @@ func TestKilledHostIsReplaced(t *testing.T) {
 	kill(t, hosts(t, p)[0])
 	reaped(t, p)
 	require.FileExists(t, p.Socket, "a killed host leaves its socket")
-	_, err := host.Dial(context10s(t), p, host.KindMCP)
+	_, err := host.Dial(context30s(t), p, host.KindMCP)
 	require.ErrorIs(t, err, host.ErrNoHost)
 
-	c, err := host.DialOrStart(context10s(t), p, host.KindMCP, os.Args[0], hostArgs(t, p), hostEnv("echo"))
+	c, err := host.DialOrStart(context30s(t), p, host.KindMCP, os.Args[0], hostArgs(t, p), hostEnv("echo"))
 	require.NoError(t, err)
 	_, err = io.WriteString(c, "alive\n")
 	require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestSixStartsGiveOneHost(t *testing.T) {
 	errs := make([]error, 6)
 	for i := range errs {
 		wg.Go(func() {
-			c, err := host.DialOrStart(context10s(t), p, host.KindMCP, os.Args[0], hostArgs(t, p), hostEnv("echo"))
+			c, err := host.DialOrStart(context30s(t), p, host.KindMCP, os.Args[0], hostArgs(t, p), hostEnv("echo"))
 			if errs[i] = err; err == nil {
 				defer c.Close()
 				_, errs[i] = io.WriteString(c, "x\n")
@@ -102,7 +102,7 @@ func TestSixStartsGiveOneHost(t *testing.T) {
 
 func TestHostEndsByItselfAfterItsLastSession(t *testing.T) {
 	p := place(t)
-	c, err := host.DialOrStart(context10s(t), p, host.KindMCP, os.Args[0], hostArgs(t, p), hostEnv("echo"))
+	c, err := host.DialOrStart(context30s(t), p, host.KindMCP, os.Args[0], hostArgs(t, p), hostEnv("echo"))
 	require.NoError(t, err)
 	require.NoError(t, c.Close())
 	reaped(t, p)
@@ -116,7 +116,7 @@ func TestStartQuotesTheLogOfAHostThatFails(t *testing.T) {
 	require.ErrorContains(t, err, "goblin.yaml:3: unknown key | second line")
 	require.NotContains(t, err.Error(), "old line")
 
-	err = host.Start(context10s(t), p, "/no/such/program", nil, nil)
+	err = host.Start(context30s(t), p, "/no/such/program", nil, nil)
 	require.ErrorContains(t, err, "/no/such/program")
 }
 

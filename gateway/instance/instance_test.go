@@ -90,7 +90,7 @@ func TestSocketHasRoomForSoManySessions(t *testing.T) {
 
 	ask := func(c net.Conn) string {
 		t.Helper()
-		require.NoError(t, c.SetDeadline(time.Now().Add(20*time.Second)))
+		require.NoError(t, c.SetDeadline(time.Now().Add(30*time.Second)))
 		_, err := c.Write([]byte(`{"jsonrpc":"2.0","method":"notifications/odd"}` + "\n" + `{"jsonrpc":"2.0","id":7,"method":"ping"}` + "\n"))
 		require.NoError(t, err)
 		line, err := jsonrpc.NewReader(c, 1<<20).Read()
@@ -113,7 +113,7 @@ func TestSocketHasRoomForSoManySessions(t *testing.T) {
 	require.NoError(t, third.Close())
 
 	require.NoError(t, open[0].Close())
-	require.Eventually(t, func() bool { return i.sockets.Load() == 1 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return i.sockets.Load() == 1 }, 30*time.Second, time.Millisecond)
 	next, err := host.Dial(ctx, place, host.KindMCP)
 	require.NoError(t, err)
 	require.Equal(t, `{"jsonrpc":"2.0","id":7,"result":{}}`, ask(next))

@@ -182,7 +182,7 @@ func TestOutboxCountsWhatIsLeftOfAFrame(t *testing.T) {
 	o.SendParts([][]byte{[]byte("<"), make([]byte, size), []byte("\n")}, nil)
 	_, err = io.CopyN(io.Discard, r, size/2)
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return o.Unsent() < size*3/4 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return o.Unsent() < size*3/4 }, 30*time.Second, time.Millisecond)
 	require.Greater(t, o.Unsent(), int64(size/4))
 	_, err = io.CopyN(io.Discard, r, size/2+2)
 	require.NoError(t, err)

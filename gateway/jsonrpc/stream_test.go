@@ -100,7 +100,7 @@ func TestOutboxKeepsOrderAndMergesWhatWaits(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- o.Run() }()
 	o.Send([]byte("1\n"))
-	require.Eventually(t, func() bool { return o.Stalled() > 0 }, 5*time.Second, time.Millisecond, "the first write is under way")
+	require.Eventually(t, func() bool { return o.Stalled() > 0 }, 30*time.Second, time.Millisecond, "the first write is under way")
 	o.Merge("k", []byte("old\n"))
 	o.Send([]byte("2\n"))
 	o.Merge("other", []byte("o\n"))

@@ -190,7 +190,7 @@ func TestAGroupThatLostItsLeaderIsEnded(t *testing.T) {
 	t.Parallel()
 	f := left(t, "stubborn")
 	require.NoError(t, syscall.Kill(f.child, syscall.SIGKILL))
-	require.Eventually(t, func() bool { return len(f.alive()) == 1 }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return len(f.alive()) == 1 }, 30*time.Second, 5*time.Millisecond)
 	sweep(f.dir)
 	require.Empty(t, f.alive())
 }
@@ -212,7 +212,7 @@ func TestANumberThatWasGivenToAnotherProcessIsNotTouched(t *testing.T) {
 			want := []int{f.child, f.grandchild}
 			if !tt.leader {
 				require.NoError(t, syscall.Kill(f.child, syscall.SIGKILL))
-				require.Eventually(t, func() bool { return len(f.alive()) == 1 }, 10*time.Second, 5*time.Millisecond)
+				require.Eventually(t, func() bool { return len(f.alive()) == 1 }, 30*time.Second, 5*time.Millisecond)
 				want = want[1:]
 			}
 			f.rewrite(tt.change)

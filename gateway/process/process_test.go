@@ -129,7 +129,7 @@ func TestScreensOfAHostAreBounded(t *testing.T) {
 		<-shown
 	}
 	one := relay(t, place)
-	require.NoError(t, one.SetReadDeadline(time.Now().Add(10*time.Second)))
+	require.NoError(t, one.SetReadDeadline(time.Now().Add(30*time.Second)))
 	head := make([]byte, 5)
 	_, err := io.ReadFull(one, head)
 	require.NoError(t, err)

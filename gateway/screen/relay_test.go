@@ -82,7 +82,7 @@ func (e *emulator) resize(w, h uint16) {
 // expect waits for text and takes everything up to its end.
 func (e *emulator) expect(text string) (before string) {
 	e.t.Helper()
-	stuck := time.AfterFunc(20*time.Second, func() {
+	stuck := time.AfterFunc(30*time.Second, func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		e.over = true

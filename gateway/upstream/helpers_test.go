@@ -18,7 +18,7 @@ import (
 )
 
 // patience bounds waits that end long before, unless something is broken.
-const patience = 20 * time.Second
+const patience = 30 * time.Second
 
 // catalog records what a server writes, in front of a real registry.
 type catalog struct {

@@ -83,7 +83,7 @@ func TestHTTPServerThatIsOnlySlowIsNotTakenForGone(t *testing.T) {
 	}
 	t.Cleanup(func() { close(answer) })
 	cfg := b.config()
-	cfg.Timeout = 100 * time.Millisecond
+	cfg.Timeout = time.Second
 	r := start(t, cfg, nil).whole()
 	conn := r.up()
 	for n := range 3 {

@@ -113,7 +113,7 @@ func TestEntriesStayForTheGraceTimeAndComeBackWhole(t *testing.T) {
 	t.Parallel()
 	r := startFake(t, "", func(r *rig) {
 		r.tune.grace = 10 * time.Millisecond
-		r.tune.retry.lost.InitialInterval = 300 * time.Millisecond
+		r.tune.retry.lost.InitialInterval = 2 * time.Second // in which it is looked at
 	}).whole()
 	require.False(t, r.cat.hidden())
 	_, err := r.call(r.up(), "crash")
@@ -181,7 +181,10 @@ func TestEntriesOfAPredecessorAreTakenOver(t *testing.T) {
 
 func TestAKindThatHangsHidesNoOther(t *testing.T) {
 	t.Parallel()
-	r := startFake(t, "half-later", func(r *rig) { r.tune.grace = 10 * time.Millisecond }).whole()
+	r := startFake(t, "half-later", func(r *rig) {
+		r.tune.grace = 10 * time.Millisecond
+		r.tune.retry.lost.InitialInterval = 2 * time.Second // in which it is looked at
+	}).whole()
 	_, err := r.call(r.up(), "crash")
 	require.Error(t, err)
 	r.until("hidden", r.cat.hidden)

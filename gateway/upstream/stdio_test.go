@@ -422,7 +422,7 @@ func TestProgressExtendsTheTimeoutAndStopsWithTheAnswer(t *testing.T) {
 
 func TestPauseStopsTheTimeout(t *testing.T) {
 	t.Parallel()
-	c := &Call{Method: "tools/call", Params: toolParams("sample", ""), Timeout: 50 * time.Millisecond}
+	c := &Call{Method: "tools/call", Params: toolParams("sample", ""), Timeout: time.Second}
 	r := startFake(t, "", func(r *rig) {
 		r.h.request = func(ctx context.Context, _ *Call, method string, params []byte) ([]byte, *jsonrpc.Error) {
 			if method != "sampling/createMessage" || string(params) != `{"n":1.50}` {
@@ -430,7 +430,7 @@ func TestPauseStopsTheTimeout(t *testing.T) {
 			}
 			c.Pause()
 			defer c.Resume()
-			_ = sleep(ctx, 200*time.Millisecond) // a human, four times as slow as the timeout
+			_ = sleep(ctx, 2*time.Second) // a human, twice as slow as the timeout
 			return []byte(`{"model":1.50}`), nil
 		}
 	})
@@ -540,8 +540,12 @@ func TestMoreThanAChildTakesCostsTheRequestsOnly(t *testing.T) {
 	r.until("it stops reading", func() bool { return strings.Contains(r.received(), "notifications/initialized") })
 	params := toolParams("echo", `,"arguments":"`+strings.Repeat("x", 1<<20)+`"`)
 	refused := 0
-	for range 20 {
-		_, err := do(conn, &Call{Method: "tools/call", Params: params, Timeout: 20 * time.Millisecond})
+	for i := range 20 {
+		limit := 20 * time.Millisecond
+		if i >= 17 {
+			limit = patience // there is no room, and that is told first
+		}
+		_, err := do(conn, &Call{Method: "tools/call", Params: params, Timeout: limit})
 		var e *Error
 		require.ErrorAs(t, err, &e)
 		if e.Code == ConnectionError {

@@ -32,13 +32,13 @@ func follow(t *testing.T, path string) (next func() string, quiet func()) {
 		})
 	}()
 	t.Cleanup(func() { cancel(); <-ended })
-	time.Sleep(50 * time.Millisecond) // it has taken its first look
+	time.Sleep(500 * time.Millisecond) // it has taken its first look
 	next = func() string {
 		t.Helper()
 		select {
 		case text := <-seen:
 			return text
-		case <-time.After(20 * time.Second):
+		case <-time.After(30 * time.Second):
 			t.Fatal("the change was not seen")
 			return ""
 		}

@@ -231,7 +231,7 @@ func TestTimeLimit(t *testing.T) {
 			if e == nil || e.Kind != lua.Timeout || e.Message != "the script ran longer than 200ms (lua.timeout)" || e.Line != 1 {
 				t.Fatalf("%+v", e)
 			}
-			if took := time.Since(began); took > 10*time.Second {
+			if took := time.Since(began); took > 30*time.Second {
 				t.Errorf("it took %v", took)
 			}
 		})

@@ -29,7 +29,7 @@ type pooled struct {
 
 func newPooled(t *testing.T, pool int64) *pooled {
 	return &pooled{
-		t: t, limits: lua.Limits{Pool: lua.NewPool(pool), Calls: 10, Timeout: 20 * time.Second},
+		t: t, limits: lua.Limits{Pool: lua.NewPool(pool), Calls: 10, Timeout: 2 * time.Minute},
 		called: make(chan struct{}, 100), goOn: make(chan struct{}),
 	}
 }

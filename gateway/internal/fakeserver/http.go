@@ -28,8 +28,23 @@ func newSessions() *sessions { return &sessions{open: map[string]*session{}} }
 func (ss *sessions) add() *session {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
+	return ss.addLocked()
+}
+
+func (ss *sessions) addLocked() *session {
 	v := &session{id: rand.Text(), streams: map[*poster]bool{}}
 	ss.open[v.id] = v
+	return v
+}
+
+// addLegacy makes a session of a stream: nothing comes on it before the event
+// that says where to post, and what is posted after that has its answer there.
+func (ss *sessions) addLegacy(p *poster) *session {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	v := ss.addLocked()
+	v.streams[p] = true
+	p.event("endpoint", []byte("/messages?session="+v.id))
 	return v
 }
 
@@ -59,6 +74,7 @@ func (ss *sessions) hangup() {
 		for p := range v.streams {
 			p.end()
 		}
+		clear(v.streams) // what is sent from now on waits for the next
 	}
 }
 
@@ -80,14 +96,20 @@ func (ss *sessions) send(frame []byte) {
 	}
 }
 
-func (ss *sessions) attach(v *session, p *poster) {
+// attach opens a stream of a session; it reports false for one that has been
+// forgotten.
+func (ss *sessions) attach(v *session, p *poster) bool {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
+	if ss.open[v.id] != v {
+		return false
+	}
 	v.streams[p] = true
 	for _, frame := range v.queue {
 		p.send(frame)
 	}
 	v.queue = nil
+	return true
 }
 
 func (ss *sessions) detach(v *session, p *poster) {
@@ -225,7 +247,7 @@ func (s *server) mcp(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodDelete && v != nil:
 		s.sessions.remove(id)
 	case r.Method == http.MethodGet && v != nil && !s.NoStream:
-		s.stream(r, p, v)
+		s.stream(w, r, p, v)
 	default:
 		http.Error(w, "not here", http.StatusMethodNotAllowed)
 	}
@@ -272,13 +294,18 @@ func (s *server) post(w http.ResponseWriter, r *http.Request, p *poster, from or
 	hold(r, p)
 }
 
-func (s *server) stream(r *http.Request, p *poster, v *session) {
+// stream serves a GET. Its reader hears that it is open once nothing that is
+// sent, and no hangup, can miss it.
+func (s *server) stream(w http.ResponseWriter, r *http.Request, p *poster, v *session) {
+	if !s.sessions.attach(v, p) {
+		http.Error(w, "no such session", http.StatusNotFound)
+		return
+	}
+	defer s.sessions.detach(v, p)
 	p.mu.Lock()
 	p.stream()
 	p.w.(http.Flusher).Flush()
 	p.mu.Unlock()
-	s.sessions.attach(v, p)
-	defer s.sessions.detach(v, p)
 	hold(r, p)
 }
 
@@ -295,9 +322,8 @@ func hold(r *http.Request, p *poster) {
 // says where to post, all answers come on it.
 func (s *server) legacyStream(w http.ResponseWriter, r *http.Request) {
 	s.tell(event{Ev: "recv", HTTP: "SSE", Headers: headers(r)})
-	v, p := s.sessions.add(), newPoster(w)
-	s.sessions.attach(v, p) // first: what is posted at once has its answer here
-	p.event("endpoint", []byte("/messages?session="+v.id))
+	p := newPoster(w)
+	v := s.sessions.addLegacy(p)
 	defer s.sessions.remove(v.id)
 	hold(r, p)
 }

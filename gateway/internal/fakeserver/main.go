@@ -66,10 +66,11 @@ func run(addr, path string) error {
 	if addr == "" {
 		s.everybody = out.send
 	}
+	signals := catchSignals() // before the test knows of the process
 	if err := s.connect(); err != nil {
 		return err
 	}
-	s.watchSignals()
+	go s.watchSignals(signals)
 	s.act(s.outside(), sc.On["start"])
 	if addr != "" {
 		return s.serveHTTP(addr)
@@ -116,17 +117,19 @@ func (l *lines) send(frame []byte) {
 	_, _ = l.w.Write(append(frame[:len(frame):len(frame)], '\n')) // a reader that is gone is found by stdin's end
 }
 
-// watchSignals tells of TERM, INT and HUP, and ends the process unless the
-// script is stubborn.
-func (s *server) watchSignals() {
+func catchSignals() <-chan os.Signal {
 	ch := make(chan os.Signal, 8)
 	signal.Notify(ch, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-	go func() {
-		for sig := range ch {
-			s.tell(event{Ev: "signal", Name: sig.String()})
-			if !s.IgnoreTerm {
-				os.Exit(0)
-			}
+	return ch
+}
+
+// watchSignals tells of TERM, INT and HUP, and ends the process unless the
+// script is stubborn.
+func (s *server) watchSignals(signals <-chan os.Signal) {
+	for sig := range signals {
+		s.tell(event{Ev: "signal", Name: sig.String()})
+		if !s.IgnoreTerm {
+			os.Exit(0)
 		}
-	}()
+	}
 }

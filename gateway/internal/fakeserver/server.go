@@ -112,6 +112,10 @@ func (s *server) receive(text []byte, from origin) {
 		s.mu.Lock()
 		s.running[x.session+" "+string(x.id)] = x
 		s.mu.Unlock()
+		if m.Method == "server/discover" && s.actions(m.Method, "") == nil {
+			s.handle(x) // a process that was slow to start answers this first, too
+			return
+		}
 		go s.handle(x)
 	}
 }
