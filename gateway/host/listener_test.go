@@ -251,7 +251,7 @@ func TestSecondHostIsRefusedWithoutTheFirstOnesLock(t *testing.T) {
 	other, _ := serve(t, elsewhere, echoing)
 	require.ErrorAs(t, other.Move(p), &running)
 
-	c, err := host.Dial(context10s(t), p, host.KindMCP)
+	c, err := host.Dial(context30s(t), p, host.KindMCP)
 	require.NoError(t, err, "the first host must be found as before")
 	c.Close()
 }
