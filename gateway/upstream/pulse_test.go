@@ -88,7 +88,7 @@ func TestHTTPServerThatIsOnlySlowIsNotTakenForGone(t *testing.T) {
 	conn := r.up()
 	for n := range 3 {
 		_, err := r.call(conn, "slow")
-		requireCode(t, err, RequestTimeout, "no answer to tools/call within 100ms (timeout)")
+		requireCode(t, err, RequestTimeout, "no answer to tools/call within 1s (timeout)")
 		r.until("a question for a sign of life", func() bool { return strings.Count(b.posted(), `"ping"`) > n })
 	}
 	_, err := r.call(conn, "a")
