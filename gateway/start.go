@@ -66,7 +66,7 @@ func (g *Gateway) Start(x *downstream.Exchange, burst *jsonrpc.Burst) bool {
 		return false
 	}
 	t, err := p.resolve(g.reg, name)
-	if err != nil || name != t.Listed || t.Entry == nil || t.Entry.Tasks {
+	if err != nil || name != t.Listed || t.Entry == nil || t.Entry.TaskOnly {
 		return false // lists may have to be waited for, or it is Goblin's own, or has to pass the filters first
 	}
 	b := g.server(t.Server)

@@ -68,13 +68,10 @@ func (r *request) taskUse(t registry.Target) taskUse {
 	if r.tasksNegotiated() && r.asksForTask() {
 		return clientTask
 	}
-	if r.tasksNegotiated() && !isScreen(r.Session()) || t.Entry == nil || !t.Entry.Tasks {
+	if r.tasksNegotiated() && !isScreen(r.Session()) || t.Entry == nil || !t.Entry.TaskOnly {
 		return noTask
 	}
-	if support, _ := rawjson.String(rawjson.Path(t.Entry.JSON, "execution", "taskSupport")); support == "required" {
-		return onlyTask
-	}
-	return noTask
+	return onlyTask
 }
 
 // perform sends a flight's call, as a task when the tool needs that.

@@ -59,9 +59,9 @@ type Entry struct {
 	// Original is the definition as the server sent it. Set for tools only,
 	// whose definitions get compared over time.
 	Original []byte
-	// Tasks says that the definition has an "execution" member, which tells what
-	// tasks have to do with calls of a tool.
-	Tasks bool
+	// TaskOnly says that a tool runs as a task only: its "execution.taskSupport" is
+	// "required" (2025-11-25, tasks).
+	TaskOnly bool
 
 	tailed bool // Flat ends with a tail
 }

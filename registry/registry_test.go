@@ -129,6 +129,22 @@ func TestDefinitionsKeepTheirBytes(t *testing.T) {
 	}
 }
 
+func TestToolsThatRunAsTasksOnlyAreKnown(t *testing.T) {
+	for execution, only := range map[string]bool{
+		``: false,
+		`,"execution":{"taskSupport":"forbidden"}`: false, // as official SDKs say of all others
+		`,"execution":{"taskSupport":"optional"}`:  false,
+		`,"execution":{"taskSupport":"required"}`:  true,
+		`,"execution":"required"`:                  false,
+	} {
+		r := New(Options{Servers: []string{"s"}})
+		require.Empty(t, r.SetList("s", Tool, [][]byte{[]byte(`{"name":"t"` + execution + `}`)}))
+		got, err := r.ResolveTool("s_t")
+		require.NoError(t, err)
+		require.Equal(t, only, got.Entry.TaskOnly, execution)
+	}
+}
+
 func TestMalformedEntriesAreDroppedAndReported(t *testing.T) {
 	r := New(Options{Servers: []string{"s"}, MaxEntries: 20})
 	ps := r.SetList("s", Template, [][]byte{

@@ -277,7 +277,7 @@ func (e *Entry) describe(types map[string]string) {
 		case k.Is("title"):
 			e.Title = text(v)
 		case k.Is("execution"):
-			e.Tasks = true
+			e.TaskOnly = text(rawjson.Get(v, "taskSupport")) == "required"
 		case k.Is("description"):
 			e.Description = text(v)
 		case k.Is("mimeType"):

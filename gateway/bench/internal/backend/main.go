@@ -64,7 +64,7 @@ func (b *backend) answer(m *jsonrpc.Message) []byte {
 	case "initialize":
 		return jsonrpc.Result(m.ID, []byte(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"resources":{"subscribe":true}},"serverInfo":{"name":"bench","version":"1"}}`))
 	case "tools/list":
-		return jsonrpc.Result(m.ID, []byte(`{"tools":[{"name":"echo","inputSchema":{"type":"object"}},{"name":"touch","inputSchema":{"type":"object"}}]}`))
+		return jsonrpc.Result(m.ID, []byte(`{"tools":[{"name":"echo","inputSchema":{"type":"object"},"execution":{"taskSupport":"forbidden"}},{"name":"touch","inputSchema":{"type":"object"}}]}`))
 	case "resources/list":
 		return jsonrpc.Result(m.ID, b.list(m.Params))
 	case "resources/templates/list":
