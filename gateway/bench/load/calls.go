@@ -124,7 +124,7 @@ func (l *load) sdkCalls() error {
 	}
 	defer end()
 	targets[1].judge = judgeRatio
-	for _, c := range []struct{ size, window int }{{100, 1}, {100, 64}, {10_000, 1}, {1_000_000, 1}} {
+	for _, c := range []struct{ size, window int }{{100, 1}, {100, 64}, {10_000, 1}, {10_000, 16}, {10_000, 64}, {1_000_000, 1}} {
 		if err := l.compare(targets, "a server of an SDK", c.size, c.window); err != nil {
 			return err
 		}
@@ -186,7 +186,7 @@ func (l *load) compare(targets []*target, backend string, size, window int) erro
 		}
 		t.reset()
 	}
-	end := time.Now().Add(l.during(7 * time.Second))
+	end := time.Now().Add(l.during(6 * time.Second))
 	for round := 0; round < 3 || time.Now().Before(end); round++ {
 		if err := l.ctx.Err(); err != nil {
 			return err
