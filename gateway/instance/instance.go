@@ -98,6 +98,8 @@ type Instance struct {
 	reloading sync.Mutex
 	served    *config.Config // whose servers are served; guarded by reloading
 	mistaken  bool           // the file could not be taken; guarded by reloading
+
+	freshenEvery time.Duration // shorter in tests
 }
 
 // New prepares an Instance. It fails with *[host.RunningError] when another
@@ -112,7 +114,8 @@ func New(o Options) (*Instance, error) {
 	o.Logger = slog.New(&journal{next: o.Logger.Handler(), logs: reg.Logs(), redact: mask.String})
 	i := &Instance{
 		o: o, started: time.Now(), metrics: metrics.New(), registry: reg, served: o.Config,
-		memory: memory.New(memory.Limit(o.Config.Gateway.Limits.Frame)),
+		memory:       memory.New(memory.Limit(o.Config.Gateway.Limits.Frame)),
+		freshenEvery: freshenEvery,
 	}
 	i.stopped, i.stop = context.WithCancel(context.Background())
 	if err := i.registry.AddResource(registry.ServersResource(i.registry)); err != nil {

@@ -71,14 +71,19 @@ func (w teller) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestSocketHasRoomForSoManySessions(t *testing.T) {
+// newPlace is a place of a host in a folder of its own.
+func newPlace(t *testing.T) host.Place {
 	dir, err := os.MkdirTemp("", "gi") // short: paths of sockets are limited
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	place := host.Place{
+	return host.Place{
 		Dir: dir, Socket: filepath.Join(dir, "s"), Lock: filepath.Join(dir, "l"),
 		Log: filepath.Join(dir, "log"), Version: "v",
 	}
+}
+
+func TestSocketHasRoomForSoManySessions(t *testing.T) {
+	place := newPlace(t)
 	i, err := New(Options{
 		Config: parse(t, "gateway: {limits: {sessions: 2}}"), Version: "v",
 		Logger: slog.New(slog.DiscardHandler), Place: &place,
@@ -136,28 +141,20 @@ func TestListOfAServerThatIsNotThereNamesThoseThatAre(t *testing.T) {
 
 // Folders for temporary files are cleared of what is old.
 func TestAHostKeepsItsFilesFresh(t *testing.T) {
-	was := freshenEvery
-	freshenEvery = 10 * time.Millisecond
-	defer func() { freshenEvery = was }()
-	dir, err := os.MkdirTemp("", "gi")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	place := host.Place{
-		Dir: dir, Socket: filepath.Join(dir, "s"), Lock: filepath.Join(dir, "l"),
-		Log: filepath.Join(dir, "log"), Version: "v",
-	}
+	place := newPlace(t)
 	i, err := New(Options{
 		Config: parse(t, "servers: {s: {command: sleep, args: ['60']}}"), Version: "v",
-		Logger: slog.New(slog.DiscardHandler), Place: &place, Runtime: dir,
+		Logger: slog.New(slog.DiscardHandler), Place: &place, Runtime: place.Dir,
 	})
 	require.NoError(t, err)
+	i.freshenEvery = 10 * time.Millisecond
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() { ended <- i.Run(ctx) }()
 	var kept []string
 	require.Eventually(t, func() bool {
-		records, err := filepath.Glob(filepath.Join(dir, "children-*"))
+		records, err := filepath.Glob(filepath.Join(place.Dir, "children-*"))
 		kept = append(records, place.Socket, place.Lock)
 		return err == nil && (len(records) == 1 || runtime.GOOS == "windows")
 	}, patience, time.Millisecond)

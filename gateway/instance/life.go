@@ -8,12 +8,12 @@ import (
 
 // freshenEvery is how often the files of a host are made to look used: folders
 // for temporary files are cleared of what is some days old, those of XDG of what
-// is six hours old. It is a variable so that a test need not wait.
-var freshenEvery = time.Hour
+// is six hours old.
+const freshenEvery = time.Hour
 
 // freshen keeps the files of a host until ctx ends.
 func (i *Instance) freshen(ctx context.Context) {
-	tick := time.NewTicker(freshenEvery)
+	tick := time.NewTicker(i.freshenEvery)
 	defer tick.Stop()
 	for {
 		select {

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -459,13 +458,7 @@ func TestServerIsTurnedOffAndOnByManyAtOnce(t *testing.T) {
 }
 
 func TestScreensComeOverTheSocket(t *testing.T) {
-	dir, err := os.MkdirTemp("", "gi") // short: paths of sockets are limited
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	place := host.Place{
-		Dir: dir, Socket: filepath.Join(dir, "s"), Lock: filepath.Join(dir, "l"),
-		Log: filepath.Join(dir, "log"), Version: "v",
-	}
+	place := newPlace(t)
 	for name, screen := range map[string]func(context.Context, net.Conn, io.Reader){
 		"none": nil,
 		"echo": func(_ context.Context, c net.Conn, r io.Reader) { _, _ = io.CopyN(c, r, 2) },
