@@ -414,6 +414,11 @@ func (p *program) ends(limit time.Duration) int {
 	p.t.Helper()
 	select {
 	case <-p.exited:
+		return p.cmd.ProcessState.ExitCode() // also with no time left
+	default:
+	}
+	select {
+	case <-p.exited:
 	case <-time.After(limit):
 		p.t.Errorf("goblin %v did not end within %v", p.cmd.Args[1:], limit)
 		_ = p.cmd.Process.Signal(syscall.SIGQUIT)

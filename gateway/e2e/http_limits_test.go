@@ -77,15 +77,9 @@ func (s *web) upload(mib int, chunked bool, header map[string]string) int {
 // works shows that a new client is served at once.
 func (s *web) works() {
 	s.t.Helper()
-	var took time.Duration
-	for range 3 { // a machine that was busy for a moment is not taken for a fault
-		start := time.Now()
-		require.Equal(s.t, "b:t:{}", s.client(false).callText("b_t", obj{}))
-		if took = time.Since(start); racing() || took < 3*time.Second {
-			return
-		}
-	}
-	s.t.Fatalf("took %v", took)
+	start := time.Now()
+	require.Equal(s.t, "b:t:{}", s.client(false).callText("b_t", obj{}))
+	require.True(s.t, racing() || time.Since(start) < 3*time.Second, "took %v", time.Since(start))
 }
 
 func TestH10_BodyOf200MBIsRefused(t *testing.T) {
