@@ -12,6 +12,7 @@ import (
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
 	"goblin/registry"
+	"goblin/registry/members"
 	"goblin/registry/rawjson"
 )
 
@@ -156,6 +157,11 @@ func (g *Gateway) Handle(x *downstream.Exchange) {
 		g.record(r, "other", start)
 		return
 	}
+	if err := members.Params(x.Method()).Check(x.Params()); err != nil {
+		serve = func(_ *Gateway, r *request) {
+			r.fail(jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: %v", err))
+		}
+	}
 	if m := r.Modern(); m != nil && m.LogLevel != "" {
 		if _, ok := parseLevel(m.LogLevel); !ok {
 			serve = func(_ *Gateway, r *request) { r.fail(unknownLevel(m.LogLevel)) }
@@ -169,6 +175,7 @@ func (g *Gateway) Handle(x *downstream.Exchange) {
 
 // Notified implements [downstream.Handler].
 func (g *Gateway) Notified(s *downstream.Session, method string, params []byte) {
+	params = members.Params(method).Clean(nil, params)
 	switch method {
 	case "notifications/progress":
 		g.progress(s, params)
@@ -250,10 +257,7 @@ func readings(uri string) []string {
 
 // stringMember reads the parameter that a request is routed by.
 func stringMember(params []byte, name string) (value string, raw []byte, err error) {
-	raw, unique := rawjson.Unique(params, name)
-	if !unique {
-		return "", nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: member %q stands more than once", name)
-	}
+	raw = rawjson.Get(params, name)
 	value, ok := rawjson.String(raw)
 	if !ok {
 		return "", nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: member %q must be a string", name)

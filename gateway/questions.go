@@ -12,6 +12,7 @@ import (
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
 	"goblin/registry"
+	"goblin/registry/members"
 	"goblin/registry/rawjson"
 )
 
@@ -40,6 +41,7 @@ func (g relay) Request(ctx context.Context, s *upstream.Server, conn upstream.Co
 	start := time.Now()
 	q := &inquiry{server: s.Name(), conn: conn, method: method, params: params}
 	session, result, err := g.inquire(ctx, q, c)
+	result = members.Result(method).Clean(nil, result)
 	g.asked(session, s.Name(), method, params, result, err, start)
 	return result, err
 }

@@ -7,6 +7,7 @@ import (
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
 	"goblin/registry"
+	"goblin/registry/members"
 	"goblin/registry/rawjson"
 )
 
@@ -36,11 +37,8 @@ func (p *plain) read(params []byte) (name, meta []byte, ok bool) {
 	for k, v := range rawjson.Members(params) {
 		switch {
 		case k.Is(p.member):
-			if name != nil {
-				return nil, nil, false
-			}
 			name = v
-		case k.Is("_meta") && meta == nil:
+		case k.Is("_meta"):
 			meta = v
 		case k.Is("task"):
 			return nil, nil, false
@@ -62,7 +60,7 @@ func (g *Gateway) Start(x *downstream.Exchange, burst *jsonrpc.Burst) bool {
 	start := time.Now()
 	raw, meta, ok := p.read(x.Params())
 	name, isString := rawjson.String(raw)
-	if !ok || !isString {
+	if !ok || !isString || members.Params(x.Method()).Check(x.Params()) != nil {
 		return false
 	}
 	t, err := p.resolve(g.reg, name)

@@ -1,13 +1,13 @@
 package registry
 
 import (
-	"bytes"
 	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"goblin/registry/members"
 	"goblin/registry/rawjson"
 	"goblin/registry/uritemplate"
 )
@@ -69,6 +69,9 @@ func clip(s string) string {
 	return bounded(s, maxField) + "…"
 }
 
+// definitions name the members of an entry that decide.
+var definitions = [Kinds]*members.Tree{members.Tool, members.Prompt, members.Resource, members.Template}
+
 // keyOf is the member that names an entry of a kind.
 func keyOf(k Kind) string {
 	switch k {
@@ -129,12 +132,14 @@ func parseOne(kind Kind, item []byte) (draft, error) {
 	}
 	d := draft{item: trimSpace(item)}
 	key := keyOf(kind)
-	var err error
-	if d.key, err = nameOf(d.item, key); err != nil {
-		return d, err
-	}
-	if d.key == nil {
+	if d.key = rawjson.Get(d.item, key); d.key == nil {
 		return d, fmt.Errorf("no %q", key)
+	}
+	// Another reader may take another name, and show it as that of another
+	// server's entry, or another resource.
+	err := definitions[kind].Check(d.item)
+	if err != nil {
+		return d, err
 	}
 	var ok bool
 	if d.name, ok = rawjson.String(d.key); !ok {
@@ -155,29 +160,6 @@ func parseOne(kind Kind, item []byte) (draft, error) {
 		}
 	}
 	return d, nil
-}
-
-// nameOf is the value of the one member that names an entry. Readers that do not
-// look at the case of members, as Go's, would take another one for the name, so
-// that a server could show its entry under the name of another's.
-func nameOf(item []byte, key string) (value []byte, err error) {
-	found := false
-	for k, v := range rawjson.Members(item) {
-		switch {
-		case k.Is(key) && found:
-			return nil, fmt.Errorf("more than one %q", key)
-		case k.Is(key):
-			value, found = v, true
-		case strings.EqualFold(string(k[1:len(k)-1]), key), bytes.IndexByte(k, '\\') >= 0 && folds(k, key):
-			return nil, fmt.Errorf("readers may take %s for %q", clip(string(k)), key)
-		}
-	}
-	return value, nil
-}
-
-func folds(k rawjson.Key, key string) bool {
-	name, _ := rawjson.String(k)
-	return strings.EqualFold(name, key)
 }
 
 func trimSpace(b []byte) []byte {

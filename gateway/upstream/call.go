@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/registry/members"
 	"goblin/registry/rawjson"
 )
 
@@ -175,6 +176,21 @@ func (c *Call) setAbort(f context.CancelFunc) {
 	c.gate.Lock()
 	defer c.gate.Unlock()
 	c.abort = f
+}
+
+// read returns the reply without what other readers may take for a member that
+// decides.
+func (c *Call) read(reply jsonrpc.Reply) jsonrpc.Reply {
+	if reply.Error != nil {
+		reply.Error = members.Fault.Clean(reply.Shape, reply.Error)
+		return reply
+	}
+	was := reply.Result
+	reply.Result = members.Result(c.Method).Clean(reply.Shape, was)
+	if len(was) > 0 && &reply.Result[0] != &was[0] {
+		reply.Shape = nil // it is that of the other text
+	}
+	return reply
 }
 
 // frame is the request under the given id, which is also the progress token.

@@ -11,6 +11,7 @@ import (
 
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/memory"
+	"goblin/registry/members"
 	"goblin/registry/rawjson"
 )
 
@@ -179,7 +180,8 @@ func (l *link) exchange(c *Call) (jsonrpc.Reply, error) {
 		return jsonrpc.Reply{}, err
 	}
 	defer l.calls.Release(open)
-	return l.await(c, open)
+	reply, err := l.await(c, open)
+	return c.read(reply), err
 }
 
 // submit sends the request of a call and starts its time.
@@ -277,7 +279,7 @@ func (l *link) finish(c *Call, id int64, reply jsonrpc.Reply, err error, burst *
 	if err = l.ended(c, id, err); err != nil {
 		reply = jsonrpc.Reply{}
 	}
-	c.caller.Ended(reply, err, burst)
+	c.caller.Ended(c.read(reply), err, burst)
 }
 
 // abandon ends a call that nobody waits for any more.
@@ -343,6 +345,7 @@ func (l *link) handleParsed(ctx context.Context, c *Call, frame []byte, m *jsonr
 		return
 	}
 	kept := *m // of the copies only this one goes to the heap
+	kept.Params = members.Params(m.Method).Clean(m.Shape, m.Params)
 	if m.IsRequest() {
 		l.serve(ctx, c, &kept)
 	} else {

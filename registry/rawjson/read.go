@@ -108,7 +108,7 @@ func Elements(arr []byte) iter.Seq[[]byte] { return (*Shape)(nil).Elements(arr) 
 
 // Get returns the value of the member name of the valid object obj, nil when
 // there is none. Of several members of that name it returns the last, as
-// decoders do; see [Unique] where that matters.
+// decoders do; see goblin/registry/members where that matters.
 func Get(obj []byte, name string) []byte {
 	var found []byte
 	for k, v := range Members(obj) {
@@ -127,20 +127,6 @@ func Path(obj []byte, names ...string) []byte {
 		}
 	}
 	return obj
-}
-
-// Unique is [Get] for members that decide something: ok is false when the
-// name stands more than once, because two readers could then take different
-// ones of them.
-func Unique(obj []byte, name string) (v []byte, ok bool) {
-	n := 0
-	for k, m := range Members(obj) {
-		if k.Is(name) {
-			v = m
-			n++
-		}
-	}
-	return v, n <= 1
 }
 
 // Offset returns where inner begins in outer. inner must have been made from

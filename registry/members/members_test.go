@@ -1,0 +1,198 @@
+package members_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/registry/members"
+	"goblin/registry/rawjson"
+)
+
+func TestMembersThatReadersMayTakeForAnotherAreFound(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"name":"a","arguments":{"Name":1,"name":2,"name":3}}`:           ``,
+		`{"name":"a","names":"b","_name":"c"}`:                            ``,
+		`{"name":"a","Name":"b"}`:                                         `readers may take member "Name" for "name"; leave it out`,
+		`{"NAME":"b"}`:                                                    `readers may take member "NAME" for "name"; leave it out`,
+		`{"name":"a","name":"a"}`:                                         `member "name" stands more than once`,
+		`{"name":"a","n\u0061me":"a"}`:                                    `member "name" stands more than once`,
+		`{"name":"a","\u004eame":"a"}`:                                    `readers may take member "\u004eame" for "name"; leave it out`,
+		`{"name":"a","taſk":{}}`:                                          `readers may take member "taſk" for "task"; leave it out`,
+		`{"name":"a","ta\u017Fk":{}}`:                                     `readers may take member "ta\u017Fk" for "task"; leave it out`,
+		"{\"name\":\"a\",\"tas\u212a\":{}}":                               "readers may take member \"tas\u212a\" for \"task\"; leave it out",
+		`{"_meta":{},"_META":{}}`:                                         `readers may take member "_META" for "_meta"; leave it out`,
+		`{"_meta":{"progressToken":1,"progresstoken":2}}`:                 `readers may take member "progresstoken" for "_meta.progressToken"; leave it out`,
+		`{"_meta":{"progressToken":1,"progressToken":2}}`:                 `member "_meta.progressToken" stands more than once`,
+		`{"_meta":{"IO.modelcontextprotocol/logLevel":"debug"}}`:          `readers may take member "IO.modelcontextprotocol/logLevel" for "_meta.io.modelcontextprotocol/logLevel"; leave it out`,
+		`{"_meta":{"mine":1,"Mine":2,"mine":3}}`:                          ``,
+		`{"` + strings.Repeat("n", 1000) + `":1}`:                         ``,
+		`{"name":"a","name\u0000x":"b"}`:                                  `readers may take member "name\u0000x" for "name"; leave it out`,
+		`{"":1,"\\":2,"\"":3}`:                                            ``,
+		`{"_meta":[1,{"progressToken":1,"progressToken":2}]}`:             ``,
+		`{"task":{"ttl":1,"TTL":2}}`:                                      `readers may take member "TTL" for "task.ttl"; leave it out`,
+		`{"requestState":"a","requeststate":"b"}`:                         `readers may take member "requeststate" for "requestState"; leave it out`,
+		`[{"name":1,"name":2}]`:                                           ``,
+		`{"arguments":{"a":1},"Arguments":{"a":2}}`:                       `readers may take member "Arguments" for "arguments"; leave it out`,
+		`{"_meta":{"io.modelcontextprotocol/related-task":{"taskid":1}}}`: `readers may take member "taskid" for "_meta.io.modelcontextprotocol/related-task.taskId"; leave it out`,
+	} {
+		err := members.Params("tools/call").Check([]byte(text))
+		if want == "" {
+			require.NoError(t, err, text)
+		} else {
+			require.EqualError(t, err, want, text)
+		}
+	}
+	require.Error(t, members.Params("vendor/method").Check([]byte(`{"_meta":{},"_Meta":{}}`)))
+	require.NoError(t, members.Params("vendor/method").Check([]byte(`{"name":1,"Name":2}`)))
+	require.Error(t, members.Params("completion/complete").Check([]byte(`{"ref":{"type":"ref/prompt","name":"a"},"ref":{}}`)))
+}
+
+func TestWhatReadersMayDisputeIsTakenOut(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ method, text, want string }{
+		{"tools/call", `{"content":[{"type":"text","text":"URI"}],"structuredContent":{"Type":1,"type":2}}`, ``},
+		{"tools/call", `{"content":[{"type":"resource_link","uri":"a","URI":"mcp://other/b","name":"n"}]}`,
+			`{"content":[{"type":"resource_link","uri":"a","name":"n"}]}`},
+		{"tools/call", `{"content":[{"type":"resource_link","URI":"mcp://other/b"}]}`, `{"content":[{"type":"resource_link"}]}`},
+		{"tools/call", `{"content":[{"type":"text","Type":"resource_link","uri":"mcp://other/b"}]}`, `{"content":[{"type":"text","uri":"mcp://other/b"}]}`},
+		{"tools/call", `{"content":[{"type":"text","type":"resource_link","uri":"b"}]}`, `{"content":[{"type":"resource_link","uri":"b"}]}`},
+		{"tools/call", `{"content":[],"Content":[{"type":"resource_link","uri":"b"}]}`, `{"content":[]}`},
+		{"tools/call", `{ "a" : 1 , "content" : [ ] , "content" : [ 1 ] }`, `{"a":1,"content":[1]}`},
+		{"tools/call", `{"content":[{"type":"resource","resource":{"uri":"a","Uri":"b","text":"t"},"Resource":{"uri":"c"}}]}`,
+			`{"content":[{"type":"resource","resource":{"uri":"a","text":"t"}}]}`},
+		{"tools/call", `{"_meta":{"ui":{"resourceUri":"a","resourceURI":"b"},"UI":{}}}`, `{"_meta":{"ui":{"resourceUri":"a"}}}`},
+		{"prompts/get", `{"messages":[{"role":"user","content":{"type":"text","TYPE":"resource"}},{"content":[{"uri":"a","uri":"b"}],"Content":{}}]}`,
+			`{"messages":[{"role":"user","content":{"type":"text"}},{"content":[{"uri":"b"}]}]}`},
+		{"resources/read", `{"contents":[{"uri":"a","URI":"b"}],"Contents":[]}`, `{"contents":[{"uri":"a"}]}`},
+		{"tools/call", `{"inputRequests":{"q":{"method":"roots/list","Method":"elicitation/create","params":{"mode":"form","Mode":"url"}}}}`,
+			`{"inputRequests":{"q":{"method":"roots/list","params":{"mode":"form"}}}}`},
+		{"tools/list", `{"tools":[],"Tools":[]}`, ``},
+	} {
+		if tt.want == "" {
+			tt.want = tt.text
+		}
+		text := []byte(tt.text)
+		got := members.Result(tt.method).Clean(nil, text)
+		require.Equal(t, tt.want, string(got))
+		if tt.want == tt.text {
+			require.Same(t, &text[0], &got[0], "not copied")
+		}
+	}
+	require.Equal(t, `{"code":1,"message":"m","data":{"uri":"a"}}`,
+		string(members.Fault.Clean(nil, []byte(`{"code":1,"message":"m","data":{"uri":"a","Uri":"mcp://other/b"},"Data":{}}`))))
+}
+
+// A reader returns the value that it takes for a member of an object, nil for none.
+var readers = map[string]func(obj []byte, name string) []byte{
+	"encoding/json": func(obj []byte, name string) []byte {
+		field := reflect.StructField{Name: "V", Type: reflect.TypeFor[json.RawMessage](), Tag: reflect.StructTag(`json:"` + name + `"`)}
+		v := reflect.New(reflect.StructOf([]reflect.StructField{field}))
+		if json.Unmarshal(obj, v.Interface()) != nil {
+			return nil
+		}
+		return v.Elem().Field(0).Bytes()
+	},
+	"one that takes the last": func(obj []byte, name string) []byte {
+		var m map[string]json.RawMessage
+		_ = json.Unmarshal(obj, &m)
+		return m[name]
+	},
+	"one that takes the first": func(obj []byte, name string) []byte {
+		d := json.NewDecoder(bytes.NewReader(obj))
+		if open, err := d.Token(); err != nil || open != json.Delim('{') {
+			return nil
+		}
+		for d.More() {
+			key, err := d.Token()
+			var v json.RawMessage
+			if err != nil || d.Decode(&v) != nil {
+				return nil
+			}
+			if key == name {
+				return v
+			}
+		}
+		return nil
+	},
+}
+
+// agreed fails if a reader takes another value than Goblin for a member that
+// decides. names are those of a Tree, in the form of what members.Tree.Walk gives.
+func agreed(t *testing.T, tree *members.Tree, text []byte) {
+	t.Helper()
+	tree.Walk(text, func(obj []byte, name string) {
+		ours := rawjson.Get(obj, name)
+		for who, read := range readers {
+			theirs := read(obj, name)
+			if !bytes.Equal(bytes.TrimSpace(theirs), ours) {
+				t.Fatalf("%s takes %s for %q of %s, Goblin %s", who, theirs, name, obj, ours)
+			}
+		}
+	})
+}
+
+var methods = []string{
+	"tools/call", "prompts/get", "resources/read", "resources/subscribe", "completion/complete", "tasks/get", "tasks/result",
+	"subscriptions/listen", "sampling/createMessage", "elicitation/create", "roots/list", "notifications/progress",
+	"notifications/message", "notifications/resources/updated", "notifications/tasks/status", "vendor/method",
+}
+
+// FuzzReadersAgree: what is let through, and what is left of anything else, means
+// the same to all readers.
+func FuzzReadersAgree(f *testing.F) {
+	for i, text := range []string{
+		`{"name":"srv_ok","Name":"danger","arguments":{}}`, `{"name":"a","name":"b"}`,
+		`{"uri":"a","URI":"b"}`, `{"contents":[{"uri":"a","ur\u0131":"b","\u0055RI":"c"}]}`,
+		`{"ref":{"type":"ref/prompt","Type":"ref/resource","name":"a","uri":"b"},"ref":{}}`,
+		`{"content":[{"type":"text","type":"resource","resource":{"uri":"a","Uri":"b"}}],"_meta":{"ui":{"resourceUri":"u"}}}`,
+		`{"messages":[{"content":[{"type":"text","uri":"a","uri":"b"}]},{"content":{"TYPE":1}}]}`,
+		`{"_meta":{"progressToken":1,"progreſſToken":2,"io.modelcontextprotocol/related-tas\u212a":{}}}`,
+		`{"inputRequests":{"a":{"method":"x","Method":"y","params":{"mode":"form","mode":"url"}}},"resultType":"input_required"}`,
+		`{"notifications":{"toolsListChanged":true,"toolslistchanged":false}}`, `{"\ud800":1,"nam\u0065":2}`,
+	} {
+		f.Add(uint8(i), []byte(text))
+	}
+	f.Fuzz(func(t *testing.T, n uint8, text []byte) {
+		if rawjson.Valid(text) != nil {
+			return
+		}
+		method := methods[int(n)%len(methods)]
+		for _, tree := range []*members.Tree{
+			members.Params(method), members.Result(method), members.Fault, members.Tool, members.Prompt, members.Resource, members.Template,
+		} {
+			passes := tree.Check(text) == nil
+			if passes {
+				agreed(t, tree, text)
+			}
+			clean := tree.Clean(nil, text)
+			require.NoError(t, rawjson.Valid(clean))
+			require.NoError(t, tree.Check(clean))
+			agreed(t, tree, clean)
+			require.Equal(t, passes, tree == nil || len(text) > 0 && &clean[0] == &text[0], "what is not in doubt is passed on as it is")
+		}
+	})
+}
+
+func BenchmarkCheckACall(b *testing.B) {
+	text := []byte(`{"name":"server_tool","arguments":{"path":"/tmp/x","limit":10},"_meta":{"progressToken":7}}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		if members.Params("tools/call").Check(text) != nil {
+			b.Fatal("refused")
+		}
+	}
+}
+
+func BenchmarkCleanAResult(b *testing.B) {
+	text := []byte(`{"content":[{"type":"text","text":"` + strings.Repeat("x", 100) + `"},{"type":"resource_link","uri":"file:///a","name":"a"}],"structuredContent":{"a":1}}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		members.Result("tools/call").Clean(nil, text)
+	}
+}

@@ -1,0 +1,113 @@
+package members
+
+// The members of `_meta` that decide (2026-07-28, basic, general fields; 2025-11-25,
+// progress and tasks).
+var meta = object(
+	"progressToken",
+	"io.modelcontextprotocol/protocolVersion",
+	"io.modelcontextprotocol/clientCapabilities",
+	"io.modelcontextprotocol/clientInfo",
+	"io.modelcontextprotocol/logLevel",
+	"io.modelcontextprotocol/serverInfo",
+	"io.modelcontextprotocol/subscriptionId",
+	"io.modelcontextprotocol/related-task", object("taskId"),
+)
+
+// The definitions in lists.
+var (
+	Tool = object("name",
+		"execution", object("taskSupport"),
+		"_meta", object("ui", object("resourceUri"), "ui/resourceUri"))
+	Prompt   = object("name")
+	Resource = object("uri")
+	Template = object("uriTemplate")
+)
+
+// params are those of requests and notifications, in whatever direction.
+var params = map[string]*Tree{
+	"tools/call":            object("name", "arguments", "task", object("ttl"), "inputResponses", "requestState", "_meta", meta),
+	"prompts/get":           object("name", "arguments", "inputResponses", "requestState", "_meta", meta),
+	"resources/read":        object("uri", "inputResponses", "requestState", "_meta", meta),
+	"resources/subscribe":   object("uri", "_meta", meta),
+	"resources/unsubscribe": object("uri", "_meta", meta),
+	"completion/complete":   object("ref", object("type", "name", "uri"), "argument", object("name", "value"), "_meta", meta),
+	"tasks/get":             task,
+	"tasks/result":          task,
+	"tasks/cancel":          task,
+	"tasks/update":          task,
+	"logging/setLevel":      object("level", "_meta", meta),
+	"subscriptions/listen": object("_meta", meta, "notifications", object(
+		"toolsListChanged", "promptsListChanged", "resourcesListChanged", "resourceSubscriptions", "taskIds")),
+
+	"sampling/createMessage": object("tools", "task", object("ttl"), "_meta", meta),
+	"elicitation/create":     object("mode", "url", "elicitationId", "task", object("ttl"), "_meta", meta),
+
+	"notifications/progress":             object("progressToken", "_meta", meta),
+	"notifications/cancelled":            object("requestId", "reason", "_meta", meta),
+	"notifications/message":              object("level", "logger", "_meta", meta),
+	"notifications/resources/updated":    object("uri", "_meta", meta),
+	"notifications/elicitation/complete": object("elicitationId", "_meta", meta),
+	"notifications/tasks/status":         object("taskId", "status", "ttl", "pollInterval", "_meta", meta),
+}
+
+var (
+	task  = object("taskId", "inputResponses", "requestState", "_meta", meta)
+	other = object("_meta", meta)
+)
+
+// Params is the Tree of the params of a request or notification.
+func Params(method string) *Tree {
+	if t := params[method]; t != nil {
+		return t
+	}
+	return other
+}
+
+// What the results have in common that pass through to clients: what makes them
+// something else than the result of the method (2026-07-28, MRTR and tasks).
+func result(more ...any) *Tree {
+	return object(append(more,
+		"_meta", object(append([]any{"ui", object("resourceUri"), "ui/resourceUri"}, meta.parts()...)...),
+		"resultType", "ttlMs", "cacheScope", "requestState",
+		"inputRequests", &Tree{values: object("method", "params", question)})...)
+}
+
+// parts are what object makes the Tree of.
+func (t *Tree) parts() (parts []any) {
+	for _, m := range t.members {
+		if parts = append(parts, m.name); m.tree != nil {
+			parts = append(parts, m.tree)
+		}
+	}
+	return parts
+}
+
+var (
+	question = object("mode", "url", "elicitationId", "tools", "task", object("ttl"), "_meta", meta)
+	block    = object("type", "uri", "resource", object("uri"))
+	state    = []any{"taskId", "status", "ttl", "pollInterval"}
+	call     = []any{"content", array(block), "isError"}
+)
+
+var results = map[string]*Tree{
+	"tools/call":          result(append(append([]any{"task", object(state...)}, call...), state...)...),
+	"prompts/get":         result("messages", array(object("content", &Tree{members: block.members, each: block}))),
+	"resources/read":      result("contents", array(object("uri", "mimeType"))),
+	"completion/complete": result(),
+	"tasks/get":           result(append([]any{"result", result(call...)}, state...)...),
+	"tasks/result":        result(call...),
+	"tasks/cancel":        result(state...),
+	"tasks/update":        result(state...),
+
+	// Answers of clients to questions of servers.
+	"elicitation/create":     object("action", "task", object(state...), "_meta", meta),
+	"sampling/createMessage": object("task", object(state...), "_meta", meta),
+	"roots/list":             object("roots", array(object("uri")), "_meta", meta),
+}
+
+// Result is the Tree of the result of a request; nil where Goblin alone reads it.
+func Result(method string) *Tree { return results[method] }
+
+// Fault is the Tree of an error object.
+var Fault = object("code", "message",
+	"data", object("uri", "code", "requiredCapabilities", "elicitations", array(object("elicitationId", "url"))))
