@@ -166,8 +166,9 @@ func (o *outlet) retire() {
 // SetList implements [upstream.Catalog].
 func (o *outlet) SetList(server string, kind registry.Kind, items [][]byte) (problems []registry.Problem) {
 	o.write(func() {
-		if kind == registry.Tool {
-			items = o.gateway.pin(server, items)
+		if kind == registry.Tool && o.gateway.o.Pins != nil {
+			problems = o.Registry.SetTools(server, items, func(tools []registry.Definition) []bool { return o.gateway.pin(server, tools) })
+			return
 		}
 		problems = o.Registry.SetList(server, kind, items)
 	})

@@ -71,10 +71,10 @@ func TestFailuresHaveTheirDocumentedErrors(t *testing.T) {
 func TestNamesInParamsMustBeStrings(t *testing.T) {
 	t.Parallel()
 	for params, want := range map[string]string{
-		`{"name":"a"}`:                    "",
-		`{"name":7}`:                      `member "name" must be a string`,
-		`{}`:                              `member "name" must be a string`,
-		``:                                `member "name" must be a string`,
+		`{"name":"a"}`: "",
+		`{"name":7}`:   `member "name" must be a string`,
+		`{}`:           `member "name" must be a string`,
+		``:             `member "name" must be a string`,
 	} {
 		_, _, err := stringMember([]byte(params), "name")
 		if want == "" {

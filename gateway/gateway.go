@@ -97,6 +97,7 @@ type backend struct {
 	defined config.Server // in the config
 	stop    context.CancelFunc
 	done    chan struct{}
+	repins  atomic.Bool // its tools are to be listed again, since they could not be pinned
 }
 
 // New prepares a Gateway. Sessions may be opened at once; servers start with

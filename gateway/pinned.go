@@ -4,30 +4,60 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"goblin/gateway/config"
 	"goblin/gateway/pins"
 	"goblin/registry"
 )
 
-// pin compares the tools that a server lists with those that were approved,
-// tells of what differs, and returns those that clients get.
-func (g *Gateway) pin(server string, items [][]byte) [][]byte {
-	if g.o.Pins == nil {
-		return items
+// pin compares the tools that a server lists with those that were approved, tells
+// of what differs, and says of each whether clients get it.
+func (g *Gateway) pin(server string, tools []registry.Definition) []bool {
+	offered := make([]pins.Tool, len(tools))
+	for i, t := range tools {
+		offered[i] = pins.Tool{Name: t.Name, Definition: t.JSON}
 	}
-	changes, err := g.o.Pins.Check(server, items)
+	v, err := g.o.Pins.Check(server, offered, !g.withholds())
 	if err != nil {
-		g.log.Error("Pinned tools not read or saved", "server", server, "err", err)
+		g.log.Error("Pinned tools not read or saved", "server", server, "withheld", g.withholds(), "err", err)
 	}
-	g.showPinned(server, changes)
-	if unwatched := g.o.Pins.Unwatched(server, items); unwatched > 0 {
-		g.log.Warn("Tools beyond the bound are not watched for changes", "server", server, "count", unwatched, "withheld", g.withholds())
+	g.showPinned(server, v.Changes)
+	if v.Unwatched > 0 {
+		g.log.Warn("Tools beyond the bound are not watched for changes", "server", server, "count", v.Unwatched, "withheld", g.withholds())
 	}
 	if !g.withholds() {
-		return items
+		return slices.Repeat([]bool{true}, len(tools))
 	}
-	return g.o.Pins.Approved(server, items)
+	if err != nil {
+		g.pinAgain(server)
+	}
+	return v.Approved
+}
+
+// pinRetry is how long what could not be kept is withheld before that is tried
+// again.
+const pinRetry = 30 * time.Second
+
+// pinAgain has a server list its tools anew after a while.
+func (g *Gateway) pinAgain(server string) {
+	g.mu.RLock()
+	b, run := g.servers[server], g.run
+	g.mu.RUnlock()
+	if b == nil || run == nil || !b.repins.CompareAndSwap(false, true) {
+		return
+	}
+	g.work.Go(func() {
+		wait := time.NewTimer(pinRetry)
+		defer wait.Stop()
+		select {
+		case <-wait.C:
+			b.repins.Store(false) // or the next failure would find it
+			b.RelistTools()
+		case <-run.Done():
+		case <-b.done:
+		}
+	})
 }
 
 // PinsChanged takes over what other processes approved: the file of the pinned

@@ -190,13 +190,32 @@ func (r *Registry) renameAll(s *Snapshot, t *table) (changed Changes) {
 // Listing what stands already changes nothing and wakes nobody. Lists of
 // unknown servers are ignored.
 func (r *Registry) SetList(server string, kind Kind, items [][]byte) []Problem {
+	return r.setList(server, kind, items, nil)
+}
+
+// Definition is a tool as its server defines it, under the name by which it is
+// served: of a list, no two have the same.
+type Definition struct {
+	Name string
+	JSON []byte // raw
+}
+
+// SetTools is [Registry.SetList] for tools of which only some are listed: admit gets
+// those that can be, and says of each whether it is. It may be called more than once.
+func (r *Registry) SetTools(server string, items [][]byte, admit func([]Definition) []bool) []Problem {
+	return r.setList(server, Tool, items, admit)
+}
+
+func (r *Registry) setList(server string, kind Kind, items [][]byte, admit func([]Definition) []bool) []Problem {
 	for {
 		s := r.Load()
 		t := s.table(server)
 		if t == nil || t.rule == nil || kind >= Kinds {
 			return nil
 		}
-		run, problems := build(r.recipe(s, t, kind), items)
+		c := r.recipe(s, t, kind)
+		c.admit = admit
+		run, problems := build(c, items)
 		placed, was, ok := r.place(s, t, kind, run)
 		if placed != nil {
 			r.relisted(placed, kind, was)

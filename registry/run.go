@@ -39,6 +39,7 @@ type recipe struct {
 	flat     bool // namespace: flat
 	limit    int
 	reserved map[string]*LocalTool
+	admit    func([]Definition) []bool // nil admits all
 	// linked gives the listed form of a URI in a tool's definition.
 	linked func(uri string) string
 }
@@ -47,7 +48,7 @@ type recipe struct {
 // the list, so it belongs into the caller's goroutine, outside of any lock.
 func build(c recipe, items [][]byte) (*run, []Problem) {
 	ps := &problems{kind: c.kind, server: c.rule.server}
-	drafts := parse(c.kind, items, c.limit, ps)
+	drafts := admitted(parse(c.kind, items, c.limit, ps), c.admit)
 	if len(drafts) == 0 {
 		return nil, ps.all()
 	}
@@ -74,6 +75,24 @@ func build(c recipe, items [][]byte) (*run, []Problem) {
 	r.render(c, drafts, flats)
 	r.index(c.kind, drafts)
 	return r, ps.all()
+}
+
+// admitted are the drafts that admit says yes to.
+func admitted(drafts []draft, admit func([]Definition) []bool) []draft {
+	if admit == nil {
+		return drafts
+	}
+	definitions := make([]Definition, len(drafts))
+	for i, d := range drafts {
+		definitions[i] = Definition{d.name, d.item}
+	}
+	kept := drafts[:0]
+	for i, yes := range admit(definitions) {
+		if yes {
+			kept = append(kept, drafts[i])
+		}
+	}
+	return kept
 }
 
 func nameAll(drafts []draft, prefix string) {

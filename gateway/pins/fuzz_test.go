@@ -25,7 +25,7 @@ func FuzzFile(f *testing.F) {
 			require.ErrorContains(t, err, path)
 			return
 		}
-		_, err = s.Check("s", [][]byte{[]byte(`{"name":"t"}`)})
+		_, err = s.Check("s", tools(`{"name":"t"}`), false)
 		require.NoError(t, err)
 		_, err = s.Approve("s", nil)
 		require.NoError(t, err)

@@ -8,8 +8,7 @@
 // business. It knows neither clients nor connections.
 //
 // All methods may be called from any goroutine. They write the file before they
-// return; failing to is an error, and what was pinned counts nevertheless until
-// the end of the process. Several processes may use one file: each changes it
+// return; failing to is an error, and nothing is approved by it. Several processes may use one file: each changes it
 // under a lock (beside it, with ".lock" for its ending) and sees what the others
 // wrote. Who shows changes has to look again when the file was written.
 package pins
@@ -70,6 +69,21 @@ type pin struct {
 type file struct {
 	Version int                       `json:"version"`
 	Servers map[string]map[string]pin `json:"servers"`
+}
+
+// Tool is a tool as clients would get it: names are those by which it is served,
+// so no two are equal.
+type Tool struct {
+	Name       string
+	Definition []byte // raw
+}
+
+// Verdict is what [Store.Check] found out about the tools of a server.
+type Verdict struct {
+	Changes  []Change
+	Approved []bool // for each tool, whether its definition is the approved one
+	// Unwatched is how many tools are beyond the bounds.
+	Unwatched int
 }
 
 // Change is a tool whose definition is not the approved one.
@@ -168,23 +182,31 @@ func read(path string) (map[string]map[string]pin, error) {
 	return f.Servers, nil
 }
 
-// Check compares a server's tools with what is pinned. items are the
-// definitions as the server sent them; those without a name are ignored. A
-// server without pins gets these. The changes count even if there is an error.
-func (s *Store) Check(server string, items [][]byte) ([]Change, error) {
-	offered := offer(items)
+// Check compares a server's tools with what is pinned. A server without pins gets
+// these. If they cannot be written, provisional says that they count nevertheless
+// until the end of the process. The verdict counts even if there is an error.
+func (s *Store) Check(server string, tools []Tool, provisional bool) (Verdict, error) {
+	offered, hashes := offer(tools)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.offered[server] = offered
 	err := s.refresh()
 	if _, known := s.servers[server]; !known && len(offered) > 0 {
-		err = cmp.Or(err, s.save(server, func(approved map[string]pin, known bool) {
+		err = cmp.Or(err, s.save(server, provisional, func(approved map[string]pin, known bool) {
 			if !known { // another process may have been first
 				maps.Copy(approved, offered)
 			}
 		}))
 	}
-	return s.changes(server), err
+	v := Verdict{Changes: s.changes(server), Approved: make([]bool, len(tools))}
+	for i, hash := range hashes {
+		if hash == "" {
+			v.Unwatched++
+			continue
+		}
+		v.Approved[i] = hash == s.servers[server][tools[i].Name].Hash
+	}
+	return v, err
 }
 
 // bare is an error without the path that is named already.
@@ -196,41 +218,22 @@ func bare(err error) error {
 	return err
 }
 
-// offer makes the pins of a list, as far as there is room.
-func offer(items [][]byte) map[string]pin {
-	offered := make(map[string]pin, min(len(items), MaxTools))
+// offer makes the pins of a list, as far as there is room, and tells the hash of
+// each tool, "" for those beyond that.
+func offer(tools []Tool) (offered map[string]pin, hashes []string) {
+	offered, hashes = make(map[string]pin, min(len(tools), MaxTools)), make([]string, len(tools))
 	size, kept := 0, 0
-	for _, item := range items {
-		name := Name(item)
-		if _, twice := offered[name]; name == "" || twice {
-			continue
-		}
-		if size += len(name) + perTool; size > maxServer || len(offered) == MaxTools {
+	for i, tool := range tools {
+		if size += len(tool.Name) + perTool; size > maxServer || len(offered) == MaxTools {
 			break
 		}
-		p := pinOf(item)
+		p := pinOf(tool.Definition)
 		if kept += len(p.Definition); kept > maxServerKept {
 			p.Definition = nil
 		}
-		offered[name] = p
+		offered[tool.Name], hashes[i] = p, p.Hash
 	}
-	return offered
-}
-
-// Approved are the items of a server that are as they were approved, out of
-// those that Check was given last.
-func (s *Store) Approved(server string, items [][]byte) [][]byte {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	offered, approved := s.offered[server], s.servers[server]
-	kept := make([][]byte, 0, len(items))
-	for _, item := range items {
-		name := Name(item)
-		if now, watched := offered[name]; watched && now.Hash == approved[name].Hash {
-			kept = append(kept, item)
-		}
-	}
-	return kept
+	return offered, hashes
 }
 
 // Forget drops what a server listed last, but not what was approved of it: the
@@ -239,21 +242,6 @@ func (s *Store) Forget(server string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.offered, server)
-}
-
-// Unwatched counts those of the items that Check was given last that are beyond
-// the bounds.
-func (s *Store) Unwatched(server string, items [][]byte) (n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if offered := s.offered[server]; len(offered) < len(items) { // or there are none
-		for _, item := range items {
-			if name := Name(item); name != "" && offered[name].Hash == "" {
-				n++
-			}
-		}
-	}
-	return n
 }
 
 // Changes is what a server listed last compared with what is pinned.
@@ -273,12 +261,6 @@ func (s *Store) changes(server string) (changes []Change) {
 		}
 	}
 	return changes
-}
-
-// Name is the name in a definition, "" for none.
-func Name(item []byte) string {
-	name, _ := rawjson.String(rawjson.Get(item, "name"))
-	return name
 }
 
 // ChangedError is a tool whose definition is not the one that the user saw.
@@ -313,16 +295,17 @@ func (s *Store) Approve(server string, seen map[string]string, names ...string) 
 	if len(unknown) > 0 {
 		return unknown, nil
 	}
-	return nil, s.save(server, func(approved map[string]pin, _ bool) {
+	return nil, s.save(server, false, func(approved map[string]pin, _ bool) {
 		for _, name := range names {
 			approved[name] = offered[name]
 		}
 	})
 }
 
-// save changes the pins of a server, here and in the file. change gets what is
-// pinned by now, also by other processes, and whether that is anything.
-func (s *Store) save(server string, change func(approved map[string]pin, known bool)) error {
+// save changes the pins of a server, in the file and then here; if the file cannot
+// be written, here alone and only if provisional is set. change gets what is pinned
+// by now, also by other processes, and whether that is anything.
+func (s *Store) save(server string, provisional bool, change func(approved map[string]pin, known bool)) error {
 	unlock, err := s.lock()
 	if err == nil {
 		defer unlock()
@@ -338,12 +321,18 @@ func (s *Store) save(server string, change func(approved map[string]pin, known b
 	if err == nil {
 		err = s.write()
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+		clear(s.unsaved)
+		return nil
+	case provisional:
 		s.unsaved[server] = true
-		return fmt.Errorf("save pinned tools: %w", err)
+	case known:
+		s.servers[server] = was
+	default:
+		delete(s.servers, server)
 	}
-	clear(s.unsaved)
-	return nil
+	return fmt.Errorf("save pinned tools: %w", err)
 }
 
 // lock keeps other processes from changing the file.

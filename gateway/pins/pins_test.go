@@ -21,21 +21,25 @@ func open(t *testing.T, path string) *pins.Store {
 	return s
 }
 
-func items(definitions ...string) [][]byte {
-	out := make([][]byte, len(definitions))
-	for i, d := range definitions {
-		out[i] = []byte(d)
+// tools are those of definitions that have names.
+func tools(definitions ...string) []pins.Tool {
+	var all []pins.Tool
+	for _, d := range definitions {
+		var named struct{ Name string }
+		if json.Unmarshal([]byte(d), &named) == nil {
+			all = append(all, pins.Tool{Name: named.Name, Definition: []byte(d)})
+		}
 	}
-	return out
+	return all
 }
 
 // check gives the changes as "new NAME" and "changed NAME".
 func check(t *testing.T, s *pins.Store, server string, definitions ...string) []string {
 	t.Helper()
-	changes, err := s.Check(server, items(definitions...))
+	v, err := s.Check(server, tools(definitions...), true)
 	require.NoError(t, err)
 	found := []string{}
-	for _, c := range changes {
+	for _, c := range v.Changes {
 		what := "changed "
 		if c.New {
 			what = "new "
@@ -142,14 +146,14 @@ func TestApprovalTakesWhatIsOffered(t *testing.T) {
 func TestOddDefinitionsCostNothing(t *testing.T) {
 	t.Parallel()
 	s := open(t, filepath.Join(t.TempDir(), "pins.json"))
-	odd := []string{`{"name":7}`, `{}`, `{"name":""}`, `{"name":"a","inputSchema":{"x":"\ud800"}}`, `{"name":"a"}`, `[]`}
+	odd := []string{`{"name":"a","inputSchema":{"x":"\ud800"}}`, `{"name":"b","inputSchema":[]}`}
 	require.Empty(t, check(t, s, "srv", odd...))
 	require.Empty(t, check(t, s, "srv", odd...))
 	large := `{"name":"a","description":"` + strings.Repeat("x", 40<<10) + `"}`
-	changes, err := s.Check("srv", items(large))
+	v, err := s.Check("srv", tools(large), true)
 	require.NoError(t, err)
-	require.Len(t, changes, 1)
-	require.Nil(t, changes[0].Offered, "too large to keep, not to notice")
+	require.Len(t, v.Changes, 1)
+	require.Nil(t, v.Changes[0].Offered, "too large to keep, not to notice")
 }
 
 func TestABrokenFileIsNotOverwritten(t *testing.T) {
@@ -174,7 +178,7 @@ func TestServersAreCheckedSideBySide(t *testing.T) {
 	for i := range 20 {
 		all.Go(func() {
 			name, _ := json.Marshal(map[string]any{"name": i})
-			_, err := s.Check(string(rune('a'+i)), [][]byte{[]byte(`{"name":"x","title":` + string(name) + `}`)})
+			_, err := s.Check(string(rune('a'+i)), tools(`{"name":"x","title":`+string(name)+`}`), false)
 			require.NoError(t, err)
 		})
 	}
@@ -190,11 +194,13 @@ func FuzzCheckNeverPanicsAndKnowsWhatItSaw(f *testing.F) {
 	f.Add([]byte(`{"name":"a","inputSchema":{"\u0000":1e999}}`))
 	f.Fuzz(func(t *testing.T, item []byte) {
 		s := open(t, filepath.Join(t.TempDir(), "pins.json"))
-		_, err := s.Check("srv", [][]byte{item})
+		tool := []pins.Tool{{Name: "a", Definition: item}}
+		_, err := s.Check("srv", tool, false)
 		require.NoError(t, err)
-		changes, err := s.Check("srv", [][]byte{item})
+		v, err := s.Check("srv", tool, false)
 		require.NoError(t, err)
-		require.Empty(t, changes)
+		require.Empty(t, v.Changes)
+		require.Equal(t, []bool{true}, v.Approved)
 	})
 }
 
@@ -241,7 +247,7 @@ func TestManyProcessesLoseNothing(t *testing.T) {
 		all.Go(func() {
 			s, err := pins.Open(path)
 			if err == nil {
-				_, err = s.Check(string(rune('a'+i)), items(`{"name":"x"}`))
+				_, err = s.Check(string(rune('a'+i)), tools(`{"name":"x"}`), false)
 			}
 			if err != nil {
 				t.Error(err)
@@ -275,14 +281,22 @@ func TestWhatIsPinnedOutlivesTheFile(t *testing.T) {
 	require.Equal(t, []string{"changed x"}, check(t, open(t, path), "a", `{"name":"x","title":"X"}`))
 }
 
-func TestWhatCouldNotBeWrittenCountsInThisProcess(t *testing.T) {
+func TestWhatCouldNotBeWrittenIsNotApprovedButProvisionally(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "pins.json")
 	s := open(t, path)
 	lock := path + ".lock"
 	require.NoError(t, os.Mkdir(lock, 0o700)) // which cannot be locked
-	_, err := s.Check("a", items(`{"name":"x"}`))
+	v, err := s.Check("a", tools(`{"name":"x"}`), false)
 	require.ErrorContains(t, err, "save pinned tools")
+	require.Equal(t, []bool{false}, v.Approved)
+	require.Len(t, v.Changes, 1)
+	_, err = s.Approve("a", nil, "x")
+	require.ErrorContains(t, err, "save pinned tools")
+	require.Len(t, changed(t, s, "a"), 1)
+	v, err = s.Check("a", tools(`{"name":"x"}`), true)
+	require.ErrorContains(t, err, "save pinned tools")
+	require.Equal(t, []bool{true}, v.Approved)
 	other := filepath.Join(t.TempDir(), "other.json")
 	require.Empty(t, check(t, open(t, other), "b", `{"name":"y"}`))
 	require.NoError(t, os.Rename(other, path))
@@ -303,9 +317,14 @@ func TestToolsBeyondTheBoundAreNeverApproved(t *testing.T) {
 	require.Empty(t, check(t, s, "srv", all...))
 	all = append(all, `{"name":"late"}`)
 	require.Empty(t, check(t, s, "srv", all...))
-	require.Len(t, s.Approved("srv", items(all...)), pins.MaxTools)
-	require.Equal(t, 1, s.Unwatched("srv", items(all...)))
-	require.Zero(t, s.Unwatched("srv", items(all[1:]...)))
+	v, err := s.Check("srv", tools(all...), true)
+	require.NoError(t, err)
+	require.Equal(t, 1, v.Unwatched)
+	require.False(t, v.Approved[pins.MaxTools])
+	require.NotContains(t, v.Approved[:pins.MaxTools], false)
+	v, err = s.Check("srv", tools(all[1:]...), true)
+	require.NoError(t, err)
+	require.Zero(t, v.Unwatched)
 }
 
 func TestNoServerMakesTheFileTooLarge(t *testing.T) {
