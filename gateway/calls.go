@@ -9,6 +9,7 @@ import (
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
 	"goblin/registry"
+	"goblin/registry/members"
 	"goblin/registry/rawjson"
 )
 
@@ -34,7 +35,7 @@ func (g *Gateway) callTool(r *request) {
 		g.createTask(r, t, edits)
 		return
 	}
-	g.forward(r, t, edits, (*rewriter).toolResult)
+	g.forward(r, t, edits)
 }
 
 func (g *Gateway) fetchPrompt(r *request) {
@@ -42,7 +43,7 @@ func (g *Gateway) fetchPrompt(r *request) {
 	if !ok {
 		return
 	}
-	g.forward(r, t, edits, (*rewriter).promptResult)
+	g.forward(r, t, edits)
 }
 
 func (g *Gateway) readResource(r *request) {
@@ -54,7 +55,7 @@ func (g *Gateway) readResource(r *request) {
 		g.readLocal(r, t)
 		return
 	}
-	g.forward(r, t, edits, (*rewriter).contents)
+	g.forward(r, t, edits)
 	if !r.parked {
 		g.countRead(r, t)
 	}
@@ -62,7 +63,12 @@ func (g *Gateway) readResource(r *request) {
 
 // countRead counts a read that a server has answered, or failed to.
 func (g *Gateway) countRead(r *request, t registry.Target) {
-	g.metrics.Read(t.Server, r.rewriter.mime, r.code == 0)
+	mime := ""
+	for first := range r.rewriter.shape.Elements(r.rewriter.shape.Get(r.answer, "contents")) {
+		mime, _ = rawjson.String(r.rewriter.shape.Get(first, "mimeType"))
+		break
+	}
+	g.metrics.Read(t.Server, mime, r.code == 0)
 	if r.code != 0 {
 		g.log.Warn("Resource read failed", "server", t.Server, "uri", t.Name, "err", jsonrpc.ParseErrorObject(r.answer).Message)
 	}
@@ -98,7 +104,7 @@ func (g *Gateway) complete(r *request) {
 		r.reply([]byte(`{"completion":{"values":[]}}`))
 		return
 	}
-	g.forward(r, t, r.edit(raw, t.Name), nil)
+	g.forward(r, t, r.edit(raw, t.Name))
 }
 
 // route resolves the name in params.member and makes the edit that turns it
@@ -121,8 +127,8 @@ func (g *Gateway) route(r *request, member string, resolve resolver) (t registry
 }
 
 // forward sends a request to the server that owns its target and answers with
-// what comes back, URIs rewritten by rewrite (nil: none are in the result).
-func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit, rewrite func(*rewriter, []byte)) {
+// what comes back.
+func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit) {
 	r.server = t.Server
 	reply, err := g.passOn(r, edits)
 	left := err == nil && reply.Error != nil && jsonrpc.ParseErrorObject(reply.Error).Code == downstream.CodeUnsupportedVersion
@@ -139,7 +145,7 @@ func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit, r
 	if reply.Error == nil && r.tasks == noTask && !r.modern() && r.outer == nil {
 		r.buffer = reply.Buffer // nobody else keeps anything of it
 	}
-	g.answer(r, t.Server, t.Name, reply, rewrite)
+	g.answer(r, t.Server, t.Name, reply)
 }
 
 // Waiting for the connection after one whose session the server has forgotten.
@@ -175,7 +181,7 @@ func (g *Gateway) rejoined(r *request, err error) bool {
 }
 
 // answer answers with what came back from a server for what it calls name.
-func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply, rewrite func(*rewriter, []byte)) {
+func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply) {
 	w := &r.rewriter
 	w.registry, w.server, w.shape = g.reg, server, reply.Shape
 	if e := reply.Error; e != nil {
@@ -192,8 +198,7 @@ func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply, r
 		}
 		e = g.fromModern(r, server, name, e)
 		g.rememberElicitations(r, server, e)
-		w.whole = e
-		w.failure(e)
+		e = w.read(members.Fault, e)
 		r.refuse(e, w.edits...)
 		return
 	}
@@ -201,11 +206,8 @@ func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply, r
 		r.fail(&upstream.Error{Code: upstream.BadReply, Server: server, Reason: "its result is not an object"})
 		return
 	}
-	if rewrite != nil {
-		w.whole = reply.Result
-		rewrite(w, reply.Result)
-	}
-	r.pass(reply.Result, w.edits...)
+	result := w.read(members.Result(r.Method()), reply.Result)
+	r.pass(result, w.edits...)
 }
 
 // passOn passes a request on in the way of its era, and waits for the answer.

@@ -98,16 +98,14 @@ func FuzzResultsLinkToTheirServer(f *testing.F) {
 		if rawjson.Valid(result) != nil || !rawjson.IsObject(result) {
 			return
 		}
-		rewritten := func(method string, rewrite func(*rewriter, []byte)) []byte {
-			text := members.Result(method).Clean(nil, result)
-			w := newRewriter(text)
-			rewrite(w, text)
-			return rawjson.Splice(text, w.edits...)
+		rewritten := func(method string) []byte {
+			w := newRewriter()
+			return rawjson.Splice(w.read(members.Result(method), result), w.edits...)
 		}
 		var tool struct {
 			Content []link `json:"content"`
 		}
-		text := rewritten("tools/call", (*rewriter).toolResult)
+		text := rewritten("tools/call")
 		if json.Unmarshal(text, &tool) == nil {
 			for _, l := range tool.Content {
 				check(t, l, text)
@@ -118,7 +116,7 @@ func FuzzResultsLinkToTheirServer(f *testing.F) {
 				Content link `json:"content"`
 			} `json:"messages"`
 		}
-		if text = rewritten("prompts/get", (*rewriter).promptResult); json.Unmarshal(text, &prompt) == nil {
+		if text = rewritten("prompts/get"); json.Unmarshal(text, &prompt) == nil {
 			for _, m := range prompt.Messages {
 				check(t, m.Content, text)
 			}
@@ -126,7 +124,7 @@ func FuzzResultsLinkToTheirServer(f *testing.F) {
 		var read struct {
 			Contents []link `json:"contents"`
 		}
-		if text = rewritten("resources/read", (*rewriter).contents); json.Unmarshal(text, &read) == nil {
+		if text = rewritten("resources/read"); json.Unmarshal(text, &read) == nil {
 			for _, l := range read.Contents {
 				own(t, l.URI, text)
 			}

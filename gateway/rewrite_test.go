@@ -8,46 +8,59 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
+	"goblin/registry/members"
 	"goblin/registry/rawjson"
 )
 
-func newRewriter(whole []byte) *rewriter {
-	return &rewriter{registry: registry.New(registry.Options{Servers: []string{"s"}}), server: "s", whole: whole}
+func newRewriter() *rewriter {
+	return &rewriter{registry: registry.New(registry.Options{Servers: []string{"s"}}), server: "s"}
 }
 
 var rewrites = []struct {
 	name, result, want string
-	rewrite            func(*rewriter, []byte)
+	tree               *members.Tree
 }{
 	{
 		"contents of a read: only uri",
 		`{"contents":[{"uri":"file:///a","text":"file:///a","_meta":{"uri":"file:///a"}},{"blob":"AA==","uri":"x\u003ay","mimeType":"image/png"}],"uri":"file:///a"}`,
 		`{"contents":[{"uri":"mcp://s/file:///a","text":"file:///a","_meta":{"uri":"file:///a"}},{"blob":"AA==","uri":"mcp://s/x:y","mimeType":"image/png"}],"uri":"file:///a"}`,
-		(*rewriter).contents,
+		members.Result("resources/read"),
 	},
 	{
 		"tool result: links and embedded resources, never text or structured content",
 		`{"content":[{"uri":"file:///l","type":"resource_link","size":12345678901234567890},{"type":"resource","resource":{"uri":"file:///e","text":"file:///e"}},{"type":"text","text":"file:///l","uri":"file:///odd"},{"type":"video","uri":"v:1"}],"structuredContent":{"uri":"file:///l"},"_meta":{"ui":{"resourceUri":"ui://w"}}}`,
 		`{"content":[{"uri":"mcp://s/file:///l","type":"resource_link","size":12345678901234567890},{"type":"resource","resource":{"uri":"mcp://s/file:///e","text":"file:///e"}},{"type":"text","text":"file:///l","uri":"file:///odd"},{"type":"video","uri":"v:1"}],"structuredContent":{"uri":"file:///l"},"_meta":{"ui":{"resourceUri":"mcp://s/ui://w"}}}`,
-		(*rewriter).toolResult,
+		members.Result("tools/call"),
 	},
 	{
 		"prompt: content of messages, single and in lists",
 		`{"messages":[{"role":"user","content":{"type":"resource","resource":{"uri":"a:1","text":""}}},{"content":[{"type":"resource_link","uri":"a:2"}]},{"content":{"type":"text","text":"a:3"}}]}`,
 		`{"messages":[{"role":"user","content":{"type":"resource","resource":{"uri":"mcp://s/a:1","text":""}}},{"content":[{"type":"resource_link","uri":"mcp://s/a:2"}]},{"content":{"type":"text","text":"a:3"}}]}`,
-		(*rewriter).promptResult,
+		members.Result("prompts/get"),
 	},
 	{
 		"error data",
 		`{"code":-32002,"message":"file:///a is gone","data":{"uri":"file:///a","other":[]}}`,
 		`{"code":-32002,"message":"file:///a is gone","data":{"uri":"mcp://s/file:///a","other":[]}}`,
-		(*rewriter).failure,
+		members.Fault,
 	},
 	{
-		"odd shapes pass",
-		`{"contents":{"uri":"a:1"},"content":[null,7,{"type":"resource"},{"type":"resource_link","uri":5}],"messages":"x","data":null}`,
-		`{"contents":{"uri":"a:1"},"content":[null,7,{"type":"resource"},{"type":"resource_link","uri":5}],"messages":"x","data":null}`,
-		func(w *rewriter, r []byte) { w.contents(r); w.toolResult(r); w.promptResult(r); w.failure(r) },
+		"odd contents",
+		`{"contents":{"uri":"a:1"}}`, `{"contents":{"uri":"a:1"}}`, members.Result("resources/read"),
+	},
+	{
+		"odd blocks",
+		`{"content":[null,7,{"type":"resource"},{"type":"resource_link","uri":5},[{"type":"resource_link","uri":"a"}]]}`,
+		`{"content":[null,7,{"type":"resource"},{"type":"resource_link","uri":5},[{"type":"resource_link","uri":"a"}]]}`,
+		members.Result("tools/call"),
+	},
+	{"odd messages", `{"messages":"x"}`, `{"messages":"x"}`, members.Result("prompts/get")},
+	{"odd data", `{"data":null}`, `{"data":null}`, members.Fault},
+	{
+		"members in doubt are left out",
+		`{"content":[{"type":"resource_link","uri":"a:1","URI":"mcp://o/a:2"}],"Content":[]}`,
+		`{"content":[{"type":"resource_link","uri":"mcp://s/a:1"}]}`,
+		members.Result("tools/call"),
 	},
 }
 
@@ -57,9 +70,9 @@ func TestRewritesChangeURIsAndNothingElse(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			result := []byte(c.result)
 			require.NoError(t, rawjson.Valid(result))
-			w := newRewriter(result)
-			c.rewrite(w, result)
-			require.Equal(t, c.want, string(rawjson.Splice(result, w.edits...)))
+			w := newRewriter()
+			text := w.read(c.tree, result)
+			require.Equal(t, c.want, string(rawjson.Splice(text, w.edits...)))
 		})
 	}
 }
@@ -67,10 +80,10 @@ func TestRewritesChangeURIsAndNothingElse(t *testing.T) {
 func TestLinksThatAServerGaveBecomeReadable(t *testing.T) {
 	t.Parallel()
 	result := []byte(`{"content":[{"type":"resource_link","uri":"file:///output.json"}]}`)
-	w := newRewriter(result)
+	w := newRewriter()
 	_, err := w.registry.ResolveResource("mcp://s/file:///output.json")
 	require.Error(t, err, "it was never listed")
-	w.toolResult(result)
+	w.read(members.Result("tools/call"), result)
 	target, err := w.registry.ResolveResource("mcp://s/file:///output.json")
 	require.NoError(t, err)
 	require.Equal(t, "file:///output.json", target.Name)
@@ -87,17 +100,16 @@ func FuzzRewrite(f *testing.F) {
 		if rawjson.Valid(result) != nil || len(result) > 1<<16 {
 			return
 		}
-		for _, rewrite := range []func(*rewriter, []byte){
-			(*rewriter).contents, (*rewriter).toolResult, (*rewriter).promptResult, (*rewriter).failure,
+		for _, tree := range []*members.Tree{
+			members.Result("resources/read"), members.Result("tools/call"), members.Result("prompts/get"), members.Result("tasks/get"), members.Fault,
 		} {
-			w := newRewriter(result)
-			rewrite(w, result)
-			out := rawjson.Splice(bytes.Clone(result), w.edits...)
+			w := newRewriter()
+			out := rawjson.Splice(bytes.Clone(w.read(tree, result)), w.edits...)
 			if err := rawjson.Valid(out); err != nil {
 				t.Fatalf("%q became %q: %v", result, out, err)
 			}
-			again := newRewriter(out)
-			rewrite(again, out)
+			again := newRewriter()
+			again.read(tree, out)
 			if len(again.edits) != len(w.edits) {
 				t.Fatalf("%q: %d URIs, then %d in %q", result, len(w.edits), len(again.edits), out)
 			}
@@ -115,7 +127,7 @@ func BenchmarkToolResult(b *testing.B) {
 	b.SetBytes(int64(len(result)))
 	b.ReportAllocs()
 	for b.Loop() {
-		w := rewriter{server: "s", whole: result}
-		w.toolResult(result)
+		w := rewriter{server: "s"}
+		w.read(members.Result("tools/call"), result)
 	}
 }

@@ -17,18 +17,16 @@ import (
 // server's are, which saves the start of a goroutine, two switches and a context
 // for each. All that may have to wait goes to Handle instead.
 
-// plain says how a request that can be started finds its target, and what
-// rewrites its result.
+// plain says how a request that can be started finds its target.
 type plain struct {
 	member  string
 	resolve resolver
-	rewrite func(*rewriter, []byte)
 }
 
 var plains = map[string]*plain{
-	"tools/call":     {"name", (*registry.Registry).ResolveTool, (*rewriter).toolResult},
-	"prompts/get":    {"name", (*registry.Registry).ResolvePrompt, (*rewriter).promptResult},
-	"resources/read": {"uri", (*registry.Registry).ResolveResource, (*rewriter).contents},
+	"tools/call":     {"name", (*registry.Registry).ResolveTool},
+	"prompts/get":    {"name", (*registry.Registry).ResolvePrompt},
+	"resources/read": {"uri", (*registry.Registry).ResolveResource},
 }
 
 // read finds what decides about a request in its params: the name, raw, and
@@ -134,7 +132,7 @@ func (s *started) conclude(reply jsonrpc.Reply, err error) {
 		if reply.Error == nil {
 			r.buffer = reply.Buffer // nobody else keeps anything of it
 		}
-		g.answer(r, s.target.Server, s.target.Name, reply, s.plain.rewrite)
+		g.answer(r, s.target.Server, s.target.Name, reply)
 	}
 	if s.plain.member == "uri" {
 		g.countRead(r, s.target)

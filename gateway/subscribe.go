@@ -13,6 +13,7 @@ import (
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
 	"goblin/registry"
+	"goblin/registry/members"
 	"goblin/registry/rawjson"
 )
 
@@ -35,9 +36,8 @@ func (g *Gateway) subscribe(r *request) {
 	var refused *refusedError
 	switch {
 	case errors.As(err, &refused):
-		w := rewriter{registry: g.reg, server: t.Server, whole: refused.object}
-		w.failure(refused.object)
-		r.refuse(refused.object, w.edits...)
+		w := rewriter{registry: g.reg, server: t.Server}
+		r.refuse(w.read(members.Fault, refused.object), w.edits...)
 	case err != nil:
 		r.fail(err)
 	default:

@@ -178,7 +178,7 @@ func (g *Gateway) createTask(r *request, t registry.Target, edits []rawjson.Edit
 	if made {
 		reply.Result = rawjson.SetMember(relate(reply.Result, id, own.id), "task", rename(state, own.id))
 	}
-	g.answer(r, t.Server, t.Name, reply, (*rewriter).toolResult)
+	g.answer(r, t.Server, t.Name, reply)
 	own.answered = true
 	if made {
 		for _, n := range g.tasks.publish(own) {
@@ -413,7 +413,7 @@ func (g *Gateway) serveTask(r *request) {
 	if r.Method() == "tasks/result" {
 		g.tasks.settle(own)
 	}
-	g.answer(r, own.server, own.original, reply, (*rewriter).taskResult)
+	g.answer(r, own.server, own.original, reply)
 }
 
 // taskSlot is slot for the connection that a task belongs to.
@@ -424,16 +424,6 @@ func (g *Gateway) taskSlot(r *request, own *task) (upstream.Conn, func(), error)
 	}
 	release, err := b.Acquire(r.Context(), r.Session())
 	return own.conn, release, err
-}
-
-// taskResult rewrites a task's result: that of tasks/result, or what stands in
-// the state of one that is over (SEP-2663).
-func (w *rewriter) taskResult(result []byte) {
-	if nested := rawjson.Get(result, "result"); rawjson.IsObject(nested) && rawjson.Get(result, "taskId") != nil {
-		w.toolResult(nested)
-		return
-	}
-	w.toolResult(result)
 }
 
 // listTasks lists the session's own tasks, with the states that their servers

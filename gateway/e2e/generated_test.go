@@ -9,15 +9,13 @@ import (
 
 // odd draws JSON texts that programs which decode and encode change: numbers
 // beyond every type, escapes, lone surrogates, members of nearly equal names,
-// space between tokens. Nobody says what a member is for but its name.
-type odd struct {
-	*rapid.T
-	plain bool // no member differs in case alone from one that is known
-}
+// space between tokens. Nobody says what a member is for but its name. What stands
+// where Goblin reads has no members that readers dispute: readers_test.go has those.
+type odd struct{ *rapid.T }
 
 // drawn draws a text that shows as one in the report of a failure.
 func drawn(t *rapid.T, label string, draw func(odd) string) string {
-	return rapid.Custom(func(t *rapid.T) string { return draw(odd{T: t}) }).Draw(t, label)
+	return rapid.Custom(func(t *rapid.T) string { return draw(odd{t}) }).Draw(t, label)
 }
 
 func (o odd) upTo(n int) int { return rapid.IntRange(0, n).Draw(o.T, "n") }
@@ -98,10 +96,7 @@ func (o odd) members(members []string) string { return "{" + o.joined(members) +
 func (o odd) object(members ...[2]string) string {
 	all := o.named(members)
 	names := []string{
-		`"vendor"`, `"x.example/Key"`, `""`, `"__proto__"`, `"uri "`, `"日本\ud800"`, `"a\/b"`,
-	}
-	if !o.plain {
-		names = append(names, `"URI"`, `"t\u0059pe"`)
+		`"vendor"`, `"Vendor"`, `"x.example/Key"`, `""`, `"__proto__"`, `"uri "`, `"日本\ud800"`, `"a\/b"`, `"tYpes"`,
 	}
 	unknown := rapid.SliceOfNDistinct(rapid.SampledFrom(names), 0, 2, rapid.ID[string]).Draw(o.T, "unknown")
 	for _, name := range unknown {
@@ -158,7 +153,7 @@ func (o odd) meta() string {
 func (o odd) block() string {
 	switch kind := o.of("text", "image", "audio", "resource_link", "resource", "resource_link", "resource", "video", "none"); kind {
 	case "none":
-		return o.any()
+		return o.of("null", "[]", o.text(), o.number())
 	case "resource":
 		return o.object([2]string{"type", `"resource"`}, [2]string{"resource", o.contents()}, [2]string{"annotations", o.maybe(o.any)})
 	case "resource_link":
@@ -199,7 +194,7 @@ func (o odd) questions() string {
 func (o odd) reply(method string, modern, asks bool) string {
 	if o.upTo(4) == 0 {
 		data := o.maybe(func() string {
-			return o.of(o.any(), o.object([2]string{"uri", o.uri()}))
+			return o.of(o.text(), o.list(o.any()), o.object([2]string{"uri", o.uri()}, [2]string{"more", o.any()}))
 		})
 		return `{"error":` + o.object([2]string{"code", o.of("-32123", "7", "-32603", "-32000", "-32099", "-32602", "9007199254740993")},
 			[2]string{"message", o.text()}, [2]string{"data", data}) + "}"
@@ -231,7 +226,6 @@ func (o odd) reply(method string, modern, asks bool) string {
 
 // definition is a list's entry of that name or URI.
 func (o odd) definition(kind, name string) string {
-	o.plain = kind == "resources" // with "URI" beside "uri" they are dropped
 	members := [][2]string{
 		{"title", o.maybe(o.text)}, {"description", o.maybe(o.text)}, {"icons", o.maybe(o.any)}, {"annotations", o.maybe(o.any)}, {"_meta", o.meta()},
 	}

@@ -130,7 +130,6 @@ const target = "\x00"
 
 // request draws the params of a request.
 func (o odd) request(method, notes, reply string, seq int) string {
-	o.plain = true
 	token := o.of(`"p"`, "7", "9007199254740993", `""`, `"\u00e9<"`)
 	meta := o.object([2]string{"progressToken", token}, [2]string{"traceparent", o.maybe(o.text)}, [2]string{"baggage", o.maybe(o.any)})
 	member := map[string]string{"tools/call": "name", "prompts/get": "name", "resources/read": "uri", "completion/complete": "ref"}[method]

@@ -179,16 +179,17 @@ func (c *Call) setAbort(f context.CancelFunc) {
 }
 
 // read returns the reply without what other readers may take for a member that
-// decides.
+// decides. Results of the older era decide nothing here: whoever passes them on
+// reads them.
 func (c *Call) read(reply jsonrpc.Reply) jsonrpc.Reply {
 	if reply.Error != nil {
 		reply.Error = members.Fault.Clean(reply.Shape, reply.Error)
-		return reply
 	}
-	was := reply.Result
-	reply.Result = members.Result(c.Method).Clean(reply.Shape, was)
-	if len(was) > 0 && &reply.Result[0] != &was[0] {
-		reply.Shape = nil // it is that of the other text
+	if c.modern && reply.Result != nil {
+		was := reply.Result
+		if reply.Result = members.Result(c.Method).Clean(reply.Shape, was); &reply.Result[0] != &was[0] {
+			reply.Shape = nil // it is that of the other text
+		}
 	}
 	return reply
 }

@@ -11,7 +11,8 @@
 // all else ([Tree.Clean]).
 //
 // It owns the tables of these members, per method and direction, and nothing
-// else. Members that decide nothing (arguments of a tool, structured content, what
+// else. Where a URI of the server stands in a result is told by the same walk, so
+// that one reader decides what is a link ([Tree.Read]). Members that decide nothing (arguments of a tool, structured content, what
 // a revision adds later) are never looked at. All functions are pure. The texts
 // must be valid JSON; the time grows with their length, and a text without doubt
 // is neither copied nor decoded.
@@ -21,6 +22,7 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"goblin/registry/rawjson"
 )
@@ -29,14 +31,24 @@ import (
 // their values. A nil Tree names none.
 type Tree struct {
 	members []member
-	each    *Tree // of the elements, if the value is an array
-	values  *Tree // of the value of every member, whatever its name
+	first   [256]bool // bytes with which a key may begin that is one of them, or folds to one
+	each    *Tree     // of the elements, if the value is an array
+	values  *Tree     // of the value of every member, whatever its name
+	uri     bool      // the value is a URI of the server
+	block   bool      // a content block: what is in it depends on its "type", the first member
 }
 
 type member struct {
 	name  string
 	bytes []byte // the name
 	tree  *Tree
+}
+
+// Visitor is told of the URIs in a text.
+type Visitor interface {
+	// URI gets the raw value of a member that is a URI of the server, in the order
+	// of the text, a part of which it is. It may be any JSON value.
+	URI(raw []byte)
 }
 
 // maxMembers is how many members a Tree can have.
@@ -56,6 +68,14 @@ func object(parts ...any) *Tree {
 	}
 	if len(t.members) > maxMembers {
 		panic("members: too many names in a tree")
+	}
+	for c := range t.first {
+		t.first[c] = c == '\\' || c >= utf8.RuneSelf
+	}
+	for _, m := range t.members {
+		for _, c := range strings.ToLower(m.name[:1]) + strings.ToUpper(m.name[:1]) {
+			t.first[c] = true
+		}
 	}
 	return t
 }
@@ -79,7 +99,7 @@ func (e *AmbiguousError) Error() string {
 // Check returns an *[AmbiguousError] for the first member of a text that readers
 // may take for one that decides, nil when there is none.
 func (t *Tree) Check(text []byte) error {
-	if e := t.find(nil, text); e != nil {
+	if e := t.find(nil, text, nil); e != nil {
 		return e
 	}
 	return nil // not a nil *AmbiguousError
@@ -90,20 +110,29 @@ func (t *Tree) Check(text []byte) error {
 // members is returned as it is, the same slice. shape reads the text, see
 // [rawjson.Shape]; it may be nil, and does not fit a text that was changed.
 func (t *Tree) Clean(shape *rawjson.Shape, text []byte) []byte {
-	if t.find(shape, text) == nil {
+	if t.find(shape, text, nil) == nil {
 		return text
 	}
 	return t.append(make([]byte, 0, len(text)), text)
 }
 
-// find returns the first member in doubt.
-func (t *Tree) find(shape *rawjson.Shape, v []byte) *AmbiguousError {
+// Read tells of the URIs in a text that has no members in doubt. It returns false,
+// maybe after it told of some, when there are such: see [Tree.Clean].
+func (t *Tree) Read(shape *rawjson.Shape, text []byte, to Visitor) bool {
+	return t.find(shape, text, to) == nil
+}
+
+// find returns the first member in doubt. to may be nil.
+func (t *Tree) find(shape *rawjson.Shape, v []byte, to Visitor) *AmbiguousError {
 	if t == nil {
 		return nil
 	}
+	if t.uri && to != nil {
+		to.URI(v)
+	}
 	if t.each != nil {
 		for e := range shape.Elements(v) {
-			if err := t.each.find(shape, e); err != nil {
+			if err := t.each.find(shape, e, to); err != nil {
 				return err
 			}
 		}
@@ -112,55 +141,73 @@ func (t *Tree) find(shape *rawjson.Shape, v []byte) *AmbiguousError {
 		return nil
 	}
 	seen := uint32(0)
+	var parts [3][]byte // of a block
 	for k, value := range shape.Members(v) {
-		if i, exact := t.match(k); i >= 0 {
-			m := &t.members[i]
-			if !exact || seen&(1<<i) != 0 {
-				return &AmbiguousError{Member: string(k[:min(len(k), 100)]), Name: m.name}
-			}
-			seen |= 1 << i
-			if err := m.tree.find(shape, value); err != nil {
-				err.Name = m.name + "." + err.Name
+		i, exact := t.match(k)
+		if i < 0 {
+			if err := t.values.find(shape, value, to); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := t.values.find(shape, value); err != nil {
-			return err
+		m := &t.members[i]
+		if !exact || seen&(1<<i) != 0 {
+			return &AmbiguousError{Member: string(k[:min(len(k), 100)]), Name: m.name}
 		}
+		if seen |= 1 << i; t.block {
+			parts[i] = value
+			continue
+		}
+		if err := m.tree.find(shape, value, to); err != nil {
+			return err.in(m.name)
+		}
+	}
+	if t.block {
+		return t.blockParts(shape, parts, to)
 	}
 	return nil
 }
 
+// blockParts is find for the values of a content block's members: a link has a URI,
+// and an embedded resource has one inside.
+func (t *Tree) blockParts(shape *rawjson.Shape, parts [3][]byte, to Visitor) *AmbiguousError {
+	kind, uri, resource := rawjson.Key(parts[0]), parts[1], parts[2]
+	if to != nil && uri != nil && kind.Is("resource_link") {
+		to.URI(uri)
+	}
+	if !kind.Is("resource") {
+		to = nil
+	}
+	if err := t.members[2].tree.find(shape, resource, to); err != nil {
+		return err.in(t.members[2].name)
+	}
+	return nil
+}
+
+// in adds the name of the member that the one in doubt stands in.
+func (e *AmbiguousError) in(name string) *AmbiguousError {
+	e.Name = name + "." + e.Name
+	return e
+}
+
 // match returns the place of the member that k is, or folds to; -1 for none.
 func (t *Tree) match(k rawjson.Key) (at int, exact bool) {
+	if !t.first[k[1]] {
+		return -1, false
+	}
 	for i := range t.members {
 		if string(k[1:len(k)-1]) == t.members[i].name {
 			return i, true
 		}
 	}
-	var name, start []byte
+	name := decoded(k)
+	start, _, _ := bytes.Cut(name, []byte{0}) // where readers in C stop
 	for i := range t.members {
-		m := &t.members[i]
-		if name == nil {
-			if !mayFold(k, m.name) {
-				continue
-			}
-			name = decoded(k)
-			start, _, _ = bytes.Cut(name, []byte{0}) // where readers in C stop
-		}
-		if bytes.EqualFold(start, m.bytes) {
+		if m := &t.members[i]; bytes.EqualFold(start, m.bytes) {
 			return i, string(name) == m.name
 		}
 	}
 	return -1, false
-}
-
-// mayFold is false for most of the keys that do not fold to a name, at little cost:
-// the first letters differ, and none of them is more than a byte.
-func mayFold(k rawjson.Key, name string) bool {
-	c := k[1]
-	return c == '\\' || c >= 0x80 || c|0x20 == name[0]|0x20
 }
 
 // decoded is the name that a key stands for.

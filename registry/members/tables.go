@@ -13,6 +13,21 @@ var meta = object(
 	"io.modelcontextprotocol/related-task", object("taskId"),
 )
 
+// uri is the value of a member that is a URI of the server.
+var uri = &Tree{uri: true}
+
+func asBlock(t *Tree) *Tree {
+	t.block = true
+	return t
+}
+
+// oneOrMore is the Tree of a value that is either as t says, or an array of such.
+func oneOrMore(t *Tree) *Tree {
+	more := *t
+	more.each = t
+	return &more
+}
+
 // The definitions in lists.
 var (
 	Tool = object("name",
@@ -67,7 +82,6 @@ func Params(method string) *Tree {
 // something else than the result of the method (2026-07-28, MRTR and tasks).
 func result(more ...any) *Tree {
 	return object(append(more,
-		"_meta", object(append([]any{"ui", object("resourceUri"), "ui/resourceUri"}, meta.parts()...)...),
 		"resultType", "ttlMs", "cacheScope", "requestState",
 		"inputRequests", &Tree{values: object("method", "params", question)})...)
 }
@@ -84,20 +98,20 @@ func (t *Tree) parts() (parts []any) {
 
 var (
 	question = object("mode", "url", "elicitationId", "tools", "task", object("ttl"), "_meta", meta)
-	block    = object("type", "uri", "resource", object("uri"))
+	block    = asBlock(object("type", "uri", "resource", object("uri", uri)))
 	state    = []any{"taskId", "status", "ttl", "pollInterval"}
-	call     = []any{"content", array(block), "isError"}
+	call     = []any{"content", array(block), "isError", "_meta", object(append([]any{"ui", object("resourceUri", uri)}, meta.parts()...)...)}
 )
 
 var results = map[string]*Tree{
 	"tools/call":          result(append(append([]any{"task", object(state...)}, call...), state...)...),
-	"prompts/get":         result("messages", array(object("content", &Tree{members: block.members, each: block}))),
-	"resources/read":      result("contents", array(object("uri", "mimeType"))),
-	"completion/complete": result(),
-	"tasks/get":           result(append([]any{"result", result(call...)}, state...)...),
+	"prompts/get":         result("messages", array(object("content", oneOrMore(block))), "_meta", meta),
+	"resources/read":      result("contents", array(object("uri", uri, "mimeType")), "_meta", meta),
+	"completion/complete": result("_meta", meta),
+	"tasks/get":           result(append([]any{"result", result(call...), "_meta", meta}, state...)...),
 	"tasks/result":        result(call...),
-	"tasks/cancel":        result(state...),
-	"tasks/update":        result(state...),
+	"tasks/cancel":        result(append(state, "_meta", meta)...),
+	"tasks/update":        result(append(state, "_meta", meta)...),
 
 	// Answers of clients to questions of servers.
 	"elicitation/create":     object("action", "task", object(state...), "_meta", meta),
@@ -110,4 +124,4 @@ func Result(method string) *Tree { return results[method] }
 
 // Fault is the Tree of an error object.
 var Fault = object("code", "message",
-	"data", object("uri", "code", "requiredCapabilities", "elicitations", array(object("elicitationId", "url"))))
+	"data", object("uri", uri, "code", "requiredCapabilities", "elicitations", array(object("elicitationId", "url"))))
