@@ -140,7 +140,7 @@ func (r *Registry) listedForTest(k Kind) func(string) (Target, error) {
 	}
 }
 
-// Whatever servers list and clients ask for, an answer takes a few milliseconds
+// Whatever servers list and clients ask for, an answer takes about a millisecond
 // with templates, and microseconds without.
 func BenchmarkResolveHostile(b *testing.B) {
 	var o Options

@@ -41,9 +41,10 @@
 // and prompts have at most [MaxName] bytes, URIs [MaxURI]; of a name no more is
 // looked at than the longest configured name, and nothing grows faster than its
 // length. Templates match URIs of 8 KiB at most, 100 of a server's may begin with
-// a variable, and the matching of one URI with all templates takes 4 Mi steps at
-// most, which is some milliseconds; a URI that needs more is not found. Names like
-// a wrong one are looked for among 5,000, and not for one of more than 128 bytes.
+// a variable, and the matching of one URI with all templates takes a million steps
+// at most, which is about a millisecond; a URI that needs more is not found. Names
+// like a wrong one are looked for among 5,000, and not for one of more than 128
+// bytes. MIME types are matched with patterns up to 256 bytes.
 //
 // # Bytes
 //

@@ -387,3 +387,48 @@ func FuzzOwner(f *testing.F) {
 		}
 	})
 }
+
+// What is looked up where messages are read stands in a list just so.
+func TestListedFindsListedNamesOnly(t *testing.T) {
+	for _, flat := range []bool{false, true} {
+		r := catalog(t, Options{Flat: flat, Own: []string{"own"}}, `
+			my tool db_x
+			my tool y
+			my_db tool x
+			my_db prompt p
+			my_db resource x:1
+			my_db resource x 2
+			my_db template x:{v}
+			b tool t
+			long`+strings.Repeat("g", 60)+` tool t`)
+		require.NoError(t, r.AddTool(LocalTool{Definition: []byte(`{"name":"own"}`), Call: noCall}))
+		r.Learn("my_db", "x:learned")
+		for _, k := range []Kind{Tool, Prompt, Resource} {
+			for e := range r.Load().All(k) {
+				target, ok := r.Listed(k, e.Listed)
+				require.Equal(t, e.Server != Local, ok, e.Listed)
+				require.True(t, !ok || target.Entry == e, e.Listed)
+			}
+		}
+		for k, names := range map[Kind][]string{
+			Tool:     {"y", "my/y", "my_nope", "own", "", "_", strings.Repeat("my_", 1<<20)},
+			Prompt:   {"p", "my_db_p", "my_db/q", "my_db/", "", strings.Repeat("my_", 1<<20)},
+			Resource: {"x:1", "MCP://my_db/x:1", "mcp://my_db/x%3A1", "mcp://my_db/x:learned", "mcp://my_db/x:z", "my_db__x_1", "my_db_x_learned", "mcp://my_db/", "", strings.Repeat("my_", 1<<20)},
+		} {
+			for _, name := range names {
+				_, ok := r.Listed(k, name)
+				require.False(t, ok, "%s %.40q", k, name)
+			}
+		}
+	}
+}
+
+func TestLongMIMETypesAreNotMatched(t *testing.T) {
+	_, err := MIMEFilter(strings.Repeat("*a", 200))
+	require.ErrorIs(t, err, ErrBadMIME)
+	require.Less(t, len(err.Error()), 400)
+	match, err := MIMEFilter(strings.Repeat("*a", 100) + "*")
+	require.NoError(t, err)
+	require.False(t, match(&Entry{MIME: strings.Repeat("a", 1<<20)}))
+	require.True(t, match(&Entry{MIME: strings.Repeat("a", 200)}))
+}

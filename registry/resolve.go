@@ -11,9 +11,9 @@ import (
 const (
 	// maxCandidates bounds what an [AmbiguousError] lists.
 	maxCandidates = 20
-	// maxSteps bounds the matching of one URI with the templates of all servers:
-	// some milliseconds.
-	maxSteps = 4 << 20
+	// maxSteps bounds the matching of one URI with the templates of all servers: a
+	// millisecond, or some thousand templates with one prefix.
+	maxSteps = 1 << 20
 )
 
 // hits collects what a name can mean.
@@ -113,15 +113,18 @@ func (r *Registry) Listed(k Kind, name string) (Target, bool) {
 
 // listedTool adds the tools of servers that are listed under h.name.
 func (s *Snapshot) listedTool(h *hits, hash uint64) {
-	name := h.name
-	if len(name) > maxToolName {
+	if len(h.name) > maxToolName {
 		return
 	}
-	for i := 0; i < len(name) && i < maxHead; i++ {
-		if name[i] == '_' || i == maxHead-1 {
-			for _, n := range s.dir.byHead[name[:i+1]] {
-				h.entry(s.tables[n].runs[Tool].listed(hash, name))
-			}
+	head := h.name[:min(len(h.name), s.dir.longestHead)]
+	for end := 1; end <= len(head); end++ {
+		if at := strings.IndexByte(head[end-1:], '_'); at >= 0 {
+			end += at
+		} else if end = len(head); end < maxHead {
+			return // heads that are not cut end in an underscore
+		}
+		for _, n := range s.dir.byHead[head[:end]] {
+			h.entry(s.tables[n].runs[Tool].listed(hash, h.name))
 		}
 	}
 }

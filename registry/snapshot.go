@@ -46,11 +46,12 @@ type table struct {
 
 // directory finds tables by names. It changes only with the set of servers.
 type directory struct {
-	byName  map[string]int
-	byHead  map[string][]int // what the listed names of their tools begin with
-	byTool  map[string]int   // sanitized name: the first in the config
-	byFlat  map[string][]int // collapsed name
-	longest int              // bytes of the longest name: prefixes end there
+	byName map[string]int
+	byHead map[string][]int // what the listed names of their tools begin with
+	byTool map[string]int   // sanitized name: the first in the config
+	byFlat map[string][]int // collapsed name
+	// Bytes of the longest name and the longest head: prefixes end there.
+	longest, longestHead int
 }
 
 func newDirectory(tables []*table) *directory {
@@ -70,6 +71,7 @@ func newDirectory(tables []*table) *directory {
 			d.byTool[name] = i
 		}
 		d.longest = max(d.longest, len(t.name))
+		d.longestHead = max(d.longestHead, len(t.rule.head))
 	}
 	return d
 }
