@@ -132,7 +132,11 @@ var methods = map[string]method{
 func Order(method string, params []byte) string {
 	switch method {
 	case "resources/subscribe", "resources/unsubscribe":
-		return "uri " + string(rawjson.Get(params, "uri"))
+		uri := rawjson.Get(params, "uri")
+		if len(uri) > 6*registry.MaxURI+2 { // however it is escaped: it is refused
+			return ""
+		}
+		return "uri " + string(uri)
 	case "logging/setLevel":
 		return "level"
 	}
@@ -261,6 +265,13 @@ func stringMember(params []byte, name string) (value string, raw []byte, err err
 	value, ok := rawjson.String(raw)
 	if !ok {
 		return "", nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: member %q must be a string", name)
+	}
+	most := registry.MaxName
+	if name == "uri" {
+		most = registry.MaxURI
+	}
+	if len(value) > most {
+		return "", nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: member %q is longer than %d bytes", name, most)
 	}
 	return value, raw, nil
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
@@ -37,14 +39,17 @@ func (g *Gateway) unlisted(err *registry.NotFoundError) error {
 	}
 	told := *err
 	if err.Kind == registry.Tool {
+		if slices.Contains(config.OwnTools(), err.Name) {
+			told.Absent = "it is Goblin's own, and not among gateway.meta_tools"
+			return &told
+		}
 		if p := g.reg.Withheld(err.Name); p != nil {
 			told.Absent = withheld(p)
 			return &told
 		}
 	}
 	for _, s := range g.reg.States() {
-		rest, ok := strings.CutPrefix(err.Name, s.Name)
-		if !ok || s.Listed || s.State == registry.StateReady || !strings.HasPrefix(rest, "_") && !strings.HasPrefix(rest, "/") {
+		if s.Name != err.Owner || s.Listed || s.State == registry.StateReady {
 			continue
 		}
 		told.Absent = fmt.Sprintf("server %q is %s, so its %ss are not known", s.Name, s.State, err.Kind)

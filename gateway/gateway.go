@@ -139,6 +139,7 @@ func RegistryOptions(cfg *config.Config) registry.Options {
 	}
 	return registry.Options{
 		Servers:    names,
+		Own:        config.OwnTools(),
 		Flat:       cfg.Gateway.Flat,
 		PageSize:   cfg.Gateway.PageSize,
 		MaxEntries: cfg.Gateway.Limits.Entries,

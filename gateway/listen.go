@@ -156,6 +156,10 @@ func (g *Gateway) newListen(r *request) (*listen, error) {
 	for v := range rawjson.Elements(uris) {
 		uri, ok := rawjson.String(v)
 		bad = bad || !ok
+		if len(uri) > registry.MaxURI {
+			return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams,
+				`Invalid params: member "resourceSubscriptions" has a URI that is longer than %d bytes`, registry.MaxURI)
+		}
 		if !known[uri] {
 			known[uri] = true
 			l.uris = append(l.uris, uri)

@@ -17,16 +17,18 @@ import (
 // server's are, which saves the start of a goroutine, two switches and a context
 // for each. All that may have to wait goes to Handle instead.
 
-// plain says how a request that can be started finds its target.
+// plain says in which list a request that can be started finds its target. Nothing
+// but listed names is looked up here: what has to be searched or matched could keep
+// the client's other messages waiting.
 type plain struct {
-	member  string
-	resolve resolver
+	member string
+	kind   registry.Kind
 }
 
 var plains = map[string]*plain{
-	"tools/call":     {"name", (*registry.Registry).ResolveTool},
-	"prompts/get":    {"name", (*registry.Registry).ResolvePrompt},
-	"resources/read": {"uri", (*registry.Registry).ResolveResource},
+	"tools/call":     {"name", registry.Tool},
+	"prompts/get":    {"name", registry.Prompt},
+	"resources/read": {"uri", registry.Resource},
 }
 
 // read finds what decides about a request in its params: the name, raw, and
@@ -61,8 +63,8 @@ func (g *Gateway) Start(x *downstream.Exchange, burst *jsonrpc.Burst) bool {
 	if !ok || !isString || members.Params(x.Method()).Check(x.Params()) != nil {
 		return false
 	}
-	t, err := p.resolve(g.reg, name)
-	if err != nil || name != t.Listed || t.Entry == nil || t.Entry.TaskOnly {
+	t, listed := g.reg.Listed(p.kind, name)
+	if !listed || t.Entry.TaskOnly {
 		return false // lists may have to be waited for, or it is Goblin's own, or has to pass the filters first
 	}
 	b := g.server(t.Server)

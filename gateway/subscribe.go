@@ -356,8 +356,8 @@ func (g *Gateway) lapse(conn upstream.Conn) {
 // to one above it (spec: an update may name a sub-resource).
 func (g *Gateway) updated(server string, conn upstream.Conn, params []byte) {
 	uri, ok := rawjson.String(rawjson.Get(params, "uri"))
-	if !ok {
-		g.log.Warn("Update without a URI ignored", "server", server)
+	if !ok || len(uri) > registry.MaxURI {
+		g.log.Warn("Update without a URI, or with one that is too long, ignored", "server", server)
 		return
 	}
 	g.reg.Touched(server, uri)

@@ -129,7 +129,7 @@ func (t *Tools) notFound(ctx context.Context, e *registry.NotFoundError) string 
 		text, see = "PROMPT_NOT_FOUND: "+text, "search_prompts"
 	default:
 		s := t.o.Registry.Load()
-		near = append(s.Nearest(registry.Resource, e.Name, t.alike(ctx, e.Name)...), s.Nearest(registry.Template, e.Name)...)
+		near = append(s.Nearest(registry.Resource, e.Owner, e.Name, t.alike(ctx, e.Name)...), s.Nearest(registry.Template, e.Owner, e.Name)...)
 		if len(near) > 0 {
 			text += "; did you mean " + strings.Join(near, " or ") + "?"
 		}

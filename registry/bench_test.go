@@ -3,6 +3,7 @@ package registry
 import (
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -114,12 +115,68 @@ func BenchmarkResolve(b *testing.B) {
 		{"tool/listed", r.ResolveTool, "s42_do_thing_7"},
 		{"prompt/listed", r.ResolvePrompt, "s99/help"},
 		{"prompt/bare", r.ResolvePrompt, "help"},
+		{"tool/start", r.listedForTest(Tool), "s42_do_thing_7"},
+		{"resource/start", r.listedForTest(Resource), "mcp://s42/file:///srv/s42/documents/0000500/report.md"},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, err := c.resolve(c.arg); err != nil {
 					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// listedForTest is Listed as the other look-ups are.
+func (r *Registry) listedForTest(k Kind) func(string) (Target, error) {
+	return func(name string) (t Target, err error) {
+		t, ok := r.Listed(k, name)
+		if !ok {
+			err = ErrBadCursor
+		}
+		return t, err
+	}
+}
+
+// Whatever servers list and clients ask for, an answer takes about a millisecond
+// with templates, and microseconds without.
+func BenchmarkResolveHostile(b *testing.B) {
+	var o Options
+	for i := range 20 {
+		o.Servers = append(o.Servers, fmt.Sprint("s", i))
+	}
+	r := New(o)
+	hostileTemplates(r)
+	prefixless := make([]string, 10_000)
+	for i := range prefixless {
+		prefixless[i] = fmt.Sprintf("{+a}{+b}{?c,d}%d", i)
+	}
+	set(r, "s9", Template, prefixless...)
+	under := func(n int) string { return strings.Repeat("s1_", n/3) }
+	for _, c := range []struct {
+		name    string
+		resolve func(string) (Target, error)
+		arg     string
+	}{
+		{"tool/4kB", r.ResolveTool, under(MaxName)},
+		{"tool/400kB", r.ResolveTool, under(400_000)},
+		{"prompt/4kB", r.ResolvePrompt, under(MaxName)},
+		{"flat/64kB", r.ResolveResource, under(MaxURI)},
+		{"flat/400kB", r.ResolveResource, under(400_000)},
+		{"uri/64kB", r.ResolveResource, "x:" + strings.Repeat("%2e/", (MaxURI-2)/4)},
+		{"namespaced/64kB", r.ResolveResource, "mcp://s0/x:" + strings.Repeat("%2e/", (MaxURI-20)/4)},
+		{"templates/100B", r.ResolveResource, "x:" + strings.Repeat("a/", 50)},
+		{"templates/8kB", r.ResolveResource, "x:" + strings.Repeat("a/", 4095)},
+		{"prefixless/100B", r.ResolveResource, "y:" + strings.Repeat("a/", 50)},
+		{"reference/8kB", r.ResolveTemplate, "x:" + strings.Repeat("a/", 4095)},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := c.resolve(c.arg); err == nil {
+					b.Fatal("found")
 				}
 			}
 		})

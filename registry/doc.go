@@ -35,6 +35,17 @@
 // and are counted. Learned links are a bounded LRU per server. Nothing
 // else is dropped without a [Problem] that says so.
 //
+// # Work
+//
+// Servers choose what they list, and clients what they ask for. Names of tools
+// and prompts have at most [MaxName] bytes, URIs [MaxURI]; of a name no more is
+// looked at than the longest configured name, and nothing grows faster than its
+// length. Templates match URIs of 8 KiB at most, 100 of a server's may begin with
+// a variable, and the matching of one URI with all templates takes a million steps
+// at most, which is about a millisecond; a URI that needs more is not found. Names
+// like a wrong one are looked for among 5,000, and not for one of more than 128
+// bytes. MIME types are matched with patterns up to 256 bytes.
+//
 // # Bytes
 //
 // All strings and slices of an [Entry] share one arena per server and kind.

@@ -63,7 +63,7 @@ type Entry struct {
 	// "required" (2025-11-25, tasks).
 	TaskOnly bool
 
-	tailed bool // Flat ends with a tail
+	tail uint8 // bytes of the tail that Flat ends with
 }
 
 // Problem is something odd about a server's list that a user may want to

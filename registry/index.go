@@ -85,11 +85,5 @@ func byFlat(e *Entry) string {
 // byPlain is byFlat without the tail.
 func byPlain(e *Entry) string {
 	rest := byFlat(e)
-	if e.tailed {
-		rest = rest[:len(rest)-tailLen]
-	}
-	return rest
+	return rest[:len(rest)-int(e.tail)]
 }
-
-// tailLen is the length of a tail with its separator.
-const tailLen = 9

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"container/list"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -22,8 +23,15 @@ type learned struct {
 	mu      sync.Mutex
 	recent  *list.List // of string, most recent first
 	uris    map[string]*list.Element
-	aliases map[string][]string // alias key or flat key → URIs
+	aliases map[string]*alias // by alias key or flat key
 	bytes   int
+}
+
+// alias holds the URIs with one alias. A server can give all of its URIs the same,
+// so no more than maxCandidates are kept, and the others counted.
+type alias struct {
+	uris []string
+	more int // that are not in uris
 }
 
 func newLearned(server string) *learned {
@@ -31,7 +39,7 @@ func newLearned(server string) *learned {
 		server:  server,
 		recent:  list.New(),
 		uris:    map[string]*list.Element{},
-		aliases: map[string][]string{},
+		aliases: map[string]*alias{},
 	}
 }
 
@@ -48,7 +56,16 @@ func (l *learned) add(uri string) {
 	uri = strings.Clone(uri) // the caller's may be part of a large frame
 	l.uris[uri] = l.recent.PushFront(uri)
 	for _, a := range l.aliasesOf(uri) {
-		l.aliases[a] = append(l.aliases[a], uri)
+		x := l.aliases[a]
+		if x == nil {
+			x = &alias{}
+			l.aliases[a] = x
+		}
+		if len(x.uris) < maxCandidates {
+			x.uris = append(x.uris, uri)
+		} else {
+			x.more++
+		}
 	}
 	l.bytes += len(uri)
 	for len(l.uris) > maxLearned || l.bytes > maxLearnedBytes {
@@ -61,16 +78,14 @@ func (l *learned) drop(e *list.Element) {
 	delete(l.uris, uri)
 	l.bytes -= len(uri)
 	for _, a := range l.aliasesOf(uri) {
-		kept := l.aliases[a][:0]
-		for _, u := range l.aliases[a] {
-			if u != uri {
-				kept = append(kept, u)
-			}
-		}
-		if len(kept) == 0 {
-			delete(l.aliases, a)
+		x := l.aliases[a]
+		if i := slices.Index(x.uris, uri); i >= 0 {
+			x.uris = slices.Delete(x.uris, i, i+1)
 		} else {
-			l.aliases[a] = kept
+			x.more--
+		}
+		if len(x.uris)+x.more == 0 {
+			delete(l.aliases, a)
 		}
 	}
 }
@@ -79,7 +94,8 @@ func (l *learned) drop(e *list.Element) {
 // mixed up: only alias keys begin with mcp://.
 func (l *learned) aliasesOf(uri string) []string {
 	plain := strings.TrimLeft(flatten(uri), "_")
-	keys := []string{plain, plain + "~" + flatHash(uri)}
+	short, long := tails(uri, '~')
+	keys := []string{plain, plain + short, plain + long}
 	if exact := namespaced(l.server, uri); Norm(exact) != exact {
 		keys = append(keys, Norm(exact))
 	}
@@ -97,13 +113,16 @@ func (l *learned) has(uri string) bool {
 	return ok
 }
 
-// alias returns what the alias key or flat key stands for, at most
-// maxCandidates of it.
+// alias returns what the alias key or flat key stands for, at most maxCandidates
+// of it; nothing if it is not known which of several.
 func (l *learned) alias(key string) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	found := l.aliases[key]
-	return append([]string(nil), found[:min(len(found), maxCandidates)]...)
+	x := l.aliases[key]
+	if x == nil || x.more > 0 && len(x.uris) < 2 {
+		return nil
+	}
+	return slices.Clone(x.uris)
 }
 
 func (l *learned) clear() {

@@ -26,8 +26,8 @@ func (s *Snapshot) listedURI(t *table, original string) string {
 		return namespaced(t.name, original)
 	}
 	plain := flatten(original)
-	if t.rule.flatTail(plain) != tailNone || run.hasPlain(plain) {
-		return t.name + "_" + plain + "~" + flatHash(original)
+	if t.rule.flatWhy(plain) != tailNone || run.hasPlain(plain) {
+		return t.name + "_" + plain + t.rule.flatTail(original, plain)
 	}
 	return t.name + "_" + plain
 }

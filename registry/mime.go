@@ -7,8 +7,12 @@ import (
 	"strings"
 )
 
-// ErrBadMIME is returned for a MIME pattern that is not a glob.
+// ErrBadMIME is returned for a MIME pattern that is not a glob, or too long.
 var ErrBadMIME = errors.New("bad MIME type pattern")
+
+// maxMIME is the longest MIME type or pattern that is matched, in bytes: matching
+// takes time in proportion to the product of both.
+const maxMIME = 256
 
 // MIMEFilter returns what says whether an entry has a type that a pattern
 // matches, nil for any: a glob without regard to case or, unless it names
@@ -18,11 +22,14 @@ func MIMEFilter(pattern string) (func(*Entry) bool, error) {
 		return nil, nil
 	}
 	pattern = strings.ToLower(strings.TrimSpace(pattern))
-	if _, err := path.Match(pattern, ""); err != nil {
-		return nil, fmt.Errorf("%w: %q", ErrBadMIME, pattern)
+	if _, err := path.Match(pattern, ""); err != nil || len(pattern) > maxMIME {
+		return nil, fmt.Errorf("%w: %q", ErrBadMIME, bounded(pattern, maxMIME))
 	}
 	known := map[string]bool{} // a catalog has few types
 	return func(e *Entry) bool {
+		if len(e.MIME) > maxMIME {
+			return false
+		}
 		ok, seen := known[e.MIME]
 		if !seen {
 			t := strings.ToLower(e.MIME)

@@ -13,9 +13,10 @@ const (
 )
 
 // Nearest returns the listed names that look most like a wrong one, best first,
-// at most three. Of long lists only the first 5,000 entries are looked at, after
-// those that the caller knows to be likely.
-func (s *Snapshot) Nearest(k Kind, name string, likely ...*Entry) []string {
+// at most three; only those of owner, unless that is "". Of long lists only the
+// first 5,000 entries are looked at, after those that the caller knows to be
+// likely.
+func (s *Snapshot) Nearest(k Kind, owner, name string, likely ...*Entry) []string {
 	if len(name) > 2*maxToolName {
 		return nil
 	}
@@ -27,8 +28,13 @@ func (s *Snapshot) Nearest(k Kind, name string, likely ...*Entry) []string {
 	limit := min(6, max(1, len(want)/3))
 	var best []found
 	try := func(e *Entry) {
-		off := min(distance(want, strings.ToLower(e.Listed), limit), distance(want, strings.ToLower(e.Name), limit))
-		if off <= limit {
+		off := limit + 1
+		for _, known := range []string{e.Listed, e.Name} {
+			if len(known) <= 4*maxToolName {
+				off = min(off, distance(want, strings.ToLower(known), limit))
+			}
+		}
+		if off <= limit && (owner == "" || e.Server == owner) {
 			best = append(best, found{e.Listed, off})
 		}
 	}
@@ -36,7 +42,11 @@ func (s *Snapshot) Nearest(k Kind, name string, likely ...*Entry) []string {
 		try(e)
 	}
 	tried := 0
-	for e := range s.All(k) {
+	all := s.All(k)
+	if owner != "" {
+		all = s.Server(owner, k)
+	}
+	for e := range all {
 		if tried++; tried > maxTried {
 			break
 		}

@@ -14,9 +14,9 @@ import (
 
 // Bounds of what one list may bring.
 const (
-	maxName      = 64 << 10 // bytes of a name or URI
-	maxRunBytes  = 1 << 30  // bytes of all definitions
-	maxTemplates = 10_000   // a URI that nobody lists may have to be matched with all of them
+	maxRunBytes  = 1 << 30 // bytes of all definitions
+	maxTemplates = 10_000  // a URI that nobody lists may have to be matched with many of them
+	maxAnywhere  = 100     // templates without a literal prefix, which all URIs are matched with
 	maxProblems  = 100
 )
 
@@ -30,6 +30,7 @@ type draft struct {
 	tpl    *uritemplate.Template // of templates
 	order  int                   // place in the list as received
 	tailed bool                  // renamed beyond the prefix
+	tail   uint8                 // bytes of the tail of the flat id
 }
 
 // link is a URI of the server's own inside a tool's definition.
@@ -83,6 +84,14 @@ func keyOf(k Kind) string {
 	return "name"
 }
 
+// longest is how long the name of an entry of a kind may be, in bytes.
+func (k Kind) longest() int {
+	if k == Tool || k == Prompt {
+		return MaxName
+	}
+	return MaxURI
+}
+
 // parse reads a list as received and drops what cannot be listed. The result
 // is in byte order of the names.
 func parse(kind Kind, items [][]byte, limit int, ps *problems) []draft {
@@ -94,7 +103,7 @@ func parse(kind Kind, items [][]byte, limit int, ps *problems) []draft {
 		items = items[:limit]
 	}
 	drafts := make([]draft, 0, len(items))
-	total := 0
+	total, anywhere := 0, 0
 	for i, item := range items {
 		if total += len(item); total > maxRunBytes {
 			ps.add(slog.LevelWarn, "", fmt.Sprintf("list cut: more than %d bytes", maxRunBytes))
@@ -104,6 +113,12 @@ func parse(kind Kind, items [][]byte, limit int, ps *problems) []draft {
 		if err != nil {
 			ps.add(slog.LevelWarn, d.name, fmt.Sprintf("entry %d dropped: %v", i, err))
 			continue
+		}
+		if d.tpl != nil && d.tpl.Prefix() == "" {
+			if anywhere++; anywhere > maxAnywhere {
+				ps.add(slog.LevelWarn, d.name, fmt.Sprintf("entry %d dropped: a list may have %d templates that begin with a variable", i, maxAnywhere))
+				continue
+			}
 		}
 		d.order = i
 		drafts = append(drafts, d)
@@ -148,8 +163,8 @@ func parseOne(kind Kind, item []byte) (draft, error) {
 	if d.name == "" {
 		return d, fmt.Errorf("empty %q", key)
 	}
-	if len(d.name) > maxName {
-		return d, fmt.Errorf("%q is longer than %d bytes", key, maxName)
+	if most := kind.longest(); len(d.name) > most {
+		return d, fmt.Errorf("%q is longer than %d bytes", key, most)
 	}
 	if kind == Tool {
 		d.links = linksOf(d.item)
@@ -178,7 +193,7 @@ func trimSpace(b []byte) []byte {
 func linksOf(item []byte) (links []link) {
 	meta := rawjson.Get(item, "_meta")
 	for _, v := range [][]byte{rawjson.Path(meta, "ui", "resourceUri"), rawjson.Get(meta, "ui/resourceUri")} {
-		if uri, ok := rawjson.String(v); ok && uri != "" && len(uri) <= maxName && utf8.ValidString(uri) {
+		if uri, ok := rawjson.String(v); ok && uri != "" && len(uri) <= MaxURI && utf8.ValidString(uri) {
 			links = append(links, link{v, uri})
 		}
 	}

@@ -84,21 +84,31 @@ func (r *Registry) PinnedTool(server, name string) *PinnedTool {
 // may use, if they do not get it until it is approved; else nil.
 func (r *Registry) Withheld(name string) *PinnedTool {
 	s := r.Load()
-	all := r.Pinned("")
-	for i := range all {
-		p := &all[i]
-		t := s.table(p.Server)
-		if !p.Withheld || t == nil || t.rule == nil {
-			continue
-		}
-		switch name {
-		case p.Name, p.Server + "/" + p.Name:
+	owner, rest, _ := s.owner(Tool, name)
+	for _, t := range s.tables[1:] {
+		if p := r.withheldBy(s, t, name); p != nil {
 			return p
 		}
-		if !strings.HasPrefix(name, t.rule.tool) {
+		if owner != nil && t != owner {
 			continue
 		}
-		if listed, _ := t.rule.toolName(p.Name, s.tools); name == listed || name == t.rule.tailedTool(p.Name) {
+		for _, original := range []string{name, rest} {
+			if p := r.PinnedTool(t.name, original); p != nil && p.Withheld {
+				return p
+			}
+		}
+	}
+	return nil
+}
+
+// withheldBy is the tool of a server that a name would list, were it not withheld.
+func (r *Registry) withheldBy(s *Snapshot, t *table, name string) *PinnedTool {
+	if t.rule == nil || !strings.HasPrefix(name, t.rule.head) {
+		return nil
+	}
+	tools := r.Pinned(t.name)
+	for i := range tools {
+		if p := &tools[i]; p.Withheld && t.rule.spells(name, p.Name, s.ownTool) {
 			return p
 		}
 	}

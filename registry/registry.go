@@ -16,7 +16,10 @@ import (
 type Options struct {
 	// Servers are the names of all configured servers in the config's order,
 	// disabled ones too: listed names depend on them and on nothing else.
-	Servers    []string
+	Servers []string
+	// Own are the names of all tools of Goblin's own, those that are switched
+	// off, too. No server's tool is listed under one or reached by it.
+	Own        []string
 	Flat       bool             // list flat ids instead of mcp:// URIs
 	PageSize   int              // entries per page, default 1000
 	MaxEntries int              // per server and kind, default 1,000,000
@@ -67,7 +70,7 @@ func New(o Options) *Registry {
 	r.traffic.feed, r.traffic.ring.max = &r.feed, maxTrafficRecords
 	r.traffic.sessions, r.traffic.latencies = &r.sessions, &r.latencies
 	r.contents.registry, r.contents.max = r, maxContents
-	s := &Snapshot{flat: o.Flat, pageSize: o.PageSize, tables: []*table{{name: Local}}}
+	s := &Snapshot{flat: o.Flat, pageSize: o.PageSize, own: o.Own, tables: []*table{{name: Local}}}
 	for _, name := range r.order {
 		s.tables = append(s.tables, r.newTable(name))
 		r.states.set(name, ServerState{State: StateStopped}, o.Now)
@@ -229,7 +232,7 @@ func (r *Registry) setList(server string, kind Kind, items [][]byte, admit func(
 
 func (r *Registry) recipe(s *Snapshot, t *table, kind Kind) recipe {
 	return recipe{
-		kind: kind, rule: t.rule, flat: s.flat, limit: r.opt.MaxEntries, reserved: s.tools,
+		kind: kind, rule: t.rule, flat: s.flat, limit: r.opt.MaxEntries, own: s.ownTool,
 		linked: func(uri string) string { return s.listedURI(t, uri) },
 	}
 }

@@ -158,7 +158,7 @@ func TestMalformedEntriesAreDroppedAndReported(t *testing.T) {
 		[]byte(`{"uriTemplate":"a","uriTemplate":"b"}`),
 		[]byte(`{"uriTemplate":"file:///{+path}","name":"again"}`),
 		[]byte("{\"uriTemplate\":\"\xff\"}"),
-		[]byte(`{"uriTemplate":"` + strings.Repeat("x", maxName+1) + `"}`),
+		[]byte(`{"uriTemplate":"` + strings.Repeat("x", MaxURI+1) + `"}`),
 		nil,
 	})
 	require.Equal(t, []string{"mcp://s/file:///{+path}"}, listed(r.Load(), Template))

@@ -1,12 +1,20 @@
 package registry
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+
+	"goblin/registry/uritemplate"
 )
 
-// maxCandidates bounds what an [AmbiguousError] lists.
-const maxCandidates = 20
+const (
+	// maxCandidates bounds what an [AmbiguousError] lists.
+	maxCandidates = 20
+	// maxSteps bounds the matching of one URI with the templates of all servers: a
+	// millisecond, or some thousand templates with one prefix.
+	maxSteps = 1 << 20
+)
 
 // hits collects what a name can mean.
 type hits struct {
@@ -16,6 +24,7 @@ type hits struct {
 	targets []Target
 	one     Target // targets[0], without allocating for the usual case
 	n       int
+	budget  uritemplate.Budget // for templates
 }
 
 func (h *hits) add(t Target) {
@@ -52,6 +61,15 @@ func (h *hits) done() (t Target, ok bool, err error) {
 	return Target{}, true, e
 }
 
+// matched is done after templates were matched: with an error if there was too
+// much to match, since another might have matched, too.
+func (h *hits) matched() (t Target, ok bool, err error) {
+	if h.budget.Spent() {
+		return Target{}, true, &NotFoundError{Kind: h.kind, Name: h.name, Reason: ReasonTemplates}
+	}
+	return h.done()
+}
+
 func (s *Snapshot) target(e *Entry) Target {
 	t := Target{Server: e.Server, Name: e.Name, Listed: e.Listed, Entry: e}
 	if e.Server == Local {
@@ -69,81 +87,143 @@ func (t *Target) unique() string {
 	return t.Listed
 }
 
+// Listed finds what stands in the lists of servers under exactly this name, with
+// no more work than looks into a few tables.
+func (r *Registry) Listed(k Kind, name string) (Target, bool) {
+	s := r.Load()
+	h := hits{s: s, kind: k, name: name}
+	switch k {
+	case Tool:
+		s.listedTool(&h, hashKey(name))
+	case Prompt:
+		if t, rest, named := s.owner(Prompt, name); named {
+			h.entry(t.runs[Prompt].name(hashKey(rest), rest))
+		}
+	case Resource:
+		if key, flat := flatKey(name); s.flat && flat {
+			s.flatEntries(&h, key, nil)
+		} else if server, rest, ours := splitNamespaced(name); ours {
+			if t := s.table(server); t != nil {
+				h.entry(t.runs[Resource].name(hashKey(rest), rest))
+			}
+		}
+	}
+	return h.one, h.n == 1 && h.one.Listed == name
+}
+
+// listedTool adds the tools of servers that are listed under h.name.
+func (s *Snapshot) listedTool(h *hits, hash uint64) {
+	if len(h.name) > maxToolName {
+		return
+	}
+	head := h.name[:min(len(h.name), s.dir.longestHead)]
+	for end := 1; end <= len(head); end++ {
+		if at := strings.IndexByte(head[end-1:], '_'); at >= 0 {
+			end += at
+		} else if end = len(head); end < maxHead {
+			return // heads that are not cut end in an underscore
+		}
+		for _, n := range s.dir.byHead[head[:end]] {
+			h.entry(s.tables[n].runs[Tool].listed(hash, h.name))
+		}
+	}
+}
+
+// tooLong is the answer to a name that nothing can have.
+func tooLong(k Kind, name string, most int) error {
+	return &NotFoundError{Kind: k, Name: clip(name), Reason: fmt.Sprintf("it is longer than %d bytes", most)}
+}
+
 // ResolveTool finds a tool by its listed name, as server/tool, or by its bare
-// name if exactly one server owns it. Errors: *[NotFoundError], *[AmbiguousError].
+// name if exactly one server owns it. Names of Goblin's own tools are no
+// server's, and those below a server's prefix are that server's only. Errors:
+// *[NotFoundError], *[AmbiguousError].
 func (r *Registry) ResolveTool(name string) (Target, error) {
+	if len(name) > MaxName {
+		return Target{}, tooLong(Tool, name, MaxName)
+	}
 	s := r.Load()
 	hash := hashKey(name)
 	if e := s.tables[0].runs[Tool].listed(hash, name); e != nil {
 		return s.target(e), nil
 	}
 	h := hits{s: s, kind: Tool, name: name}
-	for i := 0; i < len(name); i++ {
-		if name[i] != '_' {
-			continue
-		}
-		for _, n := range s.dir.byTool[name[:i]] {
-			h.entry(s.tables[n].runs[Tool].listed(hash, name))
-		}
-	}
-	for _, n := range s.dir.long {
-		h.entry(s.tables[n].runs[Tool].listed(hash, name))
-	}
+	s.listedTool(&h, hash)
 	if t, ok, err := h.done(); ok {
 		return t, err
 	}
-	if server, tool, ok := strings.Cut(name, "/"); ok {
-		if t := s.table(server); t != nil {
-			h.entry(t.runs[Tool].name(hashKey(tool), tool))
-		}
+	if s.ownTool(name) {
+		return Target{}, &NotFoundError{Kind: Tool, Name: name, Owner: Local, Reason: "unknown tool"}
 	}
-	if t, ok, err := h.done(); ok {
-		return t, err
+	t, rest, named := s.owner(Tool, name)
+	if named {
+		h.entry(t.runs[Tool].name(hashKey(rest), rest))
 	}
-	s.owners(&h, Tool, hash)
-	if t, ok, err := h.done(); ok {
-		return t, err
+	// What another tool would be listed as is not a bare name.
+	if h.n == 0 && (t == nil || !t.confusable(name) && r.Withheld(name) == nil) {
+		s.owners(&h, t, hash)
 	}
-	return Target{}, &NotFoundError{Kind: Tool, Name: name, Reason: "unknown tool", Nearest: s.Nearest(Tool, name)}
+	return s.nameAnswer(&h, t)
 }
 
-// owners adds what the servers know under the bare name or raw URI h.name.
-func (s *Snapshot) owners(h *hits, k Kind, hash uint64) {
-	for _, t := range s.tables[1:] {
-		h.entry(t.runs[k].name(hash, h.name))
+// confusable reports whether a name below the server's prefix may be that of
+// another server's tool: it looks like one with a tail.
+func (t *table) confusable(name string) bool {
+	return t.rule != nil && endsInTail(name, '_') && t.rule.toolRivals(name) > 0
+}
+
+// nameAnswer is the answer for a tool or prompt that has the prefix of owner.
+func (s *Snapshot) nameAnswer(h *hits, owner *table) (Target, error) {
+	if t, ok, err := h.done(); ok {
+		return t, err
 	}
+	e := &NotFoundError{Kind: h.kind, Name: h.name, Reason: "unknown " + h.kind.String()}
+	if owner != nil {
+		e.Owner = owner.name
+	}
+	e.Nearest = s.Nearest(h.kind, e.Owner, h.name)
+	return Target{}, e
+}
+
+// owners adds what servers, or only one of them, know under the bare name or raw
+// URI h.name.
+func (s *Snapshot) owners(h *hits, only *table, hash uint64) {
+	for _, t := range s.among(only) {
+		h.entry(t.runs[h.kind].name(hash, h.name))
+	}
+}
+
+// among are all servers, or only one.
+func (s *Snapshot) among(only *table) []*table {
+	switch {
+	case only == nil:
+		return s.tables[1:]
+	case only.rule == nil: // Goblin has nothing but what it lists
+		return nil
+	}
+	return []*table{only}
 }
 
 // ResolvePrompt finds a prompt as server/prompt, as server_prompt, or by its
-// bare name if exactly one server owns it. Errors as [Registry.ResolveTool].
+// bare name if exactly one server owns it. Names below a server's prefix are
+// that server's only. Errors as [Registry.ResolveTool].
 func (r *Registry) ResolvePrompt(name string) (Target, error) {
+	if len(name) > MaxName {
+		return Target{}, tooLong(Prompt, name, MaxName)
+	}
 	s := r.Load()
 	h := hits{s: s, kind: Prompt, name: name}
-	if server, prompt, ok := strings.Cut(name, "/"); ok {
-		if t := s.table(server); t != nil {
-			h.entry(t.runs[Prompt].name(hashKey(prompt), prompt))
-		}
+	t, rest, named := s.owner(Prompt, name)
+	if t != nil && !named {
+		rest, named = strings.CutPrefix(name, t.name+"_")
 	}
-	if t, ok, err := h.done(); ok {
-		return t, err
+	if named {
+		h.entry(t.runs[Prompt].name(hashKey(rest), rest))
 	}
-	for i := 0; i < len(name); i++ {
-		if name[i] != '_' {
-			continue
-		}
-		if t := s.table(name[:i]); t != nil {
-			prompt := name[i+1:]
-			h.entry(t.runs[Prompt].name(hashKey(prompt), prompt))
-		}
+	if h.n == 0 {
+		s.owners(&h, t, hashKey(name))
 	}
-	if t, ok, err := h.done(); ok {
-		return t, err
-	}
-	s.owners(&h, Prompt, hashKey(name))
-	if t, ok, err := h.done(); ok {
-		return t, err
-	}
-	return Target{}, &NotFoundError{Kind: Prompt, Name: name, Reason: "unknown prompt", Nearest: s.Nearest(Prompt, name)}
+	return s.nameAnswer(&h, t)
 }
 
 // ResolveResource finds what a client means by a URI. Goblin's own come
@@ -152,59 +232,84 @@ func (r *Registry) ResolvePrompt(name string) (Target, error) {
 // percent-decoded one, templates, learned links, and anything if the server
 // is open. Everything else is tried as a flat id, as the raw URI of exactly
 // one server, as an expansion of templates of exactly one server, and as a
-// learned link of exactly one. Errors as [Registry.ResolveTool].
+// learned link of exactly one; of what begins like the flat ids of a server,
+// only of that one. Errors as [Registry.ResolveTool].
 func (r *Registry) ResolveResource(uri string) (Target, error) { return r.Load().resource(uri) }
 
 func (s *Snapshot) resource(uri string) (Target, error) {
+	if len(uri) > MaxURI {
+		return Target{}, tooLong(Resource, uri, MaxURI)
+	}
 	hash := hashKey(uri)
 	if e := s.tables[0].runs[Resource].name(hash, uri); e != nil {
 		return s.target(e), nil
 	}
-	server, rest, ours := splitNamespaced(strings.TrimLeft(uri, " \t\r\n"))
-	if ours && server != "" && rest != "" {
-		if t := s.table(server); t != nil {
+	server, rest, ours := address(uri)
+	if ours {
+		if t := s.table(server); t != nil && rest != "" {
 			return s.inServer(t, uri, rest)
+		} else if t != nil {
+			return Target{}, &NotFoundError{Kind: Resource, Name: uri, Owner: server, Reason: ReasonMalformed}
 		}
 	}
-	h := hits{s: s, kind: Resource, name: uri}
+	if _, own := cutScheme(uri, Local+":"); own {
+		return Target{}, &NotFoundError{Kind: Resource, Name: uri, Owner: Local, Reason: ReasonNotFound}
+	}
+	h := hits{s: s, kind: Resource, name: uri, budget: maxSteps}
+	owner := s.flatOwner(uri)
 	key, isFlat := flatKey(uri)
 	if isFlat {
-		s.flatEntries(&h, key)
+		s.flatEntries(&h, key, owner)
+		if h.n == 0 {
+			s.flatLinks(&h, key, owner)
+		}
 		if t, ok, err := h.done(); ok {
 			return t, err
 		}
 	}
-	s.owners(&h, Resource, hash)
-	if t, ok, err := h.done(); ok {
-		return t, err
-	}
-	if isFlat {
-		s.flatExpansions(&h, key)
-		if t, ok, err := h.done(); ok {
+	if owner == nil || owner.rule == nil || owner.rule.flatShared == 0 || !endsInTail(uri, '~') {
+		if t, ok, err := s.rawURI(&h, owner, hash, key); ok {
 			return t, err
 		}
 	}
-	for _, t := range s.tables[1:] {
-		if e := t.runs[Template].template(uri); e != nil {
-			h.add(s.expansion(t, uri, e))
+	err := unknownResource(uri, server, rest, ours)
+	if owner != nil {
+		err.Owner = owner.name
+	}
+	return Target{}, err
+}
+
+// rawURI finds a URI that is not namespaced, at owner only if it begins like the
+// flat ids of that. key is its flat form, "" if it has none.
+func (s *Snapshot) rawURI(h *hits, owner *table, hash uint64, key string) (Target, bool, error) {
+	s.owners(h, owner, hash)
+	if t, ok, err := h.done(); ok {
+		return t, ok, err
+	}
+	if owner != nil && key != "" {
+		s.flatExpansions(h, key, owner)
+		if t, ok, err := h.matched(); ok {
+			return t, ok, err
 		}
 	}
-	if t, ok, err := h.done(); ok {
-		return t, err
-	}
-	for _, t := range s.tables[1:] {
-		if t.hasLink(uri) {
-			h.add(s.expansion(t, uri, nil))
+	for _, t := range s.among(owner) {
+		if e := t.runs[Template].template(h.name, &h.budget); e != nil {
+			h.add(s.expansion(t, h.name, e))
 		}
 	}
-	if t, ok, err := h.done(); ok {
-		return t, err
+	if t, ok, err := h.matched(); ok {
+		return t, ok, err
 	}
-	return Target{}, unknownResource(uri, server, rest, ours)
+	for _, t := range s.among(owner) {
+		if t.hasLink(h.name) {
+			h.add(s.expansion(t, h.name, nil))
+		}
+	}
+	return h.done()
 }
 
 // unknownResource says why a URI, split by splitNamespaced, is in no table.
-func unknownResource(uri, server, rest string, ours bool) error {
+func unknownResource(uri, server, rest string, ours bool) *NotFoundError {
 	reason := ReasonNotFound
 	switch {
 	case ours && (server == "" || rest == ""):
@@ -226,8 +331,12 @@ func (s *Snapshot) inServer(t *table, requested, rest string) (Target, error) {
 	if e := run.name(hashKey(rest), rest); e != nil {
 		return s.target(e), nil
 	}
-	h := hits{s: s, kind: Resource, name: requested}
-	key := Norm(requested)
+	h := hits{s: s, kind: Resource, name: requested, budget: maxSteps}
+	canonical := requested
+	if server, _, ours := splitNamespaced(requested); !ours || server != t.name {
+		canonical = namespaced(t.name, rest)
+	}
+	key := Norm(canonical)
 	run.aliases(&h, key)
 	if target, ok, err := h.done(); ok {
 		return target, err
@@ -244,7 +353,7 @@ func (s *Snapshot) inServer(t *table, requested, rest string) (Target, error) {
 			return target, err
 		}
 	}
-	return Target{}, &NotFoundError{Kind: Resource, Name: requested, Reason: ReasonNotFound}
+	return Target{}, &NotFoundError{Kind: Resource, Name: requested, Owner: t.name, Reason: ReasonNotFound}
 }
 
 // unlisted finds URIs that a server does not list but knows.
@@ -253,7 +362,7 @@ func (s *Snapshot) unlisted(h *hits, t *table, key, rest, decoded string) (Targe
 	// The server must get the very bytes that it gave, not what became of
 	// them on the way, so links are asked before templates.
 	if t.hasLink(rest) {
-		h.add(s.expansion(t, rest, templates.template(rest)))
+		h.add(s.expansion(t, rest, templates.template(rest, &h.budget)))
 		return h.done()
 	}
 	links := t.learned.alias(key)
@@ -264,7 +373,7 @@ func (s *Snapshot) unlisted(h *hits, t *table, key, rest, decoded string) (Targe
 		}
 	}
 	for _, l := range links {
-		h.add(s.expansion(t, l, templates.template(l)))
+		h.add(s.expansion(t, l, templates.template(l, &h.budget)))
 	}
 	if target, ok, err := h.done(); ok {
 		return target, true, err
@@ -273,12 +382,11 @@ func (s *Snapshot) unlisted(h *hits, t *table, key, rest, decoded string) (Targe
 	if strings.IndexByte(rest, ':') < 0 {
 		uri = decoded // no URI yet: its scheme was encoded with the rest
 	}
-	if e := templates.template(uri); e != nil {
+	if e := templates.template(uri, &h.budget); e != nil || t.open {
 		h.add(s.expansion(t, uri, e))
-	} else if t.open {
-		h.add(s.expansion(t, uri, nil))
+		return h.done()
 	}
-	return h.done()
+	return h.matched()
 }
 
 // hasLink reports whether the server returned this URI or a definition of its
@@ -309,26 +417,27 @@ func (r *run) aliases(h *hits, key string) {
 // names: a listed template, its raw form with one owner, or anything that
 // [Registry.ResolveResource] takes.
 func (r *Registry) ResolveTemplate(ref string) (Target, error) {
+	if len(ref) > MaxURI {
+		return Target{}, tooLong(Template, ref, MaxURI)
+	}
 	s := r.Load()
 	h := hits{s: s, kind: Template, name: ref}
-	if server, rest, ours := splitNamespaced(ref); ours {
-		if t := s.table(server); t != nil {
-			run := t.runs[Template]
-			if e := run.name(hashKey(rest), rest); e != nil {
-				return s.target(e), nil
-			}
-			run.aliases(&h, Norm(ref))
-			if h.n == 0 {
-				decoded := unescape(rest)
-				h.entry(run.name(hashKey(decoded), decoded))
-			}
-			if target, ok, err := h.done(); ok {
-				return target, err
-			}
-			return s.resource(ref)
+	server, rest, ours := address(ref)
+	t := s.table(server)
+	switch _, own := cutScheme(ref, Local+":"); {
+	case ours && t != nil:
+		run := t.runs[Template]
+		if e := run.name(hashKey(rest), rest); e != nil {
+			return s.target(e), nil
 		}
+		run.aliases(&h, Norm(namespaced(t.name, rest)))
+		if h.n == 0 {
+			decoded := unescape(rest)
+			h.entry(run.name(hashKey(decoded), decoded))
+		}
+	case !own:
+		s.owners(&h, s.flatOwner(ref), hashKey(ref))
 	}
-	s.owners(&h, Template, hashKey(ref))
 	if t, ok, err := h.done(); ok {
 		return t, err
 	}

@@ -212,7 +212,7 @@ func TestResolvePrompt(t *testing.T) {
 		"calculator_help": "calculator help",
 		"my/db_help":      "my db_help",
 		"my_db/help":      "my_db help",
-		"my_db_help":      `AMBIGUOUS: prompt "my_db_help" is one of several, use its full name: my/db_help, my_db/help`,
+		"my_db_help":      "my_db help",
 		"db_help":         "my db_help",
 		"only/one":        "my_db only/one",
 		"my_db/only/one":  "my_db only/one",

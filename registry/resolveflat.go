@@ -4,7 +4,7 @@ import "strings"
 
 // splits calls f for every reading of a flat key as a server and a rest.
 func (s *Snapshot) splits(key string, f func(t *table, rest string)) {
-	for i := 0; i < len(key); i++ {
+	for i := 0; i < len(key) && i <= s.dir.longest; i++ {
 		if key[i] != '_' {
 			continue
 		}
@@ -14,10 +14,10 @@ func (s *Snapshot) splits(key string, f func(t *table, rest string)) {
 	}
 }
 
-// flatEntries adds the listed resources and learned links with a flat key.
-// The plain id of an entry that falls under another server's prefix is not
-// looked up: it is that other server's to give.
-func (s *Snapshot) flatEntries(h *hits, key string) {
+// flatEntries adds the listed resources with a flat key. The plain id of an entry
+// that has a tail is looked up for owner only, and not if all of its ids have
+// one.
+func (s *Snapshot) flatEntries(h *hits, key string, owner *table) {
 	s.splits(key, func(t *table, rest string) {
 		run := t.runs[Resource]
 		if run == nil {
@@ -25,37 +25,40 @@ func (s *Snapshot) flatEntries(h *hits, key string) {
 		}
 		hash := hashKey(rest)
 		first, second := run.byFlat.find(run.entries, hash, rest, byFlat)
-		if first == nil && t.rule != nil && t.rule.flatTail(rest) == tailNone {
+		if first == nil && t == owner && t.rule != nil && t.rule.flatWhy(rest) == tailNone {
 			first, second = run.byPlain.find(run.entries, hash, rest, byPlain)
 		}
 		h.entry(first)
 		h.entry(second)
 	})
-	if h.n > 0 {
-		return
-	}
+}
+
+// flatLinks adds the learned links with a flat key: in the form in which they are
+// shown, and for owner in the plain one.
+func (s *Snapshot) flatLinks(h *hits, key string, owner *table) {
 	s.splits(key, func(t *table, rest string) {
 		if t.rule == nil {
 			return
 		}
+		plain := t == owner && t.rule.flatWhy(rest) == tailNone
 		for _, uri := range t.learned.alias(rest) {
-			if t.rule.flatTail(rest) == tailNone || strings.HasSuffix(rest, "~"+flatHash(uri)) {
-				h.add(s.expansion(t, uri, t.runs[Template].template(uri)))
+			if flat := flatten(uri); plain || rest == strings.TrimLeft(flat, "_")+t.rule.flatTail(uri, flat) {
+				h.add(s.expansion(t, uri, t.runs[Template].template(uri, &h.budget)))
 			}
 		}
 	})
 }
 
-// flatExpansions adds the expansions of templates with a flat key, of which
-// only a single one is an answer.
-func (s *Snapshot) flatExpansions(h *hits, key string) {
+// flatExpansions adds the expansions of owner's templates with a flat key, of
+// which only a single one is an answer.
+func (s *Snapshot) flatExpansions(h *hits, key string, owner *table) {
 	s.splits(key, func(t *table, rest string) {
 		run := t.runs[Template]
-		if run == nil || t.rule == nil || t.rule.flatTail(rest) != tailNone {
+		if run == nil || t != owner || t.rule.flatWhy(rest) != tailNone {
 			return
 		}
 		seen := map[string]bool{}
-		run.flats.Parse(rest, func(i, ways int, uri string) bool {
+		run.flats.Parse(rest, &h.budget, func(i, ways int, uri string) bool {
 			e := &run.entries[run.order[i]]
 			if ways > 1 { // twice: even alone it is no answer
 				h.entry(e)
@@ -64,7 +67,7 @@ func (s *Snapshot) flatExpansions(h *hits, key string) {
 			}
 			if !seen[uri] {
 				seen[uri] = true
-				h.add(s.expansion(t, uri, run.template(uri)))
+				h.add(s.expansion(t, uri, run.template(uri, &h.budget)))
 			}
 			return h.n < maxCandidates
 		})

@@ -34,12 +34,12 @@ type run struct {
 
 // recipe is all that a run depends on besides the list itself.
 type recipe struct {
-	kind     Kind
-	rule     *rule
-	flat     bool // namespace: flat
-	limit    int
-	reserved map[string]*LocalTool
-	admit    func([]Definition) []bool // nil admits all
+	kind  Kind
+	rule  *rule
+	flat  bool // namespace: flat
+	limit int
+	own   func(tool string) bool    // which names are Goblin's
+	admit func([]Definition) []bool // nil admits all
 	// linked gives the listed form of a URI in a tool's definition.
 	linked func(uri string) string
 }
@@ -112,7 +112,7 @@ func nameTools(c recipe, drafts []draft, ps *problems) []draft {
 			if toolChars(d.name) == changed {
 				continue
 			}
-			listed, why := c.rule.toolName(d.name, c.reserved)
+			listed, why := c.rule.toolName(d.name, c.own)
 			if _, ok := taken[listed]; ok && changed && why == tailNone {
 				listed, why = c.rule.tailedTool(d.name), tailOwn
 			}
@@ -194,10 +194,10 @@ func flatIDs(u *rule, drafts []draft, ps *problems) []string {
 		b.WriteString(u.server)
 		b.WriteByte('_')
 		b.WriteString(plain(i))
-		why := u.flatTail(plain(i))
-		if d.tailed = d.tailed || why != tailNone; d.tailed {
-			b.WriteByte('~')
-			b.WriteString(flatHash(d.name))
+		if d.tailed || u.flatWhy(plain(i)) != tailNone {
+			tail := u.flatTail(d.name, plain(i))
+			b.WriteString(tail)
+			d.tailed, d.tail = true, uint8(len(tail))
 		}
 		starts[i+1] = b.Len()
 	}
@@ -260,7 +260,7 @@ func (r *run) render(c recipe, drafts []draft, flats []string) {
 		r.arena = rawjson.Append(r.arena, d.item, edits...)
 		json := rawjson.OneLine(r.arena[start:len(r.arena):len(r.arena)])
 		e := &r.entries[i]
-		*e = Entry{Kind: c.kind, Server: c.rule.server, Name: d.name, Listed: d.listed, Size: -1, JSON: json, tailed: d.tailed}
+		*e = Entry{Kind: c.kind, Server: c.rule.server, Name: d.name, Listed: d.listed, Size: -1, JSON: json, tail: d.tail}
 		if flats != nil {
 			e.Flat = flats[i]
 		}
@@ -370,13 +370,13 @@ func (r *run) indexFlat() {
 	tailed := 0
 	for i := range es {
 		r.byFlat.add(es, i, byFlat(&es[i]), byFlat)
-		if es[i].tailed {
+		if es[i].tail > 0 {
 			tailed++
 		}
 	}
 	r.byPlain = newIndex(tailed)
 	for i := range es {
-		if es[i].tailed {
+		if es[i].tail > 0 {
 			r.byPlain.add(es, i, byPlain(&es[i]), byPlain)
 		}
 	}
@@ -414,12 +414,13 @@ func (r *run) listed(h uint64, listed string) *Entry {
 	return e
 }
 
-// template returns the template that says most about a URI, nil for none.
-func (r *run) template(uri string) *Entry {
+// template returns the template that says most about a URI, nil for none and when
+// the budget is spent.
+func (r *run) template(uri string, budget *uritemplate.Budget) *Entry {
 	if r == nil {
 		return nil
 	}
-	if i := r.templates.Match(uri); i >= 0 {
+	if i := r.templates.Match(uri, budget); i >= 0 {
 		return &r.entries[r.order[i]]
 	}
 	return nil

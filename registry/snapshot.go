@@ -7,6 +7,7 @@ import (
 	"errors"
 	"hash/crc32"
 	"iter"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -22,8 +23,14 @@ type Snapshot struct {
 	lists    [Kinds]merged
 	flat     bool
 	pageSize int
+	own      []string // names of Goblin's tools, whether listed or not
 	tools    map[string]*LocalTool
 	handlers map[string]*LocalResource
+}
+
+// ownTool reports whether a name is that of a tool of Goblin's own.
+func (s *Snapshot) ownTool(name string) bool {
+	return s.tools[name] != nil || slices.Contains(s.own, name)
 }
 
 // table is what is known of one server. It is immutable; a change makes a new
@@ -40,29 +47,31 @@ type table struct {
 // directory finds tables by names. It changes only with the set of servers.
 type directory struct {
 	byName map[string]int
-	byTool map[string][]int // sanitized name
+	byHead map[string][]int // what the listed names of their tools begin with
+	byTool map[string]int   // sanitized name: the first in the config
 	byFlat map[string][]int // collapsed name
-	// Servers so long that the listed names of their tools do not show all of
-	// the prefix.
-	long []int
+	// Bytes of the longest name and the longest head: prefixes end there.
+	longest, longestHead int
 }
 
 func newDirectory(tables []*table) *directory {
 	d := &directory{
-		byName: map[string]int{Local: 0},
-		byTool: map[string][]int{},
-		byFlat: map[string][]int{Local: {0}},
+		byName:  map[string]int{Local: 0},
+		byHead:  map[string][]int{},
+		byTool:  map[string]int{},
+		byFlat:  map[string][]int{Local: {0}},
+		longest: len(Local),
 	}
 	for i, t := range tables[1:] {
 		i++
 		d.byName[t.name] = i
+		d.byHead[t.rule.head] = append(d.byHead[t.rule.head], i)
 		d.byFlat[collapsed(t.name)] = append(d.byFlat[collapsed(t.name)], i)
-		if len(t.rule.tool) > maxToolName-tailLen {
-			d.long = append(d.long, i)
-			continue
+		if name := sanitize(t.name); d.byTool[name] == 0 {
+			d.byTool[name] = i
 		}
-		name := sanitize(t.name)
-		d.byTool[name] = append(d.byTool[name], i)
+		d.longest = max(d.longest, len(t.name))
+		d.longestHead = max(d.longestHead, len(t.rule.head))
 	}
 	return d
 }

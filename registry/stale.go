@@ -3,6 +3,8 @@ package registry
 import (
 	"iter"
 	"time"
+
+	"goblin/registry/uritemplate"
 )
 
 // Bounds of how far up an update of a URI is followed: servers choose the
@@ -136,16 +138,17 @@ func (c *Contents) leftLocked(inv *Invocation) bool {
 		return false
 	}
 	t := c.registry.Load().table(inv.Server)
-	return t != nil && !t.reaches(inv.Kind, inv.Name)
+	budget := uritemplate.Budget(maxSteps)
+	return t != nil && !t.reaches(inv.Kind, inv.Name, &budget)
 }
 
 // reaches reports whether an entry is listed or, of resources, can be read
-// without.
-func (t *table) reaches(kind Kind, name string) bool {
+// without. It may be false by mistake when the budget is spent.
+func (t *table) reaches(kind Kind, name string, budget *uritemplate.Budget) bool {
 	if t.runs[kind].name(hashKey(name), name) != nil {
 		return true
 	}
-	return kind == Resource && (t.open || t.runs[Template].template(name) != nil || t.learned != nil && t.learned.has(name))
+	return kind == Resource && (t.open || t.learned != nil && t.learned.has(name) || t.runs[Template].template(name, budget) != nil)
 }
 
 // forget drops all of a server that left.
@@ -171,6 +174,7 @@ func (c *Contents) relisted(t *table, kind Kind, was *run, now time.Time) int {
 	}
 	run := t.runs[kind]
 	c.leave(t.name, kind, was, run, now)
+	budget := uritemplate.Budget(maxSteps) // for all: the lock is held
 	return c.remove(t.name, func(n *content) bool {
 		name := n.inv.Name
 		hash := hashKey(name)
@@ -179,7 +183,7 @@ func (c *Contents) relisted(t *table, kind Kind, was *run, now time.Time) int {
 			return was.name(hash, name) != nil && run.name(hash, name) == nil
 		case n.inv.Kind == Resource && kind == Template:
 			// It was read as it is, but only the template said that it can be.
-			return was.template(name) != nil && !t.reaches(Resource, name)
+			return (was.template(name, &budget) != nil || budget.Spent()) && !t.reaches(Resource, name, &budget)
 		}
 		return false
 	})

@@ -26,12 +26,14 @@ type LocalHandler struct {
 const (
 	ReasonNotFound  = "Resource not found"
 	ReasonMalformed = "Invalid namespaced URI format"
+	ReasonTemplates = "too many templates to match"
 )
 
 // NotFoundError says that a name is in no table.
 type NotFoundError struct {
 	Kind    Kind
-	Name    string // as requested
+	Name    string // as requested, cut if it is longer than names may be
+	Owner   string // the server whose prefix it has, so that nobody else can have it; "" for none
 	Reason  string
 	Nearest []string // listed names that look like it, best first
 	Absent  string   // why it may be missing, if that is known; the registry leaves it empty

@@ -23,21 +23,46 @@ func splitNamespaced(uri string) (server, rest string, ours bool) {
 	return server, rest, true
 }
 
-// flatHash tells apart flat ids that would else be equal: 8 hex digits that
-// depend on nothing but the original URI.
-func flatHash(original string) string {
-	h := sha256.Sum256([]byte(original))
-	return hex.EncodeToString(h[:4])
+// Lengths of tails with their separators.
+const (
+	tailLen     = 9
+	longTailLen = 2 * tailLen
+)
+
+// tails tell apart names that would else be one, by nothing but what they are
+// made from: 8 hex digits, or twice 8 where those could be looked for.
+func tails(of string, separator byte) (short, long string) {
+	h := sha256.Sum256([]byte(of))
+	b := make([]byte, 0, longTailLen)
+	b = hex.AppendEncode(append(b, separator), h[:4])
+	b = hex.AppendEncode(append(b, separator), h[4:8])
+	return string(b[:tailLen]), string(b)
 }
 
-// tail tells apart tools that would else have one name: 8 hex digits that
-// depend on nothing but the server and the original name.
+// tail is the short tail of a tool, without its separator.
 func tail(server, original string) string {
-	h := sha256.New()
-	h.Write([]byte(server))
-	h.Write([]byte{0})
-	h.Write([]byte(original))
-	return hex.EncodeToString(h.Sum(nil)[:4])
+	short, _ := tails(server+"\x00"+original, '_')
+	return short[1:]
+}
+
+// flatHash is the short tail of a flat id, without its separator.
+func flatHash(original string) string {
+	short, _ := tails(original, '~')
+	return short[1:]
+}
+
+// endsInTail reports whether a name looks like one with a tail.
+func endsInTail(s string, separator byte) bool {
+	at := len(s) - tailLen
+	if at < 0 || s[at] != separator {
+		return false
+	}
+	for i := at + 1; i < len(s); i++ {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
 }
 
 // trimControl drops what URL parsers drop at both ends.
@@ -162,8 +187,8 @@ func unescape(s string) string {
 	b := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {
 		if s[i] == '%' && i+2 < len(s) {
-			if c, err := hex.DecodeString(s[i+1 : i+3]); err == nil {
-				b = append(b, c[0])
+			if hi, lo := unhex(s[i+1]), unhex(s[i+2]); hi|lo < 16 {
+				b = append(b, hi<<4|lo)
 				i += 2
 				continue
 			}
@@ -171,6 +196,17 @@ func unescape(s string) string {
 		b = append(b, s[i])
 	}
 	return string(b)
+}
+
+// unhex is the value of a hex digit, more than 15 for other bytes.
+func unhex(c byte) byte {
+	switch {
+	case '0' <= c && c <= '9':
+		return c - '0'
+	case 'a' <= c|0x20 && c|0x20 <= 'f':
+		return c | 0x20 - 'a' + 10
+	}
+	return 0xff
 }
 
 // flatByte marks the bytes that stand for themselves in flat ids.

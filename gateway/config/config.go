@@ -141,6 +141,9 @@ var toolNames = []string{
 	"catalog_resource_templates", "execute_lua",
 }
 
+// OwnTools are the names of all of Goblin's own tools, chosen or not.
+func OwnTools() []string { return slices.Clone(toolNames) }
+
 // MetaTools chooses Goblin's own tools.
 type MetaTools struct {
 	All   bool

@@ -274,7 +274,8 @@ func (ls *lists) fetch(ctx context.Context, g *listing) (size int, ok bool) {
 	f := g.filter(&s.cfg)
 	kept := items[:0]
 	for _, item := range items {
-		if name, ok := rawjson.String(rawjson.Get(item, g.key)); !ok || f.Match(name) {
+		// The registry drops what is too long, and says so: no glob need look at it.
+		if name, ok := rawjson.String(rawjson.Get(item, g.key)); !ok || len(name) > registry.MaxURI || f.Match(name) {
 			kept = append(kept, item)
 		}
 	}

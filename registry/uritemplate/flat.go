@@ -1,6 +1,9 @@
 package uritemplate
 
-import "strings"
+import (
+	"math"
+	"strings"
+)
 
 // Flat recognises the flat spelling of a template's expansions: that in which
 // every run of bytes outside of [A-Za-z0-9.~-] has become one underscore.
@@ -48,7 +51,20 @@ func (f *Flat) Prefix() string {
 // Parse reads s, a flat spelling. It returns in how many ways the template
 // can have given it, where 2 means several, and for 1 the expansion.
 func (f *Flat) Parse(s string) (uri string, ways int) {
-	if len(s) > MaxURI || !strings.HasPrefix(s, f.Prefix()) {
+	budget := Budget(math.MaxInt)
+	return f.parse(s, &budget)
+}
+
+// parse finds nothing when the budget is spent.
+func (f *Flat) parse(s string, budget *Budget) (uri string, ways int) {
+	if len(s) > MaxURI || !budget.take(perTemplate+compared(f.Prefix())) || !strings.HasPrefix(s, f.Prefix()) {
+		return "", 0
+	}
+	work := 1
+	for i := range f.parts {
+		work += compared(f.parts[i].lit)
+	}
+	if !budget.take(2 * work * (len(s) + 1)) {
 		return "", 0
 	}
 	// count[i][p] is the number of ways in which parts i and later give s[p:],

@@ -31,18 +31,25 @@ func NewIndex(list []*Template) *Index {
 
 // Match returns the place in the list of the template that says most about
 // uri: the one with the most literal bytes, then with the longest literal
-// prefix, then the first in the list. It returns -1 when none matches.
-func (x *Index) Match(uri string) int {
+// prefix, then the first in the list. It returns -1 when none matches, and when
+// the budget is spent.
+func (x *Index) Match(uri string, budget *Budget) int {
+	if len(uri) > MaxURI {
+		return -1
+	}
 	best := -1
-	for g := x.prefixes.longest(uri); g >= 0; g = x.prefixes.groups[g].parent {
+	for g := x.prefixes.longest(uri, budget); g >= 0; g = x.prefixes.groups[g].parent {
 		for _, i := range x.prefixes.groups[g].members {
 			t := x.templates[i]
 			if best >= 0 && t.literals <= x.templates[best].literals {
 				break
 			}
-			if t.Match(uri) {
+			if t.match(uri, budget) {
 				best = int(i)
 				break
+			}
+			if budget.Spent() {
+				return -1
 			}
 		}
 	}
@@ -76,11 +83,15 @@ func NewFlatIndex(list []*Template, flatten func(string) string) *FlatIndex {
 
 // Parse calls yield, until it returns false, for every template that can have
 // given the flat spelling s: with its place in the list, the number of ways
-// (2 for several) and, for one way, the expansion.
-func (x *FlatIndex) Parse(s string, yield func(i, ways int, uri string) bool) {
-	for g := x.prefixes.longest(s); g >= 0; g = x.prefixes.groups[g].parent {
+// (2 for several) and, for one way, the expansion. It stops when the budget is
+// spent.
+func (x *FlatIndex) Parse(s string, budget *Budget, yield func(i, ways int, uri string) bool) {
+	if len(s) > MaxURI {
+		return
+	}
+	for g := x.prefixes.longest(s, budget); g >= 0; g = x.prefixes.groups[g].parent {
 		for _, i := range x.prefixes.groups[g].members {
-			if uri, ways := x.flats[i].Parse(s); ways > 0 && !yield(int(i), ways, uri) {
+			if uri, ways := x.flats[i].parse(s, budget); budget.Spent() || ways > 0 && !yield(int(i), ways, uri) {
 				return
 			}
 		}
@@ -122,10 +133,13 @@ func newPrefixes(n int, of func(int) string) prefixes {
 }
 
 // longest returns the group with the longest prefix of s, -1 for none; the
-// shorter ones are its parents.
-func (x *prefixes) longest(s string) int {
+// shorter ones are its parents. It is -1, too, when the budget is spent.
+func (x *prefixes) longest(s string, budget *Budget) int {
 	g := sort.Search(len(x.groups), func(i int) bool { return x.groups[i].prefix > s }) - 1
 	for g >= 0 && !strings.HasPrefix(s, x.groups[g].prefix) {
+		if !budget.take(compared(x.groups[g].prefix)) {
+			return -1
+		}
 		g = x.groups[g].parent
 	}
 	return g

@@ -1,6 +1,9 @@
 package uritemplate
 
-import "strings"
+import (
+	"math"
+	"strings"
+)
 
 // class is a set of bytes that a value may consist of.
 type class uint8
@@ -29,13 +32,13 @@ var classes = func() (t [256]class) {
 	return t
 }()
 
-// set holds the positions of the URI that can be reached: set[i] means that
+// set holds the positions of the URI that can be reached: set[i] is not 0 when
 // everything so far can match the first i bytes.
-type set []bool
+type set []uint8
 
 func (a set) empty() bool {
 	for _, x := range a {
-		if x {
+		if x != 0 {
 			return false
 		}
 	}
@@ -44,31 +47,58 @@ func (a set) empty() bool {
 
 func (a set) add(b set) {
 	for i, x := range b {
-		if x {
-			a[i] = true
+		if x != 0 {
+			a[i] = 1
 		}
 	}
 }
+
+// Budget is the work that a look-up may take, in steps of about a nanosecond: a
+// byte of the URI looked at for a part of a template. Steps are counted, not
+// timed, so that a look-up has the same outcome everywhere.
+type Budget int
+
+// perTemplate is what looking at a template costs, however soon it does not match.
+const perTemplate = 64
+
+// take spends n steps and reports whether there were as many.
+func (b *Budget) take(n int) bool {
+	*b -= Budget(n)
+	return *b >= 0
+}
+
+// Spent reports whether the work needed more than there was. What was found then
+// may be wrong.
+func (b *Budget) Spent() bool { return *b < 0 }
 
 // Match reports whether uri is an expansion of the template. Variables of
 // simple and reserved expressions ({v}, {+v}) must not be empty; those of the
 // other operators may be undefined.
 func (t *Template) Match(uri string) bool {
-	if len(uri) > MaxURI || !strings.HasPrefix(uri, t.Prefix()) {
+	budget := Budget(math.MaxInt)
+	return t.match(uri, &budget)
+}
+
+// match is false when the budget is spent.
+func (t *Template) match(uri string, budget *Budget) bool {
+	if len(uri) > MaxURI || !budget.take(perTemplate+compared(t.prefix)) || !strings.HasPrefix(uri, t.prefix) {
 		return false
 	}
 	n := len(uri) + 1
-	var stack [5 * 200]bool
+	var stack [4 * 200]uint8
 	space := stack[:]
-	if 5*n > len(space) {
-		space = make([]bool, 5*n)
+	if 4*n > len(space) {
+		if !budget.take(4 * n) {
+			return false
+		}
+		space = make([]uint8, 4*n)
 	}
-	m := matcher{s: uri}
+	m := matcher{s: uri, budget: budget}
 	for i := range m.sets {
 		m.sets[i] = space[i*n : (i+1)*n]
 	}
 	cur, next := m.sets[0], m.sets[1]
-	cur[0] = true
+	cur[0] = 1
 	for i := range t.parts {
 		p := &t.parts[i]
 		if p.vars == nil {
@@ -80,25 +110,38 @@ func (t *Template) Match(uri string) bool {
 		} else {
 			m.expression(next, cur, p)
 		}
-		if cur, next = next, cur; cur.empty() {
+		if cur, next = next, cur; budget.Spent() || cur.empty() {
 			return false
 		}
 	}
-	return cur[len(uri)]
+	return cur[len(uri)] != 0
 }
 
-// matcher holds the URI and room: two sets for Match, three for expressions.
+// compared is the cost of comparing a text, which is done many bytes at a time.
+func compared(text string) int { return 1 + len(text)/16 }
+
+// matcher holds the URI and room: two sets for match, two for expressions.
 type matcher struct {
-	s    string
-	sets [5]set
+	s      string
+	sets   [4]set
+	budget *Budget
 }
 
 // literal sets to to what lit reaches from from.
 func (m *matcher) literal(to, from set, lit string) {
 	clear(to)
+	if !m.budget.take(len(to)) {
+		return
+	}
 	for i, ok := range from {
-		if ok && strings.HasPrefix(m.s[i:], lit) {
-			to[i+len(lit)] = true
+		if ok == 0 || m.s[i:] == "" || m.s[i] != lit[0] {
+			continue
+		}
+		if !m.budget.take(compared(lit)) {
+			return
+		}
+		if strings.HasPrefix(m.s[i:], lit) {
+			to[i+len(lit)] = 1
 		}
 	}
 }
@@ -108,10 +151,13 @@ func (m *matcher) literal(to, from set, lit string) {
 // the shortest, so it stands for all others.
 func (m *matcher) span(to, from set, c class, atLeast, limit int) {
 	clear(to)
+	if !m.budget.take(len(to)) {
+		return
+	}
 	running, chars := false, 0
 	for i := range to {
 		if i > 0 {
-			if from[i-1] {
+			if from[i-1] != 0 {
 				running, chars = true, 0
 			}
 			if running = running && classes[m.s[i-1]]&c != 0; running && limit > 0 {
@@ -119,7 +165,9 @@ func (m *matcher) span(to, from set, c class, atLeast, limit int) {
 				running = chars <= limit
 			}
 		}
-		to[i] = running || atLeast == 0 && from[i]
+		if running || atLeast == 0 && from[i] != 0 {
+			to[i] = 1
+		}
 	}
 }
 
@@ -172,11 +220,11 @@ func (m *matcher) expression(to, from set, p *part) {
 		}
 		m.segments(to, from, len(p.vars), limit)
 	case ';':
-		m.pairs(to, from, p.vars, ";", ";", classParam, exploded)
+		m.pairs(to, from, p.vars, ';', ';', classParam, exploded)
 	case '?':
-		m.pairs(to, from, p.vars, "?", "&", classForm, exploded)
+		m.pairs(to, from, p.vars, '?', '&', classForm, exploded)
 	case '&':
-		m.pairs(to, from, p.vars, "&", "&", classForm, exploded)
+		m.pairs(to, from, p.vars, '&', '&', classForm, exploded)
 	}
 }
 
@@ -195,9 +243,10 @@ func (m *matcher) segments(to, from set, n, limit int) {
 	}
 }
 
-// pairs follows name=value pairs, at most one per variable, in any order.
-func (m *matcher) pairs(to, from set, vars []variable, first, sep string, c class, exploded bool) {
-	a, b, round := m.sets[2], m.sets[3], m.sets[4]
+// pairs follows name=value pairs, at most as many as there are variables, in any
+// order.
+func (m *matcher) pairs(to, from set, vars []variable, first, sep byte, c class, exploded bool) {
+	a, b := m.sets[2], m.sets[3]
 	copy(to, from)
 	if exploded { // an exploded map brings names of its own
 		if c == classForm {
@@ -205,54 +254,55 @@ func (m *matcher) pairs(to, from set, vars []variable, first, sep string, c clas
 		} else {
 			c = classSegment
 		}
-		m.literal(a, from, first)
+		m.literal(a, from, string(first))
 		m.span(b, a, c, 0, 0)
 		to.add(b)
 		return
 	}
-	copy(round, from)
-	for i := range vars {
-		if i == 1 {
-			first = sep
+	// ends[i] is, plus one, how many pairs may follow one that ends at i; 0 if
+	// none ends there. begins[i] is the same of a value that begins at i.
+	ends, begins := a, b
+	clear(ends)
+	clear(begins)
+	if !m.budget.take(2 * len(to)) {
+		return
+	}
+	value := uint8(0) // the same of a value that goes on
+	for i := range to {
+		if i > 0 && classes[m.s[i-1]]&c == 0 {
+			value = 0
 		}
-		clear(b)
-		for _, v := range vars {
-			m.pair(b, round, a, first, v.name, c)
+		value = max(value, begins[i])
+		ends[i] = max(ends[i], value)
+		if ends[i] > 0 {
+			to[i] = 1
 		}
-		if b.empty() {
+		if i == len(m.s) {
 			return
 		}
-		to.add(b)
-		copy(round, b)
+		if from[i] != 0 && m.s[i] == first {
+			m.names(ends, begins, i+1, vars, uint8(len(vars)))
+		}
+		if ends[i] > 1 && m.s[i] == sep {
+			m.names(ends, begins, i+1, vars, ends[i]-1)
+		}
 	}
 }
 
-// pair adds to to what one pair reaches from from: the separator and the
-// name, then nothing or "=" and a value. a is room.
-func (m *matcher) pair(to, from, a set, sep, name string, c class) {
-	clear(a)
-	any := false
-	for i, ok := range from {
-		if !ok || !strings.HasPrefix(m.s[i:], sep) || !strings.HasPrefix(m.s[i+len(sep):], name) {
+// names notes the pairs whose name begins at at: more is, plus one, how many may
+// follow.
+func (m *matcher) names(ends, begins set, at int, vars []variable, more uint8) {
+	for _, v := range vars {
+		if !m.budget.take(compared(v.name)) {
+			return
+		}
+		if !strings.HasPrefix(m.s[at:], v.name) {
 			continue
 		}
-		end := i + len(sep) + len(name)
-		to[end] = true
+		end := at + len(v.name)
+		ends[end] = max(ends[end], more)
 		if end < len(m.s) && m.s[end] == '=' {
-			a[end+1] = true
-			any = true
-		}
-	}
-	if !any {
-		return
-	}
-	running := false
-	for i := range a {
-		if i > 0 {
-			running = (running || a[i-1]) && classes[m.s[i-1]]&c != 0
-		}
-		if running || a[i] {
-			to[i] = true
+			begins[end+1] = max(begins[end+1], more)
 		}
 	}
 }

@@ -16,6 +16,7 @@ const (
 // Template is a parsed URI template.
 type Template struct {
 	raw      string
+	prefix   string // of all expansions
 	parts    []part
 	literals int
 }
@@ -67,7 +68,20 @@ func Parse(s string) (*Template, error) {
 		t.parts = append(t.parts, p)
 		rest = rest[end+1:]
 	}
+	if len(t.parts) > 0 && t.parts[0].vars == nil {
+		t.prefix = plain(t.parts[0].lit)
+	}
 	return t, nil
+}
+
+// plain is what a literal begins with in both its spellings, encoded or not.
+func plain(lit string) string {
+	for i := 0; i < len(lit); i++ {
+		if !stays(lit[i]) {
+			return lit[:i]
+		}
+	}
+	return lit
 }
 
 func literal(s string) part {
@@ -83,13 +97,18 @@ func literal(s string) part {
 func encode(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
-		if c := s[i]; c > 0x20 && c < 0x7f && strings.IndexByte("\"<>\\^`{|}", c) < 0 {
+		if c := s[i]; stays(c) {
 			b.WriteByte(c)
 		} else {
 			fmt.Fprintf(&b, "%%%02X", c)
 		}
 	}
 	return b.String()
+}
+
+// stays reports whether a byte may stand in a URI as it is.
+func stays(c byte) bool {
+	return c > 0x20 && c < 0x7f && strings.IndexByte("\"<>\\^`{|}", c) < 0
 }
 
 func expression(s string) (part, error) {
@@ -152,13 +171,8 @@ func hexDigit(c byte) bool {
 // String returns the template's text.
 func (t *Template) String() string { return t.raw }
 
-// Prefix returns the literal text before the first expression.
-func (t *Template) Prefix() string {
-	if len(t.parts) == 0 || t.parts[0].encoded != "" {
-		return "" // two spellings have no prefix in common that is worth it
-	}
-	return t.parts[0].lit
-}
+// Prefix returns the literal text that every expansion begins with.
+func (t *Template) Prefix() string { return t.prefix }
 
 // Literals returns how many bytes of the template are literal: of two
 // templates that match, the one with more of them says more.

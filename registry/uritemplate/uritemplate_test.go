@@ -128,15 +128,111 @@ func TestIndexPrefersTheTemplateThatSaysMost(t *testing.T) {
 		"zzz://q":               "{+any}",
 	} {
 		got := ""
-		if i := x.Match(uri); i >= 0 {
+		if i := x.Match(uri, ample()); i >= 0 {
 			got = texts[i]
 		}
 		if got != want {
 			t.Errorf("Match(%q) = %q, want %q", uri, got, want)
 		}
 	}
-	if i := NewIndex(list[1:]).Match("zzz://q"); i != -1 {
+	if i := NewIndex(list[1:]).Match("zzz://q", ample()); i != -1 {
 		t.Errorf("matched %d without a template for it", i)
+	}
+}
+
+// ample is more than any test needs.
+func ample() *Budget {
+	b := Budget(1 << 40)
+	return &b
+}
+
+// checkSteps fails when a match took more than in proportion to both lengths.
+func checkSteps(t testing.TB, template, uri string, templates int, left Budget) {
+	t.Helper()
+	if took, most := 1<<40-int(left), templates*2*(perTemplate+8*(len(template)+1)*(len(uri)+1)); took > most {
+		t.Fatalf("%d steps for %d and %d bytes, want at most %d", took, len(template), len(uri), most)
+	}
+}
+
+func TestStepsGrowWithTheProductOfBothLengthsOnly(t *testing.T) {
+	vars := func(n int) string {
+		names := make([]string, n)
+		for i := range names {
+			names[i] = strings.Repeat("a", i+1)
+		}
+		return strings.Join(names, ",")
+	}
+	for _, template := range []string{
+		strings.Repeat("{+a}", MaxVariables), strings.Repeat("a{+a}", MaxVariables), strings.Repeat("{?a}", MaxVariables),
+		"{?" + vars(MaxVariables) + "}", "{;" + vars(MaxVariables) + "}", "{&" + vars(MaxVariables) + "}", "{/" + vars(MaxVariables) + "}",
+		"{+a}" + strings.Repeat("a", 4000), "{+a}" + strings.Repeat("é", 2000), strings.Repeat("{a:9999}", MaxVariables),
+	} {
+		for _, unit := range []string{"a", "?a", "?aa&aaa", "&a=", "&aa=a", ";a=a;aa", "/a", "%C3", "é", "?"} {
+			for _, size := range []int{10, 1000, MaxURI} {
+				uri := strings.Repeat(unit, size/len(unit))
+				tpl, err := Parse(template)
+				if err != nil {
+					t.Fatal(err)
+				}
+				budget := ample()
+				NewIndex([]*Template{tpl}).Match(uri, budget)
+				if took, most := 1<<40-int(*budget), perTemplate+8*(size+1)*(len(tpl.parts)+MaxVariables+len(template)/16); took > most {
+					t.Errorf("%.40s with %d bytes of %s: %d steps, want at most %d", template, size, unit, took, most)
+				}
+			}
+		}
+	}
+}
+
+func TestALookUpEndsWithItsBudget(t *testing.T) {
+	const most = 1 << 20
+	for name, text := range map[string]func(int) string{
+		"no prefix":         func(i int) string { return "{+a}" + strconv.Itoa(i) },
+		"one prefix":        func(i int) string { return "aa{+a}{+b}" + strconv.Itoa(i) },
+		"nested prefixes":   func(i int) string { return strings.Repeat("a", i%MaxTemplate) + "!{a}" },
+		"longest templates": func(i int) string { return strings.Repeat("{+a}a", MaxVariables) + strconv.Itoa(i) },
+	} {
+		list := make([]*Template, 5000)
+		for i := range list {
+			var err error
+			if list[i], err = Parse(text(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		x, flats := NewIndex(list), NewFlatIndex(list, flatten)
+		for _, size := range []int{1, 100, MaxURI, MaxURI + 1, 1 << 16} {
+			uri := strings.Repeat("a", size)
+			for what, look := range map[string]func(*Budget){
+				"match": func(b *Budget) { x.Match(uri, b) },
+				"flat":  func(b *Budget) { flats.Parse(uri, b, func(int, int, string) bool { return true }) },
+			} {
+				budget := Budget(most)
+				look(&budget)
+				// One part of one template may be over when the end is noticed.
+				if took := most - int(budget); took > most+4*MaxURI*(2*MaxVariables+3) {
+					t.Errorf("%s, %s, %d bytes: %d steps", name, what, size, took)
+				}
+			}
+		}
+	}
+	tpl, _ := Parse("{+a}")
+	budget := Budget(10)
+	if i := NewIndex([]*Template{tpl}).Match("x:1", &budget); i != -1 || !budget.Spent() {
+		t.Errorf("found %d with a spent budget", i)
+	}
+}
+
+func TestThePrefixIsWhatBothSpellingsShare(t *testing.T) {
+	for template, want := range map[string]string{
+		"x:{a}": "x:", "{a}": "", "": "", "x:y": "x:y", "x:a b{c}": "x:a", "é{c}": "", "x:\"{c}": "x:",
+	} {
+		tpl, err := Parse(template)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := tpl.Prefix(); got != want {
+			t.Errorf("prefix of %q is %q, want %q", template, got, want)
+		}
 	}
 }
 
@@ -223,7 +319,7 @@ func TestFlatIndexYieldsEveryReading(t *testing.T) {
 		list = append(list, tpl)
 	}
 	got := map[int]string{}
-	NewFlatIndex(list, flatten).Parse("db_1", func(i, ways int, uri string) bool {
+	NewFlatIndex(list, flatten).Parse("db_1", ample(), func(i, ways int, uri string) bool {
 		got[i] = uri
 		return true
 	})
@@ -245,9 +341,14 @@ func FuzzMatch(f *testing.F) {
 		if !strings.ContainsAny(template, "{}") && tpl.Match(template) != (len(template) <= MaxURI) {
 			t.Fatalf("literal template %q does not match itself", template)
 		}
-		NewIndex([]*Template{tpl, tpl}).Match(uri)
+		budget := ample()
+		NewIndex([]*Template{tpl, tpl}).Match(uri, budget)
+		checkSteps(t, template, uri, 2, *budget)
 		if flat, ok := tpl.Flatten(flatten); ok {
 			flat.Parse(flatten(uri))
+			budget := ample()
+			NewFlatIndex([]*Template{tpl}, flatten).Parse(flatten(uri), budget, func(int, int, string) bool { return true })
+			checkSteps(t, template, uri, 1, *budget)
 		}
 	})
 }
@@ -266,5 +367,24 @@ func BenchmarkMatchHostile(b *testing.B) {
 	uri := strings.Repeat("a", MaxURI)
 	for b.Loop() {
 		tpl.Match(uri)
+	}
+}
+
+// What resolution allows is gone in a few milliseconds, whatever there is to
+// match.
+func BenchmarkLookUpHostile(b *testing.B) {
+	list := make([]*Template, 10_000)
+	for i := range list {
+		list[i], _ = Parse("{+a}{+b}{?c,d}" + strconv.Itoa(i))
+	}
+	x := NewIndex(list)
+	for _, size := range []int{100, MaxURI} {
+		uri := strings.Repeat("a", size)
+		b.Run(strconv.Itoa(size), func(b *testing.B) {
+			for b.Loop() {
+				budget := Budget(1 << 22)
+				x.Match(uri, &budget)
+			}
+		})
 	}
 }

@@ -1,0 +1,120 @@
+package registry
+
+import "strings"
+
+// Bounds of names and URIs, in requests as in lists: longer ones are nobody's.
+const (
+	MaxName = 4 << 10  // bytes of the name of a tool or prompt
+	MaxURI  = 64 << 10 // bytes of a URI or template
+)
+
+// A name below the prefix of a configured server is that server's for good,
+// whether it lists it, is down or disabled, or has it withheld: nobody else can
+// be reached by it. The longest prefix counts, and no more of a name is looked
+// at. Besides that only the table of listed names is asked, in which no server
+// can have another's name (see rule).
+
+// owner is the server whose prefix the name of a tool or prompt has, nil for
+// none. named says that the prefix is "server/", behind which rest stands.
+func (s *Snapshot) owner(k Kind, name string) (t *table, rest string, named bool) {
+	d := s.dir
+	head := name[:min(len(name), d.longest+1)]
+	if i := strings.IndexByte(head, '/'); i >= 0 {
+		if n, ok := d.byName[head[:i]]; ok {
+			return s.tables[n], name[i+1:], true
+		}
+	}
+	n, at := 0, strings.LastIndexByte(head, '_')
+	for ; at > 0; at = strings.LastIndexByte(head[:at], '_') {
+		if n = d.prefixed(k, head[:at]); n > 0 {
+			break
+		}
+	}
+	if k == Tool && at < maxHead && len(name) == maxToolName && endsInTail(name, '_') {
+		if cut := d.byHead[name[:maxHead]]; len(cut) > 0 {
+			n = cut[0]
+		}
+	}
+	if n == 0 {
+		return nil, "", false
+	}
+	return s.tables[n], "", false
+}
+
+// prefixed is the number of the server whose names begin with key and an
+// underscore, 0 for none.
+func (d *directory) prefixed(k Kind, key string) int {
+	own, sanitized := d.byName[key], d.byTool[key]
+	if k == Tool && sanitized > 0 || own == 0 {
+		return sanitized
+	}
+	return own
+}
+
+// flatOwner is the server whose flat ids begin as uri does, nil for none.
+func (s *Snapshot) flatOwner(uri string) (t *table) {
+	var room [maxToolName + 1]byte
+	key := room[:0]
+	for i := 0; i < len(uri) && len(key) <= s.dir.longest && flatByte[uri[i]]; i++ {
+		under := uri[i] == '_'
+		if under && len(key) > 0 && key[len(key)-1] == '_' {
+			continue
+		}
+		if under {
+			if found := s.dir.byFlat[string(key)]; len(found) > 0 {
+				t = s.tables[found[0]]
+			}
+		}
+		key = append(key, uri[i])
+	}
+	return t
+}
+
+// address takes a URI apart as URL parsers do: the case of the scheme does not
+// count, neither does white space in front of it, nor do tabs and line breaks in
+// it and in the host. ours says that the scheme is mcp; server and rest are what
+// stands before and behind the first slash, rest as it is.
+func address(uri string) (server, rest string, ours bool) {
+	rest, ours = strings.CutPrefix(uri, scheme)
+	if !ours {
+		if rest, ours = cutScheme(uri, scheme); !ours {
+			return "", "", false
+		}
+	}
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	if server = rest[:end]; strings.ContainsAny(server, "\t\r\n") {
+		server = strings.NewReplacer("\t", "", "\r", "", "\n", "").Replace(server)
+	}
+	if rest = rest[end:]; rest != "" && rest[0] == '/' {
+		return server, rest[1:], true
+	}
+	return server, "", true
+}
+
+// cutScheme cuts off what URL parsers take for want, in lower case.
+func cutScheme(uri, want string) (rest string, ok bool) {
+	for uri != "" && uri[0] <= ' ' {
+		uri = uri[1:]
+	}
+	for i := 0; i < len(want); {
+		if uri == "" {
+			return "", false
+		}
+		c := uri[0]
+		uri = uri[1:]
+		switch {
+		case c == '\t' || c == '\r' || c == '\n':
+			continue
+		case 'A' <= c && c <= 'Z':
+			c |= 0x20
+		}
+		if c != want[i] {
+			return "", false
+		}
+		i++
+	}
+	return uri, true
+}
