@@ -295,7 +295,7 @@ func (i *Instance) sessionOptions() downstream.Options {
 		Order:   gateway.Order,
 		Spared:  i.gateway.Spared,
 		Logger:  i.o.Logger,
-		Limits:  downstream.Limits{Frame: l.Frame, Unsent: l.Unsent, Sessions: l.Sessions},
+		Limits:  downstream.Limits{Frame: l.Frame, Unsent: l.Unsent, Sessions: l.Sessions, Depth: l.Depth},
 		Memory:  i.memory,
 	}
 }
