@@ -60,6 +60,9 @@ func (a *App) lookUp(ctx context.Context) (*running, error) {
 // longer tells which is meant.
 func (a *App) lookUpRemoved(ctx context.Context) (*running, error) {
 	path := cmp.Or(a.ConfigFlag, a.Getenv("GOBLIN_CONFIG"), a.defaultConfig())
+	if path == "" {
+		return nil, nil
+	}
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
