@@ -141,6 +141,23 @@ func TestNamesForgeNoLines(t *testing.T) {
 	require.Contains(t, lines[1], `Approved of "calc": "xtidy (new)\n\ncalc harmless`)
 }
 
+// A shell shows what completes a word, and puts it into the command line.
+func TestCompletionsAreWordsThatDoNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	odd := []string{"a" + inSelectors("x"), "a\x1b]0;owned\a", "a\nb", "a\tb", "a b", "a;id", "$(id)", "a`id`", "a|b", "a\u202eb"}
+	script := obj{"tools": []obj{tool("add")}, "prompts": []obj{prompt("fine")}, "resources": []obj{resource("x:fine")}}
+	for _, name := range odd {
+		script["prompts"] = append(script["prompts"].([]obj), prompt(name))
+		script["resources"] = append(script["resources"].([]obj), resource("x:"+name))
+	}
+	w.backend("calc", script)
+	w.bridged().waitListed("prompts", "calc/fine", true)
+	for command, fine := range map[string]string{"prompt": "calc/fine\n", "read": "goblin://servers\n" + in("calc", "x:fine") + "\n", "call": "calc_add\n"} {
+		require.Equal(t, fine+":4\n", w.succeeds("__complete", command, ""))
+	}
+}
+
 func TestLinesOfAFailedToolAreToldFromThoseOfGoblin(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -210,4 +227,67 @@ func TestPagersAndEditorsGetWhatIsSafe(t *testing.T) {
 	require.Equal(t, strings.ToValidUTF8(evil, "\ufffd"), string(saved), "a file gets what arrived")
 	p.types("q")
 	p.restored(exitOK)
+}
+
+// forging is text that would put more on the screen than it is.
+const forging = "one\nserver       other\r\n\u2028two\u0085\vthree"
+
+func TestTheScreenShowsWhatIsHiddenAndKeepsNamesInTheirLine(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	hidden := "a" + inSelectors("hidden") + "\u2800\u3164\U000e0041" + strings.Repeat("\u0301", 40) + "z"
+	b := w.backend("calc", obj{
+		"tools":     []obj{tool("add", obj{"title": forging, "description": "first\nsecond " + hidden})},
+		"resources": []obj{resource("x:plain", obj{"name": forging, "mimeType": forging, "title": forging})},
+		"on":        obj{"tools/call add": actions(do("stderr", obj{"text": hidden}), do("text", obj{"text": hidden}))},
+	})
+	w.hosted = true
+	c := w.pipe("stdio")
+	c.ok("initialize", obj{"protocolVersion": revision, "capabilities": obj{}, "clientInfo": obj{"name": forging, "version": hidden}})
+	c.notify("notifications/initialized", nil)
+	c.waitListed("tools", "calc_add", true)
+	b.add("tools", tool("zz"+forging, obj{"title": hidden, "description": hidden}))
+	b.listChanged("tools")
+	c.noted("notifications/tools/list_changed", nil)
+	c.callText("calc_add", nil)
+	p := w.pane(200, 50)
+	written := filepath.Join(w.dir, "raw")
+	p.tmux("pipe-pane", "cat >"+written)
+	p.goblin("")
+	p.shows("x:plain")
+	p.types("/plain")
+	p.keys("Enter", "Enter")
+	p.shows(`one\nserver       other\r\n\u2028two\u0085\x0bthree`)
+	p.keys("Escape", "Escape")
+	p.types("2/add")
+	p.keys("Enter", "Enter")
+	p.shows(`second a\U000e0148`, `title        one\nserver`)
+	p.keys("Escape", "Escape", "Escape")
+	p.types("2/zz")
+	p.keys("Enter")
+	p.types("A")
+	p.shows("Approve zzone", `a\U000e0148`)
+	p.types("n")
+	p.keys("Escape", "Escape")
+	p.types("1")
+	p.keys("Enter")
+	p.shows("It is new on a server")
+	p.keys("Escape", "Escape")
+	p.types("5")
+	for _, text := range []string{"tools/call", `\U000e0148`, "Tool is new"} {
+		p.keys("]")
+		p.shows(text)
+	}
+	p.types("q")
+	p.shows("ended with 0")
+	text, err := os.ReadFile(written)
+	require.NoError(t, err)
+	printed := strings.Map(func(r rune) rune { // what moves the cursor is Goblin's own
+		if r < ' ' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, string(text))
+	seen(t, "the screen", printed)
+	require.NotContains(t, printed, strings.Repeat("\u0301", 9))
 }
