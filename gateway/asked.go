@@ -1,8 +1,8 @@
 package gateway
 
 import (
+	"crypto/rand"
 	"slices"
-	"strconv"
 	"sync"
 
 	"goblin/gateway/downstream"
@@ -16,7 +16,6 @@ import (
 // client.
 type tokens struct {
 	mu   sync.Mutex
-	last uint64
 	open map[string]token
 }
 
@@ -40,8 +39,7 @@ func (t *tokens) replace(conn upstream.Conn, s *downstream.Session, params []byt
 	if t.open == nil {
 		t.open = make(map[string]token)
 	}
-	t.last++
-	own := "goblin-" + strconv.FormatUint(t.last, 10)
+	own := "goblin-" + rand.Text()
 	t.open[own] = token{conn, raw, s}
 	return rawjson.Splice(params, rawjson.Replace(params, raw, rawjson.Quote(own))), func() {
 		t.mu.Lock()

@@ -289,6 +289,7 @@ func (g *Gateway) trackProgress(r *request, c *upstream.Call, token []byte) {
 	}
 	key := "progress:" + string(token)
 	c.Progress = func(params []byte) {
+		params = unrelated(params)
 		own := rawjson.Get(params, "progressToken")
 		if own == nil {
 			return

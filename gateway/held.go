@@ -156,7 +156,7 @@ func (g *Gateway) startHeld(r *request, conn upstream.Conn, release func(), edit
 
 // progress goes to the request that waits now, by its own token.
 func (h *held) progress(params []byte) {
-	r := h.request()
+	r, params := h.request(), unrelated(params)
 	token, own := r.token, rawjson.Get(params, "progressToken")
 	if token == nil || own == nil || len(token) > maxToken {
 		return

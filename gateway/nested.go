@@ -130,7 +130,11 @@ func (g *Gateway) Ask(ctx context.Context, method string, params []byte) (result
 	if !ok {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", method)
 	}
-	if err := rawjson.Valid(params); err != nil || !rawjson.IsObject(params) {
+	within := rawjson.Check{Depth: g.o.Config.Gateway.Limits.Depth - 1} // the request is an object around them
+	if err := within.End(params); err != nil {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: they must be an object: %v", err)
+	}
+	if !rawjson.IsObject(params) {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: they must be an object")
 	}
 	if ctx.Err() != nil {

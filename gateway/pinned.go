@@ -113,7 +113,7 @@ func withheld(p *registry.PinnedTool) string {
 
 // approval is the command that approves a tool.
 func approval(server, tool string) string {
-	if strings.ContainsFunc(tool, func(r rune) bool { return r <= ' ' || strings.ContainsRune(`'"\$&;|<>*?()`, r) || r > '~' }) {
+	if strings.HasPrefix(tool, "-") || strings.ContainsFunc(tool, func(r rune) bool { return r <= ' ' || strings.ContainsRune(`'"\$&;|<>*?()`, r) || r > '~' }) {
 		return "goblin approve " + server
 	}
 	return "goblin approve " + server + " " + tool

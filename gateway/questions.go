@@ -65,8 +65,9 @@ func (g *Gateway) inquire(ctx context.Context, q *inquiry, c *upstream.Call) (
 		if own.hidden == nil {
 			return g.askOwner(ctx, own, q)
 		}
-		c, q.params = &own.hidden.call, unrelated(q.params)
+		c = &own.hidden.call
 	}
+	q.params = unrelated(q.params)
 	q.causes, q.certain = g.flights.causes(q.conn, c)
 	var who capable
 	switch {

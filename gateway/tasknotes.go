@@ -25,7 +25,7 @@ func (g relay) taskNotified(conn upstream.Conn, c *upstream.Call, method string,
 	switch method {
 	case "notifications/progress":
 		// Of a task, or late: nobody knows its token any more.
-		g.tasks.reported(params)
+		g.tasks.reported(conn, params)
 		return c, params, true
 	case "notifications/tasks/status":
 		done = true
@@ -35,13 +35,13 @@ func (g relay) taskNotified(conn upstream.Conn, c *upstream.Call, method string,
 	}
 	original, ok := rawjson.String(name)
 	if !ok {
-		return c, params, done
+		return c, unrelated(params), done
 	}
 	n := taskNotice{original, method, params}
 	own, kept := g.tasks.take(conn, n)
 	switch {
-	case own == nil:
-		return c, params, done || kept
+	case own == nil: // a task of nobody's, or another server's
+		return c, unrelated(params), done || kept
 	case own.hidden != nil && !done:
 		return &own.hidden.call, unrelated(params), false
 	}

@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -106,7 +105,14 @@ type tasks struct {
 	owned    map[*downstream.Session][]*task // in the order of their creation
 	named    map[taskName]*task              // those of 2025-11-25
 	births   map[upstream.Conn]*births
-	progress map[string]func(params []byte) // by token
+	progress map[taskToken]func(params []byte)
+}
+
+// taskToken is the token of a task's progress. It counts on the connection of the
+// task only: other servers' notifications are none of it.
+type taskToken struct {
+	conn  upstream.Conn
+	token string
 }
 
 func (t *tasks) init() {
@@ -114,7 +120,7 @@ func (t *tasks) init() {
 	t.owned = make(map[*downstream.Session][]*task)
 	t.named = make(map[taskName]*task)
 	t.births = make(map[upstream.Conn]*births)
-	t.progress = make(map[string]func([]byte))
+	t.progress = make(map[taskToken]func([]byte))
 }
 
 // ownerOf is whose a request's tasks are.
@@ -147,27 +153,27 @@ func (t *tasks) expect(conn upstream.Conn) (done func()) {
 	}
 }
 
-// track makes a token for the progress of a task, which goes to report.
+// track makes a token for the progress of a task, which goes to report. Unlike
+// those of calls it outlives its request, so nobody can guess it.
 func (t *tasks) track(own *task, report func(params []byte)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.last++
-	own.token = "goblin-task-" + strconv.FormatUint(t.last, 10)
-	t.progress[own.token] = report
+	own.token = "goblin-task-" + rand.Text()
+	t.progress[taskToken{own.conn, own.token}] = report
 }
 
 // untrack forgets the progress of a task that came to nothing.
 func (t *tasks) untrack(own *task) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.progress, own.token)
+	delete(t.progress, taskToken{own.conn, own.token})
 }
 
-// reported hands over the progress of a task.
-func (t *tasks) reported(params []byte) {
+// reported hands over the progress of a task of a connection.
+func (t *tasks) reported(conn upstream.Conn, params []byte) {
 	token, _ := rawjson.String(rawjson.Get(params, "progressToken"))
 	t.mu.Lock()
-	report := t.progress[token]
+	report := t.progress[taskToken{conn, token}]
 	t.mu.Unlock()
 	if report != nil {
 		report(params)
@@ -409,7 +415,7 @@ func (t *tasks) removeLocked(own *task) {
 		return
 	}
 	delete(t.all, own.id)
-	delete(t.progress, own.token)
+	delete(t.progress, taskToken{own.conn, own.token})
 	if name := (taskName{own.conn, own.original}); t.named[name] == own {
 		delete(t.named, name)
 	}
@@ -466,12 +472,12 @@ func related(obj []byte) []byte {
 	return rawjson.Path(obj, "_meta", relatedTask, "taskId")
 }
 
-// relate puts another id in the place of the one that a message names, if
-// that is the expected one.
+// relate puts another id in the place of the one that a message names, if that is
+// the expected one; of other tasks the sender has nothing to say.
 func relate(obj []byte, expected, id string) []byte {
 	raw := related(obj)
 	if name, ok := rawjson.String(raw); !ok || name != expected {
-		return obj
+		return unrelated(obj)
 	}
 	return rawjson.Splice(obj, rawjson.Replace(obj, raw, rawjson.Quote(id)))
 }

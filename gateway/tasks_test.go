@@ -20,7 +20,7 @@ func TestMessagesNameTheirTask(t *testing.T) {
 			`{"_meta":{"io.modelcontextprotocol\/related-task":{"taskId":"own"},"k":1.0}}`, `{"_meta":{"k":1.0}}`,
 		},
 		`{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t-2"}}}`: {
-			`{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t-2"}}}`, `{}`,
+			`{}`, `{}`, // another's task
 		},
 		`{"_meta":{"io.modelcontextprotocol/related-task":7}}`: {
 			`{"_meta":{"io.modelcontextprotocol/related-task":7}}`, `{"_meta":{"io.modelcontextprotocol/related-task":7}}`,

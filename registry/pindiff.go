@@ -36,17 +36,25 @@ func (p *PinnedTool) Diff() string {
 const maxNested = 64
 
 // readable is a JSON object in the form in which people read it: what stands in
-// its texts as line breaks are line breaks.
+// its descriptions as line breaks are line breaks. A bar before what follows them
+// keeps a text from looking like a member, or like a line around the definition.
 func readable(object []byte) string {
 	var out bytes.Buffer
 	if nesting(object) > maxNested || json.Indent(&out, object, "", "  ") != nil {
 		return string(object) + "\n"
 	}
-	return lineBreaks.Replace(out.String()) + "\n"
+	var text strings.Builder
+	for line := range strings.Lines(out.String()) {
+		if strings.HasPrefix(strings.TrimLeft(line, " "), `"description": "`) {
+			line = lineBreaks.Replace(line)
+		}
+		text.WriteString(line)
+	}
+	return text.String() + "\n"
 }
 
 // lineBreaks makes those of JSON's texts real, and knows a backslash that is one.
-var lineBreaks = strings.NewReplacer(`\\`, `\\`, `\n`, "\n")
+var lineBreaks = strings.NewReplacer(`\\`, `\\`, `\n`, "\n| ")
 
 // nesting is how deeply an object nests.
 func nesting(object []byte) (deepest int) {

@@ -62,9 +62,9 @@ func TestDiffsSayWhatChanged(t *testing.T) {
 	}{
 		"changed": {
 			PinnedTool{Approved: []byte(`{"description":"a\nb","name":"t"}`), Offered: []byte(`{"description":"a\nc","name":"t"}`)},
-			" {\n   \"description\": \"a\n-b\",\n+c\",\n   \"name\": \"t\"\n }\n",
+			" {\n   \"description\": \"a\n-| b\",\n+| c\",\n   \"name\": \"t\"\n }\n",
 		},
-		"backslashes":        {PinnedTool{New: true, Offered: []byte(`{"description":"C:\\new\nline"}`)}, "{\n  \"description\": \"C:\\\\new\nline\"\n}\n"},
+		"backslashes":        {PinnedTool{New: true, Offered: []byte(`{"description":"C:\\new\nline"}`)}, "{\n  \"description\": \"C:\\\\new\n| line\"\n}\n"},
 		"new":                {PinnedTool{New: true, Offered: []byte(`{"name":"t"}`)}, "{\n  \"name\": \"t\"\n}\n"},
 		"too large":          {PinnedTool{Approved: []byte(`{}`)}, "(the definition is too large to show)"},
 		"too large to keep":  {PinnedTool{Offered: []byte(`{}`)}, "(the approved definition was too large to keep)\n{}\n"},

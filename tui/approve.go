@@ -62,7 +62,7 @@ func (a *app) approve(server string, tools []registry.PinnedTool) tea.Cmd {
 		p := &tools[i]
 		names[i] = p.Name
 		if i < maxDiffs {
-			fmt.Fprintf(&body, "%s: %s\n%s\n", p.Name, pinnedWhat(p), p.Diff())
+			fmt.Fprintf(&body, "%s: %s\n%s\n", clean(p.Name), pinnedWhat(p), p.Diff())
 		}
 	}
 	title, what := "Approve "+clean(names[0])+"?", "it"

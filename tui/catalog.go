@@ -252,8 +252,7 @@ func facts(e *registry.Entry) []content.Fact {
 	add("title", e.Title)
 	add("MIME type", e.MIME)
 	add("size", size(e.Size))
-	add("description", e.Description)
-	return f
+	return append(f, content.Fact{Label: "description", Value: e.Description, Prose: true})
 }
 
 // keptBlocks show what is kept of an item's last invocation.
@@ -266,7 +265,7 @@ func keptBlocks(inv *registry.Invocation, body func([]byte) []content.Block, hin
 		note += ", " + size(int64(len(inv.Result)))
 	}
 	if inv.Stale {
-		note += ", stale: " + inv.StaleReason
+		note += ", stale: " + clean(inv.StaleReason)
 	}
 	blocks := []content.Block{{Kind: content.Note, Text: note, Unmarked: true, Start: true}}
 	if inv.Error != "" {

@@ -8,6 +8,7 @@ import (
 	"github.com/aymanbagabas/go-osc52/v2"
 	tea "github.com/charmbracelet/bubbletea"
 
+	"goblin/gateway/display"
 	"goblin/tui/content"
 )
 
@@ -98,7 +99,9 @@ func (a *app) copyContent() tea.Cmd {
 	return a.copy(string(c.data), "the content")
 }
 
-// openIn shows the content in the user's pager or editor.
+// openIn shows the content in the user's pager or editor. Pagers pass escape
+// sequences on to the terminal and editors may obey what they open, so they get
+// what the screen would show. Copies and saved files are what arrived.
 func (a *app) openIn(program string) tea.Cmd {
 	c := a.content()
 	switch {
@@ -109,7 +112,11 @@ func (a *app) openIn(program string) tea.Cmd {
 	}
 	ctx, term := a.ctx, a.term
 	return func() tea.Msg {
-		err := term.Open(ctx, program, c.name, c.data)
+		safe := display.Text
+		if json.Valid(c.data) {
+			safe = display.JSON
+		}
+		err := term.Open(ctx, program, c.name, []byte(safe(string(c.data))))
 		return done(func() tea.Cmd {
 			if err != nil {
 				return tea.Batch(tea.ClearScreen, a.complain("open in $%s: %v", strings.ToUpper(program), err))

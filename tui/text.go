@@ -4,21 +4,12 @@ import (
 	"fmt"
 	"strconv"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"goblin/gateway/display"
 )
 
-// clean is foreign text for one line. A mark without a letter before it would
-// join what is drawn there, so it gets a blank of its own.
-func clean(s string) string {
-	s = display.Line(s)
-	if r, _ := utf8.DecodeRuneInString(s); unicode.Is(unicode.M, r) {
-		return " " + s
-	}
-	return s
-}
+// clean is foreign text for one line.
+func clean(s string) string { return display.Line(s) }
 
 // millis is a duration as people read it at a glance.
 func millis(d time.Duration) string {

@@ -107,7 +107,7 @@ func requestSide(r *registry.TrafficRecord, lk *look.Look) []content.Block {
 		if i == 1 {
 			parts = append(parts, arrow(lk, r.Direction))
 		}
-		parts = append(parts, end)
+		parts = append(parts, clean(end))
 	}
 	if r.RequestSize > 0 {
 		parts = append(parts, size(int64(r.RequestSize)))

@@ -69,7 +69,8 @@ func (a *App) LoadFile(path string) (*config.Config, error) {
 }
 
 // Pins is the file in which the approved tools of a config are remembered; ""
-// when the config wants none.
+// when the config wants none, or when there is no place for it, which is the
+// error.
 func (a *App) Pins(cfg *config.Config) (string, error) {
 	if cfg.Demo || cfg.Gateway.Pin == config.PinOff {
 		return "", nil

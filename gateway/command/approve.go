@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 
+	"goblin/gateway/display"
 	"goblin/gateway/host"
 	"goblin/gateway/instance"
 	"goblin/registry"
@@ -128,7 +130,7 @@ func (a *App) approveAt(ctx context.Context, g Gateway, what instance.ApproveArg
 		return a.json(map[string]any{"serverId": what.Server, "approved": append([]string{}, approved...)})
 	}
 	awaiting = slices.DeleteFunc(awaiting, func(p instance.PinnedTool) bool { return !slices.Contains(approved, p.Name) })
-	return a.printText(differences(awaiting) + taken(what, approved))
+	return a.printText(a.differences(awaiting) + taken(what, approved))
 }
 
 // taken says what was approved, and what of the named tools did not await it.
@@ -137,14 +139,32 @@ func taken(what instance.ApproveArgs, approved []string) string {
 	text := ""
 	switch {
 	case len(approved) > 0:
-		text = fmt.Sprintf("\nApproved of %q: %s.\n", what.Server, strings.Join(approved, ", "))
+		text = fmt.Sprintf("\nApproved of %q: %s.\n", what.Server, shownNames(approved))
 	case len(idle) == 0:
 		text = fmt.Sprintf("No tool of %q awaits approval.\n", what.Server)
 	}
 	if len(idle) > 0 {
-		text += fmt.Sprintf("Not awaiting approval: %s.\n", strings.Join(idle, ", "))
+		text += fmt.Sprintf("Not awaiting approval: %s.\n", shownNames(idle))
 	}
 	return text
+}
+
+// shownNames are names of tools in one line.
+func shownNames(names []string) string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = shownName(name)
+	}
+	return strings.Join(out, ", ")
+}
+
+// shownName is a name in one line, in quotes unless it is a plain word.
+func shownName(name string) string {
+	line := display.Line(name)
+	if line == "" || strings.ContainsAny(line, " \u00a0\u3000\"',;:()") {
+		return `"` + line + `"`
+	}
+	return line
 }
 
 // pinned counts the tools of a server, of all for "", that await approval, and
@@ -179,11 +199,13 @@ func (a *App) printPinned(awaiting []instance.PinnedTool) error {
 	if len(awaiting) == 0 {
 		return a.printText("No tool awaits approval.")
 	}
-	return a.printText(differences(awaiting) + fmt.Sprintf("\n\"%s\" takes them as they are now.\n", a.Line("approve SERVER [TOOL]")))
+	return a.printText(a.differences(awaiting) + fmt.Sprintf("\n\"%s\" takes them as they are now.\n", a.Line("approve SERVER [TOOL]")))
 }
 
-// differences tell how tools differ from what was approved.
-func differences(awaiting []instance.PinnedTool) string {
+// differences tell how tools differ from what was approved. It is safe for
+// terminals wherever it goes, since people read it; what servers wrote stands
+// behind two blanks, also where it is longer than a line of the terminal.
+func (a *App) differences(awaiting []instance.PinnedTool) string {
 	var b strings.Builder
 	for i, p := range awaiting {
 		what := "changed"
@@ -196,10 +218,14 @@ func differences(awaiting []instance.PinnedTool) string {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "%s %s (%s)\n", p.Server, p.Name, what)
+		fmt.Fprintf(&b, "%s %s (%s)\n", display.Line(p.Server), shownName(p.Name), what)
 		row := registry.PinnedTool{New: p.New, Approved: p.Approved, Offered: p.Offered}
-		for line := range strings.Lines(row.Diff()) {
-			b.WriteString("  " + line)
+		for line := range strings.Lines(display.Text(row.Diff())) {
+			line = strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "    ")
+			if a.Columns > 20 {
+				line = ansi.Hardwrap(line, a.Columns-2, true)
+			}
+			b.WriteString("  " + strings.ReplaceAll(line, "\n", "\n  ") + "\n")
 		}
 	}
 	return b.String()

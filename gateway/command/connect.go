@@ -33,11 +33,15 @@ func (a *App) Line(words string) string {
 	return "goblin " + words
 }
 
-// defaultConfig is where a config is looked for that nobody names.
+// defaultConfig is where a config is looked for that nobody names; "" without a
+// home.
 func (a *App) defaultConfig() string {
 	dir := a.Getenv("XDG_CONFIG_HOME")
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(a.Getenv("HOME"), ".config")
+	}
+	if !filepath.IsAbs(dir) {
+		return "" // the working directory holds no config
 	}
 	return filepath.Join(dir, "goblin", "config.yaml")
 }

@@ -60,6 +60,9 @@ func (a *App) lookUp(ctx context.Context) (*running, error) {
 // longer tells which is meant.
 func (a *App) lookUpRemoved(ctx context.Context) (*running, error) {
 	path := cmp.Or(a.ConfigFlag, a.Getenv("GOBLIN_CONFIG"), a.defaultConfig())
+	if path == "" {
+		return nil, nil
+	}
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -153,20 +156,20 @@ screens that are open. Exit code 4 means that no host is running.`,
 func (a *App) printStatus(s instance.Status) error {
 	var head strings.Builder
 	fmt.Fprintf(&head, "Goblin %s, pid %d, up %s\n", s.Version, s.PID, age(s.Started))
-	fmt.Fprintf(&head, "config   %s\n", s.Config)
+	fmt.Fprintf(&head, "config   %s\n", display.Line(s.Config))
 	if s.Address != "" {
-		fmt.Fprintf(&head, "http     %s\n", s.Address)
+		fmt.Fprintf(&head, "http     %s\n", display.Line(s.Address))
 	}
 	if s.Log != "" {
-		fmt.Fprintf(&head, "log      %s\n", s.Log)
+		fmt.Fprintf(&head, "log      %s\n", display.Line(s.Log))
 	}
 	if s.Notice != "" {
-		fmt.Fprintf(&head, "notice   %s\n", s.Notice)
+		fmt.Fprintf(&head, "notice   %s\n", display.Line(s.Notice))
 	}
 	if awaiting, _ := pinned(s.Servers, ""); awaiting > 0 {
 		fmt.Fprintf(&head, "approve  %s; \"%s\" shows what is new or changed\n", amount(awaiting, "tool awaits approval", "tools await approval"), a.Line("approve"))
 	}
-	if err := a.printText(display.Text(head.String())); err != nil {
+	if err := a.printText(head.String()); err != nil {
 		return err
 	}
 	if len(s.Servers) > 0 {

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"goblin/gateway/config"
+	"goblin/gateway/display"
 )
 
 // Logger makes the logger of a mode that serves: log.file, or fallback if the
@@ -22,9 +23,21 @@ func (a *App) Logger(cfg *config.Config, fallback io.Writer) (logger *slog.Logge
 	return NewLogger(w, cfg.Log.Level, a.mask), closer, nil
 }
 
-// NewLogger makes a logger of text lines without secrets.
+// NewLogger makes a logger of text lines without secrets, and without anything
+// that a terminal would obey or hide.
 func NewLogger(w io.Writer, level slog.Level, mask *config.Mask) *slog.Logger {
-	return slog.New(slog.NewTextHandler(mask.Writer(w), &slog.HandlerOptions{Level: level}))
+	return slog.New(slog.NewTextHandler(visible{mask.Writer(w)}, &slog.HandlerOptions{Level: level}))
+}
+
+// visible is a writer of whole lines. The log quotes what does not print; of what
+// prints, some is not seen.
+type visible struct{ to io.Writer }
+
+func (v visible) Write(line []byte) (int, error) {
+	if _, err := io.WriteString(v.to, display.Text(string(line))); err != nil {
+		return 0, err
+	}
+	return len(line), nil
 }
 
 // quiet is the logger of commands that ask one thing: what goes wrong with a

@@ -103,11 +103,8 @@ func openLocal(a *App, cfg *config.Config, only []string, runtime string) (Gatew
 	// take to start, and to be ended when it did not.
 	own := *cfg
 	own.Gateway.StartupWait = max(own.Gateway.StartupWait, longestStart(cfg, only)+5*time.Second)
-	pinned, err := a.Pins(cfg)
-	if err != nil {
-		return nil, errors.Join(err, log.Close())
-	}
-	i, err := instance.New(instance.Options{Config: &own, Version: a.Version.Version, Logger: logger, Only: only, Pins: pinned, Runtime: runtime, Extend: a.Extend})
+	pinned, unpinned := a.Pins(cfg)
+	i, err := instance.New(instance.Options{Config: &own, Version: a.Version.Version, Logger: logger, Only: only, Pins: pinned, NoPins: unpinned, Runtime: runtime, Extend: a.Extend})
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}

@@ -2,10 +2,12 @@ package command
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"goblin/gateway/display"
 	"goblin/gateway/instance"
 	"goblin/registry/rawjson"
 )
@@ -212,6 +214,12 @@ func (a *App) complete(list string) cobra.CompletionFunc {
 		if err != nil {
 			return nil, only
 		}
-		return names(items), only
+		return slices.DeleteFunc(names(items), func(name string) bool { return !typeable(name) }), only
 	}
+}
+
+// typeable reports whether a shell that puts a name into a command line, and
+// shows it, does nothing else because of it.
+func typeable(name string) bool {
+	return display.Line(name) == name && !strings.HasPrefix(name, "-") && !strings.ContainsAny(name, " \u00a0\u3000`$;|<>&\"'\\(){}[]*?!#~^")
 }

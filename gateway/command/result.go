@@ -133,7 +133,7 @@ func (a *App) printCall(tool string, result []byte) error {
 		if said == "" {
 			said = "it does not say why"
 		}
-		fmt.Fprintf(a.Err, "goblin: tool %q failed: %s\n", tool, display.Text(a.mask.String(said)))
+		fmt.Fprintf(a.Err, "goblin: tool \"%s\" failed: %s\n", display.Line(tool), strings.ReplaceAll(display.Text(a.mask.String(said)), "\n", "\n  "))
 		return errTold(CodeFailure)
 	}
 	if len(called.Content) == 0 && called.Structured != nil {
@@ -179,7 +179,7 @@ func (a *App) printPrompt(result []byte) error {
 				return fmt.Errorf("the answer has an odd shape, --json shows it: %w", err)
 			}
 		}
-		text := m.Role + ":\n"
+		text := display.Line(m.Role) + ":\n"
 		for _, c := range blocks {
 			text += strings.TrimSuffix(describe(c), "\n") + "\n"
 		}
@@ -190,13 +190,13 @@ func (a *App) printPrompt(result []byte) error {
 	return nil
 }
 
-// describe is a block as text.
+// describe is a block as text. What is no text itself takes one line.
 func describe(c content) string {
 	switch {
 	case c.Type == "text":
 		return c.Text
 	case c.Type == "resource_link":
-		return fmt.Sprintf("[resource %s%s%s]", c.URI, comma(c.Name), comma(c.MIMEType))
+		return fmt.Sprintf("[resource %s%s%s]", display.Line(c.URI), comma(c.Name), comma(c.MIMEType))
 	case c.Resource != nil && c.Resource.Text != nil:
 		return *c.Resource.Text
 	case c.Resource != nil && c.Resource.Blob != nil:
@@ -204,19 +204,19 @@ func describe(c content) string {
 	case c.Data != "":
 		return blob(c.Type, c.Data, c.MIMEType)
 	default:
-		return fmt.Sprintf("[%s: see --json]", c.Type)
+		return fmt.Sprintf("[%s: see --json]", display.Line(c.Type))
 	}
 }
 
 func blob(what, data, mime string) string {
-	return fmt.Sprintf("[%s%s, %s: see --json]", what, comma(mime), size(int64(len(data))*3/4))
+	return fmt.Sprintf("[%s%s, %s: see --json]", display.Line(what), comma(mime), size(int64(len(data))*3/4))
 }
 
 func comma(s string) string {
 	if s == "" {
 		return ""
 	}
-	return ", " + s
+	return ", " + display.Line(s)
 }
 
 func parenthesis(s string) string {

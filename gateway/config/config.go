@@ -164,6 +164,7 @@ type Limits struct {
 	Sessions int   // at a time, over the socket and over HTTP each
 	Pages    int   // pages of one list
 	Entries  int   // entries of one list
+	Depth    int   // arrays and objects within each other in one message
 }
 
 // Lua bounds one run of a Lua program.

@@ -17,7 +17,7 @@ func defaults() Config {
 			Linger:      10 * time.Second,
 			Limits: Limits{
 				Frame: 128 << 20, InFlight: 256, Unsent: 16 << 20,
-				Sessions: 2048, Pages: 1000, Entries: 1_000_000,
+				Sessions: 2048, Pages: 1000, Entries: 1_000_000, Depth: 512,
 			},
 		},
 		Lua: Lua{Timeout: 10 * time.Second, Memory: 64 << 20, Calls: 1000, Output: 1 << 20},
@@ -204,6 +204,7 @@ func limitKeys() []field[Limits] {
 		key("sessions", "Sessions at a time, over the socket and over HTTP each.", count(1, many), func(l *Limits) *int { return &l.Sessions }),
 		key("pages", "Pages of one list of a server.", count(1, many), func(l *Limits) *int { return &l.Pages }),
 		key("entries", "Entries of one list of a server.", count(1, many), func(l *Limits) *int { return &l.Entries }),
+		key("depth", "Arrays and objects within each other in one message. Many parsers stop at 1000.", count(32, 10_000), func(l *Limits) *int { return &l.Depth }),
 	}
 }
 

@@ -13,24 +13,27 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"golang.org/x/text/width"
+	"github.com/charmbracelet/x/ansi"
 )
 
-// Text is s for the lines of a terminal: control characters, changes of
-// direction and invisible characters become escapes such as \x1b and \u202e,
-// variation selectors go, invalid UTF-8 becomes \xff. Tabs and line breaks stay; CR LF becomes LF.
+// Text is s for the lines of a terminal: what a terminal obeys, does not show,
+// draws in another place or heaps on one cell becomes an escape such as \x1b and
+// \u202e, invalid UTF-8 becomes \xff. Tabs and line breaks stay; CR LF becomes
+// LF. A selector of emoji presentation goes where it stands behind a symbol.
 func Text(s string) string { return escape(s, true) }
 
 // Line is Text for one line or one cell: line breaks and tabs are escaped too.
+// Names are drawn by it, so that none pretends to be more than one.
 func Line(s string) string { return escape(s, false) }
 
 func escape(s string, lines bool) string {
-	return replace(s, lines, func(out *strings.Builder, rest string, r rune, size int) {
+	return replace(s, lines, func(out *strings.Builder, before rune, rest string, r rune, size int) {
 		switch {
 		case lines && strings.HasPrefix(rest, "\r\n"):
 			// The line break that follows says it all.
-		case r >= 0xfe00 && r <= 0xfe0f:
-			// Terminals disagree on how wide it makes what is before it.
+		case r == emojiStyle && unicode.Is(unicode.So, before):
+			// Terminals disagree on how wide it makes the symbol, and honest
+			// texts are full of it. One behind each visible symbol hides nothing.
 		case r == utf8.RuneError && size == 1:
 			out.WriteString(`\x` + hex(uint64(rest[0]), 2))
 		case r == '\n':
@@ -49,10 +52,13 @@ func escape(s string, lines bool) string {
 	})
 }
 
+// emojiStyle asks for the coloured picture of the symbol before it.
+const emojiStyle = '\ufe0f'
+
 // JSON is a JSON text for a terminal: what Text makes visible becomes an escape
 // of JSON, so that the value stays the same.
 func JSON(s string) string {
-	return replace(s, true, func(out *strings.Builder, _ string, r rune, _ int) {
+	return replace(s, true, func(out *strings.Builder, _ rune, _ string, r rune, _ int) {
 		switch high, low := utf16.EncodeRune(r); {
 		case r < ' ': // a carriage return between values; strings hold none
 			out.WriteByte(' ')
@@ -65,8 +71,9 @@ func JSON(s string) string {
 }
 
 // replace is s with something else for each character that must not reach a
-// terminal: write gets it as r, with its size and all that begins with it.
-func replace(s string, lines bool, write func(out *strings.Builder, rest string, r rune, size int)) string {
+// terminal: write gets it as r, with its size, all that begins with it, and the
+// character before it, 0 where another was replaced there.
+func replace(s string, lines bool, write func(out *strings.Builder, before rune, rest string, r rune, size int)) string {
 	at := unsafeAt(s, lines)
 	if at < 0 {
 		return s
@@ -74,10 +81,14 @@ func replace(s string, lines bool, write func(out *strings.Builder, rest string,
 	var out strings.Builder
 	out.Grow(len(s) + 16)
 	for at >= 0 {
+		before := rune(0)
+		if at > 0 {
+			before, _ = utf8.DecodeLastRuneInString(s[:at])
+		}
 		out.WriteString(s[:at])
 		s = s[at:]
 		r, size := utf8.DecodeRuneInString(s)
-		write(&out, s, r, size)
+		write(&out, before, s, r, size)
 		s = s[size:]
 		at = unsafeAt(s, lines)
 	}
@@ -90,68 +101,75 @@ func hex(v uint64, digits int) string {
 	return strings.Repeat("0", max(0, digits-len(s))) + s
 }
 
+// maxCluster is how many characters one place of a line may take: more than any
+// script needs, and too few to draw over the lines around it, or to hide a text.
+const maxCluster = 8
+
 // unsafeAt is where the first character is that must not reach a terminal, or
-// -1.
+// -1. What comes before s is not known, so nothing in it may join that.
 func unsafeAt(s string, lines bool) int {
-	for i, r := range s {
+	first := true // of its line
+	for i := 0; i < len(s); {
+		c := s[i]
 		switch {
-		case r >= ' ' && r < 0x7f:
-		case r == '\n' || r == '\t':
-			if !lines {
-				return i
-			}
-		case r == utf8.RuneError:
-			if _, n := utf8.DecodeRuneInString(s[i:]); n == 1 {
-				return i
-			}
-		case hidden(r):
+		case c >= ' ' && c < 0x7f && (i+1 == len(s) || s[i+1] < utf8.RuneSelf):
+			i, first = i+1, false
+			continue
+		case lines && (c == '\n' || c == '\t'):
+			i, first = i+1, true
+			continue
+		}
+		if first && joins(s[i:]) {
 			return i
 		}
+		// As much as tells whether it is too much: what is longer still is not gone
+		// through again and again.
+		cluster, _ := ansi.FirstGraphemeCluster(s[i:min(len(s), i+utf8.UTFMax*(maxCluster+1))], ansi.GraphemeWidth)
+		n := 0
+		for k, r := range cluster {
+			invalid := false
+			if r == utf8.RuneError {
+				_, size := utf8.DecodeRuneInString(cluster[k:])
+				invalid = size == 1
+			}
+			if n++; n > maxCluster && r >= utf8.RuneSelf || invalid || hidden(r) {
+				return i + k
+			}
+		}
+		i, first = i+len(cluster), false
 	}
 	return -1
 }
 
-// hidden reports what a terminal obeys or does not show.
+// joins reports whether a text is drawn into the place of what stands before it.
+func joins(s string) bool {
+	_, size := utf8.DecodeRuneInString(s)
+	cluster, _ := ansi.FirstGraphemeCluster("x"+s[:size], ansi.GraphemeWidth)
+	return len(cluster) > 1
+}
+
+// hidden reports what a terminal obeys, or does not show as something of its own:
+// all that is no letter, mark, number, punctuation, symbol or one of the three
+// usual spaces (so the categories C and Z), what Unicode calls ignorable, and
+// what is blank.
 func hidden(r rune) bool {
-	switch {
-	case r < ' ', r >= 0x7f && r < 0xa0: // C0, DEL, C1
-	case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x206f: // bidi, and its deprecated kin
-	case r == 0x200e, r == 0x200f, r == 0x061c: // direction marks
-	case r >= 0x200b && r <= 0x200d, r >= 0x2060 && r <= 0x2064, r == 0xfeff, r == 0x00ad, r == 0x180e: // zero width
-	case r == 0x2028, r == 0x2029: // line and paragraph separators
-	case r >= 0xe0000 && r <= 0xe007f: // tags
-	case r >= 0xfff9 && r <= 0xfffb: // interlinear annotation
-	case r >= 0xfe00 && r <= 0xfe0f: // variation selectors
-	case r == 0x115f, r == 0x1160, r == 0x3164, r == 0xffa0: // fillers, which look like nothing
-	case unicode.Is(unicode.Prepended_Concatenation_Mark, r): // draws over what follows
-	default:
-		return false
-	}
-	return true
+	return !unicode.IsPrint(r) && r != 0xa0 && r != 0x3000 ||
+		r >= 0x300 && unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, blank)
 }
 
-// Width is how many cells of a terminal s takes, if it went through [Line].
-func Width(s string) int {
-	n := 0
-	for _, r := range s {
-		n += cells(r)
-	}
-	return n
+// blank are symbols and letters that look like nothing, for which Unicode has no
+// property: the empty braille pattern, the place of an object, the blanks of
+// Egyptian, the filler of Khitan, the head of no note.
+var blank = &unicode.RangeTable{
+	R16: []unicode.Range16{{Lo: 0x2800, Hi: 0x2800, Stride: 1}, {Lo: 0xfffc, Hi: 0xfffc, Stride: 1}},
+	R32: []unicode.Range32{
+		{Lo: 0x13441, Hi: 0x13442, Stride: 1}, {Lo: 0x16fe4, Hi: 0x16fe4, Stride: 1}, {Lo: 0x1d159, Hi: 0x1d159, Stride: 1},
+	},
 }
 
-func cells(r rune) int {
-	if r < 0x7f {
-		return 1
-	}
-	if unicode.In(r, unicode.Mn, unicode.Me) {
-		return 0
-	}
-	switch width.LookupRune(r).Kind() {
-	case width.EastAsianWide, width.EastAsianFullwidth:
-		return 2
-	}
-	return 1
-}
+// Width is how many cells of a terminal s takes, if it went through [Line]. It
+// is what the library of the screen says.
+func Width(s string) int { return ansi.StringWidth(s) }
 
 // Cut shortens s to at most cells cells, the last of which is an ellipsis if
 // anything was lost.
@@ -160,18 +178,18 @@ func Cut(s string, most int) string {
 		return ""
 	}
 	n, fit := 0, 0 // fit: what leaves room for the ellipsis
-	for i, r := range s {
-		w := cells(r)
+	for i := 0; i < len(s); {
+		size, w := 1, 1
+		if s[i] >= utf8.RuneSelf {
+			var cluster string
+			cluster, w = ansi.FirstGraphemeCluster(s[i:], ansi.GraphemeWidth)
+			size = len(cluster)
+		}
 		if n+w > most {
 			return s[:fit] + "…"
 		}
-		n += w
-		if n < most {
-			fit = i + utf8.RuneLen(r)
-			if r == utf8.RuneError {
-				_, size := utf8.DecodeRuneInString(s[i:])
-				fit = i + size
-			}
+		if i, n = i+size, n+w; n < most {
+			fit = i
 		}
 	}
 	return s

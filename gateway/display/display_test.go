@@ -5,7 +5,10 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
 )
 
 func TestTextAndLineMakeDangerousCharactersVisible(t *testing.T) {
@@ -23,6 +26,21 @@ func TestTextAndLineMakeDangerousCharactersVisible(t *testing.T) {
 		{"lines and tabs", "a\n\tb", "a\n\tb", `a\n\tb`},
 		{"CR LF", "a\r\nb", "a\nb", `a\r\nb`},
 		{"a lone CR overwrites", "good\rbad", `good\rbad`, `good\rbad`},
+		{"other line breaks", "a\v\f\u0085\u2028\u2029b", `a\x0b\x0c\u0085\u2028\u2029b`, `a\x0b\x0c\u0085\u2028\u2029b`},
+		{"a sentence in variation selectors", "a\U000e0158\U000e0159", `a\U000e0158\U000e0159`, `a\U000e0158\U000e0159`},
+		{"bytes behind a symbol", "⚠\ufe0f\ufe0f\ufe01", `⚠\ufe0f\ufe01`, `⚠\ufe0f\ufe01`},
+		{"a selector behind a letter", "a\ufe0f", `a\ufe0f`, `a\ufe0f`},
+		{"the picture of a symbol", "⚠\ufe0f Careful", "⚠ Careful", "⚠ Careful"},
+		{"fillers and blanks", "\u3164\uffa0\u115f\u1160\u034f\u17b4\u2800\u00ad", `\u3164\uffa0\u115f\u1160\u034f\u17b4\u2800\u00ad`, `\u3164\uffa0\u115f\u1160\u034f\u17b4\u2800\u00ad`},
+		{"odd spaces", "a\u2003b\u202fc\u205fd\u1680e", `a\u2003b\u202fc\u205fd\u1680e`, `a\u2003b\u202fc\u205fd\u1680e`},
+		{"usual spaces", "a\u00a0b\u3000c", "a\u00a0b\u3000c", "a\u00a0b\u3000c"},
+		{"private use", "\ue000\U0010fffd", `\ue000\U0010fffd`, `\ue000\U0010fffd`},
+		{"no characters", "\ufdd0\uffff\U000e0fff", `\ufdd0\uffff\U000e0fff`, `\ufdd0\uffff\U000e0fff`},
+		{"scripts that need marks", "Việt हिन्दी မြွှေ့ שִׁ֣ e\u0301 \u1112\u1161\u11ab", "Việt हिन्दी မြွှေ့ שִׁ֣ e\u0301 \u1112\u1161\u11ab", "Việt हिन्दी မြွှေ့ שִׁ֣ e\u0301 \u1112\u1161\u11ab"},
+		{"emoji", "👍🏽 🇩🇪 👩\u200d💻", "👍🏽 🇩🇪 👩\\u200d💻", "👍🏽 🇩🇪 👩\\u200d💻"},
+		{"a heap of marks", "a" + strings.Repeat("\u0301", 10) + "b", "a" + strings.Repeat("\u0301", 7) + `\u0301\u0301\u0301b`, "a" + strings.Repeat("\u0301", 7) + `\u0301\u0301\u0301b`},
+		{"marks that join what is before the text", "\u0301\u0301a", `\u0301\u0301a`, `\u0301\u0301a`},
+		{"marks that join a border", "a\n\u20e3b\t\u0301", "a\n\\u20e3b\t\\u0301", `a\n\u20e3b\t\u0301`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -83,23 +101,91 @@ func TestCutAndPadCountCells(t *testing.T) {
 	}
 }
 
+// dangerous reports what no text for a terminal may have, by the tables of
+// Unicode.
+func dangerous(r rune) bool {
+	switch r {
+	case ' ', '\u00a0', '\u3000':
+		return false
+	}
+	defaultIgnorable := unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Cf, unicode.Variation_Selector)
+	category := unicode.In(r, unicode.C, unicode.Z)
+	assigned := unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.P, unicode.S)
+	return defaultIgnorable || category || !assigned || r == 0x2800 || unicode.In(r, unicode.Bidi_Control, unicode.Join_Control, unicode.Noncharacter_Code_Point)
+}
+
+func TestEveryCharacterThatHidesIsMadeVisible(t *testing.T) {
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		if !utf8.ValidRune(r) || !dangerous(r) || r > 0xe2000 && r%97 != 0 {
+			continue // the last planes are for private use
+		}
+		for _, around := range [][2]string{{"", ""}, {"a", "b"}, {"⚠", "⚠"}, {"世", ""}} {
+			in := around[0] + string(r) + around[1]
+			line, text := Line(in), Text(in)
+			if strings.ContainsRune(line, r) || r != '\n' && r != '\t' && strings.ContainsRune(text, r) {
+				t.Fatalf("%U is left in %q", r, in)
+			}
+			seen := r == '\ufe0f' && around[0] == "⚠"
+			if !seen && len(line) < len(around[0]+around[1])+2 {
+				t.Fatalf("%U is lost in %q", r, line)
+			}
+		}
+	}
+}
+
 func FuzzNothingDangerousIsLeft(f *testing.F) {
-	for _, s := range []string{"", "a\x1b[2J", "\xff\u202e\r\n", "\U000e0041x"} {
+	for _, s := range []string{
+		"", "a\x1b[2J", "\xff\u202e\r\n", "\U000e0041x", "e" + strings.Repeat("\u0301\u0903", 9), "\u1100\u1100\u1161\u11a8",
+		"क्ष्क्ष्क्ष्क्ष्क्ष", strings.Repeat("\u0d4e", 20), "🇩🇪🇩👍🏽🏽", "⚠\ufe0f\ufe0f", "\uff9e\u0e33",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
+		for _, got := range []string{Text(s), Line(s), JSON(s)} {
+			for _, r := range got {
+				if r != '\n' && r != '\t' && dangerous(r) {
+					t.Fatalf("%U is left of %q", r, s)
+				}
+			}
+			for rest := got; rest != ""; {
+				cluster, _ := ansi.FirstGraphemeCluster(rest, ansi.GraphemeWidth)
+				if utf8.RuneCountInString(cluster) > maxCluster+1 { // a few letters join what follows, also an escape
+					t.Fatalf("%q is left of %q", cluster, s)
+				}
+				rest = rest[len(cluster):]
+			}
+		}
 		for _, got := range []string{Text(s), Line(s)} {
 			if !utf8.ValidString(got) {
 				t.Fatalf("invalid UTF-8 in %q", got)
 			}
-			for _, r := range got {
-				if r != '\n' && r != '\t' && hidden(r) {
-					t.Fatalf("%U is left of %q", r, s)
-				}
+			if again := Text(got); again != got {
+				t.Fatalf("%q is not %q", again, got)
 			}
 		}
-		if line := Line(s); strings.ContainsAny(line, "\n\t") || Width(Cut(line, 7)) > 7 {
+		line := Line(s)
+		if strings.ContainsAny(line, "\n\t") || Width(line) != ansi.StringWidth(line) {
 			t.Fatalf("Line(%q) = %q", s, line)
 		}
+		if cut := Cut(line, 7); ansi.StringWidth(cut) > 7 || ansi.StringWidth(line) <= 7 && cut != line {
+			t.Fatalf("Cut(%q) = %q", line, cut)
+		}
+		if joined := "|" + line; ansi.StringWidth(joined) != 1+ansi.StringWidth(line) {
+			t.Fatalf("%q joins what is before it", line)
+		}
 	})
+}
+
+func BenchmarkText(b *testing.B) {
+	for name, s := range map[string]string{
+		"ASCII": strings.Repeat("The quick brown fox. ", 5000), "CJK": strings.Repeat("世界您好", 9000),
+		"marks": strings.Repeat("\u0301", 50_000), "conjuncts": strings.Repeat("क्", 20_000),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(s)))
+			for b.Loop() {
+				Text(s)
+			}
+		})
+	}
 }

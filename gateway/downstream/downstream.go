@@ -72,6 +72,7 @@ type Limits struct {
 	Unsent   int64 // bytes waiting for a client above which it is not read from; 16 MiB
 	Sessions int   // HTTP sessions at a time; 2048
 	InFlight int   // requests of one session at a time; 16384
+	Depth    int   // arrays and objects within each other in one message; 512
 }
 
 // Options is what every kind of session needs.
@@ -105,6 +106,9 @@ func (o Options) withDefaults() *Options {
 	}
 	if o.Limits.Frame <= 0 {
 		o.Limits.Frame = 128 << 20
+	}
+	if o.Limits.Depth <= 0 {
+		o.Limits.Depth = 512
 	}
 	if o.Limits.Unsent <= 0 {
 		o.Limits.Unsent = 16 << 20

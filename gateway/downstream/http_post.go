@@ -195,7 +195,7 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 	if !ok {
 		return
 	}
-	m, err := jsonrpc.Parse(frame)
+	m, err := jsonrpc.ParseWithin(frame, h.opt.Limits.Depth)
 	modern := namesModern(r.Header) || err == nil && m.IsRequest() && looksModern(&m, p.hub != nil)
 	if !modern && !h.checkProtocol(w, r) {
 		return

@@ -146,7 +146,7 @@ func ServeStream(ctx context.Context, o Options, transport string, r io.Reader, 
 		}
 	}()
 	s.guard("opened", func() { s.opt.Handler.Opened(s) })
-	in := jsonrpc.NewReader(r, s.opt.Limits.Frame).Checking()
+	in := jsonrpc.NewReader(r, s.opt.Limits.Frame).Checking(s.opt.Limits.Depth)
 	in.Watch(s.opt.Memory.Grow)
 	holder := &streamHolder{s, in, out}
 	s.opt.Memory.Join(holder)

@@ -327,9 +327,13 @@ func TestReadinessFollowsTheServers(t *testing.T) {
 	fs := w.backend("filesystem", script)
 	s := w.serve()
 	require.Equal(t, http.StatusOK, s.do("GET", "/healthz", nil, "").status)
-	require.Equal(t, http.StatusServiceUnavailable, s.do("GET", "/readyz", nil, "").status)
+	starting := s.do("GET", "/readyz", nil, "")
+	require.Equal(t, http.StatusServiceUnavailable, starting.status)
+	require.JSONEq(t, `{"status":"not ready"}`, starting.body, "nothing of the servers")
 	fs.do(do("release", obj{"name": "up"}))
 	eventually(t, "readiness", func() bool { return s.do("GET", "/readyz", nil, "").status == http.StatusOK })
+	require.JSONEq(t, `{"status":"ready"}`, s.do("GET", "/readyz", nil, "").body)
+	require.JSONEq(t, `{"status":"ok"}`, s.do("GET", "/healthz", nil, "").body)
 }
 
 func TestR3_37_Metrics(t *testing.T) {

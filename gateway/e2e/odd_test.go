@@ -14,7 +14,8 @@ func TestOddMessagesAreAnsweredInBothEras(t *testing.T) {
 	overEveryTransport(t, func(t *testing.T, w *world, connect func() *client) {
 		raw := func(s string) json.RawMessage { return json.RawMessage(s) }
 		deep := strings.Repeat(`{"a":`, 5000) + "1" + strings.Repeat("}", 5000)
-		odd := []json.RawMessage{raw("null"), raw("5"), raw("[]"), raw("{}"), raw(`""`), raw(`"x"`), raw("true"), raw(`[null,{"a":1}]`), raw("1e400"), raw(deep)}
+		within := strings.Repeat(`{"a":`, 400) + "1" + strings.Repeat("}", 400) // gateway.limits.depth
+		odd := []json.RawMessage{raw("null"), raw("5"), raw("[]"), raw("{}"), raw(`""`), raw(`"x"`), raw("true"), raw(`[null,{"a":1}]`), raw("1e400"), raw(deep), raw(within)}
 		on := obj{}
 		tools := []obj{}
 		n := 0

@@ -552,3 +552,66 @@ func TestCallThatMakesATaskIsNotCancelledByANotice(t *testing.T) {
 	b.waitReceived("tasks/cancel", 1)
 	require.Zero(t, b.count("notifications/cancelled"))
 }
+
+// Another server that knows all names of a task, or guesses them, says nothing
+// about it, whether the client made the task or the gateway did.
+func TestWhatIsSaidOfATaskCountsFromItsServerOnly(t *testing.T) {
+	taskClients(t, func(t *testing.T, w *world, kind string, connect func() *client) {
+		tools := []obj{taskTool("t", "optional"), taskTool("only", "required")}
+		work := actions(do("wait", obj{"name": "go"}), do("progress", obj{"n": 2}), do("text", obj{"text": "done"}))
+		b := w.taskBackend("b", kind, obj{"tools": tools, "tasks": obj{"t": obj{}, "only": obj{}}, "on": obj{"task t": work, "task only": work}})
+		// It has a task of its own, so that its messages about tasks are heeded.
+		evil := w.taskBackend("evil", kind, obj{"tools": append(tools, tool("ping")), "tasks": obj{"t": obj{}}, "on": obj{
+			"task t": actions(do("wait", obj{"name": "never"}))}})
+		c := connect()
+		c.caps = obj{"elicitation": obj{}}
+		c.init()
+		if c.web != nil {
+			c.listen()
+		}
+		id := c.startTask("b_t", obj{"_meta": obj{"progressToken": "mine"}})
+		c.startTask("evil_t", obj{"_meta": obj{"progressToken": "other"}})
+		token := str(b.waitReceived("tools/call", 1).Msg, "params", "_meta", "progressToken")
+		require.Regexp(t, "^goblin-task-[A-Z2-7]{26}$", token, "128 bits")
+		second := str(evil.waitReceived("tools/call", 1).Msg, "params", "_meta", "progressToken")
+		require.NotEqual(t, token, second)
+		var known string
+		eventually(t, "the task's name at its server", func() bool {
+			c.ok("tasks/get", obj{"taskId": id})
+			calls := b.received("tasks/get")
+			known = str(calls[len(calls)-1].Msg, "params", "taskId")
+			return known != ""
+		})
+		for _, guess := range []any{token, "goblin-task-1", "goblin-task-2", "goblin-1", "mine", id, known, 1, 2, 3, 4} {
+			evil.do(do("notify", obj{"method": "notifications/progress", "params": obj{"progressToken": guess, "progress": 99, "message": "forged"}}))
+		}
+		for _, name := range []string{id, known} {
+			evil.do(do("notify", obj{"method": "notifications/tasks/status", "params": obj{
+				"taskId": name, "status": "failed", "statusMessage": "forged", "createdAt": "2026-01-01T00:00:00Z", "lastUpdatedAt": "2026-01-01T00:00:00Z", "ttl": 1}}))
+			evil.do(do("notify", obj{"method": "notifications/message", "params": obj{"level": "error", "data": "forged", "_meta": obj{relatedTask: obj{"taskId": name}}}}))
+		}
+		c.callText("evil_ping", nil)
+		b.do(do("release", obj{"name": "go"}))
+		c.awaitStatus(id, "completed")
+		eventually(t, "the progress", func() bool { return len(c.notesOf("notifications/progress")) >= 2 })
+		for _, n := range c.notesOf("notifications/progress") {
+			require.Equal(t, "mine", str(n.Params, "progressToken"))
+			require.NotContains(t, n.raw, "forged")
+		}
+		for _, n := range c.notesOf("notifications/tasks/status") { // both servers call their first one the same
+			require.False(t, str(n.Params, "taskId") == id && strings.Contains(n.raw, "forged"), n.raw)
+		}
+		for _, n := range c.notesOf("notifications/message") {
+			require.NotContains(t, n.raw, id, "a line of another server is not of the task")
+		}
+
+		other := connect()
+		other.init()
+		for _, name := range []string{id, known, token} {
+			for _, method := range []string{"tasks/get", "tasks/result", "tasks/cancel"} {
+				require.Equal(t, -32602, other.fault(method, obj{"taskId": name}).Code)
+			}
+		}
+		require.Empty(t, taskIDs(other))
+	})
+}

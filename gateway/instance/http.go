@@ -83,10 +83,10 @@ func (i *Instance) healthz(w http.ResponseWriter, _ *http.Request) {
 }
 
 // readyz says whether every server has listed or failed to, so that lists are
-// as whole as they get.
+// as whole as they get, and nothing else: it needs no token.
 func (i *Instance) readyz(w http.ResponseWriter, _ *http.Request) {
-	if pending := i.gateway.Starting(); len(pending) > 0 {
-		answer(w, http.StatusServiceUnavailable, map[string]any{"status": "starting", "pending": len(pending)})
+	if len(i.gateway.Starting()) > 0 {
+		answer(w, http.StatusServiceUnavailable, map[string]any{"status": "not ready"})
 		return
 	}
 	answer(w, http.StatusOK, map[string]any{"status": "ready"})

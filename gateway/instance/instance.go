@@ -58,6 +58,9 @@ type Options struct {
 	HTTPRequired bool
 	// Pins is the file in which approved tools are remembered; "" for none.
 	Pins string
+	// NoPins is why there is none although the config wants one: an error of New
+	// where tools are to be withheld; otherwise it is told and the rest goes on.
+	NoPins error
 	// Runtime is the folder in which child processes are recorded, so that the
 	// next start ends those that are left if this process is killed; "" for none.
 	Runtime string
@@ -167,11 +170,15 @@ func (i *Instance) pins() (*pins.Store, error) {
 	case wanted == config.PinOff:
 		i.unpinned = errors.New("tools are not pinned: gateway.pin is off")
 		return nil, nil
-	case i.o.Pins == "" || i.o.Config.Demo:
+	case i.o.Pins == "" && i.o.NoPins == nil || i.o.Config.Demo:
 		i.unpinned = errors.New("the tools of this config are not pinned")
 		return nil, nil
 	}
-	store, err := pins.Open(i.o.Pins)
+	var store *pins.Store
+	err := i.o.NoPins
+	if err == nil {
+		store, err = pins.Open(i.o.Pins)
+	}
 	if err == nil && wanted == config.PinStrict {
 		err = store.Writable()
 	}
@@ -189,7 +196,7 @@ func (i *Instance) pins() (*pins.Store, error) {
 // notice is what users are to know when there is nothing else.
 func (i *Instance) notice() string {
 	var all []string
-	if i.unpinned != nil && i.o.Pins != "" && !i.o.Config.Demo && i.o.Config.Gateway.Pin != config.PinOff {
+	if i.unpinned != nil && (i.o.Pins != "" || i.o.NoPins != nil) && !i.o.Config.Demo && i.o.Config.Gateway.Pin != config.PinOff {
 		all = append(all, i.unpinned.Error())
 	}
 	if i.unserved != nil {
@@ -295,7 +302,7 @@ func (i *Instance) sessionOptions() downstream.Options {
 		Order:   gateway.Order,
 		Spared:  i.gateway.Spared,
 		Logger:  i.o.Logger,
-		Limits:  downstream.Limits{Frame: l.Frame, Unsent: l.Unsent, Sessions: l.Sessions},
+		Limits:  downstream.Limits{Frame: l.Frame, Unsent: l.Unsent, Sessions: l.Sessions, Depth: l.Depth},
 		Memory:  i.memory,
 	}
 }

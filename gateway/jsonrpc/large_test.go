@@ -43,7 +43,7 @@ func TestReaderParsesLargeFramesAsAny(t *testing.T) {
 		} {
 			t.Run(name+" by "+reads, func(t *testing.T) {
 				t.Parallel()
-				r := jsonrpc.NewReader(pieces(strings.NewReader("{}\n"+frame+" \n"+good+"\n")), 1<<30).Checking()
+				r := jsonrpc.NewReader(pieces(strings.NewReader("{}\n"+frame+" \n"+good+"\n")), 1<<30).Checking(0)
 				_, err := r.Read()
 				require.NoError(t, err)
 				for _, text := range []string{frame, good} {
@@ -69,7 +69,7 @@ func TestReaderParsesLargeFramesAsAny(t *testing.T) {
 func TestReaderGivesTheEndOfALargeFrameAndWhatFollows(t *testing.T) {
 	t.Parallel()
 	big := answer(1, 100<<10)
-	r := jsonrpc.NewReader(strings.NewReader(big+"\n{}\n"+big), 1<<20).Checking()
+	r := jsonrpc.NewReader(strings.NewReader(big+"\n{}\n"+big), 1<<20).Checking(0)
 	for _, want := range []string{big, "{}", big} {
 		got, err := r.Read()
 		require.NoError(t, err)
@@ -103,7 +103,7 @@ func TestMemoryOfLargeFramesIsUsedAgainOnlyWhenTheyAreWritten(t *testing.T) {
 	go func() { written <- out.Run(); toClient.Close() }()
 	passed := make(chan error, 1)
 	go func() {
-		in := jsonrpc.NewReader(fromServer, 1<<30).Checking()
+		in := jsonrpc.NewReader(fromServer, 1<<30).Checking(0)
 		for {
 			frame, err := in.Read()
 			if errors.Is(err, io.EOF) {

@@ -90,8 +90,12 @@ func invalid(m *Message, format string, args ...any) error {
 
 // Parse checks the whole frame's grammar and returns its envelope. Every error
 // is a [*ParseError]. Batches are refused: MCP dropped them in 2025-06-18.
-func Parse(frame []byte) (Message, error) {
-	var c rawjson.Check
+func Parse(frame []byte) (Message, error) { return ParseWithin(frame, 0) }
+
+// ParseWithin is Parse of a frame whose arrays and objects may nest depth deep;
+// 0 stands for [rawjson.MaxDepth].
+func ParseWithin(frame []byte, depth int) (Message, error) {
+	c := rawjson.Check{Depth: depth}
 	if len(frame) > marked {
 		c.Mark()
 	}
@@ -105,7 +109,7 @@ const marked = 4 << 10
 // parse is Parse of a frame that was checked in part, as a part of src.
 func parse(c *rawjson.Check, src, frame []byte) (m Message, err error) {
 	if err := c.End(src); err != nil {
-		return m, &ParseError{ID: salvageID(frame), Code: CodeParse, Cause: err}
+		return m, unreadable(frame, err)
 	}
 	m.Shape, m.lines = c.Shape(src), c.Lines()
 	if rawjson.IsArray(frame) {
@@ -118,6 +122,21 @@ func parse(c *rawjson.Check, src, frame []byte) (m Message, err error) {
 		return m, err
 	}
 	return m, m.check()
+}
+
+// unreadable is the error of a frame whose grammar, or depth, is at fault.
+func unreadable(frame []byte, err error) error {
+	bad := &ParseError{ID: salvageID(frame), Code: CodeParse, Cause: err}
+	var fault *rawjson.SyntaxError
+	if !errors.As(err, &fault) || fault.Depth == 0 {
+		return bad
+	}
+	bad.Code = CodeInvalidRequest
+	bad.Cause = fmt.Errorf("arrays and objects are nested more than %d deep (limits.depth)", fault.Depth)
+	for k := range rawjson.Members(frame) {
+		bad.Asks = bad.Asks || k.Is("method")
+	}
+	return bad
 }
 
 const (

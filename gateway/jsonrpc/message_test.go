@@ -2,6 +2,7 @@ package jsonrpc_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -48,7 +49,7 @@ func TestParseNamesTheFaultAndKeepsTheID(t *testing.T) {
 	}{
 		{`{"jsonrpc":"2.0","id":7,"method":`, "7", jsonrpc.CodeParse, "unexpected end"},
 		{`garbage`, "", jsonrpc.CodeParse, "unexpected 'g'"},
-		{`{"id":1,"jsonrpc":"2.0","result":` + strings.Repeat("[", 200_000), "1", jsonrpc.CodeParse, "nested too deeply"},
+		{`{"id":1,"jsonrpc":"2.0","result":` + strings.Repeat("[", 200_000), "1", jsonrpc.CodeInvalidRequest, "nested more than 10000 deep"},
 		{`{"id":{"a":1},"jsonrpc":"2.0","method":"x"}`, "", jsonrpc.CodeInvalidRequest, `"id" must be a string or a number`},
 		{`{"id":null,"jsonrpc":"2.0","method":"x"}`, "", jsonrpc.CodeInvalidRequest, `"id" must be`},
 		{`{"id":"q","method":"x"}`, `"q"`, jsonrpc.CodeInvalidRequest, `"jsonrpc" must be "2.0"`},
@@ -69,6 +70,39 @@ func TestParseNamesTheFaultAndKeepsTheID(t *testing.T) {
 		require.Equal(t, c.code, parse.Code, "%.60s", c.frame)
 		require.ErrorContains(t, parse.Reply(), c.text)
 		require.NoError(t, rawjson.Valid(parse.Reply().Frame(parse.ID)))
+	}
+}
+
+func TestFramesThatNestBeyondTheBoundAreRefusedWithTheirId(t *testing.T) {
+	t.Parallel()
+	nested := func(n int) string { return strings.Repeat(`[{"a":`, n/2) + `"]}[{"` + strings.Repeat(`}]`, n/2) }
+	for _, c := range []struct {
+		frame string
+		asks  bool
+	}{
+		{`{"jsonrpc":"2.0","id":7,"method":"x","params":{"a":%s}}`, true},
+		{`{"jsonrpc":"2.0","params":{"a":%s},"method":"x","id":7}`, true},
+		{`{"jsonrpc":"2.0","id":7,"result":{"a":%s}}`, false},
+		{`{"jsonrpc":"2.0","error":{"a":%s},"id":7}`, false},
+	} {
+		for _, size := range []int{0, 100_000} { // in one piece, and checked while it arrives
+			read := func(depth int) error {
+				frame := fmt.Sprintf(c.frame, nested(depth))
+				frame = frame[:1] + strings.Repeat(" ", size) + frame[1:]
+				r := jsonrpc.NewReader(strings.NewReader(frame+"\n"), 1<<30).Checking(64)
+				line, err := r.Read()
+				require.NoError(t, err)
+				_, err = r.Parse(line)
+				return err
+			}
+			require.NoError(t, read(62), c.frame)
+			var bad *jsonrpc.ParseError
+			require.ErrorAs(t, read(64), &bad, c.frame)
+			require.Equal(t, "7", string(bad.ID), c.frame)
+			require.Equal(t, c.asks, bad.Asks, c.frame)
+			require.Equal(t, jsonrpc.CodeInvalidRequest, bad.Code)
+			require.ErrorContains(t, bad, "more than 64 deep (limits.depth)")
+		}
 	}
 }
 

@@ -55,6 +55,7 @@ type Reader struct {
 	part     unfinished
 
 	checks bool          // of Checking
+	depth  int           // of Checking
 	check  rawjson.Check // of what is in part
 	large  []byte        // the last frame, if it came from part
 	buffer *Buffer       // its memory; nil where it is of no use for others
@@ -72,9 +73,10 @@ func NewReader(r io.Reader, limit int64) *Reader {
 }
 
 // Checking makes r check frames that are larger than what is read at once while
-// they arrive, for those who call [Reader.Parse]. It returns r.
-func (r *Reader) Checking() *Reader {
-	r.checks = true
+// they arrive, for those who call [Reader.Parse], which then refuses what nests
+// beyond depth. It returns r.
+func (r *Reader) Checking(depth int) *Reader {
+	r.checks, r.depth = true, depth
 	return r
 }
 
@@ -115,11 +117,11 @@ func (r *Reader) Read() ([]byte, error) {
 	}
 }
 
-// Parse is the function Parse for the frame that Read returned last. It is
-// called once at most.
+// Parse is [ParseWithin] for the frame that Read returned last. It is called once
+// at most.
 func (r *Reader) Parse(frame []byte) (Message, error) {
 	if r.large == nil || !r.checks {
-		return Parse(frame)
+		return ParseWithin(frame, r.depth)
 	}
 	src := bytes.TrimRight(r.large, "\r\n \t")
 	r.large = nil
@@ -169,7 +171,7 @@ func (r *Reader) keep(first bool) bool {
 	r.buf, r.to = next, 0
 	if kept && r.checks {
 		if first {
-			r.check = rawjson.Check{}
+			r.check = rawjson.Check{Depth: r.depth}
 			r.check.Mark()
 		}
 		r.check.More(line)

@@ -428,11 +428,11 @@ func Path(config string, getenv func(string) string) (string, error) {
 	dir := getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(dir) {
 		home := getenv("HOME")
-		if home == "" {
-			var err error
-			if home, err = os.UserHomeDir(); err != nil {
-				return "", fmt.Errorf("find the folder for pinned tools: %w; set XDG_STATE_HOME", err)
-			}
+		if !filepath.IsAbs(home) {
+			home, _ = os.UserHomeDir() // what is missing is told below
+		}
+		if !filepath.IsAbs(home) { // the working directory is nobody's home
+			return "", errors.New("there is no folder for pinned tools: set HOME or XDG_STATE_HOME")
 		}
 		dir = filepath.Join(home, ".local", "state")
 	}

@@ -14,6 +14,7 @@ type setup struct {
 	cfg    *config.Config
 	place  host.Place // of the host; may be missing for one that is alone
 	pins   string     // file of the approved tools
+	noPins error      // why there is none although the config wants one
 	logger *slog.Logger
 	log    string // its file; "" for stderr
 	closes []io.Closer
@@ -34,8 +35,9 @@ func (p *Process) prepare(load func() (*config.Config, error), kind int) (*setup
 		return nil, err
 	}
 	s := &setup{cfg: cfg, log: cfg.Log.File}
-	if s.pins, err = p.App.Pins(cfg); err != nil {
-		return nil, err
+	s.pins, s.noPins = p.App.Pins(cfg)
+	if s.noPins != nil && cfg.Gateway.Pin == config.PinStrict {
+		return nil, s.noPins // here, where a client sees why
 	}
 	if s.place, err = p.App.Place(cfg.Path); err != nil && kind != alone {
 		return nil, err

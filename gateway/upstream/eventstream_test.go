@@ -141,7 +141,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"a\":\"\xff\"}}"))
 	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"result":{"a":{"jsonrpc":"2.0"`))
 	f.Fuzz(func(t *testing.T, frame []byte) {
-		m, err := parse(frame)
+		m, err := parse(frame, 512)
 		if err != nil {
 			var bad *jsonrpc.ParseError
 			require.ErrorAs(t, err, &bad)

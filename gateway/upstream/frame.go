@@ -16,18 +16,29 @@ const maxGlue = 8
 // parse reads a line of a backend as leniently as is safe: invalid UTF-8
 // becomes U+FFFD, and a message behind log text that lacked its line break is
 // found. Inside a line that begins as a message nothing is searched: there,
-// text of third parties could pose as a message.
-func parse(frame []byte) (jsonrpc.Message, error) { return parseBy(jsonrpc.Parse, frame) }
+// text of third parties could pose as a message. It may nest depth deep.
+func parse(frame []byte, depth int) (jsonrpc.Message, error) {
+	m, err := jsonrpc.ParseWithin(frame, depth)
+	if err == nil {
+		return m, nil
+	}
+	return mend(frame, depth, m, err)
+}
 
 // parseBy is parse with what reads a frame that is as it should be.
-func parseBy(parse func([]byte) (jsonrpc.Message, error), frame []byte) (jsonrpc.Message, error) {
+func parseBy(parse func([]byte) (jsonrpc.Message, error), frame []byte, depth int) (jsonrpc.Message, error) {
 	m, err := parse(frame)
 	if err == nil {
 		return m, nil
 	}
+	return mend(frame, depth, m, err)
+}
+
+// mend is parse for a frame that gave m and err.
+func mend(frame []byte, depth int, m jsonrpc.Message, err error) (jsonrpc.Message, error) {
 	if !utf8.Valid(frame) {
 		frame = bytes.ToValidUTF8(frame, []byte("\uFFFD"))
-		if m, err = jsonrpc.Parse(frame); err == nil {
+		if m, err = jsonrpc.ParseWithin(frame, depth); err == nil {
 			return m, nil
 		}
 	}
@@ -41,7 +52,7 @@ func parseBy(parse func([]byte) (jsonrpc.Message, error), frame []byte) (jsonrpc
 			break
 		}
 		rest = rest[at:]
-		if found, e := jsonrpc.Parse(rest); e == nil {
+		if found, e := jsonrpc.ParseWithin(rest, depth); e == nil {
 			return found, nil
 		}
 		rest = rest[len(frameStart):]

@@ -174,7 +174,7 @@ func (h *streamable) whole(ctx context.Context, drop func(), c *Call, id int64, 
 // the body holds the server's own JSON-RPC error for it.
 func (h *streamable) refusal(c *Call, resp *http.Response, id int64) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
-	if m, err := jsonrpc.Parse(body); err == nil && m.IsResponse() && m.Error != nil {
+	if m, err := jsonrpc.ParseWithin(body, h.srv.opt.Limits.Depth); err == nil && m.IsResponse() && m.Error != nil {
 		code, _ := rawjson.Int(rawjson.Get(m.Error, "code"))
 		if h.session.Load() != nil && resp.StatusCode == http.StatusNotFound && code != jsonrpc.CodeMethodNotFound {
 			// Whatever the body says, a session that is not found asks for a

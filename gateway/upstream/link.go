@@ -328,7 +328,7 @@ func (l *link) Notify(method string, params []byte) error {
 // handle takes a frame that arrived; ctx and c belong to the stream of a
 // call, else c is nil. It runs on read loops.
 func (l *link) handle(ctx context.Context, c *Call, frame []byte) {
-	m, err := parse(frame)
+	m, err := parse(frame, l.srv.opt.Limits.Depth)
 	l.handleParsed(ctx, c, frame, &m, err)
 }
 

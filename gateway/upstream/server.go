@@ -164,7 +164,7 @@ func NewServer(cfg config.Server, o Options) *Server {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	limits := config.Limits{Frame: 128 << 20, InFlight: 256, Pages: 1000, Entries: 1_000_000}
+	limits := config.Limits{Frame: 128 << 20, InFlight: 256, Pages: 1000, Entries: 1_000_000, Depth: 512}
 	if o.Limits.Frame <= 0 {
 		o.Limits.Frame = limits.Frame
 	}
@@ -176,6 +176,9 @@ func NewServer(cfg config.Server, o Options) *Server {
 	}
 	if o.Limits.Entries <= 0 {
 		o.Limits.Entries = limits.Entries
+	}
+	if o.Limits.Depth <= 0 {
+		o.Limits.Depth = limits.Depth
 	}
 	if o.Redact == nil {
 		o.Redact = func(s string) string { return s }

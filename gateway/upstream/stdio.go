@@ -175,7 +175,7 @@ func (c *stdio) read() {
 		}
 	}()
 	src := &jsonrpc.Source{Reader: c.stdout}
-	r := jsonrpc.NewReader(src, c.srv.opt.Limits.Frame).Checking()
+	r := jsonrpc.NewReader(src, c.srv.opt.Limits.Frame).Checking(c.srv.opt.Limits.Depth)
 	check := r.Parse
 	defer c.account(r)()
 	defer c.burst.Flush()
@@ -194,7 +194,7 @@ func (c *stdio) read() {
 			c.tooLong(long)
 			continue
 		}
-		m, err := parseBy(check, frame)
+		m, err := parseBy(check, frame, c.srv.opt.Limits.Depth)
 		if err != nil && src.Cut(r) {
 			// The last line has no end. It is no message, so the child died
 			// while it wrote, and the calls fail for that.

@@ -174,7 +174,7 @@ func TestOddAnswers(t *testing.T) {
 		require.Equal(t, want, got, tool)
 	}
 	for tool, want := range map[string]string{
-		"broken": "broken answer", "deep": "nested too deeply", "scalar": "not an object", "huge": "limits.frame",
+		"broken": "broken answer", "deep": "nested more than 512 deep", "scalar": "not an object", "huge": "limits.frame",
 	} {
 		_, err := r.call(conn, tool)
 		requireCode(t, err, BadReply, want)

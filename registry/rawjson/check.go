@@ -8,6 +8,10 @@ import (
 // Check is [Valid] for a text that arrives in pieces: what is there is checked
 // while the rest is on its way. The zero value is ready to use.
 type Check struct {
+	// Depth is how deeply arrays and objects may nest; 0, and more than
+	// [MaxDepth], stand for that. It is set before the first part.
+	Depth int
+
 	at     int   // what stands before it has been checked
 	next   state // what may stand there
 	around state // what comes after a value in the innermost container
@@ -161,23 +165,23 @@ func (c *Check) resume(src []byte, whole bool) (i int, next state, err error) {
 func misplaced(next state, src []byte, i int) error {
 	switch {
 	case next == wantName, next == wantMember:
-		return &SyntaxError{i, "expected a member name"}
+		return &SyntaxError{Offset: i, Reason: "expected a member name"}
 	case next == wantColon:
-		return &SyntaxError{i, "expected a colon"}
+		return &SyntaxError{Offset: i, Reason: "expected a colon"}
 	case next > over:
 		return unterminated(i)
 	case i >= len(src):
-		return &SyntaxError{i, "unexpected end"}
+		return &SyntaxError{Offset: i, Reason: "unexpected end"}
 	case next == over:
-		return &SyntaxError{i, "text after the value"}
+		return &SyntaxError{Offset: i, Reason: "text after the value"}
 	}
 	return unexpected(src, i)
 }
 
-func unterminated(n int) error { return &SyntaxError{n, "unterminated string"} }
+func unterminated(n int) error { return &SyntaxError{Offset: n, Reason: "unterminated string"} }
 
 func unexpected(src []byte, i int) error {
-	return &SyntaxError{i, fmt.Sprintf("unexpected %q", src[i])}
+	return &SyntaxError{Offset: i, Reason: fmt.Sprintf("unexpected %q", src[i])}
 }
 
 // space skips white space.
@@ -197,9 +201,10 @@ func (c *Check) space(src []byte, i int) int {
 // opens begins a container.
 func (c *Check) opens(src []byte, i int) (next state, err error) {
 	object := src[i] == '{'
-	if !c.open.push(object) {
-		return wantValue, &SyntaxError{i, "nested too deeply"}
+	if d := c.open.depth; d == MaxDepth || d == c.Depth && d > 0 {
+		return wantValue, &SyntaxError{Offset: i, Reason: "nested too deeply", Depth: d}
 	}
+	c.open.push(object)
 	c.opened(c.open.depth, i)
 	if object {
 		c.around = afterMember
@@ -263,10 +268,7 @@ type nesting struct {
 	outer []uint64 // 64 of those around them in each
 }
 
-func (n *nesting) push(object bool) bool {
-	if n.depth == MaxDepth {
-		return false
-	}
+func (n *nesting) push(object bool) {
 	if n.depth > 0 && n.depth%64 == 0 {
 		n.outer = append(n.outer, n.word)
 	}
@@ -275,7 +277,6 @@ func (n *nesting) push(object bool) bool {
 		n.word |= 1
 	}
 	n.depth++
-	return true
 }
 
 func (n *nesting) pop() {

@@ -19,6 +19,7 @@ const MaxDepth = 10000
 type SyntaxError struct {
 	Offset int    // bytes before the fault
 	Reason string // what was wrong there
+	Depth  int    // the bound that the text nests beyond, if that is the fault; else 0
 }
 
 func (e *SyntaxError) Error() string {

@@ -47,7 +47,7 @@ func text(src []byte, i int, whole bool) (end int, closed bool, err error) {
 				return len(src), false, unterminated(len(src))
 			}
 			if fault != "" {
-				return i, false, &SyntaxError{i + 1, fault}
+				return i, false, &SyntaxError{Offset: i + 1, Reason: fault}
 			}
 			i += n
 		case c >= utf8.RuneSelf:
@@ -57,13 +57,13 @@ func text(src []byte, i int, whole bool) (end int, closed bool, err error) {
 			}
 			switch {
 			case utf8.FullRune(src[i:]):
-				return i, false, &SyntaxError{i, "not UTF-8"}
+				return i, false, &SyntaxError{Offset: i, Reason: "not UTF-8"}
 			case whole:
 				return len(src), false, unterminated(len(src))
 			}
 			return i, false, errShort
 		default:
-			return i, false, &SyntaxError{i, "control character in a string"}
+			return i, false, &SyntaxError{Offset: i, Reason: "control character in a string"}
 		}
 	}
 	if whole {
@@ -169,7 +169,7 @@ func literal(src []byte, i int, word string, whole bool) (int, error) {
 	case have < len(word) && !whole && string(src[i:]) == word[:have]:
 		return i, errShort
 	}
-	return i, &SyntaxError{i, "expected " + word}
+	return i, &SyntaxError{Offset: i, Reason: "expected " + word}
 }
 
 // number takes the number at start. Without whole it has ended only where
@@ -207,7 +207,7 @@ func number(src []byte, start int, whole bool) (int, error) {
 	case i == len(src) && !whole:
 		return start, errShort
 	case !ok:
-		return start, &SyntaxError{start, "bad number"}
+		return start, &SyntaxError{Offset: start, Reason: "bad number"}
 	}
 	return i, nil
 }

@@ -41,10 +41,21 @@ const (
 	Error                // what went wrong, with "!" before it
 )
 
-// Fact is a labelled value. A fact without a value is not shown.
+// Fact is a labelled value. A fact without a value is not shown. Line breaks of
+// a value are shown as such, so that none pretends to be another fact, unless
+// Prose is set.
 type Fact struct {
 	Label, Value string
+	Prose        bool       // the value may have several lines
 	Style        look.Style // of the value
+}
+
+// text is what is shown of a value.
+func (f *Fact) text(value string) string {
+	if f.Prose {
+		return strings.TrimRight(display.Text(value), "\n")
+	}
+	return display.Line(strings.TrimRight(value, "\r\n"))
 }
 
 // Block is a part of a document: a title and one kind of content.
@@ -299,7 +310,7 @@ func (b *builder) facts(facts []Fact) {
 			continue
 		}
 		value, lost := cut(f.Value, b.o.Most)
-		value = strings.TrimRight(display.Text(value), "\n")
+		value = f.text(value)
 		if lost {
 			value += b.lk.Ellipsis
 		}

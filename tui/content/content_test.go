@@ -79,7 +79,7 @@ func TestBlocksBecomeScreens(t *testing.T) {
 			"facts stand in a column and wrap below themselves",
 			Options{Width: 25},
 			[]Block{{Title: "About", Kind: Facts, Facts: []Fact{
-				{Label: "uri", Value: "file:///a"}, {Label: "empty"}, {Label: "about", Value: "some longer words\nand more"},
+				{Label: "uri", Value: "file:///a"}, {Label: "empty"}, {Label: "about", Value: "some longer words\nand more", Prose: true},
 			}}},
 			`
 			About
@@ -446,11 +446,11 @@ func (c *lateContext) Err() error {
 
 func TestPlainIsUnwrappedAndSafe(t *testing.T) {
 	d := build(t, Options{Width: 10, Numbers: true},
-		Block{Title: "T", Kind: Facts, Facts: []Fact{{Label: "a", Value: "one two three four"}, {Label: "bcd", Value: "x\ny"}}},
+		Block{Title: "T", Kind: Facts, Facts: []Fact{{Label: "a", Value: "one two three four"}, {Label: "bcd", Value: "x\ny", Prose: true}, {Label: "c", Value: "x\nserver  z"}}},
 		Block{Kind: Text, Text: "a\tlong line that wraps \x1b[2J"},
 		Block{Kind: JSON, Data: []byte(`{"a": [1, {"b": []}],"c":{}}`)},
 		Block{Kind: Error, Text: "bad"})
-	require.Equal(t, "T\na    one two three four\nbcd  x\n     y\n\n"+
+	require.Equal(t, "T\na    one two three four\nbcd  x\n     y\nc    x\\nserver  z\n\n"+
 		"a\tlong line that wraps \\x1b[2J\n\n"+
 		"{\n  \"a\": [\n    1,\n    {\n      \"b\": []\n    }\n  ],\n  \"c\": {}\n}\n\n! bad\n", d.Plain())
 }

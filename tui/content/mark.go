@@ -123,8 +123,7 @@ func plainFacts(facts []Fact) string {
 		label := display.Line(f.Label)
 		out.WriteString(label)
 		out.WriteString(look.Blank(column - look.Width(label) + 2))
-		value := strings.TrimRight(display.Text(f.Value), "\n")
-		out.WriteString(strings.ReplaceAll(value, "\n", "\n"+look.Blank(column+2)))
+		out.WriteString(strings.ReplaceAll(f.text(f.Value), "\n", "\n"+look.Blank(column+2)))
 		out.WriteByte('\n')
 	}
 	return out.String()

@@ -379,7 +379,7 @@ func link(c []byte) Block {
 		{Label: "link", Value: str(c, "uri")},
 		{Label: "name", Value: str(c, "name")},
 		{Label: "title", Value: str(c, "title")},
-		{Label: "about", Value: str(c, "description")},
+		{Label: "about", Value: str(c, "description"), Prose: true},
 		{Label: "type", Value: str(c, "mimeType")},
 	}}
 	if v := rawjson.Get(c, "size"); v != nil {
