@@ -10,9 +10,11 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"goblin/gateway/jsonrpc"
 	"goblin/registry/rawjson"
@@ -59,7 +61,7 @@ type Session struct {
 	seq         uint64
 	initialized bool
 	isReady     bool
-	met         *Modern // the first stateless request
+	met         *hello // what the first stateless request said
 	data        any
 }
 
@@ -72,13 +74,11 @@ type hello struct {
 // ClientInfo is what a client said about itself in initialize.
 type ClientInfo struct {
 	Name, Version, Title string
-	Raw                  []byte // the clientInfo object; nil when absent or over 64 KiB
-	Capabilities         []byte // the capabilities object; nil when absent or over 256 KiB
+	Capabilities         []byte // the capabilities object; nil when absent or over 64 KiB
 }
 
 const (
-	maxClientInfo   = 64 << 10
-	maxCapabilities = 256 << 10
+	maxCapabilities = 64 << 10
 	maxClientName   = 256
 )
 
@@ -177,8 +177,8 @@ func (s *Session) Meet(m *Modern) (first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	first = s.met == nil
-	if first {
-		s.met = m
+	if first { // of the request itself nothing is kept
+		s.met = &hello{strings.Clone(m.Version), clientInfo(m.client)}
 	}
 	return first
 }
@@ -193,9 +193,9 @@ func (s *Session) Peer() (protocol string, c ClientInfo) {
 	case s.initialized || s.met == nil:
 		return s.Protocol(), s.Client()
 	case s.stateless:
-		return s.met.Version, ClientInfo{}
+		return s.met.protocol, ClientInfo{}
 	}
-	return s.met.Version, s.met.Client()
+	return s.met.protocol, s.met.client
 }
 
 // SetInitialized records the handshake: the revision that was agreed on and
@@ -213,8 +213,7 @@ func (s *Session) SetInitialized(protocol string, params []byte) {
 
 // clientInfo decodes a clientInfo object; zero when it is none.
 func clientInfo(raw []byte) (c ClientInfo) {
-	if rawjson.IsObject(raw) && len(raw) <= maxClientInfo {
-		c.Raw = bytes.Clone(raw)
+	if rawjson.IsObject(raw) {
 		c.Name = shortString(rawjson.Get(raw, "name"))
 		c.Version = shortString(rawjson.Get(raw, "version"))
 		c.Title = shortString(rawjson.Get(raw, "title"))
@@ -225,6 +224,7 @@ func clientInfo(raw []byte) (c ClientInfo) {
 // shortString decodes a string that will be shown and logged.
 func shortString(v []byte) string {
 	t, _ := rawjson.String(v)
+	t = strings.Clone(t[:min(len(t), maxClientName*utf8.UTFMax)])
 	if r := []rune(t); len(r) > maxClientName {
 		t = string(r[:maxClientName])
 	}
