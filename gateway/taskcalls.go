@@ -149,7 +149,7 @@ func (g *Gateway) createTask(r *request, t registry.Target, edits []rawjson.Edit
 				g.tellTask(own, "notifications/progress", params)
 				return
 			}
-			r.Notify("progress:"+string(token), "notifications/progress", unrelated(params))
+			r.Relay(r.server, "progress:"+string(token), "notifications/progress", unrelated(params))
 			g.noted(registry.ToClient, r.Session(), r.server, "notifications/progress", r.name, params)
 		})
 		f.call.Params = rawjson.Splice(f.call.Params, rawjson.Replace(f.call.Params, token, rawjson.Quote(own.token)))

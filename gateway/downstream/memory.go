@@ -81,7 +81,7 @@ func (s *Session) giveUp(bytes int64, all ...*Exchange) {
 		"session", s.id, "requests", len(all), "bytes", bytes)
 	e := jsonrpc.Errorf(jsonrpc.CodeInternal, "The request was given up: %v; send it again later", memory.ErrFull)
 	for _, x := range all {
-		x.end(errCrowdedRequest, "", func() { x.out.answer(e.Frame(x.id), e.Code, nil) })
+		x.end(errCrowdedRequest, "", func() { x.out.answer(e.Frame(x.id), e.Code, nil, x.behind) })
 	}
 }
 

@@ -23,13 +23,16 @@ import (
 // carrier takes frames to a client. Only request may wait.
 type carrier interface {
 	send(frame []byte)
-	// merge is send, but replaces a frame of the same key that still waits.
-	merge(key string, frame []byte)
+	// chat takes a notification of a server, "" for one of ours, which waits behind
+	// what send takes; with a key it replaces one of that key that still waits.
+	chat(server, key string, frame []byte) jsonrpc.Mark
 	// request sends a frame that wants an answer. It fails when the client
 	// cannot be reached.
 	request(ctx context.Context, frame []byte) error
 	// unsent is how many bytes wait.
 	unsent() int64
+	// waiting is how many of them are a server's notifications.
+	waiting(server string) int64
 }
 
 // Session is one client. It begins with a connection, or over HTTP with an
@@ -49,7 +52,7 @@ type Session struct {
 	stateless bool                  // what all stateless HTTP requests belong to
 	starter   Starter               // the handler, if it is one; else nil
 	hello     atomic.Pointer[hello] // nil before SetInitialized
-	chatter   chatter
+	chatter   chatters
 	askTurn   chan struct{} // capacity one: held by who waits for room to ask
 
 	mu          sync.Mutex
@@ -267,21 +270,26 @@ func (s *Session) Data() any {
 // Unsent is how many bytes wait for the client.
 func (s *Session) Unsent() int64 { return s.base.unsent() }
 
-// Notify sends a notification on the session-wide stream. It is left out while
-// more than a quarter of limits.unsent waits for the client (see
+// Notify sends a notification on the session-wide stream, behind all answers. It
+// is left out while more than a quarter of limits.unsent waits for the client (see
 // [Options].Spared), and over HTTP dropped, and counted, when the client has no
 // such stream open.
 func (s *Session) Notify(method string, params []byte, edits ...rawjson.Edit) {
-	if s.spare(0) {
-		return
+	s.Relay("", method, params, edits...)
+}
+
+// Relay is Notify for what a server says: it also is left out while a sixteenth of
+// limits.unsent of that server's notifications wait.
+func (s *Session) Relay(server, method string, params []byte, edits ...rawjson.Edit) {
+	if !s.spare(server, s.base) {
+		s.base.chat(server, "", oneLine(jsonrpc.Notification(method, params, edits...)))
 	}
-	s.base.send(oneLine(jsonrpc.Notification(method, params, edits...)))
 }
 
 // Merge is Notify for state: it replaces an earlier notification of the same
 // key that still waits. Over HTTP it waits for a session-wide stream.
 func (s *Session) Merge(key, method string, params []byte, edits ...rawjson.Edit) {
-	s.base.merge("s"+key, oneLine(jsonrpc.Notification(method, params, edits...)))
+	s.base.chat("", "s"+key, oneLine(jsonrpc.Notification(method, params, edits...)))
 }
 
 // Dropped counts session-wide notifications that found no stream.
