@@ -87,7 +87,14 @@ type elicitation struct{ server, unit, id string }
 // oldest are forgotten first.
 const maxElicitations = 1024
 
+// maxElicitationID is how many bytes such an id may have to be remembered: of one
+// that has more, the client does not hear when its user is done.
+const maxElicitationID = 1 << 10
+
 func (e *elicitations) remember(key elicitation, s *downstream.Session) {
+	if len(key.id) > maxElicitationID {
+		return
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.asked == nil {

@@ -294,7 +294,7 @@ func (g *Gateway) trackProgress(r *request, c *upstream.Call, token []byte) {
 		if own == nil {
 			return
 		}
-		r.Notify(key, "notifications/progress", params, rawjson.Replace(params, own, token))
+		r.Relay(r.server, key, "notifications/progress", params, rawjson.Replace(params, own, token))
 		g.noted(registry.ToClient, r.Session(), r.server, "notifications/progress", r.name, params)
 	}
 }

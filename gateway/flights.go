@@ -76,9 +76,9 @@ type link struct {
 	of     *upstream.Server
 	conn   upstream.Conn
 	newest *flight // of those under way
-	// broken are the sessions whose calls lately ended without an answer, and
+	// broken are the sessions, by id, whose calls lately ended without an answer, and
 	// until when their server may still ask because of them.
-	broken  map[*downstream.Session]time.Time
+	broken  map[string]time.Time
 	level   sync.Mutex // held while the backend is told a log level
 	told    bool       // it was told one; guarded by level
 	loan    loan
@@ -141,17 +141,17 @@ func (f *flights) remove(x *flight, answered bool) {
 	}
 	now := time.Now()
 	if l.broken == nil {
-		l.broken = make(map[*downstream.Session]time.Time)
+		l.broken = make(map[string]time.Time)
 	}
-	maps.DeleteFunc(l.broken, func(_ *downstream.Session, until time.Time) bool { return now.After(until) })
-	l.broken[x.at().Session()] = now.Add(brokenTime)
+	maps.DeleteFunc(l.broken, func(_ string, until time.Time) bool { return now.After(until) })
+	l.broken[x.at().Session().ID()] = now.Add(brokenTime)
 }
 
 // others reports whether a call of another session than s ended without an
 // answer so lately that its server may still ask because of it.
 func (l *link) others(s *downstream.Session) bool {
 	for other, until := range l.broken {
-		if other != s && time.Now().Before(until) {
+		if other != s.ID() && time.Now().Before(until) {
 			return true
 		}
 	}

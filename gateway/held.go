@@ -161,7 +161,7 @@ func (h *held) progress(params []byte) {
 	if token == nil || own == nil || len(token) > maxToken {
 		return
 	}
-	r.Notify("progress:"+string(token), "notifications/progress", params, rawjson.Replace(params, own, token))
+	r.Relay(r.server, "progress:"+string(token), "notifications/progress", params, rawjson.Replace(params, own, token))
 	h.g.noted(registry.ToClient, r.Session(), r.server, "notifications/progress", r.name, params)
 }
 

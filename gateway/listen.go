@@ -32,6 +32,14 @@ type listen struct {
 	heard [registry.Kinds]uint64 // of said
 	acked bool
 	early []notice // came before the acknowledgement, which must be first
+	bytes int64    // of early
+}
+
+// unsent is how many bytes wait for the client.
+func (l *listen) unsent() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.r.Unsent() + l.bytes
 }
 
 type notice struct {
@@ -152,7 +160,7 @@ func (g *Gateway) newListen(r *request) (*listen, error) {
 		return l, nil
 	}
 	bad := !rawjson.IsArray(uris)
-	known := make(map[string]bool)
+	known, size := make(map[string]bool), 0
 	for v := range rawjson.Elements(uris) {
 		uri, ok := rawjson.String(v)
 		bad = bad || !ok
@@ -163,9 +171,13 @@ func (g *Gateway) newListen(r *request) (*listen, error) {
 		if !known[uri] {
 			known[uri] = true
 			l.uris = append(l.uris, uri)
+			size += len(uri)
 		}
 		if len(l.uris) > maxSubscriptions {
 			return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Too many subscriptions: a listen may hold %d", maxSubscriptions)
+		}
+		if size > maxClientBytes {
+			return nil, errTooLarge
 		}
 	}
 	if bad {
@@ -223,7 +235,7 @@ func (g *Gateway) acknowledge(l *listen, honoured []string) {
 	for _, n := range l.early {
 		l.send(n)
 	}
-	l.early = nil
+	l.early, l.bytes = nil, 0
 	g.record(l.r, l.r.Method(), l.r.start) // it may last for days
 	l.r.recorded = true
 }
@@ -270,11 +282,13 @@ func (l *listen) deliver(n notice) {
 		return
 	}
 	if i := slices.IndexFunc(l.early, func(other notice) bool { return other.key == n.key }); i >= 0 {
+		l.bytes += int64(len(n.params) - len(l.early[i].params))
 		l.early[i] = n
 		return
 	}
 	if len(l.early) < maxSubscriptions {
 		l.early = append(l.early, n)
+		l.bytes += int64(len(n.params))
 	}
 }
 

@@ -287,7 +287,8 @@ func (g *Gateway) messageTo(server string, causes []*flight, level logLevel, par
 		if to == nil || level < to.wantsFor(at) {
 			continue
 		}
-		if at.Notify("", "notifications/message", params) { // one that is answered meanwhile is none
+		if mark, sent := at.Relay(server, "", "notifications/message", params); sent { // one that is answered meanwhile is none
+			behind(causes, mark)
 			g.noted(registry.ToClient, to.session, server, "notifications/message", "", params)
 			return
 		}
@@ -296,13 +297,28 @@ func (g *Gateway) messageTo(server string, causes []*flight, level logLevel, par
 
 // Spared tells a client that did not read, once it does, that it missed what
 // servers said meanwhile. It is [downstream.Options].Spared.
-func (g *Gateway) Spared(s *downstream.Session, n uint64) {
-	g.log.Warn("Notifications left out: the client does not read as fast as they come", "session", s.ID(), "client", peerName(s), "count", n)
+func (g *Gateway) Spared(s *downstream.Session, server string, n uint64) {
+	g.log.Warn("Notifications left out: the client does not read as fast as they come", "session", s.ID(), "client", peerName(s), "of", server, "count", n)
 	if c := g.client(s); c == nil || !s.Ready() || levelWarning < c.wants() {
 		return
 	}
-	text := strconv.FormatUint(n, 10) + " notifications were left out, as too much waited to be read"
+	text := strconv.FormatUint(n, 10) + " notifications"
+	if server != "" {
+		text += " of server " + server
+	}
+	text += " were left out, as too much waited to be read"
 	s.Notify("notifications/message", object("level", "warning", "logger", "goblin", "data", text))
+}
+
+// behind puts the answers of all requests that may be the cause of a notification
+// behind it.
+func behind(causes []*flight, mark jsonrpc.Mark) {
+	if !mark.Waits() {
+		return
+	}
+	for _, x := range causes {
+		x.at().Behind(mark)
+	}
 }
 
 func (g *Gateway) messageToAll(server string, conn upstream.Conn, level logLevel, params []byte) {
@@ -310,7 +326,7 @@ func (g *Gateway) messageToAll(server string, conn upstream.Conn, level logLevel
 	for _, to := range g.allClients() {
 		mine := conn.Unit() == "" || conn.Unit() == to.session.Unit()
 		if mine && to.session.Ready() && level >= to.wants() {
-			to.session.Notify("notifications/message", params)
+			to.session.Relay(server, "notifications/message", params)
 			heard = append(heard, receiver{holder: holder{session: to.session}})
 		}
 	}

@@ -57,7 +57,9 @@ func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.
 		// A vendor's own: it goes where its cause is certain.
 		if causes, certain := g.flights.causes(conn, c); certain {
 			for _, x := range slices.Backward(causes) { // one that is answered meanwhile is none
-				if at := x.at(); at.Notify("", method, params) {
+				at := x.at()
+				if mark, sent := at.Relay(s.Name(), "", method, params); sent {
+					behind(causes, mark)
 					g.noted(registry.ToClient, at.Session(), s.Name(), method, "", params)
 					return
 				}
@@ -67,7 +69,7 @@ func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.
 		session := g.owner(conn)
 		g.noted(registry.ToClient, session, s.Name(), method, "", params)
 		if session != nil {
-			session.Notify(method, params)
+			session.Relay(s.Name(), method, params)
 			return
 		}
 		g.log.Debug("Notification of unknown cause dropped", "server", s.Name(), "method", method)

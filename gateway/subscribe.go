@@ -53,11 +53,10 @@ func (e *refusedError) Error() string { return jsonrpc.ParseErrorObject(e.object
 // watch makes h a holder of a resource, in the spelling that it used, and
 // returns when the backend has agreed.
 func (g *Gateway) watch(ctx context.Context, h holder, t registry.Target, spelling string) error {
-	if g.subscriptions.full(h) {
-		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams,
-			"Too many subscriptions: a session may hold %d; unsubscribe some first", maxSubscriptions)
-	}
 	key := subscriptionKey{server: t.Server, uri: t.Name}
+	if err := g.subscriptions.full(key, h, spelling); err != nil {
+		return err
+	}
 	var conn upstream.Conn
 	if t.Local == nil {
 		b := g.server(t.Server)
@@ -83,7 +82,10 @@ func (g *Gateway) watch(ctx context.Context, h holder, t registry.Target, spelli
 	defer g.subscriptions.leave(key, row)
 	// An update can follow the backend's answer so closely that it must find
 	// the holder here already.
-	added := g.subscriptions.hold(key, row, h, spelling)
+	added, err := g.subscriptions.hold(key, row, h, spelling)
+	if err != nil {
+		return err
+	}
 	if t.Local == nil {
 		if err := g.agree(ctx, conn, key, row); err != nil {
 			if added {
@@ -383,7 +385,7 @@ const maxUpdates = 1 << 20
 // unsent is how many bytes wait for a holder.
 func (h holder) unsent() int64 {
 	if h.listen != nil {
-		return h.listen.r.Unsent()
+		return h.listen.unsent()
 	}
 	return h.session.Unsent()
 }
@@ -410,9 +412,11 @@ func (g *Gateway) tellSubsOf(key subscriptionKey, uri string, params []byte, tol
 	}
 	g.subscriptions.mu.Unlock()
 	for i := range notices {
-		n := &notices[i]
+		n, params := &notices[i], params
 		if n.unsent() > maxUpdates {
-			n.name = spelled[i] // there is no end of what may be below it
+			// There is no end of what may be below it, or of what the server adds.
+			n.name = spelled[i]
+			params = object("uri", n.name)
 		}
 		if n.listen != nil {
 			n.listen.updated(n.name, params)

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"goblin/gateway/downstream"
+	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
 )
 
@@ -52,6 +53,8 @@ type subscriptions struct {
 	places  map[watched][]subscriptionKey // the rows of a resource
 	servers map[string]int                // holders at each server
 	holding map[holder]*holding
+	bytes   int         // of all that is held; see weigh
+	clients map[any]int // bytes of each; see holder.client
 
 	show sync.Mutex // held while a row is looked at and shown
 }
@@ -71,14 +74,45 @@ type holding struct {
 // maxShown bounds how many of its holders are shown of a row.
 const maxShown = 20
 
-// maxSubscriptions bounds what one session, or one listen, may watch.
-const maxSubscriptions = 10000
+// Bounds of subscriptions. Clients choose their URIs, and several tables hold each.
+const (
+	// maxSubscriptions bounds how many resources one session, or one listen, may
+	// watch.
+	maxSubscriptions = 10000
+	// maxClientBytes bounds what a client's subscriptions weigh, all of them over
+	// all its listens, and maxAllBytes those of all clients.
+	maxClientBytes = 8 << 20
+	maxAllBytes    = 64 << 20
+)
+
+// weigh is what a subscription counts for: its URI, as the client spelled it and
+// as the server knows it, and what the tables need besides.
+func weigh(key subscriptionKey, spelling string) int { return len(key.uri) + len(spelling) + 256 }
+
+// client is whose bytes a holder's subscriptions count for: a session's, but
+// stateless clients over HTTP, who have a session in common, each have their own.
+func (h holder) client() any {
+	if h.session.Stateless() {
+		return h.listen
+	}
+	return h.session
+}
+
+var (
+	errTooMany = jsonrpc.Errorf(jsonrpc.CodeInvalidParams,
+		"Too many subscriptions: a session may hold %d; unsubscribe some first", maxSubscriptions)
+	errTooLarge = jsonrpc.Errorf(jsonrpc.CodeInvalidParams,
+		"Too many subscriptions: the URIs of a client's may have %d MiB together; unsubscribe some first", maxClientBytes>>20)
+	errTooLargeTogether = jsonrpc.Errorf(jsonrpc.CodeInternal,
+		"Too many subscriptions: the URIs of all clients' together may have %d MiB; try again later", maxAllBytes>>20)
+)
 
 func (t *subscriptions) init() {
 	t.rows = make(map[subscriptionKey]*subscription)
 	t.places = make(map[watched][]subscriptionKey)
 	t.servers = make(map[string]int)
 	t.holding = make(map[holder]*holding)
+	t.clients = make(map[any]int)
 }
 
 // row finds or makes a row. The lock is held, here and down to drop.
@@ -121,6 +155,15 @@ func (t *subscriptions) take(key subscriptionKey, row *subscription, s holder, s
 	}
 	row.holders[s] = append(row.holders[s], spelling)
 	held.spelled[spelling] = append(held.spelled[spelling], key)
+	t.count(s, weigh(key, spelling))
+}
+
+// count adds bytes to what a holder's client and all clients hold.
+func (t *subscriptions) count(s holder, n int) {
+	t.bytes += n
+	if t.clients[s.client()] += n; t.clients[s.client()] == 0 {
+		delete(t.clients, s.client())
+	}
 }
 
 // drop undoes take, for all spellings that s used.
@@ -128,6 +171,7 @@ func (t *subscriptions) drop(key subscriptionKey, row *subscription, s holder) {
 	held := t.holding[s]
 	for _, spelling := range row.holders[s] {
 		without(held.spelled, spelling, key)
+		t.count(s, -weigh(key, spelling))
 	}
 	delete(row.holders, s)
 	t.servers[key.server]--
@@ -137,15 +181,18 @@ func (t *subscriptions) drop(key subscriptionKey, row *subscription, s holder) {
 }
 
 // hold adds a session to a row, in the spelling that it used, and reports
-// whether that is new.
-func (t *subscriptions) hold(key subscriptionKey, row *subscription, s holder, spelling string) bool {
+// whether that is new; with an error where the session may not hold more.
+func (t *subscriptions) hold(key subscriptionKey, row *subscription, s holder, spelling string) (added bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if slices.Contains(row.holders[s], spelling) {
-		return false
+		return false, nil
+	}
+	if err := t.fullLocked(key, s, spelling); err != nil {
+		return false, err
 	}
 	t.take(key, row, s, spelling)
-	return true
+	return true, nil
 }
 
 // let takes a session off a row: the one spelling, or all where it is "" or
@@ -161,6 +208,7 @@ func (t *subscriptions) let(key subscriptionKey, s holder, spelling string) (las
 	if i := slices.Index(used, spelling); i >= 0 && len(used) > 1 {
 		row.holders[s] = slices.Delete(used, i, i+1)
 		without(t.holding[s].spelled, spelling, key)
+		t.count(s, -weigh(key, spelling))
 		return false
 	}
 	t.drop(key, row, s)
@@ -199,12 +247,27 @@ func (t *subscriptions) all(s holder) []subscriptionKey {
 	return slices.Collect(maps.Keys(seen))
 }
 
-// full reports whether a session may not watch more.
-func (t *subscriptions) full(s holder) bool {
+// full says why a session may not hold one more; nil if it may, or holds it.
+func (t *subscriptions) full(key subscriptionKey, s holder, spelling string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	held := t.holding[s]
-	return held != nil && held.rows >= maxSubscriptions
+	if held := t.holding[s]; held != nil && held.spelled[spelling] != nil {
+		return nil
+	}
+	return t.fullLocked(key, s, spelling)
+}
+
+func (t *subscriptions) fullLocked(key subscriptionKey, s holder, spelling string) error {
+	n := weigh(key, spelling)
+	switch held := t.holding[s]; {
+	case held != nil && held.rows >= maxSubscriptions:
+		return errTooMany
+	case t.clients[s.client()]+n > maxClientBytes:
+		return errTooLarge
+	case t.bytes+n > maxAllBytes:
+		return errTooLargeTogether
+	}
+	return nil
 }
 
 // holders counts who watches over one connection.

@@ -87,7 +87,7 @@ func (g *Gateway) perform(r *request, conn upstream.Conn, f *flight) (jsonrpc.Re
 		return reply, nil
 	}
 	// The server made a task of the call (SEP-2663).
-	original, ok := rawjson.String(rawjson.Get(reply.Result, "taskId"))
+	original, ok := taskID(reply.Result)
 	if !ok {
 		return jsonrpc.Reply{}, badTask(r.server)
 	}
@@ -102,8 +102,14 @@ func (g *Gateway) perform(r *request, conn upstream.Conn, f *flight) (jsonrpc.Re
 	return jsonrpc.Reply{Result: rename(reply.Result, own.id)}, nil
 }
 
+// taskID is what a server names a task by.
+func taskID(state []byte) (id string, ok bool) {
+	id, ok = rawjson.String(rawjson.Get(state, "taskId"))
+	return id, ok && len(id) <= maxTaskID
+}
+
 func badTask(server string) error {
-	return &upstream.Error{Code: upstream.BadReply, Server: server, Reason: "it made a task without a taskId"}
+	return &upstream.Error{Code: upstream.BadReply, Server: server, Reason: fmt.Sprintf("it made a task without a taskId of %d bytes at most", maxTaskID)}
 }
 
 var errTooManyTasks = jsonrpc.Errorf(jsonrpc.CodeInternal,
@@ -143,7 +149,7 @@ func (g *Gateway) createTask(r *request, t registry.Target, edits []rawjson.Edit
 				g.tellTask(own, "notifications/progress", params)
 				return
 			}
-			r.Notify("progress:"+string(token), "notifications/progress", unrelated(params))
+			r.Relay(r.server, "progress:"+string(token), "notifications/progress", unrelated(params))
 			g.noted(registry.ToClient, r.Session(), r.server, "notifications/progress", r.name, params)
 		})
 		f.call.Params = rawjson.Splice(f.call.Params, rawjson.Replace(f.call.Params, token, rawjson.Quote(own.token)))
@@ -153,7 +159,7 @@ func (g *Gateway) createTask(r *request, t registry.Target, edits []rawjson.Edit
 	reply, err := g.makeTask(r.Context(), own, &f.call)
 	g.flights.remove(f, err == nil)
 	state := rawjson.Get(reply.Result, "task")
-	id, made := rawjson.String(rawjson.Get(state, "taskId"))
+	id, made := taskID(state)
 	switch {
 	case err == nil && reply.Error == nil && state == nil:
 		// It was answered at once, against the rules; the client may know more.
@@ -221,7 +227,7 @@ func (g *Gateway) waitForTask(conn upstream.Conn, f *flight, server string) (rep
 		return reply, err
 	}
 	var ok bool
-	if own.original, ok = rawjson.String(rawjson.Get(state, "taskId")); !ok {
+	if own.original, ok = taskID(state); !ok {
 		done()
 		return jsonrpc.Reply{}, badTask(server)
 	}

@@ -67,7 +67,7 @@ func (g *Gateway) deliverTask(own *task, n taskNotice) {
 		return
 	}
 	if own.hidden != nil {
-		own.hidden.at().Notify("", n.method, unrelated(n.params))
+		own.hidden.at().Relay(own.server, "", n.method, unrelated(n.params))
 		return
 	}
 	if n.method == "notifications/message" {
@@ -93,11 +93,11 @@ func (g *Gateway) tellTask(own *task, method string, params []byte) {
 	case f != nil && state:
 		f.exchange.Merge(key, method, params)
 	case f != nil:
-		f.exchange.Notify("", method, params)
+		f.exchange.Relay(own.server, "", method, params)
 	case state:
 		own.owner.Merge(key, method, params)
 	default:
-		own.owner.Notify(method, params)
+		own.owner.Relay(own.server, method, params)
 	}
 	g.noted(registry.ToClient, own.owner, own.server, method, own.id, params)
 }

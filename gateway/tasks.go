@@ -46,8 +46,11 @@ const (
 	// no bound.
 	maxTaskLife = 24 * time.Hour
 	// maxEarly bounds what a connection says of tasks before the gateway
-	// knows of them.
-	maxEarly = 256
+	// knows of them, maxEarlyBytes how much that is.
+	maxEarly      = 256
+	maxEarlyBytes = 4 << 20
+	// maxTaskID is how many bytes a server may name a task with.
+	maxTaskID = 1 << 10
 )
 
 // task is one task at a server.
@@ -373,7 +376,11 @@ func (t *tasks) take(conn upstream.Conn, n taskNotice) (own *task, kept bool) {
 	if b == nil {
 		return nil, false
 	}
-	if len(b.early) < maxEarly {
+	size := len(n.params)
+	for _, other := range b.early {
+		size += len(other.params)
+	}
+	if len(b.early) < maxEarly && size <= maxEarlyBytes {
 		b.early = append(b.early, n)
 	}
 	return nil, true

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"bytes"
 	"log/slog"
 	"strings"
 	"sync"
@@ -22,51 +23,7 @@ const (
 type JournalStats struct {
 	First   uint64 // sequence number of the oldest record, 0 when empty
 	Next    uint64 // number that the next record gets; the first ever is 1
-	Dropped uint64 // records overwritten so far
-}
-
-// ring keeps the last records, numbered from 1. It grows up to max records
-// and then overwrites in place.
-type ring[T any] struct {
-	max  int
-	recs []T
-	next uint64 // number of records ever appended
-	head uint64 // records gone from the front
-}
-
-func (g *ring[T]) at(seq uint64) *T { return &g.recs[(seq-1)%uint64(g.max)] }
-
-// put makes room for the next record and returns its place and number.
-func (g *ring[T]) put(rec T) (seq uint64) {
-	g.next++
-	if len(g.recs) < g.max {
-		g.recs = append(g.recs, rec)
-	} else {
-		*g.at(g.next) = rec
-	}
-	if g.next-g.head > uint64(g.max) {
-		g.head = g.next - uint64(g.max)
-	}
-	return g.next
-}
-
-func (g *ring[T]) has(seq uint64) bool { return seq > g.head && seq <= g.next }
-
-// window clamps [from, from+n) to what is there.
-func (g *ring[T]) window(from uint64, n int) (lo, hi uint64) {
-	lo, hi = max(from, g.head+1), g.next+1
-	if n >= 0 && lo < hi && hi-lo > uint64(n) {
-		hi = lo + uint64(n)
-	}
-	return lo, max(lo, hi)
-}
-
-func (g *ring[T]) stats() JournalStats {
-	s := JournalStats{Next: g.next + 1, Dropped: g.head}
-	if g.next > g.head {
-		s.First = g.head + 1
-	}
-	return s
+	Dropped uint64 // records that had to make room so far
 }
 
 // The values of LogRecord.Source.
@@ -89,7 +46,9 @@ type LogRecord struct {
 	Text    string // cut at 16 KiB
 }
 
-// LogJournal keeps the last 10,000 log records, at most 4 MiB of text.
+// LogJournal keeps 10,000 log records, at most 4 MiB of text. When it is full the
+// server that has most gives up its oldest one, so that a server which says much
+// displaces its own lines only. What belongs to no server counts as one.
 type LogJournal struct {
 	mu    sync.Mutex
 	ring  ring[LogRecord]
@@ -97,31 +56,28 @@ type LogJournal struct {
 	feed  *feed
 }
 
-// Append adds a record and returns its number. O(1) amortised; it allocates
-// only while the journal still grows, and for texts over the bound.
+// Append adds a record and returns its number. Its cost does not grow with the
+// journal; it allocates only while that still grows, and for texts over the bound.
 func (j *LogJournal) Append(rec LogRecord) uint64 {
 	rec.Text = bounded(rec.Text, maxLogText)
 	rec.Server, rec.Session = bounded(rec.Server, maxField), bounded(rec.Session, maxField)
 	j.mu.Lock()
-	if g := &j.ring; g.next-g.head == uint64(g.max) {
-		j.evict()
+	size := len(rec.Text)
+	for j.bytes+size > maxLogBytes {
+		j.ring.evict(j.ring.most(func(h *holding) int { return h.bytes }), j.left)
 	}
-	rec.Seq = j.ring.next + 1
-	j.ring.put(rec)
-	j.bytes += len(rec.Text)
-	for j.bytes > maxLogBytes {
-		j.evict()
-	}
+	j.bytes += size
+	kept, seq := j.ring.put(rec.Server, rec, size, j.left)
+	kept.Seq = seq
 	j.mu.Unlock()
 	j.feed.publish(Logs)
-	return rec.Seq
+	return seq
 }
 
-func (j *LogJournal) evict() {
-	j.ring.head++
-	old := j.ring.at(j.ring.head)
-	j.bytes -= len(old.Text)
-	*old = LogRecord{}
+// left takes off what a record weighed that makes room.
+func (j *LogJournal) left(rec *LogRecord) int {
+	j.bytes -= len(rec.Text)
+	return len(rec.Text)
 }
 
 // Window copies at most n records (all when n < 0) from number from on, which
@@ -129,11 +85,8 @@ func (j *LogJournal) evict() {
 func (j *LogJournal) Window(from uint64, n int) []LogRecord {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	lo, hi := j.ring.window(from, n)
-	out := make([]LogRecord, 0, hi-lo)
-	for seq := lo; seq < hi; seq++ {
-		out = append(out, *j.ring.at(seq))
-	}
+	out := make([]LogRecord, 0, j.ring.room(from, n))
+	j.ring.window(from, n, func(rec *LogRecord) { out = append(out, *rec) })
 	return out
 }
 
@@ -194,21 +147,21 @@ type TrafficRecord struct {
 	RequestSize, ResponseSize int
 }
 
-// stored is a record with its bodies' places in the ring of bodies, counted
-// from the beginning of time: a body is gone when the ring has moved on by
-// more than its size.
+// stored is a record with the place of its bodies.
 type stored struct {
 	rec       TrafficRecord
-	at        uint64
+	bodies    *page
+	uses      uint64 // of the page at that time: it has been emptied since if it has more
+	at        int    // in the page
 	req, resp int
 }
 
-// TrafficJournal keeps the last 10,000 records and the last 8 MiB of bodies.
+// TrafficJournal keeps 10,000 records, and 8 MiB of their bodies. When it is full
+// the server that has most gives up its oldest, as in a [LogJournal].
 type TrafficJournal struct {
 	mu     sync.Mutex
 	ring   ring[stored]
-	bodies []byte // a ring of maxBodies bytes
-	end    uint64 // bytes of bodies ever written
+	bodies bodies
 	asked  uint64 // records that are no notifications
 	feed   *feed
 
@@ -228,15 +181,13 @@ func (j *TrafficJournal) Append(rec TrafficRecord) uint64 {
 		*f = bounded(*f, maxField)
 	}
 	j.mu.Lock()
-	if j.bodies == nil && len(req)+len(resp) > 0 {
-		j.bodies = make([]byte, maxBodies)
+	if len(req)+len(resp) > 0 {
+		s.bodies, s.at = j.bodies.keep(rec.Server, req, resp)
+		s.uses = s.bodies.uses
 	}
-	s.at = j.end
-	j.write(req)
-	j.write(resp)
-	rec.Seq = j.ring.next + 1
 	s.rec = rec
-	j.ring.put(s)
+	kept, seq := j.ring.put(rec.Server, s, 0, nil)
+	kept.rec.Seq = seq
 	if rec.Status != StatusNotification {
 		j.asked++
 	}
@@ -248,29 +199,75 @@ func (j *TrafficJournal) Append(rec TrafficRecord) uint64 {
 		j.latencies.add(rec.Server, rec.Duration)
 	}
 	j.feed.publish(Traffic)
-	return rec.Seq
+	return seq
 }
 
-func (j *TrafficJournal) write(b []byte) {
-	for len(b) > 0 {
-		n := copy(j.bodies[j.end%maxBodies:], b)
-		j.end += uint64(n)
-		b = b[n:]
+// Bodies lie in pages, each of one server, so that who has most of them can give
+// up its oldest.
+const (
+	pageSize = 2 * maxBody // fits any record's
+	maxPages = maxBodies / pageSize
+)
+
+type page struct {
+	text []byte
+	born uint64 // counts the pages ever begun
+	uses uint64 // counts how often the page was begun
+}
+
+type bodies struct {
+	begun uint64
+	used  int
+	pages map[string][]*page // of each server, oldest first
+}
+
+// keep copies the bodies of a record.
+func (b *bodies) keep(server string, req, resp []byte) (p *page, at int) {
+	if own := b.pages[server]; len(own) > 0 {
+		p = own[len(own)-1]
 	}
+	if p == nil || len(p.text)+len(req)+len(resp) > pageSize {
+		p = b.begin(server)
+	}
+	at = len(p.text)
+	p.text = append(append(p.text, req...), resp...)
+	return p, at
 }
 
-func (j *TrafficJournal) read(at uint64, n int) []byte {
-	if n == 0 || j.end-at > maxBodies {
+// begin gives a server an empty page: a new one, or the oldest one of those that
+// have most.
+func (b *bodies) begin(server string) (p *page) {
+	if b.pages == nil {
+		b.pages = make(map[string][]*page)
+	}
+	if b.used < maxPages {
+		b.used++
+		p = &page{text: make([]byte, 0, pageSize)}
+	} else {
+		var from string
+		var most []*page
+		for s, has := range b.pages {
+			if len(has) > len(most) || len(has) == len(most) && has[0].born < most[0].born {
+				from, most = s, has
+			}
+		}
+		p = most[0]
+		if b.pages[from] = append(most[:0], most[1:]...); len(most) == 1 {
+			delete(b.pages, from)
+		}
+	}
+	b.begun++
+	p.born, p.uses, p.text = b.begun, p.uses+1, p.text[:0]
+	b.pages[server] = append(b.pages[server], p)
+	return p
+}
+
+// read copies one body of a record; nil when it is gone.
+func (s *stored) read(at, n int) []byte {
+	if n == 0 || s.bodies.uses != s.uses {
 		return nil
 	}
-	out := make([]byte, 0, n)
-	for len(out) < n {
-		from := j.bodies[at%maxBodies:]
-		from = from[:min(len(from), n-len(out))]
-		out = append(out, from...)
-		at += uint64(len(from))
-	}
-	return out
+	return bytes.Clone(s.bodies.text[at : at+n])
 }
 
 // Window copies at most n records (all when n < 0) without bodies from number
@@ -279,11 +276,8 @@ func (j *TrafficJournal) read(at uint64, n int) []byte {
 func (j *TrafficJournal) Window(from uint64, n int) []TrafficRecord {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	lo, hi := j.ring.window(from, n)
-	out := make([]TrafficRecord, 0, hi-lo)
-	for seq := lo; seq < hi; seq++ {
-		out = append(out, j.ring.at(seq).rec)
-	}
+	out := make([]TrafficRecord, 0, j.ring.room(from, n))
+	j.ring.window(from, n, func(s *stored) { out = append(out, s.rec) })
 	return out
 }
 
@@ -292,13 +286,12 @@ func (j *TrafficJournal) Window(from uint64, n int) []TrafficRecord {
 func (j *TrafficJournal) Record(seq uint64) (TrafficRecord, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if !j.ring.has(seq) {
+	s := j.ring.find(seq)
+	if s == nil {
 		return TrafficRecord{}, false
 	}
-	s := j.ring.at(seq)
 	rec := s.rec
-	rec.Request = j.read(s.at, s.req)
-	rec.Response = j.read(s.at+uint64(s.req), s.resp)
+	rec.Request, rec.Response = s.read(s.at, s.req), s.read(s.at+s.req, s.resp)
 	return rec, true
 }
 

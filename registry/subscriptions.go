@@ -63,7 +63,7 @@ func (r *Registry) SetSubscription(s SubscriptionState) {
 	if s.Listed == "" {
 		s.Listed = r.ListedURI(s.Server, s.URI)
 	}
-	s.Error = bounded(s.Error, maxLogText)
+	s.Error = bounded(s.Error, maxField)
 	s.Sessions = slices.Clone(s.Sessions[:min(len(s.Sessions), maxHolders)])
 	for i := range s.Sessions {
 		s.Sessions[i] = bounded(s.Sessions[i], maxField)

@@ -280,8 +280,8 @@ func (n *nearby) look(j *registry.TrafficJournal, it item, room int) []registry.
 					n.recs = append(n.recs, recs[i])
 				}
 			}
-			if len(recs) == 0 || recs[0].Seq > from {
-				break // the journal begins here
+			if from <= j.Stats().First {
+				break
 			}
 			to = from - 1
 		}

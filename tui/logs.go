@@ -143,7 +143,7 @@ func (p *logs) waiting() int {
 	return int(p.logStats.Next - 1 - p.logEnd)
 }
 
-// older is how many records before the first one are not here any more.
+// older is how many records that came before are not here any more.
 func (p *logs) older() int {
 	if p.open != tabTraffic {
 		return p.list().fewer() + int(p.missed)
@@ -151,7 +151,7 @@ func (p *logs) older() int {
 	if len(p.traffic.held) == 0 {
 		return int(p.trafficStats.Dropped)
 	}
-	return int(p.traffic.held[0].Seq - 1)
+	return int(p.trafficAt) - len(p.traffic.held)
 }
 
 func (p *logs) heading() (title, right string) {

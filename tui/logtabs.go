@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,14 +30,16 @@ const (
 	mostDrawn = 1024
 )
 
-// records are what one tab of Logs shows: the last rows of a journal. Its work
-// for new rows depends on how many it holds, never on the journal.
+// records are what one tab of Logs shows: the last rows of a journal, of each
+// server no more than its share while there are others'. Its work for new rows
+// depends on how many it holds, never on the journal.
 type records[R any] struct {
-	t    *table[R]
-	most int
-	draw func(r R, w int) string
-	keep func(R) bool // nil: all
-	size func(R) int  // bytes of text, nil where it is short
+	t      *table[R]
+	most   int
+	draw   func(r R, w int) string
+	server func(R) string
+	keep   func(R) bool // nil: all
+	size   func(R) int  // bytes of text, nil where it is short
 
 	held    []R // only ever appended to: commands read it
 	bytes   int
@@ -51,16 +55,48 @@ func (f *records[R]) add(rows ...R) {
 		return
 	}
 	f.held, f.fresh = append(f.held, rows...), true
-	gone := max(0, len(f.held)-f.most)
 	if f.size != nil {
 		for _, r := range rows {
 			f.bytes += f.size(r)
 		}
-		for _, r := range f.held[:gone] {
+	}
+	if len(f.held) > f.most {
+		f.trim()
+	}
+}
+
+// trim takes the oldest rows of those servers out that have more than their share.
+func (f *records[R]) trim() {
+	has := map[string]int{}
+	for _, r := range f.held {
+		has[f.server(r)]++
+	}
+	share := shareOf(f.most, slices.Collect(maps.Values(has)))
+	kept := make([]R, 0, f.most) // commands read the other
+	for _, r := range f.held {
+		server := f.server(r)
+		if has[server] <= share {
+			kept = append(kept, r)
+			continue
+		}
+		has[server]--
+		if f.size != nil {
 			f.bytes -= f.size(r)
 		}
 	}
-	f.held, f.trimmed = f.held[gone:], f.trimmed+gone
+	f.held, f.trimmed = kept, f.trimmed+len(f.held)-len(kept)
+}
+
+// shareOf is how many places each may have of so many, where some need fewer.
+func shareOf(places int, needs []int) (share int) {
+	slices.Sort(needs)
+	for i, n := range needs {
+		if share = places / (len(needs) - i); n > share {
+			break
+		}
+		places -= n
+	}
+	return share
 }
 
 // publish brings what is held into the table.
@@ -174,7 +210,7 @@ func newLogRecords(a *app, draw func(*logRow, int) string) *records[*logRow] {
 		func(r *logRow) string { return r.Text },
 		logFields, order[*logRow]{name: "time"}, byServer, byLevel)
 	t.tail = true
-	return &records[*logRow]{t: t, most: mostLogs, draw: draw, size: func(r *logRow) int { return len(r.Text) }}
+	return &records[*logRow]{t: t, most: mostLogs, draw: draw, server: func(r *logRow) string { return r.Server }, size: func(r *logRow) int { return len(r.Text) }}
 }
 
 func logFields(rows []*logRow) []filter.Field {
@@ -350,8 +386,8 @@ func (p *logs) readLog(upTo uint64) {
 		p.missed, p.logAt = p.missed+upTo-p.logAt, upTo
 		return
 	}
-	p.missed += recs[0].Seq - p.logAt - 1
-	p.logAt = recs[len(recs)-1].Seq
+	last := recs[len(recs)-1].Seq
+	p.missed, p.logAt = p.missed+last-p.logAt-uint64(len(recs)), last
 	rows := make([]logRow, len(recs))
 	var parts [logTabs][]*logRow
 	for i := range recs {

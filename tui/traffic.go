@@ -34,7 +34,7 @@ func newTrafficRecords(a *app, draw func(*trafficRow, int) string) *records[*tra
 		func(r *trafficRow) string { return r.words },
 		trafficFields, order[*trafficRow]{name: "time"}, byDuration, bySize, byServer)
 	t.tail = true
-	return &records[*trafficRow]{t: t, most: mostTraffic, draw: draw}
+	return &records[*trafficRow]{t: t, most: mostTraffic, draw: draw, server: func(r *trafficRow) string { return r.Server }}
 }
 
 func trafficFields(rows []*trafficRow) []filter.Field {
@@ -97,13 +97,12 @@ func trafficSize(r *registry.TrafficRecord) int64 {
 	return r.Size
 }
 
-// readTraffic takes the records up to a number that the tab has room for.
+// readTraffic takes the new records up to a number.
 func (p *logs) readTraffic(upTo uint64) {
 	if upTo <= p.trafficAt {
 		return
 	}
-	from := max(p.trafficAt+1, upTo-min(upTo, mostTraffic)+1)
-	recs := p.app.reg.Traffic().Window(from, int(upTo-from+1))
+	recs := p.app.reg.Traffic().Window(p.trafficAt+1, -1)
 	for len(recs) > 0 && recs[len(recs)-1].Seq > upTo {
 		recs = recs[:len(recs)-1]
 	}

@@ -3,18 +3,21 @@ package command
 import (
 	"io"
 	"log/slog"
-	"os"
 
 	"goblin/gateway/config"
 	"goblin/gateway/display"
+	"goblin/gateway/logs"
 )
+
+// maxLog is how many bytes log.file holds before they are moved to <file>.1.
+const maxLog = 32 << 20
 
 // Logger makes the logger of a mode that serves: log.file, or fallback if the
 // config names none. close must be called at the end.
 func (a *App) Logger(cfg *config.Config, fallback io.Writer) (logger *slog.Logger, closer io.Closer, err error) {
 	w, closer := fallback, io.Closer(io.NopCloser(nil))
 	if cfg.Log.File != "" {
-		f, err := os.OpenFile(cfg.Log.File, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+		f, err := logs.Open(cfg.Log.File, maxLog)
 		if err != nil {
 			return nil, nil, Fail(CodeConfig, "cannot write log.file: %w", err)
 		}

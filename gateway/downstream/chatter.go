@@ -10,45 +10,67 @@ import (
 // spared them, or a talkative server would cost it its session.
 const (
 	// chatterStops is the part of limits.unsent above which a client gets none,
-	// chatterGoesOn the part of that below which it gets them again.
+	// chatterOfOne that of one server's notifications above which it gets none of
+	// that server, and chatterGoesOn the part of either below which it gets them
+	// again.
 	chatterStops  = 4
+	chatterOfOne  = 16
 	chatterGoesOn = 4
-	// chatterTold is how often somebody is told at most.
+	// chatterTold is how often somebody is told at most, for each server.
 	chatterTold = time.Second
 )
 
-// chatter is what a session was spared.
+// chatters are what a session was spared, of each server.
+type chatters struct {
+	mu  sync.Mutex
+	all map[string]*chatter
+}
+
+// chatter is what a session was spared of a server.
 type chatter struct {
-	mu     sync.Mutex
 	off    bool
 	spared uint64 // since told
 	told   time.Time
 }
 
-// spare reports whether a notification without a key is left out, as so many
-// bytes wait for the client.
-func (s *Session) spare(unsent int64) bool {
+// spare reports whether a notification of a server, "" for one of ours, without a
+// key is left out, since so much waits for the client already.
+func (s *Session) spare(server string, out carrier) bool {
 	most := s.opt.Limits.Unsent / chatterStops
+	unsent := out.unsent()
 	if s.stateless { // each request is a client of its own
 		return unsent > most
 	}
-	off, spared := s.chatter.next(max(unsent, s.base.unsent()), most)
+	own, mostOwn := int64(0), s.opt.Limits.Unsent/chatterOfOne
+	if server != "" {
+		own = s.base.waiting(server)
+	}
+	unsent = max(unsent, s.base.unsent())
+	off, spared := s.chatter.next(server, unsent > most || own > mostOwn,
+		unsent <= most/chatterGoesOn && own <= mostOwn/chatterGoesOn)
 	if spared > 0 && s.opt.Spared != nil {
-		s.opt.Spared(s, spared)
+		s.opt.Spared(s, server, spared)
 	}
 	return off
 }
 
-// next decides on a notification; spared is what is to be told of those before.
-func (c *chatter) next(unsent, most int64) (off bool, spared uint64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case unsent > most:
-		c.off = true
-	case unsent <= most/chatterGoesOn:
-		c.off = false
+// next decides on a notification, for which there is too much, or little; spared
+// is what is to be told of those before.
+func (t *chatters) next(server string, much, little bool) (off bool, spared uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.all[server]
+	if c == nil {
+		if !much {
+			return false, 0
+		}
+		c = new(chatter)
+		if t.all == nil {
+			t.all = make(map[string]*chatter)
+		}
+		t.all[server] = c
 	}
+	c.off = much || c.off && !little
 	if c.off {
 		c.spared++
 		return true, 0

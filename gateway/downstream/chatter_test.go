@@ -3,6 +3,7 @@ package downstream_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -28,7 +29,7 @@ func TestAClientThatDoesNotReadIsSparedChatter(t *testing.T) {
 					x.Reply([]byte(`{}`))
 				}
 				spared := uint64(0)
-				c := dial(t, downstream.Options{Handler: h, Limits: downstream.Limits{Unsent: unsent}, Spared: func(_ *downstream.Session, n uint64) {
+				c := dial(t, downstream.Options{Handler: h, Limits: downstream.Limits{Unsent: unsent}, Spared: func(_ *downstream.Session, _ string, n uint64) {
 					spared += n
 				}}, transports["pipe"])
 				s := <-h.opened
@@ -60,6 +61,82 @@ func TestAClientThatDoesNotReadIsSparedChatter(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What one server says delays neither answers nor what others say, but for the
+// answers to requests that it may be about.
+func TestAnswersOvertakeChatter(t *testing.T) {
+	const lines = 3_000
+	h := newScript()
+	begun, over, echoed := make(chan *downstream.Exchange), make(chan struct{}), make(chan struct{})
+	h.handle = func(x *downstream.Exchange) {
+		if x.Method() != "wait" {
+			x.Reply([]byte(`{}`))
+			close(echoed)
+			return
+		}
+		begun <- x
+		<-over
+	}
+	spared := make(chan string, 10)
+	c := dial(t, downstream.Options{Handler: h, Spared: func(_ *downstream.Session, server string, n uint64) {
+		spared <- server
+	}}, transports["pipe"])
+	s := <-h.opened
+	take := func(id string) *downstream.Exchange {
+		c.send(request(id, "wait", ""))
+		return <-begun
+	}
+	one, other, third, nested := take("1"), take("2"), take("3"), take("4")
+	inner := nested.Nested(t.Context(), "x", []byte(`{}`), func() *downstream.Exchange { return nested })
+	line := func(of string) []byte { return fmt.Appendf(nil, `{"of":%q,"pad":%q}`, of, strings.Repeat("x", 100)) }
+	for i := range lines {
+		s.Relay("loud", "said", line("session"))
+		one.Relay("loud", "", "said", line("one"))
+		if i == lines-1 {
+			m, sent := one.Relay("loud", "", "said", line("one or third"))
+			require.True(t, sent)
+			third.Behind(m)
+		}
+	}
+	inner.Relay("calm", "", "said", line("inner"))
+	inner.Relay("loud", "", "said", line("inner, last"))
+	for _, x := range []*downstream.Exchange{one, other, third} {
+		x.Reply([]byte(`{}`))
+	}
+	c.send(request("5", "echo", ""))
+	<-echoed
+	nested.Reply([]byte(`{}`))
+	close(over)
+	var order []string
+	last := map[string]string{} // what came before each answer, by what it is about
+	seen := map[string]int{}
+	for len(order) < 5 {
+		m := c.message()
+		if m.Method == "" {
+			order = append(order, string(m.ID))
+			last[string(m.ID)] = fmt.Sprint(seen["session"], seen["one"], seen["one or third"], seen["inner"], seen["inner, last"])
+			continue
+		}
+		for _, of := range []string{"session", "one", "one or third", "inner", "inner, last"} {
+			if strings.Contains(string(m.Params), fmt.Sprintf(`"of":%q`, of)) {
+				seen[of]++
+			}
+		}
+	}
+	require.Equal(t, []string{"2", "5"}, sorted(order[:2]), "nothing of theirs waits; got %v %v", order, last)
+	n := 0
+	for _, id := range []string{"2", "5"} {
+		var session, one int
+		_, err := fmt.Sscan(last[id], &session, &one)
+		require.NoError(t, err)
+		n = max(n, session+one)
+	}
+	require.Less(t, n, lines/5, "%v", last)
+	require.Regexp(t, `^\d+ 3000 1 `, last["1"])
+	require.Regexp(t, `^3000 3000 1 `, last["3"])
+	require.Regexp(t, ` 1 1$`, last["4"])
+	require.Empty(t, spared)
 }
 
 func TestRequestsWaitForAClientThatDoesNotRead(t *testing.T) {
@@ -133,4 +210,9 @@ func TestNestedRequestsSpareTheirClient(t *testing.T) {
 			return
 		}
 	}
+}
+
+func sorted(s []string) []string {
+	slices.Sort(s)
+	return s
 }

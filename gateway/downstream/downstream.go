@@ -94,7 +94,7 @@ type Options struct {
 	// Spared is told how many notifications without a key were left out, once
 	// the client has read enough to get them again; nil for nobody. It must not
 	// block, and may use the session.
-	Spared func(s *Session, n uint64)
+	Spared func(s *Session, server string, n uint64)
 	// Closers are closed by [ServeStream] as the last thing it does to its
 	// streams, so that a read or write that is still blocked ends.
 	Closers []io.Closer

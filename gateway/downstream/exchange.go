@@ -22,7 +22,8 @@ type stream interface {
 	carrier
 	// answer sends the last frame. code is that of the error in it, 0 for a
 	// result. burst may be nil.
-	answer(frame []byte, code int, burst *jsonrpc.Burst)
+	// It goes behind what the marks stand for.
+	answer(frame []byte, code int, burst *jsonrpc.Burst, after []jsonrpc.Mark)
 	// abandon ends the stream without an answer.
 	abandon()
 }
@@ -51,7 +52,8 @@ type Exchange struct {
 	cause  error // why ctx ends
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	waiter Waiter // of Await
+	waiter Waiter         // of Await
+	behind []jsonrpc.Mark // what the answer must not overtake
 }
 
 // turn is the place of a request among those of the same order.
@@ -318,18 +320,18 @@ func (x *Exchange) PassParts(result [][]byte, of *jsonrpc.Buffer) {
 		size += len(p)
 	}
 	out, ok := x.out.(interface {
-		answerParts(frame [][]byte, of *jsonrpc.Buffer, burst *jsonrpc.Burst)
+		answerParts(frame [][]byte, of *jsonrpc.Buffer, burst *jsonrpc.Burst, after []jsonrpc.Mark)
 	})
 	if !ok || size < jsonrpc.Large {
 		x.send(bytes.Join(frame, nil))
 		return
 	}
-	x.end(ErrAnswered, "", func() { out.answerParts(frame, of, x.burst) })
+	x.end(ErrAnswered, "", func() { out.answerParts(frame, of, x.burst, x.behind) })
 }
 
 // send answers with a frame that has no line break but its last byte.
 func (x *Exchange) send(frame []byte) {
-	x.end(ErrAnswered, "", func() { x.out.answer(frame, 0, x.burst) })
+	x.end(ErrAnswered, "", func() { x.out.answer(frame, 0, x.burst, x.behind) })
 }
 
 // Error answers with a raw error object, with the edits made to it.
@@ -353,7 +355,7 @@ func (x *Exchange) Fail(err *jsonrpc.Error) {
 func (x *Exchange) answered() bool { return x.over.Load() }
 
 func (x *Exchange) answer(frame []byte, code int) {
-	x.end(ErrAnswered, "", func() { x.out.answer(oneLine(frame), code, x.burst) })
+	x.end(ErrAnswered, "", func() { x.out.answer(oneLine(frame), code, x.burst, x.behind) })
 }
 
 // abandon ends the exchange without an answer.
@@ -406,18 +408,63 @@ func (s *Session) forget(x *Exchange) {
 // Over HTTP, when the client takes no event stream as an answer, it goes to the
 // session-wide stream.
 func (x *Exchange) Notify(key, method string, params []byte, edits ...rawjson.Edit) bool {
+	_, sent := x.Relay("", key, method, params, edits...)
+	return sent
+}
+
+// Relay is Notify for what a server says: it also is left out while a sixteenth of
+// limits.unsent of that server's notifications wait. The answer goes behind it, and
+// so do those of other requests that are given its Mark; see [Exchange.Behind].
+func (x *Exchange) Relay(server, key, method string, params []byte, edits ...rawjson.Edit) (m jsonrpc.Mark, sent bool) {
 	frame := oneLine(jsonrpc.Notification(method, params, edits...))
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch {
 	case x.over.Load():
-	case key == "" && x.session.spare(x.out.unsent()):
+		return m, false
+	case key == "" && x.session.spare(server, x.out):
 	case key != "" && x.out.unsent() > mergeAbove:
-		x.out.merge("x"+strconv.FormatUint(x.seq, 10)+"."+key, frame)
+		m = x.chat(server, "x"+strconv.FormatUint(x.seq, 10)+"."+key, frame)
 	default:
-		x.out.send(frame)
+		m = x.chat(server, "", frame)
 	}
-	return !x.over.Load()
+	if _, one := x.session.base.(*wire); !one { // the answers to others have streams of their own
+		m = jsonrpc.Mark{}
+	}
+	return m, true
+}
+
+// chat sends a notification before the answer. The lock is held.
+func (x *Exchange) chat(server, key string, frame []byte) jsonrpc.Mark {
+	m := x.out.chat(server, key, frame)
+	x.follow(m)
+	return m
+}
+
+// follow puts the answer behind a mark. The lock is held.
+func (x *Exchange) follow(m jsonrpc.Mark) {
+	if !m.Waits() {
+		return
+	}
+	for i := range x.behind {
+		if x.behind[i].Lane() == m.Lane() {
+			x.behind[i] = m
+			return
+		}
+	}
+	x.behind = append(x.behind, m)
+}
+
+// Behind puts the answer behind a notification that another request of the session
+// has sent, but that may be this one's.
+func (x *Exchange) Behind(m jsonrpc.Mark) {
+	if n, ok := x.out.(*nestedStream); ok {
+		n.outer().Behind(m)
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.follow(m)
 }
 
 // Unsent is how many bytes wait to go where this request's answer goes.
@@ -430,7 +477,7 @@ func (x *Exchange) Merge(key, method string, params []byte, edits ...rawjson.Edi
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.over.Load() {
-		x.out.merge("x"+strconv.FormatUint(x.seq, 10)+"."+key, frame)
+		x.chat("", "x"+strconv.FormatUint(x.seq, 10)+"."+key, frame)
 	}
 }
 

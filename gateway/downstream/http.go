@@ -327,7 +327,7 @@ func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
 		MaxHeaderBytes:    maxHeaders,
 		// "OPTIONS *" is checked as all others are.
 		DisableGeneralOptionsHandler: true,
-		ErrorLog:                     slog.NewLogLogger(h.opt.Logger.Handler(), slog.LevelDebug),
+		ErrorLog:                     slog.NewLogLogger(h.opt.Logger.With("endpoint", "http").Handler(), slog.LevelDebug),
 	}
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(open) }()

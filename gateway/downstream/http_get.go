@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"goblin/gateway/jsonrpc"
 	"goblin/gateway/memory"
 )
 
@@ -82,17 +83,31 @@ func (b *hub) send(frame []byte) {
 	b.check(f, len(frame))
 }
 
-func (b *hub) merge(key string, frame []byte) {
+func (b *hub) chat(server, key string, frame []byte) (m jsonrpc.Mark) {
 	b.mu.Lock()
 	f := b.newest()
 	if f == nil {
-		b.hold(key, frame)
+		if key == "" {
+			b.dropped++
+		} else {
+			b.hold(key, frame)
+		}
 		b.mu.Unlock()
-		return
+		return m
 	}
-	f.out.Merge(key, frame)
+	f.out.Chat(server, key, frame)
 	b.mu.Unlock()
 	b.check(f, len(frame))
+	return m // answers have streams of their own
+}
+
+func (b *hub) waiting(server string) int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if f := b.newest(); f != nil {
+		return f.out.Waiting(server)
+	}
+	return 0
 }
 
 // hold keeps a merged notification until a stream opens.
@@ -219,7 +234,7 @@ func (b *hub) addGet(f *feed) {
 		b.gets = slices.Delete(b.gets, 0, 1)
 	}
 	for _, key := range b.keys {
-		f.out.Merge(key, b.held[key])
+		f.out.Chat("", key, b.held[key])
 	}
 	b.held, b.keys, b.heldLen = nil, nil, 0
 	if b.opened != nil {

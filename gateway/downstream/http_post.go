@@ -81,10 +81,12 @@ func (p *post) send(frame []byte) {
 	}
 }
 
-func (p *post) merge(key string, frame []byte) {
-	if !p.put(len(frame), func(f *feed) { f.out.Merge(key, frame) }) {
-		p.hub.merge(key, frame)
+// chat keeps what all servers say in one order: there is one answer only.
+func (p *post) chat(server, key string, frame []byte) (m jsonrpc.Mark) {
+	if !p.put(len(frame), func(f *feed) { m = f.out.Chat("", key, frame) }) {
+		p.hub.chat(server, key, frame)
 	}
+	return m
 }
 
 func (p *post) request(_ context.Context, frame []byte) error {
@@ -107,15 +109,18 @@ func (p *post) unsent() int64 {
 	return p.feed.unsent()
 }
 
-func (p *post) answer(frame []byte, code int, _ *jsonrpc.Burst) {
-	if f := p.finish(frame, code); f != nil {
+// waiting is 0: a stream of one request is bounded as a whole.
+func (p *post) waiting(string) int64 { return 0 }
+
+func (p *post) answer(frame []byte, code int, _ *jsonrpc.Burst, after []jsonrpc.Mark) {
+	if f := p.finish(frame, code, after); f != nil {
 		p.hub.check(f, len(frame))
 	}
 }
 
 // finish takes the answer. It returns the event stream that it goes to; nil for
 // none.
-func (p *post) finish(frame []byte, code int) *feed {
+func (p *post) finish(frame []byte, code int, after []jsonrpc.Mark) *feed {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.over {
@@ -129,7 +134,9 @@ func (p *post) finish(frame []byte, code int) *feed {
 		p.upgrade()
 	}
 	if p.feed != nil {
-		p.feed.out.Send(frame)
+		if !p.feed.out.SendAfter(after, frame) {
+			p.feed.out.Send(frame)
+		}
 		p.feed.out.Finish()
 		return p.feed
 	}

@@ -25,9 +25,9 @@ type holding struct {
 	told  int64 // what the Account knows of
 }
 
-// hold counts the params of a request until release. The session's mu is held.
+// hold counts the params and the id of a request until release. The session's mu is held.
 func (s *Session) hold(x *Exchange) {
-	x.held = int64(len(x.params))
+	x.held = int64(len(x.params) + len(x.id))
 	h := &s.holding
 	if h.bytes += x.held; h.bytes-h.told >= memory.Free {
 		s.opt.Memory.Grow(h.bytes - h.told)
@@ -81,7 +81,7 @@ func (s *Session) giveUp(bytes int64, all ...*Exchange) {
 		"session", s.id, "requests", len(all), "bytes", bytes)
 	e := jsonrpc.Errorf(jsonrpc.CodeInternal, "The request was given up: %v; send it again later", memory.ErrFull)
 	for _, x := range all {
-		x.end(errCrowdedRequest, "", func() { x.out.answer(e.Frame(x.id), e.Code, nil) })
+		x.end(errCrowdedRequest, "", func() { x.out.answer(e.Frame(x.id), e.Code, nil, x.behind) })
 	}
 }
 

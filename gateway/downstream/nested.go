@@ -40,7 +40,7 @@ type nestedStream struct {
 	reply jsonrpc.Reply
 }
 
-func (s *nestedStream) answer(frame []byte, _ int, _ *jsonrpc.Burst) {
+func (s *nestedStream) answer(frame []byte, _ int, _ *jsonrpc.Burst, _ []jsonrpc.Mark) {
 	if m, err := jsonrpc.Parse(frame); err == nil {
 		s.reply = jsonrpc.Reply{Result: m.Result, Error: m.Error}
 	}
@@ -57,11 +57,21 @@ func (s *nestedStream) send(frame []byte) {
 	}
 }
 
-// merge only sends: nothing of a nested exchange waits by itself.
-func (s *nestedStream) merge(_ string, frame []byte) { s.send(frame) }
+// chat is the outer exchange's, without keys: nothing of a nested one is replaced.
+func (s *nestedStream) chat(server, _ string, frame []byte) (m jsonrpc.Mark) {
+	x := s.outer()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.over.Load() {
+		m = x.chat(server, "", frame)
+	}
+	return m
+}
 
 func (s *nestedStream) request(ctx context.Context, frame []byte) error {
 	return s.outer().ask(ctx, frame)
 }
 
 func (s *nestedStream) unsent() int64 { return s.outer().Unsent() }
+
+func (s *nestedStream) waiting(server string) int64 { return s.outer().out.waiting(server) }

@@ -10,9 +10,11 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"goblin/gateway/jsonrpc"
 	"goblin/registry/rawjson"
@@ -21,13 +23,16 @@ import (
 // carrier takes frames to a client. Only request may wait.
 type carrier interface {
 	send(frame []byte)
-	// merge is send, but replaces a frame of the same key that still waits.
-	merge(key string, frame []byte)
+	// chat takes a notification of a server, "" for one of ours, which waits behind
+	// what send takes; with a key it replaces one of that key that still waits.
+	chat(server, key string, frame []byte) jsonrpc.Mark
 	// request sends a frame that wants an answer. It fails when the client
 	// cannot be reached.
 	request(ctx context.Context, frame []byte) error
 	// unsent is how many bytes wait.
 	unsent() int64
+	// waiting is how many of them are a server's notifications.
+	waiting(server string) int64
 }
 
 // Session is one client. It begins with a connection, or over HTTP with an
@@ -47,7 +52,7 @@ type Session struct {
 	stateless bool                  // what all stateless HTTP requests belong to
 	starter   Starter               // the handler, if it is one; else nil
 	hello     atomic.Pointer[hello] // nil before SetInitialized
-	chatter   chatter
+	chatter   chatters
 	askTurn   chan struct{} // capacity one: held by who waits for room to ask
 
 	mu          sync.Mutex
@@ -59,7 +64,7 @@ type Session struct {
 	seq         uint64
 	initialized bool
 	isReady     bool
-	met         *Modern // the first stateless request
+	met         *hello // what the first stateless request said
 	data        any
 }
 
@@ -72,13 +77,11 @@ type hello struct {
 // ClientInfo is what a client said about itself in initialize.
 type ClientInfo struct {
 	Name, Version, Title string
-	Raw                  []byte // the clientInfo object; nil when absent or over 64 KiB
-	Capabilities         []byte // the capabilities object; nil when absent or over 256 KiB
+	Capabilities         []byte // the capabilities object; nil when absent or over 64 KiB
 }
 
 const (
-	maxClientInfo   = 64 << 10
-	maxCapabilities = 256 << 10
+	maxCapabilities = 64 << 10
 	maxClientName   = 256
 )
 
@@ -177,8 +180,8 @@ func (s *Session) Meet(m *Modern) (first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	first = s.met == nil
-	if first {
-		s.met = m
+	if first { // of the request itself nothing is kept
+		s.met = &hello{strings.Clone(m.Version), clientInfo(m.client)}
 	}
 	return first
 }
@@ -193,9 +196,9 @@ func (s *Session) Peer() (protocol string, c ClientInfo) {
 	case s.initialized || s.met == nil:
 		return s.Protocol(), s.Client()
 	case s.stateless:
-		return s.met.Version, ClientInfo{}
+		return s.met.protocol, ClientInfo{}
 	}
-	return s.met.Version, s.met.Client()
+	return s.met.protocol, s.met.client
 }
 
 // SetInitialized records the handshake: the revision that was agreed on and
@@ -213,8 +216,7 @@ func (s *Session) SetInitialized(protocol string, params []byte) {
 
 // clientInfo decodes a clientInfo object; zero when it is none.
 func clientInfo(raw []byte) (c ClientInfo) {
-	if rawjson.IsObject(raw) && len(raw) <= maxClientInfo {
-		c.Raw = bytes.Clone(raw)
+	if rawjson.IsObject(raw) {
 		c.Name = shortString(rawjson.Get(raw, "name"))
 		c.Version = shortString(rawjson.Get(raw, "version"))
 		c.Title = shortString(rawjson.Get(raw, "title"))
@@ -225,6 +227,7 @@ func clientInfo(raw []byte) (c ClientInfo) {
 // shortString decodes a string that will be shown and logged.
 func shortString(v []byte) string {
 	t, _ := rawjson.String(v)
+	t = strings.Clone(t[:min(len(t), maxClientName*utf8.UTFMax)])
 	if r := []rune(t); len(r) > maxClientName {
 		t = string(r[:maxClientName])
 	}
@@ -267,21 +270,26 @@ func (s *Session) Data() any {
 // Unsent is how many bytes wait for the client.
 func (s *Session) Unsent() int64 { return s.base.unsent() }
 
-// Notify sends a notification on the session-wide stream. It is left out while
-// more than a quarter of limits.unsent waits for the client (see
+// Notify sends a notification on the session-wide stream, behind all answers. It
+// is left out while more than a quarter of limits.unsent waits for the client (see
 // [Options].Spared), and over HTTP dropped, and counted, when the client has no
 // such stream open.
 func (s *Session) Notify(method string, params []byte, edits ...rawjson.Edit) {
-	if s.spare(0) {
-		return
+	s.Relay("", method, params, edits...)
+}
+
+// Relay is Notify for what a server says: it also is left out while a sixteenth of
+// limits.unsent of that server's notifications wait.
+func (s *Session) Relay(server, method string, params []byte, edits ...rawjson.Edit) {
+	if !s.spare(server, s.base) {
+		s.base.chat(server, "", oneLine(jsonrpc.Notification(method, params, edits...)))
 	}
-	s.base.send(oneLine(jsonrpc.Notification(method, params, edits...)))
 }
 
 // Merge is Notify for state: it replaces an earlier notification of the same
 // key that still waits. Over HTTP it waits for a session-wide stream.
 func (s *Session) Merge(key, method string, params []byte, edits ...rawjson.Edit) {
-	s.base.merge("s"+key, oneLine(jsonrpc.Notification(method, params, edits...)))
+	s.base.chat("", "s"+key, oneLine(jsonrpc.Notification(method, params, edits...)))
 }
 
 // Dropped counts session-wide notifications that found no stream.

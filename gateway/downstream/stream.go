@@ -13,8 +13,9 @@ import (
 	"goblin/gateway/memory"
 )
 
-// wire is the carrier of a byte stream: one outbox for everything, so that
-// what was sent first arrives first.
+// wire is the carrier of a byte stream: one outbox for everything. What was sent
+// first arrives first, but for notifications of others than the request that is
+// answered.
 type wire struct {
 	s   *Session
 	out *jsonrpc.Outbox
@@ -29,9 +30,10 @@ func (w *wire) send(frame []byte) {
 	w.check(len(frame))
 }
 
-func (w *wire) merge(key string, frame []byte) {
-	w.out.Merge(key, frame)
+func (w *wire) chat(server, key string, frame []byte) jsonrpc.Mark {
+	m := w.out.Chat(server, key, frame)
 	w.check(len(frame))
+	return m
 }
 
 func (w *wire) request(_ context.Context, frame []byte) error {
@@ -39,8 +41,9 @@ func (w *wire) request(_ context.Context, frame []byte) error {
 	return nil
 }
 
-func (w *wire) answer(frame []byte, _ int, burst *jsonrpc.Burst) {
+func (w *wire) answer(frame []byte, _ int, burst *jsonrpc.Burst, after []jsonrpc.Mark) {
 	switch {
+	case len(after) > 0 && w.out.SendAfter(after, frame):
 	case burst != nil:
 		burst.Send(w.out, frame)
 	case w.s.busy():
@@ -52,8 +55,9 @@ func (w *wire) answer(frame []byte, _ int, burst *jsonrpc.Burst) {
 }
 
 // answerParts is answer for a frame in parts.
-func (w *wire) answerParts(frame [][]byte, of *jsonrpc.Buffer, burst *jsonrpc.Burst) {
+func (w *wire) answerParts(frame [][]byte, of *jsonrpc.Buffer, burst *jsonrpc.Burst, after []jsonrpc.Mark) {
 	switch {
+	case len(after) > 0 && w.out.SendAfter(after, frame...):
 	case burst != nil:
 		burst.Flush() // it is no more than that which it waits for
 		w.out.SendParts(frame, of)
@@ -69,8 +73,9 @@ func (w *wire) answerParts(frame [][]byte, of *jsonrpc.Buffer, burst *jsonrpc.Bu
 	w.check(size)
 }
 
-func (w *wire) abandon()      {}
-func (w *wire) unsent() int64 { return w.out.Unsent() }
+func (w *wire) abandon()                    {}
+func (w *wire) unsent() int64               { return w.out.Unsent() }
+func (w *wire) waiting(server string) int64 { return w.out.Waiting(server) }
 
 // check gives the client up when too much waits, and starts to watch for
 // progress when anything does. sent is how much was put in the queue.

@@ -103,7 +103,6 @@ func TestSessionKnowsItsClient(t *testing.T) {
 	require.Equal(t, "2025-11-25", s.Protocol())
 	info := s.Client()
 	require.Equal(t, [3]string{"tester", "1.2", "T"}, [3]string{info.Name, info.Version, info.Title})
-	require.JSONEq(t, `{"name":"tester","version":"1.2","title":"T","x":1}`, string(info.Raw))
 	require.True(t, s.Can("elicitation"))
 	require.True(t, s.Can("roots"))
 	require.False(t, s.Can("roots", "listChanged"))

@@ -47,6 +47,7 @@ const (
 	settled      = 5 * time.Second // a host that lived this long is no part of a crash loop
 	maxDelay     = 2 * time.Second // between attempts to find a host
 	maxUnsent    = 8 << 20         // bytes waiting in one direction, before its reader stops
+	maxChatter   = 256 << 10       // of that, before notifications wait: in the host, answers overtake them
 	maxAsked     = 4096            // open questions of a host that are remembered
 	defaultFrame = 128 << 20
 )

@@ -93,10 +93,15 @@ func (b *bridge) readHost(l *link) {
 			b.log.Warn("the host's last message is cut", "bytes", len(frame))
 			return // its request gets an error with the others
 		}
-		if frame = b.fromHost(l, frame); frame != nil {
+		e := scan(frame)
+		most := int64(maxUnsent)
+		if !e.answer && !e.request() {
+			most = maxChatter
+		}
+		if frame = b.fromHost(l, e, frame); frame != nil {
 			burst.Send(b.out, append(frame, '\n'))
 		}
-		for b.out.Unsent() > maxUnsent {
+		for b.out.Unsent() > most {
 			burst.Flush()
 			// The connection fills up, so that the host sees a slow client.
 			if !pause(l.ctx, 2*time.Millisecond) {
@@ -107,8 +112,7 @@ func (b *bridge) readHost(l *link) {
 }
 
 // fromHost returns the frame for the client; nil for none.
-func (b *bridge) fromHost(l *link, frame []byte) []byte {
-	e := scan(frame)
+func (b *bridge) fromHost(l *link, e envelope, frame []byte) []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {

@@ -44,13 +44,13 @@ func Start(ctx context.Context, p Place, exe string, args []string, env []string
 // process ended well without one to be found: it met a host that has ended
 // since.
 func startOnce(ctx context.Context, p Place, exe string, args, env []string) (again bool, err error) {
-	log, from, err := openLog(p.Log)
+	log, from, err := openLog(p)
 	if err != nil {
 		return false, fmt.Errorf("start the host: %w", err)
 	}
 	defer log.Close()
 	cmd := exec.Command(exe, args...)
-	cmd.Env, cmd.Dir, cmd.Stderr, cmd.SysProcAttr = env, root, log, detached()
+	cmd.Env, cmd.Dir, cmd.Stderr, cmd.SysProcAttr = env, root, log.File(), detached()
 	if err := cmd.Start(); err != nil {
 		return false, fmt.Errorf("start the host: %w", err)
 	}

@@ -203,7 +203,7 @@ func (b *bridge) adopt(l *link) {
 	if again {
 		// The next host's servers may have other things to offer.
 		for _, method := range []string{toolChanged, promptChgd, resChanged} {
-			b.out.Merge(method, jsonrpc.Notification(method, nil))
+			b.out.Chat("", method, jsonrpc.Notification(method, nil))
 		}
 	}
 }

@@ -27,6 +27,7 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/host"
+	"goblin/gateway/logs"
 	"goblin/gateway/memory"
 	"goblin/gateway/metrics"
 	"goblin/gateway/orphans"
@@ -76,6 +77,7 @@ type Options struct {
 // Instance is one running gateway.
 type Instance struct {
 	o         Options
+	lines     *logs.Limiter // the handler of o.Logger
 	registry  *registry.Registry
 	gateway   *gateway.Gateway
 	metrics   *metrics.Metrics
@@ -114,9 +116,10 @@ func New(o Options) (*Instance, error) {
 	mask, kept := o.Mask, gateway.RegistryOptions(o.Config)
 	kept.Redact = mask.String
 	reg := registry.New(kept)
-	o.Logger = slog.New(&journal{next: o.Logger.Handler(), logs: reg.Logs(), redact: mask.String})
+	lines := logs.Limit(&journal{next: o.Logger.Handler(), logs: reg.Logs(), redact: mask.String}, mask.String)
+	o.Logger = slog.New(lines)
 	i := &Instance{
-		o: o, started: time.Now(), metrics: metrics.New(), registry: reg, served: o.Config,
+		o: o, lines: lines, started: time.Now(), metrics: metrics.New(), registry: reg, served: o.Config,
 		memory:       memory.New(memory.Limit(o.Config.Gateway.Limits.Frame)),
 		freshenEvery: freshenEvery,
 	}
@@ -280,6 +283,7 @@ func (i *Instance) Run(outer context.Context) error {
 	for err := range errs {
 		all = errors.Join(all, err)
 	}
+	_ = i.lines.Close() // says what was left out
 	i.logEnd(why, all)
 	return all
 }

@@ -63,9 +63,9 @@ func TestABurstKeepsTheOrderOfOthersFrames(t *testing.T) {
 	var burst jsonrpc.Burst
 	burst.Send(o, []byte("held\n"))
 	o.Send([]byte("behind it\n"))
-	o.Merge("k", []byte("replaced\n"))
+	o.Chat("", "k", []byte("replaced\n"))
 	burst.Send(o, []byte("held too\n"))
-	o.Merge("k", []byte("merged\n"))
+	o.Chat("", "k", []byte("merged\n"))
 	burst.Flush() // what can be replaced is left to Run
 	o.Finish()
 	require.NoError(t, o.Run())

@@ -22,12 +22,13 @@ type TrySink interface {
 	TryWrite(frame []byte) (n int, err error)
 }
 
-// Outbox is the one ordered queue of frames to a peer. Senders never wait:
+// Outbox is the ordered queue of frames to a peer. Senders never wait:
 // frames are queued and a writer goroutine, [Outbox.Run], writes them. Frames
-// given to Send are never dropped; of those given to Merge with the same key
-// only the newest stays while it waits, in the place of the first. The queue
-// has no bound of its own: the owner watches [Outbox.Unsent] and
-// [Outbox.Stalled], stops feeding the peer, or closes it.
+// given to Send are never dropped, and go before what is given to Chat, if that is
+// much: of that, each party's has an order of its own, and of frames with the same key
+// only the newest stays while it waits, in the place of the first. The queues
+// have no bound of their own: the owner watches [Outbox.Unsent],
+// [Outbox.Waiting] and [Outbox.Stalled], stops feeding the peer, or closes it.
 type Outbox struct {
 	sink  Sink
 	try   TrySink // nil when the sink cannot write without blocking
@@ -36,7 +37,10 @@ type Outbox struct {
 	mu      sync.Mutex
 	queue   [][]byte
 	held    map[*byte]*Buffer // of frames in the queue or being written, by endOf
-	keys    map[string]int    // key → place in queue of a frame that may be replaced
+	keys    map[laneKey]int   // place in queue of a frame that may be replaced
+	lanes   []*lane           // those that wait, in the order of their turns
+	moved   map[string]uint64 // lane → number of the first frame behind what came from it into queue
+	taken   uint64            // frames that ever left queue
 	unsent  atomic.Int64      // bytes queued or being written; changed under mu
 	written int64             // bytes of the write under way that unsent has no more
 	writing bool              // a write is under way, so order forbids another
@@ -61,6 +65,7 @@ func (o *Outbox) Send(frame []byte) {
 	if o.err != nil || o.closing {
 		return
 	}
+	o.inOrder()
 	if o.try != nil && !o.writing && len(o.queue) == 0 {
 		n, err := o.try.TryWrite(frame)
 		if err != nil {
@@ -91,6 +96,7 @@ func (o *Outbox) sendParts(parts [][]byte, of *Buffer, now bool) {
 	if o.err != nil || o.closing {
 		return
 	}
+	o.inOrder()
 	n := 0
 	if now && o.try != nil && !o.writing && len(o.queue) == 0 {
 		var err error
@@ -154,6 +160,7 @@ func (o *Outbox) Gather(frame []byte) {
 	if o.err != nil || o.closing {
 		return
 	}
+	o.inOrder()
 	o.push(frame)
 }
 
@@ -162,6 +169,7 @@ func (o *Outbox) hold(frame []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.err == nil && !o.closing {
+		o.inOrder()
 		o.queue = append(o.queue, frame)
 		o.unsent.Add(int64(len(frame)))
 	}
@@ -174,7 +182,7 @@ func (o *Outbox) flush() {
 	switch {
 	case len(o.queue) == 0 || o.err != nil || o.writing:
 		return // whoever writes goes on with what is queued
-	case o.try == nil || len(o.keys) > 0 || o.unsent.Load() > int64(len(chunk{})):
+	case o.try == nil || len(o.keys) > 0 || len(o.lanes) > 0 || o.unsent.Load() > int64(len(chunk{})):
 		o.poke()
 		return
 	case len(o.queue) == 1:
@@ -212,26 +220,6 @@ func (o *Outbox) attempt(all []byte) {
 	}
 }
 
-// Merge is Send for state that is worth telling only once: a frame of the
-// same key that still waits is replaced by this one.
-func (o *Outbox) Merge(key string, frame []byte) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.err != nil || o.closing {
-		return
-	}
-	if at, ok := o.keys[key]; ok {
-		o.unsent.Add(int64(len(frame) - len(o.queue[at])))
-		o.queue[at] = frame
-		return
-	}
-	if o.keys == nil {
-		o.keys = make(map[string]int)
-	}
-	o.keys[key] = len(o.queue)
-	o.push(frame)
-}
-
 func (o *Outbox) push(frame []byte) {
 	o.queue = append(o.queue, frame)
 	o.unsent.Add(int64(len(frame)))
@@ -249,7 +237,7 @@ func (o *Outbox) fail(err error) {
 	if o.err == nil {
 		o.err = err
 	}
-	o.queue, o.keys = nil, nil
+	o.queue, o.keys, o.lanes = nil, nil, nil
 	o.held = nil // a write may still be under way
 	o.unsent.Store(0)
 	o.poke()
@@ -296,6 +284,8 @@ func (o *Outbox) Close(err error) {
 	o.fail(err)
 }
 
+var newline = []byte{'\n'}
+
 // maxBatch is how many bytes one WriteFrames call gets at most, besides its
 // last frame, so that Stalled and Unsent follow large queues closely. A frame of
 // up to maxTail, which may be the end of one in parts, goes with the one before.
@@ -310,7 +300,7 @@ func (o *Outbox) Run() error {
 	var batch [][]byte
 	for {
 		o.mu.Lock()
-		for len(o.queue) == 0 && o.err == nil && !o.closing {
+		for len(o.queue) == 0 && len(o.lanes) == 0 && o.err == nil && !o.closing {
 			o.mu.Unlock()
 			<-o.wake
 			// Whoever is about to send comes first, so that one write takes
@@ -318,12 +308,15 @@ func (o *Outbox) Run() error {
 			runtime.Gosched()
 			o.mu.Lock()
 		}
-		if o.err != nil || len(o.queue) == 0 {
+		if o.err != nil || len(o.queue) == 0 && len(o.lanes) == 0 {
 			err := o.err
 			o.mu.Unlock()
 			return err
 		}
 		batch, o.queue = o.take(batch[:0])
+		if n := len(batch); n == 0 || bytes.HasSuffix(batch[n-1], newline) { // not within a frame in parts
+			batch = o.turn(batch)
+		}
 		o.writing, o.since = true, time.Now()
 		o.mu.Unlock()
 
@@ -376,6 +369,7 @@ func (o *Outbox) take(batch [][]byte) (taken, rest [][]byte) {
 // after is the queue without its first n frames.
 func (o *Outbox) after(n int) [][]byte {
 	clear(o.queue[:n]) // or they would stay as long as the queue
+	o.taken += uint64(n)
 	switch {
 	case n < len(o.queue):
 		return o.queue[n:]

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"syscall"
@@ -14,6 +15,7 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/host"
 	"goblin/gateway/instance"
+	"goblin/gateway/logs"
 )
 
 // DefaultListen is where Serve listens if nothing else is said.
@@ -59,6 +61,8 @@ func (p *Process) bridge(ctx context.Context, s *setup, in io.Reader, out io.Wri
 	} else {
 		args = append(args, "--config", s.cfg.Path)
 	}
+	lines := logs.Limit(s.logger.Handler(), p.App.Mask().String)
+	defer lines.Close() //nolint:errcheck // says what was left out
 	err = host.Bridge(ctx, host.BridgeOptions{
 		Connect: func(ctx context.Context) (net.Conn, error) {
 			// The file may name other variables by now, and the next host will
@@ -70,7 +74,7 @@ func (p *Process) bridge(ctx context.Context, s *setup, in io.Reader, out io.Wri
 			}
 			return host.DialOrStart(ctx, place, host.KindMCP, exe, args, nil)
 		},
-		In: in, Out: out, Frame: s.cfg.Gateway.Limits.Frame, Logger: s.logger,
+		In: in, Out: out, Frame: s.cfg.Gateway.Limits.Frame, Logger: slog.New(lines),
 	})
 	if err != nil {
 		return command.Fail(command.CodeConnect, "%w; \"goblin stdio --standalone\" works without a host", err)

@@ -1,10 +1,12 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"goblin/gateway/jsonrpc"
@@ -260,17 +262,14 @@ func (l *link) openModern(ctx context.Context, d *discovery) error {
 	if d.result == nil {
 		return l.srv.failure(ConnectionError, fmt.Sprintf("refused server/discover: %v", d.fault), d.fault)
 	}
-	info := Info{Era: Modern, Second: l.second, Protocol: modernRevision, Versions: d.versions, Capabilities: []byte("{}")}
-	if caps := rawjson.Get(d.result, "capabilities"); rawjson.IsObject(caps) {
-		info.Capabilities = caps
+	info := Info{Era: Modern, Second: l.second, Protocol: modernRevision, Versions: d.versions}
+	si := rawjson.Path(d.result, "_meta", keyServerInfo)
+	if !rawjson.IsObject(si) {
+		si = rawjson.Get(d.result, "serverInfo") // where drafts of the revision had it
 	}
-	if si := rawjson.Path(d.result, "_meta", keyServerInfo); rawjson.IsObject(si) {
-		info.ServerInfo = si
-	} else if si := rawjson.Get(d.result, "serverInfo"); rawjson.IsObject(si) {
-		info.ServerInfo = si // where drafts of the revision had it
+	if err := l.introduced(&info, d.result, si); err != nil {
+		return err
 	}
-	info.Instructions, _ = rawjson.String(rawjson.Get(d.result, "instructions"))
-	l.info.Store(&info)
 	l.listen(ctx)
 	return nil
 }
@@ -300,16 +299,40 @@ func (l *link) initialize(ctx context.Context, timeout time.Duration) error {
 		return l.srv.failure(BadReply, fmt.Sprintf("speaks protocol revision %q only; known are %s to %s",
 			l.srv.quote(version, 40), revisions[len(revisions)-1], revisions[0]), nil)
 	}
-	info := Info{Era: Legacy, Protocol: version, Capabilities: []byte("{}")}
-	if caps := rawjson.Get(reply.Result, "capabilities"); rawjson.IsObject(caps) {
-		info.Capabilities = caps
+	info := Info{Era: Legacy, Protocol: version}
+	if err := l.introduced(&info, reply.Result, rawjson.Get(reply.Result, "serverInfo")); err != nil {
+		return err
 	}
-	if si := rawjson.Get(reply.Result, "serverInfo"); rawjson.IsObject(si) {
-		info.ServerInfo = si
-	}
-	info.Instructions, _ = rawjson.String(rawjson.Get(reply.Result, "instructions"))
-	l.info.Store(&info)
 	return l.wire.opened(ctx, jsonrpc.Notification("notifications/initialized", nil))
+}
+
+// Bounds of what a server says of itself, in bytes. It is kept with each of its
+// connections, and its capabilities are looked at in each call.
+const (
+	maxCapabilities = 256 << 10
+	maxServerInfo   = 256 << 10
+	maxInstructions = 64 << 10
+)
+
+// introduced notes what a server says of itself in its answer to the handshake.
+func (l *link) introduced(info *Info, result, server []byte) error {
+	info.Capabilities = []byte("{}")
+	if caps := rawjson.Get(result, "capabilities"); rawjson.IsObject(caps) {
+		if len(caps) > maxCapabilities {
+			return l.srv.failure(BadReply, fmt.Sprintf("declares capabilities of more than %d KiB", maxCapabilities>>10), nil)
+		}
+		info.Capabilities = bytes.Clone(caps) // or all of the answer would be kept
+	}
+	if rawjson.IsObject(server) && len(server) <= maxServerInfo {
+		info.ServerInfo = bytes.Clone(server)
+	}
+	text, _ := rawjson.String(rawjson.Get(result, "instructions"))
+	if len(text) > maxInstructions {
+		text = strings.ToValidUTF8(text[:maxInstructions], "") + "…"
+	}
+	info.Instructions = text
+	l.info.Store(info)
+	return nil
 }
 
 // spoiled reports whether err is the fault of what a process was asked to find

@@ -431,7 +431,7 @@ func (l *link) serve(ctx context.Context, c *Call, m *jsonrpc.Message) {
 		l.wire.send(jsonrpc.Errorf(jsonrpc.CodeInternal, "too many requests at a time; at most %d", maxAsking).Frame(m.ID))
 		return
 	}
-	size := len(m.Params)
+	size := len(m.Params) + len(m.ID)
 	if !l.carry(size) {
 		<-l.slots
 		l.wire.send(jsonrpc.Errorf(jsonrpc.CodeInternal, "too large requests at a time; at most %d MiB together", maxAskingBytes>>20).Frame(m.ID))
@@ -445,7 +445,7 @@ func (l *link) serve(ctx context.Context, c *Call, m *jsonrpc.Message) {
 		l.asking[key] = cancel
 	}
 	l.mu.Unlock()
-	held := l.srv.room.keep(len(m.Params), func() { cancel(memory.ErrFull) })
+	held := l.srv.room.keep(size, func() { cancel(memory.ErrFull) })
 	l.spawnHolding(held, func() {
 		defer func() {
 			l.carry(-size)

@@ -12,6 +12,13 @@
 // read again, into a second segment beside the first. Nothing else is looked
 // at: an update costs what the changed list costs, not what the catalog does.
 //
+// Servers choose what is indexed, so it is bounded: 4 KiB of a field, 1,000 words
+// of an entry, 24 MiB of index for a list and 64 MiB for all. Of a list with more
+// text than that, names are still read when there is no room for the rest; the
+// journal says so once. A list that changes all the time is read for 32 MiB of text
+// at once and half a MiB a second; until its turn comes, what is new in it is not
+// found, and what is gone neither.
+//
 // # Words
 //
 // Words end at punctuation, at changes of case and at digits; a mixed piece

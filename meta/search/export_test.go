@@ -1,6 +1,10 @@
 package search
 
-import "goblin/registry"
+import (
+	"time"
+
+	"goblin/registry"
+)
 
 // WithoutMeanings runs f while no word means the same as another.
 func WithoutMeanings(f func()) {
@@ -19,4 +23,26 @@ func NewShort(reg *registry.Registry, short int) *Index {
 }
 
 // UpToDate reports whether a query would find nothing to read.
-func UpToDate(x *Index) bool { return x.state.Load().snapshot == x.registry.Load() }
+func UpToDate(x *Index) bool { return x.state.Load().current(x.registry.Load(), x.now()) }
+
+// Bounds of the index.
+const (
+	MaxList         = maxList
+	MaxAll          = maxAll
+	CreditPerSecond = creditPerSecond
+)
+
+// Room is how much a new list may take beside others.
+func Room(others int) int { return room(others) }
+
+// Throttle makes an index read a list for so many bytes at once, by a clock.
+func Throttle(x *Index, credit int, now func() time.Time) { x.credit, x.now = credit, now }
+
+// Size is how many bytes the index takes, and how many of text it was made of.
+func Size(x *Index) (size, read int) {
+	for _, s := range x.state.Load().sources {
+		size += s.size()
+		read += s.read(nil)
+	}
+	return size, read
+}

@@ -3,6 +3,8 @@ package search
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -16,12 +18,21 @@ type Index struct {
 	state    atomic.Pointer[state]
 	writer   chan struct{} // taken by who makes the next state
 	short    int           // entries of a list that is read again at every change
+	now      func() time.Time
+	credit   int                // of a list at once
+	credits  map[listKey]credit // of lists that were read lately; writer guards it
 }
 
 // state is the index of one snapshot. It is immutable.
 type state struct {
 	snapshot *registry.Snapshot
 	sources  []*source // of the snapshot's parts
+	due      time.Time // when lists may be read that were not; zero: none was left
+}
+
+// current reports whether there is nothing to read for a snapshot.
+func (s *state) current(of *registry.Snapshot, now time.Time) bool {
+	return s.snapshot == of && (s.due.IsZero() || now.Before(s.due))
 }
 
 // source is the index of one part: of all entries at the time of base, and of
@@ -30,6 +41,7 @@ type source struct {
 	part  registry.Part
 	base  placed
 	delta placed
+	late  bool // what came since has not been read yet
 }
 
 // placed is a segment, and where its documents are in the part as it is now.
@@ -42,7 +54,7 @@ type placed struct {
 // New returns an index of a registry's catalog. The first query, or Run,
 // reads it.
 func New(reg *registry.Registry) *Index {
-	x := &Index{registry: reg, writer: make(chan struct{}, 1), short: 1000}
+	x := &Index{registry: reg, writer: make(chan struct{}, 1), short: 1000, now: time.Now, credit: creditAtOnce, credits: make(map[listKey]credit)}
 	x.state.Store(&state{})
 	return x
 }
@@ -62,8 +74,16 @@ func (x *Index) Run(ctx context.Context) {
 			return
 		}
 		registry.Tidy(s.read(old))
-		if _, ok := <-changes; !ok {
-			return
+		var due <-chan time.Time
+		if !s.due.IsZero() {
+			due = time.After(s.due.Sub(x.now()))
+		}
+		select {
+		case _, ok := <-changes:
+			if !ok {
+				return
+			}
+		case <-due:
 		}
 		select {
 		case <-ctx.Done():
@@ -89,10 +109,57 @@ func (s *state) read(old *state) (size int) {
 	return size
 }
 
+// Bounds of the index, in bytes. A list that grows beyond them is found by what
+// there was room for.
+const (
+	maxList = 24 << 20 // of one list
+	maxAll  = 64 << 20 // of all
+)
+
+// room is how much a new list may take. Half of what is left leaves some for those
+// that come later, however many they are.
+func room(others int) int { return max(0, min(maxList, (maxAll-others)/2)) }
+
+// A list that changes often is read for so many bytes at once and in a second,
+// which is a tenth of what one core reads, or less.
+const (
+	creditAtOnce    = 32 << 20
+	creditPerSecond = 512 << 10
+)
+
+// credit is how many bytes of a list may be read, as it was at a time; less than
+// none was left if a list was longer.
+type credit struct {
+	left int
+	at   time.Time
+}
+
+// now is the credit at another time, most at most, and that at first.
+func (c credit) now(now time.Time, most int) credit {
+	if c.at.IsZero() {
+		return credit{most, now}
+	}
+	more := min(now.Sub(c.at).Seconds(), 1e6) * creditPerSecond
+	return credit{min(most, c.left+int(more)), now}
+}
+
+// due is when something may be read again.
+func (c credit) due() time.Time {
+	return c.at.Add(time.Second * time.Duration(1+max(0, -c.left)/creditPerSecond))
+}
+
+// listKey names a list.
+type listKey struct {
+	server string
+	kind   registry.Kind
+}
+
+func keyOf(p registry.Part) listKey { return listKey{p.Server(), p.Kind()} }
+
 // current returns the index of the catalog as it stands, after reading what
-// changed. It fails only when ctx ends while another is reading.
+// changed. It fails only when ctx ends first.
 func (x *Index) current(ctx context.Context) (*state, error) {
-	if s := x.state.Load(); s.snapshot == x.registry.Load() {
+	if s := x.state.Load(); s.current(x.registry.Load(), x.now()) {
 		return s, ctx.Err()
 	}
 	select {
@@ -101,25 +168,93 @@ func (x *Index) current(ctx context.Context) (*state, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	old := x.state.Load()
+	old, now := x.state.Load(), x.now()
 	snapshot := x.registry.Load()
-	if old.snapshot == snapshot {
+	if old.current(snapshot, now) {
 		return old, nil
 	}
-	type list struct {
-		server string
-		kind   registry.Kind
-	}
-	known := make(map[list]*source, len(old.sources))
+	known := make(map[listKey]*source, len(old.sources))
 	for _, s := range old.sources {
-		known[list{s.part.Server(), s.part.Kind()}] = s
+		known[keyOf(s.part)] = s
+	}
+	size := 0
+	for p := range snapshot.Parts() {
+		if s := known[keyOf(p)]; s != nil {
+			size += s.size()
+		}
 	}
 	s := &state{snapshot: snapshot}
 	for p := range snapshot.Parts() {
-		s.sources = append(s.sources, known[list{p.Server(), p.Kind()}].update(p, x.short))
+		key := keyOf(p)
+		before := known[key]
+		c := x.credits[key].now(now, x.credit)
+		next, err := before.update(ctx, p, x.short, c.left > 0, room(size-before.size()))
+		if err != nil {
+			return nil, err
+		}
+		size += next.size() - before.size()
+		if next != before {
+			c.left -= next.read(before)
+			x.tell(before, next)
+		}
+		if next.late && (s.due.IsZero() || c.due().Before(s.due)) {
+			s.due = c.due()
+		}
+		x.credits[key] = c
+		s.sources = append(s.sources, next)
+	}
+	for key, c := range x.credits { // of lists that are gone
+		if c.now(now, x.credit).left == x.credit {
+			delete(x.credits, key)
+		}
 	}
 	x.state.Store(s)
 	return s, nil
+}
+
+// tell says once of a list that there is no room for all of it.
+func (x *Index) tell(before, next *source) {
+	n := next.partly()
+	if n == 0 || before.partly() > 0 {
+		return
+	}
+	x.registry.Logs().Append(registry.LogRecord{
+		Time: time.Now(), Server: next.part.Server(), Level: slog.LevelWarn, Source: registry.SourceGoblin,
+		Text: fmt.Sprintf("search: the list of %ss has too much text: %d of %d are found by their names only, or not at all",
+			next.part.Kind(), n, next.part.Len()),
+	})
+}
+
+// size is how many bytes the index of a list takes; of nil none.
+func (s *source) size() int {
+	if s == nil {
+		return 0
+	}
+	return s.base.size() + s.delta.size() + 4*(len(s.base.at)+len(s.delta.at))
+}
+
+// partly is how many entries were not read as a whole; of nil none.
+func (s *source) partly() (n int) {
+	if s == nil {
+		return 0
+	}
+	for _, p := range []*placed{&s.base, &s.delta} {
+		if p.segment != nil {
+			n += p.partly
+		}
+	}
+	return n
+}
+
+// read is how many bytes of text were read for s that were not for what was known
+// of the list before, which may be nil.
+func (s *source) read(before *source) (n int) {
+	for _, p := range []*placed{&s.base, &s.delta} {
+		if p.segment != nil && (before == nil || p.segment != before.base.segment && p.segment != before.delta.segment) {
+			n += p.read
+		}
+	}
+	return n
 }
 
 // deltas: a list is read again when a part of it, one in so many entries, is
@@ -127,37 +262,56 @@ func (x *Index) current(ctx context.Context) (*state, error) {
 const deltas = 4
 
 // update returns the index of a list as it is now, from what s, or nil, knew
-// of it. Short lists are read again; of longer ones, only what differs.
-func (s *source) update(p registry.Part, short int) *source {
+// of it, in so many bytes. Short lists are read again; of longer ones, only what
+// differs. Without leave to read, what came is not found yet.
+func (s *source) update(ctx context.Context, p registry.Part, short int, leave bool, room int) (*source, error) {
 	switch {
-	case s == nil:
-	case s.part == p:
-		return s
-	case p.Len() > short:
-		if next := s.differ(p); next != nil {
-			return next
+	case s != nil && s.part == p && (!s.late || !leave):
+		return s, nil
+	case !leave && s == nil:
+		return &source{part: p, late: true}, nil
+	case !leave:
+		moved := survivors(s.part, p)
+		return &source{part: p, base: s.base.follow(moved), delta: s.delta.follow(moved), late: true}, nil
+	case s != nil && s.base.segment != nil && p.Len() > short:
+		if next, err := s.differ(ctx, p, room); next != nil || err != nil {
+			return next, err
 		}
 	}
-	return &source{part: p, base: placed{segment: newSegment(p, nil)}}
+	all, err := newSegment(ctx, p, nil, room)
+	return &source{part: p, base: placed{segment: all}}, err
+}
+
+// follow is where the documents are after entries have moved.
+func (p placed) follow(moved []int32) placed {
+	if p.segment == nil {
+		return p
+	}
+	to := placed{segment: p.segment, at: make([]int32, p.docs)}
+	for doc := range to.at {
+		to.at[doc] = -1
+		if i := p.entry(doc); i >= 0 {
+			to.at[doc] = moved[i]
+		}
+		if to.at[doc] < 0 {
+			to.gone++
+		}
+	}
+	return to
 }
 
 // differ reads only entries that the base does not have, or returns nil when
 // they are too many.
-func (s *source) differ(p registry.Part) *source {
-	moved, most := survivors(s.part, p), p.Len()/deltas
-	base := placed{segment: s.base.segment, at: make([]int32, s.base.docs)}
-	known := make([]bool, p.Len())
-	for doc := range base.at {
-		base.at[doc] = -1
-		if i := s.base.entry(doc); i >= 0 && moved[i] >= 0 {
-			base.at[doc] = moved[i]
-			known[moved[i]] = true
-		} else {
-			base.gone++
-		}
-	}
+func (s *source) differ(ctx context.Context, p registry.Part, room int) (*source, error) {
+	base, most := s.base.follow(survivors(s.part, p)), p.Len()/deltas
 	if base.gone > most || p.Len()-(base.docs-base.gone) > most {
-		return nil
+		return nil, nil
+	}
+	known := make([]bool, p.Len())
+	for _, i := range base.at {
+		if i >= 0 {
+			known[i] = true
+		}
 	}
 	var fresh []int32
 	for i, ok := range known {
@@ -167,9 +321,13 @@ func (s *source) differ(p registry.Part) *source {
 	}
 	next := &source{part: p, base: base}
 	if fresh != nil {
-		next.delta = placed{segment: newSegment(p, fresh), at: fresh}
+		delta, err := newSegment(ctx, p, fresh, max(0, room-base.size()))
+		if err != nil {
+			return nil, err
+		}
+		next.delta = placed{segment: delta, at: fresh}
 	}
-	return next
+	return next, nil
 }
 
 // survivors returns, for each entry of one list, its number in another, or -1

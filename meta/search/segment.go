@@ -1,6 +1,7 @@
 package search
 
 import (
+	"context"
 	"encoding/binary"
 	"math"
 	"slices"
@@ -11,10 +12,12 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// What is read of an entry at most. Servers choose the texts.
+// What is read at most. Servers choose the texts.
 const (
-	maxField     = 4096 // bytes of a field
-	maxArguments = 100  // names
+	maxField     = 4096     // bytes of a field
+	maxArguments = 100      // names
+	maxTerms     = 1000     // of an entry
+	maxRead      = 64 << 20 // bytes of a list
 )
 
 // field says what an occurrence counts: weight over the share of the field's
@@ -47,25 +50,44 @@ type segment struct {
 	letters []uint32 // per term: [lettersOf]
 	posts   []byte
 	postEnd []uint32
+	read    int // bytes of text
+	partly  int // documents of which not all was read, as there was no room
+}
+
+// Bytes of a segment, besides what terms are spelled with.
+const (
+	bytesOfTerm = 12 + 4
+	bytesOfPost = 3
+)
+
+// size is how many bytes a segment takes; of nil none.
+func (s *segment) size() int {
+	if s == nil {
+		return 0
+	}
+	return len(s.terms) + len(s.posts) + 12*len(s.termEnd)
 }
 
 // newSegment indexes the entries of a part with the given numbers, all for
-// nil. Its cost is that of reading them.
-func newSegment(p registry.Part, which []int32) *segment {
+// nil, in so many bytes. Its cost is that of reading them. It fails when ctx ends.
+func newSegment(ctx context.Context, p registry.Part, which []int32, room int) (*segment, error) {
 	n := p.Len()
 	if which != nil {
 		n = len(which)
 	}
-	b := builder{ids: map[string]int32{}, posts: make([]post, 0, n*16)}
+	b := builder{ids: map[string]int32{}, room: room, posts: make([]post, 0, min(n*16, room/bytesOfPost))}
 	// From the last to the first, so that the chains are in order.
 	for doc := n - 1; doc >= 0; doc-- {
 		i := doc
 		if which != nil {
 			i = int(which[doc])
 		}
+		if doc%64 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		b.add(uint32(doc), p.At(i))
 	}
-	return b.finish(n)
+	return b.finish(n), nil
 }
 
 type builder struct {
@@ -76,6 +98,10 @@ type builder struct {
 	used  []int32   // terms of the current document
 	field []int32   // terms of the current field
 	posts []post
+
+	room, taken int // bytes that the segment may take, and does
+	bytes       int // of text that were read
+	partly      int // documents of which not all was read
 }
 
 // post is one posting; those of a term are chained by next.
@@ -87,17 +113,30 @@ type post struct {
 
 func (b *builder) add(doc uint32, e *registry.Entry) {
 	b.used = b.used[:0]
-	switch e.Kind {
-	case registry.Tool, registry.Prompt:
-		b.read(&nameField, e.Name)
+	name, whole := e.Label, b.taken < b.room/4*3 && b.bytes < maxRead/4*3
+	if e.Kind == registry.Tool || e.Kind == registry.Prompt {
+		name = e.Name
+	}
+	switch {
+	case b.taken >= b.room || b.bytes >= maxRead:
+		b.partly++
+		return
+	case !whole: // that as many as possible are found by their names
+		b.partly++
+		b.read(&nameField, name)
+	case e.Kind == registry.Tool || e.Kind == registry.Prompt:
+		b.read(&nameField, name)
 		b.arguments(e)
 	default:
-		b.read(&nameField, e.Label)
+		b.read(&nameField, name)
 		b.read(&uriField, e.Name)
 	}
-	b.read(&titleField, e.Title)
-	b.read(&descriptionField, e.Description)
+	if whole {
+		b.read(&titleField, e.Title)
+		b.read(&descriptionField, e.Description)
+	}
 	b.read(&serverField, e.Server)
+	b.taken += bytesOfPost * len(b.used)
 	for _, id := range b.used {
 		t := b.sums[id]
 		b.sums[id] = 0
@@ -140,6 +179,7 @@ func (b *builder) read(f *field, text string) {
 	if len(text) > maxField {
 		text = strings.ToValidUTF8(text[:maxField], "")
 	}
+	b.bytes += len(text)
 	b.field = b.field[:0]
 	length := 0
 	b.split(text, f.pairs, func(w []byte, how spelling) {
@@ -150,7 +190,11 @@ func (b *builder) read(f *field, text string) {
 			w = stem(w)
 		}
 		id, ok := b.ids[string(w)]
+		if len(b.used)+len(b.field) >= maxTerms {
+			return
+		}
 		if !ok {
+			b.taken += bytesOfTerm + len(w)
 			id = int32(len(b.heads))
 			b.ids[string(w)] = id
 			b.heads = append(b.heads, -1)
@@ -177,6 +221,8 @@ func (b *builder) finish(docs int) *segment {
 	slices.Sort(order)
 	s := &segment{
 		docs:    docs,
+		read:    b.bytes,
+		partly:  b.partly,
 		termEnd: make([]uint32, len(order)),
 		letters: make([]uint32, len(order)),
 		postEnd: make([]uint32, len(order)),

@@ -1,0 +1,173 @@
+package logs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// log is a limited logger whose clock stands still unless it is moved.
+type log struct {
+	*slog.Logger
+	lines *Limiter
+	out   bytes.Buffer
+	now   time.Time
+}
+
+func newLog(redact func(string) string) *log {
+	l := &log{now: time.Unix(1000, 0)}
+	l.lines = Limit(slog.NewTextHandler(&l.out, nil), redact)
+	l.lines.now = func() time.Time { return l.now }
+	l.Logger = slog.New(l.lines)
+	return l
+}
+
+func (l *log) count(text string) int { return strings.Count(l.out.String(), text) }
+
+func TestEachPartyHasItsOwnBound(t *testing.T) {
+	l := newLog(nil)
+	bound := l.With("server", "bound")
+	for i := range 10_000 {
+		l.Warn("refused", "server", "loud", "i", i)
+		bound.Warn("refused", "session", "s0") // is about the server
+		l.Warn("left", "session", "s1")
+		l.Warn("own")
+	}
+	l.Warn("refused", "server", "quiet")
+	l.Error("Host ended")
+	for text, n := range map[string]int{"server=loud": burst, "server=bound": burst, "session=s1": burst, "msg=own": burst, "server=quiet": 1, `"Host ended"`: 1} {
+		require.Equal(t, n, l.count(text), text)
+	}
+	l.now = l.now.Add(time.Second)
+	for range 10_000 {
+		l.Warn("refused", "server", "loud")
+	}
+	require.Equal(t, burst+rate, l.count("server=loud"))
+	require.NoError(t, l.lines.Close())
+	for _, text := range []string{"more=19890 server=loud", "more=9900 server=bound", "more=9900 session=s1", "more=9900 message=own"} {
+		require.Equal(t, 1, l.count(text), text)
+	}
+	require.Equal(t, 4, l.count("more="))
+}
+
+func TestManySessionsShareABound(t *testing.T) {
+	l := newLog(nil)
+	for i := range 20 * maxSessions {
+		l.Warn("came", "session", fmt.Sprint("s", i))
+	}
+	l.Warn("refused", "server", "quiet") // it comes too late to have a place of its own
+	require.Equal(t, burstGuests, l.count("msg=came"))
+	require.Len(t, l.lines.parties, maxSessions+1)
+	require.Equal(t, 1, l.count("server=quiet"))
+	require.NoError(t, l.lines.Close())
+}
+
+func TestAPlaceIsGivenBackByThoseThatAreQuiet(t *testing.T) {
+	l := newLog(nil)
+	for i := range 5 * maxSessions {
+		l.now = l.now.Add(time.Second)
+		l.Warn("came", "session", fmt.Sprint("s", i))
+	}
+	require.Equal(t, 5*maxSessions, l.count("msg=came"))
+	require.LessOrEqual(t, len(l.lines.parties), maxSessions)
+}
+
+func TestTheMostSevereLevelTellsWhatWasLeftOut(t *testing.T) {
+	l := newLog(nil)
+	for i := range burst + 3 {
+		level := slog.LevelInfo
+		if i == burst+1 {
+			level = slog.LevelError
+		}
+		l.Log(t.Context(), level, "x", "server", "s")
+	}
+	require.NoError(t, l.lines.Close())
+	require.Equal(t, 1, l.count("level=ERROR"))
+	require.Contains(t, l.out.String(), "more=3 server=s")
+}
+
+func TestAttributesAreBoundedAndVisible(t *testing.T) {
+	secret := "hunter22"
+	l := newLog(func(s string) string { return strings.ReplaceAll(s, secret, "[hidden]") })
+	long := strings.Repeat("é", maxAttribute/2-2) + secret + strings.Repeat("y", 1<<20)
+	for _, value := range []any{long, errors.New(long), []string{long}, fmt.Errorf("x: %w", errors.New(long))} {
+		l.out.Reset()
+		l.With("a", value).Warn("x", "b", value)
+		require.Less(t, l.out.Len(), 3*maxAttribute)
+		require.NotContains(t, l.out.String(), secret[:3], "what is cut was redacted before")
+	}
+	l.out.Reset()
+	l.Error("x", "stack", strings.Repeat("s", 10<<10))
+	require.Greater(t, l.out.Len(), 10<<10)
+	l.out.Reset()
+	l.Warn("x", "text", "a\U000e0041b\u202ec", "n", 7, "took", time.Second)
+	require.NotContains(t, l.out.String(), "\U000e0041")
+	require.NotContains(t, l.out.String(), "\u202e")
+	require.Contains(t, l.out.String(), "n=7 took=1s")
+}
+
+func TestAFileIsBoundedWhateverHasThePlaceOfItsPredecessor(t *testing.T) {
+	for name, before := range map[string]func(path string) error{
+		"nothing": func(string) error { return nil },
+		"a file":  func(path string) error { return os.WriteFile(path, []byte("old"), 0o644) },
+		"a link":  func(path string) error { return os.Symlink(filepath.Join(filepath.Dir(path), "elsewhere"), path) },
+		"a folder, which cannot be replaced": func(path string) error {
+			return errors.Join(os.Mkdir(path, 0o700), os.WriteFile(filepath.Join(path, "x"), nil, 0o600))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "log")
+			require.NoError(t, before(path+".1"))
+			f, err := Open(path, 1000)
+			require.NoError(t, err)
+			line := []byte(strings.Repeat("x", 99) + "\n")
+			for range 1000 {
+				_, err := f.Write(line)
+				require.NoError(t, err)
+				fi, err := os.Stat(path)
+				require.NoError(t, err)
+				require.LessOrEqual(t, fi.Size(), int64(1000))
+			}
+			require.NoError(t, f.Close())
+			require.NoFileExists(t, filepath.Join(filepath.Dir(path), "elsewhere"))
+			all, err := os.ReadDir(filepath.Dir(path))
+			require.NoError(t, err)
+			require.Len(t, all, 2, "nothing else is left")
+			if fi, err := os.Lstat(path + ".1"); err == nil && !fi.IsDir() {
+				require.EqualValues(t, 1000, fi.Size())
+				require.Equal(t, os.FileMode(0o600), fi.Mode())
+			}
+		})
+	}
+}
+
+func TestWhatIsNoFileIsWrittenAsItIs(t *testing.T) {
+	f, err := Open(os.DevNull, 10)
+	require.NoError(t, err)
+	for range 10 {
+		_, err = f.Write([]byte("more than ten bytes"))
+		require.NoError(t, err)
+	}
+	require.NoError(t, f.Close())
+	require.NoFileExists(t, os.DevNull+".1")
+}
+
+func BenchmarkLeftOut(b *testing.B) {
+	l := newLog(nil)
+	for b.Loop() {
+		l.Warn("refused", "server", "loud")
+	}
+	b.StopTimer()
+	_ = l.lines.Close()
+}

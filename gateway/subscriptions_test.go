@@ -1,0 +1,75 @@
+package gateway
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/downstream"
+)
+
+// hold adds a subscription as [Gateway.watch] does.
+func (t *subscriptions) holdOne(h holder, uri, spelling string) error {
+	t.mu.Lock()
+	key := subscriptionKey{server: "s", uri: uri}
+	row := t.row(key)
+	t.mu.Unlock()
+	_, err := t.hold(key, row, h, spelling)
+	t.mu.Lock()
+	t.sweep(key, row)
+	t.mu.Unlock()
+	return err
+}
+
+func TestSubscriptionsAreBoundedInBytes(t *testing.T) {
+	var all subscriptions
+	all.init()
+	long := strings.Repeat("x", 60<<10)
+	fill := func(h holder) (n int, err error) {
+		for err == nil {
+			uri := fmt.Sprint(n, long)
+			if err = all.holdOne(h, uri, "mcp://s/"+uri); err == nil {
+				n++
+			}
+		}
+		return n, err
+	}
+	one := &downstream.Session{}
+	n, err := fill(holder{session: one})
+	require.ErrorIs(t, err, errTooLarge)
+	require.InDelta(t, maxClientBytes/(2*60<<10), n, 2)
+	require.NoError(t, all.full(subscriptionKey{server: "s", uri: "0" + long}, holder{session: one}, "mcp://s/0"+long), "what it holds already")
+	other := holder{one, &listen{}}
+	require.ErrorIs(t, all.holdOne(other, long, long), errTooLarge, "another listen of the same client")
+
+	held := []holder{{session: one}}
+	for err == errTooLarge { //nolint:errorlint // the very one
+		h := holder{session: &downstream.Session{}}
+		held = append(held, h)
+		_, err = fill(h)
+	}
+	require.ErrorIs(t, err, errTooLargeTogether)
+	require.Len(t, held, maxAllBytes/maxClientBytes+1)
+	require.LessOrEqual(t, all.bytes, maxAllBytes)
+
+	// A second spelling counts, too, and each is given back.
+	key := subscriptionKey{server: "s", uri: "0" + long}
+	all.let(key, held[0], "mcp://s/0"+long)
+	require.NoError(t, all.holdOne(held[0], key.uri, "a"))
+	require.NoError(t, all.holdOne(held[0], key.uri, "b"))
+	all.let(key, held[0], "a")
+	for _, h := range held {
+		for _, key := range all.all(h) {
+			all.let(key, h, "")
+		}
+	}
+	require.Zero(t, all.bytes)
+	require.Empty(t, all.clients)
+	require.Empty(t, all.rows)
+	for i := range maxSubscriptions {
+		require.NoError(t, all.holdOne(held[0], fmt.Sprintf("file:///usual/path/number/%d", i), fmt.Sprintf("mcp://s/file:///usual/path/number/%d", i)))
+	}
+	require.ErrorIs(t, all.holdOne(held[0], "x", "x"), errTooMany)
+}

@@ -1,0 +1,139 @@
+package search_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/meta/search"
+	"goblin/registry"
+)
+
+// wordy lists tools whose descriptions are of so many bytes in words that nothing
+// else has.
+func wordy(n, size int, seed uint64) [][]byte {
+	r := rand.New(rand.NewPCG(seed, 0))
+	items := make([][]byte, n)
+	for i := range items {
+		var text strings.Builder
+		for text.Len() < size {
+			fmt.Fprintf(&text, "%c%07x ", 'g'+byte(i%16), r.Uint32()>>4)
+		}
+		items[i] = fmt.Appendf(nil, `{"name":"wordy%d","description":%q,"inputSchema":{"type":"object"}}`, i, text.String())
+	}
+	return items
+}
+
+func said(reg *registry.Registry) (lines []string) {
+	for _, rec := range reg.Logs().Window(0, -1) {
+		if strings.HasPrefix(rec.Text, "search: ") {
+			lines = append(lines, rec.Server+" "+rec.Text)
+		}
+	}
+	return lines
+}
+
+func TestAListThatIsTooLongIsFoundByItsNames(t *testing.T) {
+	reg := registry.New(registry.Options{Servers: []string{"wordy", "small"}})
+	set(t, reg, "small", registry.Tool, object{"name": "invoice", "description": "of the supplier"})
+	x := search.New(reg)
+	for seed := range uint64(2) {
+		const n = 6000
+		require.Empty(t, reg.SetList("wordy", registry.Tool, wordy(n, 4000, seed)))
+		_, total := find(t, x, search.Query{Text: "wordy"})
+		require.Equal(t, n, total)
+		size, read := search.Size(x)
+		require.LessOrEqual(t, size, search.MaxList*11/10)
+		require.Less(t, read, n*4000*3/4)
+		require.Len(t, said(reg), 1, "once")
+	}
+	require.Contains(t, said(reg)[0], "wordy search: the list of tools has too much text")
+	first, _ := find(t, x, search.Query{Text: "supplier"})
+	require.Equal(t, []string{"small_invoice"}, first)
+}
+
+func TestALongListOfUsualTextsIsReadWhole(t *testing.T) {
+	reg := registry.New(registry.Options{Servers: []string{"s"}})
+	require.Empty(t, reg.SetList("s", registry.Resource, documents(0, 100_000)))
+	_, total := find(t, search.New(reg), search.Query{Text: "words"})
+	require.Equal(t, 100_000, total)
+	require.Empty(t, said(reg))
+}
+
+func TestHoweverManyListsThereAreTheIndexIsBounded(t *testing.T) {
+	all := 0
+	for range 1000 {
+		all += search.Room(all)
+	}
+	require.LessOrEqual(t, all, search.MaxAll)
+	require.Equal(t, search.MaxList, search.Room(0))
+	require.Less(t, search.Room(search.MaxAll/2), search.MaxList)
+	require.Zero(t, search.Room(2*search.MaxAll))
+}
+
+// A list that changes all the time is read ever again only as its credit allows;
+// meanwhile nothing is found that has gone.
+func TestAListThatChangesAllTheTimeIsReadSlowly(t *testing.T) {
+	for _, short := range []int{10, 1000} {
+		t.Run(fmt.Sprint("short lists of ", short), func(t *testing.T) {
+			reg := registry.New(registry.Options{Servers: []string{"busy", "calm"}})
+			now := time.Unix(1000, 0)
+			x := search.NewShort(reg, short)
+			const n, each = 100, 1000
+			search.Throttle(x, 2*n*each, func() time.Time { return now })
+			fill := func(round int) {
+				items := make([]object, n)
+				for i := range items {
+					items[i] = object{"name": fmt.Sprintf("%s_%d", noun(round), i), "description": fmt.Sprintf("round%d ", round) + strings.Repeat("text ", each/5)}
+				}
+				set(t, reg, "busy", registry.Prompt, items...)
+			}
+			read := 0
+			for round := range 50 {
+				fill(round)
+				if round%7 == 3 { // going and coming again is no way around it
+					require.Empty(t, reg.SetList("busy", registry.Prompt, nil))
+					find(t, x, search.Query{Text: "text"})
+					fill(round)
+				}
+				found, total := find(t, x, search.Query{Text: fmt.Sprintf("round%d", round), Limit: n})
+				if total > 0 {
+					require.Equal(t, n, total)
+					read++
+				}
+				for _, listed := range found {
+					require.Contains(t, listed, noun(round), "what is found is listed now")
+				}
+			}
+			require.LessOrEqual(t, read, 4)
+			require.GreaterOrEqual(t, read, 1)
+			require.True(t, search.UpToDate(x), "nothing may be read now")
+
+			set(t, reg, "calm", registry.Prompt, object{"name": "calm"})
+			_, total := find(t, x, search.Query{Text: "calm"})
+			require.NotZero(t, total, "other lists are read at once")
+
+			now = now.Add(time.Hour)
+			require.False(t, search.UpToDate(x))
+			_, total = find(t, x, search.Query{Text: "round49"})
+			require.Equal(t, n, total)
+		})
+	}
+}
+
+func TestReadingEndsWithItsContext(t *testing.T) {
+	reg := registry.New(registry.Options{Servers: []string{"wordy"}})
+	require.Empty(t, reg.SetList("wordy", registry.Tool, wordy(500, 4000, 1)))
+	x := search.New(reg)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, _, err := x.Search(ctx, search.Query{Text: "wordy"})
+	require.ErrorIs(t, err, context.Canceled)
+	_, total := find(t, x, search.Query{Text: "wordy"})
+	require.Equal(t, 500, total)
+}

@@ -1,0 +1,172 @@
+package registry
+
+import "slices"
+
+// ring keeps records, numbered from 1, in at most max places. While it is full
+// the oldest of the server that has most gives way, so that no server, however
+// much it says, takes the places of others; where one server is alone, it
+// overwrites its own. Numbers of records that are left can therefore have gaps.
+//
+// Its cost does not depend on how many records there are: put looks at each
+// server that has some, and every so often forgets what is gone.
+type ring[T any] struct {
+	max   int
+	slots []slot[T]
+	free  int32   // first of the slots in nobody's use; next leads on
+	order []place // where records went, by number; those that are gone, too
+	begin int     // of order: all before it are gone
+	next  uint64  // number of records ever put
+	left  int     // records that are here
+
+	servers map[string]*holding
+	all     []*holding // of servers, for finding who has most
+}
+
+const nowhere = -1
+
+// slot holds a record, which is gone when seq is 0.
+type slot[T any] struct {
+	rec  T
+	seq  uint64
+	of   *holding
+	next int32 // of the same server, newer; or the next free one
+}
+
+type place struct {
+	seq uint64
+	at  int32
+}
+
+// holding is what one server has in a ring.
+type holding struct {
+	server         string
+	oldest, newest int32
+	records, bytes int
+}
+
+// put stores a record of so many bytes and returns where, and its number. gone is
+// called with the record that has to make room for it, if one has, and returns its
+// bytes.
+func (g *ring[T]) put(server string, rec T, bytes int, gone func(*T) int) (*T, uint64) {
+	if g.left == g.max {
+		g.evict(g.most(func(h *holding) int { return h.records }), gone)
+	}
+	at := g.free
+	if g.left == len(g.slots) {
+		at = int32(len(g.slots))
+		g.slots = append(g.slots, slot[T]{})
+	} else {
+		g.free = g.slots[at].next
+	}
+	h := g.servers[server]
+	if h == nil {
+		h = &holding{server: server, oldest: nowhere, newest: nowhere}
+		if g.servers == nil {
+			g.servers = make(map[string]*holding)
+		}
+		g.servers[server] = h
+		g.all = append(g.all, h)
+	}
+	g.next++
+	g.left++
+	g.slots[at] = slot[T]{rec: rec, seq: g.next, of: h, next: nowhere}
+	if h.newest == nowhere {
+		h.oldest = at
+	} else {
+		g.slots[h.newest].next = at
+	}
+	h.newest = at
+	h.records++
+	h.bytes += bytes
+	if len(g.order) >= 2*g.max {
+		g.order = slices.DeleteFunc(g.order, func(p place) bool { return g.slots[p.at].seq != p.seq })
+		g.begin = 0
+	}
+	g.order = append(g.order, place{g.next, at})
+	return &g.slots[at].rec, g.next
+}
+
+// most is the server that has most of something.
+func (g *ring[T]) most(of func(*holding) int) *holding {
+	found := g.all[0]
+	for _, h := range g.all[1:] {
+		if of(h) > of(found) {
+			found = h
+		}
+	}
+	return found
+}
+
+// evict takes the oldest record of a server out.
+func (g *ring[T]) evict(h *holding, gone func(*T) int) {
+	at := h.oldest
+	s := &g.slots[at]
+	if gone != nil {
+		h.bytes -= gone(&s.rec)
+	}
+	h.oldest = s.next
+	if h.records--; h.records == 0 {
+		delete(g.servers, h.server)
+		g.all = slices.DeleteFunc(g.all, func(o *holding) bool { return o == h })
+	}
+	*s = slot[T]{next: g.free}
+	g.free = at
+	g.left--
+}
+
+// find returns a record by its number, nil when it is gone.
+func (g *ring[T]) find(seq uint64) *T {
+	i, ok := g.search(seq)
+	if !ok || g.slots[g.order[i].at].seq != seq {
+		return nil
+	}
+	return &g.slots[g.order[i].at].rec
+}
+
+func (g *ring[T]) search(seq uint64) (int, bool) {
+	return slices.BinarySearchFunc(g.order, seq, func(p place, seq uint64) int {
+		switch {
+		case p.seq < seq:
+			return -1
+		case p.seq > seq:
+			return 1
+		}
+		return 0
+	})
+}
+
+// window calls yield with at most n records, all when n < 0, from number from
+// on.
+func (g *ring[T]) window(from uint64, n int, yield func(*T)) {
+	i, _ := g.search(from)
+	for _, p := range g.order[i:] {
+		if n == 0 {
+			return
+		}
+		if s := &g.slots[p.at]; s.seq == p.seq {
+			yield(&s.rec)
+			n--
+		}
+	}
+}
+
+// room is how many records window finds at most.
+func (g *ring[T]) room(from uint64, n int) int {
+	i, _ := g.search(from)
+	most := min(len(g.order)-i, g.left)
+	if n >= 0 {
+		most = min(most, n)
+	}
+	return most
+}
+
+func (g *ring[T]) stats() JournalStats {
+	s := JournalStats{Next: g.next + 1, Dropped: g.next - uint64(g.left)}
+	for ; g.left > 0; g.begin++ {
+		if p := g.order[g.begin]; g.slots[p.at].seq == p.seq {
+			s.First = p.seq
+			break
+		}
+	}
+	return s
+}
