@@ -72,6 +72,7 @@ type Gateway struct {
 
 	mu      sync.RWMutex
 	run     context.Context // set while Run runs
+	edits   atomic.Uint64   // counts those of the config; what is listed fits the last
 	servers map[string]*backend
 	order   []string
 	clients map[*downstream.Session]*client
