@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"net/url"
 	"path"
 	"path/filepath"
@@ -393,7 +392,6 @@ func TestFiltersHoldWhateverTheListSays(t *testing.T) {
 	c.waitListed("resources", in("b", "file:///pub/b"), true)
 	require.ElementsMatch(t, []string{in("b", "file:///pub/a"), in("b", "file:///pub/b")}, c.names("resources"))
 	require.Equal(t, []string{"b_ok"}, c.names("tools"))
-	var raw json.RawMessage = c.request("tools/call", obj{"name": "b_danger"}).Error
-	require.Contains(t, string(raw), "TOOL_NOT_FOUND")
+	require.Equal(t, "TOOL_NOT_FOUND", c.fault("tools/call", obj{"name": "b_danger"}).kind())
 	require.Zero(t, b.count("tools/call"))
 }

@@ -22,7 +22,7 @@ var spellings = []string{
 	"file:///./etc/passwd", "file:///../etc/passwd", "file:///etc/./passwd", "file:///etc//passwd", "file:///a//../../etc/passwd", "file:///pub/..;/etc/passwd",
 	"file:///etc/passwd?x", "file:///etc/passwd#x", "file:///etc/passwd?x#y", "file:///etc/passwd%3Fx", "file:///etc/passwd%23x", "file:///etc/passwd;v=1", "file:///etc;v=1/passwd",
 	"file:///pub/?/../../etc/passwd", "file:///pub/#/../../etc/passwd", "file:///etc/passwd/", "file:///etc/passwd/.", "file:///etc/passwd//", "file:///etc/passwd.", "file:///etc/passwd%20",
-	"file:///etc/passwd::$DATA", "file:///pub%2f%2e%2e%2f%65tc%2fpasswd%3f%23", "file://localhost/pub/../%65tc/passwd?x", "file://localhost%2fetc%2fpasswd", "file:///pub\\..%2f%252e/etc\\passwd?a#b",
+	"url:file:///etc/passwd", "<URL:file:///etc/passwd>", "%3Cfile:/etc/passwd%3E", "file:///etc/passwd::$DATA", "file:///pub%2f%2e%2e%2f%65tc%2fpasswd%3f%23", "file://localhost/pub/../%65tc/passwd?x", "file://localhost%2fetc%2fpasswd", "file:///pub\\..%2f%252e/etc\\passwd?a#b",
 }
 
 // unsound are spellings that readers disagree about.

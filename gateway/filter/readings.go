@@ -20,7 +20,7 @@ const (
 // steps are what readers do to a URI. templateSteps leave out what would take
 // the expressions of a template for a query or a host.
 var (
-	steps         = []func(string) string{decode, trim, turn, parse, fragmentless, queryless, paramless, dotless, tidy, tidyWhole}
+	steps         = []func(string) string{decode, trim, unwrap, turn, parse, fragmentless, queryless, paramless, dotless, tidy, tidyWhole}
 	templateSteps = []func(string) string{decode, trim, turn, lower, dotless, tidy, tidyWhole}
 )
 
@@ -76,18 +76,8 @@ func simple(uri string) bool {
 	if !ok || name == "" || name != strings.ToLower(name) || special(name) && !(name == "file" && strings.HasPrefix(body, "/")) {
 		return false
 	}
-	for i := 0; i < len(body); i++ {
-		switch c := body[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
-		case c == '/' || c == '.':
-			if i+1 < len(body) && (body[i+1] == '/' || body[i+1] == '.') || c == '.' && (i == 0 || body[i-1] == '/') {
-				return false
-			}
-		case strings.IndexByte("-_~!$&'()*+,=:@", c) < 0:
-			return false
-		}
-	}
-	return true
+	return !strings.HasPrefix(body, ".") && !strings.Contains(body, "//") && !strings.Contains(body, "/.") &&
+		!strings.ContainsAny(body, " \"#%;<>?[\\]^`{|}") && !strings.ContainsFunc(body, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
 // special reports whether URL parsers know a scheme, and read what follows in
@@ -119,9 +109,7 @@ func split(uri string) (scheme, rest string) {
 // body takes a URI apart into all up to its authority or path, and the rest.
 func body(uri string) (head, body string) {
 	_, body = split(uri)
-	if strings.HasPrefix(body, "//") {
-		body = body[2:]
-	}
+	body = strings.TrimPrefix(body, "//")
 	return uri[:len(uri)-len(body)], body
 }
 
@@ -158,6 +146,15 @@ func decode(s string) string {
 
 func trim(s string) string {
 	return strings.TrimFunc(s, func(r rune) bool { return r <= ' ' || r == '\ufeff' || unicode.IsSpace(r) })
+}
+
+// unwrap drops what Python and Java overlook around a URI: "<URL:" and ">".
+func unwrap(s string) string {
+	s = strings.TrimSuffix(strings.TrimPrefix(s, "<"), ">")
+	if len(s) > 4 && strings.EqualFold(s[:4], "url:") {
+		return s[4:]
+	}
+	return s
 }
 
 func turn(s string) string { return strings.ReplaceAll(s, `\`, "/") }
