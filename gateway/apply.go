@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"reflect"
-	"slices"
 	"sync"
 	"time"
 
@@ -26,8 +25,10 @@ func (c Change) Empty() bool { return len(c.Added)+len(c.Changed)+len(c.Removed)
 // it offers. Servers whose definition is the same go on as they are. One that
 // is gone leaves the catalog at once; what sessions subscribed to there counts
 // again if a later config has it back. One that changed keeps its entries and
-// subscriptions until its successor, which starts at once, has listed. Calls
-// under way at either go on for drainLimit. Apply does not wait for them.
+// subscriptions until its successor, which starts at once, has listed, but for
+// what the config denies now: such entries leave at once, and subscriptions rest
+// until a later config allows them. Calls under way at either go on for
+// drainLimit. Apply does not wait for them.
 func (g *Gateway) Apply(cfg *config.Config) Change {
 	did := g.apply(cfg)
 	g.subscriptions.show.Lock() // or a session that ends now shows a row of theirs
@@ -54,6 +55,7 @@ func (g *Gateway) apply(cfg *config.Config) (did Change) {
 	old := g.servers
 	g.servers, g.order = make(map[string]*backend), nil
 	names, fresh := make([]string, len(cfg.Servers)), []config.Server(nil)
+	replaced := make(map[string]*backend)
 	for i, s := range cfg.Servers {
 		names[i] = s.Name
 		b := old[s.Name]
@@ -64,6 +66,7 @@ func (g *Gateway) apply(cfg *config.Config) (did Change) {
 			g.subscriptions.move(s.Name, s.Isolation == config.PerSession) // those of an earlier one
 		case !b.defined.Equal(&s) || b.defined.Problem != s.Problem:
 			did.Changed = append(did.Changed, s.Name)
+			replaced[s.Name] = b
 			fresh = append(fresh, s)
 			g.retire(b)
 			if b.defined.Isolation != s.Isolation {
@@ -84,7 +87,10 @@ func (g *Gateway) apply(cfg *config.Config) (did Change) {
 		g.since.Store(time.Now().UnixNano())
 	}
 	for _, s := range fresh {
-		b := g.add(s, slices.Contains(did.Changed, s.Name))
+		b := g.add(s, replaced[s.Name] != nil)
+		if o := replaced[s.Name]; o != nil && !sameFilters(&o.defined, &s) {
+			g.reg.Retain(s.Name, b.Permits)
+		}
 		if s.Disabled || s.Problem != "" {
 			g.reg.SetVisible(s.Name, false)
 		}
@@ -92,7 +98,12 @@ func (g *Gateway) apply(cfg *config.Config) (did Change) {
 			g.start(g.run, b)
 		}
 	}
+	g.edits.Add(1)
 	return did
+}
+
+func sameFilters(a, b *config.Server) bool {
+	return reflect.DeepEqual([]config.Filter{a.Tools, a.Prompts, a.Resources}, []config.Filter{b.Tools, b.Prompts, b.Resources})
 }
 
 // retire makes a backend end with its calls. g.mu is held.

@@ -129,7 +129,7 @@ func (g *Gateway) route(r *request, member string, resolve resolver) (t registry
 // forward sends a request to the server that owns its target and answers with
 // what comes back.
 func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit) {
-	r.server = t.Server
+	r.server, r.target = t.Server, t
 	reply, err := g.passOn(r, edits)
 	left := err == nil && reply.Error != nil && jsonrpc.ParseErrorObject(reply.Error).Code == downstream.CodeUnsupportedVersion
 	if left || g.rejoined(r, err) {
@@ -238,6 +238,9 @@ func (g *Gateway) slot(r *request) (conn upstream.Conn, release func(), err erro
 	b := g.server(r.server)
 	if b == nil {
 		return nil, nil, &upstream.Error{Code: upstream.ConnectionError, Server: r.server, Reason: "it was removed"}
+	}
+	if r.target.Name != "" && !b.permits(r.target) { // by a config that is newer than the target
+		return nil, nil, forbidden(r.target, r.name)
 	}
 	if conn, err = g.conn(r.Context(), b, r.Session(), r.modern()); err != nil {
 		return nil, nil, err

@@ -3,9 +3,6 @@ package gateway
 import (
 	"context"
 	"errors"
-	"net/url"
-	"path"
-	"strings"
 	"time"
 
 	"goblin/gateway/downstream"
@@ -24,6 +21,7 @@ type request struct {
 	client  *client
 	server  string          // who was asked, "" for nobody
 	name    string          // tool, prompt or URI as the client sent it
+	target  registry.Target // of a request that is passed on; zero for tasks
 	answer  []byte          // the result or error as the server sent it, for the journal
 	edits   []rawjson.Edit  // what makes it the client's
 	parts   [][]byte        // the answer, if it is a result in parts
@@ -215,48 +213,6 @@ func (g *Gateway) find(ctx context.Context, resolve resolver, name string) (regi
 		err = g.permitted(t, name)
 	}
 	return t, err
-}
-
-// permitted holds URIs that are not listed themselves (expansions, learned
-// links) to the server's allow and deny; listed entries passed them already.
-func (g *Gateway) permitted(t registry.Target, name string) error {
-	if t.Entry != nil || t.Local != nil {
-		return nil
-	}
-	b := g.server(t.Server)
-	if b == nil {
-		return nil
-	}
-	for _, uri := range readings(t.Name) {
-		if !b.Config().Resources.Match(uri) {
-			return &registry.NotFoundError{Kind: registry.Resource, Name: name, Reason: registry.ReasonNotFound}
-		}
-	}
-	return nil
-}
-
-// readings are the forms in which a server may understand a URI: as it is,
-// percent-decoded, and with the path cleaned. A glob that forbids one of them
-// forbids all.
-func readings(uri string) []string {
-	all := []string{uri}
-	for range 4 { // encodings of encodings
-		plain, err := url.PathUnescape(uri)
-		if err != nil || plain == uri {
-			break
-		}
-		uri = plain
-		all = append(all, uri)
-	}
-	scheme, rest, ok := strings.Cut(uri, "://")
-	if !ok {
-		return all
-	}
-	host, way, ok := strings.Cut(rest, "/")
-	if !ok {
-		return all
-	}
-	return append(all, scheme+"://"+host+path.Clean("/"+way))
 }
 
 // stringMember reads the parameter that a request is routed by.

@@ -26,6 +26,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
+	"goblin/gateway/jsonrpc"
 	"goblin/gateway/memory"
 	"goblin/gateway/metrics"
 	"goblin/gateway/orphans"
@@ -72,6 +73,7 @@ type Gateway struct {
 
 	mu      sync.RWMutex
 	run     context.Context // set while Run runs
+	edits   atomic.Uint64   // counts those of the config; what is listed fits the last
 	servers map[string]*backend
 	order   []string
 	clients map[*downstream.Session]*client
@@ -421,6 +423,9 @@ func (g *Gateway) Closed(s *downstream.Session) {
 // the server makes its first attempt, conn waits as long as a list would.
 func (g *Gateway) conn(ctx context.Context, b *backend, s *downstream.Session, modern bool) (upstream.Conn, error) {
 	if perSession(b) {
+		if err := needsSession(b, s); err != nil {
+			return nil, err
+		}
 		if modern {
 			if own := b.Modern(ctx, s.Unit()); own != nil {
 				return own, nil
@@ -450,3 +455,17 @@ func (g *Gateway) patience() time.Duration {
 // perSession reports whether a server gives each session a connection of its
 // own.
 func perSession(b *backend) bool { return b.Config().Isolation == config.PerSession }
+
+// needsSession is the error for requests that come without a session, nil for
+// others. Nothing that they bring tells one client from another: neither the
+// connection nor the address, which a proxy shares out, nor the token, of which
+// there is one. So there is no connection that would be one client's own.
+func needsSession(b *backend, s *downstream.Session) error {
+	if !s.Stateless() {
+		return nil
+	}
+	e := jsonrpc.Errorf(jsonrpc.CodeInternal, "Server '%s' has a process for each session (isolation: session), and requests without a session have none; "+
+		"connect over stdio, or over HTTP with initialize (up to revision %s), or set isolation: shared", b.Name(), latestLegacy)
+	e.Data = object("code", "SESSION_REQUIRED", "server", b.Name())
+	return e
+}

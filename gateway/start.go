@@ -57,7 +57,7 @@ func (g *Gateway) Start(x *downstream.Exchange, burst *jsonrpc.Burst) bool {
 	if p == nil || x.Modern() != nil || len(x.Params()) > maxInline {
 		return false
 	}
-	start := time.Now()
+	start, edit := time.Now(), g.edits.Load()
 	raw, meta, ok := p.read(x.Params())
 	name, isString := rawjson.String(raw)
 	if !ok || !isString || members.Params(x.Method()).Check(x.Params()) != nil {
@@ -68,8 +68,8 @@ func (g *Gateway) Start(x *downstream.Exchange, burst *jsonrpc.Burst) bool {
 		return false // lists may have to be waited for, or it is Goblin's own, or has to pass the filters first
 	}
 	b := g.server(t.Server)
-	if b == nil || perSession(b) {
-		return false
+	if b == nil || perSession(b) || g.edits.Load() != edit {
+		return false // or the target may be one that the config denies by now
 	}
 	conn, err := b.Conn()
 	if err != nil {

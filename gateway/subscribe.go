@@ -108,6 +108,9 @@ func (g *Gateway) watch(ctx context.Context, h holder, t registry.Target, spelli
 
 // agree makes the backend watch a resource, unless it does already.
 func (g *Gateway) agree(ctx context.Context, conn upstream.Conn, key subscriptionKey, row *subscription) error {
+	if !g.watchable(key) { // by a config that is newer than the request
+		return &registry.NotFoundError{Kind: registry.Resource, Name: key.uri, Reason: registry.ReasonNotFound}
+	}
 	if !conn.Info().Has("resources", "subscribe") {
 		return jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Server '%s' offers no subscriptions", key.server)
 	}
@@ -287,6 +290,13 @@ func (g *Gateway) restore(ctx context.Context, server string, conn upstream.Conn
 		lost := g.subscriptions.keys(func(k subscriptionKey, row *subscription) bool {
 			return k.server == server && k.on(conn) && len(row.holders) > 0 && row.conn != conn
 		})
+		lost = slices.DeleteFunc(lost, func(k subscriptionKey) bool {
+			denied := !g.watchable(k)
+			if denied {
+				g.showSubscription(k, registry.SubscriptionRefused, errDenied)
+			}
+			return denied
+		})
 		if len(lost) == 0 {
 			return
 		}
@@ -325,8 +335,13 @@ func (g *Gateway) restoreOne(ctx context.Context, key subscriptionKey, conn upst
 	}
 }
 
+var errDenied = errors.New("the config denies it now")
+
 // askAgain makes a new connection watch what the one before it did.
 func (g *Gateway) askAgain(ctx context.Context, key subscriptionKey, row *subscription, conn upstream.Conn) {
+	if !g.watchable(key) {
+		return
+	}
 	reply, err := conn.Call(subscriptionCall(ctx, "resources/subscribe", key.uri))
 	if err == nil && reply.Error != nil {
 		err = jsonrpc.ParseErrorObject(reply.Error)
@@ -360,6 +375,9 @@ func (g *Gateway) updated(server string, conn upstream.Conn, params []byte) {
 	uri, ok := rawjson.String(rawjson.Get(params, "uri"))
 	if !ok || len(uri) > registry.MaxURI {
 		g.log.Warn("Update without a URI, or with one that is too long, ignored", "server", server)
+		return
+	}
+	if b := g.server(server); b == nil || !b.Permits(registry.Resource, uri) {
 		return
 	}
 	g.reg.Touched(server, uri)

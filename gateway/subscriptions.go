@@ -330,7 +330,8 @@ func (t *subscriptions) sweep(key subscriptionKey, row *subscription) {
 }
 
 // move takes the rows of a server to other connections: to one of each session,
-// or to the one that all share. None of them has agreed to anything yet.
+// or to the one that all share. None of them has agreed to anything yet. Clients
+// that cannot have one of their own lose theirs.
 func (t *subscriptions) move(server string, perSession bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -347,6 +348,9 @@ func (t *subscriptions) move(server string, perSession bool) {
 				continue
 			}
 			t.drop(key, row, s)
+			if perSession && s.session.Stateless() {
+				continue // there is no process that it could have alone
+			}
 			for other := t.row(to); len(spellings) > 0; spellings = spellings[1:] {
 				if !slices.Contains(other.holders[s], spellings[0]) {
 					t.take(to, other, s, spellings[0])

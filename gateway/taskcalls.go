@@ -117,7 +117,7 @@ var errTooManyTasks = jsonrpc.Errorf(jsonrpc.CodeInternal,
 
 // createTask passes on a call that is to be answered by a task (2025-11-25).
 func (g *Gateway) createTask(r *request, t registry.Target, edits []rawjson.Edit) {
-	r.server = t.Server
+	r.server, r.target = t.Server, t
 	conn, release, err := g.slot(r)
 	if err != nil {
 		r.fail(err)

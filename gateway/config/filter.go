@@ -17,6 +17,9 @@ func (f Filter) Match(original string) bool {
 	return (len(f.Allow) == 0 || slices.ContainsFunc(f.Allow, fits)) && !slices.ContainsFunc(f.Deny, fits)
 }
 
+// Glob reports whether a name or URI fits one glob, as in [Filter].
+func Glob(glob, s string) bool { return globMatch(glob, s) }
+
 // globMatch takes time proportional to the product of both lengths at most:
 // only the last * is ever reconsidered.
 func globMatch(glob, s string) bool {

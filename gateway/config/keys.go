@@ -89,7 +89,7 @@ func serverKeys() []field[Server] {
 			duration(false), func(s *Server) *time.Duration { return &s.Timeout }),
 		key("startup_timeout", "The longest time of connecting to the server and of the handshake.",
 			duration(false), func(s *Server) *time.Duration { return &s.StartupTimeout }),
-		key("isolation", "shared: one connection for all clients. session: one for each.",
+		key("isolation", "shared: one connection for all clients. session: one for each; clients of 2026-07-28 over HTTP, which have no sessions, are refused.",
 			choice(
 				option[Isolation]{"shared", Shared, nil},
 				option[Isolation]{"session", PerSession, nil},
@@ -98,7 +98,7 @@ func serverKeys() []field[Server] {
 			section(filterKeys), func(s *Server) *Filter { return &s.Tools }),
 		key("prompts", "Which prompts are offered: globs on the server's own names. `deny` wins.",
 			section(filterKeys), func(s *Server) *Filter { return &s.Prompts }),
-		key("resources", "Which resources and templates are offered: globs on the server's own URIs. `deny` wins.",
+		key("resources", "Which resources and templates are offered: globs on the server's own URIs, however they are spelled. `deny` wins.",
 			section(filterKeys), func(s *Server) *Filter { return &s.Resources }),
 		key("open_resources", "Forward reads of URIs that the server never listed.",
 			flag(), func(s *Server) *bool { return &s.OpenResources }),

@@ -119,22 +119,89 @@ func TestEveryUnitHasItsOwnState(t *testing.T) {
 	}
 }
 
-func TestStatelessHTTPRequestsOfATokenAreOneUnit(t *testing.T) {
+// Stateless requests over HTTP tell nothing by which one client could be known
+// from another: neither a connection, which a proxy shares out, nor an address,
+// nor the token, of which there is one.
+func TestServersThatIsolateSessionsAreRefusedToHTTPRequestsWithoutOne(t *testing.T) {
+	t.Parallel()
+	for name, token := range map[string]string{"with a token": "t0ken-of-the-test", "without a token": ""} {
+		for era, script := range map[string]obj{"": {}, "dual": {"era": "dual"}, "modern": {"era": "modern"}} {
+			t.Run(name+" "+era, func(t *testing.T) {
+				t.Parallel()
+				w := withMeta(t)
+				if token != "" {
+					w.gateway["auth_token"] = token
+				}
+				b := w.backend("own", merge(counting(), []obj{script}), obj{"isolation": "session", "open_resources": true})
+				shared := w.backend("shared", counting())
+				s := w.serve()
+				connect := func(own bool) *client {
+					c := s.rawClient().stateless()
+					c.web.stateless = true
+					if own { // a connection of its own
+						other := *s
+						other.http = newHTTP(t)
+						c.web.s = &other
+					}
+					return c
+				}
+				session := s.client(true)
+				pid, _ := session.counts()
+				for _, c := range []*client{connect(false), connect(false), connect(true), connect(true)} {
+					require.Contains(t, c.names("tools"), "own_count", "lists are everybody's")
+					for method, params := range map[string]obj{
+						"tools/call": {"name": "own_count"}, "prompts/get": {"name": "own/p"}, "resources/read": {"uri": in("own", "x:1")},
+						"completion/complete": {"ref": obj{"type": "ref/prompt", "name": "own/p"}, "argument": obj{"name": "a", "value": ""}},
+					} {
+						e := c.fault(method, params)
+						require.Equal(t, -32603, e.Code, method)
+						require.Equal(t, "SESSION_REQUIRED", e.kind(), method)
+						require.Equal(t, "own", str(e.Data, "server"), method)
+						require.Contains(t, e.Message, "isolation: shared", method)
+						require.Contains(t, e.Message, "stdio", method)
+					}
+					require.Equal(t, "SESSION_REQUIRED", c.fault("resources/read", obj{"uri": in("own", "x:never-listed")}).kind())
+					require.Contains(t, string(c.lua(`return own.count{}`)), "isolation: session")
+					id, honoured := c.hears(obj{"resourceSubscriptions": []string{in("own", "x:1"), in("shared", "x:1")}})
+					require.JSONEq(t, string(marshal([]string{in("shared", "x:1")})), string(at(honoured, "resourceSubscriptions")))
+					c.stops(id)
+					require.Nil(t, c.request("tools/call", obj{"name": "shared_count"}).Error)
+				}
+				again, n := session.counts()
+				require.Equal(t, pid, again)
+				require.Equal(t, 2, n, "nobody else called")
+				other := s.client(false)
+				elsewhere, n := other.counts()
+				require.NotEqual(t, pid, elsewhere, "a session is a unit of its own")
+				require.Equal(t, 1, n)
+				require.Empty(t, append(b.received("resources/read"), b.received("prompts/get")...))
+				require.Len(t, b.live(), 2)
+				require.Len(t, shared.live(), 1)
+			})
+		}
+	}
+}
+
+func TestAnEditThatIsolatesSessionsEndsWhatRequestsWithoutOneWatched(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.gateway["auth_token"] = "t0ken-of-the-test"
-	w.stateful()
+	b := w.backend("own", counting())
 	s := w.serve()
-	connect := func() *client {
-		c := s.rawClient().stateless()
-		c.web.stateless = true
-		return c
-	}
-	c1, c2, session := connect(), connect(), s.client(false)
-	pid := c1.countsTo(1, 2)
-	require.Equal(t, pid, c2.countsTo(3, 3))
-	require.NotEqual(t, pid, session.countsTo(1, 2), "a session is a unit of its own")
-	require.Equal(t, pid, c1.countsTo(4, 4))
+	c, session := s.rawClient().stateless(), s.client(true)
+	c.web.stateless = true
+	uri := in("own", "x:1")
+	c.hears(obj{"resourceSubscriptions": []string{uri}})
+	session.ok("resources/subscribe", obj{"uri": uri})
+	w.edit(func() { b.conf["isolation"] = "session" })
+	session.waitUpdates(1) // it may have been missed meanwhile
+	b.waitLive(1)
+	session.counts()
+	require.Equal(t, "SESSION_REQUIRED", c.fault("tools/call", obj{"name": "own_count"}).kind())
+	c.forget()
+	b.updated("x:1")
+	session.waitUpdates(2)
+	require.Empty(t, c.updates())
+	require.Equal(t, 2, b.starts(), "none was started for it")
 }
 
 func TestCrashOfOneUnitsProcessIsItsOwn(t *testing.T) {

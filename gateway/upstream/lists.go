@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"goblin/gateway/config"
 	"goblin/gateway/jsonrpc"
 	"goblin/registry"
 	"goblin/registry/rawjson"
@@ -34,15 +33,18 @@ var listings = [registry.Kinds]listing{
 	{registry.Template, "resources", "resources/templates/list", "resourceTemplates", "uriTemplate", true},
 }
 
-// filter is the configured filter for a kind.
-func (g *listing) filter(c *config.Server) config.Filter {
-	switch g.kind {
+// Permits reports whether the config lets clients have an entry of the server, or
+// a URI that it does not list, by the server's own name. It does not block.
+func (s *Server) Permits(kind registry.Kind, name string) bool {
+	switch kind {
 	case registry.Tool:
-		return c.Tools
+		return s.cfg.Tools.Match(name)
 	case registry.Prompt:
-		return c.Prompts
+		return s.cfg.Prompts.Match(name)
+	case registry.Template:
+		return s.uris.MatchTemplate(name)
 	default:
-		return c.Resources
+		return s.uris.Match(name)
 	}
 }
 
@@ -271,11 +273,10 @@ func (ls *lists) fetch(ctx context.Context, g *listing) (size int, ok bool) {
 	if modern := source.Info().Era == Modern; g.kind == registry.Tool && source.kind == "http" && (modern || s.dual()) {
 		items = s.mirror(items, modern)
 	}
-	f := g.filter(&s.cfg)
 	kept := items[:0]
 	for _, item := range items {
 		// The registry drops what is too long, and says so: no glob need look at it.
-		if name, ok := rawjson.String(rawjson.Get(item, g.key)); !ok || len(name) > registry.MaxURI || f.Match(name) {
+		if name, ok := rawjson.String(rawjson.Get(item, g.key)); !ok || len(name) > registry.MaxURI || s.Permits(g.kind, name) {
 			kept = append(kept, item)
 		}
 	}

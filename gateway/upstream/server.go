@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"goblin/gateway/config"
+	"goblin/gateway/filter"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/memory"
 	"goblin/gateway/orphans"
@@ -105,6 +106,7 @@ func defaultTuning() tuning {
 // [NewServer].
 type Server struct {
 	cfg   config.Server
+	uris  *filter.URIs
 	opt   Options
 	log   *slog.Logger
 	tune  tuning
@@ -190,7 +192,7 @@ func NewServer(cfg config.Server, o Options) *Server {
 		cfg.StartupTimeout = 20 * time.Second
 	}
 	s := &Server{
-		cfg: cfg, opt: o, tune: defaultTuning(),
+		cfg: cfg, uris: filter.New(cfg.Resources), opt: o, tune: defaultTuning(),
 		log:       o.Logger.With("server", cfg.Name),
 		slots:     newSlots(o.Limits.InFlight),
 		firstList: make(chan struct{}),

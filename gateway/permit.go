@@ -1,0 +1,38 @@
+package gateway
+
+import "goblin/registry"
+
+// permitted holds a target, which the client called name, to what the config
+// allows and denies now. Lists are held to that, too, but a target may be older
+// than the config, or not be listed at all.
+func (g *Gateway) permitted(t registry.Target, name string) error {
+	b := g.server(t.Server)
+	if t.Local != nil || b == nil || b.permits(t) {
+		return nil
+	}
+	return forbidden(t, name)
+}
+
+func (b *backend) permits(t registry.Target) bool {
+	kind := registry.Resource // expansions and links, too
+	if t.Entry != nil {
+		kind = t.Entry.Kind
+	}
+	return b.Permits(kind, t.Name)
+}
+
+// forbidden is the error for a target that the config denies: the same as for
+// one that is not there.
+func forbidden(t registry.Target, name string) error {
+	e := &registry.NotFoundError{Kind: registry.Resource, Name: name, Reason: registry.ReasonNotFound}
+	if t.Entry != nil {
+		e.Kind = t.Entry.Kind
+	}
+	return e
+}
+
+// watchable is permitted for a row of subscriptions.
+func (g *Gateway) watchable(key subscriptionKey) bool {
+	b := g.server(key.server)
+	return b == nil || b.Permits(registry.Resource, key.uri)
+}
