@@ -121,6 +121,35 @@ func TestScriptThatWaitsForMemoryEndsWithItsTime(t *testing.T) {
 	}
 }
 
+func TestScriptThatEndsWaitsForNoMemory(t *testing.T) {
+	c := newCrowd(t)
+	var holders []<-chan error
+	for range 4 {
+		holders = append(holders, c.run(t.Context(), large(10)))
+		<-c.called
+	}
+	h, answered := newHost(t), make(chan struct{})
+	h.tools["notes_slow"] = func(context.Context, json.RawMessage) (string, error) {
+		defer close(answered)
+		return text(strings.Repeat("x", 8<<20)), nil // which has to wait
+	}
+	h.tools["calculator_add"] = func(context.Context, json.RawMessage) (string, error) {
+		<-answered
+		return text("x"), nil
+	}
+	c.limits.Calls, c.limits.Timeout = 2, time.Hour
+	_, err := c.runner.Run(t.Context(), `all{notes.slow(), function() calculator.add{} calculator.add{} end}`, h, c.limits)
+	if kindOf(err) != lua.Calls {
+		t.Error(err)
+	}
+	close(c.goOn)
+	for _, outcome := range holders {
+		if err := <-outcome; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestAnswersOnTheirWayToScriptsAreBounded(t *testing.T) {
 	c := newCrowd(t)
 	h := newHost(t)

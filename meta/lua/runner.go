@@ -132,10 +132,12 @@ func (r *Runner) Run(ctx context.Context, script string, h Host, l Limits) (Resu
 	ctx, release := limited(ctx, l.Timeout)
 	defer release()
 	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(context.Canceled)
 	defer context.AfterFunc(r.ctx, func() { cancel(context.Canceled) })()
 	s := &session{runner: r, host: h, limits: l, ctx: ctx}
-	defer s.leave()
+	defer func() {
+		cancel(context.Canceled) // what waits for memory waits no more
+		s.leave()
+	}()
 	var res Result
 	var failed *Error
 	if p := r.take(); p != nil {
