@@ -17,13 +17,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// children are the processes that a process has started and whose command line
-// holds the text.
-func children(of int, holding string) (pids []int) {
+// workersOf are the processes of scripts that a process has started: those that run
+// one, and the one that waits.
+func workersOf(of int) (pids []int) {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range dirs {
 		cmd, _ := os.ReadFile(dir + "/cmdline")
-		if !bytes.Contains(cmd, []byte(holding)) {
+		if !bytes.Contains(cmd, []byte("script-worker")) {
 			continue
 		}
 		stat, _ := os.ReadFile(dir + "/stat")
@@ -43,7 +43,7 @@ func (w *world) scripts() (pids []int) {
 		of, _, _ := strings.Cut(p, " ")
 		n, err := strconv.Atoi(of)
 		require.NoError(w.t, err)
-		pids = append(pids, children(n, "script-worker")...)
+		pids = append(pids, workersOf(n)...)
 	}
 	return pids
 }
@@ -338,7 +338,7 @@ func TestScriptsOfTheShellEndWithTheirCommand(t *testing.T) {
 		p := w.start(nil, "lua", file)
 		var pids []int
 		eventually(t, "a script that runs", func() bool {
-			pids = children(p.cmd.Process.Pid, "script-worker")
+			pids = workersOf(p.cmd.Process.Pid)
 			return len(pids) == 1 && ticks(pids[0]) > 20
 		})
 		p.signal(sig)

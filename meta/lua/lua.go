@@ -104,11 +104,11 @@ type Result struct {
 	Hint string
 }
 
-// Error is a script that failed, and Kind why.
-type (
-	Error = wire.Error
-	Kind  = wire.Kind
-)
+// Error is a script that failed.
+type Error = wire.Error
+
+// Kind says why it did.
+type Kind = wire.Kind
 
 // The kinds of [Error].
 const (
