@@ -24,6 +24,7 @@ import (
 	"goblin/gateway/screen"
 	"goblin/meta"
 	"goblin/meta/lua"
+	"goblin/meta/lua/interpreter"
 	"goblin/tui"
 	"goblin/tui/look"
 )
@@ -31,8 +32,23 @@ import (
 // version is set by the linker for releases.
 var version string
 
+// scriptWorker is the hidden command of the processes that run scripts.
+const scriptWorker = "script-worker"
+
 func main() {
+	if len(os.Args) == 2 && os.Args[1] == scriptWorker {
+		os.Exit(interpreter.Main(os.Stdin, os.Stdout))
+	}
 	os.Exit(run(os.Args[1:]))
+}
+
+// program is the file of this program: on Linux also when another version has
+// taken its place since.
+func program() (string, error) {
+	if _, err := os.Stat("/proc/self/exe"); err == nil {
+		return "/proc/self/exe", nil
+	}
+	return os.Executable()
 }
 
 func run(args []string) int {
@@ -57,9 +73,14 @@ func run(args []string) int {
 // extend gives a gateway Goblin's own tools, and the commands that use them.
 func extend(i *instance.Instance) (instance.Extension, error) {
 	cfg := i.Config()
+	self, err := program()
+	if err != nil {
+		return instance.Extension{}, fmt.Errorf("find this program: %w", err)
+	}
 	tools := meta.New(meta.Options{
 		Registry: i.Registry(), Ask: i.Ask, AwaitLists: i.AwaitLists, Starting: i.Starting,
-		Lua: lua.Limits{Timeout: cfg.Lua.Timeout, Memory: cfg.Lua.Memory, Calls: cfg.Lua.Calls, Output: cfg.Lua.Output},
+		Lua:           lua.Limits{Timeout: cfg.Lua.Timeout, Memory: cfg.Lua.Memory, Calls: cfg.Lua.Calls, Output: cfg.Lua.Output},
+		ScriptCommand: []string{self, scriptWorker},
 	})
 	if err := tools.Add(cfg.Gateway.MetaTools.Has); err != nil {
 		return instance.Extension{}, err
@@ -80,7 +101,7 @@ func extend(i *instance.Instance) (instance.Extension, error) {
 			var failed *lua.Error
 			if errors.As(err, &failed) {
 				answer.Error = failed.Error()
-				answer.Timeout = failed.Kind == lua.Timeout || failed.Kind == lua.Instructions
+				answer.Timeout = failed.Kind == lua.Timeout
 				err = nil
 			}
 			return answer, err

@@ -4,17 +4,46 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"goblin/meta"
 	"goblin/meta/lua"
+	"goblin/meta/lua/interpreter"
 	"goblin/registry"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == scriptCommand[1] {
+		os.Exit(interpreter.Main(os.Stdin, os.Stdout))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// scriptCommand makes this test the process of a script.
+var scriptCommand = func() []string {
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	return []string{self, "script-worker"}
+}()
+
+// newTools are tools whose processes end with the test.
+func newTools(t testing.TB, o meta.Options) *meta.Tools {
+	o.ScriptCommand = scriptCommand
+	m := meta.New(o)
+	t.Cleanup(func() {
+		over, cancel := context.WithCancel(context.Background())
+		cancel()
+		m.Run(over)
+	})
+	return m
+}
 
 // lists are what the servers of the examples offer.
 var lists = map[string]map[registry.Kind][]string{
@@ -77,7 +106,7 @@ type caller struct {
 // tools lists all meta tools in a registry.
 func tools(t testing.TB, r *registry.Registry, ask meta.AskFunc) caller {
 	t.Helper()
-	m := meta.New(meta.Options{Registry: r, Ask: ask, Lua: lua.Limits{Calls: 100}})
+	m := newTools(t, meta.Options{Registry: r, Ask: ask, Lua: lua.Limits{Calls: 100, Timeout: time.Minute}})
 	require.NoError(t, m.Add(func(string) bool { return true }))
 	return caller{t, r}
 }

@@ -24,7 +24,7 @@ func TestScriptsOfOneClientWaitForEachOtherAndNotForOthers(t *testing.T) {
 	t.Parallel()
 	r := fixture(t)
 	began, goOn := make(chan string, 100), make(chan struct{})
-	m := meta.New(meta.Options{Registry: r, Lua: lua.Limits{Calls: 1, Timeout: time.Minute}, Ask: func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
+	m := newTools(t, meta.Options{Registry: r, Lua: lua.Limits{Calls: 1, Timeout: time.Minute}, Ask: func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
 		began <- registry.Client(ctx)
 		<-goOn
 		return []byte(`{"content":[{"type":"text","text":"x"}]}`), nil

@@ -25,10 +25,9 @@ type Options struct {
 	AwaitLists func(ctx context.Context)
 	Starting   func() []string
 	Lua        lua.Limits
+	// ScriptCommand starts the process of a script, see [lua.NewRunner].
+	ScriptCommand []string
 }
-
-// scriptsAtFull is how many scripts may take all their memory at a time.
-const scriptsAtFull = 4
 
 // AskFunc makes one MCP request, by names as clients see them.
 type AskFunc = func(ctx context.Context, method string, params []byte) (result []byte, err error)
@@ -37,6 +36,7 @@ type AskFunc = func(ctx context.Context, method string, params []byte) (result [
 type Tools struct {
 	o     Options
 	index *search.Index
+	lua   *lua.Runner
 	line  line
 }
 
@@ -48,14 +48,15 @@ func New(o Options) *Tools {
 	if o.Starting == nil {
 		o.Starting = func() []string { return nil }
 	}
-	if o.Lua.Pool == nil {
-		o.Lua.Pool = lua.NewPool(scriptsAtFull * o.Lua.WithDefaults().Memory)
-	}
-	return &Tools{o: o, index: search.New(o.Registry)}
+	return &Tools{o: o, index: search.New(o.Registry), lua: lua.NewRunner(o.ScriptCommand...)}
 }
 
-// Run keeps the index of searches until ctx ends.
-func (t *Tools) Run(ctx context.Context) { t.index.Run(ctx) }
+// Run keeps the index of searches until ctx ends, and ends the scripts' processes
+// then.
+func (t *Tools) Run(ctx context.Context) {
+	defer t.lua.Close()
+	t.index.Run(ctx)
+}
 
 // tool is one of the tools.
 type tool struct {

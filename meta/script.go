@@ -31,6 +31,7 @@ func (t *Tools) executeLua(ctx context.Context, a arguments) ([]byte, error) {
 	}
 	defer leave()
 	r, err := t.Script(ctx, a.text(script), t.o.Ask)
+	t.lua.Prepare() // who uses scripts once does so again
 	var failed *lua.Error
 	switch {
 	case errors.As(err, &failed):
@@ -64,7 +65,7 @@ func (t *Tools) patience() time.Duration {
 // Script runs a script whose requests are made by ask, see [Options].Ask. The
 // error is a *[lua.Error] when the script is at fault.
 func (t *Tools) Script(ctx context.Context, source string, ask AskFunc) (lua.Result, error) {
-	return lua.Run(ctx, source, &scriptHost{t, ctx, ask}, t.o.Lua)
+	return t.lua.Run(ctx, source, &scriptHost{t, ctx, ask}, t.o.Lua)
 }
 
 func printed(r lua.Result) string {

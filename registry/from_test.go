@@ -27,6 +27,17 @@ func TestFromSkipsEntriesOfTheMergedList(t *testing.T) {
 	}
 }
 
+func TestNamedFindsWhatAServerCallsSo(t *testing.T) {
+	t.Parallel()
+	r := catalog(t, Options{}, "a tool x\nb tool x\nb prompt p\nhidden tool h")
+	r.SetVisible("hidden", false)
+	s := r.Load()
+	require.Equal(t, "b_x", s.Named("b", Tool, "x").Listed)
+	for _, none := range [][2]string{{"b", "b_x"}, {"b", "p"}, {"hidden", "h"}, {"nobody", "x"}, {"", ""}} {
+		require.Nil(t, s.Named(none[0], Tool, none[1]), none)
+	}
+}
+
 func listedOf(entries []*Entry) (names []string) {
 	for _, e := range entries {
 		names = append(names, e.Listed)

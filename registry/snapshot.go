@@ -227,6 +227,15 @@ func (s *Snapshot) ServerFrom(server string, k Kind, first int) iter.Seq[*Entry]
 // ServerCount returns the number of visible entries of one server.
 func (s *Snapshot) ServerCount(server string, k Kind) int { return len(s.visible(server, k)) }
 
+// Named is the visible entry of a server that the server calls so, nil for none.
+func (s *Snapshot) Named(server string, k Kind, name string) *Entry {
+	t := s.table(server)
+	if t == nil || t.hidden {
+		return nil
+	}
+	return t.runs[k].name(hashKey(name), name)
+}
+
 // visible are the entries of one server in listed order.
 func (s *Snapshot) visible(server string, k Kind) []Entry {
 	t := s.table(server)

@@ -14,13 +14,27 @@ func bench(b *testing.B, script string, h *host) {
 	b.ReportAllocs()
 	for b.Loop() {
 		h.requests, h.progress = h.requests[:0], h.progress[:0]
-		if _, err := lua.Run(b.Context(), script, h, lua.Limits{Timeout: time.Minute, Calls: 1000}); err != nil {
+		if _, err := runner.Run(b.Context(), script, h, lua.Limits{Timeout: time.Minute, Calls: 1000}); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
 func BenchmarkTrivialScript(b *testing.B) { bench(b, `return 1`, newHost(b)) }
+
+// As scripts come one by one: the next process starts while nobody waits.
+func BenchmarkTrivialScriptPrepared(b *testing.B) {
+	h := newHost(b)
+	for b.Loop() {
+		b.StopTimer()
+		runner.Prepare()
+		time.Sleep(100 * time.Millisecond)
+		b.StartTimer()
+		if _, err := runner.Run(b.Context(), `return 1`, h, lua.Limits{Timeout: time.Minute}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
 
 func BenchmarkThousandCalls(b *testing.B) {
 	h := newHost(b)

@@ -2,6 +2,7 @@ package lua
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"goblin/registry"
@@ -9,6 +10,8 @@ import (
 
 // soonest is how often at most it is looked whether people still think.
 const soonest = 20 * time.Millisecond
+
+var errTimeout = errors.New("the script's time is up")
 
 // limited is ctx that ends with errTimeout when so much time is over. What the
 // request of ctx waits for people does not count, see [registry.Waited].

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,10 +13,30 @@ import (
 	"go.uber.org/goleak"
 
 	"goblin/meta/lua"
+	"goblin/meta/lua/interpreter"
 	"goblin/registry"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// runner runs most scripts of the tests.
+var runner = newRunner()
+
+// newRunner returns a Runner whose processes are this test.
+func newRunner() *lua.Runner { return lua.NewRunner(must(os.Executable()), "script-worker") }
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "script-worker" {
+		os.Exit(interpreter.Main(os.Stdin, os.Stdout))
+	}
+	goleak.VerifyTestMain(closing{m})
+}
+
+// closing ends the runner before leaks are looked for.
+type closing struct{ *testing.M }
+
+func (c closing) Run() int {
+	defer runner.Close()
+	return c.M.Run()
+}
 
 // host is a gateway with a few servers. Tools answer by their listed names.
 type host struct {

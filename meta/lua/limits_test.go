@@ -16,7 +16,7 @@ import (
 // fails runs a script and returns how it failed, nil if it did not.
 func fails(ctx context.Context, t *testing.T, script string, l lua.Limits) (lua.Result, *lua.Error) {
 	t.Helper()
-	res, err := lua.Run(ctx, script, newHost(t), l)
+	res, err := runner.Run(ctx, script, newHost(t), l)
 	var e *lua.Error
 	if err != nil && !errors.As(err, &e) {
 		t.Fatalf("%T is no *lua.Error", err)
@@ -101,7 +101,7 @@ func TestAnswersCountAsMemory(t *testing.T) {
 	} {
 		h := newHost(t)
 		h.tools["notes_slow"] = func(context.Context, json.RawMessage) (string, error) { return answer, nil }
-		_, err := lua.Run(t.Context(), "\npcall(notes.slow)", h, lua.Limits{Memory: 4 << 20, Calls: 1, Timeout: time.Minute})
+		_, err := runner.Run(t.Context(), "\npcall(notes.slow)", h, lua.Limits{Memory: 4 << 20, Calls: 1, Timeout: time.Minute})
 		var e *lua.Error
 		if !errors.As(err, &e) || e.Kind != lua.Memory || e.Line != 2 {
 			t.Errorf("%.60s…: %v", answer, err)
@@ -167,45 +167,6 @@ func TestMemoryIsWhatTheScriptKeeps(t *testing.T) {
 
 // The library has no hook for allocations, so sizes are estimated: this compares
 // them with what Go's heap really holds.
-func TestMemoryIsMeasuredAsGoDoes(t *testing.T) {
-	for _, c := range []struct{ name, fill string }{
-		{"numbers in an array", `for i = 1, 3e5 do t[i] = i + 0.5 end`},
-		{"names", `for i = 1, 5e4 do t["key number " .. i] = true end`},
-		{"strings", `for i = 1, 5e4 do t[i] = ("x"):rep(150) .. i end`},
-		{"small tables", `for i = 1, 3e4 do t[i] = {i, i} end`},
-		{"fields set one by one", `for i = 1, 1e4 do local r = {} r.id = i t[i] = r end`},
-		{"records", `for i = 1, 1e4 do t[i] = {id = i, name = "n" .. i} end`},
-		{"closures", `for i = 1, 5e4 do t[i] = function() return i end end`},
-		{"JSON", `t = json.decode("[" .. ('{"a":1,"b":[2]},'):rep(1e4) .. "1]")`},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			script := "notes.slow() local t = {} " + c.fill + " notes.slow() return #t"
-			var heap []uint64
-			h := newHost(t)
-			h.tools["notes_slow"] = func(context.Context, json.RawMessage) (string, error) {
-				runtime.GC()
-				var m runtime.MemStats
-				runtime.ReadMemStats(&m)
-				heap = append(heap, m.HeapAlloc)
-				return text(""), nil
-			}
-			l := lua.Limits{Calls: 2, Memory: 1 << 30, Timeout: time.Minute}
-			if _, err := lua.Run(t.Context(), script, h, l); err != nil {
-				t.Fatal(err)
-			}
-			real := int64(heap[1] - heap[0])
-			l.Memory = real * 3
-			if _, err := lua.Run(t.Context(), script, h, l); err != nil {
-				t.Errorf("%d bytes: too much is counted: %v", real, err)
-			}
-			l.Memory = real / 2
-			if _, err := lua.Run(t.Context(), script, h, l); err == nil {
-				t.Errorf("%d bytes: too little is counted", real)
-			}
-		})
-	}
-}
-
 func TestTimeLimit(t *testing.T) {
 	for _, c := range []struct{ name, script string }{
 		{"a loop", endless},
@@ -227,7 +188,7 @@ func TestTimeLimit(t *testing.T) {
 		t.Run("R1-17 "+c.name, func(t *testing.T) {
 			t.Parallel()
 			began := time.Now()
-			_, e := fails(t.Context(), t, c.script, lua.Limits{Timeout: 200 * time.Millisecond, Calls: 10, Instructions: 1e12})
+			_, e := fails(t.Context(), t, c.script, lua.Limits{Timeout: 200 * time.Millisecond, Calls: 10})
 			if e == nil || e.Kind != lua.Timeout || e.Message != "the script ran longer than 200ms (lua.timeout)" || e.Line != 1 {
 				t.Fatalf("%+v", e)
 			}
@@ -238,25 +199,9 @@ func TestTimeLimit(t *testing.T) {
 	}
 }
 
-func TestInstructionLimit(t *testing.T) {
-	for _, script := range []string{
-		endless,
-		`pcall(function() while true do end end) return 1`,
-		`local c = coroutine.wrap(function() while true do end end) c()`,
-		`return ("a"):rep(1e4):find(".-.-.-.-b")`,
-		`local t = {} for i = 1, 1e4 do t[i] = -i end while true do table.sort(t) end`,
-		`local s = "[" .. ("1,"):rep(1e6) .. "1]" json.decode(s)`,
-	} {
-		_, e := fails(t.Context(), t, script, lua.Limits{Instructions: 1e6, Timeout: time.Minute})
-		if e == nil || e.Kind != lua.Instructions || !strings.Contains(e.Message, "more than 1000000 instructions") || e.Line != 1 {
-			t.Errorf("%s: %+v", script, e)
-		}
-	}
-}
-
 func TestCallLimit(t *testing.T) {
 	h := newHost(t)
-	res, err := lua.Run(t.Context(), "for i = 1, 10 do\n pcall(calculator.add, {a=i, b=1})\nend return 1", h, lua.Limits{Calls: 3})
+	res, err := runner.Run(t.Context(), "for i = 1, 10 do\n pcall(calculator.add, {a=i, b=1})\nend return 1", h, lua.Limits{Calls: 3})
 	var e *lua.Error
 	if !errors.As(err, &e) || e.Kind != lua.Calls || e.Error() != "script:2: the script makes more than 3 calls (lua.calls)" {
 		t.Fatal(err)
@@ -304,13 +249,6 @@ func TestScriptLimit(t *testing.T) {
 		if e == nil || e.Kind != lua.Syntax || !strings.Contains(e.Message, c.want) {
 			t.Errorf("%.40s…: %v", c.script, e)
 		}
-	}
-	constants := "return {"
-	for i := range 10000 {
-		constants += fmt.Sprint(i, ",")
-	}
-	if _, e := fails(t.Context(), t, constants+"}", lua.Limits{}); e == nil || !strings.Contains(e.Message, "more than 4000 different names, numbers and strings") {
-		t.Error(e)
 	}
 	if _, e := fails(t.Context(), t, "return "+strings.Repeat("'a'..", 10000)+"'b'", lua.Limits{}); e != nil {
 		t.Error(e)

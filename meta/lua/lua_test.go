@@ -12,7 +12,7 @@ import (
 
 func run(t *testing.T, h lua.Host, script string) (lua.Result, error) {
 	t.Helper()
-	return lua.Run(context.Background(), script, h, lua.Limits{Calls: 1000, Timeout: 20 * time.Second})
+	return runner.Run(context.Background(), script, h, lua.Limits{Calls: 1000, Timeout: 20 * time.Second})
 }
 
 // spec is a script and what it gives, as JSON.

@@ -1,22 +1,23 @@
-package lua
+package interpreter
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"sort"
 	"strconv"
 	"strings"
 
 	glua "github.com/yuin/gopher-lua"
+
+	"goblin/meta/lua/wire"
 )
 
 // kept are the functions of gopher-lua's base library that a script gets as
 // they are. Those that load code or files, change environments, or reach the
 // process are not among them.
 var kept = []string{
-	"_G", "_VERSION", "error", "getmetatable", "ipairs", "next", "pairs", "rawequal", "rawget", "select",
-	"type", "unpack",
+	"_G", "_VERSION", "error", "getmetatable", "ipairs", "next", "pairs", "rawequal", "rawget", "rawset",
+	"select", "type", "unpack",
 }
 
 // open makes the globals. Whatever is not put in here is not there.
@@ -24,13 +25,13 @@ func (r *run) open(L *glua.LState) {
 	glua.OpenBase(L)
 	L.Pop(1)
 	globals := L.Get(glua.GlobalsIndex).(*glua.LTable)
-	for _, k := range slices.Clone(keysOf(globals)) {
+	globals.ForEach(func(k, _ glua.LValue) {
 		if name, ok := k.(glua.LString); !ok || !slices.Contains(kept, string(name)) {
 			globals.RawSet(k, glua.LNil)
 		}
-	}
+	})
 	L.SetFuncs(globals, map[string]glua.LGFunction{
-		"assert": assert, "pcall": r.pcall, "xpcall": r.xpcall, "print": r.print, "rawset": r.rawset, "setmetatable": setMetatable,
+		"assert": assert, "pcall": r.pcall, "xpcall": r.xpcall, "print": r.print, "setmetatable": setMetatable,
 		"tonumber": toNumber, "tostring": func(L *glua.LState) int {
 			L.Push(glua.LString(r.toString(L, L.CheckAny(1))))
 			return 1
@@ -38,7 +39,8 @@ func (r *run) open(L *glua.LState) {
 	})
 	r.openString(L)
 	r.openTable(L)
-	r.openMath(L)
+	glua.OpenMath(L)
+	L.Pop(1)
 	r.openCoroutine(L)
 	r.openValues(L)
 	r.openCatalog(L)
@@ -51,95 +53,8 @@ func (r *run) open(L *glua.LState) {
 // guards are the functions behind guardNames, in their order.
 func (r *run) guards(L *glua.LState) []glua.LValue {
 	return []glua.LValue{
-		L.NewFunction(r.concat), L.NewFunction(r.set), L.NewFunction(r.key), L.NewFunction(await),
-		L.NewFunction(r.allOf(L.GetGlobal("all"))),
+		L.NewFunction(await), L.NewFunction(r.allOf(L.GetGlobal("all"))),
 	}
-}
-
-func (r *run) concat(L *glua.LState) int {
-	n, size := L.GetTop(), 0
-	for i := 1; i <= n; i++ {
-		v := L.Get(i)
-		if !glua.LVCanConvToString(v) {
-			L.Push(r.concatWith(L, n))
-			return 1
-		}
-		size += len(glua.LVAsString(v))
-	}
-	r.grow(L, int64(size)+stringSize)
-	r.step(L, size/64)
-	var b strings.Builder
-	b.Grow(size)
-	for i := 1; i <= n; i++ {
-		b.WriteString(glua.LVAsString(L.Get(i)))
-	}
-	L.Push(glua.LString(b.String()))
-	return 1
-}
-
-// concatWith joins n values from the right, with metamethods.
-func (r *run) concatWith(L *glua.LState, n int) glua.LValue {
-	right := L.Get(n)
-	for i := n - 1; i >= 1; i-- {
-		left := L.Get(i)
-		if glua.LVCanConvToString(left) && glua.LVCanConvToString(right) {
-			a, b := glua.LVAsString(left), glua.LVAsString(right)
-			r.grow(L, int64(len(a)+len(b))+stringSize)
-			right = glua.LString(a + b)
-			continue
-		}
-		op := L.GetMetaField(left, "__concat")
-		if op == glua.LNil {
-			op = L.GetMetaField(right, "__concat")
-		}
-		if op == glua.LNil {
-			L.RaiseError("cannot join %s and %s with ..", left.Type(), right.Type())
-		}
-		L.Push(op)
-		L.Push(left)
-		L.Push(right)
-		L.Call(2, 1)
-		right = L.Get(-1)
-		L.Pop(1)
-	}
-	return right
-}
-
-// gap charges what an array grows by when key becomes an index of it.
-func (r *run) gap(L *glua.LState, t *glua.LTable, key glua.LValue) {
-	k, ok := key.(glua.LNumber)
-	if !ok || k < 1 || k >= glua.LNumber(glua.MaxArrayIndex) {
-		return
-	}
-	if n := int64(k) - int64(len(arrayOf(t))); n > 1 {
-		r.grow(L, 2*slotSize*n) // it may grow by doubling
-		r.step(L, int(n/16))
-	}
-}
-
-func (r *run) set(L *glua.LState) int {
-	object, key := L.Get(1), L.Get(2)
-	if t, ok := object.(*glua.LTable); ok {
-		r.gap(L, t, key)
-	}
-	if key == glua.LNil {
-		L.RaiseError("the key of a table cannot be nil")
-	}
-	if k, ok := key.(glua.LNumber); ok && k != k {
-		L.RaiseError("the key of a table cannot be NaN")
-	}
-	L.SetTable(object, key, L.Get(3))
-	return 0
-}
-
-func (r *run) key(L *glua.LState) int {
-	key := L.Get(1)
-	if key == glua.LNil {
-		L.RaiseError("the key of a table cannot be nil")
-	}
-	r.gap(L, &glua.LTable{}, key)
-	L.SetTop(1)
-	return 1
 }
 
 // await is x:await(): x, which is there already, or what a method of that name
@@ -154,14 +69,6 @@ func await(L *glua.LState) int {
 			return L.GetTop() - 1
 		}
 	}
-	L.SetTop(1)
-	return 1
-}
-
-func (r *run) rawset(L *glua.LState) int {
-	t, key := L.CheckTable(1), L.CheckAny(2)
-	r.gap(L, t, key)
-	L.RawSet(t, key, L.CheckAny(3))
 	L.SetTop(1)
 	return 1
 }
@@ -257,7 +164,11 @@ func (r *run) shown(L *glua.LState, v glua.LValue) string {
 }
 
 func (r *run) emit(L *glua.LState, s string) {
-	r.spend(L, len(s))
+	if !r.write(len(s)) {
+		r.raise(L)
+	}
+	r.output.Lock()
+	defer r.output.Unlock()
 	r.printed = append(r.printed, s...)
 }
 
@@ -265,48 +176,29 @@ func (r *run) openTable(L *glua.LState) {
 	glua.OpenTable(L)
 	L.Pop(1)
 	lib := L.GetGlobal("table").(*glua.LTable)
-	L.SetFuncs(lib, map[string]glua.LGFunction{
-		"concat": r.tableConcat, "insert": r.tableInsert, "remove": r.tableRemove, "sort": r.tableSort,
-	})
+	L.SetFuncs(lib, map[string]glua.LGFunction{"concat": tableConcat, "remove": tableRemove, "sort": tableSort})
 }
 
-func (r *run) tableConcat(L *glua.LState) int {
+// tableConcat takes more than the stack of gopher-lua's would hold.
+func tableConcat(L *glua.LState) int {
 	t, sep := L.CheckTable(1), L.OptString(2, "")
 	first, last := L.OptInt(3, 1), L.OptInt(4, t.Len())
-	b := builder{holding: holding{run: r, L: L}}
-	defer b.release()
+	var b strings.Builder
 	for i := first; i <= last; i++ {
-		r.step(L, 1)
 		v := t.RawGetInt(i)
 		if !glua.LVCanConvToString(v) {
 			L.RaiseError("invalid value (%s) at index %d in table for concat", v.Type(), i)
 		}
-		b.add(v.String())
+		b.WriteString(v.String())
 		if i < last {
-			b.add(sep)
+			b.WriteString(sep)
 		}
 	}
-	L.Push(b.text())
+	L.Push(glua.LString(b.String()))
 	return 1
 }
 
-func (r *run) tableInsert(L *glua.LState) int {
-	t := L.CheckTable(1)
-	switch L.GetTop() {
-	case 2:
-		t.Append(L.Get(2))
-	case 3:
-		at := L.CheckInt(2)
-		r.gap(L, t, glua.LNumber(at))
-		r.step(L, max(len(arrayOf(t))-at, 0)/64)
-		t.Insert(at, L.Get(3))
-	default:
-		L.RaiseError("wrong number of arguments to table.insert")
-	}
-	return 0
-}
-
-func (r *run) tableRemove(L *glua.LState) int {
+func tableRemove(L *glua.LState) int {
 	t := L.CheckTable(1)
 	n := t.Len()
 	at := L.OptInt(2, n)
@@ -314,14 +206,12 @@ func (r *run) tableRemove(L *glua.LState) int {
 		L.Push(glua.LNil)
 		return 1
 	}
-	r.step(L, (n-at)/64)
 	L.Push(t.Remove(at))
 	return 1
 }
 
-// sorter sorts a table in place; each comparison counts as an instruction.
+// sorter sorts a table in place, and nothing behind a gap.
 type sorter struct {
-	*run
 	L    *glua.LState
 	t    *glua.LTable
 	n    int
@@ -337,7 +227,6 @@ func (s *sorter) Swap(i, j int) {
 }
 
 func (s *sorter) Less(i, j int) bool {
-	s.step(s.L, 1)
 	a, b := s.t.RawGetInt(i+1), s.t.RawGetInt(j+1)
 	if s.less == nil {
 		return s.L.LessThan(a, b)
@@ -351,39 +240,10 @@ func (s *sorter) Less(i, j int) bool {
 	return glua.LVAsBool(v)
 }
 
-func (r *run) tableSort(L *glua.LState) int {
+func tableSort(L *glua.LState) int {
 	t := L.CheckTable(1)
-	sort.Sort(&sorter{run: r, L: L, t: t, n: t.Len(), less: L.OptFunction(2, nil)})
+	sort.Sort(&sorter{L: L, t: t, n: t.Len(), less: L.OptFunction(2, nil)})
 	return 0
-}
-
-// openMath gives each run a generator of its own: that of gopher-lua is the
-// process's.
-func (r *run) openMath(L *glua.LState) {
-	glua.OpenMath(L)
-	L.Pop(1)
-	source := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
-	L.SetFuncs(L.GetGlobal("math").(*glua.LTable), map[string]glua.LGFunction{
-		"randomseed": func(L *glua.LState) int {
-			source = rand.New(rand.NewPCG(uint64(L.CheckInt64(1)), 0))
-			return 0
-		},
-		"random": func(L *glua.LState) int {
-			if L.GetTop() == 0 {
-				L.Push(glua.LNumber(source.Float64()))
-				return 1
-			}
-			from, to := int64(1), L.CheckInt64(1)
-			if L.GetTop() > 1 {
-				from, to = to, L.CheckInt64(2)
-			}
-			if to < from || to-from < 0 {
-				L.RaiseError("math.random: there is nothing between %d and %d", from, to)
-			}
-			L.Push(glua.LNumber(from + int64(source.Uint64N(uint64(to-from)+1))))
-			return 1
-		},
-	})
 }
 
 // lookUp is the __index of the globals: the server of that identifier, or nil.
@@ -404,7 +264,7 @@ func (r *run) lookUp(L *glua.LState) int {
 
 // splitLine takes the line off an error's text.
 func splitLine(text string) (line int, message string) {
-	rest, ok := strings.CutPrefix(text, chunkName+":")
+	rest, ok := strings.CutPrefix(text, wire.ChunkName+":")
 	if !ok {
 		return 0, text
 	}

@@ -1,4 +1,4 @@
-package lua
+package interpreter
 
 import (
 	"errors"
@@ -10,28 +10,20 @@ import (
 	glua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/ast"
 	"github.com/yuin/gopher-lua/parse"
+
+	"goblin/meta/lua/wire"
 )
 
+const maxNesting = 500 // expressions and blocks within each other
+
+// What means more here than in Lua is a call of these functions. They are locals
+// around the script under names that no script can write.
 const (
-	chunkName  = "script"
-	maxNesting = 500 // expressions and blocks within each other
-	// maxConstants is how many names, numbers and strings a function may have:
-	// the compiler compares each with all before.
-	maxConstants = 4000
+	guardAwait = "(await)" // x:await()
+	guardAll   = "(all)"   // all{…}: the variable all, the table, which entries are deferred
 )
 
-// Operations that can allocate without bound in one instruction, or that mean
-// more here than in Lua, are calls of these functions. They are locals around
-// the script under names that no script can write.
-const (
-	guardConcat = "(concat)" // a .. b .. c
-	guardSet    = "(set)"    // t[k] = v, unless k is a constant string
-	guardKey    = "(key)"    // {[k] = v}
-	guardAwait  = "(await)"  // x:await()
-	guardAll    = "(all)"    // all{…}: the variable all, the table, which entries are deferred
-)
-
-var guardNames = []string{guardConcat, guardSet, guardKey, guardAwait, guardAll}
+var guardNames = []string{guardAwait, guardAll}
 
 // program is a script that was compiled.
 type program struct {
@@ -48,50 +40,47 @@ func (p *program) shadowHint() string {
 
 // compile parses a script, puts the guards in, and compiles it.
 func compile(script string) (p *program, err error) {
-	if len(script) > MaxScript {
-		return nil, &Error{Kind: Syntax, Message: fmt.Sprintf("the script has %d bytes; the longest has %s", len(script), bytesText(MaxScript))}
-	}
 	defer func() {
 		if v := recover(); v != nil { // the library's parser, or refuse below
 			p = nil
-			var own *Error
+			var own *wire.Error
 			if e, ok := v.(error); !ok || !errors.As(e, &own) {
-				own = &Error{Kind: Syntax, Message: fmt.Sprintf("the script cannot be parsed: %v", v)}
+				own = &wire.Error{Kind: wire.Syntax, Message: fmt.Sprintf("the script cannot be parsed: %v", v)}
 			}
 			err = own
 		}
 	}()
-	chunk, err := parse.Parse(strings.NewReader(script), chunkName)
+	chunk, err := parse.Parse(strings.NewReader(script), wire.ChunkName)
 	if err != nil {
 		return nil, syntaxError(err, script)
 	}
 	p = &program{}
-	rw := rewriter{prog: p, known: map[string]struct{}{}}
+	rw := rewriter{prog: p}
 	body := &ast.FunctionExpr{ParList: &ast.ParList{HasVargs: true}, Stmts: rw.block(chunk)}
 	last := strings.Count(script, "\n") + 1
 	at(body, 1)
 	body.SetLastLine(last)
 	locals := at(&ast.LocalAssignStmt{Names: guardNames, Exprs: []ast.Expr{at(&ast.Comma3Expr{}, 1)}}, 1)
 	run := at(&ast.ReturnStmt{Exprs: []ast.Expr{at(&ast.FuncCallExpr{Func: body}, 1)}}, 1)
-	p.proto, err = glua.Compile([]ast.Stmt{locals, run}, chunkName)
+	p.proto, err = glua.Compile([]ast.Stmt{locals, run}, wire.ChunkName)
 	if err != nil {
 		return nil, syntaxError(err, script)
 	}
 	return p, nil
 }
 
-func syntaxError(err error, script string) *Error {
+func syntaxError(err error, script string) *wire.Error {
 	var inParser *parse.Error
 	var inCompiler *glua.CompileError
 	switch {
 	case errors.As(err, &inParser) && inParser.Pos.Line == parse.EOF:
-		return &Error{Kind: Syntax, Line: strings.Count(strings.TrimRight(script, "\n"), "\n") + 1, Message: inParser.Message + " at the end of the script"}
+		return &wire.Error{Kind: wire.Syntax, Line: strings.Count(strings.TrimRight(script, "\n"), "\n") + 1, Message: inParser.Message + " at the end of the script"}
 	case errors.As(err, &inParser):
-		return &Error{Kind: Syntax, Line: inParser.Pos.Line, Message: fmt.Sprintf("%s near %q", inParser.Message, inParser.Token)}
+		return &wire.Error{Kind: wire.Syntax, Line: inParser.Pos.Line, Message: fmt.Sprintf("%s near %q", inParser.Message, inParser.Token)}
 	case errors.As(err, &inCompiler):
-		return &Error{Kind: Syntax, Line: inCompiler.Line, Message: inCompiler.Message}
+		return &wire.Error{Kind: wire.Syntax, Line: inCompiler.Line, Message: inCompiler.Message}
 	}
-	return &Error{Kind: Syntax, Message: err.Error()}
+	return &wire.Error{Kind: wire.Syntax, Message: err.Error()}
 }
 
 // at sets the line of a node that the parser did not make.
@@ -105,20 +94,13 @@ func at[N ast.PositionHolder](n N, line int) N {
 type rewriter struct {
 	prog    *program
 	depth   int
-	calls   int                 // calls seen in the function at hand
-	varargs int                 // uses of ... seen in it
-	known   map[string]struct{} // its names, numbers and strings
-}
-
-func (rw *rewriter) constant(line int, text string) {
-	if rw.known[text] = struct{}{}; len(rw.known) > maxConstants {
-		panic(&Error{Kind: Syntax, Line: line, Message: fmt.Sprintf("more than %d different names, numbers and strings in one function", maxConstants)})
-	}
+	calls   int // calls seen in the function at hand
+	varargs int // uses of ... seen in it
 }
 
 func (rw *rewriter) enter(n ast.PositionHolder) {
 	if rw.depth++; rw.depth > maxNesting {
-		panic(&Error{Kind: Syntax, Line: n.Line(), Message: fmt.Sprintf("more than %d expressions and blocks within each other", maxNesting)})
+		panic(&wire.Error{Kind: wire.Syntax, Line: n.Line(), Message: fmt.Sprintf("more than %d expressions and blocks within each other", maxNesting)})
 	}
 }
 
@@ -146,7 +128,13 @@ func (rw *rewriter) block(in []ast.Stmt) []ast.Stmt {
 func (rw *rewriter) stmt(s ast.Stmt) ast.Stmt {
 	switch s := s.(type) {
 	case *ast.AssignStmt:
-		return rw.assign(s)
+		for _, e := range s.Lhs {
+			if name, ok := e.(*ast.IdentExpr); ok {
+				rw.named(s.Line(), name.Value)
+			}
+		}
+		rw.exprs(s.Lhs)
+		rw.exprs(s.Rhs)
 	case *ast.LocalAssignStmt:
 		rw.named(s.Line(), s.Names...)
 		rw.exprs(s.Exprs)
@@ -183,54 +171,6 @@ func (rw *rewriter) stmt(s ast.Stmt) ast.Stmt {
 	return s
 }
 
-// assign turns each t[k] = v into a call, unless k is a constant string.
-func (rw *rewriter) assign(s *ast.AssignStmt) ast.Stmt {
-	line, guarded := s.Line(), false
-	for i, e := range s.Lhs {
-		if name, ok := e.(*ast.IdentExpr); ok {
-			rw.named(line, name.Value)
-		}
-		s.Lhs[i] = rw.expr(e)
-		guarded = guarded || dynamic(e) != nil
-	}
-	rw.exprs(s.Rhs)
-	if !guarded {
-		return s
-	}
-	if len(s.Lhs) == 1 && len(s.Rhs) == 1 {
-		a := dynamic(s.Lhs[0])
-		return at(&ast.FuncCallStmt{Expr: call(line, guardSet, a.Object, a.Key, s.Rhs[0])}, line)
-	}
-	// All of both sides is evaluated before anything is assigned.
-	places, values := at(&ast.LocalAssignStmt{}, line), at(&ast.LocalAssignStmt{Exprs: s.Rhs}, line)
-	var stores []ast.Stmt
-	for i, e := range s.Lhs {
-		value := fmt.Sprintf("(v%d)", i)
-		values.Names = append(values.Names, value)
-		a := dynamic(e)
-		if a == nil {
-			stores = append(stores, at(&ast.AssignStmt{Lhs: []ast.Expr{e}, Rhs: []ast.Expr{ident(line, value)}}, line))
-			continue
-		}
-		object, key := fmt.Sprintf("(o%d)", i), fmt.Sprintf("(k%d)", i)
-		places.Names = append(places.Names, object, key)
-		places.Exprs = append(places.Exprs, single(a.Object), single(a.Key))
-		stores = append(stores, at(&ast.FuncCallStmt{
-			Expr: call(line, guardSet, ident(line, object), ident(line, key), ident(line, value)),
-		}, line))
-	}
-	return at(&ast.DoBlockStmt{Stmts: append([]ast.Stmt{places, values}, stores...)}, line)
-}
-
-func dynamic(e ast.Expr) *ast.AttrGetExpr {
-	if a, ok := e.(*ast.AttrGetExpr); ok {
-		if _, constant := a.Key.(*ast.StringExpr); !constant {
-			return a
-		}
-	}
-	return nil
-}
-
 // single makes an expression give one value.
 func single(e ast.Expr) ast.Expr {
 	switch e := e.(type) {
@@ -263,12 +203,6 @@ func (rw *rewriter) expr(e ast.Expr) ast.Expr {
 	switch e := e.(type) {
 	case *ast.Comma3Expr:
 		rw.varargs++
-	case *ast.IdentExpr:
-		rw.constant(e.Line(), e.Value)
-	case *ast.NumberExpr:
-		rw.constant(e.Line(), e.Value)
-	case *ast.StringExpr:
-		rw.constant(e.Line(), e.Value)
 	case *ast.AttrGetExpr:
 		e.Object, e.Key = rw.expr(e.Object), rw.expr(e.Key)
 	case *ast.TableExpr:
@@ -290,13 +224,12 @@ func (rw *rewriter) expr(e ast.Expr) ast.Expr {
 	case *ast.UnaryLenOpExpr:
 		e.Expr = rw.expr(e.Expr)
 	case *ast.FunctionExpr:
-		calls, varargs, known := rw.calls, rw.varargs, rw.known
-		rw.known = map[string]struct{}{}
+		calls, varargs := rw.calls, rw.varargs
 		if e.ParList != nil {
 			rw.named(e.Line(), e.ParList.Names...)
 		}
 		e.Stmts = rw.block(e.Stmts)
-		rw.calls, rw.varargs, rw.known = calls, varargs, known
+		rw.calls, rw.varargs = calls, varargs
 	}
 	return e
 }
@@ -309,14 +242,7 @@ func (rw *rewriter) table(e *ast.TableExpr) {
 }
 
 func (rw *rewriter) field(f *ast.Field) {
-	f.Value = rw.expr(f.Value)
-	if f.Key == nil {
-		return
-	}
-	f.Key = rw.expr(f.Key)
-	if _, constant := f.Key.(*ast.StringExpr); !constant {
-		f.Key = call(f.Key.Line(), guardKey, f.Key)
-	}
+	f.Key, f.Value = rw.expr(f.Key), rw.expr(f.Value)
 }
 
 // small makes a table without named fields begin small when it gets some: the
@@ -332,11 +258,12 @@ func small(e *ast.TableExpr) {
 	e.Fields = append([]*ast.Field{room}, e.Fields...)
 }
 
-// maxJoined is how many operands of .. one call gets: registers are scarce.
+// maxJoined is how many operands of .. stand beside each other: the compiler
+// gives each a register, and those are scarce.
 const maxJoined = 32
 
-// concat turns a .. (b .. c), as the parser has it, into one call, or into one
-// of groups if there are many.
+// concat groups the operands of a .. (b .. c), as the parser has it, if there are
+// many.
 func (rw *rewriter) concat(e *ast.StringConcatOpExpr) ast.Expr {
 	rw.calls++ // of a metamethod, perhaps
 	var parts []ast.Expr
@@ -346,18 +273,26 @@ func (rw *rewriter) concat(e *ast.StringConcatOpExpr) ast.Expr {
 		if !ok {
 			break
 		}
-		parts = append(parts, single(rw.expr(c.Lhs)))
+		parts = append(parts, rw.expr(c.Lhs))
 		last = c.Rhs
 	}
-	parts = append(parts, single(rw.expr(last)))
+	parts = append(parts, rw.expr(last))
 	for len(parts) > maxJoined {
 		var groups []ast.Expr
 		for group := range slices.Chunk(parts, maxJoined) {
-			groups = append(groups, single(call(e.Line(), guardConcat, group...)))
+			groups = append(groups, join(e.Line(), group))
 		}
 		parts = groups
 	}
-	return single(call(e.Line(), guardConcat, parts...))
+	return join(e.Line(), parts)
+}
+
+func join(line int, parts []ast.Expr) ast.Expr {
+	joined := parts[len(parts)-1]
+	for _, part := range slices.Backward(parts[:len(parts)-1]) {
+		joined = at(&ast.StringConcatOpExpr{Lhs: part, Rhs: joined}, line)
+	}
+	return joined
 }
 
 func (rw *rewriter) call(e *ast.FuncCallExpr) ast.Expr {

@@ -1,63 +1,26 @@
-package lua
+package interpreter
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 
 	glua "github.com/yuin/gopher-lua"
 )
 
-// holding is memory of a library function that the script does not reach yet.
-type holding struct {
-	run *run
-	L   *glua.LState
-	n   int64
-}
-
-func (h *holding) grow(n int64) {
-	h.run.grow(h.L, n)
-	h.run.held += n
-	h.n += n
-}
-
-func (h *holding) release() { h.run.held -= h.n }
-
-// builder builds a string within the budget.
-type builder struct {
-	holding
-	buf []byte
-}
-
-func (b *builder) add(s string) {
-	if need := len(b.buf) + len(s); need > cap(b.buf) {
-		size := max(64, need, 2*cap(b.buf))
-		b.grow(int64(size))
-		buf := make([]byte, len(b.buf), size)
-		copy(buf, b.buf)
-		b.buf = buf
-	}
-	b.run.step(b.L, len(s)/64)
-	b.buf = append(b.buf, s...)
-}
-
-// text is what was built, charged.
-func (b *builder) text() glua.LString {
-	b.grow(int64(len(b.buf)) + stringSize)
-	return glua.LString(b.buf)
-}
-
-// cut is a part of a string. A small part of a large string is copied, or it
+// part is a part of a string. A small part of a large string is copied, or it
 // would keep all of it alive unseen.
-func (r *run) cut(L *glua.LState, s string, start, end int) glua.LValue {
-	part := s[start:end]
-	if len(part) < len(s)-len(s)/4 {
-		r.grow(L, int64(len(part))+stringSize)
-		part = strings.Clone(part)
+func part(s string, start, end int) glua.LValue {
+	p := s[start:end]
+	if len(p) < len(s)-len(s)/4 {
+		p = strings.Clone(p)
 	}
-	return glua.LString(part)
+	return glua.LString(p)
 }
 
-// openString replaces what gopher-lua's string library does not bound.
+// openString replaces what gopher-lua's string library does in another way than
+// Lua, or in quadratic time.
 func (r *run) openString(L *glua.LState) {
 	glua.OpenString(L)
 	L.Pop(1)
@@ -67,8 +30,8 @@ func (r *run) openString(L *glua.LState) {
 	}
 	L.SetFuncs(lib, map[string]glua.LGFunction{
 		"find": r.stringFind, "match": r.stringMatch, "gmatch": r.stringGmatch, "gsub": r.stringGsub,
-		"format": r.stringFormat, "rep": r.stringRep, "sub": r.stringSub,
-		"lower": r.stringMap(strings.ToLower), "upper": r.stringMap(strings.ToUpper), "reverse": r.stringMap(reverse),
+		"format": r.stringFormat, "rep": r.stringRep, "sub": stringSub,
+		"reverse": stringReverse,
 	})
 	meta := L.NewTable()
 	meta.RawSetString("__index", lib)
@@ -76,30 +39,20 @@ func (r *run) openString(L *glua.LState) {
 	L.SetMetatable(glua.LString(""), meta)
 }
 
-func reverse(s string) string {
-	b := []byte(s)
-	for i, j := 0, len(b)-1; i < j; i, j = i+1, j-1 {
-		b[i], b[j] = b[j], b[i]
-	}
-	return string(b)
-}
-
-func (r *run) stringMap(f func(string) string) glua.LGFunction {
-	return func(L *glua.LState) int {
-		s := L.CheckString(1)
-		r.step(L, len(s)/64)
-		r.grow(L, 2*int64(len(s))+stringSize)
-		L.Push(glua.LString(f(s)))
-		return 1
-	}
+func stringReverse(L *glua.LState) int {
+	b := []byte(L.CheckString(1))
+	slices.Reverse(b)
+	L.Push(glua.LString(b))
+	return 1
 }
 
 func (r *run) stringRep(L *glua.LState) int {
-	s, n := L.CheckString(1), int64(max(L.CheckInt(2), 0))
-	size := saturated(int64(len(s)), n)
-	r.grow(L, size+stringSize)
-	r.step(L, int(size/64))
-	L.Push(glua.LString(strings.Repeat(s, int(size/int64(max(len(s), 1))))))
+	s, n := L.CheckString(1), max(L.CheckInt(2), 0)
+	if len(s) > 0 && n > math.MaxInt/2/len(s) {
+		n = math.MaxInt / 2 / len(s)
+	}
+	r.room(L, int64(n)*int64(len(s)))
+	L.Push(glua.LString(strings.Repeat(s, n)))
 	return 1
 }
 
@@ -111,7 +64,7 @@ func index(i, n int) int {
 	return min(max(i, 1), n+1) - 1
 }
 
-func (r *run) stringSub(L *glua.LState) int {
+func stringSub(L *glua.LState) int {
 	s := L.CheckString(1)
 	start, last := index(L.CheckInt(2), len(s)), L.OptInt(3, -1)
 	if last < 0 {
@@ -122,7 +75,7 @@ func (r *run) stringSub(L *glua.LState) int {
 		L.Push(glua.LString(""))
 		return 1
 	}
-	L.Push(r.cut(L, s, start, last))
+	L.Push(part(s, start, last))
 	return 1
 }
 
@@ -134,7 +87,6 @@ func (r *run) stringFind(L *glua.LState) int {
 	m := r.matcher(L)
 	init := index(L.OptInt(3, 1), len(m.src))
 	if L.ToBool(4) || !strings.ContainsAny(m.pat, "^$*+?.([%-") {
-		r.step(L, (len(m.src)-init)/64)
 		i := strings.Index(m.src[init:], m.pat)
 		if i < 0 {
 			L.Push(glua.LNil)
@@ -189,8 +141,7 @@ func (r *run) stringGsub(L *glua.LState) int {
 	L.CheckTypes(3, glua.LTString, glua.LTNumber, glua.LTTable, glua.LTFunction)
 	repl, most := L.Get(3), L.OptInt(4, len(m.src)+1)
 	anchored := strings.HasPrefix(m.pat, "^")
-	b := builder{holding: holding{run: r, L: L}}
-	defer b.release()
+	var b strings.Builder
 	n, s := 0, 0
 	for n < most {
 		p := 0
@@ -201,13 +152,13 @@ func (r *run) stringGsub(L *glua.LState) int {
 		end := m.match(s, p)
 		if end >= 0 {
 			n++
-			b.add(m.replacement(repl, s, end))
+			b.WriteString(m.replacement(repl, s, end))
 		}
 		switch {
 		case end > s:
 			s = end
 		case s < len(m.src):
-			b.add(m.src[s : s+1])
+			b.WriteString(m.src[s : s+1])
 			s++
 		default:
 			s++
@@ -217,9 +168,9 @@ func (r *run) stringGsub(L *glua.LState) int {
 		}
 	}
 	if s < len(m.src) {
-		b.add(m.src[s:])
+		b.WriteString(m.src[s:])
 	}
-	L.Push(b.text())
+	L.Push(glua.LString(b.String()))
 	L.Push(glua.LNumber(n))
 	return 2
 }
@@ -254,42 +205,40 @@ func (m *matcher) expand(repl string, start, end int) string {
 	if strings.IndexByte(repl, '%') < 0 {
 		return repl
 	}
-	b := builder{holding: holding{run: m.run, L: m.L}}
-	defer b.release()
+	var b strings.Builder
 	for i := 0; i < len(repl); i++ {
 		c := repl[i]
 		if c != '%' || i+1 == len(repl) {
-			b.add(repl[i : i+1])
+			b.WriteString(repl[i : i+1])
 			continue
 		}
 		i++
 		switch c = repl[i]; {
 		case c == '0':
-			b.add(m.src[start:end])
+			b.WriteString(m.src[start:end])
 		case c >= '1' && c <= '9':
-			b.add(m.captured(int(c-'1'), start, end).String())
+			b.WriteString(m.captured(int(c-'1'), start, end).String())
 		default:
-			b.add(repl[i : i+1])
+			b.WriteString(repl[i : i+1])
 		}
 	}
-	return string(b.buf)
+	return b.String()
 }
 
 // stringFormat knows the conversions of Lua 5.1; width and precision have two
 // digits at most.
 func (r *run) stringFormat(L *glua.LState) int {
 	format, arg := L.CheckString(1), 1
-	b := builder{holding: holding{run: r, L: L}}
-	defer b.release()
+	var b strings.Builder
 	for {
 		i := strings.IndexByte(format, '%')
 		if i < 0 {
 			break
 		}
-		b.add(format[:i])
+		b.WriteString(format[:i])
 		format = format[i+1:]
 		if strings.HasPrefix(format, "%") {
-			b.add("%")
+			b.WriteString("%")
 			format = format[1:]
 			continue
 		}
@@ -298,11 +247,11 @@ func (r *run) stringFormat(L *glua.LState) int {
 			L.RaiseError("invalid format (width or precision too long, or ends with '%%')")
 		}
 		arg++
-		b.add(r.formatted(L, "%"+format[:n], format[n], arg))
+		b.WriteString(r.formatted(L, "%"+format[:n], format[n], arg))
 		format = format[n+1:]
 	}
-	b.add(format)
-	L.Push(b.text())
+	b.WriteString(format)
+	L.Push(glua.LString(b.String()))
 	return 1
 }
 
@@ -355,7 +304,6 @@ func (r *run) formatted(L *glua.LState, spec string, verb byte, arg int) string 
 		return quoted(L.CheckString(arg))
 	case 's':
 		s := r.toString(L, L.CheckAny(arg))
-		r.grow(L, int64(len(s)))
 		return fmt.Sprintf(spec+"s", s)
 	}
 	L.RaiseError("invalid conversion '%%%c' in the format", verb)

@@ -1,4 +1,4 @@
-package lua
+package interpreter
 
 import (
 	"cmp"
@@ -11,6 +11,7 @@ import (
 
 	glua "github.com/yuin/gopher-lua"
 
+	"goblin/meta/lua/wire"
 	"goblin/registry/rawjson"
 )
 
@@ -22,10 +23,7 @@ type exact string
 // decode makes a Lua value of JSON text. Objects keep their order, arrays get
 // the metatable that marks them, null becomes the value null.
 func (r *run) decode(L *glua.LState, text []byte) (glua.LValue, error) {
-	d := decoder{holding: holding{run: r, L: L}, text: text}
-	defer d.release()
-	d.grow(int64(len(text)))
-	r.step(L, len(text)/16)
+	d := decoder{run: r, L: L, text: text}
 	if err := rawjson.Valid(text); err != nil {
 		return nil, err
 	}
@@ -34,7 +32,8 @@ func (r *run) decode(L *glua.LState, text []byte) (glua.LValue, error) {
 
 // decoder reads text that is known to be valid.
 type decoder struct {
-	holding
+	run  *run
+	L    *glua.LState
 	text []byte
 	at   int
 }
@@ -57,7 +56,7 @@ func (d *decoder) value(depth int) (glua.LValue, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("JSON is more than %d deep", maxDepth)
 	}
-	d.run.step(d.L, 1)
+	d.run.check(d.L)
 	d.space()
 	switch c := d.text[d.at]; c {
 	case '{':
@@ -81,7 +80,6 @@ func (d *decoder) value(depth int) (glua.LValue, error) {
 }
 
 func (d *decoder) object(depth int) (glua.LValue, error) {
-	d.grow(tableSize + hashSize)
 	t := d.L.CreateTable(0, 4)
 	for d.at++; ; {
 		if d.space(); d.text[d.at] == '}' {
@@ -95,7 +93,6 @@ func (d *decoder) object(depth int) (glua.LValue, error) {
 		if err != nil {
 			return nil, err
 		}
-		d.grow(entrySize)
 		t.RawSetString(key, v)
 		if d.sign() == '}' {
 			return t, nil
@@ -104,7 +101,6 @@ func (d *decoder) object(depth int) (glua.LValue, error) {
 }
 
 func (d *decoder) array(depth int) (glua.LValue, error) {
-	d.grow(tableSize + 4*slotSize)
 	t := d.L.CreateTable(4, 0)
 	t.Metatable = d.run.arrayMeta
 	for d.at++; ; {
@@ -116,7 +112,6 @@ func (d *decoder) array(depth int) (glua.LValue, error) {
 		if err != nil {
 			return nil, err
 		}
-		d.grow(slotSize + numberSize)
 		t.Append(v)
 		if d.sign() == ']' {
 			return t, nil
@@ -132,7 +127,6 @@ func (d *decoder) str() string {
 		}
 	}
 	d.at++
-	d.grow(stringSize + int64(d.at-start))
 	s, _ := rawjson.String(d.text[start:d.at])
 	return strings.Clone(s)
 }
@@ -162,59 +156,54 @@ func (r *run) orNull(v glua.LValue) glua.LValue {
 	return v
 }
 
-// encoder writes Lua values as JSON. What take refuses ends it.
+// encoder writes Lua values as JSON of at most most bytes.
 type encoder struct {
 	*run
 	out  []byte
-	take func(n int) error
+	most int64
 	in   map[*glua.LTable]bool // tables around the one at hand
 }
 
-// encode returns a value as JSON; its length is charged as memory.
+var errLong = errors.New("is too long")
+
+// encode returns a value as JSON; what the script has no memory for ends it.
 func (r *run) encode(L *glua.LState, v glua.LValue) ([]byte, error) {
-	h := holding{run: r, L: L}
-	defer h.release()
-	e := encoder{run: r, take: func(n int) error { h.grow(int64(n)); r.step(L, 1); return nil }}
+	e := encoder{run: r, most: r.start.Memory}
 	err := e.value(v)
+	if errors.Is(err, errLong) {
+		r.fail(L, wire.Large(r.start.Memory))
+	}
 	return e.out, err
 }
 
 // encodeOutput returns a value as JSON; its length is taken from the output. It
 // raises no error.
 func (r *run) encodeOutput(v glua.LValue) ([]byte, error) {
-	if r.result != nil { // replaced
-		r.output -= int64(len(r.result))
-		r.result = nil
-	}
-	e := encoder{run: r, take: func(n int) error {
-		if r.stopped.Load() {
-			r.ended()
-			return r.err
-		}
-		if !r.write(n) {
-			return r.err
-		}
-		return nil
-	}}
+	r.written -= int64(len(r.result)) // which it replaces
+	r.setResult(nil)
+	e := encoder{run: r, most: r.start.Output - r.written}
 	err := e.value(v)
+	if (err == nil || errors.Is(err, errLong)) && !r.write(len(e.out)) {
+		return nil, r.err.Load()
+	}
 	return e.out, err
 }
 
 func (e *encoder) add(s string) error {
-	if err := e.take(len(s)); err != nil {
-		return err
-	}
 	e.out = append(e.out, s...)
-	return nil
+	return e.fits()
 }
 
 func (e *encoder) str(s string) error {
-	before := len(e.out)
-	if err := e.take(len(s) + 2); err != nil {
-		return err
-	}
 	e.out = rawjson.AppendString(e.out, s)
-	return e.take(len(e.out) - before - len(s) - 2) // for the escapes
+	return e.fits()
+}
+
+func (e *encoder) fits() error {
+	if int64(len(e.out)) > e.most {
+		return errLong
+	}
+	return nil
 }
 
 func (e *encoder) value(v glua.LValue) error {
@@ -279,16 +268,14 @@ func (e *encoder) table(t *glua.LTable) error {
 // length says whether a table is an array, and how long: it is marked as one,
 // or all its keys are whole numbers from 1 with few gaps.
 func (e *encoder) length(t *glua.LTable) (int, bool) {
-	array := arrayOf(t)
 	n, filled := 0, 0
-	for i, v := range array {
-		if v != glua.LNil {
-			n, filled = i+1, filled+1
-		}
-	}
-	for _, k := range keysOf(t) {
-		if t.RawGetH(k) != glua.LNil {
+	for k, v := t.Next(glua.LNil); k != glua.LNil; k, v = t.Next(k) {
+		i, ok := k.(glua.LNumber)
+		if !ok || i < 1 || i > glua.LNumber(glua.MaxArrayIndex) || i != glua.LNumber(int(i)) {
 			return 0, false // a key that is no index
+		}
+		if v != glua.LNil {
+			n, filled = max(n, int(i)), filled+1
 		}
 	}
 	if t.Metatable == e.arrayMeta {

@@ -1,4 +1,4 @@
-package lua
+package interpreter
 
 import (
 	"strings"
@@ -9,7 +9,7 @@ import (
 // The patterns of Lua 5.1 (reference manual, 5.4.1). gopher-lua's matcher
 // recurses once per character, up to a million deep, and cannot be stopped;
 // this one is that of the reference implementation, which recurses per item of
-// the pattern, and counts its steps as instructions.
+// the pattern.
 
 const (
 	maxCaptures = 32
@@ -32,8 +32,8 @@ type matcher struct {
 func (m *matcher) fail(message string) { m.L.RaiseError("%s", message) }
 
 func (m *matcher) tick() {
-	if m.steps++; m.steps&63 == 0 {
-		m.run.step(m.L, 64)
+	if m.steps++; m.steps&1023 == 0 {
+		m.run.check(m.L)
 	}
 }
 
@@ -162,7 +162,6 @@ func (m *matcher) special(s *int, p int) (next int, ok bool) {
 			m.fail("invalid capture index")
 		}
 		text := m.src[m.capture[i].start : m.capture[i].start+max(m.capture[i].len, 0)]
-		m.run.step(m.L, len(text)/64)
 		if !strings.HasPrefix(m.src[*s:], text) {
 			return -1, true
 		}
@@ -361,7 +360,7 @@ func (m *matcher) captured(i, start, end int) glua.LValue {
 		if i != 0 {
 			m.fail("invalid capture index")
 		}
-		return m.run.cut(m.L, m.src, start, end)
+		return part(m.src, start, end)
 	}
 	c := m.capture[i]
 	switch c.len {
@@ -370,7 +369,7 @@ func (m *matcher) captured(i, start, end int) glua.LValue {
 	case unfinished:
 		m.fail("unfinished capture")
 	}
-	return m.run.cut(m.L, m.src, c.start, c.start+c.len)
+	return part(m.src, c.start, c.start+c.len)
 }
 
 // push pushes all captures, or the whole match, and returns how many.

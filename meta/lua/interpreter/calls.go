@@ -1,13 +1,13 @@
-package lua
+package interpreter
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
 
 	glua "github.com/yuin/gopher-lua"
 
+	"goblin/meta/lua/wire"
 	"goblin/registry/rawjson"
 )
 
@@ -16,84 +16,73 @@ const (
 	maxAll      = 3 // all{…} within each other
 )
 
-// away does what waits, without the lock.
-func (r *run) away(L *glua.LState, f func()) {
-	current := L.G.CurrentThread
-	r.lock.Unlock()
-	defer func() {
-		r.lock.Lock()
-		L.G.CurrentThread = current
-	}()
-	select {
-	case r.slots <- struct{}{}:
-		defer func() { <-r.slots }()
-		f()
-	case <-r.ctx.Done():
-	}
-}
-
-// ask makes one call of the Host, and raises what fails. label is for humans:
-// what was called.
-func (r *run) ask(L *glua.LState, server, tool, label string, f func() ([]byte, error)) []byte {
+// ask asks Goblin for what counts as a call, and raises what fails.
+func (r *run) ask(L *glua.LState, q wire.ToGoblin, body []byte) []byte {
 	r.call(L)
-	var raw []byte
-	var err error
-	size, back := 0, func() {}
-	r.away(L, func() {
-		if raw, err = f(); err != nil {
-			return
-		}
-		if size = len(raw); int64(size) > r.limits.Memory {
-			raw = nil // charging it fails
-			return
-		}
-		give, full := r.borrow(int64(size))
-		if full != nil {
-			raw, err = nil, full
-			return
-		}
-		back = give
-	})
-	defer func() { back() }()
-	if r.ctx.Err() != nil {
-		r.ended()
-		r.raise(L)
+	a := r.answer(L, q, body)
+	if a.Kind != "" {
+		r.fail(L, &wire.Error{Kind: a.Kind, Message: a.Error})
 	}
-	if r.err != nil { // by another thread
-		r.raise(L)
+	server := q.Server
+	if q.Ask != wire.AskCall {
+		server = ""
 	}
-	r.done++
-	r.host.Progress(r.done, label)
-	if err != nil {
-		e := r.newError(L, server, tool, err.Error())
-		var a answered
-		if errors.As(err, &a) {
-			e.RawSetString("code", glua.LNumber(a.Code()))
-			if data := a.Data(); len(data) > 0 {
-				if v, err := r.decode(L, data); err == nil {
+	if a.Error != "" {
+		e := r.newError(L, server, q.Tool, a.Error)
+		if a.Code != nil {
+			e.RawSetString("code", glua.LNumber(*a.Code))
+			if len(a.body) > 0 {
+				if v, err := r.decode(L, a.body); err == nil {
 					e.RawSetString("data", v)
 				}
 			}
 		}
 		L.Error(e, 0)
 	}
-	back() // it counts as the script's from now on
-	back = func() {}
-	r.grow(L, int64(size))
-	r.step(L, len(raw)/16)
-	if err := rawjson.Valid(raw); err != nil {
-		L.Error(r.newError(L, server, tool, "the answer is no JSON: "+err.Error()), 0)
+	if err := rawjson.Valid(a.body); err != nil {
+		L.Error(r.newError(L, server, q.Tool, "the answer is no JSON: "+err.Error()), 0)
 	}
-	return raw
+	return a.body
 }
 
-func (r *run) request(L *glua.LState, server, tool, label, method string, params []byte) []byte {
-	return r.ask(L, server, tool, label, func() ([]byte, error) { return r.host.Request(r.ctx, method, params) })
+// answer waits for an answer without the lock, so that others run meanwhile.
+func (r *run) answer(L *glua.LState, q wire.ToGoblin, body []byte) (a answer) {
+	current := L.G.CurrentThread
+	r.lock.Unlock()
+	select {
+	case r.slots <- struct{}{}:
+		a, _ = r.link.ask(q, body, r.ended)
+		<-r.slots
+	case <-r.ended:
+	}
+	r.lock.Lock()
+	L.G.CurrentThread = current
+	r.check(L)
+	return a
+}
+
+// question asks for what is free: what the servers list.
+func (r *run) question(L *glua.LState, q wire.ToGoblin) []byte {
+	r.check(L)
+	a := r.answer(L, q, nil)
+	if a.Kind != "" {
+		r.fail(L, &wire.Error{Kind: a.Kind, Message: a.Error})
+	}
+	if a.Error != "" {
+		L.RaiseError("%s", a.Error)
+	}
+	return a.body
+}
+
+// bounded raises an error for a name or URI that no server has.
+func bounded(L *glua.LState, what, text string, most int) {
+	if len(text) > most {
+		L.RaiseError("the %s has %d bytes; the longest has %s", what, len(text), wire.Size(int64(most)))
+	}
 }
 
 // newError is the table that a failed call raises.
 func (r *run) newError(L *glua.LState, server, tool, message string) *glua.LTable {
-	r.grow(L, int64(len(message))+tableSize+hashSize+8*entrySize)
 	e := L.CreateTable(0, 8)
 	e.Metatable = r.errorMeta
 	e.RawSetString("message", glua.LString(message))
@@ -121,7 +110,7 @@ func (r *run) errorText(v glua.LValue) string {
 	}
 	var b strings.Builder
 	if line, ok := t.RawGetString("line").(glua.LNumber); ok {
-		fmt.Fprintf(&b, "%s:%d: ", chunkName, int(line))
+		fmt.Fprintf(&b, "%s:%d: ", wire.ChunkName, int(line))
 	}
 	if server, ok := t.RawGetString("server").(glua.LString); ok {
 		b.WriteString(string(server))
@@ -157,9 +146,7 @@ func (r *run) callTool(srv *server, tool, listed string) glua.LGFunction {
 		default:
 			L.RaiseError("%s.%s takes a table of arguments, not a %s", srv.name, tool, v.Type())
 		}
-		params := append(rawjson.AppendString([]byte(`{"name":`), listed), `,"arguments":`...)
-		params = append(append(params, args...), '}')
-		raw := r.request(L, srv.name, tool, srv.name+"."+tool, "tools/call", params)
+		raw := r.ask(L, wire.ToGoblin{Ask: wire.AskCall, Server: srv.name, Tool: tool, Name: listed}, []byte(args))
 		if string(rawjson.Get(raw, "isError")) == "true" {
 			e := r.newError(L, srv.name, tool, reported(raw))
 			if v, err := r.decode(L, raw); err == nil {
@@ -205,7 +192,6 @@ func (r *run) converted(L *glua.LState, raw []byte, list string) glua.LValue {
 	if n != 1 || !ok {
 		return r.mustDecode(L, raw)
 	}
-	r.grow(L, int64(len(text))+stringSize)
 	if t := strings.TrimSpace(text); strings.HasPrefix(t, "{") || strings.HasPrefix(t, "[") {
 		if v, err := r.decode(L, []byte(t)); err == nil {
 			return v
@@ -259,10 +245,8 @@ func (r *run) all(L *glua.LState, t *glua.LTable, deferred map[int]bool) int {
 		L.RaiseError("more than %d all{…} within each other", maxAll)
 	}
 	n := t.Len()
-	r.grow(L, tableSize+slotSize*int64(n))
 	out := L.CreateTable(n, 0)
 	out.Metatable = r.arrayMeta
-	L.Push(out) // reachable while results come in
 	var jobs []int
 	for i := 1; i <= n; i++ {
 		v := t.RawGetInt(i)
@@ -275,7 +259,7 @@ func (r *run) all(L *glua.LState, t *glua.LTable, deferred map[int]bool) int {
 	failed := make([]error, n+1)
 	next := 0
 	work := func(th *glua.LState) {
-		for next < len(jobs) && r.err == nil {
+		for next < len(jobs) && !r.over() {
 			i := jobs[next]
 			next++
 			err := r.invoke(th, t.RawGetInt(i))
@@ -288,7 +272,7 @@ func (r *run) all(L *glua.LState, t *glua.LTable, deferred map[int]bool) int {
 		}
 	}
 	r.parallel(L, min(len(jobs), maxParallel), work)
-	if r.err != nil {
+	if r.over() {
 		r.raise(L)
 	}
 	for _, err := range failed {
@@ -348,7 +332,6 @@ func (r *run) openValues(L *glua.LState) {
 	r.errorMeta = meta(L, map[string]glua.LGFunction{"__tostring": tostring, "__concat": func(L *glua.LState) int {
 		a, b := L.Get(1), L.Get(2)
 		s := r.toString(L, a) + r.toString(L, b)
-		r.grow(L, int64(len(s))+stringSize)
 		L.Push(glua.LString(s))
 		return 1
 	}})
@@ -380,13 +363,13 @@ func (r *run) openValues(L *glua.LState) {
 	L.SetGlobal("json", lib)
 	L.SetGlobal("result", L.NewFunction(func(L *glua.LState) int {
 		text, err := r.encodeOutput(L.Get(1))
-		if r.err != nil {
+		if r.over() {
 			r.raise(L)
 		}
 		if err != nil {
 			L.RaiseError("result: the value %s", err)
 		}
-		r.result = text
+		r.setResult(text)
 		return 0
 	}))
 	L.SetGlobal("all", L.NewFunction(func(L *glua.LState) int { return r.all(L, L.CheckTable(1), nil) }))

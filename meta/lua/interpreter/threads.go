@@ -1,6 +1,8 @@
-package lua
+package interpreter
 
 import glua "github.com/yuin/gopher-lua"
+
+const maxThreads = 100 // pcalls and coroutines within each other
 
 // nesting says how deep a thread is within others.
 type nesting struct {
@@ -25,9 +27,8 @@ func (r *run) thread(L *glua.LState) *glua.LState {
 		th = r.free[n-1]
 		r.free = r.free[:n-1]
 	} else {
-		r.grow(L, perThread)
 		th, _ = L.NewThread() // its context is only canceled by that of the run
-		th.SetContext(r.budget)
+		th.SetContext(r.stopper)
 	}
 	r.enter(L, th)
 	return th
@@ -47,8 +48,8 @@ func (r *run) invoke(th *glua.LState, fn glua.LValue, args ...glua.LValue) error
 		th.Push(v)
 	}
 	err := th.PCall(len(args), glua.MultRet, nil)
-	if r.err != nil && r.err.Line == 0 && err != nil {
-		r.err.Line, _ = splitLine(r.errorText(errorValue(err)))
+	if err != nil && r.over() && r.line == 0 {
+		r.line, _ = splitLine(r.errorText(errorValue(err)))
 	}
 	return err
 }
@@ -69,7 +70,7 @@ func (r *run) protected(L *glua.LState, first int) (results []glua.LValue, faile
 		args = append(args, L.Get(i))
 	}
 	err := r.invoke(th, L.Get(1), args...)
-	if r.err != nil {
+	if r.over() {
 		r.raise(L)
 	}
 	if err != nil {
@@ -122,8 +123,8 @@ func errorValue(err error) glua.LValue {
 	return glua.LString(err.Error())
 }
 
-// openCoroutine puts the budget under the coroutines of gopher-lua: as they are
-// they count no instructions, and nest until Go's stack is full.
+// openCoroutine puts the stopper under the coroutines of gopher-lua: as they are
+// they are not stopped, and nest until Go's stack is full.
 func (r *run) openCoroutine(L *glua.LState) {
 	glua.OpenCoroutine(L)
 	L.Pop(1)
@@ -140,20 +141,18 @@ func (r *run) openCoroutine(L *glua.LState) {
 		return f(L)
 	}
 	lib.RawSetString("create", L.NewFunction(func(L *glua.LState) int {
-		r.grow(L, perThread)
 		n := create(L)
-		L.ToThread(-1).SetContext(r.budget)
+		L.ToThread(-1).SetContext(r.stopper)
 		return n
 	}))
 	lib.RawSetString("resume", L.NewFunction(func(L *glua.LState) int {
 		return within(L, L.CheckThread(1), resume)
 	}))
 	lib.RawSetString("wrap", L.NewFunction(func(L *glua.LState) int {
-		r.grow(L, perThread)
 		wrap(L)
 		inner := L.Get(-1).(*glua.LFunction)
 		th := inner.Upvalues[0].Value().(*glua.LState)
-		th.SetContext(r.budget)
+		th.SetContext(r.stopper)
 		L.Push(L.NewClosure(func(L *glua.LState) int { return within(L, th, inner.GFunction) }, th))
 		return 1
 	}))

@@ -1,0 +1,315 @@
+package interpreter
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	glua "github.com/yuin/gopher-lua"
+
+	"goblin/meta/lua/wire"
+	"goblin/registry"
+)
+
+const (
+	defaultCards = 100  // entries of a list
+	maxCards     = 1000 // at most
+)
+
+// catalog is what a script sees of the servers.
+type catalog struct {
+	run     *run
+	servers []*server
+	byName  map[string]*server
+	byID    map[string][]*server // by global(name)
+	byTable map[*glua.LTable]*server
+	meta    *glua.LTable
+}
+
+// server is one server with its tools, which are looked up when first needed.
+type server struct {
+	name    string
+	table   *glua.LTable
+	indexed bool
+	version uint64                 // of the list of tools
+	tools   map[string]string      // listed names by original
+	byID    map[string][]wire.Tool // by identifier(original)
+}
+
+func (r *run) openCatalog(L *glua.LState) {
+	c := &catalog{run: r, byName: map[string]*server{}, byID: map[string][]*server{}, byTable: map[*glua.LTable]*server{}}
+	r.catalog = c
+	c.meta = meta(L, map[string]glua.LGFunction{"__index": c.tool})
+	servers := L.NewTable()
+	for _, name := range r.start.Servers {
+		t := L.NewTable()
+		t.Metatable = c.meta
+		s := &server{name: name, table: t}
+		c.servers = append(c.servers, s)
+		c.byName[name], c.byTable[t] = s, s
+		c.byID[global(name)] = append(c.byID[global(name)], s)
+		servers.RawSetString(name, t)
+	}
+	servers.Metatable = meta(L, map[string]glua.LGFunction{"__index": func(L *glua.LState) int {
+		name := r.toString(L, L.Get(2))
+		var names []string
+		for _, s := range c.servers {
+			names = append(names, s.name)
+		}
+		L.RaiseError("no server is called %q%s", name, nearestText(name, names))
+		return 0
+	}})
+	L.SetGlobal("servers", servers)
+	for name, funcs := range map[string]map[string]glua.LGFunction{
+		"tools":     {"list": c.list("tools.list", registry.Tool)},
+		"resources": {"list": c.list("resources.list", registry.Resource, "mime"), "read": c.readResource},
+		"prompts":   {"list": c.list("prompts.list", registry.Prompt), "get": c.getPrompt},
+	} {
+		lib := L.NewTable()
+		L.SetFuncs(lib, funcs)
+		lib.Metatable = meta(L, map[string]glua.LGFunction{"__index": func(L *glua.LState) int {
+			L.RaiseError("%s has no %q: there are %s", name, r.toString(L, L.Get(2)), strings.Join(slices.Sorted(maps.Keys(funcs)), ", "))
+			return 0
+		}})
+		L.SetGlobal(name, lib)
+	}
+	L.SetGlobal("search", L.NewFunction(c.search))
+}
+
+// global is the table of the server with an identifier, nil if there is none.
+func (c *catalog) global(L *glua.LState, id string) *glua.LTable {
+	switch found := c.byID[id]; len(found) {
+	case 0:
+		return nil
+	case 1:
+		return found[0].table
+	default:
+		var names []string
+		for _, s := range found {
+			names = append(names, fmt.Sprintf("servers[%q]", s.name))
+		}
+		L.RaiseError("%s is the identifier of %d servers: use %s", id, len(found), strings.Join(names, " or "))
+		return nil
+	}
+}
+
+// names are all global names, for the nearest of a wrong one.
+func (c *catalog) names(L *glua.LState) []string {
+	var names []string
+	for _, s := range c.servers {
+		names = append(names, global(s.name))
+	}
+	L.Get(glua.GlobalsIndex).(*glua.LTable).ForEach(func(k, v glua.LValue) {
+		if name, ok := k.(glua.LString); ok && v != glua.LNil {
+			names = append(names, string(name))
+		}
+	})
+	return names
+}
+
+// tool is the __index of a server's table: the function that calls a tool.
+func (c *catalog) tool(L *glua.LState) int {
+	srv := c.byTable[L.CheckTable(1)]
+	if srv == nil {
+		L.RaiseError("this is no server")
+	}
+	key := keyText(L.Get(2))
+	original, listed := c.find(L, srv, key)
+	if listed == "" {
+		L.RaiseError("server %q has no tool %q%s", srv.name, key, nearestText(key, srv.names()))
+	}
+	fn := L.NewFunction(c.run.callTool(srv, original, listed))
+	srv.table.RawSetString(key, fn)
+	L.Push(fn)
+	return 1
+}
+
+func keyText(v glua.LValue) string {
+	if s, ok := v.(glua.LString); ok {
+		return string(s)
+	}
+	return v.String()
+}
+
+// find returns the names of a server's tool: by its own name, else by its
+// identifier, for which all names of the server are needed. A server that has not
+// listed any tools yet may have it; who routes the call knows.
+func (c *catalog) find(L *glua.LState, srv *server, key string) (original, listed string) {
+	bounded(L, "name of the tool", key, wire.MaxName)
+	var t wire.Tool
+	c.ask(L, wire.ToGoblin{Ask: wire.AskTool, Server: srv.name, Name: key}, &t)
+	if t.Listed != "" {
+		return key, t.Listed
+	}
+	if !srv.indexed || srv.version != t.Version {
+		c.index(L, srv, t.Version)
+	}
+	switch found := srv.byID[key]; {
+	case len(found) == 1:
+		return found[0].Name, found[0].Listed
+	case len(found) > 1:
+		var names []string
+		for _, t := range found {
+			names = append(names, fmt.Sprintf("%s[%q]", global(srv.name), t.Name))
+		}
+		L.RaiseError("%s is the identifier of %d tools of server %q: use %s", key, len(found), srv.name, strings.Join(names, " or "))
+	case len(srv.tools) == 0:
+		listed = srv.name + "/" + key
+		bounded(L, "name of the tool", listed, wire.MaxName)
+		return key, listed
+	}
+	return "", ""
+}
+
+// index asks for all tools of a server.
+func (c *catalog) index(L *glua.LState, srv *server, version uint64) {
+	srv.indexed, srv.version = true, version
+	srv.tools, srv.byID = map[string]string{}, map[string][]wire.Tool{}
+	for {
+		var some []wire.Tool
+		c.ask(L, wire.ToGoblin{Ask: wire.AskTools, Server: srv.name, Offset: len(srv.tools)}, &some)
+		for _, t := range some {
+			srv.tools[t.Name] = t.Listed
+			id := identifier(t.Name)
+			srv.byID[id] = append(srv.byID[id], t)
+		}
+		if len(some) == 0 {
+			return
+		}
+	}
+}
+
+// ask asks Goblin about the catalog.
+func (c *catalog) ask(L *glua.LState, q wire.ToGoblin, into any) {
+	if err := json.Unmarshal(c.run.question(L, q), into); err != nil {
+		L.RaiseError("what Goblin said about the servers is no JSON: %s", err)
+	}
+}
+
+func (s *server) names() []string {
+	var names []string
+	for id := range s.byID {
+		names = append(names, id)
+	}
+	for name := range s.tools {
+		if identifier(name) != name {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// options reads the options of a list or search.
+type options struct {
+	L    *glua.LState
+	what string
+	t    *glua.LTable
+}
+
+func optionsAt(L *glua.LState, n int, what string, known ...string) options {
+	o := options{L: L, what: what, t: L.OptTable(n, nil)}
+	if o.t == nil {
+		o.t = L.NewTable()
+	}
+	o.t.ForEach(func(k, _ glua.LValue) {
+		if name := keyText(k); !slices.Contains(known, name) {
+			L.RaiseError("%s has no option %q: there are %s", what, name, strings.Join(known, ", "))
+		}
+	})
+	return o
+}
+
+func (o options) text(name string) string {
+	switch v := o.t.RawGetString(name).(type) {
+	case *glua.LNilType:
+		return ""
+	case glua.LString:
+		bounded(o.L, name, string(v), wire.MaxName)
+		return string(v)
+	default:
+		o.L.RaiseError("%s: %s must be a string, not a %s", o.what, name, v.Type())
+		return ""
+	}
+}
+
+func (o options) count(name string, def, most int) int {
+	switch v := o.t.RawGetString(name).(type) {
+	case *glua.LNilType:
+		return def
+	case glua.LNumber:
+		if v >= 0 {
+			return int(min(v, glua.LNumber(most)))
+		}
+	}
+	o.L.RaiseError("%s: %s must be a number of 0 or more", o.what, name)
+	return 0
+}
+
+// list gives cards of the entries of a kind, as Goblin makes them.
+func (c *catalog) list(what string, kind registry.Kind, also ...string) glua.LGFunction {
+	return func(L *glua.LState) int {
+		o := optionsAt(L, 1, what, append([]string{"server"}, append(also, "limit", "offset")...)...)
+		q := wire.ToGoblin{
+			Ask: wire.AskList, Kind: kind.String(), Server: o.text("server"), MIME: o.text("mime"),
+			Limit: o.count("limit", defaultCards, maxCards), Offset: o.count("offset", 0, 1<<40),
+		}
+		if q.Server != "" && c.byName[q.Server] == nil {
+			L.Push(L.GetGlobal("servers"))
+			L.GetField(L.Get(-1), q.Server) // raises, with the nearest names
+		}
+		L.Push(c.run.mustDecode(L, c.run.question(L, q)))
+		return 1
+	}
+}
+
+func (c *catalog) readResource(L *glua.LState) int {
+	uri := L.CheckString(1)
+	bounded(L, "URI", uri, wire.MaxURI)
+	raw := c.run.ask(L, wire.ToGoblin{Ask: wire.AskRead, Name: uri}, nil)
+	L.Push(c.run.converted(L, raw, "contents"))
+	return 1
+}
+
+// getPrompt returns the whole result. Arguments of prompts are strings; other
+// scalars become ones.
+func (c *catalog) getPrompt(L *glua.LState) int {
+	name, args := L.CheckString(1), L.OptTable(2, nil)
+	bounded(L, "name of the prompt", name, wire.MaxName)
+	var body []byte
+	if args != nil {
+		given := L.CreateTable(0, 4)
+		for k, v := args.Next(glua.LNil); k != glua.LNil; k, v = args.Next(k) {
+			if v.Type() == glua.LTTable || v.Type() == glua.LTFunction {
+				L.RaiseError("prompts.get: the argument %s must be a string, not a %s", keyText(k), v.Type())
+			}
+			given.RawSetString(keyText(k), glua.LString(c.run.toString(L, v)))
+		}
+		text, err := c.run.encode(L, given)
+		if err != nil {
+			L.RaiseError("prompts.get: the arguments %s", err)
+		}
+		body = text
+	}
+	raw := c.run.ask(L, wire.ToGoblin{Ask: wire.AskPrompt, Name: name}, body)
+	L.Push(c.run.mustDecode(L, raw))
+	return 1
+}
+
+func (c *catalog) search(L *glua.LState) int {
+	r, query := c.run, L.CheckString(1)
+	o := optionsAt(L, 2, "search", "kind", "server", "limit")
+	bounded(L, "query", query, wire.MaxName)
+	q := wire.ToGoblin{Ask: wire.AskSearch, Name: query, Server: o.text("server"), Kind: o.text("kind"), Limit: o.count("limit", 20, maxCards)}
+	switch q.Kind {
+	case "", registry.Tool.String(), registry.Prompt.String(), registry.Resource.String(), registry.Template.String():
+	default:
+		L.RaiseError("search: kind must be tool, prompt, resource or template, not %s", strconv.Quote(q.Kind))
+	}
+	raw := r.ask(L, q, nil)
+	L.Push(r.mustDecode(L, raw))
+	return 1
+}

@@ -1,0 +1,51 @@
+//go:build linux || darwin
+
+package interpreter
+
+import (
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"goblin/meta/lua/wire"
+)
+
+// limit asks the system to limit the process, as a second line: what it refuses is
+// an error of the script, or its end.
+func limit(start *wire.Start) {
+	set := func(what int, n uint64) {
+		_ = unix.Setrlimit(what, &unix.Rlimit{Cur: n, Max: n})
+	}
+	set(unix.RLIMIT_CORE, 0)
+	set(unix.RLIMIT_FSIZE, 0)
+	set(unix.RLIMIT_NOFILE, 16)
+	set(unix.RLIMIT_CPU, uint64(start.CPU))
+	if data := dataSize(); data > 0 {
+		set(unix.RLIMIT_DATA, uint64(data+start.Memory+start.Memory/4+slack))
+	}
+}
+
+// closeOthers closes what is no standard stream: what Goblin was given by whoever
+// started it and passed on unknowingly, which the flag tells, and what Go's
+// runtime opened to learn how many processors there are, which it has been told.
+func closeOthers() {
+	dir := "/proc/self/fd"
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		dir = "/dev/fd"
+		files, _ = os.ReadDir(dir) // none can be found
+	}
+	for _, f := range files {
+		n, err := strconv.Atoi(f.Name())
+		if err != nil || n <= 2 {
+			continue
+		}
+		flags, err := unix.FcntlInt(uintptr(n), unix.F_GETFD, 0)
+		path, _ := os.Readlink(dir + "/" + f.Name()) // not everywhere a link
+		if err == nil && (flags&unix.FD_CLOEXEC == 0 || strings.HasPrefix(path, "/sys/")) {
+			_ = unix.Close(n)
+		}
+	}
+}

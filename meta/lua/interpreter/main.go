@@ -1,0 +1,161 @@
+package interpreter
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"goblin/meta/lua/wire"
+)
+
+const (
+	// grace is how long the virtual machine has to end by itself, which tells the line.
+	grace = 100 * time.Millisecond
+	// maxMessage is how much of an error's text there is always room for, in bytes.
+	maxMessage = 256
+	processors = 2 // one for the script, one for the collector of its garbage
+)
+
+// Main runs the one script that in brings, and returns the exit code of the
+// process, which must end then.
+func Main(in io.Reader, out io.Writer) int {
+	runtime.GOMAXPROCS(processors)
+	debug.SetTraceback("none")
+	closeOthers()
+	var start wire.Start
+	size, err := wire.ReadHead(in, wire.MaxHead, &start)
+	if errors.Is(err, io.EOF) {
+		return 0 // it is not needed
+	}
+	if err != nil {
+		return 2
+	}
+	script, err := wire.ReadBody(in, size)
+	if err != nil {
+		return 2
+	}
+	limit(&start)
+	l := &link{in: in, out: out, waiting: map[int]chan answer{}, gone: make(chan struct{})}
+	if err := l.write(wire.ToGoblin{Ask: wire.AskBegun}, nil); err != nil {
+		return 1
+	}
+	r := newRun(start, l)
+	go l.read(r.stop)
+	go r.watch()
+	ended := make(chan *wire.Error, 1)
+	go func() { ended <- r.script(string(script)) }()
+	var failed *wire.Error
+	select {
+	case <-l.gone:
+		return 1
+	case failed = <-ended:
+	case <-r.ended:
+		select {
+		case failed = <-ended:
+		case <-time.After(grace):
+			failed = r.err.Load()
+		}
+	}
+	if err := r.finish(failed); err != nil {
+		return 1
+	}
+	return 0
+}
+
+// finish tells Goblin how the script ended.
+func (r *run) finish(failed *wire.Error) error {
+	r.output.Lock() // for good: nothing is printed any more
+	end := wire.End{JSON: len(r.result), Printed: len(r.printed)}
+	body := append(bytes.Clone(r.result), r.printed...)
+	if failed != nil {
+		end.Failure, end.Line = failed.Kind, failed.Line
+		body = append(body, cut(failed.Message, max(int(r.start.Output)-len(body), maxMessage))...)
+	} else if len(body) == 0 {
+		end.Hint = "The script gave nothing: end it with `return value`, or call `result(value)`." + r.prog.shadowHint()
+	}
+	return r.link.write(wire.ToGoblin{End: &end}, body)
+}
+
+// cut is the beginning of a text that is too long.
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	const rest = "… (lua.output)"
+	return s[:most-len(rest)] + rest
+}
+
+// answer is what Goblin gave for a question.
+type answer struct {
+	wire.ToScript
+	body []byte
+}
+
+// link is the pipes to Goblin.
+type link struct {
+	in   io.Reader
+	out  io.Writer
+	gone chan struct{} // closed when Goblin has closed the pipe
+
+	writing sync.Mutex
+	mu      sync.Mutex
+	last    int // id
+	waiting map[int]chan answer
+}
+
+func (l *link) write(head wire.ToGoblin, body []byte) error {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	return wire.Write(l.out, head, body)
+}
+
+// read brings answers to those who wait for them, and orders to stop.
+func (l *link) read(stop func(*wire.Error)) {
+	defer close(l.gone)
+	for {
+		var head wire.ToScript
+		size, err := wire.ReadHead(l.in, wire.MaxHead, &head)
+		if err != nil {
+			return
+		}
+		body, err := wire.ReadBody(l.in, size)
+		if err != nil {
+			return
+		}
+		if head.Stop != nil {
+			stop(head.Stop)
+			continue
+		}
+		l.mu.Lock()
+		ch := l.waiting[head.ID]
+		delete(l.waiting, head.ID)
+		l.mu.Unlock()
+		if ch != nil {
+			ch <- answer{head, body} // which has room for it
+		}
+	}
+}
+
+// ask asks Goblin; there is no answer if ended is closed first.
+func (l *link) ask(q wire.ToGoblin, body []byte, ended <-chan struct{}) (a answer, ok bool) {
+	ch := make(chan answer, 1)
+	l.mu.Lock()
+	l.last++
+	q.ID = l.last
+	l.waiting[q.ID] = ch
+	l.mu.Unlock()
+	if err := l.write(q, body); err != nil {
+		<-ended // Goblin is gone, and the process about to end
+		return answer{}, false
+	}
+	select {
+	case a = <-ch:
+		return a, true
+	case <-ended:
+		return answer{}, false
+	}
+}

@@ -1,0 +1,154 @@
+package interpreter
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	glua "github.com/yuin/gopher-lua"
+
+	"goblin/meta/lua/wire"
+)
+
+const (
+	maxFrames   = 256     // calls within each other
+	maxRegistry = 1 << 16 // values on the stack of a thread
+)
+
+// run is the run of the script. Its fields are guarded by lock while all{…} is
+// under way, but for those of stopper; requests are made without it.
+type run struct {
+	start wire.Start
+	link  *link
+	*stopper
+
+	lock    sync.Mutex
+	main    *glua.LState
+	prog    *program
+	slots   chan struct{} // one for each request under way in all{…}
+	line    int           // where a limit ended a thread; 0: not yet
+	calls   int
+	written int64                    // bytes of the output
+	threads map[*glua.LState]nesting // those that run now, and how deep they are nested
+	free    []*glua.LState           // threads of pcalls that ended
+
+	catalog   *catalog
+	arrayMeta *glua.LTable
+	exactMeta *glua.LTable
+	errorMeta *glua.LTable
+	null      *glua.LUserData
+	missed    string // the last name that was looked up in vain
+
+	output  sync.Mutex // of what is told when the script does not end by itself
+	printed []byte
+	result  []byte
+}
+
+func newRun(start wire.Start, l *link) *run {
+	return &run{
+		start: start, link: l, stopper: newStopper(), prog: &program{},
+		slots: make(chan struct{}, maxParallel), threads: map[*glua.LState]nesting{},
+	}
+}
+
+// script runs a script to its end.
+func (r *run) script(source string) *wire.Error {
+	prog, err := compile(source)
+	if err != nil {
+		return asError(err)
+	}
+	r.prog = prog
+	r.main = glua.NewState(glua.Options{
+		SkipOpenLibs: true, CallStackSize: maxFrames,
+		RegistrySize: 256, RegistryGrowStep: 1024, RegistryMaxSize: maxRegistry,
+	})
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	r.threads[r.main] = nesting{}
+	if err := r.execute(); err != nil {
+		return asError(err)
+	}
+	return nil
+}
+
+func asError(err error) *wire.Error {
+	var e *wire.Error
+	if !errors.As(err, &e) {
+		e = &wire.Error{Kind: wire.Runtime, Message: err.Error()}
+	}
+	return e
+}
+
+// over says whether a limit has ended the script.
+func (r *run) over() bool { return r.err.Load() != nil }
+
+// execute opens the libraries and runs the script's main function.
+func (r *run) execute() (err error) {
+	L := r.main
+	defer func() {
+		if p := recover(); p != nil { // outside of the protected call: opening the libraries
+			err = r.failure(fmt.Errorf("%v", p))
+		}
+	}()
+	r.open(L)
+	L.SetContext(r.stopper)
+	L.Push(L.NewFunctionFromProto(r.prog.proto))
+	for _, fn := range r.guards(L) {
+		L.Push(fn)
+	}
+	if err := L.PCall(len(guardNames), glua.MultRet, nil); err != nil {
+		return r.failure(err)
+	}
+	if e := r.err.Load(); e != nil { // it ended before its next instruction
+		return e
+	}
+	var out glua.LValue
+	switch n := L.GetTop(); n {
+	case 0:
+		return nil
+	case 1:
+		out = L.Get(1)
+		if out == glua.LNil {
+			return nil
+		}
+	default:
+		t := L.CreateTable(n, 0)
+		for i := 1; i <= n; i++ {
+			t.RawSetInt(i, r.orNull(L.Get(i)))
+		}
+		t.Metatable = r.arrayMeta
+		out = t
+	}
+	text, encErr := r.encodeOutput(out)
+	if encErr != nil {
+		if e := r.err.Load(); e != nil {
+			return e
+		}
+		return &wire.Error{Kind: wire.Runtime, Message: "the returned value " + encErr.Error()}
+	}
+	r.setResult(text)
+	return nil
+}
+
+func (r *run) setResult(text []byte) {
+	r.output.Lock()
+	defer r.output.Unlock()
+	r.result = text
+}
+
+// failure makes the error of a run of what ended it.
+func (r *run) failure(err error) *wire.Error {
+	var api *glua.ApiError
+	text := err.Error()
+	if errors.As(err, &api) {
+		text = r.errorText(api.Object)
+	}
+	line, message := splitLine(text)
+	if e := r.err.Load(); e != nil {
+		if r.line > 0 {
+			line = r.line
+		}
+		return &wire.Error{Kind: e.Kind, Line: line, Message: e.Message}
+	}
+	return &wire.Error{Kind: wire.Runtime, Line: line, Message: message + r.hint(message)}
+}

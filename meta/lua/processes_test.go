@@ -1,0 +1,285 @@
+package lua_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"goblin/meta/lua"
+)
+
+func kindOf(err error) lua.Kind {
+	var e *lua.Error
+	errors.As(err, &e)
+	if e == nil {
+		return ""
+	}
+	return e.Kind
+}
+
+// large is a script that holds so many MiB when it calls notes.slow.
+func large(mib int) string {
+	return fmt.Sprintf(`local t = {} for i = 1, %d do t[i] = ("x"):rep(2^20) .. i end notes.slow() return #t`, mib)
+}
+
+// crowd runs scripts that share memory.
+type crowd struct {
+	t      *testing.T
+	runner *lua.Runner
+	limits lua.Limits
+	called chan struct{} // one for each call of notes.slow
+	goOn   chan struct{}
+	all    sync.WaitGroup
+}
+
+func newCrowd(t *testing.T) *crowd {
+	r := newRunner()
+	t.Cleanup(r.Close)
+	return &crowd{
+		t: t, runner: r, limits: lua.Limits{Calls: 10, Timeout: 2 * time.Minute, Memory: 32 << 20},
+		called: make(chan struct{}, 100), goOn: make(chan struct{}),
+	}
+}
+
+func (c *crowd) run(ctx context.Context, script string) (outcome <-chan error) {
+	h := newHost(c.t)
+	h.tools["notes_slow"] = func(ctx context.Context, _ json.RawMessage) (string, error) {
+		c.called <- struct{}{}
+		select {
+		case <-c.goOn:
+		case <-ctx.Done():
+		}
+		return text("x"), nil
+	}
+	out, limits := make(chan error, 1), c.limits
+	c.all.Go(func() {
+		_, err := c.runner.Run(ctx, script, h, limits)
+		out <- err
+	})
+	return out
+}
+
+func TestScriptsShareTheirMemory(t *testing.T) {
+	c := newCrowd(t)
+	var holders []<-chan error
+	for range 4 {
+		holders = append(holders, c.run(t.Context(), large(10)))
+		<-c.called
+	}
+	fifth := c.run(t.Context(), large(10))
+	select {
+	case err := <-fifth:
+		t.Fatalf("it did not wait: %v", err)
+	case <-c.called:
+		t.Fatal("five hold much memory")
+	case <-time.After(500 * time.Millisecond):
+	}
+	// Small ones need not wait.
+	for range 3 {
+		if _, err := c.runner.Run(t.Context(), `local t = {} for i = 1, 1e4 do t[i] = i end return #t`, newHost(t), c.limits); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(c.goOn)
+	for _, outcome := range append(holders, fifth) {
+		if err := <-outcome; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestScriptThatWaitsForMemoryEndsWithItsTime(t *testing.T) {
+	c := newCrowd(t)
+	var holders []<-chan error
+	for range 4 {
+		holders = append(holders, c.run(t.Context(), large(10)))
+		<-c.called
+	}
+	c.limits.Timeout = time.Second
+	if kind := kindOf(<-c.run(t.Context(), large(10))); kind != lua.Timeout {
+		t.Errorf("ended as %q", kind)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	c.limits.Timeout = time.Minute
+	last := c.run(ctx, large(10))
+	time.AfterFunc(300*time.Millisecond, cancel)
+	if kind := kindOf(<-last); kind != lua.Cancelled {
+		t.Errorf("ended as %q", kind)
+	}
+	close(c.goOn)
+	for _, outcome := range holders {
+		if err := <-outcome; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestScriptThatEndsWaitsForNoMemory(t *testing.T) {
+	c := newCrowd(t)
+	var holders []<-chan error
+	for range 4 {
+		holders = append(holders, c.run(t.Context(), large(10)))
+		<-c.called
+	}
+	h, answered := newHost(t), make(chan struct{})
+	h.tools["notes_slow"] = func(context.Context, json.RawMessage) (string, error) {
+		defer close(answered)
+		return text(strings.Repeat("x", 8<<20)), nil // which has to wait
+	}
+	h.tools["calculator_add"] = func(context.Context, json.RawMessage) (string, error) {
+		<-answered
+		return text("x"), nil
+	}
+	c.limits.Calls, c.limits.Timeout = 2, time.Hour
+	_, err := c.runner.Run(t.Context(), `all{notes.slow(), function() calculator.add{} calculator.add{} end}`, h, c.limits)
+	if kindOf(err) != lua.Calls {
+		t.Error(err)
+	}
+	close(c.goOn)
+	for _, outcome := range holders {
+		if err := <-outcome; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestAnswersOnTheirWayToScriptsAreBounded(t *testing.T) {
+	c := newCrowd(t)
+	h := newHost(t)
+	answer := text(strings.Repeat("x", 31<<20))
+	var gate sync.WaitGroup
+	gate.Add(8)
+	h.tools["notes_slow"] = func(context.Context, json.RawMessage) (string, error) {
+		gate.Done()
+		gate.Wait()
+		return answer, nil
+	}
+	_, err := c.runner.Run(t.Context(), `return #all{notes.slow(), notes.slow(), notes.slow(), notes.slow(), notes.slow(), notes.slow(), notes.slow(), notes.slow()}`, h, c.limits)
+	if kind := kindOf(err); kind != lua.Memory && !strings.Contains(fmt.Sprint(err), "too many scripts need much memory at once") {
+		t.Errorf("248 MiB of answers: %v", err)
+	}
+	if _, err := c.runner.Run(t.Context(), strings.Replace(large(10), "notes.slow()", "", 1), newHost(t), c.limits); err != nil {
+		t.Errorf("the memory of runs that ended is not free: %v", err)
+	}
+}
+
+func TestNamesThatNoServerHasAreRefusedBeforeAnybodyIsAsked(t *testing.T) {
+	for _, script := range []string{
+		`return calculator[("x"):rep(5000)]{}`, `return cold[("x_"):rep(5000)]{}`, `return resources.read(("x"):rep(70000))`,
+		`return prompts.get(("x"):rep(5000))`, `return search(("x"):rep(5000))`, `return tools.list{server = ("x"):rep(5000)}`,
+		`return resources.list{mime = ("*a"):rep(5000)}`,
+	} {
+		h := newHost(t)
+		if _, err := run(t, h, script); err == nil || !strings.Contains(err.Error(), "the longest has") {
+			t.Errorf("%s: %v", script, err)
+		}
+		if len(h.requests) > 0 {
+			t.Errorf("%s: %.100s", script, h.requests)
+		}
+	}
+}
+
+// A request that goes on after its script holds nobody up.
+func TestRequestsThatDoNotEndAreAbandoned(t *testing.T) {
+	r := newRunner()
+	h, goOn := newHost(t), make(chan struct{})
+	ended := make(chan struct{})
+	h.tools["notes_slow"] = func(context.Context, json.RawMessage) (string, error) {
+		<-goOn
+		defer close(ended)
+		return text("too late"), nil
+	}
+	res, err := r.Run(t.Context(), "print('before')\nnotes.slow()", h, lua.Limits{Calls: 1, Timeout: 500 * time.Millisecond})
+	if kindOf(err) != lua.Timeout || res.Printed != "before\n" || res.Calls != 1 {
+		t.Errorf("%+v, %v", res, err)
+	}
+	if len(h.progress) > 0 {
+		t.Errorf("it is told: %s", h.progress)
+	}
+	close(goOn)
+	r.Close()
+	select {
+	case <-ended:
+	default:
+		t.Error("Close did not wait")
+	}
+	if _, err := r.Run(t.Context(), "return 1", h, lua.Limits{}); kindOf(err) != lua.Cancelled {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+func TestProcessesThatAreNoScripts(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		command []string
+		want    string
+	}{
+		{"no program", []string{filepath.Join(t.TempDir(), "none")}, "the script's process does not start: "},
+		{"one that ends", []string{"/bin/sh", "-c", "echo gone wrong >&2; echo more >&2; exit 7"}, "the script's process ended unexpectedly (exit status 7: gone wrong)"},
+		{"one that says nothing", []string{"/bin/sh", "-c", "exit 0"}, "the script's process ended unexpectedly ("},
+		{"one that says anything", []string{"/bin/sh", "-c", "cat /proc/self/maps; sleep 60"}, "the script's process ended unexpectedly ("},
+		{"one that is killed", []string{"/bin/sh", "-c", "kill -9 $$"}, "the script's process ended unexpectedly (signal: killed)"},
+		{"one that breaks off", []string{"/bin/sh", "-c", `printf '\000\000\000\020'`}, "the script's process ended unexpectedly ("},
+		{"one that says nothing and stays", []string{"/bin/sh", "-c", "exec sleep 60"}, "the script ran longer than 300ms (lua.timeout)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := os.Stat("/bin/sh"); err != nil {
+				t.Skip(err)
+			}
+			r := lua.NewRunner(c.command...)
+			defer r.Close()
+			_, err := r.Run(t.Context(), "return 1", newHost(t), lua.Limits{Timeout: 300 * time.Millisecond})
+			var e *lua.Error
+			if !errors.As(err, &e) || !strings.HasPrefix(e.Message, c.want) {
+				// A slow machine may not get so far.
+				if e == nil || e.Kind != lua.Timeout {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func TestAProcessWaitsForTheNextScript(t *testing.T) {
+	r := newRunner()
+	for range 3 {
+		r.Prepare()
+		r.Prepare()
+		if _, err := r.Run(t.Context(), "return 1", newHost(t), lua.Limits{Timeout: time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.Prepare()
+	r.Close() // TestMain looks for what is left
+	r.Prepare()
+}
+
+func TestErrorTextsAreOutput(t *testing.T) {
+	const most = 2000
+	for _, script := range []string{
+		`error(("x"):rep(5e6))`, `error(("x"):rep(5e6), 0)`, `error({message = ("x"):rep(5e6)})`, `error({message = "m", server = ("s"):rep(5e6)})`,
+		`local ok, e = pcall(error, ("x"):rep(5e6)) error(e)`, `coroutine.wrap(function() error(("x"):rep(5e6)) end)()`,
+		`all{function() error(("x"):rep(5e6)) end}`, `assert(false, ("x"):rep(5e6))`, `local t = {} t[("x"):rep(5e6)]()`,
+		`return nothing[("x"):rep(5e6)].y`, `return _G[("x"):rep(1e6)].y`, `return servers[("x"):rep(1e6)]`, `return calculator.div{a = 1, b = 0, c = 1}`,
+		`error(setmetatable({}, {__tostring = function() return ("x"):rep(5e6) end}))`, `xpcall(error, function() error(("x"):rep(5e6)) end) error(("\0"):rep(5e6))`,
+		`print(("x"):rep(1500)) error(("x"):rep(5e6))`, `result(("x"):rep(1500)) error(("x"):rep(5e6))`, `print(("x"):rep(1998)) error(("x"):rep(5e6))`,
+		`return notes.raw{result = '{"isError":true,"content":[{"type":"text","text":"' .. ("x"):rep(1e6) .. '"}]}'}`,
+		`local ` + strings.Repeat("x", 60000) + ` = = 1`, `return "` + strings.Repeat("x", 60000), `goto ` + strings.Repeat("x", 60000),
+	} {
+		res, err := runner.Run(t.Context(), script, newHost(t), lua.Limits{Output: most, Calls: 5, Timeout: time.Minute})
+		if err == nil {
+			t.Errorf("%.60s: no error", script)
+			continue
+		}
+		if n := len(err.Error()) + len(res.Printed) + len(res.JSON); n > most+300 {
+			t.Errorf("%.60s: %d bytes: %.80s", script, n, err)
+		}
+	}
+}

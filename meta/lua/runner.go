@@ -1,0 +1,220 @@
+package lua
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"goblin/meta/lua/wire"
+)
+
+const (
+	// atFull is how many scripts may hold more than a small part of their memory
+	// at a time; requests and answers on their way may hold as much again.
+	atFull = 4
+	// idleTime is how long a process waits for a script.
+	idleTime = 5 * time.Minute
+	// grace is how long a process has to tell how it ended, once its time is up.
+	grace = 500 * time.Millisecond
+	// maxMessage is how much of an error's text there is always room for, in bytes.
+	maxMessage = 256
+)
+
+// Runner runs scripts in processes of their own, many at once. [Runner.Close]
+// ends it.
+type Runner struct {
+	command []string
+	full    chan struct{}
+	moving  atomic.Int64 // bytes of requests and answers on their way
+	ctx     context.Context
+	close   context.CancelFunc
+
+	mu     sync.Mutex
+	closed bool
+	all    sync.WaitGroup // runs, their requests, and starts; none begins once closed is set
+	idle   *process       // waits for a script; nil for none
+	expiry *time.Timer    // ends it
+}
+
+// NewRunner returns a Runner whose processes are started by a command, which has to
+// call goblin/meta/lua/interpreter.Main with its stdin and stdout.
+func NewRunner(command ...string) *Runner {
+	r := &Runner{command: command, full: make(chan struct{}, atFull)}
+	r.ctx, r.close = context.WithCancel(context.Background())
+	return r
+}
+
+// Close ends all processes and waits for what they have asked for.
+func (r *Runner) Close() {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	r.close()
+	r.all.Wait()
+	r.discard()
+}
+
+// enter counts one more of those that Close waits for.
+func (r *Runner) enter() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed {
+		r.all.Add(1)
+	}
+	return !r.closed
+}
+
+// Prepare makes a process wait for the next script, for a while. It does not wait
+// for the process.
+func (r *Runner) Prepare() {
+	if !r.enter() {
+		return
+	}
+	go func() {
+		defer r.all.Done()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.idle != nil && r.idle.alive() {
+			r.expiry.Reset(idleTime)
+			return
+		}
+		if r.idle != nil {
+			r.idle.end()
+		}
+		p, err := startProcess(r.command)
+		if r.idle = p; err == nil { // else the next script tells why
+			r.expiry = time.AfterFunc(idleTime, r.discard)
+		}
+	}()
+}
+
+// take is the process that waits, nil for none.
+func (r *Runner) take() *process {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.idle
+	if p != nil {
+		r.idle = nil
+		r.expiry.Stop()
+	}
+	return p
+}
+
+// discard ends the process that waits.
+func (r *Runner) discard() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.idle != nil {
+		r.expiry.Stop()
+		r.idle.end()
+		r.idle = nil
+	}
+}
+
+// Run runs a script to its end. The error, if any, is an *[Error]. When it returns
+// the script's process is gone.
+func (r *Runner) Run(ctx context.Context, script string, h Host, l Limits) (Result, error) {
+	l = l.WithDefaults()
+	if err := context.Cause(ctx); err != nil {
+		return Result{}, cancelled(err)
+	}
+	if len(script) > MaxScript {
+		return Result{}, &Error{Kind: Syntax, Message: fmt.Sprintf("the script has %d bytes; the longest has %s", len(script), wire.Size(MaxScript))}
+	}
+	if !r.enter() {
+		return Result{}, cancelled(context.Canceled)
+	}
+	defer r.all.Done()
+	ctx, release := limited(ctx, l.Timeout)
+	defer release()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer context.AfterFunc(r.ctx, func() { cancel(context.Canceled) })()
+	s := &session{runner: r, host: h, limits: l, ctx: ctx}
+	defer func() {
+		cancel(context.Canceled) // what waits for memory waits no more
+		s.leave()
+	}()
+	var res Result
+	var failed *Error
+	if p := r.take(); p != nil {
+		res, failed = s.run(script, p)
+	}
+	if !s.begun && (failed == nil || ctx.Err() == nil) { // none waited, or it had died meanwhile
+		p, err := startProcess(r.command)
+		if err != nil {
+			return Result{}, &Error{Kind: Crash, Message: fmt.Sprintf("the script's process does not start: %v", err)}
+		}
+		res, failed = s.run(script, p)
+	}
+	if failed != nil {
+		return res, failed
+	}
+	return res, nil
+}
+
+func cancelled(cause error) *Error {
+	return &Error{Kind: Cancelled, Message: "cancelled", Cause: cause}
+}
+
+// run sends the script, answers it, and ends its process.
+func (s *session) run(script string, p *process) (Result, *Error) {
+	s.in = p.in
+	over := make(chan struct{})
+	unhook := context.AfterFunc(s.ctx, func() {
+		defer close(over)
+		s.stop(p)
+	})
+	err := s.send(wire.Start{
+		Servers: s.host.Servers(), Calls: s.limits.Calls, Output: s.limits.Output,
+		Memory: s.limits.Memory, Small: s.limits.small(), CPU: 2*int64(math.Ceil(s.limits.Timeout.Seconds())) + 2,
+	}, []byte(script))
+	var ended *ending
+	if err == nil {
+		ended, err = s.listen(p.out)
+	}
+	p.end()
+	if !unhook() {
+		<-over
+	}
+	res := Result{Calls: s.calls}
+	if ended != nil {
+		res.JSON, res.Printed, res.Hint = ended.json, ended.printed, ended.hint
+	}
+	switch cause := context.Cause(s.ctx); {
+	case cause != nil && !errors.Is(cause, errTimeout):
+		return res, cancelled(cause)
+	case ended != nil:
+		return res, ended.failed
+	case cause != nil:
+		return res, s.late()
+	default:
+		return res, p.fate(s.limits, err)
+	}
+}
+
+func (s *session) late() *Error {
+	return &Error{Kind: Timeout, Message: fmt.Sprintf("the script ran longer than %v (lua.timeout)", s.limits.Timeout)}
+}
+
+// stop ends the process. One whose time is up may tell how far it was.
+func (s *session) stop(p *process) {
+	if errors.Is(context.Cause(s.ctx), errTimeout) {
+		told := make(chan struct{})
+		go func() { // a process that reads nothing lets this wait until it is killed
+			defer close(told)
+			_ = s.send(wire.ToScript{Stop: s.late()}, nil)
+		}()
+		defer func() { <-told }()
+		wait := time.NewTimer(grace)
+		defer wait.Stop()
+		select {
+		case <-wait.C:
+		case <-p.exited:
+		}
+	}
+	p.kill()
+}

@@ -1,0 +1,292 @@
+package lua
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"goblin/meta/lua/wire"
+	"goblin/registry/rawjson"
+)
+
+const (
+	maxAsked = 16       // requests of one script under way
+	maxHint  = 1 << 10  // bytes
+	maxLabel = 256      // bytes of what a client is told of a call
+	maxError = 64 << 10 // bytes of the message of an answered error
+	free     = 1 << 17  // bytes of a request or answer that are not counted
+)
+
+// session is what is known of a script that runs.
+type session struct {
+	runner *Runner
+	host   Host
+	limits Limits
+	ctx    context.Context // of all that the script asks for
+	in     io.Writer       // the process's stdin
+	begun  bool            // the process has the script
+	calls  int             // begun; of the goroutine that reads
+	asked  atomic.Int32
+
+	writing sync.Mutex
+	telling sync.Mutex // guards done, left
+	done    int        // calls that ended
+	left    bool       // nothing may be told any more
+	growing sync.Mutex // guards grown
+	grown   bool       // it may hold all of its memory
+}
+
+// ending is what a process said last.
+type ending struct {
+	json          []byte
+	printed, hint string
+	failed        *Error
+}
+
+// leave ends what the script's requests could still do.
+func (s *session) leave() {
+	s.telling.Lock()
+	s.left = true
+	s.telling.Unlock()
+	s.growing.Lock()
+	defer s.growing.Unlock()
+	if s.grown {
+		<-s.runner.full
+	}
+}
+
+func (s *session) send(head any, body []byte) error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	return wire.Write(s.in, head, body)
+}
+
+// errRules is a process that does not do as it should.
+var errRules = errors.New("it broke the rules")
+
+// listen answers a process, whose stdout is out, until it ends.
+func (s *session) listen(out io.Reader) (*ending, error) {
+	in := bufio.NewReaderSize(out, 16<<10)
+	for {
+		var q wire.ToGoblin
+		size, err := wire.ReadHead(in, wire.MaxHead, &q)
+		if err != nil {
+			return nil, err
+		}
+		if q.End != nil {
+			return s.end(in, q.End, size)
+		}
+		s.begun = true
+		switch {
+		case size < 0 || size > s.limits.Memory:
+			return nil, errRules
+		case long(&q):
+			if _, err := io.CopyN(io.Discard, in, size); err != nil {
+				return nil, err
+			}
+			s.answer(&q, nil, errors.New("a name or URI is too long"))
+			continue
+		}
+		if err := s.question(in, &q, size); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// long says whether a question is about what no server can have.
+func long(q *wire.ToGoblin) bool {
+	name := wire.MaxName
+	if q.Ask == wire.AskRead {
+		name = wire.MaxURI
+	}
+	return len(q.Name) > name || max(len(q.Server), len(q.Tool), len(q.Kind), len(q.MIME)) > wire.MaxName
+}
+
+// end reads how a script ended.
+func (s *session) end(in io.Reader, e *wire.End, size int64) (*ending, error) {
+	if e.JSON < 0 || e.Printed < 0 || int64(e.JSON) > size || int64(e.Printed) > size-int64(e.JSON) ||
+		int64(e.JSON)+int64(e.Printed) > s.limits.Output || size > s.limits.Output+maxMessage || len(e.Hint) > maxHint {
+		return nil, errRules
+	}
+	body, err := wire.ReadBody(in, size)
+	if err != nil {
+		return nil, err
+	}
+	text, rest := body[:e.JSON:e.JSON], body[e.JSON:]
+	ended := &ending{printed: string(rest[:e.Printed]), hint: e.Hint}
+	if e.JSON > 0 {
+		if rawjson.Valid(text) != nil {
+			return nil, errRules
+		}
+		ended.json = text
+	}
+	if e.Failure != "" {
+		ended.failed = &Error{Kind: e.Failure, Line: e.Line, Message: strings.ToValidUTF8(string(rest[e.Printed:]), "\uFFFD")}
+	}
+	return ended, nil
+}
+
+// question reads the rest of a question and answers it, what takes time in a
+// goroutine of its own.
+func (s *session) question(in io.Reader, q *wire.ToGoblin, size int64) error {
+	switch q.Ask {
+	case wire.AskTool, wire.AskTools, wire.AskList:
+		return s.catalog(q)
+	case wire.AskCall, wire.AskRead, wire.AskPrompt, wire.AskSearch:
+		if s.calls++; s.calls > s.limits.Calls {
+			return errRules
+		}
+	case wire.AskMemory:
+	case wire.AskBegun:
+		return nil
+	default:
+		return errRules
+	}
+	if s.asked.Add(1) > maxAsked || !s.runner.enter() {
+		return errRules
+	}
+	back, ok := s.take(size)
+	body, err := []byte(nil), error(nil)
+	if ok {
+		body, err = wire.ReadBody(in, size)
+	} else {
+		_, err = io.CopyN(io.Discard, in, size)
+	}
+	go func() {
+		defer s.runner.all.Done()
+		defer s.asked.Add(-1)
+		defer back()
+		switch {
+		case err != nil:
+		case !ok:
+			s.answer(q, nil, errNoRoom)
+		case q.Ask == wire.AskMemory:
+			if s.grow() {
+				_ = s.send(wire.ToScript{ID: q.ID}, nil)
+			}
+		default:
+			raw, err := s.ask(q, body)
+			if s.tell(q) {
+				s.answer(q, raw, err)
+			}
+		}
+	}()
+	return err
+}
+
+// ask makes the request that a question is about.
+func (s *session) ask(q *wire.ToGoblin, body []byte) ([]byte, error) {
+	if len(body) > 0 && (!rawjson.IsObject(body) || rawjson.Valid(body) != nil) {
+		return nil, errors.New("the arguments are no JSON object")
+	}
+	named := func(member string) []byte { return rawjson.AppendString([]byte(`{"`+member+`":`), q.Name) }
+	params := named("name")
+	if len(body) > 0 {
+		params = append(append(params, `,"arguments":`...), body...)
+	}
+	switch q.Ask {
+	case wire.AskCall:
+		return s.host.Request(s.ctx, "tools/call", append(params, '}'))
+	case wire.AskPrompt:
+		return s.host.Request(s.ctx, "prompts/get", append(params, '}'))
+	case wire.AskRead:
+		return s.host.Request(s.ctx, "resources/read", append(named("uri"), '}'))
+	default:
+		return s.host.Search(s.ctx, q.Name, SearchOptions{Kind: q.Kind, Server: q.Server, Limit: q.Limit})
+	}
+}
+
+// tell tells the client of a call that ended; false when the script has, too.
+func (s *session) tell(q *wire.ToGoblin) bool {
+	var label string
+	switch q.Ask {
+	case wire.AskCall:
+		label = q.Server + "." + q.Tool
+	case wire.AskRead:
+		label = "resources.read " + q.Name
+	case wire.AskPrompt:
+		label = "prompts.get " + q.Name
+	case wire.AskSearch:
+		label = "search " + q.Name
+	}
+	s.telling.Lock()
+	defer s.telling.Unlock()
+	if s.left || s.ctx.Err() != nil {
+		return false
+	}
+	s.done++
+	s.host.Progress(s.done, strings.ToValidUTF8(label[:min(len(label), maxLabel)], ""))
+	return true
+}
+
+// answered is an error that was an answer.
+type answered interface {
+	Code() int
+	Data() json.RawMessage
+}
+
+var errNoRoom = errors.New("no room for what is asked or answered: too many scripts need much memory at once; run it again later")
+
+// answer sends the answer to a question, when there is room for it.
+func (s *session) answer(q *wire.ToGoblin, raw []byte, err error) {
+	head := wire.ToScript{ID: q.ID}
+	size := int64(len(raw))
+	switch {
+	case err != nil:
+		raw = nil
+		head.Error = cmp.Or(err.Error(), "an error without a message")
+		if len(head.Error) > maxError {
+			head.Error = strings.ToValidUTF8(head.Error[:maxError], "") + "…"
+		}
+		var a answered
+		if errors.As(err, &a) {
+			code := a.Code()
+			head.Code, raw = &code, a.Data()
+		}
+	case size > s.limits.Memory:
+		large := wire.Large(s.limits.Memory)
+		head.Kind, head.Error, raw = large.Kind, large.Message, nil
+	case size > s.limits.small()/4 && !s.grow():
+		return
+	}
+	back, ok := s.take(int64(len(raw)))
+	defer back()
+	if !ok {
+		head, raw = wire.ToScript{ID: q.ID, Error: errNoRoom.Error()}, nil
+	}
+	_ = s.send(head, raw) // a process that is gone needs no answer
+}
+
+// take counts n bytes on their way until back; false when there is no room.
+func (s *session) take(n int64) (back func(), ok bool) {
+	if n <= free {
+		return func() {}, true
+	}
+	moving := &s.runner.moving
+	if moving.Add(n) > atFull*s.limits.Memory {
+		moving.Add(-n)
+		return func() {}, false
+	}
+	return func() { moving.Add(-n) }, true
+}
+
+// grow waits until the script may hold all of its memory; false when it is over.
+func (s *session) grow() bool {
+	s.growing.Lock()
+	defer s.growing.Unlock()
+	if s.grown || s.ctx.Err() != nil {
+		return s.grown
+	}
+	select {
+	case s.runner.full <- struct{}{}:
+		s.grown = true
+	case <-s.ctx.Done():
+	}
+	return s.grown
+}

@@ -1,0 +1,198 @@
+// Package wire is what Goblin and the process of a script say to each other: the
+// frames on its stdin and stdout, and how to read and write them. It decides
+// nothing; goblin/meta/lua is the one end, goblin/meta/lua/interpreter the other.
+//
+// A frame is a head in JSON and a body of bytes as they are, each with its length
+// in front. Who reads says how long both may be, and learns the body's length
+// before it has to hold it.
+package wire
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// Bounds of what a script asks for, in bytes.
+const (
+	MaxHead = 1 << 20
+	MaxName = 4 << 10 // of tools, prompts and servers, of queries and MIME types
+	MaxURI  = 64 << 10
+)
+
+// Start is the first head that a process gets; the script is the body.
+type Start struct {
+	Servers []string // config names, in order
+	Calls   int
+	Output  int64 // bytes
+	Memory  int64 // bytes
+	Small   int64 // bytes that it may hold without asking
+	CPU     int64 // seconds of processor time
+}
+
+// What a script asks for.
+const (
+	AskCall   = "call"   // a tool by its listed name; the body is its arguments
+	AskRead   = "read"   // a resource by its URI
+	AskPrompt = "prompt" // a prompt by its name; the body is its arguments, if any
+	AskSearch = "search" // cards, best first
+	AskTool   = "tool"   // the listed name of a tool by the server's own: a Tool
+	AskTools  = "tools"  // the tools of a server from Offset on: a JSON array of Tool
+	AskList   = "list"   // cards of what the servers list
+	AskBegun  = "begun"  // for nothing: it has the script
+	AskMemory = "memory" // to hold more than Start.Small; answered when it may
+)
+
+// ToGoblin is the head of a frame of a script: a question or, with End, its last.
+type ToGoblin struct {
+	ID     int    `json:",omitempty"` // of the question
+	Ask    string `json:",omitempty"`
+	Server string `json:",omitempty"` // config name
+	Tool   string `json:",omitempty"` // the server's own name of the tool that is called
+	Name   string `json:",omitempty"` // name, URI or query
+	Kind   string `json:",omitempty"`
+	MIME   string `json:",omitempty"`
+	Limit  int    `json:",omitempty"`
+	Offset int    `json:",omitempty"`
+	End    *End   `json:",omitempty"`
+}
+
+// End is how a script ended. The body is its result, what it printed and the
+// message of its failure, one after another.
+type End struct {
+	JSON    int  // bytes
+	Printed int  // bytes
+	Failure Kind `json:",omitempty"` // "" for none
+	Line    int  `json:",omitempty"`
+	// Hint is what to do when there is neither a result nor anything printed.
+	Hint string `json:",omitempty"`
+}
+
+// ToScript is the head of a frame for a script: the answer to a question, or the
+// order to end.
+type ToScript struct {
+	ID int `json:",omitempty"`
+	// Error says why there is no answer. With Code the body is the data that a
+	// server's error has; without it Kind may name the limit that ends the script.
+	Error string `json:",omitempty"`
+	Code  *int   `json:",omitempty"`
+	Kind  Kind   `json:",omitempty"`
+	// Stop ends the script for this reason.
+	Stop *Error `json:",omitempty"`
+}
+
+// Tool is a tool of a server.
+type Tool struct {
+	Name    string // the server's own
+	Listed  string
+	Version uint64 // of the lists of tools, as long as it is the same they are
+}
+
+// Kind says why a script failed.
+type Kind string
+
+// The kinds of [Error].
+const (
+	Syntax    Kind = "syntax"
+	Runtime   Kind = "runtime"
+	Timeout   Kind = "timeout"
+	Memory    Kind = "memory"
+	Calls     Kind = "calls"
+	Output    Kind = "output"
+	Cancelled Kind = "cancelled"
+	Crash     Kind = "crash" // its process ended, or could not be started
+)
+
+// ChunkName is what errors call a script.
+const ChunkName = "script"
+
+// Error is a script that failed. Of the limits, Message names the config key.
+type Error struct {
+	Kind    Kind
+	Line    int // 0 when unknown
+	Message string
+	Cause   error `json:"-"` // the context's, for Cancelled; else nil
+}
+
+func (e *Error) Error() string {
+	if e.Line > 0 {
+		return fmt.Sprintf("%s:%d: %s", ChunkName, e.Line, e.Message)
+	}
+	return ChunkName + ": " + e.Message
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Cause }
+
+// Large is a script that needs more memory than it may have.
+func Large(limit int64) *Error {
+	return &Error{Kind: Memory, Message: fmt.Sprintf("the script needs more than %s of memory (lua.memory)", Size(limit))}
+}
+
+// Size is a number of bytes for humans.
+func Size(n int64) string {
+	for _, u := range []struct {
+		shift uint
+		name  string
+	}{{30, "GiB"}, {20, "MiB"}, {10, "KiB"}} {
+		if n >= 1<<u.shift && n%(1<<u.shift) == 0 {
+			return fmt.Sprintf("%d %s", n>>u.shift, u.name)
+		}
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
+const lengths = 4 + 8 // bytes in front of a frame: the head's length and the body's
+
+// Write writes a frame. Frames must not be written at once.
+func Write(w io.Writer, head any, body []byte) error {
+	text, err := json.Marshal(head)
+	if err != nil {
+		return fmt.Errorf("write a frame: %w", err)
+	}
+	frame := make([]byte, lengths, lengths+len(text)+min(len(body), 64<<10))
+	binary.BigEndian.PutUint32(frame, uint32(len(text)))
+	binary.BigEndian.PutUint64(frame[4:], uint64(len(body)))
+	frame = append(frame, text...)
+	if len(frame)+len(body) <= cap(frame) {
+		frame, body = append(frame, body...), nil
+	}
+	if _, err := w.Write(frame); err != nil {
+		return err
+	}
+	if len(body) > 0 {
+		_, err = w.Write(body)
+	}
+	return err
+}
+
+// ReadHead reads the head of a frame, which is at most most bytes long, and says
+// how long the body is that comes next. The error is io.EOF between frames.
+func ReadHead(r io.Reader, most int, head any) (body int64, err error) {
+	var at [lengths]byte
+	if _, err := io.ReadFull(r, at[:]); err != nil {
+		return 0, err
+	}
+	n := binary.BigEndian.Uint32(at[:])
+	if int64(n) > int64(most) {
+		return 0, fmt.Errorf("a head of %d bytes, the longest has %d", n, most)
+	}
+	text := make([]byte, n)
+	if _, err := io.ReadFull(r, text); err != nil {
+		return 0, fmt.Errorf("read a head: %w", err)
+	}
+	if err := json.Unmarshal(text, head); err != nil {
+		return 0, fmt.Errorf("read a head: %w", err)
+	}
+	return int64(binary.BigEndian.Uint64(at[4:])), nil
+}
+
+// ReadBody reads a body of n bytes.
+func ReadBody(r io.Reader, n int64) ([]byte, error) {
+	body := make([]byte, n)
+	if _, err := io.ReadFull(r, body); err != nil {
+		return nil, fmt.Errorf("read a body: %w", err)
+	}
+	return body, nil
+}
