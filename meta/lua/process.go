@@ -97,8 +97,12 @@ func (p *process) alive() bool {
 	}
 }
 
-// kill ends the process. It has started no others: it cannot.
-func (p *process) kill() { _ = p.cmd.Process.Kill() }
+// kill ends the process, with whatever it may have started against all odds.
+func (p *process) kill() {
+	if p.alive() { // or its number may be another's
+		killGroup(p.cmd.Process)
+	}
+}
 
 // end waits a moment for the end of a process that is done, kills one that is not,
 // and waits until it is gone.
@@ -113,6 +117,8 @@ func (p *process) end() {
 			p.kill()
 			<-p.exited
 		}
+		// What holds its stderr beyond that is no reason to wait.
+		_ = p.errs.SetReadDeadline(time.Now().Add(dying))
 		<-p.heard
 		closeAll([]*os.File{p.out, p.errs})
 	})

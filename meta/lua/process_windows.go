@@ -1,6 +1,7 @@
 package lua
 
 import (
+	"os"
 	"syscall"
 
 	"golang.org/x/sys/windows"
@@ -11,3 +12,5 @@ import (
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: windows.CREATE_NO_WINDOW}
 }
+
+func killGroup(p *os.Process) { _ = p.Kill() }
