@@ -76,8 +76,19 @@ func TestNothingIsHiddenInWhatPeopleAreShown(t *testing.T) {
 	require.Contains(t, shown, `\u2800`)
 	require.Less(t, strings.Count(shown, "\u0301"), 4*8*4, "heaps of marks are cut down")
 	for _, args := range [][]string{
-		{"approve"}, {"list", "servers"}, {"list", "tools"}, {"list", "prompts"}, {"list", "resources"}, {"search", "adds"}, {"status"},
-		{"call", "calc_add"}, {"call", "calc_" + hidden}, {"approve", "calc", "x" + hidden}, {"read", "x:2" + hidden}, {"restart", hidden}, {"approve", "calc"},
+		{"approve"},
+		{"list", "servers"},
+		{"list", "tools"},
+		{"list", "prompts"},
+		{"list", "resources"},
+		{"search", "adds"},
+		{"status"},
+		{"call", "calc_add"},
+		{"call", "calc_" + hidden},
+		{"approve", "calc", "x" + hidden},
+		{"read", "x:2" + hidden},
+		{"restart", hidden},
+		{"approve", "calc"},
 	} {
 		out := w.run(args...)
 		seen(t, "stdout of "+args[0], out.stdout)

@@ -562,7 +562,8 @@ func TestWhatIsSaidOfATaskCountsFromItsServerOnly(t *testing.T) {
 		b := w.taskBackend("b", kind, obj{"tools": tools, "tasks": obj{"t": obj{}, "only": obj{}}, "on": obj{"task t": work, "task only": work}})
 		// It has a task of its own, so that its messages about tasks are heeded.
 		evil := w.taskBackend("evil", kind, obj{"tools": append(tools, tool("ping")), "tasks": obj{"t": obj{}}, "on": obj{
-			"task t": actions(do("wait", obj{"name": "never"}))}})
+			"task t": actions(do("wait", obj{"name": "never"})),
+		}})
 		c := connect()
 		c.caps = obj{"elicitation": obj{}}
 		c.init()
@@ -587,7 +588,8 @@ func TestWhatIsSaidOfATaskCountsFromItsServerOnly(t *testing.T) {
 		}
 		for _, name := range []string{id, known} {
 			evil.do(do("notify", obj{"method": "notifications/tasks/status", "params": obj{
-				"taskId": name, "status": "failed", "statusMessage": "forged", "createdAt": "2026-01-01T00:00:00Z", "lastUpdatedAt": "2026-01-01T00:00:00Z", "ttl": 1}}))
+				"taskId": name, "status": "failed", "statusMessage": "forged", "createdAt": "2026-01-01T00:00:00Z", "lastUpdatedAt": "2026-01-01T00:00:00Z", "ttl": 1,
+			}}))
 			evil.do(do("notify", obj{"method": "notifications/message", "params": obj{"level": "error", "data": "forged", "_meta": obj{relatedTask: obj{"taskId": name}}}}))
 		}
 		c.callText("evil_ping", nil)
