@@ -19,8 +19,8 @@ var rows = map[string]int{"B": 46, "C": 20, "H": 21, "P": 18}
 
 var (
 	rowID    = regexp.MustCompile(`\b([BCHP])(\d\d)(?:\s*(?:to|-|–)\s*[BCHP]?(\d\d))?\b`)
-	quoted   = regexp.MustCompile("`(Test[^`]+)`")
-	testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	quoted   = regexp.MustCompile("`((?:Test|Fuzz)[^`]+)`")
+	testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
 )
 
 // TestFaultsTableIsComplete keeps FAULTS.md to what there is: each row names
@@ -35,14 +35,8 @@ func TestFaultsTableIsComplete(t *testing.T) {
 		if !strings.HasPrefix(line, "|") || len(cells) < 3 {
 			continue
 		}
+		exist(t, line, tests, sources)
 		names := quoted.FindAllStringSubmatch(cells[len(cells)-1], -1)
-		for _, name := range names {
-			top, sub, found := strings.Cut(name[1], "/")
-			require.True(t, tests[top], "%s does not exist", top)
-			if found {
-				require.True(t, strings.Contains(sources, `"`+sub+`"`) || strings.Contains(sources, `"`+strings.ReplaceAll(sub, "_", " ")+`"`), "%s has no %q", top, sub)
-			}
-		}
 		for _, id := range ids(cells[0]) {
 			require.True(t, len(names) > 0 || strings.Contains(line, "by reading"), "%s names no test", id)
 			shown[id] = true
@@ -54,6 +48,40 @@ func TestFaultsTableIsComplete(t *testing.T) {
 			require.True(t, shown[id], "FAULTS.md does not tell of %s", id)
 		}
 	}
+}
+
+// exist fails for each test that a document names and nobody wrote.
+func exist(t *testing.T, document string, tests map[string]bool, sources string) {
+	t.Helper()
+	for _, name := range quoted.FindAllStringSubmatch(document, -1) {
+		top, sub, found := strings.Cut(name[1], "/")
+		require.True(t, tests[top], "%s does not exist", top)
+		if found {
+			require.True(t, strings.Contains(sources, `"`+sub+`"`) || strings.Contains(sources, `"`+strings.ReplaceAll(sub, "_", " ")+`"`), "%s has no %q", top, sub)
+		}
+	}
+}
+
+// TestPromisesNameTheirTests keeps SECURITY.md to what is shown: each promise names
+// tests that exist, or says what has to be read.
+func TestPromisesNameTheirTests(t *testing.T) {
+	text, err := os.ReadFile("../../SECURITY.md")
+	require.NoError(t, err)
+	tests, sources := everyTest(t)
+	exist(t, string(text), tests, sources)
+	promised, promises := false, 0
+	for line := range strings.Lines(string(text)) {
+		switch {
+		case strings.HasPrefix(line, "| promise "):
+			promised = true
+		case !strings.HasPrefix(line, "|"):
+			promised = false
+		case promised && !strings.HasPrefix(line, "|---"):
+			promises++
+			require.True(t, quoted.MatchString(line) || strings.Contains(line, "by reading"), "no test shows: %s", line)
+		}
+	}
+	require.Greater(t, promises, 20)
 }
 
 // ids are the rows that a cell names, with those in between.
