@@ -113,6 +113,7 @@ func (p *process) end() {
 			p.kill()
 			<-p.exited
 		}
+		_ = p.errs.SetReadDeadline(time.Now().Add(dying)) // whoever else holds it
 		<-p.heard
 		closeAll([]*os.File{p.out, p.errs})
 	})
