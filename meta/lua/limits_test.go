@@ -188,8 +188,9 @@ func TestTimeLimit(t *testing.T) {
 		t.Run("R1-17 "+c.name, func(t *testing.T) {
 			t.Parallel()
 			began := time.Now()
-			_, e := fails(t.Context(), t, c.script, lua.Limits{Timeout: 200 * time.Millisecond, Calls: 10})
-			if e == nil || e.Kind != lua.Timeout || e.Message != "the script ran longer than 200ms (lua.timeout)" || e.Line != 1 {
+			_, e := fails(t.Context(), t, c.script, lua.Limits{Timeout: time.Second, Calls: 10})
+			// On a slow machine the process may be killed, which tells no line.
+			if e == nil || e.Kind != lua.Timeout || e.Message != "the script ran longer than 1s (lua.timeout)" || e.Line > 1 {
 				t.Fatalf("%+v", e)
 			}
 			if took := time.Since(began); took > 30*time.Second {

@@ -117,8 +117,7 @@ func (p *process) end() {
 			p.kill()
 			<-p.exited
 		}
-		// What holds its stderr beyond that is no reason to wait.
-		_ = p.errs.SetReadDeadline(time.Now().Add(dying))
+		_ = p.errs.SetReadDeadline(time.Now().Add(dying)) // whoever else holds it
 		<-p.heard
 		closeAll([]*os.File{p.out, p.errs})
 	})
