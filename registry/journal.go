@@ -64,7 +64,7 @@ func (j *LogJournal) Append(rec LogRecord) uint64 {
 	j.mu.Lock()
 	size := len(rec.Text)
 	for j.bytes+size > maxLogBytes {
-		j.ring.evict(j.ring.most(func(h *holding) int { return h.bytes }), j.left)
+		j.ring.evict(j.ring.most(func(h *share) int { return h.bytes }), j.left)
 	}
 	j.bytes += size
 	kept, seq := j.ring.put(rec.Server, rec, size, j.left)

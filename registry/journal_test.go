@@ -164,7 +164,7 @@ func TestRingKeepsTheNewestOfEachServersShare(t *testing.T) {
 				for _, k := range model {
 					has[k.server]++
 				}
-				victim := g.most(func(h *holding) int { return h.records }).server
+				victim := g.most(func(h *share) int { return h.records }).server
 				for _, n := range has {
 					require.GreaterOrEqual(t, has[victim], n)
 				}

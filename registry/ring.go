@@ -18,8 +18,8 @@ type ring[T any] struct {
 	next  uint64  // number of records ever put
 	left  int     // records that are here
 
-	servers map[string]*holding
-	all     []*holding // of servers, for finding who has most
+	servers map[string]*share
+	all     []*share // of servers, for finding who has most
 }
 
 const nowhere = -1
@@ -28,7 +28,7 @@ const nowhere = -1
 type slot[T any] struct {
 	rec  T
 	seq  uint64
-	of   *holding
+	of   *share
 	next int32 // of the same server, newer; or the next free one
 }
 
@@ -37,8 +37,8 @@ type place struct {
 	at  int32
 }
 
-// holding is what one server has in a ring.
-type holding struct {
+// share is what one server has in a ring.
+type share struct {
 	server         string
 	oldest, newest int32
 	records, bytes int
@@ -49,7 +49,7 @@ type holding struct {
 // bytes.
 func (g *ring[T]) put(server string, rec T, bytes int, gone func(*T) int) (*T, uint64) {
 	if g.left == g.max {
-		g.evict(g.most(func(h *holding) int { return h.records }), gone)
+		g.evict(g.most(func(h *share) int { return h.records }), gone)
 	}
 	at := g.free
 	if g.left == len(g.slots) {
@@ -60,9 +60,9 @@ func (g *ring[T]) put(server string, rec T, bytes int, gone func(*T) int) (*T, u
 	}
 	h := g.servers[server]
 	if h == nil {
-		h = &holding{server: server, oldest: nowhere, newest: nowhere}
+		h = &share{server: server, oldest: nowhere, newest: nowhere}
 		if g.servers == nil {
-			g.servers = make(map[string]*holding)
+			g.servers = make(map[string]*share)
 		}
 		g.servers[server] = h
 		g.all = append(g.all, h)
@@ -87,7 +87,7 @@ func (g *ring[T]) put(server string, rec T, bytes int, gone func(*T) int) (*T, u
 }
 
 // most is the server that has most of something.
-func (g *ring[T]) most(of func(*holding) int) *holding {
+func (g *ring[T]) most(of func(*share) int) *share {
 	found := g.all[0]
 	for _, h := range g.all[1:] {
 		if of(h) > of(found) {
@@ -98,7 +98,7 @@ func (g *ring[T]) most(of func(*holding) int) *holding {
 }
 
 // evict takes the oldest record of a server out.
-func (g *ring[T]) evict(h *holding, gone func(*T) int) {
+func (g *ring[T]) evict(h *share, gone func(*T) int) {
 	at := h.oldest
 	s := &g.slots[at]
 	if gone != nil {
@@ -107,7 +107,7 @@ func (g *ring[T]) evict(h *holding, gone func(*T) int) {
 	h.oldest = s.next
 	if h.records--; h.records == 0 {
 		delete(g.servers, h.server)
-		g.all = slices.DeleteFunc(g.all, func(o *holding) bool { return o == h })
+		g.all = slices.DeleteFunc(g.all, func(o *share) bool { return o == h })
 	}
 	*s = slot[T]{next: g.free}
 	g.free = at

@@ -114,16 +114,24 @@ func (o *Outbox) SendAfter(marks []Mark, parts ...[]byte) bool {
 	defer o.mu.Unlock()
 	o.inOrder()
 	var waits []Mark
+	queued := uint64(0) // what has moved into the queue
 	for _, m := range marks {
-		if m.waits() {
+		switch {
+		case m.waits():
 			waits = append(waits, m)
+		case m.lane != nil:
+			queued = max(queued, o.moved[m.lane.name])
 		}
 	}
 	switch {
 	case len(waits) == 0 || o.err != nil || o.closing:
 		return false
 	case len(waits) == 1:
-		o.put(waits[0].lane, bytes.Join(parts, nil))
+		l := waits[0].lane
+		if queued > max(o.taken, o.moved[l.name]) {
+			o.moved[l.name] = queued
+		}
+		o.put(l, bytes.Join(parts, nil))
 		return true
 	}
 	for _, m := range waits {
