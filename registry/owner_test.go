@@ -144,8 +144,16 @@ func TestNamesOfWithheldToolsReachNothingElse(t *testing.T) {
 func TestNoServerCanMakeAnothersListedName(t *testing.T) {
 	plain := []string{"x", "db_x", "create_issue", "db_create_issue", "a.b", "db_a.b", strings.Repeat("n", 70), "db_" + strings.Repeat("n", 70), "catalog_x"}
 	for _, servers := range [][]string{
-		{"my", "my_db"}, {"my_db", "my"}, {"a.b", "a_b"}, {"a_b", "a.b"}, {"m", "my", "my_db"}, {"a.b.c", "a_b.c", "a.b_c"}, {"m", "m_y", "m.y", "m_y_db", "m_y.db"},
-		{strings.Repeat("l", 60), strings.Repeat("l", 55)}, {strings.Repeat("l", 63), strings.Repeat("l", 64)}, {strings.Repeat("l", 46), strings.Repeat("l", 60)},
+		{"my", "my_db"},
+		{"my_db", "my"},
+		{"a.b", "a_b"},
+		{"a_b", "a.b"},
+		{"m", "my", "my_db"},
+		{"a.b.c", "a_b.c", "a.b_c"},
+		{"m", "m_y", "m.y", "m_y_db", "m_y.db"},
+		{strings.Repeat("l", 60), strings.Repeat("l", 55)},
+		{strings.Repeat("l", 63), strings.Repeat("l", 64)},
+		{strings.Repeat("l", 46), strings.Repeat("l", 60)},
 	} {
 		t.Run(strings.Join(servers, " "), func(t *testing.T) {
 			// What each server alone would be listed as, and with that all that

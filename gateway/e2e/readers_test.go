@@ -75,7 +75,7 @@ func TestRequestsThatReadersUnderstandDifferentlyReachNoServer(t *testing.T) {
 			c := connect(w)
 			require.Nil(t, c.put("tools/call", `{"name":"srv_ok","arguments":{"Name":1,"name":2,"name":3}}`).Error, "what decides nothing is passed on")
 			for method, all := range disputed {
-				if c.modern && (strings.HasSuffix(method, "subscribe")) {
+				if c.modern && strings.HasSuffix(method, "subscribe") {
 					continue
 				}
 				for _, params := range all {

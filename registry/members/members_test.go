@@ -57,21 +57,29 @@ func TestWhatReadersMayDisputeIsTakenOut(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ method, text, want string }{
 		{"tools/call", `{"content":[{"type":"text","text":"URI"}],"structuredContent":{"Type":1,"type":2}}`, ``},
-		{"tools/call", `{"content":[{"type":"resource_link","uri":"a","URI":"mcp://other/b","name":"n"}]}`,
-			`{"content":[{"type":"resource_link","uri":"a","name":"n"}]}`},
+		{
+			"tools/call", `{"content":[{"type":"resource_link","uri":"a","URI":"mcp://other/b","name":"n"}]}`,
+			`{"content":[{"type":"resource_link","uri":"a","name":"n"}]}`,
+		},
 		{"tools/call", `{"content":[{"type":"resource_link","URI":"mcp://other/b"}]}`, `{"content":[{"type":"resource_link"}]}`},
 		{"tools/call", `{"content":[{"type":"text","Type":"resource_link","uri":"mcp://other/b"}]}`, `{"content":[{"type":"text","uri":"mcp://other/b"}]}`},
 		{"tools/call", `{"content":[{"type":"text","type":"resource_link","uri":"b"}]}`, `{"content":[{"type":"resource_link","uri":"b"}]}`},
 		{"tools/call", `{"content":[],"Content":[{"type":"resource_link","uri":"b"}]}`, `{"content":[]}`},
 		{"tools/call", `{ "a" : 1 , "content" : [ ] , "content" : [ 1 ] }`, `{"a":1,"content":[1]}`},
-		{"tools/call", `{"content":[{"type":"resource","resource":{"uri":"a","Uri":"b","text":"t"},"Resource":{"uri":"c"}}]}`,
-			`{"content":[{"type":"resource","resource":{"uri":"a","text":"t"}}]}`},
+		{
+			"tools/call", `{"content":[{"type":"resource","resource":{"uri":"a","Uri":"b","text":"t"},"Resource":{"uri":"c"}}]}`,
+			`{"content":[{"type":"resource","resource":{"uri":"a","text":"t"}}]}`,
+		},
 		{"tools/call", `{"_meta":{"ui":{"resourceUri":"a","resourceURI":"b"},"UI":{}}}`, `{"_meta":{"ui":{"resourceUri":"a"}}}`},
-		{"prompts/get", `{"messages":[{"role":"user","content":{"type":"text","TYPE":"resource"}},{"content":[{"uri":"a","uri":"b"}],"Content":{}}]}`,
-			`{"messages":[{"role":"user","content":{"type":"text"}},{"content":[{"uri":"b"}]}]}`},
+		{
+			"prompts/get", `{"messages":[{"role":"user","content":{"type":"text","TYPE":"resource"}},{"content":[{"uri":"a","uri":"b"}],"Content":{}}]}`,
+			`{"messages":[{"role":"user","content":{"type":"text"}},{"content":[{"uri":"b"}]}]}`,
+		},
 		{"resources/read", `{"contents":[{"uri":"a","URI":"b"}],"Contents":[]}`, `{"contents":[{"uri":"a"}]}`},
-		{"tools/call", `{"inputRequests":{"q":{"method":"roots/list","Method":"elicitation/create","params":{"mode":"form","Mode":"url"}}}}`,
-			`{"inputRequests":{"q":{"method":"roots/list","params":{"mode":"form"}}}}`},
+		{
+			"tools/call", `{"inputRequests":{"q":{"method":"roots/list","Method":"elicitation/create","params":{"mode":"form","Mode":"url"}}}}`,
+			`{"inputRequests":{"q":{"method":"roots/list","params":{"mode":"form"}}}}`,
+		},
 		{"tools/list", `{"tools":[],"Tools":[]}`, ``},
 	} {
 		if tt.want == "" {
