@@ -110,9 +110,12 @@ func TestWhatOthersMakeGoblinLogIsBounded(t *testing.T) {
 			c.waitListed("tools", "loud_t", true)
 			began := time.Now()
 			row.do(loud, c)
-			lines, _ := logged(t, path, row.text, row.party)
+			lines := 0
+			eventually(t, "the lines that may be logged", func() bool {
+				lines, _ = logged(t, path, row.text, row.party)
+				return lines >= logBurst
+			})
 			require.LessOrEqual(t, lines, logBurst+logRate*int(1+time.Since(began).Seconds()))
-			require.GreaterOrEqual(t, lines, logBurst)
 			// Others are logged as ever.
 			calm.do(do("notify", obj{"method": "notifications/resources/updated", "params": obj{}}))
 			c.fault("resources/read", obj{"uri": "mcp://calm/x:1"})

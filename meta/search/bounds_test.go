@@ -43,7 +43,7 @@ func TestAListThatIsTooLongIsFoundByItsNames(t *testing.T) {
 	set(t, reg, "small", registry.Tool, object{"name": "invoice", "description": "of the supplier"})
 	x := search.New(reg)
 	for seed := range uint64(2) {
-		const n = 6000
+		const n = 5000
 		require.Empty(t, reg.SetList("wordy", registry.Tool, wordy(n, 4000, seed)))
 		_, total := find(t, x, search.Query{Text: "wordy"})
 		require.Equal(t, n, total)

@@ -1,0 +1,45 @@
+package tui
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/registry"
+)
+
+// A server that says much leaves the rows of others in the tab.
+func TestAServerDisplacesItsOwnRowsOnly(t *testing.T) {
+	r := newRig(t, 120, 40, "files", "github").keys("5 ] ]")
+	for i := range 10 {
+		r.reg.Logs().Append(registry.LogRecord{Server: "files", Source: registry.SourceStderr, Text: fmt.Sprint("quiet ", i)})
+	}
+	for range 3 {
+		for range mostLogs {
+			r.reg.Logs().Append(registry.LogRecord{Server: "github", Source: registry.SourceStderr, Text: "loud"})
+		}
+		r.changed(registry.Logs)
+	}
+	rows := map[string]int{}
+	for _, row := range r.app.logs().logs[tabStderr].held {
+		rows[row.Server]++
+	}
+	require.Equal(t, 10, rows["files"])
+	require.Equal(t, mostLogs-10, rows["github"])
+}
+
+func TestSharesOfPlaces(t *testing.T) {
+	for _, c := range []struct {
+		places int
+		needs  []int
+		share  int
+	}{
+		{10, []int{20}, 10},
+		{10, []int{20, 20}, 5},
+		{10, []int{2, 20}, 8},
+		{10, []int{1, 2, 20, 30}, 3},
+	} {
+		require.Equal(t, c.share, shareOf(c.places, c.needs), "%+v", c)
+	}
+}
