@@ -117,7 +117,11 @@ func (c *client) send(method, params string) (id string) {
 			tree.names, tree.items = append(tree.names, `"_meta"`), append(tree.items, meta)
 		}
 		more := parseTree([]byte("{" + envelope + "}"))
-		meta.names, meta.items = append(meta.names, more.names...), append(meta.items, more.items...)
+		for i, name := range more.names {
+			if !slices.Contains(meta.names, name) {
+				meta.names, meta.items = append(meta.names, name), append(meta.items, more.items[i])
+			}
+		}
 		params = strings.ReplaceAll(tree.String(), ",\n", ", ")
 	}
 	c.update(func() { c.lastID++; id = fmt.Sprint(c.lastID) })
