@@ -226,9 +226,9 @@ func TestH17_ClientsThatDoNotReadTheirAnswersDelayNobody(t *testing.T) {
 	s := w.serve()
 	c := s.client(false)
 	before, slowest := c.callsTake("b_t")
-	body := `{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"b_big"}}`
 	for i := range n {
 		conn := s.dial()
+		body := `{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"b_big"}}`
 		if i%2 == 1 { // its answers come as events
 			body = strings.Replace(body, `"b_big"`, `"b_big","_meta":{"progressToken":1}`, 1)
 		}
