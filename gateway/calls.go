@@ -120,7 +120,7 @@ func (g *Gateway) route(r *request, member string, resolve resolver) (t registry
 		r.fail(err)
 		return t, nil, false
 	}
-	if t.Name != name {
+	if t.Name != name || escaped(raw) {
 		edits = r.edit(raw, t.Name)
 	}
 	return t, edits, true

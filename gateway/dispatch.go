@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -214,6 +215,11 @@ func (g *Gateway) find(ctx context.Context, resolve resolver, name string) (regi
 	}
 	return t, err
 }
+
+// escaped reports whether a name is written with escapes, which readers may resolve
+// to another one where they are half of a surrogate pair. The server gets the name
+// that was looked up instead.
+func escaped(raw []byte) bool { return bytes.IndexByte(raw, '\\') >= 0 }
 
 // stringMember reads the parameter that a request is routed by.
 func stringMember(params []byte, name string) (value string, raw []byte, err error) {

@@ -50,6 +50,8 @@ func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.
 		g.message(s.Name(), conn, c, params)
 	case "notifications/elicitation/complete":
 		g.elicited(s.Name(), conn, c, params)
+	case "notifications/tasks":
+		// Nobody was acknowledged to hear of tasks by listens: clients ask.
 	case "notifications/progress":
 		// Of a call that is over: its token, ours, means something else to
 		// every client.

@@ -87,7 +87,7 @@ func (g *Gateway) Start(x *downstream.Exchange, burst *jsonrpc.Burst) bool {
 	f := &r.flight
 	f.exchange, f.release = x, release
 	f.call.Cause, f.call.Burst, f.call.Method, f.call.Params = f, burst, x.Method(), x.Params()
-	if t.Name != name {
+	if t.Name != name || escaped(raw) {
 		f.call.Edits = r.edit(raw, t.Name)
 	}
 	g.trackProgress(r, &f.call, rawjson.Get(meta, "progressToken"))

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
 	"goblin/registry"
+	"goblin/registry/members"
 	"goblin/registry/rawjson"
 )
 
@@ -50,7 +50,7 @@ func (r *request) tasksNegotiated() bool {
 
 // asksForTask reports whether a call has the member that asks for a task.
 func (r *request) asksForTask() bool {
-	return bytes.Contains(r.Params(), []byte(`"task"`)) && rawjson.Get(r.Params(), "task") != nil
+	return rawjson.Get(r.Params(), "task") != nil
 }
 
 // ignoreTask takes the member out that asks for a task, where there are none:
@@ -495,6 +495,7 @@ func (g *Gateway) stateOf(r *request, own *task) []byte {
 		}
 		return nil
 	}
-	g.tasks.note(own, reply.Result)
-	return rename(reply.Result, own.id)
+	state := members.Result("tasks/get").Clean(reply.Shape, reply.Result)
+	g.tasks.note(own, state)
+	return rename(state, own.id)
 }

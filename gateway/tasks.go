@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -473,7 +472,7 @@ func offersTasks(conn upstream.Conn) bool {
 
 // related is the id of the task that a message names, nil for none.
 func related(obj []byte) []byte {
-	if !bytes.Contains(obj, []byte("related-task")) { // its slash may be escaped
+	if !rawjson.Mentions(obj, "related-task") {
 		return nil
 	}
 	return rawjson.Path(obj, "_meta", relatedTask, "taskId")

@@ -130,21 +130,21 @@ func (a *App) approveAt(ctx context.Context, g Gateway, what instance.ApproveArg
 		return a.json(map[string]any{"serverId": what.Server, "approved": append([]string{}, approved...)})
 	}
 	awaiting = slices.DeleteFunc(awaiting, func(p instance.PinnedTool) bool { return !slices.Contains(approved, p.Name) })
-	return a.printText(a.differences(awaiting) + taken(what, approved))
+	return a.printText(a.differences(awaiting) + a.taken(what, approved))
 }
 
 // taken says what was approved, and what of the named tools did not await it.
-func taken(what instance.ApproveArgs, approved []string) string {
+func (a *App) taken(what instance.ApproveArgs, approved []string) string {
 	idle := slices.DeleteFunc(slices.Clone(what.Tools), func(name string) bool { return slices.Contains(approved, name) })
 	text := ""
 	switch {
 	case len(approved) > 0:
-		text = fmt.Sprintf("\nApproved of %q: %s.\n", what.Server, shownNames(approved))
+		text = "\n" + a.wrapped(fmt.Sprintf("Approved of %q: %s.", what.Server, shownNames(approved)), "  ")
 	case len(idle) == 0:
 		text = fmt.Sprintf("No tool of %q awaits approval.\n", what.Server)
 	}
 	if len(idle) > 0 {
-		text += fmt.Sprintf("Not awaiting approval: %s.\n", shownNames(idle))
+		text += a.wrapped(fmt.Sprintf("Not awaiting approval: %s.", shownNames(idle)), "  ")
 	}
 	return text
 }
@@ -160,11 +160,24 @@ func shownNames(names []string) string {
 
 // shownName is a name in one line, in quotes unless it is a plain word.
 func shownName(name string) string {
-	line := display.Line(name)
-	if line == "" || strings.ContainsAny(line, " \u00a0\u3000\"',;:()") {
+	line := display.Name(quotes.Replace(name))
+	if line == "" || strings.ContainsAny(line, " \u00a0\u3000\"',;:()\\") {
 		return `"` + line + `"`
 	}
 	return line
+}
+
+// quotes keeps a name within its quotes, and what looks like an escape in it apart
+// from one that is.
+var quotes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+
+// wrapped is a line, or several of the terminal's width, of which all but the first
+// begin with a mark: what a server wrote is not to look like a line of its own.
+func (a *App) wrapped(line, mark string) string {
+	if room := a.Columns - len(mark); room > 20 {
+		line = strings.ReplaceAll(ansi.Hardwrap(line, room, true), "\n", "\n"+mark)
+	}
+	return line + "\n"
 }
 
 // pinned counts the tools of a server, of all for "", that await approval, and
@@ -218,14 +231,11 @@ func (a *App) differences(awaiting []instance.PinnedTool) string {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "%s %s (%s)\n", display.Line(p.Server), shownName(p.Name), what)
+		b.WriteString(a.wrapped(fmt.Sprintf("%s %s (%s)", display.Line(p.Server), shownName(p.Name), what), "  "))
 		row := registry.PinnedTool{New: p.New, Approved: p.Approved, Offered: p.Offered}
 		for line := range strings.Lines(display.Text(row.Diff())) {
 			line = strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "    ")
-			if a.Columns > 20 {
-				line = ansi.Hardwrap(line, a.Columns-2, true)
-			}
-			b.WriteString("  " + strings.ReplaceAll(line, "\n", "\n  ") + "\n")
+			b.WriteString(a.wrapped("  "+line, "  > "))
 		}
 	}
 	return b.String()

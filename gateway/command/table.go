@@ -28,7 +28,9 @@ func (t *table) render(w io.Writer, columns int) error {
 	used := make([]bool, len(t.header))
 	for _, row := range t.rows {
 		for i := range row {
-			row[i] = display.Line(row[i])
+			if row[i] = display.Line(row[i]); i < len(row)-1 { // the last one is cut
+				row[i] = display.Name(row[i])
+			}
 			widths[i] = max(widths[i], display.Width(row[i]))
 			used[i] = used[i] || row[i] != ""
 		}

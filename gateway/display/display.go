@@ -7,6 +7,7 @@
 package display
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -25,6 +26,24 @@ func Text(s string) string { return escape(s, true) }
 // Line is Text for one line or one cell: line breaks and tabs are escaped too.
 // Names are drawn by it, so that none pretends to be more than one.
 func Line(s string) string { return escape(s, false) }
+
+// Name is Line for a name that stands among other words: several blanks in a row,
+// by which it could reach the next line of a terminal, become escapes, too.
+func Name(s string) string {
+	return blanks.ReplaceAllStringFunc(Line(s), func(run string) string {
+		var out strings.Builder
+		for _, r := range run {
+			if r < utf8.RuneSelf {
+				out.WriteString(`\x` + hex(uint64(r), 2))
+			} else {
+				out.WriteString(`\u` + hex(uint64(r), 4))
+			}
+		}
+		return out.String()
+	})
+}
+
+var blanks = regexp.MustCompile(`[ \x{a0}\x{3000}]{2,}`)
 
 func escape(s string, lines bool) string {
 	return replace(s, lines, func(out *strings.Builder, before rune, rest string, r rune, size int) {

@@ -18,6 +18,7 @@ var openers = map[string]func(uri string) string{
 	"decoded":         func(uri string) string { return unescaped(strings.TrimPrefix(uri, "file://")) },
 	"decoded twice":   func(uri string) string { return unescaped(unescaped(strings.TrimPrefix(uri, "file://"))) },
 	"decoded first":   func(uri string) string { return parsed(unescaped(uri)) },
+	"cut everywhere":  func(uri string) string { return strings.ReplaceAll(uri, "file://", "") },
 	"parsed":          parsed,
 	"without a query": func(uri string) string { return regexp.MustCompile(`[?#;].*`).ReplaceAllString(parsed(uri), "") },
 	"browser": func(uri string) string {
@@ -62,6 +63,7 @@ var hidden = []string{
 	"file:///secret/k?v=1", "file:///secret/k#top", "file:///secret/k;v=1", "file:///secret;v=1/k", "file:///secret/k%3fv", "file:///secret/k%23v", "file:///pub/?/../../secret/k", "file:///pub/#/../../secret/k",
 	"file:///pub/../secret/k", "file:///pub/%2e%2e/secret/k", "file:///pub/.%2E/secret/k", "file:///pub/..%2fsecret/k", "file:///pub/%252e%252e%252fsecret/k", "file:///./secret/k", "file:///%2e/secret/k",
 	"file:///pub/x/../../secret/k", "file:///../secret/k", "file:///pub/..;/secret/k", "file:///pub//../secret/k", "file:///secret//k", "file:///secret/./k", "file:///secret/k/", "file:///secret/k.", "file:///secret/k%20",
+	"file:///sefile://cret/k", "file:///pub/.file://./secret/k", "file:///sefile:%2F/cret/k",
 	"/secret/k", "../../secret/k", "file%3A///secret/k", "file:///%c0%ae%c0%ae/secret/k",
 	"file://localhost/pub\\..%2f%2573ecret%5ck?a#b", "FILE:/pub/%2e%2E/secret%2Fk%23",
 }

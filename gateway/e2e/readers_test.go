@@ -97,6 +97,57 @@ func TestRequestsThatReadersUnderstandDifferentlyReachNoServer(t *testing.T) {
 	}
 }
 
+func TestEscapesInKeysAndNamesChangeNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	on := obj{"tools/call t": actions(do("echo")), "tools/call say": actions(do("reply")), "create t": actions()}
+	b := w.backend("srv", obj{
+		"capabilities": obj{"tools": obj{}, "tasks": obj{"requests": obj{"tools": obj{"call": obj{}}}}},
+		"tools":        []obj{tool("t"), tool("say"), tool("x\ufffd")}, "on": on,
+	})
+	s := w.serve()
+	c := s.rawClient()
+	c.modern, c.web.stateless = true, true
+	for _, params := range []string{`{"name":"srv_t","task":{"ttl":1}}`, `{"name":"srv_t","t\u0061sk":{"ttl":1}}`, `{"name":"srv_t","\u0074ask":{}}`} {
+		m := c.put("tools/call", params)
+		require.Nil(t, m.Error, m.raw)
+		require.NotContains(t, str(m.Result, "content", 0, "text"), "ttl", "a client without tasks asks for none")
+	}
+	legacy := s.rawClient()
+	legacy.web.stateless = false
+	legacy.init()
+	for _, name := range []string{`x\ud800`, `x\udfff`, `x\ufffd`} {
+		legacy.put("tools/call", `{"name":"`+name+`"}`)
+		got := b.received("tools/call")
+		require.Equal(t, `"x`+"\ufffd"+`"`, string(at(got[len(got)-1].Msg, "params", "name")), "the server gets the name that was looked up")
+	}
+	legacy.put("tools/call", `{"name":"srv_say","_meta":{"progressToken":1},"notes":[{"method":"notifications/message","params":{"level":"error","data":"d","_meta":{"io.modelcontextprotocol/rel\u0061ted-task":{"taskId":"T"}}}}],"reply":{"result":{"content":[]}}}`)
+	require.NotContains(t, string(legacy.noted("notifications/message", nil).Params), "taskId")
+	e := legacy.put("tools/call", `{"name":"srv_say","reply":{"error":{"code":-32042,"message":"m","data":{"elicitations":[{"mode":"url","Mode":"form","elicitationId":"1","url":"https://x","Task":{},"_META":{}}]}}}}`).Error
+	for _, member := range []string{"Mode", "Task", "_META"} {
+		require.NotContains(t, string(e), member)
+	}
+}
+
+func TestArgumentsInHeadersAreOneForAllReaders(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	schema := func(key string) json.RawMessage {
+		return json.RawMessage(`{"type":"object","properties":{"region":{"type":"string",` + key + `:"Region"}}}`)
+	}
+	b := w.remote("srv", "/mcp", obj{"era": "modern", "tools": []obj{
+		tool("plain", obj{"inputSchema": schema(`"x-mcp-header"`)}), tool("escaped", obj{"inputSchema": schema(`"x-mcp-he\u0061der"`)}),
+	}})
+	c := w.standalone()
+	for _, name := range []string{"srv_plain", "srv_escaped"} {
+		for _, arguments := range []string{`{"region":"eu","region":"us"}`, `{"region":"us","Region":"eu"}`, `{"REGION":"eu"}`} {
+			require.Equal(t, -32602, parseError(t, c.put("tools/call", `{"name":"`+name+`","arguments":`+arguments+`}`)).Code, "%s %s", name, arguments)
+		}
+		require.Nil(t, c.put("tools/call", `{"name":"`+name+`","arguments":{"region":"eu","other":1,"Other":2}}`).Error)
+	}
+	require.Equal(t, 2, b.count("tools/call"))
+}
+
 // link is a content block as encoding/json reads it.
 type link struct {
 	Type     string `json:"type"`

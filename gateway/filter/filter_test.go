@@ -121,13 +121,28 @@ func TestDeniedHostsAndSchemes(t *testing.T) {
 		"*/id_rsa":                 {"file:///id_rsa/", "file:///x/id_rsa.", "file:///x/id_rsa?y", "file:///x/id%5frsa", `file:///x\id_rsa`},
 		"file:///\u00fc/*":         {"file:///u\u0308/a", "file:///u%cc%88/a", "file:///%C3%BC/a"},
 		"file:///u\u0308/*":        {"file:///\u00fc/a"},
+		"file:///secret/*": {
+			"file:///sefile://cret/k", "file:///pub/.file://./secret/k", "file:///sefile:%2F/cret/k", "file:///sefile:cret/k", "FILE:///sefile://cret/k", "file:///sefifile://le://cret/k",
+		},
+		"notes://priv/*":                    {"notes://prinotes://v/a", "notes://pub/.notes://./.notes://./priv/a", "notes://priv:/a"},
+		"*.pem":                             {"file:///k.pefile://m"},
+		"http://127.0.0.1:80/*":             {"http://127.0.0.1/a", "http://2130706433/a"},
+		"https://example.com:443/private/*": {"https://example.com/private/a", "https://example.com:0443/private/a"},
+		"https://b\u00fccher.example/*":     {"https://xn--bcher-kva.example/a"},
+		"http://2130706433/*":               {"http://127.0.0.1/a"},
+		"file:///pub/../sec/*":              {"file:///sec/k"},
+		"http://a.example/b/../c/*":         {"http://a.example/c/d"},
+		"x://h/a/../secret":                 {"x://h/secret"},
 	} {
 		f := filter.New(config.Filter{Deny: []string{deny}})
 		for _, uri := range uris {
 			require.False(t, f.Match(uri), "%s %q", deny, uri)
 		}
 	}
-	f := filter.New(config.Filter{Deny: []string{"notes://private/*", "file:///Secret/*"}})
+	f := filter.New(config.Filter{Allow: []string{"file:///srv/pub/*"}})
+	require.False(t, f.Match("file:///srv/pub/.file://./secret/k"))
+	require.True(t, filter.New(config.Filter{Allow: []string{"proxy://x/*"}}).Match("proxy://x/https://a.example/b"))
+	f = filter.New(config.Filter{Deny: []string{"notes://private/*", "file:///Secret/*"}})
 	for _, uri := range []string{"notes://shared/private/a", "notes://privates", "file:///secret/a", "file:///x/Secret/a"} {
 		require.True(t, f.Match(uri), uri)
 	}

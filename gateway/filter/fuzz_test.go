@@ -49,6 +49,7 @@ func files(uri string) (found []string) {
 		for _, prefix := range []string{"file://localhost/", "file://", "file:"} { // as Python's and many others
 			if rest, ok := strings.CutPrefix(strings.TrimSpace(uri), prefix); ok {
 				open(rest)
+				open(strings.ReplaceAll(rest, prefix, ""))
 				bare, _, _ := strings.Cut(rest, "#")
 				bare, _, _ = strings.Cut(bare, "?")
 				open(bare)

@@ -12,7 +12,7 @@ import (
 // what it says, as readers do who drop something.
 var (
 	sameSteps  = []func(string) string{decodeGlob, turnGlob, lower, local}
-	looseSteps = append(sameSteps[:len(sameSteps):len(sameSteps)], norm.NFC.String, squeezeGlob, paramless, pathGlob)
+	looseSteps = append(sameSteps[:len(sameSteps):len(sameSteps)], norm.NFC.String, squeezeGlob, paramless, pathGlob, parseGlob, dotlessGlob)
 )
 
 // decodeGlob is decode for a glob: what an escape stands for is literal.
@@ -35,6 +35,26 @@ func decodeGlob(s string) string {
 
 // turnGlob is turn for a glob, in which a backslash is written twice.
 func turnGlob(s string) string { return strings.ReplaceAll(s, `\\`, "/") }
+
+// parseGlob is parse for the literal beginning of a glob.
+func parseGlob(s string) string { return inFront(s, parse) }
+
+// dotlessGlob is dotless for it.
+func dotlessGlob(s string) string { return inFront(s, dotless) }
+
+// inFront applies f to what stands before the first wildcard, in whole segments and
+// behind the authority.
+func inFront(s string, f func(string) string) string {
+	at := len(s)
+	if wild := strings.IndexAny(s, `*?[\`); wild >= 0 {
+		at = strings.LastIndexByte(s[:wild], '/') + 1
+	}
+	head, rest := body(s[:at])
+	if named("//"+rest) && strings.HasSuffix(head, "//") && strings.IndexByte(rest, '/') < 0 {
+		return s // the authority goes on
+	}
+	return f(s[:at]) + s[at:]
+}
 
 // squeezeGlob takes several slashes in a path for one.
 func squeezeGlob(s string) string {

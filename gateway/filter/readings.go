@@ -20,7 +20,7 @@ const (
 // steps are what readers do to a URI. templateSteps leave out what would take
 // the expressions of a template for a query or a host.
 var (
-	steps         = []func(string) string{decode, trim, unwrap, turn, parse, fragmentless, queryless, paramless, dotless, tidy, tidyWhole}
+	steps         = []func(string) string{decode, trim, unwrap, turn, parse, fragmentless, queryless, paramless, dotless, tidy, tidyWhole, schemeless, colonless}
 	templateSteps = []func(string) string{decode, trim, turn, lower, dotless, tidy, tidyWhole}
 )
 
@@ -76,7 +76,7 @@ func simple(uri string) bool {
 	if !ok || name == "" || name != strings.ToLower(name) || special(name) && !(name == "file" && strings.HasPrefix(body, "/")) {
 		return false
 	}
-	return !strings.HasPrefix(body, ".") && !strings.Contains(body, "//") && !strings.Contains(body, "/.") &&
+	return !strings.HasPrefix(body, ".") && !strings.Contains(body, "//") && !strings.Contains(body, name+":") && !strings.Contains(body, "/.") &&
 		!strings.ContainsAny(body, " \"#%;<>?[\\]^`{|}") && !strings.ContainsFunc(body, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
@@ -256,6 +256,23 @@ func resolve(head, path string, squeeze bool) string {
 	return head + path
 }
 
+// schemeless takes the scheme out wherever it stands again: some readers cut it off
+// by replacing it everywhere. It keeps the first.
+func schemeless(s string) string { return without(s, "://") }
+
+// colonless is schemeless for those who replace no more than the colon.
+func colonless(s string) string { return without(s, ":") }
+
+func without(s, mark string) string {
+	name, _ := split(s)
+	if name == "" {
+		return s
+	}
+	head, rest := body(s)
+	rest = strings.ReplaceAll(rest, name+mark, "")
+	return head + strings.ReplaceAll(rest, strings.ToLower(name)+mark, "")
+}
+
 // lower writes the scheme in small letters.
 func lower(s string) string {
 	name, rest := split(s)
@@ -342,7 +359,8 @@ func fold(s string, glob bool) (folded, hostless string) {
 			at = strings.IndexByte(path, '*')
 		}
 		host := strings.ToLower(path[:at])
-		path = strings.TrimSuffix(host[strings.LastIndexByte(host, '@')+1:], ".") + path[at:]
+		host = strings.TrimSuffix(host[strings.LastIndexByte(host, '@')+1:], ":")
+		path = strings.TrimSuffix(host, ".") + path[at:]
 	}
 	return scheme + ":" + drive(path), scheme + ":" + drive(hostless)
 }

@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -93,7 +92,7 @@ func (s *Server) mirror(items [][]byte, drop bool) [][]byte {
 	m := &mirrors{tools: map[string][]mcp.ParamHeaderBinding{}}
 	kept := items[:0]
 	for _, item := range items {
-		if !bytes.Contains(item, []byte("x-mcp-header")) {
+		if !rawjson.Mentions(item, "x-mcp-header") {
 			kept = append(kept, item)
 			continue
 		}

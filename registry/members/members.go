@@ -44,6 +44,13 @@ type member struct {
 	tree  *Tree
 }
 
+var everyByte = func() (all [256]bool) {
+	for c := range all {
+		all[c] = true
+	}
+	return all
+}()
+
 // Visitor is told of the URIs in a text.
 type Visitor interface {
 	// URI gets the raw value of a member that is a URI of the server, in the order
@@ -52,7 +59,7 @@ type Visitor interface {
 }
 
 // maxMembers is how many members a Tree can have.
-const maxMembers = 32
+const maxMembers = 64
 
 // object makes a Tree of names and the trees of their values: a name, or a name
 // and a *Tree, one after another.
@@ -73,11 +80,39 @@ func object(parts ...any) *Tree {
 		t.first[c] = c == '\\' || c >= utf8.RuneSelf
 	}
 	for _, m := range t.members {
-		for _, c := range strings.ToLower(m.name[:1]) + strings.ToUpper(m.name[:1]) {
+		if m.name == "" || m.name[0] >= utf8.RuneSelf { // may begin with any byte
+			t.first = everyByte
+			break
+		}
+		for _, c := range []byte(strings.ToLower(m.name[:1]) + strings.ToUpper(m.name[:1])) {
 			t.first[c] = true
 		}
 	}
 	return t
+}
+
+// Paths is the Tree of an object in which the values at these paths decide. Of one
+// object no more than 64 members count.
+func Paths(paths ...[]string) *Tree {
+	inner := map[string][][]string{}
+	var names []string
+	for _, p := range paths {
+		if len(p) == 0 {
+			continue
+		}
+		if _, known := inner[p[0]]; !known && len(names) < maxMembers {
+			names = append(names, p[0])
+			inner[p[0]] = nil
+		}
+		inner[p[0]] = append(inner[p[0]], p[1:])
+	}
+	var parts []any
+	for _, name := range names {
+		if parts = append(parts, name); len(inner[name]) > 0 {
+			parts = append(parts, Paths(inner[name]...))
+		}
+	}
+	return object(parts...)
 }
 
 // array is the Tree of an array with such elements.
@@ -140,7 +175,7 @@ func (t *Tree) find(shape *rawjson.Shape, v []byte, to Visitor) *AmbiguousError 
 	if t.values == nil && len(t.members) == 0 {
 		return nil
 	}
-	seen := uint32(0)
+	seen := uint64(0)
 	var parts [3][]byte // of a block
 	for k, value := range shape.Members(v) {
 		i, exact := t.match(k)

@@ -108,7 +108,7 @@ var results = map[string]*Tree{
 	"prompts/get":         result("messages", array(object("content", oneOrMore(block))), "_meta", meta),
 	"resources/read":      result("contents", array(object("uri", uri, "mimeType")), "_meta", meta),
 	"completion/complete": result("_meta", meta),
-	"tasks/get":           result(append([]any{"result", result(call...), "_meta", meta}, state...)...),
+	"tasks/get":           result(append([]any{"result", result(call...), "error", Fault, "_meta", meta}, state...)...),
 	"tasks/result":        result(call...),
 	"tasks/cancel":        result(append(state, "_meta", meta)...),
 	"tasks/update":        result(append(state, "_meta", meta)...),
@@ -124,4 +124,4 @@ func Result(method string) *Tree { return results[method] }
 
 // Fault is the Tree of an error object.
 var Fault = object("code", "message",
-	"data", object("uri", uri, "code", "requiredCapabilities", "elicitations", array(object("elicitationId", "url"))))
+	"data", object("uri", uri, "code", "requiredCapabilities", "elicitations", array(question)))

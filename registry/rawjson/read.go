@@ -129,6 +129,12 @@ func Path(obj []byte, names ...string) []byte {
 	return obj
 }
 
+// Mentions reports whether a string of the valid text v may hold word, of letters
+// and hyphens: never false for one that does, however it is escaped.
+func Mentions(v []byte, word string) bool {
+	return bytes.Contains(v, []byte(word)) || bytes.Contains(v, []byte(`\u`))
+}
+
 // Offset returns where inner begins in outer. inner must have been made from
 // outer by slicing (as all readers here do), never by copying.
 func Offset(outer, inner []byte) int { return cap(outer) - cap(inner) }
