@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,7 +20,7 @@ import (
 )
 
 // runner runs most scripts of the tests.
-var runner = newRunner()
+var runner *lua.Runner
 
 // newRunner returns a Runner whose processes are this test.
 func newRunner() *lua.Runner { return lua.NewRunner(must(os.Executable()), "script-worker") }
@@ -30,10 +32,27 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(closing{m})
 }
 
+// build makes a program for the processes of a test that looks for races: of those
+// that do, too, each takes half a second to start, and there are hundreds. The tests
+// of processes_test.go have such ones.
+func build(dir string) (program string, err error) {
+	program = filepath.Join(dir, "goblin")
+	if out, err := exec.Command("go", "build", "-o", program, "goblin").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build goblin: %w\n%s", err, out)
+	}
+	return program, nil
+}
+
 // closing ends the runner before leaks are looked for.
 type closing struct{ *testing.M }
 
 func (c closing) Run() int {
+	runner = newRunner()
+	if racing {
+		dir := must(os.MkdirTemp("", "lua"))
+		defer func() { _ = os.RemoveAll(dir) }()
+		runner = lua.NewRunner(must(build(dir)), "script-worker")
+	}
 	defer runner.Close()
 	return c.M.Run()
 }
