@@ -258,7 +258,9 @@ func TestSoakLosesNoAnswerAndLeavesNothingBehind(t *testing.T) {
 		p.modern = true
 		end := p.overHTTP(context.Background(), s.base)
 		for _, f := range fleet {
-			require.True(t, p.do(s.call(f.name, "echo")), "%s answers again", f.name)
+			if f.name != "each" { // which is refused to requests without a session
+				require.True(t, p.do(s.call(f.name, "echo")), "%s answers again", f.name)
+			}
 		}
 		end()
 	}
