@@ -116,9 +116,9 @@ func TestNamesForgeNoLines(t *testing.T) {
 		"resources": []obj{resource("x:1"+forged, obj{"name": forged, "mimeType": forged})},
 	})
 	c := w.bridged()
+	c.waitListed("tools", "calc_add", true) // and with it pinned
 	b.add("tools", tool("x"+forged, obj{"title": forged, "description": "It adds.\n" + forged + strings.Repeat("long ", 100)}))
 	b.listChanged("tools")
-	c.noted("notifications/tools/list_changed", nil)
 	eventually(t, "the tool", func() bool { return contains(w.succeeds("approve"), "(new)") })
 
 	// outer are the lines that a server's text must not make.

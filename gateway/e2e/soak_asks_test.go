@@ -106,7 +106,7 @@ func (s *soak) judge(p *guest, f *flight, m message) bool {
 	documented := e.Code == -32603 && slices.Contains([]string{"CONNECTION_ERROR", "REQUEST_TIMEOUT", "BAD_REPLY"}, code) &&
 		str(e.Data, "server") == a.server && strings.Contains(e.Message, a.server) ||
 		slices.Contains([]string{"TOOL_NOT_FOUND", "PROMPT_NOT_FOUND", "RESOURCE_NOT_FOUND"}, code) ||
-		code == "SESSION_REQUIRED" && a.server == "each" && p.name == "stateless"
+		code == "SESSION_REQUIRED" && a.server == "each" && p.web && p.modern
 	switch {
 	case a.server == calm || a.server == "":
 		s.wrong("%s: %s of a healthy server failed after %v: %s", p.name, a, took, m.Error)

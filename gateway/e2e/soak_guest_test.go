@@ -27,6 +27,7 @@ type guest struct {
 	s      *soak
 	name   string
 	modern bool
+	web    bool               // over HTTP; if modern, without a session
 	send   func(frame []byte) // may block
 	leave  func()             // ends it at once
 
@@ -257,6 +258,7 @@ func (p *guest) handshake() bool {
 
 // overHTTP makes the guest speak Streamable HTTP.
 func (p *guest) overHTTP(ctx context.Context, base string) (wait func()) {
+	p.web = true
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	post := func(ctx context.Context, frame []byte, id string) {
