@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/build"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const module = "goblin"
+
+// source is one package of this module, with the files of all systems and tags.
+type source struct {
+	*build.Package
+	name  string // the import path within the module; "main" for the root
+	lines int    // of all files but tests
+}
+
+// packages returns the packages of the module at root, by path, and the production
+// lines of the repository: those of modules inside of it and of testdata count too.
+func packages(root string) (all []source, total int, err error) {
+	reader := build.Default
+	reader.UseAllFiles = true
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || !d.IsDir():
+			return err
+		case path != root && strings.HasPrefix(d.Name(), "."):
+			return filepath.SkipDir
+		}
+		lines, err := production(path)
+		if err != nil {
+			return err
+		}
+		total += lines
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		if strings.Contains("/"+rel+"/", "/testdata/") || path != root && exists(filepath.Join(path, "go.mod")) {
+			return nil
+		}
+		p, err := reader.ImportDir(path, 0)
+		if none := (*build.NoGoError)(nil); errors.As(err, &none) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", path, err)
+		}
+		all = append(all, source{Package: p, name: within(module + "/" + rel), lines: lines})
+		return nil
+	})
+	return all, total, err
+}
+
+// production counts the lines of a folder's Go files but tests.
+func production(dir string) (lines int, err error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		return 0, err
+	}
+	for _, path := range files {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return 0, err
+		}
+		lines += bytes.Count(text, []byte("\n"))
+	}
+	return lines, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// within is an import path without the module; empty for packages of others.
+func within(path string) string {
+	if path == module || path == module+"/." {
+		return "main"
+	}
+	rest, ours := strings.CutPrefix(path, module+"/")
+	if !ours {
+		return ""
+	}
+	return rest
+}
+
+// ours are the packages of this module among imports.
+func ours(imports []string) (names []string) {
+	for _, path := range imports {
+		if name := within(path); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}

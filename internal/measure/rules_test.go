@@ -1,0 +1,223 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const root = "../.."
+
+type row struct{ name, imports, why string }
+
+// rules has a row for each package: which of ours it may import, and why those and no
+// others. A row that ends in "/..." stands for all packages below that have none.
+var rules = []row{
+	{"main", "gateway/command gateway/config gateway/demo gateway/instance gateway/process gateway/screen meta meta/lua meta/lua/interpreter tui tui/look", "puts screens, meta tools and modes together; nobody imports it"},
+
+	{"registry", "registry/members registry/rawjson registry/uritemplate", "the catalog knows neither transports nor screens nor anybody who uses it"},
+	{"registry/members", "registry/rawjson", "knows JSON only"},
+	{"registry/rawjson", "", "a leaf"},
+	{"registry/uritemplate", "", "a leaf"},
+
+	{"gateway", "gateway/config gateway/downstream gateway/jsonrpc gateway/memory gateway/metrics gateway/orphans gateway/pins gateway/upstream registry registry/members registry/rawjson", "joins clients and servers, and knows no host, command or screen"},
+	{"gateway/upstream", "gateway/config gateway/filter gateway/jsonrpc gateway/memory gateway/orphans registry registry/members registry/rawjson", "knows servers, and no client"},
+	{"gateway/downstream", "gateway/jsonrpc gateway/memory registry/rawjson", "knows clients, and no server"},
+	{"gateway/jsonrpc", "gateway/memory registry/rawjson", "frames, whatever they say"},
+	{"gateway/memory", "", "a leaf"},
+	{"gateway/metrics", "", "a leaf"},
+	{"gateway/config", "", "a leaf"},
+	{"gateway/filter", "gateway/config", "the language of allow and deny is the config's"},
+	{"gateway/pins", "registry/rawjson", "compares definitions as text"},
+	{"gateway/orphans", "", "a leaf"},
+	{"gateway/watch", "", "a leaf"},
+	{"gateway/display", "", "a leaf, and the only part of the gateway that screens may import"},
+	{"gateway/logs", "gateway/display", "log lines are shown in terminals"},
+	{"gateway/screen", "", "bytes of a terminal over a connection, whatever is drawn"},
+	{"gateway/host", "gateway/jsonrpc gateway/logs registry/rawjson", "knows where the host is, not what it serves"},
+	{"gateway/instance", "gateway gateway/config gateway/downstream gateway/host gateway/jsonrpc gateway/logs gateway/memory gateway/metrics gateway/orphans gateway/pins gateway/upstream gateway/watch registry registry/rawjson", "puts a gateway together"},
+	{"gateway/process", "gateway/command gateway/config gateway/host gateway/instance gateway/logs gateway/screen gateway/upstream", "the modes that serve run an instance"},
+	{"gateway/command", "gateway gateway/config gateway/display gateway/host gateway/instance gateway/jsonrpc gateway/logs gateway/pins registry registry/rawjson", "commands look at a host, or run an instance"},
+	{"gateway/demo", "", "a leaf: servers of their own"},
+	{"gateway/e2e", "", "sees the binary from outside"},
+	{"gateway/e2e/...", "", "see the binary from outside"},
+	{"gateway/internal/fakeserver", "", "a server of its own"},
+	{"gateway/internal/badserver", "", "a server of its own"},
+	{"gateway/bench", "", "benchmarks only"},
+	{"gateway/bench/internal/backend", "gateway/jsonrpc registry/rawjson", "costs as little as a server can"},
+	{"gateway/bench/internal/rig", "", "runs the binary"},
+	{"gateway/bench/internal/sdkserver", "", "as others build servers"},
+	{"gateway/bench/load", "gateway/bench/internal/rig gateway/command gateway/config gateway/instance registry/rawjson", "asks a host as the commands do"},
+
+	{"meta", "meta/lua meta/search registry registry/rawjson", "defines the interface of the gateway that it calls"},
+	{"meta/search", "registry registry/rawjson", "reads the catalog only"},
+	{"meta/lua", "meta/lua/wire registry registry/rawjson", "scripts run in processes of their own: the interpreter is not in this one"},
+	{"meta/lua/wire", "", "a leaf: both processes import it"},
+	{"meta/lua/interpreter", "meta/lua/wire registry registry/rawjson", "the inside of the other process"},
+
+	{"tui", "gateway/display registry registry/rawjson tui/content tui/filter tui/form tui/look", "the screen defines the interfaces that it calls"},
+	{"tui/content", "gateway/display registry/rawjson tui/look", "shows text, wherever it is from"},
+	{"tui/filter", "", "a leaf"},
+	{"tui/form", "gateway/display tui/look", "asks for values, whatever they are for"},
+	{"tui/look", "", "a leaf"},
+
+	{"internal/measure", "", "reads source only"},
+}
+
+// sides do not import each other, not even in tests, but for what is said.
+var sides = map[string]string{"registry": "", "gateway": "registry", "meta": "registry", "tui": "registry gateway/display"}
+
+func TestImportsAreAllowed(t *testing.T) {
+	seen := map[string]bool{}
+	for _, p := range load(t) {
+		name := p.name
+		row := rule(name)
+		if row.name == "" {
+			t.Errorf("%s has no row in rules of internal/measure/rules_test.go", name)
+			continue
+		}
+		seen[row.name] = true
+		for _, other := range ours(p.Imports) {
+			if !slices.Contains(strings.Fields(row.imports), other) {
+				t.Errorf("%s must not import %s: %s", name, other, row.why)
+			}
+		}
+		side, _, _ := strings.Cut(name, "/")
+		also, bound := sides[side]
+		for _, other := range ours(slices.Concat(p.TestImports, p.XTestImports)) {
+			if bound && !under(other, side) && !slices.ContainsFunc(strings.Fields(also), func(s string) bool { return under(other, s) }) {
+				t.Errorf("tests of %s must not import %s: this side may import %q only", name, other, also)
+			}
+		}
+	}
+	for _, row := range rules {
+		if !seen[row.name] && !strings.HasSuffix(row.name, "/...") {
+			t.Errorf("rules have a row for %s, which is no package", row.name)
+		}
+	}
+}
+
+// rule is the row for a package.
+func rule(name string) (found row) {
+	for _, r := range rules {
+		if r.name == name {
+			return r
+		}
+		if above, below := strings.CutSuffix(r.name, "/..."); below && under(name, above) {
+			found = r
+		}
+	}
+	return found
+}
+
+func under(name, above string) bool { return name == above || strings.HasPrefix(name, above+"/") }
+
+// Packages may have this many lines, but for those of ratchets, which have more and
+// may only shrink: give them their new number, or delete them once they are within.
+var (
+	bounds   = map[string]int{"gateway": 2_000, "tui": 3_500}
+	ratchets = map[string]int{"gateway": 7_551, "tui": 11_347, "gateway/upstream": 6_498}
+)
+
+const (
+	maxLines          = 6_000
+	maxGatewayMethods = 150
+)
+
+func TestPackagesAreSmallEnough(t *testing.T) {
+	for _, p := range load(t) {
+		limit, bound := bounds[p.name]
+		if !bound {
+			limit = maxLines
+		}
+		if now, over := ratchets[p.name]; over {
+			limit = max(limit, now)
+		}
+		if p.lines > limit {
+			t.Errorf("%s has %d lines, and may have %d", p.name, p.lines, limit)
+		}
+	}
+}
+
+func TestGatewayHasFewMethods(t *testing.T) {
+	if n := methods(t, filepath.Join(root, "gateway"), "Gateway"); n > maxGatewayMethods {
+		t.Errorf("Gateway has %d methods, and may have %d: give them to a type with less to look after", n, maxGatewayMethods)
+	}
+}
+
+// methods counts those of a type.
+func methods(t *testing.T, dir, of string) (n int) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	require.NoError(t, err)
+	for _, path := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Recv == nil || strings.HasSuffix(path, "_test.go") {
+				continue
+			}
+			recv := fn.Recv.List[0].Type
+			if star, ok := recv.(*ast.StarExpr); ok {
+				recv = star.X
+			}
+			if id, ok := recv.(*ast.Ident); ok && id.Name == of {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+//go:generate go test -run ^TestLayoutIsCurrent$ . -update
+var update = flag.Bool("update", false, "write the table of CONTRIBUTING.md anew")
+
+const layoutBegins, layoutEnds = "<!-- Written by go generate ./internal/measure. -->\n", "<!-- End of the table. -->\n"
+
+func TestLayoutIsCurrent(t *testing.T) {
+	var table bytes.Buffer
+	table.WriteString("\n| package | what it does | imports of ours |\n|---|---|---|\n")
+	for _, p := range load(t) {
+		what := strings.TrimSuffix(p.Doc, ".")
+		for _, kind := range []string{"Package ", "Command "} {
+			what = strings.TrimPrefix(what, kind+p.name[strings.LastIndex(p.name, "/")+1:]+" ")
+		}
+		require.NotEmpty(t, what, "%s has no doc comment", p.name)
+		imports := "–"
+		if all := ours(p.Imports); len(all) > 0 {
+			imports = "`" + strings.Join(all, "` `") + "`"
+		}
+		fmt.Fprintf(&table, "| `%s` | %s | %s |\n", p.name, strings.ReplaceAll(what, "|", `\|`), imports)
+	}
+	table.WriteString("\n")
+
+	path := filepath.Join(root, "CONTRIBUTING.md")
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	before, rest, begins := strings.Cut(string(text), layoutBegins)
+	_, after, ends := strings.Cut(rest, layoutEnds)
+	require.True(t, begins && ends, "CONTRIBUTING.md has no place for the table")
+	current := before + layoutBegins + table.String() + layoutEnds + after
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(current), 0o644))
+		return
+	}
+	require.Equal(t, current, string(text), "run go generate ./internal/measure")
+}
+
+func load(t *testing.T) []source {
+	t.Helper()
+	all, _, err := packages(root)
+	require.NoError(t, err)
+	return all
+}
