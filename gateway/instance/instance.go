@@ -26,13 +26,13 @@ import (
 	"goblin/gateway"
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
+	"goblin/gateway/filewatch"
 	"goblin/gateway/host"
 	"goblin/gateway/logs"
 	"goblin/gateway/memory"
 	"goblin/gateway/metrics"
 	"goblin/gateway/orphans"
 	"goblin/gateway/pins"
-	"goblin/gateway/watch"
 	"goblin/registry"
 )
 
@@ -232,10 +232,10 @@ func (i *Instance) Run(outer context.Context) error {
 
 	var edits sync.WaitGroup
 	if !i.o.Config.Demo && i.o.Only == nil {
-		edits.Go(func() { watch.File(ctx, i.o.Config.Path, i.o.Config.File, i.Reload) })
+		edits.Go(func() { filewatch.File(ctx, i.o.Config.Path, i.o.Config.File, i.Reload) })
 	}
 	if i.unpinned == nil {
-		edits.Go(func() { watch.File(ctx, i.o.Pins, nil, i.gateway.PinsChanged) })
+		edits.Go(func() { filewatch.File(ctx, i.o.Pins, nil, i.gateway.PinsChanged) })
 	}
 
 	edits.Go(func() { i.freshen(ctx) })

@@ -1,7 +1,7 @@
-// Package watch tells when a file may have changed. It owns the notices of the
+// Package filewatch tells when a file may have changed. It owns the notices of the
 // system and what they miss; it never reads the file, and knows nothing of what
 // is in it.
-package watch
+package filewatch
 
 import (
 	"context"

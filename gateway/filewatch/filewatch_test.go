@@ -1,4 +1,4 @@
-package watch_test
+package filewatch_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"goblin/gateway/watch"
+	"goblin/gateway/filewatch"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -23,7 +23,7 @@ func follow(t *testing.T, path string) (next func() string, quiet func()) {
 	seen, ended := make(chan string, 100), make(chan struct{})
 	go func() {
 		defer close(ended)
-		watch.File(ctx, path, nil, func() {
+		filewatch.File(ctx, path, nil, func() {
 			text, err := os.ReadFile(path)
 			if err != nil {
 				text = []byte("none")
@@ -176,7 +176,7 @@ func TestAChangeBeforeTheFirstLookIsSeen(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		seen := 0
-		watch.File(ctx, path, read, func() { seen++; cancel() })
+		filewatch.File(ctx, path, read, func() { seen++; cancel() })
 		require.Equal(t, 1, seen)
 	}
 }
