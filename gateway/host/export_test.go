@@ -4,7 +4,6 @@ import (
 	"net"
 	"os"
 	"testing"
-	"time"
 )
 
 // Foreign makes files and peers look like another user's during a test.
@@ -23,17 +22,6 @@ func Bases(t *testing.T, runtime, temporary string) {
 	wasRuntime, wasTemporary := runtimeBase, temporaryBase
 	runtimeBase, temporaryBase = runtime, temporary
 	t.Cleanup(func() { runtimeBase, temporaryBase = wasRuntime, wasTemporary })
-}
-
-// Hasten shortens a bridge's patience.
-func (o *BridgeOptions) Hasten(drain, takeover time.Duration) {
-	o.limits = &bridgeLimits{drain: drain, flush: drain, end: 3 * drain, takeover: takeover}
-}
-
-// Scan is the bridge's view of a frame.
-func Scan(frame []byte) (id []byte, method string, answer, failed bool) {
-	e := scan(frame)
-	return e.id, e.method, e.answer, e.failed
 }
 
 const MaxLog = maxLog

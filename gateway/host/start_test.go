@@ -1,7 +1,11 @@
 package host_test
 
 import (
+	"bufio"
+	"context"
+	"fmt"
 	"io"
+	"net"
 	"os"
 	"runtime"
 	"strings"
@@ -12,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"goblin/gateway/bridge"
 	"goblin/gateway/host"
 )
 
@@ -145,4 +150,34 @@ func TestLogStaysBounded(t *testing.T) {
 	_, err = l.Write([]byte("x"))
 	require.Error(t, err)
 	require.Equal(t, os.FileMode(0o600), stat(t, p.Log).Mode().Perm())
+}
+
+// The whole way: detached host, killed, replaced by the bridge.
+func TestBridgeOutlivesAKilledHost(t *testing.T) {
+	p := place(t)
+	in, client := net.Pipe()
+	defer client.Close()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- bridge.Run(context30s(t), bridge.Options{In: in, Out: in, Connect: func(ctx context.Context) (net.Conn, error) {
+			return host.DialOrStart(ctx, p, host.KindMCP, os.Args[0], hostArgs(t, p), hostEnv("echo"))
+		}})
+	}()
+	out := bufio.NewReader(client)
+	ping := func(id int) {
+		_, err := fmt.Fprintf(client, `{"jsonrpc":"2.0","id":%d,"method":"ping","params":{}}`+"\n", id)
+		require.NoError(t, err)
+	}
+	// The test host echoes, so a request comes back as a request.
+	ping(1)
+	require.Equal(t, `{"jsonrpc":"2.0","id":1,"method":"ping","params":{}}`+"\n", line(t, out))
+	kill(t, hosts(t, p)[0])
+	require.Contains(t, line(t, out), `"id":1,"error":{"code":-32603`) // it never was answered
+	require.Contains(t, line(t, out), `notifications/cancelled`)
+	ping(2)
+	require.Contains(t, line(t, out), `"method":"ping"`)
+	require.Len(t, hosts(t, p), 2)
+	require.NoError(t, client.Close())
+	require.NoError(t, <-ended)
+	stop(t, p)
 }

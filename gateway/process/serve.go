@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"goblin/gateway/bridge"
 	"goblin/gateway/command"
 	"goblin/gateway/config"
 	"goblin/gateway/host"
@@ -63,7 +64,7 @@ func (p *Process) bridge(ctx context.Context, s *setup, in io.Reader, out io.Wri
 	}
 	lines := logs.Limit(s.logger.Handler(), p.App.Mask().String)
 	defer lines.Close() //nolint:errcheck // says what was left out
-	err = host.Bridge(ctx, host.BridgeOptions{
+	err = bridge.Run(ctx, bridge.Options{
 		Connect: func(ctx context.Context) (net.Conn, error) {
 			// The file may name other variables by now, and the next host will
 			// be found where it says. One that is gone leads to no host, which

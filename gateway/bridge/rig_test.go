@@ -1,4 +1,4 @@
-package host_test
+package bridge_test
 
 import (
 	"bufio"
@@ -15,8 +15,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
-	"goblin/gateway/host"
+	"goblin/gateway/bridge"
 )
 
 // rig is a bridge between a client and hosts that the test plays itself.
@@ -31,7 +32,7 @@ type rig struct {
 	done    chan error
 }
 
-func newRig(t testing.TB, set ...func(*host.BridgeOptions)) *rig {
+func newRig(t testing.TB, set ...func(*bridge.Options)) *rig {
 	dir, err := os.MkdirTemp("", "gob")
 	require.NoError(t, err)
 	ln, err := net.Listen("unix", filepath.Join(dir, "s"))
@@ -45,7 +46,7 @@ func newRig(t testing.TB, set ...func(*host.BridgeOptions)) *rig {
 		t: t, in: inW, out: bufio.NewReaderSize(outR, 1<<20), outFile: outR,
 		hosts: make(chan net.Conn, 16), cancel: cancel, done: make(chan error, 1),
 	}
-	o := host.BridgeOptions{In: inR, Out: outW, Connect: func(context.Context) (net.Conn, error) {
+	o := bridge.Options{In: inR, Out: outW, Connect: func(context.Context) (net.Conn, error) {
 		if r.down.Load() {
 			return nil, errors.New(`start the host: exec "goblin"`)
 		}
@@ -62,7 +63,7 @@ func newRig(t testing.TB, set ...func(*host.BridgeOptions)) *rig {
 		s(&o)
 	}
 	go func() {
-		err := host.Bridge(ctx, o)
+		err := bridge.Run(ctx, o)
 		outW.Close()
 		r.done <- err
 	}()
@@ -261,3 +262,5 @@ func BenchmarkBridge(b *testing.B) {
 		r.in.Close()
 	})
 }
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -1,4 +1,16 @@
-package host
+// Package bridge is the proxy that `goblin stdio` is: it carries the messages of
+// one client to the host and back, from host to host when one dies.
+//
+// It owns the client's end of that connection, the queues in both directions
+// and what the next host has to be told of the session. It must not know how a
+// host is found or started, nor what requests mean, but for the few methods
+// whose effect a client takes for granted for the life of its session
+// (initialize, the log level, subscriptions): it repeats them to the next host.
+//
+// [Run] blocks until the session is over and waits for the goroutines that it
+// started; the exceptions are written at [Options]. Nothing is dropped but the
+// answers to repeated requests and a client's answers to a host that has died.
+package bridge
 
 import (
 	"bytes"
@@ -16,39 +28,40 @@ import (
 	"goblin/gateway/jsonrpc"
 )
 
-// BridgeOptions is what a bridge connects.
-type BridgeOptions struct {
+// Options are the two ends of a bridge, and its bounds.
+type Options struct {
 	// Connect reaches the host, or starts it and reaches it. It is called
-	// again when the host has died. See DialOrStart.
+	// again when the host has died.
 	Connect func(ctx context.Context) (net.Conn, error)
 	// In and Out are the client. A blocked read or write of them can be ended
 	// only if they take deadlines, as pipes in non-blocking mode and sockets
-	// do; on others it stays behind in its goroutine when Bridge returns.
+	// do; on others it stays behind in its goroutine when Run returns.
 	// Writes are also faster to those that do.
 	In     io.Reader
 	Out    io.Writer
 	Frame  int64        // most bytes of a message from the client; 0: 128 MiB
 	Logger *slog.Logger // nil: nothing is logged
 
-	limits *bridgeLimits // nil: defaultLimits
+	limits *limits // nil: defaultLimits
 }
 
-// bridgeLimits are the times of a bridge.
-type bridgeLimits struct {
+// limits are the times of a bridge.
+type limits struct {
+	start    time.Duration // to find or start the first host
 	drain    time.Duration // for answers, after the client has hung up
 	flush    time.Duration // for the client to take the last of them
 	end      time.Duration // for everything after the client has hung up
 	takeover time.Duration // to find the next host, before requests are refused
 }
 
-var defaultLimits = bridgeLimits{drain: 5 * time.Second, flush: 3 * time.Second, end: 9 * time.Second, takeover: 10 * time.Second}
+var defaultLimits = limits{start: 20 * time.Second, drain: 5 * time.Second, flush: 3 * time.Second, end: 9 * time.Second, takeover: 10 * time.Second}
 
 const (
 	settled      = 5 * time.Second // a host that lived this long is no part of a crash loop
 	maxDelay     = 2 * time.Second // between attempts to find a host
 	maxUnsent    = 8 << 20         // bytes waiting in one direction, before its reader stops
 	maxChatter   = 256 << 10       // of that, before notifications wait: in the host, answers overtake them
-	maxAsked     = 4096            // open questions of a host that are remembered
+	maxQuestions = 4096            // open questions of a host that are remembered
 	defaultFrame = 128 << 20
 )
 
@@ -56,8 +69,8 @@ const (
 // the reader of the current link and the loop in serve share the fields under
 // mu; frames are sent outside it where one goroutine alone decides the order.
 type bridge struct {
-	o   BridgeOptions
-	lim bridgeLimits
+	o   Options
+	lim limits
 	log *slog.Logger
 	out *jsonrpc.Outbox // to the client
 	ns  string          // begins the ids that the bridge makes; no client's do
@@ -66,22 +79,22 @@ type bridge struct {
 	soft chan struct{}   // closed when the client will send nothing more
 	wake chan struct{}   // capacity one: a frame came while no host was there
 
-	mu      sync.Mutex
-	closed  bool  // frames of the client are passed on no more
-	link    *link // nil while there is no host that can take frames
-	gen     int   // of the newest link
-	waiting []held
-	size    int64 // bytes in waiting
-	open    map[string]call
-	seq     int // of calls and subscriptions: repeats go in the old order
-	asked   map[string]struct{}
-	mem     memory
+	mu        sync.Mutex
+	closed    bool  // frames of the client are passed on no more
+	link      *link // nil while there is no host that can take frames
+	gen       int   // of the newest link
+	waiting   []parked
+	size      int64 // bytes in waiting
+	open      map[string]call
+	seq       int // of calls and subscriptions: repeats go in the old order
+	questions map[string]struct{}
+	session   session
 
 	delay time.Duration // before the next attempt; belongs to serve
 }
 
-// held is a frame of the client that waits for a host.
-type held struct {
+// parked is a frame of the client that waits for a host.
+type parked struct {
 	envelope
 	frame []byte
 }
@@ -96,7 +109,7 @@ type call struct {
 	frame  []byte // only of initialize, which is sent again
 }
 
-// Bridge carries the messages of one client to the host and back, until the
+// Run carries the messages of one client to the host and back, until the
 // client hangs up (its answers are then waited for, 5 s at most) or ctx ends,
 // which is the same. It returns nil then, and an error when the first host
 // cannot be reached or the client takes no more output; requests that came
@@ -104,17 +117,17 @@ type call struct {
 // client reads nothing.
 //
 // Bytes are passed on as they are. When the host dies, requests it has not
-// answered get errors, the session is repeated to the next host, and what the
+// answeredLocked get errors, the session is repeated to the next host, and what the
 // client sends meanwhile waits for that in order.
-func Bridge(ctx context.Context, o BridgeOptions) error {
+func Run(ctx context.Context, o Options) error {
 	if o.Frame <= 0 {
 		o.Frame = defaultFrame
 	}
 	b := &bridge{
 		o: o, lim: defaultLimits, log: o.Logger, out: jsonrpc.NewStream(o.Out), ns: namespace(),
 		soft: make(chan struct{}), wake: make(chan struct{}, 1),
-		gen: -1, open: make(map[string]call), asked: make(map[string]struct{}),
-		mem: memory{subs: make(map[string]*subscription)},
+		gen: -1, open: make(map[string]call), questions: make(map[string]struct{}),
+		session: session{subs: make(map[string]*subscription)},
 	}
 	if o.limits != nil {
 		b.lim = *o.limits
@@ -191,6 +204,9 @@ func within(done <-chan struct{}, limit time.Duration, end <-chan struct{}) bool
 		return false
 	}
 }
+
+// pause waits, and reports false when the context ended first.
+func pause(ctx context.Context, d time.Duration) bool { return !within(ctx.Done(), d, nil) }
 
 // watch turns the client's end, or that of ctx, into the end of the bridge.
 func (b *bridge) watch(ctx context.Context, read <-chan struct{}, cancel context.CancelCauseFunc) {
@@ -273,8 +289,8 @@ func (b *bridge) fromClient(frame []byte, burst *jsonrpc.Burst) *link {
 		return nil
 	}
 	if e.answer {
-		// Only a living host that asked is told; see toHost.
-		frame = b.toHost(l, e, frame)
+		// Only the host that asked gets it, if it lives.
+		frame = b.toHostLocked(l, e, frame)
 		b.mu.Unlock()
 		if frame != nil {
 			burst.Send(l.out, append(frame, '\n'))
@@ -283,7 +299,7 @@ func (b *bridge) fromClient(frame []byte, burst *jsonrpc.Burst) *link {
 	}
 	frame = append(frame, '\n')
 	if l == nil {
-		b.waiting = append(b.waiting, held{e, frame})
+		b.waiting = append(b.waiting, parked{e, frame})
 		b.size += int64(len(frame))
 		b.mu.Unlock()
 		select {
@@ -292,7 +308,7 @@ func (b *bridge) fromClient(frame []byte, burst *jsonrpc.Burst) *link {
 		}
 		return nil
 	}
-	b.note(e, frame)
+	b.noteLocked(e, frame)
 	b.mu.Unlock()
 	// If the host died since, the frame is lost and its request, noted above,
 	// is answered with the others.

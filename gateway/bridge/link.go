@@ -1,4 +1,4 @@
-package host
+package bridge
 
 import (
 	"context"
@@ -118,16 +118,16 @@ func (b *bridge) fromHost(l *link, e envelope, frame []byte) []byte {
 	switch {
 	case e.answer:
 		if b.own(e.id) {
-			b.replayed(l, e, frame)
+			b.replayedLocked(l, e, frame)
 			return nil
 		}
-		b.answered(e)
+		b.answeredLocked(e)
 	case e.request():
-		return b.toClient(l, e, frame)
+		return b.toClientLocked(l, e, frame)
 	case e.method == cancelled:
-		return b.cancelClient(l, frame)
+		return b.cancelClientLocked(l, frame)
 	case e.method == resChanged:
-		b.retry(l)
+		b.retryLocked(l)
 	}
 	return frame
 }
@@ -149,21 +149,21 @@ func (b *bridge) alias(gen int, id []byte) []byte {
 	return rawjson.Quote(b.ns + ":q" + strconv.Itoa(gen) + ":" + string(id))
 }
 
-// toClient lets a host's question through and remembers it.
-func (b *bridge) toClient(l *link, e envelope, frame []byte) []byte {
+// toClientLocked lets a host's question through and remembers it.
+func (b *bridge) toClientLocked(l *link, e envelope, frame []byte) []byte {
 	id := e.id
 	if l.gen > 0 {
 		id = b.alias(l.gen, id)
 		frame = rawjson.Splice(frame, rawjson.Replace(frame, e.id, id))
 	}
-	if len(b.asked) < maxAsked {
-		b.asked[string(id)] = struct{}{}
+	if len(b.questions) < maxQuestions {
+		b.questions[string(id)] = struct{}{}
 	}
 	return frame
 }
 
-// cancelClient lets a host take its question back.
-func (b *bridge) cancelClient(l *link, frame []byte) []byte {
+// cancelClientLocked lets a host take its question back.
+func (b *bridge) cancelClientLocked(l *link, frame []byte) []byte {
 	id := rawjson.Path(frame, "params", "requestId")
 	if id == nil {
 		return frame
@@ -172,14 +172,14 @@ func (b *bridge) cancelClient(l *link, frame []byte) []byte {
 		alias := b.alias(l.gen, id)
 		frame, id = rawjson.Splice(frame, rawjson.Replace(frame, id, alias)), alias
 	}
-	delete(b.asked, string(id))
+	delete(b.questions, string(id))
 	return frame
 }
 
-// toHost returns a client's answer in the form that the host which asked
-// expects; nil when that host is gone. The lock is held.
-func (b *bridge) toHost(l *link, e envelope, frame []byte) []byte {
-	delete(b.asked, string(e.id))
+// toHostLocked returns a client's answer in the form that the host which asked
+// expects; nil when that host is gone.
+func (b *bridge) toHostLocked(l *link, e envelope, frame []byte) []byte {
+	delete(b.questions, string(e.id))
 	if l == nil {
 		return nil
 	}
@@ -205,7 +205,7 @@ func (b *bridge) lostAnswer(long *jsonrpc.TooLong) {
 		return
 	}
 	b.mu.Lock()
-	b.forget(id)
+	b.forgetLocked(id)
 	b.mu.Unlock()
 	e := &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "the answer was dropped: " + long.Error(), Data: []byte(`{"code":"BAD_REPLY","server":"goblin"}`)}
 	b.out.Send(e.Frame(id))

@@ -1,4 +1,4 @@
-package host
+package bridge
 
 import (
 	"cmp"
@@ -14,8 +14,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// memory is the part of a session that the next host must be told.
-type memory struct {
+// session is the part of the client's session that is repeated to the next host.
+type session struct {
 	initialize  []byte // params, once answered
 	initialized []byte // frame
 	level       []byte // params of logging/setLevel
@@ -40,7 +40,7 @@ var errEnded = errors.New("the client has gone")
 
 // serve goes from host to host until the bridge ends.
 func (b *bridge) serve() error {
-	l, err := b.attempt(startLimit)
+	l, err := b.attempt(b.lim.start)
 	if err != nil {
 		b.refuse(err)
 		return b.ended(err)
@@ -58,7 +58,7 @@ func (b *bridge) serve() error {
 	}
 }
 
-// ended is what Bridge returns: the reason why the client cannot be served,
+// ended is what Run returns: the reason why the client cannot be served,
 // but nothing when it left by itself.
 func (b *bridge) ended(err error) error {
 	if b.hard.Err() == nil {
@@ -110,12 +110,12 @@ func (b *bridge) attempt(limit time.Duration) (*link, error) {
 
 func (b *bridge) reinitialize(ctx context.Context, l *link) error {
 	b.mu.Lock()
-	params := b.mem.initialize
+	params := b.session.initialize
 	if params == nil {
 		b.mu.Unlock()
 		return nil
 	}
-	b.repeat(l, replay{method: initialize}, params)
+	b.repeatLocked(l, replay{method: initialize}, params)
 	b.mu.Unlock()
 	select {
 	case err := <-l.ready:
@@ -127,17 +127,16 @@ func (b *bridge) reinitialize(ctx context.Context, l *link) error {
 	}
 }
 
-// repeat sends a request in the client's name. The lock is held, here and
-// down to note.
-func (b *bridge) repeat(l *link, r replay, params []byte) {
+// repeatLocked sends a request in the client's name.
+func (b *bridge) repeatLocked(l *link, r replay, params []byte) {
 	b.seq++
 	id := rawjson.Quote(b.ns + ":r" + strconv.Itoa(b.seq))
 	l.replays[string(id)] = r
 	l.out.Send(jsonrpc.Request(id, r.method, params))
 }
 
-// replayed takes the answer to such a request.
-func (b *bridge) replayed(l *link, e envelope, frame []byte) {
+// replayedLocked takes the answer to such a request.
+func (b *bridge) replayedLocked(l *link, e envelope, frame []byte) {
 	r, ok := l.replays[string(e.id)]
 	if !ok {
 		return
@@ -147,7 +146,7 @@ func (b *bridge) replayed(l *link, e envelope, frame []byte) {
 	if e.failed {
 		err = jsonrpc.ParseErrorObject(rawjson.Get(frame, "error"))
 	}
-	s := b.mem.subs[r.uri]
+	s := b.session.subs[r.uri]
 	switch {
 	case r.method == initialize:
 		l.ready <- err
@@ -159,21 +158,21 @@ func (b *bridge) replayed(l *link, e envelope, frame []byte) {
 	}
 }
 
-// retry asks again for subscriptions that the host refused: its resources
+// retryLocked asks again for subscriptions that the host refused: its resources
 // have changed, so the server in question may have come up.
-func (b *bridge) retry(l *link) {
-	for _, uri := range b.subscriptions() {
-		if s := b.mem.subs[uri]; s.failed {
+func (b *bridge) retryLocked(l *link) {
+	for _, uri := range b.subscriptionsLocked() {
+		if s := b.session.subs[uri]; s.failed {
 			s.failed = false
-			b.repeat(l, replay{subscribe, uri}, s.params)
+			b.repeatLocked(l, replay{subscribe, uri}, s.params)
 		}
 	}
 }
 
-// subscriptions lists the URIs in the order in which they were subscribed.
-func (b *bridge) subscriptions() []string {
-	return slices.SortedFunc(maps.Keys(b.mem.subs), func(x, y string) int {
-		return cmp.Compare(b.mem.subs[x].seq, b.mem.subs[y].seq)
+// subscriptionsLocked lists the URIs in the order in which they were subscribed.
+func (b *bridge) subscriptionsLocked() []string {
+	return slices.SortedFunc(maps.Keys(b.session.subs), func(x, y string) int {
+		return cmp.Compare(b.session.subs[x].seq, b.session.subs[y].seq)
 	})
 }
 
@@ -182,20 +181,20 @@ func (b *bridge) subscriptions() []string {
 func (b *bridge) adopt(l *link) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	again := b.mem.initialize != nil && b.mem.initialized != nil
+	again := b.session.initialize != nil && b.session.initialized != nil
 	if again {
-		l.out.Send(b.mem.initialized)
+		l.out.Send(b.session.initialized)
 	}
-	if b.mem.level != nil {
-		b.repeat(l, replay{method: setLevel}, b.mem.level)
+	if b.session.level != nil {
+		b.repeatLocked(l, replay{method: setLevel}, b.session.level)
 	}
-	for _, uri := range b.subscriptions() {
-		s := b.mem.subs[uri]
+	for _, uri := range b.subscriptionsLocked() {
+		s := b.session.subs[uri]
 		s.failed = false
-		b.repeat(l, replay{subscribe, uri}, s.params)
+		b.repeatLocked(l, replay{subscribe, uri}, s.params)
 	}
 	for _, h := range b.waiting {
-		b.note(h.envelope, h.frame)
+		b.noteLocked(h.envelope, h.frame)
 		l.out.Send(h.frame)
 	}
 	b.waiting, b.size = nil, 0
@@ -208,14 +207,14 @@ func (b *bridge) adopt(l *link) {
 	}
 }
 
-// note remembers what a frame of the client means for a takeover.
-func (b *bridge) note(e envelope, frame []byte) {
+// noteLocked remembers what a frame of the client means for a takeover.
+func (b *bridge) noteLocked(e envelope, frame []byte) {
 	switch e.method {
 	case initialized:
-		b.mem.initialized = frame
+		b.session.initialized = frame
 	case cancelled: // such a request gets no answer
 		if id := rawjson.Path(frame, "params", "requestId"); id != nil {
-			b.forget(id)
+			b.forgetLocked(id)
 		}
 	}
 	if !e.request() {
@@ -232,14 +231,14 @@ func (b *bridge) note(e envelope, frame []byte) {
 	case unsubscribe:
 		// The client wants it gone, however the answer goes.
 		if uri, ok := rawjson.String(rawjson.Path(frame, "params", "uri")); ok {
-			delete(b.mem.subs, uri)
+			delete(b.session.subs, uri)
 		}
 	}
 	b.open[string(e.id)] = c
 }
 
-// forget ends an open call. The lock is held, here and in answered.
-func (b *bridge) forget(id []byte) (call, bool) {
+// forgetLocked ends an open call.
+func (b *bridge) forgetLocked(id []byte) (call, bool) {
 	c, ok := b.open[string(id)]
 	if c.n > 1 {
 		c.n--
@@ -250,20 +249,20 @@ func (b *bridge) forget(id []byte) (call, bool) {
 	return c, ok
 }
 
-// answered takes note of an answer to the client.
-func (b *bridge) answered(e envelope) {
-	c, ok := b.forget(e.id)
+// answeredLocked takes note of an answer to the client.
+func (b *bridge) answeredLocked(e envelope) {
+	c, ok := b.forgetLocked(e.id)
 	if !ok || e.failed || c.params == nil {
 		return
 	}
 	switch c.method {
 	case initialize:
-		b.mem.initialize = c.params
+		b.session.initialize = c.params
 	case setLevel:
-		b.mem.level = c.params
+		b.session.level = c.params
 	case subscribe:
 		if uri, ok := rawjson.String(rawjson.Get(c.params, "uri")); ok {
-			b.mem.subs[uri] = &subscription{params: c.params, seq: c.seq}
+			b.session.subs[uri] = &subscription{params: c.params, seq: c.seq}
 		}
 	}
 }
@@ -309,7 +308,7 @@ func (b *bridge) lost() bool {
 		c := b.open[id]
 		if c.frame != nil && !b.closed {
 			// The client is nobody yet; it need not know.
-			b.waiting = slices.Insert(b.waiting, 0, held{scan(c.frame), c.frame})
+			b.waiting = slices.Insert(b.waiting, 0, parked{scan(c.frame), c.frame})
 			b.size += int64(len(c.frame))
 			continue
 		}
@@ -318,11 +317,11 @@ func (b *bridge) lost() bool {
 		}
 	}
 	clear(b.open)
-	for id := range b.asked {
+	for id := range b.questions {
 		params := []byte(`{"requestId":` + id + `,"reason":"the host that asked has ended"}`)
 		b.out.Send(jsonrpc.Notification(cancelled, params))
 	}
-	clear(b.asked)
+	clear(b.questions)
 	return b.closed
 }
 
@@ -352,7 +351,7 @@ func (b *bridge) refuse(err error) {
 			b.out.Send(e.Frame(h.id))
 		}
 		if h.method == initialized {
-			b.mem.initialized = h.frame
+			b.session.initialized = h.frame
 		}
 	}
 	if !errors.Is(err, errEnded) && b.hard.Err() == nil { // else the client has gone

@@ -1,4 +1,4 @@
-package host_test
+package bridge_test
 
 import (
 	"context"
@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/gateway/host"
+	"goblin/gateway/bridge"
 )
 
 func TestBridgePassesFramesByteForByte(t *testing.T) {
@@ -227,7 +226,7 @@ func TestBridgeSwallowsLateAnswersToADeadHost(t *testing.T) {
 }
 
 func TestBridgeWithoutAHostRefusesAndTriesAgain(t *testing.T) {
-	r := newRig(t, func(o *host.BridgeOptions) { o.Hasten(5*time.Second, 2*time.Second) })
+	r := newRig(t, func(o *bridge.Options) { o.Hasten(5*time.Second, 2*time.Second) })
 	h := r.open()
 	ask := request("1", "roots/list", `{}`)
 	h.send(ask)
@@ -253,7 +252,7 @@ func TestBridgeTriesAgainWhenTheNextHostRefusesTheSession(t *testing.T) {
 }
 
 func TestBridgeEndsWhenTheFirstHostCannotBeReached(t *testing.T) {
-	r := newRig(t, func(o *host.BridgeOptions) {
+	r := newRig(t, func(o *bridge.Options) {
 		o.Connect = func(context.Context) (net.Conn, error) { return nil, errors.New("no luck") }
 	})
 	require.ErrorContains(t, r.end(), "no luck")
@@ -284,7 +283,7 @@ func TestBridgeDeliversAnswersAfterTheClientHasHungUp(t *testing.T) {
 // The whole input may be there before the host is.
 func TestBridgeConnectsForAClientThatHasHungUpAlready(t *testing.T) {
 	wait := make(chan struct{})
-	r := newRig(t, func(o *host.BridgeOptions) {
+	r := newRig(t, func(o *bridge.Options) {
 		connect := o.Connect
 		o.Connect = func(ctx context.Context) (net.Conn, error) { <-wait; return connect(ctx) }
 	})
@@ -300,7 +299,7 @@ func TestBridgeConnectsForAClientThatHasHungUpAlready(t *testing.T) {
 }
 
 func TestBridgeStartsNoHostForNobody(t *testing.T) {
-	r := newRig(t, func(o *host.BridgeOptions) {
+	r := newRig(t, func(o *bridge.Options) {
 		o.Connect = func(ctx context.Context) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() }
 	})
 	r.in.Close()
@@ -308,7 +307,7 @@ func TestBridgeStartsNoHostForNobody(t *testing.T) {
 }
 
 func TestBridgeEndsThoughTheHostNeverAnswers(t *testing.T) {
-	r := newRig(t, func(o *host.BridgeOptions) { o.Hasten(20*time.Millisecond, time.Second) })
+	r := newRig(t, func(o *bridge.Options) { o.Hasten(20*time.Millisecond, time.Second) })
 	h := r.open()
 	r.send(request("1", "tools/call", `{}`))
 	h.expect(request("1", "tools/call", `{}`))
@@ -319,7 +318,7 @@ func TestBridgeEndsThoughTheHostNeverAnswers(t *testing.T) {
 
 func TestBridgeThatIsEndingAnswersWhatComesLate(t *testing.T) {
 	// Such an input cannot be interrupted, so frames go on to come.
-	r := newRig(t, func(o *host.BridgeOptions) { o.In = struct{ io.Reader }{o.In} })
+	r := newRig(t, func(o *bridge.Options) { o.In = struct{ io.Reader }{o.In} })
 	h := r.open()
 	r.send(request("1", "tools/call", `{}`))
 	h.expect(request("1", "tools/call", `{}`))
@@ -335,7 +334,7 @@ func TestBridgeThatIsEndingAnswersWhatComesLate(t *testing.T) {
 }
 
 func TestBridgeEndsThoughTheClientNeverReads(t *testing.T) {
-	r := newRig(t, func(o *host.BridgeOptions) { o.Hasten(50*time.Millisecond, time.Second) })
+	r := newRig(t, func(o *bridge.Options) { o.Hasten(50*time.Millisecond, time.Second) })
 	h := r.open()
 	big := result("1", `"`+strings.Repeat("x", 1<<20)+`"`)
 	sent := make(chan struct{})
@@ -373,7 +372,7 @@ func TestBridgePassesLargeFrames(t *testing.T) {
 }
 
 func TestBridgeAnswersForFramesOverTheLimit(t *testing.T) {
-	r := newRig(t, func(o *host.BridgeOptions) { o.Frame = 1000 })
+	r := newRig(t, func(o *bridge.Options) { o.Frame = 1000 })
 	h := r.open()
 	long := `"` + strings.Repeat("x", 100000) + `"`
 	r.send(request("1", "tools/call", long))
@@ -418,24 +417,4 @@ func TestBridgeSlowsAHostDownForAClientThatReadsSlowly(t *testing.T) {
 	for range 64 {
 		require.True(t, big == r.read())
 	}
-}
-
-// The whole way: detached host, killed, replaced by the bridge.
-func TestBridgeOutlivesAKilledHost(t *testing.T) {
-	p := place(t)
-	r := newRig(t, func(o *host.BridgeOptions) {
-		o.Connect = func(ctx context.Context) (net.Conn, error) {
-			return host.DialOrStart(ctx, p, host.KindMCP, os.Args[0], hostArgs(t, p), hostEnv("echo"))
-		}
-	})
-	// The test host echoes, so a request comes back as a request.
-	r.send(request("1", "ping", `{}`))
-	r.expect(request("1", "ping", `{}`))
-	kill(t, hosts(t, p)[0])
-	require.Contains(t, r.read(), `"id":1,"error":{"code":-32603`) // it never was answered
-	require.Contains(t, r.read(), `notifications/cancelled`)
-	r.send(request("2", "ping", `{}`))
-	require.Contains(t, r.read(), `"method":"ping"`)
-	require.Len(t, hosts(t, p), 2)
-	stop(t, p)
 }

@@ -1,0 +1,57 @@
+package bridge
+
+import "goblin/registry/rawjson"
+
+// envelope is the part of a frame that the bridge reads. Slices alias the frame.
+type envelope struct {
+	id     []byte // raw; nil when absent or null
+	method string // "" in an answer, and in what is no message
+	answer bool   // has a result or an error
+	failed bool   // has an error
+}
+
+func (e *envelope) request() bool { return e.method != "" && e.id != nil }
+
+// scan reads a frame's top-level id and method, and stops as soon as it has
+// them: large params behind them are not looked at. It checks nothing, since the
+// host does; of a malformed frame it returns what it met.
+func scan(frame []byte) (e envelope) {
+	for key, value := range rawjson.Members(frame) {
+		switch {
+		case key.Is("id") && string(value) != "null":
+			e.id = value
+		case key.Is("method"):
+			e.method, _ = rawjson.String(value)
+		case key.Is("result"):
+			e.answer = true
+		case key.Is("error"):
+			e.answer, e.failed = true, true
+		}
+		if e.request() {
+			break
+		}
+	}
+	return e
+}
+
+// Methods that the bridge knows.
+const (
+	initialize  = "initialize"
+	initialized = "notifications/initialized"
+	cancelled   = "notifications/cancelled"
+	setLevel    = "logging/setLevel"
+	subscribe   = "resources/subscribe"
+	unsubscribe = "resources/unsubscribe"
+	resChanged  = "notifications/resources/list_changed"
+	toolChanged = "notifications/tools/list_changed"
+	promptChgd  = "notifications/prompts/list_changed"
+)
+
+// repeatable holds the requests that change nothing, or twice the same, so
+// that a client may send them again without thought.
+var repeatable = map[string]bool{
+	initialize: true, setLevel: true, subscribe: true, unsubscribe: true, "ping": true,
+	"tools/list": true, "prompts/list": true, "prompts/get": true, "completion/complete": true,
+	"resources/list": true, "resources/templates/list": true, "resources/read": true,
+	"server/discover": true, "subscriptions/listen": true,
+}
