@@ -1,0 +1,116 @@
+package e2e
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// The programs that the tests start. All packages of a run share them.
+var (
+	Goblin     string // the binary under test
+	Fakeserver string
+	Badserver  string
+)
+
+// root is the folder of the module, seen from that of a package of tests.
+const root = "../../.."
+
+// provide builds the programs, unless they were built of these very sources
+// before.
+func provide() error {
+	sources, err := fingerprint()
+	if err != nil {
+		return err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir()
+	}
+	cache = filepath.Join(cache, "goblin-e2e")
+	dir := filepath.Join(cache, sources)
+	if err := os.MkdirAll(cache, 0o700); err != nil {
+		return fmt.Errorf("make the folder of the programs: %w", err)
+	}
+	lock := flock.New(filepath.Join(cache, "lock"))
+	if err := lock.Lock(); err != nil {
+		return fmt.Errorf("wait for other builds: %w", err)
+	}
+	defer lock.Close()
+	if _, err := os.Stat(dir); err != nil {
+		if err := goBuild(cache, dir); err != nil {
+			return err
+		}
+	}
+	_ = os.Chtimes(dir, time.Time{}, time.Now()) // in use
+	Goblin, Fakeserver, Badserver = filepath.Join(dir, "goblin"), filepath.Join(dir, "fakeserver"), filepath.Join(dir, "badserver")
+	if other := os.Getenv("GOBLIN_E2E_BINARY"); other != "" {
+		Goblin = other
+	}
+	return nil
+}
+
+// fingerprint is different after each change of a source. To look at the folders
+// of the sources also tells "go test" to run the tests again after a change:
+// they import nothing of what they test.
+func fingerprint() (string, error) {
+	sum := sha256.New()
+	at, err := filepath.Abs(root)
+	fmt.Fprintln(sum, at, runtime.Version(), os.Getenv("GOBLIN_E2E_RACE"), os.Getenv("GOFLAGS"))
+	if err != nil {
+		return "", fmt.Errorf("find the module: %w", err)
+	}
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if name := d.Name(); d.IsDir() && path != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "e2e") {
+			return fs.SkipDir
+		}
+		info, err := d.Info()
+		if err != nil || d.IsDir() {
+			return err
+		}
+		fmt.Fprintln(sum, path, info.Size(), info.ModTime().UnixNano())
+		return nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("look at the sources: %w", err)
+	}
+	return fmt.Sprintf("%x", sum.Sum(nil)[:8]), nil
+}
+
+// goBuild fills the folder dir of the cache, and forgets those that no test has
+// used for a day.
+func goBuild(cache, dir string) error {
+	fresh, err := os.MkdirTemp(cache, "build")
+	if err != nil {
+		return fmt.Errorf("make a folder: %w", err)
+	}
+	args := []string{"build", "-o", fresh}
+	if Racing() {
+		args = append(args, "-race")
+	}
+	args = append(args, "goblin", "goblin/gateway/internal/fakeserver", "goblin/gateway/internal/badserver")
+	if text, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("build: %w\n%s", err, text)
+	}
+	old, _ := filepath.Glob(filepath.Join(cache, "*[0-9a-f]"))
+	for _, dir := range old {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() && time.Since(info.ModTime()) > 24*time.Hour {
+			_ = os.RemoveAll(dir)
+		}
+	}
+	if err := os.Rename(fresh, dir); err != nil {
+		return fmt.Errorf("keep what was built: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,283 @@
+package calls
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+func TestQuestionOfAServerAnswersAStatelessCall(t *testing.T) {
+	e2e.OverEveryTransport(t, func(t *testing.T, w *e2e.World, connect func() *e2e.Client) {
+		b := w.Backend("b", e2e.Asking("elicitation/create", e2e.Obj{
+			"message": "who?", "requestedSchema": e2e.Obj{"type": "object"}, "elicitationId": "e", "_meta": e2e.Obj{"progressToken": 1, "k": 2},
+		}), e2e.Obj{"timeout": "3s"})
+		c := connect()
+		c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
+		call := e2e.Obj{"name": "b_ask", "arguments": e2e.Obj{"a": 1, "b": []int{2}}}
+		first := c.Request("tools/call", call)
+		state, keys := e2e.Demanded(t, first)
+		require.Len(t, keys, 1)
+		question := e2e.At(first.Result, "inputRequests", keys["elicitation/create"], "params")
+		require.JSONEq(t, `{"message":"who?","requestedSchema":{"type":"object"},"_meta":{"k":2}}`, string(question))
+		require.Empty(t, c.Asks, "nothing is asked of a stateless client")
+
+		// The wait for a human does not count: this one times out meanwhile.
+		require.Equal(t, "REQUEST_TIMEOUT", c.Fault("tools/call", e2e.Obj{"name": "b_hang"}).Kind())
+
+		// An answer that is none is asked for again; keys that nobody asked for
+		// are ignored.
+		retry := func(state string, responses any, args ...e2e.Obj) e2e.Message {
+			again := e2e.Obj{"name": "b_ask", "arguments": e2e.Obj{"b": []int{2}, "a": 1}, "requestState": state, "inputResponses": responses}
+			if len(args) > 0 {
+				again["arguments"] = args[0]
+			}
+			return c.Request("tools/call", again)
+		}
+		state, _ = e2e.Demanded(t, retry(state, e2e.Obj{keys["elicitation/create"]: 12, "other": e2e.Accepted}))
+		used := state
+		end := retry(state, e2e.Obj{keys["elicitation/create"]: e2e.Accepted, "other": e2e.Accepted})
+		require.Nil(t, end.Error, "%s", end.Raw)
+		require.Equal(t, `"complete"`, string(e2e.At(end.Result, "resultType")))
+		require.Contains(t, e2e.Str(end.Result, "content", 0, "text"), "Alice")
+		require.Equal(t, 1, b.Count("tools/call")-1, "the held call went on")
+
+		// A state is good once, as it was given, and for its own request.
+		for _, bad := range []e2e.Message{
+			retry(used, e2e.Obj{keys["elicitation/create"]: e2e.Accepted}),
+			retry(used+"-TAMPERED", e2e.Obj{keys["elicitation/create"]: e2e.Accepted}),
+			retry(strings.ToUpper(used), nil), retry("", nil),
+		} {
+			require.Equal(t, -32602, e2e.ParseError(t, bad).Code, "%s", bad.Raw)
+		}
+		state, keys = e2e.Demanded(t, c.Request("tools/call", call))
+		other := retry(state, e2e.Obj{keys["elicitation/create"]: e2e.Accepted}, e2e.Obj{"a": 2})
+		require.Equal(t, -32602, e2e.ParseError(t, other).Code, "other arguments")
+		require.Nil(t, retry(state, e2e.Obj{keys["elicitation/create"]: e2e.Accepted}).Error, "it was not spent")
+	})
+}
+
+func TestStateOfOneClientIsNoUseToAnother(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Hosted = true
+	w.Backend("b", e2e.Asking("elicitation/create", e2e.Form))
+	mine, thief := w.Pipe("stdio").Stateless(), w.Pipe("stdio").Stateless()
+	mine.Caps, thief.Caps = e2e.Obj{"elicitation": e2e.Obj{}}, e2e.Obj{"elicitation": e2e.Obj{}}
+	state, keys := e2e.Demanded(t, mine.Request("tools/call", e2e.Obj{"name": "b_ask"}))
+	again := e2e.Obj{"name": "b_ask", "requestState": state, "inputResponses": e2e.Obj{keys["elicitation/create"]: e2e.Accepted}}
+	require.Equal(t, -32602, thief.Fault("tools/call", again).Code)
+	require.Contains(t, string(mine.Ok("tools/call", again)), "Alice")
+}
+
+func TestQuestionsAskedSideBySideReachTheClientTogether(t *testing.T) {
+	e2e.OverEveryTransport(t, func(t *testing.T, w *e2e.World, connect func() *e2e.Client) {
+		w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("ask")}, "on": e2e.Obj{"tools/call ask": e2e.Actions(
+			e2e.Do("requests", e2e.Obj{"actions": []e2e.Obj{
+				{"method": "elicitation/create", "params": e2e.Form},
+				{"method": "roots/list"},
+				{"method": "sampling/createMessage", "params": e2e.Obj{"messages": []e2e.Obj{}, "maxTokens": 1}},
+			}}), e2e.Do("answers"),
+		)}})
+		c := connect()
+		c.Caps = e2e.Obj{"elicitation": e2e.Obj{}, "roots": e2e.Obj{}, "sampling": e2e.Obj{}}
+		m := c.Request("tools/call", e2e.Obj{"name": "b_ask"})
+		state, keys := e2e.Demanded(t, m)
+		require.Len(t, keys, 3, "%s", m.Raw)
+		m = c.Request("tools/call", e2e.Obj{"name": "b_ask", "requestState": state, "inputResponses": e2e.Obj{
+			keys["elicitation/create"]:     e2e.Accepted,
+			keys["roots/list"]:             e2e.Obj{"roots": []e2e.Obj{{"uri": "file:///r"}}},
+			keys["sampling/createMessage"]: e2e.Obj{"role": "assistant", "content": e2e.Obj{"type": "text", "text": "hi"}, "model": "m"},
+		}})
+		require.Equal(t, "complete", e2e.Str(m.Result, "resultType"), "%s", m.Raw)
+		for _, part := range []string{"Alice", "file:///r", "hi"} {
+			require.Contains(t, e2e.Str(m.Result, "content", 0, "text"), part)
+		}
+	})
+}
+
+func TestReadsAndPromptsCanDemandInput(t *testing.T) {
+	e2e.OverEveryTransport(t, func(t *testing.T, w *e2e.World, connect func() *e2e.Client) {
+		ask := e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Form})
+		w.Backend("b", e2e.Obj{"prompts": []e2e.Obj{{"name": "p"}}, "resources": []e2e.Obj{e2e.Resource("file:///a")}, "on": e2e.Obj{
+			"prompts/get p":            e2e.Actions(ask, e2e.Do("result", e2e.Obj{"result": e2e.Obj{"messages": []e2e.Obj{}}})),
+			"resources/read file:///a": e2e.Actions(ask, e2e.Do("result", e2e.Obj{"result": e2e.Obj{"contents": []e2e.Obj{{"uri": "file:///a", "text": "x"}}}})),
+		}})
+		c := connect()
+		c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
+		for method, params := range map[string]e2e.Obj{"prompts/get": {"name": "b/p"}, "resources/read": {"uri": e2e.In("b", "file:///a")}} {
+			state, keys := e2e.Demanded(t, c.Request(method, params))
+			params["requestState"], params["inputResponses"] = state, e2e.Obj{keys["elicitation/create"]: e2e.Accepted}
+			require.Equal(t, `"complete"`, string(e2e.At(c.Ok(method, params), "resultType")))
+		}
+	})
+}
+
+func TestUndeclaredCapabilityIsNamed(t *testing.T) {
+	e2e.OverEveryTransport(t, func(t *testing.T, w *e2e.World, connect func() *e2e.Client) {
+		w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("ask"), e2e.Tool("copes")}, "on": e2e.Obj{
+			"tools/call ask": e2e.Actions(e2e.Do("request", e2e.Obj{"method": "sampling/createMessage", "params": e2e.Obj{"messages": []e2e.Obj{}, "maxTokens": 1}}),
+				e2e.Do("result", e2e.Obj{"result": e2e.Obj{"content": []e2e.Obj{}, "isError": true}})),
+			"tools/call copes": e2e.Actions(e2e.Do("request", e2e.Obj{"method": "sampling/createMessage", "params": e2e.Obj{"messages": []e2e.Obj{}, "maxTokens": 1}}), e2e.Do("answers")),
+		}})
+		c := connect()
+		c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
+		e := c.Fault("tools/call", e2e.Obj{"name": "b_ask"})
+		require.Equal(t, -32021, e.Code)
+		require.JSONEq(t, `{"requiredCapabilities":{"sampling":{}}}`, string(e.Data))
+		require.Contains(t, c.CallText("b_copes", e2e.Obj{}), "-32601", "a server that can do without is let to")
+	})
+}
+
+func TestDemandOfAURLBecomesAnInputRequest(t *testing.T) {
+	e2e.OverEveryTransport(t, func(t *testing.T, w *e2e.World, connect func() *e2e.Client) {
+		w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("login")}, "on": e2e.Obj{"tools/call login": e2e.Actions(e2e.Do("error", e2e.Obj{"times": 2, "error": e2e.Obj{
+			"code": -32042, "message": "log in first",
+			"data": e2e.Obj{"elicitations": []e2e.Obj{{"mode": "url", "elicitationId": "e1", "url": "https://x.example", "message": "m"}}},
+		}}), e2e.Do("text", e2e.Obj{"text": "welcome"}))}})
+		c := connect()
+		e := c.Fault("tools/call", e2e.Obj{"name": "b_login"})
+		require.Equal(t, -32021, e.Code)
+		require.JSONEq(t, `{"requiredCapabilities":{"elicitation":{"url":{}}}}`, string(e.Data))
+		c.Caps = e2e.Obj{"elicitation": e2e.Obj{"url": e2e.Obj{}}}
+		m := c.Request("tools/call", e2e.Obj{"name": "b_login"})
+		state, keys := e2e.Demanded(t, m)
+		key := keys["elicitation/create"]
+		require.JSONEq(t, `{"mode":"url","url":"https://x.example","message":"m"}`, string(e2e.At(m.Result, "inputRequests", key, "params")))
+		require.Contains(t, string(c.Ok("tools/call", e2e.Obj{"name": "b_login", "requestState": state, "inputResponses": e2e.Obj{key: e2e.Obj{"action": "accept"}}})), "welcome")
+	})
+}
+
+func TestQuestionThatMayBeAnotherClientsIsNotAsked(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	script := e2e.Asking("elicitation/create", e2e.Form)
+	b := w.Backend("b", script)
+	s := w.Serve()
+	c, other := s.RawClient().Stateless(), s.RawClient().Stateless()
+	for _, x := range []*e2e.Client{c, other} {
+		x.Web.Stateless, x.Caps = true, e2e.Obj{"elicitation": e2e.Obj{}}
+	}
+	waits := other.Begin("tools/call", e2e.Obj{"name": "b_other"})
+	b.WaitEvent("wait", "other")
+	end := c.Request("tools/call", e2e.Obj{"name": "b_ask"})
+	require.Contains(t, e2e.Str(end.Result, "content", 0, "text"), "cancel")
+	b.Do(e2e.Do("release", e2e.Obj{"name": "other"}))
+	require.Nil(t, other.End(waits).Error)
+}
+
+func TestStatelessCallIsCancelledByItsTransport(t *testing.T) {
+	e2e.OverEveryTransport(t, func(t *testing.T, w *e2e.World, connect func() *e2e.Client) {
+		b := w.Backend("b", e2e.Asking("elicitation/create", e2e.Form))
+		c := connect()
+		id := c.Begin("tools/call", e2e.Obj{"name": "b_hang"})
+		b.WaitEvent("wait", "hang")
+		c.Stops(id)
+		b.WaitReceived("notifications/cancelled", 1)
+		c.Ok("tools/list", e2e.Obj{})
+	})
+}
+
+func TestLogLinesReachOnlyTheStatelessRequestThatWantsThem(t *testing.T) {
+	e2e.OverEveryTransport(t, func(t *testing.T, w *e2e.World, connect func() *e2e.Client) {
+		line := func(level string) e2e.Obj {
+			return e2e.Do("notify", e2e.Obj{"method": "notifications/message", "params": e2e.Obj{"level": level, "data": level}})
+		}
+		b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("log")}, "capabilities": e2e.Obj{"tools": e2e.Obj{}, "logging": e2e.Obj{}}, "on": e2e.Obj{
+			"tools/call log": e2e.Actions(line("debug"), line("info"), line("error"), e2e.Do("text", e2e.Obj{"text": "done"})),
+		}})
+		c := connect()
+		call := func(level any) []e2e.Message {
+			c.Forget()
+			meta := e2e.Obj{}
+			if level != nil {
+				meta[e2e.ProtocolPrefix+"logLevel"] = level
+			}
+			c.Ok("tools/call", e2e.Obj{"name": "b_log", "_meta": meta})
+			return c.NotesOf("notifications/message")
+		}
+		require.Empty(t, call(nil))
+		require.Zero(t, b.Count("logging/setLevel"))
+		require.Len(t, call("info"), 2)
+		require.Equal(t, "info", e2e.Str(b.WaitReceived("logging/setLevel", 1).Msg, "params", "level"))
+		require.Len(t, call("error"), 1)
+		require.Len(t, call("debug"), 3)
+		require.Equal(t, "debug", e2e.Str(b.WaitReceived("logging/setLevel", 2).Msg, "params", "level"))
+		require.Empty(t, call(nil))
+		require.Equal(t, -32602, c.Fault("tools/call", e2e.Obj{"name": "b_log", "_meta": e2e.Obj{e2e.ProtocolPrefix + "logLevel": "loud"}}).Code)
+	})
+}
+
+func TestProgressOfStatelessRequests(t *testing.T) {
+	e2e.OverEveryTransport(t, func(t *testing.T, w *e2e.World, connect func() *e2e.Client) {
+		w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("work")}, "on": e2e.Obj{"tools/call work": e2e.Actions(
+			e2e.Do("progress", e2e.Obj{"n": 3}), e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Form}),
+			e2e.Do("progress", e2e.Obj{"n": 3}), e2e.Do("text", e2e.Obj{"text": "done"}),
+		)}})
+		c := connect()
+		c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
+		tokens := func() (all []string) {
+			for _, n := range c.NotesOf("notifications/progress") {
+				all = append(all, string(e2e.At(n.Params, "progressToken")))
+			}
+			return all
+		}
+		state, keys := e2e.Demanded(t, c.Request("tools/call", e2e.Obj{"name": "b_work", "_meta": e2e.Obj{"progressToken": json.Number("9007199254740993")}}))
+		require.Equal(t, []string{"9007199254740993", "9007199254740993", "9007199254740993"}, tokens())
+		c.Forget()
+		c.Ok("tools/call", e2e.Obj{"name": "b_work", "requestState": state, "inputResponses": e2e.Obj{keys["elicitation/create"]: e2e.Accepted}, "_meta": e2e.Obj{"progressToken": "two"}})
+		require.Equal(t, []string{`"two"`, `"two"`, `"two"`}, tokens(), "by the token of the request that waits")
+	})
+}
+
+func TestCallsHeldForClientsThatLeftTakeNoRoom(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Remote("b", "/mcp", e2e.Asking("elicitation/create", e2e.Form)) // over HTTP the cause of each question is certain
+	s := w.Serve()
+	call, caps := e2e.Obj{"name": "b_ask"}, e2e.Obj{"elicitation": e2e.Obj{}}
+	for range 3 {
+		c := w.Pipe("stdio").Stateless()
+		c.Caps = caps
+		var ids []string
+		for range 256 { // as many as may be held for one client
+			ids = append(ids, c.Begin("tools/call", call))
+		}
+		for _, id := range ids {
+			e2e.Demanded(t, c.End(id))
+		}
+		c.Close()
+		c.Prog.Ends(e2e.Patience)
+	}
+	e2e.Eventually(t, "the end of their sessions", func() bool { return len(w.Status().Sessions) == 0 })
+	// One that has more than each of them had is the first to make room, if
+	// there is none.
+	c := s.RawClient().Stateless()
+	c.Web.Stateless, c.Caps = true, caps
+	state, keys := e2e.Demanded(t, c.Request("tools/call", call))
+	for range 1024 - 3*256 + 10 {
+		e2e.Demanded(t, c.Request("tools/call", call))
+	}
+	done := c.Request("tools/call", e2e.Obj{"name": "b_ask", "requestState": state, "inputResponses": e2e.Obj{keys["elicitation/create"]: e2e.Accepted}})
+	require.Nil(t, done.Error, "%s", done.Raw)
+	require.Contains(t, string(done.Result), "Alice")
+}
+
+func TestHeldCallIsThereWhenSessionsComeAndGo(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Gateway["limits"] = e2e.Obj{"sessions": 2}
+	w.Backend("b", e2e.Asking("elicitation/create", e2e.Form))
+	s := w.Serve()
+	c := s.RawClient().Stateless()
+	c.Web.Stateless, c.Caps = true, e2e.Obj{"elicitation": e2e.Obj{}}
+	state, keys := e2e.Demanded(t, c.Request("tools/call", e2e.Obj{"name": "b_ask"}))
+	for range 4 { // the one before may still be in use for a moment
+		s.Client(false).Names("tools")
+	}
+	done := c.Ok("tools/call", e2e.Obj{"name": "b_ask", "requestState": state, "inputResponses": e2e.Obj{keys["elicitation/create"]: e2e.Accepted}})
+	require.Contains(t, e2e.Str(done, "content", 0, "text"), "Alice")
+}

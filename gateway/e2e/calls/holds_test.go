@@ -1,0 +1,96 @@
+package calls
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+func TestCallsThatWaitForOneStatelessClientLeaveRoomForOthers(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	for _, name := range []string{"b", "c"} { // over HTTP the cause of each question is certain
+		w.Remote(name, "/mcp", e2e.Asking("elicitation/create", e2e.Form), e2e.Obj{"timeout": "60s"})
+	}
+	s := w.Serve()
+	connect := func() *e2e.Client {
+		own := *s
+		own.Http = e2e.NewHTTP(t)
+		own.Http.Transport.(*http.Transport).MaxConnsPerHost = 1
+		c := own.RawClient().Stateless()
+		c.Web.Stateless, c.Caps = true, e2e.Obj{"elicitation": e2e.Obj{}}
+		return c
+	}
+	call := e2e.Obj{"name": "b_ask"}
+	first := connect()
+	state, keys := e2e.Demanded(t, first.Request("tools/call", call))
+
+	const limit, greedy = 1024, 8
+	var all sync.WaitGroup
+	oldest := make([]string, greedy)
+	clients := make([]*e2e.Client, greedy)
+	for i := range greedy {
+		clients[i] = connect()
+		all.Go(func() {
+			for n := range limit/greedy + 20 {
+				name := []string{"b_ask", "c_ask"}[n%2]
+				got, _ := e2e.Demanded(t, clients[i].Request("tools/call", e2e.Obj{"name": name}))
+				if n == 0 {
+					oldest[i] = got
+				}
+			}
+		})
+	}
+	all.Wait()
+	again := func(c *e2e.Client, state string) e2e.Message {
+		return c.Request("tools/call", e2e.Obj{"name": "b_ask", "requestState": state, "inputResponses": e2e.Obj{keys["elicitation/create"]: e2e.Accepted}})
+	}
+	done := again(first, state)
+	require.Nil(t, done.Error, "%s", done.Raw)
+	require.Contains(t, string(done.Result), "Alice")
+	// Those who took all the room made room, too: they begin anew.
+	for i, c := range clients {
+		require.Equal(t, "REQUEST_STATE_INVALID", e2e.ParseError(t, again(c, oldest[i])).Kind())
+	}
+	state, _ = e2e.Demanded(t, clients[0].Request("tools/call", call))
+	require.Nil(t, again(clients[0], state).Error)
+}
+
+func TestLargeCallsThatWaitForTheirClientsAreBoundedTogether(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Env = append(w.Env, "GOMEMLIMIT=32MiB") // 16 MiB of messages
+	w.Remote("b", "/mcp", e2e.Asking("elicitation/create", e2e.Form))
+	s := w.Serve()
+	c := s.RawClient().Stateless()
+	c.Web.Stateless, c.Caps = true, e2e.Obj{"elicitation": e2e.Obj{}}
+	var calls []e2e.Obj
+	text := strings.Repeat("x", 3<<20)
+	for n := range 14 {
+		call := e2e.Obj{"name": "b_ask", "arguments": e2e.Obj{"x": text}}
+		if n%7 == 0 {
+			call = e2e.Obj{"name": "b_ask"}
+		}
+		state, keys := e2e.Demanded(t, c.Request("tools/call", call))
+		call["requestState"], call["inputResponses"] = state, e2e.Obj{keys["elicitation/create"]: e2e.Accepted}
+		calls = append(calls, call)
+	}
+	void := 0
+	for n, call := range calls {
+		m := c.Request("tools/call", call)
+		if m.Error == nil {
+			require.Contains(t, string(m.Result), "Alice")
+			continue
+		}
+		require.NotZero(t, n%7, "small calls notice nothing")
+		require.Equal(t, "REQUEST_STATE_INVALID", e2e.ParseError(t, m).Kind())
+		void++
+	}
+	require.GreaterOrEqual(t, void, 12-16/3)
+	require.Less(t, void, 12, "what fits is kept")
+}

@@ -1,0 +1,307 @@
+package calls
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+// sharers are two stateless clients over HTTP, which nothing but their token
+// identifies.
+func sharers(w *e2e.World, caps e2e.Obj) (one, two *e2e.Client) {
+	w.T.Helper()
+	s := w.Serve()
+	both := [2]*e2e.Client{}
+	for i := range both {
+		both[i] = s.RawClient().Stateless()
+		both[i].Web.Stateless, both[i].Caps = true, caps
+	}
+	return both[0], both[1]
+}
+
+func TestLaterQuestionOfAHeldCallReachesNoOtherClientOfItsToken(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Asking("elicitation/create", e2e.Form))
+	held, busy := sharers(w, e2e.Obj{"elicitation": e2e.Obj{}, "sampling": e2e.Obj{}})
+	state, keys := e2e.Demanded(t, held.Request("tools/call", e2e.Obj{"name": "b_ask"}))
+	waits := busy.Begin("tools/call", e2e.Obj{"name": "b_other"})
+	b.WaitEvent("wait", "other")
+
+	// It may be the held call that asks more, or the other one.
+	b.Do(e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Form}))
+	require.Equal(t, "cancel", e2e.Str(b.WaitEvent("reply", "elicitation/create").Msg, "action"))
+	b.Do(e2e.Do("request", e2e.Obj{"method": "sampling/createMessage", "params": e2e.Obj{"messages": []e2e.Obj{}, "maxTokens": 1}}))
+	require.Equal(t, "-32601", string(e2e.At(b.WaitEvent("reply", "sampling/createMessage").Msg, "error", "code")))
+
+	b.Do(e2e.Do("release", e2e.Obj{"name": "other"}))
+	end := busy.End(waits)
+	require.Equal(t, "complete", e2e.Str(end.Result, "resultType"), "%s", end.Raw)
+	require.Contains(t, string(held.Ok("tools/call", e2e.Obj{
+		"name": "b_ask", "requestState": state, "inputResponses": e2e.Obj{keys["elicitation/create"]: e2e.Accepted},
+	})), "Alice")
+}
+
+func TestQuestionsOverHTTPBelongToTheStreamOfTheirCall(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Remote("b", "/mcp", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("one"), e2e.Tool("two")}, "on": e2e.Obj{
+		"tools/call one": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"}), e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Obj{"message": "one?", "requestedSchema": e2e.Obj{}}}), e2e.Do("answers")),
+		"tools/call two": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"}), e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Obj{"message": "two?", "requestedSchema": e2e.Obj{}}}), e2e.Do("answers")),
+	}})
+	one, two := sharers(w, e2e.Obj{"elicitation": e2e.Obj{}})
+	ids := []string{one.Begin("tools/call", e2e.Obj{"name": "b_one"}), two.Begin("tools/call", e2e.Obj{"name": "b_two"})}
+	b.WaitEvents("wait", "go", 2)
+	b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
+	for i, c := range []*e2e.Client{one, two} {
+		name := []string{"one", "two"}[i]
+		m := c.End(ids[i])
+		state, keys := e2e.Demanded(t, m)
+		require.Equal(t, name+"?", e2e.Str(m.Result, "inputRequests", keys["elicitation/create"], "params", "message"))
+		require.Contains(t, string(c.Ok("tools/call", e2e.Obj{
+			"name": "b_" + name, "requestState": state, "inputResponses": e2e.Obj{keys["elicitation/create"]: e2e.Obj{"action": "accept", "content": e2e.Obj{"for": name}}},
+		})), name)
+	}
+}
+
+func TestQuestionOfACancelledCallReachesNoOtherClient(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Asking("elicitation/create", e2e.Form))
+	w.Hosted = true
+	gone, other := w.Pipe("stdio"), w.Pipe("stdio")
+	for _, c := range []*e2e.Client{gone, other} {
+		c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
+		c.Init()
+	}
+	cancelled := gone.Begin("tools/call", e2e.Obj{"name": "b_hang"})
+	b.WaitEvent("wait", "hang")
+	waits := other.Begin("tools/call", e2e.Obj{"name": "b_other"})
+	b.WaitEvent("wait", "other")
+	gone.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(cancelled)})
+	b.WaitReceived("notifications/cancelled", 1)
+	b.Do(e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Form})) // it heeds that late
+	require.Equal(t, "cancel", e2e.Str(b.WaitEvent("reply", "elicitation/create").Msg, "action"))
+	b.Do(e2e.Do("release", e2e.Obj{"name": "other"}))
+	require.Nil(t, other.End(waits).Error)
+	require.Empty(t, other.Asks)
+
+	// The client's own next call is no other's.
+	gone.Reply = func(e2e.Message) (any, any) { return e2e.Accepted, nil }
+	require.Contains(t, gone.CallText("b_ask", e2e.Obj{}), "Alice")
+}
+
+// says is a log line.
+func says(data string) e2e.Obj {
+	return e2e.Do("write", e2e.Obj{"text": string(e2e.Marshal(e2e.Obj{
+		"jsonrpc": "2.0", "method": "notifications/message", "params": e2e.Obj{"level": "warning", "data": data},
+	}))})
+}
+
+func TestLogLinesOfUncertainCauseReachNoStatelessClient(t *testing.T) {
+	for _, era := range []string{"legacy", "modern"} {
+		t.Run(era, func(t *testing.T) {
+			t.Parallel()
+			w := e2e.NewWorld(t)
+			script := e2e.Asking("elicitation/create", e2e.Form)
+			script["capabilities"] = e2e.Obj{"tools": e2e.Obj{}, "logging": e2e.Obj{}}
+			if era == "modern" {
+				script["era"] = "modern"
+			}
+			b := w.Backend("b", script)
+			one, two := sharers(w, e2e.Obj{})
+			level := e2e.Obj{e2e.ProtocolPrefix + "logLevel": "info"}
+			ids := []string{one.Begin("tools/call", e2e.Obj{"name": "b_other", "_meta": level}), two.Begin("tools/call", e2e.Obj{"name": "b_other", "_meta": level})}
+			b.WaitEvents("wait", "other", 2)
+			b.Do(says("whose?"))
+			b.Do(e2e.Do("release", e2e.Obj{"name": "other"}))
+			for i, c := range []*e2e.Client{one, two} {
+				require.Nil(t, c.End(ids[i]).Error)
+				require.Empty(t, c.NotesOf("notifications/message"))
+			}
+		})
+	}
+}
+
+func TestLogLineOfAModernBackendReachesTheOneRequestThatAskedForIt(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	script := e2e.Asking("elicitation/create", e2e.Form)
+	script["era"], script["capabilities"] = "modern", e2e.Obj{"tools": e2e.Obj{}, "logging": e2e.Obj{}}
+	b := w.Backend("b", script)
+	w.Hosted = true
+	silent, loud := w.Pipe("stdio").Stateless(), w.Pipe("stdio").Stateless()
+	bystander := w.Bridged()
+	bystander.Ok("logging/setLevel", e2e.Obj{"level": "debug"})
+	first := silent.Begin("tools/call", e2e.Obj{"name": "b_other"})
+	second := loud.Begin("tools/call", e2e.Obj{"name": "b_other", "_meta": e2e.Obj{e2e.ProtocolPrefix + "logLevel": "info"}})
+	b.WaitEvents("wait", "other", 2)
+	b.Do(says("for one"))
+	said := loud.Noted("notifications/message", nil)
+	require.Equal(t, "for one", e2e.Str(said.Params, "data"))
+
+	// A second one that could have caused it, of another client.
+	third := bystander.Begin("tools/call", e2e.Obj{"name": "b_other"})
+	b.WaitEvents("wait", "other", 3)
+	b.Do(says("whose?"))
+	b.Do(e2e.Do("release", e2e.Obj{"name": "other"}))
+	for _, end := range []e2e.Message{silent.End(first), loud.End(second), bystander.End(third)} {
+		require.Nil(t, end.Error)
+	}
+	require.Empty(t, silent.NotesOf("notifications/message"))
+	require.Len(t, loud.NotesOf("notifications/message"), 1)
+	require.Empty(t, bystander.NotesOf("notifications/message"), "of a call of its own alone")
+}
+
+func TestQuestionOfAStatelessClientOutlivesItsOtherCall(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	script := e2e.Asking("elicitation/create", e2e.Form)
+	on := script["on"].(e2e.Obj)
+	on["tools/call ask"] = append(e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"})), on["tools/call ask"].([]e2e.Obj)...)
+	b := w.Backend("b", script)
+	c := w.Pipe("stdio", "--standalone").Stateless()
+	c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
+	ask := c.Begin("tools/call", e2e.Obj{"name": "b_ask"})
+	b.WaitEvent("wait", "go")
+	other := c.Begin("tools/call", e2e.Obj{"name": "b_other"})
+	b.WaitEvent("wait", "other")
+	b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
+	_, keys := e2e.Demanded(t, c.End(other)) // the newest of its calls is answered by what is asked
+	require.Len(t, keys, 1)
+	b.Do(e2e.Do("release", e2e.Obj{"name": "other"})) // which had not asked, and ends
+	state, keys := e2e.Demanded(t, c.End(ask))
+	require.Contains(t, string(c.Ok("tools/call", e2e.Obj{
+		"name": "b_ask", "requestState": state, "inputResponses": e2e.Obj{keys["elicitation/create"]: e2e.Accepted},
+	})), "Alice")
+}
+
+func TestQuestionDuringACompletionIsNotSentToAStatelessClient(t *testing.T) {
+	e2e.OverEveryTransport(t, func(t *testing.T, w *e2e.World, connect func() *e2e.Client) {
+		b := w.Backend("b", e2e.Obj{"prompts": []e2e.Obj{e2e.Prompt("p")}, "on": e2e.Obj{"completion/complete": e2e.Actions(e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Form}))}})
+		c := connect()
+		c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
+		c.Ok("completion/complete", e2e.Obj{"ref": e2e.Obj{"type": "ref/prompt", "name": "b/p"}, "argument": e2e.Obj{"name": "a", "value": "v"}})
+		require.Equal(t, "-32602", string(e2e.At(b.WaitEvent("reply", "elicitation/create").Msg, "error", "code")))
+		require.Empty(t, c.Asks)
+	})
+}
+
+func TestRootsOutsideOfACallAreThoseOfAllSessions(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Gateway["roots"] = []any{e2e.Obj{"uri": "file:///work", "name": "work"}}
+	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("ask")}, "on": e2e.Obj{"tools/call ask": e2e.Actions(e2e.Do("request", e2e.Obj{"method": "roots/list"}), e2e.Do("answers"))}})
+	w.Hosted = true
+	roots := [][]e2e.Obj{
+		{{"uri": "file:///a", "name": "A", "_meta": e2e.Obj{"k": 1}}, {"uri": "file:///shared", "name": "first"}},
+		{{"uri": "file:///shared", "name": "second"}, {"uri": "file:///work"}, {"name": "none"}, {"uri": "file:///b"}},
+	}
+	var clients []*e2e.Client
+	for _, mine := range roots {
+		c := w.Pipe("stdio")
+		c.Caps = e2e.Obj{"roots": e2e.Obj{"listChanged": true}}
+		c.Reply = func(e2e.Message) (any, any) { return e2e.Obj{"roots": mine}, nil }
+		c.Init()
+		c.Names("tools")
+		clients = append(clients, c)
+	}
+	w.Bridged().Names("tools") // has no roots
+	mute := w.Pipe("stdio")
+	mute.Caps = e2e.Obj{"roots": e2e.Obj{}}
+	mute.Reply = func(e2e.Message) (any, any) { return nil, e2e.Obj{"code": -32603, "message": "no"} }
+	mute.Init()
+	mute.Names("tools")
+
+	b.Do(e2e.Do("request", e2e.Obj{"method": "roots/list"}))
+	require.JSONEq(t, `{"roots":[{"uri":"file:///work","name":"work"},{"uri":"file:///a","name":"A","_meta":{"k":1}},{"uri":"file:///shared","name":"first"},{"uri":"file:///b"}]}`,
+		string(b.WaitEvent("reply", "roots/list").Msg))
+	require.JSONEq(t, string(e2e.Marshal([]e2e.Obj{{"roots": roots[1]}})), clients[1].CallText("b_ask", e2e.Obj{}), "in a call, those of its client")
+}
+
+func TestChangedRootsReachLegacyBackendsOnce(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	shared := w.Backend("shared", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	modern := w.Backend("modern", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "era": "modern"})
+	own := w.Backend("own", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}}, e2e.Obj{"isolation": "session"})
+	w.Hosted = true
+	const changed = "notifications/roots/list_changed"
+	plain := w.Bridged()
+	plain.CallText("own_t", e2e.Obj{})
+	plain.CallText("shared_t", e2e.Obj{})
+	plain.CallText("modern_t", e2e.Obj{})
+	plain.Notify(changed, nil) // of roots that it did not declare
+	time.Sleep(300 * time.Millisecond)
+	require.Zero(t, shared.Count(changed))
+
+	c := w.Pipe("stdio")
+	c.Caps = e2e.Obj{"roots": e2e.Obj{"listChanged": true}}
+	c.Init()
+	c.CallText("own_t", e2e.Obj{})
+	shared.WaitReceived(changed, 1) // there are more roots than before
+	second := own.Received("tools/call")[1].Proc
+	time.Sleep(time.Second) // what that says is said
+	before := own.Count(changed)
+	for range 20 {
+		c.Notify(changed, nil)
+	}
+	require.Same(t, second, own.WaitReceived(changed, before+1).Proc)
+	shared.WaitReceived(changed, 2)
+	c.Close()
+	shared.WaitReceived(changed, 3) // and less again
+	require.Equal(t, 3, shared.Count(changed), "a burst is one notice")
+	require.Zero(t, modern.Count(changed))
+}
+
+func TestInstructionsHoldAnExcerptOfEveryServers(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	long := strings.Repeat("äbcde fghi", 100)
+	w.Backend("zed", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "instructions": "Call t\r\n first.\u0000\u001b[31m\u202e "})
+	w.Backend("quiet", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	w.Backend("long", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "instructions": long, "era": "modern"})
+	c := w.Standalone()
+	require.NotEmpty(t, c.Names("tools"))
+	modern := e2e.Obj{"_meta": e2e.Obj{e2e.ProtocolPrefix + "protocolVersion": e2e.ModernRevision, e2e.ProtocolPrefix + "clientCapabilities": e2e.Obj{}}}
+	text := e2e.Str(c.Ok("server/discover", modern), "instructions")
+	require.Contains(t, text, "Goblin serves")
+	require.Contains(t, text, "\n\nserver zed: Call t first. [31m\n\nserver long: äbcde fghiäbcde")
+	require.NotContains(t, text, "quiet:")
+	_, excerpt, _ := strings.Cut(text, "server long: ")
+	require.Equal(t, 300, len([]rune(excerpt)))
+	require.True(t, strings.HasSuffix(excerpt, "…"), excerpt)
+	require.Equal(t, text, e2e.Str(c.Ok("server/discover", modern), "instructions"), "in the same order")
+}
+
+func TestInstructionsAreBounded(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	for i := range 14 {
+		w.Backend("server"+string(rune('a'+i)), e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "instructions": strings.Repeat("x", 400)})
+	}
+	w.Hosted = true
+	w.Bridged().Names("tools")
+	c := w.Pipe("stdio")
+	text := e2e.Str(c.Init(), "instructions")
+	require.LessOrEqual(t, len(text), 4<<10)
+	require.Greater(t, len(text), 3<<10)
+	require.Contains(t, text, "\n\nserver servera: xxx")
+	require.NotContains(t, text, "server servern: ")
+}
+
+func TestRootsOfAnEditedConfigAreOfferedAtOnce(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	w.Standalone().Names("tools")
+	w.Edit(func() { w.Gateway["roots"] = []any{e2e.Obj{"uri": "file:///new"}} })
+	b.WaitReceived("notifications/roots/list_changed", 1)
+	b.Do(e2e.Do("request", e2e.Obj{"method": "roots/list"}))
+	require.JSONEq(t, `{"roots":[{"uri":"file:///new"}]}`, string(b.WaitEvent("reply", "roots/list").Msg))
+}

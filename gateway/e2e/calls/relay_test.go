@@ -1,0 +1,451 @@
+package calls
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+func TestProgressKeepsTokenAndTypeAndComesBeforeTheResponse(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("steps")}, "on": e2e.Obj{"tools/call steps": e2e.Actions(e2e.Do("progress", e2e.Obj{"n": 3}))}})
+	c := w.Standalone()
+	for _, token := range []string{`"abc"`, `7`, `"7"`, `9007199254740993`, `""`} {
+		c.Update(func() { c.Notes = nil })
+		m := c.Request("tools/call", e2e.Obj{"name": "b_steps", "arguments": e2e.Obj{}, "_meta": e2e.Obj{"progressToken": json.RawMessage(token), "keep": 1.0}})
+		notes := c.NotesOf("notifications/progress")
+		require.Len(t, notes, 3, token)
+		for i, n := range notes {
+			require.Equal(t, token, string(e2e.At(n.Params, "progressToken")))
+			require.Equal(t, fmt.Sprint(i+1), string(e2e.At(n.Params, "progress")))
+			require.Less(t, n.Seq, m.Seq)
+		}
+	}
+	tokens := map[string]bool{}
+	for _, told := range b.Received("tools/call") {
+		tokens[string(e2e.At(told.Msg, "params", "_meta", "progressToken"))] = true
+		require.Equal(t, "1", strings.TrimSuffix(string(e2e.At(told.Msg, "params", "_meta", "keep")), ".0"))
+	}
+	require.Len(t, tokens, 5, "tokens of requests to one backend differ")
+}
+
+func TestProgressOfTwoClientsWithTheSameTokenIsNotMixed(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("x"), e2e.Tool("y")}, "on": e2e.Obj{
+		"tools/call x": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "x"}), e2e.Do("progress", e2e.Obj{"n": 2})),
+		"tools/call y": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "y"}), e2e.Do("progress", e2e.Obj{"n": 3})),
+	}})
+	c1, c2 := w.Bridged(), w.Bridged()
+	meta := e2e.Obj{"progressToken": 1}
+	id1 := c1.Begin("tools/call", e2e.Obj{"name": "b_x", "_meta": meta})
+	id2 := c2.Begin("tools/call", e2e.Obj{"name": "b_y", "_meta": meta})
+	b.WaitEvent("wait", "x")
+	b.WaitEvent("wait", "y")
+	b.Do(e2e.Do("release", e2e.Obj{"name": "y"}))
+	b.Do(e2e.Do("release", e2e.Obj{"name": "x"}))
+	require.Nil(t, c1.End(id1).Error)
+	require.Nil(t, c2.End(id2).Error)
+	require.Len(t, c1.NotesOf("notifications/progress"), 2)
+	require.Len(t, c2.NotesOf("notifications/progress"), 3)
+}
+
+func TestProgressExtendsTheTimeout(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("long")}, "on": e2e.Obj{"tools/call long": e2e.Actions(e2e.Do("progress", e2e.Obj{"n": 20, "ms": 200}))}}, e2e.Obj{"timeout": "3s"})
+	c := w.Standalone()
+	m := c.Request("tools/call", e2e.Obj{"name": "b_long", "_meta": e2e.Obj{"progressToken": "p"}})
+	require.Nil(t, m.Error, m.Raw)
+	require.Len(t, c.NotesOf("notifications/progress"), 20)
+}
+
+func TestB16_CancellationReachesTheBackendWithItsOwnId(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("slow"), e2e.Tool("quick")}, "on": e2e.Obj{"tools/call slow": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "never"}))}})
+	c := w.Standalone()
+	c.Ok("tools/call", e2e.Obj{"name": "b_quick"})
+	id := c.Begin("tools/call", e2e.Obj{"name": "b_slow"})
+	b.WaitEvent("wait", "never")
+	c.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(id), "reason": "enough"})
+	cancel := b.WaitReceived("notifications/cancelled", 1)
+	asked := b.Received("tools/call")[1]
+	require.Equal(t, string(e2e.At(asked.Msg, "id")), string(e2e.At(cancel.Msg, "params", "requestId")))
+	b.WaitEvent("gone", "slow")
+	c.Ok("tools/call", e2e.Obj{"name": "b_quick"})
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	require.Empty(t, c.Replies[id], "a cancelled request is not answered")
+}
+
+func TestCancellationOfWhatIsNotInFlightIsIgnored(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	c := w.Standalone()
+	c.Ok("tools/call", e2e.Obj{"name": "b_t"})
+	for _, id := range []any{1, 99, "x", nil, e2e.Obj{}} {
+		c.Notify("notifications/cancelled", e2e.Obj{"requestId": id})
+	}
+	c.Notify("notifications/cancelled", nil)
+	c.Ok("tools/call", e2e.Obj{"name": "b_t"})
+	require.Zero(t, b.Count("notifications/cancelled"))
+}
+
+func TestLogLevelIsTheLowestOfAllSessions(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	c1, c2 := w.Bridged(), w.Bridged()
+	c1.Ok("logging/setLevel", e2e.Obj{"level": "error"})
+	c2.Ok("logging/setLevel", e2e.Obj{"level": "debug"})
+	b.Wait("the lowest level", func() bool {
+		all := b.Pick("logging/setLevel")
+		return len(all) > 0 && e2e.Str(all[len(all)-1].Msg, "params", "level") == "debug"
+	})
+	log := func(level string) {
+		b.Do(e2e.Do("notify", e2e.Obj{"method": "notifications/message", "params": e2e.Obj{"level": level, "logger": "l", "data": e2e.Obj{"is": level}}}))
+	}
+	log("info")
+	log("critical")
+	data := func(c *e2e.Client) []string {
+		c.Noted("notifications/message", func(p json.RawMessage) bool { return e2e.Str(p, "level") == "critical" })
+		var out []string
+		for _, m := range c.NotesOf("notifications/message") {
+			out = append(out, e2e.Str(m.Params, "data", "is"))
+		}
+		return out
+	}
+	require.Equal(t, []string{"critical"}, data(c1))
+	require.Equal(t, []string{"info", "critical"}, data(c2))
+	require.Equal(t, -32602, c1.Fault("logging/setLevel", e2e.Obj{"level": "loud"}).Code)
+
+	c2.Close()
+	b.Wait("the level after a client has left", func() bool {
+		all := b.Pick("logging/setLevel")
+		return e2e.Str(all[len(all)-1].Msg, "params", "level") == "error"
+	})
+}
+
+func TestCompletionIsRoutedByItsReference(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Obj{"prompts": []e2e.Obj{e2e.Prompt("p")}, "templates": []e2e.Obj{e2e.Template("x:///{a}")}, "resources": []e2e.Obj{}})
+	silent := e2e.Dbsrv()
+	silent["capabilities"] = e2e.Obj{"resources": e2e.Obj{}}
+	w.Backend("silent", silent)
+	c := w.Standalone()
+	ask := func(ref e2e.Obj) e2e.Obj {
+		return e2e.Obj{"ref": ref, "argument": e2e.Obj{"name": "a", "value": "v"}, "context": e2e.Obj{"arguments": e2e.Obj{"k": "w"}}}
+	}
+	for _, ref := range []e2e.Obj{
+		{"type": "ref/prompt", "name": "b/p"},
+		{"type": "ref/prompt", "name": "p"},
+		{"type": "ref/resource", "uri": e2e.In("b", "x:///{a}")},
+		{"type": "ref/resource", "uri": "x:///{a}"},
+	} {
+		require.JSONEq(t, `{"values":["b:`+map[bool]string{true: "p", false: "x:///{a}"}[ref["type"] == "ref/prompt"]+`"],"total":1,"hasMore":false}`,
+			string(e2e.At(c.Ok("completion/complete", ask(ref)), "completion")))
+	}
+	for _, told := range b.Received("completion/complete") {
+		require.JSONEq(t, `{"name":"a","value":"v"}`, string(e2e.At(told.Msg, "params", "argument")))
+		require.Equal(t, "w", e2e.Str(told.Msg, "params", "context", "arguments", "k"))
+	}
+	e := c.Fault("completion/complete", ask(e2e.Obj{"type": "ref/resource", "uri": e2e.In("silent", "mcp://database/{table}/{id}")}))
+	require.Equal(t, -32601, e.Code)
+	require.Equal(t, -32602, c.Fault("completion/complete", ask(e2e.Obj{"type": "ref/prompt", "name": "b/none"})).Code)
+}
+
+func TestRequestsOfABackendReachTheClientWithACallInFlight(t *testing.T) {
+	t.Parallel()
+	asks := map[string]e2e.Obj{
+		"sampling/createMessage": {"messages": []e2e.Obj{{"role": "user", "content": e2e.Obj{"type": "text", "text": "hi"}}}, "maxTokens": 5, "temperature": json.RawMessage("0.0")},
+		"elicitation/create":     {"message": "who?", "requestedSchema": e2e.Obj{"type": "object", "properties": e2e.Obj{}}},
+		"roots/list":             {},
+	}
+	for method, params := range asks {
+		t.Run(strings.ReplaceAll(method, "/", "_"), func(t *testing.T) {
+			t.Parallel()
+			w := e2e.NewWorld(t)
+			b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("ask")}, "on": e2e.Obj{
+				"tools/call ask": e2e.Actions(e2e.Do("request", e2e.Obj{"method": method, "params": params}), e2e.Do("answers")),
+			}})
+			w.Hosted = true
+			caller, idle := w.Pipe("stdio"), w.Pipe("stdio")
+			for _, c := range []*e2e.Client{caller, idle} {
+				c.Caps = e2e.Obj{"sampling": e2e.Obj{}, "elicitation": e2e.Obj{}, "roots": e2e.Obj{"listChanged": true}}
+				c.Reply = func(ask e2e.Message) (any, any) { return json.RawMessage(`{"from":"client","n":1.50}`), nil }
+				c.Init()
+			}
+			got := caller.Ok("tools/call", e2e.Obj{"name": "b_ask"})
+			require.Equal(t, `[{"from":"client","n":1.50}]`, e2e.Str(got, "content", 0, "text"))
+			ask := caller.Asked(1)
+			require.Equal(t, method, ask.Method)
+			require.JSONEq(t, string(e2e.Marshal(params)), string(ask.Params))
+			idle.Ok("ping", nil)
+			require.Empty(t, idle.Asks)
+			init := b.Received("initialize")[0].Msg
+			for _, capability := range []string{"sampling", "elicitation", "roots"} {
+				require.NotNil(t, e2e.At(init, "params", "capabilities", capability), capability)
+			}
+		})
+	}
+}
+
+func TestErrorOfAClientReachesTheBackend(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("ask")}, "on": e2e.Obj{"tools/call ask": e2e.Actions(e2e.Do("request", e2e.Obj{"method": "sampling/createMessage", "params": e2e.Obj{"messages": []e2e.Obj{}, "maxTokens": 1}}), e2e.Do("answers"))}})
+	c := w.Pipe("stdio", "--standalone")
+	c.Caps = e2e.Obj{"sampling": e2e.Obj{}}
+	c.Reply = func(e2e.Message) (any, any) { return nil, e2e.Obj{"code": -1, "message": "the user said no"} }
+	c.Init()
+	text := c.CallText("b_ask", e2e.Obj{})
+	require.Contains(t, text, "the user said no")
+	require.Contains(t, text, "-1")
+}
+
+func TestWaitForAHumanDoesNotCountAgainstTheTimeout(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("ask"), e2e.Tool("hang")}, "on": e2e.Obj{
+		"tools/call ask":  e2e.Actions(e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Obj{"message": "m", "requestedSchema": e2e.Obj{"type": "object"}}}), e2e.Do("answers")),
+		"tools/call hang": e2e.Actions(e2e.Do("hang")),
+	}}, e2e.Obj{"timeout": "2s"})
+	c := w.Pipe("stdio", "--standalone")
+	c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
+	c.Init()
+	id := c.Begin("tools/call", e2e.Obj{"name": "b_ask"})
+	ask := c.Asked(1)
+	// Another call runs into its timeout meanwhile, twice in a row.
+	for range 2 {
+		require.Equal(t, "REQUEST_TIMEOUT", c.Fault("tools/call", e2e.Obj{"name": "b_hang"}).Kind())
+	}
+	c.Answer(ask, func(e2e.Message) (any, any) { return e2e.Obj{"action": "accept", "content": e2e.Obj{"a": 1}}, nil })
+	require.Equal(t, `[{"action":"accept","content":{"a":1}}]`, e2e.Str(c.End(id).Result, "content", 0, "text"))
+	require.Equal(t, 3, b.Count("tools/call"))
+}
+
+func TestRequestsOfABackendAreRefusedWhenNobodyCanBeAsked(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("hang")}, "on": e2e.Obj{"tools/call hang": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"}))}})
+	w.Hosted = true
+	c1, c2 := w.Pipe("stdio"), w.Pipe("stdio")
+	for _, c := range []*e2e.Client{c1, c2} {
+		c.Caps = e2e.Obj{"sampling": e2e.Obj{}, "elicitation": e2e.Obj{}}
+		c.Init()
+	}
+	c1.Names("tools") // the server is up
+	request := func(method string, params e2e.Obj, n int) json.RawMessage {
+		// The command waits for the reply.
+		b.Do(e2e.Do("request", e2e.Obj{"method": method, "params": params}))
+		return b.WaitEvents("reply", method, n).Msg
+	}
+	sampling := e2e.Obj{"messages": []e2e.Obj{}, "maxTokens": 1}
+	elicitation := e2e.Obj{"message": "m", "requestedSchema": e2e.Obj{"type": "object"}}
+	require.NotNil(t, e2e.At(request("sampling/createMessage", sampling, 1), "error"), "no call is in flight")
+	require.Equal(t, "cancel", e2e.Str(request("elicitation/create", elicitation, 1), "action"))
+
+	// Two clients have a call in flight: nobody knows whose it is.
+	id1, id2 := c1.Begin("tools/call", e2e.Obj{"name": "b_hang"}), c2.Begin("tools/call", e2e.Obj{"name": "b_hang"})
+	b.WaitEvents("wait", "go", 2)
+	require.NotNil(t, e2e.At(request("sampling/createMessage", sampling, 2), "error"))
+	require.Equal(t, "cancel", e2e.Str(request("elicitation/create", elicitation, 2), "action"))
+	b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
+	c1.End(id1)
+	c2.End(id2)
+	require.Empty(t, c1.Asks)
+	require.Empty(t, c2.Asks)
+}
+
+func TestRequestForWhatTheClientCannotIsRefused(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("ask")}, "on": e2e.Obj{"tools/call ask": e2e.Actions(e2e.Do("request", e2e.Obj{"method": "sampling/createMessage", "params": e2e.Obj{"messages": []e2e.Obj{}, "maxTokens": 1}}), e2e.Do("answers"))}})
+	c := w.Standalone()
+	require.Contains(t, c.CallText("b_ask", e2e.Obj{}), "error")
+	require.Empty(t, c.Asks)
+}
+
+func TestConfiguredRootsAreOfferedWhenNoClientCanBeAsked(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Gateway["roots"] = []any{e2e.Obj{"uri": "file:///work", "name": "work"}}
+	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	w.Standalone().Names("tools")
+	b.Do(e2e.Do("request", e2e.Obj{"method": "roots/list"}))
+	require.JSONEq(t, `{"roots":[{"uri":"file:///work","name":"work"}]}`, string(b.WaitEvent("reply", "roots/list").Msg))
+}
+
+func TestPingOfABackendIsAnswered(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	c := w.Standalone()
+	c.Names("tools")
+	b.Do(e2e.Do("request", e2e.Obj{"method": "ping"}))
+	require.JSONEq(t, `{}`, string(b.WaitEvent("reply", "ping").Msg))
+}
+
+func TestIsolationGivesEveryClientAProcessOfItsOwn(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("own", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "resources": []e2e.Obj{e2e.Resource("x:1")}}, e2e.Obj{"isolation": "session"})
+	shared := w.Backend("shared", e2e.Filesystem())
+	c1, c2 := w.Bridged(), w.Bridged()
+	for _, c := range []*e2e.Client{c1, c2} {
+		require.Contains(t, c.Names("tools"), "own_t")
+		require.Equal(t, "own:t:{}", c.CallText("own_t", e2e.Obj{}))
+		c.Ok("resources/subscribe", e2e.Obj{"uri": e2e.In("own", "x:1")})
+	}
+	calls := b.Received("tools/call")
+	require.Len(t, calls, 2)
+	require.NotSame(t, calls[0].Proc, calls[1].Proc)
+	require.Equal(t, 1, shared.Starts())
+
+	// An update of one process belongs to the client of that process.
+	update := e2e.Do("notify", e2e.Obj{"method": "notifications/resources/updated", "params": e2e.Obj{"uri": "x:1"}})
+	b.DoAt(calls[1].Proc, update)
+	require.Equal(t, []string{e2e.In("own", "x:1")}, c2.WaitUpdates(1))
+	b.DoAt(calls[0].Proc, update)
+	require.Equal(t, []string{e2e.In("own", "x:1")}, c1.WaitUpdates(1))
+	c2.Ok("ping", nil)
+	require.Len(t, c2.Updates(), 1)
+
+	c2.Close()
+	b.Wait("the end of the second client's process", func() bool { return calls[1].Proc.Gone })
+	require.Equal(t, "own:t:{}", c1.CallText("own_t", e2e.Obj{}))
+}
+
+func TestArgumentsReachTheBackendByteForByte(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	c := w.Standalone()
+	args := `{"re":"a\\d+","n":12345678901234567890,"f":1.0,"e":1e400,"u":"\u00e9\u2028</x>","z":1,"a":{"b":[null,{}]}}`
+	c.Ok("tools/call", e2e.Obj{"name": "b_t", "arguments": json.RawMessage(args), "vendor": true})
+	told := b.Received("tools/call")[0]
+	require.Equal(t, args, string(e2e.At(told.Msg, "params", "arguments")))
+	require.Equal(t, "true", string(e2e.At(told.Msg, "params", "vendor")))
+	require.Equal(t, "t", e2e.Str(told.Msg, "params", "name"))
+}
+
+func TestResultsReachTheClientByteForByte(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	result := `{"structuredContent":[1.0,12345678901234567890,{"b":1,"a":2}],"isError":false,"content":[{"type":"video","x":"\u003c"},{"type":"text","text":"","annotations":{"priority":0.10}}],"_meta":{"z":null},"vendor":"é"}`
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "calls": e2e.Obj{"t": json.RawMessage(result)}})
+	c := w.Standalone()
+	require.Contains(t, c.Request("tools/call", e2e.Obj{"name": "b_t"}).Raw, result)
+}
+
+func TestIsolationOverHTTPEndsWithTheSession(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("own", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}}, e2e.Obj{"isolation": "session"})
+	s := w.Serve()
+	c1, c2 := s.Client(false), s.Client(false)
+	for _, c := range []*e2e.Client{c1, c2} {
+		require.Equal(t, "own:t:{}", c.CallText("own_t", e2e.Obj{}))
+	}
+	calls := b.Received("tools/call")
+	require.Len(t, calls, 2)
+	require.NotSame(t, calls[0].Proc, calls[1].Proc)
+	require.Less(t, s.Do("DELETE", "/mcp", map[string]string{"Mcp-Session-Id": c2.Web.Id}, "").Status, 300)
+	b.Wait("the end of the second session's process", func() bool { return calls[1].Proc.Gone })
+	require.Equal(t, "own:t:{}", c1.CallText("own_t", e2e.Obj{}))
+	require.Contains(t, b.Live(), calls[0].Proc)
+}
+
+func TestLogLinesOfACallComeBeforeItsResponse(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	note := e2e.Do("notify", e2e.Obj{"method": "notifications/message", "n": 3, "params": e2e.Obj{"level": "info", "data": "line $n"}})
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "on": e2e.Obj{"tools/call t": e2e.Actions(note)}})
+	s := w.Serve()
+	for name, c := range map[string]*e2e.Client{"socket": w.Bridged(), "HTTP": s.Client(true)} {
+		c.Ok("logging/setLevel", e2e.Obj{"level": "debug"})
+		m := c.Request("tools/call", e2e.Obj{"name": "b_t"})
+		notes := c.NotesOf("notifications/message")
+		require.Len(t, notes, 3, name)
+		for i, n := range notes {
+			require.Equal(t, fmt.Sprint("line ", i), e2e.Str(n.Params, "data"))
+			require.Less(t, n.Seq, m.Seq)
+			require.Equal(t, m.Via, n.Via)
+		}
+		c.Ok("logging/setLevel", e2e.Obj{"level": "emergency"})
+	}
+}
+
+func TestCompletedURLElicitationIsToldToTheClientThatWasAsked(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	ask := e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Obj{"mode": "url", "url": "https://e.example/", "message": "m", "elicitationId": "el-1"}})
+	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("login")}, "on": e2e.Obj{"tools/call login": e2e.Actions(ask, e2e.Do("answers"))}})
+	w.Hosted = true
+	c, other := w.Pipe("stdio"), w.Pipe("stdio")
+	for _, client := range []*e2e.Client{c, other} {
+		client.Caps = e2e.Obj{"elicitation": e2e.Obj{"form": e2e.Obj{}, "url": e2e.Obj{}}}
+		client.Reply = func(e2e.Message) (any, any) { return e2e.Obj{"action": "accept"}, nil }
+		client.Init()
+	}
+	require.Equal(t, `[{"action":"accept"}]`, c.CallText("b_login", e2e.Obj{}))
+	for _, id := range []string{"el-unknown", "el-1"} {
+		b.Do(e2e.Do("notify", e2e.Obj{"method": "notifications/elicitation/complete", "params": e2e.Obj{"elicitationId": id}}))
+	}
+	c.Noted("notifications/elicitation/complete", func(p json.RawMessage) bool { return e2e.Str(p, "elicitationId") == "el-1" })
+	require.Len(t, c.NotesOf("notifications/elicitation/complete"), 1)
+	other.Ok("ping", nil)
+	require.Empty(t, other.NotesOf("notifications/elicitation/complete"))
+}
+
+func TestClientThatReadsNothingDelaysNobody(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Gateway["limits"] = e2e.Obj{"unsent": "1MiB"}
+	const size, calls = 100_000, 100
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("big"), e2e.Tool("t")}, "on": e2e.Obj{"tools/call big": e2e.Actions(e2e.Do("big", e2e.Obj{"bytes": size}))}})
+	slow, quick := w.Bridged(), w.Bridged()
+	slow.Ok("ping", nil)
+	release := slow.Pause()
+	var ids []string
+	for range calls {
+		ids = append(ids, slow.Begin("tools/call", e2e.Obj{"name": "b_big"}))
+	}
+	for range 50 {
+		require.Equal(t, "b:t:{}", quick.CallText("b_t", e2e.Obj{}))
+	}
+	release()
+	for _, id := range ids {
+		require.Len(t, e2e.Str(slow.End(id).Result, "content", 0, "text"), size)
+	}
+}
+
+func TestProgressThatComesTooLateReachesNobody(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("slow"), e2e.Tool("other")}, "on": e2e.Obj{
+		"tools/call slow":  e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "never"})),
+		"tools/call other": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"})),
+	}})
+	c := w.Standalone()
+	id := c.Begin("tools/call", e2e.Obj{"name": "b_slow", "_meta": e2e.Obj{"progressToken": "mine"}})
+	b.WaitEvent("wait", "never")
+	token := e2e.At(b.Received("tools/call")[0].Msg, "params", "_meta", "progressToken")
+	c.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(id)})
+	b.WaitEvent("gone", "slow")
+	flight := c.Begin("tools/call", e2e.Obj{"name": "b_other", "arguments": e2e.Obj{}})
+	b.WaitEvent("wait", "go") // now the cause of what the server says is certain
+	b.Do(e2e.Do("notify", e2e.Obj{"method": "notifications/progress", "params": e2e.Obj{"progressToken": token, "progress": 1}}))
+	b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
+	require.Nil(t, c.End(flight).Error)
+	require.Empty(t, c.NotesOf("notifications/progress"), "its token is nothing that the client knows")
+}

@@ -1,0 +1,611 @@
+package calls
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+const (
+	relatedTask = e2e.ProtocolPrefix + "related-task"
+)
+
+// taskTool is a tool that runs as a task.
+func taskTool(name, support string) e2e.Obj {
+	return e2e.Obj{"name": name, "inputSchema": e2e.Obj{"type": "object"}, "execution": e2e.Obj{"taskSupport": support}}
+}
+
+// taskFronts and taskBacks are where clients and backends of tests are.
+var taskFronts, taskBacks = []string{"stdio", "http"}, []string{"stdio", "http"}
+
+// taskClients runs a test with clients over each front and a backend behind
+// each transport. connect gives clients of one gateway that have not
+// initialized yet.
+func taskClients(t *testing.T, test func(t *testing.T, w *e2e.World, kind string, connect func() *e2e.Client)) {
+	t.Helper()
+	t.Parallel()
+	for _, front := range taskFronts {
+		for _, back := range taskBacks {
+			t.Run(front+" to "+back, func(t *testing.T) {
+				t.Parallel()
+				w := e2e.NewWorld(t)
+				var s *e2e.Web
+				test(t, w, back, func() *e2e.Client {
+					if front == "stdio" {
+						w.Hosted = true
+						return w.Pipe("stdio")
+					}
+					if s == nil {
+						s = w.Serve()
+					}
+					return s.RawClient()
+				})
+			})
+		}
+	}
+}
+
+// startTask calls a tool as a task and gives its id.
+func startTask(c *e2e.Client, name string, more ...e2e.Obj) string {
+	c.T.Helper()
+	params := e2e.Obj{"name": name, "arguments": e2e.Obj{}, "task": e2e.Obj{"ttl": 60000}}
+	for _, m := range more {
+		for k, v := range m {
+			params[k] = v
+		}
+	}
+	id := e2e.Str(c.Ok("tools/call", params), "task", "taskId")
+	require.NotEmpty(c.T, id)
+	return id
+}
+
+// awaitStatus asks for a task's state until it has that status.
+func awaitStatus(c *e2e.Client, id, status string) (state json.RawMessage) {
+	c.T.Helper()
+	e2e.Eventually(c.T, "task "+status, func() bool {
+		state = c.Ok("tasks/get", e2e.Obj{"taskId": id})
+		return e2e.Str(state, "status") == status
+	})
+	return state
+}
+
+func taskIDs(c *e2e.Client) (ids []string) {
+	params := e2e.Obj{}
+	for {
+		result := c.Ok("tasks/list", params)
+		for _, task := range e2e.Each(result, "tasks") {
+			ids = append(ids, e2e.Str(task, "taskId"))
+		}
+		if e2e.At(result, "nextCursor") == nil {
+			return ids
+		}
+		params = e2e.Obj{"cursor": e2e.At(result, "nextCursor")}
+	}
+}
+
+func TestTasksAreTheirClientsOwn(t *testing.T) {
+	taskClients(t, func(t *testing.T, w *e2e.World, kind string, connect func() *e2e.Client) {
+		script := func() e2e.Obj {
+			return e2e.Obj{
+				"tools": []e2e.Obj{taskTool("t", "optional")}, "tasks": e2e.Obj{"t": e2e.Obj{"poll": 5000}},
+				"resources": []e2e.Obj{e2e.Resource("x:1")},
+				"on": e2e.Obj{"task t": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"}), e2e.Do("result", e2e.Obj{"result": e2e.Obj{
+					"content":           []e2e.Obj{{"type": "resource_link", "uri": "x:1", "name": "r"}},
+					"structuredContent": json.RawMessage(`[9007199254740993,1e400]`),
+				}}))},
+			}
+		}
+		a, b := w.TaskBackend("a", kind, script()), w.TaskBackend("b", kind, script())
+		c, other := connect(), connect()
+		caps := e2e.At(c.Init(), "capabilities")
+		require.JSONEq(t, `{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}`, string(e2e.At(caps, "tasks")))
+		other.Init()
+
+		created := c.Ok("tools/call", e2e.Obj{"name": "a_t", "task": e2e.Obj{"ttl": 60000}, "arguments": e2e.Obj{"n": 1}})
+		require.JSONEq(t, `{"vendor":1}`, string(e2e.At(created, "_meta")))
+		require.Equal(t, "1.50", string(e2e.At(created, "task", "vendor")))
+		require.Equal(t, "5000", string(e2e.At(created, "task", "pollInterval")))
+		first := e2e.Str(created, "task", "taskId")
+		require.JSONEq(t, `{"name":"t","task":{"ttl":60000},"arguments":{"n":1}}`, string(e2e.At(a.Received("tools/call")[0].Msg, "params")))
+		second := startTask(c, "b_t")
+		require.NotEqual(t, first, second, "both servers say task-1")
+		theirs := startTask(other, "a_t")
+
+		require.Equal(t, first, e2e.Str(c.Ok("tasks/get", e2e.Obj{"taskId": first}), "taskId"))
+		require.Equal(t, "working", e2e.Str(c.Ok("tasks/get", e2e.Obj{"taskId": first}), "status"))
+		require.Equal(t, []string{first, second}, taskIDs(c), "its own only")
+		require.Equal(t, []string{theirs}, taskIDs(other))
+		for _, method := range []string{"tasks/get", "tasks/result", "tasks/cancel"} {
+			for _, id := range []string{theirs, "task-1", "none"} {
+				require.Equal(t, -32602, c.Fault(method, e2e.Obj{"taskId": id}).Code, "%s of %s", method, id)
+			}
+			require.Equal(t, -32602, c.Fault(method, e2e.Obj{}).Code)
+		}
+		require.Equal(t, -32602, c.Fault("tasks/list", e2e.Obj{"cursor": "x"}).Code)
+
+		waiting := c.Begin("tasks/result", e2e.Obj{"taskId": first})
+		a.WaitEvent("wait", "result")
+		a.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
+		got := c.End(waiting)
+		require.Nil(t, got.Error)
+		require.Equal(t, first, e2e.Str(got.Result, "_meta", relatedTask, "taskId"))
+		require.Equal(t, e2e.In("a", "x:1"), e2e.Str(got.Result, "content", 0, "uri"))
+		require.Equal(t, `[9007199254740993,1e400]`, string(e2e.At(got.Result, "structuredContent")))
+		awaitStatus(c, first, "completed")
+		require.Equal(t, -32602, c.Fault("tasks/cancel", e2e.Obj{"taskId": first}).Code, "it is over")
+
+		cancelled := c.Ok("tasks/cancel", e2e.Obj{"taskId": second})
+		require.Equal(t, second, e2e.Str(cancelled, "taskId"))
+		require.Equal(t, "cancelled", e2e.Str(cancelled, "status"))
+		b.WaitEvent("gone", "t")
+		require.Equal(t, -32000, c.Fault("tasks/result", e2e.Obj{"taskId": second}).Code, "the server's own error")
+	})
+}
+
+func TestTasksListIsPaged(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{taskTool("t", "optional")}, "tasks": e2e.Obj{"t": e2e.Obj{}}})
+	c := w.Standalone()
+	var made []string
+	for range 60 {
+		made = append(made, startTask(c, "b_t"))
+	}
+	require.Len(t, e2e.Each(c.Ok("tasks/list", e2e.Obj{}), "tasks"), 50)
+	require.Equal(t, made, taskIDs(c))
+	b.Do(e2e.Do("on", e2e.Obj{"key": "tasks/get", "actions": e2e.Actions(e2e.Do("error", e2e.Obj{"error": e2e.Obj{"code": -32602, "message": "expired"}}))}))
+	require.Empty(t, taskIDs(c), "what its server has forgotten is gone")
+	require.Equal(t, -32602, c.Fault("tasks/get", e2e.Obj{"taskId": made[0]}).Code)
+}
+
+func TestTasksTellTheirOwnersOnly(t *testing.T) {
+	taskClients(t, func(t *testing.T, w *e2e.World, kind string, connect func() *e2e.Client) {
+		b := w.TaskBackend("b", kind, e2e.Obj{
+			"tools": []e2e.Obj{taskTool("t", "required")}, "tasks": e2e.Obj{"t": e2e.Obj{"required": true}},
+			"on": e2e.Obj{"task t": e2e.Actions(
+				e2e.Do("wait", e2e.Obj{"name": "go"}),
+				e2e.Do("task", e2e.Obj{"text": "input_required"}),
+				e2e.Do("progress", e2e.Obj{"n": 2}),
+				e2e.Do("notify", e2e.Obj{"method": "notifications/message", "params": e2e.Obj{"level": "error", "data": "d"}}),
+				e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Obj{"message": "who?", "requestedSchema": e2e.Obj{"type": "object"}}}),
+				e2e.Do("answers"),
+			)},
+		})
+		c, other := connect(), connect()
+		for _, each := range []*e2e.Client{c, other} {
+			each.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
+			each.Init()
+		}
+		c.Reply = func(ask e2e.Message) (any, any) {
+			return e2e.Obj{"action": "accept", "content": e2e.Obj{"a": 1}, "_meta": e2e.Obj{relatedTask: e2e.Obj{"taskId": e2e.Str(ask.Params, "_meta", relatedTask, "taskId")}}}, nil
+		}
+		require.Equal(t, -32601, c.Fault("tools/call", e2e.Obj{"name": "b_t"}).Code, "who has tasks must ask for one")
+		id := startTask(c, "b_t", e2e.Obj{"_meta": e2e.Obj{"progressToken": 7, "vendor": 2}})
+		require.Equal(t, "2", string(e2e.At(b.Received("tools/call")[1].Msg, "params", "_meta", "vendor")))
+		waiting := c.Begin("tasks/result", e2e.Obj{"taskId": id})
+		b.WaitEvent("wait", "result")
+		b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
+		got := c.End(waiting)
+		require.Nil(t, got.Error, "%s", got.Raw)
+		require.Contains(t, e2e.Str(got.Result, "content", 0, "text"), `"action":"accept"`)
+		require.Contains(t, e2e.Str(got.Result, "content", 0, "text"), `"taskId":"task-1"`, "the server's own id in the answer")
+
+		status := c.Noted("notifications/tasks/status", nil)
+		require.Equal(t, id, e2e.Str(status.Params, "taskId"))
+		require.Equal(t, "input_required", e2e.Str(status.Params, "status"))
+		require.Len(t, c.NotesOf("notifications/progress"), 2)
+		for _, n := range append(c.NotesOf("notifications/progress"), c.NotesOf("notifications/message")...) {
+			require.Equal(t, id, e2e.Str(n.Params, "_meta", relatedTask, "taskId"), n.Raw)
+			require.Less(t, n.Seq, got.Seq)
+		}
+		require.Equal(t, "7", string(e2e.At(c.NotesOf("notifications/progress")[0].Params, "progressToken")))
+		ask := c.Asked(1)
+		require.Equal(t, id, e2e.Str(ask.Params, "_meta", relatedTask, "taskId"))
+		if c.Web != nil {
+			require.Equal(t, waiting, ask.Via, "on the stream of the request for the result")
+		}
+		other.Forget()
+		require.Empty(t, other.Asks)
+		require.Empty(t, other.NotesOf("notifications/tasks/status"))
+	})
+}
+
+func TestTasksEndWithWhatTheyBelongTo(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Obj{
+		"tools": []e2e.Obj{taskTool("t", "optional"), e2e.Tool("plain")}, "tasks": e2e.Obj{"t": e2e.Obj{}},
+		"on": e2e.Obj{"task t": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "never"}))},
+	})
+	w.Backend("c", e2e.Obj{"tools": []e2e.Obj{taskTool("t", "optional")}})
+	c, other := w.Bridged(), w.Bridged()
+
+	// A tool that runs as no task says so; no other revision has tasks.
+	require.Equal(t, -32601, c.Fault("tools/call", e2e.Obj{"name": "c_t", "task": e2e.Obj{}}).Code)
+	old := w.Pipe("stdio")
+	result := old.Ok("initialize", e2e.Obj{"protocolVersion": "2025-06-18", "capabilities": e2e.Obj{}, "clientInfo": e2e.Obj{"name": "old", "version": "1"}})
+	require.Nil(t, e2e.At(result, "capabilities", "tasks"))
+	require.Equal(t, -32601, old.Fault("tasks/list", e2e.Obj{}).Code)
+	require.Nil(t, e2e.At(old.Ok("tools/call", e2e.Obj{"name": "b_plain", "task": e2e.Obj{}}), "task"))
+	require.Nil(t, e2e.At(b.Received("tools/call")[0].Msg, "params", "task"), "it means nothing in that revision")
+
+	id := startTask(other, "b_t")
+	waiting := other.Begin("tasks/result", e2e.Obj{"taskId": id})
+	b.WaitEvent("wait", "result")
+	other.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(waiting)})
+	b.WaitEvent("gone", "result")
+	require.Equal(t, "working", e2e.Str(other.Ok("tasks/get", e2e.Obj{"taskId": id}), "status"), "only the request was cancelled")
+	other.Close()
+	other.Prog.Ends(e2e.Patience)
+	b.WaitReceived("tasks/cancel", 1) // nobody is left who could fetch it
+	b.WaitEvent("gone", "t")
+
+	id = startTask(c, "b_t")
+	b.Do(e2e.Do("crash"))
+	b.WaitStarts(2)
+	e2e.Eventually(t, "the server to be back", func() bool { return c.Request("tools/call", e2e.Obj{"name": "b_plain"}).Error == nil })
+	require.Equal(t, -32602, c.Fault("tasks/get", e2e.Obj{"taskId": id}).Code, "another process has another task-1")
+}
+
+func TestToolsThatRunAsTasksOnlyAreWaitedFor(t *testing.T) {
+	taskClients(t, func(t *testing.T, w *e2e.World, kind string, connect func() *e2e.Client) {
+		b := w.TaskBackend("b", kind, e2e.Obj{
+			"tools": []e2e.Obj{taskTool("t", "required"), taskTool("slow", "required"), taskTool("fails", "required"), taskTool("asks", "required"), taskTool("plain", "optional")},
+			"tasks": e2e.Obj{
+				"t": e2e.Obj{"required": true, "poll": 30}, "slow": e2e.Obj{"required": true, "poll": 20}, "fails": e2e.Obj{"required": true, "poll": 20},
+				"asks": e2e.Obj{"required": true, "poll": 20}, "plain": e2e.Obj{},
+			},
+			"calls": e2e.Obj{"t": e2e.Obj{"content": []e2e.Obj{}, "x": json.RawMessage("1.50")}},
+			"on": e2e.Obj{
+				"task t":     e2e.Actions(e2e.Do("progress", e2e.Obj{"n": 3}), e2e.Do("delay", e2e.Obj{"ms": 200})),
+				"task slow":  e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "never"})),
+				"task fails": e2e.Actions(e2e.Do("error", e2e.Obj{"error": e2e.Obj{"code": -32123, "message": "mine"}})),
+				"task asks": e2e.Actions(
+					e2e.Do("task", e2e.Obj{"text": "input_required"}),
+					e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Obj{"message": "who?", "requestedSchema": e2e.Obj{"type": "object"}}}),
+					e2e.Do("answers"),
+				),
+			},
+		})
+		reply := func(e2e.Message) (any, any) { return e2e.Obj{"action": "accept", "content": e2e.Obj{"a": 1}}, nil }
+		old := connect()
+		old.Caps, old.Reply = e2e.Obj{"elicitation": e2e.Obj{}}, reply
+		old.Ok("initialize", e2e.Obj{"protocolVersion": "2025-06-18", "capabilities": old.Caps, "clientInfo": e2e.Obj{"name": "old", "version": "1"}})
+		if old.Web != nil {
+			old.Web.Version = "2025-06-18"
+		}
+		modern := connect()
+		modern.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
+		modern.Stateless()
+		if modern.Web != nil {
+			modern.Web.Stateless = true
+		}
+		for n, c := range []*e2e.Client{old, modern} {
+			m := c.Request("tools/call", e2e.Obj{"name": "b_t", "_meta": e2e.Obj{"progressToken": "p"}})
+			require.Nil(t, m.Error, m.Raw)
+			require.Equal(t, "1.50", string(e2e.At(m.Result, "x")))
+			require.NotContains(t, m.Raw, "related-task")
+			notes := c.NotesOf("notifications/progress")
+			require.Len(t, notes, 3)
+			for _, note := range notes {
+				require.Equal(t, "p", e2e.Str(note.Params, "progressToken"))
+				require.NotContains(t, note.Raw, "related-task")
+				require.Less(t, note.Seq, m.Seq)
+			}
+			require.Equal(t, -32123, c.Fault("tools/call", e2e.Obj{"name": "b_fails"}).Code)
+			require.Equal(t, "b:plain:", c.CallText("b_plain", nil)[:8])
+			require.Nil(t, e2e.At(b.Received("tools/call")[len(b.Received("tools/call"))-1].Msg, "params", "task"), "what can be called plainly is")
+
+			id := c.Begin("tools/call", e2e.Obj{"name": "b_slow"})
+			b.WaitEvents("wait", "never", n+1)
+			if c == modern && c.Web != nil {
+				c.Web.Abort(id)
+			} else {
+				c.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(id)})
+			}
+			b.WaitEvents("gone", "slow", n+1)
+			b.WaitReceived("tasks/cancel", n+1)
+		}
+		require.Contains(t, old.CallText("b_asks", e2e.Obj{}), `"action":"accept"`)
+		asked := modern.Ok("tools/call", e2e.Obj{"name": "b_asks"})
+		require.Equal(t, "input_required", e2e.Str(asked, "resultType"))
+		var key string
+		for key = range func() (m map[string]json.RawMessage) { _ = json.Unmarshal(e2e.At(asked, "inputRequests"), &m); return }() {
+		}
+		done := modern.Ok("tools/call", e2e.Obj{"name": "b_asks", "requestState": e2e.At(asked, "requestState"), "inputResponses": e2e.Obj{key: e2e.Obj{"action": "decline"}}})
+		require.Contains(t, e2e.Str(done, "content", 0, "text"), "decline")
+	})
+}
+
+func TestTasksExtensionPassesBetweenThoseThatHaveIt(t *testing.T) {
+	taskClients(t, func(t *testing.T, w *e2e.World, kind string, connect func() *e2e.Client) {
+		script := func() e2e.Obj {
+			return e2e.Obj{
+				"era": "modern", "tools": []e2e.Obj{e2e.Tool("t"), e2e.Tool("only"), e2e.Tool("asks")},
+				"tasks":     e2e.Obj{"t": e2e.Obj{"poll": 100}, "only": e2e.Obj{"required": true}, "asks": e2e.Obj{}},
+				"resources": []e2e.Obj{e2e.Resource("x:1")},
+				"on": e2e.Obj{
+					"task t": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"}), e2e.Do("result", e2e.Obj{"result": e2e.Obj{"content": []e2e.Obj{{"type": "resource_link", "uri": "x:1", "name": "r"}}, "n": json.RawMessage("1e400")}})),
+					"task asks": e2e.Actions(
+						e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Obj{"message": "who?", "requestedSchema": e2e.Obj{"type": "object"}}}),
+						e2e.Do("answers"),
+					),
+				},
+			}
+		}
+		b := w.TaskBackend("b", kind, script())
+		connectWith := func(caps e2e.Obj) *e2e.Client {
+			c := connect()
+			c.Caps = caps
+			c.Stateless()
+			if c.Web != nil {
+				c.Web.Stateless = true
+			}
+			return c
+		}
+		extended := e2e.Obj{"elicitation": e2e.Obj{}, "extensions": e2e.Obj{e2e.TasksExtension: e2e.Obj{}}}
+		c, without := connectWith(extended), connectWith(e2e.Obj{})
+		require.JSONEq(t, `{}`, string(e2e.At(c.Ok("server/discover", e2e.Obj{}), "capabilities", "extensions", e2e.TasksExtension)))
+
+		// Who does not declare the extension gets results, and is not declared to have it.
+		require.Equal(t, "b:t:", e2e.Str(without.Ok("tools/call", e2e.Obj{"name": "b_t"}), "content", 0, "text")[:4])
+		require.Nil(t, e2e.At(json.RawMessage(e2e.ProtocolMeta(b.Received("tools/call")[0], "clientCapabilities")), "extensions"))
+		require.Equal(t, -32021, without.Fault("tools/call", e2e.Obj{"name": "b_only"}).Code)
+		for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
+			e := without.Fault(method, e2e.Obj{"taskId": "x"})
+			require.Equal(t, -32021, e.Code)
+			require.JSONEq(t, `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`, string(e2e.At(e.Data, "requiredCapabilities")))
+			require.Equal(t, -32602, c.Fault(method, e2e.Obj{"taskId": "x"}).Code)
+		}
+		for _, method := range []string{"tasks/list", "tasks/result"} {
+			require.Equal(t, -32601, c.Fault(method, e2e.Obj{"taskId": "x"}).Code)
+		}
+
+		created := c.Ok("tools/call", e2e.Obj{"name": "b_t"})
+		require.Equal(t, "task", e2e.Str(created, "resultType"))
+		require.Equal(t, "1.50", string(e2e.At(created, "vendor")))
+		require.JSONEq(t, `{}`, string(e2e.At(json.RawMessage(e2e.ProtocolMeta(b.Received("tools/call")[2], "clientCapabilities")), "extensions", e2e.TasksExtension)))
+		id := e2e.Str(created, "taskId")
+		require.NotContains(t, id, "task-")
+		state := c.Ok("tasks/get", e2e.Obj{"taskId": id})
+		require.Equal(t, "complete", e2e.Str(state, "resultType"))
+		require.Equal(t, id, e2e.Str(state, "taskId"))
+		require.Equal(t, "working", e2e.Str(state, "status"))
+		asked := b.Received("tasks/get")[0]
+		require.Equal(t, "task-1", e2e.Str(asked.Msg, "params", "taskId"))
+		if kind == "http" {
+			require.Equal(t, "task-1", asked.Headers["mcp-name"])
+		}
+		b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
+		state = awaitStatus(c, id, "completed")
+		require.Equal(t, e2e.In("b", "x:1"), e2e.Str(state, "result", "content", 0, "uri"))
+		require.Equal(t, "1e400", string(e2e.At(state, "result", "n")))
+
+		// What a task asks for stands in its state; the answers come by tasks/update.
+		id = e2e.Str(c.Ok("tools/call", e2e.Obj{"name": "b_asks"}), "taskId")
+		state = awaitStatus(c, id, "input_required")
+		require.Equal(t, "who?", e2e.Str(state, "inputRequests", "ask 0", "params", "message"))
+		require.Equal(t, `"complete"`, string(e2e.At(c.Ok("tasks/update", e2e.Obj{"taskId": id, "inputResponses": e2e.Obj{"ask 0": e2e.Obj{"action": "accept", "n": json.RawMessage("1.0")}}}), "resultType")))
+		require.JSONEq(t, `{"ask 0":{"action":"accept","n":1.0}}`, string(e2e.At(b.Received("tasks/update")[0].Msg, "params", "inputResponses")))
+		state = awaitStatus(c, id, "completed")
+		require.Contains(t, e2e.Str(state, "result", "content", 0, "text"), "accept")
+
+		id = e2e.Str(c.Ok("tools/call", e2e.Obj{"name": "b_only"}), "taskId")
+		awaitStatus(c, id, "completed")
+		require.Equal(t, `"complete"`, string(e2e.At(c.Ok("tasks/cancel", e2e.Obj{"taskId": id}), "resultType")))
+
+		legacy := connect()
+		legacy.Init()
+		require.Equal(t, "b:t:", legacy.CallText("b_t", nil)[:4], "who speaks an older revision gets no task")
+		require.Equal(t, -32602, legacy.Fault("tasks/get", e2e.Obj{"taskId": id}).Code)
+	})
+}
+
+func TestTheNameHeaderOfTaskRequestsIsTheTask(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	s := w.Serve()
+	body := string(e2e.Marshal(e2e.Obj{"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": e2e.Obj{"taskId": "x", "_meta": e2e.Obj{
+		e2e.ProtocolPrefix + "protocolVersion": e2e.ModernRevision, e2e.ProtocolPrefix + "clientCapabilities": e2e.Obj{"extensions": e2e.Obj{e2e.TasksExtension: e2e.Obj{}}},
+	}}}))
+	for name, code := range map[string]string{"x": "-32602", "y": "-32020", "": "-32020"} {
+		got := s.Do("POST", "/mcp", map[string]string{"MCP-Protocol-Version": e2e.ModernRevision, "Mcp-Method": "tasks/get", "Mcp-Name": name}, body)
+		require.Contains(t, got.Body, code, fmt.Sprintf("Mcp-Name %q", name))
+	}
+	require.NotContains(t, strings.ToLower(s.Stderr.String()), "panic")
+}
+
+func TestTasksQuestionsWaitForTheRequestForTheResult(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{taskTool("t", "optional")}, "tasks": e2e.Obj{"t": e2e.Obj{}}, "on": e2e.Obj{"task t": e2e.Actions(
+		e2e.Do("task", e2e.Obj{"text": "input_required"}),
+		e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Obj{"message": "who?", "requestedSchema": e2e.Obj{"type": "object"}}}),
+		e2e.Do("answers"),
+	)}})
+	c := w.Serve().Client(false, e2e.Obj{"elicitation": e2e.Obj{}})
+	c.Reply = func(e2e.Message) (any, any) { return e2e.Obj{"action": "decline"}, nil }
+	id := startTask(c, "b_t")
+	awaitStatus(c, id, "input_required")
+	require.Contains(t, e2e.Str(c.Ok("tasks/result", e2e.Obj{"taskId": id}), "content", 0, "text"), "decline")
+}
+
+func TestTasksMessagesMayComeBeforeTheTaskIsKnown(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{taskTool("t", "optional")}, "tasks": e2e.Obj{"t": e2e.Obj{}}, "on": e2e.Obj{
+		"create t": e2e.Actions(
+			e2e.Do("notify", e2e.Obj{"method": "notifications/tasks/status", "params": e2e.Obj{"taskId": "task-1", "status": "working"}}),
+			e2e.Do("progress", e2e.Obj{"n": 1}),
+			e2e.Do("wait", e2e.Obj{"name": "go"}),
+		),
+		"task t": e2e.Actions(
+			e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Obj{"message": "who?", "requestedSchema": e2e.Obj{"type": "object"}}}),
+			e2e.Do("answers"),
+		),
+	}})
+	c := w.Pipe("stdio", "--standalone")
+	c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
+	c.Reply = func(e2e.Message) (any, any) { return e2e.Obj{"action": "decline"}, nil }
+	c.Init()
+	call := c.Begin("tools/call", e2e.Obj{"name": "b_t", "task": e2e.Obj{}, "_meta": e2e.Obj{"progressToken": 1}})
+	b.WaitEvent("wait", "go")
+	c.Noted("notifications/progress", nil)
+	require.Empty(t, c.NotesOf("notifications/tasks/status"), "the client does not know it yet")
+	b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
+	created := c.End(call)
+	id := e2e.Str(created.Result, "task", "taskId")
+	require.Contains(t, e2e.Str(c.Ok("tasks/result", e2e.Obj{"taskId": id}), "content", 0, "text"), "decline")
+	status := c.Noted("notifications/tasks/status", nil)
+	require.Equal(t, id, e2e.Str(status.Params, "taskId"))
+	require.Greater(t, status.Seq, created.Seq)
+}
+
+func TestCommandsWaitForTools(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{taskTool("t", "required")}, "tasks": e2e.Obj{"t": e2e.Obj{"required": true, "poll": 20}}, "on": e2e.Obj{
+		"task t": e2e.Actions(e2e.Do("delay", e2e.Obj{"ms": 100}), e2e.Do("text", e2e.Obj{"text": "done"})),
+	}})
+	require.Equal(t, "done\n", w.Succeeds("call", "b_t"))
+}
+
+func TestListensNameNoTasks(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	c := w.Pipe("stdio", "--standalone").Stateless()
+	listen := e2e.Obj{"notifications": e2e.Obj{"taskIds": []string{"x"}}}
+	require.Equal(t, -32021, c.Fault("subscriptions/listen", listen).Code)
+	c.Caps = e2e.Obj{"extensions": e2e.Obj{e2e.TasksExtension: e2e.Obj{}}}
+	c.Ok("subscriptions/listen", listen)
+	require.JSONEq(t, `{}`, string(e2e.At(c.Noted("notifications/subscriptions/acknowledged", nil).Params, "notifications")))
+}
+
+func TestTasksOfASessionAreBounded(t *testing.T) {
+	t.Parallel()
+	const limit = 1024
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{taskTool("t", "optional")}, "tasks": e2e.Obj{"t": e2e.Obj{}}, "on": e2e.Obj{"task t": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "never"}))}})
+	c, other := w.Bridged(), w.Bridged()
+	for range limit {
+		startTask(c, "b_t")
+	}
+	e := c.Fault("tools/call", e2e.Obj{"name": "b_t", "task": e2e.Obj{}})
+	require.Equal(t, -32603, e.Code)
+	require.Contains(t, e.Message, "1024")
+	require.Equal(t, limit, b.Count("tools/call"), "the server is not even asked")
+	startTask(other, "b_t")
+}
+
+func TestAChangedServerIsReplacedWhileItsTasksEnd(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Obj{
+		"tools": []e2e.Obj{taskTool("t", "optional")}, "tasks": e2e.Obj{"t": e2e.Obj{}},
+		"on": e2e.Obj{"task t": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"}), e2e.Do("text", e2e.Obj{"text": "done by the old one"}))},
+	}, e2e.Obj{"env": e2e.Obj{"WHICH": "first"}})
+	c := w.Bridged()
+	id := startTask(c, "b_t")
+	first := b.WaitStarts(1)
+	w.Edit(func() { b.Conf["env"] = e2e.Obj{"WHICH": "second"} })
+	b.WaitStarts(2)
+	e2e.Eventually(t, "the new process to serve", func() bool {
+		startTask(c, "b_t")
+		b.CatchUp()
+		b.Mu.Lock()
+		defer b.Mu.Unlock()
+		return slices.ContainsFunc(b.Events, func(e e2e.Told) bool { return e.Ev == "task" && e.Proc != first })
+	})
+	require.False(t, first.Gone, "its task is under way")
+	b.DoAt(first, e2e.Obj{"do": "release", "name": "go"})
+	awaitStatus(c, id, "completed")
+	require.Equal(t, "done by the old one", e2e.Str(c.Ok("tasks/result", e2e.Obj{"taskId": id}), "content", 0, "text"))
+}
+
+func TestCallThatMakesATaskIsNotCancelledByANotice(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Obj{
+		"tools": []e2e.Obj{taskTool("work", "optional")}, "tasks": e2e.Obj{"work": e2e.Obj{}},
+		"on": e2e.Obj{"create work": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "made"})), "task work": e2e.Actions(e2e.Do("hang"))},
+	})
+	c := w.Standalone()
+	id := c.Begin("tools/call", e2e.Obj{"name": "b_work", "arguments": e2e.Obj{}, "task": e2e.Obj{"ttl": 60000}})
+	b.WaitEvent("wait", "made")
+	c.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(id)})
+	c.Ok("ping", nil)
+	b.Do(e2e.Do("release", e2e.Obj{"name": "made"}))
+	b.WaitReceived("tasks/cancel", 1)
+	require.Zero(t, b.Count("notifications/cancelled"))
+}
+
+// Another server that knows all names of a task, or guesses them, says nothing
+// about it, whether the client made the task or the gateway did.
+func TestWhatIsSaidOfATaskCountsFromItsServerOnly(t *testing.T) {
+	taskClients(t, func(t *testing.T, w *e2e.World, kind string, connect func() *e2e.Client) {
+		tools := []e2e.Obj{taskTool("t", "optional"), taskTool("only", "required")}
+		work := e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"}), e2e.Do("progress", e2e.Obj{"n": 2}), e2e.Do("text", e2e.Obj{"text": "done"}))
+		b := w.TaskBackend("b", kind, e2e.Obj{"tools": tools, "tasks": e2e.Obj{"t": e2e.Obj{}, "only": e2e.Obj{}}, "on": e2e.Obj{"task t": work, "task only": work}})
+		// It has a task of its own, so that its messages about tasks are heeded.
+		evil := w.TaskBackend("evil", kind, e2e.Obj{"tools": append(tools, e2e.Tool("ping")), "tasks": e2e.Obj{"t": e2e.Obj{}}, "on": e2e.Obj{
+			"task t": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "never"})),
+		}})
+		c := connect()
+		c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
+		c.Init()
+		if c.Web != nil {
+			c.Listen()
+		}
+		id := startTask(c, "b_t", e2e.Obj{"_meta": e2e.Obj{"progressToken": "mine"}})
+		startTask(c, "evil_t", e2e.Obj{"_meta": e2e.Obj{"progressToken": "other"}})
+		token := e2e.Str(b.WaitReceived("tools/call", 1).Msg, "params", "_meta", "progressToken")
+		require.Regexp(t, "^goblin-task-[A-Z2-7]{26}$", token, "128 bits")
+		second := e2e.Str(evil.WaitReceived("tools/call", 1).Msg, "params", "_meta", "progressToken")
+		require.NotEqual(t, token, second)
+		var known string
+		e2e.Eventually(t, "the task's name at its server", func() bool {
+			c.Ok("tasks/get", e2e.Obj{"taskId": id})
+			calls := b.Received("tasks/get")
+			known = e2e.Str(calls[len(calls)-1].Msg, "params", "taskId")
+			return known != ""
+		})
+		for _, guess := range []any{token, "goblin-task-1", "goblin-task-2", "goblin-1", "mine", id, known, 1, 2, 3, 4} {
+			evil.Do(e2e.Do("notify", e2e.Obj{"method": "notifications/progress", "params": e2e.Obj{"progressToken": guess, "progress": 99, "message": "forged"}}))
+		}
+		for _, name := range []string{id, known} {
+			evil.Do(e2e.Do("notify", e2e.Obj{"method": "notifications/tasks/status", "params": e2e.Obj{
+				"taskId": name, "status": "failed", "statusMessage": "forged", "createdAt": "2026-01-01T00:00:00Z", "lastUpdatedAt": "2026-01-01T00:00:00Z", "ttl": 1,
+			}}))
+			evil.Do(e2e.Do("notify", e2e.Obj{"method": "notifications/message", "params": e2e.Obj{"level": "error", "data": "forged", "_meta": e2e.Obj{relatedTask: e2e.Obj{"taskId": name}}}}))
+		}
+		c.CallText("evil_ping", nil)
+		b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
+		awaitStatus(c, id, "completed")
+		e2e.Eventually(t, "the progress", func() bool { return len(c.NotesOf("notifications/progress")) >= 2 })
+		for _, n := range c.NotesOf("notifications/progress") {
+			require.Equal(t, "mine", e2e.Str(n.Params, "progressToken"))
+			require.NotContains(t, n.Raw, "forged")
+		}
+		for _, n := range c.NotesOf("notifications/tasks/status") { // both servers call their first one the same
+			require.False(t, e2e.Str(n.Params, "taskId") == id && strings.Contains(n.Raw, "forged"), n.Raw)
+		}
+		for _, n := range c.NotesOf("notifications/message") {
+			require.NotContains(t, n.Raw, id, "a line of another server is not of the task")
+		}
+
+		other := connect()
+		other.Init()
+		for _, name := range []string{id, known, token} {
+			for _, method := range []string{"tasks/get", "tasks/result", "tasks/cancel"} {
+				require.Equal(t, -32602, other.Fault(method, e2e.Obj{"taskId": name}).Code)
+			}
+		}
+		require.Empty(t, taskIDs(other))
+	})
+}

@@ -1,0 +1,488 @@
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const Revision = "2025-11-25"
+
+// Message is one JSON-RPC message as it arrived.
+type Message struct {
+	ID     json.RawMessage
+	Method string
+	Params json.RawMessage
+	Result json.RawMessage
+	Error  json.RawMessage
+	Raw    string `json:"-"`
+	Seq    int    `json:"-"` // place among all messages of the client
+	Via    string `json:"-"` // HTTP: the raw id of the request whose response carried it, or GET
+}
+
+// Client is a small raw MCP client. It keeps everything it receives.
+type Client struct {
+	board
+	T       *testing.T
+	Prog    *Program
+	Write   func(frame []byte)
+	Close   func()
+	LastID  int
+	Replies map[string][]Message
+	Notes   []Message
+	Asks    []Message // requests of the server
+	Stray   []string
+	seq     int
+	Ended   bool
+	Caps    Obj
+	Reply   func(ask Message) (result, fault any) // nil: asks stay open
+	Web     *webSession
+	Modern  bool       // see stateless
+	gate    sync.Mutex // held while the client reads nothing
+}
+
+func NewClient(t *testing.T) *Client {
+	return &Client{T: t, Replies: map[string][]Message{}, Caps: Obj{}}
+}
+
+// huge is an answer that takes so long to decode that a test would measure its
+// client: of one over 8 MiB only the id is looked at.
+var huge = regexp.MustCompile(`^\{"jsonrpc":"2\.0","id":(\d+),"result":`)
+
+func parseFrame(frame []byte) (m Message, err error) {
+	if found := huge.FindSubmatch(frame[:min(len(frame), 100)]); found != nil && len(frame) > 8<<20 {
+		return Message{ID: found[1], Result: frame[len(found[0]) : len(frame)-1]}, nil
+	}
+	err = json.Unmarshal(frame, &m)
+	return m, err
+}
+
+// receive files one frame.
+func (c *Client) receive(frame []byte) { c.receiveVia(frame, "") }
+
+func (c *Client) receiveVia(frame []byte, via string) {
+	m, err := parseFrame(frame)
+	if err != nil {
+		c.Update(func() { c.Stray = append(c.Stray, string(frame)) })
+		return
+	}
+	m.Raw, m.Via = string(frame), via
+	var reply func(Message) (any, any)
+	c.Update(func() {
+		c.seq++
+		m.Seq = c.seq
+		switch {
+		case m.Method == "":
+			c.Replies[string(m.ID)] = append(c.Replies[string(m.ID)], m)
+		case m.ID == nil:
+			c.Notes = append(c.Notes, m)
+		default:
+			c.Asks = append(c.Asks, m)
+			reply = c.Reply
+		}
+	})
+	if reply != nil {
+		c.Answer(m, reply)
+	}
+}
+
+func (c *Client) Answer(ask Message, reply func(Message) (any, any)) {
+	result, fault := reply(ask)
+	if fault != nil {
+		c.Write(Marshal(Obj{"jsonrpc": "2.0", "id": ask.ID, "error": fault}))
+	} else if result != nil {
+		c.Write(Marshal(Obj{"jsonrpc": "2.0", "id": ask.ID, "result": result}))
+	}
+}
+
+// Pipe starts a command that speaks MCP on its pipes. It is not initialised.
+func (w *World) Pipe(args ...string) *Client {
+	w.T.Helper()
+	w.Write()
+	return w.PipeTo(Goblin, args...)
+}
+
+func (w *World) PipeTo(path string, args ...string) *Client {
+	w.T.Helper()
+	c := NewClient(w.T)
+	var in io.WriteCloser
+	var out io.ReadCloser
+	c.Prog = w.Execute(path, func(cmd *exec.Cmd) {
+		var err error
+		in, err = cmd.StdinPipe()
+		require.NoError(w.T, err)
+		r, pw := io.Pipe()
+		out = r
+		cmd.Stdout = pw
+	}, args...)
+	go func() {
+		<-c.Prog.Exited
+		_ = out.Close()
+	}()
+	c.Write = func(frame []byte) { _, _ = in.Write(append(slices.Clone(frame), '\n')) } // the end is seen on stdout
+	c.Close = func() { _ = in.Close() }
+	go c.ReadLines(out)
+	w.T.Cleanup(func() {
+		c.Close()
+		c.Prog.Ends(Patience)
+		c.Mu.Lock()
+		defer c.Mu.Unlock()
+		require.Empty(w.T, c.Stray, "stdout carries MCP only")
+		for id, all := range c.Replies {
+			require.Len(w.T, all, 1, "answers to id %s", id)
+		}
+	})
+	return c
+}
+
+// Pause makes the client read nothing more, but for what its pipe holds.
+func (c *Client) Pause() (release func()) {
+	c.gate.Lock()
+	return c.gate.Unlock
+}
+
+func (c *Client) ReadLines(out io.Reader) {
+	r := bufio.NewReaderSize(out, 64<<10)
+	for {
+		line, err := r.ReadBytes('\n')
+		c.gate.Lock()
+		c.gate.Unlock() //nolint:staticcheck // it only waits
+		if err != nil {
+			c.Update(func() { c.Ended = true })
+			return
+		}
+		c.receive(line[:len(line)-1])
+	}
+}
+
+// Standalone is an initialised client of goblin stdio --standalone.
+func (w *World) Standalone() *Client {
+	w.T.Helper()
+	c := w.Pipe("stdio", "--standalone")
+	c.Init()
+	return c
+}
+
+// Bridged is an initialised client of goblin stdio, which shares a host.
+func (w *World) Bridged() *Client {
+	w.T.Helper()
+	w.Hosted = true
+	c := w.Pipe("stdio")
+	c.Init()
+	return c
+}
+
+// Init does the handshake and gives its result.
+func (c *Client) Init() json.RawMessage {
+	c.T.Helper()
+	result := c.Ok("initialize", Obj{
+		"protocolVersion": Revision, "capabilities": c.Caps,
+		"clientInfo": Obj{"name": "e2e", "version": "1"},
+	})
+	c.Notify("notifications/initialized", nil)
+	return result
+}
+
+func (c *Client) Notify(method string, params any) {
+	m := Obj{"jsonrpc": "2.0", "method": method}
+	if params != nil {
+		m["params"] = params
+	}
+	c.Write(Marshal(m))
+}
+
+// Begin sends a request and gives its id.
+func (c *Client) Begin(method string, params any) string {
+	var id string
+	c.Update(func() { c.LastID++; id = strconv.Itoa(c.LastID) })
+	m := Obj{"jsonrpc": "2.0", "id": json.RawMessage(id), "method": method}
+	if params != nil {
+		m["params"] = params
+	}
+	c.Write(Marshal(m))
+	return id
+}
+
+// End waits for the answer to a request.
+func (c *Client) End(id string) (m Message) {
+	c.T.Helper()
+	c.Wait("the answer to "+id, func() bool {
+		if len(c.Replies[id]) == 0 {
+			return false
+		}
+		m = c.Replies[id][0]
+		return true
+	})
+	return m
+}
+
+func (c *Client) Wait(what string, cond func() bool) {
+	c.T.Helper()
+	if !c.Holds(Patience, cond) {
+		c.T.Fatalf("client: waited %v for: %s\nit got:\n%s", Patience, what, c.Story())
+	}
+}
+
+func (c *Client) Story() string {
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	var s strings.Builder
+	for _, m := range c.Notes {
+		s.WriteString(m.Raw[:min(len(m.Raw), 300)] + "\n")
+	}
+	for _, m := range c.Asks {
+		s.WriteString(m.Raw[:min(len(m.Raw), 300)] + "\n")
+	}
+	return Tail(s.String(), 6000)
+}
+
+func (c *Client) Request(method string, params any) Message {
+	c.T.Helper()
+	return c.End(c.Begin(method, params))
+}
+
+// Ok asks and expects a result.
+func (c *Client) Ok(method string, params any) json.RawMessage {
+	c.T.Helper()
+	m := c.Request(method, params)
+	require.Nil(c.T, m.Error, "%s %s", method, Marshal(params))
+	return m.Result
+}
+
+// Fault asks and expects an error.
+func (c *Client) Fault(method string, params any) RpcError {
+	c.T.Helper()
+	m := c.Request(method, params)
+	require.NotNil(c.T, m.Error, "%s %s gave %s", method, Marshal(params), m.Raw)
+	return ParseError(c.T, m)
+}
+
+type RpcError struct {
+	Code    int
+	Message string
+	Data    json.RawMessage
+}
+
+func ParseError(t *testing.T, m Message) (e RpcError) {
+	t.Helper()
+	require.NotNil(t, m.Error, "no error: %s", m.Raw)
+	require.NoError(t, json.Unmarshal(m.Error, &e))
+	return e
+}
+
+// Kind is data.code.
+func (e RpcError) Kind() string { return Str(e.Data, "code") }
+
+// Noted waits for the first notification of a method that fits.
+func (c *Client) Noted(method string, fits func(params json.RawMessage) bool) (found Message) {
+	c.T.Helper()
+	c.Wait(method, func() bool {
+		for _, m := range c.Notes {
+			if m.Method == method && (fits == nil || fits(m.Params)) {
+				found = m
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+// NotesOf are the notifications of a method so far.
+func (c *Client) NotesOf(method string) []Message {
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	var out []Message
+	for _, m := range c.Notes {
+		if m.Method == method {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// Forget drops the notifications so far, after a round trip.
+func (c *Client) Forget() {
+	c.T.Helper()
+	if c.Modern {
+		c.Ok("server/discover", Obj{})
+	} else {
+		c.Ok("ping", nil)
+	}
+	c.Update(func() { c.Notes = nil })
+}
+
+// Settle drops the notifications so far, once those that a start of servers
+// causes have come.
+func (c *Client) Settle() {
+	c.T.Helper()
+	c.Quiet()
+	c.Forget()
+}
+
+// Quiet waits until no notifications come any more: list_changed waits for
+// 300 ms at most.
+func (c *Client) Quiet() {
+	for n := -1; c.Holds(1500*time.Millisecond, func() bool { return len(c.Notes) != n }); {
+		c.Update(func() { n = len(c.Notes) })
+	}
+}
+
+// Updates are the URIs of resources/updated so far.
+func (c *Client) Updates() []string {
+	out := []string{}
+	for _, m := range c.NotesOf("notifications/resources/updated") {
+		out = append(out, Str(m.Params, "uri"))
+	}
+	return out
+}
+
+// WaitUpdates waits for the n-th resources/updated.
+func (c *Client) WaitUpdates(n int) []string {
+	c.T.Helper()
+	c.Wait("resources/updated", func() bool {
+		seen := 0
+		for _, m := range c.Notes {
+			if m.Method == "notifications/resources/updated" {
+				seen++
+			}
+		}
+		return seen >= n
+	})
+	return c.Updates()
+}
+
+// Asked waits for the n-th request of the server.
+func (c *Client) Asked(n int) Message {
+	c.T.Helper()
+	c.Wait("a request of the server", func() bool { return len(c.Asks) >= n })
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	return c.Asks[n-1]
+}
+
+// Member is the member of a list's result that holds the entries.
+func Member(kind string) string {
+	if kind == "templates" {
+		return "resourceTemplates"
+	}
+	return kind
+}
+
+func ListMethod(kind string) string {
+	if kind == "templates" {
+		return "resources/templates/list"
+	}
+	return kind + "/list"
+}
+
+// List follows all pages of "tools", "prompts", "resources" or "templates".
+// Goblin's own resource is left out.
+func (c *Client) List(kind string) []json.RawMessage {
+	c.T.Helper()
+	var out []json.RawMessage
+	params := Obj{}
+	for range 10000 {
+		result := c.Ok(ListMethod(kind), params)
+		for _, e := range Each(result, Member(kind)) {
+			if !strings.Contains(Str(e, "uri"), "goblin://") {
+				out = append(out, e)
+			}
+		}
+		cursor := At(result, "nextCursor")
+		if cursor == nil {
+			return out
+		}
+		params = Obj{"cursor": cursor}
+	}
+	c.T.Fatal("a list without an end")
+	return nil
+}
+
+// Names are the listed names or URIs of a kind.
+func (c *Client) Names(kind string) []string {
+	c.T.Helper()
+	key := map[string]string{"tools": "name", "prompts": "name", "resources": "uri", "templates": "uriTemplate"}[kind]
+	out := []string{}
+	for _, e := range c.List(kind) {
+		out = append(out, Str(e, key))
+	}
+	return out
+}
+
+// WaitListed waits, from one list_changed to the next, until a name is listed,
+// or is not.
+func (c *Client) WaitListed(kind, name string, listed bool) {
+	c.T.Helper()
+	notice := "notifications/" + strings.Replace(kind, "templates", "resources", 1) + "/list_changed"
+	for {
+		seen := len(c.NotesOf(notice))
+		if slices.Contains(c.Names(kind), name) == listed {
+			return
+		}
+		c.Wait(notice+" for "+name, func() bool {
+			n := 0
+			for _, m := range c.Notes {
+				if m.Method == notice {
+					n++
+				}
+			}
+			return n > seen
+		})
+	}
+}
+
+// ReadText reads a resource and gives the text of its first content.
+func (c *Client) ReadText(uri string) string {
+	c.T.Helper()
+	return Str(c.Ok("resources/read", Obj{"uri": uri}), "contents", 0, "text")
+}
+
+// CallText calls a tool and gives the text of its first content.
+func (c *Client) CallText(tool string, args any) string {
+	c.T.Helper()
+	return Str(c.Ok("tools/call", Obj{"name": tool, "arguments": args}), "content", 0, "text")
+}
+
+// At walks into raw JSON by member names and indexes; nil means absent.
+func At(raw json.RawMessage, path ...any) json.RawMessage {
+	for _, step := range path {
+		switch step := step.(type) {
+		case string:
+			var o map[string]json.RawMessage
+			if json.Unmarshal(raw, &o) != nil {
+				return nil
+			}
+			raw = o[step]
+		case int:
+			var a []json.RawMessage
+			if json.Unmarshal(raw, &a) != nil || step >= len(a) {
+				return nil
+			}
+			raw = a[step]
+		}
+	}
+	return raw
+}
+
+func Str(raw json.RawMessage, path ...any) string {
+	var s string
+	_ = json.Unmarshal(At(raw, path...), &s) // another type is no text
+	return s
+}
+
+func Each(raw json.RawMessage, path ...any) []json.RawMessage {
+	var a []json.RawMessage
+	_ = json.Unmarshal(At(raw, path...), &a)
+	return a
+}

@@ -1,0 +1,119 @@
+package e2e
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Combination is a client of one era over one transport, in front of a backend
+// of one era over one transport.
+type Combination struct{ front, clientEra, back, backEra string }
+
+func (x Combination) ModernClient() bool { return x.clientEra == "modern" }
+
+func (x Combination) ModernBackend() bool { return x.backEra == "modern" }
+
+// EachCombination runs a test for all of them.
+func EachCombination(t *testing.T, test func(t *testing.T, w *World, x Combination)) {
+	t.Helper()
+	t.Parallel()
+	for _, front := range []string{"stdio", "http"} {
+		for _, clientEra := range []string{"legacy", "modern"} {
+			for _, back := range []string{"stdio", "http"} {
+				for _, backEra := range []string{"legacy", "modern"} {
+					x := Combination{front, clientEra, back, backEra}
+					t.Run(clientEra+" "+front+" to "+backEra+" "+back, func(t *testing.T) {
+						t.Parallel()
+						test(t, NewWorld(t), x)
+					})
+				}
+			}
+		}
+	}
+}
+
+// Backend adds the backend, by the name b.
+func (x Combination) Backend(w *World, script Obj, conf ...Obj) *Backend {
+	w.T.Helper()
+	if x.ModernBackend() {
+		return w.ModernBackend(x.back, script, conf...)
+	}
+	if x.back == "http" {
+		return w.Remote("b", "/mcp", script, conf...)
+	}
+	return w.Backend("b", script, conf...)
+}
+
+// Client connects a client that answers what it is asked by reply, after the
+// time that a human takes.
+func (x Combination) Client(w *World, caps Obj, takes time.Duration, reply func(method string, params json.RawMessage) any) *human {
+	w.T.Helper()
+	h := &human{x: x, takes: takes, Reply: reply}
+	switch {
+	case x.front == "stdio":
+		h.Client = w.Pipe("stdio", "--standalone")
+	case x.ModernClient():
+		h.Client = w.Serve().RawClient()
+		h.Web.Stateless = true
+	default:
+		h.Client = w.Serve().RawClient()
+	}
+	h.Caps = caps
+	if x.ModernClient() {
+		h.Stateless()
+		return h
+	}
+	h.Client.Reply = func(m Message) (any, any) {
+		time.Sleep(takes)
+		return reply(m.Method, m.Params), nil
+	}
+	h.Greeting = h.Init()
+	if x.front == "http" {
+		h.Listen()
+	}
+	return h
+}
+
+// human is a client with somebody who answers.
+type human struct {
+	*Client
+	x     Combination
+	takes time.Duration
+	Reply func(method string, params json.RawMessage) any
+	// Greeting is the result of initialize.
+	Greeting json.RawMessage
+}
+
+// Call sends a request and answers what is asked, as the client's era has it,
+// until there is an answer.
+func (h *human) Call(method string, params Obj) Message {
+	h.T.Helper()
+	for {
+		m := h.Request(method, params)
+		if Str(m.Result, "resultType") != "input_required" {
+			return m
+		}
+		require.True(h.T, h.x.ModernClient(), "%s", m.Raw)
+		var inputs map[string]struct {
+			Method string
+			Params json.RawMessage
+		}
+		require.NoError(h.T, json.Unmarshal(At(m.Result, "inputRequests"), &inputs))
+		answers := Obj{}
+		time.Sleep(h.takes)
+		for key, in := range inputs {
+			answers[key] = h.Reply(in.Method, in.Params)
+		}
+		again := Obj{"inputResponses": answers}
+		for k, v := range params {
+			again[k] = v
+		}
+		if state := At(m.Result, "requestState"); state != nil {
+			again["requestState"] = state
+		}
+		params = again
+	}
+}

@@ -1,0 +1,171 @@
+package eras
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+func TestListenDeliversWhatItAskedForAndNothingElse(t *testing.T) {
+	e2e.OverEveryTransport(t, func(t *testing.T, w *e2e.World, connect func() *e2e.Client) {
+		b := w.Backend("b", e2e.Watchable())
+		c := connect()
+		c.Ok("tools/list", e2e.Obj{})
+		tools, honoured := c.Hears(e2e.Obj{"toolsListChanged": true})
+		require.JSONEq(t, `{"toolsListChanged":true}`, string(honoured))
+		both, honoured := c.Hears(e2e.Obj{"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": false})
+		require.JSONEq(t, `{"toolsListChanged":true,"promptsListChanged":true}`, string(honoured))
+
+		b.Add("prompts", e2e.Obj{"name": "q"})
+		b.ListChanged("prompts")
+		c.Noted("notifications/prompts/list_changed", func(p json.RawMessage) bool { return e2e.Tagged(p) == both })
+		b.Add("tools", e2e.Tool("u"))
+		b.ListChanged("tools")
+		for _, id := range []string{tools, both} {
+			c.Noted("notifications/tools/list_changed", func(p json.RawMessage) bool { return e2e.Tagged(p) == id })
+		}
+		require.Len(t, c.NotesOf("notifications/prompts/list_changed"), 1, "not on the other stream")
+		require.Len(t, c.NotesOf("notifications/tools/list_changed"), 2)
+		require.Empty(t, c.NotesOf("notifications/resources/list_changed"))
+
+		c.Stops(tools)
+		c.Stops(both)
+		c.Ok("tools/list", e2e.Obj{})
+		b.Remove("tools", "u")
+		b.ListChanged("tools")
+		last, _ := c.Hears(e2e.Obj{"resourcesListChanged": true})
+		b.Add("resources", e2e.Resource("file:///c"))
+		b.ListChanged("resources")
+		c.Noted("notifications/resources/list_changed", func(p json.RawMessage) bool { return e2e.Tagged(p) == last })
+		require.Len(t, c.NotesOf("notifications/tools/list_changed"), 2, "none after the end")
+	})
+}
+
+func TestListenWatchesResources(t *testing.T) {
+	e2e.OverEveryTransport(t, func(t *testing.T, w *e2e.World, connect func() *e2e.Client) {
+		b := w.Backend("b", e2e.Watchable())
+		dumb := w.Backend("dumb", e2e.Obj{"resources": []e2e.Obj{e2e.Resource("dumb:///x")}, "capabilities": e2e.Obj{"resources": e2e.Obj{}}})
+		c := connect()
+		c.Ok("resources/list", e2e.Obj{})
+		a, bare := e2e.In("b", "file:///a"), "file:///a"
+		first, honoured := c.Hears(e2e.Obj{"resourceSubscriptions": []string{a, e2e.In("dumb", "dumb:///x")}})
+		require.JSONEq(t, `{"resourceSubscriptions":["`+a+`"]}`, string(honoured), "one server has no subscriptions")
+		second, _ := c.Hears(e2e.Obj{"resourceSubscriptions": []string{bare}})
+		require.Equal(t, []string{"file:///a"}, b.Uris("resources/subscribe"), "the server is asked once")
+		require.Zero(t, dumb.Count("resources/subscribe"))
+
+		b.Do(e2e.Do("notify", e2e.Obj{"method": "notifications/resources/updated", "params": e2e.Obj{"uri": "file:///a", "x": 1, "_meta": e2e.Obj{"k": 2}}}))
+		for id, uri := range map[string]string{first: a, second: bare} {
+			got := c.Noted("notifications/resources/updated", func(p json.RawMessage) bool { return e2e.Tagged(p) == id })
+			require.JSONEq(t, `{"uri":"`+uri+`","x":1,"_meta":{"k":2,"`+e2e.SubscriptionID+`":`+id+`}}`, string(got.Params), "the spelling of the listen")
+		}
+		c.Stops(first)
+		b.Updated("file:///a")
+		c.Noted("notifications/resources/updated", func(p json.RawMessage) bool { return e2e.Tagged(p) == second && e2e.At(p, "x") == nil })
+		require.Zero(t, b.Count("resources/unsubscribe"), "the other listen goes on")
+		c.Stops(second)
+		b.WaitReceived("resources/unsubscribe", 1)
+	})
+}
+
+func TestListenOfBadFilters(t *testing.T) {
+	e2e.OverEveryTransport(t, func(t *testing.T, w *e2e.World, connect func() *e2e.Client) {
+		w.Backend("b", e2e.Watchable())
+		c := connect()
+		for _, filter := range []any{nil, 3, e2e.Obj{"resourceSubscriptions": "x"}, e2e.Obj{"resourceSubscriptions": []any{1}}} {
+			require.Equal(t, -32602, c.Fault("subscriptions/listen", e2e.Obj{"notifications": filter}).Code, "%v", filter)
+		}
+		require.Empty(t, c.NotesOf("notifications/subscriptions/acknowledged"))
+
+		// Nothing to wait for: it ends at once.
+		id := c.Begin("subscriptions/listen", e2e.Obj{"notifications": e2e.Obj{}})
+		end := c.End(id)
+		require.Equal(t, id, e2e.Tagged(end.Result))
+		require.Equal(t, `"complete"`, string(e2e.At(end.Result, "resultType")))
+	})
+}
+
+func TestListenLeavesOutWhatNobodyKnows(t *testing.T) {
+	e2e.OverEveryTransport(t, func(t *testing.T, w *e2e.World, connect func() *e2e.Client) {
+		b := w.Backend("b", e2e.Watchable())
+		c := connect()
+		known, unknown := e2e.In("b", "file:///a"), []string{e2e.In("b", "file:///none"), e2e.In("none", "file:///a"), "x"}
+		id, honoured := c.Hears(e2e.Obj{"toolsListChanged": true, "resourceSubscriptions": append(unknown, known)})
+		require.JSONEq(t, `{"toolsListChanged":true,"resourceSubscriptions":["`+known+`"]}`, string(honoured))
+		require.Equal(t, []string{"file:///a"}, b.Uris("resources/subscribe"))
+		b.Updated("file:///a")
+		got := c.Noted("notifications/resources/updated", nil)
+		require.Equal(t, []string{id, known}, []string{e2e.Tagged(got.Params), e2e.Str(got.Params, "uri")})
+
+		// With nothing left to wait for it ends.
+		id, honoured = c.Hears(e2e.Obj{"resourceSubscriptions": unknown})
+		require.JSONEq(t, `{"resourceSubscriptions":[]}`, string(honoured))
+		require.Equal(t, id, e2e.Tagged(c.End(id).Result))
+	})
+}
+
+func TestOverlappingListensAreEachToldOnce(t *testing.T) {
+	e2e.OverEveryTransport(t, func(t *testing.T, w *e2e.World, connect func() *e2e.Client) {
+		script := e2e.Watchable()
+		script["resources"] = []e2e.Obj{e2e.Resource("file:///dir"), e2e.Resource("file:///dir/x"), e2e.Resource("file:///b"), e2e.Resource("file:///own")}
+		b := w.Backend("b", script)
+		c := connect()
+		x, other := e2e.In("b", "file:///dir/x"), e2e.In("b", "file:///b")
+		one, _ := c.Hears(e2e.Obj{"resourceSubscriptions": []string{"file:///dir", x}})
+		two, _ := c.Hears(e2e.Obj{"resourceSubscriptions": []string{x, other, e2e.In("b", "file:///own")}})
+		three, _ := c.Hears(e2e.Obj{"resourceSubscriptions": []string{other}})
+		told := func(n int) map[string]int {
+			t.Helper()
+			c.WaitUpdates(n)
+			c.Ok("server/discover", e2e.Obj{}) // and no more
+			got := map[string]int{}
+			for _, m := range c.NotesOf("notifications/resources/updated") {
+				got[e2e.Tagged(m.Params)+" "+e2e.Str(m.Params, "uri")]++
+			}
+			c.Forget()
+			return got
+		}
+		b.Updated("file:///dir/x")
+		require.Equal(t, map[string]int{one + " " + x: 1, two + " " + x: 1}, told(2), "also by one that watches what is above it")
+		b.Updated("file:///b")
+		require.Equal(t, map[string]int{two + " " + other: 1, three + " " + other: 1}, told(2))
+
+		c.Stops(two)
+		b.WaitReceived("resources/unsubscribe", 1) // of what it alone watched
+		b.Updated("file:///dir/x")
+		b.Updated("file:///b")
+		require.Equal(t, map[string]int{one + " " + x: 1, three + " " + other: 1}, told(2), "the end of one ends no other")
+		c.Stops(one)
+		b.WaitReceived("resources/unsubscribe", 3)
+		b.Updated("file:///b")
+		require.Equal(t, map[string]int{three + " " + other: 1}, told(1))
+	})
+}
+
+func TestListenIsRestoredWithTheServer(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Watchable())
+	c := w.Pipe("stdio", "--standalone").Stateless()
+	id, _ := c.Hears(e2e.Obj{"resourceSubscriptions": []string{e2e.In("b", "file:///a")}})
+	b.Do(e2e.Do("crash"))
+	b.WaitStarts(2)
+	// What changed meanwhile was not announced, so one update follows.
+	got := c.Noted("notifications/resources/updated", func(json.RawMessage) bool { return true })
+	require.Equal(t, id, e2e.Tagged(got.Params))
+}
+
+func TestListenEndsWhenTheServerStops(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("b", e2e.Watchable())
+	c := w.Pipe("stdio", "--standalone").Stateless()
+	id, _ := c.Hears(e2e.Obj{"toolsListChanged": true})
+	c.Close() // the end of input: what is under way is still answered
+	end := c.End(id)
+	require.Nil(t, end.Error)
+	require.Equal(t, id, e2e.Tagged(end.Result))
+}

@@ -1,0 +1,692 @@
+package eras
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+// The rows of clients of older revisions in front of backends that speak
+// 2026-07-28 alone, over both transports.
+
+// eachModern runs a test over stdio and over HTTP.
+func eachModern(t *testing.T, test func(t *testing.T, w *e2e.World, kind string)) {
+	t.Parallel()
+	for _, kind := range []string{"stdio", "http"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			test(t, e2e.NewWorld(t), kind)
+		})
+	}
+}
+
+func TestModernBackendIsListedReadAndCalled(t *testing.T) {
+	eachModern(t, func(t *testing.T, w *e2e.World, kind string) {
+		b := w.ModernBackend(kind, e2e.Obj{
+			"tools": []e2e.Obj{e2e.Tool("t"), e2e.Tool("u")}, "prompts": []e2e.Obj{e2e.Prompt("p")}, "pagesize": 1,
+			"resources": []e2e.Obj{e2e.Resource("x:1")}, "templates": []e2e.Obj{e2e.Template("x:///{a}")},
+			"calls": e2e.Obj{"t": e2e.Obj{"content": []e2e.Obj{}, "n": json.RawMessage("1.50"), "_meta": e2e.Obj{"vendor": 1, "io.modelcontextprotocol/related-task": e2e.Obj{}}}},
+		})
+		c := w.Standalone()
+		require.Equal(t, []string{"b_t", "b_u"}, c.Names("tools"))
+		require.Equal(t, []string{"b/p"}, c.Names("prompts"))
+		require.Equal(t, []string{e2e.In("b", "x:1")}, c.Names("resources"))
+		require.Equal(t, []string{e2e.In("b", "x:///{a}")}, c.Names("templates"))
+
+		got := c.Ok("tools/call", e2e.Obj{"name": "b_t", "arguments": e2e.Obj{"a": 1}, "_meta": e2e.Obj{
+			"mine": 1, "progressToken": "p", "io.modelcontextprotocol/clientInfo": e2e.Obj{"name": "another"},
+		}})
+		require.JSONEq(t, `{"content":[],"n":1.50,"_meta":{"vendor":1,"io.modelcontextprotocol/related-task":{}}}`, string(got))
+		call := b.Received("tools/call")[0]
+		require.Equal(t, `"`+e2e.ModernRevision+`"`, e2e.ProtocolMeta(call, "protocolVersion"))
+		require.Contains(t, e2e.ProtocolMeta(call, "clientInfo"), `"goblin"`)
+		require.Equal(t, 1, strings.Count(string(call.Msg), "clientInfo"))
+		require.Equal(t, `{}`, e2e.ProtocolMeta(call, "clientCapabilities"), "what this client can")
+		require.Equal(t, "1", string(e2e.At(call.Msg, "params", "_meta", "mine")))
+		require.Contains(t, e2e.ProtocolMeta(b.Received("tools/list")[0], "clientCapabilities"), "sampling", "lists are for everybody")
+
+		require.JSONEq(t, `{"content":[{"type":"text","text":"b:u:"}]}`, string(c.Ok("tools/call", e2e.Obj{"name": "b_u"})))
+		require.Equal(t, "b x:1", c.ReadText(e2e.In("b", "x:1")))
+		require.Equal(t, "b:p:", e2e.Str(c.Ok("prompts/get", e2e.Obj{"name": "b/p"}), "messages", 0, "content", "text"))
+		require.JSONEq(t, `{"completion":{"values":["b:p"],"total":1,"hasMore":false}}`, string(c.Ok("completion/complete", e2e.Obj{
+			"ref": e2e.Obj{"type": "ref/prompt", "name": "b/p"}, "argument": e2e.Obj{"name": "a", "value": "v"},
+		})))
+		for _, e := range b.Received("") {
+			if e.Method == "initialize" && kind == "stdio" {
+				continue // when its era was looked for
+			}
+			require.NotContains(t, []string{"initialize", "notifications/initialized", "ping"}, e.Method)
+			require.NotEqual(t, "GET", e.HTTP)
+			require.Empty(t, e.Session)
+			if kind == "http" {
+				require.Equal(t, e.Method, e.Headers["mcp-method"])
+				require.Equal(t, e2e.ModernRevision, e.Headers["mcp-protocol-version"])
+			}
+		}
+	})
+}
+
+func TestModernBackendsErrorsAreThoseOfTheClientsRevision(t *testing.T) {
+	eachModern(t, func(t *testing.T, w *e2e.World, kind string) {
+		fails := func(object string) []e2e.Obj {
+			return e2e.Actions(e2e.Do("error", e2e.Obj{"error": json.RawMessage(object)}))
+		}
+		w.ModernBackend(kind, e2e.Obj{
+			"tools": []e2e.Obj{e2e.Tool("own"), e2e.Tool("lacks"), e2e.Tool("kind"), e2e.Tool("args")}, "resources": []e2e.Obj{e2e.Resource("x:gone"), e2e.Resource("x:bad")},
+			"on": e2e.Obj{
+				"tools/call own":        fails(`{"code":-32123,"message":"mine","data":{"n":1.50}}`),
+				"tools/call args":       fails(`{"code":-32602,"message":"bad arguments"}`),
+				"tools/call lacks":      fails(`{"code":-32021,"message":"no","data":{"requiredCapabilities":{"sampling":{}}}}`),
+				"tools/call kind":       e2e.Actions(e2e.Do("result", e2e.Obj{"result": e2e.Obj{"resultType": "task", "task": e2e.Obj{}}})),
+				"resources/read x:gone": fails(`{"code":-32602,"message":"no such thing","data":{"uri":"x:gone"}}`),
+				"resources/read x:bad":  fails(`{"code":-32602,"message":"cannot parse"}`),
+			},
+		})
+		c := w.Standalone()
+		e := c.Fault("tools/call", e2e.Obj{"name": "b_own"})
+		require.Equal(t, -32123, e.Code)
+		require.Equal(t, `{"n":1.50}`, string(e.Data))
+		require.Equal(t, -32602, c.Fault("tools/call", e2e.Obj{"name": "b_args"}).Code)
+		e = c.Fault("tools/call", e2e.Obj{"name": "b_lacks"})
+		require.Equal(t, -32603, e.Code)
+		require.Contains(t, e.Message, "sampling")
+		e = c.Fault("tools/call", e2e.Obj{"name": "b_kind"})
+		require.Equal(t, "BAD_REPLY", e.Kind())
+		require.Contains(t, e.Message, "task")
+		e = c.Fault("resources/read", e2e.Obj{"uri": "x:gone"})
+		require.Equal(t, -32002, e.Code)
+		require.Equal(t, e2e.In("b", "x:gone"), e2e.Str(e.Data, "uri"))
+		require.Equal(t, -32602, c.Fault("resources/read", e2e.Obj{"uri": "x:bad"}).Code)
+	})
+}
+
+func TestModernBackendsProgressAndCancellation(t *testing.T) {
+	eachModern(t, func(t *testing.T, w *e2e.World, kind string) {
+		b := w.ModernBackend(kind, e2e.Obj{"tools": []e2e.Obj{e2e.Tool("steps"), e2e.Tool("slow")}, "on": e2e.Obj{
+			"tools/call steps": e2e.Actions(e2e.Do("progress", e2e.Obj{"n": 3})),
+			"tools/call slow":  e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "never"})),
+		}})
+		c := w.Standalone()
+		for _, token := range []string{`"abc"`, `7`} {
+			c.Update(func() { c.Notes = nil })
+			m := c.Request("tools/call", e2e.Obj{"name": "b_steps", "_meta": e2e.Obj{"progressToken": json.RawMessage(token)}})
+			notes := c.NotesOf("notifications/progress")
+			require.Len(t, notes, 3, token)
+			for _, n := range notes {
+				require.Equal(t, token, string(e2e.At(n.Params, "progressToken")))
+				require.Less(t, n.Seq, m.Seq)
+			}
+		}
+		id := c.Begin("tools/call", e2e.Obj{"name": "b_slow"})
+		b.WaitEvent("wait", "never")
+		c.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(id)})
+		b.WaitEvent("gone", "slow")
+		if kind == "stdio" {
+			asked := b.Received("tools/call")[2]
+			require.Equal(t, string(e2e.At(asked.Msg, "id")), string(e2e.At(b.Received("notifications/cancelled")[0].Msg, "params", "requestId")))
+		} else {
+			require.Empty(t, b.Received("notifications/cancelled"), "the end of the stream says it")
+		}
+		c.Ok("ping", nil)
+	})
+}
+
+func TestModernBackendsListChangesAndUpdates(t *testing.T) {
+	eachModern(t, func(t *testing.T, w *e2e.World, kind string) {
+		b := w.ModernBackend(kind, e2e.Obj{
+			"tools": []e2e.Obj{e2e.Tool("t")}, "prompts": []e2e.Obj{e2e.Prompt("p")},
+			"resources": []e2e.Obj{e2e.Resource("x:1"), e2e.Resource("x:2"), e2e.Resource("x:3")}, "dropuris": []string{"x:3"},
+		})
+		c := w.Standalone()
+		require.Len(t, c.Names("tools"), 1)
+		first := b.WaitEvent("listen", "")
+		require.JSONEq(t, `{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true}`, string(first.Msg))
+		require.Equal(t, 1, b.Count("tools/list"), "what is listened for before needs no second look")
+
+		b.Add("tools", e2e.Tool("new"))
+		b.ListChanged("tools")
+		c.WaitListed("tools", "b_new", true)
+		b.Add("resources", e2e.Resource("x:4"))
+		b.ListChanged("resources")
+		c.WaitListed("resources", e2e.In("b", "x:4"), true)
+
+		b.Updated("x:1")
+		c.Ok("resources/subscribe", e2e.Obj{"uri": e2e.In("b", "x:1")})
+		c.Ok("resources/subscribe", e2e.Obj{"uri": "x:2"})
+		last := b.WaitEvents("listen", "", 3)
+		require.JSONEq(t, `["x:1","x:2"]`, string(e2e.At(last.Msg, "resourceSubscriptions")))
+		require.Equal(t, "true", string(e2e.At(last.Msg, "toolsListChanged")))
+		b.WaitEvent("unlisten", "")
+		require.Equal(t, -32602, c.Fault("resources/subscribe", e2e.Obj{"uri": e2e.In("b", "x:3")}).Code, "left out of the acknowledgement")
+
+		b.Updated("x:1")
+		b.Updated("x:2")
+		b.Updated("x:4")
+		require.Equal(t, []string{e2e.In("b", "x:1"), "x:2"}, c.WaitUpdates(2))
+		require.JSONEq(t, `{"uri":"x:2","_meta":{"vendor":1}}`, string(c.NotesOf("notifications/resources/updated")[1].Params))
+
+		c.Ok("resources/unsubscribe", e2e.Obj{"uri": e2e.In("b", "x:1")})
+		b.Wait("a listen without it", func() bool {
+			for _, e := range b.Events {
+				if e.Ev == "listen" && string(e2e.At(e.Msg, "resourceSubscriptions")) == `["x:2"]` {
+					return true
+				}
+			}
+			return false
+		})
+		b.Remove("tools", "new")
+		b.ListChanged("tools")
+		c.WaitListed("tools", "b_new", false)
+		require.Len(t, c.Updates(), 2)
+		require.Zero(t, b.Count("resources/subscribe"))
+	})
+}
+
+func TestNewListenIsAcknowledgedBeforeTheOldOneEnds(t *testing.T) {
+	eachModern(t, func(t *testing.T, w *e2e.World, kind string) {
+		b := w.ModernBackend(kind, e2e.Obj{"resources": []e2e.Obj{e2e.Resource("x:1"), e2e.Resource("x:2")}})
+		c := w.Standalone()
+		for _, uri := range []string{"x:1", "x:2"} {
+			c.Ok("resources/subscribe", e2e.Obj{"uri": uri})
+		}
+		want := []string{"listen", "listen", "unlisten", "listen", "unlisten"}
+		if kind == "stdio" { // the end of a listen must not come last
+			want = want[:4]
+		}
+		b.WaitEvents("listen", "", 3)
+		b.WaitEvents("unlisten", "", len(want)-3)
+		b.Mu.Lock()
+		defer b.Mu.Unlock()
+		var order []string
+		for _, e := range b.Events {
+			if e.Ev == "listen" || e.Ev == "unlisten" {
+				order = append(order, e.Ev)
+			}
+		}
+		require.Equal(t, want, order)
+	})
+}
+
+func TestListenOutlivesCallsThatTimeOut(t *testing.T) {
+	eachModern(t, func(t *testing.T, w *e2e.World, kind string) {
+		b := w.ModernBackend(kind, e2e.Obj{"tools": []e2e.Obj{e2e.Tool("hang")}, "resources": []e2e.Obj{e2e.Resource("x:1")}, "on": e2e.Obj{
+			"tools/call hang": e2e.Actions(e2e.Do("hang")),
+		}}, e2e.Obj{"timeout": "2s"})
+		c := w.Standalone()
+		c.Ok("resources/subscribe", e2e.Obj{"uri": "x:1"})
+		b.WaitEvents("listen", "", 2)
+		require.Equal(t, "REQUEST_TIMEOUT", c.Fault("tools/call", e2e.Obj{"name": "b_hang"}).Kind())
+		b.Updated("x:1")
+		require.Equal(t, []string{"x:1"}, c.WaitUpdates(1))
+		require.Equal(t, 2, b.Count("subscriptions/listen"), "none had to be opened again")
+	})
+}
+
+func TestLostListenIsOpenedAgainAndMissesNothing(t *testing.T) {
+	eachModern(t, func(t *testing.T, w *e2e.World, kind string) {
+		b := w.ModernBackend(kind, e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "resources": []e2e.Obj{e2e.Resource("x:1")}})
+		c := w.Standalone()
+		c.Ok("resources/subscribe", e2e.Obj{"uri": "x:1"})
+		b.WaitEvents("listen", "", 2)
+		require.Len(t, c.Names("tools"), 1)
+		b.Add("tools", e2e.Tool("meanwhile")) // and nobody is told
+		b.Do(e2e.Do("hangup"))
+		again := b.WaitEvents("listen", "", 3)
+		require.JSONEq(t, `["x:1"]`, string(e2e.At(again.Msg, "resourceSubscriptions")))
+		require.Equal(t, []string{"x:1"}, c.WaitUpdates(1), "it may have changed")
+		c.WaitListed("tools", "b_meanwhile", true)
+		b.Updated("x:1")
+		c.WaitUpdates(2)
+		if kind == "stdio" { // where a server may say so in a notice too
+			b.Do(e2e.Do("notify", e2e.Obj{"method": "notifications/cancelled", "params": e2e.Obj{"requestId": json.RawMessage(again.Name)}}))
+			b.WaitEvents("listen", "", 4)
+			c.WaitUpdates(3)
+		}
+	})
+}
+
+func TestListenThatEndsAgainAndAgainIsOpenedEverMoreSeldom(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"stdio", "http"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			w := e2e.NewWorld(t)
+			b := dualBackend(w, kind, "modern", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+			c := w.Standalone()
+			c.CallText("b_t", e2e.Obj{})
+			for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+				b.Do(e2e.Do("hangup"))
+			}
+			listens := b.Count("subscriptions/listen")
+			require.GreaterOrEqual(t, listens, 3, "it is opened again")
+			require.LessOrEqual(t, listens, 10)
+			require.LessOrEqual(t, b.Count("tools/list"), listens+1)
+			b.Add("tools", e2e.Tool("new"))
+			b.ListChanged("tools") // else it is seen when the next one is opened
+			c.WaitListed("tools", "b_new", true)
+		})
+	}
+}
+
+func TestSubscriptionsAtAModernBackendAreRestored(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.ModernBackend("stdio", e2e.Obj{"generate": e2e.Obj{"resources": 50}})
+	c := w.Standalone()
+	var ids []string
+	for _, uri := range c.Names("resources") {
+		ids = append(ids, c.Begin("resources/subscribe", e2e.Obj{"uri": uri}))
+	}
+	for _, id := range ids {
+		require.Nil(t, c.End(id).Error)
+	}
+	b.Do(e2e.Do("crash"))
+	b.WaitStarts(2)
+	c.WaitUpdates(50)
+	last := b.Received("subscriptions/listen")
+	require.Len(t, e2e.Each(last[len(last)-1].Msg, "params", "notifications", "resourceSubscriptions"), 50)
+	require.Less(t, len(last), 40, "many wishes are one listen")
+	b.Updated("gen:///item/000007")
+	c.WaitUpdates(51)
+}
+
+func TestQuestionsOfAModernBackendReachTheClientOfTheCall(t *testing.T) {
+	eachModern(t, func(t *testing.T, w *e2e.World, kind string) {
+		asks := e2e.Obj{"do": "request", "method": "elicitation/create", "params": e2e.Obj{"message": "who?", "requestedSchema": e2e.Obj{"type": "object"}}}
+		b := w.ModernBackend(kind, e2e.Obj{"tools": []e2e.Obj{e2e.Tool("ask"), e2e.Tool("later")}, "prompts": []e2e.Obj{e2e.Prompt("p")}, "resources": []e2e.Obj{e2e.Resource("x:1")}, "on": e2e.Obj{
+			"tools/call ask": e2e.Actions(asks, e2e.Obj{"do": "requests", "actions": []e2e.Obj{
+				{"method": "sampling/createMessage", "params": e2e.Obj{"n": json.RawMessage("1.50")}}, {"method": "roots/list"},
+			}}, e2e.Do("answers")),
+			"tools/call later": e2e.Actions(e2e.Do("later", e2e.Obj{"n": 2})),
+			"prompts/get p":    e2e.Actions(asks),
+			"resources/read":   e2e.Actions(asks),
+		}})
+		caps := e2e.Obj{"elicitation": e2e.Obj{}, "sampling": e2e.Obj{}, "roots": e2e.Obj{"listChanged": true}}
+		c1, c2 := w.Pipe("stdio"), w.Pipe("stdio")
+		w.Hosted = true
+		for i, c := range []*e2e.Client{c1, c2} {
+			c.Caps = caps
+			c.Reply = func(ask e2e.Message) (any, any) {
+				return e2e.Obj{"from": i, "method": ask.Method, "roots": []e2e.Obj{}}, nil
+			}
+			c.Init()
+		}
+		id1 := c1.Begin("tools/call", e2e.Obj{"name": "b_ask", "arguments": e2e.Obj{"k": 1}, "_meta": e2e.Obj{"mine": true}})
+		id2 := c2.Begin("tools/call", e2e.Obj{"name": "b_ask"})
+		for i, m := range []e2e.Message{c1.End(id1), c2.End(id2)} {
+			require.Nil(t, m.Error, m.Raw)
+			require.JSONEq(t, fmt.Sprintf(
+				`[{"from":%[1]d,"method":"elicitation/create","roots":[]},{"from":%[1]d,"method":"sampling/createMessage","roots":[]},{"from":%[1]d,"method":"roots/list","roots":[]}]`, i),
+				e2e.Str(m.Result, "content", 0, "text"))
+			require.Equal(t, "null", string(orNull(e2e.At(m.Result, "resultType"))))
+		}
+		require.Len(t, c1.Asks, 3)
+		seen := map[string]bool{}
+		for _, call := range b.Received("tools/call") {
+			id := string(e2e.At(call.Msg, "id"))
+			require.False(t, seen[id], "each try has an id of its own")
+			seen[id] = true
+			if string(e2e.At(call.Msg, "params", "arguments", "k")) == "1" {
+				require.Equal(t, "true", string(e2e.At(call.Msg, "params", "_meta", "mine")))
+			}
+			require.Contains(t, e2e.ProtocolMeta(call, "clientCapabilities"), `"elicitation":{}`)
+			require.Contains(t, e2e.ProtocolMeta(call, "clientCapabilities"), `"roots":{}`)
+		}
+		require.Len(t, seen, 6, "the call and two retries, for each")
+		require.Contains(t, string(c1.Asks[0].Params), "who?")
+
+		require.Contains(t, string(c1.Ok("prompts/get", e2e.Obj{"name": "b/p"})), "b:p")
+		require.Equal(t, "b x:1", c1.ReadText("x:1"))
+		require.Contains(t, string(c1.Ok("tools/call", e2e.Obj{"name": "b_later"})), "b:later")
+		require.Len(t, c1.Asks, 5)
+	})
+}
+
+func orNull(raw json.RawMessage) json.RawMessage {
+	if raw == nil {
+		return json.RawMessage("null")
+	}
+	return raw
+}
+
+func TestClientThatCannotBeAskedIsToldWhatIsMissing(t *testing.T) {
+	eachModern(t, func(t *testing.T, w *e2e.World, kind string) {
+		on := e2e.Obj{}
+		var tools []e2e.Obj
+		for _, method := range []string{"elicitation/create", "sampling/createMessage", "roots/list"} {
+			name := strings.Split(method, "/")[0]
+			tools = append(tools, e2e.Tool(name))
+			on["tools/call "+name] = e2e.Actions(e2e.Obj{"do": "request", "method": method})
+		}
+		on["tools/call wrong"] = e2e.Actions(e2e.Do("result", e2e.Obj{"result": e2e.Obj{"resultType": "input_required", "inputRequests": e2e.Obj{"a": e2e.Obj{"method": "ping"}}}}))
+		on["tools/call empty"] = e2e.Actions(e2e.Do("result", e2e.Obj{"result": e2e.Obj{"resultType": "input_required"}}))
+		tools = append(tools, e2e.Tool("wrong"), e2e.Tool("empty"))
+		w.ModernBackend(kind, e2e.Obj{"tools": tools, "on": on})
+		c := w.Standalone()
+		for _, name := range []string{"elicitation", "sampling", "roots"} {
+			e := c.Fault("tools/call", e2e.Obj{"name": "b_" + name})
+			require.Equal(t, -32603, e.Code)
+			require.Contains(t, e.Message, `server "b" needs `+name)
+			require.Equal(t, "{}", string(e2e.At(e.Data, "requiredCapabilities", name)))
+		}
+		for _, name := range []string{"wrong", "empty"} {
+			require.Equal(t, "BAD_REPLY", c.Fault("tools/call", e2e.Obj{"name": "b_" + name}).Kind())
+		}
+		require.Empty(t, c.Asks)
+	})
+}
+
+func TestBackendThatNeverStopsAskingIsStopped(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	always := e2e.Do("result", e2e.Obj{"result": e2e.Obj{"resultType": "input_required", "inputRequests": e2e.Obj{"k": e2e.Obj{"method": "roots/list"}}, "requestState": "s"}})
+	b := w.ModernBackend("stdio", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "on": e2e.Obj{"tools/call t": e2e.Actions(always)}})
+	c := w.Pipe("stdio", "--standalone")
+	c.Caps = e2e.Obj{"roots": e2e.Obj{}}
+	c.Reply = func(e2e.Message) (any, any) { return e2e.Obj{"roots": []e2e.Obj{}}, nil }
+	c.Init()
+	e := c.Fault("tools/call", e2e.Obj{"name": "b_t"})
+	require.Equal(t, "BAD_REPLY", e.Kind())
+	require.Equal(t, 11, b.Count("tools/call"))
+	require.Len(t, c.Asks, 10)
+	retry := b.Received("tools/call")[1]
+	require.Equal(t, `"s"`, string(e2e.At(retry.Msg, "params", "requestState")))
+	require.JSONEq(t, `{"k":{"roots":[]}}`, string(e2e.At(retry.Msg, "params", "inputResponses")))
+}
+
+func TestHumanMayTakeLongerThanTheTimeout(t *testing.T) {
+	eachModern(t, func(t *testing.T, w *e2e.World, kind string) {
+		w.Gateway["limits"] = e2e.Obj{"in_flight": 1}
+		w.ModernBackend(kind, e2e.Obj{"tools": []e2e.Obj{e2e.Tool("ask"), e2e.Tool("quick")}, "on": e2e.Obj{
+			"tools/call ask": e2e.Actions(e2e.Obj{"do": "request", "method": "elicitation/create", "params": e2e.Obj{"message": "?"}}, e2e.Do("answers")),
+		}}, e2e.Obj{"timeout": "2s"})
+		c := w.Pipe("stdio", "--standalone")
+		c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
+		c.Init()
+		id := c.Begin("tools/call", e2e.Obj{"name": "b_ask"})
+		ask := c.Asked(1)
+		over := c.Holds(3*time.Second, func() bool { return len(c.Replies[id]) > 0 })
+		require.False(t, over, "the time does not run while a human is asked")
+		c.Ok("tools/call", e2e.Obj{"name": "b_quick"}) // in the slot that the other has given back
+		c.Write(e2e.Marshal(e2e.Obj{"jsonrpc": "2.0", "id": ask.ID, "result": e2e.Obj{"action": "accept", "content": e2e.Obj{}}}))
+		m := c.End(id)
+		require.Nil(t, m.Error, m.Raw)
+		require.Contains(t, m.Raw, "accept")
+	})
+}
+
+func TestURLThatAModernBackendWantsOpenedHasAnIdAndIsCompleted(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.ModernBackend("stdio", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("ask")}, "on": e2e.Obj{
+		"tools/call ask": e2e.Actions(e2e.Obj{"do": "request", "method": "elicitation/create", "params": e2e.Obj{"mode": "url", "url": "https://x.example/", "message": "go"}}),
+	}})
+	c := w.Pipe("stdio", "--standalone")
+	c.Caps = e2e.Obj{"elicitation": e2e.Obj{"url": e2e.Obj{}}}
+	c.Reply = func(e2e.Message) (any, any) { return e2e.Obj{"action": "accept"}, nil }
+	c.Init()
+	c.Ok("tools/call", e2e.Obj{"name": "b_ask"})
+	id := e2e.Str(c.Asks[0].Params, "elicitationId")
+	require.NotEmpty(t, id)
+	done := c.Noted("notifications/elicitation/complete", nil)
+	require.Equal(t, id, e2e.Str(done.Params, "elicitationId"))
+}
+
+func TestLevelOfASessionGoesWithEachRequest(t *testing.T) {
+	eachModern(t, func(t *testing.T, w *e2e.World, kind string) {
+		says := func(level string) e2e.Obj {
+			return e2e.Do("notify", e2e.Obj{"method": "notifications/message", "params": e2e.Obj{"level": level, "data": level}})
+		}
+		b := w.ModernBackend(kind, e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "on": e2e.Obj{"tools/call t": e2e.Actions(says("debug"), says("info"), says("error"))}})
+		c := w.Standalone()
+		said := func() (levels []string) {
+			c.Update(func() { c.Notes = nil })
+			c.Ok("tools/call", e2e.Obj{"name": "b_t"})
+			for _, n := range c.NotesOf("notifications/message") {
+				levels = append(levels, e2e.Str(n.Params, "level"))
+			}
+			return levels
+		}
+		require.Equal(t, []string{"info", "error"}, said())
+		c.Ok("logging/setLevel", e2e.Obj{"level": "debug"})
+		require.Equal(t, []string{"debug", "info", "error"}, said())
+		c.Ok("logging/setLevel", e2e.Obj{"level": "warning"})
+		require.Equal(t, []string{"error"}, said())
+		require.Equal(t, `"warning"`, e2e.ProtocolMeta(b.Received("tools/call")[2], "logLevel"))
+		require.Zero(t, b.Count("logging/setLevel"))
+	})
+}
+
+func TestArgumentsThatAreMirroredInHeaders(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	schema := func(kind, header string) e2e.Obj {
+		return e2e.Obj{"inputSchema": e2e.Obj{"type": "object", "properties": e2e.Obj{"region": e2e.Obj{"type": kind, "x-mcp-header": header}, "n": e2e.Obj{"type": "integer", "x-mcp-header": "N"}}}}
+	}
+	b := w.ModernBackend("http", e2e.Obj{"tools": []e2e.Obj{
+		e2e.Tool("t", schema("string", "Region")), e2e.Tool("object", schema("object", "Region")),
+		e2e.Tool("blank", schema("string", "a b")), e2e.Tool("größe"),
+	}})
+	c := w.Standalone()
+	require.Len(t, c.Names("tools"), 2, "tools with annotations that break the rules are left out")
+	for _, region := range []string{"eu-1", "Zürich", " edge ", "=?base64?x?="} {
+		c.Ok("tools/call", e2e.Obj{"name": "b_t", "arguments": e2e.Obj{"region": region, "n": 42}})
+	}
+	require.Equal(t, "42", b.Received("tools/call")[0].Headers["mcp-param-n"])
+	require.Equal(t, "eu-1", b.Received("tools/call")[0].Headers["mcp-param-region"])
+	require.Equal(t, "=?base64?WsO8cmljaA==?=", b.Received("tools/call")[1].Headers["mcp-param-region"])
+	c.Ok("tools/call", e2e.Obj{"name": "größe"})
+
+	// The definition changes and nobody is told: the first try does not fit.
+	b.Remove("tools", "t")
+	b.Add("tools", e2e.Tool("t", schema("string", "Zone")))
+	c.Ok("tools/call", e2e.Obj{"name": "b_t", "arguments": e2e.Obj{"region": "eu-1"}})
+	calls := b.Received("tools/call")
+	require.Equal(t, "eu-1", calls[len(calls)-1].Headers["mcp-param-zone"])
+}
+
+func TestModernBackendThatLeavesTheRevisionIsAskedAnew(t *testing.T) {
+	eachModern(t, func(t *testing.T, w *e2e.World, kind string) {
+		b := w.ModernBackend(kind, e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "on": e2e.Obj{"tools/call t": e2e.Actions(
+			e2e.Obj{"do": "error", "times": 1, "error": json.RawMessage(`{"code":-32022,"message":"no more","data":{"supported":["2027-01-01"]}}`)},
+		)}})
+		c := w.Standalone()
+		e := c.Fault("tools/call", e2e.Obj{"name": "b_t"})
+		require.Equal(t, -32603, e.Code, "what concerns the hop is not passed on")
+		require.Equal(t, "b", e2e.Str(e.Data, "server"))
+		b.WaitReceived("server/discover", 2)
+	})
+}
+
+func TestBackendOfUnknownRevisionsOnlyIsNamed(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	refuses := e2e.Actions(e2e.Do("error", e2e.Obj{"error": json.RawMessage(`{"code":-32022,"message":"no","data":{"supported":["2031-01-01"],"requested":"2026-07-28"}}`)}))
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "on": e2e.Obj{"server/discover": refuses, "initialize": refuses}})
+	c := w.Standalone()
+	require.Empty(t, c.Names("tools"))
+	require.Contains(t, c.ReadText("goblin://servers"), "2031-01-01")
+}
+
+func TestEraOfABackendIsFound(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		era, kind string
+		asked     []string // until the first list, in this order
+		protocol  string
+	}{
+		{"", "stdio", []string{"server/discover", "initialize", "notifications/initialized"}, e2e.Revision},
+		{"", "http", []string{"initialize", "notifications/initialized"}, e2e.Revision}, // the probe meets HTTP's answer to a missing session
+		{"mute", "stdio", []string{"server/discover", "initialize", "notifications/initialized"}, e2e.Revision},
+		{"dual", "stdio", []string{"server/discover", "initialize", "notifications/initialized"}, e2e.Revision},
+		{"dual", "http", []string{"server/discover", "initialize", "notifications/initialized"}, e2e.Revision},
+		{"either", "stdio", []string{"server/discover", "initialize", "initialize", "notifications/initialized"}, e2e.Revision}, // of two processes
+		{"discreet", "stdio", []string{"server/discover", "initialize", "notifications/initialized"}, e2e.Revision},
+		{"discreet", "http", []string{"server/discover", "subscriptions/listen"}, e2e.ModernRevision},
+		{"modern", "stdio", []string{"server/discover", "initialize", "subscriptions/listen"}, e2e.ModernRevision},
+		{"modern", "http", []string{"server/discover", "subscriptions/listen"}, e2e.ModernRevision},
+	} {
+		t.Run(c.era+" "+c.kind, func(t *testing.T) {
+			t.Parallel()
+			w := e2e.NewWorld(t)
+			script := e2e.Obj{"era": c.era, "tools": []e2e.Obj{e2e.Tool("t")}}
+			var b *e2e.Backend
+			if c.kind == "http" {
+				b = w.Remote("b", "/mcp", script)
+			} else {
+				b = w.Backend("b", script)
+			}
+			cl := w.Standalone()
+			require.Equal(t, []string{"b_t"}, cl.Names("tools"))
+			require.Contains(t, cl.CallText("b_t", e2e.Obj{}), "b:t")
+			var asked []string
+			all := b.Received("")
+			slices.SortStableFunc(all, func(x, y e2e.Told) int { return cmp.Compare(x.Proc.Start, y.Proc.Start) })
+			for _, e := range all {
+				if e.Method == "tools/list" {
+					break
+				}
+				asked = append(asked, e.Method)
+			}
+			require.Equal(t, c.asked, asked)
+			require.Contains(t, cl.ReadText("goblin://servers"), c.protocol)
+		})
+	}
+}
+
+func TestOnlyTheFirstStartOfALegacyBackendBeginsWithAProbe(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Obj{"era": "mute", "tools": []e2e.Obj{e2e.Tool("t")}})
+	c := w.Standalone()
+	require.Len(t, c.Names("tools"), 1)
+	b.Do(e2e.Do("crash"))
+	b.WaitStarts(2)
+	b.WaitReceived("initialize", 2)
+	first := map[any]string{}
+	for _, e := range b.Received("") {
+		if first[e.Proc.Start] == "" {
+			first[e.Proc.Start] = e.Method
+		}
+	}
+	require.ElementsMatch(t, []string{"server/discover", "initialize"}, slices.Collect(maps.Values(first)))
+}
+
+func TestBackendThatDiesOfTheProbeIsStartedAgainAtOnce(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "on": e2e.Obj{"server/discover": e2e.Actions(e2e.Do("crash"))}},
+		e2e.Obj{"env": e2e.Obj{"GORACE": "atexit_sleep_ms=0"}}) // at once, also when it is built to find races
+	c := w.Standalone()
+	require.Equal(t, []string{"b_t"}, c.Names("tools"), "the first list waits for it")
+	require.Equal(t, 2, b.Starts())
+}
+
+func TestModernBackendIsAskedForTheOtherEraOnceOnly(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"error", "crash"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			w := e2e.NewWorld(t)
+			script := e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}}
+			if how == "crash" {
+				script["on"] = e2e.Obj{"initialize": e2e.Actions(e2e.Do("crash"))}
+				script["era"] = "discreet" // an era that hears it
+			} else {
+				script["era"] = "modern"
+			}
+			b := w.Backend("b", script, e2e.Obj{"env": e2e.Obj{"GORACE": "atexit_sleep_ms=0"}})
+			c := w.Standalone()
+			require.Equal(t, []string{"b_t"}, c.Names("tools"), "the first list waits for it")
+			before := b.Starts()
+			b.Do(e2e.Do("crash"))
+			b.WaitStarts(before + 1)
+			b.WaitReceived("subscriptions/listen", 2)
+			require.Equal(t, 1, b.Count("initialize"))
+		})
+	}
+}
+
+func TestSlowModernBackendIsRecognised(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.ModernBackend("stdio", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "on": e2e.Obj{"server/discover": e2e.Actions(e2e.Do("delay", e2e.Obj{"ms": 1300}))}})
+	c := w.Standalone()
+	require.Equal(t, []string{"b_t"}, c.Names("tools"))
+	require.Equal(t, 1, b.Count("initialize"), "tried meanwhile, and refused")
+}
+
+func TestModernBackendWithAConnectionForEachClient(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.ModernBackend("stdio", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "resources": []e2e.Obj{e2e.Resource("x:1")}}, e2e.Obj{"isolation": "session"})
+	c1, c2 := w.Bridged(), w.Bridged()
+	for _, c := range []*e2e.Client{c1, c2} {
+		c.CallText("b_t", e2e.Obj{})
+		c.Ok("resources/subscribe", e2e.Obj{"uri": "x:1"})
+	}
+	require.Equal(t, 2, b.Starts())
+	b.Updated("x:1")
+	require.Equal(t, []string{"x:1"}, c1.WaitUpdates(1))
+	require.Equal(t, []string{"x:1"}, c2.WaitUpdates(1))
+	require.False(t, slices.ContainsFunc(b.Received(""), func(e e2e.Told) bool { return e.Method == "resources/subscribe" }))
+}
+
+// Both sides speak the revision: what differs is the hop's, on either side.
+func TestStatelessClientInFrontOfAModernBackend(t *testing.T) {
+	eachModern(t, func(t *testing.T, w *e2e.World, kind string) {
+		says := e2e.Do("notify", e2e.Obj{"method": "notifications/message", "params": e2e.Obj{"level": "error", "data": "x"}})
+		b := w.ModernBackend(kind, e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t"), e2e.Tool("ask"), e2e.Tool("lacks")}, "resources": []e2e.Obj{e2e.Resource("x:1")}, "on": e2e.Obj{
+			"tools/call t": e2e.Actions(says, e2e.Do("progress", e2e.Obj{"n": 2})),
+			"tools/call ask": e2e.Actions(e2e.Obj{"do": "requests", "actions": []e2e.Obj{
+				{"method": "elicitation/create", "params": e2e.Obj{"message": "?"}}, {"method": "sampling/createMessage", "params": e2e.Obj{}}, {"method": "roots/list"},
+			}}, e2e.Do("answers")),
+			"tools/call lacks": e2e.Actions(e2e.Do("error", e2e.Obj{"error": json.RawMessage(`{"code":-32021,"message":"no","data":{"requiredCapabilities":{"sampling":{}}}}`)})),
+		}})
+		c := w.Pipe("stdio", "--standalone").Stateless()
+		c.Caps = e2e.Obj{"elicitation": e2e.Obj{}, "sampling": e2e.Obj{}, "roots": e2e.Obj{}}
+		m := c.Request("tools/call", e2e.Obj{"name": "b_t", "_meta": e2e.Obj{"progressToken": "p", e2e.ProtocolPrefix + "logLevel": "warning"}})
+		require.Equal(t, `"complete"`, string(e2e.At(m.Result, "resultType")), m.Raw)
+		require.Contains(t, string(e2e.At(m.Result, "_meta", e2e.ProtocolPrefix+"serverInfo")), "goblin")
+		require.Len(t, c.NotesOf("notifications/progress"), 2)
+		require.Len(t, c.NotesOf("notifications/message"), 1)
+		call := b.Received("tools/call")[0]
+		require.Equal(t, `"warning"`, e2e.ProtocolMeta(call, "logLevel"))
+		require.JSONEq(t, string(e2e.Marshal(c.Caps)), e2e.ProtocolMeta(call, "clientCapabilities"))
+		require.Contains(t, e2e.ProtocolMeta(call, "clientInfo"), "goblin")
+
+		require.Equal(t, -32021, c.Fault("tools/call", e2e.Obj{"name": "b_lacks"}).Code)
+		m = c.Request("tools/call", e2e.Obj{"name": "b_ask"})
+		require.Equal(t, `"input_required"`, string(e2e.At(m.Result, "resultType")), m.Raw)
+		var asked map[string]json.RawMessage
+		require.NoError(t, json.Unmarshal(e2e.At(m.Result, "inputRequests"), &asked))
+		require.Len(t, asked, 3)
+		require.Contains(t, asked, "ask-0", "the server's own name for its question")
+		responses := e2e.Obj{}
+		for key, ask := range asked {
+			responses[key] = e2e.Obj{"of": e2e.Str(ask, "method")}
+		}
+		m = c.Request("tools/call", e2e.Obj{"name": "b_ask", "requestState": e2e.At(m.Result, "requestState"), "inputResponses": responses})
+		require.Nil(t, m.Error, m.Raw)
+		require.JSONEq(t, `[{"of":"elicitation/create"},{"of":"sampling/createMessage"},{"of":"roots/list"}]`, e2e.Str(m.Result, "content", 0, "text"))
+
+		listen := c.Begin("subscriptions/listen", e2e.Obj{"notifications": e2e.Obj{"resourceSubscriptions": []string{"x:1"}, "toolsListChanged": true}})
+		ack := c.Noted("notifications/subscriptions/acknowledged", nil)
+		require.JSONEq(t, `["x:1"]`, string(e2e.At(ack.Params, "notifications", "resourceSubscriptions")))
+		b.Updated("x:1")
+		n := c.Noted("notifications/resources/updated", nil)
+		require.Equal(t, listen, string(e2e.At(n.Params, "_meta", e2e.ProtocolPrefix+"subscriptionId")))
+		b.Add("tools", e2e.Tool("new"))
+		b.ListChanged("tools")
+		c.Noted("notifications/tools/list_changed", nil)
+	})
+}

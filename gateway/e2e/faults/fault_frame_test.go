@@ -1,0 +1,340 @@
+package faults
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+// What every fault of a backend must leave alone, see FAULTS.md.
+const (
+	steadyP95   = 250 * time.Millisecond // or ten times that of an undisturbed gateway, if that is more
+	steadyWorst = 3 * time.Second
+	peakMemory  = 300 // MiB
+	peakLarge   = 1024
+	quickExit   = 10 * time.Second
+	inFlight    = 20 // calls of the healthy server, all the time
+)
+
+// fault is a row of the matrix of faulty backends.
+type fault struct {
+	row     string // its ids, and what is required
+	mode    string // of badserver
+	flags   []string
+	entry   e2e.Obj // of the server in the config
+	gateway e2e.Obj // in the config
+	large   bool    // payloads of 64 MB and more: the memory may be peakLarge
+	slow    bool    // left out with -short
+	check   func(h *harmed)
+}
+
+// harmed is a gateway with a faulty server, "bad", and a healthy one, "fine".
+type harmed struct {
+	*e2e.Client
+	w       *e2e.World
+	log     string // of badserver
+	began   time.Time
+	greeted time.Duration // after which initialize was answered
+	steady  *pulse
+	// undisturbed is the pulse of a gateway of which nothing is wrong.
+	undisturbed *pulse
+}
+
+// run shows the row's own demand while the healthy server is called all the
+// time, and what is demanded of every row.
+func (f *fault) run(t *testing.T, undisturbed *pulse) {
+	w := e2e.NewWorld(t)
+	for k, v := range f.gateway {
+		w.Gateway[k] = v
+	}
+	healthy := e2e.Filesystem()
+	healthy["tools"] = []e2e.Obj{e2e.Tool("stat"), e2e.Tool("held")}
+	healthy["on"] = e2e.Obj{"tools/call held": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "over"}))}
+	fine := w.Backend("fine", healthy, e2e.Obj{"timeout": "120s"})
+	h := &harmed{w: w, log: filepath.Join(w.Dir, "bad.log"), undisturbed: undisturbed}
+	bad(w, f, h.log)
+	h.began = time.Now()
+	h.Client = w.Standalone()
+	h.greeted = time.Since(h.began)
+	h.WaitListed("tools", "fine_stat", true)
+	var ids []string
+	for range inFlight {
+		ids = append(ids, h.Begin("tools/call", e2e.Obj{"name": "fine_held"}))
+	}
+	h.steady = startPulse(h.Client, "fine_stat")
+
+	f.check(h)
+
+	fine.Do(e2e.Do("release", e2e.Obj{"name": "over"}))
+	for _, id := range ids {
+		require.Contains(t, string(h.End(id).Result), "fine:held:", "a call of the healthy server")
+	}
+	calls := h.steady.end()
+	usual, slowest := quantiles(undisturbed.since(h.began))
+	p95, worst := quantiles(calls)
+	t.Logf("%d healthy calls: p95 %v, worst %v; undisturbed p95 %v; peak memory %d MiB", len(calls), p95, worst, usual, h.peak())
+	require.LessOrEqual(t, p95, max(10*usual, steadyP95), "p95 of the healthy server")
+	require.LessOrEqual(t, worst, max(10*slowest, steadyWorst), "the slowest call of the healthy server")
+	h.isSound(f)
+	closed := time.Now()
+	h.Close()
+	select {
+	case <-h.Prog.Exited:
+	case <-time.After(quickExit):
+	}
+	require.Zero(t, h.Prog.Ends(h.slack(closed)))
+	if !strings.HasPrefix(f.mode, "http-") {
+		require.Empty(t, w.Processes(h.log), "processes of the faulty server")
+	}
+}
+
+// isSound checks the memory and the output of the gateway.
+func (h *harmed) isSound(f *fault) {
+	h.T.Helper()
+	limit := peakMemory
+	if f.large {
+		limit = peakLarge
+	}
+	if os.Getenv("GOBLIN_E2E_RACE") == "" {
+		require.LessOrEqual(h.T, h.peak(), limit, "peak memory in MiB")
+	}
+	h.Mu.Lock()
+	defer h.Mu.Unlock()
+	for id, all := range h.Replies {
+		n := 0
+		_, err := fmt.Sscan(id, &n)
+		require.True(h.T, err == nil && 0 < n && n <= h.LastID, "an answer to %s, which nobody asked", id)
+		for _, m := range all {
+			require.True(h.T, utf8.ValidString(m.Raw), "an answer that is not UTF-8: %q", e2e.Tail(m.Raw, 300))
+		}
+	}
+	for _, m := range append(h.Notes, h.Asks...) {
+		require.True(h.T, utf8.ValidString(m.Raw), "a message that is not UTF-8: %q", e2e.Tail(m.Raw, 300))
+	}
+	for _, trace := range []string{"goroutine ", "panic:", "\x1b", "\u009b"} {
+		require.NotContains(h.T, h.Prog.Stderr.String(), trace)
+	}
+}
+
+// bad adds the faulty server to the config.
+func bad(w *e2e.World, f *fault, log string) {
+	b := &e2e.Backend{T: w.T, Name: "bad", Conf: e2e.Obj{}}
+	args := append([]string{"-log", log}, f.flags...)
+	switch {
+	case f.mode == "missing":
+		b.Conf["command"] = "no-such-program-anywhere"
+	case f.mode == "http-refused":
+		b.Conf["url"] = fmt.Sprintf("http://127.0.0.1:%d/mcp", e2e.FreePort(w.T))
+	case strings.HasPrefix(f.mode, "http-"):
+		b.Conf["url"] = "http://" + w.BadHTTP(append(args, "-http", "127.0.0.1:0", f.mode)) + "/mcp"
+	default:
+		b.Conf["command"], b.Conf["args"] = e2e.Badserver, append(args, f.mode)
+	}
+	for k, v := range f.entry {
+		b.Conf[k] = v
+	}
+	w.Backends = append(w.Backends, b)
+}
+
+// peak is the largest memory that the gateway had, in MiB; 0 where the system
+// does not tell.
+func (h *harmed) peak() int {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", h.Prog.Cmd.Process.Pid))
+	_, rest, _ := strings.Cut(string(text), "VmHWM:")
+	kib := 0
+	_, _ = fmt.Sscan(rest, &kib)
+	return kib >> 10
+}
+
+// told counts the lines of badserver's log that begin so.
+func (h *harmed) told(start string) int {
+	n := 0
+	text, _ := os.ReadFile(h.log) // none before the first start
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, start) {
+			n++
+		}
+	}
+	return n
+}
+
+func (h *harmed) call(tool string, args any) string {
+	return h.Begin("tools/call", e2e.Obj{"name": tool, "arguments": args})
+}
+
+// slack is what a busy machine adds to every limit: ten times what it added to a
+// call of the undisturbed gateway since then.
+func (h *harmed) slack(since time.Time) time.Duration {
+	_, worst := quantiles(h.undisturbed.since(since))
+	return 10 * max(worst, h.undisturbed.silent())
+}
+
+// within waits for the answer to a request, for so long at most.
+func (h *harmed) within(limit time.Duration, id string) (m e2e.Message) {
+	h.T.Helper()
+	began, answered := time.Now(), func() bool { return len(h.Replies[id]) > 0 }
+	require.True(h.T, h.Holds(limit, answered) || h.Holds(h.slack(began), answered), "no answer to %s within %v", id, limit)
+	h.Mu.Lock()
+	defer h.Mu.Unlock()
+	return h.Replies[id][0]
+}
+
+// failsWithin expects an error that names the server.
+func (h *harmed) failsWithin(limit time.Duration, id string, kinds ...string) {
+	h.T.Helper()
+	m := h.within(limit, id)
+	e := e2e.ParseError(h.T, m)
+	require.Contains(h.T, e.Message, "bad")
+	if len(kinds) > 0 {
+		require.Contains(h.T, kinds, e.Kind(), m.Raw)
+		require.Equal(h.T, "bad", e2e.Str(e.Data, "server"))
+	}
+}
+
+// usable expects that a call of the faulty server succeeds, in the end.
+func (h *harmed) usable() {
+	h.T.Helper()
+	require.True(h.T, h.until(15*time.Second, func() bool {
+		return e2e.Str(h.Request("tools/call", e2e.Obj{"name": "bad_echo"}).Result, "content", 0, "text") == "echo"
+	}), "the server is usable within 15 s")
+}
+
+// until asks again and again.
+func (h *harmed) until(limit time.Duration, cond func() bool) bool {
+	for began := time.Now(); time.Since(began) < limit || time.Since(began) < limit+h.slack(began); time.Sleep(10 * time.Millisecond) {
+		if cond() {
+			return true
+		}
+	}
+	return false
+}
+
+// meanwhile does something again and again while the healthy server is called
+// often enough to tell.
+func (h *harmed) meanwhile(f func()) {
+	for since := time.Now(); len(h.steady.since(since)) < enough; {
+		f()
+	}
+}
+
+// answers is how many answers to a request have come.
+func (h *harmed) answers(id string) int {
+	h.Mu.Lock()
+	defer h.Mu.Unlock()
+	return len(h.Replies[id])
+}
+
+// state waits for a state of the faulty server.
+func (h *harmed) state(want string) {
+	h.T.Helper()
+	require.True(h.T, h.until(e2e.Patience, func() bool {
+		for _, s := range e2e.Each([]byte(h.ReadText("goblin://servers")), "servers") {
+			if e2e.Str(s, "name") == "bad" && e2e.Str(s, "state") == want {
+				return true
+			}
+		}
+		return false
+	}), "the state %q in %s", want, h.ReadText("goblin://servers"))
+}
+
+// window lets time pass in which something must not happen.
+func (h *harmed) window(d time.Duration) { h.Holds(d, func() bool { return false }) }
+
+// pulse calls a healthy server every few milliseconds.
+type pulse struct {
+	mu    sync.Mutex
+	calls []sample
+	over  bool
+	done  chan struct{}
+}
+
+type sample struct {
+	at   time.Time
+	took time.Duration
+}
+
+func startPulse(c *e2e.Client, tool string) *pulse {
+	p := &pulse{done: make(chan struct{})}
+	go func() {
+		defer close(p.done)
+		for {
+			at := time.Now()
+			id := c.Begin("tools/call", e2e.Obj{"name": tool})
+			took := time.Duration(math.MaxInt64) // without a good answer
+			c.Holds(e2e.Patience, func() bool {
+				if len(c.Replies[id]) == 0 {
+					return false
+				}
+				if c.Replies[id][0].Error == nil {
+					took = time.Since(at)
+				}
+				return true
+			})
+			if p.add(sample{at, took}) {
+				return
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}()
+	return p
+}
+
+// enough is how many calls tell a p95.
+const enough = 40
+
+// add reports whether the pulse has ended.
+func (p *pulse) add(s sample) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.calls = append(p.calls, s)
+	return p.over && (len(p.calls) >= enough || s.took > e2e.Patience)
+}
+
+// silent is how long no call has ended.
+func (p *pulse) silent() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.calls) == 0 || p.over {
+		return 0
+	}
+	last := p.calls[len(p.calls)-1]
+	return time.Since(last.at.Add(min(last.took, e2e.Patience)))
+}
+
+func (p *pulse) end() []sample {
+	p.mu.Lock()
+	p.over = true
+	p.mu.Unlock()
+	<-p.done
+	return p.calls
+}
+
+func (p *pulse) since(t time.Time) []sample {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n, _ := slices.BinarySearchFunc(p.calls, t, func(s sample, t time.Time) int { return s.at.Compare(t) })
+	return slices.Clone(p.calls[n:])
+}
+
+func quantiles(calls []sample) (p95, worst time.Duration) {
+	took := make([]time.Duration, 0, len(calls))
+	for _, s := range calls {
+		took = append(took, s.took)
+	}
+	slices.Sort(took)
+	if len(took) == 0 {
+		return 0, 0
+	}
+	return took[(len(took)*95-1)/100], took[len(took)-1]
+}

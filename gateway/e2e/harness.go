@@ -1,0 +1,421 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+// Patience bounds every wait; a correct program needs a small part of it.
+const Patience = 60 * time.Second
+
+// The exit codes of the contract.
+const (
+	ExitOK       = 0
+	ExitFailure  = 1
+	ExitUsage    = 2
+	ExitConfig   = 3
+	ExitConnect  = 4
+	ExitTimeout  = 6
+	ExitNotFound = 7
+)
+
+// Main runs the tests of a package; none may leave a goroutine behind.
+func Main(m *testing.M) {
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f != nil && f.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
+		_ = flag.Set("test.parallel", "4") // most tests wait for other processes
+	}
+	if f := flag.Lookup("rapid.checks"); f != nil && f.Value.String() == f.DefValue {
+		_ = flag.Set("rapid.checks", "20") // each of them is many messages between processes
+	}
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) (int, error) {
+	if err := provide(); err != nil {
+		return 1, err
+	}
+	code := m.Run()
+	http.DefaultClient.CloseIdleConnections()
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			return 1, err
+		}
+	}
+	return code, nil
+}
+
+// Obj is a JSON object in a test.
+type Obj = map[string]any
+
+// board is a state with a wake-up for those that wait for it.
+type board struct {
+	Mu sync.Mutex
+	ch chan struct{}
+}
+
+func (b *board) Update(change func()) {
+	b.Mu.Lock()
+	defer b.Mu.Unlock()
+	change()
+	if b.ch != nil {
+		close(b.ch)
+		b.ch = nil
+	}
+}
+
+// Holds waits until cond, which is called with the lock held, or the deadline.
+func (b *board) Holds(limit time.Duration, cond func() bool) bool {
+	deadline := time.NewTimer(limit)
+	defer deadline.Stop()
+	for {
+		b.Mu.Lock()
+		if cond() {
+			b.Mu.Unlock()
+			return true
+		}
+		if b.ch == nil {
+			b.ch = make(chan struct{})
+		}
+		ch := b.ch
+		b.Mu.Unlock()
+		select {
+		case <-ch:
+		case <-deadline.C:
+			return false
+		}
+	}
+}
+
+// Eventually is for states that nobody announces.
+func Eventually(t *testing.T, what string, cond func() bool) {
+	t.Helper()
+	for end := time.Now().Add(Patience); !cond(); {
+		if time.Now().After(end) {
+			t.Fatalf("waited %v for: %s", Patience, what)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// World is one config with its home folder, runtime folder and backends. Every
+// process in it carries its folder's name in its environment.
+type World struct {
+	T        *testing.T
+	Dir      string
+	Cwd      string // of commands
+	Config   string
+	Gateway  Obj
+	Log      Obj
+	Lua      Obj
+	Backends []*Backend
+	Env      []string
+	Written  bool
+	Hosted   bool // a command may have left a host behind
+	Programs []*Program
+	panes    int
+}
+
+func NewWorld(t *testing.T) *World {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "gb") // short: socket paths are limited
+	require.NoError(t, err)
+	w := &World{T: t, Dir: dir, Cwd: dir, Config: filepath.Join(dir, "goblin.yaml"), Gateway: Obj{
+		"startup_wait": "20s", "meta_tools": false, "linger": "60s",
+	}}
+	for _, sub := range []string{"home", "run", "cfg"} {
+		require.NoError(t, os.Mkdir(filepath.Join(dir, sub), 0o700))
+	}
+	t.Cleanup(w.clean)
+	return w
+}
+
+// clean ends what is left and complains if that was anything but a host.
+func (w *World) clean() {
+	if w.T.Failed() {
+		w.T.Logf("log of the host:\n%s", Tail(w.HostLog(), 6000))
+		for _, b := range w.Backends {
+			w.T.Logf("what backend %s was told:\n%s", b.Name, b.story())
+		}
+	}
+	var left []string
+	stop := time.Now()
+	for end := time.Now().Add(Patience); ; time.Sleep(10 * time.Millisecond) {
+		if w.Hosted && !time.Now().Before(stop) {
+			// Again later: one of several hosts that started at once may find
+			// out last that it is not needed, after the first has ended.
+			w.Run("stop")
+			stop = time.Now().Add(3 * time.Second)
+		}
+		if left = w.Processes(""); len(left) == 0 {
+			break
+		}
+		if time.Now().After(end) {
+			w.T.Errorf("processes are left: %s\nlog of the host:\n%s", strings.Join(left, "; "), w.HostLog())
+			w.Kill()
+			break
+		}
+	}
+	for _, b := range w.Backends {
+		b.close()
+	}
+	_ = os.RemoveAll(w.Dir)
+}
+
+// Processes lists those of this world whose command line holds the text, as
+// "PID command line". Zombies are not counted.
+func (w *World) Processes(holding string) []string {
+	var found []string
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		cmd, err := os.ReadFile(dir + "/cmdline")
+		if err != nil || len(cmd) == 0 {
+			continue
+		}
+		env, _ := os.ReadFile(dir + "/environ")
+		line := string(bytes.ReplaceAll(bytes.TrimRight(cmd, "\x00"), []byte{0}, []byte{' '}))
+		if strings.Contains(line+string(env), w.Dir+"/") && strings.Contains(line, holding) {
+			found = append(found, filepath.Base(dir)+" "+line)
+		}
+	}
+	return found
+}
+
+func (w *World) Kill() {
+	for _, p := range w.Processes("") {
+		pid, _, _ := strings.Cut(p, " ")
+		if n, err := strconv.Atoi(pid); err == nil && n != os.Getpid() {
+			_ = Kill(n)
+		}
+	}
+}
+
+// Environ is what every command of this world gets.
+func (w *World) Environ() []string {
+	env := []string{
+		"PATH=" + os.Getenv("PATH"),
+		"HOME=" + filepath.Join(w.Dir, "home"),
+		"XDG_RUNTIME_DIR=" + filepath.Join(w.Dir, "run"),
+		"XDG_CONFIG_HOME=" + filepath.Join(w.Dir, "cfg"),
+		"TERM=dumb",
+		"GORACE=halt_on_error=1",
+	}
+	if dir := os.Getenv("GOCOVERDIR"); dir != "" {
+		env = append(env, "GOCOVERDIR="+dir)
+	}
+	if w.Config != "" {
+		env = append(env, "GOBLIN_CONFIG="+w.Config)
+	}
+	return append(env, w.Env...)
+}
+
+// Write makes the config file of the backends, once.
+func (w *World) Write() {
+	if w.Written {
+		return
+	}
+	w.Written = true
+	var b strings.Builder
+	b.WriteString("servers:\n")
+	if len(w.Backends) == 0 {
+		b.Reset()
+		b.WriteString("servers: {}\n")
+	}
+	for _, s := range w.Backends {
+		fmt.Fprintf(&b, "  %s: %s\n", Marshal(s.Name), Marshal(s.Conf))
+	}
+	fmt.Fprintf(&b, "gateway: %s\n", Marshal(w.Gateway))
+	if w.Lua != nil {
+		fmt.Fprintf(&b, "lua: %s\n", Marshal(w.Lua))
+	}
+	if w.Log != nil {
+		fmt.Fprintf(&b, "log: %s\n", Marshal(w.Log))
+	}
+	require.NoError(w.T, os.WriteFile(w.Config, []byte(b.String()), 0o600))
+}
+
+func Marshal(v any) json.RawMessage {
+	if raw, ok := v.(json.RawMessage); ok {
+		return raw
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic(err)
+	}
+	return bytes.TrimSpace(b.Bytes())
+}
+
+// Output is what a finished command said.
+type Output struct {
+	Stdout, Stderr string
+	Code           int
+}
+
+// Run runs a command of Goblin to its end.
+func (w *World) Run(args ...string) Output { return w.RunInput("", args...) }
+
+func (w *World) RunInput(stdin string, args ...string) Output {
+	w.T.Helper()
+	w.Write()
+	cmd := exec.Command(Goblin, args...)
+	cmd.Env, cmd.Dir = w.Environ(), w.Cwd
+	cmd.Stdin = strings.NewReader(stdin)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.WaitDelay = 10 * time.Second // a detached child may hold stderr
+	require.NoError(w.T, cmd.Start())
+	timer := time.AfterFunc(Patience, func() { _ = cmd.Process.Signal(syscall.SIGQUIT) })
+	err := cmd.Wait()
+	timer.Stop()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
+		w.T.Fatalf("goblin %v: %v", args, err)
+	}
+	return Output{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+// Succeeds runs a command that must end well and gives its stdout.
+func (w *World) Succeeds(args ...string) string {
+	w.T.Helper()
+	out := w.Run(args...)
+	require.Zero(w.T, out.Code, "goblin %v: %s", args, out.Stderr)
+	return out.Stdout
+}
+
+// Buffer is stderr of a running process.
+type Buffer struct {
+	board
+	Text bytes.Buffer
+}
+
+func (b *Buffer) Write(p []byte) (int, error) {
+	b.Update(func() { b.Text.Write(p) })
+	return len(p), nil
+}
+
+func (b *Buffer) String() string {
+	b.Mu.Lock()
+	defer b.Mu.Unlock()
+	return b.Text.String()
+}
+
+// Program is a running process of Goblin.
+type Program struct {
+	T      *testing.T
+	Cmd    *exec.Cmd
+	Stderr Buffer
+	Exited chan struct{}
+}
+
+// Start runs a command; pipes are set up by prepare.
+func (w *World) Start(prepare func(*exec.Cmd), args ...string) *Program {
+	w.T.Helper()
+	w.Write()
+	return w.Execute(Goblin, prepare, args...)
+}
+
+func (w *World) Execute(path string, prepare func(*exec.Cmd), args ...string) *Program {
+	w.T.Helper()
+	p := &Program{T: w.T, Cmd: exec.Command(path, args...), Exited: make(chan struct{})}
+	p.Cmd.Env, p.Cmd.Dir, p.Cmd.Stderr = w.Environ(), w.Cwd, &p.Stderr
+	p.Cmd.WaitDelay = 10 * time.Second
+	if prepare != nil {
+		prepare(p.Cmd)
+	}
+	require.NoError(w.T, p.Cmd.Start())
+	w.Programs = append(w.Programs, p)
+	go func() {
+		defer close(p.Exited)
+		_ = p.Cmd.Wait() // how it ended is asked of ProcessState
+	}()
+	w.T.Cleanup(func() {
+		p.Signal(syscall.SIGTERM)
+		p.Ends(Patience)
+		if w.T.Failed() {
+			w.T.Logf("stderr of goblin %v:\n%s", args, Tail(p.Stderr.String(), 60000))
+		}
+		require.NotContains(w.T, p.Stderr.String(), "DATA RACE")
+		require.NotContains(w.T, p.Stderr.String(), "goroutine 1 [")
+	})
+	return p
+}
+
+func Tail(s string, n int) string { return s[max(0, len(s)-n):] }
+
+func (p *Program) Signal(sig syscall.Signal) {
+	select {
+	case <-p.Exited:
+	default:
+		_ = p.Cmd.Process.Signal(sig)
+	}
+}
+
+// Ends waits for the end of the process; one that does not is killed.
+func (p *Program) Ends(limit time.Duration) int {
+	p.T.Helper()
+	select {
+	case <-p.Exited:
+		return p.Cmd.ProcessState.ExitCode() // also with no time left
+	default:
+	}
+	select {
+	case <-p.Exited:
+	case <-time.After(limit):
+		p.T.Errorf("goblin %v did not end within %v", p.Cmd.Args[1:], limit)
+		_ = p.Cmd.Process.Signal(syscall.SIGQUIT)
+		select {
+		case <-p.Exited:
+		case <-time.After(2 * time.Second):
+			_ = p.Cmd.Process.Kill()
+			<-p.Exited
+		}
+	}
+	return p.Cmd.ProcessState.ExitCode()
+}
+
+var lastPort atomic.Int64
+
+// FreePort is a loopback port outside of the range that the kernel gives to
+// outgoing connections, so that nobody takes it in between.
+func FreePort(t *testing.T) int {
+	t.Helper()
+	lastPort.CompareAndSwap(0, 10000+rand.Int64N(15000))
+	for range 1000 {
+		port := int(lastPort.Add(1))
+		ln, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
+		if err != nil {
+			continue
+		}
+		_ = ln.Close()
+		return port
+	}
+	t.Fatal("no free port")
+	return 0
+}

@@ -1,0 +1,127 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Sockets are the sockets that Goblin has made in a world.
+func (w *World) Sockets() []string {
+	var found []string
+	_ = filepath.WalkDir(filepath.Join(w.Dir, "run"), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type()&fs.ModeSocket != 0 {
+			found = append(found, path)
+		}
+		return nil
+	})
+	return found
+}
+
+// Host is the process id of the detached host. Others that were started at the
+// same time may still be about to find that there is one.
+func (w *World) Host() int {
+	w.T.Helper()
+	var hosts []int
+	Eventually(w.T, "one host", func() bool {
+		hosts = nil
+		for _, p := range w.Processes("") {
+			var n int
+			_, _ = fmt.Sscan(p, &n)
+			if n > 1 && strings.Contains(p, Goblin) && !w.isClient(n) {
+				hosts = append(hosts, n)
+			}
+		}
+		return len(hosts) == 1
+	})
+	return hosts[0]
+}
+
+func (w *World) isClient(pid int) bool {
+	for _, p := range w.Programs {
+		if p.Cmd.Process.Pid == pid {
+			return true
+		}
+	}
+	return false
+}
+
+// GoesOn waits until calls are served by the next host: one that is sent before
+// its bridge hears of the end of the last host is lost with that.
+func (c *Client) GoesOn(tool string) {
+	c.T.Helper()
+	Eventually(c.T, "the next host", func() bool {
+		return c.Request("tools/call", Obj{"name": tool, "arguments": Obj{}}).Error == nil
+	})
+}
+
+// HostLog is what detached hosts of a world logged.
+func (w *World) HostLog() string {
+	var b strings.Builder
+	_ = filepath.WalkDir(w.Dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && strings.Contains(filepath.Base(path), ".log") {
+			if text, err := os.ReadFile(path); err == nil {
+				b.Write(text)
+			}
+		}
+		return nil
+	})
+	return b.String()
+}
+
+// Edit changes the config as editors do, by another file in its place.
+func (w *World) Edit(change func()) {
+	w.T.Helper()
+	path := w.Config
+	w.Write()
+	w.Written = false
+	change()
+	w.Config = filepath.Join(w.Dir, "edited")
+	w.Write()
+	require.NoError(w.T, os.Rename(w.Config, path))
+	w.Config = path
+}
+
+// Drop takes a backend out of the config.
+func (w *World) Drop(b *Backend) {
+	for i := range w.Backends {
+		if w.Backends[i] == b {
+			w.Backends = append(w.Backends[:i:i], w.Backends[i+1:]...)
+			w.T.Cleanup(b.close)
+			return
+		}
+	}
+}
+
+// hostStatus is what goblin status --json says.
+type hostStatus struct {
+	PID      int
+	Log      string
+	Notice   string
+	Sessions []struct{ Transport, Client string }
+}
+
+func (w *World) Status() (s hostStatus) {
+	w.T.Helper()
+	require.NoError(w.T, json.Unmarshal([]byte(w.Succeeds("status", "--json")), &s))
+	return s
+}
+
+func (s hostStatus) Count(transport string) (n int) {
+	for _, c := range s.Sessions {
+		if c.Transport == transport {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *World) WaitScreens(n int) {
+	w.T.Helper()
+	Eventually(w.T, fmt.Sprintf("%d screens", n), func() bool { return w.Status().Count("screen") == n })
+}

@@ -1,0 +1,192 @@
+package hosts
+
+import (
+	"bytes"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+// exitLimit is how long anything may be left of a process that was told to end.
+const exitLimit = 14 * time.Second
+
+// stubborn is a server that ends by SIGKILL only, and has started a process
+// that holds its pipes and ignores signals, too.
+func stubborn() e2e.Obj {
+	script := e2e.Filesystem()
+	script["ignoreterm"], script["ignoreeof"] = true, true
+	script["on"] = e2e.Obj{"start": e2e.Actions(e2e.Do("grandchild"))}
+	return script
+}
+
+// survivors waits until no process of the world is left whose command line
+// holds the text, exitLimit at most, and gives those that are.
+func survivors(w *e2e.World, holding string) (left []string) {
+	for end := time.Now().Add(exitLimit); ; time.Sleep(20 * time.Millisecond) {
+		if left = w.Processes(holding); len(left) == 0 || time.Now().After(end) {
+			return left
+		}
+	}
+}
+
+// modes start Goblin so that it has servers of its own, and give the process.
+var modes = map[string]func(w *e2e.World) *e2e.Program{
+	"standalone": func(w *e2e.World) *e2e.Program {
+		c := w.Standalone()
+		require.NotEmpty(w.T, c.Names("tools"))
+		return c.Prog
+	},
+	"serve": func(w *e2e.World) *e2e.Program {
+		s := w.Serve()
+		require.NotEmpty(w.T, s.Client(false).Names("tools"))
+		return s.Program
+	},
+}
+
+func TestP01_to_P04_NoEndLeavesAProcess(t *testing.T) {
+	t.Parallel()
+	signalled := func(sig syscall.Signal) func(*e2e.Program) { return func(p *e2e.Program) { p.Signal(sig) } }
+	for _, tc := range []struct {
+		name, mode string
+		end        func(p *e2e.Program)
+	}{
+		{"P02 SIGTERM", "standalone", signalled(syscall.SIGTERM)},
+		{"P02 SIGTERM", "serve", signalled(syscall.SIGTERM)},
+		{"P03 SIGINT", "standalone", signalled(syscall.SIGINT)},
+		{"P03 SIGINT", "serve", signalled(syscall.SIGINT)},
+		{"P04 SIGHUP", "standalone", signalled(syscall.SIGHUP)},
+	} {
+		t.Run(tc.name+" "+tc.mode, func(t *testing.T) {
+			t.Parallel()
+			w := e2e.NewWorld(t)
+			w.Backend("stubborn", stubborn())
+			p := modes[tc.mode](w)
+			tc.end(p)
+			require.Empty(t, survivors(w, ""))
+			require.Zero(t, p.Ends(time.Second))
+		})
+	}
+	t.Run("P01 end of input", func(t *testing.T) {
+		t.Parallel()
+		w := e2e.NewWorld(t)
+		w.Backend("stubborn", stubborn())
+		c := w.Standalone()
+		require.NotEmpty(t, c.Names("tools"))
+		c.Close()
+		require.Empty(t, survivors(w, ""))
+		require.Zero(t, c.Prog.Ends(time.Second))
+	})
+	t.Run("P01 the last client of a host", func(t *testing.T) {
+		t.Parallel()
+		w := e2e.NewWorld(t)
+		w.Gateway["linger"] = "100ms"
+		w.Backend("stubborn", stubborn())
+		c := w.Bridged()
+		require.NotEmpty(t, c.Names("tools"))
+		c.Close()
+		require.Empty(t, survivors(w, ""))
+	})
+	t.Run("P02 SIGTERM of a host in the background", func(t *testing.T) {
+		t.Parallel()
+		w := e2e.NewWorld(t)
+		w.Backend("stubborn", stubborn())
+		c := w.Bridged()
+		require.NotEmpty(t, c.Names("tools"))
+		pid := w.Host()
+		c.Close()
+		require.Zero(t, c.Prog.Ends(e2e.Patience))
+		require.NoError(t, syscall.Kill(pid, syscall.SIGTERM))
+		require.Empty(t, survivors(w, ""))
+	})
+	t.Run("P04 the terminal hangs up", func(t *testing.T) {
+		t.Parallel()
+		w := e2e.NewWorld(t)
+		w.Backend("stubborn", stubborn())
+		person, p := onTerminal(w)
+		var screen []byte
+		for part := make([]byte, 4096); !bytes.Contains(screen, []byte("logs/app.log")); {
+			n, err := person.Read(part)
+			require.NoError(t, err)
+			screen = append(screen, part[:n]...)
+		}
+		require.NoError(t, person.Close())
+		require.Empty(t, survivors(w, ""))
+		p.Ends(time.Second)
+	})
+}
+
+func TestP05_SIGKILLTakesTheServersAlong(t *testing.T) {
+	t.Parallel()
+	for mode, open := range modes {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			w := e2e.NewWorld(t)
+			b := w.Backend("stubborn", stubborn())
+			p := open(w)
+			p.Signal(syscall.SIGKILL)
+			require.Empty(t, survivors(w, b.Conf["args"].([]string)[0]))
+			b.WaitGone()
+			w.Kill() // the kernel ends direct children only
+		})
+	}
+}
+
+func TestP06_ProcessThatHoldsThePipesOfAServer(t *testing.T) {
+	t.Parallel()
+	for mode, open := range modes {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			w := e2e.NewWorld(t)
+			script := e2e.Filesystem() // ends well itself
+			script["on"] = e2e.Obj{"start": e2e.Actions(e2e.Do("grandchild"))}
+			b := w.Backend("launcher", script)
+			p := open(w)
+			// It ends with the server, not only with Goblin.
+			b.DoAt(b.WaitStarts(1), e2e.Do("crash"))
+			b.WaitStarts(2)
+			require.Len(t, grandchildren(w), 1)
+			p.Signal(syscall.SIGTERM)
+			require.Empty(t, survivors(w, ""))
+			require.Zero(t, p.Ends(time.Second))
+		})
+	}
+}
+
+// Its parent lives, so that nothing but Goblin ends it.
+func TestP06_ServerThatHeedsNothingIsKilledAtItsRestart(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", stubborn())
+	c := w.Bridged()
+	old := b.WaitStarts(1)
+	w.Succeeds("restart", "b")
+	ended(b, old.Pid)
+	b.WaitStarts(2)
+	require.Len(t, grandchildren(w), 1)
+	e2e.Eventually(t, "the new process", func() bool { return c.Request("tools/call", e2e.Obj{"name": "b_stat"}).Error == nil })
+}
+
+// grandchildren waits until not more than one of them is left.
+func grandchildren(w *e2e.World) (found []string) {
+	w.T.Helper()
+	e2e.Eventually(w.T, "one process that a server started", func() bool {
+		found = w.Processes("-sleep")
+		return len(found) == 1
+	})
+	return found
+}
+
+func TestServersOfACommandEndWithIt(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("stubborn", stubborn())
+	p := w.Start(func(cmd *exec.Cmd) { cmd.Stdout = nil }, "list", "tools")
+	require.Empty(t, survivors(w, ""))
+	require.Zero(t, p.Ends(time.Second), strings.TrimSpace(p.Stderr.String()))
+}

@@ -1,0 +1,127 @@
+package hosts
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+// A file of another client that holds Goblin's own entry must not start Goblins
+// that start Goblins.
+func TestGoblinsOwnEntryStartsNothing(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("shop", e2e.Shop())
+	link := filepath.Join(w.Dir, "mcp-hub")
+	require.NoError(t, os.Symlink(e2e.Goblin, link))
+	w.Config = filepath.Join(w.Dir, "claude.json")
+	w.Written = true
+	require.NoError(t, os.WriteFile(w.Config, fmt.Appendf(nil,
+		`{"mcpServers": {"goblin": {"command": %q, "args": ["stdio"]}, "hub": {"command": %q}, "shop": %s}}`,
+		e2e.Goblin, link, e2e.Marshal(b.Conf)), 0o600))
+	out := w.Run("list", "tools")
+	require.Zero(t, out.Code, out.Stderr)
+	require.Contains(t, out.Stdout, "shop_stat")
+	require.Equal(t, 1, b.Starts(), "no other Goblin has started it")
+	require.Empty(t, out.Stderr, "nobody misses them")
+	require.Regexp(t, `(?m)^goblin-2 +disabled(.|\n)*^hub +disabled`, w.Succeeds("list", "servers"))
+	out = w.Run("validate")
+	require.Zero(t, out.Code)
+	require.Contains(t, out.Stderr, `warning: server "goblin" is Goblin itself; left out`)
+	require.Contains(t, out.Stderr, `warning: server "hub" is Goblin itself; left out`)
+}
+
+func TestProgressExtendsACallInAPipe(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Config = filepath.Join(w.Dir, "slow.yaml")
+	w.Written = true
+	require.NoError(t, os.WriteFile(w.Config, fmt.Appendf(nil,
+		"servers: {clock: {command: %q, args: [demo-server, clock], timeout: 1s}}", e2e.Goblin), 0o600))
+	got := w.Run("call", "clock_countdown", "--args", `{"from": 8, "interval_ms": 250}`)
+	require.Zero(t, got.Code, got.Stderr)
+	require.Contains(t, got.Stdout, "Lift-off")
+}
+
+func TestAnInterruptedListIsAFailure(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	fifo := filepath.Join(w.Dir, "started")
+	require.NoError(t, exec.Command("mkfifo", fifo).Run())
+	started, err := os.OpenFile(fifo, os.O_RDWR, 0)
+	require.NoError(t, err)
+	defer started.Close()
+	require.NoError(t, started.SetReadDeadline(time.Now().Add(e2e.Patience)))
+	w.Config = filepath.Join(w.Dir, "slow.yaml")
+	w.Written = true
+	require.NoError(t, os.WriteFile(w.Config, fmt.Appendf(nil,
+		"servers:\n  clock: {command: %q, args: [demo-server, clock]}\n  mute: {command: sh, args: [-c, 'echo >%s; cat >/dev/null']}\n",
+		e2e.Goblin, fifo), 0o600))
+	cmd := exec.Command(e2e.Goblin, "list", "tools")
+	cmd.Env = w.Environ()
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	require.NoError(t, cmd.Start())
+	_, err = started.Read(make([]byte, 1))
+	require.NoError(t, err, "the server that never answers has started")
+	require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
+	_ = cmd.Wait()
+	require.Equal(t, e2e.ExitFailure, cmd.ProcessState.ExitCode())
+	require.Empty(t, stdout.String())
+	require.Equal(t, "goblin: interrupted\n", stderr.String())
+}
+
+func TestServersThatAllFailAreCode4(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Config = filepath.Join(w.Dir, "broken.yaml")
+	w.Written = true
+	require.NoError(t, os.WriteFile(w.Config, []byte(
+		"servers:\n  a: {command: echo hello world}\n  off: {command: x, env: {A: \"${GOBLIN_TEST_UNSET}\"}, disabled: true}\n"), 0o600))
+	got := w.Run("list", "servers")
+	require.Equal(t, e2e.ExitConnect, got.Code)
+	require.Contains(t, got.Stdout, `put arguments into "args"`)
+	require.Regexp(t, `(?m)^off +disabled`, got.Stdout)
+	require.NotContains(t, got.Stdout, "GOBLIN_TEST_UNSET")
+}
+
+func TestTheStateOfServersIsReadWhenTheyHaveStarted(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("shop", e2e.Shop())
+	w.Backend("s3", e2e.S3())
+	text := w.Succeeds("read", "goblin://servers")
+	require.Equal(t, 2, strings.Count(text, `"state":"ready"`), text)
+}
+
+func TestAPromptNamesItsRequiredArguments(t *testing.T) {
+	env := place(t)
+	_, errs, code := shell(t, env, "prompt", "library/discuss_book", "--arg", "author=x")
+	require.Equal(t, e2e.ExitUsage, code)
+	require.Equal(t, "goblin: prompt \"library/discuss_book\" needs --arg title=…\n", errs)
+	_, errs, code = shell(t, env, "call", "library_search_books")
+	require.Equal(t, e2e.ExitFailure, code)
+	require.Contains(t, errs, `missing "query"`)
+}
+
+func TestADisabledServerLacksNothing(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("on", e2e.Filesystem())
+	w.Backend("off", e2e.Filesystem(), e2e.Obj{"disabled": true, "env": e2e.Obj{"TOKEN": "${GOBLIN_TEST_UNSET}"}})
+	states := map[string]string{}
+	for _, s := range e2e.Each(json.RawMessage(w.Succeeds("list", "servers", "--json"))) {
+		states[e2e.Str(s, "name")] = e2e.Str(s, "state") + e2e.Str(s, "error")
+	}
+	require.Equal(t, map[string]string{"on": "ready", "off": "disabled"}, states)
+}

@@ -1,0 +1,213 @@
+package hosts
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"goblin/gateway/e2e"
+)
+
+// terminal opens a pseudo-terminal: what a person holds, and what a program gets.
+func terminal(t *testing.T) (person, program *os.File) {
+	t.Helper()
+	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("no pseudo-terminals here: ", err)
+	}
+	t.Cleanup(func() { _ = person.Close() })
+	require.NoError(t, unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0))
+	n, err := unix.IoctlGetInt(int(person.Fd()), unix.TIOCGPTN)
+	require.NoError(t, err)
+	program, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
+	require.NoError(t, err)
+	return person, program
+}
+
+// onTerminal starts goblin on a terminal of its own.
+func onTerminal(w *e2e.World) (person *os.File, p *e2e.Program) {
+	w.T.Helper()
+	person, side := terminal(w.T)
+	p = w.Start(func(cmd *exec.Cmd) {
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = side, side, side
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	})
+	_ = side.Close()
+	return person, p
+}
+
+// watch keeps what is written to a terminal.
+func watch(person io.Reader) *e2e.Buffer {
+	var screen e2e.Buffer
+	go func() { _, _ = io.Copy(&screen, person) }()
+	return &screen
+}
+
+func shows(b *e2e.Buffer, t *testing.T, text string) {
+	t.Helper()
+	require.True(t, b.Holds(e2e.Patience, func() bool { return strings.Contains(b.Text.String(), text) }), "%s", text)
+}
+
+func TestGoblinOnATerminalIsTheHostUntilCtrlC(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("shop", e2e.Filesystem())
+	person, p := onTerminal(w)
+	screen := watch(person)
+	shows(screen, t, "logs/app.log")
+	require.Len(t, w.Sockets(), 1)
+	w.Hosted = true
+	c := w.Bridged()
+	require.Equal(t, "shop:stat:{}", c.CallText("shop_stat", e2e.Obj{}))
+	require.Equal(t, 1, b.Starts())
+	c.Close()
+	c.Prog.Ends(e2e.Patience)
+	_, err := person.Write([]byte{3})
+	require.NoError(t, err)
+	require.Zero(t, p.Ends(e2e.Patience), screen.String())
+	b.WaitGone()
+}
+
+func TestATerminalThatReadsNothingDelaysNobody(t *testing.T) {
+	t.Parallel()
+	for name, owner := range map[string]bool{"the host's own": true, "another's": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := e2e.NewWorld(t)
+			b := w.Backend("shop", e2e.Filesystem())
+			var c *e2e.Client
+			if !owner {
+				c = w.Bridged()
+			}
+			person, p := onTerminal(w)
+			b.WaitStarts(1)
+			e2e.Eventually(t, "the socket", func() bool { return len(w.Sockets()) == 1 })
+			if owner {
+				c = w.Bridged()
+			}
+			w.WaitScreens(1)
+			for range 300 { // each is news to the screen
+				require.Equal(t, "shop:stat:{}", c.CallText("shop_stat", e2e.Obj{}))
+			}
+			p.Signal(syscall.SIGTERM)
+			require.Zero(t, p.Ends(e2e.Patience))
+			_ = person.Close()
+		})
+	}
+}
+
+func TestASecondSignalGivesAStalledTerminalBack(t *testing.T) {
+	t.Parallel()
+	for name, owner := range map[string]bool{"the host's own": true, "another's": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := e2e.NewWorld(t)
+			b := w.Backend("shop", e2e.Filesystem())
+			if !owner {
+				w.Bridged()
+			}
+			person, side := terminal(t)
+			settings := func() unix.Termios {
+				now, err := unix.IoctlGetTermios(int(person.Fd()), unix.TCGETS)
+				require.NoError(t, err)
+				return *now
+			}
+			before := settings()
+			p := w.Start(func(cmd *exec.Cmd) {
+				cmd.Stdin, cmd.Stdout, cmd.Stderr = side, side, &bytes.Buffer{}
+				cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+			})
+			b.WaitStarts(1)
+			e2e.Eventually(t, "a screen", func() bool { return settings() != before })
+			w.Hosted = true
+			w.WaitScreens(1)
+			// Each size is a new picture, and nobody takes them: the terminal
+			// has room for a few.
+			for i := range 40 {
+				require.NoError(t, unix.IoctlSetWinsize(int(person.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: 200, Row: uint16(60 + i)}))
+				w.WaitScreens(1)
+			}
+			p.Signal(syscall.SIGTERM)
+			for again := time.NewTicker(100 * time.Millisecond); ; { // two at the same moment count once
+				select {
+				case <-p.Exited:
+					again.Stop()
+					require.Equal(t, before, settings())
+					_ = side.Close()
+					return
+				case <-again.C:
+					p.Signal(syscall.SIGTERM)
+				}
+			}
+		})
+	}
+}
+
+func TestAHostOutlivesItsTerminal(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("shop", e2e.Filesystem())
+	w.Hosted = true
+	w.Write()
+	person, side := terminal(t)
+	p := w.Execute("sh", func(cmd *exec.Cmd) {
+		cmd.Stdin, cmd.Stdout = side, side
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	}, "-c", `trap "" HUP; exec "$0"`, e2e.Goblin)
+	_ = side.Close()
+	shows(watch(person), t, "logs/app.log")
+	c := w.Bridged()
+	host := w.Status().PID
+	require.NoError(t, person.Close())
+	require.True(t, p.Stderr.Holds(e2e.Patience, func() bool {
+		return strings.Contains(p.Stderr.Text.String(), "the terminal is gone") &&
+			strings.Contains(p.Stderr.Text.String(), "; goblin still serves 1 client; Ctrl-C ends it\n")
+	}))
+	require.Equal(t, "shop:stat:{}", c.CallText("shop_stat", e2e.Obj{}))
+	require.Equal(t, []int{host, 0}, []int{w.Status().PID, w.Status().Count("screen")})
+	c.Close()
+	c.Prog.Ends(e2e.Patience)
+	p.Signal(syscall.SIGTERM)
+	require.Zero(t, p.Ends(e2e.Patience))
+	b.WaitGone()
+}
+
+func TestNoCommandAsksTheTerminalAnything(t *testing.T) {
+	t.Parallel()
+	w := e2e.DemoWorld(t)
+	for _, args := range [][]string{{"version"}, {"--help"}, {"list", "servers"}, {"nonsense"}} {
+		person, side := terminal(t)
+		p := w.Start(func(cmd *exec.Cmd) {
+			cmd.Env = append(cmd.Env, "TERM=xterm-256color")
+			cmd.Stdin, cmd.Stdout, cmd.Stderr = side, side, side
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+		}, args...)
+		_ = side.Close()
+		said := watch(person)
+		p.Ends(e2e.Patience)
+		require.True(t, said.Holds(e2e.Patience, func() bool { return strings.Contains(said.Text.String(), "\n") }), "goblin %v: %s", args, said)
+		require.NotContains(t, said.String(), "\x1b", "goblin %v", args)
+	}
+}
+
+func TestStopEndsAHostOnATerminal(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("shop", e2e.Filesystem())
+	person, p := onTerminal(w)
+	go func() { _, _ = io.Copy(io.Discard, person) }()
+	b.WaitStarts(1)
+	e2e.Eventually(t, "the socket", func() bool { return len(w.Sockets()) == 1 })
+	w.Succeeds("stop")
+	require.Zero(t, p.Ends(e2e.Patience))
+	b.WaitGone()
+}

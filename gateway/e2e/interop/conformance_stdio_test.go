@@ -1,0 +1,211 @@
+//go:build conformance
+
+package interop
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+
+	"goblin/gateway/e2e"
+)
+
+// The suite speaks HTTP only. Here a client over stdio does what its scenarios
+// do, under their names, with the same server: alone and behind Goblin.
+
+// probe is a client in one scenario and what it found.
+type probe struct {
+	*e2e.Client
+	t      *testing.T
+	modern bool
+	found  map[string]bool // by check: the server did as it should
+}
+
+// check notes what one of the scenario's checks found; of a check that is made
+// several times, all have to be good.
+func (p *probe) check(id string, good bool) {
+	before, made := p.found[id]
+	p.found[id] = good && (before || !made)
+}
+
+// everything is what a client can be asked for.
+var everything = e2e.Obj{"elicitation": e2e.Obj{}, "sampling": e2e.Obj{}, "roots": e2e.Obj{}}
+
+// openProbe makes a client of a process that speaks MCP on its pipes.
+func openProbe(t *testing.T, c *e2e.Client, revision string) *probe {
+	t.Helper()
+	p := &probe{Client: c, t: t, modern: revision == e2e.ModernRevision, found: map[string]bool{}}
+	c.Caps = everything
+	c.Reply = func(ask e2e.Message) (any, any) { return answerTo(ask.Method, ask.Params), nil }
+	if !p.modern {
+		p.check("server-initialize", e2e.Str(c.Init(), "protocolVersion") == revision)
+	}
+	return p
+}
+
+// answerTo is what the user of the probe says to a server's question.
+func answerTo(method string, params json.RawMessage) any {
+	switch method {
+	case "sampling/createMessage":
+		return e2e.Obj{"role": "assistant", "content": e2e.Obj{"type": "text", "text": "Paris"}, "model": "m", "stopReason": "endTurn"}
+	case "roots/list":
+		return e2e.Obj{"roots": []e2e.Obj{{"uri": "file:///test/root", "name": "Test Root"}}}
+	}
+	content := e2e.Obj{}
+	var properties map[string]json.RawMessage
+	_ = json.Unmarshal(e2e.At(params, "requestedSchema", "properties"), &properties)
+	for name, schema := range properties {
+		switch e2e.Str(schema, "type") {
+		case "boolean":
+			content[name] = true
+		case "integer", "number":
+			content[name] = 7
+		case "array":
+			content[name] = []string{firstOf(e2e.At(schema, "items"))}
+		default:
+			content[name] = firstOf(schema)
+		}
+	}
+	return e2e.Obj{"action": "accept", "content": content}
+}
+
+// firstOf is a value that fits a schema of strings.
+func firstOf(schema json.RawMessage) string {
+	for _, path := range [][]any{{"enum", 0}, {"oneOf", 0, "const"}, {"anyOf", 0, "const"}} {
+		if s := e2e.Str(schema, path...); s != "" {
+			return s
+		}
+	}
+	return "Alice"
+}
+
+// ask sends a request as the revision has it; members of _meta in params win.
+func (p *probe) ask(method string, params e2e.Obj) e2e.Message {
+	p.t.Helper()
+	return p.End(p.asking(method, params))
+}
+
+func (p *probe) asking(method string, params e2e.Obj) (id string) {
+	full := e2e.Obj{}
+	for k, v := range params {
+		full[k] = v
+	}
+	if p.modern {
+		meta := e2e.Obj{
+			e2e.ProtocolPrefix + "protocolVersion": e2e.ModernRevision, e2e.ProtocolPrefix + "clientCapabilities": p.Caps,
+			e2e.ProtocolPrefix + "clientInfo": e2e.Obj{"name": "probe", "version": "1"},
+		}
+		own, _ := params["_meta"].(e2e.Obj)
+		for k, v := range own {
+			meta[k] = v
+		}
+		full["_meta"] = meta
+	}
+	return p.Begin(method, full)
+}
+
+func (p *probe) tool(name string, more ...e2e.Obj) e2e.Message {
+	p.t.Helper()
+	return p.ask("tools/call", e2e.Merge(e2e.Obj{"name": name, "arguments": e2e.Obj{}}, more))
+}
+
+func (p *probe) prompt(name string, more ...e2e.Obj) e2e.Message {
+	p.t.Helper()
+	return p.ask("prompts/get", e2e.Merge(e2e.Obj{"name": name}, more))
+}
+
+func (p *probe) read(uri string) e2e.Message {
+	p.t.Helper()
+	return p.ask("resources/read", e2e.Obj{"uri": uri})
+}
+
+func code(m e2e.Message) string { return string(e2e.At(m.Error, "code")) }
+
+// has reports whether one of the values has text at each of the paths.
+func has(all []json.RawMessage, kind string, members ...string) bool {
+	for _, v := range all {
+		good := kind == "" || e2e.Str(v, "type") == kind
+		for _, name := range members {
+			value := v
+			for _, step := range strings.Split(name, ".") {
+				value = e2e.At(value, step)
+			}
+			good = good && e2e.Str(value) != ""
+		}
+		if good {
+			return true
+		}
+	}
+	return false
+}
+
+// allHave reports whether there are values and all have these members.
+func allHave(all []json.RawMessage, members ...string) bool {
+	for _, v := range all {
+		for _, name := range members {
+			if e2e.At(v, name) == nil {
+				return false
+			}
+		}
+	}
+	return len(all) > 0
+}
+
+// TestConformanceScenariosAreAllRunOverStdio compares the table with the suite's lists.
+func TestConformanceScenariosAreAllRunOverStdio(t *testing.T) {
+	for _, r := range requirements {
+		text, err := os.ReadFile(filepath.Join(npm(t), "node_modules", "@modelcontextprotocol", "conformance", "requirements", r.revision+".yaml"))
+		require.NoError(t, err)
+		var lists struct{ Server []string }
+		require.NoError(t, yaml.Unmarshal(text, &lists))
+		require.Len(t, lists.Server, r.scored)
+		for _, name := range lists.Server {
+			_, run := scenarios[name]
+			require.True(t, run != (overHTTPOnly[name] != ""), name)
+		}
+	}
+}
+
+// overHTTPOnly are the scenarios that have no meaning over stdio, and why.
+var overHTTPOnly = map[string]string{
+	"server-sse-multiple-streams": "the streams of several POSTs",
+	"dns-rebinding-protection":    "the Host and Origin headers",
+}
+
+func TestConformanceOverStdioIsAsGoodAsDirect(t *testing.T) {
+	server := conformServer(t)
+	for _, r := range requirements {
+		for name, s := range scenarios {
+			if !s.of(r.revision) {
+				continue
+			}
+			t.Run(r.revision+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				direct := openProbe(t, e2e.NewWorld(t).PipeTo(server), r.revision)
+				s.run(direct)
+				w := e2e.NewWorld(t)
+				b, _ := w.Fake("suite", e2e.Obj{})
+				b.Conf["command"] = server
+				through := openProbe(t, w.Pipe("stdio", "--standalone"), r.revision)
+				s.run(through)
+				require.NotEmpty(t, direct.found)
+				good := true
+				for id, ok := range direct.found {
+					if !ok {
+						t.Logf("direct: %s failed, through Goblin: %v", id, through.found[id])
+					}
+					if ok && !through.found[id] {
+						good = false
+						t.Logf("through Goblin: %s failed", id)
+					}
+				}
+				require.True(t, good, "not as good as direct:\n%s", through.Story())
+			})
+		}
+	}
+}

@@ -1,0 +1,11 @@
+//go:build interop || conformance
+
+package interop
+
+import (
+	"testing"
+
+	"goblin/gateway/e2e"
+)
+
+func TestMain(m *testing.M) { e2e.Main(m) }

@@ -1,0 +1,342 @@
+package limits
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+// Of what all clients and servers make Goblin hold, half of GOMEMLIMIT is the
+// bound. Each of these throngs would hold some ten times that, and nobody in it
+// comes near a limit of his own.
+const (
+	crampedLimit  = "GOMEMLIMIT=128MiB" // 64 MiB of messages
+	crampedMemory = 400                 // MiB resident, with what was freed a moment ago; the throng asks for 600
+)
+
+// many are the clients of a throng: fewer of a binary that looks for races, which
+// takes its time for each byte.
+func many() int {
+	if e2e.Racing() {
+		return 12
+	}
+	return 50
+}
+
+// outlasting is a time after which who was not refused was not meant to be.
+func outlasting() time.Duration {
+	if e2e.Racing() {
+		return 25 * time.Second
+	}
+	return 15 * time.Second
+}
+
+// cramped serves with little memory a good server, one with large answers and one
+// that never answers.
+func cramped(t *testing.T) (*e2e.World, *e2e.Web) {
+	w := e2e.NewWorld(t)
+	w.Env = append(w.Env, crampedLimit)
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	w.Backend("wide", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("big"), e2e.Tool("huge")}, "on": e2e.Obj{
+		"tools/call big": e2e.Actions(e2e.Do("big", e2e.Obj{"bytes": 1 << 20})), "tools/call huge": e2e.Actions(e2e.Do("big", e2e.Obj{"bytes": large})),
+	}})
+	w.Backends = append(w.Backends, &e2e.Backend{T: t, Name: "bad", Conf: e2e.Obj{"command": e2e.Badserver, "args": []string{"hang-call"}, "timeout": outlasting().String()}})
+	return w, w.Serve()
+}
+
+// stranger is a client on the socket of the host that writes by hand.
+type stranger struct {
+	t    *testing.T
+	conn net.Conn
+	in   *bufio.Reader
+}
+
+// strangers are so many clients of a host.
+func strangers(w *e2e.World, n int) []*stranger {
+	w.T.Helper()
+	version := e2e.Str(json.RawMessage(w.Succeeds("version", "--json")), "version")
+	hello := fmt.Sprintf(`{"goblin":1,"kind":"mcp","version":%q,"pid":%d}`+"\n", version, os.Getpid())
+	all := make([]*stranger, n)
+	for i := range all {
+		conn, err := net.Dial("unix", w.Sockets()[0])
+		require.NoError(w.T, err)
+		w.T.Cleanup(func() { _ = conn.Close() })
+		g := &stranger{t: w.T, conn: conn, in: bufio.NewReaderSize(conn, 64<<10)}
+		g.send(hello)
+		require.Contains(w.T, g.line(), `"ok":true`)
+		g.send(e2e.InitBody + "\n" + `{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n")
+		require.Contains(w.T, g.line(), `"result"`)
+		all[i] = g
+	}
+	return all
+}
+
+func (g *stranger) send(text string) {
+	g.t.Helper()
+	require.NoError(g.t, g.conn.SetDeadline(time.Now().Add(e2e.Patience)))
+	_, err := io.WriteString(g.conn, text)
+	require.NoError(g.t, err)
+}
+
+// line is the next line, "" at the end of the connection.
+func (g *stranger) line() string {
+	require.NoError(g.t, g.conn.SetDeadline(time.Now().Add(e2e.Patience)))
+	text, err := g.in.ReadString('\n')
+	if err != nil {
+		require.NotErrorIs(g.t, err, os.ErrDeadlineExceeded)
+	}
+	return text
+}
+
+// answer is the next line that is no notification.
+func (g *stranger) answer() string {
+	for {
+		if text := g.line(); !strings.Contains(text, `"method"`) {
+			return text
+		}
+	}
+}
+
+// meanwhile runs many functions side by side, while a healthy client goes on as
+// if it were alone.
+func meanwhile(s *e2e.Web, one func(i int)) {
+	s.T.Helper()
+	var all sync.WaitGroup
+	for i := range many() {
+		all.Go(func() { one(i) })
+	}
+	done := make(chan struct{})
+	go func() { all.Wait(); close(done) }()
+	c := s.Client(true)
+	for n := 0; ; n++ {
+		require.Equal(s.T, "b:t:{}", c.CallText("b_t", e2e.Obj{}))
+		if n%10 == 0 { // not so small
+			text := strings.Repeat("x", 100<<10)
+			require.Equal(s.T, text, e2e.Str(json.RawMessage(strings.TrimPrefix(c.CallText("b_t", e2e.Obj{"x": text}), "b:t:")), "x"))
+		}
+		select {
+		case <-done:
+			if n >= 20 {
+				s.Bounded(crampedMemory)
+				return
+			}
+		default:
+		}
+	}
+}
+
+const large = 12 << 20
+
+func TestUnfinishedMessagesOfManyClientsAreBoundedTogether(t *testing.T) {
+	t.Parallel()
+	w, s := cramped(t)
+	all := strangers(w, many())
+	part := strings.Repeat("x", large)
+	meanwhile(s, func(i int) {
+		all[i].send(`{"jsonrpc":"2.0","id":"mine","method":"ping","params":{"x":"` + part)
+	})
+	refused := 0
+	for _, g := range all {
+		g.send("\"}}\n" + `{"jsonrpc":"2.0","id":"next","method":"ping"}` + "\n")
+		lines := g.answer() + g.answer()
+		require.Contains(t, lines, `"id":"mine"`)
+		require.Contains(t, lines, `{"jsonrpc":"2.0","id":"next","result":{}}`)
+		if strings.Contains(lines, "thrown away") {
+			refused++
+		}
+	}
+	require.GreaterOrEqual(t, refused, many()-64/12)
+	require.Less(t, refused, many(), "what fits is kept")
+}
+
+func TestManyClientsThatDoNotReadAreBoundedTogether(t *testing.T) {
+	t.Parallel()
+	w, s := cramped(t)
+	all := strangers(w, many())
+	meanwhile(s, func(i int) {
+		for id := range 12 {
+			all[i].send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"wide_big"}}`+"\n", 100+id))
+		}
+		e2e.Eventually(t, "its answers to wait, or its end", func() bool {
+			// Neither shows to who does not read: others have to be served.
+			return strings.Contains(s.Stderr.String(), "a session was ended")
+		})
+	})
+	ended, served := 0, 0
+	for _, g := range all {
+		n := 0
+		for n < 12 && g.answer() != "" {
+			n++
+		}
+		if n < 12 {
+			ended++
+		} else {
+			served++
+		}
+	}
+	require.NotZero(t, ended)
+	require.NotZero(t, served, "those that fit are served when they read")
+	s.Bounded(crampedMemory)
+}
+
+func TestManyClientsThatDoNotReadOverHTTPAreBoundedTogether(t *testing.T) {
+	t.Parallel()
+	for name, stateless := range map[string]bool{"sessions": false, "stateless": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, s := cramped(t)
+			conns := make([]net.Conn, many())
+			asks := make([]string, many())
+			for i := range conns {
+				meta, header := "", map[string]string(nil)
+				if i%2 == 1 { // its answer comes as an event
+					meta = `"progressToken":1,`
+				}
+				if stateless {
+					header = map[string]string{"MCP-Protocol-Version": e2e.ModernRevision, "Mcp-Method": "tools/call", "Mcp-Name": "wide_huge"}
+					meta += fmt.Sprintf(`"%[1]sprotocolVersion":%[2]q,"%[1]sclientCapabilities":{},`, e2e.ProtocolPrefix, e2e.ModernRevision)
+				} else {
+					header = s.Session()
+				}
+				body := `{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"wide_huge","_meta":{` + strings.TrimSuffix(meta, ",") + `}}}`
+				asks[i] = s.Head(len(body), header) + body
+				conns[i] = s.Dial()
+				// Else the system takes most of an answer for its client.
+				require.NoError(t, conns[i].(*net.TCPConn).SetReadBuffer(256<<10))
+			}
+			meanwhile(s, func(i int) {
+				_, err := io.WriteString(conns[i], asks[i])
+				require.NoError(t, err)
+				e2e.Eventually(t, "room to be made", func() bool {
+					return strings.Contains(s.Stderr.String(), "too much is held")
+				})
+			})
+			cut, served := 0, 0
+			for _, conn := range conns {
+				require.NoError(t, conn.SetDeadline(time.Now().Add(e2e.Patience)))
+				resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+				n := int64(0)
+				if err == nil {
+					n, err = io.Copy(io.Discard, resp.Body)
+				}
+				if err == nil && n > large {
+					served++
+				} else {
+					cut++
+				}
+			}
+			require.NotZero(t, cut)
+			require.NotZero(t, served, "those that fit are served when they read")
+			s.Bounded(crampedMemory)
+		})
+	}
+}
+
+func TestLargeRequestsInFlightAreBoundedTogether(t *testing.T) {
+	t.Parallel()
+	w, s := cramped(t)
+	all := strangers(w, many())
+	part := strings.Repeat("x", large)
+	var mu sync.Mutex
+	refused := 0
+	meanwhile(s, func(i int) {
+		all[i].send(`{"jsonrpc":"2.0","id":"mine","method":"tools/call","params":{"name":"bad_fault","arguments":{"x":"` + part + "\"}}}\n")
+		if strings.Contains(all[i].answer(), "too many bytes are held") {
+			mu.Lock()
+			defer mu.Unlock()
+			refused++
+		}
+	})
+	require.GreaterOrEqual(t, refused, many()-64/12)
+	for _, g := range all {
+		g.send(`{"jsonrpc":"2.0","id":"next","method":"ping"}` + "\n")
+		for line := g.answer(); !strings.Contains(line, `"next"`); line = g.answer() {
+			require.Contains(t, line, `"mine"`)
+		}
+	}
+}
+
+func TestLargeBodiesOfManyClientsAreBoundedTogether(t *testing.T) {
+	t.Parallel()
+	for name, session := range map[string]bool{"sessions": true, "no sessions": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, s := cramped(t)
+			part := bytes.Repeat([]byte("x"), large)
+			var mu sync.Mutex
+			statuses := map[int]int{}
+			headers := make([]map[string]string, many())
+			for i := range headers {
+				if session {
+					headers[i] = s.Session()
+				}
+			}
+			meanwhile(s, func(i int) {
+				conn := s.Dial()
+				_ = conn.SetDeadline(time.Now().Add(outlasting())) // those that fit are waited for
+				_, _ = io.WriteString(conn, s.Head(2*large, headers[i]))
+				sent := make(chan struct{})
+				go func() { defer close(sent); _, _ = conn.Write(part) }()
+				resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+				mu.Lock()
+				if err == nil {
+					statuses[resp.StatusCode]++
+				} else {
+					statuses[0]++
+				}
+				mu.Unlock()
+				_ = conn.Close()
+				<-sent
+			})
+			require.GreaterOrEqual(t, statuses[http.StatusServiceUnavailable], many()-64/12, statuses)
+		})
+	}
+}
+
+func TestUnfinishedAnswersOfManyServersAreBoundedTogether(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Env = append(w.Env, crampedLimit)
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	servers := min(20, many())
+	for i := range servers {
+		b := &e2e.Backend{T: t, Name: fmt.Sprintf("bad%d", i), Conf: e2e.Obj{"timeout": outlasting().String()}}
+		if i%2 == 0 {
+			b.Conf["command"], b.Conf["args"] = e2e.Badserver, []string{"half-result"}
+		} else {
+			b.Conf["url"] = "http://" + w.BadHTTP([]string{"-http", "127.0.0.1:0", "-late", "http-half-result"}) + "/mcp"
+		}
+		w.Backends = append(w.Backends, b)
+	}
+	s := w.Serve()
+	callers := s.Client(false)
+	var mu sync.Mutex
+	lost := 0
+	meanwhile(s, func(i int) {
+		if i >= servers {
+			return
+		}
+		e := callers.Fault("tools/call", e2e.Obj{"name": fmt.Sprintf("bad%d_fault", i)})
+		mu.Lock()
+		defer mu.Unlock()
+		if strings.Contains(e.Message, "too many bytes are held") {
+			lost++
+		} else {
+			require.Equal(t, "REQUEST_TIMEOUT", e.Kind(), e.Message)
+		}
+	})
+	require.GreaterOrEqual(t, lost, servers-64/24)
+}

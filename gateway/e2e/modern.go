@@ -1,0 +1,196 @@
+package e2e
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Pair is a client of each era of one host.
+func (w *World) Pair(front string) (legacy, modern *Client) {
+	w.T.Helper()
+	caps := Obj{"elicitation": Obj{}, "sampling": Obj{}, "roots": Obj{}}
+	if front == "http" {
+		s := w.Serve()
+		legacy, modern = s.RawClient(), s.RawClient().Stateless()
+		modern.Web.Stateless = true
+		legacy.Caps = caps
+		legacy.Init()
+		legacy.Listen()
+	} else {
+		w.Hosted = true
+		legacy, modern = w.Pipe("stdio"), w.Pipe("stdio").Stateless()
+		legacy.Caps = caps
+		legacy.Init()
+	}
+	modern.Caps = caps
+	return legacy, modern
+}
+
+// Demanded checks that a request was answered by a demand for input, and gives
+// the state and the keys of what is asked, by method.
+func Demanded(t *testing.T, m Message) (state string, keys map[string]string) {
+	t.Helper()
+	require.Nil(t, m.Error, "%s", m.Raw)
+	require.Equal(t, `"input_required"`, string(At(m.Result, "resultType")), "%s", m.Raw)
+	require.Nil(t, At(m.Result, "ttlMs"))
+	state = Str(m.Result, "requestState")
+	require.NotEmpty(t, state)
+	var inputs map[string]struct{ Method string }
+	require.NoError(t, json.Unmarshal(At(m.Result, "inputRequests"), &inputs))
+	keys = map[string]string{}
+	for k, in := range inputs {
+		keys[in.Method] = k
+	}
+	return state, keys
+}
+
+var Accepted = Obj{"action": "accept", "content": Obj{"name": "Alice"}}
+
+const SubscriptionID = ProtocolPrefix + "subscriptionId"
+
+func Watchable() Obj {
+	return Obj{
+		"tools": []Obj{Tool("t")}, "prompts": []Obj{{"name": "p"}},
+		"resources":    []Obj{Resource("file:///a"), Resource("file:///b")},
+		"capabilities": Obj{"tools": Obj{"listChanged": true}, "prompts": Obj{"listChanged": true}, "resources": Obj{"subscribe": true, "listChanged": true}},
+	}
+}
+
+// Hears begins a listen and waits for its acknowledgement.
+func (c *Client) Hears(filter Obj) (id string, honoured json.RawMessage) {
+	c.T.Helper()
+	id = c.Begin("subscriptions/listen", Obj{"notifications": filter})
+	ack := c.Noted("notifications/subscriptions/acknowledged", func(p json.RawMessage) bool { return Tagged(p) == id })
+	return id, At(ack.Params, "notifications")
+}
+
+func Tagged(params json.RawMessage) string { return string(At(params, "_meta", SubscriptionID)) }
+
+// Stops ends a listen, as its transport has it.
+func (c *Client) Stops(id string) {
+	c.T.Helper()
+	if c.Web != nil {
+		c.Web.Abort(id)
+		return
+	}
+	c.Notify("notifications/cancelled", Obj{"requestId": json.RawMessage(id)})
+}
+
+const ModernRevision = "2026-07-28"
+
+// ModernBackend adds a backend of that revision.
+func (w *World) ModernBackend(kind string, script Obj, conf ...Obj) *Backend {
+	w.T.Helper()
+	script["era"] = "modern"
+	if kind == "http" {
+		return w.Remote("b", "/mcp", script, conf...)
+	}
+	return w.Backend("b", script, conf...)
+}
+
+// ProtocolMeta is what a backend was told in _meta, by the key's last part.
+func ProtocolMeta(m Told, key string) string {
+	return string(At(m.Msg, "params", "_meta", "io.modelcontextprotocol/"+key))
+}
+
+const ProtocolPrefix = "io.modelcontextprotocol/"
+
+// Stateless makes a client speak 2026-07-28: whatever it sends carries that
+// envelope, in _meta and, over HTTP, in the headers.
+func (c *Client) Stateless(meta ...Obj) *Client {
+	c.Modern = true
+	write := c.Write
+	c.Write = func(frame []byte) {
+		var m Obj
+		dec := json.NewDecoder(strings.NewReader(string(frame)))
+		dec.UseNumber()
+		if dec.Decode(&m) != nil || m["id"] == nil {
+			write(frame)
+			return
+		}
+		params, _ := m["params"].(Obj)
+		if params == nil {
+			params = Obj{}
+		}
+		own, _ := params["_meta"].(Obj)
+		full := Obj{
+			ProtocolPrefix + "protocolVersion": ModernRevision, ProtocolPrefix + "clientCapabilities": c.Caps,
+			ProtocolPrefix + "clientInfo": Obj{"name": "stateless", "version": "1"},
+		}
+		for _, more := range append(meta, own) {
+			for k, v := range more {
+				full[k] = v
+			}
+		}
+		params["_meta"], m["params"] = full, params
+		write(Marshal(m))
+	}
+	return c
+}
+
+// OverEveryTransport runs a test with a stateless client of each kind.
+func OverEveryTransport(t *testing.T, test func(t *testing.T, w *World, connect func() *Client)) {
+	t.Helper()
+	t.Parallel()
+	t.Run("stdio", func(t *testing.T) {
+		t.Parallel()
+		w := NewWorld(t)
+		var c *Client // a second client shares nothing, and need not
+		test(t, w, func() *Client {
+			require.Nil(t, c, "one client only over stdio")
+			c = w.Pipe("stdio", "--standalone").Stateless()
+			return c
+		})
+	})
+	t.Run("socket", func(t *testing.T) {
+		t.Parallel()
+		w := NewWorld(t)
+		w.Hosted = true
+		test(t, w, func() *Client { return w.Pipe("stdio").Stateless() })
+	})
+	t.Run("http", func(t *testing.T) {
+		t.Parallel()
+		w := NewWorld(t)
+		var s *Web
+		test(t, w, func() *Client {
+			if s == nil {
+				s = w.Serve()
+			}
+			c := s.RawClient().Stateless()
+			c.Web.Stateless = true
+			return c
+		})
+	})
+}
+
+// StandardHeaders are what a stateless POST repeats of its body.
+func StandardHeaders(head http.Header, frame []byte) {
+	head.Set("MCP-Protocol-Version", Str(frame, "params", "_meta", ProtocolPrefix+"protocolVersion"))
+	method := Str(frame, "method")
+	head.Set("Mcp-Method", method)
+	name := Str(frame, "params", "name")
+	if method == "resources/read" {
+		name = Str(frame, "params", "uri")
+	}
+	if strings.HasPrefix(method, "tasks/") {
+		name = Str(frame, "params", "taskId")
+	}
+	if name != "" {
+		head.Set("Mcp-Name", name)
+	}
+}
+
+const TasksExtension = ProtocolPrefix + "tasks"
+
+// TaskBackend adds a backend of an era behind a transport.
+func (w *World) TaskBackend(name, kind string, script Obj) *Backend {
+	w.T.Helper()
+	if kind == "http" {
+		return w.Remote(name, "/mcp", script)
+	}
+	return w.Backend(name, script)
+}

@@ -1,0 +1,52 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Memory is what a process has resident now, and the most it ever had, in MiB.
+func Memory(t *testing.T, pid int) (now, peak int) {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	require.NoError(t, err)
+	for key, value := range map[string]*int{"VmRSS": &now, "VmHWM": &peak} {
+		found := regexp.MustCompile(key + `:\s+(\d+) kB`).FindSubmatch(status)
+		require.NotNil(t, found, "%s", status)
+		kib, err := strconv.Atoi(string(found[1]))
+		require.NoError(t, err)
+		*value = kib >> 10
+	}
+	return now, peak
+}
+
+// Racing reports that the binary looks for races, which takes much more time and
+// memory.
+func Racing() bool { return os.Getenv("GOBLIN_E2E_RACE") != "" }
+
+// Bounded fails if a process ever had more than so many MiB resident.
+func Bounded(t *testing.T, pid, most int) {
+	t.Helper()
+	if _, peak := Memory(t, pid); !Racing() {
+		require.LessOrEqual(t, peak, most, "MiB resident")
+	}
+}
+
+func (p *Program) Bounded(most int) {
+	p.T.Helper()
+	Bounded(p.T, p.Cmd.Process.Pid, most)
+}
+
+// Kill ends a process as nothing else does: it can do nothing any more.
+func Kill(pid int) error {
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return err
+	}
+	return p.Kill()
+}

@@ -1,0 +1,9 @@
+package reload
+
+import (
+	"testing"
+
+	"goblin/gateway/e2e"
+)
+
+func TestMain(m *testing.M) { e2e.Main(m) }

@@ -1,0 +1,368 @@
+package security
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+// workersOf are the processes of scripts that a process has started: those that run
+// one, and the one that waits.
+func workersOf(of int) (pids []int) {
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		cmd, _ := os.ReadFile(dir + "/cmdline")
+		if !bytes.Contains(cmd, []byte("script-worker")) {
+			continue
+		}
+		stat, _ := os.ReadFile(dir + "/stat")
+		_, rest, _ := strings.Cut(string(stat), ") ")
+		if fields := strings.Fields(rest); len(fields) > 1 && fields[0] != "Z" && fields[1] == strconv.Itoa(of) {
+			pid, _ := strconv.Atoi(filepath.Base(dir))
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// scripts are the processes of scripts that are there, those that wait included.
+func scripts(w *e2e.World) (pids []int) {
+	w.T.Helper()
+	for _, p := range w.Processes("") {
+		of, _, _ := strings.Cut(p, " ")
+		n, err := strconv.Atoi(of)
+		require.NoError(w.T, err)
+		pids = append(pids, workersOf(n)...)
+	}
+	return pids
+}
+
+// busy waits for so many scripts that have begun, and gives their processes.
+func busy(w *e2e.World, n int) (pids []int) {
+	w.T.Helper()
+	e2e.Eventually(w.T, "scripts that run", func() bool {
+		pids = slices.DeleteFunc(scripts(w), func(pid int) bool { return ticks(pid) < 20 })
+		return len(pids) >= n
+	})
+	return pids
+}
+
+// ticks is the processor's time that a process has used, in 1/100 s.
+func ticks(pid int) int {
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) < 13 {
+		return 0
+	}
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
+	return user + system
+}
+
+// gone waits for the end of processes that belonged to nobody else.
+func gone(t *testing.T, pids []int) {
+	t.Helper()
+	require.NotEmpty(t, pids)
+	e2e.Eventually(t, fmt.Sprintf("the end of %v", pids), func() bool {
+		return !slices.ContainsFunc(pids, func(pid int) bool {
+			cmd, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+			return bytes.Contains(cmd, []byte("script-worker"))
+		})
+	})
+}
+
+func beginLua(c *e2e.Client, script string) string {
+	c.T.Helper()
+	return c.Begin("tools/call", e2e.Obj{"name": "execute_lua", "arguments": e2e.Obj{"script": script}})
+}
+
+// texts are the bytes of all texts of a result.
+func texts(result json.RawMessage) (n int) {
+	var r struct {
+		Content []struct{ Text string }
+	}
+	_ = json.Unmarshal(result, &r)
+	for _, c := range r.Content {
+		n += len(c.Text)
+	}
+	return n
+}
+
+// endless are scripts that do not come to an end by themselves.
+var endless = map[string]string{
+	"tail calls":             `local function f() return f() end return f()`,
+	"tail calls in a circle": `local a, b function a(n) return b(n + 1) end function b(n) return a(n) end return a(0)`,
+	"tail calls in pcall":    `while true do pcall(function() local function f() return f() end return f() end) end`,
+	"tail calls of a method": `local t = {} function t:f() return self:f() end return t:f()`,
+	"tail calls beside others": `return all{function() local function f() return f() end return f() end,
+		function() local function f() return f() end return f() end}`,
+	"tail calls in a coroutine": `return coroutine.wrap(function() local function f() return f() end return f() end)()`,
+	"tail calls that fail":      `local function f(n) if n == 0 then error("x") end return f(n - 1) end while true do pcall(f, 1e6) end`,
+	"a metamethod":              `local t = setmetatable({}, {__index = function(t, k) return t[k + 1] end}) while true do pcall(function() return t[1] end) end`,
+	"patterns":                  `return (("a"):rep(1e5)):find(("a*"):rep(30) .. "b")`,
+	"gsub":                      `return (("x"):rep(1e6)):gsub(".", function() while true do end end)`,
+	"caught errors":             `while true do pcall(error, {}) end`,
+	"coroutines":                `while true do coroutine.wrap(function() coroutine.yield(1) end)() end`,
+	"a bad comparison":          `local t = {} for i = 1, 2e4 do t[i] = i end while true do pcall(table.sort, t, function() return true end) end`,
+	"names that there are not":  `while true do pcall(function() return servers[("x"):rep(9999)] end) pcall(function() return b.nothing end) end`,
+	"questions of the catalog":  `while true do tools.list{limit = 1000} resources.list{mime = "*a*a*a*a*"} end`,
+}
+
+func TestScriptsThatDoNotEndAreEnded(t *testing.T) {
+	t.Parallel()
+	w := e2e.WithMeta(t)
+	w.Lua = e2e.Obj{"timeout": "1s", "memory": "32MiB", "output": "2KiB"}
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	c := w.Standalone()
+	for name, script := range endless {
+		began := time.Now()
+		id := beginLua(c, script)
+		require.Contains(t, c.CallText("b_t", e2e.Obj{}), "b:t", "%s: others go on meanwhile", name)
+		end := c.End(id)
+		require.Equal(t, "true", string(e2e.At(end.Result, "isError")), "%s: %s", name, end.Raw)
+		text := e2e.Str(end.Result, "content", 0, "text")
+		require.Contains(t, text, "longer than 1s (lua.timeout)", name)
+		require.Less(t, time.Since(began), 30*time.Second, name)
+	}
+	e2e.Eventually(t, "nothing but the process that waits", func() bool { return len(scripts(w)) <= 1 })
+	c.Prog.Bounded(150)
+}
+
+func TestTailCallsEndWithTheirTimeOverEveryFront(t *testing.T) {
+	e2e.OverEveryFront(t, func(t *testing.T, w *e2e.World, connect func(e2e.Obj) *e2e.Client) {
+		w.Lua = e2e.Obj{"timeout": "1s"}
+		w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+		c := connect(e2e.Obj{})
+		id := beginLua(c, endless["tail calls"])
+		require.Contains(t, c.CallText("b_t", e2e.Obj{}), "b:t")
+		require.Contains(t, e2e.Str(c.End(id).Result, "content", 0, "text"), "timeout")
+		require.Equal(t, "2", c.LuaText("return 1 + 1"))
+	})
+}
+
+func TestScriptsCannotNeedMoreMemoryThanTheyMay(t *testing.T) {
+	t.Parallel()
+	w := e2e.WithMeta(t)
+	w.Lua = e2e.Obj{"timeout": "30s", "memory": "16MiB"}
+	c := w.Standalone()
+	for name, script := range map[string]string{
+		"a text of 1 GB":           `return #("x"):rep(1e9)`,
+		"a text beyond all":        `return #("xxxxxxxx"):rep(2^61)`,
+		"texts that double":        `local s = "x" while true do s = s .. s end`,
+		"many arguments to ..":     `local s = ("x"):rep(1e6) while true do s = s .. s .. s .. s .. s .. s end`,
+		"tables":                   `local t = {} while true do t = {t, {}, {}} end`,
+		"numbers":                  `local t = {} for i = 1, 1e9 do t[i] = i end`,
+		"gaps":                     `local t = {} t[6e7] = 1 return #t`,
+		"names":                    `for i = 1, 1e9 do _G["n" .. i] = i end`,
+		"table.concat":             `local t = {} for i = 1, 1e4 do t[i] = ("x"):rep(1e4) end local u = {} for i = 1, 1e3 do u[i] = table.concat(t) end return #u`,
+		"gsub":                     `return #(("x"):rep(1e6)):gsub("x", ("y"):rep(1000))`,
+		"format":                   `local s = ("x"):rep(1e7) local t = {} for i = 1, 1e3 do t[i] = string.format("%s%s%s%s", s, s, s, s) end`,
+		"coroutines":               `local t = {} while true do local c = coroutine.wrap(function() coroutine.yield() end) c() t[#t + 1] = c end`,
+		"closures":                 `local f while true do local g = f f = function() return g end end`,
+		"JSON":                     `local t = {} for i = 1, 1e9 do t[i] = json.decode('{"a":[1,2,3,{"b":"c"}]}') end`,
+		"encoded":                  `local t = {} for i = 1, 1e3 do t[i] = ("x"):rep(1e4) end local u = {} while true do u[#u + 1] = json.encode(t) end`,
+		"caught":                   `local t = {} while true do pcall(function() while true do t[#t + 1] = {} end end) end`,
+		"values on the stack":      `local function f(...) return f(("x"):rep(1e6), ...) end return f()`,
+		"in all":                   `return all{function() local t = {} while true do t = {t} end end, function() local t = {} while true do t = {t} end end}`,
+		"an error that is a gulp":  `local t = {} while true do t[#t + 1] = select(2, pcall(error, ("x"):rep(1e5) .. #t)) end`,
+		"what metamethods give":    `local t = setmetatable({}, {__index = function(t, k) local v = {} rawset(t, k, v) return v end}) for i = 1, 1e9 do t["k" .. i].x = i end`,
+		"a result that is too big": `local t = {} for i = 1, 1e9 do t[i] = {i} result({}) end`,
+	} {
+		result := c.Lua(script)
+		require.Equal(t, "true", string(e2e.At(result, "isError")), "%s: %.300s", name, result)
+		require.Contains(t, e2e.Str(result, "content", 0, "text"), "16 MiB of memory (lua.memory)", name)
+	}
+	e2e.Eventually(t, "nothing but the process that waits", func() bool { return len(scripts(w)) <= 1 })
+	c.Prog.Bounded(100)
+}
+
+func TestErrorsOfScriptsAreBounded(t *testing.T) {
+	e2e.OverEveryFront(t, func(t *testing.T, w *e2e.World, connect func(e2e.Obj) *e2e.Client) {
+		const most = 4 << 10
+		w.Lua = e2e.Obj{"timeout": "30s", "output": "4KiB"}
+		w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "calls": e2e.Obj{
+			"t": e2e.Obj{"isError": true, "content": []e2e.Obj{{"type": "text", "text": strings.Repeat("long ", 100000)}}},
+		}})
+		c := connect(e2e.Obj{})
+		for _, script := range []string{
+			`error(string.rep("x", 50e6))`, `error(("x"):rep(5e6), 0)`, `error({message = ("x"):rep(5e6)})`,
+			`error({message = "m", server = ("x"):rep(5e6), tool = ("x"):rep(5e6)})`,
+			`error(setmetatable({}, {__tostring = function() return ("x"):rep(5e6) end}))`,
+			`local ok, e = pcall(error, ("x"):rep(5e6)) error(e, 0)`, `assert(nil, ("x"):rep(5e6))`, `assert(false, {message = ("x"):rep(5e6)})`,
+			`coroutine.wrap(function() error(("x"):rep(5e6)) end)()`, `all{function() error(("x"):rep(5e6)) end}`,
+			`xpcall(error, function() return 1 end) error(("\0\1\27"):rep(2e6))`, `return nothing[("x"):rep(5e6)].y`, `b[("x"):rep(4000)]()`,
+			`b.t{}`, `print(("x"):rep(4000)) b.t{}`, `print(("x"):rep(4090)) error(("x"):rep(5e6))`, `for i = 1, 1e9 do print(i) end`,
+			`while true do print("") end`, `print(("x"):rep(1e7))`, `return ("x"):rep(1e7)`, `result(("x"):rep(4000)) error(("x"):rep(5e6))`,
+			`local x = ` + strings.Repeat("y", 60000) + ` z`, `local ` + strings.Repeat("y", 60000) + ` = = 1`,
+		} {
+			result := c.Lua(script)
+			require.Equal(t, "true", string(e2e.At(result, "isError")), "%.100s: %.300s", script, result)
+			require.LessOrEqual(t, texts(result), most+400, "%.100s", script)
+		}
+		require.Equal(t, "5000", c.LuaText(`local ok, e = pcall(error, ("x"):rep(5000), 0) return #e`), "the script's own affair")
+	})
+}
+
+func TestTheProcessOfAScriptHasNothing(t *testing.T) {
+	t.Parallel()
+	w := e2e.WithMeta(t)
+	w.Env = append(w.Env, "SECRET_OF_GOBLIN=hidden")
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("slow")}, "on": e2e.Obj{"tools/call slow": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "never"}))}})
+	// Editors leave files open for all that they start.
+	w.Write()
+	c := w.PipeTo("/bin/sh", "-c", `exec 9<"$0"; exec "$@"`, w.Config, e2e.Goblin, "stdio", "--standalone")
+	c.Init()
+	id := beginLua(c, "b.slow{}")
+	w.Backends[0].WaitEvent("wait", "never")
+	pids := scripts(w)
+	require.Len(t, pids, 1)
+	dir := fmt.Sprintf("/proc/%d/", pids[0])
+	environ, err := os.ReadFile(dir + "environ")
+	require.NoError(t, err)
+	require.Empty(t, string(environ))
+	cwd, err := os.Readlink(dir + "cwd")
+	require.NoError(t, err)
+	require.Equal(t, "/", cwd)
+	files, err := os.ReadDir(dir + "fd")
+	require.NoError(t, err)
+	for _, f := range files {
+		to, err := os.Readlink(dir + "fd/" + f.Name())
+		require.NoError(t, err)
+		// What is anonymous is how Go's runtime waits.
+		require.Regexp(t, `^(pipe:\[\d+\]|anon_inode:\[event(poll|fd)\])$`, to, f.Name())
+	}
+	group, err := syscall.Getpgid(pids[0])
+	require.NoError(t, err)
+	require.Equal(t, pids[0], group, "a terminal's signals are not for it")
+	limits, err := os.ReadFile(dir + "limits")
+	require.NoError(t, err)
+	for _, limit := range []string{`Max cpu time +22 `, `Max file size +0 `, `Max core file size +0 `, `Max open files +16 `} {
+		require.Regexp(t, regexp.MustCompile(limit), string(limits))
+	}
+	c.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(id)})
+	gone(t, pids)
+}
+
+func TestAProcessOfAScriptThatDiesCostsThatScriptOnly(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSEGV, syscall.SIGTERM, syscall.SIGABRT} {
+		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
+			w := e2e.WithMeta(t)
+			b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t"), e2e.Tool("slow")}, "on": e2e.Obj{"tools/call slow": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"}))}})
+			c := w.Standalone()
+			other := beginLua(c, `b.slow{} return "went on"`)
+			b.WaitEvent("wait", "go")
+			id := beginLua(c, `while true do end`)
+			pids := busy(w, 1)
+			require.Len(t, pids, 1)
+			require.NoError(t, syscall.Kill(pids[0], sig))
+			end := c.End(id)
+			require.Equal(t, "true", string(e2e.At(end.Result, "isError")), "%s", end.Raw)
+			require.Contains(t, e2e.Str(end.Result, "content", 0, "text"), "the script's process ended unexpectedly")
+			b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
+			require.Equal(t, "went on", e2e.Str(c.End(other).Result, "content", 0, "text"))
+
+			e2e.Eventually(t, "one that waits for the next script", func() bool { return len(scripts(w)) == 1 })
+			waits := scripts(w)
+			require.NoError(t, syscall.Kill(waits[0], sig))
+			gone(t, waits)
+			require.Equal(t, "b:t:{}", c.LuaText(`return b.t{}`))
+		})
+	}
+}
+
+func TestScriptsEndWithTheirCallers(t *testing.T) {
+	for name, script := range map[string]string{"a loop": "while true do end", "tail calls": endless["tail calls"], "caught": "while true do pcall(function() while true do end end) end"} {
+		t.Run(name, func(t *testing.T) {
+			e2e.OverEveryFront(t, func(t *testing.T, w *e2e.World, connect func(e2e.Obj) *e2e.Client) {
+				w.Lua = e2e.Obj{"timeout": "10m", "memory": "256MiB"}
+				keeper, c := connect(e2e.Obj{}), connect(e2e.Obj{})
+				id := beginLua(c, script)
+				pids := busy(w, 1)
+				c.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(id)})
+				gone(t, pids)
+
+				beginLua(c, script)
+				pids = busy(w, 1)
+				if c.Close != nil && c.Web == nil {
+					c.Close() // the session's end
+					gone(t, pids)
+				}
+				keeper.Ok("ping", nil)
+			})
+		})
+	}
+}
+
+func TestNoScriptOutlivesItsGateway(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGKILL} {
+		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
+			w := e2e.WithMeta(t)
+			w.Lua = e2e.Obj{"timeout": "10m"}
+			s := w.Serve()
+			c := s.Client(true)
+			c.LuaText("return 1")
+			e2e.Eventually(t, "one that waits for the next script", func() bool { return len(scripts(w)) == 1 })
+			beginLua(c, endless["tail calls"])
+			beginLua(c, "while true do end")
+			busy(w, 2)
+			pids := scripts(w)
+			s.Signal(sig)
+			s.Ends(e2e.Patience)
+			gone(t, pids)
+		})
+	}
+}
+
+func TestScriptsOfTheShellEndWithTheirCommand(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Lua = e2e.Obj{"timeout": "10m"}
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	file := filepath.Join(w.Dir, "script.lua")
+	require.NoError(t, os.WriteFile(file, []byte(endless["tail calls"]), 0o600))
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
+		p := w.Start(nil, "lua", file)
+		var pids []int
+		e2e.Eventually(t, "a script that runs", func() bool {
+			pids = workersOf(p.Cmd.Process.Pid)
+			return len(pids) == 1 && ticks(pids[0]) > 20
+		})
+		p.Signal(sig)
+		p.Ends(e2e.Patience)
+		gone(t, pids)
+	}
+	e2e.Eventually(t, "the servers' end", func() bool { return len(w.Processes("fakeserver")) == 0 })
+}
+
+// The version that runs goes on when another has taken its place.
+func TestScriptsRunWhenTheProgramIsReplaced(t *testing.T) {
+	t.Parallel()
+	w := e2e.WithMeta(t)
+	w.Write()
+	old := filepath.Join(w.Dir, "old-goblin")
+	program, err := os.ReadFile(e2e.Goblin)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(old, program, 0o700))
+	c := w.PipeTo(old, "stdio", "--standalone")
+	c.Init()
+	require.NoError(t, os.Remove(old))
+	require.NoError(t, os.WriteFile(old, []byte("#!/bin/sh\nexit 1\n"), 0o700))
+	require.Equal(t, "1", c.LuaText("return 1"))
+	require.Equal(t, "2", c.LuaText("return 2"))
+}

@@ -1,0 +1,11 @@
+//go:build soak
+
+package soak
+
+import (
+	"testing"
+
+	"goblin/gateway/e2e"
+)
+
+func TestMain(m *testing.M) { e2e.Main(m) }

@@ -1,0 +1,170 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Pane is a terminal with a shell in it, drawn by a tmux server of its own.
+type Pane struct {
+	t      *testing.T
+	dir    string // of its world
+	socket string
+	env    []string
+}
+
+// tmuxConf makes a pane all terminal: no status line, no keys that wait.
+const tmuxConf = `set -g status off
+set -s escape-time 0
+set -g default-terminal tmux-256color
+set -g remain-on-exit on
+`
+
+// Pane opens a terminal. The shell in it finds Goblin as $G.
+func (w *World) Pane(width, height int) *Pane {
+	w.T.Helper()
+	if _, err := exec.LookPath("tmux"); err != nil {
+		w.T.Skip("tmux is not installed; the tests of the real screen need it")
+	}
+	w.Write()
+	conf := filepath.Join(w.Dir, "tmux.conf")
+	require.NoError(w.T, os.WriteFile(conf, []byte(tmuxConf), 0o600))
+	w.panes++
+	p := &Pane{t: w.T, dir: w.Dir, socket: "p" + strconv.Itoa(w.panes)}
+	p.env = append(w.Environ(), "LC_ALL=C.UTF-8", "SHELL=/bin/sh", "PS1=ready> ", "ENV=", "G="+Goblin, "TMUX_TMPDIR="+w.Dir)
+	p.Tmux("-f", conf, "new-session", "-d", "-x", strconv.Itoa(width), "-y", strconv.Itoa(height), "-c", w.Dir, "sh")
+	w.T.Cleanup(func() {
+		if w.T.Failed() {
+			w.T.Logf("terminal %s:\n%s", p.socket, p.Screen())
+		}
+		p.Tmux("kill-server")
+	})
+	p.prompt()
+	return p
+}
+
+// Tmux runs a command of tmux.
+func (p *Pane) Tmux(args ...string) string {
+	p.t.Helper()
+	cmd := exec.Command("tmux", append([]string{"-L", p.socket}, args...)...)
+	cmd.Env = p.env
+	out, err := cmd.CombinedOutput()
+	require.NoError(p.t, err, "tmux %v: %s", args, out)
+	return strings.TrimRight(string(out), "\n")
+}
+
+// Screen is what the terminal shows, without spaces at the ends of lines.
+func (p *Pane) Screen() string { return p.Tmux("capture-pane", "-p") }
+
+// Ask is a variable of the pane, such as alternate_on.
+func (p *Pane) Ask(name string) string { return p.Tmux("display-message", "-p", "#{"+name+"}") }
+
+// Keys presses keys by tmux's names.
+func (p *Pane) Keys(names ...string) {
+	p.t.Helper()
+	p.Tmux(append([]string{"send-keys"}, names...)...)
+}
+
+// Types types a text.
+func (p *Pane) Types(text string) {
+	p.t.Helper()
+	p.Tmux("send-keys", "-l", text)
+}
+
+// Line types a command line, once the shell waits for one.
+func (p *Pane) Line(format string, args ...any) {
+	p.t.Helper()
+	p.prompt()
+	p.Types(fmt.Sprintf(format, args...))
+	p.Keys("Enter")
+}
+
+func (p *Pane) Resize(width, height int) {
+	p.t.Helper()
+	p.Tmux("resize-window", "-x", strconv.Itoa(width), "-y", strconv.Itoa(height))
+}
+
+// Shows waits until the terminal shows all of the texts.
+func (p *Pane) Shows(texts ...string) string {
+	p.t.Helper()
+	return p.Until(fmt.Sprintf("%q", texts), func(screen string) bool {
+		for _, text := range texts {
+			if !strings.Contains(screen, text) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// prompt waits until the shell waits for a command, and nobody else for keys:
+// what is typed before that is echoed elsewhere, or lost.
+func (p *Pane) prompt() string {
+	p.t.Helper()
+	return p.Until("a prompt", func(screen string) bool {
+		return strings.HasSuffix("\n"+strings.TrimRight(screen, "\n "), "\nready>")
+	})
+}
+
+// Hides waits until the terminal does not show a text.
+func (p *Pane) Hides(text string) string {
+	p.t.Helper()
+	return p.Until("no "+text, func(screen string) bool { return !strings.Contains(screen, text) })
+}
+
+// Until waits for a state of the terminal.
+func (p *Pane) Until(what string, cond func(screen string) bool) string {
+	p.t.Helper()
+	for end := time.Now().Add(Patience); ; time.Sleep(20 * time.Millisecond) {
+		screen := p.Screen()
+		if cond(screen) {
+			return screen
+		}
+		if time.Now().After(end) {
+			p.t.Fatalf("waited %v for %s", Patience, what)
+		}
+	}
+}
+
+// Goblin starts Goblin in the shell between two looks at the terminal's
+// settings.
+func (p *Pane) Goblin(args string) {
+	p.t.Helper()
+	p.Line(`stty -a >%s.before; sh -c 'echo $$ >%[1]s.pid; exec "$G" "$@"' sh %s; code=$?; stty -a >%[1]s.after; echo "ended with" $code`, p.socket, args)
+}
+
+// Signal sends a signal to what goblin started.
+func (p *Pane) Signal(sig syscall.Signal) {
+	p.t.Helper()
+	text, err := os.ReadFile(filepath.Join(p.dir, p.socket+".pid"))
+	require.NoError(p.t, err)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	require.NoError(p.t, err)
+	found, err := os.FindProcess(pid)
+	require.NoError(p.t, err)
+	require.NoError(p.t, found.Signal(sig))
+}
+
+// Restored waits for the end of what goblin started and checks that the shell
+// has its terminal as before.
+func (p *Pane) Restored(code int) (screen string) {
+	p.t.Helper()
+	p.Shows(fmt.Sprintf("\nended with %d\n", code)) // at the beginning of a line
+	require.Equal(p.t, "0 1 0 0", p.Ask("alternate_on} #{cursor_flag} #{mouse_any_flag} #{keypad_cursor_flag"))
+	before, err := os.ReadFile(filepath.Join(p.dir, p.socket+".before"))
+	require.NoError(p.t, err)
+	after, err := os.ReadFile(filepath.Join(p.dir, p.socket+".after"))
+	require.NoError(p.t, err)
+	require.Equal(p.t, string(before), string(after))
+	p.Line("echo us''able") // what is typed is echoed, and shows something else
+	return p.Shows("us''able", "\nusable")
+}

@@ -1,0 +1,87 @@
+package transparency
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+// Whatever either side sends, each request has an answer, and nothing panics.
+func TestOddMessagesAreAnsweredInBothEras(t *testing.T) {
+	e2e.OverEveryTransport(t, func(t *testing.T, w *e2e.World, connect func() *e2e.Client) {
+		raw := func(s string) json.RawMessage { return json.RawMessage(s) }
+		deep := strings.Repeat(`{"a":`, 5000) + "1" + strings.Repeat("}", 5000)
+		within := strings.Repeat(`{"a":`, 400) + "1" + strings.Repeat("}", 400) // gateway.limits.depth
+		odd := []json.RawMessage{raw("null"), raw("5"), raw("[]"), raw("{}"), raw(`""`), raw(`"x"`), raw("true"), raw(`[null,{"a":1}]`), raw("1e400"), raw(deep), raw(within)}
+		on := e2e.Obj{}
+		tools := []e2e.Obj{}
+		n := 0
+		add := func(acts ...e2e.Obj) {
+			name := fmt.Sprintf("t%d", n)
+			n++
+			tools = append(tools, e2e.Tool(name))
+			on["tools/call "+name] = e2e.Actions(acts...)
+		}
+		for _, o := range odd {
+			for _, m := range []string{"elicitation/create", "sampling/createMessage", "roots/list", "odd/method"} {
+				add(e2e.Do("request", e2e.Obj{"method": m, "params": o}), e2e.Do("answers"))
+			}
+			for _, m := range []string{"notifications/progress", "notifications/message", "notifications/cancelled", "notifications/resources/updated", "notifications/elicitation/complete", "notifications/tasks/status", "x"} {
+				add(e2e.Do("notify", e2e.Obj{"method": m, "params": o}), e2e.Do("text", e2e.Obj{"text": "ok"}))
+				add(e2e.Do("notify", e2e.Obj{"method": m, "params": e2e.Obj{"_meta": o, "progressToken": o, "requestId": o, "uri": o, "level": o, "data": o, "elicitationId": o, "taskId": o}}), e2e.Do("text", e2e.Obj{"text": "ok"}))
+			}
+			add(e2e.Do("result", e2e.Obj{"result": o}))
+			add(e2e.Do("result", e2e.Obj{"result": e2e.Obj{"resultType": o, "content": o, "_meta": o, "structuredContent": o}}))
+			add(e2e.Do("result", e2e.Obj{"result": e2e.Obj{"resultType": "input_required", "inputRequests": o, "requestState": o}}))
+			add(e2e.Do("result", e2e.Obj{"result": e2e.Obj{"resultType": "input_required", "inputRequests": e2e.Obj{"k": o}, "requestState": "s"}}))
+			add(e2e.Do("result", e2e.Obj{"result": e2e.Obj{"resultType": "task", "taskId": o}}))
+			add(e2e.Do("error", e2e.Obj{"error": o}))
+			add(e2e.Do("error", e2e.Obj{"error": e2e.Obj{"code": -32042, "message": "m", "data": e2e.Obj{"elicitations": o}}}))
+			add(e2e.Do("error", e2e.Obj{"error": e2e.Obj{"code": -32021, "message": "m", "data": e2e.Obj{"requiredCapabilities": o}}}))
+			add(e2e.Do("error", e2e.Obj{"error": e2e.Obj{"code": o, "message": o, "data": o}}))
+		}
+		for _, era := range []string{"", "modern"} {
+			w.Backend("b"+era, e2e.Obj{"tools": tools, "on": on, "era": era, "resources": []e2e.Obj{e2e.Resource("x:1")}}, e2e.Obj{"timeout": "500ms"})
+		}
+		c := connect()
+		c.Caps = e2e.Obj{"elicitation": e2e.Obj{"url": e2e.Obj{}, "form": e2e.Obj{}}, "sampling": e2e.Obj{}, "roots": e2e.Obj{}, "extensions": e2e.Obj{e2e.TasksExtension: e2e.Obj{}}}
+		var ids []string
+		for i := range n {
+			for _, b := range []string{"b", "bmodern"} {
+				ids = append(ids, c.Begin("tools/call", e2e.Obj{"name": fmt.Sprintf("%s_t%d", b, i)}))
+			}
+			for _, id := range ids { // one after another: what is asked waits for an answer
+				c.End(id)
+			}
+			ids = nil
+		}
+		for _, o := range odd {
+			for _, p := range []e2e.Obj{
+				{"name": "b_t5", "requestState": o},
+				{"name": "b_t5", "inputResponses": o},
+				{"name": "bmodern_t5", "requestState": o, "inputResponses": o},
+				{"name": "b_t5", "arguments": o},
+				{"name": o},
+				{"name": "b_t5", "task": o},
+			} {
+				ids = append(ids, c.Begin("tools/call", p))
+			}
+			for _, m := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
+				ids = append(ids, c.Begin(m, e2e.Obj{"taskId": o}))
+			}
+			ids = append(ids, c.Begin("tools/list", e2e.Obj{"cursor": o}))
+		}
+		for _, id := range ids {
+			c.End(id)
+		}
+		for _, p := range w.Programs {
+			require.NotContains(t, p.Stderr.String(), "panic")
+		}
+		require.NotContains(t, w.HostLog(), "panic")
+	})
+}

@@ -1,0 +1,229 @@
+package transparency
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+const (
+	crowd = 100 // calls at once
+	each1 = 10  // notifications of a kind of each
+)
+
+// crowded is a server of n tools, each of which waits for all calls to
+// be there before it does the rest.
+func crowded(n int, then func(name string) []e2e.Obj) e2e.Obj {
+	on, tools := e2e.Obj{}, []e2e.Obj{}
+	for i := range n {
+		name := fmt.Sprintf("t%d", i)
+		tools = append(tools, e2e.Tool(name))
+		on["tools/call "+name] = append(e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "all"})), then(name)...)
+	}
+	return e2e.Obj{"tools": tools, "on": on}
+}
+
+// everyRoute runs a test over both transports and revisions on both sides.
+func everyRoute(t *testing.T, test func(t *testing.T, r route)) {
+	t.Parallel()
+	either, eras := []string{"stdio", "http"}, []string{"legacy", "modern"}
+	for _, front := range either {
+		for _, client := range eras {
+			for _, server := range eras {
+				for _, back := range either {
+					r := route{front: front, client: client, server: server, back: back}
+					t.Run(r.String(), func(t *testing.T) {
+						t.Parallel()
+						test(t, r)
+					})
+				}
+			}
+		}
+	}
+}
+
+// token is the progress token of a call: integers and the strings of the same
+// digits.
+func token(i int) string {
+	if i%2 == 0 {
+		return fmt.Sprint(i)
+	}
+	return fmt.Sprintf("%q", fmt.Sprint(i-1))
+}
+
+func TestNotificationsOfManyCallsArriveOnceAndInOrder(t *testing.T) {
+	everyRoute(t, func(t *testing.T, r route) {
+		r.start(e2e.NewWorld(t), crowded(crowd, func(name string) []e2e.Obj {
+			return e2e.Actions(
+				e2e.Do("progress", e2e.Obj{"n": each1}),
+				e2e.Do("notify", e2e.Obj{"method": "notifications/message", "n": each1, "params": e2e.Obj{"level": "error", "data": name + " $n"}}),
+			)
+		}))
+		c := r.through
+		put(c, "tools/list", "{}")
+		var ids []string
+		for i := range crowd {
+			ids = append(ids, send(c, "tools/call", fmt.Sprintf(`{"name":"b_t%d","_meta":{"progressToken":%s,"io.modelcontextprotocol/logLevel":"info"}}`, i, token(i))))
+		}
+		r.b.WaitEvents("wait", "all", crowd)
+		r.b.Do(e2e.Do("release", e2e.Obj{"name": "all"}))
+		progress, lines := map[string][]e2e.Message{}, map[string][]e2e.Message{}
+		answers := map[string]e2e.Message{}
+		for _, id := range ids {
+			answers[id] = c.End(id)
+			require.Nil(t, answers[id].Error, answers[id].Raw)
+		}
+		put(c, "tools/list", "{}") // what is late has come
+		for _, n := range c.NotesOf("notifications/progress") {
+			key := string(e2e.At(n.Params, "progressToken"))
+			progress[key] = append(progress[key], n)
+		}
+		for _, n := range c.NotesOf("notifications/message") {
+			var name string
+			_, err := fmt.Sscanf(e2e.Str(n.Params, "data"), "%s", &name)
+			require.NoError(t, err)
+			lines[name] = append(lines[name], n)
+		}
+		require.Len(t, progress, crowd)
+		for i, id := range ids {
+			r.inOrder(t, progress[token(i)], answers[id], func(k int, params json.RawMessage) bool {
+				return string(e2e.At(params, "progress")) == fmt.Sprint(k+1)
+			})
+			name := fmt.Sprintf("t%d", i)
+			is := func(k int, params json.RawMessage) bool { return e2e.Str(params, "data") == fmt.Sprint(name, " ", k) }
+			switch {
+			case r.back == "http" || r.front == "stdio":
+				r.inOrder(t, lines[name], answers[id], is)
+			case r.client == "legacy":
+				// Which call a line belongs to is not on the wire of the server,
+				// so that any stream of the session may carry it.
+				requireOnce(t, lines[name])
+				require.Len(t, lines[name], each1)
+			default:
+				// Nor whose it is: it is left out unless that is certain.
+				requireOnce(t, lines[name])
+				for _, n := range lines[name] {
+					require.Equal(t, answers[id].Via, n.Via)
+				}
+			}
+		}
+	})
+}
+
+func requireOnce(t *testing.T, notes []e2e.Message) {
+	t.Helper()
+	seen := map[string]bool{}
+	for _, n := range notes {
+		require.False(t, seen[string(n.Params)], "twice: %s", n.Raw)
+		seen[string(n.Params)] = true
+	}
+}
+
+// inOrder checks the notifications of a call: all there, once, in the order in
+// which they were sent, on the call's own stream and before its answer.
+func (r route) inOrder(t *testing.T, notes []e2e.Message, answer e2e.Message, is func(k int, params json.RawMessage) bool) {
+	t.Helper()
+	require.Len(t, notes, each1, answer.Raw)
+	require.True(t, slices.IsSortedFunc(notes, func(a, b e2e.Message) int { return a.Seq - b.Seq }))
+	for k, n := range notes {
+		require.True(t, is(k, n.Params), "number %d is %s", k, n.Raw)
+		require.Equal(t, answer.Via, n.Via)
+		require.Less(t, n.Seq, answer.Seq)
+	}
+}
+
+func TestCancelledCallsAmongManyAreNotAnsweredAndFreeTheirPlace(t *testing.T) {
+	everyRoute(t, func(t *testing.T, r route) {
+		w := e2e.NewWorld(t)
+		w.Gateway["limits"] = e2e.Obj{"in_flight": crowd * 4 / 3} // room for them; a place that is not given back is missed
+		r.start(w, crowded(crowd, func(string) []e2e.Obj { return nil }))
+		c := r.through
+		put(c, "tools/list", "{}")
+		for round := range 3 {
+			var ids []string
+			for i := range crowd {
+				ids = append(ids, send(c, "tools/call", fmt.Sprintf(`{"name":"b_t%d"}`, i)))
+			}
+			r.b.WaitEvents("wait", "all", crowd*(round+1))
+			if round == 2 {
+				r.b.Do(e2e.Do("release", e2e.Obj{"name": "all"}))
+				for _, id := range ids {
+					require.Nil(t, c.End(id).Error)
+				}
+				return
+			}
+			for _, id := range ids {
+				r.cancel(id)
+			}
+			r.b.WaitEvents("gone", "", crowd*(round+1))
+			put(c, "tools/list", "{}")
+			c.Mu.Lock()
+			for _, id := range ids {
+				require.Empty(t, c.Replies[id])
+			}
+			c.Mu.Unlock()
+		}
+	})
+}
+
+// cancel is how a client of that revision cancels over that transport.
+func (r route) cancel(id string) {
+	if r.front == "http" && r.client == "modern" {
+		r.through.Web.Abort(id)
+		return
+	}
+	r.through.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(id)})
+}
+
+func TestQuestionsOfCancelledCallsAreWithdrawn(t *testing.T) {
+	t.Parallel()
+	for _, back := range []string{"stdio", "http"} {
+		t.Run(back, func(t *testing.T) {
+			t.Parallel()
+			const n = 60 // a server may ask 64 questions at once
+			w := e2e.NewWorld(t)
+			script := crowded(n, func(string) []e2e.Obj { return e2e.Actions(e2e.Do("request", e2e.Obj{"method": "elicitation/create"})) })
+			start := map[string]func() *e2e.Backend{
+				"stdio": func() *e2e.Backend { return w.Backend("b", script) },
+				"http":  func() *e2e.Backend { return w.Remote("b", "/mcp", script) },
+			}
+			b := start[back]()
+			c := w.Pipe("stdio", "--standalone")
+			c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
+			c.Init()
+			c.Names("tools")
+			var ids []string
+			for i := range n {
+				ids = append(ids, c.Begin("tools/call", e2e.Obj{"name": fmt.Sprintf("b_t%d", i)}))
+			}
+			b.WaitEvents("wait", "all", n)
+			b.Do(e2e.Do("release", e2e.Obj{"name": "all"}))
+			c.Asked(n)
+			for _, id := range ids {
+				c.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(id)})
+			}
+			open := map[string]bool{}
+			for i := range n {
+				open[string(c.Asked(i+1).ID)] = true
+			}
+			require.Len(t, open, n)
+			c.Wait("the end of all questions", func() bool {
+				for _, n := range c.Notes {
+					if n.Method == "notifications/cancelled" {
+						delete(open, string(e2e.At(n.Params, "requestId")))
+					}
+				}
+				return len(open) == 0
+			})
+			c.Ok("ping", nil)
+			for _, id := range ids {
+				require.Empty(t, c.Replies[id])
+			}
+		})
+	}
+}

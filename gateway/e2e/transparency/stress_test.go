@@ -1,0 +1,105 @@
+package transparency
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+// Each client has a root of its own, and each call makes the server ask for it:
+// an answer that holds another client's root has gone astray.
+func TestAnswersNeverReachAnotherClientsCallWhateverHappensToTheServer(t *testing.T) {
+	t.Parallel()
+	for name, back := range map[string]struct{ script, conf e2e.Obj }{
+		"legacy, shared":       {e2e.Obj{}, e2e.Obj{}},
+		"legacy, per session":  {e2e.Obj{}, e2e.Obj{"isolation": "session"}},
+		"both eras, shared":    {e2e.Obj{"era": "dual"}, e2e.Obj{}},
+		"both eras, apart":     {e2e.Obj{"era": "dual"}, e2e.Obj{"isolation": "session"}},
+		"modern alone, shared": {e2e.Obj{"era": "modern"}, e2e.Obj{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := e2e.NewWorld(t)
+			script := e2e.Asking("roots/list", e2e.Obj{})
+			for k, v := range back.script {
+				script[k] = v
+			}
+			b := w.Backend("b", script, back.conf)
+			s := w.Serve()
+			var all sync.WaitGroup
+			done := make(chan struct{})
+			own := make([]func() bool, 6)
+			for n := range own {
+				mine := fmt.Sprintf("file:///root-of-%d/", n)
+				roots := e2e.Obj{"roots": []e2e.Obj{{"uri": mine}}}
+				c := [](func() *e2e.Client){
+					func() *e2e.Client { return w.Pipe("stdio") },
+					func() *e2e.Client { return w.Pipe("stdio").Stateless() },
+					s.RawClient,
+				}[n%3]()
+				c.Caps = e2e.Obj{"roots": e2e.Obj{}}
+				c.Reply = func(e2e.Message) (any, any) { return roots, nil }
+				if !c.Modern {
+					c.Init()
+				}
+				own[n] = func() bool { return getsRoot(c, mine, roots) }
+				all.Go(func() {
+					for range 10 {
+						own[n]()
+					}
+				})
+			}
+			go func() {
+				all.Wait()
+				close(done)
+			}()
+			for n, busy := 0, true; busy; n++ {
+				switch n % 3 {
+				case 0:
+					for _, p := range b.Live()[:min(1, len(b.Live()))] {
+						_ = e2e.Kill(p.Pid) // it may have ended
+					}
+				case 1:
+					w.Run("restart", "b")
+				case 2:
+					w.Edit(func() { b.Conf["env"] = e2e.Obj{"N": strconv.Itoa(n)} })
+				}
+				select {
+				case <-done:
+					busy = false
+				case <-time.After(50 * time.Millisecond):
+				}
+			}
+			for _, gets := range own {
+				e2e.Eventually(t, "the client's own root", gets)
+			}
+		})
+	}
+}
+
+// getsRoot calls the tool that asks for roots, and comes back with them when
+// that is demanded. It reports whether the server got the client's own root;
+// another it must not get.
+func getsRoot(c *e2e.Client, mine string, roots e2e.Obj) bool {
+	params := e2e.Obj{"name": "b_ask"}
+	m := c.Request("tools/call", params)
+	for e2e.Str(m.Result, "resultType") == "input_required" {
+		_, keys := e2e.Demanded(c.T, m)
+		answers := e2e.Obj{}
+		for _, key := range keys {
+			answers[key] = roots
+		}
+		params["requestState"], params["inputResponses"] = e2e.At(m.Result, "requestState"), answers
+		m = c.Request("tools/call", params)
+	}
+	got := strings.Contains(m.Raw, mine)
+	require.Equal(c.T, got, strings.Contains(m.Raw, "root-of-"), "%s", m.Raw)
+	return got
+}

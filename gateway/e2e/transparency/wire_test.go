@@ -1,0 +1,281 @@
+package transparency
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+// line sends a raw line, waits for n answers, then shows by a ping that no
+// further one came, and gives the answers. It forgets them, as several may
+// carry no id.
+func exchangeLine(c *e2e.Client, text string, n int) []e2e.Message {
+	c.T.Helper()
+	c.Update(func() { clear(c.Replies) })
+	c.Write([]byte(text))
+	var out []e2e.Message
+	collect := func() bool {
+		out = nil
+		for _, all := range c.Replies {
+			out = append(out, all...)
+		}
+		return len(out) >= n
+	}
+	c.Wait("an answer to "+text[:min(len(text), 200)], collect)
+	pong := c.Request("ping", nil)
+	c.Update(func() {
+		delete(c.Replies, string(pong.ID))
+		collect()
+		clear(c.Replies)
+	})
+	require.Len(c.T, out, n, text[:min(len(text), 200)])
+	return out
+}
+
+func TestC01_C04_C05_C06_OddLinesGetTheRightCodeAndTheConnectionLives(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	c := w.Standalone()
+	c.Names("tools")
+	for _, odd := range []struct {
+		name, line, id string
+		code           int
+	}{
+		{"no json", `not json`, `null`, -32700},
+		{"cut off", `{"jsonrpc":"2.0","id":"cut","method":"ping"`, ``, -32700},
+		{"two values", `{} {}`, `null`, -32700},
+		{"batch", `[{"jsonrpc":"2.0","id":"in-batch","method":"ping"}]`, `null`, -32600},
+		{"empty batch", `[]`, `null`, -32600},
+		{"a number", `7`, `null`, -32600},
+		{"null", `null`, `null`, -32600},
+		{"no version", `{"id":"v0","method":"ping"}`, `"v0"`, -32600},
+		{"other version", `{"jsonrpc":"1.0","id":"v1","method":"ping"}`, `"v1"`, -32600},
+		{"method no text", `{"jsonrpc":"2.0","id":"m7","method":7}`, `"m7"`, -32600},
+		{"params no object", `{"jsonrpc":"2.0","id":"p7","method":"ping","params":7}`, `"p7"`, -32600},
+		{"unknown method", `{"jsonrpc":"2.0","id":"um","method":"no/such"}`, `"um"`, -32601},
+		{"name no text", `{"jsonrpc":"2.0","id":"n7","method":"tools/call","params":{"name":7}}`, `"n7"`, -32602},
+		{"name missing", `{"jsonrpc":"2.0","id":"nm","method":"tools/call","params":{}}`, `"nm"`, -32602},
+		{"no params", `{"jsonrpc":"2.0","id":"np","method":"tools/call"}`, `"np"`, -32602},
+		{"uri no text", `{"jsonrpc":"2.0","id":"u7","method":"resources/read","params":{"uri":["x"]}}`, `"u7"`, -32602},
+		{"uri missing", `{"jsonrpc":"2.0","id":"ur","method":"resources/subscribe","params":{}}`, `"ur"`, -32602},
+		{"prompt missing", `{"jsonrpc":"2.0","id":"pm","method":"prompts/get","params":{}}`, `"pm"`, -32602},
+		{"params an array", `{"jsonrpc":"2.0","id":"pa","method":"tools/call","params":["b_t"]}`, `"pa"`, -32602},
+	} {
+		got := exchangeLine(c, odd.line, 1)
+		e := e2e.ParseError(t, got[0])
+		require.Equal(t, odd.code, e.Code, "%s: %s", odd.name, got[0].Raw)
+		if odd.id == "null" {
+			require.Contains(t, []string{"", "null"}, string(got[0].ID), odd.name)
+		} else if odd.id != "" {
+			require.Equal(t, odd.id, string(got[0].ID), odd.name)
+		}
+	}
+}
+
+func TestC02_C03_C17_LinesThatNeedNoAnswer(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	c := w.Standalone()
+	for _, line := range []string{
+		``, ` `, "\t\r", `{"jsonrpc":"2.0","method":"notifications/unknown"}`, `{"jsonrpc":"2.0","method":"no/such"}`,
+		`{"jsonrpc":"2.0","id":"alien","result":{}}`, `{"jsonrpc":"2.0","id":99,"error":{"code":1,"message":"x"}}`,
+		`{"jsonrpc":"2.0","method":"tools/call","params":{"name":"x"}}`,
+	} {
+		exchangeLine(c, line, 0)
+	}
+	exchangeLine(c, " {\"jsonrpc\":\"2.0\",\"id\":\"crlf\",\"method\":\"ping\"} \r", 1)
+}
+
+// What a line brings about does not wait behind the blank ones that follow it.
+func TestC02_B17_BlankLinesHoldNothingUp(t *testing.T) {
+	t.Parallel()
+	for mode, end := range map[string]string{"ignore-cancel": "\n\n \r", "blank-lines": ""} { // of the client, of the server
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			w := e2e.NewWorld(t)
+			w.Backends = append(w.Backends, &e2e.Backend{T: t, Name: "bad", Conf: e2e.Obj{"command": e2e.Badserver, "args": []string{mode}}})
+			c := w.Standalone()
+			c.WaitListed("tools", "bad_echo", true)
+			for i := range 3 {
+				id := strconv.Itoa(100 + i)
+				c.Write([]byte(`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"bad_echo"}}` + end))
+				require.NotNil(t, c.End(id).Result, id)
+			}
+		})
+	}
+}
+
+func TestC07_IdsAreEchoedExactly(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	c := w.Standalone()
+	for _, id := range []string{`9007199254740993`, `-9223372036854775808`, `0`, `""`, `"7"`, `"a\u0041\"ü"`, `"` + strings.Repeat("x", 5000) + `"`} {
+		c.Write([]byte(`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"b_t","arguments":{}}}`))
+		require.NotNil(t, c.End(id).Result, id)
+	}
+	for _, id := range []string{`null`, `{}`, `[1]`, `true`} {
+		got := exchangeLine(c, `{"jsonrpc":"2.0","id":`+id+`,"method":"ping"}`, 1)
+		require.Equal(t, -32600, e2e.ParseError(t, got[0]).Code)
+	}
+}
+
+// Progress is passed on by the read loop of a server that others use too.
+func TestC07_LongProgressTokensAreNotRepeated(t *testing.T) {
+	e2e.EachCombination(t, func(t *testing.T, w *e2e.World, x e2e.Combination) {
+		x.Backend(w, e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "on": e2e.Obj{"tools/call t": e2e.Actions(e2e.Do("progress", e2e.Obj{"n": 3}), e2e.Do("text", e2e.Obj{"text": "over"}))}})
+		h := x.Client(w, e2e.Obj{}, 0, nil)
+		for size, want := range map[int]int{1000: 3, 1100: 0} {
+			token := strings.Repeat("t", size)
+			m := h.Call("tools/call", e2e.Obj{"name": "b_t", "_meta": e2e.Obj{"progressToken": token}})
+			require.Nil(t, m.Error, m.Raw)
+			got := 0
+			for _, n := range h.NotesOf("notifications/progress") {
+				if e2e.Str(n.Params, "progressToken") == token {
+					got++
+				}
+			}
+			require.Equal(t, want, got, "of %d bytes", size)
+		}
+	})
+}
+
+func TestC08_C09_InvalidUTF8AndDepth(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	c := w.Standalone()
+	got := exchangeLine(c, "{\"jsonrpc\":\"2.0\",\"id\":\"utf\",\"method\":\"no/such\xff\xfe\"}", 1)
+	require.NotNil(t, got[0].Error)
+	require.NotContains(t, got[0].Raw, "\xff")
+	const depth = 200_000
+	deep := strings.Repeat("[", depth) + strings.Repeat("]", depth)
+	exchangeLine(c, `{"jsonrpc":"2.0","id":"deep","method":"ping","params":{"x":`+deep+`}}`, 1) // an answer or an error, and the next line works
+}
+
+func TestC10_OversizedLineCostsOnlyItself(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Gateway["limits"] = e2e.Obj{"frame": "1MiB"}
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	c := w.Standalone()
+	got := exchangeLine(c, `{"jsonrpc":"2.0","id":"big","method":"ping","params":{"x":"`+strings.Repeat("x", 3<<20)+`"}}`, 1)
+	e := e2e.ParseError(t, got[0])
+	require.Contains(t, []int{-32700, -32600}, e.Code)
+	require.Equal(t, "b:t:{}", c.CallText("b_t", e2e.Obj{}))
+}
+
+func TestC15_RequestsBeforeInitialize(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	c := w.Pipe("stdio", "--standalone")
+	require.JSONEq(t, `{}`, string(c.Ok("ping", nil)))
+	c.Request("tools/list", nil) // an answer of either kind
+	c.Init()
+	require.Equal(t, []string{"b_t"}, c.Names("tools"))
+}
+
+func TestC16_OddInitialize(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	for i, params := range []string{
+		`{"protocolVersion":"1999-01-01","capabilities":{},"clientInfo":{"name":"x","version":"1"}}`,
+		`{"protocolVersion":"9999-99-99","capabilities":{"vendor":{"x":1}},"clientInfo":{"name":"x","version":"1"}}`,
+		`{"protocolVersion":7}`, `{}`, `[]`,
+	} {
+		c := w.Pipe("stdio", "--standalone")
+		c.Write([]byte(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":` + params + `}`))
+		m := c.End(`"init"`)
+		if i < 2 {
+			require.Nil(t, m.Error, m.Raw)
+			require.Equal(t, e2e.Revision, e2e.Str(m.Result, "protocolVersion"))
+		}
+		require.NotNil(t, c.Request("ping", nil).Result)
+		c.Close()
+	}
+}
+
+func TestC17_DuplicateIdsAreEachAnswered(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "on": e2e.Obj{"tools/call": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"}))}})
+	c := w.Standalone()
+	for i := range 2 {
+		c.Write([]byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":"same","method":"tools/call","params":{"name":"b_t","arguments":{"i":%d}}}`, i)))
+	}
+	b.WaitEvent("wait", "go")
+	b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
+	c.Wait("both answers", func() bool { return len(c.Replies[`"same"`]) == 2 })
+	c.Update(func() { delete(c.Replies, `"same"`) })
+}
+
+func TestInitializeIsAnsweredWhateverTheBackendsDo(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	hang := e2e.Filesystem()
+	hang["on"] = e2e.Obj{"initialize": e2e.Actions(e2e.Do("hang"))}
+	b := w.Backend("hang", hang)
+	w.Backend("missing", e2e.Obj{}, e2e.Obj{"command": "/no/such/program"})
+	w.Backend("crash", e2e.Obj{"on": e2e.Obj{"start": e2e.Actions(e2e.Do("crash", e2e.Obj{"code": 1}))}})
+	c := w.Pipe("stdio", "--standalone")
+	result := c.Init() // startup_wait is 20 s here: only lists may wait for it
+	require.Equal(t, e2e.Revision, e2e.Str(result, "protocolVersion"))
+	require.Equal(t, "goblin", strings.ToLower(e2e.Str(result, "serverInfo", "name")))
+	for _, path := range [][]any{
+		{"tools", "listChanged"}, {"prompts", "listChanged"}, {"resources", "listChanged"}, {"resources", "subscribe"},
+	} {
+		require.Equal(t, "true", string(e2e.At(e2e.At(result, "capabilities"), path...)), path)
+	}
+	require.NotNil(t, e2e.At(result, "capabilities", "logging"))
+	require.NotNil(t, e2e.At(result, "capabilities", "completions"))
+	b.WaitEvent("wait", "hang")
+	require.Empty(t, c.NotesOf("notifications/tools/list_changed"))
+}
+
+func TestC19_EndOfInputWaitsForTheAnswer(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "on": e2e.Obj{"tools/call": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"}))}})
+	c := w.Standalone()
+	id := c.Begin("tools/call", e2e.Obj{"name": "b_t", "arguments": e2e.Obj{}})
+	b.WaitEvent("wait", "go")
+	c.Close()
+	b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
+	require.Equal(t, "b:t:{}", e2e.Str(c.End(id).Result, "content", 0, "text"))
+	require.Zero(t, c.Prog.Ends(e2e.Patience))
+	b.WaitGone()
+}
+
+func TestC12_ManyCallsAtOnceAreEachAnsweredOnce(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	c := w.Standalone()
+	c.Names("tools")
+	const n = 10_000
+	var ids []string
+	for i := range n {
+		ids = append(ids, c.Begin("tools/call", e2e.Obj{"name": "b_t", "arguments": e2e.Obj{"i": i}}))
+	}
+	for i, id := range ids {
+		require.Equal(t, fmt.Sprintf(`b:t:{"i":%d}`, i), e2e.Str(c.End(id).Result, "content", 0, "text"))
+	}
+}
+
+func TestUnknownFieldsOfRequestsAreHarmless(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	c := w.Standalone()
+	c.Write([]byte(`{"extra":{"id":5},"method":"ping","id":"x","jsonrpc":"2.0"}`))
+	require.JSONEq(t, `{}`, string(c.End(`"x"`).Result))
+	require.Equal(t, json.RawMessage(nil), c.End(`"x"`).Error)
+}

@@ -1,0 +1,477 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+const pingBody = `{"jsonrpc":"2.0","id":2,"method":"ping"}`
+
+func with(h map[string]string, more ...string) map[string]string {
+	out := map[string]string{}
+	for k, v := range h {
+		out[k] = v
+	}
+	for i := 0; i < len(more); i += 2 {
+		out[more[i]] = more[i+1]
+	}
+	return out
+}
+
+func TestH01_H03_ForeignHostIsRefused(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Gateway["auth_token"] = "t0ken-of-the-test"
+	s := w.Serve()
+	port := s.Base[strings.LastIndex(s.Base, ":"):]
+	for _, host := range []string{"evil.example", "evil.example" + port, "127.0.0.1.evil.example", "localhost.evil.example" + port, "10.0.0.1" + port} {
+		for _, auth := range []string{"Bearer t0ken-of-the-test", ""} {
+			got := s.Do("POST", "/mcp", map[string]string{"Host": host, "Authorization": auth}, e2e.InitBody)
+			require.Contains(t, []int{http.StatusForbidden, http.StatusMisdirectedRequest}, got.Status, "%s %q", host, auth)
+		}
+	}
+	for _, host := range []string{"localhost" + port, "127.0.0.1" + port, "[::1]" + port} {
+		require.Equal(t, http.StatusOK, s.Do("POST", "/mcp", map[string]string{"Host": host}, e2e.InitBody).Status, host)
+	}
+}
+
+func TestH02_ForeignOriginIsRefused(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Gateway["allowed_origins"] = []string{"https://app.example"}
+	s := w.Serve()
+	port := s.Base[strings.LastIndex(s.Base, ":"):]
+	for _, origin := range []string{
+		"https://evil.example", "null", "http://localhost.evil.example", "http://127.0.0.1.evil.example", "https://app.example.evil.example",
+		"https://app.example:444", "file://", "http://evil.example" + port,
+	} {
+		require.Equal(t, http.StatusForbidden, s.Do("POST", "/mcp", map[string]string{"Origin": origin}, e2e.InitBody).Status, origin)
+	}
+	for _, origin := range []string{"http://localhost" + port, "http://127.0.0.1:9999", "https://app.example"} {
+		require.Equal(t, http.StatusOK, s.Do("POST", "/mcp", map[string]string{"Origin": origin}, e2e.InitBody).Status, origin)
+	}
+}
+
+func TestH04_H05_TokenGuardsEverythingButHealth(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Gateway["auth_token"] = "Tok3n-of-the-test"
+	s := w.Serve()
+	for _, auth := range []string{"", "Bearer", "Bearer ", "Bearer wrong", "Bearer Tok3n-of-the-tes", "Bearer Tok3n-of-the-test2", "Bearer tok3n-of-the-test", "Basic VG9rM24tb2YtdGhlLXRlc3Q=", "Tok3n-of-the-test"} {
+		for _, to := range []string{"POST /mcp", "GET /mcp", "DELETE /mcp", "GET /metrics"} {
+			method, path, _ := strings.Cut(to, " ")
+			got := s.Do(method, path, map[string]string{"Authorization": auth, "Cookie": "token=Tok3n-of-the-test"}, e2e.InitBody)
+			require.Equal(t, http.StatusUnauthorized, got.Status, "%s %q", to, auth)
+			require.Contains(t, got.Header.Get("WWW-Authenticate"), "Bearer")
+			require.Empty(t, got.Header.Get("Mcp-Session-Id"))
+		}
+		require.Equal(t, http.StatusOK, s.Do("GET", "/healthz", map[string]string{"Authorization": auth}, "").Status)
+	}
+	require.Equal(t, http.StatusOK, s.Do("POST", "/mcp", nil, e2e.InitBody).Status)
+	require.Equal(t, http.StatusOK, s.Do("GET", "/metrics", nil, "").Status)
+	require.Equal(t, http.StatusOK, s.Do("GET", "/readyz", map[string]string{"Authorization": ""}, "").Status)
+	for _, path := range []string{"/", "/admin", "/api/v1/servers", "/mcp/../x"} {
+		require.Equal(t, http.StatusNotFound, s.Do("GET", path, nil, "").Status, path)
+	}
+	require.NotContains(t, s.Stderr.String(), "Tok3n")
+}
+
+func TestH07_BrowsersOfStrangersGetNothing(t *testing.T) {
+	t.Parallel()
+	s := e2e.NewWorld(t).Serve()
+	got := s.Do("OPTIONS", "/mcp", map[string]string{"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}, "")
+	require.Empty(t, got.Header.Get("Access-Control-Allow-Origin"))
+	for _, kind := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/html", ""} {
+		got := s.Do("POST", "/mcp", map[string]string{"Content-Type": kind}, e2e.InitBody)
+		require.GreaterOrEqual(t, got.Status, 400, kind)
+		require.Less(t, got.Status, 500, kind)
+	}
+}
+
+func TestH08_ProtocolVersionHeaderAndVerbs(t *testing.T) {
+	t.Parallel()
+	s := e2e.NewWorld(t).Serve()
+	h := s.Session()
+	for _, version := range []string{"1999-01-01", "nonsense", "2025-11-25x"} {
+		got := s.Do("POST", "/mcp", with(h, "MCP-Protocol-Version", version), pingBody)
+		require.Equal(t, http.StatusBadRequest, got.Status, version)
+	}
+	for _, version := range []string{e2e.Revision, "2025-06-18", ""} {
+		require.Equal(t, http.StatusOK, s.Do("POST", "/mcp", with(h, "MCP-Protocol-Version", version), pingBody).Status, version)
+	}
+	for _, verb := range []string{"PUT", "PATCH", "TRACE"} {
+		got := s.Do(verb, "/mcp", h, pingBody)
+		require.Equal(t, http.StatusMethodNotAllowed, got.Status, verb)
+	}
+}
+
+func TestH13_SessionsCannotBeGuessedOrChosen(t *testing.T) {
+	t.Parallel()
+	s := e2e.NewWorld(t).Serve()
+	seen := map[string]bool{}
+	for range 20 {
+		id := s.Session()["Mcp-Session-Id"]
+		require.False(t, seen[id])
+		seen[id] = true
+	}
+	for _, id := range []string{"guess", "mcp-session-00000000-0000-4000-8000-000000000000", "1"} {
+		require.Equal(t, http.StatusNotFound, s.Do("POST", "/mcp", map[string]string{"Mcp-Session-Id": id}, pingBody).Status, id)
+		require.Equal(t, http.StatusNotFound, s.Do("DELETE", "/mcp", map[string]string{"Mcp-Session-Id": id}, "").Status, id)
+		got := s.Do("POST", "/mcp", map[string]string{"Mcp-Session-Id": id}, e2e.InitBody)
+		require.NotEqual(t, id, got.Header.Get("Mcp-Session-Id"))
+	}
+	require.Equal(t, http.StatusBadRequest, s.Do("POST", "/mcp", nil, pingBody).Status)
+	h := s.Session()
+	require.Less(t, s.Do("DELETE", "/mcp", h, "").Status, 300)
+	require.Equal(t, http.StatusNotFound, s.Do("POST", "/mcp", h, pingBody).Status)
+}
+
+func TestH14_SameIdsInManySessionsStayApart(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	s := w.Serve()
+	var clients []*e2e.Client
+	for range 20 {
+		clients = append(clients, s.Client(false))
+	}
+	ids := make([]string, len(clients))
+	for i, c := range clients {
+		ids[i] = c.Begin("tools/call", e2e.Obj{"name": "b_t", "arguments": e2e.Obj{"i": i}})
+	}
+	for i, c := range clients {
+		require.Equal(t, ids[0], ids[i])
+		require.Equal(t, fmt.Sprintf(`b:t:{"i":%d}`, i), e2e.Str(c.End(ids[i]).Result, "content", 0, "text"))
+	}
+}
+
+func TestH18_ClientsTokenNeverReachesABackend(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Gateway["auth_token"] = "Tok3n-of-the-test"
+	b := w.Remote("remote", "/mcp", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}}, e2e.Obj{"headers": e2e.Obj{"Authorization": "Bearer of-the-backend", "X-Extra": "1"}})
+	env := w.Backend("env", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("env")}, "on": e2e.Obj{"tools/call env": e2e.Actions(e2e.Do("env"))}})
+	s := w.Serve()
+	c := s.Client(false)
+	c.Ok("tools/call", e2e.Obj{"name": "remote_t"})
+	require.NotContains(t, c.CallText("env_env", e2e.Obj{}), "Tok3n")
+	for _, told := range b.Received("") {
+		require.Equal(t, "Bearer of-the-backend", told.Headers["authorization"])
+		require.Equal(t, "1", told.Headers["x-extra"])
+		require.NotContains(t, fmt.Sprint(told.Headers)+string(told.Msg), "Tok3n")
+	}
+	require.NotEmpty(t, env.Received("tools/call"))
+}
+
+func TestH09_BadBodies(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Gateway["limits"] = e2e.Obj{"frame": "1MiB"}
+	s := w.Serve()
+	h := s.Session()
+	for body, code := range map[string]int{
+		"": 0, "{": -32700, "not json": -32700, "[]": -32600, "[" + pingBody + "]": -32600, `"x"`: -32600,
+		`{"jsonrpc":"2.0","id":1}`: -32600, `{"id":1,"method":"ping"}`: -32600,
+	} {
+		got := s.Do("POST", "/mcp", h, body)
+		require.Equal(t, http.StatusBadRequest, got.Status, "%q: %s", body, got.Body)
+		if code != 0 {
+			require.Equal(t, fmt.Sprint(code), string(e2e.At(json.RawMessage(got.Body), "error", "code")), "%q: %s", body, got.Body)
+		}
+	}
+	big := s.Do("POST", "/mcp", h, `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"`+strings.Repeat("x", 2<<20)+`"}}`)
+	require.Contains(t, []int{http.StatusRequestEntityTooLarge, http.StatusBadRequest}, big.Status)
+	require.Equal(t, http.StatusOK, s.Do("POST", "/mcp", h, pingBody).Status)
+}
+
+func TestHTTPAnswersAreJSONUntilSomethingElseComesFirst(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("plain"), e2e.Tool("steps")}, "on": e2e.Obj{"tools/call steps": e2e.Actions(e2e.Do("progress", e2e.Obj{"n": 3}))}})
+	s := w.Serve()
+	c := s.Client(true)
+	plain := c.Begin("tools/call", e2e.Obj{"name": "b_plain", "_meta": e2e.Obj{"progressToken": 1}})
+	require.Nil(t, c.End(plain).Error)
+	require.Equal(t, "application/json", c.ContentType(plain))
+	steps := c.Begin("tools/call", e2e.Obj{"name": "b_steps", "_meta": e2e.Obj{"progressToken": 2}})
+	m := c.End(steps)
+	require.Equal(t, "text/event-stream", c.ContentType(steps))
+	notes := c.NotesOf("notifications/progress")
+	require.Len(t, notes, 3)
+	for _, n := range notes {
+		require.Equal(t, steps, n.Via)
+		require.Less(t, n.Seq, m.Seq)
+	}
+}
+
+func TestHTTPProgressOfParallelCallsStaysOnItsOwnStream(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	acts := e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"}), e2e.Do("progress", e2e.Obj{"n": 20}))
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("a"), e2e.Tool("b"), e2e.Tool("c")}, "on": e2e.Obj{"tools/call": acts}})
+	s := w.Serve()
+	c := s.Client(true)
+	ids := map[string]string{}
+	for _, name := range []string{"a", "b", "c"} {
+		ids[name] = c.Begin("tools/call", e2e.Obj{"name": "b_" + name, "_meta": e2e.Obj{"progressToken": name}})
+	}
+	w.Backends[0].WaitEvents("wait", "go", 3)
+	w.Backends[0].Do(e2e.Do("release", e2e.Obj{"name": "go"}))
+	for name, id := range ids {
+		m := c.End(id)
+		last := 0
+		for _, n := range c.NotesOf("notifications/progress") {
+			if e2e.Str(n.Params, "progressToken") == name {
+				require.Equal(t, id, n.Via)
+				require.Less(t, n.Seq, m.Seq)
+				last++
+			}
+		}
+		require.Positive(t, last, name)
+	}
+}
+
+func TestHTTPStreamCarriesSessionWideNotices(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	fs := w.Backend("filesystem", e2e.Filesystem())
+	s := w.Serve()
+	c, idle := s.Client(true), s.Client(true)
+	c.Ok("resources/subscribe", e2e.Obj{"uri": e2e.In("filesystem", e2e.AppLog)})
+	fs.Updated(e2e.AppLog)
+	m := c.Noted("notifications/resources/updated", nil)
+	require.Equal(t, "GET", m.Via)
+	fs.Add("tools", e2e.Tool("new"))
+	fs.ListChanged("tools")
+	require.Equal(t, "GET", c.Noted("notifications/tools/list_changed", nil).Via)
+	idle.Noted("notifications/tools/list_changed", nil)
+	require.Empty(t, idle.Updates())
+}
+
+func TestHTTPElicitationComesOnTheStreamOfItsCall(t *testing.T) {
+	t.Parallel()
+	for _, stream := range []bool{true, false} {
+		t.Run(fmt.Sprint("GET=", stream), func(t *testing.T) {
+			t.Parallel()
+			w := e2e.NewWorld(t)
+			ask := func(method string) []e2e.Obj {
+				return e2e.Actions(e2e.Do("request", e2e.Obj{"method": method}), e2e.Do("answers"))
+			}
+			w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("elicit"), e2e.Tool("sample"), e2e.Tool("roots")}, "on": e2e.Obj{
+				"tools/call elicit": ask("elicitation/create"), "tools/call sample": ask("sampling/createMessage"), "tools/call roots": ask("roots/list"),
+			}})
+			s := w.Serve()
+			c := s.RawClient()
+			c.Caps = e2e.Obj{"elicitation": e2e.Obj{}, "sampling": e2e.Obj{}, "roots": e2e.Obj{}}
+			c.Reply = func(ask e2e.Message) (any, any) { return e2e.Obj{"to": ask.Method}, nil }
+			c.Init()
+			if stream {
+				c.Listen()
+			}
+			for i, name := range []string{"elicit", "sample", "roots"} {
+				id := c.Begin("tools/call", e2e.Obj{"name": "b_" + name})
+				require.Contains(t, e2e.Str(c.End(id).Result, "content", 0, "text"), `"to":`)
+				require.Equal(t, id, c.Asked(i+1).Via)
+			}
+		})
+	}
+}
+
+func TestHTTPCancellationIsForwarded(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("slow")}, "on": e2e.Obj{"tools/call slow": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "never"}))}})
+	c := w.Serve().Client(false)
+	id := c.Begin("tools/call", e2e.Obj{"name": "b_slow"})
+	b.WaitEvent("wait", "never")
+	c.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(id)})
+	b.WaitEvent("gone", "slow")
+}
+
+func TestHTTPHangUpIsNoCancellation(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("slow"), e2e.Tool("t")}, "on": e2e.Obj{"tools/call slow": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"}))}})
+	s := w.Serve()
+	c := s.Client(false)
+	c.Begin("tools/call", e2e.Obj{"name": "b_slow"})
+	b.WaitEvent("wait", "go")
+	c.Close()
+	other := s.Client(false)
+	require.Equal(t, "b:t:{}", other.CallText("b_t", e2e.Obj{}))
+	require.Zero(t, b.Count("notifications/cancelled"))
+	b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
+	require.Equal(t, "b:t:{}", other.CallText("b_t", e2e.Obj{}))
+}
+
+func TestReadinessFollowsTheServers(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	script := e2e.Filesystem()
+	script["on"] = e2e.Obj{"initialize": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "up"}))}
+	fs := w.Backend("filesystem", script)
+	s := w.Serve()
+	require.Equal(t, http.StatusOK, s.Do("GET", "/healthz", nil, "").Status)
+	starting := s.Do("GET", "/readyz", nil, "")
+	require.Equal(t, http.StatusServiceUnavailable, starting.Status)
+	require.JSONEq(t, `{"status":"not ready"}`, starting.Body, "nothing of the servers")
+	fs.Do(e2e.Do("release", e2e.Obj{"name": "up"}))
+	e2e.Eventually(t, "readiness", func() bool { return s.Do("GET", "/readyz", nil, "").Status == http.StatusOK })
+	require.JSONEq(t, `{"status":"ready"}`, s.Do("GET", "/readyz", nil, "").Body)
+	require.JSONEq(t, `{"status":"ok"}`, s.Do("GET", "/healthz", nil, "").Body)
+}
+
+func TestR3_37_Metrics(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	script := e2e.Filesystem()
+	script["on"] = e2e.Obj{"resources/read " + e2e.AppJSON: e2e.Actions(e2e.Do("error", e2e.Obj{"error": e2e.Obj{"code": -32603, "message": "boom"}}))}
+	fs := w.Backend("filesystem", script)
+	s := w.Serve()
+	c := s.Client(false)
+	c.ReadText(e2e.In("filesystem", e2e.AppLog))
+	c.ReadText(e2e.In("filesystem", e2e.AppLog))
+	c.Fault("resources/read", e2e.Obj{"uri": e2e.In("filesystem", e2e.AppJSON)})
+	for i := range 5 {
+		c.Fault("resources/read", e2e.Obj{"uri": fmt.Sprint("unknown:", i)})
+		c.Fault("tools/call", e2e.Obj{"name": fmt.Sprint("unknown", i)})
+		c.Fault(fmt.Sprint("unknown/", i), nil)
+	}
+	c.CallText("filesystem_stat", e2e.Obj{})
+	require.Equal(t, "2", s.Metric(`mcp_resource_reads_total{mime_type="text/plain",server_id="filesystem",status="success"}`))
+	body := s.Do("GET", "/metrics", nil, "").Body
+	failures := 0
+	for line := range strings.Lines(body) {
+		if strings.HasPrefix(line, "mcp_resource_reads_total{") && strings.Contains(line, `server_id="filesystem",status="failure"} 1`) {
+			failures++
+		}
+	}
+	require.Equal(t, 1, failures, body)
+	require.NotContains(t, body, "unknown:")
+	require.NotContains(t, body, "unknown0")
+	require.NotContains(t, body, "unknown/")
+	for series, want := range map[string]string{
+		`mcp_server_up{server_id="filesystem"}`:                        "1",
+		`mcp_server_restarts_total{server_id="filesystem"}`:            "0",
+		`mcp_catalog_entries{kind="resources",server_id="filesystem"}`: "2",
+		`mcp_catalog_entries{kind="tools",server_id="filesystem"}`:     "2",
+		`mcp_sessions_active{transport="http"}`:                        "1",
+		`mcp_resource_subscriptions_active{server_id="filesystem"}`:    "0",
+	} {
+		got := s.Metric(series)
+		if got == "" && want == "0" {
+			continue // a series may begin with its first event
+		}
+		require.Equal(t, want, got, series)
+	}
+	require.Contains(t, body, `mcp_requests_total{method="tools/call",server_id="filesystem",status="`)
+	require.Contains(t, body, `mcp_request_duration_seconds_count{method="resources/read",server_id="filesystem"}`)
+
+	fs.Do(e2e.Do("crash", e2e.Obj{"code": 1}))
+	fs.WaitStarts(2)
+	e2e.Eventually(t, "the restart to be counted", func() bool {
+		return s.Metric(`mcp_server_restarts_total{server_id="filesystem"}`) == "1"
+	})
+}
+
+func TestMetricsBoundMIMETypes(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	reads := e2e.Obj{}
+	var all []e2e.Obj
+	for i := range 100 {
+		uri := fmt.Sprint("x:", i)
+		all = append(all, e2e.Resource(uri))
+		reads[uri] = []e2e.Obj{{"uri": uri, "mimeType": fmt.Sprint("application/x-", i), "text": ""}}
+	}
+	w.Backend("b", e2e.Obj{"resources": all, "reads": reads})
+	s := w.Serve()
+	c := s.Client(false)
+	for _, uri := range c.Names("resources") {
+		c.Ok("resources/read", e2e.Obj{"uri": uri})
+	}
+	body := s.Do("GET", "/metrics", nil, "").Body
+	require.LessOrEqual(t, strings.Count(body, "mcp_resource_reads_total{"), 66)
+	require.Contains(t, body, `mime_type="other"`)
+}
+
+func TestH21_PortInUse(t *testing.T) {
+	t.Parallel()
+	s := e2e.NewWorld(t).Serve()
+	addr := strings.TrimPrefix(s.Base, "http://")
+	w := e2e.NewWorld(t)
+	w.Gateway["listen"] = addr
+	w.Backend("filesystem", e2e.Filesystem())
+	out := w.Run("serve")
+	require.Equal(t, e2e.ExitFailure, out.Code, out.Stderr)
+	require.Contains(t, out.Stderr, "listen on "+addr+" (gateway.listen): ")
+	require.Equal(t, 1, strings.Count(strings.TrimSpace(lastLine(out.Stderr)), "\n")+1)
+	w.Gateway["listen"] = "127.0.0.1:" + fmt.Sprint(e2e.FreePort(t))
+	out = w.Run("serve", "--listen", addr)
+	require.Equal(t, e2e.ExitFailure, out.Code, out.Stderr)
+	require.Contains(t, out.Stderr, "listen on "+addr+" (--listen): ")
+	require.Contains(t, out.Stderr, "; choose another one with --listen\n")
+	w.Gateway["listen"] = addr
+	// Any other host goes on without it.
+	c := w.Bridged()
+	require.NotEmpty(t, c.Names("resources"))
+}
+
+func lastLine(s string) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	return lines[len(lines)-1]
+}
+
+func TestH19_NonLoopbackAddressNeedsAToken(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Gateway["listen"] = "0.0.0.0:" + fmt.Sprint(e2e.FreePort(t))
+	out := w.Run("serve")
+	require.NotZero(t, out.Code)
+	require.Contains(t, out.Stderr, "auth_token")
+}
+
+func TestLeastRecentlyUsedSessionMakesRoomAtTheLimit(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Gateway["limits"] = e2e.Obj{"sessions": 2}
+	s := w.Serve()
+	one, two := s.Session(), s.Session()
+	require.Equal(t, http.StatusOK, s.Do("POST", "/mcp", one, pingBody).Status)
+	// A session is in use until its answer is out of the server's hands, which
+	// may be a moment after it was read.
+	var three map[string]string
+	e2e.Eventually(t, "an idle session", func() bool {
+		got := s.Do("POST", "/mcp", nil, e2e.InitBody)
+		three = map[string]string{"Mcp-Session-Id": got.Header.Get("Mcp-Session-Id"), "MCP-Protocol-Version": e2e.Revision}
+		return got.Status == http.StatusOK
+	})
+	require.Equal(t, http.StatusNotFound, s.Do("POST", "/mcp", two, pingBody).Status)
+	for _, h := range []map[string]string{one, three} {
+		require.Equal(t, http.StatusOK, s.Do("POST", "/mcp", h, pingBody).Status)
+	}
+}
+
+func TestPagesOfAllowedOriginsMayReadTheAnswers(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Gateway["allowed_origins"] = []string{"https://app.example"}
+	w.Gateway["auth_token"] = "Tok3n-of-the-test"
+	s := w.Serve()
+	preflight := map[string]string{"Origin": "https://app.example", "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type, mcp-session-id", "Authorization": ""}
+	got := s.Do("OPTIONS", "/mcp", preflight, "")
+	require.Less(t, got.Status, 300)
+	require.Equal(t, "https://app.example", got.Header.Get("Access-Control-Allow-Origin"))
+	require.Contains(t, strings.ToLower(got.Header.Get("Access-Control-Allow-Headers")), "mcp-session-id")
+	got = s.Do("POST", "/mcp", map[string]string{"Origin": "https://app.example"}, e2e.InitBody)
+	require.Equal(t, http.StatusOK, got.Status)
+	require.Equal(t, "https://app.example", got.Header.Get("Access-Control-Allow-Origin"))
+	require.Contains(t, got.Header.Get("Access-Control-Expose-Headers"), "Mcp-Session-Id")
+}
