@@ -1,6 +1,8 @@
-// Package e2e holds tests only. They build the real binary and look at it from
+// Package e2e is what the tests in the folders below share: worlds of configs,
+// clients, servers and terminals. They build the real binary and look at it from
 // outside: through stdin and stdout, the socket, HTTP, exit codes, /proc and
-// the evidence of scripted backends (goblin/gateway/internal/fakeserver).
+// the evidence of scripted backends (goblin/gateway/internal/fakeserver). Each
+// folder holds the tests of one concern, and nothing else.
 //
 // No test imports anything of Goblin, so that none can share its mistakes. A
 // test waits for events with generous deadlines and never sleeps to let
@@ -20,7 +22,7 @@
 // to a binary that was built with -cover. The build tag faults adds the tests
 // that take as long as the bounds that they show. The build tags interop and
 // conformance add comparisons with programs from npm, which they install into
-// the user's cache folder. Of those, testdata/matrix is a module of its own, for
+// the user's cache folder. Of those, interop/testdata/matrix is a module of its own, for
 // programs that use the official Go SDK.
 //
 // The build tag soak adds a host among servers that fail and clients that come

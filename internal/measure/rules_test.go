@@ -189,6 +189,9 @@ func TestLayoutIsCurrent(t *testing.T) {
 	var table bytes.Buffer
 	table.WriteString("\n| package | what it does | imports of ours |\n|---|---|---|\n")
 	for _, p := range load(t) {
+		if len(p.GoFiles) == 0 {
+			continue // tests only
+		}
 		what := strings.TrimSuffix(p.Doc, ".")
 		for _, kind := range []string{"Package ", "Command "} {
 			what = strings.TrimPrefix(what, kind+p.name[strings.LastIndex(p.name, "/")+1:]+" ")

@@ -1,3 +1,4 @@
+// Package commands shows the commands of the shell, and the demo servers.
 package commands
 
 import (

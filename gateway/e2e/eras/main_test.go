@@ -1,3 +1,5 @@
+// Package eras shows that clients and servers of every revision meet, whichever
+// era either speaks.
 package eras
 
 import (

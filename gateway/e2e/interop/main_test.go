@@ -1,5 +1,7 @@
 //go:build interop || conformance
 
+// Package interop compares what programs of others get with and without Goblin:
+// clients and servers from npm, SDKs, and the official conformance suite.
 package interop
 
 import (

@@ -1,3 +1,5 @@
+// Package limits shows that nobody can make Goblin hold, log or do without
+// bound.
 package limits
 
 import (

@@ -1,3 +1,5 @@
+// Package reload shows what an edit of the config changes, and what it leaves
+// alone.
 package reload
 
 import (

@@ -1,3 +1,5 @@
+// Package resources shows the names of resources, templates, prompts and tools,
+// and how what they name is read.
 package resources
 
 import (

@@ -1,3 +1,4 @@
+// Package screens shows the screen, in a real terminal of tmux.
 package screens
 
 import (

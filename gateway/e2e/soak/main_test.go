@@ -1,5 +1,7 @@
 //go:build soak
 
+// Package soak keeps a host running among failing servers, clients that come and
+// go, and edits of the config.
 package soak
 
 import (

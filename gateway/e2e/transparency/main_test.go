@@ -1,3 +1,5 @@
+// Package transparency compares what passes through Goblin with what the server
+// says without it.
 package transparency
 
 import (
