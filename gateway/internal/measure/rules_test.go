@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const root = "../.."
+const root = "../../.."
 
 type row struct{ name, imports, why string }
 
@@ -72,7 +72,7 @@ var rules = []row{
 	{"tui/form", "gateway/display tui/look", "asks for values, whatever they are for"},
 	{"tui/look", "", "a leaf"},
 
-	{"internal/measure", "", "reads source only"},
+	{"gateway/internal/measure", "", "reads source only"},
 }
 
 // sides do not import each other, not even in tests, but for what is said.
@@ -84,7 +84,7 @@ func TestImportsAreAllowed(t *testing.T) {
 		name := p.name
 		row := rule(name)
 		if row.name == "" {
-			t.Errorf("%s has no row in rules of internal/measure/rules_test.go", name)
+			t.Errorf("%s has no row in rules of gateway/internal/measure/rules_test.go", name)
 			continue
 		}
 		seen[row.name] = true
@@ -183,7 +183,7 @@ func methods(t *testing.T, dir, of string) (n int) {
 //go:generate go test -run ^TestLayoutIsCurrent$ . -update
 var update = flag.Bool("update", false, "write the table of CONTRIBUTING.md anew")
 
-const layoutBegins, layoutEnds = "<!-- Written by go generate ./internal/measure. -->\n", "<!-- End of the table. -->\n"
+const layoutBegins, layoutEnds = "<!-- Written by go generate ./gateway/internal/measure. -->\n", "<!-- End of the table. -->\n"
 
 func TestLayoutIsCurrent(t *testing.T) {
 	var table bytes.Buffer
@@ -216,7 +216,7 @@ func TestLayoutIsCurrent(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(current), 0o644))
 		return
 	}
-	require.Equal(t, current, string(text), "run go generate ./internal/measure")
+	require.Equal(t, current, string(text), "run go generate ./gateway/internal/measure")
 }
 
 func load(t *testing.T) []source {
