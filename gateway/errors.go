@@ -77,13 +77,13 @@ func clientError(err error) *jsonrpc.Error {
 		}
 		return notFoundError(notFound, servers)
 	case errors.As(err, &ambiguous):
-		data := object("code", "AMBIGUOUS")
-		data = rawjson.SetMember(data, "candidates", stringArray(ambiguous.Candidates))
+		data := rawjson.Object("code", "AMBIGUOUS")
+		data = rawjson.SetMember(data, "candidates", rawjson.Strings(ambiguous.Candidates))
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: ambiguous.Error(), Data: data}
 	case errors.As(err, &failed):
 		return &jsonrpc.Error{
 			Code: jsonrpc.CodeInternal, Message: failed.Error(),
-			Data: object("code", failed.Code, "server", failed.Server),
+			Data: rawjson.Object("code", failed.Code, "server", failed.Server),
 		}
 	case errors.Is(err, registry.ErrBadCursor):
 		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: unknown cursor; list again without one")
@@ -98,43 +98,18 @@ func notFoundError(e *registry.NotFoundError, pending []string) *jsonrpc.Error {
 	out := &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: e.Error()}
 	switch e.Kind {
 	case registry.Tool:
-		out.Data = object("code", "TOOL_NOT_FOUND", "name", e.Name)
+		out.Data = rawjson.Object("code", "TOOL_NOT_FOUND", "name", e.Name)
 	case registry.Prompt:
-		out.Data = object("code", "PROMPT_NOT_FOUND", "name", e.Name)
+		out.Data = rawjson.Object("code", "PROMPT_NOT_FOUND", "name", e.Name)
 	default:
 		out.Code = codeResourceNotFound
-		out.Data = object("code", "RESOURCE_NOT_FOUND", "uri", e.Name)
+		out.Data = rawjson.Object("code", "RESOURCE_NOT_FOUND", "uri", e.Name)
 	}
 	if len(pending) > 0 {
 		out.Message += " (still starting: " + strings.Join(pending, ", ") + ")"
-		out.Data = rawjson.SetMember(out.Data, "pending", stringArray(pending))
+		out.Data = rawjson.SetMember(out.Data, "pending", rawjson.Strings(pending))
 	}
 	return out
-}
-
-// object is a JSON object of string members.
-func object(pairs ...string) []byte {
-	out := []byte{'{'}
-	for i := 0; i < len(pairs); i += 2 {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = rawjson.AppendString(out, pairs[i])
-		out = append(out, ':')
-		out = rawjson.AppendString(out, pairs[i+1])
-	}
-	return append(out, '}')
-}
-
-func stringArray(items []string) []byte {
-	out := []byte{'['}
-	for i, s := range items {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = rawjson.AppendString(out, s)
-	}
-	return append(out, ']')
 }
 
 // list joins names for a message.

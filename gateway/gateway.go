@@ -33,6 +33,7 @@ import (
 	"goblin/gateway/pins"
 	"goblin/gateway/upstream"
 	"goblin/registry"
+	"goblin/registry/rawjson"
 )
 
 // Options are what a Gateway is made from. Mask and Only may be nil.
@@ -108,7 +109,7 @@ func New(o Options) *Gateway {
 	g := &Gateway{
 		mask: o.Mask,
 		o:    o, reg: o.Registry, log: o.Logger, metrics: o.Metrics,
-		serverInfo: object("name", "goblin", "title", "Goblin", "version", o.Version),
+		serverInfo: rawjson.Object("name", "goblin", "title", "Goblin", "version", o.Version),
 		servers:    make(map[string]*backend),
 		clients:    make(map[*downstream.Session]*client),
 	}
@@ -466,6 +467,6 @@ func needsSession(b *backend, s *downstream.Session) error {
 	}
 	e := jsonrpc.Errorf(jsonrpc.CodeInternal, "Server '%s' has a process for each session (isolation: session), and requests without a session have none; "+
 		"connect over stdio, or over HTTP with initialize (up to revision %s), or set isolation: shared", b.Name(), latestLegacy)
-	e.Data = object("code", "SESSION_REQUIRED", "server", b.Name())
+	e.Data = rawjson.Object("code", "SESSION_REQUIRED", "server", b.Name())
 	return e
 }

@@ -280,7 +280,7 @@ func (h *held) park(r *request) bool {
 
 // input is the question as a client gets it.
 func (q *question) input() []byte {
-	return rawjson.SetMember(object("method", q.method), "params", q.params)
+	return rawjson.SetMember(rawjson.Object("method", q.method), "params", q.params)
 }
 
 func inputRequired(inputs []byte, state string) []byte {
@@ -438,14 +438,14 @@ func inputParams(params []byte) []byte {
 			meta := []byte{'{'}
 			for name, value := range rawjson.Members(v) {
 				if !name.Is("progressToken") {
-					meta = appendMember(meta, name, value)
+					meta = rawjson.AppendMember(meta, name, value)
 				}
 			}
 			if len(meta) > 1 {
-				out = appendMember(out, k, append(meta, '}'))
+				out = rawjson.AppendMember(out, k, append(meta, '}'))
 			}
 		default:
-			out = appendMember(out, k, v)
+			out = rawjson.AppendMember(out, k, v)
 		}
 	}
 	return append(out, '}')

@@ -228,6 +228,6 @@ func (t *holds) resume(r *request, state []byte) (*held, error) {
 func stateError(why string) error {
 	return &jsonrpc.Error{
 		Code: jsonrpc.CodeInvalidParams, Message: "Invalid params: requestState " + why + "; send the request without it",
-		Data: object("code", "REQUEST_STATE_INVALID"),
+		Data: rawjson.Object("code", "REQUEST_STATE_INVALID"),
 	}
 }

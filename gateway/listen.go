@@ -223,7 +223,7 @@ func (g *Gateway) acknowledge(l *listen, honoured []string) {
 		}
 	}
 	if len(l.uris) > 0 {
-		filter = rawjson.SetMember(filter, "resourceSubscriptions", stringArray(honoured))
+		filter = rawjson.SetMember(filter, "resourceSubscriptions", rawjson.Strings(honoured))
 	}
 	params := rawjson.SetMember(rawjson.SetMember(emptyResult, "_meta", l.tag()), "notifications", filter)
 	l.mu.Lock()

@@ -241,7 +241,7 @@ func (g *Gateway) tellLevel(ctx context.Context, l *link) {
 	ctx, cancel := context.WithTimeout(ctx, levelTimeout)
 	defer cancel()
 	reply, err := l.conn.Call(&upstream.Call{
-		Context: ctx, Method: "logging/setLevel", Params: object("level", levelNames[level]),
+		Context: ctx, Method: "logging/setLevel", Params: rawjson.Object("level", levelNames[level]),
 	})
 	if err == nil && reply.Error != nil {
 		err = jsonrpc.ParseErrorObject(reply.Error)
@@ -307,7 +307,7 @@ func (g *Gateway) Spared(s *downstream.Session, server string, n uint64) {
 		text += " of server " + server
 	}
 	text += " were left out, as too much waited to be read"
-	s.Notify("notifications/message", object("level", "warning", "logger", "goblin", "data", text))
+	s.Notify("notifications/message", rawjson.Object("level", "warning", "logger", "goblin", "data", text))
 }
 
 // behind puts the answers of all requests that may be the cause of a notification

@@ -65,26 +65,18 @@ func strip(params []byte, answers bool) []byte {
 			kept := []byte{'{'}
 			for name, value := range rawjson.Members(v) {
 				if text, _ := rawjson.String(name); !strings.HasPrefix(text, downstream.MetaPrefix) {
-					kept = appendMember(kept, name, value)
+					kept = rawjson.AppendMember(kept, name, value)
 				}
 			}
 			if len(kept) > 1 {
-				out = appendMember(out, k, append(kept, '}'))
+				out = rawjson.AppendMember(out, k, append(kept, '}'))
 			}
 		case !answers && (k.Is("inputResponses") || k.Is("requestState")):
 		default:
-			out = appendMember(out, k, v)
+			out = rawjson.AppendMember(out, k, v)
 		}
 	}
 	return append(out, '}')
-}
-
-func appendMember(dst []byte, name rawjson.Key, value []byte) []byte {
-	if len(dst) > 1 {
-		dst = append(dst, ',')
-	}
-	dst = append(append(dst, name...), ':')
-	return append(dst, value...)
 }
 
 // serverInfoKey is where results of stateless requests say who answers.
@@ -166,7 +158,7 @@ func modernError(raw []byte, uri string) []byte {
 	data := rawjson.Get(raw, "data")
 	switch {
 	case data == nil || string(data) == "null":
-		return rawjson.SetMember(raw, "data", object("uri", uri))
+		return rawjson.SetMember(raw, "data", rawjson.Object("uri", uri))
 	case rawjson.IsObject(data) && rawjson.Get(data, "uri") == nil:
 		return rawjson.SetMember(raw, "data", rawjson.SetMember(data, "uri", rawjson.Quote(uri)))
 	}
@@ -176,7 +168,7 @@ func modernError(raw []byte, uri string) []byte {
 // discover tells what is served, whatever the backends do.
 func (g *Gateway) discover(r *request) {
 	result := []byte(`{"supportedVersions":`)
-	result = append(result, stringArray(slices.Concat(downstream.ModernProtocols, legacyRevisions))...)
+	result = append(result, rawjson.Strings(slices.Concat(downstream.ModernProtocols, legacyRevisions))...)
 	result = append(result, `,"capabilities":`...)
 	result = append(result, modernCapabilities...)
 	result = append(result, `,"instructions":`...)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"goblin/registry"
+	"goblin/registry/rawjson"
 )
 
 // Clients hear of changed lists after changeQuiet without another change, at
@@ -145,5 +146,5 @@ const serversURI = "goblin://servers"
 
 // serversChanged tells those who watch the servers' state.
 func (g *Gateway) serversChanged() {
-	g.tellSubscribers(subscriptionKey{server: registry.Local, uri: serversURI}, object("uri", serversURI))
+	g.tellSubscribers(subscriptionKey{server: registry.Local, uri: serversURI}, rawjson.Object("uri", serversURI))
 }

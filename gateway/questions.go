@@ -185,7 +185,7 @@ func (g *Gateway) askClient(ctx context.Context, s *downstream.Session, q *inqui
 	}
 	if err != nil {
 		if withdrawn(ctx, err) {
-			g.noted(registry.ToClient, s, q.server, "notifications/cancelled", "", object("method", q.method, "reason", err.Error()))
+			g.noted(registry.ToClient, s, q.server, "notifications/cancelled", "", rawjson.Object("method", q.method, "reason", err.Error()))
 		}
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "the client gave no answer: %s", err)
 	}

@@ -157,9 +157,9 @@ func (g *Gateway) configured() *union {
 	u := &union{out: []byte(`{"roots":[`), known: make(map[string]bool)}
 	for _, r := range *g.roots.Load() {
 		if r.Name == "" {
-			u.add(object("uri", r.URI))
+			u.add(rawjson.Object("uri", r.URI))
 		} else {
-			u.add(object("uri", r.URI, "name", r.Name))
+			u.add(rawjson.Object("uri", r.URI, "name", r.Name))
 		}
 	}
 	return u

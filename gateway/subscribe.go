@@ -143,7 +143,7 @@ func (g *Gateway) setAgreed(row *subscription, conn upstream.Conn) {
 }
 
 func subscriptionCall(ctx context.Context, method, uri string) *upstream.Call {
-	return &upstream.Call{Context: ctx, Method: method, Params: object("uri", uri)}
+	return &upstream.Call{Context: ctx, Method: method, Params: rawjson.Object("uri", uri)}
 }
 
 // unsubscribe is idempotent: what is not held, or not known any more, is not
@@ -355,7 +355,7 @@ func (g *Gateway) askAgain(ctx context.Context, key subscriptionKey, row *subscr
 	g.showSubscription(key, registry.SubscriptionOn, nil)
 	// What changed while the connection was down was not announced.
 	g.reg.Touched(key.server, key.uri)
-	g.tellSubscribers(key, object("uri", key.uri))
+	g.tellSubscribers(key, rawjson.Object("uri", key.uri))
 }
 
 // lapse notes that a connection is gone, and with it what it had agreed to.
@@ -434,7 +434,7 @@ func (g *Gateway) tellSubsOf(key subscriptionKey, uri string, params []byte, tol
 		if n.unsent() > maxUpdates {
 			// There is no end of what may be below it, or of what the server adds.
 			n.name = spelled[i]
-			params = object("uri", n.name)
+			params = rawjson.Object("uri", n.name)
 		}
 		if n.listen != nil {
 			n.listen.updated(n.name, params)

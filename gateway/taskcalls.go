@@ -57,7 +57,7 @@ func (r *request) asksForTask() bool {
 // a server that has them would make one.
 func (r *request) ignoreTask() {
 	if !r.tasksNegotiated() && r.asksForTask() {
-		r.stripped = dropMember(r.Params(), "task")
+		r.stripped = rawjson.Without(r.Params(), "task")
 	}
 }
 
@@ -241,7 +241,7 @@ func (g *Gateway) waitForTask(conn upstream.Conn, f *flight, server string) (rep
 		return jsonrpc.Reply{}, err
 	}
 	// What the task asks for comes while its result is waited for.
-	last := step("tasks/result", object("taskId", own.original))
+	last := step("tasks/result", rawjson.Object("taskId", own.original))
 	last.Timeout = g.tasks.left(own)
 	if reply, err = conn.Call(last); err != nil {
 		g.cancelTask(own)
@@ -260,7 +260,7 @@ func (g *Gateway) watchTask(own *task, state []byte, step func(method string, pa
 		if time.Now().After(deadline) {
 			return &upstream.Error{Code: upstream.RequestTimeout, Server: own.server, Reason: fmt.Sprintf("the task that it made of the call was not over after %v", life)}
 		}
-		look := step("tasks/get", object("taskId", own.original))
+		look := step("tasks/get", rawjson.Object("taskId", own.original))
 		if err := own.pause(look.Context, pollInterval(state)); err != nil {
 			return err
 		}
@@ -335,7 +335,7 @@ func (g *Gateway) cancelTask(own *task) {
 	g.work.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), taskCancelLimit)
 		defer cancel()
-		call := &upstream.Call{Context: ctx, Method: "tasks/cancel", Params: object("taskId", own.original)}
+		call := &upstream.Call{Context: ctx, Method: "tasks/cancel", Params: rawjson.Object("taskId", own.original)}
 		if own.modern {
 			call.Capabilities = withExtension([]byte("{}"))
 		}
@@ -484,7 +484,7 @@ func (g *Gateway) listTasks(r *request) {
 // stateOf asks for the state of a task; nil when its server does not know it
 // any more, or does not answer.
 func (g *Gateway) stateOf(r *request, own *task) []byte {
-	reply, err := own.conn.Call(&upstream.Call{Context: r.Context(), Method: "tasks/get", Params: object("taskId", own.original)})
+	reply, err := own.conn.Call(&upstream.Call{Context: r.Context(), Method: "tasks/get", Params: rawjson.Object("taskId", own.original)})
 	switch {
 	case err != nil:
 		g.log.Warn("Task left out of a list", "server", own.server, "err", err)

@@ -494,22 +494,11 @@ func unrelated(obj []byte) []byte {
 	if related(obj) == nil {
 		return obj
 	}
-	meta := dropMember(rawjson.Get(obj, "_meta"), relatedTask)
+	meta := rawjson.Without(rawjson.Get(obj, "_meta"), relatedTask)
 	if string(meta) == "{}" {
-		return dropMember(obj, "_meta")
+		return rawjson.Without(obj, "_meta")
 	}
 	return rawjson.SetMember(obj, "_meta", meta)
-}
-
-// dropMember returns an object without the members of that name.
-func dropMember(obj []byte, name string) []byte {
-	out := append(make([]byte, 0, len(obj)), '{')
-	for k, v := range rawjson.Members(obj) {
-		if !k.Is(name) {
-			out = appendMember(out, k, v)
-		}
-	}
-	return append(out, '}')
 }
 
 // rename puts another id in the place of a state's taskId.

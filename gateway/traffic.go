@@ -28,7 +28,7 @@ func (g *Gateway) record(r *request, label string, start time.Time) {
 	took := time.Since(start)
 	g.metrics.Request(label, r.server, r.code == 0, took)
 	if r.Cancelled() {
-		g.noted(registry.ToServer, r.Session(), r.server, "notifications/cancelled", r.name, cancelParams(r.ID(), r.Reason()))
+		g.noted(registry.ToServer, r.Session(), r.server, "notifications/cancelled", r.name, jsonrpc.CancelParams(r.ID(), r.Reason()))
 	}
 	answer, size, status := r.answer, len(r.answer), metrics.Status(r.code == 0)
 	if r.parts != nil {
@@ -133,15 +133,6 @@ func (g *Gateway) announced(server, method, name string, params []byte, to []rec
 		rec.Session, rec.Client, rec.Name = r.session.ID(), peerName(r.session), g.mask.String(r.name)
 		g.reg.Traffic().Append(rec)
 	}
-}
-
-func cancelParams(id []byte, reason string) []byte {
-	params := append([]byte(`{"requestId":`), id...)
-	if reason != "" {
-		params = append(params, `,"reason":`...)
-		params = rawjson.AppendString(params, reason)
-	}
-	return append(params, '}')
 }
 
 // withdrawn reports whether a question ended without an answer, so that the

@@ -318,8 +318,7 @@ func (b *bridge) lost() bool {
 	}
 	clear(b.open)
 	for id := range b.questions {
-		params := []byte(`{"requestId":` + id + `,"reason":"the host that asked has ended"}`)
-		b.out.Send(jsonrpc.Notification(cancelled, params))
+		b.out.Send(jsonrpc.Cancellation([]byte(id), "the host that asked has ended"))
 	}
 	clear(b.questions)
 	return b.closed

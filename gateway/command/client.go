@@ -80,7 +80,7 @@ func (c *client) call(ctx context.Context, method string, params []byte) (json.R
 		defer close(cancelled)
 		_ = c.conn.SetWriteDeadline(time.Now().Add(goodbye))
 		// Best effort: whoever does not take it sees the connection end.
-		_ = c.send(jsonrpc.Notification("notifications/cancelled", fmt.Appendf(nil, `{"requestId":%s}`, id)))
+		_ = c.send(jsonrpc.Cancellation(id, ""))
 		c.conn.Close()
 	})
 	result, err := c.exchange(id, jsonrpc.Request(id, method, params))

@@ -124,15 +124,8 @@ func unsupported(version string) *jsonrpc.Error {
 	if slices.Contains(DefaultProtocols, version) {
 		e.Message += " is served to sessions only; begin with initialize"
 	}
-	data := []byte(`{"supported":[`)
-	for i, v := range slices.Concat(ModernProtocols, DefaultProtocols) {
-		if i > 0 {
-			data = append(data, ',')
-		}
-		data = rawjson.AppendString(data, v)
-	}
-	data = append(data, `],"requested":`...)
-	e.Data = append(rawjson.AppendString(data, version), '}')
+	supported := rawjson.Strings(slices.Concat(ModernProtocols, DefaultProtocols))
+	e.Data = rawjson.SetMember(rawjson.SetMember([]byte("{}"), "supported", supported), "requested", rawjson.Quote(version))
 	return e
 }
 

@@ -356,9 +356,7 @@ func (s *Session) call(ctx, scope context.Context, ask func(context.Context, []b
 		// The answer won the race.
 		return (<-call.Done()).Take()
 	}
-	reason := append(append([]byte(`{"requestId":`), id...), `,"reason":`...)
-	reason = append(rawjson.AppendString(reason, err.Error()), '}')
-	tell(jsonrpc.Notification("notifications/cancelled", reason))
+	tell(jsonrpc.Cancellation(id, err.Error()))
 	return jsonrpc.Reply{}, err
 }
 

@@ -312,9 +312,7 @@ func withToken(params, token []byte) []byte {
 }
 
 func cancelled(id []byte, reason error) []byte {
-	params := append([]byte(`{"requestId":`), id...)
-	params = append(params, `,"reason":`...)
-	return jsonrpc.Notification("notifications/cancelled", append(rawjson.AppendString(params, reason.Error()), '}'))
+	return jsonrpc.Cancellation(id, reason.Error())
 }
 
 // take removes an open call from the table; nil when it is over.

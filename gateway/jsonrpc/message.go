@@ -430,3 +430,19 @@ func ParseErrorObject(raw []byte) *Error {
 
 // ErrClosed is what calls and frames meet on a connection that has ended.
 var ErrClosed = errors.New("connection closed")
+
+// CancelParams are the params of notifications/cancelled: the raw id of the request
+// and why, "" for no reason.
+func CancelParams(id []byte, reason string) []byte {
+	params := append([]byte(`{"requestId":`), id...)
+	if reason != "" {
+		params = append(params, `,"reason":`...)
+		params = rawjson.AppendString(params, reason)
+	}
+	return append(params, '}')
+}
+
+// Cancellation is the frame of notifications/cancelled.
+func Cancellation(id []byte, reason string) []byte {
+	return Notification("notifications/cancelled", CancelParams(id, reason))
+}

@@ -295,11 +295,7 @@ func (l *link) abandon(c *Call, id int64, why error) {
 		case errors.As(why, &given) && given.Reason() != "":
 			reason = given.Reason()
 		}
-		params := strconv.AppendInt([]byte(`{"requestId":`), id, 10)
-		params = append(params, `,"reason":`...)
-		params = rawjson.AppendString(params, reason)
-		params = append(params, '}')
-		l.wire.send(jsonrpc.Notification("notifications/cancelled", params))
+		l.wire.send(jsonrpc.Cancellation(strconv.AppendInt(nil, id, 10), reason))
 	}
 	if abort != nil {
 		abort()

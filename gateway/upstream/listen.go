@@ -349,14 +349,7 @@ func (ls *listens) begin(uris []string) (*listening, error) {
 		if len(ls.lists) > 0 {
 			params = append(params, ',')
 		}
-		params = append(params, `"resourceSubscriptions":[`...)
-		for i, uri := range uris {
-			if i > 0 {
-				params = append(params, ',')
-			}
-			params = rawjson.AppendString(params, uri)
-		}
-		params = append(params, ']')
+		params = append(append(params, `"resourceSubscriptions":`...), rawjson.Strings(uris)...)
 	}
 	params = append(params, "}}"...)
 
@@ -527,8 +520,7 @@ func (ls *listens) acknowledged(x *listening, honoured []byte) {
 			ls.srv.note(slog.LevelWarn, fmt.Sprintf("%d subscriptions were not taken up again: the server does not watch these resources any more", n))
 		}
 		for uri := range x.honoured {
-			params := append([]byte(`{"uri":`), rawjson.Quote(uri)...)
-			ls.srv.opt.Handler.Notification(ls.srv, ls.link, nil, "notifications/resources/updated", append(params, '}'))
+			ls.srv.opt.Handler.Notification(ls.srv, ls.link, nil, "notifications/resources/updated", rawjson.Object("uri", uri))
 		}
 	}
 }

@@ -127,15 +127,11 @@ func (l *link) input(c *Call, result []byte, opened *[]string, pause *time.Durat
 		return nil, nil, l.cancelled(c.Context)
 	}
 	answers = []byte{'{'}
-	for i, q := range asked {
+	for _, q := range asked {
 		if q.err != nil {
 			return nil, l.unanswered(q), nil
 		}
-		if i > 0 {
-			answers = append(answers, ',')
-		}
-		answers = append(append(answers, q.key...), ':')
-		answers = append(answers, q.result...)
+		answers = rawjson.AppendMember(answers, q.key, q.result)
 	}
 	return append(answers, '}'), nil, nil
 }
@@ -224,8 +220,7 @@ func (l *link) unanswered(q *question) []byte {
 // purpose: the call that needed them has a result.
 func (l *link) wentThrough(c *Call, opened []string) {
 	for _, id := range opened {
-		params := append([]byte(`{"elicitationId":`), rawjson.Quote(id)...)
-		l.srv.opt.Handler.Notification(l.srv, l, c, "notifications/elicitation/complete", append(params, '}'))
+		l.srv.opt.Handler.Notification(l.srv, l, c, "notifications/elicitation/complete", rawjson.Object("elicitationId", id))
 	}
 }
 

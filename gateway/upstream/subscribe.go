@@ -49,7 +49,7 @@ func (l *link) subscribe(c *Call) (jsonrpc.Reply, error) {
 		return jsonrpc.Reply{Error: rpc.object.Object()}, nil
 	case errors.Is(err, errLeftOut):
 		e := jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "the server does not watch this resource for changes")
-		e.Data = append(append([]byte(`{"uri":`), rawjson.Quote(uri)...), '}')
+		e.Data = rawjson.Object("uri", uri)
 		return jsonrpc.Reply{Error: e.Object()}, nil
 	case errors.As(err, &failed):
 		return jsonrpc.Reply{}, err

@@ -1,0 +1,49 @@
+package rawjson
+
+// Object makes an object of string members, given as names and values in turn.
+func Object(pairs ...string) []byte {
+	out := []byte{'{'}
+	for i := 0; i < len(pairs); i += 2 {
+		out = AppendMember(out, Quote(pairs[i]), Quote(pairs[i+1]))
+	}
+	return append(out, '}')
+}
+
+// Strings makes an array of strings.
+func Strings(items []string) []byte {
+	out := []byte{'['}
+	for i, s := range items {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = AppendString(out, s)
+	}
+	return append(out, ']')
+}
+
+// AppendMember adds a member to an object that is being built, whose first byte
+// is its brace.
+func AppendMember(dst []byte, name Key, value []byte) []byte {
+	if len(dst) > 1 {
+		dst = append(dst, ',')
+	}
+	dst = append(append(dst, name...), ':')
+	return append(dst, value...)
+}
+
+// Without returns an object without the members of that name.
+func Without(obj []byte, name string) []byte {
+	return Filter(obj, func(k Key, v []byte) ([]byte, bool) { return v, !k.Is(name) })
+}
+
+// Filter returns an object with the members that change keeps, each with the
+// value that it returns.
+func Filter(obj []byte, change func(name Key, value []byte) (changed []byte, keep bool)) []byte {
+	out := append(make([]byte, 0, len(obj)), '{')
+	for k, v := range Members(obj) {
+		if v, keep := change(k, v); keep {
+			out = AppendMember(out, k, v)
+		}
+	}
+	return append(out, '}')
+}
