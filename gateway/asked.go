@@ -60,7 +60,7 @@ func (g *Gateway) progress(s *downstream.Session, params []byte) {
 	if l := g.flights.link(to.conn); known && l != nil {
 		server = l.server
 	}
-	g.noted(registry.ToServer, s, server, "notifications/progress", "", params)
+	g.journal.Notification(registry.ToServer, s, server, "notifications/progress", "", params)
 	if !known {
 		return
 	}
@@ -155,7 +155,7 @@ func (g *Gateway) rememberElicitations(r *request, server string, object []byte)
 func (g *Gateway) elicited(server string, conn upstream.Conn, c *upstream.Call, params []byte) {
 	id, _ := rawjson.String(rawjson.Get(params, "elicitationId"))
 	s := g.elicitations.session(elicitation{server, conn.Unit(), id})
-	g.noted(registry.ToClient, s, server, "notifications/elicitation/complete", "", params)
+	g.journal.Notification(registry.ToClient, s, server, "notifications/elicitation/complete", "", params)
 	if s == nil || s.Context().Err() != nil {
 		g.log.Debug("Completed elicitation of nobody", "server", server)
 		return

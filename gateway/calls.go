@@ -298,6 +298,6 @@ func (g *Gateway) trackProgress(r *request, c *upstream.Call, token []byte) {
 			return
 		}
 		r.Relay(r.server, key, "notifications/progress", params, rawjson.Replace(params, own, token))
-		g.noted(registry.ToClient, r.Session(), r.server, "notifications/progress", r.name, params)
+		g.journal.Notification(registry.ToClient, r.Session(), r.server, "notifications/progress", r.name, params)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"time"
 
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
@@ -35,7 +34,6 @@ type request struct {
 	token []byte
 	// outer is the call that the request was made for, nil for a client's own.
 	outer    *outer
-	start    time.Time
 	era      upstream.Era // of the connection over which it was passed on
 	tasks    taskUse
 	recorded bool // in the journal already
@@ -146,8 +144,7 @@ var emptyResult = []byte("{}")
 
 // Handle implements [downstream.Handler].
 func (g *Gateway) Handle(x *downstream.Exchange) {
-	start := time.Now()
-	r := &request{Exchange: x, gateway: g, start: start, client: g.client(x.Session())}
+	r := &request{Exchange: x, gateway: g, client: g.client(x.Session())}
 	table := methods
 	if r.modern() {
 		table = modernMethods
@@ -157,7 +154,7 @@ func (g *Gateway) Handle(x *downstream.Exchange) {
 	serve, known := table[x.Method()]
 	if !known {
 		r.fail(jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", x.Method()))
-		g.record(r, "other", start)
+		g.record(r, "other")
 		return
 	}
 	if err := members.Params(x.Method()).Check(x.Params()); err != nil {
@@ -172,7 +169,7 @@ func (g *Gateway) Handle(x *downstream.Exchange) {
 	}
 	serve(g, r)
 	if !r.recorded {
-		g.record(r, x.Method(), start)
+		g.record(r, x.Method())
 	}
 }
 
@@ -183,10 +180,10 @@ func (g *Gateway) Notified(s *downstream.Session, method string, params []byte) 
 	case "notifications/progress":
 		g.progress(s, params)
 	case "notifications/roots/list_changed":
-		g.noted(registry.ToServer, s, "", method, "", params)
+		g.journal.Notification(registry.ToServer, s, "", method, "", params)
 		g.rootsChanged(s)
 	default:
-		g.noted(registry.ToServer, s, "", method, "", params)
+		g.journal.Notification(registry.ToServer, s, "", method, "", params)
 		g.log.Debug("Notification ignored", "method", method, "session", s.ID())
 	}
 }

@@ -26,6 +26,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
+	"goblin/gateway/journal"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/memory"
 	"goblin/gateway/metrics"
@@ -66,6 +67,7 @@ type Gateway struct {
 	reg     *registry.Registry
 	log     *slog.Logger
 	metrics *metrics.Metrics
+	journal *journal.Journal
 	mask    *config.Mask
 	since   atomic.Int64 // when servers were started last, in Unix ns
 	roots   atomic.Pointer[[]config.Root]
@@ -107,8 +109,9 @@ type backend struct {
 // [Gateway.Run].
 func New(o Options) *Gateway {
 	g := &Gateway{
-		mask: o.Mask,
-		o:    o, reg: o.Registry, log: o.Logger, metrics: o.Metrics,
+		mask:    o.Mask,
+		journal: &journal.Journal{Registry: o.Registry, Metrics: o.Metrics, Mask: o.Mask},
+		o:       o, reg: o.Registry, log: o.Logger, metrics: o.Metrics,
 		serverInfo: rawjson.Object("name", "goblin", "title", "Goblin", "version", o.Version),
 		servers:    make(map[string]*backend),
 		clients:    make(map[*downstream.Session]*client),
@@ -396,7 +399,7 @@ func (g *Gateway) Closed(s *downstream.Session) {
 	g.mu.Unlock()
 	g.reg.DropSession(s.ID())
 	g.metrics.Session(s.Transport(), -1)
-	g.log.Debug("Session closed", "session", s.ID(), "client", peerName(s))
+	g.log.Debug("Session closed", "session", s.ID(), "client", s.Name())
 	g.elicitations.forget(s)
 	g.holds.release(s)
 	for _, own := range g.tasks.release(s) {

@@ -162,7 +162,7 @@ func (h *held) progress(params []byte) {
 		return
 	}
 	r.Relay(r.server, "progress:"+string(token), "notifications/progress", params, rawjson.Replace(params, own, token))
-	h.g.noted(registry.ToClient, r.Session(), r.server, "notifications/progress", r.name, params)
+	h.g.journal.Notification(registry.ToClient, r.Session(), r.server, "notifications/progress", r.name, params)
 }
 
 // finish ends the call. What it came to is kept for a client that comes back.

@@ -230,13 +230,13 @@ func (g *Gateway) acknowledge(l *listen, honoured []string) {
 	defer l.mu.Unlock()
 	const method = "notifications/subscriptions/acknowledged"
 	l.send(notice{method, method, params})
-	g.noted(registry.ToClient, l.r.Session(), "", method, "", params)
+	g.journal.Notification(registry.ToClient, l.r.Session(), "", method, "", params)
 	l.acked = true
 	for _, n := range l.early {
 		l.send(n)
 	}
 	l.early, l.bytes = nil, 0
-	g.record(l.r, l.r.Method(), l.r.start) // it may last for days
+	g.record(l.r, l.r.Method()) // it may last for days
 	l.r.recorded = true
 }
 

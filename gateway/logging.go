@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"goblin/gateway/downstream"
+	"goblin/gateway/journal"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
 	"goblin/registry"
@@ -257,10 +258,7 @@ func (g *Gateway) tellLevel(ctx context.Context, l *link) {
 // whose it is goes to the journal alone.
 func (g *Gateway) message(server string, conn upstream.Conn, c *upstream.Call, params []byte) {
 	level := levelOf(params)
-	g.reg.Logs().Append(registry.LogRecord{
-		Time: time.Now(), Server: server, Source: registry.SourceMessage, Level: slogLevel(level),
-		Text: g.mask.String(messageText(params)),
-	})
+	g.journal.Log(server, slogLevel(level), params)
 	causes, certain := g.flights.causes(conn, c)
 	modern := conn.Info().Era == upstream.Modern
 	if modern && c == nil {
@@ -289,7 +287,7 @@ func (g *Gateway) messageTo(server string, causes []*flight, level logLevel, par
 		}
 		if mark, sent := at.Relay(server, "", "notifications/message", params); sent { // one that is answered meanwhile is none
 			behind(causes, mark)
-			g.noted(registry.ToClient, to.session, server, "notifications/message", "", params)
+			g.journal.Notification(registry.ToClient, to.session, server, "notifications/message", "", params)
 			return
 		}
 	}
@@ -298,7 +296,7 @@ func (g *Gateway) messageTo(server string, causes []*flight, level logLevel, par
 // Spared tells a client that did not read, once it does, that it missed what
 // servers said meanwhile. It is [downstream.Options].Spared.
 func (g *Gateway) Spared(s *downstream.Session, server string, n uint64) {
-	g.log.Warn("Notifications left out: the client does not read as fast as they come", "session", s.ID(), "client", peerName(s), "of", server, "count", n)
+	g.log.Warn("Notifications left out: the client does not read as fast as they come", "session", s.ID(), "client", s.Name(), "of", server, "count", n)
 	if c := g.client(s); c == nil || !s.Ready() || levelWarning < c.wants() {
 		return
 	}
@@ -322,15 +320,15 @@ func behind(causes []*flight, mark jsonrpc.Mark) {
 }
 
 func (g *Gateway) messageToAll(server string, conn upstream.Conn, level logLevel, params []byte) {
-	var heard []receiver
+	var receivers []journal.Receiver
 	for _, to := range g.allClients() {
 		mine := conn.Unit() == "" || conn.Unit() == to.session.Unit()
 		if mine && to.session.Ready() && level >= to.wants() {
 			to.session.Relay(server, "notifications/message", params)
-			heard = append(heard, receiver{holder: holder{session: to.session}})
+			receivers = append(receivers, journal.Receiver{Session: to.session})
 		}
 	}
-	g.announced(server, "notifications/message", "", params, heard)
+	g.journal.Broadcast(server, "notifications/message", "", params, receivers)
 }
 
 // levelOf reads the level of notifications/message; unknown ones count as

@@ -75,7 +75,7 @@ func (o *outer) Progress(done, total float64, message string) {
 	}
 	params = append(params, '}')
 	r.Notify("progress:"+string(token), "notifications/progress", params)
-	o.gateway.noted(registry.ToClient, r.Session(), registry.Local, "notifications/progress", r.name, params)
+	o.gateway.journal.Notification(registry.ToClient, r.Session(), registry.Local, "notifications/progress", r.name, params)
 }
 
 // Waited implements [registry.Request].
@@ -141,7 +141,7 @@ func (g *Gateway) Ask(ctx context.Context, method string, params []byte) (result
 		return nil, context.Cause(ctx)
 	}
 	x := o.at().Nested(ctx, method, withProgress(params), o.at)
-	r := &request{Exchange: &x.Exchange, gateway: g, start: time.Now(), client: g.client(x.Session()), outer: o}
+	r := &request{Exchange: &x.Exchange, gateway: g, client: g.client(x.Session()), outer: o}
 	if r.modern() {
 		r.stripped = x.Params()
 	}
@@ -160,7 +160,7 @@ func (g *Gateway) Ask(ctx context.Context, method string, params []byte) (result
 // serveNested answers a nested request, whose goroutine is the tool's: what
 // panics here must not end the process there.
 func (g *Gateway) serveNested(serve method, r *request) {
-	defer g.record(r, r.Method(), r.start)
+	defer g.record(r, r.Method())
 	defer func() {
 		if p := recover(); p != nil {
 			g.log.Error("handler panicked", "in", "nested request", "method", r.Method(), "panic", p, "stack", string(debug.Stack()))

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"goblin/gateway/journal"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
@@ -88,7 +89,7 @@ func (g *Gateway) settle(ctx context.Context, changes <-chan registry.Changes) b
 func (g *Gateway) announce(now *registry.Snapshot) {
 	clients, open, said := g.allClients(), g.listens.open(), g.said.counts()
 	for i, n := range listNotices {
-		var to []receiver
+		var to []journal.Receiver
 		for _, c := range clients {
 			if !c.session.Ready() {
 				continue
@@ -99,16 +100,16 @@ func (g *Gateway) announce(now *registry.Snapshot) {
 			}
 			if news {
 				c.session.Merge(n.method, n.method, nil)
-				to = append(to, receiver{holder: holder{session: c.session}})
+				to = append(to, journal.Receiver{Session: c.session})
 			}
 		}
 		for _, l := range open {
 			if l.wants[i] && l.told(n.kinds, now, said) {
 				l.changed(n.method)
-				to = append(to, receiver{holder: holder{l.r.Session(), l}})
+				to = append(to, journal.Receiver{Session: l.r.Session()})
 			}
 		}
-		g.announced("", n.method, "", nil, to)
+		g.journal.Broadcast("", n.method, "", nil, to)
 	}
 }
 

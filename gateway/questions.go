@@ -42,7 +42,7 @@ func (g relay) Request(ctx context.Context, s *upstream.Server, conn upstream.Co
 	q := &inquiry{server: s.Name(), conn: conn, method: method, params: params}
 	session, result, err := g.inquire(ctx, q, c)
 	result = members.Result(method).Clean(nil, result)
-	g.asked(session, s.Name(), method, params, result, err, start)
+	g.journal.Question(session, s.Name(), method, params, result, err, start)
 	return result, err
 }
 
@@ -185,7 +185,7 @@ func (g *Gateway) askClient(ctx context.Context, s *downstream.Session, q *inqui
 	}
 	if err != nil {
 		if withdrawn(ctx, err) {
-			g.noted(registry.ToClient, s, q.server, "notifications/cancelled", "", rawjson.Object("method", q.method, "reason", err.Error()))
+			g.journal.Notification(registry.ToClient, s, q.server, "notifications/cancelled", "", rawjson.Object("method", q.method, "reason", err.Error()))
 		}
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "the client gave no answer: %s", err)
 	}

@@ -8,7 +8,6 @@ import (
 	"goblin/gateway/downstream"
 	"goblin/gateway/upstream"
 	"goblin/registry"
-	"goblin/registry/rawjson"
 )
 
 // relay is the gateway as backends see it: an [upstream.Handler].
@@ -62,14 +61,14 @@ func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.
 				at := x.at()
 				if mark, sent := at.Relay(s.Name(), "", method, params); sent {
 					behind(causes, mark)
-					g.noted(registry.ToClient, at.Session(), s.Name(), method, "", params)
+					g.journal.Notification(registry.ToClient, at.Session(), s.Name(), method, "", params)
 					return
 				}
 			}
 			return
 		}
 		session := g.owner(conn)
-		g.noted(registry.ToClient, session, s.Name(), method, "", params)
+		g.journal.Notification(registry.ToClient, session, s.Name(), method, "", params)
 		if session != nil {
 			session.Relay(s.Name(), method, params)
 			return
@@ -104,19 +103,6 @@ func (g *Gateway) owner(conn upstream.Conn) *downstream.Session {
 		}
 	}
 	return nil // or a stateless client's, which nothing can be sent to
-}
-
-// messageText is a log line as the journal shows it.
-func messageText(params []byte) string {
-	data := rawjson.Get(params, "data")
-	text, ok := rawjson.String(data)
-	if !ok {
-		text = string(data)
-	}
-	if logger, _ := rawjson.String(rawjson.Get(params, "logger")); logger != "" {
-		text = logger + ": " + text
-	}
-	return text
 }
 
 func slogLevel(l logLevel) slog.Level {

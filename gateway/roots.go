@@ -52,7 +52,7 @@ func (g *Gateway) unitedRoots(ctx context.Context, q *inquiry) ([]byte, *jsonrpc
 		each.Go(func() error {
 			start := time.Now()
 			result, fault := g.askClient(ctx, s, q)
-			g.asked(s, q.server, q.method, q.params, result, fault, start)
+			g.journal.Question(s, q.server, q.method, q.params, result, fault, start)
 			told[i] = result
 			return nil
 		})
@@ -139,7 +139,7 @@ func (g *Gateway) tellRootsChanged() {
 			g.log.Debug("Notification lost", "server", l.server, "method", method, "err", err)
 			continue
 		}
-		g.noted(registry.ToServer, nil, l.server, method, "", nil)
+		g.journal.Notification(registry.ToServer, nil, l.server, method, "", nil)
 	}
 }
 

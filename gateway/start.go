@@ -1,8 +1,6 @@
 package gateway
 
 import (
-	"time"
-
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
@@ -57,7 +55,7 @@ func (g *Gateway) Start(x *downstream.Exchange, burst *jsonrpc.Burst) bool {
 	if p == nil || x.Modern() != nil || len(x.Params()) > maxInline {
 		return false
 	}
-	start, edit := time.Now(), g.edits.Load()
+	edit := g.edits.Load()
 	raw, meta, ok := p.read(x.Params())
 	name, isString := rawjson.String(raw)
 	if !ok || !isString || members.Params(x.Method()).Check(x.Params()) != nil {
@@ -76,7 +74,7 @@ func (g *Gateway) Start(x *downstream.Exchange, burst *jsonrpc.Burst) bool {
 		return false
 	}
 	s := &started{
-		request: request{Exchange: x, gateway: g, start: start, client: g.client(x.Session()), server: t.Server, name: name},
+		request: request{Exchange: x, gateway: g, client: g.client(x.Session()), server: t.Server, name: name},
 		plain:   p, target: t, conn: conn,
 	}
 	r := &s.request
@@ -139,6 +137,6 @@ func (s *started) conclude(reply jsonrpc.Reply, err error) {
 	if s.plain.member == "uri" {
 		g.countRead(r, s.target)
 	}
-	g.record(r, r.Method(), r.start)
+	g.record(r, r.Method())
 	r.Finish()
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"goblin/gateway/config"
+	"goblin/gateway/journal"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
 	"goblin/registry"
@@ -388,7 +389,7 @@ func (g *Gateway) updated(server string, conn upstream.Conn, params []byte) {
 		g.tellSubsOf(key, uri, params, told)
 	}
 	if len(told) == 0 {
-		g.noted(registry.ToClient, nil, server, "notifications/resources/updated", uri, params)
+		g.journal.Notification(registry.ToClient, nil, server, "notifications/resources/updated", uri, params)
 	}
 }
 
@@ -413,8 +414,12 @@ func (h holder) unsent() int64 {
 // spelling that it subscribed with.
 func (g *Gateway) tellSubsOf(key subscriptionKey, uri string, params []byte, told map[holder]bool) {
 	server, watched := key.server, key.uri
-	var notices []receiver
-	var spelled []string // the row's own spelling of each
+	type notice struct {
+		to      holder
+		watched string // the row's own URI in the subscriber's spelling
+		uri     string
+	}
+	var notices []notice
 	g.subscriptions.mu.Lock()
 	if row := g.subscriptions.rows[key]; row != nil {
 		for s, spellings := range row.holders {
@@ -423,28 +428,29 @@ func (g *Gateway) tellSubsOf(key subscriptionKey, uri string, params []byte, tol
 			}
 			told[s] = true
 			for _, spelling := range spellings {
-				notices = append(notices, receiver{s, g.spell(server, spelling, watched, uri)})
-				spelled = append(spelled, spelling)
+				notices = append(notices, notice{s, spelling, g.spell(server, spelling, watched, uri)})
 			}
 		}
 	}
 	g.subscriptions.mu.Unlock()
-	for i := range notices {
-		n, params := &notices[i], params
-		if n.unsent() > maxUpdates {
+	receivers := make([]journal.Receiver, len(notices))
+	for i, n := range notices {
+		params := params
+		if n.to.unsent() > maxUpdates {
 			// There is no end of what may be below it, or of what the server adds.
-			n.name = spelled[i]
-			params = rawjson.Object("uri", n.name)
+			n.uri = n.watched
+			params = rawjson.Object("uri", n.uri)
 		}
-		if n.listen != nil {
-			n.listen.updated(n.name, params)
+		receivers[i] = journal.Receiver{Session: n.to.session, Name: n.uri}
+		if n.to.listen != nil {
+			n.to.listen.updated(n.uri, params)
 			continue
 		}
-		n.session.Merge("updated:"+n.name, "notifications/resources/updated", params,
-			rawjson.Replace(params, rawjson.Get(params, "uri"), rawjson.Quote(n.name)))
+		n.to.session.Merge("updated:"+n.uri, "notifications/resources/updated", params,
+			rawjson.Replace(params, rawjson.Get(params, "uri"), rawjson.Quote(n.uri)))
 	}
-	if len(notices) > 0 {
-		g.announced(server, "notifications/resources/updated", g.reg.ListedURI(server, uri), params, notices)
+	if len(receivers) > 0 {
+		g.journal.Broadcast(server, "notifications/resources/updated", g.reg.ListedURI(server, uri), params, receivers)
 	}
 }
 

@@ -150,7 +150,7 @@ func (g *Gateway) createTask(r *request, t registry.Target, edits []rawjson.Edit
 				return
 			}
 			r.Relay(r.server, "progress:"+string(token), "notifications/progress", unrelated(params))
-			g.noted(registry.ToClient, r.Session(), r.server, "notifications/progress", r.name, params)
+			g.journal.Notification(registry.ToClient, r.Session(), r.server, "notifications/progress", r.name, params)
 		})
 		f.call.Params = rawjson.Splice(f.call.Params, rawjson.Replace(f.call.Params, token, rawjson.Quote(own.token)))
 	}

@@ -72,10 +72,7 @@ func (g *Gateway) deliverTask(own *task, n taskNotice) {
 	}
 	if n.method == "notifications/message" {
 		level := levelOf(n.params)
-		g.reg.Logs().Append(registry.LogRecord{
-			Time: time.Now(), Server: own.server, Source: registry.SourceMessage, Level: slogLevel(level),
-			Text: g.mask.String(messageText(n.params)),
-		})
+		g.journal.Log(own.server, slogLevel(level), n.params)
 		if to := g.client(own.owner); to == nil || level < to.wants() {
 			return
 		}
@@ -99,7 +96,7 @@ func (g *Gateway) tellTask(own *task, method string, params []byte) {
 	default:
 		own.owner.Relay(own.server, method, params)
 	}
-	g.noted(registry.ToClient, own.owner, own.server, method, own.id, params)
+	g.journal.Notification(registry.ToClient, own.owner, own.server, method, own.id, params)
 }
 
 // tasksOpen reports whether somebody waits for a task of a server.

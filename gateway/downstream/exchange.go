@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"goblin/gateway/jsonrpc"
 	"goblin/registry/rawjson"
@@ -37,6 +38,7 @@ type Exchange struct {
 	method  string
 	params  []byte
 	modern  *Modern // nil up to 2025-11-25
+	began   time.Time
 	seq     uint64
 	held    int64 // see Session.hold
 	out     stream
@@ -125,7 +127,7 @@ func (s *Session) begin(m *jsonrpc.Message, modern *Modern, out stream, after fu
 		s.markReady()
 	}
 	s.seq++
-	x := &Exchange{session: s, id: m.ID, key: key, method: m.Method, params: m.Params, modern: modern, seq: s.seq, out: out, after: after, turn: s.queue(m)}
+	x := &Exchange{session: s, id: m.ID, key: key, method: m.Method, params: m.Params, modern: modern, began: time.Now(), seq: s.seq, out: out, after: after, turn: s.queue(m)}
 	s.inFlight[key] = x
 	s.running++
 	s.hold(x)
@@ -233,6 +235,12 @@ func (x *Exchange) Method() string { return x.method }
 
 // Params is the request's raw params object, nil when absent.
 func (x *Exchange) Params() []byte { return x.params }
+
+// Sent is the params as the client sent them.
+func (x *Exchange) Sent() []byte { return x.params }
+
+// Began is when the request arrived.
+func (x *Exchange) Began() time.Time { return x.began }
 
 // Modern is what a stateless request (2026-07-28) says of itself; nil for
 // requests of the revisions with a handshake.

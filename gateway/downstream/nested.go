@@ -2,6 +2,7 @@ package downstream
 
 import (
 	"context"
+	"time"
 
 	"goblin/gateway/jsonrpc"
 )
@@ -21,6 +22,7 @@ var nestedID = []byte("0")
 func (x *Exchange) Nested(ctx context.Context, method string, params []byte, outer func() *Exchange) *Nested {
 	n := &Nested{out: nestedStream{outer: outer}}
 	in := &n.Exchange
+	in.began = time.Now()
 	in.session, in.id, in.method, in.params, in.out = x.session, nestedID, method, params, &n.out
 	if x.modern != nil {
 		own := *x.modern

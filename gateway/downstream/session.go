@@ -201,6 +201,12 @@ func (s *Session) Peer() (protocol string, c ClientInfo) {
 	return s.met.protocol, s.met.client
 }
 
+// Name is what the client calls itself; see [Session.Peer].
+func (s *Session) Name() string {
+	_, c := s.Peer()
+	return c.Name
+}
+
 // SetInitialized records the handshake: the revision that was agreed on and
 // the params of the client's initialize. Call it before answering.
 func (s *Session) SetInitialized(protocol string, params []byte) {

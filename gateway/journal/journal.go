@@ -1,0 +1,175 @@
+// Package journal records what passes between clients and servers: in the rings
+// that screens show, and in the metrics. Secrets are masked here.
+//
+// It owns no state of its own and never waits for anybody, so it may be called on
+// read loops. It looks at messages only as far as a record needs, and must not
+// know why they were sent or where they go.
+package journal
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"goblin/gateway/config"
+	"goblin/gateway/downstream"
+	"goblin/gateway/jsonrpc"
+	"goblin/gateway/metrics"
+	"goblin/registry"
+	"goblin/registry/rawjson"
+)
+
+// most is how many bytes of a body a record keeps.
+const most = 64 << 10
+
+// Journal writes into a registry's rings and into metrics. The zero Mask hides
+// nothing.
+type Journal struct {
+	Registry *registry.Registry
+	Metrics  *metrics.Metrics
+	Mask     *config.Mask
+}
+
+// Answer is what a client's request was answered with.
+type Answer struct {
+	Body  []byte         // the result or error as the server sent it
+	Edits []rawjson.Edit // what makes it the client's
+	Parts [][]byte       // the body, if it is a result in parts
+	Code  int            // 0 for a result, else the error's code
+	Asked bool           // people were asked meanwhile
+}
+
+// heads are the beginnings of answers in parts, as much as a record needs: it
+// copies what it keeps.
+var heads = sync.Pool{New: func() any {
+	b := make([]byte, 2*most)
+	return &b
+}}
+
+// Request counts and records a request that was answered, or withdrawn. label is
+// its method as metrics have it, server whom it was passed on to, name what it was
+// about in the client's words.
+func (j *Journal) Request(x *downstream.Exchange, label, server, name string, a Answer) {
+	start := x.Began()
+	took := time.Since(start)
+	j.Metrics.Request(label, server, a.Code == 0, took)
+	if x.Cancelled() {
+		j.Notification(registry.ToServer, x.Session(), server, "notifications/cancelled", name, jsonrpc.CancelParams(x.ID(), x.Reason()))
+	}
+	body, size, status := a.Body, len(a.Body), metrics.Status(a.Code == 0)
+	if a.Parts != nil {
+		head := heads.Get().(*[]byte)
+		defer heads.Put(head)
+		body, size = (*head)[:0], 0
+		for _, p := range a.Parts {
+			body = append(body, p[:min(len(p), cap(body)-len(body))]...)
+			size += len(p)
+		}
+	}
+	if len(body) <= most { // both sides as the client sees them
+		if len(a.Edits) > 0 {
+			body = rawjson.Splice(body, a.Edits...)
+		}
+		if a.Code == 0 && x.Method() == "tools/call" && string(rawjson.Get(body, "isError")) == "true" {
+			status = registry.StatusToolError
+		}
+	}
+	j.Registry.Traffic().Append(registry.TrafficRecord{
+		Time:         start,
+		Session:      x.Session().ID(),
+		Client:       x.Client().Name,
+		Direction:    registry.ToServer,
+		Server:       server,
+		Method:       x.Method(),
+		Name:         j.Mask.String(name),
+		Duration:     took,
+		Size:         int64(size),
+		Status:       status,
+		Code:         a.Code,
+		Asked:        a.Asked,
+		Request:      j.Mask.Head(x.Sent(), most),
+		Response:     j.Mask.Head(body, most),
+		RequestSize:  len(x.Sent()),
+		ResponseSize: size,
+	})
+}
+
+// Question records what a server asked, and how that was answered. s is the session
+// that was asked, nil for none.
+func (j *Journal) Question(s *downstream.Session, server, method string, params, result []byte, err *jsonrpc.Error, start time.Time) {
+	rec := registry.TrafficRecord{
+		Time: start, Direction: registry.ToClient, Server: server, Method: method,
+		Duration: time.Since(start), Status: metrics.Status(err == nil),
+	}
+	if s != nil {
+		rec.Session, rec.Client = s.ID(), s.Name()
+	}
+	if err != nil {
+		rec.Code, result = err.Code, err.Object()
+	}
+	rec.Request, rec.RequestSize = j.Mask.Head(params, most), len(params)
+	rec.Response, rec.ResponseSize = j.Mask.Head(result, most), len(result)
+	rec.Size = int64(len(result))
+	j.Registry.Traffic().Append(rec)
+}
+
+// Notification records one to or from a session; with none, one of a server that
+// went to no client.
+func (j *Journal) Notification(way registry.Direction, s *downstream.Session, server, method, name string, params []byte) {
+	rec := j.notification(way, server, method, params)
+	rec.Name = j.Mask.String(name)
+	if s != nil {
+		rec.Session, rec.Client = s.ID(), s.Name()
+	}
+	j.Registry.Traffic().Append(rec)
+}
+
+func (j *Journal) notification(way registry.Direction, server, method string, params []byte) registry.TrafficRecord {
+	return registry.TrafficRecord{
+		Time: time.Now(), Direction: way, Server: server, Method: method,
+		Status: registry.StatusNotification, Request: j.Mask.Head(params, most), RequestSize: len(params),
+	}
+}
+
+// crowd is how many sessions a notification may go to for each to have a record
+// of it. More share one: they would push all else out of the journal.
+const crowd = 20
+
+// Receiver is a session that got a notification, and what that was about in the
+// session's own words.
+type Receiver struct {
+	Session *downstream.Session
+	Name    string
+}
+
+// Broadcast records a notification that went to any number of sessions.
+func (j *Journal) Broadcast(server, method, name string, params []byte, to []Receiver) {
+	if len(to) == 0 {
+		return
+	}
+	rec := j.notification(registry.ToClient, server, method, params)
+	if len(to) > crowd {
+		rec.Name, rec.Receivers = j.Mask.String(name), len(to)
+		j.Registry.Traffic().Append(rec)
+		return
+	}
+	for _, r := range to {
+		rec.Session, rec.Client, rec.Name = r.Session.ID(), r.Session.Name(), j.Mask.String(r.Name)
+		j.Registry.Traffic().Append(rec)
+	}
+}
+
+// Log records a log line of a server, from the params of notifications/message.
+func (j *Journal) Log(server string, level slog.Level, params []byte) {
+	data := rawjson.Get(params, "data")
+	text, ok := rawjson.String(data)
+	if !ok {
+		text = string(data)
+	}
+	if logger, _ := rawjson.String(rawjson.Get(params, "logger")); logger != "" {
+		text = logger + ": " + text
+	}
+	j.Registry.Logs().Append(registry.LogRecord{
+		Time: time.Now(), Server: server, Source: registry.SourceMessage, Level: level, Text: j.Mask.String(text),
+	})
+}
