@@ -201,8 +201,8 @@ func (a *app) barLine() string {
 	case left != "":
 		return lk.Sides(left, right, a.w)
 	case a.o.Host.Demo:
-		return lk.Fit(" "+lk.Warn.On("demo")+": try "+lk.Key.On("4")+" resources, "+lk.Key.On("s")+" subscribe, "+
-			lk.Key.On("2 c")+" call a tool. "+lk.Dim.On("Your servers: :setup"), a.w)
+		return lk.Fit(" "+lk.Warn.On("demo")+": "+lk.Key.On("4 j j s")+" watches a clock, "+
+			lk.Key.On("2 / count enter c")+" calls a tool. "+lk.Dim.On("Yours: :setup"), a.w)
 	}
 	return look.Blank(a.w)
 }

@@ -1,0 +1,98 @@
+package tui
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/registry"
+)
+
+// demoScreen is a screen over what the demo servers list first, and as much
+// beside it as they list.
+func demoScreen(t *testing.T, w, h int) *rig {
+	t.Helper()
+	clock := &fakeClock{at: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
+	reg := registry.New(registry.Options{Servers: []string{"notes", "clock", "library"}, Now: clock.now})
+	require.NoError(t, reg.AddResource(registry.ServersResource(reg)))
+	r := rigOver(t, reg, clock, w, h, plainEnv)
+	r.app.o.Host = Host{Version: "1.2.3", Demo: true, Owner: true, Command: "goblin stdio"}
+	r.ready("notes").ready("clock").ready("library")
+	r.list("clock", registry.Resource,
+		`{"uri":"clock://moon","name":"moon","mimeType":"text/plain"}`,
+		`{"uri":"clock://now","name":"now","title":"The time now","description":"Date and time in UTC. Subscribe to it: it changes every second.","mimeType":"text/plain"}`,
+		`{"uri":"clock://now.json","name":"now.json","mimeType":"application/json"}`,
+		`{"uri":"clock://uptime","name":"uptime","mimeType":"text/plain"}`,
+		`{"uri":"clock://zones","name":"zones","mimeType":"application/json"}`)
+	r.list("clock", registry.Template, `{"uriTemplate":"clock://zones/{zone}","name":"zone"}`)
+	r.list("library", registry.Template, `{"uriTemplate":"library://books/{author}/{title}","name":"book"}`, `{"uriTemplate":"library://search{?q,limit}","name":"search"}`)
+	var books, notes, tools, prompts []string
+	for n := range 72 {
+		books = append(books, fmt.Sprintf(`{"uri":"library://bookplates/%02d.svg","name":"plate %d","mimeType":"image/svg+xml"}`, n+1, n))
+	}
+	for n := len(books); n < 2000; n++ {
+		books = append(books, fmt.Sprintf(`{"uri":"library://books/%d","name":"book %d"}`, n, n))
+	}
+	r.list("library", registry.Resource, books...)
+	for n := range 6 {
+		notes = append(notes, fmt.Sprintf(`{"uri":"note:///%d","name":"note %d"}`, n, n))
+	}
+	r.list("notes", registry.Resource, notes...)
+	for n := range 24 {
+		tools = append(tools, fmt.Sprintf(`{"name":"tool_%d","inputSchema":{"type":"object"}}`, n))
+	}
+	for n := range 5 {
+		prompts = append(prompts, fmt.Sprintf(`{"name":"prompt_%d"}`, n))
+	}
+	r.list("library", registry.Tool, tools...)
+	r.list("library", registry.Prompt, prompts...)
+	reg.SetSession(registry.Session{ID: "me", Transport: "screen", Screen: true, Since: clock.now()})
+	for _, id := range []string{"claude", "cursor"} {
+		reg.SetSession(registry.Session{ID: id, Transport: "stdio", Client: id, Since: clock.now()})
+	}
+	r.backend.answers["resources/read"] = func(json.RawMessage, func(json.RawMessage)) (json.RawMessage, error) {
+		now := r.clock.now()
+		r.clock.advance(700 * time.Microsecond)
+		return json.RawMessage(now.Format(`{"contents":[{"uri":"mcp://clock/clock://now","mimeType":"text/plain","text":"Monday, 2 January 2006, 15:04:05 UTC"}]}`)), nil
+	}
+	r.subscribes()
+	r.changed(registry.AllChanges)
+	r.beat(time.Minute) // what was new is not any more
+	return r
+}
+
+// The picture in the README is the screen after the first keys that it names.
+func TestGoldenPictureOfTheReadme(t *testing.T) {
+	r := demoScreen(t, 112, 21).keys("4 j j s enter")
+	for range 3 {
+		r.clock.advance(time.Second)
+		r.reg.Touched("clock", "clock://now")
+		r.changed(registry.AllChanges)
+	}
+	r.app.flash = flash{}
+	r.untimed()
+	picture := "```text\n" + trimmed(r.screen()) + "\n```"
+	readme, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	if *update {
+		before, rest, _ := strings.Cut(string(readme), "```text\n")
+		_, after, _ := strings.Cut(rest, "\n```")
+		require.NoError(t, os.WriteFile("../README.md", []byte(before+picture+after), 0o644))
+		return
+	}
+	require.Contains(t, string(readme), picture, "go test ./tui -run Golden -update draws it anew")
+}
+
+// trimmed takes the blanks off the ends of lines.
+func trimmed(screen string) string {
+	lines := strings.Split(screen, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
+}
