@@ -13,6 +13,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/tui/keys"
 	"goblin/tui/look"
 )
 
@@ -40,8 +41,9 @@ type app struct {
 	look    *look.Look
 	theme   string
 	w, h    int
-	keys    *keymap
+	keys    keys.Table
 	panes   []pane
+	acts    []map[string]keys.Act // of the panes
 	details []*detail
 	open    int  // index of the pane that is shown
 	inside  bool // the detail panel has the focus
@@ -92,15 +94,17 @@ type (
 func newApp(ctx context.Context, o Options, q *questions, b Backend, t Terminal) *app {
 	a := &app{
 		ctx: ctx, o: o, reg: o.Registry, backend: b, term: t, log: o.Logger, now: o.Now,
-		park: func(int, int) {}, after: later, keys: newKeymap(), questions: q, mouse: true,
+		park: func(int, int) {}, after: later, questions: q, mouse: true,
 		wake: make(chan struct{}, 1), layout: defaultLayout(),
 	}
+	a.keys = a.bindings()
 	a.theme = o.Theme
 	a.w, a.h = t.Size()
 	a.setLook()
 	a.calls = newCalls(a)
 	a.panes = []pane{newServers(a), newTools(a), newPrompts(a), newResources(a), newLogs(a)}
-	for range a.panes {
+	for _, p := range a.panes {
+		a.acts = append(a.acts, p.acts())
 		a.details = append(a.details, newDetail(a))
 	}
 	a.open = paneResources

@@ -70,7 +70,7 @@ func (a *app) approve(server string, tools []registry.PinnedTool) tea.Cmd {
 		title, what = fmt.Sprintf("Approve %d tools of %s?", len(tools), clean(server)), "them"
 	}
 	return a.push(&confirm{
-		look: a.look, title: title, yes: "approve " + what,
+		app: a, title: title, yes: "approve " + what,
 		text: []string{"A model does what definitions tell it. Clients get " + what + " like this:"},
 		body: strings.TrimSpace(body.String()),
 		then: func() tea.Cmd {

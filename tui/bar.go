@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/tui/keys"
 )
 
 const maxHistory = 50
@@ -25,39 +27,53 @@ func (a *app) startFilter() tea.Cmd {
 	return nil
 }
 
+// filterKeys work while the filter is typed.
+func (a *app) filterKeys() keys.Table {
+	half := func(by int) func() tea.Cmd {
+		return func() tea.Cmd {
+			r := a.panes[a.open].rows()
+			r.move(by * r.window() / 2)
+			return nil
+		}
+	}
+	walk := func(back bool) func() tea.Cmd { return func() tea.Cmd { return a.earlier(back) } }
+	return keys.Table{
+		{ID: "keep", Keys: []string{"enter"}, Hint: "keep", Long: "Keep the filter and go back to the list", Run: a.keepFilter},
+		{ID: "clear", Keys: []string{"esc", "ctrl+c"}, Hint: "clear", Long: "Clear the filter", Run: a.clearFilter},
+		{ID: "earlier", Keys: []string{"up"}, Hint: "earlier", Long: "The filter before", Run: walk(true)},
+		{ID: "later", Keys: []string{"down"}, Long: "The filter after", Run: walk(false)},
+		{ID: "half-down", Keys: []string{"pgdown", "ctrl+d"}, Long: "Half a page down in the list meanwhile", Run: half(1)},
+		{ID: "half-up", Keys: []string{"pgup"}, Long: "Half a page up in the list meanwhile", Run: half(-1)},
+	}
+}
+
+func (a *app) keepFilter() tea.Cmd {
+	a.endFilter()
+	if text := strings.TrimSpace(a.bar.Value()); text != "" && !a.searching {
+		a.history = remember(a.history, text)
+	}
+	return nil
+}
+
+func (a *app) clearFilter() tea.Cmd {
+	a.endFilter()
+	if a.searching {
+		a.details[a.open].view.Search("")
+		return nil
+	}
+	return a.setFilter("")
+}
+
+// remember puts a line at the end of a history, where it stands once.
+func remember(history []string, line string) []string {
+	history = append(slices.DeleteFunc(history, func(h string) bool { return h == line }), line)
+	return history[max(0, len(history)-maxHistory):]
+}
+
 // typeFilter is a key in the bar: the list follows each one.
 func (a *app) typeFilter(msg tea.KeyMsg) tea.Cmd {
-	switch id := barActs().of(msg); id {
-	case "keep":
-		a.endFilter()
-		if a.searching {
-			return nil
-		}
-		text := strings.TrimSpace(a.bar.Value())
-		if text != "" {
-			a.history = slices.DeleteFunc(a.history, func(h string) bool { return h == text })
-			a.history = append(a.history, text)
-			a.history = a.history[max(0, len(a.history)-maxHistory):]
-		}
-		return nil
-	case "clear":
-		a.endFilter()
-		if a.searching {
-			a.details[a.open].view.Search("")
-			return nil
-		}
-		return a.setFilter("")
-	case "earlier", "later":
-		if a.searching {
-			return nil
-		}
-		return a.earlier(id == "earlier")
-	case "half-down":
-		a.panes[a.open].rows().move(a.panes[a.open].rows().window() / 2)
-		return nil
-	case "half-up":
-		a.panes[a.open].rows().move(-a.panes[a.open].rows().window() / 2)
-		return nil
+	if b := a.filterKeys().Find(msg, 0); b != nil {
+		return b.Run()
 	}
 	a.fitBar()
 	if !a.bar.Update(msg) {
@@ -83,7 +99,7 @@ func (a *app) setFilter(text string) tea.Cmd {
 
 // earlier walks the filters that were kept.
 func (a *app) earlier(back bool) tea.Cmd {
-	if len(a.history) == 0 {
+	if a.searching || len(a.history) == 0 {
 		return nil
 	}
 	i := slices.Index(a.history, a.bar.Value())

@@ -13,6 +13,7 @@ import (
 
 	"goblin/registry"
 	"goblin/tui/filter"
+	"goblin/tui/keys"
 	"goblin/tui/look"
 )
 
@@ -43,30 +44,30 @@ func (c *command) usage() string {
 // commands are everything that the palette can run.
 func (a *app) allCommands() []command {
 	var all []command
-	for i := range a.keys.all {
-		b := &a.keys.all[i]
-		if b.id == "palette" {
+	for i := range a.keys {
+		b := &a.keys[i]
+		if b.ID == "palette" {
 			continue
 		}
-		names := b.names
+		names := b.Names
 		if len(names) == 0 {
-			names = []string{b.id}
+			names = []string{b.ID}
 		}
 		all = append(all, command{
-			names: names, long: b.long, keys: b.keys, moves: len(b.names) == 0,
+			names: names, long: b.Long, keys: b.Keys, moves: len(b.Names) == 0,
 			why: func(string) string { return a.whyHere(b) },
-			run: func(string) tea.Cmd { return a.run(b.id) },
+			run: func(string) tea.Cmd { return a.run(b) },
 		})
 	}
 	return append(all, a.moreCommands()...)
 }
 
 // whyHere says why a binding cannot be run where the focus is.
-func (a *app) whyHere(b *binding) string {
-	if here := a.focus() | a.panes[a.open].in(); b.in&here == 0 {
-		return "only in " + b.in.called()
+func (a *app) whyHere(b *keys.Binding) string {
+	if here := a.focus() | a.panes[a.open].in(); b.Where&here == 0 {
+		return "only in " + b.Where.String()
 	}
-	return a.why(b.id)
+	return a.why(b)
 }
 
 // moreCommands are those without a key.

@@ -11,6 +11,7 @@ import (
 
 	"goblin/registry"
 	"goblin/tui/form"
+	"goblin/tui/keys"
 )
 
 // callTool opens the form of a tool's arguments.
@@ -45,7 +46,7 @@ func (a *app) startOrAsk(r request, started func()) tea.Cmd {
 		return start()
 	}
 	return a.push(&confirm{
-		look: a.look, title: "Call " + r.item.listed + "?",
+		app: a, title: "Call " + r.item.listed + "?",
 		text: []string{clean(r.item.server) + " may destroy something with this tool. With:"},
 		body: string(pretty(r.args)), yes: "call it", then: start,
 	})
@@ -204,10 +205,10 @@ func (d *formDialog) size(w, h int) (int, int) {
 
 func (d *formDialog) lines(w, h int) []string { return d.form.Lines(w, h) }
 
-func (d *formDialog) update(msg tea.Msg) (tea.Cmd, bool) {
+func (d *formDialog) update(msg tea.Msg) tea.Cmd {
 	if m, ok := msg.(tea.MouseMsg); ok {
-		if m.Button != tea.MouseButtonLeft || m.Action != tea.MouseActionPress {
-			return nil, false
+		if !leftPress(m) {
+			return nil
 		}
 		return d.acted(d.form.Click(m.X, m.Y))
 	}
@@ -219,27 +220,27 @@ func (d *formDialog) update(msg tea.Msg) (tea.Cmd, bool) {
 	return d.acted(action, cmd)
 }
 
-func (d *formDialog) acted(action form.Action, cmd tea.Cmd) (tea.Cmd, bool) {
+func (d *formDialog) acted(action form.Action, cmd tea.Cmd) tea.Cmd {
 	switch action {
 	case form.Submitted:
 		args, meta, err := d.form.Values()
 		if err != nil {
 			d.form.Fail(err.Error())
-			return cmd, false
+			return cmd
 		}
-		return tea.Batch(cmd, d.submit(args, meta)), false
+		return tea.Batch(cmd, d.submit(args, meta))
 	case form.Cancelled, form.Declined:
 		if action == form.Cancelled && d.form.Dirty() && !d.warned {
 			d.warned = true
 			d.form.Fail("Esc once more throws away what you typed")
-			return cmd, false
+			return cmd
 		}
+		d.app.drop(d)
 		if d.refuse != nil {
 			cmd = tea.Batch(cmd, d.refuse(action == form.Declined))
 		}
-		return cmd, true
 	}
-	return cmd, false
+	return cmd
 }
 
 func (d *formDialog) background(msg tea.Msg) tea.Cmd {
@@ -297,5 +298,5 @@ func (d *formDialog) complete(c form.Completion) tea.Cmd {
 
 func (d *formDialog) typing() bool { return true }
 
-// hints are in the form's own last line.
-func (d *formDialog) hints() []hint { return nil }
+// keys are the form's own; its last line tells them.
+func (d *formDialog) keys() keys.Table { return nil }

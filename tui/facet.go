@@ -10,12 +10,14 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/filter"
+	"goblin/tui/keys"
 	"goblin/tui/look"
 )
 
 // facet chooses values of a field from a list with counts. What it applies is
 // text in the filter bar, so there is one filter and one way to clear it.
 type facet struct {
+	still
 	app    *app
 	field  filter.Field
 	known  bool // the open pane has the field
@@ -42,10 +44,13 @@ type value struct {
 // mostValues are listed; a field with more is not for choosing from a list.
 const mostValues = 5000
 
-func newFacet(a *app, field, title string) dialog {
-	d := &facet{app: a, title: title, input: newField(a.look), height: 1, cancel: func() {}}
-	d.field, d.known = fieldCalled(a.panes[a.open].rows().columns(), field)
-	return d
+// newFacet makes the list for a field of the open pane.
+func newFacet(field, title string) func(*app) dialog {
+	return func(a *app) dialog {
+		d := &facet{app: a, title: title, input: newField(a.look), height: 1, cancel: func() {}}
+		d.field, d.known = fieldCalled(a.panes[a.open].rows().columns(), field)
+		return d
+	}
 }
 
 // fieldCalled finds a text field by name or alias.
@@ -292,11 +297,12 @@ func (d *facet) move(by int) {
 	d.off = max(0, min(d.off, d.cur, len(d.shown)-d.height), d.cur-d.height+1)
 }
 
-func (d *facet) toggle() {
+func (d *facet) toggle() tea.Cmd {
 	if d.cur < len(d.shown) {
 		v := &d.all[d.shown[d.cur]]
 		v.on = !v.on
 	}
+	return nil
 }
 
 func (d *facet) touched() bool {
@@ -308,95 +314,80 @@ func (d *facet) touched() bool {
 	return false
 }
 
-func (d *facet) update(msg tea.Msg) (tea.Cmd, bool) {
-	switch msg := msg.(type) {
-	case tea.MouseMsg:
-		d.point(msg)
-	case tea.KeyMsg:
-		return d.key(msg)
+func (d *facet) keys() keys.Table {
+	move := func(rows, pages int) func() tea.Cmd {
+		return func() tea.Cmd { d.move(rows + pages*d.height); return nil }
 	}
-	return nil, false
+	return keys.Table{
+		{ID: "tick", Keys: []string{" "}, Hint: "tick", Long: "Tick the value, or untick it", Run: d.toggle},
+		{ID: "apply", Keys: []string{"enter"}, Hint: "apply", Long: "Apply; what was typed means the first value", Run: d.enter},
+		{ID: "none", Keys: []string{"delete", "ctrl+x"}, Hint: "untick all", Long: "Untick all of them", Run: d.untick},
+		{ID: "close", Keys: []string{"esc", "ctrl+c"}, Hint: "leave", Long: "Close and change nothing", Run: d.close},
+		{ID: "up", Keys: []string{"up", "ctrl+p"}, Long: "One line up", Run: move(-1, 0)},
+		{ID: "down", Keys: []string{"down", "ctrl+n"}, Long: "One line down", Run: move(1, 0)},
+		{ID: "page-up", Keys: []string{"pgup"}, Long: "A page up", Run: move(0, -1)},
+		{ID: "page-down", Keys: []string{"pgdown"}, Long: "A page down", Run: move(0, 1)},
+	}
 }
 
-func (d *facet) point(msg tea.MouseMsg) {
-	switch msg.Button {
-	case tea.MouseButtonWheelUp:
-		d.move(-3)
-	case tea.MouseButtonWheelDown:
-		d.move(3)
-	case tea.MouseButtonLeft:
-		if i := d.off + msg.Y - 1; msg.Action == tea.MouseActionPress && msg.Y >= 1 && msg.X >= 0 && i < len(d.shown) {
+func (d *facet) close() tea.Cmd {
+	d.cancel()
+	return d.app.drop(d)
+}
+
+// enter applies, unless nothing was counted yet.
+func (d *facet) enter() tea.Cmd {
+	if !d.ready {
+		return nil
+	}
+	if d.input.Value() != "" && !d.touched() {
+		d.toggle() // who typed a value and pressed Enter means that one
+	}
+	d.app.drop(d)
+	return d.apply()
+}
+
+func (d *facet) untick() tea.Cmd {
+	for i := range d.all {
+		d.all[i].on = false
+	}
+	return nil
+}
+
+func (d *facet) update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case tea.MouseMsg:
+		scrollWheel(d.move, msg)
+		if i := d.off + msg.Y - 1; leftPress(msg) && msg.Y >= 1 && msg.X >= 0 && i < len(d.shown) {
 			d.cur = i
 			d.toggle()
 		}
+	case tea.KeyMsg:
+		d.typeKey(msg)
 	}
+	return nil
 }
 
-func (d *facet) key(msg tea.KeyMsg) (tea.Cmd, bool) {
-	switch facetActs().of(msg) {
-	case "close":
-		d.cancel()
-		return nil, true
-	case "apply":
-		if !d.ready {
-			return nil, false
+// typeKey narrows the list. Keys typed fast are taken apart: a space among them
+// toggles.
+func (d *facet) typeKey(msg tea.KeyMsg) {
+	if msg.Type != tea.KeyRunes || msg.Paste {
+		if d.input.Update(msg) {
+			d.narrow()
 		}
-		if d.input.Value() != "" && !d.touched() {
-			d.toggle() // who typed a value and pressed Enter means that one
-		}
-		return d.apply(), true
-	case "none":
-		for i := range d.all {
-			d.all[i].on = false
-		}
-		return nil, false
-	case "up":
-		d.move(-1)
-		return nil, false
-	case "down":
-		d.move(1)
-		return nil, false
-	case "page-up":
-		d.move(-d.height)
-		return nil, false
-	case "page-down":
-		d.move(d.height)
-		return nil, false
-	case "tick":
-		d.toggle()
-		return nil, false
+		return
 	}
-	if msg.Type == tea.KeyRunes && !msg.Paste {
-		return d.runes(msg)
-	}
-	return d.edit(msg)
-}
-
-// runes takes keys typed fast apart: a space among them toggles.
-func (d *facet) runes(msg tea.KeyMsg) (tea.Cmd, bool) {
-	var cmds []tea.Cmd
 	for _, r := range msg.Runes {
 		if r == ' ' {
 			d.toggle()
-			continue
+		} else if d.input.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}}) {
+			d.narrow()
 		}
-		cmd, _ := d.edit(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}})
-		cmds = append(cmds, cmd)
 	}
-	return tea.Batch(cmds...), false
 }
 
-// edit is a key for the text that narrows the list.
-func (d *facet) edit(msg tea.KeyMsg) (tea.Cmd, bool) {
-	if d.input.Update(msg) {
-		d.narrow()
-	}
-	return nil, false
-}
+func (d *facet) typing() bool { return true }
 
-func (d *facet) background(tea.Msg) tea.Cmd { return nil }
-func (d *facet) typing() bool               { return true }
-
-func (d *facet) hints() []hint {
-	return append(facetActs().hints(), hint{"a-z", "narrow"})
+func (d *facet) hints() []keys.Hint {
+	return append(d.keys().Hints(), keys.Hint{Key: "a-z", Does: "narrow"})
 }

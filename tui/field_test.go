@@ -109,7 +109,7 @@ func typists() map[string]struct {
 	return map[string]typist{
 		"filter":        {in("4 /"), func(r *rig) string { return r.app.bar.Value() }},
 		"palette":       {in(":"), func(r *rig) string { return front(r).(*palette).input.Value() }},
-		"subscriptions": {in("w /"), func(r *rig) string { return front(r).(*watched).bar.Value() }},
+		"subscriptions": {in("w /"), func(r *rig) string { return front(r).(*watched).input.Value() }},
 		"help":          {in("? /"), func(r *rig) string { return front(r).(*help).input.Value() }},
 		"facet":         {in("4 f"), func(r *rig) string { return front(r).(*facet).input.Value() }},
 		"entry": {func(t *testing.T) *rig {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"goblin/registry"
+	"goblin/tui/keys"
 	"goblin/tui/look"
 )
 
@@ -211,26 +212,26 @@ func (a *app) barLine() string {
 func (a *app) footerLine() string {
 	lk := a.look
 	if n := len(a.dialogs); n > 0 {
-		return lk.Fit(" "+a.hints(a.dialogs[n-1].hints()), a.w)
+		return lk.Fit(" "+a.hints(hintsOf(a.dialogs[n-1])), a.w)
 	}
 	if a.filtering && !a.searching {
-		return lk.Fit(" "+a.hints([]hint{{"enter", "keep"}, {"esc", "clear"}, {"up", "earlier"}, {"~", "fuzzy"}, {"-", "exclude"}, {"server: mime: sub:", "fields"}}), a.w)
+		return lk.Fit(" "+a.hints(append(a.filterKeys().Hints(), filterHints...)), a.w)
 	}
-	var hints []hint
+	var hints []keys.Hint
 	in := a.focus()
 	for _, id := range a.footer() {
-		b := a.keys.byID[id]
-		if b.in&in == 0 || a.why(id) != "" {
+		b := a.binding(id)
+		if b.Where&in == 0 || a.why(b) != "" {
 			continue
 		}
-		does := b.short
+		does := b.Hint
 		switch {
 		case id == "subscribe" && a.watches():
 			does = "unsubscribe"
 		case id == "reload" && a.open == paneServers:
 			does = "restart"
 		}
-		hints = append(hints, hint{b.keys[0], does})
+		hints = append(hints, keys.Hint{Key: b.Keys[0], Does: does})
 	}
 	// Where there is too little room, the last two, help and quit, stay.
 	for len(hints) > 3 && look.Width(a.hints(hints)) >= a.w {
@@ -238,6 +239,9 @@ func (a *app) footerLine() string {
 	}
 	return lk.Fit(" "+a.hints(hints), a.w)
 }
+
+// filterHints stand in the footer while a filter is typed, behind the keys.
+var filterHints = []keys.Hint{{Key: "~", Does: "fuzzy"}, {Key: "-", Does: "exclude"}, {Key: "server: mime: sub:", Does: "fields"}}
 
 // watches says whether this screen holds a subscription of the selected item.
 func (a *app) watches() bool {
@@ -261,16 +265,13 @@ func (a *app) footerAtRest() []string {
 	return []string{"open", "call", "subscribe", "approve", "enable", "reload", "templates", "tab-right", "follow", "pause", "filter", "copy", "palette", "help", "quit"}
 }
 
-// hint is a key and what it does.
-type hint struct{ key, does string }
-
-func (a *app) hints(all []hint) string {
+func (a *app) hints(all []keys.Hint) string {
 	var b strings.Builder
 	for i, h := range all {
 		if i > 0 {
 			b.WriteString("  ")
 		}
-		b.WriteString(a.look.Key.On(show(h.key)) + " " + h.does)
+		b.WriteString(a.look.Key.On(keys.Show(h.Key)) + " " + h.Does)
 	}
 	return b.String()
 }

@@ -5,17 +5,18 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"goblin/tui/keys"
 	"goblin/tui/look"
 )
 
 // help lists the keys that work where the focus was, and why one does not.
 type help struct {
-	app    *app
-	title  string
-	all    []helpLine
-	found  []helpLine // of all, what the search leaves
-	input  field
-	typed  bool // the search has the focus
+	still
+	app   *app
+	title string
+	all   []helpLine
+	found []helpLine // of all, what the search leaves
+	search
 	off    int
 	height int // of the list when it was last drawn
 }
@@ -28,7 +29,8 @@ type helpLine struct {
 }
 
 func newHelp(a *app) dialog {
-	d := &help{app: a, input: newField(a.look), height: 1}
+	d := &help{app: a, height: 1}
+	d.search = search{input: newField(a.look), narrow: d.find, move: d.Scroll}
 	focus := a.focus()
 	d.title = "Help: " + a.focusName()
 	add := func(heading string, lines []helpLine) {
@@ -42,13 +44,13 @@ func newHelp(a *app) dialog {
 		}
 	}
 	var here, everywhere []helpLine
-	for i := range a.keys.all {
-		b := &a.keys.all[i]
-		if b.in&focus == 0 {
+	for i := range a.keys {
+		b := &a.keys[i]
+		if b.Where&focus == 0 {
 			continue
 		}
-		l := helpLine{key: b.keyNames(), does: b.long, why: clean(a.why(b.id))}
-		if b.in&anywhere == anywhere || b.in == inLists {
+		l := helpLine{key: helpKeys(b), does: b.Long, why: clean(a.why(b))}
+		if b.Where&keys.Anywhere == keys.Anywhere || b.Where == keys.InLists {
 			everywhere = append(everywhere, l)
 		} else {
 			here = append(here, l)
@@ -63,22 +65,36 @@ func newHelp(a *app) dialog {
 	}
 	name, _ := a.panes[a.open].tab()
 	add("Fields of "+name, fields)
-	add("While the filter is typed", barActs().lines())
+	add("While the filter is typed", helpLines(a.filterKeys()))
 	add("Forms", helpLines(formKeys()))
-	for _, t := range dialogActs() {
-		add(t.title, t.acts.lines())
+	for _, t := range dialogKeys() {
+		add(t.title, helpLines(t.keys))
 	}
 	add("Mouse", helpLines(mouseKeys()))
 	d.found = d.all
 	return d
 }
 
-func helpLines(all []explained) []helpLine {
-	out := make([]helpLine, 0, len(all))
-	for _, e := range all {
-		out = append(out, helpLine{key: e.key, does: e.does})
+func helpLines(t keys.Table) []helpLine {
+	out := make([]helpLine, 0, len(t))
+	for i := range t {
+		out = append(out, helpLine{key: helpKeys(&t[i]), does: t[i].Long})
 	}
 	return out
+}
+
+// helpKeys are as many keys of a binding as there is room for.
+func helpKeys(b *keys.Binding) string {
+	if len(b.Keys) == 0 {
+		return ":" + b.Names[0]
+	}
+	text := keys.Show(b.Keys[0])
+	for _, k := range b.Keys[1:] {
+		if next := text + " " + keys.Show(k); look.Width(next) <= keyColumn {
+			text = next
+		}
+	}
+	return text
 }
 
 // focusName says where keys work now.
@@ -155,13 +171,13 @@ func (d *help) draw(w int) []string {
 	return out
 }
 
-// search leaves the lines with all words, and the headings above them.
-func (d *help) search() {
+// find leaves the lines with all words, and the headings above them.
+func (d *help) find(text string) tea.Cmd {
 	d.off = 0
-	words := strings.Fields(strings.ToLower(d.input.Value()))
+	words := strings.Fields(strings.ToLower(text))
 	if len(words) == 0 {
 		d.found = d.all
-		return
+		return nil
 	}
 	d.found = nil
 	var heading helpLine
@@ -178,6 +194,7 @@ func (d *help) search() {
 			d.found = append(d.found, l)
 		}
 	}
+	return nil
 }
 
 func containsAll(text string, words []string) bool {
@@ -189,79 +206,39 @@ func containsAll(text string, words []string) bool {
 	return true
 }
 
-func (d *help) update(msg tea.Msg) (tea.Cmd, bool) {
-	switch msg := msg.(type) {
-	case tea.MouseMsg:
-		switch msg.Button {
-		case tea.MouseButtonWheelUp:
-			d.off = max(0, d.off-3)
-		case tea.MouseButtonWheelDown:
-			d.off += 3
-		}
-		return nil, false
-	case tea.KeyMsg:
-		if d.typed {
-			return d.typeKey(msg), false
-		}
-		return nil, d.key(msg)
-	}
-	return nil, false
-}
-
-// key handles keys outside of the search; true closes.
-func (d *help) key(msg tea.KeyMsg) bool {
-	id := helpActs().of(msg)
-	scrolled(id, func(by int) { d.off += by }, func(by float64) { d.off += int(by * float64(d.height)) }, func(bottom bool) {
-		d.off = 0
-		if bottom {
-			d.off = 1 << 20
-		}
-	})
-	switch id {
-	case "search":
-		d.typed = true
-	case "back":
-		if d.input.Value() == "" {
-			return true
-		}
-		d.input.Set("")
-		d.search()
-	case "close":
-		return true
-	}
-	d.off = max(0, d.off) // drawing knows the other end
-	return false
-}
-
-func (d *help) typeKey(msg tea.KeyMsg) tea.Cmd {
-	switch searchActs().of(msg) {
-	case "clear":
-		d.input.Set("")
-		d.search()
-		d.typed = false
-		return nil
-	case "keep":
-		d.typed = false
-		return nil
-	case "down":
-		d.off++
-		return nil
-	case "up":
-		d.off = max(0, d.off-1)
-		return nil
-	}
-	if d.input.Update(msg) {
-		d.search()
-	}
-	return nil
-}
-
-func (d *help) background(tea.Msg) tea.Cmd { return nil }
-func (d *help) typing() bool               { return d.typed }
-
-func (d *help) hints() []hint {
+func (d *help) keys() keys.Table {
 	if d.typed {
-		return searchActs().hints()
+		return d.search.keys()
 	}
-	return helpActs().hints()
+	return d.readKeys()
 }
+
+// readKeys work while no search is typed.
+func (d *help) readKeys() keys.Table {
+	return append(keys.Scrolling(func() keys.Scroller { return d }),
+		keys.Binding{ID: "search", Keys: []string{"/"}, Hint: "search", Long: "Search in the help", Run: func() tea.Cmd { return d.start() }},
+		keys.Binding{ID: "back", Keys: []string{"esc"}, Hint: "close", Long: "Show all again, then close", Run: d.back},
+		keys.Binding{ID: "close", Keys: []string{"?", "q", "ctrl+c"}, Long: "Close", Run: d.close})
+}
+
+func (d *help) close() tea.Cmd { return d.app.drop(d) }
+
+func (d *help) back() tea.Cmd {
+	if d.input.Value() == "" {
+		return d.close()
+	}
+	return d.clear()
+}
+
+// Scroll and the like move the text; drawing knows where it ends.
+func (d *help) Scroll(by int)     { d.off = max(0, d.off+by) }
+func (d *help) Page(part float64) { d.Scroll(int(part * float64(d.height))) }
+func (d *help) Top()              { d.off = 0 }
+func (d *help) Bottom()           { d.off = 1 << 20 }
+
+func (d *help) update(msg tea.Msg) tea.Cmd {
+	scrollWheel(d.Scroll, msg)
+	return d.search.update(msg)
+}
+
+func (d *help) typing() bool { return d.typed }

@@ -6,6 +6,8 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
+
+	"goblin/tui/keys"
 )
 
 func TestHelpTellsTheKeysOfThePaneFirst(t *testing.T) {
@@ -77,14 +79,14 @@ func TestHelpExplainsGrammarFormsAndDialogs(t *testing.T) {
 	for _, l := range r.app.dialogs[0].(*help).all {
 		all.WriteString(l.heading + l.key + " " + l.does + "\n")
 	}
-	for _, e := range [][]explained{grammar(), formKeys(), mouseKeys()} {
+	for _, e := range []keys.Table{grammar(), formKeys(), mouseKeys()} {
 		for _, x := range e {
-			require.Contains(t, all.String(), x.key+" "+x.does)
+			require.Contains(t, all.String(), helpKeys(&x)+" "+x.Long)
 		}
 	}
-	for _, d := range dialogActs() {
-		for _, x := range d.acts {
-			require.Contains(t, all.String(), x.does, d.title)
+	for _, d := range dialogKeys() {
+		for _, x := range d.keys {
+			require.Contains(t, all.String(), x.Long, d.title)
 		}
 	}
 }
@@ -95,7 +97,7 @@ func TestFormKeysAreThoseOfForms(t *testing.T) {
 	f := r.app.dialogs[0].(*formDialog).form
 	var told strings.Builder
 	for _, k := range formKeys() {
-		told.WriteString(strings.ToLower(k.key) + " ")
+		told.WriteString(strings.ToLower(helpKeys(&k)) + " ")
 	}
 	require.NotEmpty(t, f.Keys())
 	for _, k := range f.Keys() {

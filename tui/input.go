@@ -4,6 +4,8 @@ import (
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/tui/keys"
 )
 
 // press handles keys. Keys typed fast arrive as one message, and Escape
@@ -53,96 +55,68 @@ func (a *app) key(msg tea.KeyMsg) tea.Cmd {
 	if a.geometry().small && msg.String() != "q" && msg.Type != tea.KeyCtrlC {
 		return nil // nobody sees what it would do
 	}
-	key := msg.String()
-	if msg.Type == tea.KeySpace {
-		key = " "
-	}
-	b := a.keys.find(key, a.focus())
+	b := a.keys.Find(msg, a.focus())
 	if b == nil {
 		return nil
 	}
-	return a.run(b.id)
+	return a.run(b)
 }
 
 // focus is where keys work now.
-func (a *app) focus() place {
+func (a *app) focus() keys.Place {
 	if a.inside {
-		return inDetail
+		return keys.InDetail
 	}
 	return a.panes[a.open].in()
 }
 
-// run runs an intent, from a key or the palette, or says why it cannot.
-func (a *app) run(id string) tea.Cmd {
-	if why := a.why(id); why != "" {
+// run does what a key or the palette asks for, or says why it cannot.
+func (a *app) run(b *keys.Binding) tea.Cmd {
+	if why := a.why(b); why != "" {
 		return a.complain("%s", why)
 	}
-	if cmd, ok := a.walk(id); ok {
-		return cmd
+	run := a.acts[a.open][b.ID].Run
+	if run == nil {
+		run = b.Run
 	}
-	if cmd, ok := a.panes[a.open].do(id); ok {
-		return cmd
+	if run == nil {
+		return nil
 	}
-	cmd, _ := a.do(id)
-	return cmd
+	return run()
 }
 
-// why says why an intent cannot be run now.
-func (a *app) why(id string) string {
-	if why, known := a.whyNot(id); known {
-		return why
+// why says why a binding cannot be run now.
+func (a *app) why(b *keys.Binding) string {
+	why := b.Why
+	if why == nil {
+		why = a.acts[a.open][b.ID].Why
 	}
-	return a.panes[a.open].why(id)
+	if why == nil {
+		return ""
+	}
+	return why()
 }
 
-// walk moves the cursor or scrolls the detail panel.
-func (a *app) walk(id string) (tea.Cmd, bool) {
-	step := 0.0
-	switch id {
-	case "half-down":
-		step = 0.5
-	case "half-up":
-		step = -0.5
-	case "page-down":
-		step = 1
-	case "page-up":
-		step = -1
-	case "down", "up", "top", "bottom":
-	default:
-		return nil, false
-	}
-	if a.inside {
-		v := a.details[a.open].view
-		switch id {
-		case "down":
-			v.Scroll(1)
-		case "up":
-			v.Scroll(-1)
-		case "top":
-			v.Top()
-		case "bottom":
-			v.Bottom()
-		default:
-			v.Page(step)
+// scroll moves the cursor or scrolls the detail panel.
+func (a *app) scroll(id string) func() tea.Cmd {
+	return func() tea.Cmd {
+		if a.inside {
+			keys.Scroll(a.details[a.open].view, id)
+			return nil
 		}
-		return nil, true
+		keys.Scroll(cursor{a.panes[a.open].rows()}, id)
+		a.moved()
+		return nil
 	}
-	r := a.panes[a.open].rows()
-	switch id {
-	case "down":
-		r.move(1)
-	case "up":
-		r.move(-1)
-	case "top":
-		r.to(0)
-	case "bottom":
-		r.to(r.len() - 1)
-	default:
-		r.move(int(step * float64(r.window())))
-	}
-	a.moved()
-	return nil, true
 }
+
+// cursor scrolls a list by its cursor.
+type cursor struct{ rows }
+
+func (c cursor) Scroll(by int)     { c.move(by) }
+func (c cursor) Page(part float64) { c.move(int(part * float64(c.window()))) }
+func (c cursor) Top()              { c.to(0) }
+func (c cursor) Bottom()           { c.to(c.len() - 1) }
 
 // follower is a pane that wants to know that its user moved the cursor.
 type follower interface{ moved() }
@@ -215,13 +189,13 @@ func (a *app) clicked(g geometry, msg tea.MouseMsg) tea.Cmd {
 		if a.panes[a.open].click(msg.Y - g.list.y - g.border) {
 			a.moved()
 			if again {
-				return a.run("open")
+				return a.run(a.binding("open"))
 			}
 		}
 	case g.detail.holds(msg.X, msg.Y):
 		a.inside = true
 	case msg.Y == a.h-2:
-		return a.run("filter")
+		return a.run(a.binding("filter"))
 	}
 	return nil
 }

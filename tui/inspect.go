@@ -9,6 +9,7 @@ import (
 
 	"goblin/registry"
 	"goblin/tui/content"
+	"goblin/tui/keys"
 	"goblin/tui/look"
 )
 
@@ -18,6 +19,7 @@ const sideBySide = 140
 
 // exchange shows a request and its response in front of the panes.
 type exchange struct {
+	still
 	app   *app
 	rec   registry.TrafficRecord // without bodies
 	look  *look.Look
@@ -53,10 +55,10 @@ func (d *exchange) heading() string {
 }
 
 func (d *exchange) size(w, h int) (int, int) { return w, h }
-func (d *exchange) typing() bool             { return false }
-func (d *exchange) hints() []hint {
-	all := exchangeActs().hints()
-	all[0].key = "j/k"
+
+func (d *exchange) hints() []keys.Hint {
+	all := d.keys().Hints()
+	all[0].Key = "j/k"
 	if notified(&d.rec) {
 		all = slices.Delete(all, 1, 2)
 	}
@@ -154,43 +156,41 @@ func (d *exchange) side(i int) []string {
 	return append([]string{lk.Rule(lk.Horizontal, style.On(title), where, lk.Horizontal, r.w, style)}, body...)
 }
 
-func (d *exchange) update(msg tea.Msg) (tea.Cmd, bool) {
+func (d *exchange) keys() keys.Table {
+	do := func(run func(*app) tea.Cmd) func() tea.Cmd { return func() tea.Cmd { return run(d.app) } }
+	t := keys.Scrolling(func() keys.Scroller { return d.views[d.on] })
+	t[0].Hint, t[1].Hint = "scroll", ""
+	return append(t,
+		keys.Binding{ID: "other", Keys: []string{"tab", "shift+tab", "l", "right"}, Hint: "other side", Long: "Scroll the other of request and response", Run: d.other},
+		keys.Binding{ID: "copy", Keys: []string{"y"}, Hint: "copy JSON-RPC", Long: "Copy the JSON-RPC", Run: do(func(a *app) tea.Cmd { return a.copyExchange(d.rec.Seq) })},
+		keys.Binding{ID: "command", Keys: []string{"Y"}, Hint: "copy command", Long: "Copy a goblin command that asks the same", Run: do(func(a *app) tea.Cmd { return a.copyCommand(d.rec.Seq) })},
+		keys.Binding{ID: "item", Keys: []string{"i"}, Hint: "item", Long: "Go to the item that it is about", Run: do(func(a *app) tea.Cmd {
+			d.close()
+			return a.goToItem(&d.rec)
+		})},
+		keys.Binding{ID: "pager", Keys: []string{"e"}, Hint: "open in $PAGER", Long: "Open it in $PAGER", Run: do(func(a *app) tea.Cmd { return a.openIn("pager") })},
+		keys.Binding{ID: "editor", Keys: []string{"E"}, Long: "Open it in $EDITOR", Run: do(func(a *app) tea.Cmd { return a.openIn("editor") })},
+		keys.Binding{ID: "save", Keys: []string{"W"}, Long: "Save it to a file", Run: do((*app).save)},
+		keys.Binding{ID: "close", Keys: []string{"esc", "enter", "q", "h", "left", "ctrl+c"}, Hint: "back", Long: "Close", Run: d.close})
+}
+
+func (d *exchange) close() tea.Cmd {
+	d.end()
+	return d.app.drop(d)
+}
+
+func (d *exchange) other() tea.Cmd {
+	if !notified(&d.rec) {
+		d.on = 1 - d.on
+	}
+	return nil
+}
+
+func (d *exchange) update(msg tea.Msg) tea.Cmd {
 	if m, ok := msg.(tea.MouseMsg); ok {
 		d.point(m)
-		return nil, false
 	}
-	key, ok := msg.(tea.KeyMsg)
-	if !ok {
-		return nil, false
-	}
-	a, v := d.app, d.views[d.on]
-	id := exchangeActs().of(key)
-	if scrollView(v, id) {
-		return nil, false
-	}
-	switch id {
-	case "close":
-		d.end()
-		return nil, true
-	case "other":
-		if !notified(&d.rec) {
-			d.on = 1 - d.on
-		}
-	case "copy":
-		return a.copyExchange(d.rec.Seq), false
-	case "command":
-		return a.copyCommand(d.rec.Seq), false
-	case "pager":
-		return a.openIn("pager"), false
-	case "editor":
-		return a.openIn("editor"), false
-	case "save":
-		return a.save(), false
-	case "item":
-		d.end()
-		return a.goToItem(&d.rec), true
-	}
-	return nil, false
+	return nil
 }
 
 // point scrolls the side under the wheel and chooses the one that is clicked.
@@ -200,12 +200,8 @@ func (d *exchange) point(m tea.MouseMsg) {
 		if !r.holds(m.X, m.Y) {
 			continue
 		}
-		switch {
-		case m.Button == tea.MouseButtonWheelDown:
-			d.views[i].Scroll(3)
-		case m.Button == tea.MouseButtonWheelUp:
-			d.views[i].Scroll(-3)
-		case m.Button == tea.MouseButtonLeft && m.Action == tea.MouseActionPress:
+		scrollWheel(d.views[i].Scroll, m)
+		if leftPress(m) {
 			d.on = i
 		}
 		return

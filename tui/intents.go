@@ -8,167 +8,124 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/tui/content"
 	"goblin/tui/look"
 )
 
-// do runs the intents that do not depend on the pane.
-func (a *app) do(id string) (tea.Cmd, bool) {
-	switch id {
-	case "servers", "tools", "prompts", "resources", "logs":
-		return a.show(slices.Index([]string{"servers", "tools", "prompts", "resources", "logs"}, id)), true
-	case "next":
-		return a.nextFocus(1), true
-	case "previous":
-		return a.nextFocus(-1), true
-	case "open", "detail":
-		a.inside, a.opened = true, true
-		return nil, true
-	case "back", "leave":
-		return a.back(), true
-	case "filter":
-		return a.startFilter(), true
-	case "next-match":
-		a.details[a.open].view.Next()
-		return nil, true
-	case "previous-match":
-		a.details[a.open].view.Prev()
-		return nil, true
-	case "sort":
-		cmd := a.panes[a.open].rows().sorted()
-		a.say("Sorted by %s", a.panes[a.open].rows().sorting())
-		return cmd, true
-	case "fold":
-		return a.details[a.open].fold(-1), true
-	case "unfold":
-		return a.details[a.open].fold(1), true
-	}
-	return a.doScreen(id)
+// toDetail opens the detail panel and goes there.
+func (a *app) toDetail() tea.Cmd {
+	a.inside, a.opened = true, true
+	return nil
 }
 
-// doScreen runs the intents about the screen itself.
-func (a *app) doScreen(id string) (tea.Cmd, bool) {
-	switch id {
-	case "place":
-		a.layout.place = (a.layout.place + 1) % 4
-		return a.say("Detail panel: %s", [...]string{"where there is room", "beside", "below", "hidden"}[a.layout.place]), true
-	case "larger-detail":
-		a.layout.part = max(20, a.layout.part-5)
-	case "smaller-detail":
-		a.layout.part = min(80, a.layout.part+5)
-	case "mouse":
-		a.mouse = !a.mouse
-		if a.mouse {
-			a.say("Mouse on")
-			return tea.EnableMouseCellMotion, true
-		}
-		a.say("Mouse off: the terminal selects text again")
-		return tea.DisableMouse, true
-	case "theme":
-		return a.nextTheme(), true
-	case "quit", "interrupt":
-		return a.quit(), true
-	default:
-		if d := a.dialogOf(id); d != nil {
-			return a.push(d), true
-		}
-		return a.doItem(id)
-	}
-	return nil, true
-}
-
-// dialogOf is the dialog that an intent opens, nil for those that open none.
-func (a *app) dialogOf(id string) dialog {
-	switch id {
-	case "help":
-		return newHelp(a)
-	case "palette":
-		return newPalette(a)
-	case "subscriptions":
-		return newWatched(a)
-	case "server-facet":
-		return newFacet(a, "server", "Servers")
-	case "mime-facet":
-		return newFacet(a, "mime", "MIME types")
-	case "method-facet":
-		return newFacet(a, "method", "Methods")
+// openDetail opens the detail panel, and goes there if it has to or has no room
+// beside the list.
+func (a *app) openDetail(beside bool) tea.Cmd {
+	a.opened = true
+	if !beside || !a.detailShown() {
+		a.inside = true
 	}
 	return nil
 }
 
-// doItem runs the intents about what the cursor is on, or what runs.
-func (a *app) doItem(id string) (tea.Cmd, bool) {
-	switch id {
-	case "answer":
-		return a.answer(), true
-	case "cancel":
-		return a.calls.stop(a.cancellable()), true
-	case "repeat":
-		return a.again(*a.calls.last), true
-	case "copy":
-		if it := a.panes[a.open].item(); it.kind == registry.Template {
-			if inv := kept(a.reg, it); inv != nil {
-				return a.copy(clean(inv.Expanded), "the expanded URI"), true
-			}
-		}
-		// What is hidden in it must not get into somebody's shell.
-		return a.copy(clean(a.panes[a.open].item().listed), "the name"), true
-	case "copy-content":
-		return a.copyContent(), true
-	case "pager":
-		return a.openIn("pager"), true
-	case "editor":
-		return a.openIn("editor"), true
-	case "save":
-		return a.save(), true
-	case "clear":
-		return a.clearKept(), true
-	case "inspect":
-		return a.inspect(a.panes[a.open].item()), true
+// found walks the matches of the search in the detail panel.
+func (a *app) found(step func(*content.View)) func() tea.Cmd {
+	return func() tea.Cmd {
+		step(a.details[a.open].view)
+		return nil
 	}
-	return nil, false
 }
 
-// whyNot says why an intent of every pane cannot be run; known is false for
-// those that the panes know about.
-func (a *app) whyNot(id string) (why string, known bool) {
-	it := a.panes[a.open].item()
-	switch id {
-	case "cancel":
-		switch {
-		case a.calls.len() == 0:
-			return "nothing is running", true
-		case a.cancellable() == nil:
-			return "several calls are running; go to the one to cancel", true
-		}
-	case "repeat":
-		if a.calls.last == nil {
-			return "nothing was called yet", true
-		}
-	case "answer":
-		if a.questions.len() == 0 {
-			return "no server asks anything", true
-		}
-	case "next-match", "previous-match":
-		if _, n := a.details[a.open].view.Found(); n == 0 {
-			return "nothing is searched for; / in the detail panel searches", true
-		}
-	case "detail":
-		if a.panes[a.open].subject().blocks == nil {
-			return "there is nothing to look at", true
-		}
-	case "tab-left", "tab-right":
-		if a.open != paneLogs {
-			return "only Logs has tabs; 5 goes there", true
-		}
-		return "", false
-	case "inspect":
-		if a.open != paneLogs && !it.ok && a.open != paneServers {
-			return "there is no item here", true
-		}
-	default:
-		return "", false
+func (a *app) sort() tea.Cmd {
+	cmd := a.panes[a.open].rows().sorted()
+	a.say("Sorted by %s", a.panes[a.open].rows().sorting())
+	return cmd
+}
+
+// nextPlace puts the detail panel elsewhere.
+func (a *app) nextPlace() tea.Cmd {
+	a.layout.place = (a.layout.place + 1) % 4
+	return a.say("Detail panel: %s", [...]string{"where there is room", "beside", "below", "hidden"}[a.layout.place])
+}
+
+// resize gives the list more percent of the room.
+func (a *app) resize(by int) func() tea.Cmd {
+	return func() tea.Cmd {
+		a.layout.part = max(20, min(80, a.layout.part+by))
+		return nil
 	}
-	return "", true
+}
+
+func (a *app) toggleMouse() tea.Cmd {
+	a.mouse = !a.mouse
+	if a.mouse {
+		a.say("Mouse on")
+		return tea.EnableMouseCellMotion
+	}
+	a.say("Mouse off: the terminal selects text again")
+	return tea.DisableMouse
+}
+
+// copyName copies what the cursor is on: of a template, its last expansion.
+// What is hidden in it must not get into somebody's shell.
+func (a *app) copyName() tea.Cmd {
+	it := a.panes[a.open].item()
+	if inv := kept(a.reg, it); it.kind == registry.Template && inv != nil {
+		return a.copy(clean(inv.Expanded), "the expanded URI")
+	}
+	return a.copy(clean(it.listed), "the name")
+}
+
+func (a *app) whyNotCancel() string {
+	switch {
+	case a.calls.len() == 0:
+		return "nothing is running"
+	case a.cancellable() == nil:
+		return "several calls are running; go to the one to cancel"
+	}
+	return ""
+}
+
+func (a *app) whyNotRepeat() string {
+	if a.calls.last == nil {
+		return "nothing was called yet"
+	}
+	return ""
+}
+
+func (a *app) whyNotAnswer() string {
+	if a.questions.len() == 0 {
+		return "no server asks anything"
+	}
+	return ""
+}
+
+func (a *app) whyNoMatch() string {
+	if _, n := a.details[a.open].view.Found(); n == 0 {
+		return "nothing is searched for; / in the detail panel searches"
+	}
+	return ""
+}
+
+func (a *app) whyNoDetail() string {
+	if a.panes[a.open].subject().blocks == nil {
+		return "there is nothing to look at"
+	}
+	return ""
+}
+
+func (a *app) whyNoTabs() string {
+	if a.open != paneLogs {
+		return "only Logs has tabs; 5 goes there"
+	}
+	return ""
+}
+
+func (a *app) whyNotInspect() string {
+	if a.open != paneLogs && a.open != paneServers && !a.panes[a.open].item().ok {
+		return "there is no item here"
+	}
+	return ""
 }
 
 // parts is a pane of several lists, one of which has the cursor.
@@ -267,7 +224,7 @@ func (a *app) quit() tea.Cmd {
 	}
 	if clients+screens == 0 {
 		return a.push(&confirm{
-			look: a.look, title: "Quit?",
+			app: a, title: "Quit?",
 			text: []string{count(running, "call") + " of yours would be cancelled."}, yes: "quit", then: leave,
 		})
 	}
@@ -286,7 +243,7 @@ func (a *app) quit() tea.Cmd {
 	if slices.ContainsFunc(a.head.sessions, func(s registry.Session) bool { return s.Transport == "socket" }) {
 		text = append(text, "goblin stdio starts the next host.")
 	}
-	return a.push(&confirm{look: a.look, title: "Quit?", text: text, yes: "quit", then: leave})
+	return a.push(&confirm{app: a, title: "Quit?", text: text, yes: "quit", then: leave})
 }
 
 func count(n int, noun string) string {

@@ -1,154 +1,90 @@
 package tui
 
-import "strings"
+import (
+	"slices"
 
-// place is where a key works: a set of panes and other focuses.
-type place uint16
+	tea "github.com/charmbracelet/bubbletea"
 
-const (
-	inServers place = 1 << iota
-	inTools
-	inPrompts
-	inResources
-	inLogs
-	inDetail // the detail panel has the focus
-
-	inLists   = inServers | inTools | inPrompts | inResources | inLogs
-	inCatalog = inTools | inPrompts | inResources
-	anywhere  = inLists | inDetail
+	"goblin/tui/content"
+	"goblin/tui/keys"
 )
 
-// binding names an intent once: footer, help, palette and KEYS.md are made
-// from it.
-type binding struct {
-	id    string
-	keys  []string // as Bubble Tea spells them; the first is shown
-	short string   // for the footer
-	long  string   // for help
-	in    place
-	names []string // in the palette; the first is shown
-}
-
-// show is a key as people write it.
-func show(key string) string {
-	switch key {
-	case " ":
-		return "space"
-	case "delete":
-		return "Del"
-	case "pgdown":
-		return "PgDn"
-	case "pgup":
-		return "PgUp"
-	}
-	if rest, ok := strings.CutPrefix(key, "ctrl+"); ok {
-		return "C-" + rest
-	}
-	if rest, ok := strings.CutPrefix(key, "shift+"); ok {
-		return "S-" + rest
-	}
-	return key
-}
-
 // bindings are all keys of the screen outside of forms and dialogs. No key may
-// stand twice where two places meet.
-func bindings() []binding {
-	return []binding{
-		{id: "servers", keys: []string{"1"}, long: "Go to Servers", in: anywhere, names: []string{"servers", "srv"}},
-		{id: "tools", keys: []string{"2"}, long: "Go to Tools", in: anywhere, names: []string{"tools"}},
-		{id: "prompts", keys: []string{"3"}, long: "Go to Prompts", in: anywhere, names: []string{"prompts"}},
-		{id: "resources", keys: []string{"4"}, long: "Go to Resources, with the templates below them", in: anywhere, names: []string{"resources", "res"}},
-		{id: "logs", keys: []string{"5"}, long: "Go to Logs: events, traffic, stderr of servers, Goblin", in: anywhere, names: []string{"logs"}},
-		{id: "next", keys: []string{"tab"}, long: "Next list or the detail panel; else the next pane", in: anywhere},
-		{id: "previous", keys: []string{"shift+tab"}, long: "Previous list or the detail panel; else the pane before", in: anywhere},
+// stand twice where two places meet. What has no function is up to the panes.
+func (a *app) bindings() keys.Table {
+	show := func(pane int) func() tea.Cmd { return func() tea.Cmd { return a.show(pane) } }
+	push := func(create func(*app) dialog) func() tea.Cmd { return func() tea.Cmd { return a.push(create(a)) } }
+	return keys.Table{
+		{ID: "servers", Keys: []string{"1"}, Long: "Go to Servers", Where: keys.Anywhere, Names: []string{"servers", "srv"}, Run: show(paneServers)},
+		{ID: "tools", Keys: []string{"2"}, Long: "Go to Tools", Where: keys.Anywhere, Names: []string{"tools"}, Run: show(paneTools)},
+		{ID: "prompts", Keys: []string{"3"}, Long: "Go to Prompts", Where: keys.Anywhere, Names: []string{"prompts"}, Run: show(panePrompts)},
+		{ID: "resources", Keys: []string{"4"}, Long: "Go to Resources, with the templates below them", Where: keys.Anywhere, Names: []string{"resources", "res"}, Run: show(paneResources)},
+		{ID: "logs", Keys: []string{"5"}, Long: "Go to Logs: events, traffic, stderr of servers, Goblin", Where: keys.Anywhere, Names: []string{"logs"}, Run: show(paneLogs)},
+		{ID: "next", Keys: []string{"tab"}, Long: "Next list or the detail panel; else the next pane", Where: keys.Anywhere, Run: func() tea.Cmd { return a.nextFocus(1) }},
+		{ID: "previous", Keys: []string{"shift+tab"}, Long: "Previous list or the detail panel; else the pane before", Where: keys.Anywhere, Run: func() tea.Cmd { return a.nextFocus(-1) }},
 
-		{id: "down", keys: []string{"j", "down"}, long: "One row down; in the detail panel, one line", in: anywhere},
-		{id: "up", keys: []string{"k", "up"}, long: "One row up; in the detail panel, one line", in: anywhere},
-		{id: "half-down", keys: []string{"ctrl+d"}, long: "Half a page down", in: anywhere},
-		{id: "half-up", keys: []string{"ctrl+u"}, long: "Half a page up", in: anywhere},
-		{id: "page-down", keys: []string{"ctrl+f", "pgdown"}, long: "A page down", in: anywhere},
-		{id: "page-up", keys: []string{"ctrl+b", "pgup"}, long: "A page up", in: anywhere},
-		{id: "top", keys: []string{"g", "home"}, long: "First row; in the detail panel, first line", in: anywhere},
-		{id: "bottom", keys: []string{"G", "end"}, long: "Last row; in the detail panel, last line", in: anywhere},
+		{ID: "down", Keys: []string{"j", "down"}, Long: "One row down; in the detail panel, one line", Where: keys.Anywhere, Run: a.scroll("down")},
+		{ID: "up", Keys: []string{"k", "up"}, Long: "One row up; in the detail panel, one line", Where: keys.Anywhere, Run: a.scroll("up")},
+		{ID: "half-down", Keys: []string{"ctrl+d"}, Long: "Half a page down", Where: keys.Anywhere, Run: a.scroll("half-down")},
+		{ID: "half-up", Keys: []string{"ctrl+u"}, Long: "Half a page up", Where: keys.Anywhere, Run: a.scroll("half-up")},
+		{ID: "page-down", Keys: []string{"ctrl+f", "pgdown"}, Long: "A page down", Where: keys.Anywhere, Run: a.scroll("page-down")},
+		{ID: "page-up", Keys: []string{"ctrl+b", "pgup"}, Long: "A page up", Where: keys.Anywhere, Run: a.scroll("page-up")},
+		{ID: "top", Keys: []string{"g", "home"}, Long: "First row; in the detail panel, first line", Where: keys.Anywhere, Run: a.scroll("top")},
+		{ID: "bottom", Keys: []string{"G", "end"}, Long: "Last row; in the detail panel, last line", Where: keys.Anywhere, Run: a.scroll("bottom")},
 
-		{id: "open", keys: []string{"enter"}, short: "open", long: "Open: show the detail and fetch the content", in: inLists},
-		{id: "detail", keys: []string{"l", "right"}, long: "Go to the detail panel", in: inLists},
-		{id: "back", keys: []string{"esc", "h", "left"}, short: "back", long: "Back: leave the detail panel, clear the filter, close it", in: anywhere},
-		{id: "filter", keys: []string{"/"}, short: "filter", long: "Filter the list; in the detail panel, search in it", in: anywhere, names: []string{"filter", "search"}},
-		{id: "next-match", keys: []string{"n"}, short: "next", long: "Next match of the search in the detail panel", in: anywhere},
-		{id: "previous-match", keys: []string{"N"}, long: "Previous match of the search in the detail panel", in: anywhere},
-		{id: "server-facet", keys: []string{"f"}, long: "Choose servers from a list with counts", in: inCatalog | inServers, names: []string{"server"}},
-		{id: "mime-facet", keys: []string{"m"}, long: "Choose MIME types from a list with counts", in: inResources, names: []string{"mime", "type"}},
-		{id: "sort", keys: []string{"o"}, long: "Next sort order", in: inLists, names: []string{"sort"}},
+		{ID: "open", Keys: []string{"enter"}, Hint: "open", Long: "Open: show the detail and fetch the content", Where: keys.InLists, Run: a.toDetail},
+		{ID: "detail", Keys: []string{"l", "right"}, Long: "Go to the detail panel", Where: keys.InLists, Why: a.whyNoDetail, Run: a.toDetail},
+		{ID: "back", Keys: []string{"esc", "h", "left"}, Hint: "back", Long: "Back: leave the detail panel, clear the filter, close it", Where: keys.Anywhere, Run: a.back},
+		{ID: "filter", Keys: []string{"/"}, Hint: "filter", Long: "Filter the list; in the detail panel, search in it", Where: keys.Anywhere, Names: []string{"filter", "search"}, Run: a.startFilter},
+		{ID: "next-match", Keys: []string{"n"}, Hint: "next", Long: "Next match of the search in the detail panel", Where: keys.Anywhere, Why: a.whyNoMatch, Run: a.found((*content.View).Next)},
+		{ID: "previous-match", Keys: []string{"N"}, Long: "Previous match of the search in the detail panel", Where: keys.Anywhere, Why: a.whyNoMatch, Run: a.found((*content.View).Prev)},
+		{ID: "server-facet", Keys: []string{"f"}, Long: "Choose servers from a list with counts", Where: keys.InCatalog | keys.InServers, Names: []string{"server"}, Run: push(newFacet("server", "Servers"))},
+		{ID: "mime-facet", Keys: []string{"m"}, Long: "Choose MIME types from a list with counts", Where: keys.InResources, Names: []string{"mime", "type"}, Run: push(newFacet("mime", "MIME types"))},
+		{ID: "sort", Keys: []string{"o"}, Long: "Next sort order", Where: keys.InLists, Names: []string{"sort"}, Run: a.sort},
 
-		{id: "subscribe", keys: []string{"s"}, short: "subscribe", long: "Subscribe to the resource, or end the subscription", in: inResources | inDetail, names: []string{"subscribe", "sub"}},
-		{id: "subscribed", keys: []string{"S"}, long: "Show only subscribed resources, or all again", in: inResources, names: []string{"subscribed"}},
-		{id: "subscriptions", keys: []string{"w"}, long: "List of subscriptions: holders, updates, last change", in: anywhere, names: []string{"subscriptions", "subs"}},
-		{id: "templates", keys: []string{"t"}, short: "templates", long: "Go from resources to templates, or back", in: inResources, names: []string{"templates"}},
-		{id: "call", keys: []string{"c"}, short: "call", long: "Call the tool, get the prompt, expand the template", in: inCatalog | inDetail, names: []string{"call", "get", "expand"}},
-		{id: "repeat", keys: []string{"."}, long: "Run the last call once more, with the same arguments", in: inCatalog | inDetail, names: []string{"repeat"}},
-		{id: "cancel", keys: []string{"X"}, short: "cancel", long: "Cancel the running call", in: anywhere, names: []string{"cancel"}},
-		{id: "answer", keys: []string{"a"}, long: "Answer what a server asks", in: anywhere, names: []string{"answer"}},
-		{id: "reload", keys: []string{"r"}, short: "reload", long: "Fetch the content again; in Servers, restart the server", in: anywhere, names: []string{"reload"}},
-		{id: "enable", keys: []string{"x"}, short: "enable/disable", long: "Disable the server, or enable it, while the host runs", in: inServers, names: []string{"toggle"}},
-		{id: "approve", keys: []string{"A"}, short: "approve", long: "Approve a tool that changed; in Servers, all of them", in: inServers | inTools, names: []string{"approve"}},
+		{ID: "subscribe", Keys: []string{"s"}, Hint: "subscribe", Long: "Subscribe to the resource, or end the subscription", Where: keys.InResources | keys.InDetail, Names: []string{"subscribe", "sub"}},
+		{ID: "subscribed", Keys: []string{"S"}, Long: "Show only subscribed resources, or all again", Where: keys.InResources, Names: []string{"subscribed"}},
+		{ID: "subscriptions", Keys: []string{"w"}, Long: "List of subscriptions: holders, updates, last change", Where: keys.Anywhere, Names: []string{"subscriptions", "subs"}, Run: push(newWatched)},
+		{ID: "templates", Keys: []string{"t"}, Hint: "templates", Long: "Go from resources to templates, or back", Where: keys.InResources, Names: []string{"templates"}},
+		{ID: "call", Keys: []string{"c"}, Hint: "call", Long: "Call the tool, get the prompt, expand the template", Where: keys.InCatalog | keys.InDetail, Names: []string{"call", "get", "expand"}},
+		{ID: "repeat", Keys: []string{"."}, Long: "Run the last call once more, with the same arguments", Where: keys.InCatalog | keys.InDetail, Names: []string{"repeat"}, Why: a.whyNotRepeat, Run: func() tea.Cmd { return a.again(*a.calls.last) }},
+		{ID: "cancel", Keys: []string{"X"}, Hint: "cancel", Long: "Cancel the running call", Where: keys.Anywhere, Names: []string{"cancel"}, Why: a.whyNotCancel, Run: func() tea.Cmd { return a.calls.stop(a.cancellable()) }},
+		{ID: "answer", Keys: []string{"a"}, Long: "Answer what a server asks", Where: keys.Anywhere, Names: []string{"answer"}, Why: a.whyNotAnswer, Run: a.answer},
+		{ID: "reload", Keys: []string{"r"}, Hint: "reload", Long: "Fetch the content again; in Servers, restart the server", Where: keys.Anywhere, Names: []string{"reload"}},
+		{ID: "enable", Keys: []string{"x"}, Hint: "enable/disable", Long: "Disable the server, or enable it, while the host runs", Where: keys.InServers, Names: []string{"toggle"}},
+		{ID: "approve", Keys: []string{"A"}, Hint: "approve", Long: "Approve a tool that changed; in Servers, all of them", Where: keys.InServers | keys.InTools, Names: []string{"approve"}},
 
-		{id: "copy", keys: []string{"y"}, short: "copy", long: "Copy the URI or name; of traffic, the JSON-RPC", in: anywhere, names: []string{"copy"}},
-		{id: "copy-content", keys: []string{"Y"}, long: "Copy the content, raw; of traffic, a goblin command", in: anywhere, names: []string{"copy-content"}},
-		{id: "pager", keys: []string{"e"}, long: "Open it in $PAGER, made safe; in Servers, go to its stderr", in: anywhere, names: []string{"pager", "less"}},
-		{id: "editor", keys: []string{"E"}, long: "Open it in $EDITOR, made safe", in: anywhere, names: []string{"editor", "edit"}},
-		{id: "save", keys: []string{"W"}, long: "Save the content to a file, raw", in: anywhere, names: []string{"save", "write"}},
-		{id: "inspect", keys: []string{"i"}, long: "Show the requests about this item; of traffic, the item", in: anywhere, names: []string{"inspect"}},
-		{id: "fold", keys: []string{"-"}, long: "Fold the JSON in the detail panel by one level", in: anywhere, names: []string{"fold"}},
-		{id: "unfold", keys: []string{"+", "="}, long: "Unfold the JSON in the detail panel by one level", in: anywhere, names: []string{"unfold"}},
+		{ID: "copy", Keys: []string{"y"}, Hint: "copy", Long: "Copy the URI or name; of traffic, the JSON-RPC", Where: keys.Anywhere, Names: []string{"copy"}, Run: a.copyName},
+		{ID: "copy-content", Keys: []string{"Y"}, Long: "Copy the content, raw; of traffic, a goblin command", Where: keys.Anywhere, Names: []string{"copy-content"}, Run: a.copyContent},
+		{ID: "pager", Keys: []string{"e"}, Long: "Open it in $PAGER, made safe; in Servers, go to its stderr", Where: keys.Anywhere, Names: []string{"pager", "less"}, Run: func() tea.Cmd { return a.openIn("pager") }},
+		{ID: "editor", Keys: []string{"E"}, Long: "Open it in $EDITOR, made safe", Where: keys.Anywhere, Names: []string{"editor", "edit"}, Run: func() tea.Cmd { return a.openIn("editor") }},
+		{ID: "save", Keys: []string{"W"}, Long: "Save the content to a file, raw", Where: keys.Anywhere, Names: []string{"save", "write"}, Run: a.save},
+		{ID: "inspect", Keys: []string{"i"}, Long: "Show the requests about this item; of traffic, the item", Where: keys.Anywhere, Names: []string{"inspect"}, Why: a.whyNotInspect, Run: func() tea.Cmd { return a.inspect(a.panes[a.open].item()) }},
+		{ID: "fold", Keys: []string{"-"}, Long: "Fold the JSON in the detail panel by one level", Where: keys.Anywhere, Names: []string{"fold"}, Run: func() tea.Cmd { return a.details[a.open].fold(-1) }},
+		{ID: "unfold", Keys: []string{"+", "="}, Long: "Unfold the JSON in the detail panel by one level", Where: keys.Anywhere, Names: []string{"unfold"}, Run: func() tea.Cmd { return a.details[a.open].fold(1) }},
 
-		{id: "tab-left", keys: []string{"["}, long: "Previous tab of Logs", in: inLogs | inDetail},
-		{id: "tab-right", keys: []string{"]"}, short: "tabs", long: "Next tab of Logs", in: inLogs | inDetail},
-		{id: "follow", keys: []string{"f"}, short: "follow", long: "Follow the end, or stay where the cursor is", in: inLogs, names: []string{"follow"}},
-		{id: "method-facet", keys: []string{"m"}, long: "Choose methods of traffic from a list with counts", in: inLogs, names: []string{"method"}},
-		{id: "level", keys: []string{"L"}, long: "Next least level that is shown", in: inLogs, names: []string{"level"}},
-		{id: "pause", keys: []string{" "}, short: "pause", long: "Pause the view, or go on; the gateway never pauses", in: inLogs, names: []string{"pause"}},
+		{ID: "tab-left", Keys: []string{"["}, Long: "Previous tab of Logs", Where: keys.InLogs | keys.InDetail, Why: a.whyNoTabs},
+		{ID: "tab-right", Keys: []string{"]"}, Hint: "tabs", Long: "Next tab of Logs", Where: keys.InLogs | keys.InDetail, Why: a.whyNoTabs},
+		{ID: "follow", Keys: []string{"f"}, Hint: "follow", Long: "Follow the end, or stay where the cursor is", Where: keys.InLogs, Names: []string{"follow"}},
+		{ID: "method-facet", Keys: []string{"m"}, Long: "Choose methods of traffic from a list with counts", Where: keys.InLogs, Names: []string{"method"}, Run: push(newFacet("method", "Methods"))},
+		{ID: "level", Keys: []string{"L"}, Long: "Next least level that is shown", Where: keys.InLogs, Names: []string{"level"}},
+		{ID: "pause", Keys: []string{" "}, Hint: "pause", Long: "Pause the view, or go on; the gateway never pauses", Where: keys.InLogs, Names: []string{"pause"}},
 
-		{id: "place", keys: []string{"P"}, long: "Detail panel: where there is room, beside, below, hidden", in: anywhere, names: []string{"layout"}},
-		{id: "larger-detail", keys: []string{"<"}, long: "Make the detail panel larger", in: anywhere},
-		{id: "smaller-detail", keys: []string{">"}, long: "Make the detail panel smaller", in: anywhere},
-		{id: "mouse", keys: []string{"M"}, long: "Mouse on or off; off lets the terminal select text", in: anywhere, names: []string{"mouse"}},
-		{id: "theme", keys: []string{"T"}, long: "Next theme: auto, dark, light, none", in: anywhere, names: []string{"theme"}},
-		{id: "palette", keys: []string{":", "ctrl+p"}, short: "command", long: "Run any command by its name", in: anywhere},
-		{id: "help", keys: []string{"?"}, short: "help", long: "Show the keys that work here", in: anywhere, names: []string{"help", "keys"}},
-		{id: "clear", long: "Forget the content that is kept of the selected item", in: anywhere, names: []string{"clear"}},
-		{id: "leave", keys: []string{"q"}, long: "Leave the detail panel", in: inDetail},
-		{id: "interrupt", keys: []string{"ctrl+c"}, long: "Quit goblin", in: inDetail},
-		{id: "quit", keys: []string{"q", "ctrl+c"}, short: "quit", long: "Quit this screen; asks when that ends others' servers", in: inLists, names: []string{"quit", "q"}},
+		{ID: "place", Keys: []string{"P"}, Long: "Detail panel: where there is room, beside, below, hidden", Where: keys.Anywhere, Names: []string{"layout"}, Run: a.nextPlace},
+		{ID: "larger-detail", Keys: []string{"<"}, Long: "Make the detail panel larger", Where: keys.Anywhere, Run: a.resize(-5)},
+		{ID: "smaller-detail", Keys: []string{">"}, Long: "Make the detail panel smaller", Where: keys.Anywhere, Run: a.resize(5)},
+		{ID: "mouse", Keys: []string{"M"}, Long: "Mouse on or off; off lets the terminal select text", Where: keys.Anywhere, Names: []string{"mouse"}, Run: a.toggleMouse},
+		{ID: "theme", Keys: []string{"T"}, Long: "Next theme: auto, dark, light, none", Where: keys.Anywhere, Names: []string{"theme"}, Run: a.nextTheme},
+		{ID: "palette", Keys: []string{":", "ctrl+p"}, Hint: "command", Long: "Run any command by its name", Where: keys.Anywhere, Run: push(newPalette)},
+		{ID: "help", Keys: []string{"?"}, Hint: "help", Long: "Show the keys that work here", Where: keys.Anywhere, Names: []string{"help", "keys"}, Run: push(newHelp)},
+		{ID: "clear", Long: "Forget the content that is kept of the selected item", Where: keys.Anywhere, Names: []string{"clear"}, Run: a.clearKept},
+		{ID: "leave", Keys: []string{"q"}, Long: "Leave the detail panel", Where: keys.InDetail, Run: a.back},
+		{ID: "interrupt", Keys: []string{"ctrl+c"}, Long: "Quit goblin", Where: keys.InDetail, Run: a.quit},
+		{ID: "quit", Keys: []string{"q", "ctrl+c"}, Hint: "quit", Long: "Quit this screen; asks when that ends others' servers", Where: keys.InLists, Names: []string{"quit", "q"}, Run: a.quit},
 	}
 }
 
-// keymap finds bindings by key and id.
-type keymap struct {
-	all  []binding
-	byID map[string]*binding
-}
-
-func newKeymap() *keymap {
-	m := &keymap{all: bindings(), byID: make(map[string]*binding)}
-	for i := range m.all {
-		m.byID[m.all[i].id] = &m.all[i]
-	}
-	return m
-}
-
-// find gives what a key means in a place.
-func (m *keymap) find(key string, in place) *binding {
-	for i := range m.all {
-		b := &m.all[i]
-		if b.in&in == 0 {
-			continue
-		}
-		for _, k := range b.keys {
-			if k == key {
-				return b
-			}
-		}
-	}
-	return nil
+// binding is the one with an id.
+func (a *app) binding(id string) *keys.Binding {
+	return &a.keys[slices.IndexFunc(a.keys, func(b keys.Binding) bool { return b.ID == id })]
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
+	"goblin/tui/keys"
 	"goblin/tui/look"
 )
 
@@ -23,11 +24,12 @@ func TestKeysFileIsCurrent(t *testing.T) {
 }
 
 func TestKeysFileNamesEveryBinding(t *testing.T) {
-	text := newRig(t, 80, 24, "files").app.keysDoc()
-	for _, b := range bindings() {
-		require.Contains(t, text, b.long, b.id)
-		for _, k := range b.keys {
-			require.Contains(t, text, "`"+show(k)+"`", b.id)
+	r := newRig(t, 80, 24, "files")
+	text := r.app.keysDoc()
+	for _, b := range r.app.keys {
+		require.Contains(t, text, b.Long, b.ID)
+		for _, k := range b.Keys {
+			require.Contains(t, text, "`"+keys.Show(k)+"`", b.ID)
 		}
 	}
 	for _, field := range []string{"`mime:`", "`sub:`", "`updated:`", "`method:`", "`err:`", "`ms:`", "`state:`"} {
@@ -36,46 +38,46 @@ func TestKeysFileNamesEveryBinding(t *testing.T) {
 }
 
 func TestNoKeyMeansTwoThingsInOnePlace(t *testing.T) {
-	for _, p := range placeNames() {
+	r := newRig(t, 80, 24, "files")
+	for _, p := range keys.Places() {
 		means := map[string]string{}
-		for _, b := range bindings() {
-			if b.in&p.in == 0 {
+		for _, b := range r.app.keys {
+			if b.Where&p == 0 {
 				continue
 			}
-			for _, k := range b.keys {
-				require.Empty(t, means[k], "in %s, %q is %s and", p.name, k, b.id)
-				means[k] = b.id
+			for _, k := range b.Keys {
+				require.Empty(t, means[k], "in %s, %q is %s and", p, k, b.ID)
+				means[k] = b.ID
 			}
 		}
 	}
 }
 
 func TestEveryBindingIsExplained(t *testing.T) {
+	r := newRig(t, 80, 24, "files")
 	ids, names := map[string]bool{}, map[string]string{}
-	for _, b := range bindings() {
-		require.False(t, ids[b.id], "%s is there twice", b.id)
-		ids[b.id] = true
-		require.NotZero(t, b.in, b.id)
-		require.True(t, len(b.keys) > 0 || len(b.names) > 0, "%s cannot be reached", b.id)
-		require.GreaterOrEqual(t, len(strings.Fields(b.long)), 2, "%s: %q", b.id, b.long)
-		require.LessOrEqual(t, look.Width(b.long), 58, "%s is cut at 80 columns: %q", b.id, b.long)
-		require.True(t, unicode.IsUpper(rune(b.long[0])), b.long)
-		require.False(t, strings.HasSuffix(b.long, "."), b.long)
-		for _, n := range b.names {
-			require.Empty(t, names[n], "%q is a name of %s and", n, b.id)
-			names[n] = b.id
+	for _, b := range r.app.keys {
+		require.False(t, ids[b.ID], "%s is there twice", b.ID)
+		ids[b.ID] = true
+		require.NotZero(t, b.Where, b.ID)
+		require.True(t, len(b.Keys) > 0 || len(b.Names) > 0, "%s cannot be reached", b.ID)
+		require.GreaterOrEqual(t, len(strings.Fields(b.Long)), 2, "%s: %q", b.ID, b.Long)
+		require.LessOrEqual(t, look.Width(b.Long), 58, "%s is cut at 80 columns: %q", b.ID, b.Long)
+		require.True(t, unicode.IsUpper(rune(b.Long[0])), b.Long)
+		require.False(t, strings.HasSuffix(b.Long, "."), b.Long)
+		for _, n := range b.Names {
+			require.Empty(t, names[n], "%q is a name of %s and", n, b.ID)
+			names[n] = b.ID
 		}
-		for _, k := range b.keys {
+		for _, k := range b.Keys {
 			require.NotEqual(t, "ctrl+z", k, "it would stop the process that serves")
-			require.NotContains(t, show(k), "ctrl", "%q", k)
+			require.NotContains(t, keys.Show(k), "ctrl", "%q", k)
 		}
 	}
-	r := newRig(t, 80, 24, "files")
 	for _, inside := range []bool{false, true} {
 		r.app.inside = inside
 		for _, id := range r.app.footer() {
-			require.NotNil(t, r.app.keys.byID[id], id)
-			require.NotEmpty(t, r.app.keys.byID[id].short, "%s stands in the footer", id)
+			require.NotEmpty(t, r.app.binding(id).Hint, "%s stands in the footer", id)
 		}
 	}
 }
@@ -127,28 +129,23 @@ func TestEveryBindingIsHandledWhereItWorks(t *testing.T) {
 	} {
 		for _, inside := range []bool{false, true} {
 			r := busy(t)
-			for _, b := range bindings() {
+			for i := range r.app.keys {
+				b := &r.app.keys[i]
 				r.stage(at.pane, at.tab, inside)
-				if b.in&r.app.focus() == 0 || r.app.why(b.id) != "" {
+				if b.Where&r.app.focus() == 0 || r.app.why(b) != "" {
 					continue
 				}
-				cmd, ok := r.app.walk(b.id)
-				if !ok {
-					cmd, ok = r.app.panes[at.pane].do(b.id)
-				}
-				if !ok {
-					cmd, ok = r.app.do(b.id)
-				}
 				name, _ := r.app.panes[at.pane].tab()
-				require.True(t, ok, "%s does nothing in %s (detail: %v)", b.id, name, inside)
-				r.run(cmd)
+				act := r.app.acts[at.pane][b.ID]
+				require.True(t, b.Run != nil || act.Run != nil, "%s does nothing in %s (detail: %v)", b.ID, name, inside)
+				r.run(r.app.run(b))
 				r.screen()
-				ran[b.id] = true
+				ran[b.ID] = true
 			}
 		}
 	}
-	for _, b := range bindings() {
-		require.True(t, ran[b.id], "%s could be run nowhere", b.id)
+	for _, b := range newRig(t, 80, 24, "files").app.keys {
+		require.True(t, ran[b.ID], "%s could be run nowhere", b.ID)
 	}
 }
 
@@ -160,17 +157,17 @@ func TestReasonsAreSentences(t *testing.T) {
 			for _, inside := range []bool{false, true} {
 				r.run(r.app.show(pane))
 				r.app.inside = inside
-				for i := range r.app.keys.all {
-					b := &r.app.keys.all[i]
-					for _, why := range []string{r.app.why(b.id), r.app.whyHere(b)} {
+				for i := range r.app.keys {
+					b := &r.app.keys[i]
+					for _, why := range []string{r.app.why(b), r.app.whyHere(b)} {
 						if why == "" {
 							continue
 						}
 						reasons++
-						require.GreaterOrEqual(t, len(strings.Fields(why)), 3, "%s: %q", b.id, why)
-						require.LessOrEqual(t, look.Width(why), 76, "%s: %q", b.id, why)
-						require.False(t, strings.HasSuffix(why, "."), "%s: %q", b.id, why)
-						require.False(t, unicode.IsUpper([]rune(why)[0]) && !strings.HasPrefix(why, "Goblin") && !strings.HasPrefix(why, "Enter"), "%s: %q", b.id, why)
+						require.GreaterOrEqual(t, len(strings.Fields(why)), 3, "%s: %q", b.ID, why)
+						require.LessOrEqual(t, look.Width(why), 76, "%s: %q", b.ID, why)
+						require.False(t, strings.HasSuffix(why, "."), "%s: %q", b.ID, why)
+						require.False(t, unicode.IsUpper([]rune(why)[0]) && !strings.HasPrefix(why, "Goblin") && !strings.HasPrefix(why, "Enter"), "%s: %q", b.ID, why)
 					}
 				}
 			}

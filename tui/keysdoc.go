@@ -5,102 +5,52 @@ import (
 	"strings"
 
 	"goblin/tui/filter"
+	"goblin/tui/keys"
 )
 
 //go:generate go test -run ^TestKeysFileIsCurrent$ . -update
 
-// explained is a key or a piece of text and what it means.
-type explained struct{ key, does string }
-
 // grammar is what may be typed into the filter bar.
-func grammar() []explained {
-	return []explained{
-		{"word other", "rows with both words, in any order"},
-		{"Word", "an upper-case letter makes that word case-sensitive"},
-		{`"two words"`, "one word with a space in it"},
-		{"~letters", "these letters in this order; the best match first"},
-		{"server:git", "the field contains it; several of a field: any of them"},
-		{"mime:text/*", "with a *, the whole value"},
-		{"server:=git", "this value and no other"},
-		{`mime:""`, "no value"},
-		{"sub:yes", "yes or no"},
-		{"updated:<5m", "in the last 5 minutes; >1h: longer ago (s, m, h, d)"},
-		{"size:>10k", "numbers: < <= > >= =, with k, M, G or Ki, Mi, Gi"},
-		{"-word", "rows without it; also -mime:json"},
+func grammar() keys.Table {
+	return keys.Table{
+		{Keys: []string{"word other"}, Long: "rows with both words, in any order"},
+		{Keys: []string{"Word"}, Long: "an upper-case letter makes that word case-sensitive"},
+		{Keys: []string{`"two words"`}, Long: "one word with a space in it"},
+		{Keys: []string{"~letters"}, Long: "these letters in this order; the best match first"},
+		{Keys: []string{"server:git"}, Long: "the field contains it; several of a field: any of them"},
+		{Keys: []string{"mime:text/*"}, Long: "with a *, the whole value"},
+		{Keys: []string{"server:=git"}, Long: "this value and no other"},
+		{Keys: []string{`mime:""`}, Long: "no value"},
+		{Keys: []string{"sub:yes"}, Long: "yes or no"},
+		{Keys: []string{"updated:<5m"}, Long: "in the last 5 minutes; >1h: longer ago (s, m, h, d)"},
+		{Keys: []string{"size:>10k"}, Long: "numbers: < <= > >= =, with k, M, G or Ki, Mi, Gi"},
+		{Keys: []string{"-word"}, Long: "rows without it; also -mime:json"},
 	}
 }
 
 // formKeys work in forms: of tools, prompts, templates and answers.
-func formKeys() []explained {
-	return []explained{
-		{"tab S-tab", "next and previous field; tab takes a completion"},
-		{"up down", "the same; in lists and completions, choose"},
-		{"enter", "next field; in the last one or on a button, go"},
-		{"space", "toggle, or choose from a list"},
-		{"left right", "choose among a few values"},
-		{"C-space", "ask the server for completions"},
-		{"C-j", "make a line of text an area of lines"},
-		{"C-s", "go, from any field"},
-		{"C-e", "raw JSON with _meta, or the fields again"},
-		{"C-r", "the values of the last time"},
-		{"esc", "close completions, then the form"},
+func formKeys() keys.Table {
+	return keys.Table{
+		{Keys: []string{"tab S-tab"}, Long: "next and previous field; tab takes a completion"},
+		{Keys: []string{"up down"}, Long: "the same; in lists and completions, choose"},
+		{Keys: []string{"enter"}, Long: "next field; in the last one or on a button, go"},
+		{Keys: []string{"space"}, Long: "toggle, or choose from a list"},
+		{Keys: []string{"left right"}, Long: "choose among a few values"},
+		{Keys: []string{"C-space"}, Long: "ask the server for completions"},
+		{Keys: []string{"C-j"}, Long: "make a line of text an area of lines"},
+		{Keys: []string{"C-s"}, Long: "go, from any field"},
+		{Keys: []string{"C-e"}, Long: "raw JSON with _meta, or the fields again"},
+		{Keys: []string{"C-r"}, Long: "the values of the last time"},
+		{Keys: []string{"esc"}, Long: "close completions, then the form"},
 	}
 }
 
 // mouseKeys is what the mouse does.
-func mouseKeys() []explained {
-	return []explained{
-		{"click", "choose a tab, a row, a field or a value"},
-		{"double click", "open the row"},
-		{"wheel", "scroll what is under it"},
-	}
-}
-
-// keyNames are a binding's keys as people write them.
-func (b *binding) keyNames() string {
-	var all []string
-	for _, k := range b.keys {
-		all = append(all, show(k))
-	}
-	if len(all) == 0 && len(b.names) > 0 {
-		return ":" + b.names[0]
-	}
-	return strings.Join(all, " ")
-}
-
-// placeNames are the places in the order in which they are told.
-func placeNames() []struct {
-	in   place
-	name string
-} {
-	return []struct {
-		in   place
-		name string
-	}{
-		{inServers, "Servers"},
-		{inTools, "Tools"},
-		{inPrompts, "Prompts"},
-		{inResources, "Resources"},
-		{inLogs, "Logs"},
-		{inDetail, "Detail"},
-	}
-}
-
-// called is a set of places in words.
-func (p place) called() string {
-	var all []string
-	for _, n := range placeNames() {
-		if p&n.in != 0 {
-			all = append(all, n.name)
-		}
-	}
-	switch n := len(all); n {
-	case 0:
-		return "nowhere"
-	case 1:
-		return all[0]
-	default:
-		return strings.Join(all[:n-1], ", ") + " and " + all[n-1]
+func mouseKeys() keys.Table {
+	return keys.Table{
+		{Keys: []string{"click"}, Long: "choose a tab, a row, a field or a value"},
+		{Keys: []string{"double click"}, Long: "open the row"},
+		{Keys: []string{"wheel"}, Long: "scroll what is under it"},
 	}
 }
 
@@ -125,51 +75,34 @@ func (a *app) keysDoc() string {
 	b.WriteString("# Keys\n\nThis file is made from the table that the screen itself uses: `go generate ./tui`.\n" +
 		"In the screen, `?` shows the keys that work where you are, and why one does not.\n" +
 		"C- is Ctrl, S- is Shift. Names are for the command palette (`:`).\n")
-	table := func(title string, rows [][3]string) {
-		if len(rows) == 0 {
-			return
-		}
-		fmt.Fprintf(&b, "\n## %s\n\n| Keys | Does | Names |\n| --- | --- | --- |\n", title)
-		for _, r := range rows {
-			fmt.Fprintf(&b, "| %s | %s | %s |\n", r[0], escaped(r[1]), r[2])
+	section := func(title, columns string, rows int) {
+		fmt.Fprintf(&b, "\n%s\n\n| %s |\n|%s\n", title, columns, strings.Repeat(" --- |", rows))
+	}
+	plain := func(title, columns string, t keys.Table) {
+		section(title, columns, 2)
+		for i := range t {
+			fmt.Fprintf(&b, "| %s | %s |\n", codes("", t[i].Keys), escaped(t[i].Long))
 		}
 	}
-	row := func(k *binding) [3]string {
-		var keys, names []string
-		for _, key := range k.keys {
-			keys = append(keys, code(show(key)))
-		}
-		for _, n := range k.names {
-			names = append(names, code(":"+n))
-		}
-		return [3]string{strings.Join(keys, " "), k.long, strings.Join(names, " ")}
-	}
-	in := func(fits func(*binding) bool) (rows [][3]string) {
-		for i := range a.keys.all {
-			if k := &a.keys.all[i]; fits(k) {
-				rows = append(rows, row(k))
+	everywhere := func(k *keys.Binding) bool { return k.Where&keys.InLists == keys.InLists }
+	table := func(title string, fits func(*keys.Binding) bool) {
+		section("## "+title, "Keys | Does | Names", 3)
+		for i := range a.keys {
+			if k := &a.keys[i]; fits(k) {
+				fmt.Fprintf(&b, "| %s | %s | %s |\n", codes("", k.Keys), escaped(k.Long), codes(":", k.Names))
 			}
 		}
-		return rows
 	}
-	everywhere := func(k *binding) bool { return k.in&inLists == inLists }
-	table("Everywhere", in(everywhere))
-	for _, p := range placeNames() {
-		table(p.name, in(func(k *binding) bool { return k.in&p.in != 0 && !everywhere(k) }))
+	table("Everywhere", everywhere)
+	for _, p := range keys.Places() {
+		table(p.String(), func(k *keys.Binding) bool { return k.Where&p != 0 && !everywhere(k) })
 	}
-	plain := func(title, of, does string, all []explained) {
-		fmt.Fprintf(&b, "\n## %s\n\n| %s | %s |\n| --- | --- |\n", title, of, does)
-		for _, e := range all {
-			fmt.Fprintf(&b, "| %s | %s |\n", code(e.key), escaped(e.does))
-		}
-	}
-	b.WriteString("\n## More commands\n\n| Command | Does |\n| --- | --- |\n")
+	section("## More commands", "Command | Does", 2)
 	for _, c := range a.moreCommands() {
 		fmt.Fprintf(&b, "| %s | %s |\n", code(":"+c.usage()), escaped(c.long))
 	}
-	plain("Filter", "Text", "Asks for", grammar())
-	b.WriteString("\nWords and fields are ANDed. A term that is not understood hides nothing; the bar says what is wrong.\n" +
-		"\n| Fields of | Name | Asks for |\n| --- | --- | --- |\n")
+	plain("## Filter", "Text | Asks for", grammar())
+	section("Words and fields are ANDed. A term that is not understood hides nothing; the bar says what is wrong.", "Fields of | Name | Asks for", 3)
 	for _, p := range a.panes {
 		for _, set := range filterFields(p) {
 			for _, f := range set.fields {
@@ -177,20 +110,23 @@ func (a *app) keysDoc() string {
 			}
 		}
 	}
-	dialog := func(title string, t acts) {
-		fmt.Fprintf(&b, "\n%s\n\n| Keys | Does |\n| --- | --- |\n", title)
-		for _, r := range t.rows() {
-			fmt.Fprintf(&b, "| %s | %s |\n", r[0], escaped(r[1]))
-		}
-	}
-	dialog("## While the filter is typed", barActs())
-	plain("Forms", "Keys", "Does", formKeys())
+	plain("## While the filter is typed", "Keys | Does", a.filterKeys())
+	plain("## Forms", "Keys | Does", formKeys())
 	b.WriteString("\n## Dialogs\n")
-	for _, t := range dialogActs() {
-		dialog("### "+t.title, t.acts)
+	for _, t := range dialogKeys() {
+		plain("### "+t.title, "Keys | Does", t.keys)
 	}
-	plain("Mouse", "Mouse", "Does", mouseKeys())
+	plain("## Mouse", "Mouse | Does", mouseKeys())
 	return b.String()
+}
+
+// codes are keys or names, each as code.
+func codes(before string, all []string) string {
+	out := make([]string, len(all))
+	for i, s := range all {
+		out[i] = code(before + keys.Show(s))
+	}
+	return strings.Join(out, " ")
 }
 
 // code is text as Markdown shows it literally in a table.

@@ -8,6 +8,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/tui/keys"
 	"goblin/tui/look"
 )
 
@@ -78,7 +79,7 @@ func (p *logs) at(tab int) tabList {
 	return p.logs[tab]
 }
 
-func (p *logs) in() place                 { return inLogs }
+func (p *logs) in() keys.Place            { return keys.InLogs }
 func (p *logs) follows() registry.Changes { return registry.Logs | registry.Traffic }
 func (p *logs) rows() rows                { return p.list().rows() }
 func (p *logs) wheel(_, by int)           { p.rows().scroll(by) }
@@ -268,52 +269,54 @@ func (p *logs) empty() []string {
 	return []string{"Nothing has changed yet."}
 }
 
-// why says why an intent cannot be run now.
-func (p *logs) why(id string) string {
-	switch id {
-	case "open", "copy", "copy-content", "pager", "editor", "save":
-		if p.rows().len() == 0 {
-			return "there is no record here"
-		}
-	case "method-facet":
-		if p.open != tabTraffic {
-			return "only requests have methods; ] goes to Traffic"
-		}
-	case "level":
-		if p.open == tabTraffic {
-			return "requests have no level; /err:yes shows those that failed"
-		}
-	case "subscribe", "call":
-		return "a record is no item; i goes to the item of a request"
-	case "reload":
-		return "records come by themselves"
+func (p *logs) acts() map[string]keys.Act {
+	return map[string]keys.Act{
+		"pager": {Why: p.none}, "editor": {Why: p.none}, "save": {Why: p.none},
+		"open":         {Why: p.none, Run: p.openRecord},
+		"copy":         {Why: p.none, Run: p.copyRecord},
+		"copy-content": {Why: p.none, Run: p.copyMore},
+		"inspect":      {Run: p.inspectRecord},
+		"method-facet": {Why: p.whyNoMethods},
+		"level":        {Why: p.whyNoLevel, Run: p.nextLevel},
+		"subscribe":    {Why: keys.Never("a record is no item; i goes to the item of a request")},
+		"call":         {Why: keys.Never("a record is no item; i goes to the item of a request")},
+		"reload":       {Why: keys.Never("records come by themselves")},
+		"tab-left":     {Run: func() tea.Cmd { return p.choose(p.open - 1) }},
+		"tab-right":    {Run: func() tea.Cmd { return p.choose(p.open + 1) }},
+		"follow":       {Run: p.toggleFollow},
+		"pause":        {Run: p.pause},
+	}
+}
+
+func (p *logs) none() string {
+	if p.rows().len() == 0 {
+		return "there is no record here"
 	}
 	return ""
 }
 
-func (p *logs) do(id string) (tea.Cmd, bool) {
-	a := p.app
-	switch id {
-	case "tab-left":
-		return p.choose(p.open - 1), true
-	case "tab-right":
-		return p.choose(p.open + 1), true
-	case "follow":
-		on := !p.list().following()
-		a.say("Following the end")
-		if !on {
-			a.say("Staying here; f or G follows again")
-		}
-		return p.list().follow(on), true
-	case "level":
-		return p.nextLevel(), true
-	case "pause":
-		return p.pause(), true
+func (p *logs) whyNoMethods() string {
+	if p.open != tabTraffic {
+		return "only requests have methods; ] goes to Traffic"
 	}
+	return ""
+}
+
+func (p *logs) whyNoLevel() string {
 	if p.open == tabTraffic {
-		return p.doTraffic(id)
+		return "requests have no level; /err:yes shows those that failed"
 	}
-	return p.doLog(id)
+	return ""
+}
+
+// toggleFollow follows the end, or stays where the cursor is.
+func (p *logs) toggleFollow() tea.Cmd {
+	on := !p.list().following()
+	p.app.say("Following the end")
+	if !on {
+		p.app.say("Staying here; f or G follows again")
+	}
+	return p.list().follow(on)
 }
 
 func (p *logs) nextLevel() tea.Cmd {
@@ -364,25 +367,50 @@ func (p *logs) pause() tea.Cmd {
 	return p.refresh(registry.AllChanges)
 }
 
-// doLog runs the intents of the tabs of the log.
-func (p *logs) doLog(id string) (tea.Cmd, bool) {
-	a, f := p.app, p.logs[p.open]
-	r, ok := f.t.selected()
-	if !ok {
-		return nil, false
+// openRecord shows an exchange, of the log the detail.
+func (p *logs) openRecord() tea.Cmd {
+	if r, ok := p.traffic.t.selected(); ok && p.open == tabTraffic {
+		return p.app.openExchange(r.TrafficRecord)
 	}
-	switch id {
-	case "copy":
-		return a.copy(clean(r.Text), "the line"), true
-	case "copy-content":
-		return a.copy(string(p.shown().data), "the lines"), true
-	case "inspect":
-		if r.Server == "" {
-			return a.complain("this record is about no server"), true
+	return p.app.toDetail()
+}
+
+// copyRecord copies an exchange, or a line of the log.
+func (p *logs) copyRecord() tea.Cmd {
+	if p.open == tabTraffic {
+		r, _ := p.traffic.t.selected()
+		return p.app.copyExchange(r.Seq)
+	}
+	r, _ := p.logs[p.open].t.selected()
+	return p.app.copy(clean(r.Text), "the line")
+}
+
+// copyMore copies a command that asks for the same, or the lines of the log.
+func (p *logs) copyMore() tea.Cmd {
+	if p.open == tabTraffic {
+		r, _ := p.traffic.t.selected()
+		return p.app.copyCommand(r.Seq)
+	}
+	return p.app.copy(string(p.shown().data), "the lines")
+}
+
+// inspectRecord goes to what a request is about, or to the server of a line.
+func (p *logs) inspectRecord() tea.Cmd {
+	a := p.app
+	if p.open == tabTraffic {
+		if r, ok := p.traffic.t.selected(); ok {
+			return a.goToItem(&r.TrafficRecord)
 		}
-		return a.goTo(paneServers, r.Server), true
+		return a.complain("there is no record here")
 	}
-	return nil, false
+	switch r, ok := p.logs[p.open].t.selected(); {
+	case !ok:
+		return a.inspect(blankItem)
+	case r.Server == "":
+		return a.complain("this record is about no server")
+	default:
+		return a.goTo(paneServers, r.Server)
+	}
 }
 
 // shown is what pagers, editors and files get: of stderr all lines of the

@@ -4,6 +4,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/tui/keys"
 	"goblin/tui/look"
 )
 
@@ -12,7 +13,7 @@ import (
 type offered struct {
 	app     *app
 	all     *catalog
-	place   place
+	place   keys.Place
 	index   int // among the panes
 	name    string
 	noun    string
@@ -21,7 +22,7 @@ type offered struct {
 	draw    func(e *registry.Entry, w int) string
 }
 
-func (p *offered) in() place                        { return p.place }
+func (p *offered) in() keys.Place                   { return p.place }
 func (p *offered) tab() (name, count string)        { return p.name, p.all.count(p.app.open == p.index) }
 func (p *offered) follows() registry.Changes        { return p.follow | registry.Servers }
 func (p *offered) refresh(registry.Changes) tea.Cmd { return p.all.refresh() }
@@ -36,26 +37,30 @@ func (p *offered) lines(lk *look.Look, w, h int, focused bool) []string {
 	return p.all.t.lines(lk, w, h, focused, p.draw)
 }
 
-func (p *offered) why(id string) string {
-	it := p.item()
-	switch id {
-	case "open", "call", "reload", "copy", "copy-content", "clear":
-		if !it.ok {
-			return "there is no " + p.noun + " here"
-		}
-	case "subscribe":
-		return "only resources can be subscribed to"
+func (p *offered) acts() map[string]keys.Act {
+	return map[string]keys.Act{
+		"open": {Why: p.none}, "call": {Why: p.none}, "copy": {Why: p.none}, "copy-content": {Why: p.none}, "clear": {Why: p.none},
+		"subscribe": {Why: keys.Never("only resources can be subscribed to")},
+		"reload":    {Why: p.whyNotAgain, Run: func() tea.Cmd { return p.app.callAgain(p.current()) }},
 	}
-	if id == "reload" && kept(p.app.reg, it) == nil {
-		return it.listed + " " + p.untried
+}
+
+// current is the entry under the cursor, nil for none.
+func (p *offered) current() *registry.Entry {
+	e, _ := p.all.t.selected()
+	return e
+}
+
+func (p *offered) none() string {
+	if p.current() == nil {
+		return "there is no " + p.noun + " here"
 	}
 	return ""
 }
 
-func (p *offered) do(id string) (tea.Cmd, bool) {
-	if id != "reload" {
-		return nil, false
+func (p *offered) whyNotAgain() string {
+	if it := p.item(); it.ok && kept(p.app.reg, it) == nil {
+		return it.listed + " " + p.untried
 	}
-	e, _ := p.all.t.selected()
-	return p.app.callAgain(e), true
+	return p.none()
 }

@@ -10,11 +10,13 @@ import (
 	"github.com/sahilm/fuzzy"
 
 	"goblin/registry"
+	"goblin/tui/keys"
 	"goblin/tui/look"
 )
 
 // palette runs commands by name.
 type palette struct {
+	still
 	app     *app
 	all     []command
 	input   field
@@ -171,9 +173,7 @@ func (d *palette) search(c *command, text string) tea.Cmd {
 				d.list = append(d.list, choice{command: c, arg: e.Listed, entry: e, name: clean(e.Listed)})
 			}
 			if d.entered && len(d.list) > 0 {
-				cmd, _ := d.enter()
-				d.app.drop(d)
-				return cmd
+				return d.enter()
 			}
 			return nil
 		})
@@ -342,7 +342,7 @@ func (d *palette) row(c *choice, w int) string {
 	}
 	key := ""
 	if len(c.command.keys) > 0 {
-		key = show(c.command.keys[0])
+		key = keys.Show(c.command.keys[0])
 	}
 	name := clean(c.name)
 	column := max(18, min(look.Width(name), w/2))
@@ -366,72 +366,61 @@ func (d *palette) move(by int) {
 	d.off = max(0, min(d.off, d.cur, len(d.list)-d.height), d.cur-d.height+1)
 }
 
-func (d *palette) update(msg tea.Msg) (tea.Cmd, bool) {
+func (d *palette) update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.MouseMsg:
 		return d.point(msg)
 	case tea.KeyMsg:
-		return d.key(msg)
-	}
-	return nil, false
-}
-
-func (d *palette) point(msg tea.MouseMsg) (tea.Cmd, bool) {
-	switch msg.Button {
-	case tea.MouseButtonWheelUp:
-		d.move(-3)
-	case tea.MouseButtonWheelDown:
-		d.move(3)
-	case tea.MouseButtonLeft:
-		if i := d.off + msg.Y - 2; msg.Action == tea.MouseActionPress && msg.Y >= 2 && i < len(d.list) {
-			d.cur = i
-			return d.enter()
+		if d.input.Update(msg) {
+			d.walking = -1
+			return d.match()
 		}
 	}
-	return nil, false
+	return nil
 }
 
-func (d *palette) key(msg tea.KeyMsg) (tea.Cmd, bool) {
-	switch id := paletteActs().of(msg); id {
-	case "close":
-		d.cancel()
-		return nil, true
-	case "run":
+func (d *palette) point(msg tea.MouseMsg) tea.Cmd {
+	scrollWheel(d.move, msg)
+	if i := d.off + msg.Y - 2; leftPress(msg) && msg.Y >= 2 && i < len(d.list) {
+		d.cur = i
 		return d.enter()
-	case "complete":
-		return d.complete(), false
-	case "earlier":
-		return d.walk(-1), false
-	case "later":
-		return d.walk(1), false
-	case "up", "down":
-		by := 1
-		if id == "up" {
-			by = -1
-		}
-		if d.walking >= 0 || by < 0 && d.input.Value() == "" && d.cur == 0 {
-			return d.walk(by), false
-		}
-		d.move(by)
-		return nil, false
-	case "row-up":
-		d.move(-1)
-		return nil, false
-	case "row-down":
-		d.move(1)
-		return nil, false
-	case "page-up":
-		d.move(-d.height)
-		return nil, false
-	case "page-down":
-		d.move(d.height)
-		return nil, false
 	}
-	if d.input.Update(msg) {
-		d.walking = -1
-		return d.match(), false
+	return nil
+}
+
+func (d *palette) keys() keys.Table {
+	move := func(by int) func() tea.Cmd { return func() tea.Cmd { return d.upDown(by) } }
+	row := func(rows, pages int) func() tea.Cmd {
+		return func() tea.Cmd { d.move(rows + pages*d.height); return nil }
 	}
-	return nil, false
+	walk := func(by int) func() tea.Cmd { return func() tea.Cmd { return d.walk(by) } }
+	return keys.Table{
+		{ID: "run", Keys: []string{"enter"}, Hint: "run", Long: "Run the command under the cursor", Run: d.enter},
+		{ID: "complete", Keys: []string{"tab"}, Hint: "complete", Long: "Write out the command under the cursor", Run: d.complete},
+		{ID: "up", Keys: []string{"up"}, Hint: "choose or earlier", Long: "One line up; on the empty line, the command before", Run: move(-1)},
+		{ID: "down", Keys: []string{"down"}, Long: "One line down, or the command after", Run: move(1)},
+		{ID: "row-up", Keys: []string{"ctrl+p", "shift+tab"}, Long: "One line up", Run: row(-1, 0)},
+		{ID: "row-down", Keys: []string{"ctrl+n"}, Long: "One line down", Run: row(1, 0)},
+		{ID: "page-up", Keys: []string{"pgup"}, Long: "A page up", Run: row(0, -1)},
+		{ID: "page-down", Keys: []string{"pgdown"}, Long: "A page down", Run: row(0, 1)},
+		{ID: "earlier", Keys: []string{"ctrl+up"}, Long: "The command that was run before", Run: walk(-1)},
+		{ID: "later", Keys: []string{"ctrl+down"}, Long: "The command that was run after", Run: walk(1)},
+		{ID: "close", Keys: []string{"esc", "ctrl+c"}, Hint: "close", Long: "Close", Run: d.close},
+	}
+}
+
+// upDown moves the cursor, or walks the commands that were run.
+func (d *palette) upDown(by int) tea.Cmd {
+	if d.walking >= 0 || by < 0 && d.input.Value() == "" && d.cur == 0 {
+		return d.walk(by)
+	}
+	d.move(by)
+	return nil
+}
+
+func (d *palette) close() tea.Cmd {
+	d.cancel()
+	return d.app.drop(d)
 }
 
 func (d *palette) write(text string) tea.Cmd {
@@ -481,7 +470,7 @@ func (d *palette) complete() tea.Cmd {
 }
 
 // enter runs the choice under the cursor.
-func (d *palette) enter() (tea.Cmd, bool) {
+func (d *palette) enter() tea.Cmd {
 	if d.cur >= len(d.list) {
 		c, arg := d.command(d.input.Value())
 		switch text := strings.TrimSpace(d.input.Value()); {
@@ -493,23 +482,23 @@ func (d *palette) enter() (tea.Cmd, bool) {
 		case arg == "":
 			d.note = c.usage() + ": " + c.long
 		}
-		return nil, false
+		return nil
 	}
 	c := d.list[d.cur]
 	if c.why != "" {
 		d.note = clean(c.why)
-		return nil, false
+		return nil
 	}
 	if c.command.arg != "" && c.arg == "" && !c.command.bare {
-		return d.write(c.command.names[0] + " "), false
+		return d.write(c.command.names[0] + " ")
 	}
-	d.cancel()
+	d.close()
 	d.keep(c)
 	if c.entry != nil {
 		d.app.opened = true
-		return d.app.goToListed(c.entry.Kind, c.entry.Listed), true
+		return d.app.goToListed(c.entry.Kind, c.entry.Listed)
 	}
-	return c.command.run(c.arg), true
+	return c.command.run(c.arg)
 }
 
 // keep remembers a command that is run.
@@ -519,14 +508,7 @@ func (d *palette) keep(c choice) {
 		line += " " + c.arg
 	}
 	a := d.app
-	a.commands = slices.DeleteFunc(a.commands, func(s string) bool { return s == line })
-	a.commands = append(a.commands, line)
-	a.commands = a.commands[max(0, len(a.commands)-maxHistory):]
+	a.commands = remember(a.commands, line)
 }
 
-func (d *palette) background(tea.Msg) tea.Cmd { return nil }
-func (d *palette) typing() bool               { return true }
-
-func (d *palette) hints() []hint {
-	return paletteActs().hints()
-}
+func (d *palette) typing() bool { return true }

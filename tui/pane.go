@@ -9,13 +9,14 @@ import (
 	"goblin/registry"
 	"goblin/tui/content"
 	"goblin/tui/filter"
+	"goblin/tui/keys"
 	"goblin/tui/look"
 )
 
 // pane is one of the five. All methods are called from Update or View only.
 type pane interface {
 	tab() (name, count string)
-	in() place
+	in() keys.Place
 	// follows are the changes after which refresh is called.
 	follows() registry.Changes
 	// refresh reads the registry anew, after these changes.
@@ -31,10 +32,9 @@ type pane interface {
 	wheel(y, by int)
 	// subject is what the detail panel shows.
 	subject() subject
-	// do runs an intent; ok is false for those that it does not know.
-	do(id string) (cmd tea.Cmd, ok bool)
-	// why says why an intent cannot be run now, "" if it can.
-	why(id string) string
+	// acts are what bindings do here, or why they cannot, by their ids. The
+	// others do what they do everywhere.
+	acts() map[string]keys.Act
 	// empty is what stands in a list without rows.
 	empty() []string
 	// item is what the cursor is on, for traffic, copying and the palette.

@@ -10,6 +10,7 @@ import (
 
 	"goblin/registry"
 	"goblin/tui/content"
+	"goblin/tui/keys"
 	"goblin/tui/look"
 )
 
@@ -17,7 +18,7 @@ import (
 type prompts struct{ offered }
 
 func newPrompts(a *app) *prompts {
-	p := &prompts{offered{app: a, all: newCatalog(a, registry.Prompt), place: inPrompts, index: panePrompts, name: "Prompts", noun: "prompt", follow: registry.Prompts, untried: "was not fetched yet; Enter gets it"}}
+	p := &prompts{offered{app: a, all: newCatalog(a, registry.Prompt), place: keys.InPrompts, index: panePrompts, name: "Prompts", noun: "prompt", follow: registry.Prompts, untried: "was not fetched yet; Enter gets it"}}
 	p.draw = p.row
 	return p
 }
@@ -108,12 +109,12 @@ func (p *prompts) subject() subject {
 	}
 }
 
-func (p *prompts) do(id string) (tea.Cmd, bool) {
-	switch id {
-	case "open", "call":
+func (p *prompts) acts() map[string]keys.Act {
+	acts := p.offered.acts()
+	get := keys.Act{Why: p.none, Run: func() tea.Cmd {
 		p.app.opened = true
-		e, _ := p.all.t.selected()
-		return p.app.getPrompt(e), true
-	}
-	return p.offered.do(id)
+		return p.app.getPrompt(p.current())
+	}}
+	acts["open"], acts["call"] = get, get
+	return acts
 }

@@ -12,6 +12,7 @@ import (
 	"goblin/registry"
 	"goblin/registry/rawjson"
 	"goblin/tui/form"
+	"goblin/tui/keys"
 )
 
 // grace is how long there must be no key before a question that opened by
@@ -211,27 +212,30 @@ func (d *asking) size(w, h int) (int, int) { return d.inner.size(w, h) }
 func (d *asking) lines(w, h int) []string  { return d.inner.lines(w, h) }
 func (d *asking) typing() bool             { return d.inner.typing() }
 
-func (d *asking) hints() []hint {
+// keys are those of the inner dialog, which update gives it.
+func (d *asking) keys() keys.Table { return nil }
+
+func (d *asking) hints() []keys.Hint {
 	if !d.takes() {
-		return []hint{{"?", "a server asks; keys are taken after a moment without any"}}
+		return []keys.Hint{{Key: "?", Does: "a server asks; keys are taken after a moment without any"}}
 	}
-	return d.inner.hints()
+	return hintsOf(d.inner)
 }
 
 func (d *asking) takes() bool { return d.ready || d.app.now().Sub(d.last) >= grace }
 
-func (d *asking) update(msg tea.Msg) (tea.Cmd, bool) {
+func (d *asking) update(msg tea.Msg) tea.Cmd {
 	if !d.takes() {
 		d.last = d.app.now()
-		return nil, false
+		return nil
 	}
 	d.ready = true
 	if key, ok := msg.(tea.KeyMsg); ok && d.bare && (key.Type == tea.KeyEnter || key.String() == " ") {
 		// It may have been meant for a list.
 		d.bare = false
-		return d.app.say("The question opened by itself: press the key again if you mean it"), false
+		return d.app.say("The question opened by itself: press the key again if you mean it")
 	}
-	return d.inner.update(msg)
+	return press(d.inner, msg)
 }
 
 func (d *asking) setLook() { restyle(d.inner) }

@@ -10,11 +10,13 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/content"
+	"goblin/tui/keys"
 )
 
 // sampling is a server's wish for a model's answer, which this screen's user
 // writes. The messages are above, the answer is written below.
 type sampling struct {
+	still
 	app    *app
 	finish finisher
 	params json.RawMessage
@@ -49,14 +51,9 @@ func (d *sampling) newArea() textarea.Model {
 	return area
 }
 
-func (d *sampling) heading() string            { return "A server asks for a model's answer" }
-func (d *sampling) size(w, h int) (int, int)   { return min(w, 110), h }
-func (d *sampling) typing() bool               { return true }
-func (d *sampling) background(tea.Msg) tea.Cmd { return nil }
-
-func (d *sampling) hints() []hint {
-	return samplingActs().hints()
-}
+func (d *sampling) heading() string          { return "A server asks for a model's answer" }
+func (d *sampling) size(w, h int) (int, int) { return min(w, 110), h }
+func (d *sampling) typing() bool             { return true }
 
 // build lays the messages out, in a command.
 func (d *sampling) build(width int) tea.Cmd {
@@ -160,38 +157,42 @@ func (d *sampling) lines(w, h int) []string {
 	return lk.Lines(out, w, h)
 }
 
-func (d *sampling) update(msg tea.Msg) (tea.Cmd, bool) {
-	if m, ok := msg.(tea.MouseMsg); ok {
-		scrollWheel(d.view, m)
-		return nil, false
+func (d *sampling) keys() keys.Table {
+	page := func(by float64) func() tea.Cmd { return func() tea.Cmd { d.view.Page(by); return nil } }
+	return keys.Table{
+		{ID: "send", Keys: []string{"ctrl+s"}, Hint: "send your answer", Long: "Send your answer", Run: d.send},
+		{ID: "page-down", Keys: []string{"pgdown"}, Hint: "read on", Long: "A page down in what is asked", Run: page(1)},
+		{ID: "page-up", Keys: []string{"pgup"}, Hint: "back", Long: "A page up in what is asked", Run: page(-1)},
+		{ID: "reject", Keys: []string{"esc", "ctrl+c"}, Hint: "reject", Long: "Reject; asks again when you wrote something", Run: d.reject},
 	}
-	key, ok := msg.(tea.KeyMsg)
-	if !ok {
-		return nil, false
+}
+
+func (d *sampling) reject() tea.Cmd {
+	if strings.TrimSpace(d.Value()) != "" && !d.sure {
+		d.sure, d.note = true, "Esc again rejects, and what you wrote is lost"
+		return nil
 	}
-	switch id := samplingActs().of(key); id {
-	case "page-down", "page-up":
-		scrollView(d.view, id)
-		return nil, false
-	case "reject":
-		if strings.TrimSpace(d.Value()) != "" && !d.sure {
-			d.sure, d.note = true, "Esc again rejects, and what you wrote is lost"
-			return nil, false
-		}
-		d.cancel()
-		return d.finish(nil, errRejected, "Rejected: the server gets no answer"), true
-	case "send":
-		text := d.Value()
-		if strings.TrimSpace(text) == "" {
-			d.note = "there is nothing to send yet; Esc rejects"
-			return nil, false
-		}
-		d.cancel()
-		return d.finish(sampled(text), nil, "Answered"), true
+	d.cancel()
+	return d.finish(nil, errRejected, "Rejected: the server gets no answer")
+}
+
+func (d *sampling) send() tea.Cmd {
+	text := d.Value()
+	if strings.TrimSpace(text) == "" {
+		d.note = "there is nothing to send yet; Esc rejects"
+		return nil
 	}
-	d.sure, d.note, d.drawn = false, "", nil
-	d.area, _ = d.area.Update(d.kept.typed(key, unseen))
-	return nil, false
+	d.cancel()
+	return d.finish(sampled(text), nil, "Answered")
+}
+
+func (d *sampling) update(msg tea.Msg) tea.Cmd {
+	scrollWheel(d.view.Scroll, msg)
+	if key, ok := msg.(tea.KeyMsg); ok {
+		d.sure, d.note, d.drawn = false, "", nil
+		d.area, _ = d.area.Update(d.kept.typed(key, unseen))
+	}
+	return nil
 }
 
 // Value is what was written.

@@ -10,12 +10,14 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"goblin/gateway/display"
+	"goblin/tui/keys"
 	"goblin/tui/look"
 )
 
 // urlAsk is a server's wish that its user opens an address. Goblin opens none:
 // it shows where the address leads, and copies it.
 type urlAsk struct {
+	still
 	app     *app
 	finish  finisher
 	message string
@@ -65,7 +67,6 @@ func (d *urlAsk) judge() {
 }
 
 func (d *urlAsk) heading() string { return "A server wants you to open an address" }
-func (d *urlAsk) typing() bool    { return false }
 
 func (d *urlAsk) size(w, h int) (int, int) {
 	w = min(w, 92)
@@ -74,15 +75,13 @@ func (d *urlAsk) size(w, h int) (int, int) {
 
 func (d *urlAsk) lines(w, h int) []string { return d.app.look.Lines(d.text(w, h), w, h) }
 
-func (d *urlAsk) background(tea.Msg) tea.Cmd { return nil }
-
-func (d *urlAsk) hints() []hint {
-	all := urlActs().hints()
+func (d *urlAsk) hints() []keys.Hint {
+	all := d.keys().Hints()
 	switch {
 	case d.wrong != nil:
 		return all[2:]
 	case !d.copied:
-		all[1].does = "accept, once it is copied"
+		all[1].Does = "accept, once it is copied"
 	}
 	return all
 }
@@ -150,30 +149,33 @@ func wrapText(s string, w, most int) []string {
 	return lines
 }
 
-func (d *urlAsk) update(msg tea.Msg) (tea.Cmd, bool) {
-	key, ok := msg.(tea.KeyMsg)
-	if !ok {
-		return nil, false
+func (d *urlAsk) keys() keys.Table {
+	return keys.Table{
+		{ID: "copy", Keys: []string{"y", "o"}, Hint: "copy the address", Long: "Copy the address: Goblin opens none", Run: d.copy},
+		{ID: "accept", Keys: []string{"enter"}, Hint: "accept", Long: "Accept, once the address was copied", Run: d.accept},
+		{ID: "decline", Keys: []string{"d"}, Hint: "decline", Long: "Decline", Run: func() tea.Cmd {
+			return d.finish(elicited{Action: "decline"}, nil, "Declined")
+		}},
+		{ID: "cancel", Keys: []string{"esc", "q", "ctrl+c"}, Hint: "cancel", Long: "Cancel: the question was not answered", Run: func() tea.Cmd {
+			return d.finish(elicited{Action: "cancel"}, nil, "Cancelled: the question was not answered")
+		}},
 	}
-	switch urlActs().of(key) {
-	case "copy":
-		if d.wrong != nil {
-			return d.app.complain("%v", d.wrong), false
-		}
-		d.copied = true
-		return d.app.copy(d.address, "the address"), false
-	case "accept":
-		switch {
-		case d.wrong != nil:
-			return d.app.complain("%v", d.wrong), false
-		case !d.copied:
-			return d.app.complain("copy the address with y first; Enter accepts after that"), false
-		}
-		return d.finish(elicited{Action: "accept"}, nil, "Accepted: the server waits for what happens there"), true
-	case "decline":
-		return d.finish(elicited{Action: "decline"}, nil, "Declined"), true
-	case "cancel":
-		return d.finish(elicited{Action: "cancel"}, nil, "Cancelled: the question was not answered"), true
+}
+
+func (d *urlAsk) copy() tea.Cmd {
+	if d.wrong != nil {
+		return d.app.complain("%v", d.wrong)
 	}
-	return nil, false
+	d.copied = true
+	return d.app.copy(d.address, "the address")
+}
+
+func (d *urlAsk) accept() tea.Cmd {
+	switch {
+	case d.wrong != nil:
+		return d.app.complain("%v", d.wrong)
+	case !d.copied:
+		return d.app.complain("copy the address with y first; Enter accepts after that")
+	}
+	return d.finish(elicited{Action: "accept"}, nil, "Accepted: the server waits for what happens there")
 }

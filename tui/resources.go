@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"goblin/registry"
 	"goblin/tui/content"
 	"goblin/tui/filter"
+	"goblin/tui/keys"
 	"goblin/tui/look"
 )
 
@@ -73,7 +75,7 @@ func newResources(a *app) *resources {
 	return p
 }
 
-func (p *resources) in() place { return inResources }
+func (p *resources) in() keys.Place { return keys.InResources }
 
 func (p *resources) tab() (name, count string) {
 	if p.app.open == paneResources {
@@ -338,64 +340,68 @@ func (p *resources) subject() subject {
 	return s
 }
 
-func (p *resources) why(id string) string {
-	it := p.item()
-	switch id {
-	case "open", "call", "reload", "subscribe", "copy", "copy-content", "clear":
-		if !it.ok {
-			return "there is no resource here"
-		}
+func (p *resources) acts() map[string]keys.Act {
+	return map[string]keys.Act{
+		"copy": {Why: p.none}, "copy-content": {Why: p.none}, "clear": {Why: p.none},
+		"open":      {Why: p.none, Run: p.openItem},
+		"reload":    {Why: p.none, Run: p.reload},
+		"call":      {Why: p.whyNotCall, Run: func() tea.Cmd { return p.app.expand(p.item()) }},
+		"subscribe": {Why: func() string { return cmp.Or(p.none(), p.whyNotSubscribe(p.item())) }, Run: func() tea.Cmd { return p.toggle(p.item()) }},
+		"templates": {Why: p.whyNoTemplates, Run: func() tea.Cmd {
+			p.second = !p.second
+			return nil
+		}},
+		"subscribed": {Run: func() tea.Cmd {
+			typed, _ := p.rows().filtered()
+			return p.app.setFilter(filter.Toggle(typed, "sub", "yes"))
+		}},
 	}
-	switch id {
-	case "templates":
-		if p.templates.t.total() == 0 {
-			return "no server offers templates"
-		}
-	case "call":
-		if !p.second {
-			return "only templates are expanded; Enter reads a resource"
-		}
-	case "subscribe":
-		return p.whyNotSubscribe(it)
+}
+
+func (p *resources) none() string {
+	if !p.item().ok {
+		return "there is no resource here"
 	}
 	return ""
 }
 
-func (p *resources) do(id string) (tea.Cmd, bool) {
-	it := p.item()
-	a := p.app
-	switch id {
-	case "open":
-		a.opened = true
-		if p.second {
-			return a.expand(it), true
-		}
-		p.looked(it)
-		if !a.detailShown() {
-			a.inside = true
-		}
-		return p.read(it, true, true), true
-	case "reload":
-		if p.second {
-			if inv := kept(a.reg, it); inv != nil {
-				return a.calls.start(request{item: it, method: "resources/read", args: inv.Params, meta: inv.Meta, expanded: inv.Expanded, show: true}), true
-			}
-			return a.expand(it), true
-		}
-		p.looked(it)
-		return p.read(it, false, true), true
-	case "call":
-		return a.expand(it), true
-	case "templates":
-		p.second = !p.second
-		return nil, true
-	case "subscribe":
-		return p.toggle(it), true
-	case "subscribed":
-		typed, _ := p.rows().filtered()
-		return a.setFilter(filter.Toggle(typed, "sub", "yes")), true
+func (p *resources) whyNoTemplates() string {
+	if p.templates.t.total() == 0 {
+		return "no server offers templates"
 	}
-	return nil, false
+	return ""
+}
+
+func (p *resources) whyNotCall() string {
+	if why := p.none(); why != "" || p.second {
+		return why
+	}
+	return "only templates are expanded; Enter reads a resource"
+}
+
+// openItem reads a resource, or opens the form of a template.
+func (p *resources) openItem() tea.Cmd {
+	it := p.item()
+	if p.second {
+		p.app.opened = true
+		return p.app.expand(it)
+	}
+	p.looked(it)
+	p.app.openDetail(true)
+	return p.read(it, true, true)
+}
+
+// reload reads once more; a template, with the variables of the last time.
+func (p *resources) reload() tea.Cmd {
+	it := p.item()
+	if !p.second {
+		p.looked(it)
+		return p.read(it, false, true)
+	}
+	if inv := kept(p.app.reg, it); inv != nil {
+		return p.app.calls.start(request{item: it, method: "resources/read", args: inv.Params, meta: inv.Meta, expanded: inv.Expanded, show: true})
+	}
+	return p.app.expand(it)
 }
 
 // looked says that the updates so far were seen.

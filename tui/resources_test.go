@@ -241,7 +241,7 @@ func TestBlobsAreSavedAsBytes(t *testing.T) {
 func TestClearForgetsWhatIsKept(t *testing.T) {
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4 / config enter enter")
-	r.run(r.app.run("clear"))
+	r.run(r.app.run(r.app.binding("clear")))
 	r.changed(registry.Cached)
 	require.Nil(t, r.reg.Contents().Resource("files", configURI))
 	require.NotContains(t, r.screen(), `"name": "office"`)

@@ -10,6 +10,7 @@ import (
 
 	"goblin/registry"
 	"goblin/tui/filter"
+	"goblin/tui/keys"
 	"goblin/tui/look"
 )
 
@@ -82,7 +83,7 @@ func failed(s registry.State) bool {
 	return s == registry.StateFailed || s == registry.StateNeedsLogin || s == registry.StateRetrying
 }
 
-func (p *servers) in() place { return inServers }
+func (p *servers) in() keys.Place { return keys.InServers }
 
 func (p *servers) tab() (name, count string) {
 	count = grouped(p.t.total())
@@ -366,68 +367,75 @@ func (p *servers) shown() shown {
 	return shown{name: s.Name + ".txt", data: []byte(doc.Plain())}
 }
 
-func (p *servers) why(id string) string {
-	s, ok := p.t.selected()
-	if !ok {
-		switch id {
-		case "reload", "enable", "approve", "pager", "editor", "save", "copy", "copy-content", "inspect":
-			return "there is no server here"
+func (p *servers) acts() map[string]keys.Act {
+	a := p.app
+	selected := func(do func(registry.ServerState) tea.Cmd) func() tea.Cmd {
+		return func() tea.Cmd {
+			s, _ := p.t.selected()
+			return do(s)
 		}
-		return ""
 	}
-	switch id {
-	case "reload":
-		if s.State == registry.StateDisabled {
-			return clean(s.Name) + " is disabled; x enables it"
-		}
-	case "approve":
-		if len(p.app.reg.Pinned(s.Name)) == 0 {
-			return "no tool of " + clean(s.Name) + " awaits approval"
-		}
-	case "editor", "save", "copy-content":
-		if len(p.shown().data) == 0 {
-			return "Enter opens the detail first"
-		}
-	case "clear":
-		return "nothing is kept of servers; it is of their tools, prompts and resources"
-	case "call":
-		return "servers are not called; their tools are: 2"
-	case "subscribe":
-		return "only resources can be subscribed to"
+	return map[string]keys.Act{
+		"open":         {Run: func() tea.Cmd { return a.openDetail(p.t.len() > 0) }},
+		"reload":       {Why: p.whyNotRestart, Run: selected(func(s registry.ServerState) tea.Cmd { return p.restart(s.Name) })},
+		"enable":       {Why: p.none, Run: selected(p.enable)},
+		"approve":      {Why: p.whyNotApprove, Run: selected(func(s registry.ServerState) tea.Cmd { return a.approve(s.Name, a.reg.Pinned(s.Name)) })},
+		"pager":        {Why: p.none, Run: selected(func(s registry.ServerState) tea.Cmd { return a.stderrOf(s.Name) })},
+		"copy":         {Why: p.none, Run: selected(func(s registry.ServerState) tea.Cmd { return a.copy(s.Name, "the name") })},
+		"editor":       {Why: p.whyNothingShown},
+		"save":         {Why: p.whyNothingShown},
+		"copy-content": {Why: p.whyNothingShown},
+		"inspect":      {Run: p.inspect},
+		"clear":        {Why: p.unless("nothing is kept of servers; it is of their tools, prompts and resources")},
+		"call":         {Why: p.unless("servers are not called; their tools are: 2")},
+		"subscribe":    {Why: p.unless("only resources can be subscribed to")},
+	}
+}
+
+// inspect shows the requests to the server, or all of them.
+func (p *servers) inspect() tea.Cmd {
+	if s, ok := p.t.selected(); ok {
+		return p.app.showTraffic(filter.Set("", "server", []string{s.Name}))
+	}
+	return p.app.inspect(blankItem)
+}
+
+func (p *servers) none() string {
+	if p.t.len() == 0 {
+		return "there is no server here"
 	}
 	return ""
 }
 
-func (p *servers) do(id string) (tea.Cmd, bool) {
-	a := p.app
-	s, ok := p.t.selected()
-	switch id {
-	case "open":
-		a.opened = true
-		if !a.detailShown() || !ok {
-			a.inside = true
+// unless gives a reason where there is a server.
+func (p *servers) unless(why string) func() string {
+	return func() string {
+		if p.t.len() == 0 {
+			return ""
 		}
-		return nil, true
+		return why
 	}
-	if !ok {
-		return nil, false
+}
+
+func (p *servers) whyNotRestart() string {
+	if s, _ := p.t.selected(); s.State == registry.StateDisabled {
+		return clean(s.Name) + " is disabled; x enables it"
 	}
-	switch id {
-	case "reload":
-		return p.restart(s.Name), true
-	case "enable":
-		return p.enable(s), true
-	case "approve":
-		return a.approve(s.Name, a.reg.Pinned(s.Name)), true
-	case "pager":
-		return a.stderrOf(s.Name), true
-	case "copy":
-		return a.copy(s.Name, "the name"), true
-	case "inspect":
-		show, choose := a.show(paneLogs), a.logs().choose(tabTraffic)
-		return tea.Batch(show, choose, a.setFilter(filter.Set("", "server", []string{s.Name}))), true
+	return p.none()
+}
+
+func (p *servers) whyNotApprove() string {
+	if s, ok := p.t.selected(); ok && len(p.app.reg.Pinned(s.Name)) == 0 {
+		return "no tool of " + clean(s.Name) + " awaits approval"
 	}
-	return nil, false
+	return p.none()
+}
+
+func (p *servers) whyNothingShown() string {
+	if p.t.len() > 0 && len(p.shown().data) == 0 {
+		return "Enter opens the detail first"
+	}
+	return p.none()
 }
 
 // clients are the names of those that use the servers now, and how many there
@@ -455,7 +463,7 @@ func (p *servers) disturb(title, yes, then string, do func() tea.Cmd) tea.Cmd {
 		return do()
 	}
 	return p.app.push(&confirm{
-		look: p.app.look, title: title, yes: yes, then: do,
+		app: p.app, title: title, yes: yes, then: do,
 		text: []string{fmt.Sprintf("Connected: %s (%s).", names, count(n, "client")), then},
 	})
 }

@@ -9,6 +9,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/content"
+	"goblin/tui/keys"
 	"goblin/tui/look"
 )
 
@@ -25,82 +26,61 @@ const exampleConfig = `servers:
 
 // setup is the page that says how servers are added and clients connected.
 type setup struct {
+	still
 	app  *app
 	view *content.View
 	look *look.Look // that the page was made for
 	w    int
 }
 
-func newSetup(a *app) dialog { return &setup{app: a} }
+func newSetup(a *app) dialog { return &setup{app: a, view: content.NewView(a.look)} }
 
-func (d *setup) heading() string            { return "Setup" }
-func (d *setup) size(w, h int) (int, int)   { return min(w, 92), h }
-func (d *setup) background(tea.Msg) tea.Cmd { return nil }
-func (d *setup) typing() bool               { return false }
-
-func (d *setup) hints() []hint {
-	return setupActs().hints()
-}
+func (d *setup) heading() string          { return "Setup" }
+func (d *setup) size(w, h int) (int, int) { return min(w, 92), h }
 
 func (d *setup) lines(w, h int) []string {
-	if d.view == nil || d.look != d.app.look || d.w != w {
+	if d.look != d.app.look || d.w != w {
 		old := d.view
 		d.look, d.w, d.view = d.app.look, w, content.NewView(d.app.look)
 		// It is one page of Goblin's own, so it is made here.
 		if doc, err := content.Build(d.app.ctx, d.look, d.app.setupBlocks(), content.Options{Width: w, Depth: -1}); err == nil {
 			d.view.Show(doc, false)
 		}
-		if old != nil {
-			first, _, _ := old.Position()
-			d.view.Lines(w, h)
-			d.view.Scroll(first - 1)
-		}
+		first, _, _ := old.Position()
+		d.view.Lines(w, h)
+		d.view.Scroll(first - 1)
 	}
 	return d.view.Lines(w, h)
 }
 
-func (d *setup) update(msg tea.Msg) (tea.Cmd, bool) {
-	switch msg := msg.(type) {
-	case tea.MouseMsg:
-		scrollWheel(d.view, msg)
-	case tea.KeyMsg:
-		id := setupActs().of(msg)
-		switch id {
-		case "close":
-			return nil, true
-		case "entry":
-			return d.app.copy(string(d.app.clientEntry()), "the client's entry"), false
-		case "example":
-			return d.app.copy(exampleConfig, "the example config"), false
-		}
-		scrollView(d.view, id)
+func (d *setup) keys() keys.Table {
+	copied := func(text func() string, what string) func() tea.Cmd {
+		return func() tea.Cmd { return d.app.copy(text(), what) }
 	}
-	return nil, false
+	return append(keys.Scrolling(func() keys.Scroller { return d.view }),
+		keys.Binding{ID: "entry", Keys: []string{"y"}, Hint: "copy the client's entry", Long: "Copy what a client's config has to say", Run: copied(func() string { return string(d.app.clientEntry()) }, "the client's entry")},
+		keys.Binding{ID: "example", Keys: []string{"Y"}, Hint: "copy the example config", Long: "Copy the example of a config", Run: copied(func() string { return exampleConfig }, "the example config")},
+		keys.Binding{ID: "close", Keys: []string{"esc", "enter", "q", "ctrl+c"}, Hint: "close", Long: "Close", Run: func() tea.Cmd { return d.app.drop(d) }})
 }
 
-// scrollView moves a view; false for what is no act of scrollActs.
-func scrollView(v *content.View, id string) bool {
-	if v == nil {
-		return false
-	}
-	return scrolled(id, v.Scroll, v.Page, func(bottom bool) {
-		v.Top()
-		if bottom {
-			v.Bottom()
-		}
-	})
+func (d *setup) update(msg tea.Msg) tea.Cmd {
+	scrollWheel(d.view.Scroll, msg)
+	return nil
 }
 
-func scrollWheel(v *content.View, msg tea.MouseMsg) {
-	if v == nil {
-		return
-	}
-	switch msg.Button {
+// scrollWheel moves what is under the mouse when its wheel turns.
+func scrollWheel(scroll func(by int), msg tea.Msg) {
+	switch m, _ := msg.(tea.MouseMsg); m.Button {
 	case tea.MouseButtonWheelDown:
-		v.Scroll(3)
+		scroll(3)
 	case tea.MouseButtonWheelUp:
-		v.Scroll(-3)
+		scroll(-3)
 	}
+}
+
+// leftPress reports whether a message is a click.
+func leftPress(m tea.MouseMsg) bool {
+	return m.Button == tea.MouseButtonLeft && m.Action == tea.MouseActionPress
 }
 
 // defaultConfig is where the config is looked for, if nothing else is said.

@@ -11,6 +11,7 @@ import (
 	"goblin/registry"
 	"goblin/tui/content"
 	"goblin/tui/form"
+	"goblin/tui/keys"
 	"goblin/tui/look"
 )
 
@@ -21,7 +22,7 @@ type tools struct {
 }
 
 func newTools(a *app) *tools {
-	p := &tools{offered: offered{app: a, all: newCatalog(a, registry.Tool), place: inTools, index: paneTools, name: "Tools", noun: "tool", follow: registry.Tools | registry.Pins, untried: "was not called yet; c calls it"}}
+	p := &tools{offered: offered{app: a, all: newCatalog(a, registry.Tool), place: keys.InTools, index: paneTools, name: "Tools", noun: "tool", follow: registry.Tools | registry.Pins, untried: "was not called yet; c calls it"}}
 	p.draw = p.row
 	return p
 }
@@ -218,33 +219,22 @@ func calledWith(inv *registry.Invocation) []content.Block {
 	return append(blocks, content.Block{Title: "Result", Kind: content.Note})
 }
 
-func (p *tools) do(id string) (tea.Cmd, bool) {
-	switch id {
-	case "open":
-		p.app.opened = true
-		if !p.app.detailShown() {
-			p.app.inside = true
-		}
-		return nil, true
-	case "call":
-		e, _ := p.all.t.selected()
-		return p.app.callTool(e), true
-	case "approve":
+func (p *tools) acts() map[string]keys.Act {
+	acts := p.offered.acts()
+	acts["open"] = keys.Act{Why: p.none, Run: func() tea.Cmd { return p.app.openDetail(true) }}
+	acts["call"] = keys.Act{Why: p.none, Run: func() tea.Cmd { return p.app.callTool(p.current()) }}
+	acts["approve"] = keys.Act{Why: p.whyNotApprove, Run: func() tea.Cmd {
 		it := p.item()
-		if row := p.app.reg.PinnedTool(it.server, it.name); row != nil {
-			return p.app.approve(it.server, []registry.PinnedTool{*row}), true
-		}
-		return nil, true
-	}
-	return p.offered.do(id)
+		return p.app.approve(it.server, []registry.PinnedTool{*p.app.reg.PinnedTool(it.server, it.name)})
+	}}
+	return acts
 }
 
-func (p *tools) why(id string) string {
-	it := p.item()
-	if id == "approve" && p.app.reg.PinnedTool(it.server, it.name) == nil {
+func (p *tools) whyNotApprove() string {
+	if it := p.item(); p.app.reg.PinnedTool(it.server, it.name) == nil {
 		return "only tools that are new or changed await approval; ! marks them"
 	}
-	return p.offered.why(id)
+	return ""
 }
 
 // emptyList is what stands in a list of the catalog that has no rows.

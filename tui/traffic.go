@@ -288,35 +288,12 @@ func itemOf(reg *registry.Registry, r *registry.TrafficRecord) item {
 	return blankItem
 }
 
-// doTraffic runs the intents of the tab of traffic.
-func (p *logs) doTraffic(id string) (tea.Cmd, bool) {
-	a := p.app
-	r, ok := p.traffic.t.selected()
-	if !ok {
-		if id == "inspect" {
-			return a.complain("there is no record here"), true
-		}
-		return nil, false
-	}
-	switch id {
-	case "open":
-		return a.openExchange(r.TrafficRecord), true
-	case "copy":
-		return a.copyExchange(r.Seq), true
-	case "copy-content":
-		return a.copyCommand(r.Seq), true
-	case "inspect":
-		return a.goToItem(&r.TrafficRecord), true
-	}
-	return nil, false
-}
+// inspect shows the requests about an item.
+func (a *app) inspect(it item) tea.Cmd { return a.showTraffic(about(it)) }
 
-// inspect shows the requests about an item, or about a server.
-func (a *app) inspect(it item) tea.Cmd {
-	p := a.logs()
-	cmd := a.show(paneLogs)
-	choose := p.choose(tabTraffic)
-	return tea.Batch(cmd, choose, a.setFilter(about(it)))
+// showTraffic shows the requests that a filter leaves.
+func (a *app) showTraffic(typed string) tea.Cmd {
+	return tea.Batch(a.show(paneLogs), a.logs().choose(tabTraffic), a.setFilter(typed))
 }
 
 // about is the filter for the requests about an item: by its listed name, its

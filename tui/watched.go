@@ -10,22 +10,23 @@ import (
 
 	"goblin/registry"
 	"goblin/tui/filter"
+	"goblin/tui/keys"
 	"goblin/tui/look"
 )
 
 // watched is the list of all subscriptions, whoever holds them.
 type watched struct {
-	app       *app
-	t         *table[registry.SubscriptionState]
-	names     map[string]string // of sessions
-	bar       field
-	filtering bool
-	reading   bool // a command reads the list
-	late      bool // it changed since it was read
+	still
+	search
+	app     *app
+	t       *table[registry.SubscriptionState]
+	names   map[string]string // of sessions
+	reading bool              // a command reads the list
+	late    bool              // it changed since it was read
 }
 
 func newWatched(a *app) dialog {
-	d := &watched{app: a, bar: newField(a.look)}
+	d := &watched{app: a}
 	key := func(s registry.SubscriptionState) string { return s.Server + "\x00" + s.URI }
 	d.t = newTable(a.ctx, a.now, key,
 		func(s registry.SubscriptionState) string { return s.Listed + "\x00" + s.URI + "\x00" + s.Error },
@@ -42,6 +43,7 @@ func newWatched(a *app) dialog {
 		order[registry.SubscriptionState]{"updates", func(x, y registry.SubscriptionState) int {
 			return cmp.Or(cmp.Compare(y.Updates, x.Updates), cmp.Compare(key(x), key(y)))
 		}})
+	d.search = search{input: newField(a.look), narrow: d.t.filter, move: d.t.move}
 	// A list that is just opened may not be empty for the first moment.
 	rows := a.reg.Subscriptions()
 	d.readNames()
@@ -107,16 +109,7 @@ func (d *watched) heading() string {
 }
 
 func (d *watched) size(w, h int) (int, int) { return min(w, 120), min(h, max(12, d.t.total()+7)) }
-func (d *watched) typing() bool             { return d.filtering }
-
-func (d *watched) background(tea.Msg) tea.Cmd { return nil }
-
-func (d *watched) hints() []hint {
-	if d.filtering {
-		return searchActs().hints()
-	}
-	return watchedActs().hints()
-}
+func (d *watched) typing() bool             { return d.typed }
 
 // lines are the rows, and below them all about the one under the cursor.
 func (d *watched) lines(w, h int) []string {
@@ -142,9 +135,9 @@ func (d *watched) lines(w, h int) []string {
 		below = []string{" " + lk.Middle(clean(s.Listed), w-2), " " + who}
 	}
 	out = append(out, lk.Border.On(strings.Repeat(lk.Horizontal, max(w, 0))))
-	if d.filtering {
-		d.bar.Width = max(1, w-5)
-		below = append(below[:min(1, len(below))], " "+lk.Accent.On("/")+" "+d.bar.View())
+	if d.typed {
+		d.input.Width = max(1, w-5)
+		below = append(below[:min(1, len(below))], " "+lk.Accent.On("/")+" "+d.input.View())
 	}
 	return lk.Lines(append(out, below...), w, h)
 }
@@ -234,84 +227,54 @@ func b2i(b bool) int {
 	return 0
 }
 
-func (d *watched) update(msg tea.Msg) (tea.Cmd, bool) {
-	switch msg := msg.(type) {
-	case tea.MouseMsg:
-		switch {
-		case msg.Button == tea.MouseButtonWheelDown:
-			d.t.scroll(3)
-		case msg.Button == tea.MouseButtonWheelUp:
-			d.t.scroll(-3)
-		case msg.Button == tea.MouseButtonLeft && msg.Action == tea.MouseActionPress:
-			d.t.click(msg.Y)
-		}
-	case tea.KeyMsg:
-		if d.filtering {
-			return d.typeFilter(msg), false
-		}
-		return d.press(msg)
+func (d *watched) keys() keys.Table {
+	if d.typed {
+		return d.search.keys()
 	}
-	return nil, false
+	return d.listKeys()
 }
 
-func (d *watched) press(key tea.KeyMsg) (tea.Cmd, bool) {
-	a := d.app
-	s, ok := d.t.selected()
-	id := watchedActs().of(key)
-	t := d.t
-	scrolled(id, t.move, func(by float64) { t.move(int(by * float64(t.window()))) }, func(bottom bool) {
-		t.to(0)
-		if bottom {
-			t.to(t.len() - 1)
+// listKeys work while no filter is typed.
+func (d *watched) listKeys() keys.Table {
+	selected := func(do func(registry.SubscriptionState) tea.Cmd) func() tea.Cmd {
+		return func() tea.Cmd {
+			if s, ok := d.t.selected(); ok {
+				return do(s)
+			}
+			return nil
 		}
-	})
-	switch id {
-	case "back":
-		if t.typed != "" {
-			return t.filter(""), false
-		}
-		return nil, true
-	case "close":
-		return nil, true
-	case "visit":
-		if ok {
-			a.drop(d)
-			return d.visit(s), true
-		}
-	case "toggle":
-		if ok {
-			return d.toggle(s), false
-		}
-	case "copy":
-		return a.copy(s.Listed, "the URI"), false
-	case "sort":
-		return t.sorted(), false
-	case "filter":
-		d.filtering = true
-		d.bar.Set(t.typed)
 	}
-	return nil, false
+	return append(keys.Table{
+		{ID: "visit", Keys: []string{"enter"}, Hint: "go there", Long: "Go to the resource", Run: selected(d.visit)},
+		{ID: "toggle", Keys: []string{"s"}, Hint: "begin or end yours", Long: "Begin or end a subscription of your own", Run: selected(d.toggle)},
+		{ID: "filter", Keys: []string{"/"}, Hint: "filter", Long: "Filter the list", Run: func() tea.Cmd { return d.start() }},
+		{ID: "sort", Keys: []string{"o"}, Hint: "sort", Long: "Next sort order", Run: func() tea.Cmd { return d.t.sorted() }},
+		{ID: "copy", Keys: []string{"y"}, Hint: "copy", Long: "Copy the URI", Run: d.copy},
+		{ID: "back", Keys: []string{"esc"}, Hint: "close", Long: "Clear the filter, then close", Run: d.back},
+		{ID: "close", Keys: []string{"w", "q", "ctrl+c"}, Long: "Close", Run: d.close},
+	}, keys.Scrolling(func() keys.Scroller { return cursor{d.t} }).Quiet()...)
 }
 
-func (d *watched) typeFilter(key tea.KeyMsg) tea.Cmd {
-	switch searchActs().of(key) {
-	case "keep":
-		d.filtering = false
-		return nil
-	case "clear":
-		d.filtering = false
-		return d.t.filter("")
-	case "up":
-		d.t.move(-1)
-		return nil
-	case "down":
-		d.t.move(1)
-		return nil
+func (d *watched) close() tea.Cmd { return d.app.drop(d) }
+
+func (d *watched) back() tea.Cmd {
+	if d.t.typed == "" {
+		return d.close()
 	}
-	if d.bar.Update(key) {
-		return d.t.filter(d.bar.Value())
+	return d.clear()
+}
+
+func (d *watched) copy() tea.Cmd {
+	s, _ := d.t.selected()
+	return d.app.copy(s.Listed, "the URI")
+}
+
+func (d *watched) update(msg tea.Msg) tea.Cmd {
+	if m, ok := msg.(tea.MouseMsg); ok && leftPress(m) {
+		d.t.click(m.Y)
 	}
-	return nil
+	scrollWheel(d.t.scroll, msg)
+	return d.search.update(msg)
 }
 
 func subscribed(s registry.SubscriptionState) item {
@@ -330,6 +293,7 @@ func (d *watched) toggle(s registry.SubscriptionState) tea.Cmd {
 // visit goes to the resource that is subscribed to.
 func (d *watched) visit(s registry.SubscriptionState) tea.Cmd {
 	a := d.app
+	d.close()
 	rows := a.panes[paneResources].(*resources).all.t.rows
 	if !slices.ContainsFunc(rows, func(e *registry.Entry) bool { return e.Listed == s.Listed }) {
 		return tea.Batch(a.show(paneResources), a.complain("%s is in no list: it came of a template or a link", s.Listed))

@@ -1,0 +1,86 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/stretchr/testify/require"
+
+	"goblin/registry"
+	"goblin/tui/keys"
+	"goblin/tui/look"
+)
+
+func TestNoKeyMeansTwoThingsInOneDialog(t *testing.T) {
+	tables := append(dialogKeys(), titledKeys{"filter", (*app)(nil).filterKeys()})
+	for _, d := range tables {
+		means, ids := map[string]string{}, map[string]bool{}
+		for _, a := range d.keys {
+			require.False(t, ids[a.ID], "%s: %s is there twice", d.title, a.ID)
+			ids[a.ID] = true
+			require.NotEmpty(t, a.Keys, a.ID)
+			for _, k := range a.Keys {
+				require.Empty(t, means[k], "%s: %q is %s and %s", d.title, k, means[k], a.ID)
+				require.NotEqual(t, "ctrl+z", k)
+				means[k] = a.ID
+			}
+			require.Equal(t, strings.ToUpper(a.Long[:1]), a.Long[:1], a.Long)
+			require.LessOrEqual(t, look.Width(a.Long), 58, a.Long)
+		}
+	}
+}
+
+func TestKeysFileNamesEveryKeyOfADialog(t *testing.T) {
+	text := newRig(t, 80, 24, "files").app.keysDoc()
+	for _, d := range dialogKeys() {
+		_, rest, ok := strings.Cut(text, "### "+d.title+"\n")
+		require.True(t, ok, d.title)
+		section, _, _ := strings.Cut(rest, "\n#")
+		for _, a := range d.keys {
+			for _, k := range a.Keys {
+				require.Contains(t, section, "`"+keys.Show(k)+"`", d.title)
+			}
+			require.Contains(t, section, escaped(a.Long), d.title)
+		}
+	}
+}
+
+// closing are the keys that take each dialog off the screen.
+func TestEveryKeyThatClosesADialogDoes(t *testing.T) {
+	for name, d := range map[string]struct {
+		open string
+		keys keys.Table
+	}{
+		"palette": {":", (*palette)(nil).keys()}, "help": {"?", (*help)(nil).readKeys()}, "subscriptions": {"w", (*watched)(nil).listKeys()},
+		"facet": {"4 f", (*facet)(nil).keys()}, "setup": {": s e t u p enter", (*setup)(nil).keys()}, "exchange": {"", (*exchange)(nil).keys()},
+	} {
+		for _, a := range d.keys {
+			if a.ID != "close" && a.ID != "back" {
+				continue
+			}
+			for _, k := range a.Keys {
+				r := subs(t, 120, 40).keys(d.open)
+				if name == "exchange" {
+					r.run(r.app.openExchange(registry.TrafficRecord{Method: "tools/list"}))
+				}
+				require.Len(t, r.app.dialogs, 1, name)
+				r.keys(k)
+				require.Empty(t, r.app.dialogs, "%s: %s", name, k)
+			}
+		}
+	}
+}
+
+func TestAKeyOfADialogIsNoTextTypedFast(t *testing.T) {
+	found := func(t keys.Table, k tea.KeyMsg) string {
+		if b := t.Find(k, 0); b != nil {
+			return b.ID
+		}
+		return ""
+	}
+	require.Equal(t, "page-up", found((*palette)(nil).keys(), tea.KeyMsg{Type: tea.KeyPgUp}))
+	require.Empty(t, found((*palette)(nil).keys(), tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("pgup")}))
+	require.Equal(t, "tick", found((*facet)(nil).keys(), keyOf("space")))
+	require.Equal(t, "down", found((*help)(nil).readKeys(), keyOf("j")))
+}

@@ -1,0 +1,196 @@
+// Package keys is the table of what keys do: one row for each thing that a user
+// can do. Keys, footer, help, palette and KEYS.md are made from the same rows.
+//
+// It owns the rows' form, how keys are spelled and found, and the places where
+// they work. It knows no pane, no dialog and no catalog: what a row does is a
+// function of whoever made the table. Everything belongs to the goroutine of
+// one screen's Update and View.
+package keys
+
+import (
+	"slices"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+)
+
+// Place is where keys work: a set of panes and other focuses.
+type Place uint16
+
+// The places. Dialogs have tables of their own.
+const (
+	InServers Place = 1 << iota
+	InTools
+	InPrompts
+	InResources
+	InLogs
+	InDetail // the detail panel has the focus
+
+	InLists   = InServers | InTools | InPrompts | InResources | InLogs
+	InCatalog = InTools | InPrompts | InResources
+	Anywhere  = InLists | InDetail
+)
+
+// Places are the single places in the order of the documents.
+func Places() []Place {
+	return []Place{InServers, InTools, InPrompts, InResources, InLogs, InDetail}
+}
+
+// String is a set of places in words.
+func (p Place) String() string {
+	var all []string
+	for i, name := range [...]string{"Servers", "Tools", "Prompts", "Resources", "Logs", "Detail"} {
+		if p&Places()[i] != 0 {
+			all = append(all, name)
+		}
+	}
+	switch n := len(all); n {
+	case 0:
+		return "nowhere"
+	case 1:
+		return all[0]
+	default:
+		return strings.Join(all[:n-1], ", ") + " and " + all[n-1]
+	}
+}
+
+// Binding is one thing that can be done. Where and Names are for the keys of
+// panes only.
+type Binding struct {
+	ID    string
+	Keys  []string // as Bubble Tea spells them; the first is shown
+	Hint  string   // in the footer; "" is not shown there
+	Long  string   // in help and KEYS.md
+	Where Place
+	Names []string       // in the palette; the first is shown
+	Why   func() string  // why it cannot be done now; nil and "": it can
+	Run   func() tea.Cmd // nil: each pane does something else
+}
+
+// Act is what a pane does, or why it does not, where the table leaves it to the
+// panes.
+type Act struct {
+	Why func() string
+	Run func() tea.Cmd
+}
+
+// Never is the reason of what can never be done.
+func Never(why string) func() string { return func() string { return why } }
+
+// Table is a list of bindings.
+type Table []Binding
+
+// Find returns what a key does in a place, nil for nothing; the place 0 is a
+// dialog's only one. Runes that came at once are text, also where they spell a
+// key's name.
+func (t Table) Find(key tea.KeyMsg, in Place) *Binding {
+	if key.Type == tea.KeyRunes && (len(key.Runes) > 1 || key.Paste) {
+		return nil
+	}
+	name := key.String()
+	if key.Type == tea.KeySpace {
+		name = " "
+	}
+	for i := range t {
+		if b := &t[i]; b.Where&in == in && slices.Contains(b.Keys, name) {
+			return b
+		}
+	}
+	return nil
+}
+
+// Hint is a key and a few words on what it does, for the footer.
+type Hint struct{ Key, Does string }
+
+// Hints are those of the bindings that have one.
+func (t Table) Hints() []Hint {
+	var all []Hint
+	for i := range t {
+		if t[i].Hint != "" {
+			all = append(all, Hint{t[i].Keys[0], t[i].Hint})
+		}
+	}
+	return all
+}
+
+// Show is a key as people write it.
+func Show(key string) string {
+	switch key {
+	case " ":
+		return "space"
+	case "delete":
+		return "Del"
+	case "pgdown":
+		return "PgDn"
+	case "pgup":
+		return "PgUp"
+	}
+	if rest, ok := strings.CutPrefix(key, "ctrl+"); ok {
+		return "C-" + rest
+	}
+	if rest, ok := strings.CutPrefix(key, "shift+"); ok {
+		return "S-" + rest
+	}
+	return key
+}
+
+// Scroller is a text or a list that moves.
+type Scroller interface {
+	Scroll(lines int)
+	Page(pages float64)
+	Top()
+	Bottom()
+}
+
+// Scroll moves s as the binding with this id does; false is for other bindings.
+func Scroll(s Scroller, id string) bool {
+	switch id {
+	case "down":
+		s.Scroll(1)
+	case "up":
+		s.Scroll(-1)
+	case "half-down":
+		s.Page(0.5)
+	case "half-up":
+		s.Page(-0.5)
+	case "page-down":
+		s.Page(1)
+	case "page-up":
+		s.Page(-1)
+	case "top":
+		s.Top()
+	case "bottom":
+		s.Bottom()
+	default:
+		return false
+	}
+	return true
+}
+
+// Scrolling are the keys of a text or list that has them for itself. get gives
+// what moves now.
+func Scrolling(get func() Scroller) Table {
+	t := Table{
+		{ID: "down", Keys: []string{"j", "down"}, Hint: "down", Long: "One line down"},
+		{ID: "up", Keys: []string{"k", "up"}, Hint: "up", Long: "One line up"},
+		{ID: "half-down", Keys: []string{"ctrl+d"}, Long: "Half a page down"},
+		{ID: "half-up", Keys: []string{"ctrl+u"}, Long: "Half a page up"},
+		{ID: "page-down", Keys: []string{"pgdown", "ctrl+f", " "}, Long: "A page down"},
+		{ID: "page-up", Keys: []string{"pgup", "ctrl+b"}, Long: "A page up"},
+		{ID: "top", Keys: []string{"g", "home"}, Long: "To the beginning"},
+		{ID: "bottom", Keys: []string{"G", "end"}, Long: "To the end"},
+	}
+	for i := range t {
+		id := t[i].ID
+		t[i].Run = func() tea.Cmd { Scroll(get(), id); return nil }
+	}
+	return t
+}
+
+// Quiet is the table without hints.
+func (t Table) Quiet() Table {
+	for i := range t {
+		t[i].Hint = ""
+	}
+	return t
+}
