@@ -66,10 +66,11 @@ var rules = []row{
 	{"meta/lua/wire", "", "a leaf: both processes import it"},
 	{"meta/lua/interpreter", "meta/lua/wire registry registry/rawjson", "the inside of the other process"},
 
-	{"tui", "gateway/display registry registry/rawjson tui/content tui/filter tui/form tui/look", "the screen defines the interfaces that it calls"},
+	{"tui", "gateway/display registry registry/rawjson tui/content tui/filter tui/form tui/keys tui/look", "the screen defines the interfaces that it calls"},
 	{"tui/content", "gateway/display registry/rawjson tui/look", "shows text, wherever it is from"},
 	{"tui/filter", "", "a leaf"},
 	{"tui/form", "gateway/display tui/look", "asks for values, whatever they are for"},
+	{"tui/keys", "", "a leaf"},
 	{"tui/look", "", "a leaf"},
 
 	{"gateway/internal/measure", "", "reads source only"},
@@ -127,7 +128,7 @@ func under(name, above string) bool { return name == above || strings.HasPrefix(
 // may only shrink: give them their new number, or delete them once they are within.
 var (
 	bounds   = map[string]int{"gateway": 2_000, "tui": 3_500}
-	ratchets = map[string]int{"gateway": 7_551, "tui": 11_347, "gateway/upstream": 6_498}
+	ratchets = map[string]int{"gateway": 7_551, "tui": 10_912, "gateway/upstream": 6_498}
 )
 
 const (
