@@ -17,8 +17,8 @@ import (
 type Options struct {
 	Registry *registry.Registry
 	// Ask makes one MCP request in the name of the client whose call ctx
-	// belongs to. An error with the methods Code() int and
-	// Data() json.RawMessage is one that was answered.
+	// belongs to. An error with the methods ErrorCode() int and
+	// ErrorData() json.RawMessage is one that was answered.
 	Ask AskFunc
 	// AwaitLists waits a while for servers that never listed yet; Starting
 	// names those that it did not help. Both may be nil.

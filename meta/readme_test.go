@@ -33,8 +33,8 @@ func servants(_ context.Context, method string, params []byte) ([]byte, error) {
 type answeredError struct{ text string }
 
 func (e *answeredError) Error() string         { return e.text }
-func (e *answeredError) Code() int             { return -32602 }
-func (e *answeredError) Data() json.RawMessage { return nil }
+func (e *answeredError) ErrorCode() int             { return -32602 }
+func (e *answeredError) ErrorData() json.RawMessage { return nil }
 
 func TestExamplesOfTheREADME(t *testing.T) {
 	t.Parallel()

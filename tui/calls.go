@@ -199,7 +199,7 @@ func (r request) invocation(result json.RawMessage, err error, at time.Time, too
 		inv.Result, inv.Error = nil, err.Error()
 		var answer answered
 		if errors.As(err, &answer) {
-			inv.ErrorCode = answer.Code()
+			inv.ErrorCode = answer.ErrorCode()
 		}
 	}
 	return inv

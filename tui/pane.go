@@ -105,6 +105,6 @@ func (t *table[R]) matching(typed string) func(context.Context) ([]int32, error)
 // answered is an error that the other side sent.
 type answered interface {
 	error
-	Code() int
-	Data() json.RawMessage
+	ErrorCode() int
+	ErrorData() json.RawMessage
 }

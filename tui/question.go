@@ -28,7 +28,7 @@ type refusal struct {
 func (r *refusal) Error() string { return r.message }
 
 // Code is the JSON-RPC code.
-func (r *refusal) Code() int { return r.code }
+func (r *refusal) ErrorCode() int { return r.code }
 
 // errRejected is the specification's example of a user who says no (MCP
 // 2025-11-25, Sampling, Error Handling).

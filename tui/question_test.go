@@ -119,9 +119,9 @@ func TestSamplingIsRejected(t *testing.T) {
 	r.keys("esc")
 	_, err := one.answer()
 	require.EqualError(t, err, "User rejected sampling request")
-	var coded interface{ Code() int }
+	var coded interface{ ErrorCode() int }
 	require.ErrorAs(t, err, &coded)
-	require.Equal(t, -1, coded.Code())
+	require.Equal(t, -1, coded.ErrorCode())
 }
 
 func TestSamplingTakesPartsAndOddMembers(t *testing.T) {
@@ -342,9 +342,9 @@ func TestWhatNobodyCanAnswerIsRefused(t *testing.T) {
 	} {
 		r := newRig(t, 80, 24, "files")
 		_, err := r.ask(tt.method, tt.params).answer()
-		var coded interface{ Code() int }
+		var coded interface{ ErrorCode() int }
 		require.ErrorAs(t, err, &coded, tt.method)
-		require.Equal(t, tt.code, coded.Code(), tt.method)
+		require.Equal(t, tt.code, coded.ErrorCode(), tt.method)
 		require.Empty(t, r.app.dialogs)
 	}
 }

@@ -44,7 +44,7 @@ type Backend interface {
 	// Request sends one MCP request and returns its raw result. progress gets
 	// the raw params of its notifications/progress in order, never after the
 	// return. The end of ctx cancels the request. An error that was answered
-	// has the methods Code() int and Data() json.RawMessage.
+	// has the methods ErrorCode() int and ErrorData() json.RawMessage.
 	Request(ctx context.Context, method string, params json.RawMessage, progress func(json.RawMessage)) (json.RawMessage, error)
 	// Restart closes a server's connections and opens them anew.
 	Restart(server string) error

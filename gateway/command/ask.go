@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"goblin/gateway/client"
 	"goblin/gateway/config"
 	"goblin/gateway/display"
 	"goblin/gateway/instance"
@@ -17,6 +18,10 @@ import (
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
+
+// revision is the protocol revision that commands speak. The gateway waits for
+// tools that run as tasks only, because it is one without tasks.
+const revision = "2025-06-18"
 
 // codeResourceNotFound is what servers say up to revision 2025-11-25.
 const codeResourceNotFound = -32002
@@ -45,18 +50,13 @@ func (r *request) target() string {
 }
 
 // params are the request's parameters, with everything the user typed as it
-// was. Progress is always asked for, since it extends the time that a server
-// has, whether or not anybody is shown it.
+// was.
 func (r *request) params() []byte {
-	out := rawjson.SetMember(r.rest, r.key, rawjson.AppendString(nil, r.target()))
-	meta := r.meta
-	if meta == nil {
-		meta = []byte(`{}`)
+	out := rawjson.SetMember(r.rest, r.key, rawjson.Quote(r.target()))
+	if r.meta != nil {
+		out = rawjson.SetMember(out, "_meta", r.meta)
 	}
-	if rawjson.Get(meta, "progressToken") == nil {
-		meta = rawjson.SetMember(meta, "progressToken", []byte(`"`+token+`"`))
-	}
-	return rawjson.SetMember(out, "_meta", meta)
+	return out
 }
 
 // own reports whether the request is about Goblin's own resources, which tell
@@ -117,11 +117,13 @@ func (a *App) askOf(ctx context.Context, cfg *config.Config, only []string, cert
 	if err != nil {
 		return nil, hosted, Fail(CodeConnect, "connect to the gateway: %w", err)
 	}
-	defer conn.Close()
-	c, err := dial(ctx, conn, cfg.Gateway.Limits.Frame, a.Version.Version)
+	c, err := client.Open(ctx, conn, client.Options{
+		Name: "goblin", Title: "Goblin command line", Version: a.Version.Version, Revision: revision, Frame: cfg.Gateway.Limits.Frame,
+	})
 	if err != nil {
-		return nil, hosted, err
+		return nil, hosted, lost(err)
 	}
+	defer c.Close() //nolint:errcheck // it never fails
 	stop := a.waiting(ctx, g)
 	defer stop()
 	if r.own() && !hosted {
@@ -131,18 +133,39 @@ func (a *App) askOf(ctx context.Context, cfg *config.Config, only []string, cert
 		}
 	}
 	shown := false
-	if a.ErrTTY {
-		c.progress = func(p Progress) { stop(); a.showProgress(p); shown = true }
+	// Progress is always asked for, since it extends the time that a server has,
+	// whether or not anybody is shown it.
+	tell := func(params json.RawMessage) {
+		var p progress
+		if a.ErrTTY && json.Unmarshal(params, &p) == nil {
+			stop()
+			a.showProgress(p)
+			shown = true
+		}
 	}
-	result, err = c.call(ctx, r.method, r.params())
+	if rawjson.Get(r.meta, "progressToken") != nil {
+		tell = nil // the user has one
+	}
+	result, err = c.Request(ctx, r.method, r.params(), tell)
 	stop()
 	if shown {
 		fmt.Fprint(a.Err, clearLine)
 	}
 	if err != nil {
-		err = a.explain(ctx, g, only, r, err)
+		err = a.explain(ctx, g, only, r, lost(err))
 	}
 	return result, hosted, err
+}
+
+// lost gives the loss of the gateway its exit code.
+func lost(err error) error {
+	switch {
+	case errors.Is(err, client.ErrClosed):
+		return Fail(CodeConnect, "the gateway ended before it answered")
+	case errors.Is(err, client.ErrLost):
+		return Fail(CodeConnect, "%w", err)
+	}
+	return err
 }
 
 func (a *App) open(ctx context.Context, cfg *config.Config, only []string) (Gateway, error) {
@@ -152,10 +175,17 @@ func (a *App) open(ctx context.Context, cfg *config.Config, only []string) (Gate
 	return Open(ctx, a, cfg, only)
 }
 
+// progress is one notice of a server on a running request.
+type progress struct {
+	Progress float64 `json:"progress"`
+	Total    float64 `json:"total"`
+	Message  string  `json:"message"`
+}
+
 const clearLine = "\r\x1b[K"
 
 // showProgress draws over the last line of the terminal at stderr.
-func (a *App) showProgress(p Progress) {
+func (a *App) showProgress(p progress) {
 	var line strings.Builder
 	switch {
 	case p.Total > 0:

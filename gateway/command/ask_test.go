@@ -48,7 +48,7 @@ func TestRequestsCarryWhatWasTypedExactly(t *testing.T) {
 		{"numbers and order", "", []string{"call", "a_x", "--args", `{"z":9007199254740993,"a":1.50}`}, `tools/call {"arguments":{"z":9007199254740993,"a":1.50},"name":"a_x"}`},
 		{"from a file", "", []string{"call", "a_x", "--args", "@" + file}, `tools/call {"arguments":{   "n": 1.50 },"name":"a_x"}`},
 		{"from stdin", `{"s":"in"}`, []string{"call", "a_x", "--args", "-"}, `tools/call {"arguments":{"s":"in"},"name":"a_x"}`},
-		{"meta", "", []string{"call", "a_x", "--meta", `{"k":1}`}, `tools/call {"arguments":{},"name":"a_x","_meta":{"k":1,"progressToken":"1"}}`},
+		{"meta", "", []string{"call", "a_x", "--meta", `{"k":1}`}, `tools/call {"arguments":{},"name":"a_x","_meta":{"k":1,"progressToken":2}}`},
 		{"a progress token of one's own", "", []string{"call", "a_x", "--meta", `{"progressToken":7}`}, `tools/call {"arguments":{},"name":"a_x","_meta":{"progressToken":7}}`},
 		{"a server's own tool", "", []string{"call", "x", "--server", "a"}, `tools/call {"arguments":{},"name":"a/x"}`},
 		{"a listed name with its server", "", []string{"call", "a_x", "--server", "a"}, `tools/call {"arguments":{},"name":"a_x"}`},
@@ -62,7 +62,7 @@ func TestRequestsCarryWhatWasTypedExactly(t *testing.T) {
 			got := try{gateway: g, stdin: tt.stdin}.run(t, tt.args...)
 			require.Zero(t, got.code, got.err)
 			if !strings.Contains(tt.want, `"_meta"`) {
-				tt.want = strings.TrimSuffix(tt.want, "}") + `,"_meta":{"progressToken":"1"}}`
+				tt.want = strings.TrimSuffix(tt.want, "}") + `,"_meta":{"progressToken":2}}`
 			}
 			require.Equal(t, []string{tt.want}, g.requests)
 		})
@@ -174,16 +174,16 @@ func TestOnlyServersThatCanKnowTheNameAreStarted(t *testing.T) {
 
 func TestProgressIsShownOnATerminalOnly(t *testing.T) {
 	g := &scripted{answer: func(s *scripted, _ string, _ []byte) (string, *jsonrpc.Error) {
-		s.send([]byte(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"1","progress":1,"total":4,"message":"step\u001b"}}` + "\n"))
+		s.send([]byte(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":2,"progress":1,"total":4,"message":"step\u001b"}}` + "\n"))
 		s.send([]byte(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"7","progress":2,"message":"another's"}}` + "\n"))
 		return `{"content":[]}`, nil
 	}}
 	got := try{gateway: g, tty: true}.run(t, "call", "a_x")
 	require.Equal(t, "\r\x1b[K 25 %  step\\x1b\r\x1b[K", got.err)
-	require.Contains(t, g.requests[0], `"_meta":{"progressToken":"1"}`)
+	require.Contains(t, g.requests[0], `"_meta":{"progressToken":2}`)
 	got = try{gateway: g}.run(t, "call", "a_x")
 	require.Empty(t, got.err)
-	require.Contains(t, g.requests[1], `"_meta":{"progressToken":"1"}`, "it extends the time, whoever looks on")
+	require.Contains(t, g.requests[1], `"_meta":{"progressToken":2}`, "it extends the time, whoever looks on")
 }
 
 func TestRequestsOfServersAreAnswered(t *testing.T) {
@@ -207,7 +207,7 @@ func TestAnInterruptedRequestIsCancelled(t *testing.T) {
 	}()
 	got := try{gateway: g, ctx: ctx}.run(t, "call", "a_x")
 	require.Equal(t, outcome{err: "goblin: interrupted\n", code: CodeFailure}, got)
-	require.Contains(t, g.notes[len(g.notes)-1], `"notifications/cancelled","params":{"requestId":2}`)
+	require.Contains(t, g.notes[len(g.notes)-1], `"notifications/cancelled","params":{"requestId":2,"reason":"context canceled"}`)
 }
 
 func TestAGatewayThatEndsEarlyIsCode4(t *testing.T) {

@@ -136,11 +136,9 @@ func (w *wire) disarm() {
 // set on r and w, where they have them, to end a blocked call. One that
 // cannot be ended is left behind after a second: it ends with its stream and
 // touches nothing any more.
-//
-// A w that is a [jsonrpc.Sink] gets the frames as they are, to keep.
 func ServeStream(ctx context.Context, o Options, transport string, r io.Reader, w io.Writer) error {
 	s := newSession(ctx, o.withDefaults(), transport)
-	out := &wire{s: s, out: newOutbox(w)}
+	out := &wire{s: s, out: jsonrpc.NewStream(w)}
 	s.base = out
 
 	written := make(chan struct{})
@@ -207,14 +205,6 @@ func ServeStream(ctx context.Context, o Options, transport string, r io.Reader, 
 		s.opt.Logger.Debug("session ended", "session", s.id, "transport", transport, "error", err)
 	}
 	return err
-}
-
-// newOutbox spares a client inside this process the copying of frames.
-func newOutbox(w io.Writer) *jsonrpc.Outbox {
-	if sink, ok := w.(jsonrpc.Sink); ok {
-		return jsonrpc.NewOutbox(sink)
-	}
-	return jsonrpc.NewStream(w)
 }
 
 var errDrained = errors.New("time to finish is over")

@@ -16,6 +16,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/client"
+	"goblin/gateway/jsonrpc"
 )
 
 // patience bounds every wait; a correct program needs a small part of it.
@@ -35,11 +38,11 @@ var _ actions = (*Client)(nil)
 // answered is what a screen knows of an error that was answered.
 type answered interface {
 	error
-	Code() int
-	Data() json.RawMessage
+	ErrorCode() int
+	ErrorData() json.RawMessage
 }
 
-var _ answered = (*AnswerError)(nil)
+var _ answered = (*jsonrpc.Error)(nil)
 
 var fakeserverPath = filepath.Join(os.TempDir(), fmt.Sprintf("goblin-fakeserver-%d", os.Getpid()))
 
@@ -83,7 +86,7 @@ func start(t *testing.T, gateway string, servers ...fake) (*Instance, map[string
 	return i, logs
 }
 
-func open(t *testing.T, i *Instance, ask AskFunc) *Client {
+func open(t *testing.T, i *Instance, ask client.AskFunc) *Client {
 	t.Helper()
 	c, err := i.OpenClient(context.Background(), "screen", ask)
 	require.NoError(t, err)
@@ -137,7 +140,7 @@ func TestClientIsASessionOfItsOwn(t *testing.T) {
 	require.NoError(t, c.Close())
 	require.Empty(t, i.Status().Sessions)
 	_, err = c.Request(within(t), "ping", nil, nil)
-	require.ErrorIs(t, err, ErrClientClosed)
+	require.ErrorIs(t, err, client.ErrClosed)
 	require.NoError(t, c.Close())
 }
 
@@ -157,9 +160,9 @@ func TestClientGetsAnsweredErrorsUnchanged(t *testing.T) {
 		_, err := c.Request(within(t), test.method, json.RawMessage(test.params), nil)
 		var e answered
 		require.ErrorAs(t, err, &e, "%s %s", test.method, test.params)
-		require.Equal(t, test.code, e.Code())
+		require.Equal(t, test.code, e.ErrorCode())
 		require.True(t, strings.HasPrefix(e.Error(), test.message), e.Error())
-		require.Equal(t, test.data, string(e.Data()))
+		require.Equal(t, test.data, string(e.ErrorData()))
 	}
 }
 
@@ -216,9 +219,9 @@ func TestClientGetsBigResultsWhole(t *testing.T) {
 const asking = tools + `,"on":{"tools/call t":[{"do":"request","method":"elicitation/create","params":{"message":"who?","requestedSchema":{"type":"object","properties":{}}}},{"do":"answers"}]}`
 
 func TestClientAnswersWhatServersAsk(t *testing.T) {
-	refused := &AnswerError{code: -1, message: "not now"}
+	refused := &jsonrpc.Error{Code: -1, Message: "not now"}
 	for name, test := range map[string]struct {
-		ask  AskFunc
+		ask  client.AskFunc
 		want string
 	}{
 		"answer": {func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
@@ -301,7 +304,7 @@ func TestQuestionEndsWithItsRequestAndWithTheClient(t *testing.T) {
 			case "client":
 				require.NoError(t, c.Close())
 				<-withdrawn
-				require.ErrorIs(t, <-ended, ErrClientClosed)
+				require.ErrorIs(t, <-ended, client.ErrClosed)
 			case "gateway":
 				i.Stop()
 				<-withdrawn
@@ -322,7 +325,7 @@ func TestClientThatIsClosedCancelsWhatItAsked(t *testing.T) {
 	}()
 	<-called
 	require.NoError(t, c.Close())
-	require.ErrorIs(t, <-ended, ErrClientClosed)
+	require.ErrorIs(t, <-ended, client.ErrClosed)
 	received(t, logs["s"], "notifications/cancelled")
 }
 
@@ -345,7 +348,7 @@ func TestClientsOfAnInstanceThatEndedAreRefused(t *testing.T) {
 	cancel()
 	require.NoError(t, <-ended)
 	_, err = c.Request(context.Background(), "ping", nil, nil)
-	require.ErrorIs(t, err, ErrClientClosed)
+	require.ErrorIs(t, err, client.ErrClosed)
 	_, err = i.OpenClient(context.Background(), "late", nil)
 	require.Error(t, err)
 }

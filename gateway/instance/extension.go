@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"goblin/gateway/config"
-	"goblin/gateway/jsonrpc"
 	"goblin/registry"
 )
 
@@ -27,7 +26,7 @@ type Extension struct {
 }
 
 // AskServers makes one MCP request, by the names that clients see. An error
-// that was answered is an *[AnswerError].
+// that was answered is an *[jsonrpc.Error].
 type AskServers = func(ctx context.Context, method string, params []byte) (result []byte, err error)
 
 // SearchQuery is what to look for.
@@ -123,12 +122,7 @@ func (i *Instance) Starting() []string { return i.gateway.Starting() }
 
 // Ask makes a request in the name of the client whose call of a local tool ctx
 // belongs to, see [gateway.Gateway.Ask]. An error that was answered is an
-// *[AnswerError].
+// *[jsonrpc.Error].
 func (i *Instance) Ask(ctx context.Context, method string, params []byte) ([]byte, error) {
-	result, err := i.gateway.Ask(ctx, method, params)
-	var answered *jsonrpc.Error
-	if errors.As(err, &answered) {
-		err = &AnswerError{code: answered.Code, message: answered.Message, data: answered.Data}
-	}
-	return result, err
+	return i.gateway.Ask(ctx, method, params)
 }

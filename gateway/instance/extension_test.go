@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway"
+	"goblin/gateway/jsonrpc"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
@@ -23,9 +24,9 @@ func passing(i *Instance) registry.LocalTool {
 			method, _ := rawjson.String(rawjson.Get(args, "method"))
 			registry.Progress(ctx, 1, 2, "half way")
 			result, err := i.Ask(ctx, method, rawjson.Get(args, "params"))
-			var answered *AnswerError
+			var answered *jsonrpc.Error
 			if errors.As(err, &answered) {
-				return fmt.Appendf(nil, `{"content":[],"isError":true,"code":%d,"message":%q}`, answered.Code(), answered.Error()), nil
+				return fmt.Appendf(nil, `{"content":[],"isError":true,"code":%d,"message":%q}`, answered.Code, answered.Error()), nil
 			}
 			return result, err
 		},
@@ -134,9 +135,9 @@ func TestSearchAndScriptsComeFromTheExtension(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(raw.(ScriptAnswer).Value), `"contents"`)
 	_, err = i.Script(within(t), `{"uri":"goblin://x"}`)
-	var answered *AnswerError
+	var answered *jsonrpc.Error
 	require.ErrorAs(t, err, &answered)
-	require.Equal(t, -32002, answered.Code())
+	require.Equal(t, -32002, answered.Code)
 
 	cancel()
 	<-ran

@@ -313,19 +313,17 @@ func (i *Instance) sessionOptions() downstream.Options {
 
 // ServeStdio serves one client on a pair of streams until its input ends.
 func (i *Instance) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	return i.serve(ctx, "stdio", in, out, nil)
+	return i.serve(ctx, i.sessionOptions(), "stdio", in, out)
 }
 
-func (i *Instance) serve(ctx context.Context, transport string, in io.Reader, out io.Writer, closer io.Closer) error {
+// serve serves one client on streams, of which the closers are closed at the end.
+func (i *Instance) serve(ctx context.Context, o downstream.Options, transport string, in io.Reader, out io.Writer, closers ...io.Closer) error {
 	i.serving.Add(1)
 	defer i.serving.Done()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(i.stopped, cancel)()
-	o := i.sessionOptions()
-	if closer != nil {
-		o.Closers = []io.Closer{closer}
-	}
+	o.Closers = closers
 	return downstream.ServeStream(ctx, o, transport, in, out)
 }
 
@@ -336,7 +334,7 @@ func (i *Instance) Connect(ctx context.Context) net.Conn {
 	i.serving.Add(1)
 	go func() {
 		defer i.serving.Done()
-		if err := i.serve(ctx, "stdio", far, far, far); err != nil {
+		if err := i.serve(ctx, i.sessionOptions(), "stdio", far, far, far); err != nil {
 			i.o.Logger.Debug("Session ended", "err", err)
 		}
 	}()

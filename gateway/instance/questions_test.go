@@ -228,7 +228,7 @@ func TestFirstOfSeveralScreensAnswers(t *testing.T) {
 	second, _ = two.sees()
 	fourth, _ := four.sees()
 	third, _ = busy.sees()
-	fourth.reply <- userAnswer{err: &AnswerError{code: -1, message: "User rejected sampling request"}}
+	fourth.reply <- userAnswer{err: &jsonrpc.Error{Code: -1, Message: "User rejected sampling request"}}
 	require.Contains(t, string(c.answer().Result), "User rejected", "a refusal is an answer")
 	second.withdrawn(t)
 	third.withdrawn(t)

@@ -14,6 +14,7 @@ package jsonrpc
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -395,6 +396,12 @@ type Error struct {
 }
 
 func (e *Error) Error() string { return e.Message }
+
+// ErrorCode is Code, for those who know an error by its methods.
+func (e *Error) ErrorCode() int { return e.Code }
+
+// ErrorData is Data, likewise.
+func (e *Error) ErrorData() json.RawMessage { return e.Data }
 
 // Errorf makes an error without data.
 func Errorf(code int, format string, args ...any) *Error {

@@ -78,8 +78,8 @@ type answer struct {
 }
 
 func (e answer) Error() string         { return e.message }
-func (e answer) Code() int             { return e.code }
-func (e answer) Data() json.RawMessage { return json.RawMessage(e.data) }
+func (e answer) ErrorCode() int             { return e.code }
+func (e answer) ErrorData() json.RawMessage { return json.RawMessage(e.data) }
 
 func structured(s string) string {
 	return `{"content":[{"type":"text","text":` + string(must(json.Marshal(s))) + `}],"structuredContent":` + s + `}`

@@ -50,8 +50,8 @@ type Host interface {
 	Servers() []string
 	// Request makes one MCP request in the name of the client that runs the
 	// script, with names and URIs as clients see them. It should return soon
-	// after ctx ends. An error with the methods Code() int and
-	// Data() json.RawMessage is one that was answered.
+	// after ctx ends. An error with the methods ErrorCode() int and
+	// ErrorData() json.RawMessage is one that was answered.
 	Request(ctx context.Context, method string, params []byte) ([]byte, error)
 	// Search returns a JSON array of cards, best first.
 	Search(ctx context.Context, query string, o SearchOptions) ([]byte, error)

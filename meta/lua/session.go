@@ -227,8 +227,8 @@ func (s *session) tell(q *wire.ToGoblin) bool {
 
 // answered is an error that was an answer.
 type answered interface {
-	Code() int
-	Data() json.RawMessage
+	ErrorCode() int
+	ErrorData() json.RawMessage
 }
 
 var errNoRoom = errors.New("no room for what is asked or answered: too many scripts need much memory at once; run it again later")
@@ -246,8 +246,8 @@ func (s *session) answer(q *wire.ToGoblin, raw []byte, err error) {
 		}
 		var a answered
 		if errors.As(err, &a) {
-			code := a.Code()
-			head.Code, raw = &code, a.Data()
+			code := a.ErrorCode()
+			head.Code, raw = &code, a.ErrorData()
 		}
 	case size > s.limits.Memory:
 		large := wire.Large(s.limits.Memory)

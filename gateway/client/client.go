@@ -1,0 +1,354 @@
+// Package client is an MCP client of a gateway: what screens, scripts and
+// commands make requests with.
+//
+// It owns one connection, the handshake on it, and the requests and questions
+// under way. It must not know who uses it, nor how the gateway is reached: it is
+// given a connection that carries a message a line.
+//
+// All methods may be called from any goroutine. The gateway never waits for a
+// client: one goroutine reads what it sends and hands progress over, questions
+// have a goroutine each, at most 256. Notifications other than progress are
+// dropped: who wants to know what changed has other ways.
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"goblin/gateway/jsonrpc"
+	"goblin/registry/rawjson"
+)
+
+const (
+	maxQuestions = 256                    // that wait for an answer at a time
+	farewell     = 200 * time.Millisecond // for the last frames to be taken
+)
+
+var (
+	// ErrClosed is the error of requests after the end of the session.
+	ErrClosed = errors.New("the session with the gateway has ended")
+	// ErrLost is that of requests whose connection broke.
+	ErrLost = errors.New("talk to the gateway")
+
+	errWithdrawn = errors.New("the question was withdrawn")
+)
+
+// AskFunc answers one request of a server: elicitation/create or
+// sampling/createMessage. ctx ends when the question is withdrawn or the
+// session ends. The result is a raw object. An error with a method
+// ErrorCode() int is answered with that code, any other with -32603.
+type AskFunc = func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
+
+// Options say who a client is.
+type Options struct {
+	Name, Title, Version string
+	Revision             string       // of the protocol
+	Frame                int64        // the most bytes of a message that the gateway takes from its servers
+	Ask                  AskFunc      // nil declares that there is nobody to ask
+	Logger               *slog.Logger // gets panics of the functions that the client calls; nil: nothing is logged
+}
+
+// Client is one session.
+type Client struct {
+	o     Options
+	conn  net.Conn
+	out   *jsonrpc.Outbox
+	calls jsonrpc.Pending[*progress]
+
+	links  sync.WaitGroup  // the reader and the writer
+	ctx    context.Context // ends with the session
+	end    context.CancelCauseFunc
+	mu     sync.Mutex
+	closed bool                               // guards asking.Go
+	open   map[string]context.CancelCauseFunc // questions, by id
+	asking sync.WaitGroup
+}
+
+// Open begins a session on conn, which belongs to the client from then on. The
+// end of ctx ends the handshake only.
+func Open(ctx context.Context, conn net.Conn, o Options) (*Client, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	c := &Client{o: o, conn: conn, out: jsonrpc.NewStream(conn), open: make(map[string]context.CancelCauseFunc)}
+	c.ctx, c.end = context.WithCancelCause(context.WithoutCancel(ctx))
+	c.links.Go(func() {
+		_ = c.out.Run()
+		_ = c.conn.Close() // the reader learns why
+	})
+	c.links.Go(func() { c.shut(c.read()) })
+	params, err := json.Marshal(c.hello())
+	if err == nil {
+		_, err = c.Request(ctx, "initialize", params, nil)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("initialize: %w", err), c.Close())
+	}
+	c.out.Send(jsonrpc.Notification("notifications/initialized", nil))
+	return c, nil
+}
+
+func (c *Client) hello() any {
+	type object = map[string]any
+	can := object{}
+	if c.o.Ask != nil {
+		// No roots: a screen is in no folder, so gateway.roots answers.
+		can = object{"elicitation": object{"form": object{}, "url": object{}}, "sampling": object{}}
+	}
+	info := object{"name": c.o.Name, "version": c.o.Version}
+	if c.o.Title != "" {
+		info["title"] = c.o.Title
+	}
+	return object{"protocolVersion": c.o.Revision, "clientInfo": info, "capabilities": can}
+}
+
+// Close ends the session: requests under way are cancelled and fail, questions
+// are withdrawn. It waits for them, so it must not be called by an [AskFunc].
+// Later calls do nothing.
+func (c *Client) Close() error {
+	c.shut(ErrClosed)
+	c.links.Wait()
+	c.asking.Wait()
+	return nil
+}
+
+// shut lets nothing begin any more, ends what is under way, and the connection.
+func (c *Client) shut(reason error) {
+	c.mu.Lock()
+	again := c.closed
+	c.closed = true
+	c.mu.Unlock()
+	if again {
+		return
+	}
+	for id := range c.calls.All() {
+		c.cancel(id, reason)
+	}
+	c.calls.Close(reason)
+	c.end(reason)
+	c.out.Finish()
+	_ = c.conn.SetWriteDeadline(time.Now().Add(farewell))
+}
+
+// Request sends one MCP request and returns its raw result. params is a raw
+// object, or empty for none. tell may be nil; it gets the raw params of each
+// notifications/progress in order, never after Request returned, and must not
+// block. The end of ctx cancels the request at the server and is returned. An
+// error that was answered is a *[jsonrpc.Error], the loss of an answer that is
+// too long a *[jsonrpc.TooLong].
+func (c *Client) Request(ctx context.Context, method string, params json.RawMessage, tell func(json.RawMessage)) (json.RawMessage, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err := checkParams(params); err != nil {
+		return nil, err
+	}
+	p := &progress{tell: tell}
+	defer p.stop()
+	call, err := c.calls.Add(p)
+	if err != nil {
+		return nil, err
+	}
+	id := strconv.AppendInt(nil, call.ID, 10)
+	if tell != nil {
+		params = withToken(params, id)
+	}
+	if len(params) == 0 {
+		params = nil
+	}
+	c.out.Send(oneLine(jsonrpc.Request(id, method, params)))
+	select {
+	case o := <-call.Done():
+		return result(o.Take())
+	case <-ctx.Done():
+	}
+	if c.calls.Remove(call.ID) == nil { // the answer won the race
+		return result((<-call.Done()).Take())
+	}
+	c.cancel(call.ID, context.Cause(ctx))
+	return nil, context.Cause(ctx)
+}
+
+func result(r jsonrpc.Reply, err error) (json.RawMessage, error) {
+	if err == nil && r.Error != nil {
+		err = jsonrpc.ParseErrorObject(r.Error)
+	}
+	return r.Result, err
+}
+
+// checkParams keeps what is no object from breaking the frame around it.
+func checkParams(params []byte) error {
+	if len(params) == 0 {
+		return nil
+	}
+	if err := rawjson.Valid(params); err != nil {
+		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: %v", err)
+	}
+	if !rawjson.IsObject(params) {
+		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: they must be an object")
+	}
+	return nil
+}
+
+// withToken adds a progress token to params and keeps the rest of _meta. A
+// _meta that is no object is left for the server to refuse.
+func withToken(params, token []byte) []byte {
+	if len(params) == 0 {
+		params = []byte("{}")
+	}
+	meta := rawjson.Get(params, "_meta")
+	switch {
+	case meta == nil:
+		meta = []byte("{}")
+	case !rawjson.IsObject(meta):
+		return params
+	}
+	return rawjson.SetMember(params, "_meta", rawjson.SetMember(meta, "progressToken", token))
+}
+
+func (c *Client) cancel(id int64, reason error) {
+	c.out.Send(jsonrpc.Cancellation(strconv.AppendInt(nil, id, 10), reason.Error()))
+}
+
+// progress hands over the progress of a request until that has returned.
+type progress struct {
+	mu   sync.Mutex
+	tell func(json.RawMessage) // nil: not wanted, or not any more
+}
+
+func (p *progress) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tell = nil
+}
+
+// read handles what the gateway sends, and returns why that ended.
+func (c *Client) read() error {
+	// A message may grow by the names that are put into it.
+	in := jsonrpc.NewReader(c.conn, 4*c.o.Frame+1<<20)
+	for {
+		frame, err := in.Read()
+		var long *jsonrpc.TooLong
+		switch {
+		case errors.As(err, &long):
+			c.calls.Resolve(long.ID(), jsonrpc.Reply{}, long)
+			continue
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrClosedPipe), errors.Is(err, net.ErrClosed):
+			return ErrClosed
+		case err != nil:
+			return fmt.Errorf("%w: %w", ErrLost, err)
+		}
+		m, err := jsonrpc.Parse(frame)
+		if err != nil {
+			return fmt.Errorf("the gateway's answer is broken: %w", err)
+		}
+		c.handle(m)
+	}
+}
+
+func (c *Client) handle(m jsonrpc.Message) {
+	switch {
+	case m.IsResponse():
+		c.calls.Resolve(m.ID, jsonrpc.Reply{Result: m.Result, Error: m.Error}, nil)
+	case m.IsRequest():
+		c.question(m)
+	case m.Method == "notifications/progress":
+		c.progressed(m.Params)
+	case m.Method == "notifications/cancelled":
+		c.mu.Lock()
+		withdraw := c.open[jsonrpc.IDString(rawjson.Get(m.Params, "requestId"))]
+		c.mu.Unlock()
+		if withdraw != nil {
+			withdraw(errWithdrawn)
+		}
+	}
+}
+
+func (c *Client) progressed(params []byte) {
+	id, _ := jsonrpc.IDInt(rawjson.Get(params, "progressToken"))
+	p, ok := c.calls.Lookup(id)
+	if !ok {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.tell != nil {
+		defer c.caught("progress", nil)
+		p.tell(params)
+	}
+}
+
+// question works on a request of the gateway.
+func (c *Client) question(m jsonrpc.Message) {
+	switch {
+	case m.Method == "ping":
+		c.out.Send(jsonrpc.Result(m.ID, []byte("{}")))
+		return
+	case c.o.Ask == nil:
+		c.out.Send(jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", m.Method).Frame(m.ID))
+		return
+	}
+	key := jsonrpc.IDString(m.ID)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || len(c.open) >= maxQuestions {
+		c.out.Send(jsonrpc.Errorf(jsonrpc.CodeInternal, "Too many questions at a time; at most %d", maxQuestions).Frame(m.ID))
+		return
+	}
+	ctx, withdraw := context.WithCancelCause(c.ctx)
+	c.open[key] = withdraw
+	c.asking.Go(func() {
+		defer withdraw(nil)
+		answer := c.ask(ctx, &m)
+		c.mu.Lock()
+		delete(c.open, key)
+		c.mu.Unlock()
+		if ctx.Err() == nil { // else nobody waits for it
+			c.out.Send(answer)
+		}
+	})
+}
+
+// ask asks the user and makes the answer's frame.
+func (c *Client) ask(ctx context.Context, m *jsonrpc.Message) (frame []byte) {
+	defer c.caught("question", func() {
+		frame = jsonrpc.Errorf(jsonrpc.CodeInternal, "Internal error: the question was not answered").Frame(m.ID)
+	})
+	result, err := c.o.Ask(ctx, m.Method, m.Params)
+	if err != nil {
+		code := jsonrpc.CodeInternal
+		var coded interface{ ErrorCode() int }
+		if errors.As(err, &coded) {
+			code = coded.ErrorCode()
+		}
+		return jsonrpc.Errorf(code, "%s", err).Frame(m.ID)
+	}
+	if rawjson.Valid(result) != nil || !rawjson.IsObject(result) {
+		return jsonrpc.Errorf(jsonrpc.CodeInternal, "The answer is not an object").Frame(m.ID)
+	}
+	return oneLine(jsonrpc.Result(m.ID, result))
+}
+
+// caught keeps a panic of a screen from ending everybody's gateway.
+func (c *Client) caught(in string, then func()) {
+	if r := recover(); r != nil {
+		c.o.Logger.Error("Screen panicked", "in", in, "panic", r)
+		if then != nil {
+			then()
+		}
+	}
+}
+
+// oneLine makes sure that a frame has no line break but its last byte.
+func oneLine(frame []byte) []byte {
+	rawjson.OneLine(frame[:len(frame)-1])
+	return frame
+}
