@@ -1,0 +1,295 @@
+// Package docs shows that the documents hold what they promise: their examples
+// run, the keys work as typed, and their links lead somewhere.
+package docs
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+func TestMain(m *testing.M) { e2e.Main(m) }
+
+const root = "../../.."
+
+// examples are the documents whose examples run here; meta has tests of its own.
+var examples = []string{"README.md", "gateway/*.md", "gateway/config/README.md", "registry/README.md", "tui/README.md"}
+
+// block is an example of a document.
+type block struct{ where, language, text string }
+
+func blocks(t *testing.T) (all []block) {
+	t.Helper()
+	for _, pattern := range examples {
+		files, err := filepath.Glob(filepath.Join(root, pattern))
+		require.NoError(t, err)
+		require.NotEmpty(t, files, pattern)
+		for _, file := range files {
+			var open *block
+			for n, line := range strings.Split(read(t, file), "\n") {
+				language, fence := strings.CutPrefix(line, "```")
+				switch {
+				case fence && open == nil:
+					open = &block{where: fmt.Sprintf("%s:%d", strings.TrimPrefix(file, root+"/"), n+1), language: language}
+				case fence:
+					all, open = append(all, *open), nil
+				case open != nil:
+					open.text += line + "\n"
+				}
+			}
+			require.Nil(t, open, "%s ends in an example", file)
+		}
+	}
+	return all
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// demo is a world without a config, in which the shell finds Goblin. What would
+// install something, or download it, is played.
+func demo(t *testing.T) *e2e.World {
+	w := e2e.NewWorld(t)
+	w.Written, w.Config = true, ""
+	bin := filepath.Join(w.Dir, "bin")
+	require.NoError(t, os.Mkdir(bin, 0o700))
+	require.NoError(t, os.Symlink(e2e.Goblin, filepath.Join(bin, "goblin")))
+	for name, script := range map[string]string{
+		"go": `[ "$*" = "install ." ]`,
+		// As the Inspector does, with its tools/list in each case.
+		"npx": `[ "$1 $2" = "-y @modelcontextprotocol/inspector" ] || exit 1
+shift 2
+[ "$1" = --cli ] && shift
+printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"inspector","version":"1"}}}' '{"jsonrpc":"2.0","id":2,"method":"tools/list"}' | "$1" "$2" | grep -q library_search_books`,
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700))
+	}
+	w.Env = append(w.Env, "PATH="+bin+":"+os.Getenv("PATH"))
+	return w
+}
+
+func TestExamplesOfTheDocsRun(t *testing.T) {
+	t.Parallel()
+	for _, b := range blocks(t) {
+		t.Run(b.where, func(t *testing.T) {
+			t.Parallel()
+			switch b.language {
+			case "sh":
+				runs(t, b.text)
+			case "yaml":
+				isConfig(t, b.text)
+			case "json":
+				isClientConfig(t, b.text)
+			case "lua":
+				out := demo(t).RunInput(b.text, "lua", "-")
+				require.Zero(t, out.Code, out.Stderr)
+			case "text": // tui draws the picture
+				require.Regexp(t, `^README\.md:`, b.where)
+			default:
+				t.Fatalf("nobody runs an example in %q", b.language)
+			}
+		})
+	}
+}
+
+// runs runs commands of a shell beside a host of the demo.
+func runs(t *testing.T, script string) {
+	w := demo(t)
+	port := e2e.FreePort(t)
+	w.Start(nil, "serve", "--listen", fmt.Sprintf("127.0.0.1:%d", port))
+	e2e.Eventually(t, "the host is ready", func() bool {
+		answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/readyz", port))
+		if err != nil {
+			return false
+		}
+		defer answer.Body.Close()
+		return answer.StatusCode == http.StatusOK
+	})
+	cmd := exec.Command("sh", "-e")
+	cmd.Env, cmd.Dir, cmd.Stdin = w.Environ(), w.Dir, strings.NewReader(script)
+	said, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", said)
+}
+
+// isConfig has Goblin read a config.
+func isConfig(t *testing.T, text string) {
+	w := demo(t)
+	file := filepath.Join(w.Dir, "example.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	out := w.Run("validate", "--config", file)
+	require.Zero(t, out.Code, out.Stderr)
+	require.Empty(t, out.Stderr, "no warnings")
+}
+
+// isClientConfig does what a client would do with an entry of its config.
+func isClientConfig(t *testing.T, text string) {
+	var file map[string]struct {
+		Goblin struct {
+			Command, URL string
+			Args         []string
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(text), &file))
+	require.Len(t, file, 1)
+	w := demo(t)
+	for _, servers := range file {
+		if entry := servers.Goblin; entry.URL != "" {
+			require.Contains(t, w.Succeeds("serve", "--help"), strings.TrimSuffix(strings.TrimPrefix(entry.URL, "http://"), "/mcp"), "the address that serve listens on")
+		} else {
+			require.Equal(t, "/path/to/goblin", entry.Command)
+			c := w.Pipe(append(slices.Clone(entry.Args), "--standalone")...)
+			c.Init()
+			require.Contains(t, c.Names("tools"), "library_search_books")
+		}
+	}
+}
+
+// effects are what the screen shows after the keys that the README tells to try.
+var effects = map[string]string{
+	"4 j j s Enter":            "on, held by you",
+	"2 / count Enter c Ctrl-S": "X cancels",
+	"5 ]":                      "tools/call",
+	"?":                        "Everywhere",
+	": setup Enter":            "Your clients",
+}
+
+func TestKeysOfTheReadmeWorkAsTyped(t *testing.T) {
+	t.Parallel()
+	w := demo(t)
+	p := w.Pane(112, 60)
+	p.Goblin("")
+	p.Shows("3 up", "Resources 2012")
+	rows := regexp.MustCompile("(?m)^\\| ((?:`[^`]+` ?)+) \\| ").FindAllStringSubmatch(section(t, "Two commands"), -1)
+	require.Len(t, rows, len(effects))
+	for _, row := range rows {
+		typed := strings.ReplaceAll(row[1], "`", "")
+		require.Contains(t, effects, typed)
+		for key := range strings.FieldsSeq(typed) {
+			switch key {
+			case "Enter", "Ctrl-S":
+				p.Keys(strings.Replace(key, "Ctrl-S", "C-s", 1))
+			default:
+				p.Types(key)
+			}
+		}
+		p.Shows(effects[typed])
+		if typed == "?" || strings.HasPrefix(typed, ":") {
+			p.Keys("Escape")
+			p.Hides(effects[typed])
+		}
+	}
+}
+
+// section is a part of the README.
+func section(t *testing.T, title string) string {
+	t.Helper()
+	_, rest, found := strings.Cut(read(t, root+"/README.md"), "\n## "+title+"\n")
+	require.True(t, found, title)
+	text, _, _ := strings.Cut(rest, "\n## ")
+	return text
+}
+
+// link is what a document leads to beside itself, as it is written.
+var link = regexp.MustCompile(`\]\(([^)\s:]+)\)`)
+
+func TestLinksOfTheDocsLead(t *testing.T) {
+	t.Parallel()
+	for _, file := range documents(t) {
+		for _, found := range link.FindAllStringSubmatch(prose(read(t, filepath.Join(root, file))), -1) {
+			to, part, _ := strings.Cut(found[1], "#")
+			target := file
+			if to != "" {
+				target = path.Join(path.Dir(file), to)
+			}
+			if _, err := os.Stat(filepath.Join(root, target)); err != nil {
+				t.Errorf("%s: %s: %v", file, found[1], err)
+			} else if part != "" && !slices.Contains(anchors(read(t, filepath.Join(root, target))), part) {
+				t.Errorf("%s: no heading for %s", file, found[1])
+			}
+		}
+	}
+}
+
+// prose is a document without its examples.
+func prose(text string) string {
+	return regexp.MustCompile("(?ms)^```.*?^```$|`[^`\n]*`").ReplaceAllString(text, "")
+}
+
+func anchors(text string) (all []string) {
+	for _, heading := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(text, -1) {
+		plain := regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(heading[1]), "")
+		all = append(all, strings.ReplaceAll(plain, " ", "-"))
+	}
+	return all
+}
+
+// documents are all of the project, by their paths from its root.
+func documents(t *testing.T) (all []string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "testdata" || d.Name() == "node_modules" || d.Name() == ".git"):
+			return fs.SkipDir
+		case strings.HasSuffix(file, ".md"):
+			all = append(all, strings.TrimPrefix(file, root+"/"))
+		}
+		return nil
+	}))
+	return all
+}
+
+// What is read of a release leads to nothing that the release has not.
+func TestArchivesHoldWhatTheirDocsLeadTo(t *testing.T) {
+	t.Parallel()
+	var held []string
+	for _, line := range regexp.MustCompile(`(?m)^      - ([\w./*-]+)$`).FindAllStringSubmatch(read(t, root+"/.goreleaser.yaml"), -1) {
+		files, err := filepath.Glob(filepath.Join(root, line[1]))
+		require.NoError(t, err)
+		for _, file := range files {
+			held = append(held, strings.TrimPrefix(file, root+"/"))
+		}
+	}
+	require.Contains(t, held, "README.md")
+	for _, file := range held {
+		if path.Ext(file) != ".md" {
+			continue
+		}
+		text := read(t, filepath.Join(root, file))
+		for _, found := range link.FindAllStringSubmatch(prose(text), -1) {
+			to, _, _ := strings.Cut(found[1], "#")
+			if to = path.Join(path.Dir(file), to); path.Ext(to) == ".md" && !slices.Contains(held, to) {
+				t.Errorf("%s leads to %s, which archives lack", file, to)
+			}
+		}
+		for _, named := range regexp.MustCompile("`((?:gateway|meta|tui|registry)/[\\w./]+\\.md)`").FindAllStringSubmatch(text, -1) {
+			if !slices.Contains(held, named[1]) {
+				t.Errorf("%s names %s, which archives lack", file, named[1])
+			}
+		}
+	}
+}
+
+// The README has room for what a newcomer needs.
+func TestReadmeIsShort(t *testing.T) {
+	t.Parallel()
+	require.LessOrEqual(t, strings.Count(read(t, root+"/README.md"), "\n"), 250)
+}
