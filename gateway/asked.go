@@ -162,8 +162,8 @@ func (g *Gateway) elicited(server string, conn upstream.Conn, c *upstream.Call, 
 	}
 	if c != nil {
 		x, ok := c.Cause.(*flight)
-		if ok && x.at().Session() == s && x.at().Context().Err() == nil {
-			x.at().Merge("elicited:"+id, "notifications/elicitation/complete", params)
+		if ok && x.exchange.Session() == s && x.exchange.Context().Err() == nil {
+			x.exchange.Merge("elicited:"+id, "notifications/elicitation/complete", params)
 			return
 		}
 	}

@@ -55,8 +55,7 @@ func (g *Gateway) readResource(r *request) {
 		g.readLocal(r, t)
 		return
 	}
-	g.forward(r, t, edits)
-	if !r.parked {
+	if g.forward(r, t, edits) {
 		g.countRead(r, t)
 	}
 }
@@ -127,25 +126,28 @@ func (g *Gateway) route(r *request, member string, resolve resolver) (t registry
 }
 
 // forward sends a request to the server that owns its target and answers with
-// what comes back.
-func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit) {
+// what comes back. It reports whether that is the end of the matter: not a demand
+// for input, nor lost because the client stayed away.
+func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit) bool {
 	r.server, r.target = t.Server, t
-	reply, err := g.passOn(r, edits)
+	reply, demand, err := g.passOn(r, edits)
 	left := err == nil && reply.Error != nil && jsonrpc.ParseErrorObject(reply.Error).Code == downstream.CodeUnsupportedVersion
 	if left || g.rejoined(r, err) {
-		reply, err = g.passOn(r, edits) // over another connection: that one has ended
+		reply, demand, err = g.passOn(r, edits) // over another connection: that one has ended
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		r.fail(err)
-		return
-	case r.parked:
-		return
+		return !r.Away()
+	}
+	if demand {
+		r.flight.asked.Store(true)
+		r.reply(reply.Result)
+		return false
 	}
 	if reply.Error == nil && r.tasks == noTask && !r.modern() && r.outer == nil {
 		r.buffer = reply.Buffer // nobody else keeps anything of it
 	}
-	g.answer(r, t.Server, t.Name, reply)
+	return g.answer(r, t.Server, t.Name, reply)
 }
 
 // Waiting for the connection after one whose session the server has forgotten.
@@ -157,7 +159,7 @@ const (
 // rejoined waits for another connection to the server of a request that it did
 // not carry out, as err says; false when there is none soon.
 func (g *Gateway) rejoined(r *request, err error) bool {
-	if err == nil || !errors.Is(err, upstream.ErrForgotten) || rawjson.Get(r.Exchange.Params(), "requestState") != nil {
+	if err == nil || !errors.Is(err, upstream.ErrForgotten) || rawjson.Get(r.Sent(), "requestState") != nil {
 		return false
 	}
 	b := g.server(r.server)
@@ -180,48 +182,110 @@ func (g *Gateway) rejoined(r *request, err error) bool {
 	}
 }
 
-// answer answers with what came back from a server for what it calls name.
-func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply) {
+// answer answers with what came back from a server for what it calls name; false
+// for a demand for input.
+func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply) bool {
 	w := &r.rewriter
 	w.registry, w.server, w.shape = g.reg, server, reply.Shape
 	if e := reply.Error; e != nil {
 		own := jsonrpc.ParseErrorObject(e)
 		if hopLocal(own.Code) {
 			r.fail(&upstream.Error{Code: upstream.BadReply, Server: server, Reason: "it refused the message itself: " + own.Message})
-			return
+			return true
 		}
 		if own.Code == codeURLElicitation && r.modern() && r.outer == nil {
-			if err := g.demandURLs(r, own.Data); err != nil {
-				r.fail(err)
-			}
-			return
+			return !g.demandURLs(r, own.Data)
 		}
 		e = g.fromModern(r, server, name, e)
 		g.rememberElicitations(r, server, e)
 		e = w.read(members.Fault, e)
 		r.refuse(e, w.edits...)
-		return
+		return true
 	}
 	if !rawjson.IsObject(reply.Result) {
 		r.fail(&upstream.Error{Code: upstream.BadReply, Server: server, Reason: "its result is not an object"})
-		return
+		return true
 	}
 	result := w.read(members.Result(r.Method()), reply.Result)
 	r.pass(result, w.edits...)
+	return true
 }
 
-// passOn passes a request on in the way of its era, and waits for the answer.
-// r.parked is set when it was answered by what the server asks.
-func (g *Gateway) passOn(r *request, edits []rawjson.Edit) (reply jsonrpc.Reply, err error) {
-	if r.modern() && holdable[r.Method()] && r.outer == nil {
-		reply, r.parked, err = g.callHeld(r, edits)
-		return reply, err
+// demandURLs turns the error by which a server demands that URLs are opened
+// first into a demand for input, as stateless clients know it. The client's
+// next attempt is a call like the first. It is false when that cannot be.
+func (g *Gateway) demandURLs(r *request, data []byte) bool {
+	if path := lacks(r, "elicitation", []byte(`{"mode":"url"}`)); path != nil {
+		r.fail(missingCapability(r.server, []string{"elicitation", "url"}))
+		return false
+	}
+	var inputs [][]byte
+	for e := range rawjson.Elements(rawjson.Get(data, "elicitations")) {
+		if rawjson.IsObject(e) {
+			inputs = append(inputs, rawjson.SetMember(e, "mode", []byte(`"url"`)))
+		}
+	}
+	if len(inputs) == 0 {
+		r.fail(&upstream.Error{Code: upstream.BadReply, Server: r.server, Reason: "it demands that a URL is opened, but names none"})
+		return false
+	}
+	r.reply(r.Demand("elicitation/create", inputs))
+	return true
+}
+
+// isForeign reports whether a request brings the state of a server.
+func isForeign(s downstream.State) bool { return s.Raw != nil && string(s.Raw) != "null" }
+
+// passOn passes a request on and waits for the answer. Between two of the stateless
+// era, what the server asks goes to the client as it is, which is a demand, and so
+// does what the client brings back. Everything else that servers ask reaches the
+// client by [downstream.Exchange.Request].
+func (g *Gateway) passOn(r *request, edits []rawjson.Edit) (reply jsonrpc.Reply, demand bool, err error) {
+	state, err := r.State()
+	if err != nil {
+		return reply, false, err
 	}
 	conn, release, err := g.slot(r)
 	if err != nil {
-		return reply, err
+		return reply, false, err
 	}
-	return g.call(r, r.fly(), conn, release, edits)
+	f := r.fly()
+	modern := conn.Info().Era == upstream.Modern
+	switch {
+	case modern && r.Parkable() && r.outer == nil:
+		f.call.ForwardInput, f.call.Answers, f.call.State = true, state.Answers, state.Raw
+	case isForeign(state):
+		release()
+		return reply, false, downstream.ErrForeignState
+	}
+	g.begin(r, f, conn, release, edits)
+	reply, err = g.call(r, f, conn)
+	if !f.call.ForwardInput {
+		if err == nil {
+			err = f.missing(r.server, reply)
+		}
+		return reply, false, err
+	}
+	if kind, _ := rawjson.String(rawjson.Get(reply.Result, "resultType")); err != nil || kind == "input_required" {
+		return reply, err == nil, err
+	}
+	if state.Ours || isForeign(state) || !g.screenMay(reply.Error) {
+		return reply, false, nil
+	}
+	// Once more, as one whose questions are put to who can answer them.
+	if conn, release, err = g.slot(r); err != nil {
+		return reply, false, err
+	}
+	f = r.fly()
+	g.begin(r, f, conn, release, edits)
+	if conn.Info().Era == upstream.Modern {
+		f.call.Capabilities = g.relayable(r.Client().Capabilities, true)
+	}
+	reply, err = g.call(r, f, conn)
+	if err == nil {
+		err = f.missing(r.server, reply)
+	}
+	return reply, false, err
 }
 
 // fly gives a request a flight of its own, which is part of it for the first.
@@ -255,18 +319,22 @@ func (g *Gateway) slot(r *request) (conn upstream.Conn, release func(), err erro
 	return conn, release, err
 }
 
-// call sends a request over a connection and waits for the answer. What the
-// call needs besides is set in f.
-func (g *Gateway) call(r *request, f *flight, conn upstream.Conn, release func(), edits []rawjson.Edit) (jsonrpc.Reply, error) {
+// begin makes a request's call over a connection. What it needs besides is set by
+// the caller.
+func (g *Gateway) begin(r *request, f *flight, conn upstream.Conn, release func(), edits []rawjson.Edit) {
 	f.exchange, f.release, r.era = r.Exchange, release, conn.Info().Era
-	if f.outer = r.outer; f.outer != nil {
-		f.held = f.outer.held
+	if r.outer != nil {
+		f.outer = &r.outer.request.flight
 	}
-	defer f.land()
 	f.call.Context, f.call.Cause = r.Context(), f
 	f.call.Method, f.call.Params, f.call.Edits = r.Method(), r.Params(), edits
 	g.trackProgress(r, &f.call, rawjson.Path(r.Params(), "_meta", "progressToken"))
 	g.stampModern(r, conn, &f.call)
+}
+
+// call makes a flight's call and waits for the answer.
+func (g *Gateway) call(r *request, f *flight, conn upstream.Conn) (jsonrpc.Reply, error) {
+	defer f.land()
 	g.flights.add(conn, f)
 	reply, err := g.perform(r, conn, f)
 	g.flights.remove(f, err == nil)
@@ -290,14 +358,13 @@ func (g *Gateway) trackProgress(r *request, c *upstream.Call, token []byte) {
 		c.Progress = func([]byte) {}
 		return
 	}
-	key := "progress:" + string(token)
 	c.Progress = func(params []byte) {
 		params = unrelated(params)
-		own := rawjson.Get(params, "progressToken")
-		if own == nil {
+		token, own := r.Token(token), rawjson.Get(params, "progressToken")
+		if own == nil || token == nil || len(token) > maxToken {
 			return
 		}
-		r.Relay(r.server, key, "notifications/progress", params, rawjson.Replace(params, own, token))
+		r.Relay(r.server, "progress:"+string(token), "notifications/progress", params, rawjson.Replace(params, own, token))
 		g.journal.Notification(registry.ToClient, r.Session(), r.server, "notifications/progress", r.name, params)
 	}
 }

@@ -27,17 +27,11 @@ type request struct {
 	parts   [][]byte        // the answer, if it is a result in parts
 	buffer  *jsonrpc.Buffer // of the answer, held until it is in the journal; may be nil
 	code    int             // 0 for a result, else the error's code
-	// stripped is the params without what they say to Goblin itself; nil when
-	// nothing is left out.
-	stripped []byte
-	// token is the progress token of a call that is held, nil for none.
-	token []byte
 	// outer is the call that the request was made for, nil for a client's own.
 	outer    *outer
 	era      upstream.Era // of the connection over which it was passed on
 	tasks    taskUse
 	recorded bool // in the journal already
-	parked   bool // answered by what the server asks
 
 	// What a call needs is part of its request, so that both are one
 	// allocation.
@@ -57,20 +51,14 @@ func (r *request) edit(raw []byte, name string) []rawjson.Edit {
 type resolver func(*registry.Registry, string) (registry.Target, error)
 
 func (r *request) reply(result []byte, edits ...rawjson.Edit) {
-	if r.modern() && r.outer == nil {
-		edits = r.gateway.modernResult(r.Method(), result, edits, nil)
-	}
-	r.answer, r.edits = result, edits
-	r.Reply(result, edits...)
+	r.answer = result
+	r.edits = r.Reply(result, edits...)
 }
 
 // pass is reply for what a server sent, which is in one line.
 func (r *request) pass(result []byte, edits ...rawjson.Edit) {
-	if r.modern() && r.outer == nil {
-		edits = r.gateway.modernResult(r.Method(), result, edits, r.rewriter.shape)
-	}
-	r.answer, r.edits = result, edits
-	r.Pass(result, r.buffer, edits...)
+	r.answer = result
+	r.edits = r.Pass(result, r.buffer, r.rewriter.shape, edits...)
 }
 
 // answerParts answers with a result of ours in parts, which nobody writes to any
@@ -81,12 +69,8 @@ func (r *request) answerParts(parts [][]byte) {
 }
 
 func (r *request) refuse(object []byte, edits ...rawjson.Edit) {
-	if r.modern() && r.Method() == "resources/read" {
-		object, edits = modernError(rawjson.Splice(object, edits...), r.name), nil
-	}
-	r.answer, r.edits = object, edits
-	r.code = jsonrpc.ParseErrorObject(object).Code
-	r.Error(object, edits...)
+	r.answer, r.edits = r.Error(object, edits...)
+	r.code = jsonrpc.ParseErrorObject(r.answer).Code
 }
 
 // fail answers with the error that is documented for err's kind.
@@ -94,12 +78,8 @@ func (r *request) fail(err error) {
 	if ended := context.Cause(r.Session().Context()); ended != nil {
 		err = &upstream.Error{Code: upstream.ConnectionError, Server: registry.Local, Reason: "the session ends: " + ended.Error(), Err: ended}
 	}
-	e := clientError(err)
-	if r.modern() && e.Code == codeResourceNotFound {
-		e.Code = jsonrpc.CodeInvalidParams
-	}
+	e := r.Fail(clientError(err))
 	r.code, r.answer = e.Code, e.Object()
-	r.Fail(e)
 }
 
 type method func(*Gateway, *request)
@@ -148,8 +128,8 @@ func (g *Gateway) Handle(x *downstream.Exchange) {
 	table := methods
 	if r.modern() {
 		table = modernMethods
-		r.stripped = strip(x.Params(), x.Method() == "tasks/update")
 		g.met(r)
+		x.OnPark(func(result []byte, edits []rawjson.Edit) { g.recordParked(r, result, edits) })
 	}
 	serve, known := table[x.Method()]
 	if !known {
@@ -157,7 +137,7 @@ func (g *Gateway) Handle(x *downstream.Exchange) {
 		g.record(r, "other")
 		return
 	}
-	if err := members.Params(x.Method()).Check(x.Params()); err != nil {
+	if err := members.Params(x.Method()).Check(x.Sent()); err != nil {
 		serve = func(_ *Gateway, r *request) {
 			r.fail(jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: %v", err))
 		}
@@ -168,7 +148,7 @@ func (g *Gateway) Handle(x *downstream.Exchange) {
 		}
 	}
 	serve(g, r)
-	if !r.recorded {
+	if !r.recorded && !x.Away() {
 		g.record(r, x.Method())
 	}
 }

@@ -15,9 +15,6 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// codeResourceNotFound is MCP's "resource not found" up to 2025-11-25.
-const codeResourceNotFound = -32002
-
 // hopLocal reports errors that concern only the connection they came on:
 // headers that do not match, and a revision that is not spoken (2026-07-28).
 func hopLocal(code int) bool { return code == -32020 || code == -32022 }
@@ -102,7 +99,7 @@ func notFoundError(e *registry.NotFoundError, pending []string) *jsonrpc.Error {
 	case registry.Prompt:
 		out.Data = rawjson.Object("code", "PROMPT_NOT_FOUND", "name", e.Name)
 	default:
-		out.Code = codeResourceNotFound
+		out.Code = downstream.CodeResourceNotFound
 		out.Data = rawjson.Object("code", "RESOURCE_NOT_FOUND", "uri", e.Name)
 	}
 	if len(pending) > 0 {

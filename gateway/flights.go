@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"sync"
@@ -9,37 +8,32 @@ import (
 	"time"
 
 	"goblin/gateway/downstream"
+	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
+	"goblin/registry/rawjson"
 )
 
-// flight is one client request under way at a backend.
+// flight is one client request under way at a backend, or at a local tool.
 type flight struct {
-	exchange *downstream.Exchange // nil where held is set
-	held     *held                // of a stateless client, which may come back for it
-	outer    *outer               // the call that the request was made for, nil for a client's own
+	exchange *downstream.Exchange
+	outer    *flight // of the call that the request was made for, nil for a client's own
 	call     upstream.Call
 	release  func() // gives the backend's limiter slot back; once
 	landed   atomic.Bool
-	asked    atomic.Bool // the backend asked the client something meanwhile
+	asked    atomic.Bool              // the backend asked the client something meanwhile
+	lacking  atomic.Pointer[[]string] // a capability that the client did not declare, but was needed
+	thinking thinking
 
 	link         *link   // where it is under way, nil before and after
 	older, newer *flight // under way there
 }
 
-// at is the request that waits for the flight now, or did last.
-func (x *flight) at() *downstream.Exchange {
-	if x.held != nil {
-		return x.held.request().Exchange
-	}
-	return x.exchange
-}
-
-// context ends when nobody waits for the flight any more.
-func (x *flight) context() context.Context {
-	if x.exchange != nil {
-		return x.exchange.Context()
-	}
-	return x.call.Context
+// thinking is the time that people took to answer the questions of a flight.
+type thinking struct {
+	mu     sync.Mutex
+	open   int           // questions that people think about now
+	since  time.Time     // of the first of them
+	before time.Duration // for those before
 }
 
 // land gives the slot back, unless that was done already.
@@ -53,12 +47,68 @@ func (x *flight) land() {
 // people are asked.
 func (x *flight) pause() {
 	x.call.Pause()
-	x.outer.pause()
+	for ; x != nil; x = x.outer {
+		x.asked.Store(true)
+		t := &x.thinking
+		t.mu.Lock()
+		if t.open++; t.open == 1 {
+			t.since = time.Now()
+		}
+		t.mu.Unlock()
+	}
 }
 
 func (x *flight) resume() {
 	x.call.Resume()
-	x.outer.resume()
+	for ; x != nil; x = x.outer {
+		t := &x.thinking
+		t.mu.Lock()
+		if t.open--; t.open == 0 {
+			t.before += time.Since(t.since)
+		}
+		t.mu.Unlock()
+	}
+}
+
+// waited is how long people have been asked so far.
+func (x *flight) waited() time.Duration {
+	t := &x.thinking
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.open > 0 {
+		return t.before + time.Since(t.since)
+	}
+	return t.before
+}
+
+// lacks notes a capability that the client did not declare, but was needed.
+func (x *flight) lacks(path []string) {
+	for x.outer != nil {
+		x = x.outer
+	}
+	x.lacking.Store(&path)
+}
+
+// missing is the error for a stateless request that failed for want of a capability;
+// nil for others.
+func (x *flight) missing(server string, reply jsonrpc.Reply) error {
+	path := x.lacking.Load()
+	if path == nil || reply.Error == nil && string(rawjson.Get(reply.Result, "isError")) != "true" {
+		return nil
+	}
+	return missingCapability(server, *path)
+}
+
+// missingCapability is the error for a request that cannot be served without
+// what its client did not declare (2026-07-28, SEP-2575).
+func missingCapability(server string, path []string) *jsonrpc.Error {
+	need := emptyResult
+	for _, name := range slices.Backward(path) {
+		need = rawjson.SetMember(emptyResult, name, need)
+	}
+	e := jsonrpc.Errorf(downstream.CodeMissingCapability, "Server '%s' needs a capability that the client did not declare: %s", server, path[len(path)-1])
+	e.Data = rawjson.SetMember(emptyResult, "requiredCapabilities", need)
+	return e
 }
 
 // flights knows the open connections and what is under way on each, so that
@@ -144,7 +194,7 @@ func (f *flights) remove(x *flight, answered bool) {
 		l.broken = make(map[string]time.Time)
 	}
 	maps.DeleteFunc(l.broken, func(_ string, until time.Time) bool { return now.After(until) })
-	l.broken[x.at().Session().ID()] = now.Add(brokenTime)
+	l.broken[x.exchange.Session().ID()] = now.Add(brokenTime)
 }
 
 // others reports whether a call of another session than s ended without an
@@ -227,13 +277,14 @@ func (f *flights) oneClients(conn upstream.Conn, all []*flight) bool {
 	if len(all) == 0 {
 		return false
 	}
-	s := all[0].at().Session()
+	s := all[0].exchange.Session()
 	for _, x := range all {
-		if x.at().Session() != s {
+		if x.exchange.Session() != s {
 			return false
 		}
 	}
-	if one := all[0].held; s.Stateless() && slices.ContainsFunc(all[1:], func(x *flight) bool { return one == nil || x.held != one }) {
+	one := all[0].exchange.Outer()
+	if s.Stateless() && slices.ContainsFunc(all[1:], func(x *flight) bool { return x.exchange.Outer() != one }) {
 		return false // and not all made for one and the same call
 	}
 	f.mu.Lock()

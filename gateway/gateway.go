@@ -54,9 +54,6 @@ type Options struct {
 	// Memory bounds what servers, and whoever else shares it, make the process hold;
 	// nil bounds nothing.
 	Memory *memory.Account
-	// HoldLimit is how long a stateless client may take to come back with what
-	// a server asked for; 15 min by default.
-	HoldLimit time.Duration
 	// Only names the servers to start; nil starts all that are enabled.
 	Only []string
 }
@@ -84,7 +81,6 @@ type Gateway struct {
 	flights       flights
 	subscriptions subscriptions
 	listens       listens
-	holds         holds
 	elicitations  elicitations
 	said          said
 	tokens        tokens
@@ -112,7 +108,7 @@ func New(o Options) *Gateway {
 		mask:    o.Mask,
 		journal: &journal.Journal{Registry: o.Registry, Metrics: o.Metrics, Mask: o.Mask},
 		o:       o, reg: o.Registry, log: o.Logger, metrics: o.Metrics,
-		serverInfo: rawjson.Object("name", "goblin", "title", "Goblin", "version", o.Version),
+		serverInfo: ServerInfo(o.Version),
 		servers:    make(map[string]*backend),
 		clients:    make(map[*downstream.Session]*client),
 	}
@@ -122,11 +118,6 @@ func New(o Options) *Gateway {
 	g.said.init()
 	g.subscriptions.init()
 	g.tasks.init()
-	if o.HoldLimit <= 0 {
-		o.HoldLimit = holdLimit
-	}
-	g.holds.init(o.HoldLimit)
-	g.holds.account = o.Memory
 	for i := range o.Config.Servers {
 		s := o.Config.Servers[i]
 		if o.Only == nil || slices.Contains(o.Only, s.Name) {
@@ -135,6 +126,11 @@ func New(o Options) *Gateway {
 		}
 	}
 	return g
+}
+
+// ServerInfo is Goblin's name and version as clients get them, a raw object.
+func ServerInfo(version string) []byte {
+	return rawjson.Object("name", "goblin", "title", "Goblin", "version", version)
 }
 
 // RegistryOptions are the options of the registry that serves cfg.
@@ -155,8 +151,6 @@ func RegistryOptions(cfg *config.Config) registry.Options {
 // Run starts the servers and serves until ctx ends; it returns when every
 // connection is closed and every child process gone.
 func (g *Gateway) Run(ctx context.Context) {
-	g.o.Memory.Join(&g.holds.large)
-	defer g.o.Memory.Leave(&g.holds.large)
 	g.mu.Lock()
 	g.run = ctx
 	for _, name := range g.order {
@@ -401,7 +395,6 @@ func (g *Gateway) Closed(s *downstream.Session) {
 	g.metrics.Session(s.Transport(), -1)
 	g.log.Debug("Session closed", "session", s.ID(), "client", s.Name())
 	g.elicitations.forget(s)
-	g.holds.release(s)
 	for _, own := range g.tasks.release(s) {
 		g.cancelTask(own)
 	}

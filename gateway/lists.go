@@ -38,9 +38,7 @@ func lister(kind registry.Kind, member string) method {
 		}
 		around = append(around, '}')
 		behind := len(around) - len(open)
-		if r.modern() { // what it adds comes first
-			around = rawjson.Splice(around, g.modernResult(r.Method(), around, nil, nil)...)
-		}
+		around = rawjson.Splice(around, r.Envelope(around, nil, nil)...) // what it adds comes first
 		at := len(around) - behind
 		r.answerParts(slices.Concat([][]byte{around[:at]}, page.Chunks, [][]byte{around[at:]}))
 	}

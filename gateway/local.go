@@ -1,8 +1,10 @@
 package gateway
 
 import (
+	"context"
 	"encoding/base64"
 
+	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
 	"goblin/registry"
 	"goblin/registry/rawjson"
@@ -20,19 +22,32 @@ func (g *Gateway) callLocal(r *request, t registry.Target) {
 		return
 	}
 	tool := t.Local.Tool
-	var result []byte
-	var err error
+	if tool.Asks && r.outer != nil {
+		r.fail(jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%s cannot be called from within itself", r.name))
+		return
+	}
+	o, ctx := &outer{gateway: g, request: r}, r.Context()
 	if tool.Asks {
-		result, r.parked, err = g.callAsking(r, tool, args)
-	} else {
-		result, err = tool.Call(registry.WithRequest(r.Context(), &outer{gateway: g, request: r}), args)
+		state, err := r.State()
+		if err == nil && isForeign(state) {
+			err = downstream.ErrForeignState
+		}
+		if err != nil {
+			r.fail(err)
+			return
+		}
+		ctx = context.WithValue(ctx, outerKey{}, o)
 	}
-	switch {
-	case err != nil:
+	result, err := tool.Call(registry.WithRequest(ctx, o), args)
+	if err == nil {
+		err = r.flight.missing(r.server, jsonrpc.Reply{Result: result})
+	}
+	if err != nil {
 		r.fail(err)
-	case !r.parked:
-		r.reply(result)
+		return
 	}
+	r.reply(result)
+
 }
 
 // readLocal reads a resource of Goblin's own.

@@ -280,7 +280,7 @@ func (g *Gateway) message(server string, conn upstream.Conn, c *upstream.Call, p
 // requests that wants it.
 func (g *Gateway) messageTo(server string, causes []*flight, level logLevel, params []byte) {
 	for _, x := range slices.Backward(causes) {
-		at := x.at()
+		at := x.exchange
 		to := g.client(at.Session())
 		if to == nil || level < to.wantsFor(at) {
 			continue
@@ -315,7 +315,7 @@ func behind(causes []*flight, mark jsonrpc.Mark) {
 		return
 	}
 	for _, x := range causes {
-		x.at().Behind(mark)
+		x.exchange.Behind(mark)
 	}
 }
 

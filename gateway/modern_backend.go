@@ -36,25 +36,6 @@ func (g *Gateway) stampModern(r *request, conn upstream.Conn, c *upstream.Call) 
 	}
 }
 
-// callModern passes a request between two of the same era: what the server asks
-// goes to the client as it is, and so does what the client brings back, unless
-// the state that it brings was Goblin's own.
-func (g *Gateway) callModern(r *request, conn upstream.Conn, release func(), edits []rawjson.Edit, own bool) (reply jsonrpc.Reply, parked bool, err error) {
-	f := r.fly()
-	f.call.ForwardInput = true
-	if !own {
-		f.call.Answers = rawjson.Get(r.Exchange.Params(), "inputResponses")
-		f.call.State = rawjson.Get(r.Exchange.Params(), "requestState")
-	}
-	reply, err = g.call(r, f, conn, release, edits)
-	if kind, _ := rawjson.String(rawjson.Get(reply.Result, "resultType")); err != nil || kind != "input_required" {
-		return reply, false, err
-	}
-	r.flight.asked.Store(true)
-	r.reply(reply.Result)
-	return reply, true, nil
-}
-
 // screenMay reports whether a server refused a call for want of what the user of
 // an open screen can do.
 func (g *Gateway) screenMay(refusal []byte) bool {
@@ -132,7 +113,7 @@ func (g *Gateway) fromModern(r *request, server, name string, object []byte) []b
 		// The revision has no code of its own for a resource that is not there.
 		uri, ok := rawjson.String(rawjson.Get(e.Data, "uri"))
 		if r.Method() == "resources/read" && ok && uri == name {
-			code := rawjson.Replace(object, rawjson.Get(object, "code"), strconv.AppendInt(nil, codeResourceNotFound, 10))
+			code := rawjson.Replace(object, rawjson.Get(object, "code"), strconv.AppendInt(nil, downstream.CodeResourceNotFound, 10))
 			return rawjson.Splice(object, code)
 		}
 	}

@@ -71,12 +71,10 @@ func (g *Gateway) inquire(ctx context.Context, q *inquiry, c *upstream.Call) (
 	q.causes, q.certain = g.flights.causes(q.conn, c)
 	var who capable
 	switch {
-	case q.certain && newest(q.causes).held != nil:
-		return g.hold(ctx, q, newest(q.causes).held)
 	case q.certain:
-		x := newest(q.causes).at()
-		session, who = x.Session(), x
-		if x.Modern() != nil { // of a kind that cannot be answered by a demand for input
+		x := newest(q.causes).exchange
+		session, who = x.Session(), x.Outer()
+		if !x.Asks() {
 			who = nobody{}
 		}
 	case len(q.causes) == 0:
@@ -91,11 +89,47 @@ func (g *Gateway) inquire(ctx context.Context, q *inquiry, c *upstream.Call) (
 	case session == nil:
 		return g.unclaimed(ctx, q)
 	}
+	stateless := q.certain && newest(q.causes).exchange.Modern() != nil
 	if err := able(who, q.capability, q.params); err != nil {
-		return g.unable(ctx, q, err)
+		asked, result, fault := g.unable(ctx, q, err)
+		if stateless && who != (nobody{}) && asked == nil && fault != nil {
+			newest(q.causes).lacks(lacks(who, q.capability, q.params))
+		}
+		return asked, result, fault
 	}
-	result, fault = g.askClient(ctx, session, q)
+	if stateless {
+		result, fault = g.askStateless(ctx, q)
+	} else {
+		result, fault = g.askClient(ctx, session, q)
+	}
 	return session, result, fault
+}
+
+var errUnanswered = jsonrpc.Errorf(jsonrpc.CodeInternal, "the client gave no answer")
+
+// askStateless puts a question to the stateless client whose calls may have made the
+// server ask: the newest, or one before, if that came to its end without a question.
+func (g *Gateway) askStateless(ctx context.Context, q *inquiry) ([]byte, *jsonrpc.Error) {
+	defer rest(q.causes)()
+	for _, x := range slices.Backward(q.causes) {
+		if !x.exchange.Asks() {
+			continue
+		}
+		reply, err := x.exchange.Request(ctx, q.method, q.params)
+		if err == nil {
+			return reply.Result, nil
+		}
+		if errors.Is(err, downstream.ErrNoRoom) {
+			g.log.Warn("Questions refused: too many calls wait for their client", "server", q.server)
+		}
+		if !errors.Is(err, downstream.ErrAnswered) && !errors.Is(err, downstream.ErrCancelled) {
+			break
+		}
+	}
+	if q.capability == "elicitation" {
+		return []byte(`{"action":"cancel"}`), nil
+	}
+	return nil, errUnanswered
 }
 
 // nobody can do nothing.
@@ -133,7 +167,7 @@ func (g *Gateway) unable(ctx context.Context, q *inquiry, why *jsonrpc.Error) (*
 	}
 	asker := registry.Asker{Server: q.server, Why: registry.AskNoCall}
 	if x := newest(q.causes); x != nil {
-		asker = registry.Asker{Server: q.server, Why: registry.AskUnable, Client: x.at().Client().Name, Call: subject(q.causes)}
+		asker = registry.Asker{Server: q.server, Why: registry.AskUnable, Client: x.exchange.Client().Name, Call: subject(q.causes)}
 	}
 	if session, reply, ok := g.askScreens(ctx, q, asker); ok {
 		return session, reply.Result, fault(reply)
@@ -147,7 +181,7 @@ func subject(causes []*flight) string {
 	if len(causes) != 1 {
 		return ""
 	}
-	x := causes[0].at()
+	x := causes[0].exchange
 	name, ok := rawjson.String(rawjson.Get(x.Params(), "name"))
 	if !ok {
 		name, _ = rawjson.String(rawjson.Get(x.Params(), "uri"))
@@ -202,7 +236,7 @@ func ask(ctx context.Context, s *downstream.Session, causes []*flight, method st
 	case len(causes) == 0:
 		return s.Request(ctx, method, params)
 	case len(causes) == 1:
-		return causes[0].at().Request(ctx, method, params)
+		return causes[0].exchange.Request(ctx, method, params)
 	case s.Transport() == "http":
 		return askOnAnyStream(ctx, s, causes, method, params)
 	}
@@ -235,7 +269,7 @@ func outlive(parent context.Context, causes []*flight) (ctx context.Context, rel
 	left.Store(int64(len(causes)))
 	stops := make([]func() bool, len(causes))
 	for i, x := range causes {
-		of := x.context()
+		of := x.exchange.Context()
 		stops[i] = context.AfterFunc(of, func() {
 			if left.Add(-1) == 0 {
 				cancel(context.Cause(of))
@@ -255,7 +289,7 @@ func outlive(parent context.Context, causes []*flight) (ctx context.Context, rel
 // that request was answered meanwhile or its stream is gone.
 func askOnAnyStream(ctx context.Context, s *downstream.Session, causes []*flight, method string, params []byte) (jsonrpc.Reply, error) {
 	for _, x := range slices.Backward(causes) {
-		reply, err := x.at().Request(ctx, method, params)
+		reply, err := x.exchange.Request(ctx, method, params)
 		if !errors.Is(err, downstream.ErrAnswered) && !errors.Is(err, downstream.ErrNoStream) {
 			return reply, err
 		}

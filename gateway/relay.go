@@ -58,7 +58,7 @@ func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.
 		// A vendor's own: it goes where its cause is certain.
 		if causes, certain := g.flights.causes(conn, c); certain {
 			for _, x := range slices.Backward(causes) { // one that is answered meanwhile is none
-				at := x.at()
+				at := x.exchange
 				if mark, sent := at.Relay(s.Name(), "", method, params); sent {
 					behind(causes, mark)
 					g.journal.Notification(registry.ToClient, at.Session(), s.Name(), method, "", params)

@@ -57,7 +57,7 @@ func (r *request) asksForTask() bool {
 // a server that has them would make one.
 func (r *request) ignoreTask() {
 	if !r.tasksNegotiated() && r.asksForTask() {
-		r.stripped = rawjson.Without(r.Params(), "task")
+		r.Omit("task")
 	}
 }
 
@@ -124,7 +124,7 @@ func (g *Gateway) createTask(r *request, t registry.Target, edits []rawjson.Edit
 		return
 	}
 	f := &r.flight
-	f.exchange, f.release = r.Exchange, release
+	g.begin(r, f, conn, release, edits)
 	defer f.land()
 	switch {
 	case !offersTasks(conn):
@@ -135,8 +135,9 @@ func (g *Gateway) createTask(r *request, t registry.Target, edits []rawjson.Edit
 		return
 	}
 	own := &task{server: t.Server, conn: conn, owner: r.Session()}
-	f.call.Context, f.call.Cause = context.WithoutCancel(r.Context()), f
-	f.call.Method, f.call.Params = r.Method(), rawjson.Splice(r.Params(), edits...)
+	f.call.Context = context.WithoutCancel(r.Context())
+	f.call.Params, f.call.Edits = rawjson.Splice(r.Params(), edits...), nil
+	f.call.Token, f.call.Progress = rawjson.Edit{}, nil // its progress goes on after the answer
 	if token := rawjson.Path(f.call.Params, "_meta", "progressToken"); token != nil {
 		g.tasks.track(own, func(params []byte) {
 			if len(token) > maxToken {
@@ -388,12 +389,8 @@ func (g *Gateway) serveTask(r *request) {
 		return
 	}
 	f := &r.flight
-	f.exchange, f.release = r.Exchange, release
+	g.begin(r, f, conn, release, r.edit(raw, own.original))
 	defer f.land()
-	f.call.Context, f.call.Cause = r.Context(), f
-	f.call.Method, f.call.Params, f.call.Edits = r.Method(), r.Params(), r.edit(raw, own.original)
-	g.trackProgress(r, &f.call, rawjson.Path(r.Params(), "_meta", "progressToken"))
-	g.stampModern(r, conn, &f.call)
 	if r.Method() == "tasks/result" {
 		// It takes as long as the task. What the task asks for meanwhile names
 		// the task, so other questions are not this request's.

@@ -67,7 +67,7 @@ func (g *Gateway) deliverTask(own *task, n taskNotice) {
 		return
 	}
 	if own.hidden != nil {
-		own.hidden.at().Relay(own.server, "", n.method, unrelated(n.params))
+		own.hidden.exchange.Relay(own.server, "", n.method, unrelated(n.params))
 		return
 	}
 	if n.method == "notifications/message" {

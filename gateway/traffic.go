@@ -6,6 +6,7 @@ import (
 
 	"goblin/gateway/journal"
 	"goblin/registry"
+	"goblin/registry/rawjson"
 )
 
 // record counts a request and writes it to the journal of traffic.
@@ -15,6 +16,13 @@ func (g *Gateway) record(r *request, label string) {
 	})
 	r.buffer.Release()
 	r.answer, r.buffer = nil, nil
+}
+
+// recordParked counts and records a request that was answered by a demand for input.
+func (g *Gateway) recordParked(r *request, result []byte, edits []rawjson.Edit) {
+	g.journal.Request(r.Exchange, r.Method(), r.server, r.name, journal.Answer{
+		Body: result, Edits: edits, Asked: r.flight.asked.Swap(false),
+	})
 }
 
 // withdrawn reports whether a question ended without an answer, so that the

@@ -88,7 +88,7 @@ func TestAnswersOvertakeChatter(t *testing.T) {
 		return <-begun
 	}
 	one, other, third, nested := take("1"), take("2"), take("3"), take("4")
-	inner := nested.Nested(t.Context(), "x", []byte(`{}`), func() *downstream.Exchange { return nested })
+	inner := nested.Nested(t.Context(), "x", []byte(`{}`))
 	line := func(of string) []byte { return fmt.Appendf(nil, `{"of":%q,"pad":%q}`, of, strings.Repeat("x", 100)) }
 	for i := range lines {
 		s.Relay("loud", "said", line("session"))
@@ -195,7 +195,7 @@ func TestNestedRequestsSpareTheirClient(t *testing.T) {
 	line := []byte(`{"data":"` + strings.Repeat("x", 64<<10) + `"}`)
 	h.handle = func(x *downstream.Exchange) {
 		x.Notify("", "notifications/first", nil)
-		n := x.Nested(t.Context(), "tools/call", []byte(`{}`), func() *downstream.Exchange { return x })
+		n := x.Nested(t.Context(), "tools/call", []byte(`{}`))
 		for range 1000 {
 			n.Notify("", "notifications/message", line)
 		}

@@ -83,6 +83,12 @@ type Options struct {
 	// Memory bounds what all sessions, and whoever else shares it, make the process
 	// hold; nil bounds nothing.
 	Memory *memory.Account
+	// Parking has the calls that wait for stateless clients; nil for one of this
+	// session, or endpoint, alone.
+	Parking *Parking
+	// ServerInfo is what results of stateless requests say of who answers, a raw
+	// object; nil adds nothing to results.
+	ServerInfo []byte
 	// Drain is how long requests in flight may take to be answered, and the
 	// answers to be read, after the client's end of input or at shutdown;
 	// 5 s by default.
@@ -118,6 +124,9 @@ func (o Options) withDefaults() *Options {
 	}
 	if o.Limits.InFlight <= 0 {
 		o.Limits.InFlight = 16384
+	}
+	if o.Parking == nil {
+		o.Parking = NewParking(0, o.Memory)
 	}
 	if o.Drain <= 0 {
 		o.Drain = 5 * time.Second

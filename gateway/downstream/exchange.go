@@ -37,7 +37,9 @@ type Exchange struct {
 	key     string // of Session.inFlight
 	method  string
 	params  []byte
-	modern  *Modern // nil up to 2025-11-25
+	inner   []byte    // what Params returns, if that is not params; set before Handle
+	modern  *Modern   // nil up to 2025-11-25
+	outer   *Exchange // of a nested request, else nil
 	began   time.Time
 	seq     uint64
 	held    int64 // see Session.hold
@@ -47,15 +49,24 @@ type Exchange struct {
 
 	burst    *jsonrpc.Burst // of With
 	finished atomic.Bool    // Finish was called, or run has returned
+	rested   atomic.Bool    // it counts among the requests in flight no more
 
-	mu     sync.Mutex
-	over   atomic.Bool // changed under mu; answered or cancelled: nothing more is sent
-	reason string
-	cause  error // why ctx ends
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	waiter Waiter         // of Await
-	behind []jsonrpc.Mark // what the answer must not overtake
+	// Of stateless requests only.
+	parked  atomic.Pointer[parked] // nil before the first question
+	onPark  func([]byte, []rawjson.Edit)
+	ours    bool   // it brings a state of ours
+	theirs  []byte // a server's state that it brings, raw
+	refused error  // why the state is no good
+
+	mu        sync.Mutex
+	over      atomic.Bool // changed under mu; answered or cancelled: nothing more is sent
+	reason    string
+	cause     error // why ctx ends
+	ctx       context.Context
+	cancel    context.CancelCauseFunc
+	waiter    Waiter         // of Await
+	behind    []jsonrpc.Mark // what the answer must not overtake
+	concluded bool           // it is to be answered: nothing is asked any more
 }
 
 // turn is the place of a request among those of the same order.
@@ -161,6 +172,12 @@ func (x *Exchange) start(burst *jsonrpc.Burst) (taken bool) {
 
 // run lets the handler answer.
 func (x *Exchange) run() {
+	if x.modern != nil {
+		x.inner = strip(x.params, x.method == "tasks/update")
+		if x.join() {
+			return // the call that it has come back for finishes it
+		}
+	}
 	defer x.Finish()
 	defer x.Recover()
 	x.await()
@@ -173,8 +190,24 @@ func (x *Exchange) Finish() {
 	if x.finished.Swap(true) {
 		return
 	}
-	if !x.answered() {
-		x.Fail(jsonrpc.Errorf(jsonrpc.CodeInternal, "Internal error: the request was not answered"))
+	x.mu.Lock()
+	x.concluded = true
+	x.mu.Unlock()
+	at := x
+	if p := x.parked.Load(); p != nil {
+		defer x.session.away.Done()
+		at = p.finish()
+	}
+	if !at.answered() {
+		at.Fail(jsonrpc.Errorf(jsonrpc.CodeInternal, "Internal error: the request was not answered"))
+	}
+	at.rest()
+}
+
+// rest takes a request off those in flight.
+func (x *Exchange) rest() {
+	if x.rested.Swap(true) {
+		return
 	}
 	if x.after != nil {
 		x.after()
@@ -227,37 +260,58 @@ func (x *Exchange) Await(w Waiter) {
 // Session is the client that asks.
 func (x *Exchange) Session() *Session { return x.session }
 
+// Outer is the client's own request: x, or the one that a nested x belongs to.
+func (x *Exchange) Outer() *Exchange {
+	if x.outer != nil {
+		return x.outer
+	}
+	return x
+}
+
+// A stateless client that is asked something comes back with another request, which
+// then stands for the first: ID, Sent, Began, Modern, Client, Can, Cancelled and
+// Reason are those of the last that came.
+
 // ID is the request's id as it stood in the frame.
-func (x *Exchange) ID() []byte { return x.id }
+func (x *Exchange) ID() []byte { return x.now().id }
 
 // Method is the request's method.
 func (x *Exchange) Method() string { return x.method }
 
-// Params is the request's raw params object, nil when absent.
-func (x *Exchange) Params() []byte { return x.params }
+// Params is the request's raw params object, nil when absent, without what only a
+// stateless request says.
+func (x *Exchange) Params() []byte {
+	if x.inner != nil {
+		return x.inner
+	}
+	return x.params
+}
+
+// Omit leaves a member out of Params. The handler may call it before it shares x.
+func (x *Exchange) Omit(member string) { x.inner = rawjson.Without(x.Params(), member) }
 
 // Sent is the params as the client sent them.
-func (x *Exchange) Sent() []byte { return x.params }
+func (x *Exchange) Sent() []byte { return x.now().params }
 
 // Began is when the request arrived.
-func (x *Exchange) Began() time.Time { return x.began }
+func (x *Exchange) Began() time.Time { return x.now().began }
 
 // Modern is what a stateless request (2026-07-28) says of itself; nil for
 // requests of the revisions with a handshake.
-func (x *Exchange) Modern() *Modern { return x.modern }
+func (x *Exchange) Modern() *Modern { return x.now().modern }
 
 // Client is what the client says of itself: in the request, or in initialize.
 func (x *Exchange) Client() ClientInfo {
-	if x.modern != nil {
-		return x.modern.Client()
+	if m := x.Modern(); m != nil {
+		return m.Client()
 	}
 	return x.session.Client()
 }
 
 // Can is [Session.Can] for the capabilities that hold for this request.
 func (x *Exchange) Can(path ...string) bool {
-	if x.modern != nil {
-		return declared(x.modern.Capabilities, path)
+	if m := x.Modern(); m != nil {
+		return declared(m.Capabilities, path)
 	}
 	return x.session.Can(path...)
 }
@@ -282,7 +336,7 @@ func (x *Exchange) Context() context.Context {
 // Cancelled reports whether the client cancelled the request before it was
 // answered.
 func (x *Exchange) Cancelled() bool {
-	if !x.answered() {
+	if x = x.now(); !x.answered() {
 		return false
 	}
 	x.mu.Lock()
@@ -292,49 +346,77 @@ func (x *Exchange) Cancelled() bool {
 
 // Reason is what the client gave in notifications/cancelled, "" for none.
 func (x *Exchange) Reason() string {
+	x = x.now()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.reason
 }
 
-// Reply answers with a raw result, with the edits made to it. The first
-// answer counts; later ones, and those to a cancelled request, are ignored.
-func (x *Exchange) Reply(result []byte, edits ...rawjson.Edit) {
-	if !x.answered() {
-		x.answer(jsonrpc.Result(x.id, result, edits...), 0)
+// answering returns the request that an answer of so many bytes goes to, after a
+// stateless client has come back for it; nil when nobody waits for it any more.
+func (x *Exchange) answering(size int) *Exchange {
+	if x.modern != nil {
+		x.mu.Lock()
+		x.concluded = true
+		x.mu.Unlock()
+		if p := x.parked.Load(); p != nil {
+			x = p.conclude(size)
+		}
 	}
+	if x == nil || x.answered() {
+		return nil
+	}
+	return x
+}
+
+// Reply answers with a raw result, with the edits made to it, and returns the edits
+// that the client's revision needs, those included. The first answer counts; later
+// ones, and those to a cancelled request, are ignored.
+func (x *Exchange) Reply(result []byte, edits ...rawjson.Edit) []rawjson.Edit {
+	edits = x.Envelope(result, edits, nil)
+	if at := x.answering(len(result)); at != nil {
+		at.answer(jsonrpc.Result(at.id, result, edits...), 0)
+	}
+	return edits
 }
 
 // Pass is Reply for a result which has no line breaks between its tokens and
 // which nobody writes to any more: if it is large, it is not copied, and its
-// buffer, which may be nil, is held until it has gone out.
-func (x *Exchange) Pass(result []byte, of *jsonrpc.Buffer, edits ...rawjson.Edit) {
-	switch {
-	case x.answered():
+// buffer, which may be nil, is held until it has gone out. shape reads it, if it is
+// not nil.
+func (x *Exchange) Pass(result []byte, of *jsonrpc.Buffer, shape *rawjson.Shape, edits ...rawjson.Edit) []rawjson.Edit {
+	edits = x.Envelope(result, edits, shape)
+	switch at := x.answering(len(result)); {
+	case at == nil:
 	case len(result) < jsonrpc.Large:
-		x.send(jsonrpc.Result(x.id, result, edits...))
+		at.send(jsonrpc.Result(at.id, result, edits...))
 	default:
-		x.PassParts(rawjson.Parts(result, edits...), of)
+		at.PassParts(rawjson.Parts(result, edits...), of)
 	}
+	return edits
 }
 
-// PassParts is Pass for a result in parts.
+// PassParts is Pass for a result in parts that needs no edits.
 func (x *Exchange) PassParts(result [][]byte, of *jsonrpc.Buffer) {
-	if x.answered() {
+	if x = x.answering(length(result)); x == nil {
 		return
 	}
-	frame, size := jsonrpc.ResultParts(x.id, result), 0
-	for _, p := range frame {
-		size += len(p)
-	}
+	frame := jsonrpc.ResultParts(x.id, result)
 	out, ok := x.out.(interface {
 		answerParts(frame [][]byte, of *jsonrpc.Buffer, burst *jsonrpc.Burst, after []jsonrpc.Mark)
 	})
-	if !ok || size < jsonrpc.Large {
+	if !ok || length(frame) < jsonrpc.Large {
 		x.send(bytes.Join(frame, nil))
 		return
 	}
 	x.end(ErrAnswered, "", func() { out.answerParts(frame, of, x.burst, x.behind) })
+}
+
+func length(parts [][]byte) (n int) {
+	for _, p := range parts {
+		n += len(p)
+	}
+	return n
 }
 
 // send answers with a frame that has no line break but its last byte.
@@ -342,22 +424,35 @@ func (x *Exchange) send(frame []byte) {
 	x.end(ErrAnswered, "", func() { x.out.answer(frame, 0, x.burst, x.behind) })
 }
 
-// Error answers with a raw error object, with the edits made to it.
-func (x *Exchange) Error(object []byte, edits ...rawjson.Edit) {
-	if !x.answered() {
+// Error answers with a raw error object, with the edits made to it, and returns both
+// as the client's revision needs them.
+func (x *Exchange) Error(object []byte, edits ...rawjson.Edit) ([]byte, []rawjson.Edit) {
+	if x.modern != nil && x.method == "resources/read" {
+		uri, _ := rawjson.String(rawjson.Get(x.params, "uri"))
+		object, edits = notFound(rawjson.Splice(object, edits...), rawjson.Quote(uri)), nil
+	}
+	if at := x.answering(len(object)); at != nil {
 		code := jsonrpc.CodeInternal
-		if x.modern != nil { // of others it makes no difference
+		if at.modern != nil { // of others it makes no difference
 			code = jsonrpc.ParseErrorObject(object).Code
 		}
-		x.answer(jsonrpc.Failure(x.id, object, edits...), code)
+		at.answer(jsonrpc.Failure(at.id, object, edits...), code)
 	}
+	return object, edits
 }
 
-// Fail answers with an error of ours.
-func (x *Exchange) Fail(err *jsonrpc.Error) {
-	if !x.answered() {
-		x.answer(err.Frame(x.id), err.Code)
+// Fail answers with an error of ours, and returns it as the client's revision needs
+// it.
+func (x *Exchange) Fail(err *jsonrpc.Error) *jsonrpc.Error {
+	if x.modern != nil && err.Code == CodeResourceNotFound {
+		e := *err
+		e.Code = jsonrpc.CodeInvalidParams
+		err = &e
 	}
+	if at := x.answering(len(err.Message) + len(err.Data)); at != nil {
+		at.answer(err.Frame(at.id), err.Code)
+	}
+	return err
 }
 
 func (x *Exchange) answered() bool { return x.over.Load() }
@@ -393,7 +488,7 @@ func (x *Exchange) end(cause error, reason string, last func()) {
 	last()
 	cancel, waiter := x.cancel, x.waiter
 	x.mu.Unlock()
-	if cancel != nil {
+	if cancel != nil && !errors.Is(cause, errParked) {
 		cancel(cause)
 	}
 	if waiter != nil && !errors.Is(cause, ErrAnswered) {
@@ -425,6 +520,7 @@ func (x *Exchange) Notify(key, method string, params []byte, edits ...rawjson.Ed
 // so do those of other requests that are given its Mark; see [Exchange.Behind].
 func (x *Exchange) Relay(server, key, method string, params []byte, edits ...rawjson.Edit) (m jsonrpc.Mark, sent bool) {
 	frame := oneLine(jsonrpc.Notification(method, params, edits...))
+	x = x.now()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch {
@@ -467,21 +563,23 @@ func (x *Exchange) follow(m jsonrpc.Mark) {
 // has sent, but that may be this one's.
 func (x *Exchange) Behind(m jsonrpc.Mark) {
 	if n, ok := x.out.(*nestedStream); ok {
-		n.outer().Behind(m)
+		n.outer.Behind(m)
 		return
 	}
+	x = x.now()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.follow(m)
 }
 
 // Unsent is how many bytes wait to go where this request's answer goes.
-func (x *Exchange) Unsent() int64 { return x.out.unsent() }
+func (x *Exchange) Unsent() int64 { return x.now().out.unsent() }
 
 // Merge is Notify for state: it replaces an earlier notification of the same
 // key that still waits.
 func (x *Exchange) Merge(key, method string, params []byte, edits ...rawjson.Edit) {
 	frame := oneLine(jsonrpc.Notification(method, params, edits...))
+	x = x.now()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.over.Load() {
@@ -492,10 +590,18 @@ func (x *Exchange) Merge(key, method string, params []byte, edits ...rawjson.Edi
 // Request asks the client on this request's stream and waits for the answer,
 // for ctx, or for the end of the exchange; in the latter cases the client is
 // sent notifications/cancelled and the cause returned.
+//
+// A stateless client is asked by the answer to its request, and comes back with
+// another one, which then waits in the place of the first; see [Exchange.Asks]. The
+// result is its answer, and there is never an error object. [ErrNoRoom] says that
+// too many calls wait for the client.
 func (x *Exchange) Request(ctx context.Context, method string, params []byte) (jsonrpc.Reply, error) {
 	scope := x.Context()
 	if scope.Err() != nil {
 		return jsonrpc.Reply{}, context.Cause(scope)
+	}
+	if x.modern != nil {
+		return x.Outer().consult(ctx, scope, method, params)
 	}
 	return x.session.call(ctx, scope, x.ask, x.tell, method, params)
 }

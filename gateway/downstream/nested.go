@@ -16,16 +16,16 @@ type Nested struct {
 
 var nestedID = []byte("0")
 
-// Nested makes such a request inside x. outer is the exchange that waits for
-// the work at each time; what is sent and asked through the nested one goes to
-// its stream. ctx ends the nested one. params must be an object.
-func (x *Exchange) Nested(ctx context.Context, method string, params []byte, outer func() *Exchange) *Nested {
-	n := &Nested{out: nestedStream{outer: outer}}
+// Nested makes such a request inside x; what is sent and asked through the nested
+// one goes to the stream of x. ctx ends the nested one. params must be an object.
+func (x *Exchange) Nested(ctx context.Context, method string, params []byte) *Nested {
+	n := &Nested{out: nestedStream{outer: x}}
 	in := &n.Exchange
 	in.began = time.Now()
 	in.session, in.id, in.method, in.params, in.out = x.session, nestedID, method, params, &n.out
-	if x.modern != nil {
-		own := *x.modern
+	in.outer = x.Outer()
+	if m := x.Modern(); m != nil {
+		own := *m
 		own.Header = nil // it repeats what the outer request says
 		in.modern = &own
 	}
@@ -38,7 +38,7 @@ func (n *Nested) Answer() jsonrpc.Reply { return n.out.reply }
 
 // nestedStream is the stream of a nested exchange.
 type nestedStream struct {
-	outer func() *Exchange
+	outer *Exchange
 	reply jsonrpc.Reply
 }
 
@@ -51,7 +51,7 @@ func (s *nestedStream) answer(frame []byte, _ int, _ *jsonrpc.Burst, _ []jsonrpc
 func (s *nestedStream) abandon() {}
 
 func (s *nestedStream) send(frame []byte) {
-	x := s.outer()
+	x := s.outer.now()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.over.Load() {
@@ -61,7 +61,7 @@ func (s *nestedStream) send(frame []byte) {
 
 // chat is the outer exchange's, without keys: nothing of a nested one is replaced.
 func (s *nestedStream) chat(server, _ string, frame []byte) (m jsonrpc.Mark) {
-	x := s.outer()
+	x := s.outer.now()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.over.Load() {
@@ -71,9 +71,9 @@ func (s *nestedStream) chat(server, _ string, frame []byte) (m jsonrpc.Mark) {
 }
 
 func (s *nestedStream) request(ctx context.Context, frame []byte) error {
-	return s.outer().ask(ctx, frame)
+	return s.outer.ask(ctx, frame)
 }
 
-func (s *nestedStream) unsent() int64 { return s.outer().Unsent() }
+func (s *nestedStream) unsent() int64 { return s.outer.Unsent() }
 
-func (s *nestedStream) waiting(server string) int64 { return s.outer().out.waiting(server) }
+func (s *nestedStream) waiting(server string) int64 { return s.outer.now().out.waiting(server) }

@@ -45,8 +45,9 @@ type Session struct {
 	cancel    context.CancelCauseFunc
 	base      carrier // session-wide stream
 	calls     jsonrpc.Pending[struct{}]
-	idle      chan struct{} // closed when no exchange runs and none may begin
-	order     sync.Mutex    // held while a notification is handled
+	idle      chan struct{}  // closed when no exchange runs and none may begin
+	away      sync.WaitGroup // handlers of requests that are, or were, parked
+	order     sync.Mutex     // held while a notification is handled
 	ready     chan struct{}
 	stopping  chan struct{}         // closed with closing
 	stateless bool                  // what all stateless HTTP requests belong to
@@ -428,6 +429,7 @@ func (s *Session) finish(reason error) {
 	s.stop(reason)
 	s.cancel(reason)
 	<-s.idle
+	s.away.Wait()
 	s.guard("closed", func() { s.opt.Handler.Closed(s) })
 }
 

@@ -82,6 +82,7 @@ type Instance struct {
 	gateway   *gateway.Gateway
 	metrics   *metrics.Metrics
 	memory    *memory.Account
+	parking   *downstream.Parking
 	children  *orphans.Record  // nil without Runtime
 	listener  *host.Listener   // nil without Place
 	http      *downstream.HTTP // nil without an address
@@ -123,6 +124,7 @@ func New(o Options) (*Instance, error) {
 		memory:       memory.New(memory.Limit(o.Config.Gateway.Limits.Frame)),
 		freshenEvery: freshenEvery,
 	}
+	i.parking = downstream.NewParking(0, i.memory)
 	i.stopped, i.stop = context.WithCancel(context.Background())
 	if err := i.registry.AddResource(registry.ServersResource(i.registry)); err != nil {
 		return nil, fmt.Errorf("list Goblin's own resources: %w", err)
@@ -308,6 +310,7 @@ func (i *Instance) sessionOptions() downstream.Options {
 		Logger:  i.o.Logger,
 		Limits:  downstream.Limits{Frame: l.Frame, Unsent: l.Unsent, Sessions: l.Sessions, Depth: l.Depth},
 		Memory:  i.memory,
+		Parking: i.parking, ServerInfo: gateway.ServerInfo(i.o.Version),
 	}
 }
 

@@ -61,7 +61,6 @@ func TestCallOfAClientThatDoesNotComeBackEnds(t *testing.T) {
 			Gateway: config.Gateway{StartupWait: 20 * time.Second},
 		},
 		Registry: reg, Metrics: metrics.New(), Logger: slog.New(slog.DiscardHandler), Version: "test",
-		HoldLimit: 200 * time.Millisecond,
 	})
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -72,7 +71,7 @@ func TestCallOfAClientThatDoesNotComeBackEnds(t *testing.T) {
 	outR, outW := io.Pipe()
 	served := make(chan error, 1)
 	go func() {
-		served <- downstream.ServeStream(ctx, downstream.Options{Handler: g, Order: Order}, "stdio", inR, outW)
+		served <- downstream.ServeStream(ctx, downstream.Options{Handler: g, Order: Order, Parking: downstream.NewParking(200*time.Millisecond, nil)}, "stdio", inR, outW)
 		outW.Close()
 	}()
 	defer func() { inW.Close(); <-served }()

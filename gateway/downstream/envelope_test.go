@@ -1,8 +1,12 @@
-package gateway
+package downstream
 
 import (
 	"encoding/json"
+	"io"
+	"log/slog"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -30,7 +34,7 @@ func TestParamsLoseOnlyWhatIsMeantForGoblin(t *testing.T) {
 
 func TestResultsSayWhatStatelessClientsNeed(t *testing.T) {
 	t.Parallel()
-	g := &Gateway{serverInfo: []byte(`{"name":"goblin"}`)}
+	server := []byte(`{"name":"goblin"}`)
 	const info = `"io.modelcontextprotocol/serverInfo":{"name":"goblin"}`
 	for _, c := range []struct{ method, in, want string }{
 		{"tools/call", `{}`, `{"resultType":"complete","_meta":{` + info + `}}`},
@@ -42,7 +46,7 @@ func TestResultsSayWhatStatelessClientsNeed(t *testing.T) {
 		{"resources/read", `{"contents":[],"ttlMs":5,"cacheScope":"public"}`, `{"resultType":"complete","_meta":{` + info + `},"contents":[],"ttlMs":5,"cacheScope":"public"}`},
 		{"resources/read", `{"resultType":"input_required"}`, `{"_meta":{` + info + `},"resultType":"input_required"}`},
 	} {
-		got := rawjson.Splice([]byte(c.in), g.modernResult(c.method, []byte(c.in), nil, nil)...)
+		got := rawjson.Splice([]byte(c.in), stamp(c.method, server, []byte(c.in), nil, nil)...)
 		require.Equal(t, c.want, string(got))
 		require.NoError(t, rawjson.Valid(got))
 	}
@@ -52,14 +56,14 @@ func FuzzStatelessEnvelope(f *testing.F) {
 	f.Add([]byte(`{"_meta":{"io.modelcontextprotocol/protocolVersion":"x","k":1},"a":[1, 2]}`))
 	f.Add([]byte(`{"requestState":"s","inputResponses":{}}`))
 	f.Add([]byte(` { "_meta" : { } } `))
-	g := &Gateway{serverInfo: []byte(`{"name":"goblin"}`)}
+	server := []byte(`{"name":"goblin"}`)
 	f.Fuzz(func(t *testing.T, in []byte) {
 		if rawjson.Valid(in) != nil || !rawjson.IsObject(in) {
 			return
 		}
 		for _, out := range [][]byte{
 			strip(in, false), strip(in, true), inputParams(in),
-			rawjson.Splice(in, g.modernResult("tools/list", in, nil, nil)...),
+			rawjson.Splice(in, stamp("tools/list", server, in, nil, nil)...),
 		} {
 			require.NoError(t, rawjson.Valid(out), "%s", out)
 			require.True(t, json.Valid(out))
@@ -76,8 +80,55 @@ func TestNotFoundIsToldAsStatelessClientsKnowIt(t *testing.T) {
 		`{"code":-32002,"message":"m","data":7}`:                `{"code":-32602,"message":"m","data":7}`,
 		`{"code":-32000,"message":"m"}`:                         `{"code":-32000,"message":"m"}`,
 	} {
-		got := modernError([]byte(in), "u")
+		got := notFound([]byte(in), []byte(`"u"`))
 		require.Equal(t, want, string(got))
-		require.NotEqual(t, codeResourceNotFound, jsonrpc.ParseErrorObject(got).Code)
+		require.NotEqual(t, CodeResourceNotFound, jsonrpc.ParseErrorObject(got).Code)
 	}
+}
+
+// visitor does something with a client's first request.
+type visitor func(*Exchange)
+
+func (v visitor) Handle(x *Exchange)              { v(x) }
+func (visitor) Opened(*Session)                   {}
+func (visitor) Closed(*Session)                   {}
+func (visitor) Notified(*Session, string, []byte) {}
+
+// FuzzRequestState: a state that was not given for this very request leads to
+// nothing but its refusal.
+func FuzzRequestState(f *testing.F) {
+	f.Add(`""`, false)
+	f.Add(`"`+strings.Repeat("A", 86)+`"`, true)
+	f.Add(`null`, true)
+	f.Add(`{"a":1}`, false)
+	f.Fuzz(func(t *testing.T, state string, append bool) {
+		if rawjson.Valid([]byte(state)) != nil {
+			return
+		}
+		line := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"a":1.0}}}`
+		seen := false
+		err := ServeStream(t.Context(), Options{
+			Logger: slog.New(slog.DiscardHandler),
+			Handler: visitor(func(x *Exchange) {
+				defer x.Fail(jsonrpc.Errorf(jsonrpc.CodeInternal, "done"))
+				seen = true
+				lot := NewParking(time.Minute, nil)
+				own := lot.state(ticket{}, x)
+				c, _, err := lot.find(x, rawjson.Quote(own))
+				require.NoError(t, err)
+				require.Nil(t, c)
+				foreign := state
+				if text, ok := rawjson.String([]byte(state)); ok && append {
+					foreign = string(rawjson.Quote(own + text))
+					if text == "" {
+						return
+					}
+				}
+				_, _, err = lot.find(x, []byte(foreign))
+				require.ErrorContains(t, err, "requestState")
+			}),
+		}, "stdio", strings.NewReader(line), io.Discard)
+		require.NoError(t, err)
+		require.True(t, seen)
+	})
 }

@@ -1,0 +1,141 @@
+package downstream
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"goblin/gateway/jsonrpc"
+	"goblin/registry/rawjson"
+)
+
+// The envelope is what requests and answers of 2026-07-28 carry because there is
+// no session that could know it. It is taken off and put on here: handlers see the
+// same request, and give the same answer, in both eras.
+
+// CodeResourceNotFound is MCP's "resource not found" up to 2025-11-25.
+const CodeResourceNotFound = -32002
+
+// cacheable are the methods whose results must carry cache hints (2026-07-28,
+// SEP-2549).
+var cacheable = map[string]bool{
+	"server/discover": true, "tools/list": true, "prompts/list": true,
+	"resources/list": true, "resources/templates/list": true, "resources/read": true,
+}
+
+// strip takes the protocol's own members out of params: those of _meta, and
+// the answers to what was asked before, unless those are what the request is
+// for. All others stay as they are.
+func strip(params []byte, answers bool) []byte {
+	if params == nil {
+		return nil
+	}
+	return rawjson.Filter(params, func(k rawjson.Key, v []byte) ([]byte, bool) {
+		switch {
+		case k.Is("_meta") && rawjson.IsObject(v):
+			v = rawjson.Filter(v, func(name rawjson.Key, value []byte) ([]byte, bool) {
+				text, _ := rawjson.String(name)
+				return value, !strings.HasPrefix(text, MetaPrefix)
+			})
+			return v, len(v) > len("{}")
+		case !answers && (k.Is("inputResponses") || k.Is("requestState")):
+			return nil, false
+		}
+		return v, true
+	})
+}
+
+// serverInfoKey is where results of stateless requests say who answers.
+const serverInfoKey = MetaPrefix + "serverInfo"
+
+// Envelope adds to the edits of a result what the answer to a stateless request
+// must have besides: its type, who answers, and how long it may be kept. shape reads
+// the result; it may be nil.
+func (x *Exchange) Envelope(result []byte, edits []rawjson.Edit, shape *rawjson.Shape) []rawjson.Edit {
+	if x.modern == nil || x.outer != nil || x.session.opt.ServerInfo == nil {
+		return edits
+	}
+	return stamp(x.method, x.session.opt.ServerInfo, result, edits, shape)
+}
+
+// stamp is Envelope for a method and who answers.
+func stamp(method string, server, result []byte, edits []rawjson.Edit, shape *rawjson.Shape) []rawjson.Edit {
+	var kind, meta, ttl, scope, info []byte
+	empty := true
+	for k, v := range shape.Members(result) {
+		empty = false
+		switch {
+		case k.Is("resultType"):
+			kind = v
+		case k.Is("_meta"):
+			meta = v
+		case k.Is("ttlMs"):
+			ttl = v
+		case k.Is("cacheScope"):
+			scope = v
+		}
+	}
+	head := make([]byte, 0, 192)
+	if kind == nil {
+		head = append(head, `"resultType":"complete",`...)
+	}
+	if cacheable[method] && (kind == nil || string(kind) == `"complete"`) {
+		if ttl == nil {
+			head = append(head, `"ttlMs":0,`...)
+		}
+		if scope == nil {
+			head = append(head, `"cacheScope":"private",`...)
+		}
+	}
+	own := append([]byte(`"`+serverInfoKey+`":`), server...)
+	switch {
+	case meta == nil:
+		head = append(append(append(head, `"_meta":{`...), own...), `},`...)
+	case !rawjson.IsObject(meta):
+		edits = append(edits, rawjson.Replace(result, meta, append(append([]byte{'{'}, own...), '}')))
+	default:
+		bare := true
+		for k, v := range rawjson.Members(meta) {
+			bare = false
+			if k.Is(serverInfoKey) {
+				info = v
+			}
+		}
+		at := rawjson.Offset(result, meta) + 1
+		switch {
+		case info != nil:
+			edits = append(edits, rawjson.Replace(result, info, server))
+		case bare:
+			edits = append(edits, rawjson.Edit{Start: at, End: at, Text: own})
+		default:
+			edits = append(edits, rawjson.Edit{Start: at, End: at, Text: append(own, ',')})
+		}
+	}
+	if empty {
+		head = head[:max(len(head)-1, 0)]
+	}
+	if len(head) > 0 {
+		at := slices.Index(result, '{') + 1
+		edits = append(edits, rawjson.Edit{Start: at, End: at, Text: head})
+	}
+	slices.SortStableFunc(edits, func(a, b rawjson.Edit) int { return cmp.Compare(a.Start, b.Start) })
+	return edits
+}
+
+// notFound turns the error of a read into one that stateless clients know. uri is
+// what the client asked for.
+func notFound(raw, uri []byte) []byte {
+	if code, _ := rawjson.Int(rawjson.Get(raw, "code")); code != CodeResourceNotFound {
+		return raw
+	}
+	raw = rawjson.SetMember(raw, "code", strconv.AppendInt(nil, jsonrpc.CodeInvalidParams, 10))
+	data := rawjson.Get(raw, "data")
+	switch {
+	case data == nil || string(data) == "null":
+		return rawjson.SetMember(raw, "data", rawjson.SetMember([]byte("{}"), "uri", uri))
+	case rawjson.IsObject(data) && rawjson.Get(data, "uri") == nil:
+		return rawjson.SetMember(raw, "data", rawjson.SetMember(data, "uri", uri))
+	}
+	return raw
+}

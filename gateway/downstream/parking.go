@@ -1,0 +1,403 @@
+package downstream
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"goblin/gateway/jsonrpc"
+	"goblin/registry/members"
+	"goblin/registry/rawjson"
+)
+
+// parkable are the requests that may be answered by a demand for input
+// (2026-07-28, SEP-2322).
+var parkable = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true}
+
+const (
+	// collectTime is how long questions of one call are gathered, so that
+	// those asked side by side reach the client together.
+	collectTime = 10 * time.Millisecond
+	// parkLimit is how long a call waits for its client to come back.
+	parkLimit = 15 * time.Minute
+	// maxParked bounds the calls that wait for their clients; beyond it the oldest
+	// of whoever has most makes room. maxParkedSession is for one session on a byte
+	// stream.
+	maxParked        = 1024
+	maxParkedSession = 256
+)
+
+var (
+	errParked      = errors.New("answered by a demand for input")
+	errParkOusted  = errors.New("the client did not come back before there was no room for its call any more")
+	errParkExpired = errors.New("the client did not come back with what was asked for")
+	// ErrNoRoom: too many calls of the session wait for their client.
+	ErrNoRoom = errors.New("too many calls wait for their client")
+)
+
+// parked is a stateless request that asks its client while it is handled. Nothing
+// can be sent to such a client: its request is answered by what there is to ask, and
+// the handler goes on when the client comes back with that. A client that stays
+// away ends the request's context.
+type parked struct {
+	lot *Parking
+	x   *Exchange // that the handler has
+
+	// at is the request that waits for the answer now, or did last; changed under mu.
+	at atomic.Pointer[Exchange]
+
+	mu        sync.Mutex
+	present   bool          // at waits
+	back      chan struct{} // closed when the client is present again
+	concluded bool          // the handler has its answer: nothing more is asked
+	left      bool          // nobody can come back
+	gathering bool          // park is about to be called
+	open      []*query
+	asked     int    // queries so far
+	token     []byte // the progress token of at, nil for none
+	ticket    ticket // by which the client comes back
+	place     place  // guarded by lot.mu
+	timer     *time.Timer
+}
+
+// query is something that a client is asked.
+type query struct {
+	key    string
+	input  []byte      // as the client gets it
+	answer chan []byte // capacity one
+	gone   chan struct{}
+	err    error // why there is no answer; set before gone is closed
+}
+
+// now is the request that waits for the answer to x now, or did last.
+func (x *Exchange) now() *Exchange {
+	if p := x.parked.Load(); p != nil {
+		return p.at.Load()
+	}
+	return x
+}
+
+// Asks reports whether the client can be asked by Request: in a session always, of
+// stateless requests those that may be answered by a demand for input.
+func (x *Exchange) Asks() bool { return x.modern == nil || x.Outer().Parkable() }
+
+// Away reports whether the client has not come back for the answer.
+func (x *Exchange) Away() bool {
+	p := x.parked.Load()
+	if p == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.present
+}
+
+// OnPark has f called before each answer that is a demand for input, with that
+// answer. It must not block.
+func (x *Exchange) OnPark(f func(result []byte, edits []rawjson.Edit)) { x.onPark = f }
+
+// Token is the progress token of the request that waits now, nil for none; first is
+// that of x itself.
+func (x *Exchange) Token(first []byte) []byte {
+	p := x.parked.Load()
+	if p == nil {
+		return first
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.token
+}
+
+func tokenOf(params []byte) []byte { return rawjson.Path(params, "_meta", "progressToken") }
+
+// consult asks a stateless client: see [Exchange.Request].
+func (x *Exchange) consult(ctx, scope context.Context, method string, params []byte) (jsonrpc.Reply, error) {
+	p, err := x.parking()
+	if err != nil {
+		return jsonrpc.Reply{}, err
+	}
+	q, err := p.ask(method, inputParams(params))
+	if err != nil {
+		return jsonrpc.Reply{}, err
+	}
+	select {
+	case answer := <-q.answer:
+		return jsonrpc.Reply{Result: answer}, nil
+	case <-q.gone:
+		return jsonrpc.Reply{}, q.err
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	case <-scope.Done():
+		err = context.Cause(scope)
+	}
+	p.withdraw(q)
+	return jsonrpc.Reply{}, err
+}
+
+// parking makes a request one that can be parked.
+func (x *Exchange) parking() (*parked, error) {
+	x.Context() // made before the first answer, which must not end it
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if p := x.parked.Load(); p != nil {
+		return p, nil
+	}
+	if x.concluded || x.over.Load() || !parkable[x.method] {
+		return nil, ErrAnswered
+	}
+	p := &parked{lot: x.session.opt.Parking, x: x, present: true, token: tokenOf(x.Params())}
+	p.at.Store(x)
+	x.parked.Store(p)
+	x.session.away.Add(1)
+	return p, nil
+}
+
+func (p *parked) ask(method string, params []byte) (*query, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.concluded || p.left {
+		return nil, ErrAnswered
+	}
+	p.asked++
+	q := &query{
+		key: "input-" + strconv.Itoa(p.asked), input: input(method, params),
+		answer: make(chan []byte, 1), gone: make(chan struct{}),
+	}
+	p.open = append(p.open, q)
+	p.gatherLocked()
+	return q, nil
+}
+
+// gatherLocked parks the call soon, if there is anything to ask.
+func (p *parked) gatherLocked() {
+	if p.present && !p.gathering && len(p.open) > 0 {
+		p.gathering = true
+		time.AfterFunc(collectTime, p.park)
+	}
+}
+
+// withdraw takes a question back.
+func (p *parked) withdraw(q *query) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.open = slices.DeleteFunc(p.open, func(other *query) bool { return other == q })
+}
+
+// giveUpLocked leaves all questions without an answer.
+func (p *parked) giveUpLocked(why error) {
+	for _, q := range p.open {
+		q.err = why
+		close(q.gone)
+	}
+	p.open = nil
+}
+
+// park answers the request that waits by what there is to ask.
+func (p *parked) park() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.gathering = false
+	at := p.at.Load()
+	if len(p.open) == 0 || !p.present || at.answered() {
+		return
+	}
+	state, ousted, ok := p.lot.keep(p, at)
+	if ousted != nil {
+		go ousted.leave(errParkOusted)
+	}
+	if !ok {
+		p.giveUpLocked(ErrNoRoom)
+		return
+	}
+	p.present, p.back = false, make(chan struct{})
+	if p.timer == nil {
+		p.timer = time.AfterFunc(p.lot.limit, func() { p.leave(errParkExpired) })
+	} else {
+		p.timer.Reset(p.lot.limit)
+	}
+	inputs := []byte("{}")
+	for _, q := range p.open {
+		inputs = rawjson.SetMember(inputs, q.key, q.input)
+	}
+	result := inputRequired(inputs, state)
+	edits := at.Envelope(result, nil, nil)
+	if f := p.x.onPark; f != nil {
+		f(result, edits)
+	}
+	frame := oneLine(jsonrpc.Result(at.id, result, edits...))
+	at.end(errParked, "", func() { at.out.answer(frame, 0, nil, at.behind) })
+	at.rest()
+}
+
+// input is a question as a client gets it.
+func input(method string, params []byte) []byte {
+	return rawjson.SetMember(rawjson.Object("method", method), "params", params)
+}
+
+func inputRequired(inputs []byte, state string) []byte {
+	result := append([]byte(`{"resultType":"input_required","inputRequests":`), inputs...)
+	result = append(result, `,"requestState":`...)
+	return append(rawjson.AppendString(result, state), '}')
+}
+
+// maxInputs bounds what [Exchange.Demand] demands of a client.
+const maxInputs = 64
+
+// Demand is the result that asks a stateless client for all of inputs, the params
+// of requests of that method, and to send its request again as a new one then.
+func (x *Exchange) Demand(method string, inputs [][]byte) []byte {
+	all := []byte("{}")
+	for i, params := range inputs[:min(len(inputs), maxInputs)] {
+		all = rawjson.SetMember(all, "input-"+strconv.Itoa(i+1), input(method, inputParams(params)))
+	}
+	return inputRequired(all, x.session.opt.Parking.state(ticket{}, x))
+}
+
+// inputParams leaves out of a question what only sessions know: ids of
+// elicitations, tasks, and progress that nobody could report.
+func inputParams(params []byte) []byte {
+	return rawjson.Filter(params, func(k rawjson.Key, v []byte) ([]byte, bool) {
+		switch {
+		case k.Is("elicitationId"), k.Is("task"):
+			return nil, false
+		case k.Is("_meta") && rawjson.IsObject(v):
+			v = rawjson.Without(v, "progressToken")
+			return v, len(v) > len("{}")
+		}
+		return v, true
+	})
+}
+
+// leave ends a call that nobody has come back for.
+func (p *parked) leave(why error) {
+	p.mu.Lock()
+	late := !p.present
+	if late {
+		p.left = true
+		p.giveUpLocked(why)
+	}
+	p.mu.Unlock()
+	if late {
+		p.lot.drop(p)
+		p.x.cancel(why)
+	}
+}
+
+// conclude ends the questions, and returns the request that the answer, of so many
+// bytes, goes to. It waits for the client; nil if that stays away.
+func (p *parked) conclude(size int) *Exchange {
+	p.mu.Lock()
+	p.concluded = true
+	p.giveUpLocked(ErrAnswered)
+	present, back := p.present, p.back
+	p.mu.Unlock()
+	if !present {
+		p.lot.grow(p, size)
+		select {
+		case <-back:
+		case <-p.x.ctx.Done():
+			return nil
+		}
+	}
+	return p.at.Load()
+}
+
+// finish forgets a call whose handler has returned, and returns the request that
+// waited for it last.
+func (p *parked) finish() *Exchange {
+	p.mu.Lock()
+	p.concluded, p.left = true, true
+	p.giveUpLocked(ErrAnswered)
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	p.mu.Unlock()
+	p.lot.drop(p)
+	return p.at.Load()
+}
+
+// join makes a stateless request that brings a state of ours the one that waits for
+// the call which the state names. It reports false for all others: they are handled
+// as new ones.
+func (x *Exchange) join() bool {
+	if !parkable[x.method] {
+		return false
+	}
+	state := rawjson.Get(x.params, "requestState")
+	if !x.session.opt.Parking.mine(state) {
+		x.theirs = state
+		return false
+	}
+	x.ours = true
+	if members.Params(x.method).Check(x.params) != nil {
+		return false // the handler says what is wrong with them
+	}
+	p, ticket, err := x.session.opt.Parking.find(x, state)
+	x.refused = err
+	if p == nil {
+		return false
+	}
+	if !p.take(x, ticket) {
+		x.refused = stateError("was used already")
+		return false
+	}
+	return true
+}
+
+// take lets x wait for the call from now on, with the answers that it brings.
+// It reports false when the ticket is not the latest.
+func (p *parked) take(x *Exchange, t ticket) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.present || p.left || p.ticket != t {
+		return false
+	}
+	x.mu.Lock()
+	x.ctx, x.cancel = p.x.ctx, p.x.cancel
+	over, cause := x.over.Load(), x.cause
+	x.mu.Unlock()
+	p.at.Store(x)
+	p.present, p.token = true, tokenOf(x.Params())
+	p.timer.Stop()
+	close(p.back)
+	answers := rawjson.Get(x.params, "inputResponses")
+	p.open = slices.DeleteFunc(p.open, func(q *query) bool {
+		a := rawjson.Get(answers, q.key)
+		if !rawjson.IsObject(a) {
+			return false // asked again
+		}
+		q.answer <- a
+		return true
+	})
+	p.gatherLocked()
+	if over { // withdrawn already
+		p.x.cancel(cause)
+	}
+	return true
+}
+
+// State is what a stateless client brought for the server whose question it answers.
+type State struct {
+	Answers []byte // to the questions, raw; nil for none
+	Raw     []byte // the server's own state, raw; nil for none
+	Ours    bool   // the state was one of ours, and there is nothing for the server
+}
+
+// State is an error when the state was one of ours, but is not good any more.
+func (x *Exchange) State() (State, error) {
+	switch {
+	case x.modern == nil || x.outer != nil || !parkable[x.method]:
+		return State{}, nil
+	case x.ours:
+		return State{Ours: true}, x.refused
+	}
+	return State{Answers: rawjson.Get(x.params, "inputResponses"), Raw: x.theirs}, nil
+}
+
+// Parkable reports whether the request is a stateless one that may be answered by a
+// demand for input.
+func (x *Exchange) Parkable() bool { return x.modern != nil && parkable[x.method] }
