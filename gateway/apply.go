@@ -47,8 +47,8 @@ func (g *Gateway) apply(cfg *config.Config) (did Change) {
 	defer g.mu.Unlock()
 	if was := g.roots.Swap(&cfg.Gateway.Roots); !reflect.DeepEqual(*was, cfg.Gateway.Roots) {
 		units := []string{""}
-		for _, l := range g.flights.all() { // whose client has none gets these
-			units = append(units, l.conn.Unit())
+		for _, l := range g.calls.Links() { // whose client has none gets these
+			units = append(units, l.Conn.Unit())
 		}
 		g.rootsChangedFor(units...)
 	}
@@ -136,7 +136,7 @@ func (g *Gateway) drain(ctx context.Context, b *backend) {
 	for {
 		select {
 		case <-look.C:
-			if !g.flights.busy(b.Server) && !g.tasksOpen(b.Server) {
+			if !g.calls.Busy(b.Server) && !g.tasksOpen(b.Server) {
 				return
 			}
 		case <-limit.C:

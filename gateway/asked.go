@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"goblin/gateway/call"
 	"goblin/gateway/downstream"
 	"goblin/gateway/upstream"
 	"goblin/registry"
@@ -57,8 +58,8 @@ func (g *Gateway) progress(s *downstream.Session, params []byte) {
 	g.tokens.mu.Unlock()
 	known = known && to.session == s
 	server := ""
-	if l := g.flights.link(to.conn); known && l != nil {
-		server = l.server
+	if known {
+		server = g.calls.Server(to.conn)
 	}
 	g.journal.Notification(registry.ToServer, s, server, "notifications/progress", "", params)
 	if !known {
@@ -161,9 +162,9 @@ func (g *Gateway) elicited(server string, conn upstream.Conn, c *upstream.Call, 
 		return
 	}
 	if c != nil {
-		x, ok := c.Cause.(*flight)
-		if ok && x.exchange.Session() == s && x.exchange.Context().Err() == nil {
-			x.exchange.Merge("elicited:"+id, "notifications/elicitation/complete", params)
+		x, ok := c.Cause.(*call.Under)
+		if ok && x.Exchange.Session() == s && x.Exchange.Context().Err() == nil {
+			x.Exchange.Merge("elicited:"+id, "notifications/elicitation/complete", params)
 			return
 		}
 	}

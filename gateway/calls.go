@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"goblin/gateway/call"
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
@@ -63,8 +64,8 @@ func (g *Gateway) readResource(r *request) {
 // countRead counts a read that a server has answered, or failed to.
 func (g *Gateway) countRead(r *request, t registry.Target) {
 	mime := ""
-	for first := range r.rewriter.shape.Elements(r.rewriter.shape.Get(r.answer, "contents")) {
-		mime, _ = rawjson.String(r.rewriter.shape.Get(first, "mimeType"))
+	for first := range r.rewriter.Shape.Elements(r.rewriter.Shape.Get(r.answer, "contents")) {
+		mime, _ = rawjson.String(r.rewriter.Shape.Get(first, "mimeType"))
 		break
 	}
 	g.metrics.Read(t.Server, mime, r.code == 0)
@@ -140,7 +141,7 @@ func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit) b
 		return !r.Away()
 	}
 	if demand {
-		r.flight.asked.Store(true)
+		r.under.Ask()
 		r.reply(reply.Result)
 		return false
 	}
@@ -186,7 +187,7 @@ func (g *Gateway) rejoined(r *request, err error) bool {
 // for a demand for input.
 func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply) bool {
 	w := &r.rewriter
-	w.registry, w.server, w.shape = g.reg, server, reply.Shape
+	w.Registry, w.Server, w.Shape = g.reg, server, reply.Shape
 	if e := reply.Error; e != nil {
 		own := jsonrpc.ParseErrorObject(e)
 		if hopLocal(own.Code) {
@@ -198,16 +199,16 @@ func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply) b
 		}
 		e = g.fromModern(r, server, name, e)
 		g.rememberElicitations(r, server, e)
-		e = w.read(members.Fault, e)
-		r.refuse(e, w.edits...)
+		e = w.Read(members.Fault, e)
+		r.refuse(e, w.Edits...)
 		return true
 	}
 	if !rawjson.IsObject(reply.Result) {
 		r.fail(&upstream.Error{Code: upstream.BadReply, Server: server, Reason: "its result is not an object"})
 		return true
 	}
-	result := w.read(members.Result(r.Method()), reply.Result)
-	r.pass(result, w.edits...)
+	result := w.Read(members.Result(r.Method()), reply.Result)
+	r.pass(result, w.Edits...)
 	return true
 }
 
@@ -216,7 +217,7 @@ func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply) b
 // next attempt is a call like the first. It is false when that cannot be.
 func (g *Gateway) demandURLs(r *request, data []byte) bool {
 	if path := lacks(r, "elicitation", []byte(`{"mode":"url"}`)); path != nil {
-		r.fail(missingCapability(r.server, []string{"elicitation", "url"}))
+		r.fail(call.MissingCapability(r.server, []string{"elicitation", "url"}))
 		return false
 	}
 	var inputs [][]byte
@@ -253,16 +254,16 @@ func (g *Gateway) passOn(r *request, edits []rawjson.Edit) (reply jsonrpc.Reply,
 	modern := conn.Info().Era == upstream.Modern
 	switch {
 	case modern && r.Parkable() && r.outer == nil:
-		f.call.ForwardInput, f.call.Answers, f.call.State = true, state.Answers, state.Raw
+		f.Call.ForwardInput, f.Call.Answers, f.Call.State = true, state.Answers, state.Raw
 	case isForeign(state):
 		release()
 		return reply, false, downstream.ErrForeignState
 	}
 	g.begin(r, f, conn, release, edits)
 	reply, err = g.call(r, f, conn)
-	if !f.call.ForwardInput {
+	if !f.Call.ForwardInput {
 		if err == nil {
-			err = f.missing(r.server, reply)
+			err = f.Missing(r.server, reply)
 		}
 		return reply, false, err
 	}
@@ -279,21 +280,21 @@ func (g *Gateway) passOn(r *request, edits []rawjson.Edit) (reply jsonrpc.Reply,
 	f = r.fly()
 	g.begin(r, f, conn, release, edits)
 	if conn.Info().Era == upstream.Modern {
-		f.call.Capabilities = g.relayable(r.Client().Capabilities, true)
+		f.Call.Capabilities = g.relayable(r.Client().Capabilities, true)
 	}
 	reply, err = g.call(r, f, conn)
 	if err == nil {
-		err = f.missing(r.server, reply)
+		err = f.Missing(r.server, reply)
 	}
 	return reply, false, err
 }
 
 // fly gives a request a flight of its own, which is part of it for the first.
-func (r *request) fly() *flight {
-	if r.flight.exchange == nil {
-		return &r.flight
+func (r *request) fly() *call.Under {
+	if r.under.Exchange == nil {
+		return &r.under
 	}
-	return new(flight)
+	return new(call.Under)
 }
 
 // slot finds the connection for a request and a place in its server's limit,
@@ -321,50 +322,25 @@ func (g *Gateway) slot(r *request) (conn upstream.Conn, release func(), err erro
 
 // begin makes a request's call over a connection. What it needs besides is set by
 // the caller.
-func (g *Gateway) begin(r *request, f *flight, conn upstream.Conn, release func(), edits []rawjson.Edit) {
-	f.exchange, f.release, r.era = r.Exchange, release, conn.Info().Era
-	if r.outer != nil {
-		f.outer = &r.outer.request.flight
+func (g *Gateway) begin(r *request, u *call.Under, conn upstream.Conn, release func(), edits []rawjson.Edit) {
+	r.era = conn.Info().Era
+	u.Begin(r.Exchange, r.outerCall(), release, edits)
+	u.Call.Context = r.Context()
+	if token := rawjson.Path(r.Params(), "_meta", "progressToken"); token != nil {
+		u.Track(g.journal, r.server, r.name, token)
 	}
-	f.call.Context, f.call.Cause = r.Context(), f
-	f.call.Method, f.call.Params, f.call.Edits = r.Method(), r.Params(), edits
-	g.trackProgress(r, &f.call, rawjson.Path(r.Params(), "_meta", "progressToken"))
-	g.stampModern(r, conn, &f.call)
+	g.stampModern(r, conn, &u.Call)
 }
 
-// call makes a flight's call and waits for the answer.
-func (g *Gateway) call(r *request, f *flight, conn upstream.Conn) (jsonrpc.Reply, error) {
-	defer f.land()
-	g.flights.add(conn, f)
-	reply, err := g.perform(r, conn, f)
-	g.flights.remove(f, err == nil)
-	return reply, err
+// outerCall is the call of a local tool that made the request, nil for none.
+func (r *request) outerCall() *call.Under {
+	if r.outer == nil {
+		return nil
+	}
+	return &r.outer.request.under
 }
 
-// maxToken bounds the progress tokens of clients, in bytes. Each progress repeats
-// its token on the read loop of a server that others use too, so those who choose
-// longer ones hear of none.
-const maxToken = 1 << 10
-
-// trackProgress gives a request's progress token, nil for none, to the call,
-// which replaces it by one of its own, and restores value and type on the way
-// back.
-func (g *Gateway) trackProgress(r *request, c *upstream.Call, token []byte) {
-	if token == nil {
-		return
-	}
-	c.Token = rawjson.Replace(r.Params(), token, nil)
-	if r.outer != nil || len(token) > maxToken { // that its time is extended is all it is good for
-		c.Progress = func([]byte) {}
-		return
-	}
-	c.Progress = func(params []byte) {
-		params = unrelated(params)
-		token, own := r.Token(token), rawjson.Get(params, "progressToken")
-		if own == nil || token == nil || len(token) > maxToken {
-			return
-		}
-		r.Relay(r.server, "progress:"+string(token), "notifications/progress", params, rawjson.Replace(params, own, token))
-		g.journal.Notification(registry.ToClient, r.Session(), r.server, "notifications/progress", r.name, params)
-	}
+// call makes a call and waits for the answer.
+func (g *Gateway) call(r *request, u *call.Under, conn upstream.Conn) (jsonrpc.Reply, error) {
+	return g.calls.Do(conn, u, func() (jsonrpc.Reply, error) { return g.perform(r, conn, u) })
 }

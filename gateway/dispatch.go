@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 
+	"goblin/gateway/call"
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
@@ -35,8 +36,8 @@ type request struct {
 
 	// What a call needs is part of its request, so that both are one
 	// allocation.
-	flight   flight
-	rewriter rewriter
+	under    call.Under
+	rewriter call.Rewriter
 	room     [1]rawjson.Edit
 }
 
@@ -58,7 +59,7 @@ func (r *request) reply(result []byte, edits ...rawjson.Edit) {
 // pass is reply for what a server sent, which is in one line.
 func (r *request) pass(result []byte, edits ...rawjson.Edit) {
 	r.answer = result
-	r.edits = r.Pass(result, r.buffer, r.rewriter.shape, edits...)
+	r.edits = r.Pass(result, r.buffer, r.rewriter.Shape, edits...)
 }
 
 // answerParts answers with a result of ours in parts, which nobody writes to any

@@ -24,6 +24,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"goblin/gateway/call"
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/journal"
@@ -78,7 +79,8 @@ type Gateway struct {
 	order   []string
 	clients map[*downstream.Session]*client
 
-	flights       flights
+	calls         *call.Table
+	levels        levels
 	subscriptions subscriptions
 	listens       listens
 	elicitations  elicitations
@@ -114,7 +116,8 @@ func New(o Options) *Gateway {
 	}
 	g.since.Store(time.Now().UnixNano())
 	g.roots.Store(&o.Config.Gateway.Roots)
-	g.flights.init()
+	g.calls = call.NewTable()
+	g.levels.init()
 	g.said.init()
 	g.subscriptions.init()
 	g.tasks.init()

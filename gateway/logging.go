@@ -2,11 +2,14 @@ package gateway
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"goblin/gateway/call"
 	"goblin/gateway/downstream"
 	"goblin/gateway/journal"
 	"goblin/gateway/jsonrpc"
@@ -60,6 +63,52 @@ func (c *client) wantsFor(x *downstream.Exchange) logLevel {
 	return levelNever
 }
 
+// levels are the log levels that servers were told, by connection.
+type levels struct {
+	mu sync.Mutex
+	of map[upstream.Conn]*level
+}
+
+// level is that of one connection.
+type level struct {
+	server  string
+	conn    upstream.Conn
+	turn    sync.Mutex  // held while the server is told
+	set     bool        // it was told a level; guarded by turn
+	waiting atomic.Bool // somebody waits for turn, and will tell the newest
+	loan    loan
+}
+
+func (t *levels) init() { t.of = make(map[upstream.Conn]*level) }
+
+func (t *levels) opened(server string, conn upstream.Conn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.of[conn] = &level{server: server, conn: conn}
+}
+
+func (t *levels) closed(conn upstream.Conn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if l := t.of[conn]; l != nil {
+		l.loan.stop()
+	}
+	delete(t.of, conn)
+}
+
+// get is that of an open connection; nil for others.
+func (t *levels) get(conn upstream.Conn) *level {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.of[conn]
+}
+
+func (t *levels) all() []*level {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Collect(maps.Values(t.of))
+}
+
 // loan is the level that stateless requests asked for lately. Their servers
 // know levels of connections only, so one lasts a little longer than they.
 type loan struct {
@@ -110,7 +159,7 @@ func (b *loan) stop() {
 // request is sent.
 func (g *Gateway) lendLevel(r *request, conn upstream.Conn) {
 	level, ok := parseLevel(r.Modern().LogLevel)
-	l := g.flights.link(conn)
+	l := g.levels.get(conn)
 	if !ok || l == nil || !conn.Info().Has("logging") {
 		return
 	}
@@ -179,7 +228,7 @@ const (
 // of its own, and returns when all know it or after levelPatience.
 func (g *Gateway) levelsChanged() {
 	var told sync.WaitGroup
-	for _, l := range g.flights.all() {
+	for _, l := range g.levels.all() {
 		told.Add(1)
 		g.work.Go(func() {
 			defer told.Done()
@@ -215,15 +264,15 @@ func (g *Gateway) levelFor(conn upstream.Conn) (level logLevel, set bool) {
 // determined when the backend's turn comes, so the last one told is the
 // newest. A backend that was told one is told the default when nobody wants
 // it any more; one that never was is left alone.
-func (g *Gateway) tellLevel(ctx context.Context, l *link) {
+func (g *Gateway) tellLevel(ctx context.Context, l *level) {
 	if info := l.conn.Info(); !info.Has("logging") || info.Era == upstream.Modern {
 		return // a modern one is told with each request
 	}
 	if l.waiting.Swap(true) {
 		return
 	}
-	l.level.Lock()
-	defer l.level.Unlock()
+	l.turn.Lock()
+	defer l.turn.Unlock()
 	l.waiting.Store(false)
 	level, set := g.levelFor(l.conn)
 	if lent, ok := l.loan.current(); ok {
@@ -233,12 +282,12 @@ func (g *Gateway) tellLevel(ctx context.Context, l *link) {
 		level, set = min(level, lent), true
 	}
 	if !set {
-		if !l.told {
+		if !l.set {
 			return
 		}
 		level = defaultLevel
 	}
-	l.told = set
+	l.set = set
 	ctx, cancel := context.WithTimeout(ctx, levelTimeout)
 	defer cancel()
 	reply, err := l.conn.Call(&upstream.Call{
@@ -259,14 +308,14 @@ func (g *Gateway) tellLevel(ctx context.Context, l *link) {
 func (g *Gateway) message(server string, conn upstream.Conn, c *upstream.Call, params []byte) {
 	level := levelOf(params)
 	g.journal.Log(server, slogLevel(level), params)
-	causes, certain := g.flights.causes(conn, c)
+	causes, certain := g.calls.Causes(conn, c)
 	modern := conn.Info().Era == upstream.Modern
 	if modern && c == nil {
-		causes = slices.DeleteFunc(causes, func(x *flight) bool {
-			asked, ok := parseLevel(x.call.LogLevel)
+		causes = slices.DeleteFunc(causes, func(x *call.Under) bool {
+			asked, ok := parseLevel(x.Call.LogLevel)
 			return !ok || level < asked
 		})
-		certain = g.flights.oneClients(conn, causes)
+		certain = g.calls.OneClients(conn, causes)
 	}
 	switch {
 	case certain:
@@ -278,15 +327,15 @@ func (g *Gateway) message(server string, conn upstream.Conn, c *upstream.Call, p
 
 // messageTo delivers a log line on the stream of the newest of one client's
 // requests that wants it.
-func (g *Gateway) messageTo(server string, causes []*flight, level logLevel, params []byte) {
+func (g *Gateway) messageTo(server string, causes []*call.Under, level logLevel, params []byte) {
 	for _, x := range slices.Backward(causes) {
-		at := x.exchange
+		at := x.Exchange
 		to := g.client(at.Session())
 		if to == nil || level < to.wantsFor(at) {
 			continue
 		}
 		if mark, sent := at.Relay(server, "", "notifications/message", params); sent { // one that is answered meanwhile is none
-			behind(causes, mark)
+			call.Behind(causes, mark)
 			g.journal.Notification(registry.ToClient, to.session, server, "notifications/message", "", params)
 			return
 		}
@@ -306,17 +355,6 @@ func (g *Gateway) Spared(s *downstream.Session, server string, n uint64) {
 	}
 	text += " were left out, as too much waited to be read"
 	s.Notify("notifications/message", rawjson.Object("level", "warning", "logger", "goblin", "data", text))
-}
-
-// behind puts the answers of all requests that may be the cause of a notification
-// behind it.
-func behind(causes []*flight, mark jsonrpc.Mark) {
-	if !mark.Waits() {
-		return
-	}
-	for _, x := range causes {
-		x.exchange.Behind(mark)
-	}
 }
 
 func (g *Gateway) messageToAll(server string, conn upstream.Conn, level logLevel, params []byte) {

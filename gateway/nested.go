@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"goblin/gateway/call"
 	"goblin/gateway/jsonrpc"
 	"goblin/registry"
 	"goblin/registry/rawjson"
@@ -34,7 +35,7 @@ type outerKey struct{}
 func (o *outer) Progress(done, total float64, message string) {
 	r := o.request
 	token := r.Token(rawjson.Path(r.Params(), "_meta", "progressToken"))
-	if token == nil || len(token) > maxToken {
+	if token == nil || len(token) > call.MaxToken {
 		return
 	}
 	params := append([]byte(`{"progressToken":`), token...)
@@ -54,7 +55,7 @@ func (o *outer) Progress(done, total float64, message string) {
 }
 
 // Waited implements [registry.Request].
-func (o *outer) Waited() time.Duration { return o.request.flight.waited() }
+func (o *outer) Waited() time.Duration { return o.request.under.Waited() }
 
 // Client implements [registry.Request].
 func (o *outer) Client() string { return o.request.Session().ID() }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"goblin/gateway/call"
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
@@ -25,7 +26,7 @@ type inquiry struct {
 	params     []byte
 	// causes are the requests that may have made the backend ask, the newest
 	// last. certain says that they are one client's.
-	causes  []*flight
+	causes  []*call.Under
 	certain bool
 	task    *task // of a client's own that it belongs to, nil for none
 }
@@ -65,14 +66,14 @@ func (g *Gateway) inquire(ctx context.Context, q *inquiry, c *upstream.Call) (
 		if own.hidden == nil {
 			return g.askOwner(ctx, own, q)
 		}
-		c = &own.hidden.call
+		c = &own.hidden.Call
 	}
-	q.params = unrelated(q.params)
-	q.causes, q.certain = g.flights.causes(q.conn, c)
+	q.params = call.Unrelated(q.params)
+	q.causes, q.certain = g.calls.Causes(q.conn, c)
 	var who capable
 	switch {
 	case q.certain:
-		x := newest(q.causes).exchange
+		x := call.Newest(q.causes).Exchange
 		session, who = x.Session(), x.Outer()
 		if !x.Asks() {
 			who = nobody{}
@@ -89,11 +90,11 @@ func (g *Gateway) inquire(ctx context.Context, q *inquiry, c *upstream.Call) (
 	case session == nil:
 		return g.unclaimed(ctx, q)
 	}
-	stateless := q.certain && newest(q.causes).exchange.Modern() != nil
+	stateless := q.certain && call.Newest(q.causes).Exchange.Modern() != nil
 	if err := able(who, q.capability, q.params); err != nil {
 		asked, result, fault := g.unable(ctx, q, err)
 		if stateless && who != (nobody{}) && asked == nil && fault != nil {
-			newest(q.causes).lacks(lacks(who, q.capability, q.params))
+			call.Newest(q.causes).Lacks(lacks(who, q.capability, q.params))
 		}
 		return asked, result, fault
 	}
@@ -110,12 +111,12 @@ var errUnanswered = jsonrpc.Errorf(jsonrpc.CodeInternal, "the client gave no ans
 // askStateless puts a question to the stateless client whose calls may have made the
 // server ask: the newest, or one before, if that came to its end without a question.
 func (g *Gateway) askStateless(ctx context.Context, q *inquiry) ([]byte, *jsonrpc.Error) {
-	defer rest(q.causes)()
+	defer call.Rest(q.causes)()
 	for _, x := range slices.Backward(q.causes) {
-		if !x.exchange.Asks() {
+		if !x.Exchange.Asks() {
 			continue
 		}
-		reply, err := x.exchange.Request(ctx, q.method, q.params)
+		reply, err := x.Exchange.Request(ctx, q.method, q.params)
 		if err == nil {
 			return reply.Result, nil
 		}
@@ -166,8 +167,8 @@ func (g *Gateway) unable(ctx context.Context, q *inquiry, why *jsonrpc.Error) (*
 		return nil, result, fault
 	}
 	asker := registry.Asker{Server: q.server, Why: registry.AskNoCall}
-	if x := newest(q.causes); x != nil {
-		asker = registry.Asker{Server: q.server, Why: registry.AskUnable, Client: x.exchange.Client().Name, Call: subject(q.causes)}
+	if x := call.Newest(q.causes); x != nil {
+		asker = registry.Asker{Server: q.server, Why: registry.AskUnable, Client: x.Exchange.Client().Name, Call: subject(q.causes)}
 	}
 	if session, reply, ok := g.askScreens(ctx, q, asker); ok {
 		return session, reply.Result, fault(reply)
@@ -177,11 +178,11 @@ func (g *Gateway) unable(ctx context.Context, q *inquiry, why *jsonrpc.Error) (*
 
 // subject is the tool, prompt or URI that a question's cause is about; "" where
 // several may be the cause.
-func subject(causes []*flight) string {
+func subject(causes []*call.Under) string {
 	if len(causes) != 1 {
 		return ""
 	}
-	x := causes[0].exchange
+	x := causes[0].Exchange
 	name, ok := rawjson.String(rawjson.Get(x.Params(), "name"))
 	if !ok {
 		name, _ = rawjson.String(rawjson.Get(x.Params(), "uri"))
@@ -205,7 +206,7 @@ func (g *Gateway) askClient(ctx context.Context, s *downstream.Session, q *inqui
 	defer forget()
 	if isScreen(s) {
 		asker := registry.Asker{Server: q.server, Why: registry.AskNoCall}
-		if x := newest(q.causes); x != nil {
+		if x := call.Newest(q.causes); x != nil {
 			asker.Why, asker.Call = registry.AskOwnCall, subject(q.causes)
 		}
 		params = introduce(params, asker)
@@ -228,15 +229,15 @@ func (g *Gateway) askClient(ctx context.Context, s *downstream.Session, q *inqui
 
 // ask puts a backend's question to the session whose requests may have caused
 // it.
-func ask(ctx context.Context, s *downstream.Session, causes []*flight, method string, params []byte) (jsonrpc.Reply, error) {
-	defer rest(causes)()
+func ask(ctx context.Context, s *downstream.Session, causes []*call.Under, method string, params []byte) (jsonrpc.Reply, error) {
+	defer call.Rest(causes)()
 	ctx, over := context.WithTimeout(ctx, questionLimit)
 	defer over()
 	switch {
 	case len(causes) == 0:
 		return s.Request(ctx, method, params)
 	case len(causes) == 1:
-		return causes[0].exchange.Request(ctx, method, params)
+		return causes[0].Exchange.Request(ctx, method, params)
 	case s.Transport() == "http":
 		return askOnAnyStream(ctx, s, causes, method, params)
 	}
@@ -245,31 +246,15 @@ func ask(ctx context.Context, s *downstream.Session, causes []*flight, method st
 	return s.Request(ctx, method, params)
 }
 
-// rest lets requests wait for a human, who may take minutes: their time-outs
-// rest until the function that it returns is called, and their slots are free
-// for others meanwhile.
-func rest(causes []*flight) (resume func()) {
-	for _, x := range causes {
-		x.asked.Store(true)
-		x.pause()
-		x.land()
-	}
-	return func() {
-		for _, x := range causes {
-			x.resume()
-		}
-	}
-}
-
 // outlive ends when all causes of a question have ended: to which of them it
 // belongs is not known. Without a cause, only parent ends it.
-func outlive(parent context.Context, causes []*flight) (ctx context.Context, release func()) {
+func outlive(parent context.Context, causes []*call.Under) (ctx context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	var left atomic.Int64
 	left.Store(int64(len(causes)))
 	stops := make([]func() bool, len(causes))
 	for i, x := range causes {
-		of := x.exchange.Context()
+		of := x.Exchange.Context()
 		stops[i] = context.AfterFunc(of, func() {
 			if left.Add(-1) == 0 {
 				cancel(context.Cause(of))
@@ -287,9 +272,9 @@ func outlive(parent context.Context, causes []*flight) (ctx context.Context, rel
 // askOnAnyStream puts a question to an HTTP client on the stream of one of the
 // requests that may have caused it, the newest first; on the next one when
 // that request was answered meanwhile or its stream is gone.
-func askOnAnyStream(ctx context.Context, s *downstream.Session, causes []*flight, method string, params []byte) (jsonrpc.Reply, error) {
+func askOnAnyStream(ctx context.Context, s *downstream.Session, causes []*call.Under, method string, params []byte) (jsonrpc.Reply, error) {
 	for _, x := range slices.Backward(causes) {
-		reply, err := x.exchange.Request(ctx, method, params)
+		reply, err := x.Exchange.Request(ctx, method, params)
 		if !errors.Is(err, downstream.ErrAnswered) && !errors.Is(err, downstream.ErrNoStream) {
 			return reply, err
 		}
@@ -320,7 +305,7 @@ func (g *Gateway) askScreens(ctx context.Context, q *inquiry, asker registry.Ask
 	if len(open) == 0 {
 		return nil, jsonrpc.Reply{}, false
 	}
-	defer rest(q.causes)()
+	defer call.Rest(q.causes)()
 	ctx, cancel := outlive(ctx, q.causes)
 	defer cancel()
 	ctx, over := context.WithTimeout(ctx, questionLimit)

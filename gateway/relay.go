@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 
+	"goblin/gateway/call"
 	"goblin/gateway/downstream"
 	"goblin/gateway/upstream"
 	"goblin/registry"
@@ -14,12 +15,15 @@ import (
 type relay struct{ *Gateway }
 
 // Opened implements [upstream.Handler].
-func (g relay) Opened(s *upstream.Server, conn upstream.Conn) { g.flights.open(s, conn) }
+func (g relay) Opened(s *upstream.Server, conn upstream.Conn) {
+	g.calls.Open(s, conn)
+	g.levels.opened(s.Name(), conn)
+}
 
 // Ready implements [upstream.Handler]: a new connection is told what the one
 // before it knew.
 func (g relay) Ready(ctx context.Context, s *upstream.Server, conn upstream.Conn) {
-	if l := g.flights.link(conn); l != nil {
+	if l := g.levels.get(conn); l != nil {
 		g.tellLevel(ctx, l)
 	}
 	g.reopen(ctx, s, conn)
@@ -28,7 +32,8 @@ func (g relay) Ready(ctx context.Context, s *upstream.Server, conn upstream.Conn
 
 // Down implements [upstream.Handler].
 func (g relay) Down(s *upstream.Server, conn upstream.Conn) {
-	g.flights.drop(conn)
+	g.calls.Close(conn)
+	g.levels.closed(conn)
 	g.tasks.drop(conn)
 	g.lapse(conn)
 }
@@ -56,11 +61,11 @@ func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.
 		// every client.
 	default:
 		// A vendor's own: it goes where its cause is certain.
-		if causes, certain := g.flights.causes(conn, c); certain {
+		if causes, certain := g.calls.Causes(conn, c); certain {
 			for _, x := range slices.Backward(causes) { // one that is answered meanwhile is none
-				at := x.exchange
+				at := x.Exchange
 				if mark, sent := at.Relay(s.Name(), "", method, params); sent {
-					behind(causes, mark)
+					call.Behind(causes, mark)
 					g.journal.Notification(registry.ToClient, at.Session(), s.Name(), method, "", params)
 					return
 				}
@@ -81,14 +86,6 @@ func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.
 func (g *Gateway) current(s *upstream.Server) bool {
 	b := g.server(s.Name())
 	return b != nil && b.Server == s
-}
-
-// newest is the last of the flights; nil for none.
-func newest(all []*flight) *flight {
-	if len(all) == 0 {
-		return nil
-	}
-	return all[len(all)-1]
 }
 
 // owner is the session that a connection belongs to alone; nil when it is

@@ -131,15 +131,15 @@ func (g *Gateway) tellRootsChanged() {
 	n.pending = nil
 	n.mu.Unlock()
 	const method = "notifications/roots/list_changed"
-	for _, l := range g.flights.all() {
-		if !units[l.conn.Unit()] || l.conn.Info().Era == upstream.Modern {
+	for _, l := range g.calls.Links() {
+		if !units[l.Conn.Unit()] || l.Conn.Info().Era == upstream.Modern {
 			continue
 		}
-		if err := l.conn.Notify(method, nil); err != nil {
-			g.log.Debug("Notification lost", "server", l.server, "method", method, "err", err)
+		if err := l.Conn.Notify(method, nil); err != nil {
+			g.log.Debug("Notification lost", "server", l.Server.Name(), "method", method, "err", err)
 			continue
 		}
-		g.journal.Notification(registry.ToServer, nil, l.server, method, "", nil)
+		g.journal.Notification(registry.ToServer, nil, l.Server.Name(), method, "", nil)
 	}
 }
 

@@ -82,17 +82,17 @@ func (g *Gateway) Start(x *downstream.Exchange, burst *jsonrpc.Burst) bool {
 	if release == nil {
 		return false
 	}
-	f := &r.flight
-	f.exchange, f.release = x, release
-	f.call.Cause, f.call.Burst, f.call.Method, f.call.Params = f, burst, x.Method(), x.Params()
+	var edits []rawjson.Edit
 	if t.Name != name || escaped(raw) {
-		f.call.Edits = r.edit(raw, t.Name)
+		edits = r.edit(raw, t.Name)
 	}
-	g.trackProgress(r, &f.call, rawjson.Get(meta, "progressToken"))
-	g.flights.add(conn, f)
-	if !conn.Start(&f.call, s) {
-		g.flights.remove(f, true)
-		f.land()
+	u := &r.under
+	u.Begin(x, nil, release, edits)
+	u.Call.Burst = burst
+	if token := rawjson.Get(meta, "progressToken"); token != nil {
+		u.Track(g.journal, r.server, name, token)
+	}
+	if !g.calls.Start(conn, u, s) {
 		return false
 	}
 	x.Await(s)
@@ -108,12 +108,11 @@ type started struct {
 }
 
 // Withdrawn implements [downstream.Waiter].
-func (s *started) Withdrawn(cause error) { s.conn.Stop(&s.flight.call, cause) }
+func (s *started) Withdrawn(cause error) { s.conn.Stop(&s.under.Call, cause) }
 
 // Ended implements [upstream.Caller].
 func (s *started) Ended(reply jsonrpc.Reply, err error, burst *jsonrpc.Burst) {
-	s.gateway.flights.remove(&s.flight, err == nil)
-	s.flight.land()
+	s.gateway.calls.End(&s.under, err == nil)
 	if err != nil || reply.Error != nil || len(reply.Result) > maxInline {
 		go s.conclude(reply, err)
 		return

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"goblin/gateway/call"
 	"goblin/gateway/config"
 	"goblin/gateway/journal"
 	"goblin/gateway/jsonrpc"
@@ -37,8 +38,8 @@ func (g *Gateway) subscribe(r *request) {
 	var refused *refusedError
 	switch {
 	case errors.As(err, &refused):
-		w := rewriter{registry: g.reg, server: t.Server}
-		r.refuse(w.read(members.Fault, refused.object), w.edits...)
+		w := call.Rewriter{Registry: g.reg, Server: t.Server}
+		r.refuse(w.Read(members.Fault, refused.object), w.Edits...)
 	case err != nil:
 		r.fail(err)
 	default:
@@ -197,7 +198,12 @@ func (g *Gateway) connOf(key subscriptionKey) upstream.Conn {
 	if b == nil {
 		return nil
 	}
-	return g.flights.of(b.Server, key)
+	for _, l := range g.calls.Links() {
+		if l.Server == b.Server && key.on(l.Conn) {
+			return l.Conn
+		}
+	}
+	return nil
 }
 
 // tellOff asks the backend to stop. A backend that is down forgot already.

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"goblin/gateway/call"
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
@@ -75,12 +76,12 @@ func (r *request) taskUse(t registry.Target) taskUse {
 }
 
 // perform sends a flight's call, as a task when the tool needs that.
-func (g *Gateway) perform(r *request, conn upstream.Conn, f *flight) (jsonrpc.Reply, error) {
+func (g *Gateway) perform(r *request, conn upstream.Conn, f *call.Under) (jsonrpc.Reply, error) {
 	if r.tasks == onlyTask && offersTasks(conn) {
 		return g.waitForTask(conn, f, r.server)
 	}
-	reply, err := conn.Call(&f.call)
-	if err != nil || !f.call.AcceptTask || reply.Error != nil {
+	reply, err := conn.Call(&f.Call)
+	if err != nil || !f.Call.AcceptTask || reply.Error != nil {
 		return reply, err
 	}
 	if kind, _ := rawjson.String(rawjson.Get(reply.Result, "resultType")); kind != "task" {
@@ -123,9 +124,9 @@ func (g *Gateway) createTask(r *request, t registry.Target, edits []rawjson.Edit
 		r.fail(err)
 		return
 	}
-	f := &r.flight
+	f := &r.under
 	g.begin(r, f, conn, release, edits)
-	defer f.land()
+	defer f.Land()
 	switch {
 	case !offersTasks(conn):
 		r.fail(noTaskSupport(r.name))
@@ -135,12 +136,12 @@ func (g *Gateway) createTask(r *request, t registry.Target, edits []rawjson.Edit
 		return
 	}
 	own := &task{server: t.Server, conn: conn, owner: r.Session()}
-	f.call.Context = context.WithoutCancel(r.Context())
-	f.call.Params, f.call.Edits = rawjson.Splice(r.Params(), edits...), nil
-	f.call.Token, f.call.Progress = rawjson.Edit{}, nil // its progress goes on after the answer
-	if token := rawjson.Path(f.call.Params, "_meta", "progressToken"); token != nil {
+	f.Call.Context = context.WithoutCancel(r.Context())
+	f.Call.Params, f.Call.Edits = rawjson.Splice(r.Params(), edits...), nil
+	f.Call.Token, f.Call.Progress = rawjson.Edit{}, nil // its progress goes on after the answer
+	if token := rawjson.Path(f.Call.Params, "_meta", "progressToken"); token != nil {
 		g.tasks.track(own, func(params []byte) {
-			if len(token) > maxToken {
+			if len(token) > call.MaxToken {
 				return
 			}
 			params = rawjson.SetMember(params, "progressToken", token)
@@ -150,15 +151,13 @@ func (g *Gateway) createTask(r *request, t registry.Target, edits []rawjson.Edit
 				g.tellTask(own, "notifications/progress", params)
 				return
 			}
-			r.Relay(r.server, "progress:"+string(token), "notifications/progress", unrelated(params))
+			r.Relay(r.server, "progress:"+string(token), "notifications/progress", call.Unrelated(params))
 			g.journal.Notification(registry.ToClient, r.Session(), r.server, "notifications/progress", r.name, params)
 		})
-		f.call.Params = rawjson.Splice(f.call.Params, rawjson.Replace(f.call.Params, token, rawjson.Quote(own.token)))
+		f.Call.Params = rawjson.Splice(f.Call.Params, rawjson.Replace(f.Call.Params, token, rawjson.Quote(own.token)))
 	}
 	defer g.tasks.expect(conn)()
-	g.flights.add(conn, f)
-	reply, err := g.makeTask(r.Context(), own, &f.call)
-	g.flights.remove(f, err == nil)
+	reply, err := g.calls.Do(conn, f, func() (jsonrpc.Reply, error) { return g.makeTask(r.Context(), own, &f.Call) })
 	state := rawjson.Get(reply.Result, "task")
 	id, made := taskID(state)
 	switch {
@@ -183,7 +182,7 @@ func (g *Gateway) createTask(r *request, t registry.Target, edits []rawjson.Edit
 	own.out.Lock()
 	defer own.out.Unlock()
 	if made {
-		reply.Result = rawjson.SetMember(relate(reply.Result, id, own.id), "task", rename(state, own.id))
+		reply.Result = rawjson.SetMember(call.Relate(reply.Result, id, own.id), "task", rename(state, own.id))
 	}
 	g.answer(r, t.Server, t.Name, reply)
 	own.answered = true
@@ -204,24 +203,24 @@ func noTaskSupport(name string) error {
 // is created, watched and its result fetched here. Every state that the server
 // tells shows that it works, so its timeout bounds each of these steps, and
 // the whole is bounded by the task's time to live.
-func (g *Gateway) waitForTask(conn upstream.Conn, f *flight, server string) (reply jsonrpc.Reply, err error) {
-	call := &f.call
+func (g *Gateway) waitForTask(conn upstream.Conn, f *call.Under, server string) (reply jsonrpc.Reply, err error) {
+	of := &f.Call
 	own := &task{server: server, conn: conn, hidden: f, news: make(chan struct{}, 1)}
-	params := rawjson.Splice(call.Params, call.Edits...)
+	params := rawjson.Splice(of.Params, of.Edits...)
 	if token := rawjson.Path(params, "_meta", "progressToken"); token != nil {
-		progress := call.Progress
-		g.tasks.track(own, func(params []byte) { progress(unrelated(params)) })
+		progress := of.Progress
+		g.tasks.track(own, func(params []byte) { progress(call.Unrelated(params)) })
 		params = rawjson.Splice(params, rawjson.Replace(params, token, rawjson.Quote(own.token)))
 	}
 	defer g.tasks.remove(own)
 	defer g.tasks.untrack(own)
 	done := g.tasks.expect(conn)
 	step := func(method string, params []byte) *upstream.Call {
-		return &upstream.Call{Context: call.Context, Cause: f, Method: method, Params: params}
+		return &upstream.Call{Context: of.Context, Cause: f, Method: method, Params: params}
 	}
-	first := step(call.Method, rawjson.SetMember(params, "task", hiddenTask))
-	first.Context = context.WithoutCancel(call.Context)
-	reply, err = g.makeTask(call.Context, own, first)
+	first := step(of.Method, rawjson.SetMember(params, "task", hiddenTask))
+	first.Context = context.WithoutCancel(of.Context)
+	reply, err = g.makeTask(of.Context, own, first)
 	state := rawjson.Get(reply.Result, "task")
 	if err != nil || reply.Error != nil || state == nil {
 		done()
@@ -249,7 +248,7 @@ func (g *Gateway) waitForTask(conn upstream.Conn, f *flight, server string) (rep
 		return jsonrpc.Reply{}, err
 	}
 	if reply.Error == nil {
-		reply.Result = unrelated(reply.Result)
+		reply.Result = call.Unrelated(reply.Result)
 	}
 	return reply, nil
 }
@@ -388,17 +387,17 @@ func (g *Gateway) serveTask(r *request) {
 		r.fail(err)
 		return
 	}
-	f := &r.flight
+	f := &r.under
 	g.begin(r, f, conn, release, r.edit(raw, own.original))
-	defer f.land()
+	defer f.Land()
 	if r.Method() == "tasks/result" {
 		// It takes as long as the task. What the task asks for meanwhile names
 		// the task, so other questions are not this request's.
 		defer g.tasks.attend(own, f)()
-		f.call.Timeout = g.tasks.left(own)
-		f.land()
+		f.Call.Timeout = g.tasks.left(own)
+		f.Land()
 	}
-	reply, err := conn.Call(&f.call)
+	reply, err := conn.Call(&f.Call)
 	switch {
 	case err != nil:
 		r.fail(err)
@@ -408,7 +407,7 @@ func (g *Gateway) serveTask(r *request) {
 			g.tasks.remove(own)
 		}
 	case r.Method() == "tasks/result":
-		reply.Result = relate(reply.Result, own.original, own.id)
+		reply.Result = call.Relate(reply.Result, own.original, own.id)
 	case rawjson.Get(reply.Result, "taskId") != nil:
 		g.tasks.note(own, reply.Result)
 		reply.Result = rename(reply.Result, own.id)

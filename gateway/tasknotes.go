@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"goblin/gateway/call"
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
@@ -31,19 +32,19 @@ func (g relay) taskNotified(conn upstream.Conn, c *upstream.Call, method string,
 		done = true
 		name = rawjson.Get(params, "taskId")
 	default:
-		name = related(params)
+		name = call.Related(params)
 	}
 	original, ok := rawjson.String(name)
 	if !ok {
-		return c, unrelated(params), done
+		return c, call.Unrelated(params), done
 	}
 	n := taskNotice{original, method, params}
 	own, kept := g.tasks.take(conn, n)
 	switch {
 	case own == nil: // a task of nobody's, or another server's
-		return c, unrelated(params), done || kept
+		return c, call.Unrelated(params), done || kept
 	case own.hidden != nil && !done:
-		return &own.hidden.call, unrelated(params), false
+		return &own.hidden.Call, call.Unrelated(params), false
 	}
 	own.out.Lock()
 	defer own.out.Unlock()
@@ -67,7 +68,7 @@ func (g *Gateway) deliverTask(own *task, n taskNotice) {
 		return
 	}
 	if own.hidden != nil {
-		own.hidden.exchange.Relay(own.server, "", n.method, unrelated(n.params))
+		own.hidden.Exchange.Relay(own.server, "", n.method, call.Unrelated(n.params))
 		return
 	}
 	if n.method == "notifications/message" {
@@ -83,14 +84,14 @@ func (g *Gateway) deliverTask(own *task, n taskNotice) {
 // tellTask sends a notification to a task's owner: on the stream of a request
 // for its result, else on the session's.
 func (g *Gateway) tellTask(own *task, method string, params []byte) {
-	params = relate(params, own.original, own.id)
+	params = call.Relate(params, own.original, own.id)
 	f, _ := g.tasks.attending(own)
 	state := method == "notifications/tasks/status" // of which the newest counts
 	switch key := "task:" + own.id; {
 	case f != nil && state:
-		f.exchange.Merge(key, method, params)
+		f.Exchange.Merge(key, method, params)
 	case f != nil:
-		f.exchange.Relay(own.server, "", method, params)
+		f.Exchange.Relay(own.server, "", method, params)
 	case state:
 		own.owner.Merge(key, method, params)
 	default:
@@ -101,12 +102,12 @@ func (g *Gateway) tellTask(own *task, method string, params []byte) {
 
 // tasksOpen reports whether somebody waits for a task of a server.
 func (g *Gateway) tasksOpen(s *upstream.Server) bool {
-	return slices.ContainsFunc(g.flights.all(), func(l *link) bool { return l.of == s && g.tasks.busy(l.conn) })
+	return slices.ContainsFunc(g.calls.Links(), func(l *call.Link) bool { return l.Server == s && g.tasks.busy(l.Conn) })
 }
 
 // taskOf finds the task that a question belongs to, nil for none.
 func (g *Gateway) taskOf(ctx context.Context, conn upstream.Conn, params []byte) *task {
-	original, ok := rawjson.String(related(params))
+	original, ok := rawjson.String(call.Related(params))
 	if !ok {
 		return nil
 	}
@@ -119,9 +120,9 @@ func (g *Gateway) askOwner(ctx context.Context, own *task, q *inquiry) (*downstr
 	if err := able(own.owner, q.capability, q.params); err != nil {
 		return g.unable(ctx, q, err)
 	}
-	q.params = relate(q.params, own.original, own.id)
+	q.params = call.Relate(q.params, own.original, own.id)
 	result, fault := g.askClient(ctx, own.owner, q)
-	return own.owner, relate(result, own.id, own.original), fault
+	return own.owner, call.Relate(result, own.id, own.original), fault
 }
 
 // askForTask asks on the stream of a request for the task's result, else on
@@ -134,9 +135,9 @@ func (g *Gateway) askForTask(ctx context.Context, own *task, method string, para
 	defer look.Stop()
 	for {
 		f, changed := g.tasks.attending(own)
-		var causes []*flight
+		var causes []*call.Under
 		if f != nil {
-			causes = []*flight{f}
+			causes = []*call.Under{f}
 		}
 		if f != nil || own.owner.Reachable() {
 			reply, err := ask(ctx, own.owner, causes, method, params)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"goblin/gateway/call"
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/upstream"
@@ -24,9 +25,6 @@ import (
 const (
 	// tasksExtension names the extension in capabilities.
 	tasksExtension = downstream.MetaPrefix + "tasks"
-	// relatedTask is the member of _meta that names the task which a message
-	// belongs to (2025-11-25, tasks, associating messages).
-	relatedTask = downstream.MetaPrefix + "related-task"
 )
 
 // Bounds of the tasks that are known: in all, of one session, and of all
@@ -61,9 +59,9 @@ type task struct {
 	conn     upstream.Conn
 	owner    *downstream.Session // nil for clients of stateless HTTP: who has the id has the task
 	modern   bool
-	durable  bool    // outlives the connection
-	token    string  // of its progress, "" for none
-	hidden   *flight // the call inside which the gateway waits for it, nil for a client's own
+	durable  bool        // outlives the connection
+	token    string      // of its progress, "" for none
+	hidden   *call.Under // the call inside which the gateway waits for it, nil for a client's own
 	news     chan struct{}
 
 	// out is held while something of the task is delivered.
@@ -75,7 +73,7 @@ type task struct {
 	expires time.Time
 	settled bool          // completed, failed or cancelled
 	fetched bool          // nothing more is to be had from it
-	results []*flight     // requests for its result under way
+	results []*call.Under // requests for its result under way
 	changed chan struct{} // closed when results changes
 }
 
@@ -339,8 +337,8 @@ func (t *tasks) of(s *downstream.Session, after uint64) []*task {
 }
 
 // attend notes a request for a task's result.
-func (t *tasks) attend(own *task, f *flight) (leave func()) {
-	change := func(results []*flight) {
+func (t *tasks) attend(own *task, f *call.Under) (leave func()) {
+	change := func(results []*call.Under) {
 		own.results = results
 		close(own.changed)
 		own.changed = make(chan struct{})
@@ -351,16 +349,16 @@ func (t *tasks) attend(own *task, f *flight) (leave func()) {
 	return func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		change(slices.DeleteFunc(slices.Clone(own.results), func(other *flight) bool { return other == f }))
+		change(slices.DeleteFunc(slices.Clone(own.results), func(other *call.Under) bool { return other == f }))
 	}
 }
 
 // attending is the newest request for a task's result, nil for none, and what
 // is closed when that changes.
-func (t *tasks) attending(own *task) (*flight, <-chan struct{}) {
+func (t *tasks) attending(own *task) (*call.Under, <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return newest(own.results), own.changed
+	return call.Newest(own.results), own.changed
 }
 
 // take finds the task that a notification is about, nil for none. While the
@@ -468,37 +466,6 @@ func (g *Gateway) durable(server string, conn upstream.Conn) bool {
 func offersTasks(conn upstream.Conn) bool {
 	info := conn.Info()
 	return info.Era == upstream.Legacy && info.Has("tasks", "requests", "tools", "call")
-}
-
-// related is the id of the task that a message names, nil for none.
-func related(obj []byte) []byte {
-	if !rawjson.Mentions(obj, "related-task") {
-		return nil
-	}
-	return rawjson.Path(obj, "_meta", relatedTask, "taskId")
-}
-
-// relate puts another id in the place of the one that a message names, if that is
-// the expected one; of other tasks the sender has nothing to say.
-func relate(obj []byte, expected, id string) []byte {
-	raw := related(obj)
-	if name, ok := rawjson.String(raw); !ok || name != expected {
-		return unrelated(obj)
-	}
-	return rawjson.Splice(obj, rawjson.Replace(obj, raw, rawjson.Quote(id)))
-}
-
-// unrelated takes the task's name out of a message to somebody who knows of no
-// task.
-func unrelated(obj []byte) []byte {
-	if related(obj) == nil {
-		return obj
-	}
-	meta := rawjson.Without(rawjson.Get(obj, "_meta"), relatedTask)
-	if string(meta) == "{}" {
-		return rawjson.Without(obj, "_meta")
-	}
-	return rawjson.SetMember(obj, "_meta", meta)
 }
 
 // rename puts another id in the place of a state's taskId.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"goblin/gateway/call"
 	"goblin/registry/rawjson"
 )
 
@@ -27,8 +28,8 @@ func TestMessagesNameTheirTask(t *testing.T) {
 		},
 		`{"text":"related-task"}`: {`{"text":"related-task"}`, `{"text":"related-task"}`},
 	} {
-		require.Equal(t, want.mapped, string(relate([]byte(in), "t-1", "own")), in)
-		require.Equal(t, want.without, string(unrelated([]byte(in))), in)
+		require.Equal(t, want.mapped, string(call.Relate([]byte(in), "t-1", "own")), in)
+		require.Equal(t, want.without, string(call.Unrelated([]byte(in))), in)
 	}
 }
 
@@ -38,7 +39,7 @@ func FuzzTaskNames(f *testing.F) {
 		if rawjson.Valid(in) != nil || !rawjson.IsObject(in) {
 			return
 		}
-		for _, out := range [][]byte{relate(in, "t", "own"), unrelated(in), rename(in, "own"), rawjson.Without(in, "task")} {
+		for _, out := range [][]byte{call.Relate(in, "t", "own"), call.Unrelated(in), rename(in, "own"), rawjson.Without(in, "task")} {
 			require.NoError(t, rawjson.Valid(out), "%s", out)
 		}
 	})

@@ -12,7 +12,7 @@ import (
 // record counts a request and writes it to the journal of traffic.
 func (g *Gateway) record(r *request, label string) {
 	g.journal.Request(r.Exchange, label, r.server, r.name, journal.Answer{
-		Body: r.answer, Edits: r.edits, Parts: r.parts, Code: r.code, Asked: r.flight.asked.Load(),
+		Body: r.answer, Edits: r.edits, Parts: r.parts, Code: r.code, Asked: r.under.Asked(),
 	})
 	r.buffer.Release()
 	r.answer, r.buffer = nil, nil
@@ -21,7 +21,7 @@ func (g *Gateway) record(r *request, label string) {
 // recordParked counts and records a request that was answered by a demand for input.
 func (g *Gateway) recordParked(r *request, result []byte, edits []rawjson.Edit) {
 	g.journal.Request(r.Exchange, r.Method(), r.server, r.name, journal.Answer{
-		Body: result, Edits: edits, Asked: r.flight.asked.Swap(false),
+		Body: result, Edits: edits, Asked: r.under.Forget(),
 	})
 }
 

@@ -1,4 +1,4 @@
-package gateway
+package call
 
 import (
 	"encoding/json"
@@ -44,7 +44,7 @@ func FuzzResultsLinkToTheirServer(f *testing.F) {
 		}
 		rewritten := func(method string) []byte {
 			w := newRewriter()
-			return rawjson.Splice(w.read(members.Result(method), result), w.edits...)
+			return rawjson.Splice(w.Read(members.Result(method), result), w.Edits...)
 		}
 		var tool struct {
 			Content []link `json:"content"`

@@ -1,4 +1,4 @@
-package gateway
+package call
 
 import (
 	"bytes"
@@ -12,8 +12,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-func newRewriter() *rewriter {
-	return &rewriter{registry: registry.New(registry.Options{Servers: []string{"s"}}), server: "s"}
+func newRewriter() *Rewriter {
+	return &Rewriter{Registry: registry.New(registry.Options{Servers: []string{"s"}}), Server: "s"}
 }
 
 var rewrites = []struct {
@@ -71,8 +71,8 @@ func TestRewritesChangeURIsAndNothingElse(t *testing.T) {
 			result := []byte(c.result)
 			require.NoError(t, rawjson.Valid(result))
 			w := newRewriter()
-			text := w.read(c.tree, result)
-			require.Equal(t, c.want, string(rawjson.Splice(text, w.edits...)))
+			text := w.Read(c.tree, result)
+			require.Equal(t, c.want, string(rawjson.Splice(text, w.Edits...)))
 		})
 	}
 }
@@ -81,10 +81,10 @@ func TestLinksThatAServerGaveBecomeReadable(t *testing.T) {
 	t.Parallel()
 	result := []byte(`{"content":[{"type":"resource_link","uri":"file:///output.json"}]}`)
 	w := newRewriter()
-	_, err := w.registry.ResolveResource("mcp://s/file:///output.json")
+	_, err := w.Registry.ResolveResource("mcp://s/file:///output.json")
 	require.Error(t, err, "it was never listed")
-	w.read(members.Result("tools/call"), result)
-	target, err := w.registry.ResolveResource("mcp://s/file:///output.json")
+	w.Read(members.Result("tools/call"), result)
+	target, err := w.Registry.ResolveResource("mcp://s/file:///output.json")
 	require.NoError(t, err)
 	require.Equal(t, "file:///output.json", target.Name)
 }
@@ -104,14 +104,14 @@ func FuzzRewrite(f *testing.F) {
 			members.Result("resources/read"), members.Result("tools/call"), members.Result("prompts/get"), members.Result("tasks/get"), members.Fault,
 		} {
 			w := newRewriter()
-			out := rawjson.Splice(bytes.Clone(w.read(tree, result)), w.edits...)
+			out := rawjson.Splice(bytes.Clone(w.Read(tree, result)), w.Edits...)
 			if err := rawjson.Valid(out); err != nil {
 				t.Fatalf("%q became %q: %v", result, out, err)
 			}
 			again := newRewriter()
-			again.read(tree, out)
-			if len(again.edits) != len(w.edits) {
-				t.Fatalf("%q: %d URIs, then %d in %q", result, len(w.edits), len(again.edits), out)
+			again.Read(tree, out)
+			if len(again.Edits) != len(w.Edits) {
+				t.Fatalf("%q: %d URIs, then %d in %q", result, len(w.Edits), len(again.Edits), out)
 			}
 			var before, after any
 			if json.Unmarshal(result, &before) == nil && json.Unmarshal(out, &after) != nil {
@@ -127,7 +127,7 @@ func BenchmarkToolResult(b *testing.B) {
 	b.SetBytes(int64(len(result)))
 	b.ReportAllocs()
 	for b.Loop() {
-		w := rewriter{server: "s"}
-		w.read(members.Result("tools/call"), result)
+		w := Rewriter{Server: "s"}
+		w.Read(members.Result("tools/call"), result)
 	}
 }

@@ -1,0 +1,40 @@
+package call
+
+import (
+	"goblin/registry"
+	"goblin/registry/members"
+	"goblin/registry/rawjson"
+)
+
+// A Rewriter collects the edits that turn a server's URIs in a result into
+// those that clients see. Nothing else of a result changes, but for members that
+// readers understand differently: text, blobs and structured content are never
+// looked into.
+type Rewriter struct {
+	Registry *registry.Registry
+	Server   string
+	Shape    *rawjson.Shape // of the text that is read next; may be nil
+	Edits    []rawjson.Edit
+
+	whole []byte // the text that the edits are made in
+}
+
+// Read collects the edits of a result or an error and returns the text that they
+// are made in: the one given, or one without members that are in doubt.
+func (w *Rewriter) Read(tree *members.Tree, text []byte) []byte {
+	if w.whole = text; !tree.Read(w.Shape, text, w) {
+		w.whole, w.Shape, w.Edits = tree.Clean(w.Shape, text), nil, nil
+		tree.Read(nil, w.whole, w)
+	}
+	return w.whole
+}
+
+// URI implements [members.Visitor]. What is not a string is left as it is.
+func (w *Rewriter) URI(raw []byte) {
+	uri, ok := rawjson.String(raw)
+	if !ok || uri == "" {
+		return
+	}
+	w.Registry.Learn(w.Server, uri)
+	w.Edits = append(w.Edits, rawjson.Replace(w.whole, raw, rawjson.Quote(w.Registry.ListedURI(w.Server, uri))))
+}

@@ -1,0 +1,166 @@
+// Package call has the requests of clients that are under way at servers.
+//
+// A [Table] knows the open connections and what is under way on each, so that what
+// a server asks or says in between is traced to the client that caused it. An
+// [Under] is one such request: its place in the server's limit, its progress, and the
+// time that people take to answer questions because of it. A [Rewriter] turns the
+// URIs of an answer into those that clients see.
+//
+// Nothing here chooses a server or a connection, or knows what a method means.
+// Causes may be asked for on read loops; only Do waits, for the server's answer.
+package call
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"goblin/gateway/downstream"
+	"goblin/gateway/journal"
+	"goblin/gateway/jsonrpc"
+	"goblin/gateway/upstream"
+	"goblin/registry"
+	"goblin/registry/rawjson"
+)
+
+// Under is one client request under way at a server, or at a local tool. Its zero value
+// is made ready by Begin.
+type Under struct {
+	Exchange *downstream.Exchange
+	Outer    *Under // of the call that the request was made for, nil for a client's own
+	Call     upstream.Call
+	release  func() // gives the backend's limiter slot back; once
+	landed   atomic.Bool
+	asked    atomic.Bool              // the backend asked the client something meanwhile
+	lacking  atomic.Pointer[[]string] // a capability that the client did not declare, but was needed
+	thinking thinking
+
+	link         *Link  // where it is under way, nil before and after
+	older, newer *Under // under way there
+}
+
+// thinking is the time that people took to answer the questions of a flight.
+type thinking struct {
+	mu     sync.Mutex
+	open   int           // questions that people think about now
+	since  time.Time     // of the first of them
+	before time.Duration // for those before
+}
+
+// Begin makes the call that an exchange is passed on by. outer is the call that it was
+// made for, nil for a client's own; release gives back its place in the server's
+// limit.
+func (u *Under) Begin(x *downstream.Exchange, outer *Under, release func(), edits []rawjson.Edit) {
+	u.Exchange, u.Outer, u.release = x, outer, release
+	u.Call.Cause, u.Call.Method, u.Call.Params, u.Call.Edits = u, x.Method(), x.Params(), edits
+}
+
+// MaxToken is the longest progress token that is relayed, in bytes: each notification
+// copies it on a read loop that other clients share. Longer tokens get no progress.
+const MaxToken = 1 << 10
+
+// Track relays the progress of the call to the client, whose token is not nil, with
+// that token. The call gets a token of its own.
+func (u *Under) Track(j *journal.Journal, server, name string, token []byte) {
+	x := u.Exchange
+	u.Call.Token = rawjson.Replace(x.Params(), token, nil)
+	if u.Outer != nil || len(token) > MaxToken { // extends the timeout; nothing is relayed
+		u.Call.Progress = func([]byte) {}
+		return
+	}
+	u.Call.Progress = func(params []byte) {
+		params = Unrelated(params)
+		token, own := x.Token(token), rawjson.Get(params, "progressToken")
+		if own == nil || token == nil || len(token) > MaxToken {
+			return
+		}
+		x.Relay(server, "progress:"+string(token), "notifications/progress", params, rawjson.Replace(params, own, token))
+		j.Notification(registry.ToClient, x.Session(), server, "notifications/progress", name, params)
+	}
+}
+
+// Asked reports whether people were asked because of the call.
+func (u *Under) Asked() bool { return u.asked.Load() }
+
+// Forget makes Asked begin anew, and returns what it was.
+func (u *Under) Forget() bool { return u.asked.Swap(false) }
+
+// Ask notes that people are asked.
+func (u *Under) Ask() { u.asked.Store(true) }
+
+// Land gives the slot back, unless that was done already.
+func (u *Under) Land() {
+	if !u.landed.Swap(true) {
+		u.release()
+	}
+}
+
+// Pause stops the clocks that run for the flight until as many calls of Resume:
+// people are asked.
+func (u *Under) Pause() {
+	u.Call.Pause()
+	for ; u != nil; u = u.Outer {
+		u.asked.Store(true)
+		t := &u.thinking
+		t.mu.Lock()
+		if t.open++; t.open == 1 {
+			t.since = time.Now()
+		}
+		t.mu.Unlock()
+	}
+}
+
+// Resume undoes one Pause.
+func (u *Under) Resume() {
+	u.Call.Resume()
+	for ; u != nil; u = u.Outer {
+		t := &u.thinking
+		t.mu.Lock()
+		if t.open--; t.open == 0 {
+			t.before += time.Since(t.since)
+		}
+		t.mu.Unlock()
+	}
+}
+
+// Waited is how long people have been asked so far.
+func (u *Under) Waited() time.Duration {
+	t := &u.thinking
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.open > 0 {
+		return t.before + time.Since(t.since)
+	}
+	return t.before
+}
+
+// Lacks notes a capability that the client did not declare, but was needed.
+func (u *Under) Lacks(path []string) {
+	for u.Outer != nil {
+		u = u.Outer
+	}
+	u.lacking.Store(&path)
+}
+
+// Missing is the error for a stateless request that failed for want of a capability;
+// nil for others.
+func (u *Under) Missing(server string, reply jsonrpc.Reply) error {
+	path := u.lacking.Load()
+	if path == nil || reply.Error == nil && string(rawjson.Get(reply.Result, "isError")) != "true" {
+		return nil
+	}
+	return MissingCapability(server, *path)
+}
+
+// MissingCapability is the error for a request that cannot be served without
+// what its client did not declare (2026-07-28, SEP-2575).
+func MissingCapability(server string, path []string) *jsonrpc.Error {
+	need := []byte("{}")
+	for _, name := range slices.Backward(path) {
+		need = rawjson.SetMember([]byte("{}"), name, need)
+	}
+	e := jsonrpc.Errorf(downstream.CodeMissingCapability, "Server '%s' needs a capability that the client did not declare: %s", server, path[len(path)-1])
+	e.Data = rawjson.SetMember([]byte("{}"), "requiredCapabilities", need)
+	return e
+}
