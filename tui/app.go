@@ -13,6 +13,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/tui/edit"
 	"goblin/tui/keys"
 	"goblin/tui/look"
 )
@@ -51,7 +52,7 @@ type app struct {
 	layout  layout
 	mouse   bool
 
-	bar       field
+	bar       edit.Text
 	filtering bool // the bar has the focus
 	searching bool // … for a search in the detail panel
 	history   []string
@@ -101,6 +102,7 @@ func newApp(ctx context.Context, o Options, q *questions, b Backend, t Terminal)
 	a.theme = o.Theme
 	a.w, a.h = t.Size()
 	a.setLook()
+	a.bar = edit.New(a.look)
 	a.calls = newCalls(a)
 	a.panes = []pane{newServers(a), newTools(a), newPrompts(a), newResources(a), newLogs(a)}
 	for _, p := range a.panes {
@@ -131,9 +133,6 @@ func (a *app) setLook() {
 		background = map[bool]string{true: "dark", false: "light"}[dark]
 	}
 	a.look = look.New(look.Options{Theme: a.theme, Getenv: a.term.Getenv, ASCII: a.o.ASCII, Background: background})
-	if a.bar.look == nil {
-		a.bar = newField(a.look)
-	}
 	fresh := a.look.Spinner()
 	if a.spinning { // the one that turns goes on, or its ticks would be another's
 		a.spin.Spinner, a.spin.Style = fresh.Spinner, fresh.Style

@@ -3,6 +3,7 @@ package tui
 import (
 	tea "github.com/charmbracelet/bubbletea"
 
+	"goblin/tui/edit"
 	"goblin/tui/keys"
 )
 
@@ -11,12 +12,12 @@ type entry struct {
 	still
 	app   *app
 	title string
-	input field
+	input edit.Text
 	then  func(text string) tea.Cmd
 }
 
 func newEntry(a *app, title, text string, then func(string) tea.Cmd) *entry {
-	e := &entry{app: a, title: title, input: newField(a.look), then: then}
+	e := &entry{app: a, title: title, input: edit.New(a.look), then: then}
 	e.input.Set(text)
 	return e
 }

@@ -9,6 +9,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"goblin/tui/edit"
 	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/look"
@@ -27,7 +28,7 @@ type facet struct {
 	cur    int
 	off    int
 	height int
-	input  field
+	input  edit.Text
 	ready  bool // counted
 
 	before []bool // what was ticked at first
@@ -47,7 +48,7 @@ const mostValues = 5000
 // newFacet makes the list for a field of the open pane.
 func newFacet(field, title string) func(*app) dialog {
 	return func(a *app) dialog {
-		d := &facet{app: a, title: title, input: newField(a.look), height: 1, cancel: func() {}}
+		d := &facet{app: a, title: title, input: edit.New(a.look), height: 1, cancel: func() {}}
 		d.field, d.known = fieldCalled(a.panes[a.open].rows().columns(), field)
 		return d
 	}

@@ -5,6 +5,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"goblin/tui/edit"
 	"goblin/tui/keys"
 	"goblin/tui/look"
 )
@@ -30,7 +31,7 @@ type helpLine struct {
 
 func newHelp(a *app) dialog {
 	d := &help{app: a, height: 1}
-	d.search = search{input: newField(a.look), narrow: d.find, move: d.Scroll}
+	d.search = search{input: edit.New(a.look), narrow: d.find, move: d.Scroll}
 	focus := a.focus()
 	d.title = "Help: " + a.focusName()
 	add := func(heading string, lines []helpLine) {

@@ -10,6 +10,7 @@ import (
 	"github.com/sahilm/fuzzy"
 
 	"goblin/registry"
+	"goblin/tui/edit"
 	"goblin/tui/keys"
 	"goblin/tui/look"
 )
@@ -19,7 +20,7 @@ type palette struct {
 	still
 	app     *app
 	all     []command
-	input   field
+	input   edit.Text
 	list    []choice
 	cur     int
 	off     int
@@ -44,7 +45,7 @@ type choice struct {
 }
 
 func newPalette(a *app) dialog {
-	d := &palette{app: a, all: a.allCommands(), input: newField(a.look), height: 1, walking: -1, cancel: func() {}}
+	d := &palette{app: a, all: a.allCommands(), input: edit.New(a.look), height: 1, walking: -1, cancel: func() {}}
 	d.match()
 	return d
 }

@@ -2,7 +2,6 @@ package tui
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 
 	"goblin/registry"
 	"goblin/tui/content"
+	"goblin/tui/form"
 	"goblin/tui/keys"
 	"goblin/tui/look"
 )
@@ -23,33 +23,10 @@ func newPrompts(a *app) *prompts {
 	return p
 }
 
-// argument is one that a prompt takes.
-type argument struct {
-	Name        string `json:"name"`
-	Title       string `json:"title"`
-	Description string `json:"description"`
-	Required    bool   `json:"required"`
-}
-
-func arguments(e *registry.Entry) []argument {
-	var d struct {
-		Arguments []json.RawMessage `json:"arguments"`
-	}
-	_ = json.Unmarshal(e.JSON, &d) // an odd definition costs the arguments only
-	var all []argument
-	for _, raw := range d.Arguments {
-		var a argument
-		if json.Unmarshal(raw, &a) == nil {
-			all = append(all, a)
-		}
-	}
-	return all
-}
-
 // signature lists a prompt's arguments, required ones with a star.
 func signature(e *registry.Entry) string {
 	var names []string
-	for _, a := range arguments(e) {
+	for _, a := range form.FromPrompt(e.JSON) {
 		if a.Required {
 			a.Name += "*"
 		}
@@ -90,7 +67,7 @@ func (p *prompts) subject() subject {
 		blocks: func(context.Context) []content.Block {
 			blocks := []content.Block{{Kind: content.Facts, Facts: facts(e)}}
 			var f []content.Fact
-			for _, arg := range arguments(e) {
+			for _, arg := range form.FromPrompt(e.JSON) {
 				text := firstLine(arg.Description, arg.Title)
 				if arg.Required {
 					text = strings.TrimSpace("required  " + text)

@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/charmbracelet/bubbles/textarea"
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/content"
+	"goblin/tui/edit"
 	"goblin/tui/keys"
 )
 
@@ -26,8 +26,7 @@ type sampling struct {
 	width  int // that the messages are laid out for, or will be
 	cancel context.CancelFunc
 
-	area   textarea.Model
-	kept   keepsake // of what was written, what must not reach the terminal
+	area   edit.Text
 	drawn  []string // the area, as long as nothing is typed
 	hidden string   // what its marks stand for
 	aw, ah int
@@ -40,15 +39,9 @@ const mostWritten = 32 << 10
 
 func newSampling(a *app, params json.RawMessage, finish finisher) dialog {
 	d := &sampling{app: a, finish: finish, params: params, about: a.about(params), view: content.NewView(a.look), cancel: func() {}}
-	d.area = d.newArea()
+	d.area = edit.NewWrapped(a.look)
+	d.area.Limit = mostWritten
 	return d
-}
-
-func (d *sampling) newArea() textarea.Model {
-	area := d.app.look.Area()
-	area.CharLimit = mostWritten
-	area.Focus()
-	return area
 }
 
 func (d *sampling) heading() string          { return "A server asks for a model's answer" }
@@ -168,7 +161,7 @@ func (d *sampling) keys() keys.Table {
 }
 
 func (d *sampling) reject() tea.Cmd {
-	if strings.TrimSpace(d.Value()) != "" && !d.sure {
+	if strings.TrimSpace(d.area.Value()) != "" && !d.sure {
 		d.sure, d.note = true, "Esc again rejects, and what you wrote is lost"
 		return nil
 	}
@@ -177,7 +170,7 @@ func (d *sampling) reject() tea.Cmd {
 }
 
 func (d *sampling) send() tea.Cmd {
-	text := d.Value()
+	text := d.area.Value()
 	if strings.TrimSpace(text) == "" {
 		d.note = "there is nothing to send yet; Esc rejects"
 		return nil
@@ -190,36 +183,27 @@ func (d *sampling) update(msg tea.Msg) tea.Cmd {
 	scrollWheel(d.view.Scroll, msg)
 	if key, ok := msg.(tea.KeyMsg); ok {
 		d.sure, d.note, d.drawn = false, "", nil
-		d.area, _ = d.area.Update(d.kept.typed(key, unseen))
+		d.area.Update(key)
 	}
 	return nil
 }
 
-// Value is what was written.
-func (d *sampling) Value() string { return d.kept.out(d.area.Value()) }
-
-// draw is the area in w cells. What must not reach the terminal is a mark in
-// it, and told beside the title: the area's lines are as wide as their
-// characters.
+// draw is the area in w cells; what its marks stand for is shown beside the
+// title.
 func (d *sampling) draw(w, h int) {
 	d.aw, d.ah = w, h
-	d.area.SetWidth(max(w-2, 1))
-	d.area.SetHeight(h)
-	view, mark := d.area.View(), "¤"
+	mark := "¤"
 	if d.app.look.ASCII {
 		mark = "?"
 	}
-	d.hidden = ""
-	for i, piece := range d.kept.all {
-		if c := string(rune(standIn + i)); strings.Contains(view, c) {
-			view = strings.ReplaceAll(view, c, mark)
-			d.hidden += " " + clean(piece)
-		}
+	rows, hidden := d.area.Wrapped(max(w-2, 1), h, mark)
+	d.drawn, d.hidden = rows, ""
+	for _, piece := range hidden {
+		d.hidden += " " + clean(piece)
 	}
 	if d.hidden != "" {
 		d.hidden = mark + " is" + cutText(d.hidden, 60)
 	}
-	d.drawn = strings.Split(view, "\n")
 }
 
 // sampled is the result of sampling/createMessage that a human wrote.

@@ -12,8 +12,6 @@ func (d *formDialog) setLook() { d.form.SetLook(d.app.look) }
 
 func (d *sampling) setLook() {
 	d.view.SetLook(d.app.look)
-	typed := d.area.Value()
-	d.area = d.newArea()
-	d.area.SetValue(typed)
+	d.area.SetLook(d.app.look)
 	d.drawn = nil
 }

@@ -3,12 +3,13 @@ package tui
 import (
 	tea "github.com/charmbracelet/bubbletea"
 
+	"goblin/tui/edit"
 	"goblin/tui/keys"
 )
 
 // search is a line of text in a dialog that narrows what it lists.
 type search struct {
-	input  field
+	input  edit.Text
 	typed  bool // it has the focus
 	narrow func(text string) tea.Cmd
 	move   func(by int)

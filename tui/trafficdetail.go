@@ -12,6 +12,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"goblin/gateway/display"
 	"goblin/registry"
 	"goblin/tui/content"
 	"goblin/tui/look"
@@ -206,34 +207,10 @@ func encoded(v any, indent string) []byte {
 	if enc.Encode(v) != nil {
 		return nil // checked before: all parts are valid
 	}
-	return harmless(bytes.TrimSpace(b.Bytes()))
+	return []byte(display.JSON(strings.TrimSpace(b.String())))
 }
 
-// harmless escapes what JSON allows in strings but what does something to a
-// terminal or hides: control, format and private characters.
-func harmless(raw []byte) []byte {
-	if !bytes.ContainsFunc(raw, hides) {
-		return raw
-	}
-	var b []byte
-	for len(raw) > 0 {
-		r, n := utf8.DecodeRune(raw)
-		switch {
-		case r == utf8.RuneError && n == 1:
-			b = append(b, `\ufffd`...)
-		case !hides(r):
-			b = append(b, raw[:n]...)
-		case r > 0xffff:
-			r -= 0x10000
-			b = fmt.Appendf(b, `\u%04x\u%04x`, 0xd800+(r>>10), 0xdc00+(r&0x3ff))
-		default:
-			b = fmt.Appendf(b, `\u%04x`, r)
-		}
-		raw = raw[n:]
-	}
-	return b
-}
-
+// hides reports a character that does something to a terminal, or is not seen.
 func hides(r rune) bool {
 	return r != '\n' && (unicode.Is(unicode.C, r) || r == utf8.RuneError || r == '\u2028' || r == '\u2029')
 }
@@ -337,7 +314,7 @@ func compacted(raw []byte) []byte {
 	if json.Compact(&b, raw) != nil {
 		return raw // it was decoded before
 	}
-	return harmless(b.Bytes())
+	return []byte(display.JSON(b.String()))
 }
 
 // promptArguments are --arg flags in the order of the request.

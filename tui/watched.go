@@ -9,6 +9,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/tui/edit"
 	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/look"
@@ -43,7 +44,7 @@ func newWatched(a *app) dialog {
 		order[registry.SubscriptionState]{"updates", func(x, y registry.SubscriptionState) int {
 			return cmp.Or(cmp.Compare(y.Updates, x.Updates), cmp.Compare(key(x), key(y)))
 		}})
-	d.search = search{input: newField(a.look), narrow: d.t.filter, move: d.t.move}
+	d.search = search{input: edit.New(a.look), narrow: d.t.filter, move: d.t.move}
 	// A list that is just opened may not be empty for the first moment.
 	rows := a.reg.Subscriptions()
 	d.readNames()

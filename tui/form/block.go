@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"goblin/gateway/display"
+	"goblin/tui/edit"
 	"goblin/tui/look"
 )
 
@@ -144,7 +145,7 @@ func (f *field) about(l *look.Look) string {
 	if f.Pattern != "" {
 		parts = append(parts, "matches "+shown(f.Pattern))
 	}
-	if len(f.text.rows) > maxAreaLines {
+	if len(f.text.Rows()) > edit.MaxLines {
 		parts = append(parts, "too long to edit here")
 	}
 	if !f.Required {
@@ -164,10 +165,10 @@ func (f *Form) valueRows(fd *field, lay layout, h int, focused bool) ([]row, int
 		}
 		return f.optionList(fd, lay, focused)
 	}
-	if fd.text.multi {
+	if fd.text.Multi() {
 		return f.areaRows(fd, lay, h, focused)
 	}
-	lines, _ := fd.text.draw(f.look, lay.room, 1, focused)
+	lines, _ := fd.text.Draw(lay.room, 1, focused)
 	rows := []row{{text: lines[0]}}
 	if focused {
 		rows = append(rows, f.offerRows(lay)...)
@@ -249,7 +250,7 @@ func (f *Form) optionList(fd *field, lay layout, focused bool) ([]row, int) {
 		return []row{{text: l.Cut(text, lay.room)}}, 0
 	}
 	count := fmt.Sprintf(" %d/%d", len(fd.passed), len(fd.Options))
-	typed, _ := fd.filter.draw(l, max(lay.room-len(count)-2, 1), 1, true)
+	typed, _ := fd.filter.Draw(max(lay.room-len(count)-2, 1), 1, true)
 	rows := []row{{text: l.Dim.On("/ ") + typed[0] + l.Dim.On(count)}}
 	at := 0
 	for n, i := range fd.passed {
@@ -308,8 +309,8 @@ func (f *Form) offerRows(lay layout) []row {
 // areaRows is a text of several lines, JSON with its schema beside or below.
 func (f *Form) areaRows(fd *field, lay layout, h int, focused bool) ([]row, int) {
 	l := f.look
-	high := min(len(fd.text.rows), h/2, 12)
-	if focused || fd.text.text != "" {
+	high := min(len(fd.text.Rows()), h/2, 12)
+	if focused || fd.text.Value() != "" {
 		high = max(high, 3)
 	}
 	high = max(high, 1)
@@ -319,12 +320,12 @@ func (f *Form) areaRows(fd *field, lay layout, h int, focused bool) ([]row, int)
 	if fd.kind == JSON && len(fd.Schema) > 0 {
 		schema = fd.schemaLines()
 	}
-	beside := len(schema) > 0 && lay.room >= 70 && (focused || fd.text.text != "")
+	beside := len(schema) > 0 && lay.room >= 70 && (focused || fd.text.Value() != "")
 	if beside {
 		wide = lay.room/2 - 2
 		high = max(high, min(len(schema), 8))
 	}
-	lines, cursor := fd.text.draw(l, max(wide, 1), high, focused)
+	lines, cursor := fd.text.Draw(max(wide, 1), high, focused)
 	rows := make([]row, 0, len(lines)+4)
 	for i, line := range lines {
 		text := side + line

@@ -52,10 +52,10 @@ func (f *Form) take() bool {
 	fd := f.current()
 	value := f.offered[max(f.hot, 0)]
 	f.close()
-	if fd == nil || fd.text.text == value {
+	if fd == nil || fd.text.Value() == value {
 		return false
 	}
-	fd.text.set(value)
+	fd.text.Set(value)
 	fd.changed()
 	f.dirty = true
 	f.refresh()

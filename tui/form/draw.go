@@ -294,7 +294,7 @@ func (f *Form) rawBody(w, h int) []row {
 		end = append(end, row{text: "  " + l.Bad.On("! "+line), stop: 0})
 	}
 	if f.spec.Meta {
-		value, _ := f.meta.draw(l, max(w-9, 1), 1, f.rawFocus == 1)
+		value, _ := f.meta.Draw(max(w-9, 1), 1, f.rawFocus == 1)
 		end = append(end, row{text: mark(1, "_meta") + " " + value[0], stop: 1})
 		for _, line := range wrapped(l, f.metaErr, w-6, 2) {
 			end = append(end, row{text: "  " + l.Bad.On("! "+line), stop: 1})
@@ -312,7 +312,7 @@ func (f *Form) rawBody(w, h int) []row {
 		end = keep
 	}
 	side := l.Dim.On(l.Vertical) + " "
-	lines, _ := f.area.draw(l, max(w-4, 1), max(h-len(rows)-len(end), 1), f.rawFocus == 0)
+	lines, _ := f.area.Draw(max(w-4, 1), max(h-len(rows)-len(end), 1), f.rawFocus == 0)
 	for _, line := range lines {
 		rows = append(rows, row{text: "  " + side + line, stop: 0})
 	}

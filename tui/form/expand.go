@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"goblin/registry/rawjson"
 )
 
 const (
@@ -18,29 +20,22 @@ func (r *resolver) expand(raw json.RawMessage, within []string) json.RawMessage 
 	if r.room -= len(raw); r.room < 0 {
 		return raw
 	}
-	switch first(raw) {
-	case '[':
-		var list []json.RawMessage
-		if json.Unmarshal(raw, &list) != nil {
-			return raw
-		}
-		out := make([][]byte, len(list))
-		for i, item := range list {
-			out[i] = r.expand(item, within)
+	if rawjson.IsArray(raw) {
+		var out [][]byte
+		for item := range rawjson.Elements(raw) {
+			out = append(out, r.expand(item, within))
 		}
 		return array(out)
-	case '{':
-		list, ok := membersOf(raw, maxMembers)
-		if !ok {
-			return raw
-		}
-		list, within = r.inline(list, within)
-		for i, m := range list {
-			list[i].value = r.expand(m.value, within)
-		}
-		return objectOf(list)
 	}
-	return raw
+	list, ok := membersOf(raw, maxMembers)
+	if !ok {
+		return raw
+	}
+	list, within = r.inline(list, within)
+	for i, m := range list {
+		list[i].value = r.expand(m.value, within)
+	}
+	return objectOf(list)
 }
 
 // inline replaces "$ref" by the members of what it points at; those that stand

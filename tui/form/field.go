@@ -10,6 +10,8 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"goblin/registry/rawjson"
+	"goblin/tui/edit"
 	"goblin/tui/look"
 )
 
@@ -21,7 +23,7 @@ type field struct {
 	look    *look.Look
 	label   string
 	kind    Kind // of Field, or JSON while it has a value that is not of its kind
-	text    editor
+	text    edit.Text
 	pattern *regexp.Regexp
 	// held is the value as it came, sent as it is until somebody edits it, so
 	// that nothing is lost by being shown.
@@ -31,7 +33,7 @@ type field struct {
 	picked []bool // of Enum and Several, by option
 	hot    int    // the option with the cursor
 	moved  bool   // the cursor was moved or the options filtered
-	filter editor
+	filter edit.Text
 	passed []int // the options that pass the filter
 
 	schema []string // lines shown beside JSON
@@ -96,7 +98,7 @@ func (f *field) clear() {
 	switch f.kind {
 	case Enum, Several:
 		f.picked = make([]bool, len(f.Options))
-		f.filter = newEditor(f.look, false)
+		f.filter = edit.New(f.look)
 		f.narrow()
 	case Bool:
 	default:
@@ -106,8 +108,11 @@ func (f *field) clear() {
 
 // edit makes the text of a field s.
 func (f *field) edit(s string, multi bool) {
-	f.text = newEditor(f.look, multi)
-	f.text.set(s)
+	f.text = edit.New(f.look)
+	if multi {
+		f.text = edit.NewArea(f.look)
+	}
+	f.text.Set(s)
 }
 
 // set gives a field a value; none clears it.
@@ -122,7 +127,7 @@ func (f *field) set(raw json.RawMessage) {
 		return
 	}
 	if s, ok := f.converted(raw); ok {
-		f.edit(s, f.text.multi)
+		f.edit(s, f.text.Multi())
 		return
 	}
 	f.kind = JSON
@@ -132,11 +137,11 @@ func (f *field) set(raw json.RawMessage) {
 
 // show fills the field with a value of its kind and says whether it is one.
 func (f *field) show(raw json.RawMessage) bool {
-	s, isString := unquoted(raw)
+	s, isString := rawjson.String(raw)
 	switch f.kind {
 	case Text:
 		if isString {
-			f.edit(s, f.text.multi || strings.Contains(s, "\n"))
+			f.edit(s, f.text.Multi() || strings.Contains(s, "\n"))
 		}
 		return isString
 	case Number, Integer:
@@ -155,11 +160,10 @@ func (f *field) show(raw json.RawMessage) bool {
 	case Enum:
 		return f.pick(raw)
 	case Several:
-		var list []json.RawMessage
-		if first(raw) != '[' || json.Unmarshal(raw, &list) != nil {
+		if !rawjson.IsArray(raw) {
 			return false
 		}
-		for _, v := range list {
+		for v := range rawjson.Elements(raw) {
 			if !f.pick(v) {
 				clear(f.picked)
 				return false
@@ -186,13 +190,12 @@ func (f *field) pick(raw json.RawMessage) bool {
 
 // showList shows an array whose items each fit on a line.
 func (f *field) showList(raw json.RawMessage) bool {
-	var list []json.RawMessage
-	if first(raw) != '[' || json.Unmarshal(raw, &list) != nil || len(list) > maxAreaLines {
+	if !rawjson.IsArray(raw) {
 		return false
 	}
-	lines := make([]string, len(list))
-	for i, v := range list {
-		s, isString := unquoted(v)
+	var lines []string
+	for v := range rawjson.Elements(raw) {
+		s, isString := rawjson.String(v)
 		if !isString {
 			s = string(compact(v))
 		}
@@ -201,10 +204,10 @@ func (f *field) showList(raw json.RawMessage) bool {
 			_, err := numeral(s)
 			fits = !isString && err == nil
 		}
-		if !fits {
+		if !fits || len(lines) == edit.MaxLines {
 			return false
 		}
-		lines[i] = s
+		lines = append(lines, s)
 	}
 	f.edit(strings.Join(lines, "\n"), true)
 	return true
@@ -214,12 +217,12 @@ func (f *field) showList(raw json.RawMessage) bool {
 func (f *field) converted(raw json.RawMessage) (string, bool) {
 	switch f.kind {
 	case Text:
-		if c := first(raw); c == '{' || c == '[' {
+		if rawjson.IsObject(raw) || rawjson.IsArray(raw) {
 			return "", false
 		}
 		return string(raw), true
 	case Number, Integer:
-		s, ok := unquoted(raw)
+		s, ok := rawjson.String(raw)
 		return s, ok && !strings.Contains(s, "\n")
 	}
 	return "", false
@@ -268,12 +271,12 @@ func (f *field) value() (json.RawMessage, error) {
 func (f *field) typed() (json.RawMessage, error) {
 	switch f.kind {
 	case Text:
-		if f.text.text == "" && f.held == nil {
+		if f.text.Value() == "" && f.held == nil {
 			return nil, nil
 		}
-		return quoted(f.text.text), f.characters(f.text.text, f.pattern)
+		return rawjson.Quote(f.text.Value()), f.characters(f.text.Value(), f.pattern)
 	case Number, Integer:
-		s := strings.TrimSpace(f.text.text)
+		s := strings.TrimSpace(f.text.Value())
 		if s == "" {
 			return nil, nil
 		}
@@ -288,7 +291,7 @@ func (f *field) typed() (json.RawMessage, error) {
 	case List:
 		return f.list()
 	}
-	s := strings.TrimSpace(f.text.text)
+	s := strings.TrimSpace(f.text.Value())
 	if s == "" {
 		return nil, nil
 	}
@@ -325,7 +328,7 @@ func array(values [][]byte) json.RawMessage {
 
 func (f *field) list() (json.RawMessage, error) {
 	var values [][]byte
-	for i, line := range f.text.rows {
+	for i, line := range f.text.Rows() {
 		s := strings.TrimSpace(line)
 		if s == "" {
 			continue
@@ -333,7 +336,7 @@ func (f *field) list() (json.RawMessage, error) {
 		var err error
 		if f.Item == Text {
 			err = f.characters(s, f.pattern)
-			values = append(values, quoted(s))
+			values = append(values, rawjson.Quote(s))
 		} else {
 			err = f.number(s, f.Item == Integer)
 			values = append(values, []byte(s))
@@ -352,7 +355,7 @@ func (f *field) list() (json.RawMessage, error) {
 func (f *field) plain() string {
 	switch f.kind {
 	case Text, Number, Integer, JSON, List:
-		return f.text.text
+		return f.text.Value()
 	}
 	raw, err := f.typed()
 	if err != nil || raw == nil {
@@ -371,13 +374,13 @@ func (f *field) lenient() json.RawMessage {
 	if raw, _ = f.typed(); raw != nil && json.Valid(raw) {
 		return raw
 	}
-	return quoted(f.text.text)
+	return rawjson.Quote(f.text.Value())
 }
 
 // narrow finds the options that pass the filter.
 func (f *field) narrow() {
 	f.passed = f.passed[:0]
-	words := strings.Fields(strings.ToLower(f.filter.text))
+	words := strings.Fields(strings.ToLower(f.filter.Value()))
 	for i, o := range f.Options {
 		text := strings.ToLower(o.Label)
 		ok := true
@@ -464,9 +467,9 @@ func (f *field) empty() {
 // typeKey is for keys that are typed into the field; it reports a change.
 func (f *field) typeKey(msg tea.KeyMsg) bool {
 	if f.held != nil && msg.Type == tea.KeyRunes && (f.kind == Number || f.kind == Integer) {
-		f.text.set("") // a number that is typed is not meant as the end of the default
+		f.text.Set("") // a number that is typed is not meant as the end of the default
 	}
-	if !f.text.update(msg) {
+	if !f.text.Update(msg) {
 		return false
 	}
 	f.changed()

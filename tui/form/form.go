@@ -23,6 +23,8 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"goblin/registry/rawjson"
+	"goblin/tui/edit"
 	"goblin/tui/look"
 )
 
@@ -139,9 +141,9 @@ type Form struct {
 	prevErr string
 
 	raw      bool
-	area     editor // the arguments in the raw mode
+	area     edit.Text // the arguments in the raw mode
 	areaErr  string
-	meta     editor
+	meta     edit.Text
 	metaErr  string
 	rawFocus int                        // the arguments, _meta if there is one, the buttons
 	written  map[string]json.RawMessage // what the raw mode began with, by field
@@ -175,8 +177,8 @@ func New(lk *look.Look, s Spec) *Form {
 		}
 		f.check = v
 	}
-	f.meta = newEditor(lk, false)
-	if isObject(s.Values) {
+	f.meta = edit.New(lk)
+	if rawjson.IsObject(s.Values) {
 		f.fill(s.Values, false)
 	}
 	for i, fd := range f.fields {
@@ -258,7 +260,7 @@ func (f *Form) collect() (args, meta json.RawMessage, wrong []problem) {
 		f.sort(wrong)
 	}
 	if f.spec.Meta {
-		if s := strings.TrimSpace(f.meta.text); s != "" {
+		if s := strings.TrimSpace(f.meta.Value()); s != "" {
 			if err := objectText(s); err != nil {
 				wrong = append(wrong, problem{metaName, err.Error()})
 			} else if meta = compact([]byte(s)); string(meta) == "{}" {
@@ -291,11 +293,11 @@ func (f *Form) arguments() (json.RawMessage, []problem) {
 			wrong = append(wrong, problem{fd.Name, err.Error()})
 			continue
 		}
-		if _, isString := unquoted(raw); f.spec.Strings && len(raw) > 0 && !isString {
+		if _, isString := rawjson.String(raw); f.spec.Strings && len(raw) > 0 && !isString {
 			if isNull(raw) {
 				continue
 			}
-			raw = quoted(string(raw))
+			raw = rawjson.Quote(string(raw))
 		}
 		list = append(list, member{fd.Name, raw})
 	}

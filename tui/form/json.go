@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"goblin/gateway/display"
+	"goblin/registry/rawjson"
+	"goblin/tui/edit"
 )
 
 // member is one member of an object, in the order of its text.
@@ -23,25 +24,13 @@ type member struct {
 // of members with the same name the last one counts. It is nil and false for
 // what is no object.
 func membersOf(raw json.RawMessage, limit int) ([]member, bool) {
-	if !isObject(raw) || !json.Valid(raw) {
-		return nil, false
-	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	if _, err := dec.Token(); err != nil {
+	if !rawjson.IsObject(raw) || !json.Valid(raw) {
 		return nil, false
 	}
 	var out []member
 	at := make(map[string]int)
-	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
-			return nil, false
-		}
-		name, _ := key.(string)
-		var value json.RawMessage
-		if err := dec.Decode(&value); err != nil {
-			return nil, false
-		}
+	for key, value := range rawjson.Members(raw) {
+		name, _ := rawjson.String(key)
 		switch i, known := at[name]; {
 		case known:
 			out[i].value = value
@@ -64,7 +53,7 @@ func objectOf(members []member) json.RawMessage {
 		if b.Len() > 1 {
 			b.WriteByte(',')
 		}
-		b.Write(quoted(m.name))
+		b.Write(rawjson.Quote(m.name))
 		b.WriteByte(':')
 		b.Write(m.value)
 	}
@@ -72,40 +61,10 @@ func objectOf(members []member) json.RawMessage {
 	return b.Bytes()
 }
 
-// quoted is the JSON string of s.
-func quoted(s string) json.RawMessage {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s) // a string always encodes
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-}
-
-// unquoted is the text of a JSON string.
-func unquoted(raw json.RawMessage) (string, bool) {
-	if first(raw) != '"' {
-		return "", false
-	}
-	var s string
-	err := json.Unmarshal(raw, &s)
-	return s, err == nil
-}
-
 func stringOf(raw json.RawMessage) string {
-	s, _ := unquoted(raw)
+	s, _ := rawjson.String(raw)
 	return s
 }
-
-// first is the first byte of a JSON text that is no space; 0 if there is none.
-func first(raw []byte) byte {
-	raw = bytes.TrimLeft(raw, " \t\r\n")
-	if len(raw) == 0 {
-		return 0
-	}
-	return raw[0]
-}
-
-func isObject(raw []byte) bool { return first(raw) == '{' }
 
 func isNull(raw []byte) bool { return string(bytes.TrimSpace(raw)) == "null" }
 
@@ -121,39 +80,15 @@ func compact(raw []byte) json.RawMessage {
 // same reports whether two JSON texts differ in nothing but spaces.
 func same(a, b []byte) bool { return bytes.Equal(compact(a), compact(b)) }
 
-// maxAreaLines is below what the text area can hold.
-const maxAreaLines = 9000
-
 // indented is a JSON text for editing: one member a line, and everything that
 // a terminal or the text area would not show as an escape.
 func indented(raw []byte) string {
 	var b bytes.Buffer
-	if err := json.Indent(&b, raw, "", "  "); err != nil || bytes.Count(b.Bytes(), []byte("\n")) > maxAreaLines {
+	if err := json.Indent(&b, raw, "", "  "); err != nil || bytes.Count(b.Bytes(), []byte("\n")) > edit.MaxLines {
 		b.Reset()
 		b.Write(compact(raw))
 	}
-	return escaped(b.String())
-}
-
-// escaped writes the characters that [display.Text] would change as JSON
-// escapes. In a JSON text they only stand in strings.
-func escaped(s string) string {
-	if display.Text(s) == s && !strings.ContainsRune(s, utf8.RuneError) {
-		return s
-	}
-	var b strings.Builder
-	for _, r := range s {
-		switch one := string(r); {
-		case r != utf8.RuneError && display.Text(one) == one:
-			b.WriteRune(r)
-		case r > 0xffff:
-			hi, lo := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, hi, lo)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
+	return strings.ReplaceAll(display.JSON(b.String()), "\ufffd", `\ufffd`)
 }
 
 // syntax says where and why a text is not JSON; nil if it is.

@@ -4,6 +4,9 @@ import (
 	"strings"
 	"time"
 
+	"goblin/registry/rawjson"
+	"goblin/tui/edit"
+
 	"github.com/charmbracelet/bubbles/key"
 	tea "github.com/charmbracelet/bubbletea"
 )
@@ -74,8 +77,8 @@ func (f *Form) escape() Action {
 		f.close()
 		return None
 	}
-	if fd := f.current(); fd != nil && fd.filter.text != "" {
-		fd.filter.set("")
+	if fd := f.current(); fd != nil && fd.filter.Value() != "" {
+		fd.filter.Set("")
 		fd.narrow()
 		return None
 	}
@@ -144,8 +147,8 @@ func (f *Form) to(i int) {
 		if fd.err == "" {
 			_ = fd.verify(false) // shown under the field
 		}
-		if fd.filter.text != "" {
-			fd.filter.set("")
+		if fd.filter.Value() != "" {
+			fd.filter.Set("")
 			fd.narrow()
 		}
 	}
@@ -190,25 +193,25 @@ func (f *Form) rawKey(k tea.KeyMsg) Action {
 		case tea.KeyUp:
 			f.move(-1)
 		default:
-			if f.meta.update(k) {
+			if f.meta.Update(k) {
 				f.dirty, f.metaErr = true, ""
 			}
 		}
 		return None
 	}
-	if !f.leave(&f.area, k) && f.area.update(k) {
+	if !f.leave(&f.area, k) && f.area.Update(k) {
 		f.dirty, f.areaErr = true, ""
 	}
 	return None
 }
 
 // leave walks out of an area when the cursor is at its edge already.
-func (f *Form) leave(e *editor, k tea.KeyMsg) bool {
-	row, _ := e.cursor()
+func (f *Form) leave(e *edit.Text, k tea.KeyMsg) bool {
+	row, _ := e.Cursor()
 	switch {
 	case k.Type == tea.KeyUp && row == 0:
 		f.move(-1)
-	case k.Type == tea.KeyDown && row == len(e.rows)-1:
+	case k.Type == tea.KeyDown && row == len(e.Rows())-1:
 		f.move(1)
 	default:
 		return false
@@ -225,7 +228,7 @@ func (f *Form) fieldKey(k tea.KeyMsg) (Action, tea.Cmd) {
 		return f.optionKey(fd, k), nil
 	}
 	switch {
-	case fd.text.multi:
+	case fd.text.Multi():
 		if f.leave(&fd.text, k) {
 			return None, nil
 		}
@@ -256,11 +259,9 @@ func (f *Form) fieldKey(k tea.KeyMsg) (Action, tea.Cmd) {
 
 // widen turns a line into an area, with the cursor where it is.
 func (f *Form) widen(fd *field) {
-	_, col := fd.text.cursor()
-	fd.edit(fd.text.text, true)
-	if fd.text.wake() {
-		fd.text.area.SetCursor(col)
-	}
+	_, col := fd.text.Cursor()
+	fd.edit(fd.text.Value(), true)
+	fd.text.To(0, col)
 }
 
 // next goes on after a field: to the next, or to submitting.
@@ -311,11 +312,11 @@ func (f *Form) chooseKey(fd *field, k tea.KeyMsg, line bool) {
 		f.toggle(fd)
 	case line && (k.Type == tea.KeyLeft || k.Type == tea.KeyRight):
 		f.sideways(fd, k.Type == tea.KeyRight)
-	case (k.Type == tea.KeyBackspace || k.Type == tea.KeyDelete) && fd.filter.text == "" && fd.kind != Several:
+	case (k.Type == tea.KeyBackspace || k.Type == tea.KeyDelete) && fd.filter.Value() == "" && fd.kind != Several:
 		fd.empty()
 		f.dirty = true
 		f.refresh()
-	case !line && fd.filter.update(k):
+	case !line && fd.filter.Update(k):
 		fd.narrow()
 		if len(fd.passed) > 0 {
 			fd.hot, fd.moved = fd.passed[0], true
@@ -386,7 +387,7 @@ func (f *Form) Keys() []key.Binding {
 	} else {
 		out = append(out, bind("ctrl+e", "C-e", "raw JSON"))
 	}
-	if isObject(f.spec.Last) {
+	if rawjson.IsObject(f.spec.Last) {
 		out = append(out, bind("ctrl+r", "C-r", "last values"))
 	}
 	if !f.offering() {
@@ -395,7 +396,7 @@ func (f *Form) Keys() []key.Binding {
 	if fd != nil && fd.Completes && !f.offering() {
 		out = append(out, bind("ctrl+@", "C-Space", "complete"))
 	}
-	if fd != nil && fd.kind == Text && !fd.text.multi && !f.spec.Strings {
+	if fd != nil && fd.kind == Text && !fd.text.Multi() && !f.spec.Strings {
 		out = append(out, bind("ctrl+j", "C-j", "new line"))
 	}
 	return out

@@ -7,9 +7,13 @@ func (f *Form) OnButton() bool { return f.button() >= 0 }
 
 // SetLook draws the form in another look; what is typed stays.
 func (f *Form) SetLook(lk *look.Look) {
-	f.look, f.area.look, f.meta.look = lk, lk, lk
+	f.look = lk
+	f.area.SetLook(lk)
+	f.meta.SetLook(lk)
 	for _, fd := range f.fields {
-		fd.look, fd.text.look, fd.filter.look, fd.stale = lk, lk, lk, true
+		fd.look, fd.stale = lk, true
+		fd.text.SetLook(lk)
+		fd.filter.SetLook(lk)
 	}
 	f.introW = 0 // it is wrapped anew
 }

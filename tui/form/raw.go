@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"goblin/gateway/display"
+	"goblin/registry/rawjson"
+	"goblin/tui/edit"
 )
 
 // objectText says why a text is not a JSON object; nil if it is.
@@ -14,7 +16,7 @@ func objectText(s string) error {
 	if err := syntax(s); err != nil {
 		return err
 	}
-	if !isObject([]byte(s)) {
+	if !rawjson.IsObject([]byte(s)) {
 		return errors.New("must be an object, in { }")
 	}
 	return nil
@@ -22,7 +24,7 @@ func objectText(s string) error {
 
 // rawArguments are the arguments as they stand in the raw mode.
 func (f *Form) rawArguments() (json.RawMessage, []problem) {
-	s := strings.TrimSpace(f.area.text)
+	s := strings.TrimSpace(f.area.Value())
 	if s == "" {
 		return json.RawMessage("{}"), nil
 	}
@@ -35,7 +37,7 @@ func (f *Form) rawArguments() (json.RawMessage, []problem) {
 	}
 	list, _ := membersOf(args, maxMembers)
 	for _, m := range list {
-		if first(m.value) != '"' {
+		if !rawjson.IsString(m.value) {
 			return nil, []problem{{m.name, "must be a string, in quotes"}}
 		}
 	}
@@ -53,15 +55,15 @@ func (f *Form) toRaw() {
 			list = append(list, member{fd.Name, v})
 		}
 	}
-	f.area = newEditor(f.look, true)
-	f.area.set(indented(objectOf(append(list, f.extra...))))
+	f.area = edit.NewArea(f.look)
+	f.area.Set(indented(objectOf(append(list, f.extra...))))
 	f.raw, f.rawFocus, f.off, f.top, f.areaErr, f.metaErr = true, 0, 0, "", "", ""
 }
 
 // toFields reads the raw mode back. A field whose value is as it was written
 // stays as it is, half-typed text included.
 func (f *Form) toFields() {
-	s := strings.TrimSpace(f.area.text)
+	s := strings.TrimSpace(f.area.Value())
 	if s == "" {
 		s = "{}"
 	}
@@ -70,7 +72,7 @@ func (f *Form) toFields() {
 		f.areaErr, f.rawFocus = err.Error(), 0
 		return
 	}
-	if m := strings.TrimSpace(f.meta.text); m != "" && f.spec.Meta {
+	if m := strings.TrimSpace(f.meta.Value()); m != "" && f.spec.Meta {
 		if err := objectText(m); err != nil {
 			f.metaErr, f.rawFocus = err.Error(), 1
 			return
@@ -101,23 +103,23 @@ func (f *Form) toFields() {
 			f.extra = append(f.extra, m)
 		}
 	}
-	f.raw, f.off, f.top, f.area, f.written = false, 0, "", editor{}, nil
+	f.raw, f.off, f.top, f.area, f.written = false, 0, "", edit.Text{}, nil
 	f.refresh()
 }
 
 // last fills in the last arguments.
 func (f *Form) last() {
-	if !isObject(f.spec.Last) {
+	if !rawjson.IsObject(f.spec.Last) {
 		return
 	}
 	f.close()
 	f.dirty = true
-	if f.spec.Meta && isObject(f.spec.LastMeta) {
-		f.meta.set(string(f.spec.LastMeta))
+	if f.spec.Meta && rawjson.IsObject(f.spec.LastMeta) {
+		f.meta.Set(string(f.spec.LastMeta))
 		f.metaErr = ""
 	}
 	if f.raw {
-		f.area.set(indented(f.spec.Last))
+		f.area.Set(indented(f.spec.Last))
 		f.areaErr = ""
 		return
 	}

@@ -2,12 +2,15 @@ package form
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+
+	"goblin/registry/rawjson"
 )
 
 // maxHops is how many references, and alternatives with null, are followed to
@@ -52,22 +55,17 @@ func FromSchema(schema json.RawMessage) ([]Field, error) {
 
 // FromPrompt makes a text field out of each argument of a prompt's definition.
 func FromPrompt(definition json.RawMessage) []Field {
-	var list []json.RawMessage
-	if json.Unmarshal(nodeOf(definition)["arguments"], &list) != nil {
-		return nil
-	}
 	var fields []Field
 	seen := make(map[string]bool)
-	for _, raw := range list {
-		a := nodeOf(raw)
-		name, ok := unquoted(a["name"])
+	for a := range rawjson.Elements(rawjson.Get(definition, "arguments")) {
+		name, ok := rawjson.String(rawjson.Get(a, "name"))
 		if !ok || seen[name] || len(fields) == MaxFields {
 			continue
 		}
 		seen[name] = true
 		fields = append(fields, Field{
-			Name: name, Title: stringOf(a["title"]), Description: stringOf(a["description"]),
-			Required: string(a["required"]) == "true", Completes: true,
+			Name: name, Title: stringOf(rawjson.Get(a, "title")), Description: stringOf(rawjson.Get(a, "description")),
+			Required: string(rawjson.Get(a, "required")) == "true", Completes: true,
 		})
 	}
 	return fields
@@ -92,7 +90,7 @@ func FromTemplate(variables []string) []Field {
 type node map[string]json.RawMessage
 
 func nodeOf(raw json.RawMessage) node {
-	if !isObject(raw) {
+	if !rawjson.IsObject(raw) {
 		return nil
 	}
 	var n node
@@ -142,16 +140,12 @@ func (r *resolver) lookup(ref string) node {
 
 // step is an object by its members, or an array by its indices.
 func step(raw json.RawMessage) node {
-	if first(raw) != '[' {
+	if !rawjson.IsArray(raw) {
 		return nodeOf(raw)
 	}
-	var list []json.RawMessage
-	if json.Unmarshal(raw, &list) != nil {
-		return nil
-	}
-	n := make(node, len(list))
-	for i, item := range list {
-		n[strconv.Itoa(i)] = item
+	n := make(node)
+	for item := range rawjson.Elements(raw) {
+		n[strconv.Itoa(len(n))] = item
 	}
 	return n
 }
@@ -191,12 +185,8 @@ func (r *resolver) resolve(n node) node {
 
 // only is the one schema of a list, nulls aside if they may be.
 func only(raw json.RawMessage, nulls bool) node {
-	var list []json.RawMessage
-	if json.Unmarshal(raw, &list) != nil {
-		return nil
-	}
 	var one node
-	for _, item := range list {
+	for item := range rawjson.Elements(raw) {
 		n := nodeOf(item)
 		if n == nil {
 			return nil
@@ -214,13 +204,15 @@ func only(raw json.RawMessage, nulls bool) node {
 
 // typesOf is the value of "type" without null.
 func typesOf(raw json.RawMessage) (types []string, null bool) {
-	var all []string
-	if s, ok := unquoted(raw); ok {
-		all = []string{s}
-	} else if json.Unmarshal(raw, &all) != nil {
-		return nil, false
+	all := slices.Collect(rawjson.Elements(raw))
+	if rawjson.IsString(raw) {
+		all = [][]byte{raw}
 	}
-	for _, t := range all {
+	for _, one := range all {
+		t, ok := rawjson.String(one)
+		if !ok {
+			return nil, false
+		}
 		if t == "null" {
 			null = true
 		} else {
@@ -316,20 +308,18 @@ func count(raw json.RawMessage) *int {
 // options are the values of enum (with enumNames), const, or of alternatives
 // that each are a const with a title.
 func (r *resolver) options(n node) []Option {
-	var values []json.RawMessage
-	if n["enum"] != nil && json.Unmarshal(n["enum"], &values) == nil && len(values) > 0 {
-		var names []json.RawMessage
-		_ = json.Unmarshal(n["enumNames"], &names)
-		out := make([]Option, 0, min(len(values), MaxOptions))
-		for i, v := range values[:min(len(values), MaxOptions)] {
-			o := Option{Value: compact(v), Label: label(v)}
-			if i < len(names) {
-				if s := stringOf(names[i]); s != "" {
-					o.Label = s
-				}
-			}
-			out = append(out, o)
+	var out []Option
+	names := slices.Collect(rawjson.Elements(n["enumNames"]))
+	for v := range rawjson.Elements(n["enum"]) {
+		o := Option{Value: compact(v), Label: label(v)}
+		if i := len(out); i < len(names) {
+			o.Label = cmp.Or(stringOf(names[i]), o.Label)
 		}
+		if out = append(out, o); len(out) == MaxOptions {
+			break
+		}
+	}
+	if len(out) > 0 {
 		return out
 	}
 	if v := n["const"]; len(v) > 0 {
@@ -345,12 +335,11 @@ func (r *resolver) options(n node) []Option {
 
 // titled are alternatives of which each is a const; null may be one of them.
 func (r *resolver) titled(raw json.RawMessage) []Option {
-	var list []json.RawMessage
-	if len(raw) == 0 || json.Unmarshal(raw, &list) != nil {
-		return nil
-	}
 	var out []Option
-	for _, item := range list[:min(len(list), MaxOptions)] {
+	for item := range rawjson.Elements(raw) {
+		if len(out) == MaxOptions {
+			break
+		}
 		n := nodeOf(item)
 		v := n["const"]
 		if len(v) == 0 {
@@ -359,18 +348,14 @@ func (r *resolver) titled(raw json.RawMessage) []Option {
 			}
 			return nil
 		}
-		o := Option{Value: compact(v), Label: stringOf(n["title"])}
-		if o.Label == "" {
-			o.Label = label(v)
-		}
-		out = append(out, o)
+		out = append(out, Option{Value: compact(v), Label: cmp.Or(stringOf(n["title"]), label(v))})
 	}
 	return out
 }
 
 // label is a value as it is shown: a string as its text.
 func label(raw json.RawMessage) string {
-	if s, ok := unquoted(raw); ok && s != "" {
+	if s, ok := rawjson.String(raw); ok && s != "" {
 		return s
 	}
 	return string(compact(raw))

@@ -1,0 +1,313 @@
+// Package edit is where text is typed: the bar, the lines of dialogs, the
+// fields of forms and the answers to servers.
+//
+// A [Text] holds exactly what was typed, pasted or set, on top of the fields of
+// bubbles, which would drop or change some of it, and draws it so that what a
+// terminal would obey or not show is seen, also under the cursor. It always
+// takes keys: whoever owns one decides which reach it. Nothing reads the
+// clipboard of the machine that this process runs on: it is not the user's.
+// The package knows no forms, no dialogs and no filter. A Text belongs to the
+// goroutine of one screen's Update and View.
+package edit
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/charmbracelet/bubbles/textarea"
+	"github.com/charmbracelet/bubbles/textinput"
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/gateway/display"
+	"goblin/tui/look"
+)
+
+// Text is a text being typed, in one line or several.
+type Text struct {
+	Width int // cells that View has; 0 is as many as the text needs
+	Limit int // characters of an area; 0 is no limit
+
+	look  *look.Look
+	multi bool
+	awake bool // area is made
+	in    textinput.Model
+	area  textarea.Model
+	kept  escapes
+	text  string
+	rows  []string // the lines of text
+	off   int      // the first row drawn
+	at    int      // the row of the cursor, when last drawn
+	left  int      // the first character seen of it
+}
+
+// New is an empty line.
+func New(lk *look.Look) Text {
+	t := Text{look: lk, in: lk.Input(), kept: escapes{keeps: unheld}, rows: []string{""}}
+	t.in.Focus()
+	return t
+}
+
+// NewArea are empty lines.
+func NewArea(lk *look.Look) Text {
+	return Text{look: lk, multi: true, kept: escapes{keeps: func(r rune) bool { return r != '\n' && unheld(r) }}, rows: []string{""}}
+}
+
+// NewWrapped are empty lines that [Text.Wrapped] draws.
+func NewWrapped(lk *look.Look) Text {
+	return Text{look: lk, multi: true, kept: escapes{keeps: unseen}, rows: []string{""}}
+}
+
+// MaxLines is below what an area can hold; longer texts cannot be edited.
+const MaxLines = 9000
+
+// areaWidth is where the area believes its lines to be wrapped; they are drawn
+// unwrapped. It measures every word anew with each letter of it, up to here.
+const areaWidth = 200
+
+// weightless reports a text with so many characters of no width that the area
+// would take seconds to measure it. Nobody writes such a text.
+func weightless(s string) bool {
+	n := 0
+	for _, r := range s {
+		if unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) {
+			n++
+		}
+	}
+	return n > 2000
+}
+
+// wake makes the area once somebody types: it takes a quarter of a megabyte,
+// which a form of hundreds of fields cannot spend on each. A text of more
+// lines than it holds sleeps on.
+func (t *Text) wake() bool {
+	if t.awake || len(t.rows) > MaxLines || weightless(t.text) {
+		return t.awake
+	}
+	t.awake = true
+	t.area = t.look.Area()
+	t.area.CharLimit = t.Limit
+	t.area.MaxWidth = 0
+	t.area.SetWidth(areaWidth)
+	t.area.Focus()
+	t.area.SetValue(t.kept.in(t.text))
+	for t.area.Line() > 0 {
+		t.area.CursorStart()
+		before := t.area.Line()
+		t.area.CursorUp()
+		if t.area.Line() == before {
+			break
+		}
+	}
+	t.area.CursorStart()
+	return true
+}
+
+// Set replaces the text and puts the cursor at its end, in an area at its
+// beginning.
+func (t *Text) Set(s string) {
+	t.left, t.off = 0, 0
+	if t.multi {
+		t.awake, t.area = false, textarea.Model{}
+		t.text, t.rows = s, strings.Split(s, "\n")
+		return
+	}
+	t.in.SetValue(t.kept.in(s))
+	t.in.CursorEnd()
+	t.read()
+}
+
+// Value is the text.
+func (t *Text) Value() string { return t.text }
+
+// Rows are its lines.
+func (t *Text) Rows() []string { return t.rows }
+
+// Multi reports whether there may be several.
+func (t *Text) Multi() bool { return t.multi }
+
+// SetLook draws the text in another look. An area of bubbles keeps its own.
+func (t *Text) SetLook(lk *look.Look) {
+	t.look = lk
+	if t.awake {
+		row, col := t.Cursor()
+		t.awake = false
+		t.wake()
+		t.To(row, col)
+	}
+}
+
+// To puts the cursor of an area elsewhere.
+func (t *Text) To(row, col int) {
+	if t.wake() {
+		for t.area.Line() < row {
+			t.area.CursorDown()
+		}
+		t.area.SetCursor(col)
+	}
+}
+
+func (t *Text) read() {
+	if t.multi {
+		t.text = t.kept.out(t.area.Value())
+		t.rows = strings.Split(t.text, "\n")
+		return
+	}
+	t.text = t.kept.out(t.in.Value())
+	t.rows = append(t.rows[:0], t.text)
+}
+
+// Update handles a key and reports whether the text changed. Runes that came
+// at once are text, also where they spell a key's name, such as "end".
+func (t *Text) Update(msg tea.KeyMsg) bool {
+	before := t.text
+	if t.multi {
+		if weightless(string(msg.Runes)) || !t.wake() {
+			return false
+		}
+		t.area, _ = t.area.Update(t.kept.typed(msg, true))
+	} else {
+		t.in, _ = t.in.Update(t.kept.typed(msg, false))
+	}
+	t.read()
+	return t.text != before
+}
+
+// Cursor is the row and the character that the cursor stands on.
+func (t *Text) Cursor() (row, col int) {
+	if !t.multi {
+		return 0, t.in.Position()
+	}
+	if !t.awake {
+		return 0, 0
+	}
+	at := t.area.LineInfo()
+	return t.area.Line(), at.StartColumn + at.ColumnOffset
+}
+
+// View draws the row of the cursor around it, in Width cells.
+func (t *Text) View() string {
+	row, _ := t.Cursor()
+	before, under, after := t.around(t.rows[row], t.Width)
+	if t.look.Bold != "" {
+		return before + reversed + under + "\x1b[m" + after
+	}
+	return before + under + after
+}
+
+// reversed is drawn under the cursor; https://no-color.org allows it.
+const reversed = "\x1b[7m"
+
+// Column is the cell of the cursor in what View draws.
+func (t *Text) Column() int {
+	row, _ := t.Cursor()
+	before, _, _ := t.around(t.rows[row], t.Width)
+	return look.Width(before)
+}
+
+// around is what is seen of a line through a window of w cells that holds the
+// cursor, which stays where it is as far as it can.
+func (t *Text) around(line string, w int) (before, under, after string) {
+	row, col := t.Cursor()
+	runes := []rune(t.kept.in(line))
+	col = min(col, len(runes))
+	shown := func(runes []rune) string { return display.Line(t.kept.out(string(runes))) }
+	if t.at != row {
+		t.at, t.left = row, 0
+	}
+	t.left = min(t.left, col)
+	if w > 0 {
+		room := max(w-2, 1) // the cursor, and a sign that something is before
+		for t.left < col && look.Width(shown(runes[t.left:col])) > room-1 {
+			t.left++
+		}
+		// No more of it than can be seen: lines of forms may be very long.
+		runes = runes[:min(len(runes), col+1+w)]
+	} else {
+		t.left = 0
+	}
+	before, under = shown(runes[t.left:col]), " "
+	if t.left > 0 {
+		before = t.look.Ellipsis + before
+	}
+	if col < len(runes) {
+		under, after = shown(runes[col:col+1]), shown(runes[col+1:])
+	}
+	if t.look.Bold == "" && under == " " { // a terminal that shows nothing but characters
+		under = "_"
+	}
+	if w > 0 {
+		after = t.look.Cut(after, max(w-look.Width(before+under), 0))
+	}
+	return before, under, after
+}
+
+// Draw is h rows of w cells around the cursor, and which of them has it. An
+// empty line is filled so that it is seen to be one for typing.
+func (t *Text) Draw(w, h int, focused bool) (rows []string, at int) {
+	row, _ := t.Cursor()
+	if focused {
+		t.off = min(max(t.off, row-h+1), row)
+	}
+	t.off = max(min(t.off, len(t.rows)-h), 0)
+	t.Width = w
+	for y := t.off; y < t.off+h; y++ {
+		text := ""
+		switch {
+		case focused && y == row:
+			at = len(rows)
+			text = t.View()
+		case y < len(t.rows):
+			text = t.visible(clip(t.rows[y], w))
+		}
+		if n := min(w, blankLine) - look.Width(text); !t.multi && n > 0 {
+			text += t.look.Dim.On(strings.Repeat("_", n))
+		}
+		rows = append(rows, t.look.Fit(text, w))
+	}
+	return rows, at
+}
+
+// blankLine is how far an empty line is filled at most.
+const blankLine = 48
+
+// clip is enough of a line for w cells, and a bit more so that what is cut is
+// seen to be.
+func clip(s string, w int) string {
+	n := 0
+	for i := range s {
+		if n > 2*w+16 {
+			return s[:i]
+		}
+		n++
+	}
+	return s
+}
+
+// visible is text for the screen; in several lines a tab is an arrow.
+func (t *Text) visible(s string) string {
+	if !t.multi {
+		return display.Line(s)
+	}
+	parts := strings.Split(s, "\t")
+	for i, p := range parts {
+		parts[i] = display.Line(p)
+	}
+	return strings.Join(parts, t.look.To+"   ")
+}
+
+// Wrapped draws the text wrapped in h rows of w cells. What must not reach the
+// terminal is a mark in it, as the rows are as wide as their characters; hidden
+// is what the marks stand for.
+func (t *Text) Wrapped(w, h int, mark string) (rows, hidden []string) {
+	t.wake()
+	t.area.SetWidth(w)
+	t.area.SetHeight(h)
+	view := t.area.View()
+	for i, piece := range t.kept.all {
+		if c := string(rune(standIn + i)); strings.Contains(view, c) {
+			view = strings.ReplaceAll(view, c, mark)
+			hidden = append(hidden, piece)
+		}
+	}
+	return strings.Split(view, "\n"), hidden
+}

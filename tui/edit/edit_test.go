@@ -1,0 +1,103 @@
+package edit
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/display"
+	"goblin/tui/look"
+)
+
+// nasty is what a terminal would obey, or show as nothing.
+const nasty = "a\u202eb\u200bc\x1b[2J\u0301d\xffe"
+
+func keyOf(word string) tea.KeyMsg {
+	for _, k := range []tea.KeyType{tea.KeyLeft, tea.KeyRight, tea.KeyHome, tea.KeyEnd, tea.KeyBackspace, tea.KeyCtrlU} {
+		if k.String() == word {
+			return tea.KeyMsg{Type: k}
+		}
+	}
+	return tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(word)}
+}
+
+func plainField(w int) Text {
+	f := New(look.New(look.Options{}))
+	f.Width = w
+	return f
+}
+
+func TestALineHoldsExactlyWhatItWasGivenAndDrawsItSafely(t *testing.T) {
+	f := plainField(0)
+	f.Set(nasty)
+	require.Equal(t, nasty, f.Value())
+	require.Equal(t, display.Line(nasty), strings.TrimSuffix(ansi.Strip(f.View()), " "))
+	f.Update(keyOf("X"))
+	require.Equal(t, nasty+"X", f.Value(), "editing leaves the rest as it was")
+	for _, k := range []string{"backspace", "backspace", "backspace", "backspace"} {
+		f.Update(keyOf(k))
+	}
+	require.Equal(t, "a\u202eb\u200bc\x1b[2J\u0301", f.Value(), "each is one character")
+	f.Set("")
+	f.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("x\u202e\n\ty\x07z"), Paste: true})
+	require.Equal(t, "x\u202e y\x07z", f.Value(), "one line")
+	f.Set("\U00100000\U0010fffd")
+	require.Equal(t, "\U00100000\U0010fffd", f.Value(), "characters of private use too")
+}
+
+func TestNamesOfKeysTypedFastAreText(t *testing.T) {
+	f := plainField(0)
+	for _, name := range []string{"end", "home", "up", "enter", "ctrl+u", "left"} {
+		f.Set("a")
+		require.True(t, f.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(name)}))
+		require.Equal(t, "a"+name, f.Value())
+	}
+}
+
+func TestALineShowsItsCursorInItsWidth(t *testing.T) {
+	for _, text := range []string{strings.Repeat("0123456789", 9), strings.Repeat("世\u202e", 40), nasty + nasty + nasty, ""} {
+		for _, w := range []int{1, 2, 8, 9, 20, 300} {
+			f := plainField(w)
+			f.Set(text)
+			for _, k := range []string{"", "left", "left", "home", "right", "end", "backspace"} {
+				f.Update(keyOf(k))
+				view := f.View()
+				require.Contains(t, view, "\x1b[7m")
+				plain := ansi.Strip(view)
+				require.Equal(t, display.Line(plain), plain, "%q", view)
+				if w >= 12 {
+					require.LessOrEqual(t, ansi.StringWidth(view), w, "%q %s", text, k)
+					require.Less(t, f.Column(), w)
+				}
+			}
+		}
+	}
+	f := plainField(12)
+	f.Set("0123456789abcdef")
+	require.Equal(t, "…789abcdef\x1b[7m \x1b[m", f.View())
+	f.Update(keyOf("home"))
+	require.Equal(t, 0, f.Column())
+	require.True(t, strings.HasPrefix(f.View(), "\x1b[7m0\x1b[m123456789"), f.View())
+}
+
+func FuzzText(f *testing.F) {
+	f.Add(nasty, "x\u2066", []byte{0, 1, 2, 3, 4})
+	f.Fuzz(func(t *testing.T, text, paste string, keys []byte) {
+		in := plainField(20)
+		in.Set(text)
+		require.Equal(t, text, in.Value())
+		if utf8.ValidString(paste) {
+			in.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(paste), Paste: true})
+		}
+		names := []string{"left", "right", "home", "end", "backspace", "ctrl+u", "q"}
+		for _, b := range keys[:min(len(keys), 32)] {
+			in.Update(keyOf(names[int(b)%len(names)]))
+			plain := ansi.Strip(in.View())
+			require.Equal(t, display.Line(plain), plain)
+		}
+	})
+}

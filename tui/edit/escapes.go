@@ -1,0 +1,92 @@
+package edit
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/gateway/display"
+)
+
+// escapes stand in for what a text field of bubbles would drop, change or draw
+// as it is: each such piece of text has a character of private use.
+type escapes struct {
+	keeps func(rune) bool
+	all   []string
+}
+
+// standIn is the first of those characters: the last plane of all.
+const standIn = 0x100000
+
+// unheld reports what a line of text cannot hold: bubbles drops control
+// characters.
+func unheld(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError }
+
+// unseen reports what must not reach a terminal.
+func unseen(r rune) bool {
+	one := string(r)
+	return unheld(r) && r != '\n' && r != '\t' || display.Text(one) != one
+}
+
+// in is text as the text field holds it.
+func (k *escapes) in(s string) string {
+	if strings.IndexFunc(s, func(r rune) bool { return k.keeps(r) || r >= standIn }) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for i, r := range s {
+		if !k.keeps(r) && r < standIn {
+			b.WriteRune(r)
+			continue
+		}
+		n := utf8.RuneLen(r)
+		if r == utf8.RuneError {
+			_, n = utf8.DecodeRuneInString(s[i:])
+		}
+		piece := s[i : i+n]
+		at := slices.Index(k.all, piece)
+		if at < 0 {
+			at = len(k.all)
+			k.all = append(k.all, piece)
+		}
+		b.WriteRune(rune(min(standIn+at, unicode.MaxRune)))
+	}
+	return b.String()
+}
+
+// out is the text that was meant.
+func (k *escapes) out(s string) string {
+	if len(k.all) == 0 {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if at := int(r) - standIn; at >= 0 && at < len(k.all) {
+			b.WriteString(k.all[at])
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// typed is a key as the text field takes it.
+func (k *escapes) typed(msg tea.KeyMsg, lines bool) tea.KeyMsg {
+	if msg.Type != tea.KeyRunes {
+		return msg
+	}
+	s := string(msg.Runes)
+	switch many := msg.Paste || len(msg.Runes) > 1; {
+	case many && lines:
+		s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
+	case msg.Paste:
+		s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' || r == '\t' }), " ")
+	}
+	// As a paste, or "end" would be taken for the key of that name.
+	msg.Paste = msg.Paste || len(msg.Runes) > 1
+	msg.Runes = []rune(k.in(s))
+	return msg
+}
