@@ -141,7 +141,7 @@ func (g *Gateway) rememberElicitations(r *request, server string, object []byte)
 		return
 	}
 	unit := ""
-	if b := g.server(server); b != nil && perSession(b) {
+	if b := g.Servers.Get(server); b != nil && b.PerSession() {
 		unit = r.Session().Unit()
 	}
 	for e := range rawjson.Elements(rawjson.Path(object, "data", "elicitations")) {

@@ -163,7 +163,7 @@ func (g *Gateway) rejoined(r *request, err error) bool {
 	if err == nil || !errors.Is(err, upstream.ErrForgotten) || rawjson.Get(r.Sent(), "requestState") != nil {
 		return false
 	}
-	b := g.server(r.server)
+	b := g.Servers.Get(r.server)
 	if b == nil {
 		return false
 	}
@@ -172,7 +172,7 @@ func (g *Gateway) rejoined(r *request, err error) bool {
 	look := time.NewTicker(rejoinLook)
 	defer look.Stop()
 	for {
-		if conn, err := g.conn(ctx, b, r.Session(), r.modern()); err == nil && conn.Err() == nil {
+		if conn, err := g.Servers.Conn(ctx, b, r.Session(), r.modern()); err == nil && conn.Err() == nil {
 			return true
 		}
 		select {
@@ -300,14 +300,14 @@ func (r *request) fly() *call.Under {
 // slot finds the connection for a request and a place in its server's limit,
 // which release gives back.
 func (g *Gateway) slot(r *request) (conn upstream.Conn, release func(), err error) {
-	b := g.server(r.server)
+	b := g.Servers.Get(r.server)
 	if b == nil {
 		return nil, nil, &upstream.Error{Code: upstream.ConnectionError, Server: r.server, Reason: "it was removed"}
 	}
-	if r.target.Name != "" && !b.permits(r.target) { // by a config that is newer than the target
+	if r.target.Name != "" && !b.PermitsTarget(r.target) { // by a config that is newer than the target
 		return nil, nil, forbidden(r.target, r.name)
 	}
-	if conn, err = g.conn(r.Context(), b, r.Session(), r.modern()); err != nil {
+	if conn, err = g.Servers.Conn(r.Context(), b, r.Session(), r.modern()); err != nil {
 		return nil, nil, err
 	}
 	if r.Method() == "completion/complete" && !conn.Info().Has("completions") {

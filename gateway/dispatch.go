@@ -175,14 +175,14 @@ func (g *Gateway) Notified(s *downstream.Session, method string, params []byte) 
 func (g *Gateway) find(ctx context.Context, resolve resolver, name string) (registry.Target, error) {
 	t, err := resolve(g.reg, name)
 	if err != nil || name != t.Listed {
-		if len(g.Starting()) > 0 {
-			g.AwaitLists(ctx)
+		if len(g.Servers.Starting()) > 0 {
+			g.Servers.AwaitLists(ctx)
 		}
 		// Also when nobody starts any more: they may have listed just now.
 		t, err = resolve(g.reg, name)
 		var unknown *registry.NotFoundError
 		if errors.As(err, &unknown) {
-			if pending := g.Starting(); len(pending) > 0 {
+			if pending := g.Servers.Starting(); len(pending) > 0 {
 				return t, &pendingError{err, pending}
 			}
 			return t, g.unlisted(unknown)

@@ -9,6 +9,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
+	"goblin/gateway/fleet"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
 	"goblin/registry"
@@ -41,7 +42,7 @@ func (g *Gateway) unlisted(err *registry.NotFoundError) error {
 			return &told
 		}
 		if p := g.reg.Withheld(err.Name); p != nil {
-			told.Absent = withheld(p)
+			told.Absent = fleet.Withheld(p)
 			return &told
 		}
 	}

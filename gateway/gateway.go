@@ -16,9 +16,8 @@ package gateway
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"path/filepath"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -27,8 +26,8 @@ import (
 	"goblin/gateway/call"
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
+	"goblin/gateway/fleet"
 	"goblin/gateway/journal"
-	"goblin/gateway/jsonrpc"
 	"goblin/gateway/memory"
 	"goblin/gateway/metrics"
 	"goblin/gateway/orphans"
@@ -67,16 +66,14 @@ type Gateway struct {
 	metrics *metrics.Metrics
 	journal *journal.Journal
 	mask    *config.Mask
-	since   atomic.Int64 // when servers were started last, in Unix ns
 	roots   atomic.Pointer[[]config.Root]
 	// serverInfo is Goblin's name and version as a raw object.
 	serverInfo []byte
 
+	// Servers are those of the config.
+	Servers *fleet.Fleet
+
 	mu      sync.RWMutex
-	run     context.Context // set while Run runs
-	edits   atomic.Uint64   // counts those of the config; what is listed fits the last
-	servers map[string]*backend
-	order   []string
 	clients map[*downstream.Session]*client
 
 	calls         *call.Table
@@ -93,16 +90,6 @@ type Gateway struct {
 	work sync.WaitGroup // goroutines that outlive the request that caused them
 }
 
-// backend is a server with the goroutine that runs it.
-type backend struct {
-	*upstream.Server
-	out     *outlet
-	defined config.Server // in the config
-	stop    context.CancelFunc
-	done    chan struct{}
-	repins  atomic.Bool // its tools are to be listed again, since they could not be pinned
-}
-
 // New prepares a Gateway. Sessions may be opened at once; servers start with
 // [Gateway.Run].
 func New(o Options) *Gateway {
@@ -111,23 +98,20 @@ func New(o Options) *Gateway {
 		journal: &journal.Journal{Registry: o.Registry, Metrics: o.Metrics, Mask: o.Mask},
 		o:       o, reg: o.Registry, log: o.Logger, metrics: o.Metrics,
 		serverInfo: ServerInfo(o.Version),
-		servers:    make(map[string]*backend),
 		clients:    make(map[*downstream.Session]*client),
 	}
-	g.since.Store(time.Now().UnixNano())
 	g.roots.Store(&o.Config.Gateway.Roots)
 	g.calls = call.NewTable()
 	g.levels.init()
 	g.said.init()
 	g.subscriptions.init()
 	g.tasks.init()
-	for i := range o.Config.Servers {
-		s := o.Config.Servers[i]
-		if o.Only == nil || slices.Contains(o.Only, s.Name) {
-			g.order = append(g.order, s.Name)
-			g.add(s, false)
-		}
-	}
+	g.Servers = fleet.New(fleet.Options{
+		Config: o.Config, Registry: o.Registry, Metrics: o.Metrics, Logger: o.Logger, Version: o.Version, Mask: o.Mask,
+		Children: o.Children, Pins: o.Pins, Memory: o.Memory, Only: o.Only,
+		Handler: relay{g}, Announced: g.said.again, Moved: g.subscriptions.move,
+		Busy: func(s *upstream.Server) bool { return g.calls.Busy(s) || g.tasksOpen(s) },
+	})
 	return g
 }
 
@@ -154,161 +138,32 @@ func RegistryOptions(cfg *config.Config) registry.Options {
 // Run starts the servers and serves until ctx ends; it returns when every
 // connection is closed and every child process gone.
 func (g *Gateway) Run(ctx context.Context) {
-	g.mu.Lock()
-	g.run = ctx
-	for _, name := range g.order {
-		g.start(ctx, g.servers[name])
-	}
-	g.mu.Unlock()
-
-	g.notifyChanges(ctx)
-
-	g.mu.Lock()
-	g.run = nil
-	running := make([]*backend, 0, len(g.servers))
-	for _, b := range g.servers {
-		running = append(running, b)
-	}
-	g.mu.Unlock()
-	for _, b := range running {
-		if b.done != nil {
-			<-b.done
-		}
-	}
+	g.Servers.Run(ctx, func() { g.notifyChanges(ctx) })
 	g.work.Wait()
 }
 
-// declared is what backends are told that clients can do. Each client's own
-// capabilities decide when one is really asked.
-var declared = []byte(`{"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true},"sampling":{"context":{},"tools":{}}}`)
-
-// add makes the backend of a server that the registry knows. replaces says that
-// the registry has entries of one that it takes the place of.
-func (g *Gateway) add(defined config.Server, replaces bool) *backend {
-	s := defined
-	if s.Type == config.Stdio && s.Cwd == "" && !g.o.Config.Demo {
-		// A host is shared by clients of many folders: which of them came
-		// first must not decide where a server runs.
-		s.Cwd = filepath.Dir(g.o.Config.Path)
+// Apply makes the servers those of an edited config, and the roots those that it
+// offers; see [fleet.Fleet.Apply]. What sessions subscribed to at a server that is gone
+// counts again if a later config has it back; at one that changed it is kept, but for
+// what the config denies now: that rests until a later config allows it.
+func (g *Gateway) Apply(cfg *config.Config) fleet.Change {
+	if was := g.roots.Swap(&cfg.Gateway.Roots); !reflect.DeepEqual(*was, cfg.Gateway.Roots) {
+		units := []string{""}
+		for _, l := range g.calls.Links() { // whose client has none gets these
+			units = append(units, l.Conn.Unit())
+		}
+		g.rootsChangedFor(units...)
 	}
-	out := &outlet{Registry: g.reg, gateway: g}
-	b := &backend{out: out, defined: defined, Server: upstream.NewServer(s, upstream.Options{
-		Handler: relay{g}, Registry: out, Logger: g.log, Version: g.o.Version, Capabilities: declared,
-		Limits:      g.o.Config.Gateway.Limits,
-		Redact:      g.mask.String,
-		ListChanged: g.o.Config.Gateway.ListChanged,
-		Observe:     g.observe(out),
-		Children:    g.o.Children,
-		Memory:      g.o.Memory,
-		Replaces:    replaces,
-	})}
-	g.servers[s.Name] = b
-	g.metrics.Up(s.Name, false)
-	g.reg.OpenServer(s.Name, s.OpenResources)
-	return b
-}
-
-func (g *Gateway) start(ctx context.Context, b *backend) {
-	ctx, b.stop = context.WithCancel(ctx)
-	b.done = make(chan struct{})
-	go func() {
-		defer close(b.done)
-		b.Run(ctx)
-	}()
-}
-
-// RestartServer closes a server's connections and opens them anew at once. It
-// fails when there is no such server, or when it is not to run at all.
-func (g *Gateway) RestartServer(name string) error {
-	b := g.server(name)
-	if b == nil {
-		return &UnknownServerError{Name: name, Known: g.ServerNames()}
-	}
-	return b.Restart()
-}
-
-// SetServerEnabled turns a server on or off for as long as the Gateway runs; it
-// does not wait. One that is off is as if the config disabled it, but that its
-// subscriptions come back with it. It fails when there is no such server, or
-// when the one to turn on cannot run.
-func (g *Gateway) SetServerEnabled(name string, on bool) error {
-	b := g.server(name)
-	if b == nil {
-		return &UnknownServerError{Name: name, Known: g.ServerNames()}
-	}
-	if problem := b.Config().Problem; on && problem != "" {
-		return fmt.Errorf("server %q cannot be enabled: %s", name, problem)
-	}
-	b.SetEnabled(on)
-	return nil
-}
-
-// UnknownServerError is a server name that the config does not have.
-type UnknownServerError struct {
-	Name  string
-	Known []string
-}
-
-func (e *UnknownServerError) Error() string {
-	return fmt.Sprintf("Server '%s' not found; the config has %s", e.Name, list(e.Known))
-}
-
-// ServerNames are the servers in config order.
-func (g *Gateway) ServerNames() []string {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	return slices.Clone(g.order)
-}
-
-func (g *Gateway) server(name string) *backend {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	return g.servers[name]
-}
-
-// backends are the servers in config order.
-func (g *Gateway) backends() []*backend {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	all := make([]*backend, 0, len(g.order))
-	for _, name := range g.order {
-		all = append(all, g.servers[name])
-	}
-	return all
-}
-
-// Starting names the servers that have neither listed nor failed to, so that
-// lists may still grow.
-func (g *Gateway) Starting() []string {
-	var names []string
-	for _, b := range g.backends() {
-		select {
-		case <-b.FirstList():
-		default:
-			names = append(names, b.Name())
+	did := g.Servers.Apply(cfg)
+	g.subscriptions.show.Lock() // or a session that ends now shows a row of theirs
+	defer g.subscriptions.show.Unlock()
+	for _, name := range did.Removed {
+		g.metrics.Forget(name)
+		if g.o.Pins != nil {
+			g.o.Pins.Forget(name)
 		}
 	}
-	return names
-}
-
-// AwaitLists waits until no server is [Gateway.Starting], ctx ends or
-// startup_wait after the gateway's start is over, whichever is first.
-func (g *Gateway) AwaitLists(ctx context.Context) {
-	left := g.patience()
-	if left <= 0 {
-		return
-	}
-	timer := time.NewTimer(left)
-	defer timer.Stop()
-	for _, b := range g.backends() {
-		select {
-		case <-b.FirstList():
-		case <-timer.C:
-			return
-		case <-ctx.Done():
-			return
-		}
-	}
+	return did
 }
 
 // client is what the gateway keeps of a session.
@@ -407,8 +262,8 @@ func (g *Gateway) Closed(s *downstream.Session) {
 	}
 	g.work.Go(func() {
 		g.releaseSubscriptions(holder{session: s})
-		for _, b := range g.backends() {
-			if perSession(b) {
+		for _, b := range g.Servers.All() {
+			if b.PerSession() {
 				b.EndUnit(s.Unit())
 			}
 		}
@@ -416,56 +271,4 @@ func (g *Gateway) Closed(s *downstream.Session) {
 			g.levelsChanged()
 		}
 	})
-}
-
-// conn is the connection that serves a session's requests to a server, stateless
-// ones if modern is set: of their own era where the server offers both. While
-// the server makes its first attempt, conn waits as long as a list would.
-func (g *Gateway) conn(ctx context.Context, b *backend, s *downstream.Session, modern bool) (upstream.Conn, error) {
-	if perSession(b) {
-		if err := needsSession(b, s); err != nil {
-			return nil, err
-		}
-		if modern {
-			if own := b.Modern(ctx, s.Unit()); own != nil {
-				return own, nil
-			}
-		}
-		return b.Unit(ctx, s.Unit())
-	}
-	conn, err := b.Conn()
-	if left := g.patience(); err != nil && left > 0 {
-		patient, cancel := context.WithTimeout(ctx, left)
-		defer cancel()
-		conn, err = b.Await(patient)
-	}
-	if err == nil && modern {
-		if own := b.Modern(ctx, ""); own != nil {
-			return own, nil
-		}
-	}
-	return conn, err
-}
-
-// patience is what is left of startup_wait since servers were started.
-func (g *Gateway) patience() time.Duration {
-	return g.o.Config.Gateway.StartupWait - time.Since(time.Unix(0, g.since.Load()))
-}
-
-// perSession reports whether a server gives each session a connection of its
-// own.
-func perSession(b *backend) bool { return b.Config().Isolation == config.PerSession }
-
-// needsSession is the error for requests that come without a session, nil for
-// others. Nothing that they bring tells one client from another: neither the
-// connection nor the address, which a proxy shares out, nor the token, of which
-// there is one. So there is no connection that would be one client's own.
-func needsSession(b *backend, s *downstream.Session) error {
-	if !s.Stateless() {
-		return nil
-	}
-	e := jsonrpc.Errorf(jsonrpc.CodeInternal, "Server '%s' has a process for each session (isolation: session), and requests without a session have none; "+
-		"connect over stdio, or over HTTP with initialize (up to revision %s), or set isolation: shared", b.Name(), latestLegacy)
-	e.Data = rawjson.Object("code", "SESSION_REQUIRED", "server", b.Name())
-	return e
 }

@@ -3,16 +3,10 @@ package gateway
 import (
 	"slices"
 
+	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
 	"goblin/registry/rawjson"
 )
-
-// latestLegacy is the newest revision with an initialize handshake: what a
-// client gets that asks for one that we do not serve.
-const latestLegacy = "2025-11-25"
-
-// legacyRevisions are the revisions served with an initialize handshake.
-var legacyRevisions = []string{"2024-11-05", "2025-03-26", "2025-06-18", latestLegacy}
 
 // capabilities are constant: servers come and go, a handshake happens once.
 var capabilities = []byte(`{"completions":{},"logging":{},"prompts":{"listChanged":true},` +
@@ -31,8 +25,8 @@ func (g *Gateway) initialize(r *request) {
 		r.fail(err)
 		return
 	}
-	protocol := latestLegacy
-	if slices.Contains(legacyRevisions, asked) {
+	protocol := downstream.LatestLegacy
+	if slices.Contains(downstream.DefaultProtocols, asked) {
 		protocol = asked
 	}
 	if r.Session().Protocol() != "" {
@@ -59,7 +53,7 @@ func (g *Gateway) initialize(r *request) {
 	result := append(make([]byte, 0, 1024), `{"protocolVersion":`...)
 	result = rawjson.AppendString(result, protocol)
 	result = append(result, `,"capabilities":`...)
-	if protocol == latestLegacy {
+	if protocol == downstream.LatestLegacy {
 		result = append(result, taskCapabilities...)
 	} else {
 		result = append(result, capabilities...)

@@ -18,7 +18,7 @@ const (
 // the order of the config. Servers that never connected, that are disabled, or
 // for which there is no room, are only named.
 func (g *Gateway) instructions() string {
-	names := g.ServerNames()
+	names := g.Servers.Names()
 	more := ""
 	if len(names) > maxNamedServers {
 		names, more = names[:maxNamedServers], " and more"
@@ -30,7 +30,7 @@ func (g *Gateway) instructions() string {
 		text += " Find what there is with search_tools and search_resources, look at it with describe_tool, " +
 			"and make several calls at once with execute_lua."
 	}
-	for _, b := range g.backends() {
+	for _, b := range g.Servers.All() {
 		state, _ := g.reg.State(b.Name())
 		said := excerpt(state.Instructions)
 		part := "\n\nserver " + b.Name() + ": " + said

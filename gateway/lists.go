@@ -19,7 +19,7 @@ func lister(kind registry.Kind, member string) method {
 			return
 		}
 		if cursor == "" {
-			g.AwaitLists(r.Context())
+			g.Servers.AwaitLists(r.Context())
 		}
 		snapshot := g.reg.Load()
 		page, err := snapshot.Page(kind, cursor)

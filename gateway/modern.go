@@ -36,7 +36,7 @@ func (r *request) modern() bool { return r.Modern() != nil }
 // discover tells what is served, whatever the backends do.
 func (g *Gateway) discover(r *request) {
 	result := []byte(`{"supportedVersions":`)
-	result = append(result, rawjson.Strings(slices.Concat(downstream.ModernProtocols, legacyRevisions))...)
+	result = append(result, rawjson.Strings(slices.Concat(downstream.ModernProtocols, downstream.DefaultProtocols))...)
 	result = append(result, `,"capabilities":`...)
 	result = append(result, modernCapabilities...)
 	result = append(result, `,"instructions":`...)

@@ -50,7 +50,7 @@ func (g *Gateway) notifyChanges(ctx context.Context) {
 		}
 		// While servers start, lists wait for them: one notice when they are
 		// whole serves clients better than one per server.
-		g.AwaitLists(ctx)
+		g.Servers.AwaitLists(ctx)
 		if !g.settle(ctx, changes) {
 			return
 		}
@@ -127,7 +127,7 @@ type said struct {
 func (s *said) init() { s.wake = make(chan struct{}, 1) }
 
 // again is called by servers' connections.
-func (s *said) again(_ string, k registry.Kind) {
+func (s *said) again(k registry.Kind) {
 	s.mu.Lock()
 	s.of[k]++
 	s.mu.Unlock()

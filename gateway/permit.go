@@ -6,19 +6,11 @@ import "goblin/registry"
 // allows and denies now. Lists are held to that, too, but a target may be older
 // than the config, or not be listed at all.
 func (g *Gateway) permitted(t registry.Target, name string) error {
-	b := g.server(t.Server)
-	if t.Local != nil || b == nil || b.permits(t) {
+	b := g.Servers.Get(t.Server)
+	if t.Local != nil || b == nil || b.PermitsTarget(t) {
 		return nil
 	}
 	return forbidden(t, name)
-}
-
-func (b *backend) permits(t registry.Target) bool {
-	kind := registry.Resource // expansions and links, too
-	if t.Entry != nil {
-		kind = t.Entry.Kind
-	}
-	return b.Permits(kind, t.Name)
 }
 
 // forbidden is the error for a target that the config denies: the same as for
@@ -33,6 +25,6 @@ func forbidden(t registry.Target, name string) error {
 
 // watchable is permitted for a row of subscriptions.
 func (g *Gateway) watchable(key subscriptionKey) bool {
-	b := g.server(key.server)
+	b := g.Servers.Get(key.server)
 	return b == nil || b.Permits(registry.Resource, key.uri)
 }

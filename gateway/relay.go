@@ -84,7 +84,7 @@ func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.
 
 // current reports whether a server was not replaced since.
 func (g *Gateway) current(s *upstream.Server) bool {
-	b := g.server(s.Name())
+	b := g.Servers.Get(s.Name())
 	return b != nil && b.Server == s
 }
 

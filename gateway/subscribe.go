@@ -61,18 +61,18 @@ func (g *Gateway) watch(ctx context.Context, h holder, t registry.Target, spelli
 	}
 	var conn upstream.Conn
 	if t.Local == nil {
-		b := g.server(t.Server)
+		b := g.Servers.Get(t.Server)
 		if b == nil {
 			return &upstream.Error{Code: upstream.ConnectionError, Server: t.Server, Reason: "it was removed"}
 		}
-		if perSession(b) {
+		if b.PerSession() {
 			key.unit = h.session.Unit()
 		}
 		// A process knows best what its own clients do. Over HTTP one connection
 		// hears it all.
 		own := h.listen != nil && b.Config().Type == config.Stdio
 		var err error
-		if conn, err = g.conn(ctx, b, h.session, own); err != nil {
+		if conn, err = g.Servers.Conn(ctx, b, h.session, own); err != nil {
 			return err
 		}
 		key.second = conn.Info().Second
@@ -194,7 +194,7 @@ func (g *Gateway) giveBack(ctx context.Context, key subscriptionKey) {
 
 // connOf is the open connection that a row belongs to; nil for none.
 func (g *Gateway) connOf(key subscriptionKey) upstream.Conn {
-	b := g.server(key.server)
+	b := g.Servers.Get(key.server)
 	if b == nil {
 		return nil
 	}
@@ -384,7 +384,7 @@ func (g *Gateway) updated(server string, conn upstream.Conn, params []byte) {
 		g.log.Warn("Update without a URI, or with one that is too long, ignored", "server", server)
 		return
 	}
-	if b := g.server(server); b == nil || !b.Permits(registry.Resource, uri) {
+	if b := g.Servers.Get(server); b == nil || !b.Permits(registry.Resource, uri) {
 		return
 	}
 	g.reg.Touched(server, uri)
@@ -476,7 +476,7 @@ func (g *Gateway) spell(server, spelling, watched, uri string) string {
 func (g *Gateway) showSubscription(key subscriptionKey, status string, err error) {
 	g.subscriptions.show.Lock() // the last word is the newest
 	defer g.subscriptions.show.Unlock()
-	if key.server != registry.Local && g.server(key.server) == nil {
+	if key.server != registry.Local && g.Servers.Get(key.server) == nil {
 		return // it was removed; its sessions keep what they hold, in case that it comes back
 	}
 	g.metrics.Subscriptions(key.server, g.subscriptions.held(key.server))

@@ -46,7 +46,7 @@ const (
 // tasksNegotiated reports whether the request is one of a session of
 // 2025-11-25, which has tasks. One that a local tool makes is not the client's.
 func (r *request) tasksNegotiated() bool {
-	return r.outer == nil && !r.modern() && r.Session().Protocol() == latestLegacy
+	return r.outer == nil && !r.modern() && r.Session().Protocol() == downstream.LatestLegacy
 }
 
 // asksForTask reports whether a call has the member that asks for a task.
@@ -420,7 +420,7 @@ func (g *Gateway) serveTask(r *request) {
 
 // taskSlot is slot for the connection that a task belongs to.
 func (g *Gateway) taskSlot(r *request, own *task) (upstream.Conn, func(), error) {
-	b := g.server(own.server)
+	b := g.Servers.Get(own.server)
 	if own.durable && own.conn.Err() != nil || b == nil {
 		return g.slot(r)
 	}

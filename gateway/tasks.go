@@ -457,7 +457,7 @@ func (t *tasks) release(s *downstream.Session) (open []*task) {
 // durable reports whether a server's tasks of an era outlive the connection: a
 // process takes them with it, and so does a session.
 func (g *Gateway) durable(server string, conn upstream.Conn) bool {
-	b := g.server(server)
+	b := g.Servers.Get(server)
 	return conn.Info().Era == upstream.Modern && b != nil && b.Config().Type != config.Stdio
 }
 

@@ -22,9 +22,13 @@ const (
 	headerProtocol = "Mcp-Protocol-Version"
 )
 
+// LatestLegacy is the newest revision with an initialize handshake: what a client gets
+// that asks for one that is not served.
+const LatestLegacy = "2025-11-25"
+
 // DefaultProtocols are the revisions that the HTTP endpoint lets clients name
 // in MCP-Protocol-Version: those with sessions.
-var DefaultProtocols = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"}
+var DefaultProtocols = []string{"2024-11-05", "2025-03-26", "2025-06-18", LatestLegacy}
 
 // HTTPOptions configures an [HTTP]. Only Handler is required.
 type HTTPOptions struct {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"goblin/gateway"
+	"goblin/gateway/fleet"
 	"goblin/registry"
 )
 
@@ -188,7 +189,7 @@ func (i *Instance) List(ctx context.Context, q ListQuery) ([]Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	i.gateway.AwaitLists(ctx)
+	i.gateway.Servers.AwaitLists(ctx)
 	items := []Item{}
 	for e := range i.registry.Load().All(kind) {
 		if q.Server != "" && e.Server != q.Server || fits != nil && !fits(e) {
@@ -201,8 +202,8 @@ func (i *Instance) List(ctx context.Context, q ListQuery) ([]Item, error) {
 
 // knows fails for a server that is not in the config; "" is any.
 func (i *Instance) knows(server string) error {
-	if server != "" && server != registry.Local && !slices.Contains(i.gateway.ServerNames(), server) {
-		return &gateway.UnknownServerError{Name: server, Known: i.gateway.ServerNames()}
+	if server != "" && server != registry.Local && !slices.Contains(i.gateway.Servers.Names(), server) {
+		return &fleet.UnknownError{Name: server, Known: i.gateway.Servers.Names()}
 	}
 	return nil
 }
@@ -225,12 +226,12 @@ func itemOf(e *registry.Entry) Item {
 
 // Restart closes a server's connections and opens them anew. The error says
 // why there is nothing to restart.
-func (i *Instance) Restart(server string) error { return i.gateway.RestartServer(server) }
+func (i *Instance) Restart(server string) error { return i.gateway.Servers.Restart(server) }
 
 // SetEnabled turns a server on or off, for as long as this instance runs. The
 // error says why it cannot be turned on.
 func (i *Instance) SetEnabled(server string, on bool) error {
-	return i.gateway.SetServerEnabled(server, on)
+	return i.gateway.Servers.SetEnabled(server, on)
 }
 
 // Approve takes tools of a server as they are now for good, and returns their
@@ -239,7 +240,7 @@ func (i *Instance) Approve(what ApproveArgs) ([]string, error) {
 	if i.unpinned != nil {
 		return nil, i.unpinned
 	}
-	return i.gateway.ApproveTools(what.Server, what.Seen, what.Tools...)
+	return i.gateway.Servers.Approve(what.Server, what.Seen, what.Tools...)
 }
 
 // Pinned are the tools that await approval, of all servers for "", once the
@@ -249,7 +250,7 @@ func (i *Instance) Pinned(ctx context.Context, server string) ([]PinnedTool, err
 	if i.unpinned != nil {
 		return nil, i.unpinned
 	}
-	i.gateway.AwaitLists(ctx)
+	i.gateway.Servers.AwaitLists(ctx)
 	all := []PinnedTool{}
 	for _, p := range i.registry.Pinned(server) {
 		all = append(all, PinnedTool{p.Server, p.Name, p.New, p.Withheld, p.Approved, p.Offered, p.Hash})

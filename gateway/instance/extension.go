@@ -81,7 +81,7 @@ func (i *Instance) Search(ctx context.Context, q SearchQuery) (SearchAnswer, err
 	if err := i.knows(q.Server); err != nil {
 		return SearchAnswer{}, err
 	}
-	i.gateway.AwaitLists(ctx)
+	i.gateway.Servers.AwaitLists(ctx)
 	found, total, err := i.extension.Search(ctx, q)
 	if err != nil {
 		return SearchAnswer{}, err
@@ -99,7 +99,7 @@ func (i *Instance) Script(ctx context.Context, source string) (answer ScriptAnsw
 	if i.extension.Script == nil {
 		return answer, errNotExtended
 	}
-	i.gateway.AwaitLists(ctx)
+	i.gateway.Servers.AwaitLists(ctx)
 	c, err := i.OpenClient(ctx, "goblin lua", nil)
 	if err != nil {
 		return answer, fmt.Errorf("run a script: %w", err)
@@ -115,10 +115,10 @@ func (i *Instance) Config() *config.Config { return i.o.Config }
 
 // AwaitLists waits for servers that never listed yet, until startup_wait is
 // over; Starting names those that have not then.
-func (i *Instance) AwaitLists(ctx context.Context) { i.gateway.AwaitLists(ctx) }
+func (i *Instance) AwaitLists(ctx context.Context) { i.gateway.Servers.AwaitLists(ctx) }
 
 // Starting names the servers that have neither listed nor failed to.
-func (i *Instance) Starting() []string { return i.gateway.Starting() }
+func (i *Instance) Starting() []string { return i.gateway.Servers.Starting() }
 
 // Ask makes a request in the name of the client whose call of a local tool ctx
 // belongs to, see [gateway.Gateway.Ask]. An error that was answered is an

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/gateway"
+	"goblin/gateway/fleet"
 	"goblin/gateway/jsonrpc"
 	"goblin/registry"
 	"goblin/registry/rawjson"
@@ -128,7 +128,7 @@ func TestSearchAndScriptsComeFromTheExtension(t *testing.T) {
 	require.Equal(t, "resource", found.Hits[0].Kind)
 	require.Equal(t, "goblin://servers", found.Hits[0].URI)
 	_, err = i.Search(within(t), SearchQuery{Server: "b"})
-	var unknown *gateway.UnknownServerError
+	var unknown *fleet.UnknownError
 	require.ErrorAs(t, err, &unknown)
 
 	raw, err = i.control(within(t), OpScript, json.RawMessage(`{"source":"{\"uri\":\"goblin://servers\"}"}`))

@@ -85,7 +85,7 @@ func (i *Instance) healthz(w http.ResponseWriter, _ *http.Request) {
 // readyz says whether every server has listed or failed to, so that lists are
 // as whole as they get, and nothing else: it needs no token.
 func (i *Instance) readyz(w http.ResponseWriter, _ *http.Request) {
-	if len(i.gateway.Starting()) > 0 {
+	if len(i.gateway.Servers.Starting()) > 0 {
 		answer(w, http.StatusServiceUnavailable, map[string]any{"status": "not ready"})
 		return
 	}

@@ -237,7 +237,7 @@ func (i *Instance) Run(outer context.Context) error {
 		edits.Go(func() { filewatch.File(ctx, i.o.Config.Path, i.o.Config.File, i.Reload) })
 	}
 	if i.unpinned == nil {
-		edits.Go(func() { filewatch.File(ctx, i.o.Pins, nil, i.gateway.PinsChanged) })
+		edits.Go(func() { filewatch.File(ctx, i.o.Pins, nil, i.gateway.Servers.PinsChanged) })
 	}
 
 	edits.Go(func() { i.freshen(ctx) })

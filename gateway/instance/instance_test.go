@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"goblin/gateway"
 	"goblin/gateway/config"
+	"goblin/gateway/fleet"
 	"goblin/gateway/host"
 	"goblin/gateway/jsonrpc"
 )
@@ -134,7 +134,7 @@ func TestListOfAServerThatIsNotThereNamesThoseThatAre(t *testing.T) {
 	})
 	require.NoError(t, err)
 	_, err = i.List(context.Background(), ListQuery{Kind: "tools", Server: "b"})
-	var unknown *gateway.UnknownServerError
+	var unknown *fleet.UnknownError
 	require.ErrorAs(t, err, &unknown)
 	require.Equal(t, []string{"a"}, unknown.Known)
 }

@@ -17,7 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/gateway"
+	"goblin/gateway/fleet"
 	"goblin/gateway/host"
 	"goblin/gateway/jsonrpc"
 	"goblin/registry"
@@ -407,7 +407,7 @@ func TestServerIsTurnedOffAndOn(t *testing.T) {
 	st, _ := i.Registry().State("s")
 	require.Zero(t, st.Restarts, "nobody restarted it")
 
-	var unknown *gateway.UnknownServerError
+	var unknown *fleet.UnknownError
 	require.ErrorAs(t, c.SetEnabled("none", true), &unknown)
 }
 

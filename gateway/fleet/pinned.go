@@ -1,4 +1,4 @@
-package gateway
+package fleet
 
 import (
 	"fmt"
@@ -13,24 +13,24 @@ import (
 
 // pin compares the tools that a server lists with those that were approved, tells
 // of what differs, and says of each whether clients get it.
-func (g *Gateway) pin(server string, tools []registry.Definition) []bool {
+func (f *Fleet) pin(server string, tools []registry.Definition) []bool {
 	offered := make([]pins.Tool, len(tools))
 	for i, t := range tools {
 		offered[i] = pins.Tool{Name: t.Name, Definition: t.JSON}
 	}
-	v, err := g.o.Pins.Check(server, offered, !g.withholds())
+	v, err := f.o.Pins.Check(server, offered, !f.withholds())
 	if err != nil {
-		g.log.Error("Pinned tools not read or saved", "server", server, "withheld", g.withholds(), "err", err)
+		f.log.Error("Pinned tools not read or saved", "server", server, "withheld", f.withholds(), "err", err)
 	}
-	g.showPinned(server, v.Changes)
+	f.showPinned(server, v.Changes)
 	if v.Unwatched > 0 {
-		g.log.Warn("Tools beyond the bound are not watched for changes", "server", server, "count", v.Unwatched, "withheld", g.withholds())
+		f.log.Warn("Tools beyond the bound are not watched for changes", "server", server, "count", v.Unwatched, "withheld", f.withholds())
 	}
-	if !g.withholds() {
+	if !f.withholds() {
 		return slices.Repeat([]bool{true}, len(tools))
 	}
 	if err != nil {
-		g.pinAgain(server)
+		f.pinAgain(server)
 	}
 	return v.Approved
 }
@@ -40,14 +40,14 @@ func (g *Gateway) pin(server string, tools []registry.Definition) []bool {
 const pinRetry = 30 * time.Second
 
 // pinAgain has a server list its tools anew after a while.
-func (g *Gateway) pinAgain(server string) {
-	g.mu.RLock()
-	b, run := g.servers[server], g.run
-	g.mu.RUnlock()
+func (f *Fleet) pinAgain(server string) {
+	f.mu.RLock()
+	b, run := f.servers[server], f.run
+	f.mu.RUnlock()
 	if b == nil || run == nil || !b.repins.CompareAndSwap(false, true) {
 		return
 	}
-	g.work.Go(func() {
+	f.work.Go(func() {
 		wait := time.NewTimer(pinRetry)
 		defer wait.Stop()
 		select {
@@ -62,48 +62,48 @@ func (g *Gateway) pinAgain(server string) {
 
 // PinsChanged takes over what other processes approved: the file of the pinned
 // tools was written.
-func (g *Gateway) PinsChanged() {
-	for _, b := range g.backends() {
-		before := g.reg.Pinned(b.Name())
-		changes, err := g.o.Pins.Changes(b.Name())
+func (f *Fleet) PinsChanged() {
+	for _, b := range f.All() {
+		before := f.o.Registry.Pinned(b.Name())
+		changes, err := f.o.Pins.Changes(b.Name())
 		if err != nil {
-			g.log.Error("Pinned tools not read", "err", err)
+			f.log.Error("Pinned tools not read", "err", err)
 			return // it is one file
 		}
-		g.showPinned(b.Name(), changes)
-		if g.withholds() && !slices.EqualFunc(before, g.reg.Pinned(b.Name()), func(a, b registry.PinnedTool) bool { return a.Name == b.Name }) {
+		f.showPinned(b.Name(), changes)
+		if f.withholds() && !slices.EqualFunc(before, f.o.Registry.Pinned(b.Name()), func(a, b registry.PinnedTool) bool { return a.Name == b.Name }) {
 			b.RelistTools()
 		}
 	}
 }
 
 // withholds reports whether tools that were not approved are kept from clients.
-func (g *Gateway) withholds() bool { return g.o.Config.Gateway.Pin == config.PinStrict }
+func (f *Fleet) withholds() bool { return f.o.Config.Gateway.Pin == config.PinStrict }
 
 // showPinned writes what awaits approval where screens see it, and logs what
 // was not known before.
-func (g *Gateway) showPinned(server string, changes []pins.Change) {
+func (f *Fleet) showPinned(server string, changes []pins.Change) {
 	rows := make([]registry.PinnedTool, len(changes))
 	for i, c := range changes {
 		rows[i] = registry.PinnedTool{
-			Server: server, Name: c.Name, New: c.New, Withheld: g.withholds(), Approved: c.Approved, Offered: c.Offered,
+			Server: server, Name: c.Name, New: c.New, Withheld: f.withholds(), Approved: c.Approved, Offered: c.Offered,
 			Hash: c.Hash,
 		}
-		if old := g.reg.PinnedTool(server, c.Name); old != nil && old.Hash == c.Hash {
+		if old := f.o.Registry.PinnedTool(server, c.Name); old != nil && old.Hash == c.Hash {
 			continue
 		}
-		args := []any{"server", server, "tool", c.Name, "withheld", g.withholds(), "approve", approval(server, c.Name)}
+		args := []any{"server", server, "tool", c.Name, "withheld", f.withholds(), "approve", approval(server, c.Name)}
 		if c.New {
-			g.log.Warn("Tool is new on a server that was known without it", args...)
+			f.log.Warn("Tool is new on a server that was known without it", args...)
 		} else {
-			g.log.Warn("Tool changed since it was approved", args...)
+			f.log.Warn("Tool changed since it was approved", args...)
 		}
 	}
-	g.reg.SetPinned(server, rows)
+	f.o.Registry.SetPinned(server, rows)
 }
 
-// withheld says why clients do not get a tool.
-func withheld(p *registry.PinnedTool) string {
+// Withheld says why clients do not get a tool.
+func Withheld(p *registry.PinnedTool) string {
 	why := fmt.Sprintf("server %q changed it, and it", p.Server)
 	if p.New {
 		why = fmt.Sprintf("it is new on server %q and", p.Server)
@@ -119,21 +119,21 @@ func approval(server, tool string) string {
 	return "goblin approve " + server + " " + tool
 }
 
-// ApproveTools takes tools of a server as they are now for good: all that await
+// Approve takes tools of a server as they are now for good: all that await
 // it when none is named. seen has the hashes of those that the user saw, by name,
 // nil if that does not matter: others are not taken, and nothing is approved if
 // one is another by now. It returns the names of those that awaited it. The error
 // says which name does not fit.
-func (g *Gateway) ApproveTools(server string, seen map[string]string, names ...string) ([]string, error) {
-	b := g.server(server)
+func (f *Fleet) Approve(server string, seen map[string]string, names ...string) ([]string, error) {
+	b := f.Get(server)
 	if b == nil {
-		return nil, &UnknownServerError{Name: server, Known: g.ServerNames()}
+		return nil, &UnknownError{Name: server, Known: f.Names()}
 	}
-	if g.o.Pins == nil {
+	if f.o.Pins == nil {
 		return nil, fmt.Errorf("tools are not pinned (gateway.pin)")
 	}
 	var awaiting []string
-	for _, p := range g.reg.Pinned(server) {
+	for _, p := range f.o.Registry.Pinned(server) {
 		awaiting = append(awaiting, p.Name)
 	}
 	if len(names) == 0 {
@@ -142,7 +142,7 @@ func (g *Gateway) ApproveTools(server string, seen map[string]string, names ...s
 	if len(names) == 0 {
 		return nil, nil
 	}
-	unknown, err := g.o.Pins.Approve(server, seen, names...)
+	unknown, err := f.o.Pins.Approve(server, seen, names...)
 	if len(unknown) > 0 {
 		hint := "; none of its tools await approval"
 		if len(awaiting) > 0 {
@@ -157,13 +157,13 @@ func (g *Gateway) ApproveTools(server string, seen map[string]string, names ...s
 	if len(names) == 0 {
 		return nil, nil
 	}
-	g.log.Info("Tools approved", "server", server, "tools", names)
-	changes, err := g.o.Pins.Changes(server)
+	f.log.Info("Tools approved", "server", server, "tools", names)
+	changes, err := f.o.Pins.Changes(server)
 	if err != nil {
 		return nil, err
 	}
-	g.showPinned(server, changes)
-	if g.withholds() {
+	f.showPinned(server, changes)
+	if f.withholds() {
 		b.RelistTools()
 	}
 	return names, nil

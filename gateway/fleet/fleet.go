@@ -1,0 +1,321 @@
+// Package fleet has the servers that run: it starts, restarts and retires them,
+// replaces those whose definition changed once their calls are over, holds their
+// tools to what the user approved, and says which connection serves a session.
+//
+// It knows nothing of what is under way at a server, or watched there, but what its
+// [Options] answer. All methods may be called from any goroutine; Conn and
+// AwaitLists block for as long as startup_wait and the server's timeout say, none of
+// the others waits for a server.
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"goblin/gateway/config"
+	"goblin/gateway/downstream"
+	"goblin/gateway/jsonrpc"
+	"goblin/gateway/memory"
+	"goblin/gateway/metrics"
+	"goblin/gateway/orphans"
+	"goblin/gateway/pins"
+	"goblin/gateway/upstream"
+	"goblin/registry"
+	"goblin/registry/rawjson"
+)
+
+// Options are what a Fleet is made from. Mask, Children, Pins, Memory and Only may be
+// nil.
+type Options struct {
+	Config   *config.Config
+	Registry *registry.Registry
+	Metrics  *metrics.Metrics
+	Logger   *slog.Logger
+	Version  string
+	Mask     *config.Mask     // hides secrets in errors
+	Children *orphans.Record  // records child processes
+	Pins     *pins.Store      // remembers the tools that the user approved; nil lets all through
+	Memory   *memory.Account  // bounds what servers make the process hold
+	Only     []string         // the servers to start; nil starts all that are enabled
+	Handler  upstream.Handler // gets what servers send by themselves
+	// Announced is called when a server said that a list changed, and the list was
+	// fetched again. It must not block.
+	Announced func(kind registry.Kind)
+	// Moved is called when connections of a server belong to sessions that were
+	// shared before, or the other way round.
+	Moved func(server string, perSession bool)
+	// Busy reports whether anything is under way at a server.
+	Busy func(*upstream.Server) bool
+}
+
+// Fleet is the servers of a config.
+type Fleet struct {
+	o     Options
+	log   *slog.Logger
+	since atomic.Int64  // when servers were started last, in Unix ns
+	edits atomic.Uint64 // counts those of the config; what is listed fits the last
+	work  sync.WaitGroup
+
+	mu      sync.RWMutex
+	run     context.Context // set while Run runs
+	servers map[string]*Server
+	order   []string
+}
+
+// Server is a server with the goroutine that runs it.
+type Server struct {
+	*upstream.Server
+	out     *outlet
+	defined config.Server // in the config
+	stop    context.CancelFunc
+	done    chan struct{}
+	repins  atomic.Bool // its tools are to be listed again, since they could not be pinned
+}
+
+// New prepares the servers, which start with [Fleet.Run].
+func New(o Options) *Fleet {
+	f := &Fleet{o: o, log: o.Logger, servers: make(map[string]*Server)}
+	f.since.Store(time.Now().UnixNano())
+	for _, s := range o.Config.Servers {
+		if o.Only == nil || slices.Contains(o.Only, s.Name) {
+			f.order = append(f.order, s.Name)
+			f.addLocked(s, false)
+		}
+	}
+	return f
+}
+
+// Run starts the servers and calls serve, which returns when ctx ends. Run returns
+// when every connection is closed and every child process gone.
+func (f *Fleet) Run(ctx context.Context, serve func()) {
+	f.mu.Lock()
+	f.run = ctx
+	for _, name := range f.order {
+		f.servers[name].start(ctx)
+	}
+	f.mu.Unlock()
+
+	serve()
+
+	f.mu.Lock()
+	f.run = nil
+	running := slices.Collect(maps.Values(f.servers))
+	f.mu.Unlock()
+	for _, s := range running {
+		if s.done != nil {
+			<-s.done
+		}
+	}
+	f.work.Wait()
+}
+
+// declared is what backends are told that clients can do. Each client's own
+// capabilities decide when one is really asked.
+var declared = []byte(`{"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true},"sampling":{"context":{},"tools":{}}}`)
+
+// addLocked makes the server of a definition that the registry knows. replaces says that
+// the registry has entries of one that it takes the place of.
+func (f *Fleet) addLocked(defined config.Server, replaces bool) *Server {
+	s := defined
+	if s.Type == config.Stdio && s.Cwd == "" && !f.o.Config.Demo {
+		// A host is shared by clients of many folders: which of them came
+		// first must not decide where a server runs.
+		s.Cwd = filepath.Dir(f.o.Config.Path)
+	}
+	out := &outlet{Registry: f.o.Registry, fleet: f}
+	b := &Server{out: out, defined: defined, Server: upstream.NewServer(s, upstream.Options{
+		Handler: f.o.Handler, Registry: out, Logger: f.log, Version: f.o.Version, Capabilities: declared,
+		Limits:      f.o.Config.Gateway.Limits,
+		Redact:      f.o.Mask.String,
+		ListChanged: f.o.Config.Gateway.ListChanged,
+		Observe:     f.observe(out),
+		Children:    f.o.Children,
+		Memory:      f.o.Memory,
+		Replaces:    replaces,
+	})}
+	f.servers[s.Name] = b
+	f.o.Metrics.Up(s.Name, false)
+	f.o.Registry.OpenServer(s.Name, s.OpenResources)
+	return b
+}
+
+func (s *Server) start(ctx context.Context) {
+	ctx, s.stop = context.WithCancel(ctx)
+	s.done = make(chan struct{})
+	go func() {
+		defer close(s.done)
+		s.Run(ctx)
+	}()
+}
+
+// Restart closes a server's connections and opens them anew at once. It
+// fails when there is no such server, or when it is not to run at all.
+func (f *Fleet) Restart(name string) error {
+	b := f.Get(name)
+	if b == nil {
+		return &UnknownError{Name: name, Known: f.Names()}
+	}
+	return b.Restart()
+}
+
+// SetEnabled turns a server on or off for as long as the Gateway runs; it
+// does not wait. One that is off is as if the config disabled it, but that its
+// subscriptions come back with it. It fails when there is no such server, or
+// when the one to turn on cannot run.
+func (f *Fleet) SetEnabled(name string, on bool) error {
+	b := f.Get(name)
+	if b == nil {
+		return &UnknownError{Name: name, Known: f.Names()}
+	}
+	if problem := b.Config().Problem; on && problem != "" {
+		return fmt.Errorf("server %q cannot be enabled: %s", name, problem)
+	}
+	b.Server.SetEnabled(on)
+	return nil
+}
+
+// UnknownError is a server name that the config does not have.
+type UnknownError struct {
+	Name  string
+	Known []string
+}
+
+func (e *UnknownError) Error() string {
+	listed := "none"
+	if len(e.Known) > 0 {
+		listed = strings.Join(e.Known, ", ")
+	}
+	return fmt.Sprintf("Server '%s' not found; the config has %s", e.Name, listed)
+}
+
+// Names are the servers in config order.
+func (f *Fleet) Names() []string {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return slices.Clone(f.order)
+}
+
+// Get is the server of that name, nil for none.
+func (f *Fleet) Get(name string) *Server {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.servers[name]
+}
+
+// All are the servers in config order.
+func (f *Fleet) All() []*Server {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	all := make([]*Server, 0, len(f.order))
+	for _, name := range f.order {
+		all = append(all, f.servers[name])
+	}
+	return all
+}
+
+// Starting names the servers that have neither listed nor failed to, so that
+// lists may still grow.
+func (f *Fleet) Starting() []string {
+	var names []string
+	for _, b := range f.All() {
+		select {
+		case <-b.FirstList():
+		default:
+			names = append(names, b.Name())
+		}
+	}
+	return names
+}
+
+// AwaitLists waits until no server is [Fleet.Starting], ctx ends or
+// startup_wait after the gateway's start is over, whichever is first.
+func (f *Fleet) AwaitLists(ctx context.Context) {
+	left := f.patience()
+	if left <= 0 {
+		return
+	}
+	timer := time.NewTimer(left)
+	defer timer.Stop()
+	for _, b := range f.All() {
+		select {
+		case <-b.FirstList():
+		case <-timer.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Epoch counts the edits of the config. A server got between two equal ones is that of
+// what was listed meanwhile.
+func (f *Fleet) Epoch() uint64 { return f.edits.Load() }
+
+// Conn is the connection that serves a session's requests to a server, stateless
+// ones if modern is set: of their own era where the server offers both. While
+// the server makes its first attempt, Conn waits as long as a list would.
+func (f *Fleet) Conn(ctx context.Context, b *Server, s *downstream.Session, modern bool) (upstream.Conn, error) {
+	if b.PerSession() {
+		if err := needsSession(b, s); err != nil {
+			return nil, err
+		}
+		if modern {
+			if own := b.Modern(ctx, s.Unit()); own != nil {
+				return own, nil
+			}
+		}
+		return b.Unit(ctx, s.Unit())
+	}
+	conn, err := b.Conn()
+	if left := f.patience(); err != nil && left > 0 {
+		patient, cancel := context.WithTimeout(ctx, left)
+		defer cancel()
+		conn, err = b.Await(patient)
+	}
+	if err == nil && modern {
+		if own := b.Modern(ctx, ""); own != nil {
+			return own, nil
+		}
+	}
+	return conn, err
+}
+
+// patience is what is left of startup_wait since servers were started.
+func (f *Fleet) patience() time.Duration {
+	return f.o.Config.Gateway.StartupWait - time.Since(time.Unix(0, f.since.Load()))
+}
+
+// PerSession reports whether a server gives each session a connection of its
+// own.
+func (s *Server) PerSession() bool { return s.Config().Isolation == config.PerSession }
+
+// PermitsTarget reports whether the config allows a target now.
+func (s *Server) PermitsTarget(t registry.Target) bool {
+	kind := registry.Resource // expansions and links, too
+	if t.Entry != nil {
+		kind = t.Entry.Kind
+	}
+	return s.Permits(kind, t.Name)
+}
+
+// needsSession is the error for requests that come without a session, nil for
+// others. Nothing that they bring tells one client from another: neither the
+// connection nor the address, which a proxy shares out, nor the token, of which
+// there is one. So there is no connection that would be one client's own.
+func needsSession(b *Server, s *downstream.Session) error {
+	if !s.Stateless() {
+		return nil
+	}
+	e := jsonrpc.Errorf(jsonrpc.CodeInternal, "Server '%s' has a process for each session (isolation: session), and requests without a session have none; "+
+		"connect over stdio, or over HTTP with initialize (up to revision %s), or set isolation: shared", b.Name(), downstream.LatestLegacy)
+	e.Data = rawjson.Object("code", "SESSION_REQUIRED", "server", b.Name())
+	return e
+}
