@@ -61,6 +61,20 @@ func (g *Gateway) readResource(r *request) {
 	}
 }
 
+// Returns implements [downstream.Parker]: a name that leads nowhere by now is refused
+// to a client that comes back, as it is to one that begins.
+func (r *request) Returns() bool {
+	resolve := (*registry.Registry).ResolveTool
+	switch r.Method() {
+	case "prompts/get":
+		resolve = (*registry.Registry).ResolvePrompt
+	case "resources/read":
+		resolve = (*registry.Registry).ResolveResource
+	}
+	_, err := r.gateway.find(r.Context(), resolve, r.name)
+	return err == nil
+}
+
 // countRead counts a read that a server has answered, or failed to.
 func (g *Gateway) countRead(r *request, t registry.Target) {
 	mime := ""

@@ -130,7 +130,7 @@ func (g *Gateway) Handle(x *downstream.Exchange) {
 	if r.modern() {
 		table = modernMethods
 		g.met(r)
-		x.OnPark(func(result []byte, edits []rawjson.Edit) { g.recordParked(r, result, edits) })
+		x.ParkWith(r)
 	}
 	serve, known := table[x.Method()]
 	if !known {

@@ -18,9 +18,9 @@ func (g *Gateway) record(r *request, label string) {
 	r.answer, r.buffer = nil, nil
 }
 
-// recordParked counts and records a request that was answered by a demand for input.
-func (g *Gateway) recordParked(r *request, result []byte, edits []rawjson.Edit) {
-	g.journal.Request(r.Exchange, r.Method(), r.server, r.name, journal.Answer{
+// Parked implements [downstream.Parker]: each answer is counted and recorded.
+func (r *request) Parked(result []byte, edits []rawjson.Edit) {
+	r.gateway.journal.Request(r.Exchange, r.Method(), r.server, r.name, journal.Answer{
 		Body: result, Edits: edits, Asked: r.under.Forget(),
 	})
 }

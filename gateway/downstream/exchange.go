@@ -53,10 +53,10 @@ type Exchange struct {
 
 	// Of stateless requests only.
 	parked  atomic.Pointer[parked] // nil before the first question
-	onPark  func([]byte, []rawjson.Edit)
-	ours    bool   // it brings a state of ours
-	theirs  []byte // a server's state that it brings, raw
-	refused error  // why the state is no good
+	parker  Parker                 // may be nil
+	ours    bool                   // it brings a state of ours
+	theirs  []byte                 // a server's state that it brings, raw
+	refused error                  // why the state is no good
 
 	mu        sync.Mutex
 	over      atomic.Bool // changed under mu; answered or cancelled: nothing more is sent

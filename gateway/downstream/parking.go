@@ -96,9 +96,19 @@ func (x *Exchange) Away() bool {
 	return !p.present
 }
 
-// OnPark has f called before each answer that is a demand for input, with that
-// answer. It must not block.
-func (x *Exchange) OnPark(f func(result []byte, edits []rawjson.Edit)) { x.onPark = f }
+// Parker is what the handler of a request has to do with its being parked.
+type Parker interface {
+	// Parked is called before each answer that is a demand for input, with that
+	// answer. It must not block.
+	Parked(result []byte, edits []rawjson.Edit)
+	// Returns reports whether the client may come back now. If not, its request is
+	// handled as a new one, which has to be refused, and the first stays parked.
+	Returns() bool
+}
+
+// ParkWith makes p the Parker of a request. The handler may call it before it asks
+// anything.
+func (x *Exchange) ParkWith(p Parker) { x.parker = p }
 
 // Token is the progress token of the request that waits now, nil for none; first is
 // that of x itself.
@@ -225,8 +235,8 @@ func (p *parked) park() {
 	}
 	result := inputRequired(inputs, state)
 	edits := at.Envelope(result, nil, nil)
-	if f := p.x.onPark; f != nil {
-		f(result, edits)
+	if p.x.parker != nil {
+		p.x.parker.Parked(result, edits)
 	}
 	frame := oneLine(jsonrpc.Result(at.id, result, edits...))
 	at.end(errParked, "", func() { at.out.answer(frame, 0, nil, at.behind) })
@@ -339,6 +349,10 @@ func (x *Exchange) join() bool {
 	p, ticket, err := x.session.opt.Parking.find(x, state)
 	x.refused = err
 	if p == nil {
+		return false
+	}
+	if p.x.parker != nil && !p.x.parker.Returns() {
+		x.refused = ErrForeignState
 		return false
 	}
 	if !p.take(x, ticket) {
