@@ -216,3 +216,12 @@ func RugPull() Obj {
 func RemoteScript() Obj {
 	return Merge(Filesystem(), []Obj{{"prompts": []Obj{Prompt("p")}}})
 }
+
+// BridgeTo is an initialised client of goblin stdio at a host that runs already.
+func (w *World) BridgeTo() *Client {
+	w.T.Helper()
+	w.Hosted = true // it starts another one when that ends
+	c := w.Pipe("stdio")
+	c.Init()
+	return c
+}

@@ -323,3 +323,33 @@ func (s *Web) Session() map[string]string {
 	require.Equal(s.T, http.StatusAccepted, s.Do("POST", "/mcp", h, `{"jsonrpc":"2.0","method":"notifications/initialized"}`).Status)
 	return h
 }
+
+// Upload sends a body of so many MiB, as far as it is taken, and gives the
+// status that it gets.
+func (s *Web) Upload(mib int, chunked bool, header map[string]string) int {
+	s.T.Helper()
+	conn := s.Dial()
+	require.NoError(s.T, conn.SetDeadline(time.Now().Add(Patience)))
+	length, part := mib<<20, bytes.Repeat([]byte("x"), 1<<20)
+	if chunked {
+		length, part = -1, fmt.Appendf(nil, "%x\r\n%s\r\n", len(part), part)
+	}
+	_, err := io.WriteString(conn, s.Head(length, header))
+	require.NoError(s.T, err)
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		for range mib {
+			if _, err := conn.Write(part); err != nil {
+				return // the answer says why
+			}
+		}
+	}()
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	require.NoError(s.T, err)
+	_ = conn.Close()
+	<-sent
+	return resp.StatusCode
+}
+
+const PingBody = `{"jsonrpc":"2.0","id":2,"method":"ping"}`

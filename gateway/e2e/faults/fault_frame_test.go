@@ -17,7 +17,9 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// What every fault of a backend must leave alone, see FAULTS.md.
+// What every fault of a backend must leave alone, see FAULTS.md. How long something
+// may take is asked under the build tag faults only, where the machine has nothing
+// else to do; then rows that are large or slow are shown, too.
 const (
 	steadyP95   = 250 * time.Millisecond // or ten times that of an undisturbed gateway, if that is more
 	steadyWorst = 3 * time.Second
@@ -47,7 +49,7 @@ type harmed struct {
 	began   time.Time
 	greeted time.Duration // after which initialize was answered
 	steady  *pulse
-	// undisturbed is the pulse of a gateway of which nothing is wrong.
+	// undisturbed is the pulse of a gateway of which nothing is wrong, if that is timed.
 	undisturbed *pulse
 }
 
@@ -80,12 +82,14 @@ func (f *fault) run(t *testing.T, undisturbed *pulse) {
 	for _, id := range ids {
 		require.Contains(t, string(h.End(id).Result), "fine:held:", "a call of the healthy server")
 	}
-	calls := h.steady.end()
-	usual, slowest := quantiles(undisturbed.since(h.began))
-	p95, worst := quantiles(calls)
-	t.Logf("%d healthy calls: p95 %v, worst %v; undisturbed p95 %v; peak memory %d MiB", len(calls), p95, worst, usual, h.peak())
-	require.LessOrEqual(t, p95, max(10*usual, steadyP95), "p95 of the healthy server")
-	require.LessOrEqual(t, worst, max(10*slowest, steadyWorst), "the slowest call of the healthy server")
+	p95, worst := quantiles(h.steady.end())
+	require.LessOrEqual(t, worst, e2e.Patience, "a call of the healthy server")
+	if timed {
+		usual, slowest := quantiles(undisturbed.since(h.began))
+		t.Logf("healthy calls: p95 %v, worst %v; undisturbed p95 %v; peak memory %d MiB", p95, worst, usual, h.peak())
+		require.LessOrEqual(t, p95, max(10*usual, steadyP95), "p95 of the healthy server")
+		require.LessOrEqual(t, worst, max(10*slowest, steadyWorst), "the slowest call of the healthy server")
+	}
 	h.isSound(f)
 	closed := time.Now()
 	h.Close()
@@ -176,6 +180,9 @@ func (h *harmed) call(tool string, args any) string {
 // slack is what a busy machine adds to every limit: ten times what it added to a
 // call of the undisturbed gateway since then.
 func (h *harmed) slack(since time.Time) time.Duration {
+	if !timed {
+		return e2e.Patience
+	}
 	_, worst := quantiles(h.undisturbed.since(since))
 	return 10 * max(worst, h.undisturbed.silent())
 }
@@ -289,9 +296,6 @@ func startPulse(c *e2e.Client, tool string) *pulse {
 	}()
 	return p
 }
-
-// enough is how many calls tell a p95.
-const enough = 40
 
 // add reports whether the pulse has ended.
 func (p *pulse) add(s sample) bool {

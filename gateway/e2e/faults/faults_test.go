@@ -146,32 +146,3 @@ func TestDisabledServerIsNotStarted(t *testing.T) {
 	require.Zero(t, b.Starts())
 	require.Contains(t, w.Succeeds("list", "servers"), "off")
 }
-
-func TestEntriesLeaveAfterTheGraceTime(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes the grace time of 30 s")
-	}
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	script := e2e.Filesystem()
-	script["on"] = e2e.Obj{"start": e2e.Actions(e2e.Do("crash", e2e.Obj{"code": 1, "after": 1}))}
-	b := w.Backend("bad", script)
-	w.Beside()
-	c := w.Standalone()
-	require.Contains(t, c.Names("tools"), "bad_stat")
-	c.Settle()
-	b.DoAt(b.WaitStarts(1), e2e.Do("crash", e2e.Obj{"code": 1}))
-	b.WaitStarts(2)
-	require.Contains(t, c.Names("tools"), "bad_stat")
-	require.True(t, c.Holds(2*e2e.Patience, func() bool {
-		for _, m := range c.Notes {
-			if m.Method == "notifications/tools/list_changed" {
-				return true
-			}
-		}
-		return false
-	}), "the clients are told")
-	c.WaitListed("tools", "bad_stat", false)
-	c.WaitListed("resources", e2e.In("bad", e2e.AppLog), false)
-	require.Contains(t, c.Names("tools"), "fine_stat")
-}

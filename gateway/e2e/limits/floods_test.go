@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -109,7 +108,7 @@ func TestWhatOthersMakeGoblinLogIsBounded(t *testing.T) {
 			s := w.Serve()
 			c := s.Client(true)
 			if row.party == "session" {
-				c = bridgeTo(w) // over stdio a client says what it likes
+				c = w.BridgeTo() // over stdio a client says what it likes
 			}
 			c.WaitListed("tools", "loud_t", true)
 			began := time.Now()
@@ -141,15 +140,6 @@ func TestWhatOthersMakeGoblinLogIsBounded(t *testing.T) {
 	}
 }
 
-// bridgeTo is an initialised client of goblin stdio at a host that runs already.
-func bridgeTo(w *e2e.World) *e2e.Client {
-	w.T.Helper()
-	w.Hosted = true // it starts another one when that ends
-	c := w.Pipe("stdio")
-	c.Init()
-	return c
-}
-
 func TestTheLogFileIsRotated(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
@@ -170,119 +160,6 @@ func TestTheLogFileIsRotated(t *testing.T) {
 	require.True(t, strings.HasSuffix(string(before), "the last line\n"))
 }
 
-// A long list of words that nothing else has, which changes again and again.
-func TestALongListThatChangesAllTheTimeIsIndexedWithinBounds(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Gateway["meta_tools"] = true
-	r := rand.New(rand.NewPCG(1, 2))
-	const entries, changes = 6_000, 8
-	list := func(name string) (tools []e2e.Obj) {
-		for i := range entries {
-			var text strings.Builder
-			for text.Len() < 4000 {
-				fmt.Fprintf(&text, "w%06x ", r.Uint32()>>8)
-			}
-			tools = append(tools, e2e.Tool(fmt.Sprintf("%s%05d", name, i), e2e.Obj{"description": text.String()}))
-		}
-		return tools
-	}
-	lists := map[string][]e2e.Obj{"wordy": list("wordy"), "gossip": list("gossip")}
-	b := w.Backend("b", e2e.Obj{"tools": lists["wordy"]}, e2e.Obj{"startup_timeout": "60s"})
-	w.Backend("small", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("invoices", e2e.Obj{"description": "of suppliers"})}})
-	c := w.Standalone()
-	find := func(words string) string {
-		return string(c.Ok("tools/call", e2e.Obj{"name": "search_tools", "arguments": e2e.Obj{"query": words}}))
-	}
-	// What was listed at first is found by name, however much text there is.
-	for _, name := range []string{"wordy00000", "wordy03000", "wordy05999"} {
-		e2e.Eventually(t, name+" to be found", func() bool { return strings.Contains(find(name), "b_"+name) })
-	}
-	for i := range changes {
-		now, before := "gossip", "wordy"
-		if i%2 == 1 {
-			now, before = before, now
-		}
-		c.Forget()
-		b.Do(e2e.Do("set", e2e.Obj{"kind": "tools", "entries": lists[now]}))
-		b.ListChanged("tools")
-		c.Noted("notifications/tools/list_changed", nil)
-		require.NotContains(t, find(before+"00007"), "b_"+before+"00007", "what is gone is not found")
-		require.Contains(t, find("suppliers"), "small_invoices", "nor do others wait")
-	}
-	c.Prog.Bounded(500)
-}
-
-// What subscriptions may have in URIs, of one client and of all, and such a URI.
-const (
-	subscribed    = 8 << 20
-	subscribedAll = 64 << 20
-	longURI       = 60 << 10
-)
-
-func longSubscription(client, i int) string {
-	return fmt.Sprintf("mcp://b/file:///%d/%d/%s", client, i, strings.Repeat("x", longURI))
-}
-
-func TestSubscriptionsToLongURIsAreBounded(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	b := w.Backend("b", e2e.Watchable(), e2e.Obj{"open_resources": true})
-	s := w.Serve()
-	const fit = subscribed / (2 * longURI) // the client's spelling and the server's
-	fill := func(c *e2e.Client, n int) (held int, why e2e.RpcError) {
-		for ; held <= fit; held++ {
-			if m := c.Request("resources/subscribe", e2e.Obj{"uri": longSubscription(n, held)}); m.Error != nil {
-				return held, e2e.ParseError(t, m)
-			}
-		}
-		t.Fatal("no subscription was refused")
-		return held, why
-	}
-	c := bridgeTo(w)
-	n, e := fill(c, 0)
-	require.Equal(t, -32602, e.Code)
-	require.Contains(t, e.Message, "8 MiB")
-	require.GreaterOrEqual(t, n, fit-1)
-	// What is given back makes room.
-	c.Ok("resources/unsubscribe", e2e.Obj{"uri": longSubscription(0, 0)})
-	c.Ok("resources/subscribe", e2e.Obj{"uri": longSubscription(0, 1000)})
-	all := n
-	for client := 1; !strings.Contains(e.Message, "64 MiB"); client++ {
-		require.LessOrEqual(t, client, subscribedAll/subscribed)
-		n, e = fill(bridgeTo(w), client)
-		all += n
-	}
-	require.GreaterOrEqual(t, all, subscribedAll/(2*longURI)-10)
-	b.Updated("file:///0/1/" + strings.Repeat("x", longURI))
-	c.Noted("notifications/resources/updated", func(p json.RawMessage) bool { return e2e.Str(p, "uri") == longSubscription(0, 1) })
-	s.Bounded(450)
-}
-
-func TestListensToLongURIsAreBounded(t *testing.T) {
-	e2e.OverEveryTransport(t, func(t *testing.T, w *e2e.World, connect func() *e2e.Client) {
-		w.Backend("b", e2e.Watchable(), e2e.Obj{"open_resources": true})
-		c := connect()
-		c.Ok("tools/list", e2e.Obj{})
-		uris := func(n int) (all []string) {
-			for i := range n {
-				all = append(all, longSubscription(0, i))
-			}
-			return all
-		}
-		e := c.Fault("subscriptions/listen", e2e.Obj{"notifications": e2e.Obj{"resourceSubscriptions": uris(subscribed/longURI + 1)}})
-		require.Contains(t, e.Message, "8 MiB")
-		_, honoured := c.Hears(e2e.Obj{"resourceSubscriptions": uris(subscribed / longURI)})
-		n := len(e2e.Each(honoured, "resourceSubscriptions"))
-		require.LessOrEqual(t, n, subscribed/(2*longURI))
-		require.GreaterOrEqual(t, n, subscribed/(2*longURI)-8, "those that fit are honoured") // eight are asked for at a time
-		if c.Web == nil {
-			_, honoured = c.Hears(e2e.Obj{"resourceSubscriptions": []string{longSubscription(1, 0)}})
-			require.Empty(t, e2e.Each(honoured, "resourceSubscriptions"), "all listens of a client count together")
-		}
-	})
-}
-
 // A client that does not read what servers say unasked finds its answers before it.
 func TestAnswersOvertakeLogLines(t *testing.T) {
 	t.Parallel()
@@ -298,22 +175,22 @@ func TestAnswersOvertakeLogLines(t *testing.T) {
 			w.Backend("calm", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t"), e2e.Tool("says")}, "on": e2e.Obj{"tools/call says": e2e.Actions(
 				e2e.Do("notify", e2e.Obj{"n": 3, "method": "notifications/message", "params": e2e.Obj{"level": "error", "data": "calm $n"}}),
 				e2e.Do("text", e2e.Obj{"text": "said"}))}})
-			m := newMute(w, args...)
-			m.call(2, "loud_t")
-			m.call(3, "calm_t")
-			m.take(3) // with the answer to initialize
+			m := w.Mute(args...)
+			m.Call(2, "loud_t")
+			m.Call(3, "calm_t")
+			m.Take(3) // with the answer to initialize
 			loud.Do(e2e.Do("notify", e2e.Obj{"n": lines, "method": "notifications/message", "params": e2e.Obj{"level": "error", "data": "loud $n " + text}}))
 			loud.Received("") // all of it has been sent
-			m.call(4, "loud_t")
-			m.call(5, "calm_t")
-			m.call(6, "calm_says")
-			_, err := io.WriteString(m.in, `{"jsonrpc":"2.0","id":7,"method":"ping"}`+"\n")
+			m.Call(4, "loud_t")
+			m.Call(5, "calm_t")
+			m.Call(6, "calm_says")
+			_, err := io.WriteString(m.In, `{"jsonrpc":"2.0","id":7,"method":"ping"}`+"\n")
 			require.NoError(t, err)
 			loud.WaitReceived("tools/call", 2)
 			e2e.Eventually(t, "all calls to be answered", func() bool { return asked(w, "calm", 3) })
 
-			require.NoError(t, m.out.SetReadDeadline(time.Now().Add(e2e.Patience)))
-			r := bufio.NewReader(m.out)
+			require.NoError(t, m.Out.SetReadDeadline(time.Now().Add(e2e.Patience)))
+			r := bufio.NewReader(m.Out)
 			before, said, seen := map[string]int{}, 0, 0
 			for len(before) < 4 {
 				line, err := r.ReadString('\n')

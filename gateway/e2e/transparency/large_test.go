@@ -3,7 +3,6 @@ package transparency
 import (
 	"encoding/json"
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -95,23 +94,4 @@ func TestLargePagesListAllOnce(t *testing.T) {
 			require.Equal(t, want, names, name)
 		}
 	}
-}
-
-// A catalog of 100,000 entries takes what its entries do, however often it is
-// listed: neither what taking it in has needed nor what was sent stays.
-func TestMemoryOfALargeCatalog(t *testing.T) {
-	if runtime.GOOS != "linux" || e2e.Racing() {
-		t.Skip("needs /proc, and memory that is Goblin's alone")
-	}
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Backend("b", e2e.Obj{"generate": e2e.Obj{"resources": 100_000}, "pagesize": 1000})
-	c := w.Standalone()
-	for range 3 {
-		require.Len(t, c.List("resources"), 100_000)
-	}
-	e2e.Eventually(t, "less memory", func() bool {
-		now, _ := e2e.Memory(t, c.Prog.Cmd.Process.Pid)
-		return now <= 143 // 150 MB
-	})
 }

@@ -12,8 +12,6 @@ import (
 	"goblin/gateway/e2e"
 )
 
-const pingBody = `{"jsonrpc":"2.0","id":2,"method":"ping"}`
-
 func with(h map[string]string, more ...string) map[string]string {
 	out := map[string]string{}
 	for k, v := range h {
@@ -100,14 +98,14 @@ func TestH08_ProtocolVersionHeaderAndVerbs(t *testing.T) {
 	s := e2e.NewWorld(t).Serve()
 	h := s.Session()
 	for _, version := range []string{"1999-01-01", "nonsense", "2025-11-25x"} {
-		got := s.Do("POST", "/mcp", with(h, "MCP-Protocol-Version", version), pingBody)
+		got := s.Do("POST", "/mcp", with(h, "MCP-Protocol-Version", version), e2e.PingBody)
 		require.Equal(t, http.StatusBadRequest, got.Status, version)
 	}
 	for _, version := range []string{e2e.Revision, "2025-06-18", ""} {
-		require.Equal(t, http.StatusOK, s.Do("POST", "/mcp", with(h, "MCP-Protocol-Version", version), pingBody).Status, version)
+		require.Equal(t, http.StatusOK, s.Do("POST", "/mcp", with(h, "MCP-Protocol-Version", version), e2e.PingBody).Status, version)
 	}
 	for _, verb := range []string{"PUT", "PATCH", "TRACE"} {
-		got := s.Do(verb, "/mcp", h, pingBody)
+		got := s.Do(verb, "/mcp", h, e2e.PingBody)
 		require.Equal(t, http.StatusMethodNotAllowed, got.Status, verb)
 	}
 }
@@ -122,15 +120,15 @@ func TestH13_SessionsCannotBeGuessedOrChosen(t *testing.T) {
 		seen[id] = true
 	}
 	for _, id := range []string{"guess", "mcp-session-00000000-0000-4000-8000-000000000000", "1"} {
-		require.Equal(t, http.StatusNotFound, s.Do("POST", "/mcp", map[string]string{"Mcp-Session-Id": id}, pingBody).Status, id)
+		require.Equal(t, http.StatusNotFound, s.Do("POST", "/mcp", map[string]string{"Mcp-Session-Id": id}, e2e.PingBody).Status, id)
 		require.Equal(t, http.StatusNotFound, s.Do("DELETE", "/mcp", map[string]string{"Mcp-Session-Id": id}, "").Status, id)
 		got := s.Do("POST", "/mcp", map[string]string{"Mcp-Session-Id": id}, e2e.InitBody)
 		require.NotEqual(t, id, got.Header.Get("Mcp-Session-Id"))
 	}
-	require.Equal(t, http.StatusBadRequest, s.Do("POST", "/mcp", nil, pingBody).Status)
+	require.Equal(t, http.StatusBadRequest, s.Do("POST", "/mcp", nil, e2e.PingBody).Status)
 	h := s.Session()
 	require.Less(t, s.Do("DELETE", "/mcp", h, "").Status, 300)
-	require.Equal(t, http.StatusNotFound, s.Do("POST", "/mcp", h, pingBody).Status)
+	require.Equal(t, http.StatusNotFound, s.Do("POST", "/mcp", h, e2e.PingBody).Status)
 }
 
 func TestH14_SameIdsInManySessionsStayApart(t *testing.T) {
@@ -177,7 +175,7 @@ func TestH09_BadBodies(t *testing.T) {
 	s := w.Serve()
 	h := s.Session()
 	for body, code := range map[string]int{
-		"": 0, "{": -32700, "not json": -32700, "[]": -32600, "[" + pingBody + "]": -32600, `"x"`: -32600,
+		"": 0, "{": -32700, "not json": -32700, "[]": -32600, "[" + e2e.PingBody + "]": -32600, `"x"`: -32600,
 		`{"jsonrpc":"2.0","id":1}`: -32600, `{"id":1,"method":"ping"}`: -32600,
 	} {
 		got := s.Do("POST", "/mcp", h, body)
@@ -188,7 +186,7 @@ func TestH09_BadBodies(t *testing.T) {
 	}
 	big := s.Do("POST", "/mcp", h, `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"`+strings.Repeat("x", 2<<20)+`"}}`)
 	require.Contains(t, []int{http.StatusRequestEntityTooLarge, http.StatusBadRequest}, big.Status)
-	require.Equal(t, http.StatusOK, s.Do("POST", "/mcp", h, pingBody).Status)
+	require.Equal(t, http.StatusOK, s.Do("POST", "/mcp", h, e2e.PingBody).Status)
 }
 
 func TestHTTPAnswersAreJSONUntilSomethingElseComesFirst(t *testing.T) {
@@ -444,7 +442,7 @@ func TestLeastRecentlyUsedSessionMakesRoomAtTheLimit(t *testing.T) {
 	w.Gateway["limits"] = e2e.Obj{"sessions": 2}
 	s := w.Serve()
 	one, two := s.Session(), s.Session()
-	require.Equal(t, http.StatusOK, s.Do("POST", "/mcp", one, pingBody).Status)
+	require.Equal(t, http.StatusOK, s.Do("POST", "/mcp", one, e2e.PingBody).Status)
 	// A session is in use until its answer is out of the server's hands, which
 	// may be a moment after it was read.
 	var three map[string]string
@@ -453,9 +451,9 @@ func TestLeastRecentlyUsedSessionMakesRoomAtTheLimit(t *testing.T) {
 		three = map[string]string{"Mcp-Session-Id": got.Header.Get("Mcp-Session-Id"), "MCP-Protocol-Version": e2e.Revision}
 		return got.Status == http.StatusOK
 	})
-	require.Equal(t, http.StatusNotFound, s.Do("POST", "/mcp", two, pingBody).Status)
+	require.Equal(t, http.StatusNotFound, s.Do("POST", "/mcp", two, e2e.PingBody).Status)
 	for _, h := range []map[string]string{one, three} {
-		require.Equal(t, http.StatusOK, s.Do("POST", "/mcp", h, pingBody).Status)
+		require.Equal(t, http.StatusOK, s.Do("POST", "/mcp", h, e2e.PingBody).Status)
 	}
 }
 

@@ -1,6 +1,6 @@
 //go:build faults
 
-package limits
+package full
 
 import (
 	"fmt"

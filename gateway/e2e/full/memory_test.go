@@ -1,4 +1,6 @@
-package limits
+//go:build faults
+
+package full
 
 import (
 	"bufio"

@@ -1,4 +1,6 @@
-package faults
+//go:build faults
+
+package full
 
 import (
 	"fmt"
@@ -18,7 +20,7 @@ func TestP07_ManySubscriptionsOfClientsThatVanishHoldNothingUp(t *testing.T) {
 	const clients, each = 3, 10_000
 	w := e2e.NewWorld(t)
 	w.Gateway["linger"] = "100ms"
-	bad(w, &fault{mode: "cap-lie", entry: e2e.Obj{"open_resources": true}}, w.Dir+"/bad.log")
+	w.Backends = append(w.Backends, &e2e.Backend{T: t, Name: "bad", Conf: e2e.Obj{"command": e2e.Badserver, "args": []string{"cap-lie"}, "open_resources": true}})
 	var all []*e2e.Client
 	for range clients {
 		c := w.Bridged()
@@ -43,5 +45,5 @@ func TestP07_ManySubscriptionsOfClientsThatVanishHoldNothingUp(t *testing.T) {
 	for _, c := range all {
 		c.Prog.Signal(syscall.SIGKILL)
 	}
-	require.Eventually(t, func() bool { return len(w.Processes("")) == 0 }, quickExit, 50*time.Millisecond, "the host ends")
+	require.Eventually(t, func() bool { return len(w.Processes("")) == 0 }, 10*time.Second, 50*time.Millisecond, "the host ends")
 }

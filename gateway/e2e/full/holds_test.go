@@ -1,4 +1,6 @@
-package calls
+//go:build faults
+
+package full
 
 import (
 	"net/http"
@@ -93,4 +95,37 @@ func TestLargeCallsThatWaitForTheirClientsAreBoundedTogether(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, void, 12-16/3)
 	require.Less(t, void, 12, "what fits is kept")
+}
+
+func TestCallsHeldForClientsThatLeftTakeNoRoom(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Remote("b", "/mcp", e2e.Asking("elicitation/create", e2e.Form)) // over HTTP the cause of each question is certain
+	s := w.Serve()
+	call, caps := e2e.Obj{"name": "b_ask"}, e2e.Obj{"elicitation": e2e.Obj{}}
+	for range 3 {
+		c := w.Pipe("stdio").Stateless()
+		c.Caps = caps
+		var ids []string
+		for range 256 { // as many as may be held for one client
+			ids = append(ids, c.Begin("tools/call", call))
+		}
+		for _, id := range ids {
+			e2e.Demanded(t, c.End(id))
+		}
+		c.Close()
+		c.Prog.Ends(e2e.Patience)
+	}
+	e2e.Eventually(t, "the end of their sessions", func() bool { return len(w.Status().Sessions) == 0 })
+	// One that has more than each of them had is the first to make room, if
+	// there is none.
+	c := s.RawClient().Stateless()
+	c.Web.Stateless, c.Caps = true, caps
+	state, keys := e2e.Demanded(t, c.Request("tools/call", call))
+	for range 1024 - 3*256 + 10 {
+		e2e.Demanded(t, c.Request("tools/call", call))
+	}
+	done := c.Request("tools/call", e2e.Obj{"name": "b_ask", "requestState": state, "inputResponses": e2e.Obj{keys["elicitation/create"]: e2e.Accepted}})
+	require.Nil(t, done.Error, "%s", done.Raw)
+	require.Contains(t, string(done.Result), "Alice")
 }

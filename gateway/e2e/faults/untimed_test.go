@@ -1,0 +1,8 @@
+//go:build !faults
+
+package faults
+
+const (
+	timed  = false
+	enough = 5
+)

@@ -1,0 +1,114 @@
+//go:build faults
+
+package full
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+func TestH10_BodyOf200MBIsRefused(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	s := w.Serve()
+	h := s.Session()
+	for _, chunked := range []bool{false, true} {
+		for _, header := range []map[string]string{h, nil} {
+			require.Equal(t, http.StatusRequestEntityTooLarge, s.Upload(200, chunked, header))
+			s.Works()
+		}
+	}
+	s.Bounded(450)
+}
+
+func TestH16_SessionsAreBounded(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	s := w.Serve()
+	first := s.Session()
+	const n, limit = 3000, 2048
+	// Several at a time, as one that nobody uses ends by itself after a while.
+	var all sync.WaitGroup
+	ids := make(chan string, n)
+	const workers = 10
+	for range workers {
+		all.Go(func() {
+			for range n / workers {
+				got := s.Do("POST", "/mcp", nil, e2e.InitBody)
+				if got.Status == http.StatusOK {
+					ids <- got.Header.Get("Mcp-Session-Id")
+				}
+			}
+		})
+	}
+	all.Wait()
+	close(ids)
+	found := map[string]bool{}
+	for id := range ids {
+		found[id] = true
+	}
+	require.Len(t, found, n)
+	require.Equal(t, fmt.Sprint(limit), s.Metric(`mcp_sessions_active{transport="http"}`))
+	require.Equal(t, http.StatusNotFound, s.Do("POST", "/mcp", first, e2e.PingBody).Status, "the oldest made room")
+	s.Works()
+	s.Bounded(300)
+}
+
+func TestH17_ClientsThatDoNotReadTheirAnswersDelayNobody(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	const n, size = 20, 4 << 20
+	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t"), e2e.Tool("big")}, "on": e2e.Obj{"tools/call big": e2e.Actions(e2e.Do("big", e2e.Obj{"bytes": size}))}})
+	s := w.Serve()
+	c := s.Client(false)
+	before, slowest := callsTake(c, "b_t")
+	for i := range n {
+		conn := s.Dial()
+		body := `{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"b_big"}}`
+		if i%2 == 1 { // its answers come as events
+			body = strings.Replace(body, `"b_big"`, `"b_big","_meta":{"progressToken":1}`, 1)
+		}
+		_, err := io.WriteString(conn, s.Head(len(body), s.Session())+body)
+		require.NoError(t, err)
+	}
+	b.Wait("the calls of all of them", func() bool { return e2e.Count(called(b), "big") == n })
+	p95, worst := callsTake(c, "b_t")
+	if !e2e.Racing() {
+		require.LessOrEqual(t, p95, max(10*before, 250*time.Millisecond))
+		require.LessOrEqual(t, worst, max(10*slowest, 3*time.Second))
+	}
+	s.Bounded(300)
+}
+
+// callsTake is how long calls of a tool take, one after another.
+func callsTake(c *e2e.Client, tool string) (p95, worst time.Duration) {
+	c.T.Helper()
+	took := make([]time.Duration, 200)
+	for i := range took {
+		start := time.Now()
+		require.NotEmpty(c.T, c.CallText(tool, e2e.Obj{}))
+		took[i] = time.Since(start)
+	}
+	slices.Sort(took)
+	return took[len(took)*95/100], took[len(took)-1]
+}
+
+// called are the names in the calls so far. The lock is held.
+func called(b *e2e.Backend) (names []string) {
+	for _, m := range b.Pick("tools/call") {
+		names = append(names, e2e.Str(m.Msg, "params", "name"))
+	}
+	return names
+}

@@ -1,0 +1,74 @@
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var answerHead = regexp.MustCompile(`^\{"jsonrpc":"2\.0","id":(\d+),`)
+
+// Mute is a client that only writes: what it is sent stays in its pipe until
+// Take is called. Neither keeps what it reads.
+type Mute struct {
+	*Program
+	In  *os.File
+	Out *os.File
+}
+
+func (w *World) Mute(args ...string) *Mute {
+	w.T.Helper()
+	m := &Mute{}
+	in, stdin, err := os.Pipe()
+	require.NoError(w.T, err)
+	stdout, out, err := os.Pipe()
+	require.NoError(w.T, err)
+	m.In, m.Out = stdin, stdout
+	w.T.Cleanup(func() {
+		_ = m.In.Close()
+		_ = m.Out.Close()
+	})
+	m.Program = w.Start(func(cmd *exec.Cmd) { cmd.Stdin, cmd.Stdout = in, out }, args...)
+	_ = in.Close()
+	_ = out.Close()
+	_, err = io.WriteString(m.In, InitBody+"\n"+`{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n")
+	require.NoError(w.T, err)
+	return m
+}
+
+// Call sends one request for a tool.
+func (m *Mute) Call(id int, name string) {
+	m.T.Helper()
+	_, err := fmt.Fprintf(m.In, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":{}}}`+"\n", id, name)
+	require.NoError(m.T, err)
+}
+
+// Take reads until it has answers to n requests, one of initialize among
+// them, and gives the length of each by its id.
+func (m *Mute) Take(n int) map[string]int {
+	m.T.Helper()
+	require.NoError(m.T, m.Out.SetReadDeadline(time.Now().Add(2*Patience)))
+	got := map[string]int{}
+	for r := bufio.NewReaderSize(m.Out, 1<<20); len(got) < n; {
+		line, err := r.ReadBytes('\n')
+		require.NoError(m.T, err, "after %d answers", len(got))
+		var head struct{ ID json.RawMessage }
+		if found := answerHead.FindSubmatch(line[:min(len(line), 100)]); found != nil {
+			head.ID = found[1] // decoding megabytes takes longer than passing them on
+		} else {
+			require.NoError(m.T, json.Unmarshal(line, &head))
+		}
+		if head.ID != nil {
+			require.NotContains(m.T, got, string(head.ID), "two answers")
+			got[string(head.ID)] = len(line)
+		}
+	}
+	return got
+}
