@@ -18,6 +18,7 @@ import (
 
 	"goblin/gateway/command"
 	"goblin/gateway/config"
+	"goblin/gateway/control"
 	"goblin/gateway/demo"
 	"goblin/gateway/instance"
 	"goblin/gateway/process"
@@ -87,7 +88,7 @@ func extend(i *instance.Instance) (instance.Extension, error) {
 	}
 	return instance.Extension{
 		Run: tools.Run,
-		Search: func(ctx context.Context, q instance.SearchQuery) ([]instance.Found, int, error) {
+		Search: func(ctx context.Context, q control.SearchQuery) ([]instance.Found, int, error) {
 			hits, total, err := tools.Search(ctx, meta.Query{Text: q.Text, Kind: q.Kind, Server: q.Server, MIME: q.MIME, Limit: q.Limit})
 			found := make([]instance.Found, len(hits))
 			for n, h := range hits {
@@ -95,9 +96,9 @@ func extend(i *instance.Instance) (instance.Extension, error) {
 			}
 			return found, total, err
 		},
-		Script: func(ctx context.Context, source string, ask instance.AskServers) (instance.ScriptAnswer, error) {
+		Script: func(ctx context.Context, source string, ask instance.AskServers) (control.ScriptAnswer, error) {
 			r, err := tools.Script(ctx, source, ask)
-			answer := instance.ScriptAnswer{Value: r.JSON, Printed: r.Printed, Hint: r.Hint}
+			answer := control.ScriptAnswer{Value: r.JSON, Printed: r.Printed, Hint: r.Hint}
 			var failed *lua.Error
 			if errors.As(err, &failed) {
 				answer.Error = failed.Error()
@@ -125,8 +126,8 @@ func show(ctx context.Context, h *process.Host, c *screen.Conn, owner bool) erro
 		return err
 	}
 	defer client.Close()
-	client.Show(func() instance.Screen {
-		at := instance.Screen{Terminal: c.Terminal(), Owner: owner}
+	client.Show(func() control.Screen {
+		at := control.Screen{Terminal: c.Terminal(), Owner: owner}
 		at.Width, at.Height = c.Size()
 		return at
 	})

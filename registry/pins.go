@@ -2,6 +2,7 @@ package registry
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
@@ -11,14 +12,16 @@ import (
 // server changed it, or offers it for the first time though its other tools
 // were seen before.
 type PinnedTool struct {
-	Server, Name string // its own name
-	New          bool   // nothing of that name was approved before
-	Withheld     bool   // clients do not get it until it is approved
+	Server   string `json:"serverId"`
+	Name     string `json:"name"`     // its own
+	New      bool   `json:"new"`      // nothing of that name was approved before
+	Withheld bool   `json:"withheld"` // clients do not get it until it is approved
 	// Approved and Offered are the definitions, as compact JSON with sorted
 	// keys. Approved is nil for a new tool, and for one that was too large to
 	// keep.
-	Approved, Offered []byte
-	Hash              string // of what is offered, by which it is approved
+	Approved json.RawMessage `json:"approved,omitempty"`
+	Offered  json.RawMessage `json:"offered,omitempty"`
+	Hash     string          `json:"sha256"` // of what is offered, by which it is approved
 }
 
 // pinned is the table of such tools, by server.

@@ -10,9 +10,9 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 
+	"goblin/gateway/control"
 	"goblin/gateway/display"
 	"goblin/gateway/host"
-	"goblin/gateway/instance"
 	"goblin/registry"
 )
 
@@ -39,9 +39,9 @@ The running host of the config is asked, if there is one. Otherwise the servers
 		ValidArgsFunction: a.complete("servers"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			what := instance.ApproveArgs{}
+			what := control.Approval{}
 			if len(args) > 0 {
-				what = instance.ApproveArgs{Server: args[0], Tools: args[1:]}
+				what = control.Approval{Server: args[0], Tools: args[1:]}
 			}
 			g, err := a.approver(ctx, what.Server)
 			if err != nil {
@@ -67,7 +67,7 @@ func (a *App) approver(ctx context.Context, server string) (Gateway, error) {
 			}
 			err = knownServer(server, known)
 		}
-		return hosted{r.place}, err
+		return hosted{r.Remote}, err
 	}
 	if !errors.Is(err, host.ErrNoHost) {
 		return nil, r.explain(err)
@@ -87,7 +87,7 @@ func (a *App) approver(ctx context.Context, server string) (Gateway, error) {
 }
 
 // approveAt shows what awaits approval, or approves what is named.
-func (a *App) approveAt(ctx context.Context, g Gateway, what instance.ApproveArgs, asJSON bool) error {
+func (a *App) approveAt(ctx context.Context, g Gateway, what control.Approval, asJSON bool) error {
 	stop := a.waiting(ctx, g)
 	defer stop()
 	awaiting, err := g.Pinned(ctx, what.Server)
@@ -129,12 +129,12 @@ func (a *App) approveAt(ctx context.Context, g Gateway, what instance.ApproveArg
 	case asJSON:
 		return a.json(map[string]any{"serverId": what.Server, "approved": append([]string{}, approved...)})
 	}
-	awaiting = slices.DeleteFunc(awaiting, func(p instance.PinnedTool) bool { return !slices.Contains(approved, p.Name) })
+	awaiting = slices.DeleteFunc(awaiting, func(p registry.PinnedTool) bool { return !slices.Contains(approved, p.Name) })
 	return a.printText(a.differences(awaiting) + a.taken(what, approved))
 }
 
 // taken says what was approved, and what of the named tools did not await it.
-func (a *App) taken(what instance.ApproveArgs, approved []string) string {
+func (a *App) taken(what control.Approval, approved []string) string {
 	idle := slices.DeleteFunc(slices.Clone(what.Tools), func(name string) bool { return slices.Contains(approved, name) })
 	text := ""
 	switch {
@@ -182,7 +182,7 @@ func (a *App) wrapped(line, mark string) string {
 
 // pinned counts the tools of a server, of all for "", that await approval, and
 // those of them that are withheld until then.
-func pinned(servers []instance.Server, of string) (awaiting, withheld int) {
+func pinned(servers []control.Server, of string) (awaiting, withheld int) {
 	for _, s := range servers {
 		if of == "" || s.Name == of {
 			awaiting, withheld = awaiting+s.Awaiting, withheld+s.Withheld
@@ -192,7 +192,7 @@ func pinned(servers []instance.Server, of string) (awaiting, withheld int) {
 }
 
 // withholding says how many tools are withheld, and what to do; "" for none.
-func (a *App) withholding(servers []instance.Server, of string) string {
+func (a *App) withholding(servers []control.Server, of string) string {
 	_, n := pinned(servers, of)
 	if n == 0 {
 		return ""
@@ -208,7 +208,7 @@ func amount(n int, one, more string) string {
 }
 
 // printPinned shows people what awaits approval.
-func (a *App) printPinned(awaiting []instance.PinnedTool) error {
+func (a *App) printPinned(awaiting []registry.PinnedTool) error {
 	if len(awaiting) == 0 {
 		return a.printText("No tool awaits approval.")
 	}
@@ -218,7 +218,7 @@ func (a *App) printPinned(awaiting []instance.PinnedTool) error {
 // differences tell how tools differ from what was approved. It is safe for
 // terminals wherever it goes, since people read it; what servers wrote stands
 // behind two blanks, also where it is longer than a line of the terminal.
-func (a *App) differences(awaiting []instance.PinnedTool) string {
+func (a *App) differences(awaiting []registry.PinnedTool) string {
 	var b strings.Builder
 	for i, p := range awaiting {
 		what := "changed"
@@ -232,8 +232,7 @@ func (a *App) differences(awaiting []instance.PinnedTool) string {
 			b.WriteByte('\n')
 		}
 		b.WriteString(a.wrapped(fmt.Sprintf("%s %s (%s)", display.Line(p.Server), shownName(p.Name), what), "  "))
-		row := registry.PinnedTool{New: p.New, Approved: p.Approved, Offered: p.Offered}
-		for line := range strings.Lines(display.Text(row.Diff())) {
+		for line := range strings.Lines(display.Text(p.Diff())) {
 			line = strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "    ")
 			b.WriteString(a.wrapped("  "+line, "  > "))
 		}

@@ -12,8 +12,8 @@ import (
 
 	"goblin/gateway/client"
 	"goblin/gateway/config"
+	"goblin/gateway/control"
 	"goblin/gateway/display"
-	"goblin/gateway/instance"
 	"goblin/gateway/jsonrpc"
 	"goblin/registry"
 	"goblin/registry/rawjson"
@@ -128,7 +128,7 @@ func (a *App) askOf(ctx context.Context, cfg *config.Config, only []string, cert
 	defer stop()
 	if r.own() && !hosted {
 		// What is true of servers that are starting is of no use to anybody.
-		if _, err := g.List(ctx, instance.ListQuery{Kind: toolKind.list}); err != nil {
+		if _, err := g.List(ctx, control.ListQuery{Kind: toolKind.list}); err != nil {
 			return nil, hosted, err
 		}
 	}
@@ -263,7 +263,7 @@ func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request
 			fmt.Fprintf(&text, " (%s)", reason)
 		}
 	}
-	items, err := g.List(ctx, instance.ListQuery{Kind: r.kind.list})
+	items, err := g.List(ctx, control.ListQuery{Kind: r.kind.list})
 	if err != nil {
 		return err
 	}
@@ -271,7 +271,7 @@ func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request
 	if r.server != "" {
 		fmt.Fprintf(&text, " of server %q", r.server)
 		elsewhere = r.elsewhere(items)
-		items = slices.DeleteFunc(items, func(it instance.Item) bool { return it.Server != r.server })
+		items = slices.DeleteFunc(items, func(it control.Entry) bool { return it.Server != r.server })
 	}
 	if elsewhere != "" {
 		fmt.Fprintf(&text, "; server %q has it", elsewhere)
@@ -288,11 +288,11 @@ func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request
 }
 
 // withheld tells that the thing may be a tool that awaits approval; "" if not.
-func (a *App) withheld(r *request, servers []instance.Server) string {
+func (a *App) withheld(r *request, servers []control.Server) string {
 	if r.kind.noun != toolKind.noun {
 		return ""
 	}
-	may := slices.DeleteFunc(slices.Clone(servers), func(s instance.Server) bool { return !r.kind.owns(s.Name, r.name) })
+	may := slices.DeleteFunc(slices.Clone(servers), func(s control.Server) bool { return !r.kind.owns(s.Name, r.name) })
 	if len(may) == 0 { // the name alone does not tell whose it is
 		may = servers
 	}
@@ -303,9 +303,9 @@ func (a *App) withheld(r *request, servers []instance.Server) string {
 }
 
 // elsewhere is another server than the one that was asked, which has the thing.
-func (r *request) elsewhere(items []instance.Item) string {
+func (r *request) elsewhere(items []control.Entry) string {
 	for _, it := range items {
-		if it.Server != r.server && slices.Contains([]string{it.Name, it.URI, it.Original, it.FlatID}, r.name) {
+		if it.Server != r.server && slices.Contains([]string{it.Listed(), it.Original(), it.FlatID}, r.name) {
 			return it.Server
 		}
 	}
@@ -318,12 +318,12 @@ func (a *App) missingArguments(ctx context.Context, g Gateway, r *request) (miss
 	if r.kind.noun != promptKind.noun {
 		return nil
 	}
-	items, err := g.List(ctx, instance.ListQuery{Kind: r.kind.list, Server: r.server})
+	items, err := g.List(ctx, control.ListQuery{Kind: r.kind.list, Server: r.server})
 	if err != nil {
 		return nil // the server's own words must do
 	}
-	i := slices.IndexFunc(items, func(it instance.Item) bool {
-		return slices.Contains([]string{it.Name, it.Server + "/" + it.Original, it.Server + "_" + it.Original, it.Original}, r.name)
+	i := slices.IndexFunc(items, func(it control.Entry) bool {
+		return slices.Contains([]string{it.Name, it.Server + "/" + it.OriginalName, it.Server + "_" + it.OriginalName, it.OriginalName}, r.name)
 	})
 	if i < 0 {
 		return nil
@@ -355,7 +355,7 @@ func missing(state string) bool {
 }
 
 // stateOf tells why a server is missing.
-func stateOf(s instance.Server) string {
+func stateOf(s control.Server) string {
 	verb := ""
 	switch registry.State(s.State) {
 	case registry.StateFailed, registry.StateNeedsLogin:
@@ -372,10 +372,10 @@ func because(reason string) string {
 	return ": " + reason
 }
 
-func names(items []instance.Item) []string {
+func names(items []control.Entry) []string {
 	out := make([]string, len(items))
 	for i := range items {
-		out[i] = items[i].Name + items[i].URI
+		out[i] = items[i].Listed()
 	}
 	return out
 }

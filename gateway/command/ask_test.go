@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/gateway/instance"
+	"goblin/gateway/control"
 	"goblin/gateway/jsonrpc"
 )
 
@@ -129,7 +129,7 @@ var (
 )
 
 func TestUnknownNamesGetTheNearestOnes(t *testing.T) {
-	items := map[string][]instance.Item{
+	items := map[string][]control.Entry{
 		"tools":     {{Name: "a_add", Server: "a"}, {Name: "b_subtract", Server: "b"}},
 		"resources": {{URI: "mcp://a/file:///logs/app.log", Server: "a"}},
 	}

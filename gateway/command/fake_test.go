@@ -16,8 +16,9 @@ import (
 	"go.uber.org/goleak"
 
 	"goblin/gateway/config"
-	"goblin/gateway/instance"
+	"goblin/gateway/control"
 	"goblin/gateway/jsonrpc"
+	"goblin/registry"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -26,14 +27,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type scripted struct {
 	t      *testing.T
 	hosted bool
-	status instance.Status
-	items  map[string][]instance.Item // by kind
+	status control.Status
+	items  map[string][]control.Entry // by kind
 	// answer gives the result or the error of a request. If it is nil, there
 	// is none, and silent is closed instead.
 	answer func(s *scripted, method string, params []byte) (result string, err *jsonrpc.Error)
 
-	found func(q instance.SearchQuery) instance.SearchAnswer
-	ran   func(source string) instance.ScriptAnswer
+	found func(q control.SearchQuery) control.SearchAnswer
+	ran   func(source string) control.ScriptAnswer
 
 	silent   chan struct{}
 	conn     net.Conn
@@ -56,33 +57,37 @@ func (s *scripted) Close() error {
 	return nil
 }
 
-func (s *scripted) Status(context.Context) (instance.Status, error) { return s.status, nil }
+func (s *scripted) Status(context.Context) (control.Status, error) { return s.status, nil }
 
-func (s *scripted) List(_ context.Context, q instance.ListQuery) ([]instance.Item, error) {
-	items := []instance.Item{}
+func (s *scripted) List(_ context.Context, q control.ListQuery) ([]control.Entry, error) {
+	items := []control.Entry{}
 	for _, it := range s.items[q.Kind] {
-		if (q.Server == "" || q.Server == it.Server) && (q.MIME == "" || q.MIME == it.MIME) {
+		if (q.Server == "" || q.Server == it.Server) && (q.MIME == "" || q.MIME == it.MIMEType) {
 			items = append(items, it)
 		}
 	}
 	return items, nil
 }
 
-func (s *scripted) Search(_ context.Context, q instance.SearchQuery) (instance.SearchAnswer, error) {
+func (s *scripted) Search(_ context.Context, q control.SearchQuery) (control.SearchAnswer, error) {
 	return s.found(q), nil
 }
 
-func (s *scripted) Script(_ context.Context, source string) (instance.ScriptAnswer, error) {
+func (s *scripted) Script(_ context.Context, source string) (control.ScriptAnswer, error) {
 	return s.ran(source), nil
 }
 
-func (s *scripted) Pinned(context.Context, string) ([]instance.PinnedTool, error) {
+func (s *scripted) Pinned(context.Context, string) ([]registry.PinnedTool, error) {
 	return nil, nil
 }
 
-func (s *scripted) Approve(context.Context, instance.ApproveArgs) ([]string, error) {
+func (s *scripted) Approve(context.Context, control.Approval) ([]string, error) {
 	return nil, nil
 }
+
+func (s *scripted) Restart(context.Context, string) error { return nil }
+
+func (s *scripted) Stop(context.Context) error { return nil }
 
 func (s *scripted) Connect(context.Context) (net.Conn, error) {
 	near, far := net.Pipe()
@@ -235,10 +240,10 @@ func gives(result string) func(*scripted, string, []byte) (string, *jsonrpc.Erro
 	}
 }
 
-func ready(names ...string) instance.Status {
-	var s instance.Status
+func ready(names ...string) control.Status {
+	var s control.Status
 	for _, n := range names {
-		s.Servers = append(s.Servers, instance.Server{Name: n, State: "ready", Transport: "stdio", Listed: true})
+		s.Servers = append(s.Servers, control.Server{Name: n, State: "ready", Transport: "stdio", Listed: true})
 	}
 	return s
 }

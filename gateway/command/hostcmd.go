@@ -13,11 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"goblin/gateway"
 	"goblin/gateway/config"
+	"goblin/gateway/control"
 	"goblin/gateway/display"
 	"goblin/gateway/host"
-	"goblin/gateway/instance"
 )
 
 // stopLimit is how long `goblin stop` waits for the host to end. Its servers
@@ -27,10 +26,10 @@ const stopLimit = 30 * time.Second
 // running is the host that a command is about. The file is not needed to be
 // free of mistakes: who edits it can still ask and stop the host.
 type running struct {
-	place  host.Place
+	control.Remote
 	name   string // of the config, as a user knows it
 	start  string // the command that starts a host of it
-	status instance.Status
+	status control.Status
 }
 
 // running asks the running host for its status.
@@ -76,8 +75,8 @@ func (a *App) lookUpRemoved(ctx context.Context) (*running, error) {
 	}
 	var found []*running
 	for _, place := range host.Serving(place.Dir, full, a.Version.Version) {
-		r := &running{place: place, name: fileName(path)}
-		err := host.Control(ctx, place, instance.OpStatus, nil, &r.status)
+		r := &running{Remote: control.Remote{Place: place}, name: fileName(path)}
+		r.status, err = r.Status(ctx)
 		same := func(other *running) bool { return other.status.PID == r.status.PID }
 		if err == nil && !slices.ContainsFunc(found, same) {
 			found = append(found, r)
@@ -99,10 +98,10 @@ func (a *App) lookUpFile(ctx context.Context) (*running, error) {
 	}
 	_, mistakes := a.LoadFile(path) // for the mask
 	r := &running{name: fileName(path), start: a.Line("serve")}
-	if r.place, err = a.Place(path); err != nil {
+	if r.Place, err = a.Place(path); err != nil {
 		return nil, err
 	}
-	err = host.Control(ctx, r.place, instance.OpStatus, nil, &r.status)
+	r.status, err = r.Status(ctx)
 	if mistakes != nil && errors.Is(err, host.ErrNoHost) {
 		return nil, mistakes // none could be started either
 	}
@@ -153,7 +152,7 @@ screens that are open. Exit code 4 means that no host is running.`,
 }
 
 // printStatus shows a host to people.
-func (a *App) printStatus(s instance.Status) error {
+func (a *App) printStatus(s control.Status) error {
 	var head strings.Builder
 	fmt.Fprintf(&head, "Goblin %s, pid %d, up %s\n", s.Version, s.PID, age(s.Started))
 	fmt.Fprintf(&head, "config   %s\n", display.Line(s.Config))
@@ -183,7 +182,7 @@ func (a *App) printStatus(s instance.Status) error {
 	screens := table{header: []string{"SCREEN", "SIZE", "SINCE"}}
 	for _, c := range s.Sessions {
 		since := age(c.Since) + " ago"
-		if c.Transport == gateway.ScreenTransport {
+		if c.IsScreen() {
 			screens.add(screenName(c), screenSize(c), since)
 			continue
 		}
@@ -204,7 +203,7 @@ func (a *App) printStatus(s instance.Status) error {
 }
 
 // screenName says where a screen is, or what acts as one.
-func screenName(c instance.Session) string {
+func screenName(c control.Session) string {
 	name := cmp.Or(c.Terminal, c.Client, "(not introduced)")
 	if c.Owner {
 		name += " (the host's own)"
@@ -212,7 +211,7 @@ func screenName(c instance.Session) string {
 	return name
 }
 
-func screenSize(c instance.Session) string {
+func screenSize(c control.Session) string {
 	if c.Width == 0 {
 		return ""
 	}
@@ -252,7 +251,7 @@ host by itself.`,
 			if err != nil {
 				return interrupted(ctx, err)
 			}
-			if err := host.Control(ctx, r.place, instance.OpStop, nil, nil); err != nil && !errors.Is(err, host.ErrNoHost) {
+			if err := r.Stop(ctx); err != nil && !errors.Is(err, host.ErrNoHost) {
 				return interrupted(ctx, r.explain(err))
 			}
 			if err := awaitEnd(ctx, r.status.PID); err != nil {
@@ -269,10 +268,10 @@ host by itself.`,
 }
 
 // next says that there will be another host soon; "" if nobody starts it.
-func next(s instance.Status) string {
+func next(s control.Status) string {
 	bridged := 0
 	for _, c := range s.Sessions {
-		if c.Transport == gateway.SocketTransport {
+		if c.IsBridged() {
 			bridged++
 		}
 	}
@@ -334,7 +333,7 @@ server fail.`,
 			if err := knownServer(name, known); err != nil {
 				return err
 			}
-			if err := host.Control(ctx, r.place, instance.OpRestart, instance.RestartArgs{Server: name}, nil); err != nil {
+			if err := r.Restart(ctx, name); err != nil {
 				return interrupted(ctx, r.explain(err))
 			}
 			if asJSON {

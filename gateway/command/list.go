@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"goblin/gateway/config"
+	"goblin/gateway/control"
 	"goblin/gateway/display"
-	"goblin/gateway/instance"
 	"goblin/registry"
 )
 
@@ -23,7 +23,7 @@ var lists = []string{"servers", "tools", "prompts", "resources", "templates"}
 
 func (a *App) list() *cobra.Command {
 	var (
-		q      instance.ListQuery
+		q      control.ListQuery
 		asJSON bool
 	)
 	cmd := &cobra.Command{
@@ -80,7 +80,7 @@ is 4.`,
 	return cmd
 }
 
-func (a *App) listOf(ctx context.Context, cfg *config.Config, q instance.ListQuery, asJSON bool) (err error) {
+func (a *App) listOf(ctx context.Context, cfg *config.Config, q control.ListQuery, asJSON bool) (err error) {
 	var only []string
 	if q.Server != "" && q.Server != registry.Local {
 		if _, ok := cfg.Server(q.Server); !ok {
@@ -106,7 +106,7 @@ func (a *App) listOf(ctx context.Context, cfg *config.Config, q instance.ListQue
 	if q.Kind == "servers" {
 		err = a.printServers(servers, asJSON)
 	} else if asJSON {
-		err = a.json(listed(q.Kind, items))
+		err = a.json(items)
 	} else {
 		err = a.printItems(q.Kind, items)
 	}
@@ -136,7 +136,7 @@ func (a *App) listOf(ctx context.Context, cfg *config.Config, q instance.ListQue
 
 // fetch asks for the items (none of the list of servers) and for the servers
 // that the query is about.
-func (a *App) fetch(ctx context.Context, cfg *config.Config, g Gateway, q instance.ListQuery) ([]instance.Item, []instance.Server, error) {
+func (a *App) fetch(ctx context.Context, cfg *config.Config, g Gateway, q control.ListQuery) ([]control.Entry, []control.Server, error) {
 	if q.Server != "" && q.Server != registry.Local && q.Kind != "servers" && !g.Hosted() {
 		if err := usable(cfg, q.Server); err != nil {
 			return nil, nil, err
@@ -156,7 +156,7 @@ func (a *App) fetch(ctx context.Context, cfg *config.Config, g Gateway, q instan
 	}
 	servers := status.Servers
 	if q.Server != "" {
-		servers = slices.DeleteFunc(servers, func(s instance.Server) bool { return s.Name != q.Server })
+		servers = slices.DeleteFunc(servers, func(s control.Server) bool { return s.Name != q.Server })
 	}
 	for i := range servers {
 		s := &servers[i]
@@ -167,7 +167,7 @@ func (a *App) fetch(ctx context.Context, cfg *config.Config, g Gateway, q instan
 }
 
 // clarify words the state of a server as its entry in the config explains it.
-func clarify(cfg *config.Config, s *instance.Server) {
+func clarify(cfg *config.Config, s *control.Server) {
 	entry, ok := cfg.Server(s.Name)
 	if ok && s.State != string(registry.StateReady) && strings.ContainsRune(entry.Command, ' ') && strings.Contains(s.Error, entry.Command) {
 		if _, err := exec.LookPath(entry.Command); err != nil {
@@ -176,52 +176,7 @@ func clarify(cfg *config.Config, s *instance.Server) {
 	}
 }
 
-// entry is an item in the output of --json.
-type entry struct {
-	Name         string          `json:"name,omitempty"`
-	URI          string          `json:"uri,omitempty"`
-	URITemplate  string          `json:"uriTemplate,omitempty"`
-	Server       string          `json:"serverId"`
-	OriginalName string          `json:"originalName,omitempty"`
-	OriginalURI  string          `json:"originalUri,omitempty"`
-	FlatID       string          `json:"flatId,omitempty"`
-	Title        string          `json:"title,omitempty"`
-	Description  string          `json:"description,omitempty"`
-	MIMEType     string          `json:"mimeType,omitempty"`
-	Size         *int64          `json:"size,omitempty"`
-	Definition   json.RawMessage `json:"definition"`
-}
-
-func listed(list string, items []instance.Item) []entry {
-	out := make([]entry, len(items))
-	for i, it := range items {
-		e := entry{
-			Name: it.Name, Server: it.Server, FlatID: it.FlatID, Title: it.Title,
-			Description: it.Description, MIMEType: it.MIME, Size: it.Size, Definition: it.Definition,
-		}
-		switch list {
-		case "resources":
-			e.Name, e.URI, e.OriginalURI = label(it), it.URI, it.Original
-		case "templates":
-			e.Name, e.URITemplate, e.OriginalURI = label(it), it.URI, it.Original
-		default:
-			e.OriginalName = it.Original
-		}
-		out[i] = e
-	}
-	return out
-}
-
-// label is the "name" member of a definition.
-func label(it instance.Item) string {
-	var d struct {
-		Name string `json:"name"`
-	}
-	_ = json.Unmarshal(it.Definition, &d) // an odd name is no name
-	return d.Name
-}
-
-func (a *App) printItems(list string, items []instance.Item) error {
+func (a *App) printItems(list string, items []control.Entry) error {
 	if len(items) == 0 && a.OutTTY {
 		a.Warn("there are no %s", list)
 		return nil
@@ -246,9 +201,9 @@ func (a *App) printItems(list string, items []instance.Item) error {
 		}
 		switch list {
 		case "resources":
-			t.add(it.URI, label(it), it.MIME, bytes, about)
+			t.add(it.Listed(), it.Name, it.MIMEType, bytes, about)
 		case "templates":
-			t.add(it.URI, label(it), it.MIME, about)
+			t.add(it.Listed(), it.Name, it.MIMEType, about)
 		default:
 			t.add(it.Name, it.Server, about)
 		}
@@ -256,9 +211,9 @@ func (a *App) printItems(list string, items []instance.Item) error {
 	return t.render(a.Out, a.Columns)
 }
 
-func (a *App) printServers(servers []instance.Server, asJSON bool) error {
+func (a *App) printServers(servers []control.Server, asJSON bool) error {
 	if servers == nil {
-		servers = []instance.Server{}
+		servers = []control.Server{}
 	}
 	if asJSON {
 		return a.json(servers)
@@ -266,7 +221,7 @@ func (a *App) printServers(servers []instance.Server, asJSON bool) error {
 	return serverTable(servers).render(a.Out, a.Columns)
 }
 
-func serverTable(servers []instance.Server) *table {
+func serverTable(servers []control.Server) *table {
 	t := &table{
 		header: []string{"SERVER", "STATE", "TRANSPORT", "TOOLS", "PROMPTS", "RESOURCES", "TEMPLATES", "RESTARTS", "ERROR"},
 		right:  map[int]bool{3: true, 4: true, 5: true, 6: true, 7: true},

@@ -6,24 +6,24 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"goblin/gateway/control"
 	"goblin/gateway/display"
-	"goblin/gateway/instance"
 )
 
 func catalog() *scripted {
 	return &scripted{
 		status: ready("a", "b"),
-		items: map[string][]instance.Item{
+		items: map[string][]control.Entry{
 			"tools": {
-				{Name: "a_add", Server: "a", Original: "add", Description: "Adds\x1b[31m things\nand more", Definition: []byte(`{"name":"a_add","x":1.50}`)},
-				{Name: "b_世界", Server: "b", Original: "世界", Title: "A title"},
+				{Name: "a_add", Server: "a", OriginalName: "add", Description: "Adds\x1b[31m things\nand more", Definition: []byte(`{"name":"a_add","x":1.50}`)},
+				{Name: "b_世界", Server: "b", OriginalName: "世界", Title: "A title"},
 			},
 			"resources": {
-				{URI: "mcp://a/file:///x", Server: "a", Original: "file:///x", FlatID: "a_file_x", MIME: "text/plain", Size: size64(1234), Definition: []byte(`{"uri":"mcp://a/file:///x","name":"x"}`)},
-				{URI: "mcp://b/y", Server: "b", Original: "y", FlatID: "b_y", MIME: "image/png", Definition: []byte(`{"name":"y<"}`)},
+				{Name: "x", URI: "mcp://a/file:///x", Server: "a", OriginalURI: "file:///x", FlatID: "a_file_x", MIMEType: "text/plain", Size: size64(1234), Definition: []byte(`{"uri":"mcp://a/file:///x","name":"x"}`)},
+				{Name: "y<", URI: "mcp://b/y", Server: "b", OriginalURI: "y", FlatID: "b_y", MIMEType: "image/png", Definition: []byte(`{"name":"y<"}`)},
 			},
 			"templates": {
-				{URI: "mcp://a/t/{v}", Server: "a", Original: "t/{v}", Definition: []byte(`{"name":"t"}`)},
+				{Name: "t", URITemplate: "mcp://a/t/{v}", Server: "a", OriginalURI: "t/{v}", Definition: []byte(`{"name":"t"}`)},
 			},
 		},
 	}
@@ -119,7 +119,7 @@ func TestListTellsOfServersThatAreDown(t *testing.T) {
 func TestListServers(t *testing.T) {
 	g := catalog()
 	g.status.Servers[0].Tools = 12
-	g.status.Servers[1] = instance.Server{Name: "b", State: "needs login", Transport: "http", Error: "401", Restarts: 2}
+	g.status.Servers[1] = control.Server{Name: "b", State: "needs login", Transport: "http", Error: "401", Restarts: 2}
 	got := try{gateway: g}.run(t, "list", "servers")
 	require.Equal(t, outcome{out: "" +
 		"SERVER  STATE        TRANSPORT  TOOLS  PROMPTS  RESOURCES  TEMPLATES  RESTARTS  ERROR\n" +

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/config"
-	"goblin/gateway/instance"
+	"goblin/gateway/control"
 )
 
 // slow is a gateway whose list takes until something happens.
@@ -21,7 +21,7 @@ type slow struct {
 	began func()
 }
 
-func (s *slow) List(ctx context.Context, q instance.ListQuery) ([]instance.Item, error) {
+func (s *slow) List(ctx context.Context, q control.ListQuery) ([]control.Entry, error) {
 	if s.began != nil {
 		s.began()
 	}
@@ -61,8 +61,8 @@ func runApp(t *testing.T, ctx context.Context, a *App, g Gateway, args ...string
 func TestATerminalIsToldOnceWhatAListWaitsFor(t *testing.T) {
 	g := catalog()
 	g.status.Servers = append(g.status.Servers,
-		instance.Server{Name: "files", State: "connecting"}, instance.Server{Name: "memory", State: "retrying"},
-		instance.Server{Name: "off", State: "disabled"})
+		control.Server{Name: "files", State: "connecting"}, control.Server{Name: "memory", State: "retrying"},
+		control.Server{Name: "off", State: "disabled"})
 	for _, args := range [][]string{{"list", "tools"}, {"read", "goblin://servers"}} {
 		g.answer = gives(`{"contents":[]}`)
 		errs := &signalled{wrote: make(chan struct{})}
@@ -106,7 +106,7 @@ func TestListServersIsCode4IfNoneCameUp(t *testing.T) {
 	for i := range g.status.Servers {
 		g.status.Servers[i].State, g.status.Servers[i].Error = "failed", "no program"
 	}
-	g.status.Servers = append(g.status.Servers, instance.Server{Name: "off", State: "disabled"})
+	g.status.Servers = append(g.status.Servers, control.Server{Name: "off", State: "disabled"})
 	for _, args := range [][]string{{"list", "servers"}, {"list", "servers", "--json"}} {
 		got := try{gateway: g}.run(t, args...)
 		require.Equal(t, CodeConnect, got.code)
@@ -129,7 +129,7 @@ func TestADisabledServerLacksNothing(t *testing.T) {
 		require.NotContains(t, got.out+got.err, "GOBLIN_TEST_UNSET")
 		require.NotContains(t, got.out, "cannot start")
 	}
-	g := &scripted{status: instance.Status{Servers: []instance.Server{
+	g := &scripted{status: control.Status{Servers: []control.Server{
 		{Name: "spaced", State: "failed", Error: `start "echo hello world": no such program`},
 	}}}
 	got := try{config: troubled, gateway: g}.run(t, "list", "servers")
@@ -154,8 +154,8 @@ func TestMisuseIsAnsweredWithTheRightUse(t *testing.T) {
 }
 
 func TestAPromptNamesTheArgumentsItLacks(t *testing.T) {
-	items := map[string][]instance.Item{"prompts": {{
-		Name: "a/p", Server: "a", Original: "p",
+	items := map[string][]control.Entry{"prompts": {{
+		Name: "a/p", Server: "a", OriginalName: "p",
 		Definition: []byte(`{"name":"a/p","arguments":[{"name":"title","required":true},{"name":"mood"},{"name":"author","required":true}]}`),
 	}}}
 	refuse := fails(-32602, "bad", "")
@@ -168,9 +168,9 @@ func TestAPromptNamesTheArgumentsItLacks(t *testing.T) {
 }
 
 func TestAThingOfAnotherServerIsFound(t *testing.T) {
-	items := map[string][]instance.Item{"resources": {
-		{URI: "mcp://b/file:///x", Original: "file:///x", Server: "b"},
-		{URI: "mcp://a/file:///y", Original: "file:///y", Server: "a"},
+	items := map[string][]control.Entry{"resources": {
+		{URI: "mcp://b/file:///x", OriginalURI: "file:///x", Server: "b"},
+		{URI: "mcp://a/file:///y", OriginalURI: "file:///y", Server: "a"},
 	}}
 	ask := func(hosted bool, args ...string) outcome {
 		return try{gateway: &scripted{hosted: hosted, status: ready("a", "b"), items: items, answer: noResource}}.run(t, args...)

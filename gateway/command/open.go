@@ -8,24 +8,16 @@ import (
 	"time"
 
 	"goblin/gateway/config"
+	"goblin/gateway/control"
 	"goblin/gateway/host"
 	"goblin/gateway/instance"
 )
 
 // Gateway is a running gateway that a command asks.
 type Gateway interface {
+	control.Gateway
 	// Connect opens a client connection: MCP, one message per line.
 	Connect(ctx context.Context) (net.Conn, error)
-	Status(ctx context.Context) (instance.Status, error)
-	// List waits a while for servers that have not listed yet.
-	List(ctx context.Context, q instance.ListQuery) ([]instance.Item, error)
-	// Search and Script wait likewise.
-	Search(ctx context.Context, q instance.SearchQuery) (instance.SearchAnswer, error)
-	Script(ctx context.Context, source string) (instance.ScriptAnswer, error)
-	// Pinned are the tools of a server (of all for "") that await approval. It
-	// waits likewise.
-	Pinned(ctx context.Context, server string) ([]instance.PinnedTool, error)
-	Approve(ctx context.Context, what instance.ApproveArgs) ([]string, error)
 	// Hosted reports whether it is the host's and goes on without us.
 	Hosted() bool
 	// Close ends a gateway of our own with all its children.
@@ -38,7 +30,7 @@ func Open(ctx context.Context, a *App, cfg *config.Config, only []string) (Gatew
 	place, err := a.Place(cfg.Path)
 	if err == nil {
 		// An unsafe folder for sockets is no obstacle to working alone.
-		h := hosted{place}
+		h := hosted{control.Remote{Place: place}}
 		_, err := h.Status(ctx)
 		switch {
 		case err == nil:
@@ -50,42 +42,18 @@ func Open(ctx context.Context, a *App, cfg *config.Config, only []string) (Gatew
 	return openLocal(a, cfg, only, place.Dir)
 }
 
-type hosted struct{ place host.Place }
+type hosted struct{ control.Remote }
 
 func (h hosted) Hosted() bool { return true }
 func (h hosted) Close() error { return nil }
 
 func (h hosted) Connect(ctx context.Context) (net.Conn, error) {
-	return host.Dial(ctx, h.place, host.KindMCP)
-}
-
-func (h hosted) Status(ctx context.Context) (s instance.Status, err error) {
-	return s, host.Control(ctx, h.place, instance.OpStatus, nil, &s)
-}
-
-func (h hosted) List(ctx context.Context, q instance.ListQuery) (items []instance.Item, err error) {
-	return items, host.Control(ctx, h.place, instance.OpList, q, &items)
-}
-
-func (h hosted) Search(ctx context.Context, q instance.SearchQuery) (found instance.SearchAnswer, err error) {
-	return found, host.Control(ctx, h.place, instance.OpSearch, q, &found)
-}
-
-func (h hosted) Script(ctx context.Context, source string) (answer instance.ScriptAnswer, err error) {
-	return answer, host.Control(ctx, h.place, instance.OpScript, instance.ScriptArgs{Source: source}, &answer)
-}
-
-func (h hosted) Pinned(ctx context.Context, server string) (awaiting []instance.PinnedTool, err error) {
-	err = host.Control(ctx, h.place, instance.OpPinned, nil, &awaiting)
-	return slices.DeleteFunc(awaiting, func(p instance.PinnedTool) bool { return server != "" && p.Server != server }), err
-}
-
-func (h hosted) Approve(ctx context.Context, what instance.ApproveArgs) (approved []string, err error) {
-	return approved, host.Control(ctx, h.place, instance.OpApprove, what, &approved)
+	return host.Dial(ctx, h.Place, host.KindMCP)
 }
 
 // local is a gateway in this process, for the time of one command.
 type local struct {
+	control.Gateway
 	instance *instance.Instance
 	stop     context.CancelFunc
 	ended    chan error
@@ -109,7 +77,7 @@ func openLocal(a *App, cfg *config.Config, only []string, runtime string) (Gatew
 		return nil, errors.Join(err, log.Close())
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	l := &local{instance: i, stop: stop, ended: make(chan error, 1), log: log}
+	l := &local{Gateway: i.Control(), instance: i, stop: stop, ended: make(chan error, 1), log: log}
 	go func() { l.ended <- i.Run(ctx) }()
 	return l, nil
 }
@@ -128,28 +96,6 @@ func longestStart(cfg *config.Config, only []string) time.Duration {
 func (l *local) Hosted() bool { return false }
 
 func (l *local) Connect(ctx context.Context) (net.Conn, error) { return l.instance.Connect(ctx), nil }
-
-func (l *local) Status(context.Context) (instance.Status, error) { return l.instance.Status(), nil }
-
-func (l *local) List(ctx context.Context, q instance.ListQuery) ([]instance.Item, error) {
-	return l.instance.List(ctx, q)
-}
-
-func (l *local) Search(ctx context.Context, q instance.SearchQuery) (instance.SearchAnswer, error) {
-	return l.instance.Search(ctx, q)
-}
-
-func (l *local) Script(ctx context.Context, source string) (instance.ScriptAnswer, error) {
-	return l.instance.Script(ctx, source)
-}
-
-func (l *local) Pinned(ctx context.Context, server string) ([]instance.PinnedTool, error) {
-	return l.instance.Pinned(ctx, server)
-}
-
-func (l *local) Approve(_ context.Context, what instance.ApproveArgs) ([]string, error) {
-	return l.instance.Approve(what)
-}
 
 func (l *local) Close() error {
 	l.stop()

@@ -28,7 +28,7 @@ func Unblock(f *os.File, others ...*os.File) (file *os.File, restore func()) {
 		}
 	}
 	fd := -1
-	control(f, func(n int) {
+	withDescriptor(f, func(n int) {
 		flags, err := unix.FcntlInt(uintptr(n), unix.F_GETFL, 0)
 		if err == nil && flags&unix.O_NONBLOCK == 0 && unix.SetNonblock(n, true) == nil {
 			fd = n
@@ -42,9 +42,9 @@ func Unblock(f *os.File, others ...*os.File) (file *os.File, restore func()) {
 	return file, func() { _ = unix.SetNonblock(fd, false) }
 }
 
-// control calls do with the descriptor of f. Unlike File.Fd it leaves the mode
+// withDescriptor calls do with the descriptor of f. Unlike File.Fd it leaves the mode
 // alone.
-func control(f *os.File, do func(fd int)) {
+func withDescriptor(f *os.File, do func(fd int)) {
 	if c, err := f.SyscallConn(); err == nil {
 		_ = c.Control(func(fd uintptr) { do(int(fd)) }) // fails on closed files only
 	}
@@ -69,7 +69,7 @@ func alive(pid int) bool {
 // Terminal reports whether f is a terminal, and how many columns it has (0:
 // not known).
 func Terminal(f *os.File) (columns int, ok bool) {
-	control(f, func(fd int) {
+	withDescriptor(f, func(fd int) {
 		if _, err := unix.IoctlGetTermios(fd, getTermios); err != nil {
 			return
 		}

@@ -26,7 +26,7 @@ func pipe(t *testing.T) (r, w *os.File) {
 
 func nonblocking(t *testing.T, f *os.File) (yes bool) {
 	t.Helper()
-	control(f, func(fd int) {
+	withDescriptor(f, func(fd int) {
 		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
 		require.NoError(t, err)
 		yes = flags&unix.O_NONBLOCK != 0

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goblin/gateway/control"
 	"goblin/gateway/display"
-	"goblin/gateway/instance"
 	"goblin/registry/rawjson"
 )
 
@@ -210,7 +210,7 @@ func (a *App) complete(list string) cobra.CompletionFunc {
 		if err != nil {
 			return nil, only
 		}
-		items, err := hosted{place}.List(cmd.Context(), instance.ListQuery{Kind: list})
+		items, err := control.Remote{Place: place}.List(cmd.Context(), control.ListQuery{Kind: list})
 		if err != nil {
 			return nil, only
 		}

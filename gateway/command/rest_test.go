@@ -17,8 +17,8 @@ import (
 
 	"goblin/gateway"
 	"goblin/gateway/config"
+	"goblin/gateway/control"
 	"goblin/gateway/host"
-	"goblin/gateway/instance"
 )
 
 func TestValidateTellsEveryMistake(t *testing.T) {
@@ -72,22 +72,22 @@ func TestStatusTellsScreensFromClients(t *testing.T) {
 	var out bytes.Buffer
 	a := &App{Out: &out}
 	since := time.Now()
-	editor := instance.Session{ID: "1", Transport: "socket", Client: "editor", Since: since}
-	watch := instance.Session{ID: "2", Transport: gateway.ScreenTransport, Client: "goblin", Terminal: "xterm\x1b over SSH", Width: 120, Height: 35, Since: since}
-	require.NoError(t, a.printStatus(instance.Status{Sessions: []instance.Session{editor, watch}}))
+	editor := control.Session{ID: "1", Transport: "socket", Client: "editor", Since: since}
+	watch := control.Session{ID: "2", Transport: gateway.ScreenTransport, Client: "goblin", Since: since, Screen: control.Screen{Terminal: "xterm\x1b over SSH", Width: 120, Height: 35}}
+	require.NoError(t, a.printStatus(control.Status{Sessions: []control.Session{editor, watch}}))
 	require.Regexp(t, `(?s)CLIENT .*\neditor .*\n\nSCREEN +SIZE +SINCE\nxterm\\x1b over SSH  120x35  0 s ago\n$`, out.String())
 	require.NotRegexp(t, `(?m)^goblin`, out.String())
 	out.Reset()
-	script := instance.Session{ID: "3", Transport: gateway.ScreenTransport, Client: "goblin lua", Since: since}
+	script := control.Session{ID: "3", Transport: gateway.ScreenTransport, Client: "goblin lua", Since: since}
 	watch.Owner = true
-	require.NoError(t, a.printStatus(instance.Status{Sessions: []instance.Session{watch, script}}))
+	require.NoError(t, a.printStatus(control.Status{Sessions: []control.Session{watch, script}}))
 	require.Contains(t, out.String(), "over SSH (the host's own)")
 	require.Contains(t, out.String(), "goblin lua")
 	out.Reset()
-	require.NoError(t, a.printStatus(instance.Status{Sessions: []instance.Session{watch}}))
+	require.NoError(t, a.printStatus(control.Status{Sessions: []control.Session{watch}}))
 	require.Contains(t, out.String(), "No clients are connected.\n\nSCREEN")
 	out.Reset()
-	require.NoError(t, a.printStatus(instance.Status{Sessions: []instance.Session{editor}}))
+	require.NoError(t, a.printStatus(control.Status{Sessions: []control.Session{editor}}))
 	require.NotContains(t, out.String(), "SCREEN")
 }
 

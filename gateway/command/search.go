@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"goblin/gateway/config"
+	"goblin/gateway/control"
 	"goblin/gateway/display"
-	"goblin/gateway/instance"
 	"goblin/registry"
 )
 
@@ -21,7 +21,7 @@ const (
 )
 
 func (a *App) search() *cobra.Command {
-	q := instance.SearchQuery{}
+	q := control.SearchQuery{}
 	asJSON := false
 	cmd := &cobra.Command{
 		Use:     "search WORDS",
@@ -81,7 +81,7 @@ If nothing is found, the exit code is 7.`,
 	return cmd
 }
 
-func (a *App) searchFor(ctx context.Context, cfg *config.Config, q instance.SearchQuery, asJSON bool) error {
+func (a *App) searchFor(ctx context.Context, cfg *config.Config, q control.SearchQuery, asJSON bool) error {
 	var only []string
 	if q.Server != "" && q.Server != registry.Local {
 		if err := usable(cfg, q.Server); err != nil {
@@ -95,7 +95,7 @@ func (a *App) searchFor(ctx context.Context, cfg *config.Config, q instance.Sear
 	}
 	stop := a.waiting(ctx, g)
 	answer, err := g.Search(ctx, q)
-	var status instance.Status
+	var status control.Status
 	if err == nil {
 		status, err = g.Status(ctx)
 	}
@@ -105,7 +105,8 @@ func (a *App) searchFor(ctx context.Context, cfg *config.Config, q instance.Sear
 	}
 	a.warnMissing(status.Servers, only)
 	if asJSON {
-		err = a.json(searchResult{Hits: hits(answer.Hits), Total: answer.Total})
+		answer.Hits = append([]control.Hit{}, answer.Hits...) // [] for none
+		err = a.json(answer)
 	} else {
 		err = a.printHits(q, answer)
 	}
@@ -116,7 +117,7 @@ func (a *App) searchFor(ctx context.Context, cfg *config.Config, q instance.Sear
 }
 
 // warnMissing tells of servers that could not add to an answer.
-func (a *App) warnMissing(servers []instance.Server, only []string) {
+func (a *App) warnMissing(servers []control.Server, only []string) {
 	for _, s := range servers {
 		if missing(s.State) && (only == nil || slices.Contains(only, s.Name)) {
 			a.Warn("%s", stateOf(s))
@@ -124,27 +125,7 @@ func (a *App) warnMissing(servers []instance.Server, only []string) {
 	}
 }
 
-// searchResult is the output of --json.
-type searchResult struct {
-	Hits  []hit `json:"hits"`
-	Total int   `json:"total"`
-}
-
-type hit struct {
-	Kind  string  `json:"kind"`
-	Score float64 `json:"score"`
-	entry
-}
-
-func hits(from []instance.Hit) []hit {
-	out := make([]hit, len(from))
-	for i, h := range from {
-		out[i] = hit{h.Kind, h.Score, listed(h.Kind+"s", []instance.Item{h.Item})[0]}
-	}
-	return out
-}
-
-func (a *App) printHits(q instance.SearchQuery, answer instance.SearchAnswer) error {
+func (a *App) printHits(q control.SearchQuery, answer control.SearchAnswer) error {
 	t := table{header: []string{"KIND", "NAME OR URI", "SERVER", "DESCRIPTION"}}
 	for _, h := range answer.Hits {
 		kind := h.Kind
@@ -156,10 +137,10 @@ func (a *App) printHits(q instance.SearchQuery, answer instance.SearchAnswer) er
 			about = display.FirstLine(h.Title)
 		}
 		server := h.Server
-		if h.URI != "" {
+		if h.OriginalURI != "" {
 			server = "" // the URI tells
 		}
-		t.add(kind, h.Name+h.URI, server, about)
+		t.add(kind, h.Listed(), server, about)
 	}
 	if err := t.render(a.Out, a.Columns); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 
 	"goblin/gateway"
 	"goblin/gateway/client"
+	"goblin/gateway/control"
 	"goblin/gateway/downstream"
 	"goblin/registry"
 )
@@ -76,16 +77,9 @@ func (o opener) Opened(s *downstream.Session) {
 	o.opened(s)
 }
 
-// Screen is where a screen is shown.
-type Screen struct {
-	Terminal      string // what the terminal calls itself: foreign text
-	Width, Height int    // in cells
-	Owner         bool   // the host ends with it
-}
-
 // Show makes [Instance.Status] tell where the screen is that acts through c. at
 // may be called from any goroutine.
-func (c *Client) Show(at func() Screen) {
+func (c *Client) Show(at func() control.Screen) {
 	c.instance.screens.Store(c.session, at)
 	select {
 	case <-c.over: // nobody else would take it out again
@@ -106,7 +100,7 @@ func (c *Client) SetEnabled(server string, on bool) error { return c.instance.Se
 // Approve takes tools of a server for good as they were shown, see
 // [Instance.Approve].
 func (c *Client) Approve(server string, tools []registry.PinnedTool) error {
-	what := ApproveArgs{Server: server, Seen: make(map[string]string, len(tools))}
+	what := control.Approval{Server: server, Seen: make(map[string]string, len(tools))}
 	for i := range tools {
 		what.Tools = append(what.Tools, tools[i].Name)
 		what.Seen[tools[i].Name] = tools[i].Hash

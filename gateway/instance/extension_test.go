@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"goblin/gateway/control"
 	"goblin/gateway/fleet"
 	"goblin/gateway/jsonrpc"
 	"goblin/registry"
@@ -92,7 +93,7 @@ func TestLocalToolThatPanicsEndsNothing(t *testing.T) {
 
 func TestSearchAndScriptsComeFromTheExtension(t *testing.T) {
 	plain, _ := start(t, "")
-	_, err := plain.Search(within(t), SearchQuery{Text: "x"})
+	_, err := plain.Search(within(t), control.SearchQuery{Text: "x"})
 	require.ErrorIs(t, err, errNotExtended)
 	_, err = plain.Script(within(t), "x")
 	require.ErrorIs(t, err, errNotExtended)
@@ -103,15 +104,15 @@ func TestSearchAndScriptsComeFromTheExtension(t *testing.T) {
 		Extend: func(i *Instance) (Extension, error) {
 			return Extension{
 				Run: func(ctx context.Context) { <-ctx.Done(); close(ran) },
-				Search: func(_ context.Context, q SearchQuery) ([]Found, int, error) {
+				Search: func(_ context.Context, q control.SearchQuery) ([]Found, int, error) {
 					for e := range i.Registry().Load().All(registry.Resource) {
 						return []Found{{e, 2}}, 7, nil
 					}
 					return nil, 0, errors.New("nothing")
 				},
-				Script: func(ctx context.Context, source string, ask AskServers) (ScriptAnswer, error) {
+				Script: func(ctx context.Context, source string, ask AskServers) (control.ScriptAnswer, error) {
 					value, err := ask(ctx, "resources/read", []byte(source))
-					return ScriptAnswer{Value: value}, err
+					return control.ScriptAnswer{Value: value}, err
 				},
 			}, nil
 		},
@@ -121,19 +122,19 @@ func TestSearchAndScriptsComeFromTheExtension(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- i.Run(ctx) }()
 
-	raw, err := i.control(within(t), OpSearch, json.RawMessage(`{"text":"servers","limit":1}`))
+	raw, err := control.Serve(i.Control())(within(t), "search", json.RawMessage(`{"text":"servers","limit":1}`))
 	require.NoError(t, err)
-	found := raw.(SearchAnswer)
+	found := raw.(control.SearchAnswer)
 	require.Equal(t, 7, found.Total)
 	require.Equal(t, "resource", found.Hits[0].Kind)
 	require.Equal(t, "goblin://servers", found.Hits[0].URI)
-	_, err = i.Search(within(t), SearchQuery{Server: "b"})
+	_, err = i.Search(within(t), control.SearchQuery{Server: "b"})
 	var unknown *fleet.UnknownError
 	require.ErrorAs(t, err, &unknown)
 
-	raw, err = i.control(within(t), OpScript, json.RawMessage(`{"source":"{\"uri\":\"goblin://servers\"}"}`))
+	raw, err = control.Serve(i.Control())(within(t), "script", json.RawMessage(`"{\"uri\":\"goblin://servers\"}"`))
 	require.NoError(t, err)
-	require.Contains(t, string(raw.(ScriptAnswer).Value), `"contents"`)
+	require.Contains(t, string(raw.(control.ScriptAnswer).Value), `"contents"`)
 	_, err = i.Script(within(t), `{"uri":"goblin://x"}`)
 	var answered *jsonrpc.Error
 	require.ErrorAs(t, err, &answered)

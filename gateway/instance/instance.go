@@ -25,6 +25,7 @@ import (
 
 	"goblin/gateway"
 	"goblin/gateway/config"
+	"goblin/gateway/control"
 	"goblin/gateway/downstream"
 	"goblin/gateway/filewatch"
 	"goblin/gateway/host"
@@ -41,7 +42,7 @@ type Options struct {
 	Config  *config.Config
 	Version string
 	Logger  *slog.Logger
-	Log     string   // the file that Logger writes to, for [Status]; "" for none
+	Log     string   // the file that Logger writes to, for [control.Status]; "" for none
 	Only    []string // servers to start; nil for all that are enabled
 	// Mask hides secrets, also in what Logger writes; nil for one of the config.
 	Mask  *config.Mask
@@ -96,7 +97,7 @@ type Instance struct {
 
 	serving sync.WaitGroup // sessions on streams; see enter
 	sockets atomic.Int64   // sessions on the socket
-	screens sync.Map       // *downstream.Session: func() Screen
+	screens sync.Map       // *downstream.Session: func() control.Screen
 
 	mu   sync.Mutex
 	over bool // Run waits for serving or has done so
@@ -248,7 +249,7 @@ func (i *Instance) Run(outer context.Context) error {
 		fronts.Go(func() {
 			defer cancel()
 			errs <- i.listener.Serve(ctx, host.Handlers{
-				MCP: i.serveSocket, Screen: i.o.Screen, Control: i.control, Logger: i.o.Logger,
+				MCP: i.serveSocket, Screen: i.o.Screen, Control: control.Serve(i.Control()), Logger: i.o.Logger,
 			})
 		})
 	}

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"goblin/gateway/config"
+	"goblin/gateway/control"
 	"goblin/gateway/fleet"
 	"goblin/gateway/host"
 	"goblin/gateway/jsonrpc"
@@ -133,7 +134,7 @@ func TestListOfAServerThatIsNotThereNamesThoseThatAre(t *testing.T) {
 		Config: parse(t, "servers: {a: {command: x, disabled: true}}"), Version: "v", Logger: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
-	_, err = i.List(context.Background(), ListQuery{Kind: "tools", Server: "b"})
+	_, err = i.List(context.Background(), control.ListQuery{Kind: "tools", Server: "b"})
 	var unknown *fleet.UnknownError
 	require.ErrorAs(t, err, &unknown)
 	require.Equal(t, []string{"a"}, unknown.Known)

@@ -23,7 +23,7 @@ type row struct{ name, imports, why string }
 // rules has a row for each package: which of ours it may import, and why those and no
 // others. A row that ends in "/..." stands for all packages below that have none.
 var rules = []row{
-	{"main", "gateway/command gateway/config gateway/demo gateway/instance gateway/process gateway/screen meta meta/lua meta/lua/interpreter tui tui/look", "puts screens, meta tools and modes together; nobody imports it"},
+	{"main", "gateway/command gateway/config gateway/control gateway/demo gateway/instance gateway/process gateway/screen meta meta/lua meta/lua/interpreter tui tui/look", "puts screens, meta tools and modes together; nobody imports it"},
 
 	{"registry", "registry/members registry/rawjson registry/uritemplate", "the catalog knows neither transports nor screens nor anybody who uses it"},
 	{"registry/members", "registry/rawjson", "knows JSON only"},
@@ -44,12 +44,13 @@ var rules = []row{
 	{"gateway/display", "", "a leaf, and the only part of the gateway that screens may import"},
 	{"gateway/logs", "gateway/display", "log lines are shown in terminals"},
 	{"gateway/screen", "", "bytes of a terminal over a connection, whatever is drawn"},
+	{"gateway/control", "gateway gateway/host registry", "what can be asked of a gateway, by whomever; not how it is done"},
 	{"gateway/client", "gateway/jsonrpc registry/rawjson", "makes requests, for whomever"},
 	{"gateway/bridge", "gateway/jsonrpc registry/rawjson", "knows the messages of a session, not where hosts are"},
 	{"gateway/host", "gateway/jsonrpc gateway/logs", "knows where the host is, not what it serves"},
-	{"gateway/instance", "gateway gateway/client gateway/config gateway/downstream gateway/filewatch gateway/host gateway/jsonrpc gateway/logs gateway/memory gateway/metrics gateway/orphans gateway/pins gateway/upstream registry registry/rawjson", "puts a gateway together"},
+	{"gateway/instance", "gateway gateway/client gateway/config gateway/control gateway/downstream gateway/filewatch gateway/host gateway/jsonrpc gateway/logs gateway/memory gateway/metrics gateway/orphans gateway/pins gateway/upstream registry registry/rawjson", "puts a gateway together"},
 	{"gateway/process", "gateway/bridge gateway/command gateway/config gateway/host gateway/instance gateway/logs gateway/screen gateway/upstream", "the modes that serve run an instance"},
-	{"gateway/command", "gateway gateway/client gateway/config gateway/display gateway/host gateway/instance gateway/jsonrpc gateway/logs gateway/pins registry registry/rawjson", "commands look at a host, or run an instance"},
+	{"gateway/command", "gateway/client gateway/config gateway/control gateway/display gateway/host gateway/instance gateway/jsonrpc gateway/logs gateway/pins registry registry/rawjson", "commands look at a host, or run an instance"},
 	{"gateway/demo", "", "a leaf: servers of their own"},
 	{"gateway/e2e", "", "sees the binary from outside"},
 	{"gateway/e2e/...", "", "see the binary from outside"},

@@ -1,0 +1,282 @@
+// Package control is what a running gateway can be asked to tell and to do
+// besides MCP: its state, its catalog, searches, scripts, approvals, its end.
+//
+// It owns the operations ([Gateway]), their one set of types, and both ends of
+// the control channel of a host ([Remote], [Serve]). It must not know how an
+// operation is carried out, nor who asks for it.
+//
+// The types are the JSON of the channel and of the commands' --json. All
+// methods may be called from any goroutine and block until they are done or
+// their context ends.
+package control
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"goblin/gateway"
+	"goblin/gateway/host"
+	"goblin/registry"
+)
+
+// Gateway is a running gateway.
+type Gateway interface {
+	Status(ctx context.Context) (Status, error)
+	// List lists entries in the order that clients see, once the servers have
+	// listed or startup_wait is over.
+	List(ctx context.Context, q ListQuery) ([]Entry, error)
+	// Search finds entries, the best first. It waits likewise.
+	Search(ctx context.Context, q SearchQuery) (SearchAnswer, error)
+	// Script runs a program over all servers, where nobody can be asked. It waits
+	// likewise.
+	Script(ctx context.Context, source string) (ScriptAnswer, error)
+	// Pinned lists the tools of a server (of all for "") that await approval. It
+	// waits likewise.
+	Pinned(ctx context.Context, server string) ([]registry.PinnedTool, error)
+	// Approve takes tools as they are now for good, and returns their names.
+	Approve(ctx context.Context, a Approval) ([]string, error)
+	// Restart closes a server's connections and opens them anew.
+	Restart(ctx context.Context, server string) error
+	// Stop makes the gateway end, and does not wait for that.
+	Stop(ctx context.Context) error
+}
+
+// Status is what `goblin status` shows.
+type Status struct {
+	PID      int       `json:"pid"`
+	Version  string    `json:"version"`
+	Config   string    `json:"config"` // path, or "demo"
+	Demo     bool      `json:"demo,omitempty"`
+	Started  time.Time `json:"started"`
+	Address  string    `json:"address,omitempty"` // URL of the HTTP endpoint
+	Log      string    `json:"log,omitempty"`     // file that the log goes to; none: its stderr
+	Notice   string    `json:"notice,omitempty"`  // such as why the edited config was not taken
+	Sessions []Session `json:"sessions"`
+	Servers  []Server  `json:"servers"`
+}
+
+// Clients counts the sessions that are not those of screens.
+func (s Status) Clients() (n int) {
+	for i := range s.Sessions {
+		if !s.Sessions[i].IsScreen() {
+			n++
+		}
+	}
+	return n
+}
+
+// Session is a connected client, or what a screen acts through.
+type Session struct {
+	ID        string    `json:"id"`
+	Transport string    `json:"transport"`
+	Client    string    `json:"client,omitempty"`
+	Version   string    `json:"clientVersion,omitempty"`
+	Protocol  string    `json:"protocolVersion,omitempty"`
+	Since     time.Time `json:"since"`
+	Screen
+}
+
+// IsScreen reports whether a screen acts through the session.
+func (s *Session) IsScreen() bool { return s.Transport == gateway.ScreenTransport }
+
+// IsBridged reports whether the client would start the next host.
+func (s *Session) IsBridged() bool { return s.Transport == gateway.SocketTransport }
+
+// Screen is where a screen is shown; zero in the session of a client.
+type Screen struct {
+	Terminal string `json:"terminal,omitempty"` // what it calls itself: foreign text
+	Width    int    `json:"width,omitempty"`    // in cells
+	Height   int    `json:"height,omitempty"`
+	Owner    bool   `json:"owner,omitempty"` // the host ends with it
+}
+
+// Server is a configured server and what it offers.
+type Server struct {
+	Name      string  `json:"name"`
+	State     string  `json:"state"`
+	Transport string  `json:"transport"`
+	Protocol  string  `json:"protocolVersion,omitempty"`
+	Error     string  `json:"error,omitempty"`
+	Listed    bool    `json:"listed"` // its lists were fetched at least once, so the counts are known
+	Tools     int     `json:"tools"`
+	Prompts   int     `json:"prompts"`
+	Resources int     `json:"resources"`
+	Templates int     `json:"templates"`
+	Awaiting  int     `json:"awaitingApproval,omitempty"` // tools that are new or changed
+	Withheld  int     `json:"withheld,omitempty"`         // those of them that clients do not get
+	Restarts  int     `json:"restarts"`
+	PID       int     `json:"pid,omitempty"`
+	LatencyMS float64 `json:"latencyMs,omitempty"`
+}
+
+// ListQuery chooses what to list.
+type ListQuery struct {
+	Kind   string `json:"kind"`             // tools, prompts, resources or templates
+	Server string `json:"server,omitempty"` // only this server's
+	MIME   string `json:"mime,omitempty"`   // only this MIME type; * stands for any text
+}
+
+// Entry is an entry of the catalog with what clients are not told of it.
+type Entry struct {
+	Name         string          `json:"name,omitempty"` // the listed name of a tool or prompt, what others are called
+	URI          string          `json:"uri,omitempty"`  // the listed one
+	URITemplate  string          `json:"uriTemplate,omitempty"`
+	Server       string          `json:"serverId"`
+	OriginalName string          `json:"originalName,omitempty"` // the server's own
+	OriginalURI  string          `json:"originalUri,omitempty"`
+	FlatID       string          `json:"flatId,omitempty"`
+	Title        string          `json:"title,omitempty"`
+	Description  string          `json:"description,omitempty"`
+	MIMEType     string          `json:"mimeType,omitempty"`
+	Size         *int64          `json:"size,omitempty"`
+	Definition   json.RawMessage `json:"definition"` // as clients get it
+}
+
+// NewEntry describes an entry of the registry.
+func NewEntry(e *registry.Entry) Entry {
+	out := Entry{
+		Name: e.Label, Server: e.Server, FlatID: e.Flat, Title: e.Title,
+		Description: e.Description, MIMEType: e.MIME, Definition: e.JSON,
+	}
+	switch e.Kind {
+	case registry.Resource:
+		out.URI, out.OriginalURI = e.Listed, e.Name
+	case registry.Template:
+		out.URITemplate, out.OriginalURI = e.Listed, e.Name
+	default:
+		out.Name, out.OriginalName = e.Listed, e.Name
+	}
+	if e.Size >= 0 {
+		out.Size = &e.Size
+	}
+	return out
+}
+
+// Listed is the name, URI or template by which clients ask for the entry.
+func (e *Entry) Listed() string { return cmp.Or(e.URI, e.URITemplate, e.Name) }
+
+// Original is the server's own name, URI or template.
+func (e *Entry) Original() string { return cmp.Or(e.OriginalName, e.OriginalURI) }
+
+// SearchQuery is what to look for.
+type SearchQuery struct {
+	Text   string `json:"text"`
+	Kind   string `json:"kind,omitempty"`   // tools, prompts, resources or templates; "" for all
+	Server string `json:"server,omitempty"` // only this server's
+	MIME   string `json:"mime,omitempty"`   // only this MIME type; * stands for any text
+	Limit  int    `json:"limit"`
+}
+
+// SearchAnswer is what a search found: the best hits and the number of all.
+type SearchAnswer struct {
+	Hits  []Hit `json:"hits"`
+	Total int   `json:"total"`
+}
+
+// Hit is an entry that was found.
+type Hit struct {
+	Kind  string  `json:"kind"` // tool, prompt, resource or template
+	Score float64 `json:"score"`
+	Entry
+}
+
+// ScriptAnswer is what a script came to.
+type ScriptAnswer struct {
+	Value   json.RawMessage `json:"value,omitempty"` // what it returned, absent for nothing
+	Printed string          `json:"printed,omitempty"`
+	Hint    string          `json:"hint,omitempty"`    // what to do when there is neither
+	Error   string          `json:"error,omitempty"`   // why it failed, with the line
+	Timeout bool            `json:"timeout,omitempty"` // it failed for taking too long
+}
+
+// Approval chooses tools of a server to be approved.
+type Approval struct {
+	Server string   `json:"server"`
+	Tools  []string `json:"tools,omitempty"` // their own names; none: all that await it
+	// Seen are the hashes of definitions, by name: others are not approved, and
+	// if one is another by now, nothing is. nil: whatever there is.
+	Seen map[string]string `json:"seen"`
+}
+
+// operation carries out one operation of the channel at a gateway.
+type operation = func(ctx context.Context, g Gateway, args json.RawMessage) (any, error)
+
+var operations = map[string]operation{
+	"status": func(ctx context.Context, g Gateway, _ json.RawMessage) (any, error) { return g.Status(ctx) },
+	"stop":   func(ctx context.Context, g Gateway, _ json.RawMessage) (any, error) { return nil, g.Stop(ctx) },
+	"list":   with(Gateway.List), "search": with(Gateway.Search), "script": with(Gateway.Script),
+	"pinned": with(Gateway.Pinned), "approve": with(Gateway.Approve),
+	"restart": with(func(g Gateway, ctx context.Context, server string) (any, error) { return nil, g.Restart(ctx, server) }),
+}
+
+// with decodes the arguments of a method.
+func with[A, R any](method func(Gateway, context.Context, A) (R, error)) operation {
+	return func(ctx context.Context, g Gateway, raw json.RawMessage) (any, error) {
+		var args A
+		if err := json.Unmarshal(raw, &args); err != nil {
+			return nil, fmt.Errorf("arguments: %w", err)
+		}
+		return method(g, ctx, args)
+	}
+}
+
+// Serve makes the operations of [host.Handlers] of a gateway.
+func Serve(g Gateway) func(ctx context.Context, op string, args json.RawMessage) (any, error) {
+	return func(ctx context.Context, op string, args json.RawMessage) (any, error) {
+		do, ok := operations[op]
+		if !ok {
+			return nil, fmt.Errorf("unknown operation %q", op)
+		}
+		return do(ctx, g, args)
+	}
+}
+
+// Remote is the gateway of the host at a place. The errors are those of
+// [host.Control].
+type Remote struct{ Place host.Place }
+
+func ask[R any](ctx context.Context, r Remote, op string, args any) (result R, err error) {
+	err = host.Control(ctx, r.Place, op, args, &result)
+	return result, err
+}
+
+// Status implements [Gateway].
+func (r Remote) Status(ctx context.Context) (Status, error) {
+	return ask[Status](ctx, r, "status", nil)
+}
+
+// List implements [Gateway].
+func (r Remote) List(ctx context.Context, q ListQuery) ([]Entry, error) {
+	return ask[[]Entry](ctx, r, "list", q)
+}
+
+// Search implements [Gateway].
+func (r Remote) Search(ctx context.Context, q SearchQuery) (SearchAnswer, error) {
+	return ask[SearchAnswer](ctx, r, "search", q)
+}
+
+// Script implements [Gateway].
+func (r Remote) Script(ctx context.Context, source string) (ScriptAnswer, error) {
+	return ask[ScriptAnswer](ctx, r, "script", source)
+}
+
+// Pinned implements [Gateway].
+func (r Remote) Pinned(ctx context.Context, server string) ([]registry.PinnedTool, error) {
+	return ask[[]registry.PinnedTool](ctx, r, "pinned", server)
+}
+
+// Approve implements [Gateway].
+func (r Remote) Approve(ctx context.Context, a Approval) ([]string, error) {
+	return ask[[]string](ctx, r, "approve", a)
+}
+
+// Restart implements [Gateway].
+func (r Remote) Restart(ctx context.Context, server string) error {
+	return host.Control(ctx, r.Place, "restart", server, nil)
+}
+
+// Stop implements [Gateway].
+func (r Remote) Stop(ctx context.Context) error { return host.Control(ctx, r.Place, "stop", nil, nil) }
