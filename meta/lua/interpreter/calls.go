@@ -2,6 +2,7 @@ package interpreter
 
 import (
 	"fmt"
+	"math/big"
 	"strings"
 	"sync"
 
@@ -387,9 +388,12 @@ func meta(L *glua.LState, funcs map[string]glua.LGFunction) *glua.LTable {
 // number; compared with each other they are exact.
 func (r *run) exactArithmetic(L *glua.LState) *glua.LTable {
 	compare := func(L *glua.LState) int {
-		a, _ := exactOf(L.Get(1))
-		b, _ := exactOf(L.Get(2))
-		return compareExact(string(a), string(b))
+		var n [2]big.Int
+		for i := range n {
+			text, _ := exactOf(L.Get(i + 1))
+			_, _ = n[i].SetString(string(text), 10)
+		}
+		return n[0].Cmp(&n[1])
 	}
 	funcs := map[string]glua.LGFunction{
 		"__tostring": func(L *glua.LState) int { L.Push(glua.LString(r.toString(L, L.Get(1)))); return 1 },

@@ -3,6 +3,7 @@ package interpreter
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,8 +56,8 @@ func compile(script string) (p *program, err error) {
 		return nil, syntaxError(err, script)
 	}
 	p = &program{}
-	rw := rewriter{prog: p}
-	body := &ast.FunctionExpr{ParList: &ast.ParList{HasVargs: true}, Stmts: rw.block(chunk)}
+	(&rewriter{prog: p}).walk(reflect.ValueOf(chunk))
+	body := &ast.FunctionExpr{ParList: &ast.ParList{HasVargs: true}, Stmts: chunk}
 	last := strings.Count(script, "\n") + 1
 	at(body, 1)
 	body.SetLastLine(last)
@@ -94,155 +95,92 @@ func at[N ast.PositionHolder](n N, line int) N {
 type rewriter struct {
 	prog    *program
 	depth   int
-	calls   int // calls seen in the function at hand
-	varargs int // uses of ... seen in it
+	calls   int // calls in the function at hand
+	varargs int // uses of ... in it
 }
 
-func (rw *rewriter) enter(n ast.PositionHolder) {
+// walk rewrites what a part of the tree holds.
+func (rw *rewriter) walk(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Interface, reflect.Pointer:
+		if v.IsNil() {
+			return
+		}
+		if n, ok := v.Interface().(ast.PositionHolder); ok {
+			v.Set(reflect.ValueOf(rw.node(n)))
+			return
+		}
+		rw.walk(v.Elem())
+	case reflect.Slice:
+		for i := range v.Len() {
+			rw.walk(v.Index(i))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			rw.walk(v.Field(i))
+		}
+	}
+}
+
+// node rewrites a statement or expression and returns what takes its place.
+func (rw *rewriter) node(n ast.PositionHolder) ast.PositionHolder {
 	if rw.depth++; rw.depth > maxNesting {
 		panic(&wire.Error{Kind: wire.Syntax, Line: n.Line(), Message: fmt.Sprintf("more than %d expressions and blocks within each other", maxNesting)})
 	}
-}
-
-func (rw *rewriter) leave() { rw.depth-- }
-
-// named notes that the script gives a name to something.
-func (rw *rewriter) named(line int, names ...string) {
-	for _, name := range names {
-		if name == "result" && rw.prog.shadowed == 0 {
-			rw.prog.shadowed = max(line, 1)
-		}
-	}
-}
-
-func (rw *rewriter) block(in []ast.Stmt) []ast.Stmt {
-	out := make([]ast.Stmt, len(in))
-	for i, s := range in {
-		rw.enter(s)
-		out[i] = rw.stmt(s)
-		rw.leave()
-	}
-	return out
-}
-
-func (rw *rewriter) stmt(s ast.Stmt) ast.Stmt {
-	switch s := s.(type) {
-	case *ast.AssignStmt:
-		for _, e := range s.Lhs {
-			if name, ok := e.(*ast.IdentExpr); ok {
-				rw.named(s.Line(), name.Value)
-			}
-		}
-		rw.exprs(s.Lhs)
-		rw.exprs(s.Rhs)
-	case *ast.LocalAssignStmt:
-		rw.named(s.Line(), s.Names...)
-		rw.exprs(s.Exprs)
-	case *ast.FuncCallStmt:
-		s.Expr = rw.expr(s.Expr)
-	case *ast.DoBlockStmt:
-		s.Stmts = rw.block(s.Stmts)
-	case *ast.WhileStmt:
-		s.Condition = rw.expr(s.Condition)
-		s.Stmts = rw.block(s.Stmts)
-	case *ast.RepeatStmt:
-		s.Condition = rw.expr(s.Condition)
-		s.Stmts = rw.block(s.Stmts)
-	case *ast.IfStmt:
-		s.Condition = rw.expr(s.Condition)
-		s.Then = rw.block(s.Then)
-		s.Else = rw.block(s.Else)
-	case *ast.NumberForStmt:
-		rw.named(s.Line(), s.Name)
-		s.Init, s.Limit, s.Step = rw.expr(s.Init), rw.expr(s.Limit), rw.expr(s.Step)
-		s.Stmts = rw.block(s.Stmts)
-	case *ast.GenericForStmt:
-		rw.named(s.Line(), s.Names...)
-		rw.exprs(s.Exprs)
-		s.Stmts = rw.block(s.Stmts)
-	case *ast.FuncDefStmt:
-		if name, ok := s.Name.Func.(*ast.IdentExpr); ok {
-			rw.named(s.Line(), name.Value)
-		}
-		rw.expr(s.Func)
-	case *ast.ReturnStmt:
-		rw.exprs(s.Exprs)
-	}
-	return s
-}
-
-// single makes an expression give one value.
-func single(e ast.Expr) ast.Expr {
-	switch e := e.(type) {
-	case *ast.FuncCallExpr:
-		e.AdjustRet = true
-	case *ast.Comma3Expr:
-		e.AdjustRet = true
-	}
-	return e
-}
-
-func ident(line int, name string) *ast.IdentExpr { return at(&ast.IdentExpr{Value: name}, line) }
-
-func call(line int, fn string, args ...ast.Expr) *ast.FuncCallExpr {
-	return at(&ast.FuncCallExpr{Func: ident(line, fn), Args: args}, line)
-}
-
-func (rw *rewriter) exprs(es []ast.Expr) {
-	for i, e := range es {
-		es[i] = rw.expr(e)
-	}
-}
-
-func (rw *rewriter) expr(e ast.Expr) ast.Expr {
-	if e == nil {
-		return nil
-	}
-	rw.enter(e)
-	defer rw.leave()
-	switch e := e.(type) {
-	case *ast.Comma3Expr:
-		rw.varargs++
-	case *ast.AttrGetExpr:
-		e.Object, e.Key = rw.expr(e.Object), rw.expr(e.Key)
-	case *ast.TableExpr:
-		rw.table(e)
-	case *ast.FuncCallExpr:
-		return rw.call(e)
-	case *ast.LogicalOpExpr:
-		e.Lhs, e.Rhs = rw.expr(e.Lhs), rw.expr(e.Rhs)
-	case *ast.RelationalOpExpr:
-		e.Lhs, e.Rhs = rw.expr(e.Lhs), rw.expr(e.Rhs)
-	case *ast.ArithmeticOpExpr:
-		e.Lhs, e.Rhs = rw.expr(e.Lhs), rw.expr(e.Rhs)
+	defer func() { rw.depth-- }()
+	rw.names(n)
+	switch n := n.(type) {
 	case *ast.StringConcatOpExpr:
-		return rw.concat(e)
-	case *ast.UnaryMinusOpExpr:
-		e.Expr = rw.expr(e.Expr)
-	case *ast.UnaryNotOpExpr:
-		e.Expr = rw.expr(e.Expr)
-	case *ast.UnaryLenOpExpr:
-		e.Expr = rw.expr(e.Expr)
+		return rw.concat(n)
+	case *ast.FuncCallExpr:
+		return rw.call(n)
 	case *ast.FunctionExpr:
 		calls, varargs := rw.calls, rw.varargs
-		if e.ParList != nil {
-			rw.named(e.Line(), e.ParList.Names...)
+		defer func() { rw.calls, rw.varargs = calls, varargs }()
+	case *ast.Comma3Expr:
+		rw.varargs++
+	case *ast.TableExpr:
+		defer small(n)
+	}
+	rw.walk(reflect.ValueOf(n).Elem())
+	return n
+}
+
+// names notes whether a node gives the name "result" to something.
+func (rw *rewriter) names(n ast.PositionHolder) {
+	var names []string
+	var assigned []ast.Expr
+	switch n := n.(type) {
+	case *ast.AssignStmt:
+		assigned = n.Lhs
+	case *ast.FuncDefStmt:
+		assigned = []ast.Expr{n.Name.Func}
+	case *ast.LocalAssignStmt:
+		names = n.Names
+	case *ast.NumberForStmt:
+		names = []string{n.Name}
+	case *ast.GenericForStmt:
+		names = n.Names
+	case *ast.FunctionExpr:
+		names = n.ParList.Names
+	}
+	for _, e := range assigned {
+		if name, ok := e.(*ast.IdentExpr); ok {
+			names = append(names, name.Value)
 		}
-		e.Stmts = rw.block(e.Stmts)
-		rw.calls, rw.varargs = calls, varargs
 	}
-	return e
+	if slices.Contains(names, "result") && rw.prog.shadowed == 0 {
+		rw.prog.shadowed = max(n.Line(), 1)
+	}
 }
 
-func (rw *rewriter) table(e *ast.TableExpr) {
-	for _, f := range e.Fields {
-		rw.field(f)
-	}
-	small(e)
-}
+// expr rewrites an expression.
+func (rw *rewriter) expr(e ast.Expr) ast.Expr { return rw.node(e).(ast.Expr) }
 
-func (rw *rewriter) field(f *ast.Field) {
-	f.Key, f.Value = rw.expr(f.Key), rw.expr(f.Value)
+// guarded is the call of a guard in the place of another call.
+func guarded(e *ast.FuncCallExpr, guard string, args ...ast.Expr) *ast.FuncCallExpr {
+	fn := at(&ast.IdentExpr{Value: guard}, e.Line())
+	return at(&ast.FuncCallExpr{Func: fn, Args: args, AdjustRet: e.AdjustRet}, e.Line())
 }
 
 // small makes a table without named fields begin small when it gets some: the
@@ -300,20 +238,20 @@ func (rw *rewriter) call(e *ast.FuncCallExpr) ast.Expr {
 	if fn, ok := e.Func.(*ast.IdentExpr); ok && fn.Value == "all" && len(e.Args) == 1 {
 		if t, ok := e.Args[0].(*ast.TableExpr); ok {
 			which := at(&ast.StringExpr{Value: rw.deferred(t)}, e.Line())
-			c := call(e.Line(), guardAll, fn, t, which)
-			c.AdjustRet = e.AdjustRet
-			return c
+			return guarded(e, guardAll, fn, t, which)
 		}
 	}
-	e.Func = rw.expr(e.Func)
-	e.Receiver = rw.expr(e.Receiver)
-	rw.exprs(e.Args)
-	if e.Receiver != nil && e.Method == "await" && len(e.Args) == 0 {
-		c := call(e.Line(), guardAwait, single(e.Receiver))
-		c.AdjustRet = e.AdjustRet
-		return c
+	rw.walk(reflect.ValueOf(e).Elem())
+	if e.Receiver == nil || e.Method != "await" || len(e.Args) > 0 {
+		return e
 	}
-	return e
+	switch r := e.Receiver.(type) { // of several values the first counts
+	case *ast.FuncCallExpr:
+		r.AdjustRet = true
+	case *ast.Comma3Expr:
+		r.AdjustRet = true
+	}
+	return guarded(e, guardAwait, e.Receiver)
 }
 
 // deferred makes functions of a table's positional entries that make calls,
@@ -324,7 +262,7 @@ func (rw *rewriter) deferred(t *ast.TableExpr) string {
 	index := 0
 	for _, f := range t.Fields {
 		calls, varargs := rw.calls, rw.varargs
-		rw.field(f)
+		rw.walk(reflect.ValueOf(f))
 		if f.Key != nil {
 			continue
 		}

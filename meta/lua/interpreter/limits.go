@@ -2,6 +2,7 @@ package interpreter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"runtime/metrics"
@@ -18,63 +19,49 @@ import (
 const look = 3 * time.Millisecond
 
 // stopper is the context of the virtual machine, which asks it before each
-// instruction whether it has ended. It is no context for anything else.
+// instruction whether it has ended: a *wire.Error is the cause.
 type stopper struct {
 	context.Context
-	err   atomic.Pointer[wire.Error] // what ended the script; never reset
-	ended chan struct{}              // closed after err was set
-	busy  atomic.Bool                // err or wait is set
-
-	waiting sync.Mutex                    // of those who make the script wait
-	waits   int                           // how many do
-	wait    atomic.Pointer[chan struct{}] // closed when none does any more
+	stop   context.CancelCauseFunc // the first cause counts
+	ended  <-chan struct{}
+	paused atomic.Bool
+	pause  sync.Mutex // locked while paused
 }
 
 func newStopper() *stopper {
-	return &stopper{Context: context.Background(), ended: make(chan struct{})}
+	ctx, stop := context.WithCancelCause(context.Background())
+	return &stopper{Context: ctx, stop: stop, ended: ctx.Done()}
 }
 
-// stop ends the script; the first reason counts.
-func (s *stopper) stop(e *wire.Error) {
-	if s.err.CompareAndSwap(nil, e) {
-		s.busy.Store(true)
-		close(s.ended)
-	}
-}
-
-// Done is called before each instruction. The nil channel of a script that goes
-// on is never ready, as the machine wants it.
+// Done is called before each instruction. It waits while the script is paused.
 func (s *stopper) Done() <-chan struct{} {
-	if !s.busy.Load() {
-		return nil
-	}
-	if ch := s.wait.Load(); ch != nil {
-		select {
-		case <-*ch:
-		case <-s.ended:
-		}
-	}
-	if s.err.Load() == nil {
-		return nil
+	if s.paused.Load() {
+		s.pause.Lock()
+		s.pause.Unlock() //nolint:staticcheck // it only waits
 	}
 	return s.ended
 }
 
-func (s *stopper) Err() error {
-	if e := s.err.Load(); e != nil {
-		return fmt.Errorf("%s", e.Message)
-	}
-	return nil
+// failure is what ended the script, nil if it goes on.
+func (s *stopper) failure() *wire.Error {
+	var e *wire.Error
+	errors.As(context.Cause(s), &e)
+	return e
 }
+
+// over reports whether a limit has ended the script.
+func (s *stopper) over() bool { return s.Err() != nil }
 
 // check raises an error if the script is over.
 func (s *stopper) check(L *glua.LState) {
-	if s.Done() != nil {
+	select {
+	case <-s.Done():
 		s.raise(L)
+	default:
 	}
 }
 
-func (s *stopper) raise(L *glua.LState) { L.RaiseError("%s", s.err.Load().Message) }
+func (s *stopper) raise(L *glua.LState) { L.RaiseError("%s", s.failure().Message) }
 
 // fail ends the script with an error of its own.
 func (s *stopper) fail(L *glua.LState, e *wire.Error) {
@@ -82,96 +69,47 @@ func (s *stopper) fail(L *glua.LState, e *wire.Error) {
 	s.raise(L)
 }
 
-// memory is what the process holds, in bytes.
-type memory struct {
-	live    int64 // what the last collection left
-	objects int64 // with garbage
-}
-
-// sampler measures.
-type sampler [3]metrics.Sample
-
-func newSampler() *sampler {
-	return &sampler{
-		{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"},
+// memory is what Go's heap and stacks hold, garbage included, in bytes.
+func memory() (n int64) {
+	samples := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
+	metrics.Read(samples)
+	for _, s := range samples {
+		n += int64(s.Value.Uint64())
 	}
-}
-
-func (s *sampler) read() memory {
-	metrics.Read(s[:])
-	stacks := int64(s[2].Value.Uint64())
-	return memory{int64(s[0].Value.Uint64()) + stacks, int64(s[1].Value.Uint64()) + stacks}
+	return n
 }
 
 // watch looks at the memory until the script ends.
 func (r *run) watch() {
-	s := newSampler()
-	base, limit, small := s.read().objects, r.start.Memory, r.start.Small
-	var counted int64 // live, when it was last counted to the byte
-	asked := false
-	for ticker := time.NewTicker(look); ; {
-		select {
-		case <-r.ended:
-			return
-		case <-ticker.C:
+	limit, small := r.start.Memory, r.start.Small
+	most := limit + limit/4 + 1<<20 // with garbage
+	base, next := memory(), min(2*small, most)
+	allowed := false
+	for ticker := time.NewTicker(look); !r.over(); <-ticker.C {
+		if memory()-base < next {
+			continue
 		}
-		m := s.read()
-		if m.live-base > limit && m.live != counted || m.objects-base > limit+limit/4+1<<20 {
-			if m = r.count(s); m.live-base > limit {
-				r.stop(wire.Large(limit))
-				return
-			}
-			counted = m.live
+		r.pause.Lock()
+		r.paused.Store(true)
+		// What is made while the collector works counts as held; the first
+		// collection is the time that a pause takes to begin.
+		runtime.GC()
+		runtime.GC()
+		live := memory() - base
+		if live > limit {
+			r.stop(wire.Large(limit))
+		} else if live > small && !allowed {
+			_, allowed = r.link.ask(wire.ToGoblin{Ask: wire.AskMemory}, nil, r.ended)
 		}
-		if !asked && (m.live-base > small || m.objects-base > 2*small) {
-			asked = true
-			allowed := r.pause()
-			go func() {
-				if _, ok := r.link.ask(wire.ToGoblin{Ask: wire.AskMemory}, nil, r.ended); ok {
-					allowed()
-				}
-			}()
-		}
-	}
-}
-
-// count measures to the byte. What a script makes while the collector works counts
-// as live, so it has to pause; the first collection is the time that takes.
-func (r *run) count(s *sampler) memory {
-	defer r.pause()()
-	runtime.GC()
-	runtime.GC()
-	return s.read()
-}
-
-// pause makes the script wait before its next instruction, until all who asked for
-// that let it go on or it is stopped.
-func (s *stopper) pause() (goOn func()) {
-	s.waiting.Lock()
-	defer s.waiting.Unlock()
-	if s.waits++; s.waits == 1 {
-		ch := make(chan struct{})
-		s.wait.Store(&ch)
-		s.busy.Store(true)
-	}
-	return func() {
-		s.waiting.Lock()
-		defer s.waiting.Unlock()
-		if s.waits--; s.waits > 0 {
-			return
-		}
-		ch := s.wait.Swap(nil)
-		s.busy.Store(false)
-		if s.err.Load() != nil { // stop may have been just before
-			s.busy.Store(true)
-		}
-		close(*ch)
+		r.paused.Store(false)
+		r.pause.Unlock()
+		next = min(2*max(small, live), most)
 	}
 }
 
 // write takes n bytes of the output; it ends the script if there are too few.
 func (r *run) write(n int) bool {
-	if r.err.Load() != nil {
+	if r.over() {
 		return false
 	}
 	if r.written += int64(n); r.written > r.start.Output {

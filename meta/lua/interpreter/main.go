@@ -44,7 +44,7 @@ func Main(in io.Reader, out io.Writer) int {
 		return 1
 	}
 	r := newRun(start, l)
-	go l.read(r.stop)
+	go l.read(func(e *wire.Error) { r.stop(e) })
 	go r.watch()
 	ended := make(chan *wire.Error, 1)
 	go func() { ended <- r.script(string(script)) }()
@@ -57,7 +57,7 @@ func Main(in io.Reader, out io.Writer) int {
 		select {
 		case failed = <-ended:
 		case <-time.After(grace):
-			failed = r.err.Load()
+			failed = r.failure()
 		}
 	}
 	if err := r.finish(failed); err != nil {

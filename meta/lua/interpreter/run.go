@@ -79,15 +79,12 @@ func asError(err error) *wire.Error {
 	return e
 }
 
-// over says whether a limit has ended the script.
-func (r *run) over() bool { return r.err.Load() != nil }
-
 // execute opens the libraries and runs the script's main function.
 func (r *run) execute() (err error) {
 	L := r.main
 	defer func() {
 		if p := recover(); p != nil { // outside of the protected call: opening the libraries
-			err = r.failure(fmt.Errorf("%v", p))
+			err = r.explain(fmt.Errorf("%v", p))
 		}
 	}()
 	r.open(L)
@@ -97,9 +94,9 @@ func (r *run) execute() (err error) {
 		L.Push(fn)
 	}
 	if err := L.PCall(len(guardNames), glua.MultRet, nil); err != nil {
-		return r.failure(err)
+		return r.explain(err)
 	}
-	if e := r.err.Load(); e != nil { // it ended before its next instruction
+	if e := r.failure(); e != nil { // it ended before its next instruction
 		return e
 	}
 	var out glua.LValue
@@ -121,7 +118,7 @@ func (r *run) execute() (err error) {
 	}
 	text, encErr := r.encodeOutput(out)
 	if encErr != nil {
-		if e := r.err.Load(); e != nil {
+		if e := r.failure(); e != nil {
 			return e
 		}
 		return &wire.Error{Kind: wire.Runtime, Message: "the returned value " + encErr.Error()}
@@ -136,15 +133,15 @@ func (r *run) setResult(text []byte) {
 	r.result = text
 }
 
-// failure makes the error of a run of what ended it.
-func (r *run) failure(err error) *wire.Error {
+// explain makes the error of a run of what ended it.
+func (r *run) explain(err error) *wire.Error {
 	var api *glua.ApiError
 	text := err.Error()
 	if errors.As(err, &api) {
 		text = r.errorText(api.Object)
 	}
 	line, message := splitLine(text)
-	if e := r.err.Load(); e != nil {
+	if e := r.failure(); e != nil {
 		if r.line > 0 {
 			line = r.line
 		}

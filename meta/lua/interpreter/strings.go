@@ -3,7 +3,7 @@ package interpreter
 import (
 	"fmt"
 	"math"
-	"slices"
+	"regexp"
 	"strings"
 
 	glua "github.com/yuin/gopher-lua"
@@ -29,21 +29,13 @@ func (r *run) openString(L *glua.LState) {
 		lib.RawSetString(name, glua.LNil)
 	}
 	L.SetFuncs(lib, map[string]glua.LGFunction{
-		"find": r.stringFind, "match": r.stringMatch, "gmatch": r.stringGmatch, "gsub": r.stringGsub,
+		"find": stringFind, "match": stringMatch, "gmatch": stringGmatch, "gsub": stringGsub,
 		"format": r.stringFormat, "rep": r.stringRep, "sub": stringSub,
-		"reverse": stringReverse,
 	})
 	meta := L.NewTable()
 	meta.RawSetString("__index", lib)
 	meta.RawSetString("__metatable", glua.LString("protected"))
 	L.SetMetatable(glua.LString(""), meta)
-}
-
-func stringReverse(L *glua.LState) int {
-	b := []byte(L.CheckString(1))
-	slices.Reverse(b)
-	L.Push(glua.LString(b))
-	return 1
 }
 
 func (r *run) stringRep(L *glua.LState) int {
@@ -79,12 +71,12 @@ func stringSub(L *glua.LState) int {
 	return 1
 }
 
-func (r *run) matcher(L *glua.LState) *matcher {
-	return &matcher{run: r, L: L, src: L.CheckString(1), pat: L.CheckString(2)}
+func newMatcher(L *glua.LState) *matcher {
+	return &matcher{L: L, src: L.CheckString(1), pat: L.CheckString(2)}
 }
 
-func (r *run) stringFind(L *glua.LState) int {
-	m := r.matcher(L)
+func stringFind(L *glua.LState) int {
+	m := newMatcher(L)
 	init := index(L.OptInt(3, 1), len(m.src))
 	if L.ToBool(4) || !strings.ContainsAny(m.pat, "^$*+?.([%-") {
 		i := strings.Index(m.src[init:], m.pat)
@@ -106,8 +98,8 @@ func (r *run) stringFind(L *glua.LState) int {
 	return 2 + m.push(start, end, false)
 }
 
-func (r *run) stringMatch(L *glua.LState) int {
-	m := r.matcher(L)
+func stringMatch(L *glua.LState) int {
+	m := newMatcher(L)
 	start, end := m.find(index(L.OptInt(3, 1), len(m.src)))
 	if end < 0 {
 		L.Push(glua.LNil)
@@ -116,13 +108,13 @@ func (r *run) stringMatch(L *glua.LState) int {
 	return m.push(start, end, true)
 }
 
-func (r *run) stringGmatch(L *glua.LState) int {
+func stringGmatch(L *glua.LState) int {
 	src, pat, at := L.CheckString(1), L.CheckString(2), 0
 	L.Push(L.NewFunction(func(L *glua.LState) int {
 		if at > len(src) {
 			return 0
 		}
-		m := &matcher{run: r, L: L, src: src, pat: pat}
+		m := &matcher{L: L, src: src, pat: pat}
 		start, end := m.find(at)
 		if end < 0 {
 			at = len(src) + 1
@@ -136,8 +128,8 @@ func (r *run) stringGmatch(L *glua.LState) int {
 	return 1
 }
 
-func (r *run) stringGsub(L *glua.LState) int {
-	m := r.matcher(L)
+func stringGsub(L *glua.LState) int {
+	m := newMatcher(L)
 	L.CheckTypes(3, glua.LTString, glua.LTNumber, glua.LTTable, glua.LTFunction)
 	repl, most := L.Get(3), L.OptInt(4, len(m.src)+1)
 	anchored := strings.HasPrefix(m.pat, "^")
@@ -225,61 +217,21 @@ func (m *matcher) expand(repl string, start, end int) string {
 	return b.String()
 }
 
+// conversion is one of string.format's: what begins with a %.
+var conversion = regexp.MustCompile(`(?s)%[-+ #0]*\d{0,2}(?:\.\d{0,2})?.?`)
+
 // stringFormat knows the conversions of Lua 5.1; width and precision have two
 // digits at most.
 func (r *run) stringFormat(L *glua.LState) int {
-	format, arg := L.CheckString(1), 1
-	var b strings.Builder
-	for {
-		i := strings.IndexByte(format, '%')
-		if i < 0 {
-			break
-		}
-		b.WriteString(format[:i])
-		format = format[i+1:]
-		if strings.HasPrefix(format, "%") {
-			b.WriteString("%")
-			format = format[1:]
-			continue
-		}
-		n := specLength(format)
-		if n < 0 {
-			L.RaiseError("invalid format (width or precision too long, or ends with '%%')")
+	arg := 1
+	L.Push(glua.LString(conversion.ReplaceAllStringFunc(L.CheckString(1), func(c string) string {
+		if c == "%%" {
+			return "%"
 		}
 		arg++
-		b.WriteString(r.formatted(L, "%"+format[:n], format[n], arg))
-		format = format[n+1:]
-	}
-	b.WriteString(format)
-	L.Push(glua.LString(b.String()))
+		return r.formatted(L, c[:len(c)-1], c[len(c)-1], arg)
+	})))
 	return 1
-}
-
-// specLength is the length of flags, width and precision; -1 if they are none.
-func specLength(s string) int {
-	i := 0
-	digits := func() int {
-		n := 0
-		for ; i < len(s) && s[i] >= '0' && s[i] <= '9'; i++ {
-			n++
-		}
-		return n
-	}
-	for i < len(s) && i < 5 && strings.IndexByte("-+ #0", s[i]) >= 0 {
-		i++
-	}
-	if digits() > 2 {
-		return -1
-	}
-	if i < len(s) && s[i] == '.' {
-		if i++; digits() > 2 {
-			return -1
-		}
-	}
-	if i >= len(s) {
-		return -1
-	}
-	return i
 }
 
 func (r *run) formatted(L *glua.LState, spec string, verb byte, arg int) string {

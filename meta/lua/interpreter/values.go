@@ -1,7 +1,7 @@
 package interpreter
 
 import (
-	"cmp"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,129 +23,57 @@ type exact string
 // decode makes a Lua value of JSON text. Objects keep their order, arrays get
 // the metatable that marks them, null becomes the value null.
 func (r *run) decode(L *glua.LState, text []byte) (glua.LValue, error) {
-	d := decoder{run: r, L: L, text: text}
 	if err := rawjson.Valid(text); err != nil {
 		return nil, err
 	}
-	return d.value(0)
+	return r.value(L, bytes.TrimSpace(text), 0)
 }
 
-// decoder reads text that is known to be valid.
-type decoder struct {
-	run  *run
-	L    *glua.LState
-	text []byte
-	at   int
-}
-
-func (d *decoder) space() {
-	for d.at < len(d.text) && strings.IndexByte(" \t\r\n", d.text[d.at]) >= 0 {
-		d.at++
-	}
-}
-
-// sign skips one of the signs that stand between values, and says which.
-func (d *decoder) sign() byte {
-	d.space()
-	c := d.text[d.at]
-	d.at++
-	return c
-}
-
-func (d *decoder) value(depth int) (glua.LValue, error) {
+// value is the value of a valid text.
+func (r *run) value(L *glua.LState, text []byte, depth int) (glua.LValue, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("JSON is more than %d deep", maxDepth)
 	}
-	d.run.check(d.L)
-	d.space()
-	switch c := d.text[d.at]; c {
+	switch text[0] {
 	case '{':
-		return d.object(depth)
+		t := L.CreateTable(0, 4)
+		for k, member := range rawjson.Members(text) {
+			v, err := r.value(L, member, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			name, _ := rawjson.String(k)
+			t.RawSetString(strings.Clone(name), v)
+		}
+		return t, nil
 	case '[':
-		return d.array(depth)
+		t := L.CreateTable(4, 0)
+		t.Metatable = r.arrayMeta
+		for element := range rawjson.Elements(text) {
+			v, err := r.value(L, element, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			t.Append(v)
+		}
+		return t, nil
 	case '"':
-		return glua.LString(d.str()), nil
-	case 't':
-		d.at += len("true")
-		return glua.LTrue, nil
-	case 'f':
-		d.at += len("false")
-		return glua.LFalse, nil
+		s, _ := rawjson.String(text)
+		return glua.LString(strings.Clone(s)), nil
+	case 't', 'f':
+		return glua.LBool(text[0] == 't'), nil
 	case 'n':
-		d.at += len("null")
-		return d.run.null, nil
-	default:
-		return d.number(), nil
+		return r.null, nil
 	}
+	return r.number(string(text)), nil
 }
 
-func (d *decoder) object(depth int) (glua.LValue, error) {
-	t := d.L.CreateTable(0, 4)
-	for d.at++; ; {
-		if d.space(); d.text[d.at] == '}' {
-			d.at++
-			return t, nil
-		}
-		d.space()
-		key := d.str()
-		d.sign() // colon
-		v, err := d.value(depth + 1)
-		if err != nil {
-			return nil, err
-		}
-		t.RawSetString(key, v)
-		if d.sign() == '}' {
-			return t, nil
-		}
-	}
-}
-
-func (d *decoder) array(depth int) (glua.LValue, error) {
-	t := d.L.CreateTable(4, 0)
-	t.Metatable = d.run.arrayMeta
-	for d.at++; ; {
-		if d.space(); d.text[d.at] == ']' {
-			d.at++
-			return t, nil
-		}
-		v, err := d.value(depth + 1)
-		if err != nil {
-			return nil, err
-		}
-		t.Append(v)
-		if d.sign() == ']' {
-			return t, nil
-		}
-	}
-}
-
-func (d *decoder) str() string {
-	start := d.at
-	for d.at++; d.text[d.at] != '"'; d.at++ {
-		if d.text[d.at] == '\\' {
-			d.at++
-		}
-	}
-	d.at++
-	s, _ := rawjson.String(d.text[start:d.at])
-	return strings.Clone(s)
-}
-
-func (d *decoder) number() glua.LValue {
-	start := d.at
-	for d.at < len(d.text) && strings.IndexByte("+-.eE0123456789", d.text[d.at]) >= 0 {
-		d.at++
-	}
-	text := string(d.text[start:d.at])
+func (r *run) number(text string) glua.LValue {
 	f, _ := strconv.ParseFloat(text, 64)
 	if len(text) > 15 && !strings.ContainsAny(text, ".eE") && strconv.FormatFloat(f, 'f', -1, 64) != text {
-		return d.run.exact(text)
+		return &glua.LUserData{Value: exact(text), Metatable: r.exactMeta}
 	}
 	return glua.LNumber(f)
-}
-
-func (r *run) exact(text string) glua.LValue {
-	return &glua.LUserData{Value: exact(text), Metatable: r.exactMeta}
 }
 
 // orNull is v, or null for nil, which no table can hold.
@@ -156,7 +84,7 @@ func (r *run) orNull(v glua.LValue) glua.LValue {
 	return v
 }
 
-// encoder writes Lua values as JSON of at most most bytes.
+// encoder writes Lua values as JSON of about most bytes.
 type encoder struct {
 	*run
 	out  []byte
@@ -184,70 +112,55 @@ func (r *run) encodeOutput(v glua.LValue) ([]byte, error) {
 	e := encoder{run: r, most: r.start.Output - r.written}
 	err := e.value(v)
 	if (err == nil || errors.Is(err, errLong)) && !r.write(len(e.out)) {
-		return nil, r.err.Load()
+		return nil, r.failure()
 	}
 	return e.out, err
 }
 
-func (e *encoder) add(s string) error {
-	e.out = append(e.out, s...)
-	return e.fits()
-}
-
-func (e *encoder) str(s string) error {
-	e.out = rawjson.AppendString(e.out, s)
-	return e.fits()
-}
-
-func (e *encoder) fits() error {
-	if int64(len(e.out)) > e.most {
-		return errLong
-	}
-	return nil
-}
-
-func (e *encoder) value(v glua.LValue) error {
+func (e *encoder) value(v glua.LValue) (err error) {
 	switch v := v.(type) {
 	case *glua.LNilType:
-		return e.add("null")
+		e.out = append(e.out, "null"...)
 	case glua.LBool:
-		return e.add(v.String())
+		e.out = append(e.out, v.String()...)
 	case glua.LNumber:
-		text, err := numberText(float64(v))
-		if err != nil {
-			return err
-		}
-		return e.add(text)
+		e.out, err = appendNumber(e.out, float64(v))
 	case glua.LString:
-		return e.str(string(v))
-	case *glua.LUserData:
-		if v == e.null {
-			return e.add("null")
-		}
-		if n, ok := v.Value.(exact); ok {
-			return e.add(string(n))
-		}
+		e.out = rawjson.AppendString(e.out, string(v))
 	case *glua.LTable:
-		if srv := e.catalog.byTable[v]; srv != nil {
-			return fmt.Errorf("cannot be JSON: it holds the table of server %q", srv.name)
+		err = e.table(v)
+	default:
+		n, ok := exactOf(v)
+		switch {
+		case v == e.null:
+			e.out = append(e.out, "null"...)
+		case ok:
+			e.out = append(e.out, n...)
+		default:
+			err = fmt.Errorf("cannot be JSON: it holds a %s", v.Type())
 		}
-		return e.table(v)
 	}
-	return fmt.Errorf("cannot be JSON: it holds a %s", v.Type())
+	if err == nil && int64(len(e.out)) > e.most {
+		return errLong
+	}
+	return err
 }
 
-func numberText(f float64) (string, error) {
+func appendNumber(out []byte, f float64) ([]byte, error) {
 	switch {
 	case math.IsNaN(f) || math.IsInf(f, 0):
-		return "", errors.New("cannot be JSON: it holds a number that is not finite")
+		return nil, errors.New("cannot be JSON: it holds a number that is not finite")
 	case f == math.Trunc(f) && math.Abs(f) <= 1<<53:
-		return strconv.FormatInt(int64(f), 10), nil
+		return strconv.AppendInt(out, int64(f), 10), nil
 	}
 	text, err := json.Marshal(f)
-	return string(text), err
+	return append(out, text...), err
 }
 
 func (e *encoder) table(t *glua.LTable) error {
+	if srv := e.catalog.byTable[t]; srv != nil {
+		return fmt.Errorf("cannot be JSON: it holds the table of server %q", srv.name)
+	}
 	if e.in[t] {
 		return errors.New("cannot be JSON: a table holds itself")
 	}
@@ -285,57 +198,40 @@ func (e *encoder) length(t *glua.LTable) (int, bool) {
 }
 
 func (e *encoder) elements(t *glua.LTable, n int) error {
-	if err := e.add("["); err != nil {
-		return err
-	}
+	e.out = append(e.out, '[')
 	for i := 1; i <= n; i++ {
 		if i > 1 {
-			if err := e.add(","); err != nil {
-				return err
-			}
+			e.out = append(e.out, ',')
 		}
 		if err := e.value(t.RawGetInt(i)); err != nil {
 			return err
 		}
 	}
-	return e.add("]")
+	e.out = append(e.out, ']')
+	return nil
 }
 
 func (e *encoder) members(t *glua.LTable) error {
-	if err := e.add("{"); err != nil {
-		return err
-	}
+	e.out = append(e.out, '{')
 	first := true
 	for k, v := t.Next(glua.LNil); k != glua.LNil; k, v = t.Next(k) {
-		var name string
-		switch k := k.(type) {
-		case glua.LString:
-			name = string(k)
-		case glua.LNumber:
-			name = k.String()
-			if t.RawGetString(name) != glua.LNil {
-				return fmt.Errorf("cannot be JSON: a table has the key %s as number and as string", name)
-			}
-		default:
+		if k.Type() != glua.LTString && k.Type() != glua.LTNumber {
 			return fmt.Errorf("cannot be JSON: a table has a %s as key", k.Type())
 		}
+		if k.Type() == glua.LTNumber && t.RawGetString(k.String()) != glua.LNil {
+			return fmt.Errorf("cannot be JSON: a table has the key %s as number and as string", k)
+		}
 		if !first {
-			if err := e.add(","); err != nil {
-				return err
-			}
+			e.out = append(e.out, ',')
 		}
 		first = false
-		if err := e.str(name); err != nil {
-			return err
-		}
-		if err := e.add(":"); err != nil {
-			return err
-		}
+		e.out = append(rawjson.AppendString(e.out, k.String()), ':')
 		if err := e.value(v); err != nil {
 			return err
 		}
 	}
-	return e.add("}")
+	e.out = append(e.out, '}')
+	return nil
 }
 
 // exactOf returns the text of an exact integer.
@@ -357,18 +253,3 @@ var arithmetic = map[string]func(a, b float64) float64{
 	"__pow": math.Pow,
 }
 
-// compareExact compares the texts of two integers, as JSON writes them.
-func compareExact(a, b string) int {
-	minusA, minusB := strings.HasPrefix(a, "-"), strings.HasPrefix(b, "-")
-	if minusA != minusB {
-		if minusA {
-			return -1
-		}
-		return 1
-	}
-	c := cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
-	if minusA {
-		return -c
-	}
-	return c
-}
