@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/registry/uritemplate"
+	"goblin/registry/urimatch"
 )
 
 // A name below a prefix of github, which has listed nothing, reaches nobody else,
@@ -313,7 +313,7 @@ func TestTooManyTemplatesAreNotMatched(t *testing.T) {
 	require.Equal(t, "ok x:listed", outcome(r.ResolveResource("x:listed")))
 	require.Equal(t, "ok y:1 by y:{v}", outcome(r.ResolveResource("y:1")))
 	require.Equal(t, "ok x:learned by x:{+v}", outcome(r.ResolveResource("mcp://ok/x:learned")))
-	budget := uritemplate.Budget(maxSteps)
+	budget := urimatch.Budget(maxSteps)
 	r.Load().table("s1").runs[Template].template(uri, &budget)
 	require.True(t, budget.Spent())
 }

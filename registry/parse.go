@@ -9,7 +9,7 @@ import (
 
 	"goblin/registry/members"
 	"goblin/registry/rawjson"
-	"goblin/registry/uritemplate"
+	"goblin/registry/urimatch"
 )
 
 // Bounds of what one list may bring.
@@ -27,7 +27,7 @@ type draft struct {
 	name   string
 	listed string
 	links  []link                // of tools: what points to resources
-	tpl    *uritemplate.Template // of templates
+	tpl    *urimatch.Template // of templates
 	order  int                   // place in the list as received
 	tailed bool                  // renamed beyond the prefix
 	tail   uint8                 // bytes of the tail of the flat id
@@ -170,7 +170,7 @@ func parseOne(kind Kind, item []byte) (draft, error) {
 		d.links = linksOf(d.item)
 	}
 	if kind == Template {
-		if d.tpl, err = uritemplate.Parse(d.name); err != nil {
+		if d.tpl, err = urimatch.Parse(d.name); err != nil {
 			return d, fmt.Errorf("invalid URI template: %w", err)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"goblin/registry/uritemplate"
+	"goblin/registry/urimatch"
 )
 
 const (
@@ -24,7 +24,7 @@ type hits struct {
 	targets []Target
 	one     Target // targets[0], without allocating for the usual case
 	n       int
-	budget  uritemplate.Budget // for templates
+	budget  urimatch.Budget // for templates
 }
 
 func (h *hits) add(t Target) {

@@ -9,7 +9,7 @@ import (
 	"unsafe"
 
 	"goblin/registry/rawjson"
-	"goblin/registry/uritemplate"
+	"goblin/registry/urimatch"
 )
 
 // run is one server's list of one kind. It is immutable and shared between
@@ -27,8 +27,8 @@ type run struct {
 	byPlain  index // of resources: plain flat ids that several of them share
 	byNorm   index // of resources and templates: alias keys that differ from the listed form
 
-	templates *uritemplate.Index
-	flats     *uritemplate.FlatIndex
+	templates *urimatch.Index
+	flats     *urimatch.FlatIndex
 	order     []int32 // of templates: entry for each place in the list as received
 }
 
@@ -350,7 +350,7 @@ func (r *run) index(kind Kind, drafts []draft) {
 		r.indexNorm()
 	}
 	if kind == Template {
-		list := make([]*uritemplate.Template, len(drafts))
+		list := make([]*urimatch.Template, len(drafts))
 		r.order = make([]int32, len(drafts))
 		for i := range r.order {
 			r.order[i] = int32(i)
@@ -359,8 +359,8 @@ func (r *run) index(kind Kind, drafts []draft) {
 		for i, n := range r.order {
 			list[i] = drafts[n].tpl
 		}
-		r.templates = uritemplate.NewIndex(list)
-		r.flats = uritemplate.NewFlatIndex(list, flatten)
+		r.templates = urimatch.NewIndex(list)
+		r.flats = urimatch.NewFlatIndex(list, flatten)
 	}
 }
 
@@ -416,7 +416,7 @@ func (r *run) listed(h uint64, listed string) *Entry {
 
 // template returns the template that says most about a URI, nil for none and when
 // the budget is spent.
-func (r *run) template(uri string, budget *uritemplate.Budget) *Entry {
+func (r *run) template(uri string, budget *urimatch.Budget) *Entry {
 	if r == nil {
 		return nil
 	}

@@ -4,7 +4,7 @@ import (
 	"iter"
 	"time"
 
-	"goblin/registry/uritemplate"
+	"goblin/registry/urimatch"
 )
 
 // Bounds of how far up an update of a URI is followed: servers choose the
@@ -138,13 +138,13 @@ func (c *Contents) leftLocked(inv *Invocation) bool {
 		return false
 	}
 	t := c.registry.Load().table(inv.Server)
-	budget := uritemplate.Budget(maxSteps)
+	budget := urimatch.Budget(maxSteps)
 	return t != nil && !t.reaches(inv.Kind, inv.Name, &budget)
 }
 
 // reaches reports whether an entry is listed or, of resources, can be read
 // without. It may be false by mistake when the budget is spent.
-func (t *table) reaches(kind Kind, name string, budget *uritemplate.Budget) bool {
+func (t *table) reaches(kind Kind, name string, budget *urimatch.Budget) bool {
 	if t.runs[kind].name(hashKey(name), name) != nil {
 		return true
 	}
@@ -174,7 +174,7 @@ func (c *Contents) relisted(t *table, kind Kind, was *run, now time.Time) int {
 	}
 	run := t.runs[kind]
 	c.leave(t.name, kind, was, run, now)
-	budget := uritemplate.Budget(maxSteps) // for all: the lock is held
+	budget := urimatch.Budget(maxSteps) // for all: the lock is held
 	return c.remove(t.name, func(n *content) bool {
 		name := n.inv.Name
 		hash := hashKey(name)

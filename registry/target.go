@@ -3,6 +3,8 @@ package registry
 import (
 	"fmt"
 	"strings"
+
+	"goblin/registry/near"
 )
 
 // Target is where a request goes.
@@ -47,14 +49,7 @@ func (e *NotFoundError) Error() string {
 	if e.Absent != "" {
 		return text + ": " + e.Absent // what is like it is another
 	}
-	if len(e.Nearest) == 0 {
-		return text
-	}
-	quoted := make([]string, len(e.Nearest))
-	for i, n := range e.Nearest {
-		quoted[i] = fmt.Sprintf("%q", n)
-	}
-	return text + "; did you mean " + strings.Join(quoted, " or ") + "?"
+	return text + near.Meant(e.Nearest...)
 }
 
 // AmbiguousError says that a name fits several things.

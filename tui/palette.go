@@ -10,6 +10,7 @@ import (
 	"github.com/sahilm/fuzzy"
 
 	"goblin/registry"
+	"goblin/registry/near"
 	"goblin/tui/edit"
 	"goblin/tui/keys"
 	"goblin/tui/look"
@@ -247,36 +248,12 @@ func (d *palette) nearest(text string) string {
 	best, least := "", len(text)/3+2
 	for i := range d.all {
 		for _, name := range d.all[i].names {
-			if n := changes(text, name); n < least {
+			if n := near.Distance([]rune(text), []rune(name), least); n < least {
 				best, least = name, n
 			}
 		}
 	}
 	return best
-}
-
-// changes is how many letters must be put in, taken out or replaced (the
-// Levenshtein distance).
-func changes(a, b string) int {
-	x, y := []rune(a), []rune(b)
-	row := make([]int, len(y)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range x {
-		left, above := i+1, row[0]
-		row[0] = left
-		for j := range y {
-			n := above
-			if x[i] != y[j] {
-				n++
-			}
-			above = row[j+1]
-			left = min(n, above+1, left+1)
-			row[j+1] = left
-		}
-	}
-	return row[len(y)]
 }
 
 func (d *palette) heading() string { return "Command" }

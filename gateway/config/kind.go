@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"goblin/registry/near"
 )
 
 // object is a JSON object, here of a schema.
@@ -319,8 +321,8 @@ func choice[V comparable](options ...option[V]) kind[V] {
 			v, ok := accepted[s]
 			if !ok {
 				tail := ""
-				if near := nearest(n.Value, words); near != "" {
-					tail = "; did you mean " + quote(near) + "?"
+				if word := nearest(n.Value, words); word != "" {
+					tail = near.Meant(word)
 				}
 				r.reject(at, n, must+", not "+quote(n.Value)+tail)
 				return

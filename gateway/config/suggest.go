@@ -3,6 +3,8 @@ package config
 import (
 	"slices"
 	"strings"
+
+	"goblin/registry/near"
 )
 
 // synonyms are keys that people know from elsewhere.
@@ -24,45 +26,18 @@ func nearest(word string, candidates []string) string {
 		return s
 	}
 	plain := strings.NewReplacer("-", "", "_", "")
-	w := plain.Replace(strings.ToLower(word))
-	best, limit := "", max(1, len(w)/3)
+	f := near.New(plain.Replace(word))
 	for _, c := range candidates {
-		if d := distance(w, plain.Replace(strings.ToLower(c))); d <= limit {
-			best, limit = c, d-1
-		}
+		f.Try(c, plain.Replace(c))
 	}
-	return best
-}
-
-// distance counts insertions, deletions, substitutions and swaps of neighbours
-// (optimal string alignment), in bytes.
-func distance(a, b string) int {
-	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, last, row = last, row, before
-	}
-	return last[len(b)]
+	return append(f.Best(), "")[0]
 }
 
 // didYouMean is the tail of a message about an unknown word: the nearest one,
 // else all of them.
 func didYouMean(word, label string, candidates []string) string {
 	if s := nearest(word, candidates); s != "" {
-		return "; did you mean " + quote(s) + "?"
+		return near.Meant(s)
 	}
 	return "; " + label + " " + strings.Join(candidates, ", ")
 }

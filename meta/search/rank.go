@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"goblin/registry"
+	"goblin/registry/near"
 )
 
 // What a hit counts that is not the word as it was typed.
@@ -251,7 +252,7 @@ func (r *ranking) typos(word int32, w *wanted) {
 			for _, c := range text {
 				term = append(term, c)
 			}
-			off := distance(typed, term, limit)
+			off := near.Distance(typed, term, limit)
 			if off > limit {
 				continue
 			}

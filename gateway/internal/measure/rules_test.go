@@ -25,10 +25,11 @@ type row struct{ name, imports, why string }
 var rules = []row{
 	{"main", "gateway/command gateway/config gateway/control gateway/demo gateway/instance gateway/process gateway/screen meta meta/lua meta/lua/interpreter tui tui/look", "puts screens, meta tools and modes together; nobody imports it"},
 
-	{"registry", "registry/members registry/rawjson registry/uritemplate", "the catalog knows neither transports nor screens nor anybody who uses it"},
+	{"registry", "registry/members registry/near registry/rawjson registry/urimatch", "the catalog knows neither transports nor screens nor anybody who uses it"},
 	{"registry/members", "registry/rawjson", "knows JSON only"},
+	{"registry/near", "", "a leaf"},
 	{"registry/rawjson", "", "a leaf"},
-	{"registry/uritemplate", "", "a leaf"},
+	{"registry/urimatch", "", "a leaf"},
 
 	{"gateway", "gateway/config gateway/downstream gateway/jsonrpc gateway/memory gateway/metrics gateway/orphans gateway/pins gateway/upstream registry registry/members registry/rawjson", "joins clients and servers, and knows no host, command or screen"},
 	{"gateway/upstream", "gateway/config gateway/filter gateway/jsonrpc gateway/memory gateway/orphans registry registry/members registry/rawjson", "knows servers, and no client"},
@@ -36,7 +37,7 @@ var rules = []row{
 	{"gateway/jsonrpc", "gateway/memory registry/rawjson", "frames, whatever they say"},
 	{"gateway/memory", "", "a leaf"},
 	{"gateway/metrics", "", "a leaf"},
-	{"gateway/config", "", "a leaf"},
+	{"gateway/config", "registry/near", "knows what may be written, not what becomes of it"},
 	{"gateway/filter", "gateway/config", "the language of allow and deny is the config's"},
 	{"gateway/pins", "registry/rawjson", "compares definitions as text"},
 	{"gateway/orphans", "", "a leaf"},
@@ -63,12 +64,12 @@ var rules = []row{
 	{"gateway/bench/load", "gateway/bench/internal/rig gateway/command gateway/config gateway/instance registry/rawjson", "asks a host as the commands do"},
 
 	{"meta", "meta/lua meta/search registry registry/rawjson", "defines the interface of the gateway that it calls"},
-	{"meta/search", "registry registry/rawjson", "reads the catalog only"},
+	{"meta/search", "registry registry/near registry/rawjson", "reads the catalog only"},
 	{"meta/lua", "meta/lua/wire registry registry/rawjson", "scripts run in processes of their own: the interpreter is not in this one"},
 	{"meta/lua/wire", "", "a leaf: both processes import it"},
-	{"meta/lua/interpreter", "meta/lua/wire registry registry/rawjson", "the inside of the other process"},
+	{"meta/lua/interpreter", "meta/lua/wire registry registry/near registry/rawjson", "the inside of the other process"},
 
-	{"tui", "gateway/display registry registry/rawjson tui/content tui/edit tui/filter tui/form tui/keys tui/look", "the screen defines the interfaces that it calls"},
+	{"tui", "gateway/display registry registry/near registry/rawjson tui/content tui/edit tui/filter tui/form tui/keys tui/look", "the screen defines the interfaces that it calls"},
 	{"tui/content", "gateway/display registry/rawjson tui/look", "shows text, wherever it is from"},
 	{"tui/filter", "", "a leaf"},
 	{"tui/edit", "gateway/display tui/look", "holds text, wherever it is typed"},

@@ -290,7 +290,7 @@ func (r *run) hint(message string) string {
 		if slices.Contains(reserved, r.missed) {
 			return fmt.Sprintf("; scripts have no %s", r.missed)
 		}
-		return fmt.Sprintf("; nothing is called %q%s", r.missed, nearestText(r.missed, r.catalog.names(r.main)))
+		return fmt.Sprintf("; nothing is called %q%s", r.missed, meant(r.missed, r.catalog.names(r.main)))
 	}
 	return ""
 }

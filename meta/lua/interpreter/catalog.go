@@ -59,7 +59,7 @@ func (r *run) openCatalog(L *glua.LState) {
 		for _, s := range c.servers {
 			names = append(names, s.name)
 		}
-		L.RaiseError("no server is called %q%s", name, nearestText(name, names))
+		L.RaiseError("no server is called %q%s", name, meant(name, names))
 		return 0
 	}})
 	L.SetGlobal("servers", servers)
@@ -119,7 +119,7 @@ func (c *catalog) tool(L *glua.LState) int {
 	key := keyText(L.Get(2))
 	original, listed := c.find(L, srv, key)
 	if listed == "" {
-		L.RaiseError("server %q has no tool %q%s", srv.name, key, nearestText(key, srv.names()))
+		L.RaiseError("server %q has no tool %q%s", srv.name, key, meant(key, srv.names()))
 	}
 	fn := L.NewFunction(c.run.callTool(srv, original, listed))
 	srv.table.RawSetString(key, fn)

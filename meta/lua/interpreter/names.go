@@ -1,10 +1,10 @@
 package interpreter
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 	"strings"
+
+	"goblin/registry/near"
 )
 
 // reserved are the words that no identifier may be, and the names of Lua's own
@@ -45,54 +45,11 @@ func global(name string) string {
 
 const maxCompared = 2000 // names that a wrong one is compared with
 
-// nearestText names the (at most three) names that look most like a wrong one.
-func nearestText(wrong string, names []string) string {
-	type near struct {
-		name string
-		off  int
-	}
-	limit := min(6, max(1, len(wrong)/3))
-	if len(wrong) > 128 {
-		return ""
-	}
-	var found []near
-	want := strings.ToLower(wrong)
+// meant asks whether one of the names was meant by a wrong one.
+func meant(wrong string, names []string) string {
+	f := near.New(wrong)
 	for _, name := range names[:min(len(names), maxCompared)] {
-		if off := distance(want, strings.ToLower(name)); off <= limit {
-			found = append(found, near{name, off})
-		}
+		f.Try(name, name)
 	}
-	if len(found) == 0 {
-		return ""
-	}
-	slices.SortStableFunc(found, func(a, b near) int { return cmp.Compare(a.off, b.off) })
-	var texts []string
-	for _, f := range found[:min(len(found), 3)] {
-		texts = append(texts, fmt.Sprintf("%q", f.name))
-	}
-	return "; did you mean " + strings.Join(texts, ", ") + "?"
-}
-
-// distance is the number of insertions, deletions and replacements between two
-// names of at most 256 bytes; those that are longer are far from all others.
-func distance(a, b string) int {
-	if len(a) > 256 || len(b) > 256 {
-		return 256
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(diagonal+cost, row[j+1]+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
+	return near.Meant(f.Best()...)
 }

@@ -252,4 +252,3 @@ var arithmetic = map[string]func(a, b float64) float64{
 	"__mod": func(a, b float64) float64 { return a - math.Floor(a/b)*b },
 	"__pow": math.Pow,
 }
-

@@ -1,4 +1,4 @@
-// Package uritemplate recognises the expansions of URI templates (RFC 6570),
+// Package urimatch recognises the expansions of URI templates (RFC 6570),
 // one by one or among many templates.
 //
 // Templates and URIs come from foreign servers. A match takes time in
@@ -11,4 +11,4 @@
 //
 // Matching is generous where the RFC leaves a client room: values need not be
 // percent-encoded, members of a query may come in any order and be absent.
-package uritemplate
+package urimatch

@@ -1,4 +1,4 @@
-package uritemplate
+package urimatch
 
 import (
 	"fmt"
