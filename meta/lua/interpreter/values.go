@@ -34,6 +34,7 @@ func (r *run) value(L *glua.LState, text []byte, depth int) (glua.LValue, error)
 	if depth > maxDepth {
 		return nil, fmt.Errorf("JSON is more than %d deep", maxDepth)
 	}
+	r.check(L)
 	switch text[0] {
 	case '{':
 		t := L.CreateTable(0, 4)
