@@ -328,7 +328,7 @@ func (g *Gateway) slot(r *request) (conn upstream.Conn, release func(), err erro
 		return nil, nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Server '%s' offers no completions", r.server)
 	}
 	if r.modern() && conn.Info().Era == upstream.Legacy {
-		g.lendLevel(r, conn)
+		g.News.Lend(r.Context(), r.Exchange, conn)
 	}
 	release, err = b.Acquire(r.Context(), r.Session())
 	return conn, release, err

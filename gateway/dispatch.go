@@ -19,7 +19,6 @@ import (
 type request struct {
 	*downstream.Exchange
 	gateway *Gateway
-	client  *client
 	server  string          // who was asked, "" for nobody
 	name    string          // tool, prompt or URI as the client sent it
 	target  registry.Target // of a request that is passed on; zero for tasks
@@ -125,7 +124,7 @@ var emptyResult = []byte("{}")
 
 // Handle implements [downstream.Handler].
 func (g *Gateway) Handle(x *downstream.Exchange) {
-	r := &request{Exchange: x, gateway: g, client: g.client(x.Session())}
+	r := &request{Exchange: x, gateway: g}
 	table := methods
 	if r.modern() {
 		table = modernMethods
@@ -144,7 +143,7 @@ func (g *Gateway) Handle(x *downstream.Exchange) {
 		}
 	}
 	if m := r.Modern(); m != nil && m.LogLevel != "" {
-		if _, ok := parseLevel(m.LogLevel); !ok {
+		if _, ok := downstream.ParseLevel(m.LogLevel); !ok {
 			serve = func(_ *Gateway, r *request) { r.fail(unknownLevel(m.LogLevel)) }
 		}
 	}

@@ -18,10 +18,8 @@ import (
 	"context"
 	"log/slog"
 	"reflect"
-	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"goblin/gateway/call"
 	"goblin/gateway/config"
@@ -30,6 +28,7 @@ import (
 	"goblin/gateway/journal"
 	"goblin/gateway/memory"
 	"goblin/gateway/metrics"
+	"goblin/gateway/news"
 	"goblin/gateway/orphans"
 	"goblin/gateway/pins"
 	"goblin/gateway/upstream"
@@ -73,19 +72,14 @@ type Gateway struct {
 	// Servers are those of the config.
 	Servers *fleet.Fleet
 
-	mu      sync.RWMutex
-	clients map[*downstream.Session]*client
-
-	calls         *call.Table
-	levels        levels
-	subscriptions subscriptions
-	listens       listens
-	elicitations  elicitations
-	said          said
-	tokens        tokens
-	tasks         tasks
-	rootNews      rootNews
-	screened      atomic.Int64 // screens whose users can be asked
+	clients      call.Clients
+	calls        *call.Table
+	News         *news.News
+	elicitations elicitations
+	tokens       tokens
+	tasks        tasks
+	rootNews     rootNews
+	screened     atomic.Int64 // screens whose users can be asked
 
 	work sync.WaitGroup // goroutines that outlive the request that caused them
 }
@@ -98,19 +92,24 @@ func New(o Options) *Gateway {
 		journal: &journal.Journal{Registry: o.Registry, Metrics: o.Metrics, Mask: o.Mask},
 		o:       o, reg: o.Registry, log: o.Logger, metrics: o.Metrics,
 		serverInfo: ServerInfo(o.Version),
-		clients:    make(map[*downstream.Session]*client),
 	}
 	g.roots.Store(&o.Config.Gateway.Roots)
 	g.calls = call.NewTable()
-	g.levels.init()
-	g.said.init()
-	g.subscriptions.init()
 	g.tasks.init()
 	g.Servers = fleet.New(fleet.Options{
 		Config: o.Config, Registry: o.Registry, Metrics: o.Metrics, Logger: o.Logger, Version: o.Version, Mask: o.Mask,
 		Children: o.Children, Pins: o.Pins, Memory: o.Memory, Only: o.Only,
-		Handler: relay{g}, Announced: g.said.again, Moved: g.subscriptions.move,
-		Busy: func(s *upstream.Server) bool { return g.calls.Busy(s) || g.tasksOpen(s) },
+		Handler:   relay{g},
+		Announced: func(kind registry.Kind) { g.News.Announced(kind) },
+		Moved:     func(server string, perSession bool) { g.News.Moved(server, perSession) },
+		Busy:      func(s *upstream.Server) bool { return g.calls.Busy(s) || g.tasksOpen(s) },
+	})
+	g.News = news.New(news.Options{
+		Registry: o.Registry, Metrics: o.Metrics, Journal: g.journal, Logger: o.Logger, Mask: o.Mask,
+		Servers: g.Servers, Calls: g.calls, Clients: &g.clients,
+		Find: func(ctx context.Context, uri string) (registry.Target, error) {
+			return g.find(ctx, (*registry.Registry).ResolveResource, uri)
+		},
 	})
 	return g
 }
@@ -138,7 +137,8 @@ func RegistryOptions(cfg *config.Config) registry.Options {
 // Run starts the servers and serves until ctx ends; it returns when every
 // connection is closed and every child process gone.
 func (g *Gateway) Run(ctx context.Context) {
-	g.Servers.Run(ctx, func() { g.notifyChanges(ctx) })
+	g.Servers.Run(ctx, func() { g.News.Run(ctx) })
+	g.News.Wait()
 	g.work.Wait()
 }
 
@@ -155,10 +155,8 @@ func (g *Gateway) Apply(cfg *config.Config) fleet.Change {
 		g.rootsChangedFor(units...)
 	}
 	did := g.Servers.Apply(cfg)
-	g.subscriptions.show.Lock() // or a session that ends now shows a row of theirs
-	defer g.subscriptions.show.Unlock()
+	g.News.Removed(did.Removed)
 	for _, name := range did.Removed {
-		g.metrics.Forget(name)
 		if g.o.Pins != nil {
 			g.o.Pins.Forget(name)
 		}
@@ -166,89 +164,21 @@ func (g *Gateway) Apply(cfg *config.Config) fleet.Change {
 	return did
 }
 
-// client is what the gateway keeps of a session.
-type client struct {
-	session *downstream.Session
-	since   time.Time
-	met     atomic.Bool // a stateless request was noted
-
-	mu    sync.Mutex
-	level logLevel // what logging/setLevel asked for; unset before that
-	// seen is, per kind, the version of the list that the client knows or was
-	// told of, 0 for none.
-	seen [registry.Kinds]uint64
-}
-
-// listed notes the version of a list that the client got. Only the first
-// counts: it is not told of what it has from the start, but of every change
-// after that, even if it happened to look before it was told.
-func (c *client) listed(k registry.Kind, version uint64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.seen[k] == 0 {
-		c.seen[k] = version
-	}
-}
-
-// told notes a version that the client is told of, and reports whether that
-// is news.
-func (c *client) told(k registry.Kind, version uint64) (news bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	news = c.seen[k] != version
-	c.seen[k] = version
-	return news
-}
-
-func (g *Gateway) client(s *downstream.Session) *client {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	return g.clients[s]
-}
-
-func (g *Gateway) allClients() []*client {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	all := make([]*client, 0, len(g.clients))
-	for _, c := range g.clients {
-		all = append(all, c)
-	}
-	return all
-}
-
-// SessionInfo is a client session and when it began.
-type SessionInfo struct {
-	*downstream.Session
-	Since time.Time
-}
-
 // Sessions are the open client sessions, the oldest first.
-func (g *Gateway) Sessions() []SessionInfo {
-	var open []SessionInfo
-	for _, c := range g.allClients() {
-		open = append(open, SessionInfo{c.session, c.since})
-	}
-	slices.SortFunc(open, func(a, b SessionInfo) int { return a.Since.Compare(b.Since) })
-	return open
-}
+func (g *Gateway) Sessions() []*downstream.Session { return g.clients.All() }
 
 // Opened implements [downstream.Handler].
 func (g *Gateway) Opened(s *downstream.Session) {
-	c := &client{session: s, since: time.Now(), level: levelUnset}
-	g.mu.Lock()
-	g.clients[s] = c
-	g.mu.Unlock()
-	g.showSession(c)
+	g.clients.Open(s)
+	g.News.Opened(s)
+	g.showSession(s)
 	g.metrics.Session(s.Transport(), 1)
 	g.log.Debug("Session opened", "session", s.ID(), "transport", s.Transport())
 }
 
 // Closed implements [downstream.Handler]: what the session held is given back.
 func (g *Gateway) Closed(s *downstream.Session) {
-	g.mu.Lock()
-	c := g.clients[s]
-	delete(g.clients, s)
-	g.mu.Unlock()
+	g.clients.Close(s)
 	g.reg.DropSession(s.ID())
 	g.metrics.Session(s.Transport(), -1)
 	g.log.Debug("Session closed", "session", s.ID(), "client", s.Name())
@@ -261,14 +191,14 @@ func (g *Gateway) Closed(s *downstream.Session) {
 		g.screened.Add(-1)
 	}
 	g.work.Go(func() {
-		g.releaseSubscriptions(holder{session: s})
+		g.News.Closed(s)
 		for _, b := range g.Servers.All() {
 			if b.PerSession() {
 				b.EndUnit(s.Unit())
 			}
 		}
-		if c != nil && c.wants() != levelUnset {
-			g.levelsChanged()
+		if s.Level() != downstream.LevelUnset {
+			g.News.LevelsChanged()
 		}
 	})
 }

@@ -46,9 +46,7 @@ func (g *Gateway) initialize(r *request) {
 			}
 		})
 	}
-	if r.client != nil {
-		g.showSession(r.client)
-	}
+	g.showSession(r.Session())
 
 	result := append(make([]byte, 0, 1024), `{"protocolVersion":`...)
 	result = rawjson.AppendString(result, protocol)

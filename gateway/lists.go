@@ -28,7 +28,7 @@ func lister(kind registry.Kind, member string) method {
 			return
 		}
 		if cursor == "" && !r.modern() { // stateless clients are told by their listens
-			r.client.listed(kind, snapshot.Version(kind))
+			g.News.Listed(r.Session(), kind, snapshot.Version(kind))
 		}
 		// What is around the entries; they themselves are not copied.
 		around := append(open[:len(open):len(open)], ']')

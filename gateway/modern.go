@@ -46,8 +46,8 @@ func (g *Gateway) discover(r *request) {
 
 // met notes who sends stateless requests on a session, for those who look.
 func (g *Gateway) met(r *request) {
-	if r.client != nil && r.client.met.CompareAndSwap(false, true) && r.Session().Meet(r.Modern()) {
-		g.showSession(r.client)
+	if r.Session().Meet(r.Modern()) {
+		g.showSession(r.Session())
 	}
 }
 

@@ -28,11 +28,11 @@ func (g *Gateway) stampModern(r *request, conn upstream.Conn, c *upstream.Call) 
 	case r.modern():
 		c.LogLevel = r.Modern().LogLevel
 	case info.Has("logging"):
-		wanted := defaultLevel
-		if r.client != nil && r.client.wants() != levelUnset {
-			wanted = r.client.wants()
+		wanted := r.Session().Level()
+		if wanted == downstream.LevelUnset {
+			wanted = downstream.LevelInfo
 		}
-		c.LogLevel = levelNames[wanted]
+		c.LogLevel = downstream.Levels[wanted]
 	}
 }
 
@@ -118,13 +118,4 @@ func (g *Gateway) fromModern(r *request, server, name string, object []byte) []b
 		}
 	}
 	return object
-}
-
-// restoreWidth is how many subscriptions are restored side by side. A modern
-// backend is asked for all that come together at once.
-func restoreWidth(conn upstream.Conn) int {
-	if conn.Info().Era == upstream.Modern {
-		return 256
-	}
-	return 8
 }

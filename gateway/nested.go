@@ -86,7 +86,7 @@ func (g *Gateway) Ask(ctx context.Context, method string, params []byte) (result
 		return nil, context.Cause(ctx)
 	}
 	x := o.request.Nested(ctx, method, withProgress(params))
-	r := &request{Exchange: &x.Exchange, gateway: g, client: g.client(x.Session()), outer: o}
+	r := &request{Exchange: &x.Exchange, gateway: g, outer: o}
 	g.serveNested(serve, r)
 	switch reply := x.Answer(); {
 	case ctx.Err() != nil:

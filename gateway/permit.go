@@ -22,9 +22,3 @@ func forbidden(t registry.Target, name string) error {
 	}
 	return e
 }
-
-// watchable is permitted for a row of subscriptions.
-func (g *Gateway) watchable(key subscriptionKey) bool {
-	b := g.Servers.Get(key.server)
-	return b == nil || b.Permits(registry.Resource, key.uri)
-}

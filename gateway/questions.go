@@ -79,7 +79,7 @@ func (g *Gateway) inquire(ctx context.Context, q *inquiry, c *upstream.Call) (
 			who = nobody{}
 		}
 	case len(q.causes) == 0:
-		if session = g.owner(q.conn); session != nil {
+		if session = g.clients.Owner(q.conn); session != nil {
 			who = session
 		}
 	}
@@ -289,9 +289,9 @@ func asksUser(s *downstream.Session) bool { return isScreen(s) && s.Can("elicita
 
 // screens are the sessions of open screens whose users can answer a question.
 func (g *Gateway) screens(capability string, params []byte) (open []*downstream.Session) {
-	for _, c := range g.allClients() {
-		if isScreen(c.session) && c.session.Ready() && lacks(c.session, capability, params) == nil {
-			open = append(open, c.session)
+	for _, s := range g.clients.All() {
+		if isScreen(s) && s.Ready() && lacks(s, capability, params) == nil {
+			open = append(open, s)
 		}
 	}
 	return open

@@ -2,11 +2,9 @@ package gateway
 
 import (
 	"context"
-	"log/slog"
 	"slices"
 
 	"goblin/gateway/call"
-	"goblin/gateway/downstream"
 	"goblin/gateway/upstream"
 	"goblin/registry"
 )
@@ -17,25 +15,20 @@ type relay struct{ *Gateway }
 // Opened implements [upstream.Handler].
 func (g relay) Opened(s *upstream.Server, conn upstream.Conn) {
 	g.calls.Open(s, conn)
-	g.levels.opened(s.Name(), conn)
+	g.News.Connected(s, conn)
 }
 
 // Ready implements [upstream.Handler]: a new connection is told what the one
 // before it knew.
 func (g relay) Ready(ctx context.Context, s *upstream.Server, conn upstream.Conn) {
-	if l := g.levels.get(conn); l != nil {
-		g.tellLevel(ctx, l)
-	}
-	g.reopen(ctx, s, conn)
-	g.restore(ctx, s.Name(), conn)
+	g.News.Restore(ctx, s, conn)
 }
 
 // Down implements [upstream.Handler].
 func (g relay) Down(s *upstream.Server, conn upstream.Conn) {
 	g.calls.Close(conn)
-	g.levels.closed(conn)
 	g.tasks.drop(conn)
-	g.lapse(conn)
+	g.News.Disconnected(conn)
 }
 
 // Notification implements [upstream.Handler].
@@ -46,12 +39,9 @@ func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.
 	}
 	switch method {
 	case "notifications/resources/updated":
-		if !g.current(s) {
-			return // its successor watches
-		}
-		g.updated(s.Name(), conn, params)
+		g.News.Updated(s, conn, params)
 	case "notifications/message":
-		g.message(s.Name(), conn, c, params)
+		g.News.Message(s.Name(), conn, c, params)
 	case "notifications/elicitation/complete":
 		g.elicited(s.Name(), conn, c, params)
 	case "notifications/tasks":
@@ -72,45 +62,12 @@ func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.
 			}
 			return
 		}
-		session := g.owner(conn)
+		session := g.clients.Owner(conn)
 		g.journal.Notification(registry.ToClient, session, s.Name(), method, "", params)
 		if session != nil {
 			session.Relay(s.Name(), method, params)
 			return
 		}
 		g.log.Debug("Notification of unknown cause dropped", "server", s.Name(), "method", method)
-	}
-}
-
-// current reports whether a server was not replaced since.
-func (g *Gateway) current(s *upstream.Server) bool {
-	b := g.Servers.Get(s.Name())
-	return b != nil && b.Server == s
-}
-
-// owner is the session that a connection belongs to alone; nil when it is
-// shared.
-func (g *Gateway) owner(conn upstream.Conn) *downstream.Session {
-	if conn.Unit() == "" {
-		return nil
-	}
-	for _, c := range g.allClients() {
-		if c.session.Unit() == conn.Unit() && c.session.Protocol() != "" {
-			return c.session
-		}
-	}
-	return nil // or a stateless client's, which nothing can be sent to
-}
-
-func slogLevel(l logLevel) slog.Level {
-	switch {
-	case l <= 0:
-		return slog.LevelDebug
-	case l <= 2:
-		return slog.LevelInfo
-	case l == 3:
-		return slog.LevelWarn
-	default:
-		return slog.LevelError
 	}
 }

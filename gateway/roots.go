@@ -36,8 +36,8 @@ func rooted(s *downstream.Session) bool {
 func (g *Gateway) unitedRoots(ctx context.Context, q *inquiry) ([]byte, *jsonrpc.Error) {
 	var asked []*downstream.Session
 	for _, s := range g.Sessions() {
-		if s.Ready() && rooted(s.Session) {
-			asked = append(asked, s.Session)
+		if s.Ready() && rooted(s) {
+			asked = append(asked, s)
 		}
 	}
 	if len(asked) == 0 {

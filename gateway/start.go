@@ -74,7 +74,7 @@ func (g *Gateway) Start(x *downstream.Exchange, burst *jsonrpc.Burst) bool {
 		return false
 	}
 	s := &started{
-		request: request{Exchange: x, gateway: g, client: g.client(x.Session()), server: t.Server, name: name},
+		request: request{Exchange: x, gateway: g, server: t.Server, name: name},
 		plain:   p, target: t, conn: conn,
 	}
 	r := &s.request

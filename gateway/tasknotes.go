@@ -72,9 +72,9 @@ func (g *Gateway) deliverTask(own *task, n taskNotice) {
 		return
 	}
 	if n.method == "notifications/message" {
-		level := levelOf(n.params)
-		g.journal.Log(own.server, slogLevel(level), n.params)
-		if to := g.client(own.owner); to == nil || level < to.wants() {
+		level := downstream.LevelOf(n.params)
+		g.journal.Log(own.server, level.Slog(), n.params)
+		if level < own.owner.Level() {
 			return
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"goblin/gateway/downstream"
 	"goblin/gateway/journal"
 	"goblin/registry"
 	"goblin/registry/rawjson"
@@ -32,8 +33,7 @@ func withdrawn(ctx context.Context, err error) bool {
 }
 
 // showSession writes a session to where screens see it.
-func (g *Gateway) showSession(c *client) {
-	s := c.session
+func (g *Gateway) showSession(s *downstream.Session) {
 	protocol, info := s.Peer()
 	name := info.Name
 	if s.Stateless() {
@@ -41,7 +41,7 @@ func (g *Gateway) showSession(c *client) {
 	}
 	g.reg.SetSession(registry.Session{
 		ID: s.ID(), Transport: s.Transport(), Client: name, ClientTitle: info.Title,
-		Version: info.Version, Protocol: protocol, Screen: s.Transport() == ScreenTransport, Since: c.since,
+		Version: info.Version, Protocol: protocol, Screen: s.Transport() == ScreenTransport, Since: s.Since(),
 	})
 }
 

@@ -54,6 +54,8 @@ type Session struct {
 	starter   Starter               // the handler, if it is one; else nil
 	hello     atomic.Pointer[hello] // nil before SetInitialized
 	chatter   chatters
+	level     atomic.Int32 // above LevelUnset
+	since     time.Time
 	askTurn   chan struct{} // capacity one: held by who waits for room to ask
 
 	mu          sync.Mutex
@@ -66,7 +68,6 @@ type Session struct {
 	initialized bool
 	isReady     bool
 	met         *hello // what the first stateless request said
-	data        any
 }
 
 // hello is what the handshake said.
@@ -89,6 +90,7 @@ const (
 func newSession(ctx context.Context, opt *Options, transport string) *Session {
 	s := &Session{
 		id:        randomID(),
+		since:     time.Now(),
 		transport: transport,
 		opt:       opt,
 		inFlight:  make(map[string]*Exchange),
@@ -133,6 +135,9 @@ func (s *Session) ID() string { return s.id }
 
 // Transport is "stdio", "socket", "http" or, inside this process, "screen".
 func (s *Session) Transport() string { return s.transport }
+
+// Since is when the session began.
+func (s *Session) Since() time.Time { return s.since }
 
 // Context ends when the session ends; its cause says why.
 func (s *Session) Context() context.Context { return s.ctx }
@@ -258,20 +263,6 @@ func (s *Session) markReady() {
 		s.isReady = true
 		close(s.ready)
 	}
-}
-
-// Set stores the handler's state of this session.
-func (s *Session) Set(data any) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.data = data
-}
-
-// Data is what Set stored last, nil at first.
-func (s *Session) Data() any {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.data
 }
 
 // Unsent is how many bytes wait for the client.

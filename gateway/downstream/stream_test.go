@@ -113,9 +113,6 @@ func TestSessionKnowsItsClient(t *testing.T) {
 	c.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	<-s.Initialized()
 	require.True(t, s.Ready())
-
-	s.Set(42)
-	require.Equal(t, 42, s.Data())
 }
 
 func TestARequestAfterTheHandshakeMakesASessionReady(t *testing.T) {

@@ -21,9 +21,9 @@ func (i *Instance) Status() control.Status {
 		info := c.Client()
 		row := control.Session{
 			ID: c.ID(), Transport: c.Transport(), Client: info.Name, Version: info.Version,
-			Protocol: c.Protocol(), Since: c.Since,
+			Protocol: c.Protocol(), Since: c.Since(),
 		}
-		if at, ok := i.screens.Load(c.Session); ok {
+		if at, ok := i.screens.Load(c); ok {
 			row.Screen = at.(func() control.Screen)()
 		}
 		s.Sessions = append(s.Sessions, row)

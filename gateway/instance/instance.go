@@ -307,7 +307,7 @@ func (i *Instance) sessionOptions() downstream.Options {
 	return downstream.Options{
 		Handler: i.gateway,
 		Order:   gateway.Order,
-		Spared:  i.gateway.Spared,
+		Spared:  i.gateway.News.Spared,
 		Logger:  i.o.Logger,
 		Limits:  downstream.Limits{Frame: l.Frame, Unsent: l.Unsent, Sessions: l.Sessions, Depth: l.Depth},
 		Memory:  i.memory,

@@ -1,4 +1,4 @@
-package gateway
+package news
 
 import (
 	"context"
@@ -30,10 +30,10 @@ var listNotices = []struct {
 	{"notifications/resources/list_changed", []registry.Kind{registry.Resource, registry.Template}},
 }
 
-// notifyChanges tells sessions of changed lists until ctx ends: each of those
+// Run tells sessions of changed lists until ctx ends: each of those
 // that differ from what it listed or was told of last.
-func (g *Gateway) notifyChanges(ctx context.Context) {
-	changes := g.reg.Watch(ctx, lists, registry.Servers)
+func (n *News) Run(ctx context.Context) {
+	changes := n.o.Registry.Watch(ctx, lists, registry.Servers)
 	for {
 		select {
 		case change, open := <-changes:
@@ -41,25 +41,25 @@ func (g *Gateway) notifyChanges(ctx context.Context) {
 				return
 			}
 			if change&registry.Servers != 0 {
-				g.serversChanged()
+				n.serversChanged()
 			}
 			if change&lists == 0 {
 				continue
 			}
-		case <-g.said.wake:
+		case <-n.said.wake:
 		}
 		// While servers start, lists wait for them: one notice when they are
 		// whole serves clients better than one per server.
-		g.Servers.AwaitLists(ctx)
-		if !g.settle(ctx, changes) {
+		n.o.Servers.AwaitLists(ctx)
+		if !n.settle(ctx, changes) {
 			return
 		}
-		g.announce(g.reg.Load())
+		n.announce(n.o.Registry.Load())
 	}
 }
 
 // settle waits until changes pause; it reports false when ctx has ended.
-func (g *Gateway) settle(ctx context.Context, changes <-chan registry.Changes) bool {
+func (n *News) settle(ctx context.Context, changes <-chan registry.Changes) bool {
 	limit := time.NewTimer(changeLimit)
 	defer limit.Stop()
 	quiet := time.NewTimer(changeQuiet)
@@ -71,7 +71,7 @@ func (g *Gateway) settle(ctx context.Context, changes <-chan registry.Changes) b
 				return false
 			}
 			if change&registry.Servers != 0 {
-				g.serversChanged()
+				n.serversChanged()
 			}
 			if change&lists != 0 {
 				quiet.Reset(changeQuiet)
@@ -86,30 +86,23 @@ func (g *Gateway) settle(ctx context.Context, changes <-chan registry.Changes) b
 	}
 }
 
-func (g *Gateway) announce(now *registry.Snapshot) {
-	clients, open, said := g.allClients(), g.listens.open(), g.said.counts()
-	for i, n := range listNotices {
+func (n *News) announce(now *registry.Snapshot) {
+	open, said := n.listens.open(), n.said.counts()
+	for i, l := range listNotices {
 		var to []journal.Receiver
-		for _, c := range clients {
-			if !c.session.Ready() {
-				continue
-			}
-			news := false
-			for _, k := range n.kinds {
-				news = c.told(k, now.Version(k)) || news
-			}
-			if news {
-				c.session.Merge(n.method, n.method, nil)
-				to = append(to, journal.Receiver{Session: c.session})
+		for _, s := range n.o.Clients.All() {
+			if s.Ready() && n.notified(s, l.kinds, now) {
+				s.Merge(l.method, l.method, nil)
+				to = append(to, journal.Receiver{Session: s})
 			}
 		}
-		for _, l := range open {
-			if l.wants[i] && l.told(n.kinds, now, said) {
-				l.changed(n.method)
-				to = append(to, journal.Receiver{Session: l.r.Session()})
+		for _, other := range open {
+			if other.wants[i] && other.notified(l.kinds, now, said) {
+				other.changed(l.method)
+				to = append(to, journal.Receiver{Session: other.x.Session()})
 			}
 		}
-		g.journal.Broadcast("", n.method, "", nil, to)
+		n.o.Journal.Broadcast("", l.method, "", nil, to)
 	}
 }
 
@@ -123,8 +116,6 @@ type said struct {
 	mu sync.Mutex
 	of [registry.Kinds]uint64
 }
-
-func (s *said) init() { s.wake = make(chan struct{}, 1) }
 
 // again is called by servers' connections.
 func (s *said) again(k registry.Kind) {
@@ -146,6 +137,6 @@ func (s *said) counts() [registry.Kinds]uint64 {
 const serversURI = "goblin://servers"
 
 // serversChanged tells those who watch the servers' state.
-func (g *Gateway) serversChanged() {
-	g.tellSubscribers(subscriptionKey{server: registry.Local, uri: serversURI}, rawjson.Object("uri", serversURI))
+func (n *News) serversChanged() {
+	n.tellSubscribers(subscriptionKey{server: registry.Local, uri: serversURI}, rawjson.Object("uri", serversURI))
 }

@@ -1,4 +1,4 @@
-package gateway
+package news
 
 import (
 	"context"
@@ -18,51 +18,6 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// logLevel orders the levels of RFC 5424 as MCP names them; levelUnset sorts
-// below all, so a session that set none gets whatever servers send.
-type logLevel int
-
-const levelUnset logLevel = -1
-
-// levelNever is above all levels, also above unknown ones.
-var levelNever = logLevel(len(levelNames) + 1)
-
-var levelNames = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
-
-// levelWarning is that of what Goblin itself says to clients.
-const levelWarning logLevel = 3
-
-func parseLevel(name string) (logLevel, bool) {
-	i := slices.Index(levelNames, name)
-	return logLevel(i), i >= 0
-}
-
-// wants is the level that the client asked for.
-func (c *client) wants() logLevel {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.level
-}
-
-func (c *client) want(l logLevel) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.level = l
-}
-
-// wantsFor is the level that holds for one request: of a stateless client its
-// own, and without one nothing at all.
-func (c *client) wantsFor(x *downstream.Exchange) logLevel {
-	m := x.Modern()
-	if m == nil {
-		return c.wants()
-	}
-	if l, ok := parseLevel(m.LogLevel); ok {
-		return l
-	}
-	return levelNever
-}
-
 // levels are the log levels that servers were told, by connection.
 type levels struct {
 	mu sync.Mutex
@@ -78,8 +33,6 @@ type level struct {
 	waiting atomic.Bool // somebody waits for turn, and will tell the newest
 	loan    loan
 }
-
-func (t *levels) init() { t.of = make(map[upstream.Conn]*level) }
 
 func (t *levels) opened(server string, conn upstream.Conn) {
 	t.mu.Lock()
@@ -113,7 +66,7 @@ func (t *levels) all() []*level {
 // know levels of connections only, so one lasts a little longer than they.
 type loan struct {
 	mu    sync.Mutex
-	level logLevel
+	level downstream.Level
 	until time.Time
 	timer *time.Timer
 }
@@ -123,7 +76,7 @@ const loanTime = 30 * time.Second
 
 // raise notes a request's level; it reports whether the server must be told.
 // over is called when nobody wants it any more.
-func (b *loan) raise(level logLevel, over func()) bool {
+func (b *loan) raise(level downstream.Level, over func()) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
@@ -141,7 +94,7 @@ func (b *loan) raise(level logLevel, over func()) bool {
 }
 
 // current is the level lent, false for none.
-func (b *loan) current() (logLevel, bool) {
+func (b *loan) current() (downstream.Level, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.level, time.Now().Before(b.until)
@@ -155,61 +108,36 @@ func (b *loan) stop() {
 	}
 }
 
-// lendLevel makes a server log as a stateless request wants it, before that
+// Lend makes a server log as a stateless request wants it, before that
 // request is sent.
-func (g *Gateway) lendLevel(r *request, conn upstream.Conn) {
-	level, ok := parseLevel(r.Modern().LogLevel)
-	l := g.levels.get(conn)
+func (n *News) Lend(ctx context.Context, x *downstream.Exchange, conn upstream.Conn) {
+	level, ok := downstream.ParseLevel(x.Modern().LogLevel)
+	l := n.levels.get(conn)
 	if !ok || l == nil || !conn.Info().Has("logging") {
 		return
 	}
 	over := func() {
 		if conn.Err() == nil {
-			g.tellLevel(context.Background(), l)
+			n.tellLevel(context.Background(), l)
 		}
 	}
 	if l.loan.raise(level, over) {
-		g.tellLevel(r.Context(), l)
+		n.tellLevel(ctx, l)
 	}
 }
-
-func unknownLevel(name string) error {
-	return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: unknown level %q; known are %s", name, list(levelNames))
-}
-
-// setLevel keeps a session's level; backends get the least of all sessions'.
-func (g *Gateway) setLevel(r *request) {
-	name, _, err := stringMember(r.Params(), "level")
-	if err != nil {
-		r.fail(err)
-		return
-	}
-	level, ok := parseLevel(name)
-	if !ok {
-		r.fail(unknownLevel(name))
-		return
-	}
-	r.client.want(level)
-	g.levelsChanged()
-	r.reply(emptyResult)
-}
-
-// defaultLevel is what a session gets that set none, as far as others make a
-// level necessary at all.
-const defaultLevel logLevel = 1 // info
 
 // level is the least level that sessions want; set is false when none of them
 // set one.
-func (g *Gateway) level() (least logLevel, set bool) {
-	least = levelUnset
-	for _, c := range g.allClients() {
-		l := c.wants()
-		if l == levelUnset {
-			l = defaultLevel
+func (n *News) level() (least downstream.Level, set bool) {
+	least = downstream.LevelUnset
+	for _, s := range n.o.Clients.All() {
+		l := s.Level()
+		if l == downstream.LevelUnset {
+			l = downstream.LevelInfo
 		} else {
 			set = true
 		}
-		if least == levelUnset || l < least {
+		if least == downstream.LevelUnset || l < least {
 			least = l
 		}
 	}
@@ -224,19 +152,19 @@ const (
 	levelPatience = time.Second
 )
 
-// levelsChanged tells every connected backend its level, each in a goroutine
+// LevelsChanged tells every connected backend its level, each in a goroutine
 // of its own, and returns when all know it or after levelPatience.
-func (g *Gateway) levelsChanged() {
+func (n *News) LevelsChanged() {
 	var told sync.WaitGroup
-	for _, l := range g.levels.all() {
+	for _, l := range n.levels.all() {
 		told.Add(1)
-		g.work.Go(func() {
+		n.work.Go(func() {
 			defer told.Done()
-			g.tellLevel(context.Background(), l)
+			n.tellLevel(context.Background(), l)
 		})
 	}
 	all := make(chan struct{})
-	g.work.Go(func() {
+	n.work.Go(func() {
 		told.Wait()
 		close(all)
 	})
@@ -248,23 +176,21 @@ func (g *Gateway) levelsChanged() {
 
 // levelFor is what a connection is asked for: its session's level, or the
 // least of all sessions' when they share it.
-func (g *Gateway) levelFor(conn upstream.Conn) (level logLevel, set bool) {
+func (n *News) levelFor(conn upstream.Conn) (level downstream.Level, set bool) {
 	if conn.Unit() == "" {
-		return g.level()
+		return n.level()
 	}
-	if s := g.owner(conn); s != nil {
-		if c := g.client(s); c != nil {
-			return c.wants(), c.wants() != levelUnset
-		}
+	if s := n.o.Clients.Owner(conn); s != nil {
+		return s.Level(), s.Level() != downstream.LevelUnset
 	}
-	return levelUnset, false
+	return downstream.LevelUnset, false
 }
 
 // tellLevel asks a backend for messages of its level and above. The level is
 // determined when the backend's turn comes, so the last one told is the
 // newest. A backend that was told one is told the default when nobody wants
 // it any more; one that never was is left alone.
-func (g *Gateway) tellLevel(ctx context.Context, l *level) {
+func (n *News) tellLevel(ctx context.Context, l *level) {
 	if info := l.conn.Info(); !info.Has("logging") || info.Era == upstream.Modern {
 		return // a modern one is told with each request
 	}
@@ -274,10 +200,10 @@ func (g *Gateway) tellLevel(ctx context.Context, l *level) {
 	l.turn.Lock()
 	defer l.turn.Unlock()
 	l.waiting.Store(false)
-	level, set := g.levelFor(l.conn)
+	level, set := n.levelFor(l.conn)
 	if lent, ok := l.loan.current(); ok {
-		if !set && level == levelUnset {
-			level = defaultLevel // of the sessions that set none
+		if !set && level == downstream.LevelUnset {
+			level = downstream.LevelInfo // of the sessions that set none
 		}
 		level, set = min(level, lent), true
 	}
@@ -285,58 +211,57 @@ func (g *Gateway) tellLevel(ctx context.Context, l *level) {
 		if !l.set {
 			return
 		}
-		level = defaultLevel
+		level = downstream.LevelInfo
 	}
 	l.set = set
 	ctx, cancel := context.WithTimeout(ctx, levelTimeout)
 	defer cancel()
 	reply, err := l.conn.Call(&upstream.Call{
-		Context: ctx, Method: "logging/setLevel", Params: rawjson.Object("level", levelNames[level]),
+		Context: ctx, Method: "logging/setLevel", Params: rawjson.Object("level", downstream.Levels[level]),
 	})
 	if err == nil && reply.Error != nil {
 		err = jsonrpc.ParseErrorObject(reply.Error)
 	}
 	if err != nil {
-		g.log.Warn("Log level not set", "server", l.server, "err", err)
+		n.o.Logger.Warn("Log level not set", "server", l.server, "err", err)
 	}
 }
 
-// message delivers a log line: to the request that caused it, else to every
+// Message delivers a log line: to the request that caused it, else to every
 // session that the connection serves, each by its own level. A modern backend
 // logs only for requests that ask for it, and a line of which it is not certain
 // whose it is goes to the journal alone.
-func (g *Gateway) message(server string, conn upstream.Conn, c *upstream.Call, params []byte) {
-	level := levelOf(params)
-	g.journal.Log(server, slogLevel(level), params)
-	causes, certain := g.calls.Causes(conn, c)
+func (n *News) Message(server string, conn upstream.Conn, c *upstream.Call, params []byte) {
+	level := downstream.LevelOf(params)
+	n.o.Journal.Log(server, level.Slog(), params)
+	causes, certain := n.o.Calls.Causes(conn, c)
 	modern := conn.Info().Era == upstream.Modern
 	if modern && c == nil {
 		causes = slices.DeleteFunc(causes, func(x *call.Under) bool {
-			asked, ok := parseLevel(x.Call.LogLevel)
+			asked, ok := downstream.ParseLevel(x.Call.LogLevel)
 			return !ok || level < asked
 		})
-		certain = g.calls.OneClients(conn, causes)
+		certain = n.o.Calls.OneClients(conn, causes)
 	}
 	switch {
 	case certain:
-		g.messageTo(server, causes, level, params)
+		n.messageTo(server, causes, level, params)
 	case !modern:
-		g.messageToAll(server, conn, level, params)
+		n.messageToAll(server, conn, level, params)
 	}
 }
 
 // messageTo delivers a log line on the stream of the newest of one client's
 // requests that wants it.
-func (g *Gateway) messageTo(server string, causes []*call.Under, level logLevel, params []byte) {
+func (n *News) messageTo(server string, causes []*call.Under, level downstream.Level, params []byte) {
 	for _, x := range slices.Backward(causes) {
 		at := x.Exchange
-		to := g.client(at.Session())
-		if to == nil || level < to.wantsFor(at) {
+		if level < at.Level() {
 			continue
 		}
 		if mark, sent := at.Relay(server, "", "notifications/message", params); sent { // one that is answered meanwhile is none
 			call.Behind(causes, mark)
-			g.journal.Notification(registry.ToClient, to.session, server, "notifications/message", "", params)
+			n.o.Journal.Notification(registry.ToClient, at.Session(), server, "notifications/message", "", params)
 			return
 		}
 	}
@@ -344,12 +269,12 @@ func (g *Gateway) messageTo(server string, causes []*call.Under, level logLevel,
 
 // Spared tells a client that did not read, once it does, that it missed what
 // servers said meanwhile. It is [downstream.Options].Spared.
-func (g *Gateway) Spared(s *downstream.Session, server string, n uint64) {
-	g.log.Warn("Notifications left out: the client does not read as fast as they come", "session", s.ID(), "client", s.Name(), "of", server, "count", n)
-	if c := g.client(s); c == nil || !s.Ready() || levelWarning < c.wants() {
+func (n *News) Spared(s *downstream.Session, server string, count uint64) {
+	n.o.Logger.Warn("Notifications left out: the client does not read as fast as they come", "session", s.ID(), "client", s.Name(), "of", server, "count", count)
+	if !s.Ready() || downstream.LevelWarning < s.Level() {
 		return
 	}
-	text := strconv.FormatUint(n, 10) + " notifications"
+	text := strconv.FormatUint(count, 10) + " notifications"
 	if server != "" {
 		text += " of server " + server
 	}
@@ -357,24 +282,14 @@ func (g *Gateway) Spared(s *downstream.Session, server string, n uint64) {
 	s.Notify("notifications/message", rawjson.Object("level", "warning", "logger", "goblin", "data", text))
 }
 
-func (g *Gateway) messageToAll(server string, conn upstream.Conn, level logLevel, params []byte) {
+func (n *News) messageToAll(server string, conn upstream.Conn, level downstream.Level, params []byte) {
 	var receivers []journal.Receiver
-	for _, to := range g.allClients() {
-		mine := conn.Unit() == "" || conn.Unit() == to.session.Unit()
-		if mine && to.session.Ready() && level >= to.wants() {
-			to.session.Relay(server, "notifications/message", params)
-			receivers = append(receivers, journal.Receiver{Session: to.session})
+	for _, to := range n.o.Clients.All() {
+		mine := conn.Unit() == "" || conn.Unit() == to.Unit()
+		if mine && to.Ready() && level >= to.Level() {
+			to.Relay(server, "notifications/message", params)
+			receivers = append(receivers, journal.Receiver{Session: to})
 		}
 	}
-	g.journal.Broadcast(server, "notifications/message", "", params, receivers)
-}
-
-// levelOf reads the level of notifications/message; unknown ones count as
-// the highest, so that nothing is lost.
-func levelOf(params []byte) logLevel {
-	name, _ := rawjson.String(rawjson.Get(params, "level"))
-	if l, ok := parseLevel(name); ok {
-		return l
-	}
-	return logLevel(len(levelNames))
+	n.o.Journal.Broadcast(server, "notifications/message", "", params, receivers)
 }

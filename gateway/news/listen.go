@@ -1,6 +1,7 @@
-package gateway
+package news
 
 import (
+	"context"
 	"slices"
 	"sync"
 
@@ -22,8 +23,8 @@ const maxListens = 256
 // listen is one subscriptions/listen of a stateless client (2026-07-28): a
 // stream of the notices that it asked for, until the client ends it.
 type listen struct {
-	g     *Gateway
-	r     *request
+	n     *News
+	x     *downstream.Exchange
 	wants []bool // of listNotices
 	uris  []string
 
@@ -39,7 +40,7 @@ type listen struct {
 func (l *listen) unsent() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.r.Unsent() + l.bytes
+	return l.x.Unsent() + l.bytes
 }
 
 type notice struct {
@@ -57,10 +58,10 @@ type listens struct {
 func (t *listens) add(l *listen) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if s := l.r.Session(); !s.Stateless() {
+	if s := l.x.Session(); !s.Stateless() {
 		n := 0
 		for other := range t.all {
-			if other.r.Session() == s {
+			if other.x.Session() == s {
 				n++
 			}
 		}
@@ -94,46 +95,46 @@ func (t *listens) open() []*listen {
 // filters are the members of a listen's filter that stand for listNotices.
 var filters = []string{"toolsListChanged", "promptsListChanged", "resourcesListChanged"}
 
-// listen serves until the client ends the request, or the session ends.
-func (g *Gateway) listen(r *request) {
-	l, err := g.newListen(r)
+// Listen serves a subscriptions/listen until the client ends the request, or the
+// session ends, and returns its result. acknowledged is called when the client knows
+// what the listen delivers.
+func (n *News) Listen(x *downstream.Exchange, acknowledged func()) ([]byte, error) {
+	l, err := n.newListen(x)
 	if err != nil {
-		r.fail(err)
-		return
+		return nil, err
 	}
 	if !l.begin() {
-		r.fail(jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Too many listens at a time; at most %d", maxListens))
-		return
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Too many listens at a time; at most %d", maxListens)
 	}
-	me := holder{r.Session(), l}
+	me := holder{x.Session(), l}
 	defer func() {
-		g.listens.remove(l)
+		n.listens.remove(l)
 		if len(l.uris) > 0 {
-			g.work.Go(func() { g.releaseSubscriptions(me) })
+			n.work.Go(func() { n.releaseAll(me) })
 		}
 	}()
-	honoured := g.watchAll(r, me, l.uris)
-	if r.Context().Err() == nil {
-		g.acknowledge(l, honoured)
+	honoured := n.watchAll(x.Context(), me, l.uris)
+	if x.Context().Err() == nil {
+		n.acknowledge(l, honoured, acknowledged)
 	}
 	if len(honoured) > 0 || slices.Contains(l.wants, true) {
 		select {
-		case <-r.Context().Done():
-		case <-r.Session().Stopping():
+		case <-x.Context().Done():
+		case <-x.Session().Stopping():
 		}
 	}
-	r.reply(rawjson.SetMember(emptyResult, "_meta", l.tag()))
+	return rawjson.SetMember(empty, "_meta", l.tag()), nil
 }
 
 // begin puts the listen among those that are told of changes from now on.
 func (l *listen) begin() bool {
 	l.mu.Lock() // before it is told of anything, it must know where it begins
 	defer l.mu.Unlock()
-	if !l.g.listens.add(l) {
+	if !l.n.listens.add(l) {
 		return false
 	}
-	now := l.g.reg.Load()
-	l.heard = l.g.said.counts()
+	now := l.n.o.Registry.Load()
+	l.heard = l.n.said.counts()
 	for k := range l.seen {
 		l.seen[k] = now.Version(registry.Kind(k))
 	}
@@ -141,17 +142,12 @@ func (l *listen) begin() bool {
 }
 
 // newListen reads what a listen asks for.
-func (g *Gateway) newListen(r *request) (*listen, error) {
-	filter := rawjson.Get(r.Params(), "notifications")
+func (n *News) newListen(x *downstream.Exchange) (*listen, error) {
+	filter := rawjson.Get(x.Params(), "notifications")
 	if !rawjson.IsObject(filter) {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, `Invalid params: member "notifications" must be an object`)
 	}
-	if rawjson.Get(filter, "taskIds") != nil { // none is acknowledged: clients ask by tasks/get
-		if err := r.knowsTasks(); err != nil {
-			return nil, err
-		}
-	}
-	l := &listen{g: g, r: r, wants: make([]bool, len(filters))}
+	l := &listen{n: n, x: x, wants: make([]bool, len(filters))}
 	for i, name := range filters {
 		l.wants[i] = string(rawjson.Get(filter, name)) == "true"
 	}
@@ -188,19 +184,19 @@ func (g *Gateway) newListen(r *request) (*listen, error) {
 
 // watchAll subscribes to what a listen names, and gives the URIs that are known
 // and to which the servers agreed. Others are left out of the acknowledgement.
-func (g *Gateway) watchAll(r *request, me holder, uris []string) (honoured []string) {
+func (n *News) watchAll(ctx context.Context, me holder, uris []string) (honoured []string) {
 	agreed := make([]bool, len(uris))
 	var each errgroup.Group
 	each.SetLimit(8)
 	for i, uri := range uris {
 		each.Go(func() error {
-			t, err := g.find(r.Context(), (*registry.Registry).ResolveResource, uri)
+			t, err := n.o.Find(ctx, uri)
 			if err == nil {
-				err = g.watch(r.Context(), me, t, uri)
+				err = n.watch(ctx, me, t, uri)
 			}
 			agreed[i] = err == nil
-			if err != nil && r.Context().Err() == nil {
-				g.log.Warn("Subscription left out of a listen", "server", t.Server, "uri", g.mask.String(uri), "err", err)
+			if err != nil && ctx.Err() == nil {
+				n.o.Logger.Warn("Subscription left out of a listen", "server", t.Server, "uri", n.o.Mask.String(uri), "err", err)
 			}
 			return nil
 		})
@@ -215,7 +211,7 @@ func (g *Gateway) watchAll(r *request, me holder, uris []string) (honoured []str
 }
 
 // acknowledge tells what the listen will deliver, and then what came so far.
-func (g *Gateway) acknowledge(l *listen, honoured []string) {
+func (n *News) acknowledge(l *listen, honoured []string, acknowledged func()) {
 	filter := []byte("{}")
 	for i, name := range filters {
 		if l.wants[i] {
@@ -225,29 +221,28 @@ func (g *Gateway) acknowledge(l *listen, honoured []string) {
 	if len(l.uris) > 0 {
 		filter = rawjson.SetMember(filter, "resourceSubscriptions", rawjson.Strings(honoured))
 	}
-	params := rawjson.SetMember(rawjson.SetMember(emptyResult, "_meta", l.tag()), "notifications", filter)
+	params := rawjson.SetMember(rawjson.SetMember(empty, "_meta", l.tag()), "notifications", filter)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	const method = "notifications/subscriptions/acknowledged"
 	l.send(notice{method, method, params})
-	g.journal.Notification(registry.ToClient, l.r.Session(), "", method, "", params)
+	n.o.Journal.Notification(registry.ToClient, l.x.Session(), "", method, "", params)
 	l.acked = true
-	for _, n := range l.early {
-		l.send(n)
+	for _, early := range l.early {
+		l.send(early)
 	}
 	l.early, l.bytes = nil, 0
-	g.record(l.r, l.r.Method()) // it may last for days
-	l.r.recorded = true
+	acknowledged()
 }
 
 // tag is the _meta of every message of the listen.
 func (l *listen) tag() []byte {
-	return rawjson.SetMember(emptyResult, subscriptionIDKey, l.r.ID())
+	return rawjson.SetMember(empty, subscriptionIDKey, l.x.ID())
 }
 
-// told notes the versions and announcements of lists, and reports whether one of
+// notified records the versions and announcements of lists, and reports whether one of
 // them is news.
-func (l *listen) told(kinds []registry.Kind, now *registry.Snapshot, said [registry.Kinds]uint64) (news bool) {
+func (l *listen) notified(kinds []registry.Kind, now *registry.Snapshot, said [registry.Kinds]uint64) (news bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, k := range kinds {
@@ -259,17 +254,17 @@ func (l *listen) told(kinds []registry.Kind, now *registry.Snapshot, said [regis
 
 // changed tells of a changed list.
 func (l *listen) changed(method string) {
-	l.deliver(notice{method, method, rawjson.SetMember(emptyResult, "_meta", l.tag())})
+	l.deliver(notice{method, method, rawjson.SetMember(empty, "_meta", l.tag())})
 }
 
 // updated tells of a changed resource, in the spelling that the client used.
 func (l *listen) updated(uri string, params []byte) {
 	meta := rawjson.Get(params, "_meta")
 	if !rawjson.IsObject(meta) {
-		meta = emptyResult
+		meta = empty
 	}
 	params = rawjson.SetMember(params, "uri", rawjson.Quote(uri))
-	params = rawjson.SetMember(params, "_meta", rawjson.SetMember(meta, subscriptionIDKey, l.r.ID()))
+	params = rawjson.SetMember(params, "_meta", rawjson.SetMember(meta, subscriptionIDKey, l.x.ID()))
 	l.deliver(notice{"updated:" + uri, "notifications/resources/updated", params})
 }
 
@@ -292,4 +287,4 @@ func (l *listen) deliver(n notice) {
 	}
 }
 
-func (l *listen) send(n notice) { l.r.Merge(n.key, n.method, n.params) }
+func (l *listen) send(n notice) { l.x.Merge(n.key, n.method, n.params) }

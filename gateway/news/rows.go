@@ -1,4 +1,4 @@
-package gateway
+package news
 
 import (
 	"context"
@@ -379,4 +379,15 @@ func (t *subscriptions) held(server string) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.servers[server]
+}
+
+// lapse takes back what a connection that is gone had agreed to.
+func (t *subscriptions) lapse(conn upstream.Conn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, row := range t.rows {
+		if row.conn == conn {
+			row.conn = nil
+		}
+	}
 }

@@ -1,4 +1,4 @@
-package gateway
+package news
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 	"goblin/gateway/downstream"
 )
 
-// hold adds a subscription as [Gateway.watch] does.
+// hold adds a subscription as [News.watch] does.
 func (t *subscriptions) holdOne(h holder, uri, spelling string) error {
 	t.mu.Lock()
 	key := subscriptionKey{server: "s", uri: uri}

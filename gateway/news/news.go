@@ -1,0 +1,143 @@
+// Package news tells clients what they did not ask for in a call: changed lists,
+// updates of the resources that they watch, and log lines. A session is told on its
+// own stream, a stateless client on that of its subscriptions/listen.
+//
+// It counts who watches what, so that a server is asked once and told off once, and
+// restores that on new connections. It must not know how requests are routed: names
+// are found by its [Options]. Watch, Unwatch, Restore and Listen wait for servers;
+// Updated, Message and Announced are called on read loops and only queue.
+package news
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"goblin/gateway/call"
+	"goblin/gateway/config"
+	"goblin/gateway/downstream"
+	"goblin/gateway/fleet"
+	"goblin/gateway/journal"
+	"goblin/gateway/metrics"
+	"goblin/gateway/upstream"
+	"goblin/registry"
+)
+
+// Options are what News depends on. Mask may be nil.
+type Options struct {
+	Registry *registry.Registry
+	Metrics  *metrics.Metrics
+	Journal  *journal.Journal
+	Logger   *slog.Logger
+	Mask     *config.Mask
+	Servers  *fleet.Fleet
+	Calls    *call.Table
+	Clients  *call.Clients
+	// Find finds the resource that a client means.
+	Find func(ctx context.Context, uri string) (registry.Target, error)
+}
+
+// News has who watches, listens, and wants log lines.
+type News struct {
+	o       Options
+	rows    subscriptions
+	listens listens
+	said    said
+	levels  levels
+	work    sync.WaitGroup // goroutines that outlive what caused them
+
+	mu sync.Mutex
+	// seen is, per kind, the version of the list that a session knows or was
+	// notified of, 0 for none.
+	seen map[*downstream.Session]*[registry.Kinds]uint64
+}
+
+// New prepares News; [News.Run] tells of changed lists.
+func New(o Options) *News {
+	n := &News{o: o, seen: make(map[*downstream.Session]*[registry.Kinds]uint64)}
+	n.rows.init()
+	n.levels.of = make(map[upstream.Conn]*level)
+	n.said.wake = make(chan struct{}, 1)
+	return n
+}
+
+// Wait waits for what goes on after Run has returned.
+func (n *News) Wait() { n.work.Wait() }
+
+var empty = []byte("{}")
+
+// Opened begins to tell a session of changed lists.
+func (n *News) Opened(s *downstream.Session) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.seen[s] = new([registry.Kinds]uint64)
+}
+
+// Closed gives back what an ended session watched; it waits for servers.
+func (n *News) Closed(s *downstream.Session) {
+	n.mu.Lock()
+	delete(n.seen, s)
+	n.mu.Unlock()
+	n.releaseAll(holder{session: s})
+}
+
+// Listed records the version of a list that a session got. Only the first
+// counts: it is not told of what it has from the start, but of every change
+// after that, even if it happened to look before it was told.
+func (n *News) Listed(s *downstream.Session, k registry.Kind, version uint64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if seen := n.seen[s]; seen != nil && seen[k] == 0 {
+		seen[k] = version
+	}
+}
+
+// notified records that a session was notified of the versions of lists, and reports
+// whether it had not been of one of them.
+func (n *News) notified(s *downstream.Session, kinds []registry.Kind, now *registry.Snapshot) (news bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	seen := n.seen[s]
+	if seen == nil {
+		return false
+	}
+	for _, k := range kinds {
+		news = news || seen[k] != now.Version(k)
+		seen[k] = now.Version(k)
+	}
+	return news
+}
+
+// Announced is [fleet.Options].Announced.
+func (n *News) Announced(k registry.Kind) { n.said.again(k) }
+
+// Moved is [fleet.Options].Moved.
+func (n *News) Moved(server string, perSession bool) { n.rows.move(server, perSession) }
+
+// Removed forgets the figures of servers that are gone.
+func (n *News) Removed(servers []string) {
+	n.rows.show.Lock() // or a session that ends now shows a row of theirs
+	defer n.rows.show.Unlock()
+	for _, name := range servers {
+		n.o.Metrics.Forget(name)
+	}
+}
+
+// Connected notes a connection, before its first use.
+func (n *News) Connected(s *upstream.Server, conn upstream.Conn) { n.levels.opened(s.Name(), conn) }
+
+// Restore tells a new connection what the one before it knew. ctx ends with the
+// connection.
+func (n *News) Restore(ctx context.Context, s *upstream.Server, conn upstream.Conn) {
+	if l := n.levels.get(conn); l != nil {
+		n.tellLevel(ctx, l)
+	}
+	n.reopen(ctx, s, conn)
+	n.restore(ctx, s.Name(), conn)
+}
+
+// Disconnected notes that a connection is gone, and with it what it had agreed to.
+func (n *News) Disconnected(conn upstream.Conn) {
+	n.levels.closed(conn)
+	n.rows.lapse(conn)
+}

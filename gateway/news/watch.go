@@ -1,0 +1,470 @@
+package news
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"goblin/gateway/config"
+	"goblin/gateway/downstream"
+	"goblin/gateway/journal"
+	"goblin/gateway/jsonrpc"
+	"goblin/gateway/upstream"
+	"goblin/registry"
+	"goblin/registry/rawjson"
+)
+
+// RefusedError is a backend's own error.
+type RefusedError struct{ Object []byte }
+
+func (e *RefusedError) Error() string { return jsonrpc.ParseErrorObject(e.Object).Message }
+
+// Watch makes a session watch a resource, in the spelling that it used, and returns
+// when the server has agreed.
+func (n *News) Watch(ctx context.Context, s *downstream.Session, t registry.Target, spelling string) error {
+	return n.watch(ctx, holder{session: s}, t, spelling)
+}
+
+// Unwatch is idempotent: what is not watched, or not known any more, is not an error.
+// It returns the server whose resource it was.
+func (n *News) Unwatch(ctx context.Context, s *downstream.Session, uri string) (server string) {
+	me := holder{session: s}
+	keys := n.rows.spelled(me, uri)
+	if len(keys) == 0 {
+		if t, err := n.o.Registry.ResolveResource(uri); err == nil {
+			keys = append(keys, subscriptionKey{server: t.Server, uri: t.Name}, subscriptionKey{server: t.Server, unit: s.Unit(), uri: t.Name})
+		}
+	}
+	for _, key := range keys {
+		server = key.server
+		n.release(ctx, key, me, uri)
+	}
+	return server
+}
+
+// watchable reports whether the config allows what a row watches now.
+func (n *News) watchable(key subscriptionKey) bool {
+	b := n.o.Servers.Get(key.server)
+	return b == nil || b.Permits(registry.Resource, key.uri)
+}
+
+// watch makes h a holder of a resource, in the spelling that it used, and
+// returns when the backend has agreed.
+func (n *News) watch(ctx context.Context, h holder, t registry.Target, spelling string) error {
+	key := subscriptionKey{server: t.Server, uri: t.Name}
+	if err := n.rows.full(key, h, spelling); err != nil {
+		return err
+	}
+	var conn upstream.Conn
+	if t.Local == nil {
+		b := n.o.Servers.Get(t.Server)
+		if b == nil {
+			return &upstream.Error{Code: upstream.ConnectionError, Server: t.Server, Reason: "it was removed"}
+		}
+		if b.PerSession() {
+			key.unit = h.session.Unit()
+		}
+		// A process knows best what its own clients do. Over HTTP one connection
+		// hears it all.
+		own := h.listen != nil && b.Config().Type == config.Stdio
+		var err error
+		if conn, err = n.o.Servers.Conn(ctx, b, h.session, own); err != nil {
+			return err
+		}
+		key.second = conn.Info().Second
+	}
+	row, err := n.rows.enter(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer n.rows.leave(key, row)
+	// An update can follow the backend's answer so closely that it must find
+	// the holder here already.
+	added, err := n.rows.hold(key, row, h, spelling)
+	if err != nil {
+		return err
+	}
+	if t.Local == nil {
+		if err := n.agree(ctx, conn, key, row); err != nil {
+			if added {
+				n.rows.let(key, h, spelling)
+				n.showSubscription(key, registry.SubscriptionOn, nil) // of others, if any
+			}
+			return err
+		}
+	}
+	if n.rows.holders(key) == 0 { // unsubscribed meanwhile, by another spelling
+		n.setAgreed(row, nil)
+		n.tellOff(ctx, key)
+	} else if conn := n.connOf(key); conn != nil && conn != n.agreed(row) {
+		// Replaced since it agreed, and before this row counted.
+		n.askAgain(ctx, key, row, conn)
+	}
+	n.showSubscription(key, registry.SubscriptionOn, nil)
+	return nil
+}
+
+// agree makes the backend watch a resource, unless it does already.
+func (n *News) agree(ctx context.Context, conn upstream.Conn, key subscriptionKey, row *subscription) error {
+	if !n.watchable(key) { // by a config that is newer than the request
+		return &registry.NotFoundError{Kind: registry.Resource, Name: key.uri, Reason: registry.ReasonNotFound}
+	}
+	if !conn.Info().Has("resources", "subscribe") {
+		return jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Server '%s' offers no subscriptions", key.server)
+	}
+	if n.agreed(row) == conn {
+		return nil
+	}
+	n.showSubscription(key, registry.SubscriptionAsked, nil)
+	reply, err := conn.Call(subscriptionCall(ctx, "resources/subscribe", key.uri))
+	if err != nil {
+		return err
+	}
+	if reply.Error != nil {
+		return &RefusedError{reply.Error}
+	}
+	n.setAgreed(row, conn)
+	return nil
+}
+
+// agreed is the connection on which the backend agreed to a row.
+func (n *News) agreed(row *subscription) upstream.Conn {
+	n.rows.mu.Lock()
+	defer n.rows.mu.Unlock()
+	return row.conn
+}
+
+func (n *News) setAgreed(row *subscription, conn upstream.Conn) {
+	n.rows.mu.Lock()
+	defer n.rows.mu.Unlock()
+	row.conn = conn
+}
+
+func subscriptionCall(ctx context.Context, method, uri string) *upstream.Call {
+	return &upstream.Call{Context: ctx, Method: method, Params: rawjson.Object("uri", uri)}
+}
+
+// release takes a holder off a row; the last one makes the backend stop.
+func (n *News) release(ctx context.Context, key subscriptionKey, h holder, spelling string) {
+	last := n.rows.let(key, h, spelling)
+	n.showSubscription(key, registry.SubscriptionOn, nil)
+	if last {
+		n.giveBack(ctx, key)
+	}
+}
+
+// giveBack makes the backend stop watching what nobody holds any more.
+func (n *News) giveBack(ctx context.Context, key subscriptionKey) {
+	row, err := n.rows.enter(ctx, key)
+	if err != nil {
+		return
+	}
+	defer n.rows.leave(key, row)
+	if n.rows.holders(key) == 0 { // nobody came meanwhile
+		n.tellOff(ctx, key)
+	}
+}
+
+// connOf is the open connection that a row belongs to; nil for none.
+func (n *News) connOf(key subscriptionKey) upstream.Conn {
+	b := n.o.Servers.Get(key.server)
+	if b == nil {
+		return nil
+	}
+	for _, l := range n.o.Calls.Links() {
+		if l.Server == b.Server && key.on(l.Conn) {
+			return l.Conn
+		}
+	}
+	return nil
+}
+
+// tellOff asks the backend to stop. A backend that is down forgot already.
+func (n *News) tellOff(ctx context.Context, key subscriptionKey) {
+	conn := n.connOf(key)
+	if conn == nil {
+		return
+	}
+	if reply, err := conn.Call(subscriptionCall(ctx, "resources/unsubscribe", key.uri)); err != nil {
+		n.o.Logger.Warn("Unsubscribe failed", "server", key.server, "uri", key.uri, "err", err)
+	} else if reply.Error != nil {
+		n.o.Logger.Warn("Unsubscribe refused", "server", key.server, "uri", key.uri,
+			"err", jsonrpc.ParseErrorObject(reply.Error).Message)
+	}
+}
+
+// releaseTimeout bounds how long a session that ended waits for backends to
+// agree.
+const releaseTimeout = 10 * time.Second
+
+// releaseAll gives back all that a session or listen held that has
+// ended.
+func (n *News) releaseAll(h holder) {
+	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
+	defer cancel()
+	held := n.rows.all(h)
+	// First what is ours to end, then what needs a backend that may be slow.
+	held = slices.DeleteFunc(held, func(key subscriptionKey) bool {
+		last := n.rows.let(key, h, "")
+		n.showSubscription(key, registry.SubscriptionOn, nil)
+		return !last
+	})
+	var each errgroup.Group
+	each.SetLimit(8)
+	for _, key := range held {
+		each.Go(func() error {
+			n.giveBack(ctx, key)
+			return nil
+		})
+	}
+	_ = each.Wait() // none of them returns an error
+}
+
+// Rows that a new connection refused are asked for again, ever more slowly.
+const (
+	restoreTries    = 8
+	restorePause    = time.Second
+	restoreMaxPause = 30 * time.Second
+)
+
+// reopen opens the connections beside a new one that have something to be
+// restored on them: its server may have taken the place of another.
+func (n *News) reopen(ctx context.Context, s *upstream.Server, conn upstream.Conn) {
+	if conn.Info().Second {
+		return
+	}
+	type place struct {
+		unit   string
+		second bool
+	}
+	places := make(map[place]bool)
+	for _, key := range n.rows.keys(func(k subscriptionKey, row *subscription) bool {
+		return k.server == s.Name() && (k.second || conn.Unit() == "" && k.unit != "") && len(row.holders) > 0
+	}) {
+		places[place{key.unit, key.second}] = true
+	}
+	for p := range places {
+		n.work.Go(func() {
+			if p.second {
+				s.Modern(ctx, p.unit)
+			} else if _, err := s.Unit(ctx, p.unit); err != nil {
+				n.o.Logger.Debug("Connection of a client not opened again", "server", s.Name(), "err", err)
+			}
+			if p.unit != "" && !n.o.Clients.Inhabits(p.unit) {
+				s.EndUnit(p.unit) // its session ended meanwhile
+			}
+		})
+	}
+}
+
+// restore asks a new connection for what sessions held on the one before. ctx
+// ends with the connection.
+func (n *News) restore(ctx context.Context, server string, conn upstream.Conn) {
+	pause := restorePause
+	for range restoreTries {
+		lost := n.rows.keys(func(k subscriptionKey, row *subscription) bool {
+			return k.server == server && k.on(conn) && len(row.holders) > 0 && row.conn != conn
+		})
+		lost = slices.DeleteFunc(lost, func(k subscriptionKey) bool {
+			denied := !n.watchable(k)
+			if denied {
+				n.showSubscription(k, registry.SubscriptionRefused, errDenied)
+			}
+			return denied
+		})
+		if len(lost) == 0 {
+			return
+		}
+		if !conn.Info().Has("resources", "subscribe") {
+			n.o.Logger.Warn("Subscriptions lost: the server no longer offers them", "server", server, "count", len(lost))
+			return
+		}
+		var each errgroup.Group
+		each.SetLimit(restoreWidth(conn))
+		for _, key := range lost {
+			each.Go(func() error {
+				n.restoreOne(ctx, key, conn)
+				return nil
+			})
+		}
+		_ = each.Wait() // none of them returns an error
+		select {
+		case <-time.After(pause):
+		case <-conn.Done():
+			return
+		case <-ctx.Done():
+			return
+		}
+		pause = min(2*pause, restoreMaxPause)
+	}
+}
+
+func (n *News) restoreOne(ctx context.Context, key subscriptionKey, conn upstream.Conn) {
+	row, err := n.rows.enter(ctx, key)
+	if err != nil {
+		return
+	}
+	defer n.rows.leave(key, row)
+	if n.rows.holders(key) > 0 && n.agreed(row) != conn {
+		n.askAgain(ctx, key, row, conn)
+	}
+}
+
+var errDenied = errors.New("the config denies it now")
+
+// askAgain makes a new connection watch what the one before it did.
+func (n *News) askAgain(ctx context.Context, key subscriptionKey, row *subscription, conn upstream.Conn) {
+	if !n.watchable(key) {
+		return
+	}
+	reply, err := conn.Call(subscriptionCall(ctx, "resources/subscribe", key.uri))
+	if err == nil && reply.Error != nil {
+		err = jsonrpc.ParseErrorObject(reply.Error)
+	}
+	if err != nil {
+		n.o.Logger.Warn("Subscription not restored", "server", key.server, "uri", key.uri, "err", err)
+		n.showSubscription(key, registry.SubscriptionRefused, err)
+		return
+	}
+	n.setAgreed(row, conn)
+	n.showSubscription(key, registry.SubscriptionOn, nil)
+	// What changed while the connection was down was not announced.
+	n.o.Registry.Touched(key.server, key.uri)
+	n.tellSubscribers(key, rawjson.Object("uri", key.uri))
+}
+
+// Updated delivers a backend's notice to those who subscribed to the URI or
+// to one above it (spec: an update may name a sub-resource).
+func (n *News) Updated(s *upstream.Server, conn upstream.Conn, params []byte) {
+	server := s.Name()
+	if b := n.o.Servers.Get(server); b == nil || b.Server != s {
+		return // its successor watches
+	}
+	uri, ok := rawjson.String(rawjson.Get(params, "uri"))
+	if !ok || len(uri) > registry.MaxURI {
+		n.o.Logger.Warn("Update without a URI, or with one that is too long, ignored", "server", server)
+		return
+	}
+	if b := n.o.Servers.Get(server); b == nil || !b.Permits(registry.Resource, uri) {
+		return
+	}
+	n.o.Registry.Touched(server, uri)
+	key := subscriptionKey{server: server, unit: conn.Unit(), uri: uri, second: conn.Info().Second}
+	told := make(map[holder]bool)
+	n.tellSubsOf(key, uri, params, told)
+	for key.uri = range registry.Above(uri) {
+		n.tellSubsOf(key, uri, params, told)
+	}
+	if len(told) == 0 {
+		n.o.Journal.Notification(registry.ToClient, nil, server, "notifications/resources/updated", uri, params)
+	}
+}
+
+func (n *News) tellSubscribers(key subscriptionKey, params []byte) {
+	n.tellSubsOf(key, key.uri, params, make(map[holder]bool))
+}
+
+// maxUpdates is how many bytes may wait for a subscriber before it is told of the
+// resource that it watches instead of each below that.
+const maxUpdates = 1 << 20
+
+// unsent is how many bytes wait for a holder.
+func (h holder) unsent() int64 {
+	if h.listen != nil {
+		return h.listen.unsent()
+	}
+	return h.session.Unsent()
+}
+
+// tellSubsOf tells the subscribers of a row that uri, at or below the row's,
+// changed, but for those that told holds, and adds them there. Each gets the
+// spelling that it subscribed with.
+func (n *News) tellSubsOf(key subscriptionKey, uri string, params []byte, told map[holder]bool) {
+	server, watched := key.server, key.uri
+	type notice struct {
+		holder
+		watched string // the row's own URI in the subscriber's spelling
+		uri     string
+	}
+	var notices []notice
+	n.rows.mu.Lock()
+	if row := n.rows.rows[key]; row != nil {
+		for s, spellings := range row.holders {
+			if told[s] {
+				continue
+			}
+			told[s] = true
+			for _, spelling := range spellings {
+				notices = append(notices, notice{s, spelling, n.spell(server, spelling, watched, uri)})
+			}
+		}
+	}
+	n.rows.mu.Unlock()
+	receivers := make([]journal.Receiver, len(notices))
+	for i, to := range notices {
+		params := params
+		if to.unsent() > maxUpdates {
+			// There is no end of what may be below it, or of what the server adds.
+			to.uri = to.watched
+			params = rawjson.Object("uri", to.uri)
+		}
+		receivers[i] = journal.Receiver{Session: to.session, Name: to.uri}
+		if to.listen != nil {
+			to.listen.updated(to.uri, params)
+			continue
+		}
+		to.session.Merge("updated:"+to.uri, "notifications/resources/updated", params,
+			rawjson.Replace(params, rawjson.Get(params, "uri"), rawjson.Quote(to.uri)))
+	}
+	if len(receivers) > 0 {
+		n.o.Journal.Broadcast(server, "notifications/resources/updated", n.o.Registry.ListedURI(server, uri), params, receivers)
+	}
+}
+
+// spell is uri in the spelling that a subscriber used for watched.
+func (n *News) spell(server, spelling, watched, uri string) string {
+	if uri == watched {
+		return spelling
+	}
+	n.o.Registry.Learn(server, uri)
+	if strings.HasSuffix(spelling, watched) {
+		return spelling + uri[len(watched):]
+	}
+	return n.o.Registry.ListedURI(server, uri)
+}
+
+// showSubscription writes a row's state where screens and metrics see it.
+func (n *News) showSubscription(key subscriptionKey, status string, err error) {
+	n.rows.show.Lock() // the last word is the newest
+	defer n.rows.show.Unlock()
+	if key.server != registry.Local && n.o.Servers.Get(key.server) == nil {
+		return // it was removed; its sessions keep what they hold, in case that it comes back
+	}
+	n.o.Metrics.Subscriptions(key.server, n.rows.held(key.server))
+	holders, sessions := n.rows.holderIDs(key)
+	if holders == 0 && status != registry.SubscriptionAsked {
+		n.o.Registry.DropSubscription(key.server, key.uri)
+		return
+	}
+	state := registry.SubscriptionState{
+		Server: key.server, URI: key.uri, Listed: n.o.Registry.ListedURI(key.server, key.uri),
+		Status: status, Holders: holders, Sessions: sessions,
+	}
+	if err != nil {
+		state.Error = n.o.Mask.String(err.Error())
+	}
+	n.o.Registry.SetSubscription(state)
+}
+
+// restoreWidth is how many subscriptions are restored side by side. A modern
+// backend is asked for all that come together at once.
+func restoreWidth(conn upstream.Conn) int {
+	if conn.Info().Era == upstream.Modern {
+		return 256
+	}
+	return 8
+}
