@@ -189,17 +189,30 @@ func newRoot(p *process.Process) *cobra.Command {
 	root.SetFlagErrorFunc(command.FlagError)
 	root.SetVersionTemplate("goblin {{.Version}}\n")
 	root.SuggestionsMinimumDistance = 2
-	root.PersistentFlags().StringVar(&a.ConfigFlag, "config", "", "use this config `FILE`")
-	root.PersistentFlags().Var(choice(&p.Theme, look.Themes()...), "theme", "colours of the screen: "+strings.Join(look.Themes(), ", "))
-	root.PersistentFlags().BoolVar(&p.ASCII, "ascii", false, "draw the screen with ASCII characters only")
-	root.Flags().BoolVar(&tui, "tui", false, "on pipes: serve MCP there, and show the servers on the terminal; that stays when the client has left, until q")
-	root.Flags().StringVar(&tuiTTY, "tui-tty", "", "show them on this `TERMINAL` instead of /dev/tty")
+	command.Name(root.Flags(), &a.ConfigFlag, "config", "use this config `FILE`")
+	root.Flags().Var(choice(&p.Theme, look.Themes()...), "theme", "colours of the screen: "+strings.Join(look.Themes(), ", "))
+	root.Flags().BoolVar(&p.ASCII, "ascii", false, "draw the screen with ASCII characters only")
+	root.Flags().BoolVar(&tui, "tui", false, "serve MCP on stdin and stdout and show the screen on the terminal")
+	command.Name(root.Flags(), &tuiTTY, "tui-tty", "the same, on this `TERMINAL` instead of /dev/tty")
 	root.SetHelpCommand(a.Help())
 	root.AddGroup(command.Groups()...)
 	root.AddCommand(stdioCommand(p), serveCommand(p), hostCommand(p), demoCommand(p))
 	root.AddCommand(a.Commands()...)
 	completions(root)
+	shareFlags(root)
 	return root
+}
+
+// shareFlags makes all commands take the flags that may stand in front of any of
+// them, and show those that do something there.
+func shareFlags(root *cobra.Command) {
+	for _, c := range root.Commands() {
+		for _, name := range []string{"config", "theme", "ascii"} {
+			flag := *root.Flags().Lookup(name)
+			flag.Hidden = name != "config" || slices.Contains([]string{"help", "version", "completion"}, c.Name())
+			c.PersistentFlags().AddFlag(&flag)
+		}
+	}
 }
 
 // completions makes shells complete what fits, and files only where one does.
@@ -215,10 +228,15 @@ func completions(root *cobra.Command) {
 	}
 	root.InitDefaultCompletionCmd()
 	if c, _, err := root.Find([]string{"completion"}); err == nil {
+		c.Short, c.Long = "Print completions for a shell", "Print completions for a shell; each command's help says how to use them."
 		c.RunE = func(cmd *cobra.Command, _ []string) error {
 			return command.Usage(cmd, "say for which shell: bash, fish, powershell or zsh")
 		}
 		c.Args = cobra.ArbitraryArgs
+		for _, shell := range c.Commands() {
+			shell.Short, shell.Args = "Print completions for "+shell.Name(), command.NoArgs
+			shell.Long = strings.Replace(shell.Long, "Generate the autocompletion script for the", "Print completions for the", 1)
+		}
 	}
 }
 

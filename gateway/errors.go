@@ -50,7 +50,14 @@ func (g *Gateway) unlisted(err *registry.NotFoundError) error {
 		if s.Name != err.Owner || s.Listed || s.State == registry.StateReady {
 			continue
 		}
-		told.Absent = fmt.Sprintf("server %q is %s, so its %ss are not known", s.Name, s.State, err.Kind)
+		is := "is "
+		switch s.State {
+		case registry.StateFailed:
+			is = "has "
+		case registry.StateNeedsLogin:
+			is = ""
+		}
+		told.Absent = fmt.Sprintf("server %q %s%s, so its %ss are unknown", s.Name, is, s.State, err.Kind)
 		return &told
 	}
 	return err

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"goblin/gateway/config"
 	"goblin/gateway/host"
@@ -136,11 +137,30 @@ func Usage(cmd *cobra.Command, format string, args ...any) error {
 	return Fail(CodeUsage, "%s%s \"%s --help\"", text, sep, cmd.CommandPath())
 }
 
+// called is a command as it is typed behind "goblin".
+func called(cmd *cobra.Command) string {
+	return strings.TrimPrefix(cmd.CommandPath(), "goblin ")
+}
+
 // flagName finds the name in each line of the help on flags.
 var flagName = regexp.MustCompile(`(?m)^ *(?:-., )?--([^ \[]+)`)
 
 // FlagError is the flag error function of every command.
 func FlagError(cmd *cobra.Command, err error) error {
+	var (
+		value   *pflag.InvalidValueError
+		missing *pflag.ValueRequiredError
+		letter  *pflag.NotExistError
+	)
+	switch {
+	case errors.As(err, &value):
+		return Usage(cmd, "--%s %s", value.GetFlag().Name, wrongValue(value))
+	case errors.As(err, &missing):
+		what, _ := pflag.UnquoteUsage(missing.GetFlag())
+		return Usage(cmd, "--%s needs a value: %s", missing.GetFlag().Name, what)
+	case errors.As(err, &letter) && letter.GetSpecifiedShortnames() != "":
+		return Usage(cmd, "unknown flag: -%s", letter.GetSpecifiedName())
+	}
 	text := strings.TrimSpace(err.Error())
 	if wrong, ok := strings.CutPrefix(text, "unknown flag: --"); ok {
 		var flags []string
@@ -154,15 +174,47 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return Usage(cmd, "%s", text)
 }
 
+// wrongValue says what a flag takes.
+func wrongValue(err *pflag.InvalidValueError) string {
+	switch kind := err.GetFlag().Value.Type(); {
+	case err.GetValue() == "":
+		return "must not be empty"
+	case kind == "int":
+		return fmt.Sprintf("must be a whole number, not %q", err.GetValue())
+	case kind == "bool":
+		return fmt.Sprintf("takes no value, but got %q", err.GetValue())
+	}
+	return fmt.Sprintf("%s, not %q", err.Unwrap(), err.GetValue())
+}
+
+// named is a flag whose value names something, and so is not empty.
+type named string
+
+// Name adds a flag that takes a name of something, which usage quotes.
+func Name(flags *pflag.FlagSet, value *string, flag, usage string) {
+	flags.Var((*named)(value), flag, usage)
+}
+
+func (n *named) String() string { return string(*n) }
+func (n *named) Type() string   { return "string" }
+
+func (n *named) Set(value string) error {
+	if value == "" {
+		return errors.New("is empty")
+	}
+	*n = named(value)
+	return nil
+}
+
 // NoArgs refuses arguments.
 func NoArgs(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:
 		return nil
 	case isConfig(args[0]):
-		return Usage(cmd, "%s takes no arguments; a config is named by --config %s", cmd.CommandPath(), args[0])
+		return Usage(cmd, "%s takes no arguments; a config is named by --config %s", called(cmd), args[0])
 	default:
-		return Usage(cmd, "%s takes no arguments, but got %q", cmd.CommandPath(), args[0])
+		return Usage(cmd, "%s takes no arguments, but got %q", called(cmd), args[0])
 	}
 }
 
@@ -176,11 +228,11 @@ func oneArg(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) == 0:
-			return Usage(cmd, "%s needs %s", cmd.CommandPath(), what)
+			return Usage(cmd, "%s needs %s", called(cmd), what)
 		case len(args) > 1:
-			return Usage(cmd, "%s takes only %s, but got %q too; quote what has spaces", cmd.CommandPath(), what, args[1])
+			return Usage(cmd, "%s takes only %s, but got %q too; quote what has spaces", called(cmd), what, args[1])
 		case args[0] == "":
-			return Usage(cmd, "%s needs %s, not an empty text", cmd.CommandPath(), what)
+			return Usage(cmd, "%s needs %s, not an empty text", called(cmd), what)
 		}
 		return nil
 	}

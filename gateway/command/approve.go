@@ -22,17 +22,16 @@ func (a *App) approve() *cobra.Command {
 		Use:     "approve [SERVER [TOOL]...]",
 		GroupID: GroupHost,
 		Short:   "Approve tools that are new or changed",
-		Long: `Tools are remembered as they were when a server was first seen. A tool whose
-definition is another one since, or new on such a server, is told of, and with
-"pin: strict" kept from clients until it is approved.
+		Long: `Show tools that changed, or are new, since their server was first seen, and
+approve them. With "gateway.pin: strict", clients do not get them before.
 
 Without arguments this shows what awaits approval and how it differs. With a
-server it approves all of its tools as they are now, or those that are named, by
-the names that the server gives them.
+SERVER it approves all of its tools, as they are now. With TOOLs it approves
+only these; use the names that the server uses itself.
 
 The running host of the config is asked, if there is one. Otherwise the servers
-(or the one that is named) are started in this process and ended afterwards. A
-"goblin stdio --standalone" that runs meanwhile sees what was approved.`,
+(or only SERVER) are started in this process and ended afterwards. A running
+"goblin stdio --standalone" sees what was approved.`,
 		Example: `  goblin approve
   goblin approve github
   goblin approve github create_issue`,

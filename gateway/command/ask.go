@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -210,8 +211,8 @@ func (a *App) explain(ctx context.Context, g Gateway, only []string, r *request,
 		return err
 	}
 	var data struct {
-		Code    string   `json:"code"`
-		Pending []string `json:"pending"`
+		Code       string   `json:"code"`
+		Candidates []string `json:"candidates"`
 	}
 	_ = json.Unmarshal(failure.Data, &data) // absent, or a server's own
 	what := fmt.Sprintf("%s %q", r.kind.noun, r.name)
@@ -220,6 +221,8 @@ func (a *App) explain(ctx context.Context, g Gateway, only []string, r *request,
 		return Fail(CodeConnect, "%s: %s", what, failure.Message)
 	case "REQUEST_TIMEOUT":
 		return Fail(CodeTimeout, "%s: %s", what, failure.Message)
+	case "AMBIGUOUS":
+		return Fail(CodeFailure, "%s fits several; use %s", what, strings.Join(data.Candidates, " or "))
 	case "TOOL_NOT_FOUND", "PROMPT_NOT_FOUND", "RESOURCE_NOT_FOUND":
 	default:
 		if failure.Code != codeResourceNotFound {
@@ -255,6 +258,9 @@ func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request
 	if r.server != "" && r.server != registry.Local && !slices.Contains(known, r.server) {
 		return Fail(CodeNotFound, "there is no server %q%s", r.server, meant(r.server, known, ""))
 	}
+	if _, why, ok := strings.Cut(message, fmt.Sprintf("unknown tool %q: ", r.name)); ok && strings.Contains(why, "withheld") {
+		return Fail(CodeNotFound, "tool %q: %s", r.name, why)
+	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "there is no %s %q", r.kind.noun, r.name)
 	if reason, ok := strings.CutPrefix(message, "RESOURCE_NOT_FOUND: "); ok {
@@ -273,8 +279,13 @@ func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request
 		elsewhere = r.elsewhere(items)
 		items = slices.DeleteFunc(items, func(it control.Entry) bool { return it.Server != r.server })
 	}
+	_, own, _ := strings.Cut(r.name, "/")
 	if elsewhere != "" {
 		fmt.Fprintf(&text, "; server %q has it", elsewhere)
+	} else if slices.Contains(names(items), own) || slices.ContainsFunc(known, func(s string) bool { return own != "" && r.kind.owns(s, own) }) {
+		fmt.Fprintf(&text, "; did you mean %q?", own)
+	} else if off := disabled(status.Servers, r); off != "" {
+		fmt.Fprintf(&text, "; server %q is disabled", off)
 	} else if near := nearest(r.target(), names(items)); len(near) > 0 {
 		fmt.Fprintf(&text, "; did you mean %s?", quoted(near, " or "))
 	} else {
@@ -282,9 +293,23 @@ func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request
 	}
 	text.WriteString(a.withheld(r, status.Servers))
 	if len(down) > 0 {
-		fmt.Fprintf(&text, "; without %s: see \"%s\"", strings.Join(down, ", "), a.Line("list servers"))
+		are := "are"
+		if len(down) == 1 {
+			are = "is"
+		}
+		fmt.Fprintf(&text, "; %s %s not up: see \"%s\"", strings.Join(down, ", "), are, a.Line("list servers"))
 	}
 	return Fail(CodeNotFound, "%s", text.String())
+}
+
+// disabled is the disabled server that the name is of; "" for none.
+func disabled(servers []instance.Server, r *request) string {
+	for _, s := range servers {
+		if s.State == string(registry.StateDisabled) && r.kind.owns(s.Name, r.name) {
+			return s.Name
+		}
+	}
+	return ""
 }
 
 // withheld tells that the thing may be a tool that awaits approval; "" if not.
@@ -393,13 +418,39 @@ func (a *App) object(flag, text string) ([]byte, error) {
 		raw, err = os.ReadFile(text[1:])
 	}
 	if err != nil {
-		return nil, Fail(CodeUsage, "%s: %w", flag, err)
+		return nil, Fail(CodeUsage, "%s: cannot read %s", flag, reason(err))
 	}
-	why := "that is something else"
 	if err := rawjson.Valid(raw); err != nil {
-		why = err.Error()
-	} else if rawjson.IsObject(raw) {
-		return rawjson.OneLine(raw), nil
+		return nil, Fail(CodeUsage, `%s takes a JSON object such as '{"name": "value"}', or @FILE, or - for stdin: %w`, flag, err)
 	}
-	return nil, Fail(CodeUsage, `%s must be a JSON object such as '{"name": "value"}', or @FILE, or - for stdin: %s`, flag, why)
+	if !rawjson.IsObject(raw) {
+		return nil, Fail(CodeUsage, `%s must be a JSON object such as '{"name": "value"}', not %s`, flag, jsonType(raw))
+	}
+	return rawjson.OneLine(raw), nil
+}
+
+// reason is why a file cannot be read, with its name in front.
+func reason(err error) string {
+	var failed *fs.PathError
+	if errors.As(err, &failed) {
+		return fmt.Sprintf("%s: %v", failed.Path, failed.Err)
+	}
+	return err.Error()
+}
+
+// jsonType names the type of a JSON value that is no object.
+func jsonType(raw []byte) string {
+	var v any
+	_ = json.Unmarshal(raw, &v) // it is valid
+	switch v.(type) {
+	case []any:
+		return "an array"
+	case string:
+		return "a string"
+	case float64:
+		return "a number"
+	case bool:
+		return "true or false"
+	}
+	return "null"
 }

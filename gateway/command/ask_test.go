@@ -109,7 +109,7 @@ func TestErrorsOfTheGatewayHaveExitCodes(t *testing.T) {
 	}{
 		{"connection", fails(-32603, `server "a" crashed`, `{"code":"CONNECTION_ERROR","server":"a"}`), CodeConnect, `tool "a_x": server "a" crashed`},
 		{"timeout", fails(-32603, "late", `{"code":"REQUEST_TIMEOUT"}`), CodeTimeout, `tool "a_x": late`},
-		{"ambiguous", fails(-32602, "a_x or b_x", `{"code":"AMBIGUOUS"}`), CodeFailure, "a_x or b_x"},
+		{"ambiguous", fails(-32602, "x", `{"code":"AMBIGUOUS","candidates":["a_x","b_x"]}`), CodeFailure, "a_x or b_x"},
 		{"the server's own", fails(-32000, "boom\x1b", ``), CodeFailure, `tool "a_x": boom\x1b`},
 		{"not found by the server", fails(-32002, "gone", ``), CodeNotFound, `there is no tool "a_x"`},
 	}
@@ -143,7 +143,7 @@ func TestUnknownNamesGetTheNearestOnes(t *testing.T) {
 
 	status.Servers[1].State, status.Servers[1].Error = "failed", "no program"
 	got = try{gateway: &scripted{hosted: true, status: status, items: items, answer: noTool}}.run(t, "call", "zzz")
-	require.Contains(t, got.err, "; without b: see \"goblin list servers --config ")
+	require.Contains(t, got.err, "; b is not up: see \"goblin list servers --config ")
 	got = try{gateway: &scripted{hosted: true, status: status, items: items, answer: noTool}}.run(t, "call", "b_x")
 	require.Equal(t, outcome{code: CodeConnect, err: "goblin: tool \"b_x\": server \"b\" failed: no program\n"}, got)
 }

@@ -7,8 +7,8 @@ import "github.com/spf13/cobra"
 func (a *App) Help() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
-		Short: "Tell about a command",
-		Long:  "Tell what a command does and which flags it takes.",
+		Short: "Show the help of a command",
+		Long:  "Show what a command does and which flags it takes.",
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			const only = cobra.ShellCompDirectiveNoFileComp
 			in, rest := reach(cmd.Root(), args)
@@ -33,7 +33,10 @@ func NoCommand(in *cobra.Command, name string) error {
 	if isConfig(name) {
 		return Usage(in.Root(), "there is no command %q; a config is named by --config %s", name, name)
 	}
-	return Usage(in.Root(), "there is no command %q%s", name, meant(name, commandNames(in), ""))
+	if in.HasParent() {
+		return Usage(in, "%s has no command %q%s", called(in), name, meant(name, commandNames(in), ""))
+	}
+	return Usage(in, "there is no command %q%s", name, meant(name, commandNames(in), ""))
 }
 
 // reach follows names of commands from root, and gives back what names none.

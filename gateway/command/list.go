@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os/exec"
 	"slices"
@@ -33,26 +32,27 @@ func (a *App) list() *cobra.Command {
 		Long: `List servers, tools, prompts, resources or resource templates, under the names
 that clients see and in the order that they get.
 
---json gives each entry's definition as clients get it, and what they are not
-told: its server (serverId), the server's own name or URI (originalName,
-originalUri) and the flat id of a resource.
+--json prints each entry's definition as clients get it, and besides its server
+(serverId), the server's own name or URI (originalName, originalUri) and the flat
+id of a resource.
 
 The running host of the config is asked, if there is one. Otherwise the servers
 are started in this process (with --server only that one) and ended afterwards.
-A server that does not come up is told on stderr; if none does, the exit code
-is 4.`,
+A server that does not come up is reported on stderr; if none does, the exit
+code is 4.`,
 		Example: `  goblin list servers
   goblin list tools --server files
   goblin list resources --mime 'text/*'
   goblin list tools --json | jq -r '.[].name'`,
 		ValidArgs: lists,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 || !slices.Contains(lists, args[0]) {
-				wrong := ""
-				if len(args) == 1 {
-					wrong = fmt.Sprintf(", not %q", args[0])
-				}
-				return Usage(cmd, "say what to list: servers, tools, prompts, resources or templates%s", wrong)
+			switch {
+			case len(args) == 0:
+				return Usage(cmd, "say what to list: servers, tools, prompts, resources or templates")
+			case !slices.Contains(lists, args[0]):
+				return Usage(cmd, "list takes servers, tools, prompts, resources or templates, not %q", args[0])
+			case len(args) > 1:
+				return Usage(cmd, "list takes one kind, but got %q too", args[1])
 			}
 			return nil
 		},
@@ -62,7 +62,7 @@ is 4.`,
 				return Usage(cmd, "--mime is for resources and templates; %s have no MIME type", q.Kind)
 			}
 			if _, err := registry.MIMEFilter(q.MIME); err != nil {
-				return Usage(cmd, "--mime: %v", err)
+				return Usage(cmd, "--mime must be a MIME type or a pattern such as 'text/*', not %q", q.MIME)
 			}
 			cfg, err := a.Load()
 			if err != nil {
@@ -71,8 +71,8 @@ is 4.`,
 			return interrupted(cmd.Context(), a.listOf(cmd.Context(), cfg, q, asJSON))
 		},
 	}
-	cmd.Flags().StringVar(&q.Server, "server", "", "only of this `SERVER`")
-	cmd.Flags().StringVar(&q.MIME, "mime", "", "only of this MIME `TYPE` (resources and templates); * stands for anything, as in 'image/*'")
+	Name(cmd.Flags(), &q.Server, "server", "only of this `SERVER`")
+	Name(cmd.Flags(), &q.MIME, "mime", "only of this MIME `TYPE` (resources and templates); * matches anything, as in 'image/*'")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
 	_ = cmd.RegisterFlagCompletionFunc("server", func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		return a.complete("servers")(cmd, nil, typed)

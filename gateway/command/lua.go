@@ -33,7 +33,7 @@ returns. It is what the tool execute_lua runs for agents, with the same limits
     return now
 
 A text is printed as it is, anything else as JSON; what the script prints goes
-to stderr. An error tells its line, and the exit code is 1, or 6 if the script
+to stderr. An error names its line, and the exit code is 1, or 6 if the script
 took too long.
 
 The running host of the config is asked, if there is one. Otherwise all servers
@@ -54,7 +54,7 @@ are started in this process and ended afterwards.`,
 			return interrupted(cmd.Context(), a.runScript(cmd.Context(), cfg, args[0], source, asJSON))
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the value as JSON, a text too")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the value as JSON, also a text")
 	return cmd
 }
 
@@ -64,7 +64,7 @@ func (a *App) source(file string) (string, error) {
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {
-			return "", Fail(CodeUsage, "read the script: %w", err)
+			return "", Fail(CodeUsage, "cannot read the script %s; name a file, or - for stdin", reason(err))
 		}
 		defer f.Close()
 		in = f
@@ -72,7 +72,7 @@ func (a *App) source(file string) (string, error) {
 	raw, err := io.ReadAll(io.LimitReader(in, maxSource+1))
 	switch {
 	case err != nil:
-		return "", Fail(CodeUsage, "read the script: %w", err)
+		return "", Fail(CodeUsage, "cannot read the script %s", reason(err))
 	case len(raw) > maxSource:
 		return "", Fail(CodeUsage, "the script is longer than %d bytes", maxSource)
 	}

@@ -24,8 +24,8 @@ type asking struct {
 }
 
 func (f *asking) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.server, "server", "", "ask this `SERVER`; the name may then be its own")
-	cmd.Flags().StringVar(&f.meta, "meta", "", "_meta of the request, a `JSON` object")
+	Name(cmd.Flags(), &f.server, "server", "ask this `SERVER`; you may use the name that it uses itself")
+	Name(cmd.Flags(), &f.meta, "meta", "_meta of the request: a `JSON` object, @FILE, or - for stdin")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print the result as it arrived; on a terminal, control characters are escaped")
 }
 
@@ -42,8 +42,8 @@ template, the resource's flat id, or the server's own URI if only one server
 has it.
 
 Text is printed as it is. Binary contents are decoded into a file or a pipe; a
-terminal only gets told how large they are. On a terminal control characters
-are made visible.` + howAsked,
+terminal shows only their size. On a terminal control characters are made
+visible.` + howAsked,
 		Example: `  goblin read mcp://notes/note:///welcome
   goblin read mcp://files/file:///srv/logo.png > logo.png
   goblin read file:///srv/notes.txt --json | jq -r '.contents[0].text'`,

@@ -40,7 +40,7 @@ If nothing is found, the exit code is 7.`,
   goblin search send mail --kind tools --json | jq -r '.hits[].name'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if strings.TrimSpace(strings.Join(args, " ")) == "" {
-				return Usage(cmd, "%s needs words to look for", cmd.CommandPath())
+				return Usage(cmd, "%s needs words to look for", called(cmd))
 			}
 			return nil
 		},
@@ -55,10 +55,10 @@ If nothing is found, the exit code is 7.`,
 				return Usage(cmd, "--kind must be one of %s, not %q", strings.Join(kinds, ", "), q.Kind)
 			}
 			if _, err := registry.MIMEFilter(q.MIME); err != nil {
-				return Usage(cmd, "--mime: %v", err)
+				return Usage(cmd, "--mime must be a MIME type or a pattern such as 'text/*', not %q", q.MIME)
 			}
 			if q.Limit < 1 || q.Limit > foundMost {
-				return Usage(cmd, "--limit must be from 1 to %d", foundMost)
+				return Usage(cmd, "--limit must be a number from 1 to %d, not %d", foundMost, q.Limit)
 			}
 			cfg, err := a.Load()
 			if err != nil {
@@ -67,10 +67,10 @@ If nothing is found, the exit code is 7.`,
 			return interrupted(cmd.Context(), a.searchFor(cmd.Context(), cfg, q, asJSON))
 		},
 	}
-	cmd.Flags().StringVar(&q.Kind, "kind", "", "only this `KIND`: tools, prompts, resources or templates")
-	cmd.Flags().StringVar(&q.Server, "server", "", "only of this `SERVER`")
-	cmd.Flags().StringVar(&q.MIME, "mime", "", "only of this MIME `TYPE`; * stands for anything, as in 'image/*'")
-	cmd.Flags().IntVar(&q.Limit, "limit", foundFew, "`NUMBER` of hits at most")
+	Name(cmd.Flags(), &q.Kind, "kind", "only this `KIND`: tools, prompts, resources or templates")
+	Name(cmd.Flags(), &q.Server, "server", "only of this `SERVER`")
+	Name(cmd.Flags(), &q.MIME, "mime", "only of this MIME `TYPE`; * matches anything, as in 'image/*'")
+	cmd.Flags().IntVar(&q.Limit, "limit", foundFew, "at most this `NUMBER` of hits, up to 1000")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print an object with the hits and their total")
 	_ = cmd.RegisterFlagCompletionFunc("kind", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return lists[1:], cobra.ShellCompDirectiveNoFileComp
@@ -111,7 +111,7 @@ func (a *App) searchFor(ctx context.Context, cfg *config.Config, q control.Searc
 		err = a.printHits(q, answer)
 	}
 	if err == nil && len(answer.Hits) == 0 {
-		return Fail(CodeNotFound, "nothing is found for %q", q.Text)
+		return Fail(CodeNotFound, "nothing found for %q", q.Text)
 	}
 	return err
 }

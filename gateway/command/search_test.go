@@ -43,7 +43,7 @@ func TestSearchAsksForWhatIsTyped(t *testing.T) {
 	got := try{gateway: g}.run(t, "search", "a", "b c", "--kind", "resources", "--server", "a", "--mime", "text/*", "--limit", "3")
 	require.Equal(t, control.SearchQuery{Text: "a b c", Kind: "resources", Server: "a", MIME: "text/*", Limit: 3}, asked)
 	require.Equal(t, [][]string{{"a"}}, g.opened, "only this server is started")
-	require.Equal(t, outcome{err: "goblin: nothing is found for \"a b c\"\n", code: CodeNotFound}, got)
+	require.Equal(t, outcome{err: "goblin: nothing found for \"a b c\"\n", code: CodeNotFound}, got)
 	try{gateway: g}.run(t, "search", "a", "--kind", "tool")
 	require.Equal(t, "tools", asked.Kind, "as the answers spell it")
 }
@@ -74,20 +74,20 @@ func TestSearchAndLuaThatAreTypedWrong(t *testing.T) {
 		want string
 		code int
 	}{
-		{[]string{"search"}, `goblin search needs words to look for; see "goblin search --help"`, CodeUsage},
-		{[]string{"search", " "}, `goblin search needs words to look for; see "goblin search --help"`, CodeUsage},
+		{[]string{"search"}, `search needs words to look for; see "goblin search --help"`, CodeUsage},
+		{[]string{"search", " "}, `search needs words to look for; see "goblin search --help"`, CodeUsage},
 		{[]string{"search", "x", "--kind", "thing"}, `--kind must be one of tools, prompts, resources, templates, not "thing"; see "goblin search --help"`, CodeUsage},
-		{[]string{"search", "x", "--mime", "["}, `--mime: bad MIME type pattern: "["; see "goblin search --help"`, CodeUsage},
-		{[]string{"search", "x", "--limit", "0"}, `--limit must be from 1 to 1000; see "goblin search --help"`, CodeUsage},
+		{[]string{"search", "x", "--mime", "["}, `--mime must be a MIME type or a pattern such as 'text/*', not "["; see "goblin search --help"`, CodeUsage},
+		{[]string{"search", "x", "--limit", "0"}, `--limit must be a number from 1 to 1000, not 0; see "goblin search --help"`, CodeUsage},
 		{[]string{"search", "x", "--server", "nope"}, `there is no server "nope"; there are "a", "b", "a_b", "off"`, CodeNotFound},
-		{[]string{"lua"}, `goblin lua needs a file with a Lua script, or - for stdin; see "goblin lua --help"`, CodeUsage},
-		{[]string{"lua", "a", "b"}, `goblin lua takes only a file with a Lua script, or - for stdin, but got "b" too; quote what has spaces; see "goblin lua --help"`, CodeUsage},
+		{[]string{"lua"}, `lua needs a file with a Lua script, or - for stdin; see "goblin lua --help"`, CodeUsage},
+		{[]string{"lua", "a", "b"}, `lua takes only a file with a Lua script, or - for stdin, but got "b" too; quote what has spaces; see "goblin lua --help"`, CodeUsage},
 	} {
 		got := try{gateway: finding(0)}.run(t, tt.args...)
 		require.Equal(t, outcome{err: "goblin: " + tt.want + "\n", code: tt.code}, got, "%v", tt.args)
 	}
 	got := try{gateway: finding(0)}.run(t, "lua", filepath.Join(t.TempDir(), "none"))
-	require.Contains(t, got.err, "goblin: read the script: open ")
+	require.Contains(t, got.err, "goblin: cannot read the script ")
 	require.Equal(t, CodeUsage, got.code)
 	got = try{gateway: finding(0), stdin: strings.Repeat("-", maxSource+1)}.run(t, "lua", "-")
 	require.Equal(t, outcome{err: "goblin: the script is longer than 65536 bytes\n", code: CodeUsage}, got)

@@ -53,9 +53,9 @@ func TestGoblinsOwnEntryIsLeftOut(t *testing.T) {
 				require.Empty(t, cfg.Warnings)
 				continue
 			}
-			require.Equal(t, name+":2: this is Goblin itself; left out", cfg.Servers[0].Problem, "%s %s", c.command, c.args)
+			require.Equal(t, name+":2: this is Goblin itself, so it is disabled", cfg.Servers[0].Problem, "%s %s", c.command, c.args)
 			require.True(t, cfg.Servers[0].Disabled, "it is off on purpose, not down")
-			require.Equal(t, []config.Problem{{File: name, Line: 2, Text: `server "me" is Goblin itself; left out`}}, cfg.Warnings)
+			require.Equal(t, []config.Problem{{File: name, Line: 2, Text: `server "me" is Goblin itself, so it is disabled`}}, cfg.Warnings)
 		}
 	}
 }
@@ -70,7 +70,7 @@ func TestAnOwnEntryThatIsDisabledOrRemoteIsNoNews(t *testing.T) {
 func TestAnOwnEntryUnderTheReservedNameIsToldOnce(t *testing.T) {
 	t.Parallel()
 	cfg := parse(t, "c.json", `{"mcpServers": {"goblin": {"command": "/opt/bin/goblin", "args": ["stdio"]}, "a": {"command": "x"}}}`)
-	require.Equal(t, []config.Problem{{File: "c.json", Line: 1, Text: `server "goblin" is Goblin itself; left out`}}, cfg.Warnings)
+	require.Equal(t, []config.Problem{{File: "c.json", Line: 1, Text: `server "goblin" is Goblin itself, so it is disabled`}}, cfg.Warnings)
 	require.Empty(t, cfg.Servers[1].Problem)
 }
 

@@ -106,7 +106,7 @@ func (r *reader) readServer(p pair, name string, state *serverState) Server {
 		}
 	}
 	if self {
-		const text = "is Goblin itself; left out"
+		const text = "is Goblin itself, so it is disabled"
 		at := state.seen["command"]
 		why = append(why, r.problem(at, "this %s", text).String())
 		if !s.Disabled {

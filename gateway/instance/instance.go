@@ -174,10 +174,10 @@ func (i *Instance) pins() (*pins.Store, error) {
 	wanted := i.o.Config.Gateway.Pin
 	switch {
 	case wanted == config.PinOff:
-		i.unpinned = errors.New("tools are not pinned: gateway.pin is off")
+		i.unpinned = errors.New("nothing to approve: gateway.pin is off")
 		return nil, nil
 	case i.o.Pins == "" && i.o.NoPins == nil || i.o.Config.Demo:
-		i.unpinned = errors.New("the tools of this config are not pinned")
+		i.unpinned = errors.New("nothing to approve: the tools of the demo are not pinned")
 		return nil, nil
 	}
 	var store *pins.Store

@@ -3,7 +3,6 @@ package process
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"sync"
@@ -25,7 +24,7 @@ func (p *Process) Beside(ctx context.Context, path string) error {
 	stayRunning()
 	tty, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
-		return fmt.Errorf("there is no terminal to show the servers on: %w; name one with --tui-tty, or leave out --tui", err)
+		return command.Fail(command.CodeUsage, "there is no terminal for the screen: %w; name one with --tui-tty, or leave out --tui", err)
 	}
 	defer tty.Close()
 	if _, ok := command.Terminal(tty); !ok {

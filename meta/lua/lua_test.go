@@ -248,7 +248,7 @@ func TestCaughtErrors(t *testing.T) {
 
 func TestHints(t *testing.T) {
 	for _, c := range []struct{ name, script, want string }{
-		{"R1-18 nothing was given", "local x = 1", "The script gave nothing: end it with `return value`, or call `result(value)`."},
+		{"R1-18 nothing was given", "local x = 1", "the script returned nothing; end it with `return value`, or call `result(value)`."},
 		{"R1-18 something was printed", "print(1)", ""},
 		{"R1-18 a shadowed result", "local x = 1\nlocal function f(result) end", "Line 2 gives the name `result` to something else"},
 	} {

@@ -95,9 +95,14 @@ func TestWrongCommandLinesAreOneLineAndCode2(t *testing.T) {
 		{[]string{"xyzzy"}, `there is no command "xyzzy"; see "goblin --help"`},
 		{[]string{"servers.json"}, `there is no command "servers.json"; a config is named by --config servers.json; see`},
 		{[]string{"--bogus"}, "unknown flag: --bogus"},
-		{[]string{"stdio", "now"}, "goblin stdio takes no arguments"},
+		{[]string{"stdio", "now"}, "goblin: stdio takes no arguments"},
 		{[]string{"serve", "--listen", "nowhere"}, "must be host:port"},
 		{[]string{"completion", "tcsh"}, "say for which shell"},
+		{[]string{"completion", "bash", "x"}, `goblin: completion bash takes no arguments, but got "x"`},
+		{[]string{"help", "list", "tools"}, `list has no command "tools"; see "goblin list --help"`},
+		{[]string{"status", "--config", ""}, "goblin: --config must not be empty"},
+		{[]string{"--theme", "pink"}, `goblin: --theme must be one of auto, dark, light, none, not "pink"`},
+		{[]string{"--tui-tty", "/dev/null"}, "/dev/null is not a terminal"},
 		{[]string{"demo-server", "nobody"}, "name one demo server of [clock library notes]"},
 	}
 	for _, tt := range tests {
@@ -106,6 +111,30 @@ func TestWrongCommandLinesAreOneLineAndCode2(t *testing.T) {
 		require.Contains(t, errs, tt.want)
 		require.Equal(t, 1, strings.Count(errs, "\n"), errs)
 		require.Empty(t, out)
+	}
+}
+
+func TestHelpShowsFlagsWhereTheyDoSomething(t *testing.T) {
+	env := place(t)
+	for _, tt := range []struct{ args, shows, hides string }{
+		{"--help", "--config --theme --ascii --tui", ""},
+		{"status --help", "--config --json", "--theme --ascii"},
+		{"stdio --help", "--config --standalone", "--theme --ascii"},
+		{"version --help", "--json", "--config --theme --ascii"},
+		{"completion bash --help", "", "--config --theme --ascii"},
+	} {
+		text, _, code := shell(t, env, strings.Fields(tt.args)...)
+		require.Zero(t, code)
+		for flag := range strings.FieldsSeq(tt.shows) {
+			require.Contains(t, text, flag, tt.args)
+		}
+		for flag := range strings.FieldsSeq(tt.hides) {
+			require.NotContains(t, text, flag, tt.args)
+		}
+	}
+	for _, args := range []string{"--config none.yaml version", "version --theme dark", "--ascii version"} {
+		_, _, code := shell(t, env, strings.Fields(args)...)
+		require.Zero(t, code, "what does nothing is no mistake: %s", args)
 	}
 }
 

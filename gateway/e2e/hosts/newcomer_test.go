@@ -37,8 +37,8 @@ func TestGoblinsOwnEntryStartsNothing(t *testing.T) {
 	require.Regexp(t, `(?m)^goblin-2 +disabled(.|\n)*^hub +disabled`, w.Succeeds("list", "servers"))
 	out = w.Run("validate")
 	require.Zero(t, out.Code)
-	require.Contains(t, out.Stderr, `warning: server "goblin" is Goblin itself; left out`)
-	require.Contains(t, out.Stderr, `warning: server "hub" is Goblin itself; left out`)
+	require.Contains(t, out.Stderr, `warning: server "goblin" is Goblin itself, so it is disabled`)
+	require.Contains(t, out.Stderr, `warning: server "hub" is Goblin itself, so it is disabled`)
 }
 
 func TestProgressExtendsACallInAPipe(t *testing.T) {

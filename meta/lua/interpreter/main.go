@@ -75,7 +75,7 @@ func (r *run) finish(failed *wire.Error) error {
 		end.Failure, end.Line = failed.Kind, failed.Line
 		body = append(body, cut(failed.Message, max(int(r.start.Output)-len(body), maxMessage))...)
 	} else if len(body) == 0 {
-		end.Hint = "The script gave nothing: end it with `return value`, or call `result(value)`." + r.prog.shadowHint()
+		end.Hint = "the script returned nothing; end it with `return value`, or call `result(value)`." + r.prog.shadowHint()
 	}
 	return r.link.write(wire.ToGoblin{End: &end}, body)
 }
