@@ -303,7 +303,7 @@ func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request
 }
 
 // disabled is the disabled server that the name is of; "" for none.
-func disabled(servers []instance.Server, r *request) string {
+func disabled(servers []control.Server, r *request) string {
 	for _, s := range servers {
 		if s.State == string(registry.StateDisabled) && r.kind.owns(s.Name, r.name) {
 			return s.Name

@@ -277,7 +277,7 @@ func TestCommandSearch(t *testing.T) {
 	other.WaitLive(0)
 	out := w.Run("search", "zzzzzzzz")
 	require.Equal(t, e2e.ExitNotFound, out.Code)
-	require.Contains(t, out.Stderr, `nothing is found for "zzzzzzzz"`)
+	require.Contains(t, out.Stderr, `nothing found for "zzzzzzzz"`)
 	require.Equal(t, e2e.ExitNotFound, w.Run("search", "app", "--server", "nobody").Code)
 	for _, wrong := range [][]string{{"search"}, {"search", " "}, {"search", "x", "--kind", "things"}, {"search", "x", "--limit", "0"}} {
 		require.Equal(t, e2e.ExitUsage, w.Run(wrong...).Code, "%v", wrong)

@@ -21,6 +21,6 @@ func TestTUIWithoutATerminalIsToldWhatToDo(t *testing.T) {
 	require.Equal(t, e2e.ExitUsage, code)
 	require.Contains(t, errs, "/dev/null is not a terminal")
 	_, errs, code = shell(t, place(t), "--tui-tty", "/nonexistent/tty")
-	require.Equal(t, e2e.ExitFailure, code)
-	require.Contains(t, errs, "there is no terminal to show the servers on")
+	require.Equal(t, e2e.ExitUsage, code)
+	require.Contains(t, errs, "there is no terminal for the screen")
 }
