@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/charmbracelet/bubbles/spinner"
+
+	"goblin/tui/work"
+
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
@@ -237,7 +240,7 @@ func (a *app) Update(msg tea.Msg) tea.Cmd {
 // background handles what is no input.
 func (a *app) background(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
-	case done:
+	case work.Done:
 		return msg()
 	case changedMsg:
 		return tea.Batch(a.changed(msg.what), a.after(frameTime, againMsg{}))
@@ -290,8 +293,8 @@ const agedEvery = 20
 func (a *app) aged() tea.Cmd {
 	a.beats++
 	r := a.panes[a.open].rows()
-	if typed, _ := r.filtered(); a.beats%agedEvery == 0 && strings.Contains(typed, "updated:") {
-		return r.refilter()
+	if typed, _ := r.Filtered(); a.beats%agedEvery == 0 && strings.Contains(typed, "updated:") {
+		return r.Refilter()
 	}
 	return nil
 }

@@ -18,14 +18,14 @@ func TestKeysTypedFastAreTakenApart(t *testing.T) {
 	require.Contains(t, r.line(">"), "day-01.md", "three keys in one message are three steps")
 	r.text("/day-1")
 	require.Contains(t, r.line("/ day-1"), "/ day-1", "what follows a key that opens a text field is text")
-	require.Equal(t, 3, r.app.panes[paneResources].rows().len())
+	require.Equal(t, 3, r.app.panes[paneResources].rows().Len())
 }
 
 func TestEscapeFollowedAtOnceByALetterIsNotALetterOfTheFilter(t *testing.T) {
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4 / d a y")
 	r.take(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{'2'}, Alt: true}, 0) // Esc 2
-	typed, _ := r.app.panes[paneResources].rows().filtered()
+	typed, _ := r.app.panes[paneResources].rows().Filtered()
 	require.Empty(t, typed)
 	require.Equal(t, paneTools, r.app.open)
 }
@@ -62,7 +62,7 @@ func TestEmptyResultNamesTheWordThatExcludesEverything(t *testing.T) {
 func TestUnknownFieldHidesNothingAndSaysSo(t *testing.T) {
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4 / colour:red")
-	require.Equal(t, 16, r.app.panes[paneResources].rows().len())
+	require.Equal(t, 16, r.app.panes[paneResources].rows().Len())
 	require.Contains(t, r.line("/ colour:red"), `"colour"`)
 }
 
@@ -135,7 +135,7 @@ func TestMouse(t *testing.T) {
 	r.keys("4")
 	press(10, 5)
 	require.Contains(t, r.line("> "), "owned", "a click selects a row")
-	require.Equal(t, 2, r.app.panes[paneResources].(*resources).all.t.cur)
+	require.Equal(t, 2, r.app.panes[paneResources].(*resources).all.t.Cur)
 	r.take(tea.MouseMsg{X: 10, Y: 5, Button: tea.MouseButtonWheelDown, Action: tea.MouseActionPress}, 0)
 	press(2, 1)
 	require.Equal(t, paneServers, r.app.open, "a click on a tab goes there")
@@ -260,7 +260,7 @@ func TestAClickElsewhereEndsTheFilterBar(t *testing.T) {
 	r.take(tea.MouseMsg{X: spots[paneTools].x + 1, Y: 1, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
 	r.text("x")
 	require.False(t, r.app.filtering)
-	typed, _ := r.app.panes[paneTools].rows().filtered()
+	typed, _ := r.app.panes[paneTools].rows().Filtered()
 	require.Empty(t, typed)
 }
 
@@ -310,6 +310,6 @@ func TestTwoEscapesAtOnceAreTwo(t *testing.T) {
 	r := office(t, 120, 40, plainEnv).keys("4 / day enter l")
 	r.take(tea.KeyMsg{Type: tea.KeyEsc, Alt: true}, 0)
 	require.False(t, r.app.inside)
-	typed, _ := r.app.panes[paneResources].rows().filtered()
+	typed, _ := r.app.panes[paneResources].rows().Filtered()
 	require.Empty(t, typed)
 }

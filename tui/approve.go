@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"goblin/tui/work"
+
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
@@ -76,7 +78,7 @@ func (a *app) approve(server string, tools []registry.PinnedTool) tea.Cmd {
 		then: func() tea.Cmd {
 			return func() tea.Msg {
 				err := a.backend.Approve(server, tools)
-				return done(func() tea.Cmd {
+				return work.Done(func() tea.Cmd {
 					if err != nil {
 						return a.complain("approve: %v", err)
 					}

@@ -17,7 +17,7 @@ func (a *app) startFilter() tea.Cmd {
 	a.filtering, a.searching = true, a.inside
 	text := ""
 	if !a.searching {
-		text, _ = a.panes[a.open].rows().filtered()
+		text, _ = a.panes[a.open].rows().Filtered()
 		if text != "" { // what is typed now is a word of its own
 			text += " "
 		}
@@ -32,7 +32,7 @@ func (a *app) filterKeys() keys.Table {
 	half := func(by int) func() tea.Cmd {
 		return func() tea.Cmd {
 			r := a.panes[a.open].rows()
-			r.move(by * r.window() / 2)
+			r.Move(by * r.Window() / 2)
 			return nil
 		}
 	}
@@ -83,7 +83,7 @@ func (a *app) typeFilter(msg tea.KeyMsg) tea.Cmd {
 		a.details[a.open].view.Search(a.bar.Value())
 		return nil
 	}
-	return a.panes[a.open].rows().filter(a.bar.Value())
+	return a.panes[a.open].rows().Filter(a.bar.Value())
 }
 
 // fitBar leaves room beside the bar for what was found.
@@ -94,7 +94,7 @@ func (a *app) endFilter() { a.filtering = false }
 // setFilter filters the open pane by a text, as if it were typed.
 func (a *app) setFilter(text string) tea.Cmd {
 	a.bar.Set(text)
-	return a.panes[a.open].rows().filter(text)
+	return a.panes[a.open].rows().Filter(text)
 }
 
 // earlier walks the filters that were kept.

@@ -30,7 +30,7 @@ func warehouse(b *testing.B, w, h int) *rig {
 		require.Empty(b, r.reg.SetList(s, registry.Resource, items), k)
 	}
 	r.changed(registry.AllChanges)
-	require.Equal(b, 100_000, r.app.panes[paneResources].rows().total())
+	require.Equal(b, 100_000, r.app.panes[paneResources].rows().Total())
 	return r
 }
 

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"goblin/tui/work"
+
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
@@ -133,10 +135,10 @@ func (c *calls) start(r request) tea.Cmd {
 		took := a.now().Sub(began)
 		if ctx.Err() != nil {
 			// What was kept before is worth more than that it was left.
-			return done(func() tea.Cmd { return c.ended(run, nil, errCancelled, took) })
+			return work.Done(func() tea.Cmd { return c.ended(run, nil, errCancelled, took) })
 		}
 		a.reg.Contents().Put(r.invocation(result, err, began, took))
-		return done(func() tea.Cmd { return c.ended(run, result, err, took) })
+		return work.Done(func() tea.Cmd { return c.ended(run, result, err, took) })
 	}, a.spinIfBusy())
 }
 

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"goblin/tui/list"
+	"goblin/tui/work"
+
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
@@ -20,7 +23,7 @@ import (
 type catalog struct {
 	app  *app
 	kind registry.Kind
-	t    *table[*registry.Entry]
+	t    *list.Table[*registry.Entry]
 
 	version uint64               // of the snapshot shown or being read
 	reading bool                 // a command reads one
@@ -46,19 +49,19 @@ func newCatalog(a *app, kind registry.Kind, more ...filter.Field) *catalog {
 		}
 		return all
 	}
-	byServer := order[*registry.Entry]{"server", func(a, b *registry.Entry) int {
+	byServer := list.By("server", func(a, b *registry.Entry) int {
 		return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.Listed, b.Listed))
-	}}
-	byName := order[*registry.Entry]{"name", func(a, b *registry.Entry) int {
+	})
+	byName := list.By("name", func(a, b *registry.Entry) int {
 		return cmp.Or(cmp.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)), cmp.Compare(a.Listed, b.Listed))
-	}}
-	orders := []order[*registry.Entry]{{name: "listed name"}, byServer, byName}
+	})
+	orders := []list.Order[*registry.Entry]{{Name: "listed name"}, byServer, byName}
 	if kind == registry.Resource {
-		orders = append(orders, order[*registry.Entry]{"size", func(a, b *registry.Entry) int {
+		orders = append(orders, list.By("size", func(a, b *registry.Entry) int {
 			return cmp.Or(-cmp.Compare(a.Size, b.Size), cmp.Compare(a.Listed, b.Listed))
-		}})
+		}))
 	}
-	c.t = newTable(a.ctx, a.now,
+	c.t = list.New(a.ctx, a.now,
 		func(e *registry.Entry) string { return e.Listed },
 		func(e *registry.Entry) string { return words(e) },
 		fields, orders...)
@@ -84,8 +87,8 @@ func (c *catalog) refresh() tea.Cmd {
 	n := snap.Count(c.kind)
 	var came, left []string
 	longest := 0
-	old, first := c.t.rows, !c.once
-	cmd := c.t.refresh(n, func() []*registry.Entry {
+	old, first := c.t.Rows, !c.once
+	cmd := c.t.Refresh(n, func() []*registry.Entry {
 		rows := make([]*registry.Entry, 0, n)
 		for e := range snap.All(c.kind) {
 			rows = append(rows, e)
@@ -110,7 +113,7 @@ func (c *catalog) refresh() tea.Cmd {
 		return c.refresh()
 	}
 	c.reading = cmd != nil
-	return afterwards(cmd, finish)
+	return work.Afterwards(cmd, finish)
 }
 
 // longestName is the widest that a column of names gets.
@@ -157,7 +160,7 @@ func difference(old, now []*registry.Entry) (came, left []string) {
 
 // count is the number on the tab.
 func (c *catalog) count(open bool) string {
-	s := grouped(c.t.total())
+	s := grouped(c.t.Total())
 	if open {
 		c.news = 0
 	}
@@ -170,12 +173,12 @@ func (c *catalog) count(open bool) string {
 // heading of a list: what of how much, and the filter.
 func (c *catalog) heading(name string) (title, right string) {
 	lk := c.app.look
-	title = lk.Title.On(name) + " " + grouped(c.t.total())
-	if c.t.typed != "" {
-		title = lk.Title.On(name) + " " + grouped(c.t.len()) + "/" + grouped(c.t.total())
+	title = lk.Title.On(name) + " " + grouped(c.t.Total())
+	if c.t.Typed != "" {
+		title = lk.Title.On(name) + " " + grouped(c.t.Len()) + "/" + grouped(c.t.Total())
 	}
-	if c.t.order > 0 {
-		right = "by " + c.t.sorting()
+	if c.t.Order > 0 {
+		right = "by " + c.t.Sorting()
 	}
 	return title, right
 }
@@ -194,7 +197,7 @@ func (c *catalog) mark(e *registry.Entry) string {
 }
 
 func (c *catalog) item() item {
-	e, ok := c.t.selected()
+	e, ok := c.t.Selected()
 	if !ok {
 		return blankItem
 	}
@@ -229,7 +232,7 @@ func (c *catalog) text(e *registry.Entry, create func(*registry.Entry) string) s
 
 // cell is one column of a row: foreign text with what matches highlighted.
 func (c *catalog) cell(lk *look.Look, text string, w int, base look.Style) string {
-	return c.t.mark(lk, lk.Fit(clean(text), w), base)
+	return c.t.Mark(lk, lk.Fit(clean(text), w), base)
 }
 
 // facts are what every entry's detail begins with.

@@ -5,8 +5,10 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
+
+	"goblin/tui/list"
+	"goblin/tui/work"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/sahilm/fuzzy"
@@ -113,7 +115,7 @@ func (a *app) logCommands() []command {
 // whyNoField says that the list that is open has no such field.
 func (a *app) whyNoField(name string) func(string) string {
 	return func(string) string {
-		if _, ok := fieldCalled(a.panes[a.open].rows().columns(), name); ok {
+		if _, ok := fieldCalled(a.panes[a.open].rows().Columns(), name); ok {
 			return ""
 		}
 		pane, _ := a.panes[a.open].tab()
@@ -124,11 +126,11 @@ func (a *app) whyNoField(name string) func(string) string {
 func (a *app) filterBy(name string) func(string) tea.Cmd {
 	return func(value string) tea.Cmd {
 		r := a.panes[a.open].rows()
-		f, ok := fieldCalled(r.columns(), name)
+		f, ok := fieldCalled(r.Columns(), name)
 		if !ok {
 			return nil
 		}
-		typed, _ := r.filtered()
+		typed, _ := r.Filtered()
 		return a.setFilter(withField(typed, f, []string{value}))
 	}
 }
@@ -145,11 +147,11 @@ func (a *app) serverNames() []string {
 // is what m counts.
 func (a *app) mimeTypes() []string {
 	r := a.panes[a.open].rows()
-	f, ok := fieldCalled(r.columns(), "mime")
+	f, ok := fieldCalled(r.Columns(), "mime")
 	if !ok {
 		return nil
 	}
-	values, _ := countValues(a.ctx, f, min(r.total(), atOnce))
+	values, _ := countValues(a.ctx, f, min(r.Total(), list.AtOnce))
 	var all []string
 	for _, v := range values {
 		if v.text != "" {
@@ -198,63 +200,19 @@ func (a *app) goTo(pane int, key string) tea.Cmd {
 	cmd := a.show(pane)
 	r := a.panes[pane].rows()
 	find := func() tea.Cmd {
-		if a.open == pane && r.find(key) {
+		if a.open == pane && r.Find(key) {
 			a.moved()
 		}
 		return nil
 	}
-	if r.find(key) {
+	if r.Find(key) {
 		a.moved()
 		return cmd
 	}
-	if typed, _ := r.filtered(); typed != "" {
+	if typed, _ := r.Filtered(); typed != "" {
 		cmd = tea.Batch(cmd, a.setFilter(""))
 	}
-	return afterwards(cmd, find)
-}
-
-// afterwards runs then, once, when all that a command leads to has been done.
-func afterwards(cmd tea.Cmd, then func() tea.Cmd) tea.Cmd {
-	if cmd == nil {
-		return then()
-	}
-	left := new(atomic.Int64) // branches of cmd that are not done yet
-	left.Store(1)
-	return branch(cmd, left, then)
-}
-
-func branch(cmd tea.Cmd, left *atomic.Int64, then func() tea.Cmd) tea.Cmd {
-	over := func() tea.Cmd {
-		if left.Add(-1) == 0 {
-			return then()
-		}
-		return nil
-	}
-	return func() tea.Msg {
-		switch msg := cmd().(type) {
-		case nil:
-			return done(over)
-		case done:
-			return done(func() tea.Cmd {
-				if next := msg(); next != nil {
-					return branch(next, left, then)
-				}
-				return over()
-			})
-		case tea.BatchMsg:
-			all := make(tea.BatchMsg, 0, len(msg)+1)
-			for _, c := range msg {
-				if c != nil {
-					left.Add(1)
-					all = append(all, branch(c, left, then))
-				}
-			}
-			// The batch itself counts until all of its branches do.
-			return append(all, func() tea.Msg { return done(over) })
-		default:
-			return tea.BatchMsg{func() tea.Msg { return msg }, func() tea.Msg { return done(over) }}
-		}
-	}
+	return work.Afterwards(cmd, find)
 }
 
 // places are what "open" searches in, as it was when the palette was opened.
@@ -359,7 +317,7 @@ func (a *app) serverCommands() []command {
 func (a *app) serverCalled(name string) (s registry.ServerState, why string) {
 	if name == "" {
 		if a.open == paneServers {
-			s, _ = a.panes[paneServers].(*servers).t.selected()
+			s, _ = a.panes[paneServers].(*servers).t.Selected()
 			name = s.Name
 		} else {
 			name = a.panes[a.open].item().server

@@ -6,6 +6,9 @@ import (
 	"strings"
 
 	"github.com/aymanbagabas/go-osc52/v2"
+
+	"goblin/tui/work"
+
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/gateway/display"
@@ -33,7 +36,7 @@ func (a *app) copy(text, what string) tea.Cmd {
 	a.say("Copied %s (%s)", what, size(int64(len(text))))
 	return func() tea.Msg {
 		if _, err := term.Write([]byte(sequence)); err != nil {
-			return done(func() tea.Cmd { return a.complain("copy: %v", err) })
+			return work.Done(func() tea.Cmd { return a.complain("copy: %v", err) })
 		}
 		return nil
 	}
@@ -117,7 +120,7 @@ func (a *app) openIn(program string) tea.Cmd {
 			safe = display.JSON
 		}
 		err := term.Open(ctx, program, c.name, []byte(safe(string(c.data))))
-		return done(func() tea.Cmd {
+		return work.Done(func() tea.Cmd {
 			if err != nil {
 				return tea.Batch(tea.ClearScreen, a.complain("open in $%s: %v", strings.ToUpper(program), err))
 			}
@@ -140,7 +143,7 @@ func (a *app) saveTo(c shown, path string) tea.Cmd {
 	return a.push(newEntry(a, "Save "+size(int64(len(c.data)))+" to", path, func(to string) tea.Cmd {
 		return func() tea.Msg {
 			where, err := term.Save(ctx, to, c.data)
-			return done(func() tea.Cmd {
+			return work.Done(func() tea.Cmd {
 				if err != nil {
 					return tea.Batch(a.saveTo(c, to), a.complain("save: %v", err))
 				}

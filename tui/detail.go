@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"goblin/tui/work"
+
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/content"
@@ -69,7 +71,7 @@ func (d *detail) build(same, news bool) tea.Cmd {
 	return func() tea.Msg {
 		defer cancel()
 		doc, err := content.Build(ctx, lk, s.blocks(ctx), o)
-		return done(func() tea.Cmd {
+		return work.Done(func() tea.Cmd {
 			if gen != d.gen {
 				return nil
 			}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"goblin/tui/work"
+
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/yosida95/uritemplate/v3"
 
@@ -289,7 +291,7 @@ func (d *formDialog) complete(c form.Completion) tea.Cmd {
 			return nil // a form works without suggestions
 		}
 		values := slices.DeleteFunc(r.Completion.Values, func(v string) bool { return v == "" })
-		return done(func() tea.Cmd {
+		return work.Done(func() tea.Cmd {
 			d.form.Offer(c.Gen, values, r.Completion.Total, r.Completion.HasMore)
 			return nil
 		})

@@ -7,12 +7,15 @@ import (
 	"strings"
 	"time"
 
+	"goblin/tui/list"
+
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/edit"
 	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/look"
+	"goblin/tui/work"
 )
 
 // facet chooses values of a field from a list with counts. What it applies is
@@ -49,7 +52,7 @@ const mostValues = 5000
 func newFacet(field, title string) func(*app) dialog {
 	return func(a *app) dialog {
 		d := &facet{app: a, title: title, input: edit.New(a.look), height: 1, cancel: func() {}}
-		d.field, d.known = fieldCalled(a.panes[a.open].rows().columns(), field)
+		d.field, d.known = fieldCalled(a.panes[a.open].rows().Columns(), field)
 		return d
 	}
 }
@@ -73,12 +76,12 @@ func (d *facet) begin() tea.Cmd {
 	ctx, cancel := context.WithCancel(d.app.ctx)
 	d.cancel = cancel
 	r := d.app.panes[d.app.open].rows()
-	n := r.total()
-	typed, _ := r.filtered()
+	n := r.Total()
+	typed, _ := r.Filtered()
 	f := d.field
 	// What other parts of the filter leave is what there is to choose from.
-	matches := r.matching(filter.Set(typed, f.Name, nil))
-	work := func() ([]value, error) {
+	matches := r.Matching(filter.Set(typed, f.Name, nil))
+	find := func() ([]value, error) {
 		all, err := countValues(ctx, f, n)
 		if err == nil {
 			err = recount(ctx, all, f, matches)
@@ -95,12 +98,12 @@ func (d *facet) begin() tea.Cmd {
 		}
 		return nil
 	}
-	if n <= atOnce {
-		return take(work())
+	if n <= list.AtOnce {
+		return take(find())
 	}
 	return func() tea.Msg {
-		all, err := work()
-		return done(func() tea.Cmd { return take(all, err) })
+		all, err := find()
+		return work.Done(func() tea.Cmd { return take(all, err) })
 	}
 }
 
@@ -211,7 +214,7 @@ func (d *facet) apply() tea.Cmd {
 }
 
 func (d *facet) typed() string {
-	typed, _ := d.app.panes[d.app.open].rows().filtered()
+	typed, _ := d.app.panes[d.app.open].rows().Filtered()
 	return typed
 }
 

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"goblin/tui/list"
+
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
@@ -13,7 +15,7 @@ import (
 
 // typed is the filter of the open pane.
 func (r *rig) typed() string {
-	typed, _ := r.app.panes[r.app.open].rows().filtered()
+	typed, _ := r.app.panes[r.app.open].rows().Filtered()
 	return typed
 }
 
@@ -58,7 +60,7 @@ func TestFacetCountsValuesTheMostFrequentFirst(t *testing.T) {
 func TestFacetWritesIntoTheFilterBarAndReadsItBack(t *testing.T) {
 	r := shelf(t, "a", "b", "c").keys("f down space down space enter")
 	require.Equal(t, "server:b server:a", r.typed())
-	require.Equal(t, 3, r.app.panes[paneResources].rows().len())
+	require.Equal(t, 3, r.app.panes[paneResources].rows().Len())
 	require.Empty(t, r.app.dialogs)
 	r.keys("f")
 	require.Contains(t, r.screen(), "[x] a")
@@ -86,7 +88,7 @@ func TestFacetTicksWhatTheTypedFilterFits(t *testing.T) {
 func TestFacetMeansTheValueAndNoLongerOne(t *testing.T) {
 	r := shelf(t, "git", "github").keys("f down space enter")
 	require.Equal(t, "server:=git", r.typed())
-	require.Equal(t, 1, r.app.panes[paneResources].rows().len())
+	require.Equal(t, 1, r.app.panes[paneResources].rows().Len())
 	r.keys("f")
 	require.Contains(t, r.line("git "), "[x] git")
 	require.Contains(t, r.screen(), "[ ] github")
@@ -97,7 +99,7 @@ func TestFacetMeansTheValueAndNoLongerOne(t *testing.T) {
 func TestFacetOfTheEmptyValue(t *testing.T) {
 	r := shelf(t, "a", "b", "c").keys("m").text("none").keys("enter")
 	require.Equal(t, `mime:""`, r.typed(), "Enter takes the value that was typed")
-	require.Equal(t, 1, r.app.panes[paneResources].rows().len())
+	require.Equal(t, 1, r.app.panes[paneResources].rows().Len())
 	r.keys("m")
 	require.Contains(t, r.screen(), "[x] (none)")
 }
@@ -136,7 +138,7 @@ func TestFacetTakesClicks(t *testing.T) {
 func TestFacetOfManyRowsIsCountedInACommand(t *testing.T) {
 	r := newRig(t, 80, 24, "a")
 	r.ready("a")
-	items := make([]string, atOnce+1)
+	items := make([]string, list.AtOnce+1)
 	for i := range items {
 		items[i] = fmt.Sprintf(`{"uri":"x://%d","name":"n","mimeType":"type/%d"}`, i, i%3)
 	}
@@ -158,7 +160,7 @@ func TestFacetShowsForeignTextClean(t *testing.T) {
 	r.keys("4 m")
 	require.NotContains(t, r.app.View(), "\x1b[31mred")
 	r.keys("space enter")
-	require.Equal(t, 1, r.app.panes[paneResources].rows().len(), "and still finds it")
+	require.Equal(t, 1, r.app.panes[paneResources].rows().Len(), "and still finds it")
 }
 
 func TestFacetOfALogIsOfMethods(t *testing.T) {

@@ -184,16 +184,20 @@ func TestGoldenScreens(t *testing.T) {
 // untimed takes the measured time of the last search off the screen.
 func (r *rig) untimed() {
 	for _, p := range r.app.panes {
-		if t, ok := p.rows().(interface{ untime() }); ok {
-			t.untime()
+		switch p := p.(type) {
+		case *servers:
+			p.t.Took = 0
+		case *tools:
+			p.all.t.Took = 0
+		case *prompts:
+			p.all.t.Took = 0
+		case *resources:
+			p.all.t.Took, p.templates.t.Took = 0, 0
+		case *logs:
+			p.logs[tabEvents].t.Took, p.logs[tabStderr].t.Took, p.logs[tabGoblin].t.Took, p.traffic.t.Took = 0, 0, 0, 0
 		}
 	}
-	if p, ok := r.app.panes[paneResources].(*resources); ok {
-		p.all.t.took, p.templates.t.took = 0, 0
-	}
 }
-
-func (t *table[R]) untime() { t.took = 0 }
 
 // sgr are the only escape sequences of a frame: they switch styles.
 var sgr = regexp.MustCompile("\x1b\\[[0-9;]*m")

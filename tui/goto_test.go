@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"testing"
 
+	"goblin/tui/list"
+	"goblin/tui/work"
+
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
@@ -13,7 +16,7 @@ import (
 // many are definitions of more entries than are filtered inside Update.
 func many(format string, n int) [][]byte {
 	var raw [][]byte
-	for i := range atOnce + n {
+	for i := range list.AtOnce + n {
 		raw = append(raw, fmt.Appendf(nil, format, i))
 	}
 	return raw
@@ -29,14 +32,14 @@ func TestGoingToAnItemWaitsForThePaneThatReads(t *testing.T) {
 			r.changed(registry.AllChanges)
 		}
 	}
-	r.run(r.app.goTo(paneResources, fmt.Sprintf("mcp://files/a:%05d", atOnce+2)))
+	r.run(r.app.goTo(paneResources, fmt.Sprintf("mcp://files/a:%05d", list.AtOnce+2)))
 	p := r.app.panes[paneResources].(*resources)
 	require.False(t, p.all.reading, "it was told that its read ended")
 	require.False(t, p.templates.reading)
-	require.Equal(t, fmt.Sprintf("a:%05d", atOnce+2), p.item().name)
+	require.Equal(t, fmt.Sprintf("a:%05d", list.AtOnce+2), p.item().name)
 	require.Empty(t, r.reg.SetList("files", registry.Resource, many(resource, 9)))
 	r.changed(registry.Resources)
-	require.Equal(t, atOnce+9, p.all.t.total(), "and it reads on")
+	require.Equal(t, list.AtOnce+9, p.all.t.Total(), "and it reads on")
 }
 
 func TestGoingToAnItemClearsTheFilterThatHidesIt(t *testing.T) {
@@ -55,7 +58,7 @@ func TestGoingToAnItemClearsTheFilterThatHidesIt(t *testing.T) {
 				r.run(r.app.goToItem(&registry.TrafficRecord{Method: "resources/read", Server: "files", Name: "file:///a.md"}))
 			}
 			require.Equal(t, "file:///a.md", r.app.panes[paneResources].item().name)
-			typed, _ := r.app.panes[paneResources].rows().filtered()
+			typed, _ := r.app.panes[paneResources].rows().Filtered()
 			require.Empty(t, typed)
 		})
 	}
@@ -66,7 +69,7 @@ func TestAfterwardsComesOnceAndLast(t *testing.T) {
 	var order []string
 	step := func(name string, next tea.Cmd) tea.Cmd {
 		return func() tea.Msg {
-			return done(func() tea.Cmd {
+			return work.Done(func() tea.Cmd {
 				order = append(order, name)
 				return next
 			})
@@ -78,13 +81,13 @@ func TestAfterwardsComesOnceAndLast(t *testing.T) {
 	}
 	nothing := func() tea.Msg { return nil }
 	other := func() tea.Msg { return wokenMsg{} }
-	r.run(afterwards(tea.Batch(step("a", step("b", nil)), nothing, other, tea.Batch(step("c", nil), step("d", nil))), then))
+	r.run(work.Afterwards(tea.Batch(step("a", step("b", nil)), nothing, other, tea.Batch(step("c", nil), step("d", nil))), then))
 	require.Len(t, order, 5)
 	require.Equal(t, "then", order[4])
 	order = nil
-	r.run(afterwards(nil, then))
+	r.run(work.Afterwards(nil, then))
 	require.Equal(t, []string{"then"}, order)
-	r.run(afterwards(nothing, then))
+	r.run(work.Afterwards(nothing, then))
 	require.Equal(t, []string{"then", "then"}, order)
 }
 
@@ -95,14 +98,14 @@ func TestSubscriptionsAreReadByOneCommandAtATime(t *testing.T) {
 			r.reg.SetSubscription(registry.SubscriptionState{Server: "files", URI: fmt.Sprintf("a:%05d", i), Status: registry.SubscriptionOn})
 		}
 	}
-	add(0, atOnce+1)
+	add(0, list.AtOnce+1)
 	r.keys("w")
 	d := r.app.dialogs[0].(*watched)
-	add(atOnce+1, atOnce+2)
+	add(list.AtOnce+1, list.AtOnce+2)
 	first := d.refresh(registry.Subscriptions)
 	require.NotNil(t, first)
-	add(atOnce+2, atOnce+3)
+	add(list.AtOnce+2, list.AtOnce+3)
 	require.Nil(t, d.refresh(registry.Subscriptions), "a second one could end before the first")
 	r.run(first)
-	require.Equal(t, atOnce+3, d.t.total(), "what changed meanwhile is read after it")
+	require.Equal(t, list.AtOnce+3, d.t.Total(), "what changed meanwhile is read after it")
 }

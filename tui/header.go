@@ -155,7 +155,7 @@ func (a *app) tabsLine() string {
 func (a *app) barLine() string {
 	lk := a.look
 	r := a.panes[a.open].rows()
-	typed, query := r.filtered()
+	typed, query := r.Filtered()
 	switch {
 	case a.filtering:
 		left := " " + lk.Accent.On("/") + " " + a.bar.View()
@@ -163,7 +163,7 @@ func (a *app) barLine() string {
 			at, n := a.details[a.open].view.Found()
 			return lk.Sides(left, lk.Dim.On(fmt.Sprintf("%d of %d in the detail ", at, n)), a.w)
 		}
-		right := lk.Dim.On(fmt.Sprintf("%s of %s  %s ", grouped(r.len()), grouped(r.total()), r.timing()))
+		right := lk.Dim.On(fmt.Sprintf("%s of %s  %s ", grouped(r.Len()), grouped(r.Total()), millis(r.Spent())))
 		if p := query.Problem(); p != "" {
 			right = lk.Warn.On(clean(p) + " ")
 		}
@@ -171,7 +171,7 @@ func (a *app) barLine() string {
 	}
 	left, right := "", ""
 	if typed != "" {
-		left = " / " + clean(typed) + "  " + lk.Dim.On(fmt.Sprintf("%s of %s", grouped(r.len()), grouped(r.total())))
+		left = " / " + clean(typed) + "  " + lk.Dim.On(fmt.Sprintf("%s of %s", grouped(r.Len()), grouped(r.Total())))
 		right = lk.Dim.On("Esc clears ")
 	}
 	if at, n := a.details[a.open].view.Found(); a.inside && n > 0 {

@@ -61,7 +61,7 @@ func newHelp(a *app) dialog {
 	add("Everywhere", everywhere)
 	add("Filter (/)", helpLines(grammar()))
 	var fields []helpLine
-	for _, f := range a.panes[a.open].rows().columns() {
+	for _, f := range a.panes[a.open].rows().Columns() {
 		fields = append(fields, helpLine{key: f.Name + ":", does: f.Help})
 	}
 	name, _ := a.panes[a.open].tab()

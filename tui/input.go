@@ -3,6 +3,8 @@ package tui
 import (
 	"time"
 
+	"goblin/tui/list"
+
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/keys"
@@ -104,19 +106,11 @@ func (a *app) scroll(id string) func() tea.Cmd {
 			keys.Scroll(a.details[a.open].view, id)
 			return nil
 		}
-		keys.Scroll(cursor{a.panes[a.open].rows()}, id)
+		keys.Scroll(list.Cursor{Rows: a.panes[a.open].rows()}, id)
 		a.moved()
 		return nil
 	}
 }
-
-// cursor scrolls a list by its cursor.
-type cursor struct{ rows }
-
-func (c cursor) Scroll(by int)     { c.move(by) }
-func (c cursor) Page(part float64) { c.move(int(part * float64(c.window()))) }
-func (c cursor) Top()              { c.to(0) }
-func (c cursor) Bottom()           { c.to(c.len() - 1) }
 
 // follower is a pane that wants to know that its user moved the cursor.
 type follower interface{ moved() }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"goblin/tui/work"
+
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
@@ -97,7 +99,7 @@ func (d *exchange) build() tea.Cmd {
 			}
 			docs[i] = doc
 		}
-		return done(func() tea.Cmd {
+		return work.Done(func() tea.Cmd {
 			if gen == d.gen {
 				for i, doc := range docs {
 					d.views[i].Show(doc, true)

@@ -37,8 +37,8 @@ func (a *app) found(step func(*content.View)) func() tea.Cmd {
 }
 
 func (a *app) sort() tea.Cmd {
-	cmd := a.panes[a.open].rows().sorted()
-	a.say("Sorted by %s", a.panes[a.open].rows().sorting())
+	cmd := a.panes[a.open].rows().Sorted()
+	a.say("Sorted by %s", a.panes[a.open].rows().Sorting())
 	return cmd
 }
 
@@ -162,7 +162,7 @@ func (a *app) nextFocus(step int) tea.Cmd {
 
 // back takes one step out.
 func (a *app) back() tea.Cmd {
-	switch typed, _ := a.panes[a.open].rows().filtered(); {
+	switch typed, _ := a.panes[a.open].rows().Filtered(); {
 	case a.detailShown() && a.cancels() != nil:
 		return a.calls.stop(a.cancels())
 	case a.inside:

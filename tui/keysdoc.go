@@ -63,10 +63,10 @@ type paneFields struct {
 // filterFields are those of the pane's lists.
 func filterFields(p pane) []paneFields {
 	if p, ok := p.(*logs); ok {
-		return []paneFields{{"Logs", p.at(tabEvents).rows().columns()}, {"Traffic", p.at(tabTraffic).rows().columns()}}
+		return []paneFields{{"Logs", p.at(tabEvents).rows().Columns()}, {"Traffic", p.at(tabTraffic).rows().Columns()}}
 	}
 	name, _ := p.tab()
-	return []paneFields{{name, p.rows().columns()}}
+	return []paneFields{{name, p.rows().Columns()}}
 }
 
 // keysDoc is KEYS.md.

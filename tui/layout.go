@@ -123,7 +123,7 @@ func (a *app) parkCursor(g geometry) {
 	case a.inside:
 		a.park(g.detail.x+g.border, g.detail.y+g.border)
 	default:
-		a.park(g.border, g.list.y+g.border+a.panes[a.open].rows().position())
+		a.park(g.border, g.list.y+g.border+a.panes[a.open].rows().Position())
 	}
 }
 
@@ -154,7 +154,7 @@ func (a *app) body(g geometry) []string {
 func (a *app) listBox(g geometry, p pane) []string {
 	w, h := g.list.w-2*g.border, g.list.h-2*g.border
 	lines := p.lines(a.look, w, h, !a.inside)
-	none := p.rows().len() == 0
+	none := p.rows().Len() == 0
 	if s, ok := p.(interface{ bare() bool }); ok {
 		none = s.bare()
 	}
@@ -193,9 +193,9 @@ func (a *app) listBox(g geometry, p pane) []string {
 // nothing says why a list is empty and what helps.
 func (a *app) nothing(p pane, w int) []string {
 	r := p.rows()
-	if typed, _ := r.filtered(); typed != "" && r.total() > 0 {
+	if typed, _ := r.Filtered(); typed != "" && r.Total() > 0 {
 		text := "Nothing matches " + typed
-		if word := r.excludes(); word != "" && word != typed {
+		if word := r.Excludes(); word != "" && word != typed {
 			text = fmt.Sprintf("Nothing matches: %s excludes everything", word)
 		}
 		return []string{a.look.Cut(clean(text), w-4), "", "Esc clears the filter."}

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"goblin/tui/list"
+	"goblin/tui/work"
+
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
@@ -81,8 +84,8 @@ func (p *logs) at(tab int) tabList {
 
 func (p *logs) in() keys.Place            { return keys.InLogs }
 func (p *logs) follows() registry.Changes { return registry.Logs | registry.Traffic }
-func (p *logs) rows() rows                { return p.list().rows() }
-func (p *logs) wheel(_, by int)           { p.rows().scroll(by) }
+func (p *logs) rows() list.Rows           { return p.list().rows() }
+func (p *logs) wheel(_, by int)           { p.rows().Scroll(by) }
 func (p *logs) moved()                    { p.list().moved() }
 
 // tab counts what came into the log since the pane was open. Requests are not
@@ -157,9 +160,9 @@ func (p *logs) older() int {
 
 func (p *logs) heading() (title, right string) {
 	lk, r := p.app.look, p.rows()
-	title = lk.Title.On(tabNames[p.open]) + " " + grouped(r.total())
-	if typed, _ := r.filtered(); typed != "" {
-		title = lk.Title.On(tabNames[p.open]) + " " + grouped(r.len()) + "/" + grouped(r.total())
+	title = lk.Title.On(tabNames[p.open]) + " " + grouped(r.Total())
+	if typed, _ := r.Filtered(); typed != "" {
+		title = lk.Title.On(tabNames[p.open]) + " " + grouped(r.Len()) + "/" + grouped(r.Total())
 	}
 	var parts []string
 	if p.paused {
@@ -175,7 +178,7 @@ func (p *logs) heading() (title, right string) {
 	if p.open != tabTraffic && p.least > slog.LevelDebug {
 		parts = append(parts, levelName(p.least)+" and worse")
 	}
-	if by := r.sorting(); by != "time" {
+	if by := r.Sorting(); by != "time" {
 		parts = append(parts, "by "+by)
 	} else if p.list().following() && !p.paused {
 		parts = append(parts, "following")
@@ -242,7 +245,7 @@ func (p *logs) click(y int) bool {
 		if x >= s.x && x < s.x+s.w && i != p.open {
 			// A click cannot hand a command back; this one is short.
 			for cmd := p.choose(i); cmd != nil; {
-				d, ok := cmd().(done)
+				d, ok := cmd().(work.Done)
 				if !ok {
 					break
 				}
@@ -289,7 +292,7 @@ func (p *logs) acts() map[string]keys.Act {
 }
 
 func (p *logs) none() string {
-	if p.rows().len() == 0 {
+	if p.rows().Len() == 0 {
 		return "there is no record here"
 	}
 	return ""
@@ -369,7 +372,7 @@ func (p *logs) pause() tea.Cmd {
 
 // openRecord shows an exchange, of the log the detail.
 func (p *logs) openRecord() tea.Cmd {
-	if r, ok := p.traffic.t.selected(); ok && p.open == tabTraffic {
+	if r, ok := p.traffic.t.Selected(); ok && p.open == tabTraffic {
 		return p.app.openExchange(r.TrafficRecord)
 	}
 	return p.app.toDetail()
@@ -378,17 +381,17 @@ func (p *logs) openRecord() tea.Cmd {
 // copyRecord copies an exchange, or a line of the log.
 func (p *logs) copyRecord() tea.Cmd {
 	if p.open == tabTraffic {
-		r, _ := p.traffic.t.selected()
+		r, _ := p.traffic.t.Selected()
 		return p.app.copyExchange(r.Seq)
 	}
-	r, _ := p.logs[p.open].t.selected()
+	r, _ := p.logs[p.open].t.Selected()
 	return p.app.copy(clean(r.Text), "the line")
 }
 
 // copyMore copies a command that asks for the same, or the lines of the log.
 func (p *logs) copyMore() tea.Cmd {
 	if p.open == tabTraffic {
-		r, _ := p.traffic.t.selected()
+		r, _ := p.traffic.t.Selected()
 		return p.app.copyCommand(r.Seq)
 	}
 	return p.app.copy(string(p.shown().data), "the lines")
@@ -398,12 +401,12 @@ func (p *logs) copyMore() tea.Cmd {
 func (p *logs) inspectRecord() tea.Cmd {
 	a := p.app
 	if p.open == tabTraffic {
-		if r, ok := p.traffic.t.selected(); ok {
+		if r, ok := p.traffic.t.Selected(); ok {
 			return a.goToItem(&r.TrafficRecord)
 		}
 		return a.complain("there is no record here")
 	}
-	switch r, ok := p.logs[p.open].t.selected(); {
+	switch r, ok := p.logs[p.open].t.Selected(); {
 	case !ok:
 		return a.inspect(blankItem)
 	case r.Server == "":
@@ -421,7 +424,7 @@ func (p *logs) shown() shown {
 		return p.shownTraffic()
 	}
 	f := p.logs[p.open]
-	r, ok := f.t.selected()
+	r, ok := f.t.Selected()
 	if !ok {
 		return shown{}
 	}
@@ -435,8 +438,8 @@ func (p *logs) shown() shown {
 			}
 		}
 	} else {
-		for _, i := range f.t.found {
-			b.WriteString(f.t.rows[i].plain() + "\n")
+		for _, i := range f.t.Found {
+			b.WriteString(f.t.Rows[i].plain() + "\n")
 		}
 	}
 	return shown{name: name + ".log", data: []byte(b.String())}
@@ -452,7 +455,7 @@ func (p *logs) subject() subject {
 	p.last, p.lastAt, p.lastOf = subject{}, now, p.open
 	if p.open == tabTraffic {
 		p.last = p.trafficSubject()
-	} else if r, ok := p.logs[p.open].t.selected(); ok {
+	} else if r, ok := p.logs[p.open].t.Selected(); ok {
 		p.last = r.subject(tabNames[p.open], p.app.reg)
 	}
 	return p.last
@@ -462,7 +465,7 @@ func (p *logs) item() item {
 	if p.open != tabTraffic {
 		return blankItem
 	}
-	r, ok := p.traffic.t.selected()
+	r, ok := p.traffic.t.Selected()
 	if !ok {
 		return blankItem
 	}

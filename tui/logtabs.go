@@ -12,6 +12,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"goblin/tui/list"
+	"goblin/tui/work"
+
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
@@ -34,7 +37,7 @@ const (
 // server no more than its share while there are others'. Its work for new rows
 // depends on how many it holds, never on the journal.
 type records[R any] struct {
-	t      *table[R]
+	t      *list.Table[R]
 	most   int
 	draw   func(r R, w int) string
 	server func(R) string
@@ -116,14 +119,14 @@ func (f *records[R]) publish() tea.Cmd {
 	}
 	expected := len(rows)
 	if f.bytes > heavyText {
-		expected = max(expected, atOnce+1)
+		expected = max(expected, list.AtOnce+1)
 	}
-	cmd := f.t.refresh(expected, func() []R { return rows })
+	cmd := f.t.Refresh(expected, func() []R { return rows })
 	if cmd == nil {
 		return nil
 	}
 	f.reading = true
-	return afterwards(cmd, func() tea.Cmd {
+	return work.Afterwards(cmd, func() tea.Cmd {
 		f.reading = false
 		return f.publish()
 	})
@@ -131,7 +134,7 @@ func (f *records[R]) publish() tea.Cmd {
 
 // tabList is a tab as the pane uses it, whatever its rows are.
 type tabList interface {
-	rows() rows
+	rows() list.Rows
 	lines(lk *look.Look, w, h int, focused bool) []string
 	publish() tea.Cmd
 	count() int
@@ -144,56 +147,51 @@ type tabList interface {
 	click(y int) bool
 }
 
-func (f *records[R]) rows() rows       { return below[R]{f.t} }
+func (f *records[R]) rows() list.Rows  { return below[R]{f.t} }
 func (f *records[R]) count() int       { return len(f.held) }
 func (f *records[R]) chosen()          { f.news = 0 }
 func (f *records[R]) fewer() int       { return f.trimmed }
 func (f *records[R]) unread() int      { return f.news }
-func (f *records[R]) following() bool  { return f.t.tail }
-func (f *records[R]) click(y int) bool { return f.t.click(y) }
-func (f *records[R]) moved()           { f.t.tail = f.t.ends() && f.t.cur >= f.t.len()-1 }
+func (f *records[R]) following() bool  { return f.t.Tail }
+func (f *records[R]) click(y int) bool { return f.t.Click(y) }
+func (f *records[R]) moved()           { f.t.Tail = f.t.Ends() && f.t.Cur >= f.t.Len()-1 }
 
 func (f *records[R]) lines(lk *look.Look, w, h int, focused bool) []string {
-	return f.t.lines(lk, w, h, focused, f.draw)
+	return f.t.Lines(lk, w, h, focused, f.draw)
 }
-
-// ends says whether the last row is the newest one.
-func (t *table[R]) ends() bool { return t.order == 0 && !t.query.Ranked() }
 
 // follow goes to the newest row and stays there, or stays where the cursor is.
 func (f *records[R]) follow(on bool) tea.Cmd {
-	f.t.tail = on
+	f.t.Tail = on
 	if !on {
 		return nil
 	}
-	if f.t.order != 0 {
-		f.t.order = 0
-		return f.t.again(false)
+	if f.t.Order != 0 {
+		f.t.Order = 0
+		return f.t.Again(false)
 	}
-	f.t.to(f.t.len() - 1)
+	f.t.To(f.t.Len() - 1)
 	return nil
 }
 
 // below is a table under the line of tabs.
-type below[R any] struct{ *table[R] }
+type below[R any] struct{ *list.Table[R] }
 
-func (b below[R]) position() int { return b.table.position() + 1 }
+func (b below[R]) Position() int { return b.Table.Position() + 1 }
 
-// filter ends following when the best match stands first.
-func (b below[R]) filter(typed string) tea.Cmd {
-	if b.tail && filter.Parse(typed, b.fields(nil)).Ranked() {
-		b.first()
+// Filter ends following when the best match stands first.
+func (b below[R]) Filter(typed string) tea.Cmd {
+	if b.Tail && filter.Parse(typed, b.Fields(nil)).Ranked() {
+		b.Leave()
 	}
-	return b.table.filter(typed)
+	return b.Table.Filter(typed)
 }
 
-// sorted shows the other end of what it sorts by.
-func (b below[R]) sorted() tea.Cmd {
-	b.first()
-	return b.table.sorted()
+// Sorted shows the other end of what it sorts by.
+func (b below[R]) Sorted() tea.Cmd {
+	b.Leave()
+	return b.Table.Sorted()
 }
-
-func (b below[R]) first() { b.tail, b.at, b.cur, b.off = false, "", 0, 0 }
 
 // logRow is a record of the log and what is made of it once.
 type logRow struct {
@@ -203,13 +201,13 @@ type logRow struct {
 }
 
 func newLogRecords(a *app, draw func(*logRow, int) string) *records[*logRow] {
-	byServer := order[*logRow]{"server", func(a, b *logRow) int { return cmp.Compare(a.Server, b.Server) }}
-	byLevel := order[*logRow]{"level", func(a, b *logRow) int { return cmp.Compare(b.Level, a.Level) }}
-	t := newTable(a.ctx, a.now,
+	byServer := list.By("server", func(a, b *logRow) int { return cmp.Compare(a.Server, b.Server) })
+	byLevel := list.By("level", func(a, b *logRow) int { return cmp.Compare(b.Level, a.Level) })
+	t := list.New(a.ctx, a.now,
 		func(r *logRow) string { return r.key },
 		func(r *logRow) string { return r.Text },
-		logFields, order[*logRow]{name: "time"}, byServer, byLevel)
-	t.tail = true
+		logFields, list.Order[*logRow]{Name: "time"}, byServer, byLevel)
+	t.Tail = true
 	return &records[*logRow]{t: t, most: mostLogs, draw: draw, server: func(r *logRow) string { return r.Server }, size: func(r *logRow) int { return len(r.Text) }}
 }
 
@@ -306,7 +304,7 @@ func (p *logs) logLine(tab int) func(r *logRow, w int) string {
 			b.WriteString(lk.Dim.On(fit(lk, r.Session, session)) + " ")
 			room -= session + 1
 		}
-		b.WriteString(t.mark(lk, lk.Fit(r.line, max(room, 0)), base))
+		b.WriteString(t.Mark(lk, lk.Fit(r.line, max(room, 0)), base))
 		return b.String()
 	}
 }

@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"goblin/tui/list"
+
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
@@ -27,14 +29,14 @@ func (p *offered) tab() (name, count string)        { return p.name, p.all.count
 func (p *offered) follows() registry.Changes        { return p.follow | registry.Servers }
 func (p *offered) refresh(registry.Changes) tea.Cmd { return p.all.refresh() }
 func (p *offered) heading() (title, right string)   { return p.all.heading(p.name) }
-func (p *offered) rows() rows                       { return p.all.t }
-func (p *offered) click(y int) bool                 { return p.all.t.click(y) }
-func (p *offered) wheel(_, by int)                  { p.all.t.scroll(by) }
+func (p *offered) rows() list.Rows                  { return p.all.t }
+func (p *offered) click(y int) bool                 { return p.all.t.Click(y) }
+func (p *offered) wheel(_, by int)                  { p.all.t.Scroll(by) }
 func (p *offered) item() item                       { return p.all.item() }
 func (p *offered) empty() []string                  { return p.app.emptyList(p.noun + "s") }
 
 func (p *offered) lines(lk *look.Look, w, h int, focused bool) []string {
-	return p.all.t.lines(lk, w, h, focused, p.draw)
+	return p.all.t.Lines(lk, w, h, focused, p.draw)
 }
 
 func (p *offered) acts() map[string]keys.Act {
@@ -47,7 +49,7 @@ func (p *offered) acts() map[string]keys.Act {
 
 // current is the entry under the cursor, nil for none.
 func (p *offered) current() *registry.Entry {
-	e, _ := p.all.t.selected()
+	e, _ := p.all.t.Selected()
 	return e
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"goblin/tui/work"
+
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/sahilm/fuzzy"
 
@@ -165,7 +167,7 @@ func (d *palette) search(c *command, text string) tea.Cmd {
 			where = gather(snap)
 		}
 		found := where.search(ctx, text, now)
-		return done(func() tea.Cmd {
+		return work.Done(func() tea.Cmd {
 			d.places = where
 			if gen != d.gen {
 				return nil

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"goblin/tui/list"
+
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
@@ -174,7 +176,7 @@ func TestPaletteOpensWhatAFilterHides(t *testing.T) {
 func TestPaletteSearchesManyThingsInACommand(t *testing.T) {
 	r := newRig(t, 120, 40, "a")
 	r.ready("a")
-	items := make([]string, atOnce+500)
+	items := make([]string, list.AtOnce+500)
 	for i := range items {
 		items[i] = fmt.Sprintf(`{"uri":"x://thing-%05d","name":"n"}`, i)
 	}

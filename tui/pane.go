@@ -4,11 +4,12 @@ import (
 	"context"
 	"encoding/json"
 
+	"goblin/tui/list"
+
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
 	"goblin/tui/content"
-	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/look"
 )
@@ -25,7 +26,7 @@ type pane interface {
 	heading() (title, right string)
 	lines(lk *look.Look, w, h int, focused bool) []string
 	// rows is the list that has the cursor.
-	rows() rows
+	rows() list.Rows
 	// click puts the cursor on a line of lines; false when there is no row.
 	click(y int) bool
 	// wheel scrolls the list at a line of lines.
@@ -39,30 +40,6 @@ type pane interface {
 	empty() []string
 	// item is what the cursor is on, for traffic, copying and the palette.
 	item() item
-}
-
-// rows is a table of any rows.
-type rows interface {
-	filter(typed string) tea.Cmd
-	refilter() tea.Cmd
-	sorted() tea.Cmd
-	len() int
-	move(by int)
-	scroll(by int)
-	to(i int)
-	find(key string) bool
-
-	total() int
-	window() int // rows in sight
-	position() int
-	filtered() (typed string, query *filter.Query)
-	sorting() string
-	timing() string
-	// matching finds the rows that a filter would leave. The function it gives
-	// may be called from a command.
-	matching(typed string) func(context.Context) ([]int32, error)
-	excludes() string
-	columns() []filter.Field
 }
 
 // subject is what a detail panel shows. Two subjects with the same key are the
@@ -86,20 +63,6 @@ type item struct {
 	name   string // original
 	listed string
 	ok     bool
-}
-
-func (t *table[R]) total() int                        { return len(t.rows) }
-func (t *table[R]) window() int                       { return max(t.height, 1) }
-func (t *table[R]) position() int                     { return t.cur - t.off }
-func (t *table[R]) filtered() (string, *filter.Query) { return t.typed, t.query }
-func (t *table[R]) sorting() string                   { return t.orders[t.order].name }
-func (t *table[R]) columns() []filter.Field           { return t.fields(t.rows) }
-func (t *table[R]) timing() string                    { return millis(t.took) }
-func (t *table[R]) excludes() string                  { return t.guilt }
-
-func (t *table[R]) matching(typed string) func(context.Context) ([]int32, error) {
-	query, index, now := filter.Parse(typed, t.fields(t.rows)), t.index, t.now
-	return func(ctx context.Context) ([]int32, error) { return query.Match(ctx, index, nil, now()) }
 }
 
 // answered is an error that the other side sent.

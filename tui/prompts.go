@@ -54,7 +54,7 @@ func (p *prompts) row(e *registry.Entry, w int) string {
 }
 
 func (p *prompts) subject() subject {
-	e, ok := p.all.t.selected()
+	e, ok := p.all.t.Selected()
 	if !ok {
 		return subject{}
 	}

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"goblin/tui/work"
+
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/content"
@@ -60,7 +62,7 @@ func (d *sampling) build(width int) tea.Cmd {
 	return func() tea.Msg {
 		defer cancel()
 		doc, err := content.Build(ctx, lk, samplingBlocks(params, about), content.Options{Width: width, Depth: unfolded})
-		return done(func() tea.Cmd {
+		return work.Done(func() tea.Cmd {
 			if err == nil && d.width == width {
 				d.view.Show(doc, true)
 			}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"goblin/tui/list"
+
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
@@ -46,8 +48,8 @@ func newResources(a *app) *resources {
 	}
 	p.all = newCatalog(a, registry.Resource)
 	p.templates = newCatalog(a, registry.Template)
-	plain := p.all.t.fields
-	p.all.t.fields = func(rows []*registry.Entry) []filter.Field {
+	plain := p.all.t.Fields
+	p.all.t.Fields = func(rows []*registry.Entry) []filter.Field {
 		subs := p.subs // replaced, never changed
 		at := func(i int) (registry.SubscriptionState, bool) {
 			s, ok := subs[spot{rows[i].Server, rows[i].Name}]
@@ -64,14 +66,14 @@ func newResources(a *app) *resources {
 			}},
 			filter.Field{Name: "size", Kind: filter.Number, Help: "bytes: >10k", Number: func(i int) float64 { return float64(rows[i].Size) }})
 	}
-	p.all.t.orders = append(p.all.t.orders, order[*registry.Entry]{byUpdate, func(a, b *registry.Entry) int {
+	p.all.t.Orders = append(p.all.t.Orders, list.By(byUpdate, func(a, b *registry.Entry) int {
 		subs := p.subs
 		x, y := subs[spot{a.Server, a.Name}], subs[spot{b.Server, b.Name}]
 		if c := y.LastUpdate.Compare(x.LastUpdate); c != 0 {
 			return c
 		}
 		return strings.Compare(a.Listed, b.Listed)
-	}})
+	}))
 	return p
 }
 
@@ -81,7 +83,7 @@ func (p *resources) tab() (name, count string) {
 	if p.app.open == paneResources {
 		p.all.news, p.templates.news, p.updates = 0, 0, 0
 	}
-	count = grouped(p.all.t.total())
+	count = grouped(p.all.t.Total())
 	if n := p.all.news + p.templates.news + p.updates; n > 0 {
 		count += " " + p.app.look.Delta + grouped(n)
 	}
@@ -114,17 +116,17 @@ func (p *resources) current() *catalog {
 
 // twin filters both sections by the same text.
 type twin struct {
-	rows
-	other rows
+	list.Rows
+	other list.Rows
 }
 
-func (t twin) refilter() tea.Cmd { return tea.Batch(t.rows.refilter(), t.other.refilter()) }
+func (t twin) Refilter() tea.Cmd { return tea.Batch(t.Rows.Refilter(), t.other.Refilter()) }
 
-func (t twin) filter(typed string) tea.Cmd {
-	return tea.Batch(t.rows.filter(typed), t.other.filter(typed))
+func (t twin) Filter(typed string) tea.Cmd {
+	return tea.Batch(t.Rows.Filter(typed), t.other.Filter(typed))
 }
 
-func (p *resources) rows() rows {
+func (p *resources) rows() list.Rows {
 	if p.second {
 		return twin{p.templates.t, p.all.t}
 	}
@@ -138,20 +140,20 @@ func (p *resources) heading() (title, right string) {
 
 func (p *resources) lines(lk *look.Look, w, h int, focused bool) []string {
 	below := 0
-	if n := p.templates.t.total(); n > 0 {
-		below = min(p.templates.t.len(), max(2, h/4))
+	if n := p.templates.t.Total(); n > 0 {
+		below = min(p.templates.t.Len(), max(2, h/4))
 		if p.second {
-			below = min(p.templates.t.len(), max(2, h/2))
+			below = min(p.templates.t.Len(), max(2, h/2))
 		}
 	}
-	if p.templates.t.total() == 0 {
+	if p.templates.t.Total() == 0 {
 		p.split, p.second = -1, false
-		return p.all.t.lines(lk, w, h, focused, p.row)
+		return p.all.t.Lines(lk, w, h, focused, p.row)
 	}
 	p.split = max(0, h-below-1)
-	lines := p.all.t.section(!p.second).lines(lk, w, p.split, focused, p.row)
+	lines := p.all.t.Section(!p.second).Lines(lk, w, p.split, focused, p.row)
 	lines = append(lines, look.Blank(w))
-	return append(lines, p.templates.t.section(p.second).lines(lk, w, h-p.split-1, focused, p.templateRow)...)
+	return append(lines, p.templates.t.Section(p.second).Lines(lk, w, h-p.split-1, focused, p.templateRow)...)
 }
 
 // row draws a resource: mark, server, type, size, URI, updates.
@@ -190,7 +192,7 @@ func (p *resources) row(e *registry.Entry, w int) string {
 	cells, server := left, 0
 	if room-mime-bytes > 90 {
 		server = 16
-		cells += p.all.t.mark(lk, lk.Fit(clean(e.Server), server-1), cmpStyle(base, lk.Dim)) + " "
+		cells += p.all.t.Mark(lk, lk.Fit(clean(e.Server), server-1), cmpStyle(base, lk.Dim)) + " "
 	}
 	if mime > 0 {
 		cells += p.all.cell(lk, e.MIME, mime-1, cmpStyle(base, lk.Dim)) + " "
@@ -198,7 +200,7 @@ func (p *resources) row(e *registry.Entry, w int) string {
 	if bytes > 0 {
 		cells += lk.Dim.On(lk.Right(size(e.Size), bytes-1)) + " "
 	}
-	return cells + p.all.t.mark(lk, lk.Middle(clean(e.Listed), room-server-mime-bytes), base) + right
+	return cells + p.all.t.Mark(lk, lk.Middle(clean(e.Listed), room-server-mime-bytes), base) + right
 }
 
 // leastURI is how wide a URI must stay before other columns come.
@@ -229,7 +231,7 @@ func (p *resources) templateRow(e *registry.Entry, w int) string {
 	if mime > 0 {
 		cells += p.templates.cell(lk, e.MIME, mime-1, cmpStyle(base, lk.Dim)) + " "
 	}
-	return cells + p.templates.t.mark(lk, lk.Middle(clean(e.Listed), w-3-mime), base) + base.On(right)
+	return cells + p.templates.t.Mark(lk, lk.Middle(clean(e.Listed), w-3-mime), base) + base.On(right)
 }
 
 // rule is the border between the two sections.
@@ -247,8 +249,8 @@ func (p *resources) click(y int) bool {
 		y -= p.split + 1
 	}
 	t := p.current().t
-	if i := t.off + y; i < t.len() {
-		t.to(i)
+	if i := t.Off + y; i < t.Len() {
+		t.To(i)
 		return true
 	}
 	return false
@@ -256,10 +258,10 @@ func (p *resources) click(y int) bool {
 
 func (p *resources) wheel(y, by int) {
 	if p.split >= 0 && y > p.split {
-		p.templates.t.scroll(by)
+		p.templates.t.Scroll(by)
 		return
 	}
-	p.all.t.scroll(by)
+	p.all.t.Scroll(by)
 }
 
 func (p *resources) empty() []string {
@@ -273,7 +275,7 @@ func (p *resources) empty() []string {
 }
 
 func (p *resources) part() (at, of int) {
-	if p.templates.t.total() == 0 {
+	if p.templates.t.Total() == 0 {
 		return 0, 1
 	}
 	if p.second {
@@ -285,12 +287,12 @@ func (p *resources) part() (at, of int) {
 func (p *resources) choose(part int) { p.second = part == 1 }
 
 // bare says whether there is no row in either section.
-func (p *resources) bare() bool { return p.all.t.len() == 0 && p.templates.t.len() == 0 }
+func (p *resources) bare() bool { return p.all.t.Len() == 0 && p.templates.t.Len() == 0 }
 
 func (p *resources) item() item { return p.current().item() }
 
 func (p *resources) subject() subject {
-	e, ok := p.current().t.selected()
+	e, ok := p.current().t.Selected()
 	if !ok {
 		return subject{}
 	}
@@ -352,7 +354,7 @@ func (p *resources) acts() map[string]keys.Act {
 			return nil
 		}},
 		"subscribed": {Run: func() tea.Cmd {
-			typed, _ := p.rows().filtered()
+			typed, _ := p.rows().Filtered()
 			return p.app.setFilter(filter.Toggle(typed, "sub", "yes"))
 		}},
 	}
@@ -366,7 +368,7 @@ func (p *resources) none() string {
 }
 
 func (p *resources) whyNoTemplates() string {
-	if p.templates.t.total() == 0 {
+	if p.templates.t.Total() == 0 {
 		return "no server offers templates"
 	}
 	return ""

@@ -106,10 +106,10 @@ func TestUpdatesOfWhatIsNotLookedAtReadNothing(t *testing.T) {
 func TestOnlySubscribedRowsCanBeShown(t *testing.T) {
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4 S")
-	require.Equal(t, 1, r.app.panes[paneResources].rows().len())
+	require.Equal(t, 1, r.app.panes[paneResources].rows().Len())
 	require.Contains(t, r.line("sub:yes"), "sub:yes", "it is a filter like any other")
 	r.keys("S")
-	require.Equal(t, 16, r.app.panes[paneResources].rows().len())
+	require.Equal(t, 16, r.app.panes[paneResources].rows().Len())
 }
 
 func TestR2_11_TemplateFormShowsTheExpandedURIWhileTyping(t *testing.T) {
@@ -371,11 +371,11 @@ func TestTheOrderByUpdateFollowsUpdates(t *testing.T) {
 func TestAFilterByAgeFollowsTheClock(t *testing.T) {
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4 / updated:<5m enter")
-	require.Equal(t, 1, r.app.panes[paneResources].rows().len())
+	require.Equal(t, 1, r.app.panes[paneResources].rows().Len())
 	for range agedEvery {
 		r.beat(time.Minute)
 	}
-	require.Zero(t, r.app.panes[paneResources].rows().len())
+	require.Zero(t, r.app.panes[paneResources].rows().Len())
 }
 
 func TestAnEmptySectionLeavesTheOtherAlone(t *testing.T) {
@@ -488,7 +488,7 @@ func TestASmallTerminalTakesNoKeysBlindly(t *testing.T) {
 
 func TestWhatIsTypedAfterAFilterIsAWordOfItsOwn(t *testing.T) {
 	r := office(t, 120, 40, plainEnv).keys("4 / day enter / 0 7")
-	require.Equal(t, 1, r.app.panes[paneResources].rows().len())
+	require.Equal(t, 1, r.app.panes[paneResources].rows().Len())
 }
 
 func TestWhatATemplateStandsForCanBeWatched(t *testing.T) {

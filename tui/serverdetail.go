@@ -14,9 +14,9 @@ import (
 
 func (p *servers) subject() subject {
 	a := p.app
-	s, ok := p.t.selected()
+	s, ok := p.t.Selected()
 	if !ok {
-		if p.t.total() > 0 {
+		if p.t.Total() > 0 {
 			return subject{}
 		}
 		return subject{key: "getting started", title: "Getting started", blocks: func(context.Context) []content.Block { return a.gettingStarted() }}

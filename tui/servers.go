@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"goblin/tui/list"
+	"goblin/tui/work"
+
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
@@ -17,7 +20,7 @@ import (
 // servers is the pane of servers.
 type servers struct {
 	app *app
-	t   *table[registry.ServerState]
+	t   *list.Table[registry.ServerState]
 
 	headed  bool                            // the first line names the columns
 	longest int                             // cells of the longest name
@@ -31,18 +34,18 @@ type servers struct {
 
 func newServers(a *app) *servers {
 	p := &servers{app: a, settled: map[string]registry.State{}, tails: map[string][]registry.LogRecord{}}
-	by := func(name string, less func(x, y registry.ServerState) int) order[registry.ServerState] {
-		return order[registry.ServerState]{name, func(x, y registry.ServerState) int {
+	by := func(name string, less func(x, y registry.ServerState) int) list.Order[registry.ServerState] {
+		return list.By(name, func(x, y registry.ServerState) int {
 			return cmp.Or(less(x, y), cmp.Compare(x.Name, y.Name))
-		}}
+		})
 	}
-	p.t = newTable(a.ctx, a.now,
+	p.t = list.New(a.ctx, a.now,
 		func(s registry.ServerState) string { return s.Name },
 		func(s registry.ServerState) string {
 			return strings.Join([]string{s.Name, s.ServerTitle, s.ServerName, string(s.State), s.LastError}, "\x00")
 		},
 		serverFields,
-		order[registry.ServerState]{name: "config"},
+		list.Order[registry.ServerState]{Name: "config"},
 		by("state", func(x, y registry.ServerState) int { return cmp.Compare(urgency(x.State), urgency(y.State)) }),
 		by("name", func(x, y registry.ServerState) int {
 			return cmp.Compare(strings.ToLower(x.Name), strings.ToLower(y.Name))
@@ -86,7 +89,7 @@ func failed(s registry.State) bool {
 func (p *servers) in() keys.Place { return keys.InServers }
 
 func (p *servers) tab() (name, count string) {
-	count = grouped(p.t.total())
+	count = grouped(p.t.Total())
 	if p.news > 0 && p.app.open != paneServers {
 		count += " " + p.app.look.Delta + grouped(p.news)
 	}
@@ -117,7 +120,7 @@ func (p *servers) refresh(what registry.Changes) tea.Cmd {
 		}
 	}
 	p.compare(states)
-	return p.t.refresh(len(states), func() []registry.ServerState { return states })
+	return p.t.Refresh(len(states), func() []registry.ServerState { return states })
 }
 
 // compare counts the servers that are not as they were when the pane was last
@@ -164,22 +167,22 @@ func (p *servers) readTails() {
 
 func (p *servers) heading() (title, right string) {
 	lk := p.app.look
-	title = lk.Title.On("Servers") + " " + grouped(p.t.total())
-	if p.t.typed != "" {
-		title = lk.Title.On("Servers") + " " + grouped(p.t.len()) + "/" + grouped(p.t.total())
+	title = lk.Title.On("Servers") + " " + grouped(p.t.Total())
+	if p.t.Typed != "" {
+		title = lk.Title.On("Servers") + " " + grouped(p.t.Len()) + "/" + grouped(p.t.Total())
 	}
-	if p.t.order > 0 {
-		right = "by " + p.t.sorting()
+	if p.t.Order > 0 {
+		right = "by " + p.t.Sorting()
 	}
 	return title, right
 }
 
 // titled is a list whose first line names its columns.
-type titled struct{ rows }
+type titled struct{ list.Rows }
 
-func (t titled) position() int { return t.rows.position() + 1 }
+func (t titled) Position() int { return t.Rows.Position() + 1 }
 
-func (p *servers) rows() rows {
+func (p *servers) rows() list.Rows {
 	if p.headed {
 		return titled{p.t}
 	}
@@ -193,15 +196,15 @@ func (p *servers) above() int {
 	return 0
 }
 
-func (p *servers) click(y int) bool { return p.t.click(y - p.above()) }
-func (p *servers) wheel(_, by int)  { p.t.scroll(by) }
+func (p *servers) click(y int) bool { return p.t.Click(y - p.above()) }
+func (p *servers) wheel(_, by int)  { p.t.Scroll(by) }
 
 func (p *servers) lines(lk *look.Look, w, h int, focused bool) []string {
 	cells := p.plan(w - 2)
 	row := func(s registry.ServerState, w int) string { return p.row(cells, s, w) }
 	p.headed = h >= 4
 	if !p.headed {
-		return p.t.lines(lk, w, h, focused, row)
+		return p.t.Lines(lk, w, h, focused, row)
 	}
 	var b strings.Builder
 	b.WriteByte(' ')
@@ -214,7 +217,7 @@ func (p *servers) lines(lk *look.Look, w, h int, focused bool) []string {
 		}
 	}
 	head := lk.Dim.On(lk.Fit(b.String(), w))
-	return append([]string{head}, p.t.lines(lk, w, h-1, focused, row)...)
+	return append([]string{head}, p.t.Lines(lk, w, h-1, focused, row)...)
 }
 
 // serverCell is one column of the list.
@@ -328,7 +331,7 @@ func (p *servers) row(cells []serverCell, s registry.ServerState, w int) string 
 			at++
 		}
 		if inPlace && c.right {
-			b.WriteString(p.t.mark(lk, lk.Fit(clean(s.LastError), max(w-at, 0)), lk.Bad))
+			b.WriteString(p.t.Mark(lk, lk.Fit(clean(s.LastError), max(w-at, 0)), lk.Bad))
 			break
 		}
 		text, style := c.text(s)
@@ -340,7 +343,7 @@ func (p *servers) row(cells []serverCell, s registry.ServerState, w int) string 
 		if s.State == registry.StateDisabled {
 			style = cmpStyle(style, lk.Dim)
 		}
-		b.WriteString(p.t.mark(lk, text, style))
+		b.WriteString(p.t.Mark(lk, text, style))
 		at += c.w
 	}
 	return lk.Fit(b.String(), w)
@@ -359,7 +362,7 @@ func (p *servers) item() item { return blankItem }
 
 // shown is the detail, for copying, editors and files.
 func (p *servers) shown() shown {
-	s, ok := p.t.selected()
+	s, ok := p.t.Selected()
 	doc := p.app.details[paneServers].view.Doc()
 	if !ok || doc == nil || doc.Len() == 0 || p.app.details[paneServers].now.key != "server "+s.Name {
 		return shown{}
@@ -371,12 +374,12 @@ func (p *servers) acts() map[string]keys.Act {
 	a := p.app
 	selected := func(do func(registry.ServerState) tea.Cmd) func() tea.Cmd {
 		return func() tea.Cmd {
-			s, _ := p.t.selected()
+			s, _ := p.t.Selected()
 			return do(s)
 		}
 	}
 	return map[string]keys.Act{
-		"open":         {Run: func() tea.Cmd { return a.openDetail(p.t.len() > 0) }},
+		"open":         {Run: func() tea.Cmd { return a.openDetail(p.t.Len() > 0) }},
 		"reload":       {Why: p.whyNotRestart, Run: selected(func(s registry.ServerState) tea.Cmd { return p.restart(s.Name) })},
 		"enable":       {Why: p.none, Run: selected(p.enable)},
 		"approve":      {Why: p.whyNotApprove, Run: selected(func(s registry.ServerState) tea.Cmd { return a.approve(s.Name, a.reg.Pinned(s.Name)) })},
@@ -394,14 +397,14 @@ func (p *servers) acts() map[string]keys.Act {
 
 // inspect shows the requests to the server, or all of them.
 func (p *servers) inspect() tea.Cmd {
-	if s, ok := p.t.selected(); ok {
+	if s, ok := p.t.Selected(); ok {
 		return p.app.showTraffic(filter.Set("", "server", []string{s.Name}))
 	}
 	return p.app.inspect(blankItem)
 }
 
 func (p *servers) none() string {
-	if p.t.len() == 0 {
+	if p.t.Len() == 0 {
 		return "there is no server here"
 	}
 	return ""
@@ -410,7 +413,7 @@ func (p *servers) none() string {
 // unless gives a reason where there is a server.
 func (p *servers) unless(why string) func() string {
 	return func() string {
-		if p.t.len() == 0 {
+		if p.t.Len() == 0 {
 			return ""
 		}
 		return why
@@ -418,21 +421,21 @@ func (p *servers) unless(why string) func() string {
 }
 
 func (p *servers) whyNotRestart() string {
-	if s, _ := p.t.selected(); s.State == registry.StateDisabled {
+	if s, _ := p.t.Selected(); s.State == registry.StateDisabled {
 		return clean(s.Name) + " is disabled; x enables it"
 	}
 	return p.none()
 }
 
 func (p *servers) whyNotApprove() string {
-	if s, ok := p.t.selected(); ok && len(p.app.reg.Pinned(s.Name)) == 0 {
+	if s, ok := p.t.Selected(); ok && len(p.app.reg.Pinned(s.Name)) == 0 {
 		return "no tool of " + clean(s.Name) + " awaits approval"
 	}
 	return p.none()
 }
 
 func (p *servers) whyNothingShown() string {
-	if p.t.len() > 0 && len(p.shown().data) == 0 {
+	if p.t.Len() > 0 && len(p.shown().data) == 0 {
 		return "Enter opens the detail first"
 	}
 	return p.none()
@@ -474,7 +477,7 @@ func (p *servers) restart(name string) tea.Cmd {
 		a.say("Restarting %s", name)
 		return func() tea.Msg {
 			if err := a.backend.Restart(name); err != nil {
-				return done(func() tea.Cmd { return a.complain("restart %s: %v", name, err) })
+				return work.Done(func() tea.Cmd { return a.complain("restart %s: %v", name, err) })
 			}
 			return nil
 		}
@@ -487,7 +490,7 @@ func (p *servers) enable(s registry.ServerState) tea.Cmd {
 	set := func() tea.Cmd {
 		return func() tea.Msg {
 			err := a.backend.SetEnabled(s.Name, on)
-			return done(func() tea.Cmd {
+			return work.Done(func() tea.Cmd {
 				switch {
 				case err != nil && on:
 					return a.complain("enable %s: %v", s.Name, err)

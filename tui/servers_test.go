@@ -127,8 +127,8 @@ func TestServersAreFilteredByWhatTheyAre(t *testing.T) {
 		"state:fail": "slack", "server:git": "github", "transport:http": "github", "revision:2025": "files", "error:token": "slack", "unauthorized": "github",
 	} {
 		r := troubled(t, 80, 24).keys("1 /").text(query)
-		require.Equal(t, 1, r.app.panes[paneServers].rows().len(), query)
-		s, _ := r.app.panes[paneServers].(*servers).t.selected()
+		require.Equal(t, 1, r.app.panes[paneServers].rows().Len(), query)
+		s, _ := r.app.panes[paneServers].(*servers).t.Selected()
 		require.Equal(t, want, s.Name, query)
 	}
 }
@@ -217,7 +217,7 @@ func TestEAndILeadFromAServerToItsLogs(t *testing.T) {
 	for _, key := range []string{"e", "i"} {
 		r := troubled(t, 140, 40).keys("1 j " + key)
 		require.Equal(t, paneLogs, r.app.open, key)
-		typed, _ := r.app.panes[paneLogs].rows().filtered()
+		typed, _ := r.app.panes[paneLogs].rows().Filtered()
 		require.Contains(t, typed, "github", key)
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"goblin/tui/list"
+	"goblin/tui/work"
+
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
@@ -27,7 +30,7 @@ func (p *resources) readSubscriptions() tea.Cmd {
 		}
 		return subs
 	}
-	if len(p.subs) <= atOnce/3 {
+	if len(p.subs) <= list.AtOnce/3 {
 		return p.take(read(), 0)
 	}
 	p.reading = true
@@ -35,7 +38,7 @@ func (p *resources) readSubscriptions() tea.Cmd {
 	return func() tea.Msg {
 		subs := read()
 		news := updatesSince(old, subs)
-		return done(func() tea.Cmd {
+		return work.Done(func() tea.Cmd {
 			p.reading = false
 			cmd := p.take(subs, news)
 			if p.stale {
@@ -64,8 +67,8 @@ func (p *resources) take(subs map[spot]registry.SubscriptionState, news int) tea
 	p.updates += news
 	p.subs = subs
 	t := p.all.t
-	if strings.Contains(t.typed, "sub:") || strings.Contains(t.typed, "updated:") || t.orders[t.order].name == byUpdate {
-		return tea.Batch(t.refilter(), p.follow())
+	if strings.Contains(t.Typed, "sub:") || strings.Contains(t.Typed, "updated:") || t.Orders[t.Order].Name == byUpdate {
+		return tea.Batch(t.Refilter(), p.follow())
 	}
 	return p.follow()
 }
@@ -87,7 +90,7 @@ func (p *resources) follow() tea.Cmd {
 		return nil
 	}
 	p.reread[at] = true
-	return p.app.after(settle, done(func() tea.Cmd {
+	return p.app.after(settle, work.Done(func() tea.Cmd {
 		delete(p.reread, at)
 		if p.item() != it || p.app.calls.of(it) != nil {
 			return nil
@@ -188,7 +191,7 @@ func (p *resources) toggle(it item) tea.Cmd {
 	params, _ := json.Marshal(map[string]string{"uri": listed}) // a string always encodes
 	return func() tea.Msg {
 		_, err := a.backend.Request(a.ctx, method, params, nil)
-		return done(func() tea.Cmd {
+		return work.Done(func() tea.Cmd {
 			delete(p.asking, at)
 			switch {
 			case err != nil && on:

@@ -115,7 +115,7 @@ func (p *tools) row(e *registry.Entry, w int) string {
 	}
 	line := mark + " " + p.all.cell(lk, e.Listed, name-1, base) + " "
 	if server > 0 {
-		line += p.all.t.mark(lk, lk.Fit(clean(e.Server), server-1), cmpStyle(base, lk.Dim)) + " "
+		line += p.all.t.Mark(lk, lk.Fit(clean(e.Server), server-1), cmpStyle(base, lk.Dim)) + " "
 	}
 	line += lk.Warn.On(p.all.text(e, letters)) + " "
 	return line + p.all.cell(lk, firstLine(e.Description, e.Title), max(w-name-server-7, 0), cmpStyle(base, lk.Dim)) + base.On(right)
@@ -135,7 +135,7 @@ func firstLine(texts ...string) string {
 }
 
 func (p *tools) subject() subject {
-	e, ok := p.all.t.selected()
+	e, ok := p.all.t.Selected()
 	if !ok {
 		return subject{}
 	}

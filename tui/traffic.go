@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"goblin/tui/list"
+
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
@@ -24,16 +26,16 @@ type trafficRow struct {
 }
 
 func newTrafficRecords(a *app, draw func(*trafficRow, int) string) *records[*trafficRow] {
-	byDuration := order[*trafficRow]{"duration", func(a, b *trafficRow) int { return cmp.Compare(b.Duration, a.Duration) }}
-	bySize := order[*trafficRow]{"size", func(a, b *trafficRow) int {
+	byDuration := list.By("duration", func(a, b *trafficRow) int { return cmp.Compare(b.Duration, a.Duration) })
+	bySize := list.By("size", func(a, b *trafficRow) int {
 		return cmp.Compare(trafficSize(&b.TrafficRecord), trafficSize(&a.TrafficRecord))
-	}}
-	byServer := order[*trafficRow]{"server", func(a, b *trafficRow) int { return cmp.Compare(a.Server, b.Server) }}
-	t := newTable(a.ctx, a.now,
+	})
+	byServer := list.By("server", func(a, b *trafficRow) int { return cmp.Compare(a.Server, b.Server) })
+	t := list.New(a.ctx, a.now,
 		func(r *trafficRow) string { return r.key },
 		func(r *trafficRow) string { return r.words },
-		trafficFields, order[*trafficRow]{name: "time"}, byDuration, bySize, byServer)
-	t.tail = true
+		trafficFields, list.Order[*trafficRow]{Name: "time"}, byDuration, bySize, byServer)
+	t.Tail = true
 	return &records[*trafficRow]{t: t, most: mostTraffic, draw: draw, server: func(r *trafficRow) string { return r.Server }}
 }
 
@@ -206,10 +208,10 @@ func (p *logs) trafficLine(r *trafficRow, w int) string {
 	cell(arrow(lk, r.Direction), 1, base)
 	cell(fit(lk, r.Server, c.server), c.server, base)
 	if r.Name == "" {
-		b.WriteString(t.mark(lk, lk.Middle(clean(r.Method), c.method+1+c.name), base))
+		b.WriteString(t.Mark(lk, lk.Middle(clean(r.Method), c.method+1+c.name), base))
 	} else {
-		b.WriteString(t.mark(lk, lk.Middle(clean(r.Method), c.method), base) + " ")
-		b.WriteString(t.mark(lk, lk.Middle(clean(r.Name), c.name), base))
+		b.WriteString(t.Mark(lk, lk.Middle(clean(r.Method), c.method), base) + " ")
+		b.WriteString(t.Mark(lk, lk.Middle(clean(r.Name), c.name), base))
 	}
 	took, bytes := "", size(trafficSize(&r.TrafficRecord))
 	if !note {

@@ -121,9 +121,9 @@ func TestTrafficFieldsFilter(t *testing.T) {
 			r := trafficRig(t, 200, 30).keys("/").text(typed).keys("enter")
 			var got []int
 			rows := r.app.logs().traffic.t
-			for _, i := range rows.found {
+			for _, i := range rows.Found {
 				for n, method := range all {
-					if rows.rows[i].Method == method {
+					if rows.Rows[i].Method == method {
 						got = append(got, n)
 					}
 				}
@@ -230,7 +230,7 @@ func TestTheExchangeScrollsTheSideThatIsOn(t *testing.T) {
 
 func TestKeysOfTheExchangeAreAboutItsRecordEvenWhenTheListMovesOn(t *testing.T) {
 	r := trafficRig(t, 160, 40).keys("G k k k enter")
-	r.app.logs().traffic.t.tail = true
+	r.app.logs().traffic.t.Tail = true
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Method: "ping", Status: "success", Request: []byte(`{}`), Response: []byte(`{}`)})
 	r.changed(registry.Traffic)
 	r.keys("y")
@@ -345,12 +345,12 @@ func TestInspectOfAnItemShowsItsRequestsOnly(t *testing.T) {
 	r.keys("esc")
 	require.Contains(t, r.screen(), "list_issues")
 	r.run(r.app.inspect(item{server: "files"}))
-	require.Equal(t, 2, r.app.logs().rows().len())
+	require.Equal(t, 2, r.app.logs().rows().Len())
 	r.run(r.app.inspect(item{kind: registry.Template, server: "files", name: "file:///log/{day}.txt", listed: "mcp://files/file:///log/{day}.txt", ok: true}))
-	require.Equal(t, 0, r.app.logs().rows().len())
+	require.Equal(t, 0, r.app.logs().rows().Len())
 	r.reg.Traffic().Append(registry.TrafficRecord{Server: "files", Method: "resources/read", Name: "file:///log/monday.txt", Status: "success"})
 	r.changed(registry.Traffic)
-	require.Equal(t, 1, r.app.logs().rows().len())
+	require.Equal(t, 1, r.app.logs().rows().Len())
 }
 
 func TestAWideScreenShowsTheLatestRequestsAboutTheItem(t *testing.T) {

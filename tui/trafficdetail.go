@@ -20,7 +20,7 @@ import (
 
 // trafficSubject is the selected record at length.
 func (p *logs) trafficSubject() subject {
-	r, ok := p.traffic.t.selected()
+	r, ok := p.traffic.t.Selected()
 	if !ok {
 		return subject{}
 	}
@@ -386,7 +386,7 @@ func (p *logs) shownTraffic() shown {
 	var seq uint64
 	if d := p.app.frontExchange(); d != nil {
 		seq = d.rec.Seq
-	} else if r, ok := p.traffic.t.selected(); ok {
+	} else if r, ok := p.traffic.t.Selected(); ok {
 		seq = r.Seq
 	}
 	text, _, ok := p.app.exchangeText(seq, "  ")

@@ -70,7 +70,7 @@ func TestAFilterThatWasSetIsEditedAsItIs(t *testing.T) {
 	r := office(t, 120, 40, plainEnv).keys("4")
 	r.run(r.app.setFilter("a\u202eb"))
 	r.keys("/ x")
-	typed, _ := r.app.panes[paneResources].rows().filtered()
+	typed, _ := r.app.panes[paneResources].rows().Filtered()
 	require.Equal(t, "a\u202eb x", typed, "what is added is a word of its own")
 	require.Contains(t, r.screen(), `a\u202eb x`)
 }

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"goblin/tui/list"
+	"goblin/tui/work"
+
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
@@ -20,7 +23,7 @@ type watched struct {
 	still
 	search
 	app     *app
-	t       *table[registry.SubscriptionState]
+	t       *list.Table[registry.SubscriptionState]
 	names   map[string]string // of sessions
 	reading bool              // a command reads the list
 	late    bool              // it changed since it was read
@@ -29,7 +32,7 @@ type watched struct {
 func newWatched(a *app) dialog {
 	d := &watched{app: a}
 	key := func(s registry.SubscriptionState) string { return s.Server + "\x00" + s.URI }
-	d.t = newTable(a.ctx, a.now, key,
+	d.t = list.New(a.ctx, a.now, key,
 		func(s registry.SubscriptionState) string { return s.Listed + "\x00" + s.URI + "\x00" + s.Error },
 		func(rows []registry.SubscriptionState) []filter.Field {
 			return []filter.Field{
@@ -37,18 +40,18 @@ func newWatched(a *app) dialog {
 				{Name: "status", Kind: filter.Text, Help: "asked, on or refused", Text: func(i int) string { return rows[i].Status }},
 			}
 		},
-		order[registry.SubscriptionState]{name: "server"},
-		order[registry.SubscriptionState]{"last change", func(x, y registry.SubscriptionState) int {
+		list.Order[registry.SubscriptionState]{Name: "server"},
+		list.By("last change", func(x, y registry.SubscriptionState) int {
 			return cmp.Or(y.LastUpdate.Compare(x.LastUpdate), cmp.Compare(key(x), key(y)))
-		}},
-		order[registry.SubscriptionState]{"updates", func(x, y registry.SubscriptionState) int {
+		}),
+		list.By("updates", func(x, y registry.SubscriptionState) int {
 			return cmp.Or(cmp.Compare(y.Updates, x.Updates), cmp.Compare(key(x), key(y)))
-		}})
-	d.search = search{input: edit.New(a.look), narrow: d.t.filter, move: d.t.move}
+		}))
+	d.search = search{input: edit.New(a.look), narrow: d.t.Filter, move: d.t.Move}
 	// A list that is just opened may not be empty for the first moment.
 	rows := a.reg.Subscriptions()
 	d.readNames()
-	d.t.refresh(0, func() []registry.SubscriptionState { return rows })
+	d.t.Refresh(0, func() []registry.SubscriptionState { return rows })
 	return d
 }
 
@@ -72,12 +75,12 @@ func (d *watched) read() tea.Cmd {
 	}
 	d.late = false
 	rows := d.app.reg.Subscriptions()
-	cmd := d.t.refresh(len(rows), func() []registry.SubscriptionState { return rows })
+	cmd := d.t.Refresh(len(rows), func() []registry.SubscriptionState { return rows })
 	if cmd == nil {
 		return nil
 	}
 	d.reading = true
-	return afterwards(cmd, func() tea.Cmd {
+	return work.Afterwards(cmd, func() tea.Cmd {
 		d.reading = false
 		return d.read()
 	})
@@ -98,24 +101,24 @@ func (d *watched) readNames() {
 }
 
 func (d *watched) heading() string {
-	n := grouped(d.t.total())
-	if d.t.typed != "" {
-		n = grouped(d.t.len()) + "/" + n
+	n := grouped(d.t.Total())
+	if d.t.Typed != "" {
+		n = grouped(d.t.Len()) + "/" + n
 	}
 	by := ""
-	if d.t.order > 0 {
-		by = " by " + d.t.sorting()
+	if d.t.Order > 0 {
+		by = " by " + d.t.Sorting()
 	}
 	return "Subscriptions " + n + by
 }
 
-func (d *watched) size(w, h int) (int, int) { return min(w, 120), min(h, max(12, d.t.total()+7)) }
+func (d *watched) size(w, h int) (int, int) { return min(w, 120), min(h, max(12, d.t.Total()+7)) }
 func (d *watched) typing() bool             { return d.typed }
 
 // lines are the rows, and below them all about the one under the cursor.
 func (d *watched) lines(w, h int) []string {
 	lk := d.app.look
-	if d.t.total() == 0 {
+	if d.t.Total() == 0 {
 		return lk.Lines([]string{
 			"", "  Nobody is subscribed to anything.", "",
 			"  s on a resource (" + lk.Key.On("4") + ") subscribes: its updates are counted here",
@@ -123,12 +126,12 @@ func (d *watched) lines(w, h int) []string {
 		}, w, h)
 	}
 	body := max(h-3, 1)
-	out := d.t.lines(lk, w, body, true, d.row)
-	if d.t.len() == 0 && body > 1 {
-		out[1] = lk.Fit("  Nothing matches "+clean(d.t.typed)+"; Esc clears the filter.", w)
+	out := d.t.Lines(lk, w, body, true, d.row)
+	if d.t.Len() == 0 && body > 1 {
+		out[1] = lk.Fit("  Nothing matches "+clean(d.t.Typed)+"; Esc clears the filter.", w)
 	}
 	var below []string
-	if s, ok := d.t.selected(); ok {
+	if s, ok := d.t.Selected(); ok {
 		who := s.Status + "  " + cmp.Or(d.holders(s, 20), "nobody holds it")
 		if s.Error != "" {
 			who = lk.Bad.On(clean(s.Status + ": " + s.Error))
@@ -169,9 +172,9 @@ func (d *watched) row(s registry.SubscriptionState, w int) string {
 		last = age(d.app.now().Sub(s.LastUpdate))
 	}
 	room := max(w-2-server-who-7-11, 8)
-	line := style.On(mark) + " " + d.t.mark(lk, lk.Middle(clean(s.Listed), room), "")
+	line := style.On(mark) + " " + d.t.Mark(lk, lk.Middle(clean(s.Listed), room), "")
 	if server > 0 {
-		line += " " + d.t.mark(lk, lk.Fit(clean(s.Server), server-1), lk.Dim)
+		line += " " + d.t.Mark(lk, lk.Fit(clean(s.Server), server-1), lk.Dim)
 	}
 	if who > 0 {
 		text := lk.Fit(d.holders(s, 3), who-1)
@@ -239,7 +242,7 @@ func (d *watched) keys() keys.Table {
 func (d *watched) listKeys() keys.Table {
 	selected := func(do func(registry.SubscriptionState) tea.Cmd) func() tea.Cmd {
 		return func() tea.Cmd {
-			if s, ok := d.t.selected(); ok {
+			if s, ok := d.t.Selected(); ok {
 				return do(s)
 			}
 			return nil
@@ -249,32 +252,32 @@ func (d *watched) listKeys() keys.Table {
 		{ID: "visit", Keys: []string{"enter"}, Hint: "go there", Long: "Go to the resource", Run: selected(d.visit)},
 		{ID: "toggle", Keys: []string{"s"}, Hint: "begin or end yours", Long: "Begin or end a subscription of your own", Run: selected(d.toggle)},
 		{ID: "filter", Keys: []string{"/"}, Hint: "filter", Long: "Filter the list", Run: func() tea.Cmd { return d.start() }},
-		{ID: "sort", Keys: []string{"o"}, Hint: "sort", Long: "Next sort order", Run: func() tea.Cmd { return d.t.sorted() }},
+		{ID: "sort", Keys: []string{"o"}, Hint: "sort", Long: "Next sort order", Run: func() tea.Cmd { return d.t.Sorted() }},
 		{ID: "copy", Keys: []string{"y"}, Hint: "copy", Long: "Copy the URI", Run: d.copy},
 		{ID: "back", Keys: []string{"esc"}, Hint: "close", Long: "Clear the filter, then close", Run: d.back},
 		{ID: "close", Keys: []string{"w", "q", "ctrl+c"}, Long: "Close", Run: d.close},
-	}, keys.Scrolling(func() keys.Scroller { return cursor{d.t} }).Quiet()...)
+	}, keys.Scrolling(func() keys.Scroller { return list.Cursor{Rows: d.t} }).Quiet()...)
 }
 
 func (d *watched) close() tea.Cmd { return d.app.drop(d) }
 
 func (d *watched) back() tea.Cmd {
-	if d.t.typed == "" {
+	if d.t.Typed == "" {
 		return d.close()
 	}
 	return d.clear()
 }
 
 func (d *watched) copy() tea.Cmd {
-	s, _ := d.t.selected()
+	s, _ := d.t.Selected()
 	return d.app.copy(s.Listed, "the URI")
 }
 
 func (d *watched) update(msg tea.Msg) tea.Cmd {
 	if m, ok := msg.(tea.MouseMsg); ok && leftPress(m) {
-		d.t.click(m.Y)
+		d.t.Click(m.Y)
 	}
-	scrollWheel(d.t.scroll, msg)
+	scrollWheel(d.t.Scroll, msg)
 	return d.search.update(msg)
 }
 
@@ -295,7 +298,7 @@ func (d *watched) toggle(s registry.SubscriptionState) tea.Cmd {
 func (d *watched) visit(s registry.SubscriptionState) tea.Cmd {
 	a := d.app
 	d.close()
-	rows := a.panes[paneResources].(*resources).all.t.rows
+	rows := a.panes[paneResources].(*resources).all.t.Rows
 	if !slices.ContainsFunc(rows, func(e *registry.Entry) bool { return e.Listed == s.Listed }) {
 		return tea.Batch(a.show(paneResources), a.complain("%s is in no list: it came of a template or a link", s.Listed))
 	}

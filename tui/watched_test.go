@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"goblin/tui/list"
+
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
@@ -56,7 +58,7 @@ func TestWatchedGoesToTheResource(t *testing.T) {
 	r := subs(t, 120, 30).keys("4 / n o t h e r e enter 2 w j enter")
 	require.Empty(t, r.app.dialogs)
 	require.Equal(t, paneResources, r.app.open)
-	e, ok := r.app.panes[paneResources].(*resources).all.t.selected()
+	e, ok := r.app.panes[paneResources].(*resources).all.t.Selected()
 	require.True(t, ok, "the filter that hid it is gone")
 	require.Equal(t, "file:///b.md", e.Name)
 
@@ -67,14 +69,14 @@ func TestWatchedGoesToTheResource(t *testing.T) {
 func TestWatchedGoesThroughALongListToo(t *testing.T) {
 	r := subs(t, 120, 30)
 	var items []string
-	for i := range atOnce + 100 {
+	for i := range list.AtOnce + 100 {
 		items = append(items, fmt.Sprintf(`{"uri":"file:///%05d","name":"n"}`, i))
 	}
 	r.list("files", registry.Resource, items...)
 	r.reg.SetSubscription(registry.SubscriptionState{Server: "files", URI: "file:///03050", Status: registry.SubscriptionOn})
 	r.changed(registry.AllChanges)
 	r.keys("4 / 0 0 0 0 1 enter w / 0 3 0 5 0 enter enter")
-	e, ok := r.app.panes[paneResources].(*resources).all.t.selected()
+	e, ok := r.app.panes[paneResources].(*resources).all.t.Selected()
 	require.True(t, ok)
 	require.Equal(t, "file:///03050", e.Name)
 }

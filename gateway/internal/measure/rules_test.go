@@ -69,13 +69,15 @@ var rules = []row{
 	{"meta/lua/wire", "", "a leaf: both processes import it"},
 	{"meta/lua/interpreter", "meta/lua/wire registry registry/near registry/rawjson", "the inside of the other process"},
 
-	{"tui", "gateway/display registry registry/near registry/rawjson tui/content tui/edit tui/filter tui/form tui/keys tui/look", "the screen defines the interfaces that it calls"},
+	{"tui", "gateway/display registry registry/near registry/rawjson tui/content tui/edit tui/filter tui/form tui/keys tui/list tui/look tui/work", "the screen defines the interfaces that it calls"},
 	{"tui/content", "gateway/display registry/rawjson tui/look", "shows text, wherever it is from"},
 	{"tui/filter", "", "a leaf"},
 	{"tui/edit", "gateway/display tui/look", "holds text, wherever it is typed"},
 	{"tui/form", "gateway/display registry/rawjson tui/edit tui/look", "asks for values, whatever they are for"},
 	{"tui/keys", "", "a leaf"},
+	{"tui/list", "tui/filter tui/look tui/work", "holds rows, whatever they are"},
 	{"tui/look", "", "a leaf"},
+	{"tui/work", "", "a leaf"},
 
 	{"gateway/internal/measure", "", "reads source only"},
 }

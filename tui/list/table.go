@@ -1,0 +1,409 @@
+// Package list is a filtered, sorted list of any rows with a cursor that follows
+// its row.
+//
+// It owns searching, sorting and where the cursor and the window are; what rows
+// are, and how one is drawn, is up to whoever has the list. Searching many rows
+// happens in commands, of which only the last one counts; all else belongs to
+// the goroutine of one screen's Update and View. It knows no pane and no
+// catalog.
+package list
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"goblin/tui/work"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/tui/filter"
+	"goblin/tui/look"
+)
+
+// AtOnce is the number of rows up to which a filter runs inside Update: below
+// it, scanning takes less time than handing the work over.
+const AtOnce = 3000
+
+// Order is one way to sort a table.
+type Order[R any] struct {
+	Name string
+	less func(a, b R) int
+}
+
+// By is an order; without a function, rows stand as they come.
+func By[R any](name string, less func(a, b R) int) Order[R] { return Order[R]{name, less} }
+
+// Table is a filtered, sorted list of rows with a cursor that follows its row.
+// Filtering many rows happens in commands; results that come too late are
+// dropped by their generation.
+type Table[R any] struct {
+	key    func(R) string                // what the cursor follows
+	text   func(R) string                // what words are looked for in
+	Fields func(rows []R) []filter.Field // over rows that will not change
+	Orders []Order[R]                    // at least one
+
+	Rows  []R
+	index *filter.Index
+	Found []int32 // rows that match, in the order shown
+	bare  []int32 // found before sorting, to narrow from
+	query *filter.Query
+	Typed string
+	Order int
+	Took  time.Duration // of the last search
+	guilt string        // the term that alone excludes everything
+
+	Cur, Off, height int
+	at               string // key of the row under the cursor
+	lost             string // key of the row that went from under it
+	first            bool   // the cursor goes to the first match
+	Tail             bool   // the cursor stays at the end as rows come
+	aside            bool   // another section of the pane has the cursor
+
+	gen    int
+	busy   bool // a search runs in a command
+	stale  bool // what it read has changed since
+	cancel context.CancelFunc
+	ctx    context.Context
+	now    func() time.Time
+}
+
+func New[R any](ctx context.Context, now func() time.Time, key, text func(R) string, fields func([]R) []filter.Field, orders ...Order[R]) *Table[R] {
+	t := &Table[R]{key: key, text: text, Fields: fields, Orders: orders, ctx: ctx, now: now, cancel: func() {}}
+	if len(t.Orders) == 0 {
+		t.Orders = []Order[R]{{Name: "listed"}}
+	}
+	t.index = filter.NewIndex(0, nil)
+	t.query = filter.Parse("", t.Fields(nil))
+	return t
+}
+
+// state is what a search works on and what it gives.
+type state[R any] struct {
+	rows  []R
+	index *filter.Index
+	query *filter.Query
+	found []int32
+	bare  []int32
+	took  time.Duration
+	guilt string
+}
+
+// Refresh replaces the rows by what get gives, in a command when many are
+// expected. The caller starts no second one before it is taken.
+func (t *Table[R]) Refresh(expected int, get func() []R) tea.Cmd {
+	typed, by := t.Typed, t.Order
+	sorting, fields, text, now := t.Orders[by], t.Fields, t.text, t.now
+	find := func() state[R] {
+		s := state[R]{rows: get()}
+		s.index = filter.NewIndex(len(s.rows), func(i int) string { return text(s.rows[i]) })
+		s.query = filter.Parse(typed, fields(s.rows))
+		s.search(t.ctx, nil, sorting, now)
+		return s
+	}
+	take := func(s state[R]) tea.Cmd {
+		t.cancel() // a search in the rows before
+		t.gen++
+		t.busy, t.stale = false, false
+		t.take(s)
+		if t.Typed != typed || t.Order != by {
+			return t.Again(false)
+		}
+		return nil
+	}
+	if expected <= AtOnce {
+		return take(find())
+	}
+	return func() tea.Msg {
+		s := find()
+		return work.Done(func() tea.Cmd { return take(s) })
+	}
+}
+
+// Filter replaces the query.
+func (t *Table[R]) Filter(typed string) tea.Cmd {
+	t.first = typed != "" && typed != t.Typed
+	t.Typed = typed
+	return t.Again(true)
+}
+
+// Again runs the query once more: it changed, or what its fields read did. Of
+// several searches only the last one counts.
+func (t *Table[R]) Again(narrow bool) tea.Cmd {
+	s := state[R]{rows: t.Rows, index: t.index, query: filter.Parse(t.Typed, t.Fields(t.Rows))}
+	var within []int32
+	if narrow && t.bare != nil && s.query.Narrows(t.query) {
+		within = t.bare
+	}
+	sorting, now := t.Orders[t.Order], t.now
+	t.cancel()
+	t.gen++
+	gen := t.gen
+	t.busy, t.stale = false, false
+	if len(t.Rows) <= AtOnce {
+		t.cancel = func() {}
+		if s.search(t.ctx, within, sorting, now) {
+			t.take(s)
+		}
+		return nil
+	}
+	ctx, cancel := context.WithCancel(t.ctx)
+	t.cancel, t.busy = cancel, true
+	return func() tea.Msg {
+		defer cancel()
+		ok := s.search(ctx, within, sorting, now)
+		return work.Done(func() tea.Cmd {
+			if gen != t.gen {
+				return nil
+			}
+			t.busy = false
+			if ok {
+				t.take(s)
+			}
+			if t.stale {
+				return t.Again(false)
+			}
+			return nil
+		})
+	}
+}
+
+// Refilter runs the query once more because what its fields or its order read
+// has changed. One that runs is let run, however often that is.
+func (t *Table[R]) Refilter() tea.Cmd {
+	if t.busy {
+		t.stale = true
+		return nil
+	}
+	return t.Again(false)
+}
+
+// search fills found. It is false when it was cancelled.
+func (s *state[R]) search(ctx context.Context, within []int32, by Order[R], now func() time.Time) bool {
+	began := time.Now()
+	found, err := s.query.Match(ctx, s.index, within, now())
+	if err != nil {
+		return false
+	}
+	s.bare, s.found = found, found
+	if by.less != nil && !s.query.Ranked() {
+		s.found = slices.Clone(found)
+		slices.SortStableFunc(s.found, func(a, b int32) int { return by.less(s.rows[a], s.rows[b]) })
+	}
+	s.took = time.Since(began)
+	if len(found) == 0 && !s.query.Empty() {
+		s.guilt = s.query.Excludes(ctx, s.index, now())
+	}
+	return true
+}
+
+// take shows a result; the cursor goes where its row went.
+func (t *Table[R]) take(s state[R]) {
+	t.Rows, t.index, t.query, t.Found, t.bare, t.Took, t.guilt = s.rows, s.index, s.query, s.found, s.bare, s.took, s.guilt
+	if t.Tail {
+		t.Move(len(t.Found))
+		return
+	}
+	if t.first {
+		t.first, t.lost = false, ""
+		t.To(0)
+		return
+	}
+	if i := t.place(t.lost); t.lost != "" && i >= 0 { // it came back
+		t.goes(i)
+		t.lost = ""
+	}
+	if t.at != "" && !t.holds(t.Cur, t.at) {
+		if i := t.place(t.at); i >= 0 {
+			t.goes(i)
+		} else if t.lost == "" {
+			t.lost = t.at
+		}
+	}
+	t.Move(0)
+}
+
+// goes puts the cursor on another row, which keeps the place on the screen
+// where that is possible.
+func (t *Table[R]) goes(i int) {
+	t.Off += i - t.Cur
+	t.Cur, t.at = i, t.key(t.Rows[t.Found[i]])
+}
+
+func (t *Table[R]) holds(i int, key string) bool {
+	return i >= 0 && i < len(t.Found) && t.key(t.Rows[t.Found[i]]) == key
+}
+
+// place is where the row with a key stands, -1 if it is not shown.
+func (t *Table[R]) place(key string) int {
+	for i := range t.Found {
+		if t.holds(i, key) {
+			return i
+		}
+	}
+	return -1
+}
+
+// Sorted walks to the next order.
+func (t *Table[R]) Sorted() tea.Cmd {
+	t.Order = (t.Order + 1) % len(t.Orders)
+	return t.Again(false)
+}
+
+// sum of rows that match.
+func (t *Table[R]) Len() int { return len(t.Found) }
+
+// Move moves the cursor and keeps it inside and in sight.
+func (t *Table[R]) Move(by int) {
+	if by != 0 {
+		t.lost = ""
+	}
+	t.Cur = max(0, min(t.Cur+by, len(t.Found)-1))
+	if t.height > 0 {
+		t.Off = min(t.Off, t.Cur)
+		t.Off = max(t.Off, t.Cur-t.height+1)
+		t.Off = max(0, min(t.Off, len(t.Found)-t.height))
+	}
+	if r, ok := t.Selected(); ok {
+		t.at = t.key(r)
+	}
+}
+
+// Scroll moves the window; the cursor stays in it.
+func (t *Table[R]) Scroll(by int) {
+	t.Off = max(0, min(t.Off+by, len(t.Found)-t.height))
+	t.Cur = max(t.Off, min(t.Cur, t.Off+t.height-1))
+	t.Move(0)
+}
+
+func (t *Table[R]) To(i int) { t.Move(i - t.Cur) }
+
+// Find puts the cursor on the row with a key, if it is shown.
+func (t *Table[R]) Find(key string) bool {
+	i := t.place(key)
+	if i >= 0 {
+		t.lost = ""
+		t.To(i)
+	}
+	return i >= 0
+}
+
+func (t *Table[R]) Selected() (r R, ok bool) {
+	if t.Cur < 0 || t.Cur >= len(t.Found) {
+		return r, false
+	}
+	return t.Rows[t.Found[t.Cur]], true
+}
+
+// Lines draws the window. draw gives a row as one line of w cells, without its
+// cursor; the first two cells are the table's.
+func (t *Table[R]) Lines(lk *look.Look, w, h int, focused bool, draw func(r R, w int) string) []string {
+	if t.height != h {
+		t.height = h
+		t.Move(0)
+	}
+	out := make([]string, 0, h)
+	for i := t.Off; i < len(t.Found) && len(out) < h; i++ {
+		line := draw(t.Rows[t.Found[i]], w-2)
+		switch {
+		case i != t.Cur || t.aside:
+			line = "  " + line
+		default:
+			line = lk.Row(lk.Cursor+" "+line, focused)
+		}
+		out = append(out, lk.Fit(line, w))
+	}
+	for len(out) < h {
+		out = append(out, look.Blank(w))
+	}
+	return out
+}
+
+// Mark draws unstyled text with what the filter looks for highlighted.
+func (t *Table[R]) Mark(lk *look.Look, text string, base look.Style) string {
+	if t.Typed == "" {
+		return base.On(text)
+	}
+	spans := t.query.Spans(text)
+	if len(spans) == 0 {
+		return base.On(text)
+	}
+	var b strings.Builder
+	at := 0
+	for _, s := range spans {
+		b.WriteString(base.On(text[at:s.Start]))
+		b.WriteString(lk.Match.On(text[s.Start:s.End]))
+		at = s.End
+	}
+	b.WriteString(base.On(text[at:]))
+	return b.String()
+}
+
+// Click puts the cursor on a line of the window.
+func (t *Table[R]) Click(y int) bool {
+	i := t.Off + y
+	if y < 0 || y >= t.height || i >= len(t.Found) {
+		return false
+	}
+	t.To(i)
+	return true
+}
+
+// Section says whether this list of several has the cursor.
+func (t *Table[R]) Section(current bool) *Table[R] {
+	t.aside = !current
+	return t
+}
+
+// Ends says whether the last row is the newest one.
+func (t *Table[R]) Ends() bool { return t.Order == 0 && !t.query.Ranked() }
+
+// Leave ends following and goes to the first row.
+func (t *Table[R]) Leave() { t.Tail, t.at, t.Cur, t.Off = false, "", 0, 0 }
+
+func (t *Table[R]) Total() int                        { return len(t.Rows) }
+func (t *Table[R]) Window() int                       { return max(t.height, 1) }
+func (t *Table[R]) Position() int                     { return t.Cur - t.Off }
+func (t *Table[R]) Filtered() (string, *filter.Query) { return t.Typed, t.query }
+func (t *Table[R]) Sorting() string                   { return t.Orders[t.Order].Name }
+func (t *Table[R]) Columns() []filter.Field           { return t.Fields(t.Rows) }
+func (t *Table[R]) Spent() time.Duration              { return t.Took }
+func (t *Table[R]) Excludes() string                  { return t.guilt }
+
+func (t *Table[R]) Matching(typed string) func(context.Context) ([]int32, error) {
+	query, index, now := filter.Parse(typed, t.Fields(t.Rows)), t.index, t.now
+	return func(ctx context.Context) ([]int32, error) { return query.Match(ctx, index, nil, now()) }
+}
+
+// Rows is a table of any rows.
+type Rows interface {
+	Filter(typed string) tea.Cmd
+	Refilter() tea.Cmd
+	Sorted() tea.Cmd
+	Len() int
+	Move(by int)
+	Scroll(by int)
+	To(i int)
+	Find(key string) bool
+
+	Total() int
+	Window() int // rows in sight
+	Position() int
+	Filtered() (typed string, query *filter.Query)
+	Sorting() string
+	Spent() time.Duration // by the last search
+	// Matching finds the rows that a filter would leave. The function it gives
+	// may be called from a command.
+	Matching(typed string) func(context.Context) ([]int32, error)
+	Excludes() string
+	Columns() []filter.Field
+}
+
+// Cursor scrolls a list by its cursor.
+type Cursor struct{ Rows }
+
+func (c Cursor) Scroll(by int)     { c.Move(by) }
+func (c Cursor) Page(part float64) { c.Move(int(part * float64(c.Window()))) }
+func (c Cursor) Top()              { c.To(0) }
+func (c Cursor) Bottom()           { c.To(c.Len() - 1) }
