@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"goblin/gateway/ask"
 	"goblin/gateway/call"
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
@@ -208,11 +209,12 @@ func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply) b
 			r.fail(&upstream.Error{Code: upstream.BadReply, Server: server, Reason: "it refused the message itself: " + own.Message})
 			return true
 		}
-		if own.Code == codeURLElicitation && r.modern() && r.outer == nil {
+		if own.Code == ask.CodeURLElicitation && r.modern() && r.outer == nil {
 			return !g.demandURLs(r, own.Data)
 		}
 		e = g.fromModern(r, server, name, e)
-		g.rememberElicitations(r, server, e)
+		b := g.Servers.Get(server)
+		g.ask.Demanded(r.Session(), server, b != nil && b.PerSession(), e)
 		e = w.Read(members.Fault, e)
 		r.refuse(e, w.Edits...)
 		return true
@@ -230,7 +232,7 @@ func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply) b
 // first into a demand for input, as stateless clients know it. The client's
 // next attempt is a call like the first. It is false when that cannot be.
 func (g *Gateway) demandURLs(r *request, data []byte) bool {
-	if path := lacks(r, "elicitation", []byte(`{"mode":"url"}`)); path != nil {
+	if path := ask.Lacks(r, "elicitation", []byte(`{"mode":"url"}`)); path != nil {
 		r.fail(call.MissingCapability(r.server, []string{"elicitation", "url"}))
 		return false
 	}
@@ -284,7 +286,7 @@ func (g *Gateway) passOn(r *request, edits []rawjson.Edit) (reply jsonrpc.Reply,
 	if kind, _ := rawjson.String(rawjson.Get(reply.Result, "resultType")); err != nil || kind == "input_required" {
 		return reply, err == nil, err
 	}
-	if state.Ours || isForeign(state) || !g.screenMay(reply.Error) {
+	if state.Ours || isForeign(state) || !g.ask.ScreenMay(reply.Error) {
 		return reply, false, nil
 	}
 	// Once more, as one whose questions are put to who can answer them.
@@ -294,7 +296,7 @@ func (g *Gateway) passOn(r *request, edits []rawjson.Edit) (reply jsonrpc.Reply,
 	f = r.fly()
 	g.begin(r, f, conn, release, edits)
 	if conn.Info().Era == upstream.Modern {
-		f.Call.Capabilities = g.relayable(r.Client().Capabilities, true)
+		f.Call.Capabilities = g.ask.Capabilities(r.Client().Capabilities, true)
 	}
 	reply, err = g.call(r, f, conn)
 	if err == nil {

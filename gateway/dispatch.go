@@ -158,10 +158,10 @@ func (g *Gateway) Notified(s *downstream.Session, method string, params []byte) 
 	params = members.Params(method).Clean(nil, params)
 	switch method {
 	case "notifications/progress":
-		g.progress(s, params)
+		g.ask.Progress(s, params)
 	case "notifications/roots/list_changed":
 		g.journal.Notification(registry.ToServer, s, "", method, "", params)
-		g.rootsChanged(s)
+		g.ask.RootsChanged(s)
 	default:
 		g.journal.Notification(registry.ToServer, s, "", method, "", params)
 		g.log.Debug("Notification ignored", "method", method, "session", s.ID())

@@ -17,10 +17,9 @@ package gateway
 import (
 	"context"
 	"log/slog"
-	"reflect"
 	"sync"
-	"sync/atomic"
 
+	"goblin/gateway/ask"
 	"goblin/gateway/call"
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
@@ -65,21 +64,17 @@ type Gateway struct {
 	metrics *metrics.Metrics
 	journal *journal.Journal
 	mask    *config.Mask
-	roots   atomic.Pointer[[]config.Root]
 	// serverInfo is Goblin's name and version as a raw object.
 	serverInfo []byte
 
 	// Servers are those of the config.
 	Servers *fleet.Fleet
 
-	clients      call.Clients
-	calls        *call.Table
-	News         *news.News
-	elicitations elicitations
-	tokens       tokens
-	tasks        tasks
-	rootNews     rootNews
-	screened     atomic.Int64 // screens whose users can be asked
+	clients call.Clients
+	calls   *call.Table
+	News    *news.News
+	ask     *ask.Asker
+	tasks   tasks
 
 	work sync.WaitGroup // goroutines that outlive the request that caused them
 }
@@ -93,8 +88,8 @@ func New(o Options) *Gateway {
 		o:       o, reg: o.Registry, log: o.Logger, metrics: o.Metrics,
 		serverInfo: ServerInfo(o.Version),
 	}
-	g.roots.Store(&o.Config.Gateway.Roots)
 	g.calls = call.NewTable()
+	g.ask = ask.New(ask.Options{Journal: g.journal, Logger: o.Logger, Calls: g.calls, Clients: &g.clients, Roots: o.Config.Gateway.Roots})
 	g.tasks.init()
 	g.Servers = fleet.New(fleet.Options{
 		Config: o.Config, Registry: o.Registry, Metrics: o.Metrics, Logger: o.Logger, Version: o.Version, Mask: o.Mask,
@@ -139,6 +134,7 @@ func RegistryOptions(cfg *config.Config) registry.Options {
 func (g *Gateway) Run(ctx context.Context) {
 	g.Servers.Run(ctx, func() { g.News.Run(ctx) })
 	g.News.Wait()
+	g.ask.Wait()
 	g.work.Wait()
 }
 
@@ -147,13 +143,7 @@ func (g *Gateway) Run(ctx context.Context) {
 // counts again if a later config has it back; at one that changed it is kept, but for
 // what the config denies now: that rests until a later config allows it.
 func (g *Gateway) Apply(cfg *config.Config) fleet.Change {
-	if was := g.roots.Swap(&cfg.Gateway.Roots); !reflect.DeepEqual(*was, cfg.Gateway.Roots) {
-		units := []string{""}
-		for _, l := range g.calls.Links() { // whose client has none gets these
-			units = append(units, l.Conn.Unit())
-		}
-		g.rootsChangedFor(units...)
-	}
+	g.ask.SetRoots(cfg.Gateway.Roots)
 	did := g.Servers.Apply(cfg)
 	g.News.Removed(did.Removed)
 	for _, name := range did.Removed {
@@ -182,14 +172,10 @@ func (g *Gateway) Closed(s *downstream.Session) {
 	g.reg.DropSession(s.ID())
 	g.metrics.Session(s.Transport(), -1)
 	g.log.Debug("Session closed", "session", s.ID(), "client", s.Name())
-	g.elicitations.forget(s)
 	for _, own := range g.tasks.release(s) {
 		g.cancelTask(own)
 	}
-	g.rootsChanged(s)
-	if asksUser(s) {
-		g.screened.Add(-1)
-	}
+	g.ask.Closed(s)
 	g.work.Go(func() {
 		g.News.Closed(s)
 		for _, b := range g.Servers.All() {

@@ -34,18 +34,7 @@ func (g *Gateway) initialize(r *request) {
 		return
 	}
 	r.Session().SetInitialized(protocol, r.Params())
-	if asksUser(r.Session()) {
-		g.screened.Add(1)
-	}
-	if s := r.Session(); rooted(s) {
-		g.work.Go(func() {
-			select {
-			case <-s.Initialized():
-				g.rootsChanged(s)
-			case <-s.Context().Done():
-			}
-		})
-	}
+	g.ask.Initialized(r.Session())
 	g.showSession(r.Session())
 
 	result := append(make([]byte, 0, 1024), `{"protocolVersion":`...)

@@ -23,7 +23,7 @@ func (g *Gateway) stampModern(r *request, conn upstream.Conn, c *upstream.Call) 
 		c.AcceptTask = r.Method() == "tools/call" && r.Can("extensions", tasksExtension)
 		return
 	}
-	c.Capabilities = g.relayable(r.Client().Capabilities, g.screened.Load() > 0)
+	c.Capabilities = g.ask.Capabilities(r.Client().Capabilities, false)
 	switch {
 	case r.modern():
 		c.LogLevel = r.Modern().LogLevel
@@ -34,61 +34,6 @@ func (g *Gateway) stampModern(r *request, conn upstream.Conn, c *upstream.Call) 
 		}
 		c.LogLevel = downstream.Levels[wanted]
 	}
-}
-
-// screenMay reports whether a server refused a call for want of what the user of
-// an open screen can do.
-func (g *Gateway) screenMay(refusal []byte) bool {
-	code, _ := rawjson.Int(rawjson.Get(refusal, "code"))
-	if code != downstream.CodeMissingCapability || g.screened.Load() == 0 {
-		return false
-	}
-	may := false
-	for k := range rawjson.Members(rawjson.Path(refusal, "data", "requiredCapabilities")) {
-		if may = k.Is("elicitation") || k.Is("sampling"); !may {
-			break
-		}
-	}
-	return may
-}
-
-// relayable are the capabilities of a client as far as a backend's questions
-// reach it. Roots are there too when the configuration has some, and all that
-// the user of a screen can answer while one is open.
-func (g *Gateway) relayable(declared []byte, screen bool) []byte {
-	out := []byte{'{'}
-	for _, name := range []string{"elicitation", "roots", "sampling"} {
-		value := rawjson.Get(declared, name)
-		switch {
-		case name == "roots" && (rawjson.IsObject(value) || len(*g.roots.Load()) > 0):
-			value = emptyResult // listChanged has no place in it any more
-		case name == "elicitation" && screen:
-			value = withModes(value)
-		case name == "sampling" && screen && !rawjson.IsObject(value):
-			value = emptyResult
-		case !rawjson.IsObject(value):
-			continue
-		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(rawjson.AppendString(out, name), ':')
-		out = append(out, value...)
-	}
-	return append(out, '}')
-}
-
-// withModes is the capability of elicitation in both of its modes.
-func withModes(declared []byte) []byte {
-	if !rawjson.IsObject(declared) {
-		declared = emptyResult
-	}
-	for _, mode := range []string{"form", "url"} {
-		if !rawjson.IsObject(rawjson.Get(declared, mode)) {
-			declared = rawjson.SetMember(declared, mode, emptyResult)
-		}
-	}
-	return declared
 }
 
 // fromModern turns an error of a modern backend into what a legacy client

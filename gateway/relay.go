@@ -3,10 +3,15 @@ package gateway
 import (
 	"context"
 	"slices"
+	"time"
 
+	"goblin/gateway/ask"
 	"goblin/gateway/call"
+	"goblin/gateway/downstream"
+	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
 	"goblin/registry"
+	"goblin/registry/members"
 )
 
 // relay is the gateway as backends see it: an [upstream.Handler].
@@ -43,7 +48,7 @@ func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.
 	case "notifications/message":
 		g.News.Message(s.Name(), conn, c, params)
 	case "notifications/elicitation/complete":
-		g.elicited(s.Name(), conn, c, params)
+		g.ask.Elicited(s.Name(), conn, c, params)
 	case "notifications/tasks":
 		// Nobody was acknowledged to hear of tasks by listens: clients ask.
 	case "notifications/progress":
@@ -70,4 +75,30 @@ func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.
 		}
 		g.log.Debug("Notification of unknown cause dropped", "server", s.Name(), "method", method)
 	}
+}
+
+// Request implements [upstream.Handler]: a question of a task goes to whom the task
+// belongs, all others where their cause is.
+func (g relay) Request(ctx context.Context, s *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) ([]byte, *jsonrpc.Error) {
+	start := time.Now()
+	session, result, err := g.question(ctx, s.Name(), conn, c, method, params)
+	result = members.Result(method).Clean(nil, result)
+	g.journal.Question(session, s.Name(), method, params, result, err, start)
+	return result, err
+}
+
+func (g relay) question(ctx context.Context, server string, conn upstream.Conn, c *upstream.Call, method string, params []byte) (
+	*downstream.Session, []byte, *jsonrpc.Error,
+) {
+	q, err := ask.Read(server, conn, method, params)
+	if err != nil {
+		return nil, nil, err
+	}
+	if own := g.taskOf(ctx, conn, params); own != nil {
+		if own.hidden == nil {
+			return g.askOwner(ctx, own, q)
+		}
+		c = &own.hidden.Call
+	}
+	return g.ask.Put(ctx, q, c)
 }

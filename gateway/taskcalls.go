@@ -69,7 +69,7 @@ func (r *request) taskUse(t registry.Target) taskUse {
 	if r.tasksNegotiated() && r.asksForTask() {
 		return clientTask
 	}
-	if r.tasksNegotiated() && !isScreen(r.Session()) || t.Entry == nil || !t.Entry.TaskOnly {
+	if r.tasksNegotiated() && !r.Session().IsScreen() || t.Entry == nil || !t.Entry.TaskOnly {
 		return noTask
 	}
 	return onlyTask

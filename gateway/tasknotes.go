@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"goblin/gateway/ask"
 	"goblin/gateway/call"
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
@@ -115,21 +116,20 @@ func (g *Gateway) taskOf(ctx context.Context, conn upstream.Conn, params []byte)
 }
 
 // askOwner puts a task's question to the client that owns the task.
-func (g *Gateway) askOwner(ctx context.Context, own *task, q *inquiry) (*downstream.Session, []byte, *jsonrpc.Error) {
-	q.task = own
-	if err := able(own.owner, q.capability, q.params); err != nil {
-		return g.unable(ctx, q, err)
+func (g *Gateway) askOwner(ctx context.Context, own *task, q *ask.Question) (*downstream.Session, []byte, *jsonrpc.Error) {
+	q.Params = call.Relate(q.Params, own.original, own.id)
+	q.Ask = func(ctx context.Context, method string, params []byte) (jsonrpc.Reply, error) {
+		return g.askForTask(ctx, own, method, params)
 	}
-	q.params = call.Relate(q.params, own.original, own.id)
-	result, fault := g.askClient(ctx, own.owner, q)
-	return own.owner, call.Relate(result, own.id, own.original), fault
+	s, result, fault := g.ask.PutTo(ctx, q, own.owner)
+	return s, call.Relate(result, own.id, own.original), fault
 }
 
 // askForTask asks on the stream of a request for the task's result, else on
 // the session's. A client that has neither open will come for the result, when
 // it sees that its task wants something.
 func (g *Gateway) askForTask(ctx context.Context, own *task, method string, params []byte) (jsonrpc.Reply, error) {
-	ctx, over := context.WithTimeout(ctx, questionLimit)
+	ctx, over := context.WithTimeout(ctx, ask.Limit)
 	defer over()
 	look := time.NewTicker(streamLook)
 	defer look.Stop()
@@ -140,7 +140,7 @@ func (g *Gateway) askForTask(ctx context.Context, own *task, method string, para
 			causes = []*call.Under{f}
 		}
 		if f != nil || own.owner.Reachable() {
-			reply, err := ask(ctx, own.owner, causes, method, params)
+			reply, err := ask.Ask(ctx, own.owner, causes, method, params)
 			if !errors.Is(err, downstream.ErrNoStream) && !errors.Is(err, downstream.ErrAnswered) {
 				return reply, err
 			}

@@ -1,9 +1,6 @@
 package gateway
 
 import (
-	"context"
-	"errors"
-
 	"goblin/gateway/downstream"
 	"goblin/gateway/journal"
 	"goblin/registry"
@@ -26,12 +23,6 @@ func (r *request) Parked(result []byte, edits []rawjson.Edit) {
 	})
 }
 
-// withdrawn reports whether a question ended without an answer, so that the
-// client was told to forget it.
-func withdrawn(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
-}
-
 // showSession writes a session to where screens see it.
 func (g *Gateway) showSession(s *downstream.Session) {
 	protocol, info := s.Peer()
@@ -41,12 +32,6 @@ func (g *Gateway) showSession(s *downstream.Session) {
 	}
 	g.reg.SetSession(registry.Session{
 		ID: s.ID(), Transport: s.Transport(), Client: name, ClientTitle: info.Title,
-		Version: info.Version, Protocol: protocol, Screen: s.Transport() == ScreenTransport, Since: s.Since(),
+		Version: info.Version, Protocol: protocol, Screen: s.IsScreen(), Since: s.Since(),
 	})
 }
-
-// ScreenTransport is the transport of the sessions by which screens act.
-const ScreenTransport = "screen"
-
-// SocketTransport is the transport of clients that are bridged to the host.
-const SocketTransport = "socket"

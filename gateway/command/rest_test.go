@@ -15,9 +15,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"goblin/gateway"
 	"goblin/gateway/config"
 	"goblin/gateway/control"
+	"goblin/gateway/downstream"
 	"goblin/gateway/host"
 )
 
@@ -73,12 +73,12 @@ func TestStatusTellsScreensFromClients(t *testing.T) {
 	a := &App{Out: &out}
 	since := time.Now()
 	editor := control.Session{ID: "1", Transport: "socket", Client: "editor", Since: since}
-	watch := control.Session{ID: "2", Transport: gateway.ScreenTransport, Client: "goblin", Since: since, Screen: control.Screen{Terminal: "xterm\x1b over SSH", Width: 120, Height: 35}}
+	watch := control.Session{ID: "2", Transport: downstream.ScreenTransport, Client: "goblin", Since: since, Screen: control.Screen{Terminal: "xterm\x1b over SSH", Width: 120, Height: 35}}
 	require.NoError(t, a.printStatus(control.Status{Sessions: []control.Session{editor, watch}}))
 	require.Regexp(t, `(?s)CLIENT .*\neditor .*\n\nSCREEN +SIZE +SINCE\nxterm\\x1b over SSH  120x35  0 s ago\n$`, out.String())
 	require.NotRegexp(t, `(?m)^goblin`, out.String())
 	out.Reset()
-	script := control.Session{ID: "3", Transport: gateway.ScreenTransport, Client: "goblin lua", Since: since}
+	script := control.Session{ID: "3", Transport: downstream.ScreenTransport, Client: "goblin lua", Since: since}
 	watch.Owner = true
 	require.NoError(t, a.printStatus(control.Status{Sessions: []control.Session{watch, script}}))
 	require.Contains(t, out.String(), "over SSH (the host's own)")

@@ -17,7 +17,7 @@ import (
 	"fmt"
 	"time"
 
-	"goblin/gateway"
+	"goblin/gateway/downstream"
 	"goblin/gateway/host"
 	"goblin/registry"
 )
@@ -80,10 +80,10 @@ type Session struct {
 }
 
 // IsScreen reports whether a screen acts through the session.
-func (s *Session) IsScreen() bool { return s.Transport == gateway.ScreenTransport }
+func (s *Session) IsScreen() bool { return s.Transport == downstream.ScreenTransport }
 
 // IsBridged reports whether the client would start the next host.
-func (s *Session) IsBridged() bool { return s.Transport == gateway.SocketTransport }
+func (s *Session) IsBridged() bool { return s.Transport == downstream.SocketTransport }
 
 // Screen is where a screen is shown; zero in the session of a client.
 type Screen struct {

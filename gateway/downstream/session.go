@@ -70,6 +70,13 @@ type Session struct {
 	met         *hello // what the first stateless request said
 }
 
+// ScreenTransport is the transport of the sessions by which screens act, and
+// SocketTransport that of clients that are bridged to the host.
+const (
+	ScreenTransport = "screen"
+	SocketTransport = "socket"
+)
+
 // hello is what the handshake said.
 type hello struct {
 	protocol string
@@ -138,6 +145,9 @@ func (s *Session) Transport() string { return s.transport }
 
 // Since is when the session began.
 func (s *Session) Since() time.Time { return s.since }
+
+// IsScreen reports whether the session is one by which a screen acts.
+func (s *Session) IsScreen() bool { return s.transport == ScreenTransport }
 
 // Context ends when the session ends; its cause says why.
 func (s *Session) Context() context.Context { return s.ctx }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 
-	"goblin/gateway"
 	"goblin/gateway/client"
 	"goblin/gateway/control"
 	"goblin/gateway/downstream"
@@ -42,7 +41,7 @@ func (i *Instance) OpenClient(ctx context.Context, name string, ask client.AskFu
 		defer i.serving.Done()
 		o := i.sessionOptions()
 		o.Handler = opener{o.Handler, func(s *downstream.Session) { c.session = s; close(opened) }}
-		if err := i.serve(ctx, o, gateway.ScreenTransport, far, far, far); err != nil {
+		if err := i.serve(ctx, o, downstream.ScreenTransport, far, far, far); err != nil {
 			i.o.Logger.Debug("Session ended", "err", err)
 		}
 		i.screens.Delete(c.session)

@@ -6,7 +6,7 @@ import (
 	"net"
 	"time"
 
-	"goblin/gateway"
+	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
 )
 
@@ -27,7 +27,7 @@ func (i *Instance) serveSocket(ctx context.Context, c net.Conn, r io.Reader) {
 		return
 	}
 	defer i.sockets.Add(-1)
-	if err := i.serve(ctx, i.sessionOptions(), gateway.SocketTransport, r, c, c); err != nil {
+	if err := i.serve(ctx, i.sessionOptions(), downstream.SocketTransport, r, c, c); err != nil {
 		i.o.Logger.Debug("Session ended", "err", err)
 	}
 }

@@ -1,4 +1,4 @@
-package gateway
+package ask
 
 import (
 	"crypto/rand"
@@ -49,25 +49,25 @@ func (t *tokens) replace(conn upstream.Conn, s *downstream.Session, params []byt
 	}
 }
 
-// progress passes a client's progress on to the backend that asked.
-func (g *Gateway) progress(s *downstream.Session, params []byte) {
+// Progress passes a client's progress on to the backend that asked.
+func (a *Asker) Progress(s *downstream.Session, params []byte) {
 	raw := rawjson.Get(params, "progressToken")
 	own, _ := rawjson.String(raw)
-	g.tokens.mu.Lock()
-	to, known := g.tokens.open[own]
-	g.tokens.mu.Unlock()
+	a.tokens.mu.Lock()
+	to, known := a.tokens.open[own]
+	a.tokens.mu.Unlock()
 	known = known && to.session == s
 	server := ""
 	if known {
-		server = g.calls.Server(to.conn)
+		server = a.o.Calls.Server(to.conn)
 	}
-	g.journal.Notification(registry.ToServer, s, server, "notifications/progress", "", params)
+	a.o.Journal.Notification(registry.ToServer, s, server, "notifications/progress", "", params)
 	if !known {
 		return
 	}
 	err := to.conn.Notify("notifications/progress", rawjson.Splice(params, rawjson.Replace(params, raw, to.raw)))
 	if err != nil {
-		g.log.Debug("Progress lost", "err", err)
+		a.o.Logger.Debug("Progress lost", "err", err)
 	}
 }
 
@@ -130,35 +130,35 @@ func (e *elicitations) session(key elicitation) *downstream.Session {
 	return e.asked[key]
 }
 
-// codeURLElicitation is the error of a request that needs a URL to be opened
+// CodeURLElicitation is the error of a request that needs a URL to be opened
 // first (2025-11-25).
-const codeURLElicitation = -32042
+const CodeURLElicitation = -32042
 
-// rememberElicitations notes what an error of that code asks of the client,
+// Demanded notes what an error of that code asks of the client,
 // so that it hears when its user is done.
-func (g *Gateway) rememberElicitations(r *request, server string, object []byte) {
-	if code, _ := rawjson.Int(rawjson.Get(object, "code")); code != codeURLElicitation {
+func (a *Asker) Demanded(s *downstream.Session, server string, perSession bool, object []byte) {
+	if code, _ := rawjson.Int(rawjson.Get(object, "code")); code != CodeURLElicitation {
 		return
 	}
 	unit := ""
-	if b := g.Servers.Get(server); b != nil && b.PerSession() {
-		unit = r.Session().Unit()
+	if perSession {
+		unit = s.Unit()
 	}
 	for e := range rawjson.Elements(rawjson.Path(object, "data", "elicitations")) {
 		if id, ok := rawjson.String(rawjson.Get(e, "elicitationId")); ok {
-			g.elicitations.remember(elicitation{server, unit, id}, r.Session())
+			a.elicitations.remember(elicitation{server, unit, id}, s)
 		}
 	}
 }
 
-// elicited tells the client that was asked that its user is done: on the stream
+// Elicited tells the client that was asked that its user is done: on the stream
 // of the call c that needed it, as long as that is open.
-func (g *Gateway) elicited(server string, conn upstream.Conn, c *upstream.Call, params []byte) {
+func (a *Asker) Elicited(server string, conn upstream.Conn, c *upstream.Call, params []byte) {
 	id, _ := rawjson.String(rawjson.Get(params, "elicitationId"))
-	s := g.elicitations.session(elicitation{server, conn.Unit(), id})
-	g.journal.Notification(registry.ToClient, s, server, "notifications/elicitation/complete", "", params)
+	s := a.elicitations.session(elicitation{server, conn.Unit(), id})
+	a.o.Journal.Notification(registry.ToClient, s, server, "notifications/elicitation/complete", "", params)
 	if s == nil || s.Context().Err() != nil {
-		g.log.Debug("Completed elicitation of nobody", "server", server)
+		a.o.Logger.Debug("Completed elicitation of nobody", "server", server)
 		return
 	}
 	if c != nil {

@@ -1,4 +1,4 @@
-package gateway
+package ask
 
 import (
 	"context"
@@ -33,15 +33,15 @@ func rooted(s *downstream.Session) bool {
 // unitedRoots answers a backend that asks outside of any call, over a
 // connection that all sessions share: with the roots of the configuration and
 // of every session that has some, each URI once, the oldest session's first.
-func (g *Gateway) unitedRoots(ctx context.Context, q *inquiry) ([]byte, *jsonrpc.Error) {
+func (a *Asker) unitedRoots(ctx context.Context, q *Question) ([]byte, *jsonrpc.Error) {
 	var asked []*downstream.Session
-	for _, s := range g.Sessions() {
+	for _, s := range a.o.Clients.All() {
 		if s.Ready() && rooted(s) {
 			asked = append(asked, s)
 		}
 	}
 	if len(asked) == 0 {
-		return g.configuredRoots()
+		return a.configuredRoots()
 	}
 	ctx, cancel := context.WithTimeout(ctx, rootsTimeout)
 	defer cancel()
@@ -51,15 +51,15 @@ func (g *Gateway) unitedRoots(ctx context.Context, q *inquiry) ([]byte, *jsonrpc
 	for i, s := range asked {
 		each.Go(func() error {
 			start := time.Now()
-			result, fault := g.askClient(ctx, s, q)
-			g.journal.Question(s, q.server, q.method, q.params, result, fault, start)
+			result, fault := a.askClient(ctx, s, q)
+			a.o.Journal.Question(s, q.Server, q.Method, q.Params, result, fault, start)
 			told[i] = result
 			return nil
 		})
 	}
 	_ = each.Wait() // none of them returns an error
 
-	u := g.configured()
+	u := a.configured()
 	for _, result := range told {
 		for root := range rawjson.Elements(rawjson.Get(result, "roots")) {
 			u.add(root)
@@ -95,19 +95,19 @@ type rootNews struct {
 	pending map[string]bool
 }
 
-// rootsChanged tells the backends of a session that its roots have: those that
+// RootsChanged tells the backends of a session that its roots have: those that
 // it has a connection of its own to, and those that it shares with others. It
 // is told in one notice with what follows at once. Modern backends ask for
 // roots when they need them, and take no notices.
-func (g *Gateway) rootsChanged(s *downstream.Session) {
+func (a *Asker) RootsChanged(s *downstream.Session) {
 	if rooted(s) {
-		g.rootsChangedFor("", s.Unit())
+		a.rootsChangedFor("", s.Unit())
 	}
 }
 
-// rootsChangedFor is rootsChanged for isolation units.
-func (g *Gateway) rootsChangedFor(units ...string) {
-	n := &g.rootNews
+// rootsChangedFor is RootsChanged for isolation units.
+func (a *Asker) rootsChangedFor(units ...string) {
+	n := &a.rootNews
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.pending == nil {
@@ -118,44 +118,44 @@ func (g *Gateway) rootsChangedFor(units ...string) {
 		n.pending[unit] = true
 	}
 	if !begun {
-		g.work.Go(g.tellRootsChanged)
+		a.work.Go(a.tellRootsChanged)
 	}
 }
 
 // tellRootsChanged waits for further changes and tells of all.
-func (g *Gateway) tellRootsChanged() {
+func (a *Asker) tellRootsChanged() {
 	time.Sleep(rootsQuiet)
-	n := &g.rootNews
+	n := &a.rootNews
 	n.mu.Lock()
 	units := n.pending
 	n.pending = nil
 	n.mu.Unlock()
 	const method = "notifications/roots/list_changed"
-	for _, l := range g.calls.Links() {
+	for _, l := range a.o.Calls.Links() {
 		if !units[l.Conn.Unit()] || l.Conn.Info().Era == upstream.Modern {
 			continue
 		}
 		if err := l.Conn.Notify(method, nil); err != nil {
-			g.log.Debug("Notification lost", "server", l.Server.Name(), "method", method, "err", err)
+			a.o.Logger.Debug("Notification lost", "server", l.Server.Name(), "method", method, "err", err)
 			continue
 		}
-		g.journal.Notification(registry.ToServer, nil, l.Server.Name(), method, "", nil)
+		a.o.Journal.Notification(registry.ToServer, nil, l.Server.Name(), method, "", nil)
 	}
 }
 
 // configuredRoots is gateway.roots, for backends that ask when no client can
 // be asked.
-func (g *Gateway) configuredRoots() ([]byte, *jsonrpc.Error) {
-	if len(*g.roots.Load()) == 0 {
+func (a *Asker) configuredRoots() ([]byte, *jsonrpc.Error) {
+	if len(*a.roots.Load()) == 0 {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "no client can be asked for roots, and gateway.roots is empty")
 	}
-	return g.configured().result(), nil
+	return a.configured().result(), nil
 }
 
 // configured is the union of gateway.roots alone.
-func (g *Gateway) configured() *union {
+func (a *Asker) configured() *union {
 	u := &union{out: []byte(`{"roots":[`), known: make(map[string]bool)}
-	for _, r := range *g.roots.Load() {
+	for _, r := range *a.roots.Load() {
 		if r.Name == "" {
 			u.add(rawjson.Object("uri", r.URI))
 		} else {

@@ -1,0 +1,471 @@
+// Package ask puts the questions of servers (elicitation, sampling, roots) to whom they
+// are for: the client whose call made the server ask, else the users of open screens,
+// else the configuration, which has roots.
+//
+// It must not know tasks, nor how calls are made; whose call a question belongs to is
+// told by package call. Put and PutTo wait for people, for an hour at most; the others
+// do not wait.
+package ask
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"reflect"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"goblin/gateway/call"
+	"goblin/gateway/config"
+	"goblin/gateway/downstream"
+	"goblin/gateway/journal"
+	"goblin/gateway/jsonrpc"
+	"goblin/gateway/upstream"
+	"goblin/registry"
+	"goblin/registry/rawjson"
+)
+
+// Options are what an Asker depends on.
+type Options struct {
+	Journal *journal.Journal
+	Logger  *slog.Logger
+	Calls   *call.Table
+	Clients *call.Clients
+	Roots   []config.Root // of the configuration
+}
+
+// Asker knows who can be asked.
+type Asker struct {
+	o            Options
+	roots        atomic.Pointer[[]config.Root]
+	elicitations elicitations
+	tokens       tokens
+	rootNews     rootNews
+	screened     atomic.Int64 // screens whose users can be asked
+	work         sync.WaitGroup
+}
+
+// New makes an Asker.
+func New(o Options) *Asker {
+	a := &Asker{o: o}
+	a.roots.Store(&o.Roots)
+	return a
+}
+
+// Wait waits for what goes on after the questions.
+func (a *Asker) Wait() { a.work.Wait() }
+
+// Initialized notes a session whose handshake is over.
+func (a *Asker) Initialized(s *downstream.Session) {
+	if asksUser(s) {
+		a.screened.Add(1)
+	}
+	if rooted(s) {
+		a.work.Go(func() {
+			select {
+			case <-s.Initialized():
+				a.RootsChanged(s)
+			case <-s.Context().Done():
+			}
+		})
+	}
+}
+
+// Closed forgets a session that has ended.
+func (a *Asker) Closed(s *downstream.Session) {
+	a.elicitations.forget(s)
+	a.RootsChanged(s)
+	if asksUser(s) {
+		a.screened.Add(-1)
+	}
+}
+
+// SetRoots takes over the roots of an edited configuration.
+func (a *Asker) SetRoots(roots []config.Root) {
+	if was := a.roots.Swap(&roots); reflect.DeepEqual(*was, roots) {
+		return
+	}
+	units := []string{""}
+	for _, l := range a.o.Calls.Links() { // whose client has none gets these
+		units = append(units, l.Conn.Unit())
+	}
+	a.rootsChangedFor(units...)
+}
+
+var empty = []byte("{}")
+
+// Question is what a server wants to know, on its way to who can answer.
+type Question struct {
+	Server string
+	Conn   upstream.Conn
+	Method string
+	Params []byte
+	// Ask puts the question to the client of PutTo; nil for the stream of a request.
+	Ask func(ctx context.Context, method string, params []byte) (jsonrpc.Reply, error)
+
+	capability string // that a client must have declared
+	// causes are the requests that may have made the server ask, the newest
+	// last. certain says that they are one client's.
+	causes  []*call.Under
+	certain bool
+}
+
+// capabilities are those that a client must have declared to be asked.
+var capabilities = map[string]string{
+	"sampling/createMessage": "sampling", "elicitation/create": "elicitation", "roots/list": "roots",
+}
+
+// Read makes a question of a server's request; the error is its answer otherwise.
+func Read(server string, conn upstream.Conn, method string, params []byte) (*Question, *jsonrpc.Error) {
+	q := &Question{Server: server, Conn: conn, Method: method, Params: params, capability: capabilities[method]}
+	if q.capability == "" {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", method)
+	}
+	return q, nil
+}
+
+// Limit is how long a client may think about a question: long for a
+// human, short for the memory that a client costs which left without a word.
+const Limit = time.Hour
+
+// Put puts a question to the one client whose call made the server ask, never to
+// another; what no client can be asked, to the users of the open screens. c is the
+// call that it came with, nil where nothing tells. session is the client that
+// answered, nil when that was nobody.
+func (a *Asker) Put(ctx context.Context, q *Question, c *upstream.Call) (
+	session *downstream.Session, result []byte, fault *jsonrpc.Error,
+) {
+	q.Params = call.Unrelated(q.Params)
+	q.causes, q.certain = a.o.Calls.Causes(q.Conn, c)
+	var who Capable
+	switch {
+	case q.certain:
+		x := call.Newest(q.causes).Exchange
+		session, who = x.Session(), x.Outer()
+		if !x.Asks() {
+			who = nobody{}
+		}
+	case len(q.causes) == 0:
+		if session = a.o.Clients.Owner(q.Conn); session != nil {
+			who = session
+		}
+	}
+	switch {
+	case session == nil && q.capability == "roots" && len(q.causes) == 0 && q.Conn.Unit() == "":
+		result, fault = a.unitedRoots(ctx, q)
+		return nil, result, fault
+	case session == nil:
+		return a.unclaimed(ctx, q)
+	}
+	stateless := q.certain && call.Newest(q.causes).Exchange.Modern() != nil
+	if err := able(who, q.capability, q.Params); err != nil {
+		asked, result, fault := a.unable(ctx, q, err)
+		if stateless && who != (nobody{}) && asked == nil && fault != nil {
+			call.Newest(q.causes).Lacks(Lacks(who, q.capability, q.Params))
+		}
+		return asked, result, fault
+	}
+	if stateless {
+		result, fault = a.askStateless(ctx, q)
+	} else {
+		result, fault = a.askClient(ctx, session, q)
+	}
+	return session, result, fault
+}
+
+// PutTo puts a question to a session, by q.Ask, or to the users of the open screens if
+// the client did not declare what it takes.
+func (a *Asker) PutTo(ctx context.Context, q *Question, s *downstream.Session) (*downstream.Session, []byte, *jsonrpc.Error) {
+	if err := able(s, q.capability, q.Params); err != nil {
+		return a.unable(ctx, q, err)
+	}
+	result, fault := a.askClient(ctx, s, q)
+	return s, result, fault
+}
+
+var errUnanswered = jsonrpc.Errorf(jsonrpc.CodeInternal, "the client gave no answer")
+
+// askStateless puts a question to the stateless client whose calls may have made the
+// server ask: the newest, or one before, if that came to its end without a question.
+func (a *Asker) askStateless(ctx context.Context, q *Question) ([]byte, *jsonrpc.Error) {
+	defer call.Rest(q.causes)()
+	for _, x := range slices.Backward(q.causes) {
+		if !x.Exchange.Asks() {
+			continue
+		}
+		reply, err := x.Exchange.Request(ctx, q.Method, q.Params)
+		if err == nil {
+			return reply.Result, nil
+		}
+		if errors.Is(err, downstream.ErrNoRoom) {
+			a.o.Logger.Warn("Questions refused: too many calls wait for their client", "server", q.Server)
+		}
+		if !errors.Is(err, downstream.ErrAnswered) && !errors.Is(err, downstream.ErrCancelled) {
+			break
+		}
+	}
+	if q.capability == "elicitation" {
+		return []byte(`{"action":"cancel"}`), nil
+	}
+	return nil, errUnanswered
+}
+
+// nobody can do nothing.
+type nobody struct{}
+
+func (nobody) Can(...string) bool { return false }
+
+// unclaimed answers a question that belongs to no certain client.
+func (a *Asker) unclaimed(ctx context.Context, q *Question) (*downstream.Session, []byte, *jsonrpc.Error) {
+	if q.capability == "roots" {
+		result, fault := a.configuredRoots()
+		return nil, result, fault
+	}
+	asker := registry.Asker{Server: q.Server, Why: registry.AskNoCall}
+	if len(q.causes) > 0 {
+		asker.Why = registry.AskAmbiguous
+	}
+	if session, reply, ok := a.askScreens(ctx, q, asker); ok {
+		return session, reply.Result, fault(reply)
+	}
+	if q.capability == "elicitation" {
+		a.o.Logger.Warn("Elicitation cancelled: it belongs to no single client's call, and no screen is open", "server", q.Server)
+		return nil, []byte(`{"action":"cancel"}`), nil
+	}
+	a.o.Logger.Warn("Sampling refused: it belongs to no single client's call, and no screen is open", "server", q.Server)
+	return nil, nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "no client can be asked: the request belongs to no single client's call")
+}
+
+// unable answers a question whose client did not declare what it takes; why is
+// the answer when nobody else can be asked either.
+func (a *Asker) unable(ctx context.Context, q *Question, why *jsonrpc.Error) (*downstream.Session, []byte, *jsonrpc.Error) {
+	if q.capability == "roots" {
+		result, fault := a.configuredRoots()
+		return nil, result, fault
+	}
+	asker := registry.Asker{Server: q.Server, Why: registry.AskNoCall}
+	if x := call.Newest(q.causes); x != nil {
+		asker = registry.Asker{Server: q.Server, Why: registry.AskUnable, Client: x.Exchange.Client().Name, Call: subject(q.causes)}
+	}
+	if session, reply, ok := a.askScreens(ctx, q, asker); ok {
+		return session, reply.Result, fault(reply)
+	}
+	return nil, nil, why
+}
+
+// subject is the tool, prompt or URI that a question's cause is about; "" where
+// several may be the cause.
+func subject(causes []*call.Under) string {
+	if len(causes) != 1 {
+		return ""
+	}
+	x := causes[0].Exchange
+	name, ok := rawjson.String(rawjson.Get(x.Params(), "name"))
+	if !ok {
+		name, _ = rawjson.String(rawjson.Get(x.Params(), "uri"))
+	}
+	return name
+}
+
+func fault(reply jsonrpc.Reply) *jsonrpc.Error {
+	if reply.Error == nil {
+		return nil
+	}
+	return jsonrpc.ParseErrorObject(reply.Error)
+}
+
+// askClient puts a question to the client whose call made the backend ask.
+func (a *Asker) askClient(ctx context.Context, s *downstream.Session, q *Question) ([]byte, *jsonrpc.Error) {
+	if id, ok := rawjson.String(rawjson.Get(q.Params, "elicitationId")); ok && q.capability == "elicitation" {
+		a.elicitations.remember(elicitation{q.Server, q.Conn.Unit(), id}, s)
+	}
+	params, forget := a.tokens.replace(q.Conn, s, q.Params)
+	defer forget()
+	if s.IsScreen() {
+		asker := registry.Asker{Server: q.Server, Why: registry.AskNoCall}
+		if x := call.Newest(q.causes); x != nil {
+			asker.Why, asker.Call = registry.AskOwnCall, subject(q.causes)
+		}
+		params = introduce(params, asker)
+	}
+	var reply jsonrpc.Reply
+	var err error
+	if q.Ask != nil {
+		reply, err = q.Ask(ctx, q.Method, params)
+	} else {
+		reply, err = Ask(ctx, s, q.causes, q.Method, params)
+	}
+	if err != nil {
+		if withdrawn(ctx, err) {
+			a.o.Journal.Notification(registry.ToClient, s, q.Server, "notifications/cancelled", "", rawjson.Object("method", q.Method, "reason", err.Error()))
+		}
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "the client gave no answer: %s", err)
+	}
+	return reply.Result, fault(reply)
+}
+
+// Ask puts a backend's question to the session whose requests may have caused
+// it.
+func Ask(ctx context.Context, s *downstream.Session, causes []*call.Under, method string, params []byte) (jsonrpc.Reply, error) {
+	defer call.Rest(causes)()
+	ctx, over := context.WithTimeout(ctx, Limit)
+	defer over()
+	switch {
+	case len(causes) == 0:
+		return s.Request(ctx, method, params)
+	case len(causes) == 1:
+		return causes[0].Exchange.Request(ctx, method, params)
+	case s.Transport() == "http":
+		return askOnAnyStream(ctx, s, causes, method, params)
+	}
+	ctx, cancel := outlive(ctx, causes)
+	defer cancel()
+	return s.Request(ctx, method, params)
+}
+
+// outlive ends when all causes of a question have ended: to which of them it
+// belongs is not known. Without a cause, only parent ends it.
+func outlive(parent context.Context, causes []*call.Under) (ctx context.Context, release func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	var left atomic.Int64
+	left.Store(int64(len(causes)))
+	stops := make([]func() bool, len(causes))
+	for i, x := range causes {
+		of := x.Exchange.Context()
+		stops[i] = context.AfterFunc(of, func() {
+			if left.Add(-1) == 0 {
+				cancel(context.Cause(of))
+			}
+		})
+	}
+	return ctx, func() {
+		for _, stop := range stops {
+			stop()
+		}
+		cancel(nil)
+	}
+}
+
+// askOnAnyStream puts a question to an HTTP client on the stream of one of the
+// requests that may have caused it, the newest first; on the next one when
+// that request was answered meanwhile or its stream is gone.
+func askOnAnyStream(ctx context.Context, s *downstream.Session, causes []*call.Under, method string, params []byte) (jsonrpc.Reply, error) {
+	for _, x := range slices.Backward(causes) {
+		reply, err := x.Exchange.Request(ctx, method, params)
+		if !errors.Is(err, downstream.ErrAnswered) && !errors.Is(err, downstream.ErrNoStream) {
+			return reply, err
+		}
+	}
+	return s.Request(ctx, method, params)
+}
+
+// asksUser reports whether a session is that of a screen which can ask its user.
+func asksUser(s *downstream.Session) bool { return s.IsScreen() && s.Can("elicitation") }
+
+// screens are the sessions of open screens whose users can answer a question.
+func (a *Asker) screens(capability string, params []byte) (open []*downstream.Session) {
+	for _, s := range a.o.Clients.All() {
+		if s.IsScreen() && s.Ready() && Lacks(s, capability, params) == nil {
+			open = append(open, s)
+		}
+	}
+	return open
+}
+
+// askScreens puts a question that no client can be asked to the users of all
+// open screens. The first answer counts, and the others' dialogs are withdrawn.
+// It reports false when there is none: no screen is open, or they closed.
+func (a *Asker) askScreens(ctx context.Context, q *Question, asker registry.Asker) (*downstream.Session, jsonrpc.Reply, bool) {
+	open := a.screens(q.capability, q.Params)
+	if len(open) == 0 {
+		return nil, jsonrpc.Reply{}, false
+	}
+	defer call.Rest(q.causes)()
+	ctx, cancel := outlive(ctx, q.causes)
+	defer cancel()
+	ctx, over := context.WithTimeout(ctx, Limit)
+	defer over()
+	params := introduce(q.Params, asker)
+	type answer struct {
+		from  *downstream.Session
+		reply jsonrpc.Reply
+		err   error
+	}
+	answers := make(chan answer, len(open))
+	for _, s := range open {
+		a.work.Go(func() {
+			reply, err := s.Request(ctx, q.Method, params)
+			answers <- answer{s, reply, err}
+		})
+	}
+	for range open {
+		got := <-answers
+		if got.err == nil && !internal(got.reply) {
+			return got.from, got.reply, true
+		}
+		a.o.Logger.Debug("Question left open by a screen", "server", q.Server, "session", got.from.ID(), "err", got.err)
+	}
+	return nil, jsonrpc.Reply{}, false
+}
+
+// internal reports whether a screen failed to ask its user, because it closes or
+// has too much to ask already. A refusal has another code.
+func internal(reply jsonrpc.Reply) bool {
+	e := fault(reply)
+	return e != nil && e.Code == jsonrpc.CodeInternal
+}
+
+// introduce tells a screen who asks, in place of what the server says of it.
+func introduce(params []byte, asker registry.Asker) []byte {
+	who, err := json.Marshal(asker)
+	if err != nil { // strings only
+		return params
+	}
+	if !rawjson.IsObject(params) {
+		params = empty
+	}
+	meta := rawjson.Get(params, "_meta")
+	if !rawjson.IsObject(meta) {
+		meta = empty
+	}
+	return rawjson.SetMember(params, "_meta", rawjson.SetMember(meta, registry.AskerKey, who))
+}
+
+// Capable is a session or a request that says what its client can do.
+type Capable interface{ Can(path ...string) bool }
+
+// able reports why a client cannot be asked, nil when it can.
+func able(c Capable, capability string, params []byte) *jsonrpc.Error {
+	lacking := Lacks(c, capability, params)
+	switch {
+	case lacking == nil:
+		return nil
+	case len(lacking) == 1:
+		code := jsonrpc.CodeMethodNotFound
+		if capability == "elicitation" {
+			code = jsonrpc.CodeInvalidParams
+		}
+		return jsonrpc.Errorf(code, "the client that made the call did not declare %s", capability)
+	case capability == "sampling":
+		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "the client that made the call did not declare sampling with tools")
+	}
+	return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "the client that made the call did not declare elicitation in URL mode")
+}
+
+// Lacks is the path of the capability that a question needs and the client
+// did not declare; nil when it can be asked.
+func Lacks(c Capable, capability string, params []byte) []string {
+	if !c.Can(capability) {
+		return []string{capability}
+	}
+	if capability == "sampling" && rawjson.Get(params, "tools") != nil && !c.Can("sampling", "tools") {
+		return []string{"sampling", "tools"}
+	}
+	if mode, _ := rawjson.String(rawjson.Get(params, "mode")); capability == "elicitation" && mode == "url" && !c.Can("elicitation", "url") {
+		return []string{"elicitation", "url"}
+	}
+	return nil
+}

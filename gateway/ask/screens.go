@@ -1,0 +1,71 @@
+package ask
+
+import (
+	"context"
+	"errors"
+
+	"goblin/gateway/downstream"
+	"goblin/registry/rawjson"
+)
+
+// ScreenMay reports whether a server refused a call for want of what the user of
+// an open screen can do.
+func (a *Asker) ScreenMay(refusal []byte) bool {
+	code, _ := rawjson.Int(rawjson.Get(refusal, "code"))
+	if code != downstream.CodeMissingCapability || a.screened.Load() == 0 {
+		return false
+	}
+	may := false
+	for k := range rawjson.Members(rawjson.Path(refusal, "data", "requiredCapabilities")) {
+		if may = k.Is("elicitation") || k.Is("sampling"); !may {
+			break
+		}
+	}
+	return may
+}
+
+// Capabilities are those of a client as far as a server's questions reach it. Roots
+// are there too when the configuration has some, and all that the user of a screen
+// can answer while one is open, or is to be taken for that.
+func (a *Asker) Capabilities(declared []byte, screen bool) []byte {
+	screen = screen || a.screened.Load() > 0
+	out := []byte{'{'}
+	for _, name := range []string{"elicitation", "roots", "sampling"} {
+		value := rawjson.Get(declared, name)
+		switch {
+		case name == "roots" && (rawjson.IsObject(value) || len(*a.roots.Load()) > 0):
+			value = empty // listChanged has no place in it any more
+		case name == "elicitation" && screen:
+			value = withModes(value)
+		case name == "sampling" && screen && !rawjson.IsObject(value):
+			value = empty
+		case !rawjson.IsObject(value):
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(rawjson.AppendString(out, name), ':')
+		out = append(out, value...)
+	}
+	return append(out, '}')
+}
+
+// withModes is the capability of elicitation in both of its modes.
+func withModes(declared []byte) []byte {
+	if !rawjson.IsObject(declared) {
+		declared = empty
+	}
+	for _, mode := range []string{"form", "url"} {
+		if !rawjson.IsObject(rawjson.Get(declared, mode)) {
+			declared = rawjson.SetMember(declared, mode, empty)
+		}
+	}
+	return declared
+}
+
+// withdrawn reports whether a question ended without an answer, so that the
+// client was told to forget it.
+func withdrawn(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
