@@ -79,51 +79,47 @@ func TestHoweverManyListsThereAreTheIndexIsBounded(t *testing.T) {
 // A list that changes all the time is read ever again only as its credit allows;
 // meanwhile nothing is found that has gone.
 func TestAListThatChangesAllTheTimeIsReadSlowly(t *testing.T) {
-	for _, short := range []int{10, 1000} {
-		t.Run(fmt.Sprint("short lists of ", short), func(t *testing.T) {
-			reg := registry.New(registry.Options{Servers: []string{"busy", "calm"}})
-			now := time.Unix(1000, 0)
-			x := search.NewShort(reg, short)
-			const n, each = 100, 1000
-			search.Throttle(x, 2*n*each, func() time.Time { return now })
-			fill := func(round int) {
-				items := make([]object, n)
-				for i := range items {
-					items[i] = object{"name": fmt.Sprintf("%s_%d", noun(round), i), "description": fmt.Sprintf("round%d ", round) + strings.Repeat("text ", each/5)}
-				}
-				set(t, reg, "busy", registry.Prompt, items...)
-			}
-			read := 0
-			for round := range 50 {
-				fill(round)
-				if round%7 == 3 { // going and coming again is no way around it
-					require.Empty(t, reg.SetList("busy", registry.Prompt, nil))
-					find(t, x, search.Query{Text: "text"})
-					fill(round)
-				}
-				found, total := find(t, x, search.Query{Text: fmt.Sprintf("round%d", round), Limit: n})
-				if total > 0 {
-					require.Equal(t, n, total)
-					read++
-				}
-				for _, listed := range found {
-					require.Contains(t, listed, noun(round), "what is found is listed now")
-				}
-			}
-			require.LessOrEqual(t, read, 4)
-			require.GreaterOrEqual(t, read, 1)
-			require.True(t, search.UpToDate(x), "nothing may be read now")
-
-			set(t, reg, "calm", registry.Prompt, object{"name": "calm"})
-			_, total := find(t, x, search.Query{Text: "calm"})
-			require.NotZero(t, total, "other lists are read at once")
-
-			now = now.Add(time.Hour)
-			require.False(t, search.UpToDate(x))
-			_, total = find(t, x, search.Query{Text: "round49"})
-			require.Equal(t, n, total)
-		})
+	reg := registry.New(registry.Options{Servers: []string{"busy", "calm"}})
+	now := time.Unix(1000, 0)
+	x := search.New(reg)
+	const n, each = 100, 1000
+	search.Throttle(x, 2*n*each, func() time.Time { return now })
+	fill := func(round int) {
+		items := make([]object, n)
+		for i := range items {
+			items[i] = object{"name": fmt.Sprintf("%s_%d", noun(round), i), "description": fmt.Sprintf("round%d ", round) + strings.Repeat("text ", each/5)}
+		}
+		set(t, reg, "busy", registry.Prompt, items...)
 	}
+	read := 0
+	for round := range 50 {
+		fill(round)
+		if round%7 == 3 { // going and coming again is no way around it
+			require.Empty(t, reg.SetList("busy", registry.Prompt, nil))
+			find(t, x, search.Query{Text: "text"})
+			fill(round)
+		}
+		found, total := find(t, x, search.Query{Text: fmt.Sprintf("round%d", round), Limit: n})
+		if total > 0 {
+			require.Equal(t, n, total)
+			read++
+		}
+		for _, listed := range found {
+			require.Contains(t, listed, noun(round), "what is found is listed now")
+		}
+	}
+	require.LessOrEqual(t, read, 4)
+	require.GreaterOrEqual(t, read, 1)
+	require.True(t, search.UpToDate(x), "nothing may be read now")
+
+	set(t, reg, "calm", registry.Prompt, object{"name": "calm"})
+	_, total := find(t, x, search.Query{Text: "calm"})
+	require.NotZero(t, total, "other lists are read at once")
+
+	now = now.Add(time.Hour)
+	require.False(t, search.UpToDate(x))
+	_, total = find(t, x, search.Query{Text: "round49"})
+	require.Equal(t, n, total)
 }
 
 func TestReadingEndsWithItsContext(t *testing.T) {

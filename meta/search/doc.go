@@ -8,9 +8,8 @@
 // Each list of the catalog, one server's of one kind, has a segment of its
 // own: a sorted dictionary and posting lists of a document's number and a byte
 // of weight. Segments never change, so queries take no lock. A list that
-// changed gets a new segment; of a long list only the entries that differ are
-// read again, into a second segment beside the first. Nothing else is looked
-// at: an update costs what the changed list costs, not what the catalog does.
+// changed gets a new segment. Nothing else is looked at: an update costs what the
+// changed list costs, not what the catalog does.
 //
 // Servers choose what is indexed, so it is bounded: 4 KiB of a field, 1,000 words
 // of an entry, 24 MiB of index for a list and 64 MiB for all. Of a list with more

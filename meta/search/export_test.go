@@ -2,8 +2,6 @@ package search
 
 import (
 	"time"
-
-	"goblin/registry"
 )
 
 // WithoutMeanings runs f while no word means the same as another.
@@ -12,14 +10,6 @@ func WithoutMeanings(f func()) {
 	meanings = nil
 	defer func() { meanings = all }()
 	f()
-}
-
-// NewShort returns an index to which lists of more than so many entries are
-// long ones.
-func NewShort(reg *registry.Registry, short int) *Index {
-	x := New(reg)
-	x.short = short
-	return x
 }
 
 // UpToDate reports whether a query would find nothing to read.
@@ -42,7 +32,9 @@ func Throttle(x *Index, credit int, now func() time.Time) { x.credit, x.now = cr
 func Size(x *Index) (size, read int) {
 	for _, s := range x.state.Load().sources {
 		size += s.size()
-		read += s.read(nil)
+		if s.segment != nil {
+			read += s.segment.read
+		}
 	}
 	return size, read
 }

@@ -17,7 +17,6 @@ type Index struct {
 	registry *registry.Registry
 	state    atomic.Pointer[state]
 	writer   chan struct{} // taken by who makes the next state
-	short    int           // entries of a list that is read again at every change
 	now      func() time.Time
 	credit   int                // of a list at once
 	credits  map[listKey]credit // of lists that were read lately; writer guards it
@@ -35,26 +34,19 @@ func (s *state) current(of *registry.Snapshot, now time.Time) bool {
 	return s.snapshot == of && (s.due.IsZero() || now.Before(s.due))
 }
 
-// source is the index of one part: of all entries at the time of base, and of
-// those that came or changed since.
+// source is the index of one part: of its entries when the list was read last.
 type source struct {
-	part  registry.Part
-	base  placed
-	delta placed
-	late  bool // what came since has not been read yet
-}
-
-// placed is a segment, and where its documents are in the part as it is now.
-type placed struct {
-	*segment         // nil: no documents
-	at       []int32 // per document: number of the entry, -1 when it is gone; nil: the same
+	*segment // nil: not read yet
+	part     registry.Part
+	late     bool    // the part has changed since
+	at       []int32 // of one that is late, per document: number of the entry, -1 when it is gone
 	gone     int     // documents that are gone
 }
 
 // New returns an index of a registry's catalog. The first query, or Run,
 // reads it.
 func New(reg *registry.Registry) *Index {
-	x := &Index{registry: reg, writer: make(chan struct{}, 1), short: 1000, now: time.Now, credit: creditAtOnce, credits: make(map[listKey]credit)}
+	x := &Index{registry: reg, writer: make(chan struct{}, 1), now: time.Now, credit: creditAtOnce, credits: make(map[listKey]credit)}
 	x.state.Store(&state{})
 	return x
 }
@@ -97,10 +89,10 @@ func (x *Index) Run(ctx context.Context) {
 func (s *state) read(old *state) (size int) {
 	known := make(map[*segment]bool, len(old.sources))
 	for _, o := range old.sources {
-		known[o.base.segment] = true
+		known[o.segment] = true
 	}
 	for _, n := range s.sources {
-		if !known[n.base.segment] {
+		if !known[n.segment] {
 			for i := range n.part.Len() {
 				size += len(n.part.At(i).JSON)
 			}
@@ -188,13 +180,13 @@ func (x *Index) current(ctx context.Context) (*state, error) {
 		key := keyOf(p)
 		before := known[key]
 		c := x.credits[key].now(now, x.credit)
-		next, err := before.update(ctx, p, x.short, c.left > 0, room(size-before.size()))
+		next, err := before.update(ctx, p, c.left > 0, room(size-before.size()))
 		if err != nil {
 			return nil, err
 		}
 		size += next.size() - before.size()
-		if next != before {
-			c.left -= next.read(before)
+		if next != before && !next.late {
+			c.left -= next.read
 			x.tell(before, next)
 		}
 		if next.late && (s.due.IsZero() || c.due().Before(s.due)) {
@@ -214,8 +206,8 @@ func (x *Index) current(ctx context.Context) (*state, error) {
 
 // tell says once of a list that there is no room for all of it.
 func (x *Index) tell(before, next *source) {
-	n := next.partly()
-	if n == 0 || before.partly() > 0 {
+	n := next.partly
+	if n == 0 || before != nil && before.segment != nil && before.partly > 0 {
 		return
 	}
 	x.registry.Logs().Append(registry.LogRecord{
@@ -227,70 +219,35 @@ func (x *Index) tell(before, next *source) {
 
 // size is how many bytes the index of a list takes; of nil none.
 func (s *source) size() int {
-	if s == nil {
+	if s == nil || s.segment == nil {
 		return 0
 	}
-	return s.base.size() + s.delta.size() + 4*(len(s.base.at)+len(s.delta.at))
+	return s.segment.size() + 4*len(s.at)
 }
 
-// partly is how many entries were not read as a whole; of nil none.
-func (s *source) partly() (n int) {
-	if s == nil {
-		return 0
-	}
-	for _, p := range []*placed{&s.base, &s.delta} {
-		if p.segment != nil {
-			n += p.partly
-		}
-	}
-	return n
-}
-
-// read is how many bytes of text were read for s that were not for what was known
-// of the list before, which may be nil.
-func (s *source) read(before *source) (n int) {
-	for _, p := range []*placed{&s.base, &s.delta} {
-		if p.segment != nil && (before == nil || p.segment != before.base.segment && p.segment != before.delta.segment) {
-			n += p.read
-		}
-	}
-	return n
-}
-
-// deltas: a list is read again when a part of it, one in so many entries, is
-// not in its base any more.
-const deltas = 4
-
-// update returns the index of a list as it is now, from what s, or nil, knew
-// of it, in so many bytes. Short lists are read again; of longer ones, only what
-// differs. Without leave to read, what came is not found yet.
-func (s *source) update(ctx context.Context, p registry.Part, short int, leave bool, room int) (*source, error) {
+// update returns the index of a list as it is now, in so many bytes; s is that of
+// the list before, or nil. Without leave to read, what came is not found yet.
+func (s *source) update(ctx context.Context, p registry.Part, leave bool, room int) (*source, error) {
 	switch {
 	case s != nil && s.part == p && (!s.late || !leave):
 		return s, nil
-	case !leave && s == nil:
+	case leave:
+		all, err := newSegment(ctx, p, room)
+		return &source{segment: all, part: p}, err
+	case s == nil || s.segment == nil:
 		return &source{part: p, late: true}, nil
-	case !leave:
-		moved := survivors(s.part, p)
-		return &source{part: p, base: s.base.follow(moved), delta: s.delta.follow(moved), late: true}, nil
-	case s != nil && s.base.segment != nil && p.Len() > short:
-		if next, err := s.differ(ctx, p, room); next != nil || err != nil {
-			return next, err
-		}
 	}
-	all, err := newSegment(ctx, p, nil, room)
-	return &source{part: p, base: placed{segment: all}}, err
+	return s.follow(p), nil
 }
 
-// follow is where the documents are after entries have moved.
-func (p placed) follow(moved []int32) placed {
-	if p.segment == nil {
-		return p
-	}
-	to := placed{segment: p.segment, at: make([]int32, p.docs)}
+// follow is the index of a list that was not read since it changed: what differs
+// is gone from it.
+func (s *source) follow(p registry.Part) *source {
+	moved := survivors(s.part, p)
+	to := &source{segment: s.segment, part: p, late: true, at: make([]int32, s.docs)}
 	for doc := range to.at {
 		to.at[doc] = -1
-		if i := p.entry(doc); i >= 0 {
+		if i := s.entry(doc); i >= 0 {
 			to.at[doc] = moved[i]
 		}
 		if to.at[doc] < 0 {
@@ -298,36 +255,6 @@ func (p placed) follow(moved []int32) placed {
 		}
 	}
 	return to
-}
-
-// differ reads only entries that the base does not have, or returns nil when
-// they are too many.
-func (s *source) differ(ctx context.Context, p registry.Part, room int) (*source, error) {
-	base, most := s.base.follow(survivors(s.part, p)), p.Len()/deltas
-	if base.gone > most || p.Len()-(base.docs-base.gone) > most {
-		return nil, nil
-	}
-	known := make([]bool, p.Len())
-	for _, i := range base.at {
-		if i >= 0 {
-			known[i] = true
-		}
-	}
-	var fresh []int32
-	for i, ok := range known {
-		if !ok {
-			fresh = append(fresh, int32(i))
-		}
-	}
-	next := &source{part: p, base: base}
-	if fresh != nil {
-		delta, err := newSegment(ctx, p, fresh, max(0, room-base.size()))
-		if err != nil {
-			return nil, err
-		}
-		next.delta = placed{segment: delta, at: fresh}
-	}
-	return next, nil
 }
 
 // survivors returns, for each entry of one list, its number in another, or -1
@@ -357,17 +284,17 @@ func equal(a, b *registry.Entry) bool {
 
 // entry returns the number of a document's entry in the part, -1 when it is
 // gone.
-func (p *placed) entry(doc int) int {
-	if p.at == nil {
+func (s *source) entry(doc int) int {
+	if s.at == nil {
 		return doc
 	}
-	return int(p.at[doc])
+	return int(s.at[doc])
 }
 
 // count returns how many documents that are not gone have a term.
-func (p *placed) count(term int) int {
-	n, list := p.postings(term)
-	if p.gone == 0 {
+func (s *source) count(term int) int {
+	n, list := s.postings(term)
+	if s.gone == 0 {
 		return n
 	}
 	doc, live := 0, 0
@@ -375,7 +302,7 @@ func (p *placed) count(term int) int {
 		var d uint32
 		d, _, list = next(list)
 		doc += int(d)
-		if p.at[doc] >= 0 {
+		if s.at[doc] >= 0 {
 			live++
 		}
 	}

@@ -55,10 +55,8 @@ func (x *Index) Search(ctx context.Context, q Query) (hits []Hit, total int, err
 			continue
 		}
 		r.docs += src.part.Len()
-		for _, p := range []*placed{&src.base, &src.delta} {
-			if p.segment != nil {
-				r.lists = append(r.lists, list{p, src.part})
-			}
+		if src.segment != nil {
+			r.lists = append(r.lists, src)
 		}
 	}
 	if err := r.plan(ctx); err != nil {
@@ -98,17 +96,12 @@ func (s *state) list(q Query, fits func(*registry.Entry) bool) (hits []Hit, tota
 // ranking is one query on its way.
 type ranking struct {
 	words    []wanted
-	lists    []list
+	lists    []*source
 	docs     int
 	compared int
 	posted   int
 	terms    []planned
 	single   int // words that are not pairs
-}
-
-type list struct {
-	*placed
-	part registry.Part
 }
 
 // planned is a term to read: of which list, for which word, at what worth.
@@ -202,7 +195,7 @@ func (r *ranking) prefix(word int32, w *wanted, exact int) bool {
 	}
 	from, docs := len(r.terms), exact
 	for i := range r.lists {
-		l := &r.lists[i]
+		l := r.lists[i]
 		for t := l.from(w.text); t < len(l.termEnd) && r.posted < maxPosted; t++ {
 			term := l.term(t)
 			if !strings.HasPrefix(term, w.text) {
@@ -236,7 +229,7 @@ func (r *ranking) typos(word int32, w *wanted) {
 		changed *= utf8.UTFMax
 	}
 	for i := range r.lists {
-		l := &r.lists[i]
+		l := r.lists[i]
 		for t := l.from(":"); t < len(l.termEnd); t++ { // after the digits
 			if r.compared++; r.compared > maxCompared || r.posted > maxPosted {
 				break
@@ -292,7 +285,7 @@ func (r *ranking) best(q Query, fits func(*registry.Entry) bool) (hits []Hit, to
 		for end < len(r.terms) && r.terms[end].list == n {
 			end++
 		}
-		l := &r.lists[n]
+		l := r.lists[n]
 		s.read(l, r.terms[at:end])
 		at = end
 		for _, doc := range s.inOrder(l.docs) {
@@ -328,7 +321,7 @@ func (s *sums) inOrder(docs int) []int32 {
 
 // read sums up what the terms of one list are worth to its documents. Of the
 // terms that stand for a word, a document's best counts.
-func (s *sums) read(l *list, terms []planned) {
+func (s *sums) read(l *source, terms []planned) {
 	if len(s.total) < l.docs {
 		*s = sums{
 			total: make([]float32, l.docs), word: make([]float32, l.docs), matched: make([]uint8, l.docs),
@@ -379,7 +372,7 @@ type found struct {
 // top keeps the best of what is offered. Once it is full, it is a heap with
 // the worst of them first.
 type top struct {
-	lists []list
+	lists []*source
 	hits  []found
 	most  int
 	full  bool
@@ -391,11 +384,10 @@ func (t *top) before(a, b found) bool {
 	if a.score != b.score {
 		return a.score > b.score
 	}
-	p, o := t.lists[a.list].part, t.lists[b.list].part
-	if p == o {
+	if a.list == b.list {
 		return a.entry < b.entry
 	}
-	x, y := p.At(int(a.entry)), o.At(int(b.entry))
+	x, y := t.lists[a.list].part.At(int(a.entry)), t.lists[b.list].part.At(int(b.entry))
 	return cmp.Or(strings.Compare(x.Listed, y.Listed), strings.Compare(x.Server, y.Server), cmp.Compare(x.Kind, y.Kind)) < 0
 }
 

@@ -219,12 +219,11 @@ func TestQueriesSeeWhatChangedBefore(t *testing.T) {
 	see("hints", "goblin://hints")
 }
 
-// TestChangesAreAsIfReadAnew compares an index that follows changes of long
-// and short lists with one that reads the catalog for the first time.
+// TestChangesAreAsIfReadAnew compares an index that follows changes with one that reads the catalog for the first time.
 func TestChangesAreAsIfReadAnew(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		reg := registry.New(registry.Options{Servers: []string{"long", "short"}})
-		x := search.NewShort(reg, 20)
+		x := search.New(reg)
 		long := documents(0, 100)
 		for range rapid.IntRange(1, 8).Draw(rt, "changes") {
 			switch rapid.IntRange(0, 3).Draw(rt, "change") {

@@ -60,32 +60,20 @@ const (
 	bytesOfPost = 3
 )
 
-// size is how many bytes a segment takes; of nil none.
-func (s *segment) size() int {
-	if s == nil {
-		return 0
-	}
-	return len(s.terms) + len(s.posts) + 12*len(s.termEnd)
-}
+// size is how many bytes a segment takes.
+func (s *segment) size() int { return len(s.terms) + len(s.posts) + 12*len(s.termEnd) }
 
-// newSegment indexes the entries of a part with the given numbers, all for
-// nil, in so many bytes. Its cost is that of reading them. It fails when ctx ends.
-func newSegment(ctx context.Context, p registry.Part, which []int32, room int) (*segment, error) {
+// newSegment indexes the entries of a part in so many bytes. Its cost is that of
+// reading them. It fails when ctx ends.
+func newSegment(ctx context.Context, p registry.Part, room int) (*segment, error) {
 	n := p.Len()
-	if which != nil {
-		n = len(which)
-	}
 	b := builder{ids: map[string]int32{}, room: room, posts: make([]post, 0, min(n*16, room/bytesOfPost))}
 	// From the last to the first, so that the chains are in order.
 	for doc := n - 1; doc >= 0; doc-- {
-		i := doc
-		if which != nil {
-			i = int(which[doc])
-		}
 		if doc%64 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		b.add(uint32(doc), p.At(i))
+		b.add(uint32(doc), p.At(doc))
 	}
 	return b.finish(n), nil
 }
