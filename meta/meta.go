@@ -67,15 +67,6 @@ type tool struct {
 	asks               bool // it makes requests of servers
 }
 
-// Names are the tools' names, in the order of the documentation.
-func Names() []string {
-	names := make([]string, len(all))
-	for i, t := range all {
-		names[i] = t.name
-	}
-	return names
-}
-
 // Add lists the tools that want chooses by name.
 func (t *Tools) Add(want func(name string) bool) error {
 	var chosen []registry.LocalTool

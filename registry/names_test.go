@@ -20,6 +20,18 @@ func toolNames(r *Registry) map[string]string {
 	return out
 }
 
+// tail is the short tail of a tool, without its separator.
+func tail(server, original string) string {
+	short, _ := tails(server+"\x00"+original, '_')
+	return short[1:]
+}
+
+// flatHash is the short tail of a flat id, without its separator.
+func flatHash(original string) string {
+	short, _ := tails(original, '~')
+	return short[1:]
+}
+
 func tailed(prefix, server, name string) string { return prefix + "_" + tail(server, name) }
 
 func TestToolNames(t *testing.T) {

@@ -39,18 +39,6 @@ func tails(of string, separator byte) (short, long string) {
 	return string(b[:tailLen]), string(b)
 }
 
-// tail is the short tail of a tool, without its separator.
-func tail(server, original string) string {
-	short, _ := tails(server+"\x00"+original, '_')
-	return short[1:]
-}
-
-// flatHash is the short tail of a flat id, without its separator.
-func flatHash(original string) string {
-	short, _ := tails(original, '~')
-	return short[1:]
-}
-
 // endsInTail reports whether a name looks like one with a tail.
 func endsInTail(s string, separator byte) bool {
 	at := len(s) - tailLen

@@ -236,20 +236,10 @@ func (m *Mask) String(s string) string {
 	if hidden == nil {
 		return s
 	}
-	start, end := next(hidden, s, 0)
-	if start < 0 {
+	if start, _ := next(hidden, s, 0); start < 0 {
 		return s
 	}
-	var out strings.Builder
-	out.Grow(len(s) + len(masked))
-	from := 0
-	for ; start >= 0; start, end = next(hidden, s, end) {
-		out.WriteString(s[from:start])
-		out.WriteString(masked)
-		from = end
-	}
-	out.WriteString(s[from:])
-	return out.String()
+	return string(m.Head([]byte(s), len(s)))
 }
 
 // Head is the first n bytes of text with the secrets hidden, those too that

@@ -196,22 +196,7 @@ func Cut(s string, most int) string {
 	if most <= 0 {
 		return ""
 	}
-	n, fit := 0, 0 // fit: what leaves room for the ellipsis
-	for i := 0; i < len(s); {
-		size, w := 1, 1
-		if s[i] >= utf8.RuneSelf {
-			var cluster string
-			cluster, w = ansi.FirstGraphemeCluster(s[i:], ansi.GraphemeWidth)
-			size = len(cluster)
-		}
-		if n+w > most {
-			return s[:fit] + "…"
-		}
-		if i, n = i+size, n+w; n < most {
-			fit = i
-		}
-	}
-	return s
+	return ansi.Truncate(s, most, "…")
 }
 
 // Pad fills s with spaces to at least cells cells.

@@ -176,7 +176,7 @@ func (r *run) openTable(L *glua.LState) {
 	glua.OpenTable(L)
 	L.Pop(1)
 	lib := L.GetGlobal("table").(*glua.LTable)
-	L.SetFuncs(lib, map[string]glua.LGFunction{"concat": tableConcat, "remove": tableRemove, "sort": tableSort})
+	L.SetFuncs(lib, map[string]glua.LGFunction{"concat": tableConcat, "sort": tableSort})
 }
 
 // tableConcat takes more than the stack of gopher-lua's would hold.
@@ -198,51 +198,28 @@ func tableConcat(L *glua.LState) int {
 	return 1
 }
 
-func tableRemove(L *glua.LState) int {
-	t := L.CheckTable(1)
-	n := t.Len()
-	at := L.OptInt(2, n)
-	if n == 0 || at < 1 || at > n {
-		L.Push(glua.LNil)
-		return 1
-	}
-	L.Push(t.Remove(at))
-	return 1
-}
-
-// sorter sorts a table in place, and nothing behind a gap.
-type sorter struct {
-	L    *glua.LState
-	t    *glua.LTable
-	n    int
-	less *glua.LFunction
-}
-
-func (s *sorter) Len() int { return s.n }
-
-func (s *sorter) Swap(i, j int) {
-	a, b := s.t.RawGetInt(i+1), s.t.RawGetInt(j+1)
-	s.t.RawSetInt(i+1, b)
-	s.t.RawSetInt(j+1, a)
-}
-
-func (s *sorter) Less(i, j int) bool {
-	a, b := s.t.RawGetInt(i+1), s.t.RawGetInt(j+1)
-	if s.less == nil {
-		return s.L.LessThan(a, b)
-	}
-	s.L.Push(s.less)
-	s.L.Push(a)
-	s.L.Push(b)
-	s.L.Call(2, 1)
-	v := s.L.Get(-1)
-	s.L.Pop(1)
-	return glua.LVAsBool(v)
-}
-
+// tableSort sorts a table in place, and nothing behind a gap.
 func tableSort(L *glua.LState) int {
-	t := L.CheckTable(1)
-	sort.Sort(&sorter{L: L, t: t, n: t.Len(), less: L.OptFunction(2, nil)})
+	t, less := L.CheckTable(1), L.OptFunction(2, nil)
+	values := make([]glua.LValue, t.Len())
+	for i := range values {
+		values[i] = t.RawGetInt(i + 1)
+	}
+	sort.Slice(values, func(i, j int) bool {
+		if less == nil {
+			return L.LessThan(values[i], values[j])
+		}
+		L.Push(less)
+		L.Push(values[i])
+		L.Push(values[j])
+		L.Call(2, 1)
+		v := L.Get(-1)
+		L.Pop(1)
+		return glua.LVAsBool(v)
+	})
+	for i, v := range values {
+		t.RawSetInt(i+1, v)
+	}
 	return 0
 }
 
