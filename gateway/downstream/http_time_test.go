@@ -456,3 +456,25 @@ func TestLateCancellationsEndTheirRequestsProperly(t *testing.T) {
 		told.Wait()
 	})
 }
+
+// Each comes a moment after the one before, as from a server that asks several
+// things side by side.
+func TestQuestionsAskedSideBySideAreOneDemand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _, stop := serve(t, downstream.HTTPOptions{})
+		defer stop()
+		c.h.handle = func(x *downstream.Exchange) {
+			var all sync.WaitGroup
+			for i := range 3 {
+				all.Go(func() {
+					time.Sleep(time.Duration(i) * time.Millisecond)
+					_, _ = x.Request(x.Context(), "sampling/createMessage", []byte(`{"n":`+number(i)+`}`)) // it is not answered
+				})
+			}
+			all.Wait()
+		}
+		res := c.do("POST", "", request("1", "tools/call", modern(`"name":"t"`)), "MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "t")
+		text := body(t, res)
+		require.Equal(t, 3, strings.Count(text, `"sampling/createMessage"`), text)
+	})
+}

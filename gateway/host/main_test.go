@@ -62,7 +62,9 @@ func beHost(mode string) error {
 	f.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // never outlives a failed test for long
 	defer cancel()
-	l.SetLinger(200*time.Millisecond, nil)
+	if mode == "lingers" {
+		l.SetLinger(200*time.Millisecond, nil)
+	}
 	return l.Serve(ctx, host.Handlers{
 		MCP: echo,
 		Control: func(_ context.Context, op string, _ json.RawMessage) (any, error) {

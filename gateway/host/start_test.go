@@ -107,7 +107,7 @@ func TestSixStartsGiveOneHost(t *testing.T) {
 
 func TestHostEndsByItselfAfterItsLastSession(t *testing.T) {
 	p := place(t)
-	c, err := host.DialOrStart(context30s(t), p, host.KindMCP, os.Args[0], hostArgs(t, p), hostEnv("echo"))
+	c, err := host.DialOrStart(context30s(t), p, host.KindMCP, os.Args[0], hostArgs(t, p), hostEnv("lingers"))
 	require.NoError(t, err)
 	require.NoError(t, c.Close())
 	reaped(t, p)

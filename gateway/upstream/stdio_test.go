@@ -94,9 +94,13 @@ func TestWhatAServerPrintsInsteadOfMCPIsQuoted(t *testing.T) {
 			cfg.Command, cfg.Args = "sh", []string{"-c", script}
 			cfg.StartupTimeout = time.Second
 			r := start(t, cfg, nil)
-			<-r.FirstList()
-			_, err := r.Conn()
-			requireCode(t, err, ConnectionError, "; its last words: Usage: foo --stdio")
+			// A start may end before the program says anything; there are more.
+			var err error
+			r.until("its last words", func() bool {
+				_, err = r.Conn()
+				return err != nil && strings.Contains(err.Error(), "; its last words: Usage: foo --stdio")
+			})
+			requireCode(t, err, ConnectionError, "")
 		})
 	}
 }
