@@ -9,6 +9,7 @@ import (
 	"goblin/gateway/call"
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/tasks"
 	"goblin/gateway/upstream"
 	"goblin/registry"
 	"goblin/registry/members"
@@ -16,7 +17,7 @@ import (
 )
 
 func (g *Gateway) callTool(r *request) {
-	r.ignoreTask()
+	tasks.Ignore(r.Exchange)
 	t, edits, ok := g.route(r, "name", (*registry.Registry).ResolveTool)
 	if !ok {
 		return
@@ -26,14 +27,14 @@ func (g *Gateway) callTool(r *request) {
 		return
 	}
 	if t.Local != nil {
-		if r.taskUse(t) == clientTask {
-			r.fail(noTaskSupport(r.name))
+		if tasks.UseOf(r.Exchange, false) == tasks.Client {
+			r.fail(tasks.Unsupported(r.name))
 			return
 		}
 		g.callLocal(r, t)
 		return
 	}
-	if r.tasks = r.taskUse(t); r.tasks == clientTask {
+	if r.tasks = tasks.UseOf(r.Exchange, t.Entry != nil && t.Entry.TaskOnly); r.tasks == tasks.Client {
 		g.createTask(r, t, edits)
 		return
 	}
@@ -160,7 +161,7 @@ func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit) b
 		r.reply(reply.Result)
 		return false
 	}
-	if reply.Error == nil && r.tasks == noTask && !r.modern() && r.outer == nil {
+	if reply.Error == nil && r.tasks == tasks.None && !r.modern() && r.outer == nil {
 		r.buffer = reply.Buffer // nobody else keeps anything of it
 	}
 	return g.answer(r, t.Server, t.Name, reply)
@@ -358,5 +359,5 @@ func (r *request) outerCall() *call.Under {
 
 // call makes a call and waits for the answer.
 func (g *Gateway) call(r *request, u *call.Under, conn upstream.Conn) (jsonrpc.Reply, error) {
-	return g.calls.Do(conn, u, func() (jsonrpc.Reply, error) { return g.perform(r, conn, u) })
+	return g.calls.Do(conn, u, func() (jsonrpc.Reply, error) { return g.tasks.Perform(conn, u, r.server, r.tasks) })
 }

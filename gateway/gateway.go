@@ -30,6 +30,7 @@ import (
 	"goblin/gateway/news"
 	"goblin/gateway/orphans"
 	"goblin/gateway/pins"
+	"goblin/gateway/tasks"
 	"goblin/gateway/upstream"
 	"goblin/registry"
 	"goblin/registry/rawjson"
@@ -74,7 +75,7 @@ type Gateway struct {
 	calls   *call.Table
 	News    *news.News
 	ask     *ask.Asker
-	tasks   tasks
+	tasks   *tasks.Tasks
 
 	work sync.WaitGroup // goroutines that outlive the request that caused them
 }
@@ -90,15 +91,15 @@ func New(o Options) *Gateway {
 	}
 	g.calls = call.NewTable()
 	g.ask = ask.New(ask.Options{Journal: g.journal, Logger: o.Logger, Calls: g.calls, Clients: &g.clients, Roots: o.Config.Gateway.Roots})
-	g.tasks.init()
 	g.Servers = fleet.New(fleet.Options{
 		Config: o.Config, Registry: o.Registry, Metrics: o.Metrics, Logger: o.Logger, Version: o.Version, Mask: o.Mask,
 		Children: o.Children, Pins: o.Pins, Memory: o.Memory, Only: o.Only,
 		Handler:   relay{g},
 		Announced: func(kind registry.Kind) { g.News.Announced(kind) },
 		Moved:     func(server string, perSession bool) { g.News.Moved(server, perSession) },
-		Busy:      func(s *upstream.Server) bool { return g.calls.Busy(s) || g.tasksOpen(s) },
+		Busy:      func(s *upstream.Server) bool { return g.calls.Busy(s) || g.tasks.Open(s) },
 	})
+	g.tasks = tasks.New(tasks.Options{Journal: g.journal, Logger: o.Logger, Servers: g.Servers, Calls: g.calls, Ask: g.ask})
 	g.News = news.New(news.Options{
 		Registry: o.Registry, Metrics: o.Metrics, Journal: g.journal, Logger: o.Logger, Mask: o.Mask,
 		Servers: g.Servers, Calls: g.calls, Clients: &g.clients,
@@ -135,6 +136,7 @@ func (g *Gateway) Run(ctx context.Context) {
 	g.Servers.Run(ctx, func() { g.News.Run(ctx) })
 	g.News.Wait()
 	g.ask.Wait()
+	g.tasks.Wait()
 	g.work.Wait()
 }
 
@@ -172,9 +174,7 @@ func (g *Gateway) Closed(s *downstream.Session) {
 	g.reg.DropSession(s.ID())
 	g.metrics.Session(s.Transport(), -1)
 	g.log.Debug("Session closed", "session", s.ID(), "client", s.Name())
-	for _, own := range g.tasks.release(s) {
-		g.cancelTask(own)
-	}
+	g.tasks.Release(s)
 	g.ask.Closed(s)
 	g.work.Go(func() {
 		g.News.Closed(s)

@@ -5,6 +5,7 @@ import (
 
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/tasks"
 	"goblin/registry/rawjson"
 )
 
@@ -15,7 +16,7 @@ var capabilities = []byte(`{"completions":{},"logging":{},"prompts":{"listChange
 // taskCapabilities are those of clients whose revision has tasks.
 var (
 	taskCapabilities   = rawjson.SetMember(capabilities, "tasks", []byte(`{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}`))
-	modernCapabilities = withExtension(capabilities)
+	modernCapabilities = tasks.WithExtension(capabilities)
 )
 
 // initialize answers at once, whatever the backends do.

@@ -6,6 +6,7 @@ import (
 
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/tasks"
 	"goblin/gateway/upstream"
 	"goblin/registry/rawjson"
 )
@@ -20,7 +21,7 @@ func (g *Gateway) stampModern(r *request, conn upstream.Conn, c *upstream.Call) 
 	}
 	if r.modern() && r.outer == nil { // its server may know what it itself can and wants
 		c.Capabilities, c.LogLevel = r.Client().Capabilities, r.Modern().LogLevel
-		c.AcceptTask = r.Method() == "tools/call" && r.Can("extensions", tasksExtension)
+		c.AcceptTask = tasks.Taken(r.Exchange)
 		return
 	}
 	c.Capabilities = g.ask.Capabilities(r.Client().Capabilities, false)

@@ -32,13 +32,13 @@ func (g relay) Ready(ctx context.Context, s *upstream.Server, conn upstream.Conn
 // Down implements [upstream.Handler].
 func (g relay) Down(s *upstream.Server, conn upstream.Conn) {
 	g.calls.Close(conn)
-	g.tasks.drop(conn)
+	g.tasks.Drop(conn)
 	g.News.Disconnected(conn)
 }
 
 // Notification implements [upstream.Handler].
 func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) {
-	c, params, done := g.taskNotified(conn, c, method, params)
+	c, params, done := g.tasks.Notified(conn, c, method, params)
 	if done {
 		return
 	}
@@ -94,11 +94,10 @@ func (g relay) question(ctx context.Context, server string, conn upstream.Conn, 
 	if err != nil {
 		return nil, nil, err
 	}
-	if own := g.taskOf(ctx, conn, params); own != nil {
-		if own.hidden == nil {
-			return g.askOwner(ctx, own, q)
+	if own := g.tasks.Of(ctx, conn, params); own != nil {
+		if c = own.Hidden(); c == nil {
+			return g.tasks.Ask(ctx, own, q)
 		}
-		c = &own.hidden.Call
 	}
 	return g.ask.Put(ctx, q, c)
 }

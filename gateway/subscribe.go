@@ -7,6 +7,7 @@ import (
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/news"
+	"goblin/gateway/tasks"
 	"goblin/registry"
 	"goblin/registry/members"
 	"goblin/registry/rawjson"
@@ -54,7 +55,7 @@ func (g *Gateway) unsubscribe(r *request) {
 func (g *Gateway) listen(r *request) {
 	filter := rawjson.Get(r.Params(), "notifications")
 	if rawjson.IsObject(filter) && rawjson.Get(filter, "taskIds") != nil { // none is acknowledged: clients ask by tasks/get
-		if err := r.knowsTasks(); err != nil {
+		if err := tasks.Known(r.Exchange); err != nil {
 			r.fail(err)
 			return
 		}

@@ -1,4 +1,4 @@
-package gateway
+package tasks
 
 import (
 	"testing"
@@ -64,13 +64,12 @@ func TestPollIntervalsAreBounded(t *testing.T) {
 
 func TestTasksExpireAfterTheirTimeToLive(t *testing.T) {
 	t.Parallel()
-	var all tasks
-	all.init()
+	all := New(Options{})
 	for state, want := range map[string]time.Duration{
 		`{"ttl":60000}`: time.Minute, `{"ttl":0}`: 0, `{"ttl":null}`: maxTaskLife, `{}`: maxTaskLife,
 		`{"ttl":-5}`: maxTaskLife, `{"ttl":1e400}`: maxTaskLife, `{"ttl":99999999999}`: maxTaskLife,
 	} {
-		own := &task{original: state}
+		own := &Task{Original: state}
 		require.True(t, all.keep(own, []byte(state)))
 		require.InDelta(t, (want + taskGrace).Seconds(), all.left(own).Seconds(), 60, state)
 	}

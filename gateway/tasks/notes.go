@@ -1,4 +1,4 @@
-package gateway
+package tasks
 
 import (
 	"context"
@@ -19,15 +19,15 @@ import (
 // stream on which a task's question can be asked.
 const streamLook = time.Second
 
-// taskNotified handles what a server says about a task of 2025-11-25. For
-// what is left to be handled it gives the call that it belongs to, and the
-// params without what concerns the task.
-func (g relay) taskNotified(conn upstream.Conn, c *upstream.Call, method string, params []byte) (_ *upstream.Call, _ []byte, done bool) {
+// Notified handles what a server says about a task of 2025-11-25. If not done, the
+// caller handles the notification with the returned call and params, from which the
+// task was removed.
+func (t *Tasks) Notified(conn upstream.Conn, c *upstream.Call, method string, params []byte) (_ *upstream.Call, _ []byte, done bool) {
 	var name []byte
 	switch method {
 	case "notifications/progress":
 		// Of a task, or late: nobody knows its token any more.
-		g.tasks.reported(conn, params)
+		t.reported(conn, params)
 		return c, params, true
 	case "notifications/tasks/status":
 		done = true
@@ -40,7 +40,7 @@ func (g relay) taskNotified(conn upstream.Conn, c *upstream.Call, method string,
 		return c, call.Unrelated(params), done
 	}
 	n := taskNotice{original, method, params}
-	own, kept := g.tasks.take(conn, n)
+	own, kept := t.take(conn, n)
 	switch {
 	case own == nil: // a task of nobody's, or another server's
 		return c, call.Unrelated(params), done || kept
@@ -49,15 +49,15 @@ func (g relay) taskNotified(conn upstream.Conn, c *upstream.Call, method string,
 	}
 	own.out.Lock()
 	defer own.out.Unlock()
-	g.deliverTask(own, n)
+	t.deliver(own, n)
 	return c, params, true
 }
 
-// deliverTask hands a notification to whom the task concerns. own.out is held
+// deliver hands a notification to whom the task concerns. own.out is held
 // unless the task is hidden.
-func (g *Gateway) deliverTask(own *task, n taskNotice) {
+func (t *Tasks) deliver(own *Task, n taskNotice) {
 	if n.method == "notifications/tasks/status" {
-		g.tasks.note(own, n.params)
+		t.note(own, n.params)
 		if own.hidden != nil {
 			select {
 			case own.news <- struct{}{}:
@@ -65,76 +65,76 @@ func (g *Gateway) deliverTask(own *task, n taskNotice) {
 			}
 			return
 		}
-		g.tellTask(own, n.method, rename(n.params, own.id))
+		t.tell(own, n.method, rename(n.params, own.id))
 		return
 	}
 	if own.hidden != nil {
-		own.hidden.Exchange.Relay(own.server, "", n.method, call.Unrelated(n.params))
+		own.hidden.Exchange.Relay(own.Server, "", n.method, call.Unrelated(n.params))
 		return
 	}
 	if n.method == "notifications/message" {
 		level := downstream.LevelOf(n.params)
-		g.journal.Log(own.server, level.Slog(), n.params)
+		t.o.Journal.Log(own.Server, level.Slog(), n.params)
 		if level < own.owner.Level() {
 			return
 		}
 	}
-	g.tellTask(own, n.method, n.params)
+	t.tell(own, n.method, n.params)
 }
 
-// tellTask sends a notification to a task's owner: on the stream of a request
+// tell sends a notification to a task's owner: on the stream of a request
 // for its result, else on the session's.
-func (g *Gateway) tellTask(own *task, method string, params []byte) {
-	params = call.Relate(params, own.original, own.id)
-	f, _ := g.tasks.attending(own)
+func (t *Tasks) tell(own *Task, method string, params []byte) {
+	params = call.Relate(params, own.Original, own.id)
+	f, _ := t.attending(own)
 	state := method == "notifications/tasks/status" // of which the newest counts
 	switch key := "task:" + own.id; {
 	case f != nil && state:
 		f.Exchange.Merge(key, method, params)
 	case f != nil:
-		f.Exchange.Relay(own.server, "", method, params)
+		f.Exchange.Relay(own.Server, "", method, params)
 	case state:
 		own.owner.Merge(key, method, params)
 	default:
-		own.owner.Relay(own.server, method, params)
+		own.owner.Relay(own.Server, method, params)
 	}
-	g.journal.Notification(registry.ToClient, own.owner, own.server, method, own.id, params)
+	t.o.Journal.Notification(registry.ToClient, own.owner, own.Server, method, own.id, params)
 }
 
-// tasksOpen reports whether somebody waits for a task of a server.
-func (g *Gateway) tasksOpen(s *upstream.Server) bool {
-	return slices.ContainsFunc(g.calls.Links(), func(l *call.Link) bool { return l.Server == s && g.tasks.busy(l.Conn) })
+// Open reports whether somebody waits for a task of a server.
+func (t *Tasks) Open(s *upstream.Server) bool {
+	return slices.ContainsFunc(t.o.Calls.Links(), func(l *call.Link) bool { return l.Server == s && t.busy(l.Conn) })
 }
 
-// taskOf finds the task that a question belongs to, nil for none.
-func (g *Gateway) taskOf(ctx context.Context, conn upstream.Conn, params []byte) *task {
+// Of finds the task that a question belongs to, nil for none.
+func (t *Tasks) Of(ctx context.Context, conn upstream.Conn, params []byte) *Task {
 	original, ok := rawjson.String(call.Related(params))
 	if !ok {
 		return nil
 	}
-	return g.tasks.await(ctx, conn, original)
+	return t.await(ctx, conn, original)
 }
 
-// askOwner puts a task's question to the client that owns the task.
-func (g *Gateway) askOwner(ctx context.Context, own *task, q *ask.Question) (*downstream.Session, []byte, *jsonrpc.Error) {
-	q.Params = call.Relate(q.Params, own.original, own.id)
+// Ask puts a task's question to the client that owns the task.
+func (t *Tasks) Ask(ctx context.Context, own *Task, q *ask.Question) (*downstream.Session, []byte, *jsonrpc.Error) {
+	q.Params = call.Relate(q.Params, own.Original, own.id)
 	q.Ask = func(ctx context.Context, method string, params []byte) (jsonrpc.Reply, error) {
-		return g.askForTask(ctx, own, method, params)
+		return t.askForTask(ctx, own, method, params)
 	}
-	s, result, fault := g.ask.PutTo(ctx, q, own.owner)
-	return s, call.Relate(result, own.id, own.original), fault
+	s, result, fault := t.o.Ask.PutTo(ctx, q, own.owner)
+	return s, call.Relate(result, own.id, own.Original), fault
 }
 
 // askForTask asks on the stream of a request for the task's result, else on
 // the session's. A client that has neither open will come for the result, when
 // it sees that its task wants something.
-func (g *Gateway) askForTask(ctx context.Context, own *task, method string, params []byte) (jsonrpc.Reply, error) {
+func (t *Tasks) askForTask(ctx context.Context, own *Task, method string, params []byte) (jsonrpc.Reply, error) {
 	ctx, over := context.WithTimeout(ctx, ask.Limit)
 	defer over()
 	look := time.NewTicker(streamLook)
 	defer look.Stop()
 	for {
-		f, changed := g.tasks.attending(own)
+		f, changed := t.attending(own)
 		var causes []*call.Under
 		if f != nil {
 			causes = []*call.Under{f}
@@ -154,4 +154,13 @@ func (g *Gateway) askForTask(ctx context.Context, own *task, method string, para
 			return jsonrpc.Reply{}, context.Cause(own.owner.Context())
 		}
 	}
+}
+
+// Hidden is the call inside which the gateway itself waits for the task, nil for a
+// task that a client owns: its questions are those of that call.
+func (t *Task) Hidden() *upstream.Call {
+	if t.hidden == nil {
+		return nil
+	}
+	return &t.hidden.Call
 }

@@ -1,0 +1,444 @@
+package tasks
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"goblin/gateway/call"
+	"goblin/gateway/downstream"
+	"goblin/gateway/jsonrpc"
+	"goblin/gateway/upstream"
+	"goblin/registry"
+	"goblin/registry/members"
+	"goblin/registry/rawjson"
+)
+
+const (
+	// taskPage is how many tasks a page of tasks/list has; each is asked for.
+	taskPage = 50
+	// taskCancelLimit is how long a server may take to cancel a task that
+	// nobody waits for any more.
+	taskCancelLimit = 5 * time.Second
+	// The state of a task that the gateway waits for is asked for as often as
+	// its server suggests, within these bounds.
+	minPoll     = 20 * time.Millisecond
+	defaultPoll = 500 * time.Millisecond
+	maxPoll     = time.Minute
+)
+
+// hiddenTask is how a tool is called as a task by the gateway itself: what
+// nobody fetched is not to stay at the server for ever.
+var hiddenTask = []byte(`{"ttl":3600000}`)
+
+// Use is what tasks have to do with a call of a tool.
+type Use uint8
+
+// The uses.
+const (
+	None   Use = iota
+	Client     // the client asks for one
+	Only       // the tool runs as nothing else, and the client does not know that
+)
+
+// negotiated reports whether a request is one of a session of 2025-11-25, which has
+// tasks. One that a local tool makes is not the client's.
+func negotiated(x *downstream.Exchange) bool {
+	return x.Outer() == x && x.Modern() == nil && x.Session().Protocol() == downstream.LatestLegacy
+}
+
+// UseOf finds out what tasks have to do with a call of a tool, which runs as a task only
+// if only is set. Clients of revisions without tasks, and screens, get what such a tool
+// gives; others know that they have to ask for the task.
+func UseOf(x *downstream.Exchange, only bool) Use {
+	switch {
+	case negotiated(x) && rawjson.Get(x.Params(), "task") != nil:
+		return Client
+	case negotiated(x) && !x.Session().IsScreen() || !only:
+		return None
+	}
+	return Only
+}
+
+// Ignore takes the member out that asks for a task, where there are none:
+// a server that has them would make one.
+func Ignore(x *downstream.Exchange) {
+	if !negotiated(x) && rawjson.Get(x.Params(), "task") != nil {
+		x.Omit("task")
+	}
+}
+
+// Taken has a modern server make a task of a call if the client takes tasks.
+func Taken(x *downstream.Exchange) bool {
+	return x.Method() == "tools/call" && x.Can("extensions", extension)
+}
+
+// Perform makes a call at a server, as a task when the tool needs that.
+func (t *Tasks) Perform(conn upstream.Conn, f *call.Under, server string, use Use) (jsonrpc.Reply, error) {
+	if use == Only && offersTasks(conn) {
+		return t.run(conn, f, server)
+	}
+	reply, err := conn.Call(&f.Call)
+	if err != nil || !f.Call.AcceptTask || reply.Error != nil {
+		return reply, err
+	}
+	if kind, _ := rawjson.String(rawjson.Get(reply.Result, "resultType")); kind != "task" {
+		return reply, nil
+	}
+	// The server made a task of the call (SEP-2663).
+	original, ok := taskID(reply.Result)
+	if !ok {
+		return jsonrpc.Reply{}, badTask(server)
+	}
+	own := &Task{
+		Server: server, Original: original, Conn: conn, owner: ownerOf(f.Exchange.Session()),
+		modern: true, durable: t.durable(server, conn),
+	}
+	if !t.keep(own, reply.Result) {
+		t.cancel(own)
+		return jsonrpc.Reply{}, errTooManyTasks
+	}
+	return jsonrpc.Reply{Result: rename(reply.Result, own.id)}, nil
+}
+
+// taskID is what a server names a task by.
+func taskID(state []byte) (id string, ok bool) {
+	id, ok = rawjson.String(rawjson.Get(state, "taskId"))
+	return id, ok && len(id) <= maxTaskID
+}
+
+func badTask(server string) error {
+	return &upstream.Error{Code: upstream.BadReply, Server: server, Reason: fmt.Sprintf("it made a task without a taskId of %d bytes at most", maxTaskID)}
+}
+
+var errTooManyTasks = jsonrpc.Errorf(jsonrpc.CodeInternal,
+	"Too many tasks at a time; at most %d of a session, and %d in all. Cancel some, or fetch their results and let them expire", maxSessionTasks, maxTasks)
+
+// Create makes a call that is to be answered by a task (2025-11-25), and answers.
+func (t *Tasks) Create(conn upstream.Conn, f *call.Under, server, name string, answer func(jsonrpc.Reply)) error {
+	x := f.Exchange
+	switch {
+	case !offersTasks(conn):
+		return Unsupported(name)
+	case !t.room(x.Session()):
+		return errTooManyTasks
+	}
+	own := &Task{Server: server, Conn: conn, owner: x.Session()}
+	f.Call.Context = context.WithoutCancel(x.Context())
+	f.Call.Params, f.Call.Edits = rawjson.Splice(x.Params(), f.Call.Edits...), nil
+	f.Call.Token, f.Call.Progress = rawjson.Edit{}, nil // its progress goes on after the answer
+	if token := rawjson.Path(f.Call.Params, "_meta", "progressToken"); token != nil {
+		t.track(own, func(params []byte) {
+			if len(token) > call.MaxToken {
+				return
+			}
+			params = rawjson.SetMember(params, "progressToken", token)
+			own.out.Lock()
+			defer own.out.Unlock()
+			if own.answered {
+				t.tell(own, "notifications/progress", params)
+				return
+			}
+			x.Relay(server, "progress:"+string(token), "notifications/progress", call.Unrelated(params))
+			t.o.Journal.Notification(registry.ToClient, x.Session(), server, "notifications/progress", name, params)
+		})
+		f.Call.Params = rawjson.Splice(f.Call.Params, rawjson.Replace(f.Call.Params, token, rawjson.Quote(own.token)))
+	}
+	defer t.expect(conn)()
+	reply, err := t.o.Calls.Do(conn, f, func() (jsonrpc.Reply, error) { return t.make(x.Context(), own, &f.Call) })
+	state := rawjson.Get(reply.Result, "task")
+	id, made := taskID(state)
+	switch {
+	case err == nil && reply.Error == nil && state == nil:
+		// It was answered at once, against the rules; the client may know more.
+	case err == nil && reply.Error == nil && !made:
+		err = badTask(server)
+	case made:
+		own.Original = id
+		if !t.keep(own, state) {
+			t.cancel(own)
+			err, made = errTooManyTasks, false
+		}
+	}
+	if !made {
+		t.untrack(own)
+	}
+	if err != nil {
+		return err
+	}
+	own.out.Lock()
+	defer own.out.Unlock()
+	if made {
+		reply.Result = rawjson.SetMember(call.Relate(reply.Result, id, own.id), "task", rename(state, own.id))
+	}
+	answer(reply)
+	own.answered = true
+	if made {
+		for _, n := range t.publish(own) {
+			t.deliver(own, n)
+		}
+	}
+	return nil
+}
+
+// Unsupported is the error for a tool that runs as no task (2025-11-25,
+// tasks, tool-level negotiation).
+func Unsupported(name string) error {
+	return jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Tool %q does not run as a task; call it without the member \"task\"", name)
+}
+
+// run makes a plain call of a tool that runs as a task only: the task
+// is created, watched and its result fetched here. Every state that the server
+// tells shows that it works, so its timeout bounds each of these steps, and
+// the whole is bounded by the task's time to live.
+func (t *Tasks) run(conn upstream.Conn, f *call.Under, server string) (reply jsonrpc.Reply, err error) {
+	of := &f.Call
+	own := &Task{Server: server, Conn: conn, hidden: f, news: make(chan struct{}, 1)}
+	params := rawjson.Splice(of.Params, of.Edits...)
+	if token := rawjson.Path(params, "_meta", "progressToken"); token != nil {
+		progress := of.Progress
+		t.track(own, func(params []byte) { progress(call.Unrelated(params)) })
+		params = rawjson.Splice(params, rawjson.Replace(params, token, rawjson.Quote(own.token)))
+	}
+	defer t.remove(own)
+	defer t.untrack(own)
+	done := t.expect(conn)
+	step := func(method string, params []byte) *upstream.Call {
+		return &upstream.Call{Context: of.Context, Cause: f, Method: method, Params: params}
+	}
+	first := step(of.Method, rawjson.SetMember(params, "task", hiddenTask))
+	first.Context = context.WithoutCancel(of.Context)
+	reply, err = t.make(of.Context, own, first)
+	state := rawjson.Get(reply.Result, "task")
+	if err != nil || reply.Error != nil || state == nil {
+		done()
+		return reply, err
+	}
+	var ok bool
+	if own.Original, ok = taskID(state); !ok {
+		done()
+		return jsonrpc.Reply{}, badTask(server)
+	}
+	t.keep(own, state)
+	for _, n := range t.publish(own) {
+		t.deliver(own, n)
+	}
+	done()
+	if err = t.watch(own, state, step); err != nil {
+		t.cancel(own)
+		return jsonrpc.Reply{}, err
+	}
+	// What the task asks for comes while its result is waited for.
+	last := step("tasks/result", rawjson.Object("taskId", own.Original))
+	last.Timeout = t.left(own)
+	if reply, err = conn.Call(last); err != nil {
+		t.cancel(own)
+		return jsonrpc.Reply{}, err
+	}
+	if reply.Error == nil {
+		reply.Result = call.Unrelated(reply.Result)
+	}
+	return reply, nil
+}
+
+// watch asks for a task's state until it is over, or wants something.
+func (t *Tasks) watch(own *Task, state []byte, step func(method string, params []byte) *upstream.Call) error {
+	life := t.left(own)
+	for deadline := time.Now().Add(life); !isOver(statusOf(state)) && statusOf(state) != "input_required"; {
+		if time.Now().After(deadline) {
+			return &upstream.Error{Code: upstream.RequestTimeout, Server: own.Server, Reason: fmt.Sprintf("the task that it made of the call was not over after %v", life)}
+		}
+		look := step("tasks/get", rawjson.Object("taskId", own.Original))
+		if err := own.pause(look.Context, pollInterval(state)); err != nil {
+			return err
+		}
+		reply, err := own.Conn.Call(look)
+		if err != nil {
+			return err
+		}
+		if reply.Error != nil {
+			e := jsonrpc.ParseErrorObject(reply.Error)
+			return &upstream.Error{Code: upstream.BadReply, Server: own.Server, Reason: "it lost the task that it made of the call: " + e.Message}
+		}
+		state = reply.Result
+	}
+	return nil
+}
+
+// make sends the call that makes a task. When ctx, which is not the call's,
+// ends before the answer is there, the task is cancelled as soon as its name is
+// known: the call itself must not be (2025-11-25, cancellation).
+func (t *Tasks) make(ctx context.Context, own *Task, call *upstream.Call) (jsonrpc.Reply, error) {
+	type answer struct {
+		jsonrpc.Reply
+		err error
+	}
+	came := make(chan answer, 1)
+	t.work.Go(func() {
+		reply, err := own.Conn.Call(call)
+		came <- answer{reply, err}
+	})
+	select {
+	case a := <-came:
+		return a.Reply, a.err
+	case <-ctx.Done():
+	}
+	t.work.Go(func() {
+		id, ok := rawjson.String(rawjson.Path((<-came).Result, "task", "taskId"))
+		if ok {
+			t.cancel(&Task{Server: own.Server, Conn: own.Conn, Original: id})
+		}
+	})
+	return jsonrpc.Reply{}, context.Cause(ctx)
+}
+
+// pause waits until a task's state is to be asked for again: for a while, or
+// until its server says that it has changed.
+func (own *Task) pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-own.news:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// pollInterval is how long a server wants a task to be left alone.
+func pollInterval(state []byte) time.Duration {
+	raw := rawjson.Get(state, "pollInterval")
+	ms, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil {
+		return defaultPoll
+	}
+	ms = min(max(ms, float64(minPoll.Milliseconds())), float64(maxPoll.Milliseconds()))
+	return time.Duration(ms) * time.Millisecond
+}
+
+// cancel tells a server that nobody waits for a task any more. It does not
+// wait for the answer.
+func (t *Tasks) cancel(own *Task) {
+	t.work.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), taskCancelLimit)
+		defer cancel()
+		call := &upstream.Call{Context: ctx, Method: "tasks/cancel", Params: rawjson.Object("taskId", own.Original)}
+		if own.modern {
+			call.Capabilities = WithExtension([]byte("{}"))
+		}
+		if _, err := own.Conn.Call(call); err != nil {
+			t.o.Logger.Debug("Task not cancelled", "server", own.Server, "err", err)
+		}
+	})
+}
+
+// WithExtension adds the tasks extension to capabilities.
+func WithExtension(capabilities []byte) []byte {
+	return rawjson.SetMember(capabilities, "extensions", []byte(`{"`+extension+`":{}}`))
+}
+
+// Known fails unless the client may ask for tasks: it speaks the revision
+// that has them, or declares the extension with the request.
+func Known(x *downstream.Exchange) error {
+	switch {
+	case x.Modern() != nil && !x.Can("extensions", extension):
+		e := jsonrpc.Errorf(downstream.CodeMissingCapability, "%s needs the extension %s, which the client did not declare", x.Method(), extension)
+		e.Data = rawjson.SetMember(empty, "requiredCapabilities", WithExtension([]byte("{}")))
+		return e
+	case x.Modern() == nil && !negotiated(x):
+		return jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", x.Method())
+	}
+	return nil
+}
+
+// Serve passes a request about a task on to its server.
+func (t *Tasks) Serve(conn upstream.Conn, f *call.Under, own *Task) (jsonrpc.Reply, error) {
+	method := f.Exchange.Method()
+	if method == "tasks/result" {
+		// It takes as long as the task. What the task asks for meanwhile names
+		// the task, so other questions are not this request's.
+		defer t.attend(own, f)()
+		f.Call.Timeout = t.left(own)
+		f.Land()
+	}
+	reply, err := conn.Call(&f.Call)
+	switch {
+	case err != nil:
+		return reply, err
+	case reply.Error != nil:
+		if code, _ := rawjson.Int(rawjson.Get(reply.Error, "code")); code == jsonrpc.CodeInvalidParams && method == "tasks/get" {
+			t.remove(own)
+		}
+	case method == "tasks/result":
+		reply.Result = call.Relate(reply.Result, own.Original, own.id)
+	case rawjson.Get(reply.Result, "taskId") != nil:
+		t.note(own, reply.Result)
+		reply.Result = rename(reply.Result, own.id)
+	}
+	if method == "tasks/result" {
+		t.settle(own)
+	}
+	return reply, nil
+}
+
+// Bound reports whether requests about a task go over its own connection: it ends with
+// that, or the connection is there.
+func (own *Task) Bound() bool { return !own.durable || own.Conn.Err() == nil }
+
+// List is a page of the session's own tasks, with the states that their servers tell
+// now.
+func (t *Tasks) List(x *downstream.Exchange, cursor string) ([]byte, error) {
+	after := uint64(0)
+	if cursor != "" {
+		var err error
+		if after, err = strconv.ParseUint(cursor, 10, 64); err != nil {
+			return nil, registry.ErrBadCursor
+		}
+	}
+	all := t.of(x.Session(), after)
+	page := all[:min(taskPage, len(all))]
+	states := make([][]byte, len(page))
+	var each errgroup.Group
+	each.SetLimit(8)
+	for i, own := range page {
+		each.Go(func() error {
+			states[i] = t.stateOf(x, own)
+			return nil
+		})
+	}
+	_ = each.Wait() // none of them returns an error
+	states = slices.DeleteFunc(states, func(state []byte) bool { return state == nil })
+	result := append([]byte(`{"tasks":[`), bytes.Join(states, []byte{','})...)
+	result = append(result, ']')
+	if len(all) > len(page) {
+		result = append(result, `,"nextCursor":"`...)
+		result = strconv.AppendUint(result, page[len(page)-1].number, 10)
+		result = append(result, '"')
+	}
+	return append(result, '}'), nil
+}
+
+// stateOf asks for the state of a task; nil when its server does not know it
+// any more, or does not answer.
+func (t *Tasks) stateOf(x *downstream.Exchange, own *Task) []byte {
+	reply, err := own.Conn.Call(&upstream.Call{Context: x.Context(), Method: "tasks/get", Params: rawjson.Object("taskId", own.Original)})
+	switch {
+	case err != nil:
+		t.o.Logger.Warn("Task left out of a list", "server", own.Server, "err", err)
+		return nil
+	case reply.Error != nil:
+		if code, _ := rawjson.Int(rawjson.Get(reply.Error, "code")); code == jsonrpc.CodeInvalidParams {
+			t.remove(own)
+		}
+		return nil
+	}
+	state := members.Result("tasks/get").Clean(reply.Shape, reply.Result)
+	t.note(own, state)
+	return rename(state, own.id)
+}

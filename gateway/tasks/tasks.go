@@ -1,0 +1,516 @@
+// Package tasks has the calls of clients that servers run as tasks, of both kinds: that
+// of revision 2025-11-25 and the extension io.modelcontextprotocol/tasks.
+//
+// It owns whose a task is and how long it is known, under an id of ours that nobody can
+// guess, and delivers what servers say of tasks, and ask because of them. It must not
+// know how a tool is found, nor answer requests itself. Notified is called on read
+// loops and does not wait; what passes a request on waits for the server.
+package tasks
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"goblin/gateway/ask"
+	"goblin/gateway/call"
+	"goblin/gateway/config"
+	"goblin/gateway/downstream"
+	"goblin/gateway/fleet"
+	"goblin/gateway/journal"
+	"goblin/gateway/jsonrpc"
+	"goblin/gateway/upstream"
+	"goblin/registry/rawjson"
+)
+
+// Tasks are calls that are answered at once and go on at the server. There
+// are two kinds, which have little but the name in common: those of revision
+// 2025-11-25, which a client asks for, and those of the extension
+// io.modelcontextprotocol/tasks (SEP-2663), which a server of 2026-07-28 makes
+// of a call when it likes. Each is served within its own era; in the other, the
+// gateway waits for a tool that runs as a task only (see taskcalls.go).
+
+const (
+	// extension names the extension in capabilities.
+	extension = downstream.MetaPrefix + "tasks"
+)
+
+// Bounds of the tasks that are known: in all, of one session, and of all
+// clients of stateless HTTP together.
+const (
+	maxTasks          = 8192
+	maxSessionTasks   = 1024
+	maxStatelessTasks = maxTasks / 2
+)
+
+const (
+	// taskGrace is how long a task is known after its time to live is over:
+	// until the server has surely deleted it, it is the server that answers.
+	taskGrace = 10 * time.Minute
+	// maxTaskLife bounds the time to live that servers give, and stands for
+	// no bound.
+	maxTaskLife = 24 * time.Hour
+	// maxEarly bounds what a connection says of tasks before the gateway
+	// knows of them, maxEarlyBytes how much that is.
+	maxEarly      = 256
+	maxEarlyBytes = 4 << 20
+	// maxTaskID is how many bytes a server may name a task with.
+	maxTaskID = 1 << 10
+)
+
+// Task is one task at a server.
+type Task struct {
+	id       string // as its owner knows it
+	Server   string
+	Original string // as its server knows it
+	Conn     upstream.Conn
+	number   uint64              // counts up
+	owner    *downstream.Session // nil for clients of stateless HTTP: who has the id has the task
+	modern   bool
+	durable  bool        // outlives the connection
+	token    string      // of its progress, "" for none
+	hidden   *call.Under // the call inside which the gateway waits for it, nil for a client's own
+	news     chan struct{}
+
+	// out is held while something of the task is delivered.
+	out      sync.Mutex
+	answered bool // its owner knows it; guarded by out
+
+	// Guarded by tasks.mu.
+	known   bool // what the server says of it is delivered
+	expires time.Time
+	settled bool          // completed, failed or cancelled
+	fetched bool          // nothing more is to be had from it
+	results []*call.Under // requests for its result under way
+	changed chan struct{} // closed when results changes
+}
+
+// taskName is a task as its server names it.
+type taskName struct {
+	conn     upstream.Conn
+	original string
+}
+
+// births are what is under way on a connection and may make tasks.
+type births struct {
+	open  int
+	early []taskNotice
+	next  chan struct{} // closed when one of them is over
+}
+
+// taskNotice is a notification about a task.
+type taskNotice struct {
+	original string
+	method   string
+	params   []byte
+}
+
+// Options are what Tasks depend on.
+type Options struct {
+	Journal *journal.Journal
+	Logger  *slog.Logger
+	Servers *fleet.Fleet
+	Calls   *call.Table
+	Ask     *ask.Asker
+}
+
+// Tasks are those that clients or the gateway wait for.
+type Tasks struct {
+	o    Options
+	work sync.WaitGroup // goroutines that outlive the request that caused them
+
+	mu       sync.Mutex
+	last     uint64
+	all      map[string]*Task
+	owned    map[*downstream.Session][]*Task // in the order of their creation
+	named    map[taskName]*Task              // those of 2025-11-25
+	births   map[upstream.Conn]*births
+	progress map[taskToken]func(params []byte)
+}
+
+// New makes Tasks without any.
+func New(o Options) *Tasks {
+	return &Tasks{
+		o:        o,
+		all:      make(map[string]*Task),
+		owned:    make(map[*downstream.Session][]*Task),
+		named:    make(map[taskName]*Task),
+		births:   make(map[upstream.Conn]*births),
+		progress: make(map[taskToken]func([]byte)),
+	}
+}
+
+// Wait waits for what goes on after the requests.
+func (t *Tasks) Wait() { t.work.Wait() }
+
+var empty = []byte("{}")
+
+// taskToken is the token of a task's progress. It counts on the connection of the
+// task only: other servers' notifications are none of it.
+type taskToken struct {
+	conn  upstream.Conn
+	token string
+}
+
+// ownerOf is whose a request's tasks are.
+func ownerOf(s *downstream.Session) *downstream.Session {
+	if s.Stateless() {
+		return nil
+	}
+	return s
+}
+
+// expect announces a call on conn that may make a task. done must be called
+// when the task is kept, or when there is none.
+func (t *Tasks) expect(conn upstream.Conn) (done func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	b := t.births[conn]
+	if b == nil {
+		b = &births{next: make(chan struct{})}
+		t.births[conn] = b
+	}
+	b.open++
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		close(b.next)
+		b.next = make(chan struct{})
+		if b.open--; b.open == 0 {
+			delete(t.births, conn)
+		}
+	}
+}
+
+// track makes a token for the progress of a task, which goes to report. Unlike
+// those of calls it outlives its request, so nobody can guess it.
+func (t *Tasks) track(own *Task, report func(params []byte)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	own.token = "goblin-task-" + rand.Text()
+	t.progress[taskToken{own.Conn, own.token}] = report
+}
+
+// untrack forgets the progress of a task that came to nothing.
+func (t *Tasks) untrack(own *Task) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.progress, taskToken{own.Conn, own.token})
+}
+
+// reported hands over the progress of a task of a connection.
+func (t *Tasks) reported(conn upstream.Conn, params []byte) {
+	token, _ := rawjson.String(rawjson.Get(params, "progressToken"))
+	t.mu.Lock()
+	report := t.progress[taskToken{conn, token}]
+	t.mu.Unlock()
+	if report != nil {
+		report(params)
+	}
+}
+
+// room reports whether a client may have one more task.
+func (t *Tasks) room(owner *downstream.Session) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.roomLocked(owner)
+}
+
+func (t *Tasks) roomLocked(owner *downstream.Session) bool {
+	limit := maxSessionTasks
+	if owner == nil {
+		limit = maxStatelessTasks
+	}
+	full := func() bool { return len(t.all) >= maxTasks || len(t.owned[owner]) >= limit }
+	if !full() {
+		return true
+	}
+	now := time.Now()
+	for _, own := range t.all {
+		if now.After(own.expires) {
+			t.removeLocked(own)
+		}
+	}
+	return !full()
+}
+
+// keep notes a task, of which its server has said state; false when there is
+// no room.
+func (t *Tasks) keep(own *Task, state []byte) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if own.hidden == nil && !t.roomLocked(own.owner) {
+		return false
+	}
+	var id [16]byte
+	rand.Read(id[:]) //nolint:errcheck // never fails
+	own.id = hex.EncodeToString(id[:])
+	t.last++
+	own.number = t.last
+	own.changed = make(chan struct{})
+	t.noteLocked(own, state)
+	t.all[own.id] = own
+	if own.hidden == nil {
+		t.owned[own.owner] = append(t.owned[own.owner], own)
+	}
+	if !own.modern {
+		t.named[taskName{own.Conn, own.Original}] = own
+	}
+	return true
+}
+
+// publish lets what the server says of a task be delivered, and returns what
+// it said so far.
+func (t *Tasks) publish(own *Task) (early []taskNotice) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	own.known = true
+	if b := t.births[own.Conn]; b != nil {
+		b.early = slices.DeleteFunc(b.early, func(n taskNotice) bool {
+			if n.original == own.Original {
+				early = append(early, n)
+			}
+			return n.original == own.Original
+		})
+	}
+	return early
+}
+
+// note keeps what a task's state says: whether it is over, and how long it is
+// kept.
+func (t *Tasks) note(own *Task, state []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.noteLocked(own, state)
+}
+
+func (t *Tasks) noteLocked(own *Task, state []byte) {
+	status := statusOf(state)
+	own.settled = own.settled || isOver(status)
+	own.fetched = own.fetched || status == "cancelled" || own.modern && isOver(status)
+	member := "ttl"
+	if own.modern {
+		member = "ttlMs"
+	}
+	life := maxTaskLife
+	if ms, ok := rawjson.Int(rawjson.Get(state, member)); ok && ms >= 0 && ms < maxTaskLife.Milliseconds() {
+		life = time.Duration(ms) * time.Millisecond
+	}
+	own.expires = time.Now().Add(life + taskGrace)
+}
+
+func statusOf(state []byte) string {
+	status, _ := rawjson.String(rawjson.Get(state, "status"))
+	return status
+}
+
+// isOver reports whether a task in that status changes no more.
+func isOver(status string) bool {
+	return status == "completed" || status == "failed" || status == "cancelled"
+}
+
+// settle notes that a task's result was fetched.
+func (t *Tasks) settle(own *Task) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	own.settled, own.fetched = true, true
+}
+
+// busy reports whether somebody waits for a task of a connection.
+func (t *Tasks) busy(conn upstream.Conn) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, own := range t.all {
+		if own.Conn == conn && !own.fetched {
+			return true
+		}
+	}
+	return false
+}
+
+// left is how long a task is known from now on.
+func (t *Tasks) left(own *Task) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return time.Until(own.expires)
+}
+
+// Find is the task that a client means by an id.
+func (t *Tasks) Find(x *downstream.Exchange, id string) (*Task, error) {
+	if own := t.find(x, id); own != nil {
+		return own, nil
+	}
+	return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Task not found: it is none of this client's, has expired, or its server has ended")
+}
+
+func (t *Tasks) find(x *downstream.Exchange, id string) *Task {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	own := t.all[id]
+	if own == nil || own.hidden != nil || own.owner != ownerOf(x.Session()) || own.modern != (x.Modern() != nil) {
+		return nil
+	}
+	if time.Now().After(own.expires) {
+		t.removeLocked(own)
+		return nil
+	}
+	return own
+}
+
+// of are the tasks of a session of 2025-11-25 after the one of the given
+// number, in the order of their creation.
+func (t *Tasks) of(s *downstream.Session, after uint64) []*Task {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := time.Now()
+	var all []*Task
+	for _, own := range t.owned[s] {
+		if !own.modern && own.number > after && now.Before(own.expires) {
+			all = append(all, own)
+		}
+	}
+	return all
+}
+
+// attend notes a request for a task's result.
+func (t *Tasks) attend(own *Task, f *call.Under) (leave func()) {
+	change := func(results []*call.Under) {
+		own.results = results
+		close(own.changed)
+		own.changed = make(chan struct{})
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	change(append(slices.Clone(own.results), f))
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		change(slices.DeleteFunc(slices.Clone(own.results), func(other *call.Under) bool { return other == f }))
+	}
+}
+
+// attending is the newest request for a task's result, nil for none, and what
+// is closed when that changes.
+func (t *Tasks) attending(own *Task) (*call.Under, <-chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return call.Newest(own.results), own.changed
+}
+
+// take finds the task that a notification is about, nil for none. While the
+// answer that names the task may be on its way, the notification is kept.
+func (t *Tasks) take(conn upstream.Conn, n taskNotice) (own *Task, kept bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if own := t.named[taskName{conn, n.original}]; own != nil && own.known {
+		return own, false
+	}
+	b := t.births[conn]
+	if b == nil {
+		return nil, false
+	}
+	size := len(n.params)
+	for _, other := range b.early {
+		size += len(other.params)
+	}
+	if len(b.early) < maxEarly && size <= maxEarlyBytes {
+		b.early = append(b.early, n)
+	}
+	return nil, true
+}
+
+// await finds the task that a question is about, waiting for the answer that
+// names it while that may be on its way.
+func (t *Tasks) await(ctx context.Context, conn upstream.Conn, original string) *Task {
+	for {
+		t.mu.Lock()
+		own := t.named[taskName{conn, original}]
+		if own != nil && !own.known {
+			own = nil
+		}
+		var next chan struct{}
+		if b := t.births[conn]; own == nil && b != nil {
+			next = b.next
+		}
+		t.mu.Unlock()
+		if next == nil {
+			return own
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (t *Tasks) remove(own *Task) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.removeLocked(own)
+}
+
+func (t *Tasks) removeLocked(own *Task) {
+	if t.all[own.id] != own {
+		return
+	}
+	delete(t.all, own.id)
+	delete(t.progress, taskToken{own.Conn, own.token})
+	if name := (taskName{own.Conn, own.Original}); t.named[name] == own {
+		delete(t.named, name)
+	}
+	rest := slices.DeleteFunc(t.owned[own.owner], func(other *Task) bool { return other == own })
+	if t.owned[own.owner] = rest; len(rest) == 0 {
+		delete(t.owned, own.owner)
+	}
+}
+
+// Drop forgets the tasks that ended with a connection.
+func (t *Tasks) Drop(conn upstream.Conn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, own := range t.all {
+		if own.Conn == conn && !own.durable {
+			t.removeLocked(own)
+		}
+	}
+}
+
+// Release forgets the tasks of a session that has ended, and cancels those that go on.
+func (t *Tasks) Release(s *downstream.Session) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, own := range slices.Clone(t.owned[s]) {
+		if !own.settled {
+			t.cancel(own)
+		}
+		t.removeLocked(own)
+	}
+}
+
+// durable reports whether a server's tasks of an era outlive the connection: a
+// process takes them with it, and so does a session.
+func (t *Tasks) durable(server string, conn upstream.Conn) bool {
+	b := t.o.Servers.Get(server)
+	return conn.Info().Era == upstream.Modern && b != nil && b.Config().Type != config.Stdio
+}
+
+// offersTasks reports whether a connection's server runs tools as tasks of
+// 2025-11-25.
+func offersTasks(conn upstream.Conn) bool {
+	info := conn.Info()
+	return info.Era == upstream.Legacy && info.Has("tasks", "requests", "tools", "call")
+}
+
+// rename puts another id in the place of a state's taskId.
+func rename(state []byte, id string) []byte {
+	raw := rawjson.Get(state, "taskId")
+	if raw == nil {
+		return state
+	}
+	return rawjson.Splice(state, rawjson.Replace(state, raw, rawjson.Quote(id)))
+}
