@@ -16,6 +16,7 @@ import (
 	_ "a.goblin/quiet" // keeps Bubble Tea from asking the terminal
 	"github.com/spf13/cobra"
 
+	"goblin/gateway/cli"
 	"goblin/gateway/command"
 	"goblin/gateway/config"
 	"goblin/gateway/control"
@@ -53,14 +54,14 @@ func program() (string, error) {
 }
 
 func run(args []string) int {
-	a := &command.App{
+	a := &cli.App{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
-		Getenv: os.Getenv, Version: command.BuildVersion(version), Extend: extend,
+		Getenv: os.Getenv, Version: cli.BuildVersion(version),
 	}
-	_, a.InTTY = command.Terminal(os.Stdin)
-	a.Columns, a.OutTTY = command.Terminal(os.Stdout)
-	_, a.ErrTTY = command.Terminal(os.Stderr)
-	p := &process.Process{App: a, In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Show: show}
+	_, a.InTTY = cli.Terminal(os.Stdin)
+	a.Columns, a.OutTTY = cli.Terminal(os.Stdout)
+	_, a.ErrTTY = cli.Terminal(os.Stderr)
+	p := &process.Process{App: a, In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Show: show, Extend: extend}
 	// stdout carries answers or MCP. What anything else writes goes to stderr.
 	os.Stdout = os.Stderr
 
@@ -166,7 +167,7 @@ func newRoot(p *process.Process) *cobra.Command {
 		Version: a.Version.Version,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return command.NoCommand(cmd, args[0])
+				return cli.NoCommand(cmd, args[0])
 			}
 			return nil
 		},
@@ -186,18 +187,18 @@ func newRoot(p *process.Process) *cobra.Command {
 	root.SetIn(a.In)
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
-	root.SetFlagErrorFunc(command.FlagError)
+	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetVersionTemplate("goblin {{.Version}}\n")
 	root.SuggestionsMinimumDistance = 2
-	command.Name(root.Flags(), &a.ConfigFlag, "config", "use this config `FILE`")
+	cli.Name(root.Flags(), &a.ConfigFlag, "config", "use this config `FILE`")
 	root.Flags().Var(choice(&p.Theme, look.Themes()...), "theme", "colours of the screen: "+strings.Join(look.Themes(), ", "))
 	root.Flags().BoolVar(&p.ASCII, "ascii", false, "draw the screen with ASCII characters only")
 	root.Flags().BoolVar(&tui, "tui", false, "serve MCP on stdin and stdout and show the screen on the terminal")
-	command.Name(root.Flags(), &tuiTTY, "tui-tty", "the same, on this `TERMINAL` instead of /dev/tty")
+	cli.Name(root.Flags(), &tuiTTY, "tui-tty", "the same, on this `TERMINAL` instead of /dev/tty")
 	root.SetHelpCommand(a.Help())
-	root.AddGroup(command.Groups()...)
+	root.AddGroup(cli.Groups()...)
 	root.AddCommand(stdioCommand(p), serveCommand(p), hostCommand(p), demoCommand(p))
-	root.AddCommand(a.Commands()...)
+	root.AddCommand((&command.App{App: a, Extend: p.Extend}).Commands()...)
 	completions(root)
 	shareFlags(root)
 	return root
@@ -230,11 +231,11 @@ func completions(root *cobra.Command) {
 	if c, _, err := root.Find([]string{"completion"}); err == nil {
 		c.Short, c.Long = "Print completions for a shell", "Print completions for a shell; each command's help says how to use them."
 		c.RunE = func(cmd *cobra.Command, _ []string) error {
-			return command.Usage(cmd, "say for which shell: bash, fish, powershell or zsh")
+			return cli.Usage(cmd, "say for which shell: bash, fish, powershell or zsh")
 		}
 		c.Args = cobra.ArbitraryArgs
 		for _, shell := range c.Commands() {
-			shell.Short, shell.Args = "Print completions for "+shell.Name(), command.NoArgs
+			shell.Short, shell.Args = "Print completions for "+shell.Name(), cli.NoArgs
 			shell.Long = strings.Replace(shell.Long, "Generate the autocompletion script for the", "Print completions for the", 1)
 		}
 	}
@@ -272,7 +273,7 @@ func stdioCommand(p *process.Process) *cobra.Command {
 	var standalone bool
 	cmd := &cobra.Command{
 		Use:     "stdio",
-		GroupID: command.GroupServe,
+		GroupID: cli.GroupServe,
 		Short:   "Serve one client on stdin and stdout",
 		Long: `Speak MCP on stdin and stdout. This is what MCP clients start.
 
@@ -284,7 +285,7 @@ last client. If it dies, its clients go on with the next one.
 		Example: `  goblin stdio
   goblin stdio --config ~/projects/goblin.yaml
   goblin stdio --standalone`,
-		Args: command.NoArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.Stdio(cmd.Context(), standalone) },
 	}
 	cmd.Flags().BoolVar(&standalone, "standalone", false, "run the servers in this process, without a host")
@@ -295,7 +296,7 @@ func serveCommand(p *process.Process) *cobra.Command {
 	var listen string
 	cmd := &cobra.Command{
 		Use:     "serve",
-		GroupID: command.GroupServe,
+		GroupID: cli.GroupServe,
 		Short:   "Serve clients over HTTP and the local socket",
 		Long: `Be the host in the foreground, without a screen. Serves Streamable HTTP at /mcp,
 Prometheus metrics at /metrics, /healthz and /readyz, and "goblin stdio" clients
@@ -306,12 +307,12 @@ The address is that of --listen, else gateway.listen of the config, else
 		Example: `  goblin serve
   goblin serve --listen 127.0.0.1:9000
   curl http://127.0.0.1:7331/healthz`,
-		Args: command.NoArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("listen") {
 				// Whether it needs a token is the config's business.
 				if err := config.CheckListen(listen, "any"); err != nil {
-					return command.Usage(cmd, "--listen: %v", err)
+					return cli.Usage(cmd, "--listen: %v", err)
 				}
 			}
 			return p.Serve(cmd.Context(), listen)
@@ -325,7 +326,7 @@ The address is that of --listen, else gateway.listen of the config, else
 func hostCommand(p *process.Process) *cobra.Command {
 	var useDemo bool
 	cmd := &cobra.Command{
-		Use: "host", Hidden: true, Args: command.NoArgs,
+		Use: "host", Hidden: true, Args: cli.NoArgs,
 		Short: "Be the host in the background; goblin stdio starts it",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.Background(cmd.Context(), useDemo)
@@ -341,7 +342,7 @@ func demoCommand(p *process.Process) *cobra.Command {
 		Short: "Be one of the demo servers on stdin and stdout",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if err := cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)(cmd, args); err != nil {
-				return command.Usage(cmd, "name one demo server of %v", demo.Names())
+				return cli.Usage(cmd, "name one demo server of %v", demo.Names())
 			}
 			return nil
 		},

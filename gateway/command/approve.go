@@ -10,6 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 
+	"goblin/gateway/cli"
 	"goblin/gateway/control"
 	"goblin/gateway/display"
 	"goblin/gateway/host"
@@ -20,7 +21,7 @@ func (a *App) approve() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "approve [SERVER [TOOL]...]",
-		GroupID: GroupHost,
+		GroupID: cli.GroupHost,
 		Short:   "Approve tools that are new or changed",
 		Long: `Show tools that changed, or are new, since their server was first seen, and
 approve them. With "gateway.pin: strict", clients do not get them before.
@@ -100,9 +101,9 @@ func (a *App) approveAt(ctx context.Context, g Gateway, what control.Approval, a
 	stop()
 	for _, s := range status.Servers {
 		if (what.Server == "" || s.Name == what.Server) && missing(s.State) {
-			s.Error = a.mask.String(s.Error)
+			s.Error = a.Mask().String(s.Error)
 			if what.Server != "" && !g.Hosted() {
-				return Fail(CodeConnect, "%s", stateOf(s))
+				return cli.Fail(cli.CodeConnect, "%s", stateOf(s))
 			}
 			a.Warn("%s", stateOf(s))
 		}
@@ -122,9 +123,9 @@ func (a *App) approveAt(ctx context.Context, g Gateway, what control.Approval, a
 	var refused *host.ControlError
 	switch {
 	case err != nil && g.Hosted() && !errors.As(err, &refused):
-		return Fail(CodeConnect, "ask the running host: %w", err)
+		return cli.Fail(cli.CodeConnect, "ask the running host: %w", err)
 	case err != nil:
-		return Fail(CodeNotFound, "%w", err)
+		return cli.Fail(cli.CodeNotFound, "%w", err)
 	case asJSON:
 		return a.json(map[string]any{"serverId": what.Server, "approved": append([]string{}, approved...)})
 	}

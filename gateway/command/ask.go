@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"goblin/gateway/cli"
 	"goblin/gateway/client"
 	"goblin/gateway/config"
 	"goblin/gateway/control"
@@ -83,16 +84,16 @@ func (a *App) ask(ctx context.Context, r *request) (json.RawMessage, error) {
 		only, certain = []string{r.server}, true
 	}
 	result, hosted, err := a.askOf(ctx, cfg, only, certain, r)
-	if ExitCode(err) == CodeNotFound && !hosted && r.server != "" {
+	if cli.ExitCode(err) == cli.CodeNotFound && !hosted && r.server != "" {
 		// The others were not started, but a name may tell enough.
 		for _, other := range owners(cfg, r.kind, r.name) {
 			if other != r.server {
-				err = Fail(CodeNotFound, "%w; by its name, it is of server %q", err, other)
+				err = cli.Fail(cli.CodeNotFound, "%w; by its name, it is of server %q", err, other)
 				break
 			}
 		}
 	}
-	if ExitCode(err) == CodeNotFound && !hosted && only != nil && !certain {
+	if cli.ExitCode(err) == cli.CodeNotFound && !hosted && only != nil && !certain {
 		// The guess was wrong: the name belongs to a server whose name it
 		// does not begin with.
 		result, _, err = a.askOf(ctx, cfg, nil, false, r)
@@ -116,7 +117,7 @@ func (a *App) askOf(ctx context.Context, cfg *config.Config, only []string, cert
 	}
 	conn, err := g.Connect(ctx)
 	if err != nil {
-		return nil, hosted, Fail(CodeConnect, "connect to the gateway: %w", err)
+		return nil, hosted, cli.Fail(cli.CodeConnect, "connect to the gateway: %w", err)
 	}
 	c, err := client.Open(ctx, conn, client.Options{
 		Name: "goblin", Title: "Goblin command line", Version: a.Version.Version, Revision: revision, Frame: cfg.Gateway.Limits.Frame,
@@ -162,9 +163,9 @@ func (a *App) askOf(ctx context.Context, cfg *config.Config, only []string, cert
 func lost(err error) error {
 	switch {
 	case errors.Is(err, client.ErrClosed):
-		return Fail(CodeConnect, "the gateway ended before it answered")
+		return cli.Fail(cli.CodeConnect, "the gateway ended before it answered")
 	case errors.Is(err, client.ErrLost):
-		return Fail(CodeConnect, "%w", err)
+		return cli.Fail(cli.CodeConnect, "%w", err)
 	}
 	return err
 }
@@ -201,7 +202,7 @@ func (a *App) showProgress(p progress) {
 	if columns == 0 {
 		columns = 80
 	}
-	fmt.Fprint(a.Err, clearLine+display.Cut(a.mask.String(line.String()), columns-1))
+	fmt.Fprint(a.Err, clearLine+display.Cut(a.Mask().String(line.String()), columns-1))
 }
 
 // explain turns an error of the gateway into one for the shell.
@@ -218,18 +219,18 @@ func (a *App) explain(ctx context.Context, g Gateway, only []string, r *request,
 	what := fmt.Sprintf("%s %q", r.kind.noun, r.name)
 	switch data.Code {
 	case "CONNECTION_ERROR":
-		return Fail(CodeConnect, "%s: %s", what, failure.Message)
+		return cli.Fail(cli.CodeConnect, "%s: %s", what, failure.Message)
 	case "REQUEST_TIMEOUT":
-		return Fail(CodeTimeout, "%s: %s", what, failure.Message)
+		return cli.Fail(cli.CodeTimeout, "%s: %s", what, failure.Message)
 	case "AMBIGUOUS":
-		return Fail(CodeFailure, "%s fits several; use %s", what, strings.Join(data.Candidates, " or "))
+		return cli.Fail(cli.CodeFailure, "%s fits several; use %s", what, strings.Join(data.Candidates, " or "))
 	case "TOOL_NOT_FOUND", "PROMPT_NOT_FOUND", "RESOURCE_NOT_FOUND":
 	default:
 		if failure.Code != codeResourceNotFound {
 			if missing := a.missingArguments(ctx, g, r); len(missing) > 0 {
-				return Fail(CodeUsage, "%s needs %s", what, strings.Join(missing, " "))
+				return cli.Fail(cli.CodeUsage, "%s needs %s", what, strings.Join(missing, " "))
 			}
-			return Fail(CodeFailure, "%s: %s", what, failure.Message)
+			return cli.Fail(cli.CodeFailure, "%s: %s", what, failure.Message)
 		}
 	}
 	return a.notFound(ctx, g, only, r, failure.Message)
@@ -249,17 +250,17 @@ func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request
 		}
 	}
 	if len(only) > 0 && len(down) == len(only) {
-		return Fail(CodeConnect, "%s %q: %s", r.kind.noun, r.name, strings.Join(why, "; "))
+		return cli.Fail(cli.CodeConnect, "%s %q: %s", r.kind.noun, r.name, strings.Join(why, "; "))
 	}
 	var known []string
 	for _, s := range status.Servers {
 		known = append(known, s.Name)
 	}
 	if r.server != "" && r.server != registry.Local && !slices.Contains(known, r.server) {
-		return Fail(CodeNotFound, "there is no server %q%s", r.server, meant(r.server, known, ""))
+		return cli.Fail(cli.CodeNotFound, "there is no server %q%s", r.server, cli.Meant(r.server, known, ""))
 	}
 	if _, why, ok := strings.Cut(message, fmt.Sprintf("unknown tool %q: ", r.name)); ok && strings.Contains(why, "withheld") {
-		return Fail(CodeNotFound, "tool %q: %s", r.name, why)
+		return cli.Fail(cli.CodeNotFound, "tool %q: %s", r.name, why)
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "there is no %s %q", r.kind.noun, r.name)
@@ -286,8 +287,8 @@ func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request
 		fmt.Fprintf(&text, "; did you mean %q?", own)
 	} else if off := disabled(status.Servers, r); off != "" {
 		fmt.Fprintf(&text, "; server %q is disabled", off)
-	} else if near := nearest(r.target(), names(items)); len(near) > 0 {
-		fmt.Fprintf(&text, "; did you mean %s?", quoted(near, " or "))
+	} else if near := cli.Nearest(r.target(), names(items)); len(near) > 0 {
+		fmt.Fprintf(&text, "; did you mean %s?", cli.Quoted(near, " or "))
 	} else {
 		fmt.Fprintf(&text, "; \"%s\" shows all", a.Line("list "+r.kind.list))
 	}
@@ -299,7 +300,7 @@ func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request
 		}
 		fmt.Fprintf(&text, "; %s %s not up: see \"%s\"", strings.Join(down, ", "), are, a.Line("list servers"))
 	}
-	return Fail(CodeNotFound, "%s", text.String())
+	return cli.Fail(cli.CodeNotFound, "%s", text.String())
 }
 
 // disabled is the disabled server that the name is of; "" for none.
@@ -418,13 +419,13 @@ func (a *App) object(flag, text string) ([]byte, error) {
 		raw, err = os.ReadFile(text[1:])
 	}
 	if err != nil {
-		return nil, Fail(CodeUsage, "%s: cannot read %s", flag, reason(err))
+		return nil, cli.Fail(cli.CodeUsage, "%s: cannot read %s", flag, reason(err))
 	}
 	if err := rawjson.Valid(raw); err != nil {
-		return nil, Fail(CodeUsage, `%s takes a JSON object such as '{"name": "value"}', or @FILE, or - for stdin: %w`, flag, err)
+		return nil, cli.Fail(cli.CodeUsage, `%s takes a JSON object such as '{"name": "value"}', or @FILE, or - for stdin: %w`, flag, err)
 	}
 	if !rawjson.IsObject(raw) {
-		return nil, Fail(CodeUsage, `%s must be a JSON object such as '{"name": "value"}', not %s`, flag, jsonType(raw))
+		return nil, cli.Fail(cli.CodeUsage, `%s must be a JSON object such as '{"name": "value"}', not %s`, flag, jsonType(raw))
 	}
 	return rawjson.OneLine(raw), nil
 }

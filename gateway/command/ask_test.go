@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"goblin/gateway/cli"
 	"goblin/gateway/control"
 	"goblin/gateway/jsonrpc"
 )
@@ -107,11 +108,11 @@ func TestErrorsOfTheGatewayHaveExitCodes(t *testing.T) {
 		code   int
 		want   string
 	}{
-		{"connection", fails(-32603, `server "a" crashed`, `{"code":"CONNECTION_ERROR","server":"a"}`), CodeConnect, `tool "a_x": server "a" crashed`},
-		{"timeout", fails(-32603, "late", `{"code":"REQUEST_TIMEOUT"}`), CodeTimeout, `tool "a_x": late`},
-		{"ambiguous", fails(-32602, "x", `{"code":"AMBIGUOUS","candidates":["a_x","b_x"]}`), CodeFailure, "a_x or b_x"},
-		{"the server's own", fails(-32000, "boom\x1b", ``), CodeFailure, `tool "a_x": boom\x1b`},
-		{"not found by the server", fails(-32002, "gone", ``), CodeNotFound, `there is no tool "a_x"`},
+		{"connection", fails(-32603, `server "a" crashed`, `{"code":"CONNECTION_ERROR","server":"a"}`), cli.CodeConnect, `tool "a_x": server "a" crashed`},
+		{"timeout", fails(-32603, "late", `{"code":"REQUEST_TIMEOUT"}`), cli.CodeTimeout, `tool "a_x": late`},
+		{"ambiguous", fails(-32602, "x", `{"code":"AMBIGUOUS","candidates":["a_x","b_x"]}`), cli.CodeFailure, "a_x or b_x"},
+		{"the server's own", fails(-32000, "boom\x1b", ``), cli.CodeFailure, `tool "a_x": boom\x1b`},
+		{"not found by the server", fails(-32002, "gone", ``), cli.CodeNotFound, `there is no tool "a_x"`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -135,17 +136,17 @@ func TestUnknownNamesGetTheNearestOnes(t *testing.T) {
 	}
 	status := ready("a", "b")
 	got := try{gateway: &scripted{hosted: true, status: status, items: items, answer: noTool}}.run(t, "call", "a_ad")
-	require.Equal(t, outcome{code: CodeNotFound, err: "goblin: there is no tool \"a_ad\"; did you mean \"a_add\"?\n"}, got)
+	require.Equal(t, outcome{code: cli.CodeNotFound, err: "goblin: there is no tool \"a_ad\"; did you mean \"a_add\"?\n"}, got)
 
 	got = try{gateway: &scripted{hosted: true, status: status, items: items, answer: noResource}}.run(t, "read", "mcp://zz/x")
-	require.Equal(t, CodeNotFound, got.code)
+	require.Equal(t, cli.CodeNotFound, got.code)
 	require.Regexp(t, `^goblin: there is no resource "mcp://zz/x" \(Server 'zz' not found\); "goblin list resources --config [^ ]*goblin\.yaml" shows all\n$`, got.err)
 
 	status.Servers[1].State, status.Servers[1].Error = "failed", "no program"
 	got = try{gateway: &scripted{hosted: true, status: status, items: items, answer: noTool}}.run(t, "call", "zzz")
 	require.Contains(t, got.err, "; b is not up: see \"goblin list servers --config ")
 	got = try{gateway: &scripted{hosted: true, status: status, items: items, answer: noTool}}.run(t, "call", "b_x")
-	require.Equal(t, outcome{code: CodeConnect, err: "goblin: tool \"b_x\": server \"b\" failed: no program\n"}, got)
+	require.Equal(t, outcome{code: cli.CodeConnect, err: "goblin: tool \"b_x\": server \"b\" failed: no program\n"}, got)
 }
 
 func TestOnlyServersThatCanKnowTheNameAreStarted(t *testing.T) {
@@ -166,7 +167,7 @@ func TestOnlyServersThatCanKnowTheNameAreStarted(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g := &scripted{status: ready("a", "b", "a_b"), answer: noTool}
 			got := try{gateway: g}.run(t, tt.args...)
-			require.Equal(t, CodeNotFound, got.code)
+			require.Equal(t, cli.CodeNotFound, got.code)
 			require.Equal(t, tt.want, g.opened)
 		})
 	}
@@ -206,7 +207,7 @@ func TestAnInterruptedRequestIsCancelled(t *testing.T) {
 		cancel()
 	}()
 	got := try{gateway: g, ctx: ctx}.run(t, "call", "a_x")
-	require.Equal(t, outcome{err: "goblin: interrupted\n", code: CodeFailure}, got)
+	require.Equal(t, outcome{err: "goblin: interrupted\n", code: cli.CodeFailure}, got)
 	require.Contains(t, g.notes[len(g.notes)-1], `"notifications/cancelled","params":{"requestId":2,"reason":"context canceled"}`)
 }
 
@@ -216,5 +217,5 @@ func TestAGatewayThatEndsEarlyIsCode4(t *testing.T) {
 		return "", nil
 	}}
 	got := try{gateway: g}.run(t, "call", "a_x")
-	require.Equal(t, outcome{err: "goblin: the gateway ended before it answered\n", code: CodeConnect}, got)
+	require.Equal(t, outcome{err: "goblin: the gateway ended before it answered\n", code: cli.CodeConnect}, got)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/control"
 	"goblin/gateway/jsonrpc"
@@ -181,12 +182,12 @@ func (y try) run(t *testing.T, args ...string) outcome {
 	if y.env["XDG_RUNTIME_DIR"] == "" {
 		y.env["XDG_RUNTIME_DIR"] = runtimeDir(t)
 	}
-	a := &App{
+	a := &App{App: &cli.App{
 		In: strings.NewReader(y.stdin), Out: &out, Err: &errs, OutTTY: y.tty, ErrTTY: y.tty,
 		Getenv:     func(k string) string { return y.env[k] },
-		Version:    Version{Version: "test", Go: "go1"},
+		Version:    cli.Version{Version: "test", Go: "go1"},
 		ConfigFlag: path,
-	}
+	}}
 	if y.tty {
 		a.Columns = 80
 	}
@@ -198,8 +199,8 @@ func (y try) run(t *testing.T, args ...string) outcome {
 		}
 	}
 	root := &cobra.Command{Use: "goblin", SilenceErrors: true, SilenceUsage: true}
-	root.SetFlagErrorFunc(FlagError)
-	root.AddGroup(Groups()...)
+	root.SetFlagErrorFunc(cli.FlagError)
+	root.AddGroup(cli.Groups()...)
 	root.AddCommand(a.Commands()...)
 	root.SetArgs(args)
 	root.SetOut(&out)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"goblin/gateway/cli"
 	"goblin/gateway/display"
 )
 
@@ -17,7 +18,7 @@ func FuzzResults(f *testing.F) {
 	f.Add([]byte(`{"content":[{"type":"\u001b"}],"structuredContent":{"a":"\u001b"}}`))
 	f.Fuzz(func(t *testing.T, result []byte) {
 		var out bytes.Buffer
-		a := &App{Out: &out, Err: &out, OutTTY: true, ErrTTY: true, Columns: 80}
+		a := &App{App: &cli.App{Out: &out, Err: &out, OutTTY: true, ErrTTY: true, Columns: 80}}
 		errs := []error{a.printRead(result), a.printCall("tool", result), a.printPrompt(result)}
 		require.Equal(t, display.Text(out.String()), out.String())
 		for _, err := range errs {

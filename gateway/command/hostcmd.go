@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/control"
 	"goblin/gateway/display"
@@ -58,7 +59,7 @@ func (a *App) lookUp(ctx context.Context) (*running, error) {
 // nil for none. Several are an error: their environments differ, but the file no
 // longer tells which is meant.
 func (a *App) lookUpRemoved(ctx context.Context) (*running, error) {
-	path := cmp.Or(a.ConfigFlag, a.Getenv("GOBLIN_CONFIG"), a.defaultConfig())
+	path := cmp.Or(a.ConfigFlag, a.Getenv("GOBLIN_CONFIG"), a.DefaultConfig())
 	if path == "" {
 		return nil, nil
 	}
@@ -88,11 +89,11 @@ func (a *App) lookUpRemoved(ctx context.Context) (*running, error) {
 	case 1:
 		return found[0], nil
 	}
-	return nil, Fail(CodeConnect, "%d hosts serve %s, which is not there any more; put it back, so that it shows which is meant", len(found), fileName(path))
+	return nil, cli.Fail(cli.CodeConnect, "%d hosts serve %s, which is not there any more; put it back, so that it shows which is meant", len(found), fileName(path))
 }
 
 func (a *App) lookUpFile(ctx context.Context) (*running, error) {
-	path, err := a.find()
+	path, err := a.Find()
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +107,7 @@ func (a *App) lookUpFile(ctx context.Context) (*running, error) {
 		return nil, mistakes // none could be started either
 	}
 	for i := range r.status.Servers {
-		r.status.Servers[i].Error = a.mask.String(r.status.Servers[i].Error)
+		r.status.Servers[i].Error = a.Mask().String(r.status.Servers[i].Error)
 	}
 	return r, err
 }
@@ -118,9 +119,9 @@ func (r *running) explain(err error) error {
 	case err == nil, r == nil, errors.Is(err, context.Canceled), errors.As(err, &failed):
 		return err
 	case errors.Is(err, host.ErrNoHost):
-		return Fail(CodeConnect, "no host is running for %s; start one with \"%s\", or let a client do it", r.name, r.start)
+		return cli.Fail(cli.CodeConnect, "no host is running for %s; start one with \"%s\", or let a client do it", r.name, r.start)
 	default:
-		return Fail(CodeConnect, "ask the running host: %w", err)
+		return cli.Fail(cli.CodeConnect, "ask the running host: %w", err)
 	}
 }
 
@@ -128,14 +129,14 @@ func (a *App) status() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "status",
-		GroupID: GroupHost,
+		GroupID: cli.GroupHost,
 		Short:   "Show the running host, its servers, clients and screens",
 		Long: `Show the host that serves this config: its process, its HTTP address, the file
 of its log, the state of each server, the clients that are connected, and the
 screens that are open. Exit code 4 means that no host is running.`,
 		Example: `  goblin status
   goblin status --json | jq '.servers[] | select(.state != "ready")'`,
-		Args: NoArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, err := a.running(cmd.Context())
 			switch {
@@ -237,14 +238,14 @@ func (a *App) stop() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "stop",
-		GroupID: GroupHost,
+		GroupID: cli.GroupHost,
 		Short:   "Stop the running host and its servers",
 		Long: `Stop the host that serves this config, and wait until it and its servers are
 gone. A client that is still connected through "goblin stdio" starts the next
 host by itself.`,
 		Example: `  goblin stop
   goblin --config work.yaml stop`,
-		Args: NoArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
 			r, err := a.running(ctx)
@@ -287,11 +288,11 @@ func awaitEnd(ctx context.Context, pid int) error {
 	defer limit.Stop()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for alive(pid) {
+	for cli.Alive(pid) {
 		select {
 		case <-tick.C:
 		case <-limit.C:
-			return Fail(CodeTimeout, "the host (pid %d) was told to stop, but has not ended after %s", pid, stopLimit)
+			return cli.Fail(cli.CodeTimeout, "the host (pid %d) was told to stop, but has not ended after %s", pid, stopLimit)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -304,14 +305,14 @@ func knownServer(name string, known []string) error {
 	if slices.Contains(known, name) {
 		return nil
 	}
-	return Fail(CodeNotFound, "there is no server %q%s", name, meant(name, known, "; the host has none"))
+	return cli.Fail(cli.CodeNotFound, "there is no server %q%s", name, cli.Meant(name, known, "; the host has none"))
 }
 
 func (a *App) restart() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "restart SERVER",
-		GroupID: GroupHost,
+		GroupID: cli.GroupHost,
 		Short:   "Restart one server of the running host",
 		Long: `Close the host's connections to a server, which ends its process if it has one,
 and open them anew. Clients stay connected; calls that were running at that

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/control"
 	"goblin/gateway/display"
@@ -27,7 +28,7 @@ func (a *App) list() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:     "list servers|tools|prompts|resources|templates",
-		GroupID: GroupAsk,
+		GroupID: cli.GroupAsk,
 		Short:   "List what the servers offer",
 		Long: `List servers, tools, prompts, resources or resource templates, under the names
 that clients see and in the order that they get.
@@ -48,21 +49,21 @@ code is 4.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0:
-				return Usage(cmd, "say what to list: servers, tools, prompts, resources or templates")
+				return cli.Usage(cmd, "say what to list: servers, tools, prompts, resources or templates")
 			case !slices.Contains(lists, args[0]):
-				return Usage(cmd, "list takes servers, tools, prompts, resources or templates, not %q", args[0])
+				return cli.Usage(cmd, "list takes servers, tools, prompts, resources or templates, not %q", args[0])
 			case len(args) > 1:
-				return Usage(cmd, "list takes one kind, but got %q too", args[1])
+				return cli.Usage(cmd, "list takes one kind, but got %q too", args[1])
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Kind = args[0]
 			if q.MIME != "" && q.Kind != "resources" && q.Kind != "templates" {
-				return Usage(cmd, "--mime is for resources and templates; %s have no MIME type", q.Kind)
+				return cli.Usage(cmd, "--mime is for resources and templates; %s have no MIME type", q.Kind)
 			}
 			if _, err := registry.MIMEFilter(q.MIME); err != nil {
-				return Usage(cmd, "--mime must be a MIME type or a pattern such as 'text/*', not %q", q.MIME)
+				return cli.Usage(cmd, "--mime must be a MIME type or a pattern such as 'text/*', not %q", q.MIME)
 			}
 			cfg, err := a.Load()
 			if err != nil {
@@ -71,8 +72,8 @@ code is 4.`,
 			return interrupted(cmd.Context(), a.listOf(cmd.Context(), cfg, q, asJSON))
 		},
 	}
-	Name(cmd.Flags(), &q.Server, "server", "only of this `SERVER`")
-	Name(cmd.Flags(), &q.MIME, "mime", "only of this MIME `TYPE` (resources and templates); * matches anything, as in 'image/*'")
+	cli.Name(cmd.Flags(), &q.Server, "server", "only of this `SERVER`")
+	cli.Name(cmd.Flags(), &q.MIME, "mime", "only of this MIME `TYPE` (resources and templates); * matches anything, as in 'image/*'")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
 	_ = cmd.RegisterFlagCompletionFunc("server", func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		return a.complete("servers")(cmd, nil, typed)
@@ -129,7 +130,7 @@ func (a *App) listOf(ctx context.Context, cfg *config.Config, q control.ListQuer
 		}
 	}
 	if down > 0 && down == wanted {
-		return errTold(CodeConnect)
+		return errTold(cli.CodeConnect)
 	}
 	return nil
 }
@@ -160,7 +161,7 @@ func (a *App) fetch(ctx context.Context, cfg *config.Config, g Gateway, q contro
 	}
 	for i := range servers {
 		s := &servers[i]
-		s.Error = a.mask.String(s.Error)
+		s.Error = a.Mask().String(s.Error)
 		clarify(cfg, s)
 	}
 	return items, servers, nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"goblin/gateway/cli"
 	"goblin/gateway/control"
 	"goblin/gateway/display"
 )
@@ -112,7 +113,7 @@ func TestListTellsOfServersThatAreDown(t *testing.T) {
 
 	g.items = nil
 	got = try{gateway: g}.run(t, "list", "tools", "--server", "b")
-	require.Equal(t, CodeConnect, got.code)
+	require.Equal(t, cli.CodeConnect, got.code)
 	require.Empty(t, got.out)
 }
 
@@ -158,7 +159,7 @@ func TestWrongUseIsCode2AndNamesTheHelp(t *testing.T) {
 	}
 	for _, tt := range tests {
 		got := try{gateway: catalog()}.run(t, tt.args...)
-		require.Equal(t, CodeUsage, got.code, tt.args)
+		require.Equal(t, cli.CodeUsage, got.code, tt.args)
 		require.Contains(t, got.err, tt.want)
 		require.Regexp(t, `^goblin: [^\n]+\n$`, got.err, "one line")
 		require.Empty(t, got.out)
@@ -172,11 +173,11 @@ func TestServersThatCannotBeAskedAreNamed(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"list", "tools", "--server", "of"}, CodeNotFound, `there is no server "of"; did you mean "off"?`},
-		{[]string{"list", "tools", "--server", "off"}, CodeConnect, `server "off" is disabled`},
-		{[]string{"list", "tools", "--server", "a"}, CodeConnect, "SURELY_NOT_SET"},
-		{[]string{"read", "mcp://off/x"}, CodeConnect, `server "off" is disabled`},
-		{[]string{"call", "x", "--server", "zzz"}, CodeNotFound, `there is no server "zzz"`},
+		{[]string{"list", "tools", "--server", "of"}, cli.CodeNotFound, `there is no server "of"; did you mean "off"?`},
+		{[]string{"list", "tools", "--server", "off"}, cli.CodeConnect, `server "off" is disabled`},
+		{[]string{"list", "tools", "--server", "a"}, cli.CodeConnect, "SURELY_NOT_SET"},
+		{[]string{"read", "mcp://off/x"}, cli.CodeConnect, `server "off" is disabled`},
+		{[]string{"call", "x", "--server", "zzz"}, cli.CodeNotFound, `there is no server "zzz"`},
 	}
 	for _, tt := range tests {
 		got := try{config: unset, gateway: &scripted{}}.run(t, tt.args...)
@@ -199,6 +200,6 @@ func TestNearestNames(t *testing.T) {
 		{"", []string{}},
 	}
 	for _, tt := range tests {
-		require.Equal(t, tt.want, nearest(tt.wrong, names), tt.wrong)
+		require.Equal(t, tt.want, cli.Nearest(tt.wrong, names), tt.wrong)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/display"
 )
@@ -22,7 +23,7 @@ func (a *App) lua() *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
 		Use:     "lua FILE|-",
-		GroupID: GroupAsk,
+		GroupID: cli.GroupAsk,
 		Short:   "Run a Lua script over all servers",
 		Long: `Run a Lua script that can call the tools of all servers, and print what it
 returns. It is what the tool execute_lua runs for agents, with the same limits
@@ -64,7 +65,7 @@ func (a *App) source(file string) (string, error) {
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {
-			return "", Fail(CodeUsage, "cannot read the script %s; name a file, or - for stdin", reason(err))
+			return "", cli.Fail(cli.CodeUsage, "cannot read the script %s; name a file, or - for stdin", reason(err))
 		}
 		defer f.Close()
 		in = f
@@ -72,9 +73,9 @@ func (a *App) source(file string) (string, error) {
 	raw, err := io.ReadAll(io.LimitReader(in, maxSource+1))
 	switch {
 	case err != nil:
-		return "", Fail(CodeUsage, "cannot read the script %s", reason(err))
+		return "", cli.Fail(cli.CodeUsage, "cannot read the script %s", reason(err))
 	case len(raw) > maxSource:
-		return "", Fail(CodeUsage, "the script is longer than %d bytes", maxSource)
+		return "", cli.Fail(cli.CodeUsage, "the script is longer than %d bytes", maxSource)
 	}
 	return string(raw), nil
 }
@@ -98,14 +99,14 @@ func (a *App) runScript(ctx context.Context, cfg *config.Config, file, source st
 		if !strings.HasSuffix(printed, "\n") {
 			printed += "\n"
 		}
-		fmt.Fprint(a.Err, a.mask.String(printed))
+		fmt.Fprint(a.Err, a.Mask().String(printed))
 	}
 	if answer.Error != "" {
-		code := CodeFailure
+		code := cli.CodeFailure
 		if answer.Timeout {
-			code = CodeTimeout
+			code = cli.CodeTimeout
 		}
-		return Fail(code, "%s", located(file, answer.Error))
+		return cli.Fail(code, "%s", located(file, answer.Error))
 	}
 	var text string
 	switch {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
+	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/control"
 )
@@ -50,8 +51,8 @@ func runApp(t *testing.T, ctx context.Context, a *App, g Gateway, args ...string
 	a.Getenv = func(k string) string { return map[string]string{"XDG_CONFIG_HOME": t.TempDir()}[k] }
 	a.Open = func(context.Context, *App, *config.Config, []string) (Gateway, error) { return g, nil }
 	root := &cobra.Command{Use: "goblin", SilenceErrors: true, SilenceUsage: true}
-	root.SetFlagErrorFunc(FlagError)
-	root.AddGroup(Groups()...)
+	root.SetFlagErrorFunc(cli.FlagError)
+	root.AddGroup(cli.Groups()...)
 	root.AddCommand(a.Commands()...)
 	root.SetArgs(args)
 	root.SetOut(io.Discard)
@@ -66,7 +67,7 @@ func TestATerminalIsToldOnceWhatAListWaitsFor(t *testing.T) {
 	for _, args := range [][]string{{"list", "tools"}, {"read", "goblin://servers"}} {
 		g.answer = gives(`{"contents":[]}`)
 		errs := &signalled{wrote: make(chan struct{})}
-		a := &App{Out: io.Discard, Err: errs, ErrTTY: true, patience: 1}
+		a := &App{App: &cli.App{Out: io.Discard, Err: errs, ErrTTY: true}, patience: 1}
 		runApp(t, t.Context(), a, &slow{scripted: g, until: errs.wrote}, args...)
 		require.Contains(t, errs.String(), "goblin: waiting for files, memory …\n")
 	}
@@ -75,8 +76,8 @@ func TestATerminalIsToldOnceWhatAListWaitsFor(t *testing.T) {
 func TestAnInterruptedListIsNoList(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	var out, errs bytes.Buffer
-	code := runApp(t, ctx, &App{Out: &out, Err: &errs}, &slow{scripted: catalog(), began: interrupt}, "list", "tools")
-	require.Equal(t, CodeFailure, code)
+	code := runApp(t, ctx, &App{App: &cli.App{Out: &out, Err: &errs}}, &slow{scripted: catalog(), began: interrupt}, "list", "tools")
+	require.Equal(t, cli.CodeFailure, code)
 	require.Equal(t, "goblin: interrupted\n", errs.String())
 	require.Empty(t, out.String())
 }
@@ -93,7 +94,7 @@ func TestGoblinsOwnResourceIsReadWhenTheServersHaveStarted(t *testing.T) {
 		started := make(chan struct{})
 		close(started)
 		var out, errs bytes.Buffer
-		code := runApp(t, t.Context(), &App{Out: &out, Err: &errs},
+		code := runApp(t, t.Context(), &App{App: &cli.App{Out: &out, Err: &errs}},
 			&slow{scripted: g, until: started, began: func() { listed = len(g.requests) == 0 }}, args...)
 		require.Zero(t, code, errs.String())
 		require.True(t, listed, "listing waits for the servers, and comes first")
@@ -109,7 +110,7 @@ func TestListServersIsCode4IfNoneCameUp(t *testing.T) {
 	g.status.Servers = append(g.status.Servers, control.Server{Name: "off", State: "disabled"})
 	for _, args := range [][]string{{"list", "servers"}, {"list", "servers", "--json"}} {
 		got := try{gateway: g}.run(t, args...)
-		require.Equal(t, CodeConnect, got.code)
+		require.Equal(t, cli.CodeConnect, got.code)
 		require.Contains(t, got.out, "no program")
 		require.Empty(t, got.err, "the table has told it")
 	}
@@ -148,7 +149,7 @@ func TestMisuseIsAnsweredWithTheRightUse(t *testing.T) {
 		{[]string{"list", "tools", "--jsno"}, "did you mean --json?"},
 	} {
 		got := try{gateway: catalog()}.run(t, tt.args...)
-		require.Equal(t, CodeUsage, got.code, tt.args)
+		require.Equal(t, cli.CodeUsage, got.code, tt.args)
 		require.Contains(t, got.err, tt.want)
 	}
 }
@@ -161,10 +162,10 @@ func TestAPromptNamesTheArgumentsItLacks(t *testing.T) {
 	refuse := fails(-32602, "bad", "")
 	for _, name := range []string{"a/p", "p", "a_p"} {
 		got := try{gateway: &scripted{hosted: true, items: items, answer: refuse}}.run(t, "prompt", name, "--arg", "mood=x")
-		require.Equal(t, outcome{code: CodeUsage, err: "goblin: prompt \"" + name + "\" needs --arg title=… --arg author=…\n"}, got)
+		require.Equal(t, outcome{code: cli.CodeUsage, err: "goblin: prompt \"" + name + "\" needs --arg title=… --arg author=…\n"}, got)
 	}
 	got := try{gateway: &scripted{hosted: true, items: items, answer: refuse}}.run(t, "prompt", "a/p", "--arg", "title=x", "--arg", "author=y")
-	require.Equal(t, outcome{code: CodeFailure, err: "goblin: prompt \"a/p\": bad\n"}, got)
+	require.Equal(t, outcome{code: cli.CodeFailure, err: "goblin: prompt \"a/p\": bad\n"}, got)
 }
 
 func TestAThingOfAnotherServerIsFound(t *testing.T) {
@@ -176,22 +177,22 @@ func TestAThingOfAnotherServerIsFound(t *testing.T) {
 		return try{gateway: &scripted{hosted: hosted, status: ready("a", "b"), items: items, answer: noResource}}.run(t, args...)
 	}
 	got := ask(true, "read", "file:///x", "--server", "a")
-	require.Equal(t, CodeNotFound, got.code)
+	require.Equal(t, cli.CodeNotFound, got.code)
 	require.Contains(t, got.err, `of server "a"; server "b" has it`)
 	got = ask(false, "read", "mcp://b/file:///x", "--server", "a")
-	require.Equal(t, CodeNotFound, got.code)
+	require.Equal(t, cli.CodeNotFound, got.code)
 	require.Contains(t, got.err, `by its name, it is of server "b"`)
 	got = ask(true, "read", "file:///zzz", "--server", "c")
-	require.Equal(t, CodeNotFound, got.code)
+	require.Equal(t, cli.CodeNotFound, got.code)
 	require.Contains(t, got.err, `there is no server "c"`)
 }
 
 func TestHelpOnNoCommandNamesTheNearest(t *testing.T) {
 	run := func(args ...string) (string, error) {
 		var out bytes.Buffer
-		a := &App{}
+		a := &App{App: &cli.App{}}
 		root := &cobra.Command{Use: "goblin", Long: "All about it.", SilenceErrors: true, SilenceUsage: true}
-		root.AddGroup(Groups()...)
+		root.AddGroup(cli.Groups()...)
 		root.AddCommand(a.Commands()...)
 		root.SetHelpCommand(a.Help())
 		root.SetArgs(args)
@@ -205,7 +206,7 @@ func TestHelpOnNoCommandNamesTheNearest(t *testing.T) {
 	} {
 		out, err := run("help", args)
 		require.EqualError(t, err, want)
-		require.Equal(t, CodeUsage, ExitCode(err))
+		require.Equal(t, cli.CodeUsage, cli.ExitCode(err))
 		require.Empty(t, out)
 	}
 	out, err := run("help", "read")

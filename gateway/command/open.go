@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/control"
 	"goblin/gateway/host"
@@ -36,7 +37,7 @@ func Open(ctx context.Context, a *App, cfg *config.Config, only []string) (Gatew
 		case err == nil:
 			return h, nil
 		case !errors.Is(err, host.ErrNoHost):
-			return nil, Fail(CodeConnect, "ask the running host: %w", err)
+			return nil, cli.Fail(cli.CodeConnect, "ask the running host: %w", err)
 		}
 	}
 	return openLocal(a, cfg, only, place.Dir)

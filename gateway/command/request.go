@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goblin/gateway/cli"
 	"goblin/gateway/control"
 	"goblin/gateway/display"
 	"goblin/registry/rawjson"
@@ -24,8 +25,8 @@ type asking struct {
 }
 
 func (f *asking) add(cmd *cobra.Command) {
-	Name(cmd.Flags(), &f.server, "server", "ask this `SERVER`; you may use the name that it uses itself")
-	Name(cmd.Flags(), &f.meta, "meta", "_meta of the request: a `JSON` object, @FILE, or - for stdin")
+	cli.Name(cmd.Flags(), &f.server, "server", "ask this `SERVER`; you may use the name that it uses itself")
+	cli.Name(cmd.Flags(), &f.meta, "meta", "_meta of the request: a `JSON` object, @FILE, or - for stdin")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print the result as it arrived; on a terminal, control characters are escaped")
 }
 
@@ -33,7 +34,7 @@ func (a *App) read() *cobra.Command {
 	var f asking
 	cmd := &cobra.Command{
 		Use:     "read URI",
-		GroupID: GroupAsk,
+		GroupID: cli.GroupAsk,
 		Short:   "Read a resource",
 		Long: `Read a resource and print its contents.
 
@@ -73,7 +74,7 @@ func (a *App) call() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:     "call TOOL",
-		GroupID: GroupAsk,
+		GroupID: cli.GroupAsk,
 		Short:   "Call a tool",
 		Long: `Call a tool and print what it answers.
 
@@ -89,7 +90,7 @@ is 1. Progress is shown on a terminal.` + howAsked,
   jq -n '{title: "x"}' | goblin call notes_add_note --args - --json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 && args[0] != "" {
-				return Usage(cmd, "arguments go into --args, as in: %s %s --args '{\"name\": \"value\"}'", cmd.CommandPath(), args[0])
+				return cli.Usage(cmd, "arguments go into --args, as in: %s %s --args '{\"name\": \"value\"}'", cmd.CommandPath(), args[0])
 			}
 			return oneArg("the name of a tool")(cmd, args)
 		},
@@ -119,7 +120,7 @@ is 1. Progress is shown on a terminal.` + howAsked,
 				return err
 			}
 			if json.Unmarshal(result, &called) == nil && called.IsError {
-				return errTold(CodeFailure)
+				return errTold(cli.CodeFailure)
 			}
 			return nil
 		},
@@ -136,7 +137,7 @@ func (a *App) prompt() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:     "prompt NAME",
-		GroupID: GroupAsk,
+		GroupID: cli.GroupAsk,
 		Short:   "Get a prompt",
 		Long: `Get a prompt and print its messages, each under the name of its role.
 
@@ -147,7 +148,7 @@ only one server has it.` + howAsked,
   goblin prompt library/recommend_book --arg mood=gloomy --json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 && strings.Contains(args[1], "=") {
-				return Usage(cmd, "arguments go into --arg, as in: %s %s --arg NAME=VALUE", cmd.CommandPath(), args[0])
+				return cli.Usage(cmd, "arguments go into --arg, as in: %s %s --arg NAME=VALUE", cmd.CommandPath(), args[0])
 			}
 			return oneArg("the name of a prompt")(cmd, args)
 		},
@@ -157,10 +158,10 @@ only one server has it.` + howAsked,
 			for _, arg := range arguments {
 				name, value, ok := strings.Cut(arg, "=")
 				if !ok || name == "" {
-					return Usage(cmd, "--arg %q must be NAME=VALUE", arg)
+					return cli.Usage(cmd, "--arg %q must be NAME=VALUE", arg)
 				}
 				if rawjson.Get(given, name) != nil {
-					return Usage(cmd, "--arg %s is given twice", name)
+					return cli.Usage(cmd, "--arg %s is given twice", name)
 				}
 				given = rawjson.SetMember(given, name, rawjson.AppendString(nil, value))
 			}

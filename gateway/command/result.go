@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"goblin/gateway/cli"
 	"goblin/gateway/display"
 )
 
@@ -133,8 +134,8 @@ func (a *App) printCall(tool string, result []byte) error {
 		if said == "" {
 			said = "it does not say why"
 		}
-		fmt.Fprintf(a.Err, "goblin: tool \"%s\" failed: %s\n", display.Line(tool), strings.ReplaceAll(display.Text(a.mask.String(said)), "\n", "\n  "))
-		return errTold(CodeFailure)
+		fmt.Fprintf(a.Err, "goblin: tool \"%s\" failed: %s\n", display.Line(tool), strings.ReplaceAll(display.Text(a.Mask().String(said)), "\n", "\n  "))
+		return errTold(cli.CodeFailure)
 	}
 	if len(called.Content) == 0 && called.Structured != nil {
 		return a.printText(string(called.Structured))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/control"
 	"goblin/gateway/display"
@@ -25,7 +26,7 @@ func (a *App) search() *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
 		Use:     "search WORDS",
-		GroupID: GroupAsk,
+		GroupID: cli.GroupAsk,
 		Short:   "Find tools, prompts, resources and templates",
 		Long: `Find what the servers offer by what it is about, the best first: by names,
 titles, descriptions, URIs and arguments. Typing errors, beginnings of words and
@@ -40,7 +41,7 @@ If nothing is found, the exit code is 7.`,
   goblin search send mail --kind tools --json | jq -r '.hits[].name'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if strings.TrimSpace(strings.Join(args, " ")) == "" {
-				return Usage(cmd, "%s needs words to look for", called(cmd))
+				return cli.Usage(cmd, "%s needs words to look for", cli.Called(cmd))
 			}
 			return nil
 		},
@@ -52,13 +53,13 @@ If nothing is found, the exit code is 7.`,
 				q.Kind += "s" // typed as the answers spell it
 			}
 			if q.Kind != "" && !slices.Contains(kinds, q.Kind) {
-				return Usage(cmd, "--kind must be one of %s, not %q", strings.Join(kinds, ", "), q.Kind)
+				return cli.Usage(cmd, "--kind must be one of %s, not %q", strings.Join(kinds, ", "), q.Kind)
 			}
 			if _, err := registry.MIMEFilter(q.MIME); err != nil {
-				return Usage(cmd, "--mime must be a MIME type or a pattern such as 'text/*', not %q", q.MIME)
+				return cli.Usage(cmd, "--mime must be a MIME type or a pattern such as 'text/*', not %q", q.MIME)
 			}
 			if q.Limit < 1 || q.Limit > foundMost {
-				return Usage(cmd, "--limit must be a number from 1 to %d, not %d", foundMost, q.Limit)
+				return cli.Usage(cmd, "--limit must be a number from 1 to %d, not %d", foundMost, q.Limit)
 			}
 			cfg, err := a.Load()
 			if err != nil {
@@ -67,9 +68,9 @@ If nothing is found, the exit code is 7.`,
 			return interrupted(cmd.Context(), a.searchFor(cmd.Context(), cfg, q, asJSON))
 		},
 	}
-	Name(cmd.Flags(), &q.Kind, "kind", "only this `KIND`: tools, prompts, resources or templates")
-	Name(cmd.Flags(), &q.Server, "server", "only of this `SERVER`")
-	Name(cmd.Flags(), &q.MIME, "mime", "only of this MIME `TYPE`; * matches anything, as in 'image/*'")
+	cli.Name(cmd.Flags(), &q.Kind, "kind", "only this `KIND`: tools, prompts, resources or templates")
+	cli.Name(cmd.Flags(), &q.Server, "server", "only of this `SERVER`")
+	cli.Name(cmd.Flags(), &q.MIME, "mime", "only of this MIME `TYPE`; * matches anything, as in 'image/*'")
 	cmd.Flags().IntVar(&q.Limit, "limit", foundFew, "at most this `NUMBER` of hits, up to 1000")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print an object with the hits and their total")
 	_ = cmd.RegisterFlagCompletionFunc("kind", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -111,7 +112,7 @@ func (a *App) searchFor(ctx context.Context, cfg *config.Config, q control.Searc
 		err = a.printHits(q, answer)
 	}
 	if err == nil && len(answer.Hits) == 0 {
-		return Fail(CodeNotFound, "nothing found for %q", q.Text)
+		return cli.Fail(cli.CodeNotFound, "nothing found for %q", q.Text)
 	}
 	return err
 }

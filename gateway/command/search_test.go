@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"goblin/gateway/cli"
 	"goblin/gateway/control"
 )
 
@@ -43,21 +44,21 @@ func TestSearchAsksForWhatIsTyped(t *testing.T) {
 	got := try{gateway: g}.run(t, "search", "a", "b c", "--kind", "resources", "--server", "a", "--mime", "text/*", "--limit", "3")
 	require.Equal(t, control.SearchQuery{Text: "a b c", Kind: "resources", Server: "a", MIME: "text/*", Limit: 3}, asked)
 	require.Equal(t, [][]string{{"a"}}, g.opened, "only this server is started")
-	require.Equal(t, outcome{err: "goblin: nothing found for \"a b c\"\n", code: CodeNotFound}, got)
+	require.Equal(t, outcome{err: "goblin: nothing found for \"a b c\"\n", code: cli.CodeNotFound}, got)
 	try{gateway: g}.run(t, "search", "a", "--kind", "tool")
 	require.Equal(t, "tools", asked.Kind, "as the answers spell it")
 }
 
 func TestSearchPrintsJSON(t *testing.T) {
 	got := try{gateway: finding(7, toolHit, resourceHit)}.run(t, "search", "x", "--json")
-	require.Equal(t, CodeOK, got.code, got.err)
+	require.Equal(t, cli.CodeOK, got.code, got.err)
 	require.JSONEq(t, `{"total": 7, "hits": [
 		{"kind": "tool", "score": 2.5, "name": "a_add", "serverId": "a", "originalName": "add", "description": "Adds\u001b[31m\nmore", "definition": {}},
 		{"kind": "resource", "score": 1, "uri": "mcp://b/y", "name": "y", "serverId": "b", "originalUri": "y", "flatId": "b_y", "title": "Why",
 		 "mimeType": "text/plain", "size": 12, "definition": {"name": "y"}}]}`, got.out)
 	got = try{gateway: finding(0)}.run(t, "search", "x", "--json")
 	require.JSONEq(t, `{"total": 0, "hits": []}`, got.out)
-	require.Equal(t, CodeNotFound, got.code)
+	require.Equal(t, cli.CodeNotFound, got.code)
 }
 
 func TestSearchTellsOfServersThatAreDown(t *testing.T) {
@@ -65,7 +66,7 @@ func TestSearchTellsOfServersThatAreDown(t *testing.T) {
 	g.status.Servers[1].State, g.status.Servers[1].Error = "failed", "no such program"
 	got := try{gateway: g}.run(t, "search", "x")
 	require.Equal(t, "goblin: server \"b\" failed: no such program\n", got.err)
-	require.Equal(t, CodeOK, got.code)
+	require.Equal(t, cli.CodeOK, got.code)
 }
 
 func TestSearchAndLuaThatAreTypedWrong(t *testing.T) {
@@ -74,23 +75,23 @@ func TestSearchAndLuaThatAreTypedWrong(t *testing.T) {
 		want string
 		code int
 	}{
-		{[]string{"search"}, `search needs words to look for; see "goblin search --help"`, CodeUsage},
-		{[]string{"search", " "}, `search needs words to look for; see "goblin search --help"`, CodeUsage},
-		{[]string{"search", "x", "--kind", "thing"}, `--kind must be one of tools, prompts, resources, templates, not "thing"; see "goblin search --help"`, CodeUsage},
-		{[]string{"search", "x", "--mime", "["}, `--mime must be a MIME type or a pattern such as 'text/*', not "["; see "goblin search --help"`, CodeUsage},
-		{[]string{"search", "x", "--limit", "0"}, `--limit must be a number from 1 to 1000, not 0; see "goblin search --help"`, CodeUsage},
-		{[]string{"search", "x", "--server", "nope"}, `there is no server "nope"; there are "a", "b", "a_b", "off"`, CodeNotFound},
-		{[]string{"lua"}, `lua needs a file with a Lua script, or - for stdin; see "goblin lua --help"`, CodeUsage},
-		{[]string{"lua", "a", "b"}, `lua takes only a file with a Lua script, or - for stdin, but got "b" too; quote what has spaces; see "goblin lua --help"`, CodeUsage},
+		{[]string{"search"}, `search needs words to look for; see "goblin search --help"`, cli.CodeUsage},
+		{[]string{"search", " "}, `search needs words to look for; see "goblin search --help"`, cli.CodeUsage},
+		{[]string{"search", "x", "--kind", "thing"}, `--kind must be one of tools, prompts, resources, templates, not "thing"; see "goblin search --help"`, cli.CodeUsage},
+		{[]string{"search", "x", "--mime", "["}, `--mime must be a MIME type or a pattern such as 'text/*', not "["; see "goblin search --help"`, cli.CodeUsage},
+		{[]string{"search", "x", "--limit", "0"}, `--limit must be a number from 1 to 1000, not 0; see "goblin search --help"`, cli.CodeUsage},
+		{[]string{"search", "x", "--server", "nope"}, `there is no server "nope"; there are "a", "b", "a_b", "off"`, cli.CodeNotFound},
+		{[]string{"lua"}, `lua needs a file with a Lua script, or - for stdin; see "goblin lua --help"`, cli.CodeUsage},
+		{[]string{"lua", "a", "b"}, `lua takes only a file with a Lua script, or - for stdin, but got "b" too; quote what has spaces; see "goblin lua --help"`, cli.CodeUsage},
 	} {
 		got := try{gateway: finding(0)}.run(t, tt.args...)
 		require.Equal(t, outcome{err: "goblin: " + tt.want + "\n", code: tt.code}, got, "%v", tt.args)
 	}
 	got := try{gateway: finding(0)}.run(t, "lua", filepath.Join(t.TempDir(), "none"))
 	require.Contains(t, got.err, "goblin: cannot read the script ")
-	require.Equal(t, CodeUsage, got.code)
+	require.Equal(t, cli.CodeUsage, got.code)
 	got = try{gateway: finding(0), stdin: strings.Repeat("-", maxSource+1)}.run(t, "lua", "-")
-	require.Equal(t, outcome{err: "goblin: the script is longer than 65536 bytes\n", code: CodeUsage}, got)
+	require.Equal(t, outcome{err: "goblin: the script is longer than 65536 bytes\n", code: cli.CodeUsage}, got)
 }
 
 func TestLuaPrintsWhatTheScriptReturns(t *testing.T) {
@@ -108,9 +109,9 @@ func TestLuaPrintsWhatTheScriptReturns(t *testing.T) {
 		"nothing":             {control.ScriptAnswer{Hint: "end it with return"}, nil, false, outcome{err: "goblin: end it with return\n"}},
 		"nothing as JSON":     {control.ScriptAnswer{}, []string{"--json"}, false, outcome{out: "null\n"}},
 		"what it printed":     {control.ScriptAnswer{Printed: "seen\n", Value: []byte(`1`)}, nil, false, outcome{out: "1\n", err: "seen\n"}},
-		"an error":            {control.ScriptAnswer{Error: "script:2: oops"}, nil, false, outcome{err: "goblin: stdin:2: oops\n", code: CodeFailure}},
-		"an error after text": {control.ScriptAnswer{Printed: "seen", Error: "x"}, nil, false, outcome{err: "seen\ngoblin: stdin: x\n", code: CodeFailure}},
-		"too long":            {control.ScriptAnswer{Error: "x", Timeout: true}, nil, false, outcome{err: "goblin: stdin: x\n", code: CodeTimeout}},
+		"an error":            {control.ScriptAnswer{Error: "script:2: oops"}, nil, false, outcome{err: "goblin: stdin:2: oops\n", code: cli.CodeFailure}},
+		"an error after text": {control.ScriptAnswer{Printed: "seen", Error: "x"}, nil, false, outcome{err: "seen\ngoblin: stdin: x\n", code: cli.CodeFailure}},
+		"too long":            {control.ScriptAnswer{Error: "x", Timeout: true}, nil, false, outcome{err: "goblin: stdin: x\n", code: cli.CodeTimeout}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			source := ""

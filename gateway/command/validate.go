@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/display"
 )
@@ -29,7 +30,7 @@ built-in demo is used.
   goblin validate --config claude_desktop_config.json
   goblin validate --json | jq '.errors[]'
   goblin validate --schema > goblin.schema.json`,
-		Args: NoArgs,
+		Args: cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if schema {
 				_, err := a.Out.Write(config.Schema())
@@ -47,7 +48,7 @@ built-in demo is used.
 				return err
 			}
 			a.warnings(cfg.Warnings)
-			return a.printText(a.mask.String(summary(cfg)))
+			return a.printText(a.Mask().String(summary(cfg)))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
@@ -58,7 +59,7 @@ built-in demo is used.
 func (a *App) warnings(list []config.Problem) {
 	for _, w := range list {
 		place, text, _ := strings.Cut(w.String(), ": ")
-		fmt.Fprintf(a.Err, "%s: warning: %s\n", display.Line(a.mask.String(place)), display.Line(a.mask.String(text)))
+		fmt.Fprintf(a.Err, "%s: warning: %s\n", display.Line(a.Mask().String(place)), display.Line(a.Mask().String(text)))
 	}
 }
 
@@ -119,7 +120,7 @@ type mistake struct {
 func (a *App) mistakes(list []config.Problem) []mistake {
 	out := make([]mistake, len(list))
 	for i, p := range list {
-		out[i] = mistake{File: p.File, Line: p.Line, Text: a.mask.String(p.Text)}
+		out[i] = mistake{File: p.File, Line: p.Line, Text: a.Mask().String(p.Text)}
 	}
 	return out
 }
@@ -148,7 +149,7 @@ func (a *App) validity(cfg *config.Config, failed error) error {
 			s := &cfg.Servers[i]
 			entry := server{Name: s.Name, Type: string(s.Type), Disabled: s.Disabled}
 			if !s.Disabled {
-				entry.Problem = a.mask.String(s.Problem)
+				entry.Problem = a.Mask().String(s.Problem)
 			}
 			report.Servers = append(report.Servers, entry)
 		}
@@ -161,7 +162,7 @@ func (a *App) validity(cfg *config.Config, failed error) error {
 		return err
 	}
 	if failed != nil {
-		return errTold(CodeConfig)
+		return errTold(cli.CodeConfig)
 	}
 	return nil
 }

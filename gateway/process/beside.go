@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"goblin/gateway/command"
+	"goblin/gateway/cli"
 	"goblin/gateway/host"
 	"goblin/gateway/screen"
 )
@@ -24,14 +24,14 @@ func (p *Process) Beside(ctx context.Context, path string) error {
 	stayRunning()
 	tty, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
-		return command.Fail(command.CodeUsage, "there is no terminal for the screen: %w; name one with --tui-tty, or leave out --tui", err)
+		return cli.Fail(cli.CodeUsage, "there is no terminal for the screen: %w; name one with --tui-tty, or leave out --tui", err)
 	}
 	defer tty.Close()
-	if _, ok := command.Terminal(tty); !ok {
-		return command.Fail(command.CodeUsage, "%s is not a terminal; name one with --tui-tty", path)
+	if _, ok := cli.Terminal(tty); !ok {
+		return cli.Fail(cli.CodeUsage, "%s is not a terminal; name one with --tui-tty", path)
 	}
 	if p.App.InTTY && path == Controlling {
-		return command.Fail(command.CodeUsage, "--tui is for MCP on stdin, which is a terminal here; leave it out, or name another terminal with --tui-tty")
+		return cli.Fail(cli.CodeUsage, "--tui is for MCP on stdin, which is a terminal here; leave it out, or name another terminal with --tui-tty")
 	}
 	s, err := p.prepare(p.App.Load, apart)
 	if err != nil {
@@ -81,7 +81,7 @@ func (p *Process) Beside(ctx context.Context, path string) error {
 func (p *Process) follow(ctx context.Context, s *setup, c net.Conn, t screen.Terminal) error {
 	for {
 		err := p.relay(ctx, c, t)
-		if err == nil || ctx.Err() != nil || !errors.Is(err, ErrStopped) && command.ExitCode(err) != command.CodeConnect {
+		if err == nil || ctx.Err() != nil || !errors.Is(err, ErrStopped) && cli.ExitCode(err) != cli.CodeConnect {
 			return err
 		}
 		if c = p.next(ctx, s); c == nil {

@@ -9,7 +9,8 @@ import (
 	"syscall"
 	"time"
 
-	"goblin/gateway/command"
+	"goblin/gateway/cli"
+	"goblin/gateway/instance"
 	"goblin/gateway/screen"
 	"goblin/gateway/upstream"
 )
@@ -22,9 +23,10 @@ type ShowFunc func(ctx context.Context, h *Host, c *screen.Conn, owner bool) err
 // Process is what the modes of one process share. Set the fields before the
 // first call.
 type Process struct {
-	App      *command.App
-	In, Out  *os.File // what MCP or a screen uses
-	Err      *os.File // what of that must not be made non-blocking
+	App      *cli.App
+	Extend   instance.ExtendFunc // adds to each gateway; may be nil
+	In, Out  *os.File            // what MCP or a screen uses
+	Err      *os.File            // what of that must not be made non-blocking
 	Show     ShowFunc
 	Theme    string // that the user asked for; "" for the config's
 	ASCII    bool   // draw with ASCII only
@@ -60,7 +62,7 @@ func (p *Process) Signals() (ctx context.Context, release func()) {
 				if ctx.Err() != nil {
 					p.restore()
 					upstream.KillAll()
-					os.Exit(command.CodeFailure)
+					os.Exit(cli.CodeFailure)
 				}
 				cancel()
 			case <-done:
@@ -124,8 +126,8 @@ func (p *Process) restoreLocked() {
 
 // Streams are stdin and stdout for MCP, in non-blocking mode where that works.
 func (p *Process) Streams() (io.Reader, io.Writer) {
-	in, undoIn := command.Unblock(p.In, p.Err)
-	out, undoOut := command.Unblock(p.Out, p.Err)
+	in, undoIn := cli.Unblock(p.In, p.Err)
+	out, undoOut := cli.Unblock(p.Out, p.Err)
 	p.undo(undoOut, undoIn)
 	return in, out
 }
@@ -181,7 +183,7 @@ func (p *Process) dump() {
 		err = self.Signal(syscall.SIGQUIT)
 	}
 	if err != nil {
-		os.Exit(command.CodeFailure)
+		os.Exit(cli.CodeFailure)
 	}
 	select {}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"goblin/gateway/command"
+	"goblin/gateway/cli"
 	"goblin/gateway/host"
 	"goblin/gateway/process"
 	"goblin/gateway/screen"
@@ -65,8 +65,8 @@ func newProcess(t *testing.T, show process.ShowFunc) (p *process.Process, place 
 	file := filepath.Join(dir, "goblin.yaml")
 	require.NoError(t, os.WriteFile(file, []byte("servers: {}\n"), 0o600))
 	stderr = newSaid()
-	app := &command.App{
-		In: strings.NewReader(""), Out: io.Discard, Err: stderr, ConfigFlag: file, Version: command.Version{Version: "test"},
+	app := &cli.App{
+		In: strings.NewReader(""), Out: io.Discard, Err: stderr, ConfigFlag: file, Version: cli.Version{Version: "test"},
 		Getenv: func(name string) string { return map[string]string{"XDG_RUNTIME_DIR": dir, "HOME": dir}[name] },
 	}
 	in, out, err := os.Pipe()

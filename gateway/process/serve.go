@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"goblin/gateway/bridge"
-	"goblin/gateway/command"
+	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/host"
 	"goblin/gateway/instance"
@@ -41,7 +41,7 @@ func (p *Process) Stdio(ctx context.Context, standalone bool) error {
 		return p.bridge(ctx, s, in, out)
 	}
 	i, err := instance.New(instance.Options{
-		Config: s.cfg, Version: p.App.Version.Version, Logger: s.logger, Mask: p.App.Mask(), Pins: s.pins, NoPins: s.noPins, Extend: p.App.Extend,
+		Config: s.cfg, Version: p.App.Version.Version, Logger: s.logger, Mask: p.App.Mask(), Pins: s.pins, NoPins: s.noPins, Extend: p.Extend,
 		Runtime: s.place.Dir,
 	})
 	if err != nil {
@@ -78,7 +78,7 @@ func (p *Process) bridge(ctx context.Context, s *setup, in io.Reader, out io.Wri
 		In: in, Out: out, Frame: s.cfg.Gateway.Limits.Frame, Logger: slog.New(lines),
 	})
 	if err != nil {
-		return command.Fail(command.CodeConnect, "%w; \"goblin stdio --standalone\" works without a host", err)
+		return cli.Fail(cli.CodeConnect, "%w; \"goblin stdio --standalone\" works without a host", err)
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func (p *Process) Serve(ctx context.Context, listen string) error {
 		listen = DefaultListen
 	}
 	if err := config.CheckListen(listen, s.cfg.Gateway.AuthToken); err != nil {
-		return command.Fail(command.CodeConfig, "%w", err)
+		return cli.Fail(cli.CodeConfig, "%w", err)
 	}
 	h, err := p.host(s, func(o *instance.Options) { o.Listen, o.ListenBy, o.HTTPRequired = listen, by, true })
 	var other *host.RunningError

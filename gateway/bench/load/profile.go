@@ -10,7 +10,7 @@ import (
 	"runtime/pprof"
 	"time"
 
-	"goblin/gateway/command"
+	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/instance"
 )
@@ -52,9 +52,9 @@ func gateway(dir string) error {
 	ctx, stop := context.WithCancel(context.Background())
 	running := make(chan error, 1)
 	go func() { running <- i.Run(ctx) }()
-	in, restoreIn := command.Unblock(os.Stdin)
+	in, restoreIn := cli.Unblock(os.Stdin)
 	defer restoreIn()
-	out, restoreOut := command.Unblock(os.Stdout)
+	out, restoreOut := cli.Unblock(os.Stdout)
 	defer restoreOut()
 	err = i.ServeStdio(ctx, in, out)
 	pprof.StopCPUProfile()

@@ -23,7 +23,7 @@ type row struct{ name, imports, why string }
 // rules has a row for each package: which of ours it may import, and why those and no
 // others. A row that ends in "/..." stands for all packages below that have none.
 var rules = []row{
-	{"main", "gateway/command gateway/config gateway/control gateway/demo gateway/instance gateway/process gateway/screen meta meta/lua meta/lua/interpreter tui tui/look", "puts screens, meta tools and modes together; nobody imports it"},
+	{"main", "gateway/cli gateway/command gateway/config gateway/control gateway/demo gateway/instance gateway/process gateway/screen meta meta/lua meta/lua/interpreter tui tui/look", "puts screens, meta tools and modes together; nobody imports it"},
 
 	{"registry", "registry/members registry/near registry/rawjson registry/urimatch", "the catalog knows neither transports nor screens nor anybody who uses it"},
 	{"registry/members", "registry/rawjson", "knows JSON only"},
@@ -50,8 +50,9 @@ var rules = []row{
 	{"gateway/bridge", "gateway/jsonrpc registry/rawjson", "knows the messages of a session, not where hosts are"},
 	{"gateway/host", "gateway/jsonrpc gateway/logs", "knows where the host is, not what it serves"},
 	{"gateway/instance", "gateway gateway/client gateway/config gateway/control gateway/downstream gateway/filewatch gateway/host gateway/jsonrpc gateway/logs gateway/memory gateway/metrics gateway/orphans gateway/pins gateway/upstream registry registry/rawjson", "puts a gateway together"},
-	{"gateway/process", "gateway/bridge gateway/command gateway/config gateway/host gateway/instance gateway/logs gateway/screen gateway/upstream", "the modes that serve run an instance"},
-	{"gateway/command", "gateway/client gateway/config gateway/control gateway/display gateway/host gateway/instance gateway/jsonrpc gateway/logs gateway/pins registry registry/rawjson", "commands look at a host, or run an instance"},
+	{"gateway/process", "gateway/bridge gateway/cli gateway/config gateway/host gateway/instance gateway/logs gateway/screen gateway/upstream", "the modes that serve run an instance"},
+	{"gateway/cli", "gateway/config gateway/display gateway/host gateway/logs gateway/pins", "what all commands and modes say alike; none of them"},
+	{"gateway/command", "gateway/cli gateway/client gateway/config gateway/control gateway/display gateway/host gateway/instance gateway/jsonrpc registry registry/rawjson", "commands look at a host, or run an instance"},
 	{"gateway/demo", "", "a leaf: servers of their own"},
 	{"gateway/e2e", "", "sees the binary from outside"},
 	{"gateway/e2e/...", "", "see the binary from outside"},
@@ -61,7 +62,7 @@ var rules = []row{
 	{"gateway/bench/internal/backend", "gateway/jsonrpc registry/rawjson", "costs as little as a server can"},
 	{"gateway/bench/internal/rig", "", "runs the binary"},
 	{"gateway/bench/internal/sdkserver", "", "as others build servers"},
-	{"gateway/bench/load", "gateway/bench/internal/rig gateway/command gateway/config gateway/instance registry/rawjson", "asks a host as the commands do"},
+	{"gateway/bench/load", "gateway/bench/internal/rig gateway/cli gateway/config gateway/instance registry/rawjson", "asks a host as the commands do"},
 
 	{"meta", "meta/lua meta/search registry registry/rawjson", "defines the interface of the gateway that it calls"},
 	{"meta/search", "registry registry/near registry/rawjson", "reads the catalog only"},

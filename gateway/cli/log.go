@@ -1,4 +1,4 @@
-package command
+package cli
 
 import (
 	"io"
@@ -41,14 +41,4 @@ func (v visible) Write(line []byte) (int, error) {
 		return 0, err
 	}
 	return len(line), nil
-}
-
-// quiet is the logger of commands that ask one thing: what goes wrong with a
-// server is told by the command itself.
-func (a *App) quiet(cfg *config.Config) (*slog.Logger, io.Closer, error) {
-	logger, closer, err := a.Logger(cfg, a.Err)
-	if err == nil && cfg.Log.File == "" && cfg.Log.Level > slog.LevelDebug {
-		logger = slog.New(slog.DiscardHandler)
-	}
-	return logger, closer, err
 }

@@ -1,4 +1,4 @@
-package command
+package cli
 
 import (
 	"os"
@@ -9,8 +9,8 @@ import (
 // Unblock leaves a file as it is: Windows has no such mode for pipes.
 func Unblock(f *os.File, _ ...*os.File) (file *os.File, restore func()) { return f, func() {} }
 
-// alive reports whether a process exists.
-func alive(pid int) bool {
+// Alive reports whether a process exists.
+func Alive(pid int) bool {
 	h, err := windows.OpenProcess(windows.SYNCHRONIZE, false, uint32(pid))
 	if err != nil {
 		return false

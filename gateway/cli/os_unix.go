@@ -1,6 +1,6 @@
 //go:build unix
 
-package command
+package cli
 
 import (
 	"errors"
@@ -54,9 +54,9 @@ func withDescriptor(f *os.File, do func(fd int)) {
 // belong to the process.
 var kept []*os.File
 
-// alive reports whether a process runs. One that has ended and that its parent
+// Alive reports whether a process runs. One that has ended and that its parent
 // has not asked about yet does not.
-func alive(pid int) bool {
+func Alive(pid int) bool {
 	if pid <= 0 {
 		return false
 	}

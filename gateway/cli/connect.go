@@ -1,4 +1,4 @@
-package command
+package cli
 
 import (
 	"path/filepath"
@@ -16,7 +16,7 @@ func (a *App) ClientCommand(cfg *config.Config, exe string) string {
 	}
 	words := []string{exe, "stdio"}
 	// A client has another environment and another working directory.
-	if path, err := filepath.Abs(cfg.Path); err == nil && !cfg.Demo && path != a.defaultConfig() {
+	if path, err := filepath.Abs(cfg.Path); err == nil && !cfg.Demo && path != a.DefaultConfig() {
 		words = append(words, "--config", path)
 	}
 	for i, word := range words {
@@ -33,9 +33,9 @@ func (a *App) Line(words string) string {
 	return "goblin " + words
 }
 
-// defaultConfig is where a config is looked for that nobody names; "" without a
+// DefaultConfig is where a config is looked for that nobody names; "" without a
 // home.
-func (a *App) defaultConfig() string {
+func (a *App) DefaultConfig() string {
 	dir := a.Getenv("XDG_CONFIG_HOME")
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(a.Getenv("HOME"), ".config")

@@ -1,4 +1,4 @@
-package command
+package cli
 
 import "github.com/spf13/cobra"
 
@@ -34,9 +34,9 @@ func NoCommand(in *cobra.Command, name string) error {
 		return Usage(in.Root(), "there is no command %q; a config is named by --config %s", name, name)
 	}
 	if in.HasParent() {
-		return Usage(in, "%s has no command %q%s", called(in), name, meant(name, commandNames(in), ""))
+		return Usage(in, "%s has no command %q%s", Called(in), name, Meant(name, commandNames(in), ""))
 	}
-	return Usage(in, "there is no command %q%s", name, meant(name, commandNames(in), ""))
+	return Usage(in, "there is no command %q%s", name, Meant(name, commandNames(in), ""))
 }
 
 // reach follows names of commands from root, and gives back what names none.

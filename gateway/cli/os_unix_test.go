@@ -1,6 +1,6 @@
 //go:build unix
 
-package command
+package cli
 
 import (
 	"os"
@@ -76,10 +76,10 @@ func TestAProcessThatEndedIsNotAlive(t *testing.T) {
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	require.True(t, alive(cmd.Process.Pid))
+	require.True(t, Alive(cmd.Process.Pid))
 	require.NoError(t, in.Close())
 	_, _ = out.Read(make([]byte, 1)) // its end
 	require.NoError(t, cmd.Wait())
-	require.False(t, alive(cmd.Process.Pid))
-	require.False(t, alive(0))
+	require.False(t, Alive(cmd.Process.Pid))
+	require.False(t, Alive(0))
 }

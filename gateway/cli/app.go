@@ -1,0 +1,208 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"goblin/gateway/config"
+	"goblin/gateway/host"
+	"goblin/gateway/pins"
+)
+
+// App is the command line that this process was started with: its streams, its
+// environment, its config.
+type App struct {
+	In       io.Reader
+	Out, Err io.Writer
+	// InTTY, OutTTY and ErrTTY say which of them are terminals. What is meant
+	// for eyes is sanitised on the way to one.
+	InTTY, OutTTY, ErrTTY bool
+	Columns               int // of the terminal at Out; 0: not known
+
+	Getenv  func(string) string
+	Version Version
+
+	// ConfigFlag is the value of --config.
+	ConfigFlag string
+
+	mask *config.Mask
+}
+
+// Load finds and reads the config. From then on its secrets are masked in
+// everything that goes to stderr. The error is a *config.Errors.
+func (a *App) Load() (*config.Config, error) {
+	path, err := a.Find()
+	if err != nil {
+		return nil, err
+	}
+	return a.LoadFile(path)
+}
+
+// LoadFile is Load for a file that was found already; "" is the demo.
+func (a *App) LoadFile(path string) (*config.Config, error) {
+	cfg, err := config.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	if a.mask == nil {
+		a.mask = config.NewMask(cfg)
+	} else {
+		a.mask.Add(cfg)
+	}
+	return cfg, nil
+}
+
+// Pins is the file in which the approved tools of a config are remembered; ""
+// when the config wants none, or when there is no place for it, which is the
+// error.
+func (a *App) Pins(cfg *config.Config) (string, error) {
+	if cfg.Demo || cfg.Gateway.Pin == config.PinOff {
+		return "", nil
+	}
+	path, err := config.Canonical(cfg.Path)
+	if err != nil {
+		return "", err
+	}
+	return pins.Path(path, a.Getenv)
+}
+
+// Mask hides the secrets of the configs that were loaded.
+func (a *App) Mask() *config.Mask { return a.mask }
+
+// Find is the path of the config; "" is the demo.
+func (a *App) Find() (string, error) { return config.Find(a.ConfigFlag, a.Getenv) }
+
+// Place is where the host of a config file is found; "" is the demo. The text
+// of the file may have changed since the host read it, and have mistakes.
+func (a *App) Place(path string) (host.Place, error) {
+	hash, err := config.PlaceOf(path, os.LookupEnv)
+	if err != nil {
+		return host.Place{}, err
+	}
+	place, err := host.Locate(hash, a.Version.Version, a.Getenv)
+	if err == nil && path != "" {
+		place.Config, err = config.Canonical(path)
+	}
+	return place, err
+}
+
+// Groups of commands in the help text.
+const (
+	GroupServe = "serve"
+	GroupAsk   = "ask"
+	GroupHost  = "host"
+)
+
+// Groups names the groups of commands.
+func Groups() []*cobra.Group {
+	return []*cobra.Group{
+		{ID: GroupServe, Title: "Serve:"},
+		{ID: GroupAsk, Title: "Ask the servers:"},
+		{ID: GroupHost, Title: "The running host:"},
+	}
+}
+
+// Usage is an error in how a command was called.
+func Usage(cmd *cobra.Command, format string, args ...any) error {
+	text, asked := strings.CutSuffix(fmt.Sprintf(format, args...), "?")
+	sep := "; see"
+	if asked {
+		sep = "? See"
+	}
+	return Fail(CodeUsage, "%s%s \"%s --help\"", text, sep, cmd.CommandPath())
+}
+
+// Called is a command as it is typed behind "goblin".
+func Called(cmd *cobra.Command) string {
+	return strings.TrimPrefix(cmd.CommandPath(), "goblin ")
+}
+
+// flagName finds the name in each line of the help on flags.
+var flagName = regexp.MustCompile(`(?m)^ *(?:-., )?--([^ \[]+)`)
+
+// FlagError is the flag error function of every command.
+func FlagError(cmd *cobra.Command, err error) error {
+	var (
+		value   *pflag.InvalidValueError
+		missing *pflag.ValueRequiredError
+		letter  *pflag.NotExistError
+	)
+	switch {
+	case errors.As(err, &value):
+		return Usage(cmd, "--%s %s", value.GetFlag().Name, wrongValue(value))
+	case errors.As(err, &missing):
+		what, _ := pflag.UnquoteUsage(missing.GetFlag())
+		return Usage(cmd, "--%s needs a value: %s", missing.GetFlag().Name, what)
+	case errors.As(err, &letter) && letter.GetSpecifiedShortnames() != "":
+		return Usage(cmd, "unknown flag: -%s", letter.GetSpecifiedName())
+	}
+	text := strings.TrimSpace(err.Error())
+	if wrong, ok := strings.CutPrefix(text, "unknown flag: --"); ok {
+		var flags []string
+		for _, shown := range flagName.FindAllStringSubmatch(cmd.Flags().FlagUsages(), -1) {
+			flags = append(flags, shown[1])
+		}
+		if near := Nearest(wrong, flags); len(near) > 0 {
+			text += "; did you mean --" + near[0] + "?"
+		}
+	}
+	return Usage(cmd, "%s", text)
+}
+
+// wrongValue says what a flag takes.
+func wrongValue(err *pflag.InvalidValueError) string {
+	switch kind := err.GetFlag().Value.Type(); {
+	case err.GetValue() == "":
+		return "must not be empty"
+	case kind == "int":
+		return fmt.Sprintf("must be a whole number, not %q", err.GetValue())
+	case kind == "bool":
+		return fmt.Sprintf("takes no value, but got %q", err.GetValue())
+	}
+	return fmt.Sprintf("%s, not %q", err.Unwrap(), err.GetValue())
+}
+
+// named is a flag whose value names something, and so is not empty.
+type named string
+
+// Name adds a flag that takes a name of something, which usage quotes.
+func Name(flags *pflag.FlagSet, value *string, flag, usage string) {
+	flags.Var((*named)(value), flag, usage)
+}
+
+func (n *named) String() string { return string(*n) }
+func (n *named) Type() string   { return "string" }
+
+func (n *named) Set(value string) error {
+	if value == "" {
+		return errors.New("is empty")
+	}
+	*n = named(value)
+	return nil
+}
+
+// NoArgs refuses arguments.
+func NoArgs(cmd *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0:
+		return nil
+	case isConfig(args[0]):
+		return Usage(cmd, "%s takes no arguments; a config is named by --config %s", Called(cmd), args[0])
+	default:
+		return Usage(cmd, "%s takes no arguments, but got %q", Called(cmd), args[0])
+	}
+}
+
+// isConfig reports whether an argument looks like the file of a config.
+func isConfig(arg string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(arg))
+}

@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+)
+
+// Nearest are the names most like a wrong one, at most three.
+func Nearest(wrong string, names []string) []string {
+	type scored struct {
+		name  string
+		score float64
+	}
+	grams := newBigrams(essence(wrong))
+	var best []scored
+	for _, name := range names {
+		score := grams.likeness(essence(name))
+		if score < 0.5 {
+			continue
+		}
+		i, _ := slices.BinarySearchFunc(best, score, func(s scored, score float64) int {
+			if s.score >= score {
+				return -1
+			}
+			return 1
+		})
+		if i < 3 {
+			best = slices.Insert(best, i, scored{name, score})
+			best = best[:min(len(best), 3)]
+		}
+	}
+	out := make([]string, 0, len(best))
+	for _, b := range best {
+		if b.score >= 0.75*best[0].score { // the rest was not meant
+			out = append(out, b.name)
+		}
+	}
+	return out
+}
+
+// essence is what tells names apart.
+func essence(name string) string {
+	return strings.TrimPrefix(strings.ToLower(name), "mcp://")
+}
+
+// bigrams counts the pairs of neighbours in a text, by their two bytes.
+type bigrams struct {
+	count [1 << 16]int16
+	total int
+}
+
+func newBigrams(s string) *bigrams {
+	g := new(bigrams)
+	each(s, func(pair uint16) { g.count[pair]++; g.total++ })
+	return g
+}
+
+// each gives the pairs of s, of which the first begins before it.
+func each(s string, do func(pair uint16)) {
+	before := byte('^')
+	for i := range min(len(s), 1<<11) {
+		do(uint16(before)<<8 | uint16(s[i]))
+		before = s[i]
+	}
+}
+
+// likeness is the Dice coefficient of the pairs of both texts: 1 for equal
+// ones, 0 for texts that share nothing.
+func (g *bigrams) likeness(name string) float64 {
+	shared, total := 0, g.total
+	each(name, func(pair uint16) {
+		total++
+		if g.count[pair] > 0 {
+			shared++
+		}
+		g.count[pair]--
+	})
+	each(name, func(pair uint16) { g.count[pair]++ })
+	if total == 0 {
+		return 0
+	}
+	return 2 * float64(shared) / float64(total)
+}
+
+// Meant is "; did you mean …?" if something is near, else the names if they
+// are few, else none.
+func Meant(wrong string, names []string, none string) string {
+	near := Nearest(wrong, names)
+	switch {
+	case len(near) > 0:
+		return "; did you mean " + Quoted(near, " or ") + "?"
+	case len(names) > 0 && len(names) <= 8:
+		return "; there are " + Quoted(names, ", ")
+	case len(names) == 0:
+		return none
+	}
+	return ""
+}
+
+// Quoted puts names in quotes.
+func Quoted(names []string, sep string) string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = `"` + n + `"`
+	}
+	return strings.Join(out, sep)
+}
