@@ -87,7 +87,7 @@ func TestB38_StrictPinsWithholdUntilApproved(t *testing.T) {
 	require.Equal(t, "goblin: "+held+"\n", out.Stderr)
 	out = w.Run("call", "calc_add")
 	require.Equal(t, e2e.ExitNotFound, out.Code)
-	require.Contains(t, out.Stderr, held)
+	require.Equal(t, "goblin: tool \"calc_add\": server \"calc\" changed it, and it is withheld until \"goblin approve calc add\"\n", out.Stderr)
 	require.NotContains(t, w.Run("prompt", "calc/add").Stderr, held)
 	out = w.Run("approve", "calc", "nope")
 	require.Equal(t, e2e.ExitNotFound, out.Code)
