@@ -100,8 +100,8 @@ func TestExamplesOfTheDocsRun(t *testing.T) {
 			case "lua":
 				out := demo(t).RunInput(b.text, "lua", "-")
 				require.Zero(t, out.Code, out.Stderr)
-			case "text": // tui draws the picture
-				require.Regexp(t, `^README\.md:`, b.where)
+			case "text": // tui draws the picture, and the other one is a drawing
+				require.Regexp(t, `^(gateway/)?README\.md:`, b.where)
 			default:
 				t.Fatalf("nobody runs an example in %q", b.language)
 			}
@@ -285,6 +285,18 @@ func TestArchivesHoldWhatTheirDocsLeadTo(t *testing.T) {
 				t.Errorf("%s names %s, which archives lack", file, named[1])
 			}
 		}
+	}
+}
+
+// What the page on messages names are packages, so that it ages with a noise.
+func TestThePageOnMessagesNamesPackages(t *testing.T) {
+	t.Parallel()
+	named := regexp.MustCompile("`((?:gateway|registry|meta)(?:/[a-z]+)*)`").FindAllStringSubmatch(read(t, root+"/gateway/README.md"), -1)
+	require.NotEmpty(t, named)
+	for _, name := range named {
+		files, err := filepath.Glob(filepath.Join(root, name[1], "*.go"))
+		require.NoError(t, err)
+		require.NotEmpty(t, files, "%s is no package", name[1])
 	}
 }
 
