@@ -156,7 +156,7 @@ func isClientConfig(t *testing.T, text string) {
 			require.Equal(t, "/path/to/goblin", entry.Command)
 			c := w.Pipe(append(slices.Clone(entry.Args), "--standalone")...)
 			c.Init()
-			require.Contains(t, c.Names("tools"), "library_search_books")
+			c.WaitListed("tools", "library_search_books", true) // servers may be slow to start
 		}
 	}
 }
