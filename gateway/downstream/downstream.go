@@ -19,10 +19,10 @@
 // wait until it has read all but limits.unsent. A client that does not read is
 // not read from either once limits.unsent bytes wait for it, and its session
 // ends at 20 times that, or when a write made no progress for a minute. All
-// clients together are bounded by an account of what they make the process
-// hold: over it, who holds most of it gives up first an unfinished message,
-// requests in flight, or a session that does not read ([memory.Account]). No
-// client can slow another.
+// clients together are bounded by an account of what they make the process hold
+// ([memory.Account]): large messages, requests and answers for which there is no
+// room are refused, and a session that leaves more unread ends. No client can slow
+// another.
 package downstream
 
 import (
@@ -165,9 +165,11 @@ var (
 	ErrIdle = errors.New("session was idle for too long")
 	// ErrOverflow: more than 20 times limits.unsent waited for the client.
 	ErrOverflow = errors.New("client left too many bytes unread")
-	// ErrCrowded: all clients and servers together made the process hold too much,
-	// and this client, which did not read, most of it.
+	// ErrCrowded: there was no room beside others' for what the client left unread.
 	ErrCrowded = fmt.Errorf("client left too many bytes unread: %w", memory.ErrFull)
+	// ErrSilent: the client stopped in the middle of a large message for a minute,
+	// when others were short of room.
+	ErrSilent = errors.New("client stopped in the middle of a message")
 	// ErrStalled: the client read nothing for a minute.
 	ErrStalled = errors.New("client stopped reading")
 	// ErrNoStream: the client holds no stream open that a request could be

@@ -42,7 +42,7 @@ type Exchange struct {
 	outer   *Exchange // of a nested request, else nil
 	began   time.Time
 	seq     uint64
-	held    int64 // see Session.hold
+	share   *share // what it counts for; nil for nested ones
 	out     stream
 	after   func() // called when Handle has returned; may be nil
 	turn    turn
@@ -117,7 +117,7 @@ func (x *Exchange) pass() {
 // begin registers a request; modern is what a stateless one says of itself,
 // else nil. The error is the answer to a request that may not begin.
 // Afterwards x.serve or x.run must be called, once.
-func (s *Session) begin(m *jsonrpc.Message, modern *Modern, out stream, after func()) (*Exchange, *jsonrpc.Error) {
+func (s *Session) begin(m *jsonrpc.Message, modern *Modern, out stream, of *share, after func()) (*Exchange, *jsonrpc.Error) {
 	key := jsonrpc.IDString(m.ID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,14 +134,18 @@ func (s *Session) begin(m *jsonrpc.Message, modern *Modern, out stream, after fu
 	if s.running >= s.opt.Limits.InFlight {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "Too many requests in flight in this session (limit %d)", s.opt.Limits.InFlight)
 	}
+	x := &Exchange{session: s, id: m.ID, key: key, method: m.Method, params: m.Params, modern: modern, began: time.Now(), seq: s.seq + 1, out: out, share: of, after: after}
+	if !of.addLocked(x) {
+		s.opt.Logger.Warn("a request was refused: too much is held for all clients and servers together", "session", s.id, "bytes", len(m.Params))
+		return nil, crowded("request")
+	}
 	if s.initialized && modern == nil && m.Method != "initialize" {
 		s.markReady()
 	}
 	s.seq++
-	x := &Exchange{session: s, id: m.ID, key: key, method: m.Method, params: m.Params, modern: modern, began: time.Now(), seq: s.seq, out: out, after: after, turn: s.queue(m)}
+	x.turn = s.queue(m)
 	s.inFlight[key] = x
 	s.running++
-	s.hold(x)
 	return x, nil
 }
 
@@ -215,7 +219,7 @@ func (x *Exchange) rest() {
 	s := x.session
 	s.mu.Lock()
 	x.pass()
-	s.release(x)
+	x.share.removeLocked(x)
 	s.running--
 	s.settle()
 	s.mu.Unlock()
@@ -363,7 +367,7 @@ func (x *Exchange) answering(size int) *Exchange {
 			x = p.conclude(size)
 		}
 	}
-	if x == nil || x.answered() {
+	if x == nil || x.answered() || !x.fits(size) {
 		return nil
 	}
 	return x

@@ -91,7 +91,7 @@ func NewHTTP(o HTTPOptions) *HTTP {
 	if h.o.Protocols == nil {
 		h.o.Protocols = DefaultProtocols
 	}
-	h.sessions.limit, h.sessions.account = h.opt.Limits.Sessions, h.opt.Memory
+	h.sessions.limit = h.opt.Limits.Sessions
 	h.sessions.all = make(map[string]*hub)
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	return h
@@ -230,9 +230,6 @@ func (h *HTTP) open(stateless bool) *hub {
 	if evicted != nil {
 		h.opt.Logger.Info("ended the least recently used session to make room", "session", evicted.s.id, "limit", h.sessions.limit)
 		evicted.s.Close(ErrIdle)
-	}
-	if !stateless {
-		h.opt.Memory.Join(b)
 	}
 	h.keepers.Go(func() { h.keep(b) })
 	s.guard("opened", func() { h.opt.Handler.Opened(s) })

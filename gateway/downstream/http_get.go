@@ -36,7 +36,8 @@ type hub struct {
 	s       *Session
 	key     string       // what requests name the session by; known to its client alone
 	writing atomic.Int64 // bytes of JSON answers being written
-	large   memory.Stock // bodies being read, and JSON answers being written
+	share   *share       // the session's, or of one stateless client
+	merged  memory.Claim // of heldLen; guarded by mu
 
 	mu      sync.Mutex
 	gets    []*feed            // newest last
@@ -50,7 +51,6 @@ type hub struct {
 	// drop ends what one stateless client reads, in the place of the session
 	// that it shares with others; nil for the hub of a session.
 	drop func()
-	own  *Exchange // of that client; guarded by s.mu
 
 	uses int       // requests, streams and exchanges; guarded by sessions.mu
 	used time.Time // when uses fell last; guarded by sessions.mu
@@ -58,7 +58,8 @@ type hub struct {
 }
 
 func newHub(s *Session) *hub {
-	b := &hub{s: s, key: randomID(), feeds: make(map[*feed]struct{}), used: time.Now()}
+	b := &hub{s: s, share: s.share, key: randomID(), feeds: make(map[*feed]struct{}), used: time.Now()}
+	b.merged.Of(s.share.Party)
 	s.base = b
 	return b
 }
@@ -80,7 +81,7 @@ func (b *hub) send(frame []byte) {
 	}
 	f.out.Send(frame)
 	b.mu.Unlock()
-	b.check(f, len(frame))
+	b.check(f)
 }
 
 func (b *hub) chat(server, key string, frame []byte) (m jsonrpc.Mark) {
@@ -97,7 +98,7 @@ func (b *hub) chat(server, key string, frame []byte) (m jsonrpc.Mark) {
 	}
 	f.out.Chat(server, key, frame)
 	b.mu.Unlock()
-	b.check(f, len(frame))
+	b.check(f)
 	return m // answers have streams of their own
 }
 
@@ -113,7 +114,8 @@ func (b *hub) waiting(server string) int64 {
 // hold keeps a merged notification until a stream opens.
 func (b *hub) hold(key string, frame []byte) {
 	old, known := b.held[key]
-	if !known && len(b.keys) >= maxHeld || b.heldLen+len(frame)-len(old) > maxHeldBytes {
+	size := b.heldLen + len(frame) - len(old)
+	if !known && len(b.keys) >= maxHeld || size > maxHeldBytes || !b.merged.Resize(int64(size)) {
 		b.dropped++
 		return
 	}
@@ -124,8 +126,7 @@ func (b *hub) hold(key string, frame []byte) {
 		b.held = make(map[string][]byte)
 	}
 	b.held[key] = frame
-	b.heldLen += len(frame) - len(old)
-	b.s.opt.Memory.Grow(int64(max(len(frame)-len(old), 0)))
+	b.heldLen = size
 }
 
 func (b *hub) request(ctx context.Context, frame []byte) error {
@@ -136,7 +137,7 @@ func (b *hub) request(ctx context.Context, frame []byte) error {
 		if f := b.newest(); f != nil {
 			f.out.Send(frame)
 			b.mu.Unlock()
-			b.check(f, len(frame))
+			b.check(f)
 			return nil
 		}
 		if b.opened == nil {
@@ -165,41 +166,32 @@ func (b *hub) droppedCount() uint64 {
 func (b *hub) unsent() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.writing.Load() + b.queuedLocked()
-}
-
-// queued is what waits in streams, or for one while there is a session.
-func (b *hub) queued() int64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	n := b.queuedLocked()
-	if b.s.ctx.Err() == nil {
-		n += int64(b.heldLen)
-	}
-	return n
-}
-
-func (b *hub) queuedLocked() (n int64) {
+	n := b.writing.Load()
 	for f := range b.feeds {
 		n += f.unsent()
 	}
 	return n
 }
 
-// check gives the client up when too much waits for it, after f got n bytes more.
-func (b *hub) check(f *feed, n int) {
-	if f.unsent() <= countAbove {
+// check gives the client up when too much waits for it, after f got more.
+func (b *hub) check(f *feed) {
+	n := f.unsent()
+	if n <= countAbove {
 		return
 	}
-	b.grew(n)
-	if b.unsent() <= overflowFactor*b.s.opt.Limits.Unsent {
-		return
-	}
-	if b.drop != nil {
+	crowded := f.out.Crowded()
+	switch over := b.unsent() > overflowFactor*b.s.opt.Limits.Unsent; {
+	case !crowded && !over:
+	case b.drop == nil && over:
+		b.s.Close(ErrOverflow)
+	case b.drop == nil:
+		b.s.crowd(n)
+	case over:
 		b.cut(ErrOverflow)
-		return
+	default:
+		b.s.opt.Logger.Warn("an answer was cut off: too much is held for all clients and servers together", "session", b.s.id, "bytes", n)
+		b.cut(ErrCrowded)
 	}
-	b.s.Close(ErrOverflow)
 }
 
 // cut ends what the client reads as events, and with it the request of a stateless
@@ -237,6 +229,7 @@ func (b *hub) addGet(f *feed) {
 		f.out.Chat("", key, b.held[key])
 	}
 	b.held, b.keys, b.heldLen = nil, nil, 0
+	b.merged.Resize(0)
 	if b.opened != nil {
 		close(b.opened)
 		b.opened = nil
@@ -247,6 +240,7 @@ func (b *hub) remove(f *feed) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.feeds, f)
+	f.out.Close(errHungUp)
 	if i := slices.Index(b.gets, f); i >= 0 {
 		b.gets = slices.Delete(b.gets, i, i+1)
 	}
@@ -270,7 +264,7 @@ func (h *HTTP) get(w http.ResponseWriter, r *http.Request, rc *http.ResponseCont
 		unavailable(w, nil, "The server is shutting down")
 		return
 	}
-	f := newFeed()
+	f := newFeed(b.share)
 	b.addGet(f)
 	defer b.remove(f)
 	f.serve(w, r, rc, b.s)

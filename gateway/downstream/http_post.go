@@ -48,7 +48,7 @@ func (p *post) rouse() {
 // upgrade makes the answer an event stream. The caller holds mu.
 func (p *post) upgrade() *feed {
 	if p.feed == nil {
-		p.feed = newFeed()
+		p.feed = newFeed(p.hub.share)
 		p.hub.add(p.feed)
 		p.rouse()
 	}
@@ -57,8 +57,8 @@ func (p *post) upgrade() *feed {
 
 // put hands the event stream to give. It reports false when there can be
 // none; what was to be sent then goes to the session-wide stream. It is
-// dropped when the client has hung up. n is how many bytes that are.
-func (p *post) put(n int, give func(*feed)) bool {
+// dropped when the client has hung up.
+func (p *post) put(give func(*feed)) bool {
 	p.mu.Lock()
 	if !p.events || p.first {
 		p.mu.Unlock()
@@ -71,19 +71,19 @@ func (p *post) put(n int, give func(*feed)) bool {
 	f := p.upgrade()
 	give(f)
 	p.mu.Unlock()
-	p.hub.check(f, n)
+	p.hub.check(f)
 	return true
 }
 
 func (p *post) send(frame []byte) {
-	if !p.put(len(frame), func(f *feed) { f.out.Send(frame) }) {
+	if !p.put(func(f *feed) { f.out.Send(frame) }) {
 		p.hub.send(frame)
 	}
 }
 
 // chat keeps what all servers say in one order: there is one answer only.
 func (p *post) chat(server, key string, frame []byte) (m jsonrpc.Mark) {
-	if !p.put(len(frame), func(f *feed) { m = f.out.Chat("", key, frame) }) {
+	if !p.put(func(f *feed) { m = f.out.Chat("", key, frame) }) {
 		p.hub.chat(server, key, frame)
 	}
 	return m
@@ -91,7 +91,7 @@ func (p *post) chat(server, key string, frame []byte) (m jsonrpc.Mark) {
 
 func (p *post) request(_ context.Context, frame []byte) error {
 	sent := false
-	if !p.put(len(frame), func(f *feed) { f.out.Send(frame); sent = true }) {
+	if !p.put(func(f *feed) { f.out.Send(frame); sent = true }) {
 		return errDetour
 	}
 	if !sent {
@@ -114,7 +114,7 @@ func (p *post) waiting(string) int64 { return 0 }
 
 func (p *post) answer(frame []byte, code int, _ *jsonrpc.Burst, after []jsonrpc.Mark) {
 	if f := p.finish(frame, code, after); f != nil {
-		p.hub.check(f, len(frame))
+		p.hub.check(f)
 	}
 }
 
@@ -279,7 +279,7 @@ func (h *HTTP) message(w http.ResponseWriter, r *http.Request, rc *http.Response
 // may be long after the client hung up.
 func (h *HTTP) start(w http.ResponseWriter, p *post, m *jsonrpc.Message) bool {
 	h.sessions.hold(p.hub)
-	x, fault := p.hub.s.begin(m, nil, p, func() { h.sessions.release(p.hub) })
+	x, fault := p.hub.s.begin(m, nil, p, p.hub.share, func() { h.sessions.release(p.hub) })
 	if fault != nil {
 		h.sessions.release(p.hub)
 		writeError(w, http.StatusOK, fault.Frame(m.ID))
@@ -366,25 +366,23 @@ func (p *post) hangUpUnlessAwake() {
 }
 
 func (p *post) writeJSON(w http.ResponseWriter, rc *http.ResponseController) {
+	var room memory.Claim
+	room.Of(p.hub.share.Party)
+	left := int64(len(p.result))
+	if !room.Resize(left) {
+		unavailable(w, nil, tooMuch)
+		return
+	}
+	defer room.Resize(0)
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(p.result)))
 	w.WriteHeader(p.status)
-	left := int64(len(p.result))
 	p.hub.writing.Add(left)
-	var piece *memory.Piece
-	if left > memory.Free {
-		piece = p.hub.large.Add(left, func() { stopWriting(rc) })
-		p.hub.grew(len(p.result))
-	}
-	writePieces(w, rc, p.result, piece.Shed, func(n int) { //nolint:errcheck // the client has gone
+	writePieces(w, rc, p.result, nil, func(n int) { //nolint:errcheck // the client has gone
 		left -= int64(n)
 		p.hub.writing.Add(int64(-n))
 	})
 	p.hub.writing.Add(-left)
-	if piece.Release() {
-		p.hub.s.opt.Logger.Warn("an answer was cut off: too much is held for all clients and servers together", "session", p.hub.s.id, "bytes", len(p.result))
-		panic(http.ErrAbortHandler) // no other answer may go out where this one was cut
-	}
 }
 
 // maxPart is the size of the parts in which a large body is collected.
@@ -394,8 +392,13 @@ const maxPart = 1 << 20
 // and as far as there is room for it; false when it was refused.
 func (h *HTTP) body(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, session *hub) (frame []byte, ok bool) {
 	limit := h.opt.Limits.Frame
-	up := &upload{account: h.opt.Memory, session: session, drop: func() { stopReading(rc) }}
-	defer up.end()
+	var room memory.Claim
+	if session != nil {
+		room.Of(session.share.Party)
+	} else {
+		room.Of(h.opt.Memory.Party())
+	}
+	defer room.Resize(0)
 	if r.ContentLength > limit {
 		tooLarge(w, limit)
 		return nil, false
@@ -406,18 +409,14 @@ func (h *HTTP) body(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 	// In parts: growing one piece of memory would take several times its size.
 	var parts [][]byte
 	part := make([]byte, 0, min(max(r.ContentLength+1, 512), maxPart))
-	if cap(part) > memory.Free {
-		up.room(cap(part))
-	}
 	size, renewed := 0, 0
 	for {
 		if len(part) == cap(part) {
-			next := min(2*cap(part), maxPart)
-			if size+next > memory.Free && !up.room(next) {
-				h.crowdedOut(w, size)
-				return nil, false
-			}
-			parts, part = append(parts, part), make([]byte, 0, next)
+			parts, part = append(parts, part), make([]byte, 0, min(2*cap(part), maxPart))
+		}
+		if !room.Resize(int64(size + cap(part) - len(part))) {
+			h.crowdedOut(w, size)
+			return nil, false
 		}
 		n, err := body.Read(part[len(part):cap(part)])
 		part, size = part[:len(part)+n], size+n
@@ -425,18 +424,11 @@ func (h *HTTP) body(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 			renewWrite(rc) // the body may have taken long
 		}
 		switch {
-		case up.piece.Shed():
-			h.crowdedOut(w, size)
-			return nil, false
 		case err == nil:
 		case errors.Is(err, io.EOF):
 			rc.SetReadDeadline(time.Time{}) //nolint:errcheck // not every reader can
-			if parts != nil && (size <= memory.Free || up.room(size)) {
+			if parts != nil {
 				part = slices.Concat(append(parts, part)...)
-			}
-			if up.end() { // from now on nobody can give it up
-				h.crowdedOut(w, size)
-				return nil, false
 			}
 			return part, true
 		case errors.As(err, new(*http.MaxBytesError)):
@@ -452,9 +444,6 @@ func (h *HTTP) body(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 			now := time.Now()
 			slack := time.Duration(size/bodyRate)*time.Second - now.Sub(start)
 			rc.SetReadDeadline(now.Add(bodyTimeout + min(slack, 0))) //nolint:errcheck // not every reader can
-			if up.piece.Shed() {                                     // its deadline has just been put off
-				stopReading(rc)
-			}
 		}
 	}
 }
@@ -464,11 +453,13 @@ func tooLarge(w http.ResponseWriter, limit int64) {
 	refuse(w, http.StatusRequestEntityTooLarge, nil, "Invalid request: a message is larger than the limit of %d bytes (limits.frame)", limit)
 }
 
+const tooMuch = "Too many large messages at once"
+
 // crowdedOut refuses a message for which there is no room.
 func (h *HTTP) crowdedOut(w http.ResponseWriter, size int) {
 	h.opt.Logger.Warn("a message was refused: too much is held for all clients and servers together", "bytes", size)
 	w.Header().Set("Connection", "close")
-	unavailable(w, nil, "Too many large messages at once")
+	unavailable(w, nil, tooMuch)
 }
 
 // accepts tells which kinds of answer a client takes; an absent header, as a

@@ -36,16 +36,15 @@ func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *http.Respon
 	// read is no reason to end the others.
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	p.hub, p.modern = &hub{s: root.s, feeds: make(map[*feed]struct{}), drop: cancel}, true
+	p.hub, p.modern = &hub{s: root.s, share: newShare(h.opt.Memory), feeds: make(map[*feed]struct{}), drop: cancel}, true
+	defer p.hub.share.Leave()
 	h.sessions.hold(root)
-	x, fault := root.s.begin(m, modern, p, func() { h.sessions.release(root) })
+	x, fault := root.s.begin(m, modern, p, p.hub.share, func() { h.sessions.release(root) })
 	if fault != nil {
 		h.sessions.release(root)
 		writeError(w, http.StatusOK, fault.Frame(m.ID))
 		return
 	}
-	defer h.opt.Memory.Leave(p.hub)
-	p.hub.owns(x)
 	unhook := context.AfterFunc(ctx, func() { x.abandon("the client closed the stream") })
 	x.serve(nil)
 	p.serve(w, r, rc)

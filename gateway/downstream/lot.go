@@ -26,7 +26,6 @@ type Parking struct {
 	mark  string // begins each of our states: others are servers'
 	limit time.Duration
 
-	large   memory.Stock // what the calls take beyond memory.Free
 	account *memory.Account
 
 	mu   sync.Mutex
@@ -43,7 +42,6 @@ func NewParking(limit time.Duration, account *memory.Account) *Parking {
 	}
 	t := &Parking{mark: "goblin-" + rand.Text()[:8] + ".", limit: limit, account: account, all: make(map[[16]byte]*parked)}
 	rand.Read(t.key[:]) //nolint:errcheck // never fails
-	account.Join(&t.large)
 	return t
 }
 
@@ -54,7 +52,7 @@ type ticket struct {
 	round uint64
 }
 
-// place is what a parked call takes, and whose it is.
+// place is whose a parked call is.
 //
 // Clients on byte streams are told apart by their sessions. Those of stateless HTTP
 // have nothing but an address, which all on one machine share, and a connection,
@@ -64,8 +62,7 @@ type place struct {
 	session *Session // nil for stateless HTTP
 	address string
 	port    string
-	number  uint64        // counts up
-	piece   *memory.Piece // nil while it is small
+	number  uint64 // counts up
 }
 
 func placeOf(x *Exchange) (p place) {
@@ -85,7 +82,7 @@ func (p *place) connection() place {
 }
 
 // keep notes a call for its client to come back to, and gives the state to
-// come back with; not ok when its session has too many. ousted is a call that
+// come back with; not ok when its session has too many, or there is no room. ousted is a call that
 // made room, whose client cannot come back; nil for none. The call's mu is held.
 func (t *Parking) keep(c *parked, x *Exchange) (state string, ousted *parked, ok bool) {
 	t.mu.Lock()
@@ -110,8 +107,11 @@ func (t *Parking) keep(c *parked, x *Exchange) (state string, ousted *parked, ok
 		t.last++
 		c.place.number = t.last
 		rand.Read(c.ticket.id[:]) //nolint:errcheck // never fails
+		c.room.Of(t.account.Party())
+		if !t.growLocked(c, len(x.Params())) {
+			return "", ousted, false
+		}
 		t.all[c.ticket.id] = c
-		t.countLocked(c, len(x.Params()))
 	}
 	c.ticket.round++
 	return t.state(c.ticket, x), ousted, true
@@ -156,8 +156,8 @@ func most(all []*parked, next *place, who func(*place) place) []*parked {
 
 func (t *Parking) forgetLocked(c *parked) {
 	delete(t.all, c.ticket.id)
-	c.place.piece.Release()
-	c.place.piece = nil
+	c.bytes = 0
+	c.room.Resize(0)
 }
 
 // drop forgets a call.
@@ -169,29 +169,21 @@ func (t *Parking) drop(c *parked) {
 	}
 }
 
-// countLocked counts n bytes more that a call takes while its client is away.
-func (t *Parking) countLocked(c *parked, n int) {
-	switch {
-	case c.place.piece != nil:
-		c.place.piece.Grow(int64(n))
-	case n > memory.Free:
-		c.place.piece = t.large.Add(int64(n), func() {
-			t.drop(c)
-			c.leave(errParkOusted)
-		})
-	default:
-		return
+// growLocked counts n bytes more that a call takes while its client is away; it
+// reports false when there is no room for them.
+func (t *Parking) growLocked(c *parked, n int) bool {
+	if !c.room.Resize(c.bytes + int64(n)) {
+		return false
 	}
-	t.account.Grow(int64(n))
+	c.bytes += int64(n)
+	return true
 }
 
-// grow counts n bytes more for a call that may be forgotten already.
-func (t *Parking) grow(c *parked, n int) {
+// grow is growLocked for a call that may be forgotten already.
+func (t *Parking) grow(c *parked, n int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.all[c.ticket.id] == c {
-		t.countLocked(c, n)
-	}
+	return t.all[c.ticket.id] != c || t.growLocked(c, n)
 }
 
 const ticketSize = 16 + 8 + 8

@@ -16,25 +16,25 @@ import (
 	account "goblin/gateway/memory"
 )
 
-// A body may have to be given up just when the last of it has come.
-func TestABodyIsServedOrRefused(t *testing.T) {
+func TestABodyIsServedWhenThereIsRoomForIt(t *testing.T) {
 	const size = 4 << 20
-	a := account.New(size * 3 / 2)
-	defer a.Close()
-	h := newScript()
-	h.handle = func(x *downstream.Exchange) { x.Reply([]byte(`{"served":true}`)) }
-	c := newSite(t, downstream.HTTPOptions{Options: downstream.Options{Handler: h, Memory: a}})
-	id := c.open()
 	large := `{"x":"` + strings.Repeat("x", size) + `"}`
-	for range 20 {
-		res := c.do("POST", id, request("1", "any", large))
-		text := body(t, res)
-		if res.StatusCode == 503 {
-			require.Contains(t, text, `"code":-32603`)
-			continue
-		}
-		require.Equal(t, 200, res.StatusCode)
-		require.Contains(t, text, `{"served":true}`)
+	for name, test := range map[string]struct{ limit, status int }{
+		"room": {size * 6, 200}, "none": {size / 2, 503},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newScript()
+			h.handle = func(x *downstream.Exchange) { x.Reply([]byte(`{"served":true}`)) }
+			c := newSite(t, downstream.HTTPOptions{Options: downstream.Options{Handler: h, Memory: account.New(int64(test.limit))}})
+			id := c.open()
+			for range 5 {
+				res := c.do("POST", id, request("1", "any", large))
+				text := body(t, res)
+				require.Equal(t, test.status, res.StatusCode, text)
+				require.Contains(t, text, map[int]string{200: `{"served":true}`, 503: `"code":-32603`}[test.status])
+				require.Equal(t, 200, c.do("POST", id, request("2", "any", "{}")).StatusCode, "small ones always are")
+			}
+		})
 	}
 }
 
@@ -44,9 +44,8 @@ func TestAnswersThatAreNotReadAreBoundedTogether(t *testing.T) {
 		for name, stateless := range map[string]bool{" to sessions": false, " to sessions that end": false, " to stateless clients": true} {
 			t.Run(accept+name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					const size, limit = 1 << 20, 4 << 20
+					const size, limit = 1 << 20, 8 << 20
 					a := account.New(limit)
-					defer a.Close()
 					c, l, stop := serve(t, downstream.HTTPOptions{Options: downstream.Options{Memory: a}})
 					defer stop()
 					conns := make([]net.Conn, 10)
@@ -90,22 +89,23 @@ func TestAnswersThatAreNotReadAreBoundedTogether(t *testing.T) {
 
 // Sessions without a stream leave what waits for one to all others' cost.
 func TestWhatWaitsForStreamsIsBoundedTogether(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const sessions, limit = 20, 4 << 20
-		a := account.New(limit)
-		defer a.Close()
-		c, _, stop := serve(t, downstream.HTTPOptions{Options: downstream.Options{Memory: a}})
-		defer stop()
-		pad := []byte(`{"x":"` + strings.Repeat("x", 1<<10) + `"}`)
-		for range sessions {
-			c.open()
-			s := <-c.h.opened
-			for i := range 900 {
-				s.Merge(number(i), "notifications/x", pad)
-			}
-			synctest.Wait()
+	const sessions, each, limit = 20, 900, 8 << 20
+	a := account.New(limit)
+	c := newSite(t, downstream.HTTPOptions{Options: downstream.Options{Memory: a}})
+	pad := []byte(`{"x":"` + strings.Repeat("x", 1<<10) + `"}`)
+	var all []*downstream.Session
+	kept := uint64(0)
+	for range sessions {
+		c.open()
+		s := <-c.h.opened
+		for i := range each {
+			s.Merge(number(i), "notifications/x", pad)
 		}
-		require.LessOrEqual(t, c.http.Sessions(), limit/(900<<10))
-		require.GreaterOrEqual(t, c.http.Sessions(), 1)
-	})
+		kept += each - s.Dropped()
+		all = append(all, s)
+	}
+	require.LessOrEqual(t, kept, uint64(limit+sessions*account.Free)>>10)
+	require.GreaterOrEqual(t, kept, uint64(limit>>11))
+	require.Zero(t, all[0].Dropped(), "who comes first has all")
+	require.Less(t, all[sessions-1].Dropped(), uint64(each), "who comes last has something")
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/memory"
 	"goblin/registry/members"
 	"goblin/registry/rawjson"
 )
@@ -35,7 +36,7 @@ var (
 	errParked      = errors.New("answered by a demand for input")
 	errParkOusted  = errors.New("the client did not come back before there was no room for its call any more")
 	errParkExpired = errors.New("the client did not come back with what was asked for")
-	// ErrNoRoom: too many calls of the session wait for their client.
+	// ErrNoRoom: too many calls of the session wait for their client, or too large ones.
 	ErrNoRoom = errors.New("too many calls wait for their client")
 )
 
@@ -61,6 +62,8 @@ type parked struct {
 	token     []byte // the progress token of at, nil for none
 	ticket    ticket // by which the client comes back
 	place     place  // guarded by lot.mu
+	bytes     int64  // what it takes while its client is away; guarded by lot.mu
+	room      memory.Claim
 	timer     *time.Timer
 }
 
@@ -306,7 +309,9 @@ func (p *parked) conclude(size int) *Exchange {
 	present, back := p.present, p.back
 	p.mu.Unlock()
 	if !present {
-		p.lot.grow(p, size)
+		if !p.lot.grow(p, size) {
+			p.leave(errParkOusted)
+		}
 		select {
 		case <-back:
 		case <-p.x.ctx.Done():

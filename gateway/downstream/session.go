@@ -44,6 +44,7 @@ type Session struct {
 	ctx       context.Context
 	cancel    context.CancelCauseFunc
 	base      carrier // session-wide stream
+	share     *share
 	calls     jsonrpc.Pending[struct{}]
 	idle      chan struct{}  // closed when no exchange runs and none may begin
 	away      sync.WaitGroup // handlers of requests that are, or were, parked
@@ -63,7 +64,6 @@ type Session struct {
 	inFlight    map[string]*Exchange
 	turns       map[string]chan struct{} // of the last request of each order
 	running     int                      // Handle calls, also of exchanges already cancelled
-	holding     holding
 	seq         uint64
 	initialized bool
 	isReady     bool
@@ -100,6 +100,7 @@ func newSession(ctx context.Context, opt *Options, transport string) *Session {
 		since:     time.Now(),
 		transport: transport,
 		opt:       opt,
+		share:     newShare(opt.Memory),
 		inFlight:  make(map[string]*Exchange),
 		ready:     make(chan struct{}),
 		stopping:  make(chan struct{}),

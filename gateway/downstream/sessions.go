@@ -3,15 +3,12 @@ package downstream
 import (
 	"sync"
 	"time"
-
-	"goblin/gateway/memory"
 )
 
 // sessions is the table of HTTP sessions. It knows which are in use, so that
 // neither idleness nor eviction ends one that somebody waits for.
 type sessions struct {
-	limit   int
-	account *memory.Account
+	limit int
 
 	mu  sync.Mutex
 	all map[string]*hub // by key
@@ -113,7 +110,7 @@ func (t *sessions) retire(b *hub) {
 
 func (t *sessions) leave(b *hub) {
 	if b.over && b.uses == 0 {
-		t.account.Leave(b)
+		b.share.Leave()
 	}
 }
 

@@ -42,9 +42,10 @@ type feed struct {
 	ended bool
 }
 
-func newFeed() *feed {
+func newFeed(of *share) *feed {
 	f := &feed{}
 	f.out = jsonrpc.NewOutbox(f)
+	f.out.Bound(of.Party)
 	return f
 }
 
@@ -146,11 +147,11 @@ func (f *feed) write(p []byte) error { return writePieces(f.w, f.rc, p, f.gone.L
 
 // writePieces writes p, renewing the deadline for each piece, and tells wrote
 // how much is done. Whoever ends it early makes cut true before the deadline is
-// moved, which may just be renewed.
+// moved, which may just be renewed. Both functions may be nil.
 func writePieces(w http.ResponseWriter, rc *http.ResponseController, p []byte, cut func() bool, wrote func(n int)) error {
 	for len(p) > 0 {
 		renewWrite(rc)
-		if cut() {
+		if cut != nil && cut() {
 			stopWriting(rc) // for what was written, but not sent yet
 			return memory.ErrFull
 		}
@@ -164,6 +165,11 @@ func writePieces(w http.ResponseWriter, rc *http.ResponseController, p []byte, c
 		p = p[n:]
 	}
 	return nil
+}
+
+// stopWriting ends a blocked write.
+func stopWriting(rc *http.ResponseController) {
+	rc.SetWriteDeadline(time.Unix(1, 0)) //nolint:errcheck // not every writer can
 }
 
 var _ jsonrpc.Sink = (*feed)(nil)

@@ -27,12 +27,12 @@ type wire struct {
 
 func (w *wire) send(frame []byte) {
 	w.out.Send(frame)
-	w.check(len(frame))
+	w.check()
 }
 
 func (w *wire) chat(server, key string, frame []byte) jsonrpc.Mark {
 	m := w.out.Chat(server, key, frame)
-	w.check(len(frame))
+	w.check()
 	return m
 }
 
@@ -51,7 +51,7 @@ func (w *wire) answer(frame []byte, _ int, burst *jsonrpc.Burst, after []jsonrpc
 	default:
 		w.out.Send(frame)
 	}
-	w.check(len(frame))
+	w.check()
 }
 
 // answerParts is answer for a frame in parts.
@@ -66,11 +66,7 @@ func (w *wire) answerParts(frame [][]byte, of *jsonrpc.Buffer, burst *jsonrpc.Bu
 	default:
 		w.out.SendParts(frame, of)
 	}
-	size := 0
-	for _, p := range frame {
-		size += len(p)
-	}
-	w.check(size)
+	w.check()
 }
 
 func (w *wire) abandon()                    {}
@@ -78,17 +74,17 @@ func (w *wire) unsent() int64               { return w.out.Unsent() }
 func (w *wire) waiting(server string) int64 { return w.out.Waiting(server) }
 
 // check gives the client up when too much waits, and starts to watch for
-// progress when anything does. sent is how much was put in the queue.
-func (w *wire) check(sent int) {
+// progress when anything does.
+func (w *wire) check() {
 	n := w.out.Unsent()
-	if n == 0 {
+	switch {
+	case n == 0:
 		return
-	}
-	if n >= memory.Free {
-		w.s.opt.Memory.Grow(int64(sent))
-	}
-	if n > overflowFactor*w.s.opt.Limits.Unsent {
+	case n > overflowFactor*w.s.opt.Limits.Unsent:
 		w.s.Close(ErrOverflow)
+		return
+	case n > memory.Free && w.out.Crowded():
+		w.s.crowd(n)
 		return
 	}
 	if w.armed.Load() {
@@ -114,7 +110,7 @@ func (w *wire) watch() {
 		w.s.Close(ErrStalled)
 		return
 	}
-	w.check(0)
+	w.check()
 }
 
 func (w *wire) disarm() {
@@ -150,10 +146,7 @@ func ServeStream(ctx context.Context, o Options, transport string, r io.Reader, 
 	}()
 	s.guard("opened", func() { s.opt.Handler.Opened(s) })
 	in := jsonrpc.NewReader(r, s.opt.Limits.Frame).Checking(s.opt.Limits.Depth)
-	in.Watch(s.opt.Memory.Grow)
-	holder := &streamHolder{s, in, out}
-	s.opt.Memory.Join(holder)
-	defer s.opt.Memory.Leave(holder)
+	in.Bound(s.share.Party, func() { s.Close(ErrSilent) })
 	heard := make(chan error, 1)
 	go func() { heard <- s.read(in, out) }()
 
@@ -225,7 +218,7 @@ func (s *Session) drain(out *wire, written <-chan struct{}) {
 	case <-s.ctx.Done():
 	}
 	cause := context.Cause(s.ctx)
-	if errors.Is(cause, ErrOverflow) || errors.Is(cause, ErrCrowded) || errors.Is(cause, ErrStalled) || errors.Is(cause, errDrained) {
+	if errors.Is(cause, ErrOverflow) || errors.Is(cause, ErrCrowded) || errors.Is(cause, ErrStalled) || errors.Is(cause, ErrSilent) || errors.Is(cause, errDrained) {
 		return
 	}
 	// Closed by the handler: a client that reads still gets what is queued.
@@ -329,7 +322,7 @@ func (s *Session) receive(frame []byte, parse func([]byte) (jsonrpc.Message, err
 		modern, fault := s.statelessRequest(&m)
 		var x *Exchange
 		if fault == nil {
-			x, fault = s.begin(&m, modern, out, nil)
+			x, fault = s.begin(&m, modern, out, s.share, nil)
 		}
 		switch {
 		case fault != nil:

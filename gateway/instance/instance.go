@@ -275,7 +275,6 @@ func (i *Instance) Run(outer context.Context) error {
 	i.serving.Wait()
 	stopServers()
 	backends.Wait()
-	i.memory.Close()
 	if i.listener != nil {
 		if err := i.listener.Close(); err != nil {
 			i.o.Logger.Warn("Lock not given back", "err", err)

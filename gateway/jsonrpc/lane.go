@@ -69,7 +69,7 @@ func (o *Outbox) Chat(name, key string, frame []byte) Mark {
 
 func (o *Outbox) chat(name, key string, frame []byte) Mark {
 	if at, ok := o.keys[laneKey{name, key}]; ok {
-		o.unsent.Add(int64(len(frame) - len(o.queue[at])))
+		o.countLocked(int64(len(frame) - len(o.queue[at])))
 		o.queue[at] = frame
 		return Mark{}
 	}
@@ -84,7 +84,7 @@ func (o *Outbox) chat(name, key string, frame []byte) Mark {
 		grown := int64(len(frame) - len(*old))
 		*old = frame
 		l.bytes += grown
-		o.unsent.Add(grown)
+		o.countLocked(grown)
 		return Mark{l, n}
 	}
 	n := l.first + uint64(len(l.queue))
@@ -102,7 +102,7 @@ func (o *Outbox) chat(name, key string, frame []byte) Mark {
 func (o *Outbox) put(l *lane, frame []byte) {
 	l.queue = append(l.queue, frame)
 	l.bytes += int64(len(frame))
-	o.unsent.Add(int64(len(frame)))
+	o.countLocked(int64(len(frame)))
 	o.poke()
 }
 

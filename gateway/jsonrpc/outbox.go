@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"goblin/gateway/memory"
 )
 
 // Sink writes frames to a peer. WriteFrames may block; it is called by one
@@ -46,6 +48,8 @@ type Outbox struct {
 	writing bool              // a write is under way, so order forbids another
 	since   time.Time         // when the write under way began or last made progress
 	err     error             // why nothing more is written
+	claim   memory.Claim      // of unsent
+	crowded bool              // there was no room for all that
 	closing bool              // no more frames are taken; Run ends when the queue is empty
 	wake    chan struct{}     // capacity one
 }
@@ -171,7 +175,7 @@ func (o *Outbox) hold(frame []byte) {
 	if o.err == nil && !o.closing {
 		o.inOrder()
 		o.queue = append(o.queue, frame)
-		o.unsent.Add(int64(len(frame)))
+		o.countLocked(int64(len(frame)))
 	}
 }
 
@@ -206,7 +210,7 @@ func (o *Outbox) attempt(all []byte) {
 		o.fail(err)
 		return
 	}
-	o.unsent.Add(-int64(n))
+	o.countLocked(-int64(n))
 	done := 0
 	for done < len(o.queue) && n >= len(o.queue[done]) {
 		n -= len(o.queue[done])
@@ -222,7 +226,7 @@ func (o *Outbox) attempt(all []byte) {
 
 func (o *Outbox) push(frame []byte) {
 	o.queue = append(o.queue, frame)
-	o.unsent.Add(int64(len(frame)))
+	o.countLocked(int64(len(frame)))
 	o.poke()
 }
 
@@ -239,9 +243,23 @@ func (o *Outbox) fail(err error) {
 	}
 	o.queue, o.keys, o.lanes = nil, nil, nil
 	o.held = nil // a write may still be under way
-	o.unsent.Store(0)
+	o.countLocked(-o.unsent.Load())
 	o.poke()
 }
+
+// Bound counts what waits for p; see [Outbox.Crowded]. It is called before the first
+// frame.
+func (o *Outbox) Bound(p *memory.Party) { o.claim.Of(p) }
+
+// Crowded reports whether more waits than there is room for. The owner then closes
+// the Outbox.
+func (o *Outbox) Crowded() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.crowded
+}
+
+func (o *Outbox) countLocked(n int64) { o.crowded = !o.claim.Resize(o.unsent.Add(n)) }
 
 // Unsent is how many bytes wait to be written.
 func (o *Outbox) Unsent() int64 { return o.unsent.Load() }
@@ -263,7 +281,7 @@ func (o *Outbox) progress(n int) {
 	defer o.mu.Unlock()
 	o.since = time.Now()
 	if o.err == nil {
-		o.unsent.Add(-int64(n))
+		o.countLocked(-int64(n))
 		o.written += int64(n)
 	}
 }
@@ -333,9 +351,9 @@ func (o *Outbox) Run() error {
 			left += int64(len(f))
 			batch[i] = nil
 		}
-		o.unsent.Add(-left)
+		o.countLocked(-left)
 		if o.err != nil {
-			o.unsent.Store(0)
+			o.countLocked(-o.unsent.Load())
 		}
 		if err != nil {
 			o.fail(err)

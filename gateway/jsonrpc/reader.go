@@ -6,12 +6,12 @@ import (
 	"io"
 	"sync"
 
+	"goblin/gateway/memory"
 	"goblin/registry/rawjson"
 )
 
-// TooLong is the error for a frame over the limit, which was read to its end and
-// thrown away, so that reading can go on; or for one for which there was no room,
-// see [Reader.Shed].
+// TooLong is the error for a frame over the limit, or for which there was no room:
+// see [Reader.Bound]. It is thrown away, and reading can go on.
 type TooLong struct {
 	Prefix []byte // its first bytes, enough to find the id
 	Limit  int64
@@ -53,6 +53,7 @@ type Reader struct {
 	from, to int   // what was read ahead
 	err      error // of r, told when what came before it has been read
 	part     unfinished
+	skipping bool // what is read next is the rest of a frame that was thrown away
 
 	checks bool          // of Checking
 	depth  int           // of Checking
@@ -87,7 +88,7 @@ func (r *Reader) Buffered() int { return r.to - r.from }
 // Ready reports whether a whole line that is not blank was read ahead: Read need
 // not wait for the peer.
 func (r *Reader) Ready() bool {
-	for rest := r.buf[r.from:r.to]; ; {
+	for rest := r.buf[r.from:r.to]; !r.skipping; {
 		n := bytes.IndexByte(rest, '\n')
 		if n < 0 {
 			return false
@@ -97,6 +98,7 @@ func (r *Reader) Ready() bool {
 		}
 		rest = rest[n+1:]
 	}
+	return false
 }
 
 // Read returns the next frame that is not blank, without its line break, in
@@ -138,17 +140,21 @@ func (r *Reader) line() ([]byte, error) {
 			r.part.clear()
 		}
 	}()
+	if r.skipping {
+		if err := r.skip(); err != nil {
+			return nil, err
+		}
+	}
 	looked := r.from
 	for {
 		if n := bytes.IndexByte(r.buf[looked:r.to], '\n'); n >= 0 {
 			return r.take(before, looked+n+1)
 		}
 		if r.from == 0 && r.to == len(r.buf) {
-			if before += len(r.buf); !r.keep(before == len(r.buf)) {
-				return nil, r.skip(nil)
-			}
-			if int64(before) > r.limit {
-				return nil, r.skip(r.lost())
+			before += len(r.buf)
+			room := r.keep(before == len(r.buf))
+			if r.skipping = !room || int64(before) > r.limit; r.skipping {
+				return nil, r.lost(room)
 			}
 		}
 		n, err := r.fill()
@@ -164,23 +170,21 @@ func (r *Reader) line() ([]byte, error) {
 }
 
 // keep gives what buf is full of to part, and checks what is in one piece there:
-// it is the first of a line or goes on with one. It reports false when the line
-// was thrown away.
+// it is the first of a line or goes on with one. It reports whether there was room.
 func (r *Reader) keep(first bool) bool {
-	next, line, kept := r.part.add(r.buf)
+	next, line, room := r.part.add(r.buf)
 	r.buf, r.to = next, 0
-	if kept && r.checks {
+	if r.checks {
 		if first {
 			r.check = rawjson.Check{Depth: r.depth}
 			r.check.Mark()
 		}
 		r.check.More(line)
 	}
-	return kept
+	return room
 }
 
-// take returns what ends at a place of buf, in memory of its own; nil when it was
-// thrown away.
+// take returns what ends at a place of buf, in memory of its own.
 func (r *Reader) take(before, end int) ([]byte, error) {
 	last := r.buf[r.from:end]
 	r.from = end
@@ -191,7 +195,7 @@ func (r *Reader) take(before, end int) ([]byte, error) {
 		return bytes.Clone(last), nil
 	}
 	if int64(before+len(last)) > r.limit {
-		return nil, r.lost()
+		return nil, r.lost(true)
 	}
 	r.large, r.buffer = r.part.finish(last)
 	return r.large, nil
@@ -227,23 +231,22 @@ func (r *Reader) tooLong(start []byte) error {
 	return &TooLong{Prefix: bytes.Clone(start[:min(len(start), maxPrefix)]), Limit: r.limit}
 }
 
-// lost is tooLong for what is in part; nil if that was thrown away, since whoever
-// did so has told of it.
-func (r *Reader) lost() error {
-	start, ok := r.part.discard()
-	if !ok {
-		return nil
+// lost is the error for what is in part, which is thrown away.
+func (r *Reader) lost(room bool) error {
+	e := &TooLong{Prefix: r.part.start(), Limit: r.limit}
+	if !room {
+		e.Cause = memory.ErrFull
 	}
-	return r.tooLong(start)
+	return e
 }
 
-// skip reads to the end of a frame that is thrown away, and returns long.
-func (r *Reader) skip(long error) error {
-	r.part.clear()
+// skip reads to the end of a frame that was thrown away.
+func (r *Reader) skip() error {
 	for {
 		if n := bytes.IndexByte(r.buf[r.from:r.to], '\n'); n >= 0 {
 			r.from += n + 1
-			return long
+			r.skipping = false
+			return nil
 		}
 		r.from, r.to = 0, 0
 		if _, err := r.fill(); err != nil {

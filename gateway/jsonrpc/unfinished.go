@@ -3,7 +3,8 @@ package jsonrpc
 import (
 	"bytes"
 	"slices"
-	"sync"
+	"sync/atomic"
+	"time"
 
 	"goblin/gateway/memory"
 )
@@ -11,18 +12,20 @@ import (
 // maxPrefix is how much is kept of a frame that was thrown away.
 const maxPrefix = 4096
 
-// unfinished is what has been read of a frame that is longer than a chunk. While
-// its reader waits for more, others may look at it and throw it away.
+// unfinished is the part read so far of a frame that is longer than a chunk. It
+// belongs to the goroutine that reads, but for its timer.
 type unfinished struct {
-	grow  func(n int64) // is told what more is held; may be nil
-	usual int           // how long frames were of late
+	usual int // how long frames were of late
 
-	mu     sync.Mutex
 	line   []byte // its beginning, and if it stays as small as most do, all of it
 	buffer *Buffer
 	chunks []*chunk // what follows
-	joined int64    // bytes of the whole frame, once it is put together from them
-	shed   bool     // the frame was thrown away
+
+	claim   memory.Claim // of all that
+	stalled func()
+	late    *time.Timer // nil before the first frame
+	last    atomic.Int64
+	account *memory.Account
 }
 
 // A frame is expected to be as long as those before it and slack bytes. Up to
@@ -34,84 +37,57 @@ const (
 	maxLine = 1<<20 + 64<<10
 )
 
-// Watch makes grow hear how many bytes more of an unfinished frame are held. It is
-// called from the goroutine that reads, before the first Read.
-func (r *Reader) Watch(grow func(n int64)) { r.part.grow = grow }
+// stallTimeout is how long a peer may be silent in the middle of a frame when there
+// is little room for others.
+const stallTimeout = time.Minute
 
-// Held is how many bytes of an unfinished frame are held beyond what is read at
-// once. It may be called from any goroutine.
-func (r *Reader) Held() int64 { return r.part.held() }
+// Bound counts unfinished frames for p: one for which there is no room is thrown
+// away. stalled is called when the peer has not gone on with a frame for a minute,
+// and others are short of room. Bound is called before the first Read.
+func (r *Reader) Bound(p *memory.Party, stalled func()) {
+	r.part.claim.Of(p)
+	r.part.account, r.part.stalled = p.Account(), stalled
+}
 
-// Shed throws the unfinished frame away, which Read then skips, and returns how many
-// bytes that were and what to tell whoever waits for it; nil when there is none, or
-// it has arrived meanwhile. It may be called from any goroutine.
-func (r *Reader) Shed() (int64, *TooLong) {
-	n, start := r.part.throwAway()
-	if n == 0 {
-		return 0, nil
+// overdue ends a peer that makes no progress, when that matters to others.
+func (u *unfinished) overdue() {
+	silent := time.Since(time.UnixMilli(u.last.Load()))
+	switch {
+	case !u.claim.Counts():
+	case silent >= stallTimeout && u.account.Short():
+		u.stalled()
+	default:
+		u.late.Reset(max(stallTimeout-silent, time.Second))
 	}
-	return n, &TooLong{Prefix: start, Limit: r.limit, Cause: memory.ErrFull}
 }
 
-func (u *unfinished) held() int64 {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.size() + u.joined
-}
-
-// size is what is held of parts. The lock is held.
+// size is how many bytes are held.
 func (u *unfinished) size() int64 {
 	return int64(cap(u.line)) + int64(len(u.chunks))*int64(len(chunk{}))
 }
 
-func (u *unfinished) throwAway() (n int64, start []byte) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.line == nil || u.joined > 0 {
-		return 0, nil
-	}
-	n = u.size()
-	start, u.shed = slices.Clone(u.line[:maxPrefix]), true
-	// The reader may be looking at it: it is left to the collector.
-	u.line, u.buffer = nil, nil
-	u.drop()
-	return n, start
-}
-
-// drop gives the chunks back. The lock is held.
-func (u *unfinished) drop() {
-	for _, c := range u.chunks {
-		chunks.Put(c)
-	}
-	u.chunks = nil
-}
-
 // add keeps what fills a chunk and returns one to go on with. line is the
-// beginning of the frame so far; not kept when it has been thrown away.
-func (u *unfinished) add(c *chunk) (next *chunk, line []byte, kept bool) {
-	u.mu.Lock()
-	if u.shed {
-		u.mu.Unlock()
-		return c, nil, false
-	}
-	before := u.size()
+// beginning of the frame so far; there may be no room for more of it.
+func (u *unfinished) add(c *chunk) (next *chunk, line []byte, room bool) {
 	if next = c; len(u.chunks) > 0 || !u.append(c[:]) {
 		u.chunks = append(u.chunks, c)
 		next = chunks.Get().(*chunk)
 	}
-	line, before = u.line, u.size()-before
-	u.mu.Unlock()
-	u.grown(before)
-	return next, line, true
-}
-
-func (u *unfinished) grown(n int64) {
-	if u.grow != nil && n > 0 {
-		u.grow(n)
+	begun := u.claim.Counts()
+	room = u.claim.Resize(u.size())
+	if u.account != nil {
+		u.last.Store(time.Now().UnixMilli())
+		switch {
+		case u.late == nil:
+			u.late = time.AfterFunc(stallTimeout, u.overdue)
+		case !begun:
+			u.late.Reset(stallTimeout)
+		}
 	}
+	return next, u.line, room
 }
 
-// append puts more into line, unless that became too long. The lock is held.
+// append puts more into line, unless that became too long.
 func (u *unfinished) append(more []byte) bool {
 	need := len(u.line) + len(more)
 	if need > maxLine {
@@ -132,15 +108,9 @@ func (u *unfinished) append(more []byte) bool {
 }
 
 // finish is the whole frame, with its last part, and its memory, nil where that is
-// of no use for others; nil when it has been thrown away.
+// of no use for others.
 func (u *unfinished) finish(last []byte) ([]byte, *Buffer) {
-	u.mu.Lock()
-	if u.shed {
-		u.mu.Unlock()
-		return nil, nil
-	}
 	if len(u.chunks) == 0 && u.append(last) {
-		defer u.mu.Unlock()
 		return u.release()
 	}
 	parts := make([][]byte, 0, len(u.chunks)+2)
@@ -148,14 +118,11 @@ func (u *unfinished) finish(last []byte) ([]byte, *Buffer) {
 	for _, c := range u.chunks {
 		parts = append(parts, c[:])
 	}
-	u.joined = int64(len(u.line)) + int64(len(u.chunks))*int64(len(chunk{})) + int64(len(last))
 	u.usual = maxLine
-	u.mu.Unlock()
-	u.grown(u.joined)
 	return bytes.Join(append(parts, last), nil), nil
 }
 
-// release hands line over. The lock is held.
+// release hands line over.
 func (u *unfinished) release() ([]byte, *Buffer) {
 	line, buffer := u.line, u.buffer
 	u.line, u.buffer = nil, nil
@@ -168,29 +135,15 @@ func (u *unfinished) release() ([]byte, *Buffer) {
 	return line, buffer
 }
 
-// discard drops a frame that is too long and returns its first bytes; not ok when
-// it was thrown away before.
-func (u *unfinished) discard() (start []byte, ok bool) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.shed {
-		return nil, false
-	}
-	start = slices.Clone(u.line[:maxPrefix])
-	u.reset()
-	return start, true
-}
+// start is a copy of the frame's first bytes.
+func (u *unfinished) start() []byte { return slices.Clone(u.line[:maxPrefix]) }
 
 // clear makes ready for the next frame.
 func (u *unfinished) clear() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.reset()
-}
-
-// reset forgets the frame. The lock is held.
-func (u *unfinished) reset() {
-	u.drop()
+	for _, c := range u.chunks {
+		chunks.Put(c)
+	}
 	u.buffer.Release()
-	u.line, u.buffer, u.joined, u.shed = nil, nil, 0, false
+	u.line, u.buffer, u.chunks = nil, nil, nil
+	u.claim.Resize(0)
 }

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -12,113 +14,110 @@ import (
 	"goblin/gateway/memory"
 )
 
-func TestUnfinishedFrameCanBeThrownAway(t *testing.T) {
-	for range 2 { // memory that frames of other tests left to be used again is larger
-		runtime.GC()
-	}
-	in, peer := io.Pipe()
-	r := jsonrpc.NewReader(in, 4<<20)
-	grown := make(chan int64, 100)
-	r.Watch(func(n int64) { grown <- n })
-	frames := make(chan []byte)
-	go func() {
-		defer close(frames)
-		for {
+func TestFrameForWhichThereIsNoRoomIsThrownAway(t *testing.T) {
+	for name, size := range map[string]int{"of one piece": 300 << 10, "in chunks": 3 << 20} {
+		t.Run(name, func(t *testing.T) {
+			large := `{"jsonrpc":"2.0","id":7,"method":"m","params":{"x":"` + strings.Repeat("x", size) + `"}}` + "\n"
+			a := memory.New(int64(size) / 2)
+			r := jsonrpc.NewReader(strings.NewReader(large+large+`{"id":1}`+"\n"+large), 4<<20)
+			r.Bound(a.Party(), nil)
+			lost := func() {
+				_, err := r.Read()
+				var long *jsonrpc.TooLong
+				require.ErrorAs(t, err, &long)
+				require.ErrorIs(t, err, memory.ErrFull)
+				require.Equal(t, "7", string(long.ID()))
+				require.False(t, long.IsResponse())
+				require.False(t, r.Ready(), "its rest is not read")
+			}
+			lost()
+			lost()
 			frame, err := r.Read()
-			if err != nil {
-				return
-			}
-			frames <- frame
-		}
-	}()
-	write := func(s string) {
-		_, err := io.WriteString(peer, s)
-		require.NoError(t, err)
-	}
-	text := strings.Repeat("x", 300<<10)
-	large := `{"jsonrpc":"2.0","id":7,"method":"m","params":{"x":"` + text + `"}}`
-
-	write(`{"id":1}` + "\n")
-	<-frames
-	n, lost := r.Shed()
-	require.Zero(t, n)
-	require.Nil(t, lost, "nothing is unfinished")
-
-	write(large[:200<<10])
-	sum := <-grown
-	require.GreaterOrEqual(t, sum, int64(192<<10), "all that was read, and room for more")
-	require.Less(t, sum, int64(512<<10))
-	require.Equal(t, sum, r.Held())
-	n, lost = r.Shed()
-	require.Equal(t, sum, n)
-	require.Equal(t, "7", string(lost.ID()))
-	require.False(t, lost.IsResponse())
-	require.ErrorIs(t, lost, memory.ErrFull)
-	require.Zero(t, r.Held())
-	n, _ = r.Shed()
-	require.Zero(t, n, "once")
-
-	// Its end is skipped, at once or in parts, and the next frames are whole.
-	write(large[200<<10:] + "\n" + large + "\n" + `{"id":2}` + "\n")
-	require.Equal(t, large, string(<-frames))
-	require.Equal(t, `{"id":2}`, string(<-frames))
-	require.Zero(t, r.Held())
-	require.NoError(t, peer.Close())
-	_, more := <-frames
-	require.False(t, more)
-}
-
-func TestFrameThatWasThrownAwayJustBeforeItsEnd(t *testing.T) {
-	in, peer := io.Pipe()
-	r := jsonrpc.NewReader(in, 4<<20)
-	grown := make(chan int64, 100)
-	r.Watch(func(n int64) { grown <- n })
-	frames := make(chan []byte, 1)
-	go func() {
-		frame, err := r.Read()
-		if err == nil {
-			frames <- frame
-		}
-	}()
-	_, err := io.WriteString(peer, strings.Repeat("x", 100<<10))
-	require.NoError(t, err)
-	<-grown
-	n, _ := r.Shed()
-	require.NotZero(t, n)
-	_, err = io.WriteString(peer, "x\n{}\n")
-	require.NoError(t, err)
-	require.Equal(t, "{}", string(<-frames))
-}
-
-// Whoever waits for a frame is told once that it is lost, also when it turns out to
-// be too long besides.
-func TestFrameThatWasThrownAwayAndIsTooLong(t *testing.T) {
-	for rest, text := range map[string]string{
-		"less than a chunk": strings.Repeat("x", 10<<10), "chunks": strings.Repeat("x", 300<<10),
-	} {
-		t.Run(rest, func(t *testing.T) {
-			in, peer := io.Pipe()
-			r := jsonrpc.NewReader(in, 132<<10)
-			type read struct {
-				frame []byte
-				err   error
-			}
-			reads := make(chan read, 10)
-			go func() {
-				frame, err := r.Read()
-				reads <- read{frame, err}
-			}()
-			for _, part := range []string{strings.Repeat("x", 128<<10), "x"} { // when the second is read, the first is held
-				_, err := io.WriteString(peer, part)
-				require.NoError(t, err)
-			}
-			_, lost := r.Shed()
-			require.NotNil(t, lost)
-			_, err := io.WriteString(peer, text+"\n{}\n")
 			require.NoError(t, err)
-			got := <-reads
-			require.NoError(t, got.err)
-			require.Equal(t, "{}", string(got.frame))
+			require.Equal(t, `{"id":1}`, string(frame))
+			lost()
+			_, err = r.Read()
+			require.ErrorIs(t, err, io.EOF)
+			require.True(t, a.Party().Room(size/8), "nothing is held any more")
 		})
 	}
 }
+
+func TestWholeFramesGiveTheirRoomBack(t *testing.T) {
+	for range 2 { // memory that frames of other tests left to be used again is larger
+		runtime.GC()
+	}
+	a := memory.New(8 << 20)
+	large := strings.Repeat("x", 500<<10) + "\n"
+	r := jsonrpc.NewReader(strings.NewReader(strings.Repeat(large, 20)), 4<<20)
+	r.Bound(a.Party(), nil)
+	for range 20 {
+		frame, err := r.Read()
+		require.NoError(t, err)
+		require.Len(t, frame, 500<<10)
+		require.True(t, a.Party().Room(2<<20))
+	}
+}
+
+func TestPeerThatStopsInTheMiddleOfAFrameIsGivenUpWhenOthersAreShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := memory.New(40 << 20)
+		in, peer := io.Pipe()
+		r := jsonrpc.NewReader(in, 4<<20)
+		given := 0
+		r.Bound(a.Party(), func() { given++; peer.Close() })
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = r.Read()
+		}()
+		part := strings.Repeat("x", 200<<10)
+		_, err := io.WriteString(peer, part)
+		require.NoError(t, err)
+		time.Sleep(time.Hour)
+		require.Zero(t, given, "nobody is short of room")
+
+		var others [4]memory.Claim
+		for i := range others {
+			others[i].Of(a.Party())
+			require.True(t, others[i].Resize(5<<20+1<<19))
+		}
+		_, err = io.WriteString(peer, part)
+		require.NoError(t, err)
+		time.Sleep(59 * time.Second)
+		require.Zero(t, given, "it goes on")
+		time.Sleep(2 * time.Second)
+		<-done
+		require.Equal(t, 1, given)
+		time.Sleep(time.Hour)
+		require.Equal(t, 1, given)
+	})
+}
+
+func TestQueueIsCrowdedWhenThereIsNoRoomForIt(t *testing.T) {
+	a := memory.New(4 << 20)
+	o := jsonrpc.NewOutbox(sink(func([][]byte) error { return nil }))
+	o.Bound(a.Party())
+	frame := []byte(strings.Repeat("x", 200<<10) + "\n")
+	for range 5 {
+		require.False(t, o.Crowded())
+		o.Send(frame)
+	}
+	o.Send(frame)
+	require.True(t, o.Crowded(), "no more than is left")
+	require.True(t, a.Party().Room(700<<10), "others have their share")
+	go o.Finish()
+	require.NoError(t, o.Run())
+	require.False(t, o.Crowded())
+	require.True(t, a.Party().Room(1<<20))
+
+	o = jsonrpc.NewOutbox(sink(func([][]byte) error { return nil }))
+	o.Bound(a.Party())
+	o.Send(frame)
+	o.Close(io.EOF)
+	require.True(t, a.Party().Room(1<<20))
+}
+
+type sink func(frames [][]byte) error
+
+func (f sink) WriteFrames(frames [][]byte) error { return f(frames) }

@@ -2,69 +2,45 @@
 // hold, so that many of them cannot do what the limits keep a single one from
 // doing.
 //
-// It owns the rule: an [Account] knows who holds something ([Holder]) and has
-// one bound for them all. Whoever makes the process hold a large thing says how
-// much it grows; when as much has grown as there was room, the Account asks
-// everybody what is held now. If that is over the bound, those who hold most give
-// something up, the largest first, until it is not. Who holds no more than an equal
-// share of the bound gives up nothing, so the small never notice the large. What a
-// Holder gives up, and whom it tells, is its own: a frame that is not whole yet,
-// requests in flight, or a client that does not read.
+// It owns the rule: an [Account] has a bound, and each [Party], a client or server,
+// may hold a third of what it leaves. So one alone gets a quarter of the bound, n
+// that take all they can get 1/(n+3) each, and there is room for whoever comes next.
+// What there is no room for is refused, and its owner tells whom that concerns;
+// nothing is taken away from those who hold something already. A [Claim] is what one
+// thing takes: an unfinished message, a queue, a body.
 //
-// Nothing is asked of traffic that is small: things up to [Free] bytes need not be
-// told. They are counted when somebody looks.
+// Things of up to [Free] bytes are not counted. Counted are messages, not what Go
+// needs besides: garbage that is not yet collected is as much again at worst, unless
+// GOMEMLIMIT is set.
 //
-// Counted are messages, not what Go needs besides: garbage that is not yet
-// collected is as much again at worst, unless GOMEMLIMIT is set.
-//
-// All methods may be called from any goroutine and never block. Holders are asked
-// by a goroutine of the Account, which Close waits for.
+// It knows nothing of messages. All methods may be called from any goroutine, with
+// any locks held, and never block.
 package memory
 
 import (
-	"cmp"
 	"errors"
 	"math"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"sync/atomic"
 )
 
-// Free is how large a thing may be, in bytes, that its holder need not tell of.
+// Free is how large a thing may be, in bytes, without being counted.
 const Free = 64 << 10
 
-// ErrFull is why something was given up.
-var ErrFull = errors.New("too many bytes are held for all clients and servers together, and most of them for this one")
+// ErrFull is why something was refused.
+var ErrFull = errors.New("too many bytes are held for all clients and servers together")
 
-// Holder is who holds something for one client or server.
-type Holder interface {
-	// Held is how many bytes that is now. What was given up does not count, even
-	// if it is not gone yet.
-	Held() int64
-	// Shed gives up need bytes, or more if they hang together, and returns how
-	// many. It must not block. It may be called after the Holder has left.
-	Shed(need int64) int64
-}
-
-// Account is the bound of all holders. A nil Account bounds nothing.
+// Account is the bound of all parties. A nil Account bounds nothing.
 type Account struct {
 	limit int64
-	room  atomic.Int64 // what may grow before the next look
-	work  sync.WaitGroup
 
-	mu      sync.Mutex
-	holders map[Holder]struct{}
-	looking bool
-	closed  bool
+	mu   sync.Mutex
+	held int64
 }
 
 // New returns an Account of so many bytes; see [Limit].
-func New(limit int64) *Account {
-	a := &Account{limit: limit, holders: make(map[Holder]struct{})}
-	a.room.Store(limit)
-	return a
-}
+func New(limit int64) *Account { return &Account{limit: limit} }
 
 const (
 	minLimit  = 16 << 20
@@ -84,105 +60,100 @@ func Limit(frame int64) int64 {
 	return limit
 }
 
-// Close waits until nobody is asked any more. Later growth is not looked at.
-func (a *Account) Close() {
+// Short reports whether more than half of the bound is taken: then it is time to
+// give up what makes no progress.
+func (a *Account) Short() bool {
 	if a == nil {
-		return
-	}
-	a.mu.Lock()
-	a.closed = true
-	a.mu.Unlock()
-	a.work.Wait()
-}
-
-// Join makes h one of those who are asked. Who has joined already stays.
-func (a *Account) Join(h Holder) {
-	if a == nil {
-		return
+		return false
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.holders[h] = struct{}{}
+	return a.held > a.limit/2
 }
 
-// Leave undoes Join.
-func (a *Account) Leave(h Holder) {
+// Party is a client or server, or a request that counts for itself. A nil Party may
+// hold anything.
+type Party struct {
+	of *Account
+
+	// Guarded by of.mu.
+	held int64
+	left bool
+}
+
+// Party returns a new one.
+func (a *Account) Party() *Party {
 	if a == nil {
+		return nil
+	}
+	return &Party{of: a}
+}
+
+// Account returns what the party shares with all others; nil for a nil Party.
+func (p *Party) Account() *Account {
+	if p == nil {
+		return nil
+	}
+	return p.of
+}
+
+// Room reports whether the party may hold n bytes more just now.
+func (p *Party) Room(n int) bool {
+	if p == nil || n <= Free {
+		return true
+	}
+	p.of.mu.Lock()
+	defer p.of.mu.Unlock()
+	return p.roomLocked(int64(n))
+}
+
+func (p *Party) roomLocked(n int64) bool { return p.held+n <= (p.of.limit-p.of.held-n)/3 }
+
+// Leave gives back all that the party holds. Its claims count nothing any more.
+func (p *Party) Leave() {
+	if p == nil {
 		return
 	}
+	p.of.mu.Lock()
+	defer p.of.mu.Unlock()
+	p.of.held -= p.held
+	p.held, p.left = 0, true
+}
+
+// Claim is what one thing of a party takes. The zero Claim counts nothing.
+type Claim struct {
+	of   *Party
+	held atomic.Int64 // changed under of.of.mu
+}
+
+// Of makes the claim, which is zero, the party's.
+func (c *Claim) Of(p *Party) { c.of = p }
+
+// Counts reports whether the thing takes anything that is counted.
+func (c *Claim) Counts() bool { return c.held.Load() > 0 }
+
+// Resize makes n bytes what the thing takes. It reports false, and changes nothing,
+// when there is no room for as much.
+func (c *Claim) Resize(n int64) bool {
+	if n <= Free {
+		n = 0
+	}
+	if c.of == nil || n == c.held.Load() {
+		return true
+	}
+	a := c.of.of
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.holders, h)
-}
-
-// Grow says that n bytes more are held. It may be called with locks held that
-// Holders need.
-func (a *Account) Grow(n int64) {
-	if a == nil || a.room.Add(-n) > 0 {
-		return
+	more := n - c.held.Load()
+	switch {
+	case c.of.left:
+		c.held.Store(0)
+		return true
+	case more > 0 && !c.of.roomLocked(more):
+		return false
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.looking || a.closed {
-		return
-	}
-	a.looking = true
-	a.work.Go(a.look)
-}
-
-// share of the bound that may grow before the next look, however little room
-// there is: looking is not free.
-const share = 16
-
-// look makes room until what is held is within the bound.
-func (a *Account) look() {
-	for {
-		before := a.room.Load()
-		held := a.relieve()
-		// What has grown meanwhile may have been counted or not.
-		a.room.Add(max(a.limit-held, a.limit/share) - before)
-		a.mu.Lock()
-		// Asked with the lock held, as who grows does: either sees the other.
-		a.looking = a.room.Load() <= 0 && !a.closed
-		again := a.looking
-		a.mu.Unlock()
-		if !again {
-			return
-		}
-	}
-}
-
-// amount is what one holder holds.
-type amount struct {
-	Holder
-	bytes int64
-}
-
-// relieve asks everybody, and the largest to give up what is over the bound. It
-// returns what is held then.
-func (a *Account) relieve() int64 {
-	a.mu.Lock()
-	all := make([]amount, 0, len(a.holders))
-	for h := range a.holders {
-		all = append(all, amount{Holder: h})
-	}
-	a.mu.Unlock()
-	held, many := int64(0), int64(0)
-	for i := range all {
-		if all[i].bytes = all[i].Held(); all[i].bytes > 0 {
-			held += all[i].bytes
-			many++
-		}
-	}
-	if held <= a.limit {
-		return held
-	}
-	slices.SortFunc(all, func(x, y amount) int { return cmp.Compare(y.bytes, x.bytes) })
-	for _, h := range all {
-		if held <= a.limit || h.bytes <= a.limit/many {
-			break
-		}
-		held -= h.Shed(held - a.limit)
-	}
-	return held
+	c.held.Store(n)
+	c.of.held += more
+	a.held += more
+	return true
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/memory"
 )
 
 // event is one event of a text/event-stream
@@ -30,10 +31,11 @@ type events struct {
 	started bool
 }
 
-// newEvents reads from r. drop ends a blocked read when there is no room for the
-// event.
-func newEvents(r io.Reader, limit int64, of *room, drop func()) *events {
-	return &events{r: bufio.NewReaderSize(r, chunk), limit: limit, lease: lease{of: of, drop: drop}}
+// newEvents reads from r for a server.
+func newEvents(r io.Reader, limit int64, of *memory.Party) *events {
+	e := &events{r: bufio.NewReaderSize(r, chunk), limit: limit}
+	e.lease.claim.Of(of)
+	return e
 }
 
 // chunk is how much is read at a time, and how long the parts of an event of

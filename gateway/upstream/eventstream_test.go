@@ -11,10 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/memory"
 )
 
 func readEvents(r io.Reader, limit int64) (got []event, ev *events, err error) {
-	ev = newEvents(r, limit, &room{limit: minRoom}, nil)
+	ev = newEvents(r, limit, nil)
 	for {
 		e, err := ev.next()
 		if err != nil {
@@ -82,26 +83,27 @@ func TestEventsAreBounded(t *testing.T) {
 
 func TestEventsThatAreReadAtOnceShareTheirRoom(t *testing.T) {
 	t.Parallel()
-	shared := &room{limit: 3 << 20}
+	a := memory.New(12 << 20)
+	shared := a.Party()
 	half := io.MultiReader(strings.NewReader("data: "), io.LimitReader(endless{}, 2<<20), strings.NewReader("\n\n"))
 	r, w := io.Pipe()
 	ended := make(chan error)
 	go func() {
-		_, err := newEvents(r, 4<<20, shared, nil).next()
+		_, err := newEvents(r, 4<<20, shared).next()
 		ended <- err
 	}()
 	_, err := io.Copy(w, io.MultiReader(strings.NewReader("data: "), io.LimitReader(endless{}, 2<<20)))
 	require.NoError(t, err)
-	_, err = newEvents(half, 4<<20, shared, nil).next()
-	require.ErrorIs(t, err, errCrowded)
+	_, err = newEvents(half, 4<<20, shared).next()
+	require.ErrorIs(t, err, memory.ErrFull)
 
 	// What has ended takes no room any more.
 	require.NoError(t, w.Close())
 	require.ErrorIs(t, <-ended, io.EOF)
-	require.Zero(t, shared.used.Load())
+	require.True(t, shared.Room(3<<20))
 	for range 2 {
 		again := io.MultiReader(strings.NewReader("data: "), io.LimitReader(endless{}, 2<<20), strings.NewReader("\n\n"))
-		ev, err := newEvents(again, 4<<20, shared, nil).next()
+		ev, err := newEvents(again, 4<<20, shared).next()
 		require.NoError(t, err)
 		require.Len(t, ev.data, 2<<20)
 	}
@@ -111,7 +113,7 @@ func TestEventsOfManyShortLinesTakeWhatTheyHold(t *testing.T) {
 	t.Parallel()
 	in := strings.Repeat("data:\n", 1<<20)
 	const limit = 2 << 20 // for a million line breaks
-	ev, err := newEvents(strings.NewReader(in+"\n"), limit, &room{limit: limit}, nil).next()
+	ev, err := newEvents(strings.NewReader(in+"\n"), limit, nil).next()
 	require.NoError(t, err)
 	require.Len(t, ev.data, 1<<20-1)
 }

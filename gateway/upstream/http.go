@@ -104,19 +104,15 @@ func (h *streamable) exchange(ctx context.Context, cancel context.CancelFunc, c 
 	if v := resp.Header.Get(headerSession); v != "" && c.opening {
 		h.session.Store(&v)
 	}
-	drop := func() {
-		h.failCall(id, h.srv.failure(BadReply, "no room for its answer: "+memory.ErrFull.Error(), memory.ErrFull))
-		cancel()
-	}
 	switch kind := contentType(resp); {
 	case resp.StatusCode >= 300:
 		h.failCall(id, h.refusal(c, resp, id))
 	case kind == "text/event-stream":
-		h.follow(ctx, cancel, drop, c, id, resp)
+		h.follow(ctx, cancel, c, id, resp)
 	case resp.StatusCode == http.StatusAccepted || resp.StatusCode == http.StatusNoContent:
 		h.failCall(id, h.srv.failure(BadReply, "accepted a request without answering it", nil))
 	case kind == "application/json" || kind == "":
-		h.whole(ctx, drop, c, id, resp)
+		h.whole(ctx, c, id, resp)
 	default:
 		h.failCall(id, h.srv.failure(BadReply, fmt.Sprintf("answered with %s instead of JSON", h.srv.quote(kind, 60)), nil))
 	}
@@ -142,17 +138,16 @@ func (h *streamable) open(id int64) bool {
 	return open
 }
 
-// whole takes an answer that is one JSON body. drop ends the call when there is no
-// room for it.
-func (h *streamable) whole(ctx context.Context, drop func(), c *Call, id int64, resp *http.Response) {
-	body, err := h.readBody(resp, drop)
+// whole takes an answer that is one JSON body.
+func (h *streamable) whole(ctx context.Context, c *Call, id int64, resp *http.Response) {
+	body, err := h.readBody(resp)
 	var long *jsonrpc.TooLong
 	switch {
 	case errors.As(err, &long):
 		h.failCall(id, h.srv.failure(BadReply, "sent an answer that is too large: "+long.Error(), long))
 		return
-	case noRoom(err):
-		h.failCall(id, h.srv.failure(BadReply, err.Error(), err))
+	case errors.Is(err, memory.ErrFull):
+		h.failCall(id, h.srv.failure(BadReply, noRoom, err))
 		return
 	case err != nil:
 		if ctx.Err() == nil {
@@ -234,13 +229,13 @@ func (h *streamable) settle() {
 }
 
 // follow takes an answer that is a stream, and takes the stream up again when
-// it ends too early. drop is as in whole.
-func (h *streamable) follow(ctx context.Context, cancel context.CancelFunc, drop func(), c *Call, id int64, resp *http.Response) {
+// it ends too early.
+func (h *streamable) follow(ctx context.Context, cancel context.CancelFunc, c *Call, id int64, resp *http.Response) {
 	body := resp.Body
 	lastID, retry := "", time.Duration(0)
 	answered := false
 	for tries := 0; ; tries++ {
-		ev := newEvents(body, h.srv.opt.Limits.Frame, &h.srv.room, drop)
+		ev := newEvents(body, h.srv.opt.Limits.Frame, h.srv.party)
 		ev.lastID, ev.retry = lastID, retry
 		err := h.events(ctx, ev, func(data []byte) {
 			tries = 0
@@ -258,8 +253,8 @@ func (h *streamable) follow(ctx context.Context, cancel context.CancelFunc, drop
 		case errors.As(err, &long):
 			h.failCall(id, h.srv.failure(BadReply, "sent an event that is too large: "+long.Error(), long))
 			return
-		case noRoom(err):
-			h.failCall(id, h.srv.failure(BadReply, err.Error(), err))
+		case errors.Is(err, memory.ErrFull):
+			h.failCall(id, h.srv.failure(BadReply, noRoom, err))
 			return
 		case ev.lastID == "" || tries >= maxResumes || c.modern: // 2026-07-28 resumes nothing
 			h.failCall(id, h.srv.failure(ConnectionError, "the stream ended before the answer", err))
@@ -363,7 +358,7 @@ func (h *streamable) hear(resp *http.Response, lastID string) *events {
 	h.hears.Store(true)
 	defer h.hears.Store(false)
 	defer func() { _ = resp.Body.Close() }()
-	ev := newEvents(resp.Body, h.srv.opt.Limits.Frame, &h.srv.room, func() { _ = resp.Body.Close() })
+	ev := newEvents(resp.Body, h.srv.opt.Limits.Frame, h.srv.party)
 	ev.lastID = lastID
 	err := h.events(h.ctx, ev, func(data []byte) { h.handle(h.ctx, nil, data) })
 	var long *jsonrpc.TooLong

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/memory"
 	"goblin/registry/members"
 	"goblin/registry/rawjson"
 )
@@ -407,6 +406,14 @@ func (l *link) tooLong(e *jsonrpc.TooLong) {
 	}
 }
 
+// lost says why an answer was thrown away.
+func lost(e *jsonrpc.TooLong) string {
+	if e.Cause != nil {
+		return "its answer was lost: " + e.Error()
+	}
+	return "sent an answer that is too large: " + e.Error()
+}
+
 // serve works on a request of the backend.
 func (l *link) serve(ctx context.Context, c *Call, m *jsonrpc.Message) {
 	if l.info.Load().Era == Modern {
@@ -428,9 +435,11 @@ func (l *link) serve(ctx context.Context, c *Call, m *jsonrpc.Message) {
 		return
 	}
 	size := len(m.Params) + len(m.ID)
-	if !l.carry(size) {
+	release, room := l.srv.keep(size)
+	if !room || !l.carry(size) {
+		release()
 		<-l.slots
-		l.wire.send(jsonrpc.Errorf(jsonrpc.CodeInternal, "too large requests at a time; at most %d MiB together", maxAskingBytes>>20).Frame(m.ID))
+		l.wire.send(jsonrpc.Errorf(jsonrpc.CodeInternal, "too large requests at a time; at most %d MiB together, if there is room", maxAskingBytes>>20).Frame(m.ID))
 		return
 	}
 	key := jsonrpc.IDString(m.ID)
@@ -441,9 +450,9 @@ func (l *link) serve(ctx context.Context, c *Call, m *jsonrpc.Message) {
 		l.asking[key] = cancel
 	}
 	l.mu.Unlock()
-	held := l.srv.room.keep(size, func() { cancel(memory.ErrFull) })
-	l.spawnHolding(held, func() {
+	if !l.spawn(func() {
 		defer func() {
+			release()
 			l.carry(-size)
 			<-l.slots
 		}()
@@ -462,7 +471,9 @@ func (l *link) serve(ctx context.Context, c *Call, m *jsonrpc.Message) {
 		default:
 			l.wire.answer(jsonrpc.Result(m.ID, result))
 		}
-	})
+	}) {
+		release()
+	}
 }
 
 // carry counts what the requests of the backend weigh; it reports false, and

@@ -130,11 +130,13 @@ func (r *remote) do(ctx context.Context, method string, frame []byte, accept, la
 	if lastID != "" {
 		req.Header.Set("Last-Event-ID", lastID)
 	}
-	sent := r.srv.room.keep(len(frame), cancel)
-	resp, err := r.client.Do(req)
-	if sent.Release() && err != nil {
-		err = memory.ErrFull
+	release, ok := r.srv.keep(len(frame))
+	if !ok {
+		cancel()
+		return nil, memory.ErrFull
 	}
+	resp, err := r.client.Do(req)
+	release()
 	if err != nil {
 		cancel()
 		return nil, scrub(err)
@@ -269,12 +271,12 @@ func (r *remote) statusFailure(resp *http.Response) error {
 	return r.srv.failure(ConnectionError, fmt.Sprintf("HTTP status %d %s", code, http.StatusText(code)), errStatus(code))
 }
 
-// readBody reads a body up to limits.frame, as far as there is room. drop ends a
-// blocked read when there is none any more.
-func (r *remote) readBody(resp *http.Response, drop func()) ([]byte, error) {
+// readBody reads a body up to limits.frame, as far as there is room.
+func (r *remote) readBody(resp *http.Response) ([]byte, error) {
 	limit := r.srv.opt.Limits.Frame
 	var buf bytes.Buffer
-	room := lease{of: &r.srv.room, drop: drop}
+	var room lease
+	room.claim.Of(r.srv.party)
 	defer room.end()
 	var body io.Reader = leased{resp.Body, &room}
 	if n := resp.ContentLength; n > 0 && n <= limit {

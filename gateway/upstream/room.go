@@ -1,76 +1,41 @@
 package upstream
 
 import (
-	"errors"
 	"io"
-	"sync/atomic"
 
 	"goblin/gateway/memory"
 )
 
-// room bounds what the unfinished answers of one server over HTTP take
-// together. A process sends one after another; these come side by side, each
-// up to limits.frame.
-type room struct {
-	limit int64 // bytes
-	used  atomic.Int64
-	// large are the server's large things: unfinished answers over HTTP, requests
-	// on their way to it, and what it asks for.
-	large   memory.Stock
-	account *memory.Account // of all servers and clients
+// keep counts a large thing of n bytes until release, which may be called more than
+// once; not ok when there is no room for it.
+func (s *Server) keep(n int) (release func(), ok bool) {
+	c := new(memory.Claim)
+	c.Of(s.party)
+	return func() { c.Resize(0) }, c.Resize(int64(n))
 }
 
-// minRoom is enough for as many answers as there are calls by default, of 1 MB
-// each.
-const minRoom = 256 << 20
+const noRoom = "no room for its answer: too many bytes are held for all clients and servers together"
 
-var errCrowded = errors.New("the unfinished answers of the server are too large together (256 MiB, or twice limits.frame)")
-
-// keep counts a large thing of n bytes until Release. drop is called if there is
-// no room for it beside others' any more. Small ones are not counted.
-func (r *room) keep(n int, drop func()) *memory.Piece {
-	if n <= memory.Free {
-		return nil
-	}
-	p := r.large.Add(int64(n), drop)
-	r.account.Grow(int64(n))
-	return p
-}
-
-// lease is what one answer takes of a room.
+// lease is what one answer over HTTP takes while it is read. A process sends one
+// after another; these come side by side, each up to limits.frame.
 type lease struct {
-	of    *room
-	drop  func() // ends the reading of the answer when there is no room for it
+	claim memory.Claim
 	held  int64
-	piece *memory.Piece // once it is large
 }
 
-// take asks for n bytes more; errCrowded or memory.ErrFull when there are not so
-// many.
+// take asks for n bytes more; memory.ErrFull when there are not so many.
 func (l *lease) take(n int) error {
-	if l.of.used.Add(int64(n)) > l.of.limit {
-		l.of.used.Add(-int64(n))
-		return errCrowded
+	if !l.claim.Resize(l.held + int64(n)) {
+		return memory.ErrFull
 	}
 	l.held += int64(n)
-	switch {
-	case l.piece != nil:
-		if !l.piece.Grow(int64(n)) {
-			return memory.ErrFull
-		}
-		l.of.account.Grow(int64(n))
-	case l.held > memory.Free:
-		l.piece = l.of.keep(int(l.held), l.drop)
-	}
 	return nil
 }
 
 // end gives back what was taken.
 func (l *lease) end() {
-	l.of.used.Add(-l.held)
 	l.held = 0
-	l.piece.Release()
-	l.piece = nil
+	l.claim.Resize(0)
 }
 
 // leased is a body that takes room as it is read.
@@ -86,6 +51,3 @@ func (r leased) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
-
-// noRoom reports whether an error says that there was no room for an answer.
-func noRoom(err error) bool { return errors.Is(err, errCrowded) || errors.Is(err, memory.ErrFull) }

@@ -111,7 +111,7 @@ type Server struct {
 	log   *slog.Logger
 	tune  tuning
 	slots *slots
-	room  room // of all its connections over HTTP
+	party *memory.Party
 
 	// legacy notes that the last connection was opened in that era, so that
 	// the next attempt begins with it.
@@ -203,7 +203,7 @@ func NewServer(cfg config.Server, o Options) *Server {
 		twins:     make(map[string]*unit),
 	}
 	s.tune.lists = max(o.Limits.Frame, minLists)
-	s.room.limit, s.room.account = max(2*o.Limits.Frame, minRoom), o.Memory
+	s.party = o.Memory.Party()
 	s.state = registry.ServerState{Transport: string(cfg.Type)}
 	return s
 }

@@ -117,7 +117,7 @@ func (t tapped) RoundTrip(req *http.Request) (*http.Response, error) {
 	body := resp.Body
 	if !c.spawn(func() {
 		defer func() { _ = body.Close() }()
-		_ = w.CloseWithError(c.listen(newEvents(body, c.srv.opt.Limits.Frame, &c.srv.room, func() { _ = body.Close() }), w))
+		_ = w.CloseWithError(c.listen(newEvents(body, c.srv.opt.Limits.Frame, c.srv.party), w))
 	}) {
 		_ = body.Close()
 		return nil, jsonrpc.ErrClosed

@@ -126,6 +126,7 @@ func (c *stdio) start() error {
 	c.stdin, c.stdout, c.stderr = own[0], own[1], own[2]
 	c.pid = c.cmd.Process.Pid
 	c.out = jsonrpc.NewStream(c.stdin)
+	c.out.Bound(c.srv.party)
 	c.loops.Add(3)
 	go func() {
 		defer c.loops.Done()
@@ -177,7 +178,9 @@ func (c *stdio) read() {
 	src := &jsonrpc.Source{Reader: c.stdout}
 	r := jsonrpc.NewReader(src, c.srv.opt.Limits.Frame).Checking(c.srv.opt.Limits.Depth)
 	check := r.Parse
-	defer c.account(r)()
+	r.Bound(c.srv.party, func() {
+		c.fail(c.srv.failure(ConnectionError, "the process stopped in the middle of a message", nil))
+	})
 	defer c.burst.Flush()
 	for {
 		if !r.Ready() {
@@ -310,14 +313,14 @@ func (c *stdio) lastWords() string {
 
 func (c *stdio) request(call *Call, id int64, frame []byte) {
 	switch {
-	case len(frame) > memory.Free && c.out.Unsent()+int64(len(frame)) > maxUnsent+c.srv.opt.Limits.Frame:
+	case len(frame) > memory.Free && c.out.Unsent()+int64(len(frame)) > maxUnsent+c.srv.opt.Limits.Frame || !c.srv.party.Room(len(frame)):
 		// Whoever sends so much must not cost others the connection.
 		c.calls.Fail(id, c.srv.failure(ConnectionError, "does not take requests as fast as they come; send it again later", nil))
-		c.check(0)
+		c.check()
 	case call.Burst != nil:
 		rawjson.OneLine(frame[:len(frame)-1])
 		call.Burst.Send(c.out, frame)
-		c.check(len(frame))
+		c.check()
 	case c.calls.Len() > 1:
 		c.put(frame, c.out.Gather)
 	default:
@@ -337,18 +340,14 @@ func (c *stdio) send(frame []byte) { c.put(frame, c.out.Send) }
 func (c *stdio) put(frame []byte, send func([]byte)) {
 	rawjson.OneLine(frame[:len(frame)-1]) // a line is a message
 	send(frame)
-	c.check(len(frame))
+	c.check()
 }
 
-// check accounts for what waits, to which n bytes were added, and gives a child
-// up that does not read.
-func (c *stdio) check(n int) {
+// check gives a child up that does not read.
+func (c *stdio) check() {
 	unsent := c.out.Unsent()
 	if unsent == 0 {
 		return
-	}
-	if unsent >= memory.Free {
-		c.srv.opt.Memory.Grow(int64(n))
 	}
 	if unsent > maxUnsent+c.srv.opt.Limits.Frame || c.out.Stalled() > c.srv.tune.stall {
 		c.fail(c.srv.failure(ConnectionError, "the process does not read its stdin", nil))

@@ -52,8 +52,7 @@ func (b *backoffs) reset() {
 // is gone. It is called once.
 func (s *Server) Run(ctx context.Context) {
 	run, cancel := context.WithCancel(ctx)
-	s.opt.Memory.Join(&s.room.large)
-	defer s.opt.Memory.Leave(&s.room.large)
+	defer s.party.Leave()
 	s.mu.Lock()
 	s.running = run
 	if s.opt.Replaces && s.enabled {
