@@ -135,6 +135,8 @@ func (w *wire) disarm() {
 func ServeStream(ctx context.Context, o Options, transport string, r io.Reader, w io.Writer) error {
 	s := newSession(ctx, o.withDefaults(), transport)
 	out := &wire{s: s, out: jsonrpc.NewStream(w)}
+	out.out.Bound(s.share.Party)
+	defer s.share.Leave()
 	s.base = out
 
 	written := make(chan struct{})

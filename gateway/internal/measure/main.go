@@ -30,10 +30,23 @@ func run(out io.Writer, root string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%-32s %6s %6s\n", "package", "files", "lines")
-	for _, p := range all {
-		fmt.Fprintf(out, "%-32s %6d %6d\n", p.name, len(p.GoFiles), p.lines)
+	compiled, err := exports(root)
+	if err != nil {
+		return err
 	}
-	fmt.Fprintf(out, "%-32s %6s %6d (%+d against f5ece24, target %d)\n", "total", "", total, total-linesBefore, linesTarget)
+	const row = "%-34s %6d %6d %6d %7d\n"
+	fmt.Fprintf(out, "%-34s %6s %6s %6s %7s\n", "package", "files", "lines", "uses", "mutual")
+	for _, p := range all {
+		path := module + "/" + p.name
+		if p.name == "main" {
+			path = module
+		}
+		directions, mutual, err := uses(compiled, compiled[path])
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, row, p.name, len(p.GoFiles), p.lines, directions, mutual)
+	}
+	fmt.Fprintf(out, "%-34s %6s %6d (%+d against f5ece24, target %d)\n", "total", "", total, total-linesBefore, linesTarget)
 	return nil
 }

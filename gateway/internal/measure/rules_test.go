@@ -31,9 +31,15 @@ var rules = []row{
 	{"registry/rawjson", "", "a leaf"},
 	{"registry/urimatch", "", "a leaf"},
 
-	{"gateway", "gateway/config gateway/downstream gateway/jsonrpc gateway/memory gateway/metrics gateway/orphans gateway/pins gateway/upstream registry registry/members registry/rawjson", "joins clients and servers, and knows no host, command or screen"},
+	{"gateway", "gateway/ask gateway/call gateway/config gateway/downstream gateway/fleet gateway/journal gateway/jsonrpc gateway/memory gateway/metrics gateway/news gateway/orphans gateway/pins gateway/tasks gateway/upstream registry registry/members registry/rawjson", "joins clients and servers, and knows no host, command or screen"},
+	{"gateway/ask", "gateway/call gateway/config gateway/downstream gateway/journal gateway/jsonrpc gateway/upstream registry registry/rawjson", "puts questions to whoever can answer them, and knows no transport"},
+	{"gateway/call", "gateway/downstream gateway/journal gateway/jsonrpc gateway/upstream registry registry/members registry/rawjson", "one request at one server; who chose the server is no concern"},
+	{"gateway/fleet", "gateway/config gateway/downstream gateway/jsonrpc gateway/memory gateway/metrics gateway/orphans gateway/pins gateway/upstream registry registry/rawjson", "runs servers, and knows no request"},
+	{"gateway/journal", "gateway/config gateway/downstream gateway/jsonrpc gateway/metrics registry registry/rawjson", "records what others tell it"},
+	{"gateway/news", "gateway/call gateway/config gateway/downstream gateway/fleet gateway/journal gateway/jsonrpc gateway/metrics gateway/upstream registry registry/rawjson", "tells clients what happens unasked, and makes no request"},
+	{"gateway/tasks", "gateway/ask gateway/call gateway/config gateway/downstream gateway/fleet gateway/journal gateway/jsonrpc gateway/upstream registry registry/members registry/rawjson", "one feature of the protocol; calls and questions do not know it"},
 	{"gateway/upstream", "gateway/config gateway/filter gateway/jsonrpc gateway/memory gateway/orphans registry registry/members registry/rawjson", "knows servers, and no client"},
-	{"gateway/downstream", "gateway/jsonrpc gateway/memory registry/rawjson", "knows clients, and no server"},
+	{"gateway/downstream", "gateway/jsonrpc gateway/memory registry/members registry/rawjson", "knows clients, and no server"},
 	{"gateway/jsonrpc", "gateway/memory registry/rawjson", "frames, whatever they say"},
 	{"gateway/memory", "", "a leaf"},
 	{"gateway/metrics", "", "a leaf"},
@@ -45,11 +51,11 @@ var rules = []row{
 	{"gateway/display", "", "a leaf, and the only part of the gateway that screens may import"},
 	{"gateway/logs", "gateway/display", "log lines are shown in terminals"},
 	{"gateway/screen", "", "bytes of a terminal over a connection, whatever is drawn"},
-	{"gateway/control", "gateway gateway/host registry", "what can be asked of a gateway, by whomever; not how it is done"},
+	{"gateway/control", "gateway gateway/downstream gateway/host registry", "what can be asked of a gateway, by whomever; not how it is done"},
 	{"gateway/client", "gateway/jsonrpc registry/rawjson", "makes requests, for whomever"},
 	{"gateway/bridge", "gateway/jsonrpc registry/rawjson", "knows the messages of a session, not where hosts are"},
 	{"gateway/host", "gateway/jsonrpc gateway/logs", "knows where the host is, not what it serves"},
-	{"gateway/instance", "gateway gateway/client gateway/config gateway/control gateway/downstream gateway/filewatch gateway/host gateway/jsonrpc gateway/logs gateway/memory gateway/metrics gateway/orphans gateway/pins gateway/upstream registry registry/rawjson", "puts a gateway together"},
+	{"gateway/instance", "gateway gateway/client gateway/config gateway/control gateway/downstream gateway/filewatch gateway/fleet gateway/host gateway/jsonrpc gateway/logs gateway/memory gateway/metrics gateway/orphans gateway/pins gateway/upstream registry registry/rawjson", "puts a gateway together"},
 	{"gateway/process", "gateway/bridge gateway/cli gateway/config gateway/host gateway/instance gateway/logs gateway/screen gateway/upstream", "the modes that serve run an instance"},
 	{"gateway/cli", "gateway/config gateway/display gateway/host gateway/logs gateway/pins", "what all commands and modes say alike; none of them"},
 	{"gateway/command", "gateway/cli gateway/client gateway/config gateway/control gateway/display gateway/host gateway/instance gateway/jsonrpc registry registry/rawjson", "commands look at a host, or run an instance"},
@@ -135,12 +141,12 @@ func under(name, above string) bool { return name == above || strings.HasPrefix(
 // may only shrink: give them their new number, or delete them once they are within.
 var (
 	bounds   = map[string]int{"gateway": 2_000, "tui": 3_500}
-	ratchets = map[string]int{"gateway": 7_551, "tui": 10_268, "gateway/upstream": 6_498}
+	ratchets = map[string]int{"tui": 10_268, "gateway/upstream": 6_383}
 )
 
 const (
 	maxLines          = 6_000
-	maxGatewayMethods = 150
+	maxGatewayMethods = 45
 )
 
 func TestPackagesAreSmallEnough(t *testing.T) {
