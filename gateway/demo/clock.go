@@ -76,12 +76,9 @@ func newClock(p *peer) backend {
 		server.WithResourceCompletionProvider(completions))
 	c.addResources(srv)
 	c.addTools(srv)
-	srv.AddPrompt(mcp.NewPrompt("find_meeting_time",
-		mcp.WithPromptTitle("Find a time to meet"),
-		mcp.WithPromptDescription("Asks for an hour that is civil in two places."),
-		mcp.WithPromptIcons(icon("🤝")),
-		mcp.WithArgument("here", mcp.ArgumentTitle("Your zone"), mcp.ArgumentDescription("e.g. Europe/Berlin"), mcp.RequiredArgument()),
-		mcp.WithArgument("there", mcp.ArgumentTitle("Their zone"), mcp.ArgumentDescription("e.g. Asia/Tokyo"), mcp.RequiredArgument()),
+	srv.AddPrompt(newPrompt("find_meeting_time", "Find a time to meet", "🤝", "Asks for an hour that is civil in two places.",
+		argument("here", "Your zone", "e.g. Europe/Berlin", mcp.RequiredArgument()),
+		argument("there", "Their zone", "e.g. Asia/Tokyo", mcp.RequiredArgument()),
 	), c.meetingPrompt)
 	return backend{srv: srv, exists: c.exists, background: c.tick}
 }
@@ -108,11 +105,8 @@ func (c *clock) addResources(srv *server.MCPServer) {
 			text, _ := json.MarshalIndent(zones, "", "  ") // strings always marshal
 			return string(text) + "\n"
 		})
-	srv.AddResourceTemplate(mcp.NewResourceTemplate(zoneTemplate, "zone",
-		mcp.WithTemplateTitle("The time in a zone"),
-		mcp.WithTemplateDescription("Date and time in a zone of the IANA database, e.g. Europe/Berlin, which a URI spells Europe%2FBerlin. Ticks every second."),
-		mcp.WithTemplateMIMEType("application/json"),
-		mcp.WithTemplateIcons(icon("🌍")),
+	srv.AddResourceTemplate(newTemplate(zoneTemplate, "zone", "The time in a zone", "🌍", "application/json",
+		"Date and time in a zone of the IANA database, e.g. Europe/Berlin, which a URI spells Europe%2FBerlin. Ticks every second.",
 	), func(_ context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
 		zone, loc, ok := zoneOf(req.Params.URI)
 		if !ok {
@@ -123,24 +117,16 @@ func (c *clock) addResources(srv *server.MCPServer) {
 }
 
 func (c *clock) addTools(srv *server.MCPServer) {
-	srv.AddTool(mcp.NewTool("time_in",
-		mcp.WithToolTitle("The time in a zone"),
-		mcp.WithDescription("Tells the time in a time zone, now or at a given moment."),
+	srv.AddTool(newTool("time_in", "The time in a zone", "🌍", reads|repeats,
+		"Tells the time in a time zone, now or at a given moment.",
 		mcp.WithString("zone", mcp.Required(), mcp.MaxLength(64), mcp.Description("Name in the IANA database, e.g. Europe/Berlin or UTC")),
 		mcp.WithString("at", mcp.MaxLength(40), mcp.Description("A moment in RFC 3339, e.g. 2026-07-01T12:00:00Z; now if left out")),
 		outputSchema[zoneTime](),
-		mcp.WithToolIcons(icon("🌍")),
-		mcp.WithReadOnlyHintAnnotation(true), mcp.WithDestructiveHintAnnotation(false),
-		mcp.WithIdempotentHintAnnotation(true), mcp.WithOpenWorldHintAnnotation(false),
 	), mcp.NewTypedToolHandler(c.timeIn))
-	srv.AddTool(mcp.NewTool("countdown",
-		mcp.WithToolTitle("Count down"),
-		mcp.WithDescription("Counts down to zero, reports progress at every step, and can be cancelled. Ten seconds unless told otherwise."),
+	srv.AddTool(newTool("countdown", "Count down", "🚀", reads|repeats,
+		"Counts down to zero, reports progress at every step, and can be cancelled. Ten seconds unless told otherwise.",
 		mcp.WithInteger("from", mcp.Min(1), mcp.Max(3600), mcp.DefaultNumber(10), mcp.Description("Where to start")),
 		mcp.WithInteger("interval_ms", mcp.Min(1), mcp.Max(60000), mcp.DefaultNumber(1000), mcp.Description("Milliseconds between two steps")),
-		mcp.WithToolIcons(icon("🚀")),
-		mcp.WithReadOnlyHintAnnotation(true), mcp.WithDestructiveHintAnnotation(false),
-		mcp.WithIdempotentHintAnnotation(true), mcp.WithOpenWorldHintAnnotation(false),
 	), c.countdown)
 }
 

@@ -107,6 +107,35 @@ func newServer(p *peer, name, title, description, instructions, emoji string, op
 	return srv
 }
 
+// What a tool does, for the hints of its annotations.
+const (
+	reads    = 1 << iota // and changes nothing
+	destroys             // what cannot be had back
+	repeats              // a second call changes nothing more
+)
+
+func newTool(name, title, emoji string, does int, description string, more ...mcp.ToolOption) mcp.Tool {
+	return mcp.NewTool(name, append(more,
+		mcp.WithToolTitle(title), mcp.WithDescription(description), mcp.WithToolIcons(icon(emoji)),
+		mcp.WithReadOnlyHintAnnotation(does&reads != 0), mcp.WithDestructiveHintAnnotation(does&destroys != 0),
+		mcp.WithIdempotentHintAnnotation(does&repeats != 0), mcp.WithOpenWorldHintAnnotation(false),
+	)...)
+}
+
+func newPrompt(name, title, emoji, description string, arguments ...mcp.PromptOption) mcp.Prompt {
+	return mcp.NewPrompt(name, append(arguments,
+		mcp.WithPromptTitle(title), mcp.WithPromptDescription(description), mcp.WithPromptIcons(icon(emoji)))...)
+}
+
+func argument(name, title, description string, more ...mcp.ArgumentOption) mcp.PromptOption {
+	return mcp.WithArgument(name, append(more, mcp.ArgumentTitle(title), mcp.ArgumentDescription(description))...)
+}
+
+func newTemplate(uri, name, title, emoji, mime, description string) mcp.ResourceTemplate {
+	return mcp.NewResourceTemplate(uri, name, mcp.WithTemplateTitle(title), mcp.WithTemplateDescription(description),
+		mcp.WithTemplateMIMEType(mime), mcp.WithTemplateIcons(icon(emoji)))
+}
+
 // errNoResource makes a read or a subscription fail with the code for unknown
 // resources; a handler's other errors are internal errors to mcp-go.
 func errNoResource(uri string) error {

@@ -189,11 +189,8 @@ func (l *library) addSpecials(add func(uri, name, title, mime string, size int, 
 }
 
 func (l *library) addTemplates(srv *server.MCPServer) {
-	srv.AddResourceTemplate(mcp.NewResourceTemplate(booksTemplate, "book",
-		mcp.WithTemplateTitle("A book"),
-		mcp.WithTemplateDescription("One book, e.g. library://books/ada-thornwick/the-amber-compass; completion knows authors and their titles"),
-		mcp.WithTemplateMIMEType("text/markdown"),
-		mcp.WithTemplateIcons(icon("📖")),
+	srv.AddResourceTemplate(newTemplate(booksTemplate, "book", "A book", "📖", "text/markdown",
+		"One book, e.g. library://books/ada-thornwick/the-amber-compass; completion knows authors and their titles",
 	), func(_ context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
 		// The exact URIs are listed; what comes here is spelled otherwise, or unknown.
 		path, err := url.PathUnescape(strings.TrimPrefix(req.Params.URI, "library://books/"))
@@ -203,11 +200,8 @@ func (l *library) addTemplates(srv *server.MCPServer) {
 		}
 		return textContents(req.Params.URI, "text/markdown", b.text()), nil
 	})
-	srv.AddResourceTemplate(mcp.NewResourceTemplate(searchTemplate, "search",
-		mcp.WithTemplateTitle("Search the catalog"),
-		mcp.WithTemplateDescription("Index cards of the books that match, e.g. library://search?q=mystery&limit=5; 20 unless told otherwise"),
-		mcp.WithTemplateMIMEType("application/json"),
-		mcp.WithTemplateIcons(icon("🔎")),
+	srv.AddResourceTemplate(newTemplate(searchTemplate, "search", "Search the catalog", "🔎", "application/json",
+		"Index cards of the books that match, e.g. library://search?q=mystery&limit=5; 20 unless told otherwise",
 	), func(_ context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
 		u, err := url.Parse(req.Params.URI)
 		if err != nil {
@@ -224,12 +218,9 @@ func (l *library) addTemplates(srv *server.MCPServer) {
 }
 
 func (l *library) addPrompts(srv *server.MCPServer) {
-	srv.AddPrompt(mcp.NewPrompt("recommend_book",
-		mcp.WithPromptTitle("Recommend a book"),
-		mcp.WithPromptDescription("Asks for three books for a mood."),
-		mcp.WithPromptIcons(icon("💡")),
-		mcp.WithArgument("mood", mcp.ArgumentTitle("Mood"), mcp.ArgumentDescription("How it should feel, e.g. cosy"), mcp.RequiredArgument()),
-		mcp.WithArgument("genre", mcp.ArgumentTitle("Genre"), mcp.ArgumentDescription("e.g. mystery; any if left out")),
+	srv.AddPrompt(newPrompt("recommend_book", "Recommend a book", "💡", "Asks for three books for a mood.",
+		argument("mood", "Mood", "How it should feel, e.g. cosy", mcp.RequiredArgument()),
+		argument("genre", "Genre", "e.g. mystery; any if left out"),
 	), func(_ context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		mood, genre := req.Params.Arguments["mood"], req.Params.Arguments["genre"]
 		if mood == "" {
@@ -241,12 +232,9 @@ func (l *library) addPrompts(srv *server.MCPServer) {
 			mcp.NewTextContent("I would like to read something "+want+". Recommend three of these books, one line each."),
 			embedded(uri, "application/json", toJSON(l.find(want, 10)))), nil
 	})
-	srv.AddPrompt(mcp.NewPrompt("discuss_book",
-		mcp.WithPromptTitle("Discuss a book"),
-		mcp.WithPromptDescription("Brings a book along as an embedded resource and asks for questions for a reading circle."),
-		mcp.WithPromptIcons(icon("💬")),
-		mcp.WithArgument("author", mcp.ArgumentTitle("Author"), mcp.ArgumentDescription("e.g. ada-thornwick"), mcp.RequiredArgument()),
-		mcp.WithArgument("title", mcp.ArgumentTitle("Title"), mcp.ArgumentDescription("e.g. the-amber-compass"), mcp.RequiredArgument()),
+	srv.AddPrompt(newPrompt("discuss_book", "Discuss a book", "💬", "Brings a book along as an embedded resource and asks for questions for a reading circle.",
+		argument("author", "Author", "e.g. ada-thornwick", mcp.RequiredArgument()),
+		argument("title", "Title", "e.g. the-amber-compass", mcp.RequiredArgument()),
 	), func(_ context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		path := req.Params.Arguments["author"] + "/" + req.Params.Arguments["title"]
 		b, ok := l.byPath[path]

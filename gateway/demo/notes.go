@@ -84,51 +84,31 @@ func (nb *notes) addTools(srv *server.MCPServer) {
 	slug := mcp.WithString("slug", mcp.Required(), mcp.MaxLength(100),
 		mcp.Description("Name of the note, the last part of its URI, e.g. welcome"))
 	text := mcp.WithString("text", mcp.Required(), mcp.MaxLength(maxNoteText), mcp.Description("The whole text of the note"))
-	srv.AddTool(mcp.NewTool("add_note",
-		mcp.WithToolTitle("Add a note"),
-		mcp.WithDescription("Adds a note and answers where to read it. The resource list changes."),
+	srv.AddTool(newTool("add_note", "Add a note", "➕", 0,
+		"Adds a note and answers where to read it. The resource list changes.",
 		mcp.WithString("title", mcp.Required(), mcp.MinLength(1), mcp.MaxLength(120), mcp.Description("A line that says what it is about")),
 		text,
 		mcp.WithString("format", mcp.Enum("text", "markdown", "json"), mcp.DefaultString("text"), mcp.Description("How the text is written")),
 		outputSchema[noteCard](),
-		mcp.WithToolIcons(icon("➕")),
-		mcp.WithReadOnlyHintAnnotation(false), mcp.WithDestructiveHintAnnotation(false),
-		mcp.WithIdempotentHintAnnotation(false), mcp.WithOpenWorldHintAnnotation(false),
 	), mcp.NewTypedToolHandler(nb.add))
-	srv.AddTool(mcp.NewTool("edit_note",
-		mcp.WithToolTitle("Edit a note"),
-		mcp.WithDescription("Replaces the text of a note. Whoever subscribed to it is told."),
+	srv.AddTool(newTool("edit_note", "Edit a note", "✏️", destroys|repeats,
+		"Replaces the text of a note. Whoever subscribed to it is told.",
 		slug, text,
 		outputSchema[noteCard](),
-		mcp.WithToolIcons(icon("✏️")),
-		mcp.WithReadOnlyHintAnnotation(false), mcp.WithDestructiveHintAnnotation(true),
-		mcp.WithIdempotentHintAnnotation(true), mcp.WithOpenWorldHintAnnotation(false),
 	), mcp.NewTypedToolHandler(nb.edit))
-	srv.AddTool(mcp.NewTool("remove_note",
-		mcp.WithToolTitle("Remove a note"),
-		mcp.WithDescription("Throws a note away. The resource list changes."),
+	srv.AddTool(newTool("remove_note", "Remove a note", "🗑️", destroys,
+		"Throws a note away. The resource list changes.",
 		slug,
-		mcp.WithToolIcons(icon("🗑️")),
-		mcp.WithReadOnlyHintAnnotation(false), mcp.WithDestructiveHintAnnotation(true),
-		mcp.WithIdempotentHintAnnotation(false), mcp.WithOpenWorldHintAnnotation(false),
 	), mcp.NewTypedToolHandler(nb.remove))
-	srv.AddTool(mcp.NewTool("search_notes",
-		mcp.WithToolTitle("Search the notes"),
-		mcp.WithDescription("Finds the notes whose title or text contains the words, in any case. No words: all notes."),
+	srv.AddTool(newTool("search_notes", "Search the notes", "🔎", reads|repeats,
+		"Finds the notes whose title or text contains the words, in any case. No words: all notes.",
 		mcp.WithString("query", mcp.MaxLength(200), mcp.Description("Words to look for, e.g. milk")),
 		outputSchema[noteHits](),
-		mcp.WithToolIcons(icon("🔎")),
-		mcp.WithReadOnlyHintAnnotation(true), mcp.WithDestructiveHintAnnotation(false),
-		mcp.WithIdempotentHintAnnotation(true), mcp.WithOpenWorldHintAnnotation(false),
 	), mcp.NewTypedToolHandler(nb.search))
 }
 
 func (nb *notes) addPrompts(srv *server.MCPServer) {
-	srv.AddPrompt(mcp.NewPrompt("summarize_notes",
-		mcp.WithPromptTitle("Summarize the notebook"),
-		mcp.WithPromptDescription("Asks for a short summary of all notes, which come along as embedded resources."),
-		mcp.WithPromptIcons(icon("🗒️")),
-	), func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+	srv.AddPrompt(newPrompt("summarize_notes", "Summarize the notebook", "🗒️", "Asks for a short summary of all notes, which come along as embedded resources."), func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		const most = 50 // a prompt is read by a model, not archived
 		contents := []mcp.Content{mcp.NewTextContent("Summarize these notes in five lines, the most pressing thing first.")}
 		for _, slug := range nb.slugs() {
@@ -138,12 +118,9 @@ func (nb *notes) addPrompts(srv *server.MCPServer) {
 		}
 		return promptResult("A summary of the notebook", contents...), nil
 	})
-	srv.AddPrompt(mcp.NewPrompt("improve_note",
-		mcp.WithPromptTitle("Improve a note"),
-		mcp.WithPromptDescription("Asks for a better version of one note."),
-		mcp.WithPromptIcons(icon("✨")),
-		mcp.WithArgument("slug", mcp.ArgumentTitle("Note"), mcp.ArgumentDescription("Which note"), mcp.RequiredArgument()),
-		mcp.WithArgument("tone", mcp.ArgumentTitle("Tone"), mcp.ArgumentDescription("How it should sound; friendly if left out")),
+	srv.AddPrompt(newPrompt("improve_note", "Improve a note", "✨", "Asks for a better version of one note.",
+		argument("slug", "Note", "Which note", mcp.RequiredArgument()),
+		argument("tone", "Tone", "How it should sound; friendly if left out"),
 	), func(_ context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		n, ok := nb.get(req.Params.Arguments["slug"])
 		if !ok {
