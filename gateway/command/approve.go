@@ -61,11 +61,7 @@ func (a *App) approver(ctx context.Context, server string) (Gateway, error) {
 	r, err := a.lookUp(ctx)
 	if err == nil {
 		if server != "" {
-			known := make([]string, len(r.status.Servers))
-			for i := range r.status.Servers {
-				known[i] = r.status.Servers[i].Name
-			}
-			err = knownServer(server, known)
+			err = knownServer(server, r.status.Servers)
 		}
 		return hosted{r.Remote}, err
 	}

@@ -252,10 +252,7 @@ func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request
 	if len(only) > 0 && len(down) == len(only) {
 		return cli.Fail(cli.CodeConnect, "%s %q: %s", r.kind.noun, r.name, strings.Join(why, "; "))
 	}
-	var known []string
-	for _, s := range status.Servers {
-		known = append(known, s.Name)
-	}
+	known := namesOf(status.Servers)
 	if r.server != "" && r.server != registry.Local && !slices.Contains(known, r.server) {
 		return cli.Fail(cli.CodeNotFound, "there is no server %q%s", r.server, cli.Meant(r.server, known, ""))
 	}

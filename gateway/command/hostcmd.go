@@ -300,8 +300,17 @@ func awaitEnd(ctx context.Context, pid int) error {
 	return nil
 }
 
+func namesOf(servers []control.Server) []string {
+	names := make([]string, len(servers))
+	for i := range servers {
+		names[i] = servers[i].Name
+	}
+	return names
+}
+
 // knownServer checks a server that the user named.
-func knownServer(name string, known []string) error {
+func knownServer(name string, servers []control.Server) error {
+	known := namesOf(servers)
 	if slices.Contains(known, name) {
 		return nil
 	}
@@ -327,11 +336,7 @@ server fail.`,
 			if err != nil {
 				return interrupted(ctx, err)
 			}
-			known := make([]string, len(r.status.Servers))
-			for i := range r.status.Servers {
-				known[i] = r.status.Servers[i].Name
-			}
-			if err := knownServer(name, known); err != nil {
+			if err := knownServer(name, r.status.Servers); err != nil {
 				return err
 			}
 			if err := r.Restart(ctx, name); err != nil {

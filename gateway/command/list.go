@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -192,10 +193,7 @@ func (a *App) printItems(list string, items []control.Entry) error {
 		t.header = []string{"NAME", "SERVER", "DESCRIPTION"}
 	}
 	for _, it := range items {
-		about := display.FirstLine(it.Description)
-		if about == "" {
-			about = display.FirstLine(it.Title)
-		}
+		about := cmp.Or(display.FirstLine(it.Description), display.FirstLine(it.Title))
 		bytes := ""
 		if it.Size != nil {
 			bytes = size(*it.Size)

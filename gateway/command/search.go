@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -133,10 +134,7 @@ func (a *App) printHits(q control.SearchQuery, answer control.SearchAnswer) erro
 		if q.Kind != "" {
 			kind = "" // said already
 		}
-		about := display.FirstLine(h.Description)
-		if about == "" {
-			about = display.FirstLine(h.Title)
-		}
+		about := cmp.Or(display.FirstLine(h.Description), display.FirstLine(h.Title))
 		server := h.Server
 		if h.OriginalURI != "" {
 			server = "" // the URI tells
