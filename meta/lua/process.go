@@ -123,10 +123,18 @@ func (p *process) end() {
 	})
 }
 
+// noMemory are the last words of a process that got no more memory. Where Go's
+// runtime does not expect that, it cannot start a thread, or faults: sigcode=1 is a
+// fault, not a signal that somebody sent.
+var noMemory = []string{
+	"out of memory", "cannot allocate memory", "stack exceeds", "stack overflow",
+	"failed to create new OS thread", "pthread_create failed", "sigcode=1 ",
+}
+
 // fate is the error of a script whose process ended without a word.
 func (p *process) fate(l Limits, err error) *Error {
 	words := strings.ToValidUTF8(string(p.words), "\uFFFD")
-	for _, sign := range []string{"out of memory", "cannot allocate memory", "stack exceeds", "stack overflow"} {
+	for _, sign := range noMemory {
 		if strings.Contains(words, sign) {
 			return wire.Large(l.Memory)
 		}

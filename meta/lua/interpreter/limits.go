@@ -22,23 +22,42 @@ const look = 3 * time.Millisecond
 // instruction whether it has ended: a *wire.Error is the cause.
 type stopper struct {
 	context.Context
-	stop   context.CancelCauseFunc // the first cause counts
+	cancel context.CancelCauseFunc
 	ended  <-chan struct{}
-	paused atomic.Bool
-	pause  sync.Mutex // locked while paused
+	busy   atomic.Bool // ended or paused
+	pause  sync.Mutex  // locked while paused
 }
 
 func newStopper() *stopper {
-	ctx, stop := context.WithCancelCause(context.Background())
-	return &stopper{Context: ctx, stop: stop, ended: ctx.Done()}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	return &stopper{Context: ctx, cancel: cancel, ended: ctx.Done()}
 }
 
-// Done is called before each instruction. It waits while the script is paused.
-func (s *stopper) Done() <-chan struct{} {
-	if s.paused.Load() {
-		s.pause.Lock()
-		s.pause.Unlock() //nolint:staticcheck // it only waits
+// stop ends the script; the first reason counts.
+func (s *stopper) stop(e *wire.Error) {
+	s.cancel(e)
+	s.busy.Store(true)
+}
+
+// paused makes the script wait before its next instruction while it does something.
+func (s *stopper) paused(do func()) {
+	s.pause.Lock()
+	defer s.pause.Unlock()
+	s.busy.Store(true)
+	do()
+	s.busy.Store(false)
+	if s.over() { // stop may have been just before
+		s.busy.Store(true)
 	}
+}
+
+// Done is called before each instruction, for which a nil channel costs least.
+func (s *stopper) Done() <-chan struct{} {
+	if !s.busy.Load() {
+		return nil
+	}
+	s.pause.Lock()
+	defer s.pause.Unlock()
 	return s.ended
 }
 
@@ -82,28 +101,23 @@ func memory() (n int64) {
 // watch looks at the memory until the script ends.
 func (r *run) watch() {
 	limit, small := r.start.Memory, r.start.Small
-	most := limit + limit/4 + 1<<20 // with garbage
-	base, next := memory(), min(2*small, most)
-	allowed := false
+	base, next, allowed := memory(), limit, false
 	for ticker := time.NewTicker(look); !r.over(); <-ticker.C {
-		if memory()-base < next {
-			continue
+		switch held := memory() - base; {
+		case held > next:
+			r.paused(func() {
+				// What is made while the collector works counts as held; the
+				// first collection is the time that a pause takes to begin.
+				runtime.GC()
+				runtime.GC()
+				if held = memory() - base; held > limit {
+					r.stop(wire.Large(limit))
+				}
+				next = max(limit, held+limit/4)
+			})
+		case held > 2*small && !allowed:
+			r.paused(func() { _, allowed = r.link.ask(wire.ToGoblin{Ask: wire.AskMemory}, nil, r.ended) })
 		}
-		r.pause.Lock()
-		r.paused.Store(true)
-		// What is made while the collector works counts as held; the first
-		// collection is the time that a pause takes to begin.
-		runtime.GC()
-		runtime.GC()
-		live := memory() - base
-		if live > limit {
-			r.stop(wire.Large(limit))
-		} else if live > small && !allowed {
-			_, allowed = r.link.ask(wire.ToGoblin{Ask: wire.AskMemory}, nil, r.ended)
-		}
-		r.paused.Store(false)
-		r.pause.Unlock()
-		next = min(2*max(small, live), most)
 	}
 }
 

@@ -44,7 +44,7 @@ func Main(in io.Reader, out io.Writer) int {
 		return 1
 	}
 	r := newRun(start, l)
-	go l.read(func(e *wire.Error) { r.stop(e) })
+	go l.read(r.stop)
 	go r.watch()
 	ended := make(chan *wire.Error, 1)
 	go func() { ended <- r.script(string(script)) }()
