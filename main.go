@@ -139,7 +139,7 @@ const about = `Goblin serves all of your MCP servers as one MCP server to all of
 
 Without a command, on a terminal, it starts the servers of its config and shows
 them; clients can connect as long as it runs. Without a command and without a
-terminal it is "goblin stdio", which is what MCP clients are told to start.
+terminal it is "goblin stdio", which is the command for MCP clients.
 
 The config is the file named by --config, else by $GOBLIN_CONFIG, else
 goblin/config.yaml in $XDG_CONFIG_HOME or ~/.config, else a built-in demo.

@@ -292,7 +292,7 @@ func awaitEnd(ctx context.Context, pid int) error {
 		select {
 		case <-tick.C:
 		case <-limit.C:
-			return cli.Fail(cli.CodeTimeout, "the host (pid %d) was told to stop, but has not ended after %s", pid, stopLimit)
+			return cli.Fail(cli.CodeTimeout, "the host (pid %d) has not ended after %s; end that process yourself", pid, stopLimit)
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -168,7 +168,7 @@ func gatewayKeys() []field[Gateway] {
 			selected(word(toolNames)), func(g *Gateway) *selection { return (*selection)(&g.MetaTools) }),
 		key("roots", "Folders offered to servers that ask for roots when no client can be asked.",
 			list(kind[Root]{schema: rootSchema, read: readRoot}), func(g *Gateway) *[]Root { return &g.Roots }),
-		key("pin", "New or changed tool definitions. off: taken as they come. report: told. strict: withheld.",
+		key("pin", "New or changed tool definitions. off: served as they come. report: served and reported. strict: withheld until approved.",
 			choice(
 				option[Pin]{"off", PinOff, nil},
 				option[Pin]{"report", PinReport, nil},

@@ -124,7 +124,7 @@ func (c *clock) addTools(srv *server.MCPServer) {
 		outputSchema[zoneTime](),
 	), mcp.NewTypedToolHandler(c.timeIn))
 	srv.AddTool(newTool("countdown", "Count down", "🚀", reads|repeats,
-		"Counts down to zero, reports progress at every step, and can be cancelled. Ten seconds unless told otherwise.",
+		"Counts down to zero, reports progress at every step, and can be cancelled. Ten seconds by default.",
 		mcp.WithInteger("from", mcp.Min(1), mcp.Max(3600), mcp.DefaultNumber(10), mcp.Description("Where to start")),
 		mcp.WithInteger("interval_ms", mcp.Min(1), mcp.Max(60000), mcp.DefaultNumber(1000), mcp.Description("Milliseconds between two steps")),
 	), c.countdown)

@@ -201,7 +201,7 @@ func (l *library) addTemplates(srv *server.MCPServer) {
 		return textContents(req.Params.URI, "text/markdown", b.text()), nil
 	})
 	srv.AddResourceTemplate(newTemplate(searchTemplate, "search", "Search the catalog", "🔎", "application/json",
-		"Index cards of the books that match, e.g. library://search?q=mystery&limit=5; 20 unless told otherwise",
+		"Index cards of the books that match, e.g. library://search?q=mystery&limit=5; 20 by default",
 	), func(_ context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
 		u, err := url.Parse(req.Params.URI)
 		if err != nil {

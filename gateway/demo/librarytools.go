@@ -27,7 +27,7 @@ type inventory struct {
 
 func (l *library) addTools(srv *server.MCPServer) {
 	bookArg := mcp.WithString("book", mcp.Required(), mcp.MaxLength(100),
-		mcp.Description("author/title as search_books tells, e.g. ada-thornwick/the-amber-compass"))
+		mcp.Description("author/title as search_books lists it, e.g. ada-thornwick/the-amber-compass"))
 	srv.AddTool(newTool("search_books", "Search the catalog", "🔎", reads|repeats,
 		"Finds books by words in title, author, genre, mood or year; answers with index cards and with links to read the books.",
 		mcp.WithString("query", mcp.Required(), mcp.MaxLength(200), mcp.Description("Words that must all occur, e.g. cosy mystery")),
@@ -39,7 +39,7 @@ func (l *library) addTools(srv *server.MCPServer) {
 		bookArg,
 	), l.cover)
 	srv.AddTool(newTool("take_inventory", "Take the inventory", "🐌", reads|repeats,
-		"Walks along the shelves and counts. Slow on purpose: three seconds unless told otherwise, with progress at every shelf; can be cancelled.",
+		"Walks along the shelves and counts. Slow on purpose: three seconds by default, with progress at every shelf; can be cancelled.",
 		mcp.WithInteger("shelves", mcp.Min(1), mcp.Max(200), mcp.DefaultNumber(12), mcp.Description("How many shelves to walk along")),
 		mcp.WithInteger("pace_ms", mcp.Min(0), mcp.Max(10000), mcp.DefaultNumber(250), mcp.Description("Milliseconds per shelf")),
 		outputSchema[inventory](),
@@ -145,5 +145,5 @@ func (l *library) clear(context.Context, mcp.CallToolRequest) (*mcp.CallToolResu
 }
 
 func (l *library) unknown(req mcp.CallToolRequest) *mcp.CallToolResult {
-	return mcp.NewToolResultErrorf("there is no book %q; search_books tells author/title", req.GetString("book", ""))
+	return mcp.NewToolResultErrorf("there is no book %q; search_books lists author/title", req.GetString("book", ""))
 }

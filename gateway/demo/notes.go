@@ -92,7 +92,7 @@ func (nb *notes) addTools(srv *server.MCPServer) {
 		outputSchema[noteCard](),
 	), mcp.NewTypedToolHandler(nb.add))
 	srv.AddTool(newTool("edit_note", "Edit a note", "✏️", destroys|repeats,
-		"Replaces the text of a note. Whoever subscribed to it is told.",
+		"Replaces the text of a note. Its subscribers are notified.",
 		slug, text,
 		outputSchema[noteCard](),
 	), mcp.NewTypedToolHandler(nb.edit))

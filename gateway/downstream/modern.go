@@ -174,7 +174,7 @@ func checkHeaders(head http.Header, m *jsonrpc.Message, version string) *jsonrpc
 func matches(head http.Header, name, want string) *jsonrpc.Error {
 	values := head.Values(name)
 	if len(values) != 1 {
-		return jsonrpc.Errorf(CodeHeaderMismatch, "Header mismatch: %s must stand once, with the value of the body", name)
+		return jsonrpc.Errorf(CodeHeaderMismatch, "Header mismatch: %s must be given once, with the value of the body", name)
 	}
 	value, ok := DecodeHeader(values[0])
 	if !ok {

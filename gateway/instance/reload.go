@@ -58,7 +58,7 @@ func (i *Instance) reload() bool {
 		}
 		notice := "config not reloaded: " + mistakes[0]
 		if more := len(mistakes) - 1; more > 0 {
-			notice += fmt.Sprintf(" (and %d more; \"goblin validate\" tells all)", more)
+			notice += fmt.Sprintf(" (and %d more; \"goblin validate\" shows all)", more)
 		}
 		i.registry.SetNotice(notice)
 		i.mistaken = true
