@@ -8,7 +8,7 @@ import (
 	"goblin/registry"
 )
 
-// soonest is how often at most it is looked whether people still think.
+// soonest is the shortest interval between checks for an answer.
 const soonest = 20 * time.Millisecond
 
 var errTimeout = errors.New("the script's time is up")

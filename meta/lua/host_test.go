@@ -77,7 +77,7 @@ type answer struct {
 	data    string
 }
 
-func (e answer) Error() string         { return e.message }
+func (e answer) Error() string              { return e.message }
 func (e answer) ErrorCode() int             { return e.code }
 func (e answer) ErrorData() json.RawMessage { return json.RawMessage(e.data) }
 

@@ -15,27 +15,27 @@ import (
 )
 
 const (
-	maxWords = 2 << 10 // bytes of stderr that are kept: the runtime says first what is wrong
-	dying    = time.Second
+	maxStderr = 2 << 10 // bytes of stderr that are kept: the runtime says first what is wrong
+	dying     = time.Second
 )
 
 // process is a process that waits for a script or runs one.
 type process struct {
-	cmd    *exec.Cmd
-	in     *os.File
-	out    *os.File
-	errs   *os.File
-	words  []byte        // of stderr, once heard is closed
-	heard  chan struct{} // stderr has been read to its end
-	exited chan struct{} // it has been waited for
-	ending sync.Once
+	cmd        *exec.Cmd
+	in         *os.File
+	out        *os.File
+	errs       *os.File
+	stderr     []byte // its beginning, once stderrRead is closed
+	stderrRead chan struct{}
+	exited     chan struct{} // it has been waited for
+	ending     sync.Once
 }
 
 // startProcess starts a process.
 func startProcess(command []string) (*process, error) {
 	p := &process{
-		cmd:   &exec.Cmd{Path: command[0], Args: append([]string{"goblin"}, command[1:]...), Env: []string{}, Dir: string(filepath.Separator), SysProcAttr: attributes()},
-		heard: make(chan struct{}), exited: make(chan struct{}),
+		cmd:        &exec.Cmd{Path: command[0], Args: append([]string{"goblin"}, command[1:]...), Env: []string{}, Dir: string(filepath.Separator), SysProcAttr: attributes()},
+		stderrRead: make(chan struct{}), exited: make(chan struct{}),
 	}
 	var files []*os.File
 	for range 3 {
@@ -50,14 +50,14 @@ func startProcess(command []string) (*process, error) {
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = files[0], files[3], files[5]
 	p.in, p.out, p.errs = files[1], files[2], files[4]
 	started := make(chan error, 1)
-	go p.mind(started)
+	go p.wait(started)
 	err := <-started
 	closeAll([]*os.File{files[0], files[3], files[5]})
 	if err != nil {
 		closeAll([]*os.File{p.in, p.out, p.errs})
 		return nil, err
 	}
-	go p.hear()
+	go p.readStderr()
 	return p, nil
 }
 
@@ -67,9 +67,9 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// mind starts the process and waits for its end. On Linux the process dies with
+// wait starts the process and waits for its end. On Linux the process dies with
 // the thread that started it, hence one goroutine that keeps its thread.
-func (p *process) mind(started chan<- error) {
+func (p *process) wait(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	err := p.cmd.Start()
@@ -81,10 +81,10 @@ func (p *process) mind(started chan<- error) {
 	close(p.exited)
 }
 
-// hear keeps the beginning of stderr and reads the rest.
-func (p *process) hear() {
-	defer close(p.heard)
-	p.words, _ = io.ReadAll(io.LimitReader(p.errs, maxWords))
+// readStderr keeps the beginning of stderr and reads the rest.
+func (p *process) readStderr() {
+	defer close(p.stderrRead)
+	p.stderr, _ = io.ReadAll(io.LimitReader(p.errs, maxStderr))
 	_, _ = io.Copy(io.Discard, p.errs)
 }
 
@@ -118,7 +118,7 @@ func (p *process) end() {
 			<-p.exited
 		}
 		_ = p.errs.SetReadDeadline(time.Now().Add(dying)) // whoever else holds it
-		<-p.heard
+		<-p.stderrRead
 		closeAll([]*os.File{p.out, p.errs})
 	})
 }
@@ -131,9 +131,9 @@ var noMemory = []string{
 	"failed to create new OS thread", "pthread_create failed", "sigcode=1 ",
 }
 
-// fate is the error of a script whose process ended without a word.
-func (p *process) fate(l Limits, err error) *Error {
-	words := strings.ToValidUTF8(string(p.words), "\uFFFD")
+// crash is the error of a script whose process ended without a word.
+func (p *process) crash(l Limits, err error) *Error {
+	words := strings.ToValidUTF8(string(p.stderr), "\uFFFD")
 	for _, sign := range noMemory {
 		if strings.Contains(words, sign) {
 			return wire.Large(l.Memory)

@@ -192,7 +192,7 @@ func (s *session) run(script string, p *process) (Result, *Error) {
 	case cause != nil:
 		return res, s.late()
 	default:
-		return res, p.fate(s.limits, err)
+		return res, p.crash(s.limits, err)
 	}
 }
 
@@ -203,12 +203,12 @@ func (s *session) late() *Error {
 // stop ends the process. One whose time is up may tell how far it was.
 func (s *session) stop(p *process) {
 	if errors.Is(context.Cause(s.ctx), errTimeout) {
-		told := make(chan struct{})
+		sent := make(chan struct{})
 		go func() { // a process that reads nothing lets this wait until it is killed
-			defer close(told)
+			defer close(sent)
 			_ = s.send(wire.ToScript{Stop: s.late()}, nil)
 		}()
-		defer func() { <-told }()
+		defer func() { <-sent }()
 		wait := time.NewTimer(grace)
 		defer wait.Stop()
 		select {

@@ -16,30 +16,30 @@ import (
 )
 
 const (
-	maxAsked = 16       // requests of one script under way
-	maxHint  = 1 << 10  // bytes
-	maxLabel = 256      // bytes of what a client is told of a call
-	maxError = 64 << 10 // bytes of the message of an answered error
-	free     = 1 << 17  // bytes of a request or answer that are not counted
+	maxUnderWay = 16       // requests of one script under way
+	maxHint     = 1 << 10  // bytes
+	maxLabel    = 256      // bytes of what a client is told of a call
+	maxError    = 64 << 10 // bytes of the message of an answered error
+	free        = 1 << 17  // bytes of a request or answer that are not counted
 )
 
 // session is what is known of a script that runs.
 type session struct {
-	runner *Runner
-	host   Host
-	limits Limits
-	ctx    context.Context // of all that the script asks for
-	in     io.Writer       // the process's stdin
-	begun  bool            // the process has the script
-	calls  int             // begun; of the goroutine that reads
-	asked  atomic.Int32
+	runner   *Runner
+	host     Host
+	limits   Limits
+	ctx      context.Context // of all that the script asks for
+	in       io.Writer       // the process's stdin
+	begun    bool            // the process has the script
+	calls    int             // begun; of the goroutine that reads
+	underWay atomic.Int32    // requests
 
-	writing sync.Mutex
-	telling sync.Mutex // guards done, left
-	done    int        // calls that ended
-	left    bool       // nothing may be told any more
-	growing sync.Mutex // guards grown
-	grown   bool       // it may hold all of its memory
+	writing  sync.Mutex
+	progress sync.Mutex // guards done, over
+	done     int        // calls that ended
+	over     bool       // the client gets no more progress
+	growth   sync.Mutex // guards grown
+	grown    bool       // it may hold all of its memory
 }
 
 // ending is what a process said last.
@@ -51,11 +51,11 @@ type ending struct {
 
 // leave ends what the script's requests could still do.
 func (s *session) leave() {
-	s.telling.Lock()
-	s.left = true
-	s.telling.Unlock()
-	s.growing.Lock()
-	defer s.growing.Unlock()
+	s.progress.Lock()
+	s.over = true
+	s.progress.Unlock()
+	s.growth.Lock()
+	defer s.growth.Unlock()
 	if s.grown {
 		<-s.runner.full
 	}
@@ -148,7 +148,7 @@ func (s *session) question(in io.Reader, q *wire.ToGoblin, size int64) error {
 	default:
 		return errRules
 	}
-	if s.asked.Add(1) > maxAsked || !s.runner.enter() {
+	if s.underWay.Add(1) > maxUnderWay || !s.runner.enter() {
 		return errRules
 	}
 	back, ok := s.take(size)
@@ -160,7 +160,7 @@ func (s *session) question(in io.Reader, q *wire.ToGoblin, size int64) error {
 	}
 	go func() {
 		defer s.runner.all.Done()
-		defer s.asked.Add(-1)
+		defer s.underWay.Add(-1)
 		defer back()
 		switch {
 		case err != nil:
@@ -215,9 +215,9 @@ func (s *session) tell(q *wire.ToGoblin) bool {
 	case wire.AskSearch:
 		label = "search " + q.Name
 	}
-	s.telling.Lock()
-	defer s.telling.Unlock()
-	if s.left || s.ctx.Err() != nil {
+	s.progress.Lock()
+	defer s.progress.Unlock()
+	if s.over || s.ctx.Err() != nil {
 		return false
 	}
 	s.done++
@@ -278,8 +278,8 @@ func (s *session) take(n int64) (back func(), ok bool) {
 
 // grow waits until the script may hold all of its memory; false when it is over.
 func (s *session) grow() bool {
-	s.growing.Lock()
-	defer s.growing.Unlock()
+	s.growth.Lock()
+	defer s.growth.Unlock()
 	if s.grown || s.ctx.Err() != nil {
 		return s.grown
 	}
