@@ -267,7 +267,7 @@ func (g *Gateway) passOn(r *request, edits []rawjson.Edit) (reply jsonrpc.Reply,
 	if err != nil {
 		return reply, false, err
 	}
-	f := r.fly()
+	f := r.newCall()
 	modern := conn.Info().Era == upstream.Modern
 	switch {
 	case modern && r.Parkable() && r.outer == nil:
@@ -294,7 +294,7 @@ func (g *Gateway) passOn(r *request, edits []rawjson.Edit) (reply jsonrpc.Reply,
 	if conn, release, err = g.slot(r); err != nil {
 		return reply, false, err
 	}
-	f = r.fly()
+	f = r.newCall()
 	g.begin(r, f, conn, release, edits)
 	if conn.Info().Era == upstream.Modern {
 		f.Call.Capabilities = g.ask.Capabilities(r.Client().Capabilities, true)
@@ -306,8 +306,8 @@ func (g *Gateway) passOn(r *request, edits []rawjson.Edit) (reply jsonrpc.Reply,
 	return reply, false, err
 }
 
-// fly gives a request a flight of its own, which is part of it for the first.
-func (r *request) fly() *call.Under {
+// newCall is a call of a request, the first of which is part of it.
+func (r *request) newCall() *call.Under {
 	if r.under.Exchange == nil {
 		return &r.under
 	}

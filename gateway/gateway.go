@@ -1,7 +1,9 @@
 // Package gateway makes one MCP server of many: it dispatches clients'
-// requests, routes them by the registry's tables, relays what backends ask
-// and announce to the clients whom it concerns, and counts references to
-// subscriptions.
+// requests, routes them by the registry's tables to the server that owns what they
+// name, and answers the few that are its own. What else there is to a gateway has
+// packages below, which do not know this one: the running servers (fleet), requests
+// under way (call), questions of servers (ask), what clients hear unasked (news),
+// tasks, and the record of traffic (journal).
 //
 // It stands between gateway/downstream (client sessions) and gateway/upstream
 // (connections to servers) and is the handler of both; it knows neither their
@@ -10,7 +12,7 @@
 // Requests run in goroutines of the session that sent them and may block.
 // What backends send arrives on their read loops and is only queued. Results
 // and definitions are the server's bytes but for names and URIs (see
-// rewrite.go). Notifications of changed lists are coalesced per session, all
+// [call.Rewriter]). Notifications of changed lists are coalesced per session, all
 // others of a request stand before its answer on its own stream.
 package gateway
 

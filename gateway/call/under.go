@@ -40,7 +40,7 @@ type Under struct {
 	older, newer *Under // under way there
 }
 
-// thinking is the time that people took to answer the questions of a flight.
+// thinking is the time that people took to answer questions because of a call.
 type thinking struct {
 	mu     sync.Mutex
 	open   int           // questions that people think about now
@@ -96,7 +96,7 @@ func (u *Under) Land() {
 	}
 }
 
-// Pause stops the clocks that run for the flight until as many calls of Resume:
+// Pause stops the clocks that run for the call until as many calls of Resume:
 // people are asked.
 func (u *Under) Pause() {
 	u.Call.Pause()

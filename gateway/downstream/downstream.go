@@ -7,7 +7,10 @@
 // that are about the connection itself (initialize,
 // notifications/initialized, notifications/cancelled), and what a request of
 // 2026-07-28 says of itself in _meta ([Modern]), since such a request needs no
-// session: over HTTP all of them share one. It must not know what other
+// session: over HTTP all of them share one. To handlers both eras of clients are the
+// same: what belongs to one hop is taken off requests and put on answers here, and a
+// stateless client that is asked something has its request parked until it comes back
+// ([Exchange.Request]). It must not know what other
 // methods mean, nor servers or the catalog: that is the [Handler]'s.
 //
 // Everything exported is safe for concurrent use. Sending never blocks. What

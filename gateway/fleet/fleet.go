@@ -166,7 +166,7 @@ func (f *Fleet) Restart(name string) error {
 	return b.Restart()
 }
 
-// SetEnabled turns a server on or off for as long as the Gateway runs; it
+// SetEnabled turns a server on or off for as long as the Fleet runs; it
 // does not wait. One that is off is as if the config disabled it, but that its
 // subscriptions come back with it. It fails when there is no such server, or
 // when the one to turn on cannot run.
