@@ -135,17 +135,6 @@ func living(ctx context.Context, p Place) (*RunningError, error) {
 	}
 }
 
-// WaitEnd returns when no process is the host of a place any more, not even
-// one that is still stopping its servers; an error when ctx ends first.
-func WaitEnd(ctx context.Context, p Place) error {
-	lock := flock.New(p.Lock, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
-	// A host that starts at this very moment tries again.
-	if _, err := lock.TryLockContext(ctx, 20*time.Millisecond); err != nil {
-		return errors.Join(fmt.Errorf("wait for the end of the host: %w", err), lock.Close())
-	}
-	return lock.Unlock()
-}
-
 // lockHolder is the pid that the holder wrote into the lock file.
 func lockHolder(p Place) int {
 	text, err := os.ReadFile(p.Lock)

@@ -354,9 +354,6 @@ func (i *Instance) Registry() *registry.Registry { return i.registry }
 // too.
 func (i *Instance) Logger() *slog.Logger { return i.o.Logger }
 
-// Demo reports whether the built-in config is served.
-func (i *Instance) Demo() bool { return i.o.Config.Demo }
-
 // ConfigName is the config as a user knows it: the absolute path of its file,
 // or "demo".
 func (i *Instance) ConfigName() string {
