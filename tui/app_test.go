@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"goblin/tui/pane"
+
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
@@ -18,16 +20,16 @@ func TestKeysTypedFastAreTakenApart(t *testing.T) {
 	require.Contains(t, r.line(">"), "day-01.md", "three keys in one message are three steps")
 	r.text("/day-1")
 	require.Contains(t, r.line("/ day-1"), "/ day-1", "what follows a key that opens a text field is text")
-	require.Equal(t, 3, r.app.panes[paneResources].rows().Len())
+	require.Equal(t, 3, r.app.Panes[pane.PaneResources].Rows().Len())
 }
 
 func TestEscapeFollowedAtOnceByALetterIsNotALetterOfTheFilter(t *testing.T) {
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4 / d a y")
 	r.take(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{'2'}, Alt: true}, 0) // Esc 2
-	typed, _ := r.app.panes[paneResources].rows().Filtered()
+	typed, _ := r.app.Panes[pane.PaneResources].Rows().Filtered()
 	require.Empty(t, typed)
-	require.Equal(t, paneTools, r.app.open)
+	require.Equal(t, pane.PaneTools, r.app.Open)
 }
 
 func TestFilterHidesWhatDoesNotMatchAndFollowsChanges(t *testing.T) {
@@ -62,7 +64,7 @@ func TestEmptyResultNamesTheWordThatExcludesEverything(t *testing.T) {
 func TestUnknownFieldHidesNothingAndSaysSo(t *testing.T) {
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4 / colour:red")
-	require.Equal(t, 16, r.app.panes[paneResources].rows().Len())
+	require.Equal(t, 16, r.app.Panes[pane.PaneResources].Rows().Len())
 	require.Contains(t, r.line("/ colour:red"), `"colour"`)
 }
 
@@ -135,10 +137,10 @@ func TestMouse(t *testing.T) {
 	r.keys("4")
 	press(10, 5)
 	require.Contains(t, r.line("> "), "owned", "a click selects a row")
-	require.Equal(t, 2, r.app.panes[paneResources].(*resources).all.t.Cur)
+	require.Equal(t, 2, r.app.Panes[pane.PaneResources].(*pane.Resources).All.T.Cur)
 	r.take(tea.MouseMsg{X: 10, Y: 5, Button: tea.MouseButtonWheelDown, Action: tea.MouseActionPress}, 0)
 	press(2, 1)
-	require.Equal(t, paneServers, r.app.open, "a click on a tab goes there")
+	require.Equal(t, pane.PaneServers, r.app.Open, "a click on a tab goes there")
 	require.Contains(t, r.screen(), "[1 Servers")
 	r.keys("M")
 	require.Contains(t, r.screen(), "mouse off")
@@ -176,11 +178,11 @@ func TestThemesCanBeWalked(t *testing.T) {
 	var seen []string
 	for range 4 {
 		r.keys("T")
-		seen = append(seen, r.app.look.Theme)
+		seen = append(seen, r.app.Look.Theme)
 	}
 	require.Equal(t, []string{"dark", "light", "none", "auto"}, seen)
 	r = office(t, 120, 40, plainEnv).keys("T")
-	require.Equal(t, "none", r.app.look.Theme, "NO_COLOR stands")
+	require.Equal(t, "none", r.app.Look.Theme, "NO_COLOR stands")
 }
 
 func TestChangesAreReadAtMostOncePerFrame(t *testing.T) {
@@ -238,7 +240,7 @@ func TestABurstAnswersNoQuestionThatNobodyHasSeen(t *testing.T) {
 	r := office(t, 120, 40, plainEnv)
 	r.text("qy")
 	require.False(t, r.app.quitting)
-	require.Len(t, r.app.dialogs, 1)
+	require.Len(t, r.app.Dialogs, 1)
 	r.keys("n 1").text("xy")
 	require.Empty(t, r.backend.acts)
 }
@@ -248,7 +250,7 @@ func TestQuitsAtTheTopOnly(t *testing.T) {
 	r.app.o.Host.Owner = false
 	r.keys("4 l q")
 	require.False(t, r.app.quitting)
-	require.False(t, r.app.inside)
+	require.False(t, r.app.Inside)
 	r.keys("q")
 	require.True(t, r.app.quitting)
 }
@@ -257,10 +259,10 @@ func TestAClickElsewhereEndsTheFilterBar(t *testing.T) {
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4 / conf")
 	_, spots := r.app.tabs()
-	r.take(tea.MouseMsg{X: spots[paneTools].x + 1, Y: 1, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
+	r.take(tea.MouseMsg{X: spots[pane.PaneTools].X + 1, Y: 1, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
 	r.text("x")
 	require.False(t, r.app.filtering)
-	typed, _ := r.app.panes[paneTools].rows().Filtered()
+	typed, _ := r.app.Panes[pane.PaneTools].Rows().Filtered()
 	require.Empty(t, typed)
 }
 
@@ -269,9 +271,9 @@ func TestTheSpinnerTurnsOnAfterTheThemeChanged(t *testing.T) {
 	r.reg.SetState("legacy", registry.ServerState{State: registry.StateConnecting})
 	r.app.Update(beatMsg{})
 	require.True(t, r.app.spinning)
-	tick := r.app.spin.Tick()
+	tick := r.app.Spin.Tick()
 	r.app.theme = "light"
-	r.app.setLook()
+	r.app.SetLook()
 	require.NotNil(t, r.app.Update(tick), "the tick that was on its way is still its own")
 }
 
@@ -309,7 +311,7 @@ func TestWhatIsHiddenInANameIsCopiedVisibly(t *testing.T) {
 func TestTwoEscapesAtOnceAreTwo(t *testing.T) {
 	r := office(t, 120, 40, plainEnv).keys("4 / day enter l")
 	r.take(tea.KeyMsg{Type: tea.KeyEsc, Alt: true}, 0)
-	require.False(t, r.app.inside)
-	typed, _ := r.app.panes[paneResources].rows().Filtered()
+	require.False(t, r.app.Inside)
+	typed, _ := r.app.Panes[pane.PaneResources].Rows().Filtered()
 	require.Empty(t, typed)
 }

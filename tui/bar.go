@@ -14,10 +14,10 @@ const maxHistory = 50
 // startFilter gives the bar the focus, for a search when the detail panel has
 // it.
 func (a *app) startFilter() tea.Cmd {
-	a.filtering, a.searching = true, a.inside
+	a.filtering, a.searching = true, a.Inside
 	text := ""
 	if !a.searching {
-		text, _ = a.panes[a.open].rows().Filtered()
+		text, _ = a.Panes[a.Open].Rows().Filtered()
 		if text != "" { // what is typed now is a word of its own
 			text += " "
 		}
@@ -31,7 +31,7 @@ func (a *app) startFilter() tea.Cmd {
 func (a *app) filterKeys() keys.Table {
 	half := func(by int) func() tea.Cmd {
 		return func() tea.Cmd {
-			r := a.panes[a.open].rows()
+			r := a.Panes[a.Open].Rows()
 			r.Move(by * r.Window() / 2)
 			return nil
 		}
@@ -58,10 +58,10 @@ func (a *app) keepFilter() tea.Cmd {
 func (a *app) clearFilter() tea.Cmd {
 	a.endFilter()
 	if a.searching {
-		a.details[a.open].view.Search("")
+		a.Details[a.Open].View.Search("")
 		return nil
 	}
-	return a.setFilter("")
+	return a.SetFilter("")
 }
 
 // remember puts a line at the end of a history, where it stands once.
@@ -80,22 +80,16 @@ func (a *app) typeFilter(msg tea.KeyMsg) tea.Cmd {
 		return nil
 	}
 	if a.searching {
-		a.details[a.open].view.Search(a.bar.Value())
+		a.Details[a.Open].View.Search(a.bar.Value())
 		return nil
 	}
-	return a.panes[a.open].rows().Filter(a.bar.Value())
+	return a.Panes[a.Open].Rows().Filter(a.bar.Value())
 }
 
 // fitBar leaves room beside the bar for what was found.
-func (a *app) fitBar() { a.bar.Width = max(a.w-40, 16) }
+func (a *app) fitBar() { a.bar.Width = max(a.W-40, 16) }
 
 func (a *app) endFilter() { a.filtering = false }
-
-// setFilter filters the open pane by a text, as if it were typed.
-func (a *app) setFilter(text string) tea.Cmd {
-	a.bar.Set(text)
-	return a.panes[a.open].rows().Filter(text)
-}
 
 // earlier walks the filters that were kept.
 func (a *app) earlier(back bool) tea.Cmd {
@@ -114,7 +108,7 @@ func (a *app) earlier(back bool) tea.Cmd {
 		i++
 	}
 	if i == len(a.history) {
-		return a.setFilter("")
+		return a.SetFilter("")
 	}
-	return a.setFilter(a.history[i])
+	return a.SetFilter(a.history[i])
 }

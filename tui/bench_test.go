@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"goblin/tui/pane"
+
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
@@ -30,7 +32,7 @@ func warehouse(b *testing.B, w, h int) *rig {
 		require.Empty(b, r.reg.SetList(s, registry.Resource, items), k)
 	}
 	r.changed(registry.AllChanges)
-	require.Equal(b, 100_000, r.app.panes[paneResources].rows().Total())
+	require.Equal(b, 100_000, r.app.Panes[pane.PaneResources].Rows().Total())
 	return r
 }
 
@@ -113,10 +115,10 @@ func BenchmarkUpdates(b *testing.B) {
 // drawn; all of it but the last part runs outside of the screen's own loop.
 func BenchmarkListChange(b *testing.B) {
 	r := warehouse(b, 120, 40)
-	c := r.app.panes[paneResources].(*resources).all
+	c := r.app.Panes[pane.PaneResources].(*pane.Resources).All
 	for b.Loop() {
-		c.once = false
-		r.settled(c.refresh())
+		c.Once = false
+		r.settled(c.Refresh())
 		_ = r.app.View()
 	}
 }

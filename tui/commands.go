@@ -7,8 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"goblin/tui/dialog"
 	"goblin/tui/list"
-	"goblin/tui/work"
+	"goblin/tui/pane"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/sahilm/fuzzy"
@@ -66,7 +67,7 @@ func (a *app) allCommands() []command {
 
 // whyHere says why a binding cannot be run where the focus is.
 func (a *app) whyHere(b *keys.Binding) string {
-	if here := a.focus() | a.panes[a.open].in(); b.Where&here == 0 {
+	if here := a.focus() | a.Panes[a.Open].In(); b.Where&here == 0 {
 		return "only in " + b.Where.String()
 	}
 	return a.why(b)
@@ -79,7 +80,7 @@ func (a *app) moreCommands() []command {
 		{names: []string{"server", "srv"}, arg: "NAME", long: "Show only what belongs to a server", why: a.whyNoField("server"), run: a.filterBy("server"), args: a.serverNames},
 		{names: []string{"mime", "type"}, arg: "TYPE", long: "Show only a MIME type; globs as in text/*", why: a.whyNoField("mime"), run: a.filterBy("mime"), args: a.mimeTypes},
 		{names: []string{"theme"}, arg: "NAME", long: "Choose a theme", why: whyNoTheme, run: a.chooseTheme, args: look.Themes},
-		{names: []string{"setup"}, long: "How to add servers, and how clients start Goblin", run: func(string) tea.Cmd { return a.push(newSetup(a)) }},
+		{names: []string{"setup"}, long: "How to add servers, and how clients start Goblin", run: func(string) tea.Cmd { return a.Push(newSetup(a)) }},
 		{names: []string{"clear all"}, long: "Forget all kept content", run: func(string) tea.Cmd { return a.clearAll() }},
 	}, append(a.serverCommands(), a.logCommands()...)...)
 }
@@ -87,11 +88,11 @@ func (a *app) moreCommands() []command {
 // logCommands open the tabs of Logs.
 func (a *app) logCommands() []command {
 	open := func(tab int) func(string) tea.Cmd {
-		return func(string) tea.Cmd { return tea.Batch(a.show(paneLogs), a.logs().choose(tab)) }
+		return func(string) tea.Cmd { return tea.Batch(a.Show(pane.PaneLogs), a.Logs().Choose(tab)) }
 	}
 	return []command{
-		{names: []string{"events"}, long: "Go to the events: what changed in servers and catalog", run: open(tabEvents)},
-		{names: []string{"traffic"}, long: "Go to the requests through Goblin", run: open(tabTraffic)},
+		{names: []string{"events"}, long: "Go to the events: what changed in servers and catalog", run: open(pane.TabEvents)},
+		{names: []string{"traffic"}, long: "Go to the requests through Goblin", run: open(pane.TabTraffic)},
 		{
 			names: []string{"stderr"}, arg: "SERVER", bare: true, long: "Go to what servers print", args: a.serverNames,
 			why: func(arg string) string {
@@ -103,41 +104,41 @@ func (a *app) logCommands() []command {
 			},
 			run: func(arg string) tea.Cmd {
 				if arg != "" {
-					return a.stderrOf(arg)
+					return a.StderrOf(arg)
 				}
-				return open(tabStderr)("")
+				return open(pane.TabStderr)("")
 			},
 		},
-		{names: []string{"goblin"}, long: "Go to Goblin's own log", run: open(tabGoblin)},
+		{names: []string{"goblin"}, long: "Go to Goblin's own log", run: open(pane.TabGoblin)},
 	}
 }
 
 // whyNoField says that the list that is open has no such field.
 func (a *app) whyNoField(name string) func(string) string {
 	return func(string) string {
-		if _, ok := fieldCalled(a.panes[a.open].rows().Columns(), name); ok {
+		if _, ok := pane.FieldCalled(a.Panes[a.Open].Rows().Columns(), name); ok {
 			return ""
 		}
-		pane, _ := a.panes[a.open].tab()
+		pane, _ := a.Panes[a.Open].Tab()
 		return "the filter of " + pane + " has no field " + name
 	}
 }
 
 func (a *app) filterBy(name string) func(string) tea.Cmd {
 	return func(value string) tea.Cmd {
-		r := a.panes[a.open].rows()
-		f, ok := fieldCalled(r.Columns(), name)
+		r := a.Panes[a.Open].Rows()
+		f, ok := pane.FieldCalled(r.Columns(), name)
 		if !ok {
 			return nil
 		}
 		typed, _ := r.Filtered()
-		return a.setFilter(withField(typed, f, []string{value}))
+		return a.SetFilter(pane.WithField(typed, f, []string{value}))
 	}
 }
 
 func (a *app) serverNames() []string {
 	var all []string
-	for _, s := range a.reg.States() {
+	for _, s := range a.Reg.States() {
 		all = append(all, s.Name)
 	}
 	return all
@@ -146,16 +147,16 @@ func (a *app) serverNames() []string {
 // mimeTypes are offered from those of the first rows: the list of all of them
 // is what m counts.
 func (a *app) mimeTypes() []string {
-	r := a.panes[a.open].rows()
-	f, ok := fieldCalled(r.Columns(), "mime")
+	r := a.Panes[a.Open].Rows()
+	f, ok := pane.FieldCalled(r.Columns(), "mime")
 	if !ok {
 		return nil
 	}
-	values, _ := countValues(a.ctx, f, min(r.Total(), list.AtOnce))
+	values, _ := pane.CountValues(a.Ctx, f, min(r.Total(), list.AtOnce))
 	var all []string
 	for _, v := range values {
-		if v.text != "" {
-			all = append(all, clean(v.text))
+		if v.Text != "" {
+			all = append(all, dialog.Clean(v.Text))
 		}
 	}
 	return all
@@ -170,49 +171,13 @@ func whyNoTheme(name string) string {
 
 func (a *app) chooseTheme(name string) tea.Cmd {
 	a.theme = name
-	a.setLook()
-	if a.look.Theme != name {
-		a.theme = a.look.Theme
-		return a.complain("this terminal shows no colours (NO_COLOR or TERM=dumb)")
+	a.SetLook()
+	if a.Look.Theme != name {
+		a.theme = a.Look.Theme
+		return a.Complain("this terminal shows no colours (NO_COLOR or TERM=dumb)")
 	}
-	a.say("Theme: %s", name)
-	return a.details[a.open].build(true, false)
-}
-
-// goToListed goes to an entry of the catalog, by its listed name, in its pane.
-func (a *app) goToListed(kind registry.Kind, listed string) tea.Cmd {
-	to := paneResources
-	switch kind {
-	case registry.Tool:
-		to = paneTools
-	case registry.Prompt:
-		to = panePrompts
-	}
-	if p, ok := a.panes[to].(*resources); ok {
-		p.second = kind == registry.Template
-	}
-	return a.goTo(to, listed)
-}
-
-// goTo opens a pane with the cursor on a row. A filter that hides the row is
-// cleared; a pane that reads its rows at this moment is waited for.
-func (a *app) goTo(pane int, key string) tea.Cmd {
-	cmd := a.show(pane)
-	r := a.panes[pane].rows()
-	find := func() tea.Cmd {
-		if a.open == pane && r.Find(key) {
-			a.moved()
-		}
-		return nil
-	}
-	if r.Find(key) {
-		a.moved()
-		return cmd
-	}
-	if typed, _ := r.Filtered(); typed != "" {
-		cmd = tea.Batch(cmd, a.setFilter(""))
-	}
-	return work.Afterwards(cmd, find)
+	a.Say("Theme: %s", name)
+	return a.Details[a.Open].Build(true, false)
 }
 
 // places are what "open" searches in, as it was when the palette was opened.
@@ -274,7 +239,7 @@ func (l listed) Len() int            { return len(l) }
 // serverCommands are about one server: the one that is named, else that of the
 // selected row.
 func (a *app) serverCommands() []command {
-	pane := a.panes[paneServers].(*servers)
+	pane := a.Panes[pane.PaneServers].(*pane.Servers)
 	one := func(name, long string, why func(registry.ServerState) string, do func(registry.ServerState) tea.Cmd) command {
 		return command{
 			names: []string{name}, arg: "SERVER", bare: true, long: long, args: a.serverNames,
@@ -294,33 +259,33 @@ func (a *app) serverCommands() []command {
 	return []command{
 		one("restart", "Restart the server", func(s registry.ServerState) string {
 			if s.State == registry.StateDisabled {
-				return clean(s.Name) + " is disabled; :enable enables it"
+				return dialog.Clean(s.Name) + " is disabled; :enable enables it"
 			}
 			return ""
-		}, func(s registry.ServerState) tea.Cmd { return pane.restart(s.Name) }),
+		}, func(s registry.ServerState) tea.Cmd { return pane.Restart(s.Name) }),
 		one("enable", "Enable the server, while the host runs", func(s registry.ServerState) string {
 			if s.State != registry.StateDisabled {
-				return clean(s.Name) + " is enabled already"
+				return dialog.Clean(s.Name) + " is enabled already"
 			}
 			return ""
-		}, pane.enable),
+		}, pane.Enable),
 		one("disable", "Disable the server, while the host runs", func(s registry.ServerState) string {
 			if s.State == registry.StateDisabled {
-				return clean(s.Name) + " is disabled already"
+				return dialog.Clean(s.Name) + " is disabled already"
 			}
 			return ""
-		}, pane.enable),
+		}, pane.Enable),
 	}
 }
 
 // serverCalled is the server of that name; "" is that of the selected row.
 func (a *app) serverCalled(name string) (s registry.ServerState, why string) {
 	if name == "" {
-		if a.open == paneServers {
-			s, _ = a.panes[paneServers].(*servers).t.Selected()
+		if a.Open == pane.PaneServers {
+			s, _ = a.Panes[pane.PaneServers].(*pane.Servers).T.Selected()
 			name = s.Name
 		} else {
-			name = a.panes[a.open].item().server
+			name = a.Panes[a.Open].Item().Server
 		}
 	}
 	switch name {
@@ -329,9 +294,9 @@ func (a *app) serverCalled(name string) (s registry.ServerState, why string) {
 	case registry.Local:
 		return s, "these are Goblin's own; no server offers them"
 	}
-	s, ok := a.reg.State(name)
+	s, ok := a.Reg.State(name)
 	if !ok {
-		return s, "no server is called " + clean(name)
+		return s, "no server is called " + dialog.Clean(name)
 	}
 	return s, ""
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"goblin/tui/pane"
+
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
@@ -52,8 +54,8 @@ func TestEveryKeyThatClosesADialogDoes(t *testing.T) {
 		open string
 		keys keys.Table
 	}{
-		"palette": {":", (*palette)(nil).keys()}, "help": {"?", (*help)(nil).readKeys()}, "subscriptions": {"w", (*watched)(nil).listKeys()},
-		"facet": {"4 f", (*facet)(nil).keys()}, "setup": {": s e t u p enter", (*setup)(nil).keys()}, "exchange": {"", (*exchange)(nil).keys()},
+		"palette": {":", (*palette)(nil).Keys()}, "help": {"?", (*help)(nil).readKeys()}, "subscriptions": {"w", (*pane.Watched)(nil).ListKeys()},
+		"facet": {"4 f", (*pane.Facet)(nil).Keys()}, "setup": {": s e t u p enter", (*setup)(nil).Keys()}, "exchange": {"", (*pane.Exchange)(nil).Keys()},
 	} {
 		for _, a := range d.keys {
 			if a.ID != "close" && a.ID != "back" {
@@ -62,11 +64,11 @@ func TestEveryKeyThatClosesADialogDoes(t *testing.T) {
 			for _, k := range a.Keys {
 				r := subs(t, 120, 40).keys(d.open)
 				if name == "exchange" {
-					r.run(r.app.openExchange(registry.TrafficRecord{Method: "tools/list"}))
+					r.run(r.app.OpenExchange(registry.TrafficRecord{Method: "tools/list"}))
 				}
-				require.Len(t, r.app.dialogs, 1, name)
+				require.Len(t, r.app.Dialogs, 1, name)
 				r.keys(k)
-				require.Empty(t, r.app.dialogs, "%s: %s", name, k)
+				require.Empty(t, r.app.Dialogs, "%s: %s", name, k)
 			}
 		}
 	}
@@ -79,8 +81,8 @@ func TestAKeyOfADialogIsNoTextTypedFast(t *testing.T) {
 		}
 		return ""
 	}
-	require.Equal(t, "page-up", found((*palette)(nil).keys(), tea.KeyMsg{Type: tea.KeyPgUp}))
-	require.Empty(t, found((*palette)(nil).keys(), tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("pgup")}))
-	require.Equal(t, "tick", found((*facet)(nil).keys(), keyOf("space")))
+	require.Equal(t, "page-up", found((*palette)(nil).Keys(), tea.KeyMsg{Type: tea.KeyPgUp}))
+	require.Empty(t, found((*palette)(nil).Keys(), tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("pgup")}))
+	require.Equal(t, "tick", found((*pane.Facet)(nil).Keys(), keyOf("space")))
 	require.Equal(t, "down", found((*help)(nil).readKeys(), keyOf("j")))
 }

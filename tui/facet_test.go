@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"goblin/tui/list"
+	"goblin/tui/pane"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
@@ -15,7 +16,7 @@ import (
 
 // typed is the filter of the open pane.
 func (r *rig) typed() string {
-	typed, _ := r.app.panes[r.app.open].rows().Filtered()
+	typed, _ := r.app.Panes[r.app.Open].Rows().Filtered()
 	return typed
 }
 
@@ -45,10 +46,10 @@ func shelf(t *testing.T, servers ...string) *rig {
 
 func TestFacetCountsValuesTheMostFrequentFirst(t *testing.T) {
 	r := shelf(t, "a", "b", "c").keys("f")
-	d := r.app.dialogs[0].(*facet)
+	d := r.app.Dialogs[0].(*pane.Facet)
 	var got []string
-	for _, v := range d.all {
-		got = append(got, fmt.Sprint(v.text, v.rows))
+	for _, v := range d.All {
+		got = append(got, fmt.Sprint(v.Text, v.Rows))
 	}
 	require.Equal(t, []string{"c3", "b2", "a1"}, got)
 	require.Contains(t, r.line("[ ] c"), "3")
@@ -60,8 +61,8 @@ func TestFacetCountsValuesTheMostFrequentFirst(t *testing.T) {
 func TestFacetWritesIntoTheFilterBarAndReadsItBack(t *testing.T) {
 	r := shelf(t, "a", "b", "c").keys("f down space down space enter")
 	require.Equal(t, "server:b server:a", r.typed())
-	require.Equal(t, 3, r.app.panes[paneResources].rows().Len())
-	require.Empty(t, r.app.dialogs)
+	require.Equal(t, 3, r.app.Panes[pane.PaneResources].Rows().Len())
+	require.Empty(t, r.app.Dialogs)
 	r.keys("f")
 	require.Contains(t, r.screen(), "[x] a")
 	require.Contains(t, r.screen(), "[x] b")
@@ -88,7 +89,7 @@ func TestFacetTicksWhatTheTypedFilterFits(t *testing.T) {
 func TestFacetMeansTheValueAndNoLongerOne(t *testing.T) {
 	r := shelf(t, "git", "github").keys("f down space enter")
 	require.Equal(t, "server:=git", r.typed())
-	require.Equal(t, 1, r.app.panes[paneResources].rows().Len())
+	require.Equal(t, 1, r.app.Panes[pane.PaneResources].Rows().Len())
 	r.keys("f")
 	require.Contains(t, r.line("git "), "[x] git")
 	require.Contains(t, r.screen(), "[ ] github")
@@ -99,7 +100,7 @@ func TestFacetMeansTheValueAndNoLongerOne(t *testing.T) {
 func TestFacetOfTheEmptyValue(t *testing.T) {
 	r := shelf(t, "a", "b", "c").keys("m").text("none").keys("enter")
 	require.Equal(t, `mime:""`, r.typed(), "Enter takes the value that was typed")
-	require.Equal(t, 1, r.app.panes[paneResources].rows().Len())
+	require.Equal(t, 1, r.app.Panes[pane.PaneResources].Rows().Len())
 	r.keys("m")
 	require.Contains(t, r.screen(), "[x] (none)")
 }
@@ -107,7 +108,7 @@ func TestFacetOfTheEmptyValue(t *testing.T) {
 func TestFacetIsLeftUnchangedByEscape(t *testing.T) {
 	r := shelf(t, "a", "b").keys("f space esc")
 	require.Empty(t, r.typed())
-	require.Empty(t, r.app.dialogs)
+	require.Empty(t, r.app.Dialogs)
 }
 
 func TestFacetIsNarrowedByTyping(t *testing.T) {
@@ -147,7 +148,7 @@ func TestFacetOfManyRowsIsCountedInACommand(t *testing.T) {
 	cmd := r.app.Update(keyOf("m"))
 	require.Contains(t, r.screen(), "counting…")
 	r.app.Update(keyOf("enter"))
-	require.Len(t, r.app.dialogs, 1, "there is nothing to apply yet")
+	require.Len(t, r.app.Dialogs, 1, "there is nothing to apply yet")
 	r.run(cmd)
 	require.Contains(t, r.line("[ ] type/0"), "1001")
 	require.Contains(t, r.line("[ ] type/1"), "1000")
@@ -160,7 +161,7 @@ func TestFacetShowsForeignTextClean(t *testing.T) {
 	r.keys("4 m")
 	require.NotContains(t, r.app.View(), "\x1b[31mred")
 	r.keys("space enter")
-	require.Equal(t, 1, r.app.panes[paneResources].rows().Len(), "and still finds it")
+	require.Equal(t, 1, r.app.Panes[pane.PaneResources].Rows().Len(), "and still finds it")
 }
 
 func TestFacetOfALogIsOfMethods(t *testing.T) {

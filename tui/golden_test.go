@@ -17,6 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
+	"goblin/tui/dialog"
+	"goblin/tui/pane"
 )
 
 var update = flag.Bool("update", false, "write the golden screens anew")
@@ -148,14 +150,14 @@ func TestGoldenScreens(t *testing.T) {
 		for _, size := range [][2]int{{80, 24}, {120, 40}, {250, 60}} {
 			t.Run(fmt.Sprintf("%s-%dx%d", c.name, size[0], size[1]), func(t *testing.T) {
 				r := office(t, size[0], size[1], plainEnv).keys(c.keys)
-				r.app.flash = flash{}
+				r.app.Flash = dialog.Flash{}
 				r.untimed()
 				golden(t, fmt.Sprintf("%s-%dx%d", c.name, size[0], size[1]), r.screen())
 				if size[0] != 120 {
 					return
 				}
 				r = office(t, size[0], size[1], colourEnv).keys(c.keys)
-				r.app.flash = flash{}
+				r.app.Flash = dialog.Flash{}
 				r.untimed()
 				r.screen()
 				golden(t, c.name+"-120x40-colour", r.app.View())
@@ -173,7 +175,7 @@ func TestGoldenScreens(t *testing.T) {
 		t.Run(theme, func(t *testing.T) {
 			r := office(t, 120, 40, colourEnv)
 			r.app.theme = theme
-			r.app.setLook()
+			r.app.SetLook()
 			r.keys("4")
 			r.screen()
 			golden(t, "resources-120x40-"+theme, r.app.View())
@@ -183,18 +185,18 @@ func TestGoldenScreens(t *testing.T) {
 
 // untimed takes the measured time of the last search off the screen.
 func (r *rig) untimed() {
-	for _, p := range r.app.panes {
+	for _, p := range r.app.Panes {
 		switch p := p.(type) {
-		case *servers:
-			p.t.Took = 0
-		case *tools:
-			p.all.t.Took = 0
-		case *prompts:
-			p.all.t.Took = 0
-		case *resources:
-			p.all.t.Took, p.templates.t.Took = 0, 0
-		case *logs:
-			p.logs[tabEvents].t.Took, p.logs[tabStderr].t.Took, p.logs[tabGoblin].t.Took, p.traffic.t.Took = 0, 0, 0, 0
+		case *pane.Servers:
+			p.T.Took = 0
+		case *pane.Tools:
+			p.All.T.Took = 0
+		case *pane.Prompts:
+			p.All.T.Took = 0
+		case *pane.Resources:
+			p.All.T.Took, p.Templates.T.Took = 0, 0
+		case *pane.Logs:
+			p.Logs[pane.TabEvents].T.Took, p.Logs[pane.TabStderr].T.Took, p.Logs[pane.TabGoblin].T.Took, p.Traffic.T.Took = 0, 0, 0, 0
 		}
 	}
 }

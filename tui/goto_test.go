@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"goblin/tui/list"
+	"goblin/tui/pane"
 	"goblin/tui/work"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -32,14 +33,14 @@ func TestGoingToAnItemWaitsForThePaneThatReads(t *testing.T) {
 			r.changed(registry.AllChanges)
 		}
 	}
-	r.run(r.app.goTo(paneResources, fmt.Sprintf("mcp://files/a:%05d", list.AtOnce+2)))
-	p := r.app.panes[paneResources].(*resources)
-	require.False(t, p.all.reading, "it was told that its read ended")
-	require.False(t, p.templates.reading)
-	require.Equal(t, fmt.Sprintf("a:%05d", list.AtOnce+2), p.item().name)
+	r.run(r.app.GoTo(pane.PaneResources, fmt.Sprintf("mcp://files/a:%05d", list.AtOnce+2)))
+	p := r.app.Panes[pane.PaneResources].(*pane.Resources)
+	require.False(t, p.All.Reading, "it was told that its read ended")
+	require.False(t, p.Templates.Reading)
+	require.Equal(t, fmt.Sprintf("a:%05d", list.AtOnce+2), p.Item().Name)
 	require.Empty(t, r.reg.SetList("files", registry.Resource, many(resource, 9)))
 	r.changed(registry.Resources)
-	require.Equal(t, list.AtOnce+9, p.all.t.Total(), "and it reads on")
+	require.Equal(t, list.AtOnce+9, p.All.T.Total(), "and it reads on")
 }
 
 func TestGoingToAnItemClearsTheFilterThatHidesIt(t *testing.T) {
@@ -55,10 +56,10 @@ func TestGoingToAnItemClearsTheFilterThatHidesIt(t *testing.T) {
 			case "subscriptions":
 				r.keys("w enter")
 			case "traffic":
-				r.run(r.app.goToItem(&registry.TrafficRecord{Method: "resources/read", Server: "files", Name: "file:///a.md"}))
+				r.run(r.app.GoToItem(&registry.TrafficRecord{Method: "resources/read", Server: "files", Name: "file:///a.md"}))
 			}
-			require.Equal(t, "file:///a.md", r.app.panes[paneResources].item().name)
-			typed, _ := r.app.panes[paneResources].rows().Filtered()
+			require.Equal(t, "file:///a.md", r.app.Panes[pane.PaneResources].Item().Name)
+			typed, _ := r.app.Panes[pane.PaneResources].Rows().Filtered()
 			require.Empty(t, typed)
 		})
 	}
@@ -100,12 +101,12 @@ func TestSubscriptionsAreReadByOneCommandAtATime(t *testing.T) {
 	}
 	add(0, list.AtOnce+1)
 	r.keys("w")
-	d := r.app.dialogs[0].(*watched)
+	d := r.app.Dialogs[0].(*pane.Watched)
 	add(list.AtOnce+1, list.AtOnce+2)
-	first := d.refresh(registry.Subscriptions)
+	first := d.Refresh(registry.Subscriptions)
 	require.NotNil(t, first)
 	add(list.AtOnce+2, list.AtOnce+3)
-	require.Nil(t, d.refresh(registry.Subscriptions), "a second one could end before the first")
+	require.Nil(t, d.Refresh(registry.Subscriptions), "a second one could end before the first")
 	r.run(first)
-	require.Equal(t, list.AtOnce+3, d.t.Total(), "what changed meanwhile is read after it")
+	require.Equal(t, list.AtOnce+3, d.T.Total(), "what changed meanwhile is read after it")
 }

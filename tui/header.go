@@ -3,13 +3,14 @@ package tui
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"goblin/registry"
+	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/look"
+	"goblin/tui/pane"
 )
 
 // header is what the top line says. It is read at each beat, so that its
@@ -22,27 +23,26 @@ type header struct {
 	clients  int
 	screens  int
 	sessions []registry.Session
-	questions,
-	running int
-	rate int
-	next uint64    // requests ever, at the last reading
-	at   time.Time // of it
+	running  int
+	rate     int
+	next     uint64    // requests ever, at the last reading
+	at       time.Time // of it
 }
 
 func (h *header) refresh(a *app) {
 	h.servers, h.up, h.starting, h.down = 0, 0, 0, 0
-	for _, s := range a.reg.States() {
+	for _, s := range a.Reg.States() {
 		h.servers++
 		switch {
 		case s.State == registry.StateReady:
 			h.up++
-		case isDown(s):
+		case pane.IsDown(s):
 			h.down++
 		case s.State == registry.StateConnecting:
 			h.starting++
 		}
 	}
-	h.sessions, h.clients, h.screens = a.reg.Sessions(), 0, 0
+	h.sessions, h.clients, h.screens = a.Reg.Sessions(), 0, 0
 	for _, s := range h.sessions {
 		if s.Screen {
 			h.screens++
@@ -50,12 +50,12 @@ func (h *header) refresh(a *app) {
 			h.clients++
 		}
 	}
-	h.questions, h.running = a.questions.len(), a.calls.len()
+	h.running = a.Calls.Len()
 }
 
 // pulse takes the rate of requests since the last beat.
 func (h *header) pulse(a *app) {
-	now, next := a.now(), a.reg.Traffic().Requests()
+	now, next := a.Now(), a.Reg.Traffic().Requests()
 	if past := now.Sub(h.at).Seconds(); !h.at.IsZero() && past > 0 {
 		h.rate = int(float64(next-h.next)/past + 0.5)
 	}
@@ -72,7 +72,7 @@ func (a *app) configName() string {
 }
 
 func (a *app) headerLine() string {
-	lk, h := a.look, &a.head
+	lk, h := a.Look, &a.head
 	var b strings.Builder
 	b.WriteString(" " + lk.Accent.On("goblin"))
 	name := a.configName()
@@ -80,13 +80,13 @@ func (a *app) headerLine() string {
 		name = "demo"
 	}
 	if name != "" {
-		b.WriteString("  " + clean(name))
+		b.WriteString("  " + dialog.Clean(name))
 	}
 	if h.up > 0 || h.servers == 0 {
 		b.WriteString("  " + lk.Good.On(lk.Up) + fmt.Sprintf(" %d up", h.up))
 	}
 	if h.starting > 0 {
-		b.WriteString("  " + a.spin.View() + fmt.Sprintf(" connecting %d of %d", h.starting, h.servers))
+		b.WriteString("  " + a.Spin.View() + fmt.Sprintf(" connecting %d of %d", h.starting, h.servers))
 	}
 	if h.down > 0 {
 		b.WriteString("  " + lk.Bad.On(lk.Failed+fmt.Sprintf(" %d down", h.down)))
@@ -99,46 +99,43 @@ func (a *app) headerLine() string {
 	if h.running > 0 {
 		fmt.Fprintf(&b, "  running %d", h.running)
 	}
-	if h.questions > 0 {
-		b.WriteString("  " + lk.Warn.On(fmt.Sprintf("?%d a answers", h.questions)))
+	if n := a.asks.Questions.Len(); n > 0 {
+		b.WriteString("  " + lk.Warn.On(fmt.Sprintf("?%d a answers", n)))
 	}
 	var right []string
-	if a.logs().paused {
+	if a.Logs().Paused {
 		right = append(right, "[paused]")
 	}
 	if !a.mouse {
 		right = append(right, "mouse off")
 	}
-	if a.o.Host.Address != "" && a.w >= 120 {
-		right = append(right, lk.Dim.On(clean(a.o.Host.Address)))
+	if a.o.Host.Address != "" && a.W >= 120 {
+		right = append(right, lk.Dim.On(dialog.Clean(a.o.Host.Address)))
 	}
-	return lk.Sides(b.String(), strings.Join(right, "  ")+" ", a.w)
+	return lk.Sides(b.String(), strings.Join(right, "  ")+" ", a.W)
 }
 
-// tab is where a tab stands on its line, for clicks.
-type tab struct{ x, w int }
-
-func (a *app) tabs() (line string, spots []tab) {
+func (a *app) tabs() (line string, spots []pane.Tab) {
 	var b strings.Builder
 	x := 0
-	short := a.w < 76
-	for i, p := range a.panes {
-		name, count := p.tab()
+	short := a.W < 76
+	for i, p := range a.Panes {
+		name, count := p.Tab()
 		text := fmt.Sprintf("%d %s", i+1, name)
-		if short && i != a.open {
+		if short && i != a.Open {
 			text = fmt.Sprintf("%d %s", i+1, name[:min(4, len(name))])
 		}
 		if count != "" {
 			text += " " + count
 		}
 		style := look.Style("")
-		if i == a.open {
-			text, style = "["+text+"]", a.look.Accent
+		if i == a.Open {
+			text, style = "["+text+"]", a.Look.Accent
 		} else {
 			text = " " + text + " "
 		}
 		w := look.Width(text)
-		spots = append(spots, tab{x, w})
+		spots = append(spots, pane.Tab{X: x, W: w})
 		x += w
 		b.WriteString(style.On(text))
 	}
@@ -147,75 +144,75 @@ func (a *app) tabs() (line string, spots []tab) {
 
 func (a *app) tabsLine() string {
 	line, _ := a.tabs()
-	return a.look.Fit(line, a.w)
+	return a.Look.Fit(line, a.W)
 }
 
 // barLine is the line of the filter, else of what just happened, else of what
 // to do.
 func (a *app) barLine() string {
-	lk := a.look
-	r := a.panes[a.open].rows()
+	lk := a.Look
+	r := a.Panes[a.Open].Rows()
 	typed, query := r.Filtered()
 	switch {
 	case a.filtering:
 		left := " " + lk.Accent.On("/") + " " + a.bar.View()
 		if a.searching {
-			at, n := a.details[a.open].view.Found()
-			return lk.Sides(left, lk.Dim.On(fmt.Sprintf("%d of %d in the detail ", at, n)), a.w)
+			at, n := a.Details[a.Open].View.Found()
+			return lk.Sides(left, lk.Dim.On(fmt.Sprintf("%d of %d in the detail ", at, n)), a.W)
 		}
-		right := lk.Dim.On(fmt.Sprintf("%s of %s  %s ", grouped(r.Len()), grouped(r.Total()), millis(r.Spent())))
+		right := lk.Dim.On(fmt.Sprintf("%s of %s  %s ", dialog.Grouped(r.Len()), dialog.Grouped(r.Total()), dialog.Millis(r.Spent())))
 		if p := query.Problem(); p != "" {
-			right = lk.Warn.On(clean(p) + " ")
+			right = lk.Warn.On(dialog.Clean(p) + " ")
 		}
-		return lk.Sides(left, right, a.w)
+		return lk.Sides(left, right, a.W)
 	}
 	left, right := "", ""
 	if typed != "" {
-		left = " / " + clean(typed) + "  " + lk.Dim.On(fmt.Sprintf("%s of %s", grouped(r.Len()), grouped(r.Total())))
+		left = " / " + dialog.Clean(typed) + "  " + lk.Dim.On(fmt.Sprintf("%s of %s", dialog.Grouped(r.Len()), dialog.Grouped(r.Total())))
 		right = lk.Dim.On("Esc clears ")
 	}
-	if at, n := a.details[a.open].view.Found(); a.inside && n > 0 {
+	if at, n := a.Details[a.Open].View.Found(); a.Inside && n > 0 {
 		left, right = fmt.Sprintf(" %d of %d found", at, n), lk.Dim.On("n next  N previous ")
 	}
-	if a.flash.text != "" {
-		text := " " + clean(a.flash.text)
-		if a.flash.bad {
-			text = lk.Bad.On(" ! " + clean(a.flash.text))
+	if a.Flash.Text != "" {
+		text := " " + dialog.Clean(a.Flash.Text)
+		if a.Flash.Bad {
+			text = lk.Bad.On(" ! " + dialog.Clean(a.Flash.Text))
 		}
-		if left == "" || look.Width(left)+look.Width(text)+4 > a.w {
-			return lk.Fit(text, a.w)
+		if left == "" || look.Width(left)+look.Width(text)+4 > a.W {
+			return lk.Fit(text, a.W)
 		}
-		return lk.Sides(left, text+" ", a.w)
+		return lk.Sides(left, text+" ", a.W)
 	}
-	if notice := a.reg.Notice(); notice != "" {
+	if notice := a.Reg.Notice(); notice != "" {
 		// Its folder is known, and would leave too little room for the mistake.
 		if path := a.o.Host.Config; path != "" {
 			notice = strings.ReplaceAll(notice, path, a.configName())
 		}
-		text := clean(" ! "+notice) + " "
+		text := dialog.Clean(" ! "+notice) + " "
 		if left == "" {
-			return lk.Fit(lk.Bad.On(text), a.w)
+			return lk.Fit(lk.Bad.On(text), a.W)
 		}
-		right = lk.Bad.On(lk.Cut(text, max(0, a.w-look.Width(left)-2)))
+		right = lk.Bad.On(lk.Cut(text, max(0, a.W-look.Width(left)-2)))
 	}
 	switch {
 	case left != "":
-		return lk.Sides(left, right, a.w)
+		return lk.Sides(left, right, a.W)
 	case a.o.Host.Demo:
 		return lk.Fit(" "+lk.Warn.On("demo")+": "+lk.Key.On("4 j j s")+" watches a clock, "+
-			lk.Key.On("2 / count enter c")+" calls a tool. "+lk.Dim.On("Yours: :setup"), a.w)
+			lk.Key.On("2 / count enter c")+" calls a tool. "+lk.Dim.On("Yours: :setup"), a.W)
 	}
-	return look.Blank(a.w)
+	return look.Blank(a.W)
 }
 
 // footerLine tells the keys that matter here.
 func (a *app) footerLine() string {
-	lk := a.look
-	if n := len(a.dialogs); n > 0 {
-		return lk.Fit(" "+a.hints(hintsOf(a.dialogs[n-1])), a.w)
+	lk := a.Look
+	if n := len(a.Dialogs); n > 0 {
+		return lk.Fit(" "+a.hints(dialog.HintsOf(a.Dialogs[n-1])), a.W)
 	}
 	if a.filtering && !a.searching {
-		return lk.Fit(" "+a.hints(append(a.filterKeys().Hints(), filterHints...)), a.w)
+		return lk.Fit(" "+a.hints(append(a.filterKeys().Hints(), filterHints...)), a.W)
 	}
 	var hints []keys.Hint
 	in := a.focus()
@@ -228,16 +225,16 @@ func (a *app) footerLine() string {
 		switch {
 		case id == "subscribe" && a.watches():
 			does = "unsubscribe"
-		case id == "reload" && a.open == paneServers:
+		case id == "reload" && a.Open == pane.PaneServers:
 			does = "restart"
 		}
 		hints = append(hints, keys.Hint{Key: b.Keys[0], Does: does})
 	}
 	// Where there is too little room, the last two, help and quit, stay.
-	for len(hints) > 3 && look.Width(a.hints(hints)) >= a.w {
+	for len(hints) > 3 && look.Width(a.hints(hints)) >= a.W {
 		hints = slices.Delete(hints, len(hints)-3, len(hints)-2)
 	}
-	return lk.Fit(" "+a.hints(hints), a.w)
+	return lk.Fit(" "+a.hints(hints), a.W)
 }
 
 // filterHints stand in the footer while a filter is typed, behind the keys.
@@ -245,21 +242,21 @@ var filterHints = []keys.Hint{{Key: "~", Does: "fuzzy"}, {Key: "-", Does: "exclu
 
 // watches says whether this screen holds a subscription of the selected item.
 func (a *app) watches() bool {
-	p := a.panes[paneResources].(*resources)
-	at, _, ok := p.means(a.panes[a.open].item())
-	return ok && p.held(at)
+	p := a.Panes[pane.PaneResources].(*pane.Resources)
+	at, _, ok := p.Means(a.Panes[a.Open].Item())
+	return ok && p.Held(at)
 }
 
 // footer is what the footer tells, the most useful first.
 func (a *app) footer() []string {
-	if a.calls.len() > 0 {
+	if a.Calls.Len() > 0 {
 		return append([]string{"cancel"}, a.footerAtRest()...)
 	}
 	return a.footerAtRest()
 }
 
 func (a *app) footerAtRest() []string {
-	if a.inside {
+	if a.Inside {
 		return []string{"back", "filter", "next-match", "subscribe", "call", "reload", "copy", "palette", "help"}
 	}
 	return []string{"open", "call", "subscribe", "approve", "enable", "reload", "templates", "tab-right", "follow", "pause", "filter", "copy", "palette", "help", "quit"}
@@ -271,19 +268,7 @@ func (a *app) hints(all []keys.Hint) string {
 		if i > 0 {
 			b.WriteString("  ")
 		}
-		b.WriteString(a.look.Key.On(keys.Show(h.Key)) + " " + h.Does)
+		b.WriteString(a.Look.Key.On(keys.Show(h.Key)) + " " + h.Does)
 	}
 	return b.String()
-}
-
-// grouped writes a count: 1234, 100k, 1.2M.
-func grouped(n int) string {
-	switch {
-	case n < 10_000:
-		return strconv.Itoa(n)
-	case n < 1_000_000:
-		return strconv.Itoa(n/1000) + "k"
-	default:
-		return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) + "M"
-	}
 }

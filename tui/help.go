@@ -3,6 +3,8 @@ package tui
 import (
 	"strings"
 
+	"goblin/tui/dialog"
+
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/edit"
@@ -12,12 +14,12 @@ import (
 
 // help lists the keys that work where the focus was, and why one does not.
 type help struct {
-	still
+	dialog.Still
 	app   *app
 	title string
 	all   []helpLine
 	found []helpLine // of all, what the search leaves
-	search
+	dialog.Search
 	off    int
 	height int // of the list when it was last drawn
 }
@@ -29,9 +31,9 @@ type helpLine struct {
 	low            string // what a search looks in
 }
 
-func newHelp(a *app) dialog {
+func newHelp(a *app) dialog.Dialog {
 	d := &help{app: a, height: 1}
-	d.search = search{input: edit.New(a.look), narrow: d.find, move: d.Scroll}
+	d.Search = dialog.Search{Input: edit.New(a.Look), Narrow: d.find, Move: d.Scroll}
 	focus := a.focus()
 	d.title = "Help: " + a.focusName()
 	add := func(heading string, lines []helpLine) {
@@ -50,7 +52,7 @@ func newHelp(a *app) dialog {
 		if b.Where&focus == 0 {
 			continue
 		}
-		l := helpLine{key: helpKeys(b), does: b.Long, why: clean(a.why(b))}
+		l := helpLine{key: helpKeys(b), does: b.Long, why: dialog.Clean(a.why(b))}
 		if b.Where&keys.Anywhere == keys.Anywhere || b.Where == keys.InLists {
 			everywhere = append(everywhere, l)
 		} else {
@@ -61,10 +63,10 @@ func newHelp(a *app) dialog {
 	add("Everywhere", everywhere)
 	add("Filter (/)", helpLines(grammar()))
 	var fields []helpLine
-	for _, f := range a.panes[a.open].rows().Columns() {
+	for _, f := range a.Panes[a.Open].Rows().Columns() {
 		fields = append(fields, helpLine{key: f.Name + ":", does: f.Help})
 	}
-	name, _ := a.panes[a.open].tab()
+	name, _ := a.Panes[a.Open].Tab()
 	add("Fields of "+name, fields)
 	add("While the filter is typed", helpLines(a.filterKeys()))
 	add("Forms", helpLines(formKeys()))
@@ -100,22 +102,22 @@ func helpKeys(b *keys.Binding) string {
 
 // focusName says where keys work now.
 func (a *app) focusName() string {
-	name, _ := a.panes[a.open].tab()
-	if a.inside {
+	name, _ := a.Panes[a.Open].Tab()
+	if a.Inside {
 		return "Detail of " + name
 	}
 	return name
 }
 
-func (d *help) heading() string { return d.title }
+func (d *help) Heading() string { return d.title }
 
-func (d *help) size(w, h int) (int, int) { return min(w, 100), min(h, len(d.all)+4) }
+func (d *help) Size(w, h int) (int, int) { return min(w, 100), min(h, len(d.all)+4) }
 
 // keyColumn is how wide the keys are shown.
 const keyColumn = 15
 
-func (d *help) lines(w, h int) []string {
-	lk := d.app.look
+func (d *help) Lines(w, h int) []string {
+	lk := d.app.Look
 	out := d.draw(w)
 	d.height = max(h-1, 1)
 	d.off = max(0, min(d.off, len(out)-d.height))
@@ -128,26 +130,26 @@ func (d *help) lines(w, h int) []string {
 
 // last is the line of the search, or of how far down the list is.
 func (d *help) last(w, total int) string {
-	lk := d.app.look
+	lk := d.app.Look
 	where := ""
 	if total > d.height {
-		where = lk.Dim.On(grouped(min(d.off+d.height, total)) + "/" + grouped(total) + " ")
+		where = lk.Dim.On(dialog.Grouped(min(d.off+d.height, total)) + "/" + dialog.Grouped(total) + " ")
 	}
 	switch {
-	case d.typed:
-		d.input.Width = max(1, w-20)
-		return lk.Sides(" "+lk.Accent.On("/")+" "+d.input.View(), where, w)
-	case d.input.Value() != "":
-		return lk.Sides(" / "+clean(d.input.Value())+"  "+lk.Dim.On("esc shows all again"), where, w)
+	case d.Typed:
+		d.Input.Width = max(1, w-20)
+		return lk.Sides(" "+lk.Accent.On("/")+" "+d.Input.View(), where, w)
+	case d.Input.Value() != "":
+		return lk.Sides(" / "+dialog.Clean(d.Input.Value())+"  "+lk.Dim.On("esc shows all again"), where, w)
 	}
 	return lk.Sides(" "+lk.Dim.On("/ searches, esc closes"), where, w)
 }
 
 func (d *help) draw(w int) []string {
-	lk := d.app.look
+	lk := d.app.Look
 	var out []string
 	if len(d.found) == 0 {
-		return []string{"", " Nothing here says " + clean(d.input.Value()) + "."}
+		return []string{"", " Nothing here says " + dialog.Clean(d.Input.Value()) + "."}
 	}
 	for _, l := range d.found {
 		if l.heading != "" {
@@ -187,7 +189,7 @@ func (d *help) find(text string) tea.Cmd {
 			heading = l
 			continue
 		}
-		if containsAll(l.low, words) {
+		if dialog.ContainsAll(l.low, words) {
 			if heading.heading != "" {
 				d.found = append(d.found, heading)
 				heading = helpLine{}
@@ -198,18 +200,9 @@ func (d *help) find(text string) tea.Cmd {
 	return nil
 }
 
-func containsAll(text string, words []string) bool {
-	for _, w := range words {
-		if !strings.Contains(text, w) {
-			return false
-		}
-	}
-	return true
-}
-
-func (d *help) keys() keys.Table {
-	if d.typed {
-		return d.search.keys()
+func (d *help) Keys() keys.Table {
+	if d.Typed {
+		return d.Search.Keys()
 	}
 	return d.readKeys()
 }
@@ -217,18 +210,18 @@ func (d *help) keys() keys.Table {
 // readKeys work while no search is typed.
 func (d *help) readKeys() keys.Table {
 	return append(keys.Scrolling(func() keys.Scroller { return d }),
-		keys.Binding{ID: "search", Keys: []string{"/"}, Hint: "search", Long: "Search in the help", Run: func() tea.Cmd { return d.start() }},
+		keys.Binding{ID: "search", Keys: []string{"/"}, Hint: "search", Long: "Search in the help", Run: func() tea.Cmd { return d.Start() }},
 		keys.Binding{ID: "back", Keys: []string{"esc"}, Hint: "close", Long: "Show all again, then close", Run: d.back},
 		keys.Binding{ID: "close", Keys: []string{"?", "q", "ctrl+c"}, Long: "Close", Run: d.close})
 }
 
-func (d *help) close() tea.Cmd { return d.app.drop(d) }
+func (d *help) close() tea.Cmd { return d.app.Drop(d) }
 
 func (d *help) back() tea.Cmd {
-	if d.input.Value() == "" {
+	if d.Input.Value() == "" {
 		return d.close()
 	}
-	return d.clear()
+	return d.Clear()
 }
 
 // Scroll and the like move the text; drawing knows where it ends.
@@ -237,9 +230,9 @@ func (d *help) Page(part float64) { d.Scroll(int(part * float64(d.height))) }
 func (d *help) Top()              { d.off = 0 }
 func (d *help) Bottom()           { d.off = 1 << 20 }
 
-func (d *help) update(msg tea.Msg) tea.Cmd {
-	scrollWheel(d.Scroll, msg)
-	return d.search.update(msg)
+func (d *help) Update(msg tea.Msg) tea.Cmd {
+	dialog.ScrollWheel(d.Scroll, msg)
+	return d.Search.Update(msg)
 }
 
-func (d *help) typing() bool { return d.typed }
+func (d *help) Typing() bool { return d.Typed }

@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"goblin/tui/dialog"
+	"goblin/tui/pane"
+
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
@@ -42,13 +45,13 @@ func TestHelpIsSearched(t *testing.T) {
 	require.NotContains(t, s, "Go to Servers")
 	require.NotContains(t, s, "Everywhere", "headings without lines go")
 	r.keys("enter q")
-	require.Empty(t, r.app.dialogs, "after Enter, q is a key again")
+	require.Empty(t, r.app.Dialogs, "after Enter, q is a key again")
 
 	r = office(t, 120, 40, plainEnv).keys("? /").text("zzz")
 	require.Contains(t, r.screen(), "Nothing here says zzz.")
 	r.keys("esc")
 	require.Contains(t, r.screen(), "Everywhere", "esc shows all again")
-	require.Len(t, r.app.dialogs, 1)
+	require.Len(t, r.app.Dialogs, 1)
 }
 
 func TestHelpScrollsToItsEnd(t *testing.T) {
@@ -69,14 +72,14 @@ func TestHelpScrollsToItsEnd(t *testing.T) {
 	require.Equal(t, first, r.screen())
 	for _, closes := range []string{"esc", "?", "q"} {
 		r := office(t, 80, 24, plainEnv).keys("? " + closes)
-		require.Empty(t, r.app.dialogs, closes)
+		require.Empty(t, r.app.Dialogs, closes)
 	}
 }
 
 func TestHelpExplainsGrammarFormsAndDialogs(t *testing.T) {
 	r := newRig(t, 120, 40, "files").keys("?")
 	var all strings.Builder
-	for _, l := range r.app.dialogs[0].(*help).all {
+	for _, l := range r.app.Dialogs[0].(*help).all {
 		all.WriteString(l.heading + l.key + " " + l.does + "\n")
 	}
 	for _, e := range []keys.Table{grammar(), formKeys(), mouseKeys()} {
@@ -94,7 +97,7 @@ func TestHelpExplainsGrammarFormsAndDialogs(t *testing.T) {
 // What the help and KEYS.md say of forms is what forms say of themselves.
 func TestFormKeysAreThoseOfForms(t *testing.T) {
 	r := office(t, 120, 40, plainEnv).keys("2 c")
-	f := r.app.dialogs[0].(*formDialog).form
+	f := r.app.Dialogs[0].(*dialog.FormDialog).Form
 	var told strings.Builder
 	for _, k := range formKeys() {
 		told.WriteString(strings.ToLower(helpKeys(&k)) + " ")
@@ -106,7 +109,7 @@ func TestFormKeysAreThoseOfForms(t *testing.T) {
 }
 
 func TestTheFooterTellsOfHelpAndQuitAtEveryWidth(t *testing.T) {
-	for w := leastWidth; w <= 140; w += 5 {
+	for w := pane.LeastWidth; w <= 140; w += 5 {
 		r := office(t, w, 24, plainEnv)
 		for _, pane := range []string{"1", "2", "3", "4", "5"} {
 			r.keys(pane)

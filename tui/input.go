@@ -3,7 +3,9 @@ package tui
 import (
 	"time"
 
+	"goblin/tui/dialog"
 	"goblin/tui/list"
+	"goblin/tui/pane"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -20,9 +22,9 @@ func (a *app) press(msg tea.KeyMsg) tea.Cmd {
 	}
 	if msg.Type == tea.KeyRunes && len(msg.Runes) > 1 && !msg.Paste && !a.typing() {
 		var cmds []tea.Cmd
-		dialogs := len(a.dialogs)
+		dialogs := len(a.Dialogs)
 		for i, r := range msg.Runes {
-			if len(a.dialogs) > dialogs && !a.typing() {
+			if len(a.Dialogs) > dialogs && !a.typing() {
 				break // nobody has seen yet what the rest would answer
 			}
 			if a.typing() { // one of the keys opened a text field
@@ -38,23 +40,23 @@ func (a *app) press(msg tea.KeyMsg) tea.Cmd {
 
 // typing says whether runes are text.
 func (a *app) typing() bool {
-	if n := len(a.dialogs); n > 0 {
-		return a.dialogs[n-1].typing()
+	if n := len(a.Dialogs); n > 0 {
+		return a.Dialogs[n-1].Typing()
 	}
 	return a.filtering
 }
 
 func (a *app) key(msg tea.KeyMsg) tea.Cmd {
-	if a.now().Sub(a.flash.since) > flashLeast {
-		a.flash = flash{}
+	if a.Now().Sub(a.Flash.Since) > flashLeast {
+		a.Flash = dialog.Flash{}
 	}
-	if n := len(a.dialogs); n > 0 {
-		return a.toDialog(msg)
+	if n := len(a.Dialogs); n > 0 {
+		return a.ToDialog(msg)
 	}
 	if a.filtering {
 		return a.typeFilter(msg)
 	}
-	if a.geometry().small && msg.String() != "q" && msg.Type != tea.KeyCtrlC {
+	if a.Geometry().Small && msg.String() != "q" && msg.Type != tea.KeyCtrlC {
 		return nil // nobody sees what it would do
 	}
 	b := a.keys.Find(msg, a.focus())
@@ -66,18 +68,18 @@ func (a *app) key(msg tea.KeyMsg) tea.Cmd {
 
 // focus is where keys work now.
 func (a *app) focus() keys.Place {
-	if a.inside {
+	if a.Inside {
 		return keys.InDetail
 	}
-	return a.panes[a.open].in()
+	return a.Panes[a.Open].In()
 }
 
 // run does what a key or the palette asks for, or says why it cannot.
 func (a *app) run(b *keys.Binding) tea.Cmd {
 	if why := a.why(b); why != "" {
-		return a.complain("%s", why)
+		return a.Complain("%s", why)
 	}
-	run := a.acts[a.open][b.ID].Run
+	run := a.Acts[a.Open][b.ID].Run
 	if run == nil {
 		run = b.Run
 	}
@@ -91,7 +93,7 @@ func (a *app) run(b *keys.Binding) tea.Cmd {
 func (a *app) why(b *keys.Binding) string {
 	why := b.Why
 	if why == nil {
-		why = a.acts[a.open][b.ID].Why
+		why = a.Acts[a.Open][b.ID].Why
 	}
 	if why == nil {
 		return ""
@@ -102,29 +104,14 @@ func (a *app) why(b *keys.Binding) string {
 // scroll moves the cursor or scrolls the detail panel.
 func (a *app) scroll(id string) func() tea.Cmd {
 	return func() tea.Cmd {
-		if a.inside {
-			keys.Scroll(a.details[a.open].view, id)
+		if a.Inside {
+			keys.Scroll(a.Details[a.Open].View, id)
 			return nil
 		}
-		keys.Scroll(list.Cursor{Rows: a.panes[a.open].rows()}, id)
-		a.moved()
+		keys.Scroll(list.Cursor{Rows: a.Panes[a.Open].Rows()}, id)
+		a.Moved()
 		return nil
 	}
-}
-
-// follower is a pane that wants to know that its user moved the cursor.
-type follower interface{ moved() }
-
-func (a *app) moved() {
-	if p, ok := a.panes[a.open].(follower); ok {
-		p.moved()
-	}
-}
-
-// click remembers the last one, to know a double click.
-type click struct {
-	x, y int
-	at   time.Time
 }
 
 const doubleClick = 400 * time.Millisecond
@@ -132,11 +119,11 @@ const doubleClick = 400 * time.Millisecond
 // point handles the mouse: a click selects, a double click opens, the wheel
 // scrolls what is under it.
 func (a *app) point(msg tea.MouseMsg) tea.Cmd {
-	if n := len(a.dialogs); n > 0 {
-		return a.toDialog(msg)
+	if n := len(a.Dialogs); n > 0 {
+		return a.ToDialog(msg)
 	}
-	g := a.geometry()
-	if g.small {
+	g := a.Geometry()
+	if g.Small {
 		return nil
 	}
 	switch {
@@ -151,44 +138,44 @@ func (a *app) point(msg tea.MouseMsg) tea.Cmd {
 }
 
 // wheel scrolls what is under the mouse.
-func (a *app) wheel(g geometry, msg tea.MouseMsg, by int) {
+func (a *app) wheel(g pane.Geometry, msg tea.MouseMsg, by int) {
 	switch {
-	case g.detail.holds(msg.X, msg.Y):
-		a.details[a.open].view.Scroll(by)
-	case g.list.holds(msg.X, msg.Y):
-		a.panes[a.open].wheel(msg.Y-g.list.y-g.border, by)
-		a.moved()
+	case g.Detail.Holds(msg.X, msg.Y):
+		a.Details[a.Open].View.Scroll(by)
+	case g.List.Holds(msg.X, msg.Y):
+		a.Panes[a.Open].Wheel(msg.Y-g.List.Y-g.Border, by)
+		a.Moved()
 	}
 }
 
-func (a *app) clicked(g geometry, msg tea.MouseMsg) tea.Cmd {
-	again := msg.X == a.lastClick.x && msg.Y == a.lastClick.y && a.now().Sub(a.lastClick.at) < doubleClick
-	a.lastClick = click{msg.X, msg.Y, a.now()}
+func (a *app) clicked(g pane.Geometry, msg tea.MouseMsg) tea.Cmd {
+	again := msg.X == a.LastClick.X && msg.Y == a.LastClick.Y && a.Now().Sub(a.LastClick.At) < doubleClick
+	a.LastClick = pane.Click{X: msg.X, Y: msg.Y, At: a.Now()}
 	if again {
-		a.lastClick = click{} // a third click opens nothing again
+		a.LastClick = pane.Click{} // a third click opens nothing again
 	}
-	if a.filtering && msg.Y != a.h-2 {
+	if a.filtering && msg.Y != a.H-2 {
 		a.endFilter()
 	}
 	switch {
 	case msg.Y == 1:
 		_, spots := a.tabs()
 		for i, s := range spots {
-			if msg.X >= s.x && msg.X < s.x+s.w {
-				return a.show(i)
+			if msg.X >= s.X && msg.X < s.X+s.W {
+				return a.Show(i)
 			}
 		}
-	case g.list.holds(msg.X, msg.Y):
-		a.inside = false
-		if a.panes[a.open].click(msg.Y - g.list.y - g.border) {
-			a.moved()
+	case g.List.Holds(msg.X, msg.Y):
+		a.Inside = false
+		if a.Panes[a.Open].Click(msg.Y - g.List.Y - g.Border) {
+			a.Moved()
 			if again {
 				return a.run(a.binding("open"))
 			}
 		}
-	case g.detail.holds(msg.X, msg.Y):
-		a.inside = true
-	case msg.Y == a.h-2:
+	case g.Detail.Holds(msg.X, msg.Y):
+		a.Inside = true
+	case msg.Y == a.H-2:
 		return a.run(a.binding("filter"))
 	}
 	return nil

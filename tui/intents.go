@@ -1,9 +1,11 @@
 package tui
 
 import (
-	"fmt"
 	"slices"
 	"strings"
+
+	"goblin/tui/dialog"
+	"goblin/tui/pane"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -12,46 +14,30 @@ import (
 	"goblin/tui/look"
 )
 
-// toDetail opens the detail panel and goes there.
-func (a *app) toDetail() tea.Cmd {
-	a.inside, a.opened = true, true
-	return nil
-}
-
-// openDetail opens the detail panel, and goes there if it has to or has no room
-// beside the list.
-func (a *app) openDetail(beside bool) tea.Cmd {
-	a.opened = true
-	if !beside || !a.detailShown() {
-		a.inside = true
-	}
-	return nil
-}
-
 // found walks the matches of the search in the detail panel.
 func (a *app) found(step func(*content.View)) func() tea.Cmd {
 	return func() tea.Cmd {
-		step(a.details[a.open].view)
+		step(a.Details[a.Open].View)
 		return nil
 	}
 }
 
 func (a *app) sort() tea.Cmd {
-	cmd := a.panes[a.open].rows().Sorted()
-	a.say("Sorted by %s", a.panes[a.open].rows().Sorting())
+	cmd := a.Panes[a.Open].Rows().Sorted()
+	a.Say("Sorted by %s", a.Panes[a.Open].Rows().Sorting())
 	return cmd
 }
 
 // nextPlace puts the detail panel elsewhere.
 func (a *app) nextPlace() tea.Cmd {
-	a.layout.place = (a.layout.place + 1) % 4
-	return a.say("Detail panel: %s", [...]string{"where there is room", "beside", "below", "hidden"}[a.layout.place])
+	a.Layout.Place = (a.Layout.Place + 1) % 4
+	return a.Say("Detail panel: %s", [...]string{"where there is room", "beside", "below", "hidden"}[a.Layout.Place])
 }
 
 // resize gives the list more percent of the room.
 func (a *app) resize(by int) func() tea.Cmd {
 	return func() tea.Cmd {
-		a.layout.part = max(20, min(80, a.layout.part+by))
+		a.Layout.Part = max(20, min(80, a.Layout.Part+by))
 		return nil
 	}
 }
@@ -59,26 +45,26 @@ func (a *app) resize(by int) func() tea.Cmd {
 func (a *app) toggleMouse() tea.Cmd {
 	a.mouse = !a.mouse
 	if a.mouse {
-		a.say("Mouse on")
+		a.Say("Mouse on")
 		return tea.EnableMouseCellMotion
 	}
-	a.say("Mouse off: the terminal selects text again")
+	a.Say("Mouse off: the terminal selects text again")
 	return tea.DisableMouse
 }
 
 // copyName copies what the cursor is on: of a template, its last expansion.
 // What is hidden in it must not get into somebody's shell.
 func (a *app) copyName() tea.Cmd {
-	it := a.panes[a.open].item()
-	if inv := kept(a.reg, it); it.kind == registry.Template && inv != nil {
-		return a.copy(clean(inv.Expanded), "the expanded URI")
+	it := a.Panes[a.Open].Item()
+	if inv := dialog.Kept(a.Reg, it); it.Kind == registry.Template && inv != nil {
+		return a.Copy(dialog.Clean(inv.Expanded), "the expanded URI")
 	}
-	return a.copy(clean(it.listed), "the name")
+	return a.Copy(dialog.Clean(it.Listed), "the name")
 }
 
 func (a *app) whyNotCancel() string {
 	switch {
-	case a.calls.len() == 0:
+	case a.Calls.Len() == 0:
 		return "nothing is running"
 	case a.cancellable() == nil:
 		return "several calls are running; go to the one to cancel"
@@ -87,42 +73,42 @@ func (a *app) whyNotCancel() string {
 }
 
 func (a *app) whyNotRepeat() string {
-	if a.calls.last == nil {
+	if a.Calls.Last == nil {
 		return "nothing was called yet"
 	}
 	return ""
 }
 
 func (a *app) whyNotAnswer() string {
-	if a.questions.len() == 0 {
+	if a.asks.Questions.Len() == 0 {
 		return "no server asks anything"
 	}
 	return ""
 }
 
 func (a *app) whyNoMatch() string {
-	if _, n := a.details[a.open].view.Found(); n == 0 {
+	if _, n := a.Details[a.Open].View.Found(); n == 0 {
 		return "nothing is searched for; / in the detail panel searches"
 	}
 	return ""
 }
 
 func (a *app) whyNoDetail() string {
-	if a.panes[a.open].subject().blocks == nil {
+	if a.Panes[a.Open].Subject().Blocks == nil {
 		return "there is nothing to look at"
 	}
 	return ""
 }
 
 func (a *app) whyNoTabs() string {
-	if a.open != paneLogs {
+	if a.Open != pane.PaneLogs {
 		return "only Logs has tabs; 5 goes there"
 	}
 	return ""
 }
 
 func (a *app) whyNotInspect() string {
-	if a.open != paneLogs && a.open != paneServers && !a.panes[a.open].item().ok {
+	if a.Open != pane.PaneLogs && a.Open != pane.PaneServers && !a.Panes[a.Open].Item().Ok {
 		return "there is no item here"
 	}
 	return ""
@@ -130,55 +116,55 @@ func (a *app) whyNotInspect() string {
 
 // parts is a pane of several lists, one of which has the cursor.
 type parts interface {
-	part() (at, of int)
-	choose(part int)
+	Part() (at, of int)
+	Choose(part int)
 }
 
 // nextFocus walks the lists of a pane and its detail panel; where there is one
 // list alone, the panes.
 func (a *app) nextFocus(step int) tea.Cmd {
 	at, of := 0, 1
-	several, ok := a.panes[a.open].(parts)
+	several, ok := a.Panes[a.Open].(parts)
 	if ok {
-		at, of = several.part()
+		at, of = several.Part()
 	}
 	n := of
-	if a.detailShown() {
+	if a.DetailShown() {
 		n++
 	}
 	if n == 1 {
-		return a.show((a.open + step + len(a.panes)) % len(a.panes))
+		return a.Show((a.Open + step + len(a.Panes)) % len(a.Panes))
 	}
-	if a.inside {
+	if a.Inside {
 		at = of
 	}
 	at = (at + step + n) % n
-	a.inside = at == of
-	if !a.inside && ok {
-		several.choose(at)
+	a.Inside = at == of
+	if !a.Inside && ok {
+		several.Choose(at)
 	}
 	return nil
 }
 
 // back takes one step out.
 func (a *app) back() tea.Cmd {
-	switch typed, _ := a.panes[a.open].rows().Filtered(); {
-	case a.detailShown() && a.cancels() != nil:
-		return a.calls.stop(a.cancels())
-	case a.inside:
-		a.inside = false
+	switch typed, _ := a.Panes[a.Open].Rows().Filtered(); {
+	case a.DetailShown() && a.cancels() != nil:
+		return a.Calls.Stop(a.cancels())
+	case a.Inside:
+		a.Inside = false
 	case typed != "":
-		return a.setFilter("")
-	case a.opened && !a.beside():
-		a.opened = false
+		return a.SetFilter("")
+	case a.Opened && !a.Beside():
+		a.Opened = false
 	}
 	return nil
 }
 
 // cancels is the running call that Esc cancels: the one that is looked at.
-func (a *app) cancels() *running {
-	run := a.calls.of(a.panes[a.open].item())
-	if run == nil || run.quiet {
+func (a *app) cancels() *dialog.Running {
+	run := a.Calls.Of(a.Panes[a.Open].Item())
+	if run == nil || run.Quiet {
 		return nil
 	}
 	return run
@@ -186,26 +172,26 @@ func (a *app) cancels() *running {
 
 // cancellable is the running call that is meant: the one under the cursor, or
 // the only one; nil if that is not clear.
-func (a *app) cancellable() *running {
-	if run := a.calls.of(a.panes[a.open].item()); run != nil {
+func (a *app) cancellable() *dialog.Running {
+	if run := a.Calls.Of(a.Panes[a.Open].Item()); run != nil {
 		return run
 	}
-	if a.calls.len() == 1 {
-		return a.calls.list[0]
+	if a.Calls.Len() == 1 {
+		return a.Calls.List[0]
 	}
 	return nil
 }
 
 func (a *app) nextTheme() tea.Cmd {
 	all := look.Themes()
-	a.theme = all[(slices.Index(all, a.look.Theme)+1)%len(all)]
-	a.setLook()
-	if a.look.Theme != a.theme {
-		a.theme = a.look.Theme
-		return a.complain("this terminal shows no colours (NO_COLOR or TERM=dumb)")
+	a.theme = all[(slices.Index(all, a.Look.Theme)+1)%len(all)]
+	a.SetLook()
+	if a.Look.Theme != a.theme {
+		a.theme = a.Look.Theme
+		return a.Complain("this terminal shows no colours (NO_COLOR or TERM=dumb)")
 	}
-	a.say("Theme: %s", a.look.Theme)
-	return a.details[a.open].build(true, false)
+	a.Say("Theme: %s", a.Look.Theme)
+	return a.Details[a.Open].Build(true, false)
 }
 
 // quit ends the screen; it asks when that disturbs somebody.
@@ -215,7 +201,7 @@ func (a *app) quit() tea.Cmd {
 		return tea.Quit
 	}
 	a.head.refresh(a)
-	clients, screens, running := a.head.clients, max(0, a.head.screens-1), a.calls.len()
+	clients, screens, running := a.head.clients, max(0, a.head.screens-1), a.Calls.Len()
 	if !a.o.Host.Owner {
 		clients, screens = 0, 0
 	}
@@ -223,18 +209,18 @@ func (a *app) quit() tea.Cmd {
 		return leave()
 	}
 	if clients+screens == 0 {
-		return a.push(&confirm{
-			app: a, title: "Quit?",
-			text: []string{count(running, "call") + " of yours would be cancelled."}, yes: "quit", then: leave,
+		return a.Push(&dialog.Confirm{
+			App: a.Common, Title: "Quit?",
+			Text: []string{dialog.Count(running, "call") + " of yours would be cancelled."}, Yes: "quit", Then: leave,
 		})
 	}
 	var who []string
 	text := []string{"", "Servers end, and running calls fail."}
 	if clients > 0 {
-		who = append(who, count(clients, "client"))
+		who = append(who, dialog.Count(clients, "client"))
 	}
 	if screens > 0 {
-		who = append(who, count(screens, "other screen"))
+		who = append(who, dialog.Count(screens, "other screen"))
 	}
 	text[0] = strings.Join(who, " and ") + " use this process."
 	if clients+screens == 1 {
@@ -243,12 +229,5 @@ func (a *app) quit() tea.Cmd {
 	if slices.ContainsFunc(a.head.sessions, func(s registry.Session) bool { return s.Transport == "socket" }) {
 		text = append(text, "goblin stdio starts the next host.")
 	}
-	return a.push(&confirm{app: a, title: "Quit?", text: text, yes: "quit", then: leave})
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return a.Push(&dialog.Confirm{App: a.Common, Title: "Quit?", Text: text, Yes: "quit", Then: leave})
 }

@@ -3,6 +3,9 @@ package tui
 import (
 	"slices"
 
+	"goblin/tui/dialog"
+	"goblin/tui/pane"
+
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/content"
@@ -12,14 +15,19 @@ import (
 // bindings are all keys of the screen outside of forms and dialogs. No key may
 // stand twice where two places meet. What has no function is up to the panes.
 func (a *app) bindings() keys.Table {
-	show := func(pane int) func() tea.Cmd { return func() tea.Cmd { return a.show(pane) } }
-	push := func(create func(*app) dialog) func() tea.Cmd { return func() tea.Cmd { return a.push(create(a)) } }
+	show := func(pane int) func() tea.Cmd { return func() tea.Cmd { return a.Show(pane) } }
+	push := func(create func(*app) dialog.Dialog) func() tea.Cmd {
+		return func() tea.Cmd { return a.Push(create(a)) }
+	}
+	lay := func(create func(*pane.Desk) dialog.Dialog) func() tea.Cmd {
+		return func() tea.Cmd { return a.Push(create(a.Desk)) }
+	}
 	return keys.Table{
-		{ID: "servers", Keys: []string{"1"}, Long: "Go to Servers", Where: keys.Anywhere, Names: []string{"servers", "srv"}, Run: show(paneServers)},
-		{ID: "tools", Keys: []string{"2"}, Long: "Go to Tools", Where: keys.Anywhere, Names: []string{"tools"}, Run: show(paneTools)},
-		{ID: "prompts", Keys: []string{"3"}, Long: "Go to Prompts", Where: keys.Anywhere, Names: []string{"prompts"}, Run: show(panePrompts)},
-		{ID: "resources", Keys: []string{"4"}, Long: "Go to Resources, with the templates below them", Where: keys.Anywhere, Names: []string{"resources", "res"}, Run: show(paneResources)},
-		{ID: "logs", Keys: []string{"5"}, Long: "Go to Logs: events, traffic, stderr of servers, Goblin", Where: keys.Anywhere, Names: []string{"logs"}, Run: show(paneLogs)},
+		{ID: "servers", Keys: []string{"1"}, Long: "Go to Servers", Where: keys.Anywhere, Names: []string{"servers", "srv"}, Run: show(pane.PaneServers)},
+		{ID: "tools", Keys: []string{"2"}, Long: "Go to Tools", Where: keys.Anywhere, Names: []string{"tools"}, Run: show(pane.PaneTools)},
+		{ID: "prompts", Keys: []string{"3"}, Long: "Go to Prompts", Where: keys.Anywhere, Names: []string{"prompts"}, Run: show(pane.PanePrompts)},
+		{ID: "resources", Keys: []string{"4"}, Long: "Go to Resources, with the templates below them", Where: keys.Anywhere, Names: []string{"resources", "res"}, Run: show(pane.PaneResources)},
+		{ID: "logs", Keys: []string{"5"}, Long: "Go to Logs: events, traffic, stderr of servers, Goblin", Where: keys.Anywhere, Names: []string{"logs"}, Run: show(pane.PaneLogs)},
 		{ID: "next", Keys: []string{"tab"}, Long: "Next list or the detail panel; else the next pane", Where: keys.Anywhere, Run: func() tea.Cmd { return a.nextFocus(1) }},
 		{ID: "previous", Keys: []string{"shift+tab"}, Long: "Previous list or the detail panel; else the pane before", Where: keys.Anywhere, Run: func() tea.Cmd { return a.nextFocus(-1) }},
 
@@ -32,41 +40,41 @@ func (a *app) bindings() keys.Table {
 		{ID: "top", Keys: []string{"g", "home"}, Long: "First row; in the detail panel, first line", Where: keys.Anywhere, Run: a.scroll("top")},
 		{ID: "bottom", Keys: []string{"G", "end"}, Long: "Last row; in the detail panel, last line", Where: keys.Anywhere, Run: a.scroll("bottom")},
 
-		{ID: "open", Keys: []string{"enter"}, Hint: "open", Long: "Open: show the detail and fetch the content", Where: keys.InLists, Run: a.toDetail},
-		{ID: "detail", Keys: []string{"l", "right"}, Long: "Go to the detail panel", Where: keys.InLists, Why: a.whyNoDetail, Run: a.toDetail},
+		{ID: "open", Keys: []string{"enter"}, Hint: "open", Long: "Open: show the detail and fetch the content", Where: keys.InLists, Run: a.ToDetail},
+		{ID: "detail", Keys: []string{"l", "right"}, Long: "Go to the detail panel", Where: keys.InLists, Why: a.whyNoDetail, Run: a.ToDetail},
 		{ID: "back", Keys: []string{"esc", "h", "left"}, Hint: "back", Long: "Back: leave the detail panel, clear the filter, close it", Where: keys.Anywhere, Run: a.back},
 		{ID: "filter", Keys: []string{"/"}, Hint: "filter", Long: "Filter the list; in the detail panel, search in it", Where: keys.Anywhere, Names: []string{"filter", "search"}, Run: a.startFilter},
 		{ID: "next-match", Keys: []string{"n"}, Hint: "next", Long: "Next match of the search in the detail panel", Where: keys.Anywhere, Why: a.whyNoMatch, Run: a.found((*content.View).Next)},
 		{ID: "previous-match", Keys: []string{"N"}, Long: "Previous match of the search in the detail panel", Where: keys.Anywhere, Why: a.whyNoMatch, Run: a.found((*content.View).Prev)},
-		{ID: "server-facet", Keys: []string{"f"}, Long: "Choose servers from a list with counts", Where: keys.InCatalog | keys.InServers, Names: []string{"server"}, Run: push(newFacet("server", "Servers"))},
-		{ID: "mime-facet", Keys: []string{"m"}, Long: "Choose MIME types from a list with counts", Where: keys.InResources, Names: []string{"mime", "type"}, Run: push(newFacet("mime", "MIME types"))},
+		{ID: "server-facet", Keys: []string{"f"}, Long: "Choose servers from a list with counts", Where: keys.InCatalog | keys.InServers, Names: []string{"server"}, Run: lay(pane.NewFacet("server", "Servers"))},
+		{ID: "mime-facet", Keys: []string{"m"}, Long: "Choose MIME types from a list with counts", Where: keys.InResources, Names: []string{"mime", "type"}, Run: lay(pane.NewFacet("mime", "MIME types"))},
 		{ID: "sort", Keys: []string{"o"}, Long: "Next sort order", Where: keys.InLists, Names: []string{"sort"}, Run: a.sort},
 
 		{ID: "subscribe", Keys: []string{"s"}, Hint: "subscribe", Long: "Subscribe to the resource, or end the subscription", Where: keys.InResources | keys.InDetail, Names: []string{"subscribe", "sub"}},
 		{ID: "subscribed", Keys: []string{"S"}, Long: "Show only subscribed resources, or all again", Where: keys.InResources, Names: []string{"subscribed"}},
-		{ID: "subscriptions", Keys: []string{"w"}, Long: "List of subscriptions: holders, updates, last change", Where: keys.Anywhere, Names: []string{"subscriptions", "subs"}, Run: push(newWatched)},
+		{ID: "subscriptions", Keys: []string{"w"}, Long: "List of subscriptions: holders, updates, last change", Where: keys.Anywhere, Names: []string{"subscriptions", "subs"}, Run: lay(pane.NewWatched)},
 		{ID: "templates", Keys: []string{"t"}, Hint: "templates", Long: "Go from resources to templates, or back", Where: keys.InResources, Names: []string{"templates"}},
 		{ID: "call", Keys: []string{"c"}, Hint: "call", Long: "Call the tool, get the prompt, expand the template", Where: keys.InCatalog | keys.InDetail, Names: []string{"call", "get", "expand"}},
-		{ID: "repeat", Keys: []string{"."}, Long: "Run the last call once more, with the same arguments", Where: keys.InCatalog | keys.InDetail, Names: []string{"repeat"}, Why: a.whyNotRepeat, Run: func() tea.Cmd { return a.again(*a.calls.last) }},
-		{ID: "cancel", Keys: []string{"X"}, Hint: "cancel", Long: "Cancel the running call", Where: keys.Anywhere, Names: []string{"cancel"}, Why: a.whyNotCancel, Run: func() tea.Cmd { return a.calls.stop(a.cancellable()) }},
-		{ID: "answer", Keys: []string{"a"}, Long: "Answer what a server asks", Where: keys.Anywhere, Names: []string{"answer"}, Why: a.whyNotAnswer, Run: a.answer},
+		{ID: "repeat", Keys: []string{"."}, Long: "Run the last call once more, with the same arguments", Where: keys.InCatalog | keys.InDetail, Names: []string{"repeat"}, Why: a.whyNotRepeat, Run: func() tea.Cmd { return a.Again(*a.Calls.Last) }},
+		{ID: "cancel", Keys: []string{"X"}, Hint: "cancel", Long: "Cancel the running call", Where: keys.Anywhere, Names: []string{"cancel"}, Why: a.whyNotCancel, Run: func() tea.Cmd { return a.Calls.Stop(a.cancellable()) }},
+		{ID: "answer", Keys: []string{"a"}, Long: "Answer what a server asks", Where: keys.Anywhere, Names: []string{"answer"}, Why: a.whyNotAnswer, Run: a.asks.Answer},
 		{ID: "reload", Keys: []string{"r"}, Hint: "reload", Long: "Fetch the content again; in Servers, restart the server", Where: keys.Anywhere, Names: []string{"reload"}},
 		{ID: "enable", Keys: []string{"x"}, Hint: "enable/disable", Long: "Disable the server, or enable it, while the host runs", Where: keys.InServers, Names: []string{"toggle"}},
 		{ID: "approve", Keys: []string{"A"}, Hint: "approve", Long: "Approve a tool that changed; in Servers, all of them", Where: keys.InServers | keys.InTools, Names: []string{"approve"}},
 
 		{ID: "copy", Keys: []string{"y"}, Hint: "copy", Long: "Copy the URI or name; of traffic, the JSON-RPC", Where: keys.Anywhere, Names: []string{"copy"}, Run: a.copyName},
 		{ID: "copy-content", Keys: []string{"Y"}, Long: "Copy the content, raw; of traffic, a goblin command", Where: keys.Anywhere, Names: []string{"copy-content"}, Run: a.copyContent},
-		{ID: "pager", Keys: []string{"e"}, Long: "Open it in $PAGER, made safe; in Servers, go to its stderr", Where: keys.Anywhere, Names: []string{"pager", "less"}, Run: func() tea.Cmd { return a.openIn("pager") }},
-		{ID: "editor", Keys: []string{"E"}, Long: "Open it in $EDITOR, made safe", Where: keys.Anywhere, Names: []string{"editor", "edit"}, Run: func() tea.Cmd { return a.openIn("editor") }},
-		{ID: "save", Keys: []string{"W"}, Long: "Save the content to a file, raw", Where: keys.Anywhere, Names: []string{"save", "write"}, Run: a.save},
-		{ID: "inspect", Keys: []string{"i"}, Long: "Show the requests about this item; of traffic, the item", Where: keys.Anywhere, Names: []string{"inspect"}, Why: a.whyNotInspect, Run: func() tea.Cmd { return a.inspect(a.panes[a.open].item()) }},
-		{ID: "fold", Keys: []string{"-"}, Long: "Fold the JSON in the detail panel by one level", Where: keys.Anywhere, Names: []string{"fold"}, Run: func() tea.Cmd { return a.details[a.open].fold(-1) }},
-		{ID: "unfold", Keys: []string{"+", "="}, Long: "Unfold the JSON in the detail panel by one level", Where: keys.Anywhere, Names: []string{"unfold"}, Run: func() tea.Cmd { return a.details[a.open].fold(1) }},
+		{ID: "pager", Keys: []string{"e"}, Long: "Open it in $PAGER, made safe; in Servers, go to its stderr", Where: keys.Anywhere, Names: []string{"pager", "less"}, Run: func() tea.Cmd { return a.OpenIn("pager", a.Content()) }},
+		{ID: "editor", Keys: []string{"E"}, Long: "Open it in $EDITOR, made safe", Where: keys.Anywhere, Names: []string{"editor", "edit"}, Run: func() tea.Cmd { return a.OpenIn("editor", a.Content()) }},
+		{ID: "save", Keys: []string{"W"}, Long: "Save the content to a file, raw", Where: keys.Anywhere, Names: []string{"save", "write"}, Run: func() tea.Cmd { return a.Save(a.Content()) }},
+		{ID: "inspect", Keys: []string{"i"}, Long: "Show the requests about this item; of traffic, the item", Where: keys.Anywhere, Names: []string{"inspect"}, Why: a.whyNotInspect, Run: func() tea.Cmd { return a.Inspect(a.Panes[a.Open].Item()) }},
+		{ID: "fold", Keys: []string{"-"}, Long: "Fold the JSON in the detail panel by one level", Where: keys.Anywhere, Names: []string{"fold"}, Run: func() tea.Cmd { return a.Details[a.Open].Fold(-1) }},
+		{ID: "unfold", Keys: []string{"+", "="}, Long: "Unfold the JSON in the detail panel by one level", Where: keys.Anywhere, Names: []string{"unfold"}, Run: func() tea.Cmd { return a.Details[a.Open].Fold(1) }},
 
 		{ID: "tab-left", Keys: []string{"["}, Long: "Previous tab of Logs", Where: keys.InLogs | keys.InDetail, Why: a.whyNoTabs},
 		{ID: "tab-right", Keys: []string{"]"}, Hint: "tabs", Long: "Next tab of Logs", Where: keys.InLogs | keys.InDetail, Why: a.whyNoTabs},
 		{ID: "follow", Keys: []string{"f"}, Hint: "follow", Long: "Follow the end, or stay where the cursor is", Where: keys.InLogs, Names: []string{"follow"}},
-		{ID: "method-facet", Keys: []string{"m"}, Long: "Choose methods of traffic from a list with counts", Where: keys.InLogs, Names: []string{"method"}, Run: push(newFacet("method", "Methods"))},
+		{ID: "method-facet", Keys: []string{"m"}, Long: "Choose methods of traffic from a list with counts", Where: keys.InLogs, Names: []string{"method"}, Run: lay(pane.NewFacet("method", "Methods"))},
 		{ID: "level", Keys: []string{"L"}, Long: "Next least level that is shown", Where: keys.InLogs, Names: []string{"level"}},
 		{ID: "pause", Keys: []string{" "}, Hint: "pause", Long: "Pause the view, or go on; the gateway never pauses", Where: keys.InLogs, Names: []string{"pause"}},
 

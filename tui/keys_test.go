@@ -9,8 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
+	"goblin/tui/ask"
+	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/look"
+	"goblin/tui/pane"
 )
 
 func TestKeysFileIsCurrent(t *testing.T) {
@@ -75,7 +78,7 @@ func TestEveryBindingIsExplained(t *testing.T) {
 		}
 	}
 	for _, inside := range []bool{false, true} {
-		r.app.inside = inside
+		r.app.Inside = inside
 		for _, id := range r.app.footer() {
 			require.NotEmpty(t, r.app.binding(id).Hint, "%s stands in the footer", id)
 		}
@@ -95,48 +98,48 @@ func busy(t *testing.T) *rig {
 
 // stage brings a busy screen to a place, with something to cancel, repeat,
 // answer and search.
-func (r *rig) stage(pane, tab int, inside bool) {
+func (r *rig) stage(which, tab int, inside bool) {
 	a := r.app
-	a.logs().open = tab
-	a.dialogs, a.filtering, a.searching, a.quitting = nil, false, false, false
-	a.inside = false
-	r.run(a.show(pane))
-	r.run(a.setFilter(""))
-	if p, ok := a.panes[pane].(*resources); ok {
-		p.second = false
+	a.Logs().Open = tab
+	a.Dialogs, a.filtering, a.searching, a.quitting = nil, false, false, false
+	a.Inside = false
+	r.run(a.Show(which))
+	r.run(a.SetFilter(""))
+	if p, ok := a.Panes[which].(*pane.Resources); ok {
+		p.Second = false
 	}
-	a.opened, a.inside = true, inside
-	r.run(a.follow())
-	a.details[pane].view.Search("e")
-	it := item{registry.Tool, "github", "search", "github_search", true}
-	a.calls.last = &request{item: it, method: "tools/call"}
-	a.calls.list = []*running{{request: *a.calls.last, began: a.now(), cancel: func() {}}}
+	a.Opened, a.Inside = true, inside
+	r.run(a.Follow())
+	a.Details[which].View.Search("e")
+	it := dialog.Item{Kind: registry.Tool, Server: "github", Name: "search", Listed: "github_search", Ok: true}
+	a.Calls.Last = &dialog.Request{Item: it, Method: "tools/call"}
+	a.Calls.List = []*dialog.Running{{Request: *a.Calls.Last, Began: a.Now(), Cancel: func() {}}}
 	never := make(chan struct{})
-	a.questions.list = []*question{{method: "elicitation/create", params: []byte(`{"message":"Name?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}`), since: a.now(), answer: make(chan reply, 1), gone: never}}
+	a.asks.Questions.List = []*ask.Question{{Method: "elicitation/create", Params: []byte(`{"message":"Name?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}`), Since: a.Now(), Answer: make(chan ask.Reply, 1), Gone: never}}
 }
 
 func TestEveryBindingIsHandledWhereItWorks(t *testing.T) {
 	ran := map[string]bool{}
-	for _, at := range []struct{ pane, tab int }{
-		{paneServers, 0},
-		{paneTools, 0},
-		{panePrompts, 0},
-		{paneResources, 0},
-		{paneLogs, tabEvents},
-		{paneLogs, tabTraffic},
-		{paneLogs, tabStderr},
-		{paneLogs, tabGoblin},
+	for _, at := range []struct{ which, tab int }{
+		{pane.PaneServers, 0},
+		{pane.PaneTools, 0},
+		{pane.PanePrompts, 0},
+		{pane.PaneResources, 0},
+		{pane.PaneLogs, pane.TabEvents},
+		{pane.PaneLogs, pane.TabTraffic},
+		{pane.PaneLogs, pane.TabStderr},
+		{pane.PaneLogs, pane.TabGoblin},
 	} {
 		for _, inside := range []bool{false, true} {
 			r := busy(t)
 			for i := range r.app.keys {
 				b := &r.app.keys[i]
-				r.stage(at.pane, at.tab, inside)
+				r.stage(at.which, at.tab, inside)
 				if b.Where&r.app.focus() == 0 || r.app.why(b) != "" {
 					continue
 				}
-				name, _ := r.app.panes[at.pane].tab()
-				act := r.app.acts[at.pane][b.ID]
+				name, _ := r.app.Panes[at.which].Tab()
+				act := r.app.Acts[at.which][b.ID]
 				require.True(t, b.Run != nil || act.Run != nil, "%s does nothing in %s (detail: %v)", b.ID, name, inside)
 				r.run(r.app.run(b))
 				r.screen()
@@ -155,8 +158,8 @@ func TestReasonsAreSentences(t *testing.T) {
 	for _, r := range []*rig{empty, full} {
 		for pane := range 5 {
 			for _, inside := range []bool{false, true} {
-				r.run(r.app.show(pane))
-				r.app.inside = inside
+				r.run(r.app.Show(pane))
+				r.app.Inside = inside
 				for i := range r.app.keys {
 					b := &r.app.keys[i]
 					for _, why := range []string{r.app.why(b), r.app.whyHere(b)} {

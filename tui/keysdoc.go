@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"strings"
 
+	"goblin/tui/ask"
+	"goblin/tui/dialog"
 	"goblin/tui/filter"
 	"goblin/tui/keys"
+	"goblin/tui/pane"
 )
 
 //go:generate go test -run ^TestKeysFileIsCurrent$ . -update
@@ -61,12 +64,12 @@ type paneFields struct {
 }
 
 // filterFields are those of the pane's lists.
-func filterFields(p pane) []paneFields {
-	if p, ok := p.(*logs); ok {
-		return []paneFields{{"Logs", p.at(tabEvents).rows().Columns()}, {"Traffic", p.at(tabTraffic).rows().Columns()}}
+func filterFields(p pane.Pane) []paneFields {
+	if p, ok := p.(*pane.Logs); ok {
+		return []paneFields{{"Logs", p.At(pane.TabEvents).Rows().Columns()}, {"Traffic", p.At(pane.TabTraffic).Rows().Columns()}}
 	}
-	name, _ := p.tab()
-	return []paneFields{{name, p.rows().Columns()}}
+	name, _ := p.Tab()
+	return []paneFields{{name, p.Rows().Columns()}}
 }
 
 // keysDoc is KEYS.md.
@@ -103,7 +106,7 @@ func (a *app) keysDoc() string {
 	}
 	plain("## Filter", "Text | Asks for", grammar())
 	section("Words and fields are ANDed. A term that is not understood hides nothing; the bar says what is wrong.", "Fields of | Name | Asks for", 3)
-	for _, p := range a.panes {
+	for _, p := range a.Panes {
 		for _, set := range filterFields(p) {
 			for _, f := range set.fields {
 				fmt.Fprintf(&b, "| %s | %s | %s |\n", set.of, code(f.Name+":"), escaped(f.Help))
@@ -140,4 +143,28 @@ func code(s string) string {
 
 func escaped(s string) string {
 	return strings.NewReplacer("|", `\|`, "<", `\<`, ">", `\>`, "*", `\*`, "_", `\_`).Replace(s)
+}
+
+// dialogKeys are the tables of what stands in front of the panes.
+func dialogKeys() []titledKeys {
+	return []titledKeys{
+		{"Commands (:)", (*palette)(nil).Keys()},
+		{"Help (?)", (*help)(nil).readKeys()},
+		{"Search in help", (*dialog.Search)(nil).Keys()},
+		{"Subscriptions (w)", (*pane.Watched)(nil).ListKeys()},
+		{"Filter of subscriptions", (*dialog.Search)(nil).Keys()},
+		{"Lists of values (f, m)", (*pane.Facet)(nil).Keys()},
+		{"Request and response", (*pane.Exchange)(nil).Keys()},
+		{"A line of text", (*dialog.Entry)(nil).Keys()},
+		{"Yes or no", (*dialog.Confirm)(nil).Keys()},
+		{"An address to open", (*ask.URL)(nil).Keys()},
+		{"A model's answer", (*ask.Sampling)(nil).Keys()},
+		{"Setup", (*setup)(nil).Keys()},
+	}
+}
+
+// titledKeys is a table with its heading in help and KEYS.md.
+type titledKeys struct {
+	title string
+	keys  keys.Table
 }

@@ -4,142 +4,58 @@ import (
 	"fmt"
 	"strings"
 
+	"goblin/tui/dialog"
 	"goblin/tui/look"
+	"goblin/tui/pane"
 )
-
-// The least size that is drawn, and sizes at which the layout changes.
-const (
-	leastWidth, leastHeight = 40, 10
-	besideWidth             = 110 // the detail panel stands beside the list
-	thirdWidth              = 200 // requests about the item stand beside that
-	borderHeight            = 18  // lists have borders
-)
-
-// Where the detail panel is.
-const (
-	placeAuto = iota
-	placeBeside
-	placeBelow
-	placeHidden
-)
-
-// layout is what the user chose of it.
-type layout struct {
-	place int
-	part  int // percent of the list
-}
-
-func defaultLayout() layout { return layout{part: 55} }
-
-// rect is a part of the screen.
-type rect struct{ x, y, w, h int }
-
-func (r rect) holds(x, y int) bool { return x >= r.x && x < r.x+r.w && y >= r.y && y < r.y+r.h }
-
-// geometry is where everything is. It follows from the size alone, so that
-// drawing and clicking agree.
-type geometry struct {
-	small  bool
-	border int // 0 or 1
-	body   rect
-	list   rect
-	detail rect // h is 0 when it is not shown
-	third  rect
-}
-
-func (a *app) geometry() geometry {
-	g := geometry{small: a.w < leastWidth || a.h < leastHeight, body: rect{0, 2, a.w, a.h - 4}}
-	if a.h >= borderHeight {
-		g.border = 1
-	}
-	g.list = g.body
-	if !a.detailWanted() {
-		return g
-	}
-	if a.beside() {
-		all := g.body.w
-		if all >= thirdWidth {
-			third := all * 25 / 100
-			g.third = rect{all - third, g.body.y, third, g.body.h}
-			all -= third
-		}
-		w := all * a.layout.part / 100
-		g.list.w = w
-		g.detail = rect{w, g.body.y, all - w, g.body.h}
-		return g
-	}
-	if a.h < borderHeight { // there is room for one
-		if a.inside {
-			g.detail, g.list.h = g.body, 0
-		}
-		return g
-	}
-	h := max(5, g.body.h*(a.layout.part-5)/100)
-	g.list.h = h
-	g.detail = rect{0, g.body.y + h, g.body.w, g.body.h - h}
-	return g
-}
-
-func (a *app) beside() bool {
-	return a.layout.place == placeBeside || a.layout.place != placeBelow && a.w >= besideWidth
-}
-
-func (a *app) detailWanted() bool {
-	return a.layout.place != placeHidden && (a.beside() || a.opened) || a.inside
-}
-
-func (a *app) detailShown() bool {
-	g := a.geometry()
-	return g.detail.h > 0 && g.detail.w > 0
-}
 
 // View draws the screen: exactly h lines of exactly w cells.
 func (a *app) View() string {
-	if a.w <= 0 || a.h <= 0 {
+	if a.W <= 0 || a.H <= 0 {
 		return ""
 	}
-	g := a.geometry()
-	if g.small {
-		lines := a.look.Lines([]string{fmt.Sprintf("goblin needs %dx%d, has %dx%d", leastWidth, leastHeight, a.w, a.h)}, a.w, a.h)
+	g := a.Geometry()
+	if g.Small {
+		lines := a.Look.Lines([]string{fmt.Sprintf("goblin needs %dx%d, has %dx%d", pane.LeastWidth, pane.LeastHeight, a.W, a.H)}, a.W, a.H)
 		return strings.Join(lines, "\n")
 	}
-	lines := make([]string, 0, a.h)
+	lines := make([]string, 0, a.H)
 	lines = append(lines, a.headerLine(), a.tabsLine())
 	lines = append(lines, a.body(g)...)
 	lines = append(lines, a.barLine(), a.footerLine())
-	for _, d := range a.dialogs {
+	for _, d := range a.Dialogs {
 		lines = a.overlay(lines, d)
 	}
-	if len(a.dialogs) == 0 {
+	if len(a.Dialogs) == 0 {
 		a.parkCursor(g)
 	}
 	return strings.Join(lines, "\n")
 }
 
-func (a *app) parkCursor(g geometry) {
+func (a *app) parkCursor(g pane.Geometry) {
 	switch {
 	case a.filtering:
-		a.park(min(a.w-1, 3+a.bar.Column()), a.h-2)
-	case a.inside:
-		a.park(g.detail.x+g.border, g.detail.y+g.border)
+		a.park(min(a.W-1, 3+a.bar.Column()), a.H-2)
+	case a.Inside:
+		a.park(g.Detail.X+g.Border, g.Detail.Y+g.Border)
 	default:
-		a.park(g.border, g.list.y+g.border+a.panes[a.open].rows().Position())
+		a.park(g.Border, g.List.Y+g.Border+a.Panes[a.Open].Rows().Position())
 	}
 }
 
-func (a *app) body(g geometry) []string {
-	p := a.panes[a.open]
+func (a *app) body(g pane.Geometry) []string {
+	p := a.Panes[a.Open]
 	var list, detail, third []string
-	if g.list.h > 0 {
+	if g.List.H > 0 {
 		list = a.listBox(g, p)
 	}
-	if g.detail.h > 0 {
-		detail = a.details[a.open].lines(a, g.detail, g.border, a.inside)
+	if g.Detail.H > 0 {
+		detail = a.Details[a.Open].Lines(a.Desk, g.Detail, g.Border, a.Inside)
 	}
-	if g.third.h > 0 {
-		third = a.related(p.item(), g.third, g.border)
+	if g.Third.H > 0 {
+		third = a.Related(p.Item(), g.Third, g.Border)
 	}
-	if g.detail.y != g.list.y || g.list.h == 0 || g.detail.h == 0 {
+	if g.Detail.Y != g.List.Y || g.List.H == 0 || g.Detail.H == 0 {
 		return append(list, detail...)
 	}
 	for i := range list {
@@ -151,68 +67,68 @@ func (a *app) body(g geometry) []string {
 	return list
 }
 
-func (a *app) listBox(g geometry, p pane) []string {
-	w, h := g.list.w-2*g.border, g.list.h-2*g.border
-	lines := p.lines(a.look, w, h, !a.inside)
-	none := p.rows().Len() == 0
-	if s, ok := p.(interface{ bare() bool }); ok {
-		none = s.bare()
+func (a *app) listBox(g pane.Geometry, p pane.Pane) []string {
+	w, h := g.List.W-2*g.Border, g.List.H-2*g.Border
+	lines := p.Lines(a.Look, w, h, !a.Inside)
+	none := p.Rows().Len() == 0
+	if s, ok := p.(interface{ Bare() bool }); ok {
+		none = s.Bare()
 	}
 	if none {
 		for i, text := range a.nothing(p, w) {
 			if i+1 < len(lines) {
-				lines[i+1] = a.look.Fit("  "+text, w)
+				lines[i+1] = a.Look.Fit("  "+text, w)
 			}
 		}
 	}
-	style := a.look.Border
-	if !a.inside {
-		style = a.look.Accent
+	style := a.Look.Border
+	if !a.Inside {
+		style = a.Look.Accent
 	}
 	parted, cut := p.(interface {
-		rule() (y int, title, right string)
+		Rule() (y int, title, right string)
 	})
-	if g.border == 0 {
+	if g.Border == 0 {
 		if cut {
-			if y, title, right := parted.rule(); y >= 0 && y < len(lines) {
-				lines[y] = a.look.Rule(a.look.Horizontal, title, right, a.look.Horizontal, w, style)
+			if y, title, right := parted.Rule(); y >= 0 && y < len(lines) {
+				lines[y] = a.Look.Rule(a.Look.Horizontal, title, right, a.Look.Horizontal, w, style)
 			}
 		}
 		return lines
 	}
-	title, right := p.heading()
-	box := a.look.Frame(lines, title, right, g.list.w, g.list.h, style)
+	title, right := p.Heading()
+	box := a.Look.Frame(lines, title, right, g.List.W, g.List.H, style)
 	if cut {
-		if y, title, right := parted.rule(); y >= 0 && y+1 < len(box)-1 {
-			box[y+1] = a.look.Rule(a.look.TeeLeft, title, right, a.look.TeeRight, g.list.w, style)
+		if y, title, right := parted.Rule(); y >= 0 && y+1 < len(box)-1 {
+			box[y+1] = a.Look.Rule(a.Look.TeeLeft, title, right, a.Look.TeeRight, g.List.W, style)
 		}
 	}
 	return box
 }
 
 // nothing says why a list is empty and what helps.
-func (a *app) nothing(p pane, w int) []string {
-	r := p.rows()
+func (a *app) nothing(p pane.Pane, w int) []string {
+	r := p.Rows()
 	if typed, _ := r.Filtered(); typed != "" && r.Total() > 0 {
 		text := "Nothing matches " + typed
 		if word := r.Excludes(); word != "" && word != typed {
 			text = fmt.Sprintf("Nothing matches: %s excludes everything", word)
 		}
-		return []string{a.look.Cut(clean(text), w-4), "", "Esc clears the filter."}
+		return []string{a.Look.Cut(dialog.Clean(text), w-4), "", "Esc clears the filter."}
 	}
-	return p.empty()
+	return p.Empty()
 }
 
 // overlay draws a dialog in the middle.
-func (a *app) overlay(lines []string, d dialog) []string {
-	room := a.h - 2 // what a dialog says stands in the lines below
-	w, h := d.size(a.w-2, room)
-	w, h = max(min(w, a.w), 10), max(min(h, room), 3)
-	box := a.look.Frame(d.lines(w-2, h-2), a.look.Title.On(clean(d.heading())), "", w, h, a.look.Accent)
-	x, y := (a.w-w)/2, (room-h)/2
-	a.front = rect{x + 1, y + 1, w - 2, h - 2}
+func (a *app) overlay(lines []string, d dialog.Dialog) []string {
+	room := a.H - 2 // what a dialog says stands in the lines below
+	w, h := d.Size(a.W-2, room)
+	w, h = max(min(w, a.W), 10), max(min(h, room), 3)
+	box := a.Look.Frame(d.Lines(w-2, h-2), a.Look.Title.On(dialog.Clean(d.Heading())), "", w, h, a.Look.Accent)
+	x, y := (a.W-w)/2, (room-h)/2
+	a.Front = dialog.Rect{X: x + 1, Y: y + 1, W: w - 2, H: h - 2}
 	return look.Overlay(lines, box, x, y)
 }
 
 // dialogRect is where the inside of the dialog in front was drawn.
-func (a *app) dialogRect(dialog) rect { return a.front }
+func (a *app) dialogRect(dialog.Dialog) dialog.Rect { return a.Front }

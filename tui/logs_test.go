@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"goblin/tui/pane"
+
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
@@ -184,17 +186,17 @@ func TestGoingOnSaysWhatWasDroppedMeanwhile(t *testing.T) {
 	}
 	r.changed(registry.Logs).keys("space")
 	require.Contains(t, r.line("Going on"), "500 records were dropped meanwhile")
-	require.Equal(t, mostLogs, r.app.logs().logs[tabStderr].count())
+	require.Equal(t, pane.MostLogs, r.app.Logs().Logs[pane.TabStderr].Count())
 	require.Contains(t, r.line("line 10499."), "> ")
 	require.Contains(t, r.screen(), "older dropped")
 }
 
 func TestAPaneThatIsNotOpenReadsNothing(t *testing.T) {
 	r := logsRig(t, 80, 24)
-	require.Zero(t, r.app.logs().logAt)
-	require.Zero(t, r.app.logs().logs[tabStderr].count())
+	require.Zero(t, r.app.Logs().LogAt)
+	require.Zero(t, r.app.Logs().Logs[pane.TabStderr].Count())
 	r.keys("5")
-	require.Equal(t, 3, r.app.logs().logs[tabStderr].count())
+	require.Equal(t, 3, r.app.Logs().Logs[pane.TabStderr].Count())
 }
 
 func TestThePagerGetsAllLinesOfTheServer(t *testing.T) {
@@ -212,7 +214,7 @@ func TestThePagerGetsAllLinesOfTheServer(t *testing.T) {
 
 func TestStderrOfAServerShowsItsLinesOnly(t *testing.T) {
 	r := logsRig(t, 80, 24)
-	r.run(r.app.stderrOf("files"))
+	r.run(r.app.StderrOf("files"))
 	screen := r.screen()
 	require.Contains(t, screen, "[Server stderr")
 	require.Contains(t, screen, "warming up")
@@ -250,14 +252,14 @@ func TestLogsCopyTheLineAndTheLines(t *testing.T) {
 
 func TestARecordOfAServerLeadsToTheServer(t *testing.T) {
 	r := logsRig(t, 80, 24).keys("5 ] ] i")
-	require.Equal(t, paneServers, r.app.open)
+	require.Equal(t, pane.PaneServers, r.app.Open)
 }
 
 func TestLogsOfEverySizeFillTheScreenExactly(t *testing.T) {
 	for _, size := range [][2]int{{40, 10}, {47, 17}, {60, 18}, {80, 24}, {109, 30}, {120, 40}, {160, 45}, {250, 60}} {
 		r := logsRig(t, size[0], size[1])
 		r.keys("5")
-		for range logTabs {
+		for range pane.LogTabs {
 			r.screen()
 			r.keys("enter")
 			r.screen()
@@ -283,6 +285,6 @@ func BenchmarkLogsRefresh(b *testing.B) {
 		b.StopTimer()
 		flood()
 		b.StartTimer()
-		r.run(r.app.logs().refresh(registry.Logs))
+		r.run(r.app.Logs().Refresh(registry.Logs))
 	}
 }

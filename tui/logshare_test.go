@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
+	"goblin/tui/pane"
 )
 
 // A server that says much leaves the rows of others in the tab.
@@ -16,17 +17,17 @@ func TestAServerDisplacesItsOwnRowsOnly(t *testing.T) {
 		r.reg.Logs().Append(registry.LogRecord{Server: "files", Source: registry.SourceStderr, Text: fmt.Sprint("quiet ", i)})
 	}
 	for range 3 {
-		for range mostLogs {
+		for range pane.MostLogs {
 			r.reg.Logs().Append(registry.LogRecord{Server: "github", Source: registry.SourceStderr, Text: "loud"})
 		}
 		r.changed(registry.Logs)
 	}
 	rows := map[string]int{}
-	for _, row := range r.app.logs().logs[tabStderr].held {
+	for _, row := range r.app.Logs().Logs[pane.TabStderr].Held {
 		rows[row.Server]++
 	}
 	require.Equal(t, 10, rows["files"])
-	require.Equal(t, mostLogs-10, rows["github"])
+	require.Equal(t, pane.MostLogs-10, rows["github"])
 }
 
 func TestSharesOfPlaces(t *testing.T) {
@@ -40,6 +41,6 @@ func TestSharesOfPlaces(t *testing.T) {
 		{10, []int{2, 20}, 8},
 		{10, []int{1, 2, 20, 30}, 3},
 	} {
-		require.Equal(t, c.share, shareOf(c.places, c.needs), "%+v", c)
+		require.Equal(t, c.share, pane.ShareOf(c.places, c.needs), "%+v", c)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"goblin/tui/dialog"
 	"goblin/tui/work"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -20,7 +21,7 @@ import (
 
 // palette runs commands by name.
 type palette struct {
-	still
+	dialog.Still
 	app     *app
 	all     []command
 	input   edit.Text
@@ -47,8 +48,8 @@ type choice struct {
 	why     string
 }
 
-func newPalette(a *app) dialog {
-	d := &palette{app: a, all: a.allCommands(), input: edit.New(a.look), height: 1, walking: -1, cancel: func() {}}
+func newPalette(a *app) dialog.Dialog {
+	d := &palette{app: a, all: a.allCommands(), input: edit.New(a.Look), height: 1, walking: -1, cancel: func() {}}
 	d.match()
 	return d
 }
@@ -158,9 +159,9 @@ func (d *palette) search(c *command, text string) tea.Cmd {
 		return nil
 	}
 	d.looking = true
-	ctx, cancel := context.WithCancel(d.app.ctx)
+	ctx, cancel := context.WithCancel(d.app.Ctx)
 	d.cancel = cancel
-	gen, where, snap, now := d.gen, d.places, d.app.reg.Load(), d.app.now()
+	gen, where, snap, now := d.gen, d.places, d.app.Reg.Load(), d.app.Now()
 	return func() tea.Msg {
 		defer cancel()
 		if where == nil {
@@ -174,7 +175,7 @@ func (d *palette) search(c *command, text string) tea.Cmd {
 			}
 			d.looking = false
 			for _, e := range found {
-				d.list = append(d.list, choice{command: c, arg: e.Listed, entry: e, name: clean(e.Listed)})
+				d.list = append(d.list, choice{command: c, arg: e.Listed, entry: e, name: dialog.Clean(e.Listed)})
 			}
 			if d.entered && len(d.list) > 0 {
 				return d.enter()
@@ -220,7 +221,7 @@ func (d *palette) ranked(text string) []choice {
 				best = h
 			}
 		}
-		if explained := strings.ToLower(c.long); best.fits > fitsWords && containsAll(explained, words) {
+		if explained := strings.ToLower(c.long); best.fits > fitsWords && dialog.ContainsAll(explained, words) {
 			best.fits = fitsWords
 			for _, m := range fuzzy.Find(letters, []string{explained}) {
 				best.score = m.Score
@@ -258,12 +259,12 @@ func (d *palette) nearest(text string) string {
 	return best
 }
 
-func (d *palette) heading() string { return "Command" }
+func (d *palette) Heading() string { return "Command" }
 
-func (d *palette) size(w, h int) (int, int) { return min(w, 92), min(h, 20) }
+func (d *palette) Size(w, h int) (int, int) { return min(w, 92), min(h, 20) }
 
-func (d *palette) lines(w, h int) []string {
-	lk := d.app.look
+func (d *palette) Lines(w, h int) []string {
+	lk := d.app.Look
 	d.input.Width = max(1, w-6)
 	out := []string{" " + lk.Accent.On(":") + " " + d.input.View(), " " + d.says()}
 	d.height = max(h-len(out), 1)
@@ -282,7 +283,7 @@ func (d *palette) lines(w, h int) []string {
 
 // says is the line under the input.
 func (d *palette) says() string {
-	lk := d.app.look
+	lk := d.app.Look
 	text := strings.TrimSpace(d.input.Value())
 	c, arg := d.command(d.input.Value())
 	switch {
@@ -295,7 +296,7 @@ func (d *palette) says() string {
 	case c != nil && c.arg != "" && arg == "":
 		return lk.Dim.On(c.usage() + ": " + c.long)
 	case c != nil && c.names[0] == "open":
-		return "Nothing is called " + clean(arg) + "."
+		return "Nothing is called " + dialog.Clean(arg) + "."
 	case text != "":
 		return d.unknown(text)
 	}
@@ -303,7 +304,7 @@ func (d *palette) says() string {
 }
 
 func (d *palette) unknown(text string) string {
-	says := "no such command: " + clean(text)
+	says := "no such command: " + dialog.Clean(text)
 	if near := d.nearest(text); near != "" {
 		says += "; the nearest is " + near + " (tab takes it)"
 	}
@@ -313,10 +314,10 @@ func (d *palette) unknown(text string) string {
 // row is one line of the list: the name, what it does or why it cannot, its
 // key.
 func (d *palette) row(c *choice, w int) string {
-	lk := d.app.look
+	lk := d.app.Look
 	if c.entry != nil {
 		kind := lk.Fit(c.entry.Kind.String(), 9)
-		server := clean(c.entry.Server)
+		server := dialog.Clean(c.entry.Server)
 		server = lk.Fit(server, min(look.Width(server), 16))
 		return lk.Dim.On(kind) + " " + lk.Middle(c.name, max(w-look.Width(server)-12, 0)) + " " + lk.Dim.On(server) + " "
 	}
@@ -324,14 +325,14 @@ func (d *palette) row(c *choice, w int) string {
 	if len(c.command.keys) > 0 {
 		key = keys.Show(c.command.keys[0])
 	}
-	name := clean(c.name)
+	name := dialog.Clean(c.name)
 	column := max(18, min(look.Width(name), w/2))
 	room := max(w-column-2-look.Width(key)-2, 0)
 	text := c.command.long
 	style := look.Style("")
 	if c.why != "" {
 		style = lk.Dim
-		why := "(" + clean(c.why) + ")"
+		why := "(" + dialog.Clean(c.why) + ")"
 		if look.Width(text)+2+look.Width(why) > room {
 			text = why
 		} else {
@@ -346,7 +347,7 @@ func (d *palette) move(by int) {
 	d.off = max(0, min(d.off, d.cur, len(d.list)-d.height), d.cur-d.height+1)
 }
 
-func (d *palette) update(msg tea.Msg) tea.Cmd {
+func (d *palette) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.MouseMsg:
 		return d.point(msg)
@@ -360,15 +361,15 @@ func (d *palette) update(msg tea.Msg) tea.Cmd {
 }
 
 func (d *palette) point(msg tea.MouseMsg) tea.Cmd {
-	scrollWheel(d.move, msg)
-	if i := d.off + msg.Y - 2; leftPress(msg) && msg.Y >= 2 && i < len(d.list) {
+	dialog.ScrollWheel(d.move, msg)
+	if i := d.off + msg.Y - 2; dialog.LeftPress(msg) && msg.Y >= 2 && i < len(d.list) {
 		d.cur = i
 		return d.enter()
 	}
 	return nil
 }
 
-func (d *palette) keys() keys.Table {
+func (d *palette) Keys() keys.Table {
 	move := func(by int) func() tea.Cmd { return func() tea.Cmd { return d.upDown(by) } }
 	row := func(rows, pages int) func() tea.Cmd {
 		return func() tea.Cmd { d.move(rows + pages*d.height); return nil }
@@ -400,7 +401,7 @@ func (d *palette) upDown(by int) tea.Cmd {
 
 func (d *palette) close() tea.Cmd {
 	d.cancel()
-	return d.app.drop(d)
+	return d.app.Drop(d)
 }
 
 func (d *palette) write(text string) tea.Cmd {
@@ -466,7 +467,7 @@ func (d *palette) enter() tea.Cmd {
 	}
 	c := d.list[d.cur]
 	if c.why != "" {
-		d.note = clean(c.why)
+		d.note = dialog.Clean(c.why)
 		return nil
 	}
 	if c.command.arg != "" && c.arg == "" && !c.command.bare {
@@ -475,8 +476,8 @@ func (d *palette) enter() tea.Cmd {
 	d.close()
 	d.keep(c)
 	if c.entry != nil {
-		d.app.opened = true
-		return d.app.goToListed(c.entry.Kind, c.entry.Listed)
+		d.app.Opened = true
+		return d.app.GoToListed(c.entry.Kind, c.entry.Listed)
 	}
 	return c.command.run(c.arg)
 }
@@ -491,4 +492,4 @@ func (d *palette) keep(c choice) {
 	a.commands = remember(a.commands, line)
 }
 
-func (d *palette) typing() bool { return true }
+func (d *palette) Typing() bool { return true }

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"testing"
 
+	"goblin/tui/dialog"
 	"goblin/tui/list"
+	"goblin/tui/pane"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
@@ -20,19 +22,19 @@ func (r *rig) command(line string) *rig {
 
 func TestPaletteRunsCommandsByNameAndAlias(t *testing.T) {
 	for line, want := range map[string]func(*app) bool{
-		"servers": func(a *app) bool { return a.open == paneServers },
-		"srv":     func(a *app) bool { return a.open == paneServers },
-		"res":     func(a *app) bool { return a.open == paneResources },
-		"RES":     func(a *app) bool { return a.open == paneResources },
-		"too":     func(a *app) bool { return a.open == paneTools },
-		"q":       func(a *app) bool { return len(a.dialogs) == 1 && a.dialogs[0].heading() == "Quit?" },
-		"quit":    func(a *app) bool { return len(a.dialogs) == 1 && a.dialogs[0].heading() == "Quit?" },
-		"help":    func(a *app) bool { return len(a.dialogs) == 1 && a.dialogs[0].heading() == "Help: Prompts" },
-		"setup":   func(a *app) bool { return len(a.dialogs) == 1 && a.dialogs[0].heading() == "Setup" },
-		"traffic": func(a *app) bool { return a.open == paneLogs && a.logs().open == tabTraffic },
-		"stderr":  func(a *app) bool { return a.open == paneLogs && a.logs().open == tabStderr },
-		"goblin":  func(a *app) bool { return a.open == paneLogs && a.logs().open == tabGoblin },
-		"events":  func(a *app) bool { return a.open == paneLogs && a.logs().open == tabEvents },
+		"servers": func(a *app) bool { return a.Open == pane.PaneServers },
+		"srv":     func(a *app) bool { return a.Open == pane.PaneServers },
+		"res":     func(a *app) bool { return a.Open == pane.PaneResources },
+		"RES":     func(a *app) bool { return a.Open == pane.PaneResources },
+		"too":     func(a *app) bool { return a.Open == pane.PaneTools },
+		"q":       func(a *app) bool { return len(a.Dialogs) == 1 && a.Dialogs[0].Heading() == "Quit?" },
+		"quit":    func(a *app) bool { return len(a.Dialogs) == 1 && a.Dialogs[0].Heading() == "Quit?" },
+		"help":    func(a *app) bool { return len(a.Dialogs) == 1 && a.Dialogs[0].Heading() == "Help: Prompts" },
+		"setup":   func(a *app) bool { return len(a.Dialogs) == 1 && a.Dialogs[0].Heading() == "Setup" },
+		"traffic": func(a *app) bool { return a.Open == pane.PaneLogs && a.Logs().Open == pane.TabTraffic },
+		"stderr":  func(a *app) bool { return a.Open == pane.PaneLogs && a.Logs().Open == pane.TabStderr },
+		"goblin":  func(a *app) bool { return a.Open == pane.PaneLogs && a.Logs().Open == pane.TabGoblin },
+		"events":  func(a *app) bool { return a.Open == pane.PaneLogs && a.Logs().Open == pane.TabEvents },
 	} {
 		r := office(t, 120, 40, plainEnv).keys("3")
 		require.True(t, want(r.command(line).app), "%s\n%s", line, r.screen())
@@ -44,14 +46,14 @@ func TestPaletteShowsKeysAndReasons(t *testing.T) {
 	require.Contains(t, r.line("> subscribe  "), "(only in Resources and Detail)")
 	r.keys("enter")
 	require.Contains(t, r.screen(), "! only in Resources and Detail", "and stays open")
-	require.Len(t, r.app.dialogs, 1)
+	require.Len(t, r.app.Dialogs, 1)
 	r.keys("esc 4 :").text("subscribe")
 	require.Regexp(t, `Subscribe to the resource.* s `, r.line("Subscribe to the resource"))
 }
 
 func TestPaletteListsWhatCanBeRunFirst(t *testing.T) {
 	r := office(t, 120, 60, plainEnv).keys("2 ctrl+p")
-	d := r.app.dialogs[0].(*palette)
+	d := r.app.Dialogs[0].(*palette)
 	last := 0
 	for _, c := range d.list {
 		require.GreaterOrEqual(t, c.late(), last)
@@ -76,7 +78,7 @@ func TestPaletteFindsByExplanation(t *testing.T) {
 func TestPaletteSaysWhatIsNearestToAnUnknownCommand(t *testing.T) {
 	r := office(t, 120, 40, plainEnv).keys("4").command("subscirbe")
 	require.Contains(t, r.screen(), "! no such command: subscirbe; the nearest is subscribe (tab takes it)")
-	require.Len(t, r.app.dialogs, 1)
+	require.Len(t, r.app.Dialogs, 1)
 	r.keys("tab")
 	require.Contains(t, r.screen(), "│> subscribe ")
 	r.keys("esc").command("zzzzzzzz")
@@ -86,11 +88,11 @@ func TestPaletteSaysWhatIsNearestToAnUnknownCommand(t *testing.T) {
 
 func TestPaletteCompletes(t *testing.T) {
 	r := office(t, 120, 40, plainEnv).keys(":").text("templ").keys("tab")
-	require.Equal(t, "templates", r.app.dialogs[0].(*palette).input.Value())
+	require.Equal(t, "templates", r.app.Dialogs[0].(*palette).input.Value())
 	r.keys("esc :").text("disa").keys("tab")
-	require.Equal(t, "disable ", r.app.dialogs[0].(*palette).input.Value())
+	require.Equal(t, "disable ", r.app.Dialogs[0].(*palette).input.Value())
 	r.keys("down tab")
-	require.Equal(t, "disable github", r.app.dialogs[0].(*palette).input.Value())
+	require.Equal(t, "disable github", r.app.Dialogs[0].(*palette).input.Value())
 }
 
 func TestPaletteFilters(t *testing.T) {
@@ -106,10 +108,10 @@ func TestPaletteFilters(t *testing.T) {
 
 func TestPaletteChoosesThemes(t *testing.T) {
 	r := office(t, 120, 40, colourEnv).command("theme light")
-	require.Equal(t, "light", r.app.look.Theme)
+	require.Equal(t, "light", r.app.Look.Theme)
 	r.command("theme purple")
 	require.Contains(t, r.screen(), "no theme purple; there are auto, dark, light, none")
-	require.Equal(t, "light", r.app.look.Theme)
+	require.Equal(t, "light", r.app.Look.Theme)
 	r = office(t, 120, 40, plainEnv).command("theme dark")
 	require.Contains(t, r.screen(), "this terminal shows no colours")
 }
@@ -135,41 +137,41 @@ func TestPaletteActsOnServers(t *testing.T) {
 func TestPaletteAsksBeforeItDisturbsClients(t *testing.T) {
 	r := office(t, 120, 40, plainEnv).command("disable files")
 	require.Empty(t, r.backend.acts)
-	require.Equal(t, "Disable files?", r.app.dialogs[0].heading())
+	require.Equal(t, "Disable files?", r.app.Dialogs[0].Heading())
 	r.keys("y")
 	require.Equal(t, []string{"enable files false"}, r.backend.acts)
 }
 
 func TestPaletteClearsWhatIsKept(t *testing.T) {
 	r := office(t, 120, 40, plainEnv).keys("4 enter j enter")
-	require.NotNil(t, kept(r.reg, r.app.panes[paneResources].item()))
+	require.NotNil(t, dialog.Kept(r.reg, r.app.Panes[pane.PaneResources].Item()))
 	r.command("clear")
-	require.Nil(t, kept(r.reg, r.app.panes[paneResources].item()))
+	require.Nil(t, dialog.Kept(r.reg, r.app.Panes[pane.PaneResources].Item()))
 	r.keys("k")
-	require.NotNil(t, kept(r.reg, r.app.panes[paneResources].item()), "of the selected item only")
+	require.NotNil(t, dialog.Kept(r.reg, r.app.Panes[pane.PaneResources].Item()), "of the selected item only")
 	r.command("clear all")
-	require.Nil(t, kept(r.reg, r.app.panes[paneResources].item()))
+	require.Nil(t, dialog.Kept(r.reg, r.app.Panes[pane.PaneResources].Item()))
 	require.Contains(t, r.screen(), "Forgot 1 kept result")
 }
 
 func TestPaletteOpensThingsByName(t *testing.T) {
 	r := office(t, 120, 40, plainEnv).keys("1").command("open delete_repo")
-	require.Equal(t, paneTools, r.app.open)
-	require.Equal(t, "github_delete_repo", r.app.panes[paneTools].item().listed)
+	require.Equal(t, pane.PaneTools, r.app.Open)
+	require.Equal(t, "github_delete_repo", r.app.Panes[pane.PaneTools].Item().Listed)
 	r.command("open standup")
-	require.Equal(t, "github/standup", r.app.panes[panePrompts].item().listed)
+	require.Equal(t, "github/standup", r.app.Panes[pane.PanePrompts].Item().Listed)
 	r.command("open repo://")
-	require.Equal(t, registry.Template, r.app.panes[paneResources].item().kind)
-	require.Equal(t, "github", r.app.panes[paneResources].item().server)
+	require.Equal(t, registry.Template, r.app.Panes[pane.PaneResources].Item().Kind)
+	require.Equal(t, "github", r.app.Panes[pane.PaneResources].Item().Server)
 	r.command("open confjson")
-	require.Equal(t, "file:///srv/config.json", r.app.panes[paneResources].item().name)
+	require.Equal(t, "file:///srv/config.json", r.app.Panes[pane.PaneResources].Item().Name)
 	r.command("open zzzzz")
 	require.Contains(t, r.screen(), "Nothing is called zzzzz.")
 }
 
 func TestPaletteOpensWhatAFilterHides(t *testing.T) {
 	r := office(t, 120, 40, plainEnv).keys("4 /").text("day-01").keys("enter").command("open config.json")
-	require.Equal(t, "file:///srv/config.json", r.app.panes[paneResources].item().name)
+	require.Equal(t, "file:///srv/config.json", r.app.Panes[pane.PaneResources].Item().Name)
 	require.Empty(t, r.typed())
 }
 
@@ -185,21 +187,21 @@ func TestPaletteSearchesManyThingsInACommand(t *testing.T) {
 	slow := r.app.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("thing-0")})
 	require.Contains(t, r.screen(), "searching…")
 	cmd := r.app.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("2999")})
-	d := r.app.dialogs[0].(*palette)
+	d := r.app.Dialogs[0].(*palette)
 	r.run(slow)
 	require.Empty(t, d.list, "an answer to what was typed before is dropped")
 	r.app.Update(keyOf("enter"))
-	require.Len(t, r.app.dialogs, 1, "it waits for the answer")
+	require.Len(t, r.app.Dialogs, 1, "it waits for the answer")
 	r.run(cmd)
-	require.Empty(t, r.app.dialogs)
-	require.Equal(t, "x://thing-02999", r.app.panes[paneResources].item().name, "also behind a filter that runs in a command")
+	require.Empty(t, r.app.Dialogs)
+	require.Equal(t, "x://thing-02999", r.app.Panes[pane.PaneResources].Item().Name, "also behind a filter that runs in a command")
 	r.keys(":").text("open thing")
-	require.Len(t, r.app.dialogs[0].(*palette).list, mostOpened)
+	require.Len(t, r.app.Dialogs[0].(*palette).list, mostOpened)
 }
 
 func TestPaletteRemembersCommands(t *testing.T) {
 	r := office(t, 120, 40, plainEnv).command("tools").command("server github").command("tools")
-	value := func() string { return r.app.dialogs[0].(*palette).input.Value() }
+	value := func() string { return r.app.Dialogs[0].(*palette).input.Value() }
 	r.keys(": up")
 	require.Equal(t, "tools", value())
 	r.keys("up")
@@ -209,21 +211,21 @@ func TestPaletteRemembersCommands(t *testing.T) {
 	r.text("x").press(tea.KeyCtrlUp)
 	require.Equal(t, "tools", value())
 	r.keys("enter")
-	require.Equal(t, paneTools, r.app.open)
+	require.Equal(t, pane.PaneTools, r.app.Open)
 }
 
 func TestPaletteTakesClicks(t *testing.T) {
 	r := office(t, 120, 40, plainEnv).keys(":").text("prompts")
-	rect := r.app.dialogRect(r.app.dialogs[0])
-	r.take(tea.MouseMsg{X: rect.x + 5, Y: rect.y + 2, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
-	require.Equal(t, panePrompts, r.app.open)
-	require.Empty(t, r.app.dialogs)
+	rect := r.app.dialogRect(r.app.Dialogs[0])
+	r.take(tea.MouseMsg{X: rect.X + 5, Y: rect.Y + 2, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
+	require.Equal(t, pane.PanePrompts, r.app.Open)
+	require.Empty(t, r.app.Dialogs)
 }
 
 func TestPaletteEndsWithEscape(t *testing.T) {
 	r := office(t, 120, 40, plainEnv).keys("4 :").text("tools").keys("esc")
-	require.Empty(t, r.app.dialogs)
-	require.Equal(t, paneResources, r.app.open)
+	require.Empty(t, r.app.Dialogs)
+	require.Equal(t, pane.PaneResources, r.app.Open)
 }
 
 func TestDialogsFitEveryScreen(t *testing.T) {
@@ -231,7 +233,7 @@ func TestDialogsFitEveryScreen(t *testing.T) {
 		r := office(t, size[0], size[1], asciiEnv)
 		for _, keys := range []string{"? G", ": s e r", ": o p e n space e", "f j", "m", "5 ] m"} {
 			r.keys(keys).screen()
-			require.NotEmpty(t, r.app.dialogs, keys)
+			require.NotEmpty(t, r.app.Dialogs, keys)
 			r.keys("esc esc 4")
 		}
 	}

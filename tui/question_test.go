@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"goblin/tui/ask"
+	"goblin/tui/dialog"
+
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 )
@@ -14,7 +17,7 @@ import (
 // askedOne is a question on its way.
 type askedOne struct {
 	r        *rig
-	answers  chan reply
+	answers  chan ask.Reply
 	withdraw context.CancelFunc
 }
 
@@ -23,15 +26,15 @@ func (r *rig) ask(method, params string) askedOne {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	r.t.Cleanup(cancel)
-	one := askedOne{r, make(chan reply, 1), cancel}
-	before := r.app.questions.len()
+	one := askedOne{r, make(chan ask.Reply, 1), cancel}
+	before := r.app.asks.Questions.Len()
 	go func() {
-		result, err := r.app.questions.ask(ctx, method, json.RawMessage(params), r.clock.now())
-		one.answers <- reply{result, err}
+		result, err := r.app.asks.Questions.Ask(ctx, method, json.RawMessage(params), r.clock.now())
+		one.answers <- ask.Reply{Result: result, Err: err}
 	}()
 	for came := false; !came; { // what woke it may be the end of an earlier one
 		<-r.app.wake
-		came = r.app.questions.len() > before
+		came = r.app.asks.Questions.Len() > before
 		r.take(wokenMsg{}, 0)
 	}
 	return one
@@ -47,12 +50,12 @@ func (r *rig) woken() *rig {
 
 func (one askedOne) answer() (string, error) {
 	got := <-one.answers
-	return string(got.result), got.err
+	return string(got.Result), got.Err
 }
 
 // later lets the moment pass in which no keys are taken.
 func (r *rig) later() *rig {
-	r.clock.advance(grace)
+	r.clock.advance(ask.Grace)
 	return r
 }
 
@@ -76,8 +79,8 @@ func TestElicitationIsAnsweredDeclinedAndCancelled(t *testing.T) {
 			got, err := one.answer()
 			require.NoError(t, err)
 			require.JSONEq(t, tt.want, got)
-			require.Empty(t, r.app.dialogs)
-			require.Zero(t, r.app.questions.len())
+			require.Empty(t, r.app.Dialogs)
+			require.Zero(t, r.app.asks.Questions.Len())
 		})
 	}
 }
@@ -86,7 +89,7 @@ func TestAFormStaysUntilItsValuesAreValid(t *testing.T) {
 	r := newRig(t, 80, 24, "files")
 	one := r.ask("elicitation/create", wantsColour)
 	r.later().keys("ctrl+s")
-	require.Len(t, r.app.dialogs, 1, "a colour is required")
+	require.Len(t, r.app.Dialogs, 1, "a colour is required")
 	r.text("blue").keys("ctrl+s")
 	got, err := one.answer()
 	require.NoError(t, err)
@@ -107,14 +110,14 @@ func TestSamplingIsAnsweredByAHuman(t *testing.T) {
 	got, err := one.answer()
 	require.NoError(t, err)
 	require.JSONEq(t, `{"role":"assistant","content":{"type":"text","text":"4, <b>of course</b>\nBye"},"model":"human","stopReason":"endTurn"}`, got)
-	require.Empty(t, r.app.dialogs)
+	require.Empty(t, r.app.Dialogs)
 }
 
 func TestSamplingIsRejected(t *testing.T) {
 	r := newRig(t, 100, 30, "files")
 	one := r.ask("sampling/createMessage", `{"messages":[],"maxTokens":1}`)
 	r.later().text("half an answer").keys("esc")
-	require.Len(t, r.app.dialogs, 1, "what is written is not lost by one key")
+	require.Len(t, r.app.Dialogs, 1, "what is written is not lost by one key")
 	require.Contains(t, r.screen(), "Esc again rejects")
 	r.keys("esc")
 	_, err := one.answer()
@@ -153,7 +156,7 @@ func TestAnAddressThatWasNotCopiedIsNotAccepted(t *testing.T) {
 	one := r.ask("elicitation/create", `{"mode":"url","message":"m","url":"https://example.com"}`)
 	require.Contains(t, r.screen(), "enter accepts then")
 	r.later().keys("enter enter")
-	require.Len(t, r.app.dialogs, 1, "it opened by itself: the keys were meant for the list")
+	require.Len(t, r.app.Dialogs, 1, "it opened by itself: the keys were meant for the list")
 	require.Contains(t, r.screen(), "copy the address with y first")
 	r.keys("y")
 	require.Contains(t, r.screen(), "enter accept ")
@@ -172,7 +175,7 @@ func TestNoSingleKeyAnswersAFormThatOpenedByItself(t *testing.T) {
 			r := newRig(t, 80, 24, "files")
 			r.ask("elicitation/create", `{"message":"Go on?","requestedSchema":`+schema+`}`)
 			r.later().keys(key)
-			require.Len(t, r.app.dialogs, 1, "%s: %s", name, key)
+			require.Len(t, r.app.Dialogs, 1, "%s: %s", name, key)
 		}
 		r := newRig(t, 80, 24, "files")
 		one := r.ask("elicitation/create", `{"message":"Go on?","requestedSchema":`+schema+`}`)
@@ -190,17 +193,17 @@ func TestAnOpenQuestionTakesTheNewLook(t *testing.T) {
 		paint := func(themes ...string) string {
 			r := office(t, 100, 30, map[string]string{"TERM": "xterm-256color", "LANG": "C.UTF-8"})
 			r.app.theme = themes[0]
-			r.app.setLook()
+			r.app.SetLook()
 			r.ask(method, params)
 			r.later().keys("x")
 			r.app.View()
-			d := r.app.dialogs[0]
+			d := r.app.Dialogs[0]
 			for _, theme := range themes[1:] {
 				r.app.theme = theme
-				r.app.setLook()
-				restyle(d)
+				r.app.SetLook()
+				dialog.Restyle(d)
 			}
-			return strings.Join(d.lines(80, 20), "\n")
+			return strings.Join(d.Lines(80, 20), "\n")
 		}
 		require.NotEqual(t, paint("dark"), paint("light"), method)
 		require.Equal(t, paint("light"), paint("dark", "light"), method)
@@ -226,7 +229,7 @@ func TestOddAddressesAreNamed(t *testing.T) {
 		if strings.Contains(want, "no ") {
 			r.later().keys("y enter")
 			require.NotContains(t, r.term.written.String(), "\x1b]52", address)
-			require.Len(t, r.app.dialogs, 1, "it cannot be accepted: %s", address)
+			require.Len(t, r.app.Dialogs, 1, "it cannot be accepted: %s", address)
 		}
 	}
 }
@@ -234,11 +237,11 @@ func TestOddAddressesAreNamed(t *testing.T) {
 func TestAQuestionTakesNoKeysThatWereMeantForSomethingElse(t *testing.T) {
 	r := newRig(t, 80, 24, "files")
 	one := r.ask("elicitation/create", `{"mode":"url","message":"m","url":"https://example.com"}`)
-	require.Len(t, r.app.dialogs, 1)
+	require.Len(t, r.app.Dialogs, 1)
 	for range 5 { // somebody was in the middle of typing
-		r.clock.advance(grace - time.Millisecond)
+		r.clock.advance(ask.Grace - time.Millisecond)
 		r.keys("enter")
-		require.Len(t, r.app.dialogs, 1)
+		require.Len(t, r.app.Dialogs, 1)
 	}
 	require.Contains(t, r.screen(), "keys are taken after a moment")
 	r.later().keys("d")
@@ -249,10 +252,10 @@ func TestAQuestionTakesNoKeysThatWereMeantForSomethingElse(t *testing.T) {
 func TestAQuestionThatIsOpenedTakesKeysAtOnce(t *testing.T) {
 	r := newRig(t, 80, 24, "files").keys("/")
 	one := r.ask("elicitation/create", wantsColour)
-	require.Empty(t, r.app.dialogs, "a filter is being typed")
+	require.Empty(t, r.app.Dialogs, "a filter is being typed")
 	require.Contains(t, r.screen(), "?1")
 	r.text("x").keys("enter a")
-	require.Len(t, r.app.dialogs, 1)
+	require.Len(t, r.app.Dialogs, 1)
 	r.text("red").keys("ctrl+s")
 	got, _ := one.answer()
 	require.Contains(t, got, "red")
@@ -261,7 +264,7 @@ func TestAQuestionThatIsOpenedTakesKeysAtOnce(t *testing.T) {
 func TestAQuestionWaitsBehindADialog(t *testing.T) {
 	r := newRig(t, 80, 24, "files").keys("w")
 	r.ask("elicitation/create", wantsColour)
-	require.Len(t, r.app.dialogs, 1)
+	require.Len(t, r.app.Dialogs, 1)
 	require.NotContains(t, r.screen(), "Which colour?")
 	require.Contains(t, r.screen(), "A server asks something: a answers")
 	r.keys("esc a")
@@ -293,7 +296,7 @@ func TestAWithdrawnQuestionCloses(t *testing.T) {
 	_, err := one.answer()
 	require.ErrorIs(t, err, context.Canceled)
 	r.woken()
-	require.Empty(t, r.app.dialogs)
+	require.Empty(t, r.app.Dialogs)
 	require.Contains(t, r.screen(), "The question was withdrawn")
 }
 
@@ -345,25 +348,25 @@ func TestWhatNobodyCanAnswerIsRefused(t *testing.T) {
 		var coded interface{ ErrorCode() int }
 		require.ErrorAs(t, err, &coded, tt.method)
 		require.Equal(t, tt.code, coded.ErrorCode(), tt.method)
-		require.Empty(t, r.app.dialogs)
+		require.Empty(t, r.app.Dialogs)
 	}
 }
 
 func TestAQuestionFromBeforeTheScreenIsThere(t *testing.T) {
-	q := newQuestions()
+	q := ask.NewQuestions()
 	heard := make(chan struct{})
-	q.wakes(func() { close(heard) })
+	q.Wakes(func() { close(heard) })
 	go func() {
-		_, _ = q.ask(context.Background(), "elicitation/create", json.RawMessage(wantsColour), time.Now())
+		_, _ = q.Ask(context.Background(), "elicitation/create", json.RawMessage(wantsColour), time.Now())
 	}()
 	<-heard
 	r := newRig(t, 80, 24, "files")
 	a := newApp(t.Context(), r.app.o, q, r.backend, r.term)
 	<-a.wake
 	a.Update(wokenMsg{})
-	require.Len(t, a.dialogs, 1)
-	q.wakes(func() {})
-	q.close()
+	require.Len(t, a.Dialogs, 1)
+	q.Wakes(func() {})
+	q.Close()
 }
 
 func TestHostileQuestionsStayInTheirDialog(t *testing.T) {
@@ -387,7 +390,7 @@ func hostile(t *testing.T, method, params string) {
 	t.Helper()
 	r := newRig(t, 80, 24, "files")
 	r.ask(method, params)
-	require.Len(t, r.app.dialogs, 1)
+	require.Len(t, r.app.Dialogs, 1)
 	for _, size := range [][2]int{{80, 24}, {40, 10}, {47, 13}, {120, 40}, {250, 60}} {
 		r.take(tea.WindowSizeMsg{Width: size[0], Height: size[1]}, 0)
 		r.screen() // checks the size of every line
@@ -401,19 +404,19 @@ func hostile(t *testing.T, method, params string) {
 func TestSamplingIsLaidOutAnewWhenTheScreenIsResized(t *testing.T) {
 	r := newRig(t, 60, 20, "files")
 	r.ask("sampling/createMessage", `{"messages":[{"role":"user","content":{"type":"text","text":"`+strings.Repeat("word ", 40)+`"}}]}`)
-	d := r.app.dialogs[0].(*asking).inner.(*sampling)
-	require.Equal(t, 56, d.view.Doc().Width())
+	d := r.app.Dialogs[0].(*ask.Asking).Inner.(*ask.Sampling)
+	require.Equal(t, 56, d.View.Doc().Width())
 	r.take(tea.WindowSizeMsg{Width: 100, Height: 20}, 0)
 	r.screen()
 	r.woken()
-	require.Equal(t, 96, d.view.Doc().Width())
+	require.Equal(t, 96, d.View.Doc().Width())
 }
 
 func TestASmallScreenOpensNothingUnseen(t *testing.T) {
 	r := newRig(t, 30, 8, "files")
 	r.ask("elicitation/create", wantsColour)
-	require.Empty(t, r.app.dialogs)
-	require.Equal(t, 1, r.app.questions.len())
+	require.Empty(t, r.app.Dialogs)
+	require.Equal(t, 1, r.app.asks.Questions.Len())
 }
 
 func BenchmarkSamplingFrame(b *testing.B) {

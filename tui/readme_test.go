@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
+	"goblin/tui/dialog"
 )
 
 // demoScreen is a screen over what the demo servers list first, and as much
@@ -74,7 +75,7 @@ func TestGoldenPictureOfTheReadme(t *testing.T) {
 		r.reg.Touched("clock", "clock://now")
 		r.changed(registry.AllChanges)
 	}
-	r.app.flash = flash{}
+	r.app.Flash = dialog.Flash{}
 	r.untimed()
 	picture := trimmed(r.screen())
 	readme, err := os.ReadFile("../README.md")

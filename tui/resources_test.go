@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"goblin/tui/dialog"
+	"goblin/tui/pane"
+
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
@@ -91,7 +94,7 @@ func TestR2_02_AnUpdateMarksTheRowAndIsReadOnceWhereItIsLookedAt(t *testing.T) {
 	require.NotContains(t, r.line("> "), "Δ", "it is being looked at")
 	r.beat(time.Minute)
 	require.NotContains(t, r.line("8443"), "▎", "for a moment")
-	require.False(t, r.app.filtering || len(r.app.dialogs) > 0, "nothing takes the focus")
+	require.False(t, r.app.filtering || len(r.app.Dialogs) > 0, "nothing takes the focus")
 }
 
 func TestUpdatesOfWhatIsNotLookedAtReadNothing(t *testing.T) {
@@ -106,10 +109,10 @@ func TestUpdatesOfWhatIsNotLookedAtReadNothing(t *testing.T) {
 func TestOnlySubscribedRowsCanBeShown(t *testing.T) {
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4 S")
-	require.Equal(t, 1, r.app.panes[paneResources].rows().Len())
+	require.Equal(t, 1, r.app.Panes[pane.PaneResources].Rows().Len())
 	require.Contains(t, r.line("sub:yes"), "sub:yes", "it is a filter like any other")
 	r.keys("S")
-	require.Equal(t, 16, r.app.panes[paneResources].rows().Len())
+	require.Equal(t, 16, r.app.Panes[pane.PaneResources].Rows().Len())
 }
 
 func TestR2_11_TemplateFormShowsTheExpandedURIWhileTyping(t *testing.T) {
@@ -162,7 +165,7 @@ func TestRequiredArgumentsAreAskedForBeforeAnythingIsSent(t *testing.T) {
 	r := office(t, 120, 40, plainEnv)
 	r.keys("2 / forecast enter c ctrl+s")
 	require.Empty(t, r.backend.asked())
-	require.Len(t, r.app.dialogs, 1)
+	require.Len(t, r.app.Dialogs, 1)
 }
 
 func TestDestructiveToolsAskFirst(t *testing.T) {
@@ -193,7 +196,7 @@ func TestRunningCallShowsProgressAndCanBeCancelled(t *testing.T) {
 	go func() { done <- cmd() }()
 	r.take(<-done, 0)
 	require.Contains(t, r.screen(), "cancelled")
-	require.Zero(t, r.app.calls.len())
+	require.Zero(t, r.app.Calls.Len())
 }
 
 func TestPromptIsFetchedThroughItsForm(t *testing.T) {
@@ -258,7 +261,7 @@ func TestEscCancelsTheCallThatIsLookedAt(t *testing.T) {
 	r := office(t, 120, 40, plainEnv)
 	r.keys("2 / search enter")
 	started := make(chan struct{})
-	r.app.backend = blocking{r.backend, started}
+	r.app.Backend = blocking{r.backend, started}
 	cmd := r.app.Update(keyOf("c"))
 	require.Nil(t, cmd)
 	cmd = r.app.Update(keyOf("ctrl+s"))
@@ -272,7 +275,7 @@ func TestEscCancelsTheCallThatIsLookedAt(t *testing.T) {
 	require.Nil(t, r.reg.Contents().Tool("github", "search"), "a call that was left is no result")
 	r.keys("2")
 	started = make(chan struct{})
-	r.app.backend = blocking{r.backend, started}
+	r.app.Backend = blocking{r.backend, started}
 	cmd = r.app.Update(keyOf("."))
 	go func() { ended <- first(cmd) }()
 	<-started
@@ -330,10 +333,10 @@ func TestArgumentsOutliveTheCacheAndEscAsksBeforeTheyAreLost(t *testing.T) {
 	r.keys("c ctrl+r")
 	require.Contains(t, r.screen(), "Oslo")
 	r.keys("esc")
-	require.Len(t, r.app.dialogs, 1)
+	require.Len(t, r.app.Dialogs, 1)
 	require.Contains(t, r.screen(), "Esc once more throws away what you typed")
 	r.keys("esc")
-	require.Empty(t, r.app.dialogs)
+	require.Empty(t, r.app.Dialogs)
 }
 
 func TestMetaIsRememberedWithTheArguments(t *testing.T) {
@@ -371,11 +374,11 @@ func TestTheOrderByUpdateFollowsUpdates(t *testing.T) {
 func TestAFilterByAgeFollowsTheClock(t *testing.T) {
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4 / updated:<5m enter")
-	require.Equal(t, 1, r.app.panes[paneResources].rows().Len())
+	require.Equal(t, 1, r.app.Panes[pane.PaneResources].Rows().Len())
 	for range agedEvery {
 		r.beat(time.Minute)
 	}
-	require.Zero(t, r.app.panes[paneResources].rows().Len())
+	require.Zero(t, r.app.Panes[pane.PaneResources].Rows().Len())
 }
 
 func TestAnEmptySectionLeavesTheOtherAlone(t *testing.T) {
@@ -389,14 +392,14 @@ func TestReadsOfOneResourceAreNotSentTwiceAtATime(t *testing.T) {
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4 / config enter")
 	started := make(chan struct{})
-	r.app.backend = blocking{r.backend, started}
+	r.app.Backend = blocking{r.backend, started}
 	cmd := r.app.Update(keyOf("enter"))
 	go first(cmd)
 	<-started
 	for range 4 {
 		r.app.Update(keyOf("enter")) // a second request would close started again
 	}
-	require.Equal(t, 1, r.app.calls.len())
+	require.Equal(t, 1, r.app.Calls.Len())
 	r.keys("X")
 }
 
@@ -404,7 +407,7 @@ func TestAnAnswerIsInSightInASmallPanel(t *testing.T) {
 	r := office(t, 100, 30, plainEnv)
 	r.answer("resources/read", `{"contents":[{"uri":"x","mimeType":"text/plain","text":"here it is"}]}`)
 	r.keys("4 t j enter").text("me").keys("tab").text("mine").screen()
-	r.app.opened = true
+	r.app.Opened = true
 	r.screen()
 	r.keys("ctrl+s")
 	require.Contains(t, r.screen(), "here it is")
@@ -412,16 +415,16 @@ func TestAnAnswerIsInSightInASmallPanel(t *testing.T) {
 
 func TestTabWalksTheListsAndTheDetailPanel(t *testing.T) {
 	r := office(t, 120, 40, plainEnv).keys("4 tab")
-	require.True(t, r.app.panes[paneResources].(*resources).second)
+	require.True(t, r.app.Panes[pane.PaneResources].(*pane.Resources).Second)
 	r.keys("tab")
-	require.True(t, r.app.inside)
+	require.True(t, r.app.Inside)
 	r.keys("tab")
-	require.False(t, r.app.inside)
-	require.False(t, r.app.panes[paneResources].(*resources).second)
+	require.False(t, r.app.Inside)
+	require.False(t, r.app.Panes[pane.PaneResources].(*pane.Resources).Second)
 	r.keys("shift+tab")
-	require.True(t, r.app.inside)
+	require.True(t, r.app.Inside)
 	small := office(t, 80, 24, plainEnv).keys("2 tab")
-	require.Equal(t, panePrompts, small.app.open, "one list alone leads to the next pane")
+	require.Equal(t, pane.PanePrompts, small.app.Open, "one list alone leads to the next pane")
 }
 
 func TestAFilterPutsTheCursorOnItsFirstMatch(t *testing.T) {
@@ -447,7 +450,7 @@ func TestAnAnswerOpensTheDetailOnASmallScreen(t *testing.T) {
 	require.NotContains(t, r.screen(), "original")
 	r.keys("c").text("Oslo").screen()
 	r.keys("ctrl+s").screen()
-	require.True(t, r.app.detailShown())
+	require.True(t, r.app.DetailShown())
 }
 
 func TestToolsTellTheirArguments(t *testing.T) {
@@ -461,8 +464,8 @@ func TestQuittingAsksWhileCallsRun(t *testing.T) {
 	r := office(t, 120, 40, plainEnv)
 	r.app.o.Host.Owner = false
 	started := make(chan struct{})
-	r.app.backend = blocking{r.backend, started}
-	cmd := r.app.calls.start(request{item: item{registry.Tool, "github", "search", "github_search", true}, method: "tools/call"})
+	r.app.Backend = blocking{r.backend, started}
+	cmd := r.app.Calls.Start(dialog.Request{Item: dialog.Item{Kind: registry.Tool, Server: "github", Name: "search", Listed: "github_search", Ok: true}, Method: "tools/call"})
 	go first(cmd)
 	<-started
 	r.keys("q")
@@ -482,13 +485,13 @@ func TestAPathThatIsTakenIsAskedForAgain(t *testing.T) {
 
 func TestASmallTerminalTakesNoKeysBlindly(t *testing.T) {
 	r := office(t, 39, 9, plainEnv).keys("2 c")
-	require.Empty(t, r.app.dialogs)
-	require.Equal(t, paneResources, r.app.open)
+	require.Empty(t, r.app.Dialogs)
+	require.Equal(t, pane.PaneResources, r.app.Open)
 }
 
 func TestWhatIsTypedAfterAFilterIsAWordOfItsOwn(t *testing.T) {
 	r := office(t, 120, 40, plainEnv).keys("4 / day enter / 0 7")
-	require.Equal(t, 1, r.app.panes[paneResources].rows().Len())
+	require.Equal(t, 1, r.app.Panes[pane.PaneResources].Rows().Len())
 }
 
 func TestWhatATemplateStandsForCanBeWatched(t *testing.T) {

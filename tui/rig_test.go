@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"goblin/tui/ask"
+
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/stretchr/testify/require"
@@ -193,13 +195,13 @@ func rigOver(t testing.TB, reg *registry.Registry, clock *fakeClock, w, h int, e
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	r.app = newApp(ctx, Options{Registry: reg, Now: clock.now, Logger: slog.New(slog.DiscardHandler), Host: Host{Version: "1.2.3", Config: "/etc/goblin/work.yaml", Owner: true, Command: "goblin stdio"}}, newQuestions(), r.backend, r.term)
-	r.app.after = func(_ time.Duration, msg tea.Msg) tea.Cmd { return func() tea.Msg { return msg } }
+	r.app = newApp(ctx, Options{Registry: reg, Now: clock.now, Logger: slog.New(slog.DiscardHandler), Host: Host{Version: "1.2.3", Config: "/etc/goblin/work.yaml", Owner: true, Command: "goblin stdio"}}, ask.NewQuestions(), r.backend, r.term)
+	r.app.After = func(_ time.Duration, msg tea.Msg) tea.Cmd { return func() tea.Msg { return msg } }
 	r.app.head.refresh(r.app)
-	for _, p := range r.app.panes {
-		r.run(p.refresh(registry.AllChanges))
+	for _, p := range r.app.Panes {
+		r.run(p.Refresh(registry.AllChanges))
 	}
-	r.run(r.app.follow())
+	r.run(r.app.Follow())
 	return r
 }
 
@@ -285,9 +287,9 @@ func (r *rig) screen() string {
 	r.t.Helper()
 	view := r.app.View()
 	lines := strings.Split(view, "\n")
-	require.Len(r.t, lines, r.app.h, "lines of the frame:\n%s", view)
+	require.Len(r.t, lines, r.app.H, "lines of the frame:\n%s", view)
 	for i, l := range lines {
-		require.Equal(r.t, r.app.w, ansi.StringWidth(l), "cells of line %d: %q", i, l)
+		require.Equal(r.t, r.app.W, ansi.StringWidth(l), "cells of line %d: %q", i, l)
 	}
 	return ansi.Strip(view)
 }

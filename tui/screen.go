@@ -27,55 +27,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"runtime/debug"
 	"time"
+
+	"goblin/tui/ask"
+	"goblin/tui/dialog"
 
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
 )
-
-// Backend is what a screen does: requests as a client session of its own, and
-// what only the host can do. Its methods may block and are called from
-// commands.
-type Backend interface {
-	// Request sends one MCP request and returns its raw result. progress gets
-	// the raw params of its notifications/progress in order, never after the
-	// return. The end of ctx cancels the request. An error that was answered
-	// has the methods ErrorCode() int and ErrorData() json.RawMessage.
-	Request(ctx context.Context, method string, params json.RawMessage, progress func(json.RawMessage)) (json.RawMessage, error)
-	// Restart closes a server's connections and opens them anew.
-	Restart(server string) error
-	// SetEnabled lasts as long as the host.
-	SetEnabled(server string, on bool) error
-	// Approve takes tools of a server as they were shown; it fails if one is
-	// another by now.
-	Approve(server string, tools []registry.PinnedTool) error
-	// Session is this screen's id among the registry's sessions.
-	Session() string
-}
-
-// Terminal is where a screen is shown. Read gives its input, Write takes output.
-type Terminal interface {
-	io.ReadWriter
-	Getenv(name string) string
-	Size() (width, height int)
-	// Resized wants a full repaint with each value.
-	Resized() <-chan struct{}
-	// Dark says whether the background is dark, if that is known, and
-	// Backgrounds that it became known.
-	Dark() (dark, known bool)
-	Backgrounds() <-chan struct{}
-	// Open shows content in the user's "pager" or "editor", where the terminal
-	// is, and returns when that program ends.
-	Open(ctx context.Context, program, name string, content []byte) error
-	// Save writes a file where the terminal is, and says where that was.
-	Save(ctx context.Context, path string, content []byte) (where string, err error)
-	// Done is closed when the terminal is gone.
-	Done() <-chan struct{}
-}
 
 // Host is what a screen says of the process that it shows.
 type Host struct {
@@ -101,7 +63,7 @@ type Options struct {
 // Screen is one screen. Make it with [New].
 type Screen struct {
 	o         Options
-	questions *questions
+	questions *ask.Questions
 }
 
 // New prepares a screen.
@@ -112,7 +74,7 @@ func New(o Options) *Screen {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Screen{o: o, questions: newQuestions()}
+	return &Screen{o: o, questions: ask.NewQuestions()}
 }
 
 // Ask puts a server's request (elicitation or sampling) to the user of this
@@ -120,7 +82,7 @@ func New(o Options) *Screen {
 // or too many wait already. It may be called from any goroutine, also before
 // Run.
 func (s *Screen) Ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-	return s.questions.ask(ctx, method, params, s.o.Now())
+	return s.questions.Ask(ctx, method, params, s.o.Now())
 }
 
 // frames is how many of them leave in a second at most. A key waits for the next:
@@ -129,10 +91,10 @@ const frames = 70
 
 // Run shows the screen until its user quits (nil), ctx ends, the terminal is
 // gone, or something in it failed.
-func (s *Screen) Run(ctx context.Context, b Backend, t Terminal) error {
+func (s *Screen) Run(ctx context.Context, b dialog.Backend, t dialog.Terminal) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer s.questions.close()
+	defer s.questions.Close()
 	out := &output{w: t}
 	a := newApp(ctx, s.o, s.questions, b, t)
 	a.park = out.park

@@ -16,6 +16,8 @@ import (
 	"go.uber.org/goleak"
 
 	"goblin/registry"
+	"goblin/tui/ask"
+	"goblin/tui/dialog"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -93,7 +95,7 @@ func (p *pipeTerminal) forget() {
 }
 
 // live runs a real screen.
-func live(t *testing.T, b Backend, log *slog.Logger) (*registry.Registry, *Screen, *pipeTerminal, <-chan error) {
+func live(t *testing.T, b dialog.Backend, log *slog.Logger) (*registry.Registry, *Screen, *pipeTerminal, <-chan error) {
 	t.Helper()
 	reg := registry.New(registry.Options{Servers: []string{"files"}})
 	reg.SetState("files", registry.ServerState{State: registry.StateReady})
@@ -177,7 +179,7 @@ func TestAPanicEndsItsScreenWithAnErrorOnly(t *testing.T) {
 	require.Contains(t, log.String(), "Screen failed")
 	mu.Unlock()
 	_, err = s.Ask(context.Background(), "elicitation/create", nil)
-	require.ErrorIs(t, err, errScreenClosed, "who asks is told")
+	require.ErrorIs(t, err, ask.ErrScreenClosed, "who asks is told")
 	reg.SetState("files", registry.ServerState{State: registry.StateReady}) // the rest lives
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"goblin/tui/pane"
+
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
@@ -46,7 +48,7 @@ func TestServersShowWhatMattersAtEverySize(t *testing.T) {
 				r.keys("P P P") // the list alone
 			}
 			head := r.line("state  ")
-			if tt.w >= besideWidth {
+			if tt.w >= pane.BesideWidth {
 				head, _, _ = strings.Cut(strings.TrimPrefix(head, "│"), "│")
 			}
 			for _, name := range tt.want {
@@ -79,8 +81,8 @@ func TestTheFooterOfServersSaysThatRRestarts(t *testing.T) {
 
 func TestServersAreOfExactSizeOnAnyScreen(t *testing.T) {
 	r := troubled(t, 80, 24).keys("1")
-	for w := leastWidth; w < 260; w += 7 {
-		for _, h := range []int{leastHeight, 14, 19, 40} {
+	for w := pane.LeastWidth; w < 260; w += 7 {
+		for _, h := range []int{pane.LeastHeight, 14, 19, 40} {
 			r.take(tea.WindowSizeMsg{Width: w, Height: h}, 0)
 			r.screen()
 			r.keys("enter").screen()
@@ -127,8 +129,8 @@ func TestServersAreFilteredByWhatTheyAre(t *testing.T) {
 		"state:fail": "slack", "server:git": "github", "transport:http": "github", "revision:2025": "files", "error:token": "slack", "unauthorized": "github",
 	} {
 		r := troubled(t, 80, 24).keys("1 /").text(query)
-		require.Equal(t, 1, r.app.panes[paneServers].rows().Len(), query)
-		s, _ := r.app.panes[paneServers].(*servers).t.Selected()
+		require.Equal(t, 1, r.app.Panes[pane.PaneServers].Rows().Len(), query)
+		s, _ := r.app.Panes[pane.PaneServers].(*pane.Servers).T.Selected()
 		require.Equal(t, want, s.Name, query)
 	}
 }
@@ -216,8 +218,8 @@ func TestAServersDetailIsCopiedAndItsNameToo(t *testing.T) {
 func TestEAndILeadFromAServerToItsLogs(t *testing.T) {
 	for _, key := range []string{"e", "i"} {
 		r := troubled(t, 140, 40).keys("1 j " + key)
-		require.Equal(t, paneLogs, r.app.open, key)
-		typed, _ := r.app.panes[paneLogs].rows().Filtered()
+		require.Equal(t, pane.PaneLogs, r.app.Open, key)
+		typed, _ := r.app.Panes[pane.PaneLogs].Rows().Filtered()
 		require.Contains(t, typed, "github", key)
 	}
 }
@@ -226,7 +228,7 @@ func TestAClickMeetsTheRowItIsOn(t *testing.T) {
 	r := troubled(t, 80, 24).keys("1")
 	for y, l := range strings.Split(r.screen(), "\n") {
 		if strings.Contains(l, " slack ") {
-			r.app.panes[paneServers].click(y - r.app.geometry().list.y - 1)
+			r.app.Panes[pane.PaneServers].Click(y - r.app.Geometry().List.Y - 1)
 		}
 	}
 	require.Contains(t, r.line("> "), "slack")
@@ -263,7 +265,7 @@ func BenchmarkServersFrame(b *testing.B) {
 func TestSetupCopiesWhatClientsStart(t *testing.T) {
 	r := newRig(t, 80, 24)
 	r.app.o.Host.Command = `'/opt/my goblin/goblin' stdio --config "/etc/a \"b\".yaml"`
-	r.app.push(newSetup(r.app))
+	r.app.Push(newSetup(r.app))
 	require.Contains(t, r.screen(), "/etc/goblin/work.yaml")
 	require.Contains(t, r.screen(), "@modelcontextprotocol/server-filesystem")
 	require.JSONEq(t, `{"mcpServers":{"goblin":{"command":"/opt/my goblin/goblin","args":["stdio","--config","/etc/a \"b\".yaml"]}}}`, string(r.app.clientEntry()))
@@ -273,7 +275,7 @@ func TestSetupCopiesWhatClientsStart(t *testing.T) {
 	r.keys("pgdown")
 	require.NotEqual(t, first, r.screen(), "it scrolls")
 	r.keys("esc")
-	require.Empty(t, r.app.dialogs)
+	require.Empty(t, r.app.Dialogs)
 }
 
 func TestShellWords(t *testing.T) {

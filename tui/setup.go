@@ -6,6 +6,8 @@ import (
 	"path"
 	"strings"
 
+	"goblin/tui/dialog"
+
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/content"
@@ -26,24 +28,24 @@ const exampleConfig = `servers:
 
 // setup is the page that says how servers are added and clients connected.
 type setup struct {
-	still
+	dialog.Still
 	app  *app
 	view *content.View
 	look *look.Look // that the page was made for
 	w    int
 }
 
-func newSetup(a *app) dialog { return &setup{app: a, view: content.NewView(a.look)} }
+func newSetup(a *app) dialog.Dialog { return &setup{app: a, view: content.NewView(a.Look)} }
 
-func (d *setup) heading() string          { return "Setup" }
-func (d *setup) size(w, h int) (int, int) { return min(w, 92), h }
+func (d *setup) Heading() string          { return "Setup" }
+func (d *setup) Size(w, h int) (int, int) { return min(w, 92), h }
 
-func (d *setup) lines(w, h int) []string {
-	if d.look != d.app.look || d.w != w {
+func (d *setup) Lines(w, h int) []string {
+	if d.look != d.app.Look || d.w != w {
 		old := d.view
-		d.look, d.w, d.view = d.app.look, w, content.NewView(d.app.look)
+		d.look, d.w, d.view = d.app.Look, w, content.NewView(d.app.Look)
 		// It is one page of Goblin's own, so it is made here.
-		if doc, err := content.Build(d.app.ctx, d.look, d.app.setupBlocks(), content.Options{Width: w, Depth: -1}); err == nil {
+		if doc, err := content.Build(d.app.Ctx, d.look, d.app.setupBlocks(), content.Options{Width: w, Depth: -1}); err == nil {
 			d.view.Show(doc, false)
 		}
 		first, _, _ := old.Position()
@@ -53,34 +55,19 @@ func (d *setup) lines(w, h int) []string {
 	return d.view.Lines(w, h)
 }
 
-func (d *setup) keys() keys.Table {
+func (d *setup) Keys() keys.Table {
 	copied := func(text func() string, what string) func() tea.Cmd {
-		return func() tea.Cmd { return d.app.copy(text(), what) }
+		return func() tea.Cmd { return d.app.Copy(text(), what) }
 	}
 	return append(keys.Scrolling(func() keys.Scroller { return d.view }),
 		keys.Binding{ID: "entry", Keys: []string{"y"}, Hint: "copy the client's entry", Long: "Copy what a client's config has to say", Run: copied(func() string { return string(d.app.clientEntry()) }, "the client's entry")},
 		keys.Binding{ID: "example", Keys: []string{"Y"}, Hint: "copy the example config", Long: "Copy the example of a config", Run: copied(func() string { return exampleConfig }, "the example config")},
-		keys.Binding{ID: "close", Keys: []string{"esc", "enter", "q", "ctrl+c"}, Hint: "close", Long: "Close", Run: func() tea.Cmd { return d.app.drop(d) }})
+		keys.Binding{ID: "close", Keys: []string{"esc", "enter", "q", "ctrl+c"}, Hint: "close", Long: "Close", Run: func() tea.Cmd { return d.app.Drop(d) }})
 }
 
-func (d *setup) update(msg tea.Msg) tea.Cmd {
-	scrollWheel(d.view.Scroll, msg)
+func (d *setup) Update(msg tea.Msg) tea.Cmd {
+	dialog.ScrollWheel(d.view.Scroll, msg)
 	return nil
-}
-
-// scrollWheel moves what is under the mouse when its wheel turns.
-func scrollWheel(scroll func(by int), msg tea.Msg) {
-	switch m, _ := msg.(tea.MouseMsg); m.Button {
-	case tea.MouseButtonWheelDown:
-		scroll(3)
-	case tea.MouseButtonWheelUp:
-		scroll(-3)
-	}
-}
-
-// leftPress reports whether a message is a click.
-func leftPress(m tea.MouseMsg) bool {
-	return m.Button == tea.MouseButtonLeft && m.Action == tea.MouseActionPress
 }
 
 // defaultConfig is where the config is looked for, if nothing else is said.

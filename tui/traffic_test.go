@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"goblin/tui/dialog"
+	"goblin/tui/pane"
+
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
@@ -87,10 +90,10 @@ func TestTrafficKeepsItsColumnsAtEightyCells(t *testing.T) {
 
 func TestColumnsFillEveryWidth(t *testing.T) {
 	for w := range 260 {
-		c := columnsOf(w)
+		c := pane.ColumnsOf(w)
 		if w >= 40 {
-			require.Equal(t, w, c.fixed()+c.name, "width %d: %+v", w, c)
-			require.GreaterOrEqual(t, c.name, 8, "width %d: %+v", w, c)
+			require.Equal(t, w, c.Fixed()+c.Name, "width %d: %+v", w, c)
+			require.GreaterOrEqual(t, c.Name, 8, "width %d: %+v", w, c)
 		}
 	}
 }
@@ -120,7 +123,7 @@ func TestTrafficFieldsFilter(t *testing.T) {
 		t.Run(typed, func(t *testing.T) {
 			r := trafficRig(t, 200, 30).keys("/").text(typed).keys("enter")
 			var got []int
-			rows := r.app.logs().traffic.t
+			rows := r.app.Logs().Traffic.T
 			for _, i := range rows.Found {
 				for n, method := range all {
 					if rows.Rows[i].Method == method {
@@ -183,7 +186,7 @@ func TestEnterShowsRequestAndResponseSideBySide(t *testing.T) {
 	r.keys("tab")
 	require.Contains(t, r.line("[Request]"), "Response")
 	r.keys("esc")
-	require.Empty(t, r.app.dialogs)
+	require.Empty(t, r.app.Dialogs)
 }
 
 func TestANarrowExchangeIsStackedAndFollowsTheSize(t *testing.T) {
@@ -211,18 +214,18 @@ func TestTheExchangeScrollsTheSideThatIsOn(t *testing.T) {
 	require.Contains(t, r.screen(), "line 0.", "the request did not move")
 	r.keys("g")
 	require.NotContains(t, r.screen(), "line 199.")
-	d := r.app.frontExchange()
+	d := r.app.FrontExchange()
 	r.take(tea.MouseMsg{X: 20, Y: 10, Button: tea.MouseButtonWheelDown}, 0)
-	first, _, _ := d.views[0].Position()
+	first, _, _ := d.Views[0].Position()
 	require.Equal(t, 4, first, "the wheel scrolls what is under it")
 	for _, key := range []string{"j", "ctrl+d"} {
-		before, _, _ := d.views[1].Position()
+		before, _, _ := d.Views[1].Position()
 		r.keys(key)
-		after, _, _ := d.views[1].Position()
+		after, _, _ := d.Views[1].Position()
 		require.Greater(t, after, before, key)
 	}
 	r.keys("ctrl+u k k")
-	first, _, _ = d.views[1].Position()
+	first, _, _ = d.Views[1].Position()
 	require.Equal(t, 1, first)
 	r.take(tea.MouseMsg{X: 20, Y: 10, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
 	require.Contains(t, r.screen(), "[Request]")
@@ -230,7 +233,7 @@ func TestTheExchangeScrollsTheSideThatIsOn(t *testing.T) {
 
 func TestKeysOfTheExchangeAreAboutItsRecordEvenWhenTheListMovesOn(t *testing.T) {
 	r := trafficRig(t, 160, 40).keys("G k k k enter")
-	r.app.logs().traffic.t.Tail = true
+	r.app.Logs().Traffic.T.Tail = true
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Method: "ping", Status: "success", Request: []byte(`{}`), Response: []byte(`{}`)})
 	r.changed(registry.Traffic)
 	r.keys("y")
@@ -239,8 +242,8 @@ func TestKeysOfTheExchangeAreAboutItsRecordEvenWhenTheListMovesOn(t *testing.T) 
 	require.Contains(t, r.term.opened[0], "pager traffic-1.json: {\n")
 	require.Contains(t, r.term.opened[0], "create_issue")
 	r.keys("i")
-	require.Equal(t, paneTools, r.app.open)
-	require.Empty(t, r.app.dialogs)
+	require.Equal(t, pane.PaneTools, r.app.Open)
+	require.Empty(t, r.app.Dialogs)
 }
 
 func TestCopyGivesTheExchangeAsJSONRPC(t *testing.T) {
@@ -280,7 +283,7 @@ func TestCommands(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, why := shellCommand(&registry.TrafficRecord{Method: tt.method, Request: []byte(tt.params)})
+			got, why := pane.ShellCommand(&registry.TrafficRecord{Method: tt.method, Request: []byte(tt.params)})
 			require.Equal(t, tt.want, got)
 			require.Equal(t, got == "", why != "")
 		})
@@ -299,7 +302,7 @@ func FuzzQuotedWordsReachTheProgramAsTheyAre(f *testing.F) {
 		if strings.ContainsRune(s, 0) {
 			t.Skip("no argument of a program can hold it")
 		}
-		word := quoted(s)
+		word := pane.Quoted(s)
 		require.NotRegexp(t, `[\x00-\x1f\x7f]`, word)
 		out, err := exec.Command(bash, "-c", "printf %s "+word).Output()
 		require.NoError(t, err)
@@ -310,27 +313,27 @@ func FuzzQuotedWordsReachTheProgramAsTheyAre(f *testing.F) {
 func TestInspectGoesToTheItemAlsoWhenAFilterHidesIt(t *testing.T) {
 	r := trafficRig(t, 80, 24)
 	r.keys("2 /").text("list_issues").keys("enter 5 g i")
-	require.Equal(t, paneTools, r.app.open)
+	require.Equal(t, pane.PaneTools, r.app.Open)
 	require.Contains(t, r.line("github_create_issue"), "> ")
 	r.keys("5 j i")
-	require.Equal(t, paneResources, r.app.open)
+	require.Equal(t, pane.PaneResources, r.app.Open)
 	require.Contains(t, r.line("readme.md"), "> ")
 	r.keys("5 j i")
-	require.Equal(t, paneResources, r.app.open, "an update is about its resource")
+	require.Equal(t, pane.PaneResources, r.app.Open, "an update is about its resource")
 	r.keys("5 j i")
-	require.Equal(t, paneServers, r.app.open, "what is about no item leads to its server")
+	require.Equal(t, pane.PaneServers, r.app.Open, "what is about no item leads to its server")
 }
 
 func TestARecordOfAnExpansionIsAboutItsTemplate(t *testing.T) {
 	r := trafficRig(t, 80, 24)
 	r.reg.Traffic().Append(registry.TrafficRecord{Server: "files", Method: "resources/read", Name: "mcp://files/file:///log/monday.txt", Status: "success"})
 	r.changed(registry.Traffic).keys("G")
-	it := r.app.logs().item()
-	require.True(t, it.ok)
-	require.Equal(t, registry.Template, it.kind)
+	it := r.app.Logs().Item()
+	require.True(t, it.Ok)
+	require.Equal(t, registry.Template, it.Kind)
 	r.keys("i")
-	require.Equal(t, paneResources, r.app.open)
-	require.True(t, r.app.panes[paneResources].(*resources).second)
+	require.Equal(t, pane.PaneResources, r.app.Open)
+	require.True(t, r.app.Panes[pane.PaneResources].(*pane.Resources).Second)
 }
 
 func TestInspectOfAnItemShowsItsRequestsOnly(t *testing.T) {
@@ -344,13 +347,13 @@ func TestInspectOfAnItemShowsItsRequestsOnly(t *testing.T) {
 	require.NotContains(t, screen, "list_issues")
 	r.keys("esc")
 	require.Contains(t, r.screen(), "list_issues")
-	r.run(r.app.inspect(item{server: "files"}))
-	require.Equal(t, 2, r.app.logs().rows().Len())
-	r.run(r.app.inspect(item{kind: registry.Template, server: "files", name: "file:///log/{day}.txt", listed: "mcp://files/file:///log/{day}.txt", ok: true}))
-	require.Equal(t, 0, r.app.logs().rows().Len())
+	r.run(r.app.Inspect(dialog.Item{Server: "files"}))
+	require.Equal(t, 2, r.app.Logs().Rows().Len())
+	r.run(r.app.Inspect(dialog.Item{Kind: registry.Template, Server: "files", Name: "file:///log/{day}.txt", Listed: "mcp://files/file:///log/{day}.txt", Ok: true}))
+	require.Equal(t, 0, r.app.Logs().Rows().Len())
 	r.reg.Traffic().Append(registry.TrafficRecord{Server: "files", Method: "resources/read", Name: "file:///log/monday.txt", Status: "success"})
 	r.changed(registry.Traffic)
-	require.Equal(t, 1, r.app.logs().rows().Len())
+	require.Equal(t, 1, r.app.Logs().Rows().Len())
 }
 
 func TestAWideScreenShowsTheLatestRequestsAboutTheItem(t *testing.T) {
@@ -375,7 +378,7 @@ func TestTheTabHoldsTheLastRecordsAndTellsOfTheOthers(t *testing.T) {
 		}
 	}
 	r.changed(registry.Traffic)
-	require.Equal(t, mostTraffic, r.app.logs().traffic.count())
+	require.Equal(t, pane.MostTraffic, r.app.Logs().Traffic.Count())
 	require.Contains(t, r.screen(), "10k older dropped")
 	require.Contains(t, r.line("n11999"), "> ")
 }
@@ -431,7 +434,7 @@ func BenchmarkTrafficRefresh(b *testing.B) {
 		b.StopTimer()
 		flood(r.reg)
 		b.StartTimer()
-		r.run(r.app.logs().refresh(registry.Traffic))
+		r.run(r.app.Logs().Refresh(registry.Traffic))
 	}
 }
 
@@ -452,7 +455,7 @@ func BenchmarkRefreshWhileClosed(b *testing.B) {
 		flood(r.reg)
 	}
 	for b.Loop() {
-		r.run(r.app.logs().refresh(registry.Traffic))
+		r.run(r.app.Logs().Refresh(registry.Traffic))
 	}
 }
 
@@ -462,7 +465,7 @@ func BenchmarkRelatedOfAnotherItem(b *testing.B) {
 		flood(r.reg)
 	}
 	for i := 0; b.Loop(); i++ {
-		r.app.related(item{kind: registry.Tool, server: "files", name: fmt.Sprint("none", i%2), ok: true}, rect{0, 2, 60, 56}, 1)
+		r.app.Related(dialog.Item{Kind: registry.Tool, Server: "files", Name: fmt.Sprint("none", i%2), Ok: true}, dialog.Rect{X: 0, Y: 2, W: 60, H: 56}, 1)
 	}
 }
 

@@ -4,6 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	"goblin/tui/ask"
+	"goblin/tui/dialog"
+	"goblin/tui/pane"
+
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/stretchr/testify/require"
@@ -23,23 +27,23 @@ func typists() map[string]struct {
 	in := func(keys string) func(t *testing.T) *rig {
 		return func(t *testing.T) *rig { return office(t, 120, 40, plainEnv).keys(keys) }
 	}
-	front := func(r *rig) dialog { return r.app.dialogs[len(r.app.dialogs)-1] }
+	front := func(r *rig) dialog.Dialog { return r.app.Dialogs[len(r.app.Dialogs)-1] }
 	return map[string]typist{
 		"filter":        {in("4 /"), func(r *rig) string { return r.app.bar.Value() }},
 		"palette":       {in(":"), func(r *rig) string { return front(r).(*palette).input.Value() }},
-		"subscriptions": {in("w /"), func(r *rig) string { return front(r).(*watched).input.Value() }},
-		"help":          {in("? /"), func(r *rig) string { return front(r).(*help).input.Value() }},
-		"facet":         {in("4 f"), func(r *rig) string { return front(r).(*facet).input.Value() }},
+		"subscriptions": {in("w /"), func(r *rig) string { return front(r).(*pane.Watched).Input.Value() }},
+		"help":          {in("? /"), func(r *rig) string { return front(r).(*help).Input.Value() }},
+		"facet":         {in("4 f"), func(r *rig) string { return front(r).(*pane.Facet).Input.Value() }},
 		"entry": {func(t *testing.T) *rig {
 			r := office(t, 120, 40, plainEnv)
-			r.run(r.app.push(newEntry(r.app, "Save to", "", func(string) tea.Cmd { return nil })))
+			r.run(r.app.Push(dialog.NewEntry(r.app.Common, "Save to", "", func(string) tea.Cmd { return nil })))
 			return r
-		}, func(r *rig) string { return front(r).(*entry).input.Value() }},
+		}, func(r *rig) string { return front(r).(*dialog.Entry).Input.Value() }},
 		"sampling": {func(t *testing.T) *rig {
 			r := office(t, 120, 40, plainEnv)
 			r.ask("sampling/createMessage", `{"messages":[]}`)
 			return r.later()
-		}, func(r *rig) string { return front(r).(*asking).inner.(*sampling).area.Value() }},
+		}, func(r *rig) string { return front(r).(*ask.Asking).Inner.(*ask.Sampling).Area.Value() }},
 	}
 }
 
@@ -68,9 +72,9 @@ func TestWhereverTextIsTypedItIsTextAndSafe(t *testing.T) {
 
 func TestAFilterThatWasSetIsEditedAsItIs(t *testing.T) {
 	r := office(t, 120, 40, plainEnv).keys("4")
-	r.run(r.app.setFilter("a\u202eb"))
+	r.run(r.app.SetFilter("a\u202eb"))
 	r.keys("/ x")
-	typed, _ := r.app.panes[paneResources].rows().Filtered()
+	typed, _ := r.app.Panes[pane.PaneResources].Rows().Filtered()
 	require.Equal(t, "a\u202eb x", typed, "what is added is a word of its own")
 	require.Contains(t, r.screen(), `a\u202eb x`)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"goblin/tui/list"
+	"goblin/tui/pane"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
@@ -56,9 +57,9 @@ func TestWatchedIsLive(t *testing.T) {
 
 func TestWatchedGoesToTheResource(t *testing.T) {
 	r := subs(t, 120, 30).keys("4 / n o t h e r e enter 2 w j enter")
-	require.Empty(t, r.app.dialogs)
-	require.Equal(t, paneResources, r.app.open)
-	e, ok := r.app.panes[paneResources].(*resources).all.t.Selected()
+	require.Empty(t, r.app.Dialogs)
+	require.Equal(t, pane.PaneResources, r.app.Open)
+	e, ok := r.app.Panes[pane.PaneResources].(*pane.Resources).All.T.Selected()
 	require.True(t, ok, "the filter that hid it is gone")
 	require.Equal(t, "file:///b.md", e.Name)
 
@@ -76,7 +77,7 @@ func TestWatchedGoesThroughALongListToo(t *testing.T) {
 	r.reg.SetSubscription(registry.SubscriptionState{Server: "files", URI: "file:///03050", Status: registry.SubscriptionOn})
 	r.changed(registry.AllChanges)
 	r.keys("4 / 0 0 0 0 1 enter w / 0 3 0 5 0 enter enter")
-	e, ok := r.app.panes[paneResources].(*resources).all.t.Selected()
+	e, ok := r.app.Panes[pane.PaneResources].(*pane.Resources).All.T.Selected()
 	require.True(t, ok)
 	require.Equal(t, "file:///03050", e.Name)
 }
@@ -90,7 +91,7 @@ func TestWatchedBeginsAndEndsThisScreensSubscription(t *testing.T) {
 	require.Contains(t, r.backend.requests[0].params, "a.md")
 	r.changed(registry.Subscriptions).keys("s")
 	require.Equal(t, "resources/subscribe", r.backend.requests[1].method)
-	require.Len(t, r.app.dialogs, 1, "the list stays")
+	require.Len(t, r.app.Dialogs, 1, "the list stays")
 }
 
 func TestWatchedIsFilteredAndEmpty(t *testing.T) {
@@ -99,17 +100,17 @@ func TestWatchedIsFilteredAndEmpty(t *testing.T) {
 	r.keys("enter esc")
 	require.Contains(t, r.screen(), "Subscriptions 3")
 	r.keys("esc")
-	require.Empty(t, r.app.dialogs)
+	require.Empty(t, r.app.Dialogs)
 	r = newRig(t, 80, 24, "files").keys("w")
 	require.Contains(t, r.screen(), "Nobody is subscribed to anything.")
 	r.keys("j s enter esc")
-	require.Empty(t, r.app.dialogs)
+	require.Empty(t, r.app.Dialogs)
 }
 
 func TestWatchedIsOfExactSizeOnAnyScreen(t *testing.T) {
 	r := subs(t, 80, 24).keys("w j")
-	for w := leastWidth; w < 260; w += 11 {
-		for _, h := range []int{leastHeight, 14, 30} {
+	for w := pane.LeastWidth; w < 260; w += 11 {
+		for _, h := range []int{pane.LeastHeight, 14, 30} {
 			r.take(tea.WindowSizeMsg{Width: w, Height: h}, 0)
 			r.screen()
 		}

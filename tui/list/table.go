@@ -69,6 +69,7 @@ type Table[R any] struct {
 	now    func() time.Time
 }
 
+// New is an empty list in its first order.
 func New[R any](ctx context.Context, now func() time.Time, key, text func(R) string, fields func([]R) []filter.Field, orders ...Order[R]) *Table[R] {
 	t := &Table[R]{key: key, text: text, Fields: fields, Orders: orders, ctx: ctx, now: now, cancel: func() {}}
 	if len(t.Orders) == 0 {
@@ -251,7 +252,7 @@ func (t *Table[R]) Sorted() tea.Cmd {
 	return t.Again(false)
 }
 
-// sum of rows that match.
+// Len is the number of rows that match.
 func (t *Table[R]) Len() int { return len(t.Found) }
 
 // Move moves the cursor and keeps it inside and in sight.
@@ -277,6 +278,7 @@ func (t *Table[R]) Scroll(by int) {
 	t.Move(0)
 }
 
+// To puts the cursor on a row.
 func (t *Table[R]) To(i int) { t.Move(i - t.Cur) }
 
 // Find puts the cursor on the row with a key, if it is shown.
@@ -289,6 +291,7 @@ func (t *Table[R]) Find(key string) bool {
 	return i >= 0
 }
 
+// Selected is the row under the cursor.
 func (t *Table[R]) Selected() (r R, ok bool) {
 	if t.Cur < 0 || t.Cur >= len(t.Found) {
 		return r, false
@@ -362,15 +365,31 @@ func (t *Table[R]) Ends() bool { return t.Order == 0 && !t.query.Ranked() }
 // Leave ends following and goes to the first row.
 func (t *Table[R]) Leave() { t.Tail, t.at, t.Cur, t.Off = false, "", 0, 0 }
 
-func (t *Table[R]) Total() int                        { return len(t.Rows) }
-func (t *Table[R]) Window() int                       { return max(t.height, 1) }
-func (t *Table[R]) Position() int                     { return t.Cur - t.Off }
-func (t *Table[R]) Filtered() (string, *filter.Query) { return t.Typed, t.query }
-func (t *Table[R]) Sorting() string                   { return t.Orders[t.Order].Name }
-func (t *Table[R]) Columns() []filter.Field           { return t.Fields(t.Rows) }
-func (t *Table[R]) Spent() time.Duration              { return t.Took }
-func (t *Table[R]) Excludes() string                  { return t.guilt }
+// Total is the number of rows without the filter.
+func (t *Table[R]) Total() int { return len(t.Rows) }
 
+// Window is the number of rows in sight.
+func (t *Table[R]) Window() int { return max(t.height, 1) }
+
+// Position is the line of the cursor in the window.
+func (t *Table[R]) Position() int { return t.Cur - t.Off }
+
+// Filtered is the filter as typed and as understood.
+func (t *Table[R]) Filtered() (string, *filter.Query) { return t.Typed, t.query }
+
+// Sorting names the order.
+func (t *Table[R]) Sorting() string { return t.Orders[t.Order].Name }
+
+// Columns are the fields of the filter.
+func (t *Table[R]) Columns() []filter.Field { return t.Fields(t.Rows) }
+
+// Spent is how long the last search took.
+func (t *Table[R]) Spent() time.Duration { return t.Took }
+
+// Excludes is the term that alone hides everything.
+func (t *Table[R]) Excludes() string { return t.guilt }
+
+// Matching is of [Rows].
 func (t *Table[R]) Matching(typed string) func(context.Context) ([]int32, error) {
 	query, index, now := filter.Parse(typed, t.Fields(t.Rows)), t.index, t.now
 	return func(ctx context.Context) ([]int32, error) { return query.Match(ctx, index, nil, now()) }
@@ -403,7 +422,14 @@ type Rows interface {
 // Cursor scrolls a list by its cursor.
 type Cursor struct{ Rows }
 
-func (c Cursor) Scroll(by int)     { c.Move(by) }
+// Scroll moves the cursor.
+func (c Cursor) Scroll(by int) { c.Move(by) }
+
+// Page moves it by parts of the window.
 func (c Cursor) Page(part float64) { c.Move(int(part * float64(c.Window()))) }
-func (c Cursor) Top()              { c.To(0) }
-func (c Cursor) Bottom()           { c.To(c.Len() - 1) }
+
+// Top moves it to the first row.
+func (c Cursor) Top() { c.To(0) }
+
+// Bottom moves it to the last row.
+func (c Cursor) Bottom() { c.To(c.Len() - 1) }

@@ -1,0 +1,331 @@
+// Package ask puts questions of servers to the user of a screen: elicitation as
+// a form or an address, and sampling.
+//
+// [Questions] is the queue, which any goroutine may fill; [Asks] shows its first
+// question as a dialog when nobody is in the middle of something. It knows no
+// pane and no app.
+package ask
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"goblin/tui/dialog"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/registry"
+	"goblin/registry/rawjson"
+	"goblin/tui/form"
+	"goblin/tui/keys"
+)
+
+// Grace is how long there must be no key before a question that opened by
+// itself takes any: they were meant for what it covers.
+const Grace = 400 * time.Millisecond
+
+// refusal is an error that a server gets as the answer to its question.
+type refusal struct {
+	code    int
+	message string
+}
+
+func (r *refusal) Error() string { return r.message }
+
+// Code is the JSON-RPC code.
+func (r *refusal) ErrorCode() int { return r.code }
+
+// errRejected is the specification's example of a user who says no (MCP
+// 2025-11-25, Sampling, Error Handling).
+var errRejected = &refusal{-1, "User rejected sampling request"}
+
+// JSON-RPC codes.
+const (
+	codeNoMethod  = -32601
+	codeBadParams = -32602
+)
+
+// questionKind is what a question is shown as.
+type questionKind uint8
+
+const (
+	asksForm questionKind = iota
+	asksURL
+	asksSampling
+)
+
+// kind says how a question is shown, or why nobody can answer it here.
+func (o *Question) kind() (questionKind, error) {
+	switch o.Method {
+	case "sampling/createMessage":
+		var p struct {
+			Messages []json.RawMessage `json:"messages"`
+		}
+		if err := json.Unmarshal(o.Params, &p); err != nil {
+			return 0, &refusal{codeBadParams, "Invalid params: " + err.Error()}
+		}
+		return asksSampling, nil
+	case "elicitation/create":
+		var p elicitation
+		if err := json.Unmarshal(o.Params, &p); err != nil {
+			return 0, &refusal{codeBadParams, "Invalid params: " + err.Error()}
+		}
+		switch p.Mode {
+		case "", "form":
+			return asksForm, nil
+		case "url":
+			return asksURL, nil
+		}
+		return 0, &refusal{codeBadParams, "Invalid params: unknown mode " + dialog.CutText(p.Mode, 40)}
+	}
+	return 0, &refusal{codeNoMethod, "Method not found: " + dialog.CutText(o.Method, 80)}
+}
+
+// elicitation is the params of elicitation/create.
+type elicitation struct {
+	Mode            string          `json:"mode"`
+	Message         string          `json:"message"`
+	RequestedSchema json.RawMessage `json:"requestedSchema"`
+	URL             string          `json:"url"`
+}
+
+// waiting are the questions, the oldest first.
+func (q *Questions) waiting() []*Question {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.Clone(q.List)
+}
+
+// Asks are the questions as one screen shows them.
+type Asks struct {
+	*dialog.Common
+	Questions *Questions
+	told      []*Question // those that the user knows of
+	Free      func() bool // nothing is typed, and a dialog is seen
+}
+
+// Questioned follows the questions after they or their dialogs changed: those
+// that nobody can answer are refused, dialogs whose asker gave up are closed,
+// and a new one opens where nobody is in the middle of something.
+func (a *Asks) Questioned() tea.Cmd {
+	var cmds []tea.Cmd
+	waiting := a.Questions.waiting()
+	waiting = slices.DeleteFunc(waiting, func(q *Question) bool {
+		_, err := q.kind()
+		if err != nil {
+			q.reply(nil, err)
+			a.Questions.drop(q)
+			a.Complain("A server's request was refused: %v", err)
+		}
+		return err != nil
+	})
+	for _, d := range slices.Clone(a.Dialogs) {
+		k, ok := d.(*Asking)
+		switch {
+		case !ok:
+		case k.q.over() || !slices.Contains(waiting, k.q):
+			a.Drop(k)
+			a.Complain("The question was withdrawn, or answered on another screen")
+		default:
+			cmds = append(cmds, k.follow())
+		}
+	}
+	fresh := slices.ContainsFunc(waiting, func(q *Question) bool { return !slices.Contains(a.told, q) })
+	a.told = waiting
+	if fresh && !a.opens() {
+		a.Say("A server asks something: a answers")
+	} else if fresh {
+		cmds = append(cmds, a.openQuestion(waiting[0], true))
+	}
+	return tea.Batch(cmds...)
+}
+
+// opens says whether a question may open by itself: nothing is typed and no
+// dialog stands in front.
+func (a *Asks) opens() bool {
+	return len(a.Dialogs) == 0 && a.Free()
+}
+
+// Answer opens the question that waits longest.
+func (a *Asks) Answer() tea.Cmd {
+	q := a.Questions.first()
+	if q == nil {
+		return a.Complain("no server asks anything")
+	}
+	return a.openQuestion(q, false)
+}
+
+// openQuestion shows a question; one that opens by itself takes no keys until
+// there was a moment without any.
+func (a *Asks) openQuestion(q *Question, byItself bool) tea.Cmd {
+	kind, err := q.kind()
+	if err != nil {
+		return a.Questioned()
+	}
+	d := &Asking{app: a, q: q, last: a.Now(), ready: !byItself}
+	switch kind {
+	case asksSampling:
+		d.Inner = newSampling(a.Common, q.Params, d.finish)
+	case asksURL:
+		d.Inner = newURLAsk(a.Common, q.Params, d.finish)
+	default:
+		f := newElicitation(a.Common, q.Params, d.finish)
+		d.Inner, d.bare = f, byItself && f.Form.OnButton()
+	}
+	cmd := a.Push(d)
+	return tea.Batch(cmd, d.follow())
+}
+
+// finish answers the question in front; said is what its user is told.
+func (d *Asking) finish(result any, err error, said string) tea.Cmd {
+	a := d.app
+	var raw json.RawMessage
+	if err == nil {
+		if raw, err = json.Marshal(result); err != nil {
+			return a.Complain("%v", err)
+		}
+	}
+	if d.q.over() {
+		said = "The server had withdrawn its question"
+	}
+	d.q.reply(raw, err)
+	a.Questions.drop(d.q)
+	a.Drop(d)
+	a.Say("%s", said)
+	if next := a.Questions.first(); next != nil && a.opens() {
+		return a.openQuestion(next, true)
+	}
+	return nil
+}
+
+// finisher answers with a result, or with an error.
+type finisher func(result any, err error, said string) tea.Cmd
+
+// Asking is a question in front of the panes: what its inner dialog shows, for
+// as long as the asker waits.
+type Asking struct {
+	app   *Asks
+	q     *Question
+	Inner dialog.Dialog
+	last  time.Time // of the last key that was not taken
+	ready bool      // keys are taken
+	bare  bool      // nothing but buttons opened by itself: the first press is no answer
+}
+
+func (d *Asking) Heading() string {
+	text := d.Inner.Heading() + ", waits " + dialog.Age(d.app.Now().Sub(d.q.Since))
+	if n := d.app.Questions.Len(); n > 1 {
+		text += fmt.Sprintf(", 1 of %d", n)
+	}
+	return text
+}
+
+func (d *Asking) Size(w, h int) (int, int) { return d.Inner.Size(w, h) }
+func (d *Asking) Lines(w, h int) []string  { return d.Inner.Lines(w, h) }
+func (d *Asking) Typing() bool             { return d.Inner.Typing() }
+
+// Keys are those of the inner dialog, which update gives it.
+func (d *Asking) Keys() keys.Table { return nil }
+
+func (d *Asking) Hints() []keys.Hint {
+	if !d.takes() {
+		return []keys.Hint{{Key: "?", Does: "a server asks; keys are taken after a moment without any"}}
+	}
+	return dialog.HintsOf(d.Inner)
+}
+
+func (d *Asking) takes() bool { return d.ready || d.app.Now().Sub(d.last) >= Grace }
+
+func (d *Asking) Update(msg tea.Msg) tea.Cmd {
+	if !d.takes() {
+		d.last = d.app.Now()
+		return nil
+	}
+	d.ready = true
+	if key, ok := msg.(tea.KeyMsg); ok && d.bare && (key.Type == tea.KeyEnter || key.String() == " ") {
+		// It may have been meant for a list.
+		d.bare = false
+		return d.app.Say("The question opened by itself: press the key again if you mean it")
+	}
+	return dialog.Press(d.Inner, msg)
+}
+
+func (d *Asking) SetLook() { dialog.Restyle(d.Inner) }
+
+func (d *Asking) Background(msg tea.Msg) tea.Cmd { return d.Inner.Background(msg) }
+
+// follow makes text that is long in a command.
+func (d *Asking) follow() tea.Cmd {
+	if s, ok := d.Inner.(*Sampling); ok {
+		w, _ := s.Size(d.app.W-2, d.app.H-2)
+		return s.build(w - 2) // without the border
+	}
+	return nil
+}
+
+// whoAsks says who asks, and why it is this screen's user who is asked.
+func whoAsks(params json.RawMessage) string {
+	var by registry.Asker
+	if err := json.Unmarshal(rawjson.Path(params, "_meta", registry.AskerKey), &by); err != nil {
+		return "It is not known which server asks."
+	}
+	server := "Server " + named(by.Server)
+	switch by.Why {
+	case registry.AskOwnCall:
+		if by.Call == "" {
+			return server + " asks in one of your calls."
+		}
+		return server + " asks in your call of " + named(by.Call) + "."
+	case registry.AskUnable:
+		call := "a call"
+		if by.Call != "" {
+			call += " of " + named(by.Call)
+		}
+		return server + " asks in " + call + " by client " + named(by.Client) + ", which cannot be asked."
+	case registry.AskAmbiguous:
+		return server + " asks while calls of several clients run. No client can be asked, as it is not known whose call it is about."
+	}
+	return server + " asks outside of any call, so no client can be asked."
+}
+
+// named is a name in a sentence.
+func named(name string) string {
+	if name == "" {
+		return "without a name"
+	}
+	return strconv.Quote(dialog.CutText(name, 100))
+}
+
+// elicited is an answer to elicitation/create.
+type elicited struct {
+	Action  string          `json:"action"`
+	Content json.RawMessage `json:"content,omitempty"`
+}
+
+// newElicitation is the form of what a server wants to know.
+func newElicitation(a *dialog.Common, params json.RawMessage, finish finisher) *dialog.FormDialog {
+	var p elicitation
+	_ = json.Unmarshal(params, &p) // kind has seen that it works
+	s := form.Spec{
+		Intro: dialog.CutText(p.Message, 4000) + "\n" + whoAsks(params), Schema: p.RequestedSchema, Submit: "answer", Decline: true, Deliberate: true,
+		Danger: "goes to the server: no passwords",
+	}
+	if fields, err := form.FromSchema(p.RequestedSchema); err == nil {
+		s.Fields = fields
+	}
+	return &dialog.FormDialog{
+		App: a, Title: "A server asks", Form: form.New(a.Look, s),
+		Submit: func(args, _ json.RawMessage) tea.Cmd {
+			return finish(elicited{"accept", args}, nil, "Answered")
+		},
+		Refuse: func(declined bool) tea.Cmd {
+			if declined {
+				return finish(elicited{Action: "decline"}, nil, "Declined to answer")
+			}
+			return finish(elicited{Action: "cancel"}, nil, "Cancelled: the question was not answered")
+		},
+	}
+}

@@ -1,0 +1,230 @@
+package ask
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"goblin/tui/dialog"
+	"goblin/tui/work"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/tui/content"
+	"goblin/tui/edit"
+	"goblin/tui/keys"
+)
+
+// Sampling is a server's wish for a model's answer, which this screen's user
+// writes. The messages are above, the answer is written below.
+type Sampling struct {
+	dialog.Still
+	app    *dialog.Common
+	finish finisher
+	params json.RawMessage
+	about  string
+
+	View   *content.View
+	width  int // that the messages are laid out for, or will be
+	cancel context.CancelFunc
+
+	Area   edit.Text
+	drawn  []string // the area, as long as nothing is typed
+	hidden string   // what its marks stand for
+	aw, ah int
+	note   string
+	sure   bool // Esc rejects, also what is written
+}
+
+// mostWritten is how many characters an answer can have.
+const mostWritten = 32 << 10
+
+func newSampling(a *dialog.Common, params json.RawMessage, finish finisher) dialog.Dialog {
+	d := &Sampling{app: a, finish: finish, params: params, about: whoAsks(params), View: content.NewView(a.Look), cancel: func() {}}
+	d.Area = edit.NewWrapped(a.Look)
+	d.Area.Limit = mostWritten
+	return d
+}
+
+func (d *Sampling) Heading() string          { return "A server asks for a model's answer" }
+func (d *Sampling) Size(w, h int) (int, int) { return min(w, 110), h }
+func (d *Sampling) Typing() bool             { return true }
+
+// build lays the messages out, in a command.
+func (d *Sampling) build(width int) tea.Cmd {
+	if width <= 0 || width == d.width {
+		return nil
+	}
+	d.cancel()
+	ctx, cancel := context.WithCancel(d.app.Ctx)
+	d.width, d.cancel = width, cancel
+	lk, params, about := d.app.Look, d.params, d.about
+	return func() tea.Msg {
+		defer cancel()
+		doc, err := content.Build(ctx, lk, samplingBlocks(params, about), content.Options{Width: width, Depth: dialog.Unfolded})
+		return work.Done(func() tea.Cmd {
+			if err == nil && d.width == width {
+				d.View.Show(doc, true)
+			}
+			return nil
+		})
+	}
+}
+
+// samplingBlocks show the params of sampling/createMessage.
+func samplingBlocks(params json.RawMessage, about string) []content.Block {
+	var p struct {
+		SystemPrompt   string          `json:"systemPrompt"`
+		MaxTokens      json.Number     `json:"maxTokens"`
+		Temperature    json.Number     `json:"temperature"`
+		StopSequences  []string        `json:"stopSequences"`
+		IncludeContext string          `json:"includeContext"`
+		Tools          json.RawMessage `json:"tools"`
+		Preferences    struct {
+			Hints []struct {
+				Name string `json:"name"`
+			} `json:"hints"`
+			Cost         json.Number `json:"costPriority"`
+			Speed        json.Number `json:"speedPriority"`
+			Intelligence json.Number `json:"intelligencePriority"`
+		} `json:"modelPreferences"`
+	}
+	err := json.Unmarshal(params, &p)
+	var models, stops []string
+	for _, h := range p.Preferences.Hints {
+		models = append(models, h.Name)
+	}
+	for _, s := range p.StopSequences {
+		stops = append(stops, strconv.Quote(s))
+	}
+	blocks := []content.Block{
+		{Kind: content.Note, Text: about + " You write what a model would answer."},
+		{Kind: content.Facts, Facts: []content.Fact{
+			{Label: "model", Value: strings.Join(models, ", ")},
+			{Label: "intelligence", Value: p.Preferences.Intelligence.String()},
+			{Label: "speed", Value: p.Preferences.Speed.String()},
+			{Label: "cost", Value: p.Preferences.Cost.String()},
+			{Label: "most tokens", Value: p.MaxTokens.String()},
+			{Label: "temperature", Value: p.Temperature.String()},
+			{Label: "stops at", Value: strings.Join(stops, ", ")},
+			{Label: "context", Value: p.IncludeContext},
+		}},
+	}
+	if p.SystemPrompt != "" {
+		blocks = append(blocks, content.Block{Title: "System prompt", Kind: content.Text, Text: p.SystemPrompt})
+	}
+	blocks = append(blocks, content.FromPrompt(params)...)
+	if len(p.Tools) > 0 {
+		blocks = append(blocks, content.Block{Title: "Tools", Kind: content.JSON, Data: p.Tools})
+	}
+	if err != nil { // an odd member costs what stands behind it
+		blocks = append(blocks, content.Block{Title: "As it was sent", Kind: content.JSON, Data: params})
+	}
+	return blocks
+}
+
+func (d *Sampling) Lines(w, h int) []string {
+	lk := d.app.Look
+	if w != d.width {
+		d.app.Poke() // so that it is laid out anew
+	}
+	below := max(3, min(h/3, 12))
+	top := max(h-below-1, 0)
+	out := d.View.Lines(w, top)
+	if d.drawn == nil || d.aw != w || d.ah != below {
+		d.draw(w, below)
+	}
+	title := lk.Title.On("Your answer")
+	right := ""
+	if first, last, total := d.View.Position(); total > 0 && (first > 1 || last < total) {
+		right = dialog.Grouped(last) + "/" + dialog.Grouped(total)
+	}
+	switch {
+	case d.note != "":
+		right = lk.Warn.On(d.note)
+	case d.hidden != "":
+		right = lk.Warn.On(d.hidden)
+	}
+	out = append(out, lk.Rule(lk.Horizontal, title, right, lk.Horizontal, w, lk.Border))
+	for _, l := range d.drawn {
+		out = append(out, " "+l)
+	}
+	return lk.Lines(out, w, h)
+}
+
+func (d *Sampling) Keys() keys.Table {
+	page := func(by float64) func() tea.Cmd { return func() tea.Cmd { d.View.Page(by); return nil } }
+	return keys.Table{
+		{ID: "send", Keys: []string{"ctrl+s"}, Hint: "send your answer", Long: "Send your answer", Run: d.send},
+		{ID: "page-down", Keys: []string{"pgdown"}, Hint: "read on", Long: "A page down in what is asked", Run: page(1)},
+		{ID: "page-up", Keys: []string{"pgup"}, Hint: "back", Long: "A page up in what is asked", Run: page(-1)},
+		{ID: "reject", Keys: []string{"esc", "ctrl+c"}, Hint: "reject", Long: "Reject; asks again when you wrote something", Run: d.reject},
+	}
+}
+
+func (d *Sampling) reject() tea.Cmd {
+	if strings.TrimSpace(d.Area.Value()) != "" && !d.sure {
+		d.sure, d.note = true, "Esc again rejects, and what you wrote is lost"
+		return nil
+	}
+	d.cancel()
+	return d.finish(nil, errRejected, "Rejected: the server gets no answer")
+}
+
+func (d *Sampling) send() tea.Cmd {
+	text := d.Area.Value()
+	if strings.TrimSpace(text) == "" {
+		d.note = "there is nothing to send yet; Esc rejects"
+		return nil
+	}
+	d.cancel()
+	return d.finish(sampled(text), nil, "Answered")
+}
+
+func (d *Sampling) Update(msg tea.Msg) tea.Cmd {
+	dialog.ScrollWheel(d.View.Scroll, msg)
+	if key, ok := msg.(tea.KeyMsg); ok {
+		d.sure, d.note, d.drawn = false, "", nil
+		d.Area.Update(key)
+	}
+	return nil
+}
+
+// draw is the area in w cells; what its marks stand for is shown beside the
+// title.
+func (d *Sampling) draw(w, h int) {
+	d.aw, d.ah = w, h
+	mark := "¤"
+	if d.app.Look.ASCII {
+		mark = "?"
+	}
+	rows, hidden := d.Area.Wrapped(max(w-2, 1), h, mark)
+	d.drawn, d.hidden = rows, ""
+	for _, piece := range hidden {
+		d.hidden += " " + dialog.Clean(piece)
+	}
+	if d.hidden != "" {
+		d.hidden = mark + " is" + dialog.CutText(d.hidden, 60)
+	}
+}
+
+// sampled is the result of sampling/createMessage that a human wrote.
+func sampled(text string) any {
+	type textContent struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	return struct {
+		Role       string      `json:"role"`
+		Content    textContent `json:"content"`
+		Model      string      `json:"model"`
+		StopReason string      `json:"stopReason"`
+	}{"assistant", textContent{"text", text}, "human", "endTurn"}
+}
+
+func (d *Sampling) SetLook() {
+	d.View.SetLook(d.app.Look)
+	d.Area.SetLook(d.app.Look)
+	d.drawn = nil
+}

@@ -1,0 +1,172 @@
+package ask
+
+import (
+	"encoding/json"
+	"errors"
+	"net/url"
+	"strings"
+
+	"goblin/tui/dialog"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/x/ansi"
+
+	"goblin/tui/keys"
+	"goblin/tui/look"
+)
+
+// URL is a server's wish that its user opens an address. Goblin opens none:
+// it shows where the address leads, and copies it.
+type URL struct {
+	dialog.Still
+	app     *dialog.Common
+	finish  finisher
+	message string
+	address string
+	host    string
+	about   string
+	wrong   error    // why it is not offered at all
+	odd     []string // what should make one think
+	copied  bool     // so that it can be opened, and accepted
+}
+
+func newURLAsk(a *dialog.Common, params json.RawMessage, finish finisher) dialog.Dialog {
+	var p elicitation
+	_ = json.Unmarshal(params, &p) // kind has seen that it works
+	d := &URL{app: a, finish: finish, message: p.Message, address: p.URL, about: whoAsks(params)}
+	d.judge()
+	return d
+}
+
+// judge finds where the address leads and what is odd about it.
+func (d *URL) judge() {
+	u, err := url.Parse(d.address)
+	switch {
+	case err != nil:
+		d.wrong = errors.New("this is no address that could be read")
+		return
+	case u.Scheme != "https" && u.Scheme != "http":
+		d.wrong = errors.New("this is no web address (https)")
+		return
+	case u.Hostname() == "":
+		d.wrong = errors.New("this address has no host")
+		return
+	}
+	d.host = u.Host
+	if u.Scheme == "http" {
+		d.odd = append(d.odd, "It is not encrypted (http).")
+	}
+	if u.User != nil {
+		d.odd = append(d.odd, "It has a user name before its host, which can look like another host.")
+	}
+	for _, label := range strings.Split(strings.ToLower(u.Hostname()), ".") {
+		if strings.HasPrefix(label, "xn--") || strings.IndexFunc(label, func(r rune) bool { return r > 0x7e }) >= 0 {
+			d.odd = append(d.odd, "Its host has letters that can look like others.")
+			break
+		}
+	}
+}
+
+func (d *URL) Heading() string { return "A server wants you to open an address" }
+
+func (d *URL) Size(w, h int) (int, int) {
+	w = min(w, 92)
+	return w, min(h, len(d.text(w-2, h-2))+2)
+}
+
+func (d *URL) Lines(w, h int) []string { return d.app.Look.Lines(d.text(w, h), w, h) }
+
+func (d *URL) Hints() []keys.Hint {
+	all := d.Keys().Hints()
+	switch {
+	case d.wrong != nil:
+		return all[2:]
+	case !d.copied:
+		all[1].Does = "accept, once it is copied"
+	}
+	return all
+}
+
+// text is what stands in the dialog, in at most h lines.
+func (d *URL) text(w, h int) []string {
+	lk := d.app.Look
+	room := max(w-4, 1)
+	var out []string
+	add := func(style look.Style, lines ...string) {
+		for _, l := range lines {
+			out = append(out, "  "+style.On(l))
+		}
+	}
+	add("", dialog.WrapText(d.message, room, max(h/4, 1))...)
+	add(lk.Dim, dialog.WrapText(d.about, room, 2)...)
+	add("", "")
+	if d.wrong != nil {
+		add(lk.Bad, "! "+d.wrong.Error()+":")
+	} else {
+		add("", "It leads to")
+		host := dialog.Clean(d.host)
+		for _, part := range strings.Split(ansi.Hardwrap(host, max(room-2, 1), true), "\n") {
+			add(lk.Accent, "  "+part)
+		}
+		add("", "", "The whole address:")
+	}
+	parts := strings.Split(ansi.Hardwrap(dialog.Clean(dialog.CutText(d.address, 4096)), room, true), "\n")
+	if most := max(h/3, 2); len(parts) > most {
+		parts = append(parts[:most-1], lk.Cut(parts[most-1], room-1)+lk.Ellipsis)
+	}
+	add("", parts...)
+	add("", "")
+	for _, o := range d.odd {
+		add(lk.Warn, "! "+lk.Cut(o, room-2))
+	}
+	if len(d.odd) > 0 {
+		add("", "")
+	}
+	var last []string
+	if d.wrong == nil {
+		accept := lk.Key.On("enter") + " accept   "
+		if !d.copied {
+			accept = lk.Dim.On("enter accepts then") + "   "
+		}
+		last = append(last, "Goblin opens nothing: check the host, copy it and open it yourself.",
+			lk.Key.On("y")+" copy   "+accept+lk.Key.On("d")+" decline   "+lk.Key.On("esc")+" cancel")
+	} else {
+		last = append(last, lk.Key.On("d")+" decline   "+lk.Key.On("esc")+" cancel")
+	}
+	if len(out) > h-len(last) {
+		out = out[:max(h-len(last), 0)]
+	}
+	add("", last...)
+	return out
+}
+
+func (d *URL) Keys() keys.Table {
+	return keys.Table{
+		{ID: "copy", Keys: []string{"y", "o"}, Hint: "copy the address", Long: "Copy the address: Goblin opens none", Run: d.copy},
+		{ID: "accept", Keys: []string{"enter"}, Hint: "accept", Long: "Accept, once the address was copied", Run: d.accept},
+		{ID: "decline", Keys: []string{"d"}, Hint: "decline", Long: "Decline", Run: func() tea.Cmd {
+			return d.finish(elicited{Action: "decline"}, nil, "Declined")
+		}},
+		{ID: "cancel", Keys: []string{"esc", "q", "ctrl+c"}, Hint: "cancel", Long: "Cancel: the question was not answered", Run: func() tea.Cmd {
+			return d.finish(elicited{Action: "cancel"}, nil, "Cancelled: the question was not answered")
+		}},
+	}
+}
+
+func (d *URL) copy() tea.Cmd {
+	if d.wrong != nil {
+		return d.app.Complain("%v", d.wrong)
+	}
+	d.copied = true
+	return d.app.Copy(d.address, "the address")
+}
+
+func (d *URL) accept() tea.Cmd {
+	switch {
+	case d.wrong != nil:
+		return d.app.Complain("%v", d.wrong)
+	case !d.copied:
+		return d.app.Complain("copy the address with y first; Enter accepts after that")
+	}
+	return d.finish(elicited{Action: "accept"}, nil, "Accepted: the server waits for what happens there")
+}

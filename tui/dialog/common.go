@@ -1,0 +1,123 @@
+// Package dialog is what stands in front of the panes: the stack of dialogs,
+// those that every part of the screen opens, and the forms of calls.
+//
+// [Common] is what dialogs and panes of one screen share: the registry, the
+// backend, the terminal, the look, the clock, the requests that run and the line
+// that says what happened. A dialog sees the input before the panes do, and
+// takes itself off the screen. The package knows no pane and no app: what it
+// asks of them is [Shell]. All of it belongs to the goroutine of the screen's
+// Update and View; what can wait is a command.
+package dialog
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/charmbracelet/bubbles/spinner"
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/registry"
+	"goblin/tui/look"
+)
+
+// Common is what panes and dialogs of one screen share.
+type Common struct {
+	Ctx     context.Context
+	Reg     *registry.Registry
+	Backend Backend
+	Term    Terminal
+	Log     *slog.Logger
+	Now     func() time.Time
+	After   func(d time.Duration, msg tea.Msg) tea.Cmd // gives a message later
+	Poke    func()                                     // wakes the screen; it never blocks
+
+	Look  *look.Look
+	W, H  int
+	Spin  spinner.Model
+	Calls *calls
+	Flash Flash
+
+	Dialogs []Dialog
+	Front   Rect // the inside of the last one, as it was drawn
+	Shell   shell
+}
+
+// Shell is the screen around them.
+type shell interface {
+	// Begun opens the detail panel if the answer is to be seen.
+	Begun(r Request) tea.Cmd
+	Answered(r Request)
+}
+
+// Flash is the line that says what just happened.
+type Flash struct {
+	Text  string
+	Bad   bool
+	Since time.Time
+	Until time.Time
+}
+
+const flashTime = 6 * time.Second
+
+// Say flashes a line.
+func (c *Common) Say(format string, args ...any) tea.Cmd {
+	c.Flash = Flash{Text: fmt.Sprintf(format, args...), Since: c.Now(), Until: c.Now().Add(flashTime)}
+	return nil
+}
+
+// Complain flashes what went wrong.
+func (c *Common) Complain(format string, args ...any) tea.Cmd {
+	c.Say(format, args...)
+	c.Flash.Bad = true
+	return nil
+}
+
+// Backend is what a screen does: requests as a client session of its own, and
+// what only the host can do. Its methods may block and are called from
+// commands.
+type Backend interface {
+	// Request sends one MCP request and returns its raw result. progress gets
+	// the raw params of its notifications/progress in order, never after the
+	// return. The end of ctx cancels the request. An error that was answered
+	// has the methods ErrorCode() int and ErrorData() json.RawMessage.
+	Request(ctx context.Context, method string, params json.RawMessage, progress func(json.RawMessage)) (json.RawMessage, error)
+	// Restart closes a server's connections and opens them anew.
+	Restart(server string) error
+	// SetEnabled lasts as long as the host.
+	SetEnabled(server string, on bool) error
+	// Approve takes tools of a server as they were shown; it fails if one is
+	// another by now.
+	Approve(server string, tools []registry.PinnedTool) error
+	// Session is this screen's id among the registry's sessions.
+	Session() string
+}
+
+// Terminal is where a screen is shown. Read gives its input, Write takes output.
+type Terminal interface {
+	io.ReadWriter
+	Getenv(name string) string
+	Size() (width, height int)
+	// Resized wants a full repaint with each value.
+	Resized() <-chan struct{}
+	// Dark says whether the background is dark, if that is known, and
+	// Backgrounds that it became known.
+	Dark() (dark, known bool)
+	Backgrounds() <-chan struct{}
+	// Open shows content in the user's "pager" or "editor", where the terminal
+	// is, and returns when that program ends.
+	Open(ctx context.Context, program, name string, content []byte) error
+	// Save writes a file where the terminal is, and says where that was.
+	Save(ctx context.Context, path string, content []byte) (where string, err error)
+	// Done is closed when the terminal is gone.
+	Done() <-chan struct{}
+}
+
+// Rect is a part of the screen.
+type Rect struct{ X, Y, W, H int }
+
+// Holds reports whether a cell is inside.
+func (r Rect) Holds(x, y int) bool { return x >= r.X && x < r.X+r.W && y >= r.Y && y < r.Y+r.H }

@@ -1,0 +1,167 @@
+package dialog
+
+import (
+	"fmt"
+	"slices"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/tui/keys"
+	"goblin/tui/look"
+)
+
+// Dialog is something in front of the panes. The last one of app.dialogs sees
+// the input first. It takes itself off the screen with [app.drop].
+type Dialog interface {
+	Heading() string
+	// Size is what it wants with its border, of what there is.
+	Size(w, h int) (int, int)
+	Lines(w, h int) []string
+	// Keys are what keys do now.
+	Keys() keys.Table
+	// Update handles other keys and the mouse (in coordinates of lines).
+	Update(msg tea.Msg) tea.Cmd
+	// Background handles messages that are no input.
+	Background(msg tea.Msg) tea.Cmd
+	// Typing says whether runes are text now.
+	Typing() bool
+}
+
+// Still is what dialogs have in common that wait for keys alone.
+type Still struct{}
+
+func (Still) Update(tea.Msg) tea.Cmd     { return nil }
+func (Still) Background(tea.Msg) tea.Cmd { return nil }
+func (Still) Typing() bool               { return false }
+
+// Press gives input to a dialog.
+func Press(d Dialog, msg tea.Msg) tea.Cmd {
+	if key, ok := msg.(tea.KeyMsg); ok {
+		if b := d.Keys().Find(key, 0); b != nil {
+			return b.Run()
+		}
+	}
+	return d.Update(msg)
+}
+
+// HintsOf are what the footer says of a dialog.
+func HintsOf(d Dialog) []keys.Hint {
+	if d, ok := d.(interface{ Hints() []keys.Hint }); ok {
+		return d.Hints()
+	}
+	return d.Keys().Hints()
+}
+
+// Push puts a dialog in front.
+func (a *Common) Push(d Dialog) tea.Cmd {
+	a.Dialogs = append(a.Dialogs, d)
+	if d, ok := d.(interface{ Begin() tea.Cmd }); ok {
+		return d.Begin()
+	}
+	return nil
+}
+
+// ToDialog hands input to the dialog in front.
+func (a *Common) ToDialog(msg tea.Msg) tea.Cmd {
+	if m, ok := msg.(tea.MouseMsg); ok {
+		m.X, m.Y = m.X-a.Front.X, m.Y-a.Front.Y
+		msg = m
+	}
+	return Press(a.Dialogs[len(a.Dialogs)-1], msg)
+}
+
+// Drop closes a dialog, wherever it stands.
+func (a *Common) Drop(d Dialog) tea.Cmd {
+	a.Dialogs = slices.DeleteFunc(slices.Clone(a.Dialogs), func(o Dialog) bool { return o == d })
+	return nil
+}
+
+// Confirm asks before something that cannot be undone.
+type Confirm struct {
+	Still
+	App   *Common
+	Title string
+	Text  []string
+	Body  string // foreign text that is shown as far as there is room
+	Yes   string // what y does
+	Then  func() tea.Cmd
+}
+
+func (c *Confirm) Heading() string { return c.Title }
+
+func (c *Confirm) Size(w, h int) (int, int) {
+	width := 30
+	for _, t := range c.Text {
+		width = max(width, look.Width(t)+4)
+	}
+	if c.Body == "" {
+		return min(width, w, 76), len(c.Text) + 5
+	}
+	return min(w, 90), len(c.Text) + 5 + len(c.wrapped(min(w, 90)-6, max(h-len(c.Text)-5, 1)))
+}
+
+// wrapped is the body in lines. If it is longer, the last one says so.
+func (c *Confirm) wrapped(w, most int) []string {
+	if c.Body == "" {
+		return nil
+	}
+	lines := WrapText(c.Body, w, 1<<20)
+	if len(lines) > most {
+		left := len(lines) - most + 1
+		lines = append(lines[:most-1:most-1], fmt.Sprintf("… and %d lines more", left))
+	}
+	return lines
+}
+
+func (c *Confirm) Lines(w, h int) []string {
+	lines := []string{""}
+	for _, t := range c.Text {
+		lines = append(lines, " "+t)
+	}
+	for _, t := range c.wrapped(w-4, max(h-len(c.Text)-3, 1)) {
+		lines = append(lines, "   "+t)
+	}
+	lines = append(lines, "", " "+c.App.Look.Key.On("y")+" "+c.Yes+"   "+c.App.Look.Key.On("n")+" leave it")
+	return c.App.Look.Lines(lines, w, h)
+}
+
+func (c *Confirm) Keys() keys.Table {
+	return keys.Table{
+		{ID: "yes", Keys: []string{"y", "Y"}, Long: "Yes", Run: func() tea.Cmd {
+			c.App.Drop(c)
+			return c.Then()
+		}},
+		{ID: "no", Keys: []string{"n", "N", "esc", "q", "ctrl+c"}, Long: "No", Run: c.close},
+	}
+}
+
+func (c *Confirm) close() tea.Cmd { return c.App.Drop(c) }
+
+func (c *Confirm) Hints() []keys.Hint {
+	return []keys.Hint{{Key: "y", Does: c.Yes}, {Key: "n", Does: "leave it"}}
+}
+
+// ScrollWheel moves what is under the mouse when its wheel turns.
+func ScrollWheel(scroll func(by int), msg tea.Msg) {
+	switch m, _ := msg.(tea.MouseMsg); m.Button {
+	case tea.MouseButtonWheelDown:
+		scroll(3)
+	case tea.MouseButtonWheelUp:
+		scroll(-3)
+	}
+}
+
+// LeftPress reports whether a message is a click.
+func LeftPress(m tea.MouseMsg) bool {
+	return m.Button == tea.MouseButtonLeft && m.Action == tea.MouseActionPress
+}
+
+// Restyle draws a dialog in the screen's new look, if it keeps anything that
+// was made for the one before.
+func Restyle(d Dialog) {
+	if d, ok := d.(interface{ SetLook() }); ok {
+		d.SetLook()
+	}
+}
+
+func (d *FormDialog) SetLook() { d.Form.SetLook(d.App.Look) }

@@ -1,0 +1,305 @@
+package dialog
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"unicode/utf8"
+
+	"goblin/tui/work"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/yosida95/uritemplate/v3"
+
+	"goblin/registry"
+	"goblin/tui/form"
+	"goblin/tui/keys"
+)
+
+// CallTool opens the form of a tool's arguments.
+func (a *Common) CallTool(e *registry.Entry) tea.Cmd {
+	var def struct {
+		InputSchema json.RawMessage `json:"inputSchema"`
+	}
+	_ = json.Unmarshal(e.JSON, &def) // without a schema the form is raw JSON
+	s := form.Spec{Title: "Call " + e.Listed, Intro: e.Description, Schema: def.InputSchema, Meta: true, Submit: "call"}
+	if fields, err := form.FromSchema(def.InputSchema); err == nil {
+		s.Fields = fields
+	}
+	if destroys(e) {
+		s.Danger = "says that it is destructive: asks before it runs"
+	}
+	it := EntryItem(e)
+	return a.ask(it, s, func(args, meta json.RawMessage) Request {
+		return Request{Item: it, Method: "tools/call", Args: args, Meta: meta, danger: destroys(e), Show: true}
+	})
+}
+
+// startOrAsk runs a request, and asks before that if it may destroy something.
+// started, if not nil, is called when it runs.
+func (a *Common) startOrAsk(r Request, started func()) tea.Cmd {
+	start := func() tea.Cmd {
+		if started != nil {
+			started()
+		}
+		return a.Calls.Start(r)
+	}
+	if !r.danger {
+		return start()
+	}
+	return a.Push(&Confirm{
+		App: a, Title: "Call " + r.Item.Listed + "?",
+		Text: []string{Clean(r.Item.Server) + " may destroy something with this tool. With:"},
+		Body: string(Pretty(r.Args)), Yes: "call it", Then: start,
+	})
+}
+
+// Again repeats a request without its form: what does not say that this is
+// harmless is asked for.
+func (a *Common) Again(r Request) tea.Cmd {
+	if r.Item.Kind == registry.Tool {
+		e := a.entry(r.Item)
+		r.danger = e == nil || !repeatable(e)
+	}
+	a.Say("Again: %s", r.Item.Listed)
+	return a.startOrAsk(r, nil)
+}
+
+// entry is the tool of an item, nil if it is not listed any more.
+func (a *Common) entry(it Item) *registry.Entry {
+	t, err := a.Reg.ResolveTool(it.Listed)
+	if err != nil || t.Server != it.Server || t.Name != it.Name {
+		return nil
+	}
+	return t.Entry
+}
+
+// CutText cuts long text, between characters.
+func CutText(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most] + "…"
+}
+
+// EntryItem is an entry of the catalog as an item.
+func EntryItem(e *registry.Entry) Item {
+	return Item{Kind: e.Kind, Server: e.Server, Name: e.Name, Listed: e.Listed, Ok: true}
+}
+
+// GetPrompt opens the form of a prompt's arguments; one without any is fetched.
+func (a *Common) GetPrompt(e *registry.Entry) tea.Cmd {
+	it := EntryItem(e)
+	fields := form.FromPrompt(e.JSON)
+	if len(fields) == 0 {
+		return a.Calls.Start(Request{Item: it, Method: "prompts/get", Quiet: true, Show: true})
+	}
+	a.completes(it.Server, fields)
+	s := form.Spec{Title: "Get " + e.Listed, Intro: e.Description, Fields: fields, Strings: true, Meta: true, Submit: "get"}
+	return a.ask(it, s, func(args, meta json.RawMessage) Request {
+		return Request{Item: it, Method: "prompts/get", Args: args, Meta: meta, Show: true}
+	})
+}
+
+// Expand opens the form of a template's variables.
+func (a *Common) Expand(it Item) tea.Cmd {
+	t, err := uritemplate.New(it.Listed)
+	if err != nil {
+		return a.Complain("%s: %v", it.Listed, err)
+	}
+	fields := form.FromTemplate(t.Varnames())
+	a.completes(it.Server, fields)
+	s := form.Spec{
+		Title: "Expand " + it.Listed, Fields: fields, Strings: true, Meta: true, Submit: "read",
+		Preview: func(values map[string]string) (string, error) { return expansion(t, values) },
+	}
+	return a.ask(it, s, func(args, meta json.RawMessage) Request {
+		var values map[string]string
+		_ = json.Unmarshal(args, &values) // the form made it of texts
+		uri, err := expansion(t, values)
+		if err != nil {
+			uri = it.Listed // the server says what is wrong with it
+		}
+		return Request{Item: it, Method: "resources/read", Args: args, Meta: meta, Expanded: uri, Show: true}
+	})
+}
+
+// expansion is the URI that a template gives for values (RFC 6570). Variables
+// without a value are undefined.
+func expansion(t *uritemplate.Template, values map[string]string) (string, error) {
+	v := uritemplate.Values{}
+	for name, text := range values {
+		if text != "" {
+			v.Set(name, uritemplate.String(text))
+		}
+	}
+	return t.Expand(v)
+}
+
+// CallAgain repeats what is kept of an item.
+func (a *Common) CallAgain(e *registry.Entry) tea.Cmd {
+	it := EntryItem(e)
+	inv := Kept(a.Reg, it)
+	if inv == nil {
+		return nil
+	}
+	r := Request{Item: it, Method: "tools/call", Args: inv.Params, Meta: inv.Meta, Show: true}
+	if e.Kind == registry.Prompt {
+		r.Method = "prompts/get"
+	}
+	return a.Again(r)
+}
+
+// completes marks the fields that a server can complete.
+func (a *Common) completes(server string, fields []form.Field) {
+	s, _ := a.Reg.State(server)
+	var can struct {
+		Completions json.RawMessage `json:"completions"`
+	}
+	// Revisions before 2025-03-26 have completion without saying so.
+	old := s.ProtocolVersion != "" && s.ProtocolVersion < "2025-03-26"
+	if !old && (json.Unmarshal(s.Capabilities, &can) != nil || can.Completions == nil) {
+		return
+	}
+	for i := range fields {
+		fields[i].Completes = true
+	}
+}
+
+// ask opens a form about an item.
+func (a *Common) ask(it Item, s form.Spec, submit func(args, meta json.RawMessage) Request) tea.Cmd {
+	s.Last, s.LastMeta = a.Calls.lastOf(it)
+	if inv := Kept(a.Reg, it); s.Last == nil && inv != nil { // another screen's, perhaps
+		s.Last, s.LastMeta = inv.Params, inv.Meta
+	}
+	title := s.Title
+	s.Title = "" // the border has it
+	d := &FormDialog{App: a, item: it, Title: title, Form: form.New(a.Look, s)}
+	d.Submit = func(args, meta json.RawMessage) tea.Cmd {
+		return a.startOrAsk(submit(args, meta), func() { a.Drop(d) })
+	}
+	return a.Push(d)
+}
+
+// FormDialog is a form in front of the panes.
+type FormDialog struct {
+	App    *Common
+	item   Item
+	Title  string
+	Form   *form.Form
+	Submit func(args, meta json.RawMessage) tea.Cmd // closes the dialog when it is time
+	warned bool                                     // that Esc throws away what was typed
+	Refuse func(declined bool) tea.Cmd              // nil: nothing happens
+	h      int                                      // the most lines it ever needed
+
+	cancel context.CancelFunc // of the completion that runs
+}
+
+func (d *FormDialog) Heading() string { return d.Title }
+
+func (d *FormDialog) Size(w, h int) (int, int) {
+	w = min(w, 100)
+	d.h = max(d.h, d.Form.Height(w-2, h-2)) // a box that shrinks would jump
+	return w, min(h, d.h+2)
+}
+
+func (d *FormDialog) Lines(w, h int) []string { return d.Form.Lines(w, h) }
+
+func (d *FormDialog) Update(msg tea.Msg) tea.Cmd {
+	if m, ok := msg.(tea.MouseMsg); ok {
+		if !LeftPress(m) {
+			return nil
+		}
+		return d.acted(d.Form.Click(m.X, m.Y))
+	}
+	action, cmd := d.Form.Update(msg)
+	if action == form.None && d.warned {
+		d.warned = false
+		d.Form.Fail("")
+	}
+	return d.acted(action, cmd)
+}
+
+func (d *FormDialog) acted(action form.Action, cmd tea.Cmd) tea.Cmd {
+	switch action {
+	case form.Submitted:
+		args, meta, err := d.Form.Values()
+		if err != nil {
+			d.Form.Fail(err.Error())
+			return cmd
+		}
+		return tea.Batch(cmd, d.Submit(args, meta))
+	case form.Cancelled, form.Declined:
+		if action == form.Cancelled && d.Form.Dirty() && !d.warned {
+			d.warned = true
+			d.Form.Fail("Esc once more throws away what you typed")
+			return cmd
+		}
+		d.App.Drop(d)
+		if d.Refuse != nil {
+			cmd = tea.Batch(cmd, d.Refuse(action == form.Declined))
+		}
+	}
+	return cmd
+}
+
+func (d *FormDialog) Background(msg tea.Msg) tea.Cmd {
+	if c, ok := msg.(form.Completion); ok {
+		if c.Form == d.Form {
+			return d.complete(c)
+		}
+		return nil
+	}
+	_, cmd := d.Form.Update(msg)
+	return cmd
+}
+
+// complete asks the server how a value may go on (completion/complete).
+func (d *FormDialog) complete(c form.Completion) tea.Cmd {
+	if d.cancel != nil {
+		d.cancel()
+	}
+	ctx, cancel := context.WithCancel(d.App.Ctx)
+	d.cancel = cancel
+	ref := map[string]string{"type": "ref/prompt", "name": d.item.Listed}
+	if d.item.Kind == registry.Template {
+		ref = map[string]string{"type": "ref/resource", "uri": d.item.Listed}
+	}
+	params, err := json.Marshal(map[string]any{
+		"ref":      ref,
+		"argument": map[string]string{"name": c.Field, "value": c.Value},
+		"context":  map[string]any{"arguments": c.Others},
+	})
+	if err != nil {
+		cancel()
+		return nil
+	}
+	backend := d.App.Backend
+	return func() tea.Msg {
+		defer cancel()
+		raw, err := backend.Request(ctx, "completion/complete", params, nil)
+		var r struct {
+			Completion struct {
+				Values  []string `json:"values"`
+				Total   int      `json:"total"`
+				HasMore bool     `json:"hasMore"`
+			} `json:"completion"`
+		}
+		if err != nil || json.Unmarshal(raw, &r) != nil {
+			return nil // a form works without suggestions
+		}
+		values := slices.DeleteFunc(r.Completion.Values, func(v string) bool { return v == "" })
+		return work.Done(func() tea.Cmd {
+			d.Form.Offer(c.Gen, values, r.Completion.Total, r.Completion.HasMore)
+			return nil
+		})
+	}
+}
+
+func (d *FormDialog) Typing() bool { return true }
+
+// Keys are the form's own; its last line tells them.
+func (d *FormDialog) Keys() keys.Table { return nil }

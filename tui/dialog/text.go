@@ -1,0 +1,102 @@
+package dialog
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"goblin/gateway/display"
+)
+
+// Clean is foreign text for one line.
+func Clean(s string) string { return display.Line(s) }
+
+// Millis is a duration as people read it at a glance.
+func Millis(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return strconv.FormatFloat(float64(d)/1e6, 'f', 1, 64) + " ms"
+	case d < 10*time.Second:
+		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
+	default:
+		return Age(d)
+	}
+}
+
+// Age is a duration in its two largest units.
+func Age(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return "0 s"
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+	default:
+		return fmt.Sprintf("%d days", int(d.Hours()/24))
+	}
+}
+
+// Size is a number of bytes; "" when it is not known.
+func Size(n int64) string {
+	switch {
+	case n < 0:
+		return ""
+	case n < 1000:
+		return fmt.Sprintf("%d B", n)
+	case n < 1_000_000:
+		return strconv.FormatFloat(float64(n)/1e3, 'f', 1, 64) + " kB"
+	case n < 1_000_000_000:
+		return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) + " MB"
+	default:
+		return strconv.FormatFloat(float64(n)/1e9, 'f', 1, 64) + " GB"
+	}
+}
+
+// WrapText is foreign text in at most most lines of at most w cells.
+func WrapText(s string, w, most int) []string {
+	s = strings.ReplaceAll(display.Text(CutText(s, 8192)), "\t", "    ")
+	lines := strings.Split(ansi.Wrap(strings.TrimSpace(s), w, ""), "\n")
+	if len(lines) > most {
+		lines = append(lines[:most-1], ansi.Truncate(lines[most-1], max(w-1, 0), "")+"…")
+	}
+	return lines
+}
+
+// Grouped writes a count: 1234, 100k, 1.2M.
+func Grouped(n int) string {
+	switch {
+	case n < 10_000:
+		return strconv.Itoa(n)
+	case n < 1_000_000:
+		return strconv.Itoa(n/1000) + "k"
+	default:
+		return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) + "M"
+	}
+}
+
+// Unfolded is the depth to which JSON is shown at first.
+const Unfolded = 12
+
+// Count is a number with its noun.
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// ContainsAll reports whether text has all words in it.
+func ContainsAll(text string, words []string) bool {
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,41 @@
+package dialog
+
+import (
+	"encoding/json"
+
+	"goblin/registry"
+)
+
+// hints are what a tool says of itself; absent ones are unknown.
+type hints struct {
+	ReadOnly    *bool `json:"readOnlyHint"`
+	Destructive *bool `json:"destructiveHint"`
+	Idempotent  *bool `json:"idempotentHint"`
+	OpenWorld   *bool `json:"openWorldHint"`
+}
+
+// ToolHints reads what a tool says of itself.
+func ToolHints(e *registry.Entry) hints {
+	var d struct {
+		Annotations hints `json:"annotations"`
+	}
+	_ = json.Unmarshal(e.JSON, &d) // an odd annotation costs the letters only
+	return d.Annotations
+}
+
+// destroys says whether a tool says that it may destroy something. One that
+// says nothing does not count, though the protocol would have it so: nearly
+// all do, and a form was filled in for it already.
+func destroys(e *registry.Entry) bool {
+	h := ToolHints(e)
+	return h.Destructive != nil && *h.Destructive && (h.ReadOnly == nil || !*h.ReadOnly)
+}
+
+// repeatable says whether a tool says that calling it again does no harm.
+func repeatable(e *registry.Entry) bool {
+	h := ToolHints(e)
+	if h.ReadOnly != nil && *h.ReadOnly {
+		return true
+	}
+	return !destroys(e) && h.Idempotent != nil && *h.Idempotent
+}

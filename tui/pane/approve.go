@@ -1,0 +1,91 @@
+package pane
+
+import (
+	"fmt"
+	"strings"
+
+	"goblin/tui/dialog"
+	"goblin/tui/work"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/registry"
+	"goblin/tui/content"
+)
+
+// maxDiffs bounds how many changed tools a server's detail shows in full.
+const maxDiffs = 20
+
+// pinnedWhat says in words why a tool awaits approval.
+func pinnedWhat(p *registry.PinnedTool) string {
+	what := "changed since it was approved"
+	if p.New {
+		what = "new on a server that was known without it"
+	}
+	if p.Withheld {
+		what += "; withheld from clients"
+	}
+	return what
+}
+
+// pinnedBlocks show what awaits approval, and how it differs.
+func pinnedBlocks(tools []registry.PinnedTool) []content.Block {
+	if len(tools) == 0 {
+		return nil
+	}
+	var blocks []content.Block
+	for i := range tools[:min(len(tools), maxDiffs)] {
+		p := &tools[i]
+		blocks = append(blocks,
+			content.Block{Title: dialog.Clean(p.Name), Kind: content.Note, Text: "It is " + pinnedWhat(p) + ". A approves it as it is now."},
+			content.Block{Kind: content.Text, Text: p.Diff()})
+	}
+	if n := len(tools) - maxDiffs; n > 0 {
+		blocks = append(blocks, content.Block{Kind: content.Note, Text: fmt.Sprintf("and %d more", n)})
+	}
+	return blocks
+}
+
+// pinnedVersion changes with what awaits approval.
+func pinnedVersion(tools []registry.PinnedTool) string {
+	if len(tools) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d %p ", len(tools), tools[0].Offered)
+}
+
+// approve takes tools of a server as they are now for good, once the user has
+// seen how they differ.
+func (a *Desk) approve(server string, tools []registry.PinnedTool) tea.Cmd {
+	if len(tools) == 0 {
+		return nil
+	}
+	names, body := make([]string, len(tools)), strings.Builder{}
+	for i := range tools {
+		p := &tools[i]
+		names[i] = p.Name
+		if i < maxDiffs {
+			fmt.Fprintf(&body, "%s: %s\n%s\n", dialog.Clean(p.Name), pinnedWhat(p), p.Diff())
+		}
+	}
+	title, what := "Approve "+dialog.Clean(names[0])+"?", "it"
+	if len(tools) > 1 {
+		title, what = fmt.Sprintf("Approve %d tools of %s?", len(tools), dialog.Clean(server)), "them"
+	}
+	return a.Push(&dialog.Confirm{
+		App: a.Common, Title: title, Yes: "approve " + what,
+		Text: []string{"A model does what definitions tell it. Clients get " + what + " like this:"},
+		Body: strings.TrimSpace(body.String()),
+		Then: func() tea.Cmd {
+			return func() tea.Msg {
+				err := a.Backend.Approve(server, tools)
+				return work.Done(func() tea.Cmd {
+					if err != nil {
+						return a.Complain("approve: %v", err)
+					}
+					return a.Say("Approved of %s: %s", server, strings.Join(names, ", "))
+				})
+			}
+		},
+	})
+}

@@ -1,0 +1,307 @@
+package pane
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"goblin/tui/dialog"
+	"goblin/tui/list"
+	"goblin/tui/work"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/registry"
+	"goblin/tui/content"
+	"goblin/tui/filter"
+	"goblin/tui/look"
+)
+
+// catalog is a list of entries of one kind, as three of the panes have it.
+type catalog struct {
+	app  *Desk
+	kind registry.Kind
+	T    *list.Table[*registry.Entry]
+
+	version uint64               // of the snapshot shown or being read
+	Reading bool                 // a command reads one
+	fresh   map[string]time.Time // listed names of rows that came a moment ago
+	news    int                  // entries that changed since the pane was open
+	Once    bool                 // it was read before, so that what comes is news
+	texts   map[*registry.Entry]string
+	longest int // cells of the longest listed name, as far as it matters
+}
+
+// freshFor is how long new rows have their mark.
+const freshFor = 5 * time.Second
+
+func newCatalog(a *Desk, kind registry.Kind, more ...filter.Field) *catalog {
+	c := &catalog{app: a, kind: kind, fresh: map[string]time.Time{}, texts: map[*registry.Entry]string{}}
+	fields := func(rows []*registry.Entry) []filter.Field {
+		all := []filter.Field{
+			{Name: "server", Aliases: []string{"srv"}, Kind: filter.Text, Help: "its server", Text: func(i int) string { return rows[i].Server }},
+			{Name: "name", Kind: filter.Text, Help: "its name only", Text: func(i int) string { return rows[i].Listed }},
+		}
+		if kind == registry.Resource || kind == registry.Template {
+			all = append(all, filter.Field{Name: "mime", Aliases: []string{"type"}, Kind: filter.Text, Help: "its MIME type; globs as in text/*", Text: func(i int) string { return rows[i].MIME }})
+		}
+		return all
+	}
+	byServer := list.By("server", func(a, b *registry.Entry) int {
+		return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.Listed, b.Listed))
+	})
+	byName := list.By("name", func(a, b *registry.Entry) int {
+		return cmp.Or(cmp.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)), cmp.Compare(a.Listed, b.Listed))
+	})
+	orders := []list.Order[*registry.Entry]{{Name: "listed name"}, byServer, byName}
+	if kind == registry.Resource {
+		orders = append(orders, list.By("size", func(a, b *registry.Entry) int {
+			return cmp.Or(-cmp.Compare(a.Size, b.Size), cmp.Compare(a.Listed, b.Listed))
+		}))
+	}
+	c.T = list.New(a.Ctx, a.Now,
+		func(e *registry.Entry) string { return e.Listed },
+		func(e *registry.Entry) string { return words(e) },
+		fields, orders...)
+	return c
+}
+
+// words is what a filter's words are looked for in.
+func words(e *registry.Entry) string {
+	if e.Kind == registry.Resource || e.Kind == registry.Template {
+		return e.Listed + "\x00" + e.Label + "\x00" + e.Title + "\x00" + e.MIME
+	}
+	return e.Listed + "\x00" + e.Title + "\x00" + e.Description
+}
+
+// Refresh reads the list if it changed. One command reads at a time; what
+// changes meanwhile is read after it.
+func (c *catalog) Refresh() tea.Cmd {
+	snap := c.app.Reg.Load()
+	if c.Reading || snap.Version(c.kind) == c.version && c.Once {
+		return nil
+	}
+	c.version = snap.Version(c.kind)
+	n := snap.Count(c.kind)
+	var came, left []string
+	longest := 0
+	old, first := c.T.Rows, !c.Once
+	cmd := c.T.Refresh(n, func() []*registry.Entry {
+		rows := make([]*registry.Entry, 0, n)
+		for e := range snap.All(c.kind) {
+			rows = append(rows, e)
+			longest = max(longest, min(len(e.Listed), longestName))
+		}
+		if !first {
+			came, left = difference(old, rows)
+		}
+		return rows
+	})
+	finish := func() tea.Cmd {
+		c.Reading, c.Once, c.longest = false, true, longest
+		c.news += len(came) + len(left)
+		now := c.app.Now()
+		maps.DeleteFunc(c.fresh, func(_ string, at time.Time) bool { return now.Sub(at) > freshFor })
+		if len(came) <= maxFresh {
+			for _, key := range came {
+				c.fresh[key] = now
+			}
+		}
+		clear(c.texts)
+		return c.Refresh()
+	}
+	c.Reading = cmd != nil
+	return work.Afterwards(cmd, finish)
+}
+
+// longestName is the widest that a column of names gets.
+const longestName = 60
+
+// nameWidth is how wide the column of names is in w cells.
+func (c *catalog) nameWidth(w int) int {
+	return min(max(c.longest, 16), max(w/2, 24)) + 1
+}
+
+// maxFresh new rows get a mark; more would mark everything.
+const maxFresh = 1000
+
+// difference gives the listed names that only one of two sorted lists has, or
+// that look different in them. The first list of a server is no news.
+func difference(old, now []*registry.Entry) (came, left []string) {
+	known, last := map[string]bool{}, ""
+	for _, e := range old {
+		if e.Server != last {
+			known[e.Server], last = true, e.Server
+		}
+	}
+	i, j := 0, 0
+	for i < len(old) || j < len(now) {
+		switch {
+		case j == len(now) || i < len(old) && old[i].Listed < now[j].Listed:
+			left = append(left, old[i].Listed)
+			i++
+		case i == len(old) || now[j].Listed < old[i].Listed:
+			if known[now[j].Server] {
+				came = append(came, now[j].Listed)
+			}
+			j++
+		default:
+			if old[i] != now[j] && !bytes.Equal(old[i].JSON, now[j].JSON) {
+				came = append(came, now[j].Listed)
+			}
+			i++
+			j++
+		}
+	}
+	return came, left
+}
+
+// count is the number on the tab.
+func (c *catalog) count(open bool) string {
+	s := dialog.Grouped(c.T.Total())
+	if open {
+		c.news = 0
+	}
+	if c.news > 0 {
+		s += " " + c.app.Look.Delta + dialog.Grouped(c.news)
+	}
+	return s
+}
+
+// heading of a list: what of how much, and the filter.
+func (c *catalog) heading(name string) (title, right string) {
+	lk := c.app.Look
+	title = lk.Title.On(name) + " " + dialog.Grouped(c.T.Total())
+	if c.T.Typed != "" {
+		title = lk.Title.On(name) + " " + dialog.Grouped(c.T.Len()) + "/" + dialog.Grouped(c.T.Total())
+	}
+	if c.T.Order > 0 {
+		right = "by " + c.T.Sorting()
+	}
+	return title, right
+}
+
+// mark is the sign before a row that came a moment ago.
+func (c *catalog) mark(e *registry.Entry) string {
+	at, ok := c.fresh[e.Listed]
+	if !ok {
+		return " "
+	}
+	if c.app.Now().Sub(at) > freshFor {
+		delete(c.fresh, e.Listed)
+		return " "
+	}
+	return c.app.Look.Changed.On(c.app.Look.New)
+}
+
+func (c *catalog) item() dialog.Item {
+	e, ok := c.T.Selected()
+	if !ok {
+		return dialog.BlankItem
+	}
+	return dialog.Item{Kind: c.kind, Server: e.Server, Name: e.Name, Listed: e.Listed, Ok: true}
+}
+
+// stale says for how long a server's entries may have been gone already: it is
+// not connected. It is "" for those that are as they should be.
+func (c *catalog) stale(server string) string {
+	if server == registry.Local {
+		return ""
+	}
+	s, ok := c.app.Reg.State(server)
+	if ok && s.State == registry.StateReady && !s.Stale {
+		return ""
+	}
+	return " stale " + dialog.Age(c.app.Now().Sub(s.Since))
+}
+
+// text gives something made of an entry's JSON, made once.
+func (c *catalog) text(e *registry.Entry, create func(*registry.Entry) string) string {
+	s, ok := c.texts[e]
+	if !ok {
+		if len(c.texts) > 4096 {
+			clear(c.texts)
+		}
+		s = create(e)
+		c.texts[e] = s
+	}
+	return s
+}
+
+// cell is one column of a row: foreign text with what matches highlighted.
+func (c *catalog) cell(lk *look.Look, text string, w int, base look.Style) string {
+	return c.T.Mark(lk, lk.Fit(dialog.Clean(text), w), base)
+}
+
+// facts are what every entry's detail begins with.
+func facts(e *registry.Entry) []content.Fact {
+	f := []content.Fact{}
+	add := func(label, value string) {
+		if value != "" {
+			f = append(f, content.Fact{Label: label, Value: value})
+		}
+	}
+	switch e.Kind {
+	case registry.Resource:
+		add("URI", e.Listed)
+	case registry.Template:
+		add("template", e.Listed)
+	default:
+		add("name", e.Listed)
+	}
+	add("server", e.Server)
+	add("title", e.Title)
+	add("MIME type", e.MIME)
+	add("size", dialog.Size(e.Size))
+	return append(f, content.Fact{Label: "description", Value: e.Description, Prose: true})
+}
+
+// keptBlocks show what is kept of an item's last invocation.
+func keptBlocks(inv *registry.Invocation, body func([]byte) []content.Block, hint string) []content.Block {
+	if inv == nil {
+		return []content.Block{{Kind: content.Note, Text: hint}}
+	}
+	note := fmt.Sprintf("%s, %s", inv.Time.Format("15:04:05"), dialog.Millis(inv.Duration))
+	if len(inv.Result) > 0 {
+		note += ", " + dialog.Size(int64(len(inv.Result)))
+	}
+	if inv.Stale {
+		note += ", stale: " + dialog.Clean(inv.StaleReason)
+	}
+	blocks := []content.Block{{Kind: content.Note, Text: note, Unmarked: true, Start: true}}
+	if inv.Error != "" {
+		text := inv.Error
+		if inv.ErrorCode != 0 {
+			text += fmt.Sprintf(" (code %d)", inv.ErrorCode)
+		}
+		return append(blocks, content.Block{Kind: content.Error, Text: text})
+	}
+	return append(blocks, body(inv.Result)...)
+}
+
+// versionOf changes with what is kept.
+func versionOf(inv *registry.Invocation) string {
+	if inv == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d %v %s", inv.Seq, inv.Stale, inv.StaleReason)
+}
+
+// rawBlocks are an entry's other names and its own JSON, at the end of its
+// detail.
+func rawBlocks(e *registry.Entry) []content.Block {
+	names := []content.Fact{{Label: "flat id", Value: e.Flat}}
+	if e.Kind == registry.Resource || e.Kind == registry.Template {
+		names = append(names, content.Fact{Label: "name", Value: e.Label})
+	}
+	if e.Name != e.Listed {
+		names = append(names, content.Fact{Label: "original", Value: e.Name})
+	}
+	return []content.Block{
+		{Title: "Definition", Kind: content.Facts, Facts: names},
+		{Kind: content.JSON, Data: e.JSON},
+	}
+}

@@ -1,0 +1,276 @@
+package pane
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"goblin/tui/dialog"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/registry"
+	"goblin/tui/content"
+	"goblin/tui/keys"
+	"goblin/tui/work"
+)
+
+// Desk is what lies on the screen: the panes, their detail panels, and which of
+// them is seen. Panes reach each other through it.
+type Desk struct {
+	*dialog.Common
+	Panes   []Pane
+	Acts    []map[string]keys.Act // of the panes
+	Details []*detail
+	Open    int  // index of the pane that is shown
+	Inside  bool // the detail panel has the focus
+	Opened  bool // the detail panel is open where it does not stand beside
+	Layout  layout
+	Demo    bool // the built-in demo
+
+	LastClick Click
+	Shown     func()            // another pane is shown
+	FilterSet func(text string) // the filter was not typed
+	Intro     func() []content.Block
+}
+
+// Set puts the panes on the desk; its common part is there.
+func (a *Desk) Set() {
+	a.Panes = []Pane{newServers(a), newTools(a), newPrompts(a), newResources(a), newLogs(a)}
+	for _, p := range a.Panes {
+		a.Acts = append(a.Acts, p.Acts())
+		a.Details = append(a.Details, newDetail(a))
+	}
+	a.Open = PaneResources
+	if len(a.Reg.States()) == 0 {
+		a.Open = PaneServers
+	}
+}
+
+// starting reports whether a server is on its way up.
+func (a *Desk) starting() bool {
+	return slices.ContainsFunc(a.Reg.States(), func(s registry.ServerState) bool {
+		return s.State == registry.StateConnecting && !IsDown(s)
+	})
+}
+
+// Follow brings the detail panel to what the cursor is on.
+func (a *Desk) Follow() tea.Cmd {
+	if !a.DetailShown() {
+		return nil
+	}
+	g := a.Geometry()
+	return a.Details[a.Open].show(a.Panes[a.Open].Subject(), g.Detail.W-2*g.Border)
+}
+
+// The panes, by index.
+const (
+	PaneServers = iota
+	PaneTools
+	PanePrompts
+	PaneResources
+	PaneLogs
+)
+
+// Show goes to a pane.
+func (a *Desk) Show(pane int) tea.Cmd {
+	a.Shown()
+	a.Open, a.Inside = pane, false
+	return a.Panes[pane].Refresh(registry.AllChanges)
+}
+
+// Where the detail panel is.
+const (
+	placeAuto = iota
+	placeBeside
+	placeBelow
+	PlaceHidden
+)
+
+// Layout is what the user chose of it.
+type layout struct {
+	Place int
+	Part  int // percent of the list
+}
+
+// DefaultLayout is what a screen begins with.
+func DefaultLayout() layout { return layout{Part: 55} }
+
+// Geometry is where everything is. It follows from the size alone, so that
+// drawing and clicking agree.
+type Geometry struct {
+	Small  bool
+	Border int // 0 or 1
+	body   dialog.Rect
+	List   dialog.Rect
+	Detail dialog.Rect // h is 0 when it is not shown
+	Third  dialog.Rect
+}
+
+// Geometry follows from the size and what is open.
+func (a *Desk) Geometry() Geometry {
+	g := Geometry{Small: a.W < LeastWidth || a.H < LeastHeight, body: dialog.Rect{X: 0, Y: 2, W: a.W, H: a.H - 4}}
+	if a.H >= borderHeight {
+		g.Border = 1
+	}
+	g.List = g.body
+	if !a.detailWanted() {
+		return g
+	}
+	if a.Beside() {
+		all := g.body.W
+		if all >= thirdWidth {
+			third := all * 25 / 100
+			g.Third = dialog.Rect{X: all - third, Y: g.body.Y, W: third, H: g.body.H}
+			all -= third
+		}
+		w := all * a.Layout.Part / 100
+		g.List.W = w
+		g.Detail = dialog.Rect{X: w, Y: g.body.Y, W: all - w, H: g.body.H}
+		return g
+	}
+	if a.H < borderHeight { // there is room for one
+		if a.Inside {
+			g.Detail, g.List.H = g.body, 0
+		}
+		return g
+	}
+	h := max(5, g.body.H*(a.Layout.Part-5)/100)
+	g.List.H = h
+	g.Detail = dialog.Rect{X: 0, Y: g.body.Y + h, W: g.body.W, H: g.body.H - h}
+	return g
+}
+
+// Beside reports whether the detail panel stands beside the list.
+func (a *Desk) Beside() bool {
+	return a.Layout.Place == placeBeside || a.Layout.Place != placeBelow && a.W >= BesideWidth
+}
+
+func (a *Desk) detailWanted() bool {
+	return a.Layout.Place != PlaceHidden && (a.Beside() || a.Opened) || a.Inside
+}
+
+// DetailShown reports whether the detail panel is in sight.
+func (a *Desk) DetailShown() bool {
+	g := a.Geometry()
+	return g.Detail.H > 0 && g.Detail.W > 0
+}
+
+// GoToListed goes to an entry of the catalog, by its listed name, in its pane.
+func (a *Desk) GoToListed(kind registry.Kind, listed string) tea.Cmd {
+	to := PaneResources
+	switch kind {
+	case registry.Tool:
+		to = PaneTools
+	case registry.Prompt:
+		to = PanePrompts
+	}
+	if p, ok := a.Panes[to].(*Resources); ok {
+		p.Second = kind == registry.Template
+	}
+	return a.GoTo(to, listed)
+}
+
+// GoTo opens a pane with the cursor on a row. A filter that hides the row is
+// cleared; a pane that reads its rows at this moment is waited for.
+func (a *Desk) GoTo(pane int, key string) tea.Cmd {
+	cmd := a.Show(pane)
+	r := a.Panes[pane].Rows()
+	find := func() tea.Cmd {
+		if a.Open == pane && r.Find(key) {
+			a.Moved()
+		}
+		return nil
+	}
+	if r.Find(key) {
+		a.Moved()
+		return cmd
+	}
+	if typed, _ := r.Filtered(); typed != "" {
+		cmd = tea.Batch(cmd, a.SetFilter(""))
+	}
+	return work.Afterwards(cmd, find)
+}
+
+// ToDetail opens the detail panel and goes there.
+func (a *Desk) ToDetail() tea.Cmd {
+	a.Inside, a.Opened = true, true
+	return nil
+}
+
+// openDetail opens the detail panel, and goes there if it has to or has no room
+// Beside the list.
+func (a *Desk) openDetail(beside bool) tea.Cmd {
+	a.Opened = true
+	if !beside || !a.DetailShown() {
+		a.Inside = true
+	}
+	return nil
+}
+
+// follower is a pane that wants to know that its user moved the cursor.
+type follower interface{ Moved() }
+
+// Moved tells the pane in sight that its user moved the cursor.
+func (a *Desk) Moved() {
+	if p, ok := a.Panes[a.Open].(follower); ok {
+		p.Moved()
+	}
+}
+
+// Click remembers the last one, to know a double click.
+type Click struct {
+	X, Y int
+	At   time.Time
+}
+
+// SetFilter filters the open pane by a text, as if it were typed.
+func (a *Desk) SetFilter(text string) tea.Cmd {
+	a.FilterSet(text)
+	return a.Panes[a.Open].Rows().Filter(text)
+}
+
+// Content finds what copying, pagers and files take: the content that is kept
+// of the item, else its definition or what the pane shows.
+func (a *Desk) Content() dialog.Shown {
+	if p, ok := a.Panes[a.Open].(interface{ Shown() dialog.Shown }); ok {
+		return p.Shown()
+	}
+	it := a.Panes[a.Open].Item()
+	name := path.Base(strings.TrimRight(it.Name, "/"))
+	if inv := dialog.Kept(a.Reg, it); it.Ok && inv != nil && inv.Result != nil {
+		if inv.Expanded != "" {
+			name = path.Base(strings.TrimRight(inv.Expanded, "/"))
+		}
+		if file, _, data, ok := content.Blob(inv.Result); ok {
+			if file != "" {
+				name = path.Base(file)
+			}
+			return dialog.Shown{Name: name, Data: data, Blob: true}
+		}
+		if text := content.TextOf(inv.Result); text != "" {
+			return dialog.Shown{Name: name, Data: []byte(text), Blob: false}
+		}
+		return dialog.Shown{Name: name + ".json", Data: dialog.Pretty(inv.Result), Blob: false}
+	}
+	// The panel may be closed or still at the row before, so its text is no help;
+	// what is not fetched yet is short.
+	s := a.Panes[a.Open].Subject()
+	if s.Blocks == nil {
+		return dialog.Shown{}
+	}
+	doc, err := content.Build(a.Ctx, a.Look, s.Blocks(a.Ctx), content.Options{Depth: -1})
+	if err != nil {
+		return dialog.Shown{}
+	}
+	return dialog.Shown{Name: name + ".txt", Data: []byte(doc.Plain()), Blob: false}
+}
+
+// The least size that is drawn, and sizes at which the layout changes.
+const (
+	LeastWidth, LeastHeight = 40, 10
+	BesideWidth             = 110 // the detail panel stands beside the list
+	thirdWidth              = 200 // requests about the item stand beside that
+	borderHeight            = 18  // lists have borders
+)

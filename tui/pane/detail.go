@@ -1,0 +1,140 @@
+package pane
+
+import (
+	"context"
+	"time"
+
+	"goblin/tui/dialog"
+	"goblin/tui/work"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/tui/content"
+)
+
+// detail is the panel that shows what the cursor is on. Its text is made in
+// commands; one that comes too late is dropped.
+type detail struct {
+	app    *Desk
+	View   *content.View
+	now    subject // what is shown or being made
+	width  int
+	depth  int // of JSON that is not folded
+	gen    int
+	busy   bool // a text is being made
+	dirty  bool // … which is not the last one
+	Jump   bool // what comes next is an answer that is waited for
+	news   bool // … whose changed lines are to be marked
+	cancel context.CancelFunc
+	marked time.Time // when changed lines were marked
+}
+
+func newDetail(a *Desk) *detail {
+	return &detail{app: a, View: content.NewView(a.Look), depth: dialog.Unfolded, cancel: func() {}}
+}
+
+// show makes the text of a subject, unless it is there already.
+func (d *detail) show(s subject, width int) tea.Cmd {
+	if width <= 0 {
+		return nil
+	}
+	d.now.running = s.running
+	if s.key == d.now.key && s.version == d.now.version && width == d.width {
+		return nil
+	}
+	same := s.key == d.now.key && width == d.width
+	news := same && s.content && d.now.content && s.version != d.now.version
+	same = s.key == d.now.key
+	d.now, d.width = s, width
+	if same && d.busy { // let it come to its end, however often there is news
+		d.dirty, d.news = true, d.news || news
+		return nil
+	}
+	return d.Build(same, news)
+}
+
+// Build makes the text in a command.
+func (d *detail) Build(same, news bool) tea.Cmd {
+	d.cancel()
+	d.gen++
+	d.busy, d.dirty, d.news = false, false, false
+	gen, s, lk := d.gen, d.now, d.app.Look
+	if s.Blocks == nil {
+		d.View.Show(nil, false)
+		return nil
+	}
+	ctx, cancel := context.WithCancel(d.app.Ctx)
+	d.cancel, d.busy = cancel, true
+	o := content.Options{Width: d.width, Depth: d.depth, Numbers: s.numbers}
+	return func() tea.Msg {
+		defer cancel()
+		doc, err := content.Build(ctx, lk, s.Blocks(ctx), o)
+		return work.Done(func() tea.Cmd {
+			if gen != d.gen {
+				return nil
+			}
+			d.busy = false
+			if err != nil {
+				return nil
+			}
+			old := d.View.Doc()
+			if news && old.Len() > 0 {
+				doc.Mark(old)
+				d.marked = d.app.Now()
+			}
+			d.View.Show(doc, same)
+			if d.Jump {
+				d.Jump = false
+				d.View.ToStart()
+			}
+			if d.dirty {
+				return d.Build(true, d.news)
+			}
+			return nil
+		})
+	}
+}
+
+// Fold changes the depth to which JSON is shown.
+func (d *detail) Fold(by int) tea.Cmd {
+	d.depth = max(1, min(d.depth+by, 64))
+	return d.Build(true, false)
+}
+
+// Fade takes the marks off lines that changed a while ago.
+func (d *detail) Fade(now time.Time) {
+	if !d.marked.IsZero() && now.Sub(d.marked) > changedFor {
+		d.View.Unmark()
+		d.marked = time.Time{}
+	}
+}
+
+func (d *detail) Lines(a *Desk, r dialog.Rect, border int, focused bool) []string {
+	w, h := r.W-2*border, r.H-2*border
+	var lines []string
+	if run := d.now.running; run != nil {
+		lines = run.Lines(a.Common, w, min(h, 4))
+		h -= len(lines)
+	}
+	lines = append(lines, d.View.Lines(w, max(h, 0))...)
+	if border == 0 {
+		return lines
+	}
+	style := a.Look.Border
+	if focused {
+		style = a.Look.Accent
+	}
+	return a.Look.Frame(lines, dialog.Clean(d.now.title), d.where(), r.W, r.H, style)
+}
+
+// where says how far down the text is.
+func (d *detail) where() string {
+	first, last, total := d.View.Position()
+	if total == 0 || first <= 1 && last >= total {
+		return ""
+	}
+	return dialog.Grouped(last) + "/" + dialog.Grouped(total)
+}
+
+// changedFor is how long changed lines stay marked.
+const changedFor = 3 * time.Second

@@ -1,0 +1,398 @@
+package pane
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"goblin/tui/dialog"
+	"goblin/tui/list"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/tui/edit"
+	"goblin/tui/filter"
+	"goblin/tui/keys"
+	"goblin/tui/look"
+	"goblin/tui/work"
+)
+
+// Facet chooses values of a field from a list with counts. What it applies is
+// Text in the filter bar, so there is one filter and one way to clear it.
+type Facet struct {
+	dialog.Still
+	app    *Desk
+	field  filter.Field
+	known  bool // the open pane has the field
+	title  string
+	All    []value
+	shown  []int // of all, what the typed text leaves
+	cur    int
+	off    int
+	height int
+	Input  edit.Text
+	ready  bool // counted
+
+	before []bool // what was ticked at first
+	cancel context.CancelFunc
+}
+
+// value is one of a field.
+type value struct {
+	Text string
+	Rows int
+	on   bool
+}
+
+// mostValues are listed; a field with more is not for choosing from a list.
+const mostValues = 5000
+
+// NewFacet makes the list for a field of the open pane.
+func NewFacet(field, title string) func(*Desk) dialog.Dialog {
+	return func(a *Desk) dialog.Dialog {
+		d := &Facet{app: a, title: title, Input: edit.New(a.Look), height: 1, cancel: func() {}}
+		d.field, d.known = FieldCalled(a.Panes[a.Open].Rows().Columns(), field)
+		return d
+	}
+}
+
+// FieldCalled finds a text field by name or alias.
+func FieldCalled(all []filter.Field, name string) (filter.Field, bool) {
+	for _, f := range all {
+		if f.Kind == filter.Text && f.Text != nil && (strings.EqualFold(f.Name, name) || slices.ContainsFunc(f.Aliases, func(s string) bool { return strings.EqualFold(s, name) })) {
+			return f, true
+		}
+	}
+	return filter.Field{}, false
+}
+
+// Begin counts, in a command when there are many rows.
+func (d *Facet) Begin() tea.Cmd {
+	if !d.known {
+		d.ready = true
+		return nil
+	}
+	ctx, cancel := context.WithCancel(d.app.Ctx)
+	d.cancel = cancel
+	r := d.app.Panes[d.app.Open].Rows()
+	n := r.Total()
+	typed, _ := r.Filtered()
+	f := d.field
+	// What other parts of the filter leave is what there is to choose from.
+	matches := r.Matching(filter.Set(typed, f.Name, nil))
+	find := func() ([]value, error) {
+		all, err := CountValues(ctx, f, n)
+		if err == nil {
+			err = recount(ctx, all, f, matches)
+		}
+		if err == nil {
+			tick(ctx, all, f, typed)
+		}
+		return all, err
+	}
+	take := func(all []value, err error) tea.Cmd {
+		cancel()
+		if err == nil {
+			d.take(all)
+		}
+		return nil
+	}
+	if n <= list.AtOnce {
+		return take(find())
+	}
+	return func() tea.Msg {
+		all, err := find()
+		return work.Done(func() tea.Cmd { return take(all, err) })
+	}
+}
+
+func (d *Facet) take(all []value) {
+	d.All, d.ready = all, true
+	d.before = make([]bool, len(all))
+	for i, v := range all {
+		d.before[i] = v.on
+	}
+	d.narrow()
+}
+
+// recount leaves of the counts the rows that match.
+func recount(ctx context.Context, all []value, f filter.Field, matches func(context.Context) ([]int32, error)) error {
+	rows, err := matches(ctx)
+	if err != nil {
+		return err
+	}
+	counts := make(map[string]int, len(all))
+	for _, i := range rows {
+		counts[f.Text(int(i))]++
+	}
+	for i := range all {
+		all[i].Rows = counts[all[i].Text]
+	}
+	slices.SortStableFunc(all, func(a, b value) int { return cmp.Compare(b.Rows, a.Rows) })
+	return nil
+}
+
+// CountValues counts the values of a field in rows 0 to n, the most frequent
+// first.
+func CountValues(ctx context.Context, f filter.Field, n int) ([]value, error) {
+	counts := map[string]int{}
+	for i := range n {
+		if i%4096 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		counts[f.Text(i)]++
+	}
+	all := make([]value, 0, len(counts))
+	for text, rows := range counts {
+		all = append(all, value{Text: text, Rows: rows})
+	}
+	slices.SortFunc(all, func(a, b value) int {
+		return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Text, b.Text))
+	})
+	return all[:min(len(all), mostValues)], nil
+}
+
+// asked are the values that a filter asks for in a field, under any of its
+// names.
+func asked(typed string, f filter.Field) []string {
+	values := filter.Values(typed, f.Name)
+	for _, alias := range f.Aliases {
+		values = append(values, filter.Values(typed, alias)...)
+	}
+	return values
+}
+
+// tick marks the values that a filter asks for, as the filter itself would.
+func tick(ctx context.Context, all []value, f filter.Field, typed string) {
+	values := asked(typed, f)
+	if len(values) == 0 {
+		return
+	}
+	own := filter.Field{Name: f.Name, Kind: filter.Text, Text: func(i int) string { return all[i].Text }}
+	query := filter.Parse(filter.Set("", f.Name, values), []filter.Field{own})
+	index := filter.NewIndex(len(all), func(int) string { return "" })
+	found, _ := query.Match(ctx, index, nil, time.Time{}) // a context that ended: nobody looks at it
+	if query.Empty() {
+		return
+	}
+	for _, i := range found {
+		all[i].on = true
+	}
+}
+
+// term is how the filter asks for this value and no other one.
+func (d *Facet) term(text string) string {
+	if text == "" {
+		return ""
+	}
+	low := strings.ToLower(text)
+	exact := strings.HasPrefix(text, "=") || strings.Contains(text, "*")
+	for _, v := range d.All {
+		exact = exact || v.Text != text && strings.Contains(strings.ToLower(v.Text), low)
+	}
+	if exact {
+		return "=" + text
+	}
+	return text
+}
+
+// apply writes what is ticked into the filter.
+func (d *Facet) apply() tea.Cmd {
+	changed := false
+	var values []string
+	for i, v := range d.All {
+		changed = changed || v.on != d.before[i]
+		if v.on {
+			values = append(values, d.term(v.Text))
+		}
+	}
+	if !changed {
+		return nil
+	}
+	return d.app.SetFilter(WithField(d.typed(), d.field, values))
+}
+
+func (d *Facet) typed() string {
+	typed, _ := d.app.Panes[d.app.Open].Rows().Filtered()
+	return typed
+}
+
+// WithField replaces what a filter asks for in a field, under any of its names.
+func WithField(typed string, f filter.Field, values []string) string {
+	for _, alias := range f.Aliases {
+		typed = filter.Set(typed, alias, nil)
+	}
+	return filter.Set(typed, f.Name, values)
+}
+
+// narrow leaves the values that contain the typed words.
+func (d *Facet) narrow() {
+	words := strings.Fields(strings.ToLower(d.Input.Value()))
+	d.shown, d.cur, d.off = d.shown[:0], 0, 0
+	for i, v := range d.All {
+		if dialog.ContainsAll(strings.ToLower(v.shown()), words) {
+			d.shown = append(d.shown, i)
+		}
+	}
+}
+
+func (v value) shown() string {
+	if v.Text == "" {
+		return "(none)"
+	}
+	return dialog.Clean(v.Text)
+}
+
+func (d *Facet) Heading() string { return d.title }
+
+func (d *Facet) Size(w, h int) (int, int) {
+	width := 40
+	for _, v := range d.All[:min(len(d.All), 200)] {
+		width = max(width, look.Width(v.shown())+20)
+	}
+	// It does not shrink while one types.
+	return min(w, width, 90), min(h, max(8, min(len(d.All), 20)+4))
+}
+
+func (d *Facet) Lines(w, h int) []string {
+	lk := d.app.Look
+	d.Input.Width = max(1, w-20)
+	on := 0
+	for _, v := range d.All {
+		if v.on {
+			on++
+		}
+	}
+	left := " " + lk.Accent.On("/") + " " + d.Input.View()
+	out := []string{lk.Sides(left, lk.Dim.On(dialog.Grouped(on)+" ticked "), w)}
+	d.height = max(h-1, 1)
+	switch {
+	case !d.known:
+		out = append(out, " This list has no such field.")
+	case !d.ready:
+		out = append(out, " counting"+lk.Ellipsis)
+	case len(d.shown) == 0 && d.Input.Value() != "":
+		out = append(out, " No value contains "+dialog.Clean(d.Input.Value())+".")
+	case len(d.shown) == 0:
+		out = append(out, " There are no rows to choose from.")
+	}
+	d.move(0)
+	for i := d.off; i < len(d.shown) && len(out) < h; i++ {
+		v := d.All[d.shown[i]]
+		box := "[ ] "
+		if v.on {
+			box = "[x] "
+		}
+		n := dialog.Grouped(v.Rows)
+		line := box + lk.Fit(v.shown(), max(w-8-len(n), 1)) + " " + lk.Dim.On(n) + " "
+		if i == d.cur {
+			line = lk.Row(lk.Cursor+" "+line, true)
+		} else {
+			line = "  " + line
+		}
+		out = append(out, line)
+	}
+	return lk.Lines(out, w, h)
+}
+
+func (d *Facet) move(by int) {
+	d.cur = max(0, min(d.cur+by, len(d.shown)-1))
+	d.off = max(0, min(d.off, d.cur, len(d.shown)-d.height), d.cur-d.height+1)
+}
+
+func (d *Facet) toggle() tea.Cmd {
+	if d.cur < len(d.shown) {
+		v := &d.All[d.shown[d.cur]]
+		v.on = !v.on
+	}
+	return nil
+}
+
+func (d *Facet) touched() bool {
+	for i, v := range d.All {
+		if v.on != d.before[i] {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *Facet) Keys() keys.Table {
+	move := func(rows, pages int) func() tea.Cmd {
+		return func() tea.Cmd { d.move(rows + pages*d.height); return nil }
+	}
+	return keys.Table{
+		{ID: "tick", Keys: []string{" "}, Hint: "tick", Long: "Tick the value, or untick it", Run: d.toggle},
+		{ID: "apply", Keys: []string{"enter"}, Hint: "apply", Long: "Apply; what was typed means the first value", Run: d.enter},
+		{ID: "none", Keys: []string{"delete", "ctrl+x"}, Hint: "untick all", Long: "Untick all of them", Run: d.untick},
+		{ID: "close", Keys: []string{"esc", "ctrl+c"}, Hint: "leave", Long: "Close and change nothing", Run: d.close},
+		{ID: "up", Keys: []string{"up", "ctrl+p"}, Long: "One line up", Run: move(-1, 0)},
+		{ID: "down", Keys: []string{"down", "ctrl+n"}, Long: "One line down", Run: move(1, 0)},
+		{ID: "page-up", Keys: []string{"pgup"}, Long: "A page up", Run: move(0, -1)},
+		{ID: "page-down", Keys: []string{"pgdown"}, Long: "A page down", Run: move(0, 1)},
+	}
+}
+
+func (d *Facet) close() tea.Cmd {
+	d.cancel()
+	return d.app.Drop(d)
+}
+
+// enter applies, unless nothing was counted yet.
+func (d *Facet) enter() tea.Cmd {
+	if !d.ready {
+		return nil
+	}
+	if d.Input.Value() != "" && !d.touched() {
+		d.toggle() // who typed a value and pressed Enter means that one
+	}
+	d.app.Drop(d)
+	return d.apply()
+}
+
+func (d *Facet) untick() tea.Cmd {
+	for i := range d.All {
+		d.All[i].on = false
+	}
+	return nil
+}
+
+func (d *Facet) Update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case tea.MouseMsg:
+		dialog.ScrollWheel(d.move, msg)
+		if i := d.off + msg.Y - 1; dialog.LeftPress(msg) && msg.Y >= 1 && msg.X >= 0 && i < len(d.shown) {
+			d.cur = i
+			d.toggle()
+		}
+	case tea.KeyMsg:
+		d.typeKey(msg)
+	}
+	return nil
+}
+
+// typeKey narrows the list. Keys typed fast are taken apart: a space among them
+// toggles.
+func (d *Facet) typeKey(msg tea.KeyMsg) {
+	if msg.Type != tea.KeyRunes || msg.Paste {
+		if d.Input.Update(msg) {
+			d.narrow()
+		}
+		return
+	}
+	for _, r := range msg.Runes {
+		if r == ' ' {
+			d.toggle()
+		} else if d.Input.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}}) {
+			d.narrow()
+		}
+	}
+}
+
+func (d *Facet) Typing() bool { return true }
+
+func (d *Facet) Hints() []keys.Hint {
+	return append(d.Keys().Hints(), keys.Hint{Key: "a-z", Does: "narrow"})
+}

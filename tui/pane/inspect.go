@@ -1,0 +1,368 @@
+package pane
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"goblin/tui/dialog"
+	"goblin/tui/work"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/registry"
+	"goblin/tui/content"
+	"goblin/tui/keys"
+	"goblin/tui/look"
+)
+
+// sideBySide is the width of the screen from which request and response stand
+// next to each other.
+const sideBySide = 140
+
+// Exchange shows a request and its response in front of the panes.
+type Exchange struct {
+	dialog.Still
+	app   *Desk
+	rec   registry.TrafficRecord // without bodies
+	look  *look.Look
+	Views [2]*content.View
+	place [2]dialog.Rect // where the views were drawn
+	on    int            // the view that scrolls
+	width [2]int         // that the texts were made for
+	gen   int
+	ctx   context.Context
+	end   context.CancelFunc
+}
+
+// OpenExchange shows a record's request and response.
+func (a *Desk) OpenExchange(rec registry.TrafficRecord) tea.Cmd {
+	d := &Exchange{app: a, rec: rec, look: a.Look}
+	for i := range d.Views {
+		d.Views[i] = content.NewView(a.Look)
+	}
+	d.on = 1
+	if notified(&rec) {
+		d.on = 0
+	}
+	d.ctx, d.end = context.WithCancel(a.Ctx)
+	return tea.Batch(a.Push(d), d.build())
+}
+
+func (d *Exchange) Heading() string {
+	text := arrow(d.app.Look, d.rec.Direction) + " " + d.rec.Method
+	if d.rec.Name != "" {
+		text += " " + d.rec.Name
+	}
+	return text
+}
+
+func (d *Exchange) Size(w, h int) (int, int) { return w, h }
+
+func (d *Exchange) Hints() []keys.Hint {
+	all := d.Keys().Hints()
+	all[0].Key = "j/k"
+	if notified(&d.rec) {
+		all = slices.Delete(all, 1, 2)
+	}
+	return all
+}
+
+// inside is the room between the borders.
+func (d *Exchange) inside() (w, h int) { return max(d.app.W-4, 1), max(d.app.H-4, 1) }
+
+func (d *Exchange) beside() bool { return d.app.W >= sideBySide && !notified(&d.rec) }
+
+// widths are those of the two texts.
+func (d *Exchange) widths() [2]int {
+	w, _ := d.inside()
+	if d.beside() {
+		return [2]int{(w - 1) / 2, w - 1 - (w-1)/2}
+	}
+	return [2]int{w, w}
+}
+
+// build makes the texts for the size that there is now.
+func (d *Exchange) build() tea.Cmd {
+	d.gen++
+	gen, widths, lk, seq := d.gen, d.widths(), d.app.Look, d.rec.Seq
+	d.width = widths
+	reg, rec, ctx := d.app.Reg, d.rec, d.ctx
+	return func() tea.Msg {
+		if full, ok := reg.Traffic().Record(seq); ok {
+			rec = full
+		}
+		var docs [2]*content.Doc
+		for i, blocks := range [][]content.Block{requestSide(&rec, lk), responseSide(&rec)} {
+			doc, err := content.Build(ctx, lk, blocks, content.Options{Width: widths[i], Depth: dialog.Unfolded})
+			if err != nil {
+				return nil // closed meanwhile
+			}
+			docs[i] = doc
+		}
+		return work.Done(func() tea.Cmd {
+			if gen == d.gen {
+				for i, doc := range docs {
+					d.Views[i].Show(doc, true)
+				}
+			}
+			return nil
+		})
+	}
+}
+
+func (d *Exchange) Lines(w, h int) []string {
+	if d.look != d.app.Look {
+		d.look = d.app.Look
+		for _, v := range d.Views {
+			v.SetLook(d.look)
+		}
+	}
+	if notified(&d.rec) {
+		d.place = [2]dialog.Rect{{X: 0, Y: 0, W: w, H: h}, {}}
+		return d.Views[0].Lines(w, h)
+	}
+	if d.beside() {
+		left := (w - 1) / 2
+		d.place = [2]dialog.Rect{{X: 0, Y: 1, W: left, H: h - 1}, {X: left + 1, Y: 1, W: w - 1 - left, H: h - 1}}
+	} else {
+		// The request has the room that it needs, up to half.
+		most := max((h-2)/2, h-2-max(d.Views[1].Doc().Len(), 1))
+		first := max(min(d.Views[0].Doc().Len(), most), 0)
+		d.place = [2]dialog.Rect{{X: 0, Y: 1, W: w, H: first}, {X: 0, Y: first + 2, W: w, H: max(h-first-2, 0)}}
+	}
+	a, b := d.side(0), d.side(1)
+	if !d.beside() {
+		return d.look.Lines(append(a, b...), w, h)
+	}
+	out := make([]string, 0, h)
+	bar := d.look.Border.On(d.look.Vertical)
+	for i := range min(len(a), h) {
+		out = append(out, a[i]+bar+b[i])
+	}
+	return out
+}
+
+// side draws one of the two texts under its title.
+func (d *Exchange) side(i int) []string {
+	lk, r := d.look, d.place[i]
+	title := [2]string{"Request", "Response"}[i]
+	style := lk.Border
+	if i == d.on {
+		title, style = "["+title+"]", lk.Accent
+	}
+	body := d.Views[i].Lines(r.W, max(r.H, 0))
+	where := ""
+	if first, last, total := d.Views[i].Position(); total > 0 && (first > 1 || last < total) {
+		where = dialog.Grouped(last) + "/" + dialog.Grouped(total)
+	}
+	return append([]string{lk.Rule(lk.Horizontal, style.On(title), where, lk.Horizontal, r.W, style)}, body...)
+}
+
+func (d *Exchange) Keys() keys.Table {
+	do := func(run func(*Desk) tea.Cmd) func() tea.Cmd { return func() tea.Cmd { return run(d.app) } }
+	t := keys.Scrolling(func() keys.Scroller { return d.Views[d.on] })
+	t[0].Hint, t[1].Hint = "scroll", ""
+	return append(t,
+		keys.Binding{ID: "other", Keys: []string{"tab", "shift+tab", "l", "right"}, Hint: "other side", Long: "Scroll the other of request and response", Run: d.other},
+		keys.Binding{ID: "copy", Keys: []string{"y"}, Hint: "copy JSON-RPC", Long: "Copy the JSON-RPC", Run: do(func(a *Desk) tea.Cmd { return a.copyExchange(d.rec.Seq) })},
+		keys.Binding{ID: "command", Keys: []string{"Y"}, Hint: "copy command", Long: "Copy a goblin command that asks the same", Run: do(func(a *Desk) tea.Cmd { return a.copyCommand(d.rec.Seq) })},
+		keys.Binding{ID: "item", Keys: []string{"i"}, Hint: "item", Long: "Go to the item that it is about", Run: do(func(a *Desk) tea.Cmd {
+			d.close()
+			return a.GoToItem(&d.rec)
+		})},
+		keys.Binding{ID: "pager", Keys: []string{"e"}, Hint: "open in $PAGER", Long: "Open it in $PAGER", Run: do(func(a *Desk) tea.Cmd { return a.OpenIn("pager", a.Content()) })},
+		keys.Binding{ID: "editor", Keys: []string{"E"}, Long: "Open it in $EDITOR", Run: do(func(a *Desk) tea.Cmd { return a.OpenIn("editor", a.Content()) })},
+		keys.Binding{ID: "save", Keys: []string{"W"}, Long: "Save it to a file", Run: do(func(a *Desk) tea.Cmd { return a.Save(a.Content()) })},
+		keys.Binding{ID: "close", Keys: []string{"esc", "enter", "q", "h", "left", "ctrl+c"}, Hint: "back", Long: "Close", Run: d.close})
+}
+
+func (d *Exchange) close() tea.Cmd {
+	d.end()
+	return d.app.Drop(d)
+}
+
+func (d *Exchange) other() tea.Cmd {
+	if !notified(&d.rec) {
+		d.on = 1 - d.on
+	}
+	return nil
+}
+
+func (d *Exchange) Update(msg tea.Msg) tea.Cmd {
+	if m, ok := msg.(tea.MouseMsg); ok {
+		d.point(m)
+	}
+	return nil
+}
+
+// point scrolls the side under the wheel and chooses the one that is clicked.
+func (d *Exchange) point(m tea.MouseMsg) {
+	for i, r := range d.place {
+		r.Y, r.H = r.Y-1, r.H+1 // with its title
+		if !r.Holds(m.X, m.Y) {
+			continue
+		}
+		dialog.ScrollWheel(d.Views[i].Scroll, m)
+		if dialog.LeftPress(m) {
+			d.on = i
+		}
+		return
+	}
+}
+
+// Background lays the texts out anew when the screen's size changed.
+func (d *Exchange) Background(msg tea.Msg) tea.Cmd {
+	if _, ok := msg.(tea.WindowSizeMsg); ok && d.widths() != d.width {
+		return d.build()
+	}
+	return nil
+}
+
+// FrontExchange is the exchange that stands in front of the panes, nil for none.
+func (a *Desk) FrontExchange() *Exchange {
+	for i := len(a.Dialogs) - 1; i >= 0; i-- {
+		if d, ok := a.Dialogs[i].(*Exchange); ok {
+			return d
+		}
+	}
+	return nil
+}
+
+// nearby are the latest requests about one item, the newest first, as far as
+// they were looked for.
+type nearby struct {
+	about dialog.Item
+	rooms int
+	upTo  uint64 // the last number that was looked at
+	recs  []registry.TrafficRecord
+	fits  func(*registry.TrafficRecord) bool
+}
+
+// looksBack is how many records are searched for those about an item that was
+// just chosen, and lookStep how many at a time.
+const (
+	looksBack = MostTraffic
+	lookStep  = 250
+)
+
+// Related draws the latest requests about an item.
+func (a *Desk) Related(it dialog.Item, r dialog.Rect, border int) []string {
+	lk, p := a.Look, a.Logs()
+	w, h := r.W-2*border, r.H-2*border
+	recs := p.near.look(a.Reg.Traffic(), it, h)
+	lines := make([]string, 0, max(h, 0))
+	for i := range min(len(recs), max(h, 0)) {
+		lines = append(lines, p.nearLine(lk, &recs[i], w, it))
+	}
+	if len(recs) == 0 && h > 0 {
+		lines = append(lines, lk.Dim.On(" none so far"))
+	}
+	if border == 0 {
+		return lk.Lines(lines, r.W, r.H)
+	}
+	return lk.Frame(lines, lk.Title.On("Requests"), "", r.W, r.H, lk.Border)
+}
+
+// look brings the list to the journal's end. It reads what is new; another
+// item costs one look back.
+func (n *nearby) look(j *registry.TrafficJournal, it dialog.Item, room int) []registry.TrafficRecord {
+	room = max(room, 1)
+	last := j.Stats().Next - 1
+	if n.fits == nil || n.about != it || room > n.rooms || last > n.upTo+looksBack {
+		*n = nearby{about: it, rooms: room, fits: concerns(it), upTo: last}
+		for to := last; to > 0 && last-to < looksBack && len(n.recs) < room; {
+			from := to - min(to-1, lookStep-1)
+			recs := j.Window(from, int(to-from+1))
+			for i := len(recs) - 1; i >= 0; i-- {
+				if recs[i].Seq <= to && n.fits(&recs[i]) {
+					n.recs = append(n.recs, recs[i])
+				}
+			}
+			if from <= j.Stats().First {
+				break
+			}
+			to = from - 1
+		}
+	} else if last > n.upTo {
+		var fresh []registry.TrafficRecord
+		recs := j.Window(n.upTo+1, int(last-n.upTo))
+		for i := len(recs) - 1; i >= 0; i-- {
+			if recs[i].Seq > n.upTo && n.fits(&recs[i]) {
+				fresh = append(fresh, recs[i])
+			}
+		}
+		n.upTo = last
+		if len(fresh) > 0 {
+			n.recs = append(fresh, n.recs...)
+		}
+	}
+	n.recs = n.recs[:min(len(n.recs), room)]
+	return n.recs
+}
+
+// concerns tells the records about an item; about its server if it is one, and
+// all if it is nothing.
+func concerns(it dialog.Item) func(*registry.TrafficRecord) bool {
+	if it.Name == "" {
+		return func(r *registry.TrafficRecord) bool { return it.Server == "" || r.Server == it.Server }
+	}
+	qualified := it.Server + "/" + it.Name
+	var globs [][]string
+	if it.Kind == registry.Template {
+		globs = [][]string{literals(it.Listed), literals(it.Name)}
+	}
+	return func(r *registry.TrafficRecord) bool {
+		if r.Server != it.Server || r.Name == "" {
+			return false
+		}
+		if r.Name == it.Listed || r.Name == it.Name || r.Name == qualified {
+			return true
+		}
+		for _, parts := range globs {
+			if between(parts, r.Name) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// between says whether s is the parts in their order with anything between.
+func between(parts []string, s string) bool {
+	last := len(parts) - 1
+	if last <= 0 {
+		return last == 0 && s == parts[0]
+	}
+	s, ok := strings.CutPrefix(s, parts[0])
+	if !ok {
+		return false
+	}
+	for _, part := range parts[1:last] {
+		i := strings.Index(s, part)
+		if i < 0 {
+			return false
+		}
+		s = s[i+len(part):]
+	}
+	return strings.HasSuffix(s, parts[last])
+}
+
+// nearLine is a request beside the item that it is about.
+func (p *Logs) nearLine(lk *look.Look, r *registry.TrafficRecord, w int, it dialog.Item) string {
+	base := look.Style("")
+	took := dialog.Millis(r.Duration)
+	if notified(r) {
+		base, took = lk.Dim, ""
+	}
+	const at, ms, status = 8, 7, 7
+	room := max(w-at-ms-status-6, 0)
+	text := r.Client
+	if it.Name == "" {
+		text = strings.TrimSpace(r.Method + " " + r.Name)
+	} else if notified(r) || text == "" {
+		text = r.Method
+	}
+	return " " + lk.Dim.On(clock(r.Time, at)) + " " + base.On(arrow(lk, r.Direction)) + " " + base.On(dialog.Fit(lk, text, room)) + " " +
+		base.On(lk.Right(took, ms)) + " " + p.statusCell(r, status, base)
+}

@@ -1,0 +1,479 @@
+package pane
+
+import (
+	"log/slog"
+	"strings"
+	"time"
+
+	"goblin/tui/dialog"
+	"goblin/tui/list"
+	"goblin/tui/work"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/registry"
+	"goblin/tui/keys"
+	"goblin/tui/look"
+)
+
+// The tabs of the Logs pane.
+const (
+	TabEvents = iota
+	TabTraffic
+	TabStderr
+	TabGoblin
+	LogTabs
+)
+
+var tabNames = [LogTabs]string{"Events", "Traffic", "Server stderr", "Goblin"}
+
+// Logs is the pane of what happens: four tabs over the registry's two
+// journals. It reads them while it is open and not paused, each time only what
+// is new.
+type Logs struct {
+	app    *Desk
+	Paused bool
+	Open   int        // tab
+	least  slog.Level // that is shown of the log
+
+	Logs    [LogTabs]*records[*logRow] // without that of traffic
+	Traffic *records[*trafficRow]
+
+	logStats, trafficStats registry.JournalStats
+	LogAt, trafficAt       uint64  // the last numbers that were read
+	logEnd, trafficEnd     uint64  // where reading ended when the view was paused
+	missed                 uint64  // of the log, gone before they were read
+	began                  uint64  // number that the log's next record had when the screen began
+	logSeen, trafficSeen   uint64  // last numbers when they were looked at
+	flood                  bool    // so much comes that details are not worth making for each
+	last                   subject // of the detail, while there is a flood
+	lastAt                 time.Time
+	lastOf                 int // tab
+
+	spots []Tab // where the tabs stand on their line
+	found resolved
+	near  nearby
+}
+
+func newLogs(a *Desk) *Logs {
+	p := &Logs{app: a, least: slog.LevelDebug}
+	for _, tab := range []int{TabEvents, TabStderr, TabGoblin} {
+		p.Logs[tab] = newLogRecords(a, p.logLine(tab))
+	}
+	p.Traffic = newTrafficRecords(a, p.trafficLine)
+	p.stats()
+	p.began = p.logStats.Next
+	p.logSeen, p.trafficSeen = p.logStats.Next-1, p.trafficStats.Next-1
+	return p
+}
+
+// Logs is the pane of logs.
+func (a *Desk) Logs() *Logs { return a.Panes[PaneLogs].(*Logs) }
+
+func (p *Logs) stats() {
+	p.logStats, p.trafficStats = p.app.Reg.Logs().Stats(), p.app.Reg.Traffic().Stats()
+}
+
+// list is the open tab.
+func (p *Logs) list() tabList { return p.At(p.Open) }
+
+// At is a tab.
+func (p *Logs) At(tab int) tabList {
+	if tab == TabTraffic {
+		return p.Traffic
+	}
+	return p.Logs[tab]
+}
+
+func (p *Logs) In() keys.Place            { return keys.InLogs }
+func (p *Logs) Follows() registry.Changes { return registry.Logs | registry.Traffic }
+func (p *Logs) Rows() list.Rows           { return p.list().Rows() }
+func (p *Logs) Wheel(_, by int)           { p.Rows().Scroll(by) }
+func (p *Logs) Moved()                    { p.list().Moved() }
+
+// Tab counts what came into the log since the pane was open. Requests are not
+// counted: they never end.
+func (p *Logs) tabNews() int {
+	return int(p.logStats.Next - 1 - min(p.logSeen, p.logStats.Next-1))
+}
+
+func (p *Logs) Tab() (name, count string) {
+	if n := p.tabNews(); n > 0 && p.app.Open != PaneLogs {
+		count = p.app.Look.Delta + dialog.Grouped(n)
+	}
+	return "Logs", count
+}
+
+// Refresh reads what is new, if somebody looks.
+func (p *Logs) Refresh(registry.Changes) tea.Cmd {
+	p.stats()
+	if p.app.Open != PaneLogs {
+		return nil
+	}
+	if p.Paused {
+		return p.list().Publish()
+	}
+	p.logEnd, p.trafficEnd = p.logStats.Next-1, p.trafficStats.Next-1
+	return p.read()
+}
+
+// read brings the open tab to where reading ends.
+func (p *Logs) read() tea.Cmd {
+	before := p.list().Count() + p.list().Fewer()
+	p.readLog(p.logEnd)
+	p.logSeen = p.logEnd
+	if p.Open == TabTraffic {
+		p.readTraffic(p.trafficEnd)
+		p.trafficSeen = p.trafficEnd
+	}
+	p.flood = p.list().Count()+p.list().Fewer()-before >= floods
+	p.list().Chosen()
+	return p.list().Publish()
+}
+
+// Choose opens a tab.
+func (p *Logs) Choose(tab int) tea.Cmd {
+	p.Open = (tab + LogTabs) % LogTabs
+	p.app.Inside = false
+	if !p.Paused {
+		p.stats()
+		p.logEnd, p.trafficEnd = p.logStats.Next-1, p.trafficStats.Next-1
+	}
+	return p.read()
+}
+
+// waiting is how much came while the view was paused.
+func (p *Logs) waiting() int {
+	if p.Open == TabTraffic {
+		return int(p.trafficStats.Next - 1 - p.trafficEnd)
+	}
+	return int(p.logStats.Next - 1 - p.logEnd)
+}
+
+// older is how many records that came before are not here any more.
+func (p *Logs) older() int {
+	if p.Open != TabTraffic {
+		return p.list().Fewer() + int(p.missed)
+	}
+	if len(p.Traffic.Held) == 0 {
+		return int(p.trafficStats.Dropped)
+	}
+	return int(p.trafficAt) - len(p.Traffic.Held)
+}
+
+func (p *Logs) Heading() (title, right string) {
+	lk, r := p.app.Look, p.Rows()
+	title = lk.Title.On(tabNames[p.Open]) + " " + dialog.Grouped(r.Total())
+	if typed, _ := r.Filtered(); typed != "" {
+		title = lk.Title.On(tabNames[p.Open]) + " " + dialog.Grouped(r.Len()) + "/" + dialog.Grouped(r.Total())
+	}
+	var parts []string
+	if p.Paused {
+		text := "paused"
+		if n := p.waiting(); n > 0 {
+			text += ", " + dialog.Grouped(n) + " more"
+		}
+		parts = append(parts, text)
+	}
+	if n := p.older(); n > 0 {
+		parts = append(parts, dialog.Grouped(n)+" older dropped")
+	}
+	if p.Open != TabTraffic && p.least > slog.LevelDebug {
+		parts = append(parts, levelName(p.least)+" and worse")
+	}
+	if by := r.Sorting(); by != "time" {
+		parts = append(parts, "by "+by)
+	} else if p.list().Following() && !p.Paused {
+		parts = append(parts, "following")
+	}
+	return title, strings.Join(parts, ", ")
+}
+
+// tabsLine draws the tabs, and remembers where they stand.
+func (p *Logs) tabsLine(lk *look.Look, w int) string {
+	for _, detail := range []int{2, 1, 0} { // counts and news, news, names
+		line := p.tabsOf(lk, detail)
+		if look.Width(line) <= w || detail == 0 {
+			return lk.Fit(line, w)
+		}
+	}
+	return look.Blank(w)
+}
+
+func (p *Logs) tabsOf(lk *look.Look, detail int) string {
+	var b strings.Builder
+	p.spots = p.spots[:0]
+	x := 0
+	for i, name := range tabNames {
+		text := name
+		count, news := p.At(i).Count(), p.At(i).Unread()
+		if i == TabTraffic {
+			count = int(min(p.trafficStats.Next-1, MostTraffic))
+			news = int(p.trafficStats.Next - 1 - p.trafficSeen)
+		}
+		if detail >= 2 {
+			text += " " + dialog.Grouped(count)
+		}
+		if detail >= 1 && news > 0 && i != p.Open {
+			text += " " + lk.Delta + dialog.Grouped(news)
+		}
+		style := look.Style("")
+		if i == p.Open {
+			text, style = "["+text+"]", lk.Accent
+		} else {
+			text = " " + text + " "
+		}
+		p.spots = append(p.spots, Tab{x, look.Width(text)})
+		x += look.Width(text)
+		b.WriteString(style.On(text))
+	}
+	return b.String()
+}
+
+func (p *Logs) Lines(lk *look.Look, w, h int, focused bool) []string {
+	if h < 1 {
+		return nil
+	}
+	return append([]string{p.tabsLine(lk, w)}, p.list().Lines(lk, w, h-1, focused)...)
+}
+
+// Click on the first line chooses a tab; the app knows where on the line.
+func (p *Logs) Click(y int) bool {
+	if y > 0 {
+		return p.list().Click(y - 1)
+	}
+	g := p.app.Geometry()
+	x := p.app.LastClick.X - g.List.X - g.Border
+	for i, s := range p.spots {
+		if x >= s.X && x < s.X+s.W && i != p.Open {
+			// A click cannot hand a command back; this one is short.
+			for cmd := p.Choose(i); cmd != nil; {
+				d, ok := cmd().(work.Done)
+				if !ok {
+					break
+				}
+				cmd = d()
+			}
+			break
+		}
+	}
+	return false
+}
+
+func (p *Logs) Empty() []string {
+	if p.Open != TabTraffic && p.least > slog.LevelDebug && p.list().Count() > 0 {
+		return []string{"Nothing is at level " + levelName(p.least) + " or worse.", "", "L changes the level."}
+	}
+	switch p.Open {
+	case TabTraffic:
+		return []string{"No requests yet.", "", "What clients ask of servers comes here, and what servers ask of clients."}
+	case TabStderr:
+		return []string{"No server has printed or logged anything."}
+	case TabGoblin:
+		return []string{"Goblin itself has nothing to say."}
+	}
+	return []string{"Nothing has changed yet."}
+}
+
+func (p *Logs) Acts() map[string]keys.Act {
+	return map[string]keys.Act{
+		"pager": {Why: p.none}, "editor": {Why: p.none}, "save": {Why: p.none},
+		"open":         {Why: p.none, Run: p.openRecord},
+		"copy":         {Why: p.none, Run: p.copyRecord},
+		"copy-content": {Why: p.none, Run: p.copyMore},
+		"inspect":      {Run: p.inspectRecord},
+		"method-facet": {Why: p.whyNoMethods},
+		"level":        {Why: p.whyNoLevel, Run: p.nextLevel},
+		"subscribe":    {Why: keys.Never("a record is no item; i goes to the item of a request")},
+		"call":         {Why: keys.Never("a record is no item; i goes to the item of a request")},
+		"reload":       {Why: keys.Never("records come by themselves")},
+		"tab-left":     {Run: func() tea.Cmd { return p.Choose(p.Open - 1) }},
+		"tab-right":    {Run: func() tea.Cmd { return p.Choose(p.Open + 1) }},
+		"follow":       {Run: p.toggleFollow},
+		"pause":        {Run: p.pause},
+	}
+}
+
+func (p *Logs) none() string {
+	if p.Rows().Len() == 0 {
+		return "there is no record here"
+	}
+	return ""
+}
+
+func (p *Logs) whyNoMethods() string {
+	if p.Open != TabTraffic {
+		return "only requests have methods; ] goes to Traffic"
+	}
+	return ""
+}
+
+func (p *Logs) whyNoLevel() string {
+	if p.Open == TabTraffic {
+		return "requests have no level; /err:yes shows those that failed"
+	}
+	return ""
+}
+
+// toggleFollow follows the end, or stays where the cursor is.
+func (p *Logs) toggleFollow() tea.Cmd {
+	on := !p.list().Following()
+	p.app.Say("Following the end")
+	if !on {
+		p.app.Say("Staying here; f or G follows again")
+	}
+	return p.list().Follow(on)
+}
+
+func (p *Logs) nextLevel() tea.Cmd {
+	next := 0
+	for i, l := range levels {
+		if l == p.least {
+			next = (i + 1) % len(levels)
+		}
+	}
+	least := levels[next]
+	p.least = least
+	for _, f := range p.Logs {
+		if f != nil {
+			f.keep, f.fresh = nil, true
+			if next > 0 {
+				f.keep = func(r *logRow) bool { return r.Level >= least }
+			}
+		}
+	}
+	text := "Showing every level"
+	if next > 0 {
+		text = "Showing " + levelName(p.least) + " and worse"
+	}
+	p.app.Say("%s", text)
+	return p.list().Publish()
+}
+
+// pause stops the view, or lets it go on and says what it cannot show any
+// more.
+func (p *Logs) pause() tea.Cmd {
+	p.Paused = !p.Paused
+	a := p.app
+	if p.Paused {
+		return a.Say("Paused; the gateway goes on")
+	}
+	p.stats()
+	var lost uint64
+	if first := p.logStats.First; p.Open != TabTraffic && first > p.LogAt+1 {
+		lost = first - p.LogAt - 1
+	}
+	if first := p.trafficStats.First; p.Open == TabTraffic && first > p.trafficAt+1 {
+		lost = first - p.trafficAt - 1
+	}
+	a.Say("Going on")
+	if lost > 0 {
+		a.Complain("Going on; %s were dropped meanwhile", dialog.Count(int(lost), "record"))
+	}
+	return p.Refresh(registry.AllChanges)
+}
+
+// openRecord shows an exchange, of the log the detail.
+func (p *Logs) openRecord() tea.Cmd {
+	if r, ok := p.Traffic.T.Selected(); ok && p.Open == TabTraffic {
+		return p.app.OpenExchange(r.TrafficRecord)
+	}
+	return p.app.ToDetail()
+}
+
+// copyRecord copies an exchange, or a line of the log.
+func (p *Logs) copyRecord() tea.Cmd {
+	if p.Open == TabTraffic {
+		r, _ := p.Traffic.T.Selected()
+		return p.app.copyExchange(r.Seq)
+	}
+	r, _ := p.Logs[p.Open].T.Selected()
+	return p.app.Copy(dialog.Clean(r.Text), "the line")
+}
+
+// copyMore copies a command that asks for the same, or the lines of the log.
+func (p *Logs) copyMore() tea.Cmd {
+	if p.Open == TabTraffic {
+		r, _ := p.Traffic.T.Selected()
+		return p.app.copyCommand(r.Seq)
+	}
+	return p.app.Copy(string(p.Shown().Data), "the lines")
+}
+
+// inspectRecord goes to what a request is about, or to the server of a line.
+func (p *Logs) inspectRecord() tea.Cmd {
+	a := p.app
+	if p.Open == TabTraffic {
+		if r, ok := p.Traffic.T.Selected(); ok {
+			return a.GoToItem(&r.TrafficRecord)
+		}
+		return a.Complain("there is no record here")
+	}
+	switch r, ok := p.Logs[p.Open].T.Selected(); {
+	case !ok:
+		return a.Inspect(dialog.BlankItem)
+	case r.Server == "":
+		return a.Complain("this record is about no server")
+	default:
+		return a.GoTo(PaneServers, r.Server)
+	}
+}
+
+// Shown is what pagers, editors and files get: of stderr all lines of the
+// server, of the other logs the lines that the filter leaves, of traffic the
+// exchange.
+func (p *Logs) Shown() dialog.Shown {
+	if p.Open == TabTraffic {
+		return p.shownTraffic()
+	}
+	f := p.Logs[p.Open]
+	r, ok := f.T.Selected()
+	if !ok {
+		return dialog.Shown{}
+	}
+	name := strings.ToLower(tabNames[p.Open])
+	var b strings.Builder
+	if p.Open == TabStderr {
+		name = dialog.Clean(r.Server) + "-stderr"
+		for _, line := range f.Held {
+			if line.Server == r.Server {
+				b.WriteString(line.plain() + "\n")
+			}
+		}
+	} else {
+		for _, i := range f.T.Found {
+			b.WriteString(f.T.Rows[i].plain() + "\n")
+		}
+	}
+	return dialog.Shown{Name: name + ".log", Data: []byte(b.String())}
+}
+
+// Subject is the selected record. In a flood that is followed, one record is
+// Shown for a moment, not each of hundreds.
+func (p *Logs) Subject() subject {
+	now := p.app.Now()
+	if p.flood && p.list().Following() && p.lastOf == p.Open && p.last.Blocks != nil && now.Sub(p.lastAt) < calm {
+		return p.last
+	}
+	p.last, p.lastAt, p.lastOf = subject{}, now, p.Open
+	if p.Open == TabTraffic {
+		p.last = p.trafficSubject()
+	} else if r, ok := p.Logs[p.Open].T.Selected(); ok {
+		p.last = r.subject(tabNames[p.Open], p.app.Reg)
+	}
+	return p.last
+}
+
+func (p *Logs) Item() dialog.Item {
+	if p.Open != TabTraffic {
+		return dialog.BlankItem
+	}
+	r, ok := p.Traffic.T.Selected()
+	if !ok {
+		return dialog.BlankItem
+	}
+	return p.itemOf(&r.TrafficRecord)
+}
+
+// Tab is where a tab stands on its line, for clicks.
+type Tab struct{ X, W int }

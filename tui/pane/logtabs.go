@@ -1,0 +1,438 @@
+package pane
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"goblin/tui/dialog"
+	"goblin/tui/list"
+	"goblin/tui/work"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/registry"
+	"goblin/tui/content"
+	"goblin/tui/filter"
+	"goblin/tui/look"
+)
+
+// Bounds of what the Logs pane holds, however much the journals do.
+const (
+	MostLogs    = 5000
+	MostTraffic = 2000
+	// heavyText is how much text is indexed in a command, not in Update.
+	heavyText = 256 << 10
+	// mostDrawn is how much of a log line a row looks at.
+	mostDrawn = 1024
+)
+
+// records are what one tab of Logs shows: the last rows of a journal, of each
+// server no more than its share while there are others'. Its work for new rows
+// depends on how many it holds, never on the journal.
+type records[R any] struct {
+	T      *list.Table[R]
+	most   int
+	draw   func(r R, w int) string
+	server func(R) string
+	keep   func(R) bool // nil: all
+	size   func(R) int  // bytes of text, nil where it is short
+
+	Held    []R // only ever appended to: commands read it
+	bytes   int
+	trimmed int  // rows that had to make room
+	news    int  // rows that came since the tab was looked at
+	fresh   bool // held is not what the table shows
+	reading bool // a command brings it there
+}
+
+// add takes new rows.
+func (f *records[R]) add(rows ...R) {
+	if len(rows) == 0 {
+		return
+	}
+	f.Held, f.fresh = append(f.Held, rows...), true
+	if f.size != nil {
+		for _, r := range rows {
+			f.bytes += f.size(r)
+		}
+	}
+	if len(f.Held) > f.most {
+		f.trim()
+	}
+}
+
+// trim takes the oldest rows of those servers out that have more than their share.
+func (f *records[R]) trim() {
+	has := map[string]int{}
+	for _, r := range f.Held {
+		has[f.server(r)]++
+	}
+	share := ShareOf(f.most, slices.Collect(maps.Values(has)))
+	kept := make([]R, 0, f.most) // commands read the other
+	for _, r := range f.Held {
+		server := f.server(r)
+		if has[server] <= share {
+			kept = append(kept, r)
+			continue
+		}
+		has[server]--
+		if f.size != nil {
+			f.bytes -= f.size(r)
+		}
+	}
+	f.Held, f.trimmed = kept, f.trimmed+len(f.Held)-len(kept)
+}
+
+// ShareOf is how many places each may have of so many, where some need fewer.
+func ShareOf(places int, needs []int) (share int) {
+	slices.Sort(needs)
+	for i, n := range needs {
+		if share = places / (len(needs) - i); n > share {
+			break
+		}
+		places -= n
+	}
+	return share
+}
+
+// Publish brings what is held into the table.
+func (f *records[R]) Publish() tea.Cmd {
+	if f.reading || !f.fresh {
+		return nil
+	}
+	f.fresh = false
+	rows := f.Held[:len(f.Held):len(f.Held)]
+	if f.keep != nil {
+		rows = nil
+		for _, r := range f.Held {
+			if f.keep(r) {
+				rows = append(rows, r)
+			}
+		}
+	}
+	expected := len(rows)
+	if f.bytes > heavyText {
+		expected = max(expected, list.AtOnce+1)
+	}
+	cmd := f.T.Refresh(expected, func() []R { return rows })
+	if cmd == nil {
+		return nil
+	}
+	f.reading = true
+	return work.Afterwards(cmd, func() tea.Cmd {
+		f.reading = false
+		return f.Publish()
+	})
+}
+
+// tabList is a tab as the pane uses it, whatever its rows are.
+type tabList interface {
+	Rows() list.Rows
+	Lines(lk *look.Look, w, h int, focused bool) []string
+	Publish() tea.Cmd
+	Count() int
+	Chosen()
+	Fewer() int
+	Unread() int
+	Following() bool
+	Follow(on bool) tea.Cmd
+	Moved()
+	Click(y int) bool
+}
+
+func (f *records[R]) Rows() list.Rows  { return below[R]{f.T} }
+func (f *records[R]) Count() int       { return len(f.Held) }
+func (f *records[R]) Chosen()          { f.news = 0 }
+func (f *records[R]) Fewer() int       { return f.trimmed }
+func (f *records[R]) Unread() int      { return f.news }
+func (f *records[R]) Following() bool  { return f.T.Tail }
+func (f *records[R]) Click(y int) bool { return f.T.Click(y) }
+func (f *records[R]) Moved()           { f.T.Tail = f.T.Ends() && f.T.Cur >= f.T.Len()-1 }
+
+func (f *records[R]) Lines(lk *look.Look, w, h int, focused bool) []string {
+	return f.T.Lines(lk, w, h, focused, f.draw)
+}
+
+// Follow goes to the newest row and stays there, or stays where the cursor is.
+func (f *records[R]) Follow(on bool) tea.Cmd {
+	f.T.Tail = on
+	if !on {
+		return nil
+	}
+	if f.T.Order != 0 {
+		f.T.Order = 0
+		return f.T.Again(false)
+	}
+	f.T.To(f.T.Len() - 1)
+	return nil
+}
+
+// below is a table under the line of tabs.
+type below[R any] struct{ *list.Table[R] }
+
+func (b below[R]) Position() int { return b.Table.Position() + 1 }
+
+// Filter ends following when the best match stands first.
+func (b below[R]) Filter(typed string) tea.Cmd {
+	if b.Tail && filter.Parse(typed, b.Fields(nil)).Ranked() {
+		b.Leave()
+	}
+	return b.Table.Filter(typed)
+}
+
+// Sorted shows the other end of what it sorts by.
+func (b below[R]) Sorted() tea.Cmd {
+	b.Leave()
+	return b.Table.Sorted()
+}
+
+// logRow is a record of the log and what is made of it once.
+type logRow struct {
+	registry.LogRecord
+	key  string
+	line string // what is drawn of the text
+}
+
+func newLogRecords(a *Desk, draw func(*logRow, int) string) *records[*logRow] {
+	byServer := list.By("server", func(a, b *logRow) int { return cmp.Compare(a.Server, b.Server) })
+	byLevel := list.By("level", func(a, b *logRow) int { return cmp.Compare(b.Level, a.Level) })
+	t := list.New(a.Ctx, a.Now,
+		func(r *logRow) string { return r.key },
+		func(r *logRow) string { return r.Text },
+		logFields, list.Order[*logRow]{Name: "time"}, byServer, byLevel)
+	t.Tail = true
+	return &records[*logRow]{T: t, most: MostLogs, draw: draw, server: func(r *logRow) string { return r.Server }, size: func(r *logRow) int { return len(r.Text) }}
+}
+
+func logFields(rows []*logRow) []filter.Field {
+	return []filter.Field{
+		{Name: "server", Aliases: []string{"srv"}, Kind: filter.Text, Help: "the server that it is about", Text: func(i int) string { return rows[i].Server }},
+		{Name: "level", Kind: filter.Text, Help: "debug, info, warn or error", Text: func(i int) string { return levelName(rows[i].Level) }},
+		{Name: "source", Kind: filter.Text, Help: "where it comes from: stderr, message, goblin, event", Text: func(i int) string { return rows[i].Source }},
+		{Name: "session", Kind: filter.Text, Help: "the session of a client", Text: func(i int) string { return rows[i].Session }},
+	}
+}
+
+// levels are those that L walks.
+var levels = [...]slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError}
+
+func levelName(l slog.Level) string {
+	switch {
+	case l < slog.LevelInfo:
+		return "debug"
+	case l < slog.LevelWarn:
+		return "info"
+	case l < slog.LevelError:
+		return "warn"
+	}
+	return "error"
+}
+
+// clock is a time of day in w cells: with or without milliseconds.
+func clock(t time.Time, w int) string {
+	switch {
+	case t.IsZero():
+		return look.Blank(w)
+	case w >= 12:
+		return t.Format("15:04:05.000")
+	}
+	return t.Format("15:04:05")
+}
+
+// oneLine is the beginning of a text, fit to be drawn.
+func oneLine(s string) string {
+	if len(s) <= mostDrawn {
+		return dialog.Clean(s)
+	}
+	n := mostDrawn
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return dialog.Clean(s[:n]) + "…"
+}
+
+// logLine draws a record of the log: time, level, where it comes from, text.
+func (p *Logs) logLine(tab int) func(r *logRow, w int) string {
+	return func(r *logRow, w int) string {
+		lk := p.app.Look
+		t := p.Logs[tab].T
+		at, server, source, session := 12, 14, 0, 0
+		if tab == TabStderr {
+			source = 7
+		}
+		if tab == TabGoblin && w >= 120 {
+			session = 8
+		}
+		if w < 90 {
+			at, server = 8, 10
+		}
+		if w < 56 {
+			server, source = 8, min(source, 3)
+		}
+		if r.line == "" {
+			r.line = oneLine(r.Text)
+		}
+		base := look.Style("")
+		level := lk.Fit(" "+levelName(r.Level), 6)
+		style := lk.Dim
+		switch {
+		case r.Level >= slog.LevelError:
+			level, style = lk.Fit("!"+levelName(r.Level), 6), lk.Bad
+		case r.Level >= slog.LevelWarn:
+			style = lk.Warn
+		case r.Level < slog.LevelInfo:
+			base = lk.Dim
+		}
+		var b strings.Builder
+		b.WriteString(lk.Dim.On(clock(r.Time, at)) + " " + style.On(level) + " ")
+		b.WriteString(dialog.Fit(lk, r.Server, server) + " ")
+		if source > 0 {
+			b.WriteString(lk.Dim.On(dialog.Fit(lk, r.Source, source)) + " ")
+		}
+		room := w - at - server - 9
+		if source > 0 {
+			room -= source + 1
+		}
+		if session > 0 {
+			b.WriteString(lk.Dim.On(dialog.Fit(lk, r.Session, session)) + " ")
+			room -= session + 1
+		}
+		b.WriteString(t.Mark(lk, lk.Fit(r.line, max(room, 0)), base))
+		return b.String()
+	}
+}
+
+// subject is a record of the log at length.
+func (r *logRow) subject(tab string, reg *registry.Registry) subject {
+	rec := r.LogRecord
+	return subject{
+		key: "log " + r.key, title: tab + " " + clock(rec.Time, 12),
+		Blocks: func(context.Context) []content.Block {
+			facts := []content.Fact{
+				{Label: "time", Value: moment(rec.Time)},
+				{Label: "server", Value: rec.Server},
+				{Label: "session", Value: sessionText(reg, rec.Session)},
+				{Label: "level", Value: levelName(rec.Level)},
+				{Label: "source", Value: rec.Source},
+			}
+			blocks := []content.Block{{Kind: content.Facts, Facts: facts}, {Kind: content.Text, Text: rec.Text}}
+			if text := strings.TrimSpace(rec.Text); strings.HasPrefix(text, "{") && json.Valid([]byte(text)) {
+				blocks = append(blocks, content.Block{Title: "As JSON", Kind: content.JSON, Data: []byte(text)})
+			}
+			return blocks
+		},
+	}
+}
+
+// moment is a time in full; "" when it is not known.
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Format("2006-01-02 15:04:05.000")
+}
+
+// sessionText is a session's id and whose it is, as far as it is still there.
+func sessionText(reg *registry.Registry, id string) string {
+	if id == "" {
+		return ""
+	}
+	for _, s := range reg.Sessions() {
+		if s.ID != id {
+			continue
+		}
+		who := strings.TrimSpace(s.Client + " " + s.Version)
+		if s.Screen {
+			who = strings.TrimSpace("screen " + who)
+		}
+		if s.Transport != "" && s.Transport != "screen" {
+			who += " over " + s.Transport
+		}
+		return id + "  " + strings.TrimSpace(who)
+	}
+	return id
+}
+
+// plain is a record as a line of a file.
+func (r *logRow) plain() string {
+	parts := []string{moment(r.Time), levelName(r.Level)}
+	for _, s := range []string{r.Server, r.Source, r.Session} {
+		if s != "" {
+			parts = append(parts, dialog.Clean(s))
+		}
+	}
+	return strings.Join(append(parts, dialog.Clean(r.Text)), "  ")
+}
+
+// readLog takes what came into the log, up to a number, to its tabs.
+func (p *Logs) readLog(upTo uint64) {
+	if upTo <= p.LogAt {
+		return
+	}
+	recs := p.app.Reg.Logs().Window(p.LogAt+1, int(min(upTo-p.LogAt, 1<<30)))
+	for len(recs) > 0 && recs[len(recs)-1].Seq > upTo {
+		recs = recs[:len(recs)-1]
+	}
+	if len(recs) == 0 {
+		p.missed, p.LogAt = p.missed+upTo-p.LogAt, upTo
+		return
+	}
+	last := recs[len(recs)-1].Seq
+	p.missed, p.LogAt = p.missed+last-p.LogAt-uint64(len(recs)), last
+	rows := make([]logRow, len(recs))
+	var parts [LogTabs][]*logRow
+	for i := range recs {
+		r := &rows[i]
+		r.LogRecord, r.key = recs[i], strconv.FormatUint(recs[i].Seq, 10)
+		tab := tabOf(r.Source)
+		parts[tab] = append(parts[tab], r)
+		if r.Seq >= p.began {
+			p.Logs[tab].news++
+		}
+	}
+	for tab, f := range p.Logs {
+		if f != nil {
+			f.add(parts[tab]...)
+		}
+	}
+}
+
+func tabOf(source string) int {
+	switch source {
+	case registry.SourceEvent:
+		return TabEvents
+	case registry.SourceStderr, registry.SourceMessage:
+		return TabStderr
+	}
+	return TabGoblin
+}
+
+// StderrOf shows what a server printed and said.
+func (a *Desk) StderrOf(server string) tea.Cmd {
+	p := a.Logs()
+	cmd := a.Show(PaneLogs)
+	tab := TabStderr
+	if !a.printed(server) { // it never got that far: Goblin's own log knows why
+		tab = TabEvents
+	}
+	choose := p.Choose(tab)
+	return tea.Batch(cmd, choose, a.SetFilter(filter.Set("", "server", []string{"=" + server})))
+}
+
+// printed says whether there is a line that a server wrote.
+func (a *Desk) printed(server string) bool {
+	for _, r := range a.Reg.Logs().Window(0, -1) {
+		if r.Server == server && (r.Source == registry.SourceStderr || r.Source == registry.SourceMessage) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,64 @@
+// Package pane is what lies on the screen: the five panes, the detail panel of
+// each, the lists that are opened over them, and where all of that stands.
+//
+// The [Desk] has the panes, which reach each other through it. A pane follows
+// the registry's changes, draws exactly the lines and cells that it is given,
+// and does its acts; it does no IO, what can wait is a command. The package
+// knows no app: no keys but those of its dialogs, no header, no bar.
+package pane
+
+import (
+	"context"
+
+	"goblin/tui/dialog"
+	"goblin/tui/list"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/registry"
+	"goblin/tui/content"
+	"goblin/tui/keys"
+	"goblin/tui/look"
+)
+
+// Pane is one of the five. All methods are called from Update or View only.
+type Pane interface {
+	Tab() (name, count string)
+	In() keys.Place
+	// Follows are the changes after which refresh is called.
+	Follows() registry.Changes
+	// Refresh reads the registry anew, after these changes.
+	Refresh(registry.Changes) tea.Cmd
+	// Heading is what stands in the list's border.
+	Heading() (title, right string)
+	Lines(lk *look.Look, w, h int, focused bool) []string
+	// Rows is the list that has the cursor.
+	Rows() list.Rows
+	// Click puts the cursor on a line of lines; false when there is no row.
+	Click(y int) bool
+	// Wheel scrolls the list at a line of lines.
+	Wheel(y, by int)
+	// Subject is what the detail panel shows.
+	Subject() subject
+	// Acts are what bindings do here, or why they cannot, by their ids. The
+	// others do what they do everywhere.
+	Acts() map[string]keys.Act
+	// Empty is what stands in a list without rows.
+	Empty() []string
+	// Item is what the cursor is on, for traffic, copying and the palette.
+	Item() dialog.Item
+}
+
+// Subject is what a detail panel shows. Two subjects with the same key are the
+// same thing; with the same version too, they look the same.
+type subject struct {
+	key     string
+	version string
+	title   string
+	Blocks  func(ctx context.Context) []content.Block // runs in a command
+	numbers bool                                      // of lines
+	// content says that there is some, so that lines which a new version brings
+	// are news and get marked.
+	content bool
+	running *dialog.Running // the call whose progress is shown instead
+}

@@ -1,0 +1,424 @@
+package pane
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"goblin/tui/dialog"
+	"goblin/tui/list"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/registry"
+	"goblin/tui/content"
+	"goblin/tui/filter"
+	"goblin/tui/keys"
+	"goblin/tui/look"
+)
+
+// Resources is the pane of resources, with the templates as a second section.
+type Resources struct {
+	app       *Desk
+	All       *catalog
+	Templates *catalog
+	Second    bool // the templates have the cursor
+	split     int  // the line of the rule before the templates, -1 for none
+
+	subs    map[spot]registry.SubscriptionState // replaced, never changed
+	reading bool                                // a command reads them anew
+	stale   bool                                // … and they changed again since
+	asking  map[spot]bool                       // a change of this screen's own is on its way
+	seen    map[spot]uint64                     // updates when the row was looked at
+	reread  map[spot]bool                       // a read after an update is on its way
+	updates int                                 // since the pane was last open
+}
+
+// spot is a resource of a server.
+type spot struct{ server, uri string }
+
+// settle is how long updates may come before a preview is read again.
+const settle = 250 * time.Millisecond
+
+func newResources(a *Desk) *Resources {
+	p := &Resources{
+		app: a, split: -1, subs: map[spot]registry.SubscriptionState{}, asking: map[spot]bool{},
+		seen: map[spot]uint64{}, reread: map[spot]bool{},
+	}
+	p.All = newCatalog(a, registry.Resource)
+	p.Templates = newCatalog(a, registry.Template)
+	plain := p.All.T.Fields
+	p.All.T.Fields = func(rows []*registry.Entry) []filter.Field {
+		subs := p.subs // replaced, never changed
+		at := func(i int) (registry.SubscriptionState, bool) {
+			s, ok := subs[spot{rows[i].Server, rows[i].Name}]
+			return s, ok
+		}
+		return append(plain(rows),
+			filter.Field{Name: "sub", Kind: filter.YesNo, Help: "subscribed: yes or no", YesNo: func(i int) bool {
+				s, ok := at(i)
+				return ok && s.Status != registry.SubscriptionRefused
+			}},
+			filter.Field{Name: "updated", Kind: filter.Age, Help: "last update: <5m, >1h", Time: func(i int) time.Time {
+				s, _ := at(i)
+				return s.LastUpdate
+			}},
+			filter.Field{Name: "size", Kind: filter.Number, Help: "bytes: >10k", Number: func(i int) float64 { return float64(rows[i].Size) }})
+	}
+	p.All.T.Orders = append(p.All.T.Orders, list.By(byUpdate, func(a, b *registry.Entry) int {
+		subs := p.subs
+		x, y := subs[spot{a.Server, a.Name}], subs[spot{b.Server, b.Name}]
+		if c := y.LastUpdate.Compare(x.LastUpdate); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Listed, b.Listed)
+	}))
+	return p
+}
+
+func (p *Resources) In() keys.Place { return keys.InResources }
+
+func (p *Resources) Tab() (name, count string) {
+	if p.app.Open == PaneResources {
+		p.All.news, p.Templates.news, p.updates = 0, 0, 0
+	}
+	count = dialog.Grouped(p.All.T.Total())
+	if n := p.All.news + p.Templates.news + p.updates; n > 0 {
+		count += " " + p.app.Look.Delta + dialog.Grouped(n)
+	}
+	return "Resources", count
+}
+
+func (p *Resources) Follows() registry.Changes {
+	return registry.Resources | registry.Templates | registry.Subscriptions | registry.Cached | registry.Servers
+}
+
+func (p *Resources) Refresh(what registry.Changes) tea.Cmd {
+	var cmds []tea.Cmd
+	if what&registry.Subscriptions != 0 {
+		cmds = append(cmds, p.readSubscriptions())
+	}
+	cmds = append(cmds, p.All.Refresh(), p.Templates.Refresh(), p.follow())
+	return tea.Batch(cmds...)
+}
+
+// byUpdate is the order of the resources that changed last.
+const byUpdate = "last update"
+
+// current is the section that has the cursor.
+func (p *Resources) current() *catalog {
+	if p.Second {
+		return p.Templates
+	}
+	return p.All
+}
+
+// twin filters both sections by the same text.
+type twin struct {
+	list.Rows
+	other list.Rows
+}
+
+func (t twin) Refilter() tea.Cmd { return tea.Batch(t.Rows.Refilter(), t.other.Refilter()) }
+
+func (t twin) Filter(typed string) tea.Cmd {
+	return tea.Batch(t.Rows.Filter(typed), t.other.Filter(typed))
+}
+
+func (p *Resources) Rows() list.Rows {
+	if p.Second {
+		return twin{p.Templates.T, p.All.T}
+	}
+	return twin{p.All.T, p.Templates.T}
+}
+
+func (p *Resources) Heading() (title, right string) {
+	title, right = p.All.heading("Resources")
+	return title, right
+}
+
+func (p *Resources) Lines(lk *look.Look, w, h int, focused bool) []string {
+	below := 0
+	if n := p.Templates.T.Total(); n > 0 {
+		below = min(p.Templates.T.Len(), max(2, h/4))
+		if p.Second {
+			below = min(p.Templates.T.Len(), max(2, h/2))
+		}
+	}
+	if p.Templates.T.Total() == 0 {
+		p.split, p.Second = -1, false
+		return p.All.T.Lines(lk, w, h, focused, p.row)
+	}
+	p.split = max(0, h-below-1)
+	lines := p.All.T.Section(!p.Second).Lines(lk, w, p.split, focused, p.row)
+	lines = append(lines, look.Blank(w))
+	return append(lines, p.Templates.T.Section(p.Second).Lines(lk, w, h-p.split-1, focused, p.templateRow)...)
+}
+
+// row draws a resource: mark, server, type, size, URI, updates.
+func (p *Resources) row(e *registry.Entry, w int) string {
+	lk := p.app.Look
+	at := spot{e.Server, e.Name}
+	sub, has := p.subs[at]
+	mark, style := " ", look.Style("")
+	switch {
+	case has && sub.Status == registry.SubscriptionOn:
+		mark, style = lk.On, lk.Good
+	case has && sub.Status == registry.SubscriptionAsked:
+		mark = lk.Asked
+	case has && sub.Status == registry.SubscriptionRefused:
+		mark, style = lk.Refused, lk.Bad
+	}
+	base, right := look.Style(""), p.All.stale(e.Server)
+	if right != "" {
+		base, right = lk.Stale, lk.Stale.On(right)
+	}
+	left := style.On(mark) + p.All.mark(e) + " "
+	if n := sub.Updates - min(p.seen[at], sub.Updates); n > 0 {
+		right += " " + lk.Changed.On(lk.Delta+dialog.Grouped(int(n)))
+	}
+	room := w - 3 - look.Width(right)
+	mime, bytes := 18, 9
+	if w >= BesideWidth {
+		mime = 26
+	}
+	if room-mime-bytes < leastURI+10 {
+		bytes = 0
+	}
+	if room-mime-bytes < leastURI {
+		mime = 0
+	}
+	cells, server := left, 0
+	if room-mime-bytes > 90 {
+		server = 16
+		cells += p.All.T.Mark(lk, lk.Fit(dialog.Clean(e.Server), server-1), cmpStyle(base, lk.Dim)) + " "
+	}
+	if mime > 0 {
+		cells += p.All.cell(lk, e.MIME, mime-1, cmpStyle(base, lk.Dim)) + " "
+	}
+	if bytes > 0 {
+		cells += lk.Dim.On(lk.Right(dialog.Size(e.Size), bytes-1)) + " "
+	}
+	return cells + p.All.T.Mark(lk, lk.Middle(dialog.Clean(e.Listed), room-server-mime-bytes), base) + right
+}
+
+// leastURI is how wide a URI must stay before other columns come.
+const leastURI = 32
+
+// cmpStyle is the first style that is one.
+func cmpStyle(styles ...look.Style) look.Style {
+	for _, s := range styles {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+func (p *Resources) templateRow(e *registry.Entry, w int) string {
+	lk := p.app.Look
+	base, right := look.Style(""), p.Templates.stale(e.Server)
+	if right != "" {
+		base = lk.Stale
+	}
+	w -= look.Width(right)
+	mime := 0
+	if w >= 72 {
+		mime = 20
+	}
+	cells := lk.Dim.On(lk.Template) + p.Templates.mark(e) + " "
+	if mime > 0 {
+		cells += p.Templates.cell(lk, e.MIME, mime-1, cmpStyle(base, lk.Dim)) + " "
+	}
+	return cells + p.Templates.T.Mark(lk, lk.Middle(dialog.Clean(e.Listed), w-3-mime), base) + base.On(right)
+}
+
+// Rule is the border between the two sections.
+func (p *Resources) Rule() (y int, title, right string) {
+	title, right = p.Templates.heading("Templates")
+	return p.split, title, right
+}
+
+func (p *Resources) Click(y int) bool {
+	if p.split >= 0 && y == p.split {
+		return false
+	}
+	p.Second = p.split >= 0 && y > p.split
+	if p.Second {
+		y -= p.split + 1
+	}
+	t := p.current().T
+	if i := t.Off + y; i < t.Len() {
+		t.To(i)
+		return true
+	}
+	return false
+}
+
+func (p *Resources) Wheel(y, by int) {
+	if p.split >= 0 && y > p.split {
+		p.Templates.T.Scroll(by)
+		return
+	}
+	p.All.T.Scroll(by)
+}
+
+func (p *Resources) Empty() []string {
+	if len(p.app.Reg.States()) == 0 {
+		return []string{"No servers. :setup shows how to add some."}
+	}
+	if p.app.starting() {
+		return []string{"Servers are starting; their resources come here."}
+	}
+	return []string{"No server offers resources.", "", "2 shows the tools, 1 the servers."}
+}
+
+// Part is which section has the cursor, of how many.
+func (p *Resources) Part() (at, of int) {
+	if p.Templates.T.Total() == 0 {
+		return 0, 1
+	}
+	if p.Second {
+		at = 1
+	}
+	return at, 2
+}
+
+// Choose gives a section the cursor.
+func (p *Resources) Choose(part int) { p.Second = part == 1 }
+
+// Bare says whether there is no row in either section.
+func (p *Resources) Bare() bool { return p.All.T.Len() == 0 && p.Templates.T.Len() == 0 }
+
+func (p *Resources) Item() dialog.Item { return p.current().item() }
+
+func (p *Resources) Subject() subject {
+	e, ok := p.current().T.Selected()
+	if !ok {
+		return subject{}
+	}
+	it := p.Item()
+	inv := dialog.Kept(p.app.Reg, it)
+	at, _, _ := p.Means(it)
+	sub, has := p.subs[at]
+	state, _ := p.app.Reg.State(e.Server)
+	session := p.app.Backend.Session()
+	s := subject{
+		key: e.Kind.String() + " " + e.Listed, title: e.Listed, running: p.app.Calls.Of(it), content: inv != nil, numbers: true,
+		version: fmt.Sprintf("%p %s %v %s %d %v %s", e, versionOf(inv), has, sub.Status, sub.Updates, sub.Sessions, state.State),
+	}
+	if e.Kind == registry.Template {
+		s.Blocks = func(context.Context) []content.Block {
+			hint := "Enter or c fills in the variables and reads what it stands for."
+			blocks := []content.Block{{Kind: content.Facts, Facts: facts(e)}}
+			if inv != nil {
+				f := []content.Fact{{Label: "expanded", Value: inv.Expanded}}
+				if has {
+					f = append(f, content.Fact{Label: "subscription", Value: subscriptionText(sub, holders(sub, session))})
+				}
+				blocks = append(blocks, content.Block{Kind: content.Facts, Facts: f, Unmarked: true})
+			}
+			blocks = append(blocks, keptBlocks(inv, func(b []byte) []content.Block { return content.FromResource(b) }, hint)...)
+			return append(blocks, rawBlocks(e)...)
+		}
+		return s
+	}
+	who := holders(sub, session)
+	s.Blocks = func(context.Context) []content.Block {
+		f := facts(e)
+		if has {
+			f = append(f, content.Fact{Label: "subscription", Value: subscriptionText(sub, who)})
+		}
+		hint := "Enter reads it, s subscribes to it."
+		switch {
+		case e.Server == registry.Local:
+			hint = "Enter reads it."
+		case state.State != registry.StateReady:
+			f = append(f, content.Fact{Label: "stale", Value: e.Server + " is " + string(state.State)})
+		}
+		blocks := []content.Block{{Kind: content.Facts, Facts: f, Unmarked: true}}
+		blocks = append(blocks, keptBlocks(inv, func(b []byte) []content.Block { return content.FromResource(b) }, hint)...)
+		return append(blocks, rawBlocks(e)...)
+	}
+	return s
+}
+
+func (p *Resources) Acts() map[string]keys.Act {
+	return map[string]keys.Act{
+		"copy": {Why: p.none}, "copy-content": {Why: p.none}, "clear": {Why: p.none},
+		"open":      {Why: p.none, Run: p.openItem},
+		"reload":    {Why: p.none, Run: p.reload},
+		"call":      {Why: p.whyNotCall, Run: func() tea.Cmd { return p.app.Expand(p.Item()) }},
+		"subscribe": {Why: func() string { return cmp.Or(p.none(), p.whyNotSubscribe(p.Item())) }, Run: func() tea.Cmd { return p.toggle(p.Item()) }},
+		"templates": {Why: p.whyNoTemplates, Run: func() tea.Cmd {
+			p.Second = !p.Second
+			return nil
+		}},
+		"subscribed": {Run: func() tea.Cmd {
+			typed, _ := p.Rows().Filtered()
+			return p.app.SetFilter(filter.Toggle(typed, "sub", "yes"))
+		}},
+	}
+}
+
+func (p *Resources) none() string {
+	if !p.Item().Ok {
+		return "there is no resource here"
+	}
+	return ""
+}
+
+func (p *Resources) whyNoTemplates() string {
+	if p.Templates.T.Total() == 0 {
+		return "no server offers templates"
+	}
+	return ""
+}
+
+func (p *Resources) whyNotCall() string {
+	if why := p.none(); why != "" || p.Second {
+		return why
+	}
+	return "only templates are expanded; Enter reads a resource"
+}
+
+// openItem reads a resource, or opens the form of a template.
+func (p *Resources) openItem() tea.Cmd {
+	it := p.Item()
+	if p.Second {
+		p.app.Opened = true
+		return p.app.Expand(it)
+	}
+	p.looked(it)
+	p.app.openDetail(true)
+	return p.read(it, true, true)
+}
+
+// reload reads once more; a template, with the variables of the last time.
+func (p *Resources) reload() tea.Cmd {
+	it := p.Item()
+	if !p.Second {
+		p.looked(it)
+		return p.read(it, false, true)
+	}
+	if inv := dialog.Kept(p.app.Reg, it); inv != nil {
+		return p.app.Calls.Start(dialog.Request{Item: it, Method: "resources/read", Args: inv.Params, Meta: inv.Meta, Expanded: inv.Expanded, Show: true})
+	}
+	return p.app.Expand(it)
+}
+
+// looked says that the updates so far were seen.
+func (p *Resources) looked(it dialog.Item) {
+	at, _, _ := p.Means(it)
+	p.seen[at] = p.subs[at].Updates
+}
+
+// read fetches a resource, unless that is under way.
+func (p *Resources) read(it dialog.Item, quiet, show bool) tea.Cmd {
+	if p.app.Calls.Of(it) != nil {
+		return nil
+	}
+	return p.app.Calls.Start(dialog.Request{Item: it, Method: "resources/read", Quiet: quiet, Show: show})
+}

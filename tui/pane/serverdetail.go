@@ -1,0 +1,166 @@
+package pane
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"goblin/registry"
+	"goblin/tui/content"
+	"goblin/tui/dialog"
+	"goblin/tui/look"
+)
+
+func (p *Servers) Subject() subject {
+	a := p.app
+	s, ok := p.T.Selected()
+	if !ok {
+		if p.T.Total() > 0 {
+			return subject{}
+		}
+		return subject{key: "getting started", title: "Getting started", Blocks: func(context.Context) []content.Block { return a.Intro() }}
+	}
+	tail := p.tails[s.Name]
+	wrote := uint64(0)
+	if len(tail) > 0 {
+		wrote = tail[len(tail)-1].Seq
+	}
+	lk, pinned := a.Look, a.Reg.Pinned(s.Name)
+	return subject{
+		key: "server " + s.Name, title: s.Name,
+		version: pinnedVersion(pinned) + fmt.Sprintf("%s %d %s %s %s %d %v %v %d %d %d %s %d %d %d %p", s.State, s.Since.UnixNano(), s.ServerName, s.ServerVersion,
+			s.ProtocolVersion, s.Counts, s.Listed, s.Stale, s.Restarts, s.PID, s.Latency, s.LastError, len(s.Capabilities), len(s.Instructions), wrote, lk),
+		Blocks: func(context.Context) []content.Block {
+			blocks := []content.Block{{Kind: content.Facts, Facts: serverFacts(lk, s)}}
+			blocks = append(blocks, remedy(s)...)
+			blocks = append(blocks, pinnedBlocks(pinned)...)
+			if a.Demo {
+				blocks = append(blocks, a.Intro()...)
+			}
+			if s.Instructions != "" {
+				blocks = append(blocks, content.Block{Title: "Instructions", Kind: content.Markdown, Text: s.Instructions})
+			}
+			if len(s.Capabilities) > 0 {
+				blocks = append(blocks, content.Block{Title: "Capabilities", Kind: content.JSON, Data: s.Capabilities})
+			}
+			return append(blocks, tailBlock(tail)...)
+		},
+	}
+}
+
+// serverFacts are all that is known of a server.
+func serverFacts(lk *look.Look, s registry.ServerState) []content.Fact {
+	_, style := stateMark(lk, s.State)
+	state := string(s.State)
+	if !s.Since.IsZero() {
+		state += " since " + s.Since.Format("15:04:05")
+	}
+	number := func(n int) string {
+		if n == 0 {
+			return ""
+		}
+		return strconv.Itoa(n)
+	}
+	f := []content.Fact{
+		{Label: "server", Value: s.Name},
+		{Label: "state", Value: state, Style: style},
+		{Label: "last error", Value: s.LastError, Style: cmpStyle(lk.Bad)},
+		{Label: "calls itself", Value: strings.TrimSpace(s.ServerName + " " + s.ServerVersion)},
+		{Label: "title", Value: s.ServerTitle},
+		{Label: "transport", Value: s.Transport},
+		{Label: "revision", Value: s.ProtocolVersion},
+		{Label: "era", Value: s.Era},
+		{Label: "pid", Value: number(s.PID)},
+	}
+	if s.Latency > 0 {
+		f = append(f, content.Fact{Label: "latency", Value: dialog.Millis(s.Latency)})
+	}
+	f = append(f, content.Fact{Label: "restarts", Value: number(s.Restarts)})
+	for _, kind := range []registry.Kind{registry.Tool, registry.Prompt, registry.Resource, registry.Template} {
+		if n := s.Counts[kind]; n > 0 {
+			f = append(f, content.Fact{Label: plural(kind), Value: strconv.Itoa(n)})
+		}
+	}
+	switch {
+	case s.Stale:
+		f = append(f, content.Fact{Label: "lists", Value: "stale: from before the connection was lost"})
+	case s.State == registry.StateReady && !s.Listed:
+		f = append(f, content.Fact{Label: "lists", Value: "on their way"})
+	}
+	return f
+}
+
+func plural(kind registry.Kind) string {
+	switch kind {
+	case registry.Tool:
+		return "tools"
+	case registry.Prompt:
+		return "prompts"
+	case registry.Resource:
+		return "resources"
+	default:
+		return "templates"
+	}
+}
+
+// remedy says what helps a server that is not up.
+func remedy(s registry.ServerState) []content.Block {
+	note := func(text string) []content.Block { return []content.Block{{Kind: content.Note, Text: text}} }
+	switch s.State {
+	case registry.StateFailed, registry.StateRetrying:
+		return note("r restarts it, e shows what it printed.")
+	case registry.StateDisabled:
+		return note("It is disabled: it is not started, and what it offers is not listed. x enables it as long as this host runs; in the config, remove \"disabled: true\".")
+	case registry.StateNeedsLogin:
+		return []content.Block{
+			{Kind: content.Note, Text: "It wants credentials. Give it the header that it asks for, mostly this one, in the config; the variable must be set where Goblin starts:"},
+			{Kind: content.Text, Text: "servers:\n  " + yamlKey(s.Name) + ":\n    headers:\n      Authorization: Bearer ${" + variable(s.Name) + "}"},
+		}
+	}
+	return nil
+}
+
+// yamlKey is a name as a key of YAML.
+func yamlKey(name string) string {
+	for _, r := range name {
+		if r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') {
+			return strconv.Quote(name)
+		}
+	}
+	return name
+}
+
+// variable is a name for the token of a server in the environment.
+func variable(server string) string {
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z':
+			return r - 'a' + 'A'
+		case r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+			return r
+		}
+		return '_'
+	}, server)
+	return cmp.Or(name, "MY") + "_TOKEN"
+}
+
+// tailBlock shows the last lines that a server wrote.
+func tailBlock(tail []registry.LogRecord) []content.Block {
+	if len(tail) == 0 {
+		return nil
+	}
+	var b strings.Builder
+	for i, r := range tail {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(r.Time.Format("15:04:05") + " ")
+		if r.Source == registry.SourceMessage {
+			b.WriteString(strings.ToLower(r.Level.String()) + " ")
+		}
+		b.WriteString(dialog.CutText(strings.TrimRight(dialog.Clean(r.Text), " "), 2000))
+	}
+	return []content.Block{{Title: "Last lines of its stderr and messages", Kind: content.Text, Text: b.String()}}
+}

@@ -1,0 +1,512 @@
+package pane
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"goblin/tui/dialog"
+	"goblin/tui/list"
+	"goblin/tui/work"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/registry"
+	"goblin/tui/filter"
+	"goblin/tui/keys"
+	"goblin/tui/look"
+)
+
+// Servers is the pane of servers.
+type Servers struct {
+	app *Desk
+	T   *list.Table[registry.ServerState]
+
+	headed  bool                            // the first line names the columns
+	longest int                             // cells of the longest name
+	failing bool                            // a server has an error to show
+	settled map[string]registry.State       // states when the pane was last looked at
+	news    int                             // servers whose state is another one now
+	down    int                             // servers that should be up
+	tails   map[string][]registry.LogRecord // replaced, never changed
+	next    uint64                          // record of the journal that comes next
+}
+
+func newServers(a *Desk) *Servers {
+	p := &Servers{app: a, settled: map[string]registry.State{}, tails: map[string][]registry.LogRecord{}}
+	by := func(name string, less func(x, y registry.ServerState) int) list.Order[registry.ServerState] {
+		return list.By(name, func(x, y registry.ServerState) int {
+			return cmp.Or(less(x, y), cmp.Compare(x.Name, y.Name))
+		})
+	}
+	p.T = list.New(a.Ctx, a.Now,
+		func(s registry.ServerState) string { return s.Name },
+		func(s registry.ServerState) string {
+			return strings.Join([]string{s.Name, s.ServerTitle, s.ServerName, string(s.State), s.LastError}, "\x00")
+		},
+		serverFields,
+		list.Order[registry.ServerState]{Name: "config"},
+		by("state", func(x, y registry.ServerState) int { return cmp.Compare(urgency(x.State), urgency(y.State)) }),
+		by("name", func(x, y registry.ServerState) int {
+			return cmp.Compare(strings.ToLower(x.Name), strings.ToLower(y.Name))
+		}),
+		by("latency", func(x, y registry.ServerState) int { return cmp.Compare(y.Latency, x.Latency) }),
+		by("restarts", func(x, y registry.ServerState) int { return cmp.Compare(y.Restarts, x.Restarts) }))
+	return p
+}
+
+func serverFields(rows []registry.ServerState) []filter.Field {
+	text := func(name, help string, value func(registry.ServerState) string, aliases ...string) filter.Field {
+		return filter.Field{Name: name, Aliases: aliases, Kind: filter.Text, Help: help, Text: func(i int) string { return value(rows[i]) }}
+	}
+	return []filter.Field{
+		text("server", "its name", func(s registry.ServerState) string { return s.Name }, "srv", "name"),
+		text("state", "ready, connecting, retrying, failed, needs login, disabled", func(s registry.ServerState) string { return string(s.State) }),
+		text("transport", "stdio, http or sse", func(s registry.ServerState) string { return s.Transport }),
+		text("revision", "of the protocol", func(s registry.ServerState) string { return s.ProtocolVersion }, "protocol"),
+		text("error", "its last error", func(s registry.ServerState) string { return s.LastError }, "err"),
+	}
+}
+
+// urgency sorts states: what needs somebody comes first.
+func urgency(s registry.State) int {
+	return slices.Index([]registry.State{
+		registry.StateFailed, registry.StateNeedsLogin, registry.StateRetrying, registry.StateConnecting,
+		registry.StateReady, registry.StateStopped, registry.StateDisabled,
+	}, s)
+}
+
+// IsDown is true for servers that should be up. One that tries again after it
+// failed is still down.
+func IsDown(s registry.ServerState) bool {
+	return failed(s.State) || s.State == registry.StateConnecting && s.LastError != ""
+}
+
+func failed(s registry.State) bool {
+	return s == registry.StateFailed || s == registry.StateNeedsLogin || s == registry.StateRetrying
+}
+
+func (p *Servers) In() keys.Place { return keys.InServers }
+
+func (p *Servers) Tab() (name, count string) {
+	count = dialog.Grouped(p.T.Total())
+	if p.news > 0 && p.app.Open != PaneServers {
+		count += " " + p.app.Look.Delta + dialog.Grouped(p.news)
+	}
+	if p.down > 0 {
+		count += " " + p.app.Look.Failed + dialog.Grouped(p.down)
+	}
+	return "Servers", count
+}
+
+func (p *Servers) Follows() registry.Changes {
+	return registry.Servers | registry.Logs | registry.Pins
+}
+
+func (p *Servers) Refresh(what registry.Changes) tea.Cmd {
+	if what&registry.Logs != 0 {
+		p.readTails()
+	}
+	if what&registry.Servers == 0 {
+		return nil
+	}
+	states := p.app.Reg.States()
+	p.longest, p.failing, p.down = 0, false, 0
+	for _, s := range states {
+		p.longest = max(p.longest, look.Width(dialog.Clean(s.Name)))
+		p.failing = p.failing || s.LastError != ""
+		if IsDown(s) {
+			p.down++
+		}
+	}
+	p.compare(states)
+	return p.T.Refresh(len(states), func() []registry.ServerState { return states })
+}
+
+// compare counts the servers that are not as they were when the pane was last
+// looked at. That a server comes up for the first time is no news.
+func (p *Servers) compare(states []registry.ServerState) {
+	p.news = 0
+	known := make(map[string]registry.State, len(states))
+	for _, s := range states {
+		before, was := p.settled[s.Name]
+		switch {
+		case p.app.Open == PaneServers || !was:
+			if was || s.State != registry.StateStopped && s.State != registry.StateConnecting {
+				known[s.Name] = s.State
+			}
+			continue
+		case before != s.State:
+			p.news++
+		}
+		known[s.Name] = before
+	}
+	p.settled = known
+}
+
+// tailLines of a server's stderr and messages stand in its detail.
+const tailLines = 20
+
+// readTails takes over what servers wrote since the last time.
+func (p *Servers) readTails() {
+	if p.app.Open != PaneServers {
+		return // it is read when the pane is opened
+	}
+	journal := p.app.Reg.Logs()
+	for _, r := range journal.Window(p.next, -1) {
+		p.next = r.Seq + 1
+		if r.Server == "" || r.Source != registry.SourceStderr && r.Source != registry.SourceMessage {
+			continue
+		}
+		old := p.tails[r.Server]
+		tail := make([]registry.LogRecord, 0, tailLines)
+		tail = append(tail, old[max(0, len(old)-tailLines+1):]...)
+		p.tails[r.Server] = append(tail, r)
+	}
+}
+
+func (p *Servers) Heading() (title, right string) {
+	lk := p.app.Look
+	title = lk.Title.On("Servers") + " " + dialog.Grouped(p.T.Total())
+	if p.T.Typed != "" {
+		title = lk.Title.On("Servers") + " " + dialog.Grouped(p.T.Len()) + "/" + dialog.Grouped(p.T.Total())
+	}
+	if p.T.Order > 0 {
+		right = "by " + p.T.Sorting()
+	}
+	return title, right
+}
+
+// titled is a list whose first line names its columns.
+type titled struct{ list.Rows }
+
+func (t titled) Position() int { return t.Rows.Position() + 1 }
+
+func (p *Servers) Rows() list.Rows {
+	if p.headed {
+		return titled{p.T}
+	}
+	return p.T
+}
+
+func (p *Servers) above() int {
+	if p.headed {
+		return 1
+	}
+	return 0
+}
+
+func (p *Servers) Click(y int) bool { return p.T.Click(y - p.above()) }
+func (p *Servers) Wheel(_, by int)  { p.T.Scroll(by) }
+
+func (p *Servers) Lines(lk *look.Look, w, h int, focused bool) []string {
+	cells := p.plan(w - 2)
+	row := func(s registry.ServerState, w int) string { return p.row(cells, s, w) }
+	p.headed = h >= 4
+	if !p.headed {
+		return p.T.Lines(lk, w, h, focused, row)
+	}
+	var b strings.Builder
+	b.WriteByte(' ')
+	for _, c := range cells {
+		b.WriteByte(' ')
+		if c.right {
+			b.WriteString(lk.Right(c.title, c.w))
+		} else {
+			b.WriteString(lk.Fit(c.title, c.w))
+		}
+	}
+	head := lk.Dim.On(lk.Fit(b.String(), w))
+	return append([]string{head}, p.T.Lines(lk, w, h-1, focused, row)...)
+}
+
+// serverCell is one column of the list.
+type serverCell struct {
+	title string
+	w     int
+	right bool
+	text  func(registry.ServerState) (string, look.Style)
+}
+
+// plan chooses the columns that w cells have room for: the most useful ones,
+// In an order that never changes.
+func (p *Servers) plan(w int) []serverCell {
+	lk := p.app.Look
+	plain := func(value func(registry.ServerState) string) func(registry.ServerState) (string, look.Style) {
+		return func(s registry.ServerState) (string, look.Style) { return dialog.Clean(value(s)), "" }
+	}
+	number := func(kind registry.Kind) func(registry.ServerState) (string, look.Style) {
+		return func(s registry.ServerState) (string, look.Style) {
+			switch n := s.Counts[kind]; {
+			case n == 0:
+				return lk.Sep, lk.Dim
+			case s.Stale:
+				return dialog.Grouped(n), lk.Stale
+			default:
+				return dialog.Grouped(n), ""
+			}
+		}
+	}
+	all := []serverCell{
+		{"state", 13, false, func(s registry.ServerState) (string, look.Style) {
+			mark, style := stateMark(lk, s.State)
+			return mark + " " + string(s.State), style
+		}},
+		{"server", max(6, min(p.longest, 24)), false, plain(func(s registry.ServerState) string { return s.Name })},
+		{"via", 5, false, plain(func(s registry.ServerState) string { return s.Transport })},
+		{"revision", 10, false, plain(func(s registry.ServerState) string { return s.ProtocolVersion })},
+		{"tools", 5, true, func(s registry.ServerState) (string, look.Style) {
+			if n := len(p.app.Reg.Pinned(s.Name)); n > 0 {
+				return dialog.Grouped(s.Counts[registry.Tool]) + "!", lk.Warn
+			}
+			return number(registry.Tool)(s)
+		}},
+		{"res", 5, true, number(registry.Resource)},
+		{"tmpl", 4, true, number(registry.Template)},
+		{"prompts", 7, true, number(registry.Prompt)},
+		{"latency", 7, true, func(s registry.ServerState) (string, look.Style) {
+			if s.Latency <= 0 {
+				return "", ""
+			}
+			return dialog.Millis(s.Latency), ""
+		}},
+		{"restarts", 8, true, func(s registry.ServerState) (string, look.Style) {
+			if s.Restarts == 0 {
+				return lk.Sep, lk.Dim
+			}
+			return dialog.Grouped(s.Restarts), lk.Warn
+		}},
+		{"last error", leastError, false, func(s registry.ServerState) (string, look.Style) {
+			if IsDown(s) {
+				return dialog.Clean(s.LastError), lk.Bad
+			}
+			return dialog.Clean(s.LastError), lk.Dim
+		}},
+	}
+	takes := make([]bool, len(all))
+	left := w + 1 // no gap behind the last one
+	for _, i := range []int{0, 1, 4, 5, 7, 6, 8, 2, 3, 9, 10} {
+		if need := all[i].w + 1; need <= left && (i < 10 || p.failing) || i < 2 {
+			takes[i] = true
+			left -= need
+		}
+	}
+	var cells []serverCell
+	for i, c := range all {
+		if takes[i] {
+			cells = append(cells, c)
+		}
+	}
+	if takes[10] {
+		cells[len(cells)-1].w += max(left, 0)
+	}
+	return cells
+}
+
+// leastError is the least width of a column of errors. Where there is none,
+// those of servers that are down stand in the place of their figures.
+const leastError = 24
+
+func stateMark(lk *look.Look, s registry.State) (string, look.Style) {
+	switch {
+	case s == registry.StateReady:
+		return lk.Up, lk.Good
+	case s == registry.StateConnecting:
+		return lk.Starting, lk.Warn
+	case failed(s):
+		return lk.Failed, lk.Bad
+	default:
+		return lk.Disabled, lk.Dim
+	}
+}
+
+func (p *Servers) row(cells []serverCell, s registry.ServerState, w int) string {
+	lk := p.app.Look
+	inPlace := IsDown(s) && s.LastError != "" && cells[len(cells)-1].w < leastError
+	var b strings.Builder
+	at := 0
+	for i, c := range cells {
+		if i > 0 {
+			b.WriteByte(' ')
+			at++
+		}
+		if inPlace && c.right {
+			b.WriteString(p.T.Mark(lk, lk.Fit(dialog.Clean(s.LastError), max(w-at, 0)), lk.Bad))
+			break
+		}
+		text, style := c.text(s)
+		if c.right {
+			text = lk.Right(text, c.w)
+		} else {
+			text = lk.Fit(text, c.w)
+		}
+		if s.State == registry.StateDisabled {
+			style = cmpStyle(style, lk.Dim)
+		}
+		b.WriteString(p.T.Mark(lk, text, style))
+		at += c.w
+	}
+	return lk.Fit(b.String(), w)
+}
+
+func (p *Servers) Empty() []string {
+	return []string{
+		"No servers are configured.", "",
+		":setup shows how to add some and how clients start Goblin.",
+		"Enter shows how to begin.",
+	}
+}
+
+// Item is none: a server is nothing that is called, read or kept.
+func (p *Servers) Item() dialog.Item { return dialog.BlankItem }
+
+// Shown is the detail, for copying, editors and files.
+func (p *Servers) Shown() dialog.Shown {
+	s, ok := p.T.Selected()
+	doc := p.app.Details[PaneServers].View.Doc()
+	if !ok || doc == nil || doc.Len() == 0 || p.app.Details[PaneServers].now.key != "server "+s.Name {
+		return dialog.Shown{}
+	}
+	return dialog.Shown{Name: s.Name + ".txt", Data: []byte(doc.Plain())}
+}
+
+func (p *Servers) Acts() map[string]keys.Act {
+	a := p.app
+	selected := func(do func(registry.ServerState) tea.Cmd) func() tea.Cmd {
+		return func() tea.Cmd {
+			s, _ := p.T.Selected()
+			return do(s)
+		}
+	}
+	return map[string]keys.Act{
+		"open":         {Run: func() tea.Cmd { return a.openDetail(p.T.Len() > 0) }},
+		"reload":       {Why: p.whyNotRestart, Run: selected(func(s registry.ServerState) tea.Cmd { return p.Restart(s.Name) })},
+		"enable":       {Why: p.none, Run: selected(p.Enable)},
+		"approve":      {Why: p.whyNotApprove, Run: selected(func(s registry.ServerState) tea.Cmd { return a.approve(s.Name, a.Reg.Pinned(s.Name)) })},
+		"pager":        {Why: p.none, Run: selected(func(s registry.ServerState) tea.Cmd { return a.StderrOf(s.Name) })},
+		"copy":         {Why: p.none, Run: selected(func(s registry.ServerState) tea.Cmd { return a.Copy(s.Name, "the name") })},
+		"editor":       {Why: p.whyNothingShown},
+		"save":         {Why: p.whyNothingShown},
+		"copy-content": {Why: p.whyNothingShown},
+		"inspect":      {Run: p.inspect},
+		"clear":        {Why: p.unless("nothing is kept of servers; it is of their tools, prompts and resources")},
+		"call":         {Why: p.unless("servers are not called; their tools are: 2")},
+		"subscribe":    {Why: p.unless("only resources can be subscribed to")},
+	}
+}
+
+// inspect shows the requests to the server, or all of them.
+func (p *Servers) inspect() tea.Cmd {
+	if s, ok := p.T.Selected(); ok {
+		return p.app.showTraffic(filter.Set("", "server", []string{s.Name}))
+	}
+	return p.app.Inspect(dialog.BlankItem)
+}
+
+func (p *Servers) none() string {
+	if p.T.Len() == 0 {
+		return "there is no server here"
+	}
+	return ""
+}
+
+// unless gives a reason where there is a server.
+func (p *Servers) unless(why string) func() string {
+	return func() string {
+		if p.T.Len() == 0 {
+			return ""
+		}
+		return why
+	}
+}
+
+func (p *Servers) whyNotRestart() string {
+	if s, _ := p.T.Selected(); s.State == registry.StateDisabled {
+		return dialog.Clean(s.Name) + " is disabled; x enables it"
+	}
+	return p.none()
+}
+
+func (p *Servers) whyNotApprove() string {
+	if s, ok := p.T.Selected(); ok && len(p.app.Reg.Pinned(s.Name)) == 0 {
+		return "no tool of " + dialog.Clean(s.Name) + " awaits approval"
+	}
+	return p.none()
+}
+
+func (p *Servers) whyNothingShown() string {
+	if p.T.Len() > 0 && len(p.Shown().Data) == 0 {
+		return "Enter opens the detail first"
+	}
+	return p.none()
+}
+
+// clients are the names of those that use the servers now, and how many there
+// are. Screens are none.
+func (p *Servers) clients() (names string, n int) {
+	var all []string
+	for _, s := range p.app.Reg.Sessions() {
+		if !s.Screen {
+			n++
+			all = append(all, dialog.CutText(dialog.Clean(cmp.Or(s.ClientTitle, s.Client, s.ID)), 30))
+		}
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	if len(all) > 3 {
+		all = append(all[:3], "…")
+	}
+	return strings.Join(all, ", "), n
+}
+
+// disturb does something to a server; it asks when that disturbs somebody.
+func (p *Servers) disturb(title, yes, then string, do func() tea.Cmd) tea.Cmd {
+	names, n := p.clients()
+	if n == 0 {
+		return do()
+	}
+	return p.app.Push(&dialog.Confirm{
+		App: p.app.Common, Title: title, Yes: yes, Then: do,
+		Text: []string{fmt.Sprintf("Connected: %s (%s).", names, dialog.Count(n, "client")), then},
+	})
+}
+
+// Restart restarts a server, and asks before it if that disturbs somebody.
+func (p *Servers) Restart(name string) tea.Cmd {
+	a := p.app
+	return p.disturb("Restart "+name+"?", "restart it", "Requests that it works on fail.", func() tea.Cmd {
+		a.Say("Restarting %s", name)
+		return func() tea.Msg {
+			if err := a.Backend.Restart(name); err != nil {
+				return work.Done(func() tea.Cmd { return a.Complain("restart %s: %v", name, err) })
+			}
+			return nil
+		}
+	})
+}
+
+// Enable turns a server on or off.
+func (p *Servers) Enable(s registry.ServerState) tea.Cmd {
+	a, on := p.app, s.State == registry.StateDisabled
+	set := func() tea.Cmd {
+		return func() tea.Msg {
+			err := a.Backend.SetEnabled(s.Name, on)
+			return work.Done(func() tea.Cmd {
+				switch {
+				case err != nil && on:
+					return a.Complain("enable %s: %v", s.Name, err)
+				case err != nil:
+					return a.Complain("disable %s: %v", s.Name, err)
+				case on:
+					return a.Say("Enabled %s, as long as this host runs", s.Name)
+				}
+				return a.Say("Disabled %s, as long as this host runs; x enables it", s.Name)
+			})
+		}
+	}
+	if on {
+		return set()
+	}
+	return p.disturb("Disable "+s.Name+"?", "disable it", "Its tools, prompts and resources go away for them.", set)
+}

@@ -1,0 +1,213 @@
+package pane
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"goblin/tui/dialog"
+	"goblin/tui/list"
+	"goblin/tui/work"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/registry"
+)
+
+// readSubscriptions reads the table of subscriptions: in a command where there
+// are many, one at a time.
+func (p *Resources) readSubscriptions() tea.Cmd {
+	if p.reading {
+		p.stale = true
+		return nil
+	}
+	reg := p.app.Reg
+	read := func() map[spot]registry.SubscriptionState {
+		all := reg.Subscriptions()
+		subs := make(map[spot]registry.SubscriptionState, len(all))
+		for _, s := range all {
+			subs[spot{s.Server, s.URI}] = s
+		}
+		return subs
+	}
+	if len(p.subs) <= list.AtOnce/3 {
+		return p.take(read(), 0)
+	}
+	p.reading = true
+	old := p.subs
+	return func() tea.Msg {
+		subs := read()
+		news := updatesSince(old, subs)
+		return work.Done(func() tea.Cmd {
+			p.reading = false
+			cmd := p.take(subs, news)
+			if p.stale {
+				p.stale = false
+				return tea.Batch(cmd, p.readSubscriptions())
+			}
+			return cmd
+		})
+	}
+}
+
+// updatesSince counts the updates that came between two readings.
+func updatesSince(old, now map[spot]registry.SubscriptionState) (n int) {
+	for at, s := range now {
+		if before := old[at].Updates; s.Updates > before {
+			n += int(s.Updates - before)
+		}
+	}
+	return n
+}
+
+func (p *Resources) take(subs map[spot]registry.SubscriptionState, news int) tea.Cmd {
+	if news == 0 {
+		news = updatesSince(p.subs, subs)
+	}
+	p.updates += news
+	p.subs = subs
+	t := p.All.T
+	if strings.Contains(t.Typed, "sub:") || strings.Contains(t.Typed, "updated:") || t.Orders[t.Order].Name == byUpdate {
+		return tea.Batch(t.Refilter(), p.follow())
+	}
+	return p.follow()
+}
+
+// follow reads the resource that is looked at again when it was updated. Many
+// updates in a row are one read.
+func (p *Resources) follow() tea.Cmd {
+	it := p.Item()
+	if p.app.Open != PaneResources || !p.app.DetailShown() || !it.Ok {
+		return nil
+	}
+	at, _, ok := p.Means(it)
+	inv := dialog.Kept(p.app.Reg, it)
+	sub, has := p.subs[at]
+	if !ok || !has || sub.Status != registry.SubscriptionOn || inv == nil || !inv.Stale || p.reread[at] {
+		return nil
+	}
+	if s, known := p.app.Reg.State(it.Server); !known || s.State != registry.StateReady {
+		return nil
+	}
+	p.reread[at] = true
+	return p.app.After(settle, work.Done(func() tea.Cmd {
+		delete(p.reread, at)
+		if p.Item() != it || p.app.Calls.Of(it) != nil {
+			return nil
+		}
+		p.looked(it)
+		if inv := dialog.Kept(p.app.Reg, it); it.Kind == registry.Template && inv != nil {
+			return p.app.Calls.Start(dialog.Request{Item: it, Method: "resources/read", Args: inv.Params, Meta: inv.Meta, Expanded: inv.Expanded, Quiet: true})
+		}
+		return p.read(it, true, false)
+	}))
+}
+
+// Means is the resource that an item is: of a template, what it was expanded to
+// last.
+func (p *Resources) Means(it dialog.Item) (at spot, listed string, ok bool) {
+	if it.Kind != registry.Template {
+		return spot{it.Server, it.Name}, it.Listed, it.Ok
+	}
+	inv := dialog.Kept(p.app.Reg, it)
+	if inv == nil || inv.Expanded == "" {
+		return at, "", false
+	}
+	t, err := p.app.Reg.ResolveResource(inv.Expanded)
+	if err != nil {
+		return at, "", false
+	}
+	return spot{t.Server, t.Name}, inv.Expanded, true
+}
+
+// holders says who holds a subscription.
+func holders(sub registry.SubscriptionState, me string) string {
+	others := sub.Holders
+	you := ""
+	if slices.Contains(sub.Sessions, me) {
+		you = "you"
+		others--
+	}
+	switch {
+	case others <= 0:
+		return you
+	case you == "":
+		return dialog.Count(others, "client")
+	default:
+		return you + ", " + dialog.Count(others, "other")
+	}
+}
+
+func subscriptionText(sub registry.SubscriptionState, who string) string {
+	text := sub.Status
+	if sub.Error != "" {
+		text += ": " + sub.Error
+	}
+	if who != "" {
+		text += ", held by " + who
+	}
+	if sub.Updates > 0 {
+		text += fmt.Sprintf(", %s, the last at %s", dialog.Count(int(sub.Updates), "update"), sub.LastUpdate.Format("15:04:05"))
+	}
+	return text
+}
+
+func (p *Resources) whyNotSubscribe(it dialog.Item) string {
+	at, _, ok := p.Means(it)
+	if !ok {
+		return "c expands the template; s then subscribes to what it stands for"
+	}
+	s, _ := p.app.Reg.State(it.Server)
+	var can struct {
+		Resources struct {
+			Subscribe bool `json:"subscribe"`
+		} `json:"resources"`
+	}
+	switch {
+	case p.asking[at]:
+		return "the server is being asked already"
+	case p.Held(at):
+		return ""
+	case it.Server == registry.Local:
+		return "Goblin's own resources have no updates; r reads again"
+	case s.State != registry.StateReady:
+		return fmt.Sprintf("%s is %s", it.Server, s.State)
+	case json.Unmarshal(s.Capabilities, &can) != nil || !can.Resources.Subscribe:
+		return it.Server + " does not offer subscriptions; r reads again"
+	}
+	return ""
+}
+
+// toggle asks for a subscription, or ends this screen's.
+func (p *Resources) toggle(it dialog.Item) tea.Cmd {
+	a := p.app
+	at, listed, _ := p.Means(it)
+	method, on := "resources/subscribe", !p.Held(at)
+	if !on {
+		method = "resources/unsubscribe"
+	}
+	p.asking[at] = true
+	p.seen[at] = p.subs[at].Updates
+	params, _ := json.Marshal(map[string]string{"uri": listed}) // a string always encodes
+	return func() tea.Msg {
+		_, err := a.Backend.Request(a.Ctx, method, params, nil)
+		return work.Done(func() tea.Cmd {
+			delete(p.asking, at)
+			switch {
+			case err != nil && on:
+				return a.Complain("%s refused: %s", listed, err)
+			case err != nil:
+				return a.Complain("%s: %s", listed, err)
+			case on:
+				return a.Say("Subscribed to %s", listed)
+			}
+			return a.Say("No longer subscribed to %s", listed)
+		})
+	}
+}
+
+// Held says whether this screen holds a subscription.
+func (p *Resources) Held(at spot) bool {
+	return slices.Contains(p.subs[at].Sessions, p.app.Backend.Session())
+}

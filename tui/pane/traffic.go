@@ -1,0 +1,352 @@
+package pane
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"goblin/tui/dialog"
+	"goblin/tui/list"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/registry"
+	"goblin/tui/filter"
+	"goblin/tui/look"
+)
+
+// trafficRow is a record of traffic, without bodies, and what is made of it
+// once.
+type trafficRow struct {
+	registry.TrafficRecord
+	key   string
+	words string
+}
+
+func newTrafficRecords(a *Desk, draw func(*trafficRow, int) string) *records[*trafficRow] {
+	byDuration := list.By("duration", func(a, b *trafficRow) int { return cmp.Compare(b.Duration, a.Duration) })
+	bySize := list.By("size", func(a, b *trafficRow) int {
+		return cmp.Compare(trafficSize(&b.TrafficRecord), trafficSize(&a.TrafficRecord))
+	})
+	byServer := list.By("server", func(a, b *trafficRow) int { return cmp.Compare(a.Server, b.Server) })
+	t := list.New(a.Ctx, a.Now,
+		func(r *trafficRow) string { return r.key },
+		func(r *trafficRow) string { return r.words },
+		trafficFields, list.Order[*trafficRow]{Name: "time"}, byDuration, bySize, byServer)
+	t.Tail = true
+	return &records[*trafficRow]{T: t, most: MostTraffic, draw: draw, server: func(r *trafficRow) string { return r.Server }}
+}
+
+func trafficFields(rows []*trafficRow) []filter.Field {
+	return []filter.Field{
+		{Name: "server", Aliases: []string{"srv"}, Kind: filter.Text, Help: "the server", Text: func(i int) string { return rows[i].Server }},
+		{Name: "client", Kind: filter.Text, Help: "the client", Text: func(i int) string { return rows[i].Client }},
+		{Name: "method", Kind: filter.Text, Help: "as in tools/call; globs as in tools/*", Text: func(i int) string { return rows[i].Method }},
+		{Name: "name", Kind: filter.Text, Help: "tool, prompt or URI", Text: func(i int) string { return rows[i].Name }},
+		{Name: "dir", Kind: filter.Text, Help: "in: from a client; out: from a server", Text: func(i int) string { return way(rows[i].Direction) }},
+		{Name: "status", Kind: filter.Text, Help: "ok, notification, or the code of an error", Text: func(i int) string { return trafficStatus(&rows[i].TrafficRecord) }},
+		{Name: "err", Kind: filter.YesNo, Help: "failed: yes or no", YesNo: func(i int) bool { return trafficFailed(&rows[i].TrafficRecord) }},
+		{Name: "ms", Kind: filter.Number, Help: "how long it took: >500", Number: func(i int) float64 {
+			if notified(&rows[i].TrafficRecord) {
+				return math.NaN()
+			}
+			return float64(rows[i].Duration) / float64(time.Millisecond)
+		}},
+		{Name: "size", Kind: filter.Number, Help: "bytes of the answer: >10k", Number: func(i int) float64 {
+			return float64(trafficSize(&rows[i].TrafficRecord))
+		}},
+		{Name: "session", Kind: filter.Text, Help: "the session of the client", Text: func(i int) string { return rows[i].Session }},
+	}
+}
+
+// way is a direction as the filter spells it.
+func way(d registry.Direction) string {
+	if d == registry.ToClient {
+		return "out"
+	}
+	return "in"
+}
+
+const statusNotification = "notification"
+
+func notified(r *registry.TrafficRecord) bool { return r.Status == statusNotification }
+
+func trafficFailed(r *registry.TrafficRecord) bool {
+	return r.Code != 0 || r.Status == "failure" || r.Status == registry.StatusToolError
+}
+
+// trafficStatus is how it ended, in a word.
+func trafficStatus(r *registry.TrafficRecord) string {
+	switch {
+	case r.Code != 0:
+		return strconv.Itoa(r.Code)
+	case r.Status == "success":
+		return "ok"
+	case r.Status == "failure":
+		return "failed"
+	}
+	return r.Status
+}
+
+// trafficSize is the size of the answer; of a notification, which has none,
+// that of its params.
+func trafficSize(r *registry.TrafficRecord) int64 {
+	if notified(r) {
+		return int64(r.RequestSize)
+	}
+	return r.Size
+}
+
+// readTraffic takes the new records up to a number.
+func (p *Logs) readTraffic(upTo uint64) {
+	if upTo <= p.trafficAt {
+		return
+	}
+	recs := p.app.Reg.Traffic().Window(p.trafficAt+1, -1)
+	for len(recs) > 0 && recs[len(recs)-1].Seq > upTo {
+		recs = recs[:len(recs)-1]
+	}
+	p.trafficAt = upTo
+	rows := make([]trafficRow, len(recs))
+	all := make([]*trafficRow, len(recs))
+	for i := range recs {
+		r := &rows[i]
+		r.TrafficRecord = recs[i]
+		r.key = strconv.FormatUint(r.Seq, 10)
+		r.words = r.Method + " " + r.Name
+		all[i] = r
+	}
+	p.Traffic.add(all...)
+}
+
+// floods is how many records at a time are too many to show each of them in
+// the detail panel, and calm how long one is shown then.
+const (
+	floods = 20
+	calm   = 250 * time.Millisecond
+)
+
+// trafficColumns are the widths of the columns, 0 for those that are not
+// shown.
+type trafficColumns struct{ time, client, server, method, Name, ms, size, status int }
+
+// ColumnsOf gives each column less the narrower the row, so that the name
+// keeps its place longest.
+func ColumnsOf(w int) trafficColumns {
+	c := trafficColumns{time: 12, client: 14, server: 14, method: 31, ms: 8, size: 9, status: 12}
+	for step, least := range []int{44, 24, 20, 20, 20, 20, 14, 12, 10} {
+		if c.Name = w - c.Fixed(); c.Name >= least {
+			break
+		}
+		switch step {
+		case 0:
+			c.method = 24
+		case 1:
+			c.method = 18
+		case 2:
+			c.size = 0
+		case 3:
+			c.status, c.method = 8, 16
+		case 4:
+			c.client, c.server, c.time = 10, 10, 8
+		case 5:
+			c.client, c.server, c.method, c.ms, c.status = 8, 8, 11, 7, 7
+		case 6:
+			c.client = 0
+		case 7:
+			c.server = 0
+		case 8:
+			c.ms = 0
+		}
+	}
+	c.Name = max(w-c.Fixed(), 0)
+	return c
+}
+
+// Fixed is the width of all columns but the name, with the spaces between.
+func (c trafficColumns) Fixed() int {
+	n := 2 // the arrow
+	for _, w := range []int{c.time, c.client, c.server, c.method, c.ms, c.size, c.status} {
+		if w > 0 {
+			n += w + 1
+		}
+	}
+	return n
+}
+
+// arrow points the way a record went.
+func arrow(lk *look.Look, d registry.Direction) string {
+	if d == registry.ToClient {
+		return lk.From
+	}
+	return lk.To
+}
+
+// trafficLine draws a record of traffic.
+func (p *Logs) trafficLine(r *trafficRow, w int) string {
+	lk, t := p.app.Look, p.Traffic.T
+	c := ColumnsOf(w)
+	note := notified(&r.TrafficRecord)
+	base := look.Style("")
+	if note {
+		base = lk.Dim
+	}
+	var b strings.Builder
+	cell := func(text string, w int, style look.Style) {
+		if w > 0 {
+			b.WriteString(style.On(text) + " ")
+		}
+	}
+	cell(clock(r.Time.Add(r.Duration), c.time), c.time, lk.Dim) // rows are in the order of their ends
+	client := r.Client
+	if r.Receivers > 0 {
+		client = fmt.Sprintf("all %d", r.Receivers)
+	}
+	cell(dialog.Fit(lk, client, c.client), c.client, base)
+	cell(arrow(lk, r.Direction), 1, base)
+	cell(dialog.Fit(lk, r.Server, c.server), c.server, base)
+	if r.Name == "" {
+		b.WriteString(t.Mark(lk, lk.Middle(dialog.Clean(r.Method), c.method+1+c.Name), base))
+	} else {
+		b.WriteString(t.Mark(lk, lk.Middle(dialog.Clean(r.Method), c.method), base) + " ")
+		b.WriteString(t.Mark(lk, lk.Middle(dialog.Clean(r.Name), c.Name), base))
+	}
+	took, bytes := "", dialog.Size(trafficSize(&r.TrafficRecord))
+	if !note {
+		took = dialog.Millis(r.Duration)
+	}
+	if c.ms > 0 {
+		b.WriteString(" " + base.On(lk.Right(took, c.ms)))
+	}
+	if c.size > 0 {
+		b.WriteString(" " + lk.Dim.On(lk.Right(bytes, c.size)))
+	}
+	b.WriteString(" " + p.statusCell(&r.TrafficRecord, c.status, base))
+	return b.String()
+}
+
+func (p *Logs) statusCell(r *registry.TrafficRecord, w int, base look.Style) string {
+	lk := p.app.Look
+	if trafficFailed(r) {
+		return lk.Bad.On(dialog.Fit(lk, "!"+trafficStatus(r), w))
+	}
+	return base.On(dialog.Fit(lk, trafficStatus(r), w))
+}
+
+// resolved is the item of the record that was asked for last.
+type resolved struct {
+	seq  uint64
+	snap *registry.Snapshot
+	item dialog.Item
+}
+
+// itemOf is the tool, prompt, resource or template that a record is about,
+// blank if it is about none that is there. Asking again costs nothing.
+func (p *Logs) itemOf(r *registry.TrafficRecord) dialog.Item {
+	snap := p.app.Reg.Load()
+	if p.found.seq != r.Seq || p.found.snap != snap {
+		p.found = resolved{r.Seq, snap, itemOf(p.app.Reg, r)}
+	}
+	return p.found.item
+}
+
+func itemOf(reg *registry.Registry, r *registry.TrafficRecord) dialog.Item {
+	if r.Name == "" {
+		return dialog.BlankItem
+	}
+	var all []func(string) (registry.Target, error)
+	switch {
+	case r.Method == "tools/call":
+		all = append(all, reg.ResolveTool)
+	case r.Method == "prompts/get":
+		all = append(all, reg.ResolvePrompt)
+	case strings.Contains(r.Method, "resources/"):
+		all = append(all, reg.ResolveResource)
+	case strings.Contains(r.Name, ":"):
+		all = append(all, reg.ResolveResource)
+	default: // progress and the end of some request
+		all = append(all, reg.ResolveTool, reg.ResolvePrompt)
+	}
+	for _, resolve := range all {
+		for _, name := range []string{r.Name, r.Server + "/" + r.Name, "mcp://" + r.Server + "/" + r.Name} {
+			t, err := resolve(name)
+			if err != nil || r.Server != "" && t.Server != r.Server {
+				if r.Server == "" {
+					break
+				}
+				continue
+			}
+			e := t.Entry
+			if e == nil {
+				e = t.Template
+			}
+			if e != nil {
+				return dialog.EntryItem(e)
+			}
+		}
+	}
+	return dialog.BlankItem
+}
+
+// Inspect shows the requests about an item.
+func (a *Desk) Inspect(it dialog.Item) tea.Cmd { return a.showTraffic(about(it)) }
+
+// showTraffic shows the requests that a filter leaves.
+func (a *Desk) showTraffic(typed string) tea.Cmd {
+	return tea.Batch(a.Show(PaneLogs), a.Logs().Choose(TabTraffic), a.SetFilter(typed))
+}
+
+// about is the filter for the requests about an item: by its listed name, its
+// own, or, for a template, by anything that it may have been expanded to.
+func about(it dialog.Item) string {
+	text := ""
+	if it.Server != "" {
+		text = filter.Set(text, "server", []string{"=" + it.Server})
+	}
+	var names []string
+	for _, name := range []string{it.Listed, it.Name} {
+		switch {
+		case name == "" || it.Name == "" || len(names) > 0 && it.Listed == it.Name:
+		case it.Kind == registry.Template:
+			names = append(names, strings.Join(literals(name), "*"))
+		default:
+			names = append(names, "="+name)
+		}
+	}
+	if len(names) > 0 {
+		text = filter.Set(text, "name", names)
+	}
+	return text
+}
+
+// literals are the parts of a URI template between its expressions.
+func literals(template string) []string {
+	var parts []string
+	for {
+		from := strings.IndexByte(template, '{')
+		if from < 0 {
+			return append(parts, template)
+		}
+		to := strings.IndexByte(template[from:], '}')
+		if to < 0 {
+			return append(parts, template)
+		}
+		parts = append(parts, template[:from])
+		template = template[from+to+1:]
+	}
+}
+
+// GoToItem goes to what a record is about, else to its server.
+func (a *Desk) GoToItem(r *registry.TrafficRecord) tea.Cmd {
+	switch it := a.Logs().itemOf(r); {
+	case it.Ok:
+		return a.GoToListed(it.Kind, it.Listed)
+	case r.Server == "" || r.Server == registry.Local:
+		return a.Complain("%s is about nothing that is listed", r.Method)
+	}
+	a.Say("%s is about no item; this is its server", dialog.Clean(r.Method))
+	return a.GoTo(PaneServers, r.Server)
+}

@@ -1,0 +1,308 @@
+package pane
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"goblin/tui/dialog"
+	"goblin/tui/list"
+	"goblin/tui/work"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/registry"
+	"goblin/tui/edit"
+	"goblin/tui/filter"
+	"goblin/tui/keys"
+	"goblin/tui/look"
+)
+
+// Watched is the list of all subscriptions, whoever holds them.
+type Watched struct {
+	dialog.Still
+	dialog.Search
+	app     *Desk
+	T       *list.Table[registry.SubscriptionState]
+	names   map[string]string // of sessions
+	reading bool              // a command reads the list
+	late    bool              // it changed since it was read
+}
+
+// NewWatched is the list of subscriptions as it is now.
+func NewWatched(a *Desk) dialog.Dialog {
+	d := &Watched{app: a}
+	key := func(s registry.SubscriptionState) string { return s.Server + "\x00" + s.URI }
+	d.T = list.New(a.Ctx, a.Now, key,
+		func(s registry.SubscriptionState) string { return s.Listed + "\x00" + s.URI + "\x00" + s.Error },
+		func(rows []registry.SubscriptionState) []filter.Field {
+			return []filter.Field{
+				{Name: "server", Aliases: []string{"srv"}, Kind: filter.Text, Help: "its server", Text: func(i int) string { return rows[i].Server }},
+				{Name: "status", Kind: filter.Text, Help: "asked, on or refused", Text: func(i int) string { return rows[i].Status }},
+			}
+		},
+		list.Order[registry.SubscriptionState]{Name: "server"},
+		list.By("last change", func(x, y registry.SubscriptionState) int {
+			return cmp.Or(y.LastUpdate.Compare(x.LastUpdate), cmp.Compare(key(x), key(y)))
+		}),
+		list.By("updates", func(x, y registry.SubscriptionState) int {
+			return cmp.Or(cmp.Compare(y.Updates, x.Updates), cmp.Compare(key(x), key(y)))
+		}))
+	d.Search = dialog.Search{Input: edit.New(a.Look), Narrow: d.T.Filter, Move: d.T.Move}
+	// A list that is just opened may not be empty for the first moment.
+	rows := a.Reg.Subscriptions()
+	d.readNames()
+	d.T.Refresh(0, func() []registry.SubscriptionState { return rows })
+	return d
+}
+
+// Refresh follows the registry while the list is open.
+func (d *Watched) Refresh(what registry.Changes) tea.Cmd {
+	if what&registry.Sessions != 0 {
+		d.readNames()
+	}
+	if what&registry.Subscriptions == 0 {
+		return nil
+	}
+	d.late = true
+	return d.read()
+}
+
+// read brings the list to what there is. One command reads at a time; what
+// changes meanwhile is read after it.
+func (d *Watched) read() tea.Cmd {
+	if d.reading || !d.late {
+		return nil
+	}
+	d.late = false
+	rows := d.app.Reg.Subscriptions()
+	cmd := d.T.Refresh(len(rows), func() []registry.SubscriptionState { return rows })
+	if cmd == nil {
+		return nil
+	}
+	d.reading = true
+	return work.Afterwards(cmd, func() tea.Cmd {
+		d.reading = false
+		return d.read()
+	})
+}
+
+func (d *Watched) readNames() {
+	d.names = map[string]string{}
+	for _, s := range d.app.Reg.Sessions() {
+		name := dialog.Clean(cmp.Or(s.ClientTitle, s.Client, s.ID))
+		switch {
+		case s.ID == d.app.Backend.Session():
+			name = "you"
+		case s.Screen:
+			name = "another screen"
+		}
+		d.names[s.ID] = dialog.CutText(name, 40)
+	}
+}
+
+func (d *Watched) Heading() string {
+	n := dialog.Grouped(d.T.Total())
+	if d.T.Typed != "" {
+		n = dialog.Grouped(d.T.Len()) + "/" + n
+	}
+	by := ""
+	if d.T.Order > 0 {
+		by = " by " + d.T.Sorting()
+	}
+	return "Subscriptions " + n + by
+}
+
+func (d *Watched) Size(w, h int) (int, int) { return min(w, 120), min(h, max(12, d.T.Total()+7)) }
+func (d *Watched) Typing() bool             { return d.Typed }
+
+// Lines are the rows, and below them all about the one under the cursor.
+func (d *Watched) Lines(w, h int) []string {
+	lk := d.app.Look
+	if d.T.Total() == 0 {
+		return lk.Lines([]string{
+			"", "  Nobody is subscribed to anything.", "",
+			"  s on a resource (" + lk.Key.On("4") + ") subscribes: its updates are counted here",
+			"  and marked there. Clients' subscriptions stand here too.",
+		}, w, h)
+	}
+	body := max(h-3, 1)
+	out := d.T.Lines(lk, w, body, true, d.row)
+	if d.T.Len() == 0 && body > 1 {
+		out[1] = lk.Fit("  Nothing matches "+dialog.Clean(d.T.Typed)+"; Esc clears the filter.", w)
+	}
+	var below []string
+	if s, ok := d.T.Selected(); ok {
+		who := s.Status + "  " + cmp.Or(d.holders(s, 20), "nobody holds it")
+		if s.Error != "" {
+			who = lk.Bad.On(dialog.Clean(s.Status + ": " + s.Error))
+		}
+		below = []string{" " + lk.Middle(dialog.Clean(s.Listed), w-2), " " + who}
+	}
+	out = append(out, lk.Border.On(strings.Repeat(lk.Horizontal, max(w, 0))))
+	if d.Typed {
+		d.Input.Width = max(1, w-5)
+		below = append(below[:min(1, len(below))], " "+lk.Accent.On("/")+" "+d.Input.View())
+	}
+	return lk.Lines(append(out, below...), w, h)
+}
+
+// row draws one: mark, URI, server, holders, updates, last change.
+func (d *Watched) row(s registry.SubscriptionState, w int) string {
+	lk := d.app.Look
+	mark, style := lk.Asked, look.Style("")
+	switch s.Status {
+	case registry.SubscriptionOn:
+		mark, style = lk.On, lk.Good
+	case registry.SubscriptionRefused:
+		mark, style = lk.Refused, lk.Bad
+	}
+	server, who := 0, 0
+	if w >= 90 {
+		server = 14
+	}
+	switch {
+	case w >= 110:
+		who = 30
+	case w >= 60:
+		who = 18
+	}
+	updates, last := "", ""
+	if s.Updates > 0 {
+		updates = dialog.Grouped(int(s.Updates))
+		last = dialog.Age(d.app.Now().Sub(s.LastUpdate))
+	}
+	room := max(w-2-server-who-7-11, 8)
+	line := style.On(mark) + " " + d.T.Mark(lk, lk.Middle(dialog.Clean(s.Listed), room), "")
+	if server > 0 {
+		line += " " + d.T.Mark(lk, lk.Fit(dialog.Clean(s.Server), server-1), lk.Dim)
+	}
+	if who > 0 {
+		text := lk.Fit(d.holders(s, 3), who-1)
+		if s.Error != "" {
+			text = lk.Bad.On(lk.Fit(dialog.Clean(s.Error), who-1))
+		}
+		line += " " + text
+	}
+	return line + " " + lk.Right(updates, 6) + " " + lk.Dim.On(lk.Right(last, 10))
+}
+
+// holders names at most most of those that hold a subscription.
+func (d *Watched) holders(s registry.SubscriptionState, most int) string {
+	counts := map[string]int{}
+	var names []string
+	known := 0
+	for _, id := range s.Sessions {
+		name, ok := d.names[id]
+		if !ok {
+			continue // it has just gone, or just come
+		}
+		known++
+		if counts[name]++; counts[name] == 1 {
+			names = append(names, name)
+		}
+	}
+	slices.SortFunc(names, func(x, y string) int {
+		return cmp.Or(cmp.Compare(b2i(y == "you"), b2i(x == "you")), cmp.Compare(x, y))
+	})
+	more := s.Holders - known
+	for len(names) > most {
+		last := names[len(names)-1]
+		more += counts[last]
+		names = names[:len(names)-1]
+	}
+	for i, name := range names {
+		if n := counts[name]; n > 1 {
+			names[i] = fmt.Sprintf("%s (%d)", name, n)
+		}
+	}
+	if more > 0 {
+		if len(names) == 0 {
+			return dialog.Count(more, "client")
+		}
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (d *Watched) Keys() keys.Table {
+	if d.Typed {
+		return d.Search.Keys()
+	}
+	return d.ListKeys()
+}
+
+// ListKeys work while no filter is typed.
+func (d *Watched) ListKeys() keys.Table {
+	selected := func(do func(registry.SubscriptionState) tea.Cmd) func() tea.Cmd {
+		return func() tea.Cmd {
+			if s, ok := d.T.Selected(); ok {
+				return do(s)
+			}
+			return nil
+		}
+	}
+	return append(keys.Table{
+		{ID: "visit", Keys: []string{"enter"}, Hint: "go there", Long: "Go to the resource", Run: selected(d.visit)},
+		{ID: "toggle", Keys: []string{"s"}, Hint: "begin or end yours", Long: "Begin or end a subscription of your own", Run: selected(d.toggle)},
+		{ID: "filter", Keys: []string{"/"}, Hint: "filter", Long: "Filter the list", Run: func() tea.Cmd { return d.Start() }},
+		{ID: "sort", Keys: []string{"o"}, Hint: "sort", Long: "Next sort order", Run: func() tea.Cmd { return d.T.Sorted() }},
+		{ID: "copy", Keys: []string{"y"}, Hint: "copy", Long: "Copy the URI", Run: d.copy},
+		{ID: "back", Keys: []string{"esc"}, Hint: "close", Long: "Clear the filter, then close", Run: d.back},
+		{ID: "close", Keys: []string{"w", "q", "ctrl+c"}, Long: "Close", Run: d.close},
+	}, keys.Scrolling(func() keys.Scroller { return list.Cursor{Rows: d.T} }).Quiet()...)
+}
+
+func (d *Watched) close() tea.Cmd { return d.app.Drop(d) }
+
+func (d *Watched) back() tea.Cmd {
+	if d.T.Typed == "" {
+		return d.close()
+	}
+	return d.Clear()
+}
+
+func (d *Watched) copy() tea.Cmd {
+	s, _ := d.T.Selected()
+	return d.app.Copy(s.Listed, "the URI")
+}
+
+func (d *Watched) Update(msg tea.Msg) tea.Cmd {
+	if m, ok := msg.(tea.MouseMsg); ok && dialog.LeftPress(m) {
+		d.T.Click(m.Y)
+	}
+	dialog.ScrollWheel(d.T.Scroll, msg)
+	return d.Search.Update(msg)
+}
+
+func subscribed(s registry.SubscriptionState) dialog.Item {
+	return dialog.Item{Kind: registry.Resource, Server: s.Server, Name: s.URI, Listed: s.Listed, Ok: true}
+}
+
+// toggle begins or ends this screen's own subscription.
+func (d *Watched) toggle(s registry.SubscriptionState) tea.Cmd {
+	p := d.app.Panes[PaneResources].(*Resources)
+	if why := p.whyNotSubscribe(subscribed(s)); why != "" {
+		return d.app.Complain("%s", why)
+	}
+	return p.toggle(subscribed(s))
+}
+
+// visit goes to the resource that is subscribed to.
+func (d *Watched) visit(s registry.SubscriptionState) tea.Cmd {
+	a := d.app
+	d.close()
+	rows := a.Panes[PaneResources].(*Resources).All.T.Rows
+	if !slices.ContainsFunc(rows, func(e *registry.Entry) bool { return e.Listed == s.Listed }) {
+		return tea.Batch(a.Show(PaneResources), a.Complain("%s is in no list: it came of a template or a link", s.Listed))
+	}
+	return a.GoToListed(registry.Resource, s.Listed)
+}
