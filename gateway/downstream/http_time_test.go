@@ -478,3 +478,23 @@ func TestQuestionsAskedSideBySideAreOneDemand(t *testing.T) {
 		require.Equal(t, 3, strings.Count(text, `"sampling/createMessage"`), text)
 	})
 }
+
+func TestLeastRecentlyUsedSessionMakesRoomAtTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _, stop := serve(t, downstream.HTTPOptions{Options: downstream.Options{Limits: downstream.Limits{Sessions: 2}}})
+		defer stop()
+		use := func(id string) int {
+			time.Sleep(time.Second) // later than what was used before, which is idle again
+			res := c.do("POST", id, request("1", "echo", ""))
+			body(t, res)
+			return res.StatusCode
+		}
+		one, two := c.open(), c.open()
+		require.Equal(t, 200, use(one))
+		time.Sleep(time.Second)
+		three := c.open()
+		require.Equal(t, 404, use(two))
+		require.Equal(t, 200, use(one))
+		require.Equal(t, 200, use(three))
+	})
+}

@@ -42,6 +42,7 @@ type Client struct {
 	Notes   []Message
 	Asks    []Message // requests of the server
 	Stray   []string
+	lost    []string // why answers over HTTP never come
 	seq     int
 	Ended   bool
 	Caps    Obj
@@ -237,6 +238,9 @@ func (c *Client) Story() string {
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
 	var s strings.Builder
+	for _, why := range c.lost {
+		s.WriteString(why + "\n")
+	}
 	for _, m := range c.Notes {
 		s.WriteString(m.Raw[:min(len(m.Raw), 300)] + "\n")
 	}

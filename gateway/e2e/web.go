@@ -202,6 +202,7 @@ func (ws *webSession) post(c *Client, frame []byte, m Message) {
 	req = req.WithContext(ctx)
 	resp, err := ws.S.Http.Do(req)
 	if err != nil {
+		c.Update(func() { c.lost = append(c.lost, err.Error()) })
 		return
 	}
 	defer resp.Body.Close()
@@ -219,6 +220,9 @@ func (ws *webSession) post(c *Client, frame []byte, m Message) {
 		return
 	}
 	body, err := io.ReadAll(resp.Body)
+	if resp.StatusCode >= 300 || err != nil {
+		c.Update(func() { c.lost = append(c.lost, fmt.Sprintf("%s %v %.300s", resp.Status, err, body)) })
+	}
 	if err == nil && len(bytes.TrimSpace(body)) > 0 && kind == "application/json" {
 		c.receiveVia(body, string(m.ID))
 	}

@@ -117,13 +117,13 @@ func (g *stranger) answer() string {
 // if it were alone.
 func meanwhile(s *e2e.Web, one func(i int)) {
 	s.T.Helper()
+	c := s.Client(true) // before there is a throng: who comes slowly is cut off
 	var all sync.WaitGroup
 	for i := range many() {
 		all.Go(func() { one(i) })
 	}
 	done := make(chan struct{})
 	go func() { all.Wait(); close(done) }()
-	c := s.Client(true)
 	for n := 0; ; n++ {
 		require.Equal(s.T, "b:t:{}", c.CallText("b_t", e2e.Obj{}))
 		if n%10 == 0 { // not so small
