@@ -47,7 +47,6 @@ func (g *Gateway) callLocal(r *request, t registry.Target) {
 		return
 	}
 	r.reply(result)
-
 }
 
 // readLocal reads a resource of Goblin's own.

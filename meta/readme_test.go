@@ -32,7 +32,7 @@ func servants(_ context.Context, method string, params []byte) ([]byte, error) {
 
 type answeredError struct{ text string }
 
-func (e *answeredError) Error() string         { return e.text }
+func (e *answeredError) Error() string              { return e.text }
 func (e *answeredError) ErrorCode() int             { return -32602 }
 func (e *answeredError) ErrorData() json.RawMessage { return nil }
 

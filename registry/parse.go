@@ -26,11 +26,11 @@ type draft struct {
 	key    []byte // the value to rename, a part of item
 	name   string
 	listed string
-	links  []link                // of tools: what points to resources
+	links  []link             // of tools: what points to resources
 	tpl    *urimatch.Template // of templates
-	order  int                   // place in the list as received
-	tailed bool                  // renamed beyond the prefix
-	tail   uint8                 // bytes of the tail of the flat id
+	order  int                // place in the list as received
+	tailed bool               // renamed beyond the prefix
+	tail   uint8              // bytes of the tail of the flat id
 }
 
 // link is a URI of the server's own inside a tool's definition.

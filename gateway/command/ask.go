@@ -277,19 +277,7 @@ func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request
 		elsewhere = r.elsewhere(items)
 		items = slices.DeleteFunc(items, func(it control.Entry) bool { return it.Server != r.server })
 	}
-	_, own, _ := strings.Cut(r.name, "/")
-	if elsewhere != "" {
-		fmt.Fprintf(&text, "; server %q has it", elsewhere)
-	} else if slices.Contains(names(items), own) || slices.ContainsFunc(known, func(s string) bool { return own != "" && r.kind.owns(s, own) }) {
-		fmt.Fprintf(&text, "; did you mean %q?", own)
-	} else if off := disabled(status.Servers, r); off != "" {
-		fmt.Fprintf(&text, "; server %q is disabled", off)
-	} else if near := cli.Nearest(r.target(), names(items)); len(near) > 0 {
-		fmt.Fprintf(&text, "; did you mean %s?", cli.Quoted(near, " or "))
-	} else {
-		fmt.Fprintf(&text, "; \"%s\" shows all", a.Line("list "+r.kind.list))
-	}
-	text.WriteString(a.withheld(r, status.Servers))
+	text.WriteString("; " + a.instead(r, status.Servers, items, elsewhere) + a.withheld(r, status.Servers))
 	if len(down) > 0 {
 		are := "are"
 		if len(down) == 1 {
@@ -298,6 +286,25 @@ func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request
 		fmt.Fprintf(&text, "; %s %s not up: see \"%s\"", strings.Join(down, ", "), are, a.Line("list servers"))
 	}
 	return cli.Fail(cli.CodeNotFound, "%s", text.String())
+}
+
+// instead says what to try instead of a name that is not there.
+func (a *App) instead(r *request, servers []control.Server, items []control.Entry, elsewhere string) string {
+	_, own, _ := strings.Cut(r.name, "/")
+	owned := func(server string) bool { return own != "" && r.kind.owns(server, own) }
+	if elsewhere != "" {
+		return fmt.Sprintf("server %q has it", elsewhere)
+	}
+	if slices.Contains(names(items), own) || slices.ContainsFunc(namesOf(servers), owned) {
+		return fmt.Sprintf("did you mean %q?", own)
+	}
+	if off := disabled(servers, r); off != "" {
+		return fmt.Sprintf("server %q is disabled", off)
+	}
+	if near := cli.Nearest(r.target(), names(items)); len(near) > 0 {
+		return fmt.Sprintf("did you mean %s?", cli.Quoted(near, " or "))
+	}
+	return fmt.Sprintf("\"%s\" shows all", a.Line("list "+r.kind.list))
 }
 
 // disabled is the disabled server that the name is of; "" for none.

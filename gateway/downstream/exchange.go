@@ -203,7 +203,7 @@ func (x *Exchange) Finish() {
 		at = p.finish()
 	}
 	if !at.answered() {
-		at.Fail(jsonrpc.Errorf(jsonrpc.CodeInternal, "Internal error: the request was not answered"))
+		_ = at.Fail(jsonrpc.Errorf(jsonrpc.CodeInternal, "Internal error: the request was not answered"))
 	}
 	at.rest()
 }

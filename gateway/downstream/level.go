@@ -13,8 +13,10 @@ type Level int
 const (
 	// LevelUnset sorts below all, so a session that set none gets whatever servers
 	// send.
-	LevelUnset   Level = -1
-	LevelInfo    Level = 1
+	LevelUnset Level = -1
+	// LevelInfo is the place of "info" in [Levels].
+	LevelInfo Level = 1
+	// LevelWarning is the place of "warning" in [Levels].
 	LevelWarning Level = 3
 )
 

@@ -36,7 +36,7 @@ var (
 	errParked      = errors.New("answered by a demand for input")
 	errParkOusted  = errors.New("the client did not come back before there was no room for its call any more")
 	errParkExpired = errors.New("the client did not come back with what was asked for")
-	// ErrNoRoom: too many calls of the session wait for their client, or too large ones.
+	// ErrNoRoom means that too many calls of the session wait for their client, or too large ones.
 	ErrNoRoom = errors.New("too many calls wait for their client")
 )
 

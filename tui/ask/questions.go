@@ -43,6 +43,7 @@ func NewQuestions() *Questions {
 }
 
 var (
+	// ErrScreenClosed ends the questions that wait when their screen closes.
 	ErrScreenClosed = errors.New("the screen that should answer was closed")
 	errManyAsked    = errors.New("too many questions wait for an answer already")
 )

@@ -269,8 +269,9 @@ func (a *Desk) Content() dialog.Shown {
 
 // The least size that is drawn, and sizes at which the layout changes.
 const (
-	LeastWidth, LeastHeight = 40, 10
-	BesideWidth             = 110 // the detail panel stands beside the list
-	thirdWidth              = 200 // requests about the item stand beside that
-	borderHeight            = 18  // lists have borders
+	LeastWidth   = 40
+	LeastHeight  = 10
+	BesideWidth  = 110 // the detail panel stands beside the list
+	thirdWidth   = 200 // requests about the item stand beside that
+	borderHeight = 18  // lists have borders
 )

@@ -1,7 +1,6 @@
 package limits
 
 import (
-	"regexp"
 	"syscall"
 	"testing"
 
@@ -9,8 +8,6 @@ import (
 
 	"goblin/gateway/e2e"
 )
-
-var answerHead = regexp.MustCompile(`^\{"jsonrpc":"2\.0","id":(\d+),`)
 
 func TestC19_H20_AnswersInFlightAreDeliveredBeforeASignalEndsGoblin(t *testing.T) {
 	t.Parallel()
