@@ -4,6 +4,7 @@ import (
 	"io"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,8 +65,8 @@ func TestPeerThatStopsInTheMiddleOfAFrameIsGivenUpWhenOthersAreShort(t *testing.
 		a := memory.New(40 << 20)
 		in, peer := io.Pipe()
 		r := jsonrpc.NewReader(in, 4<<20)
-		given := 0
-		r.Bound(a.Party(), func() { given++; peer.Close() })
+		var given atomic.Int32
+		r.Bound(a.Party(), func() { given.Add(1); peer.Close() })
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -75,7 +76,7 @@ func TestPeerThatStopsInTheMiddleOfAFrameIsGivenUpWhenOthersAreShort(t *testing.
 		_, err := io.WriteString(peer, part)
 		require.NoError(t, err)
 		time.Sleep(time.Hour + time.Second/2)
-		require.Zero(t, given, "nobody is short of room")
+		require.Zero(t, given.Load(), "nobody is short of room")
 
 		var others [4]memory.Claim
 		for i := range others {
@@ -85,12 +86,12 @@ func TestPeerThatStopsInTheMiddleOfAFrameIsGivenUpWhenOthersAreShort(t *testing.
 		_, err = io.WriteString(peer, part)
 		require.NoError(t, err)
 		time.Sleep(59 * time.Second)
-		require.Zero(t, given, "it goes on")
+		require.Zero(t, given.Load(), "it goes on")
 		time.Sleep(2 * time.Second)
 		<-done
-		require.Equal(t, 1, given)
+		require.EqualValues(t, 1, given.Load())
 		time.Sleep(time.Hour)
-		require.Equal(t, 1, given)
+		require.EqualValues(t, 1, given.Load())
 	})
 }
 
