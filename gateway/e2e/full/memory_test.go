@@ -54,7 +54,7 @@ func cramped(t *testing.T) (*e2e.World, *e2e.Web) {
 	w.Env = append(w.Env, crampedLimit)
 	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
 	w.Backend("wide", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("big"), e2e.Tool("huge")}, "on": e2e.Obj{
-		"tools/call big": e2e.Actions(e2e.Do("big", e2e.Obj{"bytes": 1 << 20})), "tools/call huge": e2e.Actions(e2e.Do("big", e2e.Obj{"bytes": large / 4})),
+		"tools/call big": e2e.Actions(e2e.Do("big", e2e.Obj{"bytes": 1 << 20})), "tools/call huge": e2e.Actions(e2e.Do("big", e2e.Obj{"bytes": large})),
 	}})
 	w.Backends = append(w.Backends, &e2e.Backend{T: t, Name: "bad", Conf: e2e.Obj{"command": e2e.Badserver, "args": []string{"hang-call"}, "timeout": outlasting().String()}})
 	return w, w.Serve()
@@ -224,7 +224,7 @@ func TestManyClientsThatDoNotReadOverHTTPAreBoundedTogether(t *testing.T) {
 				body := `{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"wide_huge","_meta":{` + strings.TrimSuffix(meta, ",") + `}}}`
 				asks[i] = s.Head(len(body), header) + body
 				conns[i] = s.Dial()
-				// Else the system takes most of an answer for its client.
+				// The system takes up to 4 MiB of an answer for its client, or more than all if it may.
 				require.NoError(t, conns[i].(*net.TCPConn).SetReadBuffer(256<<10))
 			}
 			meanwhile(s, func(i int) {
@@ -242,7 +242,7 @@ func TestManyClientsThatDoNotReadOverHTTPAreBoundedTogether(t *testing.T) {
 				if err == nil {
 					n, err = io.Copy(io.Discard, resp.Body)
 				}
-				if err == nil && n > large/4 {
+				if err == nil && n > large/2 {
 					served++
 				} else {
 					cut++
