@@ -15,6 +15,7 @@ import (
 
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/memory"
+	"goblin/gateway/upstream/eventstream"
 	"goblin/registry/rawjson"
 )
 
@@ -235,8 +236,8 @@ func (h *streamable) follow(ctx context.Context, cancel context.CancelFunc, c *C
 	lastID, retry := "", time.Duration(0)
 	answered := false
 	for tries := 0; ; tries++ {
-		ev := newEvents(body, h.srv.opt.Limits.Frame, h.srv.party)
-		ev.lastID, ev.retry = lastID, retry
+		ev := eventstream.NewReader(body, h.srv.opt.Limits.Frame, h.srv.party)
+		ev.LastID, ev.Retry = lastID, retry
 		err := h.events(ctx, ev, func(data []byte) {
 			tries = 0
 			h.handle(ctx, c, data)
@@ -256,11 +257,11 @@ func (h *streamable) follow(ctx context.Context, cancel context.CancelFunc, c *C
 		case errors.Is(err, memory.ErrFull):
 			h.failCall(id, h.srv.failure(BadReply, noRoom, err))
 			return
-		case ev.lastID == "" || tries >= maxResumes || c.modern: // 2026-07-28 resumes nothing
+		case ev.LastID == "" || tries >= maxResumes || c.modern: // 2026-07-28 resumes nothing
 			h.failCall(id, h.srv.failure(ConnectionError, "the stream ended before the answer", err))
 			return
 		}
-		lastID, retry = ev.lastID, ev.retry
+		lastID, retry = ev.LastID, ev.Retry
 		again, err := h.resume(ctx, lastID, retry)
 		if err != nil {
 			if ctx.Err() == nil {
@@ -291,17 +292,17 @@ func (h *streamable) resume(ctx context.Context, lastID string, wait time.Durati
 }
 
 // events hands over the messages of a stream until it ends.
-func (h *streamable) events(ctx context.Context, ev *events, take func(data []byte)) error {
+func (h *streamable) events(ctx context.Context, ev *eventstream.Reader, take func(data []byte)) error {
 	for {
-		e, err := ev.next()
+		e, err := ev.Next()
 		if err != nil {
 			return err
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if e.name == "message" && len(e.data) > 0 {
-			take(e.data)
+		if e.Name == "message" && len(e.Data) > 0 {
+			take(e.Data)
 		}
 	}
 }
@@ -339,8 +340,8 @@ func (h *streamable) listen() {
 			since := time.Now()
 			ev := h.hear(resp, lastID)
 			lasted := time.Since(since)
-			lost = ev.lastID == "" && lasted > first
-			lastID, retry = ev.lastID, ev.retry
+			lost = ev.LastID == "" && lasted > first
+			lastID, retry = ev.LastID, ev.Retry
 			if lasted > 5*time.Second {
 				wait = first
 			}
@@ -354,12 +355,12 @@ func (h *streamable) listen() {
 }
 
 // hear reads a stream of listen to its end.
-func (h *streamable) hear(resp *http.Response, lastID string) *events {
+func (h *streamable) hear(resp *http.Response, lastID string) *eventstream.Reader {
 	h.hears.Store(true)
 	defer h.hears.Store(false)
 	defer func() { _ = resp.Body.Close() }()
-	ev := newEvents(resp.Body, h.srv.opt.Limits.Frame, h.srv.party)
-	ev.lastID = lastID
+	ev := eventstream.NewReader(resp.Body, h.srv.opt.Limits.Frame, h.srv.party)
+	ev.LastID = lastID
 	err := h.events(h.ctx, ev, func(data []byte) { h.handle(h.ctx, nil, data) })
 	var long *jsonrpc.TooLong
 	if errors.As(err, &long) {

@@ -275,12 +275,12 @@ func (r *remote) statusFailure(resp *http.Response) error {
 func (r *remote) readBody(resp *http.Response) ([]byte, error) {
 	limit := r.srv.opt.Limits.Frame
 	var buf bytes.Buffer
-	var room lease
-	room.claim.Of(r.srv.party)
-	defer room.end()
+	var room memory.Lease
+	room.Of(r.srv.party)
+	defer room.End()
 	var body io.Reader = leased{resp.Body, &room}
 	if n := resp.ContentLength; n > 0 && n <= limit {
-		if err := room.take(int(n)); err != nil {
+		if err := room.Take(int(n)); err != nil {
 			return nil, err
 		}
 		buf.Grow(int(n) + bytes.MinRead)

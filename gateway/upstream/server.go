@@ -14,6 +14,7 @@ import (
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/memory"
 	"goblin/gateway/orphans"
+	"goblin/gateway/upstream/places"
 	"goblin/registry"
 )
 
@@ -105,13 +106,13 @@ func defaultTuning() tuning {
 // Server supervises the connections to one backend. Make one with
 // [NewServer].
 type Server struct {
-	cfg   config.Server
-	uris  *filter.URIs
-	opt   Options
-	log   *slog.Logger
-	tune  tuning
-	slots *slots
-	party *memory.Party
+	cfg    config.Server
+	uris   *filter.URIs
+	opt    Options
+	log    *slog.Logger
+	tune   tuning
+	places *places.Places
+	party  *memory.Party
 
 	// legacy notes that the last connection was opened in that era, so that
 	// the next attempt begins with it.
@@ -194,7 +195,7 @@ func NewServer(cfg config.Server, o Options) *Server {
 	s := &Server{
 		cfg: cfg, uris: filter.New(cfg.Resources), opt: o, tune: defaultTuning(),
 		log:       o.Logger.With("server", cfg.Name),
-		slots:     newSlots(o.Limits.InFlight),
+		places:    places.New(o.Limits.InFlight),
 		firstList: make(chan struct{}),
 		enabled:   !cfg.Disabled,
 		first:     !cfg.Disabled && cfg.Problem == "",
@@ -223,13 +224,13 @@ func (s *Server) FirstList() <-chan struct{} { return s.firstList }
 func (s *Server) Listed() bool { return s.listed.Load() }
 
 // Acquire takes one of the places for requests in flight (limits.in_flight) for
-// who, a client: no client gets all of them (see [slots]). It blocks until one
+// who, a client: no client gets all of them (see [places.Places]). It blocks until one
 // is free, ctx ends (the error is its cause) or the server's timeout is over.
 // release must be called exactly once.
 func (s *Server) Acquire(ctx context.Context, who any) (release func(), err error) {
-	own, turn := s.slots.try(who)
-	if turn == nil {
-		return own.release, nil
+	release, wait := s.places.Queue(who)
+	if wait == nil {
+		return release, nil
 	}
 	timer := timers.Get().(*time.Timer)
 	timer.Reset(s.cfg.Timeout)
@@ -238,24 +239,19 @@ func (s *Server) Acquire(ctx context.Context, who any) (release func(), err erro
 		timers.Put(timer)
 	}()
 	select {
-	case <-turn.Value.(chan struct{}):
-		return own.release, nil
+	case <-wait.Over():
+		return release, nil
 	case <-ctx.Done():
-		s.slots.leave(own, turn)
+		wait.Leave()
 		return nil, context.Cause(ctx)
 	case <-timer.C:
 		return nil, s.failure(RequestTimeout, fmt.Sprintf("%d requests are under way (limits.in_flight), and there was no place for another within %v",
-			s.slots.leave(own, turn), s.cfg.Timeout), context.DeadlineExceeded)
+			wait.Leave(), s.cfg.Timeout), context.DeadlineExceeded)
 	}
 }
 
 // TryAcquire is Acquire where that does not have to wait; nil otherwise.
-func (s *Server) TryAcquire(who any) (release func()) {
-	if own := s.slots.take(who); own != nil {
-		return own.release
-	}
-	return nil
-}
+func (s *Server) TryAcquire(who any) (release func()) { return s.places.Take(who) }
 
 // Conn is the server's current connection, or at once an *[Error] that says
 // why there is none.

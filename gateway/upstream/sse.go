@@ -13,6 +13,7 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/upstream/eventstream"
 )
 
 // sse is a connection by HTTP+SSE, the transport of revision 2024-11-05.
@@ -117,7 +118,7 @@ func (t tapped) RoundTrip(req *http.Request) (*http.Response, error) {
 	body := resp.Body
 	if !c.spawn(func() {
 		defer func() { _ = body.Close() }()
-		_ = w.CloseWithError(c.listen(newEvents(body, c.srv.opt.Limits.Frame, c.srv.party), w))
+		_ = w.CloseWithError(c.listen(eventstream.NewReader(body, c.srv.opt.Limits.Frame, c.srv.party), w))
 	}) {
 		_ = body.Close()
 		return nil, jsonrpc.ErrClosed
@@ -139,25 +140,25 @@ func (b *tappedBody) Close() error {
 }
 
 // listen is the read loop.
-func (c *sse) listen(ev *events, endpoint io.Writer) error {
+func (c *sse) listen(ev *eventstream.Reader, endpoint io.Writer) error {
 	for {
-		e, err := ev.next()
+		e, err := ev.Next()
 		if err != nil {
 			return err
 		}
 		switch {
 		case c.ctx.Err() != nil:
 			return c.ctx.Err()
-		case e.name == "endpoint":
-			target, err := c.base.Parse(string(e.data))
+		case e.Name == "endpoint":
+			target, err := c.base.Parse(string(e.Data))
 			if err != nil || origin(target) != origin(c.base) {
 				return errors.New("the endpoint belongs to another origin")
 			}
 			if _, err := fmt.Fprintf(endpoint, "event: endpoint\ndata: %s\n\n", target); err != nil {
 				return err
 			}
-		case e.name == "message" && len(e.data) > 0:
-			c.handle(c.ctx, nil, e.data)
+		case e.Name == "message" && len(e.Data) > 0:
+			c.handle(c.ctx, nil, e.Data)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package upstream
+package eventstream_test
 
 import (
 	"errors"
@@ -12,12 +12,13 @@ import (
 
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/memory"
+	"goblin/gateway/upstream/eventstream"
 )
 
-func readEvents(r io.Reader, limit int64) (got []event, ev *events, err error) {
-	ev = newEvents(r, limit, nil)
+func readEvents(r io.Reader, limit int64) (got []eventstream.Event, ev *eventstream.Reader, err error) {
+	ev = eventstream.NewReader(r, limit, nil)
 	for {
-		e, err := ev.next()
+		e, err := ev.Next()
 		if err != nil {
 			return got, ev, err
 		}
@@ -30,21 +31,21 @@ func TestEventStreams(t *testing.T) {
 	long := strings.Repeat("x", 100<<10)
 	for name, test := range map[string]struct {
 		in   string
-		want []event
+		want []eventstream.Event
 		id   string
 	}{
-		"plain":               {"data: a\n\n", []event{{"message", []byte("a")}}, ""},
-		"CRLF":                {"event: endpoint\r\ndata: a\r\n\r\n", []event{{"endpoint", []byte("a")}}, ""},
-		"several lines":       {"data: a\ndata:b\ndata\n\n", []event{{"message", []byte("a\nb\n")}}, ""},
-		"comments":            {": ping\n\n:\ndata: a\n: x\n\n", []event{{"message", []byte("a")}}, ""},
-		"ids":                 {"id: 1\ndata: a\n\nid: 2\n\n", []event{{"message", []byte("a")}}, "2"},
-		"names do not linger": {"event: x\n\ndata: a\n\n", []event{{"message", []byte("a")}}, ""},
-		"one space only":      {"data:  a\n\n", []event{{"message", []byte(" a")}}, ""},
-		"byte order mark":     {"\xEF\xBB\xBFdata: a\n\n", []event{{"message", []byte("a")}}, ""},
-		"no blank line":       {"data: a\n", []event{{"message", []byte("a")}}, ""},
-		"cut line":            {"data: a\n\ndata: b", []event{{"message", []byte("a")}}, ""},
-		"long line":           {"data: " + long + "\r\n\n", []event{{"message", []byte(long)}}, ""},
-		"long other field":    {"x: " + long + "\ndata: a\n\n", []event{{"message", []byte("a")}}, ""},
+		"plain":               {"data: a\n\n", []eventstream.Event{{"message", []byte("a")}}, ""},
+		"CRLF":                {"event: endpoint\r\ndata: a\r\n\r\n", []eventstream.Event{{"endpoint", []byte("a")}}, ""},
+		"several lines":       {"data: a\ndata:b\ndata\n\n", []eventstream.Event{{"message", []byte("a\nb\n")}}, ""},
+		"comments":            {": ping\n\n:\ndata: a\n: x\n\n", []eventstream.Event{{"message", []byte("a")}}, ""},
+		"ids":                 {"id: 1\ndata: a\n\nid: 2\n\n", []eventstream.Event{{"message", []byte("a")}}, "2"},
+		"names do not linger": {"event: x\n\ndata: a\n\n", []eventstream.Event{{"message", []byte("a")}}, ""},
+		"one space only":      {"data:  a\n\n", []eventstream.Event{{"message", []byte(" a")}}, ""},
+		"byte order mark":     {"\xEF\xBB\xBFdata: a\n\n", []eventstream.Event{{"message", []byte("a")}}, ""},
+		"no blank line":       {"data: a\n", []eventstream.Event{{"message", []byte("a")}}, ""},
+		"cut line":            {"data: a\n\ndata: b", []eventstream.Event{{"message", []byte("a")}}, ""},
+		"long line":           {"data: " + long + "\r\n\n", []eventstream.Event{{"message", []byte(long)}}, ""},
+		"long other field":    {"x: " + long + "\ndata: a\n\n", []eventstream.Event{{"message", []byte("a")}}, ""},
 	} {
 		for how, r := range map[string]io.Reader{
 			"whole": strings.NewReader(test.in), "by byte": iotest.OneByteReader(strings.NewReader(test.in)),
@@ -52,11 +53,11 @@ func TestEventStreams(t *testing.T) {
 			got, ev, err := readEvents(r, 1<<20)
 			require.ErrorIs(t, err, io.EOF, name)
 			require.Equal(t, test.want, got, "%s, %s", name, how)
-			require.Equal(t, test.id, ev.lastID, name)
+			require.Equal(t, test.id, ev.LastID, name)
 		}
 	}
 	_, ev, _ := readEvents(strings.NewReader("retry: 1500\n\n"), 100)
-	require.Equal(t, 1500*time.Millisecond, ev.retry)
+	require.Equal(t, 1500*time.Millisecond, ev.Retry)
 }
 
 // endless never ends a line.
@@ -89,12 +90,12 @@ func TestEventsThatAreReadAtOnceShareTheirRoom(t *testing.T) {
 	r, w := io.Pipe()
 	ended := make(chan error)
 	go func() {
-		_, err := newEvents(r, 4<<20, shared).next()
+		_, err := eventstream.NewReader(r, 4<<20, shared).Next()
 		ended <- err
 	}()
 	_, err := io.Copy(w, io.MultiReader(strings.NewReader("data: "), io.LimitReader(endless{}, 2<<20)))
 	require.NoError(t, err)
-	_, err = newEvents(half, 4<<20, shared).next()
+	_, err = eventstream.NewReader(half, 4<<20, shared).Next()
 	require.ErrorIs(t, err, memory.ErrFull)
 
 	// What has ended takes no room any more.
@@ -103,9 +104,9 @@ func TestEventsThatAreReadAtOnceShareTheirRoom(t *testing.T) {
 	require.True(t, shared.Room(3<<20))
 	for range 2 {
 		again := io.MultiReader(strings.NewReader("data: "), io.LimitReader(endless{}, 2<<20), strings.NewReader("\n\n"))
-		ev, err := newEvents(again, 4<<20, shared).next()
+		ev, err := eventstream.NewReader(again, 4<<20, shared).Next()
 		require.NoError(t, err)
-		require.Len(t, ev.data, 2<<20)
+		require.Len(t, ev.Data, 2<<20)
 	}
 }
 
@@ -113,9 +114,9 @@ func TestEventsOfManyShortLinesTakeWhatTheyHold(t *testing.T) {
 	t.Parallel()
 	in := strings.Repeat("data:\n", 1<<20)
 	const limit = 2 << 20 // for a million line breaks
-	ev, err := newEvents(strings.NewReader(in+"\n"), limit, nil).next()
+	ev, err := eventstream.NewReader(strings.NewReader(in+"\n"), limit, nil).Next()
 	require.NoError(t, err)
-	require.Len(t, ev.data, 1<<20-1)
+	require.Len(t, ev.Data, 1<<20-1)
 }
 
 func FuzzEvents(f *testing.F) {
@@ -132,26 +133,7 @@ func FuzzEvents(f *testing.F) {
 		bits, _, _ := readEvents(iotest.OneByteReader(strings.NewReader(in)), 4096)
 		require.Equal(t, whole, bits)
 		for _, e := range whole {
-			require.LessOrEqual(t, len(e.data), 4097)
-		}
-	})
-}
-
-func FuzzParse(f *testing.F) {
-	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"result":{}}`))
-	f.Add([]byte(`log {"jsonrpc":"2.0","id":1,"result":{}}`))
-	f.Add([]byte("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"a\":\"\xff\"}}"))
-	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"result":{"a":{"jsonrpc":"2.0"`))
-	f.Fuzz(func(t *testing.T, frame []byte) {
-		m, err := parse(frame, 512)
-		if err != nil {
-			var bad *jsonrpc.ParseError
-			require.ErrorAs(t, err, &bad)
-			asks(frame)
-			return
-		}
-		if m.Method == "" {
-			require.True(t, (m.Result == nil) != (m.Error == nil))
+			require.LessOrEqual(t, len(e.Data), 4097)
 		}
 	})
 }

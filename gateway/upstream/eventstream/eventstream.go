@@ -1,4 +1,8 @@
-package upstream
+// Package eventstream reads text/event-stream
+// (https://html.spec.whatwg.org/multipage/server-sent-events.html), within a limit
+// for each event and in the room that a party has left. It knows nothing of what
+// events say.
+package eventstream
 
 import (
 	"bufio"
@@ -12,29 +16,28 @@ import (
 	"goblin/gateway/memory"
 )
 
-// event is one event of a text/event-stream
-// (https://html.spec.whatwg.org/multipage/server-sent-events.html).
-type event struct {
-	name string // "message" unless named
-	data []byte // lines joined by line breaks
+// Event is one event.
+type Event struct {
+	Name string // "message" unless named
+	Data []byte // lines joined by line breaks
 }
 
-// events reads a text/event-stream. Lines end in LF or CRLF; a lone CR, which
+// Reader reads one stream, for one goroutine. Lines end in LF or CRLF; a lone CR, which
 // the standard allows too, is not taken for a line's end, as no MCP server
 // writes it.
-type events struct {
+type Reader struct {
 	r       *bufio.Reader
 	limit   int64
-	lease   lease         // of the event that is being read
-	lastID  string        // id of the last event, for resuming
-	retry   time.Duration // the server's wish, 0 for none
+	lease   memory.Lease  // of the event that is being read
+	LastID  string        // id of the last event, for resuming
+	Retry   time.Duration // the server's wish, 0 for none
 	started bool
 }
 
-// newEvents reads from r for a server.
-func newEvents(r io.Reader, limit int64, of *memory.Party) *events {
-	e := &events{r: bufio.NewReaderSize(r, chunk), limit: limit}
-	e.lease.claim.Of(of)
+// NewReader reads events of at most limit bytes from r, in the room of a party.
+func NewReader(r io.Reader, limit int64, of *memory.Party) *Reader {
+	e := &Reader{r: bufio.NewReaderSize(r, chunk), limit: limit}
+	e.lease.Of(of)
 	return e
 }
 
@@ -45,12 +48,12 @@ const chunk = 32 << 10
 // maxField bounds names and ids of events.
 const maxField = 4 << 10
 
-// next returns the next event that has data. The errors are those of the
-// reader, those of [lease.take] and [*jsonrpc.TooLong], after which the stream must be
+// Next returns the next event that has data. The errors are those of the
+// reader, [memory.ErrFull] and [*jsonrpc.TooLong], after which the stream must be
 // given up.
-func (e *events) next() (event, error) {
-	defer e.lease.end()
-	var ev event
+func (e *Reader) Next() (Event, error) {
+	defer e.lease.End()
+	var ev Event
 	var data [][]byte
 	var size int64
 	for {
@@ -61,44 +64,44 @@ func (e *events) next() (event, error) {
 			field, value, rest, err = nil, nil, false, nil
 		}
 		if err != nil {
-			return event{}, err
+			return Event{}, err
 		}
 		switch string(field) {
 		case "":
 			if value == nil && data != nil {
-				ev.data = joined(data)
-				if ev.name == "" {
-					ev.name = "message"
+				ev.Data = joined(data)
+				if ev.Name == "" {
+					ev.Name = "message"
 				}
 				return ev, nil
 			}
 			if value == nil {
-				ev = event{}
+				ev = Event{}
 			}
 		case "data":
 			if data, err = e.value(data, &size, value, rest); err != nil {
-				return event{}, err
+				return Event{}, err
 			}
 			continue
 		case "event":
-			ev.name = string(value[:min(len(value), maxField)])
+			ev.Name = string(value[:min(len(value), maxField)])
 		case "id":
 			if bytes.IndexByte(value, 0) < 0 && len(value) <= maxField {
-				e.lastID = string(value)
+				e.LastID = string(value)
 			}
 		case "retry":
 			if ms, err := strconv.ParseUint(string(value), 10, 31); err == nil {
-				e.retry = time.Duration(ms) * time.Millisecond
+				e.Retry = time.Duration(ms) * time.Millisecond
 			}
 		}
 		if err := e.skip(rest); err != nil {
-			return event{}, err
+			return Event{}, err
 		}
 	}
 }
 
 // value appends a line of data to parts, of which size is counted.
-func (e *events) value(parts [][]byte, size *int64, first []byte, rest bool) ([][]byte, error) {
+func (e *Reader) value(parts [][]byte, size *int64, first []byte, rest bool) ([][]byte, error) {
 	var err error
 	if parts != nil {
 		if parts, err = e.add(parts, []byte("\n")); err != nil {
@@ -123,7 +126,7 @@ func (e *events) value(parts [][]byte, size *int64, first []byte, rest bool) ([]
 }
 
 // add copies a piece behind the parts there are.
-func (e *events) add(parts [][]byte, piece []byte) ([][]byte, error) {
+func (e *Reader) add(parts [][]byte, piece []byte) ([][]byte, error) {
 	if last := len(parts) - 1; last >= 0 && len(parts[last])+len(piece) <= cap(parts[last]) {
 		parts[last] = append(parts[last], piece...)
 		return parts, nil
@@ -132,7 +135,7 @@ func (e *events) add(parts [][]byte, piece []byte) ([][]byte, error) {
 	if last := len(parts) - 1; last >= 0 {
 		size = max(size, min(chunk, 64+2*cap(parts[last])))
 	}
-	if err := e.lease.take(size); err != nil {
+	if err := e.lease.Take(size); err != nil {
 		return nil, err
 	}
 	return append(parts, append(make([]byte, 0, size), piece...)), nil
@@ -146,7 +149,7 @@ func joined(parts [][]byte) []byte {
 }
 
 // skip reads the rest of a line of no interest.
-func (e *events) skip(rest bool) (err error) {
+func (e *Reader) skip(rest bool) (err error) {
 	for rest {
 		if _, rest, err = e.more(); err != nil {
 			return err
@@ -168,7 +171,7 @@ func prefix(parts [][]byte) []byte {
 // line reads a line and splits it into field and value; both are empty and
 // value is nil for the blank line that ends an event. rest tells that the
 // line goes on, to be read by more.
-func (e *events) line() (field, value []byte, rest bool, err error) {
+func (e *Reader) line() (field, value []byte, rest bool, err error) {
 	part, rest, err := e.more()
 	if err != nil {
 		return nil, nil, false, err
@@ -188,7 +191,7 @@ func (e *events) line() (field, value []byte, rest bool, err error) {
 }
 
 // more reads on in a line, up to the size of the buffer.
-func (e *events) more() (part []byte, rest bool, err error) {
+func (e *Reader) more() (part []byte, rest bool, err error) {
 	part, err = e.r.ReadSlice('\n')
 	switch {
 	case err == nil:

@@ -1,0 +1,178 @@
+// Package places shares out the places for requests in flight at one server, so that
+// a client with many slow requests leaves room for others. It knows neither requests
+// nor clients, only who is who. All methods may be called from any goroutine; none
+// waits.
+package places
+
+import (
+	"container/list"
+	"slices"
+	"sync"
+)
+
+// ahead is how many times the free places a client may hold: one alone gets
+// three quarters of all, the next one three quarters of the rest.
+const ahead = 3
+
+// few places are not shared out: whoever allows a server so few requests at a
+// time means just that many.
+const few = 31
+
+// Places are as many as there may be requests in flight. The more a client holds, the
+// more must be free for it to get another. Those who wait get a place in turn, client
+// by client.
+type Places struct {
+	limit int
+
+	mu     sync.Mutex
+	taken  int
+	shares map[any]*share // of clients that hold a place or wait for one
+	ring   []*share       // those that wait, the next one first
+	spare  []*share       // kept for reuse
+}
+
+// share is what one client has of the places.
+type share struct {
+	of      *Places
+	who     any
+	held    int
+	waiting list.List // of chan struct{}, closed with the place
+	release func()    // gives a place back
+}
+
+// New returns limit places, all of them free.
+func New(limit int) *Places { return &Places{limit: limit, shares: make(map[any]*share)} }
+
+// maxSpare bounds the shares kept for reuse.
+const maxSpare = 64
+
+// shareLocked finds or makes a client's.
+func (t *Places) shareLocked(who any) *share {
+	s := t.shares[who]
+	if s != nil {
+		return s
+	}
+	if last := len(t.spare) - 1; last >= 0 {
+		s, t.spare = t.spare[last], t.spare[:last]
+	} else {
+		s = &share{of: t}
+		s.release = func() {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			t.giveLocked(s)
+		}
+	}
+	s.who = who
+	t.shares[who] = s
+	return s
+}
+
+// mayLocked reports whether a client may have one of the places that are free.
+func (t *Places) mayLocked(s *share) bool {
+	free := t.limit - t.taken
+	return free > 0 && (t.limit <= few || s.held < ahead*free)
+}
+
+func (t *Places) holdLocked(s *share) {
+	t.taken++
+	s.held++
+}
+
+// giveLocked takes a place back and hands it, and what is free besides, to those who
+// wait.
+func (t *Places) giveLocked(s *share) {
+	t.taken--
+	s.held--
+	for {
+		next := slices.IndexFunc(t.ring, t.mayLocked)
+		if next < 0 {
+			break
+		}
+		w := t.ring[next]
+		t.ring = slices.Delete(t.ring, next, next+1)
+		close(w.waiting.Remove(w.waiting.Front()).(chan struct{}))
+		t.holdLocked(w)
+		if w.waiting.Len() > 0 {
+			t.ring = append(t.ring, w)
+		}
+	}
+	t.settleLocked(s)
+}
+
+// settleLocked forgets a client that neither holds a place nor waits for one.
+func (t *Places) settleLocked(s *share) {
+	if s.held > 0 || s.waiting.Len() > 0 {
+		return
+	}
+	delete(t.shares, s.who)
+	s.who = nil
+	if len(t.spare) < maxSpare {
+		t.spare = append(t.spare, s)
+	}
+}
+
+// Take takes a place for a client, to be given back by calling release once; nil if it
+// would have to wait.
+func (t *Places) Take(who any) (release func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.shareLocked(who)
+	if t.grantLocked(s) {
+		return s.release
+	}
+	t.settleLocked(s)
+	return nil
+}
+
+func (t *Places) grantLocked(s *share) bool {
+	if s.waiting.Len() > 0 || !t.mayLocked(s) {
+		return false
+	}
+	t.holdLocked(s)
+	return true
+}
+
+// Wait is a client's turn in the queue for a place.
+type Wait struct {
+	share *share
+	turn  *list.Element
+}
+
+// Queue is Take with a turn in the queue where the client would have to wait.
+func (t *Places) Queue(who any) (release func(), wait *Wait) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.shareLocked(who)
+	if t.grantLocked(s) {
+		return s.release, nil
+	}
+	turn := s.waiting.PushBack(make(chan struct{}))
+	if s.waiting.Len() == 1 {
+		t.ring = append(t.ring, s)
+	}
+	return s.release, &Wait{s, turn}
+}
+
+// Over is closed when the place is there, to be given back by the release that came
+// with the turn.
+func (w *Wait) Over() <-chan struct{} { return w.turn.Value.(chan struct{}) }
+
+// Leave ends the wait for a place, which may have come just now, and reports how
+// many are taken.
+func (w *Wait) Leave() (taken int) {
+	s, t := w.share, w.share.of
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	select {
+	case <-w.Over():
+		t.giveLocked(s)
+		return t.taken
+	default:
+	}
+	s.waiting.Remove(w.turn)
+	if s.waiting.Len() == 0 {
+		t.ring = slices.DeleteFunc(t.ring, func(other *share) bool { return other == s })
+	}
+	t.settleLocked(s)
+	return t.taken
+}

@@ -1,0 +1,126 @@
+package places
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// fill takes places for a client until it would have to wait.
+func fill(p *Places, who string) (releases []func()) {
+	for {
+		release := p.Take(who)
+		if release == nil {
+			return releases
+		}
+		releases = append(releases, release)
+	}
+}
+
+func TestOneClientLeavesPlacesToOthers(t *testing.T) {
+	t.Parallel()
+	p := New(256)
+	one := fill(p, "one")
+	require.Len(t, one, 192)
+	two := fill(p, "two")
+	require.Len(t, two, 48)
+	require.Len(t, fill(p, "three"), 12)
+	for _, release := range append(one, two...) {
+		release()
+	}
+	require.Len(t, fill(p, "three"), 192-12, "what the others gave back")
+}
+
+func TestFewPlacesAreAllForOneClient(t *testing.T) {
+	t.Parallel()
+	for _, limit := range []int{1, 2, 3, 4, 10, 31} {
+		require.Len(t, fill(New(limit), "one"), limit)
+	}
+}
+
+// has reports whether a place came.
+func (w *Wait) has() bool {
+	select {
+	case <-w.Over():
+		return true
+	default:
+		return false
+	}
+}
+
+func TestThoseWhoWaitGetAPlaceInTurn(t *testing.T) {
+	t.Parallel()
+	p := New(1)
+	release := p.Take("first")
+	type waiter struct {
+		who     string
+		wait    *Wait
+		release func()
+	}
+	var all []waiter
+	for _, who := range []string{"many", "many", "many", "one", "other"} {
+		release, wait := p.Queue(who)
+		require.NotNil(t, wait)
+		all = append(all, waiter{who, wait, release})
+	}
+	for _, want := range []string{"many", "one", "other", "many", "many"} {
+		release()
+		var came []waiter
+		rest := all[:0:0]
+		for _, w := range all {
+			if w.wait.has() {
+				came = append(came, w)
+			} else {
+				rest = append(rest, w)
+			}
+		}
+		require.Len(t, came, 1)
+		require.Equal(t, want, came[0].who)
+		all, release = rest, came[0].release
+	}
+}
+
+// Whatever happens, places are neither lost nor given twice, and nobody waits
+// for one that it may have.
+func TestPlacesAddUp(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		limit := rapid.SampledFrom([]int{1, 2, 5, 9, 32, 33, 40}).Draw(t, "limit")
+		places := New(limit)
+		type holder struct {
+			wait *Wait // nil for who got a place at once
+			give func()
+		}
+		var all []holder
+		for range rapid.IntRange(0, 60).Draw(t, "steps") {
+			if len(all) == 0 || rapid.Bool().Draw(t, "take") {
+				release, wait := places.Queue(rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "who"))
+				if wait != nil {
+					release = func() { wait.Leave() }
+				}
+				all = append(all, holder{wait, release})
+			} else {
+				i := rapid.IntRange(0, len(all)-1).Draw(t, "which")
+				all[i].give()
+				all = append(all[:i], all[i+1:]...)
+			}
+			held := 0
+			for _, h := range all {
+				if h.wait == nil || h.wait.has() {
+					held++
+				} else {
+					require.False(t, places.mayLocked(h.wait.share), "it waits for nothing")
+				}
+			}
+			require.Equal(t, held, places.taken)
+			require.LessOrEqual(t, held, limit)
+		}
+		for _, h := range all {
+			h.give()
+		}
+		require.Zero(t, places.taken)
+		require.Empty(t, places.shares)
+		require.Empty(t, places.ring)
+	})
+}
