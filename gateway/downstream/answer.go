@@ -1,0 +1,161 @@
+package downstream
+
+import (
+	"bytes"
+	"errors"
+
+	"goblin/gateway/jsonrpc"
+	"goblin/registry/rawjson"
+)
+
+// answering returns the request that an answer of so many bytes goes to, after a
+// stateless client has come back for it; nil when nobody waits for it any more.
+func (x *Exchange) answering(size int) *Exchange {
+	if x.modern != nil {
+		x.mu.Lock()
+		x.concluded = true
+		x.mu.Unlock()
+		if p := x.parked.Load(); p != nil {
+			x = p.conclude(size)
+		}
+	}
+	if x == nil || x.answered() || !x.fits(size) {
+		return nil
+	}
+	return x
+}
+
+// Reply answers with a raw result, with the edits made to it, and returns the edits
+// that the client's revision needs, those included. The first answer counts; later
+// ones, and those to a cancelled request, are ignored.
+func (x *Exchange) Reply(result []byte, edits ...rawjson.Edit) []rawjson.Edit {
+	edits = x.Envelope(result, edits, nil)
+	if at := x.answering(len(result)); at != nil {
+		at.answer(jsonrpc.Result(at.id, result, edits...), 0)
+	}
+	return edits
+}
+
+// Pass is Reply for a result which has no line breaks between its tokens and
+// which nobody writes to any more: if it is large, it is not copied, and its
+// buffer, which may be nil, is held until it has gone out. shape reads it, if it is
+// not nil.
+func (x *Exchange) Pass(result []byte, of *jsonrpc.Buffer, shape *rawjson.Shape, edits ...rawjson.Edit) []rawjson.Edit {
+	edits = x.Envelope(result, edits, shape)
+	switch at := x.answering(len(result)); {
+	case at == nil:
+	case len(result) < jsonrpc.Large:
+		at.send(jsonrpc.Result(at.id, result, edits...))
+	default:
+		at.PassParts(rawjson.Parts(result, edits...), of)
+	}
+	return edits
+}
+
+// PassParts is Pass for a result in parts that needs no edits.
+func (x *Exchange) PassParts(result [][]byte, of *jsonrpc.Buffer) {
+	if x = x.answering(length(result)); x == nil {
+		return
+	}
+	frame := jsonrpc.ResultParts(x.id, result)
+	out, ok := x.out.(interface {
+		answerParts(frame [][]byte, of *jsonrpc.Buffer, burst *jsonrpc.Burst, after []jsonrpc.Mark)
+	})
+	if !ok || length(frame) < jsonrpc.Large {
+		x.send(bytes.Join(frame, nil))
+		return
+	}
+	x.end(ErrAnswered, "", func() { out.answerParts(frame, of, x.burst, x.behind) })
+}
+
+func length(parts [][]byte) (n int) {
+	for _, p := range parts {
+		n += len(p)
+	}
+	return n
+}
+
+// send answers with a frame that has no line break but its last byte.
+func (x *Exchange) send(frame []byte) {
+	x.end(ErrAnswered, "", func() { x.out.answer(frame, 0, x.burst, x.behind) })
+}
+
+// Error answers with a raw error object, with the edits made to it, and returns both
+// as the client's revision needs them.
+func (x *Exchange) Error(object []byte, edits ...rawjson.Edit) ([]byte, []rawjson.Edit) {
+	if x.modern != nil && x.method == "resources/read" {
+		uri, _ := rawjson.String(rawjson.Get(x.params, "uri"))
+		object, edits = notFound(rawjson.Splice(object, edits...), rawjson.Quote(uri)), nil
+	}
+	if at := x.answering(len(object)); at != nil {
+		code := jsonrpc.CodeInternal
+		if at.modern != nil { // of others it makes no difference
+			code = jsonrpc.ParseErrorObject(object).Code
+		}
+		at.answer(jsonrpc.Failure(at.id, object, edits...), code)
+	}
+	return object, edits
+}
+
+// Fail answers with an error of ours, and returns it as the client's revision needs
+// it.
+func (x *Exchange) Fail(err *jsonrpc.Error) *jsonrpc.Error {
+	if x.modern != nil && err.Code == CodeResourceNotFound {
+		e := *err
+		e.Code = jsonrpc.CodeInvalidParams
+		err = &e
+	}
+	if at := x.answering(len(err.Message) + len(err.Data)); at != nil {
+		at.answer(err.Frame(at.id), err.Code)
+	}
+	return err
+}
+
+func (x *Exchange) answered() bool { return x.over.Load() }
+
+func (x *Exchange) answer(frame []byte, code int) {
+	x.end(ErrAnswered, "", func() { x.out.answer(oneLine(frame), code, x.burst, x.behind) })
+}
+
+// abandon ends the exchange without an answer.
+func (x *Exchange) abandon(reason string) {
+	x.end(&cancelled{reason}, reason, x.out.abandon)
+}
+
+// cancelled is [ErrCancelled] with the client's reason, which goes with the
+// cause of the context to whoever passes the cancellation on.
+type cancelled struct{ reason string }
+
+func (c *cancelled) Error() string  { return ErrCancelled.Error() }
+func (c *cancelled) Unwrap() error  { return ErrCancelled }
+func (c *cancelled) Reason() string { return c.reason }
+
+// end makes last the last thing that happens on the exchange's stream.
+func (x *Exchange) end(cause error, reason string, last func()) {
+	x.mu.Lock()
+	if x.over.Load() {
+		x.mu.Unlock()
+		return
+	}
+	x.cause, x.reason = cause, reason
+	x.over.Store(true)
+	// First, since the client may reuse the id as soon as it has the answer.
+	x.session.forget(x)
+	last()
+	cancel, waiter := x.cancel, x.waiter
+	x.mu.Unlock()
+	if cancel != nil && !errors.Is(cause, errParked) {
+		cancel(cause)
+	}
+	if waiter != nil && !errors.Is(cause, ErrAnswered) {
+		waiter.Withdrawn(cause)
+	}
+}
+
+func (s *Session) forget(x *Exchange) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.inFlight[x.key] == x {
+		delete(s.inFlight, x.key)
+	}
+}
