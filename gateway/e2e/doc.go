@@ -19,11 +19,14 @@
 //
 // Environment: GOBLIN_E2E_BINARY names a binary to test instead of building
 // one; GOBLIN_E2E_RACE=1 builds with the race detector. GOCOVERDIR is handed on
-// to a binary that was built with -cover. The build tag faults adds the tests
-// that take as long as the bounds that they show. The build tags interop and
-// conformance add comparisons with programs from npm, which they install into
-// the user's cache folder. Of those, interop/testdata/matrix is a module of its own, for
-// programs that use the official Go SDK.
+// to a binary that was built with -cover.
+//
+// Without a build tag, the tests show each main behaviour once. The tag e2e adds
+// variants, other transports, rare faults and whatever else costs more than half
+// a second; faults adds what takes as long as the bounds that it shows. The tags
+// interop and conformance add comparisons with programs from npm, which they
+// install into the user's cache folder. Of those, interop/testdata/matrix is a
+// module of its own, for programs that use the official Go SDK.
 //
 // The build tag soak adds a host among servers that fail and clients that come
 // and go, for SOAK (10m), by the decisions that SOAK_SEED stands for (a random
