@@ -16,17 +16,17 @@ const startLimit = 20 * time.Second
 
 // Start starts a detached host: exe with args and the environment env (nil:
 // ours), in its own session, standard error going to p.Log. It returns as
-// soon as a host of the place answers, be it this one or another that was
-// started at the same moment, and quotes the log when none does within 20 s
-// or the process fails. exe must come to call [Listen] on the same place; it
-// should exit with 0 on a [*RunningError].
+// soon as that host answers, or another one does that was started at the same
+// moment and this one has ended, and quotes the log when none answers within
+// 20 s or the process fails. exe must come to call [Listen] on the same place;
+// it should exit with 0 on a [*RunningError].
 //
 // The host outlives the caller. As long as the caller lives, one goroutine
 // waits for the host, so that it leaves no zombie.
 func Start(ctx context.Context, p Place, exe string, args []string, env []string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("it does not answer within %s", startLimit))
 	defer cancel()
-	if err := answers(ctx, p); !errors.Is(err, ErrNoHost) {
+	if _, err := answers(ctx, p); !errors.Is(err, ErrNoHost) {
 		return err
 	}
 	for {
@@ -58,8 +58,8 @@ func startOnce(ctx context.Context, p Place, exe string, args, env []string) (ag
 	go func() { ended <- cmd.Wait() }()
 
 	for wait := 2 * time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
-		answered := answers(ctx, p)
-		if answered == nil {
+		pid, answered := answers(ctx, p)
+		if answered == nil && pid == cmd.Process.Pid {
 			return false, nil
 		}
 		select {
@@ -68,6 +68,9 @@ func startOnce(ctx context.Context, p Place, exe string, args, env []string) (ag
 		case <-ctx.Done():
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 				_ = cmd.Process.Kill() // nobody can have joined what does not answer
+			}
+			if answered == nil {
+				return false, nil
 			}
 			if !errors.Is(answered, ErrNoHost) {
 				return false, fmt.Errorf("start the host: %w: %w%s", context.Cause(ctx), answered, tail(p.Log, from))
@@ -80,7 +83,7 @@ func startOnce(ctx context.Context, p Place, exe string, args, env []string) (ag
 
 // settle finds out what the end of the process means.
 func settle(ctx context.Context, p Place, status error, from int64) (again bool, err error) {
-	err = answers(ctx, p)
+	_, err = answers(ctx, p)
 	switch {
 	case err == nil:
 		return false, nil
@@ -93,12 +96,13 @@ func settle(ctx context.Context, p Place, status error, from int64) (again bool,
 	}
 }
 
-func answers(ctx context.Context, p Place) error {
-	c, err := Dial(ctx, p, KindControl)
+// answers asks for the process that is host of p.
+func answers(ctx context.Context, p Place) (pid int, err error) {
+	c, w, err := dial(ctx, p, KindControl)
 	if err == nil {
 		c.Close()
 	}
-	return err
+	return w.PID, err
 }
 
 // DialOrStart is Dial, and Start first where no host is running. It is what a

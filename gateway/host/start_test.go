@@ -156,28 +156,32 @@ func TestLogStaysBounded(t *testing.T) {
 func TestBridgeOutlivesAKilledHost(t *testing.T) {
 	p := place(t)
 	in, client := net.Pipe()
-	defer client.Close()
+	answers, out := net.Pipe()
+	defer answers.Close()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- bridge.Run(context30s(t), bridge.Options{In: in, Out: in, Connect: func(ctx context.Context) (net.Conn, error) {
+		defer out.Close()
+		ended <- bridge.Run(context30s(t), bridge.Options{In: in, Out: out, Connect: func(ctx context.Context) (net.Conn, error) {
 			return host.DialOrStart(ctx, p, host.KindMCP, os.Args[0], hostArgs(t, p), hostEnv("echo"))
 		}})
 	}()
-	out := bufio.NewReader(client)
+	lines := bufio.NewReader(answers)
 	ping := func(id int) {
 		_, err := fmt.Fprintf(client, `{"jsonrpc":"2.0","id":%d,"method":"ping","params":{}}`+"\n", id)
 		require.NoError(t, err)
 	}
 	// The test host echoes, so a request comes back as a request.
 	ping(1)
-	require.Equal(t, `{"jsonrpc":"2.0","id":1,"method":"ping","params":{}}`+"\n", line(t, out))
+	require.Equal(t, `{"jsonrpc":"2.0","id":1,"method":"ping","params":{}}`+"\n", line(t, lines))
 	kill(t, hosts(t, p)[0])
-	require.Contains(t, line(t, out), `"id":1,"error":{"code":-32603`) // it never was answered
-	require.Contains(t, line(t, out), `notifications/cancelled`)
+	require.Contains(t, line(t, lines), `"id":1,"error":{"code":-32603`) // it never was answered
+	require.Contains(t, line(t, lines), `notifications/cancelled`)
 	ping(2)
-	require.Contains(t, line(t, out), `"method":"ping"`)
+	require.Contains(t, line(t, lines), `"method":"ping"`)
 	require.Len(t, hosts(t, p), 2)
 	require.NoError(t, client.Close())
+	_, err := io.Copy(io.Discard, lines) // what the bridge has still to say
+	require.NoError(t, err)
 	require.NoError(t, <-ended)
 	stop(t, p)
 }
