@@ -18,7 +18,6 @@ import (
 var (
 	Goblin     string // the binary under test
 	Fakeserver string
-	Badserver  string
 )
 
 // root is the folder of the module, seen from that of a package of tests.
@@ -51,7 +50,7 @@ func provide() error {
 		}
 	}
 	_ = os.Chtimes(dir, time.Time{}, time.Now()) // in use
-	Goblin, Fakeserver, Badserver = filepath.Join(dir, "goblin"), filepath.Join(dir, "fakeserver"), filepath.Join(dir, "badserver")
+	Goblin, Fakeserver = filepath.Join(dir, "goblin"), filepath.Join(dir, "fakeserver")
 	if other := os.Getenv("GOBLIN_E2E_BINARY"); other != "" {
 		Goblin = other
 	}
@@ -99,7 +98,7 @@ func goBuild(cache, dir string) error {
 	if Racing() {
 		args = append(args, "-race")
 	}
-	args = append(args, "goblin", "goblin/gateway/internal/fakeserver", "goblin/gateway/internal/badserver")
+	args = append(args, "goblin", "goblin/gateway/internal/fakeserver")
 	if text, err := exec.Command("go", args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("build: %w\n%s", err, text)
 	}

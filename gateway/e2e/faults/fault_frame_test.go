@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -31,9 +30,9 @@ const (
 
 // fault is a row of the matrix of faulty backends.
 type fault struct {
-	row     string // its ids, and what is required
-	mode    string // of badserver
-	flags   []string
+	row     string  // its ids, and what is required
+	mode    string  // of [e2e.World.Bad]
+	early   bool    // HTTP: it is wrong from the first message on
 	entry   e2e.Obj // of the server in the config
 	gateway e2e.Obj // in the config
 	large   bool    // payloads of 64 MB and more: the memory may be peakLarge
@@ -45,7 +44,7 @@ type fault struct {
 type harmed struct {
 	*e2e.Client
 	w       *e2e.World
-	log     string // of badserver
+	bad     *e2e.Backend // nil if there is none
 	began   time.Time
 	greeted time.Duration // after which initialize was answered
 	steady  *pulse
@@ -64,8 +63,7 @@ func (f *fault) run(t *testing.T, undisturbed *pulse) {
 	healthy["tools"] = []e2e.Obj{e2e.Tool("stat"), e2e.Tool("held")}
 	healthy["on"] = e2e.Obj{"tools/call held": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "over"}))}
 	fine := w.Backend("fine", healthy, e2e.Obj{"timeout": "120s"})
-	h := &harmed{w: w, log: filepath.Join(w.Dir, "bad.log"), undisturbed: undisturbed}
-	bad(w, f, h.log)
+	h := &harmed{w: w, undisturbed: undisturbed, bad: bad(w, f)}
 	h.began = time.Now()
 	h.Client = w.Standalone()
 	h.greeted = time.Since(h.began)
@@ -98,8 +96,8 @@ func (f *fault) run(t *testing.T, undisturbed *pulse) {
 	case <-time.After(quickExit):
 	}
 	require.Zero(t, h.Prog.Ends(h.slack(closed)))
-	if !strings.HasPrefix(f.mode, "http-") {
-		require.Empty(t, w.Processes(h.log), "processes of the faulty server")
+	if h.bad != nil && !strings.HasPrefix(f.mode, "http-") {
+		h.bad.WaitGone()
 	}
 }
 
@@ -131,24 +129,19 @@ func (h *harmed) isSound(f *fault) {
 	}
 }
 
-// bad adds the faulty server to the config.
-func bad(w *e2e.World, f *fault, log string) {
-	b := &e2e.Backend{T: w.T, Name: "bad", Conf: e2e.Obj{}}
-	args := append([]string{"-log", log}, f.flags...)
-	switch {
-	case f.mode == "missing":
-		b.Conf["command"] = "no-such-program-anywhere"
-	case f.mode == "http-refused":
-		b.Conf["url"] = fmt.Sprintf("http://127.0.0.1:%d/mcp", e2e.FreePort(w.T))
-	case strings.HasPrefix(f.mode, "http-"):
-		b.Conf["url"] = "http://" + w.BadHTTP(append(args, "-http", "127.0.0.1:0", f.mode)) + "/mcp"
+// bad adds the faulty server to the config; nil for one that is not there.
+func bad(w *e2e.World, f *fault) *e2e.Backend {
+	nobody := &e2e.Backend{T: w.T, Name: "bad", Conf: e2e.Obj{}}
+	switch f.mode {
+	case "missing":
+		nobody.Conf["command"] = "no-such-program-anywhere"
+	case "http-refused":
+		nobody.Conf["url"] = fmt.Sprintf("http://127.0.0.1:%d/mcp", e2e.FreePort(w.T))
 	default:
-		b.Conf["command"], b.Conf["args"] = e2e.Badserver, append(args, f.mode)
+		return w.Bad("bad", f.mode, f.early, f.entry)
 	}
-	for k, v := range f.entry {
-		b.Conf[k] = v
-	}
-	w.Backends = append(w.Backends, b)
+	w.Backends = append(w.Backends, nobody)
+	return nil
 }
 
 // peak is the largest memory that the gateway had, in MiB; 0 where the system
@@ -159,18 +152,6 @@ func (h *harmed) peak() int {
 	kib := 0
 	_, _ = fmt.Sscan(rest, &kib)
 	return kib >> 10
-}
-
-// told counts the lines of badserver's log that begin so.
-func (h *harmed) told(start string) int {
-	n := 0
-	text, _ := os.ReadFile(h.log) // none before the first start
-	for line := range strings.Lines(string(text)) {
-		if strings.HasPrefix(line, start) {
-			n++
-		}
-	}
-	return n
 }
 
 func (h *harmed) call(tool string, args any) string {

@@ -2,7 +2,9 @@ package faults
 
 import (
 	"encoding/json"
+	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +32,7 @@ func TestFaults(t *testing.T) {
 		if (f.large || f.slow) && !timed {
 			continue
 		}
-		t.Run(f.row+"/"+strings.Join(append([]string{f.mode}, f.flags...), ""), func(t *testing.T) {
+		t.Run(f.row+"/"+f.name(), func(t *testing.T) {
 			t.Parallel()
 			f.run(t, undisturbed)
 		})
@@ -49,7 +51,7 @@ var faults = []fault{
 	{row: "B05_is_failed_and_said_so", mode: "fail-init", gateway: e2e.Obj{"startup_wait": "1s"}, check: neverStarts},
 	{row: "B03_is_started_again", mode: "flaky-start", gateway: e2e.Obj{"startup_wait": "1s"}, check: func(h *harmed) {
 		h.usable()
-		require.Equal(h.T, 2, h.told("start"))
+		require.Equal(h.T, 2, h.bad.Starts())
 	}},
 	{row: "B04_delays_nobody", mode: "hang-init", gateway: e2e.Obj{"startup_wait": "2s"}, check: func(h *harmed) {
 		require.Less(h.T, h.greeted, 2*time.Second+h.slack(h.began), "initialize waits for nobody")
@@ -71,7 +73,7 @@ var faults = []fault{
 	// Servers that end.
 	{row: "B10_B39_calls_in_flight_fail_at_once_and_name_it", mode: "crash-call", check: func(h *harmed) {
 		ids := []string{h.call("bad_echo", e2e.Obj{}), h.call("bad_echo", e2e.Obj{})}
-		require.True(h.T, h.until(wide, func() bool { return h.told("tools/call") == 2 }))
+		h.bad.WaitReceived("tools/call", 2)
 		for _, id := range append(ids, h.call("bad_fault", e2e.Obj{})) {
 			h.failsWithin(soon, id, "CONNECTION_ERROR")
 		}
@@ -84,7 +86,7 @@ var faults = []fault{
 			require.Equal(h.T, "echo", h.CallText("bad_echo", e2e.Obj{}))
 		}
 		h.usable()
-		require.Equal(h.T, 2, h.told("start"))
+		require.Equal(h.T, 2, h.bad.Starts())
 	}},
 	{row: "B36_is_started_again", mode: "close-stdout", check: diesInACall},
 	{row: "B12_starts_get_rarer", mode: "crash-start", gateway: e2e.Obj{"startup_wait": "100ms"}, slow: true, check: seldomStarts},
@@ -102,20 +104,27 @@ var faults = []fault{
 		for _, id := range ids {
 			h.failsWithin(time.Until(began.Add(6*time.Second)), id, "REQUEST_TIMEOUT")
 		}
-		require.True(h.T, h.until(wide, func() bool { return h.told("notifications/cancelled") == 50 }), "it is told of every one")
+		h.bad.WaitReceived("notifications/cancelled", 50)
 	}},
 	{row: "B16_a_cancelled_call_is_over", mode: "ignore-cancel", check: func(h *harmed) {
 		id := h.call("bad_fault", e2e.Obj{})
-		require.True(h.T, h.until(wide, func() bool { return h.told("tools/call") == 1 }))
+		h.bad.WaitReceived("tools/call", 1)
 		h.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(id)})
 		require.Equal(h.T, "echo", h.CallText("bad_echo", e2e.Obj{}))
-		require.True(h.T, h.until(wide, func() bool { return h.told("notifications/cancelled") == 1 }))
+		h.bad.WaitReceived("notifications/cancelled", 1)
 		h.window(1500 * time.Millisecond) // its answer comes, and is for nobody
 		h.Ok("ping", nil)
 		require.Zero(h.T, h.answers(id))
 	}},
-	{row: "B35_calls_time_out_and_the_exit_works", mode: "deaf", entry: e2e.Obj{"timeout": "1s"}, check: stopsReading},
-	{row: "B35_calls_time_out_and_the_exit_works", mode: "stopped", entry: e2e.Obj{"timeout": "1s"}, check: stopsReading},
+	{row: "B35_calls_time_out_and_the_exit_works", mode: "deaf", entry: e2e.Obj{"timeout": "1s"}, check: func(h *harmed) {
+		require.Equal(h.T, "echo", h.CallText("bad_echo", e2e.Obj{"x": strings.Repeat("x", 1<<20)}))
+		stopsReading(h)
+	}},
+	{row: "B35_calls_time_out_and_the_exit_works", mode: "stopped", entry: e2e.Obj{"timeout": "1s"}, check: func(h *harmed) {
+		h.bad.WaitReceived("tools/list", 1)
+		require.NoError(h.T, exec.Command("kill", "-STOP", strconv.Itoa(h.bad.WaitStarts(1).Pid)).Run())
+		stopsReading(h)
+	}},
 
 	// Lines that are wrong.
 	{row: "B17_garbage_is_skipped", mode: "garbage", check: answersWell},
@@ -139,7 +148,7 @@ var faults = []fault{
 		h.state("ready")
 	}},
 	{row: "B21_nothing_reaches_a_terminal", mode: "escapes", check: func(h *harmed) {
-		h.failsWithin(soon, h.call("bad_fault", e2e.Obj{}))
+		require.NotNil(h.T, h.within(soon, h.call("bad_fault", e2e.Obj{})).Error)
 		for _, args := range [][]string{{"list", "tools"}, {"list", "tools", "--server", "bad"}, {"call", "bad_fault"}, {"list", "servers"}} {
 			out := h.w.Run(args...)
 			require.Contains(h.T, out.Stdout+out.Stderr, "bad", "%v", args)
@@ -188,13 +197,13 @@ var faults = []fault{
 	{row: "B29_is_stopped", mode: "cursor-new", slow: true, check: stopsListing},
 	{row: "B29_is_stopped_before_it_fills_the_memory", mode: "cursor-large", large: true, check: func(h *harmed) {
 		require.Contains(h.T, h.badTools(), "bad_echo")
-		require.Less(h.T, h.told("tools/list"), 50)
+		require.Less(h.T, h.bad.Count("tools/list"), 50)
 	}},
 	{row: "B29_is_stopped_before_all_lists_together_fill_the_memory", mode: "cursor-large-all", large: true, check: func(h *harmed) {
 		require.Contains(h.T, h.badTools(), "bad_echo")
 		pages := 0
 		for _, method := range []string{"tools/list", "prompts/list", "resources/list", "resources/templates/list"} {
-			pages += h.told(method)
+			pages += h.bad.Count(method)
 		}
 		require.Less(h.T, pages, 30, "of 8 MiB each")
 	}},
@@ -212,13 +221,13 @@ var faults = []fault{
 		h.WaitUpdates(1)
 		h.Noted("notifications/tools/list_changed", nil)
 		h.Quiet()
-		require.LessOrEqual(h.T, h.told("tools/list"), 500)
+		require.LessOrEqual(h.T, h.bad.Count("tools/list"), 500)
 		require.LessOrEqual(h.T, len(h.NotesOf("notifications/tools/list_changed")), 2500)
 		require.Equal(h.T, "echo", h.CallText("bad_echo", e2e.Obj{}))
 	}},
 	{row: "B37_is_answered", mode: "srv-request", check: func(h *harmed) {
 		require.Equal(h.T, "fault", h.CallText("bad_fault", e2e.Obj{}))
-		require.True(h.T, h.until(wide, func() bool { return h.told(`answer {"jsonrpc":"2.0","id":"ask","error":{"code":-32601`) == 1 }))
+		require.Contains(h.T, string(h.bad.WaitEvent("reply", "vendor/unknown").Msg), `"code":-32601`)
 	}},
 	{row: "B38_is_told", mode: "rug-pull", check: func(h *harmed) {
 		h.badTools()
@@ -230,29 +239,29 @@ var faults = []fault{
 
 	// Servers over HTTP, from the start or from a call on.
 	{row: "B40_is_an_error", mode: "http-refused", gateway: e2e.Obj{"startup_wait": "1s"}, check: neverStarts},
-	{row: "B41_is_an_error", mode: "http-500", gateway: e2e.Obj{"startup_wait": "1s"}, check: neverStarts},
-	{row: "B41_is_an_error", mode: "http-500", flags: []string{"-late"}, check: failsCalls},
-	{row: "B42_asks_for_a_login", mode: "http-401", gateway: e2e.Obj{"startup_wait": "1s"}, check: func(h *harmed) {
+	{row: "B41_is_an_error", mode: "http-500", early: true, gateway: e2e.Obj{"startup_wait": "1s"}, check: neverStarts},
+	{row: "B41_is_an_error", mode: "http-500", check: failsCalls},
+	{row: "B42_asks_for_a_login", mode: "http-401", early: true, gateway: e2e.Obj{"startup_wait": "1s"}, check: func(h *harmed) {
 		h.failsWithin(soon, h.call("bad_echo", e2e.Obj{}))
 		h.state("needs login")
 		require.Contains(h.T, h.Prog.Stderr.String(), "Authorization", "the header to configure")
 		require.NotContains(h.T, h.Prog.Stderr.String(), "passwd")
 	}},
-	{row: "B42_asks_for_a_login", mode: "http-401", flags: []string{"-late"}, check: func(h *harmed) {
+	{row: "B42_asks_for_a_login", mode: "http-401", check: func(h *harmed) {
 		require.Equal(h.T, "echo", h.CallText("bad_echo", e2e.Obj{}))
 		h.failsWithin(soon, h.call("bad_fault", e2e.Obj{}), "CONNECTION_ERROR")
 	}},
-	{row: "B43_is_an_error", mode: "http-html", gateway: e2e.Obj{"startup_wait": "1s"}, check: neverStarts},
-	{row: "B43_is_an_error", mode: "http-html", flags: []string{"-late"}, check: failsCalls},
-	{row: "B43_is_an_error", mode: "http-notjson", gateway: e2e.Obj{"startup_wait": "1s"}, check: neverStarts},
-	{row: "B43_is_an_error", mode: "http-notjson", flags: []string{"-late"}, check: failsCalls},
-	{row: "B44_is_an_error_in_time", mode: "http-silent", gateway: e2e.Obj{"startup_wait": "1s"}, check: func(h *harmed) {
+	{row: "B43_is_an_error", mode: "http-html", early: true, gateway: e2e.Obj{"startup_wait": "1s"}, check: neverStarts},
+	{row: "B43_is_an_error", mode: "http-html", check: failsCalls},
+	{row: "B43_is_an_error", mode: "http-notjson", early: true, gateway: e2e.Obj{"startup_wait": "1s"}, check: neverStarts},
+	{row: "B43_is_an_error", mode: "http-notjson", check: failsCalls},
+	{row: "B44_is_an_error_in_time", mode: "http-silent", early: true, gateway: e2e.Obj{"startup_wait": "1s"}, check: func(h *harmed) {
 		h.failsWithin(soon, h.call("bad_echo", e2e.Obj{}))
 	}},
-	{row: "B44_is_an_error_in_time", mode: "http-silent", flags: []string{"-late"}, entry: e2e.Obj{"timeout": "2s"}, check: failsCalls},
-	{row: "B45_is_bounded", mode: "http-endless", gateway: e2e.Obj{"startup_wait": "1s"}, large: true, check: neverStarts},
-	{row: "B45_is_bounded", mode: "http-endless", flags: []string{"-late"}, large: true, check: failsCalls},
-	{row: "B45_is_bounded_in_all_calls_together", mode: "http-endless", flags: []string{"-late"}, large: true, check: func(h *harmed) {
+	{row: "B44_is_an_error_in_time", mode: "http-silent", entry: e2e.Obj{"timeout": "2s"}, check: failsCalls},
+	{row: "B45_is_bounded", mode: "http-endless", early: true, gateway: e2e.Obj{"startup_wait": "1s"}, large: true, check: neverStarts},
+	{row: "B45_is_bounded", mode: "http-endless", large: true, check: failsCalls},
+	{row: "B45_is_bounded_in_all_calls_together", mode: "http-endless", large: true, check: func(h *harmed) {
 		require.Equal(h.T, "echo", h.CallText("bad_echo", e2e.Obj{}))
 		var ids []string
 		for range 8 {
@@ -263,16 +272,36 @@ var faults = []fault{
 		}
 		h.usable()
 	}},
-	{row: "B45_is_bounded", mode: "http-lines", flags: []string{"-late"}, large: true, entry: e2e.Obj{"timeout": "3s"}, check: failsCalls},
-	{row: "B46_nothing_goes_to_another_origin", mode: "http-redirect", gateway: e2e.Obj{"startup_wait": "1s"}, entry: secretHeader, check: func(h *harmed) {
+	{row: "B45_is_bounded", mode: "http-lines", large: true, entry: e2e.Obj{"timeout": "3s"}, check: failsCalls},
+	{row: "B46_nothing_goes_to_another_origin", mode: "http-redirect", early: true, gateway: e2e.Obj{"startup_wait": "1s"}, entry: secretHeader, check: func(h *harmed) {
 		neverStarts(h)
-		require.Zero(h.T, h.told("stolen"))
+		require.Zero(h.T, h.stolen())
 		require.Contains(h.T, h.Prog.Stderr.String(), "another origin", "why it failed")
 	}},
-	{row: "B46_nothing_goes_to_another_origin", mode: "http-redirect", flags: []string{"-late"}, entry: secretHeader, check: func(h *harmed) {
+	{row: "B46_nothing_goes_to_another_origin", mode: "http-redirect", entry: secretHeader, check: func(h *harmed) {
 		failsCalls(h)
-		require.Zero(h.T, h.told("stolen"))
+		require.Zero(h.T, h.stolen())
 	}},
+}
+
+// name is the mode, as FAULTS.md has it.
+func (f *fault) name() string {
+	if strings.HasPrefix(f.mode, "http-") && !f.early && f.mode != "http-refused" {
+		return f.mode + "-late"
+	}
+	return f.mode
+}
+
+// stolen counts the requests that went to where a server sent its client.
+func (h *harmed) stolen() (n int) {
+	h.bad.Update(func() {
+		for _, e := range h.bad.Events {
+			if e.Ev == "stolen" {
+				n++
+			}
+		}
+	})
+	return n
 }
 
 var secretHeader = e2e.Obj{"headers": e2e.Obj{"X-Api-Key": "s3cret"}}
@@ -299,13 +328,12 @@ func neverStarts(h *harmed) {
 func diesInACall(h *harmed) {
 	h.failsWithin(soon, h.call("bad_fault", e2e.Obj{}), "CONNECTION_ERROR")
 	h.usable()
-	require.Equal(h.T, 2, h.told("start"))
-	require.True(h.T, h.until(wide, func() bool { return len(h.w.Processes(h.log)) == 1 }), "the first process is ended")
+	require.Equal(h.T, 2, h.bad.Starts())
+	h.bad.WaitLive(1) // the first process is ended
 }
 
 func stopsReading(h *harmed) {
 	big := e2e.Obj{"x": strings.Repeat("x", 1<<20)}
-	require.Equal(h.T, "echo", h.CallText("bad_echo", big))
 	for range 2 {
 		var ids []string
 		for range 20 {
@@ -318,16 +346,16 @@ func stopsReading(h *harmed) {
 }
 
 func seldomStarts(h *harmed) {
-	require.True(h.T, h.until(wide, func() bool { return h.told("start") > 0 }))
+	require.True(h.T, h.until(wide, func() bool { return h.bad.Starts() > 0 }))
 	h.window(6 * time.Second)
-	starts := h.told("start")
+	starts := h.bad.Starts()
 	require.LessOrEqual(h.T, starts, 15)
-	require.True(h.T, h.until(e2e.Patience, func() bool { return h.told("start") > starts }), "it never gives up")
+	require.True(h.T, h.until(e2e.Patience, func() bool { return h.bad.Starts() > starts }), "it never gives up")
 }
 
 func answersWell(h *harmed) {
 	h.meanwhile(func() { require.Equal(h.T, "echo", h.CallText("bad_echo", e2e.Obj{})) })
-	require.Equal(h.T, 1, h.told("start"))
+	require.Equal(h.T, 1, h.bad.Starts())
 }
 
 func isBadReply(h *harmed) {
@@ -339,9 +367,9 @@ func stopsListing(h *harmed) {
 	require.Contains(h.T, h.badTools(), "bad_echo")
 	require.Less(h.T, time.Since(h.began), 8*time.Second+h.slack(h.began))
 	h.window(time.Until(h.began.Add(8 * time.Second)))
-	before := h.told("tools/list")
+	before := h.bad.Count("tools/list")
 	h.window(2 * time.Second)
-	require.Less(h.T, h.told("tools/list")-before, 100)
+	require.Less(h.T, h.bad.Count("tools/list")-before, 100)
 	answersWell(h)
 }
 

@@ -56,7 +56,7 @@ func cramped(t *testing.T) (*e2e.World, *e2e.Web) {
 	w.Backend("wide", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("big"), e2e.Tool("huge")}, "on": e2e.Obj{
 		"tools/call big": e2e.Actions(e2e.Do("big", e2e.Obj{"bytes": 1 << 20})), "tools/call huge": e2e.Actions(e2e.Do("big", e2e.Obj{"bytes": large})),
 	}})
-	w.Backends = append(w.Backends, &e2e.Backend{T: t, Name: "bad", Conf: e2e.Obj{"command": e2e.Badserver, "args": []string{"hang-call"}, "timeout": outlasting().String()}})
+	w.Bad("bad", "hang-call", false, e2e.Obj{"timeout": outlasting().String()})
 	return w, w.Serve()
 }
 
@@ -323,13 +323,8 @@ func TestUnfinishedAnswersOfManyServersAreBoundedTogether(t *testing.T) {
 	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
 	servers := min(20, many())
 	for i := range servers {
-		b := &e2e.Backend{T: t, Name: fmt.Sprintf("bad%d", i), Conf: e2e.Obj{"timeout": outlasting().String()}}
-		if i%2 == 0 {
-			b.Conf["command"], b.Conf["args"] = e2e.Badserver, []string{"half-result"}
-		} else {
-			b.Conf["url"] = "http://" + w.BadHTTP([]string{"-http", "127.0.0.1:0", "-late", "http-half-result"}) + "/mcp"
-		}
-		w.Backends = append(w.Backends, b)
+		mode := []string{"half-result", "http-half-result"}[i%2]
+		w.Bad(fmt.Sprintf("bad%d", i), mode, false, e2e.Obj{"timeout": outlasting().String()})
 	}
 	s := w.Serve()
 	callers := s.Client(false)

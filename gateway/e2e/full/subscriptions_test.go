@@ -20,7 +20,7 @@ func TestP07_ManySubscriptionsOfClientsThatVanishHoldNothingUp(t *testing.T) {
 	const clients, each = 3, 10_000
 	w := e2e.NewWorld(t)
 	w.Gateway["linger"] = "100ms"
-	w.Backends = append(w.Backends, &e2e.Backend{T: t, Name: "bad", Conf: e2e.Obj{"command": e2e.Badserver, "args": []string{"cap-lie"}, "open_resources": true}})
+	w.Bad("bad", "cap-lie", false, e2e.Obj{"open_resources": true})
 	var all []*e2e.Client
 	for range clients {
 		c := w.Bridged()

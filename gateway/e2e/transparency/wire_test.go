@@ -100,7 +100,7 @@ func TestC02_B17_BlankLinesHoldNothingUp(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			w := e2e.NewWorld(t)
-			w.Backends = append(w.Backends, &e2e.Backend{T: t, Name: "bad", Conf: e2e.Obj{"command": e2e.Badserver, "args": []string{mode}}})
+			w.Bad("bad", mode, false)
 			c := w.Standalone()
 			c.WaitListed("tools", "bad_echo", true)
 			for i := range 3 {

@@ -39,6 +39,8 @@ func (s *server) do(x *exchange, a *action) {
 		s.fail(x, a.Error)
 	case "text":
 		s.succeed(x, toolText(a.Text))
+	case "answer":
+		s.finish(x, s.text(x, a, 0))
 	case "echo":
 		s.succeed(x, toolText(string(x.params)))
 	case "count":
@@ -60,7 +62,7 @@ func (s *server) do(x *exchange, a *action) {
 		s.take(x, a)
 	case "task":
 		s.setStatus(x, a)
-	case "notify", "write", "stderr":
+	case "notify", "write", "stderr", "raw":
 		s.say(x, a)
 	case "add", "remove", "set", "pages", "on", "release":
 		s.change(a)
@@ -216,11 +218,30 @@ func (s *server) say(x *exchange, a *action) {
 			}
 			x.send(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":%s}`, a.Method, params))
 		case "write":
-			x.send([]byte(a.Text))
+			x.send(s.text(x, a, i))
 		case "stderr":
-			fmt.Fprintln(os.Stderr, a.Text)
+			_, _ = os.Stderr.Write(append(s.text(x, a, i), '\n'))
+		case "raw":
+			if x.raw(s.text(x, a, i)) != nil {
+				return
+			}
 		}
 	}
+}
+
+// text is what an action writes the n-th time.
+func (s *server) text(x *exchange, a *action, n int) []byte {
+	text := a.Text + string(a.Data)
+	if !strings.Contains(text, "$") {
+		return []byte(text)
+	}
+	if strings.Contains(text, "$count") {
+		text = strings.ReplaceAll(text, "$count", strconv.FormatInt(s.counted.Add(1), 10))
+	}
+	var p struct{ Cursor string }
+	_ = json.Unmarshal(x.params, &p)
+	page, _ := strconv.Atoi(p.Cursor)
+	return []byte(strings.NewReplacer("$id", string(x.id), "$next", strconv.Itoa(page+1), "$n", strconv.Itoa(n), "$x", strings.Repeat("x", a.Bytes)).Replace(text))
 }
 
 func (s *server) change(a *action) {

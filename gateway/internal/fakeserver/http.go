@@ -147,6 +147,19 @@ func (p *poster) write(name string, frame []byte) {
 	p.w.(http.Flusher).Flush()
 }
 
+// raw writes a part of an event stream as it stands.
+func (p *poster) raw(text []byte) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over {
+		return net.ErrClosed
+	}
+	p.stream()
+	_, err := p.w.Write(text)
+	p.w.(http.Flusher).Flush()
+	return err
+}
+
 // stream turns the response into an event stream, once.
 func (p *poster) stream() {
 	if !p.sse {
@@ -221,7 +234,7 @@ func headers(r *http.Request) map[string]string {
 func (s *server) mcp(w http.ResponseWriter, r *http.Request) {
 	id := r.Header.Get("Mcp-Session-Id")
 	p := newPoster(w)
-	from := origin{send: p.send, status: p.status, session: id, http: r.Method, headers: headers(r)}
+	from := origin{send: p.send, raw: p.raw, status: p.status, session: id, http: r.Method, headers: headers(r)}
 	from.answer = func(frame []byte) { p.answer(frame, s.SSE) }
 	if r.Method != http.MethodPost {
 		s.tell(event{Ev: "recv", HTTP: r.Method, Session: id, Headers: from.headers})

@@ -90,7 +90,7 @@ func (s *server) serveLines(in io.Reader, out *lines) error {
 	for {
 		line, err := r.ReadBytes('\n')
 		if line = bytes.TrimSpace(line); len(line) > 0 {
-			s.receive(line, origin{send: out.send, answer: out.send})
+			s.receive(line, origin{send: out.send, answer: out.send, raw: out.raw})
 		}
 		if err == io.EOF {
 			return nil
@@ -112,9 +112,14 @@ type lines struct {
 }
 
 func (l *lines) send(frame []byte) {
+	_ = l.raw(append(frame[:len(frame):len(frame)], '\n')) // a reader that is gone is found by stdin's end
+}
+
+func (l *lines) raw(text []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, _ = l.w.Write(append(frame[:len(frame):len(frame)], '\n')) // a reader that is gone is found by stdin's end
+	_, err := l.w.Write(text)
+	return err
 }
 
 func catchSignals() <-chan os.Signal {

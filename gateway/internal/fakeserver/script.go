@@ -27,6 +27,8 @@ type script struct {
 	Gets         map[string]json.RawMessage // by prompt: a text or a whole result
 	On           map[string][]*action
 	Tasks        map[string]*tasking // tools that run as tasks: on the actions "task NAME", after "create NAME"
+	Around       [][]byte            // the lines in the place of every answer, with "$answer" in them
+	Serial       bool                // a request is over before the next message is read
 	IgnoreTerm   bool
 	IgnoreEOF    bool
 	IgnoreCancel bool
@@ -58,6 +60,8 @@ type tasking struct {
 //	crash CODE          | deaf (stop reading) | closeout (close stdout)
 //	write TEXT          : TEXT as a line of stdout, N times
 //	stderr TEXT         : TEXT as a line of stderr, N times
+//	raw TEXT            : TEXT as it stands, without a line's end, N times
+//	answer TEXT         : TEXT as the frame that answers the request
 //	notify METHOD PARAMS: N times; in PARAMS, "$n" is the number of the time
 //	progress N          : N progress messages with the token of the request
 //	request METHOD PARAMS: ask the client, wait for the reply
@@ -71,6 +75,10 @@ type tasking struct {
 //	forget              : HTTP: end all sessions
 //	hangup              : HTTP: end all GET streams; modern: end all listens
 //	status CODE         : HTTP: answer with that status, HEADERS and TEXT
+//
+// In the TEXT of write, stderr, raw and answer, "$id" is the request's id, "$next"
+// the number after its cursor, "$n" the number of the time, "$count" how often this
+// process used it, and "$x" so many BYTES. DATA in its place need not be UTF-8.
 type action struct {
 	Do      string
 	Ms      int
@@ -81,6 +89,7 @@ type action struct {
 	Kind    string
 	Key     string
 	Text    string
+	Data    []byte
 	Method  string
 	Params  json.RawMessage
 	Result  json.RawMessage

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -55,6 +56,7 @@ func newServer(sc *script) *server {
 type origin struct {
 	send    func(frame []byte) // along with the answer, before it
 	answer  func(frame []byte)
+	raw     func(text []byte) error
 	status  func(a *action) // HTTP only
 	session string
 	http    string
@@ -112,8 +114,8 @@ func (s *server) receive(text []byte, from origin) {
 		s.mu.Lock()
 		s.running[x.session+" "+string(x.id)] = x
 		s.mu.Unlock()
-		if m.Method == "server/discover" && s.actions(m.Method, "") == nil {
-			s.handle(x) // a process that was slow to start answers this first, too
+		if s.Serial || m.Method == "server/discover" && s.actions(m.Method, "") == nil {
+			s.handle(x) // a process that was slow to start answers what finds the era first, too
 			return
 		}
 		go s.handle(x)
@@ -220,7 +222,12 @@ func (s *server) finish(x *exchange, frame []byte) {
 	s.mu.Lock()
 	delete(s.running, x.session+" "+string(x.id))
 	s.mu.Unlock()
-	x.answer(frame)
+	if s.Around == nil {
+		x.answer(frame)
+	}
+	for _, line := range s.Around {
+		x.answer(bytes.ReplaceAll(line, []byte("$answer"), frame))
+	}
 }
 
 // result is the default answer of each method.

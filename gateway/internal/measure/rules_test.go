@@ -65,7 +65,6 @@ var rules = []row{
 	{"gateway/e2e", "", "sees the binary from outside"},
 	{"gateway/e2e/...", "", "see the binary from outside"},
 	{"gateway/internal/fakeserver", "", "a server of its own"},
-	{"gateway/internal/badserver", "", "a server of its own"},
 	{"gateway/bench", "", "benchmarks only"},
 	{"gateway/bench/internal/backend", "gateway/jsonrpc registry/rawjson", "costs as little as a server can"},
 	{"gateway/bench/internal/rig", "", "runs the binary"},
