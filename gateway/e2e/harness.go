@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -115,11 +116,13 @@ func (b *board) Holds(limit time.Duration, cond func() bool) bool {
 // Eventually is for states that nobody announces.
 func Eventually(t *testing.T, what string, cond func() bool) {
 	t.Helper()
+	pause := 2 * time.Millisecond
 	for end := time.Now().Add(Patience); !cond(); {
 		if time.Now().After(end) {
 			t.Fatalf("waited %v for: %s", Patience, what)
 		}
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(pause)
+		pause = min(pause*3/2, 50*time.Millisecond) // what takes long is not worth a look each time
 	}
 }
 
@@ -163,23 +166,19 @@ func (w *World) clean() {
 			w.T.Logf("what backend %s was told:\n%s", b.Name, b.story())
 		}
 	}
-	var left []string
-	stop := time.Now()
-	for end := time.Now().Add(Patience); ; time.Sleep(10 * time.Millisecond) {
-		if w.Hosted && !time.Now().Before(stop) {
-			// Again later: one of several hosts that started at once may find
-			// out last that it is not needed, after the first has ended.
-			w.Run("stop")
-			stop = time.Now().Add(3 * time.Second)
+	if w.Hosted && runtime.GOOS != "linux" {
+		w.Run("stop")
+	}
+	told := map[int]bool{} // another signal would end it at once
+	left := w.Survivors("", Patience, func(pid int, line string) {
+		if host, err := os.FindProcess(pid); err == nil && w.Hosted && !told[pid] && strings.HasPrefix(line, Goblin+" host") {
+			told[pid] = true
+			_ = host.Signal(syscall.SIGTERM) // the next look shows whether it ends
 		}
-		if left = w.Processes(""); len(left) == 0 {
-			break
-		}
-		if time.Now().After(end) {
-			w.T.Errorf("processes are left: %s\nlog of the host:\n%s", strings.Join(left, "; "), w.HostLog())
-			w.Kill()
-			break
-		}
+	})
+	if len(left) > 0 {
+		w.T.Errorf("processes are left: %s\nlog of the host:\n%s", strings.Join(left, "; "), w.HostLog())
+		w.Kill()
 	}
 	for _, b := range w.Backends {
 		b.close()
@@ -187,23 +186,80 @@ func (w *World) clean() {
 	_ = os.RemoveAll(w.Dir)
 }
 
-// Processes lists those of this world whose command line holds the text, as
-// "PID command line". Zombies are not counted.
-func (w *World) Processes(holding string) []string {
-	var found []string
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	for _, dir := range dirs {
-		cmd, err := os.ReadFile(dir + "/cmdline")
-		if err != nil || len(cmd) == 0 {
-			continue
+// Survivors waits until no process of the world is left whose command line holds
+// the text, for so long at most, and gives those that are. It calls each, unless
+// that is nil, for those that are left at each look.
+func (w *World) Survivors(holding string, limit time.Duration, each func(pid int, line string)) (left []string) {
+	const look = 500 * time.Millisecond // at all processes, which is dear; new ones are rare
+	for end := time.Now().Add(limit); ; {
+		left = w.Processes(holding)
+		var pids []string
+		for _, p := range left {
+			of, line, _ := strings.Cut(p, " ")
+			pids = append(pids, of)
+			if pid, err := strconv.Atoi(of); err == nil && each != nil {
+				each(pid, line)
+			}
 		}
-		env, _ := os.ReadFile(dir + "/environ")
-		line := string(bytes.ReplaceAll(bytes.TrimRight(cmd, "\x00"), []byte{0}, []byte{' '}))
-		if strings.Contains(line+string(env), w.Dir+"/") && strings.Contains(line, holding) {
-			found = append(found, filepath.Base(dir)+" "+line)
+		if len(left) == 0 || time.Now().After(end) {
+			return left
+		}
+		lives := func(pid string) bool { return len(readProc("/proc/"+pid+"/cmdline", make([]byte, 1))) > 0 }
+		for again := time.Now().Add(look); slices.ContainsFunc(pids, lives) && time.Now().Before(again); {
+			time.Sleep(5 * time.Millisecond)
 		}
 	}
+}
+
+// Processes lists those of this world whose command line holds the text, as
+// "PID command line". Zombies are not counted.
+func (w *World) Processes(holding string) (found []string) {
+	world, environ := []byte(w.Dir+"/"), make([]byte, 64<<10)
+	EachProcess(func(pid string, cmd []byte) {
+		if !bytes.Contains(cmd, world) && !bytes.Contains(readProc("/proc/"+pid+"/environ", environ), world) {
+			return
+		}
+		line := string(bytes.ReplaceAll(bytes.TrimRight(cmd, "\x00"), []byte{0}, []byte{' '}))
+		if strings.Contains(line, holding) {
+			found = append(found, pid+" "+line)
+		}
+	})
 	return found
+}
+
+// EachProcess calls f with the number and the command line of each process of the
+// machine that has one; it ends in, and is parted by, zero bytes.
+func EachProcess(f func(pid string, cmd []byte)) {
+	proc, err := os.Open("/proc")
+	if err != nil {
+		return // there is nothing like it
+	}
+	defer proc.Close()
+	names, _ := proc.Readdirnames(-1)
+	cmdline := make([]byte, 64<<10)
+	for _, pid := range names {
+		if pid[0] < '0' || pid[0] > '9' {
+			continue
+		}
+		if cmd := readProc("/proc/"+pid+"/cmdline", cmdline); len(cmd) > 0 {
+			f(pid, cmd)
+		}
+	}
+}
+
+// readProc reads the beginning of a file of /proc, which is empty if there is none.
+// Tests read thousands, for which os.ReadFile would take four times as long.
+func readProc(path string, into []byte) []byte {
+	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	defer syscall.Close(fd) //nolint:errcheck // it was only read
+	n, err := syscall.Read(fd, into)
+	if err != nil {
+		return nil
+	}
+	return into[:n]
 }
 
 func (w *World) Kill() {

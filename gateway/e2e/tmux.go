@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,10 +18,20 @@ import (
 
 // Pane is a terminal with a shell in it, drawn by a tmux server of its own.
 type Pane struct {
+	board
 	t      *testing.T
 	dir    string // of its world
 	socket string
-	env    []string
+	write  func(line string)
+	blocks []block // answers to commands that were written, in that order
+	news   int     // how often tmux told that something has changed
+	ended  bool
+}
+
+// block is what tmux answers to a command.
+type block struct {
+	text   string
+	failed bool
 }
 
 // tmuxConf makes a pane all terminal: no status line, no keys that wait.
@@ -40,26 +52,89 @@ func (w *World) Pane(width, height int) *Pane {
 	require.NoError(w.T, os.WriteFile(conf, []byte(tmuxConf), 0o600))
 	w.panes++
 	p := &Pane{t: w.T, dir: w.Dir, socket: "p" + strconv.Itoa(w.panes)}
-	p.env = append(w.Environ(), "LC_ALL=C.UTF-8", "SHELL=/bin/sh", "PS1=ready> ", "ENV=", "G="+Goblin, "TMUX_TMPDIR="+w.Dir)
-	p.Tmux("-f", conf, "new-session", "-d", "-x", strconv.Itoa(width), "-y", strconv.Itoa(height), "-c", w.Dir, "sh")
+	env := append(w.Environ(), "LC_ALL=C.UTF-8", "SHELL=/bin/sh", "PS1=ready> ", "ENV=", "G="+Goblin, "TMUX_TMPDIR="+w.Dir)
+	start := exec.Command("tmux", "-L", p.socket, "-f", conf, "new-session", "-d", "-x", strconv.Itoa(width), "-y", strconv.Itoa(height), "-c", w.Dir, "sh")
+	start.Env = env
+	out, err := start.CombinedOutput()
+	require.NoError(w.T, err, "%s", out)
+	p.control(env)
 	w.T.Cleanup(func() {
 		if w.T.Failed() {
 			w.T.Logf("terminal %s:\n%s", p.socket, p.Screen())
 		}
-		p.Tmux("kill-server")
+		p.write("kill-server\n")
+		p.Holds(Patience, func() bool { return p.ended })
 	})
 	p.prompt()
 	return p
 }
 
+// control attaches a client of tmux that is told of all that happens, and takes
+// commands: a process for each of them, and for each look, would cost more than
+// all else.
+func (p *Pane) control(env []string) {
+	p.t.Helper()
+	cmd := exec.Command("tmux", "-L", p.socket, "-C", "attach-session", "-f", "ignore-size")
+	cmd.Env = env
+	in, err := cmd.StdinPipe()
+	require.NoError(p.t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(p.t, err)
+	require.NoError(p.t, cmd.Start())
+	p.write = func(line string) { _, _ = io.WriteString(in, line) } // its end is seen on stdout
+	go func() {
+		p.hear(bufio.NewReader(out))
+		_ = cmd.Wait() // it was told to end
+		p.Update(func() { p.ended = true })
+	}()
+	require.True(p.t, p.Holds(Patience, func() bool { return len(p.blocks) == 1 }), "tmux to attach")
+	p.blocks = nil
+}
+
+// hear reads what tmux tells: blocks between %begin and %end, or %error, of the same
+// number, and news that begin with %.
+func (p *Pane) hear(out *bufio.Reader) {
+	var number string // of the block that has begun
+	var text strings.Builder
+	for {
+		line, err := out.ReadString('\n')
+		if err != nil {
+			return
+		}
+		kind, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		switch {
+		case number == "" && kind == "%begin":
+			number = rest
+			text.Reset()
+		case number == "":
+			p.Update(func() { p.news++ })
+		case rest == number && (kind == "%end" || kind == "%error"):
+			number = ""
+			p.Update(func() { p.blocks = append(p.blocks, block{text.String(), kind == "%error"}) })
+		default:
+			text.WriteString(line)
+		}
+	}
+}
+
 // Tmux runs a command of tmux.
 func (p *Pane) Tmux(args ...string) string {
 	p.t.Helper()
-	cmd := exec.Command("tmux", append([]string{"-L", p.socket}, args...)...)
-	cmd.Env = p.env
-	out, err := cmd.CombinedOutput()
-	require.NoError(p.t, err, "tmux %v: %s", args, out)
-	return strings.TrimRight(string(out), "\n")
+	var line strings.Builder
+	for _, arg := range args {
+		line.WriteString("'" + strings.ReplaceAll(arg, "'", `'\''`) + "' ")
+	}
+	var got block
+	p.write(line.String() + "\n")
+	require.True(p.t, p.Holds(Patience, func() bool {
+		if len(p.blocks) > 0 {
+			got, p.blocks = p.blocks[0], p.blocks[1:]
+			return true
+		}
+		return p.ended
+	}), "tmux %v", args)
+	require.False(p.t, got.failed, "tmux %v: %s", args, got.text)
+	return strings.TrimRight(got.text, "\n")
 }
 
 // Screen is what the terminal shows, without spaces at the ends of lines.
@@ -124,7 +199,10 @@ func (p *Pane) Hides(text string) string {
 // Until waits for a state of the terminal.
 func (p *Pane) Until(what string, cond func(screen string) bool) string {
 	p.t.Helper()
-	for end := time.Now().Add(Patience); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(Patience); ; {
+		p.Mu.Lock()
+		seen := p.news
+		p.Mu.Unlock()
 		screen := p.Screen()
 		if cond(screen) {
 			return screen
@@ -132,6 +210,7 @@ func (p *Pane) Until(what string, cond func(screen string) bool) string {
 		if time.Now().After(end) {
 			p.t.Fatalf("waited %v for %s", Patience, what)
 		}
+		p.Holds(200*time.Millisecond, func() bool { return p.news != seen || p.ended }) // not all changes are told
 	}
 }
 

@@ -25,16 +25,6 @@ func stubborn() e2e.Obj {
 	return script
 }
 
-// survivors waits until no process of the world is left whose command line
-// holds the text, exitLimit at most, and gives those that are.
-func survivors(w *e2e.World, holding string) (left []string) {
-	for end := time.Now().Add(exitLimit); ; time.Sleep(20 * time.Millisecond) {
-		if left = w.Processes(holding); len(left) == 0 || time.Now().After(end) {
-			return left
-		}
-	}
-}
-
 // modes start Goblin so that it has servers of its own, and give the process.
 var modes = map[string]func(w *e2e.World) *e2e.Program{
 	"standalone": func(w *e2e.World) *e2e.Program {
@@ -68,7 +58,7 @@ func TestP01_to_P04_NoEndLeavesAProcess(t *testing.T) {
 			w.Backend("stubborn", stubborn())
 			p := modes[tc.mode](w)
 			tc.end(p)
-			require.Empty(t, survivors(w, ""))
+			require.Empty(t, w.Survivors("", exitLimit, nil))
 			require.Zero(t, p.Ends(time.Second))
 		})
 	}
@@ -79,7 +69,7 @@ func TestP01_to_P04_NoEndLeavesAProcess(t *testing.T) {
 		c := w.Standalone()
 		require.NotEmpty(t, c.Names("tools"))
 		c.Close()
-		require.Empty(t, survivors(w, ""))
+		require.Empty(t, w.Survivors("", exitLimit, nil))
 		require.Zero(t, c.Prog.Ends(time.Second))
 	})
 	t.Run("P01 the last client of a host", func(t *testing.T) {
@@ -90,7 +80,7 @@ func TestP01_to_P04_NoEndLeavesAProcess(t *testing.T) {
 		c := w.Bridged()
 		require.NotEmpty(t, c.Names("tools"))
 		c.Close()
-		require.Empty(t, survivors(w, ""))
+		require.Empty(t, w.Survivors("", exitLimit, nil))
 	})
 	t.Run("P02 SIGTERM of a host in the background", func(t *testing.T) {
 		t.Parallel()
@@ -102,7 +92,7 @@ func TestP01_to_P04_NoEndLeavesAProcess(t *testing.T) {
 		c.Close()
 		require.Zero(t, c.Prog.Ends(e2e.Patience))
 		require.NoError(t, syscall.Kill(pid, syscall.SIGTERM))
-		require.Empty(t, survivors(w, ""))
+		require.Empty(t, w.Survivors("", exitLimit, nil))
 	})
 	t.Run("P04 the terminal hangs up", func(t *testing.T) {
 		t.Parallel()
@@ -116,7 +106,7 @@ func TestP01_to_P04_NoEndLeavesAProcess(t *testing.T) {
 			screen = append(screen, part[:n]...)
 		}
 		require.NoError(t, person.Close())
-		require.Empty(t, survivors(w, ""))
+		require.Empty(t, w.Survivors("", exitLimit, nil))
 		p.Ends(time.Second)
 	})
 }
@@ -130,7 +120,7 @@ func TestP05_SIGKILLTakesTheServersAlong(t *testing.T) {
 			b := w.Backend("stubborn", stubborn())
 			p := open(w)
 			p.Signal(syscall.SIGKILL)
-			require.Empty(t, survivors(w, b.Conf["args"].([]string)[0]))
+			require.Empty(t, w.Survivors(b.Conf["args"].([]string)[0], exitLimit, nil))
 			b.WaitGone()
 			w.Kill() // the kernel ends direct children only
 		})
@@ -152,7 +142,7 @@ func TestP06_ProcessThatHoldsThePipesOfAServer(t *testing.T) {
 			b.WaitStarts(2)
 			require.Len(t, grandchildren(w), 1)
 			p.Signal(syscall.SIGTERM)
-			require.Empty(t, survivors(w, ""))
+			require.Empty(t, w.Survivors("", exitLimit, nil))
 			require.Zero(t, p.Ends(time.Second))
 		})
 	}
@@ -187,6 +177,6 @@ func TestServersOfACommandEndWithIt(t *testing.T) {
 	w := e2e.NewWorld(t)
 	w.Backend("stubborn", stubborn())
 	p := w.Start(func(cmd *exec.Cmd) { cmd.Stdout = nil }, "list", "tools")
-	require.Empty(t, survivors(w, ""))
+	require.Empty(t, w.Survivors("", exitLimit, nil))
 	require.Zero(t, p.Ends(time.Second), strings.TrimSpace(p.Stderr.String()))
 }

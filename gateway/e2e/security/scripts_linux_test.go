@@ -19,70 +19,49 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// workersOf are the processes of scripts that a process has started: those that run
-// one, and the one that waits.
-func workersOf(of int) (pids []int) {
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	for _, dir := range dirs {
-		cmd, _ := os.ReadFile(dir + "/cmdline")
+// workersOf are the processes of scripts that some processes have started: those that
+// run one, and the one that waits.
+func workersOf(parents ...string) (pids []int) {
+	e2e.EachProcess(func(of string, cmd []byte) {
 		if !bytes.Contains(cmd, []byte("script-worker")) {
-			continue
+			return
 		}
-		stat, _ := os.ReadFile(dir + "/stat")
+		stat, _ := os.ReadFile("/proc/" + of + "/stat")
 		_, rest, _ := strings.Cut(string(stat), ") ")
-		if fields := strings.Fields(rest); len(fields) > 1 && fields[0] != "Z" && fields[1] == strconv.Itoa(of) {
-			pid, _ := strconv.Atoi(filepath.Base(dir))
+		if fields := strings.Fields(rest); len(fields) > 1 && fields[0] != "Z" && slices.Contains(parents, fields[1]) {
+			pid, _ := strconv.Atoi(of)
 			pids = append(pids, pid)
 		}
-	}
-	return pids
-}
-
-// scripts are the processes of scripts that are there, those that wait included.
-func scripts(w *e2e.World) (pids []int) {
-	w.T.Helper()
-	for _, p := range w.Processes("") {
-		of, _, _ := strings.Cut(p, " ")
-		n, err := strconv.Atoi(of)
-		require.NoError(w.T, err)
-		pids = append(pids, workersOf(n)...)
-	}
-	return pids
-}
-
-// busy waits for so many scripts that have begun, and gives their processes.
-func busy(w *e2e.World, n int) (pids []int) {
-	w.T.Helper()
-	e2e.Eventually(w.T, "scripts that run", func() bool {
-		pids = slices.DeleteFunc(scripts(w), func(pid int) bool { return ticks(pid) < 20 })
-		return len(pids) >= n
 	})
 	return pids
 }
 
-// ticks is the processor's time that a process has used, in 1/100 s.
-func ticks(pid int) int {
-	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	_, rest, _ := strings.Cut(string(stat), ") ")
-	fields := strings.Fields(rest)
-	if len(fields) < 13 {
-		return 0
+// scripts are the processes of scripts of a world.
+func scripts(w *e2e.World) []int {
+	w.T.Helper()
+	var parents []string
+	for _, p := range w.Processes("") {
+		pid, _, _ := strings.Cut(p, " ")
+		parents = append(parents, pid)
 	}
-	user, _ := strconv.Atoi(fields[11])
-	system, _ := strconv.Atoi(fields[12])
-	return user + system
+	return workersOf(parents...)
 }
 
 // gone waits for the end of processes that belonged to nobody else.
 func gone(t *testing.T, pids []int) {
 	t.Helper()
 	require.NotEmpty(t, pids)
-	e2e.Eventually(t, fmt.Sprintf("the end of %v", pids), func() bool {
-		return !slices.ContainsFunc(pids, func(pid int) bool {
-			cmd, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-			return bytes.Contains(cmd, []byte("script-worker"))
-		})
-	})
+	e2e.Eventually(t, fmt.Sprintf("the end of %v", pids), func() bool { return len(alive(pids)) == 0 })
+}
+
+// alive are those that have not ended.
+func alive(pids []int) (left []int) {
+	for _, pid := range pids {
+		if cmd, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); bytes.Contains(cmd, []byte("script-worker")) {
+			left = append(left, pid)
+		}
+	}
+	return left
 }
 
 func beginLua(c *e2e.Client, script string) string {
@@ -125,7 +104,7 @@ var endless = map[string]string{
 func TestScriptsThatDoNotEndAreEnded(t *testing.T) {
 	t.Parallel()
 	w := e2e.WithMeta(t)
-	w.Lua = e2e.Obj{"timeout": "300ms", "memory": "32MiB", "output": "2KiB"}
+	w.Lua = e2e.Obj{"timeout": "100ms", "memory": "32MiB", "output": "2KiB"}
 	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
 	c := w.Standalone()
 	for name, script := range endless {
@@ -135,7 +114,7 @@ func TestScriptsThatDoNotEndAreEnded(t *testing.T) {
 		end := c.End(id)
 		require.Equal(t, "true", string(e2e.At(end.Result, "isError")), "%s: %s", name, end.Raw)
 		text := e2e.Str(end.Result, "content", 0, "text")
-		require.Contains(t, text, "longer than 300ms (lua.timeout)", name)
+		require.Contains(t, text, "longer than 100ms (lua.timeout)", name)
 		require.Less(t, time.Since(began), 30*time.Second, name)
 	}
 	e2e.Eventually(t, "nothing but the process that waits", func() bool { return len(scripts(w)) <= 1 })
@@ -157,7 +136,7 @@ func TestTailCallsEndWithTheirTimeOverEveryFront(t *testing.T) {
 func TestScriptsCannotNeedMoreMemoryThanTheyMay(t *testing.T) {
 	t.Parallel()
 	w := e2e.WithMeta(t)
-	w.Lua = e2e.Obj{"timeout": "30s", "memory": "16MiB"}
+	w.Lua = e2e.Obj{"timeout": "30s", "memory": "4MiB"}
 	c := w.Standalone()
 	for name, script := range map[string]string{
 		"a text of 1 GB":           `return #("x"):rep(1e9)`,
@@ -184,7 +163,7 @@ func TestScriptsCannotNeedMoreMemoryThanTheyMay(t *testing.T) {
 	} {
 		result := c.Lua(script)
 		require.Equal(t, "true", string(e2e.At(result, "isError")), "%s: %.300s", name, result)
-		require.Contains(t, e2e.Str(result, "content", 0, "text"), "16 MiB of memory (lua.memory)", name)
+		require.Contains(t, e2e.Str(result, "content", 0, "text"), "4 MiB of memory (lua.memory)", name)
 	}
 	e2e.Eventually(t, "nothing but the process that waits", func() bool { return len(scripts(w)) <= 1 })
 	c.Prog.Bounded(100)
@@ -199,14 +178,14 @@ func TestErrorsOfScriptsAreBounded(t *testing.T) {
 		}})
 		c := connect(e2e.Obj{})
 		failing := []string{
-			`error(string.rep("x", 50e6))`, `error(("x"):rep(5e6), 0)`, `error({message = ("x"):rep(5e6)})`,
-			`error({message = "m", server = ("x"):rep(5e6), tool = ("x"):rep(5e6)})`,
-			`error(setmetatable({}, {__tostring = function() return ("x"):rep(5e6) end}))`,
-			`local ok, e = pcall(error, ("x"):rep(5e6)) error(e, 0)`, `assert(nil, ("x"):rep(5e6))`, `assert(false, {message = ("x"):rep(5e6)})`,
-			`coroutine.wrap(function() error(("x"):rep(5e6)) end)()`, `all{function() error(("x"):rep(5e6)) end}`,
-			`xpcall(error, function() return 1 end) error(("\0\1\27"):rep(2e6))`, `return nothing[("x"):rep(5e6)].y`, `b[("x"):rep(4000)]()`,
-			`b.t{}`, `print(("x"):rep(4000)) b.t{}`, `print(("x"):rep(4090)) error(("x"):rep(5e6))`, `for i = 1, 1e9 do print(i) end`,
-			`while true do print("") end`, `print(("x"):rep(1e7))`, `return ("x"):rep(1e7)`, `result(("x"):rep(4000)) error(("x"):rep(5e6))`,
+			`error(string.rep("x", 5e6))`, `error(("x"):rep(5e5), 0)`, `error({message = ("x"):rep(5e5)})`,
+			`error({message = "m", server = ("x"):rep(5e5), tool = ("x"):rep(5e5)})`,
+			`error(setmetatable({}, {__tostring = function() return ("x"):rep(5e5) end}))`,
+			`local ok, e = pcall(error, ("x"):rep(5e5)) error(e, 0)`, `assert(nil, ("x"):rep(5e5))`, `assert(false, {message = ("x"):rep(5e5)})`,
+			`coroutine.wrap(function() error(("x"):rep(5e5)) end)()`, `all{function() error(("x"):rep(5e5)) end}`,
+			`xpcall(error, function() return 1 end) error(("\0\1\27"):rep(2e5))`, `return nothing[("x"):rep(5e5)].y`, `b[("x"):rep(4000)]()`,
+			`b.t{}`, `print(("x"):rep(4000)) b.t{}`, `print(("x"):rep(4090)) error(("x"):rep(5e5))`, `for i = 1, 1e9 do print(i) end`,
+			`while true do print("") end`, `print(("x"):rep(1e6))`, `return ("x"):rep(1e6)`, `result(("x"):rep(4000)) error(("x"):rep(5e5))`,
 			`local x = ` + strings.Repeat("y", 60000) + ` z`, `local ` + strings.Repeat("y", 60000) + ` = = 1`,
 		}
 		if c.Prog == nil || w.Hosted { // the way that an error takes to each client
@@ -262,70 +241,94 @@ func TestTheProcessOfAScriptHasNothing(t *testing.T) {
 }
 
 func TestAProcessOfAScriptThatDiesCostsThatScriptOnly(t *testing.T) {
-	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSEGV, syscall.SIGTERM, syscall.SIGABRT} {
-		t.Run(sig.String(), func(t *testing.T) {
-			t.Parallel()
-			w := e2e.WithMeta(t)
-			b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t"), e2e.Tool("slow")}, "on": e2e.Obj{"tools/call slow": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"}))}})
-			c := w.Standalone()
-			other := beginLua(c, `b.slow{} return "went on"`)
-			b.WaitEvent("wait", "go")
-			id := beginLua(c, `while true do end`)
-			pids := busy(w, 1)
-			require.Len(t, pids, 1)
-			require.NoError(t, syscall.Kill(pids[0], sig))
-			end := c.End(id)
-			require.Equal(t, "true", string(e2e.At(end.Result, "isError")), "%s", end.Raw)
-			require.Contains(t, e2e.Str(end.Result, "content", 0, "text"), "the script's process ended unexpectedly")
-			b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
-			require.Equal(t, "went on", e2e.Str(c.End(other).Result, "content", 0, "text"))
-
-			e2e.Eventually(t, "one that waits for the next script", func() bool { return len(scripts(w)) == 1 })
-			waits := scripts(w)
-			require.NoError(t, syscall.Kill(waits[0], sig))
-			gone(t, waits)
-			require.Equal(t, "b:t:{}", c.LuaText(`return b.t{}`))
+	t.Parallel()
+	w := e2e.WithMeta(t)
+	w.Lua = e2e.Obj{"timeout": "10m"}
+	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t"), e2e.Tool("slow")}, "on": e2e.Obj{"tools/call slow": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"}))}})
+	c := w.Standalone()
+	other := beginLua(c, `b.slow{} return "went on"`)
+	b.WaitEvent("wait", "go")
+	slow := scripts(w)[0] // no other has been needed so far
+	waiting := func() (pids []int) {
+		e2e.Eventually(t, "one that waits for the next script, which gets it", func() bool {
+			pids = slices.DeleteFunc(scripts(w), func(pid int) bool { return pid == slow })
+			return len(pids) == 1
 		})
+		return pids
 	}
+	require.Equal(t, "1", c.LuaText("return 1"))
+	for n, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSEGV, syscall.SIGTERM, syscall.SIGABRT} {
+		runs := waiting()
+		id := beginLua(c, `b.t{} while true do end`)
+		b.WaitReceived("tools/call", 2+2*n)
+		require.NoError(t, syscall.Kill(runs[0], sig))
+		end := c.End(id)
+		require.Equal(t, "true", string(e2e.At(end.Result, "isError")), "%v: %s", sig, end.Raw)
+		require.Contains(t, e2e.Str(end.Result, "content", 0, "text"), "the script's process ended unexpectedly", sig)
+
+		next := waiting()
+		require.NoError(t, syscall.Kill(next[0], sig))
+		gone(t, next)
+		require.Equal(t, "b:t:{}", c.LuaText(`return b.t{}`), sig)
+	}
+	b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
+	require.Equal(t, "went on", e2e.Str(c.End(other).Result, "content", 0, "text"))
+}
+
+// calling is a server whose calls tell that a script has begun.
+func calling(w *e2e.World) *e2e.Backend {
+	return w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t"), e2e.Tool("hang")}, "on": e2e.Obj{"tools/call hang": e2e.Actions(e2e.Do("hang"))}})
 }
 
 func TestScriptsEndWithTheirCallers(t *testing.T) {
-	for name, script := range map[string]string{"a loop": "while true do end", "tail calls": endless["tail calls"], "caught": "while true do pcall(function() while true do end end) end"} {
-		t.Run(name, func(t *testing.T) {
-			e2e.OverEveryFront(t, func(t *testing.T, w *e2e.World, connect func(e2e.Obj) *e2e.Client) {
-				w.Lua = e2e.Obj{"timeout": "10m", "memory": "256MiB"}
-				keeper, c := connect(e2e.Obj{}), connect(e2e.Obj{})
-				id := beginLua(c, script)
-				pids := busy(w, 1)
-				c.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(id)})
-				gone(t, pids)
-
-				beginLua(c, script)
-				pids = busy(w, 1)
-				if c.Close != nil && c.Web == nil {
-					c.Close() // the session's end
-					gone(t, pids)
-				}
-				keeper.Ok("ping", nil)
-			})
-		})
-	}
+	e2e.OverEveryFront(t, func(t *testing.T, w *e2e.World, connect func(e2e.Obj) *e2e.Client) {
+		w.Lua = e2e.Obj{"timeout": "10m", "memory": "256MiB"}
+		b := calling(w)
+		calls := 0
+		ends := func(c *e2e.Client, script string, how func(id string)) {
+			id := beginLua(c, script)
+			calls++
+			b.WaitReceived("tools/call", calls)
+			there := scripts(w) // this one, and those that wait
+			how(id)
+			e2e.Eventually(t, "the end of the script's process", func() bool { return len(alive(there)) < len(there) })
+		}
+		keeper := connect(e2e.Obj{})
+		for _, script := range []string{"while true do end", endless["tail calls"], "while true do pcall(function() while true do end end) end"} {
+			ends(keeper, "b.t{} "+script, func(id string) { keeper.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(id)}) })
+		}
+		if keeper.Web == nil { // of which no server hears that it ends
+			leaves := connect(e2e.Obj{})
+			ends(leaves, "b.hang{}", func(string) { leaves.Close() })
+		}
+		if w.Hosted {
+			dies := connect(e2e.Obj{})
+			ends(dies, "b.hang{}", func(string) { dies.Prog.Signal(syscall.SIGKILL) })
+		}
+		keeper.Ok("ping", nil)
+	})
 }
 
 func TestNoScriptOutlivesItsGateway(t *testing.T) {
-	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGKILL} {
+	t.Parallel()
+	for sig, all := range map[syscall.Signal][]string{
+		syscall.SIGTERM: {endless["tail calls"]}, // the gateway waits for it first, a while
+		syscall.SIGINT:  {"b.hang{}"},
+		syscall.SIGKILL: {endless["tail calls"], "while true do end", "b.hang{}"},
+	} {
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()
 			w := e2e.WithMeta(t)
 			w.Lua = e2e.Obj{"timeout": "10m"}
+			b := calling(w)
 			s := w.Serve()
 			c := s.Client(true)
-			c.LuaText("return 1")
-			e2e.Eventually(t, "one that waits for the next script", func() bool { return len(scripts(w)) == 1 })
-			beginLua(c, endless["tail calls"])
-			beginLua(c, "while true do end")
-			busy(w, 2)
+			for n, script := range all {
+				beginLua(c, "b.t{} "+script)
+				b.WaitReceived("tools/call", n+1)
+			}
 			pids := scripts(w)
+			require.GreaterOrEqual(t, len(pids), len(all))
 			s.Signal(sig)
 			s.Ends(e2e.Patience)
 			gone(t, pids)
@@ -337,16 +340,13 @@ func TestScriptsOfTheShellEndWithTheirCommand(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	w.Lua = e2e.Obj{"timeout": "10m"}
-	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	b := calling(w)
 	file := filepath.Join(w.Dir, "script.lua")
-	require.NoError(t, os.WriteFile(file, []byte(endless["tail calls"]), 0o600))
-	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
+	require.NoError(t, os.WriteFile(file, []byte("b.t{} "+endless["tail calls"]), 0o600))
+	for n, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
 		p := w.Start(nil, "lua", file)
-		var pids []int
-		e2e.Eventually(t, "a script that runs", func() bool {
-			pids = workersOf(p.Cmd.Process.Pid)
-			return len(pids) == 1 && ticks(pids[0]) > 20
-		})
+		b.WaitReceived("tools/call", n+1)
+		pids := workersOf(strconv.Itoa(p.Cmd.Process.Pid))
 		p.Signal(sig)
 		p.Ends(e2e.Patience)
 		gone(t, pids)
