@@ -8,18 +8,16 @@ import (
 	"time"
 
 	"github.com/charmbracelet/bubbles/spinner"
-
-	"goblin/tui/ask"
-	"goblin/tui/dialog"
-	"goblin/tui/pane"
-	"goblin/tui/work"
-
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/tui/ask"
+	"goblin/tui/dialog"
 	"goblin/tui/edit"
 	"goblin/tui/keys"
 	"goblin/tui/look"
+	"goblin/tui/pane"
+	"goblin/tui/work"
 )
 
 // Times of the screen.

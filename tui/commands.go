@@ -7,17 +7,16 @@ import (
 	"strings"
 	"time"
 
-	"goblin/tui/dialog"
-	"goblin/tui/list"
-	"goblin/tui/pane"
-
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/sahilm/fuzzy"
 
 	"goblin/registry"
+	"goblin/tui/dialog"
 	"goblin/tui/filter"
 	"goblin/tui/keys"
+	"goblin/tui/list"
 	"goblin/tui/look"
+	"goblin/tui/pane"
 )
 
 // command is a line of the palette: a binding, or one of those that take an

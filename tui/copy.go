@@ -1,9 +1,9 @@
 package tui
 
 import (
-	"goblin/tui/dialog"
-
 	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/tui/dialog"
 )
 
 func (a *app) copyContent() tea.Cmd {

@@ -3,10 +3,9 @@ package tui
 import (
 	"strings"
 
-	"goblin/tui/dialog"
-
 	tea "github.com/charmbracelet/bubbletea"
 
+	"goblin/tui/dialog"
 	"goblin/tui/edit"
 	"goblin/tui/keys"
 	"goblin/tui/look"

@@ -3,13 +3,12 @@ package tui
 import (
 	"time"
 
-	"goblin/tui/dialog"
-	"goblin/tui/list"
-	"goblin/tui/pane"
-
 	tea "github.com/charmbracelet/bubbletea"
 
+	"goblin/tui/dialog"
 	"goblin/tui/keys"
+	"goblin/tui/list"
+	"goblin/tui/pane"
 )
 
 // press handles keys. Keys typed fast arrive as one message, and Escape

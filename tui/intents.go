@@ -4,14 +4,13 @@ import (
 	"slices"
 	"strings"
 
-	"goblin/tui/dialog"
-	"goblin/tui/pane"
-
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
 	"goblin/tui/content"
+	"goblin/tui/dialog"
 	"goblin/tui/look"
+	"goblin/tui/pane"
 )
 
 // found walks the matches of the search in the detail panel.

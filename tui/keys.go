@@ -3,13 +3,12 @@ package tui
 import (
 	"slices"
 
-	"goblin/tui/dialog"
-	"goblin/tui/pane"
-
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/content"
+	"goblin/tui/dialog"
 	"goblin/tui/keys"
+	"goblin/tui/pane"
 )
 
 // bindings are all keys of the screen outside of forms and dialogs. No key may

@@ -6,17 +6,16 @@ import (
 	"slices"
 	"strings"
 
-	"goblin/tui/dialog"
-	"goblin/tui/work"
-
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/sahilm/fuzzy"
 
 	"goblin/registry"
 	"goblin/registry/near"
+	"goblin/tui/dialog"
 	"goblin/tui/edit"
 	"goblin/tui/keys"
 	"goblin/tui/look"
+	"goblin/tui/work"
 )
 
 // palette runs commands by name.

@@ -31,12 +31,11 @@ import (
 	"runtime/debug"
 	"time"
 
-	"goblin/tui/ask"
-	"goblin/tui/dialog"
-
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/tui/ask"
+	"goblin/tui/dialog"
 )
 
 // Host is what a screen says of the process that it shows.

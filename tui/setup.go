@@ -6,11 +6,10 @@ import (
 	"path"
 	"strings"
 
-	"goblin/tui/dialog"
-
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/content"
+	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/look"
 )

@@ -13,12 +13,11 @@ import (
 	"strconv"
 	"time"
 
-	"goblin/tui/dialog"
-
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
 	"goblin/registry/rawjson"
+	"goblin/tui/dialog"
 	"goblin/tui/form"
 	"goblin/tui/keys"
 )

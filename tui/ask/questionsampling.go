@@ -6,14 +6,13 @@ import (
 	"strconv"
 	"strings"
 
-	"goblin/tui/dialog"
-	"goblin/tui/work"
-
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/content"
+	"goblin/tui/dialog"
 	"goblin/tui/edit"
 	"goblin/tui/keys"
+	"goblin/tui/work"
 )
 
 // Sampling is a server's wish for a model's answer, which this screen's user

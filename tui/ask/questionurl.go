@@ -6,11 +6,10 @@ import (
 	"net/url"
 	"strings"
 
-	"goblin/tui/dialog"
-
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/x/ansi"
 
+	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/look"
 )

@@ -10,12 +10,11 @@ import (
 	"sync"
 	"time"
 
-	"goblin/tui/work"
-
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
 	"goblin/tui/look"
+	"goblin/tui/work"
 )
 
 // Request is something to ask of a server and to keep the answer of.

@@ -6,14 +6,13 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"goblin/tui/work"
-
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/yosida95/uritemplate/v3"
 
 	"goblin/registry"
 	"goblin/tui/form"
 	"goblin/tui/keys"
+	"goblin/tui/work"
 )
 
 // CallTool opens the form of a tool's arguments.

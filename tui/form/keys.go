@@ -4,11 +4,11 @@ import (
 	"strings"
 	"time"
 
-	"goblin/registry/rawjson"
-	"goblin/tui/edit"
-
 	"github.com/charmbracelet/bubbles/key"
 	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/registry/rawjson"
+	"goblin/tui/edit"
 )
 
 // pause is how long the typing rests before completions are asked for.

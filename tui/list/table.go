@@ -14,12 +14,11 @@ import (
 	"strings"
 	"time"
 
-	"goblin/tui/work"
-
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/filter"
 	"goblin/tui/look"
+	"goblin/tui/work"
 )
 
 // AtOnce is the number of rows up to which a filter runs inside Update: below

@@ -4,13 +4,12 @@ import (
 	"fmt"
 	"strings"
 
-	"goblin/tui/dialog"
-	"goblin/tui/work"
-
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
 	"goblin/tui/content"
+	"goblin/tui/dialog"
+	"goblin/tui/work"
 )
 
 // maxDiffs bounds how many changed tools a server's detail shows in full.

@@ -6,12 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"goblin/tui/dialog"
-
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
 	"goblin/tui/content"
+	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/work"
 )

@@ -4,12 +4,11 @@ import (
 	"context"
 	"time"
 
-	"goblin/tui/dialog"
-	"goblin/tui/work"
-
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/tui/content"
+	"goblin/tui/dialog"
+	"goblin/tui/work"
 )
 
 // detail is the panel that shows what the cursor is on. Its text is made in

@@ -7,14 +7,13 @@ import (
 	"strings"
 	"time"
 
-	"goblin/tui/dialog"
-	"goblin/tui/list"
-
 	tea "github.com/charmbracelet/bubbletea"
 
+	"goblin/tui/dialog"
 	"goblin/tui/edit"
 	"goblin/tui/filter"
 	"goblin/tui/keys"
+	"goblin/tui/list"
 	"goblin/tui/look"
 	"goblin/tui/work"
 )

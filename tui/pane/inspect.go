@@ -5,15 +5,14 @@ import (
 	"slices"
 	"strings"
 
-	"goblin/tui/dialog"
-	"goblin/tui/work"
-
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
 	"goblin/tui/content"
+	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/look"
+	"goblin/tui/work"
 )
 
 // sideBySide is the width of the screen from which request and response stand

@@ -5,15 +5,14 @@ import (
 	"strings"
 	"time"
 
-	"goblin/tui/dialog"
-	"goblin/tui/list"
-	"goblin/tui/work"
-
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/tui/dialog"
 	"goblin/tui/keys"
+	"goblin/tui/list"
 	"goblin/tui/look"
+	"goblin/tui/work"
 )
 
 // The tabs of the Logs pane.

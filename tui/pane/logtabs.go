@@ -12,16 +12,15 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"goblin/tui/dialog"
-	"goblin/tui/list"
-	"goblin/tui/work"
-
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
 	"goblin/tui/content"
+	"goblin/tui/dialog"
 	"goblin/tui/filter"
+	"goblin/tui/list"
 	"goblin/tui/look"
+	"goblin/tui/work"
 )
 
 // Bounds of what the Logs pane holds, however much the journals do.

@@ -1,13 +1,12 @@
 package pane
 
 import (
-	"goblin/tui/dialog"
-	"goblin/tui/list"
-
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/tui/dialog"
 	"goblin/tui/keys"
+	"goblin/tui/list"
 	"goblin/tui/look"
 )
 

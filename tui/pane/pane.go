@@ -10,14 +10,13 @@ package pane
 import (
 	"context"
 
-	"goblin/tui/dialog"
-	"goblin/tui/list"
-
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
 	"goblin/tui/content"
+	"goblin/tui/dialog"
 	"goblin/tui/keys"
+	"goblin/tui/list"
 	"goblin/tui/look"
 )
 

@@ -7,15 +7,14 @@ import (
 	"strings"
 	"time"
 
-	"goblin/tui/dialog"
-	"goblin/tui/list"
-
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
 	"goblin/tui/content"
+	"goblin/tui/dialog"
 	"goblin/tui/filter"
 	"goblin/tui/keys"
+	"goblin/tui/list"
 	"goblin/tui/look"
 )
 

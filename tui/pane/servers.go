@@ -6,16 +6,15 @@ import (
 	"slices"
 	"strings"
 
-	"goblin/tui/dialog"
-	"goblin/tui/list"
-	"goblin/tui/work"
-
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/tui/dialog"
 	"goblin/tui/filter"
 	"goblin/tui/keys"
+	"goblin/tui/list"
 	"goblin/tui/look"
+	"goblin/tui/work"
 )
 
 // Servers is the pane of servers.

@@ -6,13 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"goblin/tui/dialog"
-	"goblin/tui/list"
-	"goblin/tui/work"
-
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/tui/dialog"
+	"goblin/tui/list"
+	"goblin/tui/work"
 )
 
 // readSubscriptions reads the table of subscriptions: in a command where there

@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"strings"
 
-	"goblin/tui/dialog"
-
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
 	"goblin/tui/content"
+	"goblin/tui/dialog"
 	"goblin/tui/form"
 	"goblin/tui/keys"
 	"goblin/tui/look"

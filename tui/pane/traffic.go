@@ -8,13 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"goblin/tui/dialog"
-	"goblin/tui/list"
-
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/tui/dialog"
 	"goblin/tui/filter"
+	"goblin/tui/list"
 	"goblin/tui/look"
 )
 

@@ -6,17 +6,16 @@ import (
 	"slices"
 	"strings"
 
-	"goblin/tui/dialog"
-	"goblin/tui/list"
-	"goblin/tui/work"
-
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/tui/dialog"
 	"goblin/tui/edit"
 	"goblin/tui/filter"
 	"goblin/tui/keys"
+	"goblin/tui/list"
 	"goblin/tui/look"
+	"goblin/tui/work"
 )
 
 // Watched is the list of all subscriptions, whoever holds them.
