@@ -3,6 +3,8 @@ package cli
 import (
 	"slices"
 	"strings"
+
+	"goblin/registry/near"
 )
 
 // Nearest are the names most like a wrong one, at most three.
@@ -28,6 +30,13 @@ func Nearest(wrong string, names []string) []string {
 			best = slices.Insert(best, i, scored{name, score})
 			best = best[:min(len(best), 3)]
 		}
+	}
+	if len(best) == 0 { // short words have few pairs, and a slip changes most of them
+		f := near.New(essence(wrong))
+		for _, name := range names {
+			f.Try(name, essence(name))
+		}
+		return f.Best()
 	}
 	out := make([]string, 0, len(best))
 	for _, b := range best {

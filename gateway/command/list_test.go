@@ -187,7 +187,7 @@ func TestServersThatCannotBeAskedAreNamed(t *testing.T) {
 }
 
 func TestNearestNames(t *testing.T) {
-	names := []string{"notes_add_note", "notes_edit_note", "clock_time_in", "mcp://notes/note:///haiku", "mcp://clock/clock://now"}
+	names := []string{"notes_add_note", "notes_edit_note", "clock_time_in", "mcp://notes/note:///haiku", "mcp://clock/clock://now", "list"}
 	tests := []struct {
 		wrong string
 		want  []string
@@ -196,8 +196,9 @@ func TestNearestNames(t *testing.T) {
 		{"notes_note", []string{"notes_add_note", "notes_edit_note"}},
 		{"time_in", []string{"clock_time_in"}},
 		{"NOTE:///haik", []string{"mcp://notes/note:///haiku"}},
-		{"mcp://nope/x", []string{}},
-		{"", []string{}},
+		{"mcp://nope/x", nil},
+		{"lsit", []string{"list"}},
+		{"", nil},
 	}
 	for _, tt := range tests {
 		require.Equal(t, tt.want, cli.Nearest(tt.wrong, names), tt.wrong)

@@ -17,7 +17,13 @@ func parseJSON(name string, src []byte) (*yaml.Node, *Errors) {
 		line := 1 + bytes.Count(bytes.TrimSpace(src), []byte("\n"))
 		var syntax *json.SyntaxError
 		if errors.As(err, &syntax) && int(syntax.Offset) < len(src) {
-			line = 1 + bytes.Count(src[:max(0, syntax.Offset-1)], []byte("\n"))
+			before := src[:max(0, syntax.Offset-1)]
+			line = 1 + bytes.Count(before, []byte("\n"))
+			bracket := string(src[len(before)])
+			if list := bytes.TrimSpace(before); bytes.HasSuffix(list, []byte(",")) && strings.Contains("}]", bracket) {
+				line = 1 + bytes.Count(list, []byte("\n"))
+				err = errors.New("a comma before " + bracket + " is not allowed")
+			}
 		}
 		return nil, lineError(name, line, "not valid JSON: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}

@@ -77,7 +77,8 @@ func serverKeys() []field[Server] {
 			text(urlComplaint), func(s *Server) *string { return &s.URL }),
 		key("type", "The transport. With `url`: http (Streamable HTTP; falls back to SSE if `type` is not given) or sse.",
 			choice(
-				option[Type]{"http", HTTP, []string{"streamable-http", "streamable_http", "streamableHttp", "streamablehttp"}},
+				option[Type]{"http", HTTP, nil},
+				option[Type]{"streamable-http", HTTP, []string{"streamable_http", "streamableHttp", "streamablehttp"}},
 				option[Type]{"sse", SSE, nil},
 				option[Type]{"stdio", Stdio, nil},
 			), func(s *Server) *Type { return &s.Type }),

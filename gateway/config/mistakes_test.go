@@ -409,9 +409,18 @@ func TestMistakesOfAJSONFile(t *testing.T) {
 	t.Parallel()
 	for _, m := range []mistake{
 		{
-			"syntax", "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\",}\n  }\n}",
-			`c.json:3: not valid JSON: invalid character '}' looking for beginning of object key string`, false,
+			"syntax", "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\" x}\n  }\n}",
+			`c.json:3: not valid JSON: invalid character 'x' after object key:value pair`, false,
 		},
+		{
+			"comma behind the last member", "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\",}\n  }\n}",
+			`c.json:3: not valid JSON: a comma before } is not allowed`, false,
+		},
+		{
+			"comma behind the last item", "{\"mcpServers\": {\"a\": {\"args\": [\n\"x\",\n]}}}",
+			`c.json:2: not valid JSON: a comma before ] is not allowed`, false,
+		},
+		{"a bracket too many", "{\"mcpServers\": ]\n}", `c.json:1: not valid JSON: invalid character ']' looking for beginning of value`, false},
 		{"cut off", "{\"mcpServers\": {\n\"a\":\n", `c.json:2: not valid JSON: unexpected end of JSON input`, false},
 		{"something after it", "{}\n{}", `c.json:2: not valid JSON: invalid character '{' after top-level value`, false},
 		{"a list", "[]", `c.json:1: the file must be a mapping, not a list`, false},
