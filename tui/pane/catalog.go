@@ -3,6 +3,7 @@ package pane
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"strings"
@@ -170,17 +171,22 @@ func (c *catalog) count(open bool) string {
 	return s
 }
 
-// heading of a list: what of how much, and the filter.
-func (c *catalog) heading(name string) (title, right string) {
-	lk := c.app.Look
-	title = lk.Title.On(name) + " " + dialog.Grouped(c.T.Total())
-	if c.T.Typed != "" {
-		title = lk.Title.On(name) + " " + dialog.Grouped(c.T.Len()) + "/" + dialog.Grouped(c.T.Total())
+// heading is what a list has, of how much, and how it is sorted if not as at first.
+func (c *catalog) heading(name string) (title, right string) { return heading(c.app.Look, name, c.T) }
+
+func heading[R any](lk *look.Look, name string, t *list.Table[R]) (title, right string) {
+	if t.Order > 0 {
+		right = "by " + t.Sorting()
 	}
-	if c.T.Order > 0 {
-		right = "by " + c.T.Sorting()
+	return lk.Title.On(name) + " " + rowCount(t), right
+}
+
+// rowCount is how many rows a list has, and how many of them its filter leaves.
+func rowCount(r list.Rows) string {
+	if typed, _ := r.Filtered(); typed != "" {
+		return dialog.Grouped(r.Len()) + "/" + dialog.Grouped(r.Total())
 	}
-	return title, right
+	return dialog.Grouped(r.Total())
 }
 
 // mark is the sign before a row that came a moment ago.
@@ -201,20 +207,17 @@ func (c *catalog) item() dialog.Item {
 	if !ok {
 		return dialog.BlankItem
 	}
-	return dialog.Item{Kind: c.kind, Server: e.Server, Name: e.Name, Listed: e.Listed, Ok: true}
+	return dialog.EntryItem(e)
 }
 
-// stale says for how long a server's entries may have been gone already: it is
-// not connected. It is "" for those that are as they should be.
-func (c *catalog) stale(server string) string {
-	if server == registry.Local {
-		return ""
-	}
+// stale says for how long the entries of a server that is not connected may have
+// been gone already, and how they are drawn.
+func (c *catalog) stale(server string) (base look.Style, since string) {
 	s, ok := c.app.Reg.State(server)
-	if ok && s.State == registry.StateReady && !s.Stale {
-		return ""
+	if server == registry.Local || ok && s.State == registry.StateReady && !s.Stale {
+		return "", ""
 	}
-	return " stale " + dialog.Age(c.app.Now().Sub(s.Since))
+	return c.app.Look.Stale, " stale " + dialog.Age(c.app.Now().Sub(s.Since))
 }
 
 // text gives something made of an entry's JSON, made once.
@@ -231,8 +234,8 @@ func (c *catalog) text(e *registry.Entry, create func(*registry.Entry) string) s
 }
 
 // cell is one column of a row: foreign text with what matches highlighted.
-func (c *catalog) cell(lk *look.Look, text string, w int, base look.Style) string {
-	return c.T.Mark(lk, lk.Fit(dialog.Clean(text), w), base)
+func (c *catalog) cell(text string, w int, base look.Style) string {
+	return c.T.Mark(c.app.Look, dialog.Fit(c.app.Look, text, w), base)
 }
 
 // facts are what every entry's detail begins with.
@@ -259,7 +262,7 @@ func facts(e *registry.Entry) []content.Fact {
 }
 
 // keptBlocks show what is kept of an item's last invocation.
-func keptBlocks(inv *registry.Invocation, body func([]byte) []content.Block, hint string) []content.Block {
+func keptBlocks(inv *registry.Invocation, body func(json.RawMessage) []content.Block, hint string) []content.Block {
 	if inv == nil {
 		return []content.Block{{Kind: content.Note, Text: hint}}
 	}

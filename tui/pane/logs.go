@@ -162,10 +162,7 @@ func (p *Logs) older() int {
 
 func (p *Logs) Heading() (title, right string) {
 	lk, r := p.app.Look, p.Rows()
-	title = lk.Title.On(tabNames[p.Open]) + " " + dialog.Grouped(r.Total())
-	if typed, _ := r.Filtered(); typed != "" {
-		title = lk.Title.On(tabNames[p.Open]) + " " + dialog.Grouped(r.Len()) + "/" + dialog.Grouped(r.Total())
-	}
+	title = lk.Title.On(tabNames[p.Open]) + " " + rowCount(r)
 	var parts []string
 	if p.Paused {
 		text := "paused"

@@ -1,10 +1,18 @@
 package pane
 
 import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/tui/content"
 	"goblin/tui/dialog"
+	"goblin/tui/form"
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/look"
@@ -21,7 +29,12 @@ type offered struct {
 	noun    string
 	follow  registry.Changes
 	untried string // what is said of one that nothing is kept of
-	draw    func(e *registry.Entry, w int) string
+	hint    string // the same in its detail
+
+	// middle are the columns between name and description, and their width.
+	middle func(e *registry.Entry, w int, base look.Style) (string, int)
+	about  func(e *registry.Entry) (arguments []content.Fact, more []content.Fact)
+	body   func(result json.RawMessage) []content.Block
 }
 
 func (p *offered) In() keys.Place                   { return p.place }
@@ -33,10 +46,90 @@ func (p *offered) Rows() list.Rows                  { return p.All.T }
 func (p *offered) Click(y int) bool                 { return p.All.T.Click(y) }
 func (p *offered) Wheel(_, by int)                  { p.All.T.Scroll(by) }
 func (p *offered) Item() dialog.Item                { return p.All.item() }
-func (p *offered) Empty() []string                  { return p.app.emptyList(p.noun + "s") }
+func (p *offered) Empty() []string {
+	return p.app.emptyList(p.noun+"s", "1 shows the servers.")
+}
 
 func (p *offered) Lines(lk *look.Look, w, h int, focused bool) []string {
-	return p.All.T.Lines(lk, w, h, focused, p.draw)
+	return p.All.T.Lines(lk, w, h, focused, func(e *registry.Entry, w int) string {
+		base, right := p.All.stale(e.Server)
+		w -= look.Width(right)
+		name := p.All.nameWidth(w)
+		mark := p.All.mark(e)
+		if p.pinned(e) != nil {
+			mark = lk.Warn.On("!")
+		}
+		if p.app.Calls.Of(dialog.EntryItem(e)) != nil {
+			mark = p.app.Spin.View()
+		}
+		middle, used := p.middle(e, w, base)
+		return mark + " " + p.All.cell(e.Listed, name-1, base) + " " + middle + " " +
+			p.All.cell(firstLine(e.Description, e.Title), max(w-name-used-3, 0), cmp.Or(base, lk.Dim)) + base.On(right)
+	})
+}
+
+// pinned is why a tool awaits approval, nil if it does not.
+func (p *offered) pinned(e *registry.Entry) *registry.PinnedTool {
+	if e.Kind != registry.Tool {
+		return nil
+	}
+	return p.app.Reg.PinnedTool(e.Server, e.Name)
+}
+
+// firstLine is the first text that there is, up to its first line break.
+func firstLine(texts ...string) string {
+	for _, s := range texts {
+		if s = strings.TrimSpace(s); s != "" {
+			if i := strings.IndexByte(s, '\n'); i >= 0 {
+				s = s[:i]
+			}
+			return s[:min(len(s), 400)]
+		}
+	}
+	return ""
+}
+
+func (p *offered) Subject() subject {
+	e := p.current()
+	if e == nil {
+		return subject{}
+	}
+	it := p.Item()
+	inv := dialog.Kept(p.app.Reg, it)
+	state, _ := p.app.Reg.State(e.Server)
+	var pinned []registry.PinnedTool
+	if row := p.pinned(e); row != nil {
+		pinned = []registry.PinnedTool{*row}
+	}
+	return subject{
+		key: p.noun + " " + e.Listed, title: e.Listed, running: p.app.Calls.Of(it),
+		version: fmt.Sprintf("%p %s %s %s", e, versionOf(inv), state.State, pinnedVersion(pinned)),
+		Blocks: func(context.Context) []content.Block {
+			arguments, more := p.about(e)
+			blocks := []content.Block{{Kind: content.Facts, Facts: append(facts(e), more...)}}
+			blocks = append(blocks, pinnedBlocks(pinned)...)
+			if len(arguments) > 0 {
+				blocks = append(blocks, content.Block{Title: "Arguments", Kind: content.Facts, Facts: arguments})
+			}
+			if inv != nil {
+				blocks = append(blocks, calledWith(inv)...)
+			}
+			blocks = append(blocks, keptBlocks(inv, p.body, p.hint)...)
+			return append(blocks, rawBlocks(e)...)
+		},
+	}
+}
+
+// calledWith shows the arguments of an invocation.
+func calledWith(inv *registry.Invocation) []content.Block {
+	if len(inv.Params) == 0 && len(inv.Meta) == 0 {
+		return nil
+	}
+	blocks := []content.Block{{Title: "Last arguments", Kind: content.JSON, Data: inv.Params}}
+	if len(inv.Meta) > 0 {
+		blocks = append(blocks, content.Block{Title: "_meta", Kind: content.JSON, Data: inv.Meta})
+	}
+	return append(blocks, content.Block{Title: "Result", Kind: content.Note})
 }
 
 func (p *offered) acts() map[string]keys.Act {
@@ -65,4 +158,171 @@ func (p *offered) whyNotAgain() string {
 		return it.Listed + " " + p.untried
 	}
 	return p.none()
+}
+
+// emptyList is what stands in a list of the catalog that has no rows.
+func (a *Desk) emptyList(what, hint string) []string {
+	switch {
+	case len(a.Reg.States()) == 0:
+		return []string{"No servers. :setup shows how to add some."}
+	case a.starting():
+		return []string{"Servers are starting; their " + what + " come here."}
+	}
+	return []string{"No server offers " + what + ".", "", hint}
+}
+
+// Tools is the pane of tools.
+type Tools struct {
+	offered
+	awaiting int // approval
+}
+
+func newTools(a *Desk) *Tools {
+	p := &Tools{offered: offered{
+		app: a, All: newCatalog(a, registry.Tool), place: keys.InTools, index: PaneTools, name: "Tools", noun: "tool",
+		follow: registry.Tools | registry.Pins, untried: "was not called yet; c calls it", hint: "c calls it.",
+		about: aboutTool, body: content.FromTool,
+	}}
+	p.middle = func(e *registry.Entry, w int, base look.Style) (string, int) {
+		annotations := a.Look.Warn.On(p.All.text(e, letters))
+		if w < 80 {
+			return annotations, 4
+		}
+		return p.All.cell(e.Server, 13, cmp.Or(base, a.Look.Dim)) + " " + annotations, 18
+	}
+	return p
+}
+
+func (p *Tools) Tab() (name, count string) {
+	name, count = p.offered.Tab()
+	if p.awaiting > 0 {
+		count += " " + p.app.Look.Failed + dialog.Grouped(p.awaiting)
+	}
+	return name, count
+}
+
+func (p *Tools) Refresh(what registry.Changes) tea.Cmd {
+	p.awaiting = len(p.app.Reg.Pinned(""))
+	return p.offered.Refresh(what)
+}
+
+func (p *Tools) Heading() (title, right string) {
+	title, right = p.All.heading("Tools")
+	if right == "" {
+		right = p.app.Look.Dim.On("R reads D destroys I idempotent W open world")
+	}
+	return title, right
+}
+
+// letters are a tool's annotations: R read-only, D destructive, I idempotent,
+// W open world. What is not said is not shown.
+func letters(e *registry.Entry) string {
+	h := dialog.ToolHints(e)
+	out := []byte("    ")
+	for i, on := range []*bool{h.ReadOnly, h.Destructive, h.Idempotent, h.OpenWorld} {
+		if on != nil && *on {
+			out[i] = "RDIW"[i]
+		}
+	}
+	return string(out)
+}
+
+// aboutTool tells the arguments of a tool, and its annotations in words.
+func aboutTool(e *registry.Entry) (arguments, more []content.Fact) {
+	h := dialog.ToolHints(e)
+	var words []string
+	for _, w := range []struct {
+		on   *bool
+		word string
+	}{{h.ReadOnly, "read-only"}, {h.Destructive, "destructive"}, {h.Idempotent, "idempotent"}, {h.OpenWorld, "open world"}} {
+		if w.on != nil && *w.on {
+			words = append(words, w.word)
+		}
+	}
+	if len(words) > 0 {
+		more = []content.Fact{{Label: "says it is", Value: strings.Join(words, ", ")}}
+	}
+	var def struct {
+		InputSchema json.RawMessage `json:"inputSchema"`
+	}
+	_ = json.Unmarshal(e.JSON, &def)              // without a schema there is nothing to tell
+	fields, _ := form.FromSchema(def.InputSchema) // nor of one that is none of an object
+	for _, f := range fields {
+		text := f.Kind.String()
+		if f.Required {
+			text = "required, " + text
+		}
+		if about := firstLine(f.Description, f.Title); about != "" {
+			text += ": " + about
+		}
+		arguments = append(arguments, content.Fact{Label: f.Name, Value: text})
+	}
+	return arguments, more
+}
+
+func (p *Tools) Acts() map[string]keys.Act {
+	acts := p.offered.acts()
+	acts["open"] = keys.Act{Why: p.none, Run: func() tea.Cmd { return p.app.openDetail(true) }}
+	acts["call"] = keys.Act{Why: p.none, Run: func() tea.Cmd { return p.app.CallTool(p.current()) }}
+	acts["approve"] = keys.Act{Why: p.whyNotApprove, Run: func() tea.Cmd {
+		it := p.Item()
+		return p.app.approve(it.Server, []registry.PinnedTool{*p.app.Reg.PinnedTool(it.Server, it.Name)})
+	}}
+	return acts
+}
+
+func (p *Tools) whyNotApprove() string {
+	if it := p.Item(); p.app.Reg.PinnedTool(it.Server, it.Name) == nil {
+		return "only tools that are new or changed await approval; ! marks them"
+	}
+	return ""
+}
+
+// Prompts is the pane of prompts.
+type Prompts struct{ offered }
+
+func newPrompts(a *Desk) *Prompts {
+	p := &Prompts{offered{
+		app: a, All: newCatalog(a, registry.Prompt), place: keys.InPrompts, index: PanePrompts, name: "Prompts", noun: "prompt",
+		follow: registry.Prompts, untried: "was not fetched yet; Enter gets it", hint: "Enter gets its messages.",
+		about: aboutPrompt, body: content.FromPrompt,
+	}}
+	p.middle = func(e *registry.Entry, w int, _ look.Style) (string, int) {
+		args := min(max(w/5, 12), 30) - 1
+		return dialog.Fit(a.Look, p.All.text(e, signature), args), args
+	}
+	return p
+}
+
+// signature lists a prompt's arguments, required ones with a star.
+func signature(e *registry.Entry) string {
+	var names []string
+	for _, a := range form.FromPrompt(e.JSON) {
+		if a.Required {
+			a.Name += "*"
+		}
+		names = append(names, a.Name)
+	}
+	return strings.Join(names, " ")
+}
+
+func aboutPrompt(e *registry.Entry) (arguments, more []content.Fact) {
+	for _, arg := range form.FromPrompt(e.JSON) {
+		text := firstLine(arg.Description, arg.Title)
+		if arg.Required {
+			text = strings.TrimSpace("required  " + text)
+		}
+		arguments = append(arguments, content.Fact{Label: arg.Name, Value: text})
+	}
+	return arguments, nil
+}
+
+func (p *Prompts) Acts() map[string]keys.Act {
+	acts := p.offered.acts()
+	get := keys.Act{Why: p.none, Run: func() tea.Cmd {
+		p.app.Opened = true
+		return p.app.GetPrompt(p.current())
+	}}
+	acts["open"], acts["call"] = get, get
+	return acts
 }

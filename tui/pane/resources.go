@@ -133,24 +133,18 @@ func (p *Resources) Rows() list.Rows {
 	return twin{p.All.T, p.Templates.T}
 }
 
-func (p *Resources) Heading() (title, right string) {
-	title, right = p.All.heading("Resources")
-	return title, right
-}
+func (p *Resources) Heading() (title, right string) { return p.All.heading("Resources") }
 
 func (p *Resources) Lines(lk *look.Look, w, h int, focused bool) []string {
-	below := 0
-	if n := p.Templates.T.Total(); n > 0 {
-		below = min(p.Templates.T.Len(), max(2, h/4))
-		if p.Second {
-			below = min(p.Templates.T.Len(), max(2, h/2))
-		}
-	}
 	if p.Templates.T.Total() == 0 {
 		p.split, p.Second = -1, false
 		return p.All.T.Lines(lk, w, h, focused, p.row)
 	}
-	p.split = max(0, h-below-1)
+	part := 4
+	if p.Second {
+		part = 2
+	}
+	p.split = max(0, h-min(p.Templates.T.Len(), max(2, h/part))-1)
 	lines := p.All.T.Section(!p.Second).Lines(lk, w, p.split, focused, p.row)
 	lines = append(lines, look.Blank(w))
 	return append(lines, p.Templates.T.Section(p.Second).Lines(lk, w, h-p.split-1, focused, p.templateRow)...)
@@ -170,10 +164,8 @@ func (p *Resources) row(e *registry.Entry, w int) string {
 	case has && sub.Status == registry.SubscriptionRefused:
 		mark, style = lk.Refused, lk.Bad
 	}
-	base, right := look.Style(""), p.All.stale(e.Server)
-	if right != "" {
-		base, right = lk.Stale, lk.Stale.On(right)
-	}
+	base, right := p.All.stale(e.Server)
+	right = base.On(right)
 	left := style.On(mark) + p.All.mark(e) + " "
 	if n := sub.Updates - min(p.seen[at], sub.Updates); n > 0 {
 		right += " " + lk.Changed.On(lk.Delta+dialog.Grouped(int(n)))
@@ -192,10 +184,10 @@ func (p *Resources) row(e *registry.Entry, w int) string {
 	cells, server := left, 0
 	if room-mime-bytes > 90 {
 		server = 16
-		cells += p.All.T.Mark(lk, lk.Fit(dialog.Clean(e.Server), server-1), cmpStyle(base, lk.Dim)) + " "
+		cells += p.All.cell(e.Server, server-1, cmp.Or(base, lk.Dim)) + " "
 	}
 	if mime > 0 {
-		cells += p.All.cell(lk, e.MIME, mime-1, cmpStyle(base, lk.Dim)) + " "
+		cells += p.All.cell(e.MIME, mime-1, cmp.Or(base, lk.Dim)) + " "
 	}
 	if bytes > 0 {
 		cells += lk.Dim.On(lk.Right(dialog.Size(e.Size), bytes-1)) + " "
@@ -206,22 +198,9 @@ func (p *Resources) row(e *registry.Entry, w int) string {
 // leastURI is how wide a URI must stay before other columns come.
 const leastURI = 32
 
-// cmpStyle is the first style that is one.
-func cmpStyle(styles ...look.Style) look.Style {
-	for _, s := range styles {
-		if s != "" {
-			return s
-		}
-	}
-	return ""
-}
-
 func (p *Resources) templateRow(e *registry.Entry, w int) string {
 	lk := p.app.Look
-	base, right := look.Style(""), p.Templates.stale(e.Server)
-	if right != "" {
-		base = lk.Stale
-	}
+	base, right := p.Templates.stale(e.Server)
 	w -= look.Width(right)
 	mime := 0
 	if w >= 72 {
@@ -229,7 +208,7 @@ func (p *Resources) templateRow(e *registry.Entry, w int) string {
 	}
 	cells := lk.Dim.On(lk.Template) + p.Templates.mark(e) + " "
 	if mime > 0 {
-		cells += p.Templates.cell(lk, e.MIME, mime-1, cmpStyle(base, lk.Dim)) + " "
+		cells += p.Templates.cell(e.MIME, mime-1, cmp.Or(base, lk.Dim)) + " "
 	}
 	return cells + p.Templates.T.Mark(lk, lk.Middle(dialog.Clean(e.Listed), w-3-mime), base) + base.On(right)
 }
@@ -265,13 +244,7 @@ func (p *Resources) Wheel(y, by int) {
 }
 
 func (p *Resources) Empty() []string {
-	if len(p.app.Reg.States()) == 0 {
-		return []string{"No servers. :setup shows how to add some."}
-	}
-	if p.app.starting() {
-		return []string{"Servers are starting; their resources come here."}
-	}
-	return []string{"No server offers resources.", "", "2 shows the tools, 1 the servers."}
+	return p.app.emptyList("resources", "2 shows the tools, 1 the servers.")
 }
 
 // Part is which section has the cursor, of how many.
@@ -303,45 +276,36 @@ func (p *Resources) Subject() subject {
 	at, _, _ := p.Means(it)
 	sub, has := p.subs[at]
 	state, _ := p.app.Reg.State(e.Server)
-	session := p.app.Backend.Session()
-	s := subject{
+	who := holders(sub, p.app.Backend.Session())
+	return subject{
 		key: e.Kind.String() + " " + e.Listed, title: e.Listed, running: p.app.Calls.Of(it), content: inv != nil, numbers: true,
 		version: fmt.Sprintf("%p %s %v %s %d %v %s", e, versionOf(inv), has, sub.Status, sub.Updates, sub.Sessions, state.State),
-	}
-	if e.Kind == registry.Template {
-		s.Blocks = func(context.Context) []content.Block {
-			hint := "Enter or c fills in the variables and reads what it stands for."
-			blocks := []content.Block{{Kind: content.Facts, Facts: facts(e)}}
-			if inv != nil {
-				f := []content.Fact{{Label: "expanded", Value: inv.Expanded}}
-				if has {
-					f = append(f, content.Fact{Label: "subscription", Value: subscriptionText(sub, holders(sub, session))})
+		Blocks: func(context.Context) []content.Block {
+			f, hint := facts(e), "Enter reads it, s subscribes to it."
+			blocks := []content.Block{{Kind: content.Facts, Unmarked: e.Kind == registry.Resource}}
+			last := &blocks[0]
+			if e.Kind == registry.Template {
+				hint = "Enter or c fills in the variables and reads what it stands for."
+				if inv != nil {
+					last.Facts, f = f, []content.Fact{{Label: "expanded", Value: inv.Expanded}}
+					blocks = append(blocks, content.Block{Kind: content.Facts, Unmarked: true})
+					last = &blocks[1]
 				}
-				blocks = append(blocks, content.Block{Kind: content.Facts, Facts: f, Unmarked: true})
 			}
-			blocks = append(blocks, keptBlocks(inv, func(b []byte) []content.Block { return content.FromResource(b) }, hint)...)
-			return append(blocks, rawBlocks(e)...)
-		}
-		return s
+			if has {
+				f = append(f, content.Fact{Label: "subscription", Value: subscriptionText(sub, who)})
+			}
+			switch {
+			case e.Kind == registry.Template:
+			case e.Server == registry.Local:
+				hint = "Enter reads it."
+			case state.State != registry.StateReady:
+				f = append(f, content.Fact{Label: "stale", Value: e.Server + " is " + string(state.State)})
+			}
+			last.Facts = f
+			return append(append(blocks, keptBlocks(inv, content.FromResource, hint)...), rawBlocks(e)...)
+		},
 	}
-	who := holders(sub, session)
-	s.Blocks = func(context.Context) []content.Block {
-		f := facts(e)
-		if has {
-			f = append(f, content.Fact{Label: "subscription", Value: subscriptionText(sub, who)})
-		}
-		hint := "Enter reads it, s subscribes to it."
-		switch {
-		case e.Server == registry.Local:
-			hint = "Enter reads it."
-		case state.State != registry.StateReady:
-			f = append(f, content.Fact{Label: "stale", Value: e.Server + " is " + string(state.State)})
-		}
-		blocks := []content.Block{{Kind: content.Facts, Facts: f, Unmarked: true}}
-		blocks = append(blocks, keptBlocks(inv, func(b []byte) []content.Block { return content.FromResource(b) }, hint)...)
-		return append(blocks, rawBlocks(e)...)
-	}
-	return s
 }
 
 func (p *Resources) Acts() map[string]keys.Act {

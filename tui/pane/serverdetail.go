@@ -66,7 +66,7 @@ func serverFacts(lk *look.Look, s registry.ServerState) []content.Fact {
 	f := []content.Fact{
 		{Label: "server", Value: s.Name},
 		{Label: "state", Value: state, Style: style},
-		{Label: "last error", Value: s.LastError, Style: cmpStyle(lk.Bad)},
+		{Label: "last error", Value: s.LastError, Style: lk.Bad},
 		{Label: "calls itself", Value: strings.TrimSpace(s.ServerName + " " + s.ServerVersion)},
 		{Label: "title", Value: s.ServerTitle},
 		{Label: "transport", Value: s.Transport},

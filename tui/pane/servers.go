@@ -166,15 +166,7 @@ func (p *Servers) readTails() {
 }
 
 func (p *Servers) Heading() (title, right string) {
-	lk := p.app.Look
-	title = lk.Title.On("Servers") + " " + dialog.Grouped(p.T.Total())
-	if p.T.Typed != "" {
-		title = lk.Title.On("Servers") + " " + dialog.Grouped(p.T.Len()) + "/" + dialog.Grouped(p.T.Total())
-	}
-	if p.T.Order > 0 {
-		right = "by " + p.T.Sorting()
-	}
-	return title, right
+	return heading(p.app.Look, "Servers", p.T)
 }
 
 // titled is a list whose first line names its columns.
@@ -189,14 +181,7 @@ func (p *Servers) Rows() list.Rows {
 	return p.T
 }
 
-func (p *Servers) above() int {
-	if p.headed {
-		return 1
-	}
-	return 0
-}
-
-func (p *Servers) Click(y int) bool { return p.T.Click(y - p.above()) }
+func (p *Servers) Click(y int) bool { return p.T.Click(y - p.Rows().Position() + p.T.Position()) }
 func (p *Servers) Wheel(_, by int)  { p.T.Scroll(by) }
 
 func (p *Servers) Lines(lk *look.Look, w, h int, focused bool) []string {
@@ -206,18 +191,11 @@ func (p *Servers) Lines(lk *look.Look, w, h int, focused bool) []string {
 	if !p.headed {
 		return p.T.Lines(lk, w, h, focused, row)
 	}
-	var b strings.Builder
-	b.WriteByte(' ')
+	head := " "
 	for _, c := range cells {
-		b.WriteByte(' ')
-		if c.right {
-			b.WriteString(lk.Right(c.title, c.w))
-		} else {
-			b.WriteString(lk.Fit(c.title, c.w))
-		}
+		head += " " + c.fit(lk, c.title)
 	}
-	head := lk.Dim.On(lk.Fit(b.String(), w))
-	return append([]string{head}, p.T.Lines(lk, w, h-1, focused, row)...)
+	return append([]string{lk.Dim.On(lk.Fit(head, w))}, p.T.Lines(lk, w, h-1, focused, row)...)
 }
 
 // serverCell is one column of the list.
@@ -228,8 +206,15 @@ type serverCell struct {
 	text  func(registry.ServerState) (string, look.Style)
 }
 
+func (c *serverCell) fit(lk *look.Look, text string) string {
+	if c.right {
+		return lk.Right(text, c.w)
+	}
+	return lk.Fit(text, c.w)
+}
+
 // plan chooses the columns that w cells have room for: the most useful ones,
-// In an order that never changes.
+// in an order that never changes.
 func (p *Servers) plan(w int) []serverCell {
 	lk := p.app.Look
 	plain := func(value func(registry.ServerState) string) func(registry.ServerState) (string, look.Style) {
@@ -335,15 +320,10 @@ func (p *Servers) row(cells []serverCell, s registry.ServerState, w int) string 
 			break
 		}
 		text, style := c.text(s)
-		if c.right {
-			text = lk.Right(text, c.w)
-		} else {
-			text = lk.Fit(text, c.w)
-		}
 		if s.State == registry.StateDisabled {
-			style = cmpStyle(style, lk.Dim)
+			style = cmp.Or(style, lk.Dim)
 		}
-		b.WriteString(p.T.Mark(lk, text, style))
+		b.WriteString(p.T.Mark(lk, c.fit(lk, text), style))
 		at += c.w
 	}
 	return lk.Fit(b.String(), w)

@@ -102,15 +102,10 @@ func (d *Watched) readNames() {
 }
 
 func (d *Watched) Heading() string {
-	n := dialog.Grouped(d.T.Total())
-	if d.T.Typed != "" {
-		n = dialog.Grouped(d.T.Len()) + "/" + n
-	}
-	by := ""
 	if d.T.Order > 0 {
-		by = " by " + d.T.Sorting()
+		return "Subscriptions " + rowCount(d.T) + " by " + d.T.Sorting()
 	}
-	return "Subscriptions " + n + by
+	return "Subscriptions " + rowCount(d.T)
 }
 
 func (d *Watched) Size(w, h int) (int, int) { return min(w, 120), min(h, max(12, d.T.Total()+7)) }
