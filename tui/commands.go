@@ -43,6 +43,13 @@ func (c *command) usage() string {
 	return c.names[0] + " " + c.arg
 }
 
+func (c *command) whyNot(arg string) string {
+	if c.why == nil {
+		return ""
+	}
+	return c.why(arg)
+}
+
 // commands are everything that the palette can run.
 func (a *app) allCommands() []command {
 	var all []command
@@ -80,7 +87,9 @@ func (a *app) moreCommands() []command {
 		{names: []string{"mime", "type"}, arg: "TYPE", long: "Show only a MIME type; globs as in text/*", why: a.whyNoField("mime"), run: a.filterBy("mime"), args: a.mimeTypes},
 		{names: []string{"theme"}, arg: "NAME", long: "Choose a theme", why: whyNoTheme, run: a.chooseTheme, args: look.Themes},
 		{names: []string{"setup"}, long: "How to add servers, and how clients start Goblin", run: func(string) tea.Cmd { return a.Push(newSetup(a)) }},
-		{names: []string{"clear all"}, long: "Forget all kept content", run: func(string) tea.Cmd { return a.clearAll() }},
+		{names: []string{"clear all"}, long: "Forget all kept content", run: func(string) tea.Cmd {
+			return a.Say("Forgot %s", dialog.Count(a.Reg.Contents().ClearAll(), "kept result"))
+		}},
 	}, append(a.serverCommands(), a.logCommands()...)...)
 }
 

@@ -5,11 +5,15 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"goblin/tui/ask"
 	"goblin/tui/dialog"
 	"goblin/tui/edit"
 	"goblin/tui/keys"
 	"goblin/tui/look"
+	"goblin/tui/pane"
 )
+
+//go:generate go test -run ^TestKeysFileIsCurrent$ . -update
 
 // help lists the keys that work where the focus was, and why one does not.
 type help struct {
@@ -235,3 +239,71 @@ func (d *help) Update(msg tea.Msg) tea.Cmd {
 }
 
 func (d *help) Typing() bool { return d.Typed }
+
+// grammar is what may be typed into the filter bar.
+func grammar() keys.Table {
+	return keys.Table{
+		{Keys: []string{"word other"}, Long: "rows with both words, in any order"},
+		{Keys: []string{"Word"}, Long: "an upper-case letter makes that word case-sensitive"},
+		{Keys: []string{`"two words"`}, Long: "one word with a space in it"},
+		{Keys: []string{"~letters"}, Long: "these letters in this order; the best match first"},
+		{Keys: []string{"server:git"}, Long: "the field contains it; several of a field: any of them"},
+		{Keys: []string{"mime:text/*"}, Long: "with a *, the whole value"},
+		{Keys: []string{"server:=git"}, Long: "this value and no other"},
+		{Keys: []string{`mime:""`}, Long: "no value"},
+		{Keys: []string{"sub:yes"}, Long: "yes or no"},
+		{Keys: []string{"updated:<5m"}, Long: "in the last 5 minutes; >1h: longer ago (s, m, h, d)"},
+		{Keys: []string{"size:>10k"}, Long: "numbers: < <= > >= =, with k, M, G or Ki, Mi, Gi"},
+		{Keys: []string{"-word"}, Long: "rows without it; also -mime:json"},
+	}
+}
+
+// formKeys work in forms: of tools, prompts, templates and answers.
+func formKeys() keys.Table {
+	return keys.Table{
+		{Keys: []string{"tab S-tab"}, Long: "next and previous field; tab takes a completion"},
+		{Keys: []string{"up down"}, Long: "the same; in lists and completions, choose"},
+		{Keys: []string{"enter"}, Long: "next field; in the last one or on a button, go"},
+		{Keys: []string{"space"}, Long: "toggle, or choose from a list"},
+		{Keys: []string{"left right"}, Long: "choose among a few values"},
+		{Keys: []string{"C-space"}, Long: "ask the server for completions"},
+		{Keys: []string{"C-j"}, Long: "make a line of text an area of lines"},
+		{Keys: []string{"C-s"}, Long: "go, from any field"},
+		{Keys: []string{"C-e"}, Long: "raw JSON with _meta, or the fields again"},
+		{Keys: []string{"C-r"}, Long: "the values of the last time"},
+		{Keys: []string{"esc"}, Long: "close completions, then the form"},
+	}
+}
+
+// mouseKeys is what the mouse does.
+func mouseKeys() keys.Table {
+	return keys.Table{
+		{Keys: []string{"click"}, Long: "choose a tab, a row, a field or a value"},
+		{Keys: []string{"double click"}, Long: "open the row"},
+		{Keys: []string{"wheel"}, Long: "scroll what is under it"},
+	}
+}
+
+// dialogKeys are the tables of what stands in front of the panes.
+func dialogKeys() []titledKeys {
+	return []titledKeys{
+		{"Commands (:)", (*palette)(nil).Keys()},
+		{"Help (?)", (*help)(nil).readKeys()},
+		{"Search in help", (*dialog.Search)(nil).Keys()},
+		{"Subscriptions (w)", (*pane.Watched)(nil).ListKeys()},
+		{"Filter of subscriptions", (*dialog.Search)(nil).Keys()},
+		{"Lists of values (f, m)", (*pane.Facet)(nil).Keys()},
+		{"Request and response", (*pane.Exchange)(nil).Keys()},
+		{"A line of text", (*dialog.Entry)(nil).Keys()},
+		{"Yes or no", (*dialog.Confirm)(nil).Keys()},
+		{"An address to open", (*ask.URL)(nil).Keys()},
+		{"A model's answer", (*ask.Sampling)(nil).Keys()},
+		{"Setup", (*setup)(nil).Keys()},
+	}
+}
+
+// titledKeys is a table with its heading in help and KEYS.md.
+type titledKeys struct {
+	title string
+	keys  keys.Table
+}

@@ -51,6 +51,23 @@ func (a *app) toggleMouse() tea.Cmd {
 	return tea.DisableMouse
 }
 
+func (a *app) copyContent() tea.Cmd {
+	c := a.Content()
+	if c.Blob {
+		return a.Complain("the content is binary; W saves it")
+	}
+	return a.Copy(string(c.Data), "the content")
+}
+
+// clearKept forgets what is kept of the item.
+func (a *app) clearKept() tea.Cmd {
+	it := a.Panes[a.Open].Item()
+	if !it.Ok || !a.Reg.Contents().Clear(it.Kind, it.Server, it.Name) {
+		return a.Complain("nothing is kept of this item")
+	}
+	return a.Say("Forgot what was kept of %s", it.Listed)
+}
+
 // copyName copies what the cursor is on: of a template, its last expansion.
 // What is hidden in it must not get into somebody's shell.
 func (a *app) copyName() tea.Cmd {
@@ -67,41 +84,6 @@ func (a *app) whyNotCancel() string {
 		return "nothing is running"
 	case a.cancellable() == nil:
 		return "several calls are running; go to the one to cancel"
-	}
-	return ""
-}
-
-func (a *app) whyNotRepeat() string {
-	if a.Calls.Last == nil {
-		return "nothing was called yet"
-	}
-	return ""
-}
-
-func (a *app) whyNotAnswer() string {
-	if a.asks.Questions.Len() == 0 {
-		return "no server asks anything"
-	}
-	return ""
-}
-
-func (a *app) whyNoMatch() string {
-	if _, n := a.Details[a.Open].View.Found(); n == 0 {
-		return "nothing is searched for; / in the detail panel searches"
-	}
-	return ""
-}
-
-func (a *app) whyNoDetail() string {
-	if a.Panes[a.Open].Subject().Blocks == nil {
-		return "there is nothing to look at"
-	}
-	return ""
-}
-
-func (a *app) whyNoTabs() string {
-	if a.Open != pane.PaneLogs {
-		return "only Logs has tabs; 5 goes there"
 	}
 	return ""
 }
@@ -183,14 +165,7 @@ func (a *app) cancellable() *dialog.Running {
 
 func (a *app) nextTheme() tea.Cmd {
 	all := look.Themes()
-	a.theme = all[(slices.Index(all, a.Look.Theme)+1)%len(all)]
-	a.SetLook()
-	if a.Look.Theme != a.theme {
-		a.theme = a.Look.Theme
-		return a.Complain("this terminal shows no colours (NO_COLOR or TERM=dumb)")
-	}
-	a.Say("Theme: %s", a.Look.Theme)
-	return a.Details[a.Open].Build(true, false)
+	return a.chooseTheme(all[(slices.Index(all, a.Look.Theme)+1)%len(all)])
 }
 
 // quit ends the screen; it asks when that disturbs somebody.

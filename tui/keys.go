@@ -21,6 +21,11 @@ func (a *app) bindings() keys.Table {
 	lay := func(create func(*pane.Desk) dialog.Dialog) func() tea.Cmd {
 		return func() tea.Cmd { return a.Push(create(a.Desk)) }
 	}
+	searched := keys.Unless("nothing is searched for; / in the detail panel searches", func() bool {
+		_, n := a.Details[a.Open].View.Found()
+		return n > 0
+	})
+	tabs := keys.Unless("only Logs has tabs; 5 goes there", func() bool { return a.Open == pane.PaneLogs })
 	return keys.Table{
 		{ID: "servers", Keys: []string{"1"}, Long: "Go to Servers", Where: keys.Anywhere, Names: []string{"servers", "srv"}, Run: show(pane.PaneServers)},
 		{ID: "tools", Keys: []string{"2"}, Long: "Go to Tools", Where: keys.Anywhere, Names: []string{"tools"}, Run: show(pane.PaneTools)},
@@ -40,11 +45,11 @@ func (a *app) bindings() keys.Table {
 		{ID: "bottom", Keys: []string{"G", "end"}, Long: "Last row; in the detail panel, last line", Where: keys.Anywhere, Run: a.scroll("bottom")},
 
 		{ID: "open", Keys: []string{"enter"}, Hint: "open", Long: "Open: show the detail and fetch the content", Where: keys.InLists, Run: a.ToDetail},
-		{ID: "detail", Keys: []string{"l", "right"}, Long: "Go to the detail panel", Where: keys.InLists, Why: a.whyNoDetail, Run: a.ToDetail},
+		{ID: "detail", Keys: []string{"l", "right"}, Long: "Go to the detail panel", Where: keys.InLists, Why: keys.Unless("there is nothing to look at", func() bool { return a.Panes[a.Open].Subject().Blocks != nil }), Run: a.ToDetail},
 		{ID: "back", Keys: []string{"esc", "h", "left"}, Hint: "back", Long: "Back: leave the detail panel, clear the filter, close it", Where: keys.Anywhere, Run: a.back},
 		{ID: "filter", Keys: []string{"/"}, Hint: "filter", Long: "Filter the list; in the detail panel, search in it", Where: keys.Anywhere, Names: []string{"filter", "search"}, Run: a.startFilter},
-		{ID: "next-match", Keys: []string{"n"}, Hint: "next", Long: "Next match of the search in the detail panel", Where: keys.Anywhere, Why: a.whyNoMatch, Run: a.found((*content.View).Next)},
-		{ID: "previous-match", Keys: []string{"N"}, Long: "Previous match of the search in the detail panel", Where: keys.Anywhere, Why: a.whyNoMatch, Run: a.found((*content.View).Prev)},
+		{ID: "next-match", Keys: []string{"n"}, Hint: "next", Long: "Next match of the search in the detail panel", Where: keys.Anywhere, Why: searched, Run: a.found((*content.View).Next)},
+		{ID: "previous-match", Keys: []string{"N"}, Long: "Previous match of the search in the detail panel", Where: keys.Anywhere, Why: searched, Run: a.found((*content.View).Prev)},
 		{ID: "server-facet", Keys: []string{"f"}, Long: "Choose servers from a list with counts", Where: keys.InCatalog | keys.InServers, Names: []string{"server"}, Run: lay(pane.NewFacet("server", "Servers"))},
 		{ID: "mime-facet", Keys: []string{"m"}, Long: "Choose MIME types from a list with counts", Where: keys.InResources, Names: []string{"mime", "type"}, Run: lay(pane.NewFacet("mime", "MIME types"))},
 		{ID: "sort", Keys: []string{"o"}, Long: "Next sort order", Where: keys.InLists, Names: []string{"sort"}, Run: a.sort},
@@ -54,9 +59,9 @@ func (a *app) bindings() keys.Table {
 		{ID: "subscriptions", Keys: []string{"w"}, Long: "List of subscriptions: holders, updates, last change", Where: keys.Anywhere, Names: []string{"subscriptions", "subs"}, Run: lay(pane.NewWatched)},
 		{ID: "templates", Keys: []string{"t"}, Hint: "templates", Long: "Go from resources to templates, or back", Where: keys.InResources, Names: []string{"templates"}},
 		{ID: "call", Keys: []string{"c"}, Hint: "call", Long: "Call the tool, get the prompt, expand the template", Where: keys.InCatalog | keys.InDetail, Names: []string{"call", "get", "expand"}},
-		{ID: "repeat", Keys: []string{"."}, Long: "Run the last call once more, with the same arguments", Where: keys.InCatalog | keys.InDetail, Names: []string{"repeat"}, Why: a.whyNotRepeat, Run: func() tea.Cmd { return a.Again(*a.Calls.Last) }},
+		{ID: "repeat", Keys: []string{"."}, Long: "Run the last call once more, with the same arguments", Where: keys.InCatalog | keys.InDetail, Names: []string{"repeat"}, Why: keys.Unless("nothing was called yet", func() bool { return a.Calls.Last != nil }), Run: func() tea.Cmd { return a.Again(*a.Calls.Last) }},
 		{ID: "cancel", Keys: []string{"X"}, Hint: "cancel", Long: "Cancel the running call", Where: keys.Anywhere, Names: []string{"cancel"}, Why: a.whyNotCancel, Run: func() tea.Cmd { return a.Calls.Stop(a.cancellable()) }},
-		{ID: "answer", Keys: []string{"a"}, Long: "Answer what a server asks", Where: keys.Anywhere, Names: []string{"answer"}, Why: a.whyNotAnswer, Run: a.asks.Answer},
+		{ID: "answer", Keys: []string{"a"}, Long: "Answer what a server asks", Where: keys.Anywhere, Names: []string{"answer"}, Why: keys.Unless("no server asks anything", func() bool { return a.asks.Questions.Len() > 0 }), Run: a.asks.Answer},
 		{ID: "reload", Keys: []string{"r"}, Hint: "reload", Long: "Fetch the content again; in Servers, restart the server", Where: keys.Anywhere, Names: []string{"reload"}},
 		{ID: "enable", Keys: []string{"x"}, Hint: "enable/disable", Long: "Disable the server, or enable it, while the host runs", Where: keys.InServers, Names: []string{"toggle"}},
 		{ID: "approve", Keys: []string{"A"}, Hint: "approve", Long: "Approve a tool that changed; in Servers, all of them", Where: keys.InServers | keys.InTools, Names: []string{"approve"}},
@@ -70,8 +75,8 @@ func (a *app) bindings() keys.Table {
 		{ID: "fold", Keys: []string{"-"}, Long: "Fold the JSON in the detail panel by one level", Where: keys.Anywhere, Names: []string{"fold"}, Run: func() tea.Cmd { return a.Details[a.Open].Fold(-1) }},
 		{ID: "unfold", Keys: []string{"+", "="}, Long: "Unfold the JSON in the detail panel by one level", Where: keys.Anywhere, Names: []string{"unfold"}, Run: func() tea.Cmd { return a.Details[a.Open].Fold(1) }},
 
-		{ID: "tab-left", Keys: []string{"["}, Long: "Previous tab of Logs", Where: keys.InLogs | keys.InDetail, Why: a.whyNoTabs},
-		{ID: "tab-right", Keys: []string{"]"}, Hint: "tabs", Long: "Next tab of Logs", Where: keys.InLogs | keys.InDetail, Why: a.whyNoTabs},
+		{ID: "tab-left", Keys: []string{"["}, Long: "Previous tab of Logs", Where: keys.InLogs | keys.InDetail, Why: tabs},
+		{ID: "tab-right", Keys: []string{"]"}, Hint: "tabs", Long: "Next tab of Logs", Where: keys.InLogs | keys.InDetail, Why: tabs},
 		{ID: "follow", Keys: []string{"f"}, Hint: "follow", Long: "Follow the end, or stay where the cursor is", Where: keys.InLogs, Names: []string{"follow"}},
 		{ID: "method-facet", Keys: []string{"m"}, Long: "Choose methods of traffic from a list with counts", Where: keys.InLogs, Names: []string{"method"}, Run: lay(pane.NewFacet("method", "Methods"))},
 		{ID: "level", Keys: []string{"L"}, Long: "Next least level that is shown", Where: keys.InLogs, Names: []string{"level"}},

@@ -129,6 +129,3 @@ func (a *app) overlay(lines []string, d dialog.Dialog) []string {
 	a.Front = dialog.Rect{X: x + 1, Y: y + 1, W: w - 2, H: h - 2}
 	return look.Overlay(lines, box, x, y)
 }
-
-// dialogRect is where the inside of the dialog in front was drawn.
-func (a *app) dialogRect(dialog.Dialog) dialog.Rect { return a.Front }

@@ -104,13 +104,6 @@ func (d *palette) match() tea.Cmd {
 	return nil
 }
 
-func (d *palette) why(c *command, arg string) string {
-	if c.why == nil {
-		return ""
-	}
-	return c.why(arg)
-}
-
 // arguments lists what a command can be given.
 func (d *palette) arguments(c *command, arg string) {
 	var all []string
@@ -118,7 +111,7 @@ func (d *palette) arguments(c *command, arg string) {
 		all = c.args()
 	}
 	add := func(value string) {
-		d.list = append(d.list, choice{command: c, arg: value, name: c.names[0] + " " + value, why: d.why(c, value)})
+		d.list = append(d.list, choice{command: c, arg: value, name: c.names[0] + " " + value, why: c.whyNot(value)})
 	}
 	if arg == "" {
 		for _, v := range all {
@@ -227,7 +220,7 @@ func (d *palette) ranked(text string) []choice {
 			}
 		}
 		if best.fits <= fitsWords {
-			best.choice = choice{command: c, name: c.usage(), why: d.why(c, "")}
+			best.choice = choice{command: c, name: c.usage(), why: c.whyNot("")}
 			hits = append(hits, best)
 		}
 	}
@@ -473,22 +466,12 @@ func (d *palette) enter() tea.Cmd {
 		return d.write(c.command.names[0] + " ")
 	}
 	d.close()
-	d.keep(c)
+	d.app.commands = remember(d.app.commands, strings.TrimSpace(c.command.names[0]+" "+c.arg))
 	if c.entry != nil {
 		d.app.Opened = true
 		return d.app.GoToListed(c.entry.Kind, c.entry.Listed)
 	}
 	return c.command.run(c.arg)
-}
-
-// keep remembers a command that is run.
-func (d *palette) keep(c choice) {
-	line := c.command.names[0]
-	if c.arg != "" {
-		line += " " + c.arg
-	}
-	a := d.app
-	a.commands = remember(a.commands, line)
 }
 
 func (d *palette) Typing() bool { return true }

@@ -329,7 +329,7 @@ func TestAConfirmationShowsAllThatIsSent(t *testing.T) {
 func TestArgumentsOutliveTheCacheAndEscAsksBeforeTheyAreLost(t *testing.T) {
 	r := office(t, 120, 40, plainEnv)
 	r.keys("2 / forecast enter c").text("Oslo").keys("ctrl+s")
-	r.run(r.app.clearAll())
+	r.app.Reg.Contents().ClearAll()
 	r.keys("c ctrl+r")
 	require.Contains(t, r.screen(), "Oslo")
 	r.keys("esc")

@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strconv"
@@ -135,15 +136,9 @@ func (d *Sampling) Lines(w, h int) []string {
 		d.draw(w, below)
 	}
 	title := lk.Title.On("Your answer")
-	right := ""
-	if first, last, total := d.View.Position(); total > 0 && (first > 1 || last < total) {
-		right = dialog.Grouped(last) + "/" + dialog.Grouped(total)
-	}
-	switch {
-	case d.note != "":
-		right = lk.Warn.On(d.note)
-	case d.hidden != "":
-		right = lk.Warn.On(d.hidden)
+	right := dialog.Where(d.View)
+	if note := cmp.Or(d.note, d.hidden); note != "" {
+		right = lk.Warn.On(note)
 	}
 	out = append(out, lk.Rule(lk.Horizontal, title, right, lk.Horizontal, w, lk.Border))
 	for _, l := range d.drawn {

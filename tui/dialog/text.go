@@ -80,6 +80,17 @@ func Grouped(n int) string {
 	}
 }
 
+// Where says how far down a text is; "" when all of it is seen.
+func Where(v interface {
+	Position() (first, last, total int)
+}) string {
+	first, last, total := v.Position()
+	if total == 0 || first <= 1 && last >= total {
+		return ""
+	}
+	return Grouped(last) + "/" + Grouped(total)
+}
+
 // Unfolded is the depth to which JSON is shown at first.
 const Unfolded = 12
 

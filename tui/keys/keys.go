@@ -74,6 +74,16 @@ type Act struct {
 	Run func() tea.Cmd
 }
 
+// Unless is the reason of what can only be done when ok.
+func Unless(why string, ok func() bool) func() string {
+	return func() string {
+		if ok() {
+			return ""
+		}
+		return why
+	}
+}
+
 // Never is the reason of what can never be done.
 func Never(why string) func() string { return func() string { return why } }
 

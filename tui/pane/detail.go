@@ -123,16 +123,7 @@ func (d *detail) Lines(a *Desk, r dialog.Rect, border int, focused bool) []strin
 	if focused {
 		style = a.Look.Accent
 	}
-	return a.Look.Frame(lines, dialog.Clean(d.now.title), d.where(), r.W, r.H, style)
-}
-
-// where says how far down the text is.
-func (d *detail) where() string {
-	first, last, total := d.View.Position()
-	if total == 0 || first <= 1 && last >= total {
-		return ""
-	}
-	return dialog.Grouped(last) + "/" + dialog.Grouped(total)
+	return a.Look.Frame(lines, dialog.Clean(d.now.title), dialog.Where(d.View), r.W, r.H, style)
 }
 
 // changedFor is how long changed lines stay marked.

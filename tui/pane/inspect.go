@@ -151,11 +151,7 @@ func (d *Exchange) side(i int) []string {
 		title, style = "["+title+"]", lk.Accent
 	}
 	body := d.Views[i].Lines(r.W, max(r.H, 0))
-	where := ""
-	if first, last, total := d.Views[i].Position(); total > 0 && (first > 1 || last < total) {
-		where = dialog.Grouped(last) + "/" + dialog.Grouped(total)
-	}
-	return append([]string{lk.Rule(lk.Horizontal, style.On(title), where, lk.Horizontal, r.W, style)}, body...)
+	return append([]string{lk.Rule(lk.Horizontal, style.On(title), dialog.Where(d.Views[i]), lk.Horizontal, r.W, style)}, body...)
 }
 
 func (d *Exchange) Keys() keys.Table {
