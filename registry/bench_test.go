@@ -231,7 +231,7 @@ func BenchmarkContents(b *testing.B) {
 	b.Run("resource", func(b *testing.B) {
 		b.ReportAllocs()
 		for i := 0; b.Loop(); i++ {
-			c.Resource("a", names[i%len(names)])
+			c.Last(Resource, "a", names[i%len(names)])
 		}
 	})
 	<-ch

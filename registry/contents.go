@@ -94,7 +94,6 @@ type Contents struct {
 	lost    map[string]time.Time // when a server's connection was lost last
 	past    map[string]*past     // of servers that are there
 	bytes   int64
-	evicted uint64
 	seq     uint64
 }
 
@@ -197,22 +196,9 @@ func (c *Contents) uriOf(inv *Invocation) string {
 	return ""
 }
 
-// Resource returns the last read of a server's original URI, nil if there is
-// none. Looking counts as use, here and in the three like it.
-func (c *Contents) Resource(server, uri string) *Invocation { return c.find(Resource, server, uri) }
-
-// Template returns the last read of an expansion of a server's URI template.
-func (c *Contents) Template(server, template string) *Invocation {
-	return c.find(Template, server, template)
-}
-
-// Prompt returns what a server's prompt gave last.
-func (c *Contents) Prompt(server, name string) *Invocation { return c.find(Prompt, server, name) }
-
-// Tool returns what the last call of a server's tool gave.
-func (c *Contents) Tool(server, name string) *Invocation { return c.find(Tool, server, name) }
-
-func (c *Contents) find(kind Kind, server, name string) *Invocation {
+// Last returns the last invocation of something of a server, by its original name,
+// nil if there is none. Looking counts as use.
+func (c *Contents) Last(kind Kind, server, name string) *Invocation {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.servers[server]
@@ -239,13 +225,6 @@ func (c *Contents) Clear(kind Kind, server, name string) bool {
 	return ok
 }
 
-// ClearServer forgets all of a server's invocations and returns how many.
-func (c *Contents) ClearServer(server string) int {
-	n := c.remove(server, func(*content) bool { return true })
-	c.registry.bulk(server, "cleared", n, "")
-	return n
-}
-
 // ClearAll forgets all invocations and returns how many.
 func (c *Contents) ClearAll() int {
 	c.mu.Lock()
@@ -255,30 +234,6 @@ func (c *Contents) ClearAll() int {
 	c.mu.Unlock()
 	c.registry.bulk("", "cleared", n, "")
 	return n
-}
-
-// Stats says how much is cached, and how many invocations had to make room.
-func (c *Contents) Stats() (entries int, bytes int64, evicted uint64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.recent.Len(), c.bytes, c.evicted
-}
-
-// All returns all invocations, the newest first. It counts as no use.
-func (c *Contents) All() []*Invocation {
-	c.mu.Lock()
-	out := make([]*Invocation, 0, c.recent.Len())
-	for e := c.recent.Front(); e != nil; e = e.Next() {
-		out = append(out, e.Value.(*content).inv)
-	}
-	c.mu.Unlock()
-	slices.SortFunc(out, func(a, b *Invocation) int {
-		if a.Seq > b.Seq {
-			return -1
-		}
-		return 1
-	})
-	return out
 }
 
 func (c *Contents) insertLocked(n *content) {
@@ -348,6 +303,5 @@ func (c *Contents) evictLocked() (n int) {
 		c.removeLocked(inv.Server, contentKey{inv.Kind, inv.Name})
 		n++
 	}
-	c.evicted += uint64(n)
 	return n
 }

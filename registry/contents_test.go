@@ -77,7 +77,7 @@ func TestWhatIsReturnedIsWhatIsCached(t *testing.T) {
 	given.Stale, given.StaleReason, given.Touched, given.Seq = true, "made up", now, 99
 	kept := c.Put(given)
 	require.Equal(t, Cached, <-ch)
-	require.Same(t, kept, c.Resource("a", "x:/1"))
+	require.Same(t, kept, c.Last(Resource, "a", "x:/1"))
 	require.Same(t, kept, c.All()[0])
 	require.NotSame(t, given, kept)
 	require.False(t, kept.Stale)
@@ -88,30 +88,30 @@ func TestWhatIsReturnedIsWhatIsCached(t *testing.T) {
 	given.Result[1] = '!'
 	require.Equal(t, `"x:/1"`, string(kept.Result), "the bytes are copied")
 
-	require.Nil(t, c.Resource("a", "x:/2"))
-	require.Nil(t, c.Resource("b", "x:/1"))
-	require.Nil(t, c.Template("a", "x:/1"))
-	require.Nil(t, c.Prompt("a", "x:/1"))
-	require.Nil(t, c.Tool("a", "x:/1"))
+	require.Nil(t, c.Last(Resource, "a", "x:/2"))
+	require.Nil(t, c.Last(Resource, "b", "x:/1"))
+	require.Nil(t, c.Last(Template, "a", "x:/1"))
+	require.Nil(t, c.Last(Prompt, "a", "x:/1"))
+	require.Nil(t, c.Last(Tool, "a", "x:/1"))
 }
 
 func TestR2_06TheLastInvocationWinsAlsoWhenItFailed(t *testing.T) {
 	r := library2(t)
 	c := r.Contents()
-	before, _, _ := c.Stats()
+	before, _ := c.Stats()
 	for _, kind := range []Kind{Resource, Template, Prompt, Tool} {
 		name := map[Kind]string{Resource: "x:/1", Template: "x:/{v}", Prompt: "p", Tool: "t"}[kind]
 		failed := c.Put(&Invocation{
 			Kind: kind, Server: "a", Name: name, Params: json.RawMessage(`{"n":2}`),
 			Error: "no", ErrorCode: -32603,
 		})
-		got := c.find(kind, "a", name)
+		got := c.Last(kind, "a", name)
 		require.Same(t, failed, got)
 		require.Equal(t, `{"n":2}`, string(got.Params))
 		require.Nil(t, got.Result)
 		require.False(t, got.Success)
 	}
-	after, _, _ := c.Stats()
+	after, _ := c.Stats()
 	require.Equal(t, before, after)
 	require.Equal(t, []uint64{12, 11, 10, 9, 8}, []uint64{
 		c.All()[0].Seq, c.All()[1].Seq, c.All()[2].Seq, c.All()[3].Seq, c.All()[4].Seq,
@@ -119,10 +119,10 @@ func TestR2_06TheLastInvocationWinsAlsoWhenItFailed(t *testing.T) {
 
 	set(r, "a", Tool)
 	set(r, "a", Prompt)
-	require.NotNil(t, c.Tool("a", "t"), "kept though the tool is gone")
-	require.Nil(t, c.Prompt("a", "p"))
+	require.NotNil(t, c.Last(Tool, "a", "t"), "kept though the tool is gone")
+	require.Nil(t, c.Last(Prompt, "a", "p"))
 	r.SetVisible("a", false)
-	require.NotNil(t, c.Tool("a", "t"))
+	require.NotNil(t, c.Last(Tool, "a", "t"))
 }
 
 func TestR2_03ListsKeepSurvivorsAndDropWhatIsGone(t *testing.T) {
@@ -130,9 +130,9 @@ func TestR2_03ListsKeepSurvivorsAndDropWhatIsGone(t *testing.T) {
 	c := r.Contents()
 	c.Put(asked(Resource, "a", "x:/2"))
 	c.Put(asked(Resource, "a", "y:/linked")) // in no list, before or after
-	survivor := c.Resource("a", "x:/2")
+	survivor := c.Last(Resource, "a", "x:/2")
 	set(r, "a", Resource, "x:/2", "x:/3")
-	require.Same(t, survivor, c.Resource("a", "x:/2"))
+	require.Same(t, survivor, c.Last(Resource, "a", "x:/2"))
 	require.Equal(t, lines("a prompt p", "a resource x:/2", "a resource y:/linked", "a template x:/{v}", "a tool t", cachedOfB), cached(r),
 		"the template's copy does not depend on the list of resources")
 	set(r, "a", Template, "z:/{v}")
@@ -146,11 +146,11 @@ func TestResourcesThatOnlyATemplateReachesGoWithIt(t *testing.T) {
 	c.Put(asked(Resource, "a", "x:/linked"))
 	r.Learn("a", "x:/linked")
 	set(r, "a", Resource, "x:/1", "x:/9")
-	require.NotNil(t, c.Resource("a", "x:/deep"))
+	require.NotNil(t, c.Last(Resource, "a", "x:/deep"))
 	set(r, "a", Template, "other:{v}")
-	require.Nil(t, c.Resource("a", "x:/deep"))
-	require.NotNil(t, c.Resource("a", "x:/1"), "listed")
-	require.NotNil(t, c.Resource("a", "x:/linked"), "the server gave it")
+	require.Nil(t, c.Last(Resource, "a", "x:/deep"))
+	require.NotNil(t, c.Last(Resource, "a", "x:/1"), "listed")
+	require.NotNil(t, c.Last(Resource, "a", "x:/linked"), "the server gave it")
 }
 
 func TestR2_04UpdatesReachTheDirectCopyAndTheTemplates(t *testing.T) {
@@ -169,19 +169,19 @@ func TestR2_04UpdatesReachTheDirectCopyAndTheTemplates(t *testing.T) {
 			r := library2(t)
 			r.opt.Now = func() time.Time { return now }
 			c := r.Contents()
-			direct, copied := c.Resource("a", "x:/1"), c.Template("a", "x:/{v}")
+			direct, copied := c.Last(Resource, "a", "x:/1"), c.Last(Template, "a", "x:/{v}")
 			require.NotSame(t, direct, copied)
 			ch := r.Watch(t.Context(), Cached)
 			update(r, "x:/1")
 			require.Equal(t, Cached, <-ch)
 			require.Equal(t, lines("a prompt p", "a resource x:/1 (updated)", "a template x:/{v} (updated)", "a tool t", cachedOfB), cached(r))
 			require.False(t, direct.Stale, "what was handed out stays as it is")
-			now := c.Resource("a", "x:/1")
+			now := c.Last(Resource, "a", "x:/1")
 			require.Equal(t, direct.Result, now.Result, "still there to be shown")
 			require.Equal(t, direct.Seq, now.Seq)
 			require.Equal(t, int64(50), now.Touched.Unix())
 			update(r, "x:/1")
-			require.Same(t, now, c.Resource("a", "x:/1"), "stale already")
+			require.Same(t, now, c.Last(Resource, "a", "x:/1"), "stale already")
 			require.Empty(t, ch)
 			fresh := c.Put(&Invocation{Kind: Resource, Server: "a", Name: "x:/1", Success: true, Time: time.Unix(51, 0)})
 			require.False(t, fresh.Stale)
@@ -196,7 +196,7 @@ func TestUpdatesThatNobodySubscribedToAreIgnored(t *testing.T) {
 	r.Touched("a", "x:/7")
 	r.Touched("nobody", "x:/1")
 	require.Empty(t, ch)
-	require.False(t, r.Contents().Resource("a", "x:/1").Stale)
+	require.False(t, r.Contents().Last(Resource, "a", "x:/1").Stale)
 }
 
 // What comes while an answer is on the way counts as what comes after it.
@@ -229,7 +229,7 @@ func TestUpdatesDuringAReadCountAsThoseAfterIt(t *testing.T) {
 				r.Contents().Put(inv)
 				r.Touched("a", c.updated)
 			}
-			got := r.Contents().Resource("a", c.read)
+			got := r.Contents().Last(Resource, "a", c.read)
 			require.Equal(t, c.stale, got.Stale, "%+v, during: %v", c, during)
 			require.Equal(t, c.stale, got.Touched.Equal(now), "%+v, during: %v", c, during)
 		}
@@ -249,7 +249,7 @@ func TestWhatLeavesItsListWhileItIsReadIsNotKept(t *testing.T) {
 	put := func(sec int64, inv *Invocation) *Invocation {
 		inv.Time = time.Unix(sec, 0)
 		require.Equal(t, inv.Result, c.Put(inv).Result, "returned all the same")
-		return c.find(inv.Kind, inv.Server, inv.Name)
+		return c.Last(inv.Kind, inv.Server, inv.Name)
 	}
 	now = time.Unix(60, 0)
 	set(r, "a", Resource, "x:/2")
@@ -286,12 +286,12 @@ func TestMoreMayLeaveAListThanIsRemembered(t *testing.T) {
 		inv := asked(Resource, "a", uri)
 		inv.Time = time.Unix(59, 0)
 		r.Contents().Put(inv)
-		require.Nil(t, r.Contents().Resource("a", uri))
+		require.Nil(t, r.Contents().Last(Resource, "a", uri))
 	}
 	for _, inv := range []*Invocation{asked(Resource, "a", kept), asked(Prompt, "a", "p")} {
 		inv.Time = time.Unix(59, 0)
 		r.Contents().Put(inv)
-		require.NotNil(t, r.Contents().find(inv.Kind, "a", inv.Name))
+		require.NotNil(t, r.Contents().Last(inv.Kind, "a", inv.Name))
 	}
 	require.LessOrEqual(t, len(r.contents.past["a"].left.at), maxMoments)
 	for i := range 3 * maxMoments {
@@ -312,7 +312,7 @@ func TestAFlatIDThatChangesIsNoLeaving(t *testing.T) {
 	inv := asked(Resource, "a", "x:/1")
 	inv.Time = time.Unix(59, 0)
 	r.Contents().Put(inv)
-	require.NotNil(t, r.Contents().Resource("a", "x:/1"))
+	require.NotNil(t, r.Contents().Last(Resource, "a", "x:/1"))
 }
 
 func TestUpdatesBelowAURICountForIt(t *testing.T) {
@@ -337,7 +337,7 @@ func TestUpdatesBelowAURICountForIt(t *testing.T) {
 		row, ok := r.Subscription("a", c.watched)
 		require.True(t, ok)
 		require.Equal(t, c.counts, row.Updates == 1, "%.40s watched, %.40s updated: %d", c.watched, c.updated, row.Updates)
-		require.Equal(t, c.counts, r.Contents().Resource("a", c.watched).Stale)
+		require.Equal(t, c.counts, r.Contents().Last(Resource, "a", c.watched).Stale)
 	}
 }
 
@@ -354,7 +354,7 @@ func TestTheListedFormOfAnExpansionIsUnderstood(t *testing.T) {
 		r.Contents().Put(inv)
 		r.SetSubscription(SubscriptionState{Server: "a", URI: "x:/1", Status: SubscriptionOn})
 		r.Touched("a", "x:/1")
-		require.True(t, r.Contents().Template("a", "x:/{v}").Stale, "%+v", c)
+		require.True(t, r.Contents().Last(Template, "a", "x:/{v}").Stale, "%+v", c)
 	}
 }
 
@@ -426,25 +426,23 @@ func TestContentsAreBoundedByUse(t *testing.T) {
 	for i := range fit {
 		put(i)
 	}
-	n, held, evicted := c.Stats()
+	n, held := c.Stats()
 	require.Equal(t, fit, n)
 	require.LessOrEqual(t, held, int64(maxContents))
-	require.Zero(t, evicted)
-	require.NotNil(t, c.Tool("a", "t0"), "used now")
+	require.NotNil(t, c.Last(Tool, "a", "t0"), "used now")
 	c.All() // no use
 	put(fit)
 	put(fit + 1)
-	n, held, evicted = c.Stats()
+	n, held = c.Stats()
 	require.Equal(t, fit, n)
 	require.LessOrEqual(t, held, int64(maxContents))
-	require.Equal(t, uint64(2), evicted)
-	require.NotNil(t, c.Tool("a", "t0"))
-	require.Nil(t, c.Tool("a", "t1"))
-	require.Nil(t, c.Tool("a", "t2"))
-	require.NotNil(t, c.Tool("a", "t3"))
+	require.NotNil(t, c.Last(Tool, "a", "t0"))
+	require.Nil(t, c.Last(Tool, "a", "t1"))
+	require.Nil(t, c.Last(Tool, "a", "t2"))
+	require.NotNil(t, c.Last(Tool, "a", "t3"))
 	require.Equal(t, fit, c.ClearAll())
-	n, held, evicted = c.Stats()
-	require.Equal(t, "0 0 2", fmt.Sprint(n, held, evicted))
+	n, held = c.Stats()
+	require.Equal(t, "0 0", fmt.Sprint(n, held))
 }
 
 func TestAHugeResultIsReturnedButNotKept(t *testing.T) {
@@ -453,8 +451,8 @@ func TestAHugeResultIsReturnedButNotKept(t *testing.T) {
 	inv.Result = make(json.RawMessage, maxContent)
 	kept := r.Contents().Put(inv)
 	require.Len(t, kept.Result, maxContent)
-	require.Nil(t, r.Contents().Resource("a", "x:/1"), "the one before is not the last one")
-	_, held, _ := r.Contents().Stats()
+	require.Nil(t, r.Contents().Last(Resource, "a", "x:/1"), "the one before is not the last one")
+	_, held := r.Contents().Stats()
 	require.Less(t, held, int64(maxContent))
 }
 
@@ -476,8 +474,8 @@ func TestClear(t *testing.T) {
 	require.Equal(t, Cached, <-ch)
 	require.Zero(t, c.ClearAll())
 	require.Empty(t, ch)
-	n, held, evicted := c.Stats()
-	require.Equal(t, "0 0 0", fmt.Sprint(n, held, evicted), "what was cleared was not evicted")
+	n, held := c.Stats()
+	require.Equal(t, "0 0", fmt.Sprint(n, held))
 	require.NotNil(t, c.Put(asked(Tool, "a", "t")))
 	require.Equal(t, "a tool t", cached(r))
 }
@@ -494,7 +492,7 @@ func TestContentsUnderConcurrency(t *testing.T) {
 				uri := fmt.Sprintf("x:/%d", i%7)
 				c.Put(asked(Resource, "a", uri))
 				c.Put(expanded("b", "x:/{v}", uri))
-				c.Resource("a", uri)
+				c.Last(Resource, "a", uri)
 				r.outdated("a", uri, time.Now())
 				r.SetSubscription(SubscriptionState{Server: "b", URI: uri, Status: SubscriptionOn})
 				r.Touched("b", uri)
@@ -521,14 +519,14 @@ func TestContentsUnderConcurrency(t *testing.T) {
 		})
 	}
 	each.Wait()
-	n, held, _ := c.Stats()
+	n, held := c.Stats()
 	all := c.All()
 	require.Len(t, all, n)
 	var want int64
 	found := 0
 	for _, inv := range all {
 		want += inv.size()
-		if c.find(inv.Kind, inv.Server, inv.Name) == inv {
+		if c.Last(inv.Kind, inv.Server, inv.Name) == inv {
 			found++
 		}
 	}

@@ -106,14 +106,6 @@ const (
 	ToClient                  // from a server
 )
 
-// String returns "to server" or "to client".
-func (d Direction) String() string {
-	if d == ToClient {
-		return "to client"
-	}
-	return "to server"
-}
-
 // Statuses of records besides "success" and "failure".
 const (
 	StatusNotification = "notification"

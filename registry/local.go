@@ -65,18 +65,6 @@ func (r *Registry) AddResource(rs ...LocalResource) error {
 	return r.setResources(handlers)
 }
 
-// RemoveResource takes a local resource off the list.
-func (r *Registry) RemoveResource(uri string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	handlers := maps.Clone(r.Load().handlers)
-	if handlers[uri] == nil {
-		return
-	}
-	delete(handlers, uri)
-	_ = r.setResources(handlers) // fewer of what was accepted
-}
-
 func (r *Registry) setResources(handlers map[string]*LocalResource) error {
 	items := make([][]byte, 0, len(handlers))
 	for _, l := range handlers {
@@ -140,18 +128,6 @@ func (r *Registry) AddTool(ts ...LocalTool) error {
 		tools[name] = &l
 	}
 	return r.setTools(tools)
-}
-
-// RemoveTool takes a local tool off the list and frees its name.
-func (r *Registry) RemoveTool(name string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	tools := maps.Clone(r.Load().tools)
-	if tools[name] == nil {
-		return
-	}
-	delete(tools, name)
-	_ = r.setTools(tools) // fewer of what was accepted
 }
 
 func (r *Registry) setTools(tools map[string]*LocalTool) error {

@@ -31,11 +31,6 @@ func TestLocalResources(t *testing.T) {
 		require.Error(t, r.AddResource(LocalResource{URI: "ok:1", Read: noRead}, bad))
 	}
 	require.Equal(t, 4, r.Load().Count(Resource), "all or none")
-	r.RemoveResource("note:1")
-	r.RemoveResource("note:1")
-	got, err := r.ResolveResource("note:1")
-	require.NoError(t, err)
-	require.Equal(t, "s", got.Server)
 	for _, bad := range []string{`{}`, `{"name":"a b"}`, `{"name":7}`, `x`} {
 		require.Error(t, r.AddTool(LocalTool{Definition: []byte(bad), Call: noCall}))
 	}
@@ -45,7 +40,7 @@ func TestLocalResources(t *testing.T) {
 	require.NoError(t, r.AddTool(def))
 	require.Error(t, r.AddTool(def))
 	for _, name := range []string{"a", "goblin/a"} {
-		got, err = r.ResolveTool(name)
+		got, err := r.ResolveTool(name)
 		require.NoError(t, err)
 		require.NotNil(t, got.Local.Tool)
 	}

@@ -177,17 +177,7 @@ func (s *Snapshot) Count(k Kind) int { return s.lists[k].len() }
 
 // All yields the visible entries in listed order: byte order of the listed
 // name, then of the server's name.
-func (s *Snapshot) All(k Kind) iter.Seq[*Entry] {
-	return func(yield func(*Entry) bool) {
-		for _, g := range s.lists[k].segments {
-			for i := g.from; i < g.to; i++ {
-				if !yield(&g.run.entries[i]) {
-					return
-				}
-			}
-		}
-	}
-}
+func (s *Snapshot) All(k Kind) iter.Seq[*Entry] { return s.From(k, 0) }
 
 // From is All without the first entries. Its cost does not depend on how many
 // those are.

@@ -132,8 +132,6 @@ func TestReadersSeeWholeSnapshots(t *testing.T) {
 				switch name := fmt.Sprintf("a_x%d", n%5); i {
 				case 0:
 					_ = r.AddTool(LocalTool{Definition: []byte(`{"name":"` + name + `"}`), Call: noCall})
-				case 1:
-					r.RemoveTool(name)
 				case 2:
 					r.SetServers(append(slices.Clone(servers), "late"))
 				case 3:

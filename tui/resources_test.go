@@ -41,7 +41,7 @@ func TestReadErrorsAreShownWithTheServersWords(t *testing.T) {
 	r.refuse("resources/read", "disk on fire")
 	r.keys("4 / config enter enter")
 	require.Contains(t, r.line("disk on fire"), "! ")
-	inv := r.reg.Contents().Resource("files", configURI)
+	inv := r.reg.Contents().Last(registry.Resource, "files", configURI)
 	require.False(t, inv.Success)
 	require.Nil(t, inv.Result)
 }
@@ -127,7 +127,7 @@ func TestR2_11_TemplateFormShowsTheExpandedURIWhileTyping(t *testing.T) {
 	r.keys("ctrl+s")
 	last := r.backend.asked()[len(r.backend.asked())-1]
 	require.Equal(t, `resources/read {"uri":"mcp://github/repo://mark3labs/mcp%20go/readme"}`, last)
-	inv := r.reg.Contents().Template("github", "repo://{owner}/{name}/readme")
+	inv := r.reg.Contents().Last(registry.Template, "github", "repo://{owner}/{name}/readme")
 	require.NotNil(t, inv)
 	require.JSONEq(t, `{"owner":"mark3labs","name":"mcp go"}`, string(inv.Params))
 	require.Contains(t, r.screen(), `"name": "office"`)
@@ -246,7 +246,7 @@ func TestClearForgetsWhatIsKept(t *testing.T) {
 	r.keys("4 / config enter enter")
 	r.run(r.app.run(r.app.binding("clear")))
 	r.changed(registry.Cached)
-	require.Nil(t, r.reg.Contents().Resource("files", configURI))
+	require.Nil(t, r.reg.Contents().Last(registry.Resource, "files", configURI))
 	require.NotContains(t, r.screen(), `"name": "office"`)
 }
 
@@ -272,7 +272,7 @@ func TestEscCancelsTheCallThatIsLookedAt(t *testing.T) {
 	require.Contains(t, r.screen(), "Cancelling github_search", "the only one is meant")
 	r.take(<-ended, 0)
 	require.Contains(t, r.screen(), "github_search: cancelled")
-	require.Nil(t, r.reg.Contents().Tool("github", "search"), "a call that was left is no result")
+	require.Nil(t, r.reg.Contents().Last(registry.Tool, "github", "search"), "a call that was left is no result")
 	r.keys("2")
 	started = make(chan struct{})
 	r.app.Backend = blocking{r.backend, started}

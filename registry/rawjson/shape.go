@@ -147,13 +147,3 @@ func (s *Shape) Get(obj []byte, name string) []byte {
 	}
 	return found
 }
-
-// Path is the function Path for a part of the text.
-func (s *Shape) Path(obj []byte, names ...string) []byte {
-	for _, n := range names {
-		if obj = s.Get(obj, n); obj == nil {
-			return nil
-		}
-	}
-	return obj
-}

@@ -1,7 +1,6 @@
 package urimatch
 
 import (
-	"math"
 	"strings"
 )
 
@@ -46,13 +45,6 @@ func (f *Flat) Prefix() string {
 		return ""
 	}
 	return f.parts[0].lit
-}
-
-// Parse reads s, a flat spelling. It returns in how many ways the template
-// can have given it, where 2 means several, and for 1 the expansion.
-func (f *Flat) Parse(s string) (uri string, ways int) {
-	budget := Budget(math.MaxInt)
-	return f.parse(s, &budget)
 }
 
 // parse finds nothing when the budget is spent.

@@ -1,7 +1,6 @@
 package urimatch
 
 import (
-	"math"
 	"strings"
 )
 
@@ -70,14 +69,6 @@ func (b *Budget) take(n int) bool {
 // Spent reports whether the work needed more than there was. What was found then
 // may be wrong.
 func (b *Budget) Spent() bool { return *b < 0 }
-
-// Match reports whether uri is an expansion of the template. Variables of
-// simple and reserved expressions ({v}, {+v}) must not be empty; those of the
-// other operators may be undefined.
-func (t *Template) Match(uri string) bool {
-	budget := Budget(math.MaxInt)
-	return t.match(uri, &budget)
-}
 
 // match is false when the budget is spent.
 func (t *Template) match(uri string, budget *Budget) bool {

@@ -15,7 +15,6 @@ const (
 
 // Template is a parsed URI template.
 type Template struct {
-	raw      string
 	prefix   string // of all expansions
 	parts    []part
 	literals int
@@ -41,7 +40,7 @@ func Parse(s string) (*Template, error) {
 	if len(s) > MaxTemplate {
 		return nil, fmt.Errorf("template longer than %d bytes", MaxTemplate)
 	}
-	t := &Template{raw: s}
+	t := &Template{}
 	vars := 0
 	for rest := s; rest != ""; {
 		open := strings.IndexAny(rest, "{}")
@@ -168,12 +167,5 @@ func hexDigit(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
 
-// String returns the template's text.
-func (t *Template) String() string { return t.raw }
-
 // Prefix returns the literal text that every expansion begins with.
 func (t *Template) Prefix() string { return t.prefix }
-
-// Literals returns how many bytes of the template are literal: of two
-// templates that match, the one with more of them says more.
-func (t *Template) Literals() int { return t.literals }

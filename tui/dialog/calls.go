@@ -204,17 +204,7 @@ func (r Request) invocation(result json.RawMessage, err error, at time.Time, too
 
 // Kept is the content that is kept of an item.
 func Kept(reg *registry.Registry, it Item) *registry.Invocation {
-	c := reg.Contents()
-	switch it.Kind {
-	case registry.Resource:
-		return c.Resource(it.Server, it.Name)
-	case registry.Template:
-		return c.Template(it.Server, it.Name)
-	case registry.Prompt:
-		return c.Prompt(it.Server, it.Name)
-	default:
-		return c.Tool(it.Server, it.Name)
-	}
+	return reg.Contents().Last(it.Kind, it.Server, it.Name)
 }
 
 // Stop cancels a request.

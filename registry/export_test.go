@@ -1,0 +1,32 @@
+package registry
+
+import (
+	"cmp"
+	"slices"
+)
+
+// ClearServer forgets all of a server's invocations and returns how many.
+func (c *Contents) ClearServer(server string) int {
+	n := c.remove(server, func(*content) bool { return true })
+	c.registry.bulk(server, "cleared", n, "")
+	return n
+}
+
+// Stats says how much is cached.
+func (c *Contents) Stats() (entries int, bytes int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.recent.Len(), c.bytes
+}
+
+// All returns all invocations, the newest first. It counts as no use.
+func (c *Contents) All() []*Invocation {
+	c.mu.Lock()
+	out := make([]*Invocation, 0, c.recent.Len())
+	for e := c.recent.Front(); e != nil; e = e.Next() {
+		out = append(out, e.Value.(*content).inv)
+	}
+	c.mu.Unlock()
+	slices.SortFunc(out, func(a, b *Invocation) int { return cmp.Compare(b.Seq, a.Seq) })
+	return out
+}
