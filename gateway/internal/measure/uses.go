@@ -19,13 +19,13 @@ import (
 // built is a package as the go command has compiled it for this system.
 type built struct {
 	ImportPath, Dir, Export string
-	GoFiles                 []string
+	GoFiles, Imports        []string
 }
 
 // exports has the packages of the module at root and all that they import, with the
 // files of their compiled declarations.
 func exports(root string) (map[string]built, error) {
-	list := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles", "./...")
+	list := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,Imports", "./...")
 	list.Dir, list.Stderr = root, os.Stderr
 	out, err := list.Output()
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,19 +24,40 @@ var values = []string{
 	"gateway/memory", "gateway/metrics", "registry/members", "registry/rawjson",
 }
 
-// visits is added to Goblin when it is built for a walk: each function says its file.
-const visits = `// Package visits records which functions are called.
+// visits is added to Goblin when it is built for a walk: each function says its
+// package, and that of the function that called it.
+const visits = `// Package visits records which functions are called, and from where.
 package visits
 
-import "os"
+import (
+	"os"
+	"runtime"
+	"strings"
+)
 
 var out = func() *os.File {
 	f, _ := os.OpenFile(os.Getenv("GOBLIN_VISITS"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	return f
 }()
 
-// At records a visit.
-func At(file string) { out.WriteString(file + "\n") }
+// At records a visit to a package.
+func At(name string) {
+	from := "-" // a goroutine's first function
+	var stack [16]uintptr
+	frames := runtime.CallersFrames(stack[:runtime.Callers(3, stack[:])])
+	for more := true; more && from == "-"; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		if rest, ours := strings.CutPrefix(f.Function, "%s/"); ours {
+			last := strings.LastIndexByte(rest, '/') + 1
+			rest = rest[:last+strings.IndexByte(rest[last:], '.')]
+			if !strings.Contains(" %s ", " "+rest+" ") {
+				from = rest
+			}
+		}
+	}
+	out.WriteString(from + ">" + name + "\n")
+}
 `
 
 // instrumented builds Goblin with a record of visits into dir, and returns its path.
@@ -51,7 +71,7 @@ func instrumented(root, dir string, all map[string]built) (binary string, err er
 		replace[where] = file
 		return os.WriteFile(file, []byte(text), 0o600)
 	}
-	if err := add(filepath.Join(root, "visits", "visits.go"), visits); err != nil {
+	if err := add(filepath.Join(root, "visits", "visits.go"), fmt.Sprintf(visits, module, strings.Join(values, " "))); err != nil {
 		return "", err
 	}
 	for _, p := range all {
@@ -59,7 +79,7 @@ func instrumented(root, dir string, all map[string]built) (binary string, err er
 			continue
 		}
 		for _, name := range p.GoFiles {
-			text, err := record(filepath.Join(p.Dir, name), path.Join(within(p.ImportPath), name))
+			text, err := record(filepath.Join(p.Dir, name), within(p.ImportPath))
 			if err == nil {
 				err = add(filepath.Join(p.Dir, name), text)
 			}
@@ -129,6 +149,9 @@ func record(file, name string) (string, error) {
 	return text.String(), nil
 }
 
+// step is a call from one package to another.
+type step struct{ from, to string }
+
 // peer is a client of an instrumented Goblin.
 type peer struct {
 	in     io.Writer
@@ -137,9 +160,9 @@ type peer struct {
 	last   int
 }
 
-// ask sends a request and returns the result, and the files that were visited from
-// then until all was quiet.
-func (p *peer) ask(method, params string) (result json.RawMessage, files []string, err error) {
+// ask sends a request and returns the result, and the steps from then until all was
+// quiet.
+func (p *peer) ask(method, params string) (result json.RawMessage, steps []step, err error) {
 	before, err := os.ReadFile(p.visits)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, nil, err
@@ -172,7 +195,13 @@ func (p *peer) ask(method, params string) (result json.RawMessage, files []strin
 			return nil, nil, err
 		}
 		if len(now) == len(after) { // all is quiet
-			return reply.Result, strings.Fields(string(after[len(before):])), nil
+			for _, line := range strings.Fields(string(after[len(before):])) {
+				from, to, _ := strings.Cut(line, ">")
+				if from != to && from != "-" {
+					steps = append(steps, step{from, to})
+				}
+			}
+			return reply.Result, steps, nil
 		}
 		after = now
 	}
@@ -203,24 +232,29 @@ func walks(out io.Writer, root string, all map[string]built) error {
 	if text, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build: %w\n%s", err, text)
 	}
-	read, err := shortest(dir, binary, func(p *peer) ([]string, error) {
+	read, err := shortest(dir, binary, func(p *peer) ([]step, error) {
 		if _, _, err := p.ask("initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"measure","version":"1"}}`); err != nil {
 			return nil, err
 		}
-		if _, _, err := p.ask("resources/list", `{}`); err != nil {
+		result, _, err := p.ask("resources/list", `{}`)
+		if err != nil {
 			return nil, err
 		}
-		_, files, err := p.ask("resources/read", `{"uri":"file:///a"}`)
-		return files, err
+		var list struct{ Resources []struct{ URI string } }
+		if err = json.Unmarshal(result, &list); err != nil || len(list.Resources) == 0 {
+			return nil, errors.Join(err, fmt.Errorf("nothing is listed: %s", result))
+		}
+		_, steps, err := p.ask("resources/read", fmt.Sprintf(`{"uri":%q}`, list.Resources[len(list.Resources)-1].URI))
+		return steps, err
 	})
 	if err != nil {
 		return err
 	}
-	asked, err := shortest(dir, binary, func(p *peer) ([]string, error) {
+	asked, err := shortest(dir, binary, func(p *peer) ([]step, error) {
 		if _, _, err := p.ask("tools/list", `{`+envelope+`}`); err != nil {
 			return nil, err
 		}
-		result, files, err := p.ask("tools/call", `{"name":"s_ask","arguments":{},`+envelope+`}`)
+		result, steps, err := p.ask("tools/call", `{"name":"s_ask","arguments":{},`+envelope+`}`)
 		if err != nil {
 			return nil, err
 		}
@@ -234,20 +268,20 @@ func walks(out io.Writer, root string, all map[string]built) error {
 		for key := range demand.InputRequests {
 			_, more, err := p.ask("tools/call", fmt.Sprintf(
 				`{"name":"s_ask","arguments":{},"requestState":%q,"inputResponses":{%q:{"action":"accept","content":{}}},%s}`, demand.RequestState, key, envelope))
-			return append(files, more...), err
+			return append(steps, more...), err
 		}
 		return nil, fmt.Errorf("nothing was asked: %s", result)
 	})
 	if err != nil {
 		return err
 	}
-	show(out, "resources/read", read)
-	show(out, "tools/call of a stateless client whose server asks it", asked)
+	show(out, "resources/read", read, all)
+	show(out, "tools/call of a stateless client whose server asks it", asked, all)
 	return nil
 }
 
 // shortest runs Goblin for a client some times, and returns the walk of fewest steps.
-func shortest(dir, binary string, client func(*peer) ([]string, error)) (least []string, err error) {
+func shortest(dir, binary string, client func(*peer) ([]step, error)) (least []step, err error) {
 	config := filepath.Join(dir, "goblin.yaml")
 	text := fmt.Sprintf("servers:\n  s:\n    command: %q\n    args: [%q]\n", filepath.Join(dir, "server"), filepath.Join(dir, "s.json"))
 	if err := errors.Join(os.WriteFile(filepath.Join(dir, "s.json"), []byte(script), 0o600), os.WriteFile(config, []byte(text), 0o600)); err != nil {
@@ -272,42 +306,56 @@ func shortest(dir, binary string, client func(*peer) ([]string, error)) (least [
 		if err := goblin.Start(); err != nil {
 			return nil, err
 		}
-		files, failed := client(&peer{in: in, out: bufio.NewReader(stdout), visits: record})
+		steps, failed := client(&peer{in: in, out: bufio.NewReader(stdout), visits: record})
 		if err := errors.Join(failed, in.Close(), goblin.Wait()); err != nil {
 			return nil, err
 		}
-		files = slices.Compact(files)
-		if least == nil || len(files) < len(least) {
-			least = files
+		if least == nil || len(steps) < len(least) {
+			least = steps
 		}
 	}
 	return least, nil
 }
 
-// show prints a walk. A turn back is a step to where the walk has been before.
-func show(out io.Writer, name string, files []string) {
-	var rooms []string
-	for _, f := range files {
-		rooms = append(rooms, strings.TrimPrefix(path.Dir(f), "gateway/"))
-	}
-	rooms, files = withoutLooks(rooms), withoutLooks(files)
-	fmt.Fprintf(out, "\n%s: %d packages, %d turns back; %d files, %d turns back\n  %s\n", name,
-		distinct(rooms), len(rooms)-distinct(rooms), distinct(files), len(files)-distinct(files), strings.Join(rooms, " > "))
-}
-
-// withoutLooks leaves out of a walk the steps to where it has been before, and straight
-// back: somebody asks a value of there for something.
-func withoutLooks(all []string) []string {
-	all = slices.Compact(all)
-	for i := 1; i+1 < len(all); {
-		if all[i-1] == all[i+1] && slices.Contains(all[:i], all[i]) {
-			all = slices.Delete(all, i, i+2)
-			i = max(i-1, 1)
-		} else {
-			i++
+// show prints a walk: its packages, and each arrow once, in the order in which it was
+// first taken.
+//
+// What clients and servers send is handed up by downstream and upstream, which know
+// nobody above them: so a request begins, and so its answer goes home. Every other call
+// against the arrows of the imports is a turn back.
+func show(out io.Writer, name string, steps []step, all map[string]built) {
+	var rooms, arrows []string
+	turns := 0
+	for _, s := range steps {
+		rooms = append(rooms, room(s.from), room(s.to))
+		arrow := short(s.from) + " > " + short(s.to)
+		if !arrives(s) && imports(all, s.to, s.from) {
+			arrow = short(s.to) + " < " + short(s.from)
+			turns++
+		}
+		if !slices.Contains(arrows, arrow) {
+			arrows = append(arrows, arrow)
 		}
 	}
-	return all
+	fmt.Fprintf(out, "\n%s: %d packages, %d turns back\n  %s\n", name, len(slices.Compact(slices.Sorted(slices.Values(rooms)))), turns, strings.Join(arrows, ", "))
 }
 
-func distinct(all []string) int { return len(slices.Compact(slices.Sorted(slices.Values(all)))) }
+func arrives(s step) bool { return room(s.from) == "downstream" || room(s.from) == "upstream" }
+
+// room is a package with those inside of it.
+func room(name string) string {
+	room, _, _ := strings.Cut(short(name), "/")
+	return room
+}
+
+func short(name string) string { return strings.TrimPrefix(name, "gateway/") }
+
+// imports reports whether a package imports the other, itself or by those between.
+func imports(all map[string]built, name, other string) bool {
+	for _, p := range all[module+"/"+name].Imports {
+		if n := within(p); n != "" && (n == other || imports(all, n, other)) {
+			return true
+		}
+	}
+	return false
+}

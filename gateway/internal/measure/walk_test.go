@@ -7,15 +7,28 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestLooksAreNoTurns(t *testing.T) {
+func TestACallAgainstTheImportsIsATurnBack(t *testing.T) {
+	all := map[string]built{
+		"goblin/gateway":            {Imports: []string{"goblin/gateway/call", "goblin/gateway/downstream"}},
+		"goblin/gateway/call":       {Imports: []string{"goblin/gateway/upstream"}},
+		"goblin/gateway/upstream":   {Imports: []string{"goblin/gateway/upstream/x"}},
+		"goblin/gateway/downstream": {},
+	}
 	for walk, want := range map[string]string{
-		"a b c":           "a b c",
-		"a a b b c c":     "a b c",
-		"a b a b a c":     "a b a c",
-		"a b c b a":       "a b c b a",
-		"a b c a c d":     "a b c d",
-		"a b a b c b c d": "a b c d",
+		"gateway>gateway/call":                                           "2 packages, 0 turns back\n  gateway > call\n",
+		"gateway>gateway/call gateway/call>gateway":                      "2 packages, 1 turns back\n  gateway > call, gateway < call\n",
+		"gateway>gateway/call gateway/call>gateway gateway/call>gateway": "2 packages, 2 turns back\n  gateway > call, gateway < call\n",
+		"gateway/downstream>gateway":                                     "2 packages, 0 turns back\n  downstream > gateway\n",
+		"gateway/upstream>gateway":                                       "2 packages, 0 turns back\n  upstream > gateway\n",
+		"gateway/upstream>gateway/upstream/x":                            "1 packages, 0 turns back\n  upstream > upstream/x\n",
 	} {
-		require.Equal(t, want, strings.Join(withoutLooks(strings.Fields(walk)), " "), walk)
+		var steps []step
+		for _, one := range strings.Fields(walk) {
+			from, to, _ := strings.Cut(one, ">")
+			steps = append(steps, step{from, to})
+		}
+		var out strings.Builder
+		show(&out, "walk", steps, all)
+		require.Equal(t, "\nwalk: "+want, out.String(), walk)
 	}
 }
