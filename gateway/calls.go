@@ -17,7 +17,7 @@ import (
 )
 
 func (g *Gateway) callTool(r *request) {
-	tasks.Ignore(r.Exchange)
+	asked := rawjson.Get(r.Params(), "task") != nil && tasks.Asked(r.Exchange)
 	t, edits, ok := g.route(r, "name", (*registry.Registry).ResolveTool)
 	if !ok {
 		return
@@ -27,17 +27,18 @@ func (g *Gateway) callTool(r *request) {
 		return
 	}
 	if t.Local != nil {
-		if tasks.UseOf(r.Exchange, false) == tasks.Client {
+		if asked {
 			r.fail(tasks.Unsupported(r.name))
 			return
 		}
 		g.callLocal(r, t)
 		return
 	}
-	if r.tasks = tasks.UseOf(r.Exchange, t.Entry != nil && t.Entry.TaskOnly); r.tasks == tasks.Client {
+	if asked {
 		g.createTask(r, t, edits)
 		return
 	}
+	r.taskOnly = t.Entry != nil && t.Entry.TaskOnly && tasks.Unaware(r.Exchange)
 	g.forward(r, t, edits)
 }
 
@@ -161,7 +162,7 @@ func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit) b
 		r.reply(reply.Result)
 		return false
 	}
-	if reply.Error == nil && r.tasks == tasks.None && !r.modern() && r.outer == nil {
+	if reply.Error == nil && !r.taskOnly && !r.modern() && r.outer == nil {
 		r.buffer = reply.Buffer // nobody else keeps anything of it
 	}
 	return g.answer(r, t.Server, t.Name, reply)
@@ -330,7 +331,7 @@ func (g *Gateway) slot(r *request) (conn upstream.Conn, release func(), err erro
 	if r.Method() == "completion/complete" && !conn.Info().Has("completions") {
 		return nil, nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Server '%s' offers no completions", r.server)
 	}
-	if r.modern() && conn.Info().Era == upstream.Legacy {
+	if r.modern() && r.Modern().LogLevel != "" && conn.Info().Era == upstream.Legacy {
 		g.News.Lend(r.Context(), r.Exchange, conn)
 	}
 	release, err = b.Acquire(r.Context(), r.Session())
@@ -359,5 +360,8 @@ func (r *request) outerCall() *call.Under {
 
 // call makes a call and waits for the answer.
 func (g *Gateway) call(r *request, u *call.Under, conn upstream.Conn) (jsonrpc.Reply, error) {
-	return g.calls.Do(conn, u, func() (jsonrpc.Reply, error) { return g.tasks.Perform(conn, u, r.server, r.tasks) })
+	if !r.taskOnly && !u.Call.AcceptTask {
+		return g.calls.Do(conn, u, nil)
+	}
+	return g.calls.Do(conn, u, func() (jsonrpc.Reply, error) { return g.tasks.Perform(conn, u, r.server, r.taskOnly) })
 }

@@ -8,7 +8,6 @@ import (
 	"goblin/gateway/call"
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/tasks"
 	"goblin/gateway/upstream"
 	"goblin/registry"
 	"goblin/registry/members"
@@ -31,8 +30,8 @@ type request struct {
 	// outer is the call that the request was made for, nil for a client's own.
 	outer    *outer
 	era      upstream.Era // of the connection over which it was passed on
-	tasks    tasks.Use
-	recorded bool // in the journal already
+	taskOnly bool         // its tool runs as a task only, which the client does not know
+	recorded bool         // in the journal already
 
 	// What a call needs is part of its request, so that both are one
 	// allocation.

@@ -12,6 +12,7 @@ import (
 	"goblin/gateway/upstream"
 	"goblin/registry"
 	"goblin/registry/members"
+	"goblin/registry/rawjson"
 )
 
 // relay is the gateway as backends see it: an [upstream.Handler].
@@ -94,9 +95,11 @@ func (g relay) question(ctx context.Context, server string, conn upstream.Conn, 
 	if err != nil {
 		return nil, nil, err
 	}
-	if own := g.tasks.Of(ctx, conn, params); own != nil {
-		if c = own.Hidden(); c == nil {
-			return g.tasks.Ask(ctx, own, q)
+	if id, ok := rawjson.String(call.Related(params)); ok {
+		if own := g.tasks.Of(ctx, conn, id); own != nil {
+			if c = own.Hidden(); c == nil {
+				return g.tasks.Ask(ctx, own, q)
+			}
 		}
 	}
 	return g.ask.Put(ctx, q, c)

@@ -55,7 +55,7 @@ func (g *Gateway) Start(x *downstream.Exchange, burst *jsonrpc.Burst) bool {
 	if p == nil || x.Modern() != nil || len(x.Params()) > maxInline {
 		return false
 	}
-	edit := g.Servers.Epoch()
+	epoch := g.Servers.Epoch()
 	raw, meta, ok := p.read(x.Params())
 	name, isString := rawjson.String(raw)
 	if !ok || !isString || members.Params(x.Method()).Check(x.Params()) != nil {
@@ -66,7 +66,7 @@ func (g *Gateway) Start(x *downstream.Exchange, burst *jsonrpc.Burst) bool {
 		return false // lists may have to be waited for, or it is Goblin's own, or has to pass the filters first
 	}
 	b := g.Servers.Get(t.Server)
-	if b == nil || b.PerSession() || g.Servers.Epoch() != edit {
+	if b == nil || b.PerSession() || g.Servers.Epoch() != epoch || epoch%2 != 0 {
 		return false // or the target may be one that the config denies by now
 	}
 	conn, err := b.Conn()

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"maps"
 	"reflect"
 	"sync"
 	"time"
@@ -29,54 +30,64 @@ func (c Change) Empty() bool { return len(c.Added)+len(c.Changed)+len(c.Removed)
 func (f *Fleet) Apply(cfg *config.Config) (did Change) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	old := f.servers
-	f.servers, f.order = make(map[string]*Server), nil
-	names, fresh := make([]string, len(cfg.Servers)), []config.Server(nil)
-	replaced := make(map[string]*Server)
+	f.edits.Add(1)
+	defer f.edits.Add(1)
+	now := f.servers.Load().named
+	gone := maps.Clone(now)
+	names := make([]string, len(cfg.Servers))
+	kept := make(map[string]bool)
 	for i, s := range cfg.Servers {
 		names[i] = s.Name
-		b := old[s.Name]
-		switch {
+		delete(gone, s.Name)
+		switch b := now[s.Name]; {
 		case b == nil:
 			did.Added = append(did.Added, s.Name)
-			fresh = append(fresh, s)
 			f.o.Moved(s.Name, s.Isolation == config.PerSession) // those of an earlier one
 		case !b.defined.Equal(&s) || b.defined.Problem != s.Problem:
 			did.Changed = append(did.Changed, s.Name)
-			replaced[s.Name] = b
-			fresh = append(fresh, s)
 			f.retireLocked(b)
 			if b.defined.Isolation != s.Isolation {
 				f.o.Moved(s.Name, s.Isolation == config.PerSession)
 			}
 		default:
-			f.servers[s.Name] = b
+			kept[s.Name] = true
 		}
-		delete(old, s.Name)
-		f.order = append(f.order, s.Name)
 	}
-	for name, b := range old {
+	for name, b := range gone {
 		did.Removed = append(did.Removed, name)
 		f.retireLocked(b)
 	}
 	f.o.Registry.SetServers(names)
-	if len(fresh) > 0 {
+	if len(kept) < len(names) {
 		f.since.Store(time.Now().UnixNano())
 	}
-	for _, s := range fresh {
-		b := f.addLocked(s, replaced[s.Name] != nil)
-		if o := replaced[s.Name]; o != nil && !sameFilters(&o.defined, &s) {
-			f.o.Registry.Retain(s.Name, b.Permits)
+	next := &table{named: make(map[string]*Server)}
+	for _, s := range cfg.Servers {
+		b := now[s.Name]
+		if !kept[s.Name] {
+			b = f.replace(b, s)
 		}
-		if s.Disabled || s.Problem != "" {
-			f.o.Registry.SetVisible(s.Name, false)
-		}
-		if f.run != nil {
+		next.add(b)
+	}
+	f.servers.Store(next)
+	for _, b := range next.all {
+		if !kept[b.Name()] && f.run != nil {
 			b.start(f.run)
 		}
 	}
-	f.edits.Add(1)
 	return did
+}
+
+// replace makes a server that takes the place of old, which may be nil.
+func (f *Fleet) replace(old *Server, s config.Server) *Server {
+	b := f.server(s, old != nil)
+	if old != nil && !sameFilters(&old.defined, &s) {
+		f.o.Registry.Retain(s.Name, b.Permits)
+	}
+	if s.Disabled || s.Problem != "" {
+		f.o.Registry.SetVisible(s.Name, false)
+	}
+	return b
 }
 
 func sameFilters(a, b *config.Server) bool {

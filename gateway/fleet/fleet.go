@@ -12,7 +12,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -61,13 +60,24 @@ type Fleet struct {
 	o     Options
 	log   *slog.Logger
 	since atomic.Int64  // when servers were started last, in Unix ns
-	edits atomic.Uint64 // counts those of the config; what is listed fits the last
+	edits atomic.Uint64 // see Epoch
 	work  sync.WaitGroup
 
-	mu      sync.RWMutex
-	run     context.Context // set while Run runs
-	servers map[string]*Server
-	order   []string
+	servers atomic.Pointer[table] // replaced under mu, never changed
+
+	mu  sync.Mutex
+	run context.Context // set while Run runs
+}
+
+// table is the servers of one state of the config.
+type table struct {
+	named map[string]*Server
+	all   []*Server // in config order
+}
+
+func (t *table) add(s *Server) {
+	t.named[s.Name()] = s
+	t.all = append(t.all, s)
 }
 
 // Server is a server with the goroutine that runs it.
@@ -82,14 +92,15 @@ type Server struct {
 
 // New prepares the servers, which start with [Fleet.Run].
 func New(o Options) *Fleet {
-	f := &Fleet{o: o, log: o.Logger, servers: make(map[string]*Server)}
+	f := &Fleet{o: o, log: o.Logger}
+	first := &table{named: make(map[string]*Server)}
 	f.since.Store(time.Now().UnixNano())
 	for _, s := range o.Config.Servers {
 		if o.Only == nil || slices.Contains(o.Only, s.Name) {
-			f.order = append(f.order, s.Name)
-			f.addLocked(s, false)
+			first.add(f.server(s, false))
 		}
 	}
+	f.servers.Store(first)
 	return f
 }
 
@@ -98,8 +109,8 @@ func New(o Options) *Fleet {
 func (f *Fleet) Run(ctx context.Context, serve func()) {
 	f.mu.Lock()
 	f.run = ctx
-	for _, name := range f.order {
-		f.servers[name].start(ctx)
+	for _, s := range f.All() {
+		s.start(ctx)
 	}
 	f.mu.Unlock()
 
@@ -107,9 +118,8 @@ func (f *Fleet) Run(ctx context.Context, serve func()) {
 
 	f.mu.Lock()
 	f.run = nil
-	running := slices.Collect(maps.Values(f.servers))
 	f.mu.Unlock()
-	for _, s := range running {
+	for _, s := range f.All() {
 		if s.done != nil {
 			<-s.done
 		}
@@ -121,9 +131,9 @@ func (f *Fleet) Run(ctx context.Context, serve func()) {
 // capabilities decide when one is really asked.
 var declared = []byte(`{"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true},"sampling":{"context":{},"tools":{}}}`)
 
-// addLocked makes the server of a definition that the registry knows. replaces says that
+// server makes the server of a definition that the registry knows. replaces says that
 // the registry has entries of one that it takes the place of.
-func (f *Fleet) addLocked(defined config.Server, replaces bool) *Server {
+func (f *Fleet) server(defined config.Server, replaces bool) *Server {
 	s := defined
 	if s.Type == config.Stdio && s.Cwd == "" && !f.o.Config.Demo {
 		// A host is shared by clients of many folders: which of them came
@@ -141,7 +151,6 @@ func (f *Fleet) addLocked(defined config.Server, replaces bool) *Server {
 		Memory:      f.o.Memory,
 		Replaces:    replaces,
 	})}
-	f.servers[s.Name] = b
 	f.o.Metrics.Up(s.Name, false)
 	f.o.Registry.OpenServer(s.Name, s.OpenResources)
 	return b
@@ -198,28 +207,18 @@ func (e *UnknownError) Error() string {
 
 // Names are the servers in config order.
 func (f *Fleet) Names() []string {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	return slices.Clone(f.order)
+	var names []string
+	for _, s := range f.All() {
+		names = append(names, s.Name())
+	}
+	return names
 }
 
 // Get is the server of that name, nil for none.
-func (f *Fleet) Get(name string) *Server {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	return f.servers[name]
-}
+func (f *Fleet) Get(name string) *Server { return f.servers.Load().named[name] }
 
-// All are the servers in config order.
-func (f *Fleet) All() []*Server {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	all := make([]*Server, 0, len(f.order))
-	for _, name := range f.order {
-		all = append(all, f.servers[name])
-	}
-	return all
-}
+// All are the servers in config order, which are not to be changed.
+func (f *Fleet) All() []*Server { return f.servers.Load().all }
 
 // Starting names the servers that have neither listed nor failed to, so that
 // lists may still grow.
@@ -255,8 +254,9 @@ func (f *Fleet) AwaitLists(ctx context.Context) {
 	}
 }
 
-// Epoch counts the edits of the config. A server got between two equal ones is that of
-// what was listed meanwhile.
+// Epoch counts the beginnings and the ends of edits of the config: it is odd while one is
+// under way. A server got between two equal and even ones is that of what was listed
+// meanwhile.
 func (f *Fleet) Epoch() uint64 { return f.edits.Load() }
 
 // Conn is the connection that serves a session's requests to a server, stateless

@@ -41,9 +41,10 @@ const pinRetry = 30 * time.Second
 
 // pinAgain has a server list its tools anew after a while.
 func (f *Fleet) pinAgain(server string) {
-	f.mu.RLock()
-	b, run := f.servers[server], f.run
-	f.mu.RUnlock()
+	b := f.Get(server)
+	f.mu.Lock()
+	run := f.run
+	f.mu.Unlock()
 	if b == nil || run == nil || !b.repins.CompareAndSwap(false, true) {
 		return
 	}

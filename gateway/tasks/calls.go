@@ -36,51 +36,34 @@ const (
 // nobody fetched is not to stay at the server for ever.
 var hiddenTask = []byte(`{"ttl":3600000}`)
 
-// Use is what tasks have to do with a call of a tool.
-type Use uint8
-
-// The uses.
-const (
-	None   Use = iota
-	Client     // the client asks for one
-	Only       // the tool runs as nothing else, and the client does not know that
-)
-
 // negotiated reports whether a request is one of a session of 2025-11-25, which has
 // tasks. One that a local tool makes is not the client's.
 func negotiated(x *downstream.Exchange) bool {
 	return x.Outer() == x && x.Modern() == nil && x.Session().Protocol() == downstream.LatestLegacy
 }
 
-// UseOf finds out what tasks have to do with a call of a tool, which runs as a task only
-// if only is set. Clients of revisions without tasks, and screens, get what such a tool
-// gives; others know that they have to ask for the task.
-func UseOf(x *downstream.Exchange, only bool) Use {
-	switch {
-	case negotiated(x) && rawjson.Get(x.Params(), "task") != nil:
-		return Client
-	case negotiated(x) && !x.Session().IsScreen() || !only:
-		return None
-	}
-	return Only
-}
-
-// Ignore takes the member out that asks for a task, where there are none:
-// a server that has them would make one.
-func Ignore(x *downstream.Exchange) {
-	if !negotiated(x) && rawjson.Get(x.Params(), "task") != nil {
+// Asked reports whether a call that has the member "task" asks for a task. Where there
+// are none it takes the member out: a server that has tasks would make one.
+func Asked(x *downstream.Exchange) bool {
+	if !negotiated(x) {
 		x.Omit("task")
 	}
+	return negotiated(x)
 }
+
+// Unaware reports whether a client gets what a tool gives that runs as a task only:
+// those of revisions without tasks, and screens. Others have to ask for the task.
+func Unaware(x *downstream.Exchange) bool { return !negotiated(x) || x.Session().IsScreen() }
 
 // Taken has a modern server make a task of a call if the client takes tasks.
 func Taken(x *downstream.Exchange) bool {
 	return x.Method() == "tools/call" && x.Can("extensions", extension)
 }
 
-// Perform makes a call at a server, as a task when the tool needs that.
-func (t *Tasks) Perform(conn upstream.Conn, f *call.Under, server string, use Use) (jsonrpc.Reply, error) {
-	if use == Only && offersTasks(conn) {
+// Perform makes a call at a server that may make a task of it: as a task if only is set,
+// since the tool runs as nothing else.
+func (t *Tasks) Perform(conn upstream.Conn, f *call.Under, server string, only bool) (jsonrpc.Reply, error) {
+	if only && offersTasks(conn) {
 		return t.run(conn, f, server)
 	}
 	reply, err := conn.Call(&f.Call)

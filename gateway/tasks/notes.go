@@ -106,15 +106,6 @@ func (t *Tasks) Open(s *upstream.Server) bool {
 	return slices.ContainsFunc(t.o.Calls.Links(), func(l *call.Link) bool { return l.Server == s && t.busy(l.Conn) })
 }
 
-// Of finds the task that a question belongs to, nil for none.
-func (t *Tasks) Of(ctx context.Context, conn upstream.Conn, params []byte) *Task {
-	original, ok := rawjson.String(call.Related(params))
-	if !ok {
-		return nil
-	}
-	return t.await(ctx, conn, original)
-}
-
 // Ask puts a task's question to the client that owns the task.
 func (t *Tasks) Ask(ctx context.Context, own *Task, q *ask.Question) (*downstream.Session, []byte, *jsonrpc.Error) {
 	q.Params = call.Relate(q.Params, own.Original, own.id)

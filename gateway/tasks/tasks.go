@@ -423,9 +423,9 @@ func (t *Tasks) take(conn upstream.Conn, n taskNotice) (own *Task, kept bool) {
 	return nil, true
 }
 
-// await finds the task that a question is about, waiting for the answer that
-// names it while that may be on its way.
-func (t *Tasks) await(ctx context.Context, conn upstream.Conn, original string) *Task {
+// Of finds the task that a question is about by the server's id for it, nil for none.
+// It waits for the answer that names the task while that may be on its way.
+func (t *Tasks) Of(ctx context.Context, conn upstream.Conn, original string) *Task {
 	for {
 		t.mu.Lock()
 		own := t.named[taskName{conn, original}]
