@@ -3,7 +3,10 @@ package e2e
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"io"
+	"net"
+	"os"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -136,13 +139,61 @@ func (w *World) PipeTo(path string, args ...string) *Client {
 	w.T.Cleanup(func() {
 		c.Close()
 		c.Prog.Ends(Patience)
-		c.Mu.Lock()
-		defer c.Mu.Unlock()
-		require.Empty(w.T, c.Stray, "stdout carries MCP only")
-		for id, all := range c.Replies {
-			require.Len(w.T, all, 1, "answers to id %s", id)
-		}
+		c.sound()
 	})
+	return c
+}
+
+// sound fails the test if the client got what is no MCP, or more than one answer
+// to a request.
+func (c *Client) sound() {
+	c.T.Helper()
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	require.Empty(c.T, c.Stray, "nothing but MCP")
+	for id, all := range c.Replies {
+		require.Len(c.T, all, 1, "answers to id %s", id)
+	}
+}
+
+// version is that of the binary: a host serves nobody of another one.
+var version = sync.OnceValues(func() (string, error) {
+	text, err := exec.Command(Goblin, "version", "--json").Output()
+	return Str(text, "version"), err
+})
+
+// Socket is a client on the socket of the host that serves the world, like goblin
+// stdio but for the process. It is not initialised.
+func (w *World) Socket() *Client {
+	w.T.Helper()
+	w.Served()
+	own, err := version()
+	require.NoError(w.T, err)
+	conn, err := net.Dial("unix", w.Sockets()[0])
+	require.NoError(w.T, err)
+	_, err = fmt.Fprintf(conn, `{"goblin":1,"kind":"mcp","version":%q,"pid":%d}`+"\n", own, os.Getpid())
+	require.NoError(w.T, err)
+	in := bufio.NewReader(conn)
+	welcome, err := in.ReadString('\n')
+	require.NoError(w.T, err)
+	require.Contains(w.T, welcome, `"ok":true`)
+	c := NewClient(w.T)
+	c.Write = func(frame []byte) { _, _ = conn.Write(append(slices.Clone(frame), '\n')) } // the end is seen on reading
+	c.Close = func() { _ = conn.(*net.UnixConn).CloseWrite() }
+	go c.ReadLines(in)
+	w.T.Cleanup(func() {
+		_ = conn.Close()
+		c.Wait("the end of the connection", func() bool { return c.Ended })
+		c.sound()
+	})
+	return c
+}
+
+// Join is an initialised client on that socket.
+func (w *World) Join() *Client {
+	w.T.Helper()
+	c := w.Socket()
+	c.Init()
 	return c
 }
 

@@ -142,6 +142,7 @@ type World struct {
 	Hosted   bool // a command may have left a host behind
 	Programs []*Program
 	panes    int
+	served   *Web // see Served
 }
 
 func NewWorld(t *testing.T) *World {

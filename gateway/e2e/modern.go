@@ -12,21 +12,17 @@ import (
 // Pair is a client of each era of one host.
 func (w *World) Pair(front string) (legacy, modern *Client) {
 	w.T.Helper()
-	caps := Obj{"elicitation": Obj{}, "sampling": Obj{}, "roots": Obj{}}
 	if front == "http" {
-		s := w.Serve()
-		legacy, modern = s.RawClient(), s.RawClient().Stateless()
-		modern.Web.Stateless = true
-		legacy.Caps = caps
-		legacy.Init()
-		legacy.Listen()
+		legacy, modern = w.Served().RawClient(), w.Served().Stateless()
 	} else {
-		w.Hosted = true
-		legacy, modern = w.Pipe("stdio"), w.Pipe("stdio").Stateless()
-		legacy.Caps = caps
-		legacy.Init()
+		legacy, modern = w.Socket(), w.Socket().Stateless()
 	}
-	modern.Caps = caps
+	legacy.Caps = Obj{"elicitation": Obj{}, "sampling": Obj{}, "roots": Obj{}}
+	modern.Caps = legacy.Caps
+	legacy.Init()
+	if front == "http" {
+		legacy.Listen()
+	}
 	return legacy, modern
 }
 
@@ -132,39 +128,30 @@ func (c *Client) Stateless(meta ...Obj) *Client {
 	return c
 }
 
-// OverEveryTransport runs a test with a stateless client of each kind.
+// OverEveryTransport runs a test with stateless clients of each kind.
 func OverEveryTransport(t *testing.T, test func(t *testing.T, w *World, connect func() *Client)) {
 	t.Helper()
 	t.Parallel()
-	t.Run("stdio", func(t *testing.T) {
-		t.Parallel()
-		w := NewWorld(t)
-		var c *Client // a second client shares nothing, and need not
-		test(t, w, func() *Client {
-			require.Nil(t, c, "one client only over stdio")
-			c = w.Pipe("stdio", "--standalone").Stateless()
-			return c
+	for _, transport := range Variants(1, "http", "socket") {
+		t.Run(transport, func(t *testing.T) {
+			t.Parallel()
+			w := NewWorld(t)
+			test(t, w, func() *Client {
+				if transport == "socket" {
+					return w.Socket().Stateless()
+				}
+				return w.Served().Stateless()
+			})
 		})
-	})
-	t.Run("socket", func(t *testing.T) {
-		t.Parallel()
-		w := NewWorld(t)
-		w.Hosted = true
-		test(t, w, func() *Client { return w.Pipe("stdio").Stateless() })
-	})
-	t.Run("http", func(t *testing.T) {
-		t.Parallel()
-		w := NewWorld(t)
-		var s *Web
-		test(t, w, func() *Client {
-			if s == nil {
-				s = w.Serve()
-			}
-			c := s.RawClient().Stateless()
-			c.Web.Stateless = true
-			return c
-		})
-	})
+	}
+}
+
+// Stateless is a client of 2026-07-28 that sends what that demands.
+func (s *Web) Stateless() *Client {
+	s.T.Helper()
+	c := s.RawClient().Stateless()
+	c.Web.Stateless = true
+	return c
 }
 
 // StandardHeaders are what a stateless POST repeats of its body.

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,33 +37,23 @@ func WithMeta(t *testing.T) *World {
 	return w
 }
 
-// OverEveryFront runs a test with a client that made a handshake, over each
-// transport.
+// OverEveryFront runs a test with clients that made a handshake, of each kind.
 func OverEveryFront(t *testing.T, test func(t *testing.T, w *World, connect func(caps Obj) *Client)) {
 	t.Helper()
 	t.Parallel()
-	for _, args := range [][]string{{"stdio", "--standalone"}, {"stdio"}} {
-		t.Run(strings.Join(args, " "), func(t *testing.T) {
+	for _, front := range Variants(1, "socket", "http") {
+		t.Run(front, func(t *testing.T) {
 			t.Parallel()
 			w := WithMeta(t)
-			w.Hosted = len(args) == 1
 			test(t, w, func(caps Obj) *Client {
-				c := w.Pipe(args...)
+				if front == "http" {
+					return w.Served().Client(true, caps)
+				}
+				c := w.Socket()
 				c.Caps = caps
 				c.Init()
 				return c
 			})
 		})
 	}
-	t.Run("http", func(t *testing.T) {
-		t.Parallel()
-		w := WithMeta(t)
-		var s *Web
-		test(t, w, func(caps Obj) *Client {
-			if s == nil {
-				s = w.Serve()
-			}
-			return s.Client(true, caps)
-		})
-	})
 }

@@ -55,6 +55,16 @@ func (w *World) Serve(args ...string) *Web {
 	return s
 }
 
+// Served is the host that serves the world, over HTTP and on its socket, from when
+// it is first asked for.
+func (w *World) Served() *Web {
+	w.T.Helper()
+	if w.served == nil {
+		w.served = w.Serve()
+	}
+	return w.served
+}
+
 func NewHTTP(t *testing.T) *http.Client {
 	c := &http.Client{Timeout: Patience, Transport: &http.Transport{MaxIdleConnsPerHost: 16}}
 	t.Cleanup(c.CloseIdleConnections)

@@ -87,8 +87,7 @@ func TestElicitationDemandedByAnErrorIsCompleted(t *testing.T) {
 		"code": -32042, "message": "log in first",
 		"data": e2e.Obj{"elicitations": []e2e.Obj{{"mode": "url", "elicitationId": "e1", "url": "https://x.example", "message": "m"}}},
 	}}))}})
-	w.Hosted = true
-	c, idle := w.Bridged(), w.Bridged()
+	c, idle := w.Join(), w.Join()
 	require.Equal(t, -32042, c.Fault("tools/call", e2e.Obj{"name": "b_login"}).Code)
 	b.Do(e2e.Do("notify", e2e.Obj{"method": "notifications/elicitation/complete", "params": e2e.Obj{"elicitationId": "e1"}}))
 	c.Noted("notifications/elicitation/complete", func(p json.RawMessage) bool { return e2e.Str(p, "elicitationId") == "e1" })
@@ -112,8 +111,7 @@ func TestLevelOfOneClientDoesNotSilenceOthers(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "capabilities": e2e.Obj{"tools": e2e.Obj{}, "logging": e2e.Obj{}}})
-	w.Hosted = true
-	strict, other := w.Bridged(), w.Bridged()
+	strict, other := w.Join(), w.Join()
 	other.Names("tools")
 	strict.Ok("logging/setLevel", e2e.Obj{"level": "emergency"})
 	b.WaitReceived("logging/setLevel", 1)
@@ -152,7 +150,7 @@ func TestQuestionOverHTTPOutlivesAnotherCallOfItsClient(t *testing.T) {
 	on := script["on"].(e2e.Obj)
 	on["tools/call ask"] = append(e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"})), on["tools/call ask"].([]e2e.Obj)...)
 	b := w.Backend("b", script)
-	c := w.Serve().Client(false, e2e.Obj{"elicitation": e2e.Obj{}})
+	c := w.Served().Client(false, e2e.Obj{"elicitation": e2e.Obj{}})
 	ask := c.Begin("tools/call", e2e.Obj{"name": "b_ask"})
 	b.WaitEvent("wait", "go")
 	other := c.Begin("tools/call", e2e.Obj{"name": "b_other"})
@@ -209,9 +207,8 @@ func TestCompletedElicitationOfAUnitIsToldToThatUnit(t *testing.T) {
 	const complete = "notifications/elicitation/complete"
 	ask := e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Obj{"mode": "url", "url": "https://e.example/", "message": "m", "elicitationId": "1"}})
 	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("login")}, "on": e2e.Obj{"tools/call login": e2e.Actions(ask, e2e.Do("answers"))}}, e2e.Obj{"isolation": "session"})
-	w.Hosted = true
 	connect := func() *e2e.Client {
-		c := w.Pipe("stdio")
+		c := w.Socket()
 		c.Caps = e2e.Obj{"elicitation": e2e.Obj{"form": e2e.Obj{}, "url": e2e.Obj{}}}
 		c.Reply = func(e2e.Message) (any, any) { return e2e.Obj{"action": "accept"}, nil }
 		c.Init()
@@ -230,14 +227,13 @@ func TestCompletedElicitationOfAUnitIsToldToThatUnit(t *testing.T) {
 func TestProgressOnAnotherClientsQuestionIsNotPassedOn(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
-	w.Hosted = true
 	b := w.Backend("b", e2e.Asking("elicitation/create", e2e.Obj{
 		"message": "m", "requestedSchema": e2e.Obj{"type": "object"}, "_meta": e2e.Obj{"progressToken": "t"},
 	}))
-	c := w.Pipe("stdio")
+	c := w.Socket()
 	c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
 	c.Init()
-	other := w.Bridged()
+	other := w.Join()
 	call := c.Begin("tools/call", e2e.Obj{"name": "b_ask"})
 	question := c.Asked(1)
 	token := e2e.At(question.Params, "_meta", "progressToken")
@@ -253,11 +249,10 @@ func TestProgressOnAnotherClientsQuestionIsNotPassedOn(t *testing.T) {
 func TestLateProgressReachesNobody(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
-	w.Hosted = true
 	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("quick"), e2e.Tool("slow")}, "on": e2e.Obj{
 		"tools/call slow": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "slow"}), e2e.Do("text", e2e.Obj{"text": "done"})),
 	}})
-	c, other := w.Bridged(), w.Bridged()
+	c, other := w.Join(), w.Join()
 	c.Ok("tools/call", e2e.Obj{"name": "b_quick", "_meta": e2e.Obj{"progressToken": 1}})
 	token := e2e.At(b.WaitReceived("tools/call", 1).Msg, "params", "_meta", "progressToken")
 	id := other.Begin("tools/call", e2e.Obj{"name": "b_slow", "_meta": e2e.Obj{"progressToken": token}})

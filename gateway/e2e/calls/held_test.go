@@ -63,9 +63,8 @@ func TestQuestionOfAServerAnswersAStatelessCall(t *testing.T) {
 func TestStateOfOneClientIsNoUseToAnother(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
-	w.Hosted = true
 	w.Backend("b", e2e.Asking("elicitation/create", e2e.Form))
-	mine, thief := w.Pipe("stdio").Stateless(), w.Pipe("stdio").Stateless()
+	mine, thief := w.Socket().Stateless(), w.Socket().Stateless()
 	mine.Caps, thief.Caps = e2e.Obj{"elicitation": e2e.Obj{}}, e2e.Obj{"elicitation": e2e.Obj{}}
 	state, keys := e2e.Demanded(t, mine.Request("tools/call", e2e.Obj{"name": "b_ask"}))
 	again := e2e.Obj{"name": "b_ask", "requestState": state, "inputResponses": e2e.Obj{keys["elicitation/create"]: e2e.Accepted}}
@@ -167,11 +166,7 @@ func TestQuestionThatMayBeAnotherClientsIsNotAsked(t *testing.T) {
 	w := e2e.NewWorld(t)
 	script := e2e.Asking("elicitation/create", e2e.Form)
 	b := w.Backend("b", script)
-	s := w.Serve()
-	c, other := s.RawClient().Stateless(), s.RawClient().Stateless()
-	for _, x := range []*e2e.Client{c, other} {
-		x.Web.Stateless, x.Caps = true, e2e.Obj{"elicitation": e2e.Obj{}}
-	}
+	c, other := sharers(w, e2e.Obj{"elicitation": e2e.Obj{}})
 	waits := other.Begin("tools/call", e2e.Obj{"name": "b_other"})
 	b.WaitEvent("wait", "other")
 	end := c.Request("tools/call", e2e.Obj{"name": "b_ask"})
@@ -249,9 +244,9 @@ func TestHeldCallIsThereWhenSessionsComeAndGo(t *testing.T) {
 	w := e2e.NewWorld(t)
 	w.Gateway["limits"] = e2e.Obj{"sessions": 2}
 	w.Backend("b", e2e.Asking("elicitation/create", e2e.Form))
-	s := w.Serve()
-	c := s.RawClient().Stateless()
-	c.Web.Stateless, c.Caps = true, e2e.Obj{"elicitation": e2e.Obj{}}
+	s := w.Served()
+	c := s.Stateless()
+	c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
 	state, keys := e2e.Demanded(t, c.Request("tools/call", e2e.Obj{"name": "b_ask"}))
 	for range 4 { // the one before may still be in use for a moment
 		s.Client(false).Names("tools")

@@ -245,7 +245,7 @@ func TestCallsOfScriptsAreCounted(t *testing.T) {
 	t.Parallel()
 	w := e2e.WithMeta(t)
 	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
-	s := w.Serve()
+	s := w.Served()
 	c := s.Client(false)
 	c.LuaText(`b.t{} b.t{} return 1`)
 	require.Equal(t, "2", s.Metric(`mcp_requests_total{method="tools/call",server_id="b",status="success"}`))
@@ -279,8 +279,7 @@ func TestCommandSearch(t *testing.T) {
 		require.Equal(t, e2e.ExitUsage, w.Run(wrong...).Code, "%v", wrong)
 	}
 
-	w.Hosted = true
-	host := w.Bridged()
+	host := w.Join()
 	host.Names("tools") // once its servers have listed
 	starts = b.Starts()
 	require.Contains(t, w.Succeeds("search", "app", "log"), e2e.In("shop", e2e.AppLog))
@@ -316,8 +315,7 @@ func TestCommandLua(t *testing.T) {
 	require.Equal(t, e2e.ExitUsage, w.Run("lua", filepath.Join(w.Dir, "none.lua")).Code)
 	b.WaitLive(0)
 
-	w.Hosted = true
-	host := w.Bridged()
+	host := w.Join()
 	host.Names("tools") // once its servers have listed
 	starts := b.Starts()
 	run()

@@ -15,13 +15,9 @@ import (
 // identifies.
 func sharers(w *e2e.World, caps e2e.Obj) (one, two *e2e.Client) {
 	w.T.Helper()
-	s := w.Serve()
-	both := [2]*e2e.Client{}
-	for i := range both {
-		both[i] = s.RawClient().Stateless()
-		both[i].Web.Stateless, both[i].Caps = true, caps
-	}
-	return both[0], both[1]
+	one, two = w.Served().Stateless(), w.Served().Stateless()
+	one.Caps, two.Caps = caps, caps
+	return one, two
 }
 
 func TestLaterQuestionOfAHeldCallReachesNoOtherClientOfItsToken(t *testing.T) {
@@ -73,8 +69,7 @@ func TestQuestionOfACancelledCallReachesNoOtherClient(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b := w.Backend("b", e2e.Asking("elicitation/create", e2e.Form))
-	w.Hosted = true
-	gone, other := w.Pipe("stdio"), w.Pipe("stdio")
+	gone, other := w.Socket(), w.Socket()
 	for _, c := range []*e2e.Client{gone, other} {
 		c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
 		c.Init()
@@ -134,9 +129,8 @@ func TestLogLineOfAModernBackendReachesTheOneRequestThatAskedForIt(t *testing.T)
 	script := e2e.Asking("elicitation/create", e2e.Form)
 	script["era"], script["capabilities"] = "modern", e2e.Obj{"tools": e2e.Obj{}, "logging": e2e.Obj{}}
 	b := w.Backend("b", script)
-	w.Hosted = true
-	silent, loud := w.Pipe("stdio").Stateless(), w.Pipe("stdio").Stateless()
-	bystander := w.Bridged()
+	silent, loud := w.Socket().Stateless(), w.Socket().Stateless()
+	bystander := w.Join()
 	bystander.Ok("logging/setLevel", e2e.Obj{"level": "debug"})
 	first := silent.Begin("tools/call", e2e.Obj{"name": "b_other"})
 	second := loud.Begin("tools/call", e2e.Obj{"name": "b_other", "_meta": e2e.Obj{e2e.ProtocolPrefix + "logLevel": "info"}})
@@ -197,22 +191,21 @@ func TestRootsOutsideOfACallAreThoseOfAllSessions(t *testing.T) {
 	w := e2e.NewWorld(t)
 	w.Gateway["roots"] = []any{e2e.Obj{"uri": "file:///work", "name": "work"}}
 	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("ask")}, "on": e2e.Obj{"tools/call ask": e2e.Actions(e2e.Do("request", e2e.Obj{"method": "roots/list"}), e2e.Do("answers"))}})
-	w.Hosted = true
 	roots := [][]e2e.Obj{
 		{{"uri": "file:///a", "name": "A", "_meta": e2e.Obj{"k": 1}}, {"uri": "file:///shared", "name": "first"}},
 		{{"uri": "file:///shared", "name": "second"}, {"uri": "file:///work"}, {"name": "none"}, {"uri": "file:///b"}},
 	}
 	var clients []*e2e.Client
 	for _, mine := range roots {
-		c := w.Pipe("stdio")
+		c := w.Socket()
 		c.Caps = e2e.Obj{"roots": e2e.Obj{"listChanged": true}}
 		c.Reply = func(e2e.Message) (any, any) { return e2e.Obj{"roots": mine}, nil }
 		c.Init()
 		c.Names("tools")
 		clients = append(clients, c)
 	}
-	w.Bridged().Names("tools") // has no roots
-	mute := w.Pipe("stdio")
+	w.Join().Names("tools") // has no roots
+	mute := w.Socket()
 	mute.Caps = e2e.Obj{"roots": e2e.Obj{}}
 	mute.Reply = func(e2e.Message) (any, any) { return nil, e2e.Obj{"code": -32603, "message": "no"} }
 	mute.Init()
@@ -230,9 +223,8 @@ func TestChangedRootsReachLegacyBackendsOnce(t *testing.T) {
 	shared := w.Backend("shared", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
 	modern := w.Backend("modern", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "era": "modern"})
 	own := w.Backend("own", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}}, e2e.Obj{"isolation": "session"})
-	w.Hosted = true
 	const changed = "notifications/roots/list_changed"
-	plain := w.Bridged()
+	plain := w.Join()
 	plain.CallText("own_t", e2e.Obj{})
 	plain.CallText("shared_t", e2e.Obj{})
 	plain.CallText("modern_t", e2e.Obj{})
@@ -240,7 +232,7 @@ func TestChangedRootsReachLegacyBackendsOnce(t *testing.T) {
 	time.Sleep(300 * time.Millisecond)
 	require.Zero(t, shared.Count(changed))
 
-	c := w.Pipe("stdio")
+	c := w.Socket()
 	c.Caps = e2e.Obj{"roots": e2e.Obj{"listChanged": true}}
 	c.Init()
 	c.CallText("own_t", e2e.Obj{})
@@ -285,9 +277,8 @@ func TestInstructionsAreBounded(t *testing.T) {
 	for i := range 14 {
 		w.Backend("server"+string(rune('a'+i)), e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "instructions": strings.Repeat("x", 400)})
 	}
-	w.Hosted = true
-	w.Bridged().Names("tools")
-	c := w.Pipe("stdio")
+	w.Join().Names("tools")
+	c := w.Socket()
 	text := e2e.Str(c.Init(), "instructions")
 	require.LessOrEqual(t, len(text), 4<<10)
 	require.Greater(t, len(text), 3<<10)

@@ -42,7 +42,7 @@ func TestProgressOfTwoClientsWithTheSameTokenIsNotMixed(t *testing.T) {
 		"tools/call x": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "x"}), e2e.Do("progress", e2e.Obj{"n": 2})),
 		"tools/call y": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "y"}), e2e.Do("progress", e2e.Obj{"n": 3})),
 	}})
-	c1, c2 := w.Bridged(), w.Bridged()
+	c1, c2 := w.Join(), w.Join()
 	meta := e2e.Obj{"progressToken": 1}
 	id1 := c1.Begin("tools/call", e2e.Obj{"name": "b_x", "_meta": meta})
 	id2 := c2.Begin("tools/call", e2e.Obj{"name": "b_y", "_meta": meta})
@@ -103,7 +103,7 @@ func TestLogLevelIsTheLowestOfAllSessions(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
-	c1, c2 := w.Bridged(), w.Bridged()
+	c1, c2 := w.Join(), w.Join()
 	c1.Ok("logging/setLevel", e2e.Obj{"level": "error"})
 	c2.Ok("logging/setLevel", e2e.Obj{"level": "debug"})
 	b.Wait("the lowest level", func() bool {
@@ -170,32 +170,33 @@ func TestRequestsOfABackendReachTheClientWithACallInFlight(t *testing.T) {
 		"elicitation/create":     {"message": "who?", "requestedSchema": e2e.Obj{"type": "object", "properties": e2e.Obj{}}},
 		"roots/list":             {},
 	}
+	tools, on := []e2e.Obj{}, e2e.Obj{}
 	for method, params := range asks {
-		t.Run(strings.ReplaceAll(method, "/", "_"), func(t *testing.T) {
-			t.Parallel()
-			w := e2e.NewWorld(t)
-			b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("ask")}, "on": e2e.Obj{
-				"tools/call ask": e2e.Actions(e2e.Do("request", e2e.Obj{"method": method, "params": params}), e2e.Do("answers")),
-			}})
-			w.Hosted = true
-			caller, idle := w.Pipe("stdio"), w.Pipe("stdio")
-			for _, c := range []*e2e.Client{caller, idle} {
-				c.Caps = e2e.Obj{"sampling": e2e.Obj{}, "elicitation": e2e.Obj{}, "roots": e2e.Obj{"listChanged": true}}
-				c.Reply = func(ask e2e.Message) (any, any) { return json.RawMessage(`{"from":"client","n":1.50}`), nil }
-				c.Init()
-			}
-			got := caller.Ok("tools/call", e2e.Obj{"name": "b_ask"})
-			require.Equal(t, `[{"from":"client","n":1.50}]`, e2e.Str(got, "content", 0, "text"))
-			ask := caller.Asked(1)
-			require.Equal(t, method, ask.Method)
-			require.JSONEq(t, string(e2e.Marshal(params)), string(ask.Params))
-			idle.Ok("ping", nil)
-			require.Empty(t, idle.Asks)
-			init := b.Received("initialize")[0].Msg
-			for _, capability := range []string{"sampling", "elicitation", "roots"} {
-				require.NotNil(t, e2e.At(init, "params", "capabilities", capability), capability)
-			}
-		})
+		tools = append(tools, e2e.Tool(method))
+		on["tools/call "+method] = e2e.Actions(e2e.Do("request", e2e.Obj{"method": method, "params": params}), e2e.Do("answers"))
+	}
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Obj{"tools": tools, "on": on})
+	caller, idle := w.Socket(), w.Socket()
+	for _, c := range []*e2e.Client{caller, idle} {
+		c.Caps = e2e.Obj{"sampling": e2e.Obj{}, "elicitation": e2e.Obj{}, "roots": e2e.Obj{"listChanged": true}}
+		c.Reply = func(ask e2e.Message) (any, any) { return json.RawMessage(`{"from":"client","n":1.50}`), nil }
+		c.Init()
+	}
+	n := 0
+	for method, params := range asks {
+		n++
+		got := caller.Ok("tools/call", e2e.Obj{"name": "b/" + method})
+		require.Equal(t, `[{"from":"client","n":1.50}]`, e2e.Str(got, "content", 0, "text"))
+		ask := caller.Asked(n)
+		require.Equal(t, method, ask.Method)
+		require.JSONEq(t, string(e2e.Marshal(params)), string(ask.Params))
+	}
+	idle.Ok("ping", nil)
+	require.Empty(t, idle.Asks)
+	init := b.Received("initialize")[0].Msg
+	for _, capability := range []string{"sampling", "elicitation", "roots"} {
+		require.NotNil(t, e2e.At(init, "params", "capabilities", capability), capability)
 	}
 }
 
@@ -237,8 +238,7 @@ func TestRequestsOfABackendAreRefusedWhenNobodyCanBeAsked(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("hang")}, "on": e2e.Obj{"tools/call hang": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"}))}})
-	w.Hosted = true
-	c1, c2 := w.Pipe("stdio"), w.Pipe("stdio")
+	c1, c2 := w.Socket(), w.Socket()
 	for _, c := range []*e2e.Client{c1, c2} {
 		c.Caps = e2e.Obj{"sampling": e2e.Obj{}, "elicitation": e2e.Obj{}}
 		c.Init()
@@ -300,7 +300,7 @@ func TestIsolationGivesEveryClientAProcessOfItsOwn(t *testing.T) {
 	w := e2e.NewWorld(t)
 	b := w.Backend("own", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "resources": []e2e.Obj{e2e.Resource("x:1")}}, e2e.Obj{"isolation": "session"})
 	shared := w.Backend("shared", e2e.Filesystem())
-	c1, c2 := w.Bridged(), w.Bridged()
+	c1, c2 := w.Join(), w.Join()
 	var calls []e2e.Told // each client's own, whichever process is seen first
 	for n, c := range []*e2e.Client{c1, c2} {
 		require.Contains(t, c.Names("tools"), "own_t")
@@ -351,7 +351,7 @@ func TestIsolationOverHTTPEndsWithTheSession(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b := w.Backend("own", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}}, e2e.Obj{"isolation": "session"})
-	s := w.Serve()
+	s := w.Served()
 	c1, c2 := s.Client(false), s.Client(false)
 	for _, c := range []*e2e.Client{c1, c2} {
 		require.Equal(t, "own:t:{}", c.CallText("own_t", e2e.Obj{}))
@@ -370,8 +370,8 @@ func TestLogLinesOfACallComeBeforeItsResponse(t *testing.T) {
 	w := e2e.NewWorld(t)
 	note := e2e.Do("notify", e2e.Obj{"method": "notifications/message", "n": 3, "params": e2e.Obj{"level": "info", "data": "line $n"}})
 	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "on": e2e.Obj{"tools/call t": e2e.Actions(note)}})
-	s := w.Serve()
-	for name, c := range map[string]*e2e.Client{"socket": w.Bridged(), "HTTP": s.Client(true)} {
+	s := w.Served()
+	for name, c := range map[string]*e2e.Client{"socket": w.Join(), "HTTP": s.Client(true)} {
 		c.Ok("logging/setLevel", e2e.Obj{"level": "debug"})
 		m := c.Request("tools/call", e2e.Obj{"name": "b_t"})
 		notes := c.NotesOf("notifications/message")
@@ -390,8 +390,7 @@ func TestCompletedURLElicitationIsToldToTheClientThatWasAsked(t *testing.T) {
 	w := e2e.NewWorld(t)
 	ask := e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Obj{"mode": "url", "url": "https://e.example/", "message": "m", "elicitationId": "el-1"}})
 	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("login")}, "on": e2e.Obj{"tools/call login": e2e.Actions(ask, e2e.Do("answers"))}})
-	w.Hosted = true
-	c, other := w.Pipe("stdio"), w.Pipe("stdio")
+	c, other := w.Socket(), w.Socket()
 	for _, client := range []*e2e.Client{c, other} {
 		client.Caps = e2e.Obj{"elicitation": e2e.Obj{"form": e2e.Obj{}, "url": e2e.Obj{}}}
 		client.Reply = func(e2e.Message) (any, any) { return e2e.Obj{"action": "accept"}, nil }
@@ -413,7 +412,7 @@ func TestClientThatReadsNothingDelaysNobody(t *testing.T) {
 	w.Gateway["limits"] = e2e.Obj{"unsent": "1MiB"}
 	const size, calls = 100_000, 100
 	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("big"), e2e.Tool("t")}, "on": e2e.Obj{"tools/call big": e2e.Actions(e2e.Do("big", e2e.Obj{"bytes": size}))}})
-	slow, quick := w.Bridged(), w.Bridged()
+	slow, quick := w.Join(), w.Join()
 	slow.Ok("ping", nil)
 	release := slow.Pause()
 	var ids []string

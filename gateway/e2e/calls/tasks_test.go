@@ -21,33 +21,24 @@ func taskTool(name, support string) e2e.Obj {
 	return e2e.Obj{"name": name, "inputSchema": e2e.Obj{"type": "object"}, "execution": e2e.Obj{"taskSupport": support}}
 }
 
-// taskFronts and taskBacks are where clients and backends of tests are.
-var taskFronts, taskBacks = []string{"stdio", "http"}, []string{"stdio", "http"}
-
 // taskClients runs a test with clients over each front and a backend behind
 // each transport. connect gives clients of one gateway that have not
 // initialized yet.
 func taskClients(t *testing.T, test func(t *testing.T, w *e2e.World, kind string, connect func() *e2e.Client)) {
 	t.Helper()
 	t.Parallel()
-	for _, front := range taskFronts {
-		for _, back := range taskBacks {
-			t.Run(front+" to "+back, func(t *testing.T) {
-				t.Parallel()
-				w := e2e.NewWorld(t)
-				var s *e2e.Web
-				test(t, w, back, func() *e2e.Client {
-					if front == "stdio" {
-						w.Hosted = true
-						return w.Pipe("stdio")
-					}
-					if s == nil {
-						s = w.Serve()
-					}
-					return s.RawClient()
-				})
+	for _, way := range e2e.Variants(1, [2]string{"http", "stdio"}, [2]string{"socket", "http"}) {
+		front, back := way[0], way[1]
+		t.Run(front+" to "+back, func(t *testing.T) {
+			t.Parallel()
+			w := e2e.NewWorld(t)
+			test(t, w, back, func() *e2e.Client {
+				if front == "socket" {
+					return w.Socket()
+				}
+				return w.Served().RawClient()
 			})
-		}
+		})
 	}
 }
 
@@ -224,11 +215,11 @@ func TestTasksEndWithWhatTheyBelongTo(t *testing.T) {
 		"on": e2e.Obj{"task t": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "never"}))},
 	})
 	w.Backend("c", e2e.Obj{"tools": []e2e.Obj{taskTool("t", "optional")}})
-	c, other := w.Bridged(), w.Bridged()
+	c, other := w.Join(), w.Join()
 
 	// A tool that runs as no task says so; no other revision has tasks.
 	require.Equal(t, -32601, c.Fault("tools/call", e2e.Obj{"name": "c_t", "task": e2e.Obj{}}).Code)
-	old := w.Pipe("stdio")
+	old := w.Socket()
 	result := old.Ok("initialize", e2e.Obj{"protocolVersion": "2025-06-18", "capabilities": e2e.Obj{}, "clientInfo": e2e.Obj{"name": "old", "version": "1"}})
 	require.Nil(t, e2e.At(result, "capabilities", "tasks"))
 	require.Equal(t, -32601, old.Fault("tasks/list", e2e.Obj{}).Code)
@@ -242,7 +233,6 @@ func TestTasksEndWithWhatTheyBelongTo(t *testing.T) {
 	b.WaitEvent("gone", "result")
 	require.Equal(t, "working", e2e.Str(other.Ok("tasks/get", e2e.Obj{"taskId": id}), "status"), "only the request was cancelled")
 	other.Close()
-	other.Prog.Ends(e2e.Patience)
 	b.WaitReceived("tasks/cancel", 1) // nobody is left who could fetch it
 	b.WaitEvent("gone", "t")
 
@@ -410,7 +400,7 @@ func TestTasksExtensionPassesBetweenThoseThatHaveIt(t *testing.T) {
 func TestTheNameHeaderOfTaskRequestsIsTheTask(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
-	s := w.Serve()
+	s := w.Served()
 	body := string(e2e.Marshal(e2e.Obj{"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": e2e.Obj{"taskId": "x", "_meta": e2e.Obj{
 		e2e.ProtocolPrefix + "protocolVersion": e2e.ModernRevision, e2e.ProtocolPrefix + "clientCapabilities": e2e.Obj{"extensions": e2e.Obj{e2e.TasksExtension: e2e.Obj{}}},
 	}}}))
@@ -429,7 +419,7 @@ func TestTasksQuestionsWaitForTheRequestForTheResult(t *testing.T) {
 		e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Obj{"message": "who?", "requestedSchema": e2e.Obj{"type": "object"}}}),
 		e2e.Do("answers"),
 	)}})
-	c := w.Serve().Client(false, e2e.Obj{"elicitation": e2e.Obj{}})
+	c := w.Served().Client(false, e2e.Obj{"elicitation": e2e.Obj{}})
 	c.Reply = func(e2e.Message) (any, any) { return e2e.Obj{"action": "decline"}, nil }
 	id := startTask(c, "b_t")
 	awaitStatus(c, id, "input_required")
@@ -492,7 +482,7 @@ func TestTasksOfASessionAreBounded(t *testing.T) {
 	const limit = 1024
 	w := e2e.NewWorld(t)
 	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{taskTool("t", "optional")}, "tasks": e2e.Obj{"t": e2e.Obj{}}, "on": e2e.Obj{"task t": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "never"}))}})
-	c, other := w.Bridged(), w.Bridged()
+	c, other := w.Join(), w.Join()
 	for range limit {
 		startTask(c, "b_t")
 	}
@@ -510,7 +500,7 @@ func TestAChangedServerIsReplacedWhileItsTasksEnd(t *testing.T) {
 		"tools": []e2e.Obj{taskTool("t", "optional")}, "tasks": e2e.Obj{"t": e2e.Obj{}},
 		"on": e2e.Obj{"task t": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"}), e2e.Do("text", e2e.Obj{"text": "done by the old one"}))},
 	}, e2e.Obj{"env": e2e.Obj{"WHICH": "first"}})
-	c := w.Bridged()
+	c := w.Join()
 	id := startTask(c, "b_t")
 	first := b.WaitStarts(1)
 	w.Edit(func() { b.Conf["env"] = e2e.Obj{"WHICH": "second"} })

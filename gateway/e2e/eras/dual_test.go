@@ -131,7 +131,7 @@ func TestStateThatIsGoblinsOwnIsCheckedWhereverItGoes(t *testing.T) {
 	w := e2e.NewWorld(t)
 	w.Backend("old", e2e.Asking("elicitation/create", e2e.Form))
 	b := dualBackend(w, "stdio", "dual", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("other")}})
-	_, modern := w.Pair("stdio")
+	_, modern := w.Pair("socket")
 	state, keys := e2e.Demanded(t, modern.Request("tools/call", e2e.Obj{"name": "old_ask"}))
 	require.Equal(t, -32602, modern.Fault("tools/call", e2e.Obj{"name": "b_other", "requestState": state}).Code, "of another request")
 	require.Equal(t, -32602, modern.Fault("tools/call", e2e.Obj{"name": "b_other", "requestState": state + "x"}).Code, "forged")
@@ -151,7 +151,7 @@ func TestBackendOfOneEraGetsOneConnection(t *testing.T) {
 				t.Parallel()
 				w := e2e.NewWorld(t)
 				b := dualBackend(w, kind, era, e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
-				legacy, modern := w.Pair("stdio")
+				legacy, modern := w.Pair("socket")
 				for _, c := range []*e2e.Client{legacy, modern, modern} {
 					require.Contains(t, c.CallText("b_t", e2e.Obj{}), "b:t")
 				}
@@ -175,7 +175,7 @@ func TestBackendThatIsSlowToSayThatItSpeaksBothErasIsServedInBoth(t *testing.T) 
 			b := dualBackend(w, row.kind, "dual", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "on": e2e.Obj{
 				"server/discover": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "told", "starts": 1})),
 			}})
-			legacy, modern := w.Pair("stdio")
+			legacy, modern := w.Pair("socket")
 			for _, c := range []*e2e.Client{legacy, modern} {
 				require.Contains(t, c.CallText("b_t", e2e.Obj{}), "b:t")
 			}
@@ -203,7 +203,7 @@ func TestBackendThatEndsOfTheQuestionWhatItSpeaksIsAskedNoMore(t *testing.T) {
 	b := dualBackend(w, "stdio", "dual", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "on": e2e.Obj{
 		"server/discover": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "never"})),
 	}})
-	c, _ := w.Pair("stdio")
+	c, _ := w.Pair("socket")
 	for n := 1; n <= asked+2; n++ {
 		at := b.WaitStarts(n)
 		e2e.Eventually(t, "a call", func() bool { return c.Request("tools/call", e2e.Obj{"name": "b_t"}).Error == nil })
@@ -219,7 +219,7 @@ func TestSecondConnectionIsOpenedByTheFirstStatelessRequest(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b := dualBackend(w, "stdio", "either", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
-	legacy, modern := w.Pair("stdio")
+	legacy, modern := w.Pair("socket")
 	legacy.CallText("b_t", e2e.Obj{})
 	modern.Names("tools")
 	require.Equal(t, 2, b.Starts(), "the one that was asked first, and another")
@@ -267,7 +267,7 @@ func TestCrashOfOneOfTwoConnectionsIsNoneOfTheOther(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b := dualBackend(w, "stdio", "dual", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t"), e2e.Tool("hang")}, "on": e2e.Obj{"tools/call hang": e2e.Actions(e2e.Do("hang"))}})
-	legacy, modern := w.Pair("stdio")
+	legacy, modern := w.Pair("socket")
 	modern.CallText("b_t", e2e.Obj{})
 	waits, lost := legacy.Begin("tools/call", e2e.Obj{"name": "b_hang"}), modern.Begin("tools/call", e2e.Obj{"name": "b_hang"})
 	b.WaitEvents("wait", "hang", 2)
@@ -291,7 +291,7 @@ func TestSecondConnectionEndsWithItsServer(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b := dualBackend(w, "stdio", "dual", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
-	legacy, modern := w.Pair("stdio")
+	legacy, modern := w.Pair("socket")
 	legacy.CallText("b_t", e2e.Obj{})
 	modern.CallText("b_t", e2e.Obj{})
 	first := b.Live()
@@ -313,7 +313,7 @@ func TestWithoutASecondConnectionTheFirstIsTranslated(t *testing.T) {
 		"server/discover": e2e.Actions(e2e.Do("crash", e2e.Obj{"after": 1, "starts": 2})),
 		"tools/call ask":  e2e.Actions(e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Form}), e2e.Do("answers")),
 	}})
-	_, modern := w.Pair("stdio")
+	_, modern := w.Pair("socket")
 	state, keys := e2e.Demanded(t, modern.Request("tools/call", e2e.Obj{"name": "b_ask"}))
 	require.Len(t, ofEra(b, "tools/call", false), 1)
 	b.WaitStarts(3) // it works now, but this question belongs to the first
@@ -332,7 +332,7 @@ func TestErrorsOfTheSecondHopStayThere(t *testing.T) {
 	w := e2e.NewWorld(t)
 	gone := e2e.Do("error", e2e.Obj{"after": 1, "error": json.RawMessage(`{"code":-32022,"message":"no more","data":{"supported":["2025-11-25"]}}`)})
 	b := dualBackend(w, "stdio", "dual", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "on": e2e.Obj{"tools/call t": e2e.Actions(gone), "server/discover": e2e.Actions(e2e.Merge(e2e.Obj{}, []e2e.Obj{gone, {"after": 2}}))}})
-	_, modern := w.Pair("stdio")
+	_, modern := w.Pair("socket")
 	require.Contains(t, modern.CallText("b_t", e2e.Obj{}), "b:t", "by the first, as the second has left the revision")
 	b.WaitReceived("server/discover", 3)
 	require.Contains(t, modern.CallText("b_t", e2e.Obj{}), "b:t")
@@ -350,7 +350,7 @@ func TestHeadersOfTheSecondConnectionFollowTheDefinition(t *testing.T) {
 	b := dualBackend(w, "http", "dual", e2e.Obj{"tools": []e2e.Obj{marked("Region"), e2e.Tool("bad", e2e.Obj{
 		"inputSchema": e2e.Obj{"type": "object", "properties": e2e.Obj{"region": e2e.Obj{"type": "object", "x-mcp-header": "Region"}}},
 	})}})
-	legacy, modern := w.Pair("stdio")
+	legacy, modern := w.Pair("socket")
 	require.Len(t, legacy.Names("tools"), 2, "the older revisions know no such rule")
 	call := e2e.Obj{"name": "b_t", "arguments": e2e.Obj{"region": "Zürich"}}
 	modern.Ok("tools/call", call)
@@ -413,8 +413,8 @@ func TestUnitsGetConnectionsOfTheirClientsEra(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b := dualBackend(w, "stdio", "dual", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}}, e2e.Obj{"isolation": "session"})
-	legacy, modern := w.Pair("stdio")
-	other := w.Pipe("stdio").Stateless()
+	legacy, modern := w.Pair("socket")
+	other := w.Socket().Stateless()
 	legacy.CallText("b_t", e2e.Obj{})
 	for _, c := range []*e2e.Client{modern, other, modern} {
 		c.CallText("b_t", e2e.Obj{})
@@ -433,7 +433,7 @@ func TestSubscriptionsFollowAServerThatWasReplaced(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b := dualBackend(w, "stdio", "dual", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "resources": []e2e.Obj{e2e.Resource("x:1")}})
-	legacy, modern := w.Pair("stdio")
+	legacy, modern := w.Pair("socket")
 	legacy.Ok("resources/subscribe", e2e.Obj{"uri": "x:1"})
 	modern.Hears(e2e.Obj{"resourceSubscriptions": []string{"x:1"}})
 	w.Edit(func() { b.Conf["timeout"] = "29s" })

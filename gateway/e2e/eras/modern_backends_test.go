@@ -311,8 +311,7 @@ func TestQuestionsOfAModernBackendReachTheClientOfTheCall(t *testing.T) {
 			"resources/read":   e2e.Actions(asks),
 		}})
 		caps := e2e.Obj{"elicitation": e2e.Obj{}, "sampling": e2e.Obj{}, "roots": e2e.Obj{"listChanged": true}}
-		c1, c2 := w.Pipe("stdio"), w.Pipe("stdio")
-		w.Hosted = true
+		c1, c2 := w.Socket(), w.Socket()
 		for i, c := range []*e2e.Client{c1, c2} {
 			c.Caps = caps
 			c.Reply = func(ask e2e.Message) (any, any) {
@@ -629,7 +628,7 @@ func TestModernBackendWithAConnectionForEachClient(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b := w.ModernBackend("stdio", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "resources": []e2e.Obj{e2e.Resource("x:1")}}, e2e.Obj{"isolation": "session"})
-	c1, c2 := w.Bridged(), w.Bridged()
+	c1, c2 := w.Join(), w.Join()
 	for _, c := range []*e2e.Client{c1, c2} {
 		c.CallText("b_t", e2e.Obj{})
 		c.Ok("resources/subscribe", e2e.Obj{"uri": "x:1"})

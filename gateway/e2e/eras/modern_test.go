@@ -111,7 +111,7 @@ func TestHTTPHeadersOfStatelessRequests(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "resources": []e2e.Obj{e2e.Resource("file:///ä")}})
-	s := w.Serve()
+	s := w.Served()
 	s.Client(false).Ok("tools/list", e2e.Obj{}) // the lists are there
 	frame := func(method string, params e2e.Obj) string {
 		params["_meta"] = e2e.Obj{e2e.ProtocolPrefix + "protocolVersion": e2e.ModernRevision, e2e.ProtocolPrefix + "clientCapabilities": e2e.Obj{}}
@@ -172,7 +172,7 @@ func TestArgumentsThatHeadersRepeatMustMatch(t *testing.T) {
 	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{{"name": "t", "inputSchema": e2e.Obj{
 		"type": "object", "properties": e2e.Obj{"region": e2e.Obj{"type": "string", "x-mcp-header": "Region"}},
 	}}}})
-	s := w.Serve()
+	s := w.Served()
 	s.Client(false).Ok("tools/list", e2e.Obj{})
 	call := string(e2e.Marshal(e2e.Obj{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": e2e.Obj{
 		"name": "b_t", "arguments": e2e.Obj{"region": "eu"},

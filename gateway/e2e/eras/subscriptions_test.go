@@ -25,7 +25,7 @@ func TestR3_26_R3_29_UpdatesReachSubscribersOnce(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	fs := w.Backend("filesystem", e2e.Filesystem())
-	a, b, c := w.Bridged(), w.Bridged(), w.Bridged()
+	a, b, c := w.Join(), w.Join(), w.Join()
 	uri := e2e.In("filesystem", e2e.AppLog)
 	a.Ok("resources/subscribe", e2e.Obj{"uri": uri})
 	b.Ok("resources/subscribe", e2e.Obj{"uri": uri})
@@ -56,7 +56,7 @@ func TestR3_28_R0_07_LastUnsubscribeReachesTheBackend(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	fs := w.Backend("filesystem", e2e.Filesystem())
-	a, b, c := w.Bridged(), w.Bridged(), w.Bridged()
+	a, b, c := w.Join(), w.Join(), w.BridgeTo()
 	log, json := e2e.In("filesystem", e2e.AppLog), e2e.In("filesystem", e2e.AppJSON)
 	for _, client := range []*e2e.Client{a, b} {
 		client.Ok("resources/subscribe", e2e.Obj{"uri": log})
@@ -103,7 +103,7 @@ func TestR3_36_RejectedSubscriptionLeavesNothing(t *testing.T) {
 	script := e2e.Filesystem()
 	script["on"] = e2e.Obj{"resources/subscribe " + e2e.AppLog: e2e.Actions(e2e.Do("error", e2e.Obj{"error": e2e.Obj{"code": -32603, "message": "boom"}, "times": 1}))}
 	fs := w.Backend("filesystem", script)
-	s := w.Serve()
+	s := w.Served()
 	c := s.Client(true)
 	uri := e2e.In("filesystem", e2e.AppLog)
 	e := c.Fault("resources/subscribe", e2e.Obj{"uri": uri})
@@ -122,7 +122,7 @@ func TestR3_38_SubscriptionGauge(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	fs := w.Backend("filesystem", e2e.Filesystem())
-	s := w.Serve()
+	s := w.Served()
 	c := s.Client(false)
 	const gauge = `mcp_resource_subscriptions_active{server_id="filesystem"}`
 	c.Ok("resources/subscribe", e2e.Obj{"uri": e2e.In("filesystem", e2e.AppLog)})

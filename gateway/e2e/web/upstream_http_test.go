@@ -113,7 +113,7 @@ func TestCallThatMeetsAForgottenSessionIsSentAgain(t *testing.T) {
 	script := e2e.RemoteScript()
 	script["on"] = e2e.Obj{"http GET": e2e.Actions(e2e.Do("status", e2e.Obj{"code": 405}))} // else that may find it out, too
 	b := w.Remote("remote", "/mcp", script)
-	legacy, modern := w.Pair("stdio")
+	legacy, modern := w.Pair("socket")
 	for i, c := range []*e2e.Client{legacy, modern, legacy, modern} {
 		require.Contains(t, c.CallText("remote_stat", e2e.Obj{}), "remote:stat")
 		require.Equal(t, i+1, b.Count("tools/call"), "each once")

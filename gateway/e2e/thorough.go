@@ -1,0 +1,6 @@
+//go:build e2e
+
+package e2e
+
+// thorough is whether tests run over all variants that differ in kind.
+const thorough = true
