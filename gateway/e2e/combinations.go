@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Variants are all of them with the build tag e2e, and otherwise the first n.
+// Variants are all of them with the build tag e2e or faults, and otherwise the first n.
 func Variants[T any](n int, all ...T) []T {
 	if thorough {
 		return all
