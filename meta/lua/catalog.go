@@ -4,42 +4,55 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"goblin/meta/lua/wire"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
 
-const (
-	maxTools = 1000 // of a server in one answer
-	maxCards = 1000 // of a list
-)
+const maxCards = 1000 // of a list
 
 // catalog answers what a script asks about what the servers list.
-func (s *session) catalog(q *wire.ToGoblin) error {
+func (s *session) catalog(q *wire.ToGoblin) {
 	snap := s.host.Snapshot()
-	var answer []byte
-	var err error
-	switch q.Ask {
-	case wire.AskTool:
-		t := wire.Tool{Name: q.Name, Version: snap.Version(registry.Tool)}
-		if e := snap.Named(q.Server, registry.Tool, q.Name); e != nil {
-			t.Listed = e.Listed
-		}
-		answer, err = json.Marshal(t)
-	case wire.AskTools:
-		tools := []wire.Tool{}
-		for e := range snap.ServerFrom(q.Server, registry.Tool, q.Offset) {
-			if tools = append(tools, wire.Tool{Name: e.Name, Listed: e.Listed}); len(tools) == maxTools {
-				break
-			}
-		}
-		answer, err = json.Marshal(tools)
-	default:
-		answer, err = s.cards(snap, q)
+	if q.Ask == wire.AskList {
+		cards, err := s.cards(snap, q)
+		s.answer(q, cards, err)
+		return
 	}
+	t, err := tool(snap, q.Server, q.Name)
+	answer, _ := json.Marshal(t) // strings
 	s.answer(q, answer, err)
-	return nil
+}
+
+// tool finds a tool of a server: by its own name, else by its identifier. A server that
+// has not listed any tools yet may have it; who routes the call knows.
+func tool(snap *registry.Snapshot, server, name string) (wire.Tool, error) {
+	if e := snap.Named(server, registry.Tool, name); e != nil {
+		return wire.Tool{Name: name, Listed: e.Listed}, nil
+	}
+	var found []wire.Tool
+	var names, uses []string
+	for e := range snap.Server(server, registry.Tool) {
+		id := wire.Identifier(e.Name)
+		if id == name {
+			found = append(found, wire.Tool{Name: e.Name, Listed: e.Listed})
+			uses = append(uses, fmt.Sprintf("%s[%q]", wire.Global(server), e.Name))
+		}
+		if names = append(names, id); id != e.Name {
+			names = append(names, e.Name)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return wire.Tool{}, fmt.Errorf("%s is the identifier of %d tools of server %q: use %s", name, len(found), server, strings.Join(uses, " or "))
+	case len(names) == 0:
+		return wire.Tool{Name: name, Listed: server + "/" + name}, nil
+	}
+	return wire.Tool{}, fmt.Errorf("server %q has no tool %q%s", server, name, wire.Meant(name, names))
 }
 
 // cards are the entries of a kind that match, as a JSON array.

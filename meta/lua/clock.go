@@ -2,7 +2,6 @@ package lua
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"goblin/registry"
@@ -11,12 +10,10 @@ import (
 // soonest is the shortest interval between checks for an answer.
 const soonest = 20 * time.Millisecond
 
-var errTimeout = errors.New("the script's time is up")
-
-// limited is ctx that ends with errTimeout when so much time is over. What the
+// limited is ctx that ends with an error when so much time is over. What the
 // request of ctx waits for people does not count, see [registry.Waited].
 // release must be called at the end.
-func limited(ctx context.Context, limit time.Duration) (_ context.Context, release func()) {
+func limited(ctx context.Context, limit time.Duration, late error) (_ context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	begin, before := time.Now(), registry.Waited(ctx)
 	done := make(chan struct{})
@@ -32,7 +29,7 @@ func limited(ctx context.Context, limit time.Duration) (_ context.Context, relea
 			}
 			left := limit - time.Since(begin) + registry.Waited(ctx) - before
 			if left <= 0 {
-				cancel(errTimeout)
+				cancel(late)
 				return
 			}
 			timer.Reset(max(left, soonest))

@@ -31,9 +31,10 @@ func (a *asked) Waited() time.Duration {
 
 func TestWaitsForPeopleDoNotCount(t *testing.T) {
 	t.Parallel()
+	errLate := errors.New("late")
 	a := &asked{begin: time.Now()}
 	a.thinking.Store(true)
-	ctx, release := limited(registry.WithRequest(context.Background(), a), 30*time.Millisecond)
+	ctx, release := limited(registry.WithRequest(context.Background(), a), 30*time.Millisecond, errLate)
 	defer release()
 	select {
 	case <-ctx.Done():
@@ -42,5 +43,5 @@ func TestWaitsForPeopleDoNotCount(t *testing.T) {
 	}
 	a.thinking.Store(false)
 	<-ctx.Done()
-	require.True(t, errors.Is(context.Cause(ctx), errTimeout))
+	require.True(t, errors.Is(context.Cause(ctx), errLate))
 }

@@ -17,9 +17,9 @@
 //
 // # Bounds
 //
-// What a process says is not trusted. Frames are bounded before they are held;
-// calls and output are counted here as there; time is this side's, and a process
-// that goes on for half a second longer is killed. What a process asks about the
+// What a process says is not trusted. Frames are bounded before they are held. Calls,
+// output and time are counted here; a process that goes on for half a second after it
+// was told that it is enough is killed. What a process asks about the
 // catalog is answered in the goroutine that reads it, one after another; its
 // requests have one each, 16 at most. Run does not wait for requests that go on
 // after their context has ended: [Runner.Close] does.

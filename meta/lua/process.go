@@ -144,7 +144,7 @@ func (p *process) crash(l Limits, err error) *Error {
 		how = err.Error()
 	}
 	if first, _, _ := strings.Cut(strings.TrimSpace(words), "\n"); first != "" {
-		how += ": " + first[:min(len(first), maxMessage)]
+		how += ": " + first[:min(len(first), wire.MaxMessage)]
 	}
 	return &Error{Kind: Crash, Message: fmt.Sprintf("the script's process ended unexpectedly (%s)", how)}
 }

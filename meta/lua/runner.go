@@ -20,8 +20,6 @@ const (
 	idleTime = 5 * time.Minute
 	// grace is how long a process has to tell how it ended, once its time is up.
 	grace = 500 * time.Millisecond
-	// maxMessage is how much of an error's text there is always room for, in bytes.
-	maxMessage = 256
 )
 
 // Runner runs scripts in processes of their own, many at once. [Runner.Close]
@@ -129,31 +127,31 @@ func (r *Runner) Run(ctx context.Context, script string, h Host, l Limits) (Resu
 		return Result{}, cancelled(context.Canceled)
 	}
 	defer r.all.Done()
-	ctx, release := limited(ctx, l.Timeout)
+	ctx, release := limited(ctx, l.Timeout, &Error{Kind: Timeout, Message: fmt.Sprintf("the script ran longer than %v (lua.timeout)", l.Timeout)})
 	defer release()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer context.AfterFunc(r.ctx, func() { cancel(context.Canceled) })()
-	s := &session{runner: r, host: h, limits: l, ctx: ctx}
+	s := &session{runner: r, host: h, limits: l}
+	s.ctx, s.cancel = context.WithCancelCause(ctx)
+	defer context.AfterFunc(r.ctx, func() { s.cancel(context.Canceled) })()
 	defer func() {
-		cancel(context.Canceled) // what waits for memory waits no more
+		s.cancel(context.Canceled) // what waits for memory waits no more
 		s.leave()
 	}()
-	var res Result
 	var failed *Error
 	if p := r.take(); p != nil {
-		res, failed = s.run(script, p)
+		failed = s.run(script, p)
 	}
-	if !s.begun && (failed == nil || ctx.Err() == nil) { // none waited, or it had died meanwhile
+	if !s.begun && (failed == nil || s.ctx.Err() == nil) { // none waited, or it had died meanwhile
 		p, err := startProcess(r.command)
 		if err != nil {
 			return Result{}, &Error{Kind: Crash, Message: fmt.Sprintf("the script's process does not start: %v", err)}
 		}
-		res, failed = s.run(script, p)
+		failed = s.run(script, p)
 	}
+	s.result.Calls, s.result.Printed = s.calls, string(s.printed)
 	if failed != nil {
-		return res, failed
+		return s.result, failed
 	}
-	return res, nil
+	return s.result, nil
 }
 
 func cancelled(cause error) *Error {
@@ -161,7 +159,7 @@ func cancelled(cause error) *Error {
 }
 
 // run sends the script, answers it, and ends its process.
-func (s *session) run(script string, p *process) (Result, *Error) {
+func (s *session) run(script string, p *process) *Error {
 	s.in = p.in
 	over := make(chan struct{})
 	unhook := context.AfterFunc(s.ctx, func() {
@@ -169,44 +167,44 @@ func (s *session) run(script string, p *process) (Result, *Error) {
 		s.stop(p)
 	})
 	err := s.send(wire.Start{
-		Servers: s.host.Servers(), Calls: s.limits.Calls, Output: s.limits.Output,
-		Memory: s.limits.Memory, Small: s.limits.small(), CPU: 2*int64(math.Ceil(s.limits.Timeout.Seconds())) + 2,
+		Servers: s.host.Servers(), Output: s.limits.Output, Memory: s.limits.Memory, Small: s.limits.small(),
+		CPU: 2*int64(math.Ceil(s.limits.Timeout.Seconds())) + 2,
 	}, []byte(script))
-	var ended *ending
+	var failed *Error
 	if err == nil {
-		ended, err = s.listen(p.out)
+		failed, err = s.listen(p.out)
 	}
 	p.end()
 	if !unhook() {
 		<-over
 	}
-	res := Result{Calls: s.calls}
-	if ended != nil {
-		res.JSON, res.Printed, res.Hint = ended.json, ended.printed, ended.hint
+	switch cause, limit := s.broken(); {
+	case limit == nil && cause != nil:
+		return cancelled(cause)
+	case failed != nil: // it names the line
+		return failed
+	case limit != nil:
+		return limit
+	case err != nil:
+		return p.crash(s.limits, err)
 	}
-	switch cause := context.Cause(s.ctx); {
-	case cause != nil && !errors.Is(cause, errTimeout):
-		return res, cancelled(cause)
-	case ended != nil:
-		return res, ended.failed
-	case cause != nil:
-		return res, s.late()
-	default:
-		return res, p.crash(s.limits, err)
-	}
+	return nil
 }
 
-func (s *session) late() *Error {
-	return &Error{Kind: Timeout, Message: fmt.Sprintf("the script ran longer than %v (lua.timeout)", s.limits.Timeout)}
+// broken is why the script may not go on, and the limit if it broke one.
+func (s *session) broken() (cause error, limit *Error) {
+	cause = context.Cause(s.ctx)
+	errors.As(cause, &limit)
+	return cause, limit
 }
 
-// stop ends the process. One whose time is up may tell how far it was.
+// stop ends the process. One that broke a limit may tell how far it was.
 func (s *session) stop(p *process) {
-	if errors.Is(context.Cause(s.ctx), errTimeout) {
+	if _, limit := s.broken(); limit != nil {
 		sent := make(chan struct{})
 		go func() { // a process that reads nothing lets this wait until it is killed
 			defer close(sent)
-			_ = s.send(wire.ToScript{Stop: s.late()}, nil)
+			_ = s.send(wire.ToScript{Stop: limit}, nil)
 		}()
 		defer func() { <-sent }()
 		wait := time.NewTimer(grace)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -28,11 +29,14 @@ type session struct {
 	runner   *Runner
 	host     Host
 	limits   Limits
-	ctx      context.Context // of all that the script asks for
-	in       io.Writer       // the process's stdin
-	begun    bool            // the process has the script
-	calls    int             // begun; of the goroutine that reads
-	underWay atomic.Int32    // requests
+	ctx      context.Context // of all that the script asks for; a limit that it broke is the cause
+	cancel   context.CancelCauseFunc
+	in       io.Writer    // the process's stdin
+	begun    bool         // the process has the script
+	calls    int          // begun; of the goroutine that reads
+	result   Result       // of the goroutine that reads
+	printed  []byte       // of the goroutine that reads
+	underWay atomic.Int32 // requests
 
 	writing  sync.Mutex
 	progress sync.Mutex // guards done, over
@@ -40,13 +44,6 @@ type session struct {
 	over     bool       // the client gets no more progress
 	growth   sync.Mutex // guards grown
 	grown    bool       // it may hold all of its memory
-}
-
-// ending is what a process said last.
-type ending struct {
-	json          []byte
-	printed, hint string
-	failed        *Error
 }
 
 // leave ends what the script's requests could still do.
@@ -70,8 +67,9 @@ func (s *session) send(head any, body []byte) error {
 // errRules is a process that does not do as it should.
 var errRules = errors.New("it broke the rules")
 
-// listen answers a process, whose stdout is out, until it ends.
-func (s *session) listen(out io.Reader) (*ending, error) {
+// listen answers a process, whose stdout is out, until it ends, with an error of the
+// script or of the process.
+func (s *session) listen(out io.Reader) (failed *Error, err error) {
 	in := bufio.NewReaderSize(out, 16<<10)
 	for {
 		var q wire.ToGoblin
@@ -84,19 +82,59 @@ func (s *session) listen(out io.Reader) (*ending, error) {
 		}
 		s.begun = true
 		switch {
-		case size < 0 || size > s.limits.Memory:
+		case size < 0:
+			return nil, errRules
+		case q.Ask == wire.TellPrint, q.Ask == wire.TellResult:
+			err = s.output(in, q.Ask, size)
+		case size > s.limits.Memory:
 			return nil, errRules
 		case long(&q):
-			if _, err := io.CopyN(io.Discard, in, size); err != nil {
-				return nil, err
+			if err = discard(in, size); err == nil {
+				s.answer(&q, nil, errors.New("a name or URI is too long"))
 			}
-			s.answer(&q, nil, errors.New("a name or URI is too long"))
-			continue
+		default:
+			err = s.question(in, &q, size)
 		}
-		if err := s.question(in, &q, size); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}
+}
+
+func discard(in io.Reader, n int64) error {
+	_, err := io.CopyN(io.Discard, in, n)
+	return err
+}
+
+// left is how much output a script may still give.
+func (s *session) left() int64 {
+	return s.limits.Output - int64(len(s.printed)+len(s.result.JSON))
+}
+
+// output takes what the script printed, or its result, if there is room for it.
+func (s *session) output(in io.Reader, what string, size int64) error {
+	if what == wire.TellResult {
+		s.result.JSON = nil
+	}
+	if s.ctx.Err() != nil {
+		return discard(in, size)
+	}
+	if size > s.left() {
+		s.cancel(&Error{Kind: Output, Message: fmt.Sprintf("the script's result and prints are longer than %s (lua.output)", wire.Size(s.limits.Output))})
+		return discard(in, size)
+	}
+	body, err := wire.ReadBody(in, size)
+	switch {
+	case err != nil:
+		return err
+	case what == wire.TellPrint:
+		s.printed = append(s.printed, body...)
+	case rawjson.Valid(body) != nil:
+		return errRules
+	default:
+		s.result.JSON = body
+	}
+	return nil
 }
 
 // long says whether a question is about what no server can have.
@@ -109,42 +147,40 @@ func long(q *wire.ToGoblin) bool {
 }
 
 // end reads how a script ended.
-func (s *session) end(in io.Reader, e *wire.End, size int64) (*ending, error) {
-	if e.JSON < 0 || e.Printed < 0 || int64(e.JSON) > size || int64(e.Printed) > size-int64(e.JSON) ||
-		int64(e.JSON)+int64(e.Printed) > s.limits.Output || size > s.limits.Output+maxMessage || len(e.Hint) > maxHint {
+func (s *session) end(in io.Reader, e *wire.End, size int64) (*Error, error) {
+	if size < 0 || size > s.limits.Output+wire.MaxMessage || len(e.Hint) > maxHint {
 		return nil, errRules
 	}
-	body, err := wire.ReadBody(in, size)
+	message, err := wire.ReadBody(in, size)
 	if err != nil {
 		return nil, err
 	}
-	text, rest := body[:e.JSON:e.JSON], body[e.JSON:]
-	ended := &ending{printed: string(rest[:e.Printed]), hint: e.Hint}
-	if e.JSON > 0 {
-		if rawjson.Valid(text) != nil {
-			return nil, errRules
-		}
-		ended.json = text
-	}
 	if e.Failure != "" {
-		ended.failed = &Error{Kind: e.Failure, Line: e.Line, Message: strings.ToValidUTF8(string(rest[e.Printed:]), "\uFFFD")}
+		text := wire.Cut(string(message), s.left())
+		return &Error{Kind: e.Failure, Line: e.Line, Message: strings.ToValidUTF8(text, "\uFFFD")}, nil
 	}
-	return ended, nil
+	if s.result.JSON == nil && len(s.printed) == 0 {
+		s.result.Hint = "the script returned nothing; end it with `return value`, or call `result(value)`." + e.Hint
+	}
+	return nil, nil
 }
 
 // question reads the rest of a question and answers it, what takes time in a
 // goroutine of its own.
 func (s *session) question(in io.Reader, q *wire.ToGoblin, size int64) error {
 	switch q.Ask {
-	case wire.AskTool, wire.AskTools, wire.AskList:
-		return s.catalog(q)
+	case wire.AskTool, wire.AskList:
+		s.catalog(q)
+		return discard(in, size)
 	case wire.AskCall, wire.AskRead, wire.AskPrompt, wire.AskSearch:
-		if s.calls++; s.calls > s.limits.Calls {
-			return errRules
+		if s.calls >= s.limits.Calls {
+			s.cancel(&Error{Kind: Calls, Message: fmt.Sprintf("the script makes more than %d calls (lua.calls)", s.limits.Calls)})
+			return discard(in, size)
 		}
+		s.calls++
 	case wire.AskMemory:
-	case wire.AskBegun:
-		return nil
+	case wire.TellBegun:
+		return discard(in, size)
 	default:
 		return errRules
 	}
@@ -156,7 +192,7 @@ func (s *session) question(in io.Reader, q *wire.ToGoblin, size int64) error {
 	if ok {
 		body, err = wire.ReadBody(in, size)
 	} else {
-		_, err = io.CopyN(io.Discard, in, size)
+		err = discard(in, size)
 	}
 	go func() {
 		defer s.runner.all.Done()
@@ -250,8 +286,8 @@ func (s *session) answer(q *wire.ToGoblin, raw []byte, err error) {
 			head.Code, raw = &code, a.ErrorData()
 		}
 	case size > s.limits.Memory:
-		large := wire.Large(s.limits.Memory)
-		head.Kind, head.Error, raw = large.Kind, large.Message, nil
+		s.cancel(wire.Large(s.limits.Memory))
+		return
 	case size > s.limits.small()/4 && !s.grow():
 		return
 	}

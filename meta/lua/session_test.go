@@ -40,12 +40,11 @@ func FuzzProcess(f *testing.F) {
 		return b.Bytes()
 	}
 	for _, ask := range []string{
-		wire.AskCall, wire.AskRead, wire.AskPrompt, wire.AskSearch, wire.AskTool, wire.AskTools, wire.AskList, wire.AskMemory, "else",
+		wire.AskCall, wire.AskRead, wire.AskPrompt, wire.AskSearch, wire.AskTool, wire.AskList, wire.AskMemory, wire.TellPrint, wire.TellResult, "else",
 	} {
-		f.Add(frames(wire.ToGoblin{ID: 1, Ask: ask, Server: "s", Name: "n", Kind: "tool", Limit: 5}, wire.ToGoblin{End: &wire.End{JSON: 7}}))
+		f.Add(frames(wire.ToGoblin{ID: 1, Ask: ask, Server: "s", Name: "n", Kind: "tool", Limit: 5}, wire.ToGoblin{End: &wire.End{}}))
 	}
-	f.Add(frames(wire.ToGoblin{End: &wire.End{JSON: 3, Printed: 2, Failure: wire.Runtime}}))
-	f.Add(frames(wire.ToGoblin{End: &wire.End{JSON: -3, Printed: 1 << 40}}))
+	f.Add(frames(wire.ToGoblin{End: &wire.End{Failure: wire.Runtime}}))
 	f.Add(append([]byte{0, 0, 0, 2, 0x7f, 0, 0, 0, 0, 0, 0, 0}, "{}"...))
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff})
 	reg := registry.New(registry.Options{Servers: []string{"s"}})
@@ -53,20 +52,19 @@ func FuzzProcess(f *testing.F) {
 	f.Fuzz(func(t *testing.T, said []byte) {
 		r := NewRunner("none")
 		l := Limits{Memory: 1 << 20, Output: 1 << 10, Calls: 3}.WithDefaults()
-		ctx, cancel := context.WithCancel(t.Context())
-		s := &session{runner: r, host: nobody{reg}, limits: l, ctx: ctx, in: io.Discard}
-		ended, err := s.listen(bytes.NewReader(said))
-		cancel()
+		s := &session{runner: r, host: nobody{reg}, limits: l, in: io.Discard}
+		s.ctx, s.cancel = context.WithCancelCause(t.Context())
+		failed, _ := s.listen(bytes.NewReader(said))
+		s.cancel(nil)
 		s.leave()
 		r.Close()
 		switch {
-		case err != nil:
-		case len(ended.json) > 0 && !json.Valid(ended.json):
-			t.Fatalf("no JSON: %q", ended.json)
-		case int64(len(ended.json)+len(ended.printed)) > l.Output:
+		case s.result.JSON != nil && !json.Valid(s.result.JSON):
+			t.Fatalf("no JSON: %q", s.result.JSON)
+		case s.left() < 0, failed != nil && int64(len(failed.Message)) > max(s.left(), wire.MaxMessage):
 			t.Fatal("too much")
 		}
-		if r.moving.Load() != 0 || len(r.full) != 0 || s.calls > l.Calls+1 {
+		if r.moving.Load() != 0 || len(r.full) != 0 || s.calls > l.Calls {
 			t.Fatalf("%d bytes, %d at full, %d calls", r.moving.Load(), len(r.full), s.calls)
 		}
 	})

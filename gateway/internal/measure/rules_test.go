@@ -74,8 +74,8 @@ var rules = []row{
 	{"meta", "meta/lua meta/search registry registry/rawjson", "defines the interface of the gateway that it calls"},
 	{"meta/search", "registry registry/near registry/rawjson", "reads the catalog only"},
 	{"meta/lua", "meta/lua/wire registry registry/rawjson", "scripts run in processes of their own: the interpreter is not in this one"},
-	{"meta/lua/wire", "", "a leaf: both processes import it"},
-	{"meta/lua/interpreter", "meta/lua/wire registry registry/near registry/rawjson", "the inside of the other process"},
+	{"meta/lua/wire", "registry/near", "both processes import it"},
+	{"meta/lua/interpreter", "meta/lua/wire registry registry/rawjson", "the inside of the other process"},
 
 	{"tui", "registry registry/near tui/ask tui/content tui/dialog tui/edit tui/filter tui/keys tui/list tui/look tui/pane tui/work", "the screen defines the interfaces that it calls"},
 	{"tui/dialog", "gateway/display registry tui/edit tui/form tui/keys tui/look tui/work", "knows no pane: what it asks of the screen is an interface"},

@@ -2,8 +2,8 @@ package interpreter
 
 import (
 	"fmt"
+	"math"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -17,7 +17,7 @@ import (
 // process are not among them.
 var kept = []string{
 	"_G", "_VERSION", "error", "getmetatable", "ipairs", "next", "pairs", "rawequal", "rawget", "rawset",
-	"select", "type", "unpack",
+	"select", "setmetatable", "type", "unpack",
 }
 
 // open makes the globals. Whatever is not put in here is not there.
@@ -25,22 +25,23 @@ func (r *run) open(L *glua.LState) {
 	glua.OpenBase(L)
 	L.Pop(1)
 	globals := L.Get(glua.GlobalsIndex).(*glua.LTable)
+	numbers := L.GetGlobal("tonumber").(*glua.LFunction).GFunction
 	globals.ForEach(func(k, _ glua.LValue) {
 		if name, ok := k.(glua.LString); !ok || !slices.Contains(kept, string(name)) {
 			globals.RawSet(k, glua.LNil)
 		}
 	})
 	L.SetFuncs(globals, map[string]glua.LGFunction{
-		"assert": assert, "pcall": r.pcall, "xpcall": r.xpcall, "print": r.print, "setmetatable": setMetatable,
-		"tonumber": toNumber, "tostring": func(L *glua.LState) int {
+		"assert": assert, "pcall": r.pcall, "xpcall": r.xpcall, "print": r.print,
+		"tonumber": toNumber(numbers), "tostring": func(L *glua.LState) int {
 			L.Push(glua.LString(r.toString(L, L.CheckAny(1))))
 			return 1
 		},
 	})
 	r.openString(L)
-	r.openTable(L)
+	glua.OpenTable(L)
 	glua.OpenMath(L)
-	L.Pop(1)
+	L.Pop(2)
 	r.openCoroutine(L)
 	r.openValues(L)
 	r.openCatalog(L)
@@ -86,51 +87,22 @@ func assert(L *glua.LState) int {
 	return 0
 }
 
-func setMetatable(L *glua.LState) int {
-	t := L.CheckTable(1)
-	L.CheckTypes(2, glua.LTNil, glua.LTTable)
-	if old, ok := t.Metatable.(*glua.LTable); ok && old.RawGetString("__metatable") != glua.LNil {
-		L.RaiseError("cannot change a protected metatable")
-	}
-	t.Metatable = L.Get(2)
-	L.SetTop(1)
-	return 1
-}
-
-// toNumber is tonumber(v, base). A whole number of any length is what it is in
-// JSON: exact.
-func toNumber(L *glua.LState) int {
-	v := L.CheckAny(1)
-	if n, ok := exactOf(v); ok {
-		v = glua.LString(n)
-	}
-	s, ok := v.(glua.LString)
-	if n, is := v.(glua.LNumber); is && L.Get(2) == glua.LNil {
-		L.Push(n)
-		return 1
-	} else if is {
-		s, ok = glua.LString(n.String()), true
-	}
-	L.Push(glua.LNil)
-	if !ok {
-		return 1
-	}
-	text, base := strings.TrimSpace(string(s)), L.OptInt(2, 10)
-	if hex := strings.TrimPrefix(strings.ToLower(text), "0x"); len(hex) < len(text) && (base == 16 || L.Get(2) == glua.LNil) {
-		text, base = hex, 16
-	} else if base == 10 {
-		if f, err := strconv.ParseFloat(text, 64); err == nil && text[len(text)-1] <= '9' { // not "inf", "nan"
+// toNumber adds to that of gopher-lua exact integers, and exponents.
+func toNumber(plain glua.LGFunction) glua.LGFunction {
+	return func(L *glua.LState) int {
+		v := L.CheckAny(1)
+		s, _ := v.(glua.LString)
+		f, err := strconv.ParseFloat(strings.TrimSpace(string(s)), 64)
+		switch _, ok := exactOf(v); {
+		case ok:
+			L.Push(nearestNumber(v))
+		case err == nil && L.Get(2) == glua.LNil && strings.ContainsAny(string(s), "123456789"): // no "inf"
 			L.Push(glua.LNumber(f))
+		default:
+			return plain(L)
 		}
 		return 1
 	}
-	if base < 2 || base > 36 {
-		L.RaiseError("tonumber: the base must be 2 to 36")
-	}
-	if n, err := strconv.ParseUint(text, base, 64); err == nil {
-		L.Push(glua.LNumber(n))
-	}
-	return 1
 }
 
 // toString is tostring(v); __tostring counts.
@@ -141,86 +113,72 @@ func (r *run) toString(L *glua.LState, v glua.LValue) string {
 	return L.ToStringMeta(v).String()
 }
 
-// print collects its arguments as texts, tables as JSON where they can be.
+// print gives its arguments as texts, tables as JSON where they can be.
 func (r *run) print(L *glua.LState) int {
+	var line strings.Builder
 	for i := 1; i <= L.GetTop(); i++ {
-		s := r.shown(L, L.Get(i))
 		if i > 1 {
-			s = "\t" + s
+			line.WriteByte('\t')
 		}
-		r.emit(L, s)
+		line.WriteString(r.shown(L, L.Get(i)))
 	}
-	r.emit(L, "\n")
+	r.tell(wire.TellPrint, []byte(line.String()+"\n"))
 	return 0
 }
 
 func (r *run) shown(L *glua.LState, v glua.LValue) string {
 	if t, ok := v.(*glua.LTable); ok && L.GetMetaField(t, "__tostring") == glua.LNil {
-		if text, err := r.encode(L, t); err == nil {
+		if text, err := r.encode(t); err == nil {
 			return string(text)
 		}
 	}
 	return r.toString(L, v)
 }
 
-func (r *run) emit(L *glua.LState, s string) {
-	if !r.write(len(s)) {
-		r.raise(L)
-	}
-	r.output.Lock()
-	defer r.output.Unlock()
-	r.printed = append(r.printed, s...)
-}
-
-func (r *run) openTable(L *glua.LState) {
-	glua.OpenTable(L)
+// openString takes from gopher-lua's string library what gives away bytecode, lets it
+// know the values of this package, and keeps its texts from being more than they seem.
+func (r *run) openString(L *glua.LState) {
+	glua.OpenString(L)
 	L.Pop(1)
-	lib := L.GetGlobal("table").(*glua.LTable)
-	L.SetFuncs(lib, map[string]glua.LGFunction{"concat": tableConcat, "sort": tableSort})
-}
-
-// tableConcat takes more than the stack of gopher-lua's would hold.
-func tableConcat(L *glua.LState) int {
-	t, sep := L.CheckTable(1), L.OptString(2, "")
-	first, last := L.OptInt(3, 1), L.OptInt(4, t.Len())
-	var b strings.Builder
-	for i := first; i <= last; i++ {
-		v := t.RawGetInt(i)
-		if !glua.LVCanConvToString(v) {
-			L.RaiseError("invalid value (%s) at index %d in table for concat", v.Type(), i)
-		}
-		b.WriteString(v.String())
-		if i < last {
-			b.WriteString(sep)
+	lib := L.GetGlobal("string").(*glua.LTable)
+	lib.RawSetString("dump", glua.LNil)
+	plain := map[string]glua.LGFunction{}
+	for _, name := range []string{"rep", "format", "sub", "match"} {
+		plain[name] = lib.RawGetString(name).(*glua.LFunction).GFunction
+	}
+	// A part of a text would keep all of it alive.
+	parts := func(find glua.LGFunction) glua.LGFunction {
+		return func(L *glua.LState) int {
+			n := find(L)
+			for i := 1; i <= n; i++ {
+				if s, ok := L.Get(-i).(glua.LString); ok {
+					L.Replace(-i, glua.LString(strings.Clone(string(s))))
+				}
+			}
+			return n
 		}
 	}
-	L.Push(glua.LString(b.String()))
-	return 1
-}
-
-// tableSort sorts a table in place, and nothing behind a gap.
-func tableSort(L *glua.LState) int {
-	t, less := L.CheckTable(1), L.OptFunction(2, nil)
-	values := make([]glua.LValue, t.Len())
-	for i := range values {
-		values[i] = t.RawGetInt(i + 1)
-	}
-	sort.Slice(values, func(i, j int) bool {
-		if less == nil {
-			return L.LessThan(values[i], values[j])
-		}
-		L.Push(less)
-		L.Push(values[i])
-		L.Push(values[j])
-		L.Call(2, 1)
-		v := L.Get(-1)
-		L.Pop(1)
-		return glua.LVAsBool(v)
+	L.SetFuncs(lib, map[string]glua.LGFunction{
+		"rep": func(L *glua.LState) int {
+			if n := int64(len(L.CheckString(1))); n > 0 && L.CheckInt64(2) > r.start.Memory/n {
+				r.room(L, math.MaxInt64)
+			}
+			return plain["rep"](L)
+		},
+		"format": func(L *glua.LState) int {
+			for i := 2; i <= L.GetTop(); i++ {
+				if v := L.Get(i); v.Type() == glua.LTTable || v.Type() == glua.LTUserData {
+					L.Replace(i, glua.LString(r.toString(L, v)))
+				}
+			}
+			return plain["format"](L)
+		},
+		"sub": parts(plain["sub"]), "match": parts(plain["match"]),
 	})
-	for i, v := range values {
-		t.RawSetInt(i+1, v)
-	}
-	return 0
+	meta := L.NewTable()
+	meta.RawSetString("__index", lib)
+	meta.RawSetString("__metatable", glua.LString("protected"))
+	L.SetMetatable(glua.LString(""), meta)
 }
 
 // lookUp is the __index of the globals: the server of that identifier, or nil.
@@ -264,10 +222,10 @@ func (r *run) hint(message string) string {
 		if r.missed == "" {
 			return ""
 		}
-		if slices.Contains(reserved, r.missed) {
+		if slices.Contains(wire.Reserved, r.missed) {
 			return fmt.Sprintf("; scripts have no %s", r.missed)
 		}
-		return fmt.Sprintf("; nothing is called %q%s", r.missed, meant(r.missed, r.catalog.names(r.main)))
+		return fmt.Sprintf("; nothing is called %q%s", r.missed, wire.Meant(r.missed, r.catalog.names(r.main)))
 	}
 	return ""
 }

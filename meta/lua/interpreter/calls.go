@@ -12,18 +12,11 @@ import (
 	"goblin/registry/rawjson"
 )
 
-const (
-	maxParallel = 8 // requests of one run under way
-	maxAll      = 3 // all{…} within each other
-)
+const maxParallel = 8 // requests of one run under way
 
 // ask asks Goblin for what counts as a call, and raises what fails.
 func (r *run) ask(L *glua.LState, q wire.ToGoblin, body []byte) []byte {
-	r.call(L)
 	a := r.answer(L, q, body)
-	if a.Kind != "" {
-		r.fail(L, &wire.Error{Kind: a.Kind, Message: a.Error})
-	}
 	server := q.Server
 	if q.Ask != wire.AskCall {
 		server = ""
@@ -58,17 +51,15 @@ func (r *run) answer(L *glua.LState, q wire.ToGoblin, body []byte) (a answer) {
 	}
 	r.lock.Lock()
 	L.G.CurrentThread = current
-	r.check(L)
+	if r.over() {
+		r.raise(L)
+	}
 	return a
 }
 
 // question asks for what is free: what the servers list.
 func (r *run) question(L *glua.LState, q wire.ToGoblin) []byte {
-	r.check(L)
 	a := r.answer(L, q, nil)
-	if a.Kind != "" {
-		r.fail(L, &wire.Error{Kind: a.Kind, Message: a.Error})
-	}
 	if a.Error != "" {
 		L.RaiseError("%s", a.Error)
 	}
@@ -135,7 +126,7 @@ func (r *run) callTool(srv *server, tool, listed string) glua.LGFunction {
 		switch v := L.Get(at).(type) {
 		case *glua.LNilType:
 		case *glua.LTable:
-			text, err := r.encode(L, v)
+			text, err := r.encode(v)
 			if err != nil {
 				L.RaiseError("%s.%s: the arguments %s", srv.name, tool, err)
 			}
@@ -241,10 +232,6 @@ func (r *run) allOf(builtin glua.LValue) glua.LGFunction {
 // results in order. Other entries stay; nil becomes null. It waits for all, then
 // raises the first error.
 func (r *run) all(L *glua.LState, t *glua.LTable, deferred map[int]bool) int {
-	nested := r.threads[L]
-	if nested.parallel >= maxAll {
-		L.RaiseError("more than %d all{…} within each other", maxAll)
-	}
 	n := t.Len()
 	out := L.CreateTable(n, 0)
 	out.Metatable = r.arrayMeta
@@ -297,11 +284,7 @@ func (r *run) parallel(L *glua.LState, n int, work func(th *glua.LState)) {
 		}
 	}()
 	for range n {
-		th := r.thread(L)
-		threads = append(threads, th)
-		nested := r.threads[th]
-		nested.parallel++
-		r.threads[th] = nested
+		threads = append(threads, r.thread(L))
 	}
 	var wg sync.WaitGroup
 	for _, th := range threads {
@@ -339,7 +322,7 @@ func (r *run) openValues(L *glua.LState) {
 	lib := L.NewTable()
 	L.SetFuncs(lib, map[string]glua.LGFunction{
 		"encode": func(L *glua.LState) int {
-			text, err := r.encode(L, L.CheckAny(1))
+			text, err := r.encode(L.CheckAny(1))
 			if err != nil {
 				L.RaiseError("json.encode: the value %s", err)
 			}
@@ -363,14 +346,9 @@ func (r *run) openValues(L *glua.LState) {
 	})
 	L.SetGlobal("json", lib)
 	L.SetGlobal("result", L.NewFunction(func(L *glua.LState) int {
-		text, err := r.encodeOutput(L.Get(1))
-		if r.over() {
-			r.raise(L)
-		}
-		if err != nil {
+		if err := r.setResult(L.Get(1)); err != nil {
 			L.RaiseError("result: the value %s", err)
 		}
-		r.setResult(text)
 		return 0
 	}))
 	L.SetGlobal("all", L.NewFunction(func(L *glua.LState) int { return r.all(L, L.CheckTable(1), nil) }))

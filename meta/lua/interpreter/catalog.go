@@ -24,19 +24,15 @@ type catalog struct {
 	run     *run
 	servers []*server
 	byName  map[string]*server
-	byID    map[string][]*server // by global(name)
+	byID    map[string][]*server // by wire.Global(name)
 	byTable map[*glua.LTable]*server
 	meta    *glua.LTable
 }
 
-// server is one server with its tools, which are looked up when first needed.
+// server is one server; its tools are looked up when first needed.
 type server struct {
-	name    string
-	table   *glua.LTable
-	indexed bool
-	version uint64                 // of the list of tools
-	tools   map[string]string      // listed names by original
-	byID    map[string][]wire.Tool // by identifier(original)
+	name  string
+	table *glua.LTable
 }
 
 func (r *run) openCatalog(L *glua.LState) {
@@ -50,7 +46,7 @@ func (r *run) openCatalog(L *glua.LState) {
 		s := &server{name: name, table: t}
 		c.servers = append(c.servers, s)
 		c.byName[name], c.byTable[t] = s, s
-		c.byID[global(name)] = append(c.byID[global(name)], s)
+		c.byID[wire.Global(name)] = append(c.byID[wire.Global(name)], s)
 		servers.RawSetString(name, t)
 	}
 	servers.Metatable = meta(L, map[string]glua.LGFunction{"__index": func(L *glua.LState) int {
@@ -59,7 +55,7 @@ func (r *run) openCatalog(L *glua.LState) {
 		for _, s := range c.servers {
 			names = append(names, s.name)
 		}
-		L.RaiseError("no server is called %q%s", name, meant(name, names))
+		L.RaiseError("no server is called %q%s", name, wire.Meant(name, names))
 		return 0
 	}})
 	L.SetGlobal("servers", servers)
@@ -100,7 +96,7 @@ func (c *catalog) global(L *glua.LState, id string) *glua.LTable {
 func (c *catalog) names(L *glua.LState) []string {
 	var names []string
 	for _, s := range c.servers {
-		names = append(names, global(s.name))
+		names = append(names, wire.Global(s.name))
 	}
 	L.Get(glua.GlobalsIndex).(*glua.LTable).ForEach(func(k, v glua.LValue) {
 		if name, ok := k.(glua.LString); ok && v != glua.LNil {
@@ -116,91 +112,14 @@ func (c *catalog) tool(L *glua.LState) int {
 	if srv == nil {
 		L.RaiseError("this is no server")
 	}
-	key := keyText(L.Get(2))
-	original, listed := c.find(L, srv, key)
-	if listed == "" {
-		L.RaiseError("server %q has no tool %q%s", srv.name, key, meant(key, srv.names()))
-	}
-	fn := L.NewFunction(c.run.callTool(srv, original, listed))
+	key := L.Get(2).String()
+	bounded(L, "name of the tool", key, wire.MaxName-len(srv.name)-1)
+	var t wire.Tool
+	_ = json.Unmarshal(c.run.question(L, wire.ToGoblin{Ask: wire.AskTool, Server: srv.name, Name: key}), &t)
+	fn := L.NewFunction(c.run.callTool(srv, t.Name, t.Listed))
 	srv.table.RawSetString(key, fn)
 	L.Push(fn)
 	return 1
-}
-
-func keyText(v glua.LValue) string {
-	if s, ok := v.(glua.LString); ok {
-		return string(s)
-	}
-	return v.String()
-}
-
-// find returns the names of a server's tool: by its own name, else by its
-// identifier, for which all names of the server are needed. A server that has not
-// listed any tools yet may have it; who routes the call knows.
-func (c *catalog) find(L *glua.LState, srv *server, key string) (original, listed string) {
-	bounded(L, "name of the tool", key, wire.MaxName)
-	var t wire.Tool
-	c.ask(L, wire.ToGoblin{Ask: wire.AskTool, Server: srv.name, Name: key}, &t)
-	if t.Listed != "" {
-		return key, t.Listed
-	}
-	if !srv.indexed || srv.version != t.Version {
-		c.index(L, srv, t.Version)
-	}
-	switch found := srv.byID[key]; {
-	case len(found) == 1:
-		return found[0].Name, found[0].Listed
-	case len(found) > 1:
-		var names []string
-		for _, t := range found {
-			names = append(names, fmt.Sprintf("%s[%q]", global(srv.name), t.Name))
-		}
-		L.RaiseError("%s is the identifier of %d tools of server %q: use %s", key, len(found), srv.name, strings.Join(names, " or "))
-	case len(srv.tools) == 0:
-		listed = srv.name + "/" + key
-		bounded(L, "name of the tool", listed, wire.MaxName)
-		return key, listed
-	}
-	return "", ""
-}
-
-// index asks for all tools of a server.
-func (c *catalog) index(L *glua.LState, srv *server, version uint64) {
-	srv.indexed, srv.version = true, version
-	srv.tools, srv.byID = map[string]string{}, map[string][]wire.Tool{}
-	for {
-		var some []wire.Tool
-		c.ask(L, wire.ToGoblin{Ask: wire.AskTools, Server: srv.name, Offset: len(srv.tools)}, &some)
-		for _, t := range some {
-			srv.tools[t.Name] = t.Listed
-			id := identifier(t.Name)
-			srv.byID[id] = append(srv.byID[id], t)
-		}
-		if len(some) == 0 {
-			return
-		}
-	}
-}
-
-// ask asks Goblin about the catalog.
-func (c *catalog) ask(L *glua.LState, q wire.ToGoblin, into any) {
-	if err := json.Unmarshal(c.run.question(L, q), into); err != nil {
-		L.RaiseError("what Goblin said about the servers is no JSON: %s", err)
-	}
-}
-
-func (s *server) names() []string {
-	var names []string
-	for id := range s.byID {
-		names = append(names, id)
-	}
-	for name := range s.tools {
-		if identifier(name) != name {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 // options reads the options of a list or search.
@@ -216,7 +135,7 @@ func optionsAt(L *glua.LState, n int, what string, known ...string) options {
 		o.t = L.NewTable()
 	}
 	o.t.ForEach(func(k, _ glua.LValue) {
-		if name := keyText(k); !slices.Contains(known, name) {
+		if name := k.String(); !slices.Contains(known, name) {
 			L.RaiseError("%s has no option %q: there are %s", what, name, strings.Join(known, ", "))
 		}
 	})
@@ -284,11 +203,11 @@ func (c *catalog) getPrompt(L *glua.LState) int {
 		given := L.CreateTable(0, 4)
 		for k, v := args.Next(glua.LNil); k != glua.LNil; k, v = args.Next(k) {
 			if v.Type() == glua.LTTable || v.Type() == glua.LTFunction {
-				L.RaiseError("prompts.get: the argument %s must be a string, not a %s", keyText(k), v.Type())
+				L.RaiseError("prompts.get: the argument %s must be a string, not a %s", k.String(), v.Type())
 			}
-			given.RawSetString(keyText(k), glua.LString(c.run.toString(L, v)))
+			given.RawSetString(k.String(), glua.LString(c.run.toString(L, v)))
 		}
-		text, err := c.run.encode(L, given)
+		text, err := c.run.encode(given)
 		if err != nil {
 			L.RaiseError("prompts.get: the arguments %s", err)
 		}

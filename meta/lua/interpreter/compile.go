@@ -15,8 +15,6 @@ import (
 	"goblin/meta/lua/wire"
 )
 
-const maxNesting = 500 // expressions and blocks within each other
-
 // What means more here than in Lua is a call of these functions. They are locals
 // around the script under names that no script can write.
 const (
@@ -42,13 +40,8 @@ func (p *program) shadowHint() string {
 // compile parses a script, puts the guards in, and compiles it.
 func compile(script string) (p *program, err error) {
 	defer func() {
-		if v := recover(); v != nil { // the library's parser, or refuse below
-			p = nil
-			var own *wire.Error
-			if e, ok := v.(error); !ok || !errors.As(e, &own) {
-				own = &wire.Error{Kind: wire.Syntax, Message: fmt.Sprintf("the script cannot be parsed: %v", v)}
-			}
-			err = own
+		if v := recover(); v != nil { // the library's parser
+			p, err = nil, &wire.Error{Kind: wire.Syntax, Message: fmt.Sprintf("the script cannot be parsed: %v", v)}
 		}
 	}()
 	chunk, err := parse.Parse(strings.NewReader(script), wire.ChunkName)
@@ -94,7 +87,6 @@ func at[N ast.PositionHolder](n N, line int) N {
 // rewriter puts the guards into a syntax tree.
 type rewriter struct {
 	prog    *program
-	depth   int
 	calls   int // calls in the function at hand
 	varargs int // uses of ... in it
 }
@@ -124,14 +116,10 @@ func (rw *rewriter) walk(v reflect.Value) {
 
 // node rewrites a statement or expression and returns what takes its place.
 func (rw *rewriter) node(n ast.PositionHolder) ast.PositionHolder {
-	if rw.depth++; rw.depth > maxNesting {
-		panic(&wire.Error{Kind: wire.Syntax, Line: n.Line(), Message: fmt.Sprintf("more than %d expressions and blocks within each other", maxNesting)})
-	}
-	defer func() { rw.depth-- }()
 	rw.names(n)
 	switch n := n.(type) {
 	case *ast.StringConcatOpExpr:
-		return rw.concat(n)
+		rw.calls++ // of a metamethod, perhaps
 	case *ast.FuncCallExpr:
 		return rw.call(n)
 	case *ast.FunctionExpr:
@@ -139,8 +127,6 @@ func (rw *rewriter) node(n ast.PositionHolder) ast.PositionHolder {
 		defer func() { rw.calls, rw.varargs = calls, varargs }()
 	case *ast.Comma3Expr:
 		rw.varargs++
-	case *ast.TableExpr:
-		defer small(n)
 	}
 	rw.walk(reflect.ValueOf(n).Elem())
 	return n
@@ -174,63 +160,10 @@ func (rw *rewriter) names(n ast.PositionHolder) {
 	}
 }
 
-// expr rewrites an expression.
-func (rw *rewriter) expr(e ast.Expr) ast.Expr { return rw.node(e).(ast.Expr) }
-
 // guarded is the call of a guard in the place of another call.
 func guarded(e *ast.FuncCallExpr, guard string, args ...ast.Expr) *ast.FuncCallExpr {
 	fn := at(&ast.IdentExpr{Value: guard}, e.Line())
 	return at(&ast.FuncCallExpr{Func: fn, Args: args, AdjustRet: e.AdjustRet}, e.Line())
-}
-
-// small makes a table without named fields begin small when it gets some: the
-// library gives room for 32 at once, 3 KiB, unless the constructor names one.
-// Setting nil only makes room.
-func small(e *ast.TableExpr) {
-	for _, f := range e.Fields {
-		if f.Key != nil {
-			return
-		}
-	}
-	room := &ast.Field{Key: at(&ast.StringExpr{}, e.Line()), Value: at(&ast.NilExpr{}, e.Line())}
-	e.Fields = append([]*ast.Field{room}, e.Fields...)
-}
-
-// maxJoined is how many operands of .. stand beside each other: the compiler
-// gives each a register, and those are scarce.
-const maxJoined = 32
-
-// concat groups the operands of a .. (b .. c), as the parser has it, if there are
-// many.
-func (rw *rewriter) concat(e *ast.StringConcatOpExpr) ast.Expr {
-	rw.calls++ // of a metamethod, perhaps
-	var parts []ast.Expr
-	var last ast.Expr = e
-	for {
-		c, ok := last.(*ast.StringConcatOpExpr)
-		if !ok {
-			break
-		}
-		parts = append(parts, rw.expr(c.Lhs))
-		last = c.Rhs
-	}
-	parts = append(parts, rw.expr(last))
-	for len(parts) > maxJoined {
-		var groups []ast.Expr
-		for group := range slices.Chunk(parts, maxJoined) {
-			groups = append(groups, join(e.Line(), group))
-		}
-		parts = groups
-	}
-	return join(e.Line(), parts)
-}
-
-func join(line int, parts []ast.Expr) ast.Expr {
-	joined := parts[len(parts)-1]
-	for _, part := range slices.Backward(parts[:len(parts)-1]) {
-		joined = at(&ast.StringConcatOpExpr{Lhs: part, Rhs: joined}, line)
-	}
-	return joined
 }
 
 func (rw *rewriter) call(e *ast.FuncCallExpr) ast.Expr {

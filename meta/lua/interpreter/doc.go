@@ -1,10 +1,9 @@
 // Package interpreter is the process of a script: it runs one, and ends. A
 // process that Goblin starts beforehand waits for its script here.
 //
-// It owns the script's language (Lua 5.1 as gopher-lua has it, with the patterns
-// of the reference implementation), what a script sees of the servers, and the
-// conversion between JSON and Lua values. It reaches nothing but the two pipes
-// to Goblin; what it asks there is told by goblin/meta/lua/wire.
+// It owns what a script sees of the servers, and the conversion between JSON and Lua
+// values; the language is that of gopher-lua. It reaches nothing but the two pipes to
+// Goblin; what it asks and tells there is in goblin/meta/lua/wire.
 //
 // # Goroutines
 //
@@ -20,13 +19,10 @@
 // rest of the process does: an error without a line. Goblin kills a process that
 // does neither.
 //
-//   - Time is told by Goblin; the processor's time is limited by the system, in
-//     case that Goblin is gone.
+//   - Time, calls and output are counted by Goblin, which tells when it is enough.
+//     The processor's time is limited by the system, in case that Goblin is gone.
 //   - Memory is what Go's heap and stacks hold after a collection, looked at every
 //     few milliseconds: garbage is free. Beyond a small part the script waits
 //     until Goblin allows more. The system limits what one look could miss.
-//   - Output is the result, what was printed and the text of an error together;
-//     the text is cut to what is left, but for 256 bytes.
-//   - Depth: 256 calls within each other, and 100 pcalls and coroutines.
-//   - Scripts are 500 blocks and expressions deep, JSON is at most 500 deep.
+//   - 256 calls within each other; JSON is at most 500 deep.
 package interpreter

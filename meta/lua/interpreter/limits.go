@@ -3,7 +3,6 @@ package interpreter
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"runtime/metrics"
 	"sync"
@@ -71,22 +70,8 @@ func (s *stopper) failure() *wire.Error {
 // over reports whether a limit has ended the script.
 func (s *stopper) over() bool { return s.Err() != nil }
 
-// check raises an error if the script is over.
-func (s *stopper) check(L *glua.LState) {
-	select {
-	case <-s.Done():
-		s.raise(L)
-	default:
-	}
-}
-
+// raise raises what ended the script.
 func (s *stopper) raise(L *glua.LState) { L.RaiseError("%s", s.failure().Message) }
-
-// fail ends the script with an error of its own.
-func (s *stopper) fail(L *glua.LState, e *wire.Error) {
-	s.stop(e)
-	s.raise(L)
-}
 
 // memory is what Go's heap and stacks hold, garbage included, in bytes.
 func memory() (n int64) {
@@ -121,30 +106,10 @@ func (r *run) watch() {
 	}
 }
 
-// write takes n bytes of the output; it ends the script if there are too few.
-func (r *run) write(n int) bool {
-	if r.over() {
-		return false
-	}
-	if r.written += int64(n); r.written > r.start.Output {
-		r.stop(&wire.Error{Kind: wire.Output, Message: fmt.Sprintf("the script's result and prints are longer than %s (lua.output)", wire.Size(r.start.Output))})
-		return false
-	}
-	return true
-}
-
-// call takes one of the calls.
-func (r *run) call(L *glua.LState) {
-	r.check(L)
-	if r.calls >= r.start.Calls {
-		r.fail(L, &wire.Error{Kind: wire.Calls, Message: fmt.Sprintf("the script makes more than %d calls (lua.calls)", r.start.Calls)})
-	}
-	r.calls++
-}
-
 // room ends the script that makes a text of n bytes which it has no memory for.
 func (r *run) room(L *glua.LState, n int64) {
 	if n > r.start.Memory {
-		r.fail(L, wire.Large(r.start.Memory))
+		r.stop(wire.Large(r.start.Memory))
+		r.raise(L)
 	}
 }

@@ -12,6 +12,10 @@ import (
 	"goblin/meta/lua/wire"
 )
 
+// slack is what the process may map beyond the script's memory and a quarter of it:
+// the heap grows by 64 MiB, and threads have stacks.
+const slack = 96 << 20
+
 // limit asks the system to limit the process, as a second line: what it refuses is
 // an error of the script, or its end.
 func limit(start *wire.Start) {
@@ -22,7 +26,7 @@ func limit(start *wire.Start) {
 	set(unix.RLIMIT_FSIZE, 0)
 	set(unix.RLIMIT_NOFILE, 16)
 	set(unix.RLIMIT_CPU, uint64(start.CPU))
-	if data := dataSize(); data > 0 {
+	if data := dataSize(); data > 0 && data < 1<<32 { // the race detector maps too much
 		set(unix.RLIMIT_DATA, uint64(data+start.Memory+start.Memory/4+slack))
 	}
 }
@@ -48,4 +52,13 @@ func closeOthers() {
 			_ = unix.Close(n)
 		}
 	}
+}
+
+// dataSize is how much private memory the process has mapped, in bytes; 0 if the
+// system does not tell, which then does not count what Go maps, either.
+func dataSize() int64 {
+	statm, _ := os.ReadFile("/proc/self/statm")
+	fields := append(strings.Fields(string(statm)), "", "", "", "", "", "")
+	pages, _ := strconv.ParseInt(fields[5], 10, 64)
+	return pages * int64(os.Getpagesize())
 }

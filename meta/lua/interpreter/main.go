@@ -1,7 +1,6 @@
 package interpreter
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"runtime"
@@ -14,9 +13,7 @@ import (
 
 const (
 	// grace is how long the virtual machine has to end by itself, which tells the line.
-	grace = 100 * time.Millisecond
-	// maxMessage is how much of an error's text there is always room for, in bytes.
-	maxMessage = 256
+	grace      = 100 * time.Millisecond
 	processors = 2 // one for the script, one for the collector of its garbage
 )
 
@@ -40,7 +37,7 @@ func Main(in io.Reader, out io.Writer) int {
 	}
 	limit(&start)
 	l := &link{in: in, out: out, waiting: map[int]chan answer{}, gone: make(chan struct{})}
-	if err := l.write(wire.ToGoblin{Ask: wire.AskBegun}, nil); err != nil {
+	if err := l.write(wire.ToGoblin{Ask: wire.TellBegun}, nil); err != nil {
 		return 1
 	}
 	r := newRun(start, l)
@@ -68,25 +65,11 @@ func Main(in io.Reader, out io.Writer) int {
 
 // finish tells Goblin how the script ended.
 func (r *run) finish(failed *wire.Error) error {
-	r.output.Lock() // for good: nothing is printed any more
-	end := wire.End{JSON: len(r.result), Printed: len(r.printed)}
-	body := append(bytes.Clone(r.result), r.printed...)
-	if failed != nil {
-		end.Failure, end.Line = failed.Kind, failed.Line
-		body = append(body, cut(failed.Message, max(int(r.start.Output)-len(body), maxMessage))...)
-	} else if len(body) == 0 {
-		end.Hint = "the script returned nothing; end it with `return value`, or call `result(value)`." + r.prog.shadowHint()
+	if failed == nil {
+		return r.link.write(wire.ToGoblin{End: &wire.End{Hint: r.prog.shadowHint()}}, nil)
 	}
-	return r.link.write(wire.ToGoblin{End: &end}, body)
-}
-
-// cut is the beginning of a text that is too long.
-func cut(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	const rest = "… (lua.output)"
-	return s[:most-len(rest)] + rest
+	message := wire.Cut(failed.Message, r.start.Output)
+	return r.link.write(wire.ToGoblin{End: &wire.End{Failure: failed.Kind, Line: failed.Line}}, []byte(message))
 }
 
 // answer is what Goblin gave for a question.

@@ -22,15 +22,12 @@ type run struct {
 	link  *link
 	*stopper
 
-	lock    sync.Mutex
-	main    *glua.LState
-	prog    *program
-	slots   chan struct{} // one for each request under way in all{…}
-	line    int           // where a limit ended a thread; 0: not yet
-	calls   int
-	written int64                    // bytes of the output
-	threads map[*glua.LState]nesting // those that run now, and how deep they are nested
-	free    []*glua.LState           // threads of pcalls that ended
+	lock  sync.Mutex
+	main  *glua.LState
+	prog  *program
+	slots chan struct{}  // one for each request under way in all{…}
+	line  int            // where a limit ended a thread; 0: not yet
+	free  []*glua.LState // threads of pcalls that ended
 
 	catalog   *catalog
 	arrayMeta *glua.LTable
@@ -38,17 +35,10 @@ type run struct {
 	errorMeta *glua.LTable
 	null      *glua.LUserData
 	missed    string // the last name that was looked up in vain
-
-	output  sync.Mutex // of what is told when the script does not end by itself
-	printed []byte
-	result  []byte
 }
 
 func newRun(start wire.Start, l *link) *run {
-	return &run{
-		start: start, link: l, stopper: newStopper(), prog: &program{},
-		slots: make(chan struct{}, maxParallel), threads: map[*glua.LState]nesting{},
-	}
+	return &run{start: start, link: l, stopper: newStopper(), prog: &program{}, slots: make(chan struct{}, maxParallel)}
 }
 
 // script runs a script to its end.
@@ -64,7 +54,6 @@ func (r *run) script(source string) *wire.Error {
 	})
 	r.lock.Lock()
 	defer r.lock.Unlock()
-	r.threads[r.main] = nesting{}
 	if err := r.execute(); err != nil {
 		return asError(err)
 	}
@@ -116,21 +105,27 @@ func (r *run) execute() (err error) {
 		t.Metatable = r.arrayMeta
 		out = t
 	}
-	text, encErr := r.encodeOutput(out)
-	if encErr != nil {
+	if err := r.setResult(out); err != nil {
 		if e := r.failure(); e != nil {
 			return e
 		}
-		return &wire.Error{Kind: wire.Runtime, Message: "the returned value " + encErr.Error()}
+		return &wire.Error{Kind: wire.Runtime, Message: "the returned value " + err.Error()}
 	}
-	r.setResult(text)
 	return nil
 }
 
-func (r *run) setResult(text []byte) {
-	r.output.Lock()
-	defer r.output.Unlock()
-	r.result = text
+// tell gives Goblin what the script prints, or its result.
+func (r *run) tell(what string, text []byte) {
+	_ = r.link.write(wire.ToGoblin{Ask: what}, text) // without Goblin the process ends
+}
+
+// setResult gives a value as the result.
+func (r *run) setResult(v glua.LValue) error {
+	text, err := r.encode(v)
+	if err == nil {
+		r.tell(wire.TellResult, text)
+	}
+	return err
 }
 
 // explain makes the error of a run of what ended it.

@@ -2,40 +2,19 @@ package interpreter
 
 import glua "github.com/yuin/gopher-lua"
 
-const maxThreads = 100 // pcalls and coroutines within each other
-
-// nesting says how deep a thread is within others.
-type nesting struct {
-	threads  int // pcalls, coroutines and all{…}
-	parallel int // all{…}
-}
-
-// enter makes th a thread that runs, called by L; who calls it removes it from
-// r.threads in the end.
-func (r *run) enter(L, th *glua.LState) {
-	n := r.threads[L]
-	if n.threads++; n.threads > maxThreads {
-		L.RaiseError("more than %d pcalls and coroutines within each other", maxThreads)
-	}
-	r.threads[th] = n
-}
-
-// thread returns an idle thread that runs for L; idle takes it back.
+// thread returns an idle thread; idle takes it back.
 func (r *run) thread(L *glua.LState) *glua.LState {
-	var th *glua.LState
 	if n := len(r.free); n > 0 {
-		th = r.free[n-1]
+		th := r.free[n-1]
 		r.free = r.free[:n-1]
-	} else {
-		th, _ = L.NewThread() // its context is only canceled by that of the run
-		th.SetContext(r.stopper)
+		return th
 	}
-	r.enter(L, th)
+	th, _ := L.NewThread() // its context is only canceled by that of the run
+	th.SetContext(r.stopper)
 	return th
 }
 
 func (r *run) idle(th *glua.LState) {
-	delete(r.threads, th)
 	th.SetTop(0)
 	r.free = append(r.free, th)
 }
@@ -123,37 +102,20 @@ func errorValue(err error) glua.LValue {
 	return glua.LString(err.Error())
 }
 
-// openCoroutine puts the stopper under the coroutines of gopher-lua: as they are
-// they are not stopped, and nest until Go's stack is full.
+// openCoroutine lets the stopper stop coroutines, too.
 func (r *run) openCoroutine(L *glua.LState) {
 	glua.OpenCoroutine(L)
 	L.Pop(1)
 	lib := L.GetGlobal("coroutine").(*glua.LTable)
-	create := lib.RawGetString("create").(*glua.LFunction).GFunction
-	wrap := lib.RawGetString("wrap").(*glua.LFunction).GFunction
-	resume := lib.RawGetString("resume").(*glua.LFunction).GFunction
-	within := func(L, th *glua.LState, f glua.LGFunction) int {
-		if _, runs := r.threads[th]; runs {
-			return f(L) // which refuses
-		}
-		r.enter(L, th)
-		defer delete(r.threads, th)
-		return f(L)
+	for name, thread := range map[string]func(made glua.LValue) glua.LValue{
+		"create": func(made glua.LValue) glua.LValue { return made },
+		"wrap":   func(made glua.LValue) glua.LValue { return made.(*glua.LFunction).Upvalues[0].Value() },
+	} {
+		plain := lib.RawGetString(name).(*glua.LFunction).GFunction
+		lib.RawSetString(name, L.NewFunction(func(L *glua.LState) int {
+			n := plain(L)
+			thread(L.Get(-1)).(*glua.LState).SetContext(r.stopper)
+			return n
+		}))
 	}
-	lib.RawSetString("create", L.NewFunction(func(L *glua.LState) int {
-		n := create(L)
-		L.ToThread(-1).SetContext(r.stopper)
-		return n
-	}))
-	lib.RawSetString("resume", L.NewFunction(func(L *glua.LState) int {
-		return within(L, L.CheckThread(1), resume)
-	}))
-	lib.RawSetString("wrap", L.NewFunction(func(L *glua.LState) int {
-		wrap(L)
-		inner := L.Get(-1).(*glua.LFunction)
-		th := inner.Upvalues[0].Value().(*glua.LState)
-		th.SetContext(r.stopper)
-		L.Push(L.NewClosure(func(L *glua.LState) int { return within(L, th, inner.GFunction) }, th))
-		return 1
-	}))
 }

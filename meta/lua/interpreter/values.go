@@ -34,7 +34,6 @@ func (r *run) value(L *glua.LState, text []byte, depth int) (glua.LValue, error)
 	if depth > maxDepth {
 		return nil, fmt.Errorf("JSON is more than %d deep", maxDepth)
 	}
-	r.check(L)
 	switch text[0] {
 	case '{':
 		t := L.CreateTable(0, 4)
@@ -85,36 +84,17 @@ func (r *run) orNull(v glua.LValue) glua.LValue {
 	return v
 }
 
-// encoder writes Lua values as JSON of about most bytes.
+// encoder writes Lua values as JSON.
 type encoder struct {
 	*run
-	out  []byte
-	most int64
-	in   map[*glua.LTable]bool // tables around the one at hand
+	out []byte
+	in  map[*glua.LTable]bool // tables around the one at hand
 }
 
-var errLong = errors.New("is too long")
-
-// encode returns a value as JSON; what the script has no memory for ends it.
-func (r *run) encode(L *glua.LState, v glua.LValue) ([]byte, error) {
-	e := encoder{run: r, most: r.start.Memory}
+// encode returns a value as JSON. One that the script has no memory for ends it.
+func (r *run) encode(v glua.LValue) ([]byte, error) {
+	e := encoder{run: r, in: map[*glua.LTable]bool{}}
 	err := e.value(v)
-	if errors.Is(err, errLong) {
-		r.fail(L, wire.Large(r.start.Memory))
-	}
-	return e.out, err
-}
-
-// encodeOutput returns a value as JSON; its length is taken from the output. It
-// raises no error.
-func (r *run) encodeOutput(v glua.LValue) ([]byte, error) {
-	r.written -= int64(len(r.result)) // which it replaces
-	r.setResult(nil)
-	e := encoder{run: r, most: r.start.Output - r.written}
-	err := e.value(v)
-	if (err == nil || errors.Is(err, errLong)) && !r.write(len(e.out)) {
-		return nil, r.failure()
-	}
 	return e.out, err
 }
 
@@ -141,8 +121,9 @@ func (e *encoder) value(v glua.LValue) (err error) {
 			err = fmt.Errorf("cannot be JSON: it holds a %s", v.Type())
 		}
 	}
-	if err == nil && int64(len(e.out)) > e.most {
-		return errLong
+	if err == nil && int64(len(e.out)) > e.start.Memory {
+		e.stop(wire.Large(e.start.Memory))
+		return e.failure()
 	}
 	return err
 }
@@ -167,9 +148,6 @@ func (e *encoder) table(t *glua.LTable) error {
 	}
 	if len(e.in) > maxDepth {
 		return fmt.Errorf("cannot be JSON: more than %d deep", maxDepth)
-	}
-	if e.in == nil {
-		e.in = map[*glua.LTable]bool{}
 	}
 	e.in[t] = true
 	defer delete(e.in, t)

@@ -1,6 +1,6 @@
 // Package wire is what Goblin and the process of a script say to each other: the
-// frames on its stdin and stdout, and how to read and write them. It decides
-// nothing; goblin/meta/lua is the one end, goblin/meta/lua/interpreter the other.
+// frames on its stdin and stdout, how to read and write them, and how scripts write
+// names. goblin/meta/lua is the one end, goblin/meta/lua/interpreter the other.
 //
 // A frame is a head in JSON and a body of bytes as they are, each with its length
 // in front. Who reads says how long both may be, and learns the body's length
@@ -24,11 +24,10 @@ const (
 // Start is the first head that a process gets; the script is the body.
 type Start struct {
 	Servers []string // config names, in order
-	Calls   int
-	Output  int64 // bytes
-	Memory  int64 // bytes
-	Small   int64 // bytes that it may hold without asking
-	CPU     int64 // seconds of processor time
+	Output  int64    // bytes of an error's text, at most
+	Memory  int64    // bytes
+	Small   int64    // bytes that it may hold without asking
+	CPU     int64    // seconds of processor time
 }
 
 // What a script asks for.
@@ -37,14 +36,17 @@ const (
 	AskRead   = "read"   // a resource by its URI
 	AskPrompt = "prompt" // a prompt by its name; the body is its arguments, if any
 	AskSearch = "search" // cards, best first
-	AskTool   = "tool"   // the listed name of a tool by the server's own: a Tool
-	AskTools  = "tools"  // the tools of a server from Offset on: a JSON array of Tool
+	AskTool   = "tool"   // a tool by its own name or identifier: a Tool
 	AskList   = "list"   // cards of what the servers list
-	AskBegun  = "begun"  // for nothing: it has the script
 	AskMemory = "memory" // to hold more than Start.Small; answered when it may
+
+	TellBegun  = "begun" // it has the script; not answered, like all that is told
+	TellPrint  = "print"
+	TellResult = "result" // the body is JSON; the last one counts
 )
 
-// ToGoblin is the head of a frame of a script: a question or, with End, its last.
+// ToGoblin is the head of a frame of a script: a question, what it gives or, with
+// End, its last.
 type ToGoblin struct {
 	ID     int    `json:",omitempty"` // of the question
 	Ask    string `json:",omitempty"`
@@ -58,15 +60,11 @@ type ToGoblin struct {
 	End    *End   `json:",omitempty"`
 }
 
-// End is how a script ended. The body is its result, what it printed and the
-// message of its failure, one after another.
+// End is how a script ended. The body is the message of its failure.
 type End struct {
-	JSON    int  // bytes
-	Printed int  // bytes
-	Failure Kind `json:",omitempty"` // "" for none
-	Line    int  `json:",omitempty"`
-	// Hint is what to do when there is neither a result nor anything printed.
-	Hint string `json:",omitempty"`
+	Failure Kind   `json:",omitempty"` // "" for none
+	Line    int    `json:",omitempty"`
+	Hint    string `json:",omitempty"` // why there may be no result
 }
 
 // ToScript is the head of a frame for a script: the answer to a question, or the
@@ -74,19 +72,17 @@ type End struct {
 type ToScript struct {
 	ID int `json:",omitempty"`
 	// Error says why there is no answer. With Code the body is the data that a
-	// server's error has; without it Kind may name the limit that ends the script.
+	// server's error has.
 	Error string `json:",omitempty"`
 	Code  *int   `json:",omitempty"`
-	Kind  Kind   `json:",omitempty"`
 	// Stop ends the script for this reason.
 	Stop *Error `json:",omitempty"`
 }
 
 // Tool is a tool of a server.
 type Tool struct {
-	Name    string // the server's own
-	Listed  string
-	Version uint64 // of the lists of tools, as long as it is the same they are
+	Name   string // the server's own
+	Listed string
 }
 
 // Kind says why a script failed.
@@ -103,6 +99,19 @@ const (
 	Cancelled Kind = "cancelled"
 	Crash     Kind = "crash" // its process ended, or could not be started
 )
+
+// MaxMessage is how much of an error's text there is always room for, in bytes.
+const MaxMessage = 256
+
+// Cut is the beginning of an error's text for which so many bytes of output are left.
+func Cut(text string, left int64) string {
+	most := int(max(left, MaxMessage))
+	if len(text) <= most {
+		return text
+	}
+	const rest = "… (lua.output)"
+	return text[:most-len(rest)] + rest
+}
 
 // ChunkName is what errors call a script.
 const ChunkName = "script"

@@ -1,4 +1,4 @@
-package interpreter
+package wire
 
 import (
 	"slices"
@@ -7,21 +7,21 @@ import (
 	"goblin/registry/near"
 )
 
-// reserved are the words that no identifier may be, and the names of Lua's own
-// that no server may take, those that the sandbox leaves out included.
 var (
 	keywords = strings.Fields(`and break do else elseif end false for function goto if in local nil not or repeat
 		return then true until while`)
-	reserved = strings.Fields(`_G _VERSION assert collectgarbage coroutine debug dofile error getfenv getmetatable io
+	// Reserved are the names of Lua's own, which no server may take, those that the
+	// sandbox leaves out included.
+	Reserved = strings.Fields(`_G _VERSION assert collectgarbage coroutine debug dofile error getfenv getmetatable io
 		ipairs load loadfile loadstring math module newproxy next os package pairs pcall print rawequal rawget rawset
 		require select setfenv setmetatable string table tonumber tostring type unpack xpcall
 		all json null prompts resources result search servers tools`)
 )
 
-// identifier is what a script can write for a name: other characters than
+// Identifier is what a script can write for a name: other characters than
 // letters, digits and _ become _, and _ goes in front of what begins with a
 // digit or is a keyword.
-func identifier(name string) string {
+func Identifier(name string) string {
 	id := []byte(name)
 	for i, c := range id {
 		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9') {
@@ -34,10 +34,10 @@ func identifier(name string) string {
 	return string(id)
 }
 
-// global is the identifier of a server.
-func global(name string) string {
-	id := identifier(name)
-	if slices.Contains(reserved, id) {
+// Global is the identifier of a server.
+func Global(name string) string {
+	id := Identifier(name)
+	if slices.Contains(Reserved, id) {
 		return "_" + id
 	}
 	return id
@@ -45,8 +45,8 @@ func global(name string) string {
 
 const maxCompared = 2000 // names that a wrong one is compared with
 
-// meant asks whether one of the names was meant by a wrong one.
-func meant(wrong string, names []string) string {
+// Meant asks whether one of the names was meant by a wrong one.
+func Meant(wrong string, names []string) string {
 	f := near.New(wrong)
 	for _, name := range names[:min(len(names), maxCompared)] {
 		f.Try(name, name)
