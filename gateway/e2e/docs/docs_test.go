@@ -87,18 +87,21 @@ printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol
 
 func TestExamplesOfTheDocsRun(t *testing.T) {
 	t.Parallel()
+	w := besideAHost(t)
 	for _, b := range blocks(t) {
 		t.Run(b.where, func(t *testing.T) {
-			t.Parallel()
 			switch b.language {
 			case "sh":
-				runs(t, b.text)
+				cmd := exec.Command("sh", "-e")
+				cmd.Env, cmd.Dir, cmd.Stdin = w.Environ(), w.Dir, strings.NewReader(b.text)
+				said, err := cmd.CombinedOutput()
+				require.NoError(t, err, "%s", said)
 			case "yaml":
-				isConfig(t, b.text)
+				isConfig(t, w, b.text)
 			case "json":
-				isClientConfig(t, b.text)
+				isClientConfig(t, w, b.text)
 			case "lua":
-				out := demo(t).RunInput(b.text, "lua", "-")
+				out := w.RunInput(b.text, "lua", "-")
 				require.Zero(t, out.Code, out.Stderr)
 			case "text": // tui draws the picture, and the other one is a drawing
 				require.Regexp(t, `^(gateway/)?README\.md:`, b.where)
@@ -109,8 +112,8 @@ func TestExamplesOfTheDocsRun(t *testing.T) {
 	}
 }
 
-// runs runs commands of a shell beside a host of the demo.
-func runs(t *testing.T, script string) {
+// besideAHost is a world with a host of the demo, all of whose servers are up.
+func besideAHost(t *testing.T) *e2e.World {
 	w := demo(t)
 	port := e2e.FreePort(t)
 	w.Start(nil, "serve", "--listen", fmt.Sprintf("127.0.0.1:%d", port))
@@ -122,15 +125,12 @@ func runs(t *testing.T, script string) {
 		defer answer.Body.Close()
 		return answer.StatusCode == http.StatusOK
 	})
-	cmd := exec.Command("sh", "-e")
-	cmd.Env, cmd.Dir, cmd.Stdin = w.Environ(), w.Dir, strings.NewReader(script)
-	said, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", said)
+	return w
 }
 
 // isConfig has Goblin read a config.
-func isConfig(t *testing.T, text string) {
-	w := demo(t)
+func isConfig(t *testing.T, w *e2e.World, text string) {
+	t.Helper()
 	file := filepath.Join(w.Dir, "example.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	out := w.Run("validate", "--config", file)
@@ -139,7 +139,8 @@ func isConfig(t *testing.T, text string) {
 }
 
 // isClientConfig does what a client would do with an entry of its config.
-func isClientConfig(t *testing.T, text string) {
+func isClientConfig(t *testing.T, w *e2e.World, text string) {
+	t.Helper()
 	var file map[string]struct {
 		Goblin struct {
 			Command, URL string
@@ -148,62 +149,16 @@ func isClientConfig(t *testing.T, text string) {
 	}
 	require.NoError(t, json.Unmarshal([]byte(text), &file))
 	require.Len(t, file, 1)
-	w := demo(t)
 	for _, servers := range file {
 		if entry := servers.Goblin; entry.URL != "" {
 			require.Contains(t, w.Succeeds("serve", "--help"), strings.TrimSuffix(strings.TrimPrefix(entry.URL, "http://"), "/mcp"), "the address that serve listens on")
 		} else {
 			require.Equal(t, "/path/to/goblin", entry.Command)
-			c := w.Pipe(append(slices.Clone(entry.Args), "--standalone")...)
+			c := w.Pipe(entry.Args...)
 			c.Init()
 			c.WaitListed("tools", "library_search_books", true) // servers may be slow to start
 		}
 	}
-}
-
-// effects are what the screen shows after the keys that the README tells to try.
-var effects = map[string]string{
-	"4 j j s Enter":            "on, held by you",
-	"2 / count Enter c Ctrl-S": "X cancels",
-	"5 ]":                      "tools/call",
-	"?":                        "Everywhere",
-	": setup Enter":            "Your clients",
-}
-
-func TestKeysOfTheReadmeWorkAsTyped(t *testing.T) {
-	t.Parallel()
-	w := demo(t)
-	p := w.Pane(112, 60)
-	p.Goblin("")
-	p.Shows("3 up", "Resources 2012")
-	rows := regexp.MustCompile("(?m)^\\| ((?:`[^`]+` ?)+) \\| ").FindAllStringSubmatch(section(t, "Two commands"), -1)
-	require.Len(t, rows, len(effects))
-	for _, row := range rows {
-		typed := strings.ReplaceAll(row[1], "`", "")
-		require.Contains(t, effects, typed)
-		for key := range strings.FieldsSeq(typed) {
-			switch key {
-			case "Enter", "Ctrl-S":
-				p.Keys(strings.Replace(key, "Ctrl-S", "C-s", 1))
-			default:
-				p.Types(key)
-			}
-		}
-		p.Shows(effects[typed])
-		if typed == "?" || strings.HasPrefix(typed, ":") {
-			p.Keys("Escape")
-			p.Hides(effects[typed])
-		}
-	}
-}
-
-// section is a part of the README.
-func section(t *testing.T, title string) string {
-	t.Helper()
-	_, rest, found := strings.Cut(read(t, root+"/README.md"), "\n## "+title+"\n")
-	require.True(t, found, title)
-	text, _, _ := strings.Cut(rest, "\n## ")
-	return text
 }
 
 // link is what a document leads to beside itself, as it is written.
