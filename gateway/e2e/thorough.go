@@ -2,5 +2,5 @@
 
 package e2e
 
-// thorough is whether tests run over all variants that differ in kind.
-const thorough = true
+// Thorough is whether tests run over all variants that differ in kind.
+const Thorough = true

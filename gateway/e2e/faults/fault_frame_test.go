@@ -36,7 +36,8 @@ type fault struct {
 	entry   e2e.Obj // of the server in the config
 	gateway e2e.Obj // in the config
 	large   bool    // payloads of 64 MB and more: the memory may be peakLarge
-	slow    bool    // left out with -short
+	slow    bool    // as large: shown under the build tag faults only
+	usual   bool    // shown without the build tag e2e, too: one of each kind
 	check   func(h *harmed)
 }
 

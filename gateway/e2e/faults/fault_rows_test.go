@@ -16,7 +16,7 @@ import (
 )
 
 // TestFaults goes through the matrix of backends that misbehave, each beside a
-// healthy one. Where that is timed, a gateway of which nothing is wrong runs at the
+// healthy one; without the build tag e2e, through one of each kind. Where that is timed, a gateway of which nothing is wrong runs at the
 // same time, so that a busy machine is not taken for a fault.
 func TestFaults(t *testing.T) {
 	var undisturbed *pulse
@@ -29,7 +29,7 @@ func TestFaults(t *testing.T) {
 		t.Cleanup(func() { undisturbed.end() })
 	}
 	for _, f := range faults {
-		if (f.large || f.slow) && !timed {
+		if (f.large || f.slow) && !timed || !f.usual && !e2e.Thorough {
 			continue
 		}
 		t.Run(f.row+"/"+f.name(), func(t *testing.T) {
@@ -46,7 +46,7 @@ const (
 
 var faults = []fault{
 	// Servers that do not start.
-	{row: "B01_is_failed_and_said_so", mode: "crash-start", gateway: e2e.Obj{"startup_wait": "1s"}, check: neverStarts},
+	{row: "B01_is_failed_and_said_so", mode: "crash-start", usual: true, gateway: e2e.Obj{"startup_wait": "1s"}, check: neverStarts},
 	{row: "B02_is_failed_and_said_so", mode: "missing", gateway: e2e.Obj{"startup_wait": "1s"}, check: neverStarts},
 	{row: "B05_is_failed_and_said_so", mode: "fail-init", gateway: e2e.Obj{"startup_wait": "1s"}, check: neverStarts},
 	{row: "B03_is_started_again", mode: "flaky-start", gateway: e2e.Obj{"startup_wait": "1s"}, check: func(h *harmed) {
@@ -71,7 +71,7 @@ var faults = []fault{
 	{row: "B09_is_refused", mode: "wrong-version-type", gateway: e2e.Obj{"startup_wait": "1s"}, check: neverStarts},
 
 	// Servers that end.
-	{row: "B10_B39_calls_in_flight_fail_at_once_and_name_it", mode: "crash-call", check: func(h *harmed) {
+	{row: "B10_B39_calls_in_flight_fail_at_once_and_name_it", mode: "crash-call", usual: true, check: func(h *harmed) {
 		ids := []string{h.call("bad_echo", e2e.Obj{}), h.call("bad_echo", e2e.Obj{})}
 		h.bad.WaitReceived("tools/call", 2)
 		for _, id := range append(ids, h.call("bad_fault", e2e.Obj{})) {
@@ -127,7 +127,7 @@ var faults = []fault{
 	}},
 
 	// Lines that are wrong.
-	{row: "B17_garbage_is_skipped", mode: "garbage", check: answersWell},
+	{row: "B17_garbage_is_skipped", mode: "garbage", usual: true, check: answersWell},
 	{row: "B30_the_first_answer_counts", mode: "dup-ids", check: answersWell},
 	{row: "B31_answers_to_nobody_are_skipped", mode: "unknown-id", check: answersWell},
 	{row: "B18_stderr_is_drained", mode: "stderr-flood", check: func(h *harmed) {
@@ -141,7 +141,7 @@ var faults = []fault{
 		require.Nil(h.T, m.Error)
 		require.GreaterOrEqual(h.T, strings.Count(m.Raw, "x"), 64<<20)
 	}},
-	{row: "B20_deep_JSON_is_an_error_at_once", mode: "deep-json", check: isBadReply},
+	{row: "B20_deep_JSON_is_an_error_at_once", mode: "deep-json", usual: true, check: isBadReply},
 	{row: "B20_deep_JSON_is_an_error_at_once", mode: "deep-json-id-last", check: isBadReply},
 	{row: "B20_deep_JSON_costs_only_its_list", mode: "deep-json-list", gateway: e2e.Obj{"startup_wait": "1s"}, check: func(h *harmed) {
 		require.Empty(h.T, h.badTools())
@@ -157,7 +157,7 @@ var faults = []fault{
 			}
 		}
 	}},
-	{row: "B22_the_wire_stays_UTF8", mode: "bad-utf8", check: func(h *harmed) {
+	{row: "B22_the_wire_stays_UTF8", mode: "bad-utf8", usual: true, check: func(h *harmed) {
 		require.Equal(h.T, "caf\uFFFD \uFFFD", h.CallText("bad_fault", e2e.Obj{}))
 		require.Len(h.T, h.Names("tools"), 5)
 		require.True(h.T, utf8.ValidString(h.Prog.Stderr.String()))
@@ -252,7 +252,7 @@ var faults = []fault{
 		h.failsWithin(soon, h.call("bad_fault", e2e.Obj{}), "CONNECTION_ERROR")
 	}},
 	{row: "B43_is_an_error", mode: "http-html", early: true, gateway: e2e.Obj{"startup_wait": "1s"}, check: neverStarts},
-	{row: "B43_is_an_error", mode: "http-html", check: failsCalls},
+	{row: "B43_is_an_error", mode: "http-html", usual: true, check: failsCalls},
 	{row: "B43_is_an_error", mode: "http-notjson", early: true, gateway: e2e.Obj{"startup_wait": "1s"}, check: neverStarts},
 	{row: "B43_is_an_error", mode: "http-notjson", check: failsCalls},
 	{row: "B44_is_an_error_in_time", mode: "http-silent", early: true, gateway: e2e.Obj{"startup_wait": "1s"}, check: func(h *harmed) {
