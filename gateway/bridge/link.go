@@ -72,8 +72,7 @@ func (l *link) abort() {
 // readHost passes the host's frames on until the connection ends.
 func (b *bridge) readHost(l *link) {
 	// The host has its own limit; names put into a message may lengthen it.
-	src := &jsonrpc.Source{Reader: l.conn}
-	r := jsonrpc.NewReader(src, 4*b.o.Frame)
+	r := jsonrpc.NewReader(l.conn, 4*b.o.Frame)
 	var burst jsonrpc.Burst
 	defer burst.Flush()
 	for {
@@ -89,7 +88,7 @@ func (b *bridge) readHost(l *link) {
 			b.lostAnswer(long)
 			continue
 		}
-		if src.Cut(r) {
+		if r.Cut() {
 			b.log.Warn("the host's last message is cut", "bytes", len(frame))
 			return // its request gets an error with the others
 		}

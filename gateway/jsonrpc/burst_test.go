@@ -63,16 +63,16 @@ func TestABurstKeepsTheOrderOfOthersFrames(t *testing.T) {
 	var burst jsonrpc.Burst
 	burst.Send(o, []byte("held\n"))
 	o.Send([]byte("behind it\n"))
-	o.Chat("", "k", []byte("replaced\n"))
+	o.Chat("", "k", []byte("first\n"))
 	burst.Send(o, []byte("held too\n"))
 	o.Chat("", "k", []byte("merged\n"))
-	burst.Flush() // what can be replaced is left to Run
+	burst.Flush() // lanes are left to Run
 	o.Finish()
 	require.NoError(t, o.Run())
 	require.NoError(t, w.Close())
 	text, err := io.ReadAll(r)
 	require.NoError(t, err)
-	require.Equal(t, "held\nbehind it\nmerged\nheld too\n", string(text))
+	require.Equal(t, "held\nbehind it\nfirst\nheld too\nmerged\n", string(text))
 }
 
 func TestABurstThatDoesNotFitIsWrittenByRun(t *testing.T) {

@@ -39,10 +39,7 @@ type Outbox struct {
 	mu      sync.Mutex
 	queue   [][]byte
 	held    map[*byte]*Buffer // of frames in the queue or being written, by endOf
-	keys    map[laneKey]int   // place in queue of a frame that may be replaced
 	lanes   []*lane           // those that wait, in the order of their turns
-	moved   map[string]uint64 // lane → number of the first frame behind what came from it into queue
-	taken   uint64            // frames that ever left queue
 	unsent  atomic.Int64      // bytes queued or being written; changed under mu
 	written int64             // bytes of the write under way that unsent has no more
 	writing bool              // a write is under way, so order forbids another
@@ -63,37 +60,24 @@ func NewOutbox(sink Sink) *Outbox {
 
 // Send queues a frame, in the order of the calls. The frame belongs to the
 // Outbox from then on. It is discarded once the Outbox is closed.
-func (o *Outbox) Send(frame []byte) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.err != nil || o.closing {
-		return
-	}
-	o.inOrder()
-	if o.try != nil && !o.writing && len(o.queue) == 0 {
-		n, err := o.try.TryWrite(frame)
-		if err != nil {
-			o.fail(err)
-			return
-		}
-		if frame = frame[n:]; len(frame) == 0 {
-			return
-		}
-	}
-	o.push(frame)
-}
+func (o *Outbox) Send(frame []byte) { o.send(true, nil, frame) }
+
+// Gather is Send for a frame that others will follow at once: it waits for
+// them, so that one write takes them all.
+func (o *Outbox) Gather(frame []byte) { o.send(false, nil, frame) }
 
 // SendParts is Send for a frame in parts, which nobody may write to any more.
 // The Outbox holds the buffer of parts, which may be nil, until it has written
 // them.
-func (o *Outbox) SendParts(parts [][]byte, of *Buffer) { o.sendParts(parts, of, true) }
+func (o *Outbox) SendParts(parts [][]byte, of *Buffer) { o.send(true, of, parts...) }
 
 // GatherParts is SendParts as Gather is Send.
-func (o *Outbox) GatherParts(parts [][]byte, of *Buffer) { o.sendParts(parts, of, false) }
+func (o *Outbox) GatherParts(parts [][]byte, of *Buffer) { o.send(false, of, parts...) }
 
-func (o *Outbox) sendParts(parts [][]byte, of *Buffer, now bool) {
-	if !o.parts {
-		parts, of = [][]byte{bytes.Join(parts, nil)}, nil
+func (o *Outbox) send(now bool, of *Buffer, parts ...[]byte) {
+	if len(parts) > 1 && !o.parts {
+		o.send(now, nil, bytes.Join(parts, nil))
+		return
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -156,18 +140,6 @@ func (o *Outbox) tryParts(parts [][]byte) (int, error) {
 	return o.try.TryWrite(c[:n])
 }
 
-// Gather is Send for a frame that others will follow at once: it waits for
-// them, so that one write takes them all.
-func (o *Outbox) Gather(frame []byte) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.err != nil || o.closing {
-		return
-	}
-	o.inOrder()
-	o.push(frame)
-}
-
 // hold queues a frame that flush will send, if nobody does before.
 func (o *Outbox) hold(frame []byte) {
 	o.mu.Lock()
@@ -186,7 +158,7 @@ func (o *Outbox) flush() {
 	switch {
 	case len(o.queue) == 0 || o.err != nil || o.writing:
 		return // whoever writes goes on with what is queued
-	case o.try == nil || len(o.keys) > 0 || len(o.lanes) > 0 || o.unsent.Load() > int64(len(chunk{})):
+	case o.try == nil || len(o.lanes) > 0 || o.unsent.Load() > int64(len(chunk{})):
 		o.poke()
 		return
 	case len(o.queue) == 1:
@@ -241,7 +213,7 @@ func (o *Outbox) fail(err error) {
 	if o.err == nil {
 		o.err = err
 	}
-	o.queue, o.keys, o.lanes = nil, nil, nil
+	o.queue, o.lanes = nil, nil
 	o.held = nil // a write may still be under way
 	o.countLocked(-o.unsent.Load())
 	o.poke()
@@ -302,8 +274,6 @@ func (o *Outbox) Close(err error) {
 	o.fail(err)
 }
 
-var newline = []byte{'\n'}
-
 // maxBatch is how many bytes one WriteFrames call gets at most, besides its
 // last frame, so that Stalled and Unsent follow large queues closely. A frame of
 // up to maxTail, which may be the end of one in parts, goes with the one before.
@@ -331,10 +301,8 @@ func (o *Outbox) Run() error {
 			o.mu.Unlock()
 			return err
 		}
-		batch, o.queue = o.take(batch[:0])
-		if n := len(batch); n == 0 || bytes.HasSuffix(batch[n-1], newline) { // not within a frame in parts
-			batch = o.turn(batch)
-		}
+		o.turn()
+		batch = o.take(batch[:0])
 		o.writing, o.since = true, time.Now()
 		o.mu.Unlock()
 
@@ -362,8 +330,8 @@ func (o *Outbox) Run() error {
 	}
 }
 
-// take moves the next frames into batch and returns what stays queued.
-func (o *Outbox) take(batch [][]byte) (taken, rest [][]byte) {
+// take moves the next frames from the queue into batch.
+func (o *Outbox) take(batch [][]byte) [][]byte {
 	size, n := 0, 0
 	for n < len(o.queue) && size < maxBatch {
 		size += len(o.queue[n])
@@ -373,21 +341,13 @@ func (o *Outbox) take(batch [][]byte) (taken, rest [][]byte) {
 		n++
 	}
 	batch = append(batch, o.queue[:n]...)
-	rest = o.after(n)
-	for key, at := range o.keys {
-		if at < n {
-			delete(o.keys, key)
-		} else {
-			o.keys[key] = at - n
-		}
-	}
-	return batch, rest
+	o.queue = o.after(n)
+	return batch
 }
 
 // after is the queue without its first n frames.
 func (o *Outbox) after(n int) [][]byte {
 	clear(o.queue[:n]) // or they would stay as long as the queue
-	o.taken += uint64(n)
 	switch {
 	case n < len(o.queue):
 		return o.queue[n:]

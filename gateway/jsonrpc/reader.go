@@ -54,6 +54,7 @@ type Reader struct {
 	err      error // of r, told when what came before it has been read
 	part     unfinished
 	skipping bool // what is read next is the rest of a frame that was thrown away
+	cut      bool // of Cut
 
 	checks bool          // of Checking
 	depth  int           // of Checking
@@ -84,6 +85,10 @@ func (r *Reader) Checking(depth int) *Reader {
 // Buffered reports how many bytes were read ahead: zero means that the peer
 // has sent nothing more so far.
 func (r *Reader) Buffered() int { return r.to - r.from }
+
+// Cut reports whether the text has ended within the frame that Read returned last:
+// the peer was cut off while it wrote.
+func (r *Reader) Cut() bool { return r.cut }
 
 // Ready reports whether a whole line that is not blank was read ahead: Read need
 // not wait for the peer.
@@ -163,6 +168,7 @@ func (r *Reader) line() ([]byte, error) {
 			if long != nil {
 				return nil, long
 			}
+			r.cut = true
 			return line, err
 		}
 		looked = r.to - n

@@ -175,8 +175,7 @@ func (c *stdio) read() {
 			_ = c.stdout.SetReadDeadline(time.Now().Add(c.srv.tune.drain))
 		}
 	}()
-	src := &jsonrpc.Source{Reader: c.stdout}
-	r := jsonrpc.NewReader(src, c.srv.opt.Limits.Frame).Checking(c.srv.opt.Limits.Depth)
+	r := jsonrpc.NewReader(c.stdout, c.srv.opt.Limits.Frame).Checking(c.srv.opt.Limits.Depth)
 	check := r.Parse
 	r.Bound(c.srv.party, func() {
 		c.fail(c.srv.failure(ConnectionError, "the process stopped in the middle of a message", nil))
@@ -198,7 +197,7 @@ func (c *stdio) read() {
 			continue
 		}
 		m, err := parseBy(check, frame, c.srv.opt.Limits.Depth)
-		if err != nil && src.Cut(r) {
+		if err != nil && r.Cut() {
 			// The last line has no end. It is no message, so the child died
 			// while it wrote, and the calls fail for that.
 			c.srv.garbage(frame, err)
