@@ -217,10 +217,3 @@ func (c *Call) frameWithToken(id []byte) []byte {
 	}
 	return jsonrpc.Request(id, c.Method, c.Params, edits...)
 }
-
-// timers are kept because a call needs one and seldom sees it fire.
-var timers = sync.Pool{New: func() any {
-	t := time.NewTimer(time.Hour)
-	t.Stop()
-	return t
-}}

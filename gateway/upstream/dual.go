@@ -39,12 +39,8 @@ func (s *Server) Modern(ctx context.Context, unit string) Conn {
 	if wait == nil {
 		return orNil(conn)
 	}
-	timer := timers.Get().(*time.Timer)
-	timer.Reset(limit)
-	defer func() {
-		timer.Stop()
-		timers.Put(timer)
-	}()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
 	for wait != nil {
 		select {
 		case <-wait:

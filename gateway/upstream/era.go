@@ -278,7 +278,7 @@ func (l *link) openModern(ctx context.Context, d *discovery) error {
 func (l *link) initialize(ctx context.Context, timeout time.Duration) error {
 	params := append([]byte(`{"protocolVersion":"`), revisions[0]...)
 	params = append(params, `","capabilities":`...)
-	params = append(params, l.srv.capabilities()...)
+	params = append(params, l.srv.opt.Capabilities...)
 	params = append(params, `,"clientInfo":{"name":"goblin","version":`...)
 	params = rawjson.AppendString(params, l.srv.opt.Version)
 	params = append(params, `}}`...)

@@ -19,23 +19,14 @@ const maxGlue = 8
 // text of third parties could pose as a message. It may nest depth deep.
 func parse(frame []byte, depth int) (jsonrpc.Message, error) {
 	m, err := jsonrpc.ParseWithin(frame, depth)
-	if err == nil {
-		return m, nil
-	}
-	return mend(frame, depth, m, err)
-}
-
-// parseBy is parse with what reads a frame that is as it should be.
-func parseBy(parse func([]byte) (jsonrpc.Message, error), frame []byte, depth int) (jsonrpc.Message, error) {
-	m, err := parse(frame)
-	if err == nil {
-		return m, nil
-	}
 	return mend(frame, depth, m, err)
 }
 
 // mend is parse for a frame that gave m and err.
 func mend(frame []byte, depth int, m jsonrpc.Message, err error) (jsonrpc.Message, error) {
+	if err == nil {
+		return m, nil
+	}
 	if !utf8.Valid(frame) {
 		frame = bytes.ToValidUTF8(frame, []byte("\uFFFD"))
 		if m, err = jsonrpc.ParseWithin(frame, depth); err == nil {

@@ -1,26 +1,25 @@
 package upstream
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // groups are the groups of all children of this process. A variable of the
 // package, because the one who needs it has no time to ask around.
 var groups struct {
 	sync.Mutex
-	alive map[*group]struct{}
+	alive []*group
 }
 
-// remember makes KillAll reach a group until forget.
-func remember(g *group) (forget func()) {
+// remember makes KillAll reach a group, or reach it no more.
+func remember(g *group, alive bool) {
 	groups.Lock()
 	defer groups.Unlock()
-	if groups.alive == nil {
-		groups.alive = make(map[*group]struct{})
-	}
-	groups.alive[g] = struct{}{}
-	return func() {
-		groups.Lock()
-		defer groups.Unlock()
-		delete(groups.alive, g)
+	if alive {
+		groups.alive = append(groups.alive, g)
+	} else {
+		groups.alive = slices.DeleteFunc(groups.alive, func(other *group) bool { return other == g })
 	}
 }
 
@@ -30,7 +29,7 @@ func remember(g *group) (forget func()) {
 func KillAll() {
 	groups.Lock()
 	defer groups.Unlock()
-	for g := range groups.alive {
+	for _, g := range groups.alive {
 		g.kill()
 	}
 }

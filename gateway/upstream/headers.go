@@ -48,12 +48,10 @@ func (h *streamable) modernHeaders(c *Call, frame []byte) http.Header {
 
 // mirrors are, by tool, the arguments that go into headers too
 // (x-mcp-header).
-type mirrors struct {
-	tools map[string][]mcp.ParamHeaderBinding
-}
+type mirrors map[string][]mcp.ParamHeaderBinding
 
-func (m *mirrors) headers(head http.Header, tool string, arguments []byte) {
-	for _, b := range m.tools[tool] {
+func (m mirrors) headers(head http.Header, tool string, arguments []byte) {
+	for _, b := range m[tool] {
 		value := primitive(rawjson.Path(arguments, b.Path...))
 		if text, ok := mcp.EncodeHeaderValue(value); value != nil && ok {
 			head.Set(b.HeaderName(), text)
@@ -89,7 +87,7 @@ func primitive(raw []byte) any {
 // returns them without those whose annotations break the rules: such a tool could
 // not be called as the revision wants it.
 func (s *Server) mirror(items [][]byte, drop bool) [][]byte {
-	m := &mirrors{tools: map[string][]mcp.ParamHeaderBinding{}}
+	m := mirrors{}
 	kept := items[:0]
 	for _, item := range items {
 		if !rawjson.Mentions(item, "x-mcp-header") {
@@ -107,10 +105,10 @@ func (s *Server) mirror(items [][]byte, drop bool) [][]byte {
 			continue
 		}
 		if bound := mcp.ExtractParamHeaderBindings(tool); bound != nil {
-			m.tools[name] = bound
+			m[name] = bound
 		}
 		kept = append(kept, item)
 	}
-	s.mirrored.Store(m)
+	s.mirrored.Store(&m)
 	return kept
 }

@@ -130,7 +130,7 @@ func contentType(resp *http.Response) string {
 // failCall ends a call; nothing if it has ended already.
 func (h *streamable) failCall(id int64, err error) {
 	if err != nil {
-		h.calls.Resolve(strconv.AppendInt(nil, id, 10), jsonrpc.Reply{}, err)
+		h.calls.Fail(id, err)
 	}
 }
 

@@ -92,24 +92,6 @@ func sortEdits(edits []rawjson.Edit) {
 	})
 }
 
-// members are the protocol's members of `_meta`, without braces.
-func (l *link) members(c *Call, dst []byte) []byte {
-	dst = append(dst, `"`+keyProtocol+`":"`+modernRevision+`","`+keyCapabilities+`":`...)
-	if c.Capabilities != nil {
-		dst = append(dst, c.Capabilities...)
-	} else {
-		dst = append(dst, l.srv.capabilities()...)
-	}
-	dst = append(dst, `,"`+keyClientInfo+`":{"name":"goblin","version":`...)
-	dst = rawjson.AppendString(dst, l.srv.opt.Version)
-	dst = append(dst, '}')
-	if c.LogLevel != "" {
-		dst = append(dst, `,"`+keyLogLevel+`":`...)
-		dst = rawjson.AppendString(dst, c.LogLevel)
-	}
-	return dst
-}
-
 // modernFrame is the request under the given id, with what the protocol wants
 // in `_meta`. The client's own keys stay.
 func (l *link) modernFrame(c *Call, id []byte) []byte {
@@ -121,14 +103,30 @@ func (l *link) modernFrame(c *Call, id []byte) []byte {
 	if c.Token.End > c.Token.Start {
 		edits = append(edits, rawjson.Edit{Start: c.Token.Start, End: c.Token.End, Text: id})
 	}
-	stray := func(k rawjson.Key) bool {
-		return (c.Answers != nil || c.State != nil) && (k.Is("inputResponses") || k.Is("requestState"))
+	var head []byte // members that come first, each followed by a comma
+	retry := c.Answers != nil || c.State != nil
+	if c.Answers != nil {
+		head = slices.Concat(head, []byte(`"inputResponses":`), c.Answers, []byte{','})
 	}
-	strays, others := without(params, params, stray)
+	if c.State != nil {
+		head = slices.Concat(head, []byte(`"requestState":`), c.State, []byte{','})
+	}
+	strays, others := without(params, params, func(k rawjson.Key) bool {
+		return retry && (k.Is("inputResponses") || k.Is("requestState"))
+	})
 	edits = append(edits, strays...)
 
-	head := l.retryMembers(c)
-	own := l.members(c, nil)
+	own := []byte(`"` + keyProtocol + `":"` + modernRevision + `","` + keyCapabilities + `":`)
+	if c.Capabilities != nil {
+		own = append(own, c.Capabilities...)
+	} else {
+		own = append(own, l.srv.opt.Capabilities...)
+	}
+	own = append(own, `,"`+keyClientInfo+`":{"name":"goblin","version":`...)
+	own = append(rawjson.AppendString(own, l.srv.opt.Version), '}')
+	if c.LogLevel != "" {
+		own = rawjson.AppendString(append(own, `,"`+keyLogLevel+`":`...), c.LogLevel)
+	}
 	meta := rawjson.Get(params, "_meta")
 	switch {
 	case rawjson.IsObject(meta):
@@ -136,7 +134,7 @@ func (l *link) modernFrame(c *Call, id []byte) []byte {
 		if edits = append(edits, old...); kept > 0 {
 			own = append(own, ',')
 		}
-		at := rawjson.Offset(params, meta) + bytes.IndexByte(meta, '{') + 1
+		at := rawjson.Offset(params, meta) + 1
 		edits = append(edits, rawjson.Edit{Start: at, End: at, Text: own})
 	case meta != nil: // not what it must be
 		edits = append(edits, rawjson.Replace(params, meta, slices.Concat([]byte("{"), own, []byte("}"))))
@@ -152,18 +150,4 @@ func (l *link) modernFrame(c *Call, id []byte) []byte {
 	}
 	sortEdits(edits)
 	return jsonrpc.Request(id, c.Method, params, edits...)
-}
-
-// retryMembers are what a retry has before the params of the first request,
-// each followed by a comma.
-func (l *link) retryMembers(c *Call) (head []byte) {
-	if c.Answers != nil {
-		head = append(head, `"inputResponses":`...)
-		head = append(append(head, c.Answers...), ',')
-	}
-	if c.State != nil {
-		head = append(head, `"requestState":`...)
-		head = append(append(head, c.State...), ',')
-	}
-	return head
 }

@@ -110,21 +110,23 @@ func (l *link) input(c *Call, result []byte, opened *[]string, pause *time.Durat
 		return nil, nil, l.srv.failure(BadReply, "sent a requestState that is not a string", nil)
 	case len(asked) == 0 && state == nil:
 		return nil, nil, l.srv.failure(BadReply, "asked for input without saying which", nil)
-	case len(asked) == 0:
-		// It is not ready; only its state is to come back.
-		wait := *pause
-		*pause = min(2*wait, laterLimit)
-		return nil, nil, l.later(c.Context, wait)
 	}
 	ctx, cancel := context.WithCancel(c.Context)
 	defer cancel()
 	defer context.AfterFunc(l.ctx, cancel)()
+	if len(asked) == 0 { // it is not ready; only its state is to come back
+		_ = sleep(ctx, *pause) // why it was ended is looked at below
+		*pause = min(2**pause, laterLimit)
+	}
 	l.ask(ctx, c, asked, opened)
 	if err := l.Err(); err != nil {
 		return nil, nil, err
 	}
 	if c.Context.Err() != nil {
 		return nil, nil, l.cancelled(c.Context)
+	}
+	if len(asked) == 0 {
+		return nil, nil, nil
 	}
 	answers = []byte{'{'}
 	for _, q := range asked {
@@ -134,20 +136,6 @@ func (l *link) input(c *Call, result []byte, opened *[]string, pause *time.Durat
 		answers = rawjson.AppendMember(answers, q.key, q.result)
 	}
 	return append(answers, '}'), nil, nil
-}
-
-// later waits before a call is made again.
-func (l *link) later(ctx context.Context, wait time.Duration) error {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return l.cancelled(ctx)
-	case <-l.done:
-		return l.err
-	}
 }
 
 func (l *link) questions(requests []byte) ([]*question, error) {

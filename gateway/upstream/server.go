@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -167,31 +168,19 @@ func NewServer(cfg config.Server, o Options) *Server {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	limits := config.Limits{Frame: 128 << 20, InFlight: 256, Pages: 1000, Entries: 1_000_000, Depth: 512}
-	if o.Limits.Frame <= 0 {
-		o.Limits.Frame = limits.Frame
-	}
-	if o.Limits.InFlight <= 0 {
-		o.Limits.InFlight = limits.InFlight
-	}
-	if o.Limits.Pages <= 0 {
-		o.Limits.Pages = limits.Pages
-	}
-	if o.Limits.Entries <= 0 {
-		o.Limits.Entries = limits.Entries
-	}
-	if o.Limits.Depth <= 0 {
-		o.Limits.Depth = limits.Depth
-	}
+	o.Limits.Frame = cmp.Or(o.Limits.Frame, 128<<20)
+	o.Limits.InFlight = cmp.Or(o.Limits.InFlight, 256)
+	o.Limits.Pages = cmp.Or(o.Limits.Pages, 1000)
+	o.Limits.Entries = cmp.Or(o.Limits.Entries, 1_000_000)
+	o.Limits.Depth = cmp.Or(o.Limits.Depth, 512)
 	if o.Redact == nil {
 		o.Redact = func(s string) string { return s }
 	}
-	if cfg.Timeout <= 0 {
-		cfg.Timeout = 30 * time.Second
+	if o.Capabilities == nil {
+		o.Capabilities = []byte("{}")
 	}
-	if cfg.StartupTimeout <= 0 {
-		cfg.StartupTimeout = 20 * time.Second
-	}
+	cfg.Timeout = cmp.Or(cfg.Timeout, 30*time.Second)
+	cfg.StartupTimeout = cmp.Or(cfg.StartupTimeout, 20*time.Second)
 	s := &Server{
 		cfg: cfg, uris: filter.New(cfg.Resources), opt: o, tune: defaultTuning(),
 		log:       o.Logger.With("server", cfg.Name),
@@ -232,12 +221,8 @@ func (s *Server) Acquire(ctx context.Context, who any) (release func(), err erro
 	if wait == nil {
 		return release, nil
 	}
-	timer := timers.Get().(*time.Timer)
-	timer.Reset(s.cfg.Timeout)
-	defer func() {
-		timer.Stop()
-		timers.Put(timer)
-	}()
+	timer := time.NewTimer(s.cfg.Timeout)
+	defer timer.Stop()
 	select {
 	case <-wait.Over():
 		return release, nil
@@ -397,13 +382,6 @@ func (s *Server) refused(object []byte) errRPC {
 	e := jsonrpc.ParseErrorObject(object)
 	e.Message = s.opt.Redact(e.Message)
 	return errRPC{e}
-}
-
-func (s *Server) capabilities() []byte {
-	if s.opt.Capabilities == nil {
-		return []byte("{}")
-	}
-	return s.opt.Capabilities
 }
 
 // setState changes the state and hands it to the registry.

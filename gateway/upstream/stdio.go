@@ -151,12 +151,12 @@ func (c *stdio) mind(started chan<- error) {
 		started <- err
 		return
 	}
-	forget := remember(c.group)
+	remember(c.group, true)
 	unrecord := c.srv.opt.Children.Add(c.cmd.Process.Pid, c.srv.Name(), c.cmd.Path)
 	started <- nil
 	c.exit = c.group.reap(c.cmd)
 	unrecord()
-	forget()
+	remember(c.group, false)
 	close(c.exited)
 }
 
@@ -176,7 +176,6 @@ func (c *stdio) read() {
 		}
 	}()
 	r := jsonrpc.NewReader(c.stdout, c.srv.opt.Limits.Frame).Checking(c.srv.opt.Limits.Depth)
-	check := r.Parse
 	r.Bound(c.srv.party, func() {
 		c.fail(c.srv.failure(ConnectionError, "the process stopped in the middle of a message", nil))
 	})
@@ -196,7 +195,8 @@ func (c *stdio) read() {
 			c.tooLong(long)
 			continue
 		}
-		m, err := parseBy(check, frame, c.srv.opt.Limits.Depth)
+		m, err := r.Parse(frame)
+		m, err = mend(frame, c.srv.opt.Limits.Depth, m, err)
 		if err != nil && r.Cut() {
 			// The last line has no end. It is no message, so the child died
 			// while it wrote, and the calls fail for that.

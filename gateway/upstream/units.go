@@ -40,14 +40,10 @@ func (s *Server) newUnitLocked(name string) *unit {
 func (s *Server) Unit(ctx context.Context, name string) (Conn, error) {
 	conn, u, wait, err := s.unitConn(name, nil)
 	if wait == nil {
-		return connOrError(conn, err)
+		return orNil(conn), err
 	}
-	timer := timers.Get().(*time.Timer)
-	timer.Reset(s.cfg.Timeout)
-	defer func() {
-		timer.Stop()
-		timers.Put(timer)
-	}()
+	timer := time.NewTimer(s.cfg.Timeout)
+	defer timer.Stop()
 	for wait != nil {
 		select {
 		case <-wait:
@@ -58,14 +54,7 @@ func (s *Server) Unit(ctx context.Context, name string) (Conn, error) {
 			return nil, s.failure(ConnectionError, "is still starting", context.Cause(ctx))
 		}
 	}
-	return connOrError(conn, err)
-}
-
-func connOrError(l *link, err error) (Conn, error) {
-	if err != nil {
-		return nil, err
-	}
-	return l, nil
+	return orNil(conn), err
 }
 
 // unitConn returns the unit's connection, or why there is none, or what to
