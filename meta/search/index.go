@@ -40,7 +40,6 @@ type source struct {
 	part     registry.Part
 	late     bool    // the part has changed since
 	at       []int32 // of one that is late, per document: number of the entry, -1 when it is gone
-	gone     int     // documents that are gone
 }
 
 // New returns an index of a registry's catalog. The first query, or Run,
@@ -243,37 +242,24 @@ func (s *source) update(ctx context.Context, p registry.Part, leave bool, room i
 // follow is the index of a list that was not read since it changed: what differs
 // is gone from it.
 func (s *source) follow(p registry.Part) *source {
-	moved := survivors(s.part, p)
 	to := &source{segment: s.segment, part: p, late: true, at: make([]int32, s.docs)}
+	next := 0 // entry of p
 	for doc := range to.at {
 		to.at[doc] = -1
-		if i := s.entry(doc); i >= 0 {
-			to.at[doc] = moved[i]
+		i := s.entry(doc)
+		if i < 0 {
+			continue
 		}
-		if to.at[doc] < 0 {
-			to.gone++
+		e := s.part.At(i)
+		for next < p.Len() && p.At(next).Listed < e.Listed {
+			next++
+		}
+		if next < p.Len() && equal(e, p.At(next)) {
+			to.at[doc] = int32(next)
+			next++
 		}
 	}
 	return to
-}
-
-// survivors returns, for each entry of one list, its number in another, or -1
-// when it is not there or differs.
-func survivors(from, to registry.Part) []int32 {
-	moved := make([]int32, from.Len())
-	j := 0
-	for i := range moved {
-		e := from.At(i)
-		for j < to.Len() && to.At(j).Listed < e.Listed {
-			j++
-		}
-		moved[i] = -1
-		if j < to.Len() && equal(e, to.At(j)) {
-			moved[i] = int32(j)
-			j++
-		}
-	}
-	return moved
 }
 
 // equal reports whether two entries of one server and kind are found by the
@@ -289,22 +275,4 @@ func (s *source) entry(doc int) int {
 		return doc
 	}
 	return int(s.at[doc])
-}
-
-// count returns how many documents that are not gone have a term.
-func (s *source) count(term int) int {
-	n, list := s.postings(term)
-	if s.gone == 0 {
-		return n
-	}
-	doc, live := 0, 0
-	for range n {
-		var d uint32
-		d, _, list = next(list)
-		doc += int(d)
-		if s.at[doc] >= 0 {
-			live++
-		}
-	}
-	return live
 }

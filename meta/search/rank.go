@@ -369,13 +369,13 @@ type found struct {
 	list, entry int32
 }
 
-// top keeps the best of what is offered. Once it is full, it is a heap with
-// the worst of them first.
+// top keeps the best of what is offered, and now and then drops the others.
 type top struct {
 	lists []*source
 	hits  []found
 	most  int
 	full  bool
+	worst found // of the best so far, once there are as many as are wanted
 	last  found // the last one that was turned away
 }
 
@@ -404,40 +404,31 @@ func (t *top) compare(a, b found) int {
 
 // offer takes what is found in a list in the order of entries.
 func (t *top) offer(f found) {
-	if len(t.hits) < t.most {
-		t.hits = append(t.hits, f)
+	switch {
+	case !t.full:
+	case f.list == t.last.list && f.score <= t.last.score: // comes after what was not good enough
 		return
-	}
-	if !t.full {
-		slices.SortFunc(t.hits, func(a, b found) int { return t.compare(b, a) })
-		t.full = true
-	}
-	if f.list == t.last.list && f.score <= t.last.score { // comes after what was not good enough
-		return
-	}
-	if !t.before(f, t.hits[0]) {
+	case !t.before(f, t.worst):
 		t.last = f
 		return
 	}
-	t.hits[0] = f
-	for i := 0; ; {
-		worst := i
-		for down := 2*i + 1; down <= 2*i+2 && down < len(t.hits); down++ {
-			if t.before(t.hits[worst], t.hits[down]) {
-				worst = down
-			}
-		}
-		if worst == i {
-			return
-		}
-		t.hits[i], t.hits[worst] = t.hits[worst], t.hits[i]
-		i = worst
+	t.hits = append(t.hits, f)
+	if len(t.hits)-t.most >= max(t.most, 64) {
+		t.drop()
+	}
+}
+
+// drop leaves the best, in order.
+func (t *top) drop() {
+	slices.SortFunc(t.hits, t.compare)
+	if len(t.hits) >= t.most {
+		t.hits, t.full, t.worst = t.hits[:t.most], true, t.hits[t.most-1]
 	}
 }
 
 // page returns the hits from offset on, best first.
 func (t *top) page(offset int) []Hit {
-	slices.SortFunc(t.hits, t.compare)
+	t.drop()
 	var hits []Hit
 	for _, f := range t.hits[min(offset, len(t.hits)):] {
 		hits = append(hits, Hit{t.lists[f.list].part.At(int(f.entry)), float64(f.score)})

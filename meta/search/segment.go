@@ -272,6 +272,12 @@ func (s *segment) postings(term int) (n int, list []byte) {
 	return int(count), list[w:]
 }
 
+// count returns how many documents have a term.
+func (s *segment) count(term int) int {
+	n, _ := s.postings(term)
+	return n
+}
+
 // next reads one posting off a list: the distance to the document before.
 func next(list []byte) (distance uint32, weight uint8, rest []byte) {
 	if list[0] < 0x80 {
