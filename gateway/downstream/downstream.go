@@ -17,8 +17,8 @@
 // the client is owed is never dropped: answers, and requests to it. Of
 // notifications, those given a key may be replaced by a newer one of that key
 // while they wait; those without one are left out, and counted, while more than
-// a quarter of limits.unsent waits. Over HTTP session-wide ones are dropped, and
-// counted, while the client holds no stream open for them. Requests to a client
+// a quarter of limits.unsent waits. Over HTTP session-wide ones are dropped
+// while the client holds no stream open for them. Requests to a client
 // wait until it has read all but limits.unsent. A client that does not read is
 // not read from either once limits.unsent bytes wait for it, and its session
 // ends at 20 times that, or when a write made no progress for a minute. All
@@ -29,6 +29,7 @@
 package downstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,26 +114,14 @@ func (o Options) withDefaults() *Options {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	if o.Limits.Frame <= 0 {
-		o.Limits.Frame = 128 << 20
-	}
-	if o.Limits.Depth <= 0 {
-		o.Limits.Depth = 512
-	}
-	if o.Limits.Unsent <= 0 {
-		o.Limits.Unsent = 16 << 20
-	}
-	if o.Limits.Sessions <= 0 {
-		o.Limits.Sessions = 2048
-	}
-	if o.Limits.InFlight <= 0 {
-		o.Limits.InFlight = 16384
-	}
+	o.Limits.Frame = cmp.Or(o.Limits.Frame, 128<<20)
+	o.Limits.Depth = cmp.Or(o.Limits.Depth, 512)
+	o.Limits.Unsent = cmp.Or(o.Limits.Unsent, 16<<20)
+	o.Limits.Sessions = cmp.Or(o.Limits.Sessions, 2048)
+	o.Limits.InFlight = cmp.Or(o.Limits.InFlight, 16384)
+	o.Drain = cmp.Or(o.Drain, 5*time.Second)
 	if o.Parking == nil {
 		o.Parking = NewParking(0, o.Memory)
-	}
-	if o.Drain <= 0 {
-		o.Drain = 5 * time.Second
 	}
 	return &o
 }
@@ -150,8 +139,6 @@ const (
 	flushGrace = time.Second
 	// pollInterval is how often a paused reader looks for room.
 	pollInterval = 5 * time.Millisecond
-	// askInterval is how often a request to a client looks for room.
-	askInterval = 50 * time.Millisecond
 )
 
 // Causes with which the context of a session or an exchange ends.

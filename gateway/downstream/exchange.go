@@ -138,8 +138,8 @@ func (s *Session) begin(m *jsonrpc.Message, modern *Modern, out stream, of *shar
 		s.opt.Logger.Warn("a request was refused: too much is held for all clients and servers together", "session", s.id, "bytes", len(m.Params))
 		return nil, crowded("request")
 	}
-	if s.initialized && modern == nil && m.Method != "initialize" {
-		s.markReady()
+	if s.hello.Load() != nil && modern == nil && m.Method != "initialize" {
+		s.markReadyLocked()
 	}
 	s.seq++
 	x.turn = s.queue(m)

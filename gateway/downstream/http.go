@@ -1,6 +1,7 @@
 package downstream
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,17 +44,10 @@ type HTTPOptions struct {
 	// for loopback hosts are served. Serve puts its listener's address here
 	// when it is empty.
 	Listen string
-	// IdleTimeout ends a session that no request used, while it has no stream
-	// open and no request in flight; 30 min by default. One whose client never
-	// came back after initialize ends after a minute already.
-	IdleTimeout time.Duration
 	// Connections is how many clients may be connected at a time; for further
 	// ones those make room that have no request under way, the longest quiet
 	// first. Twice limits.sessions plus 1024 by default.
 	Connections int
-	// Protocols are the revisions accepted in MCP-Protocol-Version;
-	// DefaultProtocols when nil.
-	Protocols []string
 	// Extra are further paths, guarded by the token (/metrics).
 	Extra map[string]http.Handler
 	// Open are further paths that need no token (/healthz).
@@ -82,15 +77,7 @@ type HTTP struct {
 // or by [HTTP.Close].
 func NewHTTP(o HTTPOptions) *HTTP {
 	h := &HTTP{o: o, opt: o.withDefaults(), token: sha256.Sum256([]byte(o.AuthToken))}
-	if h.o.IdleTimeout <= 0 {
-		h.o.IdleTimeout = 30 * time.Minute
-	}
-	if h.o.Connections <= 0 {
-		h.o.Connections = 2*h.opt.Limits.Sessions + 1024
-	}
-	if h.o.Protocols == nil {
-		h.o.Protocols = DefaultProtocols
-	}
+	h.o.Connections = cmp.Or(h.o.Connections, 2*h.opt.Limits.Sessions+1024)
 	h.sessions.limit = h.opt.Limits.Sessions
 	h.sessions.all = make(map[string]*hub)
 	h.ctx, h.cancel = context.WithCancel(context.Background())
@@ -164,10 +151,10 @@ func writeError(w http.ResponseWriter, status int, frame []byte) {
 	w.Write(frame) //nolint:errcheck // the client has gone
 }
 
-// speaks reports whether the headers name no revision but those with sessions.
-func (h *HTTP) speaks(head http.Header) bool {
+// namesLegacy reports whether the headers name no revision but those with sessions.
+func namesLegacy(head http.Header) bool {
 	for _, v := range head.Values(headerProtocol) {
-		if !slices.Contains(h.o.Protocols, v) {
+		if !slices.Contains(DefaultProtocols, v) {
 			return false
 		}
 	}
@@ -176,14 +163,13 @@ func (h *HTTP) speaks(head http.Header) bool {
 
 // checkProtocol refuses revisions that this endpoint does not speak. Absent
 // is fine: the revision is that of the handshake.
-func (h *HTTP) checkProtocol(w http.ResponseWriter, r *http.Request) bool {
-	for _, v := range r.Header.Values(headerProtocol) {
-		if !slices.Contains(h.o.Protocols, v) {
-			refuse(w, http.StatusBadRequest, nil, "Unsupported MCP-Protocol-Version %q; supported: %v", clip(v), h.o.Protocols)
-			return false
-		}
+func checkProtocol(w http.ResponseWriter, r *http.Request) bool {
+	if namesLegacy(r.Header) {
+		return true
 	}
-	return true
+	named := strings.Join(r.Header.Values(headerProtocol), ", ")
+	refuse(w, http.StatusBadRequest, nil, "Unsupported MCP-Protocol-Version %q; supported: %v", clip(named), DefaultProtocols)
+	return false
 }
 
 // session finds the session that the request names, for which release must
@@ -202,7 +188,7 @@ func (h *HTTP) session(w http.ResponseWriter, r *http.Request) *hub {
 }
 
 func (h *HTTP) delete(w http.ResponseWriter, r *http.Request) {
-	if !h.checkProtocol(w, r) {
+	if !checkProtocol(w, r) {
 		return
 	}
 	if b := h.session(w, r); b != nil {
@@ -236,28 +222,33 @@ func (h *HTTP) open(stateless bool) *hub {
 	return b
 }
 
-// handshakeTimeout is how long a client may take from the answer to initialize
-// to what it sends next.
-const handshakeTimeout = time.Minute
+const (
+	// idleTimeout is how long a session may be that no request uses, while it has no
+	// stream open and no request in flight.
+	idleTimeout = 30 * time.Minute
+	// handshakeTimeout is how long a client may take from the answer to initialize
+	// to what it sends next.
+	handshakeTimeout = time.Minute
+)
 
 // idle is how long a session may be unused now. A client that hung up during
 // initialize does not know of its session, so that nobody will ever end it.
-func (h *HTTP) idle(b *hub) time.Duration {
+func (b *hub) idle() time.Duration {
 	if b.s.stateless || b.s.Ready() {
-		return h.o.IdleTimeout
+		return idleTimeout
 	}
-	return min(h.o.IdleTimeout, handshakeTimeout)
+	return handshakeTimeout
 }
 
 // keep waits for the end of a session, by idleness if nothing else.
 func (h *HTTP) keep(b *hub) {
-	timer := time.NewTimer(h.idle(b))
+	timer := time.NewTimer(b.idle())
 	defer timer.Stop()
 	for b.s.ctx.Err() == nil {
 		select {
 		case <-b.s.ctx.Done():
 		case <-timer.C:
-			left, ended := h.sessions.expire(b, h.idle(b))
+			left, ended := h.sessions.expire(b, b.idle())
 			if ended {
 				b.s.Close(ErrIdle)
 			}

@@ -10,17 +10,15 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/memory"
 )
 
 const (
 	// maxFeeds is how many session-wide streams a session may hold; one more
 	// ends the oldest.
 	maxFeeds = 4
-	// maxHeld bounds the merged notifications, and their bytes, that wait
-	// for a session-wide stream.
-	maxHeld      = 4096
-	maxHeldBytes = 1 << 20
+	// maxHeld is how many bytes of merged notifications wait for a session-wide
+	// stream, besides the last one.
+	maxHeld = 1 << 20
 	// streamWait is how long a request to the client waits for a
 	// session-wide stream: clients open theirs just after the handshake.
 	streamWait = 5 * time.Second
@@ -31,22 +29,18 @@ const (
 
 // hub is the session-wide side of an HTTP session: its GET streams. A message
 // goes to the newest of them only. While there is none, merged notifications
-// wait, bounded, and others are dropped and counted.
+// wait, bounded, and others are dropped.
 type hub struct {
 	s       *Session
 	key     string       // what requests name the session by; known to its client alone
 	writing atomic.Int64 // bytes of JSON answers being written
 	share   *share       // the session's, or of one stateless client
-	merged  memory.Claim // of heldLen; guarded by mu
 
-	mu      sync.Mutex
-	gets    []*feed            // newest last
-	feeds   map[*feed]struct{} // all streams, those of POSTs too
-	held    map[string][]byte
-	keys    []string // of held, in order
-	heldLen int
-	dropped uint64
-	opened  chan struct{} // closed when a GET stream opens; nil when nobody waits
+	mu     sync.Mutex
+	gets   []*feed            // newest last
+	feeds  map[*feed]struct{} // all streams, those of POSTs too
+	next   *feed              // of merged notifications until a GET stream opens; nil for none
+	opened chan struct{}      // closed when a GET stream opens; nil when nobody waits
 
 	// drop ends what one stateless client reads, in the place of the session
 	// that it shares with others; nil for the hub of a session.
@@ -59,7 +53,6 @@ type hub struct {
 
 func newHub(s *Session) *hub {
 	b := &hub{s: s, share: s.share, key: randomID(), feeds: make(map[*feed]struct{}), used: time.Now()}
-	b.merged.Of(s.share.Party)
 	s.base = b
 	return b
 }
@@ -75,7 +68,6 @@ func (b *hub) send(frame []byte) {
 	b.mu.Lock()
 	f := b.newest()
 	if f == nil {
-		b.dropped++
 		b.mu.Unlock()
 		return
 	}
@@ -88,10 +80,8 @@ func (b *hub) chat(server, key string, frame []byte) (m jsonrpc.Mark) {
 	b.mu.Lock()
 	f := b.newest()
 	if f == nil {
-		if key == "" {
-			b.dropped++
-		} else {
-			b.hold(key, frame)
+		if key != "" {
+			b.holdLocked(key, frame)
 		}
 		b.mu.Unlock()
 		return m
@@ -111,22 +101,14 @@ func (b *hub) waiting(server string) int64 {
 	return 0
 }
 
-// hold keeps a merged notification until a stream opens.
-func (b *hub) hold(key string, frame []byte) {
-	old, known := b.held[key]
-	size := b.heldLen + len(frame) - len(old)
-	if !known && len(b.keys) >= maxHeld || size > maxHeldBytes || !b.merged.Resize(int64(size)) {
-		b.dropped++
-		return
+// holdLocked keeps a merged notification until a stream opens.
+func (b *hub) holdLocked(key string, frame []byte) {
+	if b.next == nil {
+		b.next = newFeed(b.share)
 	}
-	if !known {
-		b.keys = append(b.keys, key)
+	if b.next.out.Unsent() < maxHeld && !b.next.out.Crowded() {
+		b.next.out.Chat("", key, frame)
 	}
-	if b.held == nil {
-		b.held = make(map[string][]byte)
-	}
-	b.held[key] = frame
-	b.heldLen = size
 }
 
 func (b *hub) request(ctx context.Context, frame []byte) error {
@@ -157,25 +139,19 @@ func (b *hub) request(ctx context.Context, frame []byte) error {
 	}
 }
 
-func (b *hub) droppedCount() uint64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.dropped
-}
-
 func (b *hub) unsent() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n := b.writing.Load()
 	for f := range b.feeds {
-		n += f.unsent()
+		n += f.out.Unsent()
 	}
 	return n
 }
 
 // check gives the client up when too much waits for it, after f got more.
 func (b *hub) check(f *feed) {
-	n := f.unsent()
+	n := f.out.Unsent()
 	if n <= countAbove {
 		return
 	}
@@ -215,25 +191,26 @@ func (b *hub) add(f *feed) {
 	b.feeds[f] = struct{}{}
 }
 
-// addGet makes f the session-wide stream and gives it what waits.
-func (b *hub) addGet(f *feed) {
+// addGet makes the session-wide stream, which begins with what waits for it.
+func (b *hub) addGet() *feed {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	f := b.next
+	if f == nil {
+		f = newFeed(b.share)
+	}
+	b.next = nil
 	b.feeds[f] = struct{}{}
 	b.gets = append(b.gets, f)
 	if len(b.gets) > maxFeeds {
 		b.gets[0].out.Finish()
 		b.gets = slices.Delete(b.gets, 0, 1)
 	}
-	for _, key := range b.keys {
-		f.out.Chat("", key, b.held[key])
-	}
-	b.held, b.keys, b.heldLen = nil, nil, 0
-	b.merged.Resize(0)
 	if b.opened != nil {
 		close(b.opened)
 		b.opened = nil
 	}
+	return f
 }
 
 func (b *hub) remove(f *feed) {
@@ -252,7 +229,7 @@ func (h *HTTP) get(w http.ResponseWriter, r *http.Request, rc *http.ResponseCont
 		refuse(w, http.StatusNotAcceptable, nil, "GET needs Accept: text/event-stream")
 		return
 	}
-	if !h.checkProtocol(w, r) {
+	if !checkProtocol(w, r) {
 		return
 	}
 	b := h.session(w, r)
@@ -264,8 +241,7 @@ func (h *HTTP) get(w http.ResponseWriter, r *http.Request, rc *http.ResponseCont
 		unavailable(w, nil, "The server is shutting down")
 		return
 	}
-	f := newFeed(b.share)
-	b.addGet(f)
+	f := b.addGet()
 	defer b.remove(f)
 	f.serve(w, r, rc, b.s)
 }

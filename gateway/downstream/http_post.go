@@ -106,7 +106,7 @@ func (p *post) unsent() int64 {
 	if p.feed == nil {
 		return 0
 	}
-	return p.feed.unsent()
+	return p.feed.out.Unsent()
 }
 
 // waiting is 0: a stream of one request is bounded as a whole.
@@ -185,7 +185,7 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 	if !p.acceptable(w, r) {
 		return
 	}
-	sessions := h.speaks(r.Header) // the headers name no other revision
+	sessions := namesLegacy(r.Header) // the headers name no other revision
 	if sessions && r.Header.Get(headerSession) != "" {
 		if p.hub = h.session(w, r); p.hub == nil {
 			return
@@ -204,7 +204,7 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 	}
 	m, err := jsonrpc.ParseWithin(frame, h.opt.Limits.Depth)
 	modern := namesModern(r.Header) || err == nil && m.IsRequest() && looksModern(&m, p.hub != nil)
-	if !modern && !h.checkProtocol(w, r) {
+	if !modern && !checkProtocol(w, r) {
 		return
 	}
 	if err != nil {
@@ -229,7 +229,7 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 // waitRoom waits until the client has read enough to be asked for more, for
 // as long as a write may stall.
 func (s *Session) waitRoom(ctx context.Context) bool {
-	if s.base.unsent() <= s.opt.Limits.Unsent {
+	if s.roomy() {
 		return true
 	}
 	ctx, cancel := context.WithTimeout(ctx, stallTimeout)

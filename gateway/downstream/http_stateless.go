@@ -74,7 +74,7 @@ func envelope(head http.Header, m *jsonrpc.Message) (*Modern, *jsonrpc.Error) {
 func (h *HTTP) shared() *hub {
 	h.lone.Lock()
 	defer h.lone.Unlock()
-	if h.alone != nil && h.sessions.reuse(h.alone) {
+	if h.alone != nil && h.sessions.acquire(h.alone.key) != nil {
 		return h.alone
 	}
 	h.alone = h.open(true)

@@ -2,6 +2,7 @@ package downstream
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -59,15 +60,13 @@ type Session struct {
 	since     time.Time
 	askTurn   chan struct{} // capacity one: held by who waits for room to ask
 
-	mu          sync.Mutex
-	closing     atomic.Bool // no exchange may begin; changed under mu
-	inFlight    map[string]*Exchange
-	turns       map[string]chan struct{} // of the last request of each order
-	running     int                      // Handle calls, also of exchanges already cancelled
-	seq         uint64
-	initialized bool
-	isReady     bool
-	met         *hello // what the first stateless request said
+	mu       sync.Mutex
+	closing  atomic.Bool // no exchange may begin; changed under mu
+	inFlight map[string]*Exchange
+	turns    map[string]chan struct{} // of the last request of each order
+	running  int                      // Handle calls, also of exchanges already cancelled
+	seq      uint64
+	met      *hello // what the first stateless request said
 }
 
 // ScreenTransport is the transport of the sessions by which screens act, and
@@ -210,7 +209,7 @@ func (s *Session) Peer() (protocol string, c ClientInfo) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.initialized || s.met == nil:
+	case s.hello.Load() != nil || s.met == nil:
 		return s.Protocol(), s.Client()
 	case s.stateless:
 		return s.met.protocol, ClientInfo{}
@@ -231,10 +230,7 @@ func (s *Session) SetInitialized(protocol string, params []byte) {
 	if raw := rawjson.Get(params, "capabilities"); rawjson.IsObject(raw) && len(raw) <= maxCapabilities {
 		c.Capabilities = bytes.Clone(raw)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.hello.Store(&hello{protocol, c})
-	s.initialized = true
 }
 
 // clientInfo decodes a clientInfo object; zero when it is none.
@@ -261,17 +257,19 @@ func shortString(v []byte) string {
 // arrived, or a request after the answer to initialize, for clients that
 // forget it.
 func (s *Session) Ready() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.isReady
+	select {
+	case <-s.ready:
+		return true
+	default:
+		return false
+	}
 }
 
 // Initialized is closed once the session is Ready.
 func (s *Session) Initialized() <-chan struct{} { return s.ready }
 
-func (s *Session) markReady() {
-	if !s.isReady {
-		s.isReady = true
+func (s *Session) markReadyLocked() {
+	if !s.Ready() {
 		close(s.ready)
 	}
 }
@@ -281,8 +279,7 @@ func (s *Session) Unsent() int64 { return s.base.unsent() }
 
 // Notify sends a notification on the session-wide stream, behind all answers. It
 // is left out while more than a quarter of limits.unsent waits for the client (see
-// [Options].Spared), and over HTTP dropped, and counted, when the client has no
-// such stream open.
+// [Options].Spared), and over HTTP dropped when the client has no such stream open.
 func (s *Session) Notify(method string, params []byte, edits ...rawjson.Edit) {
 	s.Relay("", method, params, edits...)
 }
@@ -299,14 +296,6 @@ func (s *Session) Relay(server, method string, params []byte, edits ...rawjson.E
 // key that still waits. Over HTTP it waits for a session-wide stream.
 func (s *Session) Merge(key, method string, params []byte, edits ...rawjson.Edit) {
 	s.base.chat("", "s"+key, oneLine(jsonrpc.Notification(method, params, edits...)))
-}
-
-// Dropped counts session-wide notifications that found no stream.
-func (s *Session) Dropped() uint64 {
-	if h, ok := s.base.(*hub); ok {
-		return h.droppedCount()
-	}
-	return 0
 }
 
 // Reachable reports whether a request outside of any exchange could be sent
@@ -373,29 +362,22 @@ func (s *Session) call(ctx, scope context.Context, ask func(context.Context, []b
 // returns the cause with which one of the contexts ended. Those who wait send
 // one after another: sent must be called then.
 func (s *Session) roomToAsk(ctx, scope context.Context) (sent func(), err error) {
-	if s.base.unsent() <= s.opt.Limits.Unsent {
+	if s.roomy() {
 		return func() {}, nil
 	}
-	tick := time.NewTicker(askInterval)
-	defer tick.Stop()
-	turn := s.askTurn
-	sent = func() {}
-	for {
-		select {
-		case turn <- struct{}{}:
-			sent, turn = func() { <-s.askTurn }, nil
-		case <-tick.C:
-		case <-ctx.Done():
-			sent()
-			return nil, context.Cause(ctx)
-		case <-scope.Done():
-			sent()
-			return nil, context.Cause(scope)
-		}
-		if turn == nil && s.base.unsent() <= s.opt.Limits.Unsent {
-			return sent, nil
-		}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(scope, func() { cancel(context.Cause(scope)) })()
+	select {
+	case s.askTurn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
+	if !s.room(ctx.Done()) {
+		<-s.askTurn
+		return nil, cmp.Or(context.Cause(ctx), ErrEnded)
+	}
+	return func() { <-s.askTurn }, nil
 }
 
 // Close ends the session; only the first reason counts. It does not wait:
@@ -443,8 +425,8 @@ func (s *Session) notified(method string, params []byte) {
 	case "notifications/initialized":
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.initialized {
-			s.markReady()
+		if s.hello.Load() != nil {
+			s.markReadyLocked()
 		}
 	case "notifications/cancelled":
 		s.cancelExchange(params)

@@ -60,28 +60,16 @@ func (t *sessions) add(b *hub) (evicted *hub, ok bool) {
 	return evicted, true
 }
 
-// acquire finds a session and keeps it in use until release. The one of
-// stateless requests is nobody's to name.
+// acquire finds a session and keeps it in use until release; nil when it has ended.
 func (t *sessions) acquire(key string) *hub {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	b := t.all[key]
-	if b == nil || b.s.stateless || b.s.ctx.Err() != nil {
+	if b == nil || b.s.ctx.Err() != nil {
 		return nil
 	}
 	b.uses++
 	return b
-}
-
-// reuse keeps a session in use until release; false when it has ended.
-func (t *sessions) reuse(b *hub) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.all[b.key] != b || b.s.ctx.Err() != nil {
-		return false
-	}
-	b.uses++
-	return true
 }
 
 // hold keeps a session in use that is so already.

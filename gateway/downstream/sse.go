@@ -49,8 +49,6 @@ func newFeed(of *share) *feed {
 	return f
 }
 
-func (f *feed) unsent() int64 { return f.out.Unsent() }
-
 // serve writes the stream until it is finished, the client hangs up or stops
 // reading, or the session ends.
 func (f *feed) serve(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, s *Session) {
