@@ -32,6 +32,30 @@ func Bases(t *testing.T, runtime, temporary string) {
 
 const MaxLog = maxLog
 
+// AnswerLimit is how long hosts may take to answer, during a test.
+func AnswerLimit(t *testing.T, d time.Duration) {
+	was := helloLimit
+	helloLimit = d
+	t.Cleanup(func() { helloLimit = was })
+}
+
+// SetHello sets how long connections have for their first line, from now on.
+func (l *Listener) SetHello(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hello = d
+}
+
+// SetHandlers sets how long handlers may go on after the end of their context.
+func (l *Listener) SetHandlers(d time.Duration) { l.handlers = d }
+
+// Connections is how many are open, introduced or not.
+func (l *Listener) Connections() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.conns)
+}
+
 // ReadHello reads what a connection says first.
 func ReadHello(c net.Conn) (kind string, rest []byte, err error) {
 	h, rest, err := readHello(c)

@@ -21,9 +21,12 @@ const (
 const (
 	protocol    = 1                      // version of the first line and of the control channel
 	maxHello    = 4096                   // bytes of a first line
-	helloLimit  = 5 * time.Second        // for a first line to come, and to be answered
 	endingLimit = 500 * time.Millisecond // for a first line, once the host is ending
 )
+
+// helloLimit is for a first line to come, and to be answered. It is a variable so
+// that tests need not wait that long for a host that does not answer.
+var helloLimit = 5 * time.Second
 
 // hello is a connection's first line.
 type hello struct {

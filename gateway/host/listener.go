@@ -71,6 +71,9 @@ type Listener struct {
 	conns    map[net.Conn]bool // open connections; true once introduced
 	wg       sync.WaitGroup
 	log      *slog.Logger
+
+	hello    time.Duration // helloLimit
+	handlers time.Duration // how long they may go on after the end of their context
 }
 
 // lockLimit is how long Listen waits for a host that holds the lock but
@@ -92,6 +95,7 @@ func Listen(p Place) (*Listener, error) {
 	return &Listener{
 		place: p, seats: []*seat{s}, done: make(chan struct{}), log: slog.New(slog.DiscardHandler),
 		sessions: make(map[int64]Session), conns: make(map[net.Conn]bool),
+		hello: helloLimit, handlers: 5 * time.Second,
 	}, nil
 }
 
@@ -207,9 +211,6 @@ func (l *Listener) Freshen() {
 	}
 }
 
-// handlerLimit is how long handlers may go on after the end of their context.
-const handlerLimit = 5 * time.Second
-
 // Serve takes connections until ctx ends or the host has lingered for its
 // time, both of which return nil, and waits for the handlers. The lock is
 // held until Close.
@@ -225,7 +226,7 @@ func (l *Listener) Serve(ctx context.Context, h Handlers) error {
 	err := l.acceptAll(ctx, h)
 	l.end()
 	cancel()
-	force := time.AfterFunc(handlerLimit, l.closeAll)
+	force := time.AfterFunc(l.handlers, l.closeAll)
 	l.wg.Wait()
 	force.Stop()
 	return err
@@ -282,7 +283,7 @@ func (l *Listener) acceptAt(ctx context.Context, s *seat, h Handlers) error {
 func (l *Listener) admit(ctx context.Context, c *net.UnixConn, h Handlers) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	limit := helloLimit
+	limit := l.hello
 	if l.ending {
 		limit = endingLimit
 	}

@@ -128,19 +128,20 @@ func TestBytesBehindTheFirstLineReachTheHandler(t *testing.T) {
 }
 
 func TestSilentConnectionIsCutAndDelaysNobody(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("waits for a time limit")
-	}
 	p := place(t)
-	serve(t, p, echoing)
+	l, _ := serve(t, p, echoing, func(l *host.Listener) { l.SetHello(time.Hour) })
 	silent := raw(t, p)
 	_, err := io.WriteString(silent, `{"goblin":1,`)
 	require.NoError(t, err)
-	require.NoError(t, host.Control(context30s(t), p, "status", nil, nil))
-	text, err := io.ReadAll(silent) // the host closes it long before our own deadline
+	require.NoError(t, host.Control(context30s(t), p, "status", nil, nil), "it delays nobody")
+	require.Eventually(t, func() bool { return l.Connections() == 1 }, 30*time.Second, time.Millisecond)
+
+	l.SetHello(50 * time.Millisecond)
+	cut := raw(t, p)
+	text, err := io.ReadAll(cut) // the host closes it long before our own deadline
 	require.NoError(t, err)
 	require.Contains(t, string(text), "did not come in time")
+	require.Eventually(t, func() bool { return l.Connections() == 1 }, 30*time.Second, time.Millisecond, "the other has its time")
 }
 
 func TestAnotherUserIsRefused(t *testing.T) {
@@ -206,10 +207,7 @@ func TestDialFindsNoHost(t *testing.T) {
 }
 
 func TestHostThatHangsIsNamed(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("waits for a time limit")
-	}
+	host.AnswerLimit(t, 50*time.Millisecond)
 	p := place(t)
 	ln, err := net.Listen("unix", p.Socket) // takes connections, says nothing
 	require.NoError(t, err)
@@ -380,14 +378,10 @@ func TestConnectionTakenWhileEndingIsToldSo(t *testing.T) {
 }
 
 func TestServeWaitsForHandlersAndClosesTheStubborn(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("waits for a time limit")
-	}
 	p := place(t)
 	h := echoing
 	h.MCP = func(_ context.Context, _ net.Conn, r io.Reader) { _, _ = io.Copy(io.Discard, r) } // heeds no ctx
-	_, end := serve(t, p, h)
+	_, end := serve(t, p, h, func(l *host.Listener) { l.SetHandlers(50 * time.Millisecond) })
 	c, err := host.Dial(context30s(t), p, host.KindMCP)
 	require.NoError(t, err)
 	defer c.Close()
