@@ -1,5 +1,3 @@
-//go:build !race
-
 package search_test
 
 import (
@@ -44,13 +42,14 @@ func TestAListThatIsTooLongIsFoundByItsNames(t *testing.T) {
 	reg := registry.New(registry.Options{Servers: []string{"wordy", "small"}})
 	set(t, reg, "small", registry.Tool, object{"name": "invoice", "description": "of the supplier"})
 	x := search.New(reg)
+	search.BoundList(x, 1<<20)
 	for seed := range uint64(2) {
-		const n = 5000
+		const n = 250
 		require.Empty(t, reg.SetList("wordy", registry.Tool, wordy(n, 4000, seed)))
 		_, total := find(t, x, search.Query{Text: "wordy"})
 		require.Equal(t, n, total)
 		size, read := search.Size(x)
-		require.LessOrEqual(t, size, search.MaxList*11/10)
+		require.LessOrEqual(t, size, 1<<20*11/10)
 		require.Less(t, read, n*4000*3/4)
 		require.Len(t, said(reg), 1, "once")
 	}
@@ -61,21 +60,24 @@ func TestAListThatIsTooLongIsFoundByItsNames(t *testing.T) {
 
 func TestALongListOfUsualTextsIsReadWhole(t *testing.T) {
 	reg := registry.New(registry.Options{Servers: []string{"s"}})
-	require.Empty(t, reg.SetList("s", registry.Resource, documents(0, 100_000)))
-	_, total := find(t, search.New(reg), search.Query{Text: "words"})
-	require.Equal(t, 100_000, total)
+	const part = 20 // of 100,000 entries and of their bound
+	require.Empty(t, reg.SetList("s", registry.Resource, documents(0, 100_000/part)))
+	x := search.New(reg)
+	search.BoundList(x, search.MaxList/part)
+	_, total := find(t, x, search.Query{Text: "words"})
+	require.Equal(t, 100_000/part, total)
 	require.Empty(t, said(reg))
 }
 
 func TestHoweverManyListsThereAreTheIndexIsBounded(t *testing.T) {
-	all := 0
+	all, x := 0, search.New(registry.New(registry.Options{}))
 	for range 1000 {
-		all += search.Room(all)
+		all += search.Room(x, all)
 	}
 	require.LessOrEqual(t, all, search.MaxAll)
-	require.Equal(t, search.MaxList, search.Room(0))
-	require.Less(t, search.Room(search.MaxAll/2), search.MaxList)
-	require.Zero(t, search.Room(2*search.MaxAll))
+	require.Equal(t, search.MaxList, search.Room(x, 0))
+	require.Less(t, search.Room(x, search.MaxAll/2), search.MaxList)
+	require.Zero(t, search.Room(x, 2*search.MaxAll))
 }
 
 // A list that changes all the time is read ever again only as its credit allows;
@@ -126,12 +128,12 @@ func TestAListThatChangesAllTheTimeIsReadSlowly(t *testing.T) {
 
 func TestReadingEndsWithItsContext(t *testing.T) {
 	reg := registry.New(registry.Options{Servers: []string{"wordy"}})
-	require.Empty(t, reg.SetList("wordy", registry.Tool, wordy(500, 4000, 1)))
+	require.Empty(t, reg.SetList("wordy", registry.Tool, wordy(100, 4000, 1)))
 	x := search.New(reg)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, _, err := x.Search(ctx, search.Query{Text: "wordy"})
 	require.ErrorIs(t, err, context.Canceled)
 	_, total := find(t, x, search.Query{Text: "wordy"})
-	require.Equal(t, 500, total)
+	require.Equal(t, 100, total)
 }

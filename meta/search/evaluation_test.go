@@ -46,6 +46,17 @@ func toolCatalog(t testing.TB) *registry.Registry {
 // A ranker returns the tools that it finds, as "server/tool", best first.
 type ranker func(ask string) []string
 
+// once makes a ranker answer each question once, however often it is asked.
+func once(rank ranker) ranker {
+	known := map[string][]string{}
+	return func(ask string) []string {
+		if _, ok := known[ask]; !ok {
+			known[ask] = rank(ask)
+		}
+		return known[ask]
+	}
+}
+
 func id(e *registry.Entry) string { return e.Server + "/" + e.Name }
 
 func ours(t testing.TB, reg *registry.Registry) ranker {
@@ -172,6 +183,7 @@ func TestEvaluation(t *testing.T) {
 	var b strings.Builder
 	table := tabwriter.NewWriter(&b, 0, 0, 1, ' ', 0)
 	row := func(name string, rank ranker) figures {
+		rank = once(rank)
 		all, _ := evaluate(rank, slices.Concat(tuned, held))
 		f, _ := evaluate(rank, held)
 		fmt.Fprintf(table, "| %s\t| %.3f\t| %.3f\t| %.3f\t| %.3f\t| %.3f\t| %.3f\t|\n", name,
@@ -184,10 +196,11 @@ func TestEvaluation(t *testing.T) {
 		f := row("ours, without meanings", ours(t, reg))
 		require.Greater(t, f.mrr, plain.mrr)
 	})
-	f := row("ours", ours(t, reg))
+	final := once(ours(t, reg))
+	f := row("ours", final)
 	require.NoError(t, table.Flush())
 	t.Logf("all questions (left), those not tuned by (right):\n%s", b.String())
-	_, missed := evaluate(ours(t, reg), tuned)
+	_, missed := evaluate(final, tuned)
 	t.Logf("not among the first five:\n%s", strings.Join(missed, "\n"))
 	require.Greater(t, f.recall1, 0.50)
 	require.Greater(t, f.recall5, 0.75)

@@ -23,7 +23,10 @@ const (
 )
 
 // Room is how much a new list may take beside others.
-func Room(others int) int { return room(others) }
+func Room(x *Index, others int) int { return x.room(others) }
+
+// BoundList sets how many bytes the index of a list may take.
+func BoundList(x *Index, most int) { x.list = most }
 
 // Throttle makes an index read a list for so many bytes at once, by a clock.
 func Throttle(x *Index, credit int, now func() time.Time) { x.credit, x.now = credit, now }

@@ -18,6 +18,7 @@ type Index struct {
 	state    atomic.Pointer[state]
 	writer   chan struct{} // taken by who makes the next state
 	now      func() time.Time
+	list     int                // most bytes of the index of a list
 	credit   int                // of a list at once
 	credits  map[listKey]credit // of lists that were read lately; writer guards it
 }
@@ -45,7 +46,7 @@ type source struct {
 // New returns an index of a registry's catalog. The first query, or Run,
 // reads it.
 func New(reg *registry.Registry) *Index {
-	x := &Index{registry: reg, writer: make(chan struct{}, 1), now: time.Now, credit: creditAtOnce, credits: make(map[listKey]credit)}
+	x := &Index{registry: reg, writer: make(chan struct{}, 1), now: time.Now, list: maxList, credit: creditAtOnce, credits: make(map[listKey]credit)}
 	x.state.Store(&state{})
 	return x
 }
@@ -109,7 +110,7 @@ const (
 
 // room is how much a new list may take. Half of what is left leaves some for those
 // that come later, however many they are.
-func room(others int) int { return max(0, min(maxList, (maxAll-others)/2)) }
+func (x *Index) room(others int) int { return max(0, min(x.list, (maxAll-others)/2)) }
 
 // A list that changes often is read for so many bytes at once and in a second,
 // which is a tenth of what one core reads, or less.
@@ -179,7 +180,7 @@ func (x *Index) current(ctx context.Context) (*state, error) {
 		key := keyOf(p)
 		before := known[key]
 		c := x.credits[key].now(now, x.credit)
-		next, err := before.update(ctx, p, c.left > 0, room(size-before.size()))
+		next, err := before.update(ctx, p, c.left > 0, x.room(size-before.size()))
 		if err != nil {
 			return nil, err
 		}
