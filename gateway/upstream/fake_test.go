@@ -3,6 +3,7 @@ package upstream
 import (
 	"bufio"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"log"
@@ -28,8 +29,13 @@ func TestMain(m *testing.M) {
 		(&fake{mode: mode, log: os.Getenv("FAKE_LOG")}).run()
 		os.Exit(0)
 	}
+	flag.Parse()
+	_ = flag.Set("test.parallel", "8") // most of them wait
 	goleak.VerifyTestMain(m)
 }
+
+// maxAskingBytes is the bound of the requests of the mode heavy.
+const maxAskingBytes = 4 << 20
 
 // slowPages is how many pages the mode slow-pages has; all take 1.5 s.
 const slowPages = 15
@@ -356,13 +362,13 @@ func (f *fake) call(name string, id, args, token json.RawMessage) {
 		f.result(id, `{"t":"`+strings.Repeat("x", 2<<20)+`"}`)
 	case "flood":
 		line := []byte(strings.Repeat("e", 20_000) + "\n")
-		for range 500 {
+		for range 100 {
 			os.Stderr.Write(line)
 		}
 		f.result(id, `{"ok":1}`)
 	case "storm":
 		line := strings.Repeat(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`+"\n", 1000)
-		for range 100 {
+		for range 20 {
 			f.print(line)
 		}
 		f.result(id, `{"ok":1}`)

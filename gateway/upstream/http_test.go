@@ -542,11 +542,11 @@ func TestHTTPConnectionsAreReused(t *testing.T) {
 	}
 	r := start(t, b.config(), nil).whole()
 	conn := r.up()
-	for i := range 100 {
+	for i := range 50 {
 		_, err := r.call(conn, []string{"json", "sse"}[i%2])
 		require.NoError(t, err)
 	}
-	require.Less(t, b.conns.Load(), int32(15), "connections for 100 calls")
+	require.Less(t, b.conns.Load(), int32(8), "connections for 50 calls")
 }
 
 func TestHTTPWithoutSessionNeedsNoDelete(t *testing.T) {

@@ -17,8 +17,7 @@ import (
 // What requests of a backend may be worked on at a time: each may wait for a
 // human, and many clients may share the backend.
 const (
-	maxAsking      = 1024
-	maxAskingBytes = 64 << 20 // of their params, but one alone may be larger
+	maxAsking = 1024
 )
 
 // wire is what the transports differ in. Nothing but answer and shut blocks.
@@ -439,7 +438,7 @@ func (l *link) serve(ctx context.Context, c *Call, m *jsonrpc.Message) {
 	if !room || !l.carry(size) {
 		release()
 		<-l.slots
-		l.wire.send(jsonrpc.Errorf(jsonrpc.CodeInternal, "too large requests at a time; at most %d MiB together, if there is room", maxAskingBytes>>20).Frame(m.ID))
+		l.wire.send(jsonrpc.Errorf(jsonrpc.CodeInternal, "too large requests at a time; at most %d MiB together, if there is room", l.srv.tune.asking>>20).Frame(m.ID))
 		return
 	}
 	key := jsonrpc.IDString(m.ID)
@@ -481,7 +480,7 @@ func (l *link) serve(ctx context.Context, c *Call, m *jsonrpc.Message) {
 func (l *link) carry(size int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if size > 0 && l.weight > 0 && l.weight+size > maxAskingBytes {
+	if size > 0 && l.weight > 0 && l.weight+size > l.srv.tune.asking {
 		return false
 	}
 	l.weight += size

@@ -86,7 +86,7 @@ func TestHTTPServerThatIsOnlySlowIsNotTakenForGone(t *testing.T) {
 	cfg.Timeout = time.Second
 	r := start(t, cfg, nil).whole()
 	conn := r.up()
-	for n := range 3 {
+	for n := range 2 {
 		_, err := r.call(conn, "slow")
 		requireCode(t, err, RequestTimeout, "no answer to tools/call within 1s (timeout)")
 		r.until("a question for a sign of life", func() bool { return strings.Count(b.posted(), `"ping"`) > n })

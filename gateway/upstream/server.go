@@ -82,6 +82,7 @@ type tuning struct {
 	list     time.Duration // bound of one page of a list, besides the timeout
 	barren   time.Duration // of pages that bring nothing new
 	lists    int64         // bytes of all lists together
+	asking   int           // bytes of the params of its requests under way, but one alone may be larger
 	probe    time.Duration // for server/discover, before initialize is tried too
 	// remoteProbe is probe over HTTP, where a connection is made first and the
 	// other servers of its kind answer at once, with an error.
@@ -99,7 +100,8 @@ func defaultTuning() tuning {
 		stop: 2 * time.Second, stall: maxStall, drain: 500 * time.Millisecond, grace: 30 * time.Second,
 		settled: 10 * time.Second, debounce: 20 * time.Millisecond, calm: time.Second,
 		list: 60 * time.Second, barren: 5 * time.Second, retry: defaultBackoffs(),
-		probe: time.Second, remoteProbe: 3 * time.Second, twin: 10 * time.Second, gather: 5 * time.Millisecond, reopen: 200 * time.Millisecond,
+		asking: 64 << 20,
+		probe:  time.Second, remoteProbe: 3 * time.Second, twin: 10 * time.Second, gather: 5 * time.Millisecond, reopen: 200 * time.Millisecond,
 		pulse: 30 * time.Second, sign: 5 * time.Second,
 	}
 }

@@ -197,17 +197,15 @@ func TestAKindThatHangsHidesNoOther(t *testing.T) {
 
 func TestLongListsMayTakeLongButNoPageMay(t *testing.T) {
 	t.Parallel()
-	r := startFake(t, "slow-pages", func(r *rig) { r.tune.list = time.Second }).whole()
-	require.Len(t, r.cat.list(registry.Tool), slowPages)
-
+	long := startFake(t, "slow-pages", func(r *rig) { r.tune.list = time.Second })
+	bounded := startFake(t, "hang-pages", func(r *rig) { r.tune.list = time.Second })
 	cfg, _ := fakeConfig(t, "hang-pages")
 	cfg.Timeout = time.Second
-	r = start(t, cfg, nil).whole()
+	r := start(t, cfg, nil).whole()
 	require.Len(t, r.cat.list(registry.Tool), 1, "what had arrived")
 	require.True(t, r.cat.logged("tools/list failed: no answer to tools/list within 1s (timeout)"))
-
-	r = startFake(t, "hang-pages", func(r *rig) { r.tune.list = time.Second }).whole()
-	require.Len(t, r.cat.list(registry.Tool), 1, "no timeout is longer than the bound of a page")
+	require.Len(t, bounded.whole().cat.list(registry.Tool), 1, "no timeout is longer than the bound of a page")
+	require.Len(t, long.whole().cat.list(registry.Tool), slowPages)
 }
 
 func TestRunEndsEverything(t *testing.T) {

@@ -495,7 +495,7 @@ func TestRequestsOfTheServer(t *testing.T) {
 		t.Parallel()
 		release := make(chan struct{})
 		r := startFake(t, "", func(r *rig) {
-			r.opt.Limits.Frame = maxAskingBytes
+			r.tune.asking, r.opt.Limits.Frame = maxAskingBytes, maxAskingBytes
 			r.h.request = func(ctx context.Context, _ *Call, _ string, _ []byte) ([]byte, *jsonrpc.Error) {
 				<-release
 				return []byte("{}"), nil
