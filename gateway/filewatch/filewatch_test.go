@@ -2,8 +2,12 @@ package filewatch_test
 
 import (
 	"context"
+	"flag"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,17 +17,28 @@ import (
 	"goblin/gateway/filewatch"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	_ = flag.Set("test.parallel", "16") // they wait
+	goleak.VerifyTestMain(m)
+}
 
-// follow runs File and gives what waits for a call of changed, with the content
-// that stood there then.
+// follow runs File for the file as it is now, and gives what waits for a call of
+// changed, with the content that stood there then.
 func follow(t *testing.T, path string) (next func() string, quiet func()) {
+	t.Helper()
+	read, err := os.Stat(path)
+	require.NoError(t, err)
+	return follows(t, path, read)
+}
+
+func follows(t *testing.T, path string, read fs.FileInfo) (next func() string, quiet func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	seen, ended := make(chan string, 100), make(chan struct{})
 	go func() {
 		defer close(ended)
-		filewatch.File(ctx, path, nil, func() {
+		filewatch.File(ctx, path, read, func() {
 			text, err := os.ReadFile(path)
 			if err != nil {
 				text = []byte("none")
@@ -32,7 +47,6 @@ func follow(t *testing.T, path string) (next func() string, quiet func()) {
 		})
 	}()
 	t.Cleanup(func() { cancel(); <-ended })
-	time.Sleep(500 * time.Millisecond) // it has taken its first look
 	next = func() string {
 		t.Helper()
 		select {
@@ -143,10 +157,9 @@ func TestOtherFilesOfTheFolderDoNotCount(t *testing.T) {
 	path := filepath.Join(dir, "file")
 	write(t, path, "old")
 	next, quiet := follow(t, path)
-	write(t, filepath.Join(dir, "other"), "new")
-	quiet()
 	write(t, path, "new")
-	require.Equal(t, "new", next())
+	require.Equal(t, "new", next(), "it is watched")
+	write(t, filepath.Join(dir, "other"), "new")
 	quiet()
 }
 
@@ -160,6 +173,29 @@ func TestAFileThatCanBeReadAgainIsSeen(t *testing.T) {
 	quiet()
 	require.NoError(t, os.Chmod(path, 0o600))
 	require.Equal(t, "old", next())
+}
+
+func TestAFileThatWasNotReadIsSeenFromTheFirstLookOn(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "file")
+	write(t, path, "old")
+	next, quiet := follows(t, path, nil)
+	quiet()
+	var writing sync.WaitGroup
+	seen := make(chan struct{})
+	writing.Go(func() { // again until it is seen: when the first look was cannot be
+		for n := 0; ; n++ {
+			_ = os.WriteFile(path, fmt.Append(nil, n), 0o600)
+			select {
+			case <-seen:
+				return
+			case <-time.After(300 * time.Millisecond):
+			}
+		}
+	})
+	next()
+	close(seen)
+	writing.Wait()
 }
 
 func TestAChangeBeforeTheFirstLookIsSeen(t *testing.T) {
