@@ -16,8 +16,9 @@ import (
 // deadline.
 var openAnew = reopen
 
-// farewell is how long a terminal that does not read is waited for at the end.
-const farewell = time.Second
+// farewell is how long a terminal that does not read is waited for at the end. It is
+// a variable for tests.
+var farewell = time.Second
 
 // keySink takes what a terminal sends.
 type keySink interface {

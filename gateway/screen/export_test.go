@@ -1,6 +1,9 @@
 package screen
 
-import "os"
+import (
+	"os"
+	"time"
+)
 
 // What the tests of the outside need to see or to shape by hand.
 var (
@@ -12,10 +15,12 @@ var (
 )
 
 // WritesWithoutDeadline makes terminals as they are where they cannot be opened
-// anew, until undo.
+// anew, and waits at the end shorter, until undo.
 func WritesWithoutDeadline() (undo func()) {
+	wait := farewell
+	farewell = 100 * time.Millisecond
 	openAnew = func(out *os.File) *os.File { return out }
-	return func() { openAnew = reopen }
+	return func() { openAnew, farewell = reopen, wait }
 }
 
 // Limits of the protocol.

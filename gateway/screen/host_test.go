@@ -158,6 +158,7 @@ func TestBadFramesEndThatScreen(t *testing.T) {
 }
 
 func TestUnreadKeysWaitInBounds(t *testing.T) {
+	t.Parallel()
 	s, p := accepted(t, `{}`)
 	piece := strings.Repeat("k", 4096)
 	sent := 0
@@ -175,6 +176,7 @@ func TestUnreadKeysWaitInBounds(t *testing.T) {
 }
 
 func TestOutputIsOneFramePerWrite(t *testing.T) {
+	t.Parallel()
 	s, p := accepted(t, `{}`)
 	big := strings.Repeat("x", screen.MaxOutput+1)
 	go func() {
@@ -207,6 +209,7 @@ func TestARelayThatDoesNotReadIsGivenUp(t *testing.T) {
 }
 
 func TestExitDoesNotWaitForTheWriteLimit(t *testing.T) {
+	t.Parallel()
 	s, _ := accepted(t, `{}`) // nobody reads, and the limit is 15 s
 	wrote := make(chan error)
 	go func() {
@@ -233,6 +236,7 @@ func (m *meddling) SetWriteDeadline(at time.Time) error {
 }
 
 func TestAWriteThatBeginsDuringExitDoesNotHoldItUp(t *testing.T) {
+	t.Parallel()
 	a, b := net.Pipe()
 	t.Cleanup(func() { b.Close() })
 	m := &meddling{Conn: a}
@@ -268,6 +272,7 @@ func TestOutputIsDroppedWhileTheRelayIsStopped(t *testing.T) {
 }
 
 func TestOutputUnderWayWaitsForAStoppedRelay(t *testing.T) {
+	t.Parallel()
 	s, p := accepted(t, `{}`)
 	const limit = time.Second
 	s.SetWriteLimit(limit)

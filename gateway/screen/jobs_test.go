@@ -76,6 +76,7 @@ func (j *job) keys(want string) {
 }
 
 func TestStoppedScreenComesBack(t *testing.T) {
+	t.Parallel()
 	j := runJob(t)
 	j.write("\x1b[?1049h\x1b[?25lscreen")
 	for range 2 {
@@ -102,6 +103,7 @@ func TestStoppedScreenComesBack(t *testing.T) {
 }
 
 func TestScreenComesBackAfterAStopThatCannotBeCaught(t *testing.T) {
+	t.Parallel()
 	j := runJob(t)
 	j.write("\x1b[?1049hscreen")
 	require.NoError(t, unix.Kill(j.pid, unix.SIGSTOP))
@@ -114,6 +116,7 @@ func TestScreenComesBackAfterAStopThatCannotBeCaught(t *testing.T) {
 }
 
 func TestKeysThatNobodyReadsDoNotKeepAStopWaiting(t *testing.T) {
+	t.Parallel()
 	j := runJob(t, "TERM=xterm") // so that keys are searched for an answer
 	j.write("\x1b[?1049hscreen")
 	for {
@@ -129,6 +132,7 @@ func TestKeysThatNobodyReadsDoNotKeepAStopWaiting(t *testing.T) {
 }
 
 func TestProgramsNeedOnlyAShell(t *testing.T) {
+	t.Parallel()
 	bin := t.TempDir()
 	for _, name := range []string{"sh", "cat"} {
 		path, err := exec.LookPath(name)
@@ -153,6 +157,7 @@ func TestSizeFollowsTheTerminal(t *testing.T) {
 }
 
 func TestKeysOfSignalsAreForTheProgramInFront(t *testing.T) {
+	t.Parallel()
 	for name, prefix := range map[string]string{"a program": "", "a shell's command": "A=1 "} {
 		t.Run(name, func(t *testing.T) { keysOfSignals(t, prefix) })
 	}

@@ -2,6 +2,7 @@ package screen_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"net"
 	"os"
@@ -23,6 +24,8 @@ func TestMain(m *testing.M) {
 		beRelay(socket)
 		return
 	}
+	flag.Parse()
+	_ = flag.Set("test.parallel", "8") // most that are parallel wait
 	goleak.VerifyTestMain(m)
 }
 

@@ -257,6 +257,7 @@ func TestRelayNeedsATerminal(t *testing.T) {
 }
 
 func TestTerminalThatDoesNotReadEndsOnlyItsScreen(t *testing.T) {
+	t.Parallel()
 	outer, tty, err := pty.Open()
 	require.NoError(t, err)
 	defer outer.Close()
