@@ -205,7 +205,7 @@ func TestClientCancelsAtTheServer(t *testing.T) {
 }
 
 func TestClientGetsBigResultsWhole(t *testing.T) {
-	const size = 24 << 20
+	const size = 6 << 20
 	i, _ := start(t, "", fake{name: "s", script: tools + fmt.Sprintf(`,"on":{"tools/call t":[{"do":"big","bytes":%d}]}`, size)})
 	c := open(t, i, nil)
 	result, err := c.Request(within(t), "tools/call", json.RawMessage(`{"name":"s_t"}`), nil)

@@ -142,6 +142,7 @@ func TestListOfAServerThatIsNotThereNamesThoseThatAre(t *testing.T) {
 
 // Folders for temporary files are cleared of what is old.
 func TestAHostKeepsItsFilesFresh(t *testing.T) {
+	t.Parallel()
 	place := newPlace(t)
 	i, err := New(Options{
 		Config: parse(t, "servers: {s: {command: sleep, args: ['60']}}"), Version: "v",

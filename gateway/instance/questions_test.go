@@ -258,6 +258,7 @@ func TestScreensThatAllCloseAreNoAnswer(t *testing.T) {
 }
 
 func TestUserOfAScreenMayTakeLongerThanTheTimeout(t *testing.T) {
+	t.Parallel()
 	i, logs := start(t, "", fake{name: "s", script: asker(elicits), extra: ", timeout: 3s"})
 	one, two := join(t, i), join(t, i)
 	u := sits(t, i)

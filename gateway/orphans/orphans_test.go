@@ -13,7 +13,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -120,10 +120,19 @@ func begin(t *testing.T, dir, kind string) *owned {
 
 func (f *family) alive() []int {
 	var pids []int
-	for _, pid := range []int{f.child, f.grandchild} {
-		if state, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output(); err == nil && state[0] != 'Z' {
+	both := fmt.Sprintf("%d,%d", f.child, f.grandchild)
+	states, _ := exec.Command("ps", "-o", "pid=,stat=", "-p", both).Output() // fails when there is none
+	for line := range strings.Lines(string(states)) {
+		var pid int
+		var state string
+		_, err := fmt.Sscan(line, &pid, &state)
+		require.NoError(f.t, err)
+		if state[0] != 'Z' {
 			pids = append(pids, pid)
 		}
+	}
+	if len(pids) == 2 && pids[0] != f.child {
+		slices.Reverse(pids)
 	}
 	return pids
 }
@@ -190,7 +199,7 @@ func TestAGroupThatLostItsLeaderIsEnded(t *testing.T) {
 	t.Parallel()
 	f := left(t, "stubborn")
 	require.NoError(t, syscall.Kill(f.child, syscall.SIGKILL))
-	require.Eventually(t, func() bool { return len(f.alive()) == 1 }, 30*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return len(f.alive()) == 1 }, 30*time.Second, 20*time.Millisecond)
 	sweep(f.dir)
 	require.Empty(t, f.alive())
 }
@@ -212,7 +221,7 @@ func TestANumberThatWasGivenToAnotherProcessIsNotTouched(t *testing.T) {
 			want := []int{f.child, f.grandchild}
 			if !tt.leader {
 				require.NoError(t, syscall.Kill(f.child, syscall.SIGKILL))
-				require.Eventually(t, func() bool { return len(f.alive()) == 1 }, 30*time.Second, 5*time.Millisecond)
+				require.Eventually(t, func() bool { return len(f.alive()) == 1 }, 30*time.Second, 20*time.Millisecond)
 				want = want[1:]
 			}
 			f.rewrite(tt.change)
