@@ -217,6 +217,7 @@ func newRig(t *testing.T, cfg config.Server, change func(*rig)) *rig {
 		ListChanged:  config.ListChanged{Tools: true, Prompts: true, Resources: true},
 		Capabilities: []byte(`{"roots":{"listChanged":true}}`),
 	})
+	r.tune.probe = patience // a busy machine may be slow to start a process
 	r.tune.stop = 300 * time.Millisecond
 	r.tune.drain = 200 * time.Millisecond
 	if change != nil {

@@ -60,6 +60,7 @@ func answers(_ context.Context, _ *Call, method string, _ []byte) ([]byte, *json
 // preferModern takes the modern era of servers that have both.
 func preferModern(r *rig) {
 	r.opt.PreferModern = true
+	r.tune.remoteProbe = patience
 	r.opt.Capabilities = []byte(`{"elicitation":{"form":{}},"roots":{},"sampling":{}}`)
 	r.h.request = answers
 }
