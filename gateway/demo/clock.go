@@ -181,29 +181,14 @@ func (c *clock) meetingPrompt(_ context.Context, req mcp.GetPromptRequest) (*mcp
 	return promptResult("A time to meet", contents...), nil
 }
 
-// tick tells subscribers of the ticking resources about every full second. It
-// sleeps while there are none.
+// tick tells subscribers of the ticking resources about every full second.
 func (c *clock) tick(ctx context.Context) {
-	for {
-		uris, changed := c.p.subscriptions()
-		var second <-chan time.Time
-		timer := time.NewTimer(time.Second - time.Duration(time.Now().Nanosecond()))
-		if len(uris) > 0 {
-			second = timer.C
-		}
-		select {
-		case <-second:
-			for _, uri := range uris {
-				if uri != "clock://zones" && uri != "clock://moon" {
-					c.p.updated(uri)
-				}
+	for wait(ctx, time.Second-time.Duration(time.Now().Nanosecond())) {
+		for _, uri := range c.p.SubscribedResources() {
+			if uri != "clock://zones" && uri != "clock://moon" {
+				c.p.updated(uri)
 			}
-		case <-changed:
-		case <-ctx.Done():
-			timer.Stop()
-			return
 		}
-		timer.Stop()
 	}
 }
 

@@ -8,9 +8,8 @@
 // or its context does. Nothing is read from or written to disk or network.
 //
 // Requests are answered in the order they came, tool calls in parallel (64 at
-// most, more are refused). Responses are never dropped; a notification is, when
-// 1024 of them wait for a client that does not read. Notifications of a call
-// are written before its response.
+// most, more are refused). Nothing is dropped: what is said to a client that does
+// not read waits. Notifications of a call are written before its response.
 //
 // The servers speak the revisions with the initialize handshake only:
 // server/discover and subscriptions/listen are unknown methods to them.

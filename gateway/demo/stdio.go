@@ -5,9 +5,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -19,7 +20,6 @@ const (
 	maxLine          = 16 << 20
 	maxCalls         = 64
 	maxSubscriptions = 4096
-	maxNotifications = 1024
 )
 
 // peer is the one client of a running server: its session, as mcp-go sees it,
@@ -30,18 +30,17 @@ type peer struct {
 	srv         *server.MCPServer
 	exists      func(uri string) bool
 	initialized atomic.Bool
+	notes       chan mcp.JSONRPCNotification // those of mcp-go's own
+	running     sync.WaitGroup               // tool calls and what goes on in the background
 
-	notes     chan mcp.JSONRPCNotification
-	responses chan mcp.JSONRPCMessage
-	stopped   <-chan struct{} // closed when nothing will be written any more
-	running   sync.WaitGroup  // tool calls and the backend's background
+	writing sync.Mutex
+	out     *json.Encoder
+	fail    context.CancelCauseFunc // with why the output failed
 
 	mu    sync.Mutex
 	level mcp.LoggingLevel
-	subs  map[string]struct{}
+	subs  map[string]bool
 	calls map[string]*call // running requests by the text of their id
-	// subsChanged is closed and replaced when subs changes.
-	subsChanged chan struct{}
 }
 
 var (
@@ -51,12 +50,10 @@ var (
 
 func newPeer() *peer {
 	return &peer{
-		notes:       make(chan mcp.JSONRPCNotification, maxNotifications),
-		responses:   make(chan mcp.JSONRPCMessage, maxCalls),
-		level:       mcp.LoggingLevelWarning,
-		subs:        map[string]struct{}{},
-		calls:       map[string]*call{},
-		subsChanged: make(chan struct{}),
+		notes: make(chan mcp.JSONRPCNotification, 64),
+		level: mcp.LoggingLevelWarning,
+		subs:  map[string]bool{},
+		calls: map[string]*call{},
 	}
 }
 
@@ -116,14 +113,10 @@ func (p *peer) SubscribeToResourceErr(uri string) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, ok := p.subs[uri]; ok {
-		return nil
-	}
-	if len(p.subs) >= maxSubscriptions {
+	if len(p.subs) >= maxSubscriptions && !p.subs[uri] {
 		return fmt.Errorf("%d subscriptions are the most this server keeps", maxSubscriptions)
 	}
-	p.subs[uri] = struct{}{}
-	p.signalSubs()
+	p.subs[uri] = true
 	return nil
 }
 
@@ -131,54 +124,29 @@ func (p *peer) SubscribeToResourceErr(uri string) error {
 func (p *peer) UnsubscribeFromResource(uri string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, ok := p.subs[uri]; ok {
-		delete(p.subs, uri)
-		p.signalSubs()
-	}
+	delete(p.subs, uri)
 }
 
 // SubscribedResources implements server.SessionWithResourceSubscriptions.
 func (p *peer) SubscribedResources() []string {
-	uris, _ := p.subscriptions()
-	return uris
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Collect(maps.Keys(p.subs))
 }
 
 // IsSubscribedToResource implements server.SessionWithResourceSubscriptions.
 func (p *peer) IsSubscribedToResource(uri string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_, ok := p.subs[uri]
-	return ok
+	return p.subs[uri]
 }
 
-func (p *peer) signalSubs() {
-	close(p.subsChanged)
-	p.subsChanged = make(chan struct{})
-}
-
-// subscriptions returns what is subscribed to, and a channel that is closed
-// when that is no longer true.
-func (p *peer) subscriptions() (uris []string, changed <-chan struct{}) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for uri := range p.subs {
-		uris = append(uris, uri)
-	}
-	return uris, p.subsChanged
-}
-
-// notify queues a notification; it is dropped if maxNotifications wait already.
 func (p *peer) notify(method string, params map[string]any) {
-	if !p.Initialized() {
-		return
-	}
-	n := mcp.JSONRPCNotification{JSONRPC: mcp.JSONRPC_VERSION, Notification: mcp.Notification{
-		Method: method,
-		Params: mcp.NotificationParams{AdditionalFields: params},
-	}}
-	select {
-	case p.notes <- n:
-	default:
+	if p.Initialized() {
+		p.write(mcp.JSONRPCNotification{JSONRPC: mcp.JSONRPC_VERSION, Notification: mcp.Notification{
+			Method: method,
+			Params: mcp.NotificationParams{AdditionalFields: params},
+		}})
 	}
 }
 
@@ -198,100 +166,68 @@ func (p *peer) log(logger, text string) {
 
 // serve answers the client until in ends, ctx is done or a side fails.
 func (p *peer) serve(ctx context.Context, b backend, in io.Reader, out io.Writer) error {
-	err := p.exchange(ctx, b, in, out)
-	if ctx.Err() != nil {
-		return nil // asked to stop; in and out were closed for that
+	asked := ctx
+	ctx, p.fail = context.WithCancelCause(ctx)
+	defer p.fail(nil)
+	p.exists = b.exists
+	p.out = json.NewEncoder(out)
+	p.out.SetEscapeHTML(false)
+	for _, side := range []any{in, out} {
+		if closer, ok := side.(io.Closer); ok {
+			defer context.AfterFunc(ctx, func() { _ = closer.Close() })()
+		}
 	}
-	return err
-}
-
-func (p *peer) exchange(ctx context.Context, b backend, in io.Reader, out io.Writer) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	p.exists, p.stopped = b.exists, ctx.Done()
-	defer closeWith(ctx, in)()
-	defer closeWith(ctx, out)()
 	if err := b.srv.RegisterSession(ctx, p); err != nil {
 		return fmt.Errorf("register session: %w", err)
 	}
-	written := make(chan error, 1)
+	go p.relay(ctx)
+	ended := make(chan error, 1)
 	go func() {
-		written <- p.write(ctx, out)
-		stop()
+		// When the client is done talking, running calls are cancelled, but what
+		// they answer is still written.
+		requests, end := context.WithCancel(b.srv.WithContext(ctx, p))
+		if b.background != nil {
+			p.running.Go(func() { b.background(requests) })
+		}
+		err := p.read(requests, in)
+		end()
+		p.running.Wait()
+		ended <- err
 	}()
-
-	// Requests have a context of their own: when the client is done talking,
-	// running calls are cancelled, but what was answered is still written.
-	requests, end := context.WithCancel(b.srv.WithContext(ctx, p))
-	defer end()
-	if b.background != nil {
-		p.running.Go(func() { b.background(requests) })
-	}
-	err := p.read(requests, in)
-	end()
-	p.running.Wait()
-	close(p.responses)
-
 	select {
-	case failed := <-written:
-		return errors.Join(err, failed)
-	case <-ctx.Done():
-	}
-	// Either write just returned and called stop, or it may hang in a client
-	// that does not read: then the end of ctx is not made to wait for it.
-	select {
-	case failed := <-written:
-		return errors.Join(err, failed)
-	default:
+	case err := <-ended:
 		return err
+	case <-ctx.Done(): // a read or write may still hang in a client that does nothing
+		if asked.Err() != nil {
+			return nil
+		}
+		return context.Cause(ctx)
 	}
 }
 
-// closeWith closes a side as soon as ctx ends, if it can be closed. The function
-// it returns ends the watch, without missing an end that came just before.
-func closeWith(ctx context.Context, side any) func() {
-	closer, ok := side.(io.Closer)
-	if !ok {
-		return func() {}
-	}
-	unwatch := context.AfterFunc(ctx, func() { _ = closer.Close() })
-	return func() {
-		if unwatch() && ctx.Err() != nil {
-			_ = closer.Close()
-		}
-	}
-}
-
-// read dispatches lines until there are no more or ctx ends. The goroutine
-// that waits for input ends with the input, see Run.
-func (p *peer) read(ctx context.Context, in io.Reader) error {
-	lines := make(chan []byte)
-	failed := make(chan error, 1)
-	go func() {
-		scanner := bufio.NewScanner(in)
-		scanner.Buffer(make([]byte, 0, 64<<10), maxLine)
-		for scanner.Scan() {
-			select {
-			case lines <- bytes.Clone(scanner.Bytes()):
-			case <-ctx.Done():
-				return
-			}
-		}
-		failed <- scanner.Err()
-	}()
+// relay writes what mcp-go tells by itself.
+func (p *peer) relay(ctx context.Context) {
 	for {
 		select {
-		case line := <-lines:
-			p.dispatch(ctx, line)
-		case err := <-failed:
-			if err != nil {
-				return fmt.Errorf("read: %w", err)
-			}
-			return nil
+		case n := <-p.notes:
+			p.write(n)
 		case <-ctx.Done():
-			return nil
+			return
 		}
 	}
+}
+
+// read dispatches lines until there are no more.
+func (p *peer) read(ctx context.Context, in io.Reader) error {
+	scanner := bufio.NewScanner(in)
+	scanner.Buffer(make([]byte, 0, 64<<10), maxLine)
+	for scanner.Scan() {
+		p.dispatch(ctx, bytes.Clone(scanner.Bytes()))
+	}
+	if err := scanner.Err(); err != nil {
+		return fmt.Errorf("read: %w", err)
+	}
+	return nil
 }
 
 // dispatch answers one message, tool calls on a goroutine of their own.
@@ -331,7 +267,7 @@ func (p *peer) dispatch(ctx context.Context, line []byte) {
 	}
 	p.running.Go(func() {
 		p.answer(ctx, c, line)
-		p.release(string(msg.ID), c)
+		p.release(string(msg.ID))
 		c.cancel()
 	})
 }
@@ -349,12 +285,10 @@ func (p *peer) admit(id string, c *call) error {
 	return nil
 }
 
-func (p *peer) release(id string, c *call) {
+func (p *peer) release(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.calls[id] == c {
-		delete(p.calls, id)
-	}
+	delete(p.calls, id)
 }
 
 func (p *peer) cancel(id string) {
@@ -367,7 +301,7 @@ func (p *peer) cancel(id string) {
 }
 
 func (p *peer) answer(ctx context.Context, c *call, line []byte) {
-	response := p.handle(ctx, line)
+	response := p.srv.HandleMessage(ctx, line)
 	if response == nil || c.cancelled.Load() { // a cancelled request gets no response
 		return
 	}
@@ -376,21 +310,7 @@ func (p *peer) answer(ctx context.Context, c *call, line []byte) {
 		failure.Error.Data = map[string]any{"uri": c.missing}
 		response = failure
 	}
-	p.send(response)
-}
-
-// handle lets mcp-go answer; a bug in one handler must not end the server.
-func (p *peer) handle(ctx context.Context, line []byte) (response mcp.JSONRPCMessage) {
-	defer func() {
-		if r := recover(); r != nil {
-			var msg struct {
-				ID any `json:"id"`
-			}
-			_ = json.Unmarshal(line, &msg)
-			response = mcp.NewJSONRPCError(mcp.NewRequestId(msg.ID), mcp.INTERNAL_ERROR, fmt.Sprint("panic: ", r), nil)
-		}
-	}()
-	return p.srv.HandleMessage(ctx, line)
+	p.write(response)
 }
 
 func (p *peer) refuse(id json.RawMessage, code int, message string) {
@@ -399,48 +319,13 @@ func (p *peer) refuse(id json.RawMessage, code int, message string) {
 	}
 	var v any
 	_ = json.Unmarshal(id, &v)
-	p.send(mcp.NewJSONRPCError(mcp.NewRequestId(v), code, message, nil))
+	p.write(mcp.NewJSONRPCError(mcp.NewRequestId(v), code, message, nil))
 }
 
-// send queues a response.
-func (p *peer) send(response mcp.JSONRPCMessage) {
-	select {
-	case p.responses <- response:
-	case <-p.stopped:
-	}
-}
-
-// write is the only writer of out. Notifications that were queued before a
-// response go before it.
-func (p *peer) write(ctx context.Context, out io.Writer) error {
-	buffered := bufio.NewWriterSize(out, 64<<10)
-	enc := json.NewEncoder(buffered)
-	enc.SetEscapeHTML(false)
-	for {
-		select {
-		case n := <-p.notes:
-			if err := enc.Encode(n); err != nil {
-				return err
-			}
-		case r, ok := <-p.responses:
-			for len(p.notes) > 0 {
-				if err := enc.Encode(<-p.notes); err != nil {
-					return err
-				}
-			}
-			if !ok {
-				return buffered.Flush()
-			}
-			if err := enc.Encode(r); err != nil {
-				return err
-			}
-		case <-ctx.Done():
-			return nil
-		}
-		if len(p.notes)+len(p.responses) == 0 {
-			if err := buffered.Flush(); err != nil {
-				return err
-			}
-		}
+func (p *peer) write(message any) {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	if err := p.out.Encode(message); err != nil {
+		p.fail(err)
 	}
 }
