@@ -12,7 +12,7 @@ import (
 
 const (
 	maxFrames   = 256     // calls within each other
-	maxRegistry = 1 << 16 // values on the stack of a thread
+	maxRegistry = 1 << 20 // values on the stack of a thread
 )
 
 // run is the run of the script. Its fields are guarded by lock while all{…} is
