@@ -1,3 +1,5 @@
+//go:build e2e
+
 package transparency
 
 import (
@@ -33,35 +35,31 @@ func largeReply(method, revision string, number, size int) string {
 // Large messages are checked while they arrive, pass in parts, and give their
 // memory back for the next ones. With many under way, none becomes another's.
 func TestLargeMessagesAreThoseOfTheServerAlone(t *testing.T) {
-	t.Parallel()
 	methods := []string{"tools/call", "prompts/get", "resources/read"}
-	for _, r := range routes {
-		t.Run(r.String(), func(t *testing.T) {
-			t.Parallel()
-			r.open(t)
-			const calls = 11
-			params := func(i int, name string) string {
-				member := map[string]string{"resources/read": "uri"}[methods[i%3]]
-				if member == "" {
-					member = "name"
-				}
-				return fmt.Sprintf(`{%q:%q,"seq":%d,"reply":%s,"_meta":{"progressToken":"p"}}`, member, name, i,
-					largeReply(methods[i%3], r.server, i, 1000<<(i%11)))
+	everyRoute(t, func(t *testing.T, r route) {
+		r.open(t)
+		const calls = 9
+		params := func(i int, name string) string {
+			member := map[string]string{"resources/read": "uri"}[methods[i%3]]
+			if member == "" {
+				member = "name"
 			}
-			for round := range 2 {
-				var ids []string
-				for i := range calls {
-					ids = append(ids, send(r.through, methods[i%3], params(i, transparentMethods[methods[i%3]].there)))
-				}
-				for i, id := range ids {
-					through := r.through.End(id)
-					direct := put(r.bare, methods[i%3], params(i, transparentMethods[methods[i%3]].here))
-					want, got := r.undo(methods[i%3], direct, ""), r.undo(methods[i%3], through, "mcp://b/")
-					require.True(t, want == got, "round %d, %s %d:\n%.300s\n%.300s", round, methods[i%3], i, want, got)
-				}
+			return fmt.Sprintf(`{%q:%q,"seq":%d,"reply":%s,"_meta":{"progressToken":"p"}}`, member, name, i,
+				largeReply(methods[i%3], r.server, i, 2000<<i))
+		}
+		for round := range 2 {
+			var ids []string
+			for i := range calls {
+				ids = append(ids, send(r.through, methods[i%3], params(i, transparentMethods[methods[i%3]].there)))
 			}
-		})
-	}
+			for i, id := range ids {
+				through := r.through.End(id)
+				direct := put(r.bare, methods[i%3], params(i, transparentMethods[methods[i%3]].here))
+				want, got := r.undo(methods[i%3], direct, ""), r.undo(methods[i%3], through, "mcp://b/")
+				require.True(t, want == got, "round %d, %s %d:\n%.300s\n%.300s", round, methods[i%3], i, want, got)
+			}
+		}
+	})
 }
 
 // Pages of many entries go out in parts.

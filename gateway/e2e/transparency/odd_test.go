@@ -1,8 +1,11 @@
+//go:build e2e
+
 package transparency
 
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -83,5 +86,44 @@ func TestOddMessagesAreAnsweredInBothEras(t *testing.T) {
 			require.NotContains(t, p.Stderr.String(), "panic")
 		}
 		require.NotContains(t, w.HostLog(), "panic")
+	})
+}
+
+// What a line brings about does not wait behind the blank ones that follow it.
+func TestC02_B17_BlankLinesHoldNothingUp(t *testing.T) {
+	t.Parallel()
+	for mode, end := range map[string]string{"ignore-cancel": "\n\n \r", "blank-lines": ""} { // of the client, of the server
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			w := e2e.NewWorld(t)
+			w.Bad("bad", mode, false)
+			c := w.Standalone()
+			c.WaitListed("tools", "bad_echo", true)
+			for i := range 3 {
+				id := strconv.Itoa(100 + i)
+				c.Write([]byte(`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"bad_echo"}}` + end))
+				require.NotNil(t, c.End(id).Result, id)
+			}
+		})
+	}
+}
+
+// Progress is passed on by the read loop of a server that others use too.
+func TestC07_LongProgressTokensAreNotRepeated(t *testing.T) {
+	e2e.EachCombination(t, func(t *testing.T, w *e2e.World, x e2e.Combination) {
+		x.Backend(w, e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "on": e2e.Obj{"tools/call t": e2e.Actions(e2e.Do("progress", e2e.Obj{"n": 3}), e2e.Do("text", e2e.Obj{"text": "over"}))}})
+		h := x.Client(w, e2e.Obj{}, 0, nil)
+		for size, want := range map[int]int{1000: 3, 1100: 0} {
+			token := strings.Repeat("t", size)
+			m := h.Call("tools/call", e2e.Obj{"name": "b_t", "_meta": e2e.Obj{"progressToken": token}})
+			require.Nil(t, m.Error, m.Raw)
+			got := 0
+			for _, n := range h.NotesOf("notifications/progress") {
+				if e2e.Str(n.Params, "progressToken") == token {
+					got++
+				}
+			}
+			require.Equal(t, want, got, "of %d bytes", size)
+		}
 	})
 }

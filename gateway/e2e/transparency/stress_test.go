@@ -1,3 +1,5 @@
+//go:build e2e
+
 package transparency
 
 import (
@@ -32,7 +34,6 @@ func TestAnswersNeverReachAnotherClientsCallWhateverHappensToTheServer(t *testin
 				script[k] = v
 			}
 			b := w.Backend("b", script, back.conf)
-			s := w.Serve()
 			var all sync.WaitGroup
 			done := make(chan struct{})
 			own := make([]func() bool, 6)
@@ -40,9 +41,9 @@ func TestAnswersNeverReachAnotherClientsCallWhateverHappensToTheServer(t *testin
 				mine := fmt.Sprintf("file:///root-of-%d/", n)
 				roots := e2e.Obj{"roots": []e2e.Obj{{"uri": mine}}}
 				c := [](func() *e2e.Client){
-					func() *e2e.Client { return w.Pipe("stdio") },
-					func() *e2e.Client { return w.Pipe("stdio").Stateless() },
-					s.RawClient,
+					w.Socket,
+					func() *e2e.Client { return w.Socket().Stateless() },
+					w.Served().RawClient,
 				}[n%3]()
 				c.Caps = e2e.Obj{"roots": e2e.Obj{}}
 				c.Reply = func(e2e.Message) (any, any) { return roots, nil }
@@ -102,4 +103,20 @@ func getsRoot(c *e2e.Client, mine string, roots e2e.Obj) bool {
 	got := strings.Contains(m.Raw, mine)
 	require.Equal(c.T, got, strings.Contains(m.Raw, "root-of-"), "%s", m.Raw)
 	return got
+}
+
+func TestC12_ManyCallsAtOnceAreEachAnsweredOnce(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	c := w.Standalone()
+	c.Names("tools")
+	const n = 10_000
+	var ids []string
+	for i := range n {
+		ids = append(ids, c.Begin("tools/call", e2e.Obj{"name": "b_t", "arguments": e2e.Obj{"i": i}}))
+	}
+	for i, id := range ids {
+		require.Equal(t, fmt.Sprintf(`b:t:{"i":%d}`, i), e2e.Str(c.End(id).Result, "content", 0, "text"))
+	}
 }

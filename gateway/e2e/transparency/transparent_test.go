@@ -33,15 +33,28 @@ func (r route) String() string {
 	return fmt.Sprintf("%s client over %s, %s server over %s", r.client, r.front, r.server, r.back)
 }
 
-var routes = []route{
-	{front: "stdio", client: "legacy", server: "legacy", back: "stdio"},
-	{front: "http", client: "legacy", server: "legacy", back: "http"},
-	{front: "stdio", client: "legacy", server: "modern", back: "http"},
+// allRoutes hold each pair of values of any two of the four.
+var allRoutes = []route{
 	{front: "http", client: "legacy", server: "modern", back: "stdio"},
-	{front: "stdio", client: "modern", server: "legacy", back: "http"},
-	{front: "http", client: "modern", server: "legacy", back: "stdio"},
-	{front: "stdio", client: "modern", server: "modern", back: "stdio"},
-	{front: "http", client: "modern", server: "modern", back: "http"},
+	{front: "http", client: "modern", server: "legacy", back: "http"},
+	{front: "stdio", client: "legacy", server: "legacy", back: "http"},
+	{front: "stdio", client: "modern", server: "legacy", back: "stdio"},
+	{front: "stdio", client: "modern", server: "modern", back: "http"},
+}
+
+// routes are those that tests take.
+var routes = e2e.Variants(1, allRoutes...)
+
+// everyRoute runs a test over all of them.
+func everyRoute(t *testing.T, test func(t *testing.T, r route)) {
+	t.Helper()
+	t.Parallel()
+	for _, r := range routes {
+		t.Run(r.String(), func(t *testing.T) {
+			t.Parallel()
+			test(t, r)
+		})
+	}
 }
 
 // open starts the processes of the route. The server answers everything as it
@@ -343,14 +356,10 @@ func (r *route) message(t *rapid.T) {
 }
 
 func TestMessagesAreThoseOfTheServerAlone(t *testing.T) {
-	t.Parallel()
-	for _, r := range routes {
-		t.Run(r.String(), func(t *testing.T) {
-			t.Parallel()
-			r.open(t)
-			rapid.Check(t, r.message)
-		})
-	}
+	everyRoute(t, func(t *testing.T, r route) {
+		r.open(t)
+		rapid.Check(t, r.message)
+	})
 }
 
 func (r *route) definitions(t *rapid.T) {
@@ -379,7 +388,7 @@ func FuzzTransparent(f *testing.F) {
 		f.Add(uint8(i), seed)
 	}
 	f.Fuzz(func(t *testing.T, which uint8, data []byte) {
-		r := routes[int(which)%len(routes)]
+		r := allRoutes[int(which)%len(allRoutes)]
 		r.open(t)
 		rapid.MakeFuzz(r.message)(t, data)
 	})

@@ -36,49 +36,50 @@ func naming(text, name string) string { return strings.ReplaceAll(text, "%s", na
 
 func TestDefinitionsAndResultsAreUnchangedInEveryEra(t *testing.T) {
 	t.Parallel()
-	for _, backendEra := range []string{"", "modern"} {
-		for _, kind := range []string{"stdio", "http"} {
-			for _, clientEra := range []string{"legacy", "modern"} {
-				t.Run(clientEra+" client, "+backendEra+kind+" backend", func(t *testing.T) {
-					t.Parallel()
-					w := e2e.NewWorld(t)
-					raw := func(text, name string) json.RawMessage { return json.RawMessage(naming(text, name)) }
-					w.TaskBackend("b", kind, e2e.Obj{
-						"era":       backendEra,
-						"tools":     []json.RawMessage{raw(unchanged.tool, "t")},
-						"prompts":   []json.RawMessage{raw(unchanged.prompt, "p")},
-						"resources": []json.RawMessage{raw(unchanged.resource, "x:1")},
-						"templates": []json.RawMessage{raw(unchanged.template, "x:///{a}")},
-						"calls":     e2e.Obj{"t": raw("{"+unchanged.call+"}", "x:1")},
-						"gets":      e2e.Obj{"p": raw("{"+unchanged.get+"}", "x:1")},
-						"reads":     e2e.Obj{"x:1": raw("{"+unchanged.read+"}", "x:1")},
-					})
-					c := w.Pipe("stdio", "--standalone")
-					if clientEra == "modern" {
-						c.Stateless()
-					} else {
-						c.Init()
-					}
-					uri := e2e.In("b", "x:1")
-					require.Equal(t, naming(unchanged.tool, "b_t"), string(c.List("tools")[0]))
-					require.Equal(t, naming(unchanged.prompt, "b/p"), string(c.List("prompts")[0]))
-					require.Equal(t, naming(unchanged.resource, uri), string(c.List("resources")[0]))
-					require.Equal(t, naming(unchanged.template, e2e.In("b", "x:///{a}")), string(c.List("templates")[0]))
-					for _, ask := range []struct {
-						method, want string
-						params       e2e.Obj
-					}{
-						{"tools/call", unchanged.call, e2e.Obj{"name": "b_t"}},
-						{"prompts/get", unchanged.get, e2e.Obj{"name": "b/p"}},
-						{"resources/read", unchanged.read, e2e.Obj{"uri": uri}},
-					} {
-						got := c.Request(ask.method, ask.params).Raw
-						for _, member := range splitMembers(naming("{"+ask.want+"}", uri)) {
-							require.Contains(t, got, member, ask.method)
-						}
-						require.Equal(t, clientEra == "modern", strings.Contains(got, `"resultType"`), "what belongs to the client's revision")
-					}
-				})
+	raw := func(text, name string) json.RawMessage { return json.RawMessage(naming(text, name)) }
+	w := e2e.NewWorld(t)
+	for _, kind := range []string{"stdio", "http"} {
+		for _, era := range []string{"legacy", "modern"} {
+			w.TaskBackend(era+"-"+kind, kind, e2e.Obj{
+				"era":       strings.TrimPrefix(era, "legacy"),
+				"tools":     []json.RawMessage{raw(unchanged.tool, "t")},
+				"prompts":   []json.RawMessage{raw(unchanged.prompt, "p")},
+				"resources": []json.RawMessage{raw(unchanged.resource, "x:1")},
+				"templates": []json.RawMessage{raw(unchanged.template, "x:///{a}")},
+				"calls":     e2e.Obj{"t": raw("{"+unchanged.call+"}", "x:1")},
+				"gets":      e2e.Obj{"p": raw("{"+unchanged.get+"}", "x:1")},
+				"reads":     e2e.Obj{"x:1": raw("{"+unchanged.read+"}", "x:1")},
+			})
+		}
+	}
+	for _, c := range []*e2e.Client{w.Join(), w.Socket().Stateless()} {
+		lists := map[string]string{}
+		for _, kind := range listedKinds {
+			for _, entry := range c.List(kind) {
+				lists[kind] += string(entry) + "\n"
+			}
+		}
+		for _, b := range w.Backends {
+			uri := e2e.In(b.Name, "x:1")
+			for kind, want := range map[string]string{
+				"tools": naming(unchanged.tool, b.Name+"_t"), "prompts": naming(unchanged.prompt, b.Name+"/p"),
+				"resources": naming(unchanged.resource, uri), "templates": naming(unchanged.template, e2e.In(b.Name, "x:///{a}")),
+			} {
+				require.Contains(t, lists[kind], want+"\n", b.Name)
+			}
+			for _, ask := range []struct {
+				method, want string
+				params       e2e.Obj
+			}{
+				{"tools/call", unchanged.call, e2e.Obj{"name": b.Name + "_t"}},
+				{"prompts/get", unchanged.get, e2e.Obj{"name": b.Name + "/p"}},
+				{"resources/read", unchanged.read, e2e.Obj{"uri": uri}},
+			} {
+				got := c.Request(ask.method, ask.params).Raw
+				for _, member := range splitMembers(naming("{"+ask.want+"}", uri)) {
+					require.Contains(t, got, member, "%s of %s", ask.method, b.Name)
+				}
+				require.Equal(t, c.Modern, strings.Contains(got, `"resultType"`), "what belongs to the client's revision")
 			}
 		}
 	}

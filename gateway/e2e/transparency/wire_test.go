@@ -3,7 +3,6 @@ package transparency
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -93,25 +92,6 @@ func TestC02_C03_C17_LinesThatNeedNoAnswer(t *testing.T) {
 	exchangeLine(c, " {\"jsonrpc\":\"2.0\",\"id\":\"crlf\",\"method\":\"ping\"} \r", 1)
 }
 
-// What a line brings about does not wait behind the blank ones that follow it.
-func TestC02_B17_BlankLinesHoldNothingUp(t *testing.T) {
-	t.Parallel()
-	for mode, end := range map[string]string{"ignore-cancel": "\n\n \r", "blank-lines": ""} { // of the client, of the server
-		t.Run(mode, func(t *testing.T) {
-			t.Parallel()
-			w := e2e.NewWorld(t)
-			w.Bad("bad", mode, false)
-			c := w.Standalone()
-			c.WaitListed("tools", "bad_echo", true)
-			for i := range 3 {
-				id := strconv.Itoa(100 + i)
-				c.Write([]byte(`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"bad_echo"}}` + end))
-				require.NotNil(t, c.End(id).Result, id)
-			}
-		})
-	}
-}
-
 func TestC07_IdsAreEchoedExactly(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
@@ -125,26 +105,6 @@ func TestC07_IdsAreEchoedExactly(t *testing.T) {
 		got := exchangeLine(c, `{"jsonrpc":"2.0","id":`+id+`,"method":"ping"}`, 1)
 		require.Equal(t, -32600, e2e.ParseError(t, got[0]).Code)
 	}
-}
-
-// Progress is passed on by the read loop of a server that others use too.
-func TestC07_LongProgressTokensAreNotRepeated(t *testing.T) {
-	e2e.EachCombination(t, func(t *testing.T, w *e2e.World, x e2e.Combination) {
-		x.Backend(w, e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "on": e2e.Obj{"tools/call t": e2e.Actions(e2e.Do("progress", e2e.Obj{"n": 3}), e2e.Do("text", e2e.Obj{"text": "over"}))}})
-		h := x.Client(w, e2e.Obj{}, 0, nil)
-		for size, want := range map[int]int{1000: 3, 1100: 0} {
-			token := strings.Repeat("t", size)
-			m := h.Call("tools/call", e2e.Obj{"name": "b_t", "_meta": e2e.Obj{"progressToken": token}})
-			require.Nil(t, m.Error, m.Raw)
-			got := 0
-			for _, n := range h.NotesOf("notifications/progress") {
-				if e2e.Str(n.Params, "progressToken") == token {
-					got++
-				}
-			}
-			require.Equal(t, want, got, "of %d bytes", size)
-		}
-	})
 }
 
 func TestC08_C09_InvalidUTF8AndDepth(t *testing.T) {
@@ -192,7 +152,7 @@ func TestC16_OddInitialize(t *testing.T) {
 		`{"protocolVersion":"9999-99-99","capabilities":{"vendor":{"x":1}},"clientInfo":{"name":"x","version":"1"}}`,
 		`{"protocolVersion":7}`, `{}`, `[]`,
 	} {
-		c := w.Pipe("stdio", "--standalone")
+		c := w.Socket()
 		c.Write([]byte(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":` + params + `}`))
 		m := c.End(`"init"`)
 		if i < 2 {
@@ -253,22 +213,6 @@ func TestC19_EndOfInputWaitsForTheAnswer(t *testing.T) {
 	require.Equal(t, "b:t:{}", e2e.Str(c.End(id).Result, "content", 0, "text"))
 	require.Zero(t, c.Prog.Ends(e2e.Patience))
 	b.WaitGone()
-}
-
-func TestC12_ManyCallsAtOnceAreEachAnsweredOnce(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
-	c := w.Standalone()
-	c.Names("tools")
-	const n = 10_000
-	var ids []string
-	for i := range n {
-		ids = append(ids, c.Begin("tools/call", e2e.Obj{"name": "b_t", "arguments": e2e.Obj{"i": i}}))
-	}
-	for i, id := range ids {
-		require.Equal(t, fmt.Sprintf(`b:t:{"i":%d}`, i), e2e.Str(c.End(id).Result, "content", 0, "text"))
-	}
 }
 
 func TestUnknownFieldsOfRequestsAreHarmless(t *testing.T) {
