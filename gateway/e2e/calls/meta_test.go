@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,38 +37,6 @@ func cards(answer json.RawMessage, list, member string) []string {
 		names = append(names, e2e.Str(card, member))
 	}
 	return names
-}
-
-func TestR0_04_MetaToolsAreListedAndSwitchedByTheConfig(t *testing.T) {
-	t.Parallel()
-	all := []string{
-		"catalog_prompts", "catalog_resource_templates", "catalog_resources", "catalog_servers", "catalog_tools",
-		"describe_prompt", "describe_resource", "describe_tool", "execute_lua", "search_prompts", "search_resources", "search_tools",
-	}
-	for value, want := range map[string][]string{
-		"true": all, string(e2e.Marshal(all)): all, "false": {}, `["describe_tool","search_tools"]`: {"describe_tool", "search_tools"},
-	} {
-		w := e2e.NewWorld(t)
-		w.Gateway["meta_tools"] = json.RawMessage(value)
-		w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("own")}})
-		c := w.Standalone()
-		require.ElementsMatch(t, append([]string{"b_own"}, want...), c.Names("tools"), value)
-		if len(want) == 0 {
-			require.Equal(t, "TOOL_NOT_FOUND", c.Fault("tools/call", e2e.Obj{"name": "catalog_tools"}).Kind())
-		}
-	}
-	w := e2e.NewWorld(t)
-	var known []string
-	schema := json.RawMessage(w.Succeeds("validate", "--schema"))
-	for _, form := range e2e.Each(schema, "properties", "gateway", "properties", "meta_tools", "anyOf", 1, "items", "anyOf", 0, "enum") {
-		known = append(known, strings.Trim(string(form), `"`))
-	}
-	require.ElementsMatch(t, all, known, "the config knows them, and no others")
-	w = e2e.NewWorld(t)
-	w.Gateway["meta_tools"] = []string{"serch_tools"}
-	out := w.Run("validate")
-	require.Equal(t, e2e.ExitConfig, out.Code)
-	require.Contains(t, out.Stderr, `did you mean "search_tools"?`)
 }
 
 func TestR3_30_CatalogOfResources(t *testing.T) {
@@ -109,16 +76,6 @@ func TestR3_05_R3_31_R0_05_DescribeResource(t *testing.T) {
 		require.Contains(t, text, "file:///logs/ap.log")
 		require.Contains(t, text, "did you mean "+e2e.In("filesystem", e2e.AppLog))
 	})
-}
-
-func TestR3_05_DescribeResourceInFlatMode(t *testing.T) {
-	t.Parallel()
-	w := e2e.WithMeta(t)
-	w.Gateway["namespace"] = "flat"
-	w.Backend("filesystem", e2e.Filesystem())
-	c := w.Standalone()
-	require.Equal(t, "filesystem_file_logs_app.log", e2e.Str(callMeta(c, "describe_resource", e2e.Obj{"uri": "filesystem_file___logs_app.log"}), "uri"))
-	require.Contains(t, cards(callMeta(c, "catalog_resources", e2e.Obj{}), "resources", "uri"), "filesystem_file_logs_app.log")
 }
 
 func TestR3_32_SearchOfResources(t *testing.T) {

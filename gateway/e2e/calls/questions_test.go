@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -43,28 +42,6 @@ func TestLaterQuestionOfAHeldCallReachesNoOtherClientOfItsToken(t *testing.T) {
 	})), "Alice")
 }
 
-func TestQuestionsOverHTTPBelongToTheStreamOfTheirCall(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	b := w.Remote("b", "/mcp", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("one"), e2e.Tool("two")}, "on": e2e.Obj{
-		"tools/call one": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"}), e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Obj{"message": "one?", "requestedSchema": e2e.Obj{}}}), e2e.Do("answers")),
-		"tools/call two": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"}), e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Obj{"message": "two?", "requestedSchema": e2e.Obj{}}}), e2e.Do("answers")),
-	}})
-	one, two := sharers(w, e2e.Obj{"elicitation": e2e.Obj{}})
-	ids := []string{one.Begin("tools/call", e2e.Obj{"name": "b_one"}), two.Begin("tools/call", e2e.Obj{"name": "b_two"})}
-	b.WaitEvents("wait", "go", 2)
-	b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
-	for i, c := range []*e2e.Client{one, two} {
-		name := []string{"one", "two"}[i]
-		m := c.End(ids[i])
-		state, keys := e2e.Demanded(t, m)
-		require.Equal(t, name+"?", e2e.Str(m.Result, "inputRequests", keys["elicitation/create"], "params", "message"))
-		require.Contains(t, string(c.Ok("tools/call", e2e.Obj{
-			"name": "b_" + name, "requestState": state, "inputResponses": e2e.Obj{keys["elicitation/create"]: e2e.Obj{"action": "accept", "content": e2e.Obj{"for": name}}},
-		})), name)
-	}
-}
-
 func TestQuestionOfACancelledCallReachesNoOtherClient(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
@@ -98,31 +75,6 @@ func says(data string) e2e.Obj {
 	}))})
 }
 
-func TestLogLinesOfUncertainCauseReachNoStatelessClient(t *testing.T) {
-	for _, era := range []string{"legacy", "modern"} {
-		t.Run(era, func(t *testing.T) {
-			t.Parallel()
-			w := e2e.NewWorld(t)
-			script := e2e.Asking("elicitation/create", e2e.Form)
-			script["capabilities"] = e2e.Obj{"tools": e2e.Obj{}, "logging": e2e.Obj{}}
-			if era == "modern" {
-				script["era"] = "modern"
-			}
-			b := w.Backend("b", script)
-			one, two := sharers(w, e2e.Obj{})
-			level := e2e.Obj{e2e.ProtocolPrefix + "logLevel": "info"}
-			ids := []string{one.Begin("tools/call", e2e.Obj{"name": "b_other", "_meta": level}), two.Begin("tools/call", e2e.Obj{"name": "b_other", "_meta": level})}
-			b.WaitEvents("wait", "other", 2)
-			b.Do(says("whose?"))
-			b.Do(e2e.Do("release", e2e.Obj{"name": "other"}))
-			for i, c := range []*e2e.Client{one, two} {
-				require.Nil(t, c.End(ids[i]).Error)
-				require.Empty(t, c.NotesOf("notifications/message"))
-			}
-		})
-	}
-}
-
 func TestLogLineOfAModernBackendReachesTheOneRequestThatAskedForIt(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
@@ -150,40 +102,6 @@ func TestLogLineOfAModernBackendReachesTheOneRequestThatAskedForIt(t *testing.T)
 	require.Empty(t, silent.NotesOf("notifications/message"))
 	require.Len(t, loud.NotesOf("notifications/message"), 1)
 	require.Empty(t, bystander.NotesOf("notifications/message"), "of a call of its own alone")
-}
-
-func TestQuestionOfAStatelessClientOutlivesItsOtherCall(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	script := e2e.Asking("elicitation/create", e2e.Form)
-	on := script["on"].(e2e.Obj)
-	on["tools/call ask"] = append(e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"})), on["tools/call ask"].([]e2e.Obj)...)
-	b := w.Backend("b", script)
-	c := w.Pipe("stdio", "--standalone").Stateless()
-	c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
-	ask := c.Begin("tools/call", e2e.Obj{"name": "b_ask"})
-	b.WaitEvent("wait", "go")
-	other := c.Begin("tools/call", e2e.Obj{"name": "b_other"})
-	b.WaitEvent("wait", "other")
-	b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
-	_, keys := e2e.Demanded(t, c.End(other)) // the newest of its calls is answered by what is asked
-	require.Len(t, keys, 1)
-	b.Do(e2e.Do("release", e2e.Obj{"name": "other"})) // which had not asked, and ends
-	state, keys := e2e.Demanded(t, c.End(ask))
-	require.Contains(t, string(c.Ok("tools/call", e2e.Obj{
-		"name": "b_ask", "requestState": state, "inputResponses": e2e.Obj{keys["elicitation/create"]: e2e.Accepted},
-	})), "Alice")
-}
-
-func TestQuestionDuringACompletionIsNotSentToAStatelessClient(t *testing.T) {
-	e2e.OverEveryTransport(t, func(t *testing.T, w *e2e.World, connect func() *e2e.Client) {
-		b := w.Backend("b", e2e.Obj{"prompts": []e2e.Obj{e2e.Prompt("p")}, "on": e2e.Obj{"completion/complete": e2e.Actions(e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Form}))}})
-		c := connect()
-		c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
-		c.Ok("completion/complete", e2e.Obj{"ref": e2e.Obj{"type": "ref/prompt", "name": "b/p"}, "argument": e2e.Obj{"name": "a", "value": "v"}})
-		require.Equal(t, "-32602", string(e2e.At(b.WaitEvent("reply", "elicitation/create").Msg, "error", "code")))
-		require.Empty(t, c.Asks)
-	})
 }
 
 func TestRootsOutsideOfACallAreThoseOfAllSessions(t *testing.T) {
@@ -217,40 +135,6 @@ func TestRootsOutsideOfACallAreThoseOfAllSessions(t *testing.T) {
 	require.JSONEq(t, string(e2e.Marshal([]e2e.Obj{{"roots": roots[1]}})), clients[1].CallText("b_ask", e2e.Obj{}), "in a call, those of its client")
 }
 
-func TestChangedRootsReachLegacyBackendsOnce(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	shared := w.Backend("shared", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
-	modern := w.Backend("modern", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "era": "modern"})
-	own := w.Backend("own", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}}, e2e.Obj{"isolation": "session"})
-	const changed = "notifications/roots/list_changed"
-	plain := w.Join()
-	plain.CallText("own_t", e2e.Obj{})
-	plain.CallText("shared_t", e2e.Obj{})
-	plain.CallText("modern_t", e2e.Obj{})
-	plain.Notify(changed, nil) // of roots that it did not declare
-	time.Sleep(300 * time.Millisecond)
-	require.Zero(t, shared.Count(changed))
-
-	c := w.Socket()
-	c.Caps = e2e.Obj{"roots": e2e.Obj{"listChanged": true}}
-	c.Init()
-	c.CallText("own_t", e2e.Obj{})
-	shared.WaitReceived(changed, 1) // there are more roots than before
-	second := own.Received("tools/call")[1].Proc
-	time.Sleep(time.Second) // what that says is said
-	before := own.Count(changed)
-	for range 20 {
-		c.Notify(changed, nil)
-	}
-	require.Same(t, second, own.WaitReceived(changed, before+1).Proc)
-	shared.WaitReceived(changed, 2)
-	c.Close()
-	shared.WaitReceived(changed, 3) // and less again
-	require.Equal(t, 3, shared.Count(changed), "a burst is one notice")
-	require.Zero(t, modern.Count(changed))
-}
-
 func TestInstructionsHoldAnExcerptOfEveryServers(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
@@ -269,30 +153,4 @@ func TestInstructionsHoldAnExcerptOfEveryServers(t *testing.T) {
 	require.Equal(t, 300, len([]rune(excerpt)))
 	require.True(t, strings.HasSuffix(excerpt, "…"), excerpt)
 	require.Equal(t, text, e2e.Str(c.Ok("server/discover", modern), "instructions"), "in the same order")
-}
-
-func TestInstructionsAreBounded(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	for i := range 14 {
-		w.Backend("server"+string(rune('a'+i)), e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "instructions": strings.Repeat("x", 400)})
-	}
-	w.Join().Names("tools")
-	c := w.Socket()
-	text := e2e.Str(c.Init(), "instructions")
-	require.LessOrEqual(t, len(text), 4<<10)
-	require.Greater(t, len(text), 3<<10)
-	require.Contains(t, text, "\n\nserver servera: xxx")
-	require.NotContains(t, text, "server servern: ")
-}
-
-func TestRootsOfAnEditedConfigAreOfferedAtOnce(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
-	w.Standalone().Names("tools")
-	w.Edit(func() { w.Gateway["roots"] = []any{e2e.Obj{"uri": "file:///new"}} })
-	b.WaitReceived("notifications/roots/list_changed", 1)
-	b.Do(e2e.Do("request", e2e.Obj{"method": "roots/list"}))
-	require.JSONEq(t, `{"roots":[{"uri":"file:///new"}]}`, string(b.WaitEvent("reply", "roots/list").Msg))
 }

@@ -1,7 +1,10 @@
+//go:build e2e
+
 package calls
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -82,4 +85,14 @@ func TestWaitForAHumanHoldsNoPlaceThatOthersNeed(t *testing.T) {
 		require.Nil(t, end.Error, "%s", end.Raw)
 		require.Contains(t, e2e.Str(end.Result, "content", 0, "text"), "Alice")
 	})
+}
+
+// behindProxy puts a proxy in front of a remote backend that is not yet used.
+func behindProxy(b *e2e.Backend) *e2e.Proxy {
+	b.T.Helper()
+	url, _ := b.Conf["url"].(string)
+	addr, path, _ := strings.Cut(strings.TrimPrefix(url, "http://"), "/")
+	p := e2e.NewProxy(b.T, addr)
+	b.Conf["url"] = "http://" + p.Addr() + "/" + path
+	return p
 }

@@ -56,16 +56,6 @@ func TestProgressOfTwoClientsWithTheSameTokenIsNotMixed(t *testing.T) {
 	require.Len(t, c2.NotesOf("notifications/progress"), 3)
 }
 
-func TestProgressExtendsTheTimeout(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("long")}, "on": e2e.Obj{"tools/call long": e2e.Actions(e2e.Do("progress", e2e.Obj{"n": 20, "ms": 200}))}}, e2e.Obj{"timeout": "3s"})
-	c := w.Standalone()
-	m := c.Request("tools/call", e2e.Obj{"name": "b_long", "_meta": e2e.Obj{"progressToken": "p"}})
-	require.Nil(t, m.Error, m.Raw)
-	require.Len(t, c.NotesOf("notifications/progress"), 20)
-}
-
 func TestB16_CancellationReachesTheBackendWithItsOwnId(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
@@ -83,20 +73,6 @@ func TestB16_CancellationReachesTheBackendWithItsOwnId(t *testing.T) {
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
 	require.Empty(t, c.Replies[id], "a cancelled request is not answered")
-}
-
-func TestCancellationOfWhatIsNotInFlightIsIgnored(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
-	c := w.Standalone()
-	c.Ok("tools/call", e2e.Obj{"name": "b_t"})
-	for _, id := range []any{1, 99, "x", nil, e2e.Obj{}} {
-		c.Notify("notifications/cancelled", e2e.Obj{"requestId": id})
-	}
-	c.Notify("notifications/cancelled", nil)
-	c.Ok("tools/call", e2e.Obj{"name": "b_t"})
-	require.Zero(t, b.Count("notifications/cancelled"))
 }
 
 func TestLogLevelIsTheLowestOfAllSessions(t *testing.T) {
@@ -200,40 +176,6 @@ func TestRequestsOfABackendReachTheClientWithACallInFlight(t *testing.T) {
 	}
 }
 
-func TestErrorOfAClientReachesTheBackend(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("ask")}, "on": e2e.Obj{"tools/call ask": e2e.Actions(e2e.Do("request", e2e.Obj{"method": "sampling/createMessage", "params": e2e.Obj{"messages": []e2e.Obj{}, "maxTokens": 1}}), e2e.Do("answers"))}})
-	c := w.Pipe("stdio", "--standalone")
-	c.Caps = e2e.Obj{"sampling": e2e.Obj{}}
-	c.Reply = func(e2e.Message) (any, any) { return nil, e2e.Obj{"code": -1, "message": "the user said no"} }
-	c.Init()
-	text := c.CallText("b_ask", e2e.Obj{})
-	require.Contains(t, text, "the user said no")
-	require.Contains(t, text, "-1")
-}
-
-func TestWaitForAHumanDoesNotCountAgainstTheTimeout(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("ask"), e2e.Tool("hang")}, "on": e2e.Obj{
-		"tools/call ask":  e2e.Actions(e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Obj{"message": "m", "requestedSchema": e2e.Obj{"type": "object"}}}), e2e.Do("answers")),
-		"tools/call hang": e2e.Actions(e2e.Do("hang")),
-	}}, e2e.Obj{"timeout": "2s"})
-	c := w.Pipe("stdio", "--standalone")
-	c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
-	c.Init()
-	id := c.Begin("tools/call", e2e.Obj{"name": "b_ask"})
-	ask := c.Asked(1)
-	// Another call runs into its timeout meanwhile, twice in a row.
-	for range 2 {
-		require.Equal(t, "REQUEST_TIMEOUT", c.Fault("tools/call", e2e.Obj{"name": "b_hang"}).Kind())
-	}
-	c.Answer(ask, func(e2e.Message) (any, any) { return e2e.Obj{"action": "accept", "content": e2e.Obj{"a": 1}}, nil })
-	require.Equal(t, `[{"action":"accept","content":{"a":1}}]`, e2e.Str(c.End(id).Result, "content", 0, "text"))
-	require.Equal(t, 3, b.Count("tools/call"))
-}
-
 func TestRequestsOfABackendAreRefusedWhenNobodyCanBeAsked(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
@@ -264,35 +206,6 @@ func TestRequestsOfABackendAreRefusedWhenNobodyCanBeAsked(t *testing.T) {
 	c2.End(id2)
 	require.Empty(t, c1.Asks)
 	require.Empty(t, c2.Asks)
-}
-
-func TestRequestForWhatTheClientCannotIsRefused(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("ask")}, "on": e2e.Obj{"tools/call ask": e2e.Actions(e2e.Do("request", e2e.Obj{"method": "sampling/createMessage", "params": e2e.Obj{"messages": []e2e.Obj{}, "maxTokens": 1}}), e2e.Do("answers"))}})
-	c := w.Standalone()
-	require.Contains(t, c.CallText("b_ask", e2e.Obj{}), "error")
-	require.Empty(t, c.Asks)
-}
-
-func TestConfiguredRootsAreOfferedWhenNoClientCanBeAsked(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Gateway["roots"] = []any{e2e.Obj{"uri": "file:///work", "name": "work"}}
-	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
-	w.Standalone().Names("tools")
-	b.Do(e2e.Do("request", e2e.Obj{"method": "roots/list"}))
-	require.JSONEq(t, `{"roots":[{"uri":"file:///work","name":"work"}]}`, string(b.WaitEvent("reply", "roots/list").Msg))
-}
-
-func TestPingOfABackendIsAnswered(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
-	c := w.Standalone()
-	c.Names("tools")
-	b.Do(e2e.Do("request", e2e.Obj{"method": "ping"}))
-	require.JSONEq(t, `{}`, string(b.WaitEvent("reply", "ping").Msg))
 }
 
 func TestIsolationGivesEveryClientAProcessOfItsOwn(t *testing.T) {
@@ -347,24 +260,6 @@ func TestResultsReachTheClientByteForByte(t *testing.T) {
 	require.Contains(t, c.Request("tools/call", e2e.Obj{"name": "b_t"}).Raw, result)
 }
 
-func TestIsolationOverHTTPEndsWithTheSession(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	b := w.Backend("own", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}}, e2e.Obj{"isolation": "session"})
-	s := w.Served()
-	c1, c2 := s.Client(false), s.Client(false)
-	for _, c := range []*e2e.Client{c1, c2} {
-		require.Equal(t, "own:t:{}", c.CallText("own_t", e2e.Obj{}))
-	}
-	calls := b.Received("tools/call")
-	require.Len(t, calls, 2)
-	require.NotSame(t, calls[0].Proc, calls[1].Proc)
-	require.Less(t, s.Do("DELETE", "/mcp", map[string]string{"Mcp-Session-Id": c2.Web.Id}, "").Status, 300)
-	b.Wait("the end of the second session's process", func() bool { return calls[1].Proc.Gone })
-	require.Equal(t, "own:t:{}", c1.CallText("own_t", e2e.Obj{}))
-	require.Contains(t, b.Live(), calls[0].Proc)
-}
-
 func TestLogLinesOfACallComeBeforeItsResponse(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
@@ -383,68 +278,4 @@ func TestLogLinesOfACallComeBeforeItsResponse(t *testing.T) {
 		}
 		c.Ok("logging/setLevel", e2e.Obj{"level": "emergency"})
 	}
-}
-
-func TestCompletedURLElicitationIsToldToTheClientThatWasAsked(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	ask := e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Obj{"mode": "url", "url": "https://e.example/", "message": "m", "elicitationId": "el-1"}})
-	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("login")}, "on": e2e.Obj{"tools/call login": e2e.Actions(ask, e2e.Do("answers"))}})
-	c, other := w.Socket(), w.Socket()
-	for _, client := range []*e2e.Client{c, other} {
-		client.Caps = e2e.Obj{"elicitation": e2e.Obj{"form": e2e.Obj{}, "url": e2e.Obj{}}}
-		client.Reply = func(e2e.Message) (any, any) { return e2e.Obj{"action": "accept"}, nil }
-		client.Init()
-	}
-	require.Equal(t, `[{"action":"accept"}]`, c.CallText("b_login", e2e.Obj{}))
-	for _, id := range []string{"el-unknown", "el-1"} {
-		b.Do(e2e.Do("notify", e2e.Obj{"method": "notifications/elicitation/complete", "params": e2e.Obj{"elicitationId": id}}))
-	}
-	c.Noted("notifications/elicitation/complete", func(p json.RawMessage) bool { return e2e.Str(p, "elicitationId") == "el-1" })
-	require.Len(t, c.NotesOf("notifications/elicitation/complete"), 1)
-	other.Ok("ping", nil)
-	require.Empty(t, other.NotesOf("notifications/elicitation/complete"))
-}
-
-func TestClientThatReadsNothingDelaysNobody(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Gateway["limits"] = e2e.Obj{"unsent": "1MiB"}
-	const size, calls = 100_000, 100
-	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("big"), e2e.Tool("t")}, "on": e2e.Obj{"tools/call big": e2e.Actions(e2e.Do("big", e2e.Obj{"bytes": size}))}})
-	slow, quick := w.Join(), w.Join()
-	slow.Ok("ping", nil)
-	release := slow.Pause()
-	var ids []string
-	for range calls {
-		ids = append(ids, slow.Begin("tools/call", e2e.Obj{"name": "b_big"}))
-	}
-	for range 50 {
-		require.Equal(t, "b:t:{}", quick.CallText("b_t", e2e.Obj{}))
-	}
-	release()
-	for _, id := range ids {
-		require.Len(t, e2e.Str(slow.End(id).Result, "content", 0, "text"), size)
-	}
-}
-
-func TestProgressThatComesTooLateReachesNobody(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("slow"), e2e.Tool("other")}, "on": e2e.Obj{
-		"tools/call slow":  e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "never"})),
-		"tools/call other": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"})),
-	}})
-	c := w.Standalone()
-	id := c.Begin("tools/call", e2e.Obj{"name": "b_slow", "_meta": e2e.Obj{"progressToken": "mine"}})
-	b.WaitEvent("wait", "never")
-	token := e2e.At(b.Received("tools/call")[0].Msg, "params", "_meta", "progressToken")
-	c.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(id)})
-	b.WaitEvent("gone", "slow")
-	flight := c.Begin("tools/call", e2e.Obj{"name": "b_other", "arguments": e2e.Obj{}})
-	b.WaitEvent("wait", "go") // now the cause of what the server says is certain
-	b.Do(e2e.Do("notify", e2e.Obj{"method": "notifications/progress", "params": e2e.Obj{"progressToken": token, "progress": 1}}))
-	b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
-	require.Nil(t, c.End(flight).Error)
-	require.Empty(t, c.NotesOf("notifications/progress"), "its token is nothing that the client knows")
 }

@@ -2,8 +2,6 @@ package calls
 
 import (
 	"encoding/json"
-	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -137,22 +135,6 @@ func TestTasksAreTheirClientsOwn(t *testing.T) {
 		b.WaitEvent("gone", "t")
 		require.Equal(t, -32000, c.Fault("tasks/result", e2e.Obj{"taskId": second}).Code, "the server's own error")
 	})
-}
-
-func TestTasksListIsPaged(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{taskTool("t", "optional")}, "tasks": e2e.Obj{"t": e2e.Obj{}}})
-	c := w.Standalone()
-	var made []string
-	for range 60 {
-		made = append(made, startTask(c, "b_t"))
-	}
-	require.Len(t, e2e.Each(c.Ok("tasks/list", e2e.Obj{}), "tasks"), 50)
-	require.Equal(t, made, taskIDs(c))
-	b.Do(e2e.Do("on", e2e.Obj{"key": "tasks/get", "actions": e2e.Actions(e2e.Do("error", e2e.Obj{"error": e2e.Obj{"code": -32602, "message": "expired"}}))}))
-	require.Empty(t, taskIDs(c), "what its server has forgotten is gone")
-	require.Equal(t, -32602, c.Fault("tasks/get", e2e.Obj{"taskId": made[0]}).Code)
 }
 
 func TestTasksTellTheirOwnersOnly(t *testing.T) {
@@ -395,144 +377,6 @@ func TestTasksExtensionPassesBetweenThoseThatHaveIt(t *testing.T) {
 		require.Equal(t, "b:t:", legacy.CallText("b_t", nil)[:4], "who speaks an older revision gets no task")
 		require.Equal(t, -32602, legacy.Fault("tasks/get", e2e.Obj{"taskId": id}).Code)
 	})
-}
-
-func TestTheNameHeaderOfTaskRequestsIsTheTask(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	s := w.Served()
-	body := string(e2e.Marshal(e2e.Obj{"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": e2e.Obj{"taskId": "x", "_meta": e2e.Obj{
-		e2e.ProtocolPrefix + "protocolVersion": e2e.ModernRevision, e2e.ProtocolPrefix + "clientCapabilities": e2e.Obj{"extensions": e2e.Obj{e2e.TasksExtension: e2e.Obj{}}},
-	}}}))
-	for name, code := range map[string]string{"x": "-32602", "y": "-32020", "": "-32020"} {
-		got := s.Do("POST", "/mcp", map[string]string{"MCP-Protocol-Version": e2e.ModernRevision, "Mcp-Method": "tasks/get", "Mcp-Name": name}, body)
-		require.Contains(t, got.Body, code, fmt.Sprintf("Mcp-Name %q", name))
-	}
-	require.NotContains(t, strings.ToLower(s.Stderr.String()), "panic")
-}
-
-func TestTasksQuestionsWaitForTheRequestForTheResult(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{taskTool("t", "optional")}, "tasks": e2e.Obj{"t": e2e.Obj{}}, "on": e2e.Obj{"task t": e2e.Actions(
-		e2e.Do("task", e2e.Obj{"text": "input_required"}),
-		e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Obj{"message": "who?", "requestedSchema": e2e.Obj{"type": "object"}}}),
-		e2e.Do("answers"),
-	)}})
-	c := w.Served().Client(false, e2e.Obj{"elicitation": e2e.Obj{}})
-	c.Reply = func(e2e.Message) (any, any) { return e2e.Obj{"action": "decline"}, nil }
-	id := startTask(c, "b_t")
-	awaitStatus(c, id, "input_required")
-	require.Contains(t, e2e.Str(c.Ok("tasks/result", e2e.Obj{"taskId": id}), "content", 0, "text"), "decline")
-}
-
-func TestTasksMessagesMayComeBeforeTheTaskIsKnown(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{taskTool("t", "optional")}, "tasks": e2e.Obj{"t": e2e.Obj{}}, "on": e2e.Obj{
-		"create t": e2e.Actions(
-			e2e.Do("notify", e2e.Obj{"method": "notifications/tasks/status", "params": e2e.Obj{"taskId": "task-1", "status": "working"}}),
-			e2e.Do("progress", e2e.Obj{"n": 1}),
-			e2e.Do("wait", e2e.Obj{"name": "go"}),
-		),
-		"task t": e2e.Actions(
-			e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Obj{"message": "who?", "requestedSchema": e2e.Obj{"type": "object"}}}),
-			e2e.Do("answers"),
-		),
-	}})
-	c := w.Pipe("stdio", "--standalone")
-	c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
-	c.Reply = func(e2e.Message) (any, any) { return e2e.Obj{"action": "decline"}, nil }
-	c.Init()
-	call := c.Begin("tools/call", e2e.Obj{"name": "b_t", "task": e2e.Obj{}, "_meta": e2e.Obj{"progressToken": 1}})
-	b.WaitEvent("wait", "go")
-	c.Noted("notifications/progress", nil)
-	require.Empty(t, c.NotesOf("notifications/tasks/status"), "the client does not know it yet")
-	b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
-	created := c.End(call)
-	id := e2e.Str(created.Result, "task", "taskId")
-	require.Contains(t, e2e.Str(c.Ok("tasks/result", e2e.Obj{"taskId": id}), "content", 0, "text"), "decline")
-	status := c.Noted("notifications/tasks/status", nil)
-	require.Equal(t, id, e2e.Str(status.Params, "taskId"))
-	require.Greater(t, status.Seq, created.Seq)
-}
-
-func TestCommandsWaitForTools(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{taskTool("t", "required")}, "tasks": e2e.Obj{"t": e2e.Obj{"required": true, "poll": 20}}, "on": e2e.Obj{
-		"task t": e2e.Actions(e2e.Do("delay", e2e.Obj{"ms": 100}), e2e.Do("text", e2e.Obj{"text": "done"})),
-	}})
-	require.Equal(t, "done\n", w.Succeeds("call", "b_t"))
-}
-
-func TestListensNameNoTasks(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	c := w.Pipe("stdio", "--standalone").Stateless()
-	listen := e2e.Obj{"notifications": e2e.Obj{"taskIds": []string{"x"}}}
-	require.Equal(t, -32021, c.Fault("subscriptions/listen", listen).Code)
-	c.Caps = e2e.Obj{"extensions": e2e.Obj{e2e.TasksExtension: e2e.Obj{}}}
-	c.Ok("subscriptions/listen", listen)
-	require.JSONEq(t, `{}`, string(e2e.At(c.Noted("notifications/subscriptions/acknowledged", nil).Params, "notifications")))
-}
-
-func TestTasksOfASessionAreBounded(t *testing.T) {
-	t.Parallel()
-	const limit = 1024
-	w := e2e.NewWorld(t)
-	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{taskTool("t", "optional")}, "tasks": e2e.Obj{"t": e2e.Obj{}}, "on": e2e.Obj{"task t": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "never"}))}})
-	c, other := w.Join(), w.Join()
-	for range limit {
-		startTask(c, "b_t")
-	}
-	e := c.Fault("tools/call", e2e.Obj{"name": "b_t", "task": e2e.Obj{}})
-	require.Equal(t, -32603, e.Code)
-	require.Contains(t, e.Message, "1024")
-	require.Equal(t, limit, b.Count("tools/call"), "the server is not even asked")
-	startTask(other, "b_t")
-}
-
-func TestAChangedServerIsReplacedWhileItsTasksEnd(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	b := w.Backend("b", e2e.Obj{
-		"tools": []e2e.Obj{taskTool("t", "optional")}, "tasks": e2e.Obj{"t": e2e.Obj{}},
-		"on": e2e.Obj{"task t": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"}), e2e.Do("text", e2e.Obj{"text": "done by the old one"}))},
-	}, e2e.Obj{"env": e2e.Obj{"WHICH": "first"}})
-	c := w.Join()
-	id := startTask(c, "b_t")
-	first := b.WaitStarts(1)
-	w.Edit(func() { b.Conf["env"] = e2e.Obj{"WHICH": "second"} })
-	b.WaitStarts(2)
-	e2e.Eventually(t, "the new process to serve", func() bool {
-		startTask(c, "b_t")
-		b.CatchUp()
-		b.Mu.Lock()
-		defer b.Mu.Unlock()
-		return slices.ContainsFunc(b.Events, func(e e2e.Told) bool { return e.Ev == "task" && e.Proc != first })
-	})
-	require.False(t, first.Gone, "its task is under way")
-	b.DoAt(first, e2e.Obj{"do": "release", "name": "go"})
-	awaitStatus(c, id, "completed")
-	require.Equal(t, "done by the old one", e2e.Str(c.Ok("tasks/result", e2e.Obj{"taskId": id}), "content", 0, "text"))
-}
-
-func TestCallThatMakesATaskIsNotCancelledByANotice(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	b := w.Backend("b", e2e.Obj{
-		"tools": []e2e.Obj{taskTool("work", "optional")}, "tasks": e2e.Obj{"work": e2e.Obj{}},
-		"on": e2e.Obj{"create work": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "made"})), "task work": e2e.Actions(e2e.Do("hang"))},
-	})
-	c := w.Standalone()
-	id := c.Begin("tools/call", e2e.Obj{"name": "b_work", "arguments": e2e.Obj{}, "task": e2e.Obj{"ttl": 60000}})
-	b.WaitEvent("wait", "made")
-	c.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(id)})
-	c.Ok("ping", nil)
-	b.Do(e2e.Do("release", e2e.Obj{"name": "made"}))
-	b.WaitReceived("tasks/cancel", 1)
-	require.Zero(t, b.Count("notifications/cancelled"))
 }
 
 // Another server that knows all names of a task, or guesses them, says nothing

@@ -1,0 +1,100 @@
+//go:build e2e
+
+package calls
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+func TestProgressExtendsTheTimeout(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("long")}, "on": e2e.Obj{"tools/call long": e2e.Actions(e2e.Do("progress", e2e.Obj{"n": 20, "ms": 200}))}}, e2e.Obj{"timeout": "3s"})
+	c := w.Standalone()
+	m := c.Request("tools/call", e2e.Obj{"name": "b_long", "_meta": e2e.Obj{"progressToken": "p"}})
+	require.Nil(t, m.Error, m.Raw)
+	require.Len(t, c.NotesOf("notifications/progress"), 20)
+}
+
+func TestWaitForAHumanDoesNotCountAgainstTheTimeout(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("ask"), e2e.Tool("hang")}, "on": e2e.Obj{
+		"tools/call ask":  e2e.Actions(e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Obj{"message": "m", "requestedSchema": e2e.Obj{"type": "object"}}}), e2e.Do("answers")),
+		"tools/call hang": e2e.Actions(e2e.Do("hang")),
+	}}, e2e.Obj{"timeout": "2s"})
+	c := w.Pipe("stdio", "--standalone")
+	c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
+	c.Init()
+	id := c.Begin("tools/call", e2e.Obj{"name": "b_ask"})
+	ask := c.Asked(1)
+	// Another call runs into its timeout meanwhile, twice in a row.
+	for range 2 {
+		require.Equal(t, "REQUEST_TIMEOUT", c.Fault("tools/call", e2e.Obj{"name": "b_hang"}).Kind())
+	}
+	c.Answer(ask, func(e2e.Message) (any, any) { return e2e.Obj{"action": "accept", "content": e2e.Obj{"a": 1}}, nil })
+	require.Equal(t, `[{"action":"accept","content":{"a":1}}]`, e2e.Str(c.End(id).Result, "content", 0, "text"))
+	require.Equal(t, 3, b.Count("tools/call"))
+}
+
+func TestClientThatReadsNothingDelaysNobody(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Gateway["limits"] = e2e.Obj{"unsent": "1MiB"}
+	const size, calls = 100_000, 100
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("big"), e2e.Tool("t")}, "on": e2e.Obj{"tools/call big": e2e.Actions(e2e.Do("big", e2e.Obj{"bytes": size}))}})
+	slow, quick := w.Join(), w.Join()
+	slow.Ok("ping", nil)
+	release := slow.Pause()
+	var ids []string
+	for range calls {
+		ids = append(ids, slow.Begin("tools/call", e2e.Obj{"name": "b_big"}))
+	}
+	for range 50 {
+		require.Equal(t, "b:t:{}", quick.CallText("b_t", e2e.Obj{}))
+	}
+	release()
+	for _, id := range ids {
+		require.Len(t, e2e.Str(slow.End(id).Result, "content", 0, "text"), size)
+	}
+}
+
+func TestProgressThatComesTooLateReachesNobody(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("slow"), e2e.Tool("other")}, "on": e2e.Obj{
+		"tools/call slow":  e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "never"})),
+		"tools/call other": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"})),
+	}})
+	c := w.Standalone()
+	id := c.Begin("tools/call", e2e.Obj{"name": "b_slow", "_meta": e2e.Obj{"progressToken": "mine"}})
+	b.WaitEvent("wait", "never")
+	token := e2e.At(b.Received("tools/call")[0].Msg, "params", "_meta", "progressToken")
+	c.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(id)})
+	b.WaitEvent("gone", "slow")
+	flight := c.Begin("tools/call", e2e.Obj{"name": "b_other", "arguments": e2e.Obj{}})
+	b.WaitEvent("wait", "go") // now the cause of what the server says is certain
+	b.Do(e2e.Do("notify", e2e.Obj{"method": "notifications/progress", "params": e2e.Obj{"progressToken": token, "progress": 1}}))
+	b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
+	require.Nil(t, c.End(flight).Error)
+	require.Empty(t, c.NotesOf("notifications/progress"), "its token is nothing that the client knows")
+}
+
+func TestCancellationOfWhatIsNotInFlightIsIgnored(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	c := w.Standalone()
+	c.Ok("tools/call", e2e.Obj{"name": "b_t"})
+	for _, id := range []any{1, 99, "x", nil, e2e.Obj{}} {
+		c.Notify("notifications/cancelled", e2e.Obj{"requestId": id})
+	}
+	c.Notify("notifications/cancelled", nil)
+	c.Ok("tools/call", e2e.Obj{"name": "b_t"})
+	require.Zero(t, b.Count("notifications/cancelled"))
+}
