@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -21,7 +19,7 @@ import (
 // eachModern runs a test over stdio and over HTTP.
 func eachModern(t *testing.T, test func(t *testing.T, w *e2e.World, kind string)) {
 	t.Parallel()
-	for _, kind := range []string{"stdio", "http"} {
+	for _, kind := range e2e.Variants(1, "stdio", "http") {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			test(t, e2e.NewWorld(t), kind)
@@ -191,114 +189,6 @@ func TestModernBackendsListChangesAndUpdates(t *testing.T) {
 	})
 }
 
-func TestNewListenIsAcknowledgedBeforeTheOldOneEnds(t *testing.T) {
-	eachModern(t, func(t *testing.T, w *e2e.World, kind string) {
-		b := w.ModernBackend(kind, e2e.Obj{"resources": []e2e.Obj{e2e.Resource("x:1"), e2e.Resource("x:2")}})
-		c := w.Standalone()
-		for _, uri := range []string{"x:1", "x:2"} {
-			c.Ok("resources/subscribe", e2e.Obj{"uri": uri})
-		}
-		want := []string{"listen", "listen", "unlisten", "listen", "unlisten"}
-		if kind == "stdio" { // the end of a listen must not come last
-			want = want[:4]
-		}
-		b.WaitEvents("listen", "", 3)
-		b.WaitEvents("unlisten", "", len(want)-3)
-		b.Mu.Lock()
-		defer b.Mu.Unlock()
-		var order []string
-		for _, e := range b.Events {
-			if e.Ev == "listen" || e.Ev == "unlisten" {
-				order = append(order, e.Ev)
-			}
-		}
-		require.Equal(t, want, order)
-	})
-}
-
-func TestListenOutlivesCallsThatTimeOut(t *testing.T) {
-	eachModern(t, func(t *testing.T, w *e2e.World, kind string) {
-		b := w.ModernBackend(kind, e2e.Obj{"tools": []e2e.Obj{e2e.Tool("hang")}, "resources": []e2e.Obj{e2e.Resource("x:1")}, "on": e2e.Obj{
-			"tools/call hang": e2e.Actions(e2e.Do("hang")),
-		}}, e2e.Obj{"timeout": "2s"})
-		c := w.Standalone()
-		c.Ok("resources/subscribe", e2e.Obj{"uri": "x:1"})
-		b.WaitEvents("listen", "", 2)
-		require.Equal(t, "REQUEST_TIMEOUT", c.Fault("tools/call", e2e.Obj{"name": "b_hang"}).Kind())
-		b.Updated("x:1")
-		require.Equal(t, []string{"x:1"}, c.WaitUpdates(1))
-		require.Equal(t, 2, b.Count("subscriptions/listen"), "none had to be opened again")
-	})
-}
-
-func TestLostListenIsOpenedAgainAndMissesNothing(t *testing.T) {
-	eachModern(t, func(t *testing.T, w *e2e.World, kind string) {
-		b := w.ModernBackend(kind, e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "resources": []e2e.Obj{e2e.Resource("x:1")}})
-		c := w.Standalone()
-		c.Ok("resources/subscribe", e2e.Obj{"uri": "x:1"})
-		b.WaitEvents("listen", "", 2)
-		require.Len(t, c.Names("tools"), 1)
-		b.Add("tools", e2e.Tool("meanwhile")) // and nobody is told
-		b.Do(e2e.Do("hangup"))
-		again := b.WaitEvents("listen", "", 3)
-		require.JSONEq(t, `["x:1"]`, string(e2e.At(again.Msg, "resourceSubscriptions")))
-		require.Equal(t, []string{"x:1"}, c.WaitUpdates(1), "it may have changed")
-		c.WaitListed("tools", "b_meanwhile", true)
-		b.Updated("x:1")
-		c.WaitUpdates(2)
-		if kind == "stdio" { // where a server may say so in a notice too
-			b.Do(e2e.Do("notify", e2e.Obj{"method": "notifications/cancelled", "params": e2e.Obj{"requestId": json.RawMessage(again.Name)}}))
-			b.WaitEvents("listen", "", 4)
-			c.WaitUpdates(3)
-		}
-	})
-}
-
-func TestListenThatEndsAgainAndAgainIsOpenedEverMoreSeldom(t *testing.T) {
-	t.Parallel()
-	for _, kind := range []string{"stdio", "http"} {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			w := e2e.NewWorld(t)
-			b := dualBackend(w, kind, "modern", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
-			c := w.Standalone()
-			c.CallText("b_t", e2e.Obj{})
-			for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-				b.Do(e2e.Do("hangup"))
-			}
-			listens := b.Count("subscriptions/listen")
-			require.GreaterOrEqual(t, listens, 3, "it is opened again")
-			require.LessOrEqual(t, listens, 10)
-			require.LessOrEqual(t, b.Count("tools/list"), listens+1)
-			b.Add("tools", e2e.Tool("new"))
-			b.ListChanged("tools") // else it is seen when the next one is opened
-			c.WaitListed("tools", "b_new", true)
-		})
-	}
-}
-
-func TestSubscriptionsAtAModernBackendAreRestored(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	b := w.ModernBackend("stdio", e2e.Obj{"generate": e2e.Obj{"resources": 50}})
-	c := w.Standalone()
-	var ids []string
-	for _, uri := range c.Names("resources") {
-		ids = append(ids, c.Begin("resources/subscribe", e2e.Obj{"uri": uri}))
-	}
-	for _, id := range ids {
-		require.Nil(t, c.End(id).Error)
-	}
-	b.Do(e2e.Do("crash"))
-	b.WaitStarts(2)
-	c.WaitUpdates(50)
-	last := b.Received("subscriptions/listen")
-	require.Len(t, e2e.Each(last[len(last)-1].Msg, "params", "notifications", "resourceSubscriptions"), 50)
-	require.Less(t, len(last), 40, "many wishes are one listen")
-	b.Updated("gen:///item/000007")
-	c.WaitUpdates(51)
-}
-
 func TestQuestionsOfAModernBackendReachTheClientOfTheCall(t *testing.T) {
 	eachModern(t, func(t *testing.T, w *e2e.World, kind string) {
 		asks := e2e.Obj{"do": "request", "method": "elicitation/create", "params": e2e.Obj{"message": "who?", "requestedSchema": e2e.Obj{"type": "object"}}}
@@ -384,62 +274,6 @@ func TestClientThatCannotBeAskedIsToldWhatIsMissing(t *testing.T) {
 	})
 }
 
-func TestBackendThatNeverStopsAskingIsStopped(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	always := e2e.Do("result", e2e.Obj{"result": e2e.Obj{"resultType": "input_required", "inputRequests": e2e.Obj{"k": e2e.Obj{"method": "roots/list"}}, "requestState": "s"}})
-	b := w.ModernBackend("stdio", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "on": e2e.Obj{"tools/call t": e2e.Actions(always)}})
-	c := w.Pipe("stdio", "--standalone")
-	c.Caps = e2e.Obj{"roots": e2e.Obj{}}
-	c.Reply = func(e2e.Message) (any, any) { return e2e.Obj{"roots": []e2e.Obj{}}, nil }
-	c.Init()
-	e := c.Fault("tools/call", e2e.Obj{"name": "b_t"})
-	require.Equal(t, "BAD_REPLY", e.Kind())
-	require.Equal(t, 11, b.Count("tools/call"))
-	require.Len(t, c.Asks, 10)
-	retry := b.Received("tools/call")[1]
-	require.Equal(t, `"s"`, string(e2e.At(retry.Msg, "params", "requestState")))
-	require.JSONEq(t, `{"k":{"roots":[]}}`, string(e2e.At(retry.Msg, "params", "inputResponses")))
-}
-
-func TestHumanMayTakeLongerThanTheTimeout(t *testing.T) {
-	eachModern(t, func(t *testing.T, w *e2e.World, kind string) {
-		w.Gateway["limits"] = e2e.Obj{"in_flight": 1}
-		w.ModernBackend(kind, e2e.Obj{"tools": []e2e.Obj{e2e.Tool("ask"), e2e.Tool("quick")}, "on": e2e.Obj{
-			"tools/call ask": e2e.Actions(e2e.Obj{"do": "request", "method": "elicitation/create", "params": e2e.Obj{"message": "?"}}, e2e.Do("answers")),
-		}}, e2e.Obj{"timeout": "2s"})
-		c := w.Pipe("stdio", "--standalone")
-		c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
-		c.Init()
-		id := c.Begin("tools/call", e2e.Obj{"name": "b_ask"})
-		ask := c.Asked(1)
-		over := c.Holds(3*time.Second, func() bool { return len(c.Replies[id]) > 0 })
-		require.False(t, over, "the time does not run while a human is asked")
-		c.Ok("tools/call", e2e.Obj{"name": "b_quick"}) // in the slot that the other has given back
-		c.Write(e2e.Marshal(e2e.Obj{"jsonrpc": "2.0", "id": ask.ID, "result": e2e.Obj{"action": "accept", "content": e2e.Obj{}}}))
-		m := c.End(id)
-		require.Nil(t, m.Error, m.Raw)
-		require.Contains(t, m.Raw, "accept")
-	})
-}
-
-func TestURLThatAModernBackendWantsOpenedHasAnIdAndIsCompleted(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.ModernBackend("stdio", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("ask")}, "on": e2e.Obj{
-		"tools/call ask": e2e.Actions(e2e.Obj{"do": "request", "method": "elicitation/create", "params": e2e.Obj{"mode": "url", "url": "https://x.example/", "message": "go"}}),
-	}})
-	c := w.Pipe("stdio", "--standalone")
-	c.Caps = e2e.Obj{"elicitation": e2e.Obj{"url": e2e.Obj{}}}
-	c.Reply = func(e2e.Message) (any, any) { return e2e.Obj{"action": "accept"}, nil }
-	c.Init()
-	c.Ok("tools/call", e2e.Obj{"name": "b_ask"})
-	id := e2e.Str(c.Asks[0].Params, "elicitationId")
-	require.NotEmpty(t, id)
-	done := c.Noted("notifications/elicitation/complete", nil)
-	require.Equal(t, id, e2e.Str(done.Params, "elicitationId"))
-}
-
 func TestLevelOfASessionGoesWithEachRequest(t *testing.T) {
 	eachModern(t, func(t *testing.T, w *e2e.World, kind string) {
 		says := func(level string) e2e.Obj {
@@ -493,32 +327,9 @@ func TestArgumentsThatAreMirroredInHeaders(t *testing.T) {
 	require.Equal(t, "eu-1", calls[len(calls)-1].Headers["mcp-param-zone"])
 }
 
-func TestModernBackendThatLeavesTheRevisionIsAskedAnew(t *testing.T) {
-	eachModern(t, func(t *testing.T, w *e2e.World, kind string) {
-		b := w.ModernBackend(kind, e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "on": e2e.Obj{"tools/call t": e2e.Actions(
-			e2e.Obj{"do": "error", "times": 1, "error": json.RawMessage(`{"code":-32022,"message":"no more","data":{"supported":["2027-01-01"]}}`)},
-		)}})
-		c := w.Standalone()
-		e := c.Fault("tools/call", e2e.Obj{"name": "b_t"})
-		require.Equal(t, -32603, e.Code, "what concerns the hop is not passed on")
-		require.Equal(t, "b", e2e.Str(e.Data, "server"))
-		b.WaitReceived("server/discover", 2)
-	})
-}
-
-func TestBackendOfUnknownRevisionsOnlyIsNamed(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	refuses := e2e.Actions(e2e.Do("error", e2e.Obj{"error": json.RawMessage(`{"code":-32022,"message":"no","data":{"supported":["2031-01-01"],"requested":"2026-07-28"}}`)}))
-	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "on": e2e.Obj{"server/discover": refuses, "initialize": refuses}})
-	c := w.Standalone()
-	require.Empty(t, c.Names("tools"))
-	require.Contains(t, c.ReadText("goblin://servers"), "2031-01-01")
-}
-
 func TestEraOfABackendIsFound(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
+	rows := []struct {
 		era, kind string
 		asked     []string // until the first list, in this order
 		protocol  string
@@ -533,111 +344,30 @@ func TestEraOfABackendIsFound(t *testing.T) {
 		{"discreet", "http", []string{"server/discover", "subscriptions/listen"}, e2e.ModernRevision},
 		{"modern", "stdio", []string{"server/discover", "initialize", "subscriptions/listen"}, e2e.ModernRevision},
 		{"modern", "http", []string{"server/discover", "subscriptions/listen"}, e2e.ModernRevision},
-	} {
-		t.Run(c.era+" "+c.kind, func(t *testing.T) {
-			t.Parallel()
-			w := e2e.NewWorld(t)
-			script := e2e.Obj{"era": c.era, "tools": []e2e.Obj{e2e.Tool("t")}}
-			var b *e2e.Backend
-			if c.kind == "http" {
-				b = w.Remote("b", "/mcp", script)
-			} else {
-				b = w.Backend("b", script)
-			}
-			cl := w.Standalone()
-			require.Equal(t, []string{"b_t"}, cl.Names("tools"))
-			require.Contains(t, cl.CallText("b_t", e2e.Obj{}), "b:t")
-			var asked []string
-			all := b.Received("")
-			slices.SortStableFunc(all, func(x, y e2e.Told) int { return cmp.Compare(x.Proc.Start, y.Proc.Start) })
-			for _, e := range all {
-				if e.Method == "tools/list" {
-					break
-				}
-				asked = append(asked, e.Method)
-			}
-			require.Equal(t, c.asked, asked)
-			require.Contains(t, cl.ReadText("goblin://servers"), c.protocol)
-		})
 	}
-}
-
-func TestOnlyTheFirstStartOfALegacyBackendBeginsWithAProbe(t *testing.T) {
-	t.Parallel()
 	w := e2e.NewWorld(t)
-	b := w.Backend("b", e2e.Obj{"era": "mute", "tools": []e2e.Obj{e2e.Tool("t")}})
+	for _, row := range rows {
+		w.TaskBackend("b"+row.era+"-"+row.kind, row.kind, e2e.Obj{"era": row.era, "tools": []e2e.Obj{e2e.Tool("t")}})
+	}
 	c := w.Standalone()
-	require.Len(t, c.Names("tools"), 1)
-	b.Do(e2e.Do("crash"))
-	b.WaitStarts(2)
-	b.WaitReceived("initialize", 2)
-	first := map[any]string{}
-	for _, e := range b.Received("") {
-		if first[e.Proc.Start] == "" {
-			first[e.Proc.Start] = e.Method
+	for i, row := range rows {
+		b := w.Backends[i]
+		require.Contains(t, c.CallText(b.Name+"_t", e2e.Obj{}), b.Name+":t")
+		var asked []string
+		all := b.Received("")
+		slices.SortStableFunc(all, func(x, y e2e.Told) int { return cmp.Compare(x.Proc.Start, y.Proc.Start) })
+		for _, e := range all {
+			if e.Method == "tools/list" {
+				break
+			}
+			asked = append(asked, e.Method)
 		}
+		require.Equal(t, row.asked, asked, b.Name)
 	}
-	require.ElementsMatch(t, []string{"server/discover", "initialize"}, slices.Collect(maps.Values(first)))
-}
-
-func TestBackendThatDiesOfTheProbeIsStartedAgainAtOnce(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "on": e2e.Obj{"server/discover": e2e.Actions(e2e.Do("crash"))}},
-		e2e.Obj{"env": e2e.Obj{"GORACE": "atexit_sleep_ms=0"}}) // at once, also when it is built to find races
-	c := w.Standalone()
-	require.Equal(t, []string{"b_t"}, c.Names("tools"), "the first list waits for it")
-	require.Equal(t, 2, b.Starts())
-}
-
-func TestModernBackendIsAskedForTheOtherEraOnceOnly(t *testing.T) {
-	t.Parallel()
-	for _, how := range []string{"error", "crash"} {
-		t.Run(how, func(t *testing.T) {
-			t.Parallel()
-			w := e2e.NewWorld(t)
-			script := e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}}
-			if how == "crash" {
-				script["on"] = e2e.Obj{"initialize": e2e.Actions(e2e.Do("crash"))}
-				script["era"] = "discreet" // an era that hears it
-			} else {
-				script["era"] = "modern"
-			}
-			b := w.Backend("b", script, e2e.Obj{"env": e2e.Obj{"GORACE": "atexit_sleep_ms=0"}})
-			c := w.Standalone()
-			require.Equal(t, []string{"b_t"}, c.Names("tools"), "the first list waits for it")
-			before := b.Starts()
-			b.Do(e2e.Do("crash"))
-			b.WaitStarts(before + 1)
-			b.WaitReceived("subscriptions/listen", 2)
-			require.Equal(t, 1, b.Count("initialize"))
-		})
+	servers := json.RawMessage(c.ReadText("goblin://servers"))
+	for i, row := range rows {
+		require.Equal(t, row.protocol, e2e.Str(servers, "servers", i, "protocolVersion"), w.Backends[i].Name)
 	}
-}
-
-func TestSlowModernBackendIsRecognised(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	b := w.ModernBackend("stdio", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "on": e2e.Obj{"server/discover": e2e.Actions(e2e.Do("delay", e2e.Obj{"ms": 1300}))}})
-	c := w.Standalone()
-	require.Equal(t, []string{"b_t"}, c.Names("tools"))
-	require.Equal(t, 1, b.Count("initialize"), "tried meanwhile, and refused")
-}
-
-func TestModernBackendWithAConnectionForEachClient(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	b := w.ModernBackend("stdio", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "resources": []e2e.Obj{e2e.Resource("x:1")}}, e2e.Obj{"isolation": "session"})
-	c1, c2 := w.Join(), w.Join()
-	for _, c := range []*e2e.Client{c1, c2} {
-		c.CallText("b_t", e2e.Obj{})
-		c.Ok("resources/subscribe", e2e.Obj{"uri": "x:1"})
-	}
-	require.Equal(t, 2, b.Starts())
-	b.Updated("x:1")
-	require.Equal(t, []string{"x:1"}, c1.WaitUpdates(1))
-	require.Equal(t, []string{"x:1"}, c2.WaitUpdates(1))
-	require.False(t, slices.ContainsFunc(b.Received(""), func(e e2e.Told) bool { return e.Method == "resources/subscribe" }))
 }
 
 // Both sides speak the revision: what differs is the hop's, on either side.

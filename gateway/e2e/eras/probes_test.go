@@ -1,0 +1,114 @@
+//go:build e2e
+
+package eras
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+func TestOnlyTheFirstStartOfALegacyBackendBeginsWithAProbe(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Obj{"era": "mute", "tools": []e2e.Obj{e2e.Tool("t")}})
+	c := w.Standalone()
+	require.Len(t, c.Names("tools"), 1)
+	b.Do(e2e.Do("crash"))
+	b.WaitStarts(2)
+	b.WaitReceived("initialize", 2)
+	first := map[any]string{}
+	for _, e := range b.Received("") {
+		if first[e.Proc.Start] == "" {
+			first[e.Proc.Start] = e.Method
+		}
+	}
+	require.ElementsMatch(t, []string{"server/discover", "initialize"}, slices.Collect(maps.Values(first)))
+}
+
+func TestBackendThatDiesOfTheProbeIsStartedAgainAtOnce(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "on": e2e.Obj{"server/discover": e2e.Actions(e2e.Do("crash"))}},
+		e2e.Obj{"env": e2e.Obj{"GORACE": "atexit_sleep_ms=0"}}) // at once, also when it is built to find races
+	c := w.Standalone()
+	require.Equal(t, []string{"b_t"}, c.Names("tools"), "the first list waits for it")
+	require.Equal(t, 2, b.Starts())
+}
+
+func TestModernBackendIsAskedForTheOtherEraOnceOnly(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	atOnce := e2e.Obj{"env": e2e.Obj{"GORACE": "atexit_sleep_ms=0"}}
+	w.Backend("refuses", e2e.Obj{"era": "modern", "tools": []e2e.Obj{e2e.Tool("t")}}, atOnce)
+	w.Backend("crashes", e2e.Obj{ // of an era that hears it
+		"era": "discreet", "tools": []e2e.Obj{e2e.Tool("t")}, "on": e2e.Obj{"initialize": e2e.Actions(e2e.Do("crash"))},
+	}, atOnce)
+	c := w.Standalone()
+	require.Equal(t, []string{"crashes_t", "refuses_t"}, c.Names("tools"), "the first list waits for them")
+	for _, b := range w.Backends {
+		before := b.Starts()
+		b.Do(e2e.Do("crash"))
+		b.WaitStarts(before + 1)
+		b.WaitReceived("subscriptions/listen", 2)
+		require.Equal(t, 1, b.Count("initialize"), b.Name)
+	}
+}
+
+func TestSlowModernBackendIsRecognised(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.ModernBackend("stdio", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "on": e2e.Obj{"server/discover": e2e.Actions(e2e.Do("delay", e2e.Obj{"ms": 1300}))}})
+	c := w.Standalone()
+	require.Equal(t, []string{"b_t"}, c.Names("tools"))
+	require.Equal(t, 1, b.Count("initialize"), "tried meanwhile, and refused")
+}
+
+func TestBackendOfUnknownRevisionsOnlyIsNamed(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	refuses := e2e.Actions(e2e.Do("error", e2e.Obj{"error": json.RawMessage(`{"code":-32022,"message":"no","data":{"supported":["2031-01-01"],"requested":"2026-07-28"}}`)}))
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "on": e2e.Obj{"server/discover": refuses, "initialize": refuses}})
+	c := w.Standalone()
+	require.Empty(t, c.Names("tools"))
+	require.Contains(t, c.ReadText("goblin://servers"), "2031-01-01")
+}
+
+func TestModernBackendWithAConnectionForEachClient(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.ModernBackend("stdio", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "resources": []e2e.Obj{e2e.Resource("x:1")}}, e2e.Obj{"isolation": "session"})
+	c1, c2 := w.Join(), w.Join()
+	for _, c := range []*e2e.Client{c1, c2} {
+		c.CallText("b_t", e2e.Obj{})
+		c.Ok("resources/subscribe", e2e.Obj{"uri": "x:1"})
+	}
+	require.Equal(t, 2, b.Starts())
+	b.Updated("x:1")
+	require.Equal(t, []string{"x:1"}, c1.WaitUpdates(1))
+	require.Equal(t, []string{"x:1"}, c2.WaitUpdates(1))
+	require.False(t, slices.ContainsFunc(b.Received(""), func(e e2e.Told) bool { return e.Method == "resources/subscribe" }))
+}
+
+func TestBackendThatNeverStopsAskingIsStopped(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	always := e2e.Do("result", e2e.Obj{"result": e2e.Obj{"resultType": "input_required", "inputRequests": e2e.Obj{"k": e2e.Obj{"method": "roots/list"}}, "requestState": "s"}})
+	b := w.ModernBackend("stdio", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "on": e2e.Obj{"tools/call t": e2e.Actions(always)}})
+	c := w.Pipe("stdio", "--standalone")
+	c.Caps = e2e.Obj{"roots": e2e.Obj{}}
+	c.Reply = func(e2e.Message) (any, any) { return e2e.Obj{"roots": []e2e.Obj{}}, nil }
+	c.Init()
+	e := c.Fault("tools/call", e2e.Obj{"name": "b_t"})
+	require.Equal(t, "BAD_REPLY", e.Kind())
+	require.Equal(t, 11, b.Count("tools/call"))
+	require.Len(t, c.Asks, 10)
+	retry := b.Received("tools/call")[1]
+	require.Equal(t, `"s"`, string(e2e.At(retry.Msg, "params", "requestState")))
+	require.JSONEq(t, `{"k":{"roots":[]}}`, string(e2e.At(retry.Msg, "params", "inputResponses")))
+}

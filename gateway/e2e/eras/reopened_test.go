@@ -1,0 +1,140 @@
+//go:build e2e
+
+package eras
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+func TestListenThatEndsAgainAndAgainIsOpenedEverMoreSeldom(t *testing.T) {
+	eachModern(t, func(t *testing.T, w *e2e.World, kind string) {
+		b := w.ModernBackend(kind, e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+		c := w.Standalone()
+		c.CallText("b_t", e2e.Obj{})
+		for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+			b.Do(e2e.Do("hangup"))
+		}
+		listens := b.Count("subscriptions/listen")
+		require.GreaterOrEqual(t, listens, 3, "it is opened again")
+		require.LessOrEqual(t, listens, 10)
+		require.LessOrEqual(t, b.Count("tools/list"), listens+1)
+		b.Add("tools", e2e.Tool("new"))
+		b.ListChanged("tools") // else it is seen when the next one is opened
+		c.WaitListed("tools", "b_new", true)
+	})
+}
+
+func TestLostListenIsOpenedAgainAndMissesNothing(t *testing.T) {
+	eachModern(t, func(t *testing.T, w *e2e.World, kind string) {
+		b := w.ModernBackend(kind, e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "resources": []e2e.Obj{e2e.Resource("x:1")}})
+		c := w.Standalone()
+		c.Ok("resources/subscribe", e2e.Obj{"uri": "x:1"})
+		b.WaitEvents("listen", "", 2)
+		require.Len(t, c.Names("tools"), 1)
+		b.Add("tools", e2e.Tool("meanwhile")) // and nobody is told
+		b.Do(e2e.Do("hangup"))
+		again := b.WaitEvents("listen", "", 3)
+		require.JSONEq(t, `["x:1"]`, string(e2e.At(again.Msg, "resourceSubscriptions")))
+		require.Equal(t, []string{"x:1"}, c.WaitUpdates(1), "it may have changed")
+		c.WaitListed("tools", "b_meanwhile", true)
+		b.Updated("x:1")
+		c.WaitUpdates(2)
+		if kind == "stdio" { // where a server may say so in a notice too
+			b.Do(e2e.Do("notify", e2e.Obj{"method": "notifications/cancelled", "params": e2e.Obj{"requestId": json.RawMessage(again.Name)}}))
+			b.WaitEvents("listen", "", 4)
+			c.WaitUpdates(3)
+		}
+	})
+}
+
+func TestListenOutlivesCallsThatTimeOut(t *testing.T) {
+	eachModern(t, func(t *testing.T, w *e2e.World, kind string) {
+		b := w.ModernBackend(kind, e2e.Obj{"tools": []e2e.Obj{e2e.Tool("hang")}, "resources": []e2e.Obj{e2e.Resource("x:1")}, "on": e2e.Obj{
+			"tools/call hang": e2e.Actions(e2e.Do("hang")),
+		}}, e2e.Obj{"timeout": "2s"})
+		c := w.Standalone()
+		c.Ok("resources/subscribe", e2e.Obj{"uri": "x:1"})
+		b.WaitEvents("listen", "", 2)
+		require.Equal(t, "REQUEST_TIMEOUT", c.Fault("tools/call", e2e.Obj{"name": "b_hang"}).Kind())
+		b.Updated("x:1")
+		require.Equal(t, []string{"x:1"}, c.WaitUpdates(1))
+		require.Equal(t, 2, b.Count("subscriptions/listen"), "none had to be opened again")
+	})
+}
+
+func TestNewListenIsAcknowledgedBeforeTheOldOneEnds(t *testing.T) {
+	eachModern(t, func(t *testing.T, w *e2e.World, kind string) {
+		b := w.ModernBackend(kind, e2e.Obj{"resources": []e2e.Obj{e2e.Resource("x:1"), e2e.Resource("x:2")}})
+		c := w.Standalone()
+		for _, uri := range []string{"x:1", "x:2"} {
+			c.Ok("resources/subscribe", e2e.Obj{"uri": uri})
+		}
+		want := []string{"listen", "listen", "unlisten", "listen", "unlisten"}
+		if kind == "stdio" { // the end of a listen must not come last
+			want = want[:4]
+		}
+		b.WaitEvents("listen", "", 3)
+		b.WaitEvents("unlisten", "", len(want)-3)
+		b.Mu.Lock()
+		defer b.Mu.Unlock()
+		var order []string
+		for _, e := range b.Events {
+			if e.Ev == "listen" || e.Ev == "unlisten" {
+				order = append(order, e.Ev)
+			}
+		}
+		require.Equal(t, want, order)
+	})
+}
+
+func TestSubscriptionsAtAModernBackendAreRestored(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.ModernBackend("stdio", e2e.Obj{"generate": e2e.Obj{"resources": 50}})
+	c := w.Standalone()
+	var ids []string
+	for _, uri := range c.Names("resources") {
+		ids = append(ids, c.Begin("resources/subscribe", e2e.Obj{"uri": uri}))
+	}
+	for _, id := range ids {
+		require.Nil(t, c.End(id).Error)
+	}
+	b.Do(e2e.Do("crash"))
+	b.WaitStarts(2)
+	c.WaitUpdates(50)
+	last := b.Received("subscriptions/listen")
+	require.Len(t, e2e.Each(last[len(last)-1].Msg, "params", "notifications", "resourceSubscriptions"), 50)
+	require.Less(t, len(last), 40, "many wishes are one listen")
+	b.Updated("gen:///item/000007")
+	c.WaitUpdates(51)
+}
+
+func TestModernBackendThatLeavesTheRevisionIsAskedAnew(t *testing.T) {
+	eachModern(t, func(t *testing.T, w *e2e.World, kind string) {
+		b := w.ModernBackend(kind, e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "on": e2e.Obj{"tools/call t": e2e.Actions(
+			e2e.Obj{"do": "error", "times": 1, "error": json.RawMessage(`{"code":-32022,"message":"no more","data":{"supported":["2027-01-01"]}}`)},
+		)}})
+		c := w.Standalone()
+		e := c.Fault("tools/call", e2e.Obj{"name": "b_t"})
+		require.Equal(t, -32603, e.Code, "what concerns the hop is not passed on")
+		require.Equal(t, "b", e2e.Str(e.Data, "server"))
+		b.WaitReceived("server/discover", 2)
+	})
+}
+
+func TestResourceThatWasLeftOutOnceIsAskedForAgain(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Obj{"era": "modern", "resources": []e2e.Obj{e2e.Resource("x:1")}, "dropURIs": []string{"x:1"}})
+	c := w.Standalone()
+	c.Fault("resources/subscribe", e2e.Obj{"uri": e2e.In("b", "x:1")})
+	n := b.Count("subscriptions/listen")
+	c.Fault("resources/subscribe", e2e.Obj{"uri": e2e.In("b", "x:1")})
+	require.Greater(t, b.Count("subscriptions/listen"), n)
+}
