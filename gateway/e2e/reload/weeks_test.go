@@ -1,3 +1,5 @@
+//go:build e2e
+
 package reload
 
 import (
@@ -76,20 +78,6 @@ func TestStatusNamesTheLog(t *testing.T) {
 	require.Equal(t, "goblin.log", filepath.Base(other.Status().Log))
 }
 
-func TestStopSaysThatBridgedClientsStartTheNextHost(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	b := w.Backend("b", e2e.Filesystem())
-	c := w.Bridged()
-	c.WaitListed("tools", "b_stat", true)
-	require.Contains(t, w.Succeeds("stop"), "; 1 client starts the next one.")
-	b.WaitStarts(2)
-	c.Close()
-	require.Zero(t, c.Prog.Ends(e2e.Patience))
-	e2e.Eventually(t, "a host without clients", func() bool { return w.Status().Count("socket") == 0 })
-	require.NotContains(t, w.Succeeds("stop"), "next one")
-}
-
 func TestAnUnknownToolOfAServerThatIsNotUpNamesTheServer(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
@@ -97,7 +85,7 @@ func TestAnUnknownToolOfAServerThatIsNotUpNamesTheServer(t *testing.T) {
 	off := w.Backend("off", e2e.Filesystem())
 	off.Conf["command"] = "goblin-no-such-program"
 	w.Backend("out", e2e.Filesystem(), e2e.Obj{"disabled": true})
-	c := w.Bridged()
+	c := w.Join()
 	c.WaitListed("tools", "b_stat", true)
 	message := func(method, name string) string {
 		var e struct{ Message string }

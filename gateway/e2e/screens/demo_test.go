@@ -1,0 +1,160 @@
+//go:build e2e
+
+package screens
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+func TestTheScreenOfTheDemoFindsResources(t *testing.T) {
+	t.Parallel()
+	p := demo(e2e.DemoWorld(t), 100, 30)
+	p.Shows("library://")
+	p.Types("/server:clock")
+	p.Hides("library://")
+	p.Shows("clock://moon", "clock://zones")
+	p.Keys("Enter", "Escape")
+	p.Types("/mime:svg")
+	p.Hides("clock://moon")
+	p.Shows("image/svg+xml", "bookplates")
+	p.Keys("Enter", "Escape")
+	p.Shows("Resources 2012 ")
+	p.Types("/mime:json now")
+	screen := p.Until("one resource", func(screen string) bool { return strings.Contains(screen, "Resources 1/") })
+	require.Contains(t, screen, "clock://now.json")
+}
+
+func TestTheScreenWatchesAResource(t *testing.T) {
+	t.Parallel()
+	p := demo(e2e.DemoWorld(t), 100, 30)
+	p.Types("/now.json")
+	p.Keys("Enter")
+	p.Shows("Resources 1/")
+	p.Types("s")
+	p.Shows("●  application", "Δ") // on, and then it ticks
+	p.Types("s")
+	p.Hides("●  application")
+}
+
+func TestTheScreenFollowsTheSizeOfItsTerminal(t *testing.T) {
+	t.Parallel()
+	p := demo(e2e.DemoWorld(t), 80, 24)
+	for _, size := range [][2]int{{120, 40}, {250, 60}, {30, 8}, {60, 16}, {80, 24}} {
+		p.Resize(size[0], size[1])
+		if size[0] < 40 {
+			p.Shows(fmt.Sprintf("goblin needs 40x10, has %dx%d", size[0], size[1]))
+			continue
+		}
+		p.Until("a full screen", func(screen string) bool {
+			lines := strings.Split(strings.TrimRight(screen, "\n"), "\n")
+			return len(lines) == size[1] && strings.Contains(lines[0], "goblin") &&
+				strings.Contains(lines[size[1]-1], "enter open") && strings.Contains(screen, "clock://")
+		})
+	}
+}
+
+func TestTheScreenRunsAsksAndCancels(t *testing.T) {
+	t.Parallel()
+	p := demo(e2e.DemoWorld(t), 120, 40)
+	p.Types("2/countdown")
+	p.Keys("Enter")
+	p.Types("c")
+	p.Shows("Call clock_countdown")
+	p.Keys("C-e")
+	p.Shows("_meta")
+	p.Keys("C-e")
+	p.Types("60")
+	p.Keys("C-s")
+	p.Shows("running 1", "X cancels")
+	p.Types("X")
+	p.Shows("clock_countdown: cancelled")
+
+	p.Types("/")
+	p.Keys("Escape")
+	p.Types("/remove_note")
+	p.Keys("Enter")
+	p.Types("c")
+	p.Shows("Call notes_remove_note")
+	p.Types("nothing-like-this")
+	p.Keys("C-s")
+	p.Shows("may destroy something", "nothing-like-this")
+	p.Types("y")
+	p.Shows("notes_remove_note answered")
+
+	p.Types("5]")
+	p.Shows("[Traffic", "notes_remove_note", "!tool", "!-32603")
+	p.Types("G")
+	p.Keys("Enter")
+	p.Shows("Request", "Response", "nothing-like-this")
+	p.Types("q")
+	p.Keys("Escape")
+	p.Hides("Response]")
+}
+
+func TestTheScreenRestartsAndSwitchesServers(t *testing.T) {
+	t.Parallel()
+	w := e2e.DemoWorld(t)
+	p := demo(w, 120, 40)
+	p.Types("1/clock")
+	p.Keys("Enter")
+	p.Shows("1 of 3")
+	p.Types("x")
+	p.Shows("disabled", "2 up")
+	p.Types("x")
+	p.Shows("3 up")
+	p.Types("r")
+	p.Shows("3 up", "ready")
+	p.Types("4sw")
+	p.Shows("Subscriptions")
+	p.Keys("Escape")
+	p.Types("q")
+	p.Restored(e2e.ExitOK)
+}
+
+// What is opened, saved and copied goes where the terminal is.
+func TestTheScreenOpensSavesAndCopies(t *testing.T) {
+	t.Parallel()
+	w := e2e.DemoWorld(t)
+	pager := filepath.Join(w.Dir, "pager")
+	require.NoError(t, os.WriteFile(pager, []byte("#!/bin/sh\ncp \"$1\" '"+w.Dir+"/opened'\n"), 0o700))
+	p := w.Pane(120, 40)
+	p.Tmux("set", "-s", "set-clipboard", "on")
+	p.Line("export PAGER='%s'", pager)
+	p.Goblin("")
+	p.Shows("3 up", "clock://now")
+	p.Types("/clock://moon")
+	p.Keys("Enter", "Enter")
+	p.Shows("1 of", "type  text/plain")
+
+	p.Types("e")
+	e2e.Eventually(t, "the pager", func() bool {
+		text, _ := os.ReadFile(filepath.Join(w.Dir, "opened"))
+		return e2e.Contains(string(text), "days old")
+	})
+	p.Shows("type  text/plain")
+	p.Types("W")
+	p.Shows("Save ")
+	p.Keys("Enter")
+	p.Shows("Saved ")
+	saved, err := os.ReadFile(filepath.Join(w.Dir, "moon"))
+	require.NoError(t, err)
+	require.Contains(t, string(saved), "days old")
+	p.Types("y")
+	p.Shows("Copied the name")
+	e2e.Eventually(t, "the clipboard", func() bool { return p.Tmux("show-buffer") == "mcp://clock/clock://moon" })
+
+	p.Types(":clear all")
+	p.Keys("Enter")
+	p.Shows("Forgot 1 kept result")
+	p.Hides("type  text/plain")
+	p.Types("q")
+	p.Restored(e2e.ExitOK)
+}

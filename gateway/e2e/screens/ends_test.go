@@ -1,0 +1,140 @@
+//go:build e2e
+
+package screens
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+func TestAScreenSaysThatItsHostWasStopped(t *testing.T) {
+	t.Parallel()
+	for name, detached := range map[string]bool{"its own": false, "another's": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := e2e.NewWorld(t)
+			w.Backend("shop", e2e.Filesystem())
+			p := w.Pane(100, 30)
+			if detached {
+				c := w.Bridged()
+				p.Goblin("")
+				p.Shows("clients 1")
+				c.Close()
+				c.Prog.Ends(e2e.Patience)
+				p.Shows("clients 0")
+			} else {
+				p.Goblin("")
+				p.Shows("logs/app.log")
+			}
+			w.Succeeds("stop")
+			require.Contains(t, p.Restored(e2e.ExitOK), "goblin: the host was stopped")
+		})
+	}
+}
+
+func TestARelayThatDiesCostsItsScreenOnly(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("shop", e2e.Filesystem())
+	c := w.Bridged()
+	host := w.Status().PID
+
+	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
+		p := w.Pane(100, 30)
+		p.Goblin("")
+		p.Shows("logs/app.log")
+		p.Signal(sig)
+		w.WaitScreens(0)
+		if sig != syscall.SIGKILL { // of which nobody hears
+			p.Restored(e2e.ExitOK)
+		}
+	}
+	require.Equal(t, "shop:stat:{}", c.CallText("shop_stat", e2e.Obj{}))
+	require.Equal(t, host, w.Status().PID)
+}
+
+func TestADumpGivesTheTerminalBackFirst(t *testing.T) {
+	t.Parallel()
+	for name, detached := range map[string]bool{"its own host": false, "another's": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := e2e.NewWorld(t)
+			w.Backend("shop", e2e.Filesystem())
+			if detached {
+				w.Bridged()
+			}
+			p := w.Pane(100, 30)
+			p.Goblin("2>errs")
+			p.Shows("logs/app.log")
+			p.Signal(syscall.SIGQUIT)
+			p.Restored(e2e.ExitUsage) // the number that Go uses
+			errs, err := os.ReadFile(filepath.Join(w.Dir, "errs"))
+			require.NoError(t, err)
+			require.Contains(t, string(errs), "SIGQUIT: quit")
+			require.Contains(t, string(errs), "goroutine 1 ")
+		})
+	}
+}
+
+func TestTheShellGoesOnWhereItWasWhenAScreenEnds(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("shop", e2e.Filesystem())
+	host, guest := w.Pane(80, 24), w.Pane(80, 24)
+	for _, p := range []*e2e.Pane{host, guest} { // its own screen, and one through a relay
+		p.Line("seq 1 15")
+		p.Shows("\n15\n")
+		p.Goblin("")
+		p.Shows("logs/app.log")
+	}
+	for _, p := range []*e2e.Pane{guest, host} {
+		p.Types("q")
+		require.Regexp(t, `\n1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n15\n(.|\n)*\nended with 0\n`, p.Restored(e2e.ExitOK))
+	}
+}
+
+func TestSIGHUPMakesAHostWithAScreenReadItsConfig(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Log = e2e.Obj{"level": "debug", "file": "log"}
+	b := w.Backend("shop", e2e.Filesystem())
+	p := w.Pane(120, 35)
+	p.Goblin("")
+	p.Shows("logs/app.log")
+	host := w.Status().PID
+	w.Edit(func() { w.Gateway["page_size"] = 7 })
+	p.Shows("edited settings count from the next start")
+	log := func() int {
+		text, err := os.ReadFile(filepath.Join(w.Dir, "log"))
+		require.NoError(t, err)
+		return strings.Count(string(text), "Config reloaded")
+	}
+	before := log()
+	process, err := os.FindProcess(host)
+	require.NoError(t, err)
+	require.NoError(t, process.Signal(syscall.SIGHUP))
+	e2e.Eventually(t, "the config to be read", func() bool { return log() > before })
+	require.Equal(t, host, w.Status().PID)
+	require.Equal(t, 1, b.Starts())
+	p.Types("q")
+	p.Restored(e2e.ExitOK)
+}
+
+func TestASignalEndsAHostAndGivesTheTerminalBack(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("shop", e2e.Filesystem())
+	p := w.Pane(100, 30)
+	p.Goblin("")
+	p.Shows("logs/app.log")
+	p.Signal(syscall.SIGTERM)
+	p.Restored(e2e.ExitOK)
+	b.WaitGone()
+}

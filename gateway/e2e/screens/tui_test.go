@@ -1,0 +1,121 @@
+//go:build e2e
+
+package screens
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+func TestTUIInTheBackgroundServesAndWaitsForItsTerminal(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("shop", e2e.Filesystem())
+	p := w.Pane(100, 30)
+	for _, name := range []string{"in", "out"} {
+		require.NoError(t, exec.Command("mkfifo", filepath.Join(w.Dir, name)).Run())
+	}
+	p.Line(`set -m; "$G" --tui <in >out 2>errs &`)
+	c := through(w, "in", "out")
+	c.Init()
+	require.Equal(t, "shop:stat:{}", c.CallText("shop_stat", e2e.Obj{}))
+	warning := func() string {
+		errs, err := os.ReadFile(filepath.Join(w.Dir, "errs"))
+		require.NoError(t, err)
+		return string(errs)
+	}
+	const waits = "goblin: the screen waits until goblin is in front of its terminal; the client is served meanwhile\n"
+	e2e.Eventually(t, "a warning", func() bool { return warning() == waits })
+	p.Line("echo us''able") // the shell keeps its terminal
+	p.Shows("\nusable")
+
+	p.Line("fg")
+	p.Shows("logs/app.log", "clients 1")
+	require.Equal(t, "1", p.Ask("alternate_on"))
+	require.Equal(t, "shop:stat:{}", c.CallText("shop_stat", e2e.Obj{}))
+	p.Types("4")
+	p.Shows("logs/app.log")
+	c.Close()
+	p.Shows("clients 0")
+	p.Types("q")
+	p.Hides("logs/app.log")
+	b.WaitGone()
+	p.Line("echo us''able again")
+	p.Shows("\nusable again")
+	require.Contains(t, []string{waits, waits + "goblin: stopping the servers …\n"}, warning(), "told once")
+}
+
+func TestTUIBesideAHostIsABridgeAndARelay(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("shop", e2e.Filesystem())
+	first := w.Bridged()
+	host := w.Status().PID
+	p := w.Pane(100, 30)
+	p.Line("sleep 1000")
+	e2e.Eventually(t, "a terminal that nobody else reads", func() bool { return p.Ask("pane_current_command") == "sleep" })
+	c := w.Pipe("--tui-tty", p.Ask("pane_tty"))
+	c.Init()
+	p.Shows("logs/app.log", "clients 2")
+	require.Equal(t, "shop:stat:{}", c.CallText("shop_stat", e2e.Obj{}))
+	require.Equal(t, host, w.Status().PID)
+
+	// The next host serves both.
+	w.Succeeds("stop")
+	for _, c := range []*e2e.Client{c, first} {
+		c.GoesOn("shop_stat")
+		require.Equal(t, "shop:stat:{}", c.CallText("shop_stat", e2e.Obj{}))
+	}
+	w.WaitScreens(1)
+	p.Shows("logs/app.log", "clients 2")
+	require.NotEqual(t, host, w.Status().PID)
+	require.Equal(t, 2, b.Starts())
+	c.Close()
+	p.Shows("clients 1")
+	p.Types("q")
+	require.Zero(t, c.Prog.Ends(e2e.Patience))
+	require.Equal(t, "shop:stat:{}", first.CallText("shop_stat", e2e.Obj{}))
+}
+
+func TestTheScreenAnswersWhatNoClientCanBeAsked(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("shop", e2e.Asking("elicitation/create", e2e.Obj{
+		"message": "Which size?", "requestedSchema": e2e.Obj{"type": "object", "properties": e2e.Obj{"size": e2e.Obj{"type": "string"}}, "required": []string{"size"}},
+	}))
+	c := w.Bridged() // declares nothing
+	one, two := w.Pane(120, 35), w.Pane(120, 35)
+	for _, p := range []*e2e.Pane{one, two} {
+		p.Goblin("")
+		p.Shows("goblin", "clients 1")
+	}
+	w.WaitScreens(2)
+	call := c.Begin("tools/call", e2e.Obj{"name": "shop_ask"})
+	two.Shows("Which size?")
+	one.Shows("Which size?", `Server "shop" asks in a call of "shop_ask" by client "e2e", which cannot be asked.`)
+	time.Sleep(500 * time.Millisecond) // until then keys are meant for what it covers
+	one.Types("large")
+	one.Keys("C-s")
+	require.Contains(t, e2e.Str(c.End(call).Result, "content", 0, "text"), `"size":"large"`)
+	two.Hides("Which size?")
+
+	// A question of no call at all.
+	go b.Do(e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Form}))
+	two.Shows("who?", `Server "shop" asks outside of any call, so no client can be asked.`)
+	one.Shows("who?")
+	time.Sleep(500 * time.Millisecond)
+	two.Keys("Escape")
+	require.Equal(t, "cancel", e2e.Str(b.WaitEvents("reply", "elicitation/create", 2).Msg, "action"))
+	one.Hides("who?")
+	for _, p := range []*e2e.Pane{one, two} {
+		p.Types("q")
+		p.Restored(e2e.ExitOK)
+	}
+}
