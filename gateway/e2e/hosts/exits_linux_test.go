@@ -1,9 +1,6 @@
 package hosts
 
 import (
-	"bytes"
-	"os/exec"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -39,78 +36,6 @@ var modes = map[string]func(w *e2e.World) *e2e.Program{
 	},
 }
 
-func TestP01_to_P04_NoEndLeavesAProcess(t *testing.T) {
-	t.Parallel()
-	signalled := func(sig syscall.Signal) func(*e2e.Program) { return func(p *e2e.Program) { p.Signal(sig) } }
-	for _, tc := range []struct {
-		name, mode string
-		end        func(p *e2e.Program)
-	}{
-		{"P02 SIGTERM", "standalone", signalled(syscall.SIGTERM)},
-		{"P02 SIGTERM", "serve", signalled(syscall.SIGTERM)},
-		{"P03 SIGINT", "standalone", signalled(syscall.SIGINT)},
-		{"P03 SIGINT", "serve", signalled(syscall.SIGINT)},
-		{"P04 SIGHUP", "standalone", signalled(syscall.SIGHUP)},
-	} {
-		t.Run(tc.name+" "+tc.mode, func(t *testing.T) {
-			t.Parallel()
-			w := e2e.NewWorld(t)
-			w.Backend("stubborn", stubborn())
-			p := modes[tc.mode](w)
-			tc.end(p)
-			require.Empty(t, w.Survivors("", exitLimit, nil))
-			require.Zero(t, p.Ends(time.Second))
-		})
-	}
-	t.Run("P01 end of input", func(t *testing.T) {
-		t.Parallel()
-		w := e2e.NewWorld(t)
-		w.Backend("stubborn", stubborn())
-		c := w.Standalone()
-		require.NotEmpty(t, c.Names("tools"))
-		c.Close()
-		require.Empty(t, w.Survivors("", exitLimit, nil))
-		require.Zero(t, c.Prog.Ends(time.Second))
-	})
-	t.Run("P01 the last client of a host", func(t *testing.T) {
-		t.Parallel()
-		w := e2e.NewWorld(t)
-		w.Gateway["linger"] = "100ms"
-		w.Backend("stubborn", stubborn())
-		c := w.Bridged()
-		require.NotEmpty(t, c.Names("tools"))
-		c.Close()
-		require.Empty(t, w.Survivors("", exitLimit, nil))
-	})
-	t.Run("P02 SIGTERM of a host in the background", func(t *testing.T) {
-		t.Parallel()
-		w := e2e.NewWorld(t)
-		w.Backend("stubborn", stubborn())
-		c := w.Bridged()
-		require.NotEmpty(t, c.Names("tools"))
-		pid := w.Host()
-		c.Close()
-		require.Zero(t, c.Prog.Ends(e2e.Patience))
-		require.NoError(t, syscall.Kill(pid, syscall.SIGTERM))
-		require.Empty(t, w.Survivors("", exitLimit, nil))
-	})
-	t.Run("P04 the terminal hangs up", func(t *testing.T) {
-		t.Parallel()
-		w := e2e.NewWorld(t)
-		w.Backend("stubborn", stubborn())
-		person, p := onTerminal(w)
-		var screen []byte
-		for part := make([]byte, 4096); !bytes.Contains(screen, []byte("logs/app.log")); {
-			n, err := person.Read(part)
-			require.NoError(t, err)
-			screen = append(screen, part[:n]...)
-		}
-		require.NoError(t, person.Close())
-		require.Empty(t, w.Survivors("", exitLimit, nil))
-		p.Ends(time.Second)
-	})
-}
-
 func TestP05_SIGKILLTakesTheServersAlong(t *testing.T) {
 	t.Parallel()
 	for mode, open := range modes {
@@ -125,58 +50,4 @@ func TestP05_SIGKILLTakesTheServersAlong(t *testing.T) {
 			w.Kill() // the kernel ends direct children only
 		})
 	}
-}
-
-func TestP06_ProcessThatHoldsThePipesOfAServer(t *testing.T) {
-	t.Parallel()
-	for mode, open := range modes {
-		t.Run(mode, func(t *testing.T) {
-			t.Parallel()
-			w := e2e.NewWorld(t)
-			script := e2e.Filesystem() // ends well itself
-			script["on"] = e2e.Obj{"start": e2e.Actions(e2e.Do("grandchild"))}
-			b := w.Backend("launcher", script)
-			p := open(w)
-			// It ends with the server, not only with Goblin.
-			b.DoAt(b.WaitStarts(1), e2e.Do("crash"))
-			b.WaitStarts(2)
-			require.Len(t, grandchildren(w), 1)
-			p.Signal(syscall.SIGTERM)
-			require.Empty(t, w.Survivors("", exitLimit, nil))
-			require.Zero(t, p.Ends(time.Second))
-		})
-	}
-}
-
-// Its parent lives, so that nothing but Goblin ends it.
-func TestP06_ServerThatHeedsNothingIsKilledAtItsRestart(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	b := w.Backend("b", stubborn())
-	c := w.Bridged()
-	old := b.WaitStarts(1)
-	w.Succeeds("restart", "b")
-	ended(b, old.Pid)
-	b.WaitStarts(2)
-	require.Len(t, grandchildren(w), 1)
-	e2e.Eventually(t, "the new process", func() bool { return c.Request("tools/call", e2e.Obj{"name": "b_stat"}).Error == nil })
-}
-
-// grandchildren waits until not more than one of them is left.
-func grandchildren(w *e2e.World) (found []string) {
-	w.T.Helper()
-	e2e.Eventually(w.T, "one process that a server started", func() bool {
-		found = w.Processes("-sleep")
-		return len(found) == 1
-	})
-	return found
-}
-
-func TestServersOfACommandEndWithIt(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Backend("stubborn", stubborn())
-	p := w.Start(func(cmd *exec.Cmd) { cmd.Stdout = nil }, "list", "tools")
-	require.Empty(t, w.Survivors("", exitLimit, nil))
-	require.Zero(t, p.Ends(time.Second), strings.TrimSpace(p.Stderr.String()))
 }

@@ -41,18 +41,6 @@ func TestGoblinsOwnEntryStartsNothing(t *testing.T) {
 	require.Contains(t, out.Stderr, `warning: server "hub" is Goblin itself, so it is disabled`)
 }
 
-func TestProgressExtendsACallInAPipe(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Config = filepath.Join(w.Dir, "slow.yaml")
-	w.Written = true
-	require.NoError(t, os.WriteFile(w.Config, fmt.Appendf(nil,
-		"servers: {clock: {command: %q, args: [demo-server, clock], timeout: 1s}}", e2e.Goblin), 0o600))
-	got := w.Run("call", "clock_countdown", "--args", `{"from": 8, "interval_ms": 250}`)
-	require.Zero(t, got.Code, got.Stderr)
-	require.Contains(t, got.Stdout, "Lift-off")
-}
-
 func TestAnInterruptedListIsAFailure(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
@@ -102,16 +90,6 @@ func TestTheStateOfServersIsReadWhenTheyHaveStarted(t *testing.T) {
 	w.Backend("s3", e2e.S3())
 	text := w.Succeeds("read", "goblin://servers")
 	require.Equal(t, 2, strings.Count(text, `"state":"ready"`), text)
-}
-
-func TestAPromptNamesItsRequiredArguments(t *testing.T) {
-	env := place(t)
-	_, errs, code := shell(t, env, "prompt", "library/discuss_book", "--arg", "author=x")
-	require.Equal(t, e2e.ExitUsage, code)
-	require.Equal(t, "goblin: prompt \"library/discuss_book\" needs --arg title=…\n", errs)
-	_, errs, code = shell(t, env, "call", "library_search_books")
-	require.Equal(t, e2e.ExitFailure, code)
-	require.Contains(t, errs, `missing "query"`)
 }
 
 func TestADisabledServerLacksNothing(t *testing.T) {

@@ -1,0 +1,146 @@
+//go:build e2e
+
+package hosts
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+func TestCrashOfOneUnitsProcessIsItsOwn(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := stateful(w)
+	c1, c2, c3 := w.Join(), w.Join(), w.Join()
+	all := []*e2e.Client{c1, c2, c3}
+	pids := map[*e2e.Client]int{}
+	for _, c := range all {
+		pids[c] = c.CountsTo(1, 1)
+		c.Ok("resources/subscribe", e2e.Obj{"uri": e2e.In("own", "x:1")})
+		c.Settle()
+	}
+	for _, victim := range []*e2e.Client{c2, c1} { // c1 has the connection of the catalog
+		starts := b.Starts()
+		require.NoError(t, e2e.Kill(pids[victim]))
+		b.WaitStarts(starts + 1)
+		b.WaitReceived("resources/subscribe", starts+1) // three at first, and one more after each crash
+		e2e.Eventually(t, "the server of the client whose process crashed", func() bool {
+			return victim.Request("tools/call", e2e.Obj{"name": "own_count"}).Error == nil
+		})
+		old := pids[victim]
+		var n int
+		pids[victim], n = victim.Counts()
+		require.NotEqual(t, old, pids[victim])
+		require.Equal(t, 2, n, "a new state")
+		victim.WaitUpdates(1) // one may have been missed meanwhile
+		victim.Forget()
+	}
+	require.Equal(t, pids[c3], c3.CountsTo(2, 2), "it was not disturbed")
+
+	// Updates go to the unit of the process that sends them, after a crash too.
+	for _, p := range b.Live() {
+		b.DoAt(p, e2e.Do("notify", e2e.Obj{"method": "notifications/resources/updated", "params": e2e.Obj{"uri": "x:1"}}))
+	}
+	for _, c := range all {
+		require.Len(t, c.WaitUpdates(1), 1)
+		c.Ok("ping", nil)
+		require.Len(t, c.Updates(), 1)
+	}
+	require.Equal(t, []string{"own_count"}, c1.Names("tools"))
+}
+
+func TestRestartIsOfAllUnits(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := stateful(w)
+	c1, c2 := w.Join(), w.Join()
+	pid1, pid2 := c1.CountsTo(1, 2), c2.CountsTo(1, 2)
+	w.Succeeds("restart", "own")
+	ended(b, pid1)
+	ended(b, pid2)
+	for _, c := range []*e2e.Client{c1, c2} {
+		e2e.Eventually(t, "its new process", func() bool {
+			return c.Request("tools/call", e2e.Obj{"name": "own_count"}).Error == nil
+		})
+		pid, n := c.Counts()
+		require.NotContains(t, []int{pid1, pid2}, pid)
+		require.Equal(t, 2, n)
+	}
+	b.WaitLive(2)
+	require.Equal(t, 2, strings.Count(strings.Join(w.Processes("b0.json"), "\n"), "b0.json"))
+}
+
+func TestAbandonedHTTPSessionLeavesItsProcessToOthers(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Gateway["limits"] = e2e.Obj{"sessions": 2}
+	b := stateful(w)
+	s := w.Serve()
+	c1 := s.Client(true)
+	pid1 := c1.CountsTo(1, 2)
+	c1.Close() // its connections end; the session is there until its place is needed
+	c2 := s.Client(true)
+	pid2 := c2.CountsTo(1, 2)
+	c3 := s.Client(true)
+	ended(b, pid1)
+	pid3 := c3.CountsTo(1, 1)
+	require.Len(t, map[int]bool{pid1: true, pid2: true, pid3: true}, 3)
+	require.Equal(t, pid2, c2.CountsTo(3, 3))
+}
+
+func TestAnEditThatIsolatesSessionsEndsWhatRequestsWithoutOneWatched(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("own", e2e.Counting())
+	s := w.Serve()
+	c, session := s.RawClient().Stateless(), s.Client(true)
+	c.Web.Stateless = true
+	uri := e2e.In("own", "x:1")
+	c.Hears(e2e.Obj{"resourceSubscriptions": []string{uri}})
+	session.Ok("resources/subscribe", e2e.Obj{"uri": uri})
+	w.Edit(func() { b.Conf["isolation"] = "session" })
+	session.WaitUpdates(1) // it may have been missed meanwhile
+	b.WaitLive(1)
+	session.Counts()
+	require.Equal(t, "SESSION_REQUIRED", c.Fault("tools/call", e2e.Obj{"name": "own_count"}).Kind())
+	c.Forget()
+	b.Updated("x:1")
+	session.WaitUpdates(2)
+	require.Empty(t, c.Updates())
+	require.Equal(t, 2, b.Starts(), "none was started for it")
+}
+
+func TestCallsOfOneClientLeavePlacesToOthers(t *testing.T) {
+	for _, front := range []string{"socket", "http"} {
+		t.Run(front, func(t *testing.T) {
+			t.Parallel()
+			w := e2e.NewWorld(t)
+			w.Gateway["limits"] = e2e.Obj{"in_flight": 40}
+			b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("slow"), e2e.Tool("quick")}, "on": e2e.Obj{
+				"tools/call slow": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"})),
+			}})
+			connect := w.Join
+			if front == "http" {
+				connect = func() *e2e.Client { return w.Served().Client(false) }
+			}
+			busy, other := connect(), connect()
+			var ids []string
+			for range 100 {
+				ids = append(ids, busy.Begin("tools/call", e2e.Obj{"name": "b_slow"}))
+			}
+			b.WaitEvents("wait", "go", 30)
+			for range 20 { // it would have to wait for the other's timeout
+				require.Equal(t, "b:quick:{}", other.CallText("b_quick", e2e.Obj{}))
+			}
+			require.Equal(t, 30, b.Count("tools/call")-20, "the places of the busy one")
+			b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
+			for _, id := range ids {
+				require.Nil(t, busy.End(id).Error)
+			}
+		})
+	}
+}
