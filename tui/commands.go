@@ -221,7 +221,7 @@ func (p *places) search(ctx context.Context, text string, now time.Time) []*regi
 	query := filter.Parse(strings.Join(words, " "), nil)
 	var found []*registry.Entry
 	for k := range p.index {
-		rows, err := query.Match(ctx, p.index[k], nil, now)
+		rows, err := query.Match(ctx, p.index[k], now)
 		if err != nil {
 			return nil
 		}

@@ -46,7 +46,7 @@ func BenchmarkMatch(b *testing.B) {
 			b.ReportAllocs()
 			var n int
 			for b.Loop() {
-				found, err := filter.Parse(query, fs).Match(b.Context(), ix, nil, time.Time{})
+				found, err := filter.Parse(query, fs).Match(b.Context(), ix, time.Time{})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -54,20 +54,6 @@ func BenchmarkMatch(b *testing.B) {
 			}
 			b.ReportMetric(float64(n), "rows")
 		})
-	}
-}
-
-func BenchmarkNarrowed(b *testing.B) {
-	all := uris()
-	ix := filter.NewIndex(many, func(i int) string { return all[i].text })
-	within, err := filter.Parse("conf", nil).Match(b.Context(), ix, nil, time.Time{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		if _, err := filter.Parse("config", nil).Match(b.Context(), ix, within, time.Time{}); err != nil {
-			b.Fatal(err)
-		}
 	}
 }
 

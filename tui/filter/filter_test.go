@@ -190,7 +190,7 @@ func TestGrammar(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			q := filter.Parse(c.query, fields())
-			found, err := q.Match(t.Context(), index(), nil, now)
+			found, err := q.Match(t.Context(), index(), now)
 			require.NoError(t, err)
 			require.NotNil(t, found)
 			require.Equal(t, c.want, ids(found), "%s", c.query)
@@ -245,24 +245,6 @@ func TestEmptyAndRanked(t *testing.T) {
 	}
 }
 
-func TestResultsKeepTheOrderOfWithin(t *testing.T) {
-	t.Parallel()
-	match := func(query string, within []int32) string {
-		found, err := filter.Parse(query, fields()).Match(t.Context(), index(), within, now)
-		require.NoError(t, err)
-		require.NotNil(t, found)
-		return ids(found)
-	}
-	require.Equal(t, "fdc", match("main", []int32{5, 4, 3, 2, 1, 0}))
-	require.Equal(t, "fd", match("main", []int32{5, 3}), "only those within are searched")
-	require.Equal(t, "", match("main", []int32{}), "none is not all")
-	require.Equal(t, "c", match("main", []int32{-1, 2, 6, 99}), "rows that do not exist are left out")
-
-	within := []int32{5, 4, 3, 2, 1, 0}
-	require.Equal(t, "cf", match("~conf", within), "a ranked query brings its own order")
-	require.Equal(t, []int32{5, 4, 3, 2, 1, 0}, within)
-}
-
 func TestRankedTiesAndWhatIsTooMuchToScore(t *testing.T) {
 	t.Parallel()
 	const n = 5000
@@ -277,22 +259,18 @@ func TestRankedTiesAndWhatIsTooMuchToScore(t *testing.T) {
 	}
 	ix := filter.NewIndex(n, text)
 	q := filter.Parse("~cfg", nil)
-	found, err := q.Match(t.Context(), ix, nil, now)
+	found, err := q.Match(t.Context(), ix, now)
 	require.NoError(t, err)
 	require.Len(t, found, n, "what is not scored is still found")
 	require.Equal(t, []int32{n - 2, n - 1, 0, 1, 2}, found[:5], "the closest are scored, wherever they are")
 	require.True(t, slices.IsSorted(found[2:]), "equal ones keep their order")
-
-	again, err := q.Match(t.Context(), ix, found, now)
-	require.NoError(t, err)
-	require.Equal(t, found, again, "whatever the order within")
 }
 
 func TestScoreCountsWordBoundaries(t *testing.T) {
 	t.Parallel()
 	texts := []string{"xxrxxmxx", "readMe", "r_m"}
 	ix := filter.NewIndex(len(texts), func(i int) string { return texts[i] })
-	found, err := filter.Parse("~rm", nil).Match(t.Context(), ix, nil, now)
+	found, err := filter.Parse("~rm", nil).Match(t.Context(), ix, now)
 	require.NoError(t, err)
 	require.Equal(t, int32(0), found[2], "%v", found)
 }
@@ -308,13 +286,13 @@ func TestMatchEndsWithItsContext(t *testing.T) {
 		return 1
 	}}}
 	ix := filter.NewIndex(100_000, func(int) string { return "abc" })
-	found, err := filter.Parse("n:1", fs).Match(ctx, ix, nil, now)
+	found, err := filter.Parse("n:1", fs).Match(ctx, ix, now)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Nil(t, found)
 	require.LessOrEqual(t, reads, 2*4096)
 
 	for _, query := range []string{"", "~abc"} {
-		_, err = filter.Parse(query, fs).Match(ctx, ix, nil, now)
+		_, err = filter.Parse(query, fs).Match(ctx, ix, now)
 		require.ErrorIs(t, err, context.Canceled)
 	}
 	require.Empty(t, filter.Parse("zzz", fs).Excludes(ctx, ix, now))
@@ -327,7 +305,7 @@ func TestFieldsWithManyValues(t *testing.T) {
 	value := func(i int) string { return strings.Repeat("x", i%3000) }
 	fs := []filter.Field{{Name: "v", Kind: filter.Text, Text: value}}
 	ix := filter.NewIndex(n, func(int) string { return "" })
-	found, err := filter.Parse("v:="+value(2500)+" v:="+value(5), fs).Match(t.Context(), ix, nil, now)
+	found, err := filter.Parse("v:="+value(2500)+" v:="+value(5), fs).Match(t.Context(), ix, now)
 	require.NoError(t, err)
 	require.Equal(t, []int32{5, 2500, 3005, 5500}, found)
 }
@@ -385,62 +363,6 @@ func TestSpans(t *testing.T) {
 			require.Equal(t, c.want, got+c.text[from:])
 		})
 	}
-}
-
-func TestNarrows(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		prev, next string
-		want       bool
-	}{
-		{"", "", true},
-		{"", "a", true},
-		{"c", "conf", true},
-		{"conf", "c", false},
-		{"onf", "conf", true},
-		{"a", "a b", true},
-		{"a b", "ba", true},
-		{"main", "Main", true},
-		{"Main", "main", false},
-		{"Main", "xMain", true},
-		{"-conf", "-c", true}, // a shorter exclusion hides more
-		{"-c", "-conf", false},
-		{"-", "-c", true},
-		{"-conf", "-CONF", false},
-		{"a", "-a", false},
-		{"~ac", "~abc", true},
-		{"~abc", "~ac", false},
-		{"~ac", "abc", false}, // not in the order of a ranked query
-		{"~ac", "abc ~x", true},
-		{"abc", "~abc", false},
-		{"abc", "abc ~x", true},
-		{"server:g", "server:gi", true},
-		{"server:gi", "server:g", false},
-		{"server:gi", "server:gi server:do", false},
-		{"server:gi server:do", "server:gi", true},
-		{"server:g server:do", "server:git server:doc", true},
-		{"server:gi", "server:gi mime:json", true},
-		{"server:gi", "mime:gi", false},
-		{"server:gi", "srv:git", true},
-		{"server:gi", "server:=git", true},
-		{"server:=git", "server:gi", false},
-		{"mime:text", "mime:text/*", true},
-		{"mime:text/*", "mime:text/* a", true},
-		{"mime:text/*", "mime:text/x", false},
-		{"mime:text/*", "mime:=text/x", true},
-		{"-server:git", "-server:gi", true},
-		{"-server:gi", "-server:git", false},
-		{"sub:yes", "sub:yes a", false}, // may have changed since
-		{"updated:<5m", "updated:<5m a", false},
-		{"ms:>5", "ms:>5 a", false},
-		{"a", "a sub:yes updated:<5m ms:>5", true},
-		{"s", "server:", false},
-		{"foo:bar", "a", true},
-	} {
-		got := filter.Parse(c.next, fields()).Narrows(filter.Parse(c.prev, fields()))
-		require.Equal(t, c.want, got, "%q after %q", c.next, c.prev)
-	}
-	require.False(t, filter.Parse("a", nil).Narrows(nil))
 }
 
 func TestFacets(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"goblin/tui/filter"
 )
@@ -25,7 +24,7 @@ func FuzzParse(f *testing.F) {
 	ix := index()
 	f.Fuzz(func(t *testing.T, text, v, w string) {
 		q := filter.Parse(text, fields())
-		found, err := q.Match(t.Context(), ix, nil, now)
+		found, err := q.Match(t.Context(), ix, now)
 		require.NoError(t, err)
 		if q.Empty() {
 			require.Len(t, found, len(rows))
@@ -43,9 +42,9 @@ func FuzzParse(f *testing.F) {
 		// Without the facet, exactly the other terms are left.
 		others := filter.Parse(filter.Set(text, "server", nil), fields())
 		back := filter.Parse(filter.Set(set, "server", nil), fields())
-		a, err := others.Match(t.Context(), ix, nil, now)
+		a, err := others.Match(t.Context(), ix, now)
 		require.NoError(t, err)
-		b, err := back.Match(t.Context(), ix, nil, now)
+		b, err := back.Match(t.Context(), ix, now)
 		require.NoError(t, err)
 		require.Equal(t, a, b)
 		if len(filter.Values(text, "server"))+len(filter.Values(text, "srv")) == 0 {
@@ -95,7 +94,7 @@ func FuzzSpans(f *testing.F) {
 			end = s.End
 		}
 		ix := filter.NewIndex(1, func(int) string { return in })
-		found, err := q.Match(t.Context(), ix, nil, now)
+		found, err := q.Match(t.Context(), ix, now)
 		require.NoError(t, err)
 		positive := !q.Empty() && !strings.Contains(text, "-")
 		if positive && len(found) > 0 {
@@ -129,30 +128,3 @@ func TestFoldingOfEveryRune(t *testing.T) {
 }
 
 // A search in the survivors finds what a search in all rows finds.
-func TestNarrowedSearchesFindTheSame(t *testing.T) {
-	t.Parallel()
-	ix := index()
-	term := rapid.SampledFrom([]string{
-		"c", "co", "conf", "Conf", "CO", "main", "ma", "M", "-c", "-conf", "-ma", "-M", "-main", "~cf", "~conf", "~cnf", "-~cf", "-~conf", "~rdm",
-		"server:g", "server:git", "server:=git", "server:hub", "-server:git", "-server:g", "mime:text", "mime:text/*", "mime:*json", "-mime:text/*",
-		"-mime:text", `mime:""`, "sub:yes", "ms:>3", "updated:<1h", "updated:>1m", "foo:bar", "-", "~", "server:",
-	})
-	rapid.Check(t, func(t *rapid.T) {
-		prev := strings.Join(rapid.SliceOfN(term, 0, 3).Draw(t, "prev"), " ")
-		next := strings.Join(rapid.SliceOfN(term, 0, 4).Draw(t, "next"), " ")
-		if rapid.Bool().Draw(t, "grew") {
-			next = prev + " " + next
-		}
-		p, q := filter.Parse(prev, fields()), filter.Parse(next, fields())
-		if !q.Narrows(p) {
-			return
-		}
-		within, err := p.Match(t.Context(), ix, nil, now)
-		require.NoError(t, err)
-		narrowed, err := q.Match(t.Context(), ix, within, now)
-		require.NoError(t, err)
-		whole, err := q.Match(t.Context(), ix, nil, now)
-		require.NoError(t, err)
-		require.Equal(t, whole, narrowed, "%q after %q", next, prev)
-	})
-}

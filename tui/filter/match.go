@@ -12,16 +12,11 @@ const (
 	verdicts = 1024 // different values of a field that are remembered in one search
 )
 
-// Match gives the rows that fit, never nil: all of the index, or of those
-// within, which stay as they are. They keep their order, unless the query is
+// Match gives the rows that fit, never nil, in their order, unless the query is
 // ranked: then the best match comes first and equal ones in the order of their
-// numbers. Rows within that the index does not have are left out. The error is
-// that of ctx, which is looked at every 4096 rows.
-func (q *Query) Match(ctx context.Context, ix *Index, within []int32, now time.Time) ([]int32, error) {
-	n := len(within)
-	if within == nil {
-		n = ix.Len()
-	}
+// numbers. The error is that of ctx, which is looked at every 4096 rows.
+func (q *Query) Match(ctx context.Context, ix *Index, now time.Time) ([]int32, error) {
+	n := ix.Len()
 	m := newMatcher(q, ix, now)
 	ranked := q.Ranked()
 	found := make([]int32, 0, n)
@@ -32,11 +27,6 @@ func (q *Query) Match(ctx context.Context, ix *Index, within []int32, now time.T
 		}
 		for i := from; i < min(from+stride, n); i++ {
 			row := int32(i)
-			if within != nil {
-				if row = within[i]; row < 0 || int(row) >= ix.Len() {
-					continue
-				}
-			}
 			spread, ok := m.row(row)
 			if !ok {
 				continue

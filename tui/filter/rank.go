@@ -73,18 +73,6 @@ func (q *Query) rank(ctx context.Context, ix *Index, rows []int32, far []uint8) 
 
 // bySpread orders rows by spread, then number. It counts instead of comparing.
 func bySpread(rows []int32, far []uint8) []int32 {
-	if !slices.IsSorted(rows) { // within was in another order
-		order := make([]int, len(rows))
-		for i := range order {
-			order[i] = i
-		}
-		slices.SortFunc(order, func(a, b int) int { return cmp.Compare(rows[a], rows[b]) })
-		sorted, sortedFar := make([]int32, len(rows)), make([]uint8, len(rows))
-		for i, k := range order {
-			sorted[i], sortedFar[i] = rows[k], far[k]
-		}
-		rows, far = sorted, sortedFar
-	}
 	var next [257]int
 	for _, s := range far {
 		next[int(s)+1]++

@@ -46,7 +46,6 @@ type Table[R any] struct {
 	Rows  []R
 	index *filter.Index
 	Found []int32 // rows that match, in the order shown
-	bare  []int32 // found before sorting, to narrow from
 	query *filter.Query
 	Typed string
 	Order int
@@ -85,7 +84,6 @@ type state[R any] struct {
 	index *filter.Index
 	query *filter.Query
 	found []int32
-	bare  []int32
 	took  time.Duration
 	guilt string
 }
@@ -99,7 +97,7 @@ func (t *Table[R]) Refresh(expected int, get func() []R) tea.Cmd {
 		s := state[R]{rows: get()}
 		s.index = filter.NewIndex(len(s.rows), func(i int) string { return text(s.rows[i]) })
 		s.query = filter.Parse(typed, fields(s.rows))
-		s.search(t.ctx, nil, sorting, now)
+		s.search(t.ctx, sorting, now)
 		return s
 	}
 	take := func(s state[R]) tea.Cmd {
@@ -108,7 +106,7 @@ func (t *Table[R]) Refresh(expected int, get func() []R) tea.Cmd {
 		t.busy, t.stale = false, false
 		t.take(s)
 		if t.Typed != typed || t.Order != by {
-			return t.Again(false)
+			return t.Again()
 		}
 		return nil
 	}
@@ -125,17 +123,13 @@ func (t *Table[R]) Refresh(expected int, get func() []R) tea.Cmd {
 func (t *Table[R]) Filter(typed string) tea.Cmd {
 	t.first = typed != "" && typed != t.Typed
 	t.Typed = typed
-	return t.Again(true)
+	return t.Again()
 }
 
 // Again runs the query once more: it changed, or what its fields read did. Of
 // several searches only the last one counts.
-func (t *Table[R]) Again(narrow bool) tea.Cmd {
+func (t *Table[R]) Again() tea.Cmd {
 	s := state[R]{rows: t.Rows, index: t.index, query: filter.Parse(t.Typed, t.Fields(t.Rows))}
-	var within []int32
-	if narrow && t.bare != nil && s.query.Narrows(t.query) {
-		within = t.bare
-	}
 	sorting, now := t.Orders[t.Order], t.now
 	t.cancel()
 	t.gen++
@@ -143,7 +137,7 @@ func (t *Table[R]) Again(narrow bool) tea.Cmd {
 	t.busy, t.stale = false, false
 	if len(t.Rows) <= AtOnce {
 		t.cancel = func() {}
-		if s.search(t.ctx, within, sorting, now) {
+		if s.search(t.ctx, sorting, now) {
 			t.take(s)
 		}
 		return nil
@@ -152,7 +146,7 @@ func (t *Table[R]) Again(narrow bool) tea.Cmd {
 	t.cancel, t.busy = cancel, true
 	return func() tea.Msg {
 		defer cancel()
-		ok := s.search(ctx, within, sorting, now)
+		ok := s.search(ctx, sorting, now)
 		return work.Done(func() tea.Cmd {
 			if gen != t.gen {
 				return nil
@@ -162,7 +156,7 @@ func (t *Table[R]) Again(narrow bool) tea.Cmd {
 				t.take(s)
 			}
 			if t.stale {
-				return t.Again(false)
+				return t.Again()
 			}
 			return nil
 		})
@@ -176,19 +170,18 @@ func (t *Table[R]) Refilter() tea.Cmd {
 		t.stale = true
 		return nil
 	}
-	return t.Again(false)
+	return t.Again()
 }
 
 // search fills found. It is false when it was cancelled.
-func (s *state[R]) search(ctx context.Context, within []int32, by Order[R], now func() time.Time) bool {
+func (s *state[R]) search(ctx context.Context, by Order[R], now func() time.Time) bool {
 	began := time.Now()
-	found, err := s.query.Match(ctx, s.index, within, now())
+	found, err := s.query.Match(ctx, s.index, now())
 	if err != nil {
 		return false
 	}
-	s.bare, s.found = found, found
+	s.found = found
 	if by.less != nil && !s.query.Ranked() {
-		s.found = slices.Clone(found)
 		slices.SortStableFunc(s.found, func(a, b int32) int { return by.less(s.rows[a], s.rows[b]) })
 	}
 	s.took = time.Since(began)
@@ -200,7 +193,7 @@ func (s *state[R]) search(ctx context.Context, within []int32, by Order[R], now 
 
 // take shows a result; the cursor goes where its row went.
 func (t *Table[R]) take(s state[R]) {
-	t.Rows, t.index, t.query, t.Found, t.bare, t.Took, t.guilt = s.rows, s.index, s.query, s.found, s.bare, s.took, s.guilt
+	t.Rows, t.index, t.query, t.Found, t.Took, t.guilt = s.rows, s.index, s.query, s.found, s.took, s.guilt
 	if t.Tail {
 		t.Move(len(t.Found))
 		return
@@ -248,7 +241,7 @@ func (t *Table[R]) place(key string) int {
 // Sorted walks to the next order.
 func (t *Table[R]) Sorted() tea.Cmd {
 	t.Order = (t.Order + 1) % len(t.Orders)
-	return t.Again(false)
+	return t.Again()
 }
 
 // Len is the number of rows that match.
@@ -391,7 +384,7 @@ func (t *Table[R]) Excludes() string { return t.guilt }
 // Matching is of [Rows].
 func (t *Table[R]) Matching(typed string) func(context.Context) ([]int32, error) {
 	query, index, now := filter.Parse(typed, t.Fields(t.Rows)), t.index, t.now
-	return func(ctx context.Context) ([]int32, error) { return query.Match(ctx, index, nil, now()) }
+	return func(ctx context.Context) ([]int32, error) { return query.Match(ctx, index, now()) }
 }
 
 // Rows is a table of any rows.

@@ -172,7 +172,7 @@ func tick(ctx context.Context, all []value, f filter.Field, typed string) {
 	own := filter.Field{Name: f.Name, Kind: filter.Text, Text: func(i int) string { return all[i].Text }}
 	query := filter.Parse(filter.Set("", f.Name, values), []filter.Field{own})
 	index := filter.NewIndex(len(all), func(int) string { return "" })
-	found, _ := query.Match(ctx, index, nil, time.Time{}) // a context that ended: nobody looks at it
+	found, _ := query.Match(ctx, index, time.Time{}) // a context that ended: nobody looks at it
 	if query.Empty() {
 		return
 	}

@@ -168,7 +168,7 @@ func (f *records[R]) Follow(on bool) tea.Cmd {
 	}
 	if f.T.Order != 0 {
 		f.T.Order = 0
-		return f.T.Again(false)
+		return f.T.Again()
 	}
 	f.T.To(f.T.Len() - 1)
 	return nil
