@@ -9,7 +9,11 @@
 // panic and never loop.
 package rawjson
 
-import "fmt"
+import (
+	"bytes"
+	"fmt"
+	"unicode/utf8"
+)
 
 // MaxDepth is how deeply arrays and objects may nest. It is the bound of Go's
 // own decoder, so whatever passes here can be decoded by peers written in Go.
@@ -24,6 +28,14 @@ type SyntaxError struct {
 
 func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("invalid JSON at byte %d: %s", e.Offset, e.Reason)
+}
+
+// Place is where in src the text stops being JSON, as people count: the line, and
+// the column in characters, from 1.
+func (e *SyntaxError) Place(src []byte) (line, column int) {
+	before := src[:min(e.Offset, len(src))]
+	start := bytes.LastIndexByte(before, '\n') + 1
+	return bytes.Count(before, []byte("\n")) + 1, utf8.RuneCount(before[start:]) + 1
 }
 
 // Valid reports whether src is exactly one JSON value (with surrounding white

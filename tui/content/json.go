@@ -1,7 +1,6 @@
 package content
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -43,10 +42,8 @@ func where(src []byte, err error) string {
 	if !errors.As(err, &broken) {
 		return err.Error()
 	}
-	before := src[:min(broken.Offset, len(src))]
-	row := bytes.Count(before, []byte("\n")) + 1
-	col := len(before) - bytes.LastIndexByte(before, '\n')
-	return fmt.Sprintf("line %d, column %d: %s", row, col, display.Line(broken.Reason))
+	line, column := broken.Place(src)
+	return fmt.Sprintf("line %d, column %d: %s", line, column, display.Line(broken.Reason))
 }
 
 // printer lays out JSON token by token as it stands: order, numbers, escapes

@@ -178,9 +178,11 @@ func New(lk *look.Look, s Spec) *Form {
 		f.check = v
 	}
 	f.meta = edit.New(lk)
-	if rawjson.IsObject(s.Values) {
-		f.fill(s.Values, false)
-	}
+	f.fill(s.Values, func(fd *field, value json.RawMessage) {
+		if value != nil {
+			fd.set(value)
+		}
+	})
 	for i, fd := range f.fields {
 		if v, err := fd.value(); fd.Required && (err != nil || len(v) == 0) {
 			f.focus = i
@@ -191,31 +193,25 @@ func New(lk *look.Look, s Spec) *Form {
 	return f
 }
 
-// fill gives the fields the members of an object. With clear, those that it
-// has not become empty.
-func (f *Form) fill(values json.RawMessage, clear bool) {
+// fill has set take the members of an object for the fields, nil for those that it
+// has not, and keeps the members that no field shows.
+func (f *Form) fill(values json.RawMessage, set func(fd *field, value json.RawMessage)) {
 	list, ok := membersOf(values, maxMembers)
 	if !ok {
 		return
 	}
 	given := make(map[string]json.RawMessage, len(list))
 	for _, m := range list {
-		given[m.name] = m.value
+		given[m.name] = compact(m.value)
 	}
 	for _, fd := range f.fields {
-		if v, ok := given[fd.Name]; ok {
-			fd.set(v)
-			delete(given, fd.Name)
-		} else if clear {
-			fd.set(nil)
-		}
+		set(fd, given[fd.Name])
+		delete(given, fd.Name)
 	}
-	if clear {
-		f.extra = nil
-	}
+	f.extra = nil
 	for _, m := range list {
-		if _, left := given[m.name]; left {
-			f.extra = append(f.extra, member{m.name, compact(m.value)})
+		if value, left := given[m.name]; left {
+			f.extra = append(f.extra, member{m.name, value})
 		}
 	}
 }

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
-	"unicode/utf8"
 
 	"goblin/gateway/display"
 	"goblin/registry/rawjson"
@@ -93,33 +91,21 @@ func indented(raw []byte) string {
 
 // syntax says where and why a text is not JSON; nil if it is.
 func syntax(text string) error {
-	var v any
-	dec := json.NewDecoder(strings.NewReader(text))
-	dec.UseNumber()
-	err := dec.Decode(&v)
-	at := int64(len(text))
-	var wrong *json.SyntaxError
-	switch {
-	case err == nil:
-		rest := text[dec.InputOffset():]
-		trimmed := strings.TrimLeft(rest, " \t\r\n")
-		if trimmed == "" {
-			return nil
-		}
-		at = int64(len(text) - len(trimmed))
-		err = errors.New("something follows the value")
-	case errors.As(err, &wrong):
-		at = max(wrong.Offset-1, 0)
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		err = errors.New("it ends too early")
+	var wrong *rawjson.SyntaxError
+	if err := rawjson.Valid([]byte(text)); !errors.As(err, &wrong) {
+		return err
 	}
-	line, column := place(text, int(at))
-	return fmt.Errorf("line %d, column %d: %s", line, column, display.Line(err.Error()))
+	line, column := wrong.Place([]byte(text))
+	return fmt.Errorf("line %d, column %d: %s", line, column, display.Line(wrong.Reason))
 }
 
-// place is the line and the column, counted from 1 in characters, of a byte.
-func place(text string, at int) (line, column int) {
-	before := text[:min(max(at, 0), len(text))]
-	line = strings.Count(before, "\n") + 1
-	return line, utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1
+// objectText says why a text is not a JSON object; nil if it is.
+func objectText(s string) error {
+	if err := syntax(s); err != nil {
+		return err
+	}
+	if !rawjson.IsObject([]byte(s)) {
+		return errors.New("must be an object, in { }")
+	}
+	return nil
 }

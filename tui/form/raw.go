@@ -2,7 +2,6 @@ package form
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -10,17 +9,6 @@ import (
 	"goblin/registry/rawjson"
 	"goblin/tui/edit"
 )
-
-// objectText says why a text is not a JSON object; nil if it is.
-func objectText(s string) error {
-	if err := syntax(s); err != nil {
-		return err
-	}
-	if !rawjson.IsObject([]byte(s)) {
-		return errors.New("must be an object, in { }")
-	}
-	return nil
-}
 
 // rawArguments are the arguments as they stand in the raw mode.
 func (f *Form) rawArguments() (json.RawMessage, []problem) {
@@ -78,31 +66,12 @@ func (f *Form) toFields() {
 			return
 		}
 	}
-	list, ok := membersOf(compact([]byte(s)), maxMembers)
-	if !ok {
-		return
-	}
-	given := make(map[string]json.RawMessage, len(list))
-	for _, m := range list {
-		given[m.name] = m.value
-	}
-	for _, fd := range f.fields {
+	f.fill(compact([]byte(s)), func(fd *field, now json.RawMessage) {
 		fd.err, fd.stale = "", true
-		now, have := given[fd.Name]
-		was, had := f.written[fd.Name]
-		delete(given, fd.Name)
-		switch {
-		case have && had && same(now, was), !have && !had:
-		default:
+		if was := f.written[fd.Name]; (now == nil) != (was == nil) || !same(now, was) {
 			fd.set(now)
 		}
-	}
-	f.extra = nil
-	for _, m := range list {
-		if _, left := given[m.name]; left {
-			f.extra = append(f.extra, m)
-		}
-	}
+	})
 	f.raw, f.off, f.top, f.area, f.written = false, 0, "", edit.Text{}, nil
 	f.refresh()
 }
@@ -123,7 +92,7 @@ func (f *Form) last() {
 		f.areaErr = ""
 		return
 	}
-	f.fill(f.spec.Last, true)
+	f.fill(f.spec.Last, (*field).set)
 	f.top = ""
 	f.refresh()
 }

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -246,18 +245,6 @@ func clock(t time.Time, w int) string {
 	return t.Format("15:04:05")
 }
 
-// oneLine is the beginning of a text, fit to be drawn.
-func oneLine(s string) string {
-	if len(s) <= mostDrawn {
-		return dialog.Clean(s)
-	}
-	n := mostDrawn
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return dialog.Clean(s[:n]) + "…"
-}
-
 // logLine draws a record of the log: time, level, where it comes from, text.
 func (p *Logs) logLine(tab int) func(r *logRow, w int) string {
 	return func(r *logRow, w int) string {
@@ -277,7 +264,7 @@ func (p *Logs) logLine(tab int) func(r *logRow, w int) string {
 			server, source = 8, min(source, 3)
 		}
 		if r.line == "" {
-			r.line = oneLine(r.Text)
+			r.line = dialog.Clean(dialog.CutText(r.Text, mostDrawn))
 		}
 		base := look.Style("")
 		level := lk.Fit(" "+levelName(r.Level), 6)
