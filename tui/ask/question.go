@@ -309,7 +309,7 @@ func newElicitation(a *dialog.Common, params json.RawMessage, finish finisher) *
 	var p elicitation
 	_ = json.Unmarshal(params, &p) // kind has seen that it works
 	s := form.Spec{
-		Intro: dialog.CutText(p.Message, 4000) + "\n" + whoAsks(params), Schema: p.RequestedSchema, Submit: "answer", Decline: true, Deliberate: true,
+		Intro: dialog.CutText(p.Message, 4000) + "\n" + whoAsks(params), Schema: p.RequestedSchema, Submit: "answer", Decline: true,
 		Danger: "goes to the server: no passwords",
 	}
 	if fields, err := form.FromSchema(p.RequestedSchema); err == nil {

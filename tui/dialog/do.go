@@ -21,7 +21,7 @@ func (a *Common) CallTool(e *registry.Entry) tea.Cmd {
 		InputSchema json.RawMessage `json:"inputSchema"`
 	}
 	_ = json.Unmarshal(e.JSON, &def) // without a schema the form is raw JSON
-	s := form.Spec{Title: "Call " + e.Listed, Intro: e.Description, Schema: def.InputSchema, Meta: true, Submit: "call"}
+	s := form.Spec{Intro: e.Description, Schema: def.InputSchema, Meta: true, Submit: "call"}
 	if fields, err := form.FromSchema(def.InputSchema); err == nil {
 		s.Fields = fields
 	}
@@ -29,7 +29,7 @@ func (a *Common) CallTool(e *registry.Entry) tea.Cmd {
 		s.Danger = "says that it is destructive: asks before it runs"
 	}
 	it := EntryItem(e)
-	return a.ask(it, s, func(args, meta json.RawMessage) Request {
+	return a.ask(it, "Call "+e.Listed, s, func(args, meta json.RawMessage) Request {
 		return Request{Item: it, Method: "tools/call", Args: args, Meta: meta, danger: destroys(e), Show: true}
 	})
 }
@@ -96,9 +96,8 @@ func (a *Common) GetPrompt(e *registry.Entry) tea.Cmd {
 	if len(fields) == 0 {
 		return a.Calls.Start(Request{Item: it, Method: "prompts/get", Quiet: true, Show: true})
 	}
-	a.completes(it.Server, fields)
-	s := form.Spec{Title: "Get " + e.Listed, Intro: e.Description, Fields: fields, Strings: true, Meta: true, Submit: "get"}
-	return a.ask(it, s, func(args, meta json.RawMessage) Request {
+	s := form.Spec{Intro: e.Description, Fields: fields, Strings: true, Meta: true, Submit: "get"}
+	return a.ask(it, "Get "+e.Listed, s, func(args, meta json.RawMessage) Request {
 		return Request{Item: it, Method: "prompts/get", Args: args, Meta: meta, Show: true}
 	})
 }
@@ -109,13 +108,11 @@ func (a *Common) Expand(it Item) tea.Cmd {
 	if err != nil {
 		return a.Complain("%s: %v", it.Listed, err)
 	}
-	fields := form.FromTemplate(t.Varnames())
-	a.completes(it.Server, fields)
 	s := form.Spec{
-		Title: "Expand " + it.Listed, Fields: fields, Strings: true, Meta: true, Submit: "read",
+		Fields: form.FromTemplate(t.Varnames()), Strings: true, Meta: true, Submit: "read",
 		Preview: func(values map[string]string) (string, error) { return expansion(t, values) },
 	}
-	return a.ask(it, s, func(args, meta json.RawMessage) Request {
+	return a.ask(it, "Expand "+it.Listed, s, func(args, meta json.RawMessage) Request {
 		var values map[string]string
 		_ = json.Unmarshal(args, &values) // the form made it of texts
 		uri, err := expansion(t, values)
@@ -152,30 +149,12 @@ func (a *Common) CallAgain(e *registry.Entry) tea.Cmd {
 	return a.Again(r)
 }
 
-// completes marks the fields that a server can complete.
-func (a *Common) completes(server string, fields []form.Field) {
-	s, _ := a.Reg.State(server)
-	var can struct {
-		Completions json.RawMessage `json:"completions"`
-	}
-	// Revisions before 2025-03-26 have completion without saying so.
-	old := s.ProtocolVersion != "" && s.ProtocolVersion < "2025-03-26"
-	if !old && (json.Unmarshal(s.Capabilities, &can) != nil || can.Completions == nil) {
-		return
-	}
-	for i := range fields {
-		fields[i].Completes = true
-	}
-}
-
 // ask opens a form about an item.
-func (a *Common) ask(it Item, s form.Spec, submit func(args, meta json.RawMessage) Request) tea.Cmd {
+func (a *Common) ask(it Item, title string, s form.Spec, submit func(args, meta json.RawMessage) Request) tea.Cmd {
 	s.Last, s.LastMeta = a.Calls.lastOf(it)
 	if inv := Kept(a.Reg, it); s.Last == nil && inv != nil { // another screen's, perhaps
 		s.Last, s.LastMeta = inv.Params, inv.Meta
 	}
-	title := s.Title
-	s.Title = "" // the border has it
 	d := &FormDialog{App: a, item: it, Title: title, Form: form.New(a.Look, s)}
 	d.Submit = func(args, meta json.RawMessage) tea.Cmd {
 		return a.startOrAsk(submit(args, meta), func() { a.Drop(d) })

@@ -120,19 +120,8 @@ func (f *Form) Height(w, most int) int {
 func (f *Form) pinned(w, h int) (above, below []row) {
 	l := f.look
 	plain := func(s string) row { return row{text: s, stop: -1} }
-	if h >= 5 && (f.spec.Title != "" || f.spec.Danger != "") {
-		title, danger := shown(f.spec.Title), ""
-		if f.spec.Danger != "" {
-			danger = "! " + shown(f.spec.Danger)
-		}
-		if look.Width(title)+look.Width(danger)+2 <= w {
-			above = append(above, plain(l.Sides(l.Title.On(title), l.Warn.On(danger), w)))
-		} else {
-			above = append(above, plain(l.Title.On(l.Cut(title, w))))
-			if danger != "" {
-				above = append(above, plain(l.Warn.On(l.Cut(danger, w))))
-			}
-		}
+	if h >= 5 && f.spec.Danger != "" {
+		above = append(above, plain(l.Sides("", l.Warn.On(l.Cut("! "+shown(f.spec.Danger), w)), w)))
 	}
 	if f.top != "" {
 		for _, line := range wrapped(l, "! "+f.top, w, max(1, min(3, h-4))) {
@@ -159,8 +148,8 @@ func (f *Form) pinned(w, h int) (above, below []row) {
 func (f *Form) hint(w int) string {
 	var b strings.Builder
 	used := 0
-	for _, k := range f.Keys() {
-		n := look.Width(k.Help().Key) + 1 + look.Width(shown(k.Help().Desc))
+	for _, k := range f.Hints() {
+		n := look.Width(k.Key) + 1 + look.Width(shown(k.Does))
 		if used > 0 {
 			n += 2
 		}
@@ -171,9 +160,9 @@ func (f *Form) hint(w int) string {
 			b.WriteString("  ")
 		}
 		used += n
-		b.WriteString(f.look.Key.On(k.Help().Key))
+		b.WriteString(f.look.Key.On(k.Key))
 		b.WriteByte(' ')
-		b.WriteString(f.look.Dim.On(shown(k.Help().Desc)))
+		b.WriteString(f.look.Dim.On(shown(k.Does)))
 	}
 	return b.String()
 }

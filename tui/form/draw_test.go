@@ -27,7 +27,7 @@ var issue = json.RawMessage(issueSchema)
 
 func issueForm(t testing.TB) *form.Form {
 	return newForm(t, form.Spec{
-		Title: "call create_issue", Intro: "Opens an issue.", Submit: "call", Schema: issue,
+		Intro: "Opens an issue.", Submit: "call", Schema: issue,
 		Danger: "destructive: asks before it runs", Last: json.RawMessage(`{}`), Meta: true,
 	})
 }
@@ -42,7 +42,7 @@ func TestScreens(t *testing.T) {
 		want string
 	}{
 		{"a tool's arguments", 80, 24, issueForm, []string{"'It breaks'", "tab", "tab", "tab", "right", "space"}, `
-call create_issue                             ! destructive: asks before it runs
+                                              ! destructive: asks before it runs
 Opens an issue.
 
   title *    It breaks_______________________________________
@@ -67,7 +67,7 @@ Opens an issue.
 
 Space choose  Tab next  C-s call  C-e raw JSON  C-r last values  Esc cancel`},
 		{"errors, in a small window", 60, 10, issueForm, []string{"'It'", "c-s"}, `
-call create_issue         ! destructive: asks before it runs
+                          ! destructive: asks before it runs
 Opens an issue.
 
 > title *    It ___________________________________________
@@ -78,7 +78,7 @@ Opens an issue.
   Priority   ( ) low  (•) normal  ( ) urgent
 Tab next  C-s call  C-e raw JSON  C-r last values`},
 		{"JSON with its schema beside it", 110, 14, issueForm, []string{"s-tab", "s-tab", "up", "up", "up", "up", "up", "'[{'", "enter", "'\"login\": 5}]'"}, `
-call create_issue                                                           ! destructive: asks before it runs
+                                                                            ! destructive: asks before it runs
   Priority   ( ) low  (•) normal  ( ) urgent
   labels *    [ ] bug  [ ] docs  [ ] question
   estimate   ________________________________________________
@@ -93,9 +93,8 @@ call create_issue                                                           ! de
              JSON · optional
 Tab next  C-s call  C-e raw JSON  C-r last values  Esc cancel`},
 		{"narrow, and a list that is filtered", 34, 12, func(t testing.TB) *form.Form {
-			return newForm(t, form.Spec{Title: "pick", Schema: props(cities)})
+			return newForm(t, form.Spec{Schema: props(cities)})
 		}, []string{"'i'", "down"}, `
-pick
 > c
     / i _____________________ 4/6
       ( ) Lima
@@ -106,9 +105,10 @@ pick
   d
     _____________________________
 
+  [ submit ]    [ cancel ]
 Space choose  Tab next  C-s submit`},
 		{"raw", 60, 10, issueForm, []string{"'It'", "c-e"}, `
-call create_issue         ! destructive: asks before it runs
+                          ! destructive: asks before it runs
 > arguments
   │ {
   │   "title": "It",
@@ -120,17 +120,17 @@ call create_issue         ! destructive: asks before it runs
 Tab next  C-s call  C-e form  C-r last values  Esc cancel`},
 		{"a question with three answers", 60, 9, func(t testing.TB) *form.Form {
 			return newForm(t, form.Spec{
-				Title: "files asks", Intro: "Which account?\n\x1b[2JIt is \u202eneeded.", Submit: "answer", Decline: true,
+				Intro: "Which account?\n\x1b[2JIt is \u202eneeded.", Submit: "answer", Decline: true,
 				Schema: props(`"required":["mail"],"properties":{"mail":{"type":"string","format":"email","title":"Mail\u0007"}}`),
 			})
 		}, []string{"tab", "right"}, `
-files asks
 Which account?
 \x1b[2JIt is \u202eneeded.
 
   Mail\x07 *  _____________________________________________
 
   [ answer ]  > [ decline ]    [ cancel ]
+
 
 Tab next  C-s answer  C-e raw JSON  Esc cancel`},
 	}

@@ -74,8 +74,8 @@ type Field struct {
 
 // Spec is what a form asks for.
 type Spec struct {
-	Title, Intro string
-	Fields       []Field
+	Intro  string
+	Fields []Field
 	// Schema validates the whole before it is submitted. One that does not
 	// compile is noted on the form and checks nothing.
 	Schema json.RawMessage
@@ -92,10 +92,9 @@ type Spec struct {
 	Preview func(values map[string]string) (string, error)
 	Submit  string // what the button says: "call", "get", "read", "answer"
 	Danger  string // shown when set
-	Decline bool   // buttons to submit, decline and cancel
-	// Deliberate has Enter in the last field go on to the button: only the
-	// button and C-s submit.
-	Deliberate bool
+	// Decline has buttons to submit, decline and cancel. Only they and C-s submit:
+	// Enter in the last field goes on to them.
+	Decline bool
 }
 
 // Action is what the user decided.

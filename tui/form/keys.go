@@ -4,11 +4,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/bubbles/key"
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry/rawjson"
 	"goblin/tui/edit"
+	"goblin/tui/keys"
 )
 
 // pause is how long the typing rests before completions are asked for.
@@ -266,7 +266,7 @@ func (f *Form) widen(fd *field) {
 
 // next goes on after a field: to the next, or to submitting.
 func (f *Form) next() Action {
-	if f.focus == len(f.fields)-1 && !f.spec.Deliberate {
+	if f.focus == len(f.fields)-1 && !f.spec.Decline {
 		return f.submit()
 	}
 	f.move(1)
@@ -363,41 +363,38 @@ func (f *Form) sideways(fd *field, right bool) {
 	}
 }
 
-// Keys are what can be pressed now.
-func (f *Form) Keys() []key.Binding {
-	bind := func(keys, shown, what string) key.Binding {
-		return key.NewBinding(key.WithKeys(keys), key.WithHelp(shown, what))
-	}
-	var out []key.Binding
+// Hints are what can be pressed now.
+func (f *Form) Hints() []keys.Hint {
+	var out []keys.Hint
 	fd := f.current()
 	switch {
 	case f.offering():
-		out = append(out, bind("tab", "Tab", "take"), bind("down", "Down", "choose"), bind("esc", "Esc", "close"))
+		out = append(out, keys.Hint{Key: "Tab", Does: "take"}, keys.Hint{Key: "Down", Does: "choose"}, keys.Hint{Key: "Esc", Does: "close"})
 	case fd != nil && fd.kind == Bool:
-		out = append(out, bind(" ", "Space", "toggle"))
+		out = append(out, keys.Hint{Key: "Space", Does: "toggle"})
 	case fd != nil && (fd.kind == Enum || fd.kind == Several):
-		out = append(out, bind(" ", "Space", "choose"))
+		out = append(out, keys.Hint{Key: "Space", Does: "choose"})
 	}
 	if !f.offering() {
-		out = append(out, bind("tab", "Tab", "next"))
+		out = append(out, keys.Hint{Key: "Tab", Does: "next"})
 	}
-	out = append(out, bind("ctrl+s", "C-s", f.spec.Submit))
+	out = append(out, keys.Hint{Key: "C-s", Does: f.spec.Submit})
 	if f.raw {
-		out = append(out, bind("ctrl+e", "C-e", "form"))
+		out = append(out, keys.Hint{Key: "C-e", Does: "form"})
 	} else {
-		out = append(out, bind("ctrl+e", "C-e", "raw JSON"))
+		out = append(out, keys.Hint{Key: "C-e", Does: "raw JSON"})
 	}
 	if rawjson.IsObject(f.spec.Last) {
-		out = append(out, bind("ctrl+r", "C-r", "last values"))
+		out = append(out, keys.Hint{Key: "C-r", Does: "last values"})
 	}
 	if !f.offering() {
-		out = append(out, bind("esc", "Esc", "cancel"))
+		out = append(out, keys.Hint{Key: "Esc", Does: "cancel"})
 	}
 	if fd != nil && fd.Completes && !f.offering() {
-		out = append(out, bind("ctrl+@", "C-Space", "complete"))
+		out = append(out, keys.Hint{Key: "C-Space", Does: "complete"})
 	}
 	if fd != nil && fd.kind == Text && !fd.text.Multi() && !f.spec.Strings {
-		out = append(out, bind("ctrl+j", "C-j", "new line"))
+		out = append(out, keys.Hint{Key: "C-j", Does: "new line"})
 	}
 	return out
 }

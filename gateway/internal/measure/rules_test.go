@@ -84,7 +84,7 @@ var rules = []row{
 	{"tui/content", "gateway/display registry/rawjson tui/look", "shows text, wherever it is from"},
 	{"tui/filter", "", "a leaf"},
 	{"tui/edit", "gateway/display tui/look", "holds text, wherever it is typed"},
-	{"tui/form", "gateway/display registry/rawjson tui/edit tui/look", "asks for values, whatever they are for"},
+	{"tui/form", "gateway/display registry/rawjson tui/edit tui/keys tui/look", "asks for values, whatever they are for"},
 	{"tui/keys", "", "a leaf"},
 	{"tui/list", "tui/filter tui/look tui/work", "holds rows, whatever they are"},
 	{"tui/look", "", "a leaf"},
