@@ -118,8 +118,8 @@ func show(ctx context.Context, h *process.Host, c *screen.Conn, owner bool) erro
 		Registry: h.Registry(), Logger: h.Logger(),
 		Theme: cmp.Or(c.Theme(), h.Theme), ASCII: c.ASCII(),
 		Host: tui.Host{
-			Version: status.Version, Config: status.Config, Demo: status.Demo, Address: status.Address,
-			PID: status.PID, Command: h.Command, Owner: owner,
+			Config: status.Config, Demo: status.Demo, Address: status.Address,
+			Command: h.Command, Owner: owner,
 		},
 	})
 	client, err := h.OpenClient(ctx, "goblin", view.Ask)

@@ -2,7 +2,7 @@ package gateway
 
 import (
 	"context"
-	"encoding/base64"
+	"fmt"
 
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
@@ -53,40 +53,15 @@ func (g *Gateway) callLocal(r *request, t registry.Target) {
 func (g *Gateway) readLocal(r *request, t registry.Target) {
 	r.server = t.Server
 	resource := t.Local.Resource
-	contents, err := resource.Read(r.Context(), t.Name)
+	text, err := resource.Read(r.Context())
 	if err != nil {
-		r.fail(err)
+		r.fail(fmt.Errorf("read %s: %w", t.Listed, err))
 		return
 	}
-	result := []byte(`{"contents":[`)
-	for i, c := range contents {
-		if i > 0 {
-			result = append(result, ',')
-		}
-		result = appendContent(result, c, t.Listed, resource.MIME)
+	result := rawjson.AppendString([]byte(`{"contents":[{"uri":`), t.Listed)
+	if resource.MIME != "" {
+		result = rawjson.AppendString(append(result, `,"mimeType":`...), resource.MIME)
 	}
-	r.reply(append(result, "]}"...))
-}
-
-func appendContent(dst []byte, c registry.Content, uri, mime string) []byte {
-	if c.URI != "" {
-		uri = c.URI
-	}
-	if c.MIME != "" {
-		mime = c.MIME
-	}
-	dst = append(dst, `{"uri":`...)
-	dst = rawjson.AppendString(dst, uri)
-	if mime != "" {
-		dst = append(dst, `,"mimeType":`...)
-		dst = rawjson.AppendString(dst, mime)
-	}
-	if c.IsBlob {
-		dst = append(dst, `,"blob":"`...)
-		dst = base64.StdEncoding.AppendEncode(dst, c.Blob)
-		return append(dst, `"}`...)
-	}
-	dst = append(dst, `,"text":`...)
-	dst = rawjson.AppendString(dst, c.Text)
-	return append(dst, '}')
+	result = rawjson.AppendString(append(result, `,"text":`...), text)
+	r.reply(append(result, "}]}"...))
 }

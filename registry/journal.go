@@ -151,13 +151,11 @@ type stored struct {
 // TrafficJournal keeps 10,000 records, and 8 MiB of their bodies. When it is full
 // the server that has most gives up its oldest, as in a [LogJournal].
 type TrafficJournal struct {
-	mu     sync.Mutex
-	ring   ring[stored]
-	bodies bodies
-	asked  uint64 // records that are no notifications
-	feed   *feed
-
-	sessions  *sessions  // whose requests are counted
+	mu        sync.Mutex
+	ring      ring[stored]
+	bodies    bodies
+	asked     uint64 // records that are no notifications
+	feed      *feed
 	latencies *latencies // of the servers that answered
 }
 
@@ -184,9 +182,6 @@ func (j *TrafficJournal) Append(rec TrafficRecord) uint64 {
 		j.asked++
 	}
 	j.mu.Unlock()
-	if rec.Session != "" && rec.Direction == ToServer && rec.Status != StatusNotification {
-		j.sessions.count(rec.Session)
-	}
 	if rec.Direction == ToServer && (rec.Status == "success" || rec.Status == StatusToolError) && !rec.Asked {
 		j.latencies.add(rec.Server, rec.Duration)
 	}

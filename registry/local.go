@@ -12,21 +12,12 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Content is one part of what a resource contains.
-type Content struct {
-	URI    string // "": the URI that was read
-	MIME   string // "": the listed type
-	Text   string
-	Blob   []byte // sent as base64
-	IsBlob bool   // Blob counts, not Text
-}
-
 // LocalResource is a resource of Goblin's own. Its URI may have any scheme
 // and is listed as it is.
 type LocalResource struct {
 	URI, Name, Title, Description, MIME string
-	// Read is called for every read, from the goroutine of the request.
-	Read func(ctx context.Context, uri string) ([]Content, error)
+	// Read gives the text. It is called for every read, from the goroutine of the request.
+	Read func(ctx context.Context) (string, error)
 }
 
 // LocalTool is a tool of Goblin's own, listed under its plain name.
@@ -194,14 +185,11 @@ func ServersResource(r *Registry) LocalResource {
 		Title:       "Servers",
 		Description: "The state of every server behind Goblin",
 		MIME:        "application/json",
-		Read: func(_ context.Context, uri string) ([]Content, error) {
+		Read: func(context.Context) (string, error) {
 			text, err := json.Marshal(struct {
 				Servers []serverJSON `json:"servers"`
 			}{serversJSON(r.States())})
-			if err != nil {
-				return nil, fmt.Errorf("read %s: %w", uri, err)
-			}
-			return []Content{{URI: uri, MIME: "application/json", Text: string(text)}}, nil
+			return string(text), err
 		},
 	}
 }
@@ -210,7 +198,7 @@ func ServersResource(r *Registry) LocalResource {
 type serverJSON struct {
 	Name            string          `json:"name"`
 	State           State           `json:"state"`
-	Since           *time.Time      `json:"since,omitempty"`
+	Since           time.Time       `json:"since,omitzero"`
 	Transport       string          `json:"transport,omitempty"`
 	Era             string          `json:"era,omitempty"`
 	ProtocolVersion string          `json:"protocolVersion,omitempty"`
@@ -236,16 +224,13 @@ func serversJSON(states []ServerState) []serverJSON {
 	out := make([]serverJSON, len(states))
 	for i, s := range states {
 		j := serverJSON{
-			Name: s.Name, State: s.State, Transport: s.Transport, Era: s.Era, ProtocolVersion: s.ProtocolVersion,
+			Name: s.Name, State: s.State, Since: s.Since, Transport: s.Transport, Era: s.Era, ProtocolVersion: s.ProtocolVersion,
 			Instructions: s.Instructions, Listed: s.Listed, Stale: s.Stale, Restarts: s.Restarts, LastError: s.LastError,
 			LatencyMillis: float64(s.Latency.Microseconds()) / 1000, PID: s.PID,
 			Counts: map[string]int{
 				"tools": s.Counts[Tool], "prompts": s.Counts[Prompt],
 				"resources": s.Counts[Resource], "resourceTemplates": s.Counts[Template],
 			},
-		}
-		if !s.Since.IsZero() {
-			j.Since = &s.Since
 		}
 		if s.ServerName != "" || s.ServerVersion != "" {
 			j.ServerInfo = &serverInfoJSON{s.ServerName, s.ServerTitle, s.ServerVersion}

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func noCall(context.Context, []byte) ([]byte, error)          { return nil, nil }
-func noRead(context.Context, string) (c []Content, err error) { return nil, nil }
+func noCall(context.Context, []byte) ([]byte, error) { return nil, nil }
+func noRead(context.Context) (string, error)         { return "", nil }
 
 func TestLocalResources(t *testing.T) {
 	r := catalog(t, Options{}, "s resource note:1\ns resource z:1")
@@ -56,12 +56,11 @@ func TestServersResourceShowsStates(t *testing.T) {
 	})
 	target, err := r.ResolveResource("goblin://servers")
 	require.NoError(t, err)
-	contents, err := target.Local.Resource.Read(t.Context(), "goblin://servers")
+	text, err := target.Local.Resource.Read(t.Context())
 	require.NoError(t, err)
-	require.Len(t, contents, 1)
-	require.Equal(t, "application/json", contents[0].MIME)
+	require.Equal(t, "application/json", target.Entry.MIME)
 	var got map[string][]map[string]any
-	require.NoError(t, json.Unmarshal([]byte(contents[0].Text), &got))
+	require.NoError(t, json.Unmarshal([]byte(text), &got))
 	require.Equal(t, map[string]any{
 		"name": "a", "state": "ready", "since": "2026-01-02T03:04:05Z",
 		"serverInfo": map[string]any{"name": "A", "version": "1"}, "capabilities": map[string]any{"tools": map[string]any{}},

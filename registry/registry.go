@@ -68,7 +68,7 @@ func New(o Options) *Registry {
 	r.rules = newRules(r.order)
 	r.logs.feed, r.logs.ring.max = &r.feed, maxLogRecords
 	r.traffic.feed, r.traffic.ring.max = &r.feed, maxTrafficRecords
-	r.traffic.sessions, r.traffic.latencies = &r.sessions, &r.latencies
+	r.traffic.latencies = &r.latencies
 	r.contents.registry, r.contents.max = r, maxContents
 	s := &Snapshot{flat: o.Flat, pageSize: o.PageSize, own: o.Own, tables: []*table{{name: Local}}}
 	for _, name := range r.order {

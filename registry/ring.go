@@ -28,7 +28,6 @@ const nowhere = -1
 type slot[T any] struct {
 	rec  T
 	seq  uint64
-	of   *share
 	next int32 // of the same server, newer; or the next free one
 }
 
@@ -69,7 +68,7 @@ func (g *ring[T]) put(server string, rec T, bytes int, gone func(*T) int) (*T, u
 	}
 	g.next++
 	g.left++
-	g.slots[at] = slot[T]{rec: rec, seq: g.next, of: h, next: nowhere}
+	g.slots[at] = slot[T]{rec: rec, seq: g.next, next: nowhere}
 	if h.newest == nowhere {
 		h.oldest = at
 	} else {

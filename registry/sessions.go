@@ -2,9 +2,9 @@ package registry
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -20,36 +20,16 @@ type Session struct {
 	Protocol    string // negotiated revision
 	Screen      bool   // a screen of Goblin's, not a client
 	Since       time.Time
-	// Requests is counted by the registry: records of the session in
-	// [Registry.Traffic] that go to servers, but for notifications. SetSession
-	// can only raise it.
-	Requests uint64
 }
 
-// sessions is the table of sessions. Counting takes the read lock only: it
-// happens for every request.
+// sessions is the table of sessions.
 type sessions struct {
 	mu   sync.RWMutex
-	rows map[string]*sessionRow
+	rows map[string]Session
 }
 
-type sessionRow struct {
-	Session
-	requests *atomic.Uint64 // the same for all rows of an ID
-}
-
-func (t *sessions) count(id string) {
-	t.mu.RLock()
-	row := t.rows[id]
-	t.mu.RUnlock()
-	if row != nil {
-		row.requests.Add(1)
-	}
-}
-
-// SetSession adds or replaces the session with the ID. The counter of one
-// that exists goes on, and so does its Since when s has none. An empty ID is
-// ignored.
+// SetSession adds or replaces the session with the ID. One without Since is as old
+// as the one that it replaces. An empty ID is ignored.
 func (r *Registry) SetSession(s Session) {
 	for _, f := range []*string{&s.ID, &s.Transport, &s.Client, &s.ClientTitle, &s.Version, &s.Protocol} {
 		*f = bounded(*f, maxField)
@@ -57,24 +37,18 @@ func (r *Registry) SetSession(s Session) {
 	if s.ID == "" {
 		return
 	}
-	row := &sessionRow{Session: s, requests: new(atomic.Uint64)}
 	t := &r.sessions
 	t.mu.Lock()
-	if old := t.rows[s.ID]; old != nil {
-		row.requests = old.requests
-		if s.Since.IsZero() {
-			row.Since = old.Since
-		}
+	if s.Since.IsZero() {
+		s.Since = t.rows[s.ID].Since
 	}
-	for n := row.requests.Load(); n < s.Requests && !row.requests.CompareAndSwap(n, s.Requests); n = row.requests.Load() {
-	}
-	if row.Since.IsZero() {
-		row.Since = r.opt.Now()
+	if s.Since.IsZero() {
+		s.Since = r.opt.Now()
 	}
 	if t.rows == nil {
-		t.rows = map[string]*sessionRow{}
+		t.rows = map[string]Session{}
 	}
-	t.rows[s.ID] = row
+	t.rows[s.ID] = s
 	t.mu.Unlock()
 	r.feed.publish(Sessions)
 }
@@ -92,17 +66,11 @@ func (r *Registry) DropSession(id string) {
 	}
 }
 
-// Sessions returns all sessions, the oldest first. Counting a request sets no
-// [Sessions] bit, since the record sets [Traffic].
+// Sessions returns all sessions, the oldest first.
 func (r *Registry) Sessions() []Session {
 	t := &r.sessions
 	t.mu.RLock()
-	out := make([]Session, 0, len(t.rows))
-	for _, row := range t.rows {
-		s := row.Session
-		s.Requests = row.requests.Load()
-		out = append(out, s)
-	}
+	out := slices.Collect(maps.Values(t.rows))
 	t.mu.RUnlock()
 	slices.SortFunc(out, func(a, b Session) int {
 		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID))

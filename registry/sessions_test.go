@@ -3,7 +3,6 @@ package registry
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -39,32 +38,4 @@ func TestSessionsAreListedOldestFirst(t *testing.T) {
 	r.DropSession("a")
 	require.Equal(t, Sessions, <-ch)
 	require.Len(t, r.Sessions(), 2)
-}
-
-func TestRequestsOfSessionsAreCounted(t *testing.T) {
-	r := New(Options{})
-	r.SetSession(Session{ID: "a"})
-	r.SetSession(Session{ID: "b", Requests: 5})
-	var each sync.WaitGroup
-	for range 4 {
-		each.Go(func() {
-			for i := range 100 {
-				r.Traffic().Append(TrafficRecord{Session: "a"})
-				r.Traffic().Append(TrafficRecord{Session: "a", Direction: ToClient})
-				r.Traffic().Append(TrafficRecord{Session: "a", Status: StatusNotification})
-				r.Traffic().Append(TrafficRecord{Session: "nobody"})
-				r.SetSession(Session{ID: "a", Client: fmt.Sprint(i)})
-			}
-		})
-	}
-	each.Wait()
-	r.Traffic().Append(TrafficRecord{Session: "b"})
-	for _, s := range r.Sessions() {
-		require.Equal(t, map[string]uint64{"a": 400, "b": 6}[s.ID], s.Requests, s.ID)
-	}
-	r.SetSession(Session{ID: "a", Requests: 1000})
-	r.SetSession(Session{ID: "b", Requests: 1})
-	for _, s := range r.Sessions() {
-		require.Equal(t, map[string]uint64{"a": 1000, "b": 6}[s.ID], s.Requests, s.ID)
-	}
 }

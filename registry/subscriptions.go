@@ -25,7 +25,7 @@ const maxHolders = 20
 type SubscriptionState struct {
 	Server   string
 	URI      string // original
-	Listed   string // filled by the registry when empty
+	Listed   string
 	Status   string
 	Error    string // why it was refused
 	Holders  int
@@ -53,16 +53,13 @@ type subscriptions struct {
 	order []*subscriptionRow
 }
 
-// SetSubscription adds or replaces the row of (Server, URI). The counters of
-// a row that exists go on; those in s are taken only when they are set. Rows of
-// unknown servers are ignored.
+// SetSubscription adds or replaces the row of (Server, URI), whose counters go on.
+// Rows of unknown servers are ignored.
 func (r *Registry) SetSubscription(s SubscriptionState) {
 	if r.Load().table(s.Server) == nil {
 		return
 	}
-	if s.Listed == "" {
-		s.Listed = r.ListedURI(s.Server, s.URI)
-	}
+	s.Listed = r.ListedURI(s.Server, s.URI)
 	s.Error = bounded(s.Error, maxField)
 	s.Sessions = slices.Clone(s.Sessions[:min(len(s.Sessions), maxHolders)])
 	for i := range s.Sessions {
@@ -83,12 +80,7 @@ func (r *Registry) SetSubscription(s SubscriptionState) {
 		t.order = nil
 	} else {
 		before = row.Status
-		if s.Updates == 0 {
-			s.Updates = row.Updates
-		}
-		if s.LastUpdate.IsZero() {
-			s.LastUpdate = row.LastUpdate
-		}
+		s.Updates, s.LastUpdate = row.Updates, row.LastUpdate
 		if s.URI = row.URI; s.Listed == row.Listed {
 			s.Listed = row.Listed
 		} else {

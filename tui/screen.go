@@ -40,11 +40,9 @@ import (
 
 // Host is what a screen says of the process that it shows.
 type Host struct {
-	Version string
 	Config  string // path of the config
 	Demo    bool   // the built-in demo
 	Address string // of the HTTP endpoint, "" for none
-	PID     int
 	Owner   bool   // quitting this screen ends the host
 	Command string // what clients start, as a shell would read it
 }

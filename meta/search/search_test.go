@@ -215,7 +215,7 @@ func TestQueriesSeeWhatChangedBefore(t *testing.T) {
 	reg.SetServers([]string{"files", "ops", "late"})
 	set(t, reg, "late", registry.Tool, object{"name": "grumble"})
 	see("grumblers", "late_grumble")
-	require.NoError(t, reg.AddResource(registry.LocalResource{URI: "goblin://hints", Name: "hints", Read: func(context.Context, string) ([]registry.Content, error) { return nil, nil }}))
+	require.NoError(t, reg.AddResource(registry.LocalResource{URI: "goblin://hints", Name: "hints", Read: func(context.Context) (string, error) { return "", nil }}))
 	see("hints", "goblin://hints")
 }
 
