@@ -6,9 +6,7 @@ import (
 
 	"goblin/tui/list"
 	"goblin/tui/pane"
-	"goblin/tui/work"
 
-	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
@@ -63,33 +61,6 @@ func TestGoingToAnItemClearsTheFilterThatHidesIt(t *testing.T) {
 			require.Empty(t, typed)
 		})
 	}
-}
-
-func TestAfterwardsComesOnceAndLast(t *testing.T) {
-	r := newRig(t, 80, 24, "files")
-	var order []string
-	step := func(name string, next tea.Cmd) tea.Cmd {
-		return func() tea.Msg {
-			return work.Done(func() tea.Cmd {
-				order = append(order, name)
-				return next
-			})
-		}
-	}
-	then := func() tea.Cmd {
-		order = append(order, "then")
-		return nil
-	}
-	nothing := func() tea.Msg { return nil }
-	other := func() tea.Msg { return wokenMsg{} }
-	r.run(work.Afterwards(tea.Batch(step("a", step("b", nil)), nothing, other, tea.Batch(step("c", nil), step("d", nil))), then))
-	require.Len(t, order, 5)
-	require.Equal(t, "then", order[4])
-	order = nil
-	r.run(work.Afterwards(nil, then))
-	require.Equal(t, []string{"then"}, order)
-	r.run(work.Afterwards(nothing, then))
-	require.Equal(t, []string{"then", "then"}, order)
 }
 
 func TestSubscriptionsAreReadByOneCommandAtATime(t *testing.T) {

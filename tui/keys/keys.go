@@ -152,30 +152,16 @@ type Scroller interface {
 	Bottom()
 }
 
-// Scroll moves s as the binding with this id does; false is for other bindings.
-func Scroll(s Scroller, id string) bool {
-	switch id {
-	case "down":
-		s.Scroll(1)
-	case "up":
-		s.Scroll(-1)
-	case "half-down":
-		s.Page(0.5)
-	case "half-up":
-		s.Page(-0.5)
-	case "page-down":
-		s.Page(1)
-	case "page-up":
-		s.Page(-1)
-	case "top":
-		s.Top()
-	case "bottom":
-		s.Bottom()
-	default:
-		return false
-	}
-	return true
+// moves are what bindings with these ids do to a text or list.
+var moves = map[string]func(Scroller){
+	"down": func(s Scroller) { s.Scroll(1) }, "up": func(s Scroller) { s.Scroll(-1) },
+	"half-down": func(s Scroller) { s.Page(0.5) }, "half-up": func(s Scroller) { s.Page(-0.5) },
+	"page-down": func(s Scroller) { s.Page(1) }, "page-up": func(s Scroller) { s.Page(-1) },
+	"top": Scroller.Top, "bottom": Scroller.Bottom,
 }
+
+// Scroll moves s as the binding with this id does.
+func Scroll(s Scroller, id string) { moves[id](s) }
 
 // Scrolling are the keys of a text or list that has them for itself. get gives
 // what moves now.

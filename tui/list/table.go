@@ -89,8 +89,8 @@ type state[R any] struct {
 }
 
 // Refresh replaces the rows by what get gives, in a command when many are
-// expected. The caller starts no second one before it is taken.
-func (t *Table[R]) Refresh(expected int, get func() []R) tea.Cmd {
+// expected, and runs then. The caller starts no second one before that.
+func (t *Table[R]) Refresh(expected int, get func() []R, then func() tea.Cmd) tea.Cmd {
 	typed, by := t.Typed, t.Order
 	sorting, fields, text, now := t.Orders[by], t.Fields, t.text, t.now
 	find := func() state[R] {
@@ -106,9 +106,9 @@ func (t *Table[R]) Refresh(expected int, get func() []R) tea.Cmd {
 		t.busy, t.stale = false, false
 		t.take(s)
 		if t.Typed != typed || t.Order != by {
-			return t.Again()
+			return tea.Batch(t.Again(), then())
 		}
-		return nil
+		return then()
 	}
 	if expected <= AtOnce {
 		return take(find())
@@ -273,14 +273,17 @@ func (t *Table[R]) Scroll(by int) {
 // To puts the cursor on a row.
 func (t *Table[R]) To(i int) { t.Move(i - t.Cur) }
 
-// Find puts the cursor on the row with a key, if it is shown.
+// Find puts the cursor on the row with a key, as soon as it is shown; false is not
+// yet.
 func (t *Table[R]) Find(key string) bool {
 	i := t.place(key)
-	if i >= 0 {
-		t.lost = ""
-		t.To(i)
+	if i < 0 {
+		t.lost = key
+		return false
 	}
-	return i >= 0
+	t.lost = ""
+	t.To(i)
+	return true
 }
 
 // Selected is the row under the cursor.

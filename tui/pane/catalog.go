@@ -17,7 +17,6 @@ import (
 	"goblin/tui/filter"
 	"goblin/tui/list"
 	"goblin/tui/look"
-	"goblin/tui/work"
 )
 
 // catalog is a list of entries of one kind, as three of the panes have it.
@@ -89,7 +88,8 @@ func (c *catalog) Refresh() tea.Cmd {
 	var came, left []string
 	longest := 0
 	old, first := c.T.Rows, !c.Once
-	cmd := c.T.Refresh(n, func() []*registry.Entry {
+	c.Reading = true
+	return c.T.Refresh(n, func() []*registry.Entry {
 		rows := make([]*registry.Entry, 0, n)
 		for e := range snap.All(c.kind) {
 			rows = append(rows, e)
@@ -99,8 +99,7 @@ func (c *catalog) Refresh() tea.Cmd {
 			came, left = difference(old, rows)
 		}
 		return rows
-	})
-	finish := func() tea.Cmd {
+	}, func() tea.Cmd {
 		c.Reading, c.Once, c.longest = false, true, longest
 		c.news += len(came) + len(left)
 		now := c.app.Now()
@@ -112,9 +111,7 @@ func (c *catalog) Refresh() tea.Cmd {
 		}
 		clear(c.texts)
 		return c.Refresh()
-	}
-	c.Reading = cmd != nil
-	return work.Afterwards(cmd, finish)
+	})
 }
 
 // longestName is the widest that a column of names gets.

@@ -12,7 +12,6 @@ import (
 	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
-	"goblin/tui/work"
 )
 
 // Desk is what lies on the screen: the panes, their detail panels, and which of
@@ -176,20 +175,12 @@ func (a *Desk) GoToListed(kind registry.Kind, listed string) tea.Cmd {
 func (a *Desk) GoTo(pane int, key string) tea.Cmd {
 	cmd := a.Show(pane)
 	r := a.Panes[pane].Rows()
-	find := func() tea.Cmd {
-		if a.Open == pane && r.Find(key) {
-			a.Moved()
-		}
-		return nil
-	}
 	if r.Find(key) {
 		a.Moved()
-		return cmd
-	}
-	if typed, _ := r.Filtered(); typed != "" {
+	} else if typed, _ := r.Filtered(); typed != "" {
 		cmd = tea.Batch(cmd, a.SetFilter(""))
 	}
-	return work.Afterwards(cmd, find)
+	return cmd
 }
 
 // ToDetail opens the detail panel and goes there.

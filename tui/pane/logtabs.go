@@ -19,7 +19,6 @@ import (
 	"goblin/tui/filter"
 	"goblin/tui/list"
 	"goblin/tui/look"
-	"goblin/tui/work"
 )
 
 // Bounds of what the Logs pane holds, however much the journals do.
@@ -120,12 +119,8 @@ func (f *records[R]) Publish() tea.Cmd {
 	if f.bytes > heavyText {
 		expected = max(expected, list.AtOnce+1)
 	}
-	cmd := f.T.Refresh(expected, func() []R { return rows })
-	if cmd == nil {
-		return nil
-	}
 	f.reading = true
-	return work.Afterwards(cmd, func() tea.Cmd {
+	return f.T.Refresh(expected, func() []R { return rows }, func() tea.Cmd {
 		f.reading = false
 		return f.Publish()
 	})

@@ -120,7 +120,7 @@ func (p *Servers) Refresh(what registry.Changes) tea.Cmd {
 		}
 	}
 	p.compare(states)
-	return p.T.Refresh(len(states), func() []registry.ServerState { return states })
+	return p.T.Refresh(len(states), func() []registry.ServerState { return states }, func() tea.Cmd { return nil })
 }
 
 // compare counts the servers that are not as they were when the pane was last

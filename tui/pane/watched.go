@@ -15,7 +15,6 @@ import (
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/look"
-	"goblin/tui/work"
 )
 
 // Watched is the list of all subscriptions, whoever holds them.
@@ -52,7 +51,7 @@ func NewWatched(a *Desk) dialog.Dialog {
 	// A list that is just opened may not be empty for the first moment.
 	rows := a.Reg.Subscriptions()
 	d.readNames()
-	d.T.Refresh(0, func() []registry.SubscriptionState { return rows })
+	d.T.Refresh(0, func() []registry.SubscriptionState { return rows }, func() tea.Cmd { return nil })
 	return d
 }
 
@@ -76,12 +75,8 @@ func (d *Watched) read() tea.Cmd {
 	}
 	d.late = false
 	rows := d.app.Reg.Subscriptions()
-	cmd := d.T.Refresh(len(rows), func() []registry.SubscriptionState { return rows })
-	if cmd == nil {
-		return nil
-	}
 	d.reading = true
-	return work.Afterwards(cmd, func() tea.Cmd {
+	return d.T.Refresh(len(rows), func() []registry.SubscriptionState { return rows }, func() tea.Cmd {
 		d.reading = false
 		return d.read()
 	})
