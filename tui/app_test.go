@@ -259,7 +259,7 @@ func TestAClickElsewhereEndsTheFilterBar(t *testing.T) {
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4 / conf")
 	_, spots := r.app.tabs()
-	r.take(tea.MouseMsg{X: spots[pane.PaneTools].X + 1, Y: 1, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
+	r.take(tea.MouseMsg{X: spots[pane.PaneServers] + 1, Y: 1, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
 	r.text("x")
 	require.False(t, r.app.filtering)
 	typed, _ := r.app.Panes[pane.PaneTools].Rows().Filtered()

@@ -115,9 +115,8 @@ func (a *app) headerLine() string {
 	return lk.Sides(b.String(), strings.Join(right, "  ")+" ", a.W)
 }
 
-func (a *app) tabs() (line string, spots []pane.Tab) {
-	var b strings.Builder
-	x := 0
+func (a *app) tabs() (line string, ends pane.Tabs) {
+	var texts []string
 	short := a.W < 76
 	for i, p := range a.Panes {
 		name, count := p.Tab()
@@ -128,18 +127,9 @@ func (a *app) tabs() (line string, spots []pane.Tab) {
 		if count != "" {
 			text += " " + count
 		}
-		style := look.Style("")
-		if i == a.Open {
-			text, style = "["+text+"]", a.Look.Accent
-		} else {
-			text = " " + text + " "
-		}
-		w := look.Width(text)
-		spots = append(spots, pane.Tab{X: x, W: w})
-		x += w
-		b.WriteString(style.On(text))
+		texts = append(texts, text)
 	}
-	return b.String(), spots
+	return pane.DrawTabs(a.Look, texts, a.Open)
 }
 
 func (a *app) tabsLine() string {

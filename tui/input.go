@@ -158,11 +158,8 @@ func (a *app) clicked(g pane.Geometry, msg tea.MouseMsg) tea.Cmd {
 	}
 	switch {
 	case msg.Y == 1:
-		_, spots := a.tabs()
-		for i, s := range spots {
-			if msg.X >= s.X && msg.X < s.X+s.W {
-				return a.Show(i)
-			}
+		if _, tabs := a.tabs(); tabs.At(msg.X) >= 0 {
+			return a.Show(tabs.At(msg.X))
 		}
 	case g.List.Holds(msg.X, msg.Y):
 		a.Inside = false

@@ -62,7 +62,7 @@ func (a *app) copyContent() tea.Cmd {
 // clearKept forgets what is kept of the item.
 func (a *app) clearKept() tea.Cmd {
 	it := a.Panes[a.Open].Item()
-	if !it.Ok || !a.Reg.Contents().Clear(it.Kind, it.Server, it.Name) {
+	if it.Blank() || !a.Reg.Contents().Clear(it.Kind, it.Server, it.Name) {
 		return a.Complain("nothing is kept of this item")
 	}
 	return a.Say("Forgot what was kept of %s", it.Listed)
@@ -89,7 +89,7 @@ func (a *app) whyNotCancel() string {
 }
 
 func (a *app) whyNotInspect() string {
-	if a.Open != pane.PaneLogs && a.Open != pane.PaneServers && !a.Panes[a.Open].Item().Ok {
+	if a.Open != pane.PaneLogs && a.Open != pane.PaneServers && a.Panes[a.Open].Item().Blank() {
 		return "there is no item here"
 	}
 	return ""

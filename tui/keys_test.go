@@ -111,7 +111,7 @@ func (r *rig) stage(which, tab int, inside bool) {
 	a.Opened, a.Inside = true, inside
 	r.run(a.Follow())
 	a.Details[which].View.Search("e")
-	it := dialog.Item{Kind: registry.Tool, Server: "github", Name: "search", Listed: "github_search", Ok: true}
+	it := dialog.Item{Kind: registry.Tool, Server: "github", Name: "search", Listed: "github_search"}
 	a.Calls.Last = &dialog.Request{Item: it, Method: "tools/call"}
 	a.Calls.List = []*dialog.Running{{Request: *a.Calls.Last, Began: a.Now(), Cancel: func() {}}}
 	never := make(chan struct{})

@@ -465,7 +465,7 @@ func TestQuittingAsksWhileCallsRun(t *testing.T) {
 	r.app.o.Host.Owner = false
 	started := make(chan struct{})
 	r.app.Backend = blocking{r.backend, started}
-	cmd := r.app.Calls.Start(dialog.Request{Item: dialog.Item{Kind: registry.Tool, Server: "github", Name: "search", Listed: "github_search", Ok: true}, Method: "tools/call"})
+	cmd := r.app.Calls.Start(dialog.Request{Item: dialog.Item{Kind: registry.Tool, Server: "github", Name: "search", Listed: "github_search"}, Method: "tools/call"})
 	go first(cmd)
 	<-started
 	r.keys("q")

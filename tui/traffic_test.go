@@ -329,7 +329,7 @@ func TestARecordOfAnExpansionIsAboutItsTemplate(t *testing.T) {
 	r.reg.Traffic().Append(registry.TrafficRecord{Server: "files", Method: "resources/read", Name: "mcp://files/file:///log/monday.txt", Status: "success"})
 	r.changed(registry.Traffic).keys("G")
 	it := r.app.Logs().Item()
-	require.True(t, it.Ok)
+	require.False(t, it.Blank())
 	require.Equal(t, registry.Template, it.Kind)
 	r.keys("i")
 	require.Equal(t, pane.PaneResources, r.app.Open)
@@ -349,7 +349,7 @@ func TestInspectOfAnItemShowsItsRequestsOnly(t *testing.T) {
 	require.Contains(t, r.screen(), "list_issues")
 	r.run(r.app.Inspect(dialog.Item{Server: "files"}))
 	require.Equal(t, 2, r.app.Logs().Rows().Len())
-	r.run(r.app.Inspect(dialog.Item{Kind: registry.Template, Server: "files", Name: "file:///log/{day}.txt", Listed: "mcp://files/file:///log/{day}.txt", Ok: true}))
+	r.run(r.app.Inspect(dialog.Item{Kind: registry.Template, Server: "files", Name: "file:///log/{day}.txt", Listed: "mcp://files/file:///log/{day}.txt"}))
 	require.Equal(t, 0, r.app.Logs().Rows().Len())
 	r.reg.Traffic().Append(registry.TrafficRecord{Server: "files", Method: "resources/read", Name: "file:///log/monday.txt", Status: "success"})
 	r.changed(registry.Traffic)
@@ -465,7 +465,7 @@ func BenchmarkRelatedOfAnotherItem(b *testing.B) {
 		flood(r.reg)
 	}
 	for i := 0; b.Loop(); i++ {
-		r.app.Related(dialog.Item{Kind: registry.Tool, Server: "files", Name: fmt.Sprint("none", i%2), Ok: true}, dialog.Rect{X: 0, Y: 2, W: 60, H: 56}, 1)
+		r.app.Related(dialog.Item{Kind: registry.Tool, Server: "files", Name: fmt.Sprint("none", i%2)}, dialog.Rect{X: 0, Y: 2, W: 60, H: 56}, 1)
 	}
 }
 

@@ -241,9 +241,6 @@ func (r *Running) Lines(a *Common, w, h int) []string {
 	return lk.Lines(lines[:min(len(lines), h)], w, min(len(lines), h))
 }
 
-// BlankItem is for panes whose cursor is on nothing.
-var BlankItem = Item{}
-
 // Fit is foreign text in exactly w cells.
 func Fit(lk *look.Look, s string, w int) string { return lk.Fit(Clean(s), w) }
 
@@ -253,8 +250,10 @@ type Item struct {
 	Server string
 	Name   string // original
 	Listed string
-	Ok     bool
 }
+
+// Blank reports whether the cursor is on nothing.
+func (it Item) Blank() bool { return it == Item{} }
 
 // answered is an error that the other side sent.
 type answered interface {

@@ -28,14 +28,11 @@ func (a *Common) Copy(text, what string) tea.Cmd {
 		// on if allow-passthrough is.
 		sequence += osc52.New(text).Tmux().String()
 	}
-	term := a.Term
 	a.Say("Copied %s (%s)", what, Size(int64(len(text))))
-	return func() tea.Msg {
-		if _, err := term.Write([]byte(sequence)); err != nil {
-			return work.Done(func() tea.Cmd { return a.Complain("copy: %v", err) })
-		}
-		return nil
-	}
+	return a.Do(func() error {
+		_, err := a.Term.Write([]byte(sequence))
+		return err
+	}, "copy", nil)
 }
 
 // Shown is the content of what the cursor is on.

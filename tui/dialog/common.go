@@ -22,6 +22,7 @@ import (
 
 	"goblin/registry"
 	"goblin/tui/look"
+	"goblin/tui/work"
 )
 
 // Common is what panes and dialogs of one screen share.
@@ -74,6 +75,23 @@ func (c *Common) Complain(format string, args ...any) tea.Cmd {
 	c.Say(format, args...)
 	c.Flash.Bad = true
 	return nil
+}
+
+// Do runs what may wait, and complains of its error: failed is what did not work out.
+// Otherwise done follows, if there is any.
+func (c *Common) Do(run func() error, failed string, done func() tea.Cmd) tea.Cmd {
+	return func() tea.Msg {
+		err := run()
+		return work.Done(func() tea.Cmd {
+			if err != nil {
+				return c.Complain("%s: %v", failed, err)
+			}
+			if done == nil {
+				return nil
+			}
+			return done()
+		})
+	}
 }
 
 // Backend is what a screen does: requests as a client session of its own, and

@@ -86,7 +86,7 @@ func CutText(s string, most int) string {
 
 // EntryItem is an entry of the catalog as an item.
 func EntryItem(e *registry.Entry) Item {
-	return Item{Kind: e.Kind, Server: e.Server, Name: e.Name, Listed: e.Listed, Ok: true}
+	return Item{Kind: e.Kind, Server: e.Server, Name: e.Name, Listed: e.Listed}
 }
 
 // GetPrompt opens the form of a prompt's arguments; one without any is fetched.

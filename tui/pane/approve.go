@@ -9,7 +9,6 @@ import (
 	"goblin/registry"
 	"goblin/tui/content"
 	"goblin/tui/dialog"
-	"goblin/tui/work"
 )
 
 // maxDiffs bounds how many changed tools a server's detail shows in full.
@@ -76,15 +75,8 @@ func (a *Desk) approve(server string, tools []registry.PinnedTool) tea.Cmd {
 		Text: []string{"A model does what definitions tell it. Clients get " + what + " like this:"},
 		Body: strings.TrimSpace(body.String()),
 		Then: func() tea.Cmd {
-			return func() tea.Msg {
-				err := a.Backend.Approve(server, tools)
-				return work.Done(func() tea.Cmd {
-					if err != nil {
-						return a.Complain("approve: %v", err)
-					}
-					return a.Say("Approved of %s: %s", server, strings.Join(names, ", "))
-				})
-			}
+			return a.Do(func() error { return a.Backend.Approve(server, tools) }, "approve",
+				func() tea.Cmd { return a.Say("Approved of %s: %s", server, strings.Join(names, ", ")) })
 		},
 	})
 }

@@ -202,7 +202,7 @@ func (c *catalog) mark(e *registry.Entry) string {
 func (c *catalog) item() dialog.Item {
 	e, ok := c.T.Selected()
 	if !ok {
-		return dialog.BlankItem
+		return dialog.Item{}
 	}
 	return dialog.EntryItem(e)
 }

@@ -229,7 +229,7 @@ func (a *Desk) Content() dialog.Shown {
 	}
 	it := a.Panes[a.Open].Item()
 	name := path.Base(strings.TrimRight(it.Name, "/"))
-	if inv := dialog.Kept(a.Reg, it); it.Ok && inv != nil && inv.Result != nil {
+	if inv := dialog.Kept(a.Reg, it); inv != nil && inv.Result != nil {
 		if inv.Expanded != "" {
 			name = path.Base(strings.TrimRight(inv.Expanded, "/"))
 		}

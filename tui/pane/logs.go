@@ -2,6 +2,7 @@ package pane
 
 import (
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,7 +50,7 @@ type Logs struct {
 	lastAt                 time.Time
 	lastOf                 int // tab
 
-	spots []Tab // where the tabs stand on their line
+	spots Tabs // where the tabs stand on their line
 	found resolved
 	near  nearby
 }
@@ -197,9 +198,7 @@ func (p *Logs) tabsLine(lk *look.Look, w int) string {
 }
 
 func (p *Logs) tabsOf(lk *look.Look, detail int) string {
-	var b strings.Builder
-	p.spots = p.spots[:0]
-	x := 0
+	texts := make([]string, len(tabNames))
 	for i, name := range tabNames {
 		text := name
 		count, news := p.At(i).Count(), p.At(i).Unread()
@@ -213,17 +212,11 @@ func (p *Logs) tabsOf(lk *look.Look, detail int) string {
 		if detail >= 1 && news > 0 && i != p.Open {
 			text += " " + lk.Delta + dialog.Grouped(news)
 		}
-		style := look.Style("")
-		if i == p.Open {
-			text, style = "["+text+"]", lk.Accent
-		} else {
-			text = " " + text + " "
-		}
-		p.spots = append(p.spots, Tab{x, look.Width(text)})
-		x += look.Width(text)
-		b.WriteString(style.On(text))
+		texts[i] = text
 	}
-	return b.String()
+	var line string
+	line, p.spots = DrawTabs(lk, texts, p.Open)
+	return line
 }
 
 func (p *Logs) Lines(lk *look.Look, w, h int, focused bool) []string {
@@ -240,17 +233,14 @@ func (p *Logs) Click(y int) bool {
 	}
 	g := p.app.Geometry()
 	x := p.app.LastClick.X - g.List.X - g.Border
-	for i, s := range p.spots {
-		if x >= s.X && x < s.X+s.W && i != p.Open {
-			// A click cannot hand a command back; this one is short.
-			for cmd := p.Choose(i); cmd != nil; {
-				d, ok := cmd().(work.Done)
-				if !ok {
-					break
-				}
-				cmd = d()
+	if i := p.spots.At(x); i >= 0 && i != p.Open {
+		// A click cannot hand a command back; this one is short.
+		for cmd := p.Choose(i); cmd != nil; {
+			d, ok := cmd().(work.Done)
+			if !ok {
+				break
 			}
-			break
+			cmd = d()
 		}
 	}
 	return false
@@ -407,7 +397,7 @@ func (p *Logs) inspectRecord() tea.Cmd {
 	}
 	switch r, ok := p.Logs[p.Open].T.Selected(); {
 	case !ok:
-		return a.Inspect(dialog.BlankItem)
+		return a.Inspect(dialog.Item{})
 	case r.Server == "":
 		return a.Complain("this record is about no server")
 	default:
@@ -462,14 +452,37 @@ func (p *Logs) Subject() subject {
 
 func (p *Logs) Item() dialog.Item {
 	if p.Open != TabTraffic {
-		return dialog.BlankItem
+		return dialog.Item{}
 	}
 	r, ok := p.Traffic.T.Selected()
 	if !ok {
-		return dialog.BlankItem
+		return dialog.Item{}
 	}
 	return p.itemOf(&r.TrafficRecord)
 }
 
-// Tab is where a tab stands on its line, for clicks.
-type Tab struct{ X, W int }
+// Tabs are where tabs end on their line, for clicks.
+type Tabs []int
+
+// DrawTabs draws tabs side by side, the open one in brackets.
+func DrawTabs(lk *look.Look, texts []string, open int) (line string, ends Tabs) {
+	end := 0
+	for i, text := range texts {
+		if i == open {
+			line += lk.Accent.On("[" + text + "]")
+		} else {
+			line += " " + text + " "
+		}
+		end += look.Width(text) + 2
+		ends = append(ends, end)
+	}
+	return line, ends
+}
+
+// At is the tab at a cell of the line, -1 for none.
+func (t Tabs) At(x int) int {
+	if x < 0 {
+		return -1
+	}
+	return slices.IndexFunc(t, func(end int) bool { return x < end })
+}

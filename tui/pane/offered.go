@@ -154,7 +154,7 @@ func (p *offered) none() string {
 }
 
 func (p *offered) whyNotAgain() string {
-	if it := p.Item(); it.Ok && dialog.Kept(p.app.Reg, it) == nil {
+	if it := p.Item(); !it.Blank() && dialog.Kept(p.app.Reg, it) == nil {
 		return it.Listed + " " + p.untried
 	}
 	return p.none()

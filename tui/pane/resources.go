@@ -327,7 +327,7 @@ func (p *Resources) Acts() map[string]keys.Act {
 }
 
 func (p *Resources) none() string {
-	if !p.Item().Ok {
+	if p.Item().Blank() {
 		return "there is no resource here"
 	}
 	return ""

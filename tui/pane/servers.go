@@ -14,7 +14,6 @@ import (
 	"goblin/tui/keys"
 	"goblin/tui/list"
 	"goblin/tui/look"
-	"goblin/tui/work"
 )
 
 // Servers is the pane of servers.
@@ -338,7 +337,7 @@ func (p *Servers) Empty() []string {
 }
 
 // Item is none: a server is nothing that is called, read or kept.
-func (p *Servers) Item() dialog.Item { return dialog.BlankItem }
+func (p *Servers) Item() dialog.Item { return dialog.Item{} }
 
 // Shown is the detail, for copying, editors and files.
 func (p *Servers) Shown() dialog.Shown {
@@ -380,7 +379,7 @@ func (p *Servers) inspect() tea.Cmd {
 	if s, ok := p.T.Selected(); ok {
 		return p.app.showTraffic(filter.Set("", "server", []string{s.Name}))
 	}
-	return p.app.Inspect(dialog.BlankItem)
+	return p.app.Inspect(dialog.Item{})
 }
 
 func (p *Servers) none() string {
@@ -456,33 +455,20 @@ func (p *Servers) Restart(name string) tea.Cmd {
 	a := p.app
 	return p.disturb("Restart "+name+"?", "restart it", "Requests that it works on fail.", func() tea.Cmd {
 		a.Say("Restarting %s", name)
-		return func() tea.Msg {
-			if err := a.Backend.Restart(name); err != nil {
-				return work.Done(func() tea.Cmd { return a.Complain("restart %s: %v", name, err) })
-			}
-			return nil
-		}
+		return a.Do(func() error { return a.Backend.Restart(name) }, "restart "+name, nil)
 	})
 }
 
 // Enable turns a server on or off.
 func (p *Servers) Enable(s registry.ServerState) tea.Cmd {
 	a, on := p.app, s.State == registry.StateDisabled
+	verb, done := "disable", "Disabled %s, as long as this host runs; x enables it"
+	if on {
+		verb, done = "enable", "Enabled %s, as long as this host runs"
+	}
 	set := func() tea.Cmd {
-		return func() tea.Msg {
-			err := a.Backend.SetEnabled(s.Name, on)
-			return work.Done(func() tea.Cmd {
-				switch {
-				case err != nil && on:
-					return a.Complain("enable %s: %v", s.Name, err)
-				case err != nil:
-					return a.Complain("disable %s: %v", s.Name, err)
-				case on:
-					return a.Say("Enabled %s, as long as this host runs", s.Name)
-				}
-				return a.Say("Disabled %s, as long as this host runs; x enables it", s.Name)
-			})
-		}
+		return a.Do(func() error { return a.Backend.SetEnabled(s.Name, on) }, verb+" "+s.Name,
+			func() tea.Cmd { return a.Say(done, s.Name) })
 	}
 	if on {
 		return set()

@@ -77,7 +77,7 @@ func (p *Resources) take(subs map[spot]registry.SubscriptionState, news int) tea
 // updates in a row are one read.
 func (p *Resources) follow() tea.Cmd {
 	it := p.Item()
-	if p.app.Open != PaneResources || !p.app.DetailShown() || !it.Ok {
+	if p.app.Open != PaneResources || !p.app.DetailShown() || it.Blank() {
 		return nil
 	}
 	at, _, ok := p.Means(it)
@@ -107,7 +107,7 @@ func (p *Resources) follow() tea.Cmd {
 // last.
 func (p *Resources) Means(it dialog.Item) (at spot, listed string, ok bool) {
 	if it.Kind != registry.Template {
-		return spot{it.Server, it.Name}, it.Listed, it.Ok
+		return spot{it.Server, it.Name}, it.Listed, !it.Blank()
 	}
 	inv := dialog.Kept(p.app.Reg, it)
 	if inv == nil || inv.Expanded == "" {

@@ -254,7 +254,7 @@ func (p *Logs) itemOf(r *registry.TrafficRecord) dialog.Item {
 
 func itemOf(reg *registry.Registry, r *registry.TrafficRecord) dialog.Item {
 	if r.Name == "" {
-		return dialog.BlankItem
+		return dialog.Item{}
 	}
 	var all []func(string) (registry.Target, error)
 	switch {
@@ -287,7 +287,7 @@ func itemOf(reg *registry.Registry, r *registry.TrafficRecord) dialog.Item {
 			}
 		}
 	}
-	return dialog.BlankItem
+	return dialog.Item{}
 }
 
 // Inspect shows the requests about an item.
@@ -341,7 +341,7 @@ func literals(template string) []string {
 // GoToItem goes to what a record is about, else to its server.
 func (a *Desk) GoToItem(r *registry.TrafficRecord) tea.Cmd {
 	switch it := a.Logs().itemOf(r); {
-	case it.Ok:
+	case !it.Blank():
 		return a.GoToListed(it.Kind, it.Listed)
 	case r.Server == "" || r.Server == registry.Local:
 		return a.Complain("%s is about nothing that is listed", r.Method)

@@ -273,7 +273,7 @@ func (d *Watched) Update(msg tea.Msg) tea.Cmd {
 }
 
 func subscribed(s registry.SubscriptionState) dialog.Item {
-	return dialog.Item{Kind: registry.Resource, Server: s.Server, Name: s.URI, Listed: s.Listed, Ok: true}
+	return dialog.Item{Kind: registry.Resource, Server: s.Server, Name: s.URI, Listed: s.Listed}
 }
 
 // toggle begins or ends this screen's own subscription.
