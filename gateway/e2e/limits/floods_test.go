@@ -1,10 +1,7 @@
 package limits
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -51,7 +48,7 @@ func logged(t *testing.T, path, text, party string) (lines, more int) {
 func TestWhatOthersMakeGoblinLogIsBounded(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 60<<10)
-	const n = 5_000
+	const n = 1_000
 	notices := func(method string, params e2e.Obj) func(b *e2e.Backend, c *e2e.Client) {
 		return func(b *e2e.Backend, _ *e2e.Client) {
 			b.Do(e2e.Do("notify", e2e.Obj{"n": n, "method": method, "params": params}))
@@ -66,35 +63,36 @@ func TestWhatOthersMakeGoblinLogIsBounded(t *testing.T) {
 			c.End(id)
 		}
 	}
-	for name, row := range map[string]struct {
-		level, text, party string
-		do                 func(b *e2e.Backend, c *e2e.Client)
-	}{
-		"updates without a URI":           {"info", "Update without a URI", "loud", notices("notifications/resources/updated", e2e.Obj{})},
-		"notifications of no known cause": {"debug", "unknown cause", "loud", notices("notifications/vendor", e2e.Obj{})},
-		"completions of nobody's":         {"debug", "elicitation of nobody", "loud", notices("notifications/elicitation/complete", e2e.Obj{"elicitationId": "x"})},
-		"reads that fail":                 {"info", "Resource read failed", "loud", requests(n, "resources/read", e2e.Obj{"uri": "mcp://loud/x:fails"})},
-		"long reasons":                    {"info", "Resource read failed", "loud", requests(n/10, "resources/read", e2e.Obj{"uri": "mcp://loud/x:long"})},
-		"questions of no call": {"info", "Elicitation cancelled", "loud", func(b *e2e.Backend, _ *e2e.Client) {
+	type row struct {
+		name, level, text, party string
+		do                       func(b *e2e.Backend, c *e2e.Client)
+	}
+	for _, row := range e2e.Variants(1,
+		row{"updates without a URI", "info", "Update without a URI", "loud", notices("notifications/resources/updated", e2e.Obj{})},
+		row{"notifications of no known cause", "debug", "unknown cause", "loud", notices("notifications/vendor", e2e.Obj{})},
+		row{"completions of nobody's", "debug", "elicitation of nobody", "loud", notices("notifications/elicitation/complete", e2e.Obj{"elicitationId": "x"})},
+		row{"reads that fail", "info", "Resource read failed", "loud", requests(n, "resources/read", e2e.Obj{"uri": "mcp://loud/x:fails"})},
+		row{"long reasons", "info", "Resource read failed", "loud", requests(n/5, "resources/read", e2e.Obj{"uri": "mcp://loud/x:long"})},
+		row{"questions of no call", "info", "Elicitation cancelled", "loud", func(b *e2e.Backend, _ *e2e.Client) {
 			b.Do(e2e.Do("requests", e2e.Obj{"actions": e2e.Actions(e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Obj{"message": "?"}}))}))
 			for range n / 50 {
 				b.Do(e2e.Do("write", e2e.Obj{"n": 50, "text": `{"jsonrpc":"2.0","id":"again","method":"elicitation/create","params":{"message":"?"}}`}))
 			}
 		}},
-		"messages that are none": {"debug", "malformed message", "session", func(_ *e2e.Backend, c *e2e.Client) {
+		row{"messages that are none", "debug", "malformed message", "session", func(_ *e2e.Backend, c *e2e.Client) {
 			for i := range n {
 				c.Write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":7}`, 1_000_000+i))
 			}
 			c.Ok("ping", nil)
 		}},
-		"notifications of a client": {"debug", "Notification ignored", "session", func(_ *e2e.Backend, c *e2e.Client) {
+		row{"notifications of a client", "debug", "Notification ignored", "session", func(_ *e2e.Backend, c *e2e.Client) {
 			for range n {
 				c.Notify("notifications/vendor", e2e.Obj{"x": 1})
 			}
 			c.Ok("ping", nil)
 		}},
-	} {
-		t.Run(name, func(t *testing.T) {
+	) {
+		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			w := e2e.NewWorld(t)
 			path := filepath.Join(w.Dir, "log")
@@ -138,99 +136,4 @@ func TestWhatOthersMakeGoblinLogIsBounded(t *testing.T) {
 			require.Contains(t, string(text), `msg="Host ended"`)
 		})
 	}
-}
-
-func TestTheLogFileIsRotated(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	path := filepath.Join(w.Dir, "log")
-	w.Log = e2e.Obj{"file": path}
-	old := strings.Repeat(strings.Repeat("o", 99)+"\n", 40<<20/100) + "the last line\n"
-	require.NoError(t, os.WriteFile(path, []byte(old), 0o600))
-	w.Backend("b", e2e.Obj{})
-	s := w.Serve()
-	s.Signal(syscall.SIGTERM)
-	require.Zero(t, s.Ends(e2e.Patience))
-	fi, err := os.Stat(path)
-	require.NoError(t, err)
-	require.Less(t, fi.Size(), int64(64<<10))
-	before, err := os.ReadFile(path + ".1")
-	require.NoError(t, err)
-	require.Len(t, before, 32<<20)
-	require.True(t, strings.HasSuffix(string(before), "the last line\n"))
-}
-
-// A client that does not read what servers say unasked finds its answers before it.
-func TestAnswersOvertakeLogLines(t *testing.T) {
-	t.Parallel()
-	for mode, args := range map[string][]string{"standalone": {"stdio", "--standalone"}, "bridge": {"stdio"}} {
-		t.Run(mode, func(t *testing.T) {
-			t.Parallel()
-			w := e2e.NewWorld(t)
-			w.Hosted = mode == "bridge"
-			const lines, size = 16_000, 100
-			w.Gateway["limits"] = e2e.Obj{"unsent": "64MiB"} // all of it waits
-			text := strings.Repeat("x", size)
-			loud := w.Backend("loud", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
-			w.Backend("calm", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t"), e2e.Tool("says")}, "on": e2e.Obj{"tools/call says": e2e.Actions(
-				e2e.Do("notify", e2e.Obj{"n": 3, "method": "notifications/message", "params": e2e.Obj{"level": "error", "data": "calm $n"}}),
-				e2e.Do("text", e2e.Obj{"text": "said"}))}})
-			m := w.Mute(args...)
-			m.Call(2, "loud_t")
-			m.Call(3, "calm_t")
-			m.Take(3) // with the answer to initialize
-			loud.Do(e2e.Do("notify", e2e.Obj{"n": lines, "method": "notifications/message", "params": e2e.Obj{"level": "error", "data": "loud $n " + text}}))
-			loud.Received("") // all of it has been sent
-			m.Call(4, "loud_t")
-			m.Call(5, "calm_t")
-			m.Call(6, "calm_says")
-			_, err := io.WriteString(m.In, `{"jsonrpc":"2.0","id":7,"method":"ping"}`+"\n")
-			require.NoError(t, err)
-			loud.WaitReceived("tools/call", 2)
-			e2e.Eventually(t, "all calls to be answered", func() bool { return asked(w, "calm", 3) })
-
-			require.NoError(t, m.Out.SetReadDeadline(time.Now().Add(e2e.Patience)))
-			r := bufio.NewReader(m.Out)
-			before, said, seen := map[string]int{}, 0, 0
-			for len(before) < 4 {
-				line, err := r.ReadString('\n')
-				require.NoError(t, err, "%v", before)
-				var got e2e.Message
-				require.NoError(t, json.Unmarshal([]byte(line), &got))
-				switch {
-				case got.ID != nil:
-					before[string(got.ID)] = seen
-					if string(got.ID) == "6" {
-						require.Equal(t, 3, said, "its own lines go before an answer")
-					}
-				case strings.HasPrefix(e2e.Str(got.Params, "data"), "calm"):
-					require.Equal(t, fmt.Sprint("calm ", said), e2e.Str(got.Params, "data"))
-					said++
-				case strings.HasPrefix(e2e.Str(got.Params, "data"), "loud"):
-					require.Equal(t, fmt.Sprint("loud ", seen, " ", text), e2e.Str(got.Params, "data"), "in their order")
-					seen++
-				}
-			}
-			for id, n := range before {
-				// What pipes and sockets hold, and what was on its way into them.
-				require.Less(t, n, lines/3, "before the answer to %s: %v", id, before)
-			}
-			for seen < lines {
-				line, err := r.ReadString('\n')
-				require.NoError(t, err)
-				require.Contains(t, line, fmt.Sprint("loud ", seen, " "), "nothing is lost")
-				seen++
-			}
-		})
-	}
-}
-
-// asked reports whether a backend has had so many calls.
-func asked(w *e2e.World, name string, n int) bool {
-	for _, b := range w.Backends {
-		if b.Name == name {
-			return b.Count("tools/call") >= n
-		}
-	}
-	return false
 }
