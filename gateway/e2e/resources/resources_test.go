@@ -1,11 +1,8 @@
 package resources
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -61,50 +58,6 @@ func TestR3_03_UpstreamPagesAreFollowed(t *testing.T) {
 		cursors = append(cursors, e2e.Str(m.Msg, "params", "cursor"))
 	}
 	require.Equal(t, []string{"", "c1", "c2"}, cursors)
-}
-
-func TestR3_04_ServersWithoutResources(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Backend("empty", e2e.Obj{"resources": []e2e.Obj{}})
-	nores := w.Backend("nores", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
-	c := w.Standalone()
-	require.Empty(t, c.Names("resources"))
-	require.Empty(t, c.Names("templates"))
-	require.Equal(t, []string{"nores_t"}, c.Names("tools"))
-	require.Zero(t, nores.Count("resources/list"))
-	require.Zero(t, nores.Count("resources/templates/list"))
-	require.Zero(t, nores.Count("prompts/list"))
-}
-
-func TestR3_09_SameNamesOfTwoServers(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	shared := "file:///config.json"
-	a := e2e.Filesystem()
-	a["resources"] = append(a["resources"].([]e2e.Obj), e2e.Resource(shared))
-	w.Backend("filesystem", a)
-	w.Backend("other", e2e.Obj{"resources": []e2e.Obj{e2e.Resource(shared)}})
-	w.Backend("s3", e2e.S3())
-	c := w.Standalone()
-	uris := c.Names("resources")
-	require.Len(t, uris, 5)
-	for _, uri := range uris {
-		server, original, _ := strings.Cut(strings.TrimPrefix(uri, "mcp://"), "/")
-		require.Equal(t, server+" "+original, c.ReadText(uri))
-	}
-}
-
-func TestR3_10_TemplateIsStored(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Backend("dbsrv", e2e.Dbsrv())
-	c := w.Standalone()
-	all := c.List("templates")
-	require.Len(t, all, 1)
-	require.Equal(t, e2e.In("dbsrv", "mcp://database/{table}/{id}"), e2e.Str(all[0], "uriTemplate"))
-	require.Equal(t, "row", e2e.Str(all[0], "name"))
-	require.Equal(t, "one row", e2e.Str(all[0], "description"))
 }
 
 func TestR3_14_R0_06_DefinitionsKeepEveryField(t *testing.T) {
@@ -203,23 +156,6 @@ func TestR3_16_ClientPagination(t *testing.T) {
 	require.NotContains(t, rest, "p_b")
 }
 
-func TestR3_17_ListsAreServedFromTheRegistry(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	fs := w.Backend("filesystem", e2e.Filesystem())
-	s := w.Serve()
-	var clients []*e2e.Client
-	for range 3 {
-		clients = append(clients, s.Client(false))
-	}
-	for i := range 50 {
-		require.Len(t, clients[i%3].List("resources"), 2)
-	}
-	require.Equal(t, 1, fs.Count("resources/list"))
-	require.Equal(t, 1, fs.Count("tools/list"))
-	require.Equal(t, 1, fs.Starts())
-}
-
 func TestR3_18_R0_01_ListChangeIsFollowed(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
@@ -242,36 +178,6 @@ func TestR3_18_R0_01_ListChangeIsFollowed(t *testing.T) {
 	require.Equal(t, "RESOURCE_NOT_FOUND", c.Fault("resources/read", e2e.Obj{"uri": e2e.In("filesystem", e2e.AppJSON)}).Kind())
 }
 
-func TestR3_18_BurstOfNoticesCostsFewLists(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	fs := w.Backend("filesystem", e2e.Filesystem())
-	c := w.Standalone()
-	require.Len(t, c.List("resources"), 2)
-	c.Settle()
-	fs.Add("resources", e2e.Resource("file:///new"))
-	fs.Do(e2e.Do("notify", e2e.Obj{"method": "notifications/resources/list_changed", "n": 100}))
-	c.WaitListed("resources", e2e.In("filesystem", "file:///new"), true)
-	require.LessOrEqual(t, fs.Count("resources/list"), 1+3)
-	c.Noted("notifications/resources/list_changed", func(json.RawMessage) bool { return true })
-	require.LessOrEqual(t, len(c.NotesOf("notifications/resources/list_changed")), 3)
-}
-
-func TestR3_18_NoticeWithoutAChangeReachesNoClient(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	fs := w.Backend("filesystem", e2e.Filesystem())
-	c := w.Standalone()
-	c.List("resources")
-	c.Settle()
-	fs.ListChanged("resources")
-	fs.WaitReceived("resources/list", 2)
-	fs.Add("tools", e2e.Tool("new"))
-	fs.ListChanged("tools")
-	c.WaitListed("tools", "filesystem_new", true) // later than a notice of the first would be
-	require.Empty(t, c.NotesOf("notifications/resources/list_changed"))
-}
-
 func TestR3_19_ReadByEveryAcceptedForm(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
@@ -291,139 +197,6 @@ func TestR3_19_ReadByEveryAcceptedForm(t *testing.T) {
 	require.Len(t, fs.Uris("resources/read"), len(forms))
 }
 
-func TestR3_20_ReadOfUnknownResourceAsksNobody(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	fs := w.Backend("filesystem", e2e.Filesystem())
-	c := w.Standalone()
-	uri := e2e.In("filesystem", "file:///nope")
-	e := c.Fault("resources/read", e2e.Obj{"uri": uri})
-	require.Equal(t, -32002, e.Code)
-	require.Equal(t, "RESOURCE_NOT_FOUND", e.Kind())
-	require.Equal(t, uri, e2e.Str(e.Data, "uri"))
-	require.Equal(t, "RESOURCE_NOT_FOUND: Resource not found: "+uri, e.Message)
-	require.Zero(t, fs.Count("resources/read"))
-}
-
-func TestR3_22_R0_08_R4_07_ContentsPassUnchanged(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	png := base64.StdEncoding.EncodeToString([]byte("\x89PNG\r\n\x1a\n\x00\x01"))
-	big := strings.Repeat(base64.StdEncoding.EncodeToString([]byte("0123456789ab")), 5<<20/16)
-	contents := fmt.Sprintf(`[{"uri":"b:///x","mimeType":"text/markdown","text":"b:///x \u003cü\u00fc\n</script>","_meta":{"n":1.50}},{"uri":"b:///x#2","mimeType":"image/png","blob":%q,"extra":null}]`, png)
-	w.Backend("blob", e2e.Obj{
-		"resources": []e2e.Obj{e2e.Resource("b:///x", e2e.Obj{"mimeType": "text/plain"}), e2e.Resource("b:///big")},
-		"reads": e2e.Obj{
-			"b:///x":   json.RawMessage(contents),
-			"b:///big": []e2e.Obj{{"uri": "b:///big", "mimeType": "application/octet-stream", "blob": big}},
-		},
-	})
-	c := w.Standalone()
-	got := c.Request("resources/read", e2e.Obj{"uri": e2e.In("blob", "b:///x")})
-	want := strings.NewReplacer(`"uri":"b:///x"`, `"uri":"mcp://blob/b:///x"`, `"uri":"b:///x#2"`, `"uri":"mcp://blob/b:///x#2"`).Replace(contents)
-	require.Contains(t, got.Raw, want)
-	blob := e2e.Str(c.Ok("resources/read", e2e.Obj{"uri": e2e.In("blob", "b:///big")}), "contents", 0, "blob")
-	require.Equal(t, sha256.Sum256([]byte(big)), sha256.Sum256([]byte(blob)))
-}
-
-func TestR3_23_SameTemplateOfTwoServers(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Backend("one", e2e.Dbsrv())
-	w.Backend("two", e2e.Dbsrv())
-	c := w.Standalone()
-	require.Equal(t, []string{e2e.In("one", "mcp://database/{table}/{id}"), e2e.In("two", "mcp://database/{table}/{id}")}, c.Names("templates"))
-	require.Equal(t, "two mcp://database/users/42", c.ReadText(e2e.In("two", "mcp://database/users/42")))
-}
-
-func TestR3_24_TemplatesAreServedFromTheRegistry(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	db := w.Backend("dbsrv", e2e.Dbsrv())
-	c := w.Standalone()
-	for range 20 {
-		require.Len(t, c.List("templates"), 1)
-	}
-	require.Equal(t, 1, db.Count("resources/templates/list"))
-	db.Add("templates", e2e.Template("mcp://database/{table}"))
-	db.ListChanged("resources")
-	c.WaitListed("templates", e2e.In("dbsrv", "mcp://database/{table}"), true)
-	require.Equal(t, 2, db.Count("resources/templates/list"))
-}
-
-func TestR0_09_R4_03_EverySchemeMakesTheRoundTrip(t *testing.T) {
-	t.Parallel()
-	uris := []string{
-		"file:///a/b.txt", "http://example.com/x?y=1#z", "https://example.com:8080/a%20b", "mcp://other/path", "s3://bucket/k",
-		"custom-scheme+x.y:opaque", "urn:isbn:0451450523", "data:text/plain;base64,SGk=", "note:ünï cödé", "a:b/../c", "x:",
-	}
-	w := e2e.NewWorld(t)
-	var all []e2e.Obj
-	for _, uri := range uris {
-		all = append(all, e2e.Resource(uri))
-	}
-	b := w.Backend("any", e2e.Obj{"resources": all})
-	c := w.Standalone()
-	for _, uri := range uris {
-		require.Equal(t, "any "+uri, c.ReadText(e2e.In("any", uri)))
-	}
-	require.Equal(t, uris, b.Uris("resources/read"))
-}
-
-func TestR0_10_ThereIsNoMethodThatWrites(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	fs := w.Backend("filesystem", e2e.Filesystem())
-	c := w.Standalone()
-	for _, method := range []string{"resources/write", "resources/create", "resources/delete", "servers/add", "tools/add"} {
-		require.Equal(t, -32601, c.Fault(method, e2e.Obj{"uri": e2e.In("filesystem", e2e.AppLog)}).Code, method)
-		require.Zero(t, fs.Count(method))
-	}
-}
-
-func TestR0_14_ParallelReadsDoNotMixUp(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Gateway["startup_wait"] = "20s"
-	for _, name := range []string{"a", "b"} {
-		w.Backend(name, e2e.Obj{"generate": e2e.Obj{"resources": 100}, "resources": []e2e.Obj{}})
-	}
-	c := w.Standalone()
-	uris := c.Names("resources")
-	require.Len(t, uris, 200)
-	ids := map[string]string{}
-	for _, uri := range uris {
-		ids[uri] = c.Begin("resources/read", e2e.Obj{"uri": uri})
-	}
-	for uri, id := range ids {
-		server, original, _ := strings.Cut(strings.TrimPrefix(uri, "mcp://"), "/")
-		result := c.End(id).Result
-		require.Equal(t, server+" "+original, e2e.Str(result, "contents", 0, "text"))
-		require.Equal(t, uri, e2e.Str(result, "contents", 0, "uri"))
-	}
-}
-
-func TestR1_10_PromptsAreCachedAndRefreshed(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	b := w.Backend("p", e2e.Obj{"prompts": []e2e.Obj{e2e.Prompt("one")}, "tools": []e2e.Obj{e2e.Tool("t")}})
-	c := w.Standalone()
-	for range 5 {
-		require.Equal(t, []string{"p/one"}, c.Names("prompts"))
-		require.Equal(t, []string{"p_t"}, c.Names("tools"))
-	}
-	require.Equal(t, 1, b.Count("prompts/list"))
-	require.Equal(t, 1, b.Count("tools/list"))
-	c.Settle()
-	b.Add("prompts", e2e.Prompt("two"))
-	b.ListChanged("prompts")
-	c.WaitListed("prompts", "p/two", true)
-	require.Equal(t, 2, b.Count("prompts/list"))
-	require.Equal(t, 1, b.Count("tools/list"))
-	require.Empty(t, c.NotesOf("notifications/tools/list_changed"))
-	require.Empty(t, c.NotesOf("notifications/resources/list_changed"))
-}
-
 func TestR1_11_OneFailingServerDoesNotBreakTheLists(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
@@ -439,33 +212,6 @@ func TestR1_11_OneFailingServerDoesNotBreakTheLists(t *testing.T) {
 	c.WaitListed("tools", "filesystem_stat", true)
 	c.WaitListed("tools", "listless_t", true)
 	require.Equal(t, "filesystem "+e2e.AppLog, c.ReadText(e2e.In("filesystem", e2e.AppLog)))
-}
-
-func TestR4_02_TypeOfAReadMayDifferFromTheListedOne(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Backend("b", e2e.Obj{
-		"resources": []e2e.Obj{e2e.Resource("x:1", e2e.Obj{"mimeType": "text/plain"})},
-		"reads":     e2e.Obj{"x:1": []e2e.Obj{{"uri": "x:1", "mimeType": "text/html", "text": "<p>"}}},
-	})
-	c := w.Standalone()
-	require.Equal(t, "text/html", e2e.Str(c.Ok("resources/read", e2e.Obj{"uri": e2e.In("b", "x:1")}), "contents", 0, "mimeType"))
-}
-
-func TestR4_04_AbsentFieldsStayAbsent(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Backend("b", e2e.Obj{
-		"resources": []e2e.Obj{{"uri": "x:1", "name": "n"}}, "tools": []e2e.Obj{{"name": "t", "inputSchema": e2e.Obj{"type": "object"}}},
-		"prompts": []e2e.Obj{{"name": "p"}}, "templates": []e2e.Obj{{"uriTemplate": "x:{y}", "name": "n"}},
-	})
-	c := w.Standalone()
-	for kind, want := range map[string]string{
-		"resources": `{"uri":"mcp://b/x:1","name":"n"}`, "tools": `{"name":"b_t","inputSchema":{"type":"object"}}`,
-		"prompts": `{"name":"b/p"}`, "templates": `{"uriTemplate":"mcp://b/x:{y}","name":"n"}`,
-	} {
-		require.JSONEq(t, want, string(c.List(kind)[0]), kind)
-	}
 }
 
 func TestGoblinsOwnResourceTellsTheServersWithoutSecrets(t *testing.T) {
@@ -484,22 +230,6 @@ func TestGoblinsOwnResourceTellsTheServersWithoutSecrets(t *testing.T) {
 		listed = listed || strings.HasSuffix(e2e.Str(e, "uri"), "goblin://servers")
 	}
 	require.True(t, listed)
-}
-
-func TestListChangedCanBeSwitchedOffPerKind(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Gateway["list_changed"] = e2e.Obj{"tools": false, "prompts": true, "resources": true}
-	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "prompts": []e2e.Obj{e2e.Prompt("p")}})
-	c := w.Standalone()
-	c.Names("tools")
-	b.Add("tools", e2e.Tool("new"))
-	b.ListChanged("tools")
-	b.Add("prompts", e2e.Prompt("new"))
-	b.ListChanged("prompts")
-	c.WaitListed("prompts", "b/new", true)
-	require.False(t, slices.Contains(c.Names("tools"), "b_new"))
-	require.Equal(t, 1, b.Count("tools/list"))
 }
 
 func TestAllowAndDenyChooseWhatIsListed(t *testing.T) {

@@ -131,25 +131,6 @@ func TestH13_SessionsCannotBeGuessedOrChosen(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, s.Do("POST", "/mcp", h, e2e.PingBody).Status)
 }
 
-func TestH14_SameIdsInManySessionsStayApart(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
-	s := w.Serve()
-	var clients []*e2e.Client
-	for range 20 {
-		clients = append(clients, s.Client(false))
-	}
-	ids := make([]string, len(clients))
-	for i, c := range clients {
-		ids[i] = c.Begin("tools/call", e2e.Obj{"name": "b_t", "arguments": e2e.Obj{"i": i}})
-	}
-	for i, c := range clients {
-		require.Equal(t, ids[0], ids[i])
-		require.Equal(t, fmt.Sprintf(`b:t:{"i":%d}`, i), e2e.Str(c.End(ids[i]).Result, "content", 0, "text"))
-	}
-}
-
 func TestH18_ClientsTokenNeverReachesABackend(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
@@ -209,33 +190,6 @@ func TestHTTPAnswersAreJSONUntilSomethingElseComesFirst(t *testing.T) {
 	}
 }
 
-func TestHTTPProgressOfParallelCallsStaysOnItsOwnStream(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	acts := e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"}), e2e.Do("progress", e2e.Obj{"n": 20}))
-	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("a"), e2e.Tool("b"), e2e.Tool("c")}, "on": e2e.Obj{"tools/call": acts}})
-	s := w.Serve()
-	c := s.Client(true)
-	ids := map[string]string{}
-	for _, name := range []string{"a", "b", "c"} {
-		ids[name] = c.Begin("tools/call", e2e.Obj{"name": "b_" + name, "_meta": e2e.Obj{"progressToken": name}})
-	}
-	w.Backends[0].WaitEvents("wait", "go", 3)
-	w.Backends[0].Do(e2e.Do("release", e2e.Obj{"name": "go"}))
-	for name, id := range ids {
-		m := c.End(id)
-		last := 0
-		for _, n := range c.NotesOf("notifications/progress") {
-			if e2e.Str(n.Params, "progressToken") == name {
-				require.Equal(t, id, n.Via)
-				require.Less(t, n.Seq, m.Seq)
-				last++
-			}
-		}
-		require.Positive(t, last, name)
-	}
-}
-
 func TestHTTPStreamCarriesSessionWideNotices(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
@@ -255,7 +209,7 @@ func TestHTTPStreamCarriesSessionWideNotices(t *testing.T) {
 
 func TestHTTPElicitationComesOnTheStreamOfItsCall(t *testing.T) {
 	t.Parallel()
-	for _, stream := range []bool{true, false} {
+	for _, stream := range e2e.Variants(1, true, false) {
 		t.Run(fmt.Sprint("GET=", stream), func(t *testing.T) {
 			t.Parallel()
 			w := e2e.NewWorld(t)
@@ -280,33 +234,6 @@ func TestHTTPElicitationComesOnTheStreamOfItsCall(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestHTTPCancellationIsForwarded(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("slow")}, "on": e2e.Obj{"tools/call slow": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "never"}))}})
-	c := w.Serve().Client(false)
-	id := c.Begin("tools/call", e2e.Obj{"name": "b_slow"})
-	b.WaitEvent("wait", "never")
-	c.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(id)})
-	b.WaitEvent("gone", "slow")
-}
-
-func TestHTTPHangUpIsNoCancellation(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("slow"), e2e.Tool("t")}, "on": e2e.Obj{"tools/call slow": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"}))}})
-	s := w.Serve()
-	c := s.Client(false)
-	c.Begin("tools/call", e2e.Obj{"name": "b_slow"})
-	b.WaitEvent("wait", "go")
-	c.Close()
-	other := s.Client(false)
-	require.Equal(t, "b:t:{}", other.CallText("b_t", e2e.Obj{}))
-	require.Zero(t, b.Count("notifications/cancelled"))
-	b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
-	require.Equal(t, "b:t:{}", other.CallText("b_t", e2e.Obj{}))
 }
 
 func TestReadinessFollowsTheServers(t *testing.T) {
@@ -377,54 +304,6 @@ func TestR3_37_Metrics(t *testing.T) {
 	e2e.Eventually(t, "the restart to be counted", func() bool {
 		return s.Metric(`mcp_server_restarts_total{server_id="filesystem"}`) == "1"
 	})
-}
-
-func TestMetricsBoundMIMETypes(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	reads := e2e.Obj{}
-	var all []e2e.Obj
-	for i := range 100 {
-		uri := fmt.Sprint("x:", i)
-		all = append(all, e2e.Resource(uri))
-		reads[uri] = []e2e.Obj{{"uri": uri, "mimeType": fmt.Sprint("application/x-", i), "text": ""}}
-	}
-	w.Backend("b", e2e.Obj{"resources": all, "reads": reads})
-	s := w.Serve()
-	c := s.Client(false)
-	for _, uri := range c.Names("resources") {
-		c.Ok("resources/read", e2e.Obj{"uri": uri})
-	}
-	body := s.Do("GET", "/metrics", nil, "").Body
-	require.LessOrEqual(t, strings.Count(body, "mcp_resource_reads_total{"), 66)
-	require.Contains(t, body, `mime_type="other"`)
-}
-
-func TestH21_PortInUse(t *testing.T) {
-	t.Parallel()
-	s := e2e.NewWorld(t).Serve()
-	addr := strings.TrimPrefix(s.Base, "http://")
-	w := e2e.NewWorld(t)
-	w.Gateway["listen"] = addr
-	w.Backend("filesystem", e2e.Filesystem())
-	out := w.Run("serve")
-	require.Equal(t, e2e.ExitFailure, out.Code, out.Stderr)
-	require.Contains(t, out.Stderr, "listen on "+addr+" (gateway.listen): ")
-	require.Equal(t, 1, strings.Count(strings.TrimSpace(lastLine(out.Stderr)), "\n")+1)
-	w.Gateway["listen"] = "127.0.0.1:" + fmt.Sprint(e2e.FreePort(t))
-	out = w.Run("serve", "--listen", addr)
-	require.Equal(t, e2e.ExitFailure, out.Code, out.Stderr)
-	require.Contains(t, out.Stderr, "listen on "+addr+" (--listen): ")
-	require.Contains(t, out.Stderr, "; choose another one with --listen\n")
-	w.Gateway["listen"] = addr
-	// Any other host goes on without it.
-	c := w.Bridged()
-	require.NotEmpty(t, c.Names("resources"))
-}
-
-func lastLine(s string) string {
-	lines := strings.Split(strings.TrimSpace(s), "\n")
-	return lines[len(lines)-1]
 }
 
 func TestH19_NonLoopbackAddressNeedsAToken(t *testing.T) {

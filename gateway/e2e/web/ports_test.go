@@ -1,3 +1,5 @@
+//go:build e2e
+
 package web
 
 import (
@@ -15,25 +17,31 @@ import (
 	"goblin/gateway/e2e"
 )
 
-func TestH11_UploadWithoutATokenIsNotRead(t *testing.T) {
+func TestH21_PortInUse(t *testing.T) {
 	t.Parallel()
+	s := e2e.NewWorld(t).Serve()
+	addr := strings.TrimPrefix(s.Base, "http://")
 	w := e2e.NewWorld(t)
-	w.Gateway["auth_token"] = "Tok3n-of-the-test"
-	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
-	s := w.Serve()
-	for _, chunked := range []bool{false, true} {
-		require.Equal(t, http.StatusUnauthorized, s.Upload(200, chunked, map[string]string{"Authorization": "Bearer wrong"}))
-	}
-	s.Works()
-	s.Bounded(100)
+	w.Gateway["listen"] = addr
+	w.Backend("filesystem", e2e.Filesystem())
+	out := w.Run("serve")
+	require.Equal(t, e2e.ExitFailure, out.Code, out.Stderr)
+	require.Contains(t, out.Stderr, "listen on "+addr+" (gateway.listen): ")
+	require.Equal(t, 1, strings.Count(strings.TrimSpace(lastLine(out.Stderr)), "\n")+1)
+	w.Gateway["listen"] = "127.0.0.1:" + fmt.Sprint(e2e.FreePort(t))
+	out = w.Run("serve", "--listen", addr)
+	require.Equal(t, e2e.ExitFailure, out.Code, out.Stderr)
+	require.Contains(t, out.Stderr, "listen on "+addr+" (--listen): ")
+	require.Contains(t, out.Stderr, "; choose another one with --listen\n")
+	w.Gateway["listen"] = addr
+	// Any other host goes on without it.
+	c := w.Bridged()
+	require.NotEmpty(t, c.Names("resources"))
 }
 
-// files are the descriptors that the process holds.
-func files(p *e2e.Program) []string {
-	p.T.Helper()
-	found, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", p.Cmd.Process.Pid))
-	require.NoError(p.T, err)
-	return found
+func lastLine(s string) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	return lines[len(lines)-1]
 }
 
 func TestH15_ConnectionsThatAreHungUpAreFreed(t *testing.T) {
@@ -81,6 +89,37 @@ func TestH15_ConnectionsThatAreHungUpAreFreed(t *testing.T) {
 	require.Equal(t, http.StatusOK, s.Do("POST", "/mcp", h, e2e.PingBody).Status, "the session lives")
 }
 
+func TestH11_UploadWithoutATokenIsNotRead(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Gateway["auth_token"] = "Tok3n-of-the-test"
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	s := w.Serve()
+	for _, chunked := range []bool{false, true} {
+		require.Equal(t, http.StatusUnauthorized, s.Upload(200, chunked, map[string]string{"Authorization": "Bearer wrong"}))
+	}
+	s.Works()
+	s.Bounded(100)
+}
+
+func TestH19_NothingListensBeyondLoopback(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	s := w.Serve()
+	s.Works()
+	all := listening(s.Program)
+	require.Len(t, all, 1)
+	require.True(t, strings.HasPrefix(all[0], "0100007F:"), all[0])
+
+	// Without gateway.listen there is no port at all.
+	w = e2e.NewWorld(t)
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	alone := w.Standalone()
+	require.Equal(t, "b:t:{}", alone.CallText("b_t", e2e.Obj{}))
+	require.Empty(t, listening(alone.Prog))
+}
+
 // listening are the addresses, as /proc/net has them, on which a process
 // listens.
 func listening(p *e2e.Program) (found []string) {
@@ -104,20 +143,10 @@ func listening(p *e2e.Program) (found []string) {
 	return found
 }
 
-func TestH19_NothingListensBeyondLoopback(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
-	s := w.Serve()
-	s.Works()
-	all := listening(s.Program)
-	require.Len(t, all, 1)
-	require.True(t, strings.HasPrefix(all[0], "0100007F:"), all[0])
-
-	// Without gateway.listen there is no port at all.
-	w = e2e.NewWorld(t)
-	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
-	alone := w.Standalone()
-	require.Equal(t, "b:t:{}", alone.CallText("b_t", e2e.Obj{}))
-	require.Empty(t, listening(alone.Prog))
+// files are the descriptors that the process holds.
+func files(p *e2e.Program) []string {
+	p.T.Helper()
+	found, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", p.Cmd.Process.Pid))
+	require.NoError(p.T, err)
+	return found
 }
