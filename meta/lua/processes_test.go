@@ -43,7 +43,7 @@ func newCrowd(t *testing.T) *crowd {
 	r := newRunner()
 	t.Cleanup(r.Close)
 	return &crowd{
-		t: t, runner: r, limits: lua.Limits{Calls: 10, Timeout: 2 * time.Minute, Memory: 32 << 20},
+		t: t, runner: r, limits: lua.Limits{Calls: 10, Timeout: 2 * time.Minute, Memory: 16 << 20},
 		called: make(chan struct{}, 100), goOn: make(chan struct{}),
 	}
 }
@@ -70,10 +70,10 @@ func TestScriptsShareTheirMemory(t *testing.T) {
 	c := newCrowd(t)
 	var holders []<-chan error
 	for range 4 {
-		holders = append(holders, c.run(t.Context(), large(10)))
+		holders = append(holders, c.run(t.Context(), large(5)))
 		<-c.called
 	}
-	fifth := c.run(t.Context(), large(10))
+	fifth := c.run(t.Context(), large(5))
 	select {
 	case err := <-fifth:
 		t.Fatalf("it did not wait: %v", err)
@@ -99,16 +99,16 @@ func TestScriptThatWaitsForMemoryEndsWithItsTime(t *testing.T) {
 	c := newCrowd(t)
 	var holders []<-chan error
 	for range 4 {
-		holders = append(holders, c.run(t.Context(), large(10)))
+		holders = append(holders, c.run(t.Context(), large(5)))
 		<-c.called
 	}
 	c.limits.Timeout = time.Second
-	if kind := kindOf(<-c.run(t.Context(), large(10))); kind != lua.Timeout {
+	if kind := kindOf(<-c.run(t.Context(), large(5))); kind != lua.Timeout {
 		t.Errorf("ended as %q", kind)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	c.limits.Timeout = time.Minute
-	last := c.run(ctx, large(10))
+	last := c.run(ctx, large(5))
 	time.AfterFunc(300*time.Millisecond, cancel)
 	if kind := kindOf(<-last); kind != lua.Cancelled {
 		t.Errorf("ended as %q", kind)
@@ -125,13 +125,13 @@ func TestScriptThatEndsWaitsForNoMemory(t *testing.T) {
 	c := newCrowd(t)
 	var holders []<-chan error
 	for range 4 {
-		holders = append(holders, c.run(t.Context(), large(10)))
+		holders = append(holders, c.run(t.Context(), large(5)))
 		<-c.called
 	}
 	h, answered := newHost(t), make(chan struct{})
 	h.tools["notes_slow"] = func(context.Context, json.RawMessage) (string, error) {
 		defer close(answered)
-		return text(strings.Repeat("x", 8<<20)), nil // which has to wait
+		return text(strings.Repeat("x", 5<<20)), nil // which has to wait
 	}
 	h.tools["calculator_add"] = func(context.Context, json.RawMessage) (string, error) {
 		<-answered
@@ -152,8 +152,9 @@ func TestScriptThatEndsWaitsForNoMemory(t *testing.T) {
 
 func TestAnswersOnTheirWayToScriptsAreBounded(t *testing.T) {
 	c := newCrowd(t)
+	c.limits.Memory = 8 << 20
 	h := newHost(t)
-	answer := text(strings.Repeat("x", 31<<20))
+	answer := text(strings.Repeat("x", 7<<20))
 	var gate sync.WaitGroup
 	gate.Add(8)
 	h.tools["notes_slow"] = func(context.Context, json.RawMessage) (string, error) {
@@ -163,9 +164,9 @@ func TestAnswersOnTheirWayToScriptsAreBounded(t *testing.T) {
 	}
 	_, err := c.runner.Run(t.Context(), `return #all{notes.slow(), notes.slow(), notes.slow(), notes.slow(), notes.slow(), notes.slow(), notes.slow(), notes.slow()}`, h, c.limits)
 	if kind := kindOf(err); kind != lua.Memory && !strings.Contains(fmt.Sprint(err), "too many scripts need much memory at once") {
-		t.Errorf("248 MiB of answers: %v", err)
+		t.Errorf("56 MiB of answers: %v", err)
 	}
-	if _, err := c.runner.Run(t.Context(), strings.Replace(large(10), "notes.slow()", "", 1), newHost(t), c.limits); err != nil {
+	if _, err := c.runner.Run(t.Context(), strings.Replace(large(5), "notes.slow()", "", 1), newHost(t), c.limits); err != nil {
 		t.Errorf("the memory of runs that ended is not free: %v", err)
 	}
 }
@@ -264,12 +265,12 @@ func TestAProcessWaitsForTheNextScript(t *testing.T) {
 func TestErrorTextsAreOutput(t *testing.T) {
 	const most = 2000
 	for _, script := range []string{
-		`error(("x"):rep(5e6))`, `error(("x"):rep(5e6), 0)`, `error({message = ("x"):rep(5e6)})`, `error({message = "m", server = ("s"):rep(5e6)})`,
-		`local ok, e = pcall(error, ("x"):rep(5e6)) error(e)`, `coroutine.wrap(function() error(("x"):rep(5e6)) end)()`,
-		`all{function() error(("x"):rep(5e6)) end}`, `assert(false, ("x"):rep(5e6))`, `local t = {} t[("x"):rep(5e6)]()`,
-		`return nothing[("x"):rep(5e6)].y`, `return _G[("x"):rep(1e6)].y`, `return servers[("x"):rep(1e6)]`, `return calculator.div{a = 1, b = 0, c = 1}`,
-		`error(setmetatable({}, {__tostring = function() return ("x"):rep(5e6) end}))`, `xpcall(error, function() error(("x"):rep(5e6)) end) error(("\0"):rep(5e6))`,
-		`print(("x"):rep(1500)) error(("x"):rep(5e6))`, `result(("x"):rep(1500)) error(("x"):rep(5e6))`, `print(("x"):rep(1998)) error(("x"):rep(5e6))`,
+		`error(("x"):rep(3e5))`, `error(("x"):rep(3e5), 0)`, `error({message = ("x"):rep(3e5)})`, `error({message = "m", server = ("s"):rep(3e5)})`,
+		`local ok, e = pcall(error, ("x"):rep(3e5)) error(e)`, `coroutine.wrap(function() error(("x"):rep(3e5)) end)()`,
+		`all{function() error(("x"):rep(3e5)) end}`, `assert(false, ("x"):rep(3e5))`, `local t = {} t[("x"):rep(3e5)]()`,
+		`return nothing[("x"):rep(3e5)].y`, `return _G[("x"):rep(1e6)].y`, `return servers[("x"):rep(1e6)]`, `return calculator.div{a = 1, b = 0, c = 1}`,
+		`error(setmetatable({}, {__tostring = function() return ("x"):rep(3e5) end}))`, `xpcall(error, function() error(("x"):rep(3e5)) end) error(("\0"):rep(3e5))`,
+		`print(("x"):rep(1500)) error(("x"):rep(3e5))`, `result(("x"):rep(1500)) error(("x"):rep(3e5))`, `print(("x"):rep(1998)) error(("x"):rep(3e5))`,
 		`return notes.raw{result = '{"isError":true,"content":[{"type":"text","text":"' .. ("x"):rep(1e6) .. '"}]}'}`,
 		`local ` + strings.Repeat("x", 60000) + ` = = 1`, `return "` + strings.Repeat("x", 60000), `goto ` + strings.Repeat("x", 60000),
 	} {

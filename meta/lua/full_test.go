@@ -1,0 +1,53 @@
+//go:build faults
+
+package lua_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// Further ways to need memory and time without end: what one of them shows for users
+// is shown by those that limits_test.go has, so these run rarely.
+
+func TestMemoryLimitInFurtherWays(t *testing.T) {
+	memoryLimit(t, []named{
+		{"a table that grows by names", `local t = {} for i = 1, 1e9 do t["k" .. i] = true end`},
+		{"tables in tables", `local t = {} while true do t = {t} end`},
+		{"tables with fields", `local t = {} while true do t = {a = t, b = {}, c = {x = 1}} end`},
+		{"one huge concatenation", `local s = ("x"):rep(1e6) s = s` + strings.Repeat(" .. s", 50) + ` s = s` + strings.Repeat(" .. s", 50)},
+		{"string.rep beyond all numbers", `local s = ("xxxxxxxx"):rep(2^62)`},
+		{"many strings", `local t = {} for i = 1, 1e9 do t[i] = ("x"):rep(100) .. i end`},
+		{"closures", `local f = function() end while true do local g = f f = function() return g end end`},
+		{"a gap in a constructor", `local t = {[6e7] = 1}`},
+		{"gaps in many arrays", `local t = {} while true do local u = {} t[#t + 1] = u u[1e6] = 1 u[1e6] = nil end`},
+		{"rawset and insert with gaps", `local t = {} pcall(rawset, t, 6e7, 1) table.insert(t, 6e7, 1)`},
+		{"removed keys", `local t = {} for i = 1, 1e9 do local k = "k" .. i t[k] = 1 t[k] = nil end`},
+		{"table.concat", `local t = {} for i = 1, 1000 do t[i] = ("x"):rep(1e5) end return #table.concat(t)`},
+		{"gsub of captures", `return #(("x"):rep(1e6)):gsub("(x+)", ("%1"):rep(1000))`},
+		{"format", `local s = ("x"):rep(1e7) return #string.format(("%s"):rep(20), s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s)`},
+		{"json.decode", `local s = "[" .. ("[],"):rep(5e6) .. "1]" return #json.decode(s)`},
+		{"coroutines", `local t = {} while true do t[#t + 1] = coroutine.create(function() end) end`},
+		{"values that only the stack holds", `local function f(n) return {("x"):rep(1e6) .. n, f(n + 1)} end f(1)`},
+		{"globals", `for i = 1, 1e9 do _G["g" .. i] = i end`},
+		{"tables that get fields later", `local t = {} while true do local u = {} u.a = t t = u end`},
+		{"metatables", `local t = {} while true do t = setmetatable({}, t) end`},
+		{"upper", `local s = ("x"):rep(2e7) return #s:upper() + #s:lower():reverse()`},
+		{"all", `local fs = {} for i = 1, 100 do fs[i] = function() return ("x"):rep(1e6) .. i end end return #all(fs)`},
+		{"a finished error handler", `xpcall(function() local t = {} for i = 1, 1e9 do t[i] = i end end, function() while true do end end)`},
+	})
+}
+
+func TestTimeLimitInFurtherWays(t *testing.T) {
+	timeLimit(t, []named{
+		{"a loop in a coroutine", "coroutine.wrap(function() while true do end end)()"},
+		{"a loop in a metamethod", "local t = setmetatable({}, {__index = function() while true do end end}) return t.x"},
+		{"a loop in an error handler", "xpcall(error, function() while true do end end)"},
+		{"a pattern of many empty matches", `return ("a"):rep(3e4):find(".-.-.-.-.-b")`},
+		{"a pattern of captures", `return ("a"):rep(1e4):find("(.-)(.-)(.-)%1%2%3b")`},
+		{"a set", `return ("a"):rep(1e5):find("[" .. ("b"):rep(1e5) .. "]*c")`},
+		{"sorting", `local t = {} for i = 1, 1e4 do t[i] = i end while true do table.sort(t, function(a, b) return a > b end) end`},
+		{"removing in front", `local t = {} for i = 1, 1e5 do t[i] = i end while true do table.insert(t, table.remove(t, 1)) end`},
+		{"unpacking", `local t = {} for i = 1, 5e4 do t[i] = i end while true do pcall(unpack, t) pcall(unpack, t, 1, 1e15) end`},
+	})
+}
