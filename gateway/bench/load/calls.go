@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"time"
 
 	"goblin/gateway/bench/internal/rig"
@@ -92,14 +91,6 @@ func (l *load) plainCalls() error {
 		&target{name: "stdio (bridge to a host)", tool: "s0_echo", load: stream(bridged), judge: judgeBridge},
 		&target{name: "Streamable HTTP", tool: "s0_echo", load: front.load, judge: judgeFront},
 	)
-	if l.against != "" {
-		other, err := l.other()
-		if err != nil {
-			return err
-		}
-		defer other.Close()
-		targets = append(targets, &target{name: filepath.Base(l.against) + " --standalone", tool: "s0_echo", load: stream(other)})
-	}
 	for _, size := range []int{100, 10_000, 1_000_000} {
 		for _, window := range []int{1, 16, 64} {
 			if err := l.compare(targets, "the least server", size, window); err != nil {
@@ -161,20 +152,6 @@ func (l *load) beside(f *rig.Fixture) (targets []*target, end func(), err error)
 		return nil, nil, err
 	}
 	return targets, end, nil
-}
-
-// other is the Goblin that this one is compared with.
-func (l *load) other() (*rig.Peer, error) {
-	programs := l.progs
-	var err error
-	if programs.Goblin, err = filepath.Abs(l.against); err != nil {
-		return nil, err
-	}
-	f, err := l.fixtureOf(programs, 1, 1)
-	if err != nil {
-		return nil, err
-	}
-	return f.Through("stdio", "--standalone")
 }
 
 // compare gives the targets turns, in an order that changes, and reports them.

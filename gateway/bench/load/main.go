@@ -18,9 +18,6 @@ import (
 )
 
 func main() {
-	if gatewayProfiled() {
-		return
-	}
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "load:", err)
 		os.Exit(1)
@@ -32,8 +29,6 @@ type load struct {
 	ctx     context.Context
 	dir     string
 	progs   rig.Programs
-	profile string
-	against string
 	scale   float64 // 1 for two minutes
 	fixture int     // counts folders
 	out     report
@@ -53,10 +48,6 @@ var parts = []struct {
 func run() error {
 	quick := flag.Bool("quick", false, "take 20 seconds instead of two minutes")
 	only := flag.String("only", "", "measure only these, separated by commas: calls, catalogs, start, updates")
-	profile := flag.String("profile", "", "instead of measuring, put calls on a gateway that writes cpu.pprof and heap.pprof into this `folder`")
-	size := flag.Int("size", 1000, "with -profile: `bytes` of a result")
-	window := flag.Int("window", 64, "with -profile: `calls` in flight, 64 at most")
-	against := flag.String("against", "", "measure this `binary` of Goblin as well, by turns with the other, for instance one of before a change")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q", flag.Arg(0))
@@ -70,15 +61,12 @@ func run() error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	l := &load{ctx: ctx, dir: dir, scale: 1, profile: *profile, against: *against, out: report{to: os.Stdout}}
+	l := &load{ctx: ctx, dir: dir, scale: 1, out: report{to: os.Stdout}}
 	if *quick {
 		l.scale = 0.15
 	}
 	if l.progs, err = rig.Build(dir); err != nil {
 		return err
-	}
-	if l.profile != "" {
-		return l.profiled(*window, *size)
 	}
 	begin := time.Now()
 	for _, p := range parts {

@@ -69,7 +69,7 @@ var rules = []row{
 	{"gateway/bench/internal/backend", "gateway/jsonrpc registry/rawjson", "costs as little as a server can"},
 	{"gateway/bench/internal/rig", "", "runs the binary"},
 	{"gateway/bench/internal/sdkserver", "", "as others build servers"},
-	{"gateway/bench/load", "gateway/bench/internal/rig gateway/cli gateway/config gateway/instance registry/rawjson", "asks a host as the commands do"},
+	{"gateway/bench/load", "gateway/bench/internal/rig registry/rawjson", "asks a host as the commands do"},
 
 	{"meta", "meta/lua meta/search registry registry/rawjson", "defines the interface of the gateway that it calls"},
 	{"meta/search", "registry registry/near registry/rawjson", "reads the catalog only"},
