@@ -21,50 +21,51 @@ const (
 
 // process is a process that waits for a script or runs one.
 type process struct {
-	cmd        *exec.Cmd
-	in         *os.File
-	out        *os.File
-	errs       *os.File
-	stderr     []byte // its beginning, once stderrRead is closed
-	stderrRead chan struct{}
-	exited     chan struct{} // it has been waited for
-	ending     sync.Once
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *os.File
+	stderr head          // to be read once exited is closed
+	exited chan struct{} // it has been waited for
+	ending sync.Once
+}
+
+// head keeps the beginning of what is written to it.
+type head []byte
+
+func (h *head) Write(p []byte) (int, error) {
+	*h = append(*h, p[:min(len(p), maxStderr-len(*h))]...)
+	return len(p), nil
 }
 
 // startProcess starts a process.
 func startProcess(command []string) (*process, error) {
 	p := &process{
-		cmd:        &exec.Cmd{Path: command[0], Args: append([]string{"goblin"}, command[1:]...), Env: []string{}, Dir: string(filepath.Separator), SysProcAttr: attributes()},
-		stderrRead: make(chan struct{}), exited: make(chan struct{}),
+		cmd: &exec.Cmd{
+			Path: command[0], Args: append([]string{"goblin"}, command[1:]...), Env: []string{}, Dir: string(filepath.Separator),
+			SysProcAttr: attributes(), WaitDelay: dying,
+		},
+		exited: make(chan struct{}),
 	}
-	var files []*os.File
-	for range 3 {
-		r, w, err := os.Pipe()
-		if err != nil {
-			closeAll(files)
-			return nil, err
-		}
-		files = append(files, r, w)
-	}
-	// The files go to the process as they are, so that nobody has to copy.
-	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = files[0], files[3], files[5]
-	p.in, p.out, p.errs = files[1], files[2], files[4]
-	started := make(chan error, 1)
-	go p.wait(started)
-	err := <-started
-	closeAll([]*os.File{files[0], files[3], files[5]})
+	p.cmd.Stderr = &p.stderr
+	in, err := p.cmd.StdinPipe()
 	if err != nil {
-		closeAll([]*os.File{p.in, p.out, p.errs})
 		return nil, err
 	}
-	go p.readStderr()
-	return p, nil
-}
-
-func closeAll(files []*os.File) {
-	for _, f := range files {
-		_ = f.Close()
+	out, stdout, err := os.Pipe() // its end is read after that of the process
+	if err != nil {
+		_ = in.Close()
+		return nil, err
 	}
+	p.in, p.out, p.cmd.Stdout = in, out, stdout
+	started := make(chan error, 1)
+	go p.wait(started)
+	err = <-started
+	_ = stdout.Close()
+	if err != nil {
+		_ = out.Close()
+		return nil, err
+	}
+	return p, nil
 }
 
 // wait starts the process and waits for its end. On Linux the process dies with
@@ -81,13 +82,6 @@ func (p *process) wait(started chan<- error) {
 	close(p.exited)
 }
 
-// readStderr keeps the beginning of stderr and reads the rest.
-func (p *process) readStderr() {
-	defer close(p.stderrRead)
-	p.stderr, _ = io.ReadAll(io.LimitReader(p.errs, maxStderr))
-	_, _ = io.Copy(io.Discard, p.errs)
-}
-
 func (p *process) alive() bool {
 	select {
 	case <-p.exited:
@@ -97,29 +91,17 @@ func (p *process) alive() bool {
 	}
 }
 
-// kill ends the process, with whatever it may have started against all odds.
-func (p *process) kill() {
-	if p.alive() { // or its number may be another's
-		killGroup(p.cmd.Process)
-	}
-}
+func (p *process) kill() { _ = p.cmd.Process.Kill() }
 
 // end waits a moment for the end of a process that is done, kills one that is not,
 // and waits until it is gone.
 func (p *process) end() {
 	p.ending.Do(func() {
 		_ = p.in.Close()
-		wait := time.NewTimer(dying)
-		defer wait.Stop()
-		select {
-		case <-p.exited:
-		case <-wait.C:
-			p.kill()
-			<-p.exited
-		}
-		_ = p.errs.SetReadDeadline(time.Now().Add(dying)) // whoever else holds it
-		<-p.stderrRead
-		closeAll([]*os.File{p.out, p.errs})
+		wait := time.AfterFunc(dying, p.kill)
+		<-p.exited
+		wait.Stop()
+		_ = p.out.Close()
 	})
 }
 

@@ -1,7 +1,6 @@
 package lua
 
 import (
-	"os"
 	"syscall"
 
 	"golang.org/x/sys/windows"
@@ -12,5 +11,3 @@ import (
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: windows.CREATE_NO_WINDOW}
 }
-
-func killGroup(p *os.Process) { _ = p.Kill() }

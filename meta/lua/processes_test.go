@@ -225,7 +225,7 @@ func TestProcessesThatAreNoScripts(t *testing.T) {
 		{"no program", []string{filepath.Join(t.TempDir(), "none")}, "the script's process does not start: "},
 		{"one that ends", []string{"/bin/sh", "-c", "echo gone wrong >&2; echo more >&2; exit 7"}, "the script's process ended unexpectedly (exit status 7: gone wrong)"},
 		{"one that says nothing", []string{"/bin/sh", "-c", "exit 0"}, "the script's process ended unexpectedly ("},
-		{"one that says anything", []string{"/bin/sh", "-c", "cat /proc/self/maps; sleep 60"}, "the script's process ended unexpectedly ("},
+		{"one that says anything", []string{"/bin/sh", "-c", "cat /proc/self/maps; exec sleep 60"}, "the script's process ended unexpectedly ("},
 		{"one that is killed", []string{"/bin/sh", "-c", "kill -9 $$"}, "the script's process ended unexpectedly (signal: killed)"},
 		{"one that breaks off", []string{"/bin/sh", "-c", `printf '\000\000\000\020'`}, "the script's process ended unexpectedly ("},
 		{"one that says nothing and stays", []string{"/bin/sh", "-c", "exec sleep 60"}, "the script ran longer than 300ms (lua.timeout)"},
