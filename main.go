@@ -113,7 +113,10 @@ func extend(i *instance.Instance) (instance.Extension, error) {
 
 // show is the screen of a host: the user interface, acting as a client.
 func show(ctx context.Context, h *process.Host, c *screen.Conn, owner bool) error {
-	status := h.Status()
+	status, err := h.Status(ctx)
+	if err != nil {
+		return err
+	}
 	view := tui.New(tui.Options{
 		Registry: h.Registry(), Logger: h.Logger(),
 		Theme: cmp.Or(c.Theme(), h.Theme), ASCII: c.ASCII(),

@@ -78,7 +78,7 @@ func openLocal(a *App, cfg *config.Config, only []string, runtime string) (Gatew
 		return nil, errors.Join(err, log.Close())
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	l := &local{Gateway: i.Control(), instance: i, stop: stop, ended: make(chan error, 1), log: log}
+	l := &local{Gateway: i, instance: i, stop: stop, ended: make(chan error, 1), log: log}
 	go func() { l.ended <- i.Run(ctx) }()
 	return l, nil
 }

@@ -91,7 +91,7 @@ func (c *Client) Show(at func() control.Screen) {
 func (c *Client) Session() string { return c.session.ID() }
 
 // Restart closes a server's connections and opens them anew.
-func (c *Client) Restart(server string) error { return c.instance.Restart(server) }
+func (c *Client) Restart(server string) error { return c.instance.gateway.Servers.Restart(server) }
 
 // SetEnabled turns a server on or off, see [Instance.SetEnabled].
 func (c *Client) SetEnabled(server string, on bool) error { return c.instance.SetEnabled(server, on) }
@@ -104,7 +104,7 @@ func (c *Client) Approve(server string, tools []registry.PinnedTool) error {
 		what.Tools = append(what.Tools, tools[i].Name)
 		what.Seen[tools[i].Name] = tools[i].Hash
 	}
-	_, err := c.instance.Approve(what)
+	_, err := c.instance.Approve(context.Background(), what)
 	return err
 }
 

@@ -131,14 +131,17 @@ func TestClientIsASessionOfItsOwn(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(t, `{"content":[{"type":"text","text":"s:t:{\"a\":1}"}]}`, string(result))
 
-	status := i.Status()
+	status, err := i.Status(t.Context())
+	require.NoError(t, err)
 	require.Len(t, status.Sessions, 1)
 	require.Zero(t, status.Clients(), "a screen is no client")
 	s := status.Sessions[0]
 	require.Equal(t, []string{c.Session(), "screen", "screen", "v", "2025-11-25"}, []string{s.ID, s.Transport, s.Client, s.Version, s.Protocol})
 
 	require.NoError(t, c.Close())
-	require.Empty(t, i.Status().Sessions)
+	status, err = i.Status(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, status.Sessions)
 	_, err = c.Request(within(t), "ping", nil, nil)
 	require.ErrorIs(t, err, client.ErrClosed)
 	require.NoError(t, c.Close())
@@ -306,7 +309,7 @@ func TestQuestionEndsWithItsRequestAndWithTheClient(t *testing.T) {
 				<-withdrawn
 				require.ErrorIs(t, <-ended, client.ErrClosed)
 			case "gateway":
-				i.Stop()
+				_ = i.Stop(t.Context())
 				<-withdrawn
 				<-ended // with what the server made of it, or without
 			}

@@ -10,8 +10,10 @@ import (
 	"goblin/registry"
 )
 
-// Status reports on this instance.
-func (i *Instance) Status() control.Status {
+var _ control.Gateway = (*Instance)(nil)
+
+// Status reports on this instance. It does not fail.
+func (i *Instance) Status(context.Context) (control.Status, error) {
 	s := control.Status{
 		PID: pid, Version: i.o.Version, Config: i.ConfigName(), Demo: i.o.Config.Demo,
 		Started: i.started, Address: i.Address(), Log: i.o.Log, Notice: i.registry.Notice(),
@@ -46,7 +48,7 @@ func (i *Instance) Status() control.Status {
 			LatencyMS: float64(state.Latency.Microseconds()) / 1000,
 		})
 	}
-	return s
+	return s, nil
 }
 
 var kinds = map[string]registry.Kind{
@@ -89,7 +91,9 @@ func (i *Instance) knows(server string) error {
 
 // Restart closes a server's connections and opens them anew. The error says
 // why there is nothing to restart.
-func (i *Instance) Restart(server string) error { return i.gateway.Servers.Restart(server) }
+func (i *Instance) Restart(_ context.Context, server string) error {
+	return i.gateway.Servers.Restart(server)
+}
 
 // SetEnabled turns a server on or off, for as long as this instance runs. The
 // error says why it cannot be turned on.
@@ -99,7 +103,7 @@ func (i *Instance) SetEnabled(server string, on bool) error {
 
 // Approve takes tools of a server as they are now for good, and returns their
 // names.
-func (i *Instance) Approve(what control.Approval) ([]string, error) {
+func (i *Instance) Approve(_ context.Context, what control.Approval) ([]string, error) {
 	if i.unpinned != nil {
 		return nil, i.unpinned
 	}
@@ -118,24 +122,7 @@ func (i *Instance) Pinned(ctx context.Context, server string) ([]registry.Pinned
 }
 
 // Stop makes Run return.
-func (i *Instance) Stop() { i.stop() }
-
-// Control is the instance as commands and the host's control channel see it.
-func (i *Instance) Control() control.Gateway { return controlled{i} }
-
-type controlled struct{ *Instance }
-
-func (c controlled) Status(context.Context) (control.Status, error) { return c.Instance.Status(), nil }
-
-func (c controlled) Approve(_ context.Context, a control.Approval) ([]string, error) {
-	return c.Instance.Approve(a)
-}
-
-func (c controlled) Restart(_ context.Context, server string) error {
-	return c.Instance.Restart(server)
-}
-
-func (c controlled) Stop(context.Context) error {
-	c.Instance.Stop()
+func (i *Instance) Stop(context.Context) error {
+	i.stop()
 	return nil
 }

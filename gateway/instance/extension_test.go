@@ -122,7 +122,7 @@ func TestSearchAndScriptsComeFromTheExtension(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- i.Run(ctx) }()
 
-	raw, err := control.Serve(i.Control())(within(t), "search", json.RawMessage(`{"text":"servers","limit":1}`))
+	raw, err := control.Serve(i)(within(t), "search", json.RawMessage(`{"text":"servers","limit":1}`))
 	require.NoError(t, err)
 	found := raw.(control.SearchAnswer)
 	require.Equal(t, 7, found.Total)
@@ -132,7 +132,7 @@ func TestSearchAndScriptsComeFromTheExtension(t *testing.T) {
 	var unknown *fleet.UnknownError
 	require.ErrorAs(t, err, &unknown)
 
-	raw, err = control.Serve(i.Control())(within(t), "script", json.RawMessage(`"{\"uri\":\"goblin://servers\"}"`))
+	raw, err = control.Serve(i)(within(t), "script", json.RawMessage(`"{\"uri\":\"goblin://servers\"}"`))
 	require.NoError(t, err)
 	require.Contains(t, string(raw.(control.ScriptAnswer).Value), `"contents"`)
 	_, err = i.Script(within(t), `{"uri":"goblin://x"}`)

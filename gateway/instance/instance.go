@@ -249,7 +249,7 @@ func (i *Instance) Run(outer context.Context) error {
 		fronts.Go(func() {
 			defer cancel()
 			errs <- i.listener.Serve(ctx, host.Handlers{
-				MCP: i.serveSocket, Screen: i.o.Screen, Control: control.Serve(i.Control()), Logger: i.o.Logger,
+				MCP: i.serveSocket, Screen: i.o.Screen, Control: control.Serve(i), Logger: i.o.Logger,
 			})
 		})
 	}

@@ -146,7 +146,9 @@ func TestRegistryKnowsTheSessions(t *testing.T) {
 	require.Equal(t, screen.Session(), all[0].ID)
 	require.True(t, all[0].Screen)
 	editor := all[1]
-	require.Equal(t, i.Status().Sessions[1].ID, editor.ID)
+	status, err := i.Status(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, status.Sessions[1].ID, editor.ID)
 	require.False(t, editor.Since.IsZero())
 	editor.Since = time.Time{}
 	require.Equal(t, registry.Session{
@@ -452,7 +454,7 @@ func TestServerIsTurnedOffAndOnByManyAtOnce(t *testing.T) {
 			}
 		})
 	}
-	i.Stop()
+	_ = i.Stop(t.Context())
 	all.Wait()
 }
 

@@ -102,7 +102,8 @@ func (p *Process) watch(ctx context.Context, h *Host, t screen.Terminal, beside 
 		shown = h.own(showing, t)
 		release()
 		if shown != nil && !errors.Is(shown, ErrStopped) {
-			p.App.Warn("%v; goblin still serves %s; Ctrl-C ends it", shown, clients(h.Status().Clients()))
+			status, _ := h.Status(ctx) // which it knows itself
+			p.App.Warn("%v; goblin still serves %s; Ctrl-C ends it", shown, clients(status.Clients()))
 			select {
 			case <-alone:
 			case <-ctx.Done():
