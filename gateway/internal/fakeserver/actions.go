@@ -64,7 +64,7 @@ func (s *server) do(x *exchange, a *action) {
 		s.setStatus(x, a)
 	case "notify", "write", "stderr", "raw":
 		s.say(x, a)
-	case "add", "remove", "set", "pages", "on", "release":
+	case "add", "remove", "set", "on", "release":
 		s.change(a)
 	default:
 		s.break_(a)
@@ -260,8 +260,6 @@ func (s *server) change(a *action) {
 	case "remove":
 		list := s.list(a.Kind)
 		*list = slices.DeleteFunc(*list, func(entry json.RawMessage) bool { return named(entry, a.Name) })
-	case "pages":
-		s.PageSize = a.N
 	case "on":
 		s.On[a.Key] = a.Actions
 	}

@@ -12,7 +12,6 @@ import (
 type script struct {
 	Name         string          // serverInfo.name, and the start of default answers
 	Control      string          // Unix socket of the test
-	Log          string          // file that gets every received message as a line
 	Version      json.RawMessage // protocolVersion of the answer; default: the client's
 	Capabilities json.RawMessage // default: what the lists below suggest
 	Instructions string
@@ -68,7 +67,7 @@ type tasking struct {
 //	requests ACTIONS    : the same for several requests at once
 //	later N             : modern: answer N times that it is not ready
 //	task TEXT           : the status of the task that the actions work for
-//	add KIND ENTRY | remove KIND NAME | set KIND ENTRIES | pages N (page size)
+//	add KIND ENTRY | remove KIND NAME | set KIND ENTRIES
 //	on KEY ACTIONS      : set the actions for KEY
 //	grandchild          : start a child that ignores signals and holds the pipes
 //	sync                : nothing

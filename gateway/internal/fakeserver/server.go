@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
-	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -20,7 +19,6 @@ type server struct {
 	deaf    atomic.Bool
 	counted atomic.Int64
 	control net.Conn
-	log     *os.File
 	telling sync.Mutex
 
 	everybody func(frame []byte) // sends outside of any request
