@@ -18,7 +18,7 @@ func TestCommandLua(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t) // without meta tools
 	w.Lua = e2e.Obj{"timeout": "3s"}
-	b := w.Backend("calculator", calculator())
+	b := w.Backend("calculator", e2e.Merge(calculator(), []e2e.Obj{{"on": e2e.Obj{"tools/call list": e2e.Actions(e2e.Do("hang"))}}}))
 	file := filepath.Join(w.Dir, "script.lua")
 	write := func(script string) string {
 		require.NoError(t, os.WriteFile(file, []byte(script), 0o600))
@@ -29,7 +29,7 @@ func TestCommandLua(t *testing.T) {
 		out := w.Run("lua", write("local x = 1\nerror('on purpose')"))
 		require.Equal(t, e2e.ExitFailure, out.Code)
 		require.Contains(t, out.Stderr, file+":2: on purpose")
-		require.Equal(t, e2e.ExitTimeout, w.Run("lua", write("while true do end")).Code)
+		require.Equal(t, e2e.ExitTimeout, w.Run("lua", write("calculator.list{}")).Code)
 	}
 	run()
 	require.Equal(t, e2e.ExitUsage, w.Run("lua").Code)

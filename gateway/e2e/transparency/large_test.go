@@ -45,7 +45,7 @@ func TestLargeMessagesAreThoseOfTheServerAlone(t *testing.T) {
 				member = "name"
 			}
 			return fmt.Sprintf(`{%q:%q,"seq":%d,"reply":%s,"_meta":{"progressToken":"p"}}`, member, name, i,
-				largeReply(methods[i%3], r.server, i, 2000<<i))
+				largeReply(methods[i%3], r.server, i, 1000<<i))
 		}
 		for round := range 2 {
 			var ids []string
@@ -74,7 +74,7 @@ func TestLargePagesListAllOnce(t *testing.T) {
 	script["generate"] = generate
 	w.Backend("a", script)
 	w.Backend("a-b", script)
-	clients := map[string]*e2e.Client{"stdio": w.Standalone(), "modern": w.Pipe("stdio", "--standalone").Stateless(), "http": w.Serve().Client(false)}
+	clients := map[string]*e2e.Client{"socket": w.Join(), "modern": w.Socket().Stateless(), "http": w.Served().Client(false)}
 	for _, kind := range listedKinds {
 		var want []string
 		for name, c := range clients {
