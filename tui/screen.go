@@ -40,11 +40,11 @@ import (
 
 // Host is what a screen says of the process that it shows.
 type Host struct {
-	Config  string // path of the config
-	Demo    bool   // the built-in demo
-	Address string // of the HTTP endpoint, "" for none
-	Owner   bool   // quitting this screen ends the host
-	Command string // what clients start, as a shell would read it
+	Config  string   // path of the config
+	Demo    bool     // the built-in demo
+	Address string   // of the HTTP endpoint, "" for none
+	Owner   bool     // quitting this screen ends the host
+	Command []string // what clients start: a program and its arguments
 }
 
 // Options are what a screen shows and how. Registry is needed, all else is not.

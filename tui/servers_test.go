@@ -264,7 +264,7 @@ func BenchmarkServersFrame(b *testing.B) {
 
 func TestSetupCopiesWhatClientsStart(t *testing.T) {
 	r := newRig(t, 80, 24)
-	r.app.o.Host.Command = `'/opt/my goblin/goblin' stdio --config "/etc/a \"b\".yaml"`
+	r.app.o.Host.Command = []string{"/opt/my goblin/goblin", "stdio", "--config", `/etc/a "b".yaml`}
 	r.app.Push(newSetup(r.app))
 	require.Contains(t, r.screen(), "/etc/goblin/work.yaml")
 	require.Contains(t, r.screen(), "@modelcontextprotocol/server-filesystem")
@@ -276,17 +276,4 @@ func TestSetupCopiesWhatClientsStart(t *testing.T) {
 	require.NotEqual(t, first, r.screen(), "it scrolls")
 	r.keys("esc")
 	require.Empty(t, r.app.Dialogs)
-}
-
-func TestShellWords(t *testing.T) {
-	for in, want := range map[string][]string{
-		"goblin stdio":         {"goblin", "stdio"},
-		`a 'b c' "d \"e" f\ g`: {"a", "b c", `d "e`, "f g"},
-		`'it'\''s'`:            {"it's"},
-		`"C:\Users\x y" stdio`: {`C:\Users\x y`, "stdio"},
-		"  ":                   {"  "},
-		"a '' b":               {"a", "", "b"},
-	} {
-		require.Equal(t, want, shellWords(in), in)
-	}
 }

@@ -139,7 +139,6 @@ func httpURL(address string) string {
 
 // clientEntry is what a client's config has to say.
 func (a *app) clientEntry() []byte {
-	words := shellWords(cmp.Or(a.o.Host.Command, "goblin stdio"))
 	type entry struct {
 		Command string   `json:"command"`
 		Args    []string `json:"args"`
@@ -148,53 +147,8 @@ func (a *app) clientEntry() []byte {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	if err := e.Encode(map[string]any{"mcpServers": map[string]entry{"goblin": {words[0], words[1:]}}}); err != nil {
+	if err := e.Encode(map[string]any{"mcpServers": map[string]entry{"goblin": {a.o.Host.Command[0], a.o.Host.Command[1:]}}}); err != nil {
 		return nil // strings always encode
 	}
 	return []byte(strings.TrimSuffix(b.String(), "\n"))
-}
-
-// shellWords takes a command apart as a POSIX shell does: blanks, both kinds of
-// quotes, and backslashes. There is at least one word.
-func shellWords(s string) []string {
-	var words []string
-	var word strings.Builder
-	in, quote := false, rune(0)
-	escaped := false
-	for _, r := range s {
-		switch {
-		case escaped:
-			if quote == '"' && r != '"' && r != '\\' && r != '$' && r != '`' {
-				word.WriteByte('\\')
-			}
-			word.WriteRune(r)
-			escaped = false
-		case r == '\\' && quote != '\'':
-			escaped, in = true, true
-		case quote != 0:
-			if r == quote {
-				quote = 0
-			} else {
-				word.WriteRune(r)
-			}
-		case r == '\'' || r == '"':
-			quote, in = r, true
-		case r == ' ' || r == '\t' || r == '\n':
-			if in {
-				words = append(words, word.String())
-				word.Reset()
-			}
-			in = false
-		default:
-			word.WriteRune(r)
-			in = true
-		}
-	}
-	if in {
-		words = append(words, word.String())
-	}
-	if len(words) == 0 {
-		return []string{s}
-	}
-	return words
 }

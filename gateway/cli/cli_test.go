@@ -84,15 +84,15 @@ func TestLogsHoldNoSecretsAndNoControlCharacters(t *testing.T) {
 func TestClientsGetACommandThatFindsTheConfig(t *testing.T) {
 	a := &App{Getenv: func(name string) string { return map[string]string{"HOME": "/home/me"}[name] }}
 	demo, usual := &config.Config{Demo: true}, &config.Config{Path: "/home/me/.config/goblin/config.yaml"}
-	require.Equal(t, "/opt/goblin stdio", a.ClientCommand(demo, "/opt/goblin"))
-	require.Equal(t, "goblin stdio", a.ClientCommand(demo, "/tmp/go-build12/goblin"), "a program of go run is gone later")
-	require.Equal(t, "goblin stdio", a.ClientCommand(demo, ""))
-	require.Equal(t, "/opt/goblin stdio", a.ClientCommand(usual, "/opt/goblin"))
+	require.Equal(t, []string{"/opt/goblin", "stdio"}, a.ClientCommand(demo, "/opt/goblin"))
+	require.Equal(t, []string{"goblin", "stdio"}, a.ClientCommand(demo, "/tmp/go-build12/goblin"), "a program of go run is gone later")
+	require.Equal(t, []string{"goblin", "stdio"}, a.ClientCommand(demo, ""))
+	require.Equal(t, []string{"/opt/goblin", "stdio"}, a.ClientCommand(usual, "/opt/goblin"))
 	other := &config.Config{Path: "/srv/it's mine/$x.yaml"}
-	require.Equal(t, `'/my programs/goblin' stdio --config '/srv/it'\''s mine/$x.yaml'`, a.ClientCommand(other, "/my programs/goblin"))
+	require.Equal(t, []string{"/my programs/goblin", "stdio", "--config", "/srv/it's mine/$x.yaml"}, a.ClientCommand(other, "/my programs/goblin"))
 	a.Getenv = func(name string) string { return map[string]string{"XDG_CONFIG_HOME": "/cfg"}[name] }
-	require.Equal(t, "goblin stdio", a.ClientCommand(&config.Config{Path: "/cfg/goblin/config.yaml"}, ""))
-	require.Equal(t, "goblin stdio --config "+usual.Path, a.ClientCommand(usual, ""))
+	require.Equal(t, []string{"goblin", "stdio"}, a.ClientCommand(&config.Config{Path: "/cfg/goblin/config.yaml"}, ""))
+	require.Equal(t, []string{"goblin", "stdio", "--config", usual.Path}, a.ClientCommand(usual, ""))
 }
 
 func TestABuildHasAVersion(t *testing.T) {

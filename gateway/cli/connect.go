@@ -8,9 +8,9 @@ import (
 	"goblin/gateway/config"
 )
 
-// ClientCommand is what a client of this config starts, as a shell reads it.
+// ClientCommand is what a client of this config starts: a program and its arguments.
 // exe is the path of this program, empty if it is not known.
-func (a *App) ClientCommand(cfg *config.Config, exe string) string {
+func (a *App) ClientCommand(cfg *config.Config, exe string) []string {
 	if exe == "" || strings.Contains(exe, "go-build") { // that of go run is gone when it has ended
 		exe = "goblin"
 	}
@@ -19,10 +19,7 @@ func (a *App) ClientCommand(cfg *config.Config, exe string) string {
 	if path, err := filepath.Abs(cfg.Path); err == nil && !cfg.Demo && path != a.DefaultConfig() {
 		words = append(words, "--config", path)
 	}
-	for i, word := range words {
-		words[i] = shellWord(word)
-	}
-	return strings.Join(words, " ")
+	return words
 }
 
 // Line is a command of Goblin's about the same config, for users to type.

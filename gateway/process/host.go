@@ -37,7 +37,7 @@ type Host struct {
 	// Theme is that of the config, for who asks for none.
 	Theme string
 	// Command is what clients are told to start.
-	Command string
+	Command []string
 
 	show    ShowFunc
 	screens atomic.Int32 // over the socket
