@@ -53,14 +53,8 @@ type app struct {
 	beats    int
 }
 
-// changedMsg are changes of the registry; wokenMsg of the screen's own state.
-type (
-	changedMsg struct{ what registry.Changes }
-	wokenMsg   struct{}
-	beatMsg    struct{}
-	againMsg   struct{} // wait for changes again
-	rewakeMsg  struct{}
-)
+// laterMsg is a [work.Done] that nobody asked for: a clock brought it.
+type laterMsg func() tea.Cmd
 
 func newApp(ctx context.Context, o Options, q *ask.Questions, b dialog.Backend, t dialog.Terminal) *app {
 	a := &app{
@@ -137,58 +131,63 @@ func (a *app) Init() tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-func (a *app) waitChanges() tea.Cmd {
-	return func() tea.Msg {
-		if what, ok := <-a.changes; ok {
-			return changedMsg{what}
-		}
-		return nil
-	}
-}
-
-func (a *app) waitWake() tea.Cmd {
+// wait runs then with the next value of a channel.
+func wait[T any](ctx context.Context, ch <-chan T, then func(T) tea.Cmd) tea.Cmd {
 	return func() tea.Msg {
 		select {
-		case <-a.wake:
-			return wokenMsg{}
-		case <-a.Ctx.Done():
+		case v, ok := <-ch:
+			if !ok {
+				return nil
+			}
+			return work.Done(func() tea.Cmd { return then(v) })
+		case <-ctx.Done():
 			return nil
 		}
 	}
+}
+
+func (a *app) waitChanges() tea.Cmd {
+	return wait(a.Ctx, a.changes, func(what registry.Changes) tea.Cmd {
+		return tea.Batch(a.changed(what), a.After(frameTime, laterMsg(a.waitChanges)))
+	})
+}
+
+func (a *app) waitWake() tea.Cmd {
+	return wait(a.Ctx, a.wake, func(struct{}) tea.Cmd {
+		return tea.Batch(a.asks.Questioned(), a.After(frameTime, laterMsg(a.waitWake)))
+	})
 }
 
 // waitSize asks for a full repaint with each size: the terminal may have shown
 // something else in between.
 func (a *app) waitSize() tea.Cmd {
-	return func() tea.Msg {
-		select {
-		case <-a.Term.Resized():
-			w, h := a.Term.Size()
-			return resizedMsg{w, h}
-		case <-a.Ctx.Done():
-			return nil
-		}
-	}
+	return wait(a.Ctx, a.Term.Resized(), func(struct{}) tea.Cmd {
+		w, h := a.Term.Size()
+		size := func() tea.Msg { return tea.WindowSizeMsg{Width: w, Height: h} }
+		return tea.Batch(size, tea.ClearScreen, a.waitSize())
+	})
 }
-
-type (
-	resizedMsg    struct{ w, h int }
-	backgroundMsg struct{}
-)
 
 func (a *app) waitBackground() tea.Cmd {
-	return func() tea.Msg {
-		select {
-		case <-a.Term.Backgrounds():
-			return backgroundMsg{}
-		case <-a.Ctx.Done():
-			return nil
-		}
-	}
+	return wait(a.Ctx, a.Term.Backgrounds(), func(struct{}) tea.Cmd {
+		a.SetLook()
+		return a.waitBackground()
+	})
 }
 
-func (a *app) tick() tea.Cmd {
-	return a.After(beat, beatMsg{})
+func (a *app) tick() tea.Cmd { return a.After(beat, laterMsg(a.beat)) }
+
+// beat brings clocks, rates and marks up to date.
+func (a *app) beat() tea.Cmd {
+	a.head.refresh(a)
+	a.head.pulse(a)
+	if a.Flash.Text != "" && a.Now().After(a.Flash.Until) {
+		a.Flash = dialog.Flash{}
+	}
+	for _, d := range a.Details {
+		d.Fade(a.Now())
+	}
+	return tea.Batch(a.tick(), a.spinIfBusy(), a.aged())
 }
 
 // Update is the only place where the screen's state changes.
@@ -207,17 +206,8 @@ func (a *app) background(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case work.Done:
 		return msg()
-	case changedMsg:
-		return tea.Batch(a.changed(msg.what), a.After(frameTime, againMsg{}))
-	case againMsg:
-		return a.waitChanges()
-	case wokenMsg:
-		return tea.Batch(a.asks.Questioned(), a.After(frameTime, rewakeMsg{}))
-	case rewakeMsg:
-		return a.waitWake()
-	case resizedMsg:
-		size := func() tea.Msg { return tea.WindowSizeMsg{Width: msg.w, Height: msg.h} }
-		return tea.Batch(size, tea.ClearScreen, a.waitSize())
+	case laterMsg:
+		return msg()
 	case tea.WindowSizeMsg:
 		a.W, a.H = msg.Width, msg.Height
 		var cmds []tea.Cmd
@@ -225,19 +215,6 @@ func (a *app) background(msg tea.Msg) tea.Cmd {
 			cmds = append(cmds, d.Background(msg))
 		}
 		return tea.Batch(cmds...)
-	case backgroundMsg:
-		a.SetLook()
-		return a.waitBackground()
-	case beatMsg:
-		a.head.refresh(a)
-		a.head.pulse(a)
-		if a.Flash.Text != "" && a.Now().After(a.Flash.Until) {
-			a.Flash = dialog.Flash{}
-		}
-		for _, d := range a.Details {
-			d.Fade(a.Now())
-		}
-		return tea.Batch(a.tick(), a.spinIfBusy(), a.aged())
 	case spinner.TickMsg:
 		var cmd tea.Cmd
 		if a.spinning = a.head.busy() > 0; a.spinning {

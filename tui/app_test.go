@@ -201,7 +201,8 @@ func TestChangesAreReadAtMostOncePerFrame(t *testing.T) {
 		break
 	}
 	require.LessOrEqual(t, waiting, 1)
-	cmd := r.app.Update(changedMsg{registry.Subscriptions})
+	r.reg.Touched("files", "file:///srv/config.json")
+	cmd := r.app.Update(r.app.waitChanges()())
 	require.NotNil(t, cmd, "the next wait comes after a pause")
 	require.Contains(t, strings.Join(strings.Fields(r.screen()), " "), "Δ10k")
 }
@@ -269,7 +270,7 @@ func TestAClickElsewhereEndsTheFilterBar(t *testing.T) {
 func TestTheSpinnerTurnsOnAfterTheThemeChanged(t *testing.T) {
 	r := office(t, 120, 40, plainEnv)
 	r.reg.SetState("legacy", registry.ServerState{State: registry.StateConnecting})
-	r.app.Update(beatMsg{})
+	r.app.Update(laterMsg(r.app.beat))
 	require.True(t, r.app.spinning)
 	tick := r.app.Spin.Tick()
 	r.app.theme = "light"

@@ -35,7 +35,7 @@ func (r *rig) ask(method, params string) askedOne {
 	for came := false; !came; { // what woke it may be the end of an earlier one
 		<-r.app.wake
 		came = r.app.asks.Questions.Len() > before
-		r.take(wokenMsg{}, 0)
+		r.run(r.app.asks.Questioned())
 	}
 	return one
 }
@@ -44,7 +44,7 @@ func (r *rig) ask(method, params string) askedOne {
 func (r *rig) woken() *rig {
 	r.t.Helper()
 	<-r.app.wake
-	r.take(wokenMsg{}, 0)
+	r.run(r.app.asks.Questioned())
 	return r
 }
 
@@ -363,7 +363,7 @@ func TestAQuestionFromBeforeTheScreenIsThere(t *testing.T) {
 	r := newRig(t, 80, 24, "files")
 	a := newApp(t.Context(), r.app.o, q, r.backend, r.term)
 	<-a.wake
-	a.Update(wokenMsg{})
+	a.asks.Questioned()
 	require.Len(t, a.Dialogs, 1)
 	q.Wakes(func() {})
 	q.Close()

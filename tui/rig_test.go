@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"goblin/tui/ask"
+	"goblin/tui/work"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/x/ansi"
@@ -219,7 +220,7 @@ func (r *rig) take(msg tea.Msg, depth int) {
 	r.t.Helper()
 	require.Less(r.t, depth, 200, "commands lead to commands without end")
 	switch msg := msg.(type) {
-	case nil, tea.QuitMsg, againMsg, rewakeMsg, beatMsg:
+	case nil, tea.QuitMsg, laterMsg:
 		return
 	case tea.BatchMsg:
 		for _, c := range msg {
@@ -270,7 +271,7 @@ func keyOf(word string) tea.KeyMsg {
 // changed gives the screen what changed in the registry.
 func (r *rig) changed(what registry.Changes) *rig {
 	r.t.Helper()
-	r.take(changedMsg{what}, 0)
+	r.take(work.Done(func() tea.Cmd { return r.app.changed(what) }), 0)
 	return r
 }
 
@@ -278,7 +279,7 @@ func (r *rig) changed(what registry.Changes) *rig {
 func (r *rig) beat(d time.Duration) *rig {
 	r.t.Helper()
 	r.clock.advance(d)
-	r.app.Update(beatMsg{})
+	r.app.Update(laterMsg(r.app.beat))
 	return r
 }
 

@@ -231,15 +231,7 @@ type nearby struct {
 	rooms int
 	upTo  uint64 // the last number that was looked at
 	recs  []registry.TrafficRecord
-	fits  func(*registry.TrafficRecord) bool
 }
-
-// looksBack is how many records are searched for those about an item that was
-// just chosen, and lookStep how many at a time.
-const (
-	looksBack = MostTraffic
-	lookStep  = 250
-)
 
 // Related draws the latest requests about an item.
 func (a *Desk) Related(it dialog.Item, r dialog.Rect, border int) []string {
@@ -259,40 +251,20 @@ func (a *Desk) Related(it dialog.Item, r dialog.Rect, border int) []string {
 	return lk.Frame(lines, lk.Title.On("Requests"), "", r.W, r.H, lk.Border)
 }
 
-// look brings the list to the journal's end. It reads what is new; another
-// item costs one look back.
+// look brings the list to the journal's end.
 func (n *nearby) look(j *registry.TrafficJournal, it dialog.Item, room int) []registry.TrafficRecord {
 	room = max(room, 1)
 	last := j.Stats().Next - 1
-	if n.fits == nil || n.about != it || room > n.rooms || last > n.upTo+looksBack {
-		*n = nearby{about: it, rooms: room, fits: concerns(it), upTo: last}
-		for to := last; to > 0 && last-to < looksBack && len(n.recs) < room; {
-			from := to - min(to-1, lookStep-1)
-			recs := j.Window(from, int(to-from+1))
-			for i := len(recs) - 1; i >= 0; i-- {
-				if recs[i].Seq <= to && n.fits(&recs[i]) {
-					n.recs = append(n.recs, recs[i])
-				}
-			}
-			if from <= j.Stats().First {
-				break
-			}
-			to = from - 1
-		}
-	} else if last > n.upTo {
-		var fresh []registry.TrafficRecord
-		recs := j.Window(n.upTo+1, int(last-n.upTo))
-		for i := len(recs) - 1; i >= 0; i-- {
-			if recs[i].Seq > n.upTo && n.fits(&recs[i]) {
-				fresh = append(fresh, recs[i])
-			}
-		}
-		n.upTo = last
-		if len(fresh) > 0 {
-			n.recs = append(fresh, n.recs...)
+	if n.about == it && n.rooms == room && n.upTo == last {
+		return n.recs
+	}
+	*n = nearby{about: it, rooms: room, upTo: last}
+	recs, fits := j.Window(last-min(last, MostTraffic)+1, -1), concerns(it)
+	for i := len(recs) - 1; i >= 0 && len(n.recs) < room; i-- {
+		if fits(&recs[i]) {
+			n.recs = append(n.recs, recs[i])
 		}
 	}
-	n.recs = n.recs[:min(len(n.recs), room)]
 	return n.recs
 }
 
