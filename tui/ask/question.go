@@ -47,40 +47,29 @@ const (
 	codeBadParams = -32602
 )
 
-// questionKind is what a question is shown as.
-type questionKind uint8
+// opener gives a question its dialog.
+type opener func(a *dialog.Common, params json.RawMessage, finish finisher) dialog.Dialog
 
-const (
-	asksForm questionKind = iota
-	asksURL
-	asksSampling
-)
-
-// kind says how a question is shown, or why nobody can answer it here.
-func (o *Question) kind() (questionKind, error) {
-	switch o.Method {
-	case "sampling/createMessage":
-		var p struct {
-			Messages []json.RawMessage `json:"messages"`
-		}
-		if err := json.Unmarshal(o.Params, &p); err != nil {
-			return 0, &refusal{codeBadParams, "Invalid params: " + err.Error()}
-		}
-		return asksSampling, nil
-	case "elicitation/create":
-		var p elicitation
-		if err := json.Unmarshal(o.Params, &p); err != nil {
-			return 0, &refusal{codeBadParams, "Invalid params: " + err.Error()}
-		}
-		switch p.Mode {
-		case "", "form":
-			return asksForm, nil
-		case "url":
-			return asksURL, nil
-		}
-		return 0, &refusal{codeBadParams, "Invalid params: unknown mode " + dialog.CutText(p.Mode, 40)}
+// opener says how a question is shown, or why nobody can answer it here.
+func (o *Question) opener() (opener, error) {
+	var s struct {
+		Messages []json.RawMessage `json:"messages"`
 	}
-	return 0, &refusal{codeNoMethod, "Method not found: " + dialog.CutText(o.Method, 80)}
+	var p elicitation
+	params := map[string]any{"sampling/createMessage": &s, "elicitation/create": &p}[o.Method]
+	switch err := json.Unmarshal(o.Params, params); {
+	case params == nil:
+		return nil, &refusal{codeNoMethod, "Method not found: " + dialog.CutText(o.Method, 80)}
+	case err != nil:
+		return nil, &refusal{codeBadParams, "Invalid params: " + err.Error()}
+	case params == &s:
+		return newSampling, nil
+	case p.Mode == "", p.Mode == "form":
+		return newElicitation, nil
+	case p.Mode == "url":
+		return newURLAsk, nil
+	}
+	return nil, &refusal{codeBadParams, "Invalid params: unknown mode " + dialog.CutText(p.Mode, 40)}
 }
 
 // elicitation is the params of elicitation/create.
@@ -113,7 +102,7 @@ func (a *Asks) Questioned() tea.Cmd {
 	var cmds []tea.Cmd
 	waiting := a.Questions.waiting()
 	waiting = slices.DeleteFunc(waiting, func(q *Question) bool {
-		_, err := q.kind()
+		_, err := q.opener()
 		if err != nil {
 			q.reply(nil, err)
 			a.Questions.drop(q)
@@ -160,19 +149,14 @@ func (a *Asks) Answer() tea.Cmd {
 // openQuestion shows a question; one that opens by itself takes no keys until
 // there was a moment without any.
 func (a *Asks) openQuestion(q *Question, byItself bool) tea.Cmd {
-	kind, err := q.kind()
+	open, err := q.opener()
 	if err != nil {
 		return a.Questioned()
 	}
 	d := &Asking{app: a, q: q, last: a.Now(), ready: !byItself}
-	switch kind {
-	case asksSampling:
-		d.Inner = newSampling(a.Common, q.Params, d.finish)
-	case asksURL:
-		d.Inner = newURLAsk(a.Common, q.Params, d.finish)
-	default:
-		f := newElicitation(a.Common, q.Params, d.finish)
-		d.Inner, d.bare = f, byItself && f.Form.OnButton()
+	d.Inner = open(a.Common, q.Params, d.finish)
+	if f, ok := d.Inner.(*dialog.FormDialog); ok {
+		d.bare = byItself && f.Form.OnButton()
 	}
 	cmd := a.Push(d)
 	return tea.Batch(cmd, d.follow())
@@ -305,9 +289,9 @@ type elicited struct {
 }
 
 // newElicitation is the form of what a server wants to know.
-func newElicitation(a *dialog.Common, params json.RawMessage, finish finisher) *dialog.FormDialog {
+func newElicitation(a *dialog.Common, params json.RawMessage, finish finisher) dialog.Dialog {
 	var p elicitation
-	_ = json.Unmarshal(params, &p) // kind has seen that it works
+	_ = json.Unmarshal(params, &p) // opener has seen that it works
 	s := form.Spec{
 		Intro: dialog.CutText(p.Message, 4000) + "\n" + whoAsks(params), Schema: p.RequestedSchema, Submit: "answer", Decline: true,
 		Danger: "goes to the server: no passwords",

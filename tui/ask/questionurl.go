@@ -31,7 +31,7 @@ type URL struct {
 
 func newURLAsk(a *dialog.Common, params json.RawMessage, finish finisher) dialog.Dialog {
 	var p elicitation
-	_ = json.Unmarshal(params, &p) // kind has seen that it works
+	_ = json.Unmarshal(params, &p) // opener has seen that it works
 	d := &URL{app: a, finish: finish, message: p.Message, address: p.URL, about: whoAsks(params)}
 	d.judge()
 	return d

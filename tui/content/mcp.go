@@ -104,9 +104,6 @@ func FromPrompt(result json.RawMessage) []Block {
 	return more(out, total)
 }
 
-// Definition shows the definition of an entry.
-func Definition(def json.RawMessage) []Block { return []Block{{Kind: JSON, Data: def}} }
-
 // TextOf is what a result of any of the three kinds holds as text, for copying:
 // as the server sent it, so not safe for a terminal. Parts stand on lines of
 // their own. A result without text is its JSON.

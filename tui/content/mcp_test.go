@@ -185,7 +185,6 @@ func TestResultsBecomeScreens(t *testing.T) {
 			`,
 		},
 		{"prompt: nothing", FromPrompt, `{"messages":[]}`, "the prompt has no messages\n"},
-		{"definition", Definition, `{"name":"x","inputSchema":{"type":"object"}}`, "{\n  \"name\": \"x\",\n  \"inputSchema\": {\n    \"type\": \"object\"\n  }\n}\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -251,7 +250,7 @@ func FuzzResults(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		for _, show := range []func(json.RawMessage) []Block{FromResource, FromTool, FromPrompt, Definition} {
+		for _, show := range []func(json.RawMessage) []Block{FromResource, FromTool, FromPrompt} {
 			blocks := show(raw)
 			require.NotEmpty(t, blocks, "something is always shown")
 			require.NotZero(t, build(t, Options{}, blocks...).Len())

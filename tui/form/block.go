@@ -122,26 +122,12 @@ func (f *field) about(l *look.Look) string {
 		kind += ", " + shown(f.Format)
 	}
 	parts = append(parts, kind)
-	switch {
-	case f.Min != nil && f.Max != nil:
-		parts = append(parts, decimal(*f.Min)+" to "+decimal(*f.Max))
-	case f.Min != nil:
-		parts = append(parts, "at least "+decimal(*f.Min))
-	case f.Max != nil:
-		parts = append(parts, "at most "+decimal(*f.Max))
-	}
-	unit := "characters"
+	unit := " characters"
 	if f.Kind != Text {
-		unit = "values"
+		unit = " values"
 	}
-	switch {
-	case f.MinLen != nil && f.MaxLen != nil:
-		parts = append(parts, fmt.Sprintf("%d to %d %s", *f.MinLen, *f.MaxLen, unit))
-	case f.MinLen != nil:
-		parts = append(parts, fmt.Sprintf("at least %d %s", *f.MinLen, unit))
-	case f.MaxLen != nil:
-		parts = append(parts, fmt.Sprintf("at most %d %s", *f.MaxLen, unit))
-	}
+	parts = append(parts, between(f.Min, f.Max, "")...)
+	parts = append(parts, between(f.MinLen, f.MaxLen, unit)...)
 	if f.Pattern != "" {
 		parts = append(parts, "matches "+shown(f.Pattern))
 	}
@@ -152,6 +138,20 @@ func (f *field) about(l *look.Look) string {
 		parts = append(parts, "optional")
 	}
 	return strings.Join(parts, " "+l.Sep+" ")
+}
+
+// between says which bounds there are.
+func between[N int | float64](least, most *N, unit string) []string {
+	text := func(n *N) string { return decimal(float64(*n)) }
+	switch {
+	case least != nil && most != nil:
+		return []string{text(least) + " to " + text(most) + unit}
+	case least != nil:
+		return []string{"at least " + text(least) + unit}
+	case most != nil:
+		return []string{"at most " + text(most) + unit}
+	}
+	return nil
 }
 
 // valueRows draws the value, without indent.

@@ -36,7 +36,7 @@ func (f *Form) close() {
 // What does not answer the last [Completion] is dropped.
 func (f *Form) Offer(gen int, values []string, total int, more bool) {
 	fd := f.current()
-	if gen != f.gen || fd == nil || !fd.Completes || fd.filled() != typedIn {
+	if gen != f.gen || fd == nil || !fd.Completes || fd.isChoice() {
 		return
 	}
 	f.offered = append([]string(nil), values[:min(len(values), maxOffered)]...)
@@ -57,8 +57,7 @@ func (f *Form) take() bool {
 	}
 	fd.text.Set(value)
 	fd.changed()
-	f.dirty = true
-	f.refresh()
+	f.edited()
 	return true
 }
 

@@ -1,6 +1,7 @@
 package form
 
 import (
+	"slices"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -211,7 +212,12 @@ func (f *Form) body(w, h int) []row {
 	total += len(end)
 	blocks = append(blocks, end)
 	f.scroll(from, to, at, total, h)
-	return window(blocks, f.off, h)
+	rows := slices.Concat(blocks...)
+	rows = rows[min(f.off, len(rows)):min(f.off+max(h, 0), len(rows))]
+	for len(rows) < h {
+		rows = append(rows, row{stop: -1})
+	}
+	return rows
 }
 
 // scroll moves the window of h lines so that lines from to to are in it, or if
@@ -227,24 +233,6 @@ func (f *Form) scroll(from, to, at, total, h int) {
 		f.off = to - h
 	}
 	f.off = max(min(f.off, from, total-h), 0)
-}
-
-// window cuts h rows out of blocks.
-func window(blocks [][]row, off, h int) []row {
-	out := make([]row, 0, max(h, 0))
-	at := 0
-	for _, b := range blocks {
-		for _, r := range b {
-			if at >= off && len(out) < h {
-				out = append(out, r)
-			}
-			at++
-		}
-	}
-	for len(out) < h {
-		out = append(out, row{stop: -1})
-	}
-	return out
 }
 
 func (f *Form) buttonRow(w int) row {
@@ -346,8 +334,7 @@ func (f *Form) clicked(stop int, h hit) Action {
 			f.toggle(fd)
 		case h.index < len(fd.picked):
 			fd.choose(h.index, true)
-			f.dirty = true
-			f.refresh()
+			f.edited()
 		}
 	}
 	f.soil(f.focus)

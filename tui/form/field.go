@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -76,21 +77,8 @@ func newField(l *look.Look, def Field) *field {
 	return f
 }
 
-// way is how a field is filled in: by typing or by choosing.
-type way uint8
-
-const (
-	typedIn way = iota
-	chosenFrom
-)
-
-func (f *field) filled() way {
-	switch f.kind {
-	case Bool, Enum, Several:
-		return chosenFrom
-	}
-	return typedIn
-}
+// isChoice reports whether a field is filled in by choosing, not by typing.
+func (f *field) isChoice() bool { return f.kind == Bool || f.kind == Enum || f.kind == Several }
 
 // clear makes a field empty and of its own kind.
 func (f *field) clear() {
@@ -408,30 +396,14 @@ func (f *field) inLine(w int) bool {
 	return n <= w
 }
 
-// walk moves the cursor among the options by d; false at the end.
-func (f *field) walk(d int, all bool) bool {
-	at := f.hot
-	if !all {
-		at = -1
-		for i, o := range f.passed {
-			if o == f.hot {
-				at = i
-			}
-		}
-		if at < 0 && len(f.passed) > 0 && d > 0 {
-			f.hot, f.moved, f.stale = f.passed[0], true, true
-			return true
-		}
-		if at+d < 0 || at+d >= len(f.passed) {
-			return false
-		}
-		f.hot, f.moved, f.stale = f.passed[at+d], true, true
-		return true
-	}
-	if at+d < 0 || at+d >= len(f.Options) {
+// walk moves the cursor by d among the options that pass the filter; false at the
+// end.
+func (f *field) walk(d int) bool {
+	at := slices.Index(f.passed, f.hot) + d
+	if at < 0 || at >= len(f.passed) {
 		return false
 	}
-	f.hot, f.moved, f.stale = at+d, true, true
+	f.hot, f.moved, f.stale = f.passed[at], true, true
 	return true
 }
 

@@ -358,6 +358,12 @@ func (f *Form) blame(p problem) int {
 	return -1
 }
 
+// edited follows an edit.
+func (f *Form) edited() {
+	f.dirty = true
+	f.refresh()
+}
+
 // refresh computes the preview.
 func (f *Form) refresh() {
 	if f.spec.Preview == nil {

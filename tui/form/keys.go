@@ -224,7 +224,7 @@ func (f *Form) fieldKey(k tea.KeyMsg) (Action, tea.Cmd) {
 	if f.offering() && f.offerKey(k) {
 		return None, nil
 	}
-	if fd.filled() == chosenFrom {
+	if fd.isChoice() {
 		return f.optionKey(fd, k), nil
 	}
 	switch {
@@ -249,8 +249,7 @@ func (f *Form) fieldKey(k tea.KeyMsg) (Action, tea.Cmd) {
 	if !fd.typeKey(k) {
 		return None, nil
 	}
-	f.dirty = true
-	f.refresh()
+	f.edited()
 	if fd.Completes {
 		return None, f.ask(fd, pause)
 	}
@@ -286,8 +285,7 @@ func (f *Form) optionKey(fd *field, k tea.KeyMsg) Action {
 	if k.Type == tea.KeyEnter {
 		if !line && fd.kind == Enum && fd.moved && len(fd.passed) > 0 {
 			fd.choose(fd.hot, false)
-			f.dirty = true
-			f.refresh()
+			f.edited()
 		}
 		return f.next()
 	}
@@ -305,7 +303,7 @@ func (f *Form) chooseKey(fd *field, k tea.KeyMsg, line bool) {
 		if up {
 			step = -1
 		}
-		if line || !fd.walk(step, false) {
+		if line || !fd.walk(step) {
 			f.move(step)
 		}
 	case isSpace(k):
@@ -314,8 +312,7 @@ func (f *Form) chooseKey(fd *field, k tea.KeyMsg, line bool) {
 		f.sideways(fd, k.Type == tea.KeyRight)
 	case (k.Type == tea.KeyBackspace || k.Type == tea.KeyDelete) && fd.filter.Value() == "" && fd.kind != Several:
 		fd.empty()
-		f.dirty = true
-		f.refresh()
+		f.edited()
 	case !line && fd.filter.Update(k):
 		fd.narrow()
 		if len(fd.passed) > 0 {
@@ -334,8 +331,7 @@ func (f *Form) toggle(fd *field) {
 	default:
 		fd.choose(fd.hot, true)
 	}
-	f.dirty = true
-	f.refresh()
+	f.edited()
 }
 
 // sideways walks the options of a line; in an Enum the choice goes along.
@@ -356,10 +352,9 @@ func (f *Form) sideways(fd *field, right bool) {
 		f.toggle(fd)
 		return
 	}
-	if fd.walk(d, true) && fd.kind == Enum {
+	if fd.walk(d) && fd.kind == Enum {
 		fd.choose(fd.hot, false)
-		f.dirty = true
-		f.refresh()
+		f.edited()
 	}
 }
 

@@ -75,12 +75,7 @@ func FromPrompt(definition json.RawMessage) []Field {
 // is required: an expansion leaves out what has no value (RFC 6570 §3.2.1).
 func FromTemplate(variables []string) []Field {
 	var fields []Field
-	seen := make(map[string]bool)
-	for _, name := range variables {
-		if seen[name] || len(fields) == MaxFields {
-			continue
-		}
-		seen[name] = true
+	for _, name := range variables[:min(len(variables), MaxFields)] {
 		fields = append(fields, Field{Name: name, Completes: true})
 	}
 	return fields

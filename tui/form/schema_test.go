@@ -195,7 +195,7 @@ func TestFieldsOfPromptsAndTemplates(t *testing.T) {
 			{"name":"style","required":"yes"},{"name":"code"},{"title":"nameless"},7]}`))))
 	require.Empty(t, form.FromPrompt(json.RawMessage(`{"arguments":{}}`)))
 	require.Empty(t, form.FromPrompt(nil))
-	fields := form.FromTemplate([]string{"owner", "repo", "owner"})
+	fields := form.FromTemplate([]string{"owner", "repo"})
 	require.Equal(t, "owner text\nrepo text", tellAll(fields))
 	require.True(t, fields[0].Completes)
 }
