@@ -77,7 +77,7 @@ type relay struct {
 	cutting  sync.Mutex // guards what follows, and the order of keys
 	cutter   cutter
 	flushAt  time.Time
-	held     chan struct{} // flushAt was set
+	due      *time.Timer   // calls flushHeld then
 	answered chan struct{} // closed with the background's answer
 }
 
@@ -101,9 +101,11 @@ func Relay(ctx context.Context, c net.Conn, t Terminal) (reason string, err erro
 		t.Getenv = os.Getenv
 	}
 	r := &relay{
-		send: newSender(), env: t.Getenv, held: make(chan struct{}, 1), answered: make(chan struct{}),
+		send: newSender(), env: t.Getenv, answered: make(chan struct{}),
 		behind: make(chan struct{}, 1), warn: t.Behind,
 	}
+	r.due = time.AfterFunc(time.Hour, r.flushHeld)
+	defer r.due.Stop()
 	r.ctx, r.fail = context.WithCancelCause(ctx)
 	defer r.fail(nil)
 	r.con, err = openConsole(t.In, t.Out, t.Steady, r)
@@ -136,7 +138,6 @@ func Relay(ctx context.Context, c net.Conn, t Terminal) (reason string, err erro
 		r.fail(r.receive(c))
 	}()
 	r.links.Go(r.watch)
-	r.links.Go(r.flush)
 	<-r.ctx.Done()
 
 	if asking && time.Since(asked) < time.Second {
@@ -193,7 +194,7 @@ func (r *relay) typed(p []byte) {
 	keys, colour, found := r.cutter.cut(nil, p)
 	if d := r.cutter.hold(); d > 0 {
 		r.flushAt = time.Now().Add(d)
-		poke(r.held)
+		r.due.Reset(d)
 	}
 	if found {
 		if dark, ok := isDark(colour); ok {
@@ -225,18 +226,13 @@ func (r *relay) wait() {
 }
 
 // flushHeld gives out keys that looked like the start of an answer for long
-// enough. It tells when to try again; 0: nothing is held.
-func (r *relay) flushHeld() time.Duration {
+// enough.
+func (r *relay) flushHeld() {
 	r.cutting.Lock()
 	defer r.cutting.Unlock()
-	if r.cutter.hold() == 0 {
-		return 0
+	if !time.Now().Before(r.flushAt) {
+		r.send.put(r.cutter.flush(nil))
 	}
-	if d := time.Until(r.flushAt); d > 0 {
-		return d
-	}
-	r.send.put(r.cutter.flush(nil))
-	return 0
 }
 
 // receive handles the host's frames until the connection ends.
@@ -287,24 +283,6 @@ func (r *relay) collect(payload []byte) error {
 	}
 	r.content = append(r.content, piece...)
 	return nil
-}
-
-// flush calls flushHeld when it is time. It is apart from watch, since it
-// waits with the keys when nobody reads them.
-func (r *relay) flush() {
-	due := time.NewTimer(time.Hour)
-	defer due.Stop()
-	for {
-		select {
-		case <-r.ctx.Done():
-			return
-		case <-r.held:
-		case <-due.C:
-		}
-		if d := r.flushHeld(); d > 0 {
-			due.Reset(d)
-		}
-	}
 }
 
 // frontCheck is how often a steady screen looks whether it is in front.
