@@ -137,7 +137,7 @@ func TestMouse(t *testing.T) {
 	r.keys("4")
 	press(10, 5)
 	require.Contains(t, r.line("> "), "owned", "a click selects a row")
-	require.Equal(t, 2, r.app.Panes[pane.PaneResources].(*pane.Resources).All.T.Cur)
+	require.Equal(t, 2, r.app.Panes[pane.PaneResources].(*pane.Resources).All.Table.Cur)
 	r.take(tea.MouseMsg{X: 10, Y: 5, Button: tea.MouseButtonWheelDown, Action: tea.MouseActionPress}, 0)
 	press(2, 1)
 	require.Equal(t, pane.PaneServers, r.app.Open, "a click on a tab goes there")

@@ -290,7 +290,7 @@ func (a *app) serverCommands() []command {
 func (a *app) serverCalled(name string) (s registry.ServerState, why string) {
 	if name == "" {
 		if a.Open == pane.PaneServers {
-			s, _ = a.Panes[pane.PaneServers].(*pane.Servers).T.Selected()
+			s, _ = a.Panes[pane.PaneServers].(*pane.Servers).Table.Selected()
 			name = s.Name
 		} else {
 			name = a.Panes[a.Open].Item().Server

@@ -188,15 +188,15 @@ func (r *rig) untimed() {
 	for _, p := range r.app.Panes {
 		switch p := p.(type) {
 		case *pane.Servers:
-			p.T.Took = 0
+			p.Table.Took = 0
 		case *pane.Tools:
-			p.All.T.Took = 0
+			p.All.Table.Took = 0
 		case *pane.Prompts:
-			p.All.T.Took = 0
+			p.All.Table.Took = 0
 		case *pane.Resources:
-			p.All.T.Took, p.Templates.T.Took = 0, 0
+			p.All.Table.Took, p.Templates.Table.Took = 0, 0
 		case *pane.Logs:
-			p.Logs[pane.TabEvents].T.Took, p.Logs[pane.TabStderr].T.Took, p.Logs[pane.TabGoblin].T.Took, p.Traffic.T.Took = 0, 0, 0, 0
+			p.Logs[pane.TabEvents].Table.Took, p.Logs[pane.TabStderr].Table.Took, p.Logs[pane.TabGoblin].Table.Took, p.Traffic.Table.Took = 0, 0, 0, 0
 		}
 	}
 }

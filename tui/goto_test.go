@@ -38,7 +38,7 @@ func TestGoingToAnItemWaitsForThePaneThatReads(t *testing.T) {
 	require.Equal(t, fmt.Sprintf("a:%05d", list.AtOnce+2), p.Item().Name)
 	require.Empty(t, r.reg.SetList("files", registry.Resource, many(resource, 9)))
 	r.changed(registry.Resources)
-	require.Equal(t, list.AtOnce+9, p.All.T.Total(), "and it reads on")
+	require.Equal(t, list.AtOnce+9, p.All.Table.Total(), "and it reads on")
 }
 
 func TestGoingToAnItemClearsTheFilterThatHidesIt(t *testing.T) {
@@ -79,5 +79,5 @@ func TestSubscriptionsAreReadByOneCommandAtATime(t *testing.T) {
 	add(list.AtOnce+2, list.AtOnce+3)
 	require.Nil(t, d.Refresh(registry.Subscriptions), "a second one could end before the first")
 	r.run(first)
-	require.Equal(t, list.AtOnce+3, d.T.Total(), "what changed meanwhile is read after it")
+	require.Equal(t, list.AtOnce+3, d.Table.Total(), "what changed meanwhile is read after it")
 }

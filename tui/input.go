@@ -148,8 +148,8 @@ func (a *app) wheel(g pane.Geometry, msg tea.MouseMsg, by int) {
 }
 
 func (a *app) clicked(g pane.Geometry, msg tea.MouseMsg) tea.Cmd {
-	again := msg.X == a.LastClick.X && msg.Y == a.LastClick.Y && a.Now().Sub(a.LastClick.At) < doubleClick
-	a.LastClick = pane.Click{X: msg.X, Y: msg.Y, At: a.Now()}
+	again := msg.X == a.LastClick.X && msg.Y == a.LastClick.Y && a.Now().Sub(a.LastClick.Time) < doubleClick
+	a.LastClick = pane.Click{X: msg.X, Y: msg.Y, Time: a.Now()}
 	if again {
 		a.LastClick = pane.Click{} // a third click opens nothing again
 	}

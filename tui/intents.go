@@ -184,7 +184,7 @@ func (a *app) quit() tea.Cmd {
 	}
 	if clients+screens == 0 {
 		return a.Push(&dialog.Confirm{
-			App: a.Common, Title: "Quit?",
+			Screen: a.Common, Title: "Quit?",
 			Text: []string{dialog.Count(running, "call") + " of yours would be cancelled."}, Yes: "quit", Then: leave,
 		})
 	}
@@ -203,5 +203,5 @@ func (a *app) quit() tea.Cmd {
 	if slices.ContainsFunc(a.head.sessions, func(s registry.Session) bool { return s.Transport == "socket" }) {
 		text = append(text, "goblin stdio starts the next host.")
 	}
-	return a.Push(&dialog.Confirm{App: a.Common, Title: "Quit?", Text: text, Yes: "quit", Then: leave})
+	return a.Push(&dialog.Confirm{Screen: a.Common, Title: "Quit?", Text: text, Yes: "quit", Then: leave})
 }

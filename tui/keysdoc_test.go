@@ -18,7 +18,7 @@ type paneFields struct {
 // filterFields are those of the pane's lists.
 func filterFields(p pane.Pane) []paneFields {
 	if p, ok := p.(*pane.Logs); ok {
-		return []paneFields{{"Logs", p.At(pane.TabEvents).Rows().Columns()}, {"Traffic", p.At(pane.TabTraffic).Rows().Columns()}}
+		return []paneFields{{"Logs", p.TabList(pane.TabEvents).Rows().Columns()}, {"Traffic", p.TabList(pane.TabTraffic).Rows().Columns()}}
 	}
 	name, _ := p.Tab()
 	return []paneFields{{name, p.Rows().Columns()}}

@@ -130,7 +130,7 @@ func TestServersAreFilteredByWhatTheyAre(t *testing.T) {
 	} {
 		r := troubled(t, 80, 24).keys("1 /").text(query)
 		require.Equal(t, 1, r.app.Panes[pane.PaneServers].Rows().Len(), query)
-		s, _ := r.app.Panes[pane.PaneServers].(*pane.Servers).T.Selected()
+		s, _ := r.app.Panes[pane.PaneServers].(*pane.Servers).Table.Selected()
 		require.Equal(t, want, s.Name, query)
 	}
 }

@@ -123,7 +123,7 @@ func TestTrafficFieldsFilter(t *testing.T) {
 		t.Run(typed, func(t *testing.T) {
 			r := trafficRig(t, 200, 30).keys("/").text(typed).keys("enter")
 			var got []int
-			rows := r.app.Logs().Traffic.T
+			rows := r.app.Logs().Traffic.Table
 			for _, i := range rows.Found {
 				for n, method := range all {
 					if rows.Rows[i].Method == method {
@@ -233,7 +233,7 @@ func TestTheExchangeScrollsTheSideThatIsOn(t *testing.T) {
 
 func TestKeysOfTheExchangeAreAboutItsRecordEvenWhenTheListMovesOn(t *testing.T) {
 	r := trafficRig(t, 160, 40).keys("G k k k enter")
-	r.app.Logs().Traffic.T.Tail = true
+	r.app.Logs().Traffic.Table.Tail = true
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Method: "ping", Status: "success", Request: []byte(`{}`), Response: []byte(`{}`)})
 	r.changed(registry.Traffic)
 	r.keys("y")

@@ -59,7 +59,7 @@ func TestWatchedGoesToTheResource(t *testing.T) {
 	r := subs(t, 120, 30).keys("4 / n o t h e r e enter 2 w j enter")
 	require.Empty(t, r.app.Dialogs)
 	require.Equal(t, pane.PaneResources, r.app.Open)
-	e, ok := r.app.Panes[pane.PaneResources].(*pane.Resources).All.T.Selected()
+	e, ok := r.app.Panes[pane.PaneResources].(*pane.Resources).All.Table.Selected()
 	require.True(t, ok, "the filter that hid it is gone")
 	require.Equal(t, "file:///b.md", e.Name)
 
@@ -77,7 +77,7 @@ func TestWatchedGoesThroughALongListToo(t *testing.T) {
 	r.reg.SetSubscription(registry.SubscriptionState{Server: "files", URI: "file:///03050", Status: registry.SubscriptionOn})
 	r.changed(registry.AllChanges)
 	r.keys("4 / 0 0 0 0 1 enter w / 0 3 0 5 0 enter enter")
-	e, ok := r.app.Panes[pane.PaneResources].(*pane.Resources).All.T.Selected()
+	e, ok := r.app.Panes[pane.PaneResources].(*pane.Resources).All.Table.Selected()
 	require.True(t, ok)
 	require.Equal(t, "file:///03050", e.Name)
 }

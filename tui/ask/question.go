@@ -300,7 +300,7 @@ func newElicitation(a *dialog.Common, params json.RawMessage, finish finisher) d
 		s.Fields = fields
 	}
 	return &dialog.FormDialog{
-		App: a, Title: "A server asks", Form: form.New(a.Look, s),
+		Screen: a, Title: "A server asks", Form: form.New(a.Look, s),
 		Submit: func(args, _ json.RawMessage) tea.Cmd {
 			return finish(elicited{"accept", args}, nil, "Answered")
 		},

@@ -79,12 +79,12 @@ func (a *Common) Drop(d Dialog) tea.Cmd {
 // Confirm asks before something that cannot be undone.
 type Confirm struct {
 	Still
-	App   *Common
-	Title string
-	Text  []string
-	Body  string // foreign text that is shown as far as there is room
-	Yes   string // what y does
-	Then  func() tea.Cmd
+	Screen *Common
+	Title  string
+	Text   []string
+	Body   string // foreign text that is shown as far as there is room
+	Yes    string // what y does
+	Then   func() tea.Cmd
 }
 
 func (c *Confirm) Heading() string { return c.Title }
@@ -121,21 +121,21 @@ func (c *Confirm) Lines(w, h int) []string {
 	for _, t := range c.wrapped(w-4, max(h-len(c.Text)-3, 1)) {
 		lines = append(lines, "   "+t)
 	}
-	lines = append(lines, "", " "+c.App.Look.Key.On("y")+" "+c.Yes+"   "+c.App.Look.Key.On("n")+" leave it")
-	return c.App.Look.Lines(lines, w, h)
+	lines = append(lines, "", " "+c.Screen.Look.Key.On("y")+" "+c.Yes+"   "+c.Screen.Look.Key.On("n")+" leave it")
+	return c.Screen.Look.Lines(lines, w, h)
 }
 
 func (c *Confirm) Keys() keys.Table {
 	return keys.Table{
 		{ID: "yes", Keys: []string{"y", "Y"}, Long: "Yes", Run: func() tea.Cmd {
-			c.App.Drop(c)
+			c.Screen.Drop(c)
 			return c.Then()
 		}},
 		{ID: "no", Keys: []string{"n", "N", "esc", "q", "ctrl+c"}, Long: "No", Run: c.close},
 	}
 }
 
-func (c *Confirm) close() tea.Cmd { return c.App.Drop(c) }
+func (c *Confirm) close() tea.Cmd { return c.Screen.Drop(c) }
 
 func (c *Confirm) Hints() []keys.Hint {
 	return []keys.Hint{{Key: "y", Does: c.Yes}, {Key: "n", Does: "leave it"}}
@@ -164,4 +164,4 @@ func Restyle(d Dialog) {
 	}
 }
 
-func (d *FormDialog) SetLook() { d.Form.SetLook(d.App.Look) }
+func (d *FormDialog) SetLook() { d.Form.SetLook(d.Screen.Look) }

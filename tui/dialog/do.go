@@ -47,7 +47,7 @@ func (a *Common) startOrAsk(r Request, started func()) tea.Cmd {
 		return start()
 	}
 	return a.Push(&Confirm{
-		App: a, Title: "Call " + r.Item.Listed + "?",
+		Screen: a, Title: "Call " + r.Item.Listed + "?",
 		Text: []string{Clean(r.Item.Server) + " may destroy something with this tool. With:"},
 		Body: string(Pretty(r.Args)), Yes: "call it", Then: start,
 	})
@@ -155,7 +155,7 @@ func (a *Common) ask(it Item, title string, s form.Spec, submit func(args, meta 
 	if inv := Kept(a.Reg, it); s.Last == nil && inv != nil { // another screen's, perhaps
 		s.Last, s.LastMeta = inv.Params, inv.Meta
 	}
-	d := &FormDialog{App: a, item: it, Title: title, Form: form.New(a.Look, s)}
+	d := &FormDialog{Screen: a, item: it, Title: title, Form: form.New(a.Look, s)}
 	d.Submit = func(args, meta json.RawMessage) tea.Cmd {
 		return a.startOrAsk(submit(args, meta), func() { a.Drop(d) })
 	}
@@ -164,7 +164,7 @@ func (a *Common) ask(it Item, title string, s form.Spec, submit func(args, meta 
 
 // FormDialog is a form in front of the panes.
 type FormDialog struct {
-	App    *Common
+	Screen *Common
 	item   Item
 	Title  string
 	Form   *form.Form
@@ -216,7 +216,7 @@ func (d *FormDialog) acted(action form.Action, cmd tea.Cmd) tea.Cmd {
 			d.Form.Fail("Esc once more throws away what you typed")
 			return cmd
 		}
-		d.App.Drop(d)
+		d.Screen.Drop(d)
 		if d.Refuse != nil {
 			cmd = tea.Batch(cmd, d.Refuse(action == form.Declined))
 		}
@@ -240,7 +240,7 @@ func (d *FormDialog) complete(c form.Completion) tea.Cmd {
 	if d.cancel != nil {
 		d.cancel()
 	}
-	ctx, cancel := context.WithCancel(d.App.Ctx)
+	ctx, cancel := context.WithCancel(d.Screen.Ctx)
 	d.cancel = cancel
 	ref := map[string]string{"type": "ref/prompt", "name": d.item.Listed}
 	if d.item.Kind == registry.Template {
@@ -255,7 +255,7 @@ func (d *FormDialog) complete(c form.Completion) tea.Cmd {
 		cancel()
 		return nil
 	}
-	backend := d.App.Backend
+	backend := d.Screen.Backend
 	return func() tea.Msg {
 		defer cancel()
 		raw, err := backend.Request(ctx, "completion/complete", params, nil)

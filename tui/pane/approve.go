@@ -71,7 +71,7 @@ func (a *Desk) approve(server string, tools []registry.PinnedTool) tea.Cmd {
 		title, what = fmt.Sprintf("Approve %d tools of %s?", len(tools), dialog.Clean(server)), "them"
 	}
 	return a.Push(&dialog.Confirm{
-		App: a.Common, Title: title, Yes: "approve " + what,
+		Screen: a.Common, Title: title, Yes: "approve " + what,
 		Text: []string{"A model does what definitions tell it. Clients get " + what + " like this:"},
 		Body: strings.TrimSpace(body.String()),
 		Then: func() tea.Cmd {

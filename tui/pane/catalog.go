@@ -21,9 +21,9 @@ import (
 
 // catalog is a list of entries of one kind, as three of the panes have it.
 type catalog struct {
-	app  *Desk
-	kind registry.Kind
-	T    *list.Table[*registry.Entry]
+	app   *Desk
+	kind  registry.Kind
+	Table *list.Table[*registry.Entry]
 
 	version uint64               // of the snapshot shown or being read
 	Reading bool                 // a command reads one
@@ -61,7 +61,7 @@ func newCatalog(a *Desk, kind registry.Kind, more ...filter.Field) *catalog {
 			return cmp.Or(-cmp.Compare(a.Size, b.Size), cmp.Compare(a.Listed, b.Listed))
 		}))
 	}
-	c.T = list.New(a.Ctx, a.Now,
+	c.Table = list.New(a.Ctx, a.Now,
 		func(e *registry.Entry) string { return e.Listed },
 		func(e *registry.Entry) string { return words(e) },
 		fields, orders...)
@@ -87,9 +87,9 @@ func (c *catalog) Refresh() tea.Cmd {
 	n := snap.Count(c.kind)
 	var came, left []string
 	longest := 0
-	old, first := c.T.Rows, !c.Once
+	old, first := c.Table.Rows, !c.Once
 	c.Reading = true
-	return c.T.Refresh(n, func() []*registry.Entry {
+	return c.Table.Refresh(n, func() []*registry.Entry {
 		rows := make([]*registry.Entry, 0, n)
 		for e := range snap.All(c.kind) {
 			rows = append(rows, e)
@@ -158,7 +158,7 @@ func difference(old, now []*registry.Entry) (came, left []string) {
 
 // count is the number on the tab.
 func (c *catalog) count(open bool) string {
-	s := dialog.Grouped(c.T.Total())
+	s := dialog.Grouped(c.Table.Total())
 	if open {
 		c.news = 0
 	}
@@ -169,7 +169,9 @@ func (c *catalog) count(open bool) string {
 }
 
 // heading is what a list has, of how much, and how it is sorted if not as at first.
-func (c *catalog) heading(name string) (title, right string) { return heading(c.app.Look, name, c.T) }
+func (c *catalog) heading(name string) (title, right string) {
+	return heading(c.app.Look, name, c.Table)
+}
 
 func heading[R any](lk *look.Look, name string, t *list.Table[R]) (title, right string) {
 	if t.Order > 0 {
@@ -200,7 +202,7 @@ func (c *catalog) mark(e *registry.Entry) string {
 }
 
 func (c *catalog) item() dialog.Item {
-	e, ok := c.T.Selected()
+	e, ok := c.Table.Selected()
 	if !ok {
 		return dialog.Item{}
 	}
@@ -232,7 +234,7 @@ func (c *catalog) text(e *registry.Entry, create func(*registry.Entry) string) s
 
 // cell is one column of a row: foreign text with what matches highlighted.
 func (c *catalog) cell(text string, w int, base look.Style) string {
-	return c.T.Mark(c.app.Look, dialog.Fit(c.app.Look, text, w), base)
+	return c.Table.Mark(c.app.Look, dialog.Fit(c.app.Look, text, w), base)
 }
 
 // facts are what every entry's detail begins with.

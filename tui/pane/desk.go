@@ -212,7 +212,7 @@ func (a *Desk) Moved() {
 // Click remembers the last one, to know a double click.
 type Click struct {
 	X, Y int
-	At   time.Time
+	Time time.Time
 }
 
 // SetFilter filters the open pane by a text, as if it were typed.

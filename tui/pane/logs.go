@@ -40,7 +40,7 @@ type Logs struct {
 	Traffic *records[*trafficRow]
 
 	logStats, trafficStats registry.JournalStats
-	LogAt, trafficAt       uint64  // the last numbers that were read
+	LogRead, trafficRead   uint64  // the last numbers that were read
 	logEnd, trafficEnd     uint64  // where reading ended when the view was paused
 	missed                 uint64  // of the log, gone before they were read
 	began                  uint64  // number that the log's next record had when the screen began
@@ -75,10 +75,10 @@ func (p *Logs) stats() {
 }
 
 // list is the open tab.
-func (p *Logs) list() tabList { return p.At(p.Open) }
+func (p *Logs) list() tabList { return p.TabList(p.Open) }
 
-// At is a tab.
-func (p *Logs) At(tab int) tabList {
+// TabList is a tab.
+func (p *Logs) TabList(tab int) tabList {
 	if tab == TabTraffic {
 		return p.Traffic
 	}
@@ -158,7 +158,7 @@ func (p *Logs) older() int {
 	if len(p.Traffic.Held) == 0 {
 		return int(p.trafficStats.Dropped)
 	}
-	return int(p.trafficAt) - len(p.Traffic.Held)
+	return int(p.trafficRead) - len(p.Traffic.Held)
 }
 
 func (p *Logs) Heading() (title, right string) {
@@ -201,7 +201,7 @@ func (p *Logs) tabsOf(lk *look.Look, detail int) string {
 	texts := make([]string, len(tabNames))
 	for i, name := range tabNames {
 		text := name
-		count, news := p.At(i).Count(), p.At(i).Unread()
+		count, news := p.TabList(i).Count(), p.TabList(i).Unread()
 		if i == TabTraffic {
 			count = int(min(p.trafficStats.Next-1, MostTraffic))
 			news = int(p.trafficStats.Next - 1 - p.trafficSeen)
@@ -346,11 +346,11 @@ func (p *Logs) pause() tea.Cmd {
 	}
 	p.stats()
 	var lost uint64
-	if first := p.logStats.First; p.Open != TabTraffic && first > p.LogAt+1 {
-		lost = first - p.LogAt - 1
+	if first := p.logStats.First; p.Open != TabTraffic && first > p.LogRead+1 {
+		lost = first - p.LogRead - 1
 	}
-	if first := p.trafficStats.First; p.Open == TabTraffic && first > p.trafficAt+1 {
-		lost = first - p.trafficAt - 1
+	if first := p.trafficStats.First; p.Open == TabTraffic && first > p.trafficRead+1 {
+		lost = first - p.trafficRead - 1
 	}
 	a.Say("Going on")
 	if lost > 0 {
@@ -361,7 +361,7 @@ func (p *Logs) pause() tea.Cmd {
 
 // openRecord shows an exchange, of the log the detail.
 func (p *Logs) openRecord() tea.Cmd {
-	if r, ok := p.Traffic.T.Selected(); ok && p.Open == TabTraffic {
+	if r, ok := p.Traffic.Table.Selected(); ok && p.Open == TabTraffic {
 		return p.app.OpenExchange(r.TrafficRecord)
 	}
 	return p.app.ToDetail()
@@ -370,17 +370,17 @@ func (p *Logs) openRecord() tea.Cmd {
 // copyRecord copies an exchange, or a line of the log.
 func (p *Logs) copyRecord() tea.Cmd {
 	if p.Open == TabTraffic {
-		r, _ := p.Traffic.T.Selected()
+		r, _ := p.Traffic.Table.Selected()
 		return p.app.copyExchange(r.Seq)
 	}
-	r, _ := p.Logs[p.Open].T.Selected()
+	r, _ := p.Logs[p.Open].Table.Selected()
 	return p.app.Copy(dialog.Clean(r.Text), "the line")
 }
 
 // copyMore copies a command that asks for the same, or the lines of the log.
 func (p *Logs) copyMore() tea.Cmd {
 	if p.Open == TabTraffic {
-		r, _ := p.Traffic.T.Selected()
+		r, _ := p.Traffic.Table.Selected()
 		return p.app.copyCommand(r.Seq)
 	}
 	return p.app.Copy(string(p.Shown().Data), "the lines")
@@ -390,12 +390,12 @@ func (p *Logs) copyMore() tea.Cmd {
 func (p *Logs) inspectRecord() tea.Cmd {
 	a := p.app
 	if p.Open == TabTraffic {
-		if r, ok := p.Traffic.T.Selected(); ok {
+		if r, ok := p.Traffic.Table.Selected(); ok {
 			return a.GoToItem(&r.TrafficRecord)
 		}
 		return a.Complain("there is no record here")
 	}
-	switch r, ok := p.Logs[p.Open].T.Selected(); {
+	switch r, ok := p.Logs[p.Open].Table.Selected(); {
 	case !ok:
 		return a.Inspect(dialog.Item{})
 	case r.Server == "":
@@ -413,7 +413,7 @@ func (p *Logs) Shown() dialog.Shown {
 		return p.shownTraffic()
 	}
 	f := p.Logs[p.Open]
-	r, ok := f.T.Selected()
+	r, ok := f.Table.Selected()
 	if !ok {
 		return dialog.Shown{}
 	}
@@ -427,8 +427,8 @@ func (p *Logs) Shown() dialog.Shown {
 			}
 		}
 	} else {
-		for _, i := range f.T.Found {
-			b.WriteString(f.T.Rows[i].plain() + "\n")
+		for _, i := range f.Table.Found {
+			b.WriteString(f.Table.Rows[i].plain() + "\n")
 		}
 	}
 	return dialog.Shown{Name: name + ".log", Data: []byte(b.String())}
@@ -444,7 +444,7 @@ func (p *Logs) Subject() subject {
 	p.last, p.lastAt, p.lastOf = subject{}, now, p.Open
 	if p.Open == TabTraffic {
 		p.last = p.trafficSubject()
-	} else if r, ok := p.Logs[p.Open].T.Selected(); ok {
+	} else if r, ok := p.Logs[p.Open].Table.Selected(); ok {
 		p.last = r.subject(tabNames[p.Open], p.app.Reg)
 	}
 	return p.last
@@ -454,7 +454,7 @@ func (p *Logs) Item() dialog.Item {
 	if p.Open != TabTraffic {
 		return dialog.Item{}
 	}
-	r, ok := p.Traffic.T.Selected()
+	r, ok := p.Traffic.Table.Selected()
 	if !ok {
 		return dialog.Item{}
 	}

@@ -35,7 +35,7 @@ const (
 // server no more than its share while there are others'. Its work for new rows
 // depends on how many it holds, never on the journal.
 type records[R any] struct {
-	T      *list.Table[R]
+	Table  *list.Table[R]
 	most   int
 	draw   func(r R, w int) string
 	server func(R) string
@@ -120,7 +120,7 @@ func (f *records[R]) Publish() tea.Cmd {
 		expected = max(expected, list.AtOnce+1)
 	}
 	f.reading = true
-	return f.T.Refresh(expected, func() []R { return rows }, func() tea.Cmd {
+	return f.Table.Refresh(expected, func() []R { return rows }, func() tea.Cmd {
 		f.reading = false
 		return f.Publish()
 	})
@@ -141,30 +141,30 @@ type tabList interface {
 	Click(y int) bool
 }
 
-func (f *records[R]) Rows() list.Rows  { return below[R]{f.T} }
+func (f *records[R]) Rows() list.Rows  { return below[R]{f.Table} }
 func (f *records[R]) Count() int       { return len(f.Held) }
 func (f *records[R]) Chosen()          { f.news = 0 }
 func (f *records[R]) Fewer() int       { return f.trimmed }
 func (f *records[R]) Unread() int      { return f.news }
-func (f *records[R]) Following() bool  { return f.T.Tail }
-func (f *records[R]) Click(y int) bool { return f.T.Click(y) }
-func (f *records[R]) Moved()           { f.T.Tail = f.T.Ends() && f.T.Cur >= f.T.Len()-1 }
+func (f *records[R]) Following() bool  { return f.Table.Tail }
+func (f *records[R]) Click(y int) bool { return f.Table.Click(y) }
+func (f *records[R]) Moved()           { f.Table.Tail = f.Table.Ends() && f.Table.Cur >= f.Table.Len()-1 }
 
 func (f *records[R]) Lines(lk *look.Look, w, h int, focused bool) []string {
-	return f.T.Lines(lk, w, h, focused, f.draw)
+	return f.Table.Lines(lk, w, h, focused, f.draw)
 }
 
 // Follow goes to the newest row and stays there, or stays where the cursor is.
 func (f *records[R]) Follow(on bool) tea.Cmd {
-	f.T.Tail = on
+	f.Table.Tail = on
 	if !on {
 		return nil
 	}
-	if f.T.Order != 0 {
-		f.T.Order = 0
-		return f.T.Again()
+	if f.Table.Order != 0 {
+		f.Table.Order = 0
+		return f.Table.Again()
 	}
-	f.T.To(f.T.Len() - 1)
+	f.Table.To(f.Table.Len() - 1)
 	return nil
 }
 
@@ -202,7 +202,7 @@ func newLogRecords(a *Desk, draw func(*logRow, int) string) *records[*logRow] {
 		func(r *logRow) string { return r.Text },
 		logFields, list.Order[*logRow]{Name: "time"}, byServer, byLevel)
 	t.Tail = true
-	return &records[*logRow]{T: t, most: MostLogs, draw: draw, server: func(r *logRow) string { return r.Server }, size: func(r *logRow) int { return len(r.Text) }}
+	return &records[*logRow]{Table: t, most: MostLogs, draw: draw, server: func(r *logRow) string { return r.Server }, size: func(r *logRow) int { return len(r.Text) }}
 }
 
 func logFields(rows []*logRow) []filter.Field {
@@ -244,7 +244,7 @@ func clock(t time.Time, w int) string {
 func (p *Logs) logLine(tab int) func(r *logRow, w int) string {
 	return func(r *logRow, w int) string {
 		lk := p.app.Look
-		t := p.Logs[tab].T
+		t := p.Logs[tab].Table
 		at, server, source, session := 12, 14, 0, 0
 		if tab == TabStderr {
 			source = 7
@@ -355,19 +355,19 @@ func (r *logRow) plain() string {
 
 // readLog takes what came into the log, up to a number, to its tabs.
 func (p *Logs) readLog(upTo uint64) {
-	if upTo <= p.LogAt {
+	if upTo <= p.LogRead {
 		return
 	}
-	recs := p.app.Reg.Logs().Window(p.LogAt+1, int(min(upTo-p.LogAt, 1<<30)))
+	recs := p.app.Reg.Logs().Window(p.LogRead+1, int(min(upTo-p.LogRead, 1<<30)))
 	for len(recs) > 0 && recs[len(recs)-1].Seq > upTo {
 		recs = recs[:len(recs)-1]
 	}
 	if len(recs) == 0 {
-		p.missed, p.LogAt = p.missed+upTo-p.LogAt, upTo
+		p.missed, p.LogRead = p.missed+upTo-p.LogRead, upTo
 		return
 	}
 	last := recs[len(recs)-1].Seq
-	p.missed, p.LogAt = p.missed+last-p.LogAt-uint64(len(recs)), last
+	p.missed, p.LogRead = p.missed+last-p.LogRead-uint64(len(recs)), last
 	rows := make([]logRow, len(recs))
 	var parts [LogTabs][]*logRow
 	for i := range recs {

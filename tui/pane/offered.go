@@ -42,16 +42,16 @@ func (p *offered) Tab() (name, count string)        { return p.name, p.All.count
 func (p *offered) Follows() registry.Changes        { return p.follow | registry.Servers }
 func (p *offered) Refresh(registry.Changes) tea.Cmd { return p.All.Refresh() }
 func (p *offered) Heading() (title, right string)   { return p.All.heading(p.name) }
-func (p *offered) Rows() list.Rows                  { return p.All.T }
-func (p *offered) Click(y int) bool                 { return p.All.T.Click(y) }
-func (p *offered) Wheel(_, by int)                  { p.All.T.Scroll(by) }
+func (p *offered) Rows() list.Rows                  { return p.All.Table }
+func (p *offered) Click(y int) bool                 { return p.All.Table.Click(y) }
+func (p *offered) Wheel(_, by int)                  { p.All.Table.Scroll(by) }
 func (p *offered) Item() dialog.Item                { return p.All.item() }
 func (p *offered) Empty() []string {
 	return p.app.emptyList(p.noun+"s", "1 shows the servers.")
 }
 
 func (p *offered) Lines(lk *look.Look, w, h int, focused bool) []string {
-	return p.All.T.Lines(lk, w, h, focused, func(e *registry.Entry, w int) string {
+	return p.All.Table.Lines(lk, w, h, focused, func(e *registry.Entry, w int) string {
 		base, right := p.All.stale(e.Server)
 		w -= look.Width(right)
 		name := p.All.nameWidth(w)
@@ -142,7 +142,7 @@ func (p *offered) acts() map[string]keys.Act {
 
 // current is the entry under the cursor, nil for none.
 func (p *offered) current() *registry.Entry {
-	e, _ := p.All.T.Selected()
+	e, _ := p.All.Table.Selected()
 	return e
 }
 

@@ -48,8 +48,8 @@ func newResources(a *Desk) *Resources {
 	}
 	p.All = newCatalog(a, registry.Resource)
 	p.Templates = newCatalog(a, registry.Template)
-	plain := p.All.T.Fields
-	p.All.T.Fields = func(rows []*registry.Entry) []filter.Field {
+	plain := p.All.Table.Fields
+	p.All.Table.Fields = func(rows []*registry.Entry) []filter.Field {
 		subs := p.subs // replaced, never changed
 		at := func(i int) (registry.SubscriptionState, bool) {
 			s, ok := subs[spot{rows[i].Server, rows[i].Name}]
@@ -66,7 +66,7 @@ func newResources(a *Desk) *Resources {
 			}},
 			filter.Field{Name: "size", Kind: filter.Number, Help: "bytes: >10k", Number: func(i int) float64 { return float64(rows[i].Size) }})
 	}
-	p.All.T.Orders = append(p.All.T.Orders, list.By(byUpdate, func(a, b *registry.Entry) int {
+	p.All.Table.Orders = append(p.All.Table.Orders, list.By(byUpdate, func(a, b *registry.Entry) int {
 		subs := p.subs
 		x, y := subs[spot{a.Server, a.Name}], subs[spot{b.Server, b.Name}]
 		if c := y.LastUpdate.Compare(x.LastUpdate); c != 0 {
@@ -83,7 +83,7 @@ func (p *Resources) Tab() (name, count string) {
 	if p.app.Open == PaneResources {
 		p.All.news, p.Templates.news, p.updates = 0, 0, 0
 	}
-	count = dialog.Grouped(p.All.T.Total())
+	count = dialog.Grouped(p.All.Table.Total())
 	if n := p.All.news + p.Templates.news + p.updates; n > 0 {
 		count += " " + p.app.Look.Delta + dialog.Grouped(n)
 	}
@@ -128,26 +128,26 @@ func (t twin) Filter(typed string) tea.Cmd {
 
 func (p *Resources) Rows() list.Rows {
 	if p.Second {
-		return twin{p.Templates.T, p.All.T}
+		return twin{p.Templates.Table, p.All.Table}
 	}
-	return twin{p.All.T, p.Templates.T}
+	return twin{p.All.Table, p.Templates.Table}
 }
 
 func (p *Resources) Heading() (title, right string) { return p.All.heading("Resources") }
 
 func (p *Resources) Lines(lk *look.Look, w, h int, focused bool) []string {
-	if p.Templates.T.Total() == 0 {
+	if p.Templates.Table.Total() == 0 {
 		p.split, p.Second = -1, false
-		return p.All.T.Lines(lk, w, h, focused, p.row)
+		return p.All.Table.Lines(lk, w, h, focused, p.row)
 	}
 	part := 4
 	if p.Second {
 		part = 2
 	}
-	p.split = max(0, h-min(p.Templates.T.Len(), max(2, h/part))-1)
-	lines := p.All.T.Section(!p.Second).Lines(lk, w, p.split, focused, p.row)
+	p.split = max(0, h-min(p.Templates.Table.Len(), max(2, h/part))-1)
+	lines := p.All.Table.Section(!p.Second).Lines(lk, w, p.split, focused, p.row)
 	lines = append(lines, look.Blank(w))
-	return append(lines, p.Templates.T.Section(p.Second).Lines(lk, w, h-p.split-1, focused, p.templateRow)...)
+	return append(lines, p.Templates.Table.Section(p.Second).Lines(lk, w, h-p.split-1, focused, p.templateRow)...)
 }
 
 // row draws a resource: mark, server, type, size, URI, updates.
@@ -192,7 +192,7 @@ func (p *Resources) row(e *registry.Entry, w int) string {
 	if bytes > 0 {
 		cells += lk.Dim.On(lk.Right(dialog.Size(e.Size), bytes-1)) + " "
 	}
-	return cells + p.All.T.Mark(lk, lk.Middle(dialog.Clean(e.Listed), room-server-mime-bytes), base) + right
+	return cells + p.All.Table.Mark(lk, lk.Middle(dialog.Clean(e.Listed), room-server-mime-bytes), base) + right
 }
 
 // leastURI is how wide a URI must stay before other columns come.
@@ -210,7 +210,7 @@ func (p *Resources) templateRow(e *registry.Entry, w int) string {
 	if mime > 0 {
 		cells += p.Templates.cell(e.MIME, mime-1, cmp.Or(base, lk.Dim)) + " "
 	}
-	return cells + p.Templates.T.Mark(lk, lk.Middle(dialog.Clean(e.Listed), w-3-mime), base) + base.On(right)
+	return cells + p.Templates.Table.Mark(lk, lk.Middle(dialog.Clean(e.Listed), w-3-mime), base) + base.On(right)
 }
 
 // Rule is the border between the two sections.
@@ -227,7 +227,7 @@ func (p *Resources) Click(y int) bool {
 	if p.Second {
 		y -= p.split + 1
 	}
-	t := p.current().T
+	t := p.current().Table
 	if i := t.Off + y; i < t.Len() {
 		t.To(i)
 		return true
@@ -237,10 +237,10 @@ func (p *Resources) Click(y int) bool {
 
 func (p *Resources) Wheel(y, by int) {
 	if p.split >= 0 && y > p.split {
-		p.Templates.T.Scroll(by)
+		p.Templates.Table.Scroll(by)
 		return
 	}
-	p.All.T.Scroll(by)
+	p.All.Table.Scroll(by)
 }
 
 func (p *Resources) Empty() []string {
@@ -249,7 +249,7 @@ func (p *Resources) Empty() []string {
 
 // Part is which section has the cursor, of how many.
 func (p *Resources) Part() (at, of int) {
-	if p.Templates.T.Total() == 0 {
+	if p.Templates.Table.Total() == 0 {
 		return 0, 1
 	}
 	if p.Second {
@@ -262,12 +262,12 @@ func (p *Resources) Part() (at, of int) {
 func (p *Resources) Choose(part int) { p.Second = part == 1 }
 
 // Bare says whether there is no row in either section.
-func (p *Resources) Bare() bool { return p.All.T.Len() == 0 && p.Templates.T.Len() == 0 }
+func (p *Resources) Bare() bool { return p.All.Table.Len() == 0 && p.Templates.Table.Len() == 0 }
 
 func (p *Resources) Item() dialog.Item { return p.current().item() }
 
 func (p *Resources) Subject() subject {
-	e, ok := p.current().T.Selected()
+	e, ok := p.current().Table.Selected()
 	if !ok {
 		return subject{}
 	}
@@ -334,7 +334,7 @@ func (p *Resources) none() string {
 }
 
 func (p *Resources) whyNoTemplates() string {
-	if p.Templates.T.Total() == 0 {
+	if p.Templates.Table.Total() == 0 {
 		return "no server offers templates"
 	}
 	return ""

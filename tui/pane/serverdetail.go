@@ -15,9 +15,9 @@ import (
 
 func (p *Servers) Subject() subject {
 	a := p.app
-	s, ok := p.T.Selected()
+	s, ok := p.Table.Selected()
 	if !ok {
-		if p.T.Total() > 0 {
+		if p.Table.Total() > 0 {
 			return subject{}
 		}
 		return subject{key: "getting started", title: "Getting started", Blocks: func(context.Context) []content.Block { return a.Intro() }}

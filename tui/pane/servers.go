@@ -18,8 +18,8 @@ import (
 
 // Servers is the pane of servers.
 type Servers struct {
-	app *Desk
-	T   *list.Table[registry.ServerState]
+	app   *Desk
+	Table *list.Table[registry.ServerState]
 
 	headed  bool                            // the first line names the columns
 	longest int                             // cells of the longest name
@@ -38,7 +38,7 @@ func newServers(a *Desk) *Servers {
 			return cmp.Or(less(x, y), cmp.Compare(x.Name, y.Name))
 		})
 	}
-	p.T = list.New(a.Ctx, a.Now,
+	p.Table = list.New(a.Ctx, a.Now,
 		func(s registry.ServerState) string { return s.Name },
 		func(s registry.ServerState) string {
 			return strings.Join([]string{s.Name, s.ServerTitle, s.ServerName, string(s.State), s.LastError}, "\x00")
@@ -88,7 +88,7 @@ func failed(s registry.State) bool {
 func (p *Servers) In() keys.Place { return keys.InServers }
 
 func (p *Servers) Tab() (name, count string) {
-	count = dialog.Grouped(p.T.Total())
+	count = dialog.Grouped(p.Table.Total())
 	if p.news > 0 && p.app.Open != PaneServers {
 		count += " " + p.app.Look.Delta + dialog.Grouped(p.news)
 	}
@@ -119,7 +119,7 @@ func (p *Servers) Refresh(what registry.Changes) tea.Cmd {
 		}
 	}
 	p.compare(states)
-	return p.T.Refresh(len(states), func() []registry.ServerState { return states }, func() tea.Cmd { return nil })
+	return p.Table.Refresh(len(states), func() []registry.ServerState { return states }, func() tea.Cmd { return nil })
 }
 
 // compare counts the servers that are not as they were when the pane was last
@@ -165,7 +165,7 @@ func (p *Servers) readTails() {
 }
 
 func (p *Servers) Heading() (title, right string) {
-	return heading(p.app.Look, "Servers", p.T)
+	return heading(p.app.Look, "Servers", p.Table)
 }
 
 // titled is a list whose first line names its columns.
@@ -175,26 +175,28 @@ func (t titled) Position() int { return t.Rows.Position() + 1 }
 
 func (p *Servers) Rows() list.Rows {
 	if p.headed {
-		return titled{p.T}
+		return titled{p.Table}
 	}
-	return p.T
+	return p.Table
 }
 
-func (p *Servers) Click(y int) bool { return p.T.Click(y - p.Rows().Position() + p.T.Position()) }
-func (p *Servers) Wheel(_, by int)  { p.T.Scroll(by) }
+func (p *Servers) Click(y int) bool {
+	return p.Table.Click(y - p.Rows().Position() + p.Table.Position())
+}
+func (p *Servers) Wheel(_, by int) { p.Table.Scroll(by) }
 
 func (p *Servers) Lines(lk *look.Look, w, h int, focused bool) []string {
 	cells := p.plan(w - 2)
 	row := func(s registry.ServerState, w int) string { return p.row(cells, s, w) }
 	p.headed = h >= 4
 	if !p.headed {
-		return p.T.Lines(lk, w, h, focused, row)
+		return p.Table.Lines(lk, w, h, focused, row)
 	}
 	head := " "
 	for _, c := range cells {
 		head += " " + c.fit(lk, c.title)
 	}
-	return append([]string{lk.Dim.On(lk.Fit(head, w))}, p.T.Lines(lk, w, h-1, focused, row)...)
+	return append([]string{lk.Dim.On(lk.Fit(head, w))}, p.Table.Lines(lk, w, h-1, focused, row)...)
 }
 
 // serverCell is one column of the list.
@@ -315,14 +317,14 @@ func (p *Servers) row(cells []serverCell, s registry.ServerState, w int) string 
 			at++
 		}
 		if inPlace && c.right {
-			b.WriteString(p.T.Mark(lk, lk.Fit(dialog.Clean(s.LastError), max(w-at, 0)), lk.Bad))
+			b.WriteString(p.Table.Mark(lk, lk.Fit(dialog.Clean(s.LastError), max(w-at, 0)), lk.Bad))
 			break
 		}
 		text, style := c.text(s)
 		if s.State == registry.StateDisabled {
 			style = cmp.Or(style, lk.Dim)
 		}
-		b.WriteString(p.T.Mark(lk, c.fit(lk, text), style))
+		b.WriteString(p.Table.Mark(lk, c.fit(lk, text), style))
 		at += c.w
 	}
 	return lk.Fit(b.String(), w)
@@ -341,7 +343,7 @@ func (p *Servers) Item() dialog.Item { return dialog.Item{} }
 
 // Shown is the detail, for copying, editors and files.
 func (p *Servers) Shown() dialog.Shown {
-	s, ok := p.T.Selected()
+	s, ok := p.Table.Selected()
 	doc := p.app.Details[PaneServers].View.Doc()
 	if !ok || doc == nil || doc.Len() == 0 || p.app.Details[PaneServers].now.key != "server "+s.Name {
 		return dialog.Shown{}
@@ -353,12 +355,12 @@ func (p *Servers) Acts() map[string]keys.Act {
 	a := p.app
 	selected := func(do func(registry.ServerState) tea.Cmd) func() tea.Cmd {
 		return func() tea.Cmd {
-			s, _ := p.T.Selected()
+			s, _ := p.Table.Selected()
 			return do(s)
 		}
 	}
 	return map[string]keys.Act{
-		"open":         {Run: func() tea.Cmd { return a.openDetail(p.T.Len() > 0) }},
+		"open":         {Run: func() tea.Cmd { return a.openDetail(p.Table.Len() > 0) }},
 		"reload":       {Why: p.whyNotRestart, Run: selected(func(s registry.ServerState) tea.Cmd { return p.Restart(s.Name) })},
 		"enable":       {Why: p.none, Run: selected(p.Enable)},
 		"approve":      {Why: p.whyNotApprove, Run: selected(func(s registry.ServerState) tea.Cmd { return a.approve(s.Name, a.Reg.Pinned(s.Name)) })},
@@ -376,14 +378,14 @@ func (p *Servers) Acts() map[string]keys.Act {
 
 // inspect shows the requests to the server, or all of them.
 func (p *Servers) inspect() tea.Cmd {
-	if s, ok := p.T.Selected(); ok {
+	if s, ok := p.Table.Selected(); ok {
 		return p.app.showTraffic(filter.Set("", "server", []string{s.Name}))
 	}
 	return p.app.Inspect(dialog.Item{})
 }
 
 func (p *Servers) none() string {
-	if p.T.Len() == 0 {
+	if p.Table.Len() == 0 {
 		return "there is no server here"
 	}
 	return ""
@@ -392,7 +394,7 @@ func (p *Servers) none() string {
 // unless gives a reason where there is a server.
 func (p *Servers) unless(why string) func() string {
 	return func() string {
-		if p.T.Len() == 0 {
+		if p.Table.Len() == 0 {
 			return ""
 		}
 		return why
@@ -400,21 +402,21 @@ func (p *Servers) unless(why string) func() string {
 }
 
 func (p *Servers) whyNotRestart() string {
-	if s, _ := p.T.Selected(); s.State == registry.StateDisabled {
+	if s, _ := p.Table.Selected(); s.State == registry.StateDisabled {
 		return dialog.Clean(s.Name) + " is disabled; x enables it"
 	}
 	return p.none()
 }
 
 func (p *Servers) whyNotApprove() string {
-	if s, ok := p.T.Selected(); ok && len(p.app.Reg.Pinned(s.Name)) == 0 {
+	if s, ok := p.Table.Selected(); ok && len(p.app.Reg.Pinned(s.Name)) == 0 {
 		return "no tool of " + dialog.Clean(s.Name) + " awaits approval"
 	}
 	return p.none()
 }
 
 func (p *Servers) whyNothingShown() string {
-	if p.T.Len() > 0 && len(p.Shown().Data) == 0 {
+	if p.Table.Len() > 0 && len(p.Shown().Data) == 0 {
 		return "Enter opens the detail first"
 	}
 	return p.none()
@@ -445,7 +447,7 @@ func (p *Servers) disturb(title, yes, then string, do func() tea.Cmd) tea.Cmd {
 		return do()
 	}
 	return p.app.Push(&dialog.Confirm{
-		App: p.app.Common, Title: title, Yes: yes, Then: do,
+		Screen: p.app.Common, Title: title, Yes: yes, Then: do,
 		Text: []string{fmt.Sprintf("Connected: %s (%s).", names, dialog.Count(n, "client")), then},
 	})
 }

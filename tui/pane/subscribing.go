@@ -66,7 +66,7 @@ func (p *Resources) take(subs map[spot]registry.SubscriptionState, news int) tea
 	}
 	p.updates += news
 	p.subs = subs
-	t := p.All.T
+	t := p.All.Table
 	if strings.Contains(t.Typed, "sub:") || strings.Contains(t.Typed, "updated:") || t.Orders[t.Order].Name == byUpdate {
 		return tea.Batch(t.Refilter(), p.follow())
 	}

@@ -36,7 +36,7 @@ func newTrafficRecords(a *Desk, draw func(*trafficRow, int) string) *records[*tr
 		func(r *trafficRow) string { return r.words },
 		trafficFields, list.Order[*trafficRow]{Name: "time"}, byDuration, bySize, byServer)
 	t.Tail = true
-	return &records[*trafficRow]{T: t, most: MostTraffic, draw: draw, server: func(r *trafficRow) string { return r.Server }}
+	return &records[*trafficRow]{Table: t, most: MostTraffic, draw: draw, server: func(r *trafficRow) string { return r.Server }}
 }
 
 func trafficFields(rows []*trafficRow) []filter.Field {
@@ -101,14 +101,14 @@ func trafficSize(r *registry.TrafficRecord) int64 {
 
 // readTraffic takes the new records up to a number.
 func (p *Logs) readTraffic(upTo uint64) {
-	if upTo <= p.trafficAt {
+	if upTo <= p.trafficRead {
 		return
 	}
-	recs := p.app.Reg.Traffic().Window(p.trafficAt+1, -1)
+	recs := p.app.Reg.Traffic().Window(p.trafficRead+1, -1)
 	for len(recs) > 0 && recs[len(recs)-1].Seq > upTo {
 		recs = recs[:len(recs)-1]
 	}
-	p.trafficAt = upTo
+	p.trafficRead = upTo
 	rows := make([]trafficRow, len(recs))
 	all := make([]*trafficRow, len(recs))
 	for i := range recs {
@@ -186,7 +186,7 @@ func arrow(lk *look.Look, d registry.Direction) string {
 
 // trafficLine draws a record of traffic.
 func (p *Logs) trafficLine(r *trafficRow, w int) string {
-	lk, t := p.app.Look, p.Traffic.T
+	lk, t := p.app.Look, p.Traffic.Table
 	c := ColumnsOf(w)
 	note := notified(&r.TrafficRecord)
 	base := look.Style("")

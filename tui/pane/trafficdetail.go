@@ -21,7 +21,7 @@ import (
 
 // trafficSubject is the selected record at length.
 func (p *Logs) trafficSubject() subject {
-	r, ok := p.Traffic.T.Selected()
+	r, ok := p.Traffic.Table.Selected()
 	if !ok {
 		return subject{}
 	}
@@ -387,7 +387,7 @@ func (p *Logs) shownTraffic() dialog.Shown {
 	var seq uint64
 	if d := p.app.FrontExchange(); d != nil {
 		seq = d.rec.Seq
-	} else if r, ok := p.Traffic.T.Selected(); ok {
+	} else if r, ok := p.Traffic.Table.Selected(); ok {
 		seq = r.Seq
 	}
 	text, _, ok := p.app.exchangeText(seq, "  ")

@@ -22,7 +22,7 @@ type Watched struct {
 	dialog.Still
 	dialog.Search
 	app     *Desk
-	T       *list.Table[registry.SubscriptionState]
+	Table   *list.Table[registry.SubscriptionState]
 	names   map[string]string // of sessions
 	reading bool              // a command reads the list
 	late    bool              // it changed since it was read
@@ -32,7 +32,7 @@ type Watched struct {
 func NewWatched(a *Desk) dialog.Dialog {
 	d := &Watched{app: a}
 	key := func(s registry.SubscriptionState) string { return s.Server + "\x00" + s.URI }
-	d.T = list.New(a.Ctx, a.Now, key,
+	d.Table = list.New(a.Ctx, a.Now, key,
 		func(s registry.SubscriptionState) string { return s.Listed + "\x00" + s.URI + "\x00" + s.Error },
 		func(rows []registry.SubscriptionState) []filter.Field {
 			return []filter.Field{
@@ -47,11 +47,11 @@ func NewWatched(a *Desk) dialog.Dialog {
 		list.By("updates", func(x, y registry.SubscriptionState) int {
 			return cmp.Or(cmp.Compare(y.Updates, x.Updates), cmp.Compare(key(x), key(y)))
 		}))
-	d.Search = dialog.Search{Input: edit.New(a.Look), Narrow: d.T.Filter, Move: d.T.Move}
+	d.Search = dialog.Search{Input: edit.New(a.Look), Narrow: d.Table.Filter, Move: d.Table.Move}
 	// A list that is just opened may not be empty for the first moment.
 	rows := a.Reg.Subscriptions()
 	d.readNames()
-	d.T.Refresh(0, func() []registry.SubscriptionState { return rows }, func() tea.Cmd { return nil })
+	d.Table.Refresh(0, func() []registry.SubscriptionState { return rows }, func() tea.Cmd { return nil })
 	return d
 }
 
@@ -76,7 +76,7 @@ func (d *Watched) read() tea.Cmd {
 	d.late = false
 	rows := d.app.Reg.Subscriptions()
 	d.reading = true
-	return d.T.Refresh(len(rows), func() []registry.SubscriptionState { return rows }, func() tea.Cmd {
+	return d.Table.Refresh(len(rows), func() []registry.SubscriptionState { return rows }, func() tea.Cmd {
 		d.reading = false
 		return d.read()
 	})
@@ -97,19 +97,19 @@ func (d *Watched) readNames() {
 }
 
 func (d *Watched) Heading() string {
-	if d.T.Order > 0 {
-		return "Subscriptions " + rowCount(d.T) + " by " + d.T.Sorting()
+	if d.Table.Order > 0 {
+		return "Subscriptions " + rowCount(d.Table) + " by " + d.Table.Sorting()
 	}
-	return "Subscriptions " + rowCount(d.T)
+	return "Subscriptions " + rowCount(d.Table)
 }
 
-func (d *Watched) Size(w, h int) (int, int) { return min(w, 120), min(h, max(12, d.T.Total()+7)) }
+func (d *Watched) Size(w, h int) (int, int) { return min(w, 120), min(h, max(12, d.Table.Total()+7)) }
 func (d *Watched) Typing() bool             { return d.Typed }
 
 // Lines are the rows, and below them all about the one under the cursor.
 func (d *Watched) Lines(w, h int) []string {
 	lk := d.app.Look
-	if d.T.Total() == 0 {
+	if d.Table.Total() == 0 {
 		return lk.Lines([]string{
 			"", "  Nobody is subscribed to anything.", "",
 			"  s on a resource (" + lk.Key.On("4") + ") subscribes: its updates are counted here",
@@ -117,12 +117,12 @@ func (d *Watched) Lines(w, h int) []string {
 		}, w, h)
 	}
 	body := max(h-3, 1)
-	out := d.T.Lines(lk, w, body, true, d.row)
-	if d.T.Len() == 0 && body > 1 {
-		out[1] = lk.Fit("  Nothing matches "+dialog.Clean(d.T.Typed)+"; Esc clears the filter.", w)
+	out := d.Table.Lines(lk, w, body, true, d.row)
+	if d.Table.Len() == 0 && body > 1 {
+		out[1] = lk.Fit("  Nothing matches "+dialog.Clean(d.Table.Typed)+"; Esc clears the filter.", w)
 	}
 	var below []string
-	if s, ok := d.T.Selected(); ok {
+	if s, ok := d.Table.Selected(); ok {
 		who := s.Status + "  " + cmp.Or(d.holders(s, 20), "nobody holds it")
 		if s.Error != "" {
 			who = lk.Bad.On(dialog.Clean(s.Status + ": " + s.Error))
@@ -163,9 +163,9 @@ func (d *Watched) row(s registry.SubscriptionState, w int) string {
 		last = dialog.Age(d.app.Now().Sub(s.LastUpdate))
 	}
 	room := max(w-2-server-who-7-11, 8)
-	line := style.On(mark) + " " + d.T.Mark(lk, lk.Middle(dialog.Clean(s.Listed), room), "")
+	line := style.On(mark) + " " + d.Table.Mark(lk, lk.Middle(dialog.Clean(s.Listed), room), "")
 	if server > 0 {
-		line += " " + d.T.Mark(lk, lk.Fit(dialog.Clean(s.Server), server-1), lk.Dim)
+		line += " " + d.Table.Mark(lk, lk.Fit(dialog.Clean(s.Server), server-1), lk.Dim)
 	}
 	if who > 0 {
 		text := lk.Fit(d.holders(s, 3), who-1)
@@ -233,7 +233,7 @@ func (d *Watched) Keys() keys.Table {
 func (d *Watched) ListKeys() keys.Table {
 	selected := func(do func(registry.SubscriptionState) tea.Cmd) func() tea.Cmd {
 		return func() tea.Cmd {
-			if s, ok := d.T.Selected(); ok {
+			if s, ok := d.Table.Selected(); ok {
 				return do(s)
 			}
 			return nil
@@ -243,32 +243,32 @@ func (d *Watched) ListKeys() keys.Table {
 		{ID: "visit", Keys: []string{"enter"}, Hint: "go there", Long: "Go to the resource", Run: selected(d.visit)},
 		{ID: "toggle", Keys: []string{"s"}, Hint: "begin or end yours", Long: "Begin or end a subscription of your own", Run: selected(d.toggle)},
 		{ID: "filter", Keys: []string{"/"}, Hint: "filter", Long: "Filter the list", Run: func() tea.Cmd { return d.Start() }},
-		{ID: "sort", Keys: []string{"o"}, Hint: "sort", Long: "Next sort order", Run: func() tea.Cmd { return d.T.Sorted() }},
+		{ID: "sort", Keys: []string{"o"}, Hint: "sort", Long: "Next sort order", Run: func() tea.Cmd { return d.Table.Sorted() }},
 		{ID: "copy", Keys: []string{"y"}, Hint: "copy", Long: "Copy the URI", Run: d.copy},
 		{ID: "back", Keys: []string{"esc"}, Hint: "close", Long: "Clear the filter, then close", Run: d.back},
 		{ID: "close", Keys: []string{"w", "q", "ctrl+c"}, Long: "Close", Run: d.close},
-	}, keys.Scrolling(func() keys.Scroller { return list.Cursor{Rows: d.T} }).Quiet()...)
+	}, keys.Scrolling(func() keys.Scroller { return list.Cursor{Rows: d.Table} }).Quiet()...)
 }
 
 func (d *Watched) close() tea.Cmd { return d.app.Drop(d) }
 
 func (d *Watched) back() tea.Cmd {
-	if d.T.Typed == "" {
+	if d.Table.Typed == "" {
 		return d.close()
 	}
 	return d.Clear()
 }
 
 func (d *Watched) copy() tea.Cmd {
-	s, _ := d.T.Selected()
+	s, _ := d.Table.Selected()
 	return d.app.Copy(s.Listed, "the URI")
 }
 
 func (d *Watched) Update(msg tea.Msg) tea.Cmd {
 	if m, ok := msg.(tea.MouseMsg); ok && dialog.LeftPress(m) {
-		d.T.Click(m.Y)
+		d.Table.Click(m.Y)
 	}
-	dialog.ScrollWheel(d.T.Scroll, msg)
+	dialog.ScrollWheel(d.Table.Scroll, msg)
 	return d.Search.Update(msg)
 }
 
@@ -289,7 +289,7 @@ func (d *Watched) toggle(s registry.SubscriptionState) tea.Cmd {
 func (d *Watched) visit(s registry.SubscriptionState) tea.Cmd {
 	a := d.app
 	d.close()
-	rows := a.Panes[PaneResources].(*Resources).All.T.Rows
+	rows := a.Panes[PaneResources].(*Resources).All.Table.Rows
 	if !slices.ContainsFunc(rows, func(e *registry.Entry) bool { return e.Listed == s.Listed }) {
 		return tea.Batch(a.Show(PaneResources), a.Complain("%s is in no list: it came of a template or a link", s.Listed))
 	}
