@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,7 +20,6 @@ const (
 	maxAliased = 100_000  // nodes that aliases add to a file
 	maxCopied  = 16 << 20 // bytes that aliases add to a file
 	maxDepth   = 1000     // of JSON; YAML has the parser's own limit
-	manyNodes  = 1 << 40  // where counting stops
 	bom        = "\ufeff"
 )
 
@@ -260,52 +260,36 @@ func lineOf(src []byte, line int) string {
 	return string(first)
 }
 
-// weight is what a tree costs with its aliases followed.
-type weight struct{ nodes, bytes int64 }
-
-// scale measures trees, each node once.
-type scale struct {
-	known map[*yaml.Node]weight
-	open  map[*yaml.Node]bool
-	plain weight     // without following aliases
-	cycle *yaml.Node // an alias within its own anchor
-	alias *yaml.Node // the last one
+// aliases follows those of a tree.
+type aliases struct {
+	open         map[*yaml.Node]bool // around the node at hand
+	nodes, bytes int                 // that they add
 }
 
 func checkAliases(name string, root *yaml.Node) *Errors {
-	s := scale{known: make(map[*yaml.Node]weight), open: make(map[*yaml.Node]bool)}
-	total := s.weigh(root)
-	switch {
-	case s.cycle != nil:
-		return lineError(name, s.cycle.Line, "the alias *%s is part of what it stands for", s.cycle.Value)
-	case s.alias != nil && (total.nodes-s.plain.nodes > maxAliased || total.bytes-s.plain.bytes > maxCopied):
-		return lineError(name, s.alias.Line, "the aliases of the file make too much of it; write less with them")
-	}
-	return nil
+	a := aliases{open: make(map[*yaml.Node]bool)}
+	return a.follow(name, root, nil)
 }
 
-func (s *scale) weigh(n *yaml.Node) weight {
+// follow walks what a node stands for; alias is the outermost that it is reached by, if any.
+func (a *aliases) follow(name string, n, alias *yaml.Node) *Errors {
 	if n.Kind == yaml.AliasNode {
-		s.alias = n
-		if s.open[n.Alias] {
-			s.cycle = n
-			return weight{}
+		if a.open[n.Alias] {
+			return lineError(name, n.Line, "the alias *%s is part of what it stands for", n.Value)
 		}
-		return s.weigh(n.Alias)
+		return a.follow(name, n.Alias, cmp.Or(alias, n))
 	}
-	if w, ok := s.known[n]; ok {
-		return w
+	if alias != nil {
+		if a.nodes, a.bytes = a.nodes+1, a.bytes+len(n.Value); a.nodes > maxAliased || a.bytes > maxCopied {
+			return lineError(name, alias.Line, "the aliases of the file make too much of it; write less with them")
+		}
 	}
-	s.open[n] = true
-	w := weight{1, int64(len(n.Value))}
-	s.plain.nodes++
-	s.plain.bytes += w.bytes
+	a.open[n] = true
+	defer delete(a.open, n)
 	for _, c := range n.Content {
-		part := s.weigh(c)
-		w.nodes = min(w.nodes+part.nodes, manyNodes)
-		w.bytes = min(w.bytes+part.bytes, manyNodes)
+		if bad := a.follow(name, c, alias); bad != nil {
+			return bad
+		}
 	}
-	delete(s.open, n)
-	s.known[n] = w
-	return w
+	return nil
 }

@@ -12,7 +12,7 @@ import (
 // which is 100 on every architecture that Go runs on).
 const tick = 10 * time.Millisecond
 
-// CPU is the processor time that a process has spent.
+// CPU is the processor time that a process has spent; 0 where it is not known.
 func CPU(pid int) time.Duration {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -25,7 +25,7 @@ func CPU(pid int) time.Duration {
 	return time.Duration(user+system) * tick
 }
 
-// Resident is the memory of a process, in KiB.
+// Resident is the memory of a process, in KiB; 0 where it is not known.
 func Resident(pid int) int {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
