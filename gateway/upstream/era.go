@@ -31,10 +31,10 @@ const (
 // once the next time, so that only their first start can be slower.
 func (l *link) handshake(ctx context.Context, limit time.Duration) error {
 	var asked *discovery
-	if l.kind != "sse" && !l.srv.legacy.Load() {
+	if !l.wire.old() && !l.srv.legacy.Load() {
 		asked = l.discover(l.ctx, slowDiscover)
 		patience := l.srv.tune.probe
-		if l.kind == "http" {
+		if !l.wire.local() {
 			patience = l.srv.tune.remoteProbe
 		}
 		if !asked.within(ctx, patience) && ctx.Err() != nil {
@@ -53,10 +53,10 @@ func (l *link) handshake(ctx context.Context, limit time.Duration) error {
 		l.srv.legacy.Store(true)
 		l.learn(asked)
 		return nil
-	case ctx.Err() != nil, l.Err() != nil, l.kind == "sse":
+	case ctx.Err() != nil, l.Err() != nil, l.wire.old():
 		return err
 	}
-	if asked != nil && asked.offered() && l.kind == "stdio" {
+	if asked != nil && asked.offered() && l.wire.local() {
 		// It offers both, and takes the question for the choice of one, as the
 		// official Go SDK does. A process that was not asked takes the other.
 		l.remember(asked)
@@ -85,7 +85,7 @@ func (l *link) handshake(ctx context.Context, limit time.Duration) error {
 // take initialize. Over HTTP the answer would tell nothing: servers of the
 // official Go SDK answer initialize also when they serve nothing after it.
 func (l *link) openOffered(ctx context.Context, asked *discovery) error {
-	if l.kind != "stdio" || l.srv.opt.PreferModern || l.srv.modernOnly.Swap(true) {
+	if !l.wire.local() || l.srv.opt.PreferModern || l.srv.modernOnly.Swap(true) {
 		return l.openModern(ctx, asked)
 	}
 	err := l.initialize(ctx, l.srv.tune.remoteProbe)
@@ -134,7 +134,7 @@ func (l *link) learn(asked *discovery) {
 			return
 		}
 		l.remember(asked)
-		if s.dual() && l.kind == "http" {
+		if s.dual() && !l.wire.local() {
 			s.relist(l) // which arguments go into headers was not looked for
 		}
 	})
@@ -339,7 +339,7 @@ func (l *link) introduced(info *Info, result, server []byte) error {
 // out its era, so that another does better which is not asked that. Some legacy
 // servers end when initialize is not what comes first.
 func (l *link) spoiled(err error) bool {
-	if l.kind != "stdio" || !errors.Is(err, errAskedFirst) && l.Err() == nil {
+	if !l.wire.local() || !errors.Is(err, errAskedFirst) && l.Err() == nil {
 		return false
 	}
 	l.srv.legacy.Store(!l.srv.modernOnly.Load())

@@ -22,6 +22,11 @@ const (
 
 // wire is what the transports differ in. Nothing but answer and shut blocks.
 type wire interface {
+	// local reports whether each connection has a process of its own here, with a
+	// state that other connections do not see and an era that it chooses once.
+	local() bool
+	// old reports whether it has the legacy era alone.
+	old() bool
 	// request sends the frame of a call. Failures resolve the call.
 	request(c *Call, id int64, frame []byte)
 	// opened tells the backend that the handshake is over, by the frame given,
@@ -49,7 +54,7 @@ type link struct {
 	pid     int
 	hears   atomic.Bool // of Streamable HTTP: its stream of notices is open
 	second  bool        // of the modern era, beside one of the legacy era; belongs to the handshake
-	kind    string      // name of the transport
+	kind    string      // name of the transport, for those who look at it
 	over    atomic.Bool // of Streamable HTTP: the server has ended the session
 
 	burst  *jsonrpc.Burst // of the read loop; nil where there are several
@@ -249,7 +254,7 @@ func (l *link) ended(c *Call, id int64, err error) error {
 
 // Start implements [Conn].
 func (l *link) Start(c *Call, caller Caller) bool {
-	if l.kind != "stdio" || l.info.Load().Era == Modern {
+	if !l.wire.local() || l.info.Load().Era == Modern {
 		return false
 	}
 	c.caller = caller
@@ -284,7 +289,7 @@ func (l *link) finish(c *Call, id int64, reply jsonrpc.Reply, err error, burst *
 func (l *link) abandon(c *Call, id int64, why error) {
 	abort := c.end()
 	// In the modern era over HTTP the end of the stream says it.
-	if !c.handshake && !c.own && !(c.modern && l.kind == "http") {
+	if !c.handshake && !c.own && !(c.modern && !l.wire.local()) {
 		reason := "cancelled by the client"
 		var given interface{ Reason() string }
 		switch {
@@ -418,7 +423,7 @@ func (l *link) serve(ctx context.Context, c *Call, m *jsonrpc.Message) {
 	if l.info.Load().Era == Modern {
 		// There are none any more (2026-07-28, basic, statelessness).
 		l.srv.garbage(nil, fmt.Errorf("a request %q over a connection of revision %s", l.srv.quote(m.Method, 60), modernRevision))
-		if l.kind == "stdio" {
+		if l.wire.local() {
 			l.wire.send(jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "clients of revision %s take no requests", modernRevision).Frame(m.ID))
 		}
 		return

@@ -501,7 +501,7 @@ func (ls *listens) acknowledged(x *listening, honoured []byte) {
 	ls.mu.Lock()
 	old := ls.open
 	ls.open, ls.next = x, nil
-	if ls.kind == "stdio" && old != nil {
+	if ls.wire.local() && old != nil {
 		old, ls.stale = nil, old
 	}
 	again, late := ls.lost, ls.late

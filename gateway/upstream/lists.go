@@ -122,7 +122,7 @@ func (ls *lists) changed(l *link, k registry.Kind) {
 	switch {
 	case l == ls.link:
 		ls.other[k].Store(nil)
-	case l.kind == "stdio":
+	case l.wire.local():
 		ls.other[k].Store(l)
 	}
 	ls.announced[k].Store(true)
@@ -137,7 +137,7 @@ func (s *Server) relist(l *link) {
 		return
 	}
 	for k := range ls.wake {
-		if l.kind == "http" || ls.source(registry.Kind(k)) == l {
+		if !l.wire.local() || ls.source(registry.Kind(k)) == l {
 			ls.mark(registry.Kind(k))
 		}
 	}
@@ -270,7 +270,7 @@ func (ls *lists) fetch(ctx context.Context, g *listing) (size int, ok bool) {
 	if complaint != "" {
 		s.note(slog.LevelWarn, g.method+": "+complaint)
 	}
-	if modern := source.Info().Era == Modern; g.kind == registry.Tool && source.kind == "http" && (modern || s.dual()) {
+	if modern := source.Info().Era == Modern; g.kind == registry.Tool && !source.wire.local() && (modern || s.dual()) {
 		items = s.mirror(items, modern)
 	}
 	kept := items[:0]

@@ -226,7 +226,7 @@ func (l *link) mismatch(c *Call, object []byte) (again bool) {
 		// is asked anew.
 		e := l.srv.refused(object)
 		l.fail(l.srv.failure(ConnectionError, fmt.Sprintf("does not speak revision %s any more: %v", modernRevision, e), e))
-	case code == codeHeaderMismatch && l.kind == "http" && c.Method == "tools/call":
+	case code == codeHeaderMismatch && !l.wire.local() && c.Method == "tools/call":
 		ctx, cancel := context.WithTimeout(c.Context, refreshLimit)
 		defer cancel()
 		items, _, _, err := l.pages(ctx, &listings[0], func(size int64) bool { return size > l.srv.tune.lists })

@@ -59,7 +59,7 @@ func (r *remote) listening() bool {
 		defer ls.mu.Unlock()
 		return ls.open != nil
 	}
-	return r.kind == "sse" || r.hears.Load()
+	return r.wire.old() || r.hears.Load()
 }
 
 // guard starts watch, which a child does not need: its end shows.

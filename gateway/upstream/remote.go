@@ -185,6 +185,9 @@ func (r *remote) push(ctx context.Context, frame []byte) error {
 	return nil
 }
 
+func (r *remote) local() bool { return false }
+func (r *remote) old() bool   { return false }
+
 // send implements [wire].
 func (r *remote) send(frame []byte) {
 	select {

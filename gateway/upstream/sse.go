@@ -86,6 +86,8 @@ func (c *sse) listen(named chan<- struct{}) {
 
 func origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
+func (c *sse) old() bool { return true }
+
 // request implements [wire].
 func (c *sse) request(call *Call, id int64, frame []byte) {
 	ctx, cancel := context.WithCancel(c.ctx)

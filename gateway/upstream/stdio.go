@@ -310,6 +310,9 @@ func (c *stdio) lastWords() string {
 	}, text)
 }
 
+func (c *stdio) local() bool { return true }
+func (c *stdio) old() bool   { return false }
+
 func (c *stdio) request(call *Call, id int64, frame []byte) {
 	switch {
 	case len(frame) > memory.Free && c.out.Unsent()+int64(len(frame)) > maxUnsent+c.srv.opt.Limits.Frame || !c.srv.party.Room(len(frame)):
