@@ -220,16 +220,13 @@ func (nobody) Can(...string) bool { return false }
 
 // unclaimed answers a question that belongs to no certain client.
 func (a *Asker) unclaimed(ctx context.Context, q *Question) (*downstream.Session, []byte, *jsonrpc.Error) {
-	if q.capability == "roots" {
-		result, fault := a.configuredRoots()
-		return nil, result, fault
-	}
 	asker := registry.Asker{Server: q.Server, Why: registry.AskNoCall}
 	if len(q.causes) > 0 {
 		asker.Why = registry.AskAmbiguous
 	}
-	if session, reply, ok := a.askScreens(ctx, q, asker); ok {
-		return session, reply.Result, fault(reply)
+	session, result, fault, ok := a.askOthers(ctx, q, asker)
+	if ok {
+		return session, result, fault
 	}
 	if q.capability == "elicitation" {
 		a.o.Logger.Warn("Elicitation cancelled: it belongs to no single client's call, and no screen is open", "server", q.Server)
@@ -242,18 +239,15 @@ func (a *Asker) unclaimed(ctx context.Context, q *Question) (*downstream.Session
 // unable answers a question whose client did not declare what it takes; why is
 // the answer when nobody else can be asked either.
 func (a *Asker) unable(ctx context.Context, q *Question, why *jsonrpc.Error) (*downstream.Session, []byte, *jsonrpc.Error) {
-	if q.capability == "roots" {
-		result, fault := a.configuredRoots()
-		return nil, result, fault
-	}
 	asker := registry.Asker{Server: q.Server, Why: registry.AskNoCall}
 	if x := call.Newest(q.causes); x != nil {
 		asker = registry.Asker{Server: q.Server, Why: registry.AskUnable, Client: x.Exchange.Client().Name, Call: subject(q.causes)}
 	}
-	if session, reply, ok := a.askScreens(ctx, q, asker); ok {
-		return session, reply.Result, fault(reply)
+	session, result, fault, ok := a.askOthers(ctx, q, asker)
+	if !ok {
+		fault = why
 	}
-	return nil, nil, why
+	return session, result, fault
 }
 
 // subject is the tool, prompt or URI that a question's cause is about; "" where
@@ -375,13 +369,20 @@ func (a *Asker) screens(capability string, params []byte) (open []*downstream.Se
 	return open
 }
 
-// askScreens puts a question that no client can be asked to the users of all
-// open screens. The first answer counts, and the others' dialogs are withdrawn.
-// It reports false when there is none: no screen is open, or they closed.
-func (a *Asker) askScreens(ctx context.Context, q *Question, asker registry.Asker) (*downstream.Session, jsonrpc.Reply, bool) {
+// askOthers answers a question that no client can be asked, of roots by those of the
+// configuration, others by the users of all open screens. The first answer counts, and
+// the others' dialogs are withdrawn. It is not ok when there is none: no screen is
+// open, or they closed.
+func (a *Asker) askOthers(ctx context.Context, q *Question, asker registry.Asker) (
+	from *downstream.Session, result []byte, refusal *jsonrpc.Error, ok bool,
+) {
+	if q.capability == "roots" {
+		result, refusal = a.configuredRoots()
+		return nil, result, refusal, true
+	}
 	open := a.screens(q.capability, q.Params)
 	if len(open) == 0 {
-		return nil, jsonrpc.Reply{}, false
+		return nil, nil, nil, false
 	}
 	defer call.Rest(q.causes)()
 	ctx, cancel := outlive(ctx, q.causes)
@@ -403,19 +404,13 @@ func (a *Asker) askScreens(ctx context.Context, q *Question, asker registry.Aske
 	}
 	for range open {
 		got := <-answers
-		if got.err == nil && !internal(got.reply) {
-			return got.from, got.reply, true
+		// A screen that closes, or has too much to ask already, says so by this code.
+		if refusal = fault(got.reply); got.err == nil && (refusal == nil || refusal.Code != jsonrpc.CodeInternal) {
+			return got.from, got.reply.Result, refusal, true
 		}
 		a.o.Logger.Debug("Question left open by a screen", "server", q.Server, "session", got.from.ID(), "err", got.err)
 	}
-	return nil, jsonrpc.Reply{}, false
-}
-
-// internal reports whether a screen failed to ask its user, because it closes or
-// has too much to ask already. A refusal has another code.
-func internal(reply jsonrpc.Reply) bool {
-	e := fault(reply)
-	return e != nil && e.Code == jsonrpc.CodeInternal
+	return nil, nil, nil, false
 }
 
 // introduce tells a screen who asks, in place of what the server says of it.

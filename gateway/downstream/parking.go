@@ -69,11 +69,15 @@ type parked struct {
 
 // query is something that a client is asked.
 type query struct {
-	key    string
-	input  []byte      // as the client gets it
-	answer chan []byte // capacity one
-	gone   chan struct{}
-	err    error // why there is no answer; set before gone is closed
+	key   string
+	input []byte       // as the client gets it
+	done  chan outcome // capacity one
+}
+
+// outcome is an answer, or why there is none.
+type outcome struct {
+	answer []byte
+	err    error
 }
 
 // now is the request that waits for the answer to x now, or did last.
@@ -138,10 +142,8 @@ func (x *Exchange) consult(ctx, scope context.Context, method string, params []b
 		return jsonrpc.Reply{}, err
 	}
 	select {
-	case answer := <-q.answer:
-		return jsonrpc.Reply{Result: answer}, nil
-	case <-q.gone:
-		return jsonrpc.Reply{}, q.err
+	case o := <-q.done:
+		return jsonrpc.Reply{Result: o.answer}, o.err
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	case <-scope.Done():
@@ -176,10 +178,7 @@ func (p *parked) ask(method string, params []byte) (*query, error) {
 		return nil, ErrAnswered
 	}
 	p.asked++
-	q := &query{
-		key: "input-" + strconv.Itoa(p.asked), input: input(method, params),
-		answer: make(chan []byte, 1), gone: make(chan struct{}),
-	}
+	q := &query{"input-" + strconv.Itoa(p.asked), input(method, params), make(chan outcome, 1)}
 	p.open = append(p.open, q)
 	p.gatherLocked()
 	return q, nil
@@ -203,8 +202,7 @@ func (p *parked) withdraw(q *query) {
 // giveUpLocked leaves all questions without an answer.
 func (p *parked) giveUpLocked(why error) {
 	for _, q := range p.open {
-		q.err = why
-		close(q.gone)
+		q.done <- outcome{err: why}
 	}
 	p.open = nil
 }
@@ -389,7 +387,7 @@ func (p *parked) take(x *Exchange, t ticket) bool {
 		if !rawjson.IsObject(a) {
 			return false // asked again
 		}
-		q.answer <- a
+		q.done <- outcome{answer: a}
 		return true
 	})
 	p.gatherLocked()

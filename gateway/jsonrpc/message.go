@@ -7,7 +7,7 @@
 // stay the bytes that arrived. It owns framing, ids, error codes and ordering;
 // it must not know MCP methods, servers or clients.
 //
-// [Parse] and the Append functions are pure. A [Reader] belongs to one
+// [Parse] and the functions that make frames are pure. A [Reader] belongs to one
 // goroutine. [Outbox] and [Pending] are safe for concurrent use and never
 // block their callers.
 package jsonrpc
@@ -295,10 +295,14 @@ func IDString(id []byte) string {
 	return string(id)
 }
 
-// AppendRequest appends the frame of a request, or of a notification when id
-// is nil. Edits are made to params; nil params are left out.
-func AppendRequest(dst, id []byte, method string, params []byte, edits ...rawjson.Edit) []byte {
-	dst = append(dst, `{"jsonrpc":"2.0"`...)
+// Request is the frame of a request, or of a notification when id is nil. Edits are
+// made to params; nil params are left out.
+func Request(id []byte, method string, params []byte, edits ...rawjson.Edit) []byte {
+	n := len(id) + len(method) + len(params) + 64
+	for _, e := range edits {
+		n += len(e.Text)
+	}
+	dst := append(make([]byte, 0, n), `{"jsonrpc":"2.0"`...)
 	if id != nil {
 		dst = append(dst, `,"id":`...)
 		dst = append(dst, id...)
@@ -310,15 +314,6 @@ func AppendRequest(dst, id []byte, method string, params []byte, edits ...rawjso
 		dst = rawjson.Append(dst, params, edits...)
 	}
 	return append(dst, "}\n"...)
-}
-
-// Request is [AppendRequest] into a new slice of the right size.
-func Request(id []byte, method string, params []byte, edits ...rawjson.Edit) []byte {
-	n := len(id) + len(method) + len(params) + 64
-	for _, e := range edits {
-		n += len(e.Text)
-	}
-	return AppendRequest(make([]byte, 0, n), id, method, params, edits...)
 }
 
 // Notification is the frame of a notification.

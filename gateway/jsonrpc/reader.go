@@ -82,10 +82,6 @@ func (r *Reader) Checking(depth int) *Reader {
 	return r
 }
 
-// Buffered reports how many bytes were read ahead: zero means that the peer
-// has sent nothing more so far.
-func (r *Reader) Buffered() int { return r.to - r.from }
-
 // Cut reports whether the text has ended within the frame that Read returned last:
 // the peer was cut off while it wrote.
 func (r *Reader) Cut() bool { return r.cut }

@@ -40,10 +40,7 @@ func (n *News) Run(ctx context.Context) {
 			if !open {
 				return
 			}
-			if change&registry.Servers != 0 {
-				n.serversChanged()
-			}
-			if change&lists == 0 {
+			if !n.listsChanged(change) {
 				continue
 			}
 		case <-n.said.wake:
@@ -70,10 +67,7 @@ func (n *News) settle(ctx context.Context, changes <-chan registry.Changes) bool
 			if !open {
 				return false
 			}
-			if change&registry.Servers != 0 {
-				n.serversChanged()
-			}
-			if change&lists != 0 {
+			if n.listsChanged(change) {
 				quiet.Reset(changeQuiet)
 			}
 		case <-quiet.C:
@@ -136,7 +130,11 @@ func (s *said) counts() [registry.Kinds]uint64 {
 
 const serversURI = "goblin://servers"
 
-// serversChanged tells those who watch the servers' state.
-func (n *News) serversChanged() {
-	n.tellSubscribers(subscriptionKey{server: registry.Local, uri: serversURI}, rawjson.Object("uri", serversURI))
+// listsChanged reports whether lists are among the changes. Those who watch the
+// servers' state it tells of that at once.
+func (n *News) listsChanged(changes registry.Changes) bool {
+	if changes&registry.Servers != 0 {
+		n.tellSubscribers(subscriptionKey{server: registry.Local, uri: serversURI}, rawjson.Object("uri", serversURI))
+	}
+	return changes&lists != 0
 }

@@ -341,24 +341,17 @@ func (t *Tasks) left(own *Task) time.Duration {
 
 // Find is the task that a client means by an id.
 func (t *Tasks) Find(x *downstream.Exchange, id string) (*Task, error) {
-	if own := t.find(x, id); own != nil {
-		return own, nil
-	}
-	return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Task not found: it is none of this client's, has expired, or its server has ended")
-}
-
-func (t *Tasks) find(x *downstream.Exchange, id string) *Task {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	own := t.all[id]
-	if own == nil || own.hidden != nil || own.owner != ownerOf(x.Session()) || own.modern != (x.Modern() != nil) {
-		return nil
-	}
-	if time.Now().After(own.expires) {
+	if own != nil && time.Now().After(own.expires) {
 		t.removeLocked(own)
-		return nil
+		own = nil
 	}
-	return own
+	if own == nil || own.hidden != nil || own.owner != ownerOf(x.Session()) || own.modern != (x.Modern() != nil) {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Task not found: it is none of this client's, has expired, or its server has ended")
+	}
+	return own, nil
 }
 
 // of are the tasks of a session of 2025-11-25 after the one of the given

@@ -142,16 +142,10 @@ func (h *streamable) open(id int64) bool {
 // whole takes an answer that is one JSON body.
 func (h *streamable) whole(ctx context.Context, c *Call, id int64, resp *http.Response) {
 	body, err := h.readBody(resp)
-	var long *jsonrpc.TooLong
-	switch {
-	case errors.As(err, &long):
-		h.failCall(id, h.srv.failure(BadReply, "sent an answer that is too large: "+long.Error(), long))
-		return
-	case errors.Is(err, memory.ErrFull):
-		h.failCall(id, h.srv.failure(BadReply, noRoom, err))
-		return
-	case err != nil:
-		if ctx.Err() == nil {
+	if err != nil {
+		if large := h.tooLarge("an answer", err); large != nil {
+			h.failCall(id, large)
+		} else if ctx.Err() == nil {
 			h.failCall(id, h.netFailure(ctx, scrub(err)))
 		}
 		return
@@ -229,6 +223,19 @@ func (h *streamable) settle() {
 	}
 }
 
+// tooLarge is the Error for an answer that was given up for its size; nil if it was
+// not.
+func (h *streamable) tooLarge(what string, err error) error {
+	var long *jsonrpc.TooLong
+	switch {
+	case errors.As(err, &long):
+		return h.srv.failure(BadReply, "sent "+what+" that is too large: "+long.Error(), long)
+	case errors.Is(err, memory.ErrFull):
+		return h.srv.failure(BadReply, noRoom, err)
+	}
+	return nil
+}
+
 // follow takes an answer that is a stream, and takes the stream up again when
 // it ends too early.
 func (h *streamable) follow(ctx context.Context, cancel context.CancelFunc, c *Call, id int64, resp *http.Response) {
@@ -249,15 +256,11 @@ func (h *streamable) follow(ctx context.Context, cancel context.CancelFunc, c *C
 		if !h.open(id) || ctx.Err() != nil {
 			return
 		}
-		var long *jsonrpc.TooLong
-		switch {
-		case errors.As(err, &long):
-			h.failCall(id, h.srv.failure(BadReply, "sent an event that is too large: "+long.Error(), long))
+		if large := h.tooLarge("an event", err); large != nil {
+			h.failCall(id, large)
 			return
-		case errors.Is(err, memory.ErrFull):
-			h.failCall(id, h.srv.failure(BadReply, noRoom, err))
-			return
-		case ev.LastID == "" || tries >= maxResumes || c.modern: // 2026-07-28 resumes nothing
+		}
+		if ev.LastID == "" || tries >= maxResumes || c.modern { // 2026-07-28 resumes nothing
 			h.failCall(id, h.srv.failure(ConnectionError, "the stream ended before the answer", err))
 			return
 		}
