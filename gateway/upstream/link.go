@@ -72,12 +72,18 @@ type link struct {
 	once    sync.Once
 	err     error // set before done is closed
 
-	slots  chan struct{}  // of requests being answered
 	tasks  sync.WaitGroup // goroutines that spawn has started
 	mu     sync.Mutex
-	ending bool                               // spawn starts no more
-	asking map[string]context.CancelCauseFunc // requests of the backend, by id
-	weight int                                // bytes of their params
+	ending bool                   // spawn starts no more
+	asking map[*incoming]struct{} // requests of the backend that are worked on
+	weight int                    // bytes of their params
+}
+
+// incoming is a request of the backend.
+type incoming struct {
+	id     string
+	size   int
+	cancel context.CancelCauseFunc
 }
 
 func newLink(s *Server, unit, kind string) *link {
@@ -85,8 +91,7 @@ func newLink(s *Server, unit, kind string) *link {
 	l := &link{
 		srv: s, kind: kind, ctx: ctx, cancel: cancel,
 		doubts: make(chan struct{}, 1), adopted: make(chan struct{}, 1), done: make(chan struct{}), gone: make(chan struct{}),
-		slots:  make(chan struct{}, maxAsking),
-		asking: make(map[string]context.CancelCauseFunc),
+		asking: make(map[*incoming]struct{}),
 	}
 	l.calls.Then = func(c *Call, id int64, reply jsonrpc.Reply, err error) { l.finish(c, id, reply, err, nil) }
 	l.unit.Store(&unit)
@@ -432,41 +437,27 @@ func (l *link) serve(ctx context.Context, c *Call, m *jsonrpc.Message) {
 		l.wire.send(jsonrpc.Result(m.ID, []byte("{}")))
 		return
 	}
-	select {
-	case l.slots <- struct{}{}:
-	default:
-		l.wire.send(jsonrpc.Errorf(jsonrpc.CodeInternal, "too many requests at a time; at most %d", maxAsking).Frame(m.ID))
-		return
-	}
-	size := len(m.Params) + len(m.ID)
-	release, room := l.srv.keep(size)
-	if !room || !l.carry(size) {
+	q := &incoming{id: jsonrpc.IDString(m.ID), size: len(m.Params) + len(m.ID)}
+	ctx, q.cancel = context.WithCancelCause(ctx)
+	release, room := l.srv.keep(q.size)
+	end := func() {
 		release()
-		<-l.slots
-		l.wire.send(jsonrpc.Errorf(jsonrpc.CodeInternal, "too large requests at a time; at most %d MiB together, if there is room", l.srv.tune.asking>>20).Frame(m.ID))
+		q.cancel(nil)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if _, counted := l.asking[q]; counted {
+			delete(l.asking, q)
+			l.weight -= q.size
+		}
+	}
+	if why := l.admit(q, room); why != "" {
+		end()
+		l.wire.send(jsonrpc.Errorf(jsonrpc.CodeInternal, "%s", why).Frame(m.ID))
 		return
 	}
-	key := jsonrpc.IDString(m.ID)
-	ctx, cancel := context.WithCancelCause(ctx)
-	l.mu.Lock()
-	_, taken := l.asking[key]
-	if !taken {
-		l.asking[key] = cancel
-	}
-	l.mu.Unlock()
 	if !l.spawn(func() {
-		defer func() {
-			release()
-			l.carry(-size)
-			<-l.slots
-		}()
-		defer cancel(nil)
+		defer end()
 		result, err := l.srv.opt.Handler.Request(ctx, l.srv, l, c, m.Method, m.Params)
-		if !taken {
-			l.mu.Lock()
-			delete(l.asking, key)
-			l.mu.Unlock()
-		}
 		switch {
 		case errors.Is(context.Cause(ctx), errWithdrawn):
 			// MCP: a cancelled request gets no answer.
@@ -476,20 +467,24 @@ func (l *link) serve(ctx context.Context, c *Call, m *jsonrpc.Message) {
 			l.wire.answer(jsonrpc.Result(m.ID, result))
 		}
 	}) {
-		release()
+		end()
 	}
 }
 
-// carry counts what the requests of the backend weigh; it reports false, and
-// counts nothing, when they would weigh too much together.
-func (l *link) carry(size int) bool {
+// admit counts a request of the backend, for which there is room in memory or not; or
+// it says why it is refused.
+func (l *link) admit(q *incoming, room bool) (refusal string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if size > 0 && l.weight > 0 && l.weight+size > l.srv.tune.asking {
-		return false
+	switch {
+	case len(l.asking) >= maxAsking:
+		return fmt.Sprintf("too many requests at a time; at most %d", maxAsking)
+	case !room, l.weight > 0 && l.weight+q.size > l.srv.tune.asking:
+		return fmt.Sprintf("too large requests at a time; at most %d MiB together, if there is room", l.srv.tune.asking>>20)
 	}
-	l.weight += size
-	return true
+	l.asking[q] = struct{}{}
+	l.weight += q.size
+	return ""
 }
 
 var errWithdrawn = errors.New("the server has withdrawn its request")
@@ -510,12 +505,12 @@ func (l *link) notice(c *Call, m *jsonrpc.Message) {
 			return
 		}
 	case "notifications/cancelled":
-		if id := rawjson.Get(m.Params, "requestId"); id != nil {
-			l.mu.Lock()
-			cancel := l.asking[jsonrpc.IDString(id)]
-			l.mu.Unlock()
-			if cancel != nil {
-				cancel(errWithdrawn)
+		id := jsonrpc.IDString(rawjson.Get(m.Params, "requestId"))
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for q := range l.asking {
+			if q.id == id {
+				q.cancel(errWithdrawn)
 			}
 		}
 		return // ids are a matter of this connection

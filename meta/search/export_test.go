@@ -29,7 +29,7 @@ func Room(x *Index, others int) int { return x.room(others) }
 func BoundList(x *Index, most int) { x.list = most }
 
 // Throttle makes an index read a list for so many bytes at once, by a clock.
-func Throttle(x *Index, credit int, now func() time.Time) { x.credit, x.now = credit, now }
+func Throttle(x *Index, credit int, now func() time.Time) { x.ahead, x.now = lasts(credit), now }
 
 // Size is how many bytes the index takes, and how many of text it was made of.
 func Size(x *Index) (size, read int) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync/atomic"
 	"time"
 
@@ -18,9 +19,11 @@ type Index struct {
 	state    atomic.Pointer[state]
 	writer   chan struct{} // taken by who makes the next state
 	now      func() time.Time
-	list     int                // most bytes of the index of a list
-	credit   int                // of a list at once
-	credits  map[listKey]credit // of lists that were read lately; writer guards it
+	list     int           // most bytes of the index of a list
+	ahead    time.Duration // how far a list may be read ahead of its time
+	// paid is, for a list that was read lately, until when it could have been read for
+	// as many bytes; writer guards it.
+	paid map[listKey]time.Time
 }
 
 // state is the index of one snapshot. It is immutable.
@@ -46,7 +49,7 @@ type source struct {
 // New returns an index of a registry's catalog. The first query, or Run,
 // reads it.
 func New(reg *registry.Registry) *Index {
-	x := &Index{registry: reg, writer: make(chan struct{}, 1), now: time.Now, list: maxList, credit: creditAtOnce, credits: make(map[listKey]credit)}
+	x := &Index{registry: reg, writer: make(chan struct{}, 1), now: time.Now, list: maxList, ahead: lasts(creditAtOnce), paid: make(map[listKey]time.Time)}
 	x.state.Store(&state{})
 	return x
 }
@@ -119,25 +122,9 @@ const (
 	creditPerSecond = 512 << 10
 )
 
-// credit is how many bytes of a list may be read, as it was at a time; less than
-// none was left if a list was longer.
-type credit struct {
-	left int
-	at   time.Time
-}
-
-// now is the credit at another time, most at most, and that at first.
-func (c credit) now(now time.Time, most int) credit {
-	if c.at.IsZero() {
-		return credit{most, now}
-	}
-	more := min(now.Sub(c.at).Seconds(), 1e6) * creditPerSecond
-	return credit{min(most, c.left+int(more)), now}
-}
-
-// due is when something may be read again.
-func (c credit) due() time.Time {
-	return c.at.Add(time.Second * time.Duration(1+max(0, -c.left)/creditPerSecond))
+// lasts is how long a list could have been read for so many bytes.
+func lasts(bytes int) time.Duration {
+	return time.Duration(float64(bytes) / creditPerSecond * float64(time.Second))
 }
 
 // listKey names a list.
@@ -179,27 +166,26 @@ func (x *Index) current(ctx context.Context) (*state, error) {
 	for p := range snapshot.Parts() {
 		key := keyOf(p)
 		before := known[key]
-		c := x.credits[key].now(now, x.credit)
-		next, err := before.update(ctx, p, c.left > 0, x.room(size-before.size()))
+		due := x.paid[key].Add(-x.ahead)
+		next, err := before.update(ctx, p, due.Before(now), x.room(size-before.size()))
 		if err != nil {
 			return nil, err
 		}
 		size += next.size() - before.size()
 		if next != before && !next.late {
-			c.left -= next.read
+			from := x.paid[key]
+			if from.Before(now) {
+				from = now
+			}
+			x.paid[key] = from.Add(lasts(next.read))
 			x.tell(before, next)
 		}
-		if next.late && (s.due.IsZero() || c.due().Before(s.due)) {
-			s.due = c.due()
+		if due = due.Add(time.Second); next.late && (s.due.IsZero() || due.Before(s.due)) {
+			s.due = due // a little later, so that there is something to read for
 		}
-		x.credits[key] = c
 		s.sources = append(s.sources, next)
 	}
-	for key, c := range x.credits { // of lists that are gone
-		if c.now(now, x.credit).left == x.credit {
-			delete(x.credits, key)
-		}
-	}
+	maps.DeleteFunc(x.paid, func(_ listKey, until time.Time) bool { return until.Before(now) })
 	x.state.Store(s)
 	return s, nil
 }
