@@ -16,8 +16,8 @@ const (
 	chatterStops  = 4
 	chatterOfOne  = 16
 	chatterGoesOn = 4
-	// chatterTold is how often somebody is told at most, for each server.
-	chatterTold = time.Second
+	// chatterReport is how often somebody is told at most, for each server.
+	chatterReport = time.Second
 )
 
 // chatters are what a session was spared, of each server.
@@ -30,7 +30,7 @@ type chatters struct {
 type chatter struct {
 	off    bool
 	spared uint64 // since told
-	told   time.Time
+	reported   time.Time
 }
 
 // spare reports whether a notification of a server, "" for one of ours, without a
@@ -75,8 +75,8 @@ func (t *chatters) next(server string, much, little bool) (off bool, spared uint
 		c.spared++
 		return true, 0
 	}
-	if c.spared > 0 && time.Since(c.told) >= chatterTold {
-		spared, c.spared, c.told = c.spared, 0, time.Now()
+	if c.spared > 0 && time.Since(c.reported) >= chatterReport {
+		spared, c.spared, c.reported = c.spared, 0, time.Now()
 	}
 	return false, spared
 }

@@ -58,7 +58,7 @@ type parked struct {
 	left      bool          // nobody can come back
 	gathering bool          // park is about to be called
 	open      []*query
-	asked     int    // queries so far
+	queries     int    // queries so far
 	token     []byte // the progress token of at, nil for none
 	ticket    ticket // by which the client comes back
 	place     place  // guarded by lot.mu
@@ -177,8 +177,8 @@ func (p *parked) ask(method string, params []byte) (*query, error) {
 	if p.concluded || p.left {
 		return nil, ErrAnswered
 	}
-	p.asked++
-	q := &query{"input-" + strconv.Itoa(p.asked), input(method, params), make(chan outcome, 1)}
+	p.queries++
+	q := &query{"input-" + strconv.Itoa(p.queries), input(method, params), make(chan outcome, 1)}
 	p.open = append(p.open, q)
 	p.gatherLocked()
 	return q, nil

@@ -149,14 +149,14 @@ func ServeStream(ctx context.Context, o Options, transport string, r io.Reader, 
 	s.guard("opened", func() { s.opt.Handler.Opened(s) })
 	in := jsonrpc.NewReader(r, s.opt.Limits.Frame).Checking(s.opt.Limits.Depth)
 	in.Bound(s.share.Party, func() { s.Close(ErrSilent) })
-	heard := make(chan error, 1)
-	go func() { heard <- s.read(in, out) }()
+	read := make(chan error, 1)
+	go func() { read <- s.read(in, out) }()
 
 	var err error
 	reason := ErrEnded
 	ended := false // the reader has returned
 	select {
-	case err = <-heard:
+	case err = <-read:
 		ended = true
 	case <-ctx.Done():
 		reason = ErrShutdown
@@ -187,8 +187,8 @@ func ServeStream(ctx context.Context, o Options, transport string, r io.Reader, 
 	defer grace.Stop()
 	for waiting := true; waiting && (!ended || written != nil); {
 		select {
-		case <-heard: //nolint:errcheck // why the session ends is known already
-			ended, heard = true, nil
+		case <-read: //nolint:errcheck // why the session ends is known already
+			ended, read = true, nil
 		case <-written:
 			written = nil
 		case <-grace.C:

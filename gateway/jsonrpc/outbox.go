@@ -38,7 +38,7 @@ type Outbox struct {
 
 	mu      sync.Mutex
 	queue   [][]byte
-	held    map[*byte]*Buffer // of frames in the queue or being written, by endOf
+	buffers    map[*byte]*Buffer // of frames in the queue or being written, by endOf
 	lanes   []*lane           // those that wait, in the order of their turns
 	unsent  atomic.Int64      // bytes queued or being written; changed under mu
 	written int64             // bytes of the write under way that unsent has no more
@@ -101,11 +101,11 @@ func (o *Outbox) send(now bool, of *Buffer, parts ...[]byte) {
 		}
 	}
 	if of != nil && len(o.queue) > before {
-		if o.held == nil {
-			o.held = make(map[*byte]*Buffer)
+		if o.buffers == nil {
+			o.buffers = make(map[*byte]*Buffer)
 		}
 		of.hold()
-		o.held[endOf(parts[len(parts)-1])] = of
+		o.buffers[endOf(parts[len(parts)-1])] = of
 	}
 }
 
@@ -115,12 +115,12 @@ func endOf(frame []byte) *byte { return &frame[len(frame)-1] }
 
 // gone lets go of the buffers of frames that were written.
 func (o *Outbox) gone(frames [][]byte) {
-	if len(o.held) == 0 {
+	if len(o.buffers) == 0 {
 		return
 	}
 	for _, f := range frames {
-		if b := o.held[endOf(f)]; b != nil {
-			delete(o.held, endOf(f))
+		if b := o.buffers[endOf(f)]; b != nil {
+			delete(o.buffers, endOf(f))
 			b.Release()
 		}
 	}
@@ -214,7 +214,7 @@ func (o *Outbox) fail(err error) {
 		o.err = err
 	}
 	o.queue, o.lanes = nil, nil
-	o.held = nil // a write may still be under way
+	o.buffers = nil // a write may still be under way
 	o.countLocked(-o.unsent.Load())
 	o.poke()
 }

@@ -10,7 +10,7 @@ type Call[T any] struct {
 	ID    int64
 	Info  T
 	reply chan outcome // capacity one: resolving never blocks
-	told  bool         // the outcome goes to Pending.Then instead
+	then  bool         // the outcome goes to Pending.Then instead
 }
 
 type outcome struct {
@@ -35,7 +35,7 @@ func (p *Pending[T]) Release(c *Call[T]) {
 
 func (p *Pending[T]) releaseLocked(c *Call[T]) {
 	var none T
-	c.Info, c.told = none, false
+	c.Info, c.then = none, false
 	if len(p.free) < maxFree {
 		p.free = append(p.free, c)
 	}
@@ -75,7 +75,7 @@ func (p *Pending[T]) Begin(info T) (id int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	c.told = true
+	c.then = true
 	return c.ID, nil
 }
 
@@ -85,7 +85,7 @@ func (p *Pending[T]) End(id int64) (info T, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c := p.calls[id]
-	if c == nil || !c.told {
+	if c == nil || !c.then {
 		return info, false
 	}
 	info = c.Info
@@ -138,7 +138,7 @@ func (p *Pending[T]) end(id int64, o outcome) bool {
 	}
 	delete(p.calls, id)
 	p.open.Store(int64(len(p.calls)))
-	if !c.told {
+	if !c.then {
 		p.mu.Unlock()
 		c.reply <- o
 		return true
@@ -195,10 +195,10 @@ func (p *Pending[T]) Close(err error) {
 		return
 	}
 	p.err = err
-	var told []*Call[T]
+	var then []*Call[T]
 	for id, c := range p.calls {
-		if c.told {
-			told = append(told, c)
+		if c.then {
+			then = append(then, c)
 		} else {
 			c.reply <- outcome{err: err}
 		}
@@ -206,7 +206,7 @@ func (p *Pending[T]) Close(err error) {
 	}
 	p.open.Store(0)
 	p.mu.Unlock()
-	for _, c := range told {
+	for _, c := range then {
 		p.Then(c.Info, c.ID, Reply{}, err)
 	}
 }

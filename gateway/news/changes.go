@@ -43,7 +43,7 @@ func (n *News) Run(ctx context.Context) {
 			if !n.listsChanged(change) {
 				continue
 			}
-		case <-n.said.wake:
+		case <-n.announced.wake:
 		}
 		// While servers start, lists wait for them: one notice when they are
 		// whole serves clients better than one per server.
@@ -81,7 +81,7 @@ func (n *News) settle(ctx context.Context, changes <-chan registry.Changes) bool
 }
 
 func (n *News) announce(now *registry.Snapshot) {
-	open, said := n.listens.open(), n.said.counts()
+	open, announced := n.listens.open(), n.announced.counts()
 	for i, l := range listNotices {
 		var to []journal.Receiver
 		for _, s := range n.o.Clients.All() {
@@ -91,7 +91,7 @@ func (n *News) announce(now *registry.Snapshot) {
 			}
 		}
 		for _, other := range open {
-			if other.wants[i] && other.notified(l.kinds, now, said) {
+			if other.wants[i] && other.notified(l.kinds, now, announced) {
 				other.changed(l.method)
 				to = append(to, journal.Receiver{Session: other.x.Session()})
 			}
@@ -100,11 +100,11 @@ func (n *News) announce(now *registry.Snapshot) {
 	}
 }
 
-// said counts, per kind, the lists that servers announced as changed and that
+// announced counts, per kind, the lists that servers announced as changed and that
 // were fetched again. Sessions hear only of a merged list that is another than
 // before. Stateless clients keep what they were answered, as long as the answer
 // said that they may: those who listen hear of each announcement too.
-type said struct {
+type announced struct {
 	wake chan struct{} // capacity one
 
 	mu sync.Mutex
@@ -112,7 +112,7 @@ type said struct {
 }
 
 // again is called by servers' connections.
-func (s *said) again(k registry.Kind) {
+func (s *announced) again(k registry.Kind) {
 	s.mu.Lock()
 	s.of[k]++
 	s.mu.Unlock()
@@ -122,7 +122,7 @@ func (s *said) again(k registry.Kind) {
 	}
 }
 
-func (s *said) counts() [registry.Kinds]uint64 {
+func (s *announced) counts() [registry.Kinds]uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.of

@@ -155,17 +155,17 @@ const (
 // LevelsChanged tells every connected backend its level, each in a goroutine
 // of its own, and returns when all know it or after levelPatience.
 func (n *News) LevelsChanged() {
-	var told sync.WaitGroup
+	var done sync.WaitGroup
 	for _, l := range n.levels.all() {
-		told.Add(1)
+		done.Add(1)
 		n.work.Go(func() {
-			defer told.Done()
+			defer done.Done()
 			n.tellLevel(context.Background(), l)
 		})
 	}
 	all := make(chan struct{})
 	n.work.Go(func() {
-		told.Wait()
+		done.Wait()
 		close(all)
 	})
 	select {

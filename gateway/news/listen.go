@@ -28,12 +28,12 @@ type listen struct {
 	wants []bool // of listNotices
 	uris  []string
 
-	mu    sync.Mutex
-	seen  [registry.Kinds]uint64 // versions of the lists that it knows
-	heard [registry.Kinds]uint64 // of said
-	acked bool
-	early []notice // came before the acknowledgement, which must be first
-	bytes int64    // of early
+	mu        sync.Mutex
+	seen      [registry.Kinds]uint64 // versions of the lists that it knows
+	announced [registry.Kinds]uint64 // of News.announced
+	acked     bool
+	early     []notice // came before the acknowledgement, which must be first
+	bytes     int64    // of early
 }
 
 // unsent is how many bytes wait for the client.
@@ -106,7 +106,7 @@ func (n *News) Listen(x *downstream.Exchange, acknowledged func()) ([]byte, erro
 	if !l.begin() {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Too many listens at a time; at most %d", maxListens)
 	}
-	me := holder{x.Session(), l}
+	me := subscriber{x.Session(), l}
 	defer func() {
 		n.listens.remove(l)
 		if len(l.uris) > 0 {
@@ -134,7 +134,7 @@ func (l *listen) begin() bool {
 		return false
 	}
 	now := l.n.o.Registry.Load()
-	l.heard = l.n.said.counts()
+	l.announced = l.n.announced.counts()
 	for k := range l.seen {
 		l.seen[k] = now.Version(registry.Kind(k))
 	}
@@ -184,7 +184,7 @@ func (n *News) newListen(x *downstream.Exchange) (*listen, error) {
 
 // watchAll subscribes to what a listen names, and gives the URIs that are known
 // and to which the servers agreed. Others are left out of the acknowledgement.
-func (n *News) watchAll(ctx context.Context, me holder, uris []string) (honoured []string) {
+func (n *News) watchAll(ctx context.Context, me subscriber, uris []string) (honoured []string) {
 	agreed := make([]bool, len(uris))
 	var each errgroup.Group
 	each.SetLimit(8)
@@ -242,12 +242,12 @@ func (l *listen) tag() []byte {
 
 // notified records the versions and announcements of lists, and reports whether one of
 // them is news.
-func (l *listen) notified(kinds []registry.Kind, now *registry.Snapshot, said [registry.Kinds]uint64) (news bool) {
+func (l *listen) notified(kinds []registry.Kind, now *registry.Snapshot, announced [registry.Kinds]uint64) (news bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, k := range kinds {
-		news = news || l.seen[k] != now.Version(k) || l.heard[k] != said[k]
-		l.seen[k], l.heard[k] = now.Version(k), said[k]
+		news = news || l.seen[k] != now.Version(k) || l.announced[k] != announced[k]
+		l.seen[k], l.announced[k] = now.Version(k), announced[k]
 	}
 	return news
 }

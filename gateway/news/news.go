@@ -39,12 +39,12 @@ type Options struct {
 
 // News has who watches, listens, and wants log lines.
 type News struct {
-	o       Options
-	rows    subscriptions
-	listens listens
-	said    said
-	levels  levels
-	work    sync.WaitGroup // goroutines that outlive what caused them
+	o         Options
+	rows      subscriptions
+	listens   listens
+	announced announced
+	levels    levels
+	work      sync.WaitGroup // goroutines that outlive what caused them
 
 	mu sync.Mutex
 	// seen is, per kind, the version of the list that a session knows or was
@@ -57,7 +57,7 @@ func New(o Options) *News {
 	n := &News{o: o, seen: make(map[*downstream.Session]*[registry.Kinds]uint64)}
 	n.rows.init()
 	n.levels.of = make(map[upstream.Conn]*level)
-	n.said.wake = make(chan struct{}, 1)
+	n.announced.wake = make(chan struct{}, 1)
 	return n
 }
 
@@ -78,7 +78,7 @@ func (n *News) Closed(s *downstream.Session) {
 	n.mu.Lock()
 	delete(n.seen, s)
 	n.mu.Unlock()
-	n.releaseAll(holder{session: s})
+	n.releaseAll(subscriber{session: s})
 }
 
 // Listed records the version of a list that a session got. Only the first
@@ -109,7 +109,7 @@ func (n *News) notified(s *downstream.Session, kinds []registry.Kind, now *regis
 }
 
 // Announced is [fleet.Options].Announced.
-func (n *News) Announced(k registry.Kind) { n.said.again(k) }
+func (n *News) Announced(k registry.Kind) { n.announced.again(k) }
 
 // Moved is [fleet.Options].Moved.
 func (n *News) Moved(server string, perSession bool) { n.rows.move(server, perSession) }

@@ -25,9 +25,9 @@ func (k subscriptionKey) on(conn upstream.Conn) bool {
 	return conn.Unit() == k.unit && conn.Info().Second == k.second
 }
 
-// holder is who watches resources: a session, or one subscriptions/listen of
+// subscriber is who watches resources: a session, or one subscriptions/listen of
 // a stateless client.
-type holder struct {
+type subscriber struct {
 	session *downstream.Session
 	listen  *listen // nil for the session itself
 }
@@ -39,22 +39,22 @@ type subscription struct {
 	busy    chan struct{} // capacity one: holds a token while a backend is asked
 	waiters int           // who holds or waits for busy: the row must stay
 
-	conn    upstream.Conn       // on which the backend agreed; nil for none
-	holders map[holder][]string // the spellings that each used
+	conn        upstream.Conn           // on which the backend agreed; nil for none
+	subscribers map[subscriber][]string // the spellings that each used
 }
 
 func newSubscription() *subscription {
-	return &subscription{busy: make(chan struct{}, 1), holders: make(map[holder][]string)}
+	return &subscription{busy: make(chan struct{}, 1), subscribers: make(map[subscriber][]string)}
 }
 
 type subscriptions struct {
 	mu      sync.Mutex
 	rows    map[subscriptionKey]*subscription
-	places  map[watched][]subscriptionKey // the rows of a resource
-	servers map[string]int                // holders at each server
-	holding map[holder]*holding
-	bytes   int         // of all that is held; see weigh
-	clients map[any]int // bytes of each; see holder.client
+	places  map[watched][]subscriptionKey               // the rows of a resource
+	servers map[string]int                              // subscribers at each server
+	of      map[subscriber]map[string][]subscriptionKey // what each watches, by the spelling that it used
+	bytes   int                                         // of all that is held; see weigh
+	clients map[any]int                                 // bytes of each; see subscriber.client
 
 	show sync.Mutex // held while a row is looked at and shown
 }
@@ -64,14 +64,7 @@ type watched struct{ server, uri string }
 
 func (k subscriptionKey) watched() watched { return watched{k.server, k.uri} }
 
-// holding is what one holder watches. With it, neither an unsubscribe nor the
-// end of a session looks at the rows of others, who may have many.
-type holding struct {
-	rows    int
-	spelled map[string][]subscriptionKey // by the spelling that was used
-}
-
-// maxShown bounds how many of its holders are shown of a row.
+// maxShown bounds how many of its subscribers are shown of a row.
 const maxShown = 20
 
 // Bounds of subscriptions. Clients choose their URIs, and several tables hold each.
@@ -89,9 +82,9 @@ const (
 // as the server knows it, and what the tables need besides.
 func weigh(key subscriptionKey, spelling string) int { return len(key.uri) + len(spelling) + 256 }
 
-// client is whose bytes a holder's subscriptions count for: a session's, but
+// client is whose bytes a subscriber's subscriptions count for: a session's, but
 // stateless clients over HTTP, who have a session in common, each have their own.
-func (h holder) client() any {
+func (h subscriber) client() any {
 	if h.session.Stateless() {
 		return h.listen
 	}
@@ -111,7 +104,7 @@ func (t *subscriptions) init() {
 	t.rows = make(map[subscriptionKey]*subscription)
 	t.places = make(map[watched][]subscriptionKey)
 	t.servers = make(map[string]int)
-	t.holding = make(map[holder]*holding)
+	t.of = make(map[subscriber]map[string][]subscriptionKey)
 	t.clients = make(map[any]int)
 }
 
@@ -142,24 +135,21 @@ func without[K comparable](index map[K][]subscriptionKey, at K, key subscription
 	}
 }
 
-// take makes s a holder of a row, in a spelling that it has not used yet.
-func (t *subscriptions) take(key subscriptionKey, row *subscription, s holder, spelling string) {
-	held := t.holding[s]
-	if held == nil {
-		held = &holding{spelled: make(map[string][]subscriptionKey)}
-		t.holding[s] = held
+// take makes s a subscriber of a row, in a spelling that it has not used yet.
+func (t *subscriptions) take(key subscriptionKey, row *subscription, s subscriber, spelling string) {
+	if t.of[s] == nil {
+		t.of[s] = make(map[string][]subscriptionKey)
 	}
-	if row.holders[s] == nil {
+	if row.subscribers[s] == nil {
 		t.servers[key.server]++
-		held.rows++
 	}
-	row.holders[s] = append(row.holders[s], spelling)
-	held.spelled[spelling] = append(held.spelled[spelling], key)
+	row.subscribers[s] = append(row.subscribers[s], spelling)
+	t.of[s][spelling] = append(t.of[s][spelling], key)
 	t.count(s, weigh(key, spelling))
 }
 
-// count adds bytes to what a holder's client and all clients hold.
-func (t *subscriptions) count(s holder, n int) {
+// count adds bytes to what a subscriber's client and all clients hold.
+func (t *subscriptions) count(s subscriber, n int) {
 	t.bytes += n
 	if t.clients[s.client()] += n; t.clients[s.client()] == 0 {
 		delete(t.clients, s.client())
@@ -167,25 +157,24 @@ func (t *subscriptions) count(s holder, n int) {
 }
 
 // drop undoes take, for all spellings that s used.
-func (t *subscriptions) drop(key subscriptionKey, row *subscription, s holder) {
-	held := t.holding[s]
-	for _, spelling := range row.holders[s] {
-		without(held.spelled, spelling, key)
+func (t *subscriptions) drop(key subscriptionKey, row *subscription, s subscriber) {
+	for _, spelling := range row.subscribers[s] {
+		without(t.of[s], spelling, key)
 		t.count(s, -weigh(key, spelling))
 	}
-	delete(row.holders, s)
+	delete(row.subscribers, s)
 	t.servers[key.server]--
-	if held.rows--; held.rows == 0 {
-		delete(t.holding, s)
+	if len(t.of[s]) == 0 {
+		delete(t.of, s)
 	}
 }
 
 // hold adds a session to a row, in the spelling that it used, and reports
 // whether that is new; with an error where the session may not hold more.
-func (t *subscriptions) hold(key subscriptionKey, row *subscription, s holder, spelling string) (added bool, err error) {
+func (t *subscriptions) hold(key subscriptionKey, row *subscription, s subscriber, spelling string) (added bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if slices.Contains(row.holders[s], spelling) {
+	if slices.Contains(row.subscribers[s], spelling) {
 		return false, nil
 	}
 	if err := t.fullLocked(key, s, spelling); err != nil {
@@ -197,22 +186,22 @@ func (t *subscriptions) hold(key subscriptionKey, row *subscription, s holder, s
 
 // let takes a session off a row: the one spelling, or all where it is "" or
 // another than those used. It reports whether the backend is to be told off.
-func (t *subscriptions) let(key subscriptionKey, s holder, spelling string) (last bool) {
+func (t *subscriptions) let(key subscriptionKey, s subscriber, spelling string) (last bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	row := t.rows[key]
-	if row == nil || row.holders[s] == nil {
+	if row == nil || row.subscribers[s] == nil {
 		return false
 	}
-	used := row.holders[s]
+	used := row.subscribers[s]
 	if i := slices.Index(used, spelling); i >= 0 && len(used) > 1 {
-		row.holders[s] = slices.Delete(used, i, i+1)
-		without(t.holding[s].spelled, spelling, key)
+		row.subscribers[s] = slices.Delete(used, i, i+1)
+		without(t.of[s], spelling, key)
 		t.count(s, -weigh(key, spelling))
 		return false
 	}
 	t.drop(key, row, s)
-	last = len(row.holders) == 0 && row.conn != nil
+	last = len(row.subscribers) == 0 && row.conn != nil
 	if last {
 		row.conn = nil
 	}
@@ -221,46 +210,39 @@ func (t *subscriptions) let(key subscriptionKey, s holder, spelling string) (las
 }
 
 // spelled are the rows that a session holds in a spelling.
-func (t *subscriptions) spelled(s holder, spelling string) []subscriptionKey {
+func (t *subscriptions) spelled(s subscriber, spelling string) []subscriptionKey {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if held := t.holding[s]; held != nil {
-		return slices.Clone(held.spelled[spelling])
-	}
-	return nil
+	return slices.Clone(t.of[s][spelling])
 }
 
 // all are the rows that a session holds.
-func (t *subscriptions) all(s holder) []subscriptionKey {
+func (t *subscriptions) all(s subscriber) []subscriptionKey {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	held := t.holding[s]
-	if held == nil {
-		return nil
-	}
-	seen := make(map[subscriptionKey]bool, held.rows)
-	for _, keys := range held.spelled {
+	rows := make(map[subscriptionKey]bool, len(t.of[s]))
+	for _, keys := range t.of[s] {
 		for _, key := range keys {
-			seen[key] = true
+			rows[key] = true
 		}
 	}
-	return slices.Collect(maps.Keys(seen))
+	return slices.Collect(maps.Keys(rows))
 }
 
 // full says why a session may not hold one more; nil if it may, or holds it.
-func (t *subscriptions) full(key subscriptionKey, s holder, spelling string) error {
+func (t *subscriptions) full(key subscriptionKey, s subscriber, spelling string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if held := t.holding[s]; held != nil && held.spelled[spelling] != nil {
+	if t.of[s][spelling] != nil {
 		return nil
 	}
 	return t.fullLocked(key, s, spelling)
 }
 
-func (t *subscriptions) fullLocked(key subscriptionKey, s holder, spelling string) error {
+func (t *subscriptions) fullLocked(key subscriptionKey, s subscriber, spelling string) error {
 	n := weigh(key, spelling)
-	switch held := t.holding[s]; {
-	case held != nil && held.rows >= maxSubscriptions:
+	switch {
+	case len(t.of[s]) >= maxSubscriptions:
 		return errTooMany
 	case t.clients[s.client()]+n > maxClientBytes:
 		return errTooLarge
@@ -270,22 +252,22 @@ func (t *subscriptions) fullLocked(key subscriptionKey, s holder, spelling strin
 	return nil
 }
 
-// holders counts who watches over one connection.
-func (t *subscriptions) holders(key subscriptionKey) (n int) {
+// subscribers counts who watches over one connection.
+func (t *subscriptions) subscribers(key subscriptionKey) (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if row := t.rows[key]; row != nil {
-		n = len(row.holders)
+		n = len(row.subscribers)
 	}
 	return n
 }
 
-// holderIDs counts the sessions that watch a resource, over all connections, and
+// sessionIDs counts the sessions that watch a resource, over all connections, and
 // names the first of them in the order of their ids.
-func (t *subscriptions) holderIDs(key subscriptionKey) (n int, ids []string) {
+func (t *subscriptions) sessionIDs(key subscriptionKey) (n int, ids []string) {
 	t.mu.Lock()
 	for _, k := range t.places[key.watched()] {
-		for s := range t.rows[k].holders {
+		for s := range t.rows[k].subscribers {
 			ids = append(ids, s.session.ID())
 		}
 	}
@@ -324,7 +306,7 @@ func (t *subscriptions) leave(key subscriptionKey, row *subscription) {
 
 // sweep drops a row that nobody holds or waits for.
 func (t *subscriptions) sweep(key subscriptionKey, row *subscription) {
-	if row.waiters == 0 && len(row.holders) == 0 && t.rows[key] == row {
+	if row.waiters == 0 && len(row.subscribers) == 0 && t.rows[key] == row {
 		t.remove(key)
 	}
 }
@@ -339,7 +321,7 @@ func (t *subscriptions) move(server string, perSession bool) {
 		if key.server != server {
 			continue
 		}
-		for s, spellings := range row.holders {
+		for s, spellings := range row.subscribers {
 			to := key
 			if to.unit = ""; perSession {
 				to.unit = s.session.Unit()
@@ -352,7 +334,7 @@ func (t *subscriptions) move(server string, perSession bool) {
 				continue // there is no process that it could have alone
 			}
 			for other := t.row(to); len(spellings) > 0; spellings = spellings[1:] {
-				if !slices.Contains(other.holders[s], spellings[0]) {
+				if !slices.Contains(other.subscribers[s], spellings[0]) {
 					t.take(to, other, s, spellings[0])
 				}
 			}
@@ -374,8 +356,8 @@ func (t *subscriptions) keys(match func(subscriptionKey, *subscription) bool) []
 	return found
 }
 
-// held counts the sessions' subscriptions at a server.
-func (t *subscriptions) held(server string) int {
+// at counts the sessions' subscriptions at a server.
+func (t *subscriptions) at(server string) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.servers[server]

@@ -11,7 +11,7 @@ import (
 )
 
 // hold adds a subscription as [News.watch] does.
-func (t *subscriptions) holdOne(h holder, uri, spelling string) error {
+func (t *subscriptions) holdOne(h subscriber, uri, spelling string) error {
 	t.mu.Lock()
 	key := subscriptionKey{server: "s", uri: uri}
 	row := t.row(key)
@@ -27,7 +27,7 @@ func TestSubscriptionsAreBoundedInBytes(t *testing.T) {
 	var all subscriptions
 	all.init()
 	long := strings.Repeat("x", 60<<10)
-	fill := func(h holder) (n int, err error) {
+	fill := func(h subscriber) (n int, err error) {
 		for err == nil {
 			uri := fmt.Sprint(n, long)
 			if err = all.holdOne(h, uri, "mcp://s/"+uri); err == nil {
@@ -37,16 +37,16 @@ func TestSubscriptionsAreBoundedInBytes(t *testing.T) {
 		return n, err
 	}
 	one := &downstream.Session{}
-	n, err := fill(holder{session: one})
+	n, err := fill(subscriber{session: one})
 	require.ErrorIs(t, err, errTooLarge)
 	require.InDelta(t, maxClientBytes/(2*60<<10), n, 2)
-	require.NoError(t, all.full(subscriptionKey{server: "s", uri: "0" + long}, holder{session: one}, "mcp://s/0"+long), "what it holds already")
-	other := holder{one, &listen{}}
+	require.NoError(t, all.full(subscriptionKey{server: "s", uri: "0" + long}, subscriber{session: one}, "mcp://s/0"+long), "what it holds already")
+	other := subscriber{one, &listen{}}
 	require.ErrorIs(t, all.holdOne(other, long, long), errTooLarge, "another listen of the same client")
 
-	held := []holder{{session: one}}
+	held := []subscriber{{session: one}}
 	for err == errTooLarge { //nolint:errorlint // the very one
-		h := holder{session: &downstream.Session{}}
+		h := subscriber{session: &downstream.Session{}}
 		held = append(held, h)
 		_, err = fill(h)
 	}

@@ -26,13 +26,13 @@ func (e *RefusedError) Error() string { return jsonrpc.ParseErrorObject(e.Object
 // Watch makes a session watch a resource, in the spelling that it used, and returns
 // when the server has agreed.
 func (n *News) Watch(ctx context.Context, s *downstream.Session, t registry.Target, spelling string) error {
-	return n.watch(ctx, holder{session: s}, t, spelling)
+	return n.watch(ctx, subscriber{session: s}, t, spelling)
 }
 
 // Unwatch is idempotent: what is not watched, or not known any more, is not an error.
 // It returns the server whose resource it was.
 func (n *News) Unwatch(ctx context.Context, s *downstream.Session, uri string) (server string) {
-	me := holder{session: s}
+	me := subscriber{session: s}
 	keys := n.rows.spelled(me, uri)
 	if len(keys) == 0 {
 		if t, err := n.o.Registry.ResolveResource(uri); err == nil {
@@ -52,9 +52,9 @@ func (n *News) watchable(key subscriptionKey) bool {
 	return b == nil || b.Permits(registry.Resource, key.uri)
 }
 
-// watch makes h a holder of a resource, in the spelling that it used, and
+// watch makes h a subscriber of a resource, in the spelling that it used, and
 // returns when the backend has agreed.
-func (n *News) watch(ctx context.Context, h holder, t registry.Target, spelling string) error {
+func (n *News) watch(ctx context.Context, h subscriber, t registry.Target, spelling string) error {
 	key := subscriptionKey{server: t.Server, uri: t.Name}
 	if err := n.rows.full(key, h, spelling); err != nil {
 		return err
@@ -83,7 +83,7 @@ func (n *News) watch(ctx context.Context, h holder, t registry.Target, spelling 
 	}
 	defer n.rows.leave(key, row)
 	// An update can follow the backend's answer so closely that it must find
-	// the holder here already.
+	// the subscriber here already.
 	added, err := n.rows.hold(key, row, h, spelling)
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (n *News) watch(ctx context.Context, h holder, t registry.Target, spelling 
 			return err
 		}
 	}
-	if n.rows.holders(key) == 0 { // unsubscribed meanwhile, by another spelling
+	if n.rows.subscribers(key) == 0 { // unsubscribed meanwhile, by another spelling
 		n.setAgreed(row, nil)
 		n.tellOff(ctx, key)
 	} else if conn := n.connOf(key); conn != nil && conn != n.agreed(row) {
@@ -148,8 +148,8 @@ func subscriptionCall(ctx context.Context, method, uri string) *upstream.Call {
 	return &upstream.Call{Context: ctx, Method: method, Params: rawjson.Object("uri", uri)}
 }
 
-// release takes a holder off a row; the last one makes the backend stop.
-func (n *News) release(ctx context.Context, key subscriptionKey, h holder, spelling string) {
+// release takes a subscriber off a row; the last one makes the backend stop.
+func (n *News) release(ctx context.Context, key subscriptionKey, h subscriber, spelling string) {
 	last := n.rows.let(key, h, spelling)
 	n.showSubscription(key, registry.SubscriptionOn, nil)
 	if last {
@@ -164,7 +164,7 @@ func (n *News) giveBack(ctx context.Context, key subscriptionKey) {
 		return
 	}
 	defer n.rows.leave(key, row)
-	if n.rows.holders(key) == 0 { // nobody came meanwhile
+	if n.rows.subscribers(key) == 0 { // nobody came meanwhile
 		n.tellOff(ctx, key)
 	}
 }
@@ -203,19 +203,19 @@ const releaseTimeout = 10 * time.Second
 
 // releaseAll gives back all that a session or listen held that has
 // ended.
-func (n *News) releaseAll(h holder) {
+func (n *News) releaseAll(h subscriber) {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
-	held := n.rows.all(h)
+	rows := n.rows.all(h)
 	// First what is ours to end, then what needs a backend that may be slow.
-	held = slices.DeleteFunc(held, func(key subscriptionKey) bool {
+	rows = slices.DeleteFunc(rows, func(key subscriptionKey) bool {
 		last := n.rows.let(key, h, "")
 		n.showSubscription(key, registry.SubscriptionOn, nil)
 		return !last
 	})
 	var each errgroup.Group
 	each.SetLimit(8)
-	for _, key := range held {
+	for _, key := range rows {
 		each.Go(func() error {
 			n.giveBack(ctx, key)
 			return nil
@@ -243,7 +243,7 @@ func (n *News) reopen(ctx context.Context, s *upstream.Server, conn upstream.Con
 	}
 	places := make(map[place]bool)
 	for _, key := range n.rows.keys(func(k subscriptionKey, row *subscription) bool {
-		return k.server == s.Name() && (k.second || conn.Unit() == "" && k.unit != "") && len(row.holders) > 0
+		return k.server == s.Name() && (k.second || conn.Unit() == "" && k.unit != "") && len(row.subscribers) > 0
 	}) {
 		places[place{key.unit, key.second}] = true
 	}
@@ -267,7 +267,7 @@ func (n *News) restore(ctx context.Context, server string, conn upstream.Conn) {
 	pause := restorePause
 	for range restoreTries {
 		lost := n.rows.keys(func(k subscriptionKey, row *subscription) bool {
-			return k.server == server && k.on(conn) && len(row.holders) > 0 && row.conn != conn
+			return k.server == server && k.on(conn) && len(row.subscribers) > 0 && row.conn != conn
 		})
 		lost = slices.DeleteFunc(lost, func(k subscriptionKey) bool {
 			denied := !n.watchable(k)
@@ -309,7 +309,7 @@ func (n *News) restoreOne(ctx context.Context, key subscriptionKey, conn upstrea
 		return
 	}
 	defer n.rows.leave(key, row)
-	if n.rows.holders(key) > 0 && n.agreed(row) != conn {
+	if n.rows.subscribers(key) > 0 && n.agreed(row) != conn {
 		n.askAgain(ctx, key, row, conn)
 	}
 }
@@ -354,26 +354,26 @@ func (n *News) Updated(s *upstream.Server, conn upstream.Conn, params []byte) {
 	}
 	n.o.Registry.Touched(server, uri)
 	key := subscriptionKey{server: server, unit: conn.Unit(), uri: uri, second: conn.Info().Second}
-	told := make(map[holder]bool)
-	n.tellSubsOf(key, uri, params, told)
+	notified := make(map[subscriber]bool)
+	n.tellSubsOf(key, uri, params, notified)
 	for key.uri = range registry.Above(uri) {
-		n.tellSubsOf(key, uri, params, told)
+		n.tellSubsOf(key, uri, params, notified)
 	}
-	if len(told) == 0 {
+	if len(notified) == 0 {
 		n.o.Journal.Notification(registry.ToClient, nil, server, "notifications/resources/updated", uri, params)
 	}
 }
 
 func (n *News) tellSubscribers(key subscriptionKey, params []byte) {
-	n.tellSubsOf(key, key.uri, params, make(map[holder]bool))
+	n.tellSubsOf(key, key.uri, params, make(map[subscriber]bool))
 }
 
 // maxUpdates is how many bytes may wait for a subscriber before it is told of the
 // resource that it watches instead of each below that.
 const maxUpdates = 1 << 20
 
-// unsent is how many bytes wait for a holder.
-func (h holder) unsent() int64 {
+// unsent is how many bytes wait for a subscriber.
+func (h subscriber) unsent() int64 {
 	if h.listen != nil {
 		return h.listen.unsent()
 	}
@@ -381,23 +381,23 @@ func (h holder) unsent() int64 {
 }
 
 // tellSubsOf tells the subscribers of a row that uri, at or below the row's,
-// changed, but for those that told holds, and adds them there. Each gets the
+// changed, but for those in notified, and adds them there. Each gets the
 // spelling that it subscribed with.
-func (n *News) tellSubsOf(key subscriptionKey, uri string, params []byte, told map[holder]bool) {
+func (n *News) tellSubsOf(key subscriptionKey, uri string, params []byte, notified map[subscriber]bool) {
 	server, watched := key.server, key.uri
 	type notice struct {
-		holder
+		subscriber
 		watched string // the row's own URI in the subscriber's spelling
 		uri     string
 	}
 	var notices []notice
 	n.rows.mu.Lock()
 	if row := n.rows.rows[key]; row != nil {
-		for s, spellings := range row.holders {
-			if told[s] {
+		for s, spellings := range row.subscribers {
+			if notified[s] {
 				continue
 			}
-			told[s] = true
+			notified[s] = true
 			for _, spelling := range spellings {
 				notices = append(notices, notice{s, spelling, n.spell(server, spelling, watched, uri)})
 			}
@@ -444,15 +444,15 @@ func (n *News) showSubscription(key subscriptionKey, status string, err error) {
 	if key.server != registry.Local && n.o.Servers.Get(key.server) == nil {
 		return // it was removed; its sessions keep what they hold, in case that it comes back
 	}
-	n.o.Metrics.Subscriptions(key.server, n.rows.held(key.server))
-	holders, sessions := n.rows.holderIDs(key)
-	if holders == 0 && status != registry.SubscriptionAsked {
+	n.o.Metrics.Subscriptions(key.server, n.rows.at(key.server))
+	subscribers, sessions := n.rows.sessionIDs(key)
+	if subscribers == 0 && status != registry.SubscriptionAsked {
 		n.o.Registry.DropSubscription(key.server, key.uri)
 		return
 	}
 	state := registry.SubscriptionState{
 		Server: key.server, URI: key.uri, Listed: n.o.Registry.ListedURI(key.server, key.uri),
-		Status: status, Holders: holders, Sessions: sessions,
+		Status: status, Holders: subscribers, Sessions: sessions,
 	}
 	if err != nil {
 		state.Error = n.o.Mask.String(err.Error())

@@ -131,19 +131,19 @@ func (s *Server) connectTwin(ctx context.Context, unit string) (*link, error) {
 // handshakeModern opens a connection beside the one of the legacy era.
 func (l *link) handshakeModern(ctx context.Context, limit time.Duration) error {
 	l.second = true
-	asked := l.discover(ctx, limit)
-	defer asked.stop()
-	<-asked.done
+	discovered := l.discover(ctx, limit)
+	defer discovered.stop()
+	<-discovered.done
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case l.Err() != nil:
 		return l.Err()
-	case asked.err != nil:
-		return asked.err
-	case !asked.modern:
-		l.srv.spoken.Store(&asked.versions) // it was replaced meanwhile
+	case discovered.err != nil:
+		return discovered.err
+	case !discovered.modern:
+		l.srv.spoken.Store(&discovered.versions) // it was replaced meanwhile
 		return l.srv.failure(BadReply, "does not offer revision "+modernRevision+" any more", nil)
 	}
-	return l.openModern(ctx, asked)
+	return l.openModern(ctx, discovered)
 }

@@ -30,51 +30,51 @@ const (
 // on the same connection. Servers that were legacy before are asked for that at
 // once the next time, so that only their first start can be slower.
 func (l *link) handshake(ctx context.Context, limit time.Duration) error {
-	var asked *discovery
+	var discovered *discovery
 	if !l.wire.old() && !l.srv.legacy.Load() {
-		asked = l.discover(l.ctx, slowDiscover)
+		discovered = l.discover(l.ctx, slowDiscover)
 		patience := l.srv.tune.probe
 		if !l.wire.local() {
 			patience = l.srv.tune.remoteProbe
 		}
-		if !asked.within(ctx, patience) && ctx.Err() != nil {
+		if !discovered.within(ctx, patience) && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if err := l.Err(); err != nil {
 			return err
 		}
-		if asked.only(l.srv.opt.PreferModern) {
-			return l.openOffered(ctx, asked)
+		if discovered.only(l.srv.opt.PreferModern) {
+			return l.openOffered(ctx, discovered)
 		}
 	}
 	err := l.initialize(ctx, limit)
 	switch {
 	case err == nil:
 		l.srv.legacy.Store(true)
-		l.learn(asked)
+		l.learn(discovered)
 		return nil
 	case ctx.Err() != nil, l.Err() != nil, l.wire.old():
 		return err
 	}
-	if asked != nil && asked.offered() && l.wire.local() {
+	if discovered != nil && discovered.offered() && l.wire.local() {
 		// It offers both, and takes the question for the choice of one, as the
 		// official Go SDK does. A process that was not asked takes the other.
-		l.remember(asked)
+		l.remember(discovered)
 		return errAskedFirst
 	}
 	// It refused. A modern one may only have been slow to start, or was
 	// replaced by its next version since it was legacy.
-	if asked == nil {
-		asked = l.discover(ctx, limit)
-		defer asked.stop()
+	if discovered == nil {
+		discovered = l.discover(ctx, limit)
+		defer discovered.stop()
 	}
-	if asked.within(ctx, l.srv.tune.remoteProbe) && asked.modern {
-		return l.openModern(ctx, asked)
+	if discovered.within(ctx, l.srv.tune.remoteProbe) && discovered.modern {
+		return l.openModern(ctx, discovered)
 	}
-	if asked.versions != nil {
+	if discovered.versions != nil {
 		known := append([]string{modernRevision}, revisions...)
 		return l.srv.failure(BadReply, fmt.Sprintf("speaks protocol revisions %s only; known are %s to %s",
-			l.srv.quote(fmt.Sprintf("%q", asked.versions), 200), known[len(known)-1], known[0]), err)
+			l.srv.quote(fmt.Sprintf("%q", discovered.versions), 200), known[len(known)-1], known[0]), err)
 	}
 	return err
 }
@@ -84,21 +84,21 @@ func (l *link) handshake(ctx context.Context, limit time.Duration) error {
 // official TypeScript SDK name the modern revisions only, whether or not they
 // take initialize. Over HTTP the answer would tell nothing: servers of the
 // official Go SDK answer initialize also when they serve nothing after it.
-func (l *link) openOffered(ctx context.Context, asked *discovery) error {
+func (l *link) openOffered(ctx context.Context, discovered *discovery) error {
 	if !l.wire.local() || l.srv.opt.PreferModern || l.srv.modernOnly.Swap(true) {
-		return l.openModern(ctx, asked)
+		return l.openModern(ctx, discovered)
 	}
 	err := l.initialize(ctx, l.srv.tune.remoteProbe)
 	switch {
 	case err == nil:
 		l.srv.modernOnly.Store(false)
 		l.srv.legacy.Store(true)
-		l.remember(asked)
+		l.remember(discovered)
 		return nil
 	case ctx.Err() != nil, l.Err() != nil:
 		return err
 	}
-	return l.openModern(ctx, asked)
+	return l.openModern(ctx, discovered)
 }
 
 const (
@@ -111,29 +111,29 @@ const (
 )
 
 // learn is remember for a server that may still have to answer.
-func (l *link) learn(asked *discovery) {
+func (l *link) learn(discovered *discovery) {
 	s := l.srv
-	if asked == nil && s.cut.Swap(false) {
-		asked = l.discover(l.ctx, slowDiscover)
+	if discovered == nil && s.cut.Swap(false) {
+		discovered = l.discover(l.ctx, slowDiscover)
 	}
-	if asked == nil {
+	if discovered == nil {
 		l.remember(nil)
 		return
 	}
 	select {
-	case <-asked.done:
-		l.remember(asked)
+	case <-discovered.done:
+		l.remember(discovered)
 		return
 	default:
 		l.remember(nil)
 	}
 	l.spawn(func() {
-		<-asked.done // at the end of the connection, too
+		<-discovered.done // at the end of the connection, too
 		if l.ctx.Err() != nil {
 			s.cut.Store(s.cuts.Add(1) <= maxCut)
 			return
 		}
-		l.remember(asked)
+		l.remember(discovered)
 		if s.dual() && !l.wire.local() {
 			s.relist(l) // which arguments go into headers was not looked for
 		}
@@ -142,11 +142,11 @@ func (l *link) learn(asked *discovery) {
 
 // remember keeps what a server that was taken in the legacy era says that it
 // speaks besides; it is not asked again.
-func (l *link) remember(asked *discovery) {
-	if asked != nil {
+func (l *link) remember(discovered *discovery) {
+	if discovered != nil {
 		select {
-		case <-asked.done:
-			l.srv.spoken.Store(&asked.versions)
+		case <-discovered.done:
+			l.srv.spoken.Store(&discovered.versions)
 		default:
 		}
 	}

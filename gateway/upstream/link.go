@@ -58,7 +58,7 @@ type link struct {
 	over    atomic.Bool // of Streamable HTTP: the server has ended the session
 
 	burst  *jsonrpc.Burst // of the read loop; nil where there are several
-	heard  atomic.Uint64  // counts frames that arrived
+	arrived  atomic.Uint64  // counts frames that arrived
 	doubts chan struct{}  // capacity one: a call was not answered in time
 
 	ctx    context.Context // ends with the connection
@@ -338,7 +338,7 @@ func (l *link) handle(ctx context.Context, c *Call, frame []byte) {
 
 // handleParsed is handle for a frame of which parse made m and err.
 func (l *link) handleParsed(ctx context.Context, c *Call, frame []byte, m *jsonrpc.Message, err error) {
-	l.heard.Add(1)
+	l.arrived.Add(1)
 	if err != nil {
 		l.broken(frame, err)
 		return

@@ -300,10 +300,10 @@ const maxReported = 20
 
 // report tells the problems of a list, unless they are those of the last one.
 func (s *Server) report(kind registry.Kind, problems []registry.Problem) {
-	if slices.Equal(problems, s.told[kind]) {
+	if slices.Equal(problems, s.reported[kind]) {
 		return
 	}
-	s.told[kind] = problems
+	s.reported[kind] = problems
 	for i, p := range problems {
 		if i == maxReported {
 			s.note(slog.LevelWarn, fmt.Sprintf("%d more entries with problems", len(problems)-i))

@@ -100,7 +100,7 @@ func (l *link) input(c *Call, result []byte, opened *[]string, pause *time.Durat
 	default:
 		return nil, nil, l.srv.failure(BadReply, "asked for input on "+c.Method, nil)
 	}
-	asked, err := l.questions(rawjson.Get(result, "inputRequests"))
+	needed, err := l.questions(rawjson.Get(result, "inputRequests"))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -108,28 +108,28 @@ func (l *link) input(c *Call, result []byte, opened *[]string, pause *time.Durat
 	switch {
 	case state != nil && !rawjson.IsString(state):
 		return nil, nil, l.srv.failure(BadReply, "sent a requestState that is not a string", nil)
-	case len(asked) == 0 && state == nil:
+	case len(needed) == 0 && state == nil:
 		return nil, nil, l.srv.failure(BadReply, "asked for input without saying which", nil)
 	}
 	ctx, cancel := context.WithCancel(c.Context)
 	defer cancel()
 	defer context.AfterFunc(l.ctx, cancel)()
-	if len(asked) == 0 { // it is not ready; only its state is to come back
+	if len(needed) == 0 { // it is not ready; only its state is to come back
 		_ = sleep(ctx, *pause) // why it was ended is looked at below
 		*pause = min(2**pause, laterLimit)
 	}
-	l.ask(ctx, c, asked, opened)
+	l.ask(ctx, c, needed, opened)
 	if err := l.Err(); err != nil {
 		return nil, nil, err
 	}
 	if c.Context.Err() != nil {
 		return nil, nil, l.cancelled(c.Context)
 	}
-	if len(asked) == 0 {
+	if len(needed) == 0 {
 		return nil, nil, nil
 	}
 	answers = []byte{'{'}
-	for _, q := range asked {
+	for _, q := range needed {
 		if q.err != nil {
 			return nil, l.unanswered(q), nil
 		}
@@ -163,9 +163,9 @@ func (l *link) questions(requests []byte) ([]*question, error) {
 
 // ask puts all questions side by side, as if the backend had sent requests
 // during the call, and returns when all are answered.
-func (l *link) ask(ctx context.Context, c *Call, asked []*question, opened *[]string) {
+func (l *link) ask(ctx context.Context, c *Call, needed []*question, opened *[]string) {
 	var all sync.WaitGroup
-	for _, q := range asked {
+	for _, q := range needed {
 		if mode, _ := rawjson.String(rawjson.Get(q.params, "mode")); mode == "url" && q.method == "elicitation/create" {
 			// The id is for the notice that follows. Legacy clients need one, and
 			// modern servers give none.
@@ -183,7 +183,7 @@ func (l *link) ask(ctx context.Context, c *Call, asked []*question, opened *[]st
 		})
 	}
 	all.Wait()
-	for _, q := range asked {
+	for _, q := range needed {
 		if action, _ := rawjson.String(rawjson.Get(q.result, "action")); q.opens != "" && action == "accept" {
 			*opened = append(*opened, q.opens)
 		}

@@ -16,14 +16,14 @@ func (r *remote) watch() {
 	silence := time.NewTimer(r.srv.tune.pulse)
 	defer silence.Stop()
 	for {
-		heard := r.heard.Load()
+		arrived := r.arrived.Load()
 		silence.Reset(r.srv.tune.pulse)
 		select {
 		case <-r.ctx.Done():
 			return
 		case <-r.doubts:
 		case <-silence.C:
-			if r.heard.Load() != heard || !r.listening() {
+			if r.arrived.Load() != arrived || !r.listening() {
 				continue
 			}
 		}
@@ -39,13 +39,13 @@ func (r *remote) watch() {
 // one; and as no call may take longer without a word, one that is slow to answer
 // the others is not taken for dead.
 func (r *remote) feel() error {
-	heard, limit := r.heard.Load(), max(r.srv.cfg.Timeout, r.srv.tune.sign)
+	arrived, limit := r.arrived.Load(), max(r.srv.cfg.Timeout, r.srv.tune.sign)
 	c := Call{Context: r.ctx, Method: "ping", Timeout: limit, own: true}
 	if r.info.Load().Era == Modern {
 		c.Method = "server/discover" // which has no ping
 	}
 	_, err := r.Call(&c)
-	if !errors.Is(err, context.DeadlineExceeded) || r.heard.Load() != heard {
+	if !errors.Is(err, context.DeadlineExceeded) || r.arrived.Load() != arrived {
 		return nil
 	}
 	return r.srv.failure(ConnectionError, fmt.Sprintf("has vanished: no answer to %s within %v", c.Method, limit), err)

@@ -161,7 +161,7 @@ type Server struct {
 	stateMu sync.Mutex
 	state   registry.ServerState
 	known   [registry.Kinds]bool               // has entries in the registry
-	told    [registry.Kinds][]registry.Problem // reported last
+	reported    [registry.Kinds][]registry.Problem // reported last
 	skipped skipped
 }
 
