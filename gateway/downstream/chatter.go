@@ -28,9 +28,9 @@ type chatters struct {
 
 // chatter is what a session was spared of a server.
 type chatter struct {
-	off    bool
-	spared uint64 // since told
-	reported   time.Time
+	off      bool
+	spared   uint64 // since told
+	reported time.Time
 }
 
 // spare reports whether a notification of a server, "" for one of ours, without a

@@ -58,7 +58,7 @@ type parked struct {
 	left      bool          // nobody can come back
 	gathering bool          // park is about to be called
 	open      []*query
-	queries     int    // queries so far
+	queries   int    // queries so far
 	token     []byte // the progress token of at, nil for none
 	ticket    ticket // by which the client comes back
 	place     place  // guarded by lot.mu

@@ -38,7 +38,7 @@ type Outbox struct {
 
 	mu      sync.Mutex
 	queue   [][]byte
-	buffers    map[*byte]*Buffer // of frames in the queue or being written, by endOf
+	buffers map[*byte]*Buffer // of frames in the queue or being written, by endOf
 	lanes   []*lane           // those that wait, in the order of their turns
 	unsent  atomic.Int64      // bytes queued or being written; changed under mu
 	written int64             // bytes of the write under way that unsent has no more

@@ -57,9 +57,9 @@ type link struct {
 	kind    string      // name of the transport, for those who look at it
 	over    atomic.Bool // of Streamable HTTP: the server has ended the session
 
-	burst  *jsonrpc.Burst // of the read loop; nil where there are several
-	arrived  atomic.Uint64  // counts frames that arrived
-	doubts chan struct{}  // capacity one: a call was not answered in time
+	burst   *jsonrpc.Burst // of the read loop; nil where there are several
+	arrived atomic.Uint64  // counts frames that arrived
+	doubts  chan struct{}  // capacity one: a call was not answered in time
 
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc

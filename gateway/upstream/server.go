@@ -158,11 +158,11 @@ type Server struct {
 	served bool   // there was a connection that the next one replaces; belongs to Run
 	why    string // there is no connection, as was logged last; belongs to Run
 
-	stateMu sync.Mutex
-	state   registry.ServerState
-	known   [registry.Kinds]bool               // has entries in the registry
-	reported    [registry.Kinds][]registry.Problem // reported last
-	skipped skipped
+	stateMu  sync.Mutex
+	state    registry.ServerState
+	known    [registry.Kinds]bool               // has entries in the registry
+	reported [registry.Kinds][]registry.Problem // reported last
+	skipped  skipped
 }
 
 // NewServer returns a Server that does nothing until Run.
