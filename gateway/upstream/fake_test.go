@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,7 +32,31 @@ func TestMain(m *testing.M) {
 	}
 	flag.Parse()
 	_ = flag.Set("test.parallel", "8") // most of them wait
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(prepared{m})
+}
+
+// fakeProgram is the program of the fakes.
+var fakeProgram string
+
+// prepared makes the program of the fakes before the tests run. In a test that
+// looks for races it is one that does not: each of those takes a third of a second
+// to start.
+type prepared struct{ *testing.M }
+
+func (p prepared) Run() int {
+	fakeProgram, _ = os.Executable()
+	if racing {
+		dir, err := os.MkdirTemp("", "upstream")
+		if err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(dir)
+		fakeProgram = filepath.Join(dir, "fake")
+		if out, err := exec.Command("go", "test", "-c", "-o", fakeProgram, ".").CombinedOutput(); err != nil {
+			panic(fmt.Sprintf("build the fake: %v\n%s", err, out))
+		}
+	}
+	return p.M.Run()
 }
 
 // maxAskingBytes is the bound of the requests of the mode heavy.

@@ -177,13 +177,11 @@ type rig struct {
 	log string
 }
 
-// fakeConfig runs the test binary as a server of that mode.
+// fakeConfig runs the fake as a server of that mode.
 func fakeConfig(t testing.TB, mode string) (config.Server, string) {
-	exe, err := os.Executable()
-	require.NoError(t, err)
 	log := filepath.Join(t.TempDir(), "log")
 	return config.Server{
-		Name: "files", Type: config.Stdio, Command: exe, Isolation: config.Shared,
+		Name: "files", Type: config.Stdio, Command: fakeProgram, Isolation: config.Shared,
 		Env: map[string]string{"FAKE_MODE": mode, "FAKE_LOG": log},
 	}, log
 }
