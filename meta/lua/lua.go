@@ -13,7 +13,7 @@
 // environment, three pipes, the root folder as its own and a group of its own; it
 // ends with its script, with the caller of [Runner.Run], with the Runner and, as
 // its stdin is closed then, with this program. On Linux the kernel sees to that,
-// too. One process waits for the next script for five minutes after the last.
+// too. One process waits for the next script, for five minutes.
 //
 // # Bounds
 //

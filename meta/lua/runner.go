@@ -16,8 +16,6 @@ const (
 	// atFull is how many scripts may hold more than a small part of their memory
 	// at a time; requests and answers on their way may hold as much again.
 	atFull = 4
-	// idleTime is how long a process waits for a script.
-	idleTime = 5 * time.Minute
 	// grace is how long a process has to tell how it ended, once its time is up.
 	grace = 500 * time.Millisecond
 )
@@ -34,8 +32,7 @@ type Runner struct {
 	mu     sync.Mutex
 	closed bool
 	all    sync.WaitGroup // runs, their requests, and starts; none begins once closed is set
-	idle   *process       // waits for a script; nil for none
-	expiry *time.Timer    // ends it
+	idle   *process       // waits for a script, or did; nil for none
 }
 
 // NewRunner returns a Runner whose processes are started by a command, which has to
@@ -53,7 +50,9 @@ func (r *Runner) Close() {
 	r.mu.Unlock()
 	r.close()
 	r.all.Wait()
-	r.discard()
+	if p := r.take(); p != nil {
+		p.end()
+	}
 }
 
 // enter counts one more of those that Close waits for.
@@ -66,8 +65,8 @@ func (r *Runner) enter() bool {
 	return !r.closed
 }
 
-// Prepare makes a process wait for the next script, for a while. It does not wait
-// for the process.
+// Prepare makes a process wait for the next script, for as long as it likes. It does
+// not wait for the process.
 func (r *Runner) Prepare() {
 	if !r.enter() {
 		return
@@ -77,40 +76,22 @@ func (r *Runner) Prepare() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if r.idle != nil && r.idle.alive() {
-			r.expiry.Reset(idleTime)
 			return
 		}
 		if r.idle != nil {
 			r.idle.end()
 		}
-		p, err := startProcess(r.command)
-		if r.idle = p; err == nil { // else the next script tells why
-			r.expiry = time.AfterFunc(idleTime, r.discard)
-		}
+		r.idle, _ = startProcess(r.command) // else the next script tells why
 	}()
 }
 
-// take is the process that waits, nil for none.
+// take is the process that waits, or did; nil for none.
 func (r *Runner) take() *process {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.idle
-	if p != nil {
-		r.idle = nil
-		r.expiry.Stop()
-	}
+	r.idle = nil
 	return p
-}
-
-// discard ends the process that waits.
-func (r *Runner) discard() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.idle != nil {
-		r.expiry.Stop()
-		r.idle.end()
-		r.idle = nil
-	}
 }
 
 // Run runs a script to its end. The error, if any, is an *[Error]. When it returns

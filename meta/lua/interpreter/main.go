@@ -3,6 +3,7 @@ package interpreter
 import (
 	"errors"
 	"io"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"sync"
@@ -12,6 +13,8 @@ import (
 )
 
 const (
+	// patience is how long a process waits for a script.
+	patience = 5 * time.Minute
 	// grace is how long the virtual machine has to end by itself, which tells the line.
 	grace      = 100 * time.Millisecond
 	processors = 2 // one for the script, one for the collector of its garbage
@@ -23,6 +26,7 @@ func Main(in io.Reader, out io.Writer) int {
 	runtime.GOMAXPROCS(processors)
 	debug.SetTraceback("none")
 	closeOthers()
+	unwanted := time.AfterFunc(patience, func() { os.Exit(0) })
 	var start wire.Start
 	size, err := wire.ReadHead(in, wire.MaxHead, &start)
 	if errors.Is(err, io.EOF) {
@@ -34,6 +38,9 @@ func Main(in io.Reader, out io.Writer) int {
 	script, err := wire.ReadBody(in, size)
 	if err != nil {
 		return 2
+	}
+	if !unwanted.Stop() {
+		select {} // it ends, and nothing has been told of the script
 	}
 	limit(&start)
 	l := &link{in: in, out: out, waiting: map[int]chan answer{}, gone: make(chan struct{})}
