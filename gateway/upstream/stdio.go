@@ -115,6 +115,7 @@ func (c *stdio) start() error {
 	// The files go to the child as they are, so that Wait waits for the child
 	// alone and not for whoever else holds the pipes.
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = child[0], child[1], child[2]
+	c.stdin, c.stdout, c.stderr = own[0], own[1], own[2]
 	started := make(chan error, 1)
 	go c.mind(started)
 	if err := <-started; err != nil {
@@ -123,7 +124,6 @@ func (c *stdio) start() error {
 	for _, f := range child {
 		_ = f.Close()
 	}
-	c.stdin, c.stdout, c.stderr = own[0], own[1], own[2]
 	c.pid = c.cmd.Process.Pid
 	c.out = jsonrpc.NewStream(c.stdin)
 	c.out.Bound(c.srv.party)
@@ -157,24 +157,14 @@ func (c *stdio) mind(started chan<- error) {
 	c.exit = c.group.reap(c.cmd)
 	unrecord()
 	remember(c.group, false)
+	// A process that left the group may still hold the pipe.
+	_ = c.stdout.SetReadDeadline(time.Now().Add(c.srv.tune.drain))
 	close(c.exited)
 }
 
 // read is the read loop.
 func (c *stdio) read() {
 	defer c.loops.Done()
-	// A process that left the group may hold the pipe when the child is gone.
-	unblock := make(chan struct{})
-	defer close(unblock)
-	c.loops.Add(1)
-	go func() {
-		defer c.loops.Done()
-		select {
-		case <-unblock:
-		case <-c.exited:
-			_ = c.stdout.SetReadDeadline(time.Now().Add(c.srv.tune.drain))
-		}
-	}()
 	r := jsonrpc.NewReader(c.stdout, c.srv.opt.Limits.Frame).Checking(c.srv.opt.Limits.Depth)
 	r.Bound(c.srv.party, func() {
 		c.fail(c.srv.failure(ConnectionError, "the process stopped in the middle of a message", nil))
