@@ -1,6 +1,8 @@
 package meta
 
 import (
+	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,11 +16,7 @@ type object struct{ raw []byte }
 func newObject() object { return object{raw: []byte{'{'}} }
 
 func (o *object) value(name string, raw []byte) {
-	if len(o.raw) > 1 {
-		o.raw = append(o.raw, ',')
-	}
-	o.raw = append(rawjson.AppendString(o.raw, name), ':')
-	o.raw = append(o.raw, raw...)
+	o.raw = rawjson.AppendMember(o.raw, rawjson.Quote(name), raw)
 }
 
 // text adds a text unless it is empty.
@@ -29,17 +27,6 @@ func (o *object) text(name, value string) {
 }
 
 func (o *object) number(name string, n int64) { o.value(name, strconv.AppendInt(nil, n, 10)) }
-
-func (o *object) texts(name string, values []string) {
-	raw := []byte{'['}
-	for i, v := range values {
-		if i > 0 {
-			raw = append(raw, ',')
-		}
-		raw = rawjson.AppendString(raw, v)
-	}
-	o.value(name, append(raw, ']'))
-}
 
 func (o *object) end() []byte { return append(o.raw, '}') }
 
@@ -95,58 +82,52 @@ func excerpt(s string) string {
 // list is a part of a list as the tools answer it.
 type list struct {
 	member string // that holds the cards
-	cards  []byte
-	n      int
+	cards  [][]byte
 	first  int // offset of the first card
 	total  int
-}
-
-func (l *list) add(card []byte) {
-	if l.n > 0 {
-		l.cards = append(l.cards, ',')
-	}
-	l.cards = append(l.cards, card...)
-	l.n++
 }
 
 // end is the structured answer. pending are the servers that may add to it.
 func (l *list) end(pending []string) []byte {
 	o := newObject()
-	o.value(l.member, append(append([]byte{'['}, l.cards...), ']'))
+	o.value(l.member, array(l.cards))
 	o.number("total", int64(l.total))
-	if next := l.first + l.n; l.n > 0 && next < l.total {
+	if next := l.first + len(l.cards); len(l.cards) > 0 && next < l.total {
 		o.number("nextOffset", int64(next))
 	}
 	if len(pending) > 0 {
-		o.texts("pending", pending)
+		o.value("pending", rawjson.Strings(pending))
 	}
 	return o.end()
 }
 
+// array makes an array of raw items.
+func array(items [][]byte) []byte {
+	return slices.Concat([]byte{'['}, bytes.Join(items, []byte{','}), []byte{']'})
+}
+
 // answer is the result of a call: the structured value, and the same as text.
 func answer(structured []byte) []byte {
-	out := append([]byte(`{"content":[{"type":"text","text":`), rawjson.Quote(string(structured))...)
-	out = append(out, `}],"structuredContent":`...)
-	return append(append(out, structured...), '}')
+	return withStructured(texts(false, string(structured)), structured)
+}
+
+// withStructured adds a structured value to a result.
+func withStructured(result, structured []byte) []byte {
+	return slices.Concat(result[:len(result)-1], []byte(`,"structuredContent":`), structured, []byte{'}'})
 }
 
 // texts is a result of texts alone, one block for each that is not empty.
 func texts(failed bool, blocks ...string) []byte {
-	out := []byte(`{"content":[`)
-	n := 0
+	var content [][]byte
 	for _, b := range blocks {
-		if b == "" {
-			continue
+		if b != "" {
+			content = append(content, rawjson.Object("type", "text", "text", b))
 		}
-		if n++; n > 1 {
-			out = append(out, ',')
-		}
-		out = append(out, `{"type":"text","text":`...)
-		out = append(rawjson.AppendString(out, b), '}')
 	}
-	out = append(out, ']')
+	o := newObject()
+	o.value("content", array(content))
 	if failed {
-		out = append(out, `,"isError":true`...)
+		o.value("isError", []byte("true"))
 	}
-	return append(out, '}')
+	return o.end()
 }

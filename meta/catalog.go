@@ -12,8 +12,8 @@ import (
 func (t *Tools) catalogServers(_ context.Context, a arguments) ([]byte, error) {
 	states := t.o.Registry.States()
 	l := list{member: "servers", first: a.number(offset), total: len(states)}
-	for i := l.first; i < len(states) && l.n < a.numbers["limit"]; i++ {
-		l.add(serverCard(&states[i]))
+	for i := l.first; i < len(states) && len(l.cards) < a.numbers["limit"]; i++ {
+		l.cards = append(l.cards, serverCard(&states[i]))
 	}
 	return answer(l.end(nil)), nil
 }
@@ -53,11 +53,11 @@ func catalog(kind registry.Kind, member string) func(*Tools, context.Context, ar
 			entries, l.total = s.ServerFrom(server, kind, l.first), s.ServerCount(server, kind)
 		}
 		for e := range entries {
-			if l.n == most {
+			if len(l.cards) == most {
 				break
 			}
 			o := t.card(e)
-			l.add(o.end())
+			l.cards = append(l.cards, o.end())
 		}
 		return answer(l.end(t.o.Starting())), nil
 	}

@@ -21,7 +21,7 @@ func find(kind registry.Kind, member string) func(*Tools, context.Context, argum
 		}
 		l := list{member: member, first: q.Offset, total: total}
 		for _, h := range hits {
-			l.add(t.hitCard(h, q.Text != ""))
+			l.cards = append(l.cards, t.hitCard(h, q.Text != ""))
 		}
 		return answer(l.end(t.o.Starting())), nil
 	}

@@ -49,9 +49,7 @@ func (t *Tools) executeLua(ctx context.Context, a arguments) ([]byte, error) {
 	if !rawjson.IsObject(r.JSON) {
 		return texts(false, value, printed(r)), nil
 	}
-	out := texts(false, value, printed(r))
-	out = append(out[:len(out)-1], `,"structuredContent":`...)
-	return append(append(out, r.JSON...), '}'), nil
+	return withStructured(texts(false, value, printed(r)), r.JSON), nil
 }
 
 // patience is how long a script waits for others to end.
@@ -118,14 +116,11 @@ func (h *scriptHost) Search(ctx context.Context, query string, o lua.SearchOptio
 	hits = slices.DeleteFunc(hits, func(hit search.Hit) bool {
 		return hit.Entry.Kind == registry.Tool && hit.Entry.Server == registry.Local
 	})
-	out := []byte{'['}
-	for i, hit := range hits[:min(len(hits), most)] {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, scriptCard(hit)...)
+	var cards [][]byte
+	for _, hit := range hits[:min(len(hits), most)] {
+		cards = append(cards, scriptCard(hit))
 	}
-	return append(out, ']'), nil
+	return array(cards), nil
 }
 
 // scriptCard is the card of a hit in the words of scripts, with what reaches a

@@ -42,11 +42,7 @@ func (a *Asker) Capabilities(declared []byte, screen bool) []byte {
 		case !rawjson.IsObject(value):
 			continue
 		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(rawjson.AppendString(out, name), ':')
-		out = append(out, value...)
+		out = rawjson.AppendMember(out, rawjson.Quote(name), value)
 	}
 	return append(out, '}')
 }

@@ -273,7 +273,7 @@ func (c *Client) handle(m jsonrpc.Message) {
 }
 
 func (c *Client) progressed(params []byte) {
-	id, _ := jsonrpc.IDInt(rawjson.Get(params, "progressToken"))
+	id, _ := rawjson.Int(rawjson.Get(params, "progressToken"))
 	p, ok := c.calls.Lookup(id)
 	if !ok {
 		return

@@ -281,9 +281,6 @@ func salvageID(frame []byte) []byte {
 	return nil
 }
 
-// IDInt decodes an id that we made: a plain integer.
-func IDInt(id []byte) (int64, bool) { return rawjson.Int(id) }
-
 // IDString is the id in a form fit for a map key: equal for equal ids,
 // different for "1" and 1.
 func IDString(id []byte) string {

@@ -3,6 +3,8 @@ package jsonrpc
 import (
 	"sync"
 	"sync/atomic"
+
+	"goblin/registry/rawjson"
 )
 
 // Call is one open call of a [Pending].
@@ -118,7 +120,7 @@ func (p *Pending[T]) addLocked(info T) (*Call[T], error) {
 
 // Resolve ends the call of that raw id. It reports false when there is none.
 func (p *Pending[T]) Resolve(id []byte, r Reply, err error) bool {
-	n, ok := IDInt(id)
+	n, ok := rawjson.Int(id)
 	if !ok {
 		return false
 	}

@@ -174,7 +174,7 @@ func (h *streamable) refusal(c *Call, resp *http.Response, id int64) error {
 		if m.ID == nil && c.modern {
 			m.ID = strconv.AppendInt(nil, id, 10) // refused by its headers, before it was read
 		}
-		if n, ok := jsonrpc.IDInt(m.ID); ok && n == id {
+		if n, ok := rawjson.Int(m.ID); ok && n == id {
 			h.resolve(&m)
 			return nil
 		}

@@ -372,7 +372,7 @@ func (l *link) resolve(m *jsonrpc.Message) {
 	if err != nil {
 		reply = jsonrpc.Reply{}
 	}
-	id, _ := jsonrpc.IDInt(m.ID)
+	id, _ := rawjson.Int(m.ID)
 	if c, started := l.calls.End(id); started {
 		l.finish(c, id, reply, err, l.burst)
 		return
@@ -538,7 +538,7 @@ func (l *link) progress(params []byte) bool {
 	if s, ok := rawjson.String(token); ok {
 		token = []byte(s) // some backends turn tokens into strings
 	}
-	id, ok := jsonrpc.IDInt(token)
+	id, ok := rawjson.Int(token)
 	if !ok {
 		return false
 	}

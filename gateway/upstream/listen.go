@@ -338,20 +338,14 @@ func (ls *listens) began() {
 
 // begin sends a subscriptions/listen.
 func (ls *listens) begin(uris []string) (*listening, error) {
-	params := []byte(`{"notifications":{`)
-	for i, member := range ls.lists {
-		if i > 0 {
-			params = append(params, ',')
-		}
-		params = append(rawjson.AppendString(params, member), ":true"...)
+	filter := []byte{'{'}
+	for _, member := range ls.lists {
+		filter = rawjson.AppendMember(filter, rawjson.Quote(member), []byte("true"))
 	}
 	if len(uris) > 0 {
-		if len(ls.lists) > 0 {
-			params = append(params, ',')
-		}
-		params = append(append(params, `"resourceSubscriptions":`...), rawjson.Strings(uris)...)
+		filter = rawjson.AppendMember(filter, []byte(`"resourceSubscriptions"`), rawjson.Strings(uris))
 	}
-	params = append(params, "}}"...)
+	params := slices.Concat([]byte(`{"notifications":`), filter, []byte("}}"))
 
 	x := &listening{uris: uris, acked: make(chan struct{}), ended: make(chan struct{})}
 	x.call = &Call{Context: ls.ctx, Method: "subscriptions/listen", Params: params, modern: true, listening: x}
