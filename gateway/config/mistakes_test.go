@@ -536,26 +536,50 @@ func TestNoMistakeHoldsASecret(t *testing.T) {
 		"gateway: {allowed_origins: [%], roots: [{uri: %}]}",
 		"log: {file: %}",
 	}
+	told := func(src string) (text string, mistaken bool) {
+		cfg, err := config.Parse("goblin.yaml", []byte(src), env)
+		var list *config.Errors
+		if errors.As(err, &list) {
+			for _, w := range list.Warnings {
+				text += w.String()
+			}
+			return text + err.Error(), true
+		}
+		for _, w := range cfg.Warnings {
+			text += w.String()
+		}
+		for _, s := range cfg.Servers {
+			text += s.Problem
+		}
+		return text, false
+	}
 	for _, at := range places {
 		for _, v := range values {
 			src := strings.ReplaceAll(at, "%", v)
-			cfg, err := config.Parse("goblin.yaml", []byte(src), env)
-			var told string
-			var list *config.Errors
-			if errors.As(err, &list) {
-				told = err.Error()
-				for _, w := range list.Warnings {
-					told += w.String()
-				}
-			} else {
-				for _, w := range cfg.Warnings {
-					told += w.String()
-				}
-				for _, s := range cfg.Servers {
-					told += s.Problem
-				}
-			}
-			require.NotContains(t, told, "s3cr3t", src)
+			text, _ := told(src)
+			require.NotContains(t, text, "s3cr3t", src)
 		}
+	}
+	for _, src := range []string{ // what looks like something else to YAML, or to Goblin
+		"servers: {a: {url: 'http://h/', headers: s3cr3t}}",
+		"servers: {a: {url: 'http://h/', headers: {Authorization: [s3cr3t]}}}",
+		"servers: {a: {command: x, env: s3cr3t}}",
+		"servers: {a: {command: x, env: {KEY: [s3cr3t]}}}",
+		"servers: {a: {url: 'http://u:s3cr3t@/mcp'}}",
+		"servers: {a: {url: 'ftp://u:s3cr3t@h/mcp'}}",
+		"servers: {a: {url: 'http://u:s3cr3t@h:port/%zz'}}",
+		"gateway: {auth_token: *s3cr3t}",
+		"gateway: {auth_token: !s3cr3t x}",
+		"servers: {a: {command: x, env: {KEY: !!s3cr3t}}}",
+		"servers: {a: {command: x, env: {KEY=s3cr3t}}}",
+		"servers: {a: {url: 'http://h/', headers: {Authorization, Bearer s3cr3t}}}",
+		"servers: {a: {url: 'http://h/', headers: {'Authorization: Bearer s3cr3t'}}}",
+		"gateway: {auth_token s3cr3t}",
+		"servers: {a: {command: x, env: {ghp_16C7e42F292c6912E7710cs3cr3t}}}",
+		`servers: {a: {url: 'http://h/', headers: {X: "s3cr3t\nY"}}}`,
+	} {
+		text, mistaken := told(src)
+		require.True(t, mistaken, src)
+		require.NotContains(t, text, "s3cr3t", src)
 	}
 }

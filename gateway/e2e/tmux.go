@@ -196,22 +196,46 @@ func (p *Pane) Hides(text string) string {
 	return p.Until("no "+text, func(screen string) bool { return !strings.Contains(screen, text) })
 }
 
+// Insists presses a key until the terminal does not show a text any more: what opens
+// by itself takes keys after a moment without any.
+func (p *Pane) Insists(key, text string) {
+	p.t.Helper()
+	for end := time.Now().Add(Patience); time.Now().Before(end); {
+		p.Keys(key)
+		for next := time.Now().Add(time.Second); time.Now().Before(next); {
+			if _, ok := p.lasts(func(screen string) bool { return !strings.Contains(screen, text) }); ok {
+				return
+			}
+		}
+	}
+	p.t.Fatalf("%s does not close %q", key, text)
+}
+
 // Until waits for a state of the terminal.
 func (p *Pane) Until(what string, cond func(screen string) bool) string {
 	p.t.Helper()
-	for end := time.Now().Add(Patience); ; {
-		p.Mu.Lock()
-		seen := p.news
-		p.Mu.Unlock()
-		screen := p.Screen()
-		if cond(screen) {
+	for end := time.Now().Add(Patience); time.Now().Before(end); {
+		if screen, ok := p.lasts(cond); ok {
 			return screen
 		}
-		if time.Now().After(end) {
-			p.t.Fatalf("waited %v for %s", Patience, what)
-		}
-		p.Holds(200*time.Millisecond, func() bool { return p.news != seen || p.ended }) // not all changes are told
 	}
+	p.t.Fatalf("waited %v for %s", Patience, what)
+	return ""
+}
+
+// lasts reports whether the terminal has a state, for a moment: a look may come in
+// the middle of a picture. If it has not, it waits for news of the terminal.
+func (p *Pane) lasts(cond func(screen string) bool) (screen string, ok bool) {
+	p.t.Helper()
+	p.Mu.Lock()
+	seen := p.news
+	p.Mu.Unlock()
+	changed := func() bool { return p.news != seen }
+	if screen = p.Screen(); cond(screen) {
+		return screen, !p.Holds(30*time.Millisecond, changed)
+	}
+	p.Holds(200*time.Millisecond, changed) // not all changes are told
+	return screen, false
 }
 
 // Goblin starts Goblin in the shell between two looks at the terminal's

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -100,7 +99,7 @@ func TestTheScreenAnswersWhatNoClientCanBeAsked(t *testing.T) {
 	call := c.Begin("tools/call", e2e.Obj{"name": "shop_ask"})
 	two.Shows("Which size?")
 	one.Shows("Which size?", `Server "shop" asks in a call of "shop_ask" by client "e2e", which cannot be asked.`)
-	time.Sleep(500 * time.Millisecond) // until then keys are meant for what it covers
+	one.Hides("keys are taken after a moment") // until then they are meant for what it covers
 	one.Types("large")
 	one.Keys("C-s")
 	require.Contains(t, e2e.Str(c.End(call).Result, "content", 0, "text"), `"size":"large"`)
@@ -110,8 +109,7 @@ func TestTheScreenAnswersWhatNoClientCanBeAsked(t *testing.T) {
 	go b.Do(e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Form}))
 	two.Shows("who?", `Server "shop" asks outside of any call, so no client can be asked.`)
 	one.Shows("who?")
-	time.Sleep(500 * time.Millisecond)
-	two.Keys("Escape")
+	two.Insists("Escape", "who?")
 	require.Equal(t, "cancel", e2e.Str(b.WaitEvents("reply", "elicitation/create", 2).Msg, "action"))
 	one.Hides("who?")
 	for _, p := range []*e2e.Pane{one, two} {

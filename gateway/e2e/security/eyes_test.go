@@ -1,3 +1,5 @@
+//go:build e2e
+
 package security
 
 import (
@@ -171,16 +173,6 @@ func TestCompletionsAreWordsThatDoNothing(t *testing.T) {
 	}
 }
 
-func TestLinesOfAFailedToolAreToldFromThoseOfGoblin(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Backend("calc", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("add")}, "on": e2e.Obj{"tools/call add": e2e.Actions(
-		e2e.Do("result", e2e.Obj{"result": e2e.Obj{"isError": true, "content": []e2e.Obj{{"type": "text", "text": "no\ngoblin: all is well"}}}}))}})
-	out := w.Run("call", "calc_add")
-	require.Equal(t, e2e.ExitFailure, out.Code)
-	require.Equal(t, "goblin: tool \"calc_add\" failed: no\n  goblin: all is well\n", out.Stderr)
-}
-
 // Pagers pass on what terminals obey, and editors may obey what they open.
 func TestPagersAndEditorsGetWhatIsSafe(t *testing.T) {
 	t.Parallel()
@@ -188,7 +180,7 @@ func TestPagersAndEditorsGetWhatIsSafe(t *testing.T) {
 	evil := injection + "\nsecond\tline\r\n" + inSelectors("hidden") + "\u202e⚠\ufe0f\xff"
 	w.Backend("files", e2e.Obj{
 		"resources": []e2e.Obj{e2e.Resource("x:letter"), e2e.Resource("x:object")},
-		"reads":     e2e.Obj{"x:letter": evil, "x:object": string(e2e.Marshal(e2e.Obj{"a": evil}))},
+		"reads":     e2e.Obj{"x:letter": evil, "x:object": string(e2e.Marshal(e2e.Obj{"within": evil}))},
 	})
 	program := func(name string) string {
 		path := filepath.Join(w.Dir, name)
@@ -211,10 +203,11 @@ func TestPagersAndEditorsGetWhatIsSafe(t *testing.T) {
 		require.NoError(t, os.Remove(path+".got"))
 		return string(text)
 	}
-	for _, name := range []string{"letter", "object"} {
+	for _, one := range [][2]string{{"letter", "second"}, {"object", `"within"`}} {
+		name, own := one[0], one[1]
 		p.Types("/" + name)
 		p.Keys("Enter", "Enter")
-		p.Shows("inj-end")
+		p.Shows("inj-end", own)
 		for key, path := range map[string]string{"e": pager, "E": editor} {
 			text := given(key, path)
 			require.Contains(t, text, "inj-end")

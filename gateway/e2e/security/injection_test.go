@@ -1,3 +1,5 @@
+//go:build e2e
+
 package security
 
 import (
@@ -135,9 +137,7 @@ func TestP12_ControlSequencesNeverReachTheScreen(t *testing.T) {
 	p.Types("c")
 	p.Keys("C-s")
 	p.Shows("A server asks", "inj-bidi")
-	p.Hides("keys are taken after a moment")
-	p.Keys("Escape")
-	p.Hides("A server asks")
+	p.Insists("Escape", "A server asks")
 	p.Types("5")
 	for _, text := range []string{"tools/call", "inj-title", "inj-"} { // requests, what the server prints, the log
 		p.Keys("]")

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -107,7 +107,8 @@ func TestScriptsThatDoNotEndAreEnded(t *testing.T) {
 	w.Lua = e2e.Obj{"timeout": "100ms", "memory": "32MiB", "output": "2KiB"}
 	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
 	c := w.Standalone()
-	for name, script := range endless {
+	for _, name := range e2e.Variants(2, slices.Sorted(maps.Keys(endless))...) {
+		script := endless[name]
 		began := time.Now()
 		id := beginLua(c, script)
 		require.Contains(t, c.CallText("b_t", e2e.Obj{}), "b:t", "%s: others go on meanwhile", name)
@@ -121,16 +122,29 @@ func TestScriptsThatDoNotEndAreEnded(t *testing.T) {
 	c.Prog.Bounded(150)
 }
 
-func TestTailCallsEndWithTheirTimeOverEveryFront(t *testing.T) {
-	e2e.OverEveryFront(t, func(t *testing.T, w *e2e.World, connect func(e2e.Obj) *e2e.Client) {
-		w.Lua = e2e.Obj{"timeout": "1s"}
-		w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
-		c := connect(e2e.Obj{})
-		id := beginLua(c, endless["tail calls"])
-		require.Contains(t, c.CallText("b_t", e2e.Obj{}), "b:t")
-		require.Contains(t, e2e.Str(c.End(id).Result, "content", 0, "text"), "timeout")
-		require.Equal(t, "2", c.LuaText("return 1 + 1"))
-	})
+// greedy are scripts that need more memory than they may.
+var greedy = map[string]string{
+	"a text of 1 GB":           `return #("x"):rep(1e9)`,
+	"a text beyond all":        `return #("xxxxxxxx"):rep(2^61)`,
+	"texts that double":        `local s = "x" while true do s = s .. s end`,
+	"many arguments to ..":     `local s = ("x"):rep(1e6) while true do s = s .. s .. s .. s .. s .. s end`,
+	"tables":                   `local t = {} while true do t = {t, {}, {}} end`,
+	"numbers":                  `local t = {} for i = 1, 1e9 do t[i] = i end`,
+	"gaps":                     `local t = {} t[6e7] = 1 return #t`,
+	"names":                    `for i = 1, 1e9 do _G["n" .. i] = i end`,
+	"table.concat":             `local t = {} for i = 1, 1e4 do t[i] = ("x"):rep(1e4) end local u = {} for i = 1, 1e3 do u[i] = table.concat(t) end return #u`,
+	"gsub":                     `return #(("x"):rep(1e6)):gsub("x", ("y"):rep(1000))`,
+	"format":                   `local s = ("x"):rep(1e7) local t = {} for i = 1, 1e3 do t[i] = string.format("%s%s%s%s", s, s, s, s) end`,
+	"coroutines":               `local t = {} while true do local c = coroutine.wrap(function() coroutine.yield() end) c() t[#t + 1] = c end`,
+	"closures":                 `local f while true do local g = f f = function() return g end end`,
+	"JSON":                     `local t = {} for i = 1, 1e9 do t[i] = json.decode('{"a":[1,2,3,{"b":"c"}]}') end`,
+	"encoded":                  `local t = {} for i = 1, 1e3 do t[i] = ("x"):rep(1e4) end local u = {} while true do u[#u + 1] = json.encode(t) end`,
+	"caught":                   `local t = {} while true do pcall(function() while true do t[#t + 1] = {} end end) end`,
+	"values on the stack":      `local function f(...) return f(("x"):rep(1e6), ...) end return f()`,
+	"in all":                   `return all{function() local t = {} while true do t = {t} end end, function() local t = {} while true do t = {t} end end}`,
+	"an error that is a gulp":  `local t = {} while true do t[#t + 1] = select(2, pcall(error, ("x"):rep(1e5) .. #t)) end`,
+	"what metamethods give":    `local t = setmetatable({}, {__index = function(t, k) local v = {} rawset(t, k, v) return v end}) for i = 1, 1e9 do t["k" .. i].x = i end`,
+	"a result that is too big": `local t = {} for i = 1, 1e9 do t[i] = {i} result({}) end`,
 }
 
 func TestScriptsCannotNeedMoreMemoryThanTheyMay(t *testing.T) {
@@ -138,29 +152,8 @@ func TestScriptsCannotNeedMoreMemoryThanTheyMay(t *testing.T) {
 	w := e2e.WithMeta(t)
 	w.Lua = e2e.Obj{"timeout": "30s", "memory": "4MiB"}
 	c := w.Standalone()
-	for name, script := range map[string]string{
-		"a text of 1 GB":           `return #("x"):rep(1e9)`,
-		"a text beyond all":        `return #("xxxxxxxx"):rep(2^61)`,
-		"texts that double":        `local s = "x" while true do s = s .. s end`,
-		"many arguments to ..":     `local s = ("x"):rep(1e6) while true do s = s .. s .. s .. s .. s .. s end`,
-		"tables":                   `local t = {} while true do t = {t, {}, {}} end`,
-		"numbers":                  `local t = {} for i = 1, 1e9 do t[i] = i end`,
-		"gaps":                     `local t = {} t[6e7] = 1 return #t`,
-		"names":                    `for i = 1, 1e9 do _G["n" .. i] = i end`,
-		"table.concat":             `local t = {} for i = 1, 1e4 do t[i] = ("x"):rep(1e4) end local u = {} for i = 1, 1e3 do u[i] = table.concat(t) end return #u`,
-		"gsub":                     `return #(("x"):rep(1e6)):gsub("x", ("y"):rep(1000))`,
-		"format":                   `local s = ("x"):rep(1e7) local t = {} for i = 1, 1e3 do t[i] = string.format("%s%s%s%s", s, s, s, s) end`,
-		"coroutines":               `local t = {} while true do local c = coroutine.wrap(function() coroutine.yield() end) c() t[#t + 1] = c end`,
-		"closures":                 `local f while true do local g = f f = function() return g end end`,
-		"JSON":                     `local t = {} for i = 1, 1e9 do t[i] = json.decode('{"a":[1,2,3,{"b":"c"}]}') end`,
-		"encoded":                  `local t = {} for i = 1, 1e3 do t[i] = ("x"):rep(1e4) end local u = {} while true do u[#u + 1] = json.encode(t) end`,
-		"caught":                   `local t = {} while true do pcall(function() while true do t[#t + 1] = {} end end) end`,
-		"values on the stack":      `local function f(...) return f(("x"):rep(1e6), ...) end return f()`,
-		"in all":                   `return all{function() local t = {} while true do t = {t} end end, function() local t = {} while true do t = {t} end end}`,
-		"an error that is a gulp":  `local t = {} while true do t[#t + 1] = select(2, pcall(error, ("x"):rep(1e5) .. #t)) end`,
-		"what metamethods give":    `local t = setmetatable({}, {__index = function(t, k) local v = {} rawset(t, k, v) return v end}) for i = 1, 1e9 do t["k" .. i].x = i end`,
-		"a result that is too big": `local t = {} for i = 1, 1e9 do t[i] = {i} result({}) end`,
-	} {
+	for _, name := range e2e.Variants(2, slices.Sorted(maps.Keys(greedy))...) {
+		script := greedy[name]
 		result := c.Lua(script)
 		require.Equal(t, "true", string(e2e.At(result, "isError")), "%s: %.300s", name, result)
 		require.Contains(t, e2e.Str(result, "content", 0, "text"), "4 MiB of memory (lua.memory)", name)
@@ -188,9 +181,10 @@ func TestErrorsOfScriptsAreBounded(t *testing.T) {
 			`while true do print("") end`, `print(("x"):rep(1e6))`, `return ("x"):rep(1e6)`, `result(("x"):rep(4000)) error(("x"):rep(5e5))`,
 			`local x = ` + strings.Repeat("y", 60000) + ` z`, `local ` + strings.Repeat("y", 60000) + ` = = 1`,
 		}
-		if c.Prog == nil || w.Hosted { // the way that an error takes to each client
+		if c.Web != nil { // the way that an error takes to each client
 			failing = failing[:3]
 		}
+		failing = e2e.Variants(3, failing...)
 		for _, script := range failing {
 			result := c.Lua(script)
 			require.Equal(t, "true", string(e2e.At(result, "isError")), "%.100s: %.300s", script, result)
@@ -240,133 +234,7 @@ func TestTheProcessOfAScriptHasNothing(t *testing.T) {
 	gone(t, pids)
 }
 
-func TestAProcessOfAScriptThatDiesCostsThatScriptOnly(t *testing.T) {
-	t.Parallel()
-	w := e2e.WithMeta(t)
-	w.Lua = e2e.Obj{"timeout": "10m"}
-	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t"), e2e.Tool("slow")}, "on": e2e.Obj{"tools/call slow": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"}))}})
-	c := w.Standalone()
-	other := beginLua(c, `b.slow{} return "went on"`)
-	b.WaitEvent("wait", "go")
-	slow := scripts(w)[0] // no other has been needed so far
-	waiting := func() (pids []int) {
-		e2e.Eventually(t, "one that waits for the next script, which gets it", func() bool {
-			pids = slices.DeleteFunc(scripts(w), func(pid int) bool { return pid == slow })
-			return len(pids) == 1
-		})
-		return pids
-	}
-	require.Equal(t, "1", c.LuaText("return 1"))
-	for n, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSEGV, syscall.SIGTERM, syscall.SIGABRT} {
-		runs := waiting()
-		id := beginLua(c, `b.t{} while true do end`)
-		b.WaitReceived("tools/call", 2+2*n)
-		require.NoError(t, syscall.Kill(runs[0], sig))
-		end := c.End(id)
-		require.Equal(t, "true", string(e2e.At(end.Result, "isError")), "%v: %s", sig, end.Raw)
-		require.Contains(t, e2e.Str(end.Result, "content", 0, "text"), "the script's process ended unexpectedly", sig)
-
-		next := waiting()
-		require.NoError(t, syscall.Kill(next[0], sig))
-		gone(t, next)
-		require.Equal(t, "b:t:{}", c.LuaText(`return b.t{}`), sig)
-	}
-	b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
-	require.Equal(t, "went on", e2e.Str(c.End(other).Result, "content", 0, "text"))
-}
-
 // calling is a server whose calls tell that a script has begun.
 func calling(w *e2e.World) *e2e.Backend {
 	return w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t"), e2e.Tool("hang")}, "on": e2e.Obj{"tools/call hang": e2e.Actions(e2e.Do("hang"))}})
-}
-
-func TestScriptsEndWithTheirCallers(t *testing.T) {
-	e2e.OverEveryFront(t, func(t *testing.T, w *e2e.World, connect func(e2e.Obj) *e2e.Client) {
-		w.Lua = e2e.Obj{"timeout": "10m", "memory": "256MiB"}
-		b := calling(w)
-		calls := 0
-		ends := func(c *e2e.Client, script string, how func(id string)) {
-			id := beginLua(c, script)
-			calls++
-			b.WaitReceived("tools/call", calls)
-			there := scripts(w) // this one, and those that wait
-			how(id)
-			e2e.Eventually(t, "the end of the script's process", func() bool { return len(alive(there)) < len(there) })
-		}
-		keeper := connect(e2e.Obj{})
-		for _, script := range []string{"while true do end", endless["tail calls"], "while true do pcall(function() while true do end end) end"} {
-			ends(keeper, "b.t{} "+script, func(id string) { keeper.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(id)}) })
-		}
-		if keeper.Web == nil { // of which no server hears that it ends
-			leaves := connect(e2e.Obj{})
-			ends(leaves, "b.hang{}", func(string) { leaves.Close() })
-		}
-		if w.Hosted {
-			dies := connect(e2e.Obj{})
-			ends(dies, "b.hang{}", func(string) { dies.Prog.Signal(syscall.SIGKILL) })
-		}
-		keeper.Ok("ping", nil)
-	})
-}
-
-func TestNoScriptOutlivesItsGateway(t *testing.T) {
-	t.Parallel()
-	for sig, all := range map[syscall.Signal][]string{
-		syscall.SIGTERM: {endless["tail calls"]}, // the gateway waits for it first, a while
-		syscall.SIGINT:  {"b.hang{}"},
-		syscall.SIGKILL: {endless["tail calls"], "while true do end", "b.hang{}"},
-	} {
-		t.Run(sig.String(), func(t *testing.T) {
-			t.Parallel()
-			w := e2e.WithMeta(t)
-			w.Lua = e2e.Obj{"timeout": "10m"}
-			b := calling(w)
-			s := w.Serve()
-			c := s.Client(true)
-			for n, script := range all {
-				beginLua(c, "b.t{} "+script)
-				b.WaitReceived("tools/call", n+1)
-			}
-			pids := scripts(w)
-			require.GreaterOrEqual(t, len(pids), len(all))
-			s.Signal(sig)
-			s.Ends(e2e.Patience)
-			gone(t, pids)
-		})
-	}
-}
-
-func TestScriptsOfTheShellEndWithTheirCommand(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Lua = e2e.Obj{"timeout": "10m"}
-	b := calling(w)
-	file := filepath.Join(w.Dir, "script.lua")
-	require.NoError(t, os.WriteFile(file, []byte("b.t{} "+endless["tail calls"]), 0o600))
-	for n, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
-		p := w.Start(nil, "lua", file)
-		b.WaitReceived("tools/call", n+1)
-		pids := workersOf(strconv.Itoa(p.Cmd.Process.Pid))
-		p.Signal(sig)
-		p.Ends(e2e.Patience)
-		gone(t, pids)
-	}
-	e2e.Eventually(t, "the servers' end", func() bool { return len(w.Processes("fakeserver")) == 0 })
-}
-
-// The version that runs goes on when another has taken its place.
-func TestScriptsRunWhenTheProgramIsReplaced(t *testing.T) {
-	t.Parallel()
-	w := e2e.WithMeta(t)
-	w.Write()
-	old := filepath.Join(w.Dir, "old-goblin")
-	program, err := os.ReadFile(e2e.Goblin)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(old, program, 0o700))
-	c := w.PipeTo(old, "stdio", "--standalone")
-	c.Init()
-	require.NoError(t, os.Remove(old))
-	require.NoError(t, os.WriteFile(old, []byte("#!/bin/sh\nexit 1\n"), 0o700))
-	require.Equal(t, "1", c.LuaText("return 1"))
-	require.Equal(t, "2", c.LuaText("return 2"))
 }

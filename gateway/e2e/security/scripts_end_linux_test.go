@@ -1,0 +1,153 @@
+//go:build e2e
+
+package security
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+func TestAProcessOfAScriptThatDiesCostsThatScriptOnly(t *testing.T) {
+	t.Parallel()
+	w := e2e.WithMeta(t)
+	w.Lua = e2e.Obj{"timeout": "10m"}
+	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t"), e2e.Tool("slow")}, "on": e2e.Obj{"tools/call slow": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"}))}})
+	c := w.Standalone()
+	other := beginLua(c, `b.slow{} return "went on"`)
+	b.WaitEvent("wait", "go")
+	slow := scripts(w)[0] // no other has been needed so far
+	waiting := func() (pids []int) {
+		e2e.Eventually(t, "one that waits for the next script, which gets it", func() bool {
+			pids = slices.DeleteFunc(scripts(w), func(pid int) bool { return pid == slow })
+			return len(pids) == 1
+		})
+		return pids
+	}
+	require.Equal(t, "1", c.LuaText("return 1"))
+	for n, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSEGV, syscall.SIGTERM, syscall.SIGABRT} {
+		runs := waiting()
+		id := beginLua(c, `b.t{} while true do end`)
+		b.WaitReceived("tools/call", 2+2*n)
+		require.NoError(t, syscall.Kill(runs[0], sig))
+		end := c.End(id)
+		require.Equal(t, "true", string(e2e.At(end.Result, "isError")), "%v: %s", sig, end.Raw)
+		require.Contains(t, e2e.Str(end.Result, "content", 0, "text"), "the script's process ended unexpectedly", sig)
+
+		next := waiting()
+		require.NoError(t, syscall.Kill(next[0], sig))
+		gone(t, next)
+		require.Equal(t, "b:t:{}", c.LuaText(`return b.t{}`), sig)
+	}
+	b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
+	require.Equal(t, "went on", e2e.Str(c.End(other).Result, "content", 0, "text"))
+}
+
+func TestScriptsEndWithTheirCallers(t *testing.T) {
+	e2e.OverEveryFront(t, func(t *testing.T, w *e2e.World, connect func(e2e.Obj) *e2e.Client) {
+		w.Lua = e2e.Obj{"timeout": "10m", "memory": "256MiB"}
+		b := calling(w)
+		calls := 0
+		ends := func(c *e2e.Client, script string, how func(id string)) {
+			id := beginLua(c, script)
+			calls++
+			b.WaitReceived("tools/call", calls)
+			there := scripts(w) // this one, and those that wait
+			how(id)
+			e2e.Eventually(t, "the end of the script's process", func() bool { return len(alive(there)) < len(there) })
+		}
+		keeper := connect(e2e.Obj{})
+		for _, script := range []string{"while true do end", endless["tail calls"], "while true do pcall(function() while true do end end) end"} {
+			ends(keeper, "b.t{} "+script, func(id string) { keeper.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(id)}) })
+		}
+		if keeper.Web == nil { // else no server hears of it
+			leaves := connect(e2e.Obj{})
+			ends(leaves, "b.hang{}", func(string) { leaves.Close() })
+			dies := w.BridgeTo()
+			ends(dies, "b.hang{}", func(string) { dies.Prog.Signal(syscall.SIGKILL) })
+		}
+		keeper.Ok("ping", nil)
+	})
+}
+
+func TestNoScriptOutlivesItsGateway(t *testing.T) {
+	t.Parallel()
+	for sig, all := range map[syscall.Signal][]string{
+		syscall.SIGTERM: {endless["tail calls"]}, // the gateway waits for it first, a while
+		syscall.SIGINT:  {"b.hang{}"},
+		syscall.SIGKILL: {endless["tail calls"], "while true do end", "b.hang{}"},
+	} {
+		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
+			w := e2e.WithMeta(t)
+			w.Lua = e2e.Obj{"timeout": "10m"}
+			b := calling(w)
+			s := w.Serve()
+			c := s.Client(true)
+			for n, script := range all {
+				beginLua(c, "b.t{} "+script)
+				b.WaitReceived("tools/call", n+1)
+			}
+			pids := scripts(w)
+			require.GreaterOrEqual(t, len(pids), len(all))
+			s.Signal(sig)
+			s.Ends(e2e.Patience)
+			gone(t, pids)
+		})
+	}
+}
+
+func TestScriptsOfTheShellEndWithTheirCommand(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Lua = e2e.Obj{"timeout": "10m"}
+	b := calling(w)
+	file := filepath.Join(w.Dir, "script.lua")
+	require.NoError(t, os.WriteFile(file, []byte("b.t{} "+endless["tail calls"]), 0o600))
+	for n, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
+		p := w.Start(nil, "lua", file)
+		b.WaitReceived("tools/call", n+1)
+		pids := workersOf(strconv.Itoa(p.Cmd.Process.Pid))
+		p.Signal(sig)
+		p.Ends(e2e.Patience)
+		gone(t, pids)
+	}
+	e2e.Eventually(t, "the servers' end", func() bool { return len(w.Processes("fakeserver")) == 0 })
+}
+
+// The version that runs goes on when another has taken its place.
+func TestScriptsRunWhenTheProgramIsReplaced(t *testing.T) {
+	t.Parallel()
+	w := e2e.WithMeta(t)
+	w.Write()
+	old := filepath.Join(w.Dir, "old-goblin")
+	program, err := os.ReadFile(e2e.Goblin)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(old, program, 0o700))
+	c := w.PipeTo(old, "stdio", "--standalone")
+	c.Init()
+	require.NoError(t, os.Remove(old))
+	require.NoError(t, os.WriteFile(old, []byte("#!/bin/sh\nexit 1\n"), 0o700))
+	require.Equal(t, "1", c.LuaText("return 1"))
+	require.Equal(t, "2", c.LuaText("return 2"))
+}
+
+func TestTailCallsEndWithTheirTimeOverEveryFront(t *testing.T) {
+	e2e.OverEveryFront(t, func(t *testing.T, w *e2e.World, connect func(e2e.Obj) *e2e.Client) {
+		w.Lua = e2e.Obj{"timeout": "1s"}
+		w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+		c := connect(e2e.Obj{})
+		id := beginLua(c, endless["tail calls"])
+		require.Contains(t, c.CallText("b_t", e2e.Obj{}), "b:t")
+		require.Contains(t, e2e.Str(c.End(id).Result, "content", 0, "text"), "timeout")
+		require.Equal(t, "2", c.LuaText("return 1 + 1"))
+	})
+}
