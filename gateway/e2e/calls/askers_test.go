@@ -216,3 +216,53 @@ func TestConfiguredRootsAreOfferedWhenNoClientCanBeAsked(t *testing.T) {
 	b.Do(e2e.Do("request", e2e.Obj{"method": "roots/list"}))
 	require.JSONEq(t, `{"roots":[{"uri":"file:///work","name":"work"}]}`, string(b.WaitEvent("reply", "roots/list").Msg))
 }
+
+func TestLogLineOfAModernBackendReachesTheOneRequestThatAskedForIt(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	script := e2e.Asking("elicitation/create", e2e.Form)
+	script["era"], script["capabilities"] = "modern", e2e.Obj{"tools": e2e.Obj{}, "logging": e2e.Obj{}}
+	b := w.Backend("b", script)
+	silent, loud := w.Socket().Stateless(), w.Socket().Stateless()
+	bystander := w.Join()
+	bystander.Ok("logging/setLevel", e2e.Obj{"level": "debug"})
+	first := silent.Begin("tools/call", e2e.Obj{"name": "b_other"})
+	second := loud.Begin("tools/call", e2e.Obj{"name": "b_other", "_meta": e2e.Obj{e2e.ProtocolPrefix + "logLevel": "info"}})
+	b.WaitEvents("wait", "other", 2)
+	b.Do(says("for one"))
+	said := loud.Noted("notifications/message", nil)
+	require.Equal(t, "for one", e2e.Str(said.Params, "data"))
+
+	// A second one that could have caused it, of another client.
+	third := bystander.Begin("tools/call", e2e.Obj{"name": "b_other"})
+	b.WaitEvents("wait", "other", 3)
+	b.Do(says("whose?"))
+	b.Do(e2e.Do("release", e2e.Obj{"name": "other"}))
+	for _, end := range []e2e.Message{silent.End(first), loud.End(second), bystander.End(third)} {
+		require.Nil(t, end.Error)
+	}
+	require.Empty(t, silent.NotesOf("notifications/message"))
+	require.Len(t, loud.NotesOf("notifications/message"), 1)
+	require.Empty(t, bystander.NotesOf("notifications/message"), "of a call of its own alone")
+}
+
+func TestQuestionThatMayBeAnotherClientsIsNotAsked(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	script := e2e.Asking("elicitation/create", e2e.Form)
+	b := w.Backend("b", script)
+	c, other := sharers(w, e2e.Obj{"elicitation": e2e.Obj{}})
+	waits := other.Begin("tools/call", e2e.Obj{"name": "b_other"})
+	b.WaitEvent("wait", "other")
+	end := c.Request("tools/call", e2e.Obj{"name": "b_ask"})
+	require.Contains(t, e2e.Str(end.Result, "content", 0, "text"), "cancel")
+	b.Do(e2e.Do("release", e2e.Obj{"name": "other"}))
+	require.Nil(t, other.End(waits).Error)
+}
+
+// says is a log line.
+func says(data string) e2e.Obj {
+	return e2e.Do("write", e2e.Obj{"text": string(e2e.Marshal(e2e.Obj{
+		"jsonrpc": "2.0", "method": "notifications/message", "params": e2e.Obj{"level": "warning", "data": data},
+	}))})
+}

@@ -1,31 +1,12 @@
 package calls
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/e2e"
 )
-
-func TestR3_34_CodeOfUnknownResourceInLegacyRevisions(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Backend("filesystem", e2e.Filesystem())
-	for _, version := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"} {
-		c := w.Socket()
-		result := c.Ok("initialize", e2e.Obj{"protocolVersion": version, "capabilities": e2e.Obj{}, "clientInfo": e2e.Obj{"name": "e", "version": "1"}})
-		require.Equal(t, version, e2e.Str(result, "protocolVersion"))
-		c.Notify("notifications/initialized", nil)
-		uri := e2e.In("filesystem", "file:///nope")
-		e := c.Fault("resources/read", e2e.Obj{"uri": uri})
-		require.Equal(t, -32002, e.Code, version)
-		require.Equal(t, "RESOURCE_NOT_FOUND", e.Kind())
-		require.Contains(t, e.Message, uri)
-		c.Close()
-	}
-}
 
 func TestR3_35_C23_ErrorsOfBackendsPassUnchanged(t *testing.T) {
 	t.Parallel()
@@ -44,24 +25,6 @@ func TestR3_35_C23_ErrorsOfBackendsPassUnchanged(t *testing.T) {
 	require.JSONEq(t, string(e2e.Marshal(fault)), string(m.Error))
 	require.JSONEq(t, `{"code":-32000,"message":"application"}`, string(c.Request("tools/call", e2e.Obj{"name": "bad_stat"}).Error))
 	require.JSONEq(t, `{"code":7,"message":"seven","data":"text"}`, string(c.Request("prompts/get", e2e.Obj{"name": "bad/p"}).Error))
-}
-
-func TestR3_35_FailedReadIsLoggedWithServerAndURI(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	script := e2e.Filesystem()
-	script["on"] = e2e.Obj{"resources/read": e2e.Actions(e2e.Do("error", e2e.Obj{"error": e2e.Obj{"code": -32603, "message": "boom"}}))}
-	w.Backend("filesystem", script)
-	c := w.Standalone()
-	c.Fault("resources/read", e2e.Obj{"uri": e2e.In("filesystem", e2e.AppLog)})
-	e2e.Eventually(t, "a log line with server and URI", func() bool {
-		for line := range strings.Lines(c.Prog.Stderr.String()) {
-			if strings.Contains(line, "filesystem") && strings.Contains(line, e2e.AppLog) {
-				return true
-			}
-		}
-		return false
-	})
 }
 
 func TestR3_35_CrashIsAConnectionError(t *testing.T) {

@@ -88,20 +88,6 @@ func TestReadsAndPromptsCanDemandInput(t *testing.T) {
 	})
 }
 
-func TestQuestionThatMayBeAnotherClientsIsNotAsked(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	script := e2e.Asking("elicitation/create", e2e.Form)
-	b := w.Backend("b", script)
-	c, other := sharers(w, e2e.Obj{"elicitation": e2e.Obj{}})
-	waits := other.Begin("tools/call", e2e.Obj{"name": "b_other"})
-	b.WaitEvent("wait", "other")
-	end := c.Request("tools/call", e2e.Obj{"name": "b_ask"})
-	require.Contains(t, e2e.Str(end.Result, "content", 0, "text"), "cancel")
-	b.Do(e2e.Do("release", e2e.Obj{"name": "other"}))
-	require.Nil(t, other.End(waits).Error)
-}
-
 func TestStatelessCallIsCancelledByItsTransport(t *testing.T) {
 	e2e.OverEveryTransport(t, func(t *testing.T, w *e2e.World, connect func() *e2e.Client) {
 		b := w.Backend("b", e2e.Asking("elicitation/create", e2e.Form))

@@ -98,3 +98,24 @@ func TestCancellationOfWhatIsNotInFlightIsIgnored(t *testing.T) {
 	c.Ok("tools/call", e2e.Obj{"name": "b_t"})
 	require.Zero(t, b.Count("notifications/cancelled"))
 }
+
+func TestProgressOfTwoClientsWithTheSameTokenIsNotMixed(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("x"), e2e.Tool("y")}, "on": e2e.Obj{
+		"tools/call x": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "x"}), e2e.Do("progress", e2e.Obj{"n": 2})),
+		"tools/call y": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "y"}), e2e.Do("progress", e2e.Obj{"n": 3})),
+	}})
+	c1, c2 := w.Join(), w.Join()
+	meta := e2e.Obj{"progressToken": 1}
+	id1 := c1.Begin("tools/call", e2e.Obj{"name": "b_x", "_meta": meta})
+	id2 := c2.Begin("tools/call", e2e.Obj{"name": "b_y", "_meta": meta})
+	b.WaitEvent("wait", "x")
+	b.WaitEvent("wait", "y")
+	b.Do(e2e.Do("release", e2e.Obj{"name": "y"}))
+	b.Do(e2e.Do("release", e2e.Obj{"name": "x"}))
+	require.Nil(t, c1.End(id1).Error)
+	require.Nil(t, c2.End(id2).Error)
+	require.Len(t, c1.NotesOf("notifications/progress"), 2)
+	require.Len(t, c2.NotesOf("notifications/progress"), 3)
+}

@@ -189,42 +189,6 @@ func TestTasksTellTheirOwnersOnly(t *testing.T) {
 	})
 }
 
-func TestTasksEndWithWhatTheyBelongTo(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	b := w.Backend("b", e2e.Obj{
-		"tools": []e2e.Obj{taskTool("t", "optional"), e2e.Tool("plain")}, "tasks": e2e.Obj{"t": e2e.Obj{}},
-		"on": e2e.Obj{"task t": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "never"}))},
-	})
-	w.Backend("c", e2e.Obj{"tools": []e2e.Obj{taskTool("t", "optional")}})
-	c, other := w.Join(), w.Join()
-
-	// A tool that runs as no task says so; no other revision has tasks.
-	require.Equal(t, -32601, c.Fault("tools/call", e2e.Obj{"name": "c_t", "task": e2e.Obj{}}).Code)
-	old := w.Socket()
-	result := old.Ok("initialize", e2e.Obj{"protocolVersion": "2025-06-18", "capabilities": e2e.Obj{}, "clientInfo": e2e.Obj{"name": "old", "version": "1"}})
-	require.Nil(t, e2e.At(result, "capabilities", "tasks"))
-	require.Equal(t, -32601, old.Fault("tasks/list", e2e.Obj{}).Code)
-	require.Nil(t, e2e.At(old.Ok("tools/call", e2e.Obj{"name": "b_plain", "task": e2e.Obj{}}), "task"))
-	require.Nil(t, e2e.At(b.Received("tools/call")[0].Msg, "params", "task"), "it means nothing in that revision")
-
-	id := startTask(other, "b_t")
-	waiting := other.Begin("tasks/result", e2e.Obj{"taskId": id})
-	b.WaitEvent("wait", "result")
-	other.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(waiting)})
-	b.WaitEvent("gone", "result")
-	require.Equal(t, "working", e2e.Str(other.Ok("tasks/get", e2e.Obj{"taskId": id}), "status"), "only the request was cancelled")
-	other.Close()
-	b.WaitReceived("tasks/cancel", 1) // nobody is left who could fetch it
-	b.WaitEvent("gone", "t")
-
-	id = startTask(c, "b_t")
-	b.Do(e2e.Do("crash"))
-	b.WaitStarts(2)
-	e2e.Eventually(t, "the server to be back", func() bool { return c.Request("tools/call", e2e.Obj{"name": "b_plain"}).Error == nil })
-	require.Equal(t, -32602, c.Fault("tasks/get", e2e.Obj{"taskId": id}).Code, "another process has another task-1")
-}
-
 func TestToolsThatRunAsTasksOnlyAreWaitedFor(t *testing.T) {
 	taskClients(t, func(t *testing.T, w *e2e.World, kind string, connect func() *e2e.Client) {
 		b := w.TaskBackend("b", kind, e2e.Obj{

@@ -2,7 +2,6 @@ package eras
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 	"time"
 
@@ -139,41 +138,6 @@ func TestStateThatIsGoblinsOwnIsCheckedWhereverItGoes(t *testing.T) {
 	require.Equal(t, -32602, modern.Fault("tools/call", e2e.Obj{"name": "old_ask", "requestState": "theirs"}).Code, "an older server gives none")
 	end := modern.Request("tools/call", e2e.Obj{"name": "old_ask", "requestState": state, "inputResponses": e2e.Obj{keys["elicitation/create"]: e2e.Accepted}})
 	require.Contains(t, e2e.Str(end.Result, "content", 0, "text"), "Alice", end.Raw)
-}
-
-func TestBackendOfOneEraGetsOneConnection(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	for _, era := range []string{"legacy", "mute", "modern"} {
-		for _, kind := range []string{"stdio", "http"} {
-			w.TaskBackend(era+"-"+kind, kind, e2e.Obj{"era": strings.TrimPrefix(era, "legacy"), "tools": []e2e.Obj{e2e.Tool("t")}})
-		}
-	}
-	legacy, modern := w.Pair("socket")
-	for _, b := range w.Backends {
-		for _, c := range []*e2e.Client{legacy, modern, modern} {
-			require.Contains(t, c.CallText(b.Name+"_t", e2e.Obj{}), b.Name+":t")
-		}
-		require.Equal(t, 1, b.Starts(), b.Name)
-		require.LessOrEqual(t, b.Count("server/discover"), 1, b.Name)
-		require.LessOrEqual(t, b.Count("initialize"), 1, b.Name)
-	}
-}
-
-func TestSecondConnectionIsOpenedByTheFirstStatelessRequest(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	b := dualBackend(w, "stdio", "either", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
-	legacy, modern := w.Pair("socket")
-	legacy.CallText("b_t", e2e.Obj{})
-	modern.Names("tools")
-	require.Equal(t, 2, b.Starts(), "the one that was asked first, and another")
-	ids := []string{modern.Begin("tools/call", e2e.Obj{"name": "b_t"}), modern.Begin("tools/call", e2e.Obj{"name": "b_t"})}
-	for _, id := range ids {
-		require.Nil(t, modern.End(id).Error)
-	}
-	require.Equal(t, 3, b.Starts(), "one for both")
-	require.Equal(t, 2, b.Count("server/discover"))
 }
 
 func TestRequestsOfBothErasFromOneClientGoTheirWays(t *testing.T) {

@@ -103,3 +103,45 @@ func TestSubscribeWithoutTheCapabilityIsRefused(t *testing.T) {
 	require.Contains(t, e.Message, "filesystem")
 	require.Zero(t, fs.Count("resources/subscribe"))
 }
+
+func TestC13_UnsubscribeIsIdempotent(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	fs := w.Backend("filesystem", e2e.Filesystem())
+	c := w.Standalone()
+	uri := e2e.In("filesystem", e2e.AppLog)
+	require.JSONEq(t, `{}`, string(c.Ok("resources/unsubscribe", e2e.Obj{"uri": uri})))
+	require.Zero(t, fs.Count("resources/unsubscribe"))
+	c.Ok("resources/subscribe", e2e.Obj{"uri": uri})
+	c.Ok("resources/subscribe", e2e.Obj{"uri": uri})
+	require.Equal(t, 1, fs.Count("resources/subscribe"))
+	c.Ok("resources/unsubscribe", e2e.Obj{"uri": uri})
+	require.Equal(t, 1, fs.Count("resources/unsubscribe"))
+}
+
+func TestR3_38_SubscriptionGauge(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	fs := w.Backend("filesystem", e2e.Filesystem())
+	s := w.Served()
+	c := s.Client(false)
+	const gauge = `mcp_resource_subscriptions_active{server_id="filesystem"}`
+	c.Ok("resources/subscribe", e2e.Obj{"uri": e2e.In("filesystem", e2e.AppLog)})
+	c.Ok("resources/subscribe", e2e.Obj{"uri": e2e.In("filesystem", e2e.AppJSON)})
+	require.Equal(t, "2", s.Metric(gauge))
+	c.Ok("resources/unsubscribe", e2e.Obj{"uri": e2e.In("filesystem", e2e.AppJSON)})
+	require.Equal(t, "1", s.Metric(gauge))
+	require.Less(t, s.Do("DELETE", "/mcp", map[string]string{"Mcp-Session-Id": c.Web.Id}, "").Status, 300)
+	e2e.Eventually(t, "no subscription", func() bool { return s.Metric(gauge) == "0" })
+	fs.WaitReceived("resources/unsubscribe", 2)
+}
+
+func TestR3_27_SubscribeToUnknownResourceAsksNobody(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	fs := w.Backend("filesystem", e2e.Filesystem())
+	c := w.Standalone()
+	e := c.Fault("resources/subscribe", e2e.Obj{"uri": e2e.In("filesystem", "file:///nope")})
+	require.Equal(t, "RESOURCE_NOT_FOUND", e.Kind())
+	require.Zero(t, fs.Count("resources/subscribe"))
+}

@@ -246,3 +246,28 @@ func TestR0_09_R4_03_EverySchemeMakesTheRoundTrip(t *testing.T) {
 	}
 	require.Equal(t, uris, b.Uris("resources/read"))
 }
+
+func TestC15_PrefixesThatNestAlwaysCarryTheTail(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("my", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("db_x"), e2e.Tool("y")}})
+	w.Backend("my_db", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("x")}})
+	c := w.Standalone()
+	tailed := "my_db_x_" + e2e.TailOf("my", "db_x")
+	require.ElementsMatch(t, []string{"my_db_x", tailed, "my_y"}, c.Names("tools"))
+	require.Equal(t, "my_db:x:{}", c.CallText("my_db_x", e2e.Obj{}))
+	require.Equal(t, "my:db_x:{}", c.CallText(tailed, e2e.Obj{}))
+}
+
+func TestR3_07_FlatIdCollapsesSpecialCharacters(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Gateway["namespace"] = "flat"
+	b := w.Backend("filesystem", e2e.Obj{"resources": []e2e.Obj{e2e.Resource("x://a b/c?d=1&e"), e2e.Resource(e2e.AppLog)}})
+	c := w.Standalone()
+	require.Equal(t, []string{"filesystem_file_logs_app.log", "filesystem_x_a_b_c_d_1_e"}, c.Names("resources"))
+	result := c.Ok("resources/read", e2e.Obj{"uri": "filesystem_x_a_b_c_d_1_e"})
+	require.Equal(t, "filesystem_x_a_b_c_d_1_e", e2e.Str(result, "contents", 0, "uri"))
+	require.Equal(t, []string{"x://a b/c?d=1&e"}, b.Uris("resources/read"))
+	require.Equal(t, "filesystem "+e2e.AppLog, c.ReadText(e2e.In("filesystem", e2e.AppLog)))
+}

@@ -197,23 +197,6 @@ func TestR3_19_ReadByEveryAcceptedForm(t *testing.T) {
 	require.Len(t, fs.Uris("resources/read"), len(forms))
 }
 
-func TestR1_11_OneFailingServerDoesNotBreakTheLists(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Gateway["startup_wait"] = "1s"
-	w.Backend("filesystem", e2e.Filesystem())
-	w.Backend("missing", e2e.Obj{}, e2e.Obj{"command": w.Dir + "/no-such-program"})
-	w.Backend("listless", e2e.Obj{
-		"resources": []e2e.Obj{e2e.Resource("x:1")}, "tools": []e2e.Obj{e2e.Tool("t")},
-		"on": e2e.Obj{"resources/list": e2e.Actions(e2e.Do("error", e2e.Obj{"error": e2e.Obj{"code": -32603, "message": "no list today"}}))},
-	})
-	c := w.Standalone()
-	c.WaitListed("resources", e2e.In("filesystem", e2e.AppLog), true)
-	c.WaitListed("tools", "filesystem_stat", true)
-	c.WaitListed("tools", "listless_t", true)
-	require.Equal(t, "filesystem "+e2e.AppLog, c.ReadText(e2e.In("filesystem", e2e.AppLog)))
-}
-
 func TestGoblinsOwnResourceTellsTheServersWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
