@@ -162,9 +162,9 @@ var version = sync.OnceValues(func() (string, error) {
 	return Str(text, "version"), err
 })
 
-// Socket is a client on the socket of the host that serves the world, like goblin
-// stdio but for the process. It is not initialised.
-func (w *World) Socket() *Client {
+// Connect makes a connection on the socket of the host that serves the world, up to
+// where MCP begins.
+func (w *World) Connect() (net.Conn, *bufio.Reader) {
 	w.T.Helper()
 	w.Served()
 	own, err := version()
@@ -173,10 +173,18 @@ func (w *World) Socket() *Client {
 	require.NoError(w.T, err)
 	_, err = fmt.Fprintf(conn, `{"goblin":1,"kind":"mcp","version":%q,"pid":%d}`+"\n", own, os.Getpid())
 	require.NoError(w.T, err)
-	in := bufio.NewReader(conn)
+	in := bufio.NewReaderSize(conn, 64<<10)
 	welcome, err := in.ReadString('\n')
 	require.NoError(w.T, err)
 	require.Contains(w.T, welcome, `"ok":true`)
+	return conn, in
+}
+
+// Socket is a client on the socket of the host that serves the world, like goblin
+// stdio but for the process. It is not initialised.
+func (w *World) Socket() *Client {
+	w.T.Helper()
+	conn, in := w.Connect()
 	c := NewClient(w.T)
 	c.Write = func(frame []byte) { _, _ = conn.Write(append(slices.Clone(frame), '\n')) } // the end is seen on reading
 	c.Close = func() { _ = conn.(*net.UnixConn).CloseWrite() }

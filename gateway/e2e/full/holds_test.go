@@ -52,8 +52,8 @@ func TestCallsThatWaitForOneStatelessClientLeaveRoomForOthers(t *testing.T) {
 		own := *s
 		conn := s.Dial()
 		own.Http = &http.Client{Transport: &oneConnection{conn: conn, in: bufio.NewReader(conn)}}
-		c := own.RawClient().Stateless()
-		c.Web.Stateless, c.Caps = true, e2e.Obj{"elicitation": e2e.Obj{}}
+		c := own.Stateless()
+		c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
 		return c
 	}
 	call := e2e.Obj{"name": "b_ask"}
@@ -97,8 +97,8 @@ func TestLargeCallsThatWaitForTheirClientsAreBoundedTogether(t *testing.T) {
 	w.Env = append(w.Env, "GOMEMLIMIT=32MiB") // 16 MiB of messages
 	w.Remote("b", "/mcp", e2e.Asking("elicitation/create", e2e.Form))
 	s := w.Serve()
-	c := s.RawClient().Stateless()
-	c.Web.Stateless, c.Caps = true, e2e.Obj{"elicitation": e2e.Obj{}}
+	c := s.Stateless()
+	c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
 	var calls []e2e.Obj
 	text := strings.Repeat("x", 512<<10)
 	refused := 0
@@ -148,8 +148,8 @@ func TestCallsHeldForClientsThatLeftTakeNoRoom(t *testing.T) {
 	e2e.Eventually(t, "the end of their sessions", func() bool { return len(w.Status().Sessions) == 0 })
 	// One that has more than each of them had is the first to make room, if
 	// there is none.
-	c := s.RawClient().Stateless()
-	c.Web.Stateless, c.Caps = true, caps
+	c := s.Stateless()
+	c.Caps = caps
 	state, keys := e2e.Demanded(t, c.Request("tools/call", call))
 	for range 1024 - 3*256 + 10 {
 		e2e.Demanded(t, c.Request("tools/call", call))

@@ -57,7 +57,7 @@ func cramped(t *testing.T) (*e2e.World, *e2e.Web) {
 		"tools/call big": e2e.Actions(e2e.Do("big", e2e.Obj{"bytes": 1 << 20})), "tools/call huge": e2e.Actions(e2e.Do("big", e2e.Obj{"bytes": large})),
 	}})
 	w.Bad("bad", "hang-call", false, e2e.Obj{"timeout": outlasting().String()})
-	return w, w.Serve()
+	return w, w.Served()
 }
 
 // stranger is a client on the socket of the host that writes by hand.
@@ -70,16 +70,11 @@ type stranger struct {
 // strangers are so many clients of a host.
 func strangers(w *e2e.World, n int) []*stranger {
 	w.T.Helper()
-	version := e2e.Str(json.RawMessage(w.Succeeds("version", "--json")), "version")
-	hello := fmt.Sprintf(`{"goblin":1,"kind":"mcp","version":%q,"pid":%d}`+"\n", version, os.Getpid())
 	all := make([]*stranger, n)
 	for i := range all {
-		conn, err := net.Dial("unix", w.Sockets()[0])
-		require.NoError(w.T, err)
+		conn, in := w.Connect()
 		w.T.Cleanup(func() { _ = conn.Close() })
-		g := &stranger{t: w.T, conn: conn, in: bufio.NewReaderSize(conn, 64<<10)}
-		g.send(hello)
-		require.Contains(w.T, g.line(), `"ok":true`)
+		g := &stranger{t: w.T, conn: conn, in: in}
 		g.send(e2e.InitBody + "\n" + `{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n")
 		require.Contains(w.T, g.line(), `"result"`)
 		all[i] = g
