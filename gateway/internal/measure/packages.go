@@ -98,13 +98,3 @@ func within(path string) string {
 	}
 	return rest
 }
-
-// ours are the packages of this module among imports.
-func ours(imports []string) (names []string) {
-	for _, path := range imports {
-		if name := within(path); name != "" {
-			names = append(names, name)
-		}
-	}
-	return names
-}

@@ -236,3 +236,13 @@ func load(t *testing.T) []source {
 	require.NoError(t, err)
 	return all
 }
+
+// ours are the packages of this module among imports.
+func ours(imports []string) (names []string) {
+	for _, path := range imports {
+		if name := within(path); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
