@@ -19,8 +19,11 @@ import (
 	"goblin/registry"
 )
 
-// runner runs most scripts of the tests.
-var runner *lua.Runner
+// runner runs most scripts of the tests, by a program.
+var (
+	runner  *lua.Runner
+	program string
+)
 
 // newRunner returns a Runner whose processes are this test.
 func newRunner() *lua.Runner { return lua.NewRunner(must(os.Executable()), "script-worker") }
@@ -33,8 +36,8 @@ func TestMain(m *testing.M) {
 }
 
 // build makes a program for the processes of a test that looks for races: of those
-// that do, too, each takes half a second to start, and there are hundreds. The tests
-// of processes_test.go have such ones.
+// that do, too, each takes half a second to start, and there are hundreds. Some
+// tests have such ones.
 func build(dir string) (program string, err error) {
 	program = filepath.Join(dir, "goblin")
 	if out, err := exec.Command("go", "build", "-o", program, "goblin").CombinedOutput(); err != nil {
@@ -47,12 +50,13 @@ func build(dir string) (program string, err error) {
 type closing struct{ *testing.M }
 
 func (c closing) Run() int {
-	runner = newRunner()
+	program = must(os.Executable())
 	if racing {
 		dir := must(os.MkdirTemp("", "lua"))
 		defer func() { _ = os.RemoveAll(dir) }()
-		runner = lua.NewRunner(must(build(dir)), "script-worker")
+		program = must(build(dir))
 	}
+	runner = lua.NewRunner(program, "script-worker")
 	defer runner.Close()
 	return c.M.Run()
 }

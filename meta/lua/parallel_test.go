@@ -54,7 +54,9 @@ func TestAllRunsEightCallsAtOnce(t *testing.T) {
 			return "", ctx.Err()
 		}
 	}
-	res, err := runner.Run(t.Context(), `local fs = {} for i = 1, 24 do fs[i] = notes.slow end return #all(fs)`, h, lua.Limits{Calls: 100, Timeout: 30 * time.Second})
+	r := newRunner()
+	defer r.Close()
+	res, err := r.Run(t.Context(), `local fs = {} for i = 1, 24 do fs[i] = notes.slow end return #all(fs)`, h, lua.Limits{Calls: 100, Timeout: 30 * time.Second})
 	if err != nil || string(res.JSON) != "24" {
 		t.Fatalf("%s, %v", res.JSON, err)
 	}

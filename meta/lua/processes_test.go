@@ -40,7 +40,7 @@ type crowd struct {
 }
 
 func newCrowd(t *testing.T) *crowd {
-	r := newRunner()
+	r := lua.NewRunner(program, "script-worker")
 	t.Cleanup(r.Close)
 	return &crowd{
 		t: t, runner: r, limits: lua.Limits{Calls: 10, Timeout: 2 * time.Minute, Memory: 16 << 20},

@@ -224,14 +224,14 @@ func TestChangesAreAsIfReadAnew(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		reg := registry.New(registry.Options{Servers: []string{"long", "short"}})
 		x := search.New(reg)
-		long := documents(0, 100)
+		long := documents(0, 30)
 		for range rapid.IntRange(1, 8).Draw(rt, "changes") {
 			switch rapid.IntRange(0, 3).Draw(rt, "change") {
 			case 0:
 				from := rapid.IntRange(0, len(long)).Draw(rt, "from")
 				long = slices.Delete(slices.Clone(long), from, min(len(long), from+rapid.IntRange(1, 20).Draw(rt, "removed")))
 			case 1:
-				long = append(slices.Clone(long), documents(rapid.IntRange(500, 900).Draw(rt, "from"), rapid.IntRange(1, 40).Draw(rt, "added"))...)
+				long = append(slices.Clone(long), documents(rapid.IntRange(500, 900).Draw(rt, "from"), rapid.IntRange(1, 15).Draw(rt, "added"))...)
 			case 2:
 				if long = slices.Clone(long); len(long) == 0 {
 					break
