@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 
+	"goblin/registry/rawjson"
+
 	"github.com/aymanbagabas/go-udiff"
 )
 
@@ -40,7 +42,8 @@ const maxNested = 64
 // keeps a text from looking like a member, or like a line around the definition.
 func readable(object []byte) string {
 	var out bytes.Buffer
-	if nesting(object) > maxNested || json.Indent(&out, object, "", "  ") != nil {
+	shallow := rawjson.Check{Depth: maxNested}
+	if shallow.End(object) != nil || json.Indent(&out, object, "", "  ") != nil {
 		return string(object) + "\n"
 	}
 	var text strings.Builder
@@ -55,23 +58,3 @@ func readable(object []byte) string {
 
 // lineBreaks makes those of JSON's texts real, and knows a backslash that is one.
 var lineBreaks = strings.NewReplacer(`\\`, `\\`, `\n`, "\n| ")
-
-// nesting is how deeply an object nests.
-func nesting(object []byte) (deepest int) {
-	depth, quoted := 0, false
-	for i := 0; i < len(object); i++ {
-		switch c := object[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			depth++
-			deepest = max(deepest, depth)
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return deepest
-}

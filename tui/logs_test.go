@@ -193,7 +193,7 @@ func TestGoingOnSaysWhatWasDroppedMeanwhile(t *testing.T) {
 
 func TestAPaneThatIsNotOpenReadsNothing(t *testing.T) {
 	r := logsRig(t, 80, 24)
-	require.Zero(t, r.app.Logs().LogRead)
+	require.Zero(t, r.app.Logs().Log.Read)
 	require.Zero(t, r.app.Logs().Logs[pane.TabStderr].Count())
 	r.keys("5")
 	require.Equal(t, 3, r.app.Logs().Logs[pane.TabStderr].Count())

@@ -109,15 +109,7 @@ func Elements(arr []byte) iter.Seq[[]byte] { return (*Shape)(nil).Elements(arr) 
 // Get returns the value of the member name of the valid object obj, nil when
 // there is none. Of several members of that name it returns the last, as
 // decoders do; see goblin/registry/members where that matters.
-func Get(obj []byte, name string) []byte {
-	var found []byte
-	for k, v := range Members(obj) {
-		if k.Is(name) {
-			found = v
-		}
-	}
-	return found
-}
+func Get(obj []byte, name string) []byte { return (*Shape)(nil).Get(obj, name) }
 
 // Path follows member names down nested objects; nil when one is missing.
 func Path(obj []byte, names ...string) []byte {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -145,21 +146,8 @@ func hex4(src []byte, i int) (rune, bool) {
 	if len(src)-i < 4 {
 		return 0, false
 	}
-	var r rune
-	for _, c := range src[i : i+4] {
-		switch {
-		case '0' <= c && c <= '9':
-			c -= '0'
-		case 'a' <= c && c <= 'f':
-			c -= 'a' - 10
-		case 'A' <= c && c <= 'F':
-			c -= 'A' - 10
-		default:
-			return 0, false
-		}
-		r = r<<4 | rune(c)
-	}
-	return r, true
+	r, err := strconv.ParseUint(string(src[i:i+4]), 16, 16)
+	return rune(r), err == nil
 }
 
 func literal(src []byte, i int, word string, whole bool) (int, error) {

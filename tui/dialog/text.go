@@ -81,10 +81,8 @@ func Grouped(n int) string {
 }
 
 // Where says how far down a text is; "" when all of it is seen.
-func Where(v interface {
-	Position() (first, last, total int)
-}) string {
-	first, last, total := v.Position()
+func Where(text interface{ Position() (int, int, int) }) string {
+	first, last, total := text.Position()
 	if total == 0 || first <= 1 && last >= total {
 		return ""
 	}

@@ -39,20 +39,33 @@ type Logs struct {
 	Logs    [LogTabs]*records[*logRow] // without that of traffic
 	Traffic *records[*trafficRow]
 
-	logStats, trafficStats registry.JournalStats
-	LogRead, trafficRead   uint64  // the last numbers that were read
-	logEnd, trafficEnd     uint64  // where reading ended when the view was paused
-	missed                 uint64  // of the log, gone before they were read
-	began                  uint64  // number that the log's next record had when the screen began
-	logSeen, trafficSeen   uint64  // last numbers when they were looked at
-	flood                  bool    // so much comes that details are not worth making for each
-	last                   subject // of the detail, while there is a flood
-	lastAt                 time.Time
-	lastOf                 int // tab
+	Log, traffic reader  // of the journals
+	missed       uint64  // of the log, gone before they were read
+	began        uint64  // number that the log's next record had when the screen began
+	flood        bool    // so much comes that details are not worth making for each
+	last         subject // of the detail, while there is a flood
+	lastAt       time.Time
+	lastOf       int // tab
 
 	spots Tabs // where the tabs stand on their line
 	found resolved
 	near  nearby
+}
+
+// reader is how far a journal was read.
+type reader struct {
+	stats registry.JournalStats
+	Read  uint64 // the last number that was read
+	end   uint64 // where reading ended when the view was paused
+	seen  uint64 // the last number when it was looked at
+}
+
+// reader is that of the open tab's journal.
+func (p *Logs) reader() *reader {
+	if p.Open == TabTraffic {
+		return &p.traffic
+	}
+	return &p.Log
 }
 
 func newLogs(a *Desk) *Logs {
@@ -62,8 +75,8 @@ func newLogs(a *Desk) *Logs {
 	}
 	p.Traffic = newTrafficRecords(a, p.trafficLine)
 	p.stats()
-	p.began = p.logStats.Next
-	p.logSeen, p.trafficSeen = p.logStats.Next-1, p.trafficStats.Next-1
+	p.began = p.Log.stats.Next
+	p.Log.seen, p.traffic.seen = p.began-1, p.traffic.stats.Next-1
 	return p
 }
 
@@ -71,7 +84,7 @@ func newLogs(a *Desk) *Logs {
 func (a *Desk) Logs() *Logs { return a.Panes[PaneLogs].(*Logs) }
 
 func (p *Logs) stats() {
-	p.logStats, p.trafficStats = p.app.Reg.Logs().Stats(), p.app.Reg.Traffic().Stats()
+	p.Log.stats, p.traffic.stats = p.app.Reg.Logs().Stats(), p.app.Reg.Traffic().Stats()
 }
 
 // list is the open tab.
@@ -94,7 +107,7 @@ func (p *Logs) Moved()                    { p.list().Moved() }
 // Tab counts what came into the log since the pane was open. Requests are not
 // counted: they never end.
 func (p *Logs) tabNews() int {
-	return int(p.logStats.Next - 1 - min(p.logSeen, p.logStats.Next-1))
+	return int(p.Log.stats.Next - 1 - min(p.Log.seen, p.Log.stats.Next-1))
 }
 
 func (p *Logs) Tab() (name, count string) {
@@ -113,18 +126,21 @@ func (p *Logs) Refresh(registry.Changes) tea.Cmd {
 	if p.Paused {
 		return p.list().Publish()
 	}
-	p.logEnd, p.trafficEnd = p.logStats.Next-1, p.trafficStats.Next-1
-	return p.read()
+	return p.read(true)
 }
 
-// read brings the open tab to where reading ends.
-func (p *Logs) read() tea.Cmd {
+// read brings the open tab to where reading ends: the journals' own end, if it goes
+// on to that.
+func (p *Logs) read(on bool) tea.Cmd {
+	if on {
+		p.Log.end, p.traffic.end = p.Log.stats.Next-1, p.traffic.stats.Next-1
+	}
 	before := p.list().Count() + p.list().Fewer()
-	p.readLog(p.logEnd)
-	p.logSeen = p.logEnd
+	p.readLog(p.Log.end)
+	p.Log.seen = p.Log.end
 	if p.Open == TabTraffic {
-		p.readTraffic(p.trafficEnd)
-		p.trafficSeen = p.trafficEnd
+		p.readTraffic(p.traffic.end)
+		p.traffic.seen = p.traffic.end
 	}
 	p.flood = p.list().Count()+p.list().Fewer()-before >= floods
 	p.list().Chosen()
@@ -135,19 +151,14 @@ func (p *Logs) read() tea.Cmd {
 func (p *Logs) Choose(tab int) tea.Cmd {
 	p.Open = (tab + LogTabs) % LogTabs
 	p.app.Inside = false
-	if !p.Paused {
-		p.stats()
-		p.logEnd, p.trafficEnd = p.logStats.Next-1, p.trafficStats.Next-1
-	}
-	return p.read()
+	p.stats()
+	return p.read(!p.Paused)
 }
 
 // waiting is how much came while the view was paused.
 func (p *Logs) waiting() int {
-	if p.Open == TabTraffic {
-		return int(p.trafficStats.Next - 1 - p.trafficEnd)
-	}
-	return int(p.logStats.Next - 1 - p.logEnd)
+	r := p.reader()
+	return int(r.stats.Next - 1 - r.end)
 }
 
 // older is how many records that came before are not here any more.
@@ -156,9 +167,9 @@ func (p *Logs) older() int {
 		return p.list().Fewer() + int(p.missed)
 	}
 	if len(p.Traffic.Held) == 0 {
-		return int(p.trafficStats.Dropped)
+		return int(p.traffic.stats.Dropped)
 	}
-	return int(p.trafficRead) - len(p.Traffic.Held)
+	return int(p.traffic.Read) - len(p.Traffic.Held)
 }
 
 func (p *Logs) Heading() (title, right string) {
@@ -203,8 +214,8 @@ func (p *Logs) tabsOf(lk *look.Look, detail int) string {
 		text := name
 		count, news := p.TabList(i).Count(), p.TabList(i).Unread()
 		if i == TabTraffic {
-			count = int(min(p.trafficStats.Next-1, MostTraffic))
-			news = int(p.trafficStats.Next - 1 - p.trafficSeen)
+			count = int(min(p.traffic.stats.Next-1, MostTraffic))
+			news = int(p.traffic.stats.Next - 1 - p.traffic.seen)
 		}
 		if detail >= 2 {
 			text += " " + dialog.Grouped(count)
@@ -345,16 +356,9 @@ func (p *Logs) pause() tea.Cmd {
 		return a.Say("Paused; the gateway goes on")
 	}
 	p.stats()
-	var lost uint64
-	if first := p.logStats.First; p.Open != TabTraffic && first > p.LogRead+1 {
-		lost = first - p.LogRead - 1
-	}
-	if first := p.trafficStats.First; p.Open == TabTraffic && first > p.trafficRead+1 {
-		lost = first - p.trafficRead - 1
-	}
 	a.Say("Going on")
-	if lost > 0 {
-		a.Complain("Going on; %s were dropped meanwhile", dialog.Count(int(lost), "record"))
+	if r := p.reader(); r.stats.First > r.Read+1 {
+		a.Complain("Going on; %s were dropped meanwhile", dialog.Count(int(r.stats.First-r.Read-1), "record"))
 	}
 	return p.Refresh(registry.AllChanges)
 }

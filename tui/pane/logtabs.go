@@ -355,19 +355,19 @@ func (r *logRow) plain() string {
 
 // readLog takes what came into the log, up to a number, to its tabs.
 func (p *Logs) readLog(upTo uint64) {
-	if upTo <= p.LogRead {
+	if upTo <= p.Log.Read {
 		return
 	}
-	recs := p.app.Reg.Logs().Window(p.LogRead+1, int(min(upTo-p.LogRead, 1<<30)))
+	recs := p.app.Reg.Logs().Window(p.Log.Read+1, int(min(upTo-p.Log.Read, 1<<30)))
 	for len(recs) > 0 && recs[len(recs)-1].Seq > upTo {
 		recs = recs[:len(recs)-1]
 	}
 	if len(recs) == 0 {
-		p.missed, p.LogRead = p.missed+upTo-p.LogRead, upTo
+		p.missed, p.Log.Read = p.missed+upTo-p.Log.Read, upTo
 		return
 	}
 	last := recs[len(recs)-1].Seq
-	p.missed, p.LogRead = p.missed+last-p.LogRead-uint64(len(recs)), last
+	p.missed, p.Log.Read = p.missed+last-p.Log.Read-uint64(len(recs)), last
 	rows := make([]logRow, len(recs))
 	var parts [LogTabs][]*logRow
 	for i := range recs {

@@ -101,14 +101,14 @@ func trafficSize(r *registry.TrafficRecord) int64 {
 
 // readTraffic takes the new records up to a number.
 func (p *Logs) readTraffic(upTo uint64) {
-	if upTo <= p.trafficRead {
+	if upTo <= p.traffic.Read {
 		return
 	}
-	recs := p.app.Reg.Traffic().Window(p.trafficRead+1, -1)
+	recs := p.app.Reg.Traffic().Window(p.traffic.Read+1, -1)
 	for len(recs) > 0 && recs[len(recs)-1].Seq > upTo {
 		recs = recs[:len(recs)-1]
 	}
-	p.trafficRead = upTo
+	p.traffic.Read = upTo
 	rows := make([]trafficRow, len(recs))
 	all := make([]*trafficRow, len(recs))
 	for i := range recs {

@@ -14,6 +14,7 @@ import (
 
 	"goblin/gateway/display"
 	"goblin/registry"
+	"goblin/registry/rawjson"
 	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/look"
@@ -320,27 +321,15 @@ func compacted(raw []byte) []byte {
 
 // promptArguments are --arg flags in the order of the request.
 func promptArguments(raw json.RawMessage) (words []string, ok bool) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return nil, false
-	}
-	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
-			return nil, false
-		}
-		var value any
-		if dec.Decode(&value) != nil {
-			return nil, false
-		}
-		name, _ := key.(string)
-		text, is := value.(string)
+	for key, value := range rawjson.Members(raw) {
+		name, _ := rawjson.String(key)
+		text, is := rawjson.String(value)
 		if !is || name == "" || strings.Contains(name, "=") {
 			return nil, false
 		}
 		words = append(words, "--arg", Quoted(name+"="+text))
 	}
-	return words, true
+	return words, rawjson.IsObject(raw)
 }
 
 // Quoted is a word as shells read it. Text that a terminal would act on when
