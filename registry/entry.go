@@ -2,7 +2,7 @@ package registry
 
 import "log/slog"
 
-// Kind says which of the four MCP lists something belongs to.
+// Kind reports which of the four MCP lists something belongs to.
 type Kind uint8
 
 // The kinds, in the order of their arrays' indices.

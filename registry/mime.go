@@ -14,7 +14,7 @@ var ErrBadMIME = errors.New("bad MIME type pattern")
 // takes time in proportion to the product of both.
 const maxMIME = 256
 
-// MIMEFilter returns what says whether an entry has a type that a pattern
+// MIMEFilter returns what reports whether an entry has a type that a pattern
 // matches, nil for any: a glob without regard to case or, unless it names
 // some, parameters.
 func MIMEFilter(pattern string) (func(*Entry) bool, error) {

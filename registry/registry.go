@@ -336,7 +336,7 @@ func (t *table) seen() (kinds Changes) {
 	return kinds
 }
 
-// SetVisible says whether a server's entries are listed. Hidden ones still
+// SetVisible reports whether a server's entries are listed. Hidden ones still
 // count for who owns a bare name or raw URI. What is cached of a server that
 // gets hidden goes, results of tools excepted. Servers begin visible.
 func (r *Registry) SetVisible(server string, visible bool) {
@@ -356,7 +356,7 @@ func (r *Registry) SetVisible(server string, visible bool) {
 	}
 }
 
-// OpenServer says whether mcp://server/<anything> resolves, listed or not.
+// OpenServer reports whether mcp://server/<anything> resolves, listed or not.
 func (r *Registry) OpenServer(server string, open bool) {
 	r.change(server, func(t *table) { t.open = open })
 }

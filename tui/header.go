@@ -230,7 +230,7 @@ func (a *app) footerLine() string {
 // filterHints stand in the footer while a filter is typed, behind the keys.
 var filterHints = []keys.Hint{{Key: "~", Does: "fuzzy"}, {Key: "-", Does: "exclude"}, {Key: "server: mime: sub:", Does: "fields"}}
 
-// watches says whether this screen holds a subscription of the selected item.
+// watches reports whether this screen holds a subscription of the selected item.
 func (a *app) watches() bool {
 	p := a.Panes[pane.PaneResources].(*pane.Resources)
 	at, _, ok := p.Means(a.Panes[a.Open].Item())

@@ -37,7 +37,7 @@ func (a *app) press(msg tea.KeyMsg) tea.Cmd {
 	return a.key(msg)
 }
 
-// typing says whether runes are text.
+// typing reports whether runes are text.
 func (a *app) typing() bool {
 	if n := len(a.Dialogs); n > 0 {
 		return a.Dialogs[n-1].Typing()

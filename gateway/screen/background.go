@@ -16,7 +16,7 @@ const (
 	bodyHeld   = 500 * time.Millisecond
 )
 
-// asks tells whether a terminal of this kind may be asked for its background.
+// asks reports whether a terminal of this kind may be asked for its background.
 // Multiplexers answer for themselves or not at all, and the Linux console
 // would show the question.
 func asks(term string) bool {
@@ -88,7 +88,7 @@ func (c *cutter) give(keys []byte, n int) []byte {
 	return keys
 }
 
-// fits tells whether b goes on with what is held.
+// fits reports whether b goes on with what is held.
 func (c *cutter) fits(b byte) bool {
 	n := len(c.held)
 	switch {
@@ -116,7 +116,7 @@ func (c *cutter) hold() time.Duration {
 // flush appends what is held to keys.
 func (c *cutter) flush(keys []byte) []byte { return c.give(keys, len(c.held)) }
 
-// isDark tells whether a colour, as a terminal answers it, is a dark one:
+// isDark reports whether a colour, as a terminal answers it, is a dark one:
 // rgb:R/G/B or rgba:R/G/B/A with 1 to 4 hexadecimal digits each, or #RRGGBB.
 func isDark(colour string) (dark, ok bool) {
 	var fields []string

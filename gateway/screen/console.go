@@ -141,7 +141,7 @@ func (c *console) take() error {
 	return nil
 }
 
-// mayset tells whether the terminal's settings are ours to change. Others are
+// mayset reports whether the terminal's settings are ours to change. Others are
 // stopped by the kernel for trying; a steady process ignores that.
 func (c *console) mayset() bool { return !c.steady || inFront(c.fd) }
 

@@ -223,7 +223,7 @@ func (s *Conn) send(kind byte, payload []byte) error {
 	return s.sendLocked(kind, payload, s.wait)
 }
 
-// exiting tells whether Exit was called.
+// exiting reports whether Exit was called.
 func (s *Conn) exiting() bool {
 	s.limiting.Lock()
 	defer s.limiting.Unlock()
@@ -316,7 +316,7 @@ func (s *Conn) Size() (w, h int) {
 // something else. Values that nobody took merge; each asks for a full repaint.
 func (s *Conn) Resized() <-chan struct{} { return s.resized }
 
-// Dark tells whether the terminal's background is dark, once that is known.
+// Dark reports whether the terminal's background is dark, once that is known.
 func (s *Conn) Dark() (dark, known bool) {
 	if p := s.dark.Load(); p != nil {
 		return *p, true

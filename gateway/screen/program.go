@@ -95,7 +95,7 @@ type failed struct{ status int }
 
 func (f failed) Error() string { return fmt.Sprintf("exit status %d", f.status) }
 
-// wasKilled tells whether a signal ended a program, or what a shell ran for
+// wasKilled reports whether a signal ended a program, or what a shell ran for
 // it, as far as its exit status says so.
 func wasKilled(err error) bool {
 	var (

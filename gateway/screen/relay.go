@@ -69,7 +69,7 @@ type relay struct {
 
 	behind  chan struct{} // another job may be in front now
 	waiting bool          // for this process to be in front; guarded by away once watch runs
-	warn    func()        // tells of that; nil: told
+	warn    func()        // calls Behind; nil: done
 
 	content   []byte // of the next order; only the receiver touches it
 	contentOf uint64 // that order's id
@@ -323,7 +323,7 @@ func (r *relay) watch() {
 	}
 }
 
-// isWaiting tells whether the terminal is waited for, unless that is about to
+// isWaiting reports whether the terminal is waited for, unless that is about to
 // change.
 func (r *relay) isWaiting() bool {
 	if !r.away.TryLock() {
@@ -350,10 +350,10 @@ func (r *relay) suspend(s *signals) {
 	defer r.away.Unlock()
 	r.con.give()
 	r.send.send(appendFrame(nil, framePause, nil))
-	told := make(chan struct{})
-	r.links.Go(func() { r.send.drain(); close(told) })
+	sent := make(chan struct{})
+	r.links.Go(func() { r.send.drain(); close(sent) })
 	select {
-	case <-told:
+	case <-sent:
 	case <-time.After(200 * time.Millisecond):
 	}
 	s.stop(false)

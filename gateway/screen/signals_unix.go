@@ -37,7 +37,7 @@ func (s *signals) catch() {
 	}
 }
 
-// inFront tells whether this process's group is in front of a terminal. One
+// inFront reports whether this process's group is in front of a terminal. One
 // that does not control this process's session asks for no such order.
 func inFront(fd int) bool {
 	front, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)

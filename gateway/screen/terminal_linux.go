@@ -23,7 +23,7 @@ func reopen(out *os.File) *os.File {
 	return f
 }
 
-// isSame tells whether two files are the same terminal. It leaves f
+// isSame reports whether two files are the same terminal. It leaves f
 // non-blocking, which Fd would not.
 func isSame(f, out *os.File) bool {
 	a, aErr := f.Stat()

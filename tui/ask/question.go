@@ -91,7 +91,7 @@ func (q *Questions) waiting() []*Question {
 type Asks struct {
 	*dialog.Common
 	Questions *Questions
-	told      []*Question // those that the user knows of
+	known     []*Question // those that the user knows of
 	Free      func() bool // nothing is typed, and a dialog is seen
 }
 
@@ -121,8 +121,8 @@ func (a *Asks) Questioned() tea.Cmd {
 			cmds = append(cmds, k.follow())
 		}
 	}
-	fresh := slices.ContainsFunc(waiting, func(q *Question) bool { return !slices.Contains(a.told, q) })
-	a.told = waiting
+	fresh := slices.ContainsFunc(waiting, func(q *Question) bool { return !slices.Contains(a.known, q) })
+	a.known = waiting
 	if fresh && !a.opens() {
 		a.Say("A server asks something: a answers")
 	} else if fresh {
@@ -131,7 +131,7 @@ func (a *Asks) Questioned() tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// opens says whether a question may open by itself: nothing is typed and no
+// opens reports whether a question may open by itself: nothing is typed and no
 // dialog stands in front.
 func (a *Asks) opens() bool {
 	return len(a.Dialogs) == 0 && a.Free()

@@ -125,7 +125,7 @@ func (o *Question) reply(result json.RawMessage, err error) {
 	}
 }
 
-// over says whether nobody waits for the answer any more.
+// over reports whether nobody waits for the answer any more.
 func (o *Question) over() bool {
 	select {
 	case <-o.Gone:

@@ -128,7 +128,7 @@ func (c *calls) Start(r Request) tea.Cmd {
 	return tea.Batch(func() tea.Msg {
 		defer cancel()
 		began := a.Now()
-		result, err := a.Backend.Request(ctx, r.Method, params, run.told(a.Poke))
+		result, err := a.Backend.Request(ctx, r.Method, params, run.progressed(a.Poke))
 		took := a.Now().Sub(began)
 		if ctx.Err() != nil {
 			// What was kept before is worth more than that it was left.
@@ -139,8 +139,8 @@ func (c *calls) Start(r Request) tea.Cmd {
 	}, a.Shell.Begun(r))
 }
 
-// told takes the params of progress notifications.
-func (r *Running) told(poke func()) func(json.RawMessage) {
+// progressed takes the params of progress notifications.
+func (r *Running) progressed(poke func()) func(json.RawMessage) {
 	return func(params json.RawMessage) {
 		var p struct {
 			Progress float64 `json:"progress"`
@@ -176,7 +176,7 @@ func (c *calls) ended(run *Running, result json.RawMessage, err error, took time
 	return a.Say("%s answered after %s", name, Millis(took))
 }
 
-// failedTool says whether a result has isError.
+// failedTool reports whether a result has isError.
 func failedTool(result json.RawMessage) bool {
 	var r struct {
 		IsError bool `json:"isError"`

@@ -121,7 +121,7 @@ type Terminal interface {
 	Size() (width, height int)
 	// Resized wants a full repaint with each value.
 	Resized() <-chan struct{}
-	// Dark says whether the background is dark, if that is known, and
+	// Dark reports whether the background is dark, if that is known, and
 	// Backgrounds that it became known.
 	Dark() (dark, known bool)
 	Backgrounds() <-chan struct{}

@@ -23,7 +23,7 @@ type Dialog interface {
 	Update(msg tea.Msg) tea.Cmd
 	// Background handles messages that are no input.
 	Background(msg tea.Msg) tea.Cmd
-	// Typing says whether runes are text now.
+	// Typing reports whether runes are text now.
 	Typing() bool
 }
 

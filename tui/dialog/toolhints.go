@@ -23,7 +23,7 @@ func ToolHints(e *registry.Entry) hints {
 	return d.Annotations
 }
 
-// destroys says whether a tool says that it may destroy something. One that
+// destroys reports whether a tool says that it may destroy something. One that
 // says nothing does not count, though the protocol would have it so: nearly
 // all do, and a form was filled in for it already.
 func destroys(e *registry.Entry) bool {
@@ -31,7 +31,7 @@ func destroys(e *registry.Entry) bool {
 	return h.Destructive != nil && *h.Destructive && (h.ReadOnly == nil || !*h.ReadOnly)
 }
 
-// repeatable says whether a tool says that calling it again does no harm.
+// repeatable reports whether a tool says that calling it again does no harm.
 func repeatable(e *registry.Entry) bool {
 	h := ToolHints(e)
 	if h.ReadOnly != nil && *h.ReadOnly {

@@ -119,7 +119,7 @@ func newMatcher(q *Query, ix *Index, now time.Time) *matcher {
 	return m
 }
 
-// any tells whether some row fits.
+// any reports whether some row fits.
 func (m *matcher) any(ctx context.Context) (bool, error) {
 	for row := range m.ix.Len() {
 		if row%stride == 0 {
@@ -134,7 +134,7 @@ func (m *matcher) any(ctx context.Context) (bool, error) {
 	return false, ctx.Err()
 }
 
-// row tells whether a row fits and how many characters lie between those of
+// row reports whether a row fits and how many characters lie between those of
 // the ~words in it.
 func (m *matcher) row(row int32) (spread int, ok bool) {
 	mask := m.ix.masks[row]
@@ -174,7 +174,7 @@ func (m *matcher) contains(row int32, w *word) bool {
 	return strings.Contains(m.ix.folded(row), w.low)
 }
 
-// fits tells whether a row has a value that a condition names.
+// fits reports whether a row has a value that a condition names.
 func (m *matcher) fits(row int32, i int) bool {
 	c, v := &m.q.conds[i], &m.known[i]
 	if c.texts == nil {
@@ -210,7 +210,7 @@ func (c *cond) fits(value string) bool {
 	return false
 }
 
-// in tells whether the characters are in a folded text, in their order, and
+// in reports whether the characters are in a folded text, in their order, and
 // how many others lie between them.
 func (f *fuzzyWord) in(low string) (spread int, ok bool) {
 	end := 0

@@ -27,7 +27,7 @@ func newPattern(value string, quoted bool) (p pattern, ok bool) {
 	return pattern{text: low, whole: low == ""}, true
 }
 
-// fits tells whether a folded value is asked for.
+// fits reports whether a folded value is asked for.
 func (p *pattern) fits(low string) bool {
 	switch {
 	case p.parts != nil:

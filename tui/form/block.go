@@ -186,7 +186,7 @@ func (f *Form) boolRow(fd *field) row {
 	return row{text: text, hits: []hit{{0, len(text), anOption, 0}}}
 }
 
-// mark is how an option says whether it is chosen.
+// mark is how an option reports whether it is chosen.
 func (f *Form) mark(fd *field, i int) string {
 	on := fd.picked[i]
 	switch {

@@ -123,7 +123,7 @@ func (f *field) set(raw json.RawMessage) {
 	f.held = raw
 }
 
-// show fills the field with a value of its kind and says whether it is one.
+// show fills the field with a value of its kind and reports whether it is one.
 func (f *field) show(raw json.RawMessage) bool {
 	s, isString := rawjson.String(raw)
 	switch f.kind {

@@ -348,13 +348,13 @@ func (t *Table[R]) Click(y int) bool {
 	return true
 }
 
-// Section says whether this list of several has the cursor.
+// Section reports whether this list of several has the cursor.
 func (t *Table[R]) Section(current bool) *Table[R] {
 	t.aside = !current
 	return t
 }
 
-// Ends says whether the last row is the newest one.
+// Ends reports whether the last row is the newest one.
 func (t *Table[R]) Ends() bool { return t.Order == 0 && !t.query.Ranked() }
 
 // Leave ends following and goes to the first row.

@@ -108,7 +108,7 @@ func New(o Options) *Look {
 	return l
 }
 
-// utf8Locale says whether the locale's characters are UTF-8. No locale at all
+// utf8Locale reports whether the locale's characters are UTF-8. No locale at all
 // counts as UTF-8, as it does for the terminals of today.
 func utf8Locale(env func(string) string) bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {

@@ -295,7 +295,7 @@ func concerns(it dialog.Item) func(*registry.TrafficRecord) bool {
 	}
 }
 
-// between says whether s is the parts in their order with anything between.
+// between reports whether s is the parts in their order with anything between.
 func between(parts []string, s string) bool {
 	last := len(parts) - 1
 	if last <= 0 {

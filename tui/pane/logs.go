@@ -273,14 +273,15 @@ func (p *Logs) Empty() []string {
 }
 
 func (p *Logs) Acts() map[string]keys.Act {
+	none := keys.Unless("there is no record here", func() bool { return p.Rows().Len() > 0 })
 	return map[string]keys.Act{
-		"pager": {Why: p.none}, "editor": {Why: p.none}, "save": {Why: p.none},
-		"open":         {Why: p.none, Run: p.openRecord},
-		"copy":         {Why: p.none, Run: p.copyRecord},
-		"copy-content": {Why: p.none, Run: p.copyMore},
+		"pager": {Why: none}, "editor": {Why: none}, "save": {Why: none},
+		"open":         {Why: none, Run: p.openRecord},
+		"copy":         {Why: none, Run: p.copyRecord},
+		"copy-content": {Why: none, Run: p.copyMore},
 		"inspect":      {Run: p.inspectRecord},
-		"method-facet": {Why: p.whyNoMethods},
-		"level":        {Why: p.whyNoLevel, Run: p.nextLevel},
+		"method-facet": {Why: keys.Unless("only requests have methods; ] goes to Traffic", func() bool { return p.Open == TabTraffic })},
+		"level":        {Why: keys.Unless("requests have no level; /err:yes shows those that failed", func() bool { return p.Open != TabTraffic }), Run: p.nextLevel},
 		"subscribe":    {Why: keys.Never("a record is no item; i goes to the item of a request")},
 		"call":         {Why: keys.Never("a record is no item; i goes to the item of a request")},
 		"reload":       {Why: keys.Never("records come by themselves")},
@@ -289,27 +290,6 @@ func (p *Logs) Acts() map[string]keys.Act {
 		"follow":       {Run: p.toggleFollow},
 		"pause":        {Run: p.pause},
 	}
-}
-
-func (p *Logs) none() string {
-	if p.Rows().Len() == 0 {
-		return "there is no record here"
-	}
-	return ""
-}
-
-func (p *Logs) whyNoMethods() string {
-	if p.Open != TabTraffic {
-		return "only requests have methods; ] goes to Traffic"
-	}
-	return ""
-}
-
-func (p *Logs) whyNoLevel() string {
-	if p.Open == TabTraffic {
-		return "requests have no level; /err:yes shows those that failed"
-	}
-	return ""
 }
 
 // toggleFollow follows the end, or stays where the cursor is.

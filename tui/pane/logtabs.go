@@ -408,7 +408,7 @@ func (a *Desk) StderrOf(server string) tea.Cmd {
 	return tea.Batch(cmd, choose, a.SetFilter(filter.Set("", "server", []string{"=" + server})))
 }
 
-// printed says whether there is a line that a server wrote.
+// printed reports whether there is a line that a server wrote.
 func (a *Desk) printed(server string) bool {
 	for _, r := range a.Reg.Logs().Window(0, -1) {
 		if r.Server == server && (r.Source == registry.SourceStderr || r.Source == registry.SourceMessage) {

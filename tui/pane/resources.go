@@ -261,7 +261,7 @@ func (p *Resources) Part() (at, of int) {
 // Choose gives a section the cursor.
 func (p *Resources) Choose(part int) { p.Second = part == 1 }
 
-// Bare says whether there is no row in either section.
+// Bare reports whether there is no row in either section.
 func (p *Resources) Bare() bool { return p.All.Table.Len() == 0 && p.Templates.Table.Len() == 0 }
 
 func (p *Resources) Item() dialog.Item { return p.current().item() }
@@ -315,7 +315,7 @@ func (p *Resources) Acts() map[string]keys.Act {
 		"reload":    {Why: p.none, Run: p.reload},
 		"call":      {Why: p.whyNotCall, Run: func() tea.Cmd { return p.app.Expand(p.Item()) }},
 		"subscribe": {Why: func() string { return cmp.Or(p.none(), p.whyNotSubscribe(p.Item())) }, Run: func() tea.Cmd { return p.toggle(p.Item()) }},
-		"templates": {Why: p.whyNoTemplates, Run: func() tea.Cmd {
+		"templates": {Why: keys.Unless("no server offers templates", func() bool { return p.Templates.Table.Total() > 0 }), Run: func() tea.Cmd {
 			p.Second = !p.Second
 			return nil
 		}},
@@ -329,13 +329,6 @@ func (p *Resources) Acts() map[string]keys.Act {
 func (p *Resources) none() string {
 	if p.Item().Blank() {
 		return "there is no resource here"
-	}
-	return ""
-}
-
-func (p *Resources) whyNoTemplates() string {
-	if p.Templates.Table.Total() == 0 {
-		return "no server offers templates"
 	}
 	return ""
 }

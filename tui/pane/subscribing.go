@@ -206,7 +206,7 @@ func (p *Resources) toggle(it dialog.Item) tea.Cmd {
 	}
 }
 
-// Held says whether this screen holds a subscription.
+// Held reports whether this screen holds a subscription.
 func (p *Resources) Held(at spot) bool {
 	return slices.Contains(p.subs[at].Sessions, p.app.Backend.Session())
 }
