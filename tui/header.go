@@ -13,7 +13,7 @@ import (
 	"goblin/tui/pane"
 )
 
-// header is what the top line says. It is read at each beat, so that its
+// header has the figures of the top line. It is read at each beat, so that its
 // figures change twice a second at most.
 type header struct {
 	servers  int
@@ -237,7 +237,7 @@ func (a *app) watches() bool {
 	return ok && p.Held(at)
 }
 
-// footer is what the footer tells, the most useful first.
+// footer lists the ids of the bindings in the footer, the most useful first.
 func (a *app) footer() []string {
 	if a.Calls.Len() > 0 {
 		return append([]string{"cancel"}, a.footerAtRest()...)

@@ -240,7 +240,7 @@ func (d *help) Update(msg tea.Msg) tea.Cmd {
 
 func (d *help) Typing() bool { return d.Typed }
 
-// grammar is what may be typed into the filter bar.
+// grammar lists what may be typed into the filter bar.
 func grammar() keys.Table {
 	return keys.Table{
 		{Keys: []string{"word other"}, Long: "rows with both words, in any order"},
@@ -275,7 +275,7 @@ func formKeys() keys.Table {
 	}
 }
 
-// mouseKeys is what the mouse does.
+// mouseKeys lists what the mouse does.
 func mouseKeys() keys.Table {
 	return keys.Table{
 		{Keys: []string{"click"}, Long: "choose a tab, a row, a field or a value"},

@@ -38,7 +38,7 @@ import (
 	"goblin/tui/dialog"
 )
 
-// Host is what a screen says of the process that it shows.
+// Host describes the process that a screen shows.
 type Host struct {
 	Config  string   // path of the config
 	Demo    bool     // the built-in demo

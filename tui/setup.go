@@ -72,7 +72,7 @@ func (d *setup) Update(msg tea.Msg) tea.Cmd {
 // defaultConfig is where the config is looked for, if nothing else is said.
 const defaultConfig = "~/.config/goblin/config.yaml"
 
-// gettingStarted is what to do in the first minute.
+// gettingStarted shows first steps.
 func (a *app) gettingStarted() []content.Block {
 	title := ""
 	var b strings.Builder
@@ -137,7 +137,7 @@ func httpURL(address string) string {
 	return "http://" + path.Join(address, "mcp")
 }
 
-// clientEntry is what a client's config has to say.
+// clientEntry is Goblin's entry for a client's config.
 func (a *app) clientEntry() []byte {
 	type entry struct {
 		Command string   `json:"command"`

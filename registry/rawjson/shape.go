@@ -66,7 +66,7 @@ func (c *Check) Mark() {
 	c.long = make([]span, 0, 8)
 }
 
-// Shape is what was learnt of the text that End has accepted; nil without Mark.
+// Shape describes the text that End has accepted; nil without Mark.
 func (c *Check) Shape(src []byte) *Shape {
 	n := cap(src)
 	if !c.on || n == 0 {

@@ -162,8 +162,8 @@ func (a *Asks) openQuestion(q *Question, byItself bool) tea.Cmd {
 	return tea.Batch(cmd, d.follow())
 }
 
-// finish answers the question in front; said is what its user is told.
-func (d *Asking) finish(result any, err error, said string) tea.Cmd {
+// finish answers the question in front and flashes notice.
+func (d *Asking) finish(result any, err error, notice string) tea.Cmd {
 	a := d.app
 	var raw json.RawMessage
 	if err == nil {
@@ -172,12 +172,12 @@ func (d *Asking) finish(result any, err error, said string) tea.Cmd {
 		}
 	}
 	if d.q.over() {
-		said = "The server had withdrawn its question"
+		notice = "The server had withdrawn its question"
 	}
 	d.q.reply(raw, err)
 	a.Questions.drop(d.q)
 	a.Drop(d)
-	a.Say("%s", said)
+	a.Say("%s", notice)
 	if next := a.Questions.first(); next != nil && a.opens() {
 		return a.openQuestion(next, true)
 	}
@@ -185,7 +185,7 @@ func (d *Asking) finish(result any, err error, said string) tea.Cmd {
 }
 
 // finisher answers with a result, or with an error.
-type finisher func(result any, err error, said string) tea.Cmd
+type finisher func(result any, err error, notice string) tea.Cmd
 
 // Asking is a question in front of the panes: what its inner dialog shows, for
 // as long as the asker waits.

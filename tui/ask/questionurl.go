@@ -86,7 +86,7 @@ func (d *URL) Hints() []keys.Hint {
 	return all
 }
 
-// text is what stands in the dialog, in at most h lines.
+// text fills the dialog, at most h lines.
 func (d *URL) text(w, h int) []string {
 	lk := d.app.Look
 	room := max(w-4, 1)

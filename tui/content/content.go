@@ -50,7 +50,7 @@ type Fact struct {
 	Style        look.Style // of the value
 }
 
-// text is what is shown of a value.
+// text makes a value safe to show.
 func (f *Fact) text(value string) string {
 	if f.Prose {
 		return strings.TrimRight(display.Text(value), "\n")
@@ -91,7 +91,7 @@ const (
 	arenaMost    = 1 << 30 // far below what the index of lines can count
 )
 
-// ink is what a piece of a line means to a theme. It stands in the text itself
+// ink says which style a piece of a line gets from the theme. It stands in the text itself
 // as one byte before the piece: control characters are free for that, since
 // none is left in sanitised text but line breaks and tabs, which no ink is.
 type ink byte

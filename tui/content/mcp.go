@@ -104,7 +104,7 @@ func FromPrompt(result json.RawMessage) []Block {
 	return more(out, total)
 }
 
-// TextOf is what a result of any of the three kinds holds as text, for copying:
+// TextOf joins the texts in a result of any of the three kinds, for copying:
 // as the server sent it, so not safe for a terminal. Parts stand on lines of
 // their own. A result without text is its JSON.
 func TextOf(result json.RawMessage) string {
@@ -229,7 +229,7 @@ func str(obj []byte, name string) string {
 	return s
 }
 
-// odd is what is not as the specification wants it.
+// odd shows what the specification does not have as JSON.
 func odd(raw []byte) []Block { return []Block{{Kind: JSON, Data: raw}} }
 
 func more(out []Block, total int) []Block {

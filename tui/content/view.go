@@ -63,7 +63,7 @@ func (v *View) Show(d *Doc, keep bool) {
 	}
 }
 
-// Doc is what is shown, empty but never nil.
+// Doc is the document in the window, empty but never nil.
 func (v *View) Doc() *Doc { return v.doc }
 
 // Unmark takes the edge marks away.

@@ -11,7 +11,7 @@ import (
 	"goblin/tui/work"
 )
 
-// mostCopied is what terminals take by OSC 52 without losing it.
+// mostCopied is how much terminals take by OSC 52.
 const mostCopied = 1 << 20
 
 // Copy gives text to the clipboard of the terminal, wherever that is (OSC 52).

@@ -1,4 +1,4 @@
-// Package dialog is what stands in front of the panes: the stack of dialogs,
+// Package dialog has the stack of dialogs in front of the panes,
 // those that every part of the screen opens, and the forms of calls.
 //
 // [Common] is what dialogs and panes of one screen share: the registry, the
@@ -25,7 +25,7 @@ import (
 	"goblin/tui/work"
 )
 
-// Common is what panes and dialogs of one screen share.
+// Common is shared by the panes and dialogs of one screen.
 type Common struct {
 	Ctx     context.Context
 	Reg     *registry.Registry
@@ -94,7 +94,7 @@ func (c *Common) Do(run func() error, failed string, done func() tea.Cmd) tea.Cm
 	}
 }
 
-// Backend is what a screen does: requests as a client session of its own, and
+// Backend acts for a screen: requests as a client session of its own, and
 // what only the host can do. Its methods may block and are called from
 // commands.
 type Backend interface {

@@ -14,7 +14,7 @@ import (
 // the input first. It takes itself off the screen with [app.drop].
 type Dialog interface {
 	Heading() string
-	// Size is what it wants with its border, of what there is.
+	// Size is the room that it wants, with its border, of w by h cells.
 	Size(w, h int) (int, int)
 	Lines(w, h int) []string
 	// Keys are what keys do now.
@@ -27,7 +27,7 @@ type Dialog interface {
 	Typing() bool
 }
 
-// Still is what dialogs have in common that wait for keys alone.
+// Still is embedded by dialogs that wait for keys alone.
 type Still struct{}
 
 func (Still) Update(tea.Msg) tea.Cmd     { return nil }

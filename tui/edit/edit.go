@@ -204,7 +204,7 @@ func (t *Text) Column() int {
 	return look.Width(before)
 }
 
-// around is what is seen of a line through a window of w cells that holds the
+// around cuts a line to a window of w cells that holds the
 // cursor, which stays where it is as far as it can.
 func (t *Text) around(line string, w int) (before, under, after string) {
 	row, col := t.Cursor()

@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// Query is what a line of the filter bar asks for. The zero value asks for
+// Query is a parsed line of the filter bar. The zero value asks for
 // nothing, which every row fits.
 type Query struct {
 	words   []word
@@ -35,7 +35,7 @@ type fuzzyWord struct {
 	source string
 }
 
-// cond is what is asked of one field.
+// cond is a condition on one field.
 type cond struct {
 	field  *Field
 	not    bool

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// pattern is what a term asks of the value of a Text field. Everything is
+// pattern tests the value of a Text field. Everything is
 // folded.
 type pattern struct {
 	text  string   // of a part or the whole

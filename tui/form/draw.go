@@ -168,7 +168,7 @@ func (f *Form) hint(w int) string {
 	return b.String()
 }
 
-// body is what scrolls: the introduction, the fields and the buttons.
+// body draws the part that scrolls: the introduction, the fields and the buttons.
 func (f *Form) body(w, h int) []row {
 	l := f.look
 	var blocks [][]row

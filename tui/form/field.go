@@ -238,7 +238,7 @@ func (f *field) verify(all bool) error {
 	return err
 }
 
-// value is what would be sent; nothing for an optional field without a value.
+// value gives the JSON to send; nothing for an optional field without a value.
 func (f *field) value() (json.RawMessage, error) {
 	if isNull(f.held) {
 		return f.held, nil

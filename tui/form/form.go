@@ -56,7 +56,7 @@ type Option struct {
 	Label string // what is shown for it
 }
 
-// Field is what is known of one value to be filled in. Texts are as the server
+// Field describes one value to be filled in. Texts are as the server
 // sent them.
 type Field struct {
 	Name, Title, Description string
@@ -72,7 +72,7 @@ type Field struct {
 	Completes                bool            // ask for completions while it is typed
 }
 
-// Spec is what a form asks for.
+// Spec describes a form.
 type Spec struct {
 	Intro  string
 	Fields []Field
@@ -97,7 +97,7 @@ type Spec struct {
 	Decline bool
 }
 
-// Action is what the user decided.
+// Action is the user's decision.
 type Action uint8
 
 // What [Form.Update] and [Form.Click] report.

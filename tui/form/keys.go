@@ -321,7 +321,7 @@ func (f *Form) chooseKey(fd *field, k tea.KeyMsg, line bool) {
 	}
 }
 
-// toggle is what Space does.
+// toggle handles Space.
 func (f *Form) toggle(fd *field) {
 	switch {
 	case fd.kind == Bool:

@@ -217,7 +217,7 @@ func typesOf(raw json.RawMessage) (types []string, null bool) {
 	return types, null
 }
 
-// field is what is known of one property.
+// field reads one property.
 func (r *resolver) field(name string, raw json.RawMessage) Field {
 	n := r.resolve(nodeOf(raw))
 	f := Field{

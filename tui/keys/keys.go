@@ -67,7 +67,7 @@ type Binding struct {
 	Run   func() tea.Cmd // nil: each pane does something else
 }
 
-// Act is what a pane does, or why it does not, where the table leaves it to the
+// Act is done by a pane, or says why not, where the table leaves a binding to the
 // panes.
 type Act struct {
 	Why func() string

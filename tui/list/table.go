@@ -78,7 +78,7 @@ func New[R any](ctx context.Context, now func() time.Time, key, text func(R) str
 	return t
 }
 
-// state is what a search works on and what it gives.
+// state is the input and the result of a search.
 type state[R any] struct {
 	rows  []R
 	index *filter.Index

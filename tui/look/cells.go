@@ -6,7 +6,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// blanks is what padding is cut from.
+// blanks are cut for padding.
 var blanks = strings.Repeat(" ", 512)
 
 // Blank is n spaces; none for n <= 0.

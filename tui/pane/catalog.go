@@ -68,7 +68,7 @@ func newCatalog(a *Desk, kind registry.Kind, more ...filter.Field) *catalog {
 	return c
 }
 
-// words is what a filter's words are looked for in.
+// words gives the text that a filter searches.
 func words(e *registry.Entry) string {
 	if e.Kind == registry.Resource || e.Kind == registry.Template {
 		return e.Listed + "\x00" + e.Label + "\x00" + e.Title + "\x00" + e.MIME
@@ -168,7 +168,7 @@ func (c *catalog) count(open bool) string {
 	return s
 }
 
-// heading is what a list has, of how much, and how it is sorted if not as at first.
+// heading counts the rows of a list and names its order, unless that is the first.
 func (c *catalog) heading(name string) (title, right string) {
 	return heading(c.app.Look, name, c.Table)
 }

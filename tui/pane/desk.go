@@ -14,7 +14,7 @@ import (
 	"goblin/tui/keys"
 )
 
-// Desk is what lies on the screen: the panes, their detail panels, and which of
+// Desk has what lies on the screen: the panes, their detail panels, and which of
 // them is seen. Panes reach each other through it.
 type Desk struct {
 	*dialog.Common
@@ -86,13 +86,13 @@ const (
 	PlaceHidden
 )
 
-// Layout is what the user chose of it.
+// layout is the user's choice of it.
 type layout struct {
 	Place int
 	Part  int // percent of the list
 }
 
-// DefaultLayout is what a screen begins with.
+// DefaultLayout is the layout of a new screen.
 func DefaultLayout() layout { return layout{Part: 55} }
 
 // Geometry is where everything is. It follows from the size alone, so that

@@ -389,7 +389,7 @@ func (p *Logs) inspectRecord() tea.Cmd {
 	}
 }
 
-// Shown is what pagers, editors and files get: of stderr all lines of the
+// Shown gives pagers, editors and files their content: of stderr all lines of the
 // server, of the other logs the lines that the filter leaves, of traffic the
 // exchange.
 func (p *Logs) Shown() dialog.Shown {

@@ -18,7 +18,7 @@ import (
 	"goblin/tui/look"
 )
 
-// offered is what the panes of tools and prompts have in common: one list of
+// offered is the common part of the panes of tools and prompts: one list of
 // things that are called.
 type offered struct {
 	app     *Desk
@@ -160,7 +160,7 @@ func (p *offered) whyNotAgain() string {
 	return p.none()
 }
 
-// emptyList is what stands in a list of the catalog that has no rows.
+// emptyList explains why a list of the catalog has no rows.
 func (a *Desk) emptyList(what, hint string) []string {
 	switch {
 	case len(a.Reg.States()) == 0:

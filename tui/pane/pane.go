@@ -1,4 +1,4 @@
-// Package pane is what lies on the screen: the five panes, the detail panel of
+// Package pane lays the screen out: the five panes, the detail panel of
 // each, the lists that are opened over them, and where all of that stands.
 //
 // The [Desk] has the panes, which reach each other through it. A pane follows
@@ -28,7 +28,7 @@ type Pane interface {
 	Follows() registry.Changes
 	// Refresh reads the registry anew, after these changes.
 	Refresh(registry.Changes) tea.Cmd
-	// Heading is what stands in the list's border.
+	// Heading is drawn in the list's border.
 	Heading() (title, right string)
 	Lines(lk *look.Look, w, h int, focused bool) []string
 	// Rows is the list that has the cursor.
@@ -37,18 +37,18 @@ type Pane interface {
 	Click(y int) bool
 	// Wheel scrolls the list at a line of lines.
 	Wheel(y, by int)
-	// Subject is what the detail panel shows.
+	// Subject is shown by the detail panel.
 	Subject() subject
 	// Acts are what bindings do here, or why they cannot, by their ids. The
 	// others do what they do everywhere.
 	Acts() map[string]keys.Act
-	// Empty is what stands in a list without rows.
+	// Empty is drawn in a list without rows.
 	Empty() []string
-	// Item is what the cursor is on, for traffic, copying and the palette.
+	// Item is under the cursor: for traffic, copying and the palette.
 	Item() dialog.Item
 }
 
-// Subject is what a detail panel shows. Two subjects with the same key are the
+// subject is shown by a detail panel. Two subjects with the same key are the
 // same thing; with the same version too, they look the same.
 type subject struct {
 	key     string

@@ -98,7 +98,7 @@ var codeNames = map[int]string{
 	-32042: "URL elicitation required",
 }
 
-// requestSide is what the exchange shows of the request: in a line who asked
+// requestSide shows the request of an exchange: in a line who asked
 // whom, as the record's detail has all of it, and the params.
 func requestSide(r *registry.TrafficRecord, lk *look.Look) []content.Block {
 	parts := []string{clock(r.Time, 12)}
@@ -118,7 +118,7 @@ func requestSide(r *registry.TrafficRecord, lk *look.Look) []content.Block {
 	return append([]content.Block{{Kind: content.Note, Text: strings.Join(parts, "  ")}}, body("", r.Request, r.RequestSize)...)
 }
 
-// responseSide is what the exchange shows of the response.
+// responseSide shows the response of an exchange.
 func responseSide(r *registry.TrafficRecord) []content.Block {
 	head := content.Block{Kind: content.Note, Text: fmt.Sprintf("ok  %s  %s", dialog.Millis(r.Duration), dialog.Size(r.Size))}
 	if trafficFailed(r) {

@@ -1,4 +1,4 @@
-// Package work is what commands hand back: a function that Update runs.
+// Package work lets commands hand back a function that Update runs.
 //
 // A command does what can wait and returns a [Done], which changes the model
 // where alone that is allowed. The package knows no model.
