@@ -1,12 +1,15 @@
 package downstream
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"maps"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -62,7 +65,6 @@ type place struct {
 	session *Session // nil for stateless HTTP
 	address string
 	port    string
-	number  uint64 // counts up
 }
 
 func placeOf(x *Exchange) (p place) {
@@ -75,11 +77,8 @@ func placeOf(x *Exchange) (p place) {
 }
 
 // client is whom the place counts for first, connection whom it does then.
-func (p *place) client() place { return place{session: p.session, address: p.address} }
-
-func (p *place) connection() place {
-	return place{session: p.session, address: p.address, port: p.port}
-}
+func (p place) client() place     { return place{session: p.session, address: p.address} }
+func (p place) connection() place { return p }
 
 // keep notes a call for its client to come back to, and gives the state to
 // come back with; not ok when its session has too many, or there is no room. ousted is a call that
@@ -101,11 +100,11 @@ func (t *Parking) keep(c *parked, x *Exchange) (state string, ousted *parked, ok
 		}
 		c.place = placeOf(x)
 		if len(t.all) >= maxParked {
-			ousted = t.farthestLocked(&c.place)
+			ousted = t.farthestLocked(c.place)
 			t.forgetLocked(ousted)
 		}
 		t.last++
-		c.place.number = t.last
+		c.number = t.last
 		rand.Read(c.ticket.id[:]) //nolint:errcheck // never fails
 		c.room.Of(t.account.Party())
 		if !t.growLocked(c, len(x.Params())) {
@@ -119,39 +118,20 @@ func (t *Parking) keep(c *parked, x *Exchange) (state string, ousted *parked, ok
 
 // farthestLocked is the oldest call of whoever has most, next included. There is at
 // least one call.
-func (t *Parking) farthestLocked(next *place) *parked {
-	all := make([]*parked, 0, len(t.all))
-	for _, c := range t.all {
-		all = append(all, c)
-	}
-	all = most(all, next, (*place).client)
-	all = most(all, next, (*place).connection)
-	oldest := all[0]
-	for _, c := range all {
-		if c.place.number < oldest.place.number {
-			oldest = c
+func (t *Parking) farthestLocked(next place) *parked {
+	all := slices.Collect(maps.Values(t.all))
+	for _, who := range []func(place) place{place.client, place.connection} {
+		counts := map[place]int{who(next): 1}
+		for _, c := range all {
+			counts[who(c.place)]++
 		}
-	}
-	return oldest
-}
-
-// most are the calls of those who have most of them, next included.
-func most(all []*parked, next *place, who func(*place) place) []*parked {
-	counts := map[place]int{who(next): 1}
-	for _, c := range all {
-		counts[who(&c.place)]++
-	}
-	best, found := 0, []*parked(nil)
-	for _, c := range all {
-		n := counts[who(&c.place)]
-		if n > best {
-			best, found = n, nil
+		most := 0
+		for _, c := range all {
+			most = max(most, counts[who(c.place)])
 		}
-		if n == best {
-			found = append(found, c)
-		}
+		all = slices.DeleteFunc(all, func(c *parked) bool { return counts[who(c.place)] < most })
 	}
-	return found
+	return slices.MinFunc(all, func(a, b *parked) int { return cmp.Compare(a.number, b.number) })
 }
 
 func (t *Parking) forgetLocked(c *parked) {

@@ -62,6 +62,7 @@ type parked struct {
 	token     []byte // the progress token of at, nil for none
 	ticket    ticket // by which the client comes back
 	place     place  // guarded by lot.mu
+	number    uint64 // counts up; guarded by lot.mu
 	bytes     int64  // what it takes while its client is away; guarded by lot.mu
 	room      memory.Claim
 	timer     *time.Timer
