@@ -122,3 +122,37 @@ func TestAPromptNamesItsRequiredArguments(t *testing.T) {
 	require.Equal(t, e2e.ExitFailure, code)
 	require.Contains(t, errs, `missing "query"`)
 }
+
+// A file of another client that holds Goblin's own entry must not start Goblins
+// that start Goblins.
+func TestGoblinsOwnEntryStartsNothing(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("shop", e2e.Shop())
+	link := filepath.Join(w.Dir, "mcp-hub")
+	require.NoError(t, os.Symlink(e2e.Goblin, link))
+	w.Config = filepath.Join(w.Dir, "claude.json")
+	w.Written = true
+	require.NoError(t, os.WriteFile(w.Config, fmt.Appendf(nil,
+		`{"mcpServers": {"goblin": {"command": %q, "args": ["stdio"]}, "hub": {"command": %q}, "shop": %s}}`,
+		e2e.Goblin, link, e2e.Marshal(b.Conf)), 0o600))
+	out := w.Run("list", "tools")
+	require.Zero(t, out.Code, out.Stderr)
+	require.Contains(t, out.Stdout, "shop_stat")
+	require.Equal(t, 1, b.Starts(), "no other Goblin has started it")
+	require.Empty(t, out.Stderr, "nobody misses them")
+	require.Regexp(t, `(?m)^goblin-2 +disabled(.|\n)*^hub +disabled`, w.Succeeds("list", "servers"))
+	out = w.Run("validate")
+	require.Zero(t, out.Code)
+	require.Contains(t, out.Stderr, `warning: server "goblin" is Goblin itself, so it is disabled`)
+	require.Contains(t, out.Stderr, `warning: server "hub" is Goblin itself, so it is disabled`)
+}
+
+func TestTheStateOfServersIsReadWhenTheyHaveStarted(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("shop", e2e.Shop())
+	w.Backend("s3", e2e.S3())
+	text := w.Succeeds("read", "goblin://servers")
+	require.Equal(t, 2, strings.Count(text, `"state":"ready"`), text)
+}

@@ -3,6 +3,7 @@
 package hosts
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -141,6 +142,67 @@ func TestCallsOfOneClientLeavePlacesToOthers(t *testing.T) {
 			for _, id := range ids {
 				require.Nil(t, busy.End(id).Error)
 			}
+		})
+	}
+}
+
+// Stateless requests over HTTP tell nothing by which one client could be known
+// from another: neither a connection, which a proxy shares out, nor an address,
+// nor the token, of which there is one.
+func TestServersThatIsolateSessionsAreRefusedToHTTPRequestsWithoutOne(t *testing.T) {
+	t.Parallel()
+	for n, script := range []e2e.Obj{{}, {"era": "dual"}, {"era": "modern"}} {
+		t.Run(fmt.Sprint(script["era"]), func(t *testing.T) {
+			t.Parallel()
+			w := e2e.WithMeta(t)
+			if n == 1 {
+				w.Gateway["auth_token"] = "t0ken-of-the-test"
+			}
+			b := w.Backend("own", e2e.Merge(e2e.Counting(), []e2e.Obj{script}), e2e.Obj{"isolation": "session", "open_resources": true})
+			shared := w.Backend("shared", e2e.Counting())
+			s := w.Serve()
+			connect := func(own bool) *e2e.Client {
+				c := s.RawClient().Stateless()
+				c.Web.Stateless = true
+				if own { // a connection of its own
+					other := *s
+					other.Http = e2e.NewHTTP(t)
+					c.Web.S = &other
+				}
+				return c
+			}
+			session := s.Client(true)
+			pid, _ := session.Counts()
+			for _, c := range []*e2e.Client{connect(false), connect(false), connect(true), connect(true)} {
+				require.Contains(t, c.Names("tools"), "own_count", "lists are everybody's")
+				for method, params := range map[string]e2e.Obj{
+					"tools/call": {"name": "own_count"}, "prompts/get": {"name": "own/p"}, "resources/read": {"uri": e2e.In("own", "x:1")},
+					"completion/complete": {"ref": e2e.Obj{"type": "ref/prompt", "name": "own/p"}, "argument": e2e.Obj{"name": "a", "value": ""}},
+				} {
+					e := c.Fault(method, params)
+					require.Equal(t, -32603, e.Code, method)
+					require.Equal(t, "SESSION_REQUIRED", e.Kind(), method)
+					require.Equal(t, "own", e2e.Str(e.Data, "server"), method)
+					require.Contains(t, e.Message, "isolation: shared", method)
+					require.Contains(t, e.Message, "stdio", method)
+				}
+				require.Equal(t, "SESSION_REQUIRED", c.Fault("resources/read", e2e.Obj{"uri": e2e.In("own", "x:never-listed")}).Kind())
+				require.Contains(t, string(c.Lua(`return own.count{}`)), "isolation: session")
+				id, honoured := c.Hears(e2e.Obj{"resourceSubscriptions": []string{e2e.In("own", "x:1"), e2e.In("shared", "x:1")}})
+				require.JSONEq(t, string(e2e.Marshal([]string{e2e.In("shared", "x:1")})), string(e2e.At(honoured, "resourceSubscriptions")))
+				c.Stops(id)
+				require.Nil(t, c.Request("tools/call", e2e.Obj{"name": "shared_count"}).Error)
+			}
+			again, n := session.Counts()
+			require.Equal(t, pid, again)
+			require.Equal(t, 2, n, "nobody else called")
+			other := s.Client(false)
+			elsewhere, n := other.Counts()
+			require.NotEqual(t, pid, elsewhere, "a session is a unit of its own")
+			require.Equal(t, 1, n)
+			require.Empty(t, append(b.Received("resources/read"), b.Received("prompts/get")...))
+			require.Len(t, b.Live(), 2)
+			require.Len(t, shared.Live(), 1)
 		})
 	}
 }

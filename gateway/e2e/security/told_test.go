@@ -143,3 +143,22 @@ func TestP14_TheScreenHidesSecretsInLogsAndTraffic(t *testing.T) {
 	require.NoError(t, err)
 	keepsSecret(w, "the screen", string(text))
 }
+
+func TestH06_MistakesInTheConfigDoNotQuoteSecrets(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	// More of them are rows of TestNoMistakeHoldsASecret in gateway/config.
+	for name, text := range map[string]string{
+		"a token of the wrong type":        "gateway: {auth_token: [" + sentinel + "]}",
+		"a variable that looks like a tag": "servers: {a: {command: x, env: {KEY: !!" + sentinel + "}}}",
+		"a header as one text":             "servers: {a: {url: \"http://h/\", headers: {\"Authorization: Bearer " + sentinel + "\"}}}",
+	} {
+		require.NoError(t, os.WriteFile(w.Config, []byte(text+"\n"), 0o600))
+		w.Written = true
+		for _, args := range [][]string{{"validate"}, {"validate", "--json"}, {"list", "servers"}, {"stdio", "--standalone"}} {
+			out := w.Run(args...)
+			require.NotZero(t, out.Code, "%s: goblin %v", name, args)
+			keepsSecret(w, name, out.Stdout+out.Stderr)
+		}
+	}
+}
