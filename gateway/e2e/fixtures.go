@@ -143,6 +143,15 @@ func DemoWorld(t *testing.T) *World {
 	return w
 }
 
+// DemoClient connects to a demo whose servers have listed all they have.
+func DemoClient(t *testing.T) *Client {
+	c := DemoWorld(t).Standalone()
+	Eventually(t, "the lists of the demo", func() bool {
+		return strings.Count(c.ReadText("goblin://servers"), `"listed":true`) == 3
+	})
+	return c
+}
+
 // Beside adds a healthy server to a world with an odd one; fine shows that it
 // does not suffer.
 func (w *World) Beside() *Backend { return w.Backend("fine", Filesystem()) }

@@ -15,8 +15,7 @@ import (
 
 func TestR4_01_DemoReadsAreTextOrBlobNeverBoth(t *testing.T) {
 	t.Parallel()
-	w := e2e.DemoWorld(t)
-	c := w.Standalone()
+	c := e2e.DemoClient(t)
 	texts, blobs := 0, 0
 	ids := map[string]string{}
 	for i, uri := range c.Names("resources") {
@@ -47,8 +46,7 @@ func TestR4_01_DemoReadsAreTextOrBlobNeverBoth(t *testing.T) {
 
 func TestR4_05_DemoKnowsNoUnknownURI(t *testing.T) {
 	t.Parallel()
-	w := e2e.DemoWorld(t)
-	c := w.Standalone()
+	c := e2e.DemoClient(t)
 	c.Names("resources")
 	for _, uri := range []string{"mcp://notes/note://none-of-that-name", "mcp://library/library://books/nobody/nothing", "mcp://clock/clock://never"} {
 		m := c.Request("resources/read", e2e.Obj{"uri": uri})
@@ -58,8 +56,7 @@ func TestR4_05_DemoKnowsNoUnknownURI(t *testing.T) {
 
 func TestDemoClockTicksForItsSubscribers(t *testing.T) {
 	t.Parallel()
-	w := e2e.DemoWorld(t)
-	c := w.Standalone()
+	c := e2e.DemoClient(t)
 	c.Names("resources")
 	c.Ok("resources/subscribe", e2e.Obj{"uri": "mcp://clock/clock://now"})
 	require.Equal(t, "mcp://clock/clock://now", c.WaitUpdates(2)[0])

@@ -10,8 +10,7 @@ import (
 
 func TestDemoIsServedWithoutAConfig(t *testing.T) {
 	t.Parallel()
-	w := e2e.DemoWorld(t)
-	c := w.Standalone()
+	c := e2e.DemoClient(t)
 	text := c.ReadText("goblin://servers")
 	for _, name := range []string{"notes", "clock", "library"} {
 		require.Contains(t, text, name)
