@@ -115,8 +115,8 @@ func TestScreensShowTheHostThatAnEditorStarted(t *testing.T) {
 	for _, p := range []*e2e.Pane{one, two} {
 		p.Shows("logs/app.log", "clients 1", "screens 2")
 	}
-	require.Len(t, strings.Split(one.Screen(), "\n"), 35)
-	require.Len(t, strings.Split(two.Screen(), "\n"), 24)
+	one.Until("35 lines", func(screen string) bool { return len(strings.Split(screen, "\n")) == 35 })
+	two.Until("24 lines", func(screen string) bool { return len(strings.Split(screen, "\n")) == 24 })
 	now := w.Status()
 	require.Equal(t, []int{host.PID, 2, 1}, []int{now.PID, now.Count("screen"), now.Count("socket")})
 	shown := w.Succeeds("status")

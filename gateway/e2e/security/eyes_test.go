@@ -188,11 +188,7 @@ func TestPagersAndEditorsGetWhatIsSafe(t *testing.T) {
 		return path
 	}
 	pager, editor := program("pager"), program("editor")
-	p := w.Pane(160, 40)
-	p.Line("export PAGER='%s' VISUAL='%s'", pager, editor)
-	p.Goblin("")
-	p.Shows("x:letter")
-	given := func(key, path string) string {
+	given := func(p *e2e.Pane, key, path string) string {
 		var text []byte
 		p.Types(key)
 		e2e.Eventually(t, "the program", func() (ok bool) {
@@ -205,25 +201,30 @@ func TestPagersAndEditorsGetWhatIsSafe(t *testing.T) {
 	}
 	for _, one := range [][2]string{{"letter", "second"}, {"object", `"within"`}} {
 		name, own := one[0], one[1]
+		p := w.Pane(160, 40)
+		p.Line("export PAGER='%s' VISUAL='%s'", pager, editor)
+		p.Goblin("")
+		p.Shows("x:" + name)
 		p.Types("/" + name)
 		p.Keys("Enter", "Enter")
 		p.Shows("inj-end", own)
 		for key, path := range map[string]string{"e": pager, "E": editor} {
-			text := given(key, path)
+			text := given(p, key, path)
 			require.Contains(t, text, "inj-end")
 			harmless(t, "what "+key+" opens", text)
 			seen(t, "what "+key+" opens", strings.ReplaceAll(text, "\t", ""))
 			p.Shows("inj-end")
 		}
 		if name == "letter" {
-			require.Contains(t, given("e", pager), " inj-end\nsecond\tline\n", "lines are kept")
+			require.Contains(t, given(p, "e", pager), " inj-end\nsecond\tline\n", "lines are kept")
 			p.Shows("inj-end")
 		}
 		p.Types("W")
 		p.Shows("Save ")
 		p.Keys("Enter")
 		p.Shows("Saved ")
-		p.Keys("Escape", "Escape", "Escape")
+		p.Types("q")
+		p.Restored(e2e.ExitOK)
 	}
 	found, err := filepath.Glob(filepath.Join(w.Dir, "*letter*"))
 	require.NoError(t, err)
@@ -231,8 +232,6 @@ func TestPagersAndEditorsGetWhatIsSafe(t *testing.T) {
 	saved, err := os.ReadFile(found[0])
 	require.NoError(t, err)
 	require.Equal(t, strings.ToValidUTF8(evil, "\ufffd"), string(saved), "a file gets what arrived")
-	p.Types("q")
-	p.Restored(e2e.ExitOK)
 }
 
 // forging is text that would put more on the screen than it is.
