@@ -23,11 +23,17 @@ type event struct {
 	ID      int64             `json:"id,omitempty"` // done: of the command
 }
 
-// connect counts this start and dials the test.
+// connect counts this start, opens the log and dials the test.
 func (s *server) connect() error {
 	var err error
-	if s.start, err = countStart(s.Control); err != nil {
+	if s.start, err = countStart(s.path()); err != nil {
 		return err
+	}
+	if s.Log != "" {
+		s.log, err = os.OpenFile(s.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			return fmt.Errorf("open the log: %w", err)
+		}
 	}
 	if s.Control == "" {
 		return nil
@@ -40,6 +46,13 @@ func (s *server) connect() error {
 	s.tell(event{Ev: "hello", PID: os.Getpid(), Start: s.start})
 	go s.commands(conn)
 	return nil
+}
+
+func (s *server) path() string {
+	if s.Control != "" {
+		return s.Control
+	}
+	return s.Log
 }
 
 // countStart adds a byte to a file beside path; its size is the number of
@@ -66,6 +79,9 @@ func countStart(path string) (int, error) {
 func (s *server) tell(e event) {
 	s.telling.Lock()
 	defer s.telling.Unlock()
+	if s.log != nil && e.Msg != nil {
+		fmt.Fprintf(s.log, "%s\n", e.Msg)
+	}
 	if s.control != nil {
 		_, _ = s.control.Write(append(marshal(e), '\n')) // a test that is gone needs to hear nothing
 	}

@@ -12,6 +12,7 @@ import (
 type script struct {
 	Name         string          // serverInfo.name, and the start of default answers
 	Control      string          // Unix socket of the test
+	Log          string          // file that gets every received message as a line
 	Version      json.RawMessage // protocolVersion of the answer; default: the client's
 	Capabilities json.RawMessage // default: what the lists below suggest
 	Instructions string

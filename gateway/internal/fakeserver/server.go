@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -19,6 +20,7 @@ type server struct {
 	deaf    atomic.Bool
 	counted atomic.Int64
 	control net.Conn
+	log     *os.File
 	telling sync.Mutex
 
 	everybody func(frame []byte) // sends outside of any request
