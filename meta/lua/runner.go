@@ -159,7 +159,7 @@ func (s *session) run(script string, p *process) *Error {
 	if !unhook() {
 		<-over
 	}
-	switch cause, limit := s.broken(); {
+	switch limit, cause := s.broken(); {
 	case limit == nil && cause != nil:
 		return cancelled(cause)
 	case failed != nil: // it names the line
@@ -173,15 +173,15 @@ func (s *session) run(script string, p *process) *Error {
 }
 
 // broken is why the script may not go on, and the limit if it broke one.
-func (s *session) broken() (cause error, limit *Error) {
+func (s *session) broken() (limit *Error, cause error) {
 	cause = context.Cause(s.ctx)
 	errors.As(cause, &limit)
-	return cause, limit
+	return limit, cause
 }
 
 // stop ends the process. One that broke a limit may tell how far it was.
 func (s *session) stop(p *process) {
-	if _, limit := s.broken(); limit != nil {
+	if limit, _ := s.broken(); limit != nil {
 		sent := make(chan struct{})
 		go func() { // a process that reads nothing lets this wait until it is killed
 			defer close(sent)
