@@ -20,6 +20,7 @@ import (
 )
 
 func TestUnknownNameListsTheServers(t *testing.T) {
+	t.Parallel()
 	err := demo.Run(t.Context(), "calculator", strings.NewReader(""), io.Discard)
 	require.ErrorContains(t, err, `"calculator"`)
 	require.Equal(t, []string{"clock", "library", "notes"}, demo.Names())
@@ -29,6 +30,7 @@ func TestUnknownNameListsTheServers(t *testing.T) {
 }
 
 func TestInputEndAnswersWhatWasAsked(t *testing.T) {
+	t.Parallel()
 	c := startRaw(t, "notes")
 	ping := c.request("ping", nil)
 	add := c.request("tools/call", map[string]any{"name": "search_notes", "arguments": map[string]any{}})
@@ -40,6 +42,7 @@ func TestInputEndAnswersWhatWasAsked(t *testing.T) {
 }
 
 func TestInputEndCancelsRunningCalls(t *testing.T) {
+	t.Parallel()
 	c := start(t, "clock")
 	id := c.request("tools/call", map[string]any{"name": "countdown", "arguments": map[string]any{"from": 3600}})
 	c.result("ping", nil)
@@ -50,6 +53,7 @@ func TestInputEndCancelsRunningCalls(t *testing.T) {
 }
 
 func TestContextEndsTheServer(t *testing.T) {
+	t.Parallel()
 	for _, name := range demo.Names() {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -76,6 +80,7 @@ type brokenPipe struct{}
 func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("nobody there") }
 
 func TestFailingOutputEndsTheServer(t *testing.T) {
+	t.Parallel()
 	inR, inW := io.Pipe()
 	done := make(chan error, 1)
 	go func() { done <- demo.Run(t.Context(), "notes", inR, brokenPipe{}) }()
@@ -90,11 +95,13 @@ func TestFailingOutputEndsTheServer(t *testing.T) {
 }
 
 func TestOverlongLineIsAnError(t *testing.T) {
+	t.Parallel()
 	line := strings.NewReader(strings.Repeat("x", 17<<20))
 	require.ErrorContains(t, demo.Run(t.Context(), "notes", line, io.Discard), "too long")
 }
 
 func TestBadMessagesGetErrors(t *testing.T) {
+	t.Parallel()
 	c := start(t, "notes")
 	for line, code := range map[string]int{
 		`{"jsonrpc":"2.0","id":"a",`: -32700,
@@ -117,6 +124,7 @@ func TestBadMessagesGetErrors(t *testing.T) {
 
 // Everything listed must be readable and be what the list says it is.
 func TestListsTellTheTruth(t *testing.T) {
+	t.Parallel()
 	for _, name := range demo.Names() {
 		t.Run(name, func(t *testing.T) {
 			c := start(t, name)
@@ -154,6 +162,7 @@ func TestListsTellTheTruth(t *testing.T) {
 }
 
 func TestServersDescribeThemselves(t *testing.T) {
+	t.Parallel()
 	type described struct {
 		Name, Title, Description string
 		Icons                    []struct{ Src string }
@@ -206,6 +215,7 @@ func TestServersDescribeThemselves(t *testing.T) {
 }
 
 func TestUnknownResources(t *testing.T) {
+	t.Parallel()
 	for name, uris := range map[string][]string{
 		"notes":   {"note:///nope", "note://welcome", "file:///etc/passwd"},
 		"clock":   {"clock://zones/Atlantis", "clock://zones/Local", "clock://zones/", "clock://then"},
@@ -223,6 +233,7 @@ func TestUnknownResources(t *testing.T) {
 }
 
 func TestCancelledCallStopsWithoutResponse(t *testing.T) {
+	t.Parallel()
 	c := start(t, "clock")
 	id := c.request("tools/call", map[string]any{"name": "countdown", "arguments": map[string]any{"from": 3600, "interval_ms": 60000}})
 	c.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": map[string]any{"requestId": json.RawMessage(id)}})
@@ -231,6 +242,7 @@ func TestCancelledCallStopsWithoutResponse(t *testing.T) {
 }
 
 func TestTooManyCallsAreRefused(t *testing.T) {
+	t.Parallel()
 	c := start(t, "clock")
 	slow := map[string]any{"name": "countdown", "arguments": map[string]any{"from": 3600}}
 	for range 64 {
@@ -242,6 +254,7 @@ func TestTooManyCallsAreRefused(t *testing.T) {
 }
 
 func TestLogLinesFollowTheLevel(t *testing.T) {
+	t.Parallel()
 	c := start(t, "notes")
 	c.call("add_note", map[string]any{"title": "quiet", "text": "x"})
 	c.result("logging/setLevel", map[string]any{"level": "info"})
@@ -251,6 +264,7 @@ func TestLogLinesFollowTheLevel(t *testing.T) {
 
 // A client that is not the one of these tests understands the servers.
 func TestServesForeignClient(t *testing.T) {
+	t.Parallel()
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	done := make(chan error, 1)

@@ -17,6 +17,7 @@ import (
 )
 
 func TestNotesAddAndRemoveChangeTheList(t *testing.T) {
+	t.Parallel()
 	c := start(t, "notes")
 	before, _ := c.list()
 
@@ -38,6 +39,7 @@ func TestNotesAddAndRemoveChangeTheList(t *testing.T) {
 }
 
 func TestNotesUpdatesGoToSubscribersOnly(t *testing.T) {
+	t.Parallel()
 	c := start(t, "notes")
 	edit := func(slug, text string) {
 		require.False(t, c.call("edit_note", map[string]any{"slug": slug, "text": text}).IsError)
@@ -57,6 +59,7 @@ func TestNotesUpdatesGoToSubscribersOnly(t *testing.T) {
 }
 
 func TestNotesCoverTextJSONAndMarkdown(t *testing.T) {
+	t.Parallel()
 	c := start(t, "notes")
 	all, _ := c.list()
 	types, undescribed := map[string]bool{}, 0
@@ -73,6 +76,7 @@ func TestNotesCoverTextJSONAndMarkdown(t *testing.T) {
 }
 
 func TestNotesRefuseWhatTheyCannotKeep(t *testing.T) {
+	t.Parallel()
 	c := start(t, "notes")
 	for name, call := range map[string]struct {
 		tool string
@@ -90,6 +94,7 @@ func TestNotesRefuseWhatTheyCannotKeep(t *testing.T) {
 }
 
 func TestNotesSlugsStayUnique(t *testing.T) {
+	t.Parallel()
 	c := start(t, "notes")
 	slug := regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 	seen := map[string]bool{}
@@ -108,6 +113,7 @@ func TestNotesSlugsStayUnique(t *testing.T) {
 }
 
 func TestNotesSearchAndPrompts(t *testing.T) {
+	t.Parallel()
 	c := start(t, "notes")
 	found := c.call("search_notes", map[string]any{"query": "MUSHROOMS"})
 	hits := decode[struct {
@@ -130,6 +136,7 @@ func TestNotesSearchAndPrompts(t *testing.T) {
 }
 
 func TestClockTicksForSubscribersOnly(t *testing.T) {
+	t.Parallel()
 	c := start(t, "clock")
 	c.result("resources/subscribe", map[string]any{"uri": "clock://zones/Europe%2FBerlin"})
 	c.result("resources/subscribe", map[string]any{"uri": "clock://moon"}) // does not tick
@@ -148,6 +155,7 @@ func TestClockTicksForSubscribersOnly(t *testing.T) {
 }
 
 func TestClockTellsTheTime(t *testing.T) {
+	t.Parallel()
 	c := start(t, "clock")
 	for zone, want := range map[string]string{
 		"Europe/Berlin":   `{"zone":"Europe/Berlin","time":"2026-07-01T14:00:00+02:00","weekday":"Wednesday","abbreviation":"CEST","offset":"+02:00","daylightSaving":true}`,
@@ -163,6 +171,7 @@ func TestClockTellsTheTime(t *testing.T) {
 }
 
 func TestClockCompletesZones(t *testing.T) {
+	t.Parallel()
 	c := start(t, "clock")
 	values, total, more := c.complete(template("clock://zones/{zone}"), "zone", "europe/b", nil)
 	require.Equal(t, []string{"Europe/Berlin"}, values)
@@ -183,6 +192,7 @@ func TestClockCompletesZones(t *testing.T) {
 }
 
 func TestProgressComesInOrderBeforeTheResponse(t *testing.T) {
+	t.Parallel()
 	for server, call := range map[string]map[string]any{
 		"clock":   {"name": "countdown", "arguments": map[string]any{"from": 20, "interval_ms": 1}},
 		"library": {"name": "take_inventory", "arguments": map[string]any{"shelves": 20, "pace_ms": 1}},
@@ -211,6 +221,7 @@ func TestProgressComesInOrderBeforeTheResponse(t *testing.T) {
 }
 
 func TestLibraryListsTwoThousandOverSeveralPages(t *testing.T) {
+	t.Parallel()
 	c := start(t, "library")
 	all, pages := c.list()
 	require.Len(t, all, 2000)
@@ -226,6 +237,7 @@ func TestLibraryListsTwoThousandOverSeveralPages(t *testing.T) {
 }
 
 func TestLibraryIsTheSameEveryTime(t *testing.T) {
+	t.Parallel()
 	a, b := start(t, "library"), start(t, "library")
 	listA, _ := a.list()
 	listB, _ := b.list()
@@ -238,6 +250,7 @@ func TestLibraryIsTheSameEveryTime(t *testing.T) {
 }
 
 func TestLibraryPicturesArePictures(t *testing.T) {
+	t.Parallel()
 	c := start(t, "library")
 	data, err := base64.StdEncoding.DecodeString(c.read("library://covers/0042.png")[0].Blob)
 	require.NoError(t, err)
@@ -259,6 +272,7 @@ func TestLibraryPicturesArePictures(t *testing.T) {
 }
 
 func TestLibraryTemplates(t *testing.T) {
+	t.Parallel()
 	c := start(t, "library")
 	templates := decode[struct {
 		ResourceTemplates []struct{ URITemplate, Title, MimeType string }
@@ -288,6 +302,7 @@ func TestLibraryTemplates(t *testing.T) {
 }
 
 func TestLibraryCompletion(t *testing.T) {
+	t.Parallel()
 	c := start(t, "library")
 	books := template("library://books/{author}/{title}")
 	values, _, _ := c.complete(books, "author", "ada", nil)
@@ -314,6 +329,7 @@ func TestLibraryCompletion(t *testing.T) {
 }
 
 func TestLibrarySearchToolLinksWhatItFinds(t *testing.T) {
+	t.Parallel()
 	c := start(t, "library")
 	found := c.call("search_books", map[string]any{"query": "cosy", "limit": 4})
 	hits := decode[struct {
@@ -338,6 +354,7 @@ func TestLibrarySearchToolLinksWhatItFinds(t *testing.T) {
 }
 
 func TestLibraryPromptsEmbedResources(t *testing.T) {
+	t.Parallel()
 	c := start(t, "library")
 	type messages struct {
 		Messages []struct {
@@ -360,6 +377,7 @@ func TestLibraryPromptsEmbedResources(t *testing.T) {
 }
 
 func TestLibraryLoansUpdateTheirResource(t *testing.T) {
+	t.Parallel()
 	c := start(t, "library")
 	const uri = "library://loans/current"
 	book := map[string]any{"book": "ada-thornwick/the-amber-compass", "reader": "Grimble"}
@@ -390,6 +408,8 @@ func TestLibraryLoansUpdateTheirResource(t *testing.T) {
 }
 
 func TestUnfitArgumentsAreToldInWords(t *testing.T) {
+	t.Parallel()
+	clients := map[string]*client{"library": start(t, "library"), "notes": start(t, "notes")}
 	for _, tt := range []struct {
 		server, tool string
 		args         map[string]any
@@ -401,9 +421,8 @@ func TestUnfitArgumentsAreToldInWords(t *testing.T) {
 		{"library", "search_books", map[string]any{"query": "x", "limit": 0}, `"limit": minimum: got 0, want 1`},
 		{"library", "search_books", map[string]any{"limit": 51}, `"limit": maximum: got 51, want 50; missing "query"`},
 	} {
-		c := start(t, tt.server)
 		for range 2 { // the schema is made for the first one
-			got := c.call(tt.tool, tt.args)
+			got := clients[tt.server].call(tt.tool, tt.args)
 			require.True(t, got.IsError)
 			require.Equal(t, "the arguments do not fit: "+tt.want, got.Content[0].Text)
 		}

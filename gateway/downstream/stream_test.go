@@ -450,7 +450,7 @@ func TestProgressMergesOnlyForAClientThatIsFarBehind(t *testing.T) {
 
 func TestAClientThatDoesNotReadIsNotReadFrom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const each, total = 1 << 20, 72
+		const each, total = 1 << 20, 24
 		h := newScript()
 		handled := make(chan struct{})
 		h.handle = func(x *downstream.Exchange) {

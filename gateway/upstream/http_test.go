@@ -542,11 +542,11 @@ func TestHTTPConnectionsAreReused(t *testing.T) {
 	}
 	r := start(t, b.config(), nil).whole()
 	conn := r.up()
-	for i := range 50 {
+	for i := range 16 {
 		_, err := r.call(conn, []string{"json", "sse"}[i%2])
 		require.NoError(t, err)
 	}
-	require.Less(t, b.conns.Load(), int32(8), "connections for 50 calls")
+	require.Less(t, b.conns.Load(), int32(8), "connections for 16 calls")
 }
 
 func TestHTTPWithoutSessionNeedsNoDelete(t *testing.T) {
