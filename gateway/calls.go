@@ -17,7 +17,7 @@ import (
 )
 
 func (g *Gateway) callTool(r *request) {
-	asked := rawjson.Get(r.Params(), "task") != nil && tasks.Asked(r.Exchange)
+	wantsTask := rawjson.Get(r.Params(), "task") != nil && tasks.Wants(r.Exchange)
 	t, edits, ok := g.route(r, "name", (*registry.Registry).ResolveTool)
 	if !ok {
 		return
@@ -27,14 +27,14 @@ func (g *Gateway) callTool(r *request) {
 		return
 	}
 	if t.Local != nil {
-		if asked {
+		if wantsTask {
 			r.fail(tasks.Unsupported(r.name))
 			return
 		}
 		g.callLocal(r, t)
 		return
 	}
-	if asked {
+	if wantsTask {
 		g.createTask(r, t, edits)
 		return
 	}

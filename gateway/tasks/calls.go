@@ -42,9 +42,9 @@ func negotiated(x *downstream.Exchange) bool {
 	return x.Outer() == x && x.Modern() == nil && x.Session().Protocol() == downstream.LatestLegacy
 }
 
-// Asked reports whether a call that has the member "task" asks for a task. Where there
+// Wants reports whether a call that has the member "task" asks for a task. Where there
 // are none it takes the member out: a server that has tasks would make one.
-func Asked(x *downstream.Exchange) bool {
+func Wants(x *downstream.Exchange) bool {
 	if !negotiated(x) {
 		x.Omit("task")
 	}
