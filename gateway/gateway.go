@@ -127,6 +127,7 @@ func RegistryOptions(cfg *config.Config) registry.Options {
 		Servers:    names,
 		Own:        config.OwnTools(),
 		Flat:       cfg.Gateway.Flat,
+		MaxName:    cfg.Gateway.MaxName,
 		PageSize:   cfg.Gateway.PageSize,
 		MaxEntries: cfg.Gateway.Limits.Entries,
 	}

@@ -75,7 +75,7 @@ func (r *Registry) setResources(handlers map[string]*LocalResource) error {
 		}
 		items = append(items, item)
 	}
-	run, err := buildLocal(Resource, items, r.opt.MaxEntries)
+	run, err := buildLocal(Resource, items, r.opt)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (r *Registry) setResources(handlers map[string]*LocalResource) error {
 }
 
 // AddTool lists tools of Goblin's own, all or none: it fails when a name is
-// taken or not 1 to 64 characters of [A-Za-z0-9_-], or when Call is missing.
+// taken or not made of [A-Za-z0-9_-], or when Call is missing.
 // A server's tool of the same listed name gets a tail.
 func (r *Registry) AddTool(ts ...LocalTool) error {
 	r.mu.Lock()
@@ -109,7 +109,7 @@ func (r *Registry) AddTool(ts ...LocalTool) error {
 		}
 		name, _ := rawjson.String(rawjson.Get(l.Definition, "name"))
 		switch {
-		case name == "" || len(name) > maxToolName || !toolChars(name):
+		case name == "" || !toolChars(name):
 			return fmt.Errorf("local tool %q: not a tool name", name)
 		case l.Call == nil:
 			return fmt.Errorf("local tool %q: no Call", name)
@@ -126,7 +126,7 @@ func (r *Registry) setTools(tools map[string]*LocalTool) error {
 	for _, l := range tools {
 		items = append(items, l.Definition)
 	}
-	run, err := buildLocal(Tool, items, r.opt.MaxEntries)
+	run, err := buildLocal(Tool, items, r.opt)
 	if err != nil {
 		return err
 	}
@@ -153,11 +153,11 @@ func (r *Registry) relistedLocal(next, old *Snapshot, kind Kind) {
 	}
 }
 
-// buildLocal makes a run whose entries keep their names. Unlike lists of
-// servers it takes all or nothing.
-func buildLocal(kind Kind, items [][]byte, limit int) (*run, error) {
+// buildLocal makes a run whose entries keep their names, but for tools with longer
+// ones than names may be. Unlike lists of servers it takes all or nothing.
+func buildLocal(kind Kind, items [][]byte, o Options) (*run, error) {
 	ps := &problems{kind: kind, server: Local}
-	drafts := parse(kind, items, limit, ps)
+	drafts := parse(kind, items, o.MaxEntries, ps)
 	for _, p := range ps.list {
 		return nil, fmt.Errorf("local %s %q: %s", kind, p.Name, p.Text)
 	}
@@ -165,7 +165,12 @@ func buildLocal(kind Kind, items [][]byte, limit int) (*run, error) {
 		return nil, nil
 	}
 	c := recipe{kind: kind, rule: &rule{server: Local}, linked: func(uri string) string { return uri }}
-	nameAll(drafts, "")
+	for i := range drafts {
+		if drafts[i].listed = drafts[i].name; kind == Tool {
+			drafts[i].listed = ownToolName(drafts[i].name, o.MaxName)
+		}
+	}
+	sortListed(drafts)
 	var flats []string
 	if kind == Resource {
 		flats = flatIDs(c.rule, drafts, ps)
@@ -174,6 +179,16 @@ func buildLocal(kind Kind, items [][]byte, limit int) (*run, error) {
 	r.render(c, drafts, flats)
 	r.index(kind, drafts)
 	return r, nil
+}
+
+// ownToolName is the listed name of a tool of Goblin's own, where names may have so
+// many bytes.
+func ownToolName(name string, most int) string {
+	if len(name) <= most {
+		return name
+	}
+	short, _ := tails(Local+"\x00"+name, '_')
+	return name[:most-tailLen] + short
 }
 
 // ServersResource is goblin://servers: the state of every server as JSON. The

@@ -2,11 +2,13 @@ package registry
 
 import "strings"
 
-// maxToolName is the longest tool name that clients accept.
-const maxToolName = 64
-
-// maxHead is how much of a server's prefix every listed name of its tools shows.
-const maxHead = maxToolName - longTailLen
+// Bounds of how long listed names of tools may be, in bytes. Clients put a prefix in
+// front, and models' interfaces end at 64.
+const (
+	leastToolName   = 24
+	defaultToolName = 51
+	mostToolName    = 128
+)
 
 // rule says how a server's entries are listed. It depends on the names of the
 // configured servers, never on what any server lists.
@@ -21,6 +23,7 @@ const maxHead = maxToolName - longTailLen
 //   - with a long tail: anybody's, since nobody finds 64 equal bits.
 type rule struct {
 	server string
+	most   int    // length of a listed name
 	tool   string // prefix of its tools
 	head   string // of the listed names of its tools: the prefix, cut
 	flat   string // prefix of its flat ids, collapsed
@@ -34,11 +37,12 @@ type rule struct {
 	toolLonger, flatLonger []string
 }
 
-// newRules returns the rules of the configured servers, in their order.
-func newRules(servers []string) map[string]*rule {
+// newRules returns the rules of the configured servers, in their order, for listed
+// names of so many bytes at most.
+func newRules(servers []string, most int) map[string]*rule {
 	rules := make(map[string]*rule, len(servers))
 	for _, s := range servers {
-		rules[s] = prefixesOf(s)
+		rules[s] = prefixesOf(s, most)
 	}
 	for i, s := range servers {
 		u := rules[s]
@@ -55,11 +59,15 @@ func newRules(servers []string) map[string]*rule {
 	return rules
 }
 
-func prefixesOf(server string) *rule {
-	u := &rule{server: server, tool: sanitize(server) + "_", flat: collapsed(server) + "_"}
-	u.head = u.tool[:min(len(u.tool), maxHead)]
+func prefixesOf(server string, most int) *rule {
+	u := &rule{server: server, most: most, tool: sanitize(server) + "_", flat: collapsed(server) + "_"}
+	u.head = u.tool[:min(len(u.tool), headLen(most))]
 	return u
 }
+
+// headLen is how much of a server's prefix every listed name of its tools shows,
+// where those may have so many bytes.
+func headLen(most int) int { return most - longTailLen }
 
 func (u *rule) note(o *rule) {
 	switch {
@@ -114,7 +122,7 @@ const (
 	tailNone   tailWhy = ""
 	tailTaken  tailWhy = "another server's names begin alike"
 	tailNested tailWhy = "the name falls under another server's prefix"
-	tailLong   tailWhy = "the name is longer than 64 characters"
+	tailLong   tailWhy = "the name is longer than gateway.max_name"
 	tailOwn    tailWhy = "the server has another tool that would get the same name"
 	tailGoblin tailWhy = "Goblin has a tool of that name"
 	tailAlike  tailWhy = "another server's name could look like it"
@@ -127,7 +135,7 @@ func (u *rule) toolName(name string, own func(string) bool) (string, tailWhy) {
 	full := u.tool + sanitize(name)
 	why := tailNone
 	switch {
-	case len(full) > maxToolName:
+	case len(full) > u.most:
 		why = tailLong
 	case u.toolTaken:
 		why = tailTaken
@@ -147,13 +155,13 @@ func (u *rule) toolName(name string, own func(string) bool) (string, tailWhy) {
 func (u *rule) tailedTool(name string) string {
 	full := u.tool + sanitize(name)
 	short, long := tails(u.server+"\x00"+name, '_')
-	base := full[:min(len(full), maxToolName-tailLen)]
+	base := full[:min(len(full), u.most-tailLen)]
 	others := u.toolRivals(base + short)
 	owner := !u.toolTaken && others == u.toolShared
 	if tellsApart(base, '_', others, owner, base == full && toolChars(name)) {
 		return base + short
 	}
-	return full[:min(len(full), maxHead)] + long
+	return full[:min(len(full), headLen(u.most))] + long
 }
 
 // tellsApart reports whether a short tail is enough behind base. others are the
@@ -175,10 +183,10 @@ func (u *rule) toolRivals(listed string) int {
 // spells reports whether name is how a tool is listed, or would be if the server
 // had others.
 func (u *rule) spells(name, tool string, own func(string) bool) bool {
-	if !strings.HasPrefix(name, u.head) || len(name) > maxToolName {
+	if !strings.HasPrefix(name, u.head) || len(name) > u.most {
 		return false
 	}
-	if full := u.tool + sanitize(tool); name != full && !strings.HasPrefix(name, full[:min(len(full), maxHead)]) {
+	if full := u.tool + sanitize(tool); name != full && !strings.HasPrefix(name, full[:min(len(full), headLen(u.most))]) {
 		return false // not even but for a tail
 	}
 	listed, _ := u.toolName(tool, own)

@@ -42,8 +42,8 @@ func TestToolNames(t *testing.T) {
 	}{
 		{"server_tool", "s tool t", map[string]string{"s/t": "s_t"}},
 		{"odd characters", "my.api tool get/it é", map[string]string{"my.api/get/it é": "my_api_get_it__"}},
-		{"too long", "s tool " + long, map[string]string{"s/" + long: tailed("s_"+long[:53], "s", long)}},
-		{"just short enough", "s tool " + long[:62], map[string]string{"s/" + long[:62]: "s_" + long[:62]}},
+		{"too long", "s tool " + long, map[string]string{"s/" + long: tailed("s_"+long[:40], "s", long)}},
+		{"just short enough", "s tool " + long[:49], map[string]string{"s/" + long[:49]: "s_" + long[:49]}},
 		{
 			"a server prefix that begins another's", "my tool db_x\nmy tool x\nmy_db tool x",
 			map[string]string{"my/db_x": tailed("my_db_x", "my", "db_x"), "my/x": "my_x", "my_db/x": "my_db_x"},
@@ -75,7 +75,7 @@ func TestToolNames(t *testing.T) {
 		delete(got, "goblin/catalog_tools")
 		require.Equal(t, c.want, got, c.behaviour)
 		for full, name := range c.want {
-			require.Regexp(t, `^[A-Za-z0-9_-]{1,64}$`, name)
+			require.Regexp(t, `^[A-Za-z0-9_-]{1,51}$`, name)
 			target, err := r.ResolveTool(name)
 			require.NoError(t, err)
 			require.Equal(t, full, target.Server+"/"+target.Name, "routes")
@@ -87,7 +87,7 @@ func TestTheLongestServerNameHasTools(t *testing.T) {
 	server := strings.Repeat("s", 64)
 	r := catalog(t, Options{}, server+" tool t\n"+strings.Repeat("s", 63)+" tool t")
 	for _, name := range listed(r.Load(), Tool) {
-		require.Len(t, name, 64)
+		require.Len(t, name, 51)
 		_, err := r.ResolveTool(name)
 		require.NoError(t, err)
 	}

@@ -30,15 +30,30 @@ func (s *Snapshot) owner(k Kind, name string) (t *table, rest string, named bool
 			break
 		}
 	}
-	if k == Tool && at < maxHead && len(name) == maxToolName && endsInTail(name, '_') {
-		if cut := d.byHead[name[:maxHead]]; len(cut) > 0 {
-			n = cut[0]
+	if k == Tool && endsInTail(name, '_') {
+		if cut := s.cutOwner(name); cut > 0 && at < headLen(len(name)) {
+			n = cut
 		}
 	}
 	if n == 0 {
 		return nil, "", false
 	}
 	return s.tables[n], "", false
+}
+
+// cutOwner is the number of the first server whose prefix the name of a tool with a
+// tail may have been cut within, whatever its length, 0 for none.
+func (s *Snapshot) cutOwner(name string) int {
+	if len(name) < leastToolName || len(name) > mostToolName {
+		return 0
+	}
+	head := name[:headLen(len(name))]
+	for i, t := range s.tables[1:] {
+		if len(t.rule.tool) >= len(head) && strings.HasPrefix(t.rule.tool, head) {
+			return i + 1
+		}
+	}
+	return 0
 }
 
 // prefixed is the number of the server whose names begin with key and an
@@ -53,7 +68,7 @@ func (d *directory) prefixed(k Kind, key string) int {
 
 // flatOwner is the server whose flat ids begin as uri does, nil for none.
 func (s *Snapshot) flatOwner(uri string) (t *table) {
-	var room [maxToolName + 1]byte
+	var room [128]byte
 	key := room[:0]
 	for i := 0; i < len(uri) && len(key) <= s.dir.longest && flatByte[uri[i]]; i++ {
 		under := uri[i] == '_'

@@ -24,7 +24,7 @@ func TestNamesBelowAPrefixAreItsServersForGood(t *testing.T) {
 		"tool": {Tool, (*Registry).ResolveTool, []string{
 			"github_create_issue", "github/create_issue", "github_", "github/", "github_evil_x", "my.api_x", "my_api_x", "my.api/x",
 			"my_db_x", "my_db_x_" + tail("my", "db_x"), "my_db/x", "github_a/b", "github/a_b", "a__b_x", "goblin/x",
-			strings.Repeat("l", 55) + "_" + tail(long, "t"), long + "_t", "describe_tool", "goblin/describe_tool",
+			strings.Repeat("l", 42) + "_" + tail(long, "t"), strings.Repeat("l", 55) + "_" + tail(long, "t"), long + "_t", "describe_tool", "goblin/describe_tool",
 		}},
 		"prompt": {Prompt, (*Registry).ResolvePrompt, []string{
 			"github/review", "github_review", "my.api_x", "my_api_x", "my_db_x", "my_x", "github_my_x", long + "_p",
@@ -238,7 +238,7 @@ func TestOnlyLongTailsFollowWhatANameDoesNotShow(t *testing.T) {
 			if full := r.rules[e.Server].tool + sanitize(e.Name); !endsInTail(e.Listed, '_') || e.Listed == full || endsInTail(base, '_') {
 				continue
 			}
-			if toolChars(e.Name) && len(r.rules[e.Server].tool+e.Name) <= maxToolName-tailLen {
+			if toolChars(e.Name) && len(r.rules[e.Server].tool+e.Name) <= r.opt.MaxName-tailLen {
 				continue // nothing to choose
 			}
 			if short[base] == nil {

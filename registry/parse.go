@@ -30,6 +30,7 @@ type draft struct {
 	tpl    *urimatch.Template // of templates
 	order  int                // place in the list as received
 	tailed bool               // renamed beyond the prefix
+	full   bool               // of tools: no other of the server has more right to its whole name
 	tail   uint8              // bytes of the tail of the flat id
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
-	"strings"
 	"sync"
 )
 
@@ -104,14 +103,20 @@ func (r *Registry) Withheld(name string) *PinnedTool {
 	return nil
 }
 
-// withheldBy is the tool of a server that a name would list, were it not withheld.
+// withheldBy is the tool of a server that a name would list, or would were names of
+// another length, if it were not withheld.
 func (r *Registry) withheldBy(s *Snapshot, t *table, name string) *PinnedTool {
-	if t.rule == nil || !strings.HasPrefix(name, t.rule.head) {
+	tools := r.Pinned(t.name)
+	if len(tools) == 0 {
 		return nil
 	}
-	tools := r.Pinned(t.name)
+	able := []*rule{t.rule}
+	for _, rules := range s.dir.spellings.ofName(name) {
+		able = append(able, rules[t.name])
+	}
 	for i := range tools {
-		if p := &tools[i]; p.Withheld && t.rule.spells(name, p.Name, s.ownTool) {
+		p := &tools[i]
+		if p.Withheld && slices.ContainsFunc(able, func(u *rule) bool { return u.spells(name, p.Name, s.ownTool) }) {
 			return p
 		}
 	}

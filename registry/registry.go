@@ -21,6 +21,7 @@ type Options struct {
 	// off, too. No server's tool is listed under one or reached by it.
 	Own        []string
 	Flat       bool             // list flat ids instead of mcp:// URIs
+	MaxName    int              // bytes of a tool's listed name, 24 to 128, default 51
 	PageSize   int              // entries per page, default 1000
 	MaxEntries int              // per server and kind, default 1,000,000
 	Now        func() time.Time // default time.Now
@@ -54,6 +55,9 @@ type Registry struct {
 // New returns a registry that knows the configured servers, each visible,
 // without lists, and in [StateStopped] until its supervisor says otherwise.
 func New(o Options) *Registry {
+	if o.MaxName == 0 {
+		o.MaxName = defaultToolName
+	}
 	if o.PageSize <= 0 {
 		o.PageSize = 1000
 	}
@@ -65,17 +69,22 @@ func New(o Options) *Registry {
 	}
 	r := &Registry{opt: o}
 	r.order = serverNames(o.Servers)
-	r.rules = newRules(r.order)
+	r.rules = newRules(r.order, o.MaxName)
 	r.logs.feed, r.logs.ring.max = &r.feed, maxLogRecords
 	r.traffic.feed, r.traffic.ring.max = &r.feed, maxTrafficRecords
 	r.traffic.latencies = &r.latencies
 	r.contents.registry, r.contents.max = r, maxContents
-	s := &Snapshot{flat: o.Flat, pageSize: o.PageSize, own: o.Own, tables: []*table{{name: Local}}}
+	s := &Snapshot{flat: o.Flat, pageSize: o.PageSize, own: slices.Clone(o.Own), tables: []*table{{name: Local}}}
+	for _, name := range o.Own {
+		if cut := ownToolName(name, o.MaxName); cut != name {
+			s.own = append(s.own, cut)
+		}
+	}
 	for _, name := range r.order {
 		s.tables = append(s.tables, r.newTable(name))
 		r.states.set(name, ServerState{State: StateStopped}, o.Now)
 	}
-	s.dir = newDirectory(s.tables)
+	s.dir = newDirectory(s.tables, r.order, o.MaxName)
 	r.snap.Store(s)
 	return r
 }
@@ -113,7 +122,7 @@ func (r *Registry) SetServers(names []string) {
 	if slices.Equal(was, r.order) {
 		return
 	}
-	rules := newRules(r.order)
+	rules := newRules(r.order, r.opt.MaxName)
 	for name, u := range rules {
 		if known := r.rules[name]; reflect.DeepEqual(known, u) {
 			rules[name] = known
@@ -144,7 +153,7 @@ func (r *Registry) SetServers(names []string) {
 		}
 		next.tables = append(next.tables, t)
 	}
-	next.dir = newDirectory(next.tables)
+	next.dir = newDirectory(next.tables, r.order, r.opt.MaxName)
 	changed |= next.remerge(changed)
 	for _, t := range renamed {
 		changed |= r.renameAll(&next, t)

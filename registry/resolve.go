@@ -113,14 +113,14 @@ func (r *Registry) Listed(k Kind, name string) (Target, bool) {
 
 // listedTool adds the tools of servers that are listed under h.name.
 func (s *Snapshot) listedTool(h *hits, hash uint64) {
-	if len(h.name) > maxToolName {
+	if len(h.name) > s.dir.most {
 		return
 	}
 	head := h.name[:min(len(h.name), s.dir.longestHead)]
 	for end := 1; end <= len(head); end++ {
 		if at := strings.IndexByte(head[end-1:], '_'); at >= 0 {
 			end += at
-		} else if end = len(head); end < maxHead {
+		} else if end = len(head); end < headLen(s.dir.most) {
 			return // heads that are not cut end in an underscore
 		}
 		for _, n := range s.dir.byHead[head[:end]] {
@@ -134,8 +134,9 @@ func tooLong(k Kind, name string, most int) error {
 	return &NotFoundError{Kind: k, Name: clip(name), Reason: fmt.Sprintf("it is longer than %d bytes", most)}
 }
 
-// ResolveTool finds a tool by its listed name, as server/tool, or by its bare
-// name if exactly one server owns it. Names of Goblin's own tools are no
+// ResolveTool finds a tool by its listed name, as server/tool, by the name that it
+// would be listed under were names longer or shorter, or by its bare name if
+// exactly one server owns it. Names of Goblin's own tools are no
 // server's, and those below a server's prefix are that server's only. Errors:
 // *[NotFoundError], *[AmbiguousError].
 func (r *Registry) ResolveTool(name string) (Target, error) {
@@ -144,8 +145,10 @@ func (r *Registry) ResolveTool(name string) (Target, error) {
 	}
 	s := r.Load()
 	hash := hashKey(name)
-	if e := s.tables[0].runs[Tool].listed(hash, name); e != nil {
-		return s.target(e), nil
+	for _, find := range []func(*run, uint64, string) *Entry{(*run).listed, (*run).name} {
+		if e := find(s.tables[0].runs[Tool], hash, name); e != nil {
+			return s.target(e), nil
+		}
 	}
 	h := hits{s: s, kind: Tool, name: name}
 	s.listedTool(&h, hash)
@@ -158,6 +161,9 @@ func (r *Registry) ResolveTool(name string) (Target, error) {
 	t, rest, named := s.owner(Tool, name)
 	if named {
 		h.entry(t.runs[Tool].name(hashKey(rest), rest))
+	}
+	if h.n == 0 {
+		s.spelledTool(&h)
 	}
 	// What another tool would be listed as is not a bare name.
 	if h.n == 0 && (t == nil || !t.confusable(name) && r.Withheld(name) == nil) {

@@ -23,6 +23,8 @@ type run struct {
 
 	byName   index
 	byListed index // of tools: of other kinds it follows from the name
+	byFull   index // of tools with a tail: the whole name that they would have
+	byTail   index // of tools: the short tails that they have or would have
 	byFlat   index // of resources: flat ids with their tails
 	byPlain  index // of resources: plain flat ids that several of them share
 	byNorm   index // of resources and templates: alias keys that differ from the listed form
@@ -113,12 +115,16 @@ func nameTools(c recipe, drafts []draft, ps *problems) []draft {
 				continue
 			}
 			listed, why := c.rule.toolName(d.name, c.own)
-			if _, ok := taken[listed]; ok && changed && why == tailNone {
+			full := listed
+			if why != tailNone {
+				full = c.rule.tool + sanitize(d.name)
+			}
+			_, other := taken[full]
+			if taken[full] = struct{}{}; other && why == tailNone {
 				listed, why = c.rule.tailedTool(d.name), tailOwn
 			}
-			d.listed, d.tailed = listed, why != tailNone
+			d.listed, d.tailed, d.full = listed, why != tailNone, !other
 			if !d.tailed {
-				taken[listed] = struct{}{}
 				continue
 			}
 			level := slog.LevelInfo
@@ -342,6 +348,7 @@ func (r *run) index(kind Kind, drafts []draft) {
 		for i := range es {
 			r.byListed.put(hashKey(es[i].Listed), i)
 		}
+		r.indexSpellings(drafts)
 	}
 	if kind == Resource {
 		r.indexFlat()

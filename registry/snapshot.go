@@ -52,10 +52,13 @@ type directory struct {
 	byFlat map[string][]int // collapsed name
 	// Bytes of the longest name and the longest head: prefixes end there.
 	longest, longestHead int
+	most                 int // bytes of a tool's listed name
+	spellings            *spellings
 }
 
-func newDirectory(tables []*table) *directory {
+func newDirectory(tables []*table, servers []string, most int) *directory {
 	d := &directory{
+		most: most, spellings: newSpellings(servers),
 		byName:  map[string]int{Local: 0},
 		byHead:  map[string][]int{},
 		byTool:  map[string]int{},

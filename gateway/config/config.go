@@ -120,6 +120,7 @@ type Gateway struct {
 	AuthToken      string // visible ASCII; empty only on loopback
 	AllowedOrigins []string
 	Flat           bool          // list flat ids instead of mcp:// URIs
+	MaxName        int           // bytes of a tool's listed name
 	PageSize       int           // entries
 	StartupWait    time.Duration // 0: never wait
 	ListChanged    ListChanged

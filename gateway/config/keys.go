@@ -9,6 +9,7 @@ import (
 func defaults() Config {
 	return Config{
 		Gateway: Gateway{
+			MaxName:     51,
 			PageSize:    1000,
 			StartupWait: 3 * time.Second,
 			ListChanged: ListChanged{Tools: true, Prompts: true, Resources: true},
@@ -159,6 +160,8 @@ func gatewayKeys() []field[Gateway] {
 				option[bool]{"uri", false, nil},
 				option[bool]{"flat", true, nil},
 			), func(g *Gateway) *bool { return &g.Flat }),
+		key("max_name", "Characters of a tool's listed name. Clients put mcp__goblin__ or the like in front, and models' interfaces end at 64.",
+			count(24, 128), func(g *Gateway) *int { return &g.MaxName }),
 		key("page_size", "Entries on a page of a list.",
 			count(1, 1_000_000), func(g *Gateway) *int { return &g.PageSize }),
 		key("startup_wait", "How long a list, or an unknown name, waits for servers that never listed yet.",

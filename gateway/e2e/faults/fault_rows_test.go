@@ -173,7 +173,7 @@ var faults = []fault{
 		require.GreaterOrEqual(h.T, len(names), 14)
 		require.Len(h.T, slices.Compact(slices.Clone(names)), len(names))
 		for _, name := range names {
-			require.Regexp(h.T, `^[A-Za-z0-9_-]{1,64}$`, name)
+			require.Regexp(h.T, `^[A-Za-z0-9_-]{1,51}$`, name)
 		}
 		answersWell(h)
 	}},

@@ -70,7 +70,7 @@ func TestB23_to_B26_OddEntriesOfAnyKindNeverCostTheList(t *testing.T) {
 	require.Contains(t, tools, "odd_union")
 	require.Equal(t, 1, e2e.Count(tools, "odd_good"))
 	for _, name := range tools {
-		require.LessOrEqual(t, len(name), 64)
+		require.LessOrEqual(t, len(name), 51)
 		require.NotEmpty(t, strings.TrimPrefix(name, "odd_"))
 	}
 	resources := c.Names("resources")
