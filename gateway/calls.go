@@ -205,6 +205,9 @@ func (g *Gateway) rejoined(r *request, err error) bool {
 func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply) bool {
 	w := &r.rewriter
 	w.Registry, w.Server, w.Shape = g.reg, server, reply.Shape
+	if r.Method() == "resources/read" && registry.IsApp(name) {
+		w.App, w.Asked = name, r.name
+	}
 	if e := reply.Error; e != nil {
 		own := jsonrpc.ParseErrorObject(e)
 		if hopLocal(own.Code) {

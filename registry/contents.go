@@ -185,7 +185,7 @@ func (c *Contents) uriOf(inv *Invocation) string {
 	case Resource:
 		return inv.Name
 	case Template:
-		if uri, ok := strings.CutPrefix(inv.Expanded, scheme+inv.Server+"/"); ok {
+		if server, uri, ours := splitNamespaced(inv.Expanded); ours && server == inv.Server {
 			return uri
 		}
 		if t, err := c.registry.ResolveResource(inv.Expanded); err == nil && t.Server == inv.Server {

@@ -91,7 +91,7 @@ func (l *learned) drop(e *list.Element) {
 }
 
 // aliasesOf returns the keys beside the URI itself. The two kinds cannot be
-// mixed up: only alias keys begin with mcp://.
+// mixed up: only alias keys have a scheme.
 func (l *learned) aliasesOf(uri string) []string {
 	plain := strings.TrimLeft(flatten(uri), "_")
 	short, long := tails(uri, '~')

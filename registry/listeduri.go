@@ -8,7 +8,7 @@ func (r *Registry) ListedURI(server, original string) string {
 	if t := s.table(server); t != nil {
 		return s.listedURI(t, original)
 	}
-	if s.flat {
+	if s.flat && keeps(original) == "" {
 		return FlatID(server, original)
 	}
 	return namespaced(server, original)
@@ -22,7 +22,7 @@ func (s *Snapshot) listedURI(t *table, original string) string {
 	if e := run.name(hashKey(original), original); e != nil {
 		return e.Listed
 	}
-	if !s.flat {
+	if !s.flat || keeps(original) != "" {
 		return namespaced(t.name, original)
 	}
 	plain := flatten(original)

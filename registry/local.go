@@ -171,12 +171,11 @@ func buildLocal(kind Kind, items [][]byte, o Options) (*run, error) {
 		}
 	}
 	sortListed(drafts)
-	var flats []string
 	if kind == Resource {
-		flats = flatIDs(c.rule, drafts, ps)
+		flatIDs(c.rule, drafts, ps)
 	}
 	r := &run{server: Local}
-	r.render(c, drafts, flats)
+	r.render(c, drafts)
 	r.index(kind, drafts)
 	return r, nil
 }

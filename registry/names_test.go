@@ -236,16 +236,16 @@ func TestCollisionsAreReported(t *testing.T) {
 // A tool's link follows its resource when that gains or loses its tail.
 func TestToolLinksFollowFlatIDs(t *testing.T) {
 	r := New(Options{Servers: []string{"s"}, Flat: true})
-	r.SetList("s", Tool, [][]byte{[]byte(`{"name":"t","_meta":{"ui":{"resourceUri":"ui://a/b"}}}`)})
+	r.SetList("s", Tool, [][]byte{[]byte(`{"name":"t","_meta":{"ui":{"resourceUri":"app://a/b"}}}`)})
 	link := func() string {
 		for e := range r.Load().All(Tool) {
 			return string(e.JSON)
 		}
 		return ""
 	}
-	require.Contains(t, link(), `"s_ui_a_b"`)
-	set(r, "s", Resource, "ui://a/b", "ui://a_b")
-	require.Contains(t, link(), `"s_ui_a_b~`+flatHash("ui://a/b")+`"`)
-	set(r, "s", Resource, "ui://a/b")
-	require.Contains(t, link(), `"s_ui_a_b"`)
+	require.Contains(t, link(), `"s_app_a_b"`)
+	set(r, "s", Resource, "app://a/b", "app://a_b")
+	require.Contains(t, link(), `"s_app_a_b~`+flatHash("app://a/b")+`"`)
+	set(r, "s", Resource, "app://a/b")
+	require.Contains(t, link(), `"s_app_a_b"`)
 }

@@ -96,17 +96,42 @@ func address(uri string) (server, rest string, ours bool) {
 			return "", "", false
 		}
 	}
-	end := strings.IndexAny(rest, "/?#")
+	server, rest, _ = cutHost(rest)
+	return server, rest, true
+}
+
+// cutHost splits what stands behind the slashes of a scheme at the end of the host.
+// path says that a slash follows, which is not in rest.
+func cutHost(uri string) (host, rest string, path bool) {
+	end := strings.IndexAny(uri, "/?#")
 	if end < 0 {
-		end = len(rest)
+		end = len(uri)
 	}
-	if server = rest[:end]; strings.ContainsAny(server, "\t\r\n") {
-		server = strings.NewReplacer("\t", "", "\r", "", "\n", "").Replace(server)
+	if host = uri[:end]; strings.ContainsAny(host, "\t\r\n") {
+		host = strings.NewReplacer("\t", "", "\r", "", "\n", "").Replace(host)
 	}
-	if rest = rest[end:]; rest != "" && rest[0] == '/' {
-		return server, rest[1:], true
+	if rest = uri[end:]; rest != "" && rest[0] == '/' {
+		return host, rest[1:], true
 	}
-	return server, "", true
+	return host, "", false
+}
+
+// located is address with the table of the server, nil for none. A URI with a scheme
+// that listed ones keep is ours only below a server that there is; then bare says that
+// it may be that server's own as well.
+func (s *Snapshot) located(uri string) (t *table, server, rest string, ours, bare bool) {
+	if server, rest, ours = address(uri); ours {
+		return s.table(server), server, rest, true, false
+	}
+	for _, kept := range keptSchemes {
+		if after, ok := cutScheme(uri, kept); ok {
+			server, rest, ok = cutHost(after)
+			if t = s.table(server); ok && t != nil {
+				return t, server, kept + rest, true, true
+			}
+		}
+	}
+	return nil, "", "", false, false
 }
 
 // cutScheme cuts off what URL parsers take for want, in lower case.

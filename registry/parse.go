@@ -26,6 +26,7 @@ type draft struct {
 	key    []byte // the value to rename, a part of item
 	name   string
 	listed string
+	flat   string             // of resources
 	links  []link             // of tools: what points to resources
 	tpl    *urimatch.Template // of templates
 	order  int                // place in the list as received

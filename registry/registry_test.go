@@ -119,7 +119,7 @@ func TestDefinitionsKeepTheirBytes(t *testing.T) {
 	require.Equal(t, "s_file_a_b", e.Flat)
 	for e = range s.All(Tool) {
 	}
-	require.Equal(t, `{"name":"s_t","annotations":{"title":"hint"},"_meta":{"ui":{"resourceUri":"mcp://s/ui://x"},"ui/resourceUri":"mcp://s/ui://y","k":12345678901234567890}}`, string(e.JSON))
+	require.Equal(t, `{"name":"s_t","annotations":{"title":"hint"},"_meta":{"ui":{"resourceUri":"ui://s/x"},"ui/resourceUri":"ui://s/y","k":12345678901234567890}}`, string(e.JSON))
 	require.Contains(t, string(e.Original), `"ui://x"`)
 	require.Equal(t, "t hint t -1", fmt.Sprint(e.Name, " ", e.Title, " ", e.Label, " ", e.Size))
 	for _, uri := range []string{"ui://x", "ui://y"} { // shown by a tool, listed nowhere

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -233,8 +234,8 @@ func (r *Registry) ResolvePrompt(name string) (Target, error) {
 }
 
 // ResolveResource finds what a client means by a URI. Goblin's own come
-// first. mcp://server/… of a known server is looked up in that server's
-// tables only: the exact URI, the form that URL parsers make of it, the
+// first. mcp://server/…, ui://server/… and skill://server/… of a known server are
+// looked up in that server's tables only: the exact URI, the form that URL parsers make of it, the
 // percent-decoded one, templates, learned links, and anything if the server
 // is open. Everything else is tried as a flat id, as the raw URI of exactly
 // one server, as an expansion of templates of exactly one server, and as a
@@ -250,13 +251,24 @@ func (s *Snapshot) resource(uri string) (Target, error) {
 	if e := s.tables[0].runs[Resource].name(hash, uri); e != nil {
 		return s.target(e), nil
 	}
-	server, rest, ours := address(uri)
-	if ours {
-		if t := s.table(server); t != nil && rest != "" {
-			return s.inServer(t, uri, rest)
-		} else if t != nil {
+	t, server, rest, ours, bare := s.located(uri)
+	if t != nil {
+		if rest == "" {
 			return Target{}, &NotFoundError{Kind: Resource, Name: uri, Owner: server, Reason: ReasonMalformed}
 		}
+		if run := t.runs[Resource]; bare && run.name(hashKey(rest), rest) == nil {
+			if e := run.name(hash, uri); e != nil {
+				return s.target(e), nil
+			}
+		}
+		target, err := s.inServer(t, uri, rest)
+		var unknown *NotFoundError
+		if bare && errors.As(err, &unknown) {
+			if own, err := s.inServer(t, uri, uri); err == nil {
+				return own, nil
+			}
+		}
+		return target, err
 	}
 	if _, own := cutScheme(uri, Local+":"); own {
 		return Target{}, &NotFoundError{Kind: Resource, Name: uri, Owner: Local, Reason: ReasonNotFound}
@@ -331,18 +343,14 @@ func (s *Snapshot) expansion(t *table, uri string, template *Entry) Target {
 	return Target{Server: t.name, Name: uri, Listed: s.listedURI(t, uri), Template: template}
 }
 
-// inServer finds rest of the requested mcp://server/rest.
+// inServer finds rest, a URI of the server as it was requested below its name.
 func (s *Snapshot) inServer(t *table, requested, rest string) (Target, error) {
 	run := t.runs[Resource]
 	if e := run.name(hashKey(rest), rest); e != nil {
 		return s.target(e), nil
 	}
 	h := hits{s: s, kind: Resource, name: requested, budget: maxSteps}
-	canonical := requested
-	if server, _, ours := splitNamespaced(requested); !ours || server != t.name {
-		canonical = namespaced(t.name, rest)
-	}
-	key := Norm(canonical)
+	key := Norm(namespaced(t.name, rest))
 	run.aliases(&h, key)
 	if target, ok, err := h.done(); ok {
 		return target, err
@@ -428,10 +436,9 @@ func (r *Registry) ResolveTemplate(ref string) (Target, error) {
 	}
 	s := r.Load()
 	h := hits{s: s, kind: Template, name: ref}
-	server, rest, ours := address(ref)
-	t := s.table(server)
+	t, _, rest, _, bare := s.located(ref)
 	switch _, own := cutScheme(ref, Local+":"); {
-	case ours && t != nil:
+	case t != nil:
 		run := t.runs[Template]
 		if e := run.name(hashKey(rest), rest); e != nil {
 			return s.target(e), nil
@@ -440,6 +447,9 @@ func (r *Registry) ResolveTemplate(ref string) (Target, error) {
 		if h.n == 0 {
 			decoded := unescape(rest)
 			h.entry(run.name(hashKey(decoded), decoded))
+		}
+		if h.n == 0 && bare {
+			h.entry(run.name(hashKey(ref), ref))
 		}
 	case !own:
 		s.owners(&h, s.flatOwner(ref), hashKey(ref))

@@ -55,26 +55,19 @@ func build(c recipe, items [][]byte) (*run, []Problem) {
 		return nil, ps.all()
 	}
 	r := &run{server: c.rule.server}
-	var flats []string
 	switch c.kind {
 	case Tool:
 		drafts = nameTools(c, drafts, ps)
 	case Prompt:
-		nameAll(drafts, c.rule.server+"/")
+		nameAll(drafts, func(d *draft) string { return c.rule.server + "/" + d.name })
 	case Resource:
-		flats = flatIDs(c.rule, drafts, ps)
-		nameAll(drafts, scheme+c.rule.server+"/")
-		if c.flat {
-			drafts, flats = nameFlat(drafts, flats, ps)
-		}
+		flatIDs(c.rule, drafts, ps)
+		nameURIs(c, drafts, func(d *draft) string { return d.flat })
+		drafts = dropEqual(drafts, ps)
 	case Template:
-		if !c.flat {
-			nameAll(drafts, scheme+c.rule.server+"/")
-		} else {
-			nameAll(drafts, "")
-		}
+		nameURIs(c, drafts, func(d *draft) string { return d.name })
 	}
-	r.render(c, drafts, flats)
+	r.render(c, drafts)
 	r.index(c.kind, drafts)
 	return r, ps.all()
 }
@@ -97,10 +90,22 @@ func admitted(drafts []draft, admit func([]Definition) []bool) []draft {
 	return kept
 }
 
-func nameAll(drafts []draft, prefix string) {
+func nameAll(drafts []draft, listed func(*draft) string) {
 	for i := range drafts {
-		drafts[i].listed = prefix + drafts[i].name
+		drafts[i].listed = listed(&drafts[i])
 	}
+}
+
+// nameURIs lists URIs or templates below the server, or as flat gives them, and sorts
+// them: those that keep their schemes come behind the others.
+func nameURIs(c recipe, drafts []draft, flat func(*draft) string) {
+	nameAll(drafts, func(d *draft) string {
+		if c.flat && keeps(d.name) == "" {
+			return flat(d)
+		}
+		return namespaced(c.rule.server, d.name)
+	})
+	sortListed(drafts)
 }
 
 // nameTools gives tools their names. A tool whose name had to be changed into
@@ -162,9 +167,9 @@ func dropEqual(drafts []draft, ps *problems) []draft {
 	})
 }
 
-// flatIDs returns the flat ids of resources, with tails where the plain ids
-// do not tell them apart, and marks the drafts that have one.
-func flatIDs(u *rule, drafts []draft, ps *problems) []string {
+// flatIDs gives resources their flat ids, with tails where the plain ids do not
+// tell them apart, and marks the drafts that have one.
+func flatIDs(u *rule, drafts []draft, ps *problems) {
 	size := 0
 	for i := range drafts {
 		size += len(drafts[i].name)
@@ -208,28 +213,13 @@ func flatIDs(u *rule, drafts []draft, ps *problems) []string {
 		starts[i+1] = b.Len()
 	}
 	ids := b.String()
-	flats := make([]string, len(drafts))
-	for i := range flats {
-		flats[i] = ids[starts[i]:starts[i+1]]
-	}
-	return flats
-}
-
-// nameFlat lists resources under their flat ids, and sorts both slices by it.
-func nameFlat(drafts []draft, flats []string, ps *problems) ([]draft, []string) {
 	for i := range drafts {
-		drafts[i].listed = flats[i]
+		drafts[i].flat = ids[starts[i]:starts[i+1]]
 	}
-	sortListed(drafts)
-	drafts = dropEqual(drafts, ps)
-	for i := range drafts {
-		flats[i] = drafts[i].listed
-	}
-	return drafts, flats[:len(drafts)]
 }
 
 // render fills the entries and the arena.
-func (r *run) render(c recipe, drafts []draft, flats []string) {
+func (r *run) render(c recipe, drafts []draft) {
 	size := 0
 	for i := range drafts {
 		size += len(drafts[i].item) + len(drafts[i].listed) + 2*len(`"",`)
@@ -266,10 +256,7 @@ func (r *run) render(c recipe, drafts []draft, flats []string) {
 		r.arena = rawjson.Append(r.arena, d.item, edits...)
 		json := rawjson.OneLine(r.arena[start:len(r.arena):len(r.arena)])
 		e := &r.entries[i]
-		*e = Entry{Kind: c.kind, Server: c.rule.server, Name: d.name, Listed: d.listed, Size: -1, JSON: json, tail: d.tail}
-		if flats != nil {
-			e.Flat = flats[i]
-		}
+		*e = Entry{Kind: c.kind, Server: c.rule.server, Name: d.name, Listed: d.listed, Flat: d.flat, Size: -1, JSON: json, tail: d.tail}
 		e.describe(types)
 		if c.kind == Tool {
 			from := len(originals)

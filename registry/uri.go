@@ -8,19 +8,54 @@ import (
 
 const scheme = "mcp://"
 
-// namespaced returns the URI mode's listed form of a server's URI.
-func namespaced(server, original string) string { return scheme + server + "/" + original }
+// The schemes of apps and skills stay in front when their URIs are listed, with the
+// server behind them: hosts tell both by the scheme.
+const (
+	appScheme   = "ui://"
+	skillScheme = "skill://"
+)
 
-// splitNamespaced takes mcp://server/rest apart at the first slash. ours is
-// false for URIs that do not begin with mcp://; malformed ones have an empty
-// server or rest.
+var keptSchemes = [...]string{appScheme, skillScheme}
+
+// IsApp reports whether a server's URI is that of an app.
+func IsApp(original string) bool { return strings.HasPrefix(original, appScheme) }
+
+// keeps returns the scheme that a URI keeps when it is listed, "" for none.
+func keeps(original string) string {
+	for _, s := range keptSchemes {
+		if strings.HasPrefix(original, s) {
+			return s
+		}
+	}
+	return ""
+}
+
+// namespaced returns the URI mode's listed form of a server's URI.
+func namespaced(server, original string) string {
+	kept := keeps(original)
+	if kept == "" {
+		return scheme + server + "/" + original
+	}
+	return kept + server + "/" + original[len(kept):]
+}
+
+// splitNamespaced takes mcp://server/rest apart at the first slash, and
+// ui://server/path and skill://server/path into server and ui://path. ours is false
+// for other URIs. Malformed ones have an empty server or rest, and whether there is
+// such a server is not known: a server's own app may have the same form.
 func splitNamespaced(uri string) (server, rest string, ours bool) {
-	uri, ours = strings.CutPrefix(uri, scheme)
-	if !ours {
+	if rest, ours = strings.CutPrefix(uri, scheme); ours {
+		server, rest, _ = strings.Cut(rest, "/")
+		return server, rest, true
+	}
+	kept := keeps(uri)
+	if kept == "" {
 		return "", "", false
 	}
-	server, rest, _ = strings.Cut(uri, "/")
-	return server, rest, true
+	if server, rest, ours = strings.Cut(uri[len(kept):], "/"); !ours {
+		return "", "", false
+	}
+	return server, kept + rest, true
 }
 
 // Lengths of tails with their separators.

@@ -15,6 +15,9 @@ type Rewriter struct {
 	Server   string
 	Shape    *rawjson.Shape // of the text that is read next; may be nil
 	Edits    []rawjson.Edit
+	// App is the URI of the app that is read, "" for none, and Asked how the client
+	// spelled it: hosts look for the contents of the very URI that they asked for.
+	App, Asked string
 
 	whole []byte // the text that the edits are made in
 }
@@ -36,5 +39,9 @@ func (w *Rewriter) URI(raw []byte) {
 		return
 	}
 	w.Registry.Learn(w.Server, uri)
-	w.Edits = append(w.Edits, rawjson.Replace(w.whole, raw, rawjson.Quote(w.Registry.ListedURI(w.Server, uri))))
+	listed := w.Asked
+	if w.App == "" || uri != w.App {
+		listed = w.Registry.ListedURI(w.Server, uri)
+	}
+	w.Edits = append(w.Edits, rawjson.Replace(w.whole, raw, rawjson.Quote(listed)))
 }

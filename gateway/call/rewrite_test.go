@@ -29,7 +29,7 @@ var rewrites = []struct {
 	{
 		"tool result: links and embedded resources, never text or structured content",
 		`{"content":[{"uri":"file:///l","type":"resource_link","size":12345678901234567890},{"type":"resource","resource":{"uri":"file:///e","text":"file:///e"}},{"type":"text","text":"file:///l","uri":"file:///odd"},{"type":"video","uri":"v:1"}],"structuredContent":{"uri":"file:///l"},"_meta":{"ui":{"resourceUri":"ui://w"}}}`,
-		`{"content":[{"uri":"mcp://s/file:///l","type":"resource_link","size":12345678901234567890},{"type":"resource","resource":{"uri":"mcp://s/file:///e","text":"file:///e"}},{"type":"text","text":"file:///l","uri":"file:///odd"},{"type":"video","uri":"v:1"}],"structuredContent":{"uri":"file:///l"},"_meta":{"ui":{"resourceUri":"mcp://s/ui://w"}}}`,
+		`{"content":[{"uri":"mcp://s/file:///l","type":"resource_link","size":12345678901234567890},{"type":"resource","resource":{"uri":"mcp://s/file:///e","text":"file:///e"}},{"type":"text","text":"file:///l","uri":"file:///odd"},{"type":"video","uri":"v:1"}],"structuredContent":{"uri":"file:///l"},"_meta":{"ui":{"resourceUri":"ui://s/w"}}}`,
 		members.Result("tools/call"),
 	},
 	{

@@ -100,7 +100,7 @@ var (
 	question = object("mode", "url", "elicitationId", "tools", "task", object("ttl"), "_meta", meta)
 	block    = asBlock(object("type", "uri", "resource", object("uri", uri)))
 	state    = []any{"taskId", "status", "ttl", "pollInterval"}
-	call     = []any{"content", array(block), "isError", "_meta", object(append([]any{"ui", object("resourceUri", uri)}, meta.parts()...)...)}
+	call     = []any{"content", array(block), "isError", "_meta", object(append([]any{"ui", object("resourceUri", uri), "ui/resourceUri", uri}, meta.parts()...)...)}
 )
 
 var results = map[string]*Tree{

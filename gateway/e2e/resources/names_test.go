@@ -30,7 +30,7 @@ func TestR3_06_OneIdentifierInAllCommunications(t *testing.T) {
 	require.Equal(t, e2e.In("filesystem", "file:///in.txt"), e2e.Str(call, "content", 1, "resource", "uri"))
 	require.Equal(t, "file:///raw stays in texts", e2e.Str(call, "content", 1, "resource", "text"))
 	require.Equal(t, "file:///data", e2e.Str(call, "structuredContent", "uri"))
-	require.Equal(t, e2e.In("filesystem", "ui://app/1"), e2e.Str(call, "_meta", "ui", "resourceUri"))
+	require.Equal(t, "ui://filesystem/app/1", e2e.Str(call, "_meta", "ui", "resourceUri"))
 
 	get := c.Ok("prompts/get", e2e.Obj{"name": "filesystem/show"})
 	require.Equal(t, e2e.In("filesystem", "file:///in.txt"), e2e.Str(get, "messages", 0, "content", "resource", "uri"))
