@@ -34,6 +34,10 @@ var packages = map[string]string{
 	"sdk-2024-11-05":                          "npm:@modelcontextprotocol/sdk@1.9.0",
 	"@modelcontextprotocol/inspector":         "2.12.0",
 	"@modelcontextprotocol/conformance":       "0.2.0-alpha.12",
+
+	"@modelcontextprotocol/ext-apps":                "2.0.4",
+	"@modelcontextprotocol/server-budget-allocator": "2.0.3",
+	"@modelcontextprotocol/server-system-monitor":   "2.0.3",
 }
 
 // npm installs what is missing into the user's cache folder and gives the
