@@ -274,7 +274,7 @@ func (g *Gateway) passOn(r *request, edits []rawjson.Edit) (reply jsonrpc.Reply,
 	f := r.newCall()
 	modern := conn.Info().Era == upstream.Modern
 	switch {
-	case modern && r.Parkable() && r.outer == nil:
+	case modern && r.Parkable() && r.outer == nil && !g.Servers.Rootless(r.server):
 		f.Call.ForwardInput, f.Call.Answers, f.Call.State = true, state.Answers, state.Raw
 	case isForeign(state):
 		release()
@@ -301,7 +301,7 @@ func (g *Gateway) passOn(r *request, edits []rawjson.Edit) (reply jsonrpc.Reply,
 	f = r.newCall()
 	g.begin(r, f, conn, release, edits)
 	if conn.Info().Era == upstream.Modern {
-		f.Call.Capabilities = g.ask.Capabilities(r.Client().Capabilities, true)
+		f.Call.Capabilities = g.Servers.Told(r.server, g.ask.Capabilities(r.Client().Capabilities, true))
 	}
 	reply, err = g.call(r, f, conn)
 	if err == nil {

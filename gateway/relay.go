@@ -34,6 +34,7 @@ func (g relay) Ready(ctx context.Context, s *upstream.Server, conn upstream.Conn
 func (g relay) Down(s *upstream.Server, conn upstream.Conn) {
 	g.calls.Close(conn)
 	g.tasks.Drop(conn)
+	g.ask.Disconnected(conn)
 	g.News.Disconnected(conn)
 }
 
@@ -82,13 +83,13 @@ func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.
 // belongs, all others where their cause is.
 func (g relay) Request(ctx context.Context, s *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) ([]byte, *jsonrpc.Error) {
 	start := time.Now()
-	session, result, err := g.question(ctx, s.Name(), conn, c, method, params)
+	session, result, err := g.question(ctx, s, conn, c, method, params)
 	result = members.Result(method).Clean(nil, result)
 	g.journal.Question(session, s.Name(), method, params, result, err, start)
 	return result, err
 }
 
-func (g relay) question(ctx context.Context, server string, conn upstream.Conn, c *upstream.Call, method string, params []byte) (
+func (g relay) question(ctx context.Context, server *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) (
 	*downstream.Session, []byte, *jsonrpc.Error,
 ) {
 	q, err := ask.Read(server, conn, method, params)

@@ -88,11 +88,7 @@ func (a *Asker) SetRoots(roots []config.Root) {
 	if was := a.roots.Swap(&roots); reflect.DeepEqual(*was, roots) {
 		return
 	}
-	units := []string{""}
-	for _, l := range a.o.Calls.Links() { // whose client has none gets these
-		units = append(units, l.Conn.Unit())
-	}
-	a.rootsChangedFor(units...)
+	a.tellOf(func(n *rootNews) { n.config = true })
 }
 
 var empty = []byte("{}")
@@ -107,6 +103,7 @@ type Question struct {
 	Ask func(ctx context.Context, method string, params []byte) (jsonrpc.Reply, error)
 
 	capability string // that a client must have declared
+	roots      config.RootsFrom
 	// causes are the requests that may have made the server ask, the newest
 	// last. certain says that they are one client's.
 	causes  []*call.Under
@@ -119,9 +116,10 @@ var capabilities = map[string]string{
 }
 
 // Read makes a question of a server's request; the error is its answer otherwise.
-func Read(server string, conn upstream.Conn, method string, params []byte) (*Question, *jsonrpc.Error) {
-	q := &Question{Server: server, Conn: conn, Method: method, Params: params, capability: capabilities[method]}
-	if q.capability == "" {
+func Read(server *upstream.Server, conn upstream.Conn, method string, params []byte) (*Question, *jsonrpc.Error) {
+	cfg := server.Config()
+	q := &Question{Server: server.Name(), Conn: conn, Method: method, Params: params, capability: capabilities[method], roots: cfg.WhoseRoots()}
+	if q.capability == "" || q.capability == "roots" && q.roots == config.NoRoots {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", method)
 	}
 	return q, nil
@@ -139,9 +137,13 @@ func (a *Asker) Put(ctx context.Context, q *Question, c *upstream.Call) (
 	session *downstream.Session, result []byte, fault *jsonrpc.Error,
 ) {
 	q.Params = call.Unrelated(q.Params)
-	q.causes, q.certain = a.o.Calls.Causes(q.Conn, c)
+	if q.capability != "roots" || c != nil || !upstream.Unprompted(ctx) {
+		q.causes, q.certain = a.o.Calls.Causes(q.Conn, c)
+	}
 	var who Capable
 	switch {
+	case q.capability == "roots" && q.roots == config.ConfigRoots && !q.certain:
+		// Nobody's call made the server ask: none of its clients is to tell it.
 	case q.certain:
 		x := call.Newest(q.causes).Exchange
 		session, who = x.Session(), x.Outer()
@@ -154,7 +156,7 @@ func (a *Asker) Put(ctx context.Context, q *Question, c *upstream.Call) (
 		}
 	}
 	switch {
-	case session == nil && q.capability == "roots" && len(q.causes) == 0 && q.Conn.Unit() == "":
+	case session == nil && q.capability == "roots" && q.roots == config.ClientRoots && len(q.causes) == 0 && q.Conn.Unit() == "":
 		result, fault = a.unitedRoots(ctx, q)
 		return nil, result, fault
 	case session == nil:
@@ -273,6 +275,9 @@ func fault(reply jsonrpc.Reply) *jsonrpc.Error {
 
 // askClient puts a question to the client whose call made the backend ask.
 func (a *Asker) askClient(ctx context.Context, s *downstream.Session, q *Question) ([]byte, *jsonrpc.Error) {
+	if q.capability == "roots" {
+		a.rootNews.give(q.Conn, s)
+	}
 	if id, ok := rawjson.String(rawjson.Get(q.Params, "elicitationId")); ok && q.capability == "elicitation" {
 		a.elicitations.remember(elicitation{q.Server, q.Conn.Unit(), id}, s)
 	}

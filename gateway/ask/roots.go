@@ -7,6 +7,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"goblin/gateway/call"
+	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
@@ -31,8 +33,9 @@ func rooted(s *downstream.Session) bool {
 }
 
 // unitedRoots answers a backend that asks outside of any call, over a
-// connection that all sessions share: with the roots of the configuration and
-// of every session that has some, each URI once, the oldest session's first.
+// connection that all sessions share, where it is to have those of clients: with the
+// roots of the configuration and of every session that has some, each URI once, the
+// oldest session's first.
 func (a *Asker) unitedRoots(ctx context.Context, q *Question) ([]byte, *jsonrpc.Error) {
 	var asked []*downstream.Session
 	for _, s := range a.o.Clients.All() {
@@ -88,36 +91,62 @@ func (u *union) add(root []byte) {
 
 func (u *union) result() []byte { return append(u.out, "]}"...) }
 
-// rootNews are the isolation units whose backends will be told that roots have
-// changed; "" stands for the connections that all sessions share.
+// rootNews is what servers were told of roots, and who of those that told has other
+// ones by now.
 type rootNews struct {
-	mu      sync.Mutex
-	pending map[string]bool
+	mu sync.Mutex
+	// given are the sessions whose roots a connection got.
+	given map[upstream.Conn]map[*downstream.Session]bool
+	// changed are the sessions whose roots have, config says that those of the
+	// configuration have, and due that somebody is about to tell.
+	changed     map[*downstream.Session]bool
+	config, due bool
 }
 
-// RootsChanged tells the backends of a session that its roots have: those that
-// it has a connection of its own to, and those that it shares with others. It
-// is told in one notice with what follows at once. Modern backends ask for
-// roots when they need them, and take no notices.
+// give notes that a connection gets the roots of a session.
+func (n *rootNews) give(conn upstream.Conn, s *downstream.Session) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.given == nil {
+		n.given = make(map[upstream.Conn]map[*downstream.Session]bool)
+	}
+	if n.given[conn] == nil {
+		n.given[conn] = make(map[*downstream.Session]bool)
+	}
+	n.given[conn][s] = true
+}
+
+// Disconnected forgets a connection that has ended.
+func (a *Asker) Disconnected(conn upstream.Conn) {
+	a.rootNews.mu.Lock()
+	defer a.rootNews.mu.Unlock()
+	delete(a.rootNews.given, conn)
+}
+
+// RootsChanged tells servers that the roots of a session have changed: those that
+// were given them, and those that get the roots of all their clients. It is told in one
+// notice with what follows at once. Modern servers ask for roots when they need them,
+// and take no notices.
 func (a *Asker) RootsChanged(s *downstream.Session) {
 	if rooted(s) {
-		a.rootsChangedFor("", s.Unit())
+		a.tellOf(func(n *rootNews) {
+			if n.changed == nil {
+				n.changed = make(map[*downstream.Session]bool)
+			}
+			n.changed[s] = true
+		})
 	}
 }
 
-// rootsChangedFor is RootsChanged for isolation units.
-func (a *Asker) rootsChangedFor(units ...string) {
+// tellOf tells servers of a change, which the function notes, and of those that follow
+// at once.
+func (a *Asker) tellOf(change func(*rootNews)) {
 	n := &a.rootNews
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.pending == nil {
-		n.pending = make(map[string]bool)
-	}
-	begun := len(n.pending) > 0
-	for _, unit := range units {
-		n.pending[unit] = true
-	}
-	if !begun {
+	change(n)
+	if !n.due {
+		n.due = true
 		a.work.Go(a.tellRootsChanged)
 	}
 }
@@ -127,20 +156,40 @@ func (a *Asker) tellRootsChanged() {
 	time.Sleep(rootsQuiet)
 	n := &a.rootNews
 	n.mu.Lock()
-	units := n.pending
-	n.pending = nil
+	changed, configured := n.changed, n.config
+	n.changed, n.config, n.due = nil, false, false
 	n.mu.Unlock()
-	const method = "notifications/roots/list_changed"
 	for _, l := range a.o.Calls.Links() {
-		if !units[l.Conn.Unit()] || l.Conn.Info().Era == upstream.Modern {
+		if l.Conn.Info().Era == upstream.Modern || !a.concerns(l, changed, configured) {
 			continue
 		}
-		if err := l.Conn.Notify(method, nil); err != nil {
-			a.o.Logger.Debug("Notification lost", "server", l.Server.Name(), "method", method, "err", err)
+		if err := l.Conn.TellRoots(); err != nil {
+			a.o.Logger.Debug("Server not told of changed roots", "server", l.Server.Name(), "err", err)
 			continue
 		}
-		a.o.Journal.Notification(registry.ToServer, nil, l.Server.Name(), method, "", nil)
+		a.o.Journal.Notification(registry.ToServer, nil, l.Server.Name(), "notifications/roots/list_changed", "", nil)
 	}
+}
+
+// concerns reports whether a connection was given what has changed, or would get it if
+// it asked outside of a call. What it was given counts as forgotten then.
+func (a *Asker) concerns(l *call.Link, changed map[*downstream.Session]bool, configured bool) bool {
+	cfg := l.Server.Config()
+	whose := cfg.WhoseRoots()
+	if whose == config.NoRoots {
+		return false
+	}
+	n := &a.rootNews
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	concerned := configured
+	for s := range changed {
+		concerned = concerned || n.given[l.Conn][s] || whose == config.ClientRoots && (l.Conn.Unit() == "" || l.Conn.Unit() == s.Unit())
+	}
+	if concerned {
+		delete(n.given, l.Conn)
+	}
+	return concerned
 }
 
 // configuredRoots is gateway.roots, for backends that ask when no client can

@@ -47,6 +47,17 @@ const (
 	PerSession Isolation = "session"
 )
 
+// RootsFrom is whose roots a server gets that asks for them.
+type RootsFrom string
+
+// ConfigRoots are those of gateway.roots, but during a call those of its client;
+// ClientRoots are those of the clients that the connection serves; NoRoots are none.
+const (
+	ConfigRoots RootsFrom = "config"
+	ClientRoots RootsFrom = "client"
+	NoRoots     RootsFrom = "none"
+)
+
 // Pin is what happens to tool definitions that are new or changed.
 type Pin string
 
@@ -88,11 +99,12 @@ type Server struct {
 	Timeout        time.Duration // of one request, without waits for a human
 	StartupTimeout time.Duration // of connecting and the handshake
 	Isolation      Isolation
-	Tools          Filter // on original names
-	Prompts        Filter // on original names
-	Resources      Filter // on original URIs and templates
-	OpenResources  bool   // forward reads of URIs that the server never listed
-	TypeSet        bool   // `type` was written: no fallback to SSE
+	Roots          RootsFrom // empty: see WhoseRoots
+	Tools          Filter    // on original names
+	Prompts        Filter    // on original names
+	Resources      Filter    // on original URIs and templates
+	OpenResources  bool      // forward reads of URIs that the server never listed
+	TypeSet        bool      // `type` was written: no fallback to SSE
 
 	// FromEnv are the names of Env, sorted, whose values came out of variables
 	// that not every child gets.
@@ -184,6 +196,18 @@ type Log struct {
 
 // TUI is how the screen looks.
 type TUI struct{ Theme string } // auto, dark, light or none
+
+// WhoseRoots is Roots, or what stands for it where nothing was written: a server that
+// clients share keeps what it was told, so none of them may tell it.
+func (s *Server) WhoseRoots() RootsFrom {
+	switch {
+	case s.Roots != "":
+		return s.Roots
+	case s.Isolation == PerSession:
+		return ClientRoots
+	}
+	return ConfigRoots
+}
 
 // Server finds a server by its name.
 func (c *Config) Server(name string) (*Server, bool) {

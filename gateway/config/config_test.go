@@ -475,7 +475,7 @@ func TestEqualLooksAtEveryField(t *testing.T) {
 		switch f.Interface().(type) {
 		case bool:
 			f.SetBool(true)
-		case string, config.Type, config.Isolation:
+		case string, config.Type, config.Isolation, config.RootsFrom:
 			f.SetString("x")
 		case time.Duration:
 			f.SetInt(1)

@@ -96,6 +96,12 @@ func serverKeys() []field[Server] {
 				option[Isolation]{"shared", Shared, nil},
 				option[Isolation]{"session", PerSession, nil},
 			), func(s *Server) *Isolation { return &s.Isolation }),
+		key("roots", "Whose roots the server gets that asks for them. config: those of `gateway.roots`, but during a call those of its client; the default for servers that clients share. client: those of its clients; the default for the others. none: none.",
+			choice(
+				option[RootsFrom]{"config", ConfigRoots, nil},
+				option[RootsFrom]{"client", ClientRoots, nil},
+				option[RootsFrom]{"none", NoRoots, nil},
+			), func(s *Server) *RootsFrom { return &s.Roots }),
 		key("tools", "Which tools are offered: globs on the server's own names. `deny` wins.",
 			section(filterKeys), func(s *Server) *Filter { return &s.Tools }),
 		key("prompts", "Which prompts are offered: globs on the server's own names. `deny` wins.",
@@ -170,7 +176,7 @@ func gatewayKeys() []field[Gateway] {
 			section(listChangedKeys), func(g *Gateway) *ListChanged { return &g.ListChanged }),
 		key("meta_tools", "Goblin's own tools: all (true), none (false), or these names.",
 			selected(word(toolNames)), func(g *Gateway) *selection { return (*selection)(&g.MetaTools) }),
-		key("roots", "Folders offered to servers that ask for roots when no client can be asked.",
+		key("roots", "Folders offered to servers that ask for roots, see `roots` of a server.",
 			list(kind[Root]{schema: rootSchema, read: readRoot}), func(g *Gateway) *[]Root { return &g.Roots }),
 		key("pin", "New or changed tool definitions. off: served as they come. report: served and reported. strict: withheld until approved.",
 			choice(

@@ -140,9 +140,13 @@ func (f *Fleet) server(defined config.Server, replaces bool) *Server {
 		// first must not decide where a server runs.
 		s.Cwd = filepath.Dir(f.o.Config.Path)
 	}
+	capabilities := declared
+	if rootless(&s) {
+		capabilities = rawjson.Without(declared, "roots")
+	}
 	out := &outlet{Registry: f.o.Registry, fleet: f}
 	b := &Server{out: out, defined: defined, Server: upstream.NewServer(s, upstream.Options{
-		Handler: f.o.Handler, Registry: out, Logger: f.log, Version: f.o.Version, Capabilities: declared,
+		Handler: f.o.Handler, Registry: out, Logger: f.log, Version: f.o.Version, Capabilities: capabilities,
 		Limits:      f.o.Config.Gateway.Limits,
 		Redact:      f.o.Mask.String,
 		ListChanged: f.o.Config.Gateway.ListChanged,
@@ -296,6 +300,22 @@ func (f *Fleet) patience() time.Duration {
 // PerSession reports whether a server gives each session a connection of its
 // own.
 func (s *Server) PerSession() bool { return s.Config().Isolation == config.PerSession }
+
+// Rootless reports whether a server is to get no roots.
+func (f *Fleet) Rootless(server string) bool {
+	b := f.Get(server)
+	return b != nil && rootless(&b.defined)
+}
+
+func rootless(s *config.Server) bool { return s.WhoseRoots() == config.NoRoots }
+
+// Told is a client's capabilities as a server is told of them.
+func (f *Fleet) Told(server string, capabilities []byte) []byte {
+	if f.Rootless(server) {
+		return rawjson.Without(capabilities, "roots")
+	}
+	return capabilities
+}
 
 // PermitsTarget reports whether the config allows a target now.
 func (s *Server) PermitsTarget(t registry.Target) bool {

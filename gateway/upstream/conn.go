@@ -86,6 +86,9 @@ type Conn interface {
 	// Notify queues a notification. params is a raw object or nil. Modern
 	// backends take none from clients: they get nothing.
 	Notify(method string, params []byte) error
+	// TellRoots tells a backend of the legacy era that roots have changed. What it
+	// asks because of that is [Unprompted].
+	TellRoots() error
 	// Done is closed when the connection has ended, by itself or by Close.
 	Done() <-chan struct{}
 	// Err says why, after Done.

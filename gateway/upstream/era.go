@@ -303,7 +303,7 @@ func (l *link) initialize(ctx context.Context, timeout time.Duration) error {
 	if err := l.introduced(&info, reply.Result, rawjson.Get(reply.Result, "serverInfo")); err != nil {
 		return err
 	}
-	return l.wire.opened(ctx, jsonrpc.Notification("notifications/initialized", nil))
+	return l.begins(ctx)
 }
 
 // Bounds of what a server says of itself, in bytes. It is kept with each of its

@@ -57,6 +57,8 @@ type link struct {
 	kind    string      // name of the transport, for those who look at it
 	over    atomic.Bool // of Streamable HTTP: the server has ended the session
 
+	fresh   atomic.Bool    // nothing was answered since the handshake; see Unprompted
+	told    atomic.Int32   // notices that the server may not have read; see Unprompted
 	burst   *jsonrpc.Burst // of the read loop; nil where there are several
 	arrived atomic.Uint64  // counts frames that arrived
 	doubts  chan struct{}  // capacity one: a call was not answered in time
@@ -345,6 +347,9 @@ func (l *link) handleParsed(ctx context.Context, c *Call, frame []byte, m *jsonr
 	}
 	m.OneLine()
 	if m.IsResponse() {
+		if l.fresh.Load() {
+			l.fresh.Store(false)
+		}
 		l.resolve(m)
 		return
 	}
@@ -438,7 +443,7 @@ func (l *link) serve(ctx context.Context, c *Call, m *jsonrpc.Message) {
 		return
 	}
 	q := &incoming{id: jsonrpc.IDString(m.ID), size: len(m.Params) + len(m.ID)}
-	ctx, q.cancel = context.WithCancelCause(ctx)
+	ctx, q.cancel = context.WithCancelCause(l.marked(ctx))
 	release, room := l.srv.keep(q.size)
 	end := func() {
 		release()

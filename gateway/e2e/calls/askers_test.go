@@ -97,7 +97,7 @@ func TestQuestionDuringACompletionIsNotSentToAStatelessClient(t *testing.T) {
 func TestChangedRootsReachLegacyBackendsOnce(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
-	shared := w.Backend("shared", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	shared := w.Backend("shared", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}}, e2e.Obj{"roots": "client"})
 	modern := w.Backend("modern", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "era": "modern"})
 	own := w.Backend("own", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}}, e2e.Obj{"isolation": "session"})
 	const changed = "notifications/roots/list_changed"
@@ -141,17 +141,6 @@ func TestInstructionsAreBounded(t *testing.T) {
 	require.Greater(t, len(text), 3<<10)
 	require.Contains(t, text, "\n\nserver servera: xxx")
 	require.NotContains(t, text, "server servern: ")
-}
-
-func TestRootsOfAnEditedConfigAreOfferedAtOnce(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
-	w.Standalone().Names("tools")
-	w.Edit(func() { w.Gateway["roots"] = []any{e2e.Obj{"uri": "file:///new"}} })
-	b.WaitReceived("notifications/roots/list_changed", 1)
-	b.Do(e2e.Do("request", e2e.Obj{"method": "roots/list"}))
-	require.JSONEq(t, `{"roots":[{"uri":"file:///new"}]}`, string(b.WaitEvent("reply", "roots/list").Msg))
 }
 
 func TestErrorOfAClientReachesTheBackend(t *testing.T) {
@@ -205,16 +194,6 @@ func TestCompletedURLElicitationIsToldToTheClientThatWasAsked(t *testing.T) {
 	require.Len(t, c.NotesOf("notifications/elicitation/complete"), 1)
 	other.Ok("ping", nil)
 	require.Empty(t, other.NotesOf("notifications/elicitation/complete"))
-}
-
-func TestConfiguredRootsAreOfferedWhenNoClientCanBeAsked(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Gateway["roots"] = []any{e2e.Obj{"uri": "file:///work", "name": "work"}}
-	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
-	w.Standalone().Names("tools")
-	b.Do(e2e.Do("request", e2e.Obj{"method": "roots/list"}))
-	require.JSONEq(t, `{"roots":[{"uri":"file:///work","name":"work"}]}`, string(b.WaitEvent("reply", "roots/list").Msg))
 }
 
 func TestLogLineOfAModernBackendReachesTheOneRequestThatAskedForIt(t *testing.T) {

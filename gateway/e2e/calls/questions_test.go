@@ -68,37 +68,6 @@ func TestQuestionOfACancelledCallReachesNoOtherClient(t *testing.T) {
 	require.Contains(t, gone.CallText("b_ask", e2e.Obj{}), "Alice")
 }
 
-func TestRootsOutsideOfACallAreThoseOfAllSessions(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Gateway["roots"] = []any{e2e.Obj{"uri": "file:///work", "name": "work"}}
-	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("ask")}, "on": e2e.Obj{"tools/call ask": e2e.Actions(e2e.Do("request", e2e.Obj{"method": "roots/list"}), e2e.Do("answers"))}})
-	roots := [][]e2e.Obj{
-		{{"uri": "file:///a", "name": "A", "_meta": e2e.Obj{"k": 1}}, {"uri": "file:///shared", "name": "first"}},
-		{{"uri": "file:///shared", "name": "second"}, {"uri": "file:///work"}, {"name": "none"}, {"uri": "file:///b"}},
-	}
-	var clients []*e2e.Client
-	for _, mine := range roots {
-		c := w.Socket()
-		c.Caps = e2e.Obj{"roots": e2e.Obj{"listChanged": true}}
-		c.Reply = func(e2e.Message) (any, any) { return e2e.Obj{"roots": mine}, nil }
-		c.Init()
-		c.Names("tools")
-		clients = append(clients, c)
-	}
-	w.Join().Names("tools") // has no roots
-	mute := w.Socket()
-	mute.Caps = e2e.Obj{"roots": e2e.Obj{}}
-	mute.Reply = func(e2e.Message) (any, any) { return nil, e2e.Obj{"code": -32603, "message": "no"} }
-	mute.Init()
-	mute.Names("tools")
-
-	b.Do(e2e.Do("request", e2e.Obj{"method": "roots/list"}))
-	require.JSONEq(t, `{"roots":[{"uri":"file:///work","name":"work"},{"uri":"file:///a","name":"A","_meta":{"k":1}},{"uri":"file:///shared","name":"first"},{"uri":"file:///b"}]}`,
-		string(b.WaitEvent("reply", "roots/list").Msg))
-	require.JSONEq(t, string(e2e.Marshal([]e2e.Obj{{"roots": roots[1]}})), clients[1].CallText("b_ask", e2e.Obj{}), "in a call, those of its client")
-}
-
 func TestInstructionsHoldAnExcerptOfEveryServers(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
