@@ -8,6 +8,7 @@ import (
 	"goblin/gateway/call"
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/toolerror"
 	"goblin/gateway/upstream"
 	"goblin/registry"
 	"goblin/registry/members"
@@ -27,6 +28,7 @@ type request struct {
 	parts   [][]byte        // the answer, if it is a result in parts
 	buffer  *jsonrpc.Buffer // of the answer, held until it is in the journal; may be nil
 	code    int             // 0 for a result, else the error's code
+	failed  bool            // the result says that its server did not answer
 	// outer is the call that the request was made for, nil for a client's own.
 	outer    *outer
 	era      upstream.Era // of the connection over which it was passed on
@@ -73,13 +75,25 @@ func (r *request) refuse(object []byte, edits ...rawjson.Edit) {
 	r.code = jsonrpc.ParseErrorObject(r.answer).Code
 }
 
-// fail answers with the error that is documented for err's kind.
+// fail answers with what is documented for err's kind.
 func (r *request) fail(err error) {
 	if ended := context.Cause(r.Session().Context()); ended != nil {
 		err = &upstream.Error{Code: upstream.ConnectionError, Server: registry.Local, Reason: "the session ends: " + ended.Error(), Err: ended}
 	}
-	e := r.Fail(clientError(err))
-	r.code, r.answer = e.Code, e.Object()
+	if failed := clientError(err); r.told(err) {
+		r.failed = true
+		r.reply(toolerror.Result(failed))
+	} else {
+		e := r.Fail(failed)
+		r.code, r.answer = e.Code, e.Object()
+	}
+}
+
+// told reports whether err is answered by a result, which models see. Who asked for a
+// task gets an error: a result would have to hold that. So do scripts, which catch it.
+func (r *request) told(err error) bool {
+	var failed *upstream.Error
+	return r.Method() == toolerror.Method && r.outer == nil && errors.As(err, &failed) && rawjson.Get(r.Params(), "task") == nil
 }
 
 type method func(*Gateway, *request)

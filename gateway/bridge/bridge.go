@@ -281,10 +281,10 @@ func (b *bridge) fromClient(frame []byte, burst *jsonrpc.Burst) *link {
 	b.mu.Lock()
 	l := b.link
 	if b.closed {
-		b.mu.Unlock()
+		defer b.mu.Unlock()
 		if e.request() {
 			why := connectionError(fmt.Sprintf("the connection to Goblin is ending, so %s was not carried out; it is safe to send it again", e.method))
-			b.out.Send(why.Frame(e.id))
+			b.out.Send(b.failureLocked(e.id, e.method, why))
 		}
 		return nil
 	}

@@ -114,9 +114,13 @@ func TestBridgeFailsWhatWasInFlight(t *testing.T) {
 	failure := func(id, text string) string {
 		return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32603,"message":"the Goblin host ended before ` + text + `","data":{"code":"CONNECTION_ERROR","server":"goblin"}}}`
 	}
+	told := func(id, text string) string {
+		return `{"jsonrpc":"2.0","id":` + id + `,"result":{"content":[{"type":"text","text":"the Goblin host ended before ` + text + `"}],"isError":true,` +
+			`"_meta":{"goblin/error":{"code":"CONNECTION_ERROR","server":"goblin"}}}}`
+	}
 	const unsafe = "; it may have been carried out: look before you send it again"
 	r.expect(
-		failure("1", "tools/call was answered"+unsafe),
+		told("1", "tools/call was answered"+unsafe),
 		failure(`"two"`, "resources/read was answered; it is safe to send it again"),
 		failure("3", "odd/method was answered"+unsafe),
 		failure("5", "tools/list was answered; it is safe to send it again"), // the second of them
@@ -235,7 +239,8 @@ func TestBridgeWithoutAHostRefusesAndTriesAgain(t *testing.T) {
 	require.NoError(t, h.c.Close())
 	require.Contains(t, r.read(), "notifications/cancelled") // the loss was noticed
 	r.send(request("1", "tools/call", `{}`))
-	r.expect(`{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no Goblin host can be reached, so tools/call was not carried out; it is safe to send it again: start the host: exec \"goblin\"","data":{"code":"CONNECTION_ERROR","server":"goblin"}}}`)
+	r.expect(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"no Goblin host can be reached, so tools/call was not carried out; it is safe to send it again: start the host: exec \"goblin\""}],"isError":true,` +
+		`"_meta":{"goblin/error":{"code":"CONNECTION_ERROR","server":"goblin"}}}}`)
 	r.down.Store(false)
 	r.send(request("2", "tools/call", `{}`))
 	h = r.host()
@@ -312,7 +317,7 @@ func TestBridgeEndsThoughTheHostNeverAnswers(t *testing.T) {
 	r.send(request("1", "tools/call", `{}`))
 	h.expect(request("1", "tools/call", `{}`))
 	r.in.Close()
-	require.Contains(t, r.read(), `"id":1,"error":{"code":-32603,"message":"the connection to Goblin ended before tools/call was answered`)
+	require.Contains(t, r.read(), `"id":1,"result":{"content":[{"type":"text","text":"the connection to Goblin ended before tools/call was answered`)
 	require.NoError(t, r.end())
 }
 

@@ -203,9 +203,9 @@ func (b *bridge) lostAnswer(long *jsonrpc.TooLong) {
 	if !long.IsResponse() || id == nil || b.own(id) {
 		return
 	}
-	b.mu.Lock()
-	b.forgetLocked(id)
-	b.mu.Unlock()
 	e := &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "the answer was dropped: " + long.Error(), Data: []byte(`{"code":"BAD_REPLY","server":"goblin"}`)}
-	b.out.Send(e.Frame(id))
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c, _ := b.forgetLocked(id)
+	b.out.Send(b.failureLocked(id, c.method, e))
 }

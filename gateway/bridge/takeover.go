@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/toolerror"
 	"goblin/registry/rawjson"
 )
 
@@ -313,7 +314,7 @@ func (b *bridge) lost() bool {
 			continue
 		}
 		for range c.n {
-			b.out.Send(unanswered(c.method, b.closed).Frame([]byte(id)))
+			b.out.Send(b.failureLocked([]byte(id), c.method, unanswered(c.method, b.closed)))
 		}
 	}
 	clear(b.open)
@@ -336,6 +337,12 @@ func unanswered(method string, closing bool) *jsonrpc.Error {
 	return connectionError(fmt.Sprintf("%s ended before %s was answered; %s", who, method, advice))
 }
 
+// failureLocked answers a request that failed here. A client that made no handshake is
+// one of a revision without.
+func (b *bridge) failureLocked(id []byte, method string, e *jsonrpc.Error) []byte {
+	return toolerror.Frame(id, method, b.session.initialize == nil, e)
+}
+
 func connectionError(message string) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: message, Data: []byte(`{"code":"CONNECTION_ERROR","server":"goblin"}`)}
 }
@@ -347,7 +354,7 @@ func (b *bridge) refuse(err error) {
 	for _, h := range b.waiting {
 		if h.request() {
 			e := connectionError(fmt.Sprintf("no Goblin host can be reached, so %s was not carried out; it is safe to send it again: %v", h.method, err))
-			b.out.Send(e.Frame(h.id))
+			b.out.Send(b.failureLocked(h.id, h.method, e))
 		}
 		if h.method == initialized {
 			b.session.initialized = h.frame

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/toolerror"
 	"goblin/registry/rawjson"
 )
 
@@ -167,19 +168,28 @@ func (c *Client) Request(ctx context.Context, method string, params json.RawMess
 	c.out.Send(oneLine(jsonrpc.Request(id, method, params)))
 	select {
 	case o := <-call.Done():
-		return result(o.Take())
+		reply, err := o.Take()
+		return result(method, reply, err)
 	case <-ctx.Done():
 	}
 	if c.calls.Remove(call.ID) == nil { // the answer won the race
-		return result((<-call.Done()).Take())
+		reply, err := (<-call.Done()).Take()
+		return result(method, reply, err)
 	}
 	c.cancel(call.ID, context.Cause(ctx))
 	return nil, context.Cause(ctx)
 }
 
-func result(r jsonrpc.Reply, err error) (json.RawMessage, error) {
+// result is what an answer gives. What tells models that a server did not answer is an
+// error to those who know what to do with one.
+func result(method string, r jsonrpc.Reply, err error) (json.RawMessage, error) {
 	if err == nil && r.Error != nil {
 		err = jsonrpc.ParseErrorObject(r.Error)
+	}
+	if err == nil && method == toolerror.Method {
+		if e := toolerror.Read(r.Result); e != nil {
+			return nil, e
+		}
 	}
 	return r.Result, err
 }

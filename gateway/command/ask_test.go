@@ -110,6 +110,8 @@ func TestErrorsOfTheGatewayHaveExitCodes(t *testing.T) {
 	}{
 		{"connection", fails(-32603, `server "a" crashed`, `{"code":"CONNECTION_ERROR","server":"a"}`), cli.CodeConnect, `tool "a_x": server "a" crashed`},
 		{"timeout", fails(-32603, "late", `{"code":"REQUEST_TIMEOUT"}`), cli.CodeTimeout, `tool "a_x": late`},
+		{"connection, as models see it", gives(`{"content":[{"type":"text","text":"server \"a\" crashed"}],"isError":true,"_meta":{"goblin/error":{"code":"CONNECTION_ERROR","server":"a"}}}`), cli.CodeConnect, `tool "a_x": server "a" crashed`},
+		{"timeout, as models see it", gives(`{"content":[{"type":"text","text":"late"}],"isError":true,"_meta":{"goblin/error":{"code":"REQUEST_TIMEOUT"}}}`), cli.CodeTimeout, `tool "a_x": late`},
 		{"ambiguous", fails(-32602, "x", `{"code":"AMBIGUOUS","candidates":["a_x","b_x"]}`), cli.CodeFailure, "a_x or b_x"},
 		{"the server's own", fails(-32000, "boom\x1b", ``), cli.CodeFailure, `tool "a_x": boom\x1b`},
 		{"not found by the server", fails(-32002, "gone", ``), cli.CodeNotFound, `there is no tool "a_x"`},

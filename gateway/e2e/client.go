@@ -318,7 +318,7 @@ func (c *Client) Request(method string, params any) Message {
 func (c *Client) Ok(method string, params any) json.RawMessage {
 	c.T.Helper()
 	m := c.Request(method, params)
-	require.Nil(c.T, m.Error, "%s %s", method, Marshal(params))
+	require.False(c.T, m.Failed(), "%s %s gave %s", method, Marshal(params), m.Raw[:min(len(m.Raw), 2000)])
 	return m.Result
 }
 
@@ -328,6 +328,34 @@ func (c *Client) Fault(method string, params any) RpcError {
 	m := c.Request(method, params)
 	require.NotNil(c.T, m.Error, "%s %s gave %s", method, Marshal(params), m.Raw)
 	return ParseError(c.T, m)
+}
+
+// Fails calls a tool whose server is down, too slow or answers nonsense.
+func (c *Client) Fails(call Obj) RpcError {
+	c.T.Helper()
+	return ParseFailure(c.T, c.Request("tools/call", call))
+}
+
+// Works calls a tool and reports whether its server has answered with a result.
+func (c *Client) Works(call any) bool {
+	c.T.Helper()
+	m := c.Request("tools/call", call)
+	return !m.Failed()
+}
+
+// Failed reports an error, or a result that Goblin made of one.
+func (m *Message) Failed() bool {
+	return m.Error != nil || At(m.Result, "_meta", "goblin/error") != nil
+}
+
+// ParseFailure reads the result that a model gets of a tool whose server did not answer.
+func ParseFailure(t *testing.T, m Message) RpcError {
+	t.Helper()
+	require.Nil(t, m.Error, "an error, which agents take for a broken connection: %s", m.Raw)
+	require.Equal(t, "true", string(At(m.Result, "isError")), "%s", m.Raw)
+	require.Len(t, Each(m.Result, "content"), 1)
+	require.Equal(t, "text", Str(m.Result, "content", 0, "type"))
+	return RpcError{Message: Str(m.Result, "content", 0, "text"), Data: At(m.Result, "_meta", "goblin/error")}
 }
 
 type RpcError struct {

@@ -56,7 +56,7 @@ func (w *World) isClient(pid int) bool {
 func (c *Client) GoesOn(tool string) {
 	c.T.Helper()
 	Eventually(c.T, "the next host", func() bool {
-		return c.Request("tools/call", Obj{"name": tool, "arguments": Obj{}}).Error == nil
+		return c.Works(Obj{"name": tool, "arguments": Obj{}})
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/toolerror"
 )
 
 // refuseTime is how long a client without room may take to ask for something,
@@ -51,7 +52,7 @@ func (i *Instance) refuse(ctx context.Context, c net.Conn, r io.Reader) {
 		}
 		e := jsonrpc.Errorf(jsonrpc.CodeInternal, "No room for another session beside %d others (limits.sessions)", limits.Sessions)
 		e.Data = []byte(`{"code":"CONNECTION_ERROR","server":"goblin"}`)
-		_, _ = c.Write(e.Frame(m.ID)) // a client that left need not know
+		_, _ = c.Write(toolerror.Frame(m.ID, m.Method, true, e)) // a client that left need not know
 		return
 	}
 }

@@ -32,11 +32,12 @@ type Journal struct {
 
 // Answer is what a client's request was answered with.
 type Answer struct {
-	Body  []byte         // the result or error as the server sent it
-	Edits []rawjson.Edit // what makes it the client's
-	Parts [][]byte       // the body, if it is a result in parts
-	Code  int            // 0 for a result, else the error's code
-	Asked bool           // people were asked meanwhile
+	Body   []byte         // the result or error as the server sent it
+	Edits  []rawjson.Edit // what makes it the client's
+	Parts  [][]byte       // the body, if it is a result in parts
+	Code   int            // 0 for a result, else the error's code
+	Failed bool           // a result says that the server did not answer
+	Asked  bool           // people were asked meanwhile
 }
 
 // heads are the beginnings of answers in parts, as much as a record needs: it
@@ -52,11 +53,12 @@ var heads = sync.Pool{New: func() any {
 func (j *Journal) Request(x *downstream.Exchange, label, server, name string, a Answer) {
 	start := x.Began()
 	took := time.Since(start)
-	j.Metrics.Request(label, server, a.Code == 0, took)
+	ok := a.Code == 0 && !a.Failed
+	j.Metrics.Request(label, server, ok, took)
 	if x.Cancelled() {
 		j.Notification(registry.ToServer, x.Session(), server, "notifications/cancelled", name, jsonrpc.CancelParams(x.ID(), x.Reason()))
 	}
-	body, size, status := a.Body, len(a.Body), metrics.Status(a.Code == 0)
+	body, size, status := a.Body, len(a.Body), metrics.Status(ok)
 	if a.Parts != nil {
 		head := heads.Get().(*[]byte)
 		defer heads.Put(head)
@@ -70,7 +72,7 @@ func (j *Journal) Request(x *downstream.Exchange, label, server, name string, a 
 		if len(a.Edits) > 0 {
 			body = rawjson.Splice(body, a.Edits...)
 		}
-		if a.Code == 0 && x.Method() == "tools/call" && string(rawjson.Get(body, "isError")) == "true" {
+		if ok && x.Method() == "tools/call" && string(rawjson.Get(body, "isError")) == "true" {
 			status = registry.StatusToolError
 		}
 	}

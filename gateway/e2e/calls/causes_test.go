@@ -35,7 +35,7 @@ func TestQuestionOutlivesAnotherCallOfItsClient(t *testing.T) {
 			b.Do(e2e.Do("release", e2e.Obj{"name": "other"}))
 			require.Nil(t, c.End(other).Error)
 			// Longer than the timeout, which rests while a human thinks.
-			require.Equal(t, "REQUEST_TIMEOUT", c.Fault("tools/call", e2e.Obj{"name": "b_hang"}).Kind())
+			require.Equal(t, "REQUEST_TIMEOUT", c.Fails(e2e.Obj{"name": "b_hang"}).Kind())
 			c.Answer(question, func(e2e.Message) (any, any) { return e2e.Obj{"action": "accept", "content": e2e.Obj{}}, nil })
 			end := c.End(ask)
 			require.Nil(t, end.Error, "%s", end.Raw)

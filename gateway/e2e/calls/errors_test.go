@@ -49,11 +49,11 @@ func TestR3_35_B14_SilenceIsATimeout(t *testing.T) {
 	fs := w.Backend("filesystem", script, e2e.Obj{"timeout": "2s"})
 	c := w.Standalone()
 	read := c.Begin("resources/read", e2e.Obj{"uri": e2e.In("filesystem", e2e.AppLog)})
-	for _, id := range []string{read, c.Begin("tools/call", e2e.Obj{"name": "filesystem_stat"})} {
-		e := e2e.ParseError(t, c.End(id))
-		require.Equal(t, -32603, e.Code)
-		require.Equal(t, "REQUEST_TIMEOUT", e.Kind())
-		require.Equal(t, "filesystem", e2e.Str(e.Data, "server"))
+	call := c.Begin("tools/call", e2e.Obj{"name": "filesystem_stat"})
+	fault := e2e.ParseError(t, c.End(read))
+	require.Equal(t, -32603, fault.Code)
+	for _, e := range []e2e.RpcError{fault, e2e.ParseFailure(t, c.End(call))} {
+		require.JSONEq(t, `{"code":"REQUEST_TIMEOUT","server":"filesystem"}`, string(e.Data))
 		require.Regexp(t, `^server "filesystem": no answer to .* within 2s \(timeout\)$`, e.Message)
 	}
 	// The backend is told, with the ids that it knows.
@@ -77,14 +77,10 @@ func TestMalformedReplyIsABadReply(t *testing.T) {
 	}
 	w.Backend("filesystem", script)
 	c := w.Standalone()
-	for _, m := range []e2e.Message{
-		c.Request("tools/call", e2e.Obj{"name": "filesystem_stat"}), c.Request("tools/call", e2e.Obj{"name": "filesystem_move"}),
-		c.Request("resources/read", e2e.Obj{"uri": e2e.In("filesystem", e2e.AppLog)}),
-	} {
-		e := e2e.ParseError(t, m)
-		require.Equal(t, -32603, e.Code, m.Raw)
-		require.Equal(t, "BAD_REPLY", e.Kind(), m.Raw)
-		require.Equal(t, "filesystem", e2e.Str(e.Data, "server"))
+	read := c.Fault("resources/read", e2e.Obj{"uri": e2e.In("filesystem", e2e.AppLog)})
+	require.Equal(t, -32603, read.Code)
+	for _, e := range []e2e.RpcError{read, c.Fails(e2e.Obj{"name": "filesystem_stat"}), c.Fails(e2e.Obj{"name": "filesystem_move"})} {
+		require.JSONEq(t, `{"code":"BAD_REPLY","server":"filesystem"}`, string(e.Data), e.Message)
 		require.Contains(t, e.Message, "filesystem")
 	}
 }

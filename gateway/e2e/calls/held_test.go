@@ -25,7 +25,7 @@ func TestQuestionOfAServerAnswersAStatelessCall(t *testing.T) {
 		require.Empty(t, c.Asks, "nothing is asked of a stateless client")
 
 		// The wait for a human does not count: this one times out meanwhile.
-		require.Equal(t, "REQUEST_TIMEOUT", c.Fault("tools/call", e2e.Obj{"name": "b_hang"}).Kind())
+		require.Equal(t, "REQUEST_TIMEOUT", c.Fails(e2e.Obj{"name": "b_hang"}).Kind())
 
 		// An answer that is none is asked for again; keys that nobody asked for
 		// are ignored.

@@ -35,7 +35,7 @@ func TestWaitForAHumanDoesNotCountAgainstTheTimeout(t *testing.T) {
 	ask := c.Asked(1)
 	// Another call runs into its timeout meanwhile, twice in a row.
 	for range 2 {
-		require.Equal(t, "REQUEST_TIMEOUT", c.Fault("tools/call", e2e.Obj{"name": "b_hang"}).Kind())
+		require.Equal(t, "REQUEST_TIMEOUT", c.Fails(e2e.Obj{"name": "b_hang"}).Kind())
 	}
 	c.Answer(ask, func(e2e.Message) (any, any) { return e2e.Obj{"action": "accept", "content": e2e.Obj{"a": 1}}, nil })
 	require.Equal(t, `[{"action":"accept","content":{"a":1}}]`, e2e.Str(c.End(id).Result, "content", 0, "text"))

@@ -36,10 +36,10 @@ func TestHTTPBackendThatVanishesIsNoticedAndJoinedAgain(t *testing.T) {
 			require.Equal(t, "remote:stat:{}", c.CallText("remote_stat", e2e.Obj{}))
 
 			network.Vanish()
-			e := c.Fault("tools/call", e2e.Obj{"name": "remote_stat", "arguments": e2e.Obj{}})
+			e := c.Fails(e2e.Obj{"name": "remote_stat", "arguments": e2e.Obj{}})
 			require.Equal(t, "REQUEST_TIMEOUT", e.Kind())
 			e2e.Eventually(t, "calls to fail at once, for the right reason", func() bool {
-				e = c.Fault("tools/call", e2e.Obj{"name": "remote_stat", "arguments": e2e.Obj{}})
+				e = c.Fails(e2e.Obj{"name": "remote_stat", "arguments": e2e.Obj{}})
 				return e.Kind() == "CONNECTION_ERROR"
 			})
 			require.Equal(t, "remote", e2e.Str(e.Data, "server"))

@@ -191,6 +191,6 @@ func TestTasksEndWithWhatTheyBelongTo(t *testing.T) {
 	id = startTask(c, "b_t")
 	b.Do(e2e.Do("crash"))
 	b.WaitStarts(2)
-	e2e.Eventually(t, "the server to be back", func() bool { return c.Request("tools/call", e2e.Obj{"name": "b_plain"}).Error == nil })
+	e2e.Eventually(t, "the server to be back", func() bool { return c.Works(e2e.Obj{"name": "b_plain"}) })
 	require.Equal(t, -32602, c.Fault("tasks/get", e2e.Obj{"taskId": id}).Code, "another process has another task-1")
 }

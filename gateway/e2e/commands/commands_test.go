@@ -22,6 +22,22 @@ func TestCommandOnAServerThatCannotBeStarted(t *testing.T) {
 	require.Contains(t, out.Stderr, "no-such-program")
 }
 
+func TestExitCodesOfCallsThatWereNotAnswered(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("hang"), e2e.Tool("dies")}, "on": e2e.Obj{
+		"tools/call hang": e2e.Actions(e2e.Do("hang")), "tools/call dies": e2e.Actions(e2e.Do("crash")),
+	}}, e2e.Obj{"timeout": "1s"})
+	for _, args := range [][]string{nil, {"--json"}} {
+		late := w.Run(append([]string{"call", "b_hang"}, args...)...)
+		require.Equal(t, e2e.ExitTimeout, late.Code, late.Stderr)
+		require.Equal(t, "goblin: tool \"b_hang\": server \"b\": no answer to tools/call within 1s (timeout)\n", late.Stderr)
+		lost := w.Run(append([]string{"call", "b_dies"}, args...)...)
+		require.Equal(t, e2e.ExitConnect, lost.Code, lost.Stderr)
+		require.Empty(t, late.Stdout+lost.Stdout)
+	}
+}
+
 func TestCommandsUseTheRunningHost(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)

@@ -57,7 +57,7 @@ func TestBackendThatEndsOfTheQuestionWhatItSpeaksIsAskedNoMore(t *testing.T) {
 	c, _ := w.Pair("socket")
 	for n := 1; n <= asked+2; n++ {
 		at := b.WaitStarts(n)
-		e2e.Eventually(t, "a call", func() bool { return c.Request("tools/call", e2e.Obj{"name": "b_t"}).Error == nil })
+		e2e.Eventually(t, "a call", func() bool { return c.Works(e2e.Obj{"name": "b_t"}) })
 		if n <= asked {
 			b.WaitReceived("server/discover", n)
 		}
@@ -75,16 +75,16 @@ func TestCrashOfOneOfTwoConnectionsIsNoneOfTheOther(t *testing.T) {
 	waits, lost := legacy.Begin("tools/call", e2e.Obj{"name": "b_hang"}), modern.Begin("tools/call", e2e.Obj{"name": "b_hang"})
 	b.WaitEvents("wait", "hang", 2)
 	b.DoAt(b.WaitStarts(2), e2e.Do("crash"))
-	require.Equal(t, "CONNECTION_ERROR", e2e.ParseError(t, modern.End(lost)).Kind())
+	require.Equal(t, "CONNECTION_ERROR", e2e.ParseFailure(t, modern.End(lost)).Kind())
 	b.WaitReceived("server/discover", 3) // and it is opened again by itself
 	modern.CallText("b_t", e2e.Obj{})
 	require.Len(t, ofEra(b, "tools/call", true), 3, "not translated")
 	require.Contains(t, legacy.ReadText("goblin://servers"), `"restarts":0`)
 
 	b.DoAt(b.WaitStarts(1), e2e.Do("crash"))
-	require.Equal(t, "CONNECTION_ERROR", e2e.ParseError(t, legacy.End(waits)).Kind())
+	require.Equal(t, "CONNECTION_ERROR", e2e.ParseFailure(t, legacy.End(waits)).Kind())
 	b.WaitReceived("initialize", 2)
-	e2e.Eventually(t, "the first again", func() bool { return legacy.Request("tools/call", e2e.Obj{"name": "b_t"}).Error == nil })
+	e2e.Eventually(t, "the first again", func() bool { return legacy.Works(e2e.Obj{"name": "b_t"}) })
 	modern.CallText("b_t", e2e.Obj{})
 	require.Equal(t, 4, b.Starts())
 	b.WaitLive(2)
@@ -101,7 +101,7 @@ func TestSecondConnectionEndsWithItsServer(t *testing.T) {
 	require.Len(t, first, 2)
 	w.Succeeds("restart", "b")
 	b.Wait("the end of both", func() bool { return first[0].Gone && first[1].Gone })
-	e2e.Eventually(t, "the restarted server", func() bool { return modern.Request("tools/call", e2e.Obj{"name": "b_t"}).Error == nil })
+	e2e.Eventually(t, "the restarted server", func() bool { return modern.Works(e2e.Obj{"name": "b_t"}) })
 	b.WaitStarts(4) // clients of both eras find theirs again
 	b.WaitLive(2)
 	second := b.Live()

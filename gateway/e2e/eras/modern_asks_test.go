@@ -21,7 +21,7 @@ func TestBackendThatNeverStopsAskingIsStopped(t *testing.T) {
 	c.Caps = e2e.Obj{"roots": e2e.Obj{}}
 	c.Reply = func(e2e.Message) (any, any) { return e2e.Obj{"roots": []e2e.Obj{}}, nil }
 	c.Init()
-	e := c.Fault("tools/call", e2e.Obj{"name": "b_t"})
+	e := c.Fails(e2e.Obj{"name": "b_t"})
 	require.Equal(t, "BAD_REPLY", e.Kind())
 	require.Equal(t, 11, b.Count("tools/call"))
 	require.Len(t, c.Asks, 10)
@@ -51,7 +51,7 @@ func TestClientThatCannotBeAskedIsToldWhatIsMissing(t *testing.T) {
 			require.Equal(t, "{}", string(e2e.At(e.Data, "requiredCapabilities", name)))
 		}
 		for _, name := range []string{"wrong", "empty"} {
-			require.Equal(t, "BAD_REPLY", c.Fault("tools/call", e2e.Obj{"name": "b_" + name}).Kind())
+			require.Equal(t, "BAD_REPLY", c.Fails(e2e.Obj{"name": "b_" + name}).Kind())
 		}
 		require.Empty(t, c.Asks)
 	})

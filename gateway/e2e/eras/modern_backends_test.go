@@ -97,7 +97,7 @@ func TestModernBackendsErrorsAreThoseOfTheClientsRevision(t *testing.T) {
 		e = c.Fault("tools/call", e2e.Obj{"name": "b_lacks"})
 		require.Equal(t, -32603, e.Code)
 		require.Contains(t, e.Message, "sampling")
-		e = c.Fault("tools/call", e2e.Obj{"name": "b_kind"})
+		e = c.Fails(e2e.Obj{"name": "b_kind"})
 		require.Equal(t, "BAD_REPLY", e.Kind())
 		require.Contains(t, e.Message, "task")
 		e = c.Fault("resources/read", e2e.Obj{"uri": "x:gone"})

@@ -36,12 +36,12 @@ func TestEntriesOfADownServerStayAndCallsFailAtOnce(t *testing.T) {
 	require.Contains(t, c.Names("tools"), "bad_stat")
 	require.Contains(t, c.Names("resources"), e2e.In("bad", e2e.AppLog))
 	for range 3 { // sooner than any timeout
-		e := c.Fault("tools/call", e2e.Obj{"name": "bad_stat"})
+		e := c.Fails(e2e.Obj{"name": "bad_stat"})
 		require.Equal(t, "CONNECTION_ERROR", e.Kind())
 		require.Contains(t, e.Message, "bad")
 	}
 	b.Do(e2e.Do("release", e2e.Obj{"name": "up"}))
-	e2e.Eventually(t, "the server", func() bool { return c.Request("tools/call", e2e.Obj{"name": "bad_stat"}).Error == nil })
+	e2e.Eventually(t, "the server", func() bool { return c.Works(e2e.Obj{"name": "bad_stat"}) })
 }
 
 func TestB23_to_B26_OddEntriesOfAnyKindNeverCostTheList(t *testing.T) {

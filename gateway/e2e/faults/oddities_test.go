@@ -17,8 +17,7 @@ func TestB19_ResultOverTheFrameLimitIsAClearError(t *testing.T) {
 	w.Gateway["limits"] = e2e.Obj{"frame": "1MiB"}
 	w.Backend("big", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t"), e2e.Tool("u")}, "on": e2e.Obj{"tools/call t": e2e.Actions(e2e.Do("big", e2e.Obj{"bytes": 3 << 20}))}})
 	c := w.Standalone()
-	e := c.Fault("tools/call", e2e.Obj{"name": "big_t"})
-	require.Equal(t, -32603, e.Code)
+	e := c.Fails(e2e.Obj{"name": "big_t"})
 	require.Equal(t, "BAD_REPLY", e.Kind())
 	require.Contains(t, e.Message, "big")
 	require.Equal(t, "big:u:{}", c.CallText("big_u", e2e.Obj{}))

@@ -99,11 +99,11 @@ func TestFull_C13_ManySlowCallsAtOnceAreAnsweredOrShed(t *testing.T) {
 	}), "an answer to each")
 	served := 0
 	for i, id := range ids {
-		if m := c.End(id); m.Error == nil {
+		if m := c.End(id); !m.Failed() {
 			served++
 			require.Equal(t, fmt.Sprintf(`b:slow:{"i":%s}`, strconv.Itoa(i)), e2e.Str(m.Result, "content", 0, "text"))
 		} else {
-			require.NotEmpty(t, e2e.ParseError(t, m).Kind(), m.Raw)
+			require.NotEmpty(t, e2e.ParseFailure(t, m).Kind(), m.Raw)
 		}
 	}
 	t.Logf("%d of %d were served", served, n)
@@ -127,7 +127,7 @@ func TestFull_CallsOfAServerThatAnEditReplacedHave30s(t *testing.T) {
 	c.CallText("b_quick", e2e.Obj{})
 	require.True(t, c.Holds(40*time.Second, func() bool { return len(c.Replies[slow]) > 0 }))
 	require.Greater(t, time.Since(edited), 29*time.Second)
-	require.Equal(t, "CONNECTION_ERROR", e2e.ParseError(t, c.End(slow)).Kind())
+	require.Equal(t, "CONNECTION_ERROR", e2e.ParseFailure(t, c.End(slow)).Kind())
 	b.Wait("the end of the old process", func() bool { return first.Gone })
 	c.CallText("b_quick", e2e.Obj{})
 }

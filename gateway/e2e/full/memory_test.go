@@ -329,7 +329,7 @@ func TestUnfinishedAnswersOfManyServersAreBoundedTogether(t *testing.T) {
 		if i >= servers {
 			return
 		}
-		e := callers.Fault("tools/call", e2e.Obj{"name": fmt.Sprintf("bad%d_fault", i)})
+		e := callers.Fails(e2e.Obj{"name": fmt.Sprintf("bad%d_fault", i)})
 		mu.Lock()
 		defer mu.Unlock()
 		if strings.Contains(e.Message, "too many bytes are held") {

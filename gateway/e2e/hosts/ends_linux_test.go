@@ -119,7 +119,7 @@ func TestP06_ServerThatHeedsNothingIsKilledAtItsRestart(t *testing.T) {
 	ended(b, old.Pid)
 	b.WaitStarts(2)
 	require.Len(t, grandchildren(w), 1)
-	e2e.Eventually(t, "the new process", func() bool { return c.Request("tools/call", e2e.Obj{"name": "b_stat"}).Error == nil })
+	e2e.Eventually(t, "the new process", func() bool { return c.Works(e2e.Obj{"name": "b_stat"}) })
 }
 
 // grandchildren waits until not more than one of them is left.

@@ -30,7 +30,7 @@ func TestCrashOfOneUnitsProcessIsItsOwn(t *testing.T) {
 		b.WaitStarts(starts + 1)
 		b.WaitReceived("resources/subscribe", starts+1) // three at first, and one more after each crash
 		e2e.Eventually(t, "the server of the client whose process crashed", func() bool {
-			return victim.Request("tools/call", e2e.Obj{"name": "own_count"}).Error == nil
+			return victim.Works(e2e.Obj{"name": "own_count"})
 		})
 		old := pids[victim]
 		var n int
@@ -65,7 +65,7 @@ func TestRestartIsOfAllUnits(t *testing.T) {
 	ended(b, pid2)
 	for _, c := range []*e2e.Client{c1, c2} {
 		e2e.Eventually(t, "its new process", func() bool {
-			return c.Request("tools/call", e2e.Obj{"name": "own_count"}).Error == nil
+			return c.Works(e2e.Obj{"name": "own_count"})
 		})
 		pid, n := c.Counts()
 		require.NotContains(t, []int{pid1, pid2}, pid)

@@ -142,7 +142,7 @@ func TestClientOfAnEditedConfigGoesOnWithTheNextHost(t *testing.T) {
 			require.NoError(t, e2e.Kill(w.Host()))
 			b.WaitGone()
 			e2e.Eventually(t, "the next host", func() bool {
-				return c.Request("tools/call", e2e.Obj{"name": "b_stat"}).Error == nil
+				return c.Works(e2e.Obj{"name": "b_stat"})
 			})
 			require.Equal(t, 2, b.Starts())
 			require.Contains(t, w.Succeeds("status", "--json"), `"pid": `+strconv.Itoa(w.Host()))

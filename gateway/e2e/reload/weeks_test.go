@@ -50,7 +50,7 @@ func TestAFailureThatRepeatsForAClientIsLoggedOnce(t *testing.T) {
 	require.NotEmpty(t, c.CallText("b_stat", e2e.Obj{}))
 	require.NoError(t, os.WriteFile(b.Conf["args"].([]string)[0], []byte("no script"), 0o600))
 	other := w.Bridged()
-	require.Equal(t, "CONNECTION_ERROR", other.Fault("tools/call", e2e.Obj{"name": "b_stat"}).Kind())
+	require.Equal(t, "CONNECTION_ERROR", other.Fails(e2e.Obj{"name": "b_stat"}).Kind())
 	count := func(text string) int { return strings.Count(w.HostLog(), text) }
 	e2e.Eventually(t, "several attempts", func() bool { return count(`msg="still no connection for a client"`) >= 3 })
 	require.Equal(t, 1, count(`level=WARN msg="no connection for a client"`))

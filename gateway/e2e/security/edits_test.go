@@ -70,7 +70,7 @@ func TestADenialOfAnEditHoldsAtOnce(t *testing.T) {
 
 			// What the config allows goes on, with a process that lists nothing.
 			b.WaitStarts(2)
-			e2e.Eventually(t, "the new process", func() bool { return c.Request("tools/call", e2e.Obj{"name": "b_keep"}).Error == nil })
+			e2e.Eventually(t, "the new process", func() bool { return c.Works(e2e.Obj{"name": "b_keep"}) })
 			require.Equal(t, "TOOL_NOT_FOUND", c.Fault("tools/call", e2e.Obj{"name": "b_danger"}).Kind())
 			second := b.WaitStarts(2)
 			b.Wait("the subscription of the new process", func() bool {

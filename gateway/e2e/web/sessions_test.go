@@ -32,7 +32,7 @@ func TestHTTPBackendThatKnowsNoGETIsUsed(t *testing.T) {
 		}
 		require.Equal(t, 1, b.Count("initialize"), b.Name)
 		b.Do(e2e.Do("forget"))
-		e2e.Eventually(t, "a call in a new session", func() bool { return c.Request("tools/call", call).Error == nil })
+		e2e.Eventually(t, "a call in a new session", func() bool { return c.Works(call) })
 		require.Equal(t, 2, b.Count("initialize"), b.Name)
 	}
 }

@@ -1,0 +1,50 @@
+package calls
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+// Agents take an error for a broken connection, end the process and call again.
+func TestModelsSeeWhyAToolWasNotAnswered(t *testing.T) {
+	e2e.EachCombination(t, func(t *testing.T, w *e2e.World, x e2e.Combination) {
+		w.Gateway["meta_tools"] = true
+		tools := []e2e.Obj{}
+		for _, name := range []string{"hang", "wrong", "own", "dies"} {
+			tools = append(tools, e2e.Tool(name))
+		}
+		x.Backend(w, e2e.Obj{"tools": tools, "prompts": []e2e.Obj{e2e.Prompt("p")}, "on": e2e.Obj{
+			"tools/call hang":  e2e.Actions(e2e.Do("hang")),
+			"prompts/get p":    e2e.Actions(e2e.Do("hang")),
+			"tools/call wrong": e2e.Actions(e2e.Do("result", e2e.Obj{"result": []int{1}})),
+			"tools/call own":   e2e.Actions(e2e.Do("error", e2e.Obj{"error": e2e.Obj{"code": -32603, "message": "mine"}})),
+			"tools/call dies":  e2e.Actions(e2e.Do("crash")),
+		}}, e2e.Obj{"timeout": "1s"})
+		c := x.Client(w, e2e.Obj{}, 0, nil).Client
+		call := func(tool string) e2e.Message { return c.Request("tools/call", e2e.Obj{"name": tool}) }
+		told := func(m e2e.Message, code string) {
+			t.Helper()
+			e := e2e.ParseFailure(t, m)
+			require.JSONEq(t, `{"code":"`+code+`","server":"b"}`, string(e.Data))
+			require.True(t, strings.HasPrefix(e.Message, `server "b": `), e.Message)
+			if x.ModernClient() {
+				require.Equal(t, `"complete"`, string(e2e.At(m.Result, "resultType")))
+			}
+		}
+		hangs := c.Begin("tools/call", e2e.Obj{"name": "b_hang"})
+		prompt := c.Begin("prompts/get", e2e.Obj{"name": "b/p"})
+		told(call("b_wrong"), "BAD_REPLY")
+		told(c.End(hangs), "REQUEST_TIMEOUT")
+		require.Equal(t, "REQUEST_TIMEOUT", e2e.ParseError(t, c.End(prompt)).Kind(), "other methods are as they were")
+		require.JSONEq(t, `{"code":-32603,"message":"mine"}`, string(call("b_own").Error), "the server's own stay")
+		require.Equal(t, "TOOL_NOT_FOUND", e2e.ParseError(t, call("b_none")).Kind(), "so do unknown names")
+		require.Equal(t, -32602, e2e.ParseError(t, c.Request("tools/call", e2e.Obj{"name": 7})).Code, "and bad requests")
+		require.Equal(t, "[-32603, REQUEST_TIMEOUT, b]",
+			c.LuaText(`local ok, e = pcall(function() return b.hang{} end) return string.format("[%d, %s, %s]", e.code, e.data.code, e.data.server)`), "scripts catch errors")
+		told(call("b_dies"), "CONNECTION_ERROR")
+	})
+}
