@@ -1,11 +1,15 @@
 package gateway
 
 import (
+	"cmp"
 	"slices"
 
+	"goblin/gateway/config"
 	"goblin/gateway/downstream"
+	"goblin/gateway/instructions"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/tasks"
+	"goblin/registry"
 	"goblin/registry/rawjson"
 )
 
@@ -51,4 +55,28 @@ func (g *Gateway) initialize(r *request) {
 	result = append(result, `,"instructions":`...)
 	result = rawjson.AppendString(result, g.instructions())
 	r.reply(append(result, '}'))
+}
+
+// instructions are what clients tell models of the servers as they stand.
+func (g *Gateway) instructions() string {
+	all := g.Servers.All()
+	servers := make([]instructions.Server, len(all))
+	for i, b := range all {
+		state, _ := g.reg.State(b.Name())
+		servers[i] = instructions.Server{Name: b.Name(), Off: off(b.Config(), state), Said: state.Instructions}
+	}
+	return instructions.Text(servers, g.o.Config.Gateway.MetaTools.All)
+}
+
+// off says why nothing of a server can be had for now; "" if it can, or may soon.
+func off(cfg config.Server, state registry.ServerState) string {
+	switch {
+	case state.State == registry.StateDisabled, state.State == registry.StateStopped && cfg.Disabled:
+		return "disabled"
+	case cfg.Problem != "":
+		return cfg.Problem
+	case state.State == registry.StateNeedsLogin, state.State == registry.StateFailed, state.State == registry.StateRetrying:
+		return cmp.Or(state.LastError, string(state.State))
+	}
+	return ""
 }

@@ -71,7 +71,11 @@ func describe(resolve func(*registry.Registry, string) (registry.Target, error))
 		if err != nil {
 			return nil, err
 		}
-		out := rawjson.SetMember(found.Entry.JSON, "serverId", rawjson.Quote(found.Server))
+		out := found.Entry.JSON
+		if schema := t.outputs[found.Name]; schema != "" && found.Server == registry.Local {
+			out = rawjson.SetMember(out, "outputSchema", []byte(schema))
+		}
+		out = rawjson.SetMember(out, "serverId", rawjson.Quote(found.Server))
 		if why := t.awaits(found.Server, found.Name); why != "" && found.Entry.Kind == registry.Tool {
 			out = rawjson.SetMember(out, "awaitsApproval", rawjson.Quote(why))
 		}

@@ -38,6 +38,10 @@ type Tools struct {
 	index *search.Index
 	lua   *lua.Runner
 	line  line
+	// outputs are the schemas of what the tools answer, by name. They stand in
+	// describe_tool alone: they are a third of what the tools take in lists, and
+	// hardly a client passes them on.
+	outputs map[string]string
 }
 
 // New prepares the tools.
@@ -48,7 +52,11 @@ func New(o Options) *Tools {
 	if o.Starting == nil {
 		o.Starting = func() []string { return nil }
 	}
-	return &Tools{o: o, index: search.New(o.Registry), lua: lua.NewRunner(o.ScriptCommand...)}
+	t := &Tools{o: o, index: search.New(o.Registry), lua: lua.NewRunner(o.ScriptCommand...), outputs: map[string]string{}}
+	for _, one := range all {
+		t.outputs[one.name] = one.output
+	}
+	return t
 }
 
 // Run keeps the index of searches until ctx ends, and ends the scripts' processes
@@ -119,9 +127,6 @@ func (t *tool) definition() mcp.Tool {
 	}
 	for _, p := range t.params {
 		options = append(options, p.option())
-	}
-	if t.output != "" {
-		options = append(options, mcp.WithRawOutputSchema(json.RawMessage(t.output)))
 	}
 	made := mcp.NewTool(t.name, options...)
 	made.InputSchema.PropertyOrder = make([]string, len(t.params))

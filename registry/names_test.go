@@ -2,8 +2,10 @@ package registry
 
 import (
 	"fmt"
+	"log/slog"
 	"maps"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -231,6 +233,33 @@ func TestCollisionsAreReported(t *testing.T) {
 	require.Equal(t, "INFO db_x", fmt.Sprint(ps[0].Level, " ", ps[0].Name))
 	require.Equal(t, "WARN a.b", fmt.Sprint(ps[1].Level, " ", ps[1].Name))
 	require.Len(t, set(r, "my", Resource, "x:/a", "x:a"), 1)
+	ps = r.SetList("my", Tool, [][]byte{[]byte(`{"name":"talks","description":"` + strings.Repeat("é", 2047) + `𝒳"}`), []byte(`{"name":"fits","description":"` + strings.Repeat("é", 2048) + `"}`)})
+	require.Equal(t, []Problem{{slog.LevelWarn, Tool, "my", "talks", "the description has 2049 characters, of which clients such as Claude Code show 2048"}}, ps)
+}
+
+func TestOwnToolsComeFirst(t *testing.T) {
+	r := catalog(t, Options{PageSize: 2}, "a tool x\nb tool y\nz tool z\na resource x:1")
+	for _, name := range []string{"search", "catalog"} {
+		require.NoError(t, r.AddTool(LocalTool{Definition: []byte(`{"name":"` + name + `"}`), Call: noCall}))
+	}
+	require.NoError(t, r.AddResource(ServersResource(r)))
+	want := []string{"catalog", "search", "a_x", "b_y", "z_z"}
+	require.Equal(t, want, listed(r.Load(), Tool))
+	var paged []string
+	for cursor := ""; ; {
+		page, err := r.Load().Page(Tool, cursor)
+		require.NoError(t, err)
+		for _, chunk := range page.Chunks {
+			for _, found := range regexp.MustCompile(`"name":"(\w+)"`).FindAllSubmatch(chunk, -1) {
+				paged = append(paged, string(found[1]))
+			}
+		}
+		if cursor = page.Next; cursor == "" {
+			break
+		}
+	}
+	require.Equal(t, want, paged)
+	require.Equal(t, []string{"goblin://servers", "mcp://a/x:1"}, listed(r.Load(), Resource), "resources are in byte order")
 }
 
 // A tool's link follows its resource when that gains or loses its tail.

@@ -69,6 +69,13 @@ func build(c recipe, items [][]byte) (*run, []Problem) {
 	}
 	r.render(c, drafts)
 	r.index(c.kind, drafts)
+	if c.kind == Tool {
+		for i := range r.entries {
+			if why := LongDescription(r.entries[i].Description); why != "" {
+				ps.add(slog.LevelWarn, r.entries[i].Name, why)
+			}
+		}
+	}
 	return r, ps.all()
 }
 

@@ -100,7 +100,7 @@ func (m *merged) len() int {
 	return m.segments[len(m.segments)-1].end
 }
 
-// merge puts runs into one order: by listed name, then by server. It takes
+// merge puts runs into one order, that of less. It takes
 // from the run with the smallest head all that comes before the next smallest
 // head at once, so resources of a server are one segment however many.
 func merge(runs []*run) []segment {
@@ -132,7 +132,12 @@ func merge(runs []*run) []segment {
 	return segments
 }
 
+// less puts Goblin's own tools first: clients that cut long lists keep those by which
+// the others are found.
 func less(a, b *Entry) bool {
+	if own := a.Server == Local; a.Kind == Tool && own != (b.Server == Local) {
+		return own
+	}
 	if a.Listed != b.Listed {
 		return a.Listed < b.Listed
 	}
@@ -178,8 +183,8 @@ func (s *Snapshot) Version(k Kind) uint64 { return s.lists[k].version }
 // Count returns the number of visible entries.
 func (s *Snapshot) Count(k Kind) int { return s.lists[k].len() }
 
-// All yields the visible entries in listed order: byte order of the listed
-// name, then of the server's name.
+// All yields the visible entries in listed order: Goblin's own tools, then byte
+// order of the listed name, then of the server's name.
 func (s *Snapshot) All(k Kind) iter.Seq[*Entry] { return s.From(k, 0) }
 
 // From is All without the first entries. Its cost does not depend on how many
@@ -267,7 +272,7 @@ func (s *Snapshot) Page(k Kind, cursor string) (Page, error) {
 		if err != nil {
 			return Page{}, err
 		}
-		at = m.after(&Entry{Listed: listed, Server: server})
+		at = m.after(&Entry{Kind: k, Listed: listed, Server: server})
 	}
 	end := min(at+s.pageSize, m.len())
 	if at >= end {

@@ -19,7 +19,8 @@ func (a *App) validate() *cobra.Command {
 		Short: "Check the config and report every mistake in it",
 		Long: `Check the config and report every mistake, each in a line with file and line
 number. Nothing is started. The exit code is 3 if there is a mistake; warnings
-alone leave it at 0.
+alone leave it at 0. Tools with descriptions that clients will cut are warned of,
+too, if the running host lists them or they are remembered from the last time.
 
 The config is the file named by --config, else by $GOBLIN_CONFIG, else
 goblin/config.yaml in $XDG_CONFIG_HOME or ~/.config. If there is none, the
@@ -31,12 +32,15 @@ built-in demo is used.
   goblin validate --json | jq '.errors[]'
   goblin validate --schema > goblin.schema.json`,
 		Args: cli.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if schema {
 				_, err := a.Out.Write(config.Schema())
 				return err
 			}
 			cfg, err := a.Load()
+			if err == nil && !cfg.Demo {
+				cfg.Warnings = append(cfg.Warnings, a.longDescriptions(cmd.Context(), cfg)...)
+			}
 			if asJSON {
 				return a.validity(cfg, err)
 			}

@@ -236,6 +236,20 @@ func offer(tools []Tool) (offered map[string]pin, hashes []string) {
 	return offered, hashes
 }
 
+// Each calls f for each approved definition that is kept, in the order of names.
+func (s *Store) Each(f func(server, tool string, definition []byte)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, server := range slices.Sorted(maps.Keys(s.servers)) {
+		tools := s.servers[server]
+		for _, tool := range slices.Sorted(maps.Keys(tools)) {
+			if definition := tools[tool].Definition; definition != nil {
+				f(server, tool, definition)
+			}
+		}
+	}
+}
+
 // Forget drops what a server listed last, but not what was approved of it: the
 // config has it no more.
 func (s *Store) Forget(server string) {

@@ -257,6 +257,9 @@ func facts(e *registry.Entry) []content.Fact {
 	add("title", e.Title)
 	add("MIME type", e.MIME)
 	add("size", dialog.Size(e.Size))
+	if e.Kind == registry.Tool {
+		add("warning", registry.LongDescription(e.Description))
+	}
 	return append(f, content.Fact{Label: "description", Value: e.Description, Prose: true})
 }
 

@@ -4,7 +4,6 @@ package calls
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 	"time"
 
@@ -126,21 +125,6 @@ func TestChangedRootsReachLegacyBackendsOnce(t *testing.T) {
 	shared.WaitReceived(changed, 3) // and less again
 	require.Equal(t, 3, shared.Count(changed), "a burst is one notice")
 	require.Zero(t, modern.Count(changed))
-}
-
-func TestInstructionsAreBounded(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	for i := range 14 {
-		w.Backend("server"+string(rune('a'+i)), e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "instructions": strings.Repeat("x", 400)})
-	}
-	w.Join().Names("tools")
-	c := w.Socket()
-	text := e2e.Str(c.Init(), "instructions")
-	require.LessOrEqual(t, len(text), 4<<10)
-	require.Greater(t, len(text), 3<<10)
-	require.Contains(t, text, "\n\nserver servera: xxx")
-	require.NotContains(t, text, "server servern: ")
 }
 
 func TestErrorOfAClientReachesTheBackend(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -152,4 +153,60 @@ func TestMetaToolsSeeWhatChanges(t *testing.T) {
 	c.WaitListed("resources", e2e.In("b", "x:old"), false)
 	require.Empty(t, cards(callMeta(c, "search_resources", e2e.Obj{"query": "old"}), "resources", "uri"))
 	require.False(t, slices.Contains(cards(callMeta(c, "catalog_resources", e2e.Obj{}), "resources", "uri"), e2e.In("b", "x:old")))
+}
+
+func TestModelsAreToldInShortWhatThereIsAndWhatIsOff(t *testing.T) {
+	t.Parallel()
+	w := e2e.WithMeta(t)
+	w.Backend("loud", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "instructions": strings.Repeat("loud ", 800)})
+	w.Backend("also", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("a")}, "instructions": strings.Repeat("also ", 800)})
+	w.Backend("quiet", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t", e2e.Obj{"outputSchema": e2e.Obj{"type": "object"}})}, "instructions": "Be kind."})
+	w.Backend("unset", e2e.Shop(), e2e.Obj{"env": e2e.Obj{"K": "${UNSET_FOR_SURE}"}})
+	w.Backend("idle", e2e.Shop(), e2e.Obj{"disabled": true})
+	c := w.Standalone()
+	names := c.Names("tools")
+	require.Equal(t, []string{"search_tools", "also_a", "loud_t", "quiet_t"}, names[len(names)-4:], "Goblin's own come first")
+	require.True(t, e2e.IsSorted(names[:len(names)-3]))
+	size := 0
+	for _, tool := range c.List("tools")[:len(names)-3] {
+		require.NotContains(t, string(tool), "outputSchema")
+		size += len(tool)
+	}
+	require.Less(t, size, 9_000)
+	require.NotEmpty(t, e2e.At(c.List("tools")[len(names)-1], "outputSchema"), "of servers they stay")
+	require.Equal(t, "object", e2e.Str(callMeta(c, "describe_tool", e2e.Obj{"name": "search_tools"}), "outputSchema", "type"))
+
+	modern := e2e.Obj{"_meta": e2e.Obj{e2e.ProtocolPrefix + "protocolVersion": e2e.ModernRevision, e2e.ProtocolPrefix + "clientCapabilities": e2e.Obj{}}}
+	text := e2e.Str(c.Ok("server/discover", modern), "instructions")
+	require.Less(t, len(text), 2048+len("……")-2)
+	require.Greater(t, len(text), 1900)
+	require.Contains(t, text, "\n- idle: disabled")
+	require.Regexp(t, `\n- unset: .*\$\{UNSET_FOR_SURE\} is not set`, text)
+	require.Contains(t, text, "\n\nserver quiet: Be kind.")
+	require.InDelta(t, strings.Count(text, "loud "), strings.Count(text, "also "), 1)
+	servers := callMeta(c, "catalog_servers", e2e.Obj{})
+	states := cards(servers, "servers", "state")
+	require.Equal(t, []string{"ready", "ready", "ready", "failed", "disabled"}, states)
+	require.Contains(t, e2e.Str(servers, "servers", 3, "error"), "${UNSET_FOR_SURE} is not set")
+}
+
+func TestDescriptionsThatClientsCutAreWarnedOf(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	const want = `tool "talks" of server "b": the description has 2049 characters, of which clients such as Claude Code show 2048`
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{
+		e2e.Tool("talks", e2e.Obj{"description": strings.Repeat("é", 2049)}),
+		e2e.Tool("fits", e2e.Obj{"description": strings.Repeat("é", 2048)}),
+	}})
+	require.NotContains(t, w.Run("validate").Stderr, "warning", "nothing is started to find out")
+	c := w.Socket()
+	c.Names("tools")
+	out := w.Run("validate")
+	require.Contains(t, out.Stderr, want, "the host knows")
+	require.NotContains(t, out.Stderr, "fits")
+	require.Contains(t, out.Stdout, "is fine but for 1 warning")
+	c.Close()
+	w.Succeeds("stop")
+	require.Contains(t, w.Run("validate").Stderr, want, "it is remembered")
+	require.Contains(t, w.Run("validate", "--json").Stdout, `has 2049 characters`)
 }

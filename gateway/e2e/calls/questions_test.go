@@ -71,7 +71,7 @@ func TestQuestionOfACancelledCallReachesNoOtherClient(t *testing.T) {
 func TestInstructionsHoldAnExcerptOfEveryServers(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
-	long := strings.Repeat("äbcde fghi", 100)
+	long := strings.Repeat("äbcde fghi", 300)
 	w.Backend("zed", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "instructions": "Call t\r\n first.\u0000\u001b[31m\u202e "})
 	w.Backend("quiet", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
 	w.Backend("long", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "instructions": long, "era": "modern"})
@@ -83,7 +83,7 @@ func TestInstructionsHoldAnExcerptOfEveryServers(t *testing.T) {
 	require.Contains(t, text, "\n\nserver zed: Call t first. [31m\n\nserver long: äbcde fghiäbcde")
 	require.NotContains(t, text, "quiet:")
 	_, excerpt, _ := strings.Cut(text, "server long: ")
-	require.Equal(t, 300, len([]rune(excerpt)))
+	require.Equal(t, 2047, len([]rune(text)), "all the room that there is")
 	require.True(t, strings.HasSuffix(excerpt, "…"), excerpt)
 	require.Equal(t, text, e2e.Str(c.Ok("server/discover", modern), "instructions"), "in the same order")
 }

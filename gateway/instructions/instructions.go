@@ -1,0 +1,176 @@
+// Package instructions writes what clients tell models of Goblin: what it is, how
+// names are made, which servers are off and why, and what the others say of
+// themselves.
+//
+// It owns the bound on that text and its fair division; it knows servers by nothing
+// but the strings that it gets. It is a plain function without state.
+package instructions
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Bounds in characters. Claude Code cuts instructions at 2,048; a character is what
+// JavaScript counts as one there.
+const (
+	most      = 2047
+	mostNames = 500 // of the list of servers
+	mostOff   = 600 // of those that are off and why
+	leastSaid = 24  // of a server's own; less says nothing
+	maxRead   = 4 << 10
+)
+
+// Server is one of those behind Goblin.
+type Server struct {
+	Name string
+	Off  string // why it is off; "" if it is not
+	Said string // its own instructions
+}
+
+const names = "Tools are named server_tool, prompts server/prompt, and resources mcp://server/ followed by the server's own URI. " +
+	"Read goblin://servers for the state of each server."
+
+const tools = " Find what there is with search_tools and search_resources, look at it with describe_tool, " +
+	"and make several calls at once with execute_lua."
+
+// Text are the instructions for these servers, in their order. ownTools says that
+// Goblin's own tools are offered. Servers for which there is no room are counted.
+func Text(servers []Server, ownTools bool) string {
+	text := "Goblin serves several MCP servers as one: " + list(servers) + ". " + names
+	if ownTools {
+		text += tools
+	}
+	var off, on []part
+	for _, s := range servers {
+		switch {
+		case s.Off != "":
+			off = append(off, part{"\n- " + s.Name + ": ", oneLine(s.Off)})
+		case oneLine(s.Said) != "":
+			on = append(on, part{"\n\nserver " + s.Name + ": ", oneLine(s.Said)})
+		}
+	}
+	if len(off) > 0 {
+		text += "\n\nThese are off, and nothing of theirs can be called:" + share(off, mostOff)
+	}
+	return text + share(on, most-length(text))
+}
+
+// list names servers as far as there is room.
+func list(servers []Server) string {
+	var out strings.Builder
+	for i, s := range servers {
+		if out.Len()+len(s.Name) > mostNames {
+			fmt.Fprintf(&out, " and %d more", len(servers)-i)
+			break
+		}
+		if i > 0 {
+			out.WriteString(", ")
+		}
+		out.WriteString(s.Name)
+	}
+	if len(servers) == 0 {
+		return "none yet"
+	}
+	return out.String()
+}
+
+// part is what is said of one server.
+type part struct{ head, text string }
+
+// share cuts parts so that they fit into room together: none is shorter than another
+// one that was cut. The last ones are left out where all would get too little.
+func share(parts []part, room int) string {
+	const note = "\n(and %d more: goblin://servers)"
+	kept := parts
+	each := 0
+	for ; len(kept) > 0; kept = kept[:len(kept)-1] {
+		free := room
+		if len(kept) < len(parts) {
+			free -= length(note)
+		}
+		if each = level(kept, free); each >= leastSaid {
+			break
+		}
+	}
+	var out strings.Builder
+	for _, p := range kept {
+		out.WriteString(p.head + cut(p.text, each))
+	}
+	if left := len(parts) - len(kept); left > 0 && room > length(note) {
+		fmt.Fprintf(&out, note, left)
+	}
+	return out.String()
+}
+
+// level is how long a text may be so that all parts fit, the shorter ones whole.
+func level(parts []part, room int) int {
+	for _, p := range parts {
+		room -= length(p.head)
+	}
+	fits := func(each int) bool {
+		sum := 0
+		for _, p := range parts {
+			sum += min(length(p.text), each)
+		}
+		return sum <= room
+	}
+	each := 0
+	for step := most + 1; step > 0; step /= 2 {
+		if fits(each + step) {
+			each += step
+		}
+	}
+	return each
+}
+
+// length counts characters as JavaScript does.
+func length(s string) int {
+	n := 0
+	for _, r := range s {
+		n++
+		if r > 0xffff {
+			n++
+		}
+	}
+	return n
+}
+
+// cut is the beginning of a text, with a mark if it goes on.
+func cut(s string, room int) string {
+	if length(s) <= room {
+		return s
+	}
+	n := 0
+	for i, r := range s {
+		if n += length(string(r)); n > room-1 {
+			return strings.TrimRight(s[:i], " ") + "…"
+		}
+	}
+	return s
+}
+
+// oneLine is the beginning of a text, in one line and without characters that cannot
+// be seen.
+func oneLine(s string) string {
+	s = s[:min(len(s), maxRead)]
+	var out strings.Builder
+	gap := false
+	for _, r := range s {
+		switch {
+		case unicode.IsSpace(r) || unicode.IsControl(r):
+			gap = true
+			continue
+		case !unicode.IsGraphic(r) || r == utf8.RuneError:
+			continue
+		}
+		if gap && out.Len() > 0 {
+			out.WriteByte(' ')
+		}
+		gap = false
+		out.WriteRune(r)
+	}
+	return out.String()
+}

@@ -1,0 +1,26 @@
+package registry
+
+import "fmt"
+
+// MaxDescription is how many characters of a tool's description clients show to
+// models: Claude Code cuts what is longer. A character is what JavaScript counts
+// as one.
+const MaxDescription = 2048
+
+// LongDescription says what will become of a tool's description that is longer; "" for
+// the others.
+func LongDescription(description string) string {
+	if len(description) <= MaxDescription {
+		return ""
+	}
+	n := 0
+	for _, r := range description {
+		if n++; r > 0xffff {
+			n++
+		}
+	}
+	if n <= MaxDescription {
+		return ""
+	}
+	return fmt.Sprintf("the description has %d characters, of which clients such as Claude Code show %d", n, MaxDescription)
+}
