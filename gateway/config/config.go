@@ -47,6 +47,19 @@ const (
 	PerSession Isolation = "session"
 )
 
+// Era is the family of revisions in which a server is spoken to.
+type Era string
+
+// AutoEra is the older one where the server offers it, and over HTTP each client's own;
+// BothEras is each client's own, over stdio with a process for each. The empty one is
+// AutoEra.
+const (
+	AutoEra   Era = "auto"
+	LegacyEra Era = "legacy" // up to 2025-11-25
+	ModernEra Era = "modern" // from 2026-07-28 on
+	BothEras  Era = "both"
+)
+
 // RootsFrom is whose roots a server gets that asks for them.
 type RootsFrom string
 
@@ -99,6 +112,7 @@ type Server struct {
 	Timeout        time.Duration // of one request, without waits for a human
 	StartupTimeout time.Duration // of connecting and the handshake
 	Isolation      Isolation
+	Era            Era
 	Roots          RootsFrom // empty: see WhoseRoots
 	Tools          Filter    // on original names
 	Prompts        Filter    // on original names

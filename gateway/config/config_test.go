@@ -75,7 +75,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 			{
 				Name: "remote", Type: config.SSE, TypeSet: true,
 				URL: "https://example.com/mcp?key=s3cr3t", Headers: map[string]string{"Authorization": "Bearer s3cr3t"}, Variables: map[string]string{"TOKEN": "s3cr3t"},
-				Timeout: 30 * time.Second, StartupTimeout: 20 * time.Second, Isolation: config.Shared,
+				Timeout: 30 * time.Second, StartupTimeout: 20 * time.Second, Isolation: config.Shared, Era: config.AutoEra,
 			},
 		},
 		Gateway: config.Gateway{
@@ -100,8 +100,8 @@ func TestDefaults(t *testing.T) {
 	require.Equal(t, &config.Config{
 		Path: "/etc/goblin.yaml",
 		Servers: []config.Server{
-			{Name: "a", Type: config.Stdio, Command: "npx", Timeout: 30 * time.Second, StartupTimeout: 20 * time.Second, Isolation: config.Shared},
-			{Name: "b", Type: config.HTTP, URL: "http://h", Timeout: 30 * time.Second, StartupTimeout: 20 * time.Second, Isolation: config.Shared},
+			{Name: "a", Type: config.Stdio, Command: "npx", Timeout: 30 * time.Second, StartupTimeout: 20 * time.Second, Isolation: config.Shared, Era: config.AutoEra},
+			{Name: "b", Type: config.HTTP, URL: "http://h", Timeout: 30 * time.Second, StartupTimeout: 20 * time.Second, Isolation: config.Shared, Era: config.AutoEra},
 		},
 		Gateway: config.Gateway{
 			PageSize: 1000, StartupWait: 3 * time.Second,
@@ -475,7 +475,7 @@ func TestEqualLooksAtEveryField(t *testing.T) {
 		switch f.Interface().(type) {
 		case bool:
 			f.SetBool(true)
-		case string, config.Type, config.Isolation, config.RootsFrom:
+		case string, config.Type, config.Isolation, config.RootsFrom, config.Era:
 			f.SetString("x")
 		case time.Duration:
 			f.SetInt(1)

@@ -28,7 +28,7 @@ func defaults() Config {
 }
 
 func defaultServer() Server {
-	return Server{Timeout: 30 * time.Second, StartupTimeout: 20 * time.Second, Isolation: Shared}
+	return Server{Timeout: 30 * time.Second, StartupTimeout: 20 * time.Second, Isolation: Shared, Era: AutoEra}
 }
 
 const many = 100_000_000 // the upper end of counts that have no natural one
@@ -96,6 +96,13 @@ func serverKeys() []field[Server] {
 				option[Isolation]{"shared", Shared, nil},
 				option[Isolation]{"session", PerSession, nil},
 			), func(s *Server) *Isolation { return &s.Isolation }),
+		key("era", "Which revisions the server is spoken to in. legacy: those up to 2025-11-25. modern: from 2026-07-28 on. auto: legacy where the server offers it; over HTTP, each client's own. both: each client's own; over stdio that takes a process for each.",
+			choice(
+				option[Era]{"auto", AutoEra, nil},
+				option[Era]{"legacy", LegacyEra, nil},
+				option[Era]{"modern", ModernEra, nil},
+				option[Era]{"both", BothEras, nil},
+			), func(s *Server) *Era { return &s.Era }),
 		key("roots", "Whose roots the server gets that asks for them. config: those of `gateway.roots`, but during a call those of its client; the default for servers that clients share. client: those of its clients; the default for the others. none: none.",
 			choice(
 				option[RootsFrom]{"config", ConfigRoots, nil},

@@ -64,7 +64,7 @@ var mistakes = []mistake{
 	},
 	{
 		"key of other clients in YAML", "servers:\n  files:\n    command: npx\n    autoApprove: []",
-		`goblin.yaml:4: unknown key "autoApprove" in server "files"; known here: command, args, env, cwd, inherit_env, url, type, headers, disabled, timeout, startup_timeout, isolation, roots, tools, prompts, resources, open_resources`, true,
+		`goblin.yaml:4: unknown key "autoApprove" in server "files"; known here: command, args, env, cwd, inherit_env, url, type, headers, disabled, timeout, startup_timeout, isolation, era, roots, tools, prompts, resources, open_resources`, true,
 	},
 	{
 		"control characters in a key", "log:\n  \"\\e]0;x\\a\\u202e\": 1",
@@ -229,6 +229,10 @@ var mistakes = []mistake{
 	{
 		"type against url", "servers: {a: {url: http://h, type: stdio}}",
 		`goblin.yaml:1: "type" in server "a" is stdio, but it has "url"; use http or sse`, true,
+	},
+	{
+		"era against type", "servers: {a: {url: http://h, type: sse, era: modern}}",
+		`goblin.yaml:1: "era" in server "a" is modern, but "type" is sse, which older revisions have alone; use http or no type`, false,
 	},
 	{
 		"type against command", "servers: {a: {command: x, type: streamable-http}}",

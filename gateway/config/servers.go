@@ -155,6 +155,9 @@ func (r *reader) checkTransport(at place, name *yaml.Node, seen map[string]*yaml
 	if s.Type == Stdio && remote != nil && command == nil {
 		r.fail(seen["type"], `"type" in %s is stdio, but it has "url"; use http or sse`, at)
 	}
+	if s.Type == SSE && s.Era == ModernEra {
+		r.fail(seen["era"], `"era" in %s is modern, but "type" is sse, which older revisions have alone; use http or no type`, at)
+	}
 	if (s.Type == HTTP || s.Type == SSE) && command != nil && remote == nil {
 		r.fail(seen["type"], `"type" in %s is %s, but it has "command"; use stdio or no type`, at, s.Type)
 	}

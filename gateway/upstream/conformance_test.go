@@ -66,7 +66,7 @@ func TestOfficialServerIsTakenInTheLegacyEra(t *testing.T) {
 	path := officialServer(t)
 	for _, kind := range []string{"stdio", "http", "http stateful"} {
 		t.Run(kind, func(t *testing.T) {
-			r := start(t, officialConfig(t, path, kind), func(r *rig) { preferModern(r); r.opt.PreferModern = false }).whole()
+			r := start(t, officialConfig(t, path, kind), inEra(config.BothEras)).whole()
 			require.Equal(t, Legacy, r.up().Info().Era)
 			got, err := r.call(r.up(), "test_simple_text")
 			require.NoError(t, err)
@@ -86,7 +86,7 @@ func TestOfficialServerInTheModernEra(t *testing.T) {
 	for _, kind := range []string{"stdio", "http"} {
 		t.Run(kind, func(t *testing.T) {
 			cfg := officialConfig(t, path, kind)
-			r := start(t, cfg, preferModern).whole()
+			r := start(t, cfg, inEra(config.ModernEra)).whole()
 			conn := r.up()
 			require.Equal(t, Modern, conn.Info().Era)
 			call := func(tool, arguments string) string {

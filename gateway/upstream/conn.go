@@ -13,11 +13,11 @@ type Era uint8
 // The eras.
 //
 // A connection speaks one era for its life. A server that offers both is
-// connected to in the legacy era, unless Options.PreferModern: servers written
+// connected to in the legacy era, unless the config says otherwise: servers written
 // against the older revisions ask their client in the middle of a call, and
 // lose that when they are spoken to in the newer one. [Server.Modern] is its
-// second connection, for clients of the modern era. Servers that refuse the
-// legacy era are connected to in the modern one only.
+// second connection, for clients of the modern era, where there is one. Servers that
+// refuse the legacy era are connected to in the modern one only.
 const (
 	Legacy Era = iota // up to 2025-11-25: initialize, then a session
 	Modern            // from 2026-07-28 on: stateless

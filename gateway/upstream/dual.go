@@ -10,20 +10,30 @@ import (
 )
 
 // A server that offers both eras is connected to in the legacy one: that
-// connection is the server's own one, of its catalog and its health. A second
-// one of the modern era, its twin, is opened beside it by the first client of
-// that era, one for each isolation unit that has such a client, and kept as
-// long as the server runs and the unit lives.
+// connection is the server's own one, of its catalog and its health. Where the
+// config does not choose one of them, a second one of the modern era, its twin, is
+// opened beside it by the first client of that era, one for each isolation unit that
+// has such a client, and kept as long as the server runs and the unit lives.
 //
-// Over HTTP both reach the same server. Over stdio they are two processes:
+// Over HTTP both reach the same server. Over stdio they are two processes, so that
+// the config has to ask for them (era: both):
 // `initialize` chooses the era of a process (2026-07-28), so one
 // cannot serve both, and what happens in one is announced by that one only. So
 // each kind of list is fetched from the process that last said that it changed,
 // and what is subscribed to over a connection is announced by it.
 
-// dual reports whether the server, spoken to in the legacy era, offers the
-// modern one too.
+// dual reports whether the server, spoken to in the legacy era, is to be spoken to in
+// the modern one too, and offers it.
 func (s *Server) dual() bool {
+	switch s.cfg.Era {
+	case config.LegacyEra:
+		return false
+	case config.BothEras:
+	default:
+		if s.cfg.Type != config.HTTP {
+			return false
+		}
+	}
 	spoken := s.spoken.Load()
 	return s.legacy.Load() && s.cfg.Type != config.SSE && spoken != nil && slices.Contains(*spoken, modernRevision)
 }
@@ -118,6 +128,7 @@ func (s *Server) connectTwin(ctx context.Context, unit string) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
+	l.second = true
 	if err = l.handshakeModern(ctx, 2*limit); err != nil {
 		l.fail(err)
 		<-l.gone
@@ -128,9 +139,8 @@ func (s *Server) connectTwin(ctx context.Context, unit string) (*link, error) {
 	return l, nil
 }
 
-// handshakeModern opens a connection beside the one of the legacy era.
+// handshakeModern opens a connection in the modern era alone.
 func (l *link) handshakeModern(ctx context.Context, limit time.Duration) error {
-	l.second = true
 	discovered := l.discover(ctx, limit)
 	defer discovered.stop()
 	<-discovered.done
@@ -141,6 +151,8 @@ func (l *link) handshakeModern(ctx context.Context, limit time.Duration) error {
 		return l.Err()
 	case discovered.err != nil:
 		return discovered.err
+	case !discovered.modern && !l.second:
+		return l.srv.failure(BadReply, "does not offer revision "+modernRevision+", which the config wants (era: modern); era: auto takes what it offers", nil)
 	case !discovered.modern:
 		l.srv.spoken.Store(&discovered.versions) // it was replaced meanwhile
 		return l.srv.failure(BadReply, "does not offer revision "+modernRevision+" any more", nil)

@@ -29,8 +29,7 @@ func dualRig(t *testing.T, kind string, change func(*rig)) *rig {
 	}
 	cfg.Isolation = config.Shared
 	return start(t, cfg, func(r *rig) {
-		preferModern(r)
-		r.opt.PreferModern = false
+		inEra(config.BothEras)(r)
 		if change != nil {
 			change(r)
 		}
@@ -104,7 +103,7 @@ func TestSecondConnectionIsOfItsUnit(t *testing.T) {
 	t.Parallel()
 	cfg, _ := fakeConfig(t, "mcp-go")
 	cfg.Isolation = config.PerSession
-	r := start(t, cfg, func(r *rig) { preferModern(r); r.opt.PreferModern = false }).whole()
+	r := start(t, cfg, inEra(config.BothEras)).whole()
 	a, b := r.modern("a"), r.modern("b")
 	require.NotSame(t, a, b)
 	require.Equal(t, "a", a.Unit())
@@ -142,7 +141,7 @@ func TestWhereThereIsNoSecondConnectionNobodyWaits(t *testing.T) {
 	t.Parallel()
 	for mode, change := range map[string]func(*rig){
 		"":       nil, // of the legacy era alone
-		"mcp-go": preferModern,
+		"mcp-go": inEra(config.ModernEra),
 	} {
 		t.Run(fmt.Sprintf("%q", mode), func(t *testing.T) {
 			t.Parallel()
@@ -153,7 +152,7 @@ func TestWhereThereIsNoSecondConnectionNobodyWaits(t *testing.T) {
 	}
 	t.Run("one that hangs", func(t *testing.T) {
 		t.Parallel()
-		r := startFake(t, "dual-hang", func(r *rig) { r.tune.twin = 50 * time.Millisecond }).whole()
+		r := startFake(t, "dual-hang", func(r *rig) { r.cfg.Era, r.tune.twin = config.BothEras, 50*time.Millisecond }).whole()
 		require.Nil(t, r.Modern(within(t), ""))
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -162,14 +161,14 @@ func TestWhereThereIsNoSecondConnectionNobodyWaits(t *testing.T) {
 	})
 	t.Run("one that fails", func(t *testing.T) {
 		t.Parallel()
-		r := startFake(t, "dual-fail", nil).whole()
+		r := startFake(t, "dual-fail", inEra(config.BothEras)).whole()
 		require.Nil(t, r.Modern(within(t), ""))
 		require.Nil(t, r.Modern(within(t), ""), "while it is tried again, the first serves")
 		require.NoError(t, r.up().Err())
 	})
 	t.Run("one that has left the era", func(t *testing.T) {
 		t.Parallel()
-		r := startFake(t, "dual-leave", nil).whole()
+		r := startFake(t, "dual-leave", inEra(config.BothEras)).whole()
 		require.Nil(t, r.Modern(within(t), ""))
 		require.Nil(t, r.Modern(within(t), ""))
 		r.until("its end", func() bool { return strings.Count(r.received(), "server/discover") == 2 })

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"goblin/gateway/config"
 	"goblin/gateway/jsonrpc"
 	"goblin/registry/rawjson"
 )
@@ -30,8 +31,11 @@ const (
 // on the same connection. Servers that were legacy before are asked for that at
 // once the next time, so that only their first start can be slower.
 func (l *link) handshake(ctx context.Context, limit time.Duration) error {
+	if l.srv.cfg.Era == config.ModernEra {
+		return l.handshakeModern(ctx, limit)
+	}
 	var discovered *discovery
-	if !l.wire.old() && !l.srv.legacy.Load() {
+	if l.asks() && !l.srv.legacy.Load() {
 		discovered = l.discover(l.ctx, slowDiscover)
 		patience := l.srv.tune.probe
 		if !l.wire.local() {
@@ -43,7 +47,7 @@ func (l *link) handshake(ctx context.Context, limit time.Duration) error {
 		if err := l.Err(); err != nil {
 			return err
 		}
-		if discovered.only(l.srv.opt.PreferModern) {
+		if discovered.only() {
 			return l.openOffered(ctx, discovered)
 		}
 	}
@@ -55,6 +59,8 @@ func (l *link) handshake(ctx context.Context, limit time.Duration) error {
 		return nil
 	case ctx.Err() != nil, l.Err() != nil, l.wire.old():
 		return err
+	case !l.asks():
+		return l.srv.failure(ConnectionError, reasonOf(err)+" (era: legacy); era: auto finds out whether it speaks a newer revision", err)
 	}
 	if discovered != nil && discovered.offered() && l.wire.local() {
 		// It offers both, and takes the question for the choice of one, as the
@@ -79,13 +85,16 @@ func (l *link) handshake(ctx context.Context, limit time.Duration) error {
 	return err
 }
 
+// asks reports whether a server is asked which eras it offers.
+func (l *link) asks() bool { return !l.wire.old() && l.srv.cfg.Era != config.LegacyEra }
+
 // openOffered opens the connection of a server that offers the modern era alone.
 // Over stdio it is asked for the other one all the same, once: servers of the
 // official TypeScript SDK name the modern revisions only, whether or not they
 // take initialize. Over HTTP the answer would tell nothing: servers of the
 // official Go SDK answer initialize also when they serve nothing after it.
 func (l *link) openOffered(ctx context.Context, discovered *discovery) error {
-	if !l.wire.local() || l.srv.opt.PreferModern || l.srv.modernOnly.Swap(true) {
+	if !l.wire.local() || l.srv.modernOnly.Swap(true) {
 		return l.openModern(ctx, discovered)
 	}
 	err := l.initialize(ctx, l.srv.tune.remoteProbe)
@@ -253,8 +262,8 @@ func (d *discovery) offered() bool {
 }
 
 // only reports whether the modern era is to be taken without trying the other.
-func (d *discovery) only(preferred bool) bool {
-	return d.offered() && (preferred || !slices.ContainsFunc(d.versions, func(v string) bool { return slices.Contains(revisions, v) }))
+func (d *discovery) only() bool {
+	return d.offered() && !slices.ContainsFunc(d.versions, func(v string) bool { return slices.Contains(revisions, v) })
 }
 
 // openModern opens the connection in the modern era.
@@ -339,7 +348,7 @@ func (l *link) introduced(info *Info, result, server []byte) error {
 // out its era, so that another does better which is not asked that. Some legacy
 // servers end when initialize is not what comes first.
 func (l *link) spoiled(err error) bool {
-	if !l.wire.local() || !errors.Is(err, errAskedFirst) && l.Err() == nil {
+	if !l.wire.local() || !l.asks() || l.srv.cfg.Era == config.ModernEra || !errors.Is(err, errAskedFirst) && l.Err() == nil {
 		return false
 	}
 	l.srv.legacy.Store(!l.srv.modernOnly.Load())

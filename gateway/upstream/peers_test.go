@@ -57,12 +57,14 @@ func answers(_ context.Context, _ *Call, method string, _ []byte) ([]byte, *json
 	return []byte(`{"action":"accept","content":{"name":"Ann","confirm":true,"color":"blue","step1":"a","step2":"b"}}`), nil
 }
 
-// preferModern takes the modern era of servers that have both.
-func preferModern(r *rig) {
-	r.opt.PreferModern = true
-	r.tune.remoteProbe = patience
-	r.opt.Capabilities = []byte(`{"elicitation":{"form":{}},"roots":{},"sampling":{}}`)
-	r.h.request = answers
+// inEra is a server whose config says that, with answers to what servers ask.
+func inEra(era config.Era) func(*rig) {
+	return func(r *rig) {
+		r.cfg.Era = era
+		r.tune.remoteProbe = patience
+		r.opt.Capabilities = []byte(`{"elicitation":{"form":{}},"roots":{},"sampling":{}}`)
+		r.h.request = answers
+	}
 }
 
 func TestServersOfMcpGoInTheModernEra(t *testing.T) {
@@ -76,7 +78,7 @@ func TestServersOfMcpGoInTheModernEra(t *testing.T) {
 				t.Cleanup(web.Close)
 				cfg = config.Server{Name: "files", Type: config.HTTP, TypeSet: true, URL: web.URL + "/mcp", Isolation: config.Shared}
 			}
-			r := start(t, cfg, preferModern).whole()
+			r := start(t, cfg, inEra(config.ModernEra)).whole()
 			conn := r.up()
 			info := conn.Info()
 			require.Equal(t, Modern, info.Era)
@@ -133,7 +135,7 @@ func TestServerOfBothErasIsTakenInTheLegacyOne(t *testing.T) {
 				t.Cleanup(web.Close)
 				cfg = config.Server{Name: "files", Type: config.HTTP, TypeSet: true, URL: web.URL + "/mcp", Isolation: config.Shared}
 			}
-			r := start(t, cfg, func(r *rig) { preferModern(r); r.opt.PreferModern = false }).whole()
+			r := start(t, cfg, inEra(config.AutoEra)).whole()
 			require.Equal(t, Legacy, r.up().Info().Era)
 			require.Contains(t, r.up().Info().Versions, modernRevision, "it would take the other era too")
 			got, err := r.call(r.up(), "greet")

@@ -50,8 +50,6 @@ type Options struct {
 	Version     string             // Goblin's, told to backends
 	// Capabilities are declared to backends: a raw object, nil for none.
 	Capabilities []byte
-	// PreferModern opens the modern era where a server offers both.
-	PreferModern bool
 	Observe      Observe
 	// Replaces says that the catalog has entries of another Server of this
 	// name, which this one takes the place of: they are hidden after the grace

@@ -308,7 +308,11 @@ func (s *Server) whole(l *link) {
 // connect opens a connection and shakes hands, within startup_timeout.
 func (s *Server) connect(ctx context.Context, unit string) (*link, error) {
 	limit := s.cfg.StartupTimeout
-	late := s.failure(ConnectionError, fmt.Sprintf("did not answer initialize within %v (startup_timeout)", limit), context.DeadlineExceeded)
+	first := "initialize"
+	if s.cfg.Era == config.ModernEra {
+		first = "server/discover"
+	}
+	late := s.failure(ConnectionError, fmt.Sprintf("did not answer %s within %v (startup_timeout)", first, limit), context.DeadlineExceeded)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, late)
 	defer cancel()
 	switch s.cfg.Type {
@@ -317,7 +321,7 @@ func (s *Server) connect(ctx context.Context, unit string) (*link, error) {
 	case config.HTTP:
 		l, err := s.greet(ctx, unit, dialHTTP)
 		var status errStatus
-		if s.cfg.TypeSet || !errors.As(err, &status) || !oldServer(status) {
+		if s.cfg.TypeSet || s.cfg.Era == config.ModernEra || !errors.As(err, &status) || !oldServer(status) {
 			return l, err
 		}
 		if l, sseErr := s.greet(ctx, unit, dialSSE); sseErr == nil || ctx.Err() != nil {

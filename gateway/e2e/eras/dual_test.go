@@ -19,7 +19,7 @@ func dualBackend(w *e2e.World, kind, era string, script e2e.Obj, conf ...e2e.Obj
 	if kind == "http" {
 		return w.Remote("b", "/mcp", script, conf...)
 	}
-	return w.Backend("b", script, conf...)
+	return w.Backend("b", script, append(conf, e2e.Obj{"era": "both"})...)
 }
 
 // duals are backends that speak both eras, by how their processes choose one, and

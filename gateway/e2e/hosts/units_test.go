@@ -158,7 +158,7 @@ func TestServersThatIsolateSessionsAreRefusedToHTTPRequestsWithoutOne(t *testing
 			if n == 1 {
 				w.Gateway["auth_token"] = "t0ken-of-the-test"
 			}
-			b := w.Backend("own", e2e.Merge(e2e.Counting(), []e2e.Obj{script}), e2e.Obj{"isolation": "session", "open_resources": true})
+			b := w.Backend("own", e2e.Merge(e2e.Counting(), []e2e.Obj{script}), e2e.Obj{"isolation": "session", "open_resources": true, "era": "both"})
 			shared := w.Backend("shared", e2e.Counting())
 			s := w.Serve()
 			connect := func(own bool) *e2e.Client {

@@ -329,7 +329,7 @@ func (p *matrixPrograms) run(t *testing.T, r matrixRun) map[string]json.RawMessa
 	b, _ := w.Fake("m", e2e.Obj{})
 	if r.server.way == "stdio" {
 		line := p.command(r.server.args)
-		b.Conf["command"], b.Conf["args"] = line[0], line[1:]
+		b.Conf["command"], b.Conf["args"], b.Conf["era"] = line[0], line[1:], "both"
 	} else {
 		b.Conf["url"] = p.serve(t, r.server.args, w.Environ())
 	}

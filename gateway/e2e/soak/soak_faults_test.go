@@ -32,7 +32,7 @@ var fleet = []struct {
 	{calm, e2e.Obj{}, "", e2e.Obj{"timeout": "30s"}}, // of a machine that has too much to do
 	{"legacy", e2e.Obj{}, "", e2e.Obj{}},
 	{"modern", e2e.Obj{"era": "modern"}, "", e2e.Obj{}},
-	{"dual", e2e.Obj{"era": "dual"}, "", e2e.Obj{}},
+	{"dual", e2e.Obj{"era": "dual"}, "", e2e.Obj{"era": "both"}},
 	{"each", e2e.Obj{}, "", e2e.Obj{"isolation": "session"}},
 	{"web", e2e.Obj{"sse": true}, "/mcp", e2e.Obj{"type": "http"}},
 	{"webmodern", e2e.Obj{"era": "modern"}, "/mcp", e2e.Obj{"type": "http"}},

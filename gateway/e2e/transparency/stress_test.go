@@ -22,8 +22,8 @@ func TestAnswersNeverReachAnotherClientsCallWhateverHappensToTheServer(t *testin
 	for name, back := range map[string]struct{ script, conf e2e.Obj }{
 		"legacy, shared":       {e2e.Obj{}, e2e.Obj{}},
 		"legacy, per session":  {e2e.Obj{}, e2e.Obj{"isolation": "session"}},
-		"both eras, shared":    {e2e.Obj{"era": "dual"}, e2e.Obj{}},
-		"both eras, apart":     {e2e.Obj{"era": "dual"}, e2e.Obj{"isolation": "session"}},
+		"both eras, shared":    {e2e.Obj{"era": "dual"}, e2e.Obj{"era": "both"}},
+		"both eras, apart":     {e2e.Obj{"era": "dual"}, e2e.Obj{"isolation": "session", "era": "both"}},
 		"modern alone, shared": {e2e.Obj{"era": "modern"}, e2e.Obj{}},
 	} {
 		t.Run(name, func(t *testing.T) {
