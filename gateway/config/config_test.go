@@ -28,6 +28,8 @@ servers:
     timeout: 1m30s
     startup_timeout: ${NONE:-5s}
     isolation: session
+    era: both
+    roots: none
     tools: {allow: ["read_*"], deny: ["read_secret"]}
     prompts: {deny: ["*"]}
     resources: {allow: ["file:///srv/*"]}
@@ -66,7 +68,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 				Command: "/etc/goblin/bin/files", Args: []string{"-p", "8080", "true", "1.50", "s3cr3t"},
 				Env: map[string]string{"PORT": "8080", "KEY": "s3cr3t", "OTHER": "fall back"}, FromEnv: []string{"KEY"}, Variables: map[string]string{"TOKEN": "s3cr3t"},
 				Cwd: "/home/me/work", InheritEnv: config.InheritEnv{Names: []string{"LC_ALL"}},
-				Disabled: true, Timeout: 90 * time.Second, StartupTimeout: 5 * time.Second, Isolation: config.PerSession,
+				Disabled: true, Timeout: 90 * time.Second, StartupTimeout: 5 * time.Second, Isolation: config.PerSession, Era: config.BothEras, Roots: config.NoRoots,
 				Tools:         config.Filter{Allow: []string{"read_*"}, Deny: []string{"read_secret"}},
 				Prompts:       config.Filter{Deny: []string{"*"}},
 				Resources:     config.Filter{Allow: []string{"file:///srv/*"}},
@@ -81,7 +83,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		Gateway: config.Gateway{
 			Listen: "0.0.0.0:7331", AuthToken: "s3cr3t",
 			AllowedOrigins: []string{"https://app.example.com", "vscode-file://vscode-app"},
-			Flat:           true, PageSize: 50, StartupWait: 0,
+			Flat:           true, MaxName: 51, PageSize: 50, StartupWait: 0,
 			ListChanged: config.ListChanged{Tools: true, Resources: true},
 			MetaTools:   config.MetaTools{Names: []string{"catalog_tools"}},
 			Roots:       []config.Root{{URI: "file:///home/me/src", Name: "Source"}},
@@ -104,7 +106,7 @@ func TestDefaults(t *testing.T) {
 			{Name: "b", Type: config.HTTP, URL: "http://h", Timeout: 30 * time.Second, StartupTimeout: 20 * time.Second, Isolation: config.Shared, Era: config.AutoEra},
 		},
 		Gateway: config.Gateway{
-			PageSize: 1000, StartupWait: 3 * time.Second,
+			MaxName: 51, PageSize: 1000, StartupWait: 3 * time.Second,
 			ListChanged: config.ListChanged{Tools: true, Prompts: true, Resources: true},
 			MetaTools:   config.MetaTools{All: true}, Pin: config.PinReport, Linger: 10 * time.Second,
 			Limits: config.Limits{Frame: 128 << 20, InFlight: 256, Unsent: 16 << 20, Sessions: 2048, Pages: 1000, Entries: 1000000, Depth: 512},
