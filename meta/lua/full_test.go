@@ -12,6 +12,11 @@ import (
 
 func TestMemoryLimitInFurtherWays(t *testing.T) {
 	memoryLimit(t, []named{
+		{"a gap in an array", `local t = {} t[6e7] = 1`},
+		{"gsub", `return #(("x"):rep(1e6)):gsub("x", ("y"):rep(1000))`},
+		{"json.encode", `local t = {} local s = ("x"):rep(1e6) for i = 1, 1000 do t[i] = s end return #json.encode(t)`},
+		{"arguments", `local function f(...) return f(("x"):rep(1e6), ...) end f()`},
+		{"in a coroutine", `coroutine.wrap(function() local t = {} for i = 1, 1e9 do t[i] = i end end)()`},
 		{"a table that grows by names", `local t = {} for i = 1, 1e9 do t["k" .. i] = true end`},
 		{"tables in tables", `local t = {} while true do t = {t} end`},
 		{"tables with fields", `local t = {} while true do t = {a = t, b = {}, c = {x = 1}} end`},
@@ -40,6 +45,9 @@ func TestMemoryLimitInFurtherWays(t *testing.T) {
 
 func TestTimeLimitInFurtherWays(t *testing.T) {
 	timeLimit(t, []named{
+		{"a loop in pcall", "while true do pcall(function() while true do end end) end"},
+		{"a loop in all", "all{function() while true do end end, function() while true do end end}"},
+		{"calls that do not end", `return all{notes.slow{}, notes.slow{}, notes.slow{}}`},
 		{"a loop in a coroutine", "coroutine.wrap(function() while true do end end)()"},
 		{"a loop in a metamethod", "local t = setmetatable({}, {__index = function() while true do end end}) return t.x"},
 		{"a loop in an error handler", "xpcall(error, function() while true do end end)"},
@@ -49,5 +57,22 @@ func TestTimeLimitInFurtherWays(t *testing.T) {
 		{"sorting", `local t = {} for i = 1, 1e4 do t[i] = i end while true do table.sort(t, function(a, b) return a > b end) end`},
 		{"removing in front", `local t = {} for i = 1, 1e5 do t[i] = i end while true do table.insert(t, table.remove(t, 1)) end`},
 		{"unpacking", `local t = {} for i = 1, 5e4 do t[i] = i end while true do pcall(unpack, t) pcall(unpack, t, 1, 1e15) end`},
+	})
+}
+
+func TestScriptLimitInFurtherWays(t *testing.T) {
+	hugeScripts(t, "return "+strings.Repeat("not ", 15000)+"1", "return 1"+strings.Repeat("+1", 30000),
+		strings.Repeat("do ", 5000)+strings.Repeat("end ", 5000))
+}
+
+func TestErrorTextsAreOutputInFurtherWays(t *testing.T) {
+	longErrors(t, []string{
+		`error(("x"):rep(3e5), 0)`, `error({message = "m", server = ("s"):rep(3e5)})`,
+		`local ok, e = pcall(error, ("x"):rep(3e5)) error(e)`,
+		`all{function() error(("x"):rep(3e5)) end}`, `assert(false, ("x"):rep(3e5))`, `local t = {} t[("x"):rep(3e5)]()`,
+		`return nothing[("x"):rep(3e5)].y`, `return servers[("x"):rep(1e6)]`, `return calculator.div{a = 1, b = 0, c = 1}`,
+		`xpcall(error, function() error(("x"):rep(3e5)) end) error(("\0"):rep(3e5))`,
+		`result(("x"):rep(1500)) error(("x"):rep(3e5))`, `print(("x"):rep(1998)) error(("x"):rep(3e5))`,
+		`return "` + strings.Repeat("x", 60000), `goto ` + strings.Repeat("x", 60000),
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -68,7 +69,7 @@ func TestAllRunsEightCallsAtOnce(t *testing.T) {
 func TestABusyScriptDelaysNoOther(t *testing.T) { // R1-17
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
-	for range 4 {
+	for range runtime.NumCPU() {
 		wg.Go(func() {
 			_, err := runner.Run(ctx, endless, newHost(t), lua.Limits{Timeout: time.Minute})
 			var e *lua.Error
@@ -77,20 +78,16 @@ func TestABusyScriptDelaysNoOther(t *testing.T) { // R1-17
 			}
 		})
 	}
-	for range 3 {
-		if _, err := run(t, newHost(t), `return calculator.add{a=1,b=1}`); err != nil {
-			t.Fatal(err)
-		}
+	if _, err := run(t, newHost(t), `return calculator.add{a=1,b=1}`); err != nil {
+		t.Error(err)
 	}
 	cancel()
 	wg.Wait()
 }
 
 func FuzzScript(f *testing.F) {
-	for _, h := range hostile[:2] {
-		f.Add(h.script)
-	}
 	for _, s := range []string{
+		`local s = ("x"):rep(1e9)`,
 		`return all{calculator.add{a=1,b=2}, function() return json.decode("[1]") end}`,
 		`local t = {} t[1], t.x = 1, 2 return t, ("a"):gsub("%w", "%0"), string.format("%5.1f", 1)`,
 		`for k, v in pairs(servers) do print(k, v) end goto x ::x::`,

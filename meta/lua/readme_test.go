@@ -21,7 +21,7 @@ func TestManual(t *testing.T) {
 	for _, e := range examples {
 		l := lua.Limits{Calls: 100, Timeout: 20 * time.Second}
 		if strings.Contains(e[3], "(lua.timeout)") {
-			l.Timeout = time.Second
+			l.Timeout = 200 * time.Millisecond
 		}
 		res, err := runner.Run(t.Context(), e[1], newHost(t), l)
 		got := string(res.JSON)
