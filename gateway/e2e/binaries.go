@@ -20,13 +20,14 @@ var (
 	Fakeserver string
 )
 
-// root is the folder of the module, seen from that of a package of tests.
-const root = "../../.."
-
-// provide builds the programs, unless they were built of these very sources
+// Provide builds the programs, unless they were built of these very sources
 // before.
-func provide() error {
-	sources, err := fingerprint()
+func Provide() error {
+	root, err := moduleRoot()
+	if err != nil {
+		return err
+	}
+	sources, err := fingerprint(root)
 	if err != nil {
 		return err
 	}
@@ -52,17 +53,29 @@ func provide() error {
 	return nil
 }
 
-// fingerprint is different after each change of a source. To look at the folders
-// of the sources also tells "go test" to run the tests again after a change:
-// they import nothing of what they test.
-func fingerprint() (string, error) {
-	sum := sha256.New()
-	at, err := filepath.Abs(root)
-	fmt.Fprintln(sum, at, runtime.Version(), os.Getenv("GOBLIN_E2E_RACE"), os.Getenv("GOFLAGS"))
+// moduleRoot is the folder of the module whose tests run.
+func moduleRoot() (string, error) {
+	at, err := os.Getwd()
 	if err != nil {
 		return "", fmt.Errorf("find the module: %w", err)
 	}
-	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	for dir := at; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("find the module: there is no go.mod above %s", at)
+		}
+	}
+}
+
+// fingerprint is different after each change of a source. To look at the folders
+// of the sources also tells "go test" to run the tests again after a change:
+// they import nothing of what they test.
+func fingerprint(root string) (string, error) {
+	sum := sha256.New()
+	fmt.Fprintln(sum, root, runtime.Version(), os.Getenv("GOBLIN_E2E_RACE"), os.Getenv("GOFLAGS"))
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}

@@ -58,7 +58,7 @@ func Main(m *testing.M) {
 }
 
 func run(m *testing.M) (int, error) {
-	if err := provide(); err != nil {
+	if err := Provide(); err != nil {
 		return 1, err
 	}
 	code := m.Run()

@@ -8,16 +8,15 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/client"
+	"goblin/gateway/e2e"
 	"goblin/gateway/jsonrpc"
 )
 
@@ -44,17 +43,6 @@ type answered interface {
 
 var _ answered = (*jsonrpc.Error)(nil)
 
-var fakeserverPath = filepath.Join(os.TempDir(), fmt.Sprintf("goblin-fakeserver-%d", os.Getpid()))
-
-// fakeserver builds the scriptable server, once.
-var fakeserver = sync.OnceValues(func() (string, error) {
-	out := fakeserverPath
-	if text, err := exec.Command("go", "build", "-o", out, "goblin/gateway/internal/fakeserver").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the fake server: %w\n%s", err, text)
-	}
-	return out, nil
-})
-
 // fake is a server of the config with its script.
 type fake struct{ name, script, extra string }
 
@@ -62,8 +50,6 @@ type fake struct{ name, script, extra string }
 // what each server received.
 func start(t *testing.T, gateway string, servers ...fake) (*Instance, map[string]string) {
 	t.Helper()
-	program, err := fakeserver()
-	require.NoError(t, err)
 	dir := t.TempDir()
 	logs := map[string]string{}
 	text := "gateway: {" + gateway + "}\nservers:\n"
@@ -72,7 +58,7 @@ func start(t *testing.T, gateway string, servers ...fake) (*Instance, map[string
 		path := filepath.Join(dir, s.name+".json")
 		script := fmt.Sprintf(`{"name":%q,"log":%q,%s}`, s.name, logs[s.name], s.script)
 		require.NoError(t, os.WriteFile(path, []byte(script), 0o600))
-		text += fmt.Sprintf("  %s: {command: %q, args: [%q]%s}\n", s.name, program, path, s.extra)
+		text += fmt.Sprintf("  %s: {command: %q, args: [%q]%s}\n", s.name, e2e.Fakeserver, path, s.extra)
 	}
 	i, err := New(Options{Config: parse(t, text), Version: "v", Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)

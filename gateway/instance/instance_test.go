@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -15,16 +16,18 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/control"
+	"goblin/gateway/e2e"
 	"goblin/gateway/fleet"
 	"goblin/gateway/host"
 	"goblin/gateway/jsonrpc"
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		_ = os.Remove(fakeserverPath)
-		os.Exit(code)
-	}))
+	if err := e2e.Provide(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m)
 }
 
 func parse(t *testing.T, text string) *config.Config {
