@@ -71,21 +71,21 @@ func TestScriptsShareTheirMemory(t *testing.T) {
 	c := newCrowd(t)
 	var holders []<-chan error
 	for range 4 {
-		holders = append(holders, c.run(t.Context(), large(3)))
+		holders = append(holders, c.run(t.Context(), large(5)))
 		<-c.called
 	}
-	waits := c.run(t.Context(), large(3))
+	waits := c.run(t.Context(), large(5))
 	t.Run("one that waits ends with its time", func(t *testing.T) {
 		limits := c.limits
 		c.limits.Timeout = time.Second
-		if kind := kindOf(<-c.run(t.Context(), large(3))); kind != lua.Timeout {
+		if kind := kindOf(<-c.run(t.Context(), large(5))); kind != lua.Timeout {
 			t.Errorf("ended as %q", kind)
 		}
 		c.limits = limits
 	})
 	t.Run("or if it is cancelled", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		last := c.run(ctx, large(3))
+		last := c.run(ctx, large(5))
 		time.AfterFunc(100*time.Millisecond, cancel)
 		if kind := kindOf(<-last); kind != lua.Cancelled {
 			t.Errorf("ended as %q", kind)
@@ -100,7 +100,7 @@ func TestScriptsShareTheirMemory(t *testing.T) {
 		h, answered := newHost(t), make(chan struct{})
 		h.tools["notes_slow"] = func(context.Context, json.RawMessage) (string, error) {
 			defer close(answered)
-			return text(strings.Repeat("x", 3<<20)), nil // which has to wait
+			return text(strings.Repeat("x", 5<<20)), nil // which has to wait
 		}
 		h.tools["calculator_add"] = func(context.Context, json.RawMessage) (string, error) {
 			<-answered
@@ -130,9 +130,9 @@ func TestScriptsShareTheirMemory(t *testing.T) {
 
 func TestAnswersOnTheirWayToScriptsAreBounded(t *testing.T) {
 	c := newCrowd(t)
-	c.limits.Memory = 4 << 20
+	c.limits.Memory = 8 << 20
 	h := newHost(t)
-	answer := text(strings.Repeat("x", 3<<20))
+	answer := text(strings.Repeat("x", 7<<20))
 	var gate sync.WaitGroup
 	gate.Add(8)
 	h.tools["notes_slow"] = func(context.Context, json.RawMessage) (string, error) {
@@ -142,9 +142,9 @@ func TestAnswersOnTheirWayToScriptsAreBounded(t *testing.T) {
 	}
 	_, err := c.runner.Run(t.Context(), `return #all{notes.slow(), notes.slow(), notes.slow(), notes.slow(), notes.slow(), notes.slow(), notes.slow(), notes.slow()}`, h, c.limits)
 	if kind := kindOf(err); kind != lua.Memory && !strings.Contains(fmt.Sprint(err), "too many scripts need much memory at once") {
-		t.Errorf("24 MiB of answers: %v", err)
+		t.Errorf("56 MiB of answers: %v", err)
 	}
-	if _, err := c.runner.Run(t.Context(), strings.Replace(large(3), "notes.slow()", "", 1), newHost(t), c.limits); err != nil {
+	if _, err := c.runner.Run(t.Context(), strings.Replace(large(5), "notes.slow()", "", 1), newHost(t), c.limits); err != nil {
 		t.Errorf("the memory of runs that ended is not free: %v", err)
 	}
 }
