@@ -50,7 +50,7 @@ func (r *request) edit(raw []byte, name string) []rawjson.Edit {
 }
 
 // resolver is one of the registry's methods that find the target of a name.
-type resolver func(*registry.Registry, string) (registry.Target, error)
+type resolver = func(*registry.Registry, string) (registry.Target, error)
 
 func (r *request) reply(result []byte, edits ...rawjson.Edit) {
 	r.answer = result
@@ -146,10 +146,9 @@ func (g *Gateway) Handle(x *downstream.Exchange) {
 		x.ParkWith(r)
 	}
 	serve, known := table[x.Method()]
+	label := x.Method()
 	if !known {
-		r.fail(jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", x.Method()))
-		g.record(r, "other")
-		return
+		serve, label = extension, "other"
 	}
 	if err := members.Params(x.Method()).Check(x.Sent()); err != nil {
 		serve = func(_ *Gateway, r *request) {
@@ -163,8 +162,19 @@ func (g *Gateway) Handle(x *downstream.Exchange) {
 	}
 	serve(g, r)
 	if !r.recorded && !x.Away() {
-		g.record(r, x.Method())
+		g.record(r, label)
 	}
+}
+
+// extension passes on a request that Goblin does not know to the server it is for.
+func extension(g *Gateway, r *request) {
+	server, name, edits, err := g.relays.Route(r.Exchange)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	r.name = name
+	g.forward(r, registry.Target{Server: server}, edits)
 }
 
 // Notified implements [downstream.Handler].
@@ -177,8 +187,11 @@ func (g *Gateway) Notified(s *downstream.Session, method string, params []byte) 
 		g.journal.Notification(registry.ToServer, s, "", method, "", params)
 		g.ask.RootsChanged(s)
 	default:
-		g.journal.Notification(registry.ToServer, s, "", method, "", params)
-		g.log.Debug("Notification ignored", "method", method, "session", s.ID())
+		server := g.relays.Notice(s, method, params)
+		g.journal.Notification(registry.ToServer, s, server, method, "", params)
+		if server == "" {
+			g.log.Debug("Notification ignored", "method", method, "session", s.ID())
+		}
 	}
 }
 

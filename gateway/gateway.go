@@ -32,6 +32,7 @@ import (
 	"goblin/gateway/news"
 	"goblin/gateway/orphans"
 	"goblin/gateway/pins"
+	"goblin/gateway/relays"
 	"goblin/gateway/tasks"
 	"goblin/gateway/upstream"
 	"goblin/registry"
@@ -78,6 +79,7 @@ type Gateway struct {
 	News    *news.News
 	ask     *ask.Asker
 	tasks   *tasks.Tasks
+	relays  *relays.Relays
 
 	work sync.WaitGroup // goroutines that outlive the request that caused them
 }
@@ -102,6 +104,7 @@ func New(o Options) *Gateway {
 		Busy:      func(s *upstream.Server) bool { return g.calls.Busy(s) || g.tasks.Open(s) },
 	})
 	g.tasks = tasks.New(tasks.Options{Journal: g.journal, Logger: o.Logger, Servers: g.Servers, Calls: g.calls, Ask: g.ask})
+	g.relays = relays.New(relays.Options{Registry: o.Registry, Servers: g.Servers, Tasks: g.tasks, Logger: o.Logger, Find: g.find})
 	g.News = news.New(news.Options{
 		Registry: o.Registry, Metrics: o.Metrics, Journal: g.journal, Logger: o.Logger, Mask: o.Mask,
 		Servers: g.Servers, Calls: g.calls, Clients: &g.clients,

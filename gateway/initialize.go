@@ -13,7 +13,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// capabilities are constant: servers come and go, a handshake happens once.
+// capabilities are constant, but for extensions: servers come and go, a handshake
+// happens once.
 var capabilities = []byte(`{"completions":{},"logging":{},"prompts":{"listChanged":true},` +
 	`"resources":{"subscribe":true,"listChanged":true},"tools":{"listChanged":true}}`)
 
@@ -46,9 +47,9 @@ func (g *Gateway) initialize(r *request) {
 	result = rawjson.AppendString(result, protocol)
 	result = append(result, `,"capabilities":`...)
 	if protocol == downstream.LatestLegacy {
-		result = append(result, taskCapabilities...)
+		result = append(result, g.relays.Capabilities(taskCapabilities)...)
 	} else {
-		result = append(result, capabilities...)
+		result = append(result, g.relays.Capabilities(capabilities)...)
 	}
 	result = append(result, `,"serverInfo":`...)
 	result = append(result, g.serverInfo...)

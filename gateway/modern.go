@@ -38,7 +38,7 @@ func (g *Gateway) discover(r *request) {
 	result := []byte(`{"supportedVersions":`)
 	result = append(result, rawjson.Strings(slices.Concat(downstream.ModernProtocols, downstream.DefaultProtocols))...)
 	result = append(result, `,"capabilities":`...)
-	result = append(result, modernCapabilities...)
+	result = append(result, g.relays.Capabilities(modernCapabilities)...)
 	result = append(result, `,"instructions":`...)
 	result = rawjson.AppendString(result, g.instructions())
 	r.reply(append(result, '}'))

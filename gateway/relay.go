@@ -27,6 +27,7 @@ func (g relay) Opened(s *upstream.Server, conn upstream.Conn) {
 // Ready implements [upstream.Handler]: a new connection is told what the one
 // before it knew.
 func (g relay) Ready(ctx context.Context, s *upstream.Server, conn upstream.Conn) {
+	g.relays.Compare()
 	g.News.Restore(ctx, s, conn)
 }
 
@@ -58,6 +59,11 @@ func (g relay) Notification(s *upstream.Server, conn upstream.Conn, c *upstream.
 		// every client.
 	default:
 		// A vendor's own: it goes where its cause is certain.
+		if raw := rawjson.Get(params, "uri"); raw != nil {
+			w := call.Rewriter{Registry: g.reg, Server: s.Name()}
+			params = w.Read(members.Noticed, params)
+			params = rawjson.Splice(params, w.Edits...)
+		}
 		if causes, certain := g.calls.Causes(conn, c); certain {
 			for _, x := range slices.Backward(causes) { // one that is answered meanwhile is none
 				at := x.Exchange

@@ -36,7 +36,7 @@ func (g *Gateway) serveTask(r *request) {
 		return
 	}
 	r.name = id
-	own, err := g.tasks.Find(r.Exchange, id)
+	own, err := g.tasks.Find(r.Session(), r.modern(), id)
 	if err != nil {
 		r.fail(err)
 		return

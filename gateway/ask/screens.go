@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"goblin/gateway/downstream"
+	"goblin/gateway/extensions"
 	"goblin/registry/rawjson"
 )
 
@@ -24,7 +25,8 @@ func (a *Asker) ScreenMay(refusal []byte) bool {
 	return may
 }
 
-// Capabilities are those of a client as far as a server's questions reach it. Roots
+// Capabilities are those of a client as far as a server's questions reach it, and its
+// extensions. Roots
 // are there too when the configuration has some, and all that the user of a screen
 // can answer while one is open, or is to be taken for that.
 func (a *Asker) Capabilities(declared []byte, screen bool) []byte {
@@ -43,6 +45,9 @@ func (a *Asker) Capabilities(declared []byte, screen bool) []byte {
 			continue
 		}
 		out = rawjson.AppendMember(out, rawjson.Quote(name), value)
+	}
+	if own := extensions.Of(declared); own != nil {
+		out = rawjson.AppendMember(out, rawjson.Quote("extensions"), own)
 	}
 	return append(out, '}')
 }

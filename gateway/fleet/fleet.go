@@ -21,6 +21,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
+	"goblin/gateway/extensions"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/memory"
 	"goblin/gateway/metrics"
@@ -129,7 +130,8 @@ func (f *Fleet) Run(ctx context.Context, serve func()) {
 
 // declared is what backends are told that clients can do. Each client's own
 // capabilities decide when one is really asked.
-var declared = []byte(`{"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true},"sampling":{"context":{},"tools":{}}}`)
+var declared = []byte(`{"elicitation":{"form":{},"url":{}},"extensions":` + extensions.Default +
+	`,"roots":{"listChanged":true},"sampling":{"context":{},"tools":{}}}`)
 
 // server makes the server of a definition that the registry knows. replaces says that
 // the registry has entries of one that it takes the place of.
@@ -276,7 +278,7 @@ func (f *Fleet) Conn(ctx context.Context, b *Server, s *downstream.Session, mode
 				return own, nil
 			}
 		}
-		return b.Unit(ctx, s.Unit())
+		return b.UnitWith(ctx, s.Unit(), extensions.Beyond(s.Client().Capabilities))
 	}
 	conn, err := b.Conn()
 	if left := f.patience(); err != nil && left > 0 {

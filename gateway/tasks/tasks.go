@@ -20,6 +20,7 @@ import (
 	"goblin/gateway/call"
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
+	"goblin/gateway/extensions"
 	"goblin/gateway/fleet"
 	"goblin/gateway/journal"
 	"goblin/gateway/jsonrpc"
@@ -36,7 +37,7 @@ import (
 
 const (
 	// extension names the extension in capabilities.
-	extension = downstream.MetaPrefix + "tasks"
+	extension = extensions.Tasks
 )
 
 // Bounds of the tasks that are known: in all, of one session, and of all
@@ -339,8 +340,9 @@ func (t *Tasks) left(own *Task) time.Duration {
 	return time.Until(own.expires)
 }
 
-// Find is the task that a client means by an id.
-func (t *Tasks) Find(x *downstream.Exchange, id string) (*Task, error) {
+// Find is the task that a client means by an id, of the kind that stateless requests
+// are about if modern is set.
+func (t *Tasks) Find(s *downstream.Session, modern bool, id string) (*Task, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	own := t.all[id]
@@ -348,7 +350,7 @@ func (t *Tasks) Find(x *downstream.Exchange, id string) (*Task, error) {
 		t.removeLocked(own)
 		own = nil
 	}
-	if own == nil || own.hidden != nil || own.owner != ownerOf(x.Session()) || own.modern != (x.Modern() != nil) {
+	if own == nil || own.hidden != nil || own.owner != ownerOf(s) || own.modern != modern {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Task not found: it is none of this client's, has expired, or its server has ended")
 	}
 	return own, nil

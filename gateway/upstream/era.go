@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
 
 	"goblin/gateway/config"
+	"goblin/gateway/extensions"
 	"goblin/gateway/jsonrpc"
 	"goblin/registry/rawjson"
 )
@@ -287,7 +289,7 @@ func (l *link) openModern(ctx context.Context, d *discovery) error {
 func (l *link) initialize(ctx context.Context, timeout time.Duration) error {
 	params := append([]byte(`{"protocolVersion":"`), revisions[0]...)
 	params = append(params, `","capabilities":`...)
-	params = append(params, l.srv.opt.Capabilities...)
+	params = append(params, l.srv.declares(l.Unit())...)
 	params = append(params, `,"clientInfo":{"name":"goblin","version":`...)
 	params = rawjson.AppendString(params, l.srv.opt.Version)
 	params = append(params, `}}`...)
@@ -327,6 +329,10 @@ const (
 func (l *link) introduced(info *Info, result, server []byte) error {
 	info.Capabilities = []byte("{}")
 	if caps := rawjson.Get(result, "capabilities"); rawjson.IsObject(caps) {
+		caps, complaint := extensions.Bounded(caps)
+		if complaint != "" {
+			l.srv.note(slog.LevelWarn, complaint)
+		}
 		if len(caps) > maxCapabilities {
 			return l.srv.failure(BadReply, fmt.Sprintf("declares capabilities of more than %d KiB", maxCapabilities>>10), nil)
 		}

@@ -335,6 +335,7 @@ func (s *Server) interruptLocked(why error) {
 		for name, u := range s.units {
 			u.cancel()
 			fresh := s.newUnitLocked(name)
+			fresh.extensions = u.extensions
 			if u == s.owner || u == s.heir {
 				s.heir = fresh
 			}

@@ -1,20 +1,25 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"time"
 
 	"goblin/gateway/config"
+	"goblin/registry/rawjson"
 )
 
 // unit is an isolation unit. Its connection is the server's own one, which the
 // supervisor keeps, or one that unitLife keeps.
 type unit struct {
-	name   string
-	era    Era             // Modern for one of Server.twins
-	ctx    context.Context // ends with the unit
-	cancel context.CancelFunc
+	name string
+	// extensions is what its client declares beyond what shared connections do, a raw
+	// object, nil for nothing.
+	extensions []byte
+	era        Era             // Modern for one of Server.twins
+	ctx        context.Context // ends with the unit
+	cancel     context.CancelFunc
 
 	// Guarded by Server.mu.
 	alone   bool          // unitLife keeps the connection
@@ -32,13 +37,30 @@ func (s *Server) newUnitLocked(name string) *unit {
 	return u
 }
 
+// declares is what a connection of a unit declares that is opened in the legacy era.
+func (s *Server) declares(unit string) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if u := s.units[unit]; u != nil && u.extensions != nil {
+		return rawjson.SetMember(s.opt.Capabilities, "extensions", u.extensions)
+	}
+	return s.opt.Capabilities
+}
+
 // Unit is the connection of an isolation unit. With isolation: session each
 // unit has its own, opened at its first use (the first unit takes the one
 // whose lists are the catalog) and kept until EndUnit: it is opened anew when
 // it was lost. Otherwise it is [Server.Await]. It blocks while the connection
 // is being opened, until ctx ends or the server's timeout is over.
 func (s *Server) Unit(ctx context.Context, name string) (Conn, error) {
-	conn, u, wait, err := s.unitConn(name, nil)
+	return s.UnitWith(ctx, name, nil)
+}
+
+// UnitWith is Unit for a client that declares extensions beyond what a shared
+// connection does, a raw object, nil for none: its connection is opened with them,
+// whether or not it is the first.
+func (s *Server) UnitWith(ctx context.Context, name string, extensions []byte) (Conn, error) {
+	conn, u, wait, err := s.unitConn(name, extensions, nil)
 	if wait == nil {
 		return orNil(conn), err
 	}
@@ -47,7 +69,7 @@ func (s *Server) Unit(ctx context.Context, name string) (Conn, error) {
 	for wait != nil {
 		select {
 		case <-wait:
-			conn, u, wait, err = s.unitConn(name, u)
+			conn, u, wait, err = s.unitConn(name, extensions, u)
 		case <-timer.C:
 			return nil, s.failure(ConnectionError, fmt.Sprintf("is still starting after %v (timeout)", s.cfg.Timeout), context.DeadlineExceeded)
 		case <-ctx.Done():
@@ -60,7 +82,7 @@ func (s *Server) Unit(ctx context.Context, name string) (Conn, error) {
 // unitConn returns the unit's connection, or why there is none, or what to
 // wait for. known is the unit as it was when waiting began, nil if there was
 // none: one that has ended meanwhile is not made again.
-func (s *Server) unitConn(name string, known *unit) (conn *link, u *unit, wait <-chan struct{}, err error) {
+func (s *Server) unitConn(name string, extensions []byte, known *unit) (conn *link, u *unit, wait <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -90,13 +112,14 @@ func (s *Server) unitConn(name string, known *unit) (conn *link, u *unit, wait <
 	}
 	if u == nil {
 		u = s.newUnitLocked(name)
+		u.extensions = bytes.Clone(extensions)
 	}
 	switch {
 	case s.heir == u && s.first:
 		return nil, u, s.changed, nil
 	case s.heir == u, s.owner == u: // the supervisor is about to see the end
 		return nil, u, nil, s.failure(ConnectionError, "is not connected", unsent(conn.Err()))
-	case s.owner == nil && conn.Err() == nil:
+	case s.owner == nil && conn.Err() == nil && u.extensions == nil:
 		s.owner, u.conn = u, conn
 		conn.unit.Store(&u.name)
 		conn.adopted <- struct{}{}

@@ -1,0 +1,144 @@
+package extensions_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/extensions"
+	"goblin/registry/rawjson"
+)
+
+func TestTheUnionLeavesOutWhatServersDifferIn(t *testing.T) {
+	t.Parallel()
+	declared := func(server, ext string) extensions.Declared {
+		return extensions.Declared{Server: server, Capabilities: []byte(`{"tools":{},"extensions":` + ext + `}`)}
+	}
+	union, complaints := extensions.Union([]extensions.Declared{
+		declared("a", `{"acme/x":{"v":1,"same":{"p":1,"q":[2]},"mine":true},"io.modelcontextprotocol/skills":{}}`),
+		declared("b", `{"acme/x":{"v":2,"same":{"q":[2], "p":1}},"other/y":{},"io.modelcontextprotocol/tasks":{},"goblin/z":{}}`),
+		declared("c", `{"acme/x":{"v":1},"io.modelcontextprotocol/skills":{"directoryRead":true}}`),
+		declared("d", `{"io.modelcontextprotocol/skills":{"directoryRead":false}}`),
+		{Server: "e", Capabilities: []byte(`{}`)}, {Server: "f"},
+	})
+	require.JSONEq(t, `{"acme/x":{"same":{"p":1,"q":[2]},"mine":true},"other/y":{},"io.modelcontextprotocol/skills":{"directoryRead":true}}`, string(union))
+	require.Equal(t, []string{
+		`extension "goblin/z" of server "b" is left out: the name is Goblin's own`,
+		`member "v" of extension "acme/x" is left out: servers "a" and "b" differ in it`,
+	}, sorted(complaints))
+	reversed, _ := extensions.Union([]extensions.Declared{
+		declared("d", `{"io.modelcontextprotocol/skills":{"directoryRead":false}}`), declared("c", `{"io.modelcontextprotocol/skills":{"directoryRead":true}}`),
+	})
+	require.JSONEq(t, `{"io.modelcontextprotocol/skills":{"directoryRead":true}}`, string(reversed))
+
+	var log extensions.Complaints
+	require.Len(t, log.New(complaints), 2)
+	require.Empty(t, log.New(complaints))
+
+	var many []extensions.Declared
+	for i := range 10 {
+		var all []string
+		for j := range 60 {
+			all = append(all, fmt.Sprintf(`"x%d/%d":{"a":1}`, i, j))
+		}
+		many = append(many, declared(fmt.Sprint(i), "{"+strings.Join(all, ",")+"}"))
+	}
+	union, complaints = extensions.Union(many)
+	require.Equal(t, 256, count(union))
+	require.Len(t, complaints, 600-256)
+}
+
+func sorted(s []string) []string {
+	if len(s) == 2 && s[0] > s[1] {
+		s[0], s[1] = s[1], s[0]
+	}
+	return s
+}
+
+func count(obj []byte) (n int) {
+	for range rawjson.Members(obj) {
+		n++
+	}
+	return n
+}
+
+func TestWhatAServerDeclaresIsBounded(t *testing.T) {
+	t.Parallel()
+	var all []string
+	for i := range 1000 {
+		all = append(all, fmt.Sprintf(`"x/%d":{}`, i))
+	}
+	kept, complaint := extensions.Bounded([]byte(`{"tools":{},"extensions":{` + strings.Join(all, ",") + `}}`))
+	require.Equal(t, 64, count(rawjson.Get(kept, "extensions")))
+	require.NotNil(t, rawjson.Get(kept, "tools"))
+	require.Contains(t, complaint, "936 of its extensions are left out")
+
+	kept, complaint = extensions.Bounded([]byte(`{"extensions":{"a/large":{"x":"` + strings.Repeat("y", 10<<20) + `"},"a/b":{},"a/c":7}}`))
+	require.JSONEq(t, `{"extensions":{"a/b":{}}}`, string(kept))
+	require.Contains(t, complaint, `extension "a/large" and 1 more are left out`)
+
+	const fine = `{"extensions":{"a/b":{"c":[1]}}}`
+	kept, complaint = extensions.Bounded([]byte(fine))
+	require.Equal(t, fine, string(kept))
+	require.Empty(t, complaint)
+}
+
+func TestWhatAClientDeclares(t *testing.T) {
+	t.Parallel()
+	for caps, want := range map[string]struct{ of, beyond string }{
+		`{}`: {}, `{"extensions":{}}`: {}, `{"extensions":[]}`: {}, `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`: {},
+		`{"extensions":{"io.modelcontextprotocol/ui":{"m":1}}}`:                         {`{"io.modelcontextprotocol/ui":{"m":1}}`, ``},
+		`{"extensions":{"acme/x":{"n":1}}}`:                                             {`{"acme/x":{"n":1}}`, `{"acme/x":{"n":1},"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"]}}`},
+		`{"extensions":{"io.modelcontextprotocol/ui":{"m":1},"acme/x":{}}}`:             {`{"io.modelcontextprotocol/ui":{"m":1},"acme/x":{}}`, `{"io.modelcontextprotocol/ui":{"m":1},"acme/x":{}}`},
+		`{"extensions":{"io.modelcontextprotocol/tasks":{},"acme/x":{}},"sampling":{}}`: {`{"acme/x":{}}`, `{"acme/x":{},"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"]}}`},
+	} {
+		for _, got := range []struct {
+			is   []byte
+			want string
+		}{{extensions.Of([]byte(caps)), want.of}, {extensions.Beyond([]byte(caps)), want.beyond}} {
+			if got.want == "" {
+				require.Nil(t, got.is, caps)
+			} else {
+				require.JSONEq(t, got.want, string(got.is), caps)
+			}
+		}
+	}
+	client := []byte(`{"extensions":{"acme/x":{},"io.modelcontextprotocol/tasks":{}}}`)
+	require.True(t, extensions.Shared(client, []byte(`{"extensions":{"acme/x":{"a":1}}}`)))
+	require.False(t, extensions.Shared(client, []byte(`{"extensions":{"io.modelcontextprotocol/tasks":{}}}`)))
+	require.False(t, extensions.Shared(client, []byte(`{}`)))
+}
+
+func TestRequestsGoToTheOwnerOfWhatTheyName(t *testing.T) {
+	t.Parallel()
+	several := errors.New("several")
+	owner := func(member, value string) (string, string, error) {
+		switch value {
+		case "both":
+			return "", "", several
+		case "none":
+			return "", "", nil
+		}
+		server, own, _ := strings.Cut(value, " ")
+		return server, own, nil
+	}
+	for params, want := range map[string]string{
+		`{"uri":"s u","x":"s y"}`:                       `s {"uri":"u","x":"s y"}`,
+		`{"taskId":"s t","name":"s n"}`:                 `s {"taskId":"t","name":"n"}`,
+		`{"name":"o n","uri":"s u"}`:                    `s {"name":"o n","uri":"u"}`,
+		`{"uri":"none","name":"o n"}`:                   `o {"uri":"none","name":"n"}`,
+		`{"uri":7,"name":{"a":1},"taskId":"o i"}`:       `o {"uri":7,"name":{"a":1},"taskId":"i"}`,
+		`{"uri":"s u","name":"both"}`:                   `s {"uri":"u","name":"both"}`,
+		`{"other":"s u"}`:                               ` {"other":"s u"}`,
+		`{"uri":"` + strings.Repeat("s", 70<<10) + `"}`: ` {"uri":"` + strings.Repeat("s", 70<<10) + `"}`,
+	} {
+		server, edits, err := extensions.Route([]byte(params), owner)
+		require.NoError(t, err)
+		require.Equal(t, want, server+" "+string(rawjson.Splice([]byte(params), edits...)))
+	}
+	_, _, err := extensions.Route([]byte(`{"uri":"both","name":"s n"}`), owner)
+	require.ErrorIs(t, err, several)
+}

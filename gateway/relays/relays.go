@@ -1,0 +1,167 @@
+// Package relays passes on what belongs to extensions that Goblin does not know: it says
+// which server a client's request or notification is for, and declares to clients what
+// servers declare.
+//
+// A method that is nobody's goes to the server that owns what its params name, if the
+// client and that server declare an extension in common. Requests are sent by the
+// caller; notifications are queued here, and nothing waits for a server. It knows
+// neither methods nor what they mean.
+package relays
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"goblin/gateway/downstream"
+	"goblin/gateway/extensions"
+	"goblin/gateway/fleet"
+	"goblin/gateway/jsonrpc"
+	"goblin/gateway/tasks"
+	"goblin/registry"
+	"goblin/registry/members"
+	"goblin/registry/rawjson"
+)
+
+// Options are what Relays are made from.
+type Options struct {
+	Registry *registry.Registry
+	Servers  *fleet.Fleet
+	Tasks    *tasks.Tasks
+	Logger   *slog.Logger
+	// Find resolves a name as for a client; it may wait for servers that start, until
+	// ctx ends.
+	Find func(ctx context.Context, resolve func(*registry.Registry, string) (registry.Target, error), name string) (registry.Target, error)
+}
+
+// Relays is made by [New].
+type Relays struct {
+	o          Options
+	complaints extensions.Complaints
+}
+
+// New makes Relays, of which all methods may be called from any goroutine.
+func New(o Options) *Relays { return &Relays{o: o} }
+
+// Capabilities are Goblin's own with the extensions of the servers that are enabled, as
+// last heard.
+func (r *Relays) Capabilities(own []byte) []byte {
+	union, _ := r.union()
+	for k, settings := range rawjson.Members(rawjson.Get(own, "extensions")) {
+		name, _ := rawjson.String(k)
+		union = rawjson.SetMember(union, name, settings)
+	}
+	if string(union) == "{}" {
+		return own
+	}
+	return rawjson.SetMember(own, "extensions", union)
+}
+
+func (r *Relays) union() (union []byte, complaints []string) {
+	var all []extensions.Declared
+	for _, s := range r.o.Registry.States() {
+		if s.State != registry.StateDisabled {
+			all = append(all, extensions.Declared{Server: s.Name, Capabilities: s.Capabilities})
+		}
+	}
+	return extensions.Union(all)
+}
+
+// Compare logs what is left out of the extensions of servers, once.
+func (r *Relays) Compare() {
+	_, complaints := r.union()
+	for _, c := range r.complaints.New(complaints) {
+		r.o.Logger.Warn("Not declared to clients", "what", c)
+	}
+}
+
+// Route says which server a request is for, with the edits that put the server's own
+// spelling into its params, and the name that decided. The error is for the client.
+func (r *Relays) Route(x *downstream.Exchange) (server, name string, edits []rawjson.Edit, err error) {
+	unknown := jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", x.Method())
+	declared := x.Client().Capabilities
+	if extensions.Of(declared) == nil {
+		return "", "", nil, unknown
+	}
+	if err := members.Extended.Check(x.Sent()); err != nil {
+		return "", "", nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: %v", err)
+	}
+	server, edits, err = extensions.Route(x.Params(), func(member, value string) (string, string, error) {
+		whose, own, err := r.owner(x.Context(), x.Session(), x.Modern() != nil, member, value)
+		if name == "" && whose != "" {
+			name = value
+		}
+		return whose, own, err
+	})
+	switch {
+	case err != nil:
+		return "", "", nil, err
+	case !r.shared(declared, server):
+		return "", "", nil, unknown
+	}
+	return server, name, edits, nil
+}
+
+// Notice passes on a notification of a client, and returns the server that gets it, ""
+// for none.
+func (r *Relays) Notice(s *downstream.Session, method string, params []byte) (server string) {
+	declared := s.Client().Capabilities
+	if extensions.Of(declared) == nil {
+		return ""
+	}
+	ctx, cancel := context.WithCancel(s.Context())
+	cancel() // nothing is waited for
+	params = members.Extended.Clean(nil, params)
+	server, edits, err := extensions.Route(params, func(member, value string) (string, string, error) {
+		return r.owner(ctx, s, false, member, value)
+	})
+	b := r.o.Servers.Get(server)
+	if err != nil || b == nil || !r.shared(declared, server) {
+		return ""
+	}
+	conn, err := r.o.Servers.Conn(ctx, b, s, false)
+	if err == nil {
+		err = conn.Notify(method, rawjson.Splice(params, edits...))
+	}
+	if err != nil {
+		r.o.Logger.Debug("Notification not passed on", "server", server, "method", method, "err", err)
+		return ""
+	}
+	return server
+}
+
+func (r *Relays) shared(declared []byte, server string) bool {
+	state, ok := r.o.Registry.State(server)
+	return ok && extensions.Shared(declared, state.Capabilities)
+}
+
+// owner is whose a URI, name or task of a client is and how its server spells it;
+// nobody's, if it is unknown. An ambiguous one is an error.
+func (r *Relays) owner(ctx context.Context, s *downstream.Session, modern bool, member, value string) (server, own string, err error) {
+	resolvers := []func(*registry.Registry, string) (registry.Target, error){
+		(*registry.Registry).ResolveTool, (*registry.Registry).ResolvePrompt,
+	}
+	switch member {
+	case "uri":
+		resolvers = append(resolvers[:0], (*registry.Registry).ResolveResource)
+	case "taskId":
+		if task, err := r.o.Tasks.Find(s, modern, value); err == nil {
+			return task.Server, task.Original, nil
+		}
+		return "", "", nil
+	}
+	for _, resolve := range resolvers {
+		t, err := r.o.Find(ctx, resolve, value)
+		var several *registry.AmbiguousError
+		switch {
+		case errors.As(err, &several):
+			return "", "", err
+		case err != nil || t.Local != nil:
+		case server != "" && server != t.Server: // a tool of one, a prompt of another
+			return "", "", &registry.AmbiguousError{Kind: registry.Tool, Name: value, Candidates: []string{server + "/" + own, t.Listed}}
+		case server == "":
+			server, own = t.Server, t.Name
+		}
+	}
+	return server, own, nil
+}
