@@ -84,12 +84,13 @@ func (a *App) Find() (string, error) { return config.Find(a.ConfigFlag, a.Getenv
 // Place is where the host of a config file is found; "" is the demo. The text
 // of the file may have changed since the host read it, and have mistakes.
 func (a *App) Place(path string) (host.Place, error) {
-	hash, err := config.PlaceOf(path, os.LookupEnv)
+	hash, variables, err := config.PlaceOf(path, os.LookupEnv)
 	if err != nil {
 		return host.Place{}, err
 	}
 	place, err := host.Locate(hash, a.Version.Version, a.Getenv)
 	if err == nil && path != "" {
+		place.Variables = variables
 		place.Config, err = config.Canonical(path)
 	}
 	return place, err

@@ -3,6 +3,7 @@ package command
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -38,6 +39,10 @@ built-in demo is used.
 				return err
 			}
 			cfg, err := a.Load()
+			if err == nil && cfg.Gateway.Listen != "" && cfg.Gateway.NoToken.Text != "" {
+				others := slices.DeleteFunc(cfg.Warnings, func(p config.Problem) bool { return p == cfg.Gateway.NoToken })
+				err = &config.Errors{Problems: []config.Problem{cfg.Gateway.NoToken}, Warnings: others}
+			}
 			if err == nil && !cfg.Demo {
 				cfg.Warnings = append(cfg.Warnings, a.longDescriptions(cmd.Context(), cfg)...)
 			}

@@ -20,6 +20,7 @@ package config
 import (
 	"io/fs"
 	"log/slog"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -86,6 +87,7 @@ type Config struct {
 	Path     string      // absolute; empty for the demo
 	File     fs.FileInfo // as it was read; nil for what no file was read for
 	Demo     bool        // the embedded demo, because no file was found
+	EnvFile  string      // absolute; "" for none
 	Servers  []Server    // in the order of the file
 	Gateway  Gateway
 	Lua      Lua
@@ -104,6 +106,9 @@ type Server struct {
 	Env        map[string]string
 	Cwd        string // absolute, or empty for Goblin's own
 	InheritEnv InheritEnv
+	// FileEnv are those of the variables that InheritEnv chooses which the config's
+	// env_file has.
+	FileEnv map[string]string
 
 	URL     string // http or https
 	Headers map[string]string
@@ -140,10 +145,27 @@ type InheritEnv struct {
 	Names []string
 }
 
+// of are the variables that are chosen, nil for none.
+func (e InheritEnv) of(vars map[string]string) map[string]string {
+	var chosen map[string]string
+	for name, value := range vars {
+		if e.All || slices.Contains(e.Names, name) {
+			if chosen == nil {
+				chosen = make(map[string]string)
+			}
+			chosen[name] = value
+		}
+	}
+	return chosen
+}
+
 // Gateway is what clients meet.
 type Gateway struct {
-	Listen         string // host:port, or empty: no HTTP
-	AuthToken      string // visible ASCII; empty only on loopback
+	Listen    string // host:port, or empty: no HTTP
+	AuthToken string // visible ASCII; empty only on loopback
+	// NoToken, if it has a text, says why AuthToken is empty although the file has
+	// one: nobody may listen then.
+	NoToken        Problem
 	AllowedOrigins []string
 	Flat           bool          // list flat ids instead of mcp:// URIs
 	MaxName        int           // bytes of a tool's listed name
@@ -250,7 +272,7 @@ func (s *Server) normal() Server {
 			*list = nil
 		}
 	}
-	for _, m := range []*map[string]string{&v.Env, &v.Headers} {
+	for _, m := range []*map[string]string{&v.Env, &v.Headers, &v.FileEnv} {
 		if len(*m) == 0 {
 			*m = nil
 		}
@@ -268,10 +290,14 @@ var baseEnv = []string{"HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPD
 
 // Environ is the environment of the server's process as sorted "NAME=value"
 // entries: the base set and the names of InheritEnv as host finds them, or the
-// whole of all if everything is inherited, and over that the server's own Env.
+// whole of all if everything is inherited, either over FileEnv, and over that the
+// server's own Env.
 // host is usually os.LookupEnv and all os.Environ().
 func (s *Server) Environ(host func(string) (string, bool), all []string) []string {
-	vars := make(map[string]string)
+	vars := maps.Clone(s.FileEnv)
+	if vars == nil {
+		vars = make(map[string]string)
+	}
 	if s.InheritEnv.All {
 		for _, e := range all {
 			if name, value, ok := strings.Cut(e, "="); ok && name != "" {

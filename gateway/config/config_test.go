@@ -356,6 +356,10 @@ goblin.yaml:3: tools of server "a_b" whose listed names begin with "a_b_c_" get 
 			`goblin.yaml:3: "command" in server "a" contains a space; arguments belong in "args"`,
 		},
 		{
+			"an unset token", "gateway:\n  auth_token: ${NONE}\n  listen: 0.0.0.0:7331",
+			`goblin.yaml:2: ${NONE} is not set, but "auth_token" in gateway needs it; set it or write ${NONE:-default}`,
+		},
+		{
 			"an empty token", "gateway:\n  auth_token: ${NONE:-}",
 			`goblin.yaml:2: "auth_token" in gateway is empty, so anybody on this machine may call`,
 		},

@@ -314,10 +314,6 @@ var mistakes = []mistake{
 		`goblin.yaml:2: "auth_token" in gateway must be visible ASCII characters without spaces`, false,
 	},
 	{
-		"an unset token", "gateway:\n  auth_token: ${NONE}\n  listen: 0.0.0.0:7331",
-		`goblin.yaml:2: ${NONE} is not set, but "auth_token" in gateway needs it; set it or write ${NONE:-default}`, false,
-	},
-	{
 		"an origin with a path", "gateway: {allowed_origins: ['https://h/']}",
 		`goblin.yaml:1: "allowed_origins[0]" in gateway must be an origin such as "https://app.example.com", without a path`, false,
 	},

@@ -44,6 +44,7 @@ func Parse(name string, src []byte, env func(string) (string, bool)) (*Config, e
 		return nil, bad
 	}
 	r := &reader{file: name, dir: filepath.Dir(full), env: env, lenient: lenient}
+	r.readEnvFile(root)
 	cfg := defaults()
 	cfg.Path = full
 	seen := readTable(r, place{}, topKeys(), root, &cfg)
@@ -79,6 +80,9 @@ func readGateway(r *reader, at place, n *yaml.Node, g *Gateway) {
 	if r.badToken {
 		token = nil
 	}
+	if g.NoToken = r.noToken; g.NoToken.Text != "" {
+		r.warns = append(r.warns, g.NoToken)
+	}
 	if g.AuthToken == "" && !r.badToken && g.Listen != "" && !isLoopback(g.Listen) {
 		r.fail(seen["listen"], "%s %s", at.key("listen"), exposed)
 	} else if g.AuthToken == "" && token != nil {
@@ -90,11 +94,14 @@ func readGateway(r *reader, at place, n *yaml.Node, g *Gateway) {
 }
 
 // readToken reads auth_token and remembers whether there was one to use, so
-// that a mistake in it is not also reported as a missing token.
+// that a mistake in it is not also reported as a missing token. A variable that is
+// not set is one for those only who listen.
 func readToken(r *reader, at place, n *yaml.Node, dst *string) {
 	before := len(r.errs)
+	r.inToken = true
 	text(tokenComplaint).read(r, at, n, dst)
-	r.badToken = len(r.errs) > before
+	r.inToken = false
+	r.badToken = len(r.errs) > before || r.noToken.Text != ""
 }
 
 // readRoot reads one root.

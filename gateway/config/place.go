@@ -17,26 +17,30 @@ import (
 var named = regexp.MustCompile(`\$?\$\{([A-Za-z_][A-Za-z0-9_]*)`)
 
 // PlaceOf is the identity of a configuration file as a hexadecimal SHA-256: its
-// path (see [Canonical]) and the variables of the environment that it names, as
-// far as they are set. "" stands for the demo, which depends on neither.
+// path (see [Canonical]) and the variables of the environment, or of its env_file,
+// that it names, as far as they are set. "" stands for the demo, which depends on
+// neither. The variables that are set come with a hash of their values, which
+// another file's do not share.
 //
 // Everybody who starts or looks for the host of a file must come to the same
 // answer, whatever happened to the text since: only the names of variables are
 // looked for in it, so settings and even mistakes do not count. Values enter
 // the hash, which tells nothing about them but equality. env is usually
 // os.LookupEnv. The error is an *Errors: the file cannot be read.
-func PlaceOf(path string, env func(string) (string, bool)) (string, error) {
+func PlaceOf(path string, env func(string) (string, bool)) (hash string, variables map[string]string, err error) {
 	if path == "" {
-		return digest([]byte("demo")), nil
+		return digest([]byte("demo")), nil, nil
 	}
 	full, err := Canonical(path)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	src, _, err := read(path)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
+	env = withEnvFile(path, src, env)
+	variables = make(map[string]string)
 	var names []string
 	for _, m := range named.FindAllSubmatch(src, -1) {
 		if m[0][1] == '{' {
@@ -50,9 +54,10 @@ func PlaceOf(path string, env func(string) (string, bool)) (string, error) {
 		// part the file from its host.
 		if value, ok := env(name); ok {
 			key = fmt.Appendf(key, " %s=%q", name, value)
+			variables[name] = digest(fmt.Appendf(nil, "file %q %s=%q", full, name, value))
 		}
 	}
-	return digest(key), nil
+	return digest(key), variables, nil
 }
 
 // Canonical is the absolute path of a file, with the symbolic links of its folder

@@ -18,7 +18,7 @@ func TestPlaceIsThePathAndTheVariablesThatTheFileNames(t *testing.T) {
 	place := func(path, text string) string {
 		t.Helper()
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-		hash, err := config.PlaceOf(path, func(k string) (string, bool) { v, ok := vars[k]; return v, ok })
+		hash, _, err := config.PlaceOf(path, func(k string) (string, bool) { v, ok := vars[k]; return v, ok })
 		require.NoError(t, err)
 		require.Regexp(t, "^[0-9a-f]{64}$", hash)
 		return hash
@@ -53,11 +53,11 @@ func TestPlaceIsThePathAndTheVariablesThatTheFileNames(t *testing.T) {
 	}
 	require.NoError(t, os.Symlink("..one", filepath.Join(dir, "..data")))
 	require.NoError(t, os.Symlink(filepath.Join("..data", "mounted.yaml"), mounted))
-	before, err := config.PlaceOf(mounted, env)
+	before, _, err := config.PlaceOf(mounted, env)
 	require.NoError(t, err)
 	require.NoError(t, os.Remove(filepath.Join(dir, "..data")))
 	require.NoError(t, os.Symlink("..two", filepath.Join(dir, "..data")))
-	after, err := config.PlaceOf(mounted, env)
+	after, _, err := config.PlaceOf(mounted, env)
 	require.NoError(t, err)
 	require.Equal(t, before, after, "what the file leads to may change")
 }
@@ -65,16 +65,16 @@ func TestPlaceIsThePathAndTheVariablesThatTheFileNames(t *testing.T) {
 func TestPlaceOfTheDemoIsOneForAll(t *testing.T) {
 	t.Parallel()
 	env := func(string) (string, bool) { return "x", true }
-	here, err := config.PlaceOf("", os.LookupEnv)
+	here, _, err := config.PlaceOf("", os.LookupEnv)
 	require.NoError(t, err)
-	there, err := config.PlaceOf("", env)
+	there, _, err := config.PlaceOf("", env)
 	require.NoError(t, err)
 	require.Equal(t, here, there)
 }
 
 func TestPlaceOfAFileThatCannotBeReadIsAMistake(t *testing.T) {
 	t.Parallel()
-	_, err := config.PlaceOf("none.yaml", os.LookupEnv)
+	_, _, err := config.PlaceOf("none.yaml", os.LookupEnv)
 	require.EqualError(t, err, "none.yaml: cannot be read: no such file or directory")
 	var list *config.Errors
 	require.ErrorAs(t, err, &list)

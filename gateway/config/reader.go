@@ -23,8 +23,11 @@ type reader struct {
 	warns    []Problem
 	server   *serverState // while one is read
 	servers  []serverState
-	badToken bool // gateway.auth_token was given and is wrong
-	expanded int  // bytes that expansion made
+	inToken  bool              // while gateway.auth_token is read
+	badToken bool              // it was given and is wrong
+	noToken  Problem           // it needs a variable that is not set
+	fileVars map[string]string // of env_file
+	expanded int               // bytes that expansion made
 }
 
 // serverState is what reading a server finds out beside its values.
@@ -252,9 +255,12 @@ func (r *reader) noteVariables(at place, n *yaml.Node, e *expansion) {
 	}
 	for _, name := range e.unset {
 		const format = "${%s} is not set, but %s needs it; set it or write ${%s:-default}"
-		if r.server != nil {
+		switch {
+		case r.server != nil:
 			r.issue(n, format, name, at, name)
-		} else {
+		case r.inToken:
+			r.noToken = r.problem(n, format, name, at, name)
+		default:
 			r.fail(n, format, name, at, name)
 		}
 	}

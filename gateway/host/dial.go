@@ -18,17 +18,28 @@ var ErrNoHost = errors.New("no host is running for this config")
 // wsaRefused is ECONNREFUSED as Windows' sockets report it.
 const wsaRefused = syscall.Errno(10061)
 
-// Dial connects to the host of a place, for a connection of that kind. It
+// Dial connects to the host of a place, for a connection of that kind; rather to one
+// of the same config that has the same variables and more. It
 // fails with [ErrNoHost] when there is none, with another error when there is
 // something that cannot be used: another user's socket, or a host that does
 // not answer within 5 s. Of the connection returned nothing has been read.
 // It is a *net.UnixConn.
 func Dial(ctx context.Context, p Place, kind string) (net.Conn, error) {
-	c, _, err := dial(ctx, p, kind)
+	c, _, err := dialAny(ctx, p, kind)
 	if err != nil {
 		return nil, err
 	}
 	return c, nil
+}
+
+// dialAny is dial, which it does for fuller hosts first.
+func dialAny(ctx context.Context, p Place, kind string) (*net.UnixConn, welcome, error) {
+	for _, q := range fuller(p) {
+		if c, w, err := dial(ctx, q, kind); !errors.Is(err, ErrNoHost) {
+			return c, w, err
+		}
+	}
+	return dial(ctx, p, kind)
 }
 
 func dial(ctx context.Context, p Place, kind string) (*net.UnixConn, welcome, error) {

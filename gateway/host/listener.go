@@ -81,10 +81,17 @@ type Listener struct {
 const lockLimit = 15 * time.Second
 
 // Listen makes this process the host of a place: it takes the lock, removes
-// the socket that a killed host left, and listens. Another living host is a
-// [*RunningError]. Connections wait until Serve runs.
+// the socket that a killed host left, and listens. Another living host, also one
+// of the same config with the same variables and more, is a [*RunningError]. Connections wait until Serve runs.
 func Listen(p Place) (*Listener, error) {
-	lock, err := take(p)
+	ctx, cancel := context.WithTimeout(context.Background(), lockLimit)
+	defer cancel()
+	for _, q := range fuller(p) {
+		if other, _ := living(ctx, q); other != nil {
+			return nil, other
+		}
+	}
+	lock, err := take(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -101,10 +108,8 @@ func Listen(p Place) (*Listener, error) {
 
 // take gets the lock. Its holder either answers, and is the host; or is on
 // its way up or down, and decides within moments.
-func take(p Place) (*flock.Flock, error) {
+func take(ctx context.Context, p Place) (*flock.Flock, error) {
 	lock := flock.New(p.Lock, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
-	ctx, cancel := context.WithTimeout(context.Background(), lockLimit)
-	defer cancel()
 	for {
 		ok, err := lock.TryLock()
 		if err != nil {

@@ -22,6 +22,9 @@ type Place struct {
 	Log     string // standard error of a detached host
 	Version string // told in the handshake; a host refuses other versions
 	Config  string // the file that is served, for [Serving]; "" for the demo
+	// Variables are those that the file names and that are set here, with a hash of
+	// their values.
+	Variables map[string]string
 }
 
 // Locate finds the place of the host for a config, whose hash is given, and

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -26,7 +27,8 @@ type seat struct {
 func sit(p Place, lock *flock.Flock) (*seat, error) {
 	// Nothing depends on it, and some systems forbid writing to a locked file,
 	// so a failure is none.
-	_ = os.WriteFile(p.Lock, fmt.Appendf(nil, "%d\n%q %q\n", os.Getpid(), p.Version, p.Config), 0o600)
+	variables, _ := json.Marshal(p.Variables) // only texts
+	_ = os.WriteFile(p.Lock, fmt.Appendf(nil, "%d\n%q %q\n%s\n", os.Getpid(), p.Version, p.Config, variables), 0o600)
 	if err := os.Remove(p.Socket); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, errors.Join(fmt.Errorf("remove the socket of a host that died: %w", err), lock.Unlock())
 	}
@@ -125,6 +127,9 @@ func Serving(dir, config, version string) []Place {
 		p := Place{Dir: dir, Lock: lock}
 		if _, err := fmt.Sscanf(string(text), "%d\n%q %q\n", &pid, &p.Version, &p.Config); err != nil || p.Version != version || p.Config != config {
 			continue
+		}
+		if lines := strings.SplitN(string(text), "\n", 3); len(lines) == 3 {
+			_ = json.Unmarshal([]byte(lines[2]), &p.Variables) // none is one that knows of no variables
 		}
 		name := strings.TrimSuffix(lock, ".lock")
 		p.Socket, p.Log = name+".sock", name+".log"

@@ -83,10 +83,10 @@ func startOnce(ctx context.Context, p Place, exe string, args, env []string) (ag
 
 // settle finds out what the end of the process means.
 func settle(ctx context.Context, p Place, status error, from int64) (again bool, err error) {
-	_, err = answers(ctx, p)
+	c, err := Dial(ctx, p, KindControl) // it may have met one with more variables
 	switch {
 	case err == nil:
-		return false, nil
+		return false, c.Close()
 	case !errors.Is(err, ErrNoHost):
 		return false, err
 	case status == nil:

@@ -21,6 +21,16 @@ func (i *Instance) listenHTTP() error {
 	if !i.o.HTTP || g.Listen == "" {
 		return nil
 	}
+	if g.NoToken.Text != "" { // whoever comes would need none
+		err := fmt.Errorf("no HTTP at %s: %s", g.Listen, g.NoToken)
+		if i.o.HTTPRequired {
+			return err
+		}
+		i.o.Logger.Warn("No HTTP endpoint", "err", err)
+		i.unserved = err
+		i.registry.SetNotice(i.notice())
+		return nil
+	}
 	l, err := net.Listen(network(g.Listen), g.Listen)
 	if err != nil {
 		cause := err

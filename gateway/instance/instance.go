@@ -236,6 +236,9 @@ func (i *Instance) Run(outer context.Context) error {
 	var edits sync.WaitGroup
 	if !i.o.Config.Demo && i.o.Only == nil {
 		edits.Go(func() { filewatch.File(ctx, i.o.Config.Path, i.o.Config.File, i.Reload) })
+		if file := i.o.Config.EnvFile; file != "" {
+			edits.Go(func() { filewatch.File(ctx, file, nil, i.Reload) })
+		}
 	}
 	if i.unpinned == nil {
 		edits.Go(func() { filewatch.File(ctx, i.o.Pins, nil, i.gateway.Servers.PinsChanged) })

@@ -84,17 +84,17 @@ func (p *Process) follow(ctx context.Context, s *setup, c net.Conn, t screen.Ter
 		if err == nil || ctx.Err() != nil || !errors.Is(err, ErrStopped) && cli.ExitCode(err) != cli.CodeConnect {
 			return err
 		}
-		if c = p.next(ctx, s); c == nil {
+		if c = dialSoon(ctx, s.place, host.KindScreen, attempts); c == nil {
 			return err
 		}
 	}
 }
 
-// next connects to the screen of the host that a bridge has found or started
-// after the last one; nil if there is none for long.
-func (p *Process) next(ctx context.Context, s *setup) net.Conn {
+// dialSoon connects to the host that another bridge has found or started after the
+// last one; nil if there is none for long.
+func dialSoon(ctx context.Context, place host.Place, kind string, attempts int) net.Conn {
 	for range attempts {
-		c, err := host.Dial(ctx, s.place, host.KindScreen)
+		c, err := host.Dial(ctx, place, kind)
 		if err == nil {
 			return c
 		}

@@ -22,6 +22,10 @@ import (
 // DefaultListen is where Serve listens if nothing else is said.
 const DefaultListen = "127.0.0.1:7331"
 
+// guestAttempts are how often a client that lacks variables looks for the next host
+// of those that have them, before it starts one itself.
+const guestAttempts = 20
+
 // Stdio serves one client, through the host unless standalone.
 func (p *Process) Stdio(ctx context.Context, standalone bool) error {
 	kind := attended
@@ -64,6 +68,7 @@ func (p *Process) bridge(ctx context.Context, s *setup, in io.Reader, out io.Wri
 	}
 	lines := logs.Limit(s.logger.Handler(), p.App.Mask().String)
 	defer lines.Close() //nolint:errcheck // says what was left out
+	var guest *host.Place // of the last host, if that had more variables
 	err = bridge.Run(ctx, bridge.Options{
 		Connect: func(ctx context.Context) (net.Conn, error) {
 			// The file may name other variables by now, and the next host will
@@ -73,7 +78,18 @@ func (p *Process) bridge(ctx context.Context, s *setup, in io.Reader, out io.Wri
 			if err != nil {
 				place = s.place
 			}
-			return host.DialOrStart(ctx, place, host.KindMCP, exe, args, nil)
+			if guest != nil { // somebody who has them starts the next one
+				if c := dialSoon(ctx, *guest, host.KindMCP, guestAttempts); c != nil {
+					return c, nil
+				}
+			}
+			c, err := host.DialOrStart(ctx, place, host.KindMCP, exe, args, nil)
+			if guest = nil; err == nil {
+				if at := host.PlaceOf(c, place); at.Socket != place.Socket {
+					guest = &at
+				}
+			}
+			return c, err
 		},
 		In: in, Out: out, Frame: s.cfg.Gateway.Limits.Frame, Logger: slog.New(lines),
 	})
@@ -113,6 +129,9 @@ func (p *Process) Serve(ctx context.Context, listen string) error {
 		listen, by = s.cfg.Gateway.Listen, "gateway.listen"
 	default:
 		listen = DefaultListen
+	}
+	if missing := s.cfg.Gateway.NoToken; missing.Text != "" {
+		return &config.Errors{Problems: []config.Problem{missing}}
 	}
 	if err := config.CheckListen(listen, s.cfg.Gateway.AuthToken); err != nil {
 		return cli.Fail(cli.CodeConfig, "%w", err)

@@ -1,0 +1,199 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Some clients start programs with hardly any of the user's variables. An env_file
+// has them for everybody who reads the config; what is in the environment wins.
+
+const maxEnvFile = 1 << 20 // bytes
+
+// envFileLine finds the key in a text that cannot be parsed.
+var envFileLine = regexp.MustCompile(`(?m)^\s*"?env_file"?\s*:\s*(?:"([^"\n]*)"|'([^'\n]*)'|([^\s#'"][^#\n,}]*))`)
+
+// readEnvFile reads the variables of the env_file that a config names, before
+// anything that may need them, and makes them part of r's environment. What is
+// wrong with the key itself is told when it is read as others are.
+func (r *reader) readEnvFile(root *yaml.Node) {
+	n := envFileNode(root)
+	if n == nil {
+		return
+	}
+	file, ok := envFilePath(r.dir, n.Value, r.env)
+	if !ok {
+		return
+	}
+	vars, open, err := loadEnvFile(file)
+	if err != nil {
+		r.fail(n, "%q names %s, which %v", envFileKey, quote(n.Value), err)
+		return
+	}
+	if open {
+		r.warn(n, "%q names %s, which other users of this machine can read; run chmod 600 on it", envFileKey, quote(n.Value))
+	}
+	r.fileVars, r.env = vars, lookup(r.env, vars)
+}
+
+const envFileKey = "env_file"
+
+// envFileNode is the text of the key, nil for none.
+func envFileNode(root *yaml.Node) *yaml.Node {
+	if root.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		if k, v := target(root.Content[i]), target(root.Content[i+1]); k.Value == envFileKey && v.Kind == yaml.ScalarNode && v.ShortTag() == "!!str" {
+			return v
+		}
+	}
+	return nil
+}
+
+// envFilePath is the file that a value names, with variables of the environment.
+func envFilePath(dir, value string, env func(string) (string, bool)) (file string, ok bool) {
+	e := expansion{env: env}
+	file = e.expand(value, 0)
+	home, _ := env("HOME")
+	switch {
+	case file == "" || e.wrong != "" || len(e.unset) > 0 || noNUL(file) != "":
+		return "", false
+	case strings.HasPrefix(file, "~/"):
+		return filepath.Join(home, file[2:]), filepath.IsAbs(home)
+	case !filepath.IsAbs(file):
+		return filepath.Join(dir, file), true
+	}
+	return filepath.Clean(file), true
+}
+
+// withEnvFile is env and what the env_file of a config adds to it, as far as it can
+// be read, also if the text has mistakes.
+func withEnvFile(path string, src []byte, env func(string) (string, bool)) func(string) (string, bool) {
+	value := ""
+	if root, _, bad := parseNodes(path, src); bad == nil {
+		n := envFileNode(root)
+		if n == nil {
+			return env
+		}
+		value = n.Value
+	} else if m := envFileLine.FindSubmatch(src); m != nil {
+		value = strings.TrimSpace(string(m[1]) + string(m[2]) + string(m[3]))
+	}
+	full, err := filepath.Abs(path)
+	if err != nil {
+		return env
+	}
+	file, ok := envFilePath(filepath.Dir(full), value, env)
+	if !ok {
+		return env
+	}
+	vars, _, err := loadEnvFile(file)
+	if err != nil {
+		return env
+	}
+	return lookup(env, vars)
+}
+
+func lookup(env func(string) (string, bool), vars map[string]string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		if value, ok := env(name); ok {
+			return value, true
+		}
+		value, ok := vars[name]
+		return value, ok
+	}
+}
+
+// loadEnvFile reads a file of variables. open says that others can read it, too.
+// The error continues "which".
+func loadEnvFile(file string) (vars map[string]string, open bool, err error) {
+	info, err := os.Stat(file)
+	switch {
+	case err != nil:
+		return nil, false, fmt.Errorf("cannot be read: %w", reason(err))
+	case !info.Mode().IsRegular(): // opening a pipe would wait for a writer
+		return nil, false, fmt.Errorf("is not a file")
+	case info.Size() > maxEnvFile:
+		return nil, false, fmt.Errorf("is larger than %s", showSize(maxEnvFile))
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, false, fmt.Errorf("cannot be read: %w", reason(err))
+	}
+	defer func() { _ = f.Close() }() // only read
+	text, err := io.ReadAll(io.LimitReader(f, maxEnvFile))
+	if err != nil {
+		return nil, false, fmt.Errorf("cannot be read: %w", reason(err))
+	}
+	vars, err = parseEnvFile(string(text))
+	return vars, runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0, err
+}
+
+// parseEnvFile reads lines such as NAME=value, "export NAME=value" and comments. A
+// value may stand in quotes: in '…' it is as it is, in "…" \n, \t, \" and \\ are
+// understood. Without quotes it ends before " #". Nothing is expanded.
+func parseEnvFile(text string) (map[string]string, error) {
+	vars := make(map[string]string)
+	line := 0
+	for raw := range strings.Lines(strings.TrimPrefix(text, bom)) {
+		line++
+		s := strings.TrimSpace(raw)
+		if s == "" || s[0] == '#' {
+			continue
+		}
+		if rest, ok := strings.CutPrefix(s, "export "); ok {
+			s = strings.TrimSpace(rest)
+		}
+		name, value, ok := strings.Cut(s, "=")
+		if name = strings.TrimSpace(name); !ok || !variable.MatchString(name) {
+			return nil, fmt.Errorf("is not understood in line %d: it must be NAME=value", line)
+		}
+		value, ok = envValue(strings.TrimSpace(value))
+		if !ok || noNUL(value) != "" {
+			return nil, fmt.Errorf("is not understood in line %d: the quotes of %s do not end there", line, name)
+		}
+		vars[name] = value
+	}
+	return vars, nil
+}
+
+var escapes = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\"`, `"`, `\\`, `\`)
+
+// envValue takes the quotes or the comment off a value.
+func envValue(s string) (value string, ok bool) {
+	if s == "" {
+		return "", true
+	}
+	quoted := s[0]
+	if quoted != '"' && quoted != '\'' {
+		if i := strings.Index(s, " #"); i >= 0 {
+			s = strings.TrimSpace(s[:i])
+		}
+		return s, true
+	}
+	end := 1
+	for end < len(s) && s[end] != quoted {
+		if quoted == '"' && s[end] == '\\' {
+			end++
+		}
+		end++
+	}
+	if end >= len(s) {
+		return "", false
+	}
+	if rest := strings.TrimSpace(s[end+1:]); rest != "" && rest[0] != '#' {
+		return "", false
+	}
+	if value = s[1:end]; quoted == '"' {
+		value = escapes.Replace(value)
+	}
+	return value, true
+}

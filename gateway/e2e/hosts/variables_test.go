@@ -1,0 +1,150 @@
+package hosts
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+// showing is a server that tells its environment.
+func showing() e2e.Obj {
+	return e2e.Obj{"tools": []e2e.Obj{e2e.Tool("env")}, "on": e2e.Obj{"tools/call env": e2e.Actions(e2e.Do("env"))}}
+}
+
+// variable is what the server of that name has in its environment, "-" for nothing.
+func variable(c *e2e.Client, server, name string) string {
+	c.T.Helper()
+	var environ []string
+	require.NoError(c.T, json.Unmarshal([]byte(c.CallText(server+"_env", e2e.Obj{})), &environ))
+	i := slices.IndexFunc(environ, func(v string) bool { return strings.HasPrefix(v, name+"=") })
+	if i < 0 {
+		return "-"
+	}
+	return strings.TrimPrefix(environ[i], name+"=")
+}
+
+func TestClientsThatLackVariablesJoinTheHostThatHasThem(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("needs", showing(), e2e.Obj{"env": e2e.Obj{"K": "${E2E_TOKEN}"}})
+	w.Gateway["auth_token"] = "${E2E_HTTP}"
+	as := func(env ...string) *e2e.Client {
+		w.Env = env
+		c := w.Bridged()
+		return c
+	}
+	first := as("E2E_TOKEN=one", "E2E_HTTP=two")
+	require.Equal(t, "one", variable(first, "needs", "K"))
+	host := w.Host()
+	lacks := as()
+	require.Equal(t, "one", variable(lacks, "needs", "K"), "a client without variables")
+	require.Equal(t, "one", variable(as("E2E_TOKEN=one"), "needs", "K"), "a client with some")
+	require.Equal(t, 1, b.Starts())
+	w.Env = nil
+	require.Contains(t, w.Succeeds("status"), fmt.Sprint(host))
+	require.Contains(t, w.Succeeds("list", "tools"), "needs_env")
+	out := w.Run("serve")
+	require.Equal(t, e2e.ExitConfig, out.Code, "who listens needs the token: %s", out.Stderr)
+	require.Contains(t, out.Stderr, "${E2E_HTTP} is not set")
+	w.Env = []string{"E2E_HTTP=two"}
+	out = w.Run("serve")
+	require.Equal(t, e2e.ExitFailure, out.Code)
+	require.Contains(t, out.Stderr, fmt.Sprintf("runs already (pid %d)", host))
+	require.Equal(t, 1, b.Starts())
+
+	other := as("E2E_TOKEN=other")
+	require.Equal(t, "other", variable(other, "needs", "K"), "another value is another host")
+	require.Equal(t, 2, b.Starts())
+
+	require.NoError(t, syscall.Kill(host, syscall.SIGKILL))
+	lacks.GoesOn("needs_env")
+	require.Equal(t, "one", variable(lacks, "needs", "K"), "the next host has them, too")
+}
+
+func TestVariablesOfAnEnvFile(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("has", showing(), e2e.Obj{"env": e2e.Obj{"K": "${E2E_KEY}", "L": "${E2E_LOUD}"}, "inherit_env": []string{"E2E_PLAIN"}})
+	file := filepath.Join(w.Dir, "secrets.env")
+	write := func(text string, mode os.FileMode) {
+		t.Helper()
+		require.NoError(t, os.WriteFile(file+"~", []byte(text), mode))
+		require.NoError(t, os.Chmod(file+"~", mode))
+		require.NoError(t, os.Rename(file+"~", file))
+	}
+	const good = "# keys\n\nexport E2E_KEY='s3cr3t # value'\nE2E_LOUD=\"two\\nlines\"  # why\nE2E_PLAIN = plain # comment\nE2E_NONE=\n"
+	w.Write()
+	text, err := os.ReadFile(w.Config)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(w.Config, append([]byte("env_file: secrets.env\n"), text...), 0o600))
+
+	out := w.Run("validate")
+	require.Equal(t, e2e.ExitConfig, out.Code)
+	require.Contains(t, out.Stderr, `goblin.yaml:1: "env_file" names "secrets.env", which cannot be read: no such file or directory`)
+	write("E2E_KEY=x\nno s3cr3t here\n", 0o600)
+	out = w.Run("validate")
+	require.Equal(t, e2e.ExitConfig, out.Code)
+	require.Contains(t, out.Stderr, `which is not understood in line 2: it must be NAME=value`)
+	require.NotContains(t, out.Stderr, "s3cr3t")
+	write(good, 0o644)
+	out = w.Run("validate")
+	require.Zero(t, out.Code, out.Stderr)
+	require.Contains(t, out.Stderr, "other users of this machine can read; run chmod 600 on it")
+	write(good, 0o600)
+	require.NotContains(t, w.Run("validate").Stderr, "warning")
+
+	c := w.Bridged()
+	require.Equal(t, "s3cr3t # value", variable(c, "has", "K"))
+	require.Equal(t, "two\nlines", variable(c, "has", "L"))
+	require.Equal(t, "plain", variable(c, "has", "E2E_PLAIN"))
+	require.Equal(t, "-", variable(c, "has", "E2E_KEY"), "only what the server asks for")
+	w.Env = []string{"E2E_KEY=s3cr3t # value"}
+	require.Equal(t, "s3cr3t # value", variable(w.Bridged(), "has", "K"))
+	require.Equal(t, 1, b.Starts(), "the same values are the same host")
+	w.Env = []string{"E2E_KEY=mine"}
+	require.Equal(t, "mine", variable(w.Bridged(), "has", "K"), "the environment wins")
+
+	starts := b.Starts()
+	write(strings.Replace(good, "s3cr3t", "next", 1), 0o600)
+	b.WaitStarts(starts + 1)
+	e2e.Eventually(t, "the new value", func() bool { return variable(c, "has", "K") == "next # value" })
+	w.Env = nil
+	require.Equal(t, "next # value", variable(w.Bridged(), "has", "K"))
+	require.Equal(t, starts+1, b.Starts(), "the host is found by the new value")
+}
+
+func TestAnUnsetTokenKeepsNobodyButListenersOut(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("fine", e2e.Filesystem())
+	w.Gateway["auth_token"] = "${E2E_HTTP}"
+	out := w.Run("validate")
+	require.Zero(t, out.Code, out.Stderr)
+	require.Contains(t, out.Stderr, "warning: ${E2E_HTTP} is not set")
+	require.Contains(t, w.Succeeds("list", "tools"), "fine_stat")
+
+	for _, address := range []string{"127.0.0.1", "0.0.0.0"} {
+		port := e2e.FreePort(t)
+		w.Edit(func() { w.Gateway["listen"] = fmt.Sprintf("%s:%d", address, port) })
+		out = w.Run("validate")
+		require.Equal(t, e2e.ExitConfig, out.Code)
+		require.Contains(t, out.Stderr, "${E2E_HTTP} is not set")
+		c := w.Bridged()
+		require.Contains(t, c.Names("tools"), "fine_stat")
+		require.Contains(t, w.Succeeds("status"), fmt.Sprintf("no HTTP at %s:%d", address, port))
+		out = w.Run("serve")
+		require.Equal(t, e2e.ExitConfig, out.Code)
+		c.Close()
+		w.Succeeds("stop")
+	}
+	w.Standalone().Names("tools")
+}
