@@ -34,15 +34,7 @@ import (
 // version is set by the linker for releases.
 var version string
 
-// scriptWorker is the hidden command of the processes that run scripts.
-const scriptWorker = "script-worker"
-
-func main() {
-	if len(os.Args) == 2 && os.Args[1] == scriptWorker {
-		os.Exit(interpreter.Main(os.Stdin, os.Stdout))
-	}
-	os.Exit(run(os.Args[1:]))
-}
+func main() { os.Exit(run(os.Args[1:])) }
 
 // program is the file of this program: on Linux also when another version has
 // taken its place since.
@@ -82,7 +74,7 @@ func extend(i *instance.Instance) (instance.Extension, error) {
 	tools := meta.New(meta.Options{
 		Registry: i.Registry(), Ask: i.Ask, AwaitLists: i.AwaitLists, Starting: i.Starting,
 		Lua:           lua.Limits{Timeout: cfg.Lua.Timeout, Memory: cfg.Lua.Memory, Calls: cfg.Lua.Calls, Output: cfg.Lua.Output},
-		ScriptCommand: []string{self, scriptWorker},
+		ScriptCommand: []string{self, interpreter.Command},
 	})
 	if err := tools.Add(cfg.Gateway.MetaTools.Has); err != nil {
 		return instance.Extension{}, err

@@ -18,9 +18,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == scriptCommand[1] {
-		os.Exit(interpreter.Main(os.Stdin, os.Stdout))
-	}
 	goleak.VerifyTestMain(m)
 }
 
@@ -30,7 +27,7 @@ var scriptCommand = func() []string {
 	if err != nil {
 		panic(err)
 	}
-	return []string{self, "script-worker"}
+	return []string{self, interpreter.Command}
 }()
 
 // newTools are tools whose processes end with the test.

@@ -26,12 +26,9 @@ var (
 )
 
 // newRunner returns a Runner whose processes are this test.
-func newRunner() *lua.Runner { return lua.NewRunner(must(os.Executable()), "script-worker") }
+func newRunner() *lua.Runner { return lua.NewRunner(must(os.Executable()), interpreter.Command) }
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "script-worker" {
-		os.Exit(interpreter.Main(os.Stdin, os.Stdout))
-	}
 	goleak.VerifyTestMain(closing{m})
 }
 
@@ -56,7 +53,7 @@ func (c closing) Run() int {
 		defer func() { _ = os.RemoveAll(dir) }()
 		program = must(build(dir))
 	}
-	runner = lua.NewRunner(program, "script-worker")
+	runner = lua.NewRunner(program, interpreter.Command)
 	defer runner.Close()
 	return c.M.Run()
 }

@@ -36,7 +36,7 @@ type Runner struct {
 }
 
 // NewRunner returns a Runner whose processes are started by a command, which has to
-// call goblin/meta/lua/interpreter.Main with its stdin and stdout.
+// start a process of goblin/meta/lua/interpreter.
 func NewRunner(command ...string) *Runner {
 	r := &Runner{command: command, full: make(chan struct{}, atFull)}
 	r.ctx, r.close = context.WithCancel(context.Background())

@@ -1,5 +1,6 @@
 // Package interpreter is the process of a script: it runs one, and ends. A
-// process that Goblin starts beforehand waits for its script here.
+// process that Goblin starts beforehand waits for its script here. A program that
+// imports this package is such a process when its one argument is [Command].
 //
 // It owns what a script sees of the servers, and the conversion between JSON and Lua
 // values; the language is that of gopher-lua. It reaches nothing but the two pipes to
@@ -7,10 +8,10 @@
 //
 // # Goroutines
 //
-// [Main] reads the pipe in one goroutine, watches the memory in another and runs
+// The process reads the pipe in one goroutine, watches the memory in another and runs
 // the script in a third; all{…} adds some, of which one executes Lua at a time: a
-// lock passes between them while requests are under way. Main does not wait for
-// them in the end: its caller must end the process.
+// lock passes between them while requests are under way. Nobody waits for them
+// in the end: the process ends.
 //
 // # Limits
 //

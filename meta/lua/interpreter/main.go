@@ -20,9 +20,22 @@ const (
 	processors = 2 // one for the script, one for the collector of its garbage
 )
 
-// Main runs the one script that in brings, and returns the exit code of the
+// Command is the one argument that makes a program which has this package the process
+// of a script.
+const Command = "script-worker"
+
+// Each script has a process of its own, so these should start fast: before the rest of
+// the program prepares itself, which takes longer than most scripts. That they come
+// first is not promised by the language, and nothing but time depends on it.
+func init() {
+	if len(os.Args) == 2 && os.Args[1] == Command {
+		os.Exit(serve(os.Stdin, os.Stdout))
+	}
+}
+
+// serve runs the one script that in brings, and returns the exit code of the
 // process, which must end then.
-func Main(in io.Reader, out io.Writer) int {
+func serve(in io.Reader, out io.Writer) int {
 	runtime.GOMAXPROCS(processors)
 	debug.SetTraceback("none")
 	closeOthers()
