@@ -219,7 +219,9 @@ func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply) b
 		}
 		e = g.fromModern(r, server, name, e)
 		b := g.Servers.Get(server)
-		g.ask.Demanded(r.Session(), server, b != nil && b.PerSession(), e)
+		if b != nil {
+			g.ask.Demanded(r.Session(), server, b.UnitOf(r.Session()), e)
+		}
 		e = w.Read(members.Fault, e)
 		r.refuse(e, w.Edits...)
 		return true

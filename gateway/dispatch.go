@@ -160,6 +160,10 @@ func (g *Gateway) Handle(x *downstream.Exchange) {
 			serve = func(_ *Gateway, r *request) { r.fail(unknownLevel(m.LogLevel)) }
 		}
 	}
+	if g.Servers.Projects() && x.Method() != "initialize" && x.Method() != "ping" {
+		g.projects.Decide(r.Context(), x)
+		g.Servers.AwaitProject(r.Context(), x.Session())
+	}
 	serve(g, r)
 	if !r.recorded && !x.Away() {
 		g.record(r, label)
@@ -186,6 +190,7 @@ func (g *Gateway) Notified(s *downstream.Session, method string, params []byte) 
 	case "notifications/roots/list_changed":
 		g.journal.Notification(registry.ToServer, s, "", method, "", params)
 		g.ask.RootsChanged(s)
+		g.projects.Forget(s)
 	default:
 		server := g.relays.Notice(s, method, params)
 		g.journal.Notification(registry.ToServer, s, server, method, "", params)

@@ -32,6 +32,7 @@ import (
 	"goblin/gateway/news"
 	"goblin/gateway/orphans"
 	"goblin/gateway/pins"
+	"goblin/gateway/projects"
 	"goblin/gateway/relays"
 	"goblin/gateway/tasks"
 	"goblin/gateway/upstream"
@@ -81,6 +82,8 @@ type Gateway struct {
 	tasks   *tasks.Tasks
 	relays  *relays.Relays
 
+	projects projects.Projects
+
 	work sync.WaitGroup // goroutines that outlive the request that caused them
 }
 
@@ -100,9 +103,11 @@ func New(o Options) *Gateway {
 		Children: o.Children, Pins: o.Pins, Memory: o.Memory, Only: o.Only,
 		Handler:   relay{g},
 		Announced: func(kind registry.Kind) { g.News.Announced(kind) },
-		Moved:     func(server string, perSession bool) { g.News.Moved(server, perSession) },
+		Moved:     func(server string, unitOf func(*downstream.Session) string) { g.News.Moved(server, unitOf) },
+		NoProject: func(s *downstream.Session) string { return g.projects.Why(s) },
 		Busy:      func(s *upstream.Server) bool { return g.calls.Busy(s) || g.tasks.Open(s) },
 	})
+	g.projects.Join = g.Servers.Join
 	g.tasks = tasks.New(tasks.Options{Journal: g.journal, Logger: o.Logger, Servers: g.Servers, Calls: g.calls, Ask: g.ask})
 	g.relays = relays.New(relays.Options{Registry: o.Registry, Servers: g.Servers, Tasks: g.tasks, Logger: o.Logger, Find: g.find})
 	g.News = news.New(news.Options{
@@ -182,13 +187,10 @@ func (g *Gateway) Closed(s *downstream.Session) {
 	g.log.Debug("Session closed", "session", s.ID(), "client", s.Name())
 	g.tasks.Release(s)
 	g.ask.Closed(s)
+	g.projects.Forget(s)
 	g.work.Go(func() {
 		g.News.Closed(s)
-		for _, b := range g.Servers.All() {
-			if b.PerSession() {
-				b.EndUnit(s.Unit())
-			}
-		}
+		g.Servers.Left(s)
 		if s.Level() != downstream.LevelUnset {
 			g.News.LevelsChanged()
 		}

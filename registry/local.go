@@ -226,6 +226,7 @@ type serverJSON struct {
 	LastError       string          `json:"lastError,omitempty"`
 	LatencyMillis   float64         `json:"latencyMs,omitempty"`
 	PID             int             `json:"pid,omitempty"`
+	Projects        []Project       `json:"projects,omitempty"`
 }
 
 type serverInfoJSON struct {
@@ -240,7 +241,7 @@ func serversJSON(states []ServerState) []serverJSON {
 		j := serverJSON{
 			Name: s.Name, State: s.State, Since: s.Since, Transport: s.Transport, Era: s.Era, ProtocolVersion: s.ProtocolVersion,
 			Instructions: s.Instructions, Listed: s.Listed, Stale: s.Stale, Restarts: s.Restarts, LastError: s.LastError,
-			LatencyMillis: float64(s.Latency.Microseconds()) / 1000, PID: s.PID,
+			LatencyMillis: float64(s.Latency.Microseconds()) / 1000, PID: s.PID, Projects: s.Projects,
 			Counts: map[string]int{
 				"tools": s.Counts[Tool], "prompts": s.Counts[Prompt],
 				"resources": s.Counts[Resource], "resourceTemplates": s.Counts[Template],

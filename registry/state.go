@@ -43,6 +43,13 @@ type ServerState struct {
 	Since           time.Time     // of State; when zero the registry fills it at a change
 	Latency         time.Duration // median of the last answers, see [Registry.Answered]; 0 before any, unless it was set
 	PID             int           // of a child, else 0
+	Projects        []Project     // that have a process of it; by folder
+}
+
+// Project is the process of a server for one project.
+type Project struct {
+	Folder string `json:"folder"`
+	PID    int    `json:"pid,omitempty"` // 0 while there is none, or it is remote
 }
 
 // states is the table of states, apart from the snapshots because it moves

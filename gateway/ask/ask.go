@@ -156,7 +156,7 @@ func (a *Asker) Put(ctx context.Context, q *Question, c *upstream.Call) (
 		}
 	}
 	switch {
-	case session == nil && q.capability == "roots" && q.roots == config.ClientRoots && len(q.causes) == 0 && q.Conn.Unit() == "":
+	case session == nil && q.capability == "roots" && q.roots == config.ClientRoots && len(q.causes) == 0 && (q.Conn.Unit() == "" || upstream.InProject(q.Conn.Unit())):
 		result, fault = a.unitedRoots(ctx, q)
 		return nil, result, fault
 	case session == nil:
@@ -382,7 +382,7 @@ func (a *Asker) askOthers(ctx context.Context, q *Question, asker registry.Asker
 	from *downstream.Session, result []byte, refusal *jsonrpc.Error, ok bool,
 ) {
 	if q.capability == "roots" {
-		result, refusal = a.configuredRoots()
+		result, refusal = a.configuredRoots(q.Conn)
 		return nil, result, refusal, true
 	}
 	open := a.screens(q.capability, q.Params)

@@ -136,13 +136,9 @@ const CodeURLElicitation = -32042
 
 // Demanded notes what an error of that code asks of the client,
 // so that it hears when its user is done.
-func (a *Asker) Demanded(s *downstream.Session, server string, perSession bool, object []byte) {
+func (a *Asker) Demanded(s *downstream.Session, server, unit string, object []byte) {
 	if code, _ := rawjson.Int(rawjson.Get(object, "code")); code != CodeURLElicitation {
 		return
-	}
-	unit := ""
-	if perSession {
-		unit = s.Unit()
 	}
 	for e := range rawjson.Elements(rawjson.Path(object, "data", "elicitations")) {
 		if id, ok := rawjson.String(rawjson.Get(e, "elicitationId")); ok {

@@ -2,6 +2,9 @@ package ask
 
 import (
 	"context"
+	"net/url"
+	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,18 +36,18 @@ func rooted(s *downstream.Session) bool {
 }
 
 // unitedRoots answers a backend that asks outside of any call, over a
-// connection that all sessions share, where it is to have those of clients: with the
-// roots of the configuration and of every session that has some, each URI once, the
+// connection that sessions share, where it is to have those of clients: with the
+// roots of the configuration, if all share it, and of every session that has some, each URI once, the
 // oldest session's first.
 func (a *Asker) unitedRoots(ctx context.Context, q *Question) ([]byte, *jsonrpc.Error) {
 	var asked []*downstream.Session
-	for _, s := range a.o.Clients.All() {
+	for _, s := range a.o.Clients.Of(q.Conn) {
 		if s.Ready() && rooted(s) {
 			asked = append(asked, s)
 		}
 	}
 	if len(asked) == 0 {
-		return a.configuredRoots()
+		return a.configuredRoots(q.Conn)
 	}
 	ctx, cancel := context.WithTimeout(ctx, rootsTimeout)
 	defer cancel()
@@ -62,7 +65,10 @@ func (a *Asker) unitedRoots(ctx context.Context, q *Question) ([]byte, *jsonrpc.
 	}
 	_ = each.Wait() // none of them returns an error
 
-	u := a.configured()
+	u := &union{out: []byte(`{"roots":[`), known: make(map[string]bool)}
+	if q.Conn.Unit() == "" {
+		u = a.configured()
+	}
 	for _, result := range told {
 		for root := range rawjson.Elements(rawjson.Get(result, "roots")) {
 			u.add(root)
@@ -184,7 +190,7 @@ func (a *Asker) concerns(l *call.Link, changed map[*downstream.Session]bool, con
 	defer n.mu.Unlock()
 	concerned := configured
 	for s := range changed {
-		concerned = concerned || n.given[l.Conn][s] || whose == config.ClientRoots && (l.Conn.Unit() == "" || l.Conn.Unit() == s.Unit())
+		concerned = concerned || n.given[l.Conn][s] || whose == config.ClientRoots && (l.Conn.Unit() == "" || s.Inhabits(l.Conn.Unit()))
 	}
 	if concerned {
 		delete(n.given, l.Conn)
@@ -193,8 +199,14 @@ func (a *Asker) concerns(l *call.Link, changed map[*downstream.Session]bool, con
 }
 
 // configuredRoots is gateway.roots, for backends that ask when no client can
-// be asked.
-func (a *Asker) configuredRoots() ([]byte, *jsonrpc.Error) {
+// be asked; the project's folder for one that runs for a project.
+func (a *Asker) configuredRoots(conn upstream.Conn) ([]byte, *jsonrpc.Error) {
+	if folder := conn.Unit(); upstream.InProject(folder) {
+		uri := url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(filepath.ToSlash(folder), "/")}
+		u := &union{out: []byte(`{"roots":[`), known: make(map[string]bool)}
+		u.add(rawjson.Object("uri", uri.String()))
+		return u.result(), nil
+	}
 	if len(*a.roots.Load()) == 0 {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "no client can be asked for roots, and gateway.roots is empty")
 	}

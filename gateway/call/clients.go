@@ -44,22 +44,31 @@ func (c *Clients) All() []*downstream.Session {
 // Owner is the session that a connection belongs to alone; nil when it is shared, or
 // a stateless client's, which nothing can be sent to.
 func (c *Clients) Owner(conn upstream.Conn) *downstream.Session {
-	if s := c.in(conn.Unit()); s != nil && s.Protocol() != "" {
-		return s
+	if in := c.in(conn.Unit()); len(in) == 1 && in[0].Protocol() != "" {
+		return in[0]
 	}
 	return nil
 }
 
-// Inhabits reports whether a session of an isolation unit is open.
-func (c *Clients) Inhabits(unit string) bool { return c.in(unit) != nil }
+// Of are the sessions that a connection serves, the oldest first.
+func (c *Clients) Of(conn upstream.Conn) []*downstream.Session {
+	all := c.All()
+	if unit := conn.Unit(); unit != "" {
+		all = slices.DeleteFunc(all, func(s *downstream.Session) bool { return !s.Inhabits(unit) })
+	}
+	return all
+}
 
-func (c *Clients) in(unit string) *downstream.Session {
+// Inhabits reports whether a session of an isolation unit is open.
+func (c *Clients) Inhabits(unit string) bool { return len(c.in(unit)) > 0 }
+
+func (c *Clients) in(unit string) (found []*downstream.Session) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	for s := range c.all {
-		if unit != "" && s.Unit() == unit {
-			return s
+		if s.Inhabits(unit) {
+			found = append(found, s)
 		}
 	}
-	return nil
+	return found
 }

@@ -41,11 +41,12 @@ const (
 // Isolation is how many connections to a server there are.
 type Isolation string
 
-// Shared is one connection for all clients; PerSession is one per isolation
-// unit (a client's connection or session).
+// Shared is one connection for all clients; PerSession is one per client's
+// connection or session; PerProject is one for the clients of each project.
 const (
 	Shared     Isolation = "shared"
 	PerSession Isolation = "session"
+	PerProject Isolation = "project"
 )
 
 // Era is the family of revisions in which a server is spoken to.
@@ -211,6 +212,7 @@ type Limits struct {
 	InFlight int   // requests per backend connection
 	Unsent   int64 // bytes waiting for one client before its requests wait
 	Sessions int   // at a time, over the socket and over HTTP each
+	Projects int   // processes of servers with isolation: project
 	Pages    int   // pages of one list
 	Entries  int   // entries of one list
 	Depth    int   // arrays and objects within each other in one message
@@ -239,7 +241,7 @@ func (s *Server) WhoseRoots() RootsFrom {
 	switch {
 	case s.Roots != "":
 		return s.Roots
-	case s.Isolation == PerSession:
+	case s.Isolation == PerSession, s.Isolation == PerProject:
 		return ClientRoots
 	}
 	return ConfigRoots

@@ -50,7 +50,7 @@ gateway:
   roots: [{uri: "file://${HOME}/src", name: Source}]
   pin: strict
   linger: 0s
-  limits: {frame: 1MiB, in_flight: 2, unsent: 100000, sessions: 3, pages: 4, entries: 5, depth: 64}
+  limits: {frame: 1MiB, in_flight: 2, unsent: 100000, sessions: 3, projects: 5, pages: 4, entries: 5, depth: 64}
 lua: {timeout: 1s, memory: 2MiB, calls: 0, output: 4 kB}
 log: {level: debug, file: logs/goblin.log}
 tui: {theme: dark}
@@ -88,7 +88,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 			MetaTools:   config.MetaTools{Names: []string{"catalog_tools"}},
 			Roots:       []config.Root{{URI: "file:///home/me/src", Name: "Source"}},
 			Pin:         config.PinStrict, Linger: 0,
-			Limits: config.Limits{Frame: 1 << 20, InFlight: 2, Unsent: 100000, Sessions: 3, Pages: 4, Entries: 5, Depth: 64},
+			Limits: config.Limits{Frame: 1 << 20, InFlight: 2, Unsent: 100000, Sessions: 3, Projects: 5, Pages: 4, Entries: 5, Depth: 64},
 		},
 		Lua: config.Lua{Timeout: time.Second, Memory: 2 << 20, Calls: 0, Output: 4000},
 		Log: config.Log{Level: slog.LevelDebug, File: "/etc/goblin/logs/goblin.log"},
@@ -109,7 +109,7 @@ func TestDefaults(t *testing.T) {
 			MaxName: 51, PageSize: 1000, StartupWait: 3 * time.Second,
 			ListChanged: config.ListChanged{Tools: true, Prompts: true, Resources: true},
 			MetaTools:   config.MetaTools{All: true}, Pin: config.PinReport, Linger: 10 * time.Second,
-			Limits: config.Limits{Frame: 128 << 20, InFlight: 256, Unsent: 16 << 20, Sessions: 2048, Pages: 1000, Entries: 1000000, Depth: 512},
+			Limits: config.Limits{Frame: 128 << 20, InFlight: 256, Unsent: 16 << 20, Sessions: 2048, Projects: 16, Pages: 1000, Entries: 1000000, Depth: 512},
 		},
 		Lua: config.Lua{Timeout: 10 * time.Second, Memory: 64 << 20, Calls: 1000, Output: 1 << 20},
 		Log: config.Log{Level: slog.LevelInfo},

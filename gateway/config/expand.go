@@ -18,11 +18,12 @@ var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // stands for an unset and for an empty variable and may hold variables itself;
 // $${ is a literal ${; any other $ is itself.
 type expansion struct {
-	env   func(string) (string, bool)
-	used  bool     // a variable was named
-	other []string // those with a value that not every child gets
-	unset []string // variables without value or default
-	wrong string   // a complaint about the syntax, or about the size
+	env     func(string) (string, bool)
+	project bool     // ${project} stays, see Server.In
+	used    bool     // a variable was named
+	other   []string // those with a value that not every child gets
+	unset   []string // variables without value or default
+	wrong   string   // a complaint about the syntax, or about the size
 }
 
 func (e *expansion) expand(s string, depth int) string {
@@ -69,6 +70,9 @@ func (e *expansion) lookup(body string, depth int) string {
 			e.wrong = "has ${env:" + n + "}; write ${" + n + "}"
 		}
 		return ""
+	}
+	if e.project && name == "project" {
+		return projectVariable
 	}
 	e.used = true
 	value, ok := e.env(name)

@@ -18,7 +18,7 @@ func defaults() Config {
 			Linger:      10 * time.Second,
 			Limits: Limits{
 				Frame: 128 << 20, InFlight: 256, Unsent: 16 << 20,
-				Sessions: 2048, Pages: 1000, Entries: 1_000_000, Depth: 512,
+				Sessions: 2048, Projects: 16, Pages: 1000, Entries: 1_000_000, Depth: 512,
 			},
 		},
 		Lua: Lua{Timeout: 10 * time.Second, Memory: 64 << 20, Calls: 1000, Output: 1 << 20},
@@ -72,7 +72,7 @@ func serverKeys() []field[Server] {
 			list(loose(noNUL)), func(s *Server) *[]string { return &s.Args }),
 		key("env", "Environment variables of the command.",
 			dict(loose(noNUL), keepEnvName), func(s *Server) *map[string]string { return &s.Env }),
-		key("cwd", "The command's working directory. A relative path begins at the config's folder.",
+		key("cwd", "The command's working directory. A relative path begins at the config's folder. With isolation: project, it is the project's unless given.",
 			path(false), func(s *Server) *string { return &s.Cwd }),
 		key("inherit_env", "What the command gets of Goblin's environment besides HOME, LANG, LOGNAME, PATH, SHELL, TERM, TMPDIR, USER and `env`: nothing (false), everything (true), or these names.",
 			selected(text(envNameComplaint)), func(s *Server) *selection { return (*selection)(&s.InheritEnv) }),
@@ -93,10 +93,11 @@ func serverKeys() []field[Server] {
 			duration(false), func(s *Server) *time.Duration { return &s.Timeout }),
 		key("startup_timeout", "The longest time of connecting to the server and of the handshake.",
 			duration(false), func(s *Server) *time.Duration { return &s.StartupTimeout }),
-		key("isolation", "shared: one connection for all clients. session: one for each; clients of 2026-07-28 over HTTP, which have no sessions, are refused.",
+		key("isolation", "shared: one connection for all clients. session: one for each; clients of 2026-07-28 over HTTP, which have no sessions, are refused. project: one for the clients of each project, whose folder ${project} stands for in command, args, env, cwd, url and headers.",
 			choice(
 				option[Isolation]{"shared", Shared, nil},
 				option[Isolation]{"session", PerSession, nil},
+				option[Isolation]{"project", PerProject, nil},
 			), func(s *Server) *Isolation { return &s.Isolation }),
 		key("era", "Which revisions the server is spoken to in. legacy: those up to 2025-11-25. modern: from 2026-07-28 on. auto: legacy where the server offers it; over HTTP, each client's own. both: each client's own; over stdio that takes a process for each.",
 			choice(
@@ -221,6 +222,7 @@ func limitKeys() []field[Limits] {
 		key("in_flight", "Requests at a time to one server. Of more than 31, one client gets three quarters of those that others leave free.", count(1, many), func(l *Limits) *int { return &l.InFlight }),
 		key("unsent", "What may wait for one client before its further requests wait.", size(64<<10), func(l *Limits) *int64 { return &l.Unsent }),
 		key("sessions", "Sessions at a time, over the socket and over HTTP each.", count(1, many), func(l *Limits) *int { return &l.Sessions }),
+		key("projects", "Processes of servers with isolation: project at a time.", count(1, many), func(l *Limits) *int { return &l.Projects }),
 		key("pages", "Pages of one list of a server.", count(1, many), func(l *Limits) *int { return &l.Pages }),
 		key("entries", "Entries of one list of a server.", count(1, many), func(l *Limits) *int { return &l.Entries }),
 		key("depth", "Arrays and objects within each other in one message. Many parsers stop at 1000.", count(32, 10_000), func(l *Limits) *int { return &l.Depth }),

@@ -77,6 +77,9 @@ func path(program bool) kind[string] {
 		case s == "", program && !strings.ContainsRune(s, '/') && !strings.ContainsRune(s, filepath.Separator):
 			*dst = s
 			return
+		case strings.HasPrefix(s, projectVariable) && r.server != nil && r.server.perProject:
+			*dst = s
+			return
 		case s == "~" || strings.HasPrefix(s, "~/"):
 			home, ok := r.env("HOME")
 			if !ok || !filepath.IsAbs(home) {

@@ -32,11 +32,12 @@ type reader struct {
 
 // serverState is what reading a server finds out beside its values.
 type serverState struct {
-	key    *yaml.Node            // the name in the file
-	seen   map[string]*yaml.Node // its keys
-	issues []Problem             // why it cannot start
-	typo   bool                  // an unknown key was most likely meant to be command or url
-	other  map[place][]string    // the variables that stood there and not every child gets
+	key        *yaml.Node            // the name in the file
+	seen       map[string]*yaml.Node // its keys
+	issues     []Problem             // why it cannot start
+	perProject bool                  // ${project} is known when a client is there
+	typo       bool                  // an unknown key was most likely meant to be command or url
+	other      map[place][]string    // the variables that stood there and not every child gets
 }
 
 func (r *reader) problem(n *yaml.Node, format string, args ...any) Problem {
@@ -228,7 +229,7 @@ func (r *reader) text(at place, n *yaml.Node, loose bool) (s string, ok bool) {
 		r.fail(n, "%s must be text, not %s", at, describe(n))
 		return "", false
 	}
-	e := expansion{env: r.env}
+	e := expansion{env: r.env, project: r.server != nil && r.server.perProject}
 	s = e.expand(n.Value, 0)
 	if e.used {
 		if r.expanded += len(s); r.expanded > maxExpansion && e.wrong == "" {
@@ -254,7 +255,10 @@ func (r *reader) noteVariables(at place, n *yaml.Node, e *expansion) {
 		r.server.other[at] = e.other
 	}
 	for _, name := range e.unset {
-		const format = "${%s} is not set, but %s needs it; set it or write ${%s:-default}"
+		format := "${%s} is not set, but %s needs it; set it or write ${%s:-default}"
+		if name == "project" && r.server != nil {
+			format += "; the folder of a client's project is for servers with isolation: project"
+		}
 		switch {
 		case r.server != nil:
 			r.issue(n, format, name, at, name)

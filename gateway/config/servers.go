@@ -73,11 +73,15 @@ func (r *reader) readServer(p pair, name string, state *serverState) Server {
 	s := defaultServer()
 	s.Name = name
 	state.key = p.key
+	state.perProject = r.perProject(p.val)
 	state.seen = readTable(r, at, serverKeys(), p.val, &s)
 	if p.val.Kind == yaml.MappingNode || isNull(p.val) {
 		r.checkTransport(at, p.key, state.seen, &s)
 	}
 	r.checkHeaders(at, &s, state.seen["headers"])
+	if s.Isolation == PerProject && s.Type == Stdio && s.Cwd == "" {
+		s.Cwd = projectVariable
+	}
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		if state.other[at.key("env").key(name)] != nil {
 			s.FromEnv = append(s.FromEnv, name)

@@ -105,6 +105,8 @@ type Options struct {
 	// the client has read enough to get them again; nil for nobody. It must not
 	// block, and may use the session.
 	Spared func(s *Session, server string, n uint64)
+	// Place is where the clients of these options are.
+	Place Place
 	// Closers are closed by [ServeStream] as the last thing it does to its
 	// streams, so that a read or write that is still blocked ends.
 	Closers []io.Closer

@@ -70,7 +70,7 @@ type HTTP struct {
 	keepers  sync.WaitGroup // one goroutine per session
 	closing  sync.Mutex     // orders keepers.Add before keepers.Wait
 	lone     sync.Mutex
-	alone    *hub // of all stateless requests; nil before the first
+	alone    map[string]*hub // of all stateless requests, by the project that their URL names
 }
 
 // NewHTTP returns an endpoint without a listener. It must be closed, by Serve
@@ -120,6 +120,10 @@ func (h *HTTP) route(w http.ResponseWriter, r *http.Request, rc *http.ResponseCo
 			}
 		}
 		http.Error(w, "Not found. MCP is served at /mcp.", http.StatusNotFound)
+		return
+	}
+	if r.URL.Query().Get("project") != "" && h.o.AuthToken == "" {
+		refuse(w, http.StatusForbidden, nil, "A project in the URL needs gateway.auth_token: any user of this machine could widen the folder of a server else")
 		return
 	}
 	if r.Method != http.MethodPost && namesModern(r.Header) {
@@ -200,13 +204,17 @@ func (h *HTTP) delete(w http.ResponseWriter, r *http.Request) {
 }
 
 // open begins a session; nil when there is no room or the server stops.
-func (h *HTTP) open(stateless bool) *hub {
+func (h *HTTP) open(stateless bool, project string) *hub {
 	h.closing.Lock()
 	defer h.closing.Unlock()
 	if h.ctx.Err() != nil || h.draining.Load() {
 		return nil
 	}
-	s := newSession(h.ctx, h.opt, "http")
+	opt := *h.opt
+	if project != "" {
+		opt.Place = Place{Folder: project, Chosen: true}
+	}
+	s := newSession(h.ctx, &opt, "http")
 	s.stateless = stateless
 	b := newHub(s)
 	evicted, ok := h.sessions.add(b)

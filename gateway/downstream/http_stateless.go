@@ -2,6 +2,7 @@ package downstream
 
 import (
 	"context"
+	"maps"
 	"net/http"
 
 	"goblin/gateway/jsonrpc"
@@ -26,7 +27,7 @@ func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *http.Respon
 		return
 	}
 	modern.Remote = r.RemoteAddr
-	root := h.shared()
+	root := h.shared(r.URL.Query().Get("project"))
 	if root == nil {
 		unavailable(w, m.ID, "No room for another session (limits.sessions)")
 		return
@@ -69,14 +70,31 @@ func envelope(head http.Header, m *jsonrpc.Message) (*Modern, *jsonrpc.Error) {
 	return modern, nil
 }
 
-// shared is the session of all stateless requests, for which release must be
-// called; nil when there is no room or the server stops.
-func (h *HTTP) shared() *hub {
+// maxAlone is how many projects stateless requests may name at a time.
+const maxAlone = 256
+
+// shared is the session of all stateless requests whose URL names that project, or
+// none, for which release must be called; nil when there is no room or the server stops.
+func (h *HTTP) shared(project string) *hub {
 	h.lone.Lock()
 	defer h.lone.Unlock()
-	if h.alone != nil && h.sessions.acquire(h.alone.key) != nil {
-		return h.alone
+	if b := h.alone[project]; b != nil && h.sessions.acquire(b.key) != nil {
+		return b
 	}
-	h.alone = h.open(true)
-	return h.alone
+	delete(h.alone, project)
+	if len(h.alone) >= maxAlone {
+		maps.DeleteFunc(h.alone, func(_ string, b *hub) bool { return b.s.ctx.Err() != nil })
+	}
+	if len(h.alone) >= maxAlone {
+		return nil
+	}
+	b := h.open(true, project)
+	if b == nil {
+		return nil
+	}
+	if h.alone == nil {
+		h.alone = make(map[string]*hub)
+	}
+	h.alone[project] = b
+	return b
 }

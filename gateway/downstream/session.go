@@ -56,7 +56,8 @@ type Session struct {
 	starter   Starter               // the handler, if it is one; else nil
 	hello     atomic.Pointer[hello] // nil before SetInitialized
 	chatter   chatters
-	level     atomic.Int32 // above LevelUnset
+	level     atomic.Int32           // above LevelUnset
+	project   atomic.Pointer[string] // see SetProject
 	since     time.Time
 	askTurn   chan struct{} // capacity one: held by who waits for room to ask
 
@@ -163,6 +164,32 @@ func (s *Session) Stateless() bool { return s.stateless }
 // Unit is the isolation unit: sessions of equal units share backends that are
 // isolated per session.
 func (s *Session) Unit() string { return s.id }
+
+// Place is where a client is.
+type Place struct {
+	Folder string // of the process that it speaks through, or of its choice; "" when nobody knows
+	Chosen bool   // it named the folder as that of its project
+}
+
+// Place is where the client is.
+func (s *Session) Place() Place { return s.opt.Place }
+
+// SetProject notes the folder of the project that the client is in, "" for none.
+func (s *Session) SetProject(folder string) { s.project.Store(&folder) }
+
+// Project is what SetProject noted.
+func (s *Session) Project() string {
+	if p := s.project.Load(); p != nil {
+		return *p
+	}
+	return ""
+}
+
+// Inhabits reports whether the session uses the connections of an isolation unit that
+// is not everybody's.
+func (s *Session) Inhabits(unit string) bool {
+	return unit != "" && (unit == s.id || unit == s.Project())
+}
 
 // Protocol is the negotiated revision, "" before SetInitialized.
 func (s *Session) Protocol() string {

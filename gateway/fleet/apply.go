@@ -36,18 +36,19 @@ func (f *Fleet) Apply(cfg *config.Config) (did Change) {
 	gone := maps.Clone(now)
 	names := make([]string, len(cfg.Servers))
 	kept := make(map[string]bool)
+	var moved []string
 	for i, s := range cfg.Servers {
 		names[i] = s.Name
 		delete(gone, s.Name)
 		switch b := now[s.Name]; {
 		case b == nil:
 			did.Added = append(did.Added, s.Name)
-			f.o.Moved(s.Name, s.Isolation == config.PerSession) // those of an earlier one
+			moved = append(moved, s.Name) // those of an earlier one
 		case !b.defined.Equal(&s) || b.defined.Problem != s.Problem:
 			did.Changed = append(did.Changed, s.Name)
 			f.retireLocked(b)
 			if b.defined.Isolation != s.Isolation {
-				f.o.Moved(s.Name, s.Isolation == config.PerSession)
+				moved = append(moved, s.Name)
 			}
 		default:
 			kept[s.Name] = true
@@ -70,6 +71,9 @@ func (f *Fleet) Apply(cfg *config.Config) (did Change) {
 		next.add(b)
 	}
 	f.servers.Store(next)
+	for _, name := range moved {
+		f.o.Moved(name, next.named[name].UnitOf)
+	}
 	for _, b := range next.all {
 		if !kept[b.Name()] && f.run != nil {
 			b.start(f.run)

@@ -49,9 +49,11 @@ type Options struct {
 	// Announced is called when a server said that a list changed, and the list was
 	// fetched again. It must not block.
 	Announced func(kind registry.Kind)
-	// Moved is called when connections of a server belong to sessions that were
-	// shared before, or the other way round.
-	Moved func(server string, perSession bool)
+	// Moved is called when sessions may be served over another connection to a server
+	// than before: that of the unit which unitOf names, "" for the shared one.
+	Moved func(server string, unitOf func(*downstream.Session) string)
+	// NoProject says why a session is in no project.
+	NoProject func(*downstream.Session) string
 	// Busy reports whether anything is under way at a server.
 	Busy func(*upstream.Server) bool
 }
@@ -63,6 +65,9 @@ type Fleet struct {
 	since atomic.Int64  // when servers were started last, in Unix ns
 	edits atomic.Uint64 // see Epoch
 	work  sync.WaitGroup
+
+	projects inProjects
+	places   upstream.Projects // of processes for projects
 
 	servers atomic.Pointer[table] // replaced under mu, never changed
 
@@ -94,6 +99,7 @@ type Server struct {
 // New prepares the servers, which start with [Fleet.Run].
 func New(o Options) *Fleet {
 	f := &Fleet{o: o, log: o.Logger}
+	f.places.Limit = o.Config.Gateway.Limits.Projects
 	first := &table{named: make(map[string]*Server)}
 	f.since.Store(time.Now().UnixNano())
 	for _, s := range o.Config.Servers {
@@ -155,7 +161,8 @@ func (f *Fleet) server(defined config.Server, replaces bool) *Server {
 		Observe:     f.observe(out),
 		Children:    f.o.Children,
 		Memory:      f.o.Memory,
-		Replaces:    replaces,
+		Projects:    &f.places, Folders: f.folders,
+		Replaces: replaces,
 	})}
 	f.o.Metrics.Up(s.Name, false)
 	f.o.Registry.OpenServer(s.Name, s.OpenResources)
@@ -234,7 +241,9 @@ func (f *Fleet) Starting() []string {
 		select {
 		case <-b.FirstList():
 		default:
-			names = append(names, b.Name())
+			if !b.PerProject() { // which may wait for a client for ever
+				names = append(names, b.Name())
+			}
 		}
 	}
 	return names
@@ -250,6 +259,9 @@ func (f *Fleet) AwaitLists(ctx context.Context) {
 	timer := time.NewTimer(left)
 	defer timer.Stop()
 	for _, b := range f.All() {
+		if b.PerProject() {
+			continue // see AwaitProject
+		}
 		select {
 		case <-b.FirstList():
 		case <-timer.C:
@@ -280,6 +292,9 @@ func (f *Fleet) Conn(ctx context.Context, b *Server, s *downstream.Session, mode
 		}
 		return b.UnitWith(ctx, s.Unit(), extensions.Beyond(s.Client().Capabilities))
 	}
+	if b.PerProject() {
+		return f.projectConn(ctx, b, s, modern)
+	}
 	conn, err := b.Conn()
 	if left := f.patience(); err != nil && left > 0 {
 		patient, cancel := context.WithTimeout(ctx, left)
@@ -299,9 +314,24 @@ func (f *Fleet) patience() time.Duration {
 	return f.o.Config.Gateway.StartupWait - time.Since(time.Unix(0, f.since.Load()))
 }
 
+// Shared reports whether all sessions share the connection to a server.
+func (s *Server) Shared() bool { return !s.PerSession() && !s.PerProject() }
+
+// UnitOf is the isolation unit that a session belongs to at a server, "" where all
+// share one connection.
+func (s *Server) UnitOf(of *downstream.Session) string {
+	switch {
+	case s.PerSession():
+		return of.Unit()
+	case s.PerProject():
+		return of.Project()
+	}
+	return ""
+}
+
 // PerSession reports whether a server gives each session a connection of its
 // own.
-func (s *Server) PerSession() bool { return s.Config().Isolation == config.PerSession }
+func (s *Server) PerSession() bool { return s.defined.Isolation == config.PerSession }
 
 // Rootless reports whether a server is to get no roots.
 func (f *Fleet) Rootless(server string) bool {

@@ -20,7 +20,8 @@ const (
 
 const (
 	protocol    = 1                      // version of the first line and of the control channel
-	maxHello    = 4096                   // bytes of a first line
+	maxHello    = 16 << 10               // bytes of a first line
+	maxCwd      = 2 << 10                // bytes of the folder in it, which JSON may write six times as long
 	endingLimit = 500 * time.Millisecond // for a first line, once the host is ending
 )
 
@@ -34,6 +35,7 @@ type hello struct {
 	Kind    string `json:"kind"`
 	Version string `json:"version"`
 	PID     int    `json:"pid"`
+	Cwd     string `json:"cwd,omitempty"` // the folder of the process at the other end
 }
 
 // welcome answers it.
@@ -79,7 +81,7 @@ func greet(c net.Conn, kind, version string, deadline time.Time) (welcome, error
 	if err := c.SetDeadline(deadline); err != nil {
 		return welcome{}, err
 	}
-	if err := writeLine(c, hello{protocol, kind, version, os.Getpid()}); err != nil {
+	if err := writeLine(c, hello{protocol, kind, version, os.Getpid(), cwd()}); err != nil {
 		return welcome{}, err
 	}
 	line := make([]byte, 0, 128)
@@ -97,6 +99,15 @@ func greet(c net.Conn, kind, version string, deadline time.Time) (welcome, error
 		return welcome{}, errors.New("not a Goblin host: its first line is not understood")
 	}
 	return w, c.SetDeadline(time.Time{})
+}
+
+// cwd is the folder of this process; "" for one that nobody knows or that is too long.
+func cwd() string {
+	folder, err := os.Getwd()
+	if err != nil || len(folder) > maxCwd {
+		return ""
+	}
+	return folder
 }
 
 func writeLine(w io.Writer, v any) error {

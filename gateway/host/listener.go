@@ -35,7 +35,8 @@ func (e *RunningError) Error() string {
 // They should return soon after ctx ends: 5 s later the connection is closed
 // under them. Each call has a goroutine of its own.
 type Handlers struct {
-	MCP    func(ctx context.Context, c net.Conn, r io.Reader)
+	// cwd is the folder of the process at the other end, "" if it does not tell.
+	MCP    func(ctx context.Context, c net.Conn, r io.Reader, cwd string)
 	Screen func(ctx context.Context, c net.Conn, r io.Reader)
 	// Control performs one operation; its result is sent as JSON. ctx ends
 	// when the asker hangs up or the host ends; an operation that ends the
@@ -345,18 +346,18 @@ func (l *Listener) serve(ctx context.Context, c *net.UnixConn, h Handlers) {
 	if err := writeLine(c, welcome{Goblin: protocol, OK: true, PID: os.Getpid()}); err != nil {
 		return
 	}
-	l.handle(ctx, c, rest, first.Kind, h)
+	l.handle(ctx, c, rest, first, h)
 }
 
-func (l *Listener) handle(ctx context.Context, c *net.UnixConn, rest []byte, kind string, h Handlers) {
+func (l *Listener) handle(ctx context.Context, c *net.UnixConn, rest []byte, first hello, h Handlers) {
 	_ = c.SetDeadline(time.Time{})
 	var r io.Reader = c
 	if len(rest) > 0 {
 		r = &ahead{c, rest}
 	}
-	switch kind {
+	switch first.Kind {
 	case KindMCP:
-		h.MCP(ctx, c, r)
+		h.MCP(ctx, c, r, first.Cwd)
 	case KindScreen:
 		h.Screen(ctx, c, r)
 	case KindControl:

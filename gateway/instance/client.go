@@ -39,7 +39,7 @@ func (i *Instance) OpenClient(ctx context.Context, name string, ask client.AskFu
 	opened := make(chan struct{})
 	go func() {
 		defer i.serving.Done()
-		o := i.sessionOptions()
+		o := i.localOptions()
 		o.Handler = opener{o.Handler, func(s *downstream.Session) { c.session = s; close(opened) }}
 		if err := i.serve(ctx, o, downstream.ScreenTransport, far, far, far); err != nil {
 			i.o.Logger.Debug("Session ended", "err", err)

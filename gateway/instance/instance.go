@@ -317,9 +317,16 @@ func (i *Instance) sessionOptions() downstream.Options {
 	}
 }
 
+// localOptions are those of clients that are in the folder of this process.
+func (i *Instance) localOptions() downstream.Options {
+	o := i.sessionOptions()
+	o.Place.Folder, _ = os.Getwd() // where there is none, nobody needs it
+	return o
+}
+
 // ServeStdio serves one client on a pair of streams until its input ends.
 func (i *Instance) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	return i.serve(ctx, i.sessionOptions(), "stdio", in, out)
+	return i.serve(ctx, i.localOptions(), "stdio", in, out)
 }
 
 // serve serves one client on streams, of which the closers are closed at the end.
@@ -340,7 +347,7 @@ func (i *Instance) Connect(ctx context.Context) net.Conn {
 	i.serving.Add(1)
 	go func() {
 		defer i.serving.Done()
-		if err := i.serve(ctx, i.sessionOptions(), "stdio", far, far, far); err != nil {
+		if err := i.serve(ctx, i.localOptions(), "stdio", far, far, far); err != nil {
 			i.o.Logger.Debug("Session ended", "err", err)
 		}
 	}()

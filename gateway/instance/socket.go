@@ -19,7 +19,7 @@ const refuseTime = 5 * time.Second
 const refuseFrame = 256 << 10
 
 // serveSocket serves a client of the host's socket, if there is room.
-func (i *Instance) serveSocket(ctx context.Context, c net.Conn, r io.Reader) {
+func (i *Instance) serveSocket(ctx context.Context, c net.Conn, r io.Reader, cwd string) {
 	limit := i.o.Config.Gateway.Limits.Sessions
 	if i.sockets.Add(1) > int64(limit) {
 		i.sockets.Add(-1)
@@ -28,7 +28,9 @@ func (i *Instance) serveSocket(ctx context.Context, c net.Conn, r io.Reader) {
 		return
 	}
 	defer i.sockets.Add(-1)
-	if err := i.serve(ctx, i.sessionOptions(), downstream.SocketTransport, r, c, c); err != nil {
+	o := i.sessionOptions()
+	o.Place = downstream.Place{Folder: cwd}
+	if err := i.serve(ctx, o, downstream.SocketTransport, r, c, c); err != nil {
 		i.o.Logger.Debug("Session ended", "err", err)
 	}
 }

@@ -177,7 +177,7 @@ func (n *News) LevelsChanged() {
 // levelFor is what a connection is asked for: its session's level, or the
 // least of all sessions' when they share it.
 func (n *News) levelFor(conn upstream.Conn) (level downstream.Level, set bool) {
-	if conn.Unit() == "" {
+	if conn.Unit() == "" || upstream.InProject(conn.Unit()) {
 		return n.level()
 	}
 	if s := n.o.Clients.Owner(conn); s != nil {
@@ -285,7 +285,7 @@ func (n *News) Spared(s *downstream.Session, server string, count uint64) {
 func (n *News) messageToAll(server string, conn upstream.Conn, level downstream.Level, params []byte) {
 	var receivers []journal.Receiver
 	for _, to := range n.o.Clients.All() {
-		mine := conn.Unit() == "" || conn.Unit() == to.Unit()
+		mine := conn.Unit() == "" || to.Inhabits(conn.Unit())
 		if mine && to.Ready() && level >= to.Level() {
 			to.Relay(server, "notifications/message", params)
 			receivers = append(receivers, journal.Receiver{Session: to})

@@ -112,7 +112,9 @@ func (n *News) notified(s *downstream.Session, kinds []registry.Kind, now *regis
 func (n *News) Announced(k registry.Kind) { n.announced.again(k) }
 
 // Moved is [fleet.Options].Moved.
-func (n *News) Moved(server string, perSession bool) { n.rows.move(server, perSession) }
+func (n *News) Moved(server string, unitOf func(*downstream.Session) string) {
+	n.rows.move(server, unitOf)
+}
 
 // Removed forgets the figures of servers that are gone.
 func (n *News) Removed(servers []string) {

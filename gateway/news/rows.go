@@ -311,10 +311,10 @@ func (t *subscriptions) sweep(key subscriptionKey, row *subscription) {
 	}
 }
 
-// move takes the rows of a server to other connections: to one of each session,
-// or to the one that all share. None of them has agreed to anything yet. Clients
-// that cannot have one of their own lose theirs.
-func (t *subscriptions) move(server string, perSession bool) {
+// move takes the rows of a server to the connections that serve their sessions now.
+// None of them has agreed to anything yet. Clients that cannot have one of their own
+// lose theirs.
+func (t *subscriptions) move(server string, unitOf func(*downstream.Session) string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for key, row := range t.rows {
@@ -323,14 +323,11 @@ func (t *subscriptions) move(server string, perSession bool) {
 		}
 		for s, spellings := range row.subscribers {
 			to := key
-			if to.unit = ""; perSession {
-				to.unit = s.session.Unit()
-			}
-			if to == key {
+			if to.unit = unitOf(s.session); to == key {
 				continue
 			}
 			t.drop(key, row, s)
-			if perSession && s.session.Stateless() {
+			if to.unit == s.session.Unit() && s.session.Stateless() {
 				continue // there is no process that it could have alone
 			}
 			for other := t.row(to); len(spellings) > 0; spellings = spellings[1:] {

@@ -36,7 +36,10 @@ func (n *News) Unwatch(ctx context.Context, s *downstream.Session, uri string) (
 	keys := n.rows.spelled(me, uri)
 	if len(keys) == 0 {
 		if t, err := n.o.Registry.ResolveResource(uri); err == nil {
-			keys = append(keys, subscriptionKey{server: t.Server, uri: t.Name}, subscriptionKey{server: t.Server, unit: s.Unit(), uri: t.Name})
+			keys = append(keys, subscriptionKey{server: t.Server, uri: t.Name})
+			if b := n.o.Servers.Get(t.Server); b != nil {
+				keys = append(keys, subscriptionKey{server: t.Server, unit: b.UnitOf(s), uri: t.Name})
+			}
 		}
 	}
 	for _, key := range keys {
@@ -65,9 +68,7 @@ func (n *News) watch(ctx context.Context, h subscriber, t registry.Target, spell
 		if b == nil {
 			return &upstream.Error{Code: upstream.ConnectionError, Server: t.Server, Reason: "it was removed"}
 		}
-		if b.PerSession() {
-			key.unit = h.session.Unit()
-		}
+		key.unit = b.UnitOf(h.session)
 		// A process knows best what its own clients do. Over HTTP one connection
 		// hears it all.
 		own := h.listen != nil && b.Config().Type == config.Stdio

@@ -77,7 +77,7 @@ const ackLimit = 10 * time.Second
 // about to be fetched.
 func (l *link) listen(ctx context.Context) {
 	ls := &listens{link: l, wake: make(chan struct{}, 1), first: make(chan struct{}), want: map[string]*watch{}}
-	if info := l.Info(); l.Unit() == "" { // else its lists are not the catalog
+	if info := l.Info(); l.Unit() == "" || l.srv.perProject() { // else its lists are not the catalog
 		on := l.srv.opt.ListChanged
 		for _, k := range []struct {
 			capability, member string

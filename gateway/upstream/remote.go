@@ -47,7 +47,8 @@ type remote struct {
 	*link
 	client *http.Client
 	base   *url.URL
-	queue  chan posting // posted one after another: progress has an order
+	own    map[string]string // headers of the config
+	queue  chan posting      // posted one after another: progress has an order
 	// target is where frames are posted to; stamp adds the transport's own
 	// headers.
 	target func() string
@@ -62,7 +63,8 @@ type posting struct {
 }
 
 func newRemote(s *Server, unit, kind string) (*remote, error) {
-	base, err := url.Parse(s.cfg.URL)
+	cfg := s.definition(unit)
+	base, err := url.Parse(cfg.URL)
 	if err != nil || base.Host == "" {
 		// The error of url.Parse repeats the URL, which may hold secrets.
 		return nil, s.failure(ConnectionError, "the url is not valid", nil)
@@ -81,8 +83,8 @@ func newRemote(s *Server, unit, kind string) (*remote, error) {
 	return &remote{
 		link:   newLink(s, unit, kind),
 		client: &http.Client{Transport: t, CheckRedirect: sameOrigin},
-		base:   base,
-		queue:  make(chan posting, maxQueue),
+		base:   base, own: cfg.Headers,
+		queue: make(chan posting, maxQueue),
 	}, nil
 }
 
@@ -159,7 +161,7 @@ func (b *body) Close() error {
 
 func (r *remote) headers(h http.Header) {
 	h.Set("User-Agent", "goblin/"+r.srv.opt.Version)
-	for k, v := range r.srv.cfg.Headers {
+	for k, v := range r.own {
 		h.Set(k, v)
 	}
 	if r.stamp != nil {

@@ -58,6 +58,11 @@ type Options struct {
 	// Children records child processes, for the case that this one is killed;
 	// nil records none.
 	Children *orphans.Record
+	// Projects bounds how many projects have a process, of all servers together; nil
+	// bounds nothing.
+	Projects *Projects
+	// Folders are the projects that have clients; nil for none.
+	Folders func() []string
 	// Memory bounds what the server makes the process hold, together with whoever
 	// else shares it; nil bounds nothing.
 	Memory *memory.Account

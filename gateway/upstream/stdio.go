@@ -62,7 +62,7 @@ type stdio struct {
 
 // dialStdio starts the server's child.
 func dialStdio(_ context.Context, s *Server, unit string) (*link, error) {
-	cfg := &s.cfg
+	cfg := s.definition(unit)
 	env := cfg.Environ(os.LookupEnv, os.Environ())
 	path, err := lookPath(cfg.Command, env)
 	if err != nil {

@@ -82,6 +82,12 @@ func (s *Server) Run(ctx context.Context) {
 	s.mu.Unlock()
 	// running has ended, so that no task is started any more.
 	s.tasks.Wait()
+	s.mu.Lock()
+	for range s.units {
+		s.leaveProjectLocked()
+	}
+	s.units = make(map[string]*unit)
+	s.mu.Unlock()
 	s.settle(context.Background(), nil)
 	s.setState(func(st *registry.ServerState) { st.State = registry.StateStopped; st.PID = 0 })
 }
@@ -145,17 +151,28 @@ func (s *Server) rest(ctx context.Context, err error, lost bool) {
 // life is one connection from the attempt to its end. up is how long it was
 // there, zero when the attempt failed; err is why it ended.
 func (s *Server) life(ctx context.Context) (up time.Duration, err error) {
+	if s.perProject() {
+		return s.follow(ctx)
+	}
 	s.setState(func(st *registry.ServerState) { st.State = registry.StateConnecting })
 	l, err := s.connect(ctx, "")
 	if err != nil {
 		return 0, err
 	}
+	return s.serve(ctx, l)
+}
+
+// serve keeps the catalog up to date by a connection until that ends, or ctx does.
+func (s *Server) serve(ctx context.Context, l *link) (up time.Duration, err error) {
 	since := time.Now()
 	ls := s.publish(l)
 
 	alive, cancel := context.WithCancel(l.ctx)
 	var wg sync.WaitGroup
-	wg.Go(func() { s.prepare(alive, l) })
+	own := !s.perProject() // else it is its unit's, which sees to all the rest
+	if own {
+		wg.Go(func() { s.prepare(alive, l) })
+	}
 	wg.Go(func() { ls.run(alive) })
 	select {
 	case <-l.done:
@@ -165,8 +182,10 @@ func (s *Server) life(ctx context.Context) (up time.Duration, err error) {
 	s.withdraw(ctx)
 	cancel()
 	wg.Wait()
-	s.opt.Handler.Down(s, l)
-	l.Close()
+	if own {
+		s.opt.Handler.Down(s, l)
+		l.Close()
+	}
 	return max(time.Since(since), 1), err
 }
 
@@ -191,10 +210,12 @@ func (s *Server) publish(l *link) *lists {
 		l.unit.Store(&u.name)
 	}
 	s.mu.Unlock()
-	s.opt.Handler.Opened(s, l)
+	if !s.perProject() {
+		s.opt.Handler.Opened(s, l)
+	}
 	ls := newLists(s, l)
 	s.lists.Store(ls)
-	again := s.served
+	again := s.served && !s.perProject() // else it may be another project's
 	s.served, s.why = true, ""
 	s.setState(func(st *registry.ServerState) {
 		info := l.Info()

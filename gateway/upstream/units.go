@@ -86,7 +86,7 @@ func (s *Server) unitConn(name string, extensions []byte, known *unit) (conn *li
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.running == nil, s.cfg.Isolation != config.PerSession:
+	case s.running == nil, s.cfg.Isolation != config.PerSession && !s.perProject():
 		conn, wait, err = s.sharedLocked()
 		return conn, nil, wait, err
 	case s.running.Err() != nil, !s.enabled:
@@ -106,6 +106,14 @@ func (s *Server) unitConn(name string, extensions []byte, known *unit) (conn *li
 			why = u.conn.Err()
 		}
 		return nil, u, nil, s.failure(ConnectionError, "its connection for this client is not there: "+reasonOf(why), unsent(why))
+	}
+	if s.perProject() {
+		if u, err = s.projectLocked(name); err != nil {
+			return nil, nil, nil, err
+		}
+		s.startLocked(u)
+		s.broadcastLocked()
+		return nil, u, u.opening, nil
 	}
 	if conn, wait, err = s.sharedLocked(); conn == nil {
 		return nil, u, wait, err
@@ -212,6 +220,7 @@ func (s *Server) unitConnection(u *unit) (up time.Duration, err error) {
 	close(u.opening)
 	u.opening, u.conn, u.err, u.failed = nil, l, err, err != nil
 	s.mu.Unlock()
+	s.projectsChanged()
 	if err != nil {
 		return 0, err
 	}
@@ -233,6 +242,7 @@ func (s *Server) unitConnection(u *unit) (up time.Duration, err error) {
 		u.openLocked()
 	}
 	s.mu.Unlock()
+	s.projectsChanged()
 	<-ready
 	s.unlisted(l)
 	s.opt.Handler.Down(s, l)
@@ -243,6 +253,11 @@ func (s *Server) unitConnection(u *unit) (up time.Duration, err error) {
 // EndUnit closes the connection of a unit that is gone. It does not wait; Run
 // does.
 func (s *Server) EndUnit(name string) {
+	s.endUnit(name)
+	s.projectsChanged()
+}
+
+func (s *Server) endUnit(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if twin := s.twins[name]; twin != nil {
@@ -255,6 +270,7 @@ func (s *Server) EndUnit(name string) {
 	}
 	delete(s.units, name)
 	u.cancel()
+	s.leaveProjectLocked()
 	if s.heir == u {
 		s.heir = nil
 	}

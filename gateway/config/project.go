@@ -1,0 +1,98 @@
+package config
+
+import (
+	_ "embed"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// projectVariable is what ${project} stands for in the definition of a server with a
+// process for each project, until it is known which.
+const projectVariable = "${project}"
+
+// perProject reports whether a server says that there is a process of it for each
+// project, before its keys are read.
+func (r *reader) perProject(n *yaml.Node) bool {
+	silent := reader{file: r.file} // what is wrong is told when the keys are read
+	for _, p := range silent.pairs(place{}, n) {
+		if p.key.Value == "isolation" {
+			return p.val.Kind == yaml.ScalarNode && p.val.Value == string(PerProject)
+		}
+	}
+	return false
+}
+
+// In is the definition of a server in a project, whose folder takes the place of
+// ${project}.
+func (s *Server) In(folder string) *Server {
+	v := *s
+	in := func(text string) string { return strings.ReplaceAll(text, projectVariable, folder) }
+	v.Command, v.Cwd = in(s.Command), in(s.Cwd)
+	v.URL = strings.ReplaceAll(s.URL, projectVariable, strings.ReplaceAll(url.QueryEscape(folder), "+", "%20"))
+	v.Args = slices.Clone(s.Args)
+	for i := range v.Args {
+		v.Args[i] = in(v.Args[i])
+	}
+	v.Env, v.Headers = maps.Clone(s.Env), maps.Clone(s.Headers)
+	for _, m := range []map[string]string{v.Env, v.Headers} {
+		for name, value := range m {
+			m[name] = in(value)
+		}
+	}
+	return &v
+}
+
+// projectPackages are packages that work in one project, one a line; those with a
+// mark do so unless an argument names the folder.
+//
+//go:embed projects.txt
+var projectPackages string
+
+// warnProjects finds servers of packages that are known to work in one project, and
+// that all clients would share.
+func (r *reader) warnProjects(servers []Server) {
+	for i := range servers {
+		s := &servers[i]
+		if s.Isolation != Shared || s.Type != Stdio || s.Problem != "" {
+			continue
+		}
+		if name := projectPackage(s); name != "" {
+			r.warn(r.servers[i].key, "server %q: %s works in one project, and all clients would share it; isolation: project runs one for each, with ${project} for its folder", s.Name, name)
+		}
+	}
+}
+
+// projectPackage is the package of a server, if it is one of those.
+func projectPackage(s *Server) string {
+	for i, word := range append([]string{baseName(s.Command)}, s.Args...) {
+		for line := range strings.Lines(projectPackages) {
+			name, unlessFolder := strings.CutSuffix(strings.TrimSpace(line), " unless-folder")
+			if name == "" || strings.HasPrefix(name, "#") || !isPackage(word, name) {
+				continue
+			}
+			if unlessFolder && slices.ContainsFunc(s.Args[i:], func(arg string) bool {
+				return !strings.HasPrefix(arg, "-") && (strings.ContainsAny(arg, `/\`) || arg == "." || arg == "~")
+			}) {
+				continue
+			}
+			return name
+		}
+	}
+	return ""
+}
+
+func baseName(command string) string { return command[strings.LastIndexAny(command, `/\`)+1:] }
+
+// isPackage reports whether a word of a command line names a package, perhaps with a
+// version, or the address of its repository.
+func isPackage(word, name string) bool {
+	word = strings.TrimSuffix(strings.TrimSuffix(word, ".exe"), ".git")
+	if rest, ok := strings.CutPrefix(word, name); ok && (rest == "" || rest[0] == '@' || strings.HasPrefix(rest, "==")) {
+		return true
+	}
+	return strings.Contains(word, "://") && strings.HasSuffix(word, "/"+name)
+}

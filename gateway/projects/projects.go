@@ -1,0 +1,223 @@
+// Package projects finds out in which project a client is, for servers that have a
+// process for each: by the URL that it uses, else by its first root, else by the folder
+// of the process that it speaks through, if that lies in a repository.
+//
+// It must not know servers, nor what runs for a project. Decide waits for the client's
+// answer, 5 s at most unless the client is stateless; the others do not wait.
+package projects
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"goblin/gateway/downstream"
+	"goblin/registry/rawjson"
+)
+
+// Projects knows the projects of sessions.
+type Projects struct {
+	// Join is called when a session has come into a project, or into none ("").
+	Join func(s *downstream.Session, folder string)
+
+	mu    sync.Mutex
+	known map[*downstream.Session]*decision
+}
+
+// decision is what was found out about a session.
+type decision struct {
+	done chan struct{} // closed when it is
+	why  string        // it has no project
+}
+
+// askLimit is how long a client may take to tell its roots.
+const askLimit = 5 * time.Second
+
+// Decide finds out in which project the session of a request is, unless that is known.
+func (p *Projects) Decide(ctx context.Context, x *downstream.Exchange) {
+	s := x.Session()
+	p.mu.Lock()
+	d, known := p.known[s]
+	if !known {
+		if p.known == nil {
+			p.known = make(map[*downstream.Session]*decision)
+		}
+		d = &decision{done: make(chan struct{})}
+		p.known[s] = d
+	}
+	p.mu.Unlock()
+	if known {
+		select {
+		case <-d.done:
+		case <-ctx.Done():
+		}
+		return
+	}
+	folder, final, err := find(ctx, x)
+	if err != nil {
+		d.why = err.Error()
+	}
+	if s.Context().Err() == nil {
+		s.SetProject(folder)
+		p.Join(s, folder)
+	}
+	if !final || s.Context().Err() != nil {
+		p.Forget(s)
+	}
+	close(d.done)
+}
+
+// Forget makes the next request of a session decide anew: its roots have changed, or it
+// has ended.
+func (p *Projects) Forget(s *downstream.Session) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.known, s)
+}
+
+// Why says why a session has no project.
+func (p *Projects) Why(s *downstream.Session) string {
+	p.mu.Lock()
+	d := p.known[s]
+	p.mu.Unlock()
+	if d != nil {
+		select {
+		case <-d.done:
+			return d.why
+		default:
+		}
+	}
+	return noRoots(s)
+}
+
+func noRoots(s *downstream.Session) string {
+	switch at := s.Place(); {
+	case at.Folder != "":
+		return fmt.Sprintf("it tells no roots, and the folder of its process, %s, lies in no repository", Shown(at.Folder))
+	case s.Stateless():
+		return "over HTTP without a session, only the URL can tell it: /mcp?project=PATH, where gateway.auth_token is set"
+	case s.Transport() == "http":
+		return "it tells no roots, and the URL names none: /mcp?project=PATH, where gateway.auth_token is set"
+	}
+	return "it tells no roots, and is in no folder"
+}
+
+// find is the folder of the project that a request's client is in. It is not final
+// where the client could not be asked yet.
+func find(ctx context.Context, x *downstream.Exchange) (folder string, final bool, err error) {
+	s := x.Session()
+	at := s.Place()
+	if at.Chosen {
+		folder, err = Folder(at.Folder)
+		return folder, true, err
+	}
+	final = true
+	if x.Can("roots") && !s.Stateless() {
+		if final = x.Asks(); final {
+			if uri, ok := firstRoot(ctx, x); ok {
+				folder, err = fromURI(uri)
+				return folder, true, err
+			}
+		}
+	}
+	if at.Folder == "" || !inRepository(at.Folder) {
+		return "", final, errors.New(noRoots(s))
+	}
+	folder, err = Folder(at.Folder)
+	return folder, final, err
+}
+
+// firstRoot asks a client for its roots.
+func firstRoot(ctx context.Context, x *downstream.Exchange) (uri string, ok bool) {
+	if x.Modern() == nil { // a stateless one comes back when it likes to
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, askLimit)
+		defer cancel()
+	}
+	reply, err := x.Request(ctx, "roots/list", nil)
+	if err != nil || reply.Error != nil {
+		return "", false
+	}
+	for root := range rawjson.Elements(rawjson.Get(reply.Result, "roots")) {
+		return rawjson.String(rawjson.Get(root, "uri"))
+	}
+	return "", false
+}
+
+// maxPath is how long a folder's path may be, in bytes.
+const maxPath = 4096
+
+// fromURI is the folder of a root.
+func fromURI(uri string) (string, error) {
+	if len(uri) > 3*maxPath {
+		return "", fmt.Errorf("its first root is longer than %d bytes", maxPath)
+	}
+	u, err := url.Parse(uri)
+	if err != nil || u.Scheme != "file" || u.Host != "" && u.Host != "localhost" || u.Path == "" {
+		return "", fmt.Errorf("its first root, %s, is not the file:// URI of a folder of this machine", Shown(uri))
+	}
+	path := u.Path
+	if filepath.Separator == '\\' { // file:///C:/work
+		path = strings.TrimPrefix(path, "/")
+	}
+	return Folder(filepath.FromSlash(path))
+}
+
+// Folder is the one path of a project's folder, or says why it cannot be one.
+func Folder(path string) (string, error) {
+	switch {
+	case len(path) > maxPath:
+		return "", fmt.Errorf("the path of its project is longer than %d bytes", maxPath)
+	case !utf8.ValidString(path) || strings.ContainsFunc(path, func(c rune) bool { return unicode.IsControl(c) || unicode.Is(unicode.Cf, c) }):
+		return "", fmt.Errorf("the path of its project, %s, has control characters", Shown(path))
+	case !filepath.IsAbs(path):
+		return "", fmt.Errorf("the path of its project, %s, is not absolute", Shown(path))
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", fmt.Errorf("the folder of its project, %s, does not exist", Shown(path))
+	}
+	if info, err := os.Stat(real); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("%s is not a folder", Shown(path))
+	}
+	if filepath.Dir(real) == real {
+		return "", fmt.Errorf("%s is the root of the file system and no project", Shown(path))
+	}
+	return real, nil
+}
+
+// Shown is a path as part of a message.
+func Shown(path string) string {
+	if len(path) > 200 {
+		path = path[:200] + "…"
+	}
+	return fmt.Sprintf("%q", path)
+}
+
+// repositories are what lies in the folder of one.
+var repositories = []string{".git", ".hg", ".jj", ".svn"}
+
+// inRepository reports whether a folder or one above it is that of a repository.
+func inRepository(folder string) bool {
+	if !filepath.IsAbs(folder) {
+		return false
+	}
+	for at := filepath.Clean(folder); ; at = filepath.Dir(at) {
+		for _, name := range repositories {
+			if _, err := os.Lstat(filepath.Join(at, name)); err == nil {
+				return true
+			}
+		}
+		if at == filepath.Dir(at) {
+			return false
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"goblin/gateway/config"
+	"goblin/registry"
+)
+
+// With isolation: project the units are projects, named by their folders, and the
+// definition of the server depends on which. So the server has no connection of its own:
+// the lists of one of the units', the lead's, are the catalog, and another's when that
+// has ended.
+
+// ErrProjects is the cause of an [Error] where limits.projects leaves no room.
+var ErrProjects = errors.New("no room for the process of another project")
+
+// InProject reports whether the name of a unit is that of a project.
+func InProject(unit string) bool { return filepath.IsAbs(unit) }
+
+func (s *Server) perProject() bool { return s.cfg.Isolation == config.PerProject }
+
+// definition is how the connection of a unit is made.
+func (s *Server) definition(unit string) *config.Server {
+	if s.perProject() && unit != "" {
+		return s.cfg.In(unit)
+	}
+	return &s.cfg
+}
+
+// Enter opens the connection of a project, without waiting for it.
+func (s *Server) Enter(folder string) {
+	_, _, _, _ = s.unitConn(folder, nil) // whoever wants it is told why there is none
+}
+
+// projectLocked is the unit of a project, made if there is none yet.
+func (s *Server) projectLocked(name string) (*unit, error) {
+	if u := s.units[name]; u != nil {
+		return u, nil
+	}
+	if s.opt.Projects != nil && !s.opt.Projects.Take() {
+		return nil, s.failure(ConnectionError, fmt.Sprintf("has no process for the project %s: %d are running (limits.projects)", name, s.opt.Projects.Limit), ErrProjects)
+	}
+	return s.newUnitLocked(name), nil
+}
+
+// leaveProjectLocked gives back the place of a project that has ended.
+func (s *Server) leaveProjectLocked() {
+	if s.perProject() && s.opt.Projects != nil {
+		s.opt.Projects.Give()
+	}
+}
+
+// follow keeps the catalog up to date by the connection of one project.
+func (s *Server) follow(ctx context.Context) (up time.Duration, err error) {
+	if s.opt.Folders != nil {
+		for _, folder := range s.opt.Folders() {
+			s.Enter(folder)
+		}
+	}
+	l, err := s.lead(ctx)
+	if l == nil {
+		return 0, err
+	}
+	return s.serve(ctx, l)
+}
+
+// lead waits for the connection of a project; the error is why one has none.
+func (s *Server) lead(ctx context.Context) (*link, error) {
+	waits := false
+	for {
+		s.mu.Lock()
+		var why error
+		opening := false
+		for _, u := range s.units {
+			if !u.alone {
+				s.startLocked(u) // it had a connection before a restart
+			}
+			switch {
+			case u.conn != nil && u.conn.Err() == nil:
+				s.mu.Unlock()
+				return u.conn, nil
+			case u.opening != nil:
+				opening = true
+			default:
+				why = u.err
+			}
+		}
+		idle, changed := len(s.units) == 0, s.changed
+		s.mu.Unlock()
+		switch {
+		case why != nil && !opening:
+			return nil, why
+		case idle && !waits:
+			s.setState(func(st *registry.ServerState) {
+				st.State, st.LastError, st.PID, st.Stale = registry.StateStopped, "waits for a client with a project (isolation: project)", 0, st.Listed
+			})
+		case !idle && waits:
+			s.setState(func(st *registry.ServerState) { st.State, st.LastError = registry.StateConnecting, "" })
+		}
+		waits = idle
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// projectsChanged shows which projects have a process, and lets who waits for one look
+// again.
+func (s *Server) projectsChanged() {
+	if !s.perProject() {
+		return
+	}
+	var now []registry.Project
+	s.mu.Lock()
+	for name, u := range s.units {
+		p := registry.Project{Folder: name}
+		if u.conn != nil {
+			p.PID = u.conn.pid
+		}
+		now = append(now, p)
+	}
+	s.broadcastLocked()
+	s.mu.Unlock()
+	slices.SortFunc(now, func(a, b registry.Project) int { return strings.Compare(a.Folder, b.Folder) })
+	s.setState(func(st *registry.ServerState) { st.Projects = now })
+}
+
+// Projects counts those that have a process.
+type Projects struct {
+	Limit int
+	taken atomic.Int64
+}
+
+// Take takes a place; it reports false when there is none.
+func (p *Projects) Take() bool {
+	if p.taken.Add(1) <= int64(p.Limit) {
+		return true
+	}
+	p.taken.Add(-1)
+	return false
+}
+
+// Give gives one back.
+func (p *Projects) Give() { p.taken.Add(-1) }
