@@ -161,6 +161,9 @@ func (g *Gateway) Handle(x *downstream.Exchange) {
 		}
 	}
 	if g.Servers.Projects() && x.Method() != "initialize" && x.Method() != "ping" {
+		if p := plains[x.Method()]; p != nil {
+			r.name, _, _ = stringMember(x.Params(), p.member) // the client may be asked, and its return is for that
+		}
 		g.projects.Decide(r.Context(), x)
 		g.Servers.AwaitProject(r.Context(), x.Session())
 	}

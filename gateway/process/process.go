@@ -12,7 +12,7 @@ import (
 	"goblin/gateway/cli"
 	"goblin/gateway/instance"
 	"goblin/gateway/screen"
-	"goblin/gateway/upstream"
+	"goblin/gateway/upstream/groups"
 )
 
 // ShowFunc shows one screen of a host on a connection to the terminal until
@@ -61,7 +61,7 @@ func (p *Process) Signals() (ctx context.Context, release func()) {
 				}
 				if ctx.Err() != nil {
 					p.restore()
-					upstream.KillAll()
+					groups.KillAll()
 					os.Exit(cli.CodeFailure)
 				}
 				cancel()

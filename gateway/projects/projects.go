@@ -44,19 +44,10 @@ const askLimit = 5 * time.Second
 // Decide finds out in which project the session of a request is, unless that is known.
 func (p *Projects) Decide(ctx context.Context, x *downstream.Exchange) {
 	s := x.Session()
-	p.mu.Lock()
-	d, known := p.known[s]
-	if !known {
-		if p.known == nil {
-			p.known = make(map[*downstream.Session]*decision)
-		}
-		d = &decision{done: make(chan struct{})}
-		p.known[s] = d
-	}
-	p.mu.Unlock()
-	if known {
+	d := &decision{done: make(chan struct{})}
+	if other := p.begin(s, d, x.Modern() == nil); other != nil {
 		select {
-		case <-d.done:
+		case <-other.done:
 		case <-ctx.Done():
 		}
 		return
@@ -69,10 +60,34 @@ func (p *Projects) Decide(ctx context.Context, x *downstream.Exchange) {
 		s.SetProject(folder)
 		p.Join(s, folder)
 	}
-	if !final || s.Context().Err() != nil {
-		p.Forget(s)
-	}
 	close(d.done)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case !final || s.Context().Err() != nil:
+		if p.known[s] == d {
+			delete(p.known, s)
+		}
+	case x.Modern() != nil:
+		p.known[s] = d
+	}
+}
+
+// begin notes that a session is asked, and returns the decision that there is or that
+// is under way. Each call of a stateless client asks for itself: one may never come back.
+func (p *Projects) begin(s *downstream.Session, d *decision, one bool) (other *decision) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if other = p.known[s]; other != nil {
+		return other
+	}
+	if p.known == nil {
+		p.known = make(map[*downstream.Session]*decision)
+	}
+	if one {
+		p.known[s] = d
+	}
+	return nil
 }
 
 // Forget makes the next request of a session decide anew: its roots have changed, or it

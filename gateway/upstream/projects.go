@@ -37,7 +37,7 @@ func (s *Server) definition(unit string) *config.Server {
 
 // Enter opens the connection of a project, without waiting for it.
 func (s *Server) Enter(folder string) {
-	_, _, _, _ = s.unitConn(folder, nil) // whoever wants it is told why there is none
+	_, _, _, _ = s.unitConn(folder, nil, nil) // whoever wants it is told why there is none
 }
 
 // projectLocked is the unit of a project, made if there is none yet.

@@ -18,6 +18,7 @@ import (
 
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/memory"
+	"goblin/gateway/upstream/groups"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
@@ -45,7 +46,7 @@ const (
 type stdio struct {
 	*link
 	cmd    *exec.Cmd
-	group  *group
+	group  *groups.Group
 	stdin  *os.File
 	stdout *os.File
 	stderr *os.File
@@ -147,16 +148,16 @@ func (c *stdio) mind(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var err error
-	if c.group, err = startGroup(c.cmd); err != nil {
+	if c.group, err = groups.Start(c.cmd); err != nil {
 		started <- err
 		return
 	}
-	remember(c.group, true)
+	groups.Remember(c.group, true)
 	unrecord := c.srv.opt.Children.Add(c.cmd.Process.Pid, c.srv.Name(), c.cmd.Path)
 	started <- nil
-	c.exit = c.group.reap(c.cmd)
+	c.exit = c.group.Reap(c.cmd)
 	unrecord()
-	remember(c.group, false)
+	groups.Remember(c.group, false)
 	// A process that left the group may still hold the pipe.
 	_ = c.stdout.SetReadDeadline(time.Now().Add(c.srv.tune.drain))
 	close(c.exited)
@@ -353,9 +354,9 @@ func (c *stdio) shut() {
 	_ = c.stdin.Close()
 	grace := c.srv.tune.stop
 	if !c.wait(grace) {
-		c.group.terminate()
+		c.group.Terminate()
 		if !c.wait(grace) {
-			c.group.kill()
+			c.group.Kill()
 			c.wait(grace)
 		}
 	}

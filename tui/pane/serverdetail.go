@@ -30,8 +30,8 @@ func (p *Servers) Subject() subject {
 	lk, pinned := a.Look, a.Reg.Pinned(s.Name)
 	return subject{
 		key: "server " + s.Name, title: s.Name,
-		version: pinnedVersion(pinned) + fmt.Sprintf("%s %d %s %s %s %d %v %v %d %d %d %s %d %d %d %p", s.State, s.Since.UnixNano(), s.ServerName, s.ServerVersion,
-			s.ProtocolVersion, s.Counts, s.Listed, s.Stale, s.Restarts, s.PID, s.Latency, s.LastError, len(s.Capabilities), len(s.Instructions), wrote, lk),
+		version: pinnedVersion(pinned) + fmt.Sprintf("%s %d %s %s %s %d %v %v %d %d %d %s %d %d %d %p %v", s.State, s.Since.UnixNano(), s.ServerName, s.ServerVersion,
+			s.ProtocolVersion, s.Counts, s.Listed, s.Stale, s.Restarts, s.PID, s.Latency, s.LastError, len(s.Capabilities), len(s.Instructions), wrote, lk, s.Projects),
 		Blocks: func(context.Context) []content.Block {
 			blocks := []content.Block{{Kind: content.Facts, Facts: serverFacts(lk, s)}}
 			blocks = append(blocks, remedy(s)...)
@@ -72,7 +72,16 @@ func serverFacts(lk *look.Look, s registry.ServerState) []content.Fact {
 		{Label: "transport", Value: s.Transport},
 		{Label: "revision", Value: s.ProtocolVersion},
 		{Label: "era", Value: s.Era},
-		{Label: "pid", Value: number(s.PID)},
+	}
+	if len(s.Projects) == 0 {
+		f = append(f, content.Fact{Label: "pid", Value: number(s.PID)})
+	}
+	for _, p := range s.Projects {
+		pid := ""
+		if p.PID > 0 {
+			pid = fmt.Sprintf(" (pid %d)", p.PID)
+		}
+		f = append(f, content.Fact{Label: "project", Value: p.Folder + pid})
 	}
 	if s.Latency > 0 {
 		f = append(f, content.Fact{Label: "latency", Value: dialog.Millis(s.Latency)})

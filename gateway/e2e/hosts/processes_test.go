@@ -28,7 +28,7 @@ func TestP08_TwentyCrashesLeaveNoZombies(t *testing.T) {
 			b.WaitStarts(n)
 			e2e.Eventually(t, "the tool", func() bool {
 				m := c.Request("tools/call", e2e.Obj{"name": b.Name + "_die"})
-				return m.Error != nil && b.Count("tools/call") >= n
+				return string(e2e.At(m.Result, "isError")) == "true" && b.Count("tools/call") >= n
 			})
 		}
 	}

@@ -1,4 +1,4 @@
-package upstream
+package groups
 
 import (
 	"errors"
@@ -13,12 +13,12 @@ func processAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// reap waits for the end of the child and kills its group. The group is
+// Reap waits for the end of the child and kills its group. The group is
 // killed while the child is a zombie: until it is reaped, its number, which
 // is that of the group, cannot go to another one.
-func (g *group) reap(cmd *exec.Cmd) error {
+func (g *Group) Reap(cmd *exec.Cmd) error {
 	for errors.Is(unix.Waitid(unix.P_PID, g.pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
 	}
-	g.kill()
+	g.Kill()
 	return cmd.Wait()
 }

@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package upstream
+package groups
 
 import (
 	"os/exec"
@@ -10,9 +10,9 @@ import (
 // processAttr puts the child into a group of its own.
 func processAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// reap waits for the end of the child and kills what is left of its group.
-func (g *group) reap(cmd *exec.Cmd) error {
+// Reap waits for the end of the child and kills what is left of its group.
+func (g *Group) Reap(cmd *exec.Cmd) error {
 	err := cmd.Wait()
-	g.kill()
+	g.Kill()
 	return err
 }

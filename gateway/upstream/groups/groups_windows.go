@@ -1,4 +1,4 @@
-package upstream
+package groups
 
 import (
 	"errors"
@@ -11,17 +11,17 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// group is a child with all that it started: a job object, which ends with the
+// Group is a child with all that it started: a job object, which ends with the
 // last handle to it. That is ours, so nothing of it outlives this process,
 // however that ends.
-type group struct {
+type Group struct {
 	mu  sync.Mutex
 	job windows.Handle // 0 once it is closed
 }
 
-// startGroup starts the child in a job of its own. The child is suspended until
+// Start starts the child in a job of its own. The child is suspended until
 // it belongs to the job, so that nothing that it starts can be outside.
-func startGroup(cmd *exec.Cmd) (*group, error) {
+func Start(cmd *exec.Cmd) (*Group, error) {
 	g, err := newGroup()
 	if err != nil {
 		return nil, err
@@ -29,18 +29,18 @@ func startGroup(cmd *exec.Cmd) (*group, error) {
 	// A console of its own, which is not shown, keeps our Ctrl-C from it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_SUSPENDED | windows.CREATE_NO_WINDOW}
 	if err := cmd.Start(); err != nil {
-		g.kill()
+		g.Kill()
 		return nil, err
 	}
 	if err := errors.Join(g.take(cmd), resume(uint32(cmd.Process.Pid))); err != nil {
 		_ = cmd.Process.Kill()
-		g.kill()
+		g.Kill()
 		return nil, errors.Join(err, cmd.Wait())
 	}
 	return g, nil
 }
 
-func newGroup() (*group, error) {
+func newGroup() (*Group, error) {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
 		return nil, fmt.Errorf("make a job object: %w", err)
@@ -52,11 +52,11 @@ func newGroup() (*group, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("set up a job object: %w", err), windows.CloseHandle(job))
 	}
-	return &group{job: job}, nil
+	return &Group{job: job}, nil
 }
 
 // take puts the child into the job.
-func (g *group) take(cmd *exec.Cmd) error {
+func (g *Group) take(cmd *exec.Cmd) error {
 	var err error
 	none := cmd.Process.WithHandle(func(child uintptr) {
 		err = windows.AssignProcessToJobObject(g.job, windows.Handle(child))
@@ -89,18 +89,18 @@ func resume(pid uint32) error {
 	return fmt.Errorf("find the thread of the process: %w", err)
 }
 
-// reap waits for the end of the child and ends what is left of its job.
-func (g *group) reap(cmd *exec.Cmd) error {
+// Reap waits for the end of the child and ends what is left of its job.
+func (g *Group) Reap(cmd *exec.Cmd) error {
 	err := cmd.Wait()
-	g.kill()
+	g.Kill()
 	return err
 }
 
-// terminate does nothing: there is no signal to ask a process to end.
-func (g *group) terminate() {}
+// Terminate does nothing: there is no signal to ask a process to end.
+func (g *Group) Terminate() {}
 
-// kill ends all processes of the job.
-func (g *group) kill() {
+// Kill ends all processes of the job.
+func (g *Group) Kill() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.job != 0 {

@@ -1,0 +1,26 @@
+//go:build unix
+
+package groups
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// Group is a child with all that it started: a process group.
+type Group struct{ pid int }
+
+// Start starts the child as the leader of a group of its own.
+func Start(cmd *exec.Cmd) (*Group, error) {
+	cmd.SysProcAttr = processAttr()
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	return &Group{cmd.Process.Pid}, nil
+}
+
+// Terminate asks all processes of the group to end.
+func (g *Group) Terminate() { _ = syscall.Kill(-g.pid, syscall.SIGTERM) }
+
+// Kill ends all processes of the group.
+func (g *Group) Kill() { _ = syscall.Kill(-g.pid, syscall.SIGKILL) }
