@@ -17,7 +17,7 @@ func FuzzFirstLine(f *testing.F) {
 	f.Add("{\"goblin\":1,\"kind\":\"mcp\",\"version\":\"v\",\"pid\":7}\n{\"jsonrpc\"")
 	f.Add("GET / HTTP/1.1\r\n\r\n")
 	f.Add("{\"goblin\":2}\n")
-	f.Add(strings.Repeat(" ", 5000) + "\n")
+	f.Add(strings.Repeat(" ", 20_000) + "\n")
 	f.Add("{\"goblin\":1e400}\n")
 	f.Fuzz(func(t *testing.T, said string) {
 		near, far := net.Pipe()

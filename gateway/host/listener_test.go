@@ -88,7 +88,7 @@ func TestHandshakeRefusals(t *testing.T) {
 		"unknown kind":     {`{"goblin":1,"kind":"disco","version":"v1"}` + "\n", `kind "disco" are not known`},
 		"another version":  {`{"goblin":1,"kind":"mcp","version":"v2"}` + "\n", `of version "v1" and you are of "v2"`},
 		"no screen":        {`{"goblin":1,"kind":"screen","version":"v1"}` + "\n", "no screen in this host yet"},
-		"endless":          {strings.Repeat("x", 5000), "longer than 4096 bytes"},
+		"endless":          {strings.Repeat("x", 20_000), "longer than 16384 bytes"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
