@@ -47,7 +47,11 @@ func Main(m *testing.M) {
 		_ = flag.Set("test.parallel", "4") // most tests wait for other processes
 	}
 	if f := flag.Lookup("rapid.checks"); f != nil && f.Value.String() == f.DefValue {
-		_ = flag.Set("rapid.checks", "20") // each of them is many messages between processes
+		checks := "8" // each of them is many messages between processes
+		if Thorough {
+			checks = "20"
+		}
+		_ = flag.Set("rapid.checks", checks)
 	}
 	code, err := run(m)
 	if err != nil {

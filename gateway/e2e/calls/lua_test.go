@@ -29,7 +29,7 @@ func calculator() e2e.Obj {
 	}
 }
 
-func TestR1_12_ResultsOfScripts(t *testing.T) {
+func TestR1_12_R1_16_ResultsOfScriptsAndErrorsOfTools(t *testing.T) {
 	e2e.OverEveryFront(t, func(t *testing.T, w *e2e.World, connect func(e2e.Obj) *e2e.Client) {
 		b := w.Backend("calculator", calculator())
 		c := connect(e2e.Obj{})
@@ -51,13 +51,7 @@ func TestR1_12_ResultsOfScripts(t *testing.T) {
 		text := c.LuaText(fmt.Sprintf(`return calculator.json{}.from .. " " .. resources.read(%q) .. " " .. prompts.get("calculator/help", {}).messages[1].content.text`,
 			e2e.In("calculator", "file:///data.json")))
 		require.Contains(t, text, "text the data calculator:help", "JSON in a text is a table")
-	})
-}
 
-func TestR1_16_ScriptsCatchErrorsOfTools(t *testing.T) {
-	e2e.OverEveryFront(t, func(t *testing.T, w *e2e.World, connect func(e2e.Obj) *e2e.Client) {
-		w.Backend("calculator", calculator())
-		c := connect(e2e.Obj{})
 		require.Contains(t, c.LuaText(`local ok, err = pcall(function() return calculator.fail{} end) return tostring(ok) .. " " .. tostring(err)`), "cannot divide")
 		text := c.LuaFails("local a = 1\ncalculator.fail{}")
 		require.Contains(t, text, "cannot divide")

@@ -412,9 +412,10 @@ type inspector struct {
 	n      *npmServers
 	env    []string // of the server, when it is a command
 	target []string // command and arguments, or a URL
+	tools  []json.RawMessage
 }
 
-func (i inspector) ask(args ...string) json.RawMessage {
+func (i *inspector) ask(args ...string) json.RawMessage {
 	i.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -432,9 +433,12 @@ func (i inspector) ask(args ...string) json.RawMessage {
 }
 
 // survey lists everything, reads one resource and calls one tool.
-func (i inspector) survey(server string, tool, uri func(string) string) (d document) {
+func (i *inspector) survey(server string, tool, uri func(string) string) (d document) {
 	i.t.Helper()
-	d.Tools = e2e.Each(i.ask("--method", "tools/list"), "tools")
+	if i.tools == nil { // the same for all servers behind Goblin, and each question starts a Node
+		i.tools = e2e.Each(i.ask("--method", "tools/list"), "tools")
+	}
+	d.Tools = slices.Clone(i.tools)
 	call := map[string][]string{
 		"everything": {"echo", "message=hello"},
 		"filesystem": {"list_allowed_directories"},
