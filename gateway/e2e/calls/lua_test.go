@@ -53,7 +53,7 @@ func TestR1_12_R1_16_ResultsOfScriptsAndErrorsOfTools(t *testing.T) {
 		require.Contains(t, text, "text the data calculator:help", "JSON in a text is a table")
 
 		require.Contains(t, c.LuaText(`local ok, err = pcall(function() return calculator.fail{} end) return tostring(ok) .. " " .. tostring(err)`), "cannot divide")
-		text := c.LuaFails("local a = 1\ncalculator.fail{}")
+		text = c.LuaFails("local a = 1\ncalculator.fail{}")
 		require.Contains(t, text, "cannot divide")
 		require.Contains(t, text, ":2:")
 		require.Contains(t, c.LuaText(`local ok, err = pcall(resources.read, "mcp://calculator/file:///nope") return tostring(err)`), "RESOURCE_NOT_FOUND")
