@@ -57,7 +57,7 @@ var projectPackages string
 func (r *reader) warnProjects(servers []Server) {
 	for i := range servers {
 		s := &servers[i]
-		if s.Isolation != Shared || s.Type != Stdio || s.Problem != "" {
+		if s.Isolation != Shared || s.Type != Stdio || s.Disabled || s.Problem != "" {
 			continue
 		}
 		if name := projectPackage(s); name != "" {

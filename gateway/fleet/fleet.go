@@ -241,7 +241,7 @@ func (f *Fleet) Starting() []string {
 		select {
 		case <-b.FirstList():
 		default:
-			if !b.PerProject() { // which may wait for a client for ever
+			if !f.waits(b) {
 				names = append(names, b.Name())
 			}
 		}
@@ -259,7 +259,7 @@ func (f *Fleet) AwaitLists(ctx context.Context) {
 	timer := time.NewTimer(left)
 	defer timer.Stop()
 	for _, b := range f.All() {
-		if b.PerProject() {
+		if f.waits(b) {
 			continue // see AwaitProject
 		}
 		select {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"goblin/gateway/config"
@@ -20,7 +21,27 @@ type inProjects struct {
 	of       map[*downstream.Session]string
 	sessions map[string]int         // in each project
 	idle     map[string]*time.Timer // of projects without
+	stays    atomic.Bool            // see Stay
 }
+
+// Stay makes the servers run in a project as long as the Fleet does, for a process that
+// is there for what is done in that folder. It is called before Run.
+func (f *Fleet) Stay(folder string) {
+	f.projects.mu.Lock()
+	defer f.projects.mu.Unlock()
+	f.projects.initLocked()
+	f.projects.sessions[folder]++
+	f.projects.stays.Store(true)
+}
+
+func (p *inProjects) initLocked() {
+	if p.of == nil {
+		p.of, p.sessions, p.idle = make(map[*downstream.Session]string), make(map[string]int), make(map[string]*time.Timer)
+	}
+}
+
+// waits reports whether a server may wait for a client with a project for ever.
+func (f *Fleet) waits(b *Server) bool { return b.PerProject() && !f.projects.stays.Load() }
 
 // PerProject reports whether a server has a process for each project.
 func (s *Server) PerProject() bool { return s.defined.Isolation == config.PerProject }
@@ -38,9 +59,7 @@ func (f *Fleet) Join(s *downstream.Session, folder string) {
 		p.mu.Unlock()
 		return
 	}
-	if p.of == nil {
-		p.of, p.sessions, p.idle = make(map[*downstream.Session]string), make(map[string]int), make(map[string]*time.Timer)
-	}
+	p.initLocked()
 	p.of[s] = folder
 	if folder != "" {
 		p.sessions[folder]++

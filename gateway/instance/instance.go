@@ -34,6 +34,7 @@ import (
 	"goblin/gateway/metrics"
 	"goblin/gateway/orphans"
 	"goblin/gateway/pins"
+	"goblin/gateway/projects"
 	"goblin/registry"
 )
 
@@ -66,6 +67,9 @@ type Options struct {
 	// Runtime is the folder in which child processes are recorded, so that the
 	// next start ends those that are left if this process is killed; "" for none.
 	Runtime string
+	// Folder is where what the instance is for is done, "" for nowhere: the servers of
+	// projects run in its project from the beginning.
+	Folder string
 	// Screen serves a screen that connects over the socket; nil refuses it.
 	Screen func(ctx context.Context, c net.Conn, r io.Reader)
 	// Linger is how long a host without sessions and screens goes on; 0 stands for ever.
@@ -143,6 +147,9 @@ func New(o Options) (*Instance, error) {
 		Logger: o.Logger, Version: o.Version, Only: o.Only,
 		Mask: mask, Pins: approved, Children: i.children, Memory: i.memory,
 	})
+	if folder := projects.Own(o.Folder); folder != "" {
+		i.gateway.Servers.Stay(folder)
+	}
 	if o.Extend != nil {
 		var err error
 		if i.extension, err = o.Extend(i); err != nil {

@@ -167,6 +167,18 @@ func firstRoot(ctx context.Context, x *downstream.Exchange) (uri string, ok bool
 	return "", false
 }
 
+// Own is the folder of the project that a process in that folder is in, "" for none.
+func Own(folder string) string {
+	if !inRepository(folder) {
+		return ""
+	}
+	own, err := Folder(folder)
+	if err != nil {
+		return ""
+	}
+	return own
+}
+
 // maxPath is how long a folder's path may be, in bytes.
 const maxPath = 4096
 

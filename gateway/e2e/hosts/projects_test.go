@@ -205,3 +205,15 @@ func TestStatelessClientsHaveAProjectOverStdio(t *testing.T) {
 	require.Contains(t, rooted.CallText("own_where", e2e.Obj{}), "WHERE=<"+other+">", "it is asked once")
 	b.WaitLive(2)
 }
+
+func TestCommandsWithoutAHostAreInTheProjectOfTheirFolder(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	one, _, none := projects(t, w)
+	projectServer(w)
+	w.Cwd = one
+	require.Contains(t, w.Succeeds("list", "tools"), "own_where")
+	require.Contains(t, w.Succeeds("call", "own_where"), "WHERE=<"+one+">")
+	w.Cwd = none
+	require.NotContains(t, w.Succeeds("list", "tools"), "own_where")
+}

@@ -63,7 +63,7 @@ var rules = []row{
 	{"gateway/client", "gateway/jsonrpc gateway/toolerror registry/rawjson", "makes requests, for whomever"},
 	{"gateway/bridge", "gateway/jsonrpc gateway/toolerror registry/rawjson", "knows the messages of a session, not where hosts are"},
 	{"gateway/host", "gateway/jsonrpc gateway/logs", "knows where the host is, not what it serves"},
-	{"gateway/instance", "gateway gateway/client gateway/config gateway/control gateway/downstream gateway/filewatch gateway/fleet gateway/host gateway/jsonrpc gateway/logs gateway/memory gateway/metrics gateway/orphans gateway/pins gateway/toolerror gateway/upstream registry", "puts a gateway together"},
+	{"gateway/instance", "gateway gateway/client gateway/config gateway/control gateway/downstream gateway/filewatch gateway/fleet gateway/host gateway/jsonrpc gateway/logs gateway/memory gateway/metrics gateway/orphans gateway/pins gateway/projects gateway/toolerror gateway/upstream registry", "puts a gateway together"},
 	{"gateway/process", "gateway/bridge gateway/cli gateway/config gateway/host gateway/instance gateway/logs gateway/screen gateway/upstream/groups", "the modes that serve run an instance"},
 	{"gateway/cli", "gateway/config gateway/display gateway/host gateway/logs gateway/pins registry/near", "what all commands and modes say alike; none of them"},
 	{"gateway/command", "gateway/cli gateway/client gateway/config gateway/control gateway/display gateway/host gateway/instance gateway/jsonrpc gateway/pins registry registry/rawjson", "commands look at a host, or run an instance, or at what is remembered"},
