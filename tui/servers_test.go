@@ -277,3 +277,14 @@ func TestSetupCopiesWhatClientsStart(t *testing.T) {
 	r.keys("esc")
 	require.Empty(t, r.app.Dialogs)
 }
+
+func TestAServersDetailSaysWhichProjectAProcessIsFor(t *testing.T) {
+	r := troubled(t, 140, 60).keys("1")
+	state, _ := r.reg.State("files")
+	state.Projects = []registry.Project{{Folder: "/home/me/one", PID: 4711}, {Folder: "/home/me/other"}}
+	r.reg.SetState("files", state)
+	r.changed(registry.Servers)
+	require.Contains(t, r.line("/home/me/one"), "project")
+	require.Contains(t, r.line("/home/me/one"), "pid 4711")
+	require.Contains(t, r.screen(), "/home/me/other")
+}

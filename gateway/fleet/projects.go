@@ -167,13 +167,14 @@ func (f *Fleet) projectConn(ctx context.Context, b *Server, s *downstream.Sessio
 // AwaitProject waits until the servers that run in the project of a session have listed
 // or failed to, at most as long as startup_wait says.
 func (f *Fleet) AwaitProject(ctx context.Context, s *downstream.Session) {
-	if s.Project() == "" {
+	folder := s.Project()
+	if folder == "" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, f.o.Config.Gateway.StartupWait)
 	defer cancel()
 	for _, b := range f.All() {
-		if !b.PerProject() {
+		if !b.PerProject() || !b.Entered(folder) { // there may be no place for it
 			continue
 		}
 		select {

@@ -40,6 +40,13 @@ func (s *Server) Enter(folder string) {
 	_, _, _, _ = s.unitConn(folder, nil, nil) // whoever wants it is told why there is none
 }
 
+// Entered reports whether a project has a connection, or is about to have one.
+func (s *Server) Entered(folder string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.running == nil || s.units[folder] != nil
+}
+
 // projectLocked is the unit of a project, made if there is none yet.
 func (s *Server) projectLocked(name string) (*unit, error) {
 	if u := s.units[name]; u != nil {
