@@ -78,6 +78,26 @@ func originComplaint(s string) string {
 	return portComplaint(u.Port())
 }
 
+func hostComplaint(s string) string {
+	if s == "" || strings.Trim(s, ".") == "" || strings.ContainsFunc(s, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("-._:", c)
+	}) || strings.ContainsRune(s, ':') && net.ParseIP(s) == nil {
+		return `must be a host name such as "goblin.example.com", without scheme, port or path`
+	}
+	return ""
+}
+
+// hostName is the name of a host, without its final dot.
+func hostName() kind[string] {
+	k := text(hostComplaint)
+	read := k.read
+	k.read = func(r *reader, at place, n *yaml.Node, dst *string) {
+		read(r, at, n, dst)
+		*dst = strings.TrimSuffix(*dst, ".")
+	}
+	return k
+}
+
 func rootComplaint(s string) string {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "file" || !strings.HasPrefix(u.Path, "/") {

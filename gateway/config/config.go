@@ -168,6 +168,7 @@ type Gateway struct {
 	// one: nobody may listen then.
 	NoToken        Problem
 	AllowedOrigins []string
+	AllowedHosts   []string      // without ports and final dots
 	Flat           bool          // list flat ids instead of mcp:// URIs
 	MaxName        int           // bytes of a tool's listed name
 	PageSize       int           // entries

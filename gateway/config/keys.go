@@ -171,6 +171,8 @@ func gatewayKeys() []field[Gateway] {
 			kind[string]{schema: text(tokenComplaint).schema, read: readToken}, func(g *Gateway) *string { return &g.AuthToken }),
 		key("allowed_origins", "Web origins that may call, besides loopback.",
 			list(text(originComplaint)), func(g *Gateway) *[]string { return &g.AllowedOrigins }),
+		key("allowed_hosts", "Names in the Host header that may be called, besides loopback ones: those of a proxy in front. If there are any, others are refused on every address.",
+			list(hostName()), func(g *Gateway) *[]string { return &g.AllowedHosts }),
 		key("namespace", "How resources are listed. uri: mcp://server/<original>. flat: ids without special characters.",
 			choice(
 				option[bool]{"uri", false, nil},

@@ -89,6 +89,9 @@ func readGateway(r *reader, at place, n *yaml.Node, g *Gateway) {
 	} else if g.AuthToken == "" && token != nil {
 		r.warn(token, "%s is empty, so anybody on this machine may call", at.key("auth_token"))
 	}
+	if len(g.AllowedHosts) > 0 && g.AuthToken == "" && g.NoToken.Text == "" && !r.badToken {
+		r.warn(seen["allowed_hosts"], "allowed_hosts without auth_token: whoever reaches the proxy may call every server")
+	}
 	if g.Flat {
 		r.warn(seen["namespace"], "namespace: flat lists resources under ids that are not URIs; clients that check them, such as those with the Python SDK 1.x, refuse the whole list")
 	}

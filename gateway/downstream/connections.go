@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 )
 
 // connections bounds how many connections accepted from a listener are open.
@@ -17,6 +18,8 @@ type connections struct {
 	room   chan struct{}
 	closed chan struct{}
 	once   sync.Once
+	// leaving is when accepting ends at the latest, in nanoseconds; 0 for never.
+	leaving atomic.Int64
 
 	mu     sync.Mutex
 	quiet  list.List // of *connection, the longest first
@@ -29,8 +32,14 @@ func limitListener(l net.Listener, n int) *connections {
 
 // Accept implements [net.Listener].
 func (l *connections) Accept() (net.Conn, error) {
+	if err := l.left(nil); err != nil {
+		return nil, err
+	}
 	c, err := l.Listener.Accept()
 	if err != nil {
+		if err = l.left(err); err == nil {
+			return l.Accept()
+		}
 		return nil, err
 	}
 	select {

@@ -15,13 +15,13 @@ import (
 // (against DNS rebinding), the web page that made it (Origin), and the token.
 type guard struct {
 	h        *HTTP
-	loopback bool // serve loopback hosts only
+	loopback bool // listened on: serve hosts that are allowed only
 }
 
 // admit answers requests that go no further itself.
 func (g *guard) admit(w http.ResponseWriter, r *http.Request) bool {
-	if g.loopback && !isLoopback(hostOf(r.Host)) {
-		http.Error(w, "Forbidden: this server answers on loopback hosts only", http.StatusForbidden)
+	if !g.allowsHost(hostOf(r.Host)) {
+		http.Error(w, "Forbidden: this server answers on loopback hosts only, and on those in gateway.allowed_hosts", http.StatusForbidden)
 		return false
 	}
 	if origins := r.Header.Values("Origin"); len(origins) > 0 {
@@ -56,6 +56,16 @@ func (g *guard) authorized(r *http.Request) bool {
 	// Hashes are of one length, so that the time tells nothing of it.
 	sum := sha256.Sum256([]byte(token))
 	return subtle.ConstantTimeCompare(sum[:], g.h.token[:]) == 1
+}
+
+// allowsHost reports whether requests for a host are served: on loopback, and where
+// hosts are named, these and loopback ones only.
+func (g *guard) allowsHost(host string) bool {
+	if !g.loopback && len(g.h.o.AllowedHosts) == 0 || isLoopback(host) {
+		return true
+	}
+	host = strings.TrimSuffix(host, ".")
+	return slices.ContainsFunc(g.h.o.AllowedHosts, func(name string) bool { return strings.EqualFold(name, host) })
 }
 
 func (g *guard) allowsOrigin(origin string) bool {

@@ -40,8 +40,11 @@ type HTTPOptions struct {
 	AuthToken string
 	// AllowedOrigins are accepted besides loopback ones, compared exactly.
 	AllowedOrigins []string
+	// AllowedHosts are the names, without ports, that requests may be for besides
+	// loopback ones, as a proxy passes them on. If there are any, others are refused.
+	AllowedHosts []string
 	// Listen is the address listened on. On loopback ("" too), only requests
-	// for loopback hosts are served. Serve puts its listener's address here
+	// for loopback hosts and AllowedHosts are served. Serve puts its listener's address here
 	// when it is empty.
 	Listen string
 	// Connections is how many clients may be connected at a time; for further
@@ -71,12 +74,13 @@ type HTTP struct {
 	closing  sync.Mutex     // orders keepers.Add before keepers.Wait
 	lone     sync.Mutex
 	alone    map[string]*hub // of all stateless requests, by the project that their URL names
+	calm     *calm
 }
 
 // NewHTTP returns an endpoint without a listener. It must be closed, by Serve
 // or by [HTTP.Close].
 func NewHTTP(o HTTPOptions) *HTTP {
-	h := &HTTP{o: o, opt: o.withDefaults(), token: sha256.Sum256([]byte(o.AuthToken))}
+	h := &HTTP{o: o, opt: o.withDefaults(), token: sha256.Sum256([]byte(o.AuthToken)), calm: newCalm()}
 	h.o.Connections = cmp.Or(h.o.Connections, 2*h.opt.Limits.Sessions+1024)
 	h.sessions.limit = h.opt.Limits.Sessions
 	h.sessions.all = make(map[string]*hub)
@@ -308,7 +312,7 @@ const (
 )
 
 // Serve serves on l until ctx ends, then finishes as [HTTP.Close] does, and
-// returns nil. It closes l. An address beyond loopback needs a token.
+// returns nil. With [ErrDrain] as the cause it ends gently. It closes l. An address beyond loopback needs a token.
 func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
 	listen := h.o.Listen
 	if listen == "" && l.Addr().Network() != "unix" {
@@ -320,7 +324,10 @@ func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
 	}
 	open := limitListener(l, h.o.Connections)
 	srv := &http.Server{
-		ConnState:         open.turned,
+		ConnState: func(c net.Conn, state http.ConnState) {
+			h.calm.turned(c, state) // first: the other may close one
+			open.turned(c, state)
+		},
 		Handler:           h.handler(listen),
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       keepAliveIdle,
@@ -337,6 +344,7 @@ func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
 	case err = <-served:
 		h.Close()
 	case <-ctx.Done():
+		h.drain(ctx, srv, open)
 		stopped := make(chan struct{})
 		sctx, cancel := context.WithCancel(context.Background())
 		go func() {
@@ -351,7 +359,7 @@ func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
 		err = <-served
 	}
 	srv.Close() //nolint:errcheck // nothing is left to lose
-	if errors.Is(err, http.ErrServerClosed) {
+	if errors.Is(err, http.ErrServerClosed) || ctx.Err() != nil && errors.Is(err, net.ErrClosed) {
 		return nil
 	}
 	return fmt.Errorf("serve on %s: %w", listen, err)

@@ -241,6 +241,7 @@ func (h *HTTP) get(w http.ResponseWriter, r *http.Request, rc *http.ResponseCont
 		unavailable(w, nil, "The server is shutting down")
 		return
 	}
+	defer h.calm.lasts()()
 	f := b.addGet()
 	defer b.remove(f)
 	f.serve(w, r, rc, b.s)

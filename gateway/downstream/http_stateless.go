@@ -40,6 +40,9 @@ func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *http.Respon
 	p.hub, p.modern = &hub{s: root.s, share: newShare(h.opt.Memory), feeds: make(map[*feed]struct{}), drop: cancel}, true
 	defer p.hub.share.Leave()
 	h.sessions.hold(root)
+	if m.Method == "subscriptions/listen" {
+		defer h.calm.lasts()()
+	}
 	x, fault := root.s.begin(m, modern, p, p.hub.share, func() { h.sessions.release(root) })
 	if fault != nil {
 		h.sessions.release(root)

@@ -55,6 +55,7 @@ func (i *Instance) listenHTTP() error {
 		Options:        i.sessionOptions(),
 		AuthToken:      g.AuthToken,
 		AllowedOrigins: g.AllowedOrigins,
+		AllowedHosts:   g.AllowedHosts,
 		Listen:         l.Addr().String(),
 		Extra:          map[string]http.Handler{"/metrics": i.metricsHandler()},
 		Open: map[string]http.Handler{

@@ -4,7 +4,12 @@ import (
 	"context"
 	"os"
 	"time"
+
+	"goblin/gateway/downstream"
 )
+
+// ErrDrain as the cause of the context of [Instance.Run] lets calls over HTTP finish.
+var ErrDrain = downstream.ErrDrain
 
 // freshenEvery is how often the files of a host are made to look used: folders
 // for temporary files are cleared of what is some days old, those of XDG of what

@@ -35,12 +35,13 @@ type Process struct {
 	reload   func()   // what SIGHUP does instead of ending the process; nil: that
 }
 
-// Signals gives the context that ends with the first signal to end. The second
-// ends the process at once; the kernel or their closed input ends its children.
-// A SIGHUP that no lost terminal sent makes a host read its config again
-// instead. release gives back signals, streams and terminals.
+// Signals gives the context that ends with the first signal to end; if that is
+// SIGTERM, with [instance.ErrDrain] as its cause. The second signal ends the process
+// at once; the kernel or their closed input ends its children. A SIGHUP that no lost
+// terminal sent makes a host read its config again instead. release gives back
+// signals, streams and terminals.
 func (p *Process) Signals() (ctx context.Context, release func()) {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancelCause(context.Background())
 	// A reader that left shows as an error of the write.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	caught := make(chan os.Signal, 2)
@@ -64,7 +65,10 @@ func (p *Process) Signals() (ctx context.Context, release func()) {
 					groups.KillAll()
 					os.Exit(cli.CodeFailure)
 				}
-				cancel()
+				if sig == syscall.SIGTERM { // another process may take over
+					cancel(instance.ErrDrain)
+				}
+				cancel(nil)
 			case <-done:
 				return
 			}
@@ -75,7 +79,7 @@ func (p *Process) Signals() (ctx context.Context, release func()) {
 		signal.Stop(caught)
 		close(done)
 		waiting.Wait()
-		cancel()
+		cancel(nil)
 	}
 }
 

@@ -68,6 +68,7 @@ func (p *Process) bridge(ctx context.Context, s *setup, in io.Reader, out io.Wri
 	}
 	lines := logs.Limit(s.logger.Handler(), p.App.Mask().String)
 	defer lines.Close() //nolint:errcheck // says what was left out
+
 	var guest *host.Place // of the last host, if that had more variables
 	err = bridge.Run(ctx, bridge.Options{
 		Connect: func(ctx context.Context) (net.Conn, error) {

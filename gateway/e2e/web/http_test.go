@@ -40,6 +40,26 @@ func TestH01_H03_ForeignHostIsRefused(t *testing.T) {
 	}
 }
 
+func TestHostsOfAProxyAreAllowed(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Gateway["allowed_hosts"] = []string{"goblin.example.com", "Upstream."}
+	require.Contains(t, w.Run("validate").Stderr, "warning: allowed_hosts without auth_token: whoever reaches the proxy may call every server")
+	s := w.Serve()
+	for host, want := range map[string]int{
+		"goblin.example.com": 200, "GOBLIN.example.com:8443": 200, "goblin.example.com.": 200, "upstream": 200, "localhost": 200, "127.0.0.1:1": 200,
+		"example.com": 403, "x.goblin.example.com": 403, "goblin.example.com.evil.example": 403, "goblin": 403,
+	} {
+		require.Equal(t, want, s.Do("POST", "/mcp", map[string]string{"Host": host}, e2e.InitBody).Status, host)
+	}
+	for _, wrong := range []string{"https://goblin.example.com", "goblin.example.com:443", "a/b", "*", ""} {
+		w.Edit(func() { w.Gateway["allowed_hosts"] = []string{wrong} })
+		out := w.Run("validate")
+		require.Equal(t, e2e.ExitConfig, out.Code, wrong)
+		require.Contains(t, out.Stderr, `"allowed_hosts[0]" in gateway must be a host name such as "goblin.example.com"`)
+	}
+}
+
 func TestH02_ForeignOriginIsRefused(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
