@@ -339,7 +339,7 @@ func (g *Gateway) slot(r *request) (conn upstream.Conn, release func(), err erro
 	if r.modern() && r.Modern().LogLevel != "" && conn.Info().Era == upstream.Legacy {
 		g.News.Lend(r.Context(), r.Exchange, conn)
 	}
-	release, err = b.Acquire(r.Context(), r.Session())
+	release, err = b.Acquire(r.Context(), r.Session(), r.Method())
 	return conn, release, err
 }
 
@@ -349,9 +349,7 @@ func (g *Gateway) begin(r *request, u *call.Under, conn upstream.Conn, release f
 	r.era = conn.Info().Era
 	u.Begin(r.Exchange, r.outerCall(), release, edits)
 	u.Call.Context = r.Context()
-	if token := rawjson.Path(r.Params(), "_meta", "progressToken"); token != nil {
-		u.Track(g.journal, r.server, r.name, token)
-	}
+	u.Track(g.journal, r.server, r.name, rawjson.Get(r.Params(), "_meta"))
 	g.stampModern(r, conn, &u.Call)
 }
 

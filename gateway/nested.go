@@ -85,7 +85,7 @@ func (g *Gateway) Ask(ctx context.Context, method string, params []byte) (result
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	x := o.request.Nested(ctx, method, withProgress(params))
+	x := o.request.Nested(ctx, method, params)
 	r := &request{Exchange: &x.Exchange, gateway: g, outer: o}
 	g.serveNested(serve, r)
 	switch reply := x.Answer(); {
@@ -110,14 +110,3 @@ func (g *Gateway) serveNested(serve method, r *request) {
 	}()
 	serve(g, r)
 }
-
-// withProgress asks for progress, which extends the time that a server has.
-func withProgress(params []byte) []byte {
-	meta := rawjson.Get(params, "_meta")
-	if !rawjson.IsObject(meta) {
-		meta = emptyResult
-	}
-	return rawjson.SetMember(params, "_meta", rawjson.SetMember(meta, "progressToken", nestedToken))
-}
-
-var nestedToken = []byte(`"goblin"`)

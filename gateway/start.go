@@ -89,9 +89,7 @@ func (g *Gateway) Start(x *downstream.Exchange, burst *jsonrpc.Burst) bool {
 	u := &r.under
 	u.Begin(x, nil, release, edits)
 	u.Call.Burst = burst
-	if token := rawjson.Get(meta, "progressToken"); token != nil {
-		u.Track(g.journal, r.server, name, token)
-	}
+	u.Track(g.journal, r.server, name, meta)
 	if !g.calls.Start(conn, u, s) {
 		return false
 	}

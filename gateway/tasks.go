@@ -63,7 +63,7 @@ func (g *Gateway) taskSlot(r *request, own *tasks.Task) (upstream.Conn, func(), 
 	if !own.Bound() || b == nil {
 		return g.slot(r)
 	}
-	release, err := b.Acquire(r.Context(), r.Session())
+	release, err := b.Acquire(r.Context(), r.Session(), r.Method())
 	return own.Conn, release, err
 }
 

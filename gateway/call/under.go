@@ -60,13 +60,13 @@ func (u *Under) Begin(x *downstream.Exchange, outer *Under, release func(), edit
 // copies it on a read loop that other clients share. Longer tokens get no progress.
 const MaxToken = 1 << 10
 
-// Track relays the progress of the call to the client, whose token is not nil, with
-// that token. The call gets a token of its own.
-func (u *Under) Track(j *journal.Journal, server, name string, token []byte) {
+// Track gives the call a token of its own for its progress, which extends its time, and
+// relays that to a client that has asked for it, in meta, the `_meta` of the params, with
+// the client's token.
+func (u *Under) Track(j *journal.Journal, server, name string, meta []byte) {
 	x := u.Exchange
-	u.Call.Token = rawjson.Replace(x.Params(), token, nil)
-	if u.Outer != nil || len(token) > MaxToken { // extends the timeout; nothing is relayed
-		u.Call.Progress = func([]byte) {}
+	var token []byte
+	if u.Call.Token, token = upstream.PlaceToken(x.Params(), meta); token == nil || u.Outer != nil || len(token) > MaxToken {
 		return
 	}
 	u.Call.Progress = func(params []byte) {

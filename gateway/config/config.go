@@ -116,6 +116,7 @@ type Server struct {
 
 	Disabled       bool
 	Timeout        time.Duration // of one request, without waits for a human
+	CallTimeout    time.Duration // the same for tools/call; 0 for none
 	StartupTimeout time.Duration // of connecting and the handshake
 	Isolation      Isolation
 	Era            Era

@@ -28,7 +28,7 @@ func defaults() Config {
 }
 
 func defaultServer() Server {
-	return Server{Timeout: 30 * time.Second, StartupTimeout: 20 * time.Second, Isolation: Shared, Era: AutoEra}
+	return Server{Timeout: 30 * time.Second, CallTimeout: 10 * time.Minute, StartupTimeout: 20 * time.Second, Isolation: Shared, Era: AutoEra}
 }
 
 const many = 100_000_000 // the upper end of counts that have no natural one
@@ -89,8 +89,10 @@ func serverKeys() []field[Server] {
 			dict(loose(headerValueComplaint), keepHeaderName), func(s *Server) *map[string]string { return &s.Headers }),
 		key("disabled", "Do not start the server.",
 			flag(), func(s *Server) *bool { return &s.Disabled }),
-		key("timeout", "The longest time of one request. Progress extends it; a wait for a human does not count.",
+		key("timeout", "The longest time of one request other than a call of a tool. Progress extends it; a wait for a human does not count.",
 			duration(false), func(s *Server) *time.Duration { return &s.Timeout }),
+		key("call_timeout", "The longest time of one call of a tool; 0 for any time. Progress extends it; a wait for a human does not count.",
+			duration(true), func(s *Server) *time.Duration { return &s.CallTimeout }),
 		key("startup_timeout", "The longest time of connecting to the server and of the handshake.",
 			duration(false), func(s *Server) *time.Duration { return &s.StartupTimeout }),
 		key("isolation", "shared: one connection for all clients. session: one for each; clients of 2026-07-28 over HTTP, which have no sessions, are refused. project: one for the clients of each project, whose folder ${project} stands for in command, args, env, cwd, url and headers.",

@@ -174,12 +174,19 @@ func duration(zero bool) kind[time.Duration] {
 	return kind[time.Duration]{
 		schema: func(def time.Duration) object {
 			s := object{"type": "string", "pattern": durationPattern + "|" + reference, "examples": []string{"500ms", "30s", "5m"}}
+			if zero { // needs no unit
+				s["type"], s["minimum"], s["maximum"] = []string{"string", "integer"}, 0, 0
+			}
 			if def > 0 {
 				s["default"] = shortDuration(def)
 			}
 			return s
 		},
 		read: func(r *reader, at place, n *yaml.Node, dst *time.Duration) {
+			if v, ok := integer(n); ok && v == 0 && zero {
+				*dst = 0
+				return
+			}
 			if r.lenient && n.Kind == yaml.ScalarNode && isPlain(n.ShortTag()) {
 				// Some clients mean seconds and some milliseconds.
 				r.warn(n, `%s has no unit and is ignored; write it as "30s"`, at)

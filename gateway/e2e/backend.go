@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -62,12 +63,19 @@ func (w *World) Backend(name string, script Obj, conf ...Obj) *Backend {
 	w.T.Helper()
 	b, path := w.Fake(name, script)
 	b.Conf["command"], b.Conf["args"] = Fakeserver, []string{path}
-	for _, c := range conf {
-		for k, v := range c {
-			b.Conf[k] = v
-		}
-	}
+	b.configure(conf)
 	return b
+}
+
+// configure merges conf into the entry. A timeout bounds calls of tools, too, unless it
+// says how long those may take.
+func (b *Backend) configure(conf []Obj) {
+	for _, c := range conf {
+		if limit := c["timeout"]; limit != nil {
+			b.Conf["call_timeout"] = limit
+		}
+		maps.Copy(b.Conf, c)
+	}
 }
 
 // Fake prepares a fake server's script and its control socket.
@@ -95,11 +103,7 @@ func (w *World) Remote(name, path string, script Obj, conf ...Obj) *Backend {
 	b, file := w.Fake(name, script)
 	addr := w.launch(b, file)
 	b.Conf["url"] = "http://" + addr + path
-	for _, c := range conf {
-		for k, v := range c {
-			b.Conf[k] = v
-		}
-	}
+	b.configure(conf)
 	return b
 }
 

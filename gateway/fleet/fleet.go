@@ -300,6 +300,8 @@ func (f *Fleet) Conn(ctx context.Context, b *Server, s *downstream.Session, mode
 		patient, cancel := context.WithTimeout(ctx, left)
 		defer cancel()
 		conn, err = b.Await(patient)
+	} else if err != nil && b.Returning() {
+		conn, err = b.Await(ctx)
 	}
 	if err == nil && modern {
 		if own := b.Modern(ctx, ""); own != nil {

@@ -114,7 +114,7 @@ func (t *Tasks) Create(conn upstream.Conn, f *call.Under, server, name string, a
 	own := &Task{Server: server, Conn: conn, owner: x.Session()}
 	f.Call.Context = context.WithoutCancel(x.Context())
 	f.Call.Params, f.Call.Edits = rawjson.Splice(x.Params(), f.Call.Edits...), nil
-	f.Call.Token, f.Call.Progress = rawjson.Edit{}, nil // its progress goes on after the answer
+	f.Call.Token, f.Call.Progress = upstream.Token{}, nil // its progress goes on after the answer
 	if token := rawjson.Path(f.Call.Params, "_meta", "progressToken"); token != nil {
 		t.track(own, func(params []byte) {
 			if len(token) > call.MaxToken {
@@ -131,6 +131,7 @@ func (t *Tasks) Create(conn upstream.Conn, f *call.Under, server, name string, a
 			t.o.Journal.Notification(registry.ToClient, x.Session(), server, "notifications/progress", name, params)
 		})
 		f.Call.Params = rawjson.Splice(f.Call.Params, rawjson.Replace(f.Call.Params, token, rawjson.Quote(own.token)))
+		f.Call.Token = upstream.KeptToken
 	}
 	defer t.expect(conn)()
 	reply, err := t.o.Calls.Do(conn, f, func() (jsonrpc.Reply, error) { return t.make(x.Context(), own, &f.Call) })
@@ -183,8 +184,10 @@ func (t *Tasks) run(conn upstream.Conn, f *call.Under, server string) (reply jso
 	of := &f.Call
 	own := &Task{Server: server, Conn: conn, hidden: f, news: make(chan struct{}, 1)}
 	params := rawjson.Splice(of.Params, of.Edits...)
-	if token := rawjson.Path(params, "_meta", "progressToken"); token != nil {
-		progress := of.Progress
+	place := upstream.Token{}
+	if progress := of.Progress; progress != nil {
+		token := rawjson.Path(params, "_meta", "progressToken")
+		place = upstream.KeptToken
 		t.track(own, func(params []byte) { progress(call.Unrelated(params)) })
 		params = rawjson.Splice(params, rawjson.Replace(params, token, rawjson.Quote(own.token)))
 	}
@@ -195,7 +198,7 @@ func (t *Tasks) run(conn upstream.Conn, f *call.Under, server string) (reply jso
 		return &upstream.Call{Context: of.Context, Cause: f, Method: method, Params: params}
 	}
 	first := step(of.Method, rawjson.SetMember(params, "task", hiddenTask))
-	first.Context = context.WithoutCancel(of.Context)
+	first.Context, first.Token = context.WithoutCancel(of.Context), place
 	reply, err = t.make(of.Context, own, first)
 	state := rawjson.Get(reply.Result, "task")
 	if err != nil || reply.Error != nil || state == nil {

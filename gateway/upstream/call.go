@@ -18,16 +18,16 @@ type Call struct {
 	Method  string
 	Params  []byte         // raw object, nil for none
 	Edits   []rawjson.Edit // made to Params, in order, while the frame is built
-	// Token is the place of the client's progress token in Params, if End is
-	// greater than Start. It is replaced by one that is unique on the
-	// connection; Text is not used. It must not overlap Edits.
-	Token rawjson.Edit
+	// Token is the place of the progress token in Params. What stands there is
+	// replaced by one that is unique on the connection. It must not overlap Edits.
+	Token Token
 	// Progress gets the raw params of each notifications/progress of this
 	// call, with our token in them. It runs on the read loop and must not
 	// block. It is never called after Conn.Call returned.
 	Progress func(params []byte)
 	// Timeout bounds the wait for the answer; each progress notification
-	// starts it anew. 0 stands for the server's timeout.
+	// starts it anew. 0 stands for the server's: call_timeout for tools/call,
+	// timeout for the others.
 	Timeout time.Duration
 	// Burst is what Conn.Start sends the request with.
 	Burst *jsonrpc.Burst
@@ -67,11 +67,7 @@ type Call struct {
 	ended bool       // Conn.Call has returned, or is about to
 	abort context.CancelFunc
 
-	clock    sync.Mutex
-	limit    time.Duration
-	deadline time.Time
-	pauses   int
-	left     time.Duration // of the timeout, while paused
+	clock clock
 }
 
 // Caller has begun a call without waiting for it.
@@ -87,69 +83,12 @@ func (c *Call) takes(resultType string) bool {
 	return resultType == "input_required" && c.ForwardInput || resultType == "task" && c.AcceptTask
 }
 
-// Pause stops the timeout until as many calls of Resume: a human is being
-// asked.
-func (c *Call) Pause() {
-	c.clock.Lock()
-	defer c.clock.Unlock()
-	if c.pauses == 0 && !c.deadline.IsZero() {
-		c.left = time.Until(c.deadline)
-	}
-	c.pauses++
-}
-
-// Resume undoes one Pause.
-func (c *Call) Resume() {
-	c.clock.Lock()
-	defer c.clock.Unlock()
-	if c.pauses == 0 {
-		return
-	}
-	if c.pauses--; c.pauses == 0 && !c.deadline.IsZero() {
-		c.deadline = time.Now().Add(c.left)
-	}
-}
-
 // again makes a call ready to be sent once more.
 func (c *Call) again(answers, state []byte) {
 	c.gate.Lock()
 	defer c.gate.Unlock()
 	c.ended, c.abort = false, nil
 	c.Answers, c.State = answers, state
-}
-
-// begin starts the timeout and returns when it is over.
-func (c *Call) begin(limit time.Duration) time.Time {
-	c.clock.Lock()
-	defer c.clock.Unlock()
-	c.limit, c.left = limit, limit
-	c.deadline = time.Now().Add(limit)
-	return c.deadline
-}
-
-// extend starts the timeout anew, because the backend has shown that it works.
-func (c *Call) extend() {
-	c.clock.Lock()
-	defer c.clock.Unlock()
-	c.left = c.limit
-	c.deadline = time.Now().Add(c.limit)
-}
-
-// minRecheck is how closely the end of a pause is watched.
-const minRecheck = 20 * time.Millisecond
-
-// remaining is how long to wait before the timeout has to be looked at again;
-// zero or less when it is over. It is not ok for a call that has none.
-func (c *Call) remaining() (left time.Duration, ok bool) {
-	c.clock.Lock()
-	defer c.clock.Unlock()
-	switch {
-	case c.deadline.IsZero():
-		return 0, false
-	case c.pauses > 0:
-		return max(c.left, minRecheck), true
-	}
-	return time.Until(c.deadline), true
 }
 
 // deliver runs f unless the call has ended; it reports whether it did.
@@ -192,28 +131,4 @@ func (c *Call) read(reply jsonrpc.Reply) jsonrpc.Reply {
 		}
 	}
 	return reply
-}
-
-// frame is the request under the given id, which is also the progress token.
-func (c *Call) frame(id []byte) []byte {
-	if c.Token.End <= c.Token.Start {
-		return jsonrpc.Request(id, c.Method, c.Params, c.Edits...)
-	}
-	return c.frameWithToken(id)
-}
-
-func (c *Call) frameWithToken(id []byte) []byte {
-	token := rawjson.Edit{Start: c.Token.Start, End: c.Token.End, Text: id}
-	var room [8]rawjson.Edit
-	edits, placed := room[:0], false
-	for _, e := range c.Edits {
-		if !placed && token.Start <= e.Start {
-			edits, placed = append(edits, token), true
-		}
-		edits = append(edits, e)
-	}
-	if !placed {
-		edits = append(edits, token)
-	}
-	return jsonrpc.Request(id, c.Method, c.Params, edits...)
 }

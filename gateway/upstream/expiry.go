@@ -22,8 +22,11 @@ type expiry struct {
 	over  bool
 }
 
-// expect makes sure that the timer fires no later than a deadline.
+// expect makes sure that the timer fires no later than a deadline; zero is none.
 func (l *link) expect(deadline time.Time) {
+	if deadline.IsZero() {
+		return
+	}
 	e := &l.expiry
 	if soon := e.soon.Load(); soon != 0 && deadline.UnixNano() >= soon {
 		return
@@ -52,18 +55,18 @@ func (l *link) expire() {
 	e.mu.Unlock()
 	now, next := time.Now(), time.Time{}
 	for id, c := range l.calls.All() {
-		left, ok := c.remaining()
-		switch at := now.Add(left); {
-		case !ok: // it listens for as long as the connection
-		case left <= 0:
+		over, silent, at := c.clock.look(now)
+		if over {
 			l.calls.Fail(id, errExpired)
-		case next.IsZero() || at.Before(next):
+		}
+		if silent {
+			l.doubt()
+		}
+		if next.IsZero() || !at.IsZero() && at.Before(next) {
 			next = at
 		}
 	}
-	if !next.IsZero() {
-		l.expect(next)
-	}
+	l.expect(next)
 }
 
 // stop lets no call expire any more.

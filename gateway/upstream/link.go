@@ -206,6 +206,7 @@ func (l *link) submit(c *Call) (*jsonrpc.Call[*Call], error) {
 	}
 	l.expect(deadline)
 	id := strconv.AppendInt(c.room[:0], open.ID, 10)
+	c.place()
 	if c.modern {
 		l.wire.request(c, open.ID, l.modernFrame(c, id))
 	} else {
@@ -214,13 +215,16 @@ func (l *link) submit(c *Call) (*jsonrpc.Call[*Call], error) {
 	return open, nil
 }
 
-// begin starts the time of a call and returns when it is over.
+// begin starts the time of a call and returns when it is to be looked at.
 func (l *link) begin(c *Call) time.Time {
-	limit := c.Timeout
+	limit, silence := c.Timeout, time.Duration(0)
 	if limit <= 0 {
-		limit = l.srv.cfg.Timeout
+		limit = l.srv.limit(c.Method)
 	}
-	return c.begin(limit)
+	if usual := l.srv.cfg.Timeout; !l.wire.local() && !c.own && (limit == 0 || limit > usual) {
+		silence = usual
+	}
+	return c.clock.start(limit, silence, l.srv.tune.whole)
 }
 
 // await waits for the answer to a call, or for its end without one.
@@ -247,8 +251,12 @@ func (l *link) ended(c *Call, id int64, err error) error {
 		c.end()
 		return err
 	}
-	reason := fmt.Sprintf("no answer to %s within %v", c.Method, c.limit)
-	if c.Timeout <= 0 {
+	reason := fmt.Sprintf("no answer to %s within %v", c.Method, c.clock.limit)
+	switch {
+	case c.Timeout > 0:
+	case c.Method == toolCall:
+		reason += " (call_timeout)"
+	default:
 		reason += " (timeout)"
 	}
 	err = l.srv.failure(RequestTimeout, reason, context.DeadlineExceeded)
@@ -271,6 +279,7 @@ func (l *link) Start(c *Call, caller Caller) bool {
 		return false
 	}
 	l.expect(deadline)
+	c.place()
 	l.wire.request(c, c.id, c.frame(strconv.AppendInt(c.room[:0], c.id, 10)))
 	return true
 }
@@ -551,7 +560,7 @@ func (l *link) progress(params []byte) bool {
 	if !ok {
 		return false
 	}
-	c.extend()
+	c.clock.extend()
 	if c.Progress != nil {
 		c.deliver(func() { c.Progress(params) })
 	}

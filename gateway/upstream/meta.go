@@ -100,8 +100,8 @@ func (l *link) modernFrame(c *Call, id []byte) []byte {
 		params = []byte("{}")
 	}
 	edits := slices.Clone(c.Edits)
-	if c.Token.End > c.Token.Start {
-		edits = append(edits, rawjson.Edit{Start: c.Token.Start, End: c.Token.End, Text: id})
+	if c.Token.ours && c.Token.around == nil {
+		edits = c.Token.edits(edits, id)
 	}
 	var head []byte // members that come first, each followed by a comma
 	retry := c.Answers != nil || c.State != nil
@@ -116,7 +116,11 @@ func (l *link) modernFrame(c *Call, id []byte) []byte {
 	})
 	edits = append(edits, strays...)
 
-	own := []byte(`"` + keyProtocol + `":"` + modernRevision + `","` + keyCapabilities + `":`)
+	var own []byte
+	if c.Token.around != nil {
+		own = slices.Concat(inMeta.before, id, inMeta.after)
+	}
+	own = append(own, `"`+keyProtocol+`":"`+modernRevision+`","`+keyCapabilities+`":`...)
 	if c.Capabilities != nil {
 		own = append(own, c.Capabilities...)
 	} else {

@@ -30,7 +30,7 @@ func TestHTTPServerThatVanishedIsJoinedAgain(t *testing.T) {
 		"in silence, as it might speak": func(*rig, Conn) {},
 		"by a call without an answer": func(r *rig, conn Conn) {
 			_, err := r.call(conn, "a")
-			requireCode(r.t, err, RequestTimeout, "no answer to tools/call")
+			requireCode(r.t, err, ConnectionError, "has vanished: no answer to ping within 1s")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -83,15 +83,13 @@ func TestHTTPServerThatIsOnlySlowIsNotTakenForGone(t *testing.T) {
 	}
 	t.Cleanup(func() { close(answer) })
 	cfg := b.config()
-	cfg.Timeout = time.Second
+	cfg.Timeout, cfg.CallTimeout = 500*time.Millisecond, 1800*time.Millisecond
 	r := start(t, cfg, nil).whole()
 	conn := r.up()
-	for n := range 2 {
-		_, err := r.call(conn, "slow")
-		requireCode(t, err, RequestTimeout, "no answer to tools/call within 1s (timeout)")
-		r.until("a question for a sign of life", func() bool { return strings.Count(b.posted(), `"ping"`) > n })
-	}
-	_, err := r.call(conn, "a")
+	_, err := r.call(conn, "slow")
+	requireCode(t, err, RequestTimeout, "no answer to tools/call within 1.8s (call_timeout)")
+	r.until("questions for a sign of life, again and again", func() bool { return strings.Count(b.posted(), `"ping"`) >= 3 })
+	_, err = r.call(conn, "a")
 	require.NoError(t, err)
 	require.NoError(t, conn.Err())
 }

@@ -94,6 +94,8 @@ type tuning struct {
 	gather      time.Duration // changes of what is listened for are gathered so long
 	pulse       time.Duration // without a word of a server over HTTP that may speak, before it is asked for one
 	sign        time.Duration // for that word at least, however short the timeout is
+	whole       time.Duration // of a call, however often its server shows that it works
+	restart     time.Duration // how long a call waits for a connection that was lost just now
 	reopen      time.Duration // before a stream of notifications that was lost is opened again, at first
 	retry       backoffs
 }
@@ -105,7 +107,7 @@ func defaultTuning() tuning {
 		list: 60 * time.Second, barren: 5 * time.Second, retry: defaultBackoffs(),
 		asking: 64 << 20,
 		probe:  time.Second, remoteProbe: 3 * time.Second, twin: 10 * time.Second, gather: 5 * time.Millisecond, reopen: 200 * time.Millisecond,
-		pulse: 30 * time.Second, sign: 5 * time.Second,
+		pulse: 30 * time.Second, sign: 5 * time.Second, whole: 24 * time.Hour, restart: 2 * time.Second,
 	}
 }
 
@@ -149,6 +151,7 @@ type Server struct {
 	interrupt context.CancelCauseFunc
 	enabled   bool
 	first     bool          // nobody has been told yet that the server is down
+	returning bool          // a connection was lost, and the first attempt to replace it goes on
 	conn      *link         // the current connection
 	owner     *unit         // the unit that has taken conn
 	heir      *unit         // the unit whose connection was lost: it gets the next
@@ -217,26 +220,42 @@ func (s *Server) FirstList() <-chan struct{} { return s.firstList }
 // Listed reports whether the lists were fetched at least once.
 func (s *Server) Listed() bool { return s.listed.Load() }
 
+// toolCall is the method whose requests may take longer than others.
+const toolCall = "tools/call"
+
+// limit is how long a request of a method may take; 0 for any time.
+func (s *Server) limit(method string) time.Duration {
+	if method == toolCall {
+		return s.cfg.CallTimeout
+	}
+	return s.cfg.Timeout
+}
+
 // Acquire takes one of the places for requests in flight (limits.in_flight) for
 // who, a client: no client gets all of them (see [places.Places]). It blocks until one
-// is free, ctx ends (the error is its cause) or the server's timeout is over.
-// release must be called exactly once.
-func (s *Server) Acquire(ctx context.Context, who any) (release func(), err error) {
+// is free, ctx ends (the error is its cause) or the time that a request of the method
+// has is over. release must be called exactly once.
+func (s *Server) Acquire(ctx context.Context, who any, method string) (release func(), err error) {
 	release, wait := s.places.Queue(who)
 	if wait == nil {
 		return release, nil
 	}
-	timer := time.NewTimer(s.cfg.Timeout)
-	defer timer.Stop()
+	limit := s.limit(method)
+	var late <-chan time.Time
+	if limit > 0 {
+		timer := time.NewTimer(limit)
+		defer timer.Stop()
+		late = timer.C
+	}
 	select {
 	case <-wait.Over():
 		return release, nil
 	case <-ctx.Done():
 		wait.Leave()
 		return nil, context.Cause(ctx)
-	case <-timer.C:
+	case <-late:
 		return nil, s.failure(RequestTimeout, fmt.Sprintf("%d requests are under way (limits.in_flight), and there was no place for another within %v",
-			wait.Leave(), s.cfg.Timeout), context.DeadlineExceeded)
+			wait.Leave(), limit), context.DeadlineExceeded)
 	}
 }
 
@@ -248,14 +267,33 @@ func (s *Server) TryAcquire(who any) (release func()) { return s.places.Take(who
 func (s *Server) Conn() (Conn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.conn != nil {
-		return s.conn, nil
+	if l := s.aliveLocked(); l != nil {
+		return l, nil
 	}
 	return nil, s.downLocked()
 }
 
+// aliveLocked is the current connection; nil also when the supervisor is about to see its
+// end.
+func (s *Server) aliveLocked() *link {
+	if s.conn == nil || s.conn.ctx.Err() != nil {
+		return nil
+	}
+	return s.conn
+}
+
+// returningLocked reports whether a connection was lost and the first attempt to replace it
+// goes on, or is about to.
+func (s *Server) returningLocked() bool {
+	return s.returning || s.conn != nil && s.conn.ctx.Err() != nil && s.enabled
+}
+
 func (s *Server) downLocked() *Error {
 	var last *Error
+	why := s.lastErr
+	if s.conn != nil {
+		why = s.conn.err
+	}
 	switch {
 	case !s.enabled:
 		return s.failure(ConnectionError, "is disabled", nil)
@@ -263,6 +301,10 @@ func (s *Server) downLocked() *Error {
 		return s.failure(ConnectionError, s.cfg.Problem, nil)
 	case s.running != nil && s.running.Err() != nil:
 		return s.failure(ConnectionError, "has been stopped", nil)
+	case s.returningLocked() && errors.As(why, &last):
+		return s.failure(ConnectionError, "is being restarted: "+last.Reason, unsent(why))
+	case s.returningLocked():
+		return s.failure(ConnectionError, "is being restarted", nil)
 	case errors.As(s.lastErr, &last):
 		return s.failure(ConnectionError, "is not connected: "+last.Reason, unsent(s.lastErr))
 	case s.lastErr != nil:
@@ -271,25 +313,39 @@ func (s *Server) downLocked() *Error {
 	return s.failure(ConnectionError, "is still starting", nil)
 }
 
-// Await is Conn, but it waits while the first attempt to connect, or the
-// first after a Restart, is going on.
+// Await is Conn, but it waits while the first attempt to connect, or the first after a
+// Restart or the loss of a connection, is going on: until ctx ends, in the latter cases 2 s
+// at most.
 func (s *Server) Await(ctx context.Context) (Conn, error) {
+	var over <-chan time.Time
 	for {
 		s.mu.Lock()
-		conn, first, changed := s.conn, s.first, s.changed
+		alive, first, returning, changed := s.aliveLocked() != nil, s.first, s.returningLocked(), s.changed
 		s.mu.Unlock()
-		if conn != nil {
-			return conn, nil
-		}
-		if !first {
+		if alive || !first && !returning {
 			return s.Conn()
+		}
+		if returning && over == nil {
+			timer := time.NewTimer(s.tune.restart)
+			defer timer.Stop()
+			over = timer.C
 		}
 		select {
 		case <-changed:
+		case <-over:
+			return s.Conn()
 		case <-ctx.Done():
-			return nil, s.failure(ConnectionError, "is still starting", context.Cause(ctx))
+			return s.Conn()
 		}
 	}
+}
+
+// Returning reports whether a connection was lost and the first attempt to replace it
+// goes on.
+func (s *Server) Returning() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.returningLocked()
 }
 
 // Causes for the end of what the supervisor is doing.
@@ -334,6 +390,7 @@ func (s *Server) SetEnabled(on bool) {
 func (s *Server) interruptLocked(why error) {
 	ended := s.running != nil && s.running.Err() != nil
 	s.first = s.enabled && s.cfg.Problem == "" && !ended
+	s.returning = s.first && (s.conn != nil || s.returning)
 	s.lastErr = nil
 	if !errors.Is(why, errRecycle) {
 		// The units live on: the next connection brings theirs back.

@@ -145,6 +145,11 @@ func (s *Server) rest(ctx context.Context, err error, lost bool) {
 	} else { // for weeks, if nobody mends it
 		s.log.DebugContext(journaled, "still not connected", "err", err)
 	}
+	if !lost {
+		s.mu.Lock()
+		s.returning = false
+		s.mu.Unlock()
+	}
 	s.settle(ctx, err)
 }
 
@@ -253,7 +258,7 @@ func (s *Server) publish(l *link) *lists {
 			s.startLocked(u)
 		}
 	}
-	s.first, s.lastErr = false, nil
+	s.first, s.returning, s.lastErr = false, false, nil
 	s.broadcastLocked()
 	return ls
 }
@@ -270,6 +275,7 @@ func (s *Server) withdraw(ctx context.Context) {
 		}
 	}
 	s.conn, s.owner = nil, nil
+	s.returning = s.enabled && s.running.Err() == nil
 	if errors.Is(context.Cause(ctx), errRecycle) {
 		s.served = false // no restart: the unit's end asked for it
 	}

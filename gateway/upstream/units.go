@@ -28,6 +28,7 @@ type unit struct {
 	err     error         // why unitLife has none
 	began   time.Time     // of the attempt under way
 	failed  bool          // the last attempt did
+	lost    error         // why it had one until just now; nil once the next attempt has ended
 }
 
 func (s *Server) newUnitLocked(name string) *unit {
@@ -51,7 +52,8 @@ func (s *Server) declares(unit string) []byte {
 // unit has its own, opened at its first use (the first unit takes the one
 // whose lists are the catalog) and kept until EndUnit: it is opened anew when
 // it was lost. Otherwise it is [Server.Await]. It blocks while the connection
-// is being opened, until ctx ends or the server's timeout is over.
+// is being opened, until ctx ends or the server's timeout is over, and for 2 s at most when
+// it was lost.
 func (s *Server) Unit(ctx context.Context, name string) (Conn, error) {
 	return s.UnitWith(ctx, name, nil)
 }
@@ -64,19 +66,33 @@ func (s *Server) UnitWith(ctx context.Context, name string, extensions []byte) (
 	if wait == nil {
 		return orNil(conn), err
 	}
-	timer := time.NewTimer(s.cfg.Timeout)
+	limit, why := s.unitWait(u)
+	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	for wait != nil {
 		select {
 		case <-wait:
 			conn, u, wait, err = s.unitConn(name, extensions, u)
 		case <-timer.C:
-			return nil, s.failure(ConnectionError, fmt.Sprintf("is still starting after %v (timeout)", s.cfg.Timeout), context.DeadlineExceeded)
+			return nil, s.failure(ConnectionError, why, context.DeadlineExceeded)
 		case <-ctx.Done():
 			return nil, s.failure(ConnectionError, "is still starting", context.Cause(ctx))
 		}
 	}
 	return orNil(conn), err
+}
+
+// unitWait says how long to wait for a unit's connection, and what to tell then.
+func (s *Server) unitWait(u *unit) (limit time.Duration, why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case u != nil && u.lost != nil:
+		return s.tune.restart, "is being restarted: " + reasonOf(u.lost)
+	case s.returningLocked():
+		return s.tune.restart, s.downLocked().Reason
+	}
+	return s.cfg.Timeout, fmt.Sprintf("is still starting after %v (timeout)", s.cfg.Timeout)
 }
 
 // unitConn returns the unit's connection, or why there is none, or what to
@@ -100,6 +116,9 @@ func (s *Server) unitConn(name string, extensions []byte, known *unit) (conn *li
 		return nil, u, u.opening, nil
 	case u.conn != nil && u.conn.Err() == nil:
 		return u.conn, u, nil, nil
+	case u.alone && u.conn != nil && u.conn.ctx.Err() != nil: // unitLife is about to see the end
+		u.loseLocked(u.conn.err)
+		return nil, u, u.opening, nil
 	case u.alone:
 		why := u.err
 		if u.conn != nil {
@@ -140,9 +159,9 @@ func (s *Server) unitConn(name string, extensions []byte, known *unit) (conn *li
 // sharedLocked is the server's own connection in the same way.
 func (s *Server) sharedLocked() (conn *link, wait <-chan struct{}, err error) {
 	switch {
-	case s.conn != nil:
+	case s.aliveLocked() != nil:
 		return s.conn, nil, nil
-	case s.first:
+	case s.first, s.returningLocked():
 		return nil, s.changed, nil
 	}
 	return nil, nil, s.downLocked()
@@ -191,6 +210,12 @@ func (u *unit) openLocked() {
 	}
 }
 
+// loseLocked lets those who need the connection, which has ended, wait for the next.
+func (u *unit) loseLocked(why error) {
+	u.openLocked()
+	u.lost = why
+}
+
 // abandon lets go those who wait for a unit that gets no connection any more.
 func (s *Server) abandon(u *unit) {
 	s.mu.Lock()
@@ -218,7 +243,7 @@ func (s *Server) unitConnection(u *unit) (up time.Duration, err error) {
 	}
 	s.mu.Lock()
 	close(u.opening)
-	u.opening, u.conn, u.err, u.failed = nil, l, err, err != nil
+	u.opening, u.conn, u.err, u.failed, u.lost = nil, l, err, err != nil, nil
 	s.mu.Unlock()
 	s.projectsChanged()
 	if err != nil {
@@ -237,10 +262,8 @@ func (s *Server) unitConnection(u *unit) (up time.Duration, err error) {
 	}
 	err = l.Err()
 	s.mu.Lock()
-	if u.conn, u.err = nil, err; u.era == Modern {
-		// Who was asked something over it must not come back to another one.
-		u.openLocked()
-	}
+	u.conn, u.err = nil, err
+	u.loseLocked(err)
 	s.mu.Unlock()
 	s.projectsChanged()
 	<-ready

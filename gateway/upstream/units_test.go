@@ -20,7 +20,7 @@ func TestFreePlacesAndOpenConnectionsCostNoAllocation(t *testing.T) {
 	_ = unitConn(r, "a")
 	_ = unitConn(r, "b")
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
-		release, _ := r.Acquire(context.Background(), "a")
+		release, _ := r.Acquire(context.Background(), "a", "ping")
 		release()
 		_, _ = r.Unit(context.Background(), "a")
 		_, _ = r.Unit(context.Background(), "b")

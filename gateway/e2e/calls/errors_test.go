@@ -54,7 +54,7 @@ func TestR3_35_B14_SilenceIsATimeout(t *testing.T) {
 	require.Equal(t, -32603, fault.Code)
 	for _, e := range []e2e.RpcError{fault, e2e.ParseFailure(t, c.End(call))} {
 		require.JSONEq(t, `{"code":"REQUEST_TIMEOUT","server":"filesystem"}`, string(e.Data))
-		require.Regexp(t, `^server "filesystem": no answer to .* within 2s \(timeout\)$`, e.Message)
+		require.Regexp(t, `^server "filesystem": no answer to .* within 2s \((call_)?timeout\)$`, e.Message)
 	}
 	// The backend is told, with the ids that it knows.
 	var asked, cancelled []string

@@ -27,7 +27,7 @@ func TestHTTPBackendThatVanishesIsNoticedAndJoinedAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := e2e.NewWorld(t)
-			b := w.Remote("remote", conf.path, e2e.Merge(e2e.RemoteScript(), []e2e.Obj{conf.script}), e2e.Merge(e2e.Obj{"timeout": "3s"}, []e2e.Obj{conf.entry}))
+			b := w.Remote("remote", conf.path, e2e.Merge(e2e.RemoteScript(), []e2e.Obj{conf.script}), e2e.Merge(e2e.Obj{"timeout": "3s", "call_timeout": "10m"}, []e2e.Obj{conf.entry}))
 			network := behindProxy(b)
 			w.Beside()
 			c := w.Standalone()
@@ -37,7 +37,8 @@ func TestHTTPBackendThatVanishesIsNoticedAndJoinedAgain(t *testing.T) {
 
 			network.Vanish()
 			e := c.Fails(e2e.Obj{"name": "remote_stat", "arguments": e2e.Obj{}})
-			require.Equal(t, "REQUEST_TIMEOUT", e.Kind())
+			require.Equal(t, "CONNECTION_ERROR", e.Kind(), "long before call_timeout")
+			require.Contains(t, e.Message, "has vanished")
 			e2e.Eventually(t, "calls to fail at once, for the right reason", func() bool {
 				e = c.Fails(e2e.Obj{"name": "remote_stat", "arguments": e2e.Obj{}})
 				return e.Kind() == "CONNECTION_ERROR"

@@ -31,7 +31,7 @@ func TestExitCodesOfCallsThatWereNotAnswered(t *testing.T) {
 	for _, args := range [][]string{nil, {"--json"}} {
 		late := w.Run(append([]string{"call", "b_hang"}, args...)...)
 		require.Equal(t, e2e.ExitTimeout, late.Code, late.Stderr)
-		require.Equal(t, "goblin: tool \"b_hang\": server \"b\": no answer to tools/call within 1s (timeout)\n", late.Stderr)
+		require.Equal(t, "goblin: tool \"b_hang\": server \"b\": no answer to tools/call within 1s (call_timeout)\n", late.Stderr)
 		lost := w.Run(append([]string{"call", "b_dies"}, args...)...)
 		require.Equal(t, e2e.ExitConnect, lost.Code, lost.Stderr)
 		require.Empty(t, late.Stdout+lost.Stdout)
