@@ -121,6 +121,9 @@ func (g *Gateway) complete(r *request) {
 		r.reply([]byte(`{"completion":{"values":[]}}`))
 		return
 	}
+	if r.withhold(t.Server) {
+		raw = rawjson.Path(r.Params(), "ref", member)
+	}
 	g.forward(r, t, r.edit(raw, t.Name))
 }
 
@@ -137,10 +140,24 @@ func (g *Gateway) route(r *request, member string, resolve resolver) (t registry
 		r.fail(err)
 		return t, nil, false
 	}
+	if r.withhold(t.Server) {
+		raw = rawjson.Get(r.Params(), member)
+	}
 	if t.Name != name || escaped(raw) {
 		edits = r.edit(raw, t.Name)
 	}
 	return t, edits, true
+}
+
+// withhold keeps what is not the protocol's in `_meta` from a server that is not to get
+// it, and reports whether it has.
+func (r *request) withhold(server string) bool {
+	b := r.gateway.Servers.Get(server)
+	if b == nil || b.Config().ForwardMeta {
+		return false
+	}
+	r.OmitForeign()
+	return true
 }
 
 // forward sends a request to the server that owns its target and answers with

@@ -2,11 +2,16 @@ package gateway
 
 import (
 	"slices"
+	"strconv"
+	"time"
 
 	"goblin/gateway/jsonrpc"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
+
+// listLife is how long a stateless client may keep a list: its changes are announced.
+const listLife = time.Minute
 
 // lister serves one kind of list from the registry's prepared pages: no
 // backend is asked, and the work does not grow with the catalog.
@@ -35,6 +40,10 @@ func lister(kind registry.Kind, member string) method {
 		if page.Next != "" {
 			around = append(around, `,"nextCursor":`...)
 			around = rawjson.AppendString(around, page.Next)
+		}
+		if r.modern() && len(g.Servers.Starting()) == 0 { // else it is about to grow
+			around = append(around, `,"ttlMs":`...)
+			around = strconv.AppendInt(around, listLife.Milliseconds(), 10)
 		}
 		around = append(around, '}')
 		behind := len(around) - len(open)

@@ -66,7 +66,7 @@ func (g *Gateway) Start(x *downstream.Exchange, burst *jsonrpc.Burst) bool {
 		return false // lists may have to be waited for, or it is Goblin's own, or has to pass the filters first
 	}
 	b := g.Servers.Get(t.Server)
-	if b == nil || !b.Shared() || g.Servers.Epoch() != epoch || epoch%2 != 0 {
+	if b == nil || !b.Shared() || meta != nil && !b.Config().ForwardMeta || g.Servers.Epoch() != epoch || epoch%2 != 0 {
 		return false // or the target may be one that the config denies by now
 	}
 	conn, err := b.Conn()

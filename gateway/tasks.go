@@ -42,6 +42,9 @@ func (g *Gateway) serveTask(r *request) {
 		return
 	}
 	r.server = own.Server
+	if r.withhold(own.Server) {
+		raw = rawjson.Get(r.Params(), "taskId")
+	}
 	conn, release, err := g.taskSlot(r, own)
 	if err != nil {
 		r.fail(err)

@@ -22,6 +22,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -243,7 +244,7 @@ func (b *bridge) readClient() {
 		if err != nil {
 			var long *jsonrpc.TooLong
 			if !errors.As(err, &long) {
-				if !errors.Is(err, io.EOF) && b.hard.Err() == nil {
+				if !errors.Is(err, io.EOF) && !errors.Is(err, os.ErrDeadlineExceeded) && b.hard.Err() == nil { // interrupt has set one
 					b.log.Info("the client's input ended", "err", err)
 				}
 				return

@@ -20,6 +20,7 @@ import (
 	"goblin/gateway/journal"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
+	"goblin/gateway/upstream/token"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
@@ -65,17 +66,17 @@ const MaxToken = 1 << 10
 // the client's token.
 func (u *Under) Track(j *journal.Journal, server, name string, meta []byte) {
 	x := u.Exchange
-	var token []byte
-	if u.Call.Token, token = upstream.PlaceToken(x.Params(), meta); token == nil || u.Outer != nil || len(token) > MaxToken {
+	var theirs []byte
+	if u.Call.Token, theirs = token.Find(x.Params(), meta); theirs == nil || u.Outer != nil || len(theirs) > MaxToken {
 		return
 	}
 	u.Call.Progress = func(params []byte) {
 		params = Unrelated(params)
-		token, own := x.Token(token), rawjson.Get(params, "progressToken")
-		if own == nil || token == nil || len(token) > MaxToken {
+		theirs, own := x.Token(theirs), rawjson.Get(params, "progressToken")
+		if own == nil || theirs == nil || len(theirs) > MaxToken {
 			return
 		}
-		x.Relay(server, "progress:"+string(token), "notifications/progress", params, rawjson.Replace(params, own, token))
+		x.Relay(server, "progress:"+string(theirs), "notifications/progress", params, rawjson.Replace(params, own, theirs))
 		j.Notification(registry.ToClient, x.Session(), server, "notifications/progress", name, params)
 	}
 }

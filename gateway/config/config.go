@@ -119,6 +119,7 @@ type Server struct {
 	CallTimeout    time.Duration // the same for tools/call; 0 for none
 	StartupTimeout time.Duration // of connecting and the handshake
 	Isolation      Isolation
+	ForwardMeta    bool // what clients put into _meta besides the protocol's keys
 	Era            Era
 	Roots          RootsFrom // empty: see WhoseRoots
 	Tools          Filter    // on original names

@@ -31,6 +31,7 @@ servers:
     isolation: session
     era: both
     roots: none
+    forward_meta: false
     tools: {allow: ["read_*"], deny: ["read_secret"]}
     prompts: {deny: ["*"]}
     resources: {allow: ["file:///srv/*"]}
@@ -78,7 +79,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 			{
 				Name: "remote", Type: config.SSE, TypeSet: true,
 				URL: "https://example.com/mcp?key=s3cr3t", Headers: map[string]string{"Authorization": "Bearer s3cr3t"}, Variables: map[string]string{"TOKEN": "s3cr3t"},
-				Timeout: 30 * time.Second, CallTimeout: 10 * time.Minute, StartupTimeout: 20 * time.Second, Isolation: config.Shared, Era: config.AutoEra,
+				Timeout: 30 * time.Second, CallTimeout: 10 * time.Minute, StartupTimeout: 20 * time.Second, Isolation: config.Shared, Era: config.AutoEra, ForwardMeta: true,
 			},
 		},
 		Gateway: config.Gateway{
@@ -103,8 +104,8 @@ func TestDefaults(t *testing.T) {
 	require.Equal(t, &config.Config{
 		Path: "/etc/goblin.yaml",
 		Servers: []config.Server{
-			{Name: "a", Type: config.Stdio, Command: "npx", Timeout: 30 * time.Second, CallTimeout: 10 * time.Minute, StartupTimeout: 20 * time.Second, Isolation: config.Shared, Era: config.AutoEra},
-			{Name: "b", Type: config.HTTP, URL: "http://h", Timeout: 30 * time.Second, CallTimeout: 10 * time.Minute, StartupTimeout: 20 * time.Second, Isolation: config.Shared, Era: config.AutoEra},
+			{Name: "a", Type: config.Stdio, Command: "npx", Timeout: 30 * time.Second, CallTimeout: 10 * time.Minute, StartupTimeout: 20 * time.Second, Isolation: config.Shared, Era: config.AutoEra, ForwardMeta: true},
+			{Name: "b", Type: config.HTTP, URL: "http://h", Timeout: 30 * time.Second, CallTimeout: 10 * time.Minute, StartupTimeout: 20 * time.Second, Isolation: config.Shared, Era: config.AutoEra, ForwardMeta: true},
 		},
 		Gateway: config.Gateway{
 			MaxName: 51, PageSize: 1000, StartupWait: 3 * time.Second,

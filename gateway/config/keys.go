@@ -28,7 +28,7 @@ func defaults() Config {
 }
 
 func defaultServer() Server {
-	return Server{Timeout: 30 * time.Second, CallTimeout: 10 * time.Minute, StartupTimeout: 20 * time.Second, Isolation: Shared, Era: AutoEra}
+	return Server{Timeout: 30 * time.Second, CallTimeout: 10 * time.Minute, StartupTimeout: 20 * time.Second, Isolation: Shared, Era: AutoEra, ForwardMeta: true}
 }
 
 const many = 100_000_000 // the upper end of counts that have no natural one
@@ -114,6 +114,8 @@ func serverKeys() []field[Server] {
 				option[RootsFrom]{"client", ClientRoots, nil},
 				option[RootsFrom]{"none", NoRoots, nil},
 			), func(s *Server) *RootsFrom { return &s.Roots }),
+		key("forward_meta", "Pass on what clients put into `_meta` of their requests besides the protocol's own keys, such as ids of sessions and threads.",
+			flag(), func(s *Server) *bool { return &s.ForwardMeta }),
 		key("tools", "Which tools are offered: globs on the server's own names. `deny` wins.",
 			section(filterKeys), func(s *Server) *Filter { return &s.Tools }),
 		key("prompts", "Which prompts are offered: globs on the server's own names. `deny` wins.",

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"runtime/debug"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -292,6 +294,24 @@ func (x *Exchange) Params() []byte {
 
 // Omit leaves a member out of Params. The handler may call it before it shares x.
 func (x *Exchange) Omit(member string) { x.inner = rawjson.Without(x.Params(), member) }
+
+// OmitForeign leaves what is not the protocol's out of the `_meta` of Params. The handler
+// may call it before it shares x.
+func (x *Exchange) OmitForeign() {
+	meta := rawjson.Get(x.Params(), "_meta")
+	if meta == nil {
+		return
+	}
+	kept := rawjson.Filter(meta, func(k rawjson.Key, v []byte) ([]byte, bool) {
+		name, ok := rawjson.String(k)
+		return v, ok && (strings.HasPrefix(name, MetaPrefix) || slices.Contains(protocolMeta, name))
+	})
+	x.inner = rawjson.SetMember(x.Params(), "_meta", kept)
+}
+
+// protocolMeta are the members of `_meta` that the protocol has besides those with its
+// prefix.
+var protocolMeta = []string{"progressToken", "traceparent", "tracestate", "baggage"}
 
 // Sent is the params as the client sent them.
 func (x *Exchange) Sent() []byte { return x.now().params }

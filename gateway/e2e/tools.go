@@ -7,6 +7,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// Untracked is a `_meta` as its client sent it: Goblin puts a token of its own for progress
+// into that of each request.
+func Untracked(t *testing.T, meta json.RawMessage) string {
+	t.Helper()
+	var all map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(meta, &all))
+	require.Contains(t, all, "progressToken")
+	delete(all, "progressToken")
+	return string(Marshal(all))
+}
+
 // Lua runs a script and gives the whole result.
 func (c *Client) Lua(script string) json.RawMessage {
 	c.T.Helper()

@@ -11,10 +11,13 @@ import (
 )
 
 // Clients hear of changed lists after changeQuiet without another change, at
-// the latest changeLimit after the first: bursts become one notice.
+// the latest changeLimit after the first, and no sooner than changePause after
+// the notice before: bursts become one notice, as there are clients that fetch
+// all pages again for each.
 const (
 	changeQuiet = 50 * time.Millisecond
 	changeLimit = 300 * time.Millisecond
+	changePause = time.Second
 )
 
 // lists are the changes that clients hear of.
@@ -34,6 +37,7 @@ var listNotices = []struct {
 // that differ from what it listed or was told of last.
 func (n *News) Run(ctx context.Context) {
 	changes := n.o.Registry.Watch(ctx, lists, registry.Servers)
+	var last time.Time // when somebody was told
 	for {
 		select {
 		case change, open := <-changes:
@@ -48,18 +52,22 @@ func (n *News) Run(ctx context.Context) {
 		// While servers start, lists wait for them: one notice when they are
 		// whole serves clients better than one per server.
 		n.o.Servers.AwaitLists(ctx)
-		if !n.settle(ctx, changes) {
+		if !n.settle(ctx, changes, last.Add(changePause)) {
 			return
 		}
-		n.announce(n.o.Registry.Load())
+		if n.announce(n.o.Registry.Load()) {
+			last = time.Now()
+		}
 	}
 }
 
-// settle waits until changes pause; it reports false when ctx has ended.
-func (n *News) settle(ctx context.Context, changes <-chan registry.Changes) bool {
-	limit := time.NewTimer(changeLimit)
+// settle waits until changes pause, but not before earliest; it reports false when ctx
+// has ended.
+func (n *News) settle(ctx context.Context, changes <-chan registry.Changes, earliest time.Time) bool {
+	left := time.Until(earliest)
+	limit := time.NewTimer(max(changeLimit, left))
 	defer limit.Stop()
-	quiet := time.NewTimer(changeQuiet)
+	quiet := time.NewTimer(max(changeQuiet, left))
 	defer quiet.Stop()
 	for {
 		select {
@@ -68,7 +76,7 @@ func (n *News) settle(ctx context.Context, changes <-chan registry.Changes) bool
 				return false
 			}
 			if n.listsChanged(change) {
-				quiet.Reset(changeQuiet)
+				quiet.Reset(max(changeQuiet, time.Until(earliest)))
 			}
 		case <-quiet.C:
 			return true
@@ -80,7 +88,9 @@ func (n *News) settle(ctx context.Context, changes <-chan registry.Changes) bool
 	}
 }
 
-func (n *News) announce(now *registry.Snapshot) {
+// announce tells who has to hear of the lists that there are now, and reports whether
+// somebody has.
+func (n *News) announce(now *registry.Snapshot) (told bool) {
 	open, announced := n.listens.open(), n.announced.counts()
 	for i, l := range listNotices {
 		var to []journal.Receiver
@@ -97,7 +107,9 @@ func (n *News) announce(now *registry.Snapshot) {
 			}
 		}
 		n.o.Journal.Broadcast("", l.method, "", nil, to)
+		told = told || len(to) > 0
 	}
+	return told
 }
 
 // announced counts, per kind, the lists that servers announced as changed and that

@@ -14,6 +14,7 @@ import (
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream"
+	"goblin/gateway/upstream/token"
 	"goblin/registry"
 	"goblin/registry/members"
 	"goblin/registry/rawjson"
@@ -114,24 +115,24 @@ func (t *Tasks) Create(conn upstream.Conn, f *call.Under, server, name string, a
 	own := &Task{Server: server, Conn: conn, owner: x.Session()}
 	f.Call.Context = context.WithoutCancel(x.Context())
 	f.Call.Params, f.Call.Edits = rawjson.Splice(x.Params(), f.Call.Edits...), nil
-	f.Call.Token, f.Call.Progress = upstream.Token{}, nil // its progress goes on after the answer
-	if token := rawjson.Path(f.Call.Params, "_meta", "progressToken"); token != nil {
+	f.Call.Token, f.Call.Progress = token.Place{}, nil // its progress goes on after the answer
+	if theirs := rawjson.Path(f.Call.Params, "_meta", "progressToken"); theirs != nil {
 		t.track(own, func(params []byte) {
-			if len(token) > call.MaxToken {
+			if len(theirs) > call.MaxToken {
 				return
 			}
-			params = rawjson.SetMember(params, "progressToken", token)
+			params = rawjson.SetMember(params, "progressToken", theirs)
 			own.out.Lock()
 			defer own.out.Unlock()
 			if own.answered {
 				t.tell(own, "notifications/progress", params)
 				return
 			}
-			x.Relay(server, "progress:"+string(token), "notifications/progress", call.Unrelated(params))
+			x.Relay(server, "progress:"+string(theirs), "notifications/progress", call.Unrelated(params))
 			t.o.Journal.Notification(registry.ToClient, x.Session(), server, "notifications/progress", name, params)
 		})
-		f.Call.Params = rawjson.Splice(f.Call.Params, rawjson.Replace(f.Call.Params, token, rawjson.Quote(own.token)))
-		f.Call.Token = upstream.KeptToken
+		f.Call.Params = rawjson.Splice(f.Call.Params, rawjson.Replace(f.Call.Params, theirs, rawjson.Quote(own.token)))
+		f.Call.Token = token.Kept
 	}
 	defer t.expect(conn)()
 	reply, err := t.o.Calls.Do(conn, f, func() (jsonrpc.Reply, error) { return t.make(x.Context(), own, &f.Call) })
@@ -184,12 +185,12 @@ func (t *Tasks) run(conn upstream.Conn, f *call.Under, server string) (reply jso
 	of := &f.Call
 	own := &Task{Server: server, Conn: conn, hidden: f, news: make(chan struct{}, 1)}
 	params := rawjson.Splice(of.Params, of.Edits...)
-	place := upstream.Token{}
+	var place token.Place
 	if progress := of.Progress; progress != nil {
-		token := rawjson.Path(params, "_meta", "progressToken")
-		place = upstream.KeptToken
+		theirs := rawjson.Path(params, "_meta", "progressToken")
+		place = token.Kept
 		t.track(own, func(params []byte) { progress(call.Unrelated(params)) })
-		params = rawjson.Splice(params, rawjson.Replace(params, token, rawjson.Quote(own.token)))
+		params = rawjson.Splice(params, rawjson.Replace(params, theirs, rawjson.Quote(own.token)))
 	}
 	defer t.remove(own)
 	defer t.untrack(own)

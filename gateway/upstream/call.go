@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/upstream/clock"
+	"goblin/gateway/upstream/token"
 	"goblin/registry/members"
 	"goblin/registry/rawjson"
 )
@@ -20,7 +22,7 @@ type Call struct {
 	Edits   []rawjson.Edit // made to Params, in order, while the frame is built
 	// Token is the place of the progress token in Params. What stands there is
 	// replaced by one that is unique on the connection. It must not overlap Edits.
-	Token Token
+	Token token.Place
 	// Progress gets the raw params of each notifications/progress of this
 	// call, with our token in them. It runs on the read loop and must not
 	// block. It is never called after Conn.Call returned.
@@ -67,7 +69,7 @@ type Call struct {
 	ended bool       // Conn.Call has returned, or is about to
 	abort context.CancelFunc
 
-	clock clock
+	clock clock.Clock
 }
 
 // Caller has begun a call without waiting for it.
@@ -82,6 +84,13 @@ type Caller interface {
 func (c *Call) takes(resultType string) bool {
 	return resultType == "input_required" && c.ForwardInput || resultType == "task" && c.AcceptTask
 }
+
+// Pause stops the time of the call until as many calls of Resume: a human is being
+// asked.
+func (c *Call) Pause() { c.clock.Pause() }
+
+// Resume undoes one Pause.
+func (c *Call) Resume() { c.clock.Resume() }
 
 // again makes a call ready to be sent once more.
 func (c *Call) again(answers, state []byte) {
@@ -131,4 +140,22 @@ func (c *Call) read(reply jsonrpc.Reply) jsonrpc.Reply {
 		}
 	}
 	return reply
+}
+
+// place looks for the place of a call's token, unless somebody has.
+func (c *Call) place() {
+	switch {
+	case c.Token.Known():
+	case c.handshake, c.own, c.listening != nil:
+		c.Token = token.Kept
+	default:
+		c.Token, _ = token.Find(c.Params, rawjson.Get(c.Params, "_meta"))
+	}
+}
+
+// frame is the request under the given id, which is also the progress token.
+func (c *Call) frame(id []byte) []byte {
+	var room [8]rawjson.Edit
+	params, edits := c.Token.Put(room[:0], c.Params, c.Edits, id)
+	return jsonrpc.Request(id, c.Method, params, edits...)
 }

@@ -55,7 +55,7 @@ func (l *link) expire() {
 	e.mu.Unlock()
 	now, next := time.Now(), time.Time{}
 	for id, c := range l.calls.All() {
-		over, silent, at := c.clock.look(now)
+		over, silent, at := c.clock.Look(now)
 		if over {
 			l.calls.Fail(id, errExpired)
 		}

@@ -224,7 +224,7 @@ func (l *link) begin(c *Call) time.Time {
 	if usual := l.srv.cfg.Timeout; !l.wire.local() && !c.own && (limit == 0 || limit > usual) {
 		silence = usual
 	}
-	return c.clock.start(limit, silence, l.srv.tune.whole)
+	return c.clock.Start(limit, silence, l.srv.tune.whole)
 }
 
 // await waits for the answer to a call, or for its end without one.
@@ -251,7 +251,7 @@ func (l *link) ended(c *Call, id int64, err error) error {
 		c.end()
 		return err
 	}
-	reason := fmt.Sprintf("no answer to %s within %v", c.Method, c.clock.limit)
+	reason := fmt.Sprintf("no answer to %s within %v", c.Method, c.clock.Limit())
 	switch {
 	case c.Timeout > 0:
 	case c.Method == toolCall:
@@ -560,7 +560,7 @@ func (l *link) progress(params []byte) bool {
 	if !ok {
 		return false
 	}
-	c.clock.extend()
+	c.clock.Extend()
 	if c.Progress != nil {
 		c.deliver(func() { c.Progress(params) })
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/upstream/token"
 	"goblin/registry/rawjson"
 )
 
@@ -100,9 +101,7 @@ func (l *link) modernFrame(c *Call, id []byte) []byte {
 		params = []byte("{}")
 	}
 	edits := slices.Clone(c.Edits)
-	if c.Token.ours && c.Token.around == nil {
-		edits = c.Token.edits(edits, id)
-	}
+	edits = c.Token.Replace(edits, id)
 	var head []byte // members that come first, each followed by a comma
 	retry := c.Answers != nil || c.State != nil
 	if c.Answers != nil {
@@ -117,8 +116,8 @@ func (l *link) modernFrame(c *Call, id []byte) []byte {
 	edits = append(edits, strays...)
 
 	var own []byte
-	if c.Token.around != nil {
-		own = slices.Concat(inMeta.before, id, inMeta.after)
+	if c.Token.Missing() {
+		own = token.Member(id)
 	}
 	own = append(own, `"`+keyProtocol+`":"`+modernRevision+`","`+keyCapabilities+`":`...)
 	if c.Capabilities != nil {

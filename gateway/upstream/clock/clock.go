@@ -1,12 +1,15 @@
-package upstream
+// Package clock has the time that a call may take: a limit that progress extends and that
+// rests while people are asked, and how long the server may be silent in it. It knows
+// neither servers nor calls. All methods may be called from any goroutine; none waits.
+package clock
 
 import (
 	"sync"
 	"time"
 )
 
-// clock is the time that a call has.
-type clock struct {
+// Clock is the time that a call has. Its zero value stands still.
+type Clock struct {
 	mu       sync.Mutex
 	limit    time.Duration // 0 for none
 	deadline time.Time     // zero without a limit
@@ -19,9 +22,16 @@ type clock struct {
 	quiet   time.Time // when that is over
 }
 
-// start starts the time of a call, which no progress makes longer than whole, and returns
+// Limit is how long the call may take, 0 for any time.
+func (c *Clock) Limit() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.limit
+}
+
+// Start starts the time of a call, which no progress makes longer than whole, and returns
 // when it is to be looked at; zero for never.
-func (c *clock) start(limit, silence, whole time.Duration) time.Time {
+func (c *Clock) Start(limit, silence, whole time.Duration) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
@@ -32,7 +42,7 @@ func (c *clock) start(limit, silence, whole time.Duration) time.Time {
 }
 
 // againLocked lets the call take so long from now on, and the server be silent anew.
-func (c *clock) againLocked(now time.Time, limit time.Duration) {
+func (c *Clock) againLocked(now time.Time, limit time.Duration) {
 	if c.limit > 0 {
 		c.deadline = now.Add(limit)
 	}
@@ -41,7 +51,7 @@ func (c *clock) againLocked(now time.Time, limit time.Duration) {
 	}
 }
 
-func (c *clock) nextLocked() time.Time {
+func (c *Clock) nextLocked() time.Time {
 	if c.deadline.IsZero() || !c.quiet.IsZero() && c.quiet.Before(c.deadline) {
 		return c.quiet
 	}
@@ -50,29 +60,29 @@ func (c *clock) nextLocked() time.Time {
 
 // Pause stops the time of the call until as many calls of Resume: a human is being
 // asked.
-func (c *Call) Pause() {
-	c.clock.mu.Lock()
-	defer c.clock.mu.Unlock()
-	if c.clock.pauses == 0 {
-		c.clock.left = time.Until(c.clock.deadline)
+func (c *Clock) Pause() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pauses == 0 {
+		c.left = time.Until(c.deadline)
 	}
-	c.clock.pauses++
+	c.pauses++
 }
 
 // Resume undoes one Pause.
-func (c *Call) Resume() {
-	c.clock.mu.Lock()
-	defer c.clock.mu.Unlock()
-	if c.clock.pauses == 0 {
+func (c *Clock) Resume() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pauses == 0 {
 		return
 	}
-	if c.clock.pauses--; c.clock.pauses == 0 {
-		c.clock.againLocked(time.Now(), c.clock.left)
+	if c.pauses--; c.pauses == 0 {
+		c.againLocked(time.Now(), c.left)
 	}
 }
 
-// extend starts the time anew, because the server has shown that it works.
-func (c *clock) extend() {
+// Extend starts the time anew, because the server has shown that it works.
+func (c *Clock) Extend() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
@@ -83,9 +93,9 @@ func (c *clock) extend() {
 // minRecheck is how closely the end of a pause is watched.
 const minRecheck = 20 * time.Millisecond
 
-// look says whether the time is over, or the server was silent for long, and when to look
+// Look says whether the time is over, or the server was silent for long, and when to look
 // again; zero for never.
-func (c *clock) look(now time.Time) (over, silent bool, next time.Time) {
+func (c *Clock) Look(now time.Time) (over, silent bool, next time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {

@@ -1,0 +1,33 @@
+package reload
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+// There are clients that fetch all pages of a list again for each notice.
+func TestChangesOfListsAreToldASecondApart(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	var servers []*e2e.Backend
+	for i := range 8 { // each is asked for its list ever more seldom
+		servers = append(servers, w.Backend(fmt.Sprintf("s%d", i), e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "capabilities": e2e.Obj{"tools": e2e.Obj{"listChanged": true}}}))
+	}
+	c := w.Standalone()
+	c.WaitListed("tools", "s7_t", true)
+	c.Settle()
+	began := time.Now()
+	for i, s := range servers {
+		s.Add("tools", e2e.Tool("new"))
+		s.ListChanged("tools")
+		c.WaitListed("tools", fmt.Sprintf("s%d_new", i), true)
+	}
+	told := len(c.NotesOf("notifications/tools/list_changed"))
+	require.LessOrEqual(t, told, 2+int(time.Since(began)/time.Second))
+	require.Contains(t, c.Names("tools"), "s7_new")
+}

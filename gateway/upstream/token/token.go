@@ -1,0 +1,117 @@
+// Package token puts tokens of ours for progress into the params of requests. Each request
+// that may take one has ours, whether or not its client sent one: what a server tells under
+// it shows that it works. It knows nothing of requests but their params, and changes no
+// byte of those but what stands in the place of the token.
+package token
+
+import (
+	"bytes"
+
+	"goblin/registry/rawjson"
+)
+
+// Place is where the token of a request stands in its params, or goes if there is none.
+// The zero value is that nobody has looked.
+type Place struct {
+	start, end int
+	around     *around // nil: in the place of the client's
+	known      bool
+	ours       bool // ours goes there
+}
+
+// around is what stands around our token where there was none.
+type around struct{ before, after []byte }
+
+var (
+	inNothing   = &around{[]byte(`{"_meta":{"progressToken":`), []byte(`}}`)}
+	inEmpty     = &around{[]byte(`"_meta":{"progressToken":`), []byte(`}`)}
+	inParams    = &around{[]byte(`"_meta":{"progressToken":`), []byte(`},`)}
+	inMeta      = &around{[]byte(`"progressToken":`), []byte(`,`)}
+	inEmptyMeta = &around{[]byte(`"progressToken":`), nil}
+)
+
+// Kept is that of params which take no token of ours: they have one that outlives the
+// request, or the request may have none.
+var Kept = Place{known: true}
+
+// Find finds the place in params, an object or nil, whose `_meta` is meta, nil for none.
+// theirs is the token that stands there, nil for none. A `_meta` that is no object is left
+// for the server to refuse.
+func Find(params, meta []byte) (p Place, theirs []byte) {
+	p.known, p.ours = true, meta == nil || rawjson.IsObject(meta)
+	switch {
+	case params == nil:
+		p.around = inNothing
+	case meta == nil:
+		p.inside(params, params, inParams, inEmpty)
+	case p.ours:
+		if theirs = rawjson.Get(meta, "progressToken"); theirs == nil {
+			p.inside(params, meta, inMeta, inEmptyMeta)
+			break
+		}
+		p.start = rawjson.Offset(params, theirs)
+		p.end = p.start + len(theirs)
+	}
+	return p, theirs
+}
+
+// inside puts the token at the beginning of obj, a part of params.
+func (p *Place) inside(params, obj []byte, full, empty *around) {
+	at := bytes.IndexByte(obj, '{') + 1
+	if p.around = full; len(bytes.TrimLeft(obj[at:], " \t\r\n")) == 1 { // nothing but the end
+		p.around = empty
+	}
+	p.start = rawjson.Offset(params, obj) + at
+	p.end = p.start
+}
+
+// Known reports whether somebody has looked for the place.
+func (p *Place) Known() bool { return p.known }
+
+// Missing reports whether ours goes where there was none.
+func (p *Place) Missing() bool { return p.ours && p.around != nil }
+
+// Replace appends the edit that puts ours in the place of the client's, if there is one.
+func (p *Place) Replace(edits []rawjson.Edit, ours []byte) []rawjson.Edit {
+	if p.ours && p.around == nil {
+		edits = append(edits, rawjson.Edit{Start: p.start, End: p.end, Text: ours})
+	}
+	return edits
+}
+
+// Member is the member that holds ours, with a comma behind it.
+func Member(ours []byte) []byte { return bytes.Join([][]byte{inMeta.before, inMeta.after}, ours) }
+
+// Put returns params and the edits to them, in order, those that put ours in among them;
+// room is what they are appended to.
+func (p *Place) Put(room []rawjson.Edit, params []byte, edits []rawjson.Edit, ours []byte) ([]byte, []rawjson.Edit) {
+	if !p.ours {
+		return params, edits
+	}
+	if params == nil {
+		params = []byte{}
+	}
+	put := false
+	for _, e := range edits {
+		if !put && p.start <= e.Start {
+			room, put = p.put(room, ours), true
+		}
+		room = append(room, e)
+	}
+	if !put {
+		room = p.put(room, ours)
+	}
+	return params, room
+}
+
+func (p *Place) put(edits []rawjson.Edit, ours []byte) []rawjson.Edit {
+	if p.around == nil {
+		return p.Replace(edits, ours)
+	}
+	at := rawjson.Edit{Start: p.start, End: p.start}
+	for _, text := range [...][]byte{p.around.before, ours, p.around.after} {
+		at.Text = text
+		edits = append(edits, at)
+	}
+	return edits
+}
