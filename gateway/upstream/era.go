@@ -190,7 +190,13 @@ func (l *link) discover(ctx context.Context, limit time.Duration) *discovery {
 	if !l.spawn(func() {
 		defer cancel()
 		defer close(d.done)
-		reply, err := l.exchange(&Call{Context: ctx, Method: "server/discover", Timeout: limit, handshake: true, own: true, modern: true})
+		ask := func() (jsonrpc.Reply, error) {
+			return l.exchange(&Call{Context: ctx, Method: "server/discover", Timeout: limit, handshake: true, own: true, modern: true})
+		}
+		reply, err := ask()
+		if err == nil && refusedThoughSpoken(reply.Error) {
+			reply, err = ask() // with the revision that it names, which the first one had, too
+		}
 		switch {
 		case err != nil:
 			d.err = err
@@ -204,6 +210,13 @@ func (l *link) discover(ctx context.Context, limit time.Duration) *discovery {
 		close(d.done)
 	}
 	return d
+}
+
+// refusedThoughSpoken reports an error that names the modern revision among those that the
+// server speaks, and refuses it all the same.
+func refusedThoughSpoken(object []byte) bool {
+	e := jsonrpc.ParseErrorObject(object)
+	return object != nil && e.Code == codeUnsupportedVersion && slices.Contains(versions(rawjson.Get(e.Data, "supported")), modernRevision)
 }
 
 // maxVersions bounds what a server says that it speaks.

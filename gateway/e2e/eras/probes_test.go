@@ -78,3 +78,20 @@ func TestBackendOfUnknownRevisionsOnlyIsNamed(t *testing.T) {
 	require.Empty(t, c.Names("tools"))
 	require.Contains(t, c.ReadText("goblin://servers"), "2031-01-01")
 }
+
+// A server may refuse the first request that it gets, whatever it says.
+func TestModernBackendThatRefusesTheProbeIsAskedAgain(t *testing.T) {
+	eachModern(t, func(t *testing.T, w *e2e.World, kind string) {
+		b := w.ModernBackend(kind, e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "on": e2e.Obj{"server/discover": e2e.Actions(
+			e2e.Obj{"do": "error", "times": 1, "error": json.RawMessage(`{"code":-32022,"message":"no","data":{"supported":["2026-07-28"],"requested":"x"}}`)},
+		)}})
+		c := w.Standalone()
+		require.Equal(t, "b:t:{}", c.CallText("b_t", e2e.Obj{}))
+		asked := b.Received("server/discover")
+		require.Len(t, asked, 2)
+		require.Equal(t, `"2026-07-28"`, e2e.ProtocolMeta(asked[1], "protocolVersion"))
+		if kind == "http" {
+			require.Zero(t, b.Count("initialize"))
+		}
+	})
+}

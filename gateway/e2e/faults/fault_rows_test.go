@@ -116,7 +116,7 @@ var faults = []fault{
 		h.Ok("ping", nil)
 		require.Zero(h.T, h.answers(id))
 	}},
-	{row: "B35_calls_time_out_and_the_exit_works", mode: "deaf", entry: e2e.Obj{"timeout": "1s"}, check: func(h *harmed) {
+	{row: "B35_calls_time_out_and_the_exit_works", mode: "deaf", entry: e2e.Obj{"timeout": "2s"}, check: func(h *harmed) {
 		require.Equal(h.T, "echo", h.CallText("bad_echo", e2e.Obj{"x": strings.Repeat("x", 1<<20)}))
 		stopsReading(h)
 	}},
