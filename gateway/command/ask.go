@@ -135,8 +135,7 @@ func (a *App) askOf(ctx context.Context, cfg *config.Config, only []string, cert
 		}
 	}
 	shown := false
-	// Progress is always asked for, since it extends the time that a server has,
-	// whether or not anybody is shown it.
+	// Progress is always asked for, whether or not anybody is shown it.
 	tell := func(params json.RawMessage) {
 		var p progress
 		if a.ErrTTY && json.Unmarshal(params, &p) == nil {

@@ -9,8 +9,8 @@
 // own, or HTTP+SSE (2024-11-05).
 //
 // A server over HTTP that vanished without closing its connections is found by
-// asking for a sign of life ("ping", or server/discover): when a call was not
-// answered in time and, if it may speak of its own accord, after half a minute
+// asking for a sign of life ("ping", or server/discover): when a call was
+// not answered within timeout and, if it may speak of its own accord, after half a minute
 // of silence. No answer, nor anything else, within its timeout (5 s at least)
 // ends the connection.
 //

@@ -9,8 +9,8 @@ import (
 
 // watch ends the connection when the server is gone and nothing says so: a
 // machine or a proxy on the way that vanished leaves connections that are half
-// open. The server is asked for a sign of life when a call was not answered in
-// time, and where it is to be heard of its own accord, after a while without a
+// open. The server is asked for a sign of life when a call was not answered
+// within timeout, and where it is to be heard of its own accord, after a while without a
 // word, as what it announces would be missed.
 func (r *remote) watch() {
 	silence := time.NewTimer(r.srv.tune.pulse)
