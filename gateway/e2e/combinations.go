@@ -117,10 +117,11 @@ func (h *human) Call(method string, params Obj) Message {
 		for key, in := range inputs {
 			answers[key] = h.Reply(in.Method, in.Params)
 		}
-		again := Obj{"inputResponses": answers}
+		again := Obj{}
 		for k, v := range params {
 			again[k] = v
 		}
+		again["inputResponses"] = answers // not those of a round before
 		if state := At(m.Result, "requestState"); state != nil {
 			again["requestState"] = state
 		}
