@@ -86,9 +86,13 @@ func clientError(err error) *jsonrpc.Error {
 		data = rawjson.SetMember(data, "candidates", rawjson.Strings(ambiguous.Candidates))
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: ambiguous.Error(), Data: data}
 	case errors.As(err, &failed):
+		fields := []string{"code", failed.Code, "server", failed.Server}
+		if failed.Code == upstream.LoginRequired {
+			fields = append(fields, "command", "goblin login "+failed.Server)
+		}
 		return &jsonrpc.Error{
 			Code: jsonrpc.CodeInternal, Message: failed.Error(),
-			Data: rawjson.Object("code", failed.Code, "server", failed.Server),
+			Data: rawjson.Object(fields...),
 		}
 	case errors.Is(err, registry.ErrBadCursor):
 		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: unknown cursor; list again without one")

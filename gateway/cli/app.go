@@ -15,6 +15,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/host"
+	"goblin/gateway/login"
 	"goblin/gateway/pins"
 )
 
@@ -73,6 +74,13 @@ func (a *App) Pins(cfg *config.Config) (string, error) {
 		return "", err
 	}
 	return pins.Path(path, a.Getenv)
+}
+
+// Logins is the folder of logins at remote servers; "" when there is no place for
+// them, which "goblin login" tells.
+func (a *App) Logins() string {
+	folder, _ := login.Folder(a.Getenv)
+	return folder
 }
 
 // Mask hides the secrets of the configs that were loaded.

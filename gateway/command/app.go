@@ -29,7 +29,7 @@ type App struct {
 func (a *App) Commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.list(), a.search(), a.read(), a.call(), a.prompt(), a.lua(),
-		a.status(), a.stop(), a.restart(), a.approve(),
+		a.status(), a.stop(), a.restart(), a.login(), a.logout(), a.approve(),
 		a.validate(), a.version(),
 	}
 }

@@ -113,6 +113,7 @@ type Server struct {
 
 	URL     string // http or https
 	Headers map[string]string
+	OAuth   OAuth
 
 	Disabled       bool
 	Timeout        time.Duration // of one request, without waits for a human
@@ -139,6 +140,20 @@ type Server struct {
 	// and where that is in the file, for example an unset variable. The fields
 	// that it concerns are empty.
 	Problem string
+}
+
+// OAuth is how Goblin logs in at a remote server. Nothing of it is needed: a server
+// that wants a login says where.
+type OAuth struct {
+	Off          bool // no login; a 401 is an error like others
+	ClientID     string
+	ClientSecret string   // or a private key in PEM
+	MetadataURL  string   // a client id metadata document
+	Scopes       []string // nil: what the server names
+	RedirectPort int      // 0: any
+	Machine      bool     // grant: client_credentials
+	Issuer       string
+	Account      string // servers with the same one share a login
 }
 
 // InheritEnv chooses what a child gets of Goblin's own environment, besides
@@ -271,7 +286,7 @@ func (s *Server) normal() Server {
 	v := *s
 	for _, list := range []*[]string{
 		&v.Args, &v.InheritEnv.Names, &v.Tools.Allow, &v.Tools.Deny,
-		&v.Prompts.Allow, &v.Prompts.Deny, &v.Resources.Allow, &v.Resources.Deny,
+		&v.Prompts.Allow, &v.Prompts.Deny, &v.Resources.Allow, &v.Resources.Deny, &v.OAuth.Scopes,
 	} {
 		if len(*list) == 0 {
 			*list = nil

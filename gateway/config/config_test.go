@@ -493,6 +493,8 @@ func TestEqualLooksAtEveryField(t *testing.T) {
 			f.Set(reflect.ValueOf(map[string]string{"x": ""}))
 		case config.InheritEnv:
 			f.Set(reflect.ValueOf(config.InheritEnv{Names: []string{"x"}}))
+		case config.OAuth:
+			f.Set(reflect.ValueOf(config.OAuth{Scopes: []string{"x"}}))
 		case config.Filter:
 			f.Set(reflect.ValueOf(config.Filter{Deny: []string{"x"}}))
 		default:

@@ -3,6 +3,8 @@ package config
 import (
 	"log/slog"
 	"time"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // defaults is what a file that says nothing means.
@@ -87,6 +89,8 @@ func serverKeys() []field[Server] {
 			), func(s *Server) *Type { return &s.Type }),
 		key("headers", "HTTP headers of every request to the remote server.",
 			dict(loose(headerValueComplaint), keepHeaderName), func(s *Server) *map[string]string { return &s.Headers }),
+		key("oauth", "The login at the remote server by OAuth, see `goblin login`; off: none. Nothing is needed for servers that register their clients.",
+			oauth(), func(s *Server) *OAuth { return &s.OAuth }),
 		key("disabled", "Do not start the server.",
 			flag(), func(s *Server) *bool { return &s.Disabled }),
 		key("timeout", "The longest time of one request other than a call of a tool. Progress extends it; a wait for a human does not count.",
@@ -147,7 +151,7 @@ func legacyServerKeys() []field[Server] {
 	for _, name := range []string{
 		"alwaysAllow", "autoApprove", "description", "name", "id", "title", "icon", "iconUrl", "logoUrl",
 		"tags", "category", "provider", "providerUrl", "version", "note", "notes", "comment", "_comment", "$comment",
-		"gallery", "trust", "autoStart", "dev", "metadata", "envFile", "oauth", "auth", "longRunning",
+		"gallery", "trust", "autoStart", "dev", "metadata", "envFile", "auth", "longRunning",
 		"installSource", "registryUrl", "reference", "sampling", "transport", "transportType",
 	} {
 		fields = append(fields, ignored(name))
@@ -156,6 +160,58 @@ func legacyServerKeys() []field[Server] {
 		fields[i].legacy = true
 	}
 	return fields
+}
+
+// oauth is a mapping, or off.
+func oauth() kind[OAuth] {
+	some := section(oauthKeys)
+	return kind[OAuth]{
+		schema: func(def OAuth) object {
+			return object{"anyOf": []any{object{"enum": []any{"off", false}}, some.schema(def)}}
+		},
+		read: func(r *reader, at place, n *yaml.Node, dst *OAuth) {
+			if b, ok := boolean(n); n.Kind == yaml.ScalarNode && (n.Value == "off" || ok && !b) {
+				*dst = OAuth{Off: true}
+				return
+			}
+			if n.Kind == yaml.ScalarNode && !isNull(n) {
+				r.fail(n, "%s must be a mapping or off, not %s", at, describe(n))
+				return
+			}
+			some.read(r, at, n, dst)
+		},
+	}
+}
+
+func oauthKeys() []field[OAuth] {
+	legacy := func(f field[OAuth]) field[OAuth] { // as Claude Code writes it
+		f.legacy = true
+		return f
+	}
+	return []field[OAuth]{
+		legacy(key("clientId", "", text(noNUL), func(o *OAuth) *string { return &o.ClientID })),
+		legacy(key("clientSecret", "", text(noNUL), func(o *OAuth) *string { return &o.ClientSecret })),
+		legacy(key("callbackPort", "", count(0, 65535), func(o *OAuth) *int { return &o.RedirectPort })),
+		key("client_id", "Goblin's id at the authorization server, if that registers no clients itself.",
+			text(noNUL), func(o *OAuth) *string { return &o.ClientID }),
+		key("client_secret", "The secret of that client, or its private key in PEM.",
+			text(noNUL), func(o *OAuth) *string { return &o.ClientSecret }),
+		key("client_metadata_url", "Where a client id metadata document of Goblin lies, for authorization servers that take one.",
+			text(urlComplaint), func(o *OAuth) *string { return &o.MetadataURL }),
+		key("scopes", "What to ask for, instead of what the server names.",
+			list(text(noNUL)), func(o *OAuth) *[]string { return &o.Scopes }),
+		key("redirect_port", "The loopback port that the browser comes back to. 0: any.",
+			count(0, 65535), func(o *OAuth) *int { return &o.RedirectPort }),
+		key("grant", "authorization_code: a user logs in. client_credentials: the client of `client_id` does, without a user.",
+			choice(
+				option[bool]{"authorization_code", false, nil},
+				option[bool]{"client_credentials", true, nil},
+			), func(o *OAuth) *bool { return &o.Machine }),
+		key("issuer", "The only authorization server to log in at.",
+			text(urlComplaint), func(o *OAuth) *string { return &o.Issuer }),
+		key("account", "Servers with the same account and URL share a login, whatever config they are in.",
+			text(noNUL), func(o *OAuth) *string { return &o.Account }),
+	}
 }
 
 func filterKeys() []field[Filter] {

@@ -101,6 +101,7 @@ func (m *Mask) Add(cfg *Config) {
 				add(strings.TrimSpace(token))
 			}
 		}
+		add(s.OAuth.ClientSecret)
 		add(urlSecrets(s.URL)...)
 		add(pathSecrets(s.URL)...)
 		add(argSecrets(s.Args)...)

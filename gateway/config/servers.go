@@ -144,7 +144,7 @@ func (r *reader) keepVariables(at place, s *Server) {
 // transportKeys are the keys that only one sort of server has.
 var transportKeys = map[string][]string{
 	"command": {"args", "env", "cwd", "inherit_env"},
-	"url":     {"headers"},
+	"url":     {"headers", "oauth"},
 }
 
 // checkTransport decides the type of a server and finds what contradicts it.
@@ -175,7 +175,7 @@ func (r *reader) checkTransport(at place, name *yaml.Node, seen map[string]*yaml
 		r.fail(later, `%s has both "command" and "url"; keep one of them`, at)
 	case command != nil:
 		s.Type = Stdio
-		r.misfits(at, seen, "url", "command", func() { s.Headers = nil })
+		r.misfits(at, seen, "url", "command", func() { s.Headers, s.OAuth = nil, OAuth{} })
 	case remote != nil:
 		if s.Type == "" {
 			s.Type = HTTP

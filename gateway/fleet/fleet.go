@@ -23,6 +23,7 @@ import (
 	"goblin/gateway/downstream"
 	"goblin/gateway/extensions"
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/login"
 	"goblin/gateway/memory"
 	"goblin/gateway/metrics"
 	"goblin/gateway/orphans"
@@ -44,6 +45,7 @@ type Options struct {
 	Children *orphans.Record  // records child processes
 	Pins     *pins.Store      // remembers the tools that the user approved; nil lets all through
 	Memory   *memory.Account  // bounds what servers make the process hold
+	Logins   string           // the folder of logins at remote servers; "" knows none
 	Only     []string         // the servers to start; nil starts all that are enabled
 	Handler  upstream.Handler // gets what servers send by themselves
 	// Announced is called when a server said that a list changed, and the list was
@@ -162,11 +164,25 @@ func (f *Fleet) server(defined config.Server, replaces bool) *Server {
 		Children:    f.o.Children,
 		Memory:      f.o.Memory,
 		Projects:    &f.places, Folders: f.folders,
-		Replaces: replaces,
+		Authorizer: f.authorizer(&s),
+		Replaces:   replaces,
 	})}
 	f.o.Metrics.Up(s.Name, false)
 	f.o.Registry.OpenServer(s.Name, s.OpenResources)
 	return b
+}
+
+// authorizer is the login at a server; nil if it has none.
+func (f *Fleet) authorizer(s *config.Server) *login.Authorizer {
+	path, err := config.Canonical(f.o.Config.Path)
+	if f.o.Logins == "" || err != nil {
+		return nil
+	}
+	o, ok := login.Of(path, s, f.o.Version)
+	if !ok {
+		return nil
+	}
+	return login.NewAuthorizer(f.o.Logins, o)
 }
 
 func (s *Server) start(ctx context.Context) {

@@ -64,6 +64,8 @@ type Options struct {
 	// NoPins is why there is none although the config wants one: an error of New
 	// where tools are to be withheld; otherwise it is told and the rest goes on.
 	NoPins error
+	// Logins is the folder of logins at remote servers; "" knows none.
+	Logins string
 	// Runtime is the folder in which child processes are recorded, so that the
 	// next start ends those that are left if this process is killed; "" for none.
 	Runtime string
@@ -145,7 +147,7 @@ func New(o Options) (*Instance, error) {
 	i.gateway = gateway.New(gateway.Options{
 		Config: o.Config, Registry: i.registry, Metrics: i.metrics,
 		Logger: o.Logger, Version: o.Version, Only: o.Only,
-		Mask: mask, Pins: approved, Children: i.children, Memory: i.memory,
+		Mask: mask, Pins: approved, Logins: o.Logins, Children: i.children, Memory: i.memory,
 	})
 	if folder := projects.Own(o.Folder); folder != "" {
 		i.gateway.Servers.Stay(folder)

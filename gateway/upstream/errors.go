@@ -13,12 +13,13 @@ const (
 	ConnectionError = "CONNECTION_ERROR" // no connection, or it ended before the answer
 	RequestTimeout  = "REQUEST_TIMEOUT"  // no answer in time
 	BadReply        = "BAD_REPLY"        // an answer that is none
+	LoginRequired   = "LOGIN_REQUIRED"   // the user has to log in first
 )
 
 // Error is every failure that is Goblin's or the connection's. Well-formed
 // errors of a backend are no Error: they are a [jsonrpc.Reply].
 type Error struct {
-	Code   string // ConnectionError, RequestTimeout or BadReply
+	Code   string // ConnectionError, RequestTimeout, BadReply or LoginRequired
 	Server string // name of the server in the configuration
 	Reason string // one line, no secrets
 	Err    error  // the cause, or nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/upstream/lenient"
 	"goblin/registry/members"
 	"goblin/registry/rawjson"
 )
@@ -343,7 +344,7 @@ func (l *link) Notify(method string, params []byte) error {
 // handle takes a frame that arrived; ctx and c belong to the stream of a
 // call, else c is nil. It runs on read loops.
 func (l *link) handle(ctx context.Context, c *Call, frame []byte) {
-	m, err := parse(frame, l.srv.opt.Limits.Depth)
+	m, err := lenient.Parse(frame, l.srv.opt.Limits.Depth)
 	l.handleParsed(ctx, c, frame, &m, err)
 }
 
@@ -408,7 +409,7 @@ func (l *link) broken(frame []byte, err error) {
 		l.srv.garbage(frame, err)
 		return
 	}
-	if asks(frame) {
+	if lenient.Asks(frame) {
 		l.wire.send(bad.Reply().Frame(bad.ID))
 		return
 	}
@@ -422,7 +423,7 @@ func (l *link) tooLong(e *jsonrpc.TooLong) {
 	l.srv.garbage(e.Prefix, e)
 	switch {
 	case id == nil:
-	case asks(e.Prefix):
+	case lenient.Asks(e.Prefix):
 		l.wire.send(jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%v", e).Frame(id))
 	default:
 		l.calls.Resolve(id, jsonrpc.Reply{}, l.srv.failure(BadReply, lost(e), e))

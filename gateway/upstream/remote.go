@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/login"
 	"goblin/gateway/memory"
 )
 
@@ -106,8 +107,48 @@ func sameOrigin(req *http.Request, via []*http.Request) error {
 }
 
 // do sends one HTTP request; frame, lastID and own, headers of this request
-// alone, may be missing. Its errors hold no URL.
+// alone, may be missing. One that is refused for its login is sent again with a better
+// one, if there is any. Its errors hold no URL.
 func (r *remote) do(ctx context.Context, method string, frame []byte, accept, lastID string, own http.Header) (*http.Response, error) {
+	auth := r.srv.opt.Authorizer
+	if auth == nil {
+		return r.once(ctx, method, frame, accept, lastID, own, "")
+	}
+	for try := 0; ; try++ {
+		header, err := auth.Authorization(ctx)
+		if err != nil {
+			return nil, r.loginFailure(err, 0)
+		}
+		resp, err := r.once(ctx, method, frame, accept, lastID, own, header)
+		if err != nil || resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
+			return resp, err
+		}
+		again, err := auth.Refused(ctx, header, resp.StatusCode, resp.Header)
+		if err == nil && (!again || try > 0) {
+			return resp, nil
+		}
+		drain(resp.Body)
+		if err != nil {
+			return nil, r.loginFailure(err, resp.StatusCode)
+		}
+	}
+}
+
+// loginFailure is the Error when a request cannot be authorized, or was refused with a
+// status.
+func (r *remote) loginFailure(err error, status int) error {
+	if !login.NeedsUser(err) {
+		return r.srv.failure(ConnectionError, err.Error(), err)
+	}
+	cause := errLogin
+	if status == http.StatusForbidden { // others may be allowed
+		cause = err
+	}
+	return r.srv.failure(LoginRequired, fmt.Sprintf("needs login: %v; run \"goblin login %s\"", err, r.srv.cfg.Name), cause)
+}
+
+// once is do without a second attempt, with the header Authorization.
+func (r *remote) once(ctx context.Context, method string, frame []byte, accept, lastID string, own http.Header, authorization string) (*http.Response, error) {
 	var content io.Reader
 	if frame != nil {
 		content = bytes.NewReader(frame)
@@ -119,6 +160,9 @@ func (r *remote) do(ctx context.Context, method string, frame []byte, accept, la
 		return nil, scrub(err)
 	}
 	r.headers(req.Header)
+	if authorization != "" {
+		req.Header.Set("Authorization", authorization)
+	}
 	if host := req.Header.Get("Host"); host != "" {
 		req.Host = host
 	}
@@ -243,6 +287,13 @@ func (r *remote) answer(frame []byte) {
 // netFailure is the Error for a request that got no HTTP answer. A server
 // that cannot be reached at all has ended: the connection ends too.
 func (r *remote) netFailure(ctx context.Context, err error) error {
+	var own *Error
+	if errors.As(err, &own) { // about the login
+		if errors.Is(own, errLogin) {
+			r.fail(own)
+		}
+		return own
+	}
 	var op *net.OpError
 	unreachable := errors.As(err, &op) && op.Op == "dial"
 	reason := err.Error()

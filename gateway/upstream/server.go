@@ -13,6 +13,7 @@ import (
 	"goblin/gateway/config"
 	"goblin/gateway/filter"
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/login"
 	"goblin/gateway/memory"
 	"goblin/gateway/orphans"
 	"goblin/gateway/upstream/places"
@@ -71,6 +72,9 @@ type Options struct {
 	// given whole texts, before they are cut. It may be called from any
 	// goroutine and must not block; nil changes nothing.
 	Redact func(string) string
+	// Authorizer gives requests to a remote server the login of its user; nil for a
+	// server that has none.
+	Authorizer *login.Authorizer
 }
 
 // tuning holds the times that tests shorten.

@@ -19,6 +19,7 @@ import (
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/memory"
 	"goblin/gateway/upstream/groups"
+	"goblin/gateway/upstream/lenient"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
@@ -187,7 +188,7 @@ func (c *stdio) read() {
 			continue
 		}
 		m, err := r.Parse(frame)
-		m, err = mend(frame, c.srv.opt.Limits.Depth, m, err)
+		m, err = lenient.Mend(frame, c.srv.opt.Limits.Depth, m, err)
 		if err != nil && r.Cut() {
 			// The last line has no end. It is no message, so the child died
 			// while it wrote, and the calls fail for that.

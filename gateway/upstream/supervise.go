@@ -120,7 +120,21 @@ func (s *Server) retry(ctx context.Context) {
 			return
 		}
 		s.rest(ctx, err, up > 0)
-		_ = sleep(ctx, pause.next(up, s.tune.settled))
+		wait := pause.next(up, s.tune.settled)
+		if errors.Is(err, errLogin) && s.opt.Authorizer != nil {
+			s.awaitLogin(ctx)
+			continue
+		}
+		_ = sleep(ctx, wait)
+	}
+}
+
+// awaitLogin returns when somebody has logged in, in whatever process. The server is
+// not asked before: it has said what it wants.
+func (s *Server) awaitLogin(ctx context.Context) {
+	const look = time.Second
+	for was := s.opt.Authorizer.Version(); ctx.Err() == nil && s.opt.Authorizer.Version().Equal(was); {
+		_ = sleep(ctx, look)
 	}
 }
 

@@ -124,7 +124,9 @@ func remedy(s registry.ServerState) []content.Block {
 		return note("It is disabled: it is not started, and what it offers is not listed. x enables it as long as this host runs; in the config, remove \"disabled: true\".")
 	case registry.StateNeedsLogin:
 		return []content.Block{
-			{Kind: content.Note, Text: "It wants credentials. Give it the header that it asks for, mostly this one, in the config; the variable must be set where Goblin starts:"},
+			{Kind: content.Note, Text: "It wants a login. For one by OAuth, run this in a terminal; the server connects by itself then:"},
+			{Kind: content.Text, Text: "goblin login " + s.Name},
+			{Kind: content.Note, Text: "Or give it the header that it asks for, mostly this one, in the config; the variable must be set where Goblin starts:"},
 			{Kind: content.Text, Text: "servers:\n  " + yamlKey(s.Name) + ":\n    headers:\n      Authorization: Bearer ${" + variable(s.Name) + "}"},
 		}
 	}

@@ -1,4 +1,6 @@
-package upstream
+// Package lenient reads what a server writes that is not quite a message. It knows no
+// connection and keeps nothing.
+package lenient
 
 import (
 	"bytes"
@@ -13,17 +15,17 @@ var frameStart = []byte(`{"jsonrpc"`)
 // maxGlue is how many places of a line are tried as the start of a message.
 const maxGlue = 8
 
-// parse reads a line of a backend as leniently as is safe: invalid UTF-8
+// Parse reads a line of a backend as leniently as is safe: invalid UTF-8
 // becomes U+FFFD, and a message behind log text that lacked its line break is
 // found. Inside a line that begins as a message nothing is searched: there,
 // text of third parties could pose as a message. It may nest depth deep.
-func parse(frame []byte, depth int) (jsonrpc.Message, error) {
+func Parse(frame []byte, depth int) (jsonrpc.Message, error) {
 	m, err := jsonrpc.ParseWithin(frame, depth)
-	return mend(frame, depth, m, err)
+	return Mend(frame, depth, m, err)
 }
 
-// mend is parse for a frame that gave m and err.
-func mend(frame []byte, depth int, m jsonrpc.Message, err error) (jsonrpc.Message, error) {
+// Mend is Parse for a frame that gave m and err.
+func Mend(frame []byte, depth int, m jsonrpc.Message, err error) (jsonrpc.Message, error) {
 	if err == nil {
 		return m, nil
 	}
@@ -58,9 +60,9 @@ func messageLike(frame []byte) bool {
 	return ok && len(rest) > 0 && rest[0] == '"'
 }
 
-// asks reports whether a broken frame was meant as a request, as far as its
+// Asks reports whether a broken frame was meant as a request, as far as its
 // members before the fault tell.
-func asks(frame []byte) bool {
+func Asks(frame []byte) bool {
 	for k := range rawjson.Members(frame) {
 		switch {
 		case k.Is("method"):

@@ -1,0 +1,178 @@
+package command
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"goblin/gateway/cli"
+	"goblin/gateway/config"
+	"goblin/gateway/display"
+	"goblin/gateway/login"
+)
+
+func (a *App) login() *cobra.Command {
+	var noBrowser, asJSON bool
+	cmd := &cobra.Command{
+		Use:     "login SERVER",
+		GroupID: cli.GroupHost,
+		Short:   "Log in at a remote server",
+		Long: `Log in at a remote server by OAuth. The page to log in at is opened by the program
+in $BROWSER, or else by the system's, and its URL is printed on stderr. Goblin
+waits up to ten minutes for the browser to come back to it.
+
+Over SSH, use --no-browser: open the URL where your browser is, and paste the URL
+that it ends at, even if that page cannot be shown.
+
+The login is kept in the system's keyring, or else in a file that only you can
+read, and refreshed by itself. A running host takes it up at once.`,
+		Example: `  goblin login linear
+  goblin login linear --no-browser`,
+		Args:              oneArg("a server"),
+		ValidArgsFunction: a.complete("servers"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o, folder, err := a.loginAt(args[0])
+			if err != nil {
+				return err
+			}
+			return interrupted(cmd.Context(), a.logIn(cmd.Context(), folder, o, noBrowser, asJSON))
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&noBrowser, "no-browser", false, "open no browser, and take the URL that it ends at from stdin")
+	return cmd
+}
+
+func (a *App) logout() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "logout SERVER",
+		GroupID: cli.GroupHost,
+		Short:   "Log out from a remote server",
+		Long: `Log out from a remote server: its authorization server is told to take the
+tokens back, and they are forgotten. A running host notices.`,
+		Example:           `  goblin logout linear`,
+		Args:              oneArg("a server"),
+		ValidArgsFunction: a.complete("servers"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o, folder, err := a.loginAt(args[0])
+			if err != nil {
+				return err
+			}
+			err = login.Logout(cmd.Context(), folder, o)
+			switch {
+			case errors.Is(err, login.ErrNone):
+				a.Warn("nobody was logged in at %q", o.Server)
+			case err != nil:
+				a.Warn("the tokens are forgotten, but the authorization server did not take them back: %v", err)
+			default:
+				a.Warn("logged out from %q", o.Server)
+			}
+			if asJSON {
+				return a.json(map[string]any{"serverId": o.Server})
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// loginAt finds the server of a login, and where that is kept.
+func (a *App) loginAt(name string) (login.Options, string, error) {
+	cfg, err := a.Load()
+	if err != nil {
+		return login.Options{}, "", err
+	}
+	if err := usable(cfg, name); err != nil {
+		return login.Options{}, "", err
+	}
+	s, _ := cfg.Server(name) // usable knows it
+	if s.Type == config.Stdio {
+		return login.Options{}, "", cli.Fail(cli.CodeUsage, "server %q is a local program, which needs no login", name)
+	}
+	path, err := config.Canonical(cfg.Path)
+	if err != nil {
+		return login.Options{}, "", err
+	}
+	o, ok := login.Of(path, s, a.Version.Version)
+	if !ok {
+		return login.Options{}, "", cli.Fail(cli.CodeUsage, "server %q has no login: its config has an Authorization header, or oauth: off", name)
+	}
+	folder, err := login.Folder(a.Getenv)
+	return o, folder, err
+}
+
+func (a *App) logIn(ctx context.Context, folder string, o login.Options, noBrowser, asJSON bool) error {
+	u := login.User{Show: func(page string) { a.show(ctx, o.Server, page, noBrowser) }}
+	if noBrowser {
+		u.Pasted = a.pasted()
+	}
+	l, inKeyring, err := login.Do(ctx, folder, o, u)
+	if err != nil {
+		return fmt.Errorf("log in at %q: %w", o.Server, err)
+	}
+	who := ""
+	if l.User != "" {
+		who = " as " + display.Line(l.User)
+	}
+	a.Warn("logged in at %q%s", o.Server, who)
+	if !inKeyring {
+		a.Warn("there is no keyring, so the login is kept in a file that only you can read, below %s", folder)
+	}
+	if asJSON {
+		return a.json(map[string]any{"serverId": o.Server, "user": l.User, "scopes": l.Scopes, "issuer": l.Issuer})
+	}
+	return nil
+}
+
+// show presents the page of a login.
+func (a *App) show(ctx context.Context, server, page string, noBrowser bool) {
+	a.Warn("log in at %q with your browser:", server)
+	fmt.Fprintln(a.Err, display.Line(page))
+	if noBrowser {
+		a.Warn("then paste the URL that your browser ends at, and press Enter")
+		return
+	}
+	if u, err := url.Parse(page); err != nil || u.Scheme != "https" && u.Scheme != "http" {
+		return // nothing else is given to a browser
+	}
+	name, args := "xdg-open", []string{page}
+	switch b := a.Getenv("BROWSER"); {
+	case b != "":
+		name = b
+	case runtime.GOOS == "darwin":
+		name = "open"
+	case runtime.GOOS == "windows":
+		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", page}
+	}
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), name, args...)
+	cmd.Env = os.Environ()
+	if err := cmd.Start(); err != nil {
+		a.Warn("no browser could be started (%v): open the URL yourself", err)
+		return
+	}
+	go func() { _ = cmd.Wait() }() // a browser may stay open for days
+}
+
+// pasted gives the lines that the user types.
+func (a *App) pasted() <-chan string {
+	lines := make(chan string)
+	go func() { // ends with stdin, or with the process
+		defer close(lines)
+		in := bufio.NewScanner(a.In)
+		for in.Scan() {
+			if in.Text() != "" {
+				lines <- in.Text()
+			}
+		}
+	}()
+	return lines
+}

@@ -1,0 +1,141 @@
+//go:build e2e
+
+package logins
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+var buy = e2e.Obj{"name": "shop_buy", "arguments": e2e.Obj{}}
+
+// A client of a machine logs in by itself, when the first call wants it.
+func TestMachinesLogInByThemselves(t *testing.T) {
+	t.Parallel()
+	r, w, b := protected(t)
+	r.meta = func(o e2e.Obj) { o["token_endpoint_auth_methods_supported"] = []string{"client_secret_basic"} }
+	b.Conf["oauth"] = e2e.Obj{"grant": "client_credentials", "client_id": "robot", "client_secret": "robot-secret"}
+	w.Gateway["startup_wait"] = "20s"
+	c := w.Standalone()
+	c.CallText("shop_buy", e2e.Obj{})
+	require.Equal(t, 1, r.count("client_credentials"))
+	require.Zero(t, r.count("register"))
+	r.set(func() { clear(r.access) })
+	c.CallText("shop_buy", e2e.Obj{})
+	require.Equal(t, 2, r.count("client_credentials"))
+}
+
+// A call that wants more rights says so, and the next login asks for them with the rest.
+func TestMoreRightsAreAskedForAtTheNextLogin(t *testing.T) {
+	t.Parallel()
+	r, w, _ := protected(t)
+	code, told := r.logIn(w, "shop", r.visit)
+	require.Equal(t, e2e.ExitOK, code, told)
+	c := w.Standalone()
+	c.CallText("shop_buy", e2e.Obj{})
+	r.set(func() { r.scope = "pay" })
+	require.Contains(t, c.Fails(buy).Message, "goblin login shop")
+	r.scope = ""
+	var asked string
+	code, told = r.logIn(w, "shop", func(page string) {
+		u, err := url.Parse(page)
+		require.NoError(t, err)
+		asked = u.Query().Get("scope")
+		r.visit(page)
+	})
+	require.Equal(t, e2e.ExitOK, code, told)
+	r.set(func() { r.scope = "pay" })
+	require.Contains(t, strings.Fields(asked), "use")
+	require.Contains(t, strings.Fields(asked), "pay")
+	e2e.Eventually(t, "the new rights", func() bool { return c.Works(buy) })
+}
+
+// Four processes with one login refresh it once.
+func TestProcessesRefreshALoginOnce(t *testing.T) {
+	t.Parallel()
+	r, w, _ := protected(t)
+	code, told := r.logIn(w, "shop", r.visit)
+	require.Equal(t, e2e.ExitOK, code, told)
+	var clients []*e2e.Client
+	for range 4 {
+		c := w.Standalone()
+		c.CallText("shop_buy", e2e.Obj{})
+		clients = append(clients, c)
+	}
+	r.set(func() { clear(r.access) })
+	var all sync.WaitGroup
+	var works [4]bool
+	for i, c := range clients {
+		all.Go(func() { works[i] = c.Works(buy) })
+	}
+	all.Wait()
+	require.Equal(t, [4]bool{true, true, true, true}, works)
+	require.Equal(t, 1, r.count("refresh_token"))
+}
+
+// An authorization server that is out of order costs no login; one that takes it no
+// more does, once.
+func TestOnlyARefusalEndsALogin(t *testing.T) {
+	t.Parallel()
+	r, w, _ := protected(t)
+	code, told := r.logIn(w, "shop", r.visit)
+	require.Equal(t, e2e.ExitOK, code, told)
+	c := w.Standalone()
+	c.CallText("shop_buy", e2e.Obj{})
+	r.set(func() { clear(r.access); r.down = true })
+	require.Contains(t, c.Fails(buy).Message, "503")
+	r.set(func() { r.down = false })
+	e2e.Eventually(t, "the login goes on", func() bool { return c.Works(buy) })
+
+	r.set(func() { clear(r.access); clear(r.refresh) })
+	before := r.count("refresh_token")
+	for range 5 {
+		require.Contains(t, c.Fails(buy).Message, "goblin login shop")
+	}
+	require.LessOrEqual(t, r.count("refresh_token"), before+1)
+	require.Contains(t, w.Run("list", "servers").Stdout, "needs login")
+}
+
+// A client that the authorization server has forgotten is registered again by itself,
+// and the redirect of a stranger changes nothing.
+func TestForgottenClientsAndStrangersDoNotMatter(t *testing.T) {
+	t.Parallel()
+	r, w, _ := protected(t)
+	code, told := r.logIn(w, "shop", r.visit)
+	require.Equal(t, e2e.ExitOK, code, told)
+	r.set(func() { clear(r.clients) })
+	code, told = r.logIn(w, "shop", func(page string) {
+		u, err := url.Parse(page)
+		require.NoError(t, err)
+		resp, err := http.Get(u.Query().Get("redirect_uri") + "?code=evil&state=guess")
+		require.NoError(t, err)
+		require.Equal(t, http.StatusBadRequest, resp.StatusCode)
+		_ = resp.Body.Close()
+		r.visit(page)
+	})
+	require.Equal(t, e2e.ExitOK, code, told)
+	require.Equal(t, 2, r.count("register"))
+}
+
+// Tokens of a few seconds last as long as anybody works with them.
+func TestShortTokensAreRefreshedAhead(t *testing.T) {
+	t.Parallel()
+	r, w, _ := protected(t)
+	r.life = 2 * time.Second
+	code, told := r.logIn(w, "shop", r.visit)
+	require.Equal(t, e2e.ExitOK, code, told)
+	c := w.Standalone()
+	for end := time.Now().Add(3 * r.life); time.Now().Before(end); {
+		c.CallText("shop_buy", e2e.Obj{})
+	}
+	require.GreaterOrEqual(t, r.count("refresh_token"), 2)
+	c.Settle()
+}

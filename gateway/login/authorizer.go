@@ -1,0 +1,335 @@
+package login
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+)
+
+const (
+	// renewLimit bounds a refresh, with the wait for other processes.
+	renewLimit = 30 * time.Second
+	// young is how long at most a token counts as just given.
+	young = 30 * time.Second
+)
+
+// Authorizer gives the requests to one server their tokens. It may be used by any
+// number of goroutines; several, in any number of processes, can be for one login.
+type Authorizer struct {
+	o       Options
+	rec     *record
+	renewal singleflight.Group
+
+	mu      sync.Mutex
+	login   *Login // nil: none
+	version time.Time
+	fault   error // why the login could not be read
+}
+
+// NewAuthorizer returns the Authorizer of a server whose login is kept in folder. It
+// reads nothing yet.
+func NewAuthorizer(folder string, o Options) *Authorizer {
+	return &Authorizer{o: o, rec: recordOf(folder, o)}
+}
+
+// Version changes whenever the login does, also by another process.
+func (a *Authorizer) Version() time.Time { return a.rec.changed() }
+
+// Login is the login as it stands, without its secrets; ErrNone if there is none.
+func (a *Authorizer) Login() (Login, error) {
+	l, err := a.current()
+	if err != nil {
+		return Login{}, err
+	}
+	shown := *l
+	shown.secrets = secrets{}
+	return shown, nil
+}
+
+// current is the login, read again if it has changed.
+func (a *Authorizer) current() (*Login, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	version := a.rec.changed()
+	if version.IsZero() {
+		a.login, a.version = nil, version
+		return nil, ErrNone
+	}
+	if !version.Equal(a.version) {
+		a.login, a.fault = a.rec.load()
+		a.version = version
+	}
+	return a.login, a.fault
+}
+
+// Authorization is the header for a request to the server, "" if nobody is logged in.
+// A token that is about to end is refreshed first; while the authorization server is
+// out of order, one that has not ended goes on. The error of a login that is of no
+// use any more is [ErrRefused].
+func (a *Authorizer) Authorization(ctx context.Context) (string, error) {
+	l, err := a.current()
+	switch {
+	case errors.Is(err, ErrNone) && a.o.Machine:
+	case errors.Is(err, ErrNone):
+		return "", nil
+	case err != nil:
+		return "", err
+	case l.Over != "":
+		return "", fmt.Errorf("%w: %s", ErrRefused, l.Over)
+	case !l.stale():
+		return "Bearer " + l.Access, nil
+	}
+	next, err := a.renew(ctx, l)
+	if err != nil {
+		if l != nil && !l.ended() && !errors.Is(err, ErrRefused) {
+			return "Bearer " + l.Access, nil
+		}
+		return "", err
+	}
+	return "Bearer " + next.Access, nil
+}
+
+// Refused hears that the server refused a request with this header: by 401, or by 403
+// for want of rights. It reports whether there is a better one now; if not, the error
+// says what to do, or is nil if the refusal is not about the login.
+func (a *Authorizer) Refused(ctx context.Context, header string, status int, answer http.Header) (again bool, err error) {
+	_, scopes, code := read(answer)
+	if status == http.StatusForbidden {
+		if code != "insufficient_scope" {
+			return false, nil
+		}
+		_ = a.change(func(l *Login) { l.Wanted = merged(l.Wanted, scopes) }) // else it asks for less than it could
+		return false, fmt.Errorf("%w (scope %s)", ErrRights, limited(strings.Join(scopes, " ")))
+	}
+	if header == "" && !a.o.Machine {
+		return false, ErrNone
+	}
+	l, err := a.current()
+	switch {
+	case err != nil:
+		return false, err
+	case l.Over != "":
+		return false, fmt.Errorf("%w: %s", ErrRefused, l.Over)
+	case header != "Bearer "+l.Access:
+		return true, nil
+	case l.Renewed && time.Since(l.Since) < l.young():
+		return false, a.end(l, "the server refuses tokens that were just given")
+	}
+	if _, err := a.renew(ctx, l); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+// young is how long a refreshed token must not be refused: a server that takes none
+// would else be asked for ever.
+func (l *Login) young() time.Duration {
+	if l.Expiry.IsZero() {
+		return young
+	}
+	return min(young, l.Expiry.Sub(l.Since)/2)
+}
+
+// end notes that a login is of no use any more.
+func (a *Authorizer) end(l *Login, why string) error {
+	access := l.Access
+	_ = a.change(func(l *Login) { // if it is not noted, the next refusal does so
+		if l.Access == access {
+			l.Over, l.Access, l.Refresh = why, "", ""
+		}
+	})
+	return fmt.Errorf("%w: %s", ErrRefused, why)
+}
+
+// change edits the login that is kept.
+func (a *Authorizer) change(edit func(*Login)) error {
+	release, err := a.rec.hold()
+	if err != nil {
+		return err
+	}
+	defer release()
+	l, err := a.rec.load()
+	if err != nil {
+		return err
+	}
+	edit(l)
+	_, err = a.rec.save(l)
+	return err
+}
+
+// renew gets other tokens than those of old, which is nil if there are none: once for
+// all calls, and once for all processes.
+func (a *Authorizer) renew(ctx context.Context, old *Login) (*Login, error) {
+	stale := ""
+	if old != nil {
+		stale = old.Access
+	}
+	done := a.renewal.DoChan(stale, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewLimit) // others wait for it, too
+		defer cancel()
+		return a.renewNow(ctx, stale)
+	})
+	select {
+	case r := <-done:
+		if r.Err != nil {
+			return nil, r.Err
+		}
+		return r.Val.(*Login), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (a *Authorizer) renewNow(ctx context.Context, stale string) (*Login, error) {
+	release, err := a.rec.hold()
+	if err != nil {
+		return nil, fmt.Errorf("lock the login: %w", err)
+	}
+	defer release()
+	l, err := a.rec.load()
+	h := newHTTP(a.o.URL)
+	switch {
+	case errors.Is(err, ErrNone) && a.o.Machine:
+		return a.first(ctx, h)
+	case err != nil:
+		return nil, err
+	case l.Over != "":
+		return nil, fmt.Errorf("%w: %s", ErrRefused, l.Over)
+	case l.Access != stale && !l.stale():
+		return l, nil // another process was faster
+	}
+	grant, params := "refresh_token", url.Values{"refresh_token": {l.Refresh}}
+	if a.o.Machine {
+		grant, params = "client_credentials", url.Values{}
+		l.Client.ID, l.ClientSecret = a.o.ClientID, a.o.ClientSecret
+	} else if l.Refresh == "" {
+		return nil, a.over(l, "the login has ended, and the authorization server gave nothing to go on with")
+	}
+	var scopes []string
+	if a.o.Machine {
+		scopes = l.Scopes
+	}
+	t, err := l.ask(ctx, h, grant, params, scopes)
+	switch {
+	case err != nil && refused(err):
+		return nil, a.over(l, tell(err).Error())
+	case err != nil:
+		return nil, fmt.Errorf("the authorization server %s does not refresh the login: %w", l.Issuer, tell(err))
+	}
+	if err := l.accept(t); err != nil {
+		return nil, err
+	}
+	l.Renewed = true
+	if _, err := a.rec.save(l); err != nil {
+		return nil, fmt.Errorf("keep the login: %w", err)
+	}
+	return l, nil
+}
+
+// over is end for one that holds the lock.
+func (a *Authorizer) over(l *Login, why string) error {
+	l.Over, l.Access, l.Refresh = why, "", ""
+	if _, err := a.rec.save(l); err != nil {
+		return fmt.Errorf("keep the login: %w", err)
+	}
+	return fmt.Errorf("%w: %s", ErrRefused, why)
+}
+
+// first logs a machine in.
+func (a *Authorizer) first(ctx context.Context, h *http.Client) (*Login, error) {
+	p, err := discover(ctx, h, a.o)
+	if err != nil {
+		return nil, err
+	}
+	l, err := machine(ctx, h, a.o, p)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := a.rec.save(l); err != nil {
+		return nil, fmt.Errorf("keep the login: %w", err)
+	}
+	return l, nil
+}
+
+// Logout takes the tokens back at the authorization server (RFC 7009) and forgets
+// them; the client that was registered is kept for the next login. The error tells
+// that they could not be taken back; they are forgotten all the same. It is ErrNone
+// if there was no login.
+func Logout(ctx context.Context, folder string, o Options) error {
+	rec := recordOf(folder, o)
+	if rec.changed().IsZero() {
+		return ErrNone
+	}
+	release, err := rec.hold()
+	if err != nil {
+		return err
+	}
+	defer release()
+	l, err := rec.load()
+	if err != nil {
+		return errors.Join(err, rec.remove())
+	}
+	if l.Access == "" && l.Refresh == "" {
+		return ErrNone
+	}
+	ctx, cancel := context.WithTimeout(ctx, renewLimit)
+	defer cancel()
+	fault := l.revoke(ctx, newHTTP(o.URL))
+	l.Access, l.Refresh, l.User, l.Expiry, l.Over = "", "", "", time.Time{}, "logged out"
+	if _, err := rec.save(l); err != nil {
+		return errors.Join(err, rec.remove())
+	}
+	return fault
+}
+
+// revoke takes tokens back, the refresh token first.
+func (l *Login) revoke(ctx context.Context, h *http.Client) error {
+	if l.RevokeURL == "" {
+		return nil
+	}
+	var fault error
+	for _, token := range []struct{ kind, value string }{{"refresh_token", l.Refresh}, {"access_token", l.Access}} {
+		if token.value == "" {
+			continue
+		}
+		form := url.Values{"token": {token.value}, "token_type_hint": {token.kind}, "client_id": {l.Client.ID}}
+		if l.ClientSecret != "" && !l.Client.Basic {
+			form.Set("client_secret", l.ClientSecret)
+		}
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.RevokeURL, strings.NewReader(form.Encode()))
+		if err != nil {
+			return errors.New("the address for revocation is not valid")
+		}
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		if l.ClientSecret != "" && l.Client.Basic {
+			req.SetBasicAuth(url.QueryEscape(l.Client.ID), url.QueryEscape(l.ClientSecret))
+		}
+		resp, err := h.Do(req)
+		if err != nil {
+			fault = errors.Join(fault, plain(err))
+			continue
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode >= 300 {
+			fault = errors.Join(fault, fmt.Errorf("HTTP status %d", resp.StatusCode))
+		}
+	}
+	return fault
+}
+
+func merged(all, more []string) []string {
+	for _, s := range more {
+		if !slices.Contains(all, s) && len(all) < 200 {
+			all = append(all, s)
+		}
+	}
+	return all
+}

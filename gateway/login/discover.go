@@ -1,0 +1,179 @@
+package login
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+)
+
+// place is where to log in for a server.
+type place struct {
+	resource string
+	scopes   []string
+	meta     *oauthex.AuthServerMeta
+}
+
+// probes are asked without a token until one is refused: some servers let the first
+// pass and answer 401 to the next only.
+var probes = []string{
+	`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"goblin","version":"1"}}}`,
+	`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"goblin","version":"1"}}}}`,
+}
+
+// challenge asks a server for nothing of value and returns what it says of logins.
+func challenge(ctx context.Context, h *http.Client, o Options) (metadata string, scopes []string, err error) {
+	for i, body := range probes {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, o.URL, bytes.NewReader([]byte(body)))
+		if err != nil {
+			return "", nil, errors.New("the url of the server is not valid")
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "application/json, text/event-stream")
+		req.Header.Set("User-Agent", "goblin/"+o.Version)
+		if i > 0 {
+			req.Header.Set("MCP-Protocol-Version", "2026-07-28")
+			req.Header.Set("Mcp-Method", "tools/list")
+		}
+		resp, err := h.Do(req)
+		if err != nil {
+			return "", nil, fmt.Errorf("the server cannot be asked: %w", plain(err))
+		}
+		_, _ = io.CopyN(io.Discard, resp.Body, 64<<10)
+		_ = resp.Body.Close()
+		if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
+			metadata, scopes, _ := read(resp.Header)
+			return metadata, scopes, nil
+		}
+	}
+	return "", nil, nil
+}
+
+// read returns what the challenges of an answer say.
+func read(head http.Header) (metadata string, scopes []string, code string) {
+	all, err := oauthex.ParseWWWAuthenticate(head.Values("WWW-Authenticate"))
+	if err != nil {
+		return "", nil, "" // the well-known places may still tell
+	}
+	for _, c := range all {
+		if c.Scheme != "bearer" {
+			continue
+		}
+		if metadata == "" {
+			metadata = c.Params["resource_metadata"]
+		}
+		if code == "" {
+			code = c.Params["error"]
+		}
+		if s := strings.Fields(c.Params["scope"]); len(s) > 0 && scopes == nil {
+			scopes = s[:min(len(s), 100)]
+		}
+	}
+	return metadata, scopes, code
+}
+
+// discover finds where to log in for a server: its own metadata (RFC 9728) by the
+// challenge or the well-known places, then that of the authorization server (RFC 8414,
+// OpenID). A server of the revision 2025-03-26 is its own authorization server.
+func discover(ctx context.Context, h *http.Client, o Options) (place, error) {
+	metadata, scopes, err := challenge(ctx, h, o)
+	if err != nil {
+		return place{}, err
+	}
+	p := place{resource: o.URL, scopes: scopes}
+	issuer, fault := "", error(nil)
+	for _, at := range metadataPlaces(metadata, o.URL) {
+		found, err := oauthex.GetProtectedResourceMetadata(ctx, at.url, at.resource, h)
+		if err != nil {
+			if at.url == metadata {
+				fault = err
+			}
+			continue
+		}
+		if len(found.AuthorizationServers) == 0 {
+			return place{}, errors.New("the server's metadata names no authorization server")
+		}
+		p.resource, issuer = found.Resource, found.AuthorizationServers[0]
+		if o.Issuer != "" && slices.Contains(found.AuthorizationServers, o.Issuer) {
+			issuer = o.Issuer
+		}
+		if p.scopes == nil {
+			p.scopes = found.ScopesSupported
+		}
+		break
+	}
+	if issuer == "" && fault != nil {
+		return place{}, fmt.Errorf("the server's metadata cannot be used: %w", plain(fault))
+	}
+	legacy := issuer == ""
+	if legacy {
+		if issuer, err = origin(o.URL); err != nil {
+			return place{}, err
+		}
+	}
+	if o.Issuer != "" && strings.TrimSuffix(issuer, "/") != strings.TrimSuffix(o.Issuer, "/") {
+		return place{}, fmt.Errorf("the server's authorization server is %s, but oauth.issuer is %s", issuer, o.Issuer)
+	}
+	p.meta, err = auth.GetAuthServerMetadata(ctx, issuer, h)
+	switch {
+	case err != nil:
+		return place{}, fmt.Errorf("the authorization server %s: %w", issuer, plain(err))
+	case p.meta == nil && !legacy:
+		return place{}, fmt.Errorf("the authorization server %s has no metadata", issuer)
+	case p.meta == nil:
+		// 2025-03-26, basic/authorization, fallbacks for servers without metadata.
+		p.meta = &oauthex.AuthServerMeta{
+			Issuer: issuer, AuthorizationEndpoint: issuer + "/authorize", TokenEndpoint: issuer + "/token",
+			RegistrationEndpoint: issuer + "/register", CodeChallengeMethodsSupported: []string{"S256"},
+		}
+	case !slices.Contains(p.meta.CodeChallengeMethodsSupported, "S256"):
+		return place{}, fmt.Errorf("the authorization server %s has no PKCE with S256, without which a login is not safe", issuer)
+	}
+	return p, nil
+}
+
+type metadataPlace struct{ url, resource string }
+
+// metadataPlaces are those of RFC 9728 §3, the one that the server named first.
+func metadataPlaces(named, server string) []metadataPlace {
+	u, err := url.Parse(server)
+	if err != nil {
+		return nil
+	}
+	base := u.Scheme + "://" + u.Host
+	const known = "/.well-known/oauth-protected-resource"
+	resources := []string{server}
+	if trimmed := strings.TrimSuffix(server, "/"); trimmed != server {
+		resources = append(resources, trimmed)
+	}
+	resources = append(resources, base, base+"/")
+	var all []metadataPlace
+	for _, r := range resources { // a resource may be the whole origin, with or without a slash
+		if named != "" {
+			all = append(all, metadataPlace{named, r})
+		}
+	}
+	if path := strings.Trim(u.EscapedPath(), "/"); path != "" {
+		for _, r := range resources[:len(resources)-2] {
+			all = append(all, metadataPlace{base + known + "/" + path, r})
+		}
+	}
+	return append(all, metadataPlace{base + known, base}, metadataPlace{base + known, base + "/"}, metadataPlace{base + known, server})
+}
+
+// plain takes the URL, which may hold secrets, out of an error of net/http.
+func plain(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}

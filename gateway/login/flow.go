@@ -1,0 +1,332 @@
+package login
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/oauth2"
+)
+
+const (
+	// patience is how long a user has for a login.
+	patience     = 10 * time.Minute
+	callbackPath = "/callback"
+)
+
+// User is who logs in.
+type User struct {
+	// Show presents the page to log in at; it must not wait.
+	Show func(url string)
+	// Pasted gives the URL that the browser was sent to in the end, from users whose
+	// browser runs elsewhere; nil where none will come.
+	Pasted <-chan string
+}
+
+// Do logs in at a server by the user's browser, and keeps the login in folder. The
+// result says whether a keyring has the tokens. It ends after ten minutes.
+func Do(ctx context.Context, folder string, o Options, u User) (l *Login, inKeyring bool, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("nobody logged in within %v", patience))
+	defer cancel()
+	rec := recordOf(folder, o)
+	before, err := rec.load()
+	if err != nil && !errors.Is(err, ErrNone) {
+		before = nil // a damaged one is replaced
+	}
+	h := newHTTP(o.URL)
+	p, err := discover(ctx, h, o)
+	if err != nil {
+		return nil, false, cause(ctx, err)
+	}
+	if o.Machine {
+		if l, err = machine(ctx, h, o, p); err != nil {
+			return nil, false, cause(ctx, err)
+		}
+	} else {
+		ln, err := listen(ctx, o, before)
+		if err != nil {
+			return nil, false, err
+		}
+		defer ln.Close()
+		l, err = byBrowser(ctx, h, o, p, ln, before, u, false)
+		if errors.Is(err, errForgotten) {
+			l, err = byBrowser(ctx, h, o, p, ln, before, u, true)
+		}
+		if err != nil {
+			return nil, false, cause(ctx, err)
+		}
+	}
+	release, err := rec.hold()
+	if err != nil {
+		return nil, false, fmt.Errorf("keep the login: %w", err)
+	}
+	defer release()
+	inKeyring, err = rec.save(l)
+	if err != nil {
+		return nil, false, fmt.Errorf("keep the login: %w", err)
+	}
+	return l, inKeyring, nil
+}
+
+// errForgotten is the error when a client that was registered is not known any more.
+var errForgotten = errors.New("the authorization server does not know this client")
+
+func cause(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// listen opens the port of the redirect: that of the config, else that of the last
+// time, which the authorization server may compare, else any.
+func listen(ctx context.Context, o Options, before *Login) (*net.TCPListener, error) {
+	open := func(host string) (*net.TCPListener, error) {
+		var c net.ListenConfig
+		ln, err := c.Listen(ctx, "tcp", host)
+		if err != nil {
+			return nil, err
+		}
+		return ln.(*net.TCPListener), nil
+	}
+	if o.RedirectPort != 0 {
+		ln, err := open(net.JoinHostPort("127.0.0.1", strconv.Itoa(o.RedirectPort)))
+		if err != nil {
+			return nil, fmt.Errorf("oauth.redirect_port: %w", err)
+		}
+		return ln, nil
+	}
+	if before != nil {
+		for _, redirect := range before.Client.Redirects {
+			if r, err := url.Parse(redirect); err == nil {
+				if ln, err := open(r.Host); err == nil {
+					return ln, nil
+				}
+			}
+		}
+	}
+	return open("127.0.0.1:0")
+}
+
+// byBrowser is the authorization code flow with PKCE (RFC 7636).
+func byBrowser(ctx context.Context, h *http.Client, o Options, p place, ln *net.TCPListener, before *Login, u User, again bool) (*Login, error) {
+	redirect := "http://" + ln.Addr().String() + callbackPath
+	who, secret, err := identify(ctx, h, o, p, redirect, before, again)
+	if err != nil {
+		return nil, err
+	}
+	scopes := wanted(o, p, before)
+	l := &Login{
+		Server: o.Server, URL: o.URL, Resource: p.resource, Issuer: p.meta.Issuer, Client: who,
+		TokenURL: p.meta.TokenEndpoint, RevokeURL: p.meta.RevocationEndpoint, Scopes: scopes,
+	}
+	l.ClientSecret = secret
+	style := who.style()
+	if secret == "" {
+		style = oauth2.AuthStyleInParams
+	}
+	config := oauth2.Config{
+		ClientID: who.ID, ClientSecret: secret, RedirectURL: redirect, Scopes: scopes,
+		Endpoint: oauth2.Endpoint{AuthURL: p.meta.AuthorizationEndpoint, TokenURL: p.meta.TokenEndpoint, AuthStyle: style},
+	}
+	state, verifier := rand.Text(), oauth2.GenerateVerifier()
+	page := config.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", p.resource))
+	if who.Registered && !again && before != nil && before.Client.ID == who.ID && forgotten(ctx, h, page) {
+		return nil, errForgotten
+	}
+	code, err := await(ctx, ln, u, page, func(q url.Values) (string, error) { return check(q, state, p) })
+	if err != nil {
+		return nil, err
+	}
+	t, err := config.Exchange(context.WithValue(ctx, oauth2.HTTPClient, h), code,
+		oauth2.VerifierOption(verifier), oauth2.SetAuthURLParam("resource", p.resource))
+	if err != nil {
+		var r *oauth2.RetrieveError
+		if errors.As(err, &r) && r.ErrorCode == "invalid_client" && who.Registered && !again {
+			return nil, errForgotten
+		}
+		return nil, fmt.Errorf("the authorization server %s gives no token: %w", p.meta.Issuer, tell(err))
+	}
+	return l, l.accept(t)
+}
+
+// wanted are the scopes to ask for: those of the config, else what the server names;
+// besides, what a call was refused for, and what there is, which an answer with fewer
+// would take away.
+func wanted(o Options, p place, before *Login) []string {
+	scopes := slices.Clone(o.Scopes)
+	if scopes == nil {
+		scopes = slices.Clone(p.scopes)
+		if slices.Contains(p.meta.ScopesSupported, "offline_access") {
+			scopes = append(scopes, "offline_access")
+		}
+	}
+	if before != nil && before.Issuer == p.meta.Issuer && len(before.Wanted) > 0 {
+		scopes = slices.Concat(scopes, before.Scopes, before.Wanted)
+	}
+	seen := make(map[string]bool)
+	return slices.DeleteFunc(scopes, func(s string) bool {
+		known := seen[s]
+		seen[s] = true
+		return known
+	})
+}
+
+// forgotten asks for the page of a login as a browser would: a client that was
+// registered long ago may be known no more, and then the page is an error that the
+// browser does not bring back.
+func forgotten(ctx context.Context, h *http.Client, page string) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, page, http.NoBody)
+	if err != nil {
+		return false
+	}
+	look := *h
+	look.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	resp, err := look.Do(req)
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
+		text = []byte(resp.Header.Get("Location"))
+	}
+	return resp.StatusCode >= 300 && resp.StatusCode < 500 &&
+		(strings.Contains(string(text), "invalid_client") || strings.Contains(string(text), "unauthorized_client"))
+}
+
+// check takes the code out of a redirect, which anybody may have sent.
+func check(q url.Values, state string, p place) (string, error) {
+	if subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(state)) != 1 {
+		return "", errStranger
+	}
+	iss, promised := q.Get("iss"), p.meta.AuthorizationResponseIssParameterSupported
+	switch { // RFC 9207
+	case iss == "" && promised:
+		return "", errors.New("the redirect does not say of which authorization server it is, as was promised (iss)")
+	case iss != "" && iss != p.meta.Issuer:
+		return "", errors.New("the redirect is of another authorization server (iss)")
+	}
+	if code := q.Get("error"); code != "" {
+		if code == "access_denied" {
+			return "", errors.New("the login was denied")
+		}
+		return "", fmt.Errorf("the authorization server refused: %s", limited(strings.TrimSpace(code+" "+q.Get("error_description"))))
+	}
+	if q.Get("code") == "" {
+		return "", errors.New("the redirect has no code")
+	}
+	return q.Get("code"), nil
+}
+
+// errStranger is the error for a redirect that does not belong to the login; it goes on.
+var errStranger = errors.New("this is not the answer to the login that is open")
+
+// await shows the page and waits for the redirect.
+func await(ctx context.Context, ln *net.TCPListener, u User, page string, check func(url.Values) (string, error)) (string, error) {
+	type answer struct {
+		code string
+		err  error
+	}
+	answers := make(chan answer, 1)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+callbackPath, func(w http.ResponseWriter, r *http.Request) {
+		code, err := check(r.URL.Query())
+		write(w, err)
+		if errors.Is(err, errStranger) {
+			return
+		}
+		select {
+		case answers <- answer{code, err}:
+		default: // a second one
+		}
+	})
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		_ = server.Serve(once{ln}) // until it is shut down below
+		_ = ln.SetDeadline(time.Time{})
+	}()
+	defer func() {
+		soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer cancel()
+		if server.Shutdown(soon) != nil { // the browser gets its page
+			_ = server.Close()
+		}
+		<-over
+	}()
+	u.Show(page)
+	for {
+		select {
+		case a := <-answers:
+			return a.code, a.err
+		case text, ok := <-u.Pasted:
+			if !ok {
+				u.Pasted = nil
+				continue
+			}
+			pasted, err := url.Parse(strings.TrimSpace(text))
+			if err != nil {
+				return "", errors.New("what was pasted is not a URL")
+			}
+			return check(pasted.Query())
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
+	}
+}
+
+// once keeps a listener open beyond the server that uses it: a second attempt needs
+// the same port.
+type once struct{ *net.TCPListener }
+
+// Close ends a wait for a connection.
+func (l once) Close() error { return l.SetDeadline(time.Now()) }
+
+// write answers the browser.
+func write(w http.ResponseWriter, err error) {
+	head := w.Header()
+	head.Set("Content-Type", "text/html; charset=utf-8")
+	head.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
+	head.Set("Cache-Control", "no-store")
+	title, text := "You are logged in", "Goblin has what it needs. You can close this page."
+	if err != nil {
+		title, text = "This did not work", err.Error()
+		w.WriteHeader(http.StatusBadRequest)
+	}
+	_, _ = fmt.Fprintf(w, `<!doctype html><title>Goblin</title>
+<style>body{font:1.1rem system-ui;display:grid;place-content:center;min-height:90vh;text-align:center;color-scheme:light dark}</style>
+<h1>%s</h1><p>%s</p>
+`, title, html.EscapeString(text))
+}
+
+// machine is a login without a user (RFC 6749 §4.4).
+func machine(ctx context.Context, h *http.Client, o Options, p place) (*Login, error) {
+	if o.ClientID == "" || o.ClientSecret == "" {
+		return nil, errors.New("oauth.grant: client_credentials needs oauth.client_id and oauth.client_secret")
+	}
+	methods := p.meta.TokenEndpointAuthMethodsSupported
+	l := &Login{
+		Server: o.Server, URL: o.URL, Resource: p.resource, Issuer: p.meta.Issuer,
+		Client:   client{ID: o.ClientID, Basic: len(methods) == 0 || slices.Contains(methods, "client_secret_basic")},
+		TokenURL: p.meta.TokenEndpoint, RevokeURL: p.meta.RevocationEndpoint, Scopes: wanted(o, p, nil),
+	}
+	l.ClientSecret = o.ClientSecret
+	t, err := l.ask(ctx, h, "client_credentials", url.Values{}, l.Scopes)
+	if err != nil {
+		return nil, fmt.Errorf("the authorization server %s gives no token: %w", p.meta.Issuer, tell(err))
+	}
+	return l, l.accept(t)
+}

@@ -1,0 +1,134 @@
+// Package login owns logins to remote servers by OAuth 2.1, as the authorization pages
+// of the protocol's revision 2026-07-28 want them: how a server's authorization server
+// is found, how Goblin becomes a client of it, the way through the browser, where
+// tokens are kept, and how they are refreshed and revoked.
+//
+// Discovery, registration and challenges are those of the official SDK (oauthex, auth),
+// which check issuers, schemes and sizes; requests for tokens are golang.org/x/oauth2's.
+// The SDK's handler of the whole flow is not used: it keeps tokens in one process, and
+// refreshes them without the resource. Keyrings are reached by zalando/go-keyring.
+//
+// The package knows no connection to a server, starts no browser and prints nothing. No
+// error of it holds a token, a code or a secret.
+package login
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"goblin/gateway/config"
+)
+
+// Options are what the config says of a server's login. All but URL may be missing.
+type Options struct {
+	Config  string // the config file, of which the login is
+	Server  string // the server's name in it
+	URL     string // of the server
+	Account string // logins of the same account are one; "": the server's own
+
+	ClientID     string
+	ClientSecret string
+	MetadataURL  string   // a client id metadata document
+	Scopes       []string // to ask for; nil: what the server names
+	RedirectPort int      // of the loopback redirect; 0: any
+	Issuer       string   // the only authorization server to log in at
+	Machine      bool     // the grant client_credentials: no user, no browser
+	Version      string   // of Goblin, for the User-Agent
+}
+
+// Of returns the Options of a server, and whether it can have a login: a remote one
+// can, unless its config says that it has none, or holds what it wants as a header.
+func Of(path string, s *config.Server, version string) (Options, bool) {
+	for name := range s.Headers {
+		if strings.EqualFold(name, "Authorization") {
+			return Options{}, false
+		}
+	}
+	o := s.OAuth
+	return Options{
+		Config: path, Server: s.Name, URL: s.URL, Account: o.Account, Version: version,
+		ClientID: o.ClientID, ClientSecret: o.ClientSecret, MetadataURL: o.MetadataURL, Scopes: o.Scopes,
+		RedirectPort: o.RedirectPort, Issuer: o.Issuer, Machine: o.Machine,
+	}, s.URL != "" && !o.Off
+}
+
+// Login is what is kept of one.
+type Login struct {
+	Server   string `json:"server"`
+	URL      string `json:"url"`
+	Resource string `json:"resource"`
+	Issuer   string `json:"issuer"`
+	Client   client `json:"client"`
+
+	TokenURL  string `json:"token_url"`
+	RevokeURL string `json:"revoke_url,omitempty"`
+
+	Scopes []string  `json:"scopes,omitempty"` // granted
+	Wanted []string  `json:"wanted,omitempty"` // that a refused call needs
+	User   string    `json:"user,omitempty"`   // whom the tokens are for, as far as they say so
+	Since  time.Time `json:"since"`            // of the tokens
+	Expiry time.Time `json:"expiry,omitzero"`  // of the access token; zero: unknown
+	// Renewed says that the tokens came by a refresh.
+	Renewed bool   `json:"renewed,omitempty"`
+	Over    string `json:"over,omitempty"` // why the tokens are of no use any more
+
+	secrets
+}
+
+// secrets are the part of a Login that a keyring takes, where there is one.
+type secrets struct {
+	Access       string `json:"access,omitempty"`
+	Refresh      string `json:"refresh,omitempty"`
+	ClientSecret string `json:"client_secret,omitempty"`
+}
+
+// client is Goblin as an authorization server knows it.
+type client struct {
+	ID         string   `json:"id"`
+	Registered bool     `json:"registered,omitempty"` // by Goblin itself
+	Redirects  []string `json:"redirects,omitempty"`  // that were registered
+	Basic      bool     `json:"basic,omitempty"`      // the secret goes into a header
+}
+
+// ErrNone is the error for a server that nobody is logged in at, ErrRefused the one when
+// a login is taken no more, ErrRights the one when it does not allow a request.
+var (
+	ErrNone    error = userError("nobody is logged in")
+	ErrRefused error = userError("the login is over")
+	ErrRights  error = userError("the login does not allow this")
+)
+
+// userError is an error that only a login by the user mends.
+type userError string
+
+func (e userError) Error() string { return string(e) }
+
+// NeedsUser reports whether only a login by the user mends an error of this package.
+func NeedsUser(err error) bool {
+	var e userError
+	return errors.As(err, &e)
+}
+
+// stale reports whether the access token has ended, or is in the last fifth of its
+// time, a minute at most.
+func (l *Login) stale() bool {
+	ahead := min(time.Minute, l.Expiry.Sub(l.Since)/5)
+	return l.Access == "" || !l.Expiry.IsZero() && time.Until(l.Expiry) < ahead
+}
+
+// ended reports whether the access token is of no use any more.
+func (l *Login) ended() bool {
+	return l.Access == "" || !l.Expiry.IsZero() && time.Now().After(l.Expiry)
+}
+
+// origin is the scheme, host and port of a URL.
+func origin(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" {
+		return "", fmt.Errorf("not a URL")
+	}
+	return u.Scheme + "://" + u.Host, nil
+}

@@ -1,0 +1,189 @@
+package login
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/zalando/go-keyring"
+)
+
+// keyringLimit is how long a keyring may take: one that waits for a password that
+// nobody types must not keep calls waiting.
+const keyringLimit = 3 * time.Second
+
+const keyringService = "goblin"
+
+// maxRecord bounds the file of a login, in bytes.
+const maxRecord = 1 << 20
+
+// record is the place of one login: a file of mode 0600 that holds all of it, or all
+// but the secrets where a keyring has those.
+type record struct {
+	path string
+	name string // in the keyring
+}
+
+// Folder is where logins are kept: $XDG_STATE_HOME/goblin/logins.
+func Folder(getenv func(string) string) (string, error) {
+	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "goblin", "logins"), nil
+	}
+	home := getenv("HOME")
+	if !filepath.IsAbs(home) {
+		home, _ = os.UserHomeDir() // what is missing is told below
+	}
+	if !filepath.IsAbs(home) {
+		return "", errors.New("there is no folder for logins: set HOME or XDG_STATE_HOME")
+	}
+	return filepath.Join(home, ".local", "state", "goblin", "logins"), nil
+}
+
+// recordOf is the place of a login. What decides it is the config and the server, or
+// the account that several share, and the server's URL: behind another URL is another
+// server, which must not get the tokens of the first.
+func recordOf(folder string, o Options) *record {
+	key := []string{"server", o.Config, o.Server, o.URL}
+	if o.Account != "" {
+		key = []string{"account", o.Account, o.URL}
+	}
+	sum := sha256.Sum256([]byte(strings.Join(key, "\x00")))
+	name := hex.EncodeToString(sum[:16])
+	path := filepath.Join(folder, name+".json")
+	return &record{path: path, name: name}
+}
+
+// hold locks the login for all processes until release.
+func (r *record) hold() (release func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(r.path), 0o700); err != nil {
+		return nil, err
+	}
+	// A lock is of a file that was opened: one of its own serves each holder.
+	lock := flock.New(r.path+".lock", flock.SetPermissions(0o600))
+	if err := lock.Lock(); err != nil {
+		return nil, err
+	}
+	return func() { _ = lock.Unlock() }, nil
+}
+
+// file is what the file holds.
+type file struct {
+	Login
+	Keyring bool `json:"keyring,omitempty"` // the secrets are there
+}
+
+func (r *record) load() (*Login, error) {
+	f, err := os.Open(r.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNone
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var kept file
+	info, err := f.Stat()
+	if err == nil && info.Size() > maxRecord {
+		err = errors.New("is too large")
+	}
+	if err == nil {
+		err = json.NewDecoder(f).Decode(&kept)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the login in %s cannot be read (goblin login makes a new one): %w", r.path, err)
+	}
+	if kept.Keyring {
+		text, err := patient(func() (string, error) { return keyring.Get(keyringService, r.name) })
+		if err != nil {
+			return nil, fmt.Errorf("the keyring does not give the login: %w", err)
+		}
+		if err := json.Unmarshal([]byte(text), &kept.secrets); err != nil {
+			return nil, errors.New("the keyring holds something else than the login")
+		}
+	}
+	return &kept.Login, nil
+}
+
+// save keeps a login, and reports whether a keyring has its secrets.
+func (r *record) save(l *Login) (inKeyring bool, err error) {
+	kept := file{Login: *l}
+	text, err := json.Marshal(l.secrets)
+	if err != nil {
+		return false, err
+	}
+	if keyringThere() {
+		_, err = patient(func() (string, error) { return "", keyring.Set(keyringService, r.name, string(text)) })
+		if err == nil {
+			kept.Keyring, kept.secrets = true, secrets{}
+		}
+	}
+	all, err := json.Marshal(kept)
+	if err != nil {
+		return false, err
+	}
+	temp, err := os.CreateTemp(filepath.Dir(r.path), ".login") // 0600
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = os.Remove(temp.Name()) }() // nothing, once it was renamed
+	_, err = temp.Write(all)
+	if err = errors.Join(err, temp.Close()); err != nil {
+		return false, err
+	}
+	return kept.Keyring, os.Rename(temp.Name(), r.path)
+}
+
+// remove forgets all of a login.
+func (r *record) remove() error {
+	if keyringThere() {
+		_, _ = patient(func() (string, error) { return "", keyring.Delete(keyringService, r.name) }) // it may have none
+	}
+	return os.Remove(r.path)
+}
+
+// changed is a value that changes with the login.
+func (r *record) changed() (version time.Time) {
+	if info, err := os.Stat(r.path); err == nil {
+		version = info.ModTime()
+	}
+	return version
+}
+
+// keyringThere reports whether a keyring can be expected: asking D-Bus where there is
+// no session starts one.
+func keyringThere() bool {
+	switch {
+	case os.Getenv("GOBLIN_NO_KEYRING") != "":
+		return false
+	case runtime.GOOS == "windows", runtime.GOOS == "darwin":
+		return true
+	}
+	return os.Getenv("DBUS_SESSION_BUS_ADDRESS") != ""
+}
+
+func patient(ask func() (string, error)) (string, error) {
+	type reply struct {
+		text string
+		err  error
+	}
+	done := make(chan reply, 1)
+	go func() { // ends when the keyring does
+		text, err := ask()
+		done <- reply{text, err}
+	}()
+	select {
+	case r := <-done:
+		return r.text, r.err
+	case <-time.After(keyringLimit):
+		return "", errors.New("it does not answer")
+	}
+}
