@@ -9,6 +9,7 @@ import (
 	"goblin/gateway/call"
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/skills"
 	"goblin/gateway/tasks"
 	"goblin/gateway/upstream"
 	"goblin/registry"
@@ -246,6 +247,14 @@ func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply) b
 	if !rawjson.IsObject(reply.Result) {
 		r.fail(&upstream.Error{Code: upstream.BadReply, Server: server, Reason: "its result is not an object"})
 		return true
+	}
+	if b := g.Servers.Get(server); b != nil && skills.About(r.Method()) {
+		var err error
+		if reply, err = skills.Reply(r.Method(), reply, func(uri string) bool { return b.Permits(registry.Resource, uri) }); err != nil {
+			r.fail(&upstream.Error{Code: upstream.BadReply, Server: server, Reason: "of the skill, " + err.Error()})
+			return true
+		}
+		w.Shape, w.Skills = reply.Shape, true
 	}
 	result := w.Read(members.Result(r.Method()), reply.Result)
 	r.pass(result, w.Edits...)

@@ -80,7 +80,7 @@ func (r *request) fail(err error) {
 	if ended := context.Cause(r.Session().Context()); ended != nil {
 		err = &upstream.Error{Code: upstream.ConnectionError, Server: registry.Local, Reason: "the session ends: " + ended.Error(), Err: ended}
 	}
-	if failed := clientError(err); r.told(err) {
+	if failed := skillFault(r.Method(), clientError(err)); r.told(err) {
 		r.failed = true
 		r.reply(toolerror.Result(failed))
 	} else {
@@ -105,6 +105,9 @@ var methods = map[string]method{
 	"prompts/list":             lister(registry.Prompt, "prompts"),
 	"resources/list":           lister(registry.Resource, "resources"),
 	"resources/templates/list": lister(registry.Template, "resourceTemplates"),
+	"skills/list":              lister(registry.Skill, "skills", freshSkills),
+	"skills/get":               askSkill,
+	"resources/directory/read": askSkill,
 	"tools/call":               (*Gateway).callTool,
 	"prompts/get":              (*Gateway).fetchPrompt,
 	"resources/read":           (*Gateway).readResource,

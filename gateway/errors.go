@@ -86,14 +86,7 @@ func clientError(err error) *jsonrpc.Error {
 		data = rawjson.SetMember(data, "candidates", rawjson.Strings(ambiguous.Candidates))
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: ambiguous.Error(), Data: data}
 	case errors.As(err, &failed):
-		fields := []string{"code", failed.Code, "server", failed.Server}
-		if failed.Code == upstream.LoginRequired {
-			fields = append(fields, "command", "goblin login "+failed.Server)
-		}
-		return &jsonrpc.Error{
-			Code: jsonrpc.CodeInternal, Message: failed.Error(),
-			Data: rawjson.Object(fields...),
-		}
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: failed.Error(), Data: failed.Data()}
 	case errors.Is(err, registry.ErrBadCursor):
 		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: unknown cursor; list again without one")
 	case errors.Is(err, context.Canceled), errors.Is(err, downstream.ErrCancelled):

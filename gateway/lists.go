@@ -14,8 +14,9 @@ import (
 const listLife = time.Minute
 
 // lister serves one kind of list from the registry's prepared pages: no
-// backend is asked, and the work does not grow with the catalog.
-func lister(kind registry.Kind, member string) method {
+// backend is asked, and the work does not grow with the catalog. What before says comes
+// first, and gives further members of the result, with a comma before each.
+func lister(kind registry.Kind, member string, before ...func(g *Gateway, r *request, first bool) ([]byte, error)) method {
 	open := []byte(`{"` + member + `":[`)
 	return func(g *Gateway, r *request) {
 		cursor, err := cursorOf(r.Params())
@@ -25,6 +26,13 @@ func lister(kind registry.Kind, member string) method {
 		}
 		if cursor == "" {
 			g.Servers.AwaitLists(r.Context())
+		}
+		var more []byte
+		for _, f := range before {
+			if more, err = f(g, r, cursor == ""); err != nil {
+				r.fail(err)
+				return
+			}
 		}
 		snapshot := g.reg.Load()
 		page, err := snapshot.Page(kind, cursor)
@@ -41,11 +49,11 @@ func lister(kind registry.Kind, member string) method {
 			around = append(around, `,"nextCursor":`...)
 			around = rawjson.AppendString(around, page.Next)
 		}
-		if r.modern() && len(g.Servers.Starting()) == 0 { // else it is about to grow
+		if len(before) == 0 && r.modern() && len(g.Servers.Starting()) == 0 { // else it is about to grow
 			around = append(around, `,"ttlMs":`...)
 			around = strconv.AppendInt(around, listLife.Milliseconds(), 10)
 		}
-		around = append(around, '}')
+		around = append(append(around, more...), '}')
 		behind := len(around) - len(open)
 		around = rawjson.Splice(around, r.Envelope(around, nil, nil)...) // what it adds comes first
 		at := len(around) - behind

@@ -36,7 +36,7 @@ func (t *Tools) card(e *registry.Entry) object {
 	o := newObject()
 	o.entry(e)
 	o.text("serverId", e.Server)
-	if e.Kind == registry.Tool {
+	if e.Kind == registry.Tool || e.Kind == registry.Skill {
 		o.text("awaitsApproval", t.awaits(e.Server, e.Name))
 	}
 	return o
@@ -55,7 +55,7 @@ func (t *Tools) awaits(server, name string) string {
 
 func (o *object) entry(e *registry.Entry) {
 	switch e.Kind {
-	case registry.Resource:
+	case registry.Resource, registry.Skill:
 		o.text("uri", e.Listed)
 		o.text("name", e.Label)
 	case registry.Template:

@@ -33,6 +33,9 @@ func serverCard(s *registry.ServerState) []byte {
 	o.number("prompts", int64(s.Counts[registry.Prompt]))
 	o.number("resources", int64(s.Counts[registry.Resource]))
 	o.number("resourceTemplates", int64(s.Counts[registry.Template]))
+	if n := s.Counts[registry.Skill]; n > 0 {
+		o.number("skills", int64(n))
+	}
 	if s.Stale {
 		o.value("stale", []byte("true"))
 	}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -38,6 +40,7 @@ type Tools struct {
 	index *search.Index
 	lua   *lua.Runner
 	line  line
+	want  func(name string) bool // set by Add
 	// outputs are the schemas of what the tools answer, by name. They stand in
 	// describe_tool alone: they are a third of what the tools take in lists, and
 	// hardly a client passes them on.
@@ -53,17 +56,29 @@ func New(o Options) *Tools {
 		o.Starting = func() []string { return nil }
 	}
 	t := &Tools{o: o, index: search.New(o.Registry), lua: lua.NewRunner(o.ScriptCommand...), outputs: map[string]string{}}
-	for _, one := range all {
+	for _, one := range slices.Concat(all, ofSkills) {
 		t.outputs[one.name] = one.output
 	}
 	return t
 }
 
 // Run keeps the index of searches until ctx ends, and ends the scripts' processes
-// then.
+// then. The tools that are about skills are listed from the first skill on: hardly a
+// server has some, and every model would read about them.
 func (t *Tools) Run(ctx context.Context) {
 	defer t.lua.Close()
+	var late sync.WaitGroup
+	late.Go(func() {
+		changes := t.o.Registry.Watch(ctx, registry.Skills)
+		for t.o.Registry.Load().Count(registry.Skill) == 0 {
+			if _, more := <-changes; !more {
+				return
+			}
+		}
+		_ = t.add(ofSkills) // they are as valid as the others, and nobody else's
+	})
 	t.index.Run(ctx)
+	late.Wait()
 }
 
 // tool is one of the tools.
@@ -75,11 +90,16 @@ type tool struct {
 	asks               bool // it makes requests of servers
 }
 
-// Add lists the tools that want chooses by name.
+// Add lists the tools that want chooses by name. It is called before Run.
 func (t *Tools) Add(want func(name string) bool) error {
+	t.want = want
+	return t.add(all)
+}
+
+func (t *Tools) add(tools []tool) error {
 	var chosen []registry.LocalTool
-	for _, one := range all {
-		if !want(one.name) {
+	for _, one := range tools {
+		if t.want == nil || !t.want(one.name) {
 			continue
 		}
 		definition, err := json.Marshal(one.definition())

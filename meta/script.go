@@ -139,18 +139,18 @@ func scriptCard(h search.Hit) []byte {
 
 // kinds are the names of kinds in queries.
 var kinds = map[string]registry.Kind{
-	"tools": registry.Tool, "prompts": registry.Prompt, "resources": registry.Resource, "templates": registry.Template,
-	"tool": registry.Tool, "prompt": registry.Prompt, "resource": registry.Resource, "template": registry.Template,
+	"tools": registry.Tool, "prompts": registry.Prompt, "resources": registry.Resource, "templates": registry.Template, "skills": registry.Skill,
+	"tool": registry.Tool, "prompt": registry.Prompt, "resource": registry.Resource, "template": registry.Template, "skill": registry.Skill,
 }
 
 // kindsOf are the kinds that a name stands for, "" for all.
 func kindsOf(name string) ([]registry.Kind, error) {
 	if name == "" {
-		return []registry.Kind{registry.Tool, registry.Prompt, registry.Resource, registry.Template}, nil
+		return []registry.Kind{registry.Tool, registry.Prompt, registry.Resource, registry.Template, registry.Skill}, nil
 	}
 	k, ok := kinds[name]
 	if !ok {
-		return nil, fmt.Errorf("unknown kind %q; known are tools, prompts, resources and templates", name)
+		return nil, fmt.Errorf("unknown kind %q; known are tools, prompts, resources, templates and skills", name)
 	}
 	return []registry.Kind{k}, nil
 }

@@ -8,7 +8,7 @@ const (
 	integerSchema = `{"type":"integer"}`
 	serverSchema  = `{"type":"object","properties":{"serverId":{"type":"string"},"state":{"type":"string"},"title":{"type":"string"},` +
 		`"version":{"type":"string"},"description":{"type":"string"},"tools":{"type":"integer"},"prompts":{"type":"integer"},` +
-		`"resources":{"type":"integer"},"resourceTemplates":{"type":"integer"},"stale":{"type":"boolean"},"error":{"type":"string"}},` +
+		`"resources":{"type":"integer"},"resourceTemplates":{"type":"integer"},"skills":{"type":"integer"},"stale":{"type":"boolean"},"error":{"type":"string"}},` +
 		`"required":["serverId","state","tools","prompts","resources","resourceTemplates"]}`
 	nameSchema     = `"name":{"type":"string"},"title":{"type":"string"},"description":{"type":"string"},"serverId":{"type":"string"},"score":{"type":"number"}`
 	namedSchema    = `{"type":"object","properties":{` + nameSchema + `},"required":["name","serverId"]}`
@@ -18,6 +18,7 @@ const (
 		`,"mimeType":{"type":"string"},"size":{"type":"integer"}},"required":["uri","serverId"]}`
 	templateSchema = `{"type":"object","properties":{"uriTemplate":{"type":"string"},` + nameSchema +
 		`,"mimeType":{"type":"string"}},"required":["uriTemplate","serverId"]}`
+	skillSchema = `{"type":"object","properties":{"uri":{"type":"string"},` + nameSchema + `,` + awaitsSchema + `},"required":["uri","serverId"]}`
 	thingSchema = `{"type":"object","properties":{"name":{"type":"string"},"title":{"type":"string"},"description":{"type":"string"},` +
 		`"serverId":{"type":"string"},"originalName":{"type":"string"},` + awaitsSchema + `},"required":["name","serverId","originalName"]}`
 	describedSchema = `{"type":"object","properties":{"uri":{"type":"string"},"uriTemplate":{"type":"string"},"name":{"type":"string"},` +
@@ -109,5 +110,21 @@ var all = []tool{
 		about:  luaAbout,
 		params: []param{script},
 		call:   (*Tools).executeLua, asks: true,
+	},
+}
+
+// ofSkills are the tools that are listed while there are skills.
+var ofSkills = []tool{
+	{
+		name: "catalog_skills", title: "List skills",
+		about:  "Lists skills of all servers, or of one, as short cards. Read the URI of one to follow its instructions.",
+		params: []param{serverID, limit(manyCards), offset},
+		output: listSchema("skills", skillSchema), call: catalog(registry.Skill, "skills"),
+	},
+	{
+		name: "search_skills", title: "Search skills",
+		about:  "Finds skills, which are instructions for a kind of work, by what they are for, best first. An empty query lists all.",
+		params: []param{query, serverID, limit(someCards), offset},
+		output: listSchema("skills", skillSchema), call: find(registry.Skill, "skills"),
 	},
 }

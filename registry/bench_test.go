@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"goblin/registry/uriform"
 )
 
 // library lists resources as servers do: about 200 bytes each.
@@ -194,7 +196,7 @@ func BenchmarkListedURI(b *testing.B) {
 func BenchmarkNorm(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		Norm("mcp://s/file:///srv/./a b/é.md?x=1#y")
+		uriform.Norm("mcp://s/file:///srv/./a b/é.md?x=1#y")
 	}
 }
 

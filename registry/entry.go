@@ -2,7 +2,7 @@ package registry
 
 import "log/slog"
 
-// Kind reports which of the four MCP lists something belongs to.
+// Kind reports which of the MCP lists something belongs to.
 type Kind uint8
 
 // The kinds, in the order of their arrays' indices.
@@ -11,12 +11,13 @@ const (
 	Prompt
 	Resource
 	Template
+	Skill
 )
 
 // Kinds is the number of kinds: the length of arrays indexed by [Kind].
-const Kinds = 4
+const Kinds = 5
 
-// String returns "tool", "prompt", "resource" or "template".
+// String returns "tool", "prompt", "resource", "template" or "skill".
 func (k Kind) String() string {
 	switch k {
 	case Tool:
@@ -27,6 +28,8 @@ func (k Kind) String() string {
 		return "resource"
 	case Template:
 		return "template"
+	case Skill:
+		return "skill"
 	}
 	return "unknown"
 }
@@ -56,7 +59,7 @@ type Entry struct {
 	// JSON is the definition as clients get it: the server's own bytes with
 	// the rename spliced in (of tools also _meta.ui.resourceUri), in one line.
 	JSON []byte
-	// Original is the definition as the server sent it. Set for tools only,
+	// Original is the definition as the server sent it. Set for tools and skills only,
 	// whose definitions get compared over time.
 	Original []byte
 	// TaskOnly says that a tool runs as a task only: its "execution.taskSupport" is

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"goblin/registry/uriform"
 )
 
 // Bounds of a server's learned links.
@@ -96,8 +98,8 @@ func (l *learned) aliasesOf(uri string) []string {
 	plain := strings.TrimLeft(flatten(uri), "_")
 	short, long := tails(uri, '~')
 	keys := []string{plain, plain + short, plain + long}
-	if exact := namespaced(l.server, uri); Norm(exact) != exact {
-		keys = append(keys, Norm(exact))
+	if exact := namespaced(l.server, uri); uriform.Norm(exact) != exact {
+		keys = append(keys, uriform.Norm(exact))
 	}
 	return keys
 }

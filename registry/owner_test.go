@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"goblin/registry/uriform"
 	"goblin/registry/urimatch"
 )
 
@@ -386,7 +387,7 @@ func FuzzOwner(f *testing.F) {
 					require.Error(t, err, "%q", name)
 				}
 			}
-			if below || strings.HasPrefix(Norm(name), "mcp://"+s+"/") {
+			if below || strings.HasPrefix(uriform.Norm(name), "mcp://"+s+"/") {
 				for _, resolve := range []func(string) (Target, error){r.ResolveResource, r.ResolveTemplate} {
 					_, err := resolve(name)
 					require.Error(t, err, "%q", name)

@@ -73,12 +73,12 @@ func clip(s string) string {
 }
 
 // definitions name the members of an entry that decide.
-var definitions = [Kinds]*members.Tree{members.Tool, members.Prompt, members.Resource, members.Template}
+var definitions = [Kinds]*members.Tree{members.Tool, members.Prompt, members.Resource, members.Template, members.Skill}
 
 // keyOf is the member that names an entry of a kind.
 func keyOf(k Kind) string {
 	switch k {
-	case Resource:
+	case Resource, Skill:
 		return "uri"
 	case Template:
 		return "uriTemplate"
@@ -168,8 +168,13 @@ func parseOne(kind Kind, item []byte) (draft, error) {
 	if most := kind.longest(); len(d.name) > most {
 		return d, fmt.Errorf("%q is longer than %d bytes", key, most)
 	}
-	if kind == Tool {
+	switch kind {
+	case Tool:
 		d.links = linksOf(d.item)
+	case Skill:
+		if d.links, err = skillLinks(d.item); err != nil {
+			return d, err
+		}
 	}
 	if kind == Template {
 		if d.tpl, err = urimatch.Parse(d.name); err != nil {

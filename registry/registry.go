@@ -205,17 +205,17 @@ func (r *Registry) SetList(server string, kind Kind, items [][]byte) []Problem {
 	return r.setList(server, kind, items, nil)
 }
 
-// Definition is a tool as its server defines it, under the name by which it is
+// Definition is a tool or skill as its server defines it, under the name by which it is
 // served: of a list, no two have the same.
 type Definition struct {
 	Name string
 	JSON []byte // raw
 }
 
-// SetTools is [Registry.SetList] for tools of which only some are listed: admit gets
+// SetAdmitted is [Registry.SetList] for a list of which only some are listed: admit gets
 // those that can be, and says of each whether it is. It may be called more than once.
-func (r *Registry) SetTools(server string, items [][]byte, admit func([]Definition) []bool) []Problem {
-	return r.setList(server, Tool, items, admit)
+func (r *Registry) SetAdmitted(server string, kind Kind, items [][]byte, admit func([]Definition) []bool) []Problem {
+	return r.setList(server, kind, items, admit)
 }
 
 func (r *Registry) setList(server string, kind Kind, items [][]byte, admit func([]Definition) []bool) []Problem {

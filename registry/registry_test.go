@@ -27,7 +27,7 @@ func catalog(t testing.TB, o Options, text string) *Registry {
 		if !ok {
 			continue
 		}
-		k, ok := map[string]Kind{"tool": Tool, "prompt": Prompt, "resource": Resource, "template": Template}[kind]
+		k, ok := map[string]Kind{"tool": Tool, "prompt": Prompt, "resource": Resource, "template": Template, "skill": Skill}[kind]
 		if !ok {
 			t.Fatalf("no kind in %q", line)
 		}
@@ -51,7 +51,11 @@ func catalog(t testing.TB, o Options, text string) *Registry {
 }
 
 func item(k Kind, name string) []byte {
-	b, err := json.Marshal(map[string]any{keyOf(k): name, "description": "about " + name})
+	def := map[string]any{keyOf(k): name, "description": "about " + name}
+	if k == Skill {
+		def = map[string]any{"uri": name, "frontmatter": map[string]any{"name": name, "description": "about " + name}, "resources": "dynamic"}
+	}
+	b, err := json.Marshal(def)
 	if err != nil {
 		panic(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"goblin/registry/uriform"
 	"goblin/registry/urimatch"
 )
 
@@ -319,7 +320,7 @@ func (s *Snapshot) rawURI(h *hits, owner *table, hash uint64, key string) (Targe
 		return t, ok, err
 	}
 	for _, t := range s.among(owner) {
-		if t.hasLink(h.name) {
+		if t.hasLink(h.name) || t.inSkill(h.name) {
 			h.add(s.expansion(t, h.name, nil))
 		}
 	}
@@ -350,12 +351,12 @@ func (s *Snapshot) inServer(t *table, requested, rest string) (Target, error) {
 		return s.target(e), nil
 	}
 	h := hits{s: s, kind: Resource, name: requested, budget: maxSteps}
-	key := Norm(namespaced(t.name, rest))
+	key := uriform.Norm(namespaced(t.name, rest))
 	run.aliases(&h, key)
 	if target, ok, err := h.done(); ok {
 		return target, err
 	}
-	decoded := unescape(rest)
+	decoded := uriform.Unescape(rest)
 	if decoded != rest {
 		h.entry(run.name(hashKey(decoded), decoded))
 		if target, ok, err := h.done(); ok {
@@ -396,7 +397,7 @@ func (s *Snapshot) unlisted(h *hits, t *table, key, rest, decoded string) (Targe
 	if strings.IndexByte(rest, ':') < 0 {
 		uri = decoded // no URI yet: its scheme was encoded with the rest
 	}
-	if e := templates.template(uri, &h.budget); e != nil || t.open {
+	if e := templates.template(uri, &h.budget); e != nil || t.open || t.mayHave(uri) {
 		h.add(s.expansion(t, uri, e))
 		return h.done()
 	}
@@ -443,9 +444,9 @@ func (r *Registry) ResolveTemplate(ref string) (Target, error) {
 		if e := run.name(hashKey(rest), rest); e != nil {
 			return s.target(e), nil
 		}
-		run.aliases(&h, Norm(namespaced(t.name, rest)))
+		run.aliases(&h, uriform.Norm(namespaced(t.name, rest)))
 		if h.n == 0 {
-			decoded := unescape(rest)
+			decoded := uriform.Unescape(rest)
 			h.entry(run.name(hashKey(decoded), decoded))
 		}
 		if h.n == 0 && bare {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"goblin/registry/uriform"
 )
 
 // outcome says in one line what a request came to.
@@ -378,11 +380,11 @@ func TestEveryListedURIResolvesToItsBytes(t *testing.T) {
 			require.Same(t, e, got.Entry, e.Flat)
 			// What a URL parser makes of it finds it too, or says that it could
 			// be another.
-			got, err = r.ResolveResource(Norm(namespaced(e.Server, e.Name)))
+			got, err = r.ResolveResource(uriform.Norm(namespaced(e.Server, e.Name)))
 			if err != nil {
 				require.ErrorContains(t, err, "AMBIGUOUS")
 			} else if got.Entry != e {
-				require.Equal(t, namespaced(e.Server, got.Name), Norm(namespaced(e.Server, e.Name)))
+				require.Equal(t, namespaced(e.Server, got.Name), uriform.Norm(namespaced(e.Server, e.Name)))
 			}
 			got, err = r.ResolveResource(scheme + e.Server + "/" + url.PathEscape(e.Name))
 			if err != nil || got.Entry != e {

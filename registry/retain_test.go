@@ -22,6 +22,8 @@ func TestRetainDropsWhatIsNotKept(t *testing.T) {
 				a template file:///{keep}
 				a template file:///keep/{id}
 				a template file:///drop/{drop}
+				a skill skill://keep/SKILL.md
+				a skill skill://drop/SKILL.md
 				b tool drop
 				b resource file:///drop`)
 			before := r.Load()

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"goblin/registry/rawjson"
+	"goblin/registry/uriform"
 	"goblin/registry/urimatch"
 )
 
@@ -64,6 +65,9 @@ func build(c recipe, items [][]byte) (*run, []Problem) {
 		flatIDs(c.rule, drafts, ps)
 		nameURIs(c, drafts, func(d *draft) string { return d.flat })
 		drafts = dropEqual(drafts, ps)
+	case Skill:
+		nameAll(drafts, func(d *draft) string { return namespaced(c.rule.server, d.name) })
+		sortListed(drafts)
 	case Template:
 		nameURIs(c, drafts, func(d *draft) string { return d.name })
 	}
@@ -225,6 +229,22 @@ func flatIDs(u *rule, drafts []draft, ps *problems) {
 	}
 }
 
+// link adds the edits of what in a definition points to resources.
+func (r *run) link(c recipe, d *draft, edits []rawjson.Edit) []rawjson.Edit {
+	for _, l := range d.links {
+		if c.kind == Skill {
+			edits = append(edits, rawjson.Replace(d.item, l.value, rawjson.Quote(namespaced(r.server, l.uri))))
+			continue
+		}
+		edits = append(edits, rawjson.Replace(d.item, l.value, rawjson.Quote(c.linked(l.uri))))
+		if r.links == nil {
+			r.links = map[string]struct{}{}
+		}
+		r.links[l.uri] = struct{}{}
+	}
+	return edits
+}
+
 // render fills the entries and the arena.
 func (r *run) render(c recipe, drafts []draft) {
 	size := 0
@@ -235,7 +255,7 @@ func (r *run) render(c recipe, drafts []draft) {
 	r.offs = make([]uint32, len(drafts)+1)
 	r.entries = make([]Entry, len(drafts))
 	var originals []byte
-	if c.kind == Tool {
+	if c.kind == Tool || c.kind == Skill {
 		originals = make([]byte, 0, size)
 	}
 	types := map[string]string{}
@@ -245,13 +265,7 @@ func (r *run) render(c recipe, drafts []draft) {
 		d := &drafts[i]
 		quoted = rawjson.AppendString(quoted[:0], d.listed)
 		edits = append(edits[:0], rawjson.Replace(d.item, d.key, quoted))
-		for _, l := range d.links {
-			edits = append(edits, rawjson.Replace(d.item, l.value, rawjson.Quote(c.linked(l.uri))))
-			if r.links == nil {
-				r.links = map[string]struct{}{}
-			}
-			r.links[l.uri] = struct{}{}
-		}
+		edits = r.link(c, d, edits)
 		if len(edits) > 1 {
 			slices.SortFunc(edits, func(a, b rawjson.Edit) int { return a.Start - b.Start })
 		}
@@ -265,7 +279,7 @@ func (r *run) render(c recipe, drafts []draft) {
 		e := &r.entries[i]
 		*e = Entry{Kind: c.kind, Server: c.rule.server, Name: d.name, Listed: d.listed, Flat: d.flat, Size: -1, JSON: json, tail: d.tail}
 		e.describe(types)
-		if c.kind == Tool {
+		if c.kind == Tool || c.kind == Skill {
 			from := len(originals)
 			originals = append(originals, d.item...)
 			e.Original = originals[from:len(originals):len(originals)]
@@ -291,6 +305,9 @@ func (e *Entry) describe(types map[string]string) {
 			if key == "name" {
 				e.Label = e.Name
 			}
+		case e.Kind == Skill && k.Is("frontmatter"):
+			e.Label, e.Description = text(rawjson.Get(v, "name")), text(rawjson.Get(v, "description"))
+		case e.Kind == Skill:
 		case k.Is("name"):
 			e.Label = text(v)
 		case k.Is("title"):
@@ -347,7 +364,7 @@ func (r *run) index(kind Kind, drafts []draft) {
 	if kind == Resource {
 		r.indexFlat()
 	}
-	if kind == Resource || kind == Template {
+	if kind == Resource || kind == Template || kind == Skill {
 		r.indexNorm()
 	}
 	if kind == Template {
@@ -387,7 +404,7 @@ func (r *run) indexNorm() {
 	es := r.entries
 	var odd []int
 	for i := range es {
-		if !clean(es[i].Name) && byNorm(&es[i]) != namespaced(r.server, es[i].Name) {
+		if !uriform.Clean(es[i].Name) && byNorm(&es[i]) != namespaced(r.server, es[i].Name) {
 			odd = append(odd, i)
 		}
 	}

@@ -41,6 +41,7 @@ type table struct {
 	runs    [Kinds]*run
 	hidden  bool
 	open    bool
+	skills  bool     // it serves some, listed or not
 	learned *learned // guards itself; nil for Goblin's own
 }
 

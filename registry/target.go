@@ -42,7 +42,7 @@ type NotFoundError struct {
 }
 
 func (e *NotFoundError) Error() string {
-	if e.Kind == Resource || e.Kind == Template {
+	if e.Kind == Resource || e.Kind == Template || e.Kind == Skill {
 		return "RESOURCE_NOT_FOUND: " + e.Reason + ": " + e.Name
 	}
 	text := fmt.Sprintf("unknown %s %q", e.Kind, e.Name)

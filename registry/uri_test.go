@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"goblin/registry/uriform"
 )
 
 func TestNorm(t *testing.T) {
@@ -36,7 +38,7 @@ func TestNorm(t *testing.T) {
 		"mcp://s/\x7f":                      "mcp://s/%7F",
 		"":                                  "",
 	} {
-		if got := Norm(in); got != want {
+		if got := uriform.Norm(in); got != want {
 			t.Errorf("Norm(%q) = %q, want %q", in, got, want)
 		}
 	}
@@ -51,9 +53,9 @@ func TestNormIsStableOnManyURIs(t *testing.T) {
 
 func checkNorm(t *testing.T, uri string) {
 	t.Helper()
-	key := Norm(uri)
-	require.Equal(t, key, Norm(key), "%q", uri)
-	if clean(uri) {
+	key := uriform.Norm(uri)
+	require.Equal(t, key, uriform.Norm(key), "%q", uri)
+	if uriform.Clean(uri) {
 		require.Equal(t, uri, key)
 	}
 	if strings.HasPrefix(uri, "mcp://s/") {

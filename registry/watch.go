@@ -10,12 +10,13 @@ import (
 // Changes is a set of things that changed.
 type Changes uint32
 
-// The bits of [Changes]. The first four are the merged visible lists.
+// The bits of [Changes]. The first five are the merged visible lists.
 const (
 	Tools Changes = 1 << iota
 	Prompts
 	Resources
 	Templates
+	Skills
 	Servers       // a state, or which servers there are
 	Subscriptions // a row or counter of [Registry.Subscriptions]
 	Logs          // records in [Registry.Logs]

@@ -507,3 +507,14 @@ func TestWhatATemplateStandsForCanBeWatched(t *testing.T) {
 	r.changed(registry.Subscriptions | registry.Cached)
 	require.Contains(t, r.screen(), "it changed")
 }
+
+func TestSkillsStandBelowTheTemplates(t *testing.T) {
+	r := office(t, 200, 40, plainEnv)
+	r.list("files", registry.Skill, `{"uri":"skill://git/SKILL.md","frontmatter":{"name":"git","description":"How we commit"},"resources":"dynamic"}`)
+	r.changed(registry.Skills).keys("4")
+	require.Contains(t, r.screen(), "Templates and skills 3")
+	require.Contains(t, r.line("skill://files/git/SKILL.md"), "skill git")
+	r.keys("t G enter")
+	require.Contains(t, r.backend.asked(), `resources/read {"uri":"skill://files/git/SKILL.md"}`)
+	require.Contains(t, r.screen(), "How we commit")
+}

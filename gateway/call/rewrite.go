@@ -18,6 +18,9 @@ type Rewriter struct {
 	// App is the URI of the app that is read, "" for none, and Asked how the client
 	// spelled it: hosts look for the contents of the very URI that they asked for.
 	App, Asked string
+	// Skills says that URIs are those of skills and folders, which have one form
+	// whatever the namespace.
+	Skills bool
 
 	whole []byte // the text that the edits are made in
 }
@@ -40,7 +43,10 @@ func (w *Rewriter) URI(raw []byte) {
 	}
 	w.Registry.Learn(w.Server, uri)
 	listed := w.Asked
-	if w.App == "" || uri != w.App {
+	switch {
+	case w.Skills:
+		listed = registry.Namespaced(w.Server, uri)
+	case w.App == "" || uri != w.App:
 		listed = w.Registry.ListedURI(w.Server, uri)
 	}
 	w.Edits = append(w.Edits, rawjson.Replace(w.whole, raw, rawjson.Quote(listed)))

@@ -207,6 +207,7 @@ var toolNames = []string{
 	"catalog_prompts", "describe_prompt", "search_prompts",
 	"catalog_resources", "describe_resource", "search_resources",
 	"catalog_resource_templates", "execute_lua",
+	"catalog_skills", "search_skills", // while there are some
 }
 
 // OwnTools are the names of all of Goblin's own tools, chosen or not.

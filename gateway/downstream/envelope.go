@@ -22,6 +22,7 @@ const CodeResourceNotFound = -32002
 var cacheable = map[string]bool{
 	"server/discover": true, "tools/list": true, "prompts/list": true,
 	"resources/list": true, "resources/templates/list": true, "resources/read": true,
+	"skills/list": true, "skills/get": true, // SEP-2640
 }
 
 // strip takes the protocol's own members out of params: those of _meta, and

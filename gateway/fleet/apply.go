@@ -169,13 +169,18 @@ func (o *outlet) retire() {
 // SetList implements [upstream.Catalog].
 func (o *outlet) SetList(server string, kind registry.Kind, items [][]byte) (problems []registry.Problem) {
 	o.write(func() {
-		if kind == registry.Tool && o.fleet.o.Pins != nil {
-			problems = o.Registry.SetTools(server, items, func(tools []registry.Definition) []bool { return o.fleet.pin(server, tools) })
+		if (kind == registry.Tool || kind == registry.Skill) && o.fleet.o.Pins != nil {
+			problems = o.Registry.SetAdmitted(server, kind, items, func(all []registry.Definition) []bool { return o.fleet.pin(server, kind, all) })
 			return
 		}
 		problems = o.Registry.SetList(server, kind, items)
 	})
 	return problems
+}
+
+// SkillsOf implements [upstream.Catalog].
+func (o *outlet) SkillsOf(server string, serves bool) {
+	o.write(func() { o.Registry.SkillsOf(server, serves) })
 }
 
 // SetVisible implements [upstream.Catalog].

@@ -1,7 +1,9 @@
 package fleet
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,18 +13,26 @@ import (
 	"goblin/registry"
 )
 
-// pin compares the tools that a server lists with those that were approved, tells
-// of what differs, and says of each whether clients get it.
-func (f *Fleet) pin(server string, tools []registry.Definition) []bool {
+// pin compares the tools or skills that a server lists with those that were approved,
+// tells of what differs, and says of each whether clients get it.
+func (f *Fleet) pin(server string, kind registry.Kind, tools []registry.Definition) []bool {
 	offered := make([]pins.Tool, len(tools))
 	for i, t := range tools {
 		offered[i] = pins.Tool{Name: t.Name, Definition: t.JSON}
 	}
-	v, err := f.o.Pins.Check(server, offered, !f.withholds())
+	of, other := server, pins.Skills(server)
+	if kind == registry.Skill {
+		of, other = other, of
+	}
+	v, err := f.o.Pins.Check(of, offered, !f.withholds())
 	if err != nil {
 		f.log.Error("Pinned tools not read or saved", "server", server, "withheld", f.withholds(), "err", err)
 	}
-	f.showPinned(server, v.Changes)
+	more, otherErr := f.o.Pins.Changes(other)
+	if otherErr != nil {
+		f.log.Error("Pinned tools not read", "server", server, "err", otherErr)
+	}
+	f.showPinned(server, append(v.Changes, more...))
 	if v.Unwatched > 0 {
 		f.log.Warn("Tools beyond the bound are not watched for changes", "server", server, "count", v.Unwatched, "withheld", f.withholds())
 	}
@@ -54,11 +64,35 @@ func (f *Fleet) pinAgain(server string) {
 		select {
 		case <-wait.C:
 			b.repins.Store(false) // or the next failure would find it
-			b.RelistTools()
+			b.RelistPinned()
 		case <-run.Done():
 		case <-b.done:
 		}
 	})
+}
+
+// pinChanges are those of a server's tools and skills.
+func (f *Fleet) pinChanges(server string) ([]pins.Change, error) {
+	changes, err := f.o.Pins.Changes(server)
+	more, skillErr := f.o.Pins.Changes(pins.Skills(server))
+	return append(changes, more...), cmp.Or(err, skillErr)
+}
+
+// approve pins tools and skills of a server, told apart by which of them are offered.
+func (f *Fleet) approve(server string, seen map[string]string, names []string) (unknown []string, err error) {
+	of := map[string][]string{}
+	for _, name := range names {
+		key := server
+		if skills := pins.Skills(server); !f.o.Pins.Offers(server, name) && f.o.Pins.Offers(skills, name) {
+			key = skills
+		}
+		of[key] = append(of[key], name)
+	}
+	for _, key := range slices.Sorted(maps.Keys(of)) {
+		more, failed := f.o.Pins.Approve(key, seen, of[key]...)
+		unknown, err = append(unknown, more...), cmp.Or(err, failed)
+	}
+	return unknown, err
 }
 
 // PinsChanged takes over what other processes approved: the file of the pinned
@@ -66,14 +100,14 @@ func (f *Fleet) pinAgain(server string) {
 func (f *Fleet) PinsChanged() {
 	for _, b := range f.All() {
 		before := f.o.Registry.Pinned(b.Name())
-		changes, err := f.o.Pins.Changes(b.Name())
+		changes, err := f.pinChanges(b.Name())
 		if err != nil {
 			f.log.Error("Pinned tools not read", "err", err)
 			return // it is one file
 		}
 		f.showPinned(b.Name(), changes)
 		if f.withholds() && !slices.EqualFunc(before, f.o.Registry.Pinned(b.Name()), func(a, b registry.PinnedTool) bool { return a.Name == b.Name }) {
-			b.RelistTools()
+			b.RelistPinned()
 		}
 	}
 }
@@ -143,7 +177,7 @@ func (f *Fleet) Approve(server string, seen map[string]string, names ...string) 
 	if len(names) == 0 {
 		return nil, nil
 	}
-	unknown, err := f.o.Pins.Approve(server, seen, names...)
+	unknown, err := f.approve(server, seen, names)
 	if len(unknown) > 0 {
 		hint := "; none of its tools await approval"
 		if len(awaiting) > 0 {
@@ -159,13 +193,13 @@ func (f *Fleet) Approve(server string, seen map[string]string, names ...string) 
 		return nil, nil
 	}
 	f.log.Info("Tools approved", "server", server, "tools", names)
-	changes, err := f.o.Pins.Changes(server)
+	changes, err := f.pinChanges(server)
 	if err != nil {
 		return nil, err
 	}
 	f.showPinned(server, changes)
 	if f.withholds() {
-		b.RelistTools()
+		b.RelistPinned()
 	}
 	return names, nil
 }

@@ -256,6 +256,18 @@ func (s *Store) Forget(server string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.offered, server)
+	delete(s.offered, Skills(server))
+}
+
+// Skills is what a server's skills are pinned under: no server has that name.
+func Skills(server string) string { return server + "/skills" }
+
+// Offers reports whether a server listed something of that name last.
+func (s *Store) Offers(server, name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.offered[server][name]
+	return ok
 }
 
 // Changes is what a server listed last compared with what is pinned.

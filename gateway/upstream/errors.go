@@ -6,6 +6,7 @@ import (
 	"net/url"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/registry/rawjson"
 )
 
 // Codes of [Error], as clients see them in data.code.
@@ -28,6 +29,15 @@ type Error struct {
 func (e *Error) Error() string { return fmt.Sprintf("server %q: %s", e.Server, e.Reason) }
 
 func (e *Error) Unwrap() error { return e.Err }
+
+// Data is what clients get besides the text.
+func (e *Error) Data() []byte {
+	data := rawjson.Object("code", e.Code, "server", e.Server)
+	if e.Code == LoginRequired {
+		data = rawjson.SetMember(data, "command", rawjson.Quote("goblin login "+e.Server))
+	}
+	return data
+}
 
 // errLogin is the cause of an Error when a server answers 401: trying again
 // soon is no use, a header has to be configured.

@@ -90,7 +90,7 @@ func FuzzMirroredArguments(f *testing.F) {
 		s.mirror([][]byte{tool}, false)
 		name, _ := rawjson.String(rawjson.Get(tool, "name"))
 		head := http.Header{}
-		s.mirrored.Load().headers(head, name, arguments)
+		s.mirrored.Load().Headers(head, name, arguments)
 		for name, values := range head {
 			require.Len(t, values, 1)
 			require.Regexp(t, fieldName, name)

@@ -4,12 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"math"
 	"net/http"
-	"strconv"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"goblin/gateway/upstream/mirrors"
 	"goblin/registry/rawjson"
 )
 
@@ -41,45 +40,9 @@ func (h *streamable) modernHeaders(c *Call, frame []byte) http.Header {
 		head.Set(headerName, value)
 	}
 	if m := h.srv.mirrored.Load(); m != nil && c.Method == "tools/call" {
-		m.headers(head, name, rawjson.Get(params, "arguments"))
+		m.Headers(head, name, rawjson.Get(params, "arguments"))
 	}
 	return head
-}
-
-// mirrors are, by tool, the arguments that go into headers too
-// (x-mcp-header).
-type mirrors map[string][]mcp.ParamHeaderBinding
-
-func (m mirrors) headers(head http.Header, tool string, arguments []byte) {
-	for _, b := range m[tool] {
-		value := primitive(rawjson.Path(arguments, b.Path...))
-		if text, ok := mcp.EncodeHeaderValue(value); value != nil && ok {
-			head.Set(b.HeaderName(), text)
-		}
-	}
-}
-
-// maxSafe is the greatest integer that a header may carry.
-const maxSafe = 1<<53 - 1
-
-// primitive is an argument as a header takes it; nil when none does.
-func primitive(raw []byte) any {
-	switch {
-	case raw == nil:
-		return nil
-	case string(raw) == "true":
-		return true
-	case string(raw) == "false":
-		return false
-	}
-	if s, ok := rawjson.String(raw); ok {
-		return s
-	}
-	f, err := strconv.ParseFloat(string(raw), 64)
-	if err != nil || f != math.Trunc(f) || math.Abs(f) > maxSafe {
-		return nil
-	}
-	return int64(f)
 }
 
 // mirror learns from the tools of a list which of their arguments go into
@@ -87,7 +50,7 @@ func primitive(raw []byte) any {
 // returns them without those whose annotations break the rules: such a tool could
 // not be called as the revision wants it.
 func (s *Server) mirror(items [][]byte, drop bool) [][]byte {
-	m := mirrors{}
+	m := mirrors.Mirrors{}
 	kept := items[:0]
 	for _, item := range items {
 		if !rawjson.Mentions(item, "x-mcp-header") {

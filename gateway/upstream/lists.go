@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"goblin/gateway/extensions"
 	"goblin/gateway/jsonrpc"
 	"goblin/registry"
 	"goblin/registry/rawjson"
@@ -19,7 +20,7 @@ import (
 // listing is what differs between the kinds of lists.
 type listing struct {
 	kind       registry.Kind
-	capability string
+	capability string // its path, with blanks between
 	method     string
 	member     string // of the result
 	key        string // of an item: its name, URI or template
@@ -31,6 +32,7 @@ var listings = [registry.Kinds]listing{
 	{registry.Prompt, "prompts", "prompts/list", "prompts", "name", false},
 	{registry.Resource, "resources", "resources/list", "resources", "uri", false},
 	{registry.Template, "resources", "resources/templates/list", "resourceTemplates", "uriTemplate", true},
+	{registry.Skill, "extensions " + extensions.Skills, "skills/list", "skills", "uri", false},
 }
 
 // Permits reports whether the config lets clients have an entry of the server, or
@@ -110,6 +112,7 @@ func (s *Server) listChanged(l *link, method string) {
 		if on.Resources {
 			ls.changed(l, registry.Resource)
 			ls.changed(l, registry.Template)
+			ls.changed(l, registry.Skill) // whose files are resources
 		}
 	}
 }
@@ -156,10 +159,11 @@ func (s *Server) unlisted(l *link) {
 	}
 }
 
-// RelistTools fetches the tools again, as after a notice of the server.
-func (s *Server) RelistTools() {
+// RelistPinned fetches the tools and skills again, as after a notice of the server.
+func (s *Server) RelistPinned() {
 	if ls := s.lists.Load(); ls != nil {
 		ls.mark(registry.Tool)
+		ls.mark(registry.Skill)
 	}
 }
 
@@ -187,7 +191,11 @@ const (
 // keep keeps the list of one kind. first is called after the first attempt.
 func (ls *lists) keep(ctx context.Context, g *listing, first func()) {
 	s := ls.srv
-	if !ls.link.Info().Has(g.capability) {
+	offered := g.offered(ls.link.Info())
+	if g.kind == registry.Skill {
+		s.opt.Registry.SkillsOf(s.cfg.Name, offered)
+	}
+	if !offered {
 		if s.known[g.kind] {
 			s.known[g.kind] = false
 			s.opt.Registry.SetList(s.cfg.Name, g.kind, nil)
@@ -248,6 +256,9 @@ func (ls *lists) keep(ctx context.Context, g *listing, first func()) {
 func (ls *lists) fetch(ctx context.Context, g *listing) (size int, ok bool) {
 	s := ls.srv
 	source := ls.source(g.kind)
+	if g.kind == registry.Skill {
+		defer s.skills.Fetched()
+	}
 	weight := &s.weights[g.kind]
 	listed := weight.Load()
 	defer func() { weight.Store(listed) }()
@@ -365,6 +376,9 @@ func (l *link) pages(ctx context.Context, g *listing, heavy func(size int64) boo
 		array := reply.Shape.Get(reply.Result, g.member)
 		if !rawjson.IsArray(array) {
 			return items, size, "", fmt.Errorf("the result has no array %q", g.member)
+		}
+		if g.kind == registry.Skill && page == 1 {
+			s.skills.Note(reply.Result)
 		}
 		fresh := false
 		for item := range reply.Shape.Elements(array) {

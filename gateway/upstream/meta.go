@@ -35,46 +35,15 @@ func isHopKey(k rawjson.Key) bool {
 	return slices.ContainsFunc(hopKeys, k.Is)
 }
 
-// without are the edits of outer that take those members out of obj, an object
-// within it, and how many members are left.
-func without(outer, obj []byte, drop func(rawjson.Key) bool) (edits []rawjson.Edit, kept int) {
-	from := -1 // where a run of dropped members begins
-	last := -1 // the end of the last member that stays
-	end := 0
-	for k, v := range rawjson.Members(obj) {
-		at := rawjson.Offset(outer, k)
-		end = rawjson.Offset(outer, v) + len(v)
-		switch {
-		case drop(k):
-			if from < 0 {
-				from = at
-			}
-			continue
-		case from >= 0:
-			edits = append(edits, rawjson.Edit{Start: from, End: at})
-			from = -1
-		}
-		last = end
-		kept++
-	}
-	if from >= 0 {
-		if last >= 0 {
-			from = last // with the comma before it
-		}
-		edits = append(edits, rawjson.Edit{Start: from, End: end})
-	}
-	return edits, kept
-}
-
 // clean takes a backend's protocol keys out of the `_meta` of its params or
 // result, and out of a result what says of which type it is. It works in
 // place, as results can be large.
 func clean(obj []byte, result bool) []byte {
 	var edits []rawjson.Edit
 	meta := rawjson.Get(obj, "_meta")
-	inner, kept := without(obj, meta, isHopKey)
+	inner, kept := rawjson.Drop(obj, meta, isHopKey)
 	emptied := len(inner) > 0 && kept == 0
-	outer, _ := without(obj, obj, func(k rawjson.Key) bool {
+	outer, _ := rawjson.Drop(obj, obj, func(k rawjson.Key) bool {
 		return result && k.Is("resultType") || emptied && k.Is("_meta")
 	})
 	if edits = outer; !emptied {
@@ -110,7 +79,7 @@ func (l *link) modernFrame(c *Call, id []byte) []byte {
 	if c.State != nil {
 		head = slices.Concat(head, []byte(`"requestState":`), c.State, []byte{','})
 	}
-	strays, others := without(params, params, func(k rawjson.Key) bool {
+	strays, others := rawjson.Drop(params, params, func(k rawjson.Key) bool {
 		return retry && (k.Is("inputResponses") || k.Is("requestState"))
 	})
 	edits = append(edits, strays...)
@@ -133,7 +102,7 @@ func (l *link) modernFrame(c *Call, id []byte) []byte {
 	meta := rawjson.Get(params, "_meta")
 	switch {
 	case rawjson.IsObject(meta):
-		old, kept := without(params, meta, isHopKey)
+		old, kept := rawjson.Drop(params, meta, isHopKey)
 		if edits = append(edits, old...); kept > 0 {
 			own = append(own, ',')
 		}

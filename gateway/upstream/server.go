@@ -16,6 +16,8 @@ import (
 	"goblin/gateway/login"
 	"goblin/gateway/memory"
 	"goblin/gateway/orphans"
+	"goblin/gateway/upstream/freshness"
+	"goblin/gateway/upstream/mirrors"
 	"goblin/gateway/upstream/places"
 	"goblin/registry"
 )
@@ -24,6 +26,7 @@ import (
 // [registry.Registry].
 type Catalog interface {
 	SetList(server string, kind registry.Kind, items [][]byte) []registry.Problem
+	SkillsOf(server string, serves bool)
 	SetVisible(server string, visible bool)
 	SetState(server string, state registry.ServerState)
 	Answered(server string, took time.Duration)
@@ -139,7 +142,7 @@ type Server struct {
 	cuts atomic.Int32
 	// mirrored says which arguments of tools go into headers; of Streamable
 	// HTTP in the modern era only.
-	mirrored atomic.Pointer[mirrors]
+	mirrored atomic.Pointer[mirrors.Mirrors]
 	elicited atomic.Uint64 // counts the ids that URL elicitations were given
 
 	listed    atomic.Bool
@@ -148,6 +151,7 @@ type Server struct {
 	lists     atomic.Pointer[lists] // of the current connection
 	// weights are the bytes of each list, or of the one on its way, if that has more.
 	weights [registry.Kinds]atomic.Int64
+	skills  freshness.List
 
 	mu        sync.Mutex
 	running   context.Context // of Run; nil outside

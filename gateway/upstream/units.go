@@ -13,10 +13,8 @@ import (
 // unit is an isolation unit. Its connection is the server's own one, which the
 // supervisor keeps, or one that unitLife keeps.
 type unit struct {
-	name string
-	// extensions is what its client declares beyond what shared connections do, a raw
-	// object, nil for nothing.
-	extensions []byte
+	name       string
+	extensions []byte          // of its client beyond the default, a raw object or nil
 	era        Era             // Modern for one of Server.twins
 	ctx        context.Context // ends with the unit
 	cancel     context.CancelFunc
@@ -58,9 +56,7 @@ func (s *Server) Unit(ctx context.Context, name string) (Conn, error) {
 	return s.UnitWith(ctx, name, nil)
 }
 
-// UnitWith is Unit for a client that declares extensions beyond what a shared
-// connection does, a raw object, nil for none: its connection is opened with them,
-// whether or not it is the first.
+// UnitWith is Unit for a client that declares extensions beyond the default, nil for none.
 func (s *Server) UnitWith(ctx context.Context, name string, extensions []byte) (Conn, error) {
 	conn, u, wait, err := s.unitConn(name, extensions, nil)
 	if wait == nil {

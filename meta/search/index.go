@@ -61,7 +61,7 @@ const pause = 100 * time.Millisecond
 // Run keeps the index close to the catalog until ctx ends, so that queries
 // find little left to read. Queries see every change without it, too.
 func (x *Index) Run(ctx context.Context) {
-	changes := x.registry.Watch(ctx, registry.Tools, registry.Prompts, registry.Resources, registry.Templates)
+	changes := x.registry.Watch(ctx, registry.Tools, registry.Prompts, registry.Resources, registry.Templates, registry.Skills)
 	for {
 		old := x.state.Load()
 		s, err := x.current(ctx)

@@ -36,21 +36,24 @@ var (
 	Prompt   = object("name")
 	Resource = object("uri")
 	Template = object("uriTemplate")
+	Skill    = object("uri", "frontmatter", object("name", "description"), "resources", array(object("uri", "digest", "size")))
 )
 
 // params are those of requests and notifications, in whatever direction.
 var params = map[string]*Tree{
-	"tools/call":            object("name", "arguments", "task", object("ttl"), "inputResponses", "requestState", "_meta", meta),
-	"prompts/get":           object("name", "arguments", "inputResponses", "requestState", "_meta", meta),
-	"resources/read":        object("uri", "inputResponses", "requestState", "_meta", meta),
-	"resources/subscribe":   object("uri", "_meta", meta),
-	"resources/unsubscribe": object("uri", "_meta", meta),
-	"completion/complete":   object("ref", object("type", "name", "uri"), "argument", object("name", "value"), "_meta", meta),
-	"tasks/get":             task,
-	"tasks/result":          task,
-	"tasks/cancel":          task,
-	"tasks/update":          task,
-	"logging/setLevel":      object("level", "_meta", meta),
+	"tools/call":               object("name", "arguments", "task", object("ttl"), "inputResponses", "requestState", "_meta", meta),
+	"prompts/get":              object("name", "arguments", "inputResponses", "requestState", "_meta", meta),
+	"resources/read":           object("uri", "inputResponses", "requestState", "_meta", meta),
+	"skills/get":               object("uri", "_meta", meta),
+	"resources/directory/read": object("uri", "cursor", "_meta", meta),
+	"resources/subscribe":      object("uri", "_meta", meta),
+	"resources/unsubscribe":    object("uri", "_meta", meta),
+	"completion/complete":      object("ref", object("type", "name", "uri"), "argument", object("name", "value"), "_meta", meta),
+	"tasks/get":                task,
+	"tasks/result":             task,
+	"tasks/cancel":             task,
+	"tasks/update":             task,
+	"logging/setLevel":         object("level", "_meta", meta),
 	"subscriptions/listen": object("_meta", meta, "notifications", object(
 		"toolsListChanged", "promptsListChanged", "resourcesListChanged", "resourceSubscriptions", "taskIds")),
 
@@ -116,10 +119,13 @@ var results = map[string]*Tree{
 	"prompts/get":         result("messages", array(object("content", oneOrMore(block))), "_meta", meta),
 	"resources/read":      result("contents", array(object("uri", uri, "mimeType")), "_meta", meta),
 	"completion/complete": result("_meta", meta),
-	"tasks/get":           result(append([]any{"result", result(call...), "error", Fault, "_meta", meta}, state...)...),
-	"tasks/result":        result(call...),
-	"tasks/cancel":        result(append(state, "_meta", meta)...),
-	"tasks/update":        result(append(state, "_meta", meta)...),
+	"skills/get": result("skill", object("uri", uri, "frontmatter", object("name", "description"),
+		"resources", array(object("uri", uri, "digest", "size"))), "_meta", meta),
+	"resources/directory/read": result("resources", array(object("uri", uri, "mimeType")), "nextCursor", "_meta", meta),
+	"tasks/get":                result(append([]any{"result", result(call...), "error", Fault, "_meta", meta}, state...)...),
+	"tasks/result":             result(call...),
+	"tasks/cancel":             result(append(state, "_meta", meta)...),
+	"tasks/update":             result(append(state, "_meta", meta)...),
 
 	// Answers of clients to questions of servers.
 	"elicitation/create":     object("action", "task", object(state...), "_meta", meta),

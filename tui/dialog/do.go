@@ -86,7 +86,11 @@ func CutText(s string, most int) string {
 
 // EntryItem is an entry of the catalog as an item.
 func EntryItem(e *registry.Entry) Item {
-	return Item{Kind: e.Kind, Server: e.Server, Name: e.Name, Listed: e.Listed}
+	kind := e.Kind
+	if kind == registry.Skill { // its file is a resource
+		kind = registry.Resource
+	}
+	return Item{Kind: kind, Server: e.Server, Name: e.Name, Listed: e.Listed}
 }
 
 // GetPrompt opens the form of a prompt's arguments; one without any is fetched.

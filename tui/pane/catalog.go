@@ -23,6 +23,7 @@ import (
 type catalog struct {
 	app   *Desk
 	kind  registry.Kind
+	below []registry.Kind // what is listed behind them
 	Table *list.Table[*registry.Entry]
 
 	version uint64               // of the snapshot shown or being read
@@ -70,6 +71,9 @@ func newCatalog(a *Desk, kind registry.Kind, more ...filter.Field) *catalog {
 
 // words gives the text that a filter searches.
 func words(e *registry.Entry) string {
+	if e.Kind == registry.Skill {
+		return e.Listed + "\x00" + e.Label + "\x00" + e.Description
+	}
 	if e.Kind == registry.Resource || e.Kind == registry.Template {
 		return e.Listed + "\x00" + e.Label + "\x00" + e.Title + "\x00" + e.MIME
 	}
@@ -80,20 +84,27 @@ func words(e *registry.Entry) string {
 // changes meanwhile is read after it.
 func (c *catalog) Refresh() tea.Cmd {
 	snap := c.app.Reg.Load()
-	if c.Reading || snap.Version(c.kind) == c.version && c.Once {
+	kinds := append([]registry.Kind{c.kind}, c.below...)
+	version, n := uint64(0), 0
+	for _, k := range kinds {
+		version += snap.Version(k) // none of them ever goes back
+		n += snap.Count(k)
+	}
+	if c.Reading || version == c.version && c.Once {
 		return nil
 	}
-	c.version = snap.Version(c.kind)
-	n := snap.Count(c.kind)
+	c.version = version
 	var came, left []string
 	longest := 0
 	old, first := c.Table.Rows, !c.Once
 	c.Reading = true
 	return c.Table.Refresh(n, func() []*registry.Entry {
 		rows := make([]*registry.Entry, 0, n)
-		for e := range snap.All(c.kind) {
-			rows = append(rows, e)
-			longest = max(longest, min(len(e.Listed), longestName))
+		for _, k := range kinds {
+			for e := range snap.All(k) {
+				rows = append(rows, e)
+				longest = max(longest, min(len(e.Listed), longestName))
+			}
 		}
 		if !first {
 			came, left = difference(old, rows)
@@ -134,13 +145,14 @@ func difference(old, now []*registry.Entry) (came, left []string) {
 			known[e.Server], last = true, e.Server
 		}
 	}
+	before := func(a, b *registry.Entry) bool { return a.Kind < b.Kind || a.Kind == b.Kind && a.Listed < b.Listed }
 	i, j := 0, 0
 	for i < len(old) || j < len(now) {
 		switch {
-		case j == len(now) || i < len(old) && old[i].Listed < now[j].Listed:
+		case j == len(now) || i < len(old) && before(old[i], now[j]):
 			left = append(left, old[i].Listed)
 			i++
-		case i == len(old) || now[j].Listed < old[i].Listed:
+		case i == len(old) || before(now[j], old[i]):
 			if known[now[j].Server] {
 				came = append(came, now[j].Listed)
 			}
@@ -246,7 +258,7 @@ func facts(e *registry.Entry) []content.Fact {
 		}
 	}
 	switch e.Kind {
-	case registry.Resource:
+	case registry.Resource, registry.Skill:
 		add("URI", e.Listed)
 	case registry.Template:
 		add("template", e.Listed)
@@ -298,7 +310,7 @@ func versionOf(inv *registry.Invocation) string {
 // detail.
 func rawBlocks(e *registry.Entry) []content.Block {
 	names := []content.Fact{{Label: "flat id", Value: e.Flat}}
-	if e.Kind == registry.Resource || e.Kind == registry.Template {
+	if e.Kind != registry.Tool && e.Kind != registry.Prompt {
 		names = append(names, content.Fact{Label: "name", Value: e.Label})
 	}
 	if e.Name != e.Listed {

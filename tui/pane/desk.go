@@ -165,7 +165,7 @@ func (a *Desk) GoToListed(kind registry.Kind, listed string) tea.Cmd {
 		to = PanePrompts
 	}
 	if p, ok := a.Panes[to].(*Resources); ok {
-		p.Second = kind == registry.Template
+		p.Second = kind == registry.Template || kind == registry.Skill
 	}
 	return a.GoTo(to, listed)
 }

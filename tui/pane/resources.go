@@ -48,6 +48,7 @@ func newResources(a *Desk) *Resources {
 	}
 	p.All = newCatalog(a, registry.Resource)
 	p.Templates = newCatalog(a, registry.Template)
+	p.Templates.below = []registry.Kind{registry.Skill}
 	plain := p.All.Table.Fields
 	p.All.Table.Fields = func(rows []*registry.Entry) []filter.Field {
 		subs := p.subs // replaced, never changed
@@ -91,7 +92,7 @@ func (p *Resources) Tab() (name, count string) {
 }
 
 func (p *Resources) Follows() registry.Changes {
-	return registry.Resources | registry.Templates | registry.Subscriptions | registry.Cached | registry.Servers
+	return registry.Resources | registry.Templates | registry.Skills | registry.Subscriptions | registry.Cached | registry.Servers
 }
 
 func (p *Resources) Refresh(what registry.Changes) tea.Cmd {
@@ -206,16 +207,26 @@ func (p *Resources) templateRow(e *registry.Entry, w int) string {
 	if w >= 72 {
 		mime = 20
 	}
-	cells := lk.Dim.On(lk.Template) + p.Templates.mark(e) + " "
+	sign, kind := lk.Template, e.MIME
+	if e.Kind == registry.Skill {
+		sign, kind = "s", "skill "+e.Label
+	}
+	cells := lk.Dim.On(sign) + p.Templates.mark(e) + " "
 	if mime > 0 {
-		cells += p.Templates.cell(e.MIME, mime-1, cmp.Or(base, lk.Dim)) + " "
+		cells += p.Templates.cell(kind, mime-1, cmp.Or(base, lk.Dim)) + " "
 	}
 	return cells + p.Templates.Table.Mark(lk, lk.Middle(dialog.Clean(e.Listed), w-3-mime), base) + base.On(right)
 }
 
 // Rule is the border between the two sections.
 func (p *Resources) Rule() (y int, title, right string) {
-	title, right = p.Templates.heading("Templates")
+	rows, name := p.Templates.Table.Rows, "Templates"
+	if n := len(rows); n > 0 && rows[0].Kind == registry.Skill {
+		name = "Skills"
+	} else if n > 0 && rows[n-1].Kind == registry.Skill {
+		name = "Templates and skills"
+	}
+	title, right = p.Templates.heading(name)
 	return p.split, title, right
 }
 
@@ -282,7 +293,7 @@ func (p *Resources) Subject() subject {
 		version: fmt.Sprintf("%p %s %v %s %d %v %s", e, versionOf(inv), has, sub.Status, sub.Updates, sub.Sessions, state.State),
 		Blocks: func(context.Context) []content.Block {
 			f, hint := facts(e), "Enter reads it, s subscribes to it."
-			blocks := []content.Block{{Kind: content.Facts, Unmarked: e.Kind == registry.Resource}}
+			blocks := []content.Block{{Kind: content.Facts, Unmarked: e.Kind != registry.Template}}
 			last := &blocks[0]
 			if e.Kind == registry.Template {
 				hint = "Enter or c fills in the variables and reads what it stands for."
@@ -334,7 +345,7 @@ func (p *Resources) none() string {
 }
 
 func (p *Resources) whyNotCall() string {
-	if why := p.none(); why != "" || p.Second {
+	if why := p.none(); why != "" || p.Item().Kind == registry.Template {
 		return why
 	}
 	return "only templates are expanded; Enter reads a resource"
@@ -343,7 +354,7 @@ func (p *Resources) whyNotCall() string {
 // openItem reads a resource, or opens the form of a template.
 func (p *Resources) openItem() tea.Cmd {
 	it := p.Item()
-	if p.Second {
+	if it.Kind == registry.Template {
 		p.app.Opened = true
 		return p.app.Expand(it)
 	}
@@ -355,7 +366,7 @@ func (p *Resources) openItem() tea.Cmd {
 // reload reads once more; a template, with the variables of the last time.
 func (p *Resources) reload() tea.Cmd {
 	it := p.Item()
-	if !p.Second {
+	if it.Kind != registry.Template {
 		p.looked(it)
 		return p.read(it, false, true)
 	}

@@ -87,7 +87,7 @@ func serverFacts(lk *look.Look, s registry.ServerState) []content.Fact {
 		f = append(f, content.Fact{Label: "latency", Value: dialog.Millis(s.Latency)})
 	}
 	f = append(f, content.Fact{Label: "restarts", Value: number(s.Restarts)})
-	for _, kind := range []registry.Kind{registry.Tool, registry.Prompt, registry.Resource, registry.Template} {
+	for _, kind := range []registry.Kind{registry.Tool, registry.Prompt, registry.Resource, registry.Template, registry.Skill} {
 		if n := s.Counts[kind]; n > 0 {
 			f = append(f, content.Fact{Label: plural(kind), Value: strconv.Itoa(n)})
 		}
@@ -109,6 +109,8 @@ func plural(kind registry.Kind) string {
 		return "prompts"
 	case registry.Resource:
 		return "resources"
+	case registry.Skill:
+		return "skills"
 	default:
 		return "templates"
 	}

@@ -99,22 +99,3 @@ func TestURLDemandedByAnErrorPassesToEveryClient(t *testing.T) {
 		require.Equal(t, "e1", e2e.Str(c.Noted("notifications/elicitation/complete", nil).Params, "elicitationId"))
 	})
 }
-
-func TestExtensionsThatDoNotPassAreNotDeclared(t *testing.T) {
-	e2e.EachCombination(t, func(t *testing.T, w *e2e.World, x e2e.Combination) {
-		const extension = "x.example/ext"
-		b := x.Backend(w, e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "capabilities": e2e.Obj{"tools": e2e.Obj{}, "extensions": e2e.Obj{extension: e2e.Obj{}}}})
-		c := x.Client(w, e2e.Obj{"extensions": e2e.Obj{extension: e2e.Obj{}}}, 0, nil)
-		if x.ModernClient() {
-			require.NotContains(t, string(c.Ok("server/discover", e2e.Obj{})), extension)
-		}
-		require.NotContains(t, string(c.Greeting), extension)
-		c.Ok("tools/call", e2e.Obj{"name": "b_t"})
-		if x.ModernClient() && x.ModernBackend() {
-			return // what the client says of its request is between the two
-		}
-		for _, m := range b.Received("") {
-			require.NotContains(t, string(m.Msg), extension)
-		}
-	})
-}

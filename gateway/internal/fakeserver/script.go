@@ -20,11 +20,14 @@ type script struct {
 	Prompts      []json.RawMessage
 	Resources    []json.RawMessage
 	Templates    []json.RawMessage
-	Generate     map[string]int             // so many entries more of "tools", "resources", …
-	PageSize     int                        // 0: everything in one page
-	Reads        map[string]json.RawMessage // by URI: a text, a contents array or a whole result
-	Calls        map[string]json.RawMessage // by tool: a text or a whole result
-	Gets         map[string]json.RawMessage // by prompt: a text or a whole result
+	Skills       []json.RawMessage
+	Folders      map[string][]json.RawMessage // by URI of a folder: what is in it
+	Hints        map[string]json.RawMessage   // members of a list of skills besides, for example ttlMs
+	Generate     map[string]int               // so many entries more of "tools", "resources", …
+	PageSize     int                          // 0: everything in one page
+	Reads        map[string]json.RawMessage   // by URI: a text, a contents array or a whole result
+	Calls        map[string]json.RawMessage   // by tool: a text or a whole result
+	Gets         map[string]json.RawMessage   // by prompt: a text or a whole result
 	On           map[string][]*action
 	Tasks        map[string]*tasking // tools that run as tasks: on the actions "task NAME", after "create NAME"
 	Around       [][]byte            // the lines in the place of every answer, with "$answer" in them
@@ -140,6 +143,8 @@ func (sc *script) list(kind string) *[]json.RawMessage {
 		return &sc.Resources
 	case "templates":
 		return &sc.Templates
+	case "skills":
+		return &sc.Skills
 	}
 	return nil
 }
@@ -169,6 +174,9 @@ func (sc *script) capabilities() json.RawMessage {
 	if sc.Tasks != nil {
 		caps["tasks"] = json.RawMessage(`{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}`)
 		caps["extensions"] = json.RawMessage(`{"io.modelcontextprotocol/tasks":{}}`)
+	}
+	if sc.Skills != nil {
+		caps["extensions"] = map[string]any{"io.modelcontextprotocol/skills": map[string]any{"directoryRead": sc.Folders != nil}}
 	}
 	if sc.Prompts != nil {
 		caps["prompts"] = changes

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -197,7 +198,11 @@ func (s *server) handle(x *exchange) {
 	}
 	result, fault := s.result(x)
 	if fault != "" {
-		s.fail(x, fmt.Appendf(nil, `{"code":-32601,"message":%s}`, marshal(fault)))
+		code := -32601
+		if strings.HasPrefix(fault, unknown) {
+			code = -32602
+		}
+		s.fail(x, fmt.Appendf(nil, `{"code":%d,"message":%s}`, code, marshal(fault)))
 		return
 	}
 	s.succeed(x, result)
@@ -230,6 +235,9 @@ func (s *server) finish(x *exchange, frame []byte) {
 	}
 }
 
+// unknown begins the message of an error about params.
+const unknown = "Invalid params: "
+
 // result is the default answer of each method.
 func (s *server) result(x *exchange) (result json.RawMessage, fault string) {
 	switch x.method {
@@ -245,6 +253,26 @@ func (s *server) result(x *exchange) (result json.RawMessage, fault string) {
 		return s.page("resources", x), ""
 	case "resources/templates/list":
 		return s.page("templates", x), ""
+	case "skills/list":
+		list := s.page("skills", x)
+		for k, v := range s.Hints {
+			list = fmt.Appendf(list[:len(list)-1], ",%q:%s}", k, v)
+		}
+		return list, ""
+	case "skills/get":
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, skill := range s.Skills {
+			if named(skill, x.key) {
+				return fmt.Appendf(nil, `{"skill":%s}`, skill), ""
+			}
+		}
+		return nil, unknown + "no skill " + x.key
+	case "resources/directory/read":
+		if children, ok := s.Folders[x.key]; ok {
+			return marshal(map[string]any{"resources": children}), ""
+		}
+		return nil, unknown + "no folder " + x.key
 	case "resources/read":
 		return s.read(x.key), ""
 	case "tools/call":

@@ -224,9 +224,9 @@ func (c *catalog) search(L *glua.LState) int {
 	bounded(L, "query", query, wire.MaxName)
 	q := wire.ToGoblin{Ask: wire.AskSearch, Name: query, Server: o.text("server"), Kind: o.text("kind"), Limit: o.count("limit", 20, maxCards)}
 	switch q.Kind {
-	case "", registry.Tool.String(), registry.Prompt.String(), registry.Resource.String(), registry.Template.String():
+	case "", registry.Tool.String(), registry.Prompt.String(), registry.Resource.String(), registry.Template.String(), registry.Skill.String():
 	default:
-		L.RaiseError("search: kind must be tool, prompt, resource or template, not %s", strconv.Quote(q.Kind))
+		L.RaiseError("search: kind must be tool, prompt, resource, template or skill, not %s", strconv.Quote(q.Kind))
 	}
 	raw := r.ask(L, q, nil)
 	L.Push(r.mustDecode(L, raw))

@@ -1,0 +1,48 @@
+package fleet
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// FreshSkills has all servers fetch their skills again that may have others by now, if
+// wait is set, for as long as startup_wait at most. It returns how long the merged list
+// may be kept, as members of a result with a comma before each, nil where no server says,
+// and whether any server has skills.
+func (f *Fleet) FreshSkills(ctx context.Context, wait bool) (hints []byte, any bool) {
+	ctx, cancel := context.WithTimeout(ctx, f.o.Config.Gateway.StartupWait)
+	defer cancel()
+	if !wait {
+		cancel()
+	}
+	var (
+		all  sync.WaitGroup
+		mu   sync.Mutex
+		ttl  = 24 * time.Hour
+		said bool
+	)
+	scope := "public"
+	for _, b := range f.All() {
+		all.Go(func() {
+			h, ok := b.Server.FreshSkills(ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			any = any || ok
+			said = said || h.Said
+			if ok {
+				ttl = min(ttl, h.TTL)
+			}
+			if ok && !h.Public {
+				scope = "private"
+			}
+		})
+	}
+	all.Wait()
+	if !said {
+		return nil, any
+	}
+	hints = strconv.AppendInt([]byte(`,"ttlMs":`), ttl.Milliseconds(), 10)
+	return append(hints, `,"cacheScope":"`+scope+`"`...), any
+}

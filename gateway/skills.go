@@ -1,0 +1,40 @@
+package gateway
+
+import (
+	"goblin/gateway/downstream"
+	"goblin/gateway/jsonrpc"
+	"goblin/gateway/skills"
+	"goblin/registry"
+)
+
+// freshSkills has servers fetch skills again that may be old, since they have no notice
+// for a changed list, and says how long the merged one may be kept.
+func freshSkills(g *Gateway, r *request, first bool) (hints []byte, err error) {
+	hints, any := g.Servers.FreshSkills(r.Context(), first)
+	if !any && g.reg.Load().Count(registry.Skill) == 0 {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s; no server has skills", r.Method())
+	}
+	return hints, nil
+}
+
+// askSkill passes on a request about a skill or a folder.
+func askSkill(g *Gateway, r *request) {
+	t, edits, ok := g.route(r, "uri", (*registry.Registry).ResolveSkill)
+	if !ok {
+		return
+	}
+	// Who may not have a skill is not told what is in its folder either.
+	if b := g.Servers.Get(t.Server); b != nil && !b.Permits(registry.Skill, t.Name+"/SKILL.md") {
+		r.fail(forbidden(t, r.name))
+		return
+	}
+	g.forward(r, t, edits)
+}
+
+// skillFault makes an unknown skill what the extension wants it to be in each revision.
+func skillFault(method string, e *jsonrpc.Error) *jsonrpc.Error {
+	if skills.About(method) && e.Code == downstream.CodeResourceNotFound {
+		e.Code = jsonrpc.CodeInvalidParams
+	}
+	return e
+}

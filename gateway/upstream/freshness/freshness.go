@@ -1,0 +1,80 @@
+// Package freshness knows how long a list that a server has no notice for counts as
+// fresh: as the server says, within bounds. It knows neither lists nor servers. All
+// methods may be called from any goroutine and do not block.
+package freshness
+
+import (
+	"sync"
+	"time"
+
+	"goblin/registry/rawjson"
+)
+
+const (
+	unsaid = time.Minute // where the server says nothing
+	least  = time.Second // or clients that ask often would make servers list all the time
+	most   = 24 * time.Hour
+)
+
+// Hints are what a server says of how long its list may be kept.
+type Hints struct {
+	TTL    time.Duration
+	Public bool // it is the same for everybody
+	Said   bool // the server said so
+}
+
+// List is what is known of a list besides its entries. The zero value is one that nobody
+// has fetched.
+type List struct {
+	mu      sync.Mutex
+	hints   Hints
+	expires time.Time
+	fetched chan struct{} // closed at the end of the next fetch; nil while nobody waits
+}
+
+// Note takes the hints of a result, a raw object.
+func (l *List) Note(result []byte) {
+	ms, said := rawjson.Int(rawjson.Get(result, "ttlMs"))
+	scope, _ := rawjson.String(rawjson.Get(result, "cacheScope"))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hints = Hints{TTL: unsaid, Public: scope == "public", Said: said && ms >= 0}
+	if l.hints.Said {
+		l.hints.TTL = time.Duration(min(ms, most.Milliseconds())) * time.Millisecond
+	}
+}
+
+// Fetched notes the end of a fetch.
+func (l *List) Fetched() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.expires = time.Now().Add(max(l.hints.TTL, least))
+	if l.fetched != nil {
+		close(l.fetched)
+		l.fetched = nil
+	}
+}
+
+// Stale gives what to wait for if the list has to be fetched again, else nil. fetch is
+// called for the first who asks.
+func (l *List) Stale(fetch func()) <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if time.Now().Before(l.expires) {
+		return nil
+	}
+	if l.fetched == nil {
+		l.fetched = make(chan struct{})
+		fetch()
+	}
+	return l.fetched
+}
+
+// Hints are those noted last, with the time that is left.
+func (l *List) Hints() Hints {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h := l.hints
+	h.TTL = max(min(h.TTL, time.Until(l.expires)), 0)
+	return h
+}

@@ -1,0 +1,50 @@
+// Package mirrors knows which arguments of tools go into headers of requests, too
+// (2026-07-28, SEP-2243). It knows neither connections nor servers.
+package mirrors
+
+import (
+	"math"
+	"net/http"
+	"strconv"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"goblin/registry/rawjson"
+)
+
+// Mirrors are, by tool, the arguments that go into headers too
+// (x-mcp-header).
+type Mirrors map[string][]mcp.ParamHeaderBinding
+
+// Headers sets those of a call.
+func (m Mirrors) Headers(head http.Header, tool string, arguments []byte) {
+	for _, b := range m[tool] {
+		value := primitive(rawjson.Path(arguments, b.Path...))
+		if text, ok := mcp.EncodeHeaderValue(value); value != nil && ok {
+			head.Set(b.HeaderName(), text)
+		}
+	}
+}
+
+// maxSafe is the greatest integer that a header may carry.
+const maxSafe = 1<<53 - 1
+
+// primitive is an argument as a header takes it; nil when none does.
+func primitive(raw []byte) any {
+	switch {
+	case raw == nil:
+		return nil
+	case string(raw) == "true":
+		return true
+	case string(raw) == "false":
+		return false
+	}
+	if s, ok := rawjson.String(raw); ok {
+		return s
+	}
+	f, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil || f != math.Trunc(f) || math.Abs(f) > maxSafe {
+		return nil
+	}
+	return int64(f)
+}

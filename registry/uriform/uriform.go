@@ -1,0 +1,171 @@
+// Package uriform knows the forms that URL parsers make of a URI, and what in one leads
+// out of the folder that it seems to be in. All functions are pure.
+package uriform
+
+import "strings"
+
+// trimControl drops what URL parsers drop at both ends.
+func trimControl(s string) string {
+	return strings.TrimFunc(s, func(r rune) bool { return r <= ' ' })
+}
+
+// Norm returns what URL parsers of the WHATWG kind (pydantic's AnyUrl, Rust's
+// url) make of a URI with a scheme that they do not know: outer white space
+// and inner tabs and line breaks dropped, dot segments resolved, and what may
+// not stand in a URI percent-encoded. Scheme and host stay as they are.
+// Clients that parse the URIs they are given send this form back.
+func Norm(uri string) string {
+	if Clean(uri) {
+		return uri
+	}
+	uri = trimControl(uri)
+	if strings.ContainsAny(uri, "\t\r\n") {
+		uri = strings.NewReplacer("\t", "", "\r", "", "\n", "").Replace(uri)
+	}
+	head, rest := uri, ""
+	if i := strings.Index(uri, "://"); i >= 0 {
+		at := i + len("://")
+		if n := strings.IndexAny(uri[at:], "/?#"); n >= 0 {
+			head, rest = uri[:at+n], uri[at+n:]
+		}
+	}
+	rest, fragment, hasFragment := strings.Cut(rest, "#")
+	path, query, hasQuery := strings.Cut(rest, "?")
+	b := make([]byte, 0, len(uri)+len(uri)/4)
+	b = append(b, head...)
+	b = appendPath(b, path)
+	if hasQuery {
+		b = appendEncoded(append(b, '?'), query, "\"<>")
+	}
+	if hasFragment {
+		b = appendEncoded(append(b, '#'), fragment, "\"<>`")
+	}
+	return string(b)
+}
+
+// Clean reports whether nothing in uri can be changed by [Norm], without
+// false positives; most URIs pass.
+func Clean(uri string) bool {
+	for i := 0; i < len(uri); i++ {
+		switch c := uri[i]; {
+		case c <= ' ', c > '~', c == '"', c == '<', c == '>', c == '`', c == '{', c == '}':
+			return false
+		case c == '/' && i+1 < len(uri) && (uri[i+1] == '.' || uri[i+1] == '%'):
+			return false
+		}
+	}
+	return true
+}
+
+func appendPath(b []byte, path string) []byte {
+	if path == "" {
+		return b
+	}
+	start := len(b)
+	rest, more := path[1:], true // path begins with a slash
+	for more {
+		var segment string
+		segment, rest, more = strings.Cut(rest, "/")
+		switch dots(segment) {
+		case 2:
+			at := len(b)
+			for at > start && b[at-1] != '/' {
+				at--
+			}
+			b = b[:max(start, at-1)]
+			fallthrough
+		case 1:
+			if !more {
+				b = append(b, '/')
+			}
+		default:
+			b = appendEncoded(append(b, '/'), segment, "\"<>`{}")
+		}
+	}
+	return b
+}
+
+// dots returns 1 for a segment that means ".", 2 for "..", else 0.
+func dots(s string) int {
+	n := 0
+	for ; s != ""; n++ {
+		switch {
+		case s[0] == '.':
+			s = s[1:]
+		case len(s) >= 3 && s[0] == '%' && s[1] == '2' && s[2]|0x20 == 'e':
+			s = s[3:]
+		default:
+			return 0
+		}
+	}
+	if n > 2 {
+		return 0
+	}
+	return n
+}
+
+// appendEncoded percent-encodes the bytes of s that are no graphic ASCII and
+// those in also.
+func appendEncoded(b []byte, s, also string) []byte {
+	const digits = "0123456789ABCDEF"
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c > ' ' && c <= '~' && strings.IndexByte(also, c) < 0 {
+			b = append(b, c)
+		} else {
+			b = append(b, '%', digits[c>>4], digits[c&15])
+		}
+	}
+	return b
+}
+
+// Unescape resolves percent triplets; what is none stays.
+func Unescape(s string) string {
+	if strings.IndexByte(s, '%') < 0 {
+		return s
+	}
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+2 < len(s) {
+			if hi, lo := unhex(s[i+1]), unhex(s[i+2]); hi|lo < 16 {
+				b = append(b, hi<<4|lo)
+				i += 2
+				continue
+			}
+		}
+		b = append(b, s[i])
+	}
+	return string(b)
+}
+
+// unhex is the value of a hex digit, more than 15 for other bytes.
+func unhex(c byte) byte {
+	switch {
+	case '0' <= c && c <= '9':
+		return c - '0'
+	case 'a' <= c|0x20 && c|0x20 <= 'f':
+		return c | 0x20 - 'a' + 10
+	}
+	return 0xff
+}
+
+// Climbs reports whether a URI has a segment that means a folder or the one above it,
+// however that is escaped.
+func Climbs(uri string) bool {
+	_, path, _ := strings.Cut(uri, "://")
+	for more := true; more; {
+		var segment string
+		at := strings.IndexAny(path, `/\?#`)
+		if more = at >= 0; more {
+			segment, path = path[:at], path[at+1:]
+		} else {
+			segment = path
+		}
+		segment = strings.ReplaceAll(strings.ReplaceAll(segment, "%2F", "/"), "%2f", "/")
+		for _, part := range strings.Split(segment, "/") {
+			if dots(part) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
