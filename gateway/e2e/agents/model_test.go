@@ -1,0 +1,306 @@
+//go:build agents
+
+package agents
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// step is one thing that the model does: a call of the tool whose name has this end.
+type step struct {
+	tool   string
+	before func() // runs once, before the model asks for the call
+}
+
+// model is a model server with a script. It speaks the interfaces for chat completions,
+// for responses and of Gemini. A conversation with n results of tools has come to
+// step n, so requests that an agent repeats get the same reply.
+type model struct {
+	t      *testing.T
+	server *httptest.Server
+	steps  []step
+
+	replies atomic.Int64
+
+	mu      sync.Mutex
+	tools   []string // what the model was offered first
+	texts   []string // the conversation as it stood before each step
+	started map[int]bool
+	strange []string // requests that no interface knows
+}
+
+func newModel(t *testing.T, steps []step) *model {
+	m := &model{t: t, steps: steps, started: map[int]bool{}}
+	m.server = httptest.NewServer(m)
+	t.Cleanup(m.server.Close)
+	return m
+}
+
+// turn is what a request of any interface comes to.
+type turn struct {
+	tools   []tool
+	results int
+	stream  bool
+	json    bool // an answer in JSON is wanted
+}
+
+// tool is a tool as an agent offers it; some put those of a server into a namespace.
+type tool struct {
+	Name      string
+	Namespace string
+}
+
+// reply is a text, or the call of a tool.
+type reply struct {
+	id     string
+	text   string
+	call   tool
+	callID string // "" for a text
+}
+
+func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the agent has ended
+	}
+	var read func([]byte) turn
+	var write func(http.ResponseWriter, turn, reply)
+	switch path := r.URL.Path; {
+	case strings.HasSuffix(path, "/chat/completions"):
+		read, write = readChat, writeChat
+	case strings.HasSuffix(path, "/responses"):
+		read, write = readResponses, writeResponses
+	case strings.Contains(path, "enerateContent"):
+		read, write = readGemini, writeGemini
+	case strings.HasSuffix(path, ":countTokens"):
+		_, _ = io.WriteString(w, `{"totalTokens":1}`)
+		return
+	default:
+		m.mu.Lock()
+		m.strange = append(m.strange, r.Method+" "+path)
+		m.mu.Unlock()
+		http.NotFound(w, r)
+		return
+	}
+	u := read(body)
+	u.stream = u.stream || strings.Contains(r.URL.Path, "stream")
+	out := m.next(u, string(body))
+	out.id = fmt.Sprint("reply_", m.replies.Add(1)) // agents take equal ones for one message
+	write(w, u, out)
+}
+
+// next is the reply to a conversation. Agents also ask for titles and the like: those
+// requests have no tools.
+func (m *model) next(u turn, body string) reply {
+	if len(u.tools) == 0 {
+		if u.json {
+			return reply{text: `{"next_speaker":"user","reasoning":"done"}`}
+		}
+		return reply{text: "A title"}
+	}
+	m.mu.Lock()
+	if m.tools == nil {
+		for _, t := range u.tools {
+			m.tools = append(m.tools, t.Namespace+t.Name)
+		}
+	}
+	for len(m.texts) <= u.results {
+		m.texts = append(m.texts, "")
+	}
+	m.texts[u.results] = body
+	first := !m.started[u.results]
+	m.started[u.results] = true
+	m.mu.Unlock()
+	if u.results >= len(m.steps) {
+		return reply{text: "All is done."}
+	}
+	s := m.steps[u.results]
+	if first && s.before != nil {
+		s.before()
+	}
+	at := slices.IndexFunc(u.tools, func(t tool) bool { return strings.HasSuffix(t.Name, s.tool) })
+	if at < 0 {
+		return reply{text: "There is no tool " + s.tool}
+	}
+	return reply{call: u.tools[at], callID: fmt.Sprintf("call_%d", u.results)}
+}
+
+// after gives what the model was shown after a step; "" if it never was.
+func (m *model) after(step int) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if step+1 < len(m.texts) {
+		return m.texts[step+1]
+	}
+	return ""
+}
+
+func decode(body []byte, into any) { _ = json.Unmarshal(body, into) } // what is missing fails a check
+
+func readChat(body []byte) (u turn) {
+	var p struct {
+		Stream   bool
+		Messages []struct{ Role string }
+		Tools    []struct{ Function tool }
+		Format   any `json:"response_format"`
+	}
+	decode(body, &p)
+	for _, t := range p.Tools {
+		u.tools = append(u.tools, t.Function)
+	}
+	for _, m := range p.Messages {
+		if m.Role == "tool" {
+			u.results++
+		}
+	}
+	u.stream, u.json = p.Stream, p.Format != nil
+	return u
+}
+
+func writeChat(w http.ResponseWriter, u turn, r reply) {
+	message, reason := obj{"role": "assistant", "content": r.text}, "stop"
+	if r.callID != "" {
+		reason = "tool_calls"
+		message = obj{"role": "assistant", "content": nil, "tool_calls": []obj{{
+			"index": 0, "id": r.callID, "type": "function", "function": obj{"name": r.call.Name, "arguments": "{}"},
+		}}}
+	}
+	usage := obj{"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+	if !u.stream {
+		respond(w, obj{"id": r.id, "object": "chat.completion", "created": 1, "model": "scripted", "usage": usage, "choices": []obj{{
+			"index": 0, "message": message, "finish_reason": reason,
+		}}})
+		return
+	}
+	chunk := func(choices ...obj) obj {
+		return obj{"id": r.id, "object": "chat.completion.chunk", "created": 1, "model": "scripted", "choices": choices}
+	}
+	last := chunk([]obj{}...) // not null
+	last["usage"] = usage
+	events(w,
+		chunk(obj{"index": 0, "delta": message, "finish_reason": nil}),
+		chunk(obj{"index": 0, "delta": obj{}, "finish_reason": reason}),
+		last)
+	_, _ = io.WriteString(w, "data: [DONE]\n\n")
+}
+
+func readResponses(body []byte) (u turn) {
+	type function struct {
+		Type  string
+		Name  string
+		Tools []function
+	}
+	var p struct {
+		Stream bool
+		Input  []struct{ Type string }
+		Tools  []function
+	}
+	decode(body, &p)
+	for _, t := range p.Tools {
+		if t.Type == "function" {
+			u.tools = append(u.tools, tool{Name: t.Name})
+		}
+		for _, inner := range t.Tools {
+			u.tools = append(u.tools, tool{Name: inner.Name, Namespace: t.Name})
+		}
+	}
+	for _, i := range p.Input {
+		if i.Type == "function_call_output" {
+			u.results++
+		}
+	}
+	u.stream = p.Stream
+	return u
+}
+
+func writeResponses(w http.ResponseWriter, u turn, r reply) {
+	item := obj{"type": "message", "id": "m" + r.id, "role": "assistant", "status": "completed", "content": []obj{{
+		"type": "output_text", "text": r.text, "annotations": []obj{},
+	}}}
+	if r.callID != "" {
+		item = obj{"type": "function_call", "id": "f" + r.id, "call_id": r.callID, "name": r.call.Name, "arguments": "{}", "status": "completed"}
+		if r.call.Namespace != "" {
+			item["namespace"] = r.call.Namespace
+		}
+	}
+	response := obj{"id": r.id, "object": "response", "created_at": 1, "model": "scripted", "status": "completed", "output": []obj{item}, "usage": obj{
+		"input_tokens": 1, "output_tokens": 1, "total_tokens": 2,
+		"input_tokens_details": obj{"cached_tokens": 0}, "output_tokens_details": obj{"reasoning_tokens": 0},
+	}}
+	if !u.stream {
+		respond(w, response)
+		return
+	}
+	events(w,
+		obj{"type": "response.created", "response": obj{"id": r.id, "object": "response", "created_at": 1, "model": "scripted", "status": "in_progress", "output": []obj{}}},
+		obj{"type": "response.output_item.added", "output_index": 0, "item": item},
+		obj{"type": "response.output_item.done", "output_index": 0, "item": item},
+		obj{"type": "response.completed", "response": response})
+}
+
+func readGemini(body []byte) (u turn) {
+	var p struct {
+		Contents []struct {
+			Parts []struct{ FunctionResponse any }
+		}
+		Tools            []struct{ FunctionDeclarations []tool }
+		GenerationConfig struct{ ResponseMimeType string }
+	}
+	decode(body, &p)
+	for _, t := range p.Tools {
+		u.tools = append(u.tools, t.FunctionDeclarations...)
+	}
+	for _, c := range p.Contents {
+		for _, part := range c.Parts {
+			if part.FunctionResponse != nil {
+				u.results++
+			}
+		}
+	}
+	u.json = p.GenerationConfig.ResponseMimeType == "application/json"
+	return u
+}
+
+func writeGemini(w http.ResponseWriter, u turn, r reply) {
+	part := obj{"text": r.text}
+	if r.callID != "" {
+		part = obj{"functionCall": obj{"name": r.call.Name, "args": obj{}}}
+	}
+	whole := obj{
+		"candidates":    []obj{{"index": 0, "content": obj{"role": "model", "parts": []obj{part}}, "finishReason": "STOP"}},
+		"usageMetadata": obj{"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}, "modelVersion": "scripted",
+	}
+	if u.stream {
+		events(w, whole)
+		return
+	}
+	respond(w, whole)
+}
+
+type obj = map[string]any
+
+func respond(w http.ResponseWriter, body obj) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(body) // an agent that has ended needs no reply
+}
+
+// events writes a stream of server-sent events, named by their type if they have one.
+func events(w http.ResponseWriter, all ...obj) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	for _, e := range all {
+		if name, ok := e["type"].(string); ok {
+			_, _ = fmt.Fprintf(w, "event: %s\n", name)
+		}
+		text, _ := json.Marshal(e) // made of strings and numbers only
+		_, _ = fmt.Fprintf(w, "data: %s\n\n", text)
+	}
+}
