@@ -257,19 +257,10 @@ func (s *Snapshot) resource(uri string) (Target, error) {
 		if rest == "" {
 			return Target{}, &NotFoundError{Kind: Resource, Name: uri, Owner: server, Reason: ReasonMalformed}
 		}
-		if run := t.runs[Resource]; bare && run.name(hashKey(rest), rest) == nil {
-			if e := run.name(hash, uri); e != nil {
-				return s.target(e), nil
-			}
+		if bare {
+			return s.inServerOrBare(t, uri, rest, hash)
 		}
-		target, err := s.inServer(t, uri, rest)
-		var unknown *NotFoundError
-		if bare && errors.As(err, &unknown) {
-			if own, err := s.inServer(t, uri, uri); err == nil {
-				return own, nil
-			}
-		}
-		return target, err
+		return s.inServer(t, uri, rest)
 	}
 	if _, own := cutScheme(uri, Local+":"); own {
 		return Target{}, &NotFoundError{Kind: Resource, Name: uri, Owner: Local, Reason: ReasonNotFound}
@@ -342,6 +333,24 @@ func unknownResource(uri, server, rest string, ours bool) *NotFoundError {
 // expansion is the target for a URI that is not listed itself.
 func (s *Snapshot) expansion(t *table, uri string, template *Entry) Target {
 	return Target{Server: t.name, Name: uri, Listed: s.listedURI(t, uri), Template: template}
+}
+
+// inServerOrBare is inServer for a URI that may be the server's own as well as one below
+// its name, which goes first.
+func (s *Snapshot) inServerOrBare(t *table, uri, rest string, hash uint64) (Target, error) {
+	if run := t.runs[Resource]; run.name(hashKey(rest), rest) == nil {
+		if e := run.name(hash, uri); e != nil {
+			return s.target(e), nil
+		}
+	}
+	target, err := s.inServer(t, uri, rest)
+	var unknown *NotFoundError
+	if errors.As(err, &unknown) {
+		if own, err := s.inServer(t, uri, uri); err == nil {
+			return own, nil
+		}
+	}
+	return target, err
 }
 
 // inServer finds rest, a URI of the server as it was requested below its name.

@@ -296,12 +296,7 @@ func (e *Entry) describe(types map[string]string) {
 	for k, v := range rawjson.Members(e.JSON) {
 		switch {
 		case k.Is(key):
-			if s := text(v); s == e.Listed {
-				e.Listed = s // shares the arena's memory
-				if strings.HasSuffix(s, e.Name) {
-					e.Name = s[len(s)-len(e.Name):]
-				}
-			}
+			e.share(text(v))
 			if key == "name" {
 				e.Label = e.Name
 			}
@@ -332,6 +327,17 @@ func (e *Entry) describe(types map[string]string) {
 	}
 	if e.Title == "" {
 		e.Title = hint
+	}
+}
+
+// share takes the listed name, which stands in the arena, for the ones that there are.
+func (e *Entry) share(listed string) {
+	if listed != e.Listed {
+		return
+	}
+	e.Listed = listed
+	if strings.HasSuffix(listed, e.Name) {
+		e.Name = listed[len(listed)-len(e.Name):]
 	}
 }
 

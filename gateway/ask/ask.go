@@ -140,21 +140,7 @@ func (a *Asker) Put(ctx context.Context, q *Question, c *upstream.Call) (
 	if q.capability != "roots" || c != nil || !upstream.Unprompted(ctx) {
 		q.causes, q.certain = a.o.Calls.Causes(q.Conn, c)
 	}
-	var who Capable
-	switch {
-	case q.capability == "roots" && q.roots == config.ConfigRoots && !q.certain:
-		// Nobody's call made the server ask: none of its clients is to tell it.
-	case q.certain:
-		x := call.Newest(q.causes).Exchange
-		session, who = x.Session(), x.Outer()
-		if !x.Asks() {
-			who = nobody{}
-		}
-	case len(q.causes) == 0:
-		if session = a.o.Clients.Owner(q.Conn); session != nil {
-			who = session
-		}
-	}
+	session, who := a.client(q)
 	switch {
 	case session == nil && q.capability == "roots" && q.roots == config.ClientRoots && len(q.causes) == 0 && (q.Conn.Unit() == "" || upstream.InProject(q.Conn.Unit())):
 		result, fault = a.unitedRoots(ctx, q)
@@ -176,6 +162,25 @@ func (a *Asker) Put(ctx context.Context, q *Question, c *upstream.Call) (
 		result, fault = a.askClient(ctx, session, q)
 	}
 	return session, result, fault
+}
+
+// client is whom a question is to be put to, and what they can answer; nil for nobody.
+func (a *Asker) client(q *Question) (session *downstream.Session, who Capable) {
+	switch {
+	case q.capability == "roots" && q.roots == config.ConfigRoots && !q.certain:
+		// Nobody's call made the server ask: none of its clients is to tell it.
+	case q.certain:
+		x := call.Newest(q.causes).Exchange
+		if !x.Asks() {
+			return x.Session(), nobody{}
+		}
+		return x.Session(), x.Outer()
+	case len(q.causes) == 0:
+		if session = a.o.Clients.Owner(q.Conn); session != nil {
+			return session, session
+		}
+	}
+	return nil, nil
 }
 
 // PutTo puts a question to a session, by q.Ask, or to the users of the open screens if

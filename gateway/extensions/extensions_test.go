@@ -22,7 +22,8 @@ func TestTheUnionLeavesOutWhatServersDifferIn(t *testing.T) {
 		declared("b", `{"acme/x":{"v":2,"same":{"q":[2], "p":1}},"other/y":{},"io.modelcontextprotocol/tasks":{},"goblin/z":{}}`),
 		declared("c", `{"acme/x":{"v":1},"io.modelcontextprotocol/skills":{"directoryRead":true}}`),
 		declared("d", `{"io.modelcontextprotocol/skills":{"directoryRead":false}}`),
-		{Server: "e", Capabilities: []byte(`{}`)}, {Server: "f"},
+		{Server: "e", Capabilities: []byte(`{}`)},
+		{Server: "f"},
 	})
 	require.JSONEq(t, `{"acme/x":{"same":{"p":1,"q":[2]},"mine":true},"other/y":{},"io.modelcontextprotocol/skills":{"directoryRead":true}}`, string(union))
 	require.Equal(t, []string{

@@ -122,6 +122,12 @@ func (s *Server) unitConn(name string, extensions []byte, known *unit) (conn *li
 		}
 		return nil, u, nil, s.failure(ConnectionError, "its connection for this client is not there: "+reasonOf(why), unsent(why))
 	}
+	return s.newConnLocked(name, extensions, u)
+}
+
+// newConnLocked is unitConn for a unit that has no connection of its own yet; u is
+// nil for one that is new.
+func (s *Server) newConnLocked(name string, extensions []byte, u *unit) (conn *link, _ *unit, wait <-chan struct{}, err error) {
 	if s.perProject() {
 		if u, err = s.projectLocked(name); err != nil {
 			return nil, nil, nil, err

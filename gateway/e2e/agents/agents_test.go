@@ -21,6 +21,15 @@ import (
 // picture is a PNG of one pixel.
 const picture = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
+// The README names the agents, and the versions that are run here.
+func TestTheReadmeTellsWhatIsRun(t *testing.T) {
+	text, err := os.ReadFile("../../../README.md")
+	require.NoError(t, err)
+	for _, p := range programs {
+		require.Contains(t, string(text), "| "+p.name+" "+p.packages[p.of]+" | yes |")
+	}
+}
+
 // limit is how long an agent may take for all of it.
 const limit = 5 * time.Minute
 

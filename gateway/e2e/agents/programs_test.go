@@ -20,6 +20,7 @@ import (
 // program is an agent as its users install it.
 type program struct {
 	name     string
+	of       string            // the package that is the agent
 	packages map[string]string // from npm, at exact versions
 	file     string            // the program in node_modules; a script of ours where the agent is a library
 	native   bool              // the file needs no Node
@@ -41,7 +42,7 @@ const node = "22.23.3"
 
 var programs = []program{
 	{
-		name: "Codex", packages: map[string]string{"@openai/codex": "0.169.0"},
+		name: "Codex", of: "@openai/codex", packages: map[string]string{"@openai/codex": "0.169.0"},
 		file: "@openai/codex/bin/codex.js",
 		args: []string{"exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"},
 		configure: func(t *testing.T, p place) []string {
@@ -62,7 +63,7 @@ tool_timeout_sec = 120
 		},
 	},
 	{
-		name: "Gemini CLI", packages: map[string]string{"@google/gemini-cli": "0.61.0"},
+		name: "Gemini CLI", of: "@google/gemini-cli", packages: map[string]string{"@google/gemini-cli": "0.61.0"},
 		file: "@google/gemini-cli/bundle/gemini.js",
 		args: []string{"--yolo", "--skip-trust", "--model", "gemini-2.5-pro", "--prompt"},
 		configure: func(t *testing.T, p place) []string {
@@ -76,7 +77,7 @@ tool_timeout_sec = 120
 		},
 	},
 	{
-		name: "Qwen Code", packages: map[string]string{"@qwen-code/qwen-code": "0.24.4"},
+		name: "Qwen Code", of: "@qwen-code/qwen-code", packages: map[string]string{"@qwen-code/qwen-code": "0.24.4"},
 		file: "@qwen-code/qwen-code/cli-entry.js",
 		args: []string{"--yolo", "--prompt"},
 		configure: func(t *testing.T, p place) []string {
@@ -90,7 +91,7 @@ tool_timeout_sec = 120
 		},
 	},
 	{
-		name: "opencode", packages: map[string]string{"opencode-linux-x64": "1.18.33"},
+		name: "opencode", of: "opencode-linux-x64", packages: map[string]string{"opencode-linux-x64": "1.18.33"},
 		file: "opencode-linux-x64/bin/opencode", native: true,
 		args: []string{"run", "--auto", "--model", "scripted/scripted"},
 		configure: func(t *testing.T, p place) []string {
@@ -106,7 +107,7 @@ tool_timeout_sec = 120
 		},
 	},
 	{
-		name: "Continue", packages: map[string]string{"@continuedev/cli": "1.5.47"},
+		name: "Continue", of: "@continuedev/cli", packages: map[string]string{"@continuedev/cli": "1.5.47"},
 		file: "@continuedev/cli/dist/cn.js",
 		args: []string{"--auto", "--config", "config.yaml", "--print"},
 		configure: func(t *testing.T, p place) []string {
@@ -130,17 +131,17 @@ mcpServers:
 		},
 	},
 	{
-		name: "AI SDK", packages: map[string]string{"ai": "7.0.173", "@ai-sdk/mcp": "2.0.99", "@ai-sdk/openai-compatible": "3.0.92"},
+		name: "AI SDK", of: "ai", packages: map[string]string{"ai": "7.0.173", "@ai-sdk/mcp": "2.0.99", "@ai-sdk/openai-compatible": "3.0.92"},
 		file:      "aisdk.mjs",
 		configure: library,
 	},
 	{
-		name: "Mastra", packages: map[string]string{"@mastra/core": "1.71.0", "@mastra/mcp": "2.0.0", "@ai-sdk/openai-compatible": "3.0.92"},
+		name: "Mastra", of: "@mastra/core", packages: map[string]string{"@mastra/core": "1.71.0", "@mastra/mcp": "2.0.0", "@ai-sdk/openai-compatible": "3.0.92"},
 		file:      "mastra.mjs",
 		configure: library,
 	},
 	{
-		name: "LangChain", packages: map[string]string{"langchain": "1.5.14", "@langchain/core": "1.4.0", "@langchain/langgraph": "1.7.3", "@langchain/mcp-adapters": "1.1.4", "@langchain/openai": "1.6.0"},
+		name: "LangChain", of: "langchain", packages: map[string]string{"langchain": "1.5.14", "@langchain/core": "1.4.0", "@langchain/langgraph": "1.7.3", "@langchain/mcp-adapters": "1.1.4", "@langchain/openai": "1.6.0"},
 		file:      "langchain.mjs",
 		configure: library,
 	},

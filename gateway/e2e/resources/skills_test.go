@@ -52,7 +52,8 @@ func TestSkillsOfAllServersAreServed(t *testing.T) {
 			{"uri": "skill://out/SKILL.md", "frontmatter": e2e.Obj{"name": "out"}, "resources": []e2e.Obj{{"uri": "file:///etc/passwd"}}},
 		},
 		"folders": e2e.Obj{"skill://git": []e2e.Obj{
-			{"uri": "skill://git/SKILL.md", "name": "SKILL.md"}, {"uri": "skill://git/docs", "name": "docs", "mimeType": "inode/directory"},
+			{"uri": "skill://git/SKILL.md", "name": "SKILL.md"},
+			{"uri": "skill://git/docs", "name": "docs", "mimeType": "inode/directory"},
 			{"uri": "skill://git/secret.md", "name": "secret.md"},
 		}},
 	}, e2e.Obj{"resources": e2e.Obj{"deny": []string{"skill://secret/*", "skill://git/secret.md"}}})

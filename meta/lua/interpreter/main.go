@@ -29,7 +29,7 @@ const Command = "script-worker"
 // first is not promised by the language, and nothing but time depends on it.
 func init() {
 	if len(os.Args) == 2 && os.Args[1] == Command {
-		os.Exit(serve(os.Stdin, os.Stdout))
+		os.Exit(serve(os.Stdin, os.Stdout)) //nolint:forbidigo // this is the main of a process
 	}
 }
 
