@@ -194,15 +194,16 @@ func (p *peer) serve(ctx context.Context, b backend, in io.Reader, out io.Writer
 		p.running.Wait()
 		ended <- err
 	}()
+	var err error
 	select {
-	case err := <-ended:
-		return err
+	case err = <-ended:
 	case <-ctx.Done(): // a read or write may still hang in a client that does nothing
-		if asked.Err() != nil {
-			return nil
-		}
-		return context.Cause(ctx)
+		err = context.Cause(ctx)
 	}
+	if asked.Err() != nil { // what failed is what was closed for that
+		return nil
+	}
+	return err
 }
 
 // relay writes what mcp-go tells by itself.
