@@ -36,6 +36,7 @@ func TestR0_04_MetaToolsAreListedAndSwitchedByTheConfig(t *testing.T) {
 	for _, form := range e2e.Each(schema, "properties", "gateway", "properties", "meta_tools", "anyOf", 1, "items", "anyOf", 0, "enum") {
 		known = append(known, strings.Trim(string(form), `"`))
 	}
+	all = append(all, "catalog_skills", "search_skills") // listed where a server has skills
 	require.ElementsMatch(t, all, known, "the config knows them, and no others")
 	w = e2e.NewWorld(t)
 	w.Gateway["meta_tools"] = []string{"serch_tools"}

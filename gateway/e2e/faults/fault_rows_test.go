@@ -244,12 +244,12 @@ var faults = []fault{
 	{row: "B42_asks_for_a_login", mode: "http-401", early: true, gateway: e2e.Obj{"startup_wait": "1s"}, check: func(h *harmed) {
 		h.failsWithin(soon, h.call("bad_echo", e2e.Obj{}))
 		h.state("needs login")
-		require.Contains(h.T, h.Prog.Stderr.String(), "Authorization", "the header to configure")
+		require.Contains(h.T, h.Prog.Stderr.String(), "goblin login bad")
 		require.NotContains(h.T, h.Prog.Stderr.String(), "passwd")
 	}},
 	{row: "B42_asks_for_a_login", mode: "http-401", check: func(h *harmed) {
 		require.Equal(h.T, "echo", h.CallText("bad_echo", e2e.Obj{}))
-		h.failsWithin(soon, h.call("bad_fault", e2e.Obj{}), "CONNECTION_ERROR")
+		h.failsWithin(soon, h.call("bad_fault", e2e.Obj{}), "LOGIN_REQUIRED")
 	}},
 	{row: "B43_is_an_error", mode: "http-html", early: true, gateway: e2e.Obj{"startup_wait": "1s"}, check: neverStarts},
 	{row: "B43_is_an_error", mode: "http-html", usual: true, check: failsCalls},
