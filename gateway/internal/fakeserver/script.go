@@ -22,7 +22,7 @@ type script struct {
 	Templates    []json.RawMessage
 	Skills       []json.RawMessage
 	Folders      map[string][]json.RawMessage // by URI of a folder: what is in it
-	Hints        map[string]json.RawMessage   // members of a list of skills besides, for example ttlMs
+	Hints        map[string]json.RawMessage   // members of results about skills besides, for example ttlMs
 	Generate     map[string]int               // so many entries more of "tools", "resources", …
 	PageSize     int                          // 0: everything in one page
 	Reads        map[string]json.RawMessage   // by URI: a text, a contents array or a whole result

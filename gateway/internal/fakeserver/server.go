@@ -250,27 +250,23 @@ func (s *server) result(x *exchange) (result json.RawMessage, fault string) {
 	case "prompts/list":
 		return s.page("prompts", x), ""
 	case "resources/list":
-		return s.page("resources", x), ""
+		return s.hinted(s.page("resources", x)), ""
 	case "resources/templates/list":
 		return s.page("templates", x), ""
 	case "skills/list":
-		list := s.page("skills", x)
-		for k, v := range s.Hints {
-			list = fmt.Appendf(list[:len(list)-1], ",%q:%s}", k, v)
-		}
-		return list, ""
+		return s.hinted(s.page("skills", x)), ""
 	case "skills/get":
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for _, skill := range s.Skills {
 			if named(skill, x.key) {
-				return fmt.Appendf(nil, `{"skill":%s}`, skill), ""
+				return s.hinted(fmt.Appendf(nil, `{"skill":%s}`, skill)), ""
 			}
 		}
 		return nil, unknown + "no skill " + x.key
 	case "resources/directory/read":
 		if children, ok := s.Folders[x.key]; ok {
-			return marshal(map[string]any{"resources": children}), ""
+			return s.hinted(marshal(map[string]any{"resources": children})), ""
 		}
 		return nil, unknown + "no folder " + x.key
 	case "resources/read":
@@ -285,6 +281,14 @@ func (s *server) result(x *exchange) (result json.RawMessage, fault string) {
 		}}), ""
 	}
 	return nil, "Method not found: " + x.method
+}
+
+// hinted is a result with what says how long it is fresh.
+func (s *server) hinted(result []byte) json.RawMessage {
+	for k, v := range s.Hints {
+		result = fmt.Appendf(result[:len(result)-1], ",%q:%s}", k, v)
+	}
+	return result
 }
 
 func (s *server) initialized(x *exchange) json.RawMessage {
