@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -65,7 +64,7 @@ func TestClientsThatLackVariablesJoinTheHostThatHasThem(t *testing.T) {
 	require.Equal(t, "other", variable(other, "needs", "K"), "another value is another host")
 	require.Equal(t, 2, b.Starts())
 
-	require.NoError(t, syscall.Kill(host, syscall.SIGKILL))
+	require.NoError(t, e2e.Kill(host))
 	lacks.GoesOn("needs_env")
 	require.Equal(t, "one", variable(lacks, "needs", "K"), "the next host has them, too")
 }
