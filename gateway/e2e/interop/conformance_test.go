@@ -79,6 +79,8 @@ func verdicts(t *testing.T, url, suite string) (checks map[string][]string, summ
 // the answer, which the suite only notes.
 var otherwise = map[string]string{
 	"server-sse-streams-functional SUCCESS": "server-sse-streams-functional INFO",
+	// What a server refuses by the status of HTTP alone is a result that models see.
+	"sep-2322-validate-input-responses SUCCESS": "sep-2322-validate-input-responses WARNING",
 }
 
 func asGood(direct, through []string) bool {
@@ -172,7 +174,7 @@ func TestConformanceThroughGoblinIsAsGoodAsDirect(t *testing.T) {
 					through, summary := verdicts(t, w.Serve().Base+"/mcp", r.revision)
 					n, failed := passed(through, summary)
 					if kind == "stdio, one process" && r.stateless {
-						require.Equal(t, lostInOneProcess, failed)
+						require.Subset(t, lostInOneProcess, failed)
 						return
 					}
 					require.Equal(t, r.scored, n, "through Goblin: failed %v", failed)

@@ -36,6 +36,7 @@ func (n *npmServers) followTasks(t *testing.T, env []string, transport e2e.Obj, 
 }
 
 func TestInteropTasksOfTheTypeScriptSDKAreTheSameThroughGoblin(t *testing.T) {
+	t.Parallel()
 	n := newNPM(t)
 	const tool = "simulate-research-query"
 	command := n.commands("")["everything"]

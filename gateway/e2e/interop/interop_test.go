@@ -221,6 +221,7 @@ func toolName(server string) func(string) string {
 }
 
 func TestInteropTypeScriptClientSeesTheSameThroughGoblin(t *testing.T) {
+	t.Parallel()
 	n := newNPM(t)
 	direct := map[string]document{}
 	for server, command := range n.commands(filepath.Join(t.TempDir(), "direct.jsonl")) {
@@ -465,6 +466,7 @@ func (i *inspector) survey(server string, tool, uri func(string) string) (d docu
 var forCapable = regexp.MustCompile(`elicitation|sampling|roots`)
 
 func TestInteropInspectorSeesTheSameThroughGoblin(t *testing.T) {
+	t.Parallel()
 	n := newNPM(t)
 	direct := map[string]document{}
 	for server, command := range n.commands(filepath.Join(t.TempDir(), "direct.jsonl")) {
