@@ -29,7 +29,7 @@ var fleet = []struct {
 	http   string // path, "" for stdio
 	conf   e2e.Obj
 }{
-	{calm, e2e.Obj{}, "", e2e.Obj{"timeout": "30s"}}, // of a machine that has too much to do
+	{calm, e2e.Obj{}, "", e2e.Obj{"timeout": "30s", "call_timeout": "30s"}}, // of a machine that has too much to do
 	{"legacy", e2e.Obj{}, "", e2e.Obj{}},
 	{"modern", e2e.Obj{"era": "modern"}, "", e2e.Obj{}},
 	{"dual", e2e.Obj{"era": "dual"}, "", e2e.Obj{"era": "both"}},
@@ -93,7 +93,7 @@ func (s *soak) launchFleet() {
 		if err := os.WriteFile(path, e2e.Marshal(script), 0o600); err != nil {
 			s.t.Fatal(err)
 		}
-		conf := e2e.Merge(e2e.Obj{"timeout": "3s", "startup_timeout": "5s"}, []e2e.Obj{f.conf})
+		conf := e2e.Merge(e2e.Obj{"timeout": "3s", "call_timeout": "3s", "startup_timeout": "5s"}, []e2e.Obj{f.conf})
 		if f.http == "" {
 			conf["command"], conf["args"] = e2e.Fakeserver, []string{path}
 		} else {
