@@ -285,6 +285,7 @@ func (w *World) Environ() []string {
 		"XDG_CONFIG_HOME=" + filepath.Join(w.Dir, "cfg"),
 		"TERM=dumb",
 		"GORACE=halt_on_error=1",
+		"GOBLIN_NO_KEYRING=1", // that of the user is none of the tests' business
 	}
 	if dir := os.Getenv("GOCOVERDIR"); dir != "" {
 		env = append(env, "GOCOVERDIR="+dir)

@@ -43,17 +43,6 @@ func NewAuthorizer(folder string, o Options) *Authorizer {
 // Version changes whenever the login does, also by another process.
 func (a *Authorizer) Version() time.Time { return a.rec.changed() }
 
-// Login is the login as it stands, without its secrets; ErrNone if there is none.
-func (a *Authorizer) Login() (Login, error) {
-	l, err := a.current()
-	if err != nil {
-		return Login{}, err
-	}
-	shown := *l
-	shown.secrets = secrets{}
-	return shown, nil
-}
-
 // current is the login, read again if it has changed.
 func (a *Authorizer) current() (*Login, error) {
 	a.mu.Lock()

@@ -235,6 +235,14 @@ func (r *realm) logIn(w *e2e.World, server string, visit func(page string)) (cod
 	return p.Ends(e2e.Patience), p.Stderr.String()
 }
 
+// succeeds is logIn at the server shop, which must end well; it returns what was told.
+func (r *realm) succeeds(w *e2e.World, visit func(page string)) (told string) {
+	r.t.Helper()
+	code, told := r.logIn(w, "shop", visit)
+	require.Equal(r.t, e2e.ExitOK, code, told)
+	return told
+}
+
 // visit opens a page as a browser does, and returns the text at its end.
 func (r *realm) visit(at string) {
 	resp, err := http.Get(at)

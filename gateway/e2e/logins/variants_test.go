@@ -3,8 +3,11 @@
 package logins
 
 import (
+	"io"
 	"net/http"
 	"net/url"
+	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -37,21 +40,19 @@ func TestMachinesLogInByThemselves(t *testing.T) {
 func TestMoreRightsAreAskedForAtTheNextLogin(t *testing.T) {
 	t.Parallel()
 	r, w, _ := protected(t)
-	code, told := r.logIn(w, "shop", r.visit)
-	require.Equal(t, e2e.ExitOK, code, told)
+	r.succeeds(w, r.visit)
 	c := w.Standalone()
 	c.CallText("shop_buy", e2e.Obj{})
 	r.set(func() { r.scope = "pay" })
 	require.Contains(t, c.Fails(buy).Message, "goblin login shop")
 	r.scope = ""
 	var asked string
-	code, told = r.logIn(w, "shop", func(page string) {
+	r.succeeds(w, func(page string) {
 		u, err := url.Parse(page)
 		require.NoError(t, err)
 		asked = u.Query().Get("scope")
 		r.visit(page)
 	})
-	require.Equal(t, e2e.ExitOK, code, told)
 	r.set(func() { r.scope = "pay" })
 	require.Contains(t, strings.Fields(asked), "use")
 	require.Contains(t, strings.Fields(asked), "pay")
@@ -62,8 +63,7 @@ func TestMoreRightsAreAskedForAtTheNextLogin(t *testing.T) {
 func TestProcessesRefreshALoginOnce(t *testing.T) {
 	t.Parallel()
 	r, w, _ := protected(t)
-	code, told := r.logIn(w, "shop", r.visit)
-	require.Equal(t, e2e.ExitOK, code, told)
+	r.succeeds(w, r.visit)
 	var clients []*e2e.Client
 	for range 4 {
 		c := w.Standalone()
@@ -86,8 +86,7 @@ func TestProcessesRefreshALoginOnce(t *testing.T) {
 func TestOnlyARefusalEndsALogin(t *testing.T) {
 	t.Parallel()
 	r, w, _ := protected(t)
-	code, told := r.logIn(w, "shop", r.visit)
-	require.Equal(t, e2e.ExitOK, code, told)
+	r.succeeds(w, r.visit)
 	c := w.Standalone()
 	c.CallText("shop_buy", e2e.Obj{})
 	r.set(func() { clear(r.access); r.down = true })
@@ -109,10 +108,9 @@ func TestOnlyARefusalEndsALogin(t *testing.T) {
 func TestForgottenClientsAndStrangersDoNotMatter(t *testing.T) {
 	t.Parallel()
 	r, w, _ := protected(t)
-	code, told := r.logIn(w, "shop", r.visit)
-	require.Equal(t, e2e.ExitOK, code, told)
+	r.succeeds(w, r.visit)
 	r.set(func() { clear(r.clients) })
-	code, told = r.logIn(w, "shop", func(page string) {
+	r.succeeds(w, func(page string) {
 		u, err := url.Parse(page)
 		require.NoError(t, err)
 		resp, err := http.Get(u.Query().Get("redirect_uri") + "?code=evil&state=guess")
@@ -121,7 +119,6 @@ func TestForgottenClientsAndStrangersDoNotMatter(t *testing.T) {
 		_ = resp.Body.Close()
 		r.visit(page)
 	})
-	require.Equal(t, e2e.ExitOK, code, told)
 	require.Equal(t, 2, r.count("register"))
 }
 
@@ -130,12 +127,31 @@ func TestShortTokensAreRefreshedAhead(t *testing.T) {
 	t.Parallel()
 	r, w, _ := protected(t)
 	r.life = 2 * time.Second
-	code, told := r.logIn(w, "shop", r.visit)
-	require.Equal(t, e2e.ExitOK, code, told)
+	r.succeeds(w, r.visit)
 	c := w.Standalone()
 	for end := time.Now().Add(3 * r.life); time.Now().Before(end); {
 		c.CallText("shop_buy", e2e.Obj{})
 	}
 	require.GreaterOrEqual(t, r.count("refresh_token"), 2)
 	c.Settle()
+}
+
+// Over SSH the browser is elsewhere: its user pastes the URL that it ends at.
+func TestThePastedURLLogsIn(t *testing.T) {
+	t.Parallel()
+	_, w, _ := protected(t)
+	in, paste, err := os.Pipe()
+	require.NoError(t, err)
+	defer paste.Close()
+	defer in.Close()
+	p := w.Start(func(cmd *exec.Cmd) { cmd.Stdin = in }, "login", "shop", "--no-browser")
+	e2e.Eventually(t, "the page", func() bool { return page.MatchString(p.Stderr.String()) })
+	elsewhere := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := elsewhere.Get(page.FindString(p.Stderr.String()))
+	require.NoError(t, err)
+	_ = resp.Body.Close()
+	_, err = io.WriteString(paste, resp.Header.Get("Location")+"\n")
+	require.NoError(t, err)
+	require.Equal(t, e2e.ExitOK, p.Ends(e2e.Patience), p.Stderr.String())
+	w.Standalone().CallText("shop_buy", e2e.Obj{})
 }

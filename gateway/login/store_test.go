@@ -1,0 +1,83 @@
+package login
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zalando/go-keyring"
+)
+
+// Where there is a keyring it has the secrets, and the file has the rest; where it
+// fails, the file has all of it.
+func TestSecretsAreInTheKeyringOrInAPrivateFile(t *testing.T) {
+	for name, c := range map[string]struct {
+		keyring   func()
+		inKeyring bool
+	}{
+		"keyring": {keyring.MockInit, true},
+		"locked":  {func() { keyring.MockInitWithError(errors.New("locked")) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("GOBLIN_NO_KEYRING", "")
+			t.Setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere")
+			c.keyring()
+			folder := filepath.Join(t.TempDir(), "logins")
+			rec := recordOf(folder, Options{Config: "c", Server: "s", URL: "https://s.example/mcp"})
+			release, err := rec.hold()
+			require.NoError(t, err)
+			defer release()
+			_, err = rec.load()
+			require.ErrorIs(t, err, ErrNone)
+
+			l := &Login{Server: "s", Issuer: "https://i.example"}
+			l.Access, l.Refresh = "the access token", "the refresh token"
+			inKeyring, err := rec.save(l)
+			require.NoError(t, err)
+			require.Equal(t, c.inKeyring, inKeyring)
+			text, err := os.ReadFile(rec.path)
+			require.NoError(t, err)
+			if c.inKeyring {
+				require.NotContains(t, string(text), "token\"", "the secrets are not in the file")
+			}
+			again, err := rec.load()
+			require.NoError(t, err)
+			require.Equal(t, l.secrets, again.secrets)
+			require.Equal(t, l.Issuer, again.Issuer)
+		})
+	}
+}
+
+// A login is that of one server of one config with one URL, unless an account says that
+// several share it.
+func TestLoginsAreSharedByAccountOnly(t *testing.T) {
+	own := Options{Config: "c", Server: "s", URL: "https://s.example/mcp"}
+	other := func(change func(*Options)) string {
+		o := own
+		change(&o)
+		return recordOf("", o).name
+	}
+	for name, change := range map[string]func(*Options){
+		"config":  func(o *Options) { o.Config = "d" },
+		"server":  func(o *Options) { o.Server = "t" },
+		"url":     func(o *Options) { o.URL = "https://t.example/mcp" },
+		"account": func(o *Options) { o.Account = "a" },
+	} {
+		require.NotEqual(t, recordOf("", own).name, other(change), name)
+	}
+	require.Equal(t,
+		other(func(o *Options) { o.Account = "a" }),
+		other(func(o *Options) { o.Account, o.Config, o.Server = "a", "d", "t" }))
+}
+
+// What a server on the internet names is not asked where only this network is.
+func TestServersOnTheInternetNameNoPrivateAddresses(t *testing.T) {
+	for _, address := range []string{"http://127.0.0.1:1/", "http://10.0.0.1:1/", "http://169.254.169.254/", "http://[::1]:1/", "http://[fd00::1]:1/", "http://100.64.0.1:1/"} {
+		_, err := newHTTP("https://1.1.1.1/mcp").Get(address)
+		require.ErrorContains(t, err, "which is not", address)
+	}
+	require.True(t, public("https://1.1.1.1/mcp"))
+	require.False(t, public("http://127.0.0.1/mcp"), "a server of this machine may name this machine")
+}
