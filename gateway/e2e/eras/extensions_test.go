@@ -93,6 +93,38 @@ func TestExtensionsPassBothWays(t *testing.T) {
 	bare := w.Served().Client(false)
 	require.Equal(t, -32601, bare.Fault("acme/thing", e2e.Obj{"name": "one_t"}).Code, "who declares nothing gets nothing")
 	require.Len(t, one.Received("acme/thing"), 6)
+	e2e.Eventually(t, "the log of what is left out", func() bool {
+		log := w.Served().Stderr.String()
+		return strings.Contains(log, `servers \"one\" and \"two\" differ in it`) && strings.Contains(log, `\"goblin/own\"`)
+	})
+}
+
+// A task is its server's, so what is said of it goes there, by the server's own name.
+func TestExtensionsReachTheServerOfATask(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	for _, name := range []string{"one", "two"} { // both call their first task the same
+		script := acme(e2e.Obj{})
+		script["tools"] = []e2e.Obj{e2e.Tool("t", e2e.Obj{"execution": e2e.Obj{"taskSupport": "optional"}})}
+		script["tasks"] = e2e.Obj{"t": e2e.Obj{}}
+		script["on"] = e2e.Obj{"task t": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"})), "acme/thing": e2e.Actions(e2e.Do("echo"))}
+		script["capabilities"].(e2e.Obj)["tasks"] = e2e.Obj{"cancel": e2e.Obj{}, "requests": e2e.Obj{"tools": e2e.Obj{"call": e2e.Obj{}}}}
+		w.Backend(name, script)
+	}
+	legacy, _ := declaring(w)
+	legacy.Init()
+	listed(t, legacy, "one_t")
+	listed(t, legacy, "two_t")
+	var ids []string
+	for _, tool := range []string{"one_t", "two_t"} {
+		created := legacy.Ok("tools/call", e2e.Obj{"name": tool, "arguments": e2e.Obj{}, "task": e2e.Obj{"ttl": 60000}})
+		ids = append(ids, e2e.Str(created, "task", "taskId"))
+	}
+	for i, id := range ids {
+		got := legacy.Ok("acme/thing", e2e.Obj{"taskId": id})
+		require.Equal(t, "task-1", e2e.Str(json.RawMessage(e2e.Str(got, "content", 0, "text")), "taskId"))
+		require.Len(t, w.Backends[i].Received("acme/thing"), 1)
+	}
 }
 
 func TestExtensionsOfAnIsolatedClientAreItsOwn(t *testing.T) {
