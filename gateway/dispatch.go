@@ -80,7 +80,7 @@ func (r *request) fail(err error) {
 	if ended := context.Cause(r.Session().Context()); ended != nil {
 		err = &upstream.Error{Code: upstream.ConnectionError, Server: registry.Local, Reason: "the session ends: " + ended.Error(), Err: ended}
 	}
-	if failed := skillFault(r.Method(), clientError(err)); r.told(err) {
+	if failed := skillFault(r.Method(), clientError(err)); r.forModels(err) {
 		r.failed = true
 		r.reply(toolerror.Result(failed))
 	} else {
@@ -89,9 +89,10 @@ func (r *request) fail(err error) {
 	}
 }
 
-// told reports whether err is answered by a result, which models see. Who asked for a
-// task gets an error: a result would have to hold that. So do scripts, which catch it.
-func (r *request) told(err error) bool {
+// forModels reports whether err is answered by a result, which models see. A request for a
+// task gets an error, as its result would have to hold the task; a script gets one, too,
+// and catches it.
+func (r *request) forModels(err error) bool {
 	var failed *upstream.Error
 	return r.Method() == toolerror.Method && r.outer == nil && errors.As(err, &failed) && rawjson.Get(r.Params(), "task") == nil
 }

@@ -10,8 +10,8 @@ import (
 // freshSkills has servers fetch skills again that may be old, since they have no notice
 // for a changed list, and says how long the merged one may be kept.
 func freshSkills(g *Gateway, r *request, first bool) (hints []byte, err error) {
-	hints, any := g.Servers.FreshSkills(r.Context(), first)
-	if !any && g.reg.Load().Count(registry.Skill) == 0 {
+	hints, served := g.Servers.FreshSkills(r.Context(), first)
+	if !served && g.reg.Load().Count(registry.Skill) == 0 {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s; no server has skills", r.Method())
 	}
 	return hints, nil

@@ -1,6 +1,9 @@
 package registry
 
-import "fmt"
+import (
+	"fmt"
+	"unicode/utf16"
+)
 
 // MaxDescription is how many characters of a tool's description clients show to
 // models: Claude Code cuts what is longer. A character is what JavaScript counts
@@ -15,9 +18,7 @@ func LongDescription(description string) string {
 	}
 	n := 0
 	for _, r := range description {
-		if n++; r > 0xffff {
-			n++
-		}
+		n += utf16.RuneLen(r)
 	}
 	if n <= MaxDescription {
 		return ""

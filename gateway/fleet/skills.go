@@ -11,7 +11,7 @@ import (
 // wait is set, for as long as startup_wait at most. It returns how long the merged list
 // may be kept, as members of a result with a comma before each, nil where no server says,
 // and whether any server has skills.
-func (f *Fleet) FreshSkills(ctx context.Context, wait bool) (hints []byte, any bool) {
+func (f *Fleet) FreshSkills(ctx context.Context, wait bool) (hints []byte, served bool) {
 	ctx, cancel := context.WithTimeout(ctx, f.o.Config.Gateway.StartupWait)
 	defer cancel()
 	if !wait {
@@ -29,7 +29,7 @@ func (f *Fleet) FreshSkills(ctx context.Context, wait bool) (hints []byte, any b
 			h, ok := b.Server.FreshSkills(ctx)
 			mu.Lock()
 			defer mu.Unlock()
-			any = any || ok
+			served = served || ok
 			said = said || h.Said
 			if ok {
 				ttl = min(ttl, h.TTL)
@@ -41,8 +41,8 @@ func (f *Fleet) FreshSkills(ctx context.Context, wait bool) (hints []byte, any b
 	}
 	all.Wait()
 	if !said {
-		return nil, any
+		return nil, served
 	}
 	hints = strconv.AppendInt([]byte(`,"ttlMs":`), ttl.Milliseconds(), 10)
-	return append(hints, `,"cacheScope":"`+scope+`"`...), any
+	return append(hints, `,"cacheScope":"`+scope+`"`...), served
 }
