@@ -101,8 +101,10 @@ func (u *union) result() []byte { return append(u.out, "]}"...) }
 // ones by now.
 type rootNews struct {
 	mu sync.Mutex
-	// given are the sessions whose roots a connection got.
+	// given are the sessions whose roots a connection got, and stale the connections
+	// that got some which have changed since.
 	given map[upstream.Conn]map[*downstream.Session]bool
+	stale map[upstream.Conn]bool
 	// changed are the sessions whose roots have, config says that those of the
 	// configuration have, and due that somebody is about to tell.
 	changed     map[*downstream.Session]bool
@@ -127,6 +129,7 @@ func (a *Asker) Disconnected(conn upstream.Conn) {
 	a.rootNews.mu.Lock()
 	defer a.rootNews.mu.Unlock()
 	delete(a.rootNews.given, conn)
+	delete(a.rootNews.stale, conn)
 }
 
 // RootsChanged tells servers that the roots of a session have changed: those that
@@ -138,8 +141,15 @@ func (a *Asker) RootsChanged(s *downstream.Session) {
 		a.tellOf(func(n *rootNews) {
 			if n.changed == nil {
 				n.changed = make(map[*downstream.Session]bool)
+				n.stale = make(map[upstream.Conn]bool)
 			}
 			n.changed[s] = true
+			for conn, sessions := range n.given {
+				if sessions[s] { // what it gets from now on is not news later
+					n.stale[conn] = true
+					delete(n.given, conn)
+				}
+			}
 		})
 	}
 }
@@ -162,11 +172,11 @@ func (a *Asker) tellRootsChanged() {
 	time.Sleep(rootsQuiet)
 	n := &a.rootNews
 	n.mu.Lock()
-	changed, configured := n.changed, n.config
-	n.changed, n.config, n.due = nil, false, false
+	news := rootNews{stale: n.stale, changed: n.changed, config: n.config}
+	n.stale, n.changed, n.config, n.due = nil, nil, false, false
 	n.mu.Unlock()
 	for _, l := range a.o.Calls.Links() {
-		if l.Conn.Info().Era == upstream.Modern || !a.concerns(l, changed, configured) {
+		if l.Conn.Info().Era == upstream.Modern || !news.concern(l) {
 			continue
 		}
 		if err := l.Conn.TellRoots(); err != nil {
@@ -177,23 +187,17 @@ func (a *Asker) tellRootsChanged() {
 	}
 }
 
-// concerns reports whether a connection was given what has changed, or would get it if
-// it asked outside of a call. What it was given counts as forgotten then.
-func (a *Asker) concerns(l *call.Link, changed map[*downstream.Session]bool, configured bool) bool {
+// concern reports whether a connection was given what has changed, or would get it if
+// it asked outside of a call.
+func (n *rootNews) concern(l *call.Link) bool {
 	cfg := l.Server.Config()
 	whose := cfg.WhoseRoots()
 	if whose == config.NoRoots {
 		return false
 	}
-	n := &a.rootNews
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	concerned := configured
-	for s := range changed {
-		concerned = concerned || n.given[l.Conn][s] || whose == config.ClientRoots && (l.Conn.Unit() == "" || s.Inhabits(l.Conn.Unit()))
-	}
-	if concerned {
-		delete(n.given, l.Conn)
+	concerned := n.config || n.stale[l.Conn]
+	for s := range n.changed {
+		concerned = concerned || whose == config.ClientRoots && (l.Conn.Unit() == "" || s.Inhabits(l.Conn.Unit()))
 	}
 	return concerned
 }

@@ -43,14 +43,19 @@ func TestRootsAreWhoseTheServerIsToHave(t *testing.T) {
 	own := w.Backend("own", rootAsker(), e2e.Obj{"isolation": "session"})
 	fixed := w.Backend("fixed", rootAsker(), e2e.Obj{"isolation": "session", "roots": "config"})
 
+	// What servers are told of new clients is over before anybody calls: what they ask
+	// because of it is no call's question.
+	w.Join().Names("tools") // has no roots; the servers are there now
 	a := rooted(w, e2e.Obj{"uri": "file:///a", "name": "A", "_meta": e2e.Obj{"k": 1}}, e2e.Obj{"uri": "file:///both", "name": "first"})
+	open.WaitReceived(rootsChanged, 1)
 	b := rooted(w, e2e.Obj{"uri": "file:///both", "name": "second"}, e2e.Obj{"uri": "file:///work"}, e2e.Obj{"name": "none"}, e2e.Obj{"uri": "file:///b"})
-	w.Join().Names("tools") // has no roots
+	open.WaitReceived(rootsChanged, 2)
 	mute := w.Socket()
 	mute.Caps = e2e.Obj{"roots": e2e.Obj{}}
 	mute.Reply = func(e2e.Message) (any, any) { return nil, e2e.Obj{"code": -32603, "message": "no"} }
 	mute.Init()
 	mute.Names("tools")
+	open.WaitReceived(rootsChanged, 3)
 	a.CallText("own_t", e2e.Obj{})
 	a.CallText("fixed_t", e2e.Obj{})
 
@@ -64,10 +69,12 @@ func TestRootsAreWhoseTheServerIsToHave(t *testing.T) {
 	require.Contains(t, string(e2e.At(shared.Received("initialize")[0].Msg, "params", "capabilities")), "roots")
 
 	for _, server := range []string{"shared", "open", "own", "fixed"} {
+		b.CallText(server+"_t", e2e.Obj{})
 		require.Contains(t, b.CallText(server+"_ask", e2e.Obj{}), `file:///b`, "in a call, those of its client")
 		require.NotContains(t, b.CallText(server+"_ask", e2e.Obj{}), `file:///a`)
 	}
 	require.NotContains(t, b.CallText("closed_ask", e2e.Obj{}), "file:///b")
+	require.Zero(t, shared.Count(rootsChanged), "what it was given has not changed")
 }
 
 func TestServersAreToldWhenRootsThatTheyWereGivenChange(t *testing.T) {

@@ -115,8 +115,11 @@ func (s *server) receive(text []byte, from origin) {
 		s.mu.Lock()
 		s.running[x.session+" "+string(x.id)] = x
 		s.mu.Unlock()
-		if s.Serial || m.Method == "server/discover" && s.actions(m.Method, "") == nil {
-			s.handle(x) // a process that was slow to start answers what finds the era first, too
+		// A process that was slow to start answers what finds the era first, too; and a
+		// ping's answer comes before those of what was read behind it, as from SDKs.
+		first := m.Method == "server/discover" || m.Method == "ping"
+		if s.Serial || first && s.actions(m.Method, "") == nil {
+			s.handle(x)
 			return
 		}
 		go s.handle(x)
