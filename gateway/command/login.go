@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -19,7 +20,7 @@ import (
 )
 
 func (a *App) login() *cobra.Command {
-	var noBrowser, asJSON bool
+	var noBrowser, device, asJSON bool
 	cmd := &cobra.Command{
 		Use:     "login SERVER",
 		GroupID: cli.GroupHost,
@@ -29,12 +30,15 @@ in $BROWSER, or else by the system's, and its URL is printed on stderr. Goblin
 waits up to ten minutes for the browser to come back to it.
 
 Over SSH, use --no-browser: open the URL where your browser is, and paste the URL
-that it ends at, even if that page cannot be shown.
+that it ends at, even if that page cannot be shown. Where the server offers it,
+--device is easier: any browser, on any device, shows its page and takes the code
+that Goblin prints.
 
 The login is kept in the system's keyring, or else in a file that only you can
 read, and refreshed by itself. A running host takes it up at once.`,
 		Example: `  goblin login linear
-  goblin login linear --no-browser`,
+  goblin login linear --no-browser
+  goblin login linear --device`,
 		Args:              oneArg("a server"),
 		ValidArgsFunction: a.complete("servers"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -42,10 +46,11 @@ read, and refreshed by itself. A running host takes it up at once.`,
 			if err != nil {
 				return err
 			}
-			return interrupted(cmd.Context(), a.logIn(cmd.Context(), folder, o, noBrowser, asJSON))
+			return interrupted(cmd.Context(), a.logIn(cmd.Context(), folder, o, noBrowser, device, asJSON))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&device, "device", false, "print a code to enter at a page that any device can open")
 	cmd.Flags().BoolVar(&noBrowser, "no-browser", false, "open no browser, and take the URL that it ends at from stdin")
 	return cmd
 }
@@ -110,22 +115,33 @@ func (a *App) loginAt(name string) (login.Options, string, error) {
 	return o, folder, err
 }
 
-func (a *App) logIn(ctx context.Context, folder string, o login.Options, noBrowser, asJSON bool) error {
+func (a *App) logIn(ctx context.Context, folder string, o login.Options, noBrowser, device, asJSON bool) error {
 	u := login.User{Show: func(page string) { a.show(ctx, o.Server, page, noBrowser) }}
-	if noBrowser {
+	switch {
+	case device:
+		u.Device = func(page, code string) {
+			a.Warn("log in at %q: open this page anywhere, and enter the code %s there", o.Server, display.Line(code))
+			fmt.Fprintln(a.Err, display.Line(page))
+		}
+	case noBrowser:
 		u.Pasted = a.pasted()
 	}
-	l, inKeyring, err := login.Do(ctx, folder, o, u)
+	l, notice, err := login.Do(ctx, folder, o, u)
 	if err != nil {
-		return fmt.Errorf("log in at %q: %w", o.Server, err)
+		err = fmt.Errorf("log in at %q: %w", o.Server, err)
+		var network *net.OpError
+		if errors.As(err, &network) && network.Op == "dial" && !network.Timeout() {
+			return cli.Fail(cli.CodeConnect, "%w", err)
+		}
+		return err
 	}
 	who := ""
 	if l.User != "" {
 		who = " as " + display.Line(l.User)
 	}
 	a.Warn("logged in at %q%s", o.Server, who)
-	if !inKeyring {
-		a.Warn("there is no keyring, so the login is kept in a file that only you can read, below %s", folder)
+	if notice != "" {
+		a.Warn("%s, so logins are kept in files that only you can read, in %s", notice, folder)
 	}
 	if asJSON {
 		return a.json(map[string]any{"serverId": o.Server, "user": l.User, "scopes": l.Scopes, "issuer": l.Issuer})

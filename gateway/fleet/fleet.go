@@ -182,7 +182,7 @@ func (f *Fleet) authorizer(s *config.Server) *login.Authorizer {
 	if !ok {
 		return nil
 	}
-	return login.NewAuthorizer(f.o.Logins, o)
+	return login.NewAuthorizer(f.o.Logins, o, f.log)
 }
 
 func (s *Server) start(ctx context.Context) {

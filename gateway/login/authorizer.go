@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -19,6 +20,8 @@ const (
 	renewLimit = 30 * time.Second
 	// young is how long at most a token counts as just given.
 	young = 30 * time.Second
+	// faultTime is how long a keyring that failed is left alone: it may be unlocked.
+	faultTime = 5 * time.Second
 )
 
 // Authorizer gives the requests to one server their tokens. It may be used by any
@@ -26,22 +29,27 @@ const (
 type Authorizer struct {
 	o       Options
 	rec     *record
+	log     *slog.Logger
 	renewal singleflight.Group
 
 	mu      sync.Mutex
 	login   *Login // nil: none
 	version time.Time
-	fault   error // why the login could not be read
+	fault   error     // why the login could not be read
+	asked   time.Time // when
 }
 
 // NewAuthorizer returns the Authorizer of a server whose login is kept in folder. It
 // reads nothing yet.
-func NewAuthorizer(folder string, o Options) *Authorizer {
-	return &Authorizer{o: o, rec: recordOf(folder, o)}
+func NewAuthorizer(folder string, o Options, log *slog.Logger) *Authorizer {
+	return &Authorizer{o: o, rec: recordOf(folder, o), log: log}
 }
 
-// Version changes whenever the login does, also by another process.
-func (a *Authorizer) Version() time.Time { return a.rec.changed() }
+// Waiting reports whether nothing but a login by the user helps, in whatever process.
+func (a *Authorizer) Waiting() bool {
+	l, err := a.current()
+	return errors.Is(err, ErrNone) && !a.o.Machine || err == nil && l.Over != ""
+}
 
 // current is the login, read again if it has changed.
 func (a *Authorizer) current() (*Login, error) {
@@ -52,11 +60,19 @@ func (a *Authorizer) current() (*Login, error) {
 		a.login, a.version = nil, version
 		return nil, ErrNone
 	}
-	if !version.Equal(a.version) {
+	if !version.Equal(a.version) || a.fault != nil && time.Since(a.asked) > faultTime {
 		a.login, a.fault = a.rec.load()
-		a.version = version
+		a.version, a.asked = version, time.Now()
 	}
 	return a.login, a.fault
+}
+
+// know takes over what this process has just kept, with the lock of the login held: two
+// changes can be of one moment.
+func (a *Authorizer) know(l *Login) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.login, a.fault, a.version = l, nil, a.rec.changed()
 }
 
 // Authorization is the header for a request to the server, "" if nobody is logged in.
@@ -95,7 +111,9 @@ func (a *Authorizer) Refused(ctx context.Context, header string, status int, ans
 		if code != "insufficient_scope" {
 			return false, nil
 		}
-		_ = a.change(func(l *Login) { l.Wanted = merged(l.Wanted, scopes) }) // else it asks for less than it could
+		if l, err := a.current(); err == nil && len(merged(l.Wanted, scopes)) > len(l.Wanted) {
+			_ = a.change(func(l *Login) { l.Wanted = merged(l.Wanted, scopes) }) // else it asks for less than it could
+		}
 		return false, fmt.Errorf("%w (scope %s)", ErrRights, limited(strings.Join(scopes, " ")))
 	}
 	if header == "" && !a.o.Machine {
@@ -150,8 +168,20 @@ func (a *Authorizer) change(edit func(*Login)) error {
 		return err
 	}
 	edit(l)
-	_, err = a.rec.save(l)
-	return err
+	return a.keep(l)
+}
+
+// keep keeps a login, with its lock held.
+func (a *Authorizer) keep(l *Login) error {
+	notice, err := a.rec.save(l)
+	if err != nil {
+		return fmt.Errorf("keep the login: %w", err)
+	}
+	if notice != "" {
+		a.log.Warn("a login went into a file", "server", a.o.Server, "why", notice)
+	}
+	a.know(l)
+	return nil
 }
 
 // renew gets other tokens than those of old, which is nil if there are none: once for
@@ -209,25 +239,22 @@ func (a *Authorizer) renewNow(ctx context.Context, stale string) (*Login, error)
 	t, err := l.ask(ctx, h, grant, params, scopes)
 	switch {
 	case err != nil && refused(err):
-		return nil, a.over(l, tell(err).Error())
+		return nil, a.over(l, err.Error())
 	case err != nil:
-		return nil, fmt.Errorf("the authorization server %s does not refresh the login: %w", l.Issuer, tell(err))
+		return nil, fmt.Errorf("the authorization server %s does not refresh the login: %w", l.Issuer, err)
 	}
 	if err := l.accept(t); err != nil {
 		return nil, err
 	}
 	l.Renewed = true
-	if _, err := a.rec.save(l); err != nil {
-		return nil, fmt.Errorf("keep the login: %w", err)
-	}
-	return l, nil
+	return l, a.keep(l)
 }
 
 // over is end for one that holds the lock.
 func (a *Authorizer) over(l *Login, why string) error {
 	l.Over, l.Access, l.Refresh = why, "", ""
-	if _, err := a.rec.save(l); err != nil {
-		return fmt.Errorf("keep the login: %w", err)
+	if err := a.keep(l); err != nil {
+		return err
 	}
 	return fmt.Errorf("%w: %s", ErrRefused, why)
 }
@@ -242,10 +269,7 @@ func (a *Authorizer) first(ctx context.Context, h *http.Client) (*Login, error) 
 	if err != nil {
 		return nil, err
 	}
-	if _, err := a.rec.save(l); err != nil {
-		return nil, fmt.Errorf("keep the login: %w", err)
-	}
-	return l, nil
+	return l, a.keep(l)
 }
 
 // Logout takes the tokens back at the authorization server (RFC 7009) and forgets
@@ -289,21 +313,9 @@ func (l *Login) revoke(ctx context.Context, h *http.Client) error {
 		if token.value == "" {
 			continue
 		}
-		form := url.Values{"token": {token.value}, "token_type_hint": {token.kind}, "client_id": {l.Client.ID}}
-		if l.ClientSecret != "" && !l.Client.Basic {
-			form.Set("client_secret", l.ClientSecret)
-		}
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.RevokeURL, strings.NewReader(form.Encode()))
+		resp, err := l.post(ctx, h, l.RevokeURL, url.Values{"token": {token.value}, "token_type_hint": {token.kind}})
 		if err != nil {
-			return errors.New("the address for revocation is not valid")
-		}
-		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		if l.ClientSecret != "" && l.Client.Basic {
-			req.SetBasicAuth(url.QueryEscape(l.Client.ID), url.QueryEscape(l.ClientSecret))
-		}
-		resp, err := h.Do(req)
-		if err != nil {
-			fault = errors.Join(fault, plain(err))
+			fault = errors.Join(fault, err)
 			continue
 		}
 		_ = resp.Body.Close()

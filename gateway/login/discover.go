@@ -3,6 +3,7 @@ package login
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +21,7 @@ type place struct {
 	resource string
 	scopes   []string
 	meta     *oauthex.AuthServerMeta
+	device   string // the endpoint of logins by device; "": there are none
 }
 
 // probes are asked without a token until one is refused: some servers let the first
@@ -73,11 +75,17 @@ func read(head http.Header) (metadata string, scopes []string, code string) {
 		if code == "" {
 			code = c.Params["error"]
 		}
-		if s := strings.Fields(c.Params["scope"]); len(s) > 0 && scopes == nil {
-			scopes = s[:min(len(s), 100)]
+		if s := bounded(strings.Fields(c.Params["scope"])); len(s) > 0 && scopes == nil {
+			scopes = s
 		}
 	}
 	return metadata, scopes, code
+}
+
+// bounded are the scopes that can be meant: they become a part of a URL.
+func bounded(scopes []string) []string {
+	scopes = slices.DeleteFunc(scopes, func(s string) bool { return s == "" || len(s) > 200 || limited(s) != s })
+	return scopes[:min(len(scopes), 100)]
 }
 
 // discover finds where to log in for a server: its own metadata (RFC 9728) by the
@@ -99,19 +107,19 @@ func discover(ctx context.Context, h *http.Client, o Options) (place, error) {
 			continue
 		}
 		if len(found.AuthorizationServers) == 0 {
-			return place{}, errors.New("the server's metadata names no authorization server")
+			return place{}, errors.New("the server's metadata names no authorization server" + otherwise)
 		}
 		p.resource, issuer = found.Resource, found.AuthorizationServers[0]
 		if o.Issuer != "" && slices.Contains(found.AuthorizationServers, o.Issuer) {
 			issuer = o.Issuer
 		}
 		if p.scopes == nil {
-			p.scopes = found.ScopesSupported
+			p.scopes = bounded(found.ScopesSupported)
 		}
 		break
 	}
 	if issuer == "" && fault != nil {
-		return place{}, fmt.Errorf("the server's metadata cannot be used: %w", plain(fault))
+		return place{}, fmt.Errorf("the server's metadata cannot be used: %s%s", limited(plain(fault).Error()), otherwise)
 	}
 	legacy := issuer == ""
 	if legacy {
@@ -119,26 +127,57 @@ func discover(ctx context.Context, h *http.Client, o Options) (place, error) {
 			return place{}, err
 		}
 	}
+	issuer = limited(issuer)
 	if o.Issuer != "" && strings.TrimSuffix(issuer, "/") != strings.TrimSuffix(o.Issuer, "/") {
 		return place{}, fmt.Errorf("the server's authorization server is %s, but oauth.issuer is %s", issuer, o.Issuer)
 	}
-	p.meta, err = auth.GetAuthServerMetadata(ctx, issuer, h)
+	err = p.ask(ctx, h, issuer, legacy)
+	return p, err
+}
+
+// ask gets the metadata of the authorization server.
+func (p *place) ask(ctx context.Context, h *http.Client, issuer string, legacy bool) (err error) {
+	asked := *h
+	seen := &witness{RoundTripper: h.Transport}
+	asked.Transport = seen
+	p.meta, err = auth.GetAuthServerMetadata(ctx, issuer, &asked)
 	switch {
+	case err != nil && seen.fault != nil:
+		return fmt.Errorf("the authorization server %s does not answer; try again later: %w", issuer, seen.fault)
 	case err != nil:
-		return place{}, fmt.Errorf("the authorization server %s: %w", issuer, plain(err))
+		return fmt.Errorf("the metadata of the authorization server %s cannot be used: %s%s", issuer, limited(plain(err).Error()), otherwise)
 	case p.meta == nil && !legacy:
-		return place{}, fmt.Errorf("the authorization server %s has no metadata", issuer)
+		return fmt.Errorf("the authorization server %s has no metadata%s", issuer, otherwise)
 	case p.meta == nil:
+		seen.text.Reset()
 		// 2025-03-26, basic/authorization, fallbacks for servers without metadata.
 		p.meta = &oauthex.AuthServerMeta{
 			Issuer: issuer, AuthorizationEndpoint: issuer + "/authorize", TokenEndpoint: issuer + "/token",
 			RegistrationEndpoint: issuer + "/register", CodeChallengeMethodsSupported: []string{"S256"},
 		}
 	case !slices.Contains(p.meta.CodeChallengeMethodsSupported, "S256"):
-		return place{}, fmt.Errorf("the authorization server %s has no PKCE with S256, without which a login is not safe", issuer)
+		return fmt.Errorf("the authorization server %s has no PKCE with S256, without which a login is not safe%s", issuer, otherwise)
+	case p.meta.AuthorizationEndpoint == "" || p.meta.TokenEndpoint == "":
+		return fmt.Errorf("the metadata of the authorization server %s names no endpoints for a login%s", issuer, otherwise)
 	}
-	return p, nil
+	var more struct {
+		Device string `json:"device_authorization_endpoint"` // RFC 8628, which the library does not know
+	}
+	_ = json.NewDecoder(&seen.text).Decode(&more) // the library has read the same
+	p.device = more.Device
+	for name, address := range map[string]string{
+		"token_endpoint": p.meta.TokenEndpoint, "revocation_endpoint": p.meta.RevocationEndpoint,
+		"registration_endpoint": p.meta.RegistrationEndpoint, "device_authorization_endpoint": p.device,
+	} {
+		if address != "" && !secret(address) {
+			return fmt.Errorf("the %s of the authorization server %s is not https, so what is sent there would not stay secret%s", name, issuer, otherwise)
+		}
+	}
+	return nil
 }
+
+// otherwise is the way out where an authorization server does not work.
+const otherwise = `. It has to be mended there; a token that you get in another way can stand in the config, as headers: {Authorization: "Bearer ${TOKEN}"}`
 
 type metadataPlace struct{ url, resource string }
 

@@ -32,12 +32,15 @@ type User struct {
 	// Pasted gives the URL that the browser was sent to in the end, from users whose
 	// browser runs elsewhere; nil where none will come.
 	Pasted <-chan string
+	// Device, if it is not nil, presents a page on any device and the code to enter
+	// there; the login goes by that instead of a redirect (RFC 8628).
+	Device func(url, code string)
 }
 
-// Do logs in at a server by the user's browser, and keeps the login in folder. The
-// result says whether a keyring has the tokens. It ends after ten minutes.
-func Do(ctx context.Context, folder string, o Options, u User) (l *Login, inKeyring bool, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("nobody logged in within %v", patience))
+// Do logs in at a server by its user, and keeps the login in folder. The notice, if there
+// is one, says why the tokens are in a file there. It ends after ten minutes.
+func Do(ctx context.Context, folder string, o Options, u User) (l *Login, notice string, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errPatience)
 	defer cancel()
 	rec := recordOf(folder, o)
 	before, err := rec.load()
@@ -47,40 +50,56 @@ func Do(ctx context.Context, folder string, o Options, u User) (l *Login, inKeyr
 	h := newHTTP(o.URL)
 	p, err := discover(ctx, h, o)
 	if err != nil {
-		return nil, false, cause(ctx, err)
+		return nil, "", cause(ctx, err)
 	}
 	if o.Machine {
-		if l, err = machine(ctx, h, o, p); err != nil {
-			return nil, false, cause(ctx, err)
-		}
+		l, err = machine(ctx, h, o, p)
 	} else {
-		ln, err := listen(ctx, o, before)
-		if err != nil {
-			return nil, false, err
-		}
-		defer ln.Close()
-		l, err = byBrowser(ctx, h, o, p, ln, before, u, false)
-		if errors.Is(err, errForgotten) {
-			l, err = byBrowser(ctx, h, o, p, ln, before, u, true)
-		}
-		if err != nil {
-			return nil, false, cause(ctx, err)
-		}
+		l, err = byUser(ctx, h, o, p, before, u)
+	}
+	if err != nil {
+		return nil, "", cause(ctx, err)
 	}
 	release, err := rec.hold()
 	if err != nil {
-		return nil, false, fmt.Errorf("keep the login: %w", err)
+		return nil, "", fmt.Errorf("keep the login: %w", err)
 	}
 	defer release()
-	inKeyring, err = rec.save(l)
-	if err != nil {
-		return nil, false, fmt.Errorf("keep the login: %w", err)
+	if notice, err = rec.save(l); err != nil {
+		return nil, "", fmt.Errorf("keep the login: %w", err)
 	}
-	return l, inKeyring, nil
+	return l, notice, nil
+}
+
+func byUser(ctx context.Context, h *http.Client, o Options, p place, before *Login, u User) (*Login, error) {
+	ln, err := listen(ctx, o, before)
+	if err != nil {
+		return nil, err
+	}
+	defer ln.Close()
+	way := byBrowser
+	if u.Device != nil {
+		way = byDevice
+	}
+	l, err := way(ctx, h, o, p, ln, before, u, false)
+	if errors.Is(err, errForgotten) {
+		l, err = way(ctx, h, o, p, ln, before, u, true)
+	}
+	return l, err
 }
 
 // errForgotten is the error when a client that was registered is not known any more.
 var errForgotten = errors.New("the authorization server does not know this client")
+
+var errPatience error = lateError(fmt.Sprintf("nobody logged in within %v: begin again when somebody can", patience))
+
+// lateError is a deadline that passed, in words of its own.
+type lateError string
+
+func (e lateError) Error() string { return string(e) }
+
+// Is says that the error is a deadline that passed.
+func (lateError) Is(target error) bool { return target == context.DeadlineExceeded }
 
 func cause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
@@ -103,7 +122,7 @@ func listen(ctx context.Context, o Options, before *Login) (*net.TCPListener, er
 	if o.RedirectPort != 0 {
 		ln, err := open(net.JoinHostPort("127.0.0.1", strconv.Itoa(o.RedirectPort)))
 		if err != nil {
-			return nil, fmt.Errorf("oauth.redirect_port: %w", err)
+			return nil, fmt.Errorf("oauth.redirect_port (another login may be under way): %w", err)
 		}
 		return ln, nil
 	}
@@ -122,43 +141,50 @@ func listen(ctx context.Context, o Options, before *Login) (*net.TCPListener, er
 // byBrowser is the authorization code flow with PKCE (RFC 7636).
 func byBrowser(ctx context.Context, h *http.Client, o Options, p place, ln *net.TCPListener, before *Login, u User, again bool) (*Login, error) {
 	redirect := "http://" + ln.Addr().String() + callbackPath
-	who, secret, err := identify(ctx, h, o, p, redirect, before, again)
+	l, err := begin(ctx, h, o, p, redirect, before, false, again)
 	if err != nil {
 		return nil, err
 	}
-	scopes := wanted(o, p, before)
-	l := &Login{
-		Server: o.Server, URL: o.URL, Resource: p.resource, Issuer: p.meta.Issuer, Client: who,
-		TokenURL: p.meta.TokenEndpoint, RevokeURL: p.meta.RevocationEndpoint, Scopes: scopes,
-	}
-	l.ClientSecret = secret
-	style := who.style()
-	if secret == "" {
-		style = oauth2.AuthStyleInParams
-	}
 	config := oauth2.Config{
-		ClientID: who.ID, ClientSecret: secret, RedirectURL: redirect, Scopes: scopes,
-		Endpoint: oauth2.Endpoint{AuthURL: p.meta.AuthorizationEndpoint, TokenURL: p.meta.TokenEndpoint, AuthStyle: style},
+		ClientID: l.Client.ID, RedirectURL: redirect, Scopes: l.Scopes, Endpoint: oauth2.Endpoint{AuthURL: p.meta.AuthorizationEndpoint},
 	}
 	state, verifier := rand.Text(), oauth2.GenerateVerifier()
 	page := config.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", p.resource))
-	if who.Registered && !again && before != nil && before.Client.ID == who.ID && forgotten(ctx, h, page) {
+	if l.known(before) && !again && forgotten(ctx, h, page) {
 		return nil, errForgotten
 	}
 	code, err := await(ctx, ln, u, page, func(q url.Values) (string, error) { return check(q, state, p) })
 	if err != nil {
 		return nil, err
 	}
-	t, err := config.Exchange(context.WithValue(ctx, oauth2.HTTPClient, h), code,
-		oauth2.VerifierOption(verifier), oauth2.SetAuthURLParam("resource", p.resource))
+	t, err := l.ask(ctx, h, "authorization_code", url.Values{"code": {code}, "redirect_uri": {redirect}, "code_verifier": {verifier}}, nil)
 	if err != nil {
-		var r *oauth2.RetrieveError
-		if errors.As(err, &r) && r.ErrorCode == "invalid_client" && who.Registered && !again {
+		var r *answerError
+		if errors.As(err, &r) && r.code == "invalid_client" && l.known(before) && !again {
 			return nil, errForgotten
 		}
-		return nil, fmt.Errorf("the authorization server %s gives no token: %w", p.meta.Issuer, tell(err))
+		return nil, fmt.Errorf("the authorization server %s gives no token: %w", p.meta.Issuer, err)
 	}
 	return l, l.accept(t)
+}
+
+// begin is a login without tokens yet.
+func begin(ctx context.Context, h *http.Client, o Options, p place, redirect string, before *Login, device, again bool) (*Login, error) {
+	who, secret, err := identify(ctx, h, o, p, redirect, before, device, again)
+	if err != nil {
+		return nil, err
+	}
+	l := &Login{
+		Server: o.Server, URL: o.URL, Resource: p.resource, Issuer: p.meta.Issuer, Client: who,
+		TokenURL: p.meta.TokenEndpoint, RevokeURL: p.meta.RevocationEndpoint, Scopes: wanted(o, p, before),
+	}
+	l.ClientSecret = secret
+	return l, nil
+}
+
+// known reports whether the client was registered for an earlier login.
+func (l *Login) known(before *Login) bool {
+	return l.Client.Registered && before != nil && before.Client.ID == l.Client.ID
 }
 
 // wanted are the scopes to ask for: those of the config, else what the server names;
@@ -220,7 +246,7 @@ func check(q url.Values, state string, p place) (string, error) {
 	}
 	if code := q.Get("error"); code != "" {
 		if code == "access_denied" {
-			return "", errors.New("the login was denied")
+			return "", errors.New("the login was denied; begin again if that was not meant")
 		}
 		return "", fmt.Errorf("the authorization server refused: %s", limited(strings.TrimSpace(code+" "+q.Get("error_description"))))
 	}
@@ -279,7 +305,7 @@ func await(ctx context.Context, ln *net.TCPListener, u User, page string, check 
 			}
 			pasted, err := url.Parse(strings.TrimSpace(text))
 			if err != nil {
-				return "", errors.New("what was pasted is not a URL")
+				return "", errors.New("what was pasted is not a URL: begin again, and paste all of the address that the browser ends at")
 			}
 			return check(pasted.Query())
 		case <-ctx.Done():
@@ -326,7 +352,7 @@ func machine(ctx context.Context, h *http.Client, o Options, p place) (*Login, e
 	l.ClientSecret = o.ClientSecret
 	t, err := l.ask(ctx, h, "client_credentials", url.Values{}, l.Scopes)
 	if err != nil {
-		return nil, fmt.Errorf("the authorization server %s gives no token: %w", p.meta.Issuer, tell(err))
+		return nil, fmt.Errorf("the authorization server %s gives no token: %w", p.meta.Issuer, err)
 	}
 	return l, l.accept(t)
 }

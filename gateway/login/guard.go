@@ -1,13 +1,16 @@
 package login
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -54,7 +57,8 @@ func newHTTP(server string) *http.Client {
 	}}
 }
 
-// public reports whether a server's name has a public address. One that cannot be
+// public reports whether a server's name has a public address, maybe beside others: who
+// gives a name an address of this network, too, must not get at that. One that cannot be
 // found counts as public.
 func public(server string) bool {
 	u, err := url.Parse(server)
@@ -67,18 +71,58 @@ func public(server string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	all, err := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname())
-	for _, ip := range all {
-		if private(ip) {
-			return false
-		}
-	}
-	return err != nil || len(all) > 0
+	return err != nil || slices.ContainsFunc(all, func(ip netip.Addr) bool { return !private(ip) })
 }
 
-var shared = netip.MustParsePrefix("100.64.0.0/10") // RFC 6598
+// local are the blocks besides those that netip knows: this network, shared addresses
+// (RFC 6598), benchmarks, reserved ones, and tunnels to those (6to4, local NAT64).
+var local = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
+	netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("240.0.0.0/4"),
+	netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("2002::/16"),
+}
+
+// translated are IPv4 addresses where a network has IPv6 only (RFC 6052).
+var translated = netip.MustParsePrefix("64:ff9b::/96")
 
 func private(ip netip.Addr) bool {
-	ip = ip.Unmap()
-	return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsLinkLocalMulticast() ||
-		ip.IsMulticast() || ip.IsUnspecified() || shared.Contains(ip)
+	ip = ip.Unmap().WithZone("")
+	if translated.Contains(ip) {
+		whole := ip.As16()
+		ip = netip.AddrFrom4([4]byte(whole[12:]))
+	}
+	return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip.IsUnspecified() ||
+		slices.ContainsFunc(local, func(p netip.Prefix) bool { return p.Contains(ip) })
+}
+
+// secret reports whether what is sent to an address stays secret: it goes over TLS, or
+// does not leave the machine.
+func secret(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return false
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	return u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || err == nil && ip.Unmap().IsLoopback())
+}
+
+// witness remembers what it carried: the library that reads metadata tells less of it.
+type witness struct {
+	http.RoundTripper
+	text  bytes.Buffer // of the last answer, as far as it was read
+	fault error        // why there was none
+}
+
+func (w *witness) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := w.RoundTripper.RoundTrip(req)
+	w.fault = err
+	if err != nil {
+		return nil, err
+	}
+	w.text.Reset()
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.TeeReader(resp.Body, &w.text), resp.Body}
+	return resp, nil
 }

@@ -91,6 +91,7 @@ type client struct {
 	Registered bool     `json:"registered,omitempty"` // by Goblin itself
 	Redirects  []string `json:"redirects,omitempty"`  // that were registered
 	Basic      bool     `json:"basic,omitempty"`      // the secret goes into a header
+	Device     bool     `json:"device,omitempty"`     // it may log in by device, too
 }
 
 // ErrNone is the error for a server that nobody is logged in at, ErrRefused the one when

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
@@ -13,8 +15,9 @@ import (
 
 // identify decides who Goblin is for an authorization server: the client of the
 // config, a metadata document, the one that was registered before, or a new one.
-// again leaves out the one of before, which the server has forgotten.
-func identify(ctx context.Context, h *http.Client, o Options, p place, redirect string, before *Login, again bool) (client, string, error) {
+// again leaves out the one of before, which the server has forgotten; one that logs in by
+// device can do so by redirect, too.
+func identify(ctx context.Context, h *http.Client, o Options, p place, redirect string, before *Login, device, again bool) (client, string, error) {
 	methods := p.meta.TokenEndpointAuthMethodsSupported
 	basic := len(methods) == 0 || slices.Contains(methods, "client_secret_basic")
 	switch {
@@ -22,7 +25,8 @@ func identify(ctx context.Context, h *http.Client, o Options, p place, redirect 
 		return client{ID: o.ClientID, Basic: basic}, o.ClientSecret, nil
 	case o.MetadataURL != "" && p.meta.ClientIDMetadataDocumentSupported:
 		return client{ID: o.MetadataURL}, "", nil
-	case !again && before != nil && before.Issuer == p.meta.Issuer && before.Client.Registered && slices.Contains(before.Client.Redirects, redirect):
+	case !again && before != nil && before.Issuer == p.meta.Issuer && before.Client.Registered &&
+		slices.Contains(before.Client.Redirects, redirect) && (before.Client.Device || !device):
 		return before.Client, before.ClientSecret, nil
 	case p.meta.RegistrationEndpoint == "":
 		return client{}, "", fmt.Errorf("the authorization server %s registers no clients: create one there, and set oauth.client_id", p.meta.Issuer)
@@ -34,21 +38,41 @@ func identify(ctx context.Context, h *http.Client, o Options, p place, redirect 
 			method = "client_secret_basic"
 		}
 	}
+	grants := []string{"authorization_code", "refresh_token"}
+	if device {
+		grants = append(grants, deviceGrant)
+	}
 	got, err := oauthex.RegisterClient(ctx, p.meta.RegistrationEndpoint, &oauthex.ClientRegistrationMetadata{
 		ClientName: "Goblin", RedirectURIs: []string{redirect}, TokenEndpointAuthMethod: method, ApplicationType: "native",
-		GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
+		GrantTypes: grants, ResponseTypes: []string{"code"},
 	}, h)
 	if err != nil {
-		var refused *oauthex.ClientRegistrationError
-		if errors.As(err, &refused) {
-			return client{}, "", fmt.Errorf("the authorization server %s does not register Goblin: %w", p.meta.Issuer, refused)
-		}
-		return client{}, "", fmt.Errorf("register at the authorization server %s: %w", p.meta.Issuer, plain(err))
+		return client{}, "", fmt.Errorf("the authorization server %s does not register Goblin: %s; create a client there, and set oauth.client_id", p.meta.Issuer, reason(err))
 	}
 	if got.TokenEndpointAuthMethod != "" {
 		method = got.TokenEndpointAuthMethod
 	}
-	return client{ID: got.ClientID, Registered: true, Redirects: []string{redirect}, Basic: method == "client_secret_basic"}, got.ClientSecret, nil
+	return client{ID: got.ClientID, Registered: true, Redirects: []string{redirect}, Basic: method == "client_secret_basic", Device: device}, got.ClientSecret, nil
+}
+
+// reason is why a registration failed. The library's error holds the whole answer, in
+// which there may be a secret.
+func reason(err error) string {
+	var (
+		refused *oauthex.ClientRegistrationError
+		network *url.Error
+	)
+	switch {
+	case errors.As(err, &refused):
+		return limited(refused.Error())
+	case errors.As(err, &network):
+		return network.Err.Error()
+	}
+	if _, status, ok := strings.Cut(err.Error(), "registration failed with status "); ok {
+		status, _, _ = strings.Cut(status, ":")
+		return "HTTP status " + limited(status)
+	}
+	return "its answer is not that of a registration"
 }
 
 func (c client) style() oauth2.AuthStyle {

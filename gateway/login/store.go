@@ -104,42 +104,61 @@ func (r *record) load() (*Login, error) {
 	if kept.Keyring {
 		text, err := patient(func() (string, error) { return keyring.Get(keyringService, r.name) })
 		if err != nil {
-			return nil, fmt.Errorf("the keyring does not give the login: %w", err)
+			return nil, fmt.Errorf("the keyring does not give the login (unlock it, or log in again by goblin login): %w", err)
 		}
 		if err := json.Unmarshal([]byte(text), &kept.secrets); err != nil {
-			return nil, errors.New("the keyring holds something else than the login")
+			return nil, errors.New("the keyring holds something else than the login (goblin login makes a new one)")
 		}
 	}
 	return &kept.Login, nil
 }
 
-// save keeps a login, and reports whether a keyring has its secrets.
-func (r *record) save(l *Login) (inKeyring bool, err error) {
+// save keeps a login. The notice says why its secrets are in a file, if it is time that
+// the user hears so.
+func (r *record) save(l *Login) (notice string, err error) {
 	kept := file{Login: *l}
 	text, err := json.Marshal(l.secrets)
 	if err != nil {
-		return false, err
+		return "", err
 	}
+	notice = "there is no keyring"
 	if keyringThere() {
 		_, err = patient(func() (string, error) { return "", keyring.Set(keyringService, r.name, string(text)) })
 		if err == nil {
-			kept.Keyring, kept.secrets = true, secrets{}
+			kept.Keyring, kept.secrets, notice = true, secrets{}, ""
+		} else {
+			notice = "the keyring does not take it: " + limited(err.Error())
 		}
 	}
 	all, err := json.Marshal(kept)
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	temp, err := os.CreateTemp(filepath.Dir(r.path), ".login") // 0600
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	defer func() { _ = os.Remove(temp.Name()) }() // nothing, once it was renamed
 	_, err = temp.Write(all)
 	if err = errors.Join(err, temp.Close()); err != nil {
-		return false, err
+		return "", err
 	}
-	return kept.Keyring, os.Rename(temp.Name(), r.path)
+	return r.once(notice), os.Rename(temp.Name(), r.path)
+}
+
+// once is the notice, but "" if one was given since a keyring last took a login.
+func (r *record) once(notice string) string {
+	mark := filepath.Join(filepath.Dir(r.path), "told")
+	if notice == "" {
+		_ = os.Remove(mark) // it may not be there
+		return ""
+	}
+	f, err := os.OpenFile(mark, os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return ""
+	}
+	_ = f.Close() // it is empty
+	return notice
 }
 
 // remove forgets all of a login.

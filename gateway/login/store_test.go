@@ -34,18 +34,21 @@ func TestSecretsAreInTheKeyringOrInAPrivateFile(t *testing.T) {
 
 			l := &Login{Server: "s", Issuer: "https://i.example"}
 			l.Access, l.Refresh = "the access token", "the refresh token"
-			inKeyring, err := rec.save(l)
+			notice, err := rec.save(l)
 			require.NoError(t, err)
-			require.Equal(t, c.inKeyring, inKeyring)
+			require.Equal(t, c.inKeyring, notice == "", notice)
+			again, err := rec.save(l)
+			require.NoError(t, err)
+			require.Empty(t, again, "it is said once")
 			text, err := os.ReadFile(rec.path)
 			require.NoError(t, err)
 			if c.inKeyring {
 				require.NotContains(t, string(text), "token\"", "the secrets are not in the file")
 			}
-			again, err := rec.load()
+			kept, err := rec.load()
 			require.NoError(t, err)
-			require.Equal(t, l.secrets, again.secrets)
-			require.Equal(t, l.Issuer, again.Issuer)
+			require.Equal(t, l.secrets, kept.secrets)
+			require.Equal(t, l.Issuer, kept.Issuer)
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/golang-jwt/jwt/v5"
 	"golang.org/x/oauth2"
@@ -20,18 +21,24 @@ import (
 // accept takes the tokens of an answer into a login.
 func (l *Login) accept(t *oauth2.Token) error {
 	if kind := t.TokenType; kind != "" && !strings.EqualFold(kind, "bearer") {
-		return fmt.Errorf("the authorization server gives a token of the type %q; only bearer tokens are understood", kind)
+		return fmt.Errorf("the authorization server %s gives a token of the type %q; only bearer tokens are understood%s", l.Issuer, limited(kind), otherwise)
 	}
-	l.Access, l.Since, l.Over = t.AccessToken, time.Now(), ""
+	for _, token := range []string{t.AccessToken, t.RefreshToken} {
+		if len(token) > maxToken || strings.ContainsFunc(token, unicode.IsControl) {
+			return fmt.Errorf("the authorization server %s gives a token that is too long or holds control characters%s", l.Issuer, otherwise)
+		}
+	}
+	// A monotonic clock stops where a laptop sleeps.
+	l.Access, l.Since, l.Over = t.AccessToken, time.Now().Round(0), ""
 	if t.RefreshToken != "" { // else the one of before goes on
 		l.Refresh = t.RefreshToken
 	}
 	l.Expiry = time.Time{}
 	if !t.Expiry.IsZero() {
-		l.Expiry = t.Expiry
+		l.Expiry = t.Expiry.Round(0)
 	}
 	if text, _ := t.Extra("scope").(string); text != "" {
-		l.Scopes = strings.Fields(text)
+		l.Scopes = bounded(strings.Fields(text))
 	}
 	id, _ := t.Extra("id_token").(string)
 	for _, token := range []string{id, t.AccessToken} {
@@ -71,19 +78,51 @@ func userOf(token string) string {
 	return ""
 }
 
-// ask sends a request to the token endpoint, other than for a code.
+// assert puts what proves who the client is into a form, if that is a private key; else
+// it returns the secret that does.
+func (l *Login) assert(form url.Values) (secret string, err error) {
+	if !strings.HasPrefix(strings.TrimSpace(l.ClientSecret), "-----BEGIN") {
+		return l.ClientSecret, nil
+	}
+	assertion, err := sign(l.ClientSecret, l.Client.ID, l.Issuer)
+	form.Set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
+	form.Set("client_assertion", assertion)
+	return "", err
+}
+
+// post sends a form to an endpoint, other than that of tokens, as the client.
+func (l *Login) post(ctx context.Context, h *http.Client, endpoint string, form url.Values) (*http.Response, error) {
+	secret, err := l.assert(form)
+	if err != nil {
+		return nil, err
+	}
+	form.Set("client_id", l.Client.ID)
+	if secret != "" && !l.Client.Basic {
+		form.Set("client_secret", secret)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, strings.NewReader(form.Encode()))
+	if err != nil {
+		return nil, errors.New("the address of the endpoint is not valid")
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Accept", "application/json")
+	if secret != "" && l.Client.Basic {
+		req.SetBasicAuth(url.QueryEscape(l.Client.ID), url.QueryEscape(secret))
+	}
+	resp, err := h.Do(req)
+	if err != nil {
+		return nil, plain(err)
+	}
+	return resp, nil
+}
+
+// ask sends a request to the token endpoint. Its errors hold nothing of what was sent.
 func (l *Login) ask(ctx context.Context, h *http.Client, grant string, params url.Values, scopes []string) (*oauth2.Token, error) {
 	params.Set("grant_type", grant)
 	params.Set("resource", l.Resource) // RFC 8707
-	secret := l.ClientSecret
-	if strings.HasPrefix(strings.TrimSpace(secret), "-----BEGIN") {
-		assertion, err := sign(secret, l.Client.ID, l.Issuer)
-		if err != nil {
-			return nil, err
-		}
-		params.Set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
-		params.Set("client_assertion", assertion)
-		secret = ""
+	secret, err := l.assert(params)
+	if err != nil {
+		return nil, err
 	}
 	style := l.Client.style()
 	if secret == "" {
@@ -92,7 +131,11 @@ func (l *Login) ask(ctx context.Context, h *http.Client, grant string, params ur
 	c := clientcredentials.Config{
 		ClientID: l.Client.ID, ClientSecret: secret, TokenURL: l.TokenURL, Scopes: scopes, EndpointParams: params, AuthStyle: style,
 	}
-	return c.Token(context.WithValue(ctx, oauth2.HTTPClient, h))
+	t, err := c.Token(context.WithValue(ctx, oauth2.HTTPClient, h))
+	if err != nil {
+		return nil, tell(err, secret, params)
+	}
+	return t, nil
 }
 
 // sign makes an assertion of who the client is (RFC 7523), by its private key. The
@@ -120,35 +163,62 @@ func sign(key, id, audience string) (string, error) {
 	return "", errors.New("oauth.client_secret begins as a private key, but is none that is understood (EC, RSA or Ed25519 in PEM)")
 }
 
-// refused reports whether an authorization server took a login for wrong, rather than
-// being out of order.
-func refused(err error) bool {
-	var r *oauth2.RetrieveError
-	return errors.As(err, &r) && r.Response.StatusCode >= 400 && r.Response.StatusCode < 500 &&
-		r.Response.StatusCode != http.StatusTooManyRequests && r.Response.StatusCode != http.StatusRequestTimeout
+// answerError is the error of an authorization server to a request for tokens.
+type answerError struct {
+	code  string // of the protocol; "" if it gave none
+	text  string
+	final bool // the request is wrong, rather than the server out of order
 }
 
-// tell is an error of a token request without what it was asked with.
-func tell(err error) error {
-	var r *oauth2.RetrieveError
-	switch {
-	case !errors.As(err, &r):
-		return plain(err)
-	case r.ErrorCode == "":
-		return fmt.Errorf("HTTP status %d", r.Response.StatusCode)
-	case r.ErrorDescription != "":
-		return fmt.Errorf("%s: %s", limited(r.ErrorCode), limited(r.ErrorDescription))
-	}
-	return errors.New(limited(r.ErrorCode))
+func (e *answerError) Error() string { return e.text }
+
+func refused(err error) bool {
+	var r *answerError
+	return errors.As(err, &r) && r.final
 }
+
+// tell is an error of a request for tokens without what that was asked with, which a
+// server may repeat.
+func tell(err error, secret string, params url.Values) error {
+	var r *oauth2.RetrieveError
+	if !errors.As(err, &r) {
+		if text := err.Error(); strings.Contains(text, "oauth2: cannot parse") || strings.Contains(text, "oauth2: server response missing") {
+			return errors.New("its answer holds no token" + otherwise)
+		}
+		return plain(err)
+	}
+	status := r.Response.StatusCode
+	text := fmt.Sprintf("HTTP status %d", status)
+	if r.ErrorCode != "" {
+		text = strings.TrimSuffix(r.ErrorCode+": "+r.ErrorDescription, ": ")
+	}
+	for _, sent := range []string{secret, params.Get("refresh_token"), params.Get("code"), params.Get("code_verifier"), params.Get("device_code"), params.Get("client_assertion")} {
+		if sent != "" {
+			text = strings.ReplaceAll(text, sent, "***")
+		}
+	}
+	e := &answerError{code: r.ErrorCode, text: limited(text)}
+	switch {
+	case status >= 500, status == http.StatusTooManyRequests, status == http.StatusRequestTimeout:
+	case e.code == "temporarily_unavailable", e.code == "server_error", e.code == "slow_down":
+	default: // some refuse with a status alone, some with 200
+		e.final = e.code != "" || status >= 400
+	}
+	return e
+}
+
+const (
+	maxText  = 300      // of an authorization server in an error
+	maxToken = 64 << 10 // more is no header that a server takes
+)
 
 // limited is foreign text in one line of a bearable length.
 func limited(s string) string {
 	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
+		if unicode.IsControl(r) {
 			return ' '
 		}
 		return r
 	}, s)
-	return s[:min(len(s), 300)]
+	return strings.ToValidUTF8(s[:min(len(s), maxText)], "")
 }

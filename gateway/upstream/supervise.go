@@ -133,8 +133,7 @@ func (s *Server) retry(ctx context.Context) {
 // not asked before: it has said what it wants.
 func (s *Server) awaitLogin(ctx context.Context) {
 	const look = time.Second
-	for was := s.opt.Authorizer.Version(); ctx.Err() == nil && s.opt.Authorizer.Version().Equal(was); {
-		_ = sleep(ctx, look)
+	for sleep(ctx, look) == nil && s.opt.Authorizer.Waiting() {
 	}
 }
 

@@ -32,12 +32,14 @@ type realm struct {
 	life     time.Duration // of access tokens
 	meta     func(e2e.Obj) // changes the metadata
 	redirect func(url.Values)
+	odd      map[string]http.HandlerFunc // by path: what answers instead
 	down     bool
 	scope    string            // that servers want
 	clients  map[string]string // id → redirect
 	codes    map[string]url.Values
 	access   map[string]time.Time // ends
 	refresh  map[string]bool
+	devices  map[string]bool   // whether the user has entered the code
 	granted  map[string]string // scope by access token
 	n        int
 	asked    map[string]int // by what
@@ -48,13 +50,18 @@ type realm struct {
 func newRealm(t *testing.T) *realm {
 	r := &realm{
 		t: t, life: time.Hour, clients: map[string]string{}, codes: map[string]url.Values{}, access: map[string]time.Time{},
-		refresh: map[string]bool{}, granted: map[string]string{}, asked: map[string]int{}, scope: "use",
+		refresh: map[string]bool{}, devices: map[string]bool{}, granted: map[string]string{}, asked: map[string]int{}, scope: "use",
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/oauth-authorization-server", r.metadata)
 	mux.HandleFunc("POST /register", r.register)
 	mux.HandleFunc("GET /authorize", r.authorize)
 	mux.HandleFunc("POST /token", r.token)
+	mux.HandleFunc("POST /device", r.device)
+	mux.HandleFunc("GET /enter", func(w http.ResponseWriter, req *http.Request) {
+		r.set(func() { r.devices[req.FormValue("code")] = true })
+		_, _ = io.WriteString(w, "You can close this page")
+	})
 	mux.HandleFunc("POST /revoke", func(w http.ResponseWriter, req *http.Request) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -62,7 +69,16 @@ func newRealm(t *testing.T) *realm {
 		delete(r.access, req.FormValue("token"))
 		delete(r.refresh, req.FormValue("token"))
 	})
-	r.server = httptest.NewServer(mux)
+	r.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		r.mu.Lock()
+		odd := r.odd[req.URL.Path]
+		r.mu.Unlock()
+		if odd != nil {
+			odd(w, req)
+			return
+		}
+		mux.ServeHTTP(w, req)
+	}))
 	t.Cleanup(r.server.Close)
 	return r
 }
@@ -90,7 +106,8 @@ func (r *realm) metadata(w http.ResponseWriter, _ *http.Request) {
 	defer r.mu.Unlock()
 	o := e2e.Obj{
 		"issuer": r.server.URL, "authorization_endpoint": r.server.URL + "/authorize", "token_endpoint": r.server.URL + "/token",
-		"registration_endpoint": r.server.URL + "/register", "revocation_endpoint": r.server.URL + "/revoke",
+		"device_authorization_endpoint": r.server.URL + "/device",
+		"registration_endpoint":         r.server.URL + "/register", "revocation_endpoint": r.server.URL + "/revoke",
 		"response_types_supported": []string{"code"}, "code_challenge_methods_supported": []string{"S256"},
 		"token_endpoint_auth_methods_supported": []string{"none"}, "authorization_response_iss_parameter_supported": true,
 	}
@@ -163,6 +180,12 @@ func (r *realm) token(w http.ResponseWriter, req *http.Request) {
 			return
 		}
 		delete(r.refresh, req.FormValue("refresh_token")) // they rotate
+	case "urn:ietf:params:oauth:grant-type:device_code":
+		entered, known := r.devices[strings.TrimPrefix(req.FormValue("device_code"), "device-")]
+		if !known || !entered {
+			respond(w, http.StatusBadRequest, e2e.Obj{"error": "authorization_pending"})
+			return
+		}
 	case "client_credentials":
 		if id, secret, _ := req.BasicAuth(); id+req.FormValue("client_id") != "robot" || secret+req.FormValue("client_secret") != "robot-secret" {
 			respond(w, http.StatusUnauthorized, e2e.Obj{"error": "invalid_client"})
@@ -174,6 +197,24 @@ func (r *realm) token(w http.ResponseWriter, req *http.Request) {
 	r.access[access], r.refresh[refresh], r.granted[access] = time.Now().Add(r.life), true, scope
 	respond(w, http.StatusOK, e2e.Obj{
 		"access_token": access, "refresh_token": refresh, "token_type": "Bearer", "expires_in": int(r.life.Seconds()), "scope": scope,
+	})
+}
+
+// device begins a login by device.
+func (r *realm) device(w http.ResponseWriter, req *http.Request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asked["device"]++
+	if r.clients[req.FormValue("client_id")] == "" || req.FormValue("resource") == "" {
+		respond(w, http.StatusUnauthorized, e2e.Obj{"error": "invalid_client"})
+		return
+	}
+	r.n++
+	code := fmt.Sprint("GOB-", r.n)
+	r.devices[code] = false
+	respond(w, http.StatusOK, e2e.Obj{
+		"device_code": "device-" + code, "user_code": code, "verification_uri": r.server.URL + "/enter",
+		"verification_uri_complete": r.server.URL + "/enter?code=" + code, "expires_in": 600, "interval": 1,
 	})
 }
 
@@ -217,9 +258,9 @@ func (r *realm) protect(w *e2e.World, b *e2e.Backend) {
 var page = regexp.MustCompile(`(?m)^https?://\S+`)
 
 // logIn runs "goblin login" and does what the user does: it opens the page.
-func (r *realm) logIn(w *e2e.World, server string, visit func(page string)) (code int, told string) {
+func (r *realm) logIn(w *e2e.World, server string, visit func(page string), flags ...string) (code int, told string) {
 	r.t.Helper()
-	p := w.Start(nil, "login", server)
+	p := w.Start(nil, append([]string{"login", server}, flags...)...)
 	r.t.Cleanup(func() { p.Signal(syscall.SIGKILL) })
 	e2e.Eventually(r.t, "the page", func() bool {
 		select {
@@ -236,9 +277,9 @@ func (r *realm) logIn(w *e2e.World, server string, visit func(page string)) (cod
 }
 
 // succeeds is logIn at the server shop, which must end well; it returns what was told.
-func (r *realm) succeeds(w *e2e.World, visit func(page string)) (told string) {
+func (r *realm) succeeds(w *e2e.World, visit func(page string), flags ...string) (told string) {
 	r.t.Helper()
-	code, told := r.logIn(w, "shop", visit)
+	code, told := r.logIn(w, "shop", visit, flags...)
 	require.Equal(r.t, e2e.ExitOK, code, told)
 	return told
 }

@@ -20,6 +20,15 @@ import (
 
 var buy = e2e.Obj{"name": "shop_buy", "arguments": e2e.Obj{}}
 
+// loggedIn is a world whose user is logged in at the server shop.
+func loggedIn(t *testing.T) (*realm, *e2e.World) {
+	t.Helper()
+	r, w, _ := protected(t)
+	w.Gateway["startup_wait"] = "20s"
+	r.succeeds(w, r.visit)
+	return r, w
+}
+
 // A client of a machine logs in by itself, when the first call wants it.
 func TestMachinesLogInByThemselves(t *testing.T) {
 	t.Parallel()
@@ -39,8 +48,7 @@ func TestMachinesLogInByThemselves(t *testing.T) {
 // A call that wants more rights says so, and the next login asks for them with the rest.
 func TestMoreRightsAreAskedForAtTheNextLogin(t *testing.T) {
 	t.Parallel()
-	r, w, _ := protected(t)
-	r.succeeds(w, r.visit)
+	r, w := loggedIn(t)
 	c := w.Standalone()
 	c.CallText("shop_buy", e2e.Obj{})
 	r.set(func() { r.scope = "pay" })
@@ -62,8 +70,7 @@ func TestMoreRightsAreAskedForAtTheNextLogin(t *testing.T) {
 // Four processes with one login refresh it once.
 func TestProcessesRefreshALoginOnce(t *testing.T) {
 	t.Parallel()
-	r, w, _ := protected(t)
-	r.succeeds(w, r.visit)
+	r, w := loggedIn(t)
 	var clients []*e2e.Client
 	for range 4 {
 		c := w.Standalone()
@@ -85,8 +92,7 @@ func TestProcessesRefreshALoginOnce(t *testing.T) {
 // more does, once.
 func TestOnlyARefusalEndsALogin(t *testing.T) {
 	t.Parallel()
-	r, w, _ := protected(t)
-	r.succeeds(w, r.visit)
+	r, w := loggedIn(t)
 	c := w.Standalone()
 	c.CallText("shop_buy", e2e.Obj{})
 	r.set(func() { clear(r.access); r.down = true })
@@ -107,8 +113,7 @@ func TestOnlyARefusalEndsALogin(t *testing.T) {
 // and the redirect of a stranger changes nothing.
 func TestForgottenClientsAndStrangersDoNotMatter(t *testing.T) {
 	t.Parallel()
-	r, w, _ := protected(t)
-	r.succeeds(w, r.visit)
+	r, w := loggedIn(t)
 	r.set(func() { clear(r.clients) })
 	r.succeeds(w, func(page string) {
 		u, err := url.Parse(page)
@@ -126,6 +131,7 @@ func TestForgottenClientsAndStrangersDoNotMatter(t *testing.T) {
 func TestShortTokensAreRefreshedAhead(t *testing.T) {
 	t.Parallel()
 	r, w, _ := protected(t)
+	w.Gateway["startup_wait"] = "20s"
 	r.life = 2 * time.Second
 	r.succeeds(w, r.visit)
 	c := w.Standalone()
@@ -140,6 +146,7 @@ func TestShortTokensAreRefreshedAhead(t *testing.T) {
 func TestThePastedURLLogsIn(t *testing.T) {
 	t.Parallel()
 	_, w, _ := protected(t)
+	w.Gateway["startup_wait"] = "20s"
 	in, paste, err := os.Pipe()
 	require.NoError(t, err)
 	defer paste.Close()
@@ -154,4 +161,38 @@ func TestThePastedURLLogsIn(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, e2e.ExitOK, p.Ends(e2e.Patience), p.Stderr.String())
 	w.Standalone().CallText("shop_buy", e2e.Obj{})
+}
+
+// Where the authorization server offers it, a code that is entered on any device logs in;
+// the client that was registered for that serves logins by redirect, too.
+func TestACodeEnteredOnAnyDeviceLogsIn(t *testing.T) {
+	t.Parallel()
+	r, w, _ := protected(t)
+	w.Gateway["startup_wait"] = "20s"
+	r.succeeds(w, r.visit)
+	for range 2 {
+		told := r.succeeds(w, r.visit, "--device")
+		require.Contains(t, told, "enter the code GOB-")
+		require.Equal(t, 2, r.count("register"), "the first client cannot do this")
+	}
+	w.Standalone().CallText("shop_buy", e2e.Obj{})
+	r.succeeds(w, r.visit)
+	require.Equal(t, 2, r.count("register"))
+
+	for fault, says := range map[string]string{"access_denied": "denied", "expired_token": "not entered while it was valid", "invalid_grant": "gives no token"} {
+		r.set(func() {
+			r.odd = map[string]http.HandlerFunc{"/token": func(w http.ResponseWriter, _ *http.Request) {
+				respond(w, http.StatusBadRequest, e2e.Obj{"error": fault})
+			}}
+		})
+		code, told := r.logIn(w, "shop", r.visit, "--device")
+		require.NotZero(t, code)
+		require.Contains(t, told, says)
+	}
+	r.set(func() {
+		r.odd, r.meta = nil, func(o e2e.Obj) { delete(o, "device_authorization_endpoint") }
+	})
+	code, told := r.logIn(w, "shop", r.visit, "--device")
+	require.Equal(t, e2e.ExitFailure, code)
+	require.Contains(t, told, "log in without --device")
 }
