@@ -149,7 +149,11 @@ func byBrowser(ctx context.Context, h *http.Client, o Options, p place, ln *net.
 		ClientID: l.Client.ID, RedirectURL: redirect, Scopes: l.Scopes, Endpoint: oauth2.Endpoint{AuthURL: p.meta.AuthorizationEndpoint},
 	}
 	state, verifier := rand.Text(), oauth2.GenerateVerifier()
-	page := config.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", p.resource))
+	params := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", p.resource)}
+	if slices.Contains(l.Scopes, "offline_access") { // OpenID Connect Core, section 11: else there is no refresh token
+		params = append(params, oauth2.SetAuthURLParam("prompt", "consent"))
+	}
+	page := config.AuthCodeURL(state, params...)
 	if l.known(before) && !again && forgotten(ctx, h, page) {
 		return nil, errForgotten
 	}

@@ -1,7 +1,8 @@
 //go:build interop || conformance
 
 // Package interop compares what programs of others get with and without Goblin:
-// clients and servers from npm, SDKs, and the official conformance suite.
+// clients and servers from npm, an authorization server among them, SDKs, and the official
+// conformance suite.
 package interop
 
 import (

@@ -30,6 +30,7 @@ var packages = map[string]string{
 	"@modelcontextprotocol/server":            "2.4.0",
 	"@modelcontextprotocol/node":              "2.1.2",
 	"zod":                                     "4.6.7",
+	"oidc-provider":                           "9.13.3",
 	"sdk-2025-06-18":                          "npm:@modelcontextprotocol/sdk@1.22.0",
 	"sdk-2024-11-05":                          "npm:@modelcontextprotocol/sdk@1.9.0",
 	"@modelcontextprotocol/inspector":         "2.12.0",
