@@ -79,7 +79,7 @@ func drips(conn net.Conn, start string, end time.Time) bool {
 func TestFull_C13_ManySlowCallsAtOnceAreAnsweredOrShed(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
-	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t"), e2e.Tool("slow")}, "on": e2e.Obj{"tools/call slow": e2e.Actions(e2e.Do("delay", e2e.Obj{"ms": 2000}))}})
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t"), e2e.Tool("slow")}, "on": e2e.Obj{"tools/call slow": e2e.Actions(e2e.Do("delay", e2e.Obj{"ms": 500}))}})
 	w.Beside()
 	c := w.Standalone()
 	c.Names("tools")

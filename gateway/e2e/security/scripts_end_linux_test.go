@@ -81,8 +81,8 @@ func TestScriptsEndWithTheirCallers(t *testing.T) {
 func TestNoScriptOutlivesItsGateway(t *testing.T) {
 	t.Parallel()
 	for sig, all := range map[syscall.Signal][]string{
-		syscall.SIGTERM: {endless["tail calls"]}, // the gateway waits for it first, a while
-		syscall.SIGINT:  {"b.hang{}"},
+		syscall.SIGTERM: {"b.hang{}"}, // the gateway waits for it first, a while
+		syscall.SIGINT:  {endless["tail calls"]},
 		syscall.SIGKILL: {endless["tail calls"], "while true do end", "b.hang{}"},
 	} {
 		t.Run(sig.String(), func(t *testing.T) {
