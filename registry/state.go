@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"sync"
 	"time"
+
+	"goblin/registry/account"
 )
 
 // State is what a server's supervisor is doing.
@@ -40,10 +42,12 @@ type ServerState struct {
 	Stale           bool       // lists are older than the connection
 	Restarts        int
 	LastError       string
-	Since           time.Time     // of State; when zero the registry fills it at a change
-	Latency         time.Duration // median of the last answers, see [Registry.Answered]; 0 before any, unless it was set
-	PID             int           // of a child, else 0
-	Projects        []Project     // that have a process of it; by folder
+	Since           time.Time        // of State; when zero the registry fills it at a change
+	Latency         time.Duration    // median of the last answers, see [Registry.Answered]; 0 before any, unless it was set
+	PID             int              // of a child, else 0
+	Projects        []Project        // that have a process of it; by folder
+	CanLogIn        bool             // a user can log in there
+	Login           *account.Account // nil: nobody is logged in
 }
 
 // Project is the process of a server for one project.

@@ -220,9 +220,12 @@ func (a *App) printServers(servers []control.Server, asJSON bool) error {
 	return serverTable(servers).render(a.Out, a.Columns)
 }
 
+// mostLogin is how many cells a login may take in the table of servers.
+const mostLogin = 60
+
 func serverTable(servers []control.Server) *table {
 	t := &table{
-		header: []string{"SERVER", "STATE", "TRANSPORT", "TOOLS", "PROMPTS", "RESOURCES", "TEMPLATES", "RESTARTS", "ERROR"},
+		header: []string{"SERVER", "STATE", "TRANSPORT", "TOOLS", "PROMPTS", "RESOURCES", "TEMPLATES", "RESTARTS", "LOGIN", "ERROR"},
 		right:  map[int]bool{3: true, 4: true, 5: true, 6: true, 7: true},
 	}
 	for _, s := range servers {
@@ -230,8 +233,9 @@ func serverTable(servers []control.Server) *table {
 		if s.Restarts > 0 {
 			restarts = strconv.Itoa(s.Restarts)
 		}
+		who := display.Cut(display.Line(s.Login.String()), mostLogin)
 		t.add(s.Name, s.State, s.Transport, strconv.Itoa(s.Tools), strconv.Itoa(s.Prompts),
-			strconv.Itoa(s.Resources), strconv.Itoa(s.Templates), restarts, s.Error)
+			strconv.Itoa(s.Resources), strconv.Itoa(s.Templates), restarts, who, s.Error)
 	}
 	return t
 }

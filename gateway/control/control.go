@@ -20,6 +20,7 @@ import (
 	"goblin/gateway/downstream"
 	"goblin/gateway/host"
 	"goblin/registry"
+	"goblin/registry/account"
 )
 
 // Gateway is a running gateway.
@@ -95,21 +96,22 @@ type Screen struct {
 
 // Server is a configured server and what it offers.
 type Server struct {
-	Name      string  `json:"name"`
-	State     string  `json:"state"`
-	Transport string  `json:"transport"`
-	Protocol  string  `json:"protocolVersion,omitempty"`
-	Error     string  `json:"error,omitempty"`
-	Listed    bool    `json:"listed"` // its lists were fetched at least once, so the counts are known
-	Tools     int     `json:"tools"`
-	Prompts   int     `json:"prompts"`
-	Resources int     `json:"resources"`
-	Templates int     `json:"templates"`
-	Awaiting  int     `json:"awaitingApproval,omitempty"` // tools that are new or changed
-	Withheld  int     `json:"withheld,omitempty"`         // those of them that clients do not get
-	Restarts  int     `json:"restarts"`
-	PID       int     `json:"pid,omitempty"`
-	LatencyMS float64 `json:"latencyMs,omitempty"`
+	Name      string           `json:"name"`
+	State     string           `json:"state"`
+	Transport string           `json:"transport"`
+	Protocol  string           `json:"protocolVersion,omitempty"`
+	Error     string           `json:"error,omitempty"`
+	Listed    bool             `json:"listed"` // its lists were fetched at least once, so the counts are known
+	Tools     int              `json:"tools"`
+	Prompts   int              `json:"prompts"`
+	Resources int              `json:"resources"`
+	Templates int              `json:"templates"`
+	Awaiting  int              `json:"awaitingApproval,omitempty"` // tools that are new or changed
+	Withheld  int              `json:"withheld,omitempty"`         // those of them that clients do not get
+	Restarts  int              `json:"restarts"`
+	PID       int              `json:"pid,omitempty"`
+	LatencyMS float64          `json:"latencyMs,omitempty"`
+	Login     *account.Account `json:"login,omitempty"` // nil: nobody is logged in
 }
 
 // ListQuery chooses what to list.

@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"goblin/gateway/config"
+	"goblin/gateway/login"
 	"goblin/gateway/upstream"
 	"goblin/registry"
+	"goblin/registry/account"
 )
 
 // drainLimit is how long calls at a server that was replaced or removed may
@@ -145,6 +147,12 @@ func (f *Fleet) drain(ctx context.Context, b *Server) {
 type outlet struct {
 	*registry.Registry
 	fleet *Fleet
+	login *login.Authorizer // at the backend; nil: it has none
+
+	telling sync.Mutex           // see tellLogin
+	stating sync.Mutex           // guards the next two
+	state   registry.ServerState // as the backend told it last
+	who     *account.Account     // nil: nobody is logged in
 
 	mu     sync.RWMutex // read-locked while something is written
 	closed bool
@@ -186,11 +194,6 @@ func (o *outlet) SkillsOf(server string, serves bool) {
 // SetVisible implements [upstream.Catalog].
 func (o *outlet) SetVisible(server string, visible bool) {
 	o.write(func() { o.Registry.SetVisible(server, visible) })
-}
-
-// SetState implements [upstream.Catalog].
-func (o *outlet) SetState(server string, state registry.ServerState) {
-	o.write(func() { o.Registry.SetState(server, state) })
 }
 
 // observe gives the figures of a backend to metrics, until it is replaced.

@@ -23,7 +23,6 @@ import (
 	"goblin/gateway/downstream"
 	"goblin/gateway/extensions"
 	"goblin/gateway/jsonrpc"
-	"goblin/gateway/login"
 	"goblin/gateway/memory"
 	"goblin/gateway/metrics"
 	"goblin/gateway/orphans"
@@ -154,7 +153,7 @@ func (f *Fleet) server(defined config.Server, replaces bool) *Server {
 	if rootless(&s) {
 		capabilities = rawjson.Without(declared, "roots")
 	}
-	out := &outlet{Registry: f.o.Registry, fleet: f}
+	out := &outlet{Registry: f.o.Registry, fleet: f, login: f.authorizer(&s)}
 	b := &Server{out: out, defined: defined, Server: upstream.NewServer(s, upstream.Options{
 		Handler: f.o.Handler, Registry: out, Logger: f.log, Version: f.o.Version, Capabilities: capabilities,
 		Limits:      f.o.Config.Gateway.Limits,
@@ -164,7 +163,7 @@ func (f *Fleet) server(defined config.Server, replaces bool) *Server {
 		Children:    f.o.Children,
 		Memory:      f.o.Memory,
 		Projects:    &f.places, Folders: f.folders,
-		Authorizer: f.authorizer(&s),
+		Authorizer: out.login,
 		Replaces:   replaces,
 	})}
 	f.o.Metrics.Up(s.Name, false)
@@ -172,24 +171,17 @@ func (f *Fleet) server(defined config.Server, replaces bool) *Server {
 	return b
 }
 
-// authorizer is the login at a server; nil if it has none.
-func (f *Fleet) authorizer(s *config.Server) *login.Authorizer {
-	path, err := config.Canonical(f.o.Config.Path)
-	if f.o.Logins == "" || err != nil {
-		return nil
-	}
-	o, ok := login.Of(path, s, f.o.Version)
-	if !ok {
-		return nil
-	}
-	return login.NewAuthorizer(f.o.Logins, o, f.log)
-}
-
 func (s *Server) start(ctx context.Context) {
 	ctx, s.stop = context.WithCancel(ctx)
 	s.done = make(chan struct{})
 	go func() {
 		defer close(s.done)
+		if s.out.login != nil {
+			s.tellLogin()
+			var following sync.WaitGroup
+			following.Go(func() { s.followLogin(ctx) })
+			defer following.Wait()
+		}
 		s.Run(ctx)
 	}()
 }

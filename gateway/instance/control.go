@@ -39,7 +39,7 @@ func (i *Instance) Status(context.Context) (control.Status, error) {
 			}
 		}
 		s.Servers = append(s.Servers, control.Server{
-			Awaiting: len(pinned), Withheld: withheld,
+			Login: state.Login, Awaiting: len(pinned), Withheld: withheld,
 			Name: state.Name, State: string(state.State), Transport: state.Transport,
 			Protocol: state.ProtocolVersion, Error: state.LastError,
 			Listed: state.Listed, Tools: state.Counts[registry.Tool], Prompts: state.Counts[registry.Prompt],

@@ -1,6 +1,7 @@
 package login
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,7 @@ const (
 // number of goroutines; several, in any number of processes, can be for one login.
 type Authorizer struct {
 	o       Options
+	folder  string
 	rec     *record
 	log     *slog.Logger
 	renewal singleflight.Group
@@ -37,12 +39,13 @@ type Authorizer struct {
 	version time.Time
 	fault   error     // why the login could not be read
 	asked   time.Time // when
+	attempt *attempt  // nil: nobody logs in
 }
 
 // NewAuthorizer returns the Authorizer of a server whose login is kept in folder. It
 // reads nothing yet.
 func NewAuthorizer(folder string, o Options, log *slog.Logger) *Authorizer {
-	return &Authorizer{o: o, rec: recordOf(folder, o), log: log}
+	return &Authorizer{o: o, folder: folder, rec: recordOf(folder, o), log: log}
 }
 
 // Waiting reports whether nothing but a login by the user helps, in whatever process.
@@ -73,6 +76,29 @@ func (a *Authorizer) know(l *Login) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.login, a.fault, a.version = l, nil, a.rec.changed()
+}
+
+// Identity is who is logged in at a server, for people to see.
+type Identity struct {
+	User   string    // as far as the tokens say so, else the account of the config
+	Until  time.Time // when the login ends; zero: nobody knows
+	Renews bool      // it is refreshed, and has no end
+}
+
+// Who tells who is logged in, and whether anybody is.
+func (a *Authorizer) Who() (who Identity, ok bool) {
+	l, err := a.current()
+	if err != nil || l.Over != "" {
+		return Identity{}, false
+	}
+	who = Identity{User: cmp.Or(l.User, a.o.Account), Until: l.Expiry.UTC(), Renews: l.Refresh != "" || a.o.Machine}
+	if a.o.Machine {
+		who.User = cmp.Or(l.User, a.o.ClientID)
+	}
+	if who.Renews {
+		who.Until = time.Time{}
+	}
+	return who, true
 }
 
 // Authorization is the header for a request to the server, "" if nobody is logged in.
@@ -177,11 +203,16 @@ func (a *Authorizer) keep(l *Login) error {
 	if err != nil {
 		return fmt.Errorf("keep the login: %w", err)
 	}
+	a.note(notice)
+	a.know(l)
+	return nil
+}
+
+// note logs why a login is in a file, if there is anything to tell.
+func (a *Authorizer) note(notice string) {
 	if notice != "" {
 		a.log.Warn("a login went into a file", "server", a.o.Server, "why", notice)
 	}
-	a.know(l)
-	return nil
 }
 
 // renew gets other tokens than those of old, which is nil if there are none: once for
@@ -271,6 +302,9 @@ func (a *Authorizer) first(ctx context.Context, h *http.Client) (*Login, error) 
 	}
 	return l, a.keep(l)
 }
+
+// Logout is [Logout] for the login of the Authorizer.
+func (a *Authorizer) Logout(ctx context.Context) error { return Logout(ctx, a.folder, a.o) }
 
 // Logout takes the tokens back at the authorization server (RFC 7009) and forgets
 // them; the client that was registered is kept for the next login. The error tells

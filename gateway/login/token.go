@@ -1,6 +1,7 @@
 package login
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -41,12 +42,8 @@ func (l *Login) accept(t *oauth2.Token) error {
 		l.Scopes = bounded(strings.Fields(text))
 	}
 	id, _ := t.Extra("id_token").(string)
-	for _, token := range []string{id, t.AccessToken} {
-		if user := userOf(token); user != "" {
-			l.User = user
-			break
-		}
-	}
+	// An access token may know a user by a number alone, so it does not replace a name.
+	l.User = cmp.Or(userOf(id), l.User, userOf(t.AccessToken))
 	return nil
 }
 
@@ -61,18 +58,13 @@ func userOf(token string) string {
 	if err != nil {
 		return ""
 	}
-	var claims struct {
-		Email    string `json:"email"`
-		Username string `json:"preferred_username"`
-		Name     string `json:"name"`
-		Subject  string `json:"sub"`
-	}
+	var claims map[string]any
 	if json.Unmarshal(text, &claims) != nil {
 		return ""
 	}
-	for _, s := range []string{claims.Email, claims.Username, claims.Name, claims.Subject} {
-		if s != "" {
-			return s[:min(len(s), 200)]
+	for _, claim := range []string{"preferred_username", "email", "name", "sub"} {
+		if s, _ := claims[claim].(string); strings.TrimSpace(s) != "" {
+			return limited(strings.TrimSpace(s))
 		}
 	}
 	return ""
@@ -215,7 +207,7 @@ const (
 // limited is foreign text in one line of a bearable length.
 func limited(s string) string {
 	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
+		if !unicode.IsPrint(r) {
 			return ' '
 		}
 		return r

@@ -31,6 +31,7 @@ type realm struct {
 	mu       sync.Mutex
 	life     time.Duration // of access tokens
 	meta     func(e2e.Obj) // changes the metadata
+	answer   func(e2e.Obj) // changes what gives tokens
 	redirect func(url.Values)
 	odd      map[string]http.HandlerFunc // by path: what answers instead
 	down     bool
@@ -195,9 +196,13 @@ func (r *realm) token(w http.ResponseWriter, req *http.Request) {
 	r.n++
 	access, refresh := fmt.Sprint("access-", r.n), fmt.Sprint("refresh-", r.n)
 	r.access[access], r.refresh[refresh], r.granted[access] = time.Now().Add(r.life), true, scope
-	respond(w, http.StatusOK, e2e.Obj{
+	o := e2e.Obj{
 		"access_token": access, "refresh_token": refresh, "token_type": "Bearer", "expires_in": int(r.life.Seconds()), "scope": scope,
-	})
+	}
+	if r.answer != nil {
+		r.answer(o)
+	}
+	respond(w, http.StatusOK, o)
 }
 
 // device begins a login by device.
@@ -250,7 +255,10 @@ func (r *realm) protect(w *e2e.World, b *e2e.Backend) {
 			proxy.ServeHTTP(rw, req)
 		}
 	}))
-	r.t.Cleanup(front.Close)
+	r.t.Cleanup(func() {
+		front.CloseClientConnections() // the host may outlive the world by a moment
+		front.Close()
+	})
 	b.Conf["url"] = front.URL + target.Path
 	w.Env = append(w.Env, "BROWSER=true")
 }

@@ -25,7 +25,8 @@ type row struct{ name, imports, why string }
 var rules = []row{
 	{"main", "gateway/cli gateway/command gateway/config gateway/control gateway/demo gateway/instance gateway/process gateway/screen meta meta/lua meta/lua/interpreter tui tui/look", "puts screens, meta tools and modes together; nobody imports it"},
 
-	{"registry", "registry/members registry/near registry/rawjson registry/uriform registry/urimatch", "the catalog knows neither transports nor screens nor anybody who uses it"},
+	{"registry", "registry/account registry/members registry/near registry/rawjson registry/uriform registry/urimatch", "the catalog knows neither transports nor screens nor anybody who uses it"},
+	{"registry/account", "", "a leaf: what people see of a login, not how it is made"},
 	{"registry/members", "registry/rawjson", "knows JSON only"},
 	{"registry/near", "", "a leaf"},
 	{"registry/rawjson", "", "a leaf"},
@@ -39,7 +40,7 @@ var rules = []row{
 	{"gateway/relays", "gateway/downstream gateway/extensions gateway/fleet gateway/jsonrpc gateway/tasks registry registry/members registry/rawjson", "whose a request is that Goblin does not know; the root sends it"},
 	{"gateway/news", "gateway/call gateway/config gateway/downstream gateway/fleet gateway/journal gateway/jsonrpc gateway/metrics gateway/upstream registry registry/rawjson", "tells clients, and knows neither questions nor tasks"},
 	{"gateway/call", "gateway/downstream gateway/journal gateway/jsonrpc gateway/upstream gateway/upstream/token registry registry/members registry/rawjson", "what is under way, wherever it goes"},
-	{"gateway/fleet", "gateway/config gateway/downstream gateway/extensions gateway/jsonrpc gateway/login gateway/memory gateway/metrics gateway/orphans gateway/pins gateway/upstream registry registry/rawjson", "runs servers, and knows no calls"},
+	{"gateway/fleet", "gateway/config gateway/downstream gateway/extensions gateway/jsonrpc gateway/login gateway/memory gateway/metrics gateway/orphans gateway/pins gateway/upstream registry registry/account registry/rawjson", "runs servers, and knows no calls"},
 	{"gateway/journal", "gateway/config gateway/downstream gateway/jsonrpc gateway/metrics registry registry/rawjson", "records what others say happened"},
 	{"gateway/upstream", "gateway/config gateway/extensions gateway/filter gateway/jsonrpc gateway/login gateway/memory gateway/orphans gateway/upstream/clock gateway/upstream/eventstream gateway/upstream/freshness gateway/upstream/groups gateway/upstream/lenient gateway/upstream/mirrors gateway/upstream/places gateway/upstream/token registry registry/members registry/rawjson", "knows servers, and no client"},
 	{"gateway/upstream/eventstream", "gateway/jsonrpc gateway/memory", "reads a stream, whatever its events say"},
@@ -66,7 +67,7 @@ var rules = []row{
 	{"gateway/display", "", "a leaf, and the only part of the gateway that screens may import"},
 	{"gateway/logs", "gateway/display", "log lines are shown in terminals"},
 	{"gateway/screen", "", "bytes of a terminal over a connection, whatever is drawn"},
-	{"gateway/control", "gateway/downstream gateway/host registry", "what can be asked of a gateway, by whomever; not how it is done"},
+	{"gateway/control", "gateway/downstream gateway/host registry registry/account", "what can be asked of a gateway, by whomever; not how it is done"},
 	{"gateway/toolerror", "gateway/jsonrpc registry/rawjson", "the form of a result, whoever gives it"},
 	{"gateway/client", "gateway/jsonrpc gateway/toolerror registry/rawjson", "makes requests, for whomever"},
 	{"gateway/bridge", "gateway/jsonrpc gateway/toolerror registry/rawjson", "knows the messages of a session, not where hosts are"},

@@ -1,0 +1,92 @@
+package logins
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+// idToken is a token that says who its user is.
+func idToken(claims e2e.Obj) string {
+	text, _ := json.Marshal(claims)
+	part := base64.RawURLEncoding.EncodeToString
+	return part([]byte(`{"alg":"none"}`)) + "." + part(text) + "." + part([]byte("signed"))
+}
+
+// login is what status says of the login at the server shop; nil for none.
+func login(w *e2e.World) e2e.Obj {
+	for _, s := range status(w).Servers {
+		if s.Name == "shop" {
+			return s.Login
+		}
+	}
+	return nil
+}
+
+type serverStatus struct {
+	Name, State string
+	Login       e2e.Obj
+}
+
+func status(w *e2e.World) (got struct{ Servers []serverStatus }) {
+	w.T.Helper()
+	require.NoError(w.T, json.Unmarshal([]byte(w.Succeeds("status", "--json")), &got))
+	return got
+}
+
+func state(w *e2e.World) string {
+	for _, s := range status(w).Servers {
+		if s.Name == "shop" {
+			return s.State
+		}
+	}
+	return ""
+}
+
+// The host and the lists tell who is logged in and until when, and take up a logout
+// without a call.
+func TestStatusTellsWhoIsLoggedInAndUntilWhen(t *testing.T) {
+	t.Parallel()
+	r, w, _ := protected(t)
+	c := w.Bridged()
+	e2e.Eventually(t, "the state", func() bool { return state(w) == "needs login" })
+	require.Nil(t, login(w))
+	require.NotContains(t, w.Succeeds("status"), "LOGIN", "nobody is logged in")
+
+	r.answer = func(o e2e.Obj) {
+		o["id_token"] = idToken(e2e.Obj{"sub": "u-17", "email": "ada@example.com", "preferred_username": "ada\x1b[2J"})
+	}
+	r.succeeds(w, r.visit)
+	c.WaitListed("tools", "shop_buy", true)
+	require.Equal(t, e2e.Obj{"user": "ada [2J", "renews": true}, login(w))
+	for _, cmd := range []string{"status", "list servers"} {
+		require.Regexp(t, `(?m)^shop +ready .* ada \[2J, renews itself`, w.Succeeds(strings.Fields(cmd)...))
+	}
+	require.NotRegexp(t, `access-\d|refresh-\d`, w.Succeeds("status", "--json")+w.Succeeds("list", "servers", "--json"))
+
+	require.Zero(t, w.Run("logout", "shop").Code)
+	e2e.Eventually(t, "the logout", func() bool { return state(w) == "needs login" && login(w) == nil })
+
+	// Without a token to refresh it, a login ends.
+	r.set(func() {
+		r.answer = func(o e2e.Obj) {
+			delete(o, "refresh_token")
+			r.access[idToken(e2e.Obj{"sub": "u-18"})] = time.Now().Add(time.Hour)
+			o["access_token"] = idToken(e2e.Obj{"sub": "u-18"})
+			r.granted[idToken(e2e.Obj{"sub": "u-18"})] = "use"
+		}
+	})
+	r.succeeds(w, r.visit)
+	e2e.Eventually(t, "the login", func() bool { return state(w) == "ready" && login(w) != nil })
+	require.Equal(t, "u-18", login(w)["user"])
+	until, err := time.Parse(time.RFC3339, login(w)["until"].(string))
+	require.NoError(t, err)
+	require.WithinDuration(t, time.Now().Add(time.Hour), until, time.Minute)
+	require.Contains(t, w.Succeeds("list", "servers"), "u-18, until "+until.Local().Format("2006-01-02 15:04"))
+}

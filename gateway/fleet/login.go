@@ -1,0 +1,128 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"time"
+
+	"goblin/gateway/config"
+	"goblin/gateway/login"
+	"goblin/registry"
+	"goblin/registry/account"
+)
+
+// loginCheck is how often it is looked whether somebody logged in or out by another
+// process.
+const loginCheck = time.Second
+
+// Login logs the user in at a server by a browser; who else does meanwhile takes part
+// in the same login. The result is who that is, as far as it is known. Nothing else of
+// the server waits for it.
+func (f *Fleet) Login(ctx context.Context, server string, u login.User) (user string, err error) {
+	b, err := f.remote(server)
+	if err != nil {
+		return "", err
+	}
+	l, err := b.out.login.Login(ctx, u)
+	if err != nil {
+		return "", err
+	}
+	b.tellLogin()
+	if state, _ := f.o.Registry.State(server); state.State == registry.StateNeedsLogin {
+		_ = b.Restart() // but it was disabled
+	}
+	return l.User, nil
+}
+
+// Logout has the tokens of a server taken back, and forgets them.
+func (f *Fleet) Logout(ctx context.Context, server string) error {
+	b, err := f.remote(server)
+	if err != nil {
+		return err
+	}
+	err = b.out.login.Logout(ctx)
+	b.tellLogin()
+	return err
+}
+
+// remote is a server that can have a login.
+func (f *Fleet) remote(name string) (*Server, error) {
+	b := f.Get(name)
+	if b == nil {
+		return nil, &UnknownError{Name: name, Known: f.Names()}
+	}
+	if b.out.login == nil {
+		return nil, fmt.Errorf("server %q has no login: it is a local program, or its config has an Authorization header, or oauth: off", name)
+	}
+	return b, nil
+}
+
+// authorizer is the login at a server; nil if it has none.
+func (f *Fleet) authorizer(s *config.Server) *login.Authorizer {
+	path, err := config.Canonical(f.o.Config.Path)
+	if f.o.Logins == "" || err != nil {
+		return nil
+	}
+	o, ok := login.Of(path, s, f.o.Version)
+	if !ok {
+		return nil
+	}
+	return login.NewAuthorizer(f.o.Logins, o, f.log)
+}
+
+// followLogin tells who is logged in, until ctx ends.
+func (s *Server) followLogin(ctx context.Context) {
+	tick := time.NewTicker(loginCheck)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			s.tellLogin()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// tellLogin tells who is logged in now. If nobody is any more, nothing that is asked
+// over the server's connection would be answered, so it ends.
+func (s *Server) tellLogin() {
+	s.out.telling.Lock() // what was seen first is told first
+	defer s.out.telling.Unlock()
+	var who *account.Account
+	if is, ok := s.out.login.Who(); ok {
+		who = &account.Account{User: is.User, Until: is.Until, Renews: is.Renews}
+	}
+	before, state := s.out.setLogin(s.Name(), who)
+	if before != nil && who == nil && state == registry.StateReady {
+		_ = s.Restart() // but it was disabled
+	}
+}
+
+// setLogin adds who is logged in to the server's state.
+func (o *outlet) setLogin(server string, who *account.Account) (before *account.Account, state registry.State) {
+	o.stating.Lock()
+	defer o.stating.Unlock()
+	if before = o.who; reflect.DeepEqual(before, who) {
+		return before, o.state.State
+	}
+	if o.who = who; o.state.State != "" {
+		o.setStateLocked(server)
+	}
+	return before, o.state.State
+}
+
+// SetState implements [upstream.Catalog].
+func (o *outlet) SetState(server string, state registry.ServerState) {
+	o.stating.Lock()
+	defer o.stating.Unlock()
+	o.state = state
+	o.setStateLocked(server)
+}
+
+func (o *outlet) setStateLocked(server string) {
+	state := o.state
+	state.CanLogIn, state.Login = o.login != nil, o.who
+	o.write(func() { o.Registry.SetState(server, state) })
+}

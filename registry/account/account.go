@@ -1,0 +1,31 @@
+// Package account is who Goblin is at a remote server, as people may see it: on
+// screens, in lists and as JSON. It holds no token, and must not know how anybody
+// logs in.
+package account
+
+import (
+	"cmp"
+	"time"
+)
+
+// Account is one that is logged in.
+type Account struct {
+	User   string    `json:"user,omitempty"`   // if it is known: foreign text
+	Until  time.Time `json:"until,omitzero"`   // when the login ends, if that is known
+	Renews bool      `json:"renews,omitempty"` // the login renews itself, and has no end
+}
+
+// String says who is logged in and until when; "" for nobody.
+func (a *Account) String() string {
+	switch {
+	case a == nil:
+		return ""
+	case a.Renews:
+		return a.name() + ", renews itself"
+	case !a.Until.IsZero():
+		return a.name() + ", until " + a.Until.Local().Format("2006-01-02 15:04")
+	}
+	return a.name()
+}
+
+func (a *Account) name() string { return cmp.Or(a.User, "logged in") }
