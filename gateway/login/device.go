@@ -50,7 +50,7 @@ func byDevice(ctx context.Context, h *http.Client, o Options, p place, ln *net.T
 	u.Device(page, d.UserCode)
 	if !d.Expiry.IsZero() {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadlineCause(ctx, d.Expiry, lateError("the code was not entered while it was valid: begin again when somebody can"))
+		ctx, cancel = context.WithDeadlineCause(ctx, d.Expiry, lateError("the code was not entered while it was valid"+anew))
 		defer cancel()
 	}
 	t, err := l.poll(ctx, h, d)
@@ -125,11 +125,11 @@ func (l *Login) poll(ctx context.Context, h *http.Client, d *oauth2.DeviceAuthRe
 		case errors.As(err, &r) && r.code == "slow_down", !refused(err): // or it is out of order for a moment
 			pause = min(pause+devicePause, maxDevicePause)
 		case r.code == "access_denied":
-			return nil, errors.New("the login was denied; begin again if that was not meant")
+			return nil, errors.New("the login was denied" + anew)
 		case r.code == "expired_token":
-			return nil, lateError("the code was not entered while it was valid: begin again when somebody can")
+			return nil, lateError("the code was not entered while it was valid" + anew)
 		default:
-			return nil, err
+			return nil, fmt.Errorf("%w%s", err, anew)
 		}
 	}
 }

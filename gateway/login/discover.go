@@ -141,9 +141,12 @@ func (p *place) ask(ctx context.Context, h *http.Client, issuer string, legacy b
 	seen := &witness{RoundTripper: h.Transport}
 	asked.Transport = seen
 	p.meta, err = auth.GetAuthServerMetadata(ctx, issuer, &asked)
+	var guarded guardError
 	switch {
+	case errors.As(seen.fault, &guarded):
+		return fmt.Errorf("the authorization server %s cannot be used: %w%s", issuer, guarded, otherwise)
 	case err != nil && seen.fault != nil:
-		return fmt.Errorf("the authorization server %s does not answer; try again later: %w", issuer, seen.fault)
+		return fmt.Errorf("the authorization server %s cannot be reached (try again later): %w", issuer, seen.fault)
 	case err != nil:
 		return fmt.Errorf("the metadata of the authorization server %s cannot be used: %s%s", issuer, limited(plain(err).Error()), otherwise)
 	case p.meta == nil && !legacy:
@@ -175,6 +178,9 @@ func (p *place) ask(ctx context.Context, h *http.Client, issuer string, legacy b
 	}
 	return nil
 }
+
+// anew is the way out where a login went wrong.
+const anew = "; begin the login anew"
 
 // otherwise is the way out where an authorization server does not work.
 const otherwise = `. It has to be mended there; a token that you get in another way can stand in the config, as headers: {Authorization: "Bearer ${TOKEN}"}`

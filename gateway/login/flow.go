@@ -91,7 +91,7 @@ func byUser(ctx context.Context, h *http.Client, o Options, p place, before *Log
 // errForgotten is the error when a client that was registered is not known any more.
 var errForgotten = errors.New("the authorization server does not know this client")
 
-var errPatience error = lateError(fmt.Sprintf("nobody logged in within %v: begin again when somebody can", patience))
+var errPatience error = lateError(fmt.Sprintf("nobody logged in within %v", patience) + anew)
 
 // lateError is a deadline that passed, in words of its own.
 type lateError string
@@ -167,7 +167,7 @@ func byBrowser(ctx context.Context, h *http.Client, o Options, p place, ln *net.
 		if errors.As(err, &r) && r.code == "invalid_client" && l.known(before) && !again {
 			return nil, errForgotten
 		}
-		return nil, fmt.Errorf("the authorization server %s gives no token: %w", p.meta.Issuer, err)
+		return nil, fmt.Errorf("the authorization server %s gives no token: %w%s", p.meta.Issuer, err, anew)
 	}
 	return l, l.accept(t)
 }
@@ -244,18 +244,18 @@ func check(q url.Values, state string, p place) (string, error) {
 	iss, promised := q.Get("iss"), p.meta.AuthorizationResponseIssParameterSupported
 	switch { // RFC 9207
 	case iss == "" && promised:
-		return "", errors.New("the redirect does not say of which authorization server it is, as was promised (iss)")
+		return "", errors.New("the redirect does not say of which authorization server it is, as was promised (iss)" + anew)
 	case iss != "" && iss != p.meta.Issuer:
-		return "", errors.New("the redirect is of another authorization server (iss)")
+		return "", errors.New("the redirect is of another authorization server (iss)" + anew)
 	}
 	if code := q.Get("error"); code != "" {
 		if code == "access_denied" {
-			return "", errors.New("the login was denied; begin again if that was not meant")
+			return "", errors.New("the login was denied" + anew)
 		}
-		return "", fmt.Errorf("the authorization server refused: %s", limited(strings.TrimSpace(code+" "+q.Get("error_description"))))
+		return "", fmt.Errorf("the authorization server refused: %s%s", limited(strings.TrimSpace(code+" "+q.Get("error_description"))), anew)
 	}
 	if q.Get("code") == "" {
-		return "", errors.New("the redirect has no code")
+		return "", errors.New("the redirect has no code" + anew)
 	}
 	return q.Get("code"), nil
 }
@@ -309,7 +309,7 @@ func await(ctx context.Context, ln *net.TCPListener, u User, page string, check 
 			}
 			pasted, err := url.Parse(strings.TrimSpace(text))
 			if err != nil {
-				return "", errors.New("what was pasted is not a URL: begin again, and paste all of the address that the browser ends at")
+				return "", errors.New("what was pasted is not a URL: begin the login anew, and paste all of the address that the browser ends at")
 			}
 			return check(pasted.Query())
 		case <-ctx.Done():
@@ -356,7 +356,7 @@ func machine(ctx context.Context, h *http.Client, o Options, p place) (*Login, e
 	l.ClientSecret = o.ClientSecret
 	t, err := l.ask(ctx, h, "client_credentials", url.Values{}, l.Scopes)
 	if err != nil {
-		return nil, fmt.Errorf("the authorization server %s gives no token: %w", p.meta.Issuer, err)
+		return nil, fmt.Errorf("the authorization server %s gives no token: %w%s", p.meta.Issuer, err, anew)
 	}
 	return l, l.accept(t)
 }

@@ -35,7 +35,7 @@ func newHTTP(server string) *http.Client {
 				return err
 			}
 			if ip, err := netip.ParseAddr(host); err != nil || private(ip) {
-				return fmt.Errorf("a server on the internet names the address %s, which is not", host)
+				return guardError(fmt.Sprintf("a server on the internet names the address %s, which is not", host))
 			}
 			return nil
 		}
@@ -56,6 +56,11 @@ func newHTTP(server string) *http.Client {
 		return nil
 	}}
 }
+
+// guardError is the error for an address that must not be asked.
+type guardError string
+
+func (e guardError) Error() string { return string(e) }
 
 // public reports whether a server's name has a public address, maybe beside others: who
 // gives a name an address of this network, too, must not get at that. One that cannot be

@@ -77,7 +77,10 @@ func TestLoginsAreSharedByAccountOnly(t *testing.T) {
 
 // What a server on the internet names is not asked where only this network is.
 func TestServersOnTheInternetNameNoPrivateAddresses(t *testing.T) {
-	for _, address := range []string{"http://127.0.0.1:1/", "http://10.0.0.1:1/", "http://169.254.169.254/", "http://[::1]:1/", "http://[fd00::1]:1/", "http://100.64.0.1:1/"} {
+	for _, address := range []string{
+		"http://127.0.0.1:1/", "http://10.0.0.1:1/", "http://169.254.169.254/", "http://[::1]:1/", "http://[fd00::1]:1/", "http://100.64.0.1:1/",
+		"http://0.1.2.3:1/", "http://[::ffff:10.0.0.1]:1/", "http://[64:ff9b::10.0.0.1]:1/", "http://[2002:a00:1::]:1/",
+	} {
 		_, err := newHTTP("https://1.1.1.1/mcp").Get(address)
 		require.ErrorContains(t, err, "which is not", address)
 	}

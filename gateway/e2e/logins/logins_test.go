@@ -2,8 +2,6 @@ package logins
 
 import (
 	"io/fs"
-	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -86,39 +84,6 @@ func TestLoginByTheCommandReachesTheRunningHost(t *testing.T) {
 	})
 	r.succeeds(w, r.visit)
 	require.Equal(t, 1, r.count("register"), "the registered client is known")
-}
-
-// What an authorization server, a stranger or the user can do to a login, and what is
-// said then.
-func TestLoginsThatCannotBeTrustedFail(t *testing.T) {
-	t.Parallel()
-	for name, row := range map[string]struct {
-		realm func(*realm)
-		says  string
-	}{
-		"no PKCE":      {func(r *realm) { r.meta = func(o e2e.Obj) { o["code_challenge_methods_supported"] = []string{"plain"} } }, "PKCE"},
-		"other issuer": {func(r *realm) { r.meta = func(o e2e.Obj) { o["issuer"] = "https://example.com" } }, "issuer"},
-		"no iss":       {func(r *realm) { r.redirect = func(q url.Values) { q.Del("iss") } }, "iss"},
-		"wrong iss":    {func(r *realm) { r.redirect = func(q url.Values) { q.Set("iss", "https://example.com") } }, "another authorization server"},
-		"denied": {func(r *realm) {
-			r.redirect = func(q url.Values) { q.Del("code"); q.Set("error", "access_denied") }
-		}, "denied"},
-		"down": {func(r *realm) { r.down = true }, "HTTP status 503"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r, w, _ := protected(t)
-			row.realm(r)
-			code, told := r.logIn(w, "shop", func(at string) {
-				resp, err := http.Get(at)
-				require.NoError(t, err)
-				_ = resp.Body.Close()
-			})
-			require.Equal(t, e2e.ExitFailure, code, told)
-			require.Contains(t, told, row.says)
-			require.NotContains(t, told, "access-")
-		})
-	}
 }
 
 func TestLoginIsForRemoteServersThatAreKnown(t *testing.T) {

@@ -1,6 +1,7 @@
 package logins
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -34,6 +35,8 @@ type realm struct {
 	answer   func(e2e.Obj) // changes what gives tokens
 	redirect func(url.Values)
 	odd      map[string]http.HandlerFunc // by path: what answers instead
+	names    func(e2e.Obj)               // changes what servers say of it
+	secrets  []string                    // that were given or proved
 	down     bool
 	scope    string            // that servers want
 	clients  map[string]string // id → redirect
@@ -66,6 +69,7 @@ func newRealm(t *testing.T) *realm {
 	mux.HandleFunc("POST /revoke", func(w http.ResponseWriter, req *http.Request) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
+		r.proof(req)
 		r.revoked = append(r.revoked, req.FormValue("token"))
 		delete(r.access, req.FormValue("token"))
 		delete(r.refresh, req.FormValue("token"))
@@ -147,7 +151,7 @@ func (r *realm) authorize(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	r.n++
-	code := fmt.Sprint("code-", r.n)
+	code := fmt.Sprint("code-", r.n, rand.Text())
 	r.codes[code] = q
 	back := url.Values{"code": {code}, "state": {q.Get("state")}, "iss": {r.server.URL}}
 	if r.redirect != nil {
@@ -160,6 +164,7 @@ func (r *realm) token(w http.ResponseWriter, req *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.asked[req.FormValue("grant_type")]++
+	r.proof(req)
 	scope := r.scope
 	if r.down {
 		http.Error(w, "<html>out of order</html>", http.StatusServiceUnavailable)
@@ -194,7 +199,13 @@ func (r *realm) token(w http.ResponseWriter, req *http.Request) {
 		}
 	}
 	r.n++
-	access, refresh := fmt.Sprint("access-", r.n), fmt.Sprint("refresh-", r.n)
+	access, refresh := fmt.Sprint("access-", r.n, rand.Text()), fmt.Sprint("refresh-", r.n, rand.Text())
+	r.secrets = append(r.secrets, access, refresh)
+	for _, sent := range []string{"code", "code_verifier", "client_secret", "device_code"} {
+		if v := req.FormValue(sent); v != "" {
+			r.secrets = append(r.secrets, v)
+		}
+	}
 	r.access[access], r.refresh[refresh], r.granted[access] = time.Now().Add(r.life), true, scope
 	o := e2e.Obj{
 		"access_token": access, "refresh_token": refresh, "token_type": "Bearer", "expires_in": int(r.life.Seconds()), "scope": scope,
@@ -203,6 +214,15 @@ func (r *realm) token(w http.ResponseWriter, req *http.Request) {
 		r.answer(o)
 	}
 	respond(w, http.StatusOK, o)
+}
+
+// proof counts how clients prove who they are.
+func (r *realm) proof(req *http.Request) {
+	for _, how := range []string{"client_assertion", "client_secret"} {
+		if req.FormValue(how) != "" {
+			r.asked[how]++
+		}
+	}
 }
 
 // device begins a login by device.
@@ -234,7 +254,13 @@ func (r *realm) protect(w *e2e.World, b *e2e.Backend) {
 	var front *httptest.Server
 	front = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
 		if strings.HasPrefix(req.URL.Path, "/.well-known/oauth-protected-resource") {
-			respond(rw, http.StatusOK, e2e.Obj{"resource": front.URL + target.Path, "authorization_servers": []string{r.server.URL}})
+			o := e2e.Obj{"resource": front.URL + target.Path, "authorization_servers": []string{r.server.URL}}
+			r.set(func() {
+				if r.names != nil {
+					r.names(o)
+				}
+			})
+			respond(rw, http.StatusOK, o)
 			return
 		}
 		header := req.Header.Get("Authorization")

@@ -3,6 +3,10 @@
 package logins
 
 import (
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -10,6 +14,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -195,4 +200,119 @@ func TestACodeEnteredOnAnyDeviceLogsIn(t *testing.T) {
 	code, told := r.logIn(w, "shop", r.visit, "--device")
 	require.Equal(t, e2e.ExitFailure, code)
 	require.Contains(t, told, "log in without --device")
+}
+
+// What is odd, but no reason to fail.
+func TestLoginsGoOnWhereAnswersAreOddOnly(t *testing.T) {
+	t.Parallel()
+	r, w, _ := protected(t)
+	c := w.Standalone()
+	for _, odd := range []func(e2e.Obj){func(o e2e.Obj) {
+		delete(o, "expires_in")
+		delete(o, "token_type")
+		o["scope"] = ""
+	}, func(o e2e.Obj) {
+		o["expires_in"], o["token_type"] = "3600", "bearer"
+		delete(o, "scope")
+	}, func(o e2e.Obj) {
+		o["expires_in"] = -5 // it is over at once, and refreshed for each request
+	}} {
+		r.set(func() { r.answer = odd })
+		r.succeeds(w, r.visit)
+		c.WaitListed("tools", "shop_buy", true)
+		c.CallText("shop_buy", e2e.Obj{})
+		r.set(func() { clear(r.access) })
+		c.CallText("shop_buy", e2e.Obj{})
+	}
+}
+
+// Two logins at once do not hinder each other, unless they need the same port; that of a
+// user who gives up leaves nothing.
+func TestTwoLoginsAtOnce(t *testing.T) {
+	t.Parallel()
+	r, w, b := protected(t)
+	c := w.Standalone()
+	begin := func() (*e2e.Program, string) {
+		p := w.Start(nil, "login", "shop")
+		e2e.Eventually(t, "the page", func() bool { return page.MatchString(p.Stderr.String()) })
+		return p, page.FindString(p.Stderr.String())
+	}
+	one, pageOne := begin()
+	two, pageTwo := begin()
+	left, pageLeft := begin()
+	left.Signal(syscall.SIGINT)
+	require.Equal(t, e2e.ExitFailure, left.Ends(e2e.Patience))
+	require.Contains(t, left.Stderr.String(), "interrupted")
+	u, err := url.Parse(pageLeft)
+	require.NoError(t, err)
+	_, err = http.Get(u.Query().Get("redirect_uri"))
+	require.Error(t, err, "the port is closed")
+
+	r.visit(pageTwo)
+	require.Equal(t, e2e.ExitOK, two.Ends(e2e.Patience), "%s", &two.Stderr)
+	c.WaitListed("tools", "shop_buy", true)
+	r.visit(pageOne)
+	require.Equal(t, e2e.ExitOK, one.Ends(e2e.Patience), "%s", &one.Stderr)
+	c.CallText("shop_buy", e2e.Obj{})
+
+	w.Edit(func() { b.Conf["oauth"] = e2e.Obj{"redirect_port": e2e.FreePort(t)} })
+	one, pageOne = begin()
+	second := w.Run("login", "shop")
+	require.Equal(t, e2e.ExitFailure, second.Code)
+	require.Contains(t, second.Stderr, "another login may be under way")
+	r.visit(pageOne)
+	require.Equal(t, e2e.ExitOK, one.Ends(e2e.Patience), "%s", &one.Stderr)
+}
+
+// A keyring that fails is told once, and the login is kept in a file.
+func TestAKeyringThatFailsIsToldOnce(t *testing.T) {
+	t.Parallel()
+	r, w, _ := protected(t)
+	w.Env = append(w.Env, "GOBLIN_NO_KEYRING=", "DBUS_SESSION_BUS_ADDRESS=unix:path="+w.Dir+"/none")
+	require.Contains(t, r.succeeds(w, r.visit), "the keyring does not take it")
+	require.NotContains(t, r.succeeds(w, r.visit), "keyring")
+	c := w.Standalone()
+	c.WaitListed("tools", "shop_buy", true)
+	c.CallText("shop_buy", e2e.Obj{})
+	require.Zero(t, w.Run("logout", "shop").Code)
+}
+
+// An authorization server that is slow ends a login after a while, and keeps nobody
+// waiting who does not need it.
+func TestSlowAuthorizationServersEndLogins(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{metadataPath, "/token"} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			r, w, _ := protected(t)
+			c := w.Standalone()
+			r.odd = map[string]http.HandlerFunc{path: func(_ http.ResponseWriter, req *http.Request) {
+				_, _ = io.Copy(io.Discard, req.Body) // or the server would not see that the client leaves
+				<-req.Context().Done()
+			}}
+			code, told := r.logIn(w, "shop", r.visit)
+			require.Equal(t, e2e.ExitTimeout, code, told)
+			require.True(t, c.Works(e2e.Obj{"name": "local_t", "arguments": e2e.Obj{}}))
+		})
+	}
+}
+
+// A private key proves who the client is, also for a code and for revocation, and stays
+// where it is.
+func TestPrivateKeysStayAtHome(t *testing.T) {
+	t.Parallel()
+	r, w, b := protected(t)
+	_, key, err := ed25519.GenerateKey(nil)
+	require.NoError(t, err)
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(t, err)
+	port := e2e.FreePort(t)
+	b.Conf["oauth"] = e2e.Obj{
+		"client_id": "mine", "client_secret": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})), "redirect_port": port,
+	}
+	r.clients["mine"] = fmt.Sprintf("http://127.0.0.1:%d/callback", port)
+	r.succeeds(w, r.visit)
+	w.Succeeds("logout", "shop")
+	require.Equal(t, 3, r.count("client_assertion"), "for the code and two revocations")
+	require.Zero(t, r.count("client_secret"))
 }
