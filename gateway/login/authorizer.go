@@ -138,7 +138,7 @@ func (a *Authorizer) Refused(ctx context.Context, header string, status int, ans
 			return false, nil
 		}
 		if l, err := a.current(); err == nil && len(merged(l.Wanted, scopes)) > len(l.Wanted) {
-			_ = a.change(func(l *Login) { l.Wanted = merged(l.Wanted, scopes) }) // else it asks for less than it could
+			_ = a.change(ctx, func(l *Login) { l.Wanted = merged(l.Wanted, scopes) }) // else it asks for less than it could
 		}
 		return false, fmt.Errorf("%w (scope %s)", ErrRights, limited(strings.Join(scopes, " ")))
 	}
@@ -154,7 +154,7 @@ func (a *Authorizer) Refused(ctx context.Context, header string, status int, ans
 	case header != "Bearer "+l.Access:
 		return true, nil
 	case l.Renewed && time.Since(l.Since) < l.young():
-		return false, a.end(l, "the server refuses tokens that were just given")
+		return false, a.end(ctx, l, "the server refuses tokens that were just given")
 	}
 	if _, err := a.renew(ctx, l); err != nil {
 		return false, err
@@ -172,9 +172,9 @@ func (l *Login) young() time.Duration {
 }
 
 // end notes that a login is of no use any more.
-func (a *Authorizer) end(l *Login, why string) error {
+func (a *Authorizer) end(ctx context.Context, l *Login, why string) error {
 	access := l.Access
-	_ = a.change(func(l *Login) { // if it is not noted, the next refusal does so
+	_ = a.change(ctx, func(l *Login) { // if it is not noted, the next refusal does so
 		if l.Access == access {
 			l.Over, l.Access, l.Refresh = why, "", ""
 		}
@@ -183,8 +183,10 @@ func (a *Authorizer) end(l *Login, why string) error {
 }
 
 // change edits the login that is kept.
-func (a *Authorizer) change(edit func(*Login)) error {
-	release, err := a.rec.hold()
+func (a *Authorizer) change(ctx context.Context, edit func(*Login)) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewLimit) // whoever waits for the answer
+	defer cancel()
+	release, err := a.rec.hold(ctx)
 	if err != nil {
 		return err
 	}
@@ -239,7 +241,7 @@ func (a *Authorizer) renew(ctx context.Context, old *Login) (*Login, error) {
 }
 
 func (a *Authorizer) renewNow(ctx context.Context, stale string) (*Login, error) {
-	release, err := a.rec.hold()
+	release, err := a.rec.hold(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("lock the login: %w", err)
 	}
@@ -315,7 +317,9 @@ func Logout(ctx context.Context, folder string, o Options) error {
 	if rec.changed().IsZero() {
 		return ErrNone
 	}
-	release, err := rec.hold()
+	ctx, cancel := context.WithTimeout(ctx, renewLimit)
+	defer cancel()
+	release, err := rec.hold(ctx)
 	if err != nil {
 		return err
 	}
@@ -327,8 +331,6 @@ func Logout(ctx context.Context, folder string, o Options) error {
 	if l.Access == "" && l.Refresh == "" {
 		return ErrNone
 	}
-	ctx, cancel := context.WithTimeout(ctx, renewLimit)
-	defer cancel()
 	fault := l.revoke(ctx, newHTTP(o.URL))
 	l.Access, l.Refresh, l.User, l.Expiry, l.Over = "", "", "", time.Time{}, "logged out"
 	if _, err := rec.save(l); err != nil {

@@ -60,7 +60,7 @@ func Do(ctx context.Context, folder string, o Options, u User) (l *Login, notice
 	if err != nil {
 		return nil, "", cause(ctx, err)
 	}
-	release, err := rec.hold()
+	release, err := rec.hold(ctx)
 	if err != nil {
 		return nil, "", fmt.Errorf("keep the login: %w", err)
 	}

@@ -1,6 +1,7 @@
 package login
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -22,6 +23,9 @@ import (
 const keyringLimit = 3 * time.Second
 
 const keyringService = "goblin"
+
+// lockPause is how long to wait before a look at a login that another process holds.
+const lockPause = 10 * time.Millisecond
 
 // maxRecord bounds the file of a login, in bytes.
 const maxRecord = 1 << 20
@@ -62,14 +66,17 @@ func recordOf(folder string, o Options) *record {
 	return &record{path: path, name: name}
 }
 
-// hold locks the login for all processes until release.
-func (r *record) hold() (release func(), err error) {
+// hold locks the login for all processes until release. One that was stopped while it
+// held it must not keep others waiting for ever.
+func (r *record) hold(ctx context.Context) (release func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(r.path), 0o700); err != nil {
 		return nil, err
 	}
 	// A lock is of a file that was opened: one of its own serves each holder.
 	lock := flock.New(r.path+".lock", flock.SetPermissions(0o600))
-	if err := lock.Lock(); err != nil {
+	if _, err := lock.TryLockContext(ctx, lockPause); ctx.Err() != nil {
+		return nil, lateError(fmt.Sprintf("another process holds the login by the lock on %s, maybe one that was stopped: end it, and try again", lock.Path()))
+	} else if err != nil {
 		return nil, err
 	}
 	return func() { _ = lock.Unlock() }, nil

@@ -26,7 +26,7 @@ func TestSecretsAreInTheKeyringOrInAPrivateFile(t *testing.T) {
 			c.keyring()
 			folder := filepath.Join(t.TempDir(), "logins")
 			rec := recordOf(folder, Options{Config: "c", Server: "s", URL: "https://s.example/mcp"})
-			release, err := rec.hold()
+			release, err := rec.hold(t.Context())
 			require.NoError(t, err)
 			defer release()
 			_, err = rec.load()

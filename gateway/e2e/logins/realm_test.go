@@ -182,6 +182,7 @@ func (r *realm) token(w http.ResponseWriter, req *http.Request) {
 		scope = q.Get("scope")
 	case "refresh_token":
 		if !r.refresh[req.FormValue("refresh_token")] || req.FormValue("resource") == "" {
+			r.asked["invalid_grant"]++
 			respond(w, http.StatusBadRequest, e2e.Obj{"error": "invalid_grant"})
 			return
 		}

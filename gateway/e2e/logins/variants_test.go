@@ -12,12 +12,15 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/gofrs/flock"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/e2e"
@@ -132,19 +135,52 @@ func TestForgottenClientsAndStrangersDoNotMatter(t *testing.T) {
 	require.Equal(t, 2, r.count("register"))
 }
 
-// Tokens of a few seconds last as long as anybody works with them.
-func TestShortTokensAreRefreshedAhead(t *testing.T) {
+// Tokens of a few seconds last as long as anybody works with them, and four processes
+// refresh them no more often than one.
+func TestShortTokensAreRefreshedAheadByOneOfFourProcesses(t *testing.T) {
 	t.Parallel()
 	r, w, _ := protected(t)
 	w.Gateway["startup_wait"] = "20s"
 	r.life = 2 * time.Second
+	began := time.Now()
 	r.succeeds(w, r.visit)
-	c := w.Standalone()
-	for end := time.Now().Add(3 * r.life); time.Now().Before(end); {
-		c.CallText("shop_buy", e2e.Obj{})
+	var clients []*e2e.Client
+	for range 4 {
+		clients = append(clients, w.Standalone())
 	}
+	var all sync.WaitGroup
+	end := time.Now().Add(3 * r.life)
+	for _, c := range clients {
+		all.Go(func() {
+			for time.Now().Before(end) {
+				assert.True(t, c.Works(buy))
+			}
+		})
+	}
+	all.Wait()
 	require.GreaterOrEqual(t, r.count("refresh_token"), 2)
-	c.Settle()
+	ahead := r.life / 5 * 4
+	require.LessOrEqual(t, r.count("refresh_token"), int(time.Since(began)/ahead)+1)
+	require.Zero(t, r.count("invalid_grant"), "no refresh token is used twice")
+}
+
+// A process that was stopped while it held the login keeps others waiting for a while
+// only.
+func TestAProcessThatWasStoppedHoldsNoLoginForEver(t *testing.T) {
+	t.Parallel()
+	r, w := loggedIn(t)
+	c := w.Standalone()
+	c.CallText("shop_buy", e2e.Obj{})
+	locks, err := filepath.Glob(filepath.Join(w.Dir, "home", ".local", "state", "goblin", "logins", "*.lock"))
+	require.NoError(t, err)
+	require.Len(t, locks, 1)
+	lock := flock.New(locks[0])
+	require.NoError(t, lock.Lock())
+	r.set(func() { clear(r.access) })
+	require.Contains(t, c.Fails(buy).Message, "another process holds the login")
+	require.True(t, c.Works(e2e.Obj{"name": "local_t", "arguments": e2e.Obj{}}))
+	require.NoError(t, lock.Unlock())
+	e2e.Eventually(t, "the login goes on", func() bool { return c.Works(buy) })
 }
 
 // Over SSH the browser is elsewhere: its user pastes the URL that it ends at.
