@@ -151,9 +151,11 @@ func TestWhatIsWrongIsSaidUnderItsField(t *testing.T) {
 		{"JSON that is none", `"properties":{"a":{"type":"object"}}`, []string{"paste:{\n  \"x\": 1,\n}"}, "a: line 3, column 1: expected a member name"},
 		{"JSON that ends", `"properties":{"a":{"type":"object"}}`, []string{"'{'"}, "a: line 1, column 2: expected a member name"},
 		{"text where JSON is wanted", `"properties":{"a":{}}`, []string{"'hello'"}, "a: line 1, column 1: unexpected 'h' (text is written in quotes)"},
-		{"only the whole schema knows: exclusive", `"properties":{"a":{"type":"integer","exclusiveMinimum":5}}`, []string{"'5'"}, "a: exclusiveMinimum: got 5, want 5"},
-		{"only the whole schema knows: inside", `"properties":{"a":{"type":"object","properties":{"b":{"type":"string"}}}}`, []string{"'{\"b\":5}'"}, "a: at /b: got number, want string"},
-		{"only the whole schema knows: together", `"minProperties":1,"properties":{"a":{"type":"string"}}`, nil, "minProperties: got 0, want 1"},
+		{"only the whole schema knows: exclusive", `"properties":{"a":{"type":"integer","exclusiveMinimum":5}}`, []string{"'5'"}, "a: more than 5"},
+		{"only the whole schema knows: inside", `"properties":{"a":{"type":"object","properties":{"b":{"type":"string"}}}}`, []string{"'{\"b\":5}'"}, "a: at /b: got integer, want string"},
+		{"only the whole schema knows: what it refers to", `"properties":{"a":{"$ref":"#/$defs/n"}},"$defs":{"n":{"multipleOf":2.5}}`, []string{"'4'"}, "a: a multiple of 2.5"},
+		{"only the whole schema knows: alternatives", `"properties":{"a":{"type":"object","anyOf":[{"required":["x"]},{"maxProperties":0}]}}`, []string{"'{\"y\":1}'"}, "a: fits none of the alternatives"},
+		{"only the whole schema knows: together", `"minProperties":1,"properties":{"a":{"type":"string"}}`, nil, "minProperties: object has 0 properties, less than 1"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -396,6 +398,8 @@ func TestSchemasThatAreNotChecked(t *testing.T) {
 		{"does not compile", `{"type":"object","properties":{"a":{"pattern":"(","type":5}}}`, "the schema is not checked"},
 		{"other documents", `{"type":"object","properties":{"a":{"$ref":"file:///etc/hostname"}}}`, "other documents are not loaded"},
 		{"takes for ever", tangled(40), "too tangled"},
+		{"never ends", `{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"anyOf":[{"$ref":"#/$defs/a"}]}}}`, "refers to itself"},
+		{"by anchors", `{"type":"object","properties":{"a":{"$ref":"#here"}},"$defs":{"a":{"$anchor":"here"}}}`, "refers to what is not followed here"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
+	"regexp"
+	"strconv"
 	"strings"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"goblin/gateway/display"
 )
@@ -18,21 +18,18 @@ import (
 const (
 	maxSchema = 1 << 20 // bytes that are compiled
 	maxTangle = 1 << 14 // schemas that apply to one value, references followed
+	maxRounds = 32      // members whose problems are told at once
 )
 
 // validator checks the whole value against the server's schema.
-type validator struct{ schema *jsonschema.Schema }
-
-// closed loads nothing: a server's schema does not choose what this process
-// reads. Metaschemas are built in.
-type closed struct{}
-
-func (closed) Load(string) (any, error) {
-	return nil, errors.New("other documents are not loaded")
+type validator struct {
+	schema   *jsonschema.Resolved
+	required []string
 }
 
 // newValidator compiles a schema. A schema that would take a long time to
-// apply is refused like one that does not compile.
+// apply is refused like one that does not compile. It loads nothing: a server's
+// schema does not choose what this process reads.
 func newValidator(raw json.RawMessage) (v *validator, err error) {
 	if len(raw) > maxSchema {
 		return nil, errors.New("it is too large")
@@ -43,91 +40,24 @@ func newValidator(raw json.RawMessage) (v *validator, err error) {
 			v, err = nil, errors.New("it cannot be understood")
 		}
 	}()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	if err != nil {
+	var doc any
+	var s jsonschema.Schema
+	if err := json.Unmarshal(raw, &doc); err != nil {
 		return nil, fmt.Errorf("read it: %w", err)
 	}
-	c := jsonschema.NewCompiler()
-	c.DefaultDraft(jsonschema.Draft2020)
-	c.UseLoader(closed{})
-	const name = "mem:///schema.json"
-	if err := c.AddResource(name, doc); err != nil {
-		return nil, err
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return nil, fmt.Errorf("read it: %w", err)
 	}
-	s, err := c.Compile(name)
+	r, err := s.Resolve(&jsonschema.ResolveOptions{Loader: func(*url.URL) (*jsonschema.Schema, error) {
+		return nil, errors.New("other documents are not loaded")
+	}})
 	if err != nil {
 		return nil, err
 	}
-	t := tangle{cost: make(map[*jsonschema.Schema]int)}
-	t.todo = []*jsonschema.Schema{s}
-	for len(t.todo) > 0 {
-		next := t.todo[0]
-		t.todo = t.todo[1:]
-		t.walk(next)
+	if err := untangled(doc); err != nil {
+		return nil, err
 	}
-	if t.most >= maxTangle {
-		return nil, errors.New("it is too tangled")
-	}
-	return &validator{s}, nil
-}
-
-// tangle counts how many schemas apply to one and the same value: alternatives
-// that refer to each other multiply, and would hold up the screen.
-type tangle struct {
-	cost map[*jsonschema.Schema]int
-	most int
-	todo []*jsonschema.Schema // what applies to other values
-}
-
-func (t *tangle) walk(s *jsonschema.Schema) int {
-	if s == nil {
-		return 0
-	}
-	if n, ok := t.cost[s]; ok {
-		return n
-	}
-	t.cost[s] = 1 // seen again within itself: validation stops there
-	n := 1
-	here := []*jsonschema.Schema{s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else}
-	here = append(append(append(here, s.AllOf...), s.AnyOf...), s.OneOf...)
-	if s.DynamicRef != nil {
-		here = append(here, s.DynamicRef.Ref)
-	}
-	for _, d := range s.DependentSchemas {
-		here = append(here, d)
-	}
-	for _, d := range s.Dependencies {
-		if sub, ok := d.(*jsonschema.Schema); ok {
-			here = append(here, sub)
-		}
-	}
-	for _, sub := range here {
-		n = min(n+t.walk(sub), maxTangle)
-	}
-	t.cost[s] = n
-	t.most = max(t.most, n)
-	t.parts(s)
-	return n
-}
-
-// parts leaves for later what applies to members and items.
-func (t *tangle) parts(s *jsonschema.Schema) {
-	inner := append([]*jsonschema.Schema{s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020, s.UnevaluatedItems}, s.PrefixItems...)
-	for _, sub := range s.Properties {
-		inner = append(inner, sub)
-	}
-	for _, sub := range s.PatternProperties {
-		inner = append(inner, sub)
-	}
-	for _, one := range []any{s.AdditionalProperties, s.AdditionalItems, s.Items} {
-		switch v := one.(type) {
-		case *jsonschema.Schema:
-			inner = append(inner, v)
-		case []*jsonschema.Schema:
-			inner = append(inner, v...)
-		}
-	}
-	t.todo = append(t.todo, inner...)
+	return &validator{r, s.Required}, nil
 }
 
 // problem is something wrong at a member of the value; name is "" for the
@@ -144,54 +74,212 @@ func (v *validator) check(value json.RawMessage) (found []problem) {
 			found = nil // what the library cannot check, the server will
 		}
 	}()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(value))
-	if err != nil || beyond(doc) {
+	d := json.NewDecoder(bytes.NewReader(value))
+	d.UseNumber()
+	var exact any
+	if d.Decode(&exact) != nil || beyond(exact) {
 		return nil
 	}
-	var wrong *jsonschema.ValidationError
-	if !errors.As(v.schema.Validate(doc), &wrong) {
+	var doc any
+	if json.Unmarshal(value, &doc) != nil {
 		return nil
 	}
-	seen := make(map[string]bool)
-	printer := message.NewPrinter(language.English)
-	leaves(wrong, 0, func(e *jsonschema.ValidationError) {
-		for _, p := range problemsOf(e, printer) {
-			if !seen[p.name] && len(found) < MaxFields {
-				seen[p.name] = true
-				found = append(found, p)
-			}
+	members, _ := doc.(map[string]any)
+	for _, name := range v.required {
+		if _, ok := members[name]; !ok && len(found) < MaxFields {
+			found = append(found, problem{name, "required"})
 		}
-	})
+	}
+	// The library tells one problem; the next ones are found without its member.
+	for range maxRounds {
+		err := v.schema.Validate(doc)
+		if err == nil {
+			break
+		}
+		p, keyword := problemOf(err)
+		if p.name == "" && keyword == "required" && len(found) > 0 {
+			break // said above; or it is a member that was taken out
+		}
+		found = append(found, p)
+		if _, ok := members[p.name]; !ok {
+			break
+		}
+		delete(members, p.name)
+	}
 	return found
 }
 
-// leaves visits the errors that have no further cause.
-func leaves(e *jsonschema.ValidationError, depth int, visit func(*jsonschema.ValidationError)) {
-	if len(e.Causes) == 0 || depth > 64 {
-		visit(e)
-		return
-	}
-	for _, c := range e.Causes {
-		leaves(c, depth+1, visit)
-	}
-}
+// types finds the two types in what the library says of a wrong one.
+var types = regexp.MustCompile(`has type "(\w+)", want (?:one of )?(.+)$`)
 
-func problemsOf(e *jsonschema.ValidationError, printer *message.Printer) []problem {
-	if len(e.InstanceLocation) == 0 {
-		if missing, ok := e.ErrorKind.(*kind.Required); ok {
-			var out []problem
-			for _, name := range missing.Missing {
-				out = append(out, problem{name, "required"})
-			}
-			return out
+// problemOf says where a value does not fit, and why. The errors of the library are a
+// chain of the schemas that led to the one that does not fit, by their place in the
+// document ("validating /properties/a: validating /$defs/b: type: …").
+func problemOf(err error) (p problem, keyword string) {
+	var at []string
+	for next := err; next != nil; next = errors.Unwrap(err) {
+		err = next
+		place, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "validating "), ": ")
+		if parts := strings.Split(place, "/"); len(parts) > 2 && parts[len(parts)-2] == "properties" {
+			at = append(at, strings.NewReplacer("~1", "/", "~0", "~").Replace(parts[len(parts)-1]))
 		}
-		return []problem{{"", display.Line(e.ErrorKind.LocalizedString(printer))}}
 	}
-	text := display.Line(e.ErrorKind.LocalizedString(printer))
-	if rest := e.InstanceLocation[1:]; len(rest) > 0 {
+	text := display.Line(err.Error())
+	keyword, why, _ := strings.Cut(text, ": ")
+	bound := strings.TrimRight(strings.TrimRight(why[strings.LastIndex(why, " ")+1:], "0"), ".")
+	switch keyword {
+	case "type":
+		if m := types.FindStringSubmatch(why); m != nil {
+			text = strings.ReplaceAll(fmt.Sprintf("got %s, want %s", m[1], m[2]), `"`, "")
+		}
+	case "minimum":
+		text = "at least " + bound
+	case "maximum":
+		text = "at most " + bound
+	case "exclusiveMinimum":
+		text = "more than " + bound
+	case "exclusiveMaximum":
+		text = "less than " + bound
+	case "multipleOf":
+		text = "a multiple of " + bound
+	case "oneOf", "anyOf":
+		text = "fits none of the alternatives"
+		if strings.Contains(why, "against both") {
+			text = "fits more than one of the alternatives"
+		}
+	case "not":
+		text = "is what it must not be"
+	case "contains":
+		text = "lacks an item that must be there"
+	}
+	if len(at) == 0 {
+		return problem{"", text}, keyword
+	}
+	if rest := at[1:]; len(rest) > 0 {
 		text = "at /" + display.Line(strings.Join(rest, "/")) + ": " + text
 	}
-	return []problem{{e.InstanceLocation[0], text}}
+	return problem{at[0], text}, keyword
+}
+
+// tangle counts how many schemas apply to one and the same value: alternatives
+// that refer to each other multiply, and would hold up the screen; those that lead
+// back to themselves would never end.
+type tangle struct {
+	root any
+	cost map[string]int // by place in the document, below zero while it is counted
+	todo []string       // what applies to other values
+	err  error
+}
+
+// untangled reports a schema that takes too long to apply.
+func untangled(doc any) error {
+	t := tangle{root: doc, cost: make(map[string]int), todo: []string{""}}
+	for len(t.todo) > 0 && t.err == nil {
+		next := t.todo[0]
+		t.todo = t.todo[1:]
+		if t.walk(next) >= maxTangle && t.err == nil {
+			t.err = errors.New("it is too tangled")
+		}
+	}
+	return t.err
+}
+
+// walk counts the schema at a place, which is a JSON pointer (RFC 6901).
+func (t *tangle) walk(at string) int {
+	if n, ok := t.cost[at]; ok {
+		if n < 0 {
+			t.err = errors.New("it refers to itself")
+		}
+		return max(n, 1)
+	}
+	node, ok := lookUp(t.root, at)
+	if !ok {
+		t.err = errors.New("it refers to what is not followed here")
+		return 1
+	}
+	schema, ok := node.(map[string]any)
+	if !ok || t.err != nil {
+		return 1
+	}
+	t.cost[at] = -1
+	n := 1
+	for key, value := range schema {
+		place := at + "/" + escape(key)
+		switch key {
+		case "not", "if", "then", "else":
+			n += t.walk(place)
+		case "allOf", "anyOf", "oneOf", "dependentSchemas", "dependencies":
+			for _, sub := range children(place, value) {
+				n += t.walk(sub)
+			}
+		case "$ref", "$dynamicRef", "$recursiveRef":
+			ref, _ := value.(string)
+			fragment, err := url.PathUnescape(strings.TrimPrefix(ref, "#"))
+			if err != nil || !strings.HasPrefix(ref, "#") {
+				fragment = "?"
+			}
+			n += t.walk(fragment)
+		case "items":
+			if _, list := value.([]any); !list {
+				t.todo = append(t.todo, place)
+				break
+			}
+			fallthrough
+		case "properties", "patternProperties", "prefixItems":
+			t.todo = append(t.todo, children(place, value)...)
+		case "additionalProperties", "additionalItems", "propertyNames", "unevaluatedProperties", "unevaluatedItems", "contains":
+			t.todo = append(t.todo, place)
+		}
+		n = min(n, maxTangle)
+	}
+	t.cost[at] = n
+	return n
+}
+
+func escape(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
+
+// children are the places of what is in an object or a list.
+func children(at string, value any) (places []string) {
+	switch v := value.(type) {
+	case map[string]any:
+		for key := range v {
+			places = append(places, at+"/"+escape(key))
+		}
+	case []any:
+		for i := range v {
+			places = append(places, fmt.Sprintf("%s/%d", at, i))
+		}
+	}
+	return places
+}
+
+// lookUp finds what a JSON pointer points at.
+func lookUp(doc any, pointer string) (any, bool) {
+	if pointer == "" {
+		return doc, true
+	}
+	if !strings.HasPrefix(pointer, "/") {
+		return nil, false
+	}
+	for _, part := range strings.Split(pointer[1:], "/") {
+		switch v := doc.(type) {
+		case map[string]any:
+			next, ok := v[strings.NewReplacer("~1", "/", "~0", "~").Replace(part)]
+			if !ok {
+				return nil, false
+			}
+			doc = next
+		case []any:
+			i, err := strconv.Atoi(part)
+			if err != nil || i < 0 || i >= len(v) {
+				return nil, false
+			}
+			doc = v[i]
+		default:
+			return nil, false
+		}
+	}
+	return doc, true
 }
 
 // beyond reports numbers so large that computing with them takes seconds.
