@@ -8,6 +8,7 @@ import (
 	"goblin/gateway/call"
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/refusals"
 	"goblin/gateway/toolerror"
 	"goblin/gateway/upstream"
 	"goblin/registry"
@@ -80,7 +81,7 @@ func (r *request) fail(err error) {
 	if ended := context.Cause(r.Session().Context()); ended != nil {
 		err = &upstream.Error{Code: upstream.ConnectionError, Server: registry.Local, Reason: "the session ends: " + ended.Error(), Err: ended}
 	}
-	if failed := skillFault(r.Method(), clientError(err)); r.forModels(err) {
+	if failed := skillFault(r.Method(), refusals.Of(err)); r.forModels(err) {
 		r.failed = true
 		r.reply(toolerror.Result(failed))
 	} else {
@@ -221,7 +222,7 @@ func (g *Gateway) find(ctx context.Context, resolve resolver, name string) (regi
 		var unknown *registry.NotFoundError
 		if errors.As(err, &unknown) {
 			if pending := g.Servers.Starting(); len(pending) > 0 {
-				return t, &pendingError{err, pending}
+				return t, &refusals.Pending{Err: err, Servers: pending}
 			}
 			return t, g.unlisted(unknown)
 		}

@@ -2,8 +2,6 @@ package gateway
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"testing"
 
@@ -11,10 +9,6 @@ import (
 	"go.uber.org/goleak"
 
 	"goblin/gateway/demo"
-	"goblin/gateway/jsonrpc"
-	"goblin/gateway/upstream"
-	"goblin/registry"
-	"goblin/registry/rawjson"
 )
 
 // demoEnv makes the test program one of the demo servers.
@@ -32,40 +26,6 @@ func TestMain(m *testing.M) {
 		return
 	}
 	goleak.VerifyTestMain(m)
-}
-
-func TestFailuresHaveTheirDocumentedErrors(t *testing.T) {
-	t.Parallel()
-	unknown := &registry.NotFoundError{Kind: registry.Resource, Name: "mcp://x/a:1", Reason: "Server 'x' not found"}
-	for _, c := range []struct {
-		name string
-		err  error
-		code int
-		text string
-		data string
-	}{
-		{"resource", unknown, -32002, "RESOURCE_NOT_FOUND: Server 'x' not found: mcp://x/a:1", `{"code":"RESOURCE_NOT_FOUND","uri":"mcp://x/a:1"}`},
-		{"while servers start", &pendingError{unknown, []string{"a", "b"}}, -32002, "RESOURCE_NOT_FOUND: Server 'x' not found: mcp://x/a:1 (still starting: a, b)", `{"code":"RESOURCE_NOT_FOUND","uri":"mcp://x/a:1","pending":["a","b"]}`},
-		{"tool", &registry.NotFoundError{Kind: registry.Tool, Name: "reed", Nearest: []string{"files_read"}}, -32602, `unknown tool "reed"; did you mean "files_read"?`, `{"code":"TOOL_NOT_FOUND","name":"reed"}`},
-		{"prompt", &registry.NotFoundError{Kind: registry.Prompt, Name: "p"}, -32602, `unknown prompt "p"`, `{"code":"PROMPT_NOT_FOUND","name":"p"}`},
-		{"down", &upstream.Error{Code: upstream.ConnectionError, Server: "files", Reason: "is not connected"}, -32603, `server "files": is not connected`, `{"code":"CONNECTION_ERROR","server":"files"}`},
-		{"wrapped", fmt.Errorf("call: %w", &upstream.Error{Code: upstream.RequestTimeout, Server: "files", Reason: "no answer"}), -32603, `server "files": no answer`, `{"code":"REQUEST_TIMEOUT","server":"files"}`},
-		{"cursor", registry.ErrBadCursor, -32602, "Invalid params: unknown cursor; list again without one", ""},
-		{"cancelled", context.Canceled, -32603, "Request cancelled", ""},
-		{"own", jsonrpc.Errorf(-32601, "Method not found: x"), -32601, "Method not found: x", ""},
-		{"other", errors.New("disk on fire"), -32603, "disk on fire", ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			e := clientError(c.err)
-			require.Equal(t, c.code, e.Code)
-			require.Equal(t, c.text, e.Message)
-			require.Equal(t, c.data, string(e.Data))
-			require.NoError(t, rawjson.Valid(e.Object()))
-		})
-	}
-	ambiguous := clientError(&registry.AmbiguousError{Kind: registry.Tool, Name: "read", Candidates: []string{"a_read", "b_read"}})
-	require.Equal(t, -32602, ambiguous.Code)
-	require.JSONEq(t, `{"code":"AMBIGUOUS","candidates":["a_read","b_read"]}`, string(ambiguous.Data))
 }
 
 func TestNamesInParamsMustBeStrings(t *testing.T) {

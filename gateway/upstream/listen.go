@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/upstream/hop"
 	"goblin/registry/rawjson"
 )
 
@@ -428,7 +429,7 @@ func (ls *listens) take(c *Call, m *jsonrpc.Message) (done bool) {
 		// The only request that a server may end so is a listen.
 		return ls.withdrawn(rawjson.Get(m.Params, "requestId"))
 	}
-	tag := rawjson.Path(m.Params, "_meta", keySubscription)
+	tag := rawjson.Path(m.Params, "_meta", hop.Subscription)
 	name, quoted := rawjson.String(tag)
 	if !quoted {
 		name = string(tag)
@@ -461,7 +462,7 @@ func (ls *listens) take(c *Call, m *jsonrpc.Message) (done bool) {
 		return true
 	}
 	if m.Params != nil {
-		m.Params = clean(m.Params, false)
+		m.Params = hop.Clean(m.Params, false)
 	}
 	return false
 }

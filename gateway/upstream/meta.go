@@ -2,65 +2,13 @@ package upstream
 
 import (
 	"bytes"
-	"cmp"
 	"slices"
-	"strings"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/upstream/hop"
 	"goblin/gateway/upstream/token"
 	"goblin/registry/rawjson"
 )
-
-// Keys of `_meta` that the protocol owns (2026-07-28, basic, general fields).
-// They concern one hop: the client's and the server's never meet.
-const (
-	protocolKeys    = "io.modelcontextprotocol/"
-	keyProtocol     = protocolKeys + "protocolVersion"
-	keyCapabilities = protocolKeys + "clientCapabilities"
-	keyClientInfo   = protocolKeys + "clientInfo"
-	keyLogLevel     = protocolKeys + "logLevel"
-	keyServerInfo   = protocolKeys + "serverInfo"
-	keySubscription = protocolKeys + "subscriptionId"
-)
-
-// hopKeys are those that are taken out of what a backend sends, and out of a
-// client's `_meta` before ours go in. Others of the same prefix belong to
-// extensions and stay.
-var hopKeys = []string{keyProtocol, keyCapabilities, keyClientInfo, keyLogLevel, keyServerInfo, keySubscription}
-
-func isHopKey(k rawjson.Key) bool {
-	if bytes.IndexByte(k, '\\') < 0 && !strings.HasPrefix(string(k), `"`+protocolKeys) {
-		return false
-	}
-	return slices.ContainsFunc(hopKeys, k.Is)
-}
-
-// clean takes a backend's protocol keys out of the `_meta` of its params or
-// result, and out of a result what says of which type it is. It works in
-// place, as results can be large.
-func clean(obj []byte, result bool) []byte {
-	var edits []rawjson.Edit
-	meta := rawjson.Get(obj, "_meta")
-	inner, kept := rawjson.Drop(obj, meta, isHopKey)
-	emptied := len(inner) > 0 && kept == 0
-	outer, _ := rawjson.Drop(obj, obj, func(k rawjson.Key) bool {
-		return result && k.Is("resultType") || emptied && k.Is("_meta")
-	})
-	if edits = outer; !emptied {
-		edits = append(edits, inner...)
-		sortEdits(edits)
-	}
-	for _, e := range slices.Backward(edits) {
-		obj = append(obj[:e.Start], obj[e.End:]...)
-	}
-	return obj
-}
-
-func sortEdits(edits []rawjson.Edit) {
-	slices.SortStableFunc(edits, func(a, b rawjson.Edit) int {
-		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End))
-	})
-}
 
 // modernFrame is the request under the given id, with what the protocol wants
 // in `_meta`. The client's own keys stay.
@@ -88,21 +36,21 @@ func (l *link) modernFrame(c *Call, id []byte) []byte {
 	if c.Token.Missing() {
 		own = token.Member(id)
 	}
-	own = append(own, `"`+keyProtocol+`":"`+modernRevision+`","`+keyCapabilities+`":`...)
+	own = append(own, `"`+hop.Protocol+`":"`+modernRevision+`","`+hop.Capabilities+`":`...)
 	if c.Capabilities != nil {
 		own = append(own, c.Capabilities...)
 	} else {
 		own = append(own, l.srv.opt.Capabilities...)
 	}
-	own = append(own, `,"`+keyClientInfo+`":{"name":"goblin","version":`...)
+	own = append(own, `,"`+hop.ClientInfo+`":{"name":"goblin","version":`...)
 	own = append(rawjson.AppendString(own, l.srv.opt.Version), '}')
 	if c.LogLevel != "" {
-		own = rawjson.AppendString(append(own, `,"`+keyLogLevel+`":`...), c.LogLevel)
+		own = rawjson.AppendString(append(own, `,"`+hop.LogLevel+`":`...), c.LogLevel)
 	}
 	meta := rawjson.Get(params, "_meta")
 	switch {
 	case rawjson.IsObject(meta):
-		old, kept := rawjson.Drop(params, meta, isHopKey)
+		old, kept := rawjson.Drop(params, meta, hop.IsKey)
 		if edits = append(edits, old...); kept > 0 {
 			own = append(own, ',')
 		}
@@ -120,6 +68,6 @@ func (l *link) modernFrame(c *Call, id []byte) []byte {
 		at := bytes.IndexByte(params, '{') + 1
 		edits = append(edits, rawjson.Edit{Start: at, End: at, Text: head})
 	}
-	sortEdits(edits)
+	hop.Sort(edits)
 	return jsonrpc.Request(id, c.Method, params, edits...)
 }

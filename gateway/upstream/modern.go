@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/upstream/hop"
 	"goblin/registry/rawjson"
 )
 
@@ -75,7 +76,7 @@ func (l *link) callModern(c *Call) (jsonrpc.Reply, error) {
 // cleaned is what callers see of a result: see clean.
 func cleaned(reply jsonrpc.Reply, result bool) jsonrpc.Reply {
 	n := len(reply.Result)
-	reply.Result = clean(reply.Result, result)
+	reply.Result = hop.Clean(reply.Result, result)
 	if len(reply.Result) != n {
 		reply.Shape = nil // what it tells of has moved
 	}

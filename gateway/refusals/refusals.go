@@ -1,0 +1,78 @@
+// Package refusals writes the errors that clients get, by the kind of what went wrong.
+//
+// It owns their codes, texts and data, and must not know which request failed, nor who
+// asked.
+package refusals
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"goblin/gateway/downstream"
+	"goblin/gateway/jsonrpc"
+	"goblin/gateway/upstream"
+	"goblin/registry"
+	"goblin/registry/rawjson"
+)
+
+// Pending is an unknown name while some servers have not listed yet.
+type Pending struct {
+	Err     error
+	Servers []string
+}
+
+func (e *Pending) Error() string { return e.Err.Error() }
+
+func (e *Pending) Unwrap() error { return e.Err }
+
+// Of is the JSON-RPC error that clients get for err.
+func Of(err error) *jsonrpc.Error {
+	var (
+		own       *jsonrpc.Error
+		unknown   *registry.NotFoundError
+		ambiguous *registry.AmbiguousError
+		failed    *upstream.Error
+		pending   *Pending
+	)
+	switch {
+	case errors.As(err, &own):
+		return own
+	case errors.As(err, &unknown):
+		var servers []string
+		if errors.As(err, &pending) {
+			servers = pending.Servers
+		}
+		return notFound(unknown, servers)
+	case errors.As(err, &ambiguous):
+		data := rawjson.Object("code", "AMBIGUOUS")
+		data = rawjson.SetMember(data, "candidates", rawjson.Strings(ambiguous.Candidates))
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: ambiguous.Error(), Data: data}
+	case errors.As(err, &failed):
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: failed.Error(), Data: failed.Data()}
+	case errors.Is(err, registry.ErrBadCursor):
+		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: unknown cursor; list again without one")
+	case errors.Is(err, context.Canceled), errors.Is(err, downstream.ErrCancelled):
+		return jsonrpc.Errorf(jsonrpc.CodeInternal, "Request cancelled")
+	default:
+		return jsonrpc.Errorf(jsonrpc.CodeInternal, "%s", err)
+	}
+}
+
+func notFound(e *registry.NotFoundError, pending []string) *jsonrpc.Error {
+	out := &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: e.Error()}
+	switch e.Kind {
+	case registry.Tool:
+		out.Data = rawjson.Object("code", "TOOL_NOT_FOUND", "name", e.Name)
+	case registry.Prompt:
+		out.Data = rawjson.Object("code", "PROMPT_NOT_FOUND", "name", e.Name)
+	default:
+		out.Code = downstream.CodeResourceNotFound
+		out.Data = rawjson.Object("code", "RESOURCE_NOT_FOUND", "uri", e.Name)
+	}
+	if len(pending) > 0 {
+		out.Message += " (still starting: " + strings.Join(pending, ", ") + ")"
+		out.Data = rawjson.SetMember(out.Data, "pending", rawjson.Strings(pending))
+	}
+	return out
+}
