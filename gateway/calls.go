@@ -9,6 +9,7 @@ import (
 	"goblin/gateway/call"
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
+	"goblin/gateway/logins"
 	"goblin/gateway/skills"
 	"goblin/gateway/tasks"
 	"goblin/gateway/upstream"
@@ -76,7 +77,7 @@ func (r *request) Returns() bool {
 		resolve = (*registry.Registry).ResolveResource
 	}
 	_, err := r.gateway.find(r.Context(), resolve, r.name)
-	return err == nil
+	return err == nil || r.locating.Load()
 }
 
 // countRead counts a read that a server has answered, or failed to.
@@ -113,7 +114,7 @@ func (g *Gateway) complete(r *request) {
 		return
 	}
 	r.name = name
-	t, err := g.find(r.Context(), resolve, name)
+	t, err := r.locate(resolve, name)
 	if err != nil {
 		r.fail(err)
 		return
@@ -137,7 +138,7 @@ func (g *Gateway) route(r *request, member string, resolve resolver) (t registry
 		return t, nil, false
 	}
 	r.name = name
-	if t, err = g.find(r.Context(), resolve, name); err != nil {
+	if t, err = r.locate(resolve, name); err != nil {
 		r.fail(err)
 		return t, nil, false
 	}
@@ -170,6 +171,15 @@ func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit) b
 	left := err == nil && reply.Error != nil && jsonrpc.ParseErrorObject(reply.Error).Code == downstream.CodeUnsupportedVersion
 	if left || g.rejoined(r, err) {
 		reply, demand, err = g.passOn(r, edits) // over another connection: that one has ended
+	}
+	for range maxLogins {
+		if !logins.Required(err) {
+			break
+		}
+		if err = r.logIn(err); err != nil {
+			break
+		}
+		reply, demand, err = g.passOn(r, edits)
 	}
 	if err != nil {
 		r.fail(err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"goblin/gateway/call"
 	"goblin/gateway/downstream"
@@ -35,6 +36,7 @@ type request struct {
 	era      upstream.Era // of the connection over which it was passed on
 	taskOnly bool         // its tool runs as a task only, which the client does not know
 	recorded bool         // in the journal already
+	locating atomic.Bool  // its name may become known by a login
 
 	// What a call needs is part of its request, so that both are one
 	// allocation.

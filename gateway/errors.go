@@ -7,6 +7,7 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/fleet"
+	"goblin/gateway/logins"
 	"goblin/registry"
 )
 
@@ -18,6 +19,11 @@ func hopLocal(code int) bool { return code == -32020 || code == -32022 }
 // is withheld, or the server whose names begin like this one is not there to
 // list it.
 func (g *Gateway) unlisted(err *registry.NotFoundError) error {
+	if b := g.Servers.Get(err.Owner); b != nil && !b.Listed() {
+		if _, down := b.Conn(); logins.Required(down) {
+			return down
+		}
+	}
 	if err.Kind != registry.Tool && err.Kind != registry.Prompt {
 		return err
 	}

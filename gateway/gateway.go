@@ -27,6 +27,7 @@ import (
 	"goblin/gateway/downstream"
 	"goblin/gateway/fleet"
 	"goblin/gateway/journal"
+	"goblin/gateway/logins"
 	"goblin/gateway/memory"
 	"goblin/gateway/metrics"
 	"goblin/gateway/news"
@@ -83,6 +84,7 @@ type Gateway struct {
 	ask     *ask.Asker
 	tasks   *tasks.Tasks
 	relays  *relays.Relays
+	logins  *logins.Logins
 
 	projects projects.Projects
 
@@ -111,6 +113,7 @@ func New(o Options) *Gateway {
 	})
 	g.projects.Join = g.Servers.Join
 	g.tasks = tasks.New(tasks.Options{Journal: g.journal, Logger: o.Logger, Servers: g.Servers, Calls: g.calls, Ask: g.ask})
+	g.logins = logins.New(g.Servers, g.ask)
 	g.relays = relays.New(relays.Options{Registry: o.Registry, Servers: g.Servers, Tasks: g.tasks, Logger: o.Logger, Find: g.find})
 	g.News = news.New(news.Options{
 		Registry: o.Registry, Metrics: o.Metrics, Journal: g.journal, Logger: o.Logger, Mask: o.Mask,
@@ -147,6 +150,7 @@ func RegistryOptions(cfg *config.Config) registry.Options {
 // connection is closed and every child process gone.
 func (g *Gateway) Run(ctx context.Context) {
 	g.Servers.Run(ctx, func() { g.News.Run(ctx) })
+	g.logins.Close()
 	g.News.Wait()
 	g.ask.Wait()
 	g.tasks.Wait()

@@ -217,7 +217,7 @@ func (a *App) explain(ctx context.Context, g Gateway, only []string, r *request,
 	_ = json.Unmarshal(failure.Data, &data) // absent, or a server's own
 	what := fmt.Sprintf("%s %q", r.kind.noun, r.name)
 	switch data.Code {
-	case "CONNECTION_ERROR":
+	case "CONNECTION_ERROR", "LOGIN_REQUIRED":
 		return cli.Fail(cli.CodeConnect, "%s: %s", what, failure.Message)
 	case "REQUEST_TIMEOUT":
 		return cli.Fail(cli.CodeTimeout, "%s: %s", what, failure.Message)

@@ -21,11 +21,12 @@ import (
 // as soon as something has to go before the answer.
 type post struct {
 	hub    *hub
-	id     []byte // of the request; valid while its handler runs
-	json   bool   // the client takes JSON
-	events bool   // the client takes an event stream
-	first  bool   // initialize: nothing may go before the answer
-	modern bool   // stateless: errors have a status of their own
+	from   *http.Request // its body is read
+	id     []byte        // of the request; valid while its handler runs
+	json   bool          // the client takes JSON
+	events bool          // the client takes an event stream
+	first  bool          // initialize: nothing may go before the answer
+	modern bool          // stateless: errors have a status of their own
 
 	mu     sync.Mutex
 	feed   *feed
@@ -181,7 +182,7 @@ func (p *post) acceptable(w http.ResponseWriter, r *http.Request) bool {
 
 // post takes one message.
 func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *http.ResponseController) {
-	p := &post{wake: make(chan struct{})}
+	p := &post{from: r, wake: make(chan struct{})}
 	if !p.acceptable(w, r) {
 		return
 	}

@@ -29,9 +29,7 @@ func (f *Fleet) Login(ctx context.Context, server string, u login.User) (user st
 		return "", err
 	}
 	b.tellLogin()
-	if state, _ := f.o.Registry.State(server); state.State == registry.StateNeedsLogin {
-		_ = b.Restart() // but it was disabled
-	}
+	b.LoggedIn()
 	return l.User, nil
 }
 

@@ -54,6 +54,9 @@ func (a *Authorizer) Waiting() bool {
 	return errors.Is(err, ErrNone) && !a.o.Machine || err == nil && l.Over != ""
 }
 
+// ByUser reports whether it is a user who logs in, rather than Goblin itself.
+func (a *Authorizer) ByUser() bool { return !a.o.Machine }
+
 // current is the login, read again if it has changed.
 func (a *Authorizer) current() (*Login, error) {
 	a.mu.Lock()

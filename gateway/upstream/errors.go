@@ -39,6 +39,16 @@ func (e *Error) Data() []byte {
 	return data
 }
 
+// codeOf is the code for requests that need a connection which is not there because of
+// why.
+func codeOf(why error) string {
+	var e *Error
+	if errors.As(why, &e) && e.Code == LoginRequired {
+		return LoginRequired
+	}
+	return ConnectionError
+}
+
 // errLogin is the cause of an Error when a server answers 401: trying again
 // soon is no use, a header has to be configured.
 var errLogin = errors.New("needs login")

@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -50,28 +49,12 @@ func (h *streamable) modernHeaders(c *Call, frame []byte) http.Header {
 // returns them without those whose annotations break the rules: such a tool could
 // not be called as the revision wants it.
 func (s *Server) mirror(items [][]byte, drop bool) [][]byte {
-	m := mirrors.Mirrors{}
-	kept := items[:0]
-	for _, item := range items {
-		if !rawjson.Mentions(item, "x-mcp-header") {
-			kept = append(kept, item)
-			continue
-		}
-		name, _ := rawjson.String(rawjson.Get(item, "name"))
-		tool := &mcp.Tool{Name: name, RawInputSchema: json.RawMessage(rawjson.Get(item, "inputSchema"))}
-		if err := mcp.ValidateParamHeaderAnnotations(tool); err != nil {
-			if !drop {
-				kept = append(kept, item)
-				continue
-			}
+	m, kept := mirrors.Learn(items, func(name string, err error) (stays bool) {
+		if drop {
 			s.note(slog.LevelWarn, fmt.Sprintf("tool %q is left out: %s", s.quote(name, 200), s.quote(err.Error(), 300)))
-			continue
 		}
-		if bound := mcp.ExtractParamHeaderBindings(tool); bound != nil {
-			m[name] = bound
-		}
-		kept = append(kept, item)
-	}
+		return !drop
+	})
 	s.mirrored.Store(&m)
 	return kept
 }

@@ -144,7 +144,7 @@ func (r *remote) loginFailure(err error, status int) error {
 	if status == http.StatusForbidden { // others may be allowed
 		cause = err
 	}
-	return r.srv.failure(LoginRequired, fmt.Sprintf("needs login: %v; run \"goblin login %s\"", err, r.srv.cfg.Name), cause)
+	return r.srv.needsLogin(err, cause)
 }
 
 // once is do without a second attempt, with the header Authorization.

@@ -310,11 +310,11 @@ func (s *Server) downLocked() *Error {
 	case s.running != nil && s.running.Err() != nil:
 		return s.failure(ConnectionError, "has been stopped", nil)
 	case s.returningLocked() && errors.As(why, &last):
-		return s.failure(ConnectionError, "is being restarted: "+last.Reason, unsent(why))
+		return s.failure(codeOf(last), "is being restarted: "+last.Reason, unsent(why))
 	case s.returningLocked():
 		return s.failure(ConnectionError, "is being restarted", nil)
 	case errors.As(s.lastErr, &last):
-		return s.failure(ConnectionError, "is not connected: "+last.Reason, unsent(s.lastErr))
+		return s.failure(codeOf(last), "is not connected: "+last.Reason, unsent(s.lastErr))
 	case s.lastErr != nil:
 		return s.failure(ConnectionError, "is not connected: "+s.lastErr.Error(), s.lastErr)
 	}
@@ -402,23 +402,33 @@ func (s *Server) interruptLocked(why error) {
 	s.lastErr = nil
 	if !errors.Is(why, errRecycle) {
 		// The units live on: the next connection brings theirs back.
-		for name, u := range s.units {
-			u.cancel()
-			fresh := s.newUnitLocked(name)
-			fresh.extensions = u.extensions
-			if u == s.owner || u == s.heir {
-				s.heir = fresh
-			}
-		}
-		for name, u := range s.twins {
-			u.cancel()
-			s.newTwinLocked(name)
-		}
+		s.renewLocked(func(*unit) bool { return true })
 	}
 	if s.interrupt != nil {
 		s.interrupt(why)
 	}
 	s.broadcastLocked()
+}
+
+// renewLocked ends the connections of units, but not those units.
+func (s *Server) renewLocked(which func(*unit) bool) {
+	for name, u := range s.units {
+		if !which(u) {
+			continue
+		}
+		u.cancel()
+		fresh := s.newUnitLocked(name)
+		fresh.extensions = u.extensions
+		if u == s.owner || u == s.heir {
+			s.heir = fresh
+		}
+	}
+	for name, u := range s.twins {
+		if which(u) {
+			u.cancel()
+			s.newTwinLocked(name)
+		}
+	}
 }
 
 func (s *Server) broadcastLocked() {

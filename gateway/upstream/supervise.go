@@ -334,6 +334,7 @@ func (s *Server) show(l *link) {
 	if s.conn == l && s.enabled {
 		s.stopHidingLocked()
 		s.opt.Registry.SetVisible(s.cfg.Name, true)
+		s.broadcastLocked()
 	}
 }
 

@@ -120,7 +120,7 @@ func (s *Server) unitConn(name string, extensions []byte, known *unit) (conn *li
 		if u.conn != nil {
 			why = u.conn.Err()
 		}
-		return nil, u, nil, s.failure(ConnectionError, "its connection for this client is not there: "+reasonOf(why), unsent(why))
+		return nil, u, nil, s.failure(codeOf(why), "its connection for this client is not there: "+reasonOf(why), unsent(why))
 	}
 	return s.newConnLocked(name, extensions, u)
 }

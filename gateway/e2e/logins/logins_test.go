@@ -30,8 +30,8 @@ func TestLoginByTheCommandReachesTheRunningHost(t *testing.T) {
 	r, w, _ := protected(t)
 	w.Log = e2e.Obj{"level": "debug"}
 	c := w.Standalone()
-	f := c.Fault("tools/call", e2e.Obj{"name": "shop_buy", "arguments": e2e.Obj{}})
-	require.Contains(t, f.Message, "needs login")
+	f := c.Fails(e2e.Obj{"name": "shop_buy", "arguments": e2e.Obj{}})
+	require.JSONEq(t, `{"code":"LOGIN_REQUIRED","server":"shop","command":"goblin login shop"}`, string(f.Data))
 	e2e.Eventually(t, "the state", func() bool { return strings.Contains(w.Run("list", "servers").Stdout, "needs login") })
 
 	require.Contains(t, r.succeeds(w, r.visit), `logged in at "shop"`)

@@ -3,6 +3,7 @@
 package mirrors
 
 import (
+	"encoding/json"
 	"math"
 	"net/http"
 	"strconv"
@@ -15,6 +16,32 @@ import (
 // Mirrors are, by tool, the arguments that go into headers too
 // (x-mcp-header).
 type Mirrors map[string][]mcp.ParamHeaderBinding
+
+// Learn reads them from the tools of a list, and returns that list, which it changes.
+// refused hears of tools whose annotations break the rules, and says which of them stay.
+func Learn(items [][]byte, refused func(name string, err error) (stays bool)) (Mirrors, [][]byte) {
+	m := Mirrors{}
+	kept := items[:0]
+	for _, item := range items {
+		if !rawjson.Mentions(item, "x-mcp-header") {
+			kept = append(kept, item)
+			continue
+		}
+		name, _ := rawjson.String(rawjson.Get(item, "name"))
+		tool := &mcp.Tool{Name: name, RawInputSchema: json.RawMessage(rawjson.Get(item, "inputSchema"))}
+		if err := mcp.ValidateParamHeaderAnnotations(tool); err != nil {
+			if refused(name, err) {
+				kept = append(kept, item)
+			}
+			continue
+		}
+		if bound := mcp.ExtractParamHeaderBindings(tool); bound != nil {
+			m[name] = bound
+		}
+		kept = append(kept, item)
+	}
+	return m, kept
+}
 
 // Headers sets those of a call.
 func (m Mirrors) Headers(head http.Header, tool string, arguments []byte) {

@@ -1,0 +1,56 @@
+package ask
+
+import (
+	"context"
+	"crypto/rand"
+	"strings"
+	"time"
+
+	"goblin/gateway/downstream"
+	"goblin/gateway/jsonrpc"
+	"goblin/registry"
+	"goblin/registry/rawjson"
+)
+
+// Page is a page of this machine that Goblin itself wants a user to open, because of a
+// server.
+type Page struct{ Server, URL, Message string }
+
+// CanOpen reports whether the client that made a request can be asked to have its user
+// open a [Page].
+func CanOpen(x *downstream.Exchange) bool {
+	return x.Asks() && x.Local() && Lacks(x.Outer(), "elicitation", []byte(`{"mode":"url"}`)) == nil
+}
+
+// Open asks the client that made a request to have its user open a page, and reports
+// whether the user agreed. opened tells the client that its user is done there. The
+// question is withdrawn when ctx ends.
+func (a *Asker) Open(ctx context.Context, x *downstream.Exchange, p Page) (agreed bool, opened func(), err error) {
+	const method = "elicitation/create"
+	start, s := time.Now(), x.Session()
+	id := "goblin-" + rand.Text()
+	params := rawjson.Object("mode", "url", "elicitationId", id, "url", p.URL, "message", p.Message)
+	if s.IsScreen() {
+		params = introduce(params, registry.Asker{Server: p.Server, Why: registry.AskOwnCall})
+	}
+	reply, err := x.Request(ctx, method, params)
+	refusal := fault(reply)
+	if err != nil {
+		refusal = jsonrpc.Errorf(jsonrpc.CodeInternal, "the client gave no answer: %s", err)
+	}
+	base, _, _ := strings.Cut(p.URL, "?") // what follows is for the user alone
+	a.o.Journal.Question(s, p.Server, method, rawjson.SetMember(params, "url", rawjson.Quote(base)), reply.Result, refusal, start)
+	opened = func() {
+		if x.Modern() != nil {
+			return // there is no such notice
+		}
+		done := rawjson.Object("elicitationId", id)
+		x.Merge("elicited:"+id, "notifications/elicitation/complete", done)
+		a.o.Journal.Notification(registry.ToClient, s, p.Server, "notifications/elicitation/complete", "", done)
+	}
+	if refusal != nil {
+		return false, opened, refusal
+	}
+	action, _ := rawjson.String(rawjson.Get(reply.Result, "action"))
+	return action == "accept", opened, nil
+}

@@ -1,0 +1,39 @@
+package gateway
+
+import (
+	"goblin/gateway/ask"
+	"goblin/gateway/logins"
+	"goblin/registry"
+)
+
+// maxLogins is how often a request is made again after a login: a server may want one,
+// and then one with more rights.
+const maxLogins = 2
+
+// locate is find for a request whose client may be asked to log in at the server that has
+// the name.
+func (r *request) locate(resolve resolver, name string) (registry.Target, error) {
+	t, err := r.gateway.find(r.Context(), resolve, name)
+	if err == nil {
+		return t, nil
+	}
+	r.locating.Store(true) // its client may come back before the name is known
+	defer r.locating.Store(false)
+	if err = r.logIn(err); err != nil {
+		return t, err
+	}
+	return r.gateway.find(r.Context(), resolve, name)
+}
+
+// logIn waits while the client's user logs in, if that is what err is about; nil when the
+// request can be made again.
+func (r *request) logIn(err error) error {
+	if !logins.Required(err) {
+		return err
+	}
+	if outer := r.outerCall(); outer != nil && ask.CanOpen(r.Exchange) { // its time rests
+		outer.Pause()
+		defer outer.Resume()
+	}
+	return r.gateway.logins.Await(r.Exchange, err)
+}

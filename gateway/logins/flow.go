@@ -1,0 +1,195 @@
+package logins
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"goblin/gateway/ask"
+	"goblin/gateway/downstream"
+	"goblin/gateway/fleet"
+	"goblin/gateway/login"
+)
+
+// Causes for the end of a login.
+var (
+	errShutdown  = errors.New("the host ends")
+	errNobody    = errors.New("nobody waits for the login any more")
+	errElsewhere = errors.New("somebody has logged in elsewhere")
+	errAnother   = errors.New("the authorization server wants another page to be opened")
+	errRefused   = errors.New("the login was declined")
+)
+
+// flow is a login at one server.
+type flow struct {
+	all     *Logins
+	server  *fleet.Server
+	ctx     context.Context
+	end     context.CancelCauseFunc
+	waiting int // calls; guarded by Logins.mu
+
+	shown chan struct{} // closed when page is there
+	page  string
+	over  context.Context // ends when err says what came of it
+	close context.CancelFunc
+	err   error // nil: somebody has logged in
+
+	mu     sync.Mutex
+	guests map[*downstream.Session]*guest
+}
+
+// guest is a client that is asked to open the page: once for all its calls that wait.
+type guest struct {
+	turn chan struct{} // capacity one: held by the call that asks
+	// Guarded by turn.
+	asked bool
+	err   error // why it does not
+}
+
+func newFlow(l *Logins, b *fleet.Server) *flow {
+	f := &flow{all: l, server: b, shown: make(chan struct{}), guests: make(map[*downstream.Session]*guest)}
+	f.ctx, f.end = context.WithCancelCause(context.Background())
+	f.over, f.close = context.WithCancel(context.Background())
+	return f
+}
+
+// run has a user log in, and waits for the server to connect then.
+func (f *flow) run() {
+	defer f.close()
+	defer f.end(nil)
+	if f.err = f.logIn(); f.err != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(f.ctx, f.server.Config().StartupTimeout)
+	defer cancel()
+	f.server.AwaitListed(ctx)
+}
+
+func (f *flow) logIn() error {
+	ctx, stop := context.WithCancelCause(f.ctx)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer stop(nil)
+	if f.server.Authorizer().Waiting() { // else it is for more rights
+		watching.Go(func() {
+			if f.elsewhere(ctx) {
+				stop(errElsewhere)
+			}
+		})
+	}
+	_, err := f.all.servers.Login(ctx, f.server.Name(), login.User{Show: func(page string) {
+		if f.page != "" && f.page != page { // clients have the first one
+			stop(errAnother)
+		} else if f.page == "" {
+			f.page = page
+			close(f.shown)
+		}
+	}})
+	if errors.Is(err, errElsewhere) {
+		f.server.LoggedIn()
+		return nil
+	}
+	return err
+}
+
+// elsewhere waits until there is a login that was made elsewhere; false if ctx ends
+// before.
+func (f *flow) elsewhere(ctx context.Context) bool {
+	look := time.NewTicker(time.Second)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-look.C:
+			if !f.server.Authorizer().Waiting() {
+				return true
+			}
+		}
+	}
+}
+
+// await waits until somebody has logged in, and asks the client of x to open the page.
+// The error says why nobody has.
+func (f *flow) await(x *downstream.Exchange) error {
+	ctx := x.Context()
+	select {
+	case <-f.shown:
+	case <-f.over.Done():
+		return f.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	opened, err := f.invite(ctx, x)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-f.over.Done():
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if f.err == nil {
+		opened()
+	}
+	return f.err
+}
+
+// invite asks the client of x to open the page, unless another of its calls has. It
+// returns when the client agrees, or the login is over; opened tells the client that its
+// user is done.
+func (f *flow) invite(ctx context.Context, x *downstream.Exchange) (opened func(), err error) {
+	nobody := func() {}
+	g := f.guest(x.Session())
+	select {
+	case g.turn <- struct{}{}:
+		defer func() { <-g.turn }()
+	case <-f.over.Done():
+		return nobody, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if g.asked {
+		return nobody, g.err
+	}
+	agreed, opened, err := f.all.ask.Open(f.over, x, ask.Page{
+		Server: f.server.Name(), URL: f.page,
+		Message: fmt.Sprintf("Server %q needs you to log in. Open the page in a browser on this machine; then the call goes on.", f.server.Name()),
+	})
+	switch {
+	case f.over.Err() != nil:
+		return opened, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx) // the client's next call asks again
+	case err != nil:
+		g.err = err
+	case !agreed:
+		g.err = errRefused
+	}
+	if g.asked = true; g.err != nil {
+		f.forget(x.Session())
+	}
+	return opened, g.err
+}
+
+// guest is the client of a session. Stateless ones over HTTP are strangers to each other,
+// so that each of their calls asks.
+func (f *flow) guest(s *downstream.Session) *guest {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	g := f.guests[s]
+	if g == nil || s.Stateless() {
+		g = &guest{turn: make(chan struct{}, 1)}
+		f.guests[s] = g
+	}
+	return g
+}
+
+// forget lets calls that come later ask the client anew.
+func (f *flow) forget(s *downstream.Session) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.guests, s)
+}

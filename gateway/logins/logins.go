@@ -1,0 +1,112 @@
+// Package logins lets calls wait while their users log in at the server: it begins the
+// login, asks the client of each call to open its page, and has the server connected when
+// somebody has logged in. There is one login at a time for each server, whoever waits for
+// it, and none that nobody waits for.
+//
+// It must not know how a login is made (package login), nor what the calls are. Await
+// waits for people, for as long as a login may take.
+package logins
+
+import (
+	"errors"
+	"sync"
+
+	"goblin/gateway/ask"
+	"goblin/gateway/downstream"
+	"goblin/gateway/fleet"
+	"goblin/gateway/upstream"
+)
+
+// Logins are those that calls wait for.
+type Logins struct {
+	servers *fleet.Fleet
+	ask     *ask.Asker
+
+	mu     sync.Mutex
+	closed bool
+	open   map[string]*flow // by server
+	work   sync.WaitGroup
+}
+
+// New makes Logins without any.
+func New(servers *fleet.Fleet, asker *ask.Asker) *Logins {
+	return &Logins{servers: servers, ask: asker, open: make(map[string]*flow)}
+}
+
+// Close ends all logins, and waits for that; none begins any more.
+func (l *Logins) Close() {
+	l.mu.Lock()
+	l.closed = true
+	for _, f := range l.open {
+		f.end(errShutdown)
+	}
+	l.mu.Unlock()
+	l.work.Wait()
+}
+
+// Required reports whether a request failed for want of a login.
+func Required(err error) bool {
+	var failed *upstream.Error
+	return errors.As(err, &failed) && failed.Code == upstream.LoginRequired
+}
+
+// Await lets the user of the client that made a request log in at the server which failed
+// it with err for want of that. It is nil once somebody has; then the request can be made
+// again. Else it is the error for the client: err, where its user cannot be asked.
+func (l *Logins) Await(x *downstream.Exchange, err error) error {
+	var failed *upstream.Error
+	if !errors.As(err, &failed) || failed.Code != upstream.LoginRequired || !ask.CanOpen(x) {
+		return err
+	}
+	b := l.servers.Get(failed.Server)
+	if b == nil || b.Authorizer() == nil || !b.Authorizer().ByUser() {
+		return err
+	}
+	f := l.join(b)
+	if f == nil {
+		return err
+	}
+	defer l.leave(f)
+	if why := f.await(x); why != nil {
+		return b.NeedsLogin(why)
+	}
+	return nil
+}
+
+// join takes part in the login at a server, which begins if there is none; nil after
+// Close.
+func (l *Logins) join(b *fleet.Server) *flow {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil
+	}
+	f := l.open[b.Name()]
+	if f == nil || f.waiting == 0 {
+		before := f // it is about to end
+		f = newFlow(l, b)
+		l.open[b.Name()] = f
+		l.work.Go(func() {
+			if before != nil {
+				<-before.over.Done() // its port may be the only one
+			}
+			f.run()
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if l.open[b.Name()] == f {
+				delete(l.open, b.Name())
+			}
+		})
+	}
+	f.waiting++
+	return f
+}
+
+// leave ends a login that nobody waits for any more.
+func (l *Logins) leave(f *flow) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if f.waiting--; f.waiting == 0 {
+		f.end(errNobody)
+	}
+}

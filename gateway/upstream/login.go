@@ -1,0 +1,50 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"goblin/gateway/login"
+)
+
+// Authorizer has the login of the server's user; nil for a server that has none.
+func (s *Server) Authorizer() *login.Authorizer { return s.opt.Authorizer }
+
+// NeedsLogin is the Error of a request that a login by the user would mend; why says why
+// there is none.
+func (s *Server) NeedsLogin(why error) *Error { return s.needsLogin(why, nil) }
+
+func (s *Server) needsLogin(why, cause error) *Error {
+	return s.failure(LoginRequired, fmt.Sprintf("needs login: %v; run \"goblin login %s\"", why, s.cfg.Name), cause)
+}
+
+// LoggedIn connects at once where connections wait for a login, and leaves those that are
+// there alone. It does not wait.
+func (s *Server) LoggedIn() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.aliveLocked() == nil {
+		s.interruptLocked(errRestart)
+	} else {
+		s.renewLocked(func(u *unit) bool { return u.conn == nil && errors.Is(u.err, errLogin) })
+	}
+}
+
+// AwaitListed returns when the server is connected and has listed, or cannot connect, or
+// ctx ends.
+func (s *Server) AwaitListed(ctx context.Context) {
+	for !s.perProject() { // a project's connects at its next use
+		s.mu.Lock()
+		alive, first, changed := s.aliveLocked() != nil, s.first, s.changed
+		s.mu.Unlock()
+		if alive && s.Listed() || !alive && !first {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
