@@ -26,6 +26,7 @@ var (
 type flow struct {
 	all     *Logins
 	server  *fleet.Server
+	rights  bool // there is a login, which allows too little
 	ctx     context.Context
 	end     context.CancelCauseFunc
 	waiting int // calls; guarded by Logins.mu
@@ -48,8 +49,8 @@ type guest struct {
 	err   error // why it does not
 }
 
-func newFlow(l *Logins, b *fleet.Server) *flow {
-	f := &flow{all: l, server: b, shown: make(chan struct{}), guests: make(map[*downstream.Session]*guest)}
+func newFlow(l *Logins, b *fleet.Server, rights bool) *flow {
+	f := &flow{all: l, server: b, rights: rights, shown: make(chan struct{}), guests: make(map[*downstream.Session]*guest)}
 	f.ctx, f.end = context.WithCancelCause(context.Background())
 	f.over, f.close = context.WithCancel(context.Background())
 	return f
@@ -68,11 +69,16 @@ func (f *flow) run() {
 }
 
 func (f *flow) logIn() error {
+	auth := f.server.Authorizer()
+	if !f.rights && !auth.Waiting() { // somebody has, just now
+		f.server.LoggedIn()
+		return nil
+	}
 	ctx, stop := context.WithCancelCause(f.ctx)
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	defer stop(nil)
-	if f.server.Authorizer().Waiting() { // else it is for more rights
+	if !f.rights {
 		watching.Go(func() {
 			if f.elsewhere(ctx) {
 				stop(errElsewhere)

@@ -14,6 +14,7 @@ import (
 	"goblin/gateway/ask"
 	"goblin/gateway/downstream"
 	"goblin/gateway/fleet"
+	"goblin/gateway/login"
 	"goblin/gateway/upstream"
 )
 
@@ -62,7 +63,7 @@ func (l *Logins) Await(x *downstream.Exchange, err error) error {
 	if b == nil || b.Authorizer() == nil || !b.Authorizer().ByUser() {
 		return err
 	}
-	f := l.join(b)
+	f := l.join(b, errors.Is(err, login.ErrRights))
 	if f == nil {
 		return err
 	}
@@ -74,8 +75,8 @@ func (l *Logins) Await(x *downstream.Exchange, err error) error {
 }
 
 // join takes part in the login at a server, which begins if there is none; nil after
-// Close.
-func (l *Logins) join(b *fleet.Server) *flow {
+// Close. rights says that a login is there, but does not allow the call.
+func (l *Logins) join(b *fleet.Server, rights bool) *flow {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -84,7 +85,7 @@ func (l *Logins) join(b *fleet.Server) *flow {
 	f := l.open[b.Name()]
 	if f == nil || f.waiting == 0 {
 		before := f // it is about to end
-		f = newFlow(l, b)
+		f = newFlow(l, b, rights)
 		l.open[b.Name()] = f
 		l.work.Go(func() {
 			if before != nil {

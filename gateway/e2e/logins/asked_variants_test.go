@@ -173,6 +173,82 @@ func TestARevokedLoginAndMoreRightsAreAskedFor(t *testing.T) {
 	require.Equal(t, 3, r.count("authorization_code"))
 }
 
+// It is the same at servers of any revision, and at those with a connection for each
+// session, in calls of clients of both kinds.
+func TestServersOfAllKindsAskForALogin(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		era  string
+		conf e2e.Obj
+	}{
+		"modern":           {"modern", e2e.Obj{}},
+		"dual":             {"dual", e2e.Obj{}},
+		"isolated":         {"", e2e.Obj{"isolation": "session"}},
+		"isolated, modern": {"modern", e2e.Obj{"isolation": "session"}},
+		"isolated, dual":   {"dual", e2e.Obj{"isolation": "session"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, w := newRealm(t), e2e.NewWorld(t)
+			w.Gateway["startup_wait"] = "1s"
+			script := e2e.Obj{"tools": []e2e.Obj{e2e.Tool("buy")}}
+			if row.era != "" {
+				script["era"] = row.era
+			}
+			r.protect(w, w.Remote("shop", "/mcp", script, row.conf))
+			old, modern := w.Socket(), w.Socket().Stateless()
+			old.Caps, modern.Caps = opens, opens
+			old.Init()
+			for i := range 2 {
+				id := old.Begin("tools/call", buy)
+				ask := old.Asked(i + 1)
+				old.Answer(ask, agrees)
+				r.visit(r.invited(ask.Params))
+				m := old.End(id)
+				require.False(t, m.Failed(), m.Raw)
+				m = modern.Request("tools/call", buy)
+				require.False(t, m.Failed(), m.Raw)
+
+				r.set(func() { clear(r.access); clear(r.refresh) })
+				page, again := r.demanded(modern.Request("tools/call", buy), buy)
+				r.visit(page)
+				m = modern.Request("tools/call", again("accept"))
+				require.False(t, m.Failed(), m.Raw)
+				old.CallText("shop_buy", e2e.Obj{})
+				r.set(func() { clear(r.access); clear(r.refresh) })
+			}
+			require.Equal(t, 4, r.count("authorization_code"))
+		})
+	}
+}
+
+// A script's calls ask its client.
+func TestScriptsAskForALoginToo(t *testing.T) {
+	t.Parallel()
+	r, w, _ := protected(t)
+	w.Gateway["meta_tools"] = []string{"execute_lua"}
+	r.succeeds(w, r.visit)
+	old, modern := w.Socket(), w.Socket().Stateless()
+	old.Caps, modern.Caps = opens, opens
+	old.Init()
+	old.CallText("shop_buy", e2e.Obj{})
+	script := e2e.Obj{"name": "execute_lua", "arguments": e2e.Obj{"script": `return #shop.buy{} > 0`}}
+
+	r.set(func() { clear(r.access); clear(r.refresh) })
+	id := old.Begin("tools/call", script)
+	ask := old.Asked(1)
+	old.Answer(ask, agrees)
+	r.visit(r.invited(ask.Params))
+	m := old.End(id)
+	require.NotEqual(t, "true", string(e2e.At(m.Result, "isError")), m.Raw)
+
+	r.set(func() { clear(r.access); clear(r.refresh) })
+	page, again := r.demanded(modern.Request("tools/call", script), script)
+	r.visit(page)
+	m = modern.Request("tools/call", again("accept"))
+	require.NotEqual(t, "true", string(e2e.At(m.Result, "isError")), m.Raw)
+}
+
 // One login serves all clients, whoever has made it; questions that are left are
 // withdrawn.
 func TestOneLoginServesAllClientsThatWait(t *testing.T) {
@@ -209,6 +285,15 @@ func TestOneLoginServesAllClientsThatWait(t *testing.T) {
 	m := first.End(one)
 	require.False(t, m.Failed(), m.Raw)
 	r.closed(page)
+
+	// Nobody is asked for a login that was made just now.
+	r.set(func() { clear(r.access); clear(r.refresh) })
+	one = first.Begin("tools/call", buy)
+	first.Answer(first.Asked(3), declines)
+	first.End(one)
+	r.succeeds(w, r.visit)
+	second.CallText("shop_buy", e2e.Obj{})
+	require.Len(t, second.Asks, 2)
 }
 
 // Who leaves is asked no more, and nobody listens any more; a login that is denied is told
