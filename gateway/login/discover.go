@@ -31,12 +31,13 @@ var probes = []string{
 	`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"goblin","version":"1"}}}}`,
 }
 
-// challenge asks a server for nothing of value and returns what it says of logins.
-func challenge(ctx context.Context, h *http.Client, o Options) (metadata string, scopes []string, err error) {
+// challenge asks a server for nothing of value and returns what it says of logins, if it
+// refuses that.
+func challenge(ctx context.Context, h *http.Client, o Options) (metadata string, scopes []string, refused bool, err error) {
 	for i, body := range probes {
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, o.URL, bytes.NewReader([]byte(body)))
 		if err != nil {
-			return "", nil, errors.New("the url of the server is not valid")
+			return "", nil, false, errors.New("the url of the server is not valid")
 		}
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Accept", "application/json, text/event-stream")
@@ -47,16 +48,16 @@ func challenge(ctx context.Context, h *http.Client, o Options) (metadata string,
 		}
 		resp, err := h.Do(req)
 		if err != nil {
-			return "", nil, fmt.Errorf("the server cannot be asked: %w", plain(err))
+			return "", nil, false, fmt.Errorf("the server cannot be asked: %w", plain(err))
 		}
 		_, _ = io.CopyN(io.Discard, resp.Body, 64<<10)
 		_ = resp.Body.Close()
 		if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
 			metadata, scopes, _ := read(resp.Header)
-			return metadata, scopes, nil
+			return metadata, scopes, true, nil
 		}
 	}
-	return "", nil, nil
+	return "", nil, false, nil
 }
 
 // read returns what the challenges of an answer say.
@@ -92,7 +93,7 @@ func bounded(scopes []string) []string {
 // challenge or the well-known places, then that of the authorization server (RFC 8414,
 // OpenID). A server of the revision 2025-03-26 is its own authorization server.
 func discover(ctx context.Context, h *http.Client, o Options) (place, error) {
-	metadata, scopes, err := challenge(ctx, h, o)
+	metadata, scopes, refused, err := challenge(ctx, h, o)
 	if err != nil {
 		return place{}, err
 	}
@@ -131,7 +132,10 @@ func discover(ctx context.Context, h *http.Client, o Options) (place, error) {
 	if o.Issuer != "" && strings.TrimSuffix(issuer, "/") != strings.TrimSuffix(o.Issuer, "/") {
 		return place{}, fmt.Errorf("the server's authorization server is %s, but oauth.issuer is %s", issuer, o.Issuer)
 	}
-	err = p.ask(ctx, h, issuer, legacy)
+	err = p.ask(ctx, h, issuer, legacy && refused)
+	if err != nil && legacy && !refused {
+		err = errors.New("the server asks for no login, and names no place for one")
+	}
 	return p, err
 }
 

@@ -26,6 +26,7 @@ const (
 // to public addresses only, unless the server itself is not public.
 func newHTTP(server string) *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxResponseHeaderBytes = 256 << 10
 	t.DisableKeepAlives = true // a login is few requests, and nothing stays open behind them
 	dialer := &net.Dialer{Timeout: 10 * time.Second}
 	if public(server) {

@@ -177,9 +177,9 @@ func (r *resource) client(w *e2e.World) *e2e.Client {
 // needsLogin is a call that only a login helps, while other servers work.
 func needsLogin(t *testing.T, c *e2e.Client, call e2e.Obj) {
 	t.Helper()
-	m := c.Request("tools/call", call)
-	require.True(t, m.Failed(), m.Raw)
-	require.Contains(t, m.Raw, "needs login")
+	f := c.Fails(call)
+	require.Equal(t, "LOGIN_REQUIRED", f.Kind(), f.Message)
+	require.Equal(t, "goblin login s", e2e.Str(f.Data, "command"))
 	require.True(t, c.Works(e2e.Obj{"name": "fine_t", "arguments": e2e.Obj{}}))
 }
 

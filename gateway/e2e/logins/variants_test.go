@@ -352,3 +352,13 @@ func TestPrivateKeysStayAtHome(t *testing.T) {
 	require.Equal(t, 3, r.count("client_assertion"), "for the code and two revocations")
 	require.Zero(t, r.count("client_secret"))
 }
+
+// Where nobody asks for a login, there is none.
+func TestNoLoginWhereNoneIsAskedFor(t *testing.T) {
+	t.Parallel()
+	_, w, _ := protected(t)
+	w.Remote("open", "/mcp", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	out := w.Run("login", "open")
+	require.Equal(t, e2e.ExitFailure, out.Code)
+	require.Contains(t, out.Stderr, "asks for no login")
+}
