@@ -217,7 +217,7 @@ func (a *app) background(msg tea.Msg) tea.Cmd {
 		return tea.Batch(cmds...)
 	case spinner.TickMsg:
 		var cmd tea.Cmd
-		if a.spinning = a.head.busy() > 0; a.spinning {
+		if a.spinning = a.busy() > 0; a.spinning {
 			a.Spin, cmd = a.Spin.Update(msg)
 		}
 		return cmd
@@ -257,7 +257,7 @@ func (a *app) Answered(r dialog.Request) {
 }
 
 func (a *app) spinIfBusy() tea.Cmd {
-	if a.spinning || a.head.busy() == 0 {
+	if a.spinning || a.busy() == 0 {
 		return nil
 	}
 	a.spinning = true

@@ -247,7 +247,7 @@ func (l listed) Len() int            { return len(l) }
 // serverCommands are about one server: the one that is named, else that of the
 // selected row.
 func (a *app) serverCommands() []command {
-	pane := a.Panes[pane.PaneServers].(*pane.Servers)
+	servers := a.Panes[pane.PaneServers].(*pane.Servers)
 	one := func(name, long string, why func(registry.ServerState) string, do func(registry.ServerState) tea.Cmd) command {
 		return command{
 			names: []string{name}, arg: "SERVER", bare: true, long: long, args: a.serverNames,
@@ -270,20 +270,29 @@ func (a *app) serverCommands() []command {
 				return dialog.Clean(s.Name) + " is disabled; :enable enables it"
 			}
 			return ""
-		}, func(s registry.ServerState) tea.Cmd { return pane.Restart(s.Name) }),
+		}, func(s registry.ServerState) tea.Cmd { return servers.Restart(s.Name) }),
+		one("login", "Log in at the server by your browser", pane.WhyNoLogin, servers.LogIn),
+		one("logout", "Log out from the server", whyNoLogout, servers.LogOut),
 		one("enable", "Enable the server, while the host runs", func(s registry.ServerState) string {
 			if s.State != registry.StateDisabled {
 				return dialog.Clean(s.Name) + " is enabled already"
 			}
 			return ""
-		}, pane.Enable),
+		}, servers.Enable),
 		one("disable", "Disable the server, while the host runs", func(s registry.ServerState) string {
 			if s.State == registry.StateDisabled {
 				return dialog.Clean(s.Name) + " is disabled already"
 			}
 			return ""
-		}, pane.Enable),
+		}, servers.Enable),
 	}
+}
+
+func whyNoLogout(s registry.ServerState) string {
+	if s.Login == nil {
+		return "nobody is logged in at " + dialog.Clean(s.Name)
+	}
+	return ""
 }
 
 // serverCalled is the server of that name; "" is that of the selected row.

@@ -63,7 +63,7 @@ func (h *header) pulse(a *app) {
 }
 
 // busy is the number of things that make the spinner turn.
-func (h *header) busy() int { return h.starting + h.running }
+func (a *app) busy() int { return a.head.starting + a.head.running + a.Waiting }
 
 // configName is the config's file without its folder.
 func (a *app) configName() string {
@@ -208,7 +208,7 @@ func (a *app) footerLine() string {
 	in := a.focus()
 	for _, id := range a.footer() {
 		b := a.binding(id)
-		if b.Where&in == 0 || a.why(b) != "" {
+		if b.Where&in == 0 || a.why(b) != "" || id == "log-in" && !a.needsLogin() {
 			continue
 		}
 		does := b.Hint
@@ -247,9 +247,9 @@ func (a *app) footer() []string {
 
 func (a *app) footerAtRest() []string {
 	if a.Inside {
-		return []string{"back", "filter", "next-match", "subscribe", "call", "reload", "copy", "palette", "help"}
+		return []string{"back", "filter", "next-match", "log-in", "subscribe", "call", "reload", "copy", "palette", "help"}
 	}
-	return []string{"open", "call", "subscribe", "approve", "enable", "reload", "templates", "tab-right", "follow", "pause", "filter", "copy", "palette", "help", "quit"}
+	return []string{"open", "log-in", "call", "subscribe", "approve", "enable", "reload", "templates", "tab-right", "follow", "pause", "filter", "copy", "palette", "help", "quit"}
 }
 
 func (a *app) hints(all []keys.Hint) string {

@@ -298,6 +298,7 @@ func dialogKeys() []titledKeys {
 		{"Yes or no", (*dialog.Confirm)(nil).Keys()},
 		{"An address to open", (*ask.URL)(nil).Keys()},
 		{"A model's answer", (*ask.Sampling)(nil).Keys()},
+		{"Log in (l in Servers)", pane.LoginKeys()},
 		{"Setup", (*setup)(nil).Keys()},
 	}
 }

@@ -88,6 +88,29 @@ func (a *app) whyNotCancel() string {
 	return ""
 }
 
+// whyNotLogIn is about the server under the cursor.
+func (a *app) whyNotLogIn() string {
+	if a.Open != pane.PaneServers {
+		return "one logs in at servers; 1 goes there"
+	}
+	s, why := a.serverCalled("")
+	if why == "" {
+		why = pane.WhyNoLogin(s)
+	}
+	return why
+}
+
+// needsLogin reports whether the server under the cursor wants one.
+func (a *app) needsLogin() bool {
+	s, why := a.serverCalled("")
+	return why == "" && s.State == registry.StateNeedsLogin
+}
+
+func (a *app) logIn() tea.Cmd {
+	s, _ := a.serverCalled("")
+	return a.Panes[pane.PaneServers].(*pane.Servers).LogIn(s)
+}
+
 func (a *app) whyNotInspect() string {
 	if a.Open != pane.PaneLogs && a.Open != pane.PaneServers && a.Panes[a.Open].Item().Blank() {
 		return "there is no item here"

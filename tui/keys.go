@@ -25,6 +25,7 @@ func (a *app) bindings() keys.Table {
 		_, n := a.Details[a.Open].View.Found()
 		return n > 0
 	})
+	looks := keys.Unless("there is nothing to look at", func() bool { return a.Panes[a.Open].Subject().Blocks != nil })
 	tabs := keys.Unless("only Logs has tabs; 5 goes there", func() bool { return a.Open == pane.PaneLogs })
 	return keys.Table{
 		{ID: "servers", Keys: []string{"1"}, Long: "Go to Servers", Where: keys.Anywhere, Names: []string{"servers", "srv"}, Run: show(pane.PaneServers)},
@@ -45,7 +46,8 @@ func (a *app) bindings() keys.Table {
 		{ID: "bottom", Keys: []string{"G", "end"}, Long: "Last row; in the detail panel, last line", Where: keys.Anywhere, Run: a.scroll("bottom")},
 
 		{ID: "open", Keys: []string{"enter"}, Hint: "open", Long: "Open: show the detail and fetch the content", Where: keys.InLists, Run: a.ToDetail},
-		{ID: "detail", Keys: []string{"l", "right"}, Long: "Go to the detail panel", Where: keys.InLists, Why: keys.Unless("there is nothing to look at", func() bool { return a.Panes[a.Open].Subject().Blocks != nil }), Run: a.ToDetail},
+		{ID: "detail", Keys: []string{"right"}, Long: "Go to the detail panel", Where: keys.InLists, Why: looks, Run: a.ToDetail},
+		{ID: "detail-vi", Keys: []string{"l"}, Long: "Go to the detail panel", Where: keys.InLists &^ keys.InServers, Why: looks, Run: a.ToDetail},
 		{ID: "back", Keys: []string{"esc", "h", "left"}, Hint: "back", Long: "Back: leave the detail panel, clear the filter, close it", Where: keys.Anywhere, Run: a.back},
 		{ID: "filter", Keys: []string{"/"}, Hint: "filter", Long: "Filter the list; in the detail panel, search in it", Where: keys.Anywhere, Names: []string{"filter", "search"}, Run: a.startFilter},
 		{ID: "next-match", Keys: []string{"n"}, Hint: "next", Long: "Next match of the search in the detail panel", Where: keys.Anywhere, Why: searched, Run: a.found((*content.View).Next)},
@@ -64,6 +66,7 @@ func (a *app) bindings() keys.Table {
 		{ID: "answer", Keys: []string{"a"}, Long: "Answer what a server asks", Where: keys.Anywhere, Names: []string{"answer"}, Why: keys.Unless("no server asks anything", func() bool { return a.asks.Questions.Len() > 0 }), Run: a.asks.Answer},
 		{ID: "reload", Keys: []string{"r"}, Hint: "reload", Long: "Fetch the content again; in Servers, restart the server", Where: keys.Anywhere, Names: []string{"reload"}},
 		{ID: "enable", Keys: []string{"x"}, Hint: "enable/disable", Long: "Disable the server, or enable it, while the host runs", Where: keys.InServers, Names: []string{"toggle"}},
+		{ID: "log-in", Keys: []string{"l"}, Hint: "log in", Long: "Log in at the server by your browser", Where: keys.InServers | keys.InDetail, Why: a.whyNotLogIn, Run: a.logIn},
 		{ID: "approve", Keys: []string{"A"}, Hint: "approve", Long: "Approve a tool that changed; in Servers, all of them", Where: keys.InServers | keys.InTools, Names: []string{"approve"}},
 
 		{ID: "copy", Keys: []string{"y"}, Hint: "copy", Long: "Copy the URI or name; of traffic, the JSON-RPC", Where: keys.Anywhere, Names: []string{"copy"}, Run: a.copyName},

@@ -90,6 +90,9 @@ func busy(t *testing.T) *rig {
 	t.Helper()
 	r := office(t, 120, 40, plainEnv)
 	r.backend.answers["tools/call"] = r.backend.answers["prompts/get"]
+	files, _ := r.reg.State("files")
+	files.CanLogIn = true
+	r.at("files", files)
 	for _, s := range []string{"files", "github", "legacy", "weather"} {
 		r.reg.SetPinned(s, []registry.PinnedTool{{Server: s, Name: "create_issue", Offered: []byte(`{}`)}})
 	}

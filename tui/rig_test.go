@@ -58,6 +58,8 @@ type fakeBackend struct {
 	answers  map[string]func(params json.RawMessage, progress func(json.RawMessage)) (json.RawMessage, error)
 	acts     []string
 	fails    error
+	login    func(show func(page string))
+	holds    chan struct{} // a login goes on until it is closed
 }
 
 type fakeRequest struct {
@@ -81,6 +83,17 @@ func (b *fakeBackend) act(what string) error {
 	defer b.mu.Unlock()
 	b.acts = append(b.acts, what)
 	return b.fails
+}
+
+// Login does what the test says, and ends.
+func (b *fakeBackend) Login(_ context.Context, server string, show func(string), _ <-chan string) (string, error) {
+	if b.login != nil {
+		b.login(show)
+	}
+	return "ada\x1b[2J", b.act("login " + server)
+}
+func (b *fakeBackend) Logout(_ context.Context, server string) error {
+	return b.act("logout " + server)
 }
 
 func (b *fakeBackend) Restart(server string) error { return b.act("restart " + server) }
@@ -141,13 +154,14 @@ func (r *rig) subscribes() {
 
 // fakeTerminal has a size and an environment, and keeps what was done to it.
 type fakeTerminal struct {
-	w, h    int
-	env     map[string]string
-	mu      sync.Mutex
-	written strings.Builder
-	opened  []string
-	saved   map[string]string
-	never   chan struct{}
+	w, h      int
+	env       map[string]string
+	mu        sync.Mutex
+	written   strings.Builder
+	opened    []string
+	noBrowser error
+	saved     map[string]string
+	never     chan struct{}
 }
 
 func (f *fakeTerminal) Read([]byte) (int, error) { <-f.never; return 0, errors.New("closed") }
@@ -167,6 +181,13 @@ func (f *fakeTerminal) Open(_ context.Context, program, name string, content []b
 	defer f.mu.Unlock()
 	f.opened = append(f.opened, program+" "+name+": "+string(content))
 	return nil
+}
+
+func (f *fakeTerminal) Browse(_ context.Context, page string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.opened = append(f.opened, "browser "+page)
+	return f.noBrowser
 }
 
 func (f *fakeTerminal) Save(_ context.Context, path string, content []byte) (string, error) {

@@ -6,13 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
-	"os"
-	"os/exec"
-	"runtime"
 
 	"github.com/spf13/cobra"
 
+	"goblin/gateway/browser"
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/display"
@@ -116,7 +113,7 @@ func (a *App) loginAt(name string) (login.Options, string, error) {
 }
 
 func (a *App) logIn(ctx context.Context, folder string, o login.Options, noBrowser, device, asJSON bool) error {
-	u := login.User{Show: func(page string) { a.show(ctx, o.Server, page, noBrowser) }}
+	u := login.User{Show: func(page string) { a.show(o.Server, page, noBrowser) }}
 	switch {
 	case device:
 		u.Device = func(page, code string) {
@@ -150,32 +147,16 @@ func (a *App) logIn(ctx context.Context, folder string, o login.Options, noBrows
 }
 
 // show presents the page of a login.
-func (a *App) show(ctx context.Context, server, page string, noBrowser bool) {
+func (a *App) show(server, page string, noBrowser bool) {
 	a.Warn("log in at %q with your browser:", server)
 	fmt.Fprintln(a.Err, display.Line(page))
 	if noBrowser {
 		a.Warn("then paste the URL that your browser ends at, and press Enter")
 		return
 	}
-	if u, err := url.Parse(page); err != nil || u.Scheme != "https" && u.Scheme != "http" {
-		return // nothing else is given to a browser
+	if err := browser.Open(a.Getenv, page); err != nil {
+		a.Warn("no browser is opened (%v): open the URL yourself; if your browser is on another machine, use --no-browser", err)
 	}
-	name, args := "xdg-open", []string{page}
-	switch b := a.Getenv("BROWSER"); {
-	case b != "":
-		name = b
-	case runtime.GOOS == "darwin":
-		name = "open"
-	case runtime.GOOS == "windows":
-		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", page}
-	}
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), name, args...)
-	cmd.Env = os.Environ()
-	if err := cmd.Start(); err != nil {
-		a.Warn("no browser could be started (%v): open the URL yourself", err)
-		return
-	}
-	go func() { _ = cmd.Wait() }() // a browser may stay open for days
 }
 
 // pasted gives the lines that the user types.

@@ -9,6 +9,7 @@ import (
 	"goblin/gateway/client"
 	"goblin/gateway/control"
 	"goblin/gateway/downstream"
+	"goblin/gateway/login"
 	"goblin/registry"
 )
 
@@ -95,6 +96,18 @@ func (c *Client) Restart(server string) error { return c.instance.gateway.Server
 
 // SetEnabled turns a server on or off, see [Instance.SetEnabled].
 func (c *Client) SetEnabled(server string, on bool) error { return c.instance.SetEnabled(server, on) }
+
+// Login logs the user in at a server by a browser, which may be asked to open a page
+// that show is given; pasted gives URLs that a browser elsewhere ended at. The result is
+// who that is, as far as it is known.
+func (c *Client) Login(ctx context.Context, server string, show func(page string), pasted <-chan string) (user string, err error) {
+	return c.instance.gateway.Servers.Login(ctx, server, login.User{Show: show, Pasted: pasted})
+}
+
+// Logout has the tokens of a server taken back, and forgets them.
+func (c *Client) Logout(ctx context.Context, server string) error {
+	return c.instance.gateway.Servers.Logout(ctx, server)
+}
 
 // Approve takes tools of a server for good as they were shown, see
 // [Instance.Approve].

@@ -5,7 +5,7 @@
 // terminal (the relay: [Relay], [Terminal]). Both may be the same process,
 // joined by net.Pipe: the program never touches a terminal itself, and one
 // piece of code gives the terminal back in the state it was found in. Pagers,
-// editors and saved files run and land where the relay is.
+// editors, browsers and saved files run and land where the relay is.
 //
 // The connection carries frames: a type byte, the length of the payload as 32
 // bits big-endian, the payload.

@@ -58,8 +58,8 @@ type size struct {
 // order is what the host asks a relay to do with the content sent before.
 type order struct {
 	ID   uint64 `json:"id"`
-	Kind string `json:"kind,omitempty"` // of a program: "pager" or "editor"
-	Name string `json:"name"`           // what to call the content, or the path to save it at
+	Kind string `json:"kind,omitempty"` // of a program: "pager", "editor" or "browser"
+	Name string `json:"name"`           // what to call the content, the path to save it at, or a page
 }
 
 // answer tells how an order went.

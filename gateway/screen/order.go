@@ -13,6 +13,26 @@ const (
 	Editor = "editor"
 )
 
+// web is the kind of order that starts a browser, which needs no content and no
+// terminal.
+const web = "browser"
+
+// maxPage bounds the URL of a page, in bytes.
+const maxPage = 16 << 10
+
+// Browse opens a page in the browser of the relay's user, and does not wait for that to
+// end. The error says why none was started.
+func (s *Conn) Browse(ctx context.Context, page string) error {
+	if len(page) > maxPage {
+		return fmt.Errorf("the URL has %d bytes, the limit is %d", len(page), maxPage)
+	}
+	a, err := s.order(ctx, frameExec, order{Kind: web, Name: page}, nil)
+	if err == nil && a.Error != "" {
+		err = errors.New(a.Error)
+	}
+	return err
+}
+
 // Open shows content in the relay's pager or editor and waits until that has
 // ended. Changes made there are thrown away. name is what the content is
 // called; programs choose by its ending how to show it. Content is at most

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"goblin/gateway/browser"
 )
 
 // grace is how long a program may take to end when the screen ends.
@@ -28,6 +30,14 @@ func (r *relay) obey(kind byte, payload []byte) error {
 		content = nil // of another one, which was given up
 	}
 	if r.ctx.Err() != nil {
+		return nil
+	}
+	if kind == frameExec && o.Kind == web {
+		a := answer{ID: o.ID}
+		if err := browser.Open(r.env, o.Name); err != nil {
+			a.Error = err.Error()
+		}
+		r.reply(a)
 		return nil
 	}
 	if !r.busy.CompareAndSwap(false, true) {

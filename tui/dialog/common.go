@@ -36,11 +36,12 @@ type Common struct {
 	After   func(d time.Duration, msg tea.Msg) tea.Cmd // gives a message later
 	Poke    func()                                     // wakes the screen; it never blocks
 
-	Look  *look.Look
-	W, H  int
-	Spin  spinner.Model
-	Calls *calls
-	Flash Flash
+	Look    *look.Look
+	W, H    int
+	Spin    spinner.Model
+	Calls   *calls
+	Waiting int // logins under way, for which the spinner turns
+	Flash   Flash
 
 	Dialogs []Dialog
 	Front   Rect // the inside of the last one, as it was drawn
@@ -107,6 +108,12 @@ type Backend interface {
 	Restart(server string) error
 	// SetEnabled lasts as long as the host.
 	SetEnabled(server string, on bool) error
+	// Login logs the user in at a server by a browser, and says who that is, if it is
+	// known. show is given the page to open, and must not wait; pasted gives the
+	// URL that a browser elsewhere ended at. The end of ctx cancels it.
+	Login(ctx context.Context, server string, show func(page string), pasted <-chan string) (user string, err error)
+	// Logout has the tokens of a server taken back, and forgets them.
+	Logout(ctx context.Context, server string) error
 	// Approve takes tools of a server as they were shown; it fails if one is
 	// another by now.
 	Approve(server string, tools []registry.PinnedTool) error
@@ -128,6 +135,9 @@ type Terminal interface {
 	// Open shows content in the user's "pager" or "editor", where the terminal
 	// is, and returns when that program ends.
 	Open(ctx context.Context, program, name string, content []byte) error
+	// Browse opens a page in the user's browser, where the terminal is, and does not
+	// wait for that to end.
+	Browse(ctx context.Context, page string) error
 	// Save writes a file where the terminal is, and says where that was.
 	Save(ctx context.Context, path string, content []byte) (where string, err error)
 	// Done is closed when the terminal is gone.

@@ -30,8 +30,8 @@ func (p *Servers) Subject() subject {
 	lk, pinned := a.Look, a.Reg.Pinned(s.Name)
 	return subject{
 		key: "server " + s.Name, title: s.Name,
-		version: pinnedVersion(pinned) + fmt.Sprintf("%s %d %s %s %s %d %v %v %d %d %d %s %d %d %d %p %v", s.State, s.Since.UnixNano(), s.ServerName, s.ServerVersion,
-			s.ProtocolVersion, s.Counts, s.Listed, s.Stale, s.Restarts, s.PID, s.Latency, s.LastError, len(s.Capabilities), len(s.Instructions), wrote, lk, s.Projects),
+		version: pinnedVersion(pinned) + fmt.Sprintf("%s %d %s %s %s %d %v %v %d %d %d %s %d %d %d %p %v %s %v", s.State, s.Since.UnixNano(), s.ServerName, s.ServerVersion,
+			s.ProtocolVersion, s.Counts, s.Listed, s.Stale, s.Restarts, s.PID, s.Latency, s.LastError, len(s.Capabilities), len(s.Instructions), wrote, lk, s.Projects, s.Login, s.CanLogIn),
 		Blocks: func(context.Context) []content.Block {
 			blocks := []content.Block{{Kind: content.Facts, Facts: serverFacts(lk, s)}}
 			blocks = append(blocks, remedy(s)...)
@@ -69,6 +69,7 @@ func serverFacts(lk *look.Look, s registry.ServerState) []content.Fact {
 		{Label: "last error", Value: s.LastError, Style: lk.Bad},
 		{Label: "calls itself", Value: strings.TrimSpace(s.ServerName + " " + s.ServerVersion)},
 		{Label: "title", Value: s.ServerTitle},
+		{Label: "login", Value: s.Login.String()},
 		{Label: "transport", Value: s.Transport},
 		{Label: "revision", Value: s.ProtocolVersion},
 		{Label: "era", Value: s.Era},
@@ -125,12 +126,14 @@ func remedy(s registry.ServerState) []content.Block {
 	case registry.StateDisabled:
 		return note("It is disabled: it is not started, and what it offers is not listed. x enables it as long as this host runs; in the config, remove \"disabled: true\".")
 	case registry.StateNeedsLogin:
-		return []content.Block{
-			{Kind: content.Note, Text: "It wants a login. For one by OAuth, run this in a terminal; the server connects by itself then:"},
-			{Kind: content.Text, Text: "goblin login " + s.Name},
-			{Kind: content.Note, Text: "Or give it the header that it asks for, mostly this one, in the config; the variable must be set where Goblin starts:"},
-			{Kind: content.Text, Text: "servers:\n  " + yamlKey(s.Name) + ":\n    headers:\n      Authorization: Bearer ${" + variable(s.Name) + "}"},
+		var blocks []content.Block
+		if s.CanLogIn {
+			blocks = append(note("It wants a login: l opens your browser. Or run this in a terminal; the server connects by itself then:"),
+				content.Block{Kind: content.Text, Text: "goblin login " + s.Name})
 		}
+		return append(blocks,
+			content.Block{Kind: content.Note, Text: "Or give it the header that it asks for, mostly this one, in the config; the variable must be set where Goblin starts:"},
+			content.Block{Kind: content.Text, Text: "servers:\n  " + yamlKey(s.Name) + ":\n    headers:\n      Authorization: Bearer ${" + variable(s.Name) + "}"})
 	}
 	return nil
 }

@@ -264,7 +264,7 @@ func (p *Servers) plan(w int) []serverCell {
 		}},
 		{"last error", leastError, false, func(s registry.ServerState) (string, look.Style) {
 			if IsDown(s) {
-				return dialog.Clean(s.LastError), lk.Bad
+				return problem(s), lk.Bad
 			}
 			return dialog.Clean(s.LastError), lk.Dim
 		}},
@@ -287,6 +287,14 @@ func (p *Servers) plan(w int) []serverCell {
 		cells[len(cells)-1].w += max(left, 0)
 	}
 	return cells
+}
+
+// problem is why a server is down, and what helps at once.
+func problem(s registry.ServerState) string {
+	if s.State == registry.StateNeedsLogin && s.CanLogIn {
+		return "l logs in: " + dialog.Clean(s.LastError)
+	}
+	return dialog.Clean(s.LastError)
 }
 
 // leastError is the least width of a column of errors. Where there is none,
@@ -317,7 +325,7 @@ func (p *Servers) row(cells []serverCell, s registry.ServerState, w int) string 
 			at++
 		}
 		if inPlace && c.right {
-			b.WriteString(p.Table.Mark(lk, lk.Fit(dialog.Clean(s.LastError), max(w-at, 0)), lk.Bad))
+			b.WriteString(p.Table.Mark(lk, lk.Fit(problem(s), max(w-at, 0)), lk.Bad))
 			break
 		}
 		text, style := c.text(s)
@@ -406,6 +414,19 @@ func (p *Servers) whyNotRestart() string {
 		return dialog.Clean(s.Name) + " is disabled; x enables it"
 	}
 	return p.none()
+}
+
+// WhyNoLogin says why nobody can log in at a server.
+func WhyNoLogin(s registry.ServerState) string {
+	switch {
+	case !s.CanLogIn && s.Transport == "stdio":
+		return dialog.Clean(s.Name) + " is a local program, which has no login"
+	case !s.CanLogIn:
+		return dialog.Clean(s.Name) + " has no login: its config has an Authorization header, or oauth: off"
+	case s.State == registry.StateDisabled:
+		return dialog.Clean(s.Name) + " is disabled; x enables it"
+	}
+	return ""
 }
 
 func (p *Servers) whyNotApprove() string {

@@ -1,0 +1,103 @@
+package logins
+
+import (
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+// browser makes a program the user's browser, and returns what it was started with, once
+// it was: a variable of its environment, and the page. It opens nothing.
+func browser(w *e2e.World) (opened func() (mark, page string), times func() int) {
+	file, script := filepath.Join(w.Dir, "opened"), filepath.Join(w.Dir, "browser")
+	require.NoError(w.T, os.WriteFile(script, []byte("#!/bin/sh\necho \"$MARK $1\" >>'"+file+"'\n"), 0o700))
+	w.Env = append(w.Env, "BROWSER="+script, "MARK=host")
+	lines := func() []string {
+		text, _ := os.ReadFile(file)
+		return strings.FieldsFunc(string(text), func(c rune) bool { return c == '\n' })
+	}
+	return func() (mark, page string) {
+		e2e.Eventually(w.T, "the browser", func() bool { return len(lines()) > 0 })
+		mark, page, _ = strings.Cut(lines()[len(lines())-1], " ")
+		return mark, page
+	}, func() int { return len(lines()) }
+}
+
+// onServers opens a screen with the cursor on the server shop.
+func onServers(w *e2e.World) *e2e.Pane {
+	p := w.Pane(110, 30)
+	p.Line("export MARK=terminal")
+	p.Goblin("")
+	p.Shows("local_t")
+	p.Types("1")
+	p.Types("/shop")
+	p.Keys("Enter")
+	p.Shows("l log in", "l logs in: needs login")
+	return p
+}
+
+// The screen of a host in another process logs in by the browser of its own terminal,
+// and the host goes on with that login.
+func TestTheScreenLogsInByTheBrowserOfItsTerminal(t *testing.T) {
+	t.Parallel()
+	r, w, _ := protected(t)
+	opened, times := browser(w)
+	r.answer = func(o e2e.Obj) { o["id_token"] = idToken(e2e.Obj{"preferred_username": "ada"}) }
+	c := w.Bridged()
+	host := w.Status().PID
+	p := onServers(w)
+
+	// Esc cancels: the browser would find nobody.
+	p.Types("l")
+	p.Shows("Log in at shop", "waiting for the browser", "/authorize?")
+	mark, page := opened()
+	require.Equal(t, "terminal", mark)
+	redirect := func(page string) string {
+		u, err := url.Parse(page)
+		require.NoError(t, err)
+		back, err := url.Parse(u.Query().Get("redirect_uri"))
+		require.NoError(t, err)
+		return back.Host
+	}
+	p.Tmux("set", "-s", "set-clipboard", "on")
+	p.Types("y")
+	e2e.Eventually(t, "the clipboard", func() bool { return p.Tmux("show-buffer") == page })
+	p.Keys("Escape")
+	p.Shows("shop: the login was cancelled")
+	p.Hides("Log in at shop")
+	e2e.Eventually(t, "the end of the listener", func() bool {
+		conn, err := net.Dial("tcp", redirect(page))
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err != nil
+	})
+	require.Equal(t, 1, times())
+
+	// Twice l is one login.
+	p.Types("ll")
+	p.Shows("Log in at shop", "waiting for the browser")
+	e2e.Eventually(t, "the browser", func() bool { return times() == 2 })
+	_, page = opened()
+	r.visit(page)
+	p.Shows("shop: logged in as ada", "2 up")
+	p.Hides("Log in at shop")
+	c.WaitListed("tools", "shop_buy", true)
+	c.CallText("shop_buy", e2e.Obj{})
+	require.Equal(t, 2, times())
+	require.Equal(t, host, w.Status().PID, "nothing is restarted")
+	require.Equal(t, e2e.Obj{"user": "ada", "renews": true}, login(w))
+
+	p.Types(":logout shop")
+	p.Keys("Enter")
+	p.Shows("Log out from shop?")
+	p.Types("y")
+	p.Shows("shop: logged out", "needs login")
+}

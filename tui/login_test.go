@@ -1,0 +1,108 @@
+package tui
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/stretchr/testify/require"
+
+	"goblin/registry"
+	"goblin/registry/account"
+)
+
+// logsIn presses l at a server that needs a login, and takes the page of that. The
+// login goes on until the function that it returns is called, which gives its end to
+// the screen.
+func (r *rig) logsIn(page string) (finish func()) {
+	r.t.Helper()
+	r.at("github", registry.ServerState{State: registry.StateNeedsLogin, Transport: "http", CanLogIn: true, LastError: "needs login: nobody is logged in"})
+	r.keys("1 / g i t enter")
+	cmds := r.app.Update(keyOf("l"))().(tea.BatchMsg)
+	require.Len(r.t, cmds, 2)
+	r.screen() // before the page is known
+	shown, ended := make(chan struct{}), make(chan tea.Msg, 1)
+	r.backend.login = func(show func(string)) { show(page); close(shown); <-r.backend.holds }
+	r.backend.holds = make(chan struct{})
+	go func() { ended <- cmds[0]() }()
+	<-shown
+	r.app.Update(cmds[1]()) // what it leads to waits for another page
+	return func() { r.take(<-ended, 0) }
+}
+
+const loginPage = "https://login.example.com/authorize?client_id=goblin&code_challenge=vZ0x8uW1mJ3dKq7&code_challenge_method=S256&redirect_uri=http%3A%2F%2F127.0.0.1%3A41234%2Fcallback&resource=https%3A%2F%2Fmcp.example.com%2Fmcp&response_type=code&state=ABCDEFGH\x1b[2J"
+
+func TestGoldenScreensOfALogin(t *testing.T) {
+	for name, noBrowser := range map[string]error{"login": nil, "login-ssh": errors.New("this is an SSH session without a display")} {
+		for _, size := range []struct{ w, h int }{{80, 24}, {120, 40}} {
+			r := office(t, size.w, size.h, plainEnv)
+			r.term.noBrowser = noBrowser
+			finish := r.logsIn(loginPage)
+			r.clock.advance(12 * time.Second)
+			r.untimed()
+			golden(t, name+map[int]string{80: "-80x24", 120: "-120x40"}[size.w], r.screen())
+			r.backend.fails = errors.New("the login was denied")
+			close(r.backend.holds)
+			finish()
+			require.Contains(t, r.screen(), "! github: the login was denied")
+			require.Empty(t, r.app.Dialogs)
+		}
+	}
+}
+
+func TestALoginOpensTheBrowserOfTheTerminalAndTellsWhoCame(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	finish := r.logsIn(loginPage)
+	require.Equal(t, []string{"browser " + loginPage}, r.term.opened)
+	require.Contains(t, r.line("esc cancel"), "y copy   p paste")
+	r.keys("y")
+	require.Contains(t, r.screen(), "Copied the URL")
+	require.Contains(t, r.term.written.String(), "\x1b]52;")
+	r.keys("l l") // a second one does not begin
+	require.Len(t, r.app.Dialogs, 1)
+	r.keys("p").text("http://127.0.0.1:41234/callback?code=x").keys("enter")
+	require.Len(t, r.app.Dialogs, 1)
+	close(r.backend.holds)
+	finish()
+	require.Empty(t, r.app.Dialogs)
+	require.Contains(t, r.screen(), "github: logged in as ada")
+	require.Equal(t, []string{"login github"}, r.backend.acts)
+}
+
+func TestEscCancelsALogin(t *testing.T) {
+	r := office(t, 80, 24, plainEnv)
+	finish := r.logsIn(loginPage)
+	r.keys("esc")
+	require.Contains(t, r.screen(), "github: the login was cancelled")
+	close(r.backend.holds)
+	finish()
+	require.Contains(t, r.screen(), "github: the login was cancelled", "its end is no news")
+}
+
+func TestServersSayWhoIsLoggedInAndWhoIsNot(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.at("github", registry.ServerState{State: registry.StateNeedsLogin, Transport: "http", CanLogIn: true, LastError: "needs login: the login is over"})
+	r.keys("1 / g i t enter enter")
+	require.Contains(t, r.line("needs login github"), "l logs in: needs login: the login")
+	require.Contains(t, r.screen(), "l opens your browser")
+	require.Contains(t, r.line("enter open"), "l log in")
+	r.at("github", registry.ServerState{
+		State: registry.StateReady, Transport: "http", CanLogIn: true, Listed: true,
+		Login: &account.Account{User: "ada\x1b[2J@example.com", Renews: true},
+	})
+	r.run(r.app.Follow())
+	require.Contains(t, r.line("renews itself"), "@example.com, renews itself")
+	require.NotContains(t, r.line("enter open"), "l log in")
+	r.command("logout github")
+	require.Contains(t, r.screen(), "Log out from github?")
+	r.keys("y")
+	require.Equal(t, []string{"logout github"}, r.backend.acts)
+	require.Contains(t, r.screen(), "github: logged out")
+
+	r.command("login github")
+	require.Equal(t, []string{"logout github", "login github"}, r.backend.acts)
+	r.command("login weather")
+	require.True(t, strings.Contains(r.screen(), "weather is a local program, which has no login"))
+}

@@ -1,0 +1,188 @@
+package pane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/x/ansi"
+
+	"goblin/registry"
+	"goblin/tui/dialog"
+	"goblin/tui/keys"
+	"goblin/tui/work"
+)
+
+// login is a login under way: it shows the page to log in at, and waits.
+type login struct {
+	dialog.Still
+	app    *dialog.Common
+	server string
+	ctx    context.Context
+	cancel context.CancelFunc
+	pages  chan string // the last page to open; capacity 1
+	pasted chan string // capacity 1
+	page   string      // "" as long as it is not known
+	wrong  error       // why no browser was started
+	began  time.Time
+	entry  *dialog.Entry // for what is pasted; nil before it was opened
+}
+
+// LogIn opens the dialog of a login.
+func (p *Servers) LogIn(s registry.ServerState) tea.Cmd {
+	a := p.app.Common
+	d := &login{app: a, server: s.Name, began: a.Now(), pages: make(chan string, 1), pasted: make(chan string, 1)}
+	d.ctx, d.cancel = context.WithCancel(a.Ctx)
+	return a.Push(d)
+}
+
+// LogOut forgets a login; it asks when that disturbs somebody.
+func (p *Servers) LogOut(s registry.ServerState) tea.Cmd {
+	a := p.app
+	return p.disturb("Log out from "+s.Name+"?", "log out", "Its tools, prompts and resources fail until somebody logs in.", func() tea.Cmd {
+		return a.Do(func() error { return a.Backend.Logout(a.Ctx, s.Name) }, "log out from "+s.Name,
+			func() tea.Cmd { return a.Say("%s: logged out", s.Name) })
+	})
+}
+
+// Begin starts the login.
+func (d *login) Begin() tea.Cmd {
+	d.app.Waiting++
+	return tea.Batch(d.run, d.await)
+}
+
+func (d *login) run() tea.Msg {
+	user, err := d.app.Backend.Login(d.ctx, d.server, d.show, d.pasted)
+	left := d.ctx.Err() != nil
+	d.cancel()
+	return work.Done(func() tea.Cmd {
+		d.app.Waiting--
+		d.app.Drop(d)
+		if d.entry != nil {
+			d.app.Drop(d.entry)
+		}
+		switch {
+		case left: // it was said
+			return nil
+		case err != nil:
+			return d.app.Complain("%s: %v", d.server, err)
+		case user != "":
+			return d.app.Say("%s: logged in as %s", d.server, dialog.Clean(user))
+		}
+		return d.app.Say("%s: logged in", d.server)
+	})
+}
+
+func (d *login) show(page string) {
+	select {
+	case <-d.pages:
+	default:
+	}
+	d.pages <- page
+}
+
+// await takes the next page, and opens it where the terminal is.
+func (d *login) await() tea.Msg {
+	select {
+	case page := <-d.pages:
+		wrong := d.app.Term.Browse(d.ctx, page)
+		if errors.Is(wrong, context.Canceled) {
+			return nil
+		}
+		return work.Done(func() tea.Cmd {
+			d.page, d.wrong = page, wrong
+			return d.await
+		})
+	case <-d.ctx.Done():
+		return nil
+	}
+}
+
+func (d *login) Heading() string { return "Log in at " + dialog.Clean(d.server) }
+
+func (d *login) Size(w, h int) (int, int) {
+	w = min(w, 92)
+	return w, min(h, len(d.text(w-2, h-2))+2)
+}
+
+func (d *login) Lines(w, h int) []string { return d.app.Look.Lines(d.text(w, h), w, h) }
+
+// text fills the dialog, at most h lines: the last two say how it stands.
+func (d *login) text(w, h int) []string {
+	lk := d.app.Look
+	room := max(w-4, 1)
+	out := []string{""}
+	add := func(lines ...string) {
+		for _, l := range lines {
+			out = append(out, "  "+l)
+		}
+	}
+	state := "asking where to log in"
+	if d.page != "" {
+		state = "waiting for the browser"
+		if d.wrong == nil {
+			add("Your browser opens this page. Log in there:", "")
+		} else {
+			add(lk.Warn.On("! "+lk.Cut("No browser is opened: "+dialog.Clean(d.wrong.Error()), room-2)), "Open this page yourself:", "")
+		}
+		parts := strings.Split(ansi.Hardwrap(dialog.Clean(d.page), room, true), "\n")
+		if most := max(h-len(out)-3, 1); len(parts) > most {
+			parts = append(parts[:most-1], lk.Cut(parts[most-1]+parts[most], room))
+		}
+		for _, part := range parts {
+			add(lk.Accent.On(part))
+		}
+		add("")
+		if d.wrong != nil && len(out)+5 <= h {
+			add(dialog.WrapText("If that browser is on another machine, it ends at an address that it cannot show: p takes that.", room, 2)...)
+			add("")
+		}
+	}
+	seconds := int(d.app.Now().Sub(d.began).Seconds())
+	add(d.app.Spin.View() + " " + state + fmt.Sprintf("  %d:%02d", seconds/60, seconds%60))
+	hints := ""
+	if d.page != "" {
+		hints = lk.Key.On("y") + " copy   " + lk.Key.On("p") + " paste   "
+	}
+	add(hints + lk.Key.On("esc") + " cancel")
+	if len(out) > h {
+		out = append(out[:max(h-2, 0)], out[len(out)-2:]...)
+	}
+	return out
+}
+
+// LoginKeys are those of the dialog of a login.
+func LoginKeys() keys.Table { return (&login{page: "known"}).Keys() }
+
+func (d *login) Keys() keys.Table {
+	t := keys.Table{
+		{ID: "cancel", Keys: []string{"esc", "q", "ctrl+c"}, Hint: "cancel", Long: "Cancel the login", Run: func() tea.Cmd {
+			d.cancel()
+			d.app.Drop(d)
+			return d.app.Say("%s: the login was cancelled", d.server)
+		}},
+	}
+	if d.page == "" {
+		return t
+	}
+	return append(keys.Table{
+		{ID: "copy", Keys: []string{"y"}, Hint: "copy the URL", Long: "Copy the URL of the page", Run: func() tea.Cmd {
+			return d.app.Copy(dialog.Clean(d.page), "the URL")
+		}},
+		{ID: "paste", Keys: []string{"p"}, Hint: "paste", Long: "Paste the URL that a browser elsewhere ended at", Run: func() tea.Cmd {
+			d.entry = dialog.NewEntry(d.app, "The URL that the browser ended at", "", d.paste)
+			return d.app.Push(d.entry)
+		}},
+	}, t...)
+}
+
+func (d *login) paste(text string) tea.Cmd {
+	select {
+	case d.pasted <- text:
+	default: // one is being looked at
+	}
+	return nil
+}
