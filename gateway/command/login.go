@@ -26,10 +26,10 @@ func (a *App) login() *cobra.Command {
 in $BROWSER, or else by the system's, and its URL is printed on stderr. Goblin
 waits up to ten minutes for the browser to come back to it.
 
-Over SSH, use --no-browser: open the URL where your browser is, and paste the URL
-that it ends at, even if that page cannot be shown. Where the server offers it,
---device is easier: any browser, on any device, shows its page and takes the code
-that Goblin prints.
+Over SSH without a display, only $BROWSER is started. Use --no-browser there: open
+the URL where your browser is, and paste the URL that it ends at, even if that
+page cannot be shown. Where the server offers it, --device is easier: any browser,
+on any device, shows its page and takes the code that Goblin prints.
 
 The login is kept in the system's keyring, or else in a file that only you can
 read, and refreshed by itself. A running host takes it up at once.`,
