@@ -143,6 +143,9 @@ func (a *Authorizer) Refused(ctx context.Context, header string, status int, ans
 		if l, err := a.current(); err == nil && len(merged(l.Wanted, scopes)) > len(l.Wanted) {
 			_ = a.change(ctx, func(l *Login) { l.Wanted = merged(l.Wanted, scopes) }) // else it asks for less than it could
 		}
+		if len(scopes) == 0 {
+			return false, ErrRights
+		}
 		return false, fmt.Errorf("%w (scope %s)", ErrRights, limited(strings.Join(scopes, " ")))
 	}
 	if header == "" && !a.o.Machine {

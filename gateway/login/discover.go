@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -60,9 +61,17 @@ func challenge(ctx context.Context, h *http.Client, o Options) (metadata string,
 	return "", nil, false, nil
 }
 
+// empty is a parameter without a value, such as the scope where a server has none. The
+// library refuses all of a challenge for it.
+var empty = regexp.MustCompile(`[\w-]+=""\s*,?`)
+
 // read returns what the challenges of an answer say.
 func read(head http.Header) (metadata string, scopes []string, code string) {
-	all, err := oauthex.ParseWWWAuthenticate(head.Values("WWW-Authenticate"))
+	var values []string
+	for _, v := range head.Values("WWW-Authenticate") {
+		values = append(values, empty.ReplaceAllString(v, ""))
+	}
+	all, err := oauthex.ParseWWWAuthenticate(values)
 	if err != nil {
 		return "", nil, "" // the well-known places may still tell
 	}

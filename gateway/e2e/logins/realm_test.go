@@ -39,6 +39,7 @@ type realm struct {
 	secrets  []string                    // that were given or proved
 	down     bool
 	scope    string            // that servers want
+	bare     bool              // they do not say which
 	clients  map[string]string // id → redirect
 	codes    map[string]url.Values
 	access   map[string]time.Time // ends
@@ -254,7 +255,7 @@ func (r *realm) protect(w *e2e.World, b *e2e.Backend) {
 	}, ErrorHandler: func(http.ResponseWriter, *http.Request, error) {}}
 	var front *httptest.Server
 	front = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
-		if strings.HasPrefix(req.URL.Path, "/.well-known/oauth-protected-resource") {
+		if req.URL.Path == "/metadata" {
 			o := e2e.Obj{"resource": front.URL + target.Path, "authorization_servers": []string{r.server.URL}}
 			r.set(func() {
 				if r.names != nil {
@@ -269,14 +270,17 @@ func (r *realm) protect(w *e2e.World, b *e2e.Backend) {
 		r.mu.Lock()
 		r.seen = append(r.seen, header)
 		end, known := r.access[token]
-		scope, granted := r.scope, r.granted[token]
+		scope, named, granted := r.scope, r.scope, r.granted[token]
+		if r.bare {
+			named = ""
+		}
 		r.mu.Unlock()
 		switch {
 		case !known || time.Now().After(end):
-			rw.Header().Set("WWW-Authenticate", `Bearer realm="x", resource_metadata="`+front.URL+`/.well-known/oauth-protected-resource`+target.Path+`", scope="`+scope+`"`)
+			rw.Header().Set("WWW-Authenticate", `Bearer realm="x", resource_metadata="`+front.URL+`/metadata", scope="`+named+`"`)
 			http.Error(rw, "no", http.StatusUnauthorized)
 		case scope != "" && !slices.Contains(strings.Fields(granted), scope):
-			rw.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+scope+`"`)
+			rw.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+named+`"`)
 			http.Error(rw, "no", http.StatusForbidden)
 		default:
 			proxy.ServeHTTP(rw, req)

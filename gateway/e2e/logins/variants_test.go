@@ -59,8 +59,10 @@ func TestMoreRightsAreAskedForAtTheNextLogin(t *testing.T) {
 	r, w := loggedIn(t)
 	c := w.Standalone()
 	c.CallText("shop_buy", e2e.Obj{})
-	r.set(func() { r.scope = "pay" })
+	r.set(func() { r.scope, r.bare = "pay", true })
 	require.Contains(t, c.Fails(buy).Message, "goblin login shop")
+	r.set(func() { r.bare = false })
+	require.Contains(t, c.Fails(buy).Message, "(scope pay)")
 	r.scope = ""
 	var asked string
 	r.succeeds(w, func(page string) {
