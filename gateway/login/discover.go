@@ -151,6 +151,9 @@ func discover(ctx context.Context, h *http.Client, o Options) (place, error) {
 // ask gets the metadata of the authorization server.
 func (p *place) ask(ctx context.Context, h *http.Client, issuer string, legacy bool) (err error) {
 	asked := *h
+	asked.Timeout = 0 // its end would come to the witness as any other cancellation
+	ctx, cancel := context.WithTimeout(ctx, requestLimit)
+	defer cancel()
 	seen := &witness{RoundTripper: h.Transport}
 	asked.Transport = seen
 	p.meta, err = auth.GetAuthServerMetadata(ctx, issuer, &asked)
