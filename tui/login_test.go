@@ -81,6 +81,19 @@ func TestEscCancelsALogin(t *testing.T) {
 	require.Contains(t, r.screen(), "github: the login was cancelled", "its end is no news")
 }
 
+// Somebody may log in by the command meanwhile.
+func TestALoginThatWasMadeElsewhereEndsTheDialog(t *testing.T) {
+	r := office(t, 80, 24, plainEnv)
+	finish := r.logsIn(loginPage)
+	r.keys("p")
+	r.at("github", registry.ServerState{State: registry.StateReady, Transport: "http", CanLogIn: true, Login: &account.Account{User: "eve"}})
+	require.Empty(t, r.app.Dialogs)
+	require.Contains(t, r.screen(), "github: logged in as eve")
+	close(r.backend.holds)
+	finish()
+	require.Contains(t, r.screen(), "github: logged in as eve")
+}
+
 func TestServersSayWhoIsLoggedInAndWhoIsNot(t *testing.T) {
 	r := office(t, 120, 40, plainEnv)
 	r.at("github", registry.ServerState{State: registry.StateNeedsLogin, Transport: "http", CanLogIn: true, LastError: "needs login: the login is over"})

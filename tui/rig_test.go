@@ -92,6 +92,7 @@ func (b *fakeBackend) Login(_ context.Context, server string, show func(string),
 	}
 	return "ada\x1b[2J", b.act("login " + server)
 }
+
 func (b *fakeBackend) Logout(_ context.Context, server string) error {
 	return b.act("logout " + server)
 }

@@ -16,6 +16,7 @@ type attempt struct {
 	// Guarded by the mu of its Authorizer.
 	page    string               // "" as long as it is not known
 	waiting map[chan string]bool // who gets the page; each has room for the last one
+	left    bool                 // by all: it is about to end
 }
 
 var errLeft = errors.New("the login was cancelled")
@@ -53,11 +54,15 @@ func (a *Authorizer) join(ctx context.Context) (*attempt, chan string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	pages := make(chan string, 1)
-	if a.attempt == nil {
+	if a.attempt == nil || a.attempt.left {
+		before := a.attempt
 		run, cancel := context.WithCancelCause(context.WithoutCancel(ctx)) // others may come to want it
 		t := &attempt{cancel: cancel, pasted: make(chan string), over: make(chan struct{}), waiting: map[chan string]bool{}}
 		a.attempt = t
 		go func() { // ends with the login, or when the last one leaves
+			if before != nil {
+				<-before.over // it has the port
+			}
 			var notice string
 			t.login, notice, t.err = Do(run, a.folder, a.o, User{Show: func(page string) { a.show(t, page) }, Pasted: t.pasted})
 			a.note(notice)
@@ -82,10 +87,8 @@ func (a *Authorizer) join(ctx context.Context) (*attempt, chan string) {
 func (a *Authorizer) leave(t *attempt, pages chan string) {
 	a.mu.Lock()
 	delete(t.waiting, pages)
-	last := len(t.waiting) == 0
-	if last && a.attempt == t {
-		a.attempt = nil // the next one begins anew
-	}
+	t.left = len(t.waiting) == 0
+	last := t.left
 	a.mu.Unlock()
 	if last {
 		t.cancel(errLeft)

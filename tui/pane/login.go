@@ -11,6 +11,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"goblin/registry"
+	"goblin/registry/account"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/work"
@@ -21,6 +22,7 @@ type login struct {
 	dialog.Still
 	app    *dialog.Common
 	server string
+	before *account.Account // who was logged in
 	ctx    context.Context
 	cancel context.CancelFunc
 	pages  chan string // the last page to open; capacity 1
@@ -34,7 +36,7 @@ type login struct {
 // LogIn opens the dialog of a login.
 func (p *Servers) LogIn(s registry.ServerState) tea.Cmd {
 	a := p.app.Common
-	d := &login{app: a, server: s.Name, began: a.Now(), pages: make(chan string, 1), pasted: make(chan string, 1)}
+	d := &login{app: a, server: s.Name, before: s.Login, began: a.Now(), pages: make(chan string, 1), pasted: make(chan string, 1)}
 	d.ctx, d.cancel = context.WithCancel(a.Ctx)
 	return a.Push(d)
 }
@@ -60,20 +62,41 @@ func (d *login) run() tea.Msg {
 	d.cancel()
 	return work.Done(func() tea.Cmd {
 		d.app.Waiting--
-		d.app.Drop(d)
-		if d.entry != nil {
-			d.app.Drop(d.entry)
-		}
+		d.close()
 		switch {
 		case left: // it was said
 			return nil
 		case err != nil:
 			return d.app.Complain("%s: %v", d.server, err)
-		case user != "":
-			return d.app.Say("%s: logged in as %s", d.server, dialog.Clean(user))
 		}
-		return d.app.Say("%s: logged in", d.server)
+		return d.welcome(user)
 	})
+}
+
+// close takes the dialog off the screen, with what it opened.
+func (d *login) close() {
+	d.app.Drop(d)
+	if d.entry != nil {
+		d.app.Drop(d.entry)
+	}
+}
+
+func (d *login) welcome(user string) tea.Cmd {
+	if user == "" {
+		return d.app.Say("%s: logged in", d.server)
+	}
+	return d.app.Say("%s: logged in as %s", d.server, dialog.Clean(user))
+}
+
+// Refresh ends the login when somebody has logged in otherwise.
+func (d *login) Refresh(registry.Changes) tea.Cmd {
+	s, _ := d.app.Reg.State(d.server)
+	if d.before != nil || s.Login == nil {
+		return nil
+	}
+	d.cancel()
+	d.close()
+	return d.welcome(s.Login.User)
 }
 
 func (d *login) show(page string) {
@@ -161,7 +184,7 @@ func (d *login) Keys() keys.Table {
 	t := keys.Table{
 		{ID: "cancel", Keys: []string{"esc", "q", "ctrl+c"}, Hint: "cancel", Long: "Cancel the login", Run: func() tea.Cmd {
 			d.cancel()
-			d.app.Drop(d)
+			d.close()
 			return d.app.Say("%s: the login was cancelled", d.server)
 		}},
 	}

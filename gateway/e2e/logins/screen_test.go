@@ -57,7 +57,8 @@ func copied(p *e2e.Pane) (text string) {
 // and the host goes on with that login.
 func TestTheScreenLogsInByTheBrowserOfItsTerminal(t *testing.T) {
 	t.Parallel()
-	r, w, _ := protected(t)
+	r, w, b := protected(t)
+	b.Conf["oauth"] = e2e.Obj{"redirect_port": e2e.FreePort(t)}
 	opened, times := browser(w)
 	r.answer = func(o e2e.Obj) { o["id_token"] = idToken(e2e.Obj{"preferred_username": "ada"}) }
 	c := w.Bridged()

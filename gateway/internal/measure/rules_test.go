@@ -99,7 +99,7 @@ var rules = []row{
 	{"tui", "registry registry/near tui/ask tui/content tui/dialog tui/edit tui/filter tui/keys tui/list tui/look tui/pane tui/work", "the screen defines the interfaces that it calls"},
 	{"tui/dialog", "gateway/display registry tui/edit tui/form tui/keys tui/look tui/work", "knows no pane: what it asks of the screen is an interface"},
 	{"tui/ask", "registry registry/rawjson tui/content tui/dialog tui/edit tui/form tui/keys tui/look tui/work", "asks by dialogs, and knows no pane"},
-	{"tui/pane", "gateway/display registry registry/rawjson tui/content tui/dialog tui/edit tui/filter tui/form tui/keys tui/list tui/look tui/work", "knows no app"},
+	{"tui/pane", "gateway/display registry registry/account registry/rawjson tui/content tui/dialog tui/edit tui/filter tui/form tui/keys tui/list tui/look tui/work", "knows no app"},
 	{"tui/content", "gateway/display registry/rawjson tui/look", "shows text, wherever it is from"},
 	{"tui/filter", "", "a leaf"},
 	{"tui/edit", "gateway/display tui/look", "holds text, wherever it is typed"},
