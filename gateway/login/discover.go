@@ -111,7 +111,7 @@ func discover(ctx context.Context, h *http.Client, o Options) (place, error) {
 	for _, at := range metadataPlaces(metadata, o.URL) {
 		found, err := oauthex.GetProtectedResourceMetadata(ctx, at.url, at.resource, h)
 		if err != nil {
-			if at.url == metadata {
+			if at.url == metadata && fault == nil { // of the server itself; the rest is its whole origin
 				fault = err
 			}
 			continue
@@ -150,17 +150,18 @@ func discover(ctx context.Context, h *http.Client, o Options) (place, error) {
 
 // ask gets the metadata of the authorization server.
 func (p *place) ask(ctx context.Context, h *http.Client, issuer string, legacy bool) (err error) {
-	asked := *h
-	asked.Timeout = 0 // its end would come to the witness as any other cancellation
-	ctx, cancel := context.WithTimeout(ctx, requestLimit)
+	ctx, cancel := context.WithTimeoutCause(ctx, requestLimit, lateError(fmt.Sprintf("no answer within %v", requestLimit)))
 	defer cancel()
+	asked := *h
 	seen := &witness{RoundTripper: h.Transport}
-	asked.Transport = seen
+	asked.Transport, asked.Timeout = seen, 0 // its end would look as any other cancellation
 	p.meta, err = auth.GetAuthServerMetadata(ctx, issuer, &asked)
 	var guarded guardError
 	switch {
 	case errors.As(seen.fault, &guarded):
 		return fmt.Errorf("the authorization server %s cannot be used: %w%s", issuer, guarded, otherwise)
+	case err != nil && ctx.Err() != nil:
+		return fmt.Errorf("the authorization server %s cannot be reached (try again later): %w", issuer, context.Cause(ctx))
 	case err != nil && seen.fault != nil:
 		return fmt.Errorf("the authorization server %s cannot be reached (try again later): %w", issuer, seen.fault)
 	case err != nil:
