@@ -149,7 +149,6 @@ type outlet struct {
 	fleet *Fleet
 	login *login.Authorizer // at the backend; nil: it has none
 
-	telling sync.Mutex           // see tellLogin
 	stating sync.Mutex           // guards the next two
 	state   registry.ServerState // as the backend told it last
 	who     *account.Account     // nil: nobody is logged in

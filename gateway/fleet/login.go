@@ -86,35 +86,38 @@ func (s *Server) followLogin(ctx context.Context) {
 // tellLogin tells who is logged in now. If nobody is any more, nothing that is asked
 // over the server's connection would be answered, so it ends.
 func (s *Server) tellLogin() {
-	s.out.telling.Lock() // what was seen first is told first
-	defer s.out.telling.Unlock()
-	var who *account.Account
-	if is, ok := s.out.login.Who(); ok {
-		who = &account.Account{User: is.User, Until: is.Until, Renews: is.Renews}
-	}
-	before, state := s.out.setLogin(s.Name(), who)
-	if before != nil && who == nil && state == registry.StateReady {
+	if s.out.tellLogin(s.Name()) {
 		_ = s.Restart() // but it was disabled
 	}
 }
 
-// setLogin adds who is logged in to the server's state.
-func (o *outlet) setLogin(server string, who *account.Account) (before *account.Account, state registry.State) {
+// tellLogin reports whether a server that is connected has lost its login.
+func (o *outlet) tellLogin(server string) (lost bool) {
 	o.stating.Lock()
 	defer o.stating.Unlock()
-	if before = o.who; reflect.DeepEqual(before, who) {
-		return before, o.state.State
-	}
-	if o.who = who; o.state.State != "" {
+	before := o.who
+	o.lookLocked()
+	if !reflect.DeepEqual(before, o.who) && o.state.State != "" {
 		o.setStateLocked(server)
 	}
-	return before, o.state.State
+	return before != nil && o.who == nil && o.state.State == registry.StateReady
+}
+
+// lookLocked looks who is logged in.
+func (o *outlet) lookLocked() {
+	o.who = nil
+	if is, ok := o.login.Who(); ok {
+		o.who = &account.Account{User: is.User, Until: is.Until, Renews: is.Renews}
+	}
 }
 
 // SetState implements [upstream.Catalog].
 func (o *outlet) SetState(server string, state registry.ServerState) {
 	o.stating.Lock()
 	defer o.stating.Unlock()
+	if o.login != nil && state.State == registry.StateReady && o.state.State != state.State {
+		o.lookLocked() // it may have waited for that
+	}
 	o.state = state
 	o.setStateLocked(server)
 }
