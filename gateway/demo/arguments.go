@@ -1,130 +1,137 @@
 package demo
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mark3labs/mcp-go/server"
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// checker holds arguments of tool calls against the schemas of the tools.
-// mcp-go's own check words its complaints as Go values, and people read these.
-type checker struct {
-	srv *server.MCPServer
-
-	mu      sync.Mutex
-	schemas map[string]*jsonschema.Schema // by tool, made at its first call
+// rules are what the schemas of the demo's tools say about arguments: objects
+// whose members are strings and numbers.
+type rules struct {
+	Required   []string
+	Properties map[string]rule
 }
 
-// middleware refuses calls whose arguments do not fit.
-func (c *checker) middleware(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+type rule struct {
+	Type                 string
+	Enum                 []string
+	MinLength, MaxLength *float64
+	Minimum, Maximum     *float64
+}
+
+// checked refuses calls whose arguments do not fit the tool's schema, in words
+// for the person who filled in a form.
+func checked(tool mcp.Tool, call toolHandler) toolHandler {
+	var r rules
+	text, err := json.Marshal(tool.InputSchema)
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	if err != nil { // the schemas are written in this package
+		panic(fmt.Sprintf("schema of tool %q: %v", tool.Name, err))
+	}
 	return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		complaint, err := c.check(req.Params.Name, req.Params.Arguments)
-		switch {
-		case err != nil:
-			return nil, err
-		case complaint != "":
-			return mcp.NewToolResultError("the arguments do not fit: " + complaint), nil
+		if list := r.complaints(req.Params.Arguments); len(list) > 0 {
+			return mcp.NewToolResultError("the arguments do not fit: " + strings.Join(list, "; ")), nil
 		}
-		return next(ctx, req)
+		return call(ctx, req)
 	}
 }
 
-func (c *checker) check(tool string, arguments any) (complaint string, err error) {
-	schema, err := c.schema(tool)
-	if err != nil {
-		return "", fmt.Errorf("schema of tool %q: %w", tool, err)
-	}
+func (r rules) complaints(arguments any) []string {
 	if arguments == nil {
 		arguments = map[string]any{}
 	}
-	text, err := json.Marshal(arguments)
-	if err != nil {
-		return "", fmt.Errorf("arguments of tool %q: %w", tool, err)
+	members, ok := arguments.(map[string]any)
+	if !ok {
+		return []string{fmt.Sprintf("got %s, want object", kindOf(arguments))}
 	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		return "", fmt.Errorf("arguments of tool %q: %w", tool, err)
+	var list, missing []string
+	for _, name := range r.Required {
+		if _, there := members[name]; !there {
+			missing = append(missing, strconv.Quote(name))
+		}
 	}
-	var invalid *jsonschema.ValidationError
-	if err := schema.Validate(value); errors.As(err, &invalid) {
-		list := complaints(invalid, nil)
-		slices.Sort(list) // the validator goes through members in no order
-		return strings.Join(list, "; "), nil
-	} else if err != nil {
-		return "", err
+	if len(missing) > 0 {
+		list = append(list, "missing "+strings.Join(missing, ", "))
 	}
-	return "", nil
+	for name, value := range members {
+		if known, ok := r.Properties[name]; ok {
+			for _, complaint := range known.complaints(value) {
+				list = append(list, fmt.Sprintf("%q: %s", name, complaint))
+			}
+		}
+	}
+	slices.Sort(list) // members come in no order
+	return list
 }
 
-func (c *checker) schema(tool string) (*jsonschema.Schema, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if s := c.schemas[tool]; s != nil {
-		return s, nil
+func (r rule) complaints(value any) []string {
+	var list []string
+	limit := func(word string, got float64, bound *float64, over bool) {
+		if bound != nil && (over && got > *bound || !over && got < *bound) {
+			list = append(list, fmt.Sprintf("%s: got %s, want %s", word, thousands(got), thousands(*bound)))
+		}
 	}
-	t := c.srv.GetTool(tool)
-	if t == nil {
-		return nil, errors.New("there is no such tool")
-	}
-	text, err := json.Marshal(t.Tool.InputSchema)
-	if err != nil {
-		return nil, err
-	}
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		return nil, err
-	}
-	const name = "mem:///arguments.json" // never looked up
-	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource(name, document); err != nil {
-		return nil, err
-	}
-	s, err := compiler.Compile(name)
-	if err != nil {
-		return nil, err
-	}
-	c.schemas[tool] = s
-	return s, nil
-}
-
-// complaints appends the leaves of a validation error, in words.
-func complaints(e *jsonschema.ValidationError, list []string) []string {
-	for _, cause := range e.Causes {
-		list = complaints(cause, list)
-	}
-	if len(e.Causes) > 0 {
+	switch v := value.(type) {
+	case string:
+		if r.Type != "string" {
+			break
+		}
+		length := float64(utf8.RuneCountInString(v))
+		limit("minLength", length, r.MinLength, false)
+		limit("maxLength", length, r.MaxLength, true)
+		if r.Enum != nil && !slices.Contains(r.Enum, v) {
+			list = append(list, "value must be one of '"+strings.Join(r.Enum, "', '")+"'")
+		}
+		return list
+	case float64:
+		if r.Type != "integer" || v != math.Trunc(v) {
+			break
+		}
+		limit("minimum", v, r.Minimum, false)
+		limit("maximum", v, r.Maximum, true)
 		return list
 	}
-	at := strings.Join(e.InstanceLocation, ".")
-	if required, ok := e.ErrorKind.(*kind.Required); ok {
-		names := make([]string, len(required.Missing))
-		for i, name := range required.Missing {
-			names[i] = strconv.Quote(name)
+	return []string{fmt.Sprintf("got %s, want %s", kindOf(value), r.Type)}
+}
+
+func kindOf(value any) string {
+	switch value.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case float64:
+		return "number"
+	case string:
+		return "string"
+	case []any:
+		return "array"
+	}
+	return "object"
+}
+
+// thousands writes a number as people do: 65,537.
+func thousands(n float64) string {
+	digits := strconv.FormatFloat(math.Abs(n), 'f', -1, 64)
+	var b strings.Builder
+	if n < 0 {
+		b.WriteByte('-')
+	}
+	for i := range len(digits) {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b.WriteByte(',')
 		}
-		where := ""
-		if at != "" {
-			where = fmt.Sprintf(" in %q", at)
-		}
-		return append(list, "missing "+strings.Join(names, ", ")+where)
+		b.WriteByte(digits[i])
 	}
-	// The text is `at '/path': reason`; the path is told in our own way.
-	_, reason, found := strings.Cut(e.Error(), "': ")
-	if !found {
-		reason = e.Error()
-	}
-	if at != "" {
-		reason = fmt.Sprintf("%q: %s", at, reason)
-	}
-	return append(list, reason)
+	return b.String()
 }

@@ -11,7 +11,6 @@ import (
 	_ "time/tzdata" // zones also on machines without a zone database
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mark3labs/mcp-go/server"
 )
 
 const (
@@ -71,21 +70,19 @@ func newClock(p *peer) backend {
 		"The time, here and elsewhere, as resources that tick.",
 		"Read clock://now for the time and subscribe to it to hear it tick once a second. "+
 			"clock://zones/{zone} and the tool time_in know every zone of the IANA database, e.g. Europe/Berlin.",
-		"🕰️",
-		server.WithPromptCompletionProvider(completions),
-		server.WithResourceCompletionProvider(completions))
+		"🕰️", completions)
 	c.addResources(srv)
 	c.addTools(srv)
-	srv.AddPrompt(newPrompt("find_meeting_time", "Find a time to meet", "🤝", "Asks for an hour that is civil in two places.",
+	srv.addPrompt(newPrompt("find_meeting_time", "Find a time to meet", "🤝", "Asks for an hour that is civil in two places.",
 		argument("here", "Your zone", "e.g. Europe/Berlin", mcp.RequiredArgument()),
 		argument("there", "Their zone", "e.g. Asia/Tokyo", mcp.RequiredArgument()),
 	), c.meetingPrompt)
 	return backend{srv: srv, exists: c.exists, background: c.tick}
 }
 
-func (c *clock) addResources(srv *server.MCPServer) {
+func (c *clock) addResources(srv *server) {
 	add := func(uri, name, title, description, mime, emoji string, read func() string) {
-		srv.AddResource(mcp.NewResource(uri, name,
+		srv.addResource(mcp.NewResource(uri, name,
 			mcp.WithResourceTitle(title), mcp.WithResourceDescription(description),
 			mcp.WithMIMEType(mime), mcp.WithResourceIcons(icon(emoji)),
 		), func(context.Context, mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
@@ -105,7 +102,7 @@ func (c *clock) addResources(srv *server.MCPServer) {
 			text, _ := json.MarshalIndent(zones, "", "  ") // strings always marshal
 			return string(text) + "\n"
 		})
-	srv.AddResourceTemplate(newTemplate(zoneTemplate, "zone", "The time in a zone", "🌍", "application/json",
+	srv.addTemplate(newTemplate(zoneTemplate, "zone", "The time in a zone", "🌍", "application/json",
 		"Date and time in a zone of the IANA database, e.g. Europe/Berlin, which a URI spells Europe%2FBerlin. Ticks every second.",
 	), func(_ context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
 		zone, loc, ok := zoneOf(req.Params.URI)
@@ -116,14 +113,14 @@ func (c *clock) addResources(srv *server.MCPServer) {
 	})
 }
 
-func (c *clock) addTools(srv *server.MCPServer) {
-	srv.AddTool(newTool("time_in", "The time in a zone", "🌍", reads|repeats,
+func (c *clock) addTools(srv *server) {
+	srv.addTool(newTool("time_in", "The time in a zone", "🌍", reads|repeats,
 		"Tells the time in a time zone, now or at a given moment.",
 		mcp.WithString("zone", mcp.Required(), mcp.MaxLength(64), mcp.Description("Name in the IANA database, e.g. Europe/Berlin or UTC")),
 		mcp.WithString("at", mcp.MaxLength(40), mcp.Description("A moment in RFC 3339, e.g. 2026-07-01T12:00:00Z; now if left out")),
 		outputSchema[zoneTime](),
 	), mcp.NewTypedToolHandler(c.timeIn))
-	srv.AddTool(newTool("countdown", "Count down", "🚀", reads|repeats,
+	srv.addTool(newTool("countdown", "Count down", "🚀", reads|repeats,
 		"Counts down to zero, reports progress at every step, and can be cancelled. Ten seconds by default.",
 		mcp.WithInteger("from", mcp.Min(1), mcp.Max(3600), mcp.DefaultNumber(10), mcp.Description("Where to start")),
 		mcp.WithInteger("interval_ms", mcp.Min(1), mcp.Max(60000), mcp.DefaultNumber(1000), mcp.Description("Milliseconds between two steps")),
@@ -184,7 +181,7 @@ func (c *clock) meetingPrompt(_ context.Context, req mcp.GetPromptRequest) (*mcp
 // tick tells subscribers of the ticking resources about every full second.
 func (c *clock) tick(ctx context.Context) {
 	for wait(ctx, time.Second-time.Duration(time.Now().Nanosecond())) {
-		for _, uri := range c.p.SubscribedResources() {
+		for _, uri := range c.p.subscribed() {
 			if uri != "clock://zones" && uri != "clock://moon" {
 				c.p.updated(uri)
 			}

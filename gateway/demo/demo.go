@@ -1,8 +1,9 @@
 // Package demo holds the servers behind "goblin demo-server NAME": notes,
-// clock and library. They are ordinary MCP servers, written with mcp-go's typed
-// server, and exist so that a fresh machine has something pleasant to look at.
+// clock and library. They are ordinary MCP servers, and exist so that a fresh machine has something pleasant to look at.
 //
-// The package owns the demo content and a small stdio transport for it. [Run]
+// The package owns the demo content and a small server for it, on the types of
+// mcp-go: its server package would be linked into every Goblin, and compiles JSON
+// schemas before main. [Run]
 // may be called any number of times and from any goroutine; every call is one
 // server with one client and state of its own, and blocks until its input ends
 // or its context does. Nothing is read from or written to disk or network.
@@ -20,17 +21,14 @@ package demo
 import (
 	"context"
 	"encoding/base64"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mark3labs/mcp-go/server"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // version is what the demo servers report in initialize.
@@ -38,7 +36,7 @@ const version = "1.0.0"
 
 // backend is one demo server, ready to be served.
 type backend struct {
-	srv *server.MCPServer
+	srv *server
 	// exists tells whether a URI can be subscribed to.
 	exists func(uri string) bool
 	// background, if set, runs beside the server until its context ends.
@@ -82,28 +80,33 @@ func Run(ctx context.Context, name string, in io.Reader, out io.Writer) error {
 }
 
 // newServer is what the three servers have in common.
-func newServer(p *peer, name, title, description, instructions, emoji string, opts ...server.ServerOption) *server.MCPServer {
-	check := &checker{schemas: map[string]*jsonschema.Schema{}}
-	hooks := &server.Hooks{}
-	hooks.AddOnError(rememberMissing)
-	all := append([]server.ServerOption{
-		server.WithTitle(title),
-		server.WithDescription(description),
-		server.WithInstructions(instructions),
-		server.WithIcons(icon(emoji)),
-		server.WithResourceCapabilities(true, true),
-		server.WithToolCapabilities(true),
-		server.WithPromptCapabilities(true),
-		server.WithCompletions(),
-		server.WithLogging(),
-		server.WithToolHandlerMiddleware(check.middleware),
-		server.WithOutputSchemaValidation(),
-		server.WithHooks(hooks),
-		server.WithLogger(slog.New(slog.DiscardHandler)), // mcp-go would log to slog.Default
-	}, opts...)
-	srv := server.NewMCPServer(name, version, all...)
-	p.srv, check.srv = srv, srv
-	return srv
+func newServer(p *peer, name, title, description, instructions, emoji string, completions completer) *server {
+	s := &server{p: p, completions: completions}
+	s.hello.Instructions = instructions
+	s.hello.ServerInfo = mcp.Implementation{
+		Name: name, Version: version, Title: title, Description: description, Icons: []mcp.Icon{icon(emoji)},
+	}
+	// Said in JSON, for mcp has no names for the types of these.
+	const can = `{"completions":{},"logging":{},"prompts":{"listChanged":true},` +
+		`"resources":{"listChanged":true,"subscribe":true},"tools":{"listChanged":true}}`
+	if err := json.Unmarshal([]byte(can), &s.hello.Capabilities); err != nil {
+		panic(err) // it is a constant
+	}
+	p.srv = s
+	return s
+}
+
+// addTool offers a tool whose arguments are checked before call sees them.
+func (s *server) addTool(t mcp.Tool, call toolHandler) {
+	s.tools.put(t.Name, t, checked(t, call))
+}
+
+func (s *server) addPrompt(p mcp.Prompt, get promptHandler) { s.prompts.put(p.Name, p, get) }
+
+func (s *server) addResource(r mcp.Resource, read resourceHandler) { s.resources.put(r.URI, r, read) }
+
+func (s *server) addTemplate(t mcp.ResourceTemplate, read resourceHandler) {
+	s.templates.put(t.URITemplate.Raw(), t, read)
 }
 
 // What a tool does, for the hints of its annotations.
@@ -133,12 +136,6 @@ func argument(name, title, description string, more ...mcp.ArgumentOption) mcp.P
 func newTemplate(uri, name, title, emoji, mime, description string) mcp.ResourceTemplate {
 	return mcp.NewResourceTemplate(uri, name, mcp.WithTemplateTitle(title), mcp.WithTemplateDescription(description),
 		mcp.WithTemplateMIMEType(mime), mcp.WithTemplateIcons(icon(emoji)))
-}
-
-// errNoResource makes a read or a subscription fail with the code for unknown
-// resources; a handler's other errors are internal errors to mcp-go.
-func errNoResource(uri string) error {
-	return fmt.Errorf("there is no %s here: %w", uri, server.ErrResourceNotFound)
 }
 
 // icon draws an emoji as a data: URI, so that no icon needs a network.
@@ -191,7 +188,7 @@ func outputSchema[T any]() mcp.ToolOption {
 
 // complete offers the values that start with what was typed, then those that
 // contain it; 100 at most, the most that the protocol allows.
-func complete(typed string, values []string) *mcp.Completion {
+func complete(typed string, values []string) mcp.Completion {
 	const most = 100
 	typed = strings.ToLower(typed)
 	var first, second []string
@@ -203,8 +200,8 @@ func complete(typed string, values []string) *mcp.Completion {
 			second = append(second, v)
 		}
 	}
-	found := append(first, second...)
-	return &mcp.Completion{
+	found := append(append([]string{}, first...), second...)
+	return mcp.Completion{
 		Values:  found[:min(len(found), most)],
 		Total:   len(found),
 		HasMore: len(found) > most,
@@ -215,20 +212,10 @@ func complete(typed string, values []string) *mcp.Completion {
 // the prompt's name or the template's text, and the argument's name.
 type completer map[string]func(resolved map[string]string) []string
 
-// CompletePromptArgument implements server.PromptCompletionProvider.
-func (c completer) CompletePromptArgument(_ context.Context, name string, arg mcp.CompleteArgument, ctx mcp.CompleteContext) (*mcp.Completion, error) {
-	return c.find(name, arg, ctx), nil
-}
-
-// CompleteResourceArgument implements server.ResourceCompletionProvider.
-func (c completer) CompleteResourceArgument(_ context.Context, uri string, arg mcp.CompleteArgument, ctx mcp.CompleteContext) (*mcp.Completion, error) {
-	return c.find(uri, arg, ctx), nil
-}
-
-func (c completer) find(ref string, arg mcp.CompleteArgument, ctx mcp.CompleteContext) *mcp.Completion {
-	values, ok := c[ref+" "+arg.Name]
+func (c completer) find(about string, arg mcp.CompleteArgument, ctx mcp.CompleteContext) mcp.Completion {
+	values, ok := c[about+" "+arg.Name]
 	if !ok {
-		return &mcp.Completion{}
+		return mcp.Completion{Values: []string{}}
 	}
 	return complete(arg.Value, values(ctx.Arguments))
 }
@@ -270,18 +257,4 @@ func wait(ctx context.Context, d time.Duration) bool {
 	case <-ctx.Done():
 		return false
 	}
-}
-
-// missing finds the URI of a request that failed for want of its resource.
-func missing(message any, err error) (uri string, ok bool) {
-	if !errors.Is(err, server.ErrResourceNotFound) {
-		return "", false
-	}
-	switch req := message.(type) {
-	case *mcp.ReadResourceRequest:
-		return req.Params.URI, true
-	case *mcp.SubscribeRequest:
-		return req.Params.URI, true
-	}
-	return "", false
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mark3labs/mcp-go/server"
 )
 
 const (
@@ -51,16 +50,13 @@ func newLibrary(p *peer) backend {
 			l.authors = append(l.authors, b.authorSlug)
 		}
 	}
-	completions := l.completions()
 	srv := newServer(p, "library", "Library",
 		"2,000 resources in Markdown, plain text, JSON, CSV, PNG and SVG, over several pages.",
 		"A small library of invented books. library://welcome shows the way round, search_books finds books, "+
 			"library://books/{author}/{title} reads one, and take_inventory is slow on purpose.",
-		"📚",
-		server.WithPaginationLimit(libraryPage),
-		server.WithPromptCompletionProvider(completions),
-		server.WithResourceCompletionProvider(completions))
-	srv.AddResources(l.resources()...)
+		"📚", l.completions())
+	srv.pageSize = libraryPage
+	l.addResources(srv)
 	l.addTemplates(srv)
 	l.addTools(srv)
 	l.addPrompts(srv)
@@ -97,11 +93,9 @@ func (l *library) completions() completer {
 	}
 }
 
-// resources lists the shelves. mcp-go pages a list by Name and loses entries
-// with equal names, so every name is unique.
-func (l *library) resources() []server.ServerResource {
-	all := make([]server.ServerResource, 0, numListed)
-	add := func(uri, name, title, mime string, size int, read server.ResourceHandlerFunc, more ...mcp.ResourceOption) {
+// addResources lists the shelves. Every name is unique, for pages end with one.
+func (l *library) addResources(srv *server) {
+	add := func(uri, name, title, mime string, size int, read resourceHandler, more ...mcp.ResourceOption) {
 		opts := append([]mcp.ResourceOption{mcp.WithResourceTitle(title)}, more...)
 		if mime != "" {
 			opts = append(opts, mcp.WithMIMEType(mime))
@@ -109,7 +103,7 @@ func (l *library) resources() []server.ServerResource {
 		if size >= 0 {
 			opts = append(opts, mcp.WithResourceSize(int64(size)))
 		}
-		all = append(all, server.ServerResource{Resource: mcp.NewResource(uri, name, opts...), Handler: read})
+		srv.addResource(mcp.NewResource(uri, name, opts...), read)
 		l.listed[uri] = struct{}{}
 	}
 	addText := func(uri, name, title, mime, text string, more ...mcp.ResourceOption) {
@@ -159,13 +153,12 @@ func (l *library) resources() []server.ServerResource {
 			fmt.Sprintf("Bookplate No. %d", n+1), "image/svg+xml", bookplate(n))
 	}
 	l.addSpecials(add)
-	return all
 }
 
 // addSpecials lists what is out of the ordinary: rare books whose URI has no
 // authority and whose MIME type only a read tells, and boxes with several
 // contents of different types.
-func (l *library) addSpecials(add func(uri, name, title, mime string, size int, read server.ResourceHandlerFunc, more ...mcp.ResourceOption)) {
+func (l *library) addSpecials(add func(uri, name, title, mime string, size int, read resourceHandler, more ...mcp.ResourceOption)) {
 	for n := range numRare {
 		b := l.books[53*n]
 		uri := "urn:isbn:" + rareISBN(n)
@@ -188,8 +181,8 @@ func (l *library) addSpecials(add func(uri, name, title, mime string, size int, 
 	}
 }
 
-func (l *library) addTemplates(srv *server.MCPServer) {
-	srv.AddResourceTemplate(newTemplate(booksTemplate, "book", "A book", "📖", "text/markdown",
+func (l *library) addTemplates(srv *server) {
+	srv.addTemplate(newTemplate(booksTemplate, "book", "A book", "📖", "text/markdown",
 		"One book, e.g. library://books/ada-thornwick/the-amber-compass; completion knows authors and their titles",
 	), func(_ context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
 		// The exact URIs are listed; what comes here is spelled otherwise, or unknown.
@@ -200,7 +193,7 @@ func (l *library) addTemplates(srv *server.MCPServer) {
 		}
 		return textContents(req.Params.URI, "text/markdown", b.text()), nil
 	})
-	srv.AddResourceTemplate(newTemplate(searchTemplate, "search", "Search the catalog", "🔎", "application/json",
+	srv.addTemplate(newTemplate(searchTemplate, "search", "Search the catalog", "🔎", "application/json",
 		"Index cards of the books that match, e.g. library://search?q=mystery&limit=5; 20 by default",
 	), func(_ context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
 		u, err := url.Parse(req.Params.URI)
@@ -217,8 +210,8 @@ func (l *library) addTemplates(srv *server.MCPServer) {
 	})
 }
 
-func (l *library) addPrompts(srv *server.MCPServer) {
-	srv.AddPrompt(newPrompt("recommend_book", "Recommend a book", "💡", "Asks for three books for a mood.",
+func (l *library) addPrompts(srv *server) {
+	srv.addPrompt(newPrompt("recommend_book", "Recommend a book", "💡", "Asks for three books for a mood.",
 		argument("mood", "Mood", "How it should feel, e.g. cosy", mcp.RequiredArgument()),
 		argument("genre", "Genre", "e.g. mystery; any if left out"),
 	), func(_ context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
@@ -232,7 +225,7 @@ func (l *library) addPrompts(srv *server.MCPServer) {
 			mcp.NewTextContent("I would like to read something "+want+". Recommend three of these books, one line each."),
 			embedded(uri, "application/json", toJSON(l.find(want, 10)))), nil
 	})
-	srv.AddPrompt(newPrompt("discuss_book", "Discuss a book", "💬", "Brings a book along as an embedded resource and asks for questions for a reading circle.",
+	srv.addPrompt(newPrompt("discuss_book", "Discuss a book", "💬", "Brings a book along as an embedded resource and asks for questions for a reading circle.",
 		argument("author", "Author", "e.g. ada-thornwick", mcp.RequiredArgument()),
 		argument("title", "Title", "e.g. the-amber-compass", mcp.RequiredArgument()),
 	), func(_ context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {

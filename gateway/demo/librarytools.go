@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mark3labs/mcp-go/server"
 )
 
 // bookHits is what a search of the catalog found.
@@ -25,35 +24,35 @@ type inventory struct {
 	Missing []string `json:"missing" jsonschema:"books that are out"`
 }
 
-func (l *library) addTools(srv *server.MCPServer) {
+func (l *library) addTools(srv *server) {
 	bookArg := mcp.WithString("book", mcp.Required(), mcp.MaxLength(100),
 		mcp.Description("author/title as search_books lists it, e.g. ada-thornwick/the-amber-compass"))
-	srv.AddTool(newTool("search_books", "Search the catalog", "🔎", reads|repeats,
+	srv.addTool(newTool("search_books", "Search the catalog", "🔎", reads|repeats,
 		"Finds books by words in title, author, genre, mood or year; answers with index cards and with links to read the books.",
 		mcp.WithString("query", mcp.Required(), mcp.MaxLength(200), mcp.Description("Words that must all occur, e.g. cosy mystery")),
 		mcp.WithInteger("limit", mcp.Min(1), mcp.Max(50), mcp.DefaultNumber(5), mcp.Description("How many to list")),
 		outputSchema[bookHits](),
 	), l.search)
-	srv.AddTool(newTool("show_cover", "Show a cover", "🖼️", reads|repeats,
+	srv.addTool(newTool("show_cover", "Show a cover", "🖼️", reads|repeats,
 		"Paints the cover of a book: a PNG image.",
 		bookArg,
 	), l.cover)
-	srv.AddTool(newTool("take_inventory", "Take the inventory", "🐌", reads|repeats,
+	srv.addTool(newTool("take_inventory", "Take the inventory", "🐌", reads|repeats,
 		"Walks along the shelves and counts. Slow on purpose: three seconds by default, with progress at every shelf; can be cancelled.",
 		mcp.WithInteger("shelves", mcp.Min(1), mcp.Max(200), mcp.DefaultNumber(12), mcp.Description("How many shelves to walk along")),
 		mcp.WithInteger("pace_ms", mcp.Min(0), mcp.Max(10000), mcp.DefaultNumber(250), mcp.Description("Milliseconds per shelf")),
 		outputSchema[inventory](),
 	), l.inventory)
-	srv.AddTool(newTool("borrow_book", "Borrow a book", "🤲", 0,
+	srv.addTool(newTool("borrow_book", "Borrow a book", "🤲", 0,
 		"Lends a book to a reader; library://loans/current changes.",
 		bookArg,
 		mcp.WithString("reader", mcp.Required(), mcp.MinLength(1), mcp.MaxLength(60), mcp.Description("Who takes it home")),
 	), l.borrow)
-	srv.AddTool(newTool("return_book", "Return a book", "📥", 0,
+	srv.addTool(newTool("return_book", "Return a book", "📥", 0,
 		"Takes a book back; library://loans/current changes.",
 		bookArg,
 	), l.giveBack)
-	srv.AddTool(newTool("clear_loans", "Forget all loans", "🔥", destroys|repeats,
+	srv.addTool(newTool("clear_loans", "Forget all loans", "🔥", destroys|repeats,
 		"Tears the page with the loans out of the book. There is no way back."), l.clear)
 }
 

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mark3labs/mcp-go/server"
 )
 
 const (
@@ -32,8 +31,8 @@ func (n note) uri() string { return noteScheme + n.slug }
 type notes struct {
 	p  *peer
 	mu sync.Mutex
-	// bySlug is what exists; mcp-go's list is changed under the same lock, so
-	// that both agree.
+	// bySlug is what exists; the list of resources is changed under the same
+	// lock, so that both agree.
 	bySlug map[string]note
 }
 
@@ -67,8 +66,7 @@ func newNotes(p *peer) backend {
 		"A small notebook: every note is a resource that you can read, edit and subscribe to.",
 		"A notebook kept in memory. Every note is a resource note:///<slug>. Use add_note, edit_note and remove_note to "+
 			"change it; subscribe to a note to hear of edits. Nothing is saved: the notebook starts afresh with the server.",
-		"📝",
-		server.WithPromptCompletionProvider(completions))
+		"📝", completions)
 	nb.addTools(srv)
 	nb.addPrompts(srv)
 	for _, n := range firstNotes() {
@@ -80,35 +78,35 @@ func newNotes(p *peer) backend {
 	}}
 }
 
-func (nb *notes) addTools(srv *server.MCPServer) {
+func (nb *notes) addTools(srv *server) {
 	slug := mcp.WithString("slug", mcp.Required(), mcp.MaxLength(100),
 		mcp.Description("Name of the note, the last part of its URI, e.g. welcome"))
 	text := mcp.WithString("text", mcp.Required(), mcp.MaxLength(maxNoteText), mcp.Description("The whole text of the note"))
-	srv.AddTool(newTool("add_note", "Add a note", "➕", 0,
+	srv.addTool(newTool("add_note", "Add a note", "➕", 0,
 		"Adds a note and answers where to read it. The resource list changes.",
 		mcp.WithString("title", mcp.Required(), mcp.MinLength(1), mcp.MaxLength(120), mcp.Description("A line that says what it is about")),
 		text,
 		mcp.WithString("format", mcp.Enum("text", "markdown", "json"), mcp.DefaultString("text"), mcp.Description("How the text is written")),
 		outputSchema[noteCard](),
 	), mcp.NewTypedToolHandler(nb.add))
-	srv.AddTool(newTool("edit_note", "Edit a note", "✏️", destroys|repeats,
+	srv.addTool(newTool("edit_note", "Edit a note", "✏️", destroys|repeats,
 		"Replaces the text of a note. Its subscribers are notified.",
 		slug, text,
 		outputSchema[noteCard](),
 	), mcp.NewTypedToolHandler(nb.edit))
-	srv.AddTool(newTool("remove_note", "Remove a note", "🗑️", destroys,
+	srv.addTool(newTool("remove_note", "Remove a note", "🗑️", destroys,
 		"Throws a note away. The resource list changes.",
 		slug,
 	), mcp.NewTypedToolHandler(nb.remove))
-	srv.AddTool(newTool("search_notes", "Search the notes", "🔎", reads|repeats,
+	srv.addTool(newTool("search_notes", "Search the notes", "🔎", reads|repeats,
 		"Finds the notes whose title or text contains the words, in any case. No words: all notes.",
 		mcp.WithString("query", mcp.MaxLength(200), mcp.Description("Words to look for, e.g. milk")),
 		outputSchema[noteHits](),
 	), mcp.NewTypedToolHandler(nb.search))
 }
 
-func (nb *notes) addPrompts(srv *server.MCPServer) {
-	srv.AddPrompt(newPrompt("summarize_notes", "Summarize the notebook", "🗒️", "Asks for a short summary of all notes, which come along as embedded resources."), func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+func (nb *notes) addPrompts(srv *server) {
+	srv.addPrompt(newPrompt("summarize_notes", "Summarize the notebook", "🗒️", "Asks for a short summary of all notes, which come along as embedded resources."), func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		const most = 50 // a prompt is read by a model, not archived
 		contents := []mcp.Content{mcp.NewTextContent("Summarize these notes in five lines, the most pressing thing first.")}
 		for _, slug := range nb.slugs() {
@@ -118,7 +116,7 @@ func (nb *notes) addPrompts(srv *server.MCPServer) {
 		}
 		return promptResult("A summary of the notebook", contents...), nil
 	})
-	srv.AddPrompt(newPrompt("improve_note", "Improve a note", "✨", "Asks for a better version of one note.",
+	srv.addPrompt(newPrompt("improve_note", "Improve a note", "✨", "Asks for a better version of one note.",
 		argument("slug", "Note", "Which note", mcp.RequiredArgument()),
 		argument("tone", "Tone", "How it should sound; friendly if left out"),
 	), func(_ context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
@@ -154,6 +152,7 @@ func (nb *notes) add(_ context.Context, _ mcp.CallToolRequest, args struct {
 	n := note{slug: nb.freeSlug(args.Title), title: args.Title, mime: mime, text: args.Text, changed: time.Now()}
 	nb.putLocked(n)
 	nb.mu.Unlock()
+	nb.p.listChanged()
 	nb.p.log("notes", "added "+n.uri())
 	return structured(n.card(), "Added "+n.uri(), n.link()), nil
 }
@@ -177,6 +176,7 @@ func (nb *notes) edit(_ context.Context, _ mcp.CallToolRequest, args struct {
 	if !ok {
 		return nb.unknown(args.Slug), nil
 	}
+	nb.p.listChanged()
 	nb.p.updated(n.uri())
 	nb.p.log("notes", "edited "+n.uri())
 	return structured(n.card(), "Edited "+n.uri(), n.link()), nil
@@ -190,12 +190,13 @@ func (nb *notes) remove(_ context.Context, _ mcp.CallToolRequest, args struct {
 	n, ok := nb.bySlug[args.Slug]
 	if ok {
 		delete(nb.bySlug, args.Slug)
-		nb.p.srv.DeleteResources(n.uri())
+		nb.p.srv.resources.remove(n.uri())
 	}
 	nb.mu.Unlock()
 	if !ok {
 		return nb.unknown(args.Slug), nil
 	}
+	nb.p.listChanged()
 	nb.p.log("notes", "removed "+n.uri())
 	return mcp.NewToolResultText("Removed " + n.uri()), nil
 }
@@ -275,7 +276,7 @@ func (nb *notes) putLocked(n note) {
 	if n.description != "" {
 		opts = append(opts, mcp.WithResourceDescription(n.description))
 	}
-	nb.p.srv.AddResource(mcp.NewResource(n.uri(), n.slug, opts...),
+	nb.p.srv.addResource(mcp.NewResource(n.uri(), n.slug, opts...),
 		func(_ context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
 			n, ok := nb.get(strings.TrimPrefix(req.Params.URI, noteScheme))
 			if !ok { // removed a moment ago

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -13,7 +14,6 @@ import (
 	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mark3labs/mcp-go/server"
 )
 
 const (
@@ -22,16 +22,13 @@ const (
 	maxSubscriptions = 4096
 )
 
-// peer is the one client of a running server: its session, as mcp-go sees it,
-// and its transport. mcp-go's own stdio session is a global of the process,
-// does not track subscriptions and may write a call's progress after its
-// response, hence this one.
+// peer is the one client of a running server: what it wants to hear, its calls
+// and its transport.
 type peer struct {
-	srv         *server.MCPServer
+	srv         *server
 	exists      func(uri string) bool
 	initialized atomic.Bool
-	notes       chan mcp.JSONRPCNotification // those of mcp-go's own
-	running     sync.WaitGroup               // tool calls and what goes on in the background
+	running     sync.WaitGroup // tool calls and what goes on in the background
 
 	writing sync.Mutex
 	out     *json.Encoder
@@ -40,74 +37,26 @@ type peer struct {
 	mu    sync.Mutex
 	level mcp.LoggingLevel
 	subs  map[string]bool
-	calls map[string]*call // running requests by the text of their id
+	calls map[string]*call // tool calls that run, by the text of their id
 }
 
-var (
-	_ server.SessionWithLogging                  = (*peer)(nil)
-	_ server.SessionWithResourceSubscriptionsErr = (*peer)(nil)
-)
-
 func newPeer() *peer {
-	return &peer{
-		notes: make(chan mcp.JSONRPCNotification, 64),
-		level: mcp.LoggingLevelWarning,
-		subs:  map[string]bool{},
-		calls: map[string]*call{},
-	}
+	return &peer{level: mcp.LoggingLevelWarning, subs: map[string]bool{}, calls: map[string]*call{}}
 }
 
 // call is one request being answered.
 type call struct {
 	cancel    context.CancelFunc
 	cancelled atomic.Bool
-	missing   string // the URI of a resource that turned out not to exist
 }
 
-type callKey struct{}
-
-// rememberMissing is an mcp-go error hook. It notes on the call what mcp-go's
-// answer will not say: that the error was about an unknown resource.
-func rememberMissing(ctx context.Context, _ any, _ mcp.MCPMethod, message any, err error) {
-	if c, ok := ctx.Value(callKey{}).(*call); ok {
-		if uri, ok := missing(message, err); ok {
-			c.missing = uri
-		}
-	}
-}
-
-// SessionID implements server.ClientSession.
-func (p *peer) SessionID() string { return "stdio" }
-
-// Initialize implements server.ClientSession.
-func (p *peer) Initialize() { p.initialized.Store(true) }
-
-// Initialized implements server.ClientSession.
-func (p *peer) Initialized() bool { return p.initialized.Load() }
-
-// NotificationChannel implements server.ClientSession.
-func (p *peer) NotificationChannel() chan<- mcp.JSONRPCNotification { return p.notes }
-
-// SetLogLevel implements server.SessionWithLogging.
-func (p *peer) SetLogLevel(level mcp.LoggingLevel) {
+func (p *peer) setLevel(level mcp.LoggingLevel) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.level = level
 }
 
-// GetLogLevel implements server.SessionWithLogging.
-func (p *peer) GetLogLevel() mcp.LoggingLevel {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.level
-}
-
-// SubscribeToResource implements server.SessionWithResourceSubscriptions; the
-// server prefers SubscribeToResourceErr.
-func (p *peer) SubscribeToResource(uri string) { _ = p.SubscribeToResourceErr(uri) }
-
-// SubscribeToResourceErr implements server.SessionWithResourceSubscriptionsErr.
-func (p *peer) SubscribeToResourceErr(uri string) error {
+func (p *peer) subscribe(uri string) error {
 	if !p.exists(uri) {
 		return errNoResource(uri)
 	}
@@ -120,29 +69,20 @@ func (p *peer) SubscribeToResourceErr(uri string) error {
 	return nil
 }
 
-// UnsubscribeFromResource implements server.SessionWithResourceSubscriptions.
-func (p *peer) UnsubscribeFromResource(uri string) {
+func (p *peer) unsubscribe(uri string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.subs, uri)
 }
 
-// SubscribedResources implements server.SessionWithResourceSubscriptions.
-func (p *peer) SubscribedResources() []string {
+func (p *peer) subscribed() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Collect(maps.Keys(p.subs))
 }
 
-// IsSubscribedToResource implements server.SessionWithResourceSubscriptions.
-func (p *peer) IsSubscribedToResource(uri string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.subs[uri]
-}
-
 func (p *peer) notify(method string, params map[string]any) {
-	if p.Initialized() {
+	if p.initialized.Load() {
 		p.write(mcp.JSONRPCNotification{JSONRPC: mcp.JSONRPC_VERSION, Notification: mcp.Notification{
 			Method: method,
 			Params: mcp.NotificationParams{AdditionalFields: params},
@@ -150,16 +90,24 @@ func (p *peer) notify(method string, params map[string]any) {
 	}
 }
 
+func (p *peer) listChanged() { p.notify(mcp.MethodNotificationResourcesListChanged, nil) }
+
 // updated tells the client of a change, if it subscribed to the resource.
 func (p *peer) updated(uri string) {
-	if p.IsSubscribedToResource(uri) {
+	p.mu.Lock()
+	wanted := p.subs[uri]
+	p.mu.Unlock()
+	if wanted {
 		p.notify(mcp.MethodNotificationResourceUpdated, map[string]any{"uri": uri})
 	}
 }
 
 // log sends a log line that the client sees at level info and below.
 func (p *peer) log(logger, text string) {
-	if mcp.LoggingLevelInfo.ShouldSendTo(p.GetLogLevel()) {
+	p.mu.Lock()
+	level := p.level
+	p.mu.Unlock()
+	if mcp.LoggingLevelInfo.ShouldSendTo(level) {
 		p.notify("notifications/message", map[string]any{"level": "info", "logger": logger, "data": text})
 	}
 }
@@ -177,15 +125,11 @@ func (p *peer) serve(ctx context.Context, b backend, in io.Reader, out io.Writer
 			defer context.AfterFunc(ctx, func() { _ = closer.Close() })()
 		}
 	}
-	if err := b.srv.RegisterSession(ctx, p); err != nil {
-		return fmt.Errorf("register session: %w", err)
-	}
-	go p.relay(ctx)
 	ended := make(chan error, 1)
 	go func() {
 		// When the client is done talking, running calls are cancelled, but what
 		// they answer is still written.
-		requests, end := context.WithCancel(b.srv.WithContext(ctx, p))
+		requests, end := context.WithCancel(ctx)
 		if b.background != nil {
 			p.running.Go(func() { b.background(requests) })
 		}
@@ -204,18 +148,6 @@ func (p *peer) serve(ctx context.Context, b backend, in io.Reader, out io.Writer
 		return nil
 	}
 	return err
-}
-
-// relay writes what mcp-go tells by itself.
-func (p *peer) relay(ctx context.Context) {
-	for {
-		select {
-		case n := <-p.notes:
-			p.write(n)
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 // read dispatches lines until there are no more.
@@ -237,38 +169,50 @@ func (p *peer) dispatch(ctx context.Context, line []byte) {
 		return
 	}
 	var msg struct {
-		ID     json.RawMessage `json:"id"`
-		Method string          `json:"method"`
-		Params struct {
+		JSONRPC string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Method  string          `json:"method"`
+		Result  json.RawMessage `json:"result"`
+		Params  json.RawMessage `json:"params"`
+	}
+	if json.Unmarshal(line, &msg) != nil {
+		p.refuse(json.RawMessage("null"), &failure{code: mcp.PARSE_ERROR, message: "Failed to parse message"})
+		return
+	}
+	notification := len(msg.ID) == 0 || string(msg.ID) == "null"
+	switch {
+	case msg.JSONRPC != mcp.JSONRPC_VERSION:
+		if notification {
+			msg.ID = json.RawMessage("null")
+		}
+		p.refuse(msg.ID, &failure{code: mcp.INVALID_REQUEST, message: "Invalid JSON-RPC version"})
+	case msg.Method == "notifications/cancelled":
+		var params struct {
 			RequestID json.RawMessage `json:"requestId"`
-		} `json:"params"`
+		}
+		if json.Unmarshal(msg.Params, &params) == nil {
+			p.cancel(string(params.RequestID))
+		}
+	case notification || msg.Result != nil: // nothing here waits for them
+	case msg.Method == string(mcp.MethodToolsCall):
+		p.run(ctx, msg.ID, line)
+	default:
+		p.answer(ctx, &call{}, msg.ID, msg.Method, line)
 	}
-	// What does not parse here is answered by mcp-go.
-	_ = json.Unmarshal(line, &msg)
-	switch msg.Method {
-	case "notifications/cancelled":
-		p.cancel(string(msg.Params.RequestID))
-		return
-	case "server/discover", "subscriptions/listen":
-		p.refuse(msg.ID, mcp.METHOD_NOT_FOUND, "method "+msg.Method+" is not served here")
-		return
-	}
+}
 
+// run answers a tool call beside what comes next.
+func (p *peer) run(ctx context.Context, id json.RawMessage, line []byte) {
 	c := &call{}
-	ctx = context.WithValue(ctx, callKey{}, c)
-	if msg.Method != string(mcp.MethodToolsCall) || len(msg.ID) == 0 {
-		p.answer(ctx, c, line)
-		return
-	}
 	ctx, c.cancel = context.WithCancel(ctx)
-	if err := p.admit(string(msg.ID), c); err != nil {
+	if err := p.admit(string(id), c); err != nil {
 		c.cancel()
-		p.refuse(msg.ID, mcp.INVALID_REQUEST, err.Error())
+		p.refuse(id, &failure{code: mcp.INVALID_REQUEST, message: err.Error()})
 		return
 	}
 	p.running.Go(func() {
-		p.answer(ctx, c, line)
-		p.release(string(msg.ID))
+		p.answer(ctx, c, id, string(mcp.MethodToolsCall), line)
+		p.release(string(id))
 		c.cancel()
 	})
 }
@@ -301,26 +245,23 @@ func (p *peer) cancel(id string) {
 	}
 }
 
-func (p *peer) answer(ctx context.Context, c *call, line []byte) {
-	response := p.srv.HandleMessage(ctx, line)
-	if response == nil || c.cancelled.Load() { // a cancelled request gets no response
-		return
+func (p *peer) answer(ctx context.Context, c *call, id json.RawMessage, method string, line []byte) {
+	result, err := p.srv.answer(ctx, method, line)
+	switch {
+	case c.cancelled.Load(): // a cancelled request gets no response
+	case err != nil:
+		p.refuse(id, err)
+	default:
+		p.write(mcp.JSONRPCResponse{JSONRPC: mcp.JSONRPC_VERSION, ID: mcp.NewRequestId(id), Result: result})
 	}
-	if failure, ok := response.(mcp.JSONRPCError); ok && c.missing != "" {
-		failure.Error.Code = mcp.RESOURCE_NOT_FOUND
-		failure.Error.Data = map[string]any{"uri": c.missing}
-		response = failure
-	}
-	p.write(response)
 }
 
-func (p *peer) refuse(id json.RawMessage, code int, message string) {
-	if len(id) == 0 {
-		return
+func (p *peer) refuse(id json.RawMessage, err error) {
+	var f *failure
+	if !errors.As(err, &f) {
+		f = &failure{code: mcp.INTERNAL_ERROR, message: err.Error()}
 	}
-	var v any
-	_ = json.Unmarshal(id, &v)
-	p.write(mcp.NewJSONRPCError(mcp.NewRequestId(v), code, message, nil))
+	p.write(mcp.NewJSONRPCError(mcp.NewRequestId(id), f.code, f.message, f.data))
 }
 
 func (p *peer) write(message any) {
