@@ -98,7 +98,7 @@ func TestServersSayWhoIsLoggedInAndWhoIsNot(t *testing.T) {
 	r := office(t, 120, 40, plainEnv)
 	r.at("github", registry.ServerState{State: registry.StateNeedsLogin, Transport: "http", CanLogIn: true, LastError: "needs login: the login is over"})
 	r.keys("1 / g i t enter enter")
-	require.Contains(t, r.line("needs login github"), "l logs in: needs login: the login")
+	require.Contains(t, r.line("needs login github"), "l logs in: the login")
 	require.Contains(t, r.screen(), "l opens your browser")
 	require.Contains(t, r.line("enter open"), "l log in")
 	r.at("github", registry.ServerState{

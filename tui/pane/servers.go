@@ -292,7 +292,7 @@ func (p *Servers) plan(w int) []serverCell {
 // problem is why a server is down, and what helps at once.
 func problem(s registry.ServerState) string {
 	if s.State == registry.StateNeedsLogin && s.CanLogIn {
-		return "l logs in: " + dialog.Clean(s.LastError)
+		return "l logs in: " + dialog.Clean(strings.TrimPrefix(s.LastError, string(s.State)+": "))
 	}
 	return dialog.Clean(s.LastError)
 }
