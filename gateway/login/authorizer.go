@@ -17,8 +17,9 @@ import (
 )
 
 const (
-	// renewLimit bounds a refresh, with the wait for other processes.
-	renewLimit = 30 * time.Second
+	// renewLimit bounds a refresh, with the wait for other processes: less than what a
+	// server has to show that it is there, for that asks with the login, too.
+	renewLimit = 20 * time.Second
 	// young is how long at most a token counts as just given.
 	young = 30 * time.Second
 	// faultTime is how long a keyring that failed is left alone: it may be unlocked.
