@@ -173,7 +173,7 @@ func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit) b
 		reply, demand, err = g.passOn(r, edits) // over another connection: that one has ended
 	}
 	for range maxLogins {
-		if !logins.Required(err) {
+		if err == nil || !logins.Required(err) {
 			break
 		}
 		if err = r.logIn(err); err != nil {
