@@ -26,7 +26,7 @@ import (
 func TestAllCodeHasItsTypesOnEverySystem(t *testing.T) {
 	for _, system := range []string{"windows", "darwin"} {
 		t.Run(system, func(t *testing.T) {
-			list := exec.Command("go", "list", "-deps", "-test", "-tags", "interop,conformance,soak,faults,e2e", "-json=ImportPath,Dir,GoFiles,ImportMap,Standard", "./...")
+			list := exec.Command("go", "list", "-deps", "-test", "-tags", "interop,conformance,soak,faults,e2e,bench", "-json=ImportPath,Dir,GoFiles,ImportMap,Standard", "./...")
 			list.Dir, list.Stderr = root, os.Stderr
 			list.Env = append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
 			out, err := list.StdoutPipe()

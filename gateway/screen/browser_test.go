@@ -1,6 +1,6 @@
 //go:build unix && !darwin
 
-package browser_test
+package screen_test
 
 import (
 	"os"

@@ -1,4 +1,4 @@
-package instructions_test
+package gateway_test
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package memory_test
+package jsonrpc_test
 
 import (
 	"math"

@@ -1,4 +1,4 @@
-package refusals_test
+package gateway_test
 
 import (
 	"context"

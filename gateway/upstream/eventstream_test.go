@@ -1,4 +1,4 @@
-package eventstream_test
+package upstream_test
 
 import (
 	"errors"
@@ -34,18 +34,18 @@ func TestEventStreams(t *testing.T) {
 		want []eventstream.Event
 		id   string
 	}{
-		"plain":               {"data: a\n\n", []eventstream.Event{{"message", []byte("a")}}, ""},
-		"CRLF":                {"event: endpoint\r\ndata: a\r\n\r\n", []eventstream.Event{{"endpoint", []byte("a")}}, ""},
-		"several lines":       {"data: a\ndata:b\ndata\n\n", []eventstream.Event{{"message", []byte("a\nb\n")}}, ""},
-		"comments":            {": ping\n\n:\ndata: a\n: x\n\n", []eventstream.Event{{"message", []byte("a")}}, ""},
-		"ids":                 {"id: 1\ndata: a\n\nid: 2\n\n", []eventstream.Event{{"message", []byte("a")}}, "2"},
-		"names do not linger": {"event: x\n\ndata: a\n\n", []eventstream.Event{{"message", []byte("a")}}, ""},
-		"one space only":      {"data:  a\n\n", []eventstream.Event{{"message", []byte(" a")}}, ""},
-		"byte order mark":     {"\xEF\xBB\xBFdata: a\n\n", []eventstream.Event{{"message", []byte("a")}}, ""},
-		"no blank line":       {"data: a\n", []eventstream.Event{{"message", []byte("a")}}, ""},
-		"cut line":            {"data: a\n\ndata: b", []eventstream.Event{{"message", []byte("a")}}, ""},
-		"long line":           {"data: " + long + "\r\n\n", []eventstream.Event{{"message", []byte(long)}}, ""},
-		"long other field":    {"x: " + long + "\ndata: a\n\n", []eventstream.Event{{"message", []byte("a")}}, ""},
+		"plain":               {"data: a\n\n", []eventstream.Event{{Name: "message", Data: []byte("a")}}, ""},
+		"CRLF":                {"event: endpoint\r\ndata: a\r\n\r\n", []eventstream.Event{{Name: "endpoint", Data: []byte("a")}}, ""},
+		"several lines":       {"data: a\ndata:b\ndata\n\n", []eventstream.Event{{Name: "message", Data: []byte("a\nb\n")}}, ""},
+		"comments":            {": ping\n\n:\ndata: a\n: x\n\n", []eventstream.Event{{Name: "message", Data: []byte("a")}}, ""},
+		"ids":                 {"id: 1\ndata: a\n\nid: 2\n\n", []eventstream.Event{{Name: "message", Data: []byte("a")}}, "2"},
+		"names do not linger": {"event: x\n\ndata: a\n\n", []eventstream.Event{{Name: "message", Data: []byte("a")}}, ""},
+		"one space only":      {"data:  a\n\n", []eventstream.Event{{Name: "message", Data: []byte(" a")}}, ""},
+		"byte order mark":     {"\xEF\xBB\xBFdata: a\n\n", []eventstream.Event{{Name: "message", Data: []byte("a")}}, ""},
+		"no blank line":       {"data: a\n", []eventstream.Event{{Name: "message", Data: []byte("a")}}, ""},
+		"cut line":            {"data: a\n\ndata: b", []eventstream.Event{{Name: "message", Data: []byte("a")}}, ""},
+		"long line":           {"data: " + long + "\r\n\n", []eventstream.Event{{Name: "message", Data: []byte(long)}}, ""},
+		"long other field":    {"x: " + long + "\ndata: a\n\n", []eventstream.Event{{Name: "message", Data: []byte("a")}}, ""},
 	} {
 		for how, r := range map[string]io.Reader{
 			"whole": strings.NewReader(test.in), "by byte": iotest.OneByteReader(strings.NewReader(test.in)),

@@ -1,4 +1,4 @@
-package extensions_test
+package gateway_test
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package near_test
+package registry_test
 
 import (
 	"math/rand/v2"
