@@ -180,9 +180,13 @@ type rig struct {
 // fakeConfig runs the fake as a server of that mode.
 func fakeConfig(t testing.TB, mode string) (config.Server, string) {
 	log := filepath.Join(t.TempDir(), "log")
+	program := fakeProgram
+	if mode == mcpGo {
+		program = os.Args[0]
+	}
 	return config.Server{
-		Name: "files", Type: config.Stdio, Command: fakeProgram, Isolation: config.Shared,
-		Env: map[string]string{"FAKE_MODE": mode, "FAKE_LOG": log},
+		Name: "files", Type: config.Stdio, Command: program, Isolation: config.Shared,
+		Env: map[string]string{"FAKE_MODE": mode, "FAKE_LOG": log, "FAKE_SIZES": fakeSizes},
 	}, log
 }
 
@@ -224,7 +228,7 @@ func newRig(t *testing.T, cfg config.Server, change func(*rig)) *rig {
 	return r
 }
 
-// fake starts a server of a mode of the test binary.
+// startFake starts a fake of a mode.
 func startFake(t *testing.T, mode string, change func(*rig)) *rig {
 	t.Helper()
 	cfg, _ := fakeConfig(t, mode)

@@ -127,7 +127,7 @@ func TestRepliesPassRaw(t *testing.T) {
 	r := startFake(t, "", nil)
 	got, err := do(r.up(), &Call{Method: "tools/call", Params: toolParams("echo", `,"arguments":{"b":1.0,"a":9007199254740993}`)})
 	require.NoError(t, err)
-	require.Equal(t, `{"n":12345678901234567890.10,"args":{"b":1.0,"a":9007199254740993},"token":3}`, got, "ours, since the client has none")
+	require.Regexp(t, `^\{"n":12345678901234567890\.10,"args":\{"b":1\.0,"a":9007199254740993\},"token":[0-9]+\}$`, got, "ours, since the client has none")
 
 	reply, err := r.up().Call(&Call{Method: "nothing/such"})
 	require.NoError(t, err, "a backend's own error is no Error")
