@@ -25,7 +25,7 @@ func (x Combination) ModernClient() bool { return x.clientEra == "modern" }
 func (x Combination) ModernBackend() bool { return x.backEra == "modern" }
 
 // combinations hold each pair of values of any two of the four.
-var combinations = Variants(2,
+var combinations = Variants(1,
 	Combination{"http", "legacy", "stdio", "modern"},
 	Combination{"http", "modern", "http", "legacy"},
 	Combination{"stdio", "legacy", "http", "legacy"},

@@ -227,3 +227,23 @@ func says(data string) e2e.Obj {
 		"jsonrpc": "2.0", "method": "notifications/message", "params": e2e.Obj{"level": "warning", "data": data},
 	}))})
 }
+
+func TestRootsThatAServerAsksForAtItsStartAreNoCalls(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Gateway["roots"] = []any{e2e.Obj{"uri": "file:///work"}}
+	script := rootAsker(e2e.Obj{
+		"tools/call hold": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "hold"})),
+		"tools/list":      e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "list", "after": 1}), e2e.Do("request", e2e.Obj{"method": "roots/list", "after": 1})),
+	})
+	b := w.Backend("b", script)
+	c := rooted(w, e2e.Obj{"uri": "file:///mine"})
+	w.Succeeds("restart", "b")
+	b.WaitEvent("wait", "list")
+	held := c.Begin("tools/call", e2e.Obj{"name": "b_hold"})
+	b.WaitEvent("wait", "hold")
+	b.Do(e2e.Do("release", e2e.Obj{"name": "list"}))
+	require.JSONEq(t, `{"roots":[{"uri":"file:///work"}]}`, string(b.WaitEvent("reply", "roots/list").Msg))
+	b.Do(e2e.Do("release", e2e.Obj{"name": "hold"}))
+	c.End(held)
+}

@@ -71,23 +71,6 @@ func TestStateOfOneClientIsNoUseToAnother(t *testing.T) {
 	require.Contains(t, string(mine.Ok("tools/call", again)), "Alice")
 }
 
-func TestReadsAndPromptsCanDemandInput(t *testing.T) {
-	e2e.OverEveryTransport(t, func(t *testing.T, w *e2e.World, connect func() *e2e.Client) {
-		ask := e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Form})
-		w.Backend("b", e2e.Obj{"prompts": []e2e.Obj{{"name": "p"}}, "resources": []e2e.Obj{e2e.Resource("file:///a")}, "on": e2e.Obj{
-			"prompts/get p":            e2e.Actions(ask, e2e.Do("result", e2e.Obj{"result": e2e.Obj{"messages": []e2e.Obj{}}})),
-			"resources/read file:///a": e2e.Actions(ask, e2e.Do("result", e2e.Obj{"result": e2e.Obj{"contents": []e2e.Obj{{"uri": "file:///a", "text": "x"}}}})),
-		}})
-		c := connect()
-		c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
-		for method, params := range map[string]e2e.Obj{"prompts/get": {"name": "b/p"}, "resources/read": {"uri": e2e.In("b", "file:///a")}} {
-			state, keys := e2e.Demanded(t, c.Request(method, params))
-			params["requestState"], params["inputResponses"] = state, e2e.Obj{keys["elicitation/create"]: e2e.Accepted}
-			require.Equal(t, `"complete"`, string(e2e.At(c.Ok(method, params), "resultType")))
-		}
-	})
-}
-
 func TestStatelessCallIsCancelledByItsTransport(t *testing.T) {
 	e2e.OverEveryTransport(t, func(t *testing.T, w *e2e.World, connect func() *e2e.Client) {
 		b := w.Backend("b", e2e.Asking("elicitation/create", e2e.Form))

@@ -28,7 +28,7 @@ func TestExitCodesOfCallsThatWereNotAnswered(t *testing.T) {
 	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("hang"), e2e.Tool("dies")}, "on": e2e.Obj{
 		"tools/call hang": e2e.Actions(e2e.Do("hang")), "tools/call dies": e2e.Actions(e2e.Do("crash")),
 	}}, e2e.Obj{"timeout": "1s"})
-	for _, args := range [][]string{nil, {"--json"}} {
+	for _, args := range e2e.Variants(1, nil, []string{"--json"}) {
 		late := w.Run(append([]string{"call", "b_hang"}, args...)...)
 		require.Equal(t, e2e.ExitTimeout, late.Code, late.Stderr)
 		require.Equal(t, "goblin: tool \"b_hang\": server \"b\": no answer to tools/call within 1s (call_timeout)\n", late.Stderr)
@@ -68,14 +68,15 @@ func TestP13_CommandValidate(t *testing.T) {
 	require.Contains(t, out.Stderr, "goblin.yaml:8:")
 	require.Contains(t, out.Stderr, "gateway")
 
-	for name, text := range map[string]string{
-		"broken":     "servers: [unclosed\n",
-		"alias bomb": "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\nservers: *f\n",
-		"a list":     "- 1\n",
-		"no token":   "servers: {}\ngateway: {listen: \"0.0.0.0:7331\"}\n",
-		"two ways":   "servers: {a: {command: x, url: \"http://h/\"}}\n",
-	} {
-		out := config(text)
+	type broken struct{ name, text string }
+	for _, b := range e2e.Variants(2,
+		broken{"broken", "servers: [unclosed\n"},
+		broken{"alias bomb", "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\nservers: *f\n"},
+		broken{"a list", "- 1\n"},
+		broken{"no token", "servers: {}\ngateway: {listen: \"0.0.0.0:7331\"}\n"},
+		broken{"two ways", "servers: {a: {command: x, url: \"http://h/\"}}\n"},
+	) {
+		name, out := b.name, config(b.text)
 		require.Equal(t, e2e.ExitConfig, out.Code, "%s: %s", name, out.Stderr)
 		require.Contains(t, out.Stderr, "goblin.yaml", name)
 		require.NotContains(t, out.Stderr, "goroutine", name)

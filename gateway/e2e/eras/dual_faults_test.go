@@ -238,3 +238,58 @@ func TestSecondConnectionIsOpenedByTheFirstStatelessRequest(t *testing.T) {
 	require.Equal(t, 3, b.Starts(), "one for both")
 	require.Equal(t, 2, b.Count("server/discover"))
 }
+
+func TestRequestsOfBothErasFromOneClientGoTheirWays(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := dualBackend(w, "stdio", "dual", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t"), e2e.Tool("slow")}, "on": e2e.Obj{
+		"tools/call t":    e2e.Actions(e2e.Do("progress", e2e.Obj{"n": 2})),
+		"tools/call slow": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "never"})),
+	}})
+	c := w.Standalone()
+	envelope := e2e.Obj{e2e.ProtocolPrefix + "protocolVersion": e2e.ModernRevision, e2e.ProtocolPrefix + "clientCapabilities": e2e.Obj{}, "progressToken": "m"}
+	for _, call := range []struct {
+		meta, kind string
+		params     e2e.Obj
+	}{
+		{`"p"`, "null", e2e.Obj{"name": "b_t", "_meta": e2e.Obj{"progressToken": "p"}}},
+		{`"m"`, `"complete"`, e2e.Obj{"name": "b_t", "_meta": envelope}},
+	} {
+		c.Forget()
+		result := c.Ok("tools/call", call.params)
+		require.Equal(t, call.kind, string(orNull(e2e.At(result, "resultType"))))
+		notes := c.NotesOf("notifications/progress")
+		require.Len(t, notes, 2)
+		require.Equal(t, call.meta, string(e2e.At(notes[0].Params, "progressToken")))
+	}
+	id := c.Begin("tools/call", e2e.Obj{"name": "b_slow", "_meta": envelope})
+	b.WaitEvent("wait", "never")
+	c.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(id)})
+	b.WaitEvent("gone", "slow")
+	require.Len(t, ofEra(b, "tools/call", true), 2)
+	require.Len(t, ofEra(b, "tools/call", false), 1)
+	require.Same(t, b.WaitStarts(2), b.Received("notifications/cancelled")[0].Proc)
+}
+
+func TestBothErasShareAConnection(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "resources": []e2e.Obj{e2e.Resource("file:///a")}, "capabilities": e2e.Obj{"tools": e2e.Obj{}, "resources": e2e.Obj{"subscribe": true}}})
+	c := w.Standalone()
+	direct := c.Ok("tools/list", e2e.Obj{})
+	require.Nil(t, e2e.At(direct, "resultType"))
+	require.Nil(t, e2e.At(c.Ok("tools/call", e2e.Obj{"name": "b_t"}), "resultType"))
+	modern := e2e.Obj{"_meta": e2e.Obj{e2e.ProtocolPrefix + "protocolVersion": e2e.ModernRevision, e2e.ProtocolPrefix + "clientCapabilities": e2e.Obj{}}}
+	require.Equal(t, `"complete"`, string(e2e.At(c.Ok("tools/list", modern), "resultType")))
+	require.Equal(t, -32601, c.Fault("server/discover", e2e.Obj{}).Code, "a session has no such method")
+
+	listen := c.Begin("subscriptions/listen", e2e.Obj{"_meta": modern["_meta"], "notifications": e2e.Obj{"resourceSubscriptions": []string{e2e.In("b", "file:///a")}}})
+	c.Noted("notifications/subscriptions/acknowledged", func(json.RawMessage) bool { return true })
+	c.Ok("resources/subscribe", e2e.Obj{"uri": e2e.In("b", "file:///a")})
+	require.Equal(t, 1, b.Count("resources/subscribe"), "counted together")
+	b.Updated("file:///a")
+	c.WaitUpdates(2)
+	c.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(listen)})
+	c.Ok("resources/unsubscribe", e2e.Obj{"uri": e2e.In("b", "file:///a")})
+	b.WaitReceived("resources/unsubscribe", 1)
+}

@@ -140,38 +140,6 @@ func TestStateThatIsGoblinsOwnIsCheckedWhereverItGoes(t *testing.T) {
 	require.Contains(t, e2e.Str(end.Result, "content", 0, "text"), "Alice", end.Raw)
 }
 
-func TestRequestsOfBothErasFromOneClientGoTheirWays(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	b := dualBackend(w, "stdio", "dual", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t"), e2e.Tool("slow")}, "on": e2e.Obj{
-		"tools/call t":    e2e.Actions(e2e.Do("progress", e2e.Obj{"n": 2})),
-		"tools/call slow": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "never"})),
-	}})
-	c := w.Standalone()
-	envelope := e2e.Obj{e2e.ProtocolPrefix + "protocolVersion": e2e.ModernRevision, e2e.ProtocolPrefix + "clientCapabilities": e2e.Obj{}, "progressToken": "m"}
-	for _, call := range []struct {
-		meta, kind string
-		params     e2e.Obj
-	}{
-		{`"p"`, "null", e2e.Obj{"name": "b_t", "_meta": e2e.Obj{"progressToken": "p"}}},
-		{`"m"`, `"complete"`, e2e.Obj{"name": "b_t", "_meta": envelope}},
-	} {
-		c.Forget()
-		result := c.Ok("tools/call", call.params)
-		require.Equal(t, call.kind, string(orNull(e2e.At(result, "resultType"))))
-		notes := c.NotesOf("notifications/progress")
-		require.Len(t, notes, 2)
-		require.Equal(t, call.meta, string(e2e.At(notes[0].Params, "progressToken")))
-	}
-	id := c.Begin("tools/call", e2e.Obj{"name": "b_slow", "_meta": envelope})
-	b.WaitEvent("wait", "never")
-	c.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(id)})
-	b.WaitEvent("gone", "slow")
-	require.Len(t, ofEra(b, "tools/call", true), 2)
-	require.Len(t, ofEra(b, "tools/call", false), 1)
-	require.Same(t, b.WaitStarts(2), b.Received("notifications/cancelled")[0].Proc)
-}
-
 func TestChangesAreHeardFromEitherConnectionOnce(t *testing.T) {
 	script := func() e2e.Obj {
 		return e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "resources": []e2e.Obj{e2e.Resource("x:1")}}

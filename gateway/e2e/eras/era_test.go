@@ -12,23 +12,24 @@ import (
 // One process serves the clients of both revisions, unless the config wants two.
 func TestServerRunsInTheEraThatTheConfigWants(t *testing.T) {
 	t.Parallel()
-	rows := []struct {
+	type row struct {
 		name, speaks, kind, era string
 		first                   string // that it is asked
 		legacy, modern          string // the era of what clients of each call
 		processes               int
 		protocol, fails         string
-	}{
-		{"auto", "dual", "stdio", "", "server/discover", "legacy", "legacy", 1, e2e.Revision, ""},
-		{"both", "dual", "stdio", "both", "server/discover", "legacy", "modern", 2, e2e.Revision, ""},
-		{"legacy", "dual", "stdio", "legacy", "initialize", "legacy", "legacy", 1, e2e.Revision, ""},
-		{"modern", "dual", "stdio", "modern", "server/discover", "modern", "modern", 1, e2e.ModernRevision, ""},
-		{"autoweb", "dual", "http", "auto", "server/discover", "legacy", "modern", 1, e2e.Revision, ""},
-		{"legacyweb", "dual", "http", "legacy", "initialize", "legacy", "legacy", 1, e2e.Revision, ""},
-		{"modernweb", "dual", "http", "modern", "server/discover", "modern", "modern", 1, e2e.ModernRevision, ""},
-		{"notlegacy", "modern", "stdio", "legacy", "initialize", "", "", 0, "", "era: auto"},
-		{"notmodern", "", "stdio", "modern", "server/discover", "", "", 0, "", "era: auto"},
 	}
+	rows := e2e.Variants(5,
+		row{"auto", "dual", "stdio", "", "server/discover", "legacy", "legacy", 1, e2e.Revision, ""},
+		row{"both", "dual", "stdio", "both", "server/discover", "legacy", "modern", 2, e2e.Revision, ""},
+		row{"legacy", "dual", "stdio", "legacy", "initialize", "legacy", "legacy", 1, e2e.Revision, ""},
+		row{"modernweb", "dual", "http", "modern", "server/discover", "modern", "modern", 1, e2e.ModernRevision, ""},
+		row{"notlegacy", "modern", "stdio", "legacy", "initialize", "", "", 0, "", "era: auto"},
+		row{"modern", "dual", "stdio", "modern", "server/discover", "modern", "modern", 1, e2e.ModernRevision, ""},
+		row{"autoweb", "dual", "http", "auto", "server/discover", "legacy", "modern", 1, e2e.Revision, ""},
+		row{"legacyweb", "dual", "http", "legacy", "initialize", "legacy", "legacy", 1, e2e.Revision, ""},
+		row{"notmodern", "", "stdio", "modern", "server/discover", "", "", 0, "", "era: auto"},
+	)
 	w := e2e.NewWorld(t)
 	backends := map[string]*e2e.Backend{}
 	for _, row := range rows {

@@ -88,29 +88,6 @@ func TestStatelessErrors(t *testing.T) {
 	})
 }
 
-func TestBothErasShareAConnection(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "resources": []e2e.Obj{e2e.Resource("file:///a")}, "capabilities": e2e.Obj{"tools": e2e.Obj{}, "resources": e2e.Obj{"subscribe": true}}})
-	c := w.Standalone()
-	direct := c.Ok("tools/list", e2e.Obj{})
-	require.Nil(t, e2e.At(direct, "resultType"))
-	require.Nil(t, e2e.At(c.Ok("tools/call", e2e.Obj{"name": "b_t"}), "resultType"))
-	modern := e2e.Obj{"_meta": e2e.Obj{e2e.ProtocolPrefix + "protocolVersion": e2e.ModernRevision, e2e.ProtocolPrefix + "clientCapabilities": e2e.Obj{}}}
-	require.Equal(t, `"complete"`, string(e2e.At(c.Ok("tools/list", modern), "resultType")))
-	require.Equal(t, -32601, c.Fault("server/discover", e2e.Obj{}).Code, "a session has no such method")
-
-	listen := c.Begin("subscriptions/listen", e2e.Obj{"_meta": modern["_meta"], "notifications": e2e.Obj{"resourceSubscriptions": []string{e2e.In("b", "file:///a")}}})
-	c.Noted("notifications/subscriptions/acknowledged", func(json.RawMessage) bool { return true })
-	c.Ok("resources/subscribe", e2e.Obj{"uri": e2e.In("b", "file:///a")})
-	require.Equal(t, 1, b.Count("resources/subscribe"), "counted together")
-	b.Updated("file:///a")
-	c.WaitUpdates(2)
-	c.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(listen)})
-	c.Ok("resources/unsubscribe", e2e.Obj{"uri": e2e.In("b", "file:///a")})
-	b.WaitReceived("resources/unsubscribe", 1)
-}
-
 func TestHTTPHeadersOfStatelessRequests(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)

@@ -142,3 +142,53 @@ func TestResourceThatWasLeftOutOnceIsAskedForAgain(t *testing.T) {
 	c.Fault("resources/subscribe", e2e.Obj{"uri": e2e.In("b", "x:1")})
 	require.Greater(t, b.Count("subscriptions/listen"), n)
 }
+
+func TestOverlappingListensAreEachToldOnce(t *testing.T) {
+	e2e.OverEveryTransport(t, func(t *testing.T, w *e2e.World, connect func() *e2e.Client) {
+		script := e2e.Watchable()
+		script["resources"] = []e2e.Obj{e2e.Resource("file:///dir"), e2e.Resource("file:///dir/x"), e2e.Resource("file:///b"), e2e.Resource("file:///own")}
+		b := w.Backend("b", script)
+		c := connect()
+		x, other := e2e.In("b", "file:///dir/x"), e2e.In("b", "file:///b")
+		one, _ := c.Hears(e2e.Obj{"resourceSubscriptions": []string{"file:///dir", x}})
+		two, _ := c.Hears(e2e.Obj{"resourceSubscriptions": []string{x, other, e2e.In("b", "file:///own")}})
+		three, _ := c.Hears(e2e.Obj{"resourceSubscriptions": []string{other}})
+		told := func(n int) map[string]int {
+			t.Helper()
+			c.WaitUpdates(n)
+			c.Ok("server/discover", e2e.Obj{}) // and no more
+			got := map[string]int{}
+			for _, m := range c.NotesOf("notifications/resources/updated") {
+				got[e2e.Tagged(m.Params)+" "+e2e.Str(m.Params, "uri")]++
+			}
+			c.Forget()
+			return got
+		}
+		b.Updated("file:///dir/x")
+		require.Equal(t, map[string]int{one + " " + x: 1, two + " " + x: 1}, told(2), "also by one that watches what is above it")
+		b.Updated("file:///b")
+		require.Equal(t, map[string]int{two + " " + other: 1, three + " " + other: 1}, told(2))
+
+		c.Stops(two)
+		b.WaitReceived("resources/unsubscribe", 1) // of what it alone watched
+		b.Updated("file:///dir/x")
+		b.Updated("file:///b")
+		require.Equal(t, map[string]int{one + " " + x: 1, three + " " + other: 1}, told(2), "the end of one ends no other")
+		c.Stops(one)
+		b.WaitReceived("resources/unsubscribe", 3)
+		b.Updated("file:///b")
+		require.Equal(t, map[string]int{three + " " + other: 1}, told(1))
+	})
+}
+
+func TestListenEndsWhenTheServerStops(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("b", e2e.Watchable())
+	c := w.Pipe("stdio", "--standalone").Stateless()
+	id, _ := c.Hears(e2e.Obj{"toolsListChanged": true})
+	c.Close() // the end of input: what is under way is still answered
+	end := c.End(id)
+	require.Nil(t, end.Error)
+	require.Equal(t, id, e2e.Tagged(end.Result))
+}

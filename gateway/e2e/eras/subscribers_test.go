@@ -145,3 +145,32 @@ func TestR3_27_SubscribeToUnknownResourceAsksNobody(t *testing.T) {
 	require.Equal(t, "RESOURCE_NOT_FOUND", e.Kind())
 	require.Zero(t, fs.Count("resources/subscribe"))
 }
+
+func TestR3_25_SubscribeReachesTheBackend(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	fs := w.Backend("filesystem", e2e.Filesystem())
+	c := w.Standalone()
+	require.JSONEq(t, `{}`, string(c.Ok("resources/subscribe", e2e.Obj{"uri": e2e.In("filesystem", e2e.AppLog)})))
+	require.Equal(t, []string{e2e.AppLog}, fs.Uris("resources/subscribe"))
+	require.JSONEq(t, `{}`, string(c.Ok("resources/unsubscribe", e2e.Obj{"uri": e2e.In("filesystem", e2e.AppLog)})))
+	require.Equal(t, []string{e2e.AppLog}, fs.Uris("resources/unsubscribe"))
+}
+
+func TestC12_SubscribeIsAcknowledgedAfterTheBackend(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	script := e2e.Filesystem()
+	script["on"] = e2e.Obj{"resources/subscribe": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"}))}
+	fs := w.Backend("filesystem", script)
+	c := w.Standalone()
+	id := c.Begin("resources/subscribe", e2e.Obj{"uri": e2e.In("filesystem", e2e.AppLog)})
+	fs.WaitEvent("wait", "go")
+	c.Ok("ping", nil)
+	c.Mu.Lock()
+	early := len(c.Replies[id])
+	c.Mu.Unlock()
+	require.Zero(t, early, "acknowledged before the backend did")
+	fs.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
+	require.Nil(t, c.End(id).Error)
+}

@@ -9,17 +9,6 @@ import (
 	"goblin/gateway/e2e"
 )
 
-func TestR3_25_SubscribeReachesTheBackend(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	fs := w.Backend("filesystem", e2e.Filesystem())
-	c := w.Standalone()
-	require.JSONEq(t, `{}`, string(c.Ok("resources/subscribe", e2e.Obj{"uri": e2e.In("filesystem", e2e.AppLog)})))
-	require.Equal(t, []string{e2e.AppLog}, fs.Uris("resources/subscribe"))
-	require.JSONEq(t, `{}`, string(c.Ok("resources/unsubscribe", e2e.Obj{"uri": e2e.In("filesystem", e2e.AppLog)})))
-	require.Equal(t, []string{e2e.AppLog}, fs.Uris("resources/unsubscribe"))
-}
-
 func TestR3_26_R3_29_UpdatesReachSubscribersOnce(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
@@ -69,24 +58,6 @@ func TestR3_28_R0_07_LastUnsubscribeReachesTheBackend(t *testing.T) {
 	fs.Wait("the unsubscribe of a killed client", func() bool { return len(fs.Pick("resources/unsubscribe")) == 2 })
 	b.Close()
 	fs.Wait("the unsubscribe of a closed client", func() bool { return len(fs.Pick("resources/unsubscribe")) == 3 })
-}
-
-func TestC12_SubscribeIsAcknowledgedAfterTheBackend(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	script := e2e.Filesystem()
-	script["on"] = e2e.Obj{"resources/subscribe": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"}))}
-	fs := w.Backend("filesystem", script)
-	c := w.Standalone()
-	id := c.Begin("resources/subscribe", e2e.Obj{"uri": e2e.In("filesystem", e2e.AppLog)})
-	fs.WaitEvent("wait", "go")
-	c.Ok("ping", nil)
-	c.Mu.Lock()
-	early := len(c.Replies[id])
-	c.Mu.Unlock()
-	require.Zero(t, early, "acknowledged before the backend did")
-	fs.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
-	require.Nil(t, c.End(id).Error)
 }
 
 func TestC12_SubscriptionsAreRestoredAfterAReconnect(t *testing.T) {

@@ -4,6 +4,7 @@ package hosts
 
 import (
 	"bytes"
+	"io"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -139,4 +140,17 @@ func TestServersOfACommandEndWithIt(t *testing.T) {
 	p := w.Start(func(cmd *exec.Cmd) { cmd.Stdout = nil }, "list", "tools")
 	require.Empty(t, w.Survivors("", exitLimit, nil))
 	require.Zero(t, p.Ends(time.Second), strings.TrimSpace(p.Stderr.String()))
+}
+
+func TestStopEndsAHostOnATerminal(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("shop", e2e.Filesystem())
+	person, p := onTerminal(w)
+	go func() { _, _ = io.Copy(io.Discard, person) }()
+	b.WaitStarts(1)
+	e2e.Eventually(t, "the socket", func() bool { return len(w.Sockets()) == 1 })
+	w.Succeeds("stop")
+	require.Zero(t, p.Ends(e2e.Patience))
+	b.WaitGone()
 }

@@ -1,6 +1,8 @@
 package hosts
 
 import (
+	"maps"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -38,12 +40,12 @@ var modes = map[string]func(w *e2e.World) *e2e.Program{
 
 func TestP05_SIGKILLTakesTheServersAlong(t *testing.T) {
 	t.Parallel()
-	for mode, open := range modes {
+	for _, mode := range e2e.Variants(1, slices.Sorted(maps.Keys(modes))...) {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			w := e2e.NewWorld(t)
 			b := w.Backend("stubborn", stubborn())
-			p := open(w)
+			p := modes[mode](w)
 			p.Signal(syscall.SIGKILL)
 			require.Empty(t, w.Survivors(b.Conf["args"].([]string)[0], exitLimit, nil))
 			b.WaitGone()

@@ -14,7 +14,7 @@ func TestBridgedClientsShareOneSetOfBackends(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b := w.Backend("b", e2e.Filesystem())
-	clients := []*e2e.Client{w.Bridged(), w.Bridged(), w.Bridged()}
+	clients := []*e2e.Client{w.Bridged(), w.Bridged()}
 	for i, c := range clients {
 		require.Equal(t, fmt.Sprintf(`b:stat:{"i":%d}`, i), c.CallText("b_stat", e2e.Obj{"i": i}))
 	}

@@ -1,7 +1,6 @@
 package hosts
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -56,16 +55,4 @@ func TestServersThatAllFailAreCode4(t *testing.T) {
 	require.Contains(t, got.Stdout, `put arguments into "args"`)
 	require.Regexp(t, `(?m)^off +disabled`, got.Stdout)
 	require.NotContains(t, got.Stdout, "GOBLIN_TEST_UNSET")
-}
-
-func TestADisabledServerLacksNothing(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Backend("on", e2e.Filesystem())
-	w.Backend("off", e2e.Filesystem(), e2e.Obj{"disabled": true, "env": e2e.Obj{"TOKEN": "${GOBLIN_TEST_UNSET}"}})
-	states := map[string]string{}
-	for _, s := range e2e.Each(json.RawMessage(w.Succeeds("list", "servers", "--json"))) {
-		states[e2e.Str(s, "name")] = e2e.Str(s, "state") + e2e.Str(s, "error")
-	}
-	require.Equal(t, map[string]string{"on": "ready", "off": "disabled"}, states)
 }

@@ -74,16 +74,3 @@ func TestGoblinOnATerminalIsTheHostUntilCtrlC(t *testing.T) {
 	require.Zero(t, p.Ends(e2e.Patience), screen.String())
 	b.WaitGone()
 }
-
-func TestStopEndsAHostOnATerminal(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	b := w.Backend("shop", e2e.Filesystem())
-	person, p := onTerminal(w)
-	go func() { _, _ = io.Copy(io.Discard, person) }()
-	b.WaitStarts(1)
-	e2e.Eventually(t, "the socket", func() bool { return len(w.Sockets()) == 1 })
-	w.Succeeds("stop")
-	require.Zero(t, p.Ends(e2e.Patience))
-	b.WaitGone()
-}

@@ -40,13 +40,17 @@ func status(w *e2e.World) (got struct{ Servers []serverStatus }) {
 	return got
 }
 
-func state(w *e2e.World) string {
-	for _, s := range status(w).Servers {
-		if s.Name == "shop" {
-			return s.State
+// becomes waits until a client is told that the server shop is in that state.
+func becomes(c *e2e.Client, state string) {
+	c.T.Helper()
+	e2e.Eventually(c.T, state, func() bool {
+		for _, s := range e2e.Each(json.RawMessage(c.ReadText("goblin://servers")), "servers") {
+			if e2e.Str(s, "name") == "shop" {
+				return e2e.Str(s, "state") == state
+			}
 		}
-	}
-	return ""
+		return false
+	})
 }
 
 // The host and the lists tell who is logged in and until when, and take up a logout
@@ -55,7 +59,7 @@ func TestStatusTellsWhoIsLoggedInAndUntilWhen(t *testing.T) {
 	t.Parallel()
 	r, w, _ := protected(t)
 	c := w.Bridged()
-	e2e.Eventually(t, "the state", func() bool { return state(w) == "needs login" })
+	becomes(c, "needs login")
 	require.Nil(t, login(w))
 	require.NotContains(t, w.Succeeds("status"), "LOGIN", "nobody is logged in")
 
@@ -71,7 +75,8 @@ func TestStatusTellsWhoIsLoggedInAndUntilWhen(t *testing.T) {
 	require.NotRegexp(t, `access-\d|refresh-\d`, w.Succeeds("status", "--json")+w.Succeeds("list", "servers", "--json"))
 
 	require.Zero(t, w.Run("logout", "shop").Code)
-	e2e.Eventually(t, "the logout", func() bool { return state(w) == "needs login" && login(w) == nil })
+	becomes(c, "needs login")
+	require.Nil(t, login(w))
 
 	// Without a token to refresh it, a login ends.
 	r.set(func() {
@@ -83,9 +88,10 @@ func TestStatusTellsWhoIsLoggedInAndUntilWhen(t *testing.T) {
 		}
 	})
 	r.succeeds(w, r.visit)
-	e2e.Eventually(t, "the login", func() bool { return state(w) == "ready" && login(w) != nil })
-	require.Equal(t, "u-18", login(w)["user"])
-	until, err := time.Parse(time.RFC3339, login(w)["until"].(string))
+	becomes(c, "ready")
+	known := login(w)
+	require.Equal(t, "u-18", known["user"])
+	until, err := time.Parse(time.RFC3339, known["until"].(string))
 	require.NoError(t, err)
 	require.WithinDuration(t, time.Now().Add(time.Hour), until, time.Minute)
 	require.Contains(t, w.Succeeds("list", "servers"), "u-18, until "+until.Local().Format("2006-01-02 15:04"))

@@ -129,11 +129,13 @@ func TestAConfigWithMistakesChangesNothingAndIsToldOf(t *testing.T) {
 		{"truncated", ""},
 		{"no servers", "servers: {}\n"},
 	}...)
-	for _, one := range broken {
+	for i, one := range broken {
 		name, text := one[0], one[1]
+		logs := len(w.HostLog())
 		require.NoError(t, os.WriteFile(w.Config, []byte(text), 0o600))
-		e2e.Eventually(t, name+" to be told", func() bool { return strings.Contains(w.Status().Notice, "config not reloaded: ") })
-		notice := w.Status().Notice
+		e2e.Eventually(t, name+" to be logged", func() bool { return strings.Contains(w.HostLog()[logs:], "Config not reloaded") })
+		notice := ""
+		e2e.Eventually(t, name+" to be told", func() bool { notice = w.Status().Notice; return strings.Contains(notice, "config not reloaded: ") })
 		require.Contains(t, notice, "goblin.yaml")
 		if name == "a mistake" {
 			require.Contains(t, notice, "goblin.yaml:3: ")
@@ -143,10 +145,10 @@ func TestAConfigWithMistakesChangesNothingAndIsToldOf(t *testing.T) {
 		require.NotContains(t, notice, "sentinel-secret")
 		c.CallText("b_stat", e2e.Obj{})
 		require.NoError(t, os.WriteFile(w.Config, good, 0o600))
-		e2e.Eventually(t, "the notice to end", func() bool { return w.Status().Notice == "" })
+		e2e.Eventually(t, "the log", func() bool { return strings.Count(w.HostLog(), "Config is what is served again") == i+1 })
+		require.Empty(t, w.Status().Notice)
 	}
 	require.Contains(t, w.HostLog(), "goblin.yaml:3: ")
-	e2e.Eventually(t, "the log", func() bool { return strings.Count(w.HostLog(), "Config is what is served again") == len(broken) })
 	require.Equal(t, 1, b.Starts(), "the good text is what was served all the time")
 }
 
@@ -162,7 +164,8 @@ func TestSettingsThatNeedANewHostAreNamed(t *testing.T) {
 	})
 	require.Equal(t, "edited settings count from the next start: gateway.page_size", w.Status().Notice)
 	w.Edit(func() { delete(w.Gateway, "page_size") })
-	e2e.Eventually(t, "the notice to end", func() bool { return w.Status().Notice == "" })
+	e2e.Eventually(t, "the next reload", func() bool { return strings.Count(w.HostLog(), "Config reloaded") == 2 })
+	require.Empty(t, w.Status().Notice)
 	require.Equal(t, 1, b.Starts())
 }
 

@@ -27,7 +27,7 @@ func app(tool string) e2e.Obj {
 // Hosts take only URIs that begin with ui:// for apps.
 func TestAppsAreListedWithTheirScheme(t *testing.T) {
 	t.Parallel()
-	for _, namespace := range []string{"uri", "flat"} {
+	for _, namespace := range e2e.Variants(1, "uri", "flat") {
 		t.Run(namespace, func(t *testing.T) {
 			t.Parallel()
 			w := e2e.NewWorld(t)

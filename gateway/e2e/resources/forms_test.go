@@ -271,3 +271,24 @@ func TestR3_07_FlatIdCollapsesSpecialCharacters(t *testing.T) {
 	require.Equal(t, []string{"x://a b/c?d=1&e"}, b.Uris("resources/read"))
 	require.Equal(t, "filesystem "+e2e.AppLog, c.ReadText(e2e.In("filesystem", e2e.AppLog)))
 }
+
+func TestR1_07_PromptNamesAndTheirAliases(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	calc := w.Backend("calculator", e2e.Obj{"prompts": []e2e.Obj{e2e.Prompt("help"), e2e.Prompt("shared")}})
+	w.Backend("other", e2e.Obj{"prompts": []e2e.Obj{e2e.Prompt("shared")}})
+	c := w.Standalone()
+	require.Equal(t, []string{"calculator/help", "calculator/shared", "other/shared"}, c.Names("prompts"))
+	for _, name := range []string{"calculator/help", "calculator_help", "help"} {
+		result := c.Ok("prompts/get", e2e.Obj{"name": name, "arguments": e2e.Obj{"a": "1"}})
+		require.Equal(t, `calculator:help:{"a":"1"}`, e2e.Str(result, "messages", 0, "content", "text"), name)
+	}
+	for _, told := range calc.Received("prompts/get") {
+		require.Equal(t, "help", e2e.Str(told.Msg, "params", "name"))
+	}
+	require.Equal(t, "AMBIGUOUS", c.Fault("prompts/get", e2e.Obj{"name": "shared"}).Kind())
+	e := c.Fault("prompts/get", e2e.Obj{"name": "calculator/helpp"})
+	require.Equal(t, -32602, e.Code)
+	require.Equal(t, "PROMPT_NOT_FOUND", e.Kind())
+	require.Contains(t, e.Message, "calculator/help")
+}

@@ -46,32 +46,6 @@ func TestR3_06_OneIdentifierInAllCommunications(t *testing.T) {
 	require.Equal(t, []string{e2e.In("filesystem", e2e.AppLog)}, c.WaitUpdates(1))
 }
 
-func TestR3_11_R3_12_TemplateExpansionsAreRouted(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	db, fs := w.Backend("dbsrv", e2e.Dbsrv()), w.Backend("filesystem", e2e.Filesystem())
-	c := w.Standalone()
-	const original = "mcp://database/users/42"
-	for _, form := range []string{e2e.In("dbsrv", original), original, "dbsrv_mcp_database_users_42"} {
-		result := c.Ok("resources/read", e2e.Obj{"uri": form})
-		require.Equal(t, e2e.In("dbsrv", original), e2e.Str(result, "contents", 0, "uri"), form)
-	}
-	require.Equal(t, []string{original, original, original}, db.Uris("resources/read"))
-	require.Zero(t, fs.Count("resources/read"))
-}
-
-func TestR3_13_NoMatchAsksNobody(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	db, fs := w.Backend("dbsrv", e2e.Dbsrv()), w.Backend("filesystem", e2e.Filesystem())
-	c := w.Standalone()
-	for _, uri := range []string{e2e.In("dbsrv", "mcp://database/users/42/x"), "zzz://q", "mcp://database/users", "dbsrv_mcp_database", ""} {
-		e := c.Fault("resources/read", e2e.Obj{"uri": uri})
-		require.Equal(t, "RESOURCE_NOT_FOUND", e.Kind(), uri)
-	}
-	require.Zero(t, db.Count("resources/read")+fs.Count("resources/read"))
-}
-
 func TestR0_02_RawURIOfSeveralOwnersIsAmbiguous(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
@@ -88,27 +62,6 @@ func TestR0_02_RawURIOfSeveralOwnersIsAmbiguous(t *testing.T) {
 	}
 	require.Zero(t, a.Count("resources/read"))
 	require.Equal(t, 1, b.Count("resources/read"))
-}
-
-func TestR1_07_PromptNamesAndTheirAliases(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	calc := w.Backend("calculator", e2e.Obj{"prompts": []e2e.Obj{e2e.Prompt("help"), e2e.Prompt("shared")}})
-	w.Backend("other", e2e.Obj{"prompts": []e2e.Obj{e2e.Prompt("shared")}})
-	c := w.Standalone()
-	require.Equal(t, []string{"calculator/help", "calculator/shared", "other/shared"}, c.Names("prompts"))
-	for _, name := range []string{"calculator/help", "calculator_help", "help"} {
-		result := c.Ok("prompts/get", e2e.Obj{"name": name, "arguments": e2e.Obj{"a": "1"}})
-		require.Equal(t, `calculator:help:{"a":"1"}`, e2e.Str(result, "messages", 0, "content", "text"), name)
-	}
-	for _, told := range calc.Received("prompts/get") {
-		require.Equal(t, "help", e2e.Str(told.Msg, "params", "name"))
-	}
-	require.Equal(t, "AMBIGUOUS", c.Fault("prompts/get", e2e.Obj{"name": "shared"}).Kind())
-	e := c.Fault("prompts/get", e2e.Obj{"name": "calculator/helpp"})
-	require.Equal(t, -32602, e.Code)
-	require.Equal(t, "PROMPT_NOT_FOUND", e.Kind())
-	require.Contains(t, e.Message, "calculator/help")
 }
 
 func TestR1_08_R1_09_ReasonsOfUnknownResources(t *testing.T) {
@@ -177,7 +130,7 @@ func TestToolNamesHaveAtMostMaxNameCharacters(t *testing.T) {
 	long := "create_a_pull_request_with_reviewers_and_labels_on_behalf_of"
 	b := w.Backend("github", e2e.Obj{"tools": []e2e.Obj{e2e.Tool(long), e2e.Tool("short")}})
 	names := map[int][]string{}
-	for _, most := range []int{24, 51, 64, 128} {
+	for _, most := range e2e.Variants(2, 51, 128, 24, 64) {
 		w.Edit(func() {
 			if w.Gateway["max_name"] = most; most == 51 {
 				delete(w.Gateway, "max_name") // the default

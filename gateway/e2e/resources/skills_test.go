@@ -113,21 +113,6 @@ func TestSkillsOfAllServersAreServed(t *testing.T) {
 	require.Contains(t, uris, "skill://one/git/SKILL.md", "one server down hides only its own")
 }
 
-// Servers have no notice for other skills: those that may be old are fetched again.
-func TestSkillsAreFetchedAgainWhenTheyAreOld(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	b := w.Backend("one", e2e.Obj{"resources": []e2e.Obj{}, "skills": []e2e.Obj{skill("skill://a", "a")}, "hints": e2e.Obj{"ttlMs": 0}})
-	c := w.Standalone()
-	e2e.Eventually(t, "the first skill", func() bool { uris, _, _ := listedSkills(t, c); return len(uris) == 1 })
-	b.Add("skills", skill("skill://b", "b"))
-	e2e.Eventually(t, "the second skill", func() bool { uris, _, _ := listedSkills(t, c); return len(uris) == 2 })
-	b.Do(e2e.Do("remove", e2e.Obj{"kind": "skills", "name": "skill://a/SKILL.md"}))
-	b.ListChanged("resources")
-	e2e.Eventually(t, "no first skill", func() bool { uris, _, _ := listedSkills(t, c); return len(uris) == 1 })
-	require.Equal(t, -32602, c.Fault("skills/get", e2e.Obj{"uri": "skill://a/SKILL.md"}).Code)
-}
-
 // Goblin's own tools are about skills once there are some, and pins hold for those too.
 func TestSkillsAreFoundAndPinned(t *testing.T) {
 	t.Parallel()

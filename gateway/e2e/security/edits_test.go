@@ -149,3 +149,20 @@ func TestServersThatAnEditTakesAwayAreNotCalled(t *testing.T) {
 func own(names []string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, "b_") && !strings.HasPrefix(name, "mcp://b/") })
 }
+
+func TestADenialOfAnEditEndsNoCallUnderWay(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	script := listsOnce()
+	script["on"].(e2e.Obj)["tools/call danger"] = e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"}), e2e.Do("text", e2e.Obj{"text": "done"}))
+	b := w.Backend("b", script)
+	c := w.Join()
+	c.WaitListed("tools", "b_danger", true)
+	call := c.Begin("tools/call", e2e.Obj{"name": "b_danger"})
+	first := b.WaitEvent("wait", "go").Proc
+	w.Edit(func() { configure(b, denials) })
+	c.WaitListed("tools", "b_danger", false)
+	require.Equal(t, "TOOL_NOT_FOUND", c.Fault("tools/call", e2e.Obj{"name": "b_danger"}).Kind())
+	b.DoAt(first, e2e.Do("release", e2e.Obj{"name": "go"}))
+	require.Equal(t, "done", e2e.Str(c.End(call).Result, "content", 0, "text"))
+}

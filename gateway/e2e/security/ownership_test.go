@@ -153,23 +153,6 @@ func TestNamesOfWithheldToolsReachNobodyElse(t *testing.T) {
 	require.Zero(t, evil.Count("tools/call")+calc.Count("tools/call"))
 }
 
-func TestTheReasonIsThatOfTheServerThatANameIsOf(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Gateway["startup_wait"] = "1s"
-	w.Backend("my", e2e.Obj{}, e2e.Obj{"disabled": true})
-	w.Backend("my.db", e2e.Obj{}, e2e.Obj{"command": "/none/such"})
-	w.Backend("other", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("x"), e2e.Tool("y")}, "prompts": []e2e.Obj{e2e.Prompt("x")}})
-	c := w.Standalone()
-	c.WaitListed("tools", "other_x", true)
-	for name, server := range map[string]string{"my_x": `"my" is disabled`, "my/x": `"my" is disabled`, "my_db_x": `"my.db" has failed`, "my.db/x": `"my.db" has failed`, "my.db_x": `"my.db" has failed`} {
-		e2e.Eventually(t, name, func() bool { return strings.Contains(c.Fault("tools/call", e2e.Obj{"name": name}).Message, server) })
-		require.Equal(t, "unknown tool \""+name+"\": server "+server+", so its tools are unknown", c.Fault("tools/call", e2e.Obj{"name": name}).Message)
-	}
-	require.Contains(t, c.Fault("prompts/get", e2e.Obj{"name": "my_db_x"}).Message, `"my.db" has failed`)
-	require.Contains(t, c.Fault("tools/call", e2e.Obj{"name": "other_xx"}).Message, `did you mean "other_x"`)
-}
-
 func TestGoblinsOwnNamesAreNobodyElses(t *testing.T) {
 	t.Parallel()
 	for _, own := range e2e.Variants[any](1, false, true, []string{"search_tools"}) {

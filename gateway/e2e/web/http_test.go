@@ -52,7 +52,7 @@ func TestHostsOfAProxyAreAllowed(t *testing.T) {
 	} {
 		require.Equal(t, want, s.Do("POST", "/mcp", map[string]string{"Host": host}, e2e.InitBody).Status, host)
 	}
-	for _, wrong := range []string{"https://goblin.example.com", "goblin.example.com:443", "a/b", "*", ""} {
+	for _, wrong := range e2e.Variants(1, "https://goblin.example.com", "goblin.example.com:443", "a/b", "*", "") {
 		w.Edit(func() { w.Gateway["allowed_hosts"] = []string{wrong} })
 		out := w.Run("validate")
 		require.Equal(t, e2e.ExitConfig, out.Code, wrong)
@@ -101,9 +101,16 @@ func TestH04_H05_TokenGuardsEverythingButHealth(t *testing.T) {
 	require.NotContains(t, s.Stderr.String(), "Tok3n")
 }
 
-func TestH07_BrowsersOfStrangersGetNothing(t *testing.T) {
+func TestH07_H08_H13_RequestsThatNobodyMaySendAreRefused(t *testing.T) {
 	t.Parallel()
 	s := e2e.NewWorld(t).Serve()
+	browsersOfStrangersGetNothing(t, s)
+	versionsAndVerbsAreThoseOfTheProtocol(t, s)
+	sessionsCannotBeGuessedOrChosen(t, s)
+}
+
+func browsersOfStrangersGetNothing(t *testing.T, s *e2e.Web) {
+	t.Helper()
 	got := s.Do("OPTIONS", "/mcp", map[string]string{"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}, "")
 	require.Empty(t, got.Header.Get("Access-Control-Allow-Origin"))
 	for _, kind := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/html", ""} {
@@ -113,9 +120,8 @@ func TestH07_BrowsersOfStrangersGetNothing(t *testing.T) {
 	}
 }
 
-func TestH08_ProtocolVersionHeaderAndVerbs(t *testing.T) {
-	t.Parallel()
-	s := e2e.NewWorld(t).Serve()
+func versionsAndVerbsAreThoseOfTheProtocol(t *testing.T, s *e2e.Web) {
+	t.Helper()
 	h := s.Session()
 	for _, version := range []string{"1999-01-01", "nonsense", "2025-11-25x"} {
 		got := s.Do("POST", "/mcp", with(h, "MCP-Protocol-Version", version), e2e.PingBody)
@@ -130,9 +136,8 @@ func TestH08_ProtocolVersionHeaderAndVerbs(t *testing.T) {
 	}
 }
 
-func TestH13_SessionsCannotBeGuessedOrChosen(t *testing.T) {
-	t.Parallel()
-	s := e2e.NewWorld(t).Serve()
+func sessionsCannotBeGuessedOrChosen(t *testing.T, s *e2e.Web) {
+	t.Helper()
 	seen := map[string]bool{}
 	for range 20 {
 		id := s.Session()["Mcp-Session-Id"]

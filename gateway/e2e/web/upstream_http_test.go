@@ -13,14 +13,19 @@ import (
 func TestHTTPBackendIsServedLikeAnyOther(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
-	remote := func(name, path string, script e2e.Obj, conf ...e2e.Obj) {
-		w.Remote(name, path, e2e.Merge(e2e.RemoteScript(), []e2e.Obj{script}), conf...)
+	type remote struct {
+		name, path   string
+		script, conf e2e.Obj
 	}
-	remote("json", "/mcp", e2e.Obj{})
-	remote("events", "/mcp", e2e.Obj{"sse": true})
-	remote("stateless", "/mcp", e2e.Obj{"stateless": true, "nostream": true})
-	remote("sse", "/sse", e2e.Obj{}, e2e.Obj{"type": "sse"})
-	remote("fallback", "/sse", e2e.Obj{})
+	for _, r := range e2e.Variants(3,
+		remote{"events", "/mcp", e2e.Obj{"sse": true}, e2e.Obj{}},
+		remote{"stateless", "/mcp", e2e.Obj{"stateless": true, "nostream": true}, e2e.Obj{}},
+		remote{"fallback", "/sse", e2e.Obj{}, e2e.Obj{}},
+		remote{"json", "/mcp", e2e.Obj{}, e2e.Obj{}},
+		remote{"sse", "/sse", e2e.Obj{}, e2e.Obj{"type": "sse"}},
+	) {
+		w.Remote(r.name, r.path, e2e.Merge(e2e.RemoteScript(), []e2e.Obj{r.script}), r.conf)
+	}
 	c := w.Standalone()
 	for _, b := range w.Backends {
 		require.Subset(t, c.Names("resources"), []string{e2e.In(b.Name, e2e.AppJSON), e2e.In(b.Name, e2e.AppLog)})

@@ -1,0 +1,69 @@
+//go:build e2e
+
+package hosts
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+func TestAClientThatGoesToAnotherProjectTakesItsSubscriptionsAlong(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Gateway["linger"] = "100ms"
+	one, other, none := projects(t, w)
+	b := projectServer(w)
+	at := one
+	c := in(w, none, "")
+	c.Reply = func(e2e.Message) (any, any) { return e2e.Obj{"roots": []e2e.Obj{{"uri": "file://" + at}}}, nil }
+	require.Contains(t, c.CallText("own_where", e2e.Obj{}), "WHERE=<"+one+">")
+	uri := e2e.In("own", "x:1")
+	c.Ok("resources/subscribe", e2e.Obj{"uri": uri})
+	at = other
+	c.Notify("notifications/roots/list_changed", nil)
+	require.Contains(t, c.CallText("own_where", e2e.Obj{}), "WHERE=<"+other+">")
+	b.WaitLive(1)
+	require.Equal(t, []string{uri}, c.WaitUpdates(1), "it may have missed one")
+	c.Forget()
+	b.Updated("x:1")
+	require.Equal(t, []string{uri}, c.WaitUpdates(1))
+}
+
+func TestStatelessClientsHaveAProjectOverStdio(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	one, other, _ := projects(t, w)
+	b := projectServer(w)
+	w.Served()
+	w.Cwd = one
+	plain := w.Pipe("stdio").Stateless()
+	plain.Caps = e2e.Obj{}
+	require.Contains(t, plain.Names("tools"), "own_where")
+	require.Contains(t, plain.CallText("own_where", e2e.Obj{}), "WHERE=<"+one+">")
+
+	rooted := w.Pipe("stdio").Stateless()
+	rooted.Caps = e2e.Obj{"roots": e2e.Obj{}}
+	require.Contains(t, rooted.Names("tools"), "own_where")
+	state, keys := e2e.Demanded(t, rooted.Request("tools/call", e2e.Obj{"name": "own_where"}))
+	got := rooted.Ok("tools/call", e2e.Obj{"name": "own_where", "requestState": state, "inputResponses": e2e.Obj{
+		keys["roots/list"]: e2e.Obj{"roots": []e2e.Obj{{"uri": "file://" + other}}},
+	}})
+	require.Contains(t, e2e.Str(got, "content", 0, "text"), "WHERE=<"+other+">")
+	require.Contains(t, rooted.CallText("own_where", e2e.Obj{}), "WHERE=<"+other+">", "it is asked once")
+	b.WaitLive(2)
+}
+
+func TestCommandsWithoutAHostAreInTheProjectOfTheirFolder(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	one, _, none := projects(t, w)
+	projectServer(w)
+	w.Cwd = one
+	require.Contains(t, w.Succeeds("list", "tools"), "own_where")
+	require.Contains(t, w.Succeeds("call", "own_where"), "WHERE=<"+one+">")
+	w.Cwd = none
+	require.NotContains(t, w.Succeeds("list", "tools"), "own_where")
+}
