@@ -26,21 +26,3 @@ func TestR3_35_C23_ErrorsOfBackendsPassUnchanged(t *testing.T) {
 	require.JSONEq(t, `{"code":-32000,"message":"application"}`, string(c.Request("tools/call", e2e.Obj{"name": "bad_stat"}).Error))
 	require.JSONEq(t, `{"code":7,"message":"seven","data":"text"}`, string(c.Request("prompts/get", e2e.Obj{"name": "bad/p"}).Error))
 }
-
-func TestNamesAskedBeforeTheFirstListWaitForIt(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	script := e2e.Filesystem()
-	script["on"] = e2e.Obj{"initialize": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "up"}))}
-	fs := w.Backend("filesystem", script)
-	c := w.Standalone()
-	call := c.Begin("tools/call", e2e.Obj{"name": "filesystem_stat", "arguments": e2e.Obj{}})
-	read := c.Begin("resources/read", e2e.Obj{"uri": e2e.In("filesystem", e2e.AppLog)})
-	list := c.Begin("resources/list", nil)
-	fs.WaitEvent("wait", "up")
-	c.Ok("ping", nil)
-	fs.Do(e2e.Do("release", e2e.Obj{"name": "up"}))
-	require.Equal(t, "filesystem:stat:{}", e2e.Str(c.End(call).Result, "content", 0, "text"))
-	require.Equal(t, "filesystem "+e2e.AppLog, e2e.Str(c.End(read).Result, "contents", 0, "text"))
-	require.NotEmpty(t, e2e.Each(c.End(list).Result, "resources"))
-}

@@ -136,3 +136,26 @@ func TestReadsAndPromptsCanDemandInput(t *testing.T) {
 		}
 	})
 }
+
+func TestLaterQuestionOfAHeldCallReachesNoOtherClientOfItsToken(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Asking("elicitation/create", e2e.Form))
+	held, busy := sharers(w, e2e.Obj{"elicitation": e2e.Obj{}, "sampling": e2e.Obj{}})
+	state, keys := e2e.Demanded(t, held.Request("tools/call", e2e.Obj{"name": "b_ask"}))
+	waits := busy.Begin("tools/call", e2e.Obj{"name": "b_other"})
+	b.WaitEvent("wait", "other")
+
+	// It may be the held call that asks more, or the other one.
+	b.Do(e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Form}))
+	require.Equal(t, "cancel", e2e.Str(b.WaitEvent("reply", "elicitation/create").Msg, "action"))
+	b.Do(e2e.Do("request", e2e.Obj{"method": "sampling/createMessage", "params": e2e.Obj{"messages": []e2e.Obj{}, "maxTokens": 1}}))
+	require.Equal(t, "-32601", string(e2e.At(b.WaitEvent("reply", "sampling/createMessage").Msg, "error", "code")))
+
+	b.Do(e2e.Do("release", e2e.Obj{"name": "other"}))
+	end := busy.End(waits)
+	require.Equal(t, "complete", e2e.Str(end.Result, "resultType"), "%s", end.Raw)
+	require.Contains(t, string(held.Ok("tools/call", e2e.Obj{
+		"name": "b_ask", "requestState": state, "inputResponses": e2e.Obj{keys["elicitation/create"]: e2e.Accepted},
+	})), "Alice")
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -292,4 +293,66 @@ func TestBothErasShareAConnection(t *testing.T) {
 	c.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(listen)})
 	c.Ok("resources/unsubscribe", e2e.Obj{"uri": e2e.In("b", "file:///a")})
 	b.WaitReceived("resources/unsubscribe", 1)
+}
+
+func TestStateThatIsGoblinsOwnIsCheckedWhereverItGoes(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("old", e2e.Asking("elicitation/create", e2e.Form))
+	b := dualBackend(w, "stdio", "dual", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("other")}})
+	_, modern := w.Pair("socket")
+	state, keys := e2e.Demanded(t, modern.Request("tools/call", e2e.Obj{"name": "old_ask"}))
+	require.Equal(t, -32602, modern.Fault("tools/call", e2e.Obj{"name": "b_other", "requestState": state}).Code, "of another request")
+	require.Equal(t, -32602, modern.Fault("tools/call", e2e.Obj{"name": "b_other", "requestState": state + "x"}).Code, "forged")
+	require.Empty(t, b.Received("tools/call"))
+	modern.Ok("tools/call", e2e.Obj{"name": "b_other", "requestState": "theirs"})
+	require.Equal(t, `"theirs"`, string(e2e.At(b.Received("tools/call")[0].Msg, "params", "requestState")))
+	require.Equal(t, -32602, modern.Fault("tools/call", e2e.Obj{"name": "old_ask", "requestState": "theirs"}).Code, "an older server gives none")
+	end := modern.Request("tools/call", e2e.Obj{"name": "old_ask", "requestState": state, "inputResponses": e2e.Obj{keys["elicitation/create"]: e2e.Accepted}})
+	require.Contains(t, e2e.Str(end.Result, "content", 0, "text"), "Alice", end.Raw)
+}
+
+func TestChangesAreHeardFromEitherConnectionOnce(t *testing.T) {
+	script := func() e2e.Obj {
+		return e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "resources": []e2e.Obj{e2e.Resource("x:1")}}
+	}
+	eachDual(t, script, func(t *testing.T, b *e2e.Backend, legacy, modern *e2e.Client, processes int) {
+		legacy.CallText("b_t", e2e.Obj{})
+		modern.CallText("b_t", e2e.Obj{})
+		legacy.Ok("resources/subscribe", e2e.Obj{"uri": "x:1"})
+		modern.Hears(e2e.Obj{"resourceSubscriptions": []string{e2e.In("b", "x:1")}, "toolsListChanged": true})
+		b.Updated("x:1")
+		require.Equal(t, []string{"x:1"}, legacy.WaitUpdates(1))
+		modern.Noted("notifications/resources/updated", nil)
+
+		// Of two processes each tells of its own; the catalog is what the last one
+		// that told has.
+		live := b.Live()
+		last := live[len(live)-1]
+		b.DoAt(last, e2e.Do("add", e2e.Obj{"kind": "tools", "entry": e2e.Tool("new")}))
+		b.DoAt(last, e2e.Do("notify", e2e.Obj{"method": "notifications/tools/list_changed"}))
+		legacy.WaitListed("tools", "b_new", true)
+		modern.Noted("notifications/tools/list_changed", nil)
+		require.Contains(t, modern.CallText("b_new", e2e.Obj{}), "b:new")
+
+		legacy.Forget()
+		modern.Forget()
+		b.DoAt(last, e2e.Do("notify", e2e.Obj{"method": "notifications/tools/list_changed"}))
+		modern.Noted("notifications/tools/list_changed", nil)
+		require.Empty(t, legacy.NotesOf("notifications/tools/list_changed"), "the list is what it was")
+		require.False(t, modern.Holds(500*time.Millisecond, func() bool { return len(modern.Notes) > 1 }), "told once")
+		b.Updated("x:1")
+		require.Len(t, legacy.WaitUpdates(1), 1)
+		legacy.Ok("tools/list", nil)
+		modern.Noted("notifications/resources/updated", nil)
+		require.Len(t, legacy.Updates(), 1)
+		require.Len(t, modern.NotesOf("notifications/resources/updated"), 1)
+		if len(live) == 2 { // what came from a process goes with it
+			b.DoAt(last, e2e.Do("crash"))
+			legacy.WaitListed("tools", "b_new", false)
+			b.WaitStarts(processes + 1)
+			b.WaitEvent("listen", "")
+			modern.Noted("notifications/resources/updated", nil) // restored; it may have changed
+		}
+	})
 }

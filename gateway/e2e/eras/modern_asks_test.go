@@ -191,3 +191,34 @@ func orNull(raw json.RawMessage) json.RawMessage {
 	}
 	return raw
 }
+
+func TestModernBackendsProgressAndCancellation(t *testing.T) {
+	eachModern(t, func(t *testing.T, w *e2e.World, kind string) {
+		b := w.ModernBackend(kind, e2e.Obj{"tools": []e2e.Obj{e2e.Tool("steps"), e2e.Tool("slow")}, "on": e2e.Obj{
+			"tools/call steps": e2e.Actions(e2e.Do("progress", e2e.Obj{"n": 3})),
+			"tools/call slow":  e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "never"})),
+		}})
+		c := w.Standalone()
+		for _, token := range []string{`"abc"`, `7`} {
+			c.Update(func() { c.Notes = nil })
+			m := c.Request("tools/call", e2e.Obj{"name": "b_steps", "_meta": e2e.Obj{"progressToken": json.RawMessage(token)}})
+			notes := c.NotesOf("notifications/progress")
+			require.Len(t, notes, 3, token)
+			for _, n := range notes {
+				require.Equal(t, token, string(e2e.At(n.Params, "progressToken")))
+				require.Less(t, n.Seq, m.Seq)
+			}
+		}
+		id := c.Begin("tools/call", e2e.Obj{"name": "b_slow"})
+		b.WaitEvent("wait", "never")
+		c.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(id)})
+		b.WaitEvent("gone", "slow")
+		if kind == "stdio" {
+			asked := b.Received("tools/call")[2]
+			require.Equal(t, string(e2e.At(asked.Msg, "id")), string(e2e.At(b.Received("notifications/cancelled")[0].Msg, "params", "requestId")))
+		} else {
+			require.Empty(t, b.Received("notifications/cancelled"), "the end of the stream says it")
+		}
+		c.Ok("ping", nil)
+	})
+}

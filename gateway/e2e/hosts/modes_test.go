@@ -82,7 +82,9 @@ func greet(t *testing.T, in io.Writer, out *bufio.Reader) {
 }
 
 func TestServeTellsItsAddressAndEndsWell(t *testing.T) {
-	cmd, _, out, errs := start(t, place(t), "serve", "--listen", "127.0.0.1:0")
+	file := filepath.Join(t.TempDir(), "goblin.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("servers: {off: {command: x, disabled: true}}\n"), 0o600))
+	cmd, _, out, errs := start(t, place(t), "serve", "--listen", "127.0.0.1:0", "--config", file)
 	line, err := errs.ReadString('\n')
 	require.NoError(t, err)
 	url := regexp.MustCompile(`^goblin: serving (http://127\.0\.0\.1:\d+)/mcp \(pid \d+\); Ctrl-C ends it\n$`).FindStringSubmatch(line)
@@ -93,7 +95,7 @@ func TestServeTellsItsAddressAndEndsWell(t *testing.T) {
 	require.Equal(t, http.StatusOK, resp.StatusCode)
 	http.DefaultClient.CloseIdleConnections()
 
-	_, said, code := shell(t, place(t), "serve", "--listen", strings.TrimPrefix(url[1], "http://"))
+	_, said, code := shell(t, place(t), "serve", "--config", file, "--listen", strings.TrimPrefix(url[1], "http://"))
 	require.Equal(t, e2e.ExitFailure, code)
 	require.Contains(t, said, "choose another one with --listen")
 

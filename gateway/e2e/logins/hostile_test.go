@@ -206,7 +206,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 	r.set(func() { clear(r.access) })
 	c.CallText("shop_buy", e2e.Obj{})
 	require.Equal(t, 1, r.count("refresh_token"))
-	for _, args := range [][]string{{"status"}, {"list", "servers"}, {"list", "servers", "--json"}, {"read", "goblin://servers"}} {
+	for _, args := range [][]string{{"status", "--json"}, {"list", "servers"}, {"list", "servers", "--json"}, {"read", "goblin://servers"}} {
 		out := w.Run(args...)
 		told += out.Stdout + out.Stderr
 	}

@@ -100,20 +100,6 @@ func TestAServerThatIsWrittenInAnotherWayGoesOn(t *testing.T) {
 	require.Equal(t, 1, b.Starts())
 }
 
-func TestAServerThatIsDisabledByAnEditLeavesAndComesBack(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	b := w.Backend("b", e2e.Filesystem())
-	c := w.Join()
-	c.WaitListed("tools", "b_stat", true)
-	w.Edit(func() { b.Conf["disabled"] = true })
-	c.WaitListed("tools", "b_stat", false)
-	b.WaitGone()
-	w.Edit(func() { delete(b.Conf, "disabled") })
-	c.WaitListed("tools", "b_stat", true)
-	require.Equal(t, 2, b.Starts())
-}
-
 func TestAConfigWithMistakesChangesNothingAndIsToldOf(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)

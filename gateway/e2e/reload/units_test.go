@@ -136,3 +136,17 @@ func TestClientBeyondLimitsSessionsIsTold(t *testing.T) {
 	require.Zero(t, one.Prog.Ends(e2e.Patience))
 	e2e.Eventually(t, "room again", func() bool { return w.Run("read", "goblin://servers").Code == 0 })
 }
+
+func TestAServerThatIsDisabledByAnEditLeavesAndComesBack(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Filesystem())
+	c := w.Join()
+	c.WaitListed("tools", "b_stat", true)
+	w.Edit(func() { b.Conf["disabled"] = true })
+	c.WaitListed("tools", "b_stat", false)
+	b.WaitGone()
+	w.Edit(func() { delete(b.Conf, "disabled") })
+	c.WaitListed("tools", "b_stat", true)
+	require.Equal(t, 2, b.Starts())
+}

@@ -58,14 +58,4 @@ func TestAppsAreListedWithTheirScheme(t *testing.T) {
 			require.Equal(t, "ui://widget/app.html", b.Uris("resources/read")[0])
 		})
 	}
-	t.Run("the bare form of several", func(t *testing.T) {
-		t.Parallel()
-		w := e2e.NewWorld(t)
-		w.Backend("one", app("show"))
-		two := w.Backend("two", app("present"))
-		c := w.Standalone()
-		require.Equal(t, "AMBIGUOUS", c.Fault("resources/read", e2e.Obj{"uri": "ui://widget/app.html"}).Kind())
-		c.ReadText("ui://two/widget/app.html")
-		require.Equal(t, []string{"ui://widget/app.html"}, two.Uris("resources/read"))
-	})
 }

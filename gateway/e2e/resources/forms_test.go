@@ -292,3 +292,34 @@ func TestR1_07_PromptNamesAndTheirAliases(t *testing.T) {
 	require.Equal(t, "PROMPT_NOT_FOUND", e.Kind())
 	require.Contains(t, e.Message, "calculator/help")
 }
+
+func TestR1_08_R1_09_ReasonsOfUnknownResources(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("server", e2e.Filesystem())
+	c := w.Standalone()
+	for uri, reason := range map[string]string{
+		"mcp://unknown-server/file:///x": "Server 'unknown-server' not found",
+		"mcp://server":                   "Invalid namespaced URI format",
+		"mcp://server/":                  "Invalid namespaced URI format",
+		"mcp:///x":                       "Invalid namespaced URI format",
+		"mcp://server/file:///nope":      "Resource not found",
+		"file:///nope":                   "Resource not found",
+	} {
+		e := c.Fault("resources/read", e2e.Obj{"uri": uri})
+		require.Equal(t, "RESOURCE_NOT_FOUND: "+reason+": "+uri, e.Message)
+		require.Equal(t, "RESOURCE_NOT_FOUND", e.Kind())
+		require.Equal(t, -32002, e.Code)
+	}
+}
+
+func TestTheBareURIOfTheAppsOfSeveralServersIsAmbiguous(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("one", app("show"))
+	two := w.Backend("two", app("present"))
+	c := w.Standalone()
+	require.Equal(t, "AMBIGUOUS", c.Fault("resources/read", e2e.Obj{"uri": "ui://widget/app.html"}).Kind())
+	c.ReadText("ui://two/widget/app.html")
+	require.Equal(t, []string{"ui://widget/app.html"}, two.Uris("resources/read"))
+}

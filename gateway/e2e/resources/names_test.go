@@ -64,26 +64,6 @@ func TestR0_02_RawURIOfSeveralOwnersIsAmbiguous(t *testing.T) {
 	require.Equal(t, 1, b.Count("resources/read"))
 }
 
-func TestR1_08_R1_09_ReasonsOfUnknownResources(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Backend("server", e2e.Filesystem())
-	c := w.Standalone()
-	for uri, reason := range map[string]string{
-		"mcp://unknown-server/file:///x": "Server 'unknown-server' not found",
-		"mcp://server":                   "Invalid namespaced URI format",
-		"mcp://server/":                  "Invalid namespaced URI format",
-		"mcp:///x":                       "Invalid namespaced URI format",
-		"mcp://server/file:///nope":      "Resource not found",
-		"file:///nope":                   "Resource not found",
-	} {
-		e := c.Fault("resources/read", e2e.Obj{"uri": uri})
-		require.Equal(t, "RESOURCE_NOT_FOUND: "+reason+": "+uri, e.Message)
-		require.Equal(t, "RESOURCE_NOT_FOUND", e.Kind())
-		require.Equal(t, -32002, e.Code)
-	}
-}
-
 func TestToolNamesAndTheirAliases(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)

@@ -3,6 +3,7 @@
 package screens
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -137,4 +138,35 @@ func TestASignalEndsAHostAndGivesTheTerminalBack(t *testing.T) {
 	p.Signal(syscall.SIGTERM)
 	p.Restored(e2e.ExitOK)
 	b.WaitGone()
+}
+
+func TestQuitGivesTheTerminalBack(t *testing.T) {
+	t.Parallel()
+	for _, args := range e2e.Variants(1,
+		"", // a good terminal
+		"--theme light --ascii",
+		"; echo ne''xt 1; read x; TERM=dumb $G; echo ne''xt 2; read x; env -u TERM $G", // the first of three
+	) {
+		t.Run(args, func(t *testing.T) {
+			t.Parallel()
+			w := e2e.NewWorld(t)
+			b := w.Backend("shop", e2e.Filesystem())
+			p := w.Pane(100, 30)
+			p.Goblin(args)
+			for i := range strings.Count(args, "$G") + 1 {
+				if i > 0 {
+					p.Shows(fmt.Sprint("next ", i))
+					p.Keys("Enter")
+				}
+				p.Shows("logs/app.log")
+				if strings.Contains(args, "ascii") {
+					require.NotContains(t, p.Screen(), "─")
+				}
+				p.Types("q")
+				p.Hides("logs/app.log")
+			}
+			p.Restored(e2e.ExitOK)
+			b.WaitGone()
+		})
+	}
 }

@@ -272,3 +272,17 @@ func nextHas(b *e2e.Backend, tools ...e2e.Obj) {
 	script["tools"] = tools
 	require.NoError(b.T, os.WriteFile(path, e2e.Marshal(script), 0o600))
 }
+
+func TestStrictPinsNeedAFileThatCanBeWritten(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Gateway["pin"] = "strict"
+	w.Env = append(w.Env, "XDG_STATE_HOME="+filepath.Join(w.Dir, "state"))
+	w.Backend("calc", e2e.RugPull())
+	require.NoError(t, os.MkdirAll(filepath.Join(w.Dir, "state", "goblin"), 0o700))
+	require.NoError(t, os.Symlink("nowhere", filepath.Join(w.Dir, "state", "goblin", "pins")))
+	out := w.Run("list", "tools")
+	require.Equal(t, e2e.ExitFailure, out.Code)
+	require.Contains(t, out.Stderr, filepath.Join(w.Dir, "state", "goblin", "pins"))
+	require.Contains(t, out.Stderr, "pinned tools could not be saved")
+}

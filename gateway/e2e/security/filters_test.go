@@ -19,28 +19,6 @@ func reader() e2e.Obj {
 	}
 }
 
-// The other way round: what openers make of URIs that are no spelling of a denied
-// file is let through, whatever it looks like.
-func TestWhatIsNotDeniedIsReadAsItIsWritten(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	b := w.Backend("fs", reader(), e2e.Obj{"resources": e2e.Obj{"deny": []string{"file:///secret/*"}}})
-	free := w.Backend("free", e2e.Obj{"resources": []e2e.Obj{e2e.Resource("x:1")}}, e2e.Obj{"open_resources": true})
-	c := w.Standalone()
-	fine := []string{
-		"file:///secrets", "file:///pub/secret/k", "file:///pub/100%25", "file:///pub/a%23b", "file:///pub/b%20c?x=%2F..", "file:///pub/%C3%BC", "file:///Secret/k",
-		"db://secret/k?limit=1&x=y#z", "https://example.com/secret/k", "urn:isbn:0-1", "data:text/plain;base64,AA==", "x:a;b;c", "mcp://q/file:///pub/x",
-	}
-	for _, uri := range fine {
-		require.NotEmpty(t, c.ReadText(e2e.In("fs", uri)), uri)
-	}
-	require.Equal(t, fine, b.Uris("resources/read"))
-	for _, uri := range []string{"file:///%zz", "file:///%73ecret/k%"} {
-		require.NotEmpty(t, c.ReadText(e2e.In("free", uri)), "without filters, URIs are the server's business")
-	}
-	require.Len(t, free.Uris("resources/read"), 2)
-}
-
 // listsOnce is a server that lists once: later processes refuse to.
 func listsOnce() e2e.Obj {
 	on := e2e.Obj{
@@ -61,12 +39,6 @@ func listsOnce() e2e.Obj {
 // denials is what an edit forbids.
 var denials = e2e.Obj{
 	"tools": e2e.Obj{"deny": []string{"danger", "ask"}}, "prompts": e2e.Obj{"deny": []string{"danger"}}, "resources": e2e.Obj{"deny": []string{"file:/secret/*"}},
-}
-
-func configure(b *e2e.Backend, with e2e.Obj) {
-	for k, v := range with {
-		b.Conf[k] = v
-	}
 }
 
 func TestFiltersHoldWhateverTheListSays(t *testing.T) {

@@ -1,8 +1,6 @@
 package security
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -42,18 +40,4 @@ func TestB38_ChangedToolsAreReported(t *testing.T) {
 	require.NotContains(t, shown, "same")
 	require.Contains(t, w.Succeeds("approve", "calc"), "add, send")
 	require.Contains(t, w.Succeeds("approve"), "No tool awaits approval.")
-}
-
-func TestStrictPinsNeedAFileThatCanBeWritten(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Gateway["pin"] = "strict"
-	w.Env = append(w.Env, "XDG_STATE_HOME="+filepath.Join(w.Dir, "state"))
-	w.Backend("calc", e2e.RugPull())
-	require.NoError(t, os.MkdirAll(filepath.Join(w.Dir, "state", "goblin"), 0o700))
-	require.NoError(t, os.Symlink("nowhere", filepath.Join(w.Dir, "state", "goblin", "pins")))
-	out := w.Run("list", "tools")
-	require.Equal(t, e2e.ExitFailure, out.Code)
-	require.Contains(t, out.Stderr, filepath.Join(w.Dir, "state", "goblin", "pins"))
-	require.Contains(t, out.Stderr, "pinned tools could not be saved")
 }

@@ -148,3 +148,14 @@ func TestC16_OddInitialize(t *testing.T) {
 		c.Close()
 	}
 }
+
+func TestC15_RequestsBeforeInitialize(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	c := w.Pipe("stdio", "--standalone")
+	require.JSONEq(t, `{}`, string(c.Ok("ping", nil)))
+	c.Request("tools/list", nil) // an answer of either kind
+	c.Init()
+	require.Equal(t, []string{"b_t"}, c.Names("tools"))
+}

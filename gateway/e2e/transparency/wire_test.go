@@ -132,17 +132,6 @@ func TestC10_OversizedLineCostsOnlyItself(t *testing.T) {
 	require.Equal(t, "b:t:{}", c.CallText("b_t", e2e.Obj{}))
 }
 
-func TestC15_RequestsBeforeInitialize(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
-	c := w.Pipe("stdio", "--standalone")
-	require.JSONEq(t, `{}`, string(c.Ok("ping", nil)))
-	c.Request("tools/list", nil) // an answer of either kind
-	c.Init()
-	require.Equal(t, []string{"b_t"}, c.Names("tools"))
-}
-
 func TestC17_DuplicateIdsAreEachAnswered(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)

@@ -215,23 +215,6 @@ func TestHTTPAnswersAreJSONUntilSomethingElseComesFirst(t *testing.T) {
 	}
 }
 
-func TestHTTPStreamCarriesSessionWideNotices(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	fs := w.Backend("filesystem", e2e.Filesystem())
-	s := w.Serve()
-	c, idle := s.Client(true), s.Client(true)
-	c.Ok("resources/subscribe", e2e.Obj{"uri": e2e.In("filesystem", e2e.AppLog)})
-	fs.Updated(e2e.AppLog)
-	m := c.Noted("notifications/resources/updated", nil)
-	require.Equal(t, "GET", m.Via)
-	fs.Add("tools", e2e.Tool("new"))
-	fs.ListChanged("tools")
-	require.Equal(t, "GET", c.Noted("notifications/tools/list_changed", nil).Via)
-	idle.Noted("notifications/tools/list_changed", nil)
-	require.Empty(t, idle.Updates())
-}
-
 func TestHTTPElicitationComesOnTheStreamOfItsCall(t *testing.T) {
 	t.Parallel()
 	for _, stream := range e2e.Variants(1, true, false) {

@@ -125,3 +125,20 @@ func TestHTTPCancellationIsForwarded(t *testing.T) {
 	c.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(id)})
 	b.WaitEvent("gone", "slow")
 }
+
+func TestHTTPStreamCarriesSessionWideNotices(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	fs := w.Backend("filesystem", e2e.Filesystem())
+	s := w.Serve()
+	c, idle := s.Client(true), s.Client(true)
+	c.Ok("resources/subscribe", e2e.Obj{"uri": e2e.In("filesystem", e2e.AppLog)})
+	fs.Updated(e2e.AppLog)
+	m := c.Noted("notifications/resources/updated", nil)
+	require.Equal(t, "GET", m.Via)
+	fs.Add("tools", e2e.Tool("new"))
+	fs.ListChanged("tools")
+	require.Equal(t, "GET", c.Noted("notifications/tools/list_changed", nil).Via)
+	idle.Noted("notifications/tools/list_changed", nil)
+	require.Empty(t, idle.Updates())
+}
