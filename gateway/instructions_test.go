@@ -31,8 +31,8 @@ func TestInstructionsAreSharedFairly(t *testing.T) {
 		"one that says much":        {1, strings.Repeat("x", 9000), ""},
 		"a few":                     {8, strings.Repeat("long ", 200), ""},
 		"many":                      {30, strings.Repeat("x", 400), ""},
-		"more than fit":             {300, strings.Repeat("x", 400), ""},
-		"many that are off":         {300, "", "a reason that " + strings.Repeat("is long ", 100)},
+		"more than fit":             {120, strings.Repeat("x", 400), ""},
+		"many that are off":         {120, "", "a reason that " + strings.Repeat("is long ", 100)},
 		"characters of four bytes":  {3, strings.Repeat("𝒳", 4000), ""},
 		"characters of three bytes": {3, strings.Repeat("語", 4000), "語" + strings.Repeat("語", 700)},
 	} {

@@ -109,7 +109,7 @@ func TestAServerDisplacesItsOwnRecordsOnly(t *testing.T) {
 		r.Traffic().Append(TrafficRecord{Server: name(i % quiet), Name: fmt.Sprint(i), Request: body})
 	}
 	long := strings.Repeat("x", maxLogText)
-	for i := range 5 * maxLogRecords {
+	for i := range 3 * maxLogRecords {
 		server, text := "loud", "x"
 		if i%2 == 0 {
 			server, text = "large", long

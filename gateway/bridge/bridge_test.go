@@ -367,7 +367,7 @@ func TestBridgeEndsWhenTheClientTakesNoOutput(t *testing.T) {
 func TestBridgePassesLargeFrames(t *testing.T) {
 	r := newRig(t)
 	h := r.open()
-	text := strings.Repeat("0123456789abcdef", 1<<19) // 8 MiB
+	text := strings.Repeat("0123456789abcdef", 1<<17) // 2 MiB
 	big := request("1", "tools/call", `{"text":"`+text+`"}`)
 	go r.in.WriteString(big + "\n") //nolint:errcheck // seen by the reader
 	require.True(t, big == h.read())

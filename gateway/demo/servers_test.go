@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -135,8 +136,9 @@ func TestNotesSearchAndPrompts(t *testing.T) {
 	require.Equal(t, []string{"haiku", "lighthouse", "shopping"}, values)
 }
 
-func TestClockTicksForSubscribersOnly(t *testing.T) {
-	t.Parallel()
+func TestClockTicksForSubscribersOnly(t *testing.T) { synctest.Test(t, clockTicks) }
+
+func clockTicks(t *testing.T) {
 	c := start(t, "clock")
 	c.result("resources/subscribe", map[string]any{"uri": "clock://zones/Europe%2FBerlin"})
 	c.result("resources/subscribe", map[string]any{"uri": "clock://moon"}) // does not tick

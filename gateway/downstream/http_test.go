@@ -673,7 +673,7 @@ func TestHTTPEndsWithoutLosingAnswers(t *testing.T) {
 func TestHTTPLargeAnswersArriveWhole(t *testing.T) {
 	c := newSite(t, downstream.HTTPOptions{})
 	id := c.open()
-	const n = 5 << 20
+	const n = 2 << 20
 	for _, accept := range []string{"application/json", "text/event-stream"} {
 		res := c.do("POST", id, request("1", "big", `{"n":`+number(n)+`}`), "Accept", accept)
 		text := body(t, res)

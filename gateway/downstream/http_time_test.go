@@ -400,7 +400,7 @@ func TestServeReportsALostListener(t *testing.T) {
 
 func TestLargeBodiesShareABudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const frame = 4 << 20
+		const frame = 1 << 20
 		c, l, stop := serve(t, downstream.HTTPOptions{Options: downstream.Options{
 			Limits: downstream.Limits{Frame: frame}, Memory: account.New(16 * frame),
 		}})

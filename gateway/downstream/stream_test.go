@@ -594,6 +594,7 @@ func TestDrainingEndsAtItsDeadline(t *testing.T) {
 }
 
 func TestAReadThatCannotBeEndedDoesNotHoldUpTheEnd(t *testing.T) {
+	t.Parallel()
 	h := newScript()
 	in, feed := io.Pipe() // has no deadlines
 	ctx, cancel := context.WithCancel(t.Context())
@@ -613,6 +614,7 @@ func TestAReadThatCannotBeEndedDoesNotHoldUpTheEnd(t *testing.T) {
 }
 
 func TestClosingASessionEndsItsExchangesFirst(t *testing.T) {
+	t.Parallel()
 	overEach(t, func(t *testing.T, dial func(downstream.Options) *client) {
 		h := newScript()
 		c := dial(downstream.Options{Handler: h})

@@ -148,7 +148,7 @@ func TestAHostKeepsItsFilesFresh(t *testing.T) {
 	t.Parallel()
 	place := newPlace(t)
 	i, err := New(Options{
-		Config: parse(t, "servers: {s: {command: sleep, args: ['60']}}"), Version: "v",
+		Config: parse(t, "servers: {s: {command: sh, args: [-c, 'cat >/dev/null']}}"), Version: "v",
 		Logger: slog.New(slog.DiscardHandler), Place: &place, Runtime: place.Dir,
 	})
 	require.NoError(t, err)

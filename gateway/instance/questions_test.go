@@ -259,7 +259,7 @@ func TestScreensThatAllCloseAreNoAnswer(t *testing.T) {
 
 func TestUserOfAScreenMayTakeLongerThanTheTimeout(t *testing.T) {
 	t.Parallel()
-	i, logs := start(t, "", fake{name: "s", script: asker(elicits), extra: ", timeout: 3s"})
+	i, logs := start(t, "", fake{name: "s", script: asker(elicits), extra: ", timeout: 2s"})
 	one, two := join(t, i), join(t, i)
 	u := sits(t, i)
 	one.ask("tools/list", `{}`)
@@ -268,7 +268,7 @@ func TestUserOfAScreenMayTakeLongerThanTheTimeout(t *testing.T) {
 	two.send(jsonrpc.Request([]byte("1"), "tools/call", []byte(`{"name":"s_t"}`)))
 	d, by := u.sees()
 	require.Equal(t, registry.AskAmbiguous, by.Why)
-	time.Sleep(3500 * time.Millisecond)
+	time.Sleep(2500 * time.Millisecond)
 	d.reply <- userAnswer{result: json.RawMessage(`{"action":"decline"}`)}
 	require.Contains(t, string(two.answer().Result), "decline")
 	two.ask("tools/call", `{"name":"s_go"}`)

@@ -88,7 +88,7 @@ func TestMemoryOfLargeFramesIsUsedAgainOnlyWhenTheyAreWritten(t *testing.T) {
 	client, toClient, err := os.Pipe()
 	require.NoError(t, err)
 	defer client.Close()
-	const frames = 150
+	const frames = 75
 	size := func(id int) int { return 1 + id*7919%(300<<10) }
 	go func() {
 		defer server.Close()

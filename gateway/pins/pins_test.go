@@ -333,8 +333,10 @@ func TestNoServerMakesTheFileTooLarge(t *testing.T) {
 	s := open(t, path)
 	large, long := strings.Repeat("x", 30<<10), strings.Repeat("n", 60<<10)
 	var definitions, names []string
-	for i := range 200 { // 6 MB, and 12
+	for i := range 200 { // 6 MB, and 12 with the names
 		definitions = append(definitions, `{"name":"t`+strconv.Itoa(i)+`","description":"`+large+`"}`)
+	}
+	for i := range 100 {
 		names = append(names, `{"name":"`+long+strconv.Itoa(i)+`"}`)
 	}
 	require.Empty(t, check(t, s, "definitions", definitions...))

@@ -192,7 +192,7 @@ func TestALookUpEndsWithItsBudget(t *testing.T) {
 		"nested prefixes":   func(i int) string { return strings.Repeat("a", i%MaxTemplate) + "!{a}" },
 		"longest templates": func(i int) string { return strings.Repeat("{+a}a", MaxVariables) + strconv.Itoa(i) },
 	} {
-		list := make([]*Template, 5000)
+		list := make([]*Template, 1500)
 		for i := range list {
 			var err error
 			if list[i], err = Parse(text(i)); err != nil {
