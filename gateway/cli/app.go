@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -136,7 +137,7 @@ func Called(cmd *cobra.Command) string {
 }
 
 // flagName finds the name in each line of the help on flags.
-var flagName = regexp.MustCompile(`(?m)^ *(?:-., )?--([^ \[]+)`)
+var flagName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^ *(?:-., )?--([^ \[]+)`) })
 
 // FlagError is the flag error function of every command.
 func FlagError(cmd *cobra.Command, err error) error {
@@ -157,7 +158,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 	text := strings.TrimSpace(err.Error())
 	if wrong, ok := strings.CutPrefix(text, "unknown flag: --"); ok {
 		var flags []string
-		for _, shown := range flagName.FindAllStringSubmatch(cmd.Flags().FlagUsages(), -1) {
+		for _, shown := range flagName().FindAllStringSubmatch(cmd.Flags().FlagUsages(), -1) {
 			flags = append(flags, shown[1])
 		}
 		if near := Nearest(wrong, flags); len(near) > 0 {

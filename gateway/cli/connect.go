@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"goblin/gateway/config"
 )
@@ -43,11 +44,11 @@ func (a *App) DefaultConfig() string {
 	return filepath.Join(dir, "goblin", "config.yaml")
 }
 
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./\\-]+$`)
+var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./\\-]+$`) })
 
 // shellWord quotes a word where a POSIX shell needs it.
 func shellWord(word string) string {
-	if plainWord.MatchString(word) && !strings.Contains(word, `\`) {
+	if plainWord().MatchString(word) && !strings.Contains(word, `\`) {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"

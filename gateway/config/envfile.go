@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
 
@@ -18,7 +17,7 @@ import (
 const maxEnvFile = 1 << 20 // bytes
 
 // envFileLine finds the key in a text that cannot be parsed.
-var envFileLine = regexp.MustCompile(`(?m)^\s*"?env_file"?\s*:\s*(?:"([^"\n]*)"|'([^'\n]*)'|([^\s#'"][^#\n,}]*))`)
+var envFileLine = pattern(`(?m)^\s*"?env_file"?\s*:\s*(?:"([^"\n]*)"|'([^'\n]*)'|([^\s#'"][^#\n,}]*))`)
 
 // readEnvFile reads the variables of the env_file that a config names, before
 // anything that may need them, and makes them part of r's environment. What is
@@ -84,7 +83,7 @@ func withEnvFile(path string, src []byte, env func(string) (string, bool)) func(
 			return env
 		}
 		value = n.Value
-	} else if m := envFileLine.FindSubmatch(src); m != nil {
+	} else if m := envFileLine().FindSubmatch(src); m != nil {
 		value = strings.TrimSpace(string(m[1]) + string(m[2]) + string(m[3]))
 	}
 	full, err := filepath.Abs(path)
@@ -153,7 +152,7 @@ func parseEnvFile(text string) (map[string]string, error) {
 			s = strings.TrimSpace(rest)
 		}
 		name, value, ok := strings.Cut(s, "=")
-		if name = strings.TrimSpace(name); !ok || !variable.MatchString(name) {
+		if name = strings.TrimSpace(name); !ok || !variable().MatchString(name) {
 			return nil, fmt.Errorf("is not understood in line %d: it must be NAME=value", line)
 		}
 		value, ok = envValue(strings.TrimSpace(value))

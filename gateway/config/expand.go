@@ -1,7 +1,6 @@
 package config
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -12,7 +11,7 @@ const (
 	maxNesting   = 8        // of ${A:-${B:-…}}
 )
 
-var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variable = pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // expansion replaces ${NAME} and ${NAME:-default} in one value. A default
 // stands for an unset and for an empty variable and may hold variables itself;
@@ -64,9 +63,9 @@ func (e *expansion) expand(s string, depth int) string {
 
 func (e *expansion) lookup(body string, depth int) string {
 	name, fallback, hasFallback := strings.Cut(body, ":-")
-	if !variable.MatchString(name) {
+	if !variable().MatchString(name) {
 		e.wrong = `has a "${…}" that is neither ${NAME} nor ${NAME:-default}; write "$${" for a literal "${"`
-		if n, ok := strings.CutPrefix(body, "env:"); ok && variable.MatchString(n) {
+		if n, ok := strings.CutPrefix(body, "env:"); ok && variable().MatchString(n) {
 			e.wrong = "has ${env:" + n + "}; write ${" + n + "}"
 		}
 		return ""

@@ -3,7 +3,6 @@ package config
 import (
 	"math"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -167,7 +166,7 @@ func describeNumber(n *yaml.Node) string {
 
 const durationPattern = `^(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h))+$`
 
-var durationSyntax = regexp.MustCompile(durationPattern)
+var durationSyntax = pattern(durationPattern)
 
 // duration is a time with units, more than nothing unless zero is allowed.
 func duration(zero bool) kind[time.Duration] {
@@ -202,7 +201,7 @@ func duration(zero bool) kind[time.Duration] {
 			}
 			d, err := time.ParseDuration(s)
 			switch {
-			case err != nil || !durationSyntax.MatchString(s):
+			case err != nil || !durationSyntax().MatchString(s):
 				r.reject(at, n, `must be a duration such as "500ms", "30s" or "5m", not `+quote(n.Value))
 			case d == 0 && !zero:
 				r.reject(at, n, "must be more than 0")
@@ -228,7 +227,7 @@ func shortDuration(d time.Duration) string {
 const sizePattern = `^[0-9]+ ?(B|KiB|MiB|GiB|kB|MB|GB)$`
 
 var (
-	sizeSyntax = regexp.MustCompile(sizePattern)
+	sizeSyntax = pattern(sizePattern)
 	sizeUnits  = map[string]int64{"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "kB": 1e3, "MB": 1e6, "GB": 1e9}
 )
 
@@ -270,7 +269,7 @@ func size(low int64) kind[int64] {
 }
 
 func parseSize(s string) (int64, bool) {
-	m := sizeSyntax.FindStringSubmatch(s)
+	m := sizeSyntax().FindStringSubmatch(s)
 	if m == nil {
 		return 0, false
 	}

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/netip"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -143,10 +142,10 @@ func newSecrets(found map[string]bool) *secrets {
 func pairOf(a, b byte) uint16 { return uint16(a)<<8 | uint16(b) }
 
 var (
-	secretKey   = regexp.MustCompile(`(?i)key|token|secret|pass|pwd|auth|credential|cookie|bearer|private|signature|_pat$|^pat$|dsn`)
-	secretNever = regexp.MustCompile(`(?i)pass|pwd|secret`) // not even a number
-	plainPath   = regexp.MustCompile(`^(?:~?/|\.\.?/|[A-Za-z]:\\)[^\s[:cntrl:]+=?&@]*$`)
-	plainHost   = regexp.MustCompile(`^(?:(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}|localhost)(?::\d{1,5})?$`)
+	secretKey   = pattern(`(?i)key|token|secret|pass|pwd|auth|credential|cookie|bearer|private|signature|_pat$|^pat$|dsn`)
+	secretNever = pattern(`(?i)pass|pwd|secret`) // not even a number
+	plainPath   = pattern(`^(?:~?/|\.\.?/|[A-Za-z]:\\)[^\s[:cntrl:]+=?&@]*$`)
+	plainHost   = pattern(`^(?:(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}|localhost)(?::\d{1,5})?$`)
 )
 
 // looksSecret judges a value of env that stands in the file.
@@ -155,9 +154,9 @@ func looksSecret(key, value string) bool {
 		return true
 	}
 	switch {
-	case !secretKey.MatchString(key) || plainPath.MatchString(value):
+	case !secretKey().MatchString(key) || plainPath().MatchString(value):
 		return false
-	case secretNever.MatchString(key):
+	case secretNever().MatchString(key):
 		return true
 	}
 	return !ordinary(value)
@@ -175,7 +174,7 @@ func ordinary(value string) bool {
 		return true
 	}
 	_, err := netip.ParseAddrPort(value)
-	return err == nil || plainHost.MatchString(value) || plainPath.MatchString(value)
+	return err == nil || plainHost().MatchString(value) || plainPath().MatchString(value)
 }
 
 func urlSecrets(text string) []string {

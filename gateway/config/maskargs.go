@@ -2,16 +2,15 @@ package config
 
 import (
 	"net/url"
-	"regexp"
 	"strings"
 )
 
 var (
 	// secretFlag is stricter than secretKey: flags are named after all that a
 	// program does (--author, --primary-key).
-	secretFlag = regexp.MustCompile(`(?i)(?:^|api|access|private|secret|auth|client|signing|encryption|service|account|license)[-_]?key$|token|secret|passw|passphrase|(?:^|[-_])(?:pass|pwd|pat|auth)$|authorization|credential|cookie|bearer|dsn$|connection[-_]?string`)
+	secretFlag = pattern(`(?i)(?:^|api|access|private|secret|auth|client|signing|encryption|service|account|license)[-_]?key$|token|secret|passw|passphrase|(?:^|[-_])(?:pass|pwd|pat|auth)$|authorization|credential|cookie|bearer|dsn$|connection[-_]?string`)
 	// assigned is a flag, a variable or a header with its value.
-	assigned = regexp.MustCompile(`^-{0,2}([A-Za-z][A-Za-z0-9_.-]*)(=|:\s*)(.+)$`)
+	assigned = pattern(`^-{0,2}([A-Za-z][A-Za-z0-9_.-]*)(=|:\s*)(.+)$`)
 )
 
 // longPart is how many bytes a part of a path, or of a query, has that is a
@@ -25,10 +24,10 @@ const (
 func argSecrets(args []string) (secrets []string) {
 	add := func(name, value string) {
 		key := "token"
-		if secretNever.MatchString(name) {
+		if secretNever().MatchString(name) {
 			key = name
 		}
-		if !secretFlag.MatchString(name) || !looksSecret(key, value) {
+		if !secretFlag().MatchString(name) || !looksSecret(key, value) {
 			return
 		}
 		secrets = append(secrets, value)
@@ -37,7 +36,7 @@ func argSecrets(args []string) (secrets []string) {
 		}
 	}
 	for i, arg := range args {
-		if parts := assigned.FindStringSubmatch(arg); parts != nil {
+		if parts := assigned().FindStringSubmatch(arg); parts != nil {
 			add(parts[1], parts[3])
 			arg = parts[3] // perhaps a URL
 		} else if strings.HasPrefix(arg, "-") && i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {

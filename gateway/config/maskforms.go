@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -20,7 +21,7 @@ type escaping struct {
 const maxEscaped = 4 << 10
 
 // escapings are the ways of common encoders.
-var escapings = func() (all []escaping) {
+var escapings = sync.OnceValue(func() (all []escaping) {
 	for _, hidden := range []string{"", "<>&", "<>&='", "<>&'\"+`"} { // Go, Ruby and PHP; Gson; .NET
 		for _, ascii := range []bool{false, true} {
 			for _, upper := range []bool{false, true} {
@@ -31,7 +32,7 @@ var escapings = func() (all []escaping) {
 		}
 	}
 	return all
-}()
+})
 
 // addForms adds a secret in all forms in which texts may hold it.
 func addForms(forms map[string]bool, secret string) {
@@ -47,7 +48,7 @@ func addForms(forms map[string]bool, secret string) {
 	if plain == len(secret) {
 		return
 	}
-	ways := escapings
+	ways := escapings()
 	if len(secret) > maxEscaped {
 		ways = ways[:4]
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -199,28 +198,28 @@ func decode(dec *yaml.Decoder) (doc *yaml.Node, err error) {
 }
 
 var (
-	unknownAnchor = regexp.MustCompile(`^unknown anchor '.*' referenced$`)
-	ownAnchor     = regexp.MustCompile(`^anchor '.*' value`)
+	unknownAnchor = pattern(`^unknown anchor '.*' referenced$`)
+	ownAnchor     = pattern(`^anchor '.*' value`)
 )
 
-var yamlLine = regexp.MustCompile(`^line (\d+): `)
+var yamlLine = pattern(`^line (\d+): `)
 
 // syntaxError words the library's error. Its lines are those of the enclosing
 // block, or missing, unless the scanner found the mistake.
 func syntaxError(name string, src []byte, err error) *Errors {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 0
-	if m := yamlLine.FindStringSubmatch(text); m != nil {
+	if m := yamlLine().FindStringSubmatch(text); m != nil {
 		line, _ = strconv.Atoi(m[1])
 		text = text[len(m[0]):]
 	}
 	if line == 0 || strings.HasPrefix(text, "did not find expected") {
 		line = failingLine(src)
 	}
-	if unknownAnchor.MatchString(text) { // it may be a secret
+	if unknownAnchor().MatchString(text) { // it may be a secret
 		text = `an alias of an anchor that is not there; a text that begins with "*" needs quotes`
 	}
-	text = ownAnchor.ReplaceAllString(text, "the value of an anchor")
+	text = ownAnchor().ReplaceAllString(text, "the value of an anchor")
 	if strings.Contains(text, "cannot start any token") && strings.HasPrefix(strings.TrimLeft(lineOf(src, line), " "), "\t") {
 		text = "a tab in the indentation; use spaces"
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"net/textproto"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,15 +12,15 @@ import (
 )
 
 var (
-	serverName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
-	notInName   = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
-	notInPrefix = regexp.MustCompile(`[^A-Za-z0-9_-]`)
+	serverName  = pattern(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+	notInName   = pattern(`[^A-Za-z0-9._-]+`)
+	notInPrefix = pattern(`[^A-Za-z0-9_-]`)
 )
 
 // reserved is the name under which Goblin lists what is its own.
 const reserved = "goblin"
 
-func validName(s string) bool { return serverName.MatchString(s) && s != reserved }
+func validName(s string) bool { return serverName().MatchString(s) && s != reserved }
 
 // readServers reads the mapping of servers.
 func readServers(r *reader, at place, n *yaml.Node, dst *[]Server) {
@@ -49,7 +48,7 @@ func serverNames(pairs []pair) []string {
 		if list[i] = p.key.Value; validName(list[i]) {
 			continue
 		}
-		base := strings.TrimRight(notInName.ReplaceAllString(strings.ToValidUTF8(p.key.Value, "-"), "-"), "-")
+		base := strings.TrimRight(notInName().ReplaceAllString(strings.ToValidUTF8(p.key.Value, "-"), "-"), "-")
 		base = strings.TrimLeft(base, "._-")
 		if base == "" {
 			base = "server"
@@ -235,7 +234,7 @@ const (
 func (r *reader) warnNames(servers []Server) {
 	prefixes := make([]string, len(servers))
 	for i, s := range servers {
-		prefixes[i] = notInPrefix.ReplaceAllString(s.Name, "_") + "_"
+		prefixes[i] = notInPrefix().ReplaceAllString(s.Name, "_") + "_"
 		if left := usualLimit - len(usualPrefix) - len(prefixes[i]); left < usualTool {
 			r.warn(r.servers[i].key, "the name of server %q leaves %d characters for the names of its tools where a client puts %q before them and cuts at %d; a shorter name helps",
 				s.Name, max(left, 0), usualPrefix, usualLimit)

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -30,7 +31,7 @@ func Line(s string) string { return escape(s, false) }
 // Name is Line for a name that stands among other words: several blanks in a row,
 // by which it could reach the next line of a terminal, become escapes, too.
 func Name(s string) string {
-	return blanks.ReplaceAllStringFunc(Line(s), func(run string) string {
+	return blanks().ReplaceAllStringFunc(Line(s), func(run string) string {
 		var out strings.Builder
 		for _, r := range run {
 			if r < utf8.RuneSelf {
@@ -43,7 +44,7 @@ func Name(s string) string {
 	})
 }
 
-var blanks = regexp.MustCompile(`[ \x{a0}\x{3000}]{2,}`)
+var blanks = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[ \x{a0}\x{3000}]{2,}`) })
 
 func escape(s string, lines bool) string {
 	return replace(s, lines, func(out *strings.Builder, before rune, rest string, r rune, size int) {

@@ -3,6 +3,7 @@ package filter
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -67,11 +68,11 @@ func squeezeGlob(s string) string {
 
 // beyond is where the path of a glob ends: at a query or fragment that it names. A question mark is usually any character, but not before a
 // name and "=".
-var beyond = regexp.MustCompile(`\\\?|\[\?\]|\?[A-Za-z0-9_.~-]+=|#`)
+var beyond = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\\?|\[\?\]|\?[A-Za-z0-9_.~-]+=|#`) })
 
 // pathGlob drops query and fragment.
 func pathGlob(s string) string {
-	if at := beyond.FindStringIndex(s); at != nil {
+	if at := beyond().FindStringIndex(s); at != nil {
 		return s[:at[0]]
 	}
 	return s

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -308,13 +309,13 @@ func plain(s string) string {
 	return local(lower(s))
 }
 
-var overlooked = regexp.MustCompile(`[. ](/|$)|::\$`)
+var overlooked = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[. ](/|$)|::\$`) })
 
 // tail drops what file systems and servers overlook at the end of names:
 // slashes, dots and spaces, and the name of a stream.
 func tail(s string) string {
 	s = strings.TrimRight(norm.NFC.String(s), "/")
-	if !overlooked.MatchString(s) {
+	if !overlooked().MatchString(s) {
 		return s
 	}
 	segments := strings.Split(s, "/")

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
@@ -63,13 +64,13 @@ func challenge(ctx context.Context, h *http.Client, o Options) (metadata string,
 
 // empty is a parameter without a value, such as the scope where a server has none. The
 // library refuses all of a challenge for it.
-var empty = regexp.MustCompile(`[\w-]+=""\s*,?`)
+var empty = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[\w-]+=""\s*,?`) })
 
 // read returns what the challenges of an answer say.
 func read(head http.Header) (metadata string, scopes []string, code string) {
 	var values []string
 	for _, v := range head.Values("WWW-Authenticate") {
-		values = append(values, empty.ReplaceAllString(v, ""))
+		values = append(values, empty().ReplaceAllString(v, ""))
 	}
 	all, err := oauthex.ParseWWWAuthenticate(values)
 	if err != nil {

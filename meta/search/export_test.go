@@ -7,7 +7,7 @@ import (
 // WithoutMeanings runs f while no word means the same as another.
 func WithoutMeanings(f func()) {
 	all := meanings
-	meanings = nil
+	meanings = func() map[string][]string { return nil }
 	defer func() { meanings = all }()
 	f()
 }

@@ -3,6 +3,7 @@ package search
 import (
 	_ "embed"
 	"strings"
+	"sync"
 )
 
 //go:embed meanings.txt
@@ -10,7 +11,7 @@ var meaningLines string
 
 // meanings has, for a stem, those of words that commonly mean the same where
 // programs are spoken of.
-var meanings = grouped(meaningLines)
+var meanings = sync.OnceValue(func() map[string][]string { return grouped(meaningLines) })
 
 // grouped reads lines of words that mean the same; a word may be in several.
 func grouped(lines string) map[string][]string {

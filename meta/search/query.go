@@ -3,6 +3,7 @@ package search
 import (
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"goblin/registry"
@@ -72,7 +73,7 @@ func parse(text string) []wanted {
 		if !slices.ContainsFunc(all, same) {
 			all = append(all, word)
 		}
-		if how != joined && !stopWords[word.text] && !slices.ContainsFunc(telling, same) {
+		if how != joined && !stopWords()[word.text] && !slices.ContainsFunc(telling, same) {
 			telling = append(telling, word)
 		}
 	}
@@ -106,10 +107,12 @@ func runes(s string) []rune {
 
 // stopWords tell nothing in a question. They are looked for only when there
 // are no others.
-var stopWords = setOf(`a about am an and any are as at be been but by can could did do does else for from had has
+var stopWords = sync.OnceValue(func() map[string]bool {
+	return setOf(`a about am an and any are as at be been but by can could did do does else for from had has
 	have he her here him his how i if in into is it its me my of on or our out please she should so some somebody someone something
 	than that the their them then there these they this those to us was we were what when where which while
 	who whom whose why will with would you your`)
+})
 
 func setOf(text string) map[string]bool {
 	set := map[string]bool{}

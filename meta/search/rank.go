@@ -151,7 +151,7 @@ func (r *ranking) word(n int32) {
 	if w.exact {
 		return
 	}
-	for _, other := range meanings[w.stem] {
+	for _, other := range meanings()[w.stem] {
 		r.exact(n, other, w.share*meaningShare)
 	}
 	if r.prefix(n, w, found) || found > 0 {

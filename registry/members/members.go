@@ -31,25 +31,26 @@ import (
 // their values. A nil Tree names none.
 type Tree struct {
 	members []member
-	first   [256]bool // bytes with which a key may begin that is one of them, or folds to one
-	each    *Tree     // of the elements, if the value is an array
-	values  *Tree     // of the value of every member, whatever its name
-	uri     bool      // the value is a URI of the server
-	block   bool      // a content block: what is in it depends on its "type", the first member
+	first   byteSet // bytes with which a key may begin that is one of them, or folds to one
+	each    *Tree   // of the elements, if the value is an array
+	values  *Tree   // of the value of every member, whatever its name
+	uri     bool    // the value is a URI of the server
+	block   bool    // a content block: what is in it depends on its "type", the first member
 }
 
 type member struct {
-	name  string
-	bytes []byte // the name
-	tree  *Tree
+	name string
+	tree *Tree
 }
 
-var everyByte = func() (all [256]bool) {
-	for c := range all {
-		all[c] = true
-	}
-	return all
-}()
+// byteSet has a bit for each byte. The trees are made at every start of Goblin, so they
+// are small.
+type byteSet [4]uint64
+
+func (s *byteSet) add(c byte)      { s[c>>6] |= 1 << (c & 63) }
+func (s *byteSet) has(c byte) bool { return s[c>>6]&(1<<(c&63)) != 0 }
+
+const everyByte = 1<<64 - 1
 
 // Visitor is told of the URIs in a text.
 type Visitor interface {
@@ -64,11 +65,11 @@ const maxMembers = 64
 // object makes a Tree of names and the trees of their values: a name, or a name
 // and a *Tree, one after another.
 func object(parts ...any) *Tree {
-	t := &Tree{}
+	t := &Tree{members: make([]member, 0, len(parts))}
 	for _, p := range parts {
 		switch p := p.(type) {
 		case string:
-			t.members = append(t.members, member{name: p, bytes: []byte(p)})
+			t.members = append(t.members, member{name: p})
 		case *Tree:
 			t.members[len(t.members)-1].tree = p
 		}
@@ -76,16 +77,17 @@ func object(parts ...any) *Tree {
 	if len(t.members) > maxMembers {
 		panic("members: too many names in a tree")
 	}
-	for c := range t.first {
-		t.first[c] = c == '\\' || c >= utf8.RuneSelf
-	}
+	t.first = byteSet{2: everyByte, 3: everyByte} // from utf8.RuneSelf on
+	t.first.add('\\')
 	for _, m := range t.members {
 		if m.name == "" || m.name[0] >= utf8.RuneSelf { // may begin with any byte
-			t.first = everyByte
+			t.first = byteSet{everyByte, everyByte, everyByte, everyByte}
 			break
 		}
-		for _, c := range []byte(strings.ToLower(m.name[:1]) + strings.ToUpper(m.name[:1])) {
-			t.first[c] = true
+		c := m.name[0]
+		t.first.add(c)
+		if 'a' <= c|0x20 && c|0x20 <= 'z' {
+			t.first.add(c ^ 0x20)
 		}
 	}
 	return t
@@ -227,7 +229,7 @@ func (e *AmbiguousError) in(name string) *AmbiguousError {
 
 // match returns the place of the member that k is, or folds to; -1 for none.
 func (t *Tree) match(k rawjson.Key) (at int, exact bool) {
-	if !t.first[k[1]] {
+	if !t.first.has(k[1]) {
 		return -1, false
 	}
 	for i := range t.members {
@@ -238,7 +240,7 @@ func (t *Tree) match(k rawjson.Key) (at int, exact bool) {
 	name := decoded(k)
 	start, _, _ := bytes.Cut(name, []byte{0}) // where readers in C stop
 	for i := range t.members {
-		if m := &t.members[i]; bytes.EqualFold(start, m.bytes) {
+		if m := &t.members[i]; strings.EqualFold(string(start), m.name) {
 			return i, string(name) == m.name
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -110,7 +111,7 @@ func (v *validator) check(value json.RawMessage) (found []problem) {
 }
 
 // types finds the two types in what the library says of a wrong one.
-var types = regexp.MustCompile(`has type "(\w+)", want (?:one of )?(.+)$`)
+var types = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`has type "(\w+)", want (?:one of )?(.+)$`) })
 
 // problemOf says where a value does not fit, and why. The errors of the library are a
 // chain of the schemas that led to the one that does not fit, by their place in the
@@ -129,7 +130,7 @@ func problemOf(err error) (p problem, keyword string) {
 	bound := strings.TrimRight(strings.TrimRight(why[strings.LastIndex(why, " ")+1:], "0"), ".")
 	switch keyword {
 	case "type":
-		if m := types.FindStringSubmatch(why); m != nil {
+		if m := types().FindStringSubmatch(why); m != nil {
 			text = strings.ReplaceAll(fmt.Sprintf("got %s, want %s", m[1], m[2]), `"`, "")
 		}
 	case "minimum":

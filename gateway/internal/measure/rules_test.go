@@ -186,6 +186,38 @@ func TestGatewayHasFewMethods(t *testing.T) {
 	}
 }
 
+// Every bridge, script and command is a process that begins with all of this.
+func TestNothingIsCompiledBeforeMain(t *testing.T) {
+	for _, p := range load(t) {
+		if under(p.name, tests) {
+			continue
+		}
+		for _, name := range p.GoFiles {
+			path := filepath.Join(p.Dir, name)
+			f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+			require.NoError(t, err)
+			for _, d := range f.Decls {
+				if vars, ok := d.(*ast.GenDecl); ok && compiles(vars) {
+					t.Errorf("a variable in %s is a regexp that is compiled at each start: make it a sync.OnceValue", path)
+				}
+			}
+		}
+	}
+}
+
+// compiles says whether a declaration compiles an expression, and not only a function
+// of it that is called later.
+func compiles(d *ast.GenDecl) (found bool) {
+	ast.Inspect(d, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok && s.Sel.Name == "MustCompile" {
+			found = true
+		}
+		_, later := n.(*ast.FuncLit)
+		return !later
+	})
+	return found
+}
+
 // methods counts those of a type.
 func methods(t *testing.T, dir, of string) (n int) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
