@@ -146,7 +146,8 @@ func TestLinksAreFollowedToWhereTheyLeadNow(t *testing.T) {
 	point("current", "two")
 	require.Equal(t, "two", next())
 	write(t, filepath.Join(root, "two", "file"), "edited")
-	require.Equal(t, "edited", next())
+	for next() != "edited" { // it may be seen between its truncation and its text
+	}
 	point("file", filepath.Join("one", "file"))
 	require.Equal(t, "one", next())
 }
@@ -157,7 +158,9 @@ func TestOtherFilesOfTheFolderDoNotCount(t *testing.T) {
 	path := filepath.Join(dir, "file")
 	write(t, path, "old")
 	next, quiet := follow(t, path)
-	write(t, path, "new")
+	fresh := filepath.Join(t.TempDir(), "file")
+	write(t, fresh, "new")
+	require.NoError(t, os.Rename(fresh, path)) // one change, where a write has two
 	require.Equal(t, "new", next(), "it is watched")
 	write(t, filepath.Join(dir, "other"), "new")
 	quiet()
