@@ -75,22 +75,7 @@ func (r *Registry) setResources(handlers map[string]*LocalResource) error {
 		}
 		items = append(items, item)
 	}
-	run, err := buildLocal(Resource, items, r.opt)
-	if err != nil {
-		return err
-	}
-	old := r.Load()
-	next := *old
-	next.handlers = handlers
-	next.tables = slices.Clone(old.tables)
-	changed := Locals
-	if !old.tables[0].runs[Resource].same(run) {
-		changed |= next.replace(Resource, old.tables[0], run)
-	}
-	r.snap.Store(&next)
-	r.relistedLocal(&next, old, Resource)
-	r.feed.publish(changed)
-	return nil
+	return r.setLocal(Resource, items, func(next *Snapshot) { next.handlers = handlers })
 }
 
 // AddTool lists tools of Goblin's own, all or none: it fails when a name is
@@ -118,39 +103,39 @@ func (r *Registry) AddTool(ts ...LocalTool) error {
 		}
 		tools[name] = &l
 	}
-	return r.setTools(tools)
-}
-
-func (r *Registry) setTools(tools map[string]*LocalTool) error {
 	items := make([][]byte, 0, len(tools))
 	for _, l := range tools {
 		items = append(items, l.Definition)
 	}
-	run, err := buildLocal(Tool, items, r.opt)
+	return r.setLocal(Tool, items, func(next *Snapshot) { next.tools = tools })
+}
+
+// setLocal lists items as what Goblin has of a kind; change notes in the snapshot to come
+// who answers for them.
+func (r *Registry) setLocal(kind Kind, items [][]byte, change func(next *Snapshot)) error {
+	run, err := buildLocal(kind, items, r.opt)
 	if err != nil {
 		return err
 	}
 	old := r.Load()
 	next := *old
-	next.tools = tools
 	next.tables = slices.Clone(old.tables)
-	changed := Locals
-	if !old.tables[0].runs[Tool].same(run) {
-		changed |= next.replace(Tool, old.tables[0], run)
+	change(&next)
+	changed, was := Locals, old.tables[0].runs[kind]
+	if !was.same(run) {
+		changed |= next.replace(kind, old.tables[0], run)
 	}
-	for _, t := range old.tables[1:] {
-		changed |= r.rename(&next, t)
+	if kind == Tool {
+		for _, t := range old.tables[1:] {
+			changed |= r.rename(&next, t)
+		}
 	}
 	r.snap.Store(&next)
-	r.relistedLocal(&next, old, Tool)
-	r.feed.publish(changed)
-	return nil
-}
-
-func (r *Registry) relistedLocal(next, old *Snapshot, kind Kind) {
-	if was := old.tables[0].runs[kind]; was != next.tables[0].runs[kind] {
+	if was != next.tables[0].runs[kind] {
 		r.relisted(next.tables[0], kind, was)
 	}
+	r.feed.publish(changed)
+	return nil
 }
 
 // buildLocal makes a run whose entries keep their names, but for tools with longer
