@@ -17,7 +17,7 @@ func (a *App) ClientCommand(cfg *config.Config, exe string) []string {
 	}
 	words := []string{exe, "stdio"}
 	// A client has another environment and another working directory.
-	if path, err := filepath.Abs(cfg.Path); err == nil && !cfg.Demo && path != a.DefaultConfig() {
+	if path, err := filepath.Abs(cfg.Path); err == nil && !cfg.Demo && path != config.DefaultPath(a.Getenv) {
 		words = append(words, "--config", path)
 	}
 	return words
@@ -29,19 +29,6 @@ func (a *App) Line(words string) string {
 		words += " --config " + shellWord(a.ConfigFlag)
 	}
 	return "goblin " + words
-}
-
-// DefaultConfig is where a config is looked for that nobody names; "" without a
-// home.
-func (a *App) DefaultConfig() string {
-	dir := a.Getenv("XDG_CONFIG_HOME")
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(a.Getenv("HOME"), ".config")
-	}
-	if !filepath.IsAbs(dir) {
-		return "" // the working directory holds no config
-	}
-	return filepath.Join(dir, "goblin", "config.yaml")
 }
 
 var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./\\-]+$`) })

@@ -59,7 +59,7 @@ func (a *App) lookUp(ctx context.Context) (*running, error) {
 // nil for none. Several are an error: their environments differ, but the file no
 // longer tells which is meant.
 func (a *App) lookUpRemoved(ctx context.Context) (*running, error) {
-	path := cmp.Or(a.ConfigFlag, a.Getenv("GOBLIN_CONFIG"), a.DefaultConfig())
+	path := cmp.Or(a.ConfigFlag, a.Getenv("GOBLIN_CONFIG"), config.DefaultPath(a.Getenv))
 	if path == "" {
 		return nil, nil
 	}

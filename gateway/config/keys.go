@@ -51,18 +51,9 @@ func topKeys() []field[Config] {
 }
 
 // sections lists the keys below the top level, for hints about misplaced ones.
-func sections() []struct {
-	name string
-	keys []string
-} {
-	return []struct {
-		name string
-		keys []string
-	}{
-		{"gateway", names(gatewayKeys())},
-		{"lua", names(luaKeys())},
-		{"log", names(logKeys())},
-		{"tui", names(tuiKeys())},
+func sections() map[string][]string {
+	return map[string][]string{
+		"gateway": names(gatewayKeys()), "lua": names(luaKeys()), "log": names(logKeys()), "tui": names(tuiKeys()),
 	}
 }
 
@@ -100,24 +91,11 @@ func serverKeys() []field[Server] {
 		key("startup_timeout", "The longest time of connecting to the server and of the handshake.",
 			duration(false), func(s *Server) *time.Duration { return &s.StartupTimeout }),
 		key("isolation", "shared: one connection for all clients. session: one for each; clients of 2026-07-28 over HTTP, which have no sessions, are refused. project: one for the clients of each project, whose folder ${project} stands for in command, args, env, cwd, url and headers.",
-			choice(
-				option[Isolation]{"shared", Shared, nil},
-				option[Isolation]{"session", PerSession, nil},
-				option[Isolation]{"project", PerProject, nil},
-			), func(s *Server) *Isolation { return &s.Isolation }),
+			words(Shared, PerSession, PerProject), func(s *Server) *Isolation { return &s.Isolation }),
 		key("era", "Which revisions the server is spoken to in. legacy: those up to 2025-11-25. modern: from 2026-07-28 on. auto: legacy where the server offers it; over HTTP, each client's own. both: each client's own; over stdio that takes a process for each.",
-			choice(
-				option[Era]{"auto", AutoEra, nil},
-				option[Era]{"legacy", LegacyEra, nil},
-				option[Era]{"modern", ModernEra, nil},
-				option[Era]{"both", BothEras, nil},
-			), func(s *Server) *Era { return &s.Era }),
+			words(AutoEra, LegacyEra, ModernEra, BothEras), func(s *Server) *Era { return &s.Era }),
 		key("roots", "Whose roots the server gets that asks for them. config: those of `gateway.roots`, but during a call those of its client; the default for servers that clients share. client: those of its clients; the default for the others. none: none.",
-			choice(
-				option[RootsFrom]{"config", ConfigRoots, nil},
-				option[RootsFrom]{"client", ClientRoots, nil},
-				option[RootsFrom]{"none", NoRoots, nil},
-			), func(s *Server) *RootsFrom { return &s.Roots }),
+			words(ConfigRoots, ClientRoots, NoRoots), func(s *Server) *RootsFrom { return &s.Roots }),
 		key("forward_meta", "Pass on what clients put into `_meta` of their requests besides the protocol's own keys, such as ids of sessions and threads.",
 			flag(), func(s *Server) *bool { return &s.ForwardMeta }),
 		key("tools", "Which tools are offered: globs on the server's own names. `deny` wins.",
@@ -251,11 +229,7 @@ func gatewayKeys() []field[Gateway] {
 		key("roots", "Folders offered to servers that ask for roots, see `roots` of a server.",
 			list(kind[Root]{schema: rootSchema, read: readRoot}), func(g *Gateway) *[]Root { return &g.Roots }),
 		key("pin", "New or changed tool definitions. off: served as they come. report: served and reported. strict: withheld until approved.",
-			choice(
-				option[Pin]{"off", PinOff, nil},
-				option[Pin]{"report", PinReport, nil},
-				option[Pin]{"strict", PinStrict, nil},
-			), func(g *Gateway) *Pin { return &g.Pin }),
+			words(PinOff, PinReport, PinStrict), func(g *Gateway) *Pin { return &g.Pin }),
 		key("linger", "How long a host in the background stays after its last session and screen.",
 			duration(true), func(g *Gateway) *time.Duration { return &g.Linger }),
 		key("limits", "What one party can cost at most.",
@@ -317,11 +291,6 @@ func logKeys() []field[Log] {
 func tuiKeys() []field[TUI] {
 	return []field[TUI]{
 		key("theme", "Colours of the screen.",
-			choice(
-				option[string]{"auto", "auto", nil},
-				option[string]{"dark", "dark", nil},
-				option[string]{"light", "light", nil},
-				option[string]{"none", "none", nil},
-			), func(t *TUI) *string { return &t.Theme }),
+			words("auto", "dark", "light", "none"), func(t *TUI) *string { return &t.Theme }),
 	}
 }

@@ -341,6 +341,15 @@ func choice[V comparable](options ...option[V]) kind[V] {
 	}
 }
 
+// words is a choice among words that are the values themselves.
+func words[V ~string](values ...V) kind[V] {
+	options := make([]option[V], len(values))
+	for i, v := range values {
+		options[i].word, options[i].value = string(v), v
+	}
+	return choice(options...)
+}
+
 // list is a sequence; an empty one is nil.
 func list[V any](item kind[V]) kind[[]V] {
 	return kind[[]V]{

@@ -29,19 +29,24 @@ func Find(flag string, getenv func(string) string) (string, error) {
 		}
 		return named.path, nil
 	}
-	dir := getenv("XDG_CONFIG_HOME")
-	if !filepath.IsAbs(dir) { // the XDG rules say to ignore it then
-		dir = filepath.Join(getenv("HOME"), ".config")
-	}
-	if !filepath.IsAbs(dir) {
-		return "", nil
-	}
-	path := filepath.Join(dir, "goblin", "config.yaml")
+	path := DefaultPath(getenv)
 	// Lstat, so that a link that leads nowhere is told and not taken for none.
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
 	return path, nil
+}
+
+// DefaultPath is where a config is looked for that nobody names; "" without a home.
+func DefaultPath(getenv func(string) string) string {
+	dir := getenv("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(dir) { // the XDG rules say to ignore it then
+		dir = filepath.Join(getenv("HOME"), ".config")
+	}
+	if !filepath.IsAbs(dir) {
+		return "" // the working directory holds no config
+	}
+	return filepath.Join(dir, "goblin", "config.yaml")
 }
 
 // reason is an error without the path that the message names already.

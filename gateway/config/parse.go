@@ -234,33 +234,20 @@ func syntaxError(name string, src []byte, err error) *Errors {
 
 // failingLine finds where the parser gives up by feeding it byte by byte.
 func failingLine(src []byte) int {
-	feed := &byteReader{src: src}
+	feed := byteReader{bytes.NewReader(src)}
 	dec := yaml.NewDecoder(feed)
 	for {
 		if _, err := decode(dec); err != nil {
 			break
 		}
 	}
-	read := bytes.TrimRight(src[:feed.pos], " \t\r\n")
+	read := bytes.TrimRight(src[:len(src)-feed.Len()], " \t\r\n")
 	return 1 + bytes.Count(read, []byte("\n"))
 }
 
-type byteReader struct {
-	src []byte
-	pos int
-}
+type byteReader struct{ *bytes.Reader }
 
-func (b *byteReader) Read(p []byte) (int, error) {
-	if b.pos == len(b.src) {
-		return 0, io.EOF
-	}
-	if len(p) == 0 {
-		return 0, nil
-	}
-	p[0] = b.src[b.pos]
-	b.pos++
-	return 1, nil
-}
+func (b byteReader) Read(p []byte) (int, error) { return b.Reader.Read(p[:min(1, len(p))]) }
 
 func lineOf(src []byte, line int) string {
 	for ; line > 1; line-- {

@@ -192,9 +192,9 @@ func (r *reader) unknown(at place, key *yaml.Node, known []string) {
 	}
 	tail := didYouMean(key.Value, "known here:", known)
 	if at == (place{}) {
-		for _, section := range sections() {
-			if slices.Contains(section.keys, key.Value) {
-				tail = "; it belongs in " + quote(section.name)
+		for name, keys := range sections() {
+			if slices.Contains(keys, key.Value) { // no other has it
+				tail = "; it belongs in " + quote(name)
 			}
 		}
 	}
