@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -45,33 +44,24 @@ type Handlers struct {
 	Logger  *slog.Logger // nil: nothing is logged
 }
 
-// Session is one open connection.
-type Session struct {
-	ID    int64     `json:"id"` // counts up from 1
-	Kind  string    `json:"kind"`
-	PID   int       `json:"pid"` // of the process at the other end
-	Since time.Time `json:"since"`
-}
-
 // Listener is the host's end: locks and sockets.
 type Listener struct {
 	place Place
 	moved sync.Mutex // held while it moves
 
-	mu       sync.Mutex
-	seats    []*seat     // the one of place first
-	accept   func(*seat) // begins to take connections; nil before Serve
-	linger   time.Duration
-	lingers  bool
-	busy     func() bool // what else holds a lingering host; nil for nothing
-	timer    *time.Timer // runs while no session holds a lingering host
-	ending   bool
-	done     chan struct{} // closed when ending
-	last     int64
-	sessions map[int64]Session
-	conns    map[net.Conn]bool // open connections; true once introduced
-	wg       sync.WaitGroup
-	log      *slog.Logger
+	mu      sync.Mutex
+	seats   []*seat     // the one of place first
+	accept  func(*seat) // begins to take connections; nil before Serve
+	linger  time.Duration
+	lingers bool
+	busy    func() bool // what else holds a lingering host; nil for nothing
+	timer   *time.Timer // runs while no connection holds a lingering host
+	holding int         // connections that do
+	ending  bool
+	done    chan struct{}     // closed when ending
+	conns   map[net.Conn]bool // open connections; true once introduced
+	wg      sync.WaitGroup
+	log     *slog.Logger
 
 	hello    time.Duration // helloLimit
 	handlers time.Duration // how long they may go on after the end of their context
@@ -102,15 +92,14 @@ func Listen(p Place) (*Listener, error) {
 	}
 	return &Listener{
 		place: p, seats: []*seat{s}, done: make(chan struct{}), log: slog.New(slog.DiscardHandler),
-		sessions: make(map[int64]Session), conns: make(map[net.Conn]bool),
-		hello: helloLimit, handlers: 5 * time.Second,
+		conns: make(map[net.Conn]bool), hello: helloLimit, handlers: 5 * time.Second,
 	}, nil
 }
 
 // take gets the lock. Its holder either answers, and is the host; or is on
 // its way up or down, and decides within moments.
 func take(ctx context.Context, p Place) (*flock.Flock, error) {
-	lock := flock.New(p.Lock, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
+	lock := p.lock()
 	for {
 		ok, err := lock.TryLock()
 		if err != nil {
@@ -189,18 +178,6 @@ func (l *Listener) SetLinger(d time.Duration, busy func() bool) {
 
 // Done is closed when the host takes no more connections.
 func (l *Listener) Done() <-chan struct{} { return l.done }
-
-// Sessions lists the open connections, the oldest first.
-func (l *Listener) Sessions() []Session {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	out := make([]Session, 0, len(l.sessions))
-	for _, s := range l.sessions {
-		out = append(out, s)
-	}
-	slices.SortFunc(out, func(a, b Session) int { return int(a.ID - b.ID) })
-	return out
-}
 
 // Freshen makes the files of the host look used: who clears folders of what is
 // old would else remove them while it runs, and another host start beside it.
@@ -295,12 +272,10 @@ func (l *Listener) admit(ctx context.Context, c *net.UnixConn, h Handlers) {
 	}
 	_ = c.SetDeadline(time.Now().Add(limit))
 	l.conns[c] = false
-	l.wg.Add(1)
-	go func() {
-		defer l.wg.Done()
+	l.wg.Go(func() {
 		defer l.forget(c)
 		l.serve(ctx, c, h)
-	}()
+	})
 }
 
 func (l *Listener) forget(c net.Conn) {
@@ -321,12 +296,13 @@ func (l *Listener) serve(ctx context.Context, c *net.UnixConn, h Handlers) {
 		return
 	}
 	_ = c.SetDeadline(time.Now().Add(helloLimit))
-	reason := ""
-	if errors.Is(err, os.ErrDeadlineExceeded) {
+	var reason string
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
 		reason = "the first line did not come in time"
-	} else if err != nil {
+	case err != nil:
 		reason = err.Error()
-	} else {
+	default:
 		reason = l.refusal(first, h)
 	}
 	if reason != "" {
@@ -334,15 +310,11 @@ func (l *Listener) serve(ctx context.Context, c *net.UnixConn, h Handlers) {
 		_ = writeLine(c, welcome{Goblin: protocol, PID: os.Getpid(), Error: reason})
 		return
 	}
-	if !who.known {
-		who.pid = first.PID
-	}
-	s, ok := l.enter(c, first.Kind, who.pid)
-	if !ok {
+	if !l.enter(c, first.Kind) {
 		_ = writeLine(c, welcome{Goblin: protocol, PID: os.Getpid(), Ending: true, Error: "this host is ending; start the next one"})
 		return
 	}
-	defer l.leave(s)
+	defer l.leave(first.Kind)
 	if err := writeLine(c, welcome{Goblin: protocol, OK: true, PID: os.Getpid()}); err != nil {
 		return
 	}
@@ -385,12 +357,9 @@ func (a *ahead) Read(p []byte) (int, error) {
 
 // refusal says why this host does not serve a connection; "" when it does.
 func (l *Listener) refusal(f hello, h Handlers) string {
-	switch f.Kind {
-	case KindMCP, KindScreen, KindControl:
-	default:
-		return fmt.Sprintf("connections of kind %q are not known here; kinds are mcp, screen and control", f.Kind)
-	}
 	switch {
+	case f.Kind != KindMCP && f.Kind != KindScreen && f.Kind != KindControl:
+		return fmt.Sprintf("connections of kind %q are not known here; kinds are mcp, screen and control", f.Kind)
 	case f.Version != l.place.Version:
 		return fmt.Sprintf("this host is of version %q and you are of %q; the versions must be the same", l.place.Version, f.Version)
 	case f.Kind == KindMCP && h.MCP == nil, f.Kind == KindScreen && h.Screen == nil, f.Kind == KindControl && h.Control == nil:
@@ -401,39 +370,31 @@ func (l *Listener) refusal(f hello, h Handlers) string {
 
 // enter counts a connection in; false when the host is ending, so that
 // nobody relies on it.
-func (l *Listener) enter(c net.Conn, kind string, pid int) (Session, bool) {
+func (l *Listener) enter(c net.Conn, kind string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ending {
-		return Session{}, false
+		return false
 	}
-	l.last++
-	s := Session{ID: l.last, Kind: kind, PID: pid, Since: time.Now()}
-	l.sessions[s.ID] = s
 	l.conns[c] = true
-	if kind != KindControl && l.timer != nil {
-		l.timer.Stop()
-	}
-	return s, true
-}
-
-func (l *Listener) leave(s Session) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.sessions, s.ID)
-	if l.timer != nil && !l.ending && !l.held() {
-		l.timer.Reset(l.linger)
-	}
-}
-
-// held reports whether a connection keeps a lingering host alive.
-func (l *Listener) held() bool {
-	for _, s := range l.sessions {
-		if s.Kind != KindControl {
-			return true
+	if kind != KindControl {
+		l.holding++
+		if l.timer != nil {
+			l.timer.Stop()
 		}
 	}
-	return false
+	return true
+}
+
+func (l *Listener) leave(kind string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if kind != KindControl {
+		l.holding--
+	}
+	if l.timer != nil && !l.ending && l.holding == 0 {
+		l.timer.Reset(l.linger)
+	}
 }
 
 func (l *Listener) startLinger() {
@@ -447,7 +408,7 @@ func (l *Listener) startLinger() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		switch {
-		case l.held():
+		case l.holding > 0:
 		case busy && !l.ending:
 			l.timer.Reset(max(l.linger, firstLinger))
 		default:

@@ -23,6 +23,11 @@ type seat struct {
 	left  atomic.Bool // for another one
 }
 
+// lock is the lock of a place, not taken yet.
+func (p Place) lock() *flock.Flock {
+	return flock.New(p.Lock, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
+}
+
 // sit listens at a place whose lock is held; on an error it gives that up.
 func sit(p Place, lock *flock.Flock) (*seat, error) {
 	// Nothing depends on it, and some systems forbid writing to a locked file,
@@ -66,7 +71,7 @@ func (l *Listener) Move(p Place) error {
 	}
 	next := seats[:1:1]
 	if p.Socket != l.place.Socket {
-		lock := flock.New(p.Lock, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
+		lock := p.lock()
 		ok, err := lock.TryLock()
 		if err != nil {
 			return errors.Join(fmt.Errorf("lock %s: %w", p.Lock, err), lock.Close())
