@@ -147,11 +147,7 @@ func (a *App) taken(what control.Approval, approved []string) string {
 
 // shownNames are names of tools in one line.
 func shownNames(names []string) string {
-	out := make([]string, len(names))
-	for i, name := range names {
-		out[i] = shownName(name)
-	}
-	return strings.Join(out, ", ")
+	return strings.Join(each(names, func(name *string) string { return shownName(*name) }), ", ")
 }
 
 // shownName is a name in one line, in quotes unless it is a plain word.

@@ -401,13 +401,7 @@ func because(reason string) string {
 	return ": " + reason
 }
 
-func names(items []control.Entry) []string {
-	out := make([]string, len(items))
-	for i := range items {
-		out[i] = items[i].Listed()
-	}
-	return out
-}
+func names(items []control.Entry) []string { return each(items, (*control.Entry).Listed) }
 
 // object reads a JSON object from the command line: as it stands, @file, or -
 // for stdin.

@@ -301,11 +301,7 @@ func awaitEnd(ctx context.Context, pid int) error {
 }
 
 func namesOf(servers []control.Server) []string {
-	names := make([]string, len(servers))
-	for i := range servers {
-		names[i] = servers[i].Name
-	}
-	return names
+	return each(servers, func(s *control.Server) string { return s.Name })
 }
 
 // knownServer checks a server that the user named.

@@ -73,13 +73,18 @@ code is 4.`,
 			return interrupted(cmd.Context(), a.listOf(cmd.Context(), cfg, q, asJSON))
 		},
 	}
-	cli.Name(cmd.Flags(), &q.Server, "server", "only of this `SERVER`")
+	a.byServer(cmd, &q.Server)
 	cli.Name(cmd.Flags(), &q.MIME, "mime", "only of this MIME `TYPE` (resources and templates); * matches anything, as in 'image/*'")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON array")
+	return cmd
+}
+
+// byServer adds --server to a command, and its completion.
+func (a *App) byServer(cmd *cobra.Command, server *string) {
+	cli.Name(cmd.Flags(), server, "server", "only of this `SERVER`")
 	_ = cmd.RegisterFlagCompletionFunc("server", func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		return a.complete("servers")(cmd, nil, typed)
 	})
-	return cmd
 }
 
 func (a *App) listOf(ctx context.Context, cfg *config.Config, q control.ListQuery, asJSON bool) (err error) {

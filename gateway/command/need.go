@@ -26,11 +26,16 @@ func usable(cfg *config.Config, name string) error {
 }
 
 func serverNames(cfg *config.Config) []string {
-	names := make([]string, len(cfg.Servers))
-	for i := range cfg.Servers {
-		names[i] = cfg.Servers[i].Name
+	return each(cfg.Servers, func(s *config.Server) string { return s.Name })
+}
+
+// each makes a text of every item.
+func each[T any](items []T, text func(*T) string) []string {
+	out := make([]string, len(items))
+	for i := range items {
+		out[i] = text(&items[i])
 	}
-	return names
+	return out
 }
 
 // configName is a config as a user knows it.
@@ -78,13 +83,7 @@ type kind struct {
 
 var (
 	toolKind = kind{"tools", "tool", "TOOL", func(server, name string) bool {
-		prefix := strings.Map(func(r rune) rune {
-			if r == '.' {
-				return '_'
-			}
-			return r
-		}, server)
-		return strings.HasPrefix(name, prefix+"_") || strings.HasPrefix(name, server+"/")
+		return strings.HasPrefix(name, strings.ReplaceAll(server, ".", "_")+"_") || strings.HasPrefix(name, server+"/")
 	}}
 	promptKind = kind{"prompts", "prompt", "NAME", func(server, name string) bool {
 		return strings.HasPrefix(name, server+"/") || strings.HasPrefix(name, server+"_")

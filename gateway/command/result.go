@@ -103,12 +103,7 @@ func (a *App) printBlob(blob, mime, name string) error {
 }
 
 func decode(blob string) ([]byte, error) {
-	blob = strings.TrimRight(strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\r' || r == ' ' {
-			return -1
-		}
-		return r
-	}, blob), "=")
+	blob = strings.TrimRight(strings.NewReplacer("\n", "", "\r", "", " ", "").Replace(blob), "=")
 	if strings.ContainsAny(blob, "-_") {
 		return base64.RawURLEncoding.DecodeString(blob)
 	}

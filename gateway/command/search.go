@@ -70,15 +70,12 @@ If nothing is found, the exit code is 7.`,
 		},
 	}
 	cli.Name(cmd.Flags(), &q.Kind, "kind", "only this `KIND`: tools, prompts, resources or templates")
-	cli.Name(cmd.Flags(), &q.Server, "server", "only of this `SERVER`")
+	a.byServer(cmd, &q.Server)
 	cli.Name(cmd.Flags(), &q.MIME, "mime", "only of this MIME `TYPE`; * matches anything, as in 'image/*'")
 	cmd.Flags().IntVar(&q.Limit, "limit", foundFew, "at most this `NUMBER` of hits, up to 1000")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print an object with the hits and their total")
 	_ = cmd.RegisterFlagCompletionFunc("kind", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return lists[1:], cobra.ShellCompDirectiveNoFileComp
-	})
-	_ = cmd.RegisterFlagCompletionFunc("server", func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		return a.complete("servers")(cmd, nil, typed)
 	})
 	return cmd
 }

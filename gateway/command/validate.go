@@ -112,12 +112,7 @@ func capital(s string) string {
 }
 
 // count is a number of things, with the plural that English gives most.
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
+func count(n int, noun string) string { return amount(n, noun, noun+"s") }
 
 // mistake is a problem of a config in the output of --json.
 type mistake struct {
