@@ -74,7 +74,11 @@ func (a *App) Pins(cfg *config.Config) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return pins.Path(path, a.Getenv)
+	state := config.StateFolder(a.Getenv)
+	if state == "" {
+		return "", errors.New("there is no folder for pinned tools: set HOME or XDG_STATE_HOME")
+	}
+	return pins.Path(state, path), nil
 }
 
 // Logins is the folder of logins at remote servers; "" when there is no place for

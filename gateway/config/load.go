@@ -49,6 +49,23 @@ func DefaultPath(getenv func(string) string) string {
 	return filepath.Join(dir, "goblin", "config.yaml")
 }
 
+// StateFolder is where Goblin keeps what it remembers: goblin in $XDG_STATE_HOME, else in
+// ~/.local/state; "" without a home.
+func StateFolder(getenv func(string) string) string {
+	dir := getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(dir) {
+		home := getenv("HOME")
+		if !filepath.IsAbs(home) {
+			home, _ = os.UserHomeDir() // what is missing is told by who needs it
+		}
+		if !filepath.IsAbs(home) {
+			return "" // the working directory is nobody's home
+		}
+		dir = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(dir, "goblin")
+}
+
 // reason is an error without the path that the message names already.
 func reason(err error) error {
 	var pe *fs.PathError

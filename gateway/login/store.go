@@ -16,6 +16,8 @@ import (
 
 	"github.com/gofrs/flock"
 	"github.com/zalando/go-keyring"
+
+	"goblin/gateway/config"
 )
 
 // keyringLimit is how long a keyring may take: one that waits for a password that
@@ -37,19 +39,13 @@ type record struct {
 	name string // in the keyring
 }
 
-// Folder is where logins are kept: $XDG_STATE_HOME/goblin/logins.
+// Folder is where logins are kept: logins in [config.StateFolder].
 func Folder(getenv func(string) string) (string, error) {
-	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "goblin", "logins"), nil
-	}
-	home := getenv("HOME")
-	if !filepath.IsAbs(home) {
-		home, _ = os.UserHomeDir() // what is missing is told below
-	}
-	if !filepath.IsAbs(home) {
+	state := config.StateFolder(getenv)
+	if state == "" {
 		return "", errors.New("there is no folder for logins: set HOME or XDG_STATE_HOME")
 	}
-	return filepath.Join(home, ".local", "state", "goblin", "logins"), nil
+	return filepath.Join(state, "logins"), nil
 }
 
 // recordOf is the place of a login. What decides it is the config and the server, or

@@ -447,21 +447,9 @@ func pinned(text []byte) pin {
 	return p
 }
 
-// Path is where the pins of a config are kept: in goblin/pins of
-// $XDG_STATE_HOME, else of ~/.local/state. config is the one path by which its
-// file is known.
-func Path(config string, getenv func(string) string) (string, error) {
-	dir := getenv("XDG_STATE_HOME")
-	if !filepath.IsAbs(dir) {
-		home := getenv("HOME")
-		if !filepath.IsAbs(home) {
-			home, _ = os.UserHomeDir() // what is missing is told below
-		}
-		if !filepath.IsAbs(home) { // the working directory is nobody's home
-			return "", errors.New("there is no folder for pinned tools: set HOME or XDG_STATE_HOME")
-		}
-		dir = filepath.Join(home, ".local", "state")
-	}
+// Path is where the pins of a config are kept, in the folder for what is remembered.
+// config is the one path by which its file is known.
+func Path(state, config string) string {
 	sum := sha256.Sum256([]byte(config))
-	return filepath.Join(dir, "goblin", "pins", hex.EncodeToString(sum[:8])+".json"), nil
+	return filepath.Join(state, "pins", hex.EncodeToString(sum[:8])+".json")
 }
