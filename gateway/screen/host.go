@@ -190,8 +190,7 @@ func (s *Conn) Read(p []byte) (int, error) {
 // the connection, since part of a frame may be out. While the relay's process
 // is stopped, output is dropped; a value of Resized follows.
 func (s *Conn) Write(p []byte) (int, error) {
-	sent := 0
-	for sent < len(p) || sent == 0 {
+	for sent := 0; ; {
 		piece := p[sent:min(len(p), sent+maxOutput)]
 		if s.paused.Load() {
 			return len(p), nil
@@ -199,12 +198,10 @@ func (s *Conn) Write(p []byte) (int, error) {
 		if err := s.send(frameOutput, piece); err != nil {
 			return sent, err
 		}
-		sent += len(piece)
-		if len(p) == 0 {
-			break
+		if sent += len(piece); sent == len(p) {
+			return sent, nil
 		}
 	}
-	return sent, nil
 }
 
 // SetWriteLimit sets how long one frame may take to be written.

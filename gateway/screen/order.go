@@ -26,10 +26,7 @@ func (s *Conn) Browse(ctx context.Context, page string) error {
 	if len(page) > maxPage {
 		return fmt.Errorf("the URL has %d bytes, the limit is %d", len(page), maxPage)
 	}
-	a, err := s.order(ctx, frameExec, order{Kind: web, Name: page}, nil)
-	if err == nil && a.Error != "" {
-		err = errors.New(a.Error)
-	}
+	_, err := s.order(ctx, frameExec, order{Kind: web, Name: page}, nil)
 	return err
 }
 
@@ -41,11 +38,7 @@ func (s *Conn) Open(ctx context.Context, program, name string, content []byte) e
 	if program != Pager && program != Editor {
 		return fmt.Errorf("open %q: no program %q", name, program)
 	}
-	a, err := s.order(ctx, frameExec, order{Kind: program, Name: name}, content)
-	if err == nil && a.Error != "" {
-		err = errors.New(a.Error)
-	}
-	if err != nil {
+	if _, err := s.order(ctx, frameExec, order{Kind: program, Name: name}, content); err != nil {
 		return fmt.Errorf("open %q in the %s: %w", name, program, err)
 	}
 	return nil
@@ -56,9 +49,6 @@ func (s *Conn) Open(ctx context.Context, program, name string, content []byte) e
 // its user's home. It never overwrites. Content is at most 128 MiB.
 func (s *Conn) Save(ctx context.Context, path string, content []byte) (where string, err error) {
 	a, err := s.order(ctx, frameSave, order{Name: path}, content)
-	if err == nil && a.Error != "" {
-		err = errors.New(a.Error)
-	}
 	if err != nil {
 		return "", fmt.Errorf("save %q: %w", path, err)
 	}
@@ -66,7 +56,8 @@ func (s *Conn) Save(ctx context.Context, path string, content []byte) (where str
 }
 
 // order sends content in pieces, so that output gets through between them,
-// then the order, and waits for the answer. One order at a time.
+// then the order, and waits for the answer; what that says went wrong is an error,
+// too. One order at a time.
 func (s *Conn) order(ctx context.Context, kind byte, o order, content []byte) (answer, error) {
 	if len(content) > maxContent {
 		return answer{}, fmt.Errorf("%d bytes are too many, the limit is %d", len(content), maxContent)
@@ -99,6 +90,9 @@ func (s *Conn) order(ctx context.Context, kind byte, o order, content []byte) (a
 	for {
 		select {
 		case a := <-s.answers:
+			if a.ID == o.ID && a.Error != "" {
+				return answer{}, errors.New(a.Error)
+			}
 			if a.ID == o.ID {
 				return a, nil
 			}

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -128,12 +130,8 @@ func (r *relay) command(kind string) string {
 		}
 		names = append(names, "more")
 	}
-	for _, name := range names {
-		if strings.TrimSpace(name) != "" {
-			return name
-		}
-	}
-	return ""
+	blank := func(name string) bool { return strings.TrimSpace(name) == "" }
+	return cmp.Or(slices.DeleteFunc(names, blank)...)
 }
 
 // safeName makes a base name that is no option, no hidden file and nothing to
