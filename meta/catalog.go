@@ -1,6 +1,7 @@
 package meta
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -22,11 +23,7 @@ func serverCard(s *registry.ServerState) []byte {
 	o := newObject()
 	o.text("serverId", s.Name)
 	o.text("state", string(s.State))
-	title := s.ServerTitle
-	if title == "" {
-		title = s.ServerName
-	}
-	o.text("title", title)
+	o.text("title", cmp.Or(s.ServerTitle, s.ServerName))
 	o.text("version", s.ServerVersion)
 	o.text("description", excerpt(s.Instructions))
 	o.number("tools", int64(s.Counts[registry.Tool]))

@@ -379,27 +379,16 @@ type top struct {
 	last  found // the last one that was turned away
 }
 
-// before reports whether a comes before b in an answer.
-func (t *top) before(a, b found) bool {
-	if a.score != b.score {
-		return a.score > b.score
-	}
-	if a.list == b.list {
-		return a.entry < b.entry
-	}
-	x, y := t.lists[a.list].part.At(int(a.entry)), t.lists[b.list].part.At(int(b.entry))
-	return cmp.Or(strings.Compare(x.Listed, y.Listed), strings.Compare(x.Server, y.Server), cmp.Compare(x.Kind, y.Kind)) < 0
-}
-
 // compare orders as in an answer.
 func (t *top) compare(a, b found) int {
-	switch {
-	case t.before(a, b):
-		return -1
-	case t.before(b, a):
-		return 1
+	if a.score != b.score {
+		return cmp.Compare(b.score, a.score)
 	}
-	return 0
+	if a.list == b.list {
+		return cmp.Compare(a.entry, b.entry)
+	}
+	x, y := t.lists[a.list].part.At(int(a.entry)), t.lists[b.list].part.At(int(b.entry))
+	return cmp.Or(strings.Compare(x.Listed, y.Listed), strings.Compare(x.Server, y.Server), cmp.Compare(x.Kind, y.Kind))
 }
 
 // offer takes what is found in a list in the order of entries.
@@ -408,7 +397,7 @@ func (t *top) offer(f found) {
 	case !t.full:
 	case f.list == t.last.list && f.score <= t.last.score: // comes after what was not good enough
 		return
-	case !t.before(f, t.worst):
+	case t.compare(f, t.worst) >= 0:
 		t.last = f
 		return
 	}

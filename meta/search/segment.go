@@ -137,21 +137,22 @@ func (b *builder) add(doc uint32, e *registry.Entry) {
 // arguments reads the names of arguments of a tool or prompt.
 func (b *builder) arguments(e *registry.Entry) {
 	var names []string
+	take := func(raw []byte) (more bool) {
+		name, _ := rawjson.String(raw)
+		names = append(names, name)
+		return len(names) < maxArguments
+	}
 	if e.Kind == registry.Tool {
 		for k := range rawjson.Members(rawjson.Path(e.JSON, "inputSchema", "properties")) {
-			if len(names) == maxArguments {
+			if !take(k) {
 				break
 			}
-			name, _ := rawjson.String(k)
-			names = append(names, name)
 		}
 	} else {
 		for v := range rawjson.Elements(rawjson.Get(e.JSON, "arguments")) {
-			if len(names) == maxArguments {
+			if !take(rawjson.Get(v, "name")) {
 				break
 			}
-			name, _ := rawjson.String(rawjson.Get(v, "name"))
-			names = append(names, name)
 		}
 	}
 	if len(names) > 0 {
