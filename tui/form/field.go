@@ -2,6 +2,7 @@ package form
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,10 +46,7 @@ type field struct {
 }
 
 func newField(l *look.Look, def Field) *field {
-	f := &field{Field: def, look: l, kind: def.Kind, label: def.Title, stale: true}
-	if f.label == "" {
-		f.label = def.Name
-	}
+	f := &field{Field: def, look: l, kind: def.Kind, label: cmp.Or(def.Title, def.Name), stale: true}
 	if (f.kind == Enum || f.kind == Several) && len(f.Options) == 0 || f.kind > JSON {
 		f.kind, f.Kind = JSON, JSON
 	}
@@ -371,11 +369,8 @@ func (f *field) narrow() {
 	words := strings.Fields(strings.ToLower(f.filter.Value()))
 	for i, o := range f.Options {
 		text := strings.ToLower(o.Label)
-		ok := true
-		for _, w := range words {
-			ok = ok && strings.Contains(text, w)
-		}
-		if ok {
+		lacks := func(word string) bool { return !strings.Contains(text, word) }
+		if !slices.ContainsFunc(words, lacks) {
 			f.passed = append(f.passed, i)
 		}
 	}

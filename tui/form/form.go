@@ -159,9 +159,7 @@ type Form struct {
 // else the first one.
 func New(lk *look.Look, s Spec) *Form {
 	f := &Form{look: lk, spec: s, w: 80, hot: -1, latest: new(atomic.Int64)}
-	if s.Submit == "" {
-		f.spec.Submit = "submit"
-	}
+	f.spec.Submit = cmp.Or(s.Submit, "submit")
 	seen := make(map[string]bool)
 	for _, def := range s.Fields[:min(len(s.Fields), MaxFields)] {
 		if !seen[def.Name] {
@@ -346,9 +344,7 @@ func (f *Form) blame(p problem) int {
 	}
 	for i, fd := range f.fields {
 		if fd.Name == p.name {
-			if fd.err == "" {
-				fd.err = p.text
-			}
+			fd.err = cmp.Or(fd.err, p.text)
 			return i
 		}
 	}

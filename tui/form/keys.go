@@ -1,6 +1,7 @@
 package form
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -344,11 +345,7 @@ func (f *Form) sideways(fd *field, right bool) {
 	if right {
 		d = 1
 	}
-	none := true
-	for _, on := range fd.picked {
-		none = none && !on
-	}
-	if fd.kind == Enum && none {
+	if fd.kind == Enum && !slices.Contains(fd.picked, true) {
 		f.toggle(fd)
 		return
 	}

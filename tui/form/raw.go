@@ -1,6 +1,7 @@
 package form
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -51,10 +52,7 @@ func (f *Form) toRaw() {
 // toFields reads the raw mode back. A field whose value is as it was written
 // stays as it is, half-typed text included.
 func (f *Form) toFields() {
-	s := strings.TrimSpace(f.area.Value())
-	if s == "" {
-		s = "{}"
-	}
+	s := cmp.Or(strings.TrimSpace(f.area.Value()), "{}")
 	f.areaErr, f.metaErr = "", ""
 	if err := objectText(s); err != nil {
 		f.areaErr, f.rawFocus = err.Error(), 0

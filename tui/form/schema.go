@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -164,15 +165,9 @@ func (r *resolver) resolve(n node) node {
 		if inner == nil {
 			return n
 		}
-		merged := make(node, len(n)+len(inner))
-		for k, v := range inner {
-			merged[k] = v
-		}
-		for k, v := range n {
-			if k != drop {
-				merged[k] = v
-			}
-		}
+		beside, merged := maps.Clone(n), maps.Clone(inner)
+		delete(beside, drop)
+		maps.Copy(merged, beside)
 		n = merged
 	}
 	return node{} // too deep, or in a circle: nothing is known

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -290,11 +291,7 @@ func beyond(v any) bool {
 		_, err := numeral(v.String())
 		return err != nil
 	case []any:
-		for _, item := range v {
-			if beyond(item) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(v, beyond)
 	case map[string]any:
 		for _, item := range v {
 			if beyond(item) {
