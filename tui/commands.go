@@ -202,10 +202,7 @@ const mostOpened = 50
 func gather(s *registry.Snapshot) *places {
 	p := &places{}
 	for k := range registry.Kind(registry.Kinds) {
-		rows := make([]*registry.Entry, 0, s.Count(k))
-		for e := range s.All(k) {
-			rows = append(rows, e)
-		}
+		rows := slices.AppendSeq(make([]*registry.Entry, 0, s.Count(k)), s.All(k))
 		p.rows[k] = rows
 		p.index[k] = filter.NewIndex(len(rows), func(i int) string { return rows[i].Listed + "\x00" + rows[i].Label })
 	}

@@ -2,9 +2,11 @@ package content
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"goblin/gateway/display"
@@ -91,10 +93,7 @@ func FromPrompt(result json.RawMessage) []Block {
 		if len(body) == 0 {
 			body = []Block{{Kind: Note, Text: "empty"}}
 		}
-		role := str(m, "role")
-		if role == "" {
-			role = "message"
-		}
+		role := cmp.Or(str(m, "role"), "message")
 		body[0].Title = fmt.Sprintf("%d %s", total, role)
 		out = append(out, body...)
 	}
@@ -256,10 +255,8 @@ func resource(c []byte) []Block {
 }
 
 func withHead(head, body Block) []Block {
-	for _, f := range head.Facts {
-		if f.Value != "" {
-			return []Block{head, body}
-		}
+	if slices.ContainsFunc(head.Facts, func(f Fact) bool { return f.Value != "" }) {
+		return []Block{head, body}
 	}
 	return []Block{body}
 }

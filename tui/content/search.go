@@ -3,6 +3,7 @@ package content
 import (
 	"bytes"
 	"sort"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -84,10 +85,7 @@ func (v *View) find() {
 	if v.query == "" {
 		return
 	}
-	exact := false
-	for _, r := range v.query {
-		exact = exact || unicode.IsUpper(r)
-	}
+	exact := strings.ContainsFunc(v.query, unicode.IsUpper)
 	f := finder{needle: []byte(v.query), exact: exact}
 	if !exact {
 		f.needle = fold(nil, v.query)

@@ -32,6 +32,7 @@
 package filter
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -63,15 +64,8 @@ type Field struct {
 }
 
 func (f *Field) called(name string) bool {
-	if strings.EqualFold(f.Name, name) {
-		return true
-	}
-	for _, alias := range f.Aliases {
-		if strings.EqualFold(alias, name) {
-			return true
-		}
-	}
-	return false
+	same := func(alias string) bool { return strings.EqualFold(alias, name) }
+	return same(f.Name) || slices.ContainsFunc(f.Aliases, same)
 }
 
 func (f *Field) usable() bool {

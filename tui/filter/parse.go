@@ -2,6 +2,7 @@ package filter
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -65,12 +66,7 @@ func (q *Query) Empty() bool { return len(q.words)+len(q.fuzzies)+len(q.conds) =
 
 // Ranked says that results come by score, because there is a ~word.
 func (q *Query) Ranked() bool {
-	for i := range q.fuzzies {
-		if !q.fuzzies[i].not {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(q.fuzzies, func(f fuzzyWord) bool { return !f.not })
 }
 
 type parser struct {

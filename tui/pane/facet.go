@@ -199,16 +199,14 @@ func (d *Facet) term(text string) string {
 
 // apply writes what is ticked into the filter.
 func (d *Facet) apply() tea.Cmd {
-	changed := false
+	if !d.touched() {
+		return nil
+	}
 	var values []string
-	for i, v := range d.All {
-		changed = changed || v.on != d.before[i]
+	for _, v := range d.All {
 		if v.on {
 			values = append(values, d.term(v.Text))
 		}
-	}
-	if !changed {
-		return nil
 	}
 	return d.app.SetFilter(WithField(d.typed(), d.field, values))
 }

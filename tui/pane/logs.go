@@ -303,12 +303,7 @@ func (p *Logs) toggleFollow() tea.Cmd {
 }
 
 func (p *Logs) nextLevel() tea.Cmd {
-	next := 0
-	for i, l := range levels {
-		if l == p.least {
-			next = (i + 1) % len(levels)
-		}
-	}
+	next := (slices.Index(levels[:], p.least) + 1) % len(levels)
 	least := levels[next]
 	p.least = least
 	for _, f := range p.Logs {

@@ -262,9 +262,7 @@ func itemOf(reg *registry.Registry, r *registry.TrafficRecord) dialog.Item {
 		all = append(all, reg.ResolveTool)
 	case r.Method == "prompts/get":
 		all = append(all, reg.ResolvePrompt)
-	case strings.Contains(r.Method, "resources/"):
-		all = append(all, reg.ResolveResource)
-	case strings.Contains(r.Name, ":"):
+	case strings.Contains(r.Method, "resources/"), strings.Contains(r.Name, ":"):
 		all = append(all, reg.ResolveResource)
 	default: // progress and the end of some request
 		all = append(all, reg.ResolveTool, reg.ResolvePrompt)
@@ -325,16 +323,12 @@ func about(it dialog.Item) string {
 func literals(template string) []string {
 	var parts []string
 	for {
-		from := strings.IndexByte(template, '{')
-		if from < 0 {
+		before, rest, _ := strings.Cut(template, "{")
+		_, after, closed := strings.Cut(rest, "}")
+		if !closed {
 			return append(parts, template)
 		}
-		to := strings.IndexByte(template[from:], '}')
-		if to < 0 {
-			return append(parts, template)
-		}
-		parts = append(parts, template[:from])
-		template = template[from+to+1:]
+		parts, template = append(parts, before), after
 	}
 }
 

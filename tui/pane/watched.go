@@ -192,9 +192,10 @@ func (d *Watched) holders(s registry.SubscriptionState, most int) string {
 			names = append(names, name)
 		}
 	}
-	slices.SortFunc(names, func(x, y string) int {
-		return cmp.Or(cmp.Compare(b2i(y == "you"), b2i(x == "you")), cmp.Compare(x, y))
-	})
+	slices.Sort(names)
+	if i := slices.Index(names, "you"); i >= 0 {
+		names = slices.Insert(slices.Delete(names, i, i+1), 0, "you")
+	}
 	more := s.Holders - known
 	for len(names) > most {
 		last := names[len(names)-1]
@@ -213,13 +214,6 @@ func (d *Watched) holders(s registry.SubscriptionState, most int) string {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(names, ", ")
-}
-
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 func (d *Watched) Keys() keys.Table {
