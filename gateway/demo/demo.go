@@ -24,6 +24,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -51,12 +52,7 @@ var backends = map[string]func(*peer) backend{
 
 // Names lists the demo servers in alphabetical order.
 func Names() []string {
-	names := make([]string, 0, len(backends))
-	for name := range backends {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(backends))
 }
 
 // Run serves the demo server called name to the one client at in and out, one

@@ -1,9 +1,11 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -124,10 +126,7 @@ func (nb *notes) addPrompts(srv *server) {
 		if !ok {
 			return nil, fmt.Errorf("there is no note %q; there are: %s", req.Params.Arguments["slug"], strings.Join(nb.slugs(), ", "))
 		}
-		tone := req.Params.Arguments["tone"]
-		if tone == "" {
-			tone = "friendly"
-		}
+		tone := cmp.Or(req.Params.Arguments["tone"], "friendly")
 		return promptResult("A better version of "+n.title,
 			mcp.NewTextContent("Rewrite this note so that it is clear and sounds "+tone+". Keep every fact."),
 			embedded(n.uri(), n.mime, n.text)), nil
@@ -249,12 +248,7 @@ func (nb *notes) get(slug string) (note, bool) {
 func (nb *notes) slugs() []string {
 	nb.mu.Lock()
 	defer nb.mu.Unlock()
-	slugs := make([]string, 0, len(nb.bySlug))
-	for slug := range nb.bySlug {
-		slugs = append(slugs, slug)
-	}
-	slices.Sort(slugs)
-	return slugs
+	return slices.Sorted(maps.Keys(nb.bySlug))
 }
 
 func (nb *notes) put(n note) {
@@ -289,10 +283,7 @@ func (nb *notes) putLocked(n note) {
 // freeSlug makes a slug of a title: lower-case letters and digits of ASCII,
 // dashes between them, and a number if the slug is taken. Called under nb.mu.
 func (nb *notes) freeSlug(title string) string {
-	slug := slugify(title)
-	if slug == "" {
-		slug = "note"
-	}
+	slug := cmp.Or(slugify(title), "note")
 	free := slug
 	for i := 2; ; i++ {
 		if _, taken := nb.bySlug[free]; !taken {
