@@ -163,6 +163,9 @@ func (a *App) printStatus(s control.Status) error {
 	if s.Log != "" {
 		fmt.Fprintf(&head, "log      %s\n", display.Line(s.Log))
 	}
+	if s.Linger != "" {
+		fmt.Fprintf(&head, "ends     %s after its last client\n", display.Line(s.Linger))
+	}
 	if s.Notice != "" {
 		fmt.Fprintf(&head, "notice   %s\n", display.Line(s.Notice))
 	}

@@ -13,11 +13,11 @@ func defaults() Config {
 		Gateway: Gateway{
 			MaxName:     51,
 			PageSize:    1000,
-			StartupWait: 3 * time.Second,
+			StartupWait: 10 * time.Second,
 			ListChanged: ListChanged{Tools: true, Prompts: true, Resources: true},
 			MetaTools:   MetaTools{All: true},
 			Pin:         PinReport,
-			Linger:      10 * time.Second,
+			Linger:      time.Minute,
 			Limits: Limits{
 				Frame: 128 << 20, InFlight: 256, Unsent: 16 << 20,
 				Sessions: 2048, Projects: 16, Pages: 1000, Entries: 1_000_000, Depth: 512,

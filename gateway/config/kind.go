@@ -177,7 +177,7 @@ func duration(zero bool) kind[time.Duration] {
 				s["type"], s["minimum"], s["maximum"] = []string{"string", "integer"}, 0, 0
 			}
 			if def > 0 {
-				s["default"] = shortDuration(def)
+				s["default"] = ShortDuration(def)
 			}
 			return s
 		},
@@ -212,8 +212,8 @@ func duration(zero bool) kind[time.Duration] {
 	}
 }
 
-// shortDuration is Duration.String without its empty units: 1m, not 1m0s.
-func shortDuration(d time.Duration) string {
+// ShortDuration is Duration.String without its empty units: 1m, not 1m0s.
+func ShortDuration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
 		s = strings.TrimSuffix(s, "0s")

@@ -108,7 +108,7 @@ func TestSchemaHoldsTheDefaults(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal(config.Schema(), &s))
 	require.Equal(t, "uri", s.Properties.Gateway.Properties["namespace"].Default)
-	require.Equal(t, "10s", s.Properties.Gateway.Properties["linger"].Default)
+	require.Equal(t, "1m", s.Properties.Gateway.Properties["linger"].Default)
 	require.InDelta(t, 1000, s.Properties.Gateway.Properties["page_size"].Default, 0)
 	require.Equal(t, "30s", s.Defs.Server.Properties["timeout"].Default)
 	require.Len(t, s.Defs.Server.Properties, 21, "keys of other clients are not in it")

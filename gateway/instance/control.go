@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"goblin/gateway/config"
 	"goblin/gateway/control"
 	"goblin/gateway/fleet"
 	"goblin/registry"
@@ -18,6 +19,9 @@ func (i *Instance) Status(context.Context) (control.Status, error) {
 		PID: pid, Version: i.o.Version, Config: i.ConfigName(), Demo: i.o.Config.Demo,
 		Started: i.started, Address: i.Address(), Log: i.o.Log, Notice: i.registry.Notice(),
 		Sessions: []control.Session{}, Servers: []control.Server{},
+	}
+	if i.o.Linger > 0 {
+		s.Linger = config.ShortDuration(i.o.Config.Gateway.Linger)
 	}
 	for _, c := range i.gateway.Sessions() {
 		info := c.Client()

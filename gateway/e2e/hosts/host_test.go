@@ -90,7 +90,9 @@ func TestServeIsTheHostOfItsConfig(t *testing.T) {
 	second := w.Run("serve", "--listen", fmt.Sprintf("127.0.0.1:%d", e2e.FreePort(t)))
 	require.Equal(t, e2e.ExitFailure, second.Code)
 	require.Contains(t, second.Stderr, fmt.Sprint(s.Cmd.Process.Pid))
-	require.Contains(t, w.Succeeds("status"), fmt.Sprint(s.Cmd.Process.Pid))
+	status := w.Succeeds("status")
+	require.Contains(t, status, fmt.Sprint(s.Cmd.Process.Pid))
+	require.NotContains(t, status, "after its last client")
 
 	// An update reaches whoever subscribed, over the socket and over HTTP.
 	web.Listen()
@@ -143,6 +145,7 @@ func TestStatusStopAndRestart(t *testing.T) {
 	c.Names("tools")
 	status := w.Succeeds("status")
 	require.Contains(t, status, fmt.Sprint(w.Host()))
+	require.Contains(t, status, "\nends     1m after its last client\n")
 	require.Contains(t, status, "b")
 	require.Equal(t, "Restarting \"b\".\n", w.Succeeds("restart", "b"))
 	b.WaitStarts(2)
