@@ -216,14 +216,14 @@ func (g *Gateway) Notified(s *downstream.Session, method string, params []byte) 
 func (g *Gateway) find(ctx context.Context, resolve resolver, name string) (registry.Target, error) {
 	t, err := resolve(g.reg, name)
 	if err != nil || name != t.Listed {
-		if len(g.Servers.Starting()) > 0 {
+		if len(refusals.Awaited(err, g.Servers.Starting())) > 0 {
 			g.Servers.AwaitLists(ctx)
 		}
 		// Also when nobody starts any more: they may have listed just now.
 		t, err = resolve(g.reg, name)
 		var unknown *registry.NotFoundError
 		if errors.As(err, &unknown) {
-			if pending := g.Servers.Starting(); len(pending) > 0 {
+			if pending := refusals.Awaited(err, g.Servers.Starting()); len(pending) > 0 {
 				return t, &refusals.Pending{Err: err, Servers: pending}
 			}
 			return t, g.unlisted(unknown)

@@ -7,6 +7,7 @@ package refusals
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"goblin/gateway/downstream"
@@ -25,6 +26,17 @@ type Pending struct {
 func (e *Pending) Error() string { return e.Err.Error() }
 
 func (e *Pending) Unwrap() error { return e.Err }
+
+// Awaited are those of the servers that have not listed yet which may still list what was
+// not found: none if its name is below the prefix of another server.
+func Awaited(err error, starting []string) []string {
+	var unknown *registry.NotFoundError
+	if errors.As(err, &unknown) && (unknown.Kind == registry.Tool || unknown.Kind == registry.Prompt) &&
+		unknown.Owner != "" && !slices.Contains(starting, unknown.Owner) {
+		return nil
+	}
+	return starting
+}
 
 // Of is the JSON-RPC error that clients get for err.
 func Of(err error) *jsonrpc.Error {
