@@ -17,6 +17,7 @@ import (
 // A server that talks faster than a client reads must not cost that client its
 // session.
 func TestAClientThatDoesNotReadIsSparedChatter(t *testing.T) {
+	t.Parallel()
 	for _, way := range []string{"of the session", "of a request"} {
 		t.Run(way, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -177,6 +177,7 @@ func TestHTTPMessagesSpreadOverLinesArePassedOnAsOne(t *testing.T) {
 }
 
 func TestHTTPRefusesWhatIsNoMessage(t *testing.T) {
+	t.Parallel()
 	c := newSite(t, downstream.HTTPOptions{Options: downstream.Options{Limits: downstream.Limits{Frame: 1 << 20}}})
 	id := c.open()
 	ping := request("1", "echo", "")

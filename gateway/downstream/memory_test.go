@@ -17,6 +17,7 @@ import (
 )
 
 func TestABodyIsServedWhenThereIsRoomForIt(t *testing.T) {
+	t.Parallel()
 	const size = 4 << 20
 	large := `{"x":"` + strings.Repeat("x", size) + `"}`
 	for name, test := range map[string]struct{ limit, status int }{

@@ -449,6 +449,7 @@ func TestProgressMergesOnlyForAClientThatIsFarBehind(t *testing.T) {
 }
 
 func TestAClientThatDoesNotReadIsNotReadFrom(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const each, total = 1 << 20, 24
 		h := newScript()

@@ -381,6 +381,7 @@ func TestGoblinsOwnLogReachesTheRegistry(t *testing.T) {
 }
 
 func TestServerIsTurnedOffAndOn(t *testing.T) {
+	t.Parallel()
 	i, logs := start(t, "", fake{name: "s", script: watched}, fake{name: "o", script: tools})
 	c, p := open(t, i, nil), join(t, i)
 	require.Contains(t, string(p.ask("tools/list", "{}").Result), `"s_t"`)

@@ -3,6 +3,7 @@ package lua_test
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -29,6 +30,10 @@ var (
 func newRunner() *lua.Runner { return lua.NewRunner(must(os.Executable()), interpreter.Command) }
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if !racing {
+		_ = flag.Set("test.parallel", "4") // most tests wait for processes
+	}
 	goleak.VerifyTestMain(closing{m})
 }
 

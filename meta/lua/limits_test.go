@@ -89,6 +89,7 @@ func TestAnswersCountAsMemory(t *testing.T) {
 
 // Each way to nest that uses Go's stack, in the others.
 func TestNestingIsBounded(t *testing.T) {
+	t.Parallel()
 	for _, script := range []string{
 		`local t t = setmetatable({}, {__index = function(_, k)
 			if k < 100 then return t[k + 1] end
@@ -162,6 +163,7 @@ func timeLimit(t *testing.T, scripts []named) {
 }
 
 func TestCallLimit(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
 	res, err := runner.Run(t.Context(), "for i = 1, 10 do\n pcall(calculator.add, {a=i, b=1})\nend return 1", h, lua.Limits{Calls: 3})
 	var e *lua.Error
@@ -177,6 +179,7 @@ func TestCallLimit(t *testing.T) {
 }
 
 func TestOutputLimit(t *testing.T) {
+	t.Parallel()
 	for _, script := range []string{
 		`while true do print("x") end`,
 		`return ("x"):rep(1001)`,
@@ -200,6 +203,7 @@ func TestOutputLimit(t *testing.T) {
 }
 
 func TestScriptLimit(t *testing.T) {
+	t.Parallel()
 	_, e := fails(t.Context(), t, strings.Repeat(" ", lua.MaxScript+1), lua.Limits{})
 	if e == nil || e.Kind != lua.Syntax || !strings.Contains(e.Message, "the longest has 64 KiB") {
 		t.Error(e)

@@ -64,6 +64,7 @@ func checkAlone(t *testing.T, specs []spec) {
 }
 
 func TestResults(t *testing.T) {
+	t.Parallel()
 	checkAlone(t, []spec{
 		{"R1-12 structured content is a table", `result(calculator.add({a=10,b=20}):await())`, `{"sum":30}`},
 		{"R1-12 result is replaced by a later one", `result(1) result(2)`, `2`},
@@ -154,6 +155,7 @@ func TestJSONOfScripts(t *testing.T) {
 }
 
 func TestLanguage(t *testing.T) {
+	t.Parallel()
 	check(t, []spec{
 		{"closures share variables after a caught error", `local n = 0 local function inc() n = n + 1 end pcall(error, "x") inc() return n`, `1`},
 		{"pcall passes values", `return pcall(function(...) return ... end, 1, nil, 3)`, `[true,1,null,3]`},
@@ -190,6 +192,7 @@ func TestLanguage(t *testing.T) {
 }
 
 func TestSandbox(t *testing.T) {
+	t.Parallel()
 	var outside []spec
 	for _, name := range []string{
 		"rawget(_G, 'os')", // a server is called so; its table is called _os
@@ -256,6 +259,7 @@ func TestErrors(t *testing.T) {
 }
 
 func TestCaughtErrors(t *testing.T) {
+	t.Parallel()
 	check(t, []spec{
 		{
 			"R1-16 pcall catches what a tool reports", `local ok, e = pcall(calculator.div, {a=1,b=0})
@@ -273,6 +277,7 @@ func TestCaughtErrors(t *testing.T) {
 }
 
 func TestHints(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, script, want string }{
 		{"R1-18 nothing was given", "local x = 1", "the script returned nothing; end it with `return value`, or call `result(value)`."},
 		{"R1-18 something was printed", "print(1)", ""},

@@ -13,6 +13,7 @@ import (
 )
 
 func TestAll(t *testing.T) {
+	t.Parallel()
 	check(t, []spec{
 		{"calls, in order", `return all{calculator.add{a=1,b=1}, calculator.add{a=2,b=2}, 5}`, `[{"sum":2},{"sum":4},5]`},
 		{"awaited calls", `return all{calculator.add{a=1,b=1}:await().sum, calculator.add{a=2,b=2}:await().sum}`, `[2,4]`},

@@ -69,6 +69,7 @@ func (c *crowd) run(ctx context.Context, script string) (outcome <-chan error) {
 
 // Four scripts hold much memory, while others come and go.
 func TestScriptsShareTheirMemory(t *testing.T) {
+	t.Parallel()
 	c := newCrowd(t)
 	var holders []<-chan error
 	for range 4 {
@@ -78,7 +79,7 @@ func TestScriptsShareTheirMemory(t *testing.T) {
 	waits := c.run(t.Context(), large(5))
 	t.Run("one that waits ends with its time", func(t *testing.T) {
 		limits := c.limits
-		c.limits.Timeout = time.Second
+		c.limits.Timeout = 200 * time.Millisecond
 		if kind := kindOf(<-c.run(t.Context(), large(5))); kind != lua.Timeout {
 			t.Errorf("ended as %q", kind)
 		}
@@ -130,6 +131,7 @@ func TestScriptsShareTheirMemory(t *testing.T) {
 }
 
 func TestAnswersOnTheirWayToScriptsAreBounded(t *testing.T) {
+	t.Parallel()
 	c := newCrowd(t)
 	c.limits.Memory = 8 << 20
 	h := newHost(t)
@@ -151,6 +153,7 @@ func TestAnswersOnTheirWayToScriptsAreBounded(t *testing.T) {
 }
 
 func TestNamesThatNoServerHasAreRefusedBeforeAnybodyIsAsked(t *testing.T) {
+	t.Parallel()
 	for _, script := range []string{
 		`return calculator[("x"):rep(5000)]{}`, `return cold[("x_"):rep(5000)]{}`, `return resources.read(("x"):rep(70000))`,
 		`return prompts.get(("x"):rep(5000))`, `return search(("x"):rep(5000))`, `return tools.list{server = ("x"):rep(5000)}`,
@@ -168,6 +171,7 @@ func TestNamesThatNoServerHasAreRefusedBeforeAnybodyIsAsked(t *testing.T) {
 
 // A request that goes on after its script holds nobody up.
 func TestRequestsThatDoNotEndAreAbandoned(t *testing.T) {
+	t.Parallel()
 	r := newRunner()
 	h, goOn := newHost(t), make(chan struct{})
 	ended := make(chan struct{})
@@ -198,6 +202,7 @@ func TestRequestsThatDoNotEndAreAbandoned(t *testing.T) {
 }
 
 func TestProcessesThatAreNoScripts(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		command []string
@@ -212,6 +217,7 @@ func TestProcessesThatAreNoScripts(t *testing.T) {
 		{"one that says nothing and stays", []string{"/bin/sh", "-c", "exec sleep 60"}, "the script ran longer than 300ms (lua.timeout)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			if _, err := os.Stat("/bin/sh"); err != nil {
 				t.Skip(err)
 			}
@@ -244,6 +250,7 @@ func TestAProcessWaitsForTheNextScript(t *testing.T) {
 }
 
 func TestErrorTextsAreOutput(t *testing.T) {
+	t.Parallel()
 	longErrors(t, []string{
 		`error(("x"):rep(3e5))`, `error({message = ("x"):rep(3e5)})`, `coroutine.wrap(function() error(("x"):rep(3e5)) end)()`,
 		`return _G[("x"):rep(1e6)].y`, `error(setmetatable({}, {__tostring = function() return ("x"):rep(3e5) end}))`,

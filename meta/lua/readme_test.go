@@ -13,6 +13,7 @@ import (
 // The examples of the manual: each is a script, and what it gives as JSON or as
 // error.
 func TestManual(t *testing.T) {
+	t.Parallel()
 	manual := string(must(os.ReadFile("README.md")))
 	examples := regexp.MustCompile("(?s)```lua\n(.*?)```\n```(json|text)\n(.*?)\n```").FindAllStringSubmatch(manual, -1)
 	if n := strings.Count(manual, "```lua"); n < 15 || len(examples) != n {
