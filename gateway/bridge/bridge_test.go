@@ -230,6 +230,7 @@ func TestBridgeSwallowsLateAnswersToADeadHost(t *testing.T) {
 }
 
 func TestBridgeWithoutAHostRefusesAndTriesAgain(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, func(o *bridge.Options) { o.Hasten(5*time.Second, 2*time.Second) })
 	h := r.open()
 	ask := request("1", "roots/list", `{}`)

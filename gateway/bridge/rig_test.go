@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -263,4 +264,8 @@ func BenchmarkBridge(b *testing.B) {
 	})
 }
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	_ = flag.Set("test.parallel", "8") // those that are parallel wait
+	goleak.VerifyTestMain(m)
+}

@@ -55,7 +55,7 @@ type Status struct {
 	Address  string    `json:"address,omitempty"` // URL of the HTTP endpoint
 	Log      string    `json:"log,omitempty"`     // file that the log goes to; none: its stderr
 	Notice   string    `json:"notice,omitempty"`  // such as why the edited config was not taken
-	Linger   string    `json:"linger,omitempty"` // how long it goes on without clients, such as "1m"; none: it does not end by itself
+	Linger   string    `json:"linger,omitempty"`  // how long it goes on without clients, such as "1m"; none: it does not end by itself
 	Sessions []Session `json:"sessions"`
 	Servers  []Server  `json:"servers"`
 }

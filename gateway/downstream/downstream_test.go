@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -21,7 +22,11 @@ import (
 	"goblin/registry/rawjson"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	_ = flag.Set("test.parallel", "8") // those that are parallel wait
+	goleak.VerifyTestMain(m)
+}
 
 // script is a handler with a few methods to provoke each behaviour.
 type script struct {

@@ -43,6 +43,16 @@ func TestMemoryLimitInFurtherWays(t *testing.T) {
 	})
 }
 
+func TestMemoryIsWhatTheScriptKeepsInFurtherWays(t *testing.T) {
+	keepsLittle(t, []named{
+		{"large garbage is free", `for i = 1, 12 do local s = ("x"):rep(1e6) .. i end return 1`},
+		{"a buffer that is reused", `local t = {} for n = 1, 20 do for i = 1, 5e3 do t[i] = i .. "x" end end return 1`},
+		{"nor do captures", `local t = {} for i = 1, 12 do t[i] = (i .. ("x"):rep(1e6)):match("^(%d+)") end return 1`},
+		{"half of it is held", `local t = {} for i = 1, 5e4 do t[i] = i end for i = 1, 5e4 do local s = {} end return 1`},
+		{"pcalls", `for i = 1, 1e4 do pcall(error, i) end return 1`},
+	})
+}
+
 func TestTimeLimitInFurtherWays(t *testing.T) {
 	timeLimit(t, []named{
 		{"a loop in pcall", "while true do pcall(function() while true do end end) end"},
