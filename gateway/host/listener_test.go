@@ -53,7 +53,6 @@ func TestConnectionsOfAllKinds(t *testing.T) {
 	var out string
 	require.NoError(t, host.Control(context30s(t), p, "status", nil, &out))
 	require.Equal(t, "fine", out)
-
 }
 
 func line(t *testing.T, r io.Reader) string {
