@@ -46,9 +46,11 @@ func TestClientsThatLackVariablesJoinTheHostThatHasThem(t *testing.T) {
 	host := w.Host()
 	lacks := as()
 	require.Equal(t, "one", variable(lacks, "needs", "K"), "a client without variables")
+	require.Equal(t, "one", variable(as("E2E_TOKEN=one"), "needs", "K"), "a client with some")
 	require.Equal(t, 1, b.Starts())
 	w.Env = nil
 	require.Contains(t, w.Succeeds("status"), fmt.Sprint(host))
+	require.Contains(t, w.Succeeds("list", "tools"), "needs_env")
 	out := w.Run("serve")
 	require.Equal(t, e2e.ExitConfig, out.Code, "who listens needs the token: %s", out.Stderr)
 	require.Contains(t, out.Stderr, "${E2E_HTTP} is not set")
