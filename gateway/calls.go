@@ -385,7 +385,7 @@ func (g *Gateway) begin(r *request, u *call.Under, conn upstream.Conn, release f
 	r.era = conn.Info().Era
 	u.Begin(r.Exchange, r.outerCall(), release, edits)
 	u.Call.Context = r.Context()
-	u.Track(g.journal, r.server, r.name, rawjson.Get(r.Params(), "_meta"))
+	u.Track(g.journal, r.server, r.name, rawjson.Get(r.Params(), "_meta"), nil)
 	g.stampModern(r, conn, &u.Call)
 }
 

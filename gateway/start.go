@@ -89,7 +89,7 @@ func (g *Gateway) Start(x *downstream.Exchange, burst *jsonrpc.Burst) bool {
 	u := &r.under
 	u.Begin(x, nil, release, edits)
 	u.Call.Burst = burst
-	u.Track(g.journal, r.server, name, meta)
+	u.Track(g.journal, r.server, name, meta, g.calls.Habit(name))
 	if !g.calls.Start(conn, u, s) {
 		return false
 	}

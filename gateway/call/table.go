@@ -1,6 +1,7 @@
 package call
 
 import (
+	"hash/maphash"
 	"maps"
 	"slices"
 	"sync"
@@ -18,6 +19,7 @@ import (
 type Table struct {
 	mu    sync.Mutex
 	links map[upstream.Conn]*Link
+	paces paces
 }
 
 // Link is an open connection to a server.
@@ -31,7 +33,9 @@ type Link struct {
 }
 
 // NewTable returns one without connections.
-func NewTable() *Table { return &Table{links: make(map[upstream.Conn]*Link)} }
+func NewTable() *Table {
+	return &Table{links: make(map[upstream.Conn]*Link), paces: paces{seed: maphash.MakeSeed()}}
+}
 
 // Open notes a connection, before its first use.
 func (t *Table) Open(server *upstream.Server, conn upstream.Conn) {
@@ -87,6 +91,7 @@ func (t *Table) Start(conn upstream.Conn, u *Under, caller upstream.Caller) bool
 func (t *Table) End(u *Under, answered bool) {
 	t.remove(u, answered)
 	u.Land()
+	u.habit.note(time.Since(u.Exchange.Began()))
 }
 
 // brokenTime is how long a server may still ask because of a call that was

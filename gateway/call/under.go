@@ -36,6 +36,7 @@ type Under struct {
 	asked    atomic.Bool              // the backend asked the client something meanwhile
 	lacking  atomic.Pointer[[]string] // a capability that the client did not declare, but was needed
 	thinking thinking
+	habit    *Habit // nil for none
 
 	link         *Link  // where it is under way, nil before and after
 	older, newer *Under // under way there
@@ -63,11 +64,16 @@ const MaxToken = 1 << 10
 
 // Track gives the call a token of its own for its progress, which extends its time, and
 // relays that to a client that has asked for it, in meta, the `_meta` of the params, with
-// the client's token.
-func (u *Under) Track(j *journal.Journal, server, name string, meta []byte) {
+// the client's token. What is quick by habit, which may be nil, gets a token only
+// if its client has asked.
+func (u *Under) Track(j *journal.Journal, server, name string, meta []byte, habit *Habit) {
 	x := u.Exchange
+	u.habit = habit
 	var theirs []byte
 	if u.Call.Token, theirs = token.Find(x.Params(), meta); theirs == nil || u.Outer != nil || len(theirs) > MaxToken {
+		if theirs == nil && habit.quick() {
+			u.Call.Token = token.Kept
+		}
 		return
 	}
 	u.Call.Progress = func(params []byte) {

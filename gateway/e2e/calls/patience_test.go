@@ -54,6 +54,36 @@ func TestProgressExtendsTheTimeWhoeverAsked(t *testing.T) {
 	})
 }
 
+// Some servers' SDKs take a tenth longer for a call with a token.
+func TestWhatIsAlwaysQuickGetsATokenOnlyIfItsClientHasAsked(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	names := []string{"t", "u", "v", "w"} // one of which, at least, no busy machine delays
+	tools := make([]e2e.Obj, len(names))
+	for i, name := range names {
+		tools[i] = e2e.Tool(name)
+	}
+	b := w.Backend("b", e2e.Obj{"tools": tools}, e2e.Obj{})
+	c := w.Standalone()
+	without := 0
+	for _, name := range names {
+		before := len(b.Received("tools/call"))
+		for range 20 {
+			c.CallText("b_"+name, e2e.Obj{})
+		}
+		c.Request("tools/call", e2e.Obj{"name": "b_" + name, "_meta": e2e.Obj{"progressToken": "mine"}})
+		calls := b.Received("tools/call")[before:]
+		require.Len(t, calls, 21)
+		for _, always := range []int{0, 15, 20} {
+			require.NotNil(t, e2e.At(calls[always].Msg, "params", "_meta", "progressToken"))
+		}
+		if e2e.At(calls[19].Msg, "params", "_meta") == nil {
+			without++
+		}
+	}
+	require.NotZero(t, without)
+}
+
 func TestCallsOfToolsMayTakeAnyTime(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
