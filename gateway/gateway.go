@@ -23,6 +23,7 @@ import (
 
 	"goblin/gateway/ask"
 	"goblin/gateway/call"
+	"goblin/gateway/catalog"
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/fleet"
@@ -56,7 +57,8 @@ type Options struct {
 	// Pins remember the tools that the user approved; nil lets all through.
 	Pins *pins.Store
 	// Logins is the folder of logins at remote servers; "" knows none.
-	Logins string
+	Logins  string
+	Catalog *catalog.Store // remembers lists of servers; nil remembers none
 	// Memory bounds what servers, and whoever else shares it, make the process hold;
 	// nil bounds nothing.
 	Memory *memory.Account
@@ -104,7 +106,7 @@ func New(o Options) *Gateway {
 	g.ask = ask.New(ask.Options{Journal: g.journal, Logger: o.Logger, Calls: g.calls, Clients: &g.clients, Roots: o.Config.Gateway.Roots})
 	g.Servers = fleet.New(fleet.Options{
 		Config: o.Config, Registry: o.Registry, Metrics: o.Metrics, Logger: o.Logger, Version: o.Version, Mask: o.Mask,
-		Children: o.Children, Pins: o.Pins, Logins: o.Logins, Memory: o.Memory, Only: o.Only,
+		Children: o.Children, Pins: o.Pins, Logins: o.Logins, Catalog: o.Catalog, Memory: o.Memory, Only: o.Only,
 		Handler:   relay{g},
 		Announced: func(kind registry.Kind) { g.News.Announced(kind) },
 		Moved:     func(server string, unitOf func(*downstream.Session) string) { g.News.Moved(server, unitOf) },

@@ -207,6 +207,7 @@ type serverJSON struct {
 	Counts          map[string]int  `json:"counts"`
 	Listed          bool            `json:"listed"`
 	Stale           bool            `json:"stale"`
+	Remembered      time.Time       `json:"remembered,omitzero"` // when the server listed so, before this host started
 	Restarts        int             `json:"restarts"`
 	LastError       string          `json:"lastError,omitempty"`
 	LatencyMillis   float64         `json:"latencyMs,omitempty"`
@@ -225,7 +226,7 @@ func serversJSON(states []ServerState) []serverJSON {
 	for i, s := range states {
 		j := serverJSON{
 			Name: s.Name, State: s.State, Since: s.Since, Transport: s.Transport, Era: s.Era, ProtocolVersion: s.ProtocolVersion,
-			Instructions: s.Instructions, Listed: s.Listed, Stale: s.Stale, Restarts: s.Restarts, LastError: s.LastError,
+			Instructions: s.Instructions, Listed: s.Listed, Stale: s.Stale, Remembered: s.Remembered, Restarts: s.Restarts, LastError: s.LastError,
 			LatencyMillis: float64(s.Latency.Microseconds()) / 1000, PID: s.PID, Projects: s.Projects,
 			Counts: map[string]int{
 				"tools": s.Counts[Tool], "prompts": s.Counts[Prompt],

@@ -40,6 +40,7 @@ type ServerState struct {
 	Counts          [Kinds]int // entries in the last known lists, filled by the registry
 	Listed          bool       // all its lists were fetched at least once
 	Stale           bool       // lists are older than the connection
+	Remembered      time.Time  // when the lists were kept that an earlier process had; zero for lists of this one
 	Restarts        int
 	LastError       string
 	Since           time.Time        // of State; when zero the registry fills it at a change

@@ -81,6 +81,15 @@ func (a *App) Pins(cfg *config.Config) (string, error) {
 	return pins.Path(state, path), nil
 }
 
+// Catalog is the folder of what servers listed last; "" when there is no place for it.
+func (a *App) Catalog() string {
+	state := config.StateFolder(a.Getenv)
+	if state == "" {
+		return ""
+	}
+	return filepath.Join(state, "catalog")
+}
+
 // Logins is the folder of logins at remote servers; "" when there is no place for
 // them, which "goblin login" tells.
 func (a *App) Logins() string {

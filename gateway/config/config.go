@@ -195,6 +195,7 @@ type Gateway struct {
 	Roots          []Root
 	Pin            Pin
 	Linger         time.Duration // 0: end with the last session
+	Remember       time.Duration // lists of servers, for so long; 0: not at all
 	Limits         Limits
 }
 

@@ -110,7 +110,7 @@ func TestDefaults(t *testing.T) {
 		Gateway: config.Gateway{
 			MaxName: 51, PageSize: 1000, StartupWait: 10 * time.Second,
 			ListChanged: config.ListChanged{Tools: true, Prompts: true, Resources: true},
-			MetaTools:   config.MetaTools{All: true}, Pin: config.PinReport, Linger: time.Minute,
+			MetaTools:   config.MetaTools{All: true}, Pin: config.PinReport, Linger: time.Minute, Remember: 30 * 24 * time.Hour,
 			Limits: config.Limits{Frame: 128 << 20, InFlight: 256, Unsent: 16 << 20, Sessions: 2048, Projects: 16, Pages: 1000, Entries: 1000000, Depth: 512},
 		},
 		Lua: config.Lua{Timeout: 10 * time.Second, Memory: 64 << 20, Calls: 1000, Output: 1 << 20},

@@ -18,6 +18,7 @@ func defaults() Config {
 			MetaTools:   MetaTools{All: true},
 			Pin:         PinReport,
 			Linger:      time.Minute,
+			Remember:    30 * day,
 			Limits: Limits{
 				Frame: 128 << 20, InFlight: 256, Unsent: 16 << 20,
 				Sessions: 2048, Projects: 16, Pages: 1000, Entries: 1_000_000, Depth: 512,
@@ -232,6 +233,8 @@ func gatewayKeys() []field[Gateway] {
 			words(PinOff, PinReport, PinStrict), func(g *Gateway) *Pin { return &g.Pin }),
 		key("linger", "How long a host in the background stays after its last session and screen.",
 			duration(true), func(g *Gateway) *time.Duration { return &g.Linger }),
+		key("remember", "How long the lists of a server are kept on disk after their last use, so that they are served before it has started: days, or off.",
+			days(), func(g *Gateway) *time.Duration { return &g.Remember }),
 		key("limits", "What one party can cost at most.",
 			section(limitKeys), func(g *Gateway) *Limits { return &g.Limits }),
 	}

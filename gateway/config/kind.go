@@ -212,6 +212,39 @@ func duration(zero bool) kind[time.Duration] {
 	}
 }
 
+const (
+	day         = 24 * time.Hour
+	daysPattern = `^([1-9][0-9]{0,3}d|off)$`
+)
+
+var daysSyntax = pattern(daysPattern)
+
+// days is a time in whole days, or off.
+func days() kind[time.Duration] {
+	return kind[time.Duration]{
+		schema: func(def time.Duration) object {
+			return object{"type": "string", "pattern": daysPattern + "|" + reference, "default": strconv.Itoa(int(def/day)) + "d"}
+		},
+		read: func(r *reader, at place, n *yaml.Node, dst *time.Duration) {
+			if n.ShortTag() == "!!bool" && n.Value == "off" || n.Value == "false" {
+				*dst = 0
+				return
+			}
+			s, ok := r.text(at, n, false)
+			switch {
+			case !ok:
+			case !daysSyntax().MatchString(s):
+				r.reject(at, n, `must be days such as "30d", or off, not `+quote(n.Value))
+			case s == "off":
+				*dst = 0
+			default:
+				count, _ := strconv.Atoi(strings.TrimSuffix(s, "d")) // the syntax is one of numbers
+				*dst = time.Duration(count) * day
+			}
+		},
+	}
+}
+
 // ShortDuration is Duration.String without its empty units: 1m, not 1m0s.
 func ShortDuration(d time.Duration) string {
 	s := d.String()

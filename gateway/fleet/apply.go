@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"goblin/gateway/catalog"
 	"goblin/gateway/config"
 	"goblin/gateway/login"
 	"goblin/gateway/upstream"
@@ -58,6 +59,9 @@ func (f *Fleet) Apply(cfg *config.Config) (did Change) {
 	}
 	for name, b := range gone {
 		did.Removed = append(did.Removed, name)
+		if f.o.Catalog != nil {
+			f.o.Catalog.Forget(name)
+		}
 		f.retireLocked(b)
 	}
 	f.o.Registry.SetServers(names)
@@ -149,6 +153,12 @@ type outlet struct {
 	fleet *Fleet
 	login *login.Authorizer // at the backend; nil: it has none
 
+	identity string          // of what is remembered
+	recalled *catalog.Record // what was remembered; nil: nothing
+
+	keeping sync.Mutex
+	fetched map[int][][]byte // and not kept yet; guarded by keeping
+
 	stating sync.Mutex           // guards the next two
 	state   registry.ServerState // as the backend told it last
 	who     *account.Account     // nil: nobody is logged in
@@ -175,6 +185,11 @@ func (o *outlet) retire() {
 
 // SetList implements [upstream.Catalog].
 func (o *outlet) SetList(server string, kind registry.Kind, items [][]byte) (problems []registry.Problem) {
+	o.fetch(server, kind, items)
+	return o.setList(server, kind, items)
+}
+
+func (o *outlet) setList(server string, kind registry.Kind, items [][]byte) (problems []registry.Problem) {
 	o.write(func() {
 		if (kind == registry.Tool || kind == registry.Skill) && o.fleet.o.Pins != nil {
 			problems = o.Registry.SetAdmitted(server, kind, items, func(all []registry.Definition) []bool { return o.fleet.pin(server, kind, all) })

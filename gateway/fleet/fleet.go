@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"goblin/gateway/catalog"
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/extensions"
@@ -43,6 +44,7 @@ type Options struct {
 	Mask     *config.Mask     // hides secrets in errors
 	Children *orphans.Record  // records child processes
 	Pins     *pins.Store      // remembers the tools that the user approved; nil lets all through
+	Catalog  *catalog.Store   // remembers lists of servers; nil remembers none
 	Memory   *memory.Account  // bounds what servers make the process hold
 	Logins   string           // the folder of logins at remote servers; "" knows none
 	Only     []string         // the servers to start; nil starts all that are enabled
@@ -66,6 +68,8 @@ type Fleet struct {
 	since atomic.Int64  // when servers were started last, in Unix ns
 	edits atomic.Uint64 // see Epoch
 	work  sync.WaitGroup
+	// keeping is over when what servers listed is on disk.
+	keeping sync.WaitGroup
 
 	projects inProjects
 	places   upstream.Projects // of processes for projects
@@ -109,12 +113,23 @@ func New(o Options) *Fleet {
 		}
 	}
 	f.servers.Store(first)
+	for _, b := range first.all {
+		if b.out.recalled != nil {
+			f.list(b)
+		}
+	}
 	return f
 }
 
 // Run starts the servers and calls serve, which returns when ctx ends. Run returns
 // when every connection is closed and every child process gone.
 func (f *Fleet) Run(ctx context.Context, serve func()) {
+	keeping, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer f.keeping.Wait()
+	defer stop()
+	if f.o.Catalog != nil {
+		f.keeping.Go(func() { f.o.Catalog.Run(keeping, f.o.Config.Gateway.Remember) })
+	}
 	f.mu.Lock()
 	f.run = ctx
 	for _, s := range f.All() {
@@ -154,6 +169,7 @@ func (f *Fleet) server(defined config.Server, replaces bool) *Server {
 		capabilities = rawjson.Without(declared, "roots")
 	}
 	out := &outlet{Registry: f.o.Registry, fleet: f, login: f.authorizer(&s)}
+	known := f.recall(out, &defined)
 	b := &Server{out: out, defined: defined, Server: upstream.NewServer(s, upstream.Options{
 		Handler: f.o.Handler, Registry: out, Logger: f.log, Version: f.o.Version, Capabilities: capabilities,
 		Limits:      f.o.Config.Gateway.Limits,
@@ -165,6 +181,7 @@ func (f *Fleet) server(defined config.Server, replaces bool) *Server {
 		Projects:    &f.places, Folders: f.folders,
 		Authorizer: out.login,
 		Replaces:   replaces,
+		Remembered: known, Remembers: f.o.Catalog != nil,
 	})}
 	f.o.Metrics.Up(s.Name, false)
 	f.o.Registry.OpenServer(s.Name, s.OpenResources)
@@ -304,7 +321,11 @@ func (f *Fleet) Conn(ctx context.Context, b *Server, s *downstream.Session, mode
 		return f.projectConn(ctx, b, s, modern)
 	}
 	conn, err := b.Conn()
-	if left := f.patience(); err != nil && left > 0 {
+	if err != nil && b.out.recalled != nil {
+		patient, cancel := context.WithTimeout(ctx, b.Config().StartupTimeout)
+		defer cancel()
+		conn, err = b.Await(patient)
+	} else if left := f.patience(); err != nil && left > 0 {
 		patient, cancel := context.WithTimeout(ctx, left)
 		defer cancel()
 		conn, err = b.Await(patient)

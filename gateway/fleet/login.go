@@ -120,6 +120,9 @@ func (o *outlet) SetState(server string, state registry.ServerState) {
 	}
 	o.state = state
 	o.setStateLocked(server)
+	if whole(&state) {
+		o.keepLocked(server)
+	}
 }
 
 func (o *outlet) setStateLocked(server string) {

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"goblin/gateway"
+	"goblin/gateway/catalog"
 	"goblin/gateway/config"
 	"goblin/gateway/control"
 	"goblin/gateway/downstream"
@@ -66,6 +67,8 @@ type Options struct {
 	NoPins error
 	// Logins is the folder of logins at remote servers; "" knows none.
 	Logins string
+	// Catalog is the folder in which lists of servers are remembered; "" for none.
+	Catalog string
 	// Runtime is the folder in which child processes are recorded, so that the
 	// next start ends those that are left if this process is killed; "" for none.
 	Runtime string
@@ -146,8 +149,8 @@ func New(o Options) (*Instance, error) {
 	}
 	i.gateway = gateway.New(gateway.Options{
 		Config: o.Config, Registry: i.registry, Metrics: i.metrics,
-		Logger: o.Logger, Version: o.Version, Only: o.Only,
-		Mask: mask, Pins: approved, Logins: o.Logins, Children: i.children, Memory: i.memory,
+		Logger: i.o.Logger, Version: o.Version, Only: o.Only,
+		Mask: mask, Pins: approved, Logins: o.Logins, Children: i.children, Memory: i.memory, Catalog: i.catalog(),
 	})
 	if folder := projects.Own(o.Folder); folder != "" {
 		i.gateway.Servers.Stay(folder)
@@ -206,6 +209,15 @@ func (i *Instance) pins() (*pins.Store, error) {
 	i.o.Logger.Error("Changed tools go unnoticed", "err", err)
 	i.unpinned = fmt.Errorf("changed tools go unnoticed: %w", err)
 	return nil, nil
+}
+
+// catalog is where lists of servers are remembered; nil for nowhere.
+func (i *Instance) catalog() *catalog.Store {
+	path, err := config.Canonical(i.o.Config.Path)
+	if i.o.Catalog == "" || i.o.Config.Demo || i.o.Config.Gateway.Remember == 0 || err != nil {
+		return nil
+	}
+	return catalog.New(i.o.Catalog, path, i.o.Logger)
 }
 
 // notice is what users are to know when there is nothing else.

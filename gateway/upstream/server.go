@@ -59,6 +59,10 @@ type Options struct {
 	// name, which this one takes the place of: they are hidden after the grace
 	// time unless it has listed by then.
 	Replaces bool
+	// Remembered is the state with lists that the catalog has of it from an earlier
+	// process, nil for none. Remembers says that entries stay while it is down.
+	Remembered *registry.ServerState
+	Remembers  bool
 	// Children records child processes, for the case that this one is killed;
 	// nil records none.
 	Children *orphans.Record
@@ -211,6 +215,10 @@ func NewServer(cfg config.Server, o Options) *Server {
 	s.tune.lists = max(o.Limits.Frame, minLists)
 	s.party = o.Memory.Party()
 	s.state = registry.ServerState{Transport: string(cfg.Type)}
+	if o.Remembered != nil {
+		s.state = *o.Remembered
+		s.firstOnce.Do(func() { close(s.firstList) })
+	}
 	return s
 }
 
@@ -219,6 +227,13 @@ func (s *Server) Name() string { return s.cfg.Name }
 
 // Config is the configuration that the server was made with.
 func (s *Server) Config() config.Server { return s.cfg }
+
+// State is the server's state as the catalog was told it last, or is to begin with.
+func (s *Server) State() registry.ServerState {
+	s.stateMu.Lock()
+	defer s.stateMu.Unlock()
+	return s.state
+}
 
 // FirstList is closed when nobody need wait any more for the server's first
 // lists: they were fetched, or the first attempt failed, or the server is

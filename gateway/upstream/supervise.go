@@ -60,7 +60,7 @@ func (s *Server) Run(ctx context.Context) {
 	}
 	s.mu.Unlock()
 	for k := range s.known {
-		s.known[k] = s.opt.Replaces
+		s.known[k] = s.opt.Replaces || s.opt.Remembered != nil
 	}
 	for run.Err() == nil {
 		epoch, end := context.WithCancelCause(run)
@@ -305,7 +305,7 @@ func (s *Server) withdraw(ctx context.Context) {
 // hideLaterLocked takes the entries out of the lists after the grace time,
 // unless one of the lists is there again before.
 func (s *Server) hideLaterLocked() {
-	if s.hide != nil {
+	if s.hide != nil || s.opt.Remembers {
 		return
 	}
 	var timer *time.Timer
@@ -342,7 +342,7 @@ func (s *Server) show(l *link) {
 func (s *Server) whole(l *link) {
 	s.listed.Store(true)
 	s.show(l)
-	s.setState(func(st *registry.ServerState) { st.Listed, st.Stale = true, false })
+	s.setState(func(st *registry.ServerState) { st.Listed, st.Stale, st.Remembered = true, false, time.Time{} })
 	s.firstOnce.Do(func() { close(s.firstList) })
 }
 
