@@ -95,7 +95,8 @@ func (t *table) add(s *Server) {
 type Server struct {
 	*upstream.Server
 	out     *outlet
-	defined config.Server // in the config
+	defined config.Server         // in the config
+	known   *registry.ServerState // as an earlier process left it; nil for nothing
 	stop    context.CancelFunc
 	done    chan struct{}
 	repins  atomic.Bool // its tools are to be listed again, since they could not be pinned
@@ -170,7 +171,7 @@ func (f *Fleet) server(defined config.Server, replaces bool) *Server {
 	}
 	out := &outlet{Registry: f.o.Registry, fleet: f, login: f.authorizer(&s)}
 	known := f.recall(out, &defined)
-	b := &Server{out: out, defined: defined, Server: upstream.NewServer(s, upstream.Options{
+	b := &Server{out: out, defined: defined, known: known, Server: upstream.NewServer(s, upstream.Options{
 		Handler: f.o.Handler, Registry: out, Logger: f.log, Version: f.o.Version, Capabilities: capabilities,
 		Limits:      f.o.Config.Gateway.Limits,
 		Redact:      f.o.Mask.String,

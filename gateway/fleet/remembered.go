@@ -52,7 +52,7 @@ func (f *Fleet) recall(o *outlet, s *config.Server) *registry.ServerState {
 
 // list lists what is remembered of a server as what it lists itself.
 func (f *Fleet) list(b *Server) {
-	b.out.write(func() { f.o.Registry.SetState(b.Name(), b.State()) })
+	b.out.write(func() { f.o.Registry.SetState(b.Name(), *b.known) })
 	for i, items := range b.out.recalled.Lists {
 		kind := registry.Kind(i)
 		if kind >= registry.Kinds {

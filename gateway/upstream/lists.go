@@ -50,8 +50,7 @@ func (s *Server) Permits(kind registry.Kind, name string) bool {
 	}
 }
 
-// PermitsEntry is Permits for an entry as the server lists it. The registry drops what is
-// too long, and says so: no glob need look at it.
+// PermitsEntry is Permits for an entry as listed; the registry drops names that are too long.
 func (s *Server) PermitsEntry(kind registry.Kind, item []byte) bool {
 	name, ok := rawjson.String(rawjson.Get(item, listings[kind].key))
 	return !ok || len(name) > registry.MaxURI || s.Permits(kind, name)

@@ -58,11 +58,9 @@ type Options struct {
 	// Replaces says that the catalog has entries of another Server of this
 	// name, which this one takes the place of: they are hidden after the grace
 	// time unless it has listed by then.
-	Replaces bool
-	// Remembered is the state with lists that the catalog has of it from an earlier
-	// process, nil for none. Remembers says that entries stay while it is down.
-	Remembered *registry.ServerState
-	Remembers  bool
+	Replaces   bool
+	Remembered *registry.ServerState // with what an earlier process listed, which the catalog has; nil for none
+	Remembers  bool                  // entries stay while the server is down
 	// Children records child processes, for the case that this one is killed;
 	// nil records none.
 	Children *orphans.Record
@@ -227,13 +225,6 @@ func (s *Server) Name() string { return s.cfg.Name }
 
 // Config is the configuration that the server was made with.
 func (s *Server) Config() config.Server { return s.cfg }
-
-// State is the server's state as the catalog was told it last, or is to begin with.
-func (s *Server) State() registry.ServerState {
-	s.stateMu.Lock()
-	defer s.stateMu.Unlock()
-	return s.state
-}
 
 // FirstList is closed when nobody need wait any more for the server's first
 // lists: they were fetched, or the first attempt failed, or the server is
