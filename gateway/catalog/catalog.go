@@ -2,14 +2,16 @@
 // before they have started.
 //
 // It owns a folder with a file for each server of each config: a head of one line, then
-// the entries, one a line, as the server sent them. A file is private to the user, is
+// the entries, one a line behind the digit of their list, then a digest of these. A file is private to the user, is
 // written whole or not at all, and counts only for the identity it was kept for: what
 // decides in the config which server that is. Nothing of an identity can be read out of
 // a file but whether it is the same.
 //
-// It knows neither servers nor kinds: lists are numbered, and the head is whatever the
-// caller makes of it. Load reads a file; Keep only notes what is to be written, which
-// [Store.Run] does a while later, so that many changes cost one write.
+// It knows neither servers nor kinds: lists are numbered, from 0 to 9, and the head is
+// whatever the caller makes of it. Head and Lists read a file; Keep only notes what is to be
+// written, which [Store.Run] does a while later, so that many changes cost one write. All
+// methods may be called from any goroutine; nothing fails for want of a file: what is wrong
+// with one is logged, once.
 package catalog
 
 import (
@@ -43,14 +45,15 @@ const (
 	maxDepth = 512
 	// pause is how long changes are gathered.
 	pause = 2 * time.Second
-	ext   = ".catalog"
+	// left is how old a file is that nobody is writing any more.
+	left = time.Hour
+	ext  = ".catalog"
 )
 
-// Record is what is remembered of a server.
-type Record struct {
+// Head is what is remembered of a server besides its lists.
+type Head struct {
 	Saved time.Time
 	About json.RawMessage // the caller's
-	Lists [][][]byte      // entries, by the number of the list
 }
 
 // head is the first line of a file.
@@ -59,8 +62,6 @@ type head struct {
 	Identity string          `json:"identity"`
 	Saved    time.Time       `json:"saved"`
 	About    json.RawMessage `json:"about"`
-	Counts   []int           `json:"counts"`
-	Sum      string          `json:"sha256"` // of all lines below
 }
 
 // change is what is to be written of a server.
@@ -73,6 +74,7 @@ type change struct {
 // Store is the catalog of one config. Make one with [New].
 type Store struct {
 	folder, config string
+	most           time.Duration // without use, until a file is removed
 	log            *slog.Logger
 	wake           chan struct{} // capacity one
 
@@ -81,10 +83,11 @@ type Store struct {
 	told    map[string]bool // what was logged already
 }
 
-// New is the store of a config in a folder, which need not be there yet.
-func New(folder, config string, log *slog.Logger) *Store {
+// New is the store of a config in a folder, which need not be there yet. Files that were
+// not used for longer than most count no more.
+func New(folder, config string, most time.Duration, log *slog.Logger) *Store {
 	return &Store{
-		folder: folder, config: config, log: log, wake: make(chan struct{}, 1),
+		folder: folder, config: config, most: most, log: log, wake: make(chan struct{}, 1),
 		changes: make(map[string]*change), told: make(map[string]bool),
 	}
 }
@@ -102,86 +105,130 @@ func (s *Store) path(server string) string {
 	return filepath.Join(s.folder, server+"-"+hex.EncodeToString(sum[:6])+ext)
 }
 
-// Load is what is remembered of a server; nil for nothing. What was kept for another
-// identity, or cannot be read, is removed.
-func (s *Store) Load(server, identity string) *Record {
-	path := s.path(server)
-	r, err := read(path, identity)
-	switch {
-	case err == nil:
-		return r
-	case errors.Is(err, fs.ErrNotExist):
+// Head is what is remembered of a server besides its lists, which it reads no further
+// than that; nil for nothing. What was kept for another identity, was not used for too
+// long or cannot be read is removed.
+func (s *Store) Head(server, identity string) *Head {
+	h, err := s.head(server, identity)
+	if err != nil {
+		s.drop(server, err)
 		return nil
-	case !errors.Is(err, errOther):
-		s.warn("Remembered lists thrown away", server, "file", path, "err", err)
 	}
-	if err := os.Remove(path); err != nil {
-		s.warn("Remembered lists not removed", server, "err", err)
+	now := time.Now()
+	_ = os.Chtimes(s.path(server), now, now) // it is used; else it goes earlier
+	if h.Saved.After(now) {                  // the clock was set back
+		h.Saved = now
 	}
-	return nil
+	return &Head{Saved: h.Saved, About: h.About}
 }
 
-var errOther = errors.New("it was kept for another definition of the server")
+func (s *Store) head(server, identity string) (head, error) {
+	f, info, err := open(s.path(server))
+	if err != nil {
+		return head{}, err
+	}
+	defer f.Close()
+	if time.Since(info.ModTime()) > s.most {
+		return head{}, errOther
+	}
+	return readHead(bufio.NewReaderSize(f, 4<<10), identity)
+}
 
-func read(path, identity string) (*Record, error) {
+// Lists are the remembered lists of a server, by their numbers; not ok when they are not
+// what was written, and are removed.
+func (s *Store) Lists(server, identity string) (lists [][][]byte, ok bool) {
+	lists, err := read(s.path(server), identity)
+	if err != nil {
+		s.drop(server, err)
+	}
+	return lists, err == nil
+}
+
+// drop removes the file of a server, which err is about.
+func (s *Store) drop(server string, err error) {
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	path := s.path(server)
+	if !errors.Is(err, errOther) {
+		s.warn("Remembered lists thrown away", server, "file", path, "err", err)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.warn("Remembered lists not removed", server, "err", err)
+	}
+}
+
+var errOther = errors.New("it was kept for another definition of the server, or too long ago")
+
+func open(path string) (*os.File, os.FileInfo, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case !info.Mode().IsRegular(): // another kind of file could keep the opening waiting
+		return nil, nil, errors.New("it is no file")
+	case info.Size() > maxFile:
+		return nil, nil, fmt.Errorf("it has %d MiB; %d are the most", info.Size()>>20, maxFile>>20)
+	}
 	f, err := os.Open(path)
+	return f, info, err
+}
+
+func read(path, identity string) ([][][]byte, error) {
+	f, info, err := open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
+	text := make([]byte, info.Size())
+	if _, err := io.ReadFull(f, text); err != nil {
 		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, errors.New("it is no file")
-	case info.Size() > maxFile:
-		return nil, fmt.Errorf("it has %d MiB; %d are the most", info.Size()>>20, maxFile>>20)
 	}
-	return parse(bufio.NewReaderSize(io.LimitReader(f, maxFile), 64<<10), identity)
+	return Parse(text, identity)
 }
 
-// parse reads a file.
-func parse(r *bufio.Reader, identity string) (*Record, error) {
+func readHead(r *bufio.Reader, identity string) (h head, err error) {
 	first, err := line(r, maxHead)
-	if err != nil {
-		return nil, fmt.Errorf("its head: %w", err)
-	}
-	var h head
-	if err := json.Unmarshal(first, &h); err != nil {
-		return nil, fmt.Errorf("its head: %w", err)
+	if err == nil {
+		err = json.Unmarshal(first, &h)
 	}
 	switch {
+	case err != nil:
+		return h, fmt.Errorf("its head: %w", err)
 	case h.Format != format:
-		return nil, fmt.Errorf("its format is %d, not %d", h.Format, format)
+		return h, fmt.Errorf("its format is %d, not %d", h.Format, format)
 	case h.Identity != identity:
-		return nil, errOther
+		return h, errOther
 	}
-	rest, err := io.ReadAll(r)
-	if err != nil {
+	return h, nil
+}
+
+// Parse reads the lists in the text of a file, which they stay part of.
+func Parse(text []byte, identity string) (lists [][][]byte, err error) {
+	r := bytes.NewReader(text)
+	if _, err := readHead(bufio.NewReaderSize(r, 16), identity); err != nil {
 		return nil, err
 	}
-	if sum := sha256.Sum256(rest); hex.EncodeToString(sum[:]) != h.Sum {
-		return nil, errors.New("it is damaged")
+	_, rest, _ := bytes.Cut(text, newline)
+	end := bytes.LastIndexByte(bytes.TrimSuffix(rest, newline), '\n') + 1
+	if sum := sha256.Sum256(rest[:end]); string(rest[end:]) != hex.EncodeToString(sum[:])+"\n" {
+		return nil, errors.New("it is damaged or cut off")
 	}
-	record := &Record{Saved: h.Saved, About: h.About, Lists: make([][][]byte, len(h.Counts))}
-	for i, n := range h.Counts {
-		for range n {
-			item, more, found := bytes.Cut(rest, []byte("\n"))
-			if !found || !json.Valid(item) || depth(item) > maxDepth {
-				return nil, errors.New("an entry is no JSON, too deep or missing")
-			}
-			record.Lists[i], rest = append(record.Lists[i], item), more
+	for item := range bytes.Lines(rest[:end]) {
+		item = bytes.TrimSuffix(item, newline)
+		if len(item) == 0 || item[0] < '0' || item[0] > '9' || !json.Valid(item[1:]) || depth(item[1:]) > maxDepth {
+			return nil, errors.New("an entry is no JSON, or too deep")
 		}
+		list := int(item[0] - '0')
+		for len(lists) <= list {
+			lists = append(lists, nil)
+		}
+		lists[list] = append(lists[list], item[1:])
 	}
-	if len(rest) > 0 {
-		return nil, errors.New("it has more than its head says")
-	}
-	if now := time.Now(); record.Saved.After(now) { // the clock was set back
-		record.Saved = now
-	}
-	return record, nil
+	return lists, nil
 }
+
+var newline = []byte("\n")
 
 // line reads a line of at most so many bytes.
 func line(r *bufio.Reader, most int) ([]byte, error) {
@@ -249,9 +296,9 @@ func (s *Store) Forget(server string) {
 }
 
 // Run writes what is to be kept, until ctx ends; then what is left. It removes files that
-// nobody has written for longer than most.
-func (s *Store) Run(ctx context.Context, most time.Duration) {
-	s.sweep(most)
+// were not used for too long.
+func (s *Store) Run(ctx context.Context) {
+	s.sweep()
 	for {
 		select {
 		case <-s.wake:
@@ -269,14 +316,22 @@ func (s *Store) Run(ctx context.Context, most time.Duration) {
 	}
 }
 
-func (s *Store) sweep(most time.Duration) {
+func (s *Store) sweep() {
 	entries, err := os.ReadDir(s.folder)
 	if err != nil {
 		return // there is nothing to remove
 	}
 	for _, e := range entries {
 		info, err := e.Info()
-		if err == nil && strings.HasSuffix(e.Name(), ext) && time.Since(info.ModTime()) > most {
+		if err != nil {
+			continue
+		}
+		age := time.Since(info.ModTime())
+		most := s.most
+		if !strings.HasSuffix(e.Name(), ext) { // a temporary one
+			most = left
+		}
+		if age > most {
 			_ = os.Remove(filepath.Join(s.folder, e.Name())) // the next start tries again
 		}
 	}
@@ -294,63 +349,90 @@ func (s *Store) write() {
 	}
 }
 
-func (s *Store) save(server string, c *change) error {
+func (s *Store) save(server string, c *change) (err error) {
 	path := s.path(server)
-	lists := map[int][][]byte{}
+	lists := c.lists
 	if old, err := read(path, c.identity); err == nil {
-		for i, items := range old.Lists {
+		lists = make(map[int][][]byte)
+		for i, items := range old {
 			lists[i] = items
 		}
+		maps.Copy(lists, c.lists)
 	}
-	h := head{Format: format, Identity: c.identity, Saved: time.Now().UTC(), About: c.about}
-	maps.Copy(lists, c.lists)
-	var body bytes.Buffer
-	for i := range slices.Max(append(slices.Collect(maps.Keys(lists)), -1)) + 1 {
-		n := 0
-		for _, item := range lists[i] {
-			before := body.Len()
-			if depth(item) > maxDepth || json.Compact(&body, item) != nil {
-				body.Truncate(before)
-				continue
-			}
-			body.WriteByte('\n')
-			n++
-		}
-		h.Counts = append(h.Counts, n)
-		if body.Len() > maxFile-maxHead {
-			_ = os.Remove(path) // what it holds is out of date
-			return fmt.Errorf("they have more than %d MiB", (maxFile-maxHead)>>20)
-		}
+	if err := os.MkdirAll(s.folder, 0o700); err != nil {
+		return s.trouble(err)
 	}
-	sum := sha256.Sum256(body.Bytes())
-	h.Sum = hex.EncodeToString(sum[:])
+	f, err := os.CreateTemp(s.folder, server+".*.part") // 0600
+	if err != nil {
+		return s.trouble(err)
+	}
+	defer func() { _ = os.Remove(f.Name()) }() // nothing, once it was renamed
+	err = compose(f, head{Format: format, Identity: c.identity, Saved: time.Now().UTC(), About: c.about}, lists)
+	if err = errors.Join(err, f.Close()); errors.Is(err, errLarge) {
+		_ = os.Remove(path) // what it holds is out of date
+		return err
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	return s.trouble(err)
+}
+
+var errFolder = errors.New("the folder cannot be written")
+
+// trouble says what is wrong with the folder, in the same words for all files.
+func (s *Store) trouble(err error) error {
+	var of *fs.PathError
+	if errors.As(err, &of) {
+		return fmt.Errorf("%w: %s: %w", errFolder, s.folder, of.Err)
+	}
+	return err
+}
+
+var errLarge = fmt.Errorf("they have more than %d MiB", (maxFile-maxHead)>>20)
+
+// compose writes a file.
+func compose(f io.Writer, h head, lists map[int][][]byte) error {
 	first, err := json.Marshal(h)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(s.folder, 0o700); err != nil {
-		return err
+	if len(first) > maxHead {
+		return errLarge
 	}
-	temp, err := os.CreateTemp(s.folder, ".catalog") // 0600
-	if err != nil {
-		return err
+	out := bufio.NewWriterSize(f, 64<<10)
+	_, _ = out.Write(append(first, '\n')) // Flush tells
+	sum := sha256.New()
+	size := 0
+	var entry bytes.Buffer
+	for _, i := range slices.Sorted(maps.Keys(lists)) {
+		for _, item := range lists[i] {
+			entry.Reset()
+			entry.WriteByte('0' + byte(i))
+			if depth(item) > maxDepth || json.Compact(&entry, item) != nil {
+				continue
+			}
+			entry.WriteByte('\n')
+			if size += entry.Len(); size > maxFile-maxHead-128 {
+				return errLarge
+			}
+			sum.Write(entry.Bytes())
+			_, _ = out.Write(entry.Bytes())
+		}
 	}
-	defer func() { _ = os.Remove(temp.Name()) }() // nothing, once it was renamed
-	_, err = temp.Write(append(first, '\n'))
-	if err == nil {
-		_, err = temp.Write(body.Bytes())
-	}
-	if err = errors.Join(err, temp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(temp.Name(), path)
+	_, _ = out.WriteString(hex.EncodeToString(sum.Sum(nil)) + "\n")
+	return out.Flush()
 }
 
-// warn logs once what is the same for a server.
+// warn logs once what is the same for a server, or for all if the folder is what is wrong.
 func (s *Store) warn(what, server string, more ...any) {
+	key := what + server
+	if err, ok := more[len(more)-1].(error); ok && errors.Is(err, errFolder) {
+		key = err.Error()
+	}
 	s.mu.Lock()
-	told := s.told[what+server]
-	s.told[what+server] = true
+	told := s.told[key]
+	s.told[key] = true
 	s.mu.Unlock()
 	if !told {
 		s.log.Warn(what, append([]any{"server", server}, more...)...)

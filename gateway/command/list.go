@@ -238,8 +238,12 @@ func serverTable(servers []control.Server) *table {
 		if s.Restarts > 0 {
 			restarts = strconv.Itoa(s.Restarts)
 		}
+		state := s.State
+		if !s.Remembered.IsZero() {
+			state += ", remembered"
+		}
 		who := display.Cut(display.Line(s.Login.String()), mostLogin)
-		t.add(s.Name, s.State, s.Transport, strconv.Itoa(s.Tools), strconv.Itoa(s.Prompts),
+		t.add(s.Name, state, s.Transport, strconv.Itoa(s.Tools), strconv.Itoa(s.Prompts),
 			strconv.Itoa(s.Resources), strconv.Itoa(s.Templates), restarts, who, s.Error)
 	}
 	return t

@@ -52,6 +52,7 @@ gateway:
   roots: [{uri: "file://${HOME}/src", name: Source}]
   pin: strict
   linger: 0s
+  remember: 7d
   limits: {frame: 1MiB, in_flight: 2, unsent: 100000, sessions: 3, projects: 5, pages: 4, entries: 5, depth: 64}
 lua: {timeout: 1s, memory: 2MiB, calls: 0, output: 4 kB}
 log: {level: debug, file: logs/goblin.log}
@@ -89,7 +90,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 			ListChanged: config.ListChanged{Tools: true, Resources: true},
 			MetaTools:   config.MetaTools{Names: []string{"catalog_tools"}},
 			Roots:       []config.Root{{URI: "file:///home/me/src", Name: "Source"}},
-			Pin:         config.PinStrict, Linger: 0,
+			Pin:         config.PinStrict, Linger: 0, Remember: 7 * 24 * time.Hour,
 			Limits: config.Limits{Frame: 1 << 20, InFlight: 2, Unsent: 100000, Sessions: 3, Projects: 5, Pages: 4, Entries: 5, Depth: 64},
 		},
 		Lua: config.Lua{Timeout: time.Second, Memory: 2 << 20, Calls: 0, Output: 4000},

@@ -113,6 +113,9 @@ type Server struct {
 	PID       int              `json:"pid,omitempty"`
 	LatencyMS float64          `json:"latencyMs,omitempty"`
 	Login     *account.Account `json:"login,omitempty"` // nil: nobody is logged in
+	// Remembered is when the server listed what is counted, before this host started; zero
+	// once it has listed for this one.
+	Remembered time.Time `json:"remembered,omitzero"`
 }
 
 // ListQuery chooses what to list.
@@ -135,7 +138,8 @@ type Entry struct {
 	Description  string          `json:"description,omitempty"`
 	MIMEType     string          `json:"mimeType,omitempty"`
 	Size         *int64          `json:"size,omitempty"`
-	Definition   json.RawMessage `json:"definition"` // as clients get it
+	Definition   json.RawMessage `json:"definition"`          // as clients get it
+	Remembered   time.Time       `json:"remembered,omitzero"` // as that of its [Server]
 }
 
 // NewEntry describes an entry of the registry.

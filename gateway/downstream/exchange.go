@@ -348,7 +348,7 @@ func (x *Exchange) Context() context.Context {
 	defer x.mu.Unlock()
 	// Made on demand: many requests are answered without one.
 	if x.ctx == nil {
-		x.ctx, x.cancel = context.WithCancelCause(x.session.ctx)
+		x.ctx, x.cancel = context.WithCancelCause(context.WithValue(x.session.ctx, exchangeKey{}, x))
 		if x.over.Load() {
 			x.cancel(x.cause)
 		}

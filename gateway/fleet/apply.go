@@ -5,9 +5,9 @@ import (
 	"maps"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"goblin/gateway/catalog"
 	"goblin/gateway/config"
 	"goblin/gateway/login"
 	"goblin/gateway/upstream"
@@ -82,7 +82,7 @@ func (f *Fleet) Apply(cfg *config.Config) (did Change) {
 	}
 	for _, b := range next.all {
 		if !kept[b.Name()] && f.run != nil {
-			b.start(f.run)
+			f.startLocked(b)
 		}
 	}
 	return did
@@ -91,6 +91,11 @@ func (f *Fleet) Apply(cfg *config.Config) (did Change) {
 // replace makes a server that takes the place of old, which may be nil.
 func (f *Fleet) replace(old *Server, s config.Server) *Server {
 	b := f.server(s, old != nil)
+	if old != nil && old.out.identity == b.out.identity && (old.Listed() || old.out.recalled.Load()) {
+		for kind := range b.out.listed {
+			b.out.listed[kind] = true // what is there is newer than what is remembered
+		}
+	}
 	if old != nil && !sameFilters(&old.defined, &s) {
 		f.o.Registry.Retain(s.Name, b.Permits)
 	}
@@ -153,11 +158,14 @@ type outlet struct {
 	fleet *Fleet
 	login *login.Authorizer // at the backend; nil: it has none
 
-	identity string          // of what is remembered
-	recalled *catalog.Record // what was remembered; nil: nothing
+	identity string      // of what is remembered
+	recalled atomic.Bool // something was remembered
 
 	keeping sync.Mutex
 	fetched map[int][][]byte // and not kept yet; guarded by keeping
+
+	listing sync.Mutex           // held while a list goes to the catalog, remembered ones, too
+	listed  [registry.Kinds]bool // by the backend itself; guarded by listing
 
 	stating sync.Mutex           // guards the next two
 	state   registry.ServerState // as the backend told it last
@@ -186,6 +194,9 @@ func (o *outlet) retire() {
 // SetList implements [upstream.Catalog].
 func (o *outlet) SetList(server string, kind registry.Kind, items [][]byte) (problems []registry.Problem) {
 	o.fetch(server, kind, items)
+	o.listing.Lock()
+	defer o.listing.Unlock()
+	o.listed[kind] = true
 	return o.setList(server, kind, items)
 }
 

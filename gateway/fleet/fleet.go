@@ -95,8 +95,7 @@ func (t *table) add(s *Server) {
 type Server struct {
 	*upstream.Server
 	out     *outlet
-	defined config.Server         // in the config
-	known   *registry.ServerState // as an earlier process left it; nil for nothing
+	defined config.Server // in the config
 	stop    context.CancelFunc
 	done    chan struct{}
 	repins  atomic.Bool // its tools are to be listed again, since they could not be pinned
@@ -114,11 +113,6 @@ func New(o Options) *Fleet {
 		}
 	}
 	f.servers.Store(first)
-	for _, b := range first.all {
-		if b.out.recalled != nil {
-			f.list(b)
-		}
-	}
 	return f
 }
 
@@ -129,12 +123,12 @@ func (f *Fleet) Run(ctx context.Context, serve func()) {
 	defer f.keeping.Wait()
 	defer stop()
 	if f.o.Catalog != nil {
-		f.keeping.Go(func() { f.o.Catalog.Run(keeping, f.o.Config.Gateway.Remember) })
+		f.keeping.Go(func() { f.o.Catalog.Run(keeping) })
 	}
 	f.mu.Lock()
 	f.run = ctx
 	for _, s := range f.All() {
-		s.start(ctx)
+		f.startLocked(s)
 	}
 	f.mu.Unlock()
 
@@ -171,7 +165,8 @@ func (f *Fleet) server(defined config.Server, replaces bool) *Server {
 	}
 	out := &outlet{Registry: f.o.Registry, fleet: f, login: f.authorizer(&s)}
 	known := f.recall(out, &defined)
-	b := &Server{out: out, defined: defined, known: known, Server: upstream.NewServer(s, upstream.Options{
+	out.recalled.Store(known != nil)
+	b := &Server{out: out, defined: defined, Server: upstream.NewServer(s, upstream.Options{
 		Handler: f.o.Handler, Registry: out, Logger: f.log, Version: f.o.Version, Capabilities: capabilities,
 		Limits:      f.o.Config.Gateway.Limits,
 		Redact:      f.o.Mask.String,
@@ -186,7 +181,18 @@ func (f *Fleet) server(defined config.Server, replaces bool) *Server {
 	})}
 	f.o.Metrics.Up(s.Name, false)
 	f.o.Registry.OpenServer(s.Name, s.OpenResources)
+	if known != nil {
+		out.SetState(s.Name, *known)
+	}
 	return b
+}
+
+// startLocked begins to run a server.
+func (f *Fleet) startLocked(s *Server) {
+	if s.out.recalled.Load() {
+		f.work.Go(func() { f.list(s) })
+	}
+	s.start(f.run)
 }
 
 func (s *Server) start(ctx context.Context) {
@@ -307,6 +313,10 @@ func (f *Fleet) Epoch() uint64 { return f.edits.Load() }
 // ones if modern is set: of their own era where the server offers both. While
 // the server makes its first attempt, Conn waits as long as a list would.
 func (f *Fleet) Conn(ctx context.Context, b *Server, s *downstream.Session, modern bool) (upstream.Conn, error) {
+	conn, err := b.Conn()
+	if err != nil && b.out.recalled.Load() {
+		defer downstream.Waiting(ctx, fmt.Sprintf("Server %q is starting", b.Name()))()
+	}
 	if b.PerSession() {
 		if err := needsSession(b, s); err != nil {
 			return nil, err
@@ -321,11 +331,8 @@ func (f *Fleet) Conn(ctx context.Context, b *Server, s *downstream.Session, mode
 	if b.PerProject() {
 		return f.projectConn(ctx, b, s, modern)
 	}
-	conn, err := b.Conn()
-	if err != nil && b.out.recalled != nil {
-		patient, cancel := context.WithTimeout(ctx, b.Config().StartupTimeout)
-		defer cancel()
-		conn, err = b.Await(patient)
+	if err != nil && b.out.recalled.Load() {
+		conn, err = b.awaitStart(ctx)
 	} else if left := f.patience(); err != nil && left > 0 {
 		patient, cancel := context.WithTimeout(ctx, left)
 		defer cancel()

@@ -1,12 +1,18 @@
 package fleet
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"goblin/gateway/catalog"
 	"goblin/gateway/config"
+	"goblin/gateway/extensions"
+	"goblin/gateway/upstream"
 	"goblin/registry"
+	"goblin/registry/rawjson"
 )
 
 // said is what is remembered of a server besides its lists.
@@ -22,46 +28,73 @@ func whole(state *registry.ServerState) bool {
 	return state.State == registry.StateReady && state.Listed && !state.Stale
 }
 
-// recall reads what is remembered of a server as it is defined, and gives it to the
-// outlet; the result is the state that it begins with, nil for none.
+// recall reads what is remembered of a server as it is defined, but its lists. The result
+// is the state that it begins with, nil for none.
 func (f *Fleet) recall(o *outlet, s *config.Server) *registry.ServerState {
 	if f.o.Catalog == nil {
 		return nil
 	}
 	o.identity = catalog.Identity([]any{
 		s.Name, s.Type, s.Command, s.Args, s.Env, s.FileEnv, s.Cwd, s.URL, s.Headers, s.Isolation, s.OAuth.Account,
+		s.Tools, s.Prompts, s.Resources, // which decide what is kept
 	})
-	if s.Disabled || s.Problem != "" || f.servers.Load() != nil { // an edit: what is listed already stays
+	if s.Disabled || s.Problem != "" {
 		return nil
 	}
-	o.recalled = f.o.Catalog.Load(s.Name, o.identity)
-	if o.recalled == nil {
+	head := f.o.Catalog.Head(s.Name, o.identity)
+	if head == nil {
 		return nil
 	}
 	var about said
-	if json.Unmarshal(o.recalled.About, &about) != nil {
-		about = said{Transport: string(s.Type)} // the lists are good without
+	if json.Unmarshal(head.About, &about) != nil {
+		about = said{} // the lists are good without
 	}
 	return &registry.ServerState{
-		State: registry.StateStopped, Transport: about.Transport, Era: about.Era, ProtocolVersion: about.Protocol,
+		State: registry.StateStopped, Transport: cmp.Or(about.Transport, string(s.Type)), Era: about.Era, ProtocolVersion: about.Protocol,
 		ServerName: about.Name, ServerTitle: about.Title, ServerVersion: about.Version,
 		Instructions: about.Instructions, Capabilities: about.Capabilities,
-		Listed: true, Stale: true, Remembered: o.recalled.Saved,
+		Listed: true, Stale: true, Remembered: head.Saved.Local(),
 	}
 }
 
-// list lists what is remembered of a server as what it lists itself.
+// list lists what is remembered of a server as what it lists itself, unless it was faster.
 func (f *Fleet) list(b *Server) {
-	b.out.write(func() { f.o.Registry.SetState(b.Name(), *b.known) })
-	for i, items := range b.out.recalled.Lists {
-		kind := registry.Kind(i)
-		if kind >= registry.Kinds {
-			break
-		}
-		kept := slices.DeleteFunc(slices.Clone(items), func(item []byte) bool { return !b.PermitsEntry(kind, item) })
-		b.out.setList(b.Name(), kind, kept)
+	lists, ok := f.o.Catalog.Lists(b.Name(), b.out.identity)
+	if !ok {
+		b.out.recalled.Store(false)
 	}
-	b.out.recalled.Lists = nil
+	if st, _ := f.o.Registry.State(b.Name()); rawjson.Path(st.Capabilities, "extensions", extensions.Skills) != nil {
+		b.out.SkillsOf(b.Name(), true)
+	}
+	for i, items := range lists {
+		if kind := registry.Kind(i); kind < registry.Kinds {
+			b.out.listRemembered(b.Name(), kind, items)
+		}
+	}
+	b.Recalled(ok)
+}
+
+func (o *outlet) listRemembered(server string, kind registry.Kind, items [][]byte) {
+	o.listing.Lock()
+	defer o.listing.Unlock()
+	if o.listed[kind] {
+		return
+	}
+	o.setList(server, kind, items)
+}
+
+// afterStart is how long it may take to know why a server did not start in time.
+const afterStart = 10 * time.Second
+
+// awaitStart is the connection of a server that clients know without its having run: they
+// wait for as long as it may take to start.
+func (s *Server) awaitStart(ctx context.Context) (upstream.Conn, error) {
+	patient, cancel := context.WithTimeout(ctx, s.Config().StartupTimeout+afterStart)
+	defer cancel()
+	if s.Config().Type != config.Stdio {
+		s.AwaitListed(patient) // its tools say what goes into headers
+	}
+	return s.Await(patient)
 }
 
 // fetch notes a list that is to be remembered once all are there.

@@ -48,7 +48,7 @@ func (i *Instance) Status(context.Context) (control.Status, error) {
 			Protocol: state.ProtocolVersion, Error: state.LastError,
 			Listed: state.Listed, Tools: state.Counts[registry.Tool], Prompts: state.Counts[registry.Prompt],
 			Resources: state.Counts[registry.Resource], Templates: state.Counts[registry.Template],
-			Restarts: state.Restarts, PID: state.PID,
+			Restarts: state.Restarts, PID: state.PID, Remembered: state.Remembered,
 			LatencyMS: float64(state.Latency.Microseconds()) / 1000,
 		})
 	}
@@ -80,7 +80,10 @@ func (i *Instance) List(ctx context.Context, q control.ListQuery) ([]control.Ent
 		if q.Server != "" && e.Server != q.Server || fits != nil && !fits(e) {
 			continue
 		}
-		entries = append(entries, control.NewEntry(e))
+		entry := control.NewEntry(e)
+		state, _ := i.registry.State(e.Server)
+		entry.Remembered = state.Remembered
+		entries = append(entries, entry)
 	}
 	return entries, nil
 }

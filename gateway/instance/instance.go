@@ -217,7 +217,7 @@ func (i *Instance) catalog() *catalog.Store {
 	if i.o.Catalog == "" || i.o.Config.Demo || i.o.Config.Gateway.Remember == 0 || err != nil {
 		return nil
 	}
-	return catalog.New(i.o.Catalog, path, i.o.Logger)
+	return catalog.New(i.o.Catalog, path, i.o.Config.Gateway.Remember, i.o.Logger)
 }
 
 // notice is what users are to know when there is nothing else.

@@ -18,6 +18,7 @@ import (
 	"goblin/gateway/orphans"
 	"goblin/gateway/upstream/freshness"
 	"goblin/gateway/upstream/mirrors"
+	"goblin/gateway/upstream/pauses"
 	"goblin/gateway/upstream/places"
 	"goblin/registry"
 )
@@ -59,7 +60,7 @@ type Options struct {
 	// name, which this one takes the place of: they are hidden after the grace
 	// time unless it has listed by then.
 	Replaces   bool
-	Remembered *registry.ServerState // with what an earlier process listed, which the catalog has; nil for none
+	Remembered *registry.ServerState // of an earlier process, whose lists the catalog gets; nil for none
 	Remembers  bool                  // entries stay while the server is down
 	// Children records child processes, for the case that this one is killed;
 	// nil records none.
@@ -106,14 +107,14 @@ type tuning struct {
 	whole       time.Duration // of a call, however often its server shows that it works
 	restart     time.Duration // how long a call waits for a connection that was lost just now
 	reopen      time.Duration // before a stream of notifications that was lost is opened again, at first
-	retry       backoffs
+	retry       pauses.Pauses
 }
 
 func defaultTuning() tuning {
 	return tuning{
 		stop: 2 * time.Second, stall: maxStall, drain: 500 * time.Millisecond, grace: 30 * time.Second,
 		settled: 10 * time.Second, debounce: 20 * time.Millisecond, calm: time.Second,
-		list: 60 * time.Second, barren: 5 * time.Second, retry: defaultBackoffs(),
+		list: 60 * time.Second, barren: 5 * time.Second, retry: pauses.Default(),
 		asking: 64 << 20,
 		probe:  time.Second, remoteProbe: 3 * time.Second, twin: 10 * time.Second, gather: 5 * time.Millisecond, reopen: 200 * time.Millisecond,
 		pulse: 30 * time.Second, sign: 5 * time.Second, whole: 24 * time.Hour, restart: 2 * time.Second,
@@ -215,9 +216,18 @@ func NewServer(cfg config.Server, o Options) *Server {
 	s.state = registry.ServerState{Transport: string(cfg.Type)}
 	if o.Remembered != nil {
 		s.state = *o.Remembered
-		s.firstOnce.Do(func() { close(s.firstList) })
 	}
 	return s
+}
+
+// Recalled tells that the catalog has the remembered lists by now, or, if not ok, that there
+// are none after all.
+func (s *Server) Recalled(ok bool) {
+	if ok {
+		s.firstOnce.Do(func() { close(s.firstList) })
+		return
+	}
+	s.setState(func(st *registry.ServerState) { st.Listed, st.Stale, st.Remembered = false, false, time.Time{} })
 }
 
 // Name is the server's name in the configuration.

@@ -13,17 +13,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/config"
+	"goblin/gateway/upstream/pauses"
 	"goblin/registry"
 )
 
 func TestCrashLoopsStartSlowerAndSlowerForEver(t *testing.T) {
 	t.Parallel()
-	for name, policy := range map[string]func(*backoffs) time.Duration{
-		"failed starts":      func(b *backoffs) time.Duration { return b.failed.NextBackOff() },
-		"lost after a start": func(b *backoffs) time.Duration { return b.lost.NextBackOff() },
+	for name, policy := range map[string]func(*pauses.Pauses) time.Duration{
+		"failed starts":      func(b *pauses.Pauses) time.Duration { return b.Failed.NextBackOff() },
+		"lost after a start": func(b *pauses.Pauses) time.Duration { return b.Lost.NextBackOff() },
 	} {
 		for range 50 {
-			b := defaultBackoffs()
+			b := pauses.Default()
 			b.reset()
 			first := policy(&b)
 			require.Less(t, first, 300*time.Millisecond, "%s: a flaky start recovers soon", name)
@@ -100,7 +101,7 @@ func TestDisabledAndBrokenConfigurationsAreNotTried(t *testing.T) {
 func TestRestartConnectsAtOnce(t *testing.T) {
 	t.Parallel()
 	r := startFake(t, "", func(r *rig) {
-		r.tune.retry.failed.InitialInterval, r.tune.retry.lost.InitialInterval = time.Hour, time.Hour
+		r.tune.retry.Failed.InitialInterval, r.tune.retry.Lost.InitialInterval = time.Hour, time.Hour
 	}).whole()
 	conn := r.up()
 	require.NoError(t, r.Restart())
@@ -113,7 +114,7 @@ func TestEntriesStayForTheGraceTimeAndComeBackWhole(t *testing.T) {
 	t.Parallel()
 	r := startFake(t, "", func(r *rig) {
 		r.tune.grace = 10 * time.Millisecond
-		r.tune.retry.lost.InitialInterval = 2 * time.Second // in which it is looked at
+		r.tune.retry.Lost.InitialInterval = 2 * time.Second // in which it is looked at
 	}).whole()
 	require.False(t, r.cat.hidden())
 	_, err := r.call(r.up(), "crash")
@@ -183,7 +184,7 @@ func TestAKindThatHangsHidesNoOther(t *testing.T) {
 	t.Parallel()
 	r := startFake(t, "half-later", func(r *rig) {
 		r.tune.grace = 10 * time.Millisecond
-		r.tune.retry.lost.InitialInterval = 2 * time.Second // in which it is looked at
+		r.tune.retry.Lost.InitialInterval = 2 * time.Second // in which it is looked at
 	}).whole()
 	_, err := r.call(r.up(), "crash")
 	require.Error(t, err)

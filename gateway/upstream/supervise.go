@@ -8,45 +8,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"goblin/gateway/config"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
-
-// backoffs are the delays before the next attempt: after one that failed, and
-// after a connection that was lost soon. The second grow slowly, as the
-// server does work in between.
-type backoffs struct{ failed, lost backoff.ExponentialBackOff }
-
-func defaultBackoffs() backoffs {
-	return backoffs{
-		failed: backoff.ExponentialBackOff{
-			InitialInterval: 200 * time.Millisecond, RandomizationFactor: 0.2, Multiplier: 1.6, MaxInterval: 30 * time.Second,
-		},
-		lost: backoff.ExponentialBackOff{
-			InitialInterval: 150 * time.Millisecond, RandomizationFactor: 0.2, Multiplier: 1.25, MaxInterval: 30 * time.Second,
-		},
-	}
-}
-
-// next is the delay after a connection that was up for so long, zero when the
-// attempt failed.
-func (b *backoffs) next(up, settled time.Duration) time.Duration {
-	switch {
-	case up == 0:
-		return b.failed.NextBackOff()
-	case up >= settled:
-		b.reset()
-	}
-	return b.lost.NextBackOff()
-}
-
-func (b *backoffs) reset() {
-	b.failed.Reset()
-	b.lost.Reset()
-}
 
 // Run supervises the server until ctx ends, and returns when everything of it
 // is gone. It is called once.
@@ -112,7 +77,7 @@ func (s *Server) idle(ctx context.Context) {
 // retry connects again and again.
 func (s *Server) retry(ctx context.Context) {
 	pause := s.tune.retry
-	pause.reset()
+	pause.Reset()
 	s.why = ""
 	for ctx.Err() == nil {
 		up, err := s.life(ctx)
@@ -120,7 +85,7 @@ func (s *Server) retry(ctx context.Context) {
 			return
 		}
 		s.rest(ctx, err, up > 0)
-		wait := pause.next(up, s.tune.settled)
+		wait := pause.Next(up, s.tune.settled)
 		if errors.Is(err, errLogin) && s.opt.Authorizer != nil {
 			s.awaitLogin(ctx)
 			continue

@@ -87,6 +87,8 @@ func (s *Server) unitWait(u *unit) (limit time.Duration, why string) {
 		return s.tune.restart, "is being restarted: " + reasonOf(u.lost)
 	case s.returningLocked():
 		return s.tune.restart, s.downLocked().Reason
+	case s.first && s.opt.Remembered != nil:
+		return s.cfg.StartupTimeout, fmt.Sprintf("is still starting after %v (startup_timeout)", s.cfg.StartupTimeout)
 	}
 	return s.cfg.Timeout, fmt.Sprintf("is still starting after %v (timeout)", s.cfg.Timeout)
 }
@@ -180,7 +182,7 @@ func (s *Server) startLocked(u *unit) {
 func (s *Server) unitLife(u *unit) {
 	defer s.abandon(u)
 	pause := s.tune.retry
-	pause.reset()
+	pause.Reset()
 	why := "" // as was logged last
 	for {
 		up, err := s.unitConnection(u)
@@ -196,7 +198,7 @@ func (s *Server) unitLife(u *unit) {
 		} else { // for as long as the client stays
 			s.log.Debug("still no connection for a client", "era", u.era, "err", err)
 		}
-		if sleep(u.ctx, pause.next(up, s.tune.settled)) != nil {
+		if sleep(u.ctx, pause.Next(up, s.tune.settled)) != nil {
 			return
 		}
 		s.mu.Lock()

@@ -30,8 +30,8 @@ func (p *Servers) Subject() subject {
 	lk, pinned := a.Look, a.Reg.Pinned(s.Name)
 	return subject{
 		key: "server " + s.Name, title: s.Name,
-		version: pinnedVersion(pinned) + fmt.Sprintf("%s %d %s %s %s %d %v %v %d %d %d %s %d %d %d %p %v %s %v", s.State, s.Since.UnixNano(), s.ServerName, s.ServerVersion,
-			s.ProtocolVersion, s.Counts, s.Listed, s.Stale, s.Restarts, s.PID, s.Latency, s.LastError, len(s.Capabilities), len(s.Instructions), wrote, lk, s.Projects, s.Login, s.CanLogIn),
+		version: pinnedVersion(pinned) + fmt.Sprintf("%s %d %s %s %s %d %v %v %d %d %d %s %d %d %d %p %v %s %v %v", s.State, s.Since.UnixNano(), s.ServerName, s.ServerVersion,
+			s.ProtocolVersion, s.Counts, s.Listed, s.Stale, s.Restarts, s.PID, s.Latency, s.LastError, len(s.Capabilities), len(s.Instructions), wrote, lk, s.Projects, s.Login, s.CanLogIn, s.Remembered),
 		Blocks: func(context.Context) []content.Block {
 			blocks := []content.Block{{Kind: content.Facts, Facts: serverFacts(lk, s)}}
 			blocks = append(blocks, remedy(s)...)
@@ -94,6 +94,8 @@ func serverFacts(lk *look.Look, s registry.ServerState) []content.Fact {
 		}
 	}
 	switch {
+	case !s.Remembered.IsZero():
+		f = append(f, content.Fact{Label: "lists", Value: "~ remembered from " + s.Remembered.Format("2006-01-02 15:04") + "; it has not listed since this host started"})
 	case s.Stale:
 		f = append(f, content.Fact{Label: "lists", Value: "stale: from before the connection was lost"})
 	case s.State == registry.StateReady && !s.Listed:

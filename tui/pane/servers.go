@@ -226,6 +226,8 @@ func (p *Servers) plan(w int) []serverCell {
 			switch n := s.Counts[kind]; {
 			case n == 0:
 				return lk.Sep, lk.Dim
+			case !s.Remembered.IsZero():
+				return dialog.Grouped(n) + "~", lk.Stale
 			case s.Stale:
 				return dialog.Grouped(n), lk.Stale
 			default:

@@ -1,5 +1,4 @@
-// Package catalog shows what is remembered of servers between hosts.
-// they leave behind, and the modes of the command line.
+// Package catalog shows what is remembered of servers between hosts, and how it is used.
 package catalog
 
 import (

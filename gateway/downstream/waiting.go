@@ -1,0 +1,63 @@
+package downstream
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"goblin/registry/rawjson"
+)
+
+// While something is waited for, the client hears of it after firstWord, and then every
+// furtherWords.
+const (
+	firstWord    = 250 * time.Millisecond
+	furtherWords = 2 * time.Second
+	// maxToken is the longest progress token, in bytes, that is repeated so often.
+	maxToken = 1 << 10
+)
+
+type exchangeKey struct{}
+
+// Waiting tells the client of the request whose context ctx is, or is from, what it waits
+// for, as progress, if it wants any: clients wait longer then. stop must be called.
+func Waiting(ctx context.Context, text string) (stop func()) {
+	x, ok := ctx.Value(exchangeKey{}).(*Exchange)
+	if !ok {
+		return func() {}
+	}
+	first := tokenOf(x.Params())
+	if first == nil || len(first) > maxToken {
+		return func() {}
+	}
+	var (
+		mu    sync.Mutex
+		over  bool
+		timer *time.Timer
+	)
+	words := 0
+	mu.Lock()
+	defer mu.Unlock()
+	timer = time.AfterFunc(firstWord, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if token := x.Token(first); !over && token != nil {
+			words++
+			// It has to rise, and the server's own may begin with zero.
+			params := append([]byte(`{"progressToken":`), token...)
+			params = append(params, `,"progress":`...)
+			params = strconv.AppendFloat(params, -0.001/float64(words), 'f', -1, 64)
+			params = append(params, `,"message":`...)
+			params = append(rawjson.AppendString(params, text), '}')
+			x.Notify("progress:"+string(token), "notifications/progress", params)
+			timer.Reset(furtherWords)
+		}
+	})
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		over = true
+		timer.Stop()
+	}
+}
