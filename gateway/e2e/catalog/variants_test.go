@@ -1,0 +1,185 @@
+//go:build e2e
+
+package catalog
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+func TestAnEditOfWhatDecidesWhichServerItIsMakesItsListsVoid(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		remote bool
+		edit   func(conf e2e.Obj)
+		keeps  bool
+	}{
+		"args":    {edit: func(c e2e.Obj) { c["args"] = append(c["args"].([]string), "-more") }},
+		"env":     {edit: func(c e2e.Obj) { c["env"] = e2e.Obj{"TOKEN": "other"} }},
+		"command": {edit: func(c e2e.Obj) { c["command"] = "/usr/bin/env"; c["args"] = append([]string{e2e.Fakeserver}, c["args"].([]string)...) }},
+		"url":     {remote: true, edit: func(c e2e.Obj) { c["url"] = c["url"].(string) + "?other" }},
+		"headers": {remote: true, edit: func(c e2e.Obj) { c["headers"] = e2e.Obj{"X-Who": "other"} }},
+		"tools":   {edit: func(c e2e.Obj) { c["tools"] = e2e.Obj{"deny": []string{"nothing"}} }},
+		"timeout": {edit: func(c e2e.Obj) { c["timeout"] = "77s" }, keeps: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := e2e.NewWorld(t)
+			w.Gateway["startup_wait"] = "1s"
+			var b *e2e.Backend
+			if row.remote {
+				b = w.Remote("slow", "/mcp", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("tell")}})
+			} else {
+				b = w.Backend("slow", slow())
+			}
+			remembered(t, w, "slow", "slow_tell")
+			if row.remote { // it answers nobody any more
+				b.Do(e2e.Do("on", e2e.Obj{"key": "initialize", "actions": e2e.Actions(e2e.Do("hang"))}))
+			}
+			w.Edit(func() { row.edit(b.Conf) })
+			c := w.Standalone()
+			if row.keeps {
+				require.Equal(t, []string{"slow_tell"}, c.Names("tools"))
+				return
+			}
+			require.Empty(t, c.Names("tools"))
+			require.Empty(t, catalogOf(w, "slow"))
+		})
+	}
+}
+
+func TestClientsHearOfListsThatDifferFromWhatWasRemembered(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("slow", slow())
+	remembered(t, w, "slow", "slow_tell")
+	c := w.Standalone()
+	require.Equal(t, []string{"slow_tell"}, c.Names("tools"))
+	p := b.WaitStarts(2)
+	b.DoAt(p, e2e.Do("add", e2e.Obj{"kind": "tools", "entry": e2e.Tool("more")}))
+	b.DoAt(p, e2e.Do("release", e2e.Obj{"name": "go"}))
+	c.Noted("notifications/tools/list_changed", nil)
+	require.Equal(t, []string{"slow_more", "slow_tell"}, e2e.Sorted(c.Names("tools")))
+}
+
+func TestPinnedToolsAreWithheldAlsoWhenTheyAreRemembered(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("slow", slow())
+	remembered(t, w, "slow", "slow_tell")
+	c := w.Standalone() // remembers a tool that nobody approved
+	p := b.WaitStarts(2)
+	b.DoAt(p, e2e.Do("add", e2e.Obj{"kind": "tools", "entry": e2e.Tool("more")}))
+	b.DoAt(p, e2e.Do("release", e2e.Obj{"name": "go"}))
+	c.WaitListed("tools", "slow_more", true)
+	c.Close()
+	c.Prog.Ends(e2e.Patience)
+	w.Edit(func() { w.Gateway["pin"] = "strict" })
+	c = w.Standalone()
+	require.Equal(t, []string{"slow_tell"}, c.Names("tools"))
+}
+
+func TestDamagedFilesAreThrownAwayAndNothingElseStops(t *testing.T) {
+	t.Parallel()
+	for name, damage := range map[string]func(t *testing.T, file string){
+		"cut off": func(t *testing.T, file string) { require.NoError(t, os.Truncate(file, 300)) },
+		"200 MB":  func(t *testing.T, file string) { require.NoError(t, os.Truncate(file, 200<<20)) },
+		"foreign": func(t *testing.T, file string) { require.NoError(t, os.WriteFile(file, []byte("\x00hello"), 0o600)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := e2e.NewWorld(t)
+			w.Backend("one", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("tell")}})
+			file := remembered(t, w, "one", "one_tell")
+			damage(t, file)
+			c := w.Standalone()
+			require.Equal(t, []string{"one_tell"}, c.Names("tools"))
+			c.Close()
+			c.Prog.Ends(e2e.Patience)
+			require.Contains(t, c.Prog.Stderr.String(), "Remembered lists thrown away")
+			info, err := os.Stat(file1(t, w, "one"))
+			require.NoError(t, err)
+			require.Less(t, info.Size(), int64(4096), "it was written anew")
+		})
+	}
+}
+
+func TestAFolderThatCannotBeWrittenStopsNothing(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	for _, name := range []string{"one", "two"} {
+		w.Backend(name, e2e.Obj{"tools": []e2e.Obj{e2e.Tool("tell")}})
+	}
+	state := filepath.Join(w.Dir, "home", ".local", "state", "goblin")
+	require.NoError(t, os.MkdirAll(state, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(state, "catalog"), nil, 0o600))
+	c := w.Standalone()
+	require.Len(t, c.Names("tools"), 2)
+	c.Close()
+	c.Prog.Ends(e2e.Patience)
+	require.Equal(t, 1, strings.Count(c.Prog.Stderr.String(), "Lists not remembered"), c.Prog.Stderr.String())
+}
+
+func TestTwoHostsOfOneConfigLeaveAWholeFile(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("one", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("tell")}})
+	first, second := w.Standalone(), w.Standalone()
+	b.WaitStarts(2)
+	for n := range 20 {
+		b.Add("tools", e2e.Tool("more"+string(rune('a'+n))))
+	}
+	for _, c := range []*e2e.Client{first, second} {
+		c.Names("tools")
+		c.Close()
+		c.Prog.Ends(e2e.Patience)
+	}
+	c := w.Standalone()
+	require.NotEmpty(t, c.Names("tools"))
+	c.Close()
+	c.Prog.Ends(e2e.Patience)
+	require.NotContains(t, c.Prog.Stderr.String(), "thrown away")
+	file1(t, w, "one")
+}
+
+func TestNothingIsRememberedWhereThatIsOff(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Gateway["remember"] = "off"
+	w.Backend("one", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("tell")}})
+	c := w.Standalone()
+	require.Equal(t, []string{"one_tell"}, c.Names("tools"))
+	c.Close()
+	c.Prog.Ends(e2e.Patience)
+	require.Empty(t, catalogOf(w, "one"))
+}
+
+func TestStatelessClientsWaitForARememberedServer(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("slow", slow())
+	remembered(t, w, "slow", "slow_tell")
+	c := w.Pipe("stdio", "--standalone").Stateless()
+	id := c.Begin("tools/call", e2e.Obj{"name": "slow_tell"})
+	b.DoAt(b.WaitStarts(2), e2e.Do("release", e2e.Obj{"name": "go"}))
+	require.Equal(t, "told", e2e.Str(c.End(id).Result, "content", 0, "text"))
+}
+
+func TestASubscriptionWaitsForARememberedServer(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("slow", slow(e2e.Obj{"resources": []e2e.Obj{e2e.Resource("x:1")}, "subscribe": true, "reads": e2e.Obj{"x:1": "text"}}))
+	remembered(t, w, "slow", "slow_tell")
+	c := w.Standalone()
+	subscribed := c.Begin("resources/subscribe", e2e.Obj{"uri": e2e.In("slow", "x:1")})
+	read := c.Begin("resources/read", e2e.Obj{"uri": e2e.In("slow", "x:1")})
+	b.DoAt(b.WaitStarts(2), e2e.Do("release", e2e.Obj{"name": "go"}))
+	require.Nil(t, c.End(subscribed).Error)
+	require.Nil(t, c.End(read).Error)
+}
