@@ -150,12 +150,10 @@ func (s *Store) drop(server string, err error) {
 		return
 	}
 	path := s.path(server)
-	if !errors.Is(err, errOther) {
-		s.warn("Remembered lists thrown away", server, "file", path, "err", err)
+	if !errors.Is(err, errOther) && s.news("damaged", server, err) {
+		s.log.Warn("Remembered lists thrown away", "server", server, "file", path, "err", err)
 	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.warn("Remembered lists not removed", server, "err", err)
-	}
+	s.remove(server)
 }
 
 var errOther = errors.New("it was kept for another definition of the server, or too long ago")
@@ -290,8 +288,12 @@ func (s *Store) Forget(server string) {
 	s.mu.Lock()
 	delete(s.changes, server)
 	s.mu.Unlock()
-	if err := os.Remove(s.path(server)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.warn("Remembered lists not removed", server, "err", err)
+	s.remove(server)
+}
+
+func (s *Store) remove(server string) {
+	if err := os.Remove(s.path(server)); err != nil && !errors.Is(err, fs.ErrNotExist) && s.news("left", server, err) {
+		s.log.Warn("Remembered lists not removed", "server", server, "err", err)
 	}
 }
 
@@ -343,8 +345,8 @@ func (s *Store) write() {
 	s.changes = make(map[string]*change)
 	s.mu.Unlock()
 	for server, c := range changes {
-		if err := s.save(server, c); err != nil {
-			s.warn("Lists not remembered for the next start", server, "err", err)
+		if err := s.save(server, c); err != nil && s.news("lost", server, err) {
+			s.log.Warn("Lists not remembered for the next start", "server", server, "err", err)
 		}
 	}
 }
@@ -424,17 +426,16 @@ func compose(f io.Writer, h head, lists map[int][][]byte) error {
 	return out.Flush()
 }
 
-// warn logs once what is the same for a server, or for all if the folder is what is wrong.
-func (s *Store) warn(what, server string, more ...any) {
+// news reports whether that of a server was not logged before: of any, if the folder is
+// what is wrong.
+func (s *Store) news(what, server string, err error) bool {
 	key := what + server
-	if err, ok := more[len(more)-1].(error); ok && errors.Is(err, errFolder) {
+	if errors.Is(err, errFolder) {
 		key = err.Error()
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	told := s.told[key]
 	s.told[key] = true
-	s.mu.Unlock()
-	if !told {
-		s.log.Warn(what, append([]any{"server", server}, more...)...)
-	}
+	return !told
 }

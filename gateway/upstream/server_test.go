@@ -25,7 +25,7 @@ func TestCrashLoopsStartSlowerAndSlowerForEver(t *testing.T) {
 	} {
 		for range 50 {
 			b := pauses.Default()
-			b.reset()
+			b.Reset()
 			first := policy(&b)
 			require.Less(t, first, 300*time.Millisecond, "%s: a flaky start recovers soon", name)
 			starts, at := 2, first

@@ -20,9 +20,12 @@ func TestAnEditOfWhatDecidesWhichServerItIsMakesItsListsVoid(t *testing.T) {
 		edit   func(conf e2e.Obj)
 		keeps  bool
 	}{
-		"args":    {edit: func(c e2e.Obj) { c["args"] = append(c["args"].([]string), "-more") }},
-		"env":     {edit: func(c e2e.Obj) { c["env"] = e2e.Obj{"TOKEN": "other"} }},
-		"command": {edit: func(c e2e.Obj) { c["command"] = "/usr/bin/env"; c["args"] = append([]string{e2e.Fakeserver}, c["args"].([]string)...) }},
+		"args": {edit: func(c e2e.Obj) { c["args"] = append(c["args"].([]string), "-more") }},
+		"env":  {edit: func(c e2e.Obj) { c["env"] = e2e.Obj{"TOKEN": "other"} }},
+		"command": {edit: func(c e2e.Obj) {
+			c["command"] = "/usr/bin/env"
+			c["args"] = append([]string{e2e.Fakeserver}, c["args"].([]string)...)
+		}},
 		"url":     {remote: true, edit: func(c e2e.Obj) { c["url"] = c["url"].(string) + "?other" }},
 		"headers": {remote: true, edit: func(c e2e.Obj) { c["headers"] = e2e.Obj{"X-Who": "other"} }},
 		"tools":   {edit: func(c e2e.Obj) { c["tools"] = e2e.Obj{"deny": []string{"nothing"}} }},
