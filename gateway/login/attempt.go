@@ -3,6 +3,7 @@ package login
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // attempt is a login under way at one server: one page, for all who want it.
@@ -19,11 +20,16 @@ type attempt struct {
 	left    bool                 // by all: it is about to end
 }
 
-var errLeft = errors.New("the login was cancelled")
+// Causes for the end of an attempt.
+var (
+	errLeft      = errors.New("the login was cancelled")
+	errElsewhere = errors.New("somebody has logged in elsewhere")
+)
 
 // Login logs the user in by a browser, and keeps the login. All calls at a time take
 // part in one login, and each is shown its page; it ends when nobody waits for it any
-// more. The end of ctx is returned by its cause.
+// more, or when somebody has logged in by another process, where nobody was. The end of
+// ctx is returned by its cause.
 func (a *Authorizer) Login(ctx context.Context, u User) (*Login, error) {
 	t, pages := a.join(ctx)
 	defer a.leave(t, pages)
@@ -63,8 +69,12 @@ func (a *Authorizer) join(ctx context.Context) (*attempt, chan string) {
 			if before != nil {
 				<-before.over // it has the port
 			}
+			go a.look(run, cancel) // ends with run
 			var notice string
 			t.login, notice, t.err = Do(run, a.folder, a.o, User{Show: func(page string) { a.show(t, page) }, Pasted: t.pasted})
+			if t.err != nil && errors.Is(context.Cause(run), errElsewhere) {
+				t.login, t.err = a.current()
+			}
 			a.note(notice)
 			cancel(nil)
 			a.mu.Lock()
@@ -81,6 +91,23 @@ func (a *Authorizer) join(ctx context.Context) (*attempt, chan string) {
 		pages <- t.page
 	}
 	return t, pages
+}
+
+// look ends a login, by cancel, when there is one that was made elsewhere.
+func (a *Authorizer) look(ctx context.Context, cancel context.CancelCauseFunc) {
+	every := time.NewTicker(time.Second)
+	defer every.Stop()
+	for waited := a.Waiting(); ctx.Err() == nil; {
+		select {
+		case <-ctx.Done():
+		case <-every.C:
+			waits := a.Waiting()
+			if waited && !waits {
+				cancel(errElsewhere)
+			}
+			waited = waits
+		}
+	}
 }
 
 // leave cancels a login that nobody waits for any more, and waits for its end then.

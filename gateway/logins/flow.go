@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"goblin/gateway/ask"
 	"goblin/gateway/downstream"
@@ -15,11 +14,10 @@ import (
 
 // Causes for the end of a login.
 var (
-	errShutdown  = errors.New("the host ends")
-	errNobody    = errors.New("nobody waits for the login any more")
-	errElsewhere = errors.New("somebody has logged in elsewhere")
-	errAnother   = errors.New("the authorization server wants another page to be opened")
-	errRefused   = errors.New("the login was declined")
+	errShutdown = errors.New("the host ends")
+	errNobody   = errors.New("nobody waits for the login any more")
+	errAnother  = errors.New("the authorization server wants another page to be opened")
+	errRefused  = errors.New("the login was declined")
 )
 
 // flow is a login at one server.
@@ -49,13 +47,6 @@ type guest struct {
 	err   error // why it does not
 }
 
-func newFlow(l *Logins, b *fleet.Server, rights bool) *flow {
-	f := &flow{all: l, server: b, rights: rights, shown: make(chan struct{}), guests: make(map[*downstream.Session]*guest)}
-	f.ctx, f.end = context.WithCancelCause(context.Background())
-	f.over, f.close = context.WithCancel(context.Background())
-	return f
-}
-
 // run has a user log in, and waits for the server to connect then.
 func (f *flow) run() {
 	defer f.close()
@@ -69,52 +60,19 @@ func (f *flow) run() {
 }
 
 func (f *flow) logIn() error {
-	auth := f.server.Authorizer()
-	if !f.rights && !auth.Waiting() { // somebody has, just now
+	if !f.rights && !f.server.Authorizer().Waiting() { // somebody has, just now
 		f.server.LoggedIn()
 		return nil
 	}
-	ctx, stop := context.WithCancelCause(f.ctx)
-	var watching sync.WaitGroup
-	defer watching.Wait()
-	defer stop(nil)
-	if !f.rights {
-		watching.Go(func() {
-			if f.elsewhere(ctx) {
-				stop(errElsewhere)
-			}
-		})
-	}
-	_, err := f.all.servers.Login(ctx, f.server.Name(), login.User{Show: func(page string) {
-		if f.page != "" && f.page != page { // clients have the first one
-			stop(errAnother)
-		} else if f.page == "" {
-			f.page = page
-			close(f.shown)
+	_, err := f.all.servers.Login(f.ctx, f.server.Name(), login.User{Show: func(page string) {
+		if f.page != "" { // clients have the first one
+			f.end(errAnother)
+			return
 		}
+		f.page = page
+		close(f.shown)
 	}})
-	if errors.Is(err, errElsewhere) {
-		f.server.LoggedIn()
-		return nil
-	}
 	return err
-}
-
-// elsewhere waits until there is a login that was made elsewhere; false if ctx ends
-// before.
-func (f *flow) elsewhere(ctx context.Context) bool {
-	look := time.NewTicker(time.Second)
-	defer look.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-look.C:
-			if !f.server.Authorizer().Waiting() {
-				return true
-			}
-		}
-	}
 }
 
 // await waits until somebody has logged in, and asks the client of x to open the page.

@@ -8,6 +8,7 @@
 package logins
 
 import (
+	"context"
 	"errors"
 	"sync"
 
@@ -84,13 +85,11 @@ func (l *Logins) join(b *fleet.Server, rights bool) *flow {
 	}
 	f := l.open[b.Name()]
 	if f == nil || f.waiting == 0 {
-		before := f // it is about to end
-		f = newFlow(l, b, rights)
+		f = &flow{all: l, server: b, rights: rights, shown: make(chan struct{}), guests: make(map[*downstream.Session]*guest)}
+		f.ctx, f.end = context.WithCancelCause(context.Background())
+		f.over, f.close = context.WithCancel(context.Background())
 		l.open[b.Name()] = f
 		l.work.Go(func() {
-			if before != nil {
-				<-before.over.Done() // its port may be the only one
-			}
 			f.run()
 			l.mu.Lock()
 			defer l.mu.Unlock()
