@@ -8,6 +8,7 @@ package instructions
 
 import (
 	"fmt"
+	"sort"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -85,16 +86,12 @@ type part struct{ head, text string }
 // one that was cut. The last ones are left out where all would get too little.
 func share(parts []part, room int) string {
 	const note = "\n(and %d more: goblin://servers)"
-	kept := parts
-	each := 0
-	for ; len(kept) > 0; kept = kept[:len(kept)-1] {
-		free := room
-		if len(kept) < len(parts) {
-			free -= length(note)
-		}
-		if each = level(kept, free); each >= leastSaid {
-			break
-		}
+	kept, each := parts, level(parts, room)
+	if each < leastSaid {
+		free := room - length(note)
+		most := sort.Search(len(parts), func(n int) bool { return level(parts[:n+1], free) < leastSaid })
+		kept = parts[:most]
+		each = level(kept, free)
 	}
 	var out strings.Builder
 	for _, p := range kept {
