@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 
+	"goblin/registry/uriform"
+
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -20,7 +22,7 @@ var (
 func decodeGlob(s string) string {
 	var out strings.Builder
 	for i := 0; i < len(s); i++ {
-		c, ok := triplet(s[i:])
+		c, ok := uriform.Triplet(s[i:])
 		if !ok {
 			out.WriteByte(s[i])
 			continue

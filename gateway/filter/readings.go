@@ -8,6 +8,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"goblin/registry/uriform"
+
 	"github.com/nlnwa/whatwg-url/url"
 	"golang.org/x/text/unicode/norm"
 )
@@ -21,8 +23,8 @@ const (
 // steps are what readers do to a URI. templateSteps leave out what would take
 // the expressions of a template for a query or a host.
 var (
-	steps         = []func(string) string{decode, trim, unwrap, turn, parse, fragmentless, queryless, paramless, dotless, tidy, tidyWhole, schemeless, colonless}
-	templateSteps = []func(string) string{decode, trim, turn, lower, dotless, tidy, tidyWhole}
+	steps         = []func(string) string{uriform.Unescape, trim, unwrap, turn, parse, fragmentless, queryless, paramless, dotless, tidy, tidyWhole, schemeless, colonless}
+	templateSteps = []func(string) string{uriform.Unescape, trim, turn, lower, dotless, tidy, tidyWhole}
 )
 
 // readings are the ways to read a URI, itself first. It is not ok for one that
@@ -58,7 +60,7 @@ func apply(text string, steps []func(string) string) (all []string, ok bool) {
 // sound reports whether all readers agree about a URI's characters.
 func sound(uri string) bool {
 	for i := 0; i < len(uri); i++ {
-		if _, ok := triplet(uri[i:]); uri[i] == '%' && !ok {
+		if _, ok := uriform.Triplet(uri[i:]); uri[i] == '%' && !ok {
 			return false
 		}
 	}
@@ -112,37 +114,6 @@ func body(uri string) (head, body string) {
 	_, body = split(uri)
 	body = strings.TrimPrefix(body, "//")
 	return uri[:len(uri)-len(body)], body
-}
-
-// triplet is the byte that an escape at the beginning of s stands for.
-func triplet(s string) (c byte, ok bool) {
-	if len(s) < 3 || s[0] != '%' {
-		return 0, false
-	}
-	hi, lo := strings.IndexByte(hex, s[1]|0x20), strings.IndexByte(hex, s[2]|0x20)
-	if s[1] < '0' || s[2] < '0' || hi < 0 || lo < 0 { // |0x20 makes digits of some control characters
-		return 0, false
-	}
-	return byte(hi<<4 | lo), true
-}
-
-const hex = "0123456789abcdef"
-
-// decode resolves escapes, each by itself: what is none stays.
-func decode(s string) string {
-	if strings.IndexByte(s, '%') < 0 {
-		return s
-	}
-	out := make([]byte, 0, len(s))
-	for i := 0; i < len(s); i++ {
-		if c, ok := triplet(s[i:]); ok {
-			out = append(out, c)
-			i += 2
-		} else {
-			out = append(out, s[i])
-		}
-	}
-	return string(out)
 }
 
 func trim(s string) string {
@@ -303,7 +274,7 @@ func local(s string) string {
 // plain is a URI without escapes, with a small scheme, in the one form of file
 // URIs.
 func plain(s string) string {
-	for next := decode(s); next != s; next = decode(s) {
+	for next := uriform.Unescape(s); next != s; next = uriform.Unescape(s) {
 		s = next
 	}
 	return local(lower(s))

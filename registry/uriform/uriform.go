@@ -125,16 +125,23 @@ func Unescape(s string) string {
 	}
 	b := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {
-		if s[i] == '%' && i+2 < len(s) {
-			if hi, lo := unhex(s[i+1]), unhex(s[i+2]); hi|lo < 16 {
-				b = append(b, hi<<4|lo)
-				i += 2
-				continue
-			}
+		if c, ok := Triplet(s[i:]); ok {
+			b = append(b, c)
+			i += 2
+		} else {
+			b = append(b, s[i])
 		}
-		b = append(b, s[i])
 	}
 	return string(b)
+}
+
+// Triplet is the byte that a percent triplet at the beginning of s stands for.
+func Triplet(s string) (c byte, ok bool) {
+	if len(s) < 3 || s[0] != '%' {
+		return 0, false
+	}
+	hi, lo := unhex(s[1]), unhex(s[2])
+	return hi<<4 | lo, hi|lo < 16
 }
 
 // unhex is the value of a hex digit, more than 15 for other bytes.
