@@ -178,12 +178,16 @@ func begin(ctx context.Context, h *http.Client, o Options, p place, redirect str
 	if err != nil {
 		return nil, err
 	}
-	l := &Login{
+	return blank(o, p, who, secret, before), nil
+}
+
+// blank is a login of a client, without tokens.
+func blank(o Options, p place, who client, secret string, before *Login) *Login {
+	return &Login{
 		Server: o.Server, URL: o.URL, Resource: p.resource, Issuer: p.meta.Issuer, Client: who,
 		TokenURL: p.meta.TokenEndpoint, RevokeURL: p.meta.RevocationEndpoint, Scopes: wanted(o, p, before),
+		secrets: secrets{ClientSecret: secret},
 	}
-	l.ClientSecret = secret
-	return l, nil
 }
 
 // known reports whether the client was registered for an earlier login.
@@ -348,12 +352,8 @@ func machine(ctx context.Context, h *http.Client, o Options, p place) (*Login, e
 		return nil, errors.New("oauth.grant: client_credentials needs oauth.client_id and oauth.client_secret")
 	}
 	methods := p.meta.TokenEndpointAuthMethodsSupported
-	l := &Login{
-		Server: o.Server, URL: o.URL, Resource: p.resource, Issuer: p.meta.Issuer,
-		Client:   client{ID: o.ClientID, Basic: len(methods) == 0 || slices.Contains(methods, "client_secret_basic")},
-		TokenURL: p.meta.TokenEndpoint, RevokeURL: p.meta.RevocationEndpoint, Scopes: wanted(o, p, nil),
-	}
-	l.ClientSecret = o.ClientSecret
+	who := client{ID: o.ClientID, Basic: len(methods) == 0 || slices.Contains(methods, "client_secret_basic")}
+	l := blank(o, p, who, o.ClientSecret, nil)
 	t, err := l.ask(ctx, h, "client_credentials", url.Values{}, l.Scopes)
 	if err != nil {
 		return nil, fmt.Errorf("the authorization server %s gives no token: %w%s", p.meta.Issuer, err, anew)
