@@ -165,7 +165,7 @@ func (c *Client) Request(ctx context.Context, method string, params json.RawMess
 	if len(params) == 0 {
 		params = nil
 	}
-	c.out.Send(oneLine(jsonrpc.Request(id, method, params)))
+	c.out.Send(jsonrpc.OneLine(jsonrpc.Request(id, method, params)))
 	select {
 	case o := <-call.Done():
 		reply, err := o.Take()
@@ -344,7 +344,7 @@ func (c *Client) ask(ctx context.Context, m *jsonrpc.Message) (frame []byte) {
 	if rawjson.Valid(result) != nil || !rawjson.IsObject(result) {
 		return jsonrpc.Errorf(jsonrpc.CodeInternal, "The answer is not an object").Frame(m.ID)
 	}
-	return oneLine(jsonrpc.Result(m.ID, result))
+	return jsonrpc.OneLine(jsonrpc.Result(m.ID, result))
 }
 
 // caught keeps a panic of a screen from ending everybody's gateway.
@@ -355,10 +355,4 @@ func (c *Client) caught(in string, then func()) {
 			then()
 		}
 	}
-}
-
-// oneLine makes sure that a frame has no line break but its last byte.
-func oneLine(frame []byte) []byte {
-	rawjson.OneLine(frame[:len(frame)-1])
-	return frame
 }

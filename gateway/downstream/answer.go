@@ -114,7 +114,7 @@ func (x *Exchange) Fail(err *jsonrpc.Error) *jsonrpc.Error {
 func (x *Exchange) answered() bool { return x.over.Load() }
 
 func (x *Exchange) answer(frame []byte, code int) {
-	x.end(ErrAnswered, "", func() { x.out.answer(oneLine(frame), code, x.burst, x.behind) })
+	x.end(ErrAnswered, "", func() { x.out.answer(jsonrpc.OneLine(frame), code, x.burst, x.behind) })
 }
 
 // abandon ends the exchange without an answer.

@@ -390,7 +390,7 @@ func (x *Exchange) Notify(key, method string, params []byte, edits ...rawjson.Ed
 // limits.unsent of that server's notifications wait. The answer goes behind it, and
 // so do those of other requests that are given its Mark; see [Exchange.Behind].
 func (x *Exchange) Relay(server, key, method string, params []byte, edits ...rawjson.Edit) (m jsonrpc.Mark, sent bool) {
-	frame := oneLine(jsonrpc.Notification(method, params, edits...))
+	frame := jsonrpc.OneLine(jsonrpc.Notification(method, params, edits...))
 	x = x.now()
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -449,7 +449,7 @@ func (x *Exchange) Unsent() int64 { return x.now().out.unsent() }
 // Merge is Notify for state: it replaces an earlier notification of the same
 // key that still waits.
 func (x *Exchange) Merge(key, method string, params []byte, edits ...rawjson.Edit) {
-	frame := oneLine(jsonrpc.Notification(method, params, edits...))
+	frame := jsonrpc.OneLine(jsonrpc.Notification(method, params, edits...))
 	x = x.now()
 	x.mu.Lock()
 	defer x.mu.Unlock()

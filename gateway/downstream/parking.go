@@ -240,7 +240,7 @@ func (p *parked) park() {
 	if p.x.parker != nil {
 		p.x.parker.Parked(result, edits)
 	}
-	frame := oneLine(jsonrpc.Result(at.id, result, edits...))
+	frame := jsonrpc.OneLine(jsonrpc.Result(at.id, result, edits...))
 	at.end(errParked, "", func() { at.out.answer(frame, 0, nil, at.behind) })
 	at.rest()
 }

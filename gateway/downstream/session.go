@@ -315,14 +315,14 @@ func (s *Session) Notify(method string, params []byte, edits ...rawjson.Edit) {
 // limits.unsent of that server's notifications wait.
 func (s *Session) Relay(server, method string, params []byte, edits ...rawjson.Edit) {
 	if !s.spare(server, s.base) {
-		s.base.chat(server, "", oneLine(jsonrpc.Notification(method, params, edits...)))
+		s.base.chat(server, "", jsonrpc.OneLine(jsonrpc.Notification(method, params, edits...)))
 	}
 }
 
 // Merge is Notify for state: it replaces an earlier notification of the same
 // key that still waits. Over HTTP it waits for a session-wide stream.
 func (s *Session) Merge(key, method string, params []byte, edits ...rawjson.Edit) {
-	s.base.chat("", "s"+key, oneLine(jsonrpc.Notification(method, params, edits...)))
+	s.base.chat("", "s"+key, jsonrpc.OneLine(jsonrpc.Notification(method, params, edits...)))
 }
 
 // Reachable reports whether a request outside of any exchange could be sent
@@ -363,7 +363,7 @@ func (s *Session) call(ctx, scope context.Context, ask func(context.Context, []b
 		return jsonrpc.Reply{}, err
 	}
 	id := strconv.AppendInt(nil, call.ID, 10)
-	err = ask(ctx, oneLine(jsonrpc.Request(id, method, params)))
+	err = ask(ctx, jsonrpc.OneLine(jsonrpc.Request(id, method, params)))
 	sent()
 	if err != nil {
 		s.calls.Remove(call.ID)
@@ -506,12 +506,4 @@ func (s *Session) guard(what string, call func()) {
 		}
 	}()
 	call()
-}
-
-// oneLine makes sure that a frame has no line break but its last byte.
-func oneLine(frame []byte) []byte {
-	if n := len(frame); n > 0 {
-		rawjson.OneLine(frame[:n-1])
-	}
-	return frame
 }

@@ -52,6 +52,12 @@ func (m *Message) OneLine() {
 	}
 }
 
+// OneLine makes sure that a frame has no line break but its last byte.
+func OneLine(frame []byte) []byte {
+	rawjson.OneLine(frame[:len(frame)-1])
+	return frame
+}
+
 // IsRequest reports a request that wants an answer.
 func (m *Message) IsRequest() bool { return m.Method != "" && m.ID != nil }
 

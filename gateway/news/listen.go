@@ -2,6 +2,7 @@ package news
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 
@@ -85,11 +86,7 @@ func (t *listens) remove(l *listen) {
 func (t *listens) open() []*listen {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	all := make([]*listen, 0, len(t.all))
-	for l := range t.all {
-		all = append(all, l)
-	}
-	return all
+	return slices.Collect(maps.Keys(t.all))
 }
 
 // filters are the members of a listen's filter that stand for listNotices.

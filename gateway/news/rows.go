@@ -43,10 +43,6 @@ type subscription struct {
 	subscribers map[subscriber][]string // the spellings that each used
 }
 
-func newSubscription() *subscription {
-	return &subscription{busy: make(chan struct{}, 1), subscribers: make(map[subscriber][]string)}
-}
-
 type subscriptions struct {
 	mu      sync.Mutex
 	rows    map[subscriptionKey]*subscription
@@ -112,17 +108,11 @@ func (t *subscriptions) init() {
 func (t *subscriptions) row(key subscriptionKey) *subscription {
 	row := t.rows[key]
 	if row == nil {
-		row = newSubscription()
+		row = &subscription{busy: make(chan struct{}, 1), subscribers: make(map[subscriber][]string)}
 		t.rows[key] = row
 		t.places[key.watched()] = append(t.places[key.watched()], key)
 	}
 	return row
-}
-
-// remove drops a row.
-func (t *subscriptions) remove(key subscriptionKey) {
-	delete(t.rows, key)
-	without(t.places, key.watched(), key)
 }
 
 // without takes a key out of one of the lists of an index.
@@ -307,7 +297,8 @@ func (t *subscriptions) leave(key subscriptionKey, row *subscription) {
 // sweep drops a row that nobody holds or waits for.
 func (t *subscriptions) sweep(key subscriptionKey, row *subscription) {
 	if row.waiters == 0 && len(row.subscribers) == 0 && t.rows[key] == row {
-		t.remove(key)
+		delete(t.rows, key)
+		without(t.places, key.watched(), key)
 	}
 }
 

@@ -342,7 +342,8 @@ func (n *News) askAgain(ctx context.Context, key subscriptionKey, row *subscript
 // to one above it (spec: an update may name a sub-resource).
 func (n *News) Updated(s *upstream.Server, conn upstream.Conn, params []byte) {
 	server := s.Name()
-	if b := n.o.Servers.Get(server); b == nil || b.Server != s {
+	b := n.o.Servers.Get(server)
+	if b == nil || b.Server != s {
 		return // its successor watches
 	}
 	uri, ok := rawjson.String(rawjson.Get(params, "uri"))
@@ -350,7 +351,7 @@ func (n *News) Updated(s *upstream.Server, conn upstream.Conn, params []byte) {
 		n.o.Logger.Warn("Update without a URI, or with one that is too long, ignored", "server", server)
 		return
 	}
-	if b := n.o.Servers.Get(server); b == nil || !b.Permits(registry.Resource, uri) {
+	if !b.Permits(registry.Resource, uri) {
 		return
 	}
 	n.o.Registry.Touched(server, uri)

@@ -33,12 +33,10 @@ import (
 // 2025-11-25, which a client asks for, and those of the extension
 // io.modelcontextprotocol/tasks (SEP-2663), which a server of 2026-07-28 makes
 // of a call when it likes. Each is served within its own era; in the other, the
-// gateway waits for a tool that runs as a task only (see taskcalls.go).
+// gateway waits for a tool that runs as a task only (see calls.go).
 
-const (
-	// extension names the extension in capabilities.
-	extension = extensions.Tasks
-)
+// extension names the extension in capabilities.
+const extension = extensions.Tasks
 
 // Bounds of the tasks that are known: in all, of one session, and of all
 // clients of stateless HTTP together.
