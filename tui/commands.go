@@ -10,6 +10,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/sahilm/fuzzy"
 
+	"goblin/gateway/display"
 	"goblin/registry"
 	"goblin/tui/dialog"
 	"goblin/tui/filter"
@@ -88,7 +89,7 @@ func (a *app) moreCommands() []command {
 		{names: []string{"theme"}, arg: "NAME", long: "Choose a theme", why: whyNoTheme, run: a.chooseTheme, args: look.Themes},
 		{names: []string{"setup"}, long: "How to add servers, and how clients start Goblin", run: func(string) tea.Cmd { return a.Push(newSetup(a)) }},
 		{names: []string{"clear all"}, long: "Forget all kept content", run: func(string) tea.Cmd {
-			return a.Say("Forgot %s", dialog.Count(a.Reg.Contents().ClearAll(), "kept result"))
+			return a.Say("Forgot %s", display.Count(a.Reg.Contents().ClearAll(), "kept result"))
 		}},
 	}, append(a.serverCommands(), a.logCommands()...)...)
 }

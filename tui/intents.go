@@ -6,6 +6,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"goblin/gateway/display"
 	"goblin/registry"
 	"goblin/tui/content"
 	"goblin/tui/dialog"
@@ -229,16 +230,16 @@ func (a *app) quit() tea.Cmd {
 	if clients+screens == 0 {
 		return a.Push(&dialog.Confirm{
 			Screen: a.Common, Title: "Quit?",
-			Text: []string{dialog.Count(running, "call") + " of yours would be cancelled."}, Yes: "quit", Then: leave,
+			Text: []string{display.Count(running, "call") + " of yours would be cancelled."}, Yes: "quit", Then: leave,
 		})
 	}
 	var who []string
 	text := []string{"", "Servers end, and running calls fail."}
 	if clients > 0 {
-		who = append(who, dialog.Count(clients, "client"))
+		who = append(who, display.Count(clients, "client"))
 	}
 	if screens > 0 {
-		who = append(who, dialog.Count(screens, "other screen"))
+		who = append(who, display.Count(screens, "other screen"))
 	}
 	text[0] = strings.Join(who, " and ") + " use this process."
 	if clients+screens == 1 {

@@ -236,19 +236,16 @@ func (d *palette) ranked(text string) []choice {
 	return out
 }
 
-// nearest is the command whose name takes the fewest changes from what was
-// typed.
+// nearest is the command that was most likely meant by what was typed, "" for none.
 func (d *palette) nearest(text string) string {
-	text, _, _ = strings.Cut(strings.ToLower(text), " ")
-	best, least := "", len(text)/3+2
+	text, _, _ = strings.Cut(text, " ")
+	f := near.New(text)
 	for i := range d.all {
 		for _, name := range d.all[i].names {
-			if n := near.Distance([]rune(text), []rune(name), least); n < least {
-				best, least = name, n
-			}
+			f.Try(name, name)
 		}
 	}
-	return best
+	return append(f.Best(), "")[0]
 }
 
 func (d *palette) Heading() string { return "Command" }

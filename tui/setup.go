@@ -2,12 +2,12 @@ package tui
 
 import (
 	"cmp"
-	"encoding/json"
 	"path"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"goblin/gateway/display"
 	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
@@ -143,12 +143,6 @@ func (a *app) clientEntry() []byte {
 		Command string   `json:"command"`
 		Args    []string `json:"args"`
 	}
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(map[string]any{"mcpServers": map[string]entry{"goblin": {a.o.Host.Command[0], a.o.Host.Command[1:]}}}); err != nil {
-		return nil // strings always encode
-	}
-	return []byte(strings.TrimSuffix(b.String(), "\n"))
+	text, _ := display.Encoded(map[string]any{"mcpServers": map[string]entry{"goblin": {a.o.Host.Command[0], a.o.Host.Command[1:]}}}, "  ") // strings always encode
+	return []byte(text)
 }

@@ -155,19 +155,14 @@ screens that are open. Exit code 4 means that no host is running.`,
 // printStatus shows a host to people.
 func (a *App) printStatus(s control.Status) error {
 	var head strings.Builder
-	fmt.Fprintf(&head, "Goblin %s, pid %d, up %s\n", s.Version, s.PID, age(s.Started))
+	fmt.Fprintf(&head, "Goblin %s, pid %d, up %s\n", s.Version, s.PID, display.Age(time.Since(s.Started)))
 	fmt.Fprintf(&head, "config   %s\n", display.Line(s.Config))
-	if s.Address != "" {
-		fmt.Fprintf(&head, "http     %s\n", display.Line(s.Address))
-	}
-	if s.Log != "" {
-		fmt.Fprintf(&head, "log      %s\n", display.Line(s.Log))
-	}
-	if s.Linger != "" {
-		fmt.Fprintf(&head, "ends     %s after its last client\n", display.Line(s.Linger))
-	}
-	if s.Notice != "" {
-		fmt.Fprintf(&head, "notice   %s\n", display.Line(s.Notice))
+	for _, row := range []struct{ value, text string }{
+		{s.Address, "http     %s\n"}, {s.Log, "log      %s\n"}, {s.Linger, "ends     %s after its last client\n"}, {s.Notice, "notice   %s\n"},
+	} {
+		if row.value != "" {
+			fmt.Fprintf(&head, row.text, display.Line(row.value))
+		}
 	}
 	if awaiting, _ := pinned(s.Servers, ""); awaiting > 0 {
 		fmt.Fprintf(&head, "approve  %s; \"%s\" shows what is new or changed\n", amount(awaiting, "tool awaits approval", "tools await approval"), a.Line("approve"))
@@ -185,7 +180,7 @@ func (a *App) printStatus(s control.Status) error {
 	clients := table{header: []string{"CLIENT", "VERSION", "TRANSPORT", "PROTOCOL", "SINCE"}}
 	screens := table{header: []string{"SCREEN", "SIZE", "SINCE"}}
 	for _, c := range s.Sessions {
-		since := age(c.Since) + " ago"
+		since := display.Age(time.Since(c.Since)) + " ago"
 		if c.IsScreen() {
 			screens.add(screenName(c), screenSize(c), since)
 			continue
@@ -220,21 +215,6 @@ func screenSize(c control.Session) string {
 		return ""
 	}
 	return fmt.Sprintf("%dx%d", c.Width, c.Height)
-}
-
-// age is the time since t, for people.
-func age(t time.Time) string {
-	d := time.Since(t)
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
-	default:
-		return fmt.Sprintf("%d days", int(d.Hours()/24))
-	}
 }
 
 func (a *App) stop() *cobra.Command {

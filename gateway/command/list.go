@@ -3,7 +3,6 @@ package command
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"os/exec"
@@ -252,13 +251,9 @@ func serverTable(servers []control.Server) *table {
 // json prints v for programs, and readable. Nothing in it makes a terminal do
 // anything.
 func (a *App) json(v any) error {
-	var out strings.Builder
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(v); err != nil {
-		return err
+	text, err := display.Encoded(v, "  ")
+	if err == nil {
+		_, err = io.WriteString(a.Out, text+"\n")
 	}
-	_, err := io.WriteString(a.Out, display.JSON(out.String()))
 	return err
 }

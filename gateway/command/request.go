@@ -113,13 +113,10 @@ is 1. Progress is shown on a terminal.` + howAsked,
 			if !f.json {
 				return a.printCall(args[0], result)
 			}
-			var called struct {
-				IsError bool `json:"isError"`
-			}
 			if err := a.raw(result); err != nil {
 				return err
 			}
-			if json.Unmarshal(result, &called) == nil && called.IsError {
+			if string(rawjson.Get(result, "isError")) == "true" {
 				return errTold(cli.CodeFailure)
 			}
 			return nil

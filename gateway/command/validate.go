@@ -75,7 +75,7 @@ func (a *App) warnings(list []config.Problem) {
 // summary says in a few lines what a config asks for.
 func summary(cfg *config.Config) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s is fine%s: %s.\n", capital(configName(cfg)), butFor(len(cfg.Warnings)), count(len(cfg.Servers), "server"))
+	fmt.Fprintf(&out, "%s is fine%s: %s.\n", capital(configName(cfg)), butFor(len(cfg.Warnings)), display.Count(len(cfg.Servers), "server"))
 	t := table{header: []string{"SERVER", "TYPE", "STATE", "NOTE"}}
 	for i := range cfg.Servers {
 		s := &cfg.Servers[i]
@@ -101,7 +101,7 @@ func butFor(warnings int) string {
 	if warnings == 0 {
 		return ""
 	}
-	return " but for " + count(warnings, "warning")
+	return " but for " + display.Count(warnings, "warning")
 }
 
 func capital(s string) string {
@@ -110,9 +110,6 @@ func capital(s string) string {
 	}
 	return s
 }
-
-// count is a number of things, with the plural that English gives most.
-func count(n int, noun string) string { return amount(n, noun, noun+"s") }
 
 // mistake is a problem of a config in the output of --json.
 type mistake struct {

@@ -7,10 +7,13 @@
 package display
 
 import (
+	"encoding/json"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -203,6 +206,50 @@ func Cut(s string, most int) string {
 // Pad fills s with spaces to at least cells cells.
 func Pad(s string, least int) string {
 	return s + strings.Repeat(" ", max(0, least-Width(s)))
+}
+
+// Count is a number of things, with the plural that English gives most.
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}
+
+// Head is at most n bytes of a text, in whole characters.
+func Head(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// Encoded is a value as JSON, without characters that do something to terminals.
+func Encoded(v any, indent string) (string, error) {
+	var out strings.Builder
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", indent)
+	err := enc.Encode(v)
+	return JSON(strings.TrimSuffix(out.String(), "\n")), err
+}
+
+// Age is a duration in its two largest units.
+func Age(d time.Duration) string {
+	d = max(d, 0)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+	default:
+		return fmt.Sprintf("%d days", int(d.Hours()/24))
+	}
 }
 
 // FirstLine is the first line of s that is not blank, without spaces around

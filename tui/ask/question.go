@@ -15,6 +15,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"goblin/gateway/display"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 	"goblin/tui/dialog"
@@ -199,7 +200,7 @@ type Asking struct {
 }
 
 func (d *Asking) Heading() string {
-	text := d.Inner.Heading() + ", waits " + dialog.Age(d.app.Now().Sub(d.q.Since))
+	text := d.Inner.Heading() + ", waits " + display.Age(d.app.Now().Sub(d.q.Since))
 	if n := d.app.Questions.Len(); n > 1 {
 		text += fmt.Sprintf(", 1 of %d", n)
 	}

@@ -21,7 +21,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"goblin/gateway/display"
 	"goblin/tui/look"
@@ -376,10 +375,7 @@ func cut(s string, most int) (string, bool) {
 	if len(s) <= most {
 		return s, false
 	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	s = s[:most]
+	s = display.Head(s, most)
 	if i := strings.LastIndexByte(s, '\n'); i >= most-most/8 {
 		s = s[:i+1]
 	}

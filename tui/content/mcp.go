@@ -109,10 +109,8 @@ func FromPrompt(result json.RawMessage) []Block {
 func TextOf(result json.RawMessage) string {
 	var parts []string
 	each(result, func(c []byte) bool {
-		if v := rawjson.Get(c, "text"); v != nil {
-			if s, ok := rawjson.String(v); ok {
-				parts = append(parts, s)
-			}
+		if s, ok := rawjson.String(rawjson.Get(c, "text")); ok {
+			parts = append(parts, s)
 		}
 		return true
 	})
@@ -220,11 +218,7 @@ func member(result json.RawMessage, name string) []byte {
 
 // str is a string member of an object; "" for anything else.
 func str(obj []byte, name string) string {
-	v := rawjson.Get(obj, name)
-	if v == nil {
-		return ""
-	}
-	s, _ := rawjson.String(v)
+	s, _ := rawjson.String(rawjson.Get(obj, name))
 	return s
 }
 
@@ -242,10 +236,8 @@ func more(out []Block, total int) []Block {
 func resource(c []byte) []Block {
 	mime := str(c, "mimeType")
 	head := Block{Kind: Facts, Facts: []Fact{{Label: "uri", Value: str(c, "uri")}, {Label: "type", Value: mime}}}
-	if text := rawjson.Get(c, "text"); text != nil {
-		if s, ok := rawjson.String(text); ok {
-			return withHead(head, body(s, mime))
-		}
+	if s, ok := rawjson.String(rawjson.Get(c, "text")); ok {
+		return withHead(head, body(s, mime))
 	}
 	if blob := rawjson.Get(c, "blob"); blob != nil {
 		head.Facts = head.Facts[:1]
@@ -272,9 +264,6 @@ func blob64(v []byte, mime string) Block {
 
 // bytesIn decodes a JSON string of base64, padded or not, of either alphabet.
 func bytesIn(v []byte) ([]byte, error) {
-	if v == nil {
-		return nil, nil
-	}
 	s, ok := rawjson.String(v)
 	if !ok {
 		return nil, fmt.Errorf("not a string")
@@ -346,10 +335,8 @@ func looksMarkdown(s string) bool {
 func item(c []byte) []Block {
 	switch str(c, "type") {
 	case "text":
-		if v := rawjson.Get(c, "text"); v != nil {
-			if s, ok := rawjson.String(v); ok {
-				return []Block{prose(s)}
-			}
+		if s, ok := rawjson.String(rawjson.Get(c, "text")); ok {
+			return []Block{prose(s)}
 		}
 	case "image", "audio":
 		if v := rawjson.Get(c, "data"); v != nil {
@@ -376,10 +363,8 @@ func link(c []byte) Block {
 		{Label: "about", Value: str(c, "description"), Prose: true},
 		{Label: "type", Value: str(c, "mimeType")},
 	}}
-	if v := rawjson.Get(c, "size"); v != nil {
-		if n, ok := rawjson.Int(v); ok && n >= 0 {
-			b.Facts = append(b.Facts, Fact{Label: "size", Value: bytesOf(n)})
-		}
+	if n, ok := rawjson.Int(rawjson.Get(c, "size")); ok && n >= 0 {
+		b.Facts = append(b.Facts, Fact{Label: "size", Value: bytesOf(n)})
 	}
 	return b
 }

@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"unicode/utf8"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/yosida95/uritemplate/v3"
 
+	"goblin/gateway/display"
 	"goblin/registry"
 	"goblin/tui/form"
 	"goblin/tui/keys"
@@ -78,10 +78,7 @@ func CutText(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most] + "…"
+	return display.Head(s, most) + "…"
 }
 
 // EntryItem is an entry of the catalog as an item.

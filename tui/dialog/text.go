@@ -23,23 +23,7 @@ func Millis(d time.Duration) string {
 	case d < 10*time.Second:
 		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
 	default:
-		return Age(d)
-	}
-}
-
-// Age is a duration in its two largest units.
-func Age(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return "0 s"
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
-	default:
-		return fmt.Sprintf("%d days", int(d.Hours()/24))
+		return display.Age(d)
 	}
 }
 
@@ -92,14 +76,6 @@ func Where(text interface{ Position() (int, int, int) }) string {
 
 // Unfolded is the depth to which JSON is shown at first.
 const Unfolded = 12
-
-// Count is a number with its noun.
-func Count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
 
 // ContainsAll reports whether text has all words in it.
 func ContainsAll(text string, words []string) bool {

@@ -359,7 +359,7 @@ func (f *field) schemaLines() []string {
 		lines := strings.SplitN(text, "\n", 41)
 		f.schema = lines[:min(len(lines), 40)]
 		for i, line := range f.schema {
-			f.schema[i] = display.Line(head(line, shortText))
+			f.schema[i] = display.Line(display.Head(line, shortText))
 		}
 	}
 	return f.schema

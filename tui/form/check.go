@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"goblin/gateway/display"
 )
 
 // maxExponent is how far a typed number is compared with the schema's bounds;
@@ -64,12 +66,8 @@ func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 // string's own only for a field of Text.
 func (f *Field) characters(s string, pattern *regexp.Regexp) error {
 	if f.Kind == Text {
-		n := utf8.RuneCountInString(s)
-		if f.MinLen != nil && n < *f.MinLen {
-			return fmt.Errorf("at least %s, has %d", many(*f.MinLen, "character"), n)
-		}
-		if f.MaxLen != nil && n > *f.MaxLen {
-			return fmt.Errorf("at most %s, has %d", many(*f.MaxLen, "character"), n)
+		if err := f.length(utf8.RuneCountInString(s), "character"); err != nil {
+			return err
 		}
 	}
 	if err := format(f.Format, s); err != nil {
@@ -81,22 +79,15 @@ func (f *Field) characters(s string, pattern *regexp.Regexp) error {
 	return nil
 }
 
-// items checks how many are chosen.
-func (f *Field) items(n int) error {
+// length checks how many characters, or chosen values, there are.
+func (f *Field) length(n int, what string) error {
 	if f.MinLen != nil && n < *f.MinLen {
-		return fmt.Errorf("at least %s, has %d", many(*f.MinLen, "value"), n)
+		return fmt.Errorf("at least %s, has %d", display.Count(*f.MinLen, what), n)
 	}
 	if f.MaxLen != nil && n > *f.MaxLen {
-		return fmt.Errorf("at most %s, has %d", many(*f.MaxLen, "value"), n)
+		return fmt.Errorf("at most %s, has %d", display.Count(*f.MaxLen, what), n)
 	}
 	return nil
-}
-
-func many(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return strconv.Itoa(n) + " " + what + "s"
 }
 
 // format checks the formats that elicitation names; others are annotations.

@@ -12,9 +12,7 @@ func (f *Form) ask(fd *field, wait time.Duration) tea.Cmd {
 	request := Completion{Form: f, Gen: f.gen, Field: fd.Name, Value: fd.plain(), Others: f.plain(fd)}
 	latest := f.latest
 	return func() tea.Msg {
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
-		<-timer.C
+		<-time.After(wait)
 		if latest.Load() != int64(request.Gen) {
 			return nil
 		}

@@ -40,22 +40,11 @@ const (
 )
 
 // shown is a label or name for the screen.
-func shown(s string) string { return display.Line(head(s, shortText)) }
-
-// head is at most n bytes, whole characters.
-func head(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && s[n]&0xc0 == 0x80 {
-		n--
-	}
-	return s[:n]
-}
+func shown(s string) string { return display.Line(display.Head(s, shortText)) }
 
 // wrapped is text in at most most lines of at most w cells.
 func wrapped(l *look.Look, s string, w, most int) []string {
-	s = strings.TrimSpace(strings.ReplaceAll(display.Text(head(s, longText)), "\t", " "))
+	s = strings.TrimSpace(strings.ReplaceAll(display.Text(display.Head(s, longText)), "\t", " "))
 	if s == "" || w < 1 {
 		return nil
 	}
@@ -134,7 +123,7 @@ func (f *Form) pinned(w, h int) (above, below []row) {
 	case f.prevErr != "":
 		below = append(below, plain(l.Bad.On(l.Cut("! "+shown(f.prevErr), w))))
 	case f.preview != "":
-		below = append(below, plain(l.Dim.On(l.To+" ")+l.Cut(display.Line(head(f.preview, longText)), max(w-2, 0))))
+		below = append(below, plain(l.Dim.On(l.To+" ")+l.Cut(display.Line(display.Head(f.preview, longText)), max(w-2, 0))))
 	}
 	if h >= 4 {
 		below = append(below, plain(f.hint(w)))

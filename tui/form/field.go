@@ -305,7 +305,7 @@ func (f *field) chosen() (json.RawMessage, error) {
 	case len(values) == 0 && f.held == nil && !f.Required:
 		return nil, nil
 	}
-	return array(values), f.items(len(values))
+	return array(values), f.length(len(values), "value")
 }
 
 func array(values [][]byte) json.RawMessage {
@@ -334,7 +334,7 @@ func (f *field) list() (json.RawMessage, error) {
 	if len(values) == 0 && f.held == nil && !f.Required {
 		return nil, nil
 	}
-	return array(values), f.items(len(values))
+	return array(values), f.length(len(values), "value")
 }
 
 // plain is the value as text, for previews and completions; "" is none.

@@ -11,6 +11,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"goblin/gateway/display"
 	"goblin/registry"
 	"goblin/tui/content"
 	"goblin/tui/dialog"
@@ -228,7 +229,7 @@ func (c *catalog) stale(server string) (base look.Style, since string) {
 	if server == registry.Local || ok && s.State == registry.StateReady && !s.Stale {
 		return "", ""
 	}
-	return c.app.Look.Stale, " stale " + dialog.Age(c.app.Now().Sub(s.Since))
+	return c.app.Look.Stale, " stale " + display.Age(c.app.Now().Sub(s.Since))
 }
 
 // text gives something made of an entry's JSON, made once.

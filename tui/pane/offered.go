@@ -10,6 +10,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/registry/rawjson"
 	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/form"
@@ -242,11 +243,7 @@ func aboutTool(e *registry.Entry) (arguments, more []content.Fact) {
 	if len(words) > 0 {
 		more = []content.Fact{{Label: "says it is", Value: strings.Join(words, ", ")}}
 	}
-	var def struct {
-		InputSchema json.RawMessage `json:"inputSchema"`
-	}
-	_ = json.Unmarshal(e.JSON, &def)              // without a schema there is nothing to tell
-	fields, _ := form.FromSchema(def.InputSchema) // nor of one that is none of an object
+	fields, _ := form.FromSchema(rawjson.Get(e.JSON, "inputSchema")) // of what is none of an object there is nothing to tell
 	for _, f := range fields {
 		text := f.Kind.String()
 		if f.Required {

@@ -90,7 +90,7 @@ func serverFacts(lk *look.Look, s registry.ServerState) []content.Fact {
 	f = append(f, content.Fact{Label: "restarts", Value: number(s.Restarts)})
 	for _, kind := range []registry.Kind{registry.Tool, registry.Prompt, registry.Resource, registry.Template, registry.Skill} {
 		if n := s.Counts[kind]; n > 0 {
-			f = append(f, content.Fact{Label: plural(kind), Value: strconv.Itoa(n)})
+			f = append(f, content.Fact{Label: kind.String() + "s", Value: strconv.Itoa(n)})
 		}
 	}
 	switch {
@@ -102,21 +102,6 @@ func serverFacts(lk *look.Look, s registry.ServerState) []content.Fact {
 		f = append(f, content.Fact{Label: "lists", Value: "on their way"})
 	}
 	return f
-}
-
-func plural(kind registry.Kind) string {
-	switch kind {
-	case registry.Tool:
-		return "tools"
-	case registry.Prompt:
-		return "prompts"
-	case registry.Resource:
-		return "resources"
-	case registry.Skill:
-		return "skills"
-	default:
-		return "templates"
-	}
 }
 
 // remedy says what helps a server that is not up.

@@ -8,6 +8,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"goblin/gateway/display"
 	"goblin/registry"
 	"goblin/tui/dialog"
 	"goblin/tui/filter"
@@ -471,7 +472,7 @@ func (p *Servers) disturb(title, yes, then string, do func() tea.Cmd) tea.Cmd {
 	}
 	return p.app.Push(&dialog.Confirm{
 		Screen: p.app.Common, Title: title, Yes: yes, Then: do,
-		Text: []string{fmt.Sprintf("Connected: %s (%s).", names, dialog.Count(n, "client")), then},
+		Text: []string{fmt.Sprintf("Connected: %s (%s).", names, display.Count(n, "client")), then},
 	})
 }
 

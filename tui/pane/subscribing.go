@@ -8,6 +8,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"goblin/gateway/display"
 	"goblin/registry"
 	"goblin/tui/dialog"
 	"goblin/tui/list"
@@ -132,9 +133,9 @@ func holders(sub registry.SubscriptionState, me string) string {
 	case others <= 0:
 		return you
 	case you == "":
-		return dialog.Count(others, "client")
+		return display.Count(others, "client")
 	default:
-		return you + ", " + dialog.Count(others, "other")
+		return you + ", " + display.Count(others, "other")
 	}
 }
 
@@ -147,7 +148,7 @@ func subscriptionText(sub registry.SubscriptionState, who string) string {
 		text += ", held by " + who
 	}
 	if sub.Updates > 0 {
-		text += fmt.Sprintf(", %s, the last at %s", dialog.Count(int(sub.Updates), "update"), sub.LastUpdate.Format("15:04:05"))
+		text += fmt.Sprintf(", %s, the last at %s", display.Count(int(sub.Updates), "update"), sub.LastUpdate.Format("15:04:05"))
 	}
 	return text
 }

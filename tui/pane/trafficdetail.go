@@ -65,7 +65,7 @@ func requestFacts(reg *registry.Registry, r *registry.TrafficRecord) []content.F
 		{Label: "name", Value: r.Name},
 	}
 	if r.Receivers > 0 {
-		f = append(f, content.Fact{Label: "receivers", Value: dialog.Count(r.Receivers, "client")})
+		f = append(f, content.Fact{Label: "receivers", Value: display.Count(r.Receivers, "client")})
 	}
 	if r.RequestSize > 0 {
 		f = append(f, content.Fact{Label: "request", Value: dialog.Size(int64(r.RequestSize))})
@@ -200,16 +200,10 @@ func rpc(r *registry.TrafficRecord, indent string) (request, response []byte, lo
 	return request, encoded(resp, indent), lost
 }
 
-// encoded is v as JSON without characters that do something to terminals.
+// encoded is v as JSON; all its parts are valid.
 func encoded(v any, indent string) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", indent)
-	if enc.Encode(v) != nil {
-		return nil // checked before: all parts are valid
-	}
-	return []byte(display.JSON(strings.TrimSpace(b.String())))
+	text, _ := display.Encoded(v, indent)
+	return []byte(text)
 }
 
 // hides reports a character that does something to a terminal, or is not seen.

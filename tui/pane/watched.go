@@ -8,6 +8,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"goblin/gateway/display"
 	"goblin/registry"
 	"goblin/tui/dialog"
 	"goblin/tui/edit"
@@ -160,7 +161,7 @@ func (d *Watched) row(s registry.SubscriptionState, w int) string {
 	updates, last := "", ""
 	if s.Updates > 0 {
 		updates = dialog.Grouped(int(s.Updates))
-		last = dialog.Age(d.app.Now().Sub(s.LastUpdate))
+		last = display.Age(d.app.Now().Sub(s.LastUpdate))
 	}
 	room := max(w-2-server-who-7-11, 8)
 	line := style.On(mark) + " " + d.Table.Mark(lk, lk.Middle(dialog.Clean(s.Listed), room), "")
@@ -209,7 +210,7 @@ func (d *Watched) holders(s registry.SubscriptionState, most int) string {
 	}
 	if more > 0 {
 		if len(names) == 0 {
-			return dialog.Count(more, "client")
+			return display.Count(more, "client")
 		}
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
