@@ -115,7 +115,7 @@ func goBuild(cache, dir string) error {
 	if err != nil {
 		return fmt.Errorf("make a folder: %w", err)
 	}
-	args, env := []string{"build", "-o", fresh}, os.Environ()
+	args, env := []string{"build", "-ldflags=-s -w", "-o", fresh}, os.Environ()
 	if Racing() {
 		args = append(args, "-race")
 	} else {

@@ -3,8 +3,14 @@
 package lua_test
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
+
+	"goblin/meta/lua"
 )
 
 // Further ways to need memory and time without end: what one of them shows for users
@@ -85,4 +91,26 @@ func TestErrorTextsAreOutputInFurtherWays(t *testing.T) {
 		`result(("x"):rep(1500)) error(("x"):rep(3e5))`, `print(("x"):rep(1998)) error(("x"):rep(3e5))`,
 		`return "` + strings.Repeat("x", 60000), `goto ` + strings.Repeat("x", 60000),
 	})
+}
+
+func TestAnswersOnTheirWayToScriptsAreBounded(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t)
+	c.limits.Memory = 8 << 20
+	h := newHost(t)
+	answer := text(strings.Repeat("x", 7<<20))
+	var gate sync.WaitGroup
+	gate.Add(8)
+	h.tools["notes_slow"] = func(context.Context, json.RawMessage) (string, error) {
+		gate.Done()
+		gate.Wait()
+		return answer, nil
+	}
+	_, err := c.runner.Run(t.Context(), `return #all{notes.slow(), notes.slow(), notes.slow(), notes.slow(), notes.slow(), notes.slow(), notes.slow(), notes.slow()}`, h, c.limits)
+	if kind := kindOf(err); kind != lua.Memory && !strings.Contains(fmt.Sprint(err), "too many scripts need much memory at once") {
+		t.Errorf("56 MiB of answers: %v", err)
+	}
+	if _, err := c.runner.Run(t.Context(), strings.Replace(large(5), "notes.slow()", "", 1), newHost(t), c.limits); err != nil {
+		t.Errorf("the memory of runs that ended is not free: %v", err)
+	}
 }

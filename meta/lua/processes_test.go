@@ -130,28 +130,6 @@ func TestScriptsShareTheirMemory(t *testing.T) {
 	}
 }
 
-func TestAnswersOnTheirWayToScriptsAreBounded(t *testing.T) {
-	t.Parallel()
-	c := newCrowd(t)
-	c.limits.Memory = 8 << 20
-	h := newHost(t)
-	answer := text(strings.Repeat("x", 7<<20))
-	var gate sync.WaitGroup
-	gate.Add(8)
-	h.tools["notes_slow"] = func(context.Context, json.RawMessage) (string, error) {
-		gate.Done()
-		gate.Wait()
-		return answer, nil
-	}
-	_, err := c.runner.Run(t.Context(), `return #all{notes.slow(), notes.slow(), notes.slow(), notes.slow(), notes.slow(), notes.slow(), notes.slow(), notes.slow()}`, h, c.limits)
-	if kind := kindOf(err); kind != lua.Memory && !strings.Contains(fmt.Sprint(err), "too many scripts need much memory at once") {
-		t.Errorf("56 MiB of answers: %v", err)
-	}
-	if _, err := c.runner.Run(t.Context(), strings.Replace(large(5), "notes.slow()", "", 1), newHost(t), c.limits); err != nil {
-		t.Errorf("the memory of runs that ended is not free: %v", err)
-	}
-}
-
 func TestNamesThatNoServerHasAreRefusedBeforeAnybodyIsAsked(t *testing.T) {
 	t.Parallel()
 	for _, script := range []string{

@@ -1,3 +1,5 @@
+//go:build e2e
+
 // Package eras shows that clients and servers of every revision meet, whichever
 // era either speaks.
 package eras

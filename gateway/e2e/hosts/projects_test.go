@@ -102,36 +102,6 @@ func TestEachProjectHasAProcess(t *testing.T) {
 	require.Contains(t, second.CallText("own_where", e2e.Obj{}), "WHERE=<"+other+">")
 }
 
-func TestProjectsThatCannotBeAreExplained(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	one, other, none := projects(t, w)
-	w.Gateway["limits"] = e2e.Obj{"projects": 1}
-	projectServer(w)
-	first := rooted(w.Socket(), "file://"+one)
-	first.CallText("own_where", e2e.Obj{})
-	require.NoError(t, os.WriteFile(filepath.Join(none, "file"), nil, 0o600))
-	for uri, why := range map[string]string{
-		"file://" + other:                      "limits.projects",
-		"file:///not/there":                    "does not exist",
-		"file:///":                             "root of the file system",
-		"file://" + one + "/../../../../../..": "root of the file system",
-		"file:///a%1b%5b2Jb":                   "control characters",
-		"file:///a%0ab":                        "control characters",
-		"file:///a%00b":                        "control characters",
-		"https://example.com/":                 "not the file:// URI",
-		"file://elsewhere/work":                "not the file:// URI",
-		"file://" + none + "/file":             "is not a folder",
-	} {
-		c := rooted(w.Socket(), uri)
-		c.Names("tools")
-		text := string(c.Request("tools/call", e2e.Obj{"name": "own_where"}).Result)
-		require.Contains(t, text, why, uri)
-		require.NotContains(t, text, `\u001b`, uri)
-		c.Close()
-	}
-}
-
 func TestClientsOverHTTPNameTheirProjectByTheURL(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)

@@ -4,6 +4,7 @@ package hosts
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -52,4 +53,37 @@ func TestAnEnvFileThatCannotBeReadOrCanByOthersIsTold(t *testing.T) {
 	require.Contains(t, out.Stderr, "other users of this machine can read; run chmod 600 on it")
 	write("E2E_KEY=x\n", 0o600)
 	require.NotContains(t, w.Run("validate").Stderr, "warning")
+}
+
+func TestVariablesOfAnEnvFile(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("has", showing(), e2e.Obj{"env": e2e.Obj{"K": "${E2E_KEY}", "L": "${E2E_LOUD}"}, "inherit_env": []string{"E2E_PLAIN"}})
+	write := envFile(w)
+	const good = "# keys\n\nexport E2E_KEY='s3cr3t # value'\nE2E_LOUD=\"two\\nlines\"  # why\nE2E_PLAIN = plain # comment\nE2E_NONE=\n"
+	write("E2E_KEY=x\nno s3cr3t here\n", 0o600)
+	out := w.Run("validate")
+	require.Equal(t, e2e.ExitConfig, out.Code)
+	require.Contains(t, out.Stderr, `which is not understood in line 2: it must be NAME=value`)
+	require.NotContains(t, out.Stderr, "s3cr3t")
+	write(good, 0o600)
+
+	c := w.Bridged()
+	require.Equal(t, "s3cr3t # value", variable(c, "has", "K"))
+	require.Equal(t, "two\nlines", variable(c, "has", "L"))
+	require.Equal(t, "plain", variable(c, "has", "E2E_PLAIN"))
+	require.Equal(t, "-", variable(c, "has", "E2E_KEY"), "only what the server asks for")
+	w.Env = []string{"E2E_KEY=s3cr3t # value"}
+	require.Equal(t, "s3cr3t # value", variable(w.Bridged(), "has", "K"))
+	require.Equal(t, 1, b.Starts(), "the same values are the same host")
+	w.Env = []string{"E2E_KEY=mine"}
+	require.Equal(t, "mine", variable(w.Bridged(), "has", "K"), "the environment wins")
+
+	starts := b.Starts()
+	write(strings.Replace(good, "s3cr3t", "next", 1), 0o600)
+	b.WaitStarts(starts + 1)
+	e2e.Eventually(t, "the new value", func() bool { return variable(c, "has", "K") == "next # value" })
+	w.Env = nil
+	require.Equal(t, "next # value", variable(w.Bridged(), "has", "K"))
+	require.Equal(t, starts+1, b.Starts(), "the host is found by the new value")
 }

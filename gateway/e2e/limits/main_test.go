@@ -1,3 +1,5 @@
+//go:build e2e
+
 // Package limits shows that nobody can make Goblin hold, log or do without
 // bound.
 package limits

@@ -1,0 +1,29 @@
+//go:build e2e
+
+package reload
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+func TestSettingsThatNeedANewHostAreNamed(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("b", e2e.Filesystem())
+	c := w.Bridged()
+	c.WaitListed("tools", "b_stat", true)
+	w.Edit(func() { w.Gateway["page_size"] = 7 })
+	e2e.Eventually(t, "the log", func() bool {
+		return strings.Contains(w.HostLog(), `from the next start"=gateway.page_size`)
+	})
+	require.Equal(t, "edited settings count from the next start: gateway.page_size", w.Status().Notice)
+	w.Edit(func() { delete(w.Gateway, "page_size") })
+	e2e.Eventually(t, "the next reload", func() bool { return strings.Count(w.HostLog(), "Config reloaded") == 2 })
+	require.Empty(t, w.Status().Notice)
+	require.Equal(t, 1, b.Starts())
+}

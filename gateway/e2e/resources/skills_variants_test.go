@@ -1,0 +1,40 @@
+//go:build e2e
+
+package resources
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+// Goblin's own tools are about skills once there are some, and pins hold for those too.
+func TestSkillsAreFoundAndPinned(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Gateway["pin"], w.Gateway["meta_tools"] = "strict", true
+	b := w.Backend("one", e2e.Obj{"resources": []e2e.Obj{}, "skills": []e2e.Obj{skill("skill://git", "git"), skill("skill://pdf", "pdf")}})
+	c := w.Bridged()
+	c.WaitListed("tools", "search_skills", true)
+	cards := func(tool string, args e2e.Obj) (uris []string) {
+		result := c.Ok("tools/call", e2e.Obj{"name": tool, "arguments": args})
+		for _, card := range e2e.Each(result, "structuredContent", "skills") {
+			uris = append(uris, e2e.Str(card, "uri")+" "+e2e.Str(card, "name")+" "+e2e.Str(card, "description"))
+		}
+		return uris
+	}
+	require.Equal(t, []string{"skill://one/git/SKILL.md git About git", "skill://one/pdf/SKILL.md pdf About pdf"}, cards("catalog_skills", e2e.Obj{}))
+	require.Equal(t, []string{"skill://one/pdf/SKILL.md pdf About pdf"}, cards("search_skills", e2e.Obj{"query": "pdf"}))
+
+	changed := skill("skill://pdf", "pdf", "more.md")
+	b.Do(e2e.Do("set", e2e.Obj{"kind": "skills", "entries": []e2e.Obj{skill("skill://git", "git"), changed}}))
+	b.ListChanged("resources")
+	e2e.Eventually(t, "the changed skill withheld", func() bool { uris, _, _ := listedSkills(t, c); return len(uris) == 1 })
+	require.Equal(t, -32602, c.Fault("skills/get", e2e.Obj{"uri": "skill://one/pdf/SKILL.md"}).Code)
+	require.Contains(t, w.Succeeds("approve"), `"skill://pdf/SKILL.md" (changed, withheld)`)
+	w.Succeeds("approve", "one")
+	e2e.Eventually(t, "the approved skill", func() bool { uris, _, _ := listedSkills(t, c); return len(uris) == 2 })
+	require.Equal(t, "skill://one/pdf/more.md", e2e.Str(c.Ok("skills/get", e2e.Obj{"uri": "skill://one/pdf/SKILL.md"}), "skill", "resources", 1, "uri"))
+}
