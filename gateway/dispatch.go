@@ -102,9 +102,8 @@ func (r *request) forModels(err error) bool {
 
 type method func(*Gateway, *request)
 
-var methods = map[string]method{
-	"initialize":               (*Gateway).initialize,
-	"ping":                     func(_ *Gateway, r *request) { r.reply(emptyResult) },
+// common are what requests of both eras may ask for.
+var common = map[string]method{
 	"tools/list":               lister(registry.Tool, "tools"),
 	"prompts/list":             lister(registry.Prompt, "prompts"),
 	"resources/list":           lister(registry.Resource, "resources"),
@@ -115,14 +114,20 @@ var methods = map[string]method{
 	"tools/call":               (*Gateway).callTool,
 	"prompts/get":              (*Gateway).fetchPrompt,
 	"resources/read":           (*Gateway).readResource,
-	"resources/subscribe":      (*Gateway).subscribe,
-	"resources/unsubscribe":    (*Gateway).unsubscribe,
 	"completion/complete":      (*Gateway).complete,
-	"logging/setLevel":         (*Gateway).setLevel,
 	"tasks/get":                (*Gateway).serveTask,
-	"tasks/result":             (*Gateway).serveTask,
 	"tasks/cancel":             (*Gateway).serveTask,
-	"tasks/list":               (*Gateway).listTasks,
+}
+
+// methods are what requests of a session may ask for, besides the common ones.
+var methods = map[string]method{
+	"initialize":            (*Gateway).initialize,
+	"ping":                  func(_ *Gateway, r *request) { r.reply(emptyResult) },
+	"resources/subscribe":   (*Gateway).subscribe,
+	"resources/unsubscribe": (*Gateway).unsubscribe,
+	"logging/setLevel":      (*Gateway).setLevel,
+	"tasks/result":          (*Gateway).serveTask,
+	"tasks/list":            (*Gateway).listTasks,
 }
 
 // Order keeps requests of a client apart that undo each other: subscriptions
@@ -152,7 +157,10 @@ func (g *Gateway) Handle(x *downstream.Exchange) {
 		g.met(r)
 		x.ParkWith(r)
 	}
-	serve, known := table[x.Method()]
+	serve, known := common[x.Method()]
+	if !known {
+		serve, known = table[x.Method()]
+	}
 	label := x.Method()
 	if !known {
 		serve, label = extension, "other"

@@ -13,24 +13,12 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// modernMethods are what stateless requests (2026-07-28) may ask for.
+// modernMethods are what stateless requests (2026-07-28) may ask for, besides the common
+// ones.
 var modernMethods = map[string]method{
-	"server/discover":          (*Gateway).discover,
-	"tools/list":               lister(registry.Tool, "tools"),
-	"prompts/list":             lister(registry.Prompt, "prompts"),
-	"resources/list":           lister(registry.Resource, "resources"),
-	"resources/templates/list": lister(registry.Template, "resourceTemplates"),
-	"skills/list":              lister(registry.Skill, "skills", freshSkills),
-	"skills/get":               askSkill,
-	"resources/directory/read": askSkill,
-	"tools/call":               (*Gateway).callTool,
-	"prompts/get":              (*Gateway).fetchPrompt,
-	"resources/read":           (*Gateway).readResource,
-	"completion/complete":      (*Gateway).complete,
-	"subscriptions/listen":     (*Gateway).listen,
-	"tasks/get":                (*Gateway).serveTask,
-	"tasks/update":             (*Gateway).serveTask,
-	"tasks/cancel":             (*Gateway).serveTask,
+	"server/discover":      (*Gateway).discover,
+	"subscriptions/listen": (*Gateway).listen,
+	"tasks/update":         (*Gateway).serveTask,
 }
 
 // modern reports whether the request is a stateless one.

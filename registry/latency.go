@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// kept is how many of a server's last answers its latency is the median of.
+// keptLatencies is how many of a server's last answers its latency is the median of.
 const keptLatencies = 32
 
 // latencies are how long servers took for their last answers.

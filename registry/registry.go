@@ -202,7 +202,7 @@ func (r *Registry) renameAll(s *Snapshot, t *table) (changed Changes) {
 // Listing what stands already changes nothing and wakes nobody. Lists of
 // unknown servers are ignored.
 func (r *Registry) SetList(server string, kind Kind, items [][]byte) []Problem {
-	return r.setList(server, kind, items, nil)
+	return r.SetAdmitted(server, kind, items, nil)
 }
 
 // Definition is a tool or skill as its server defines it, under the name by which it is
@@ -215,10 +215,6 @@ type Definition struct {
 // SetAdmitted is [Registry.SetList] for a list of which only some are listed: admit gets
 // those that can be, and says of each whether it is. It may be called more than once.
 func (r *Registry) SetAdmitted(server string, kind Kind, items [][]byte, admit func([]Definition) []bool) []Problem {
-	return r.setList(server, kind, items, admit)
-}
-
-func (r *Registry) setList(server string, kind Kind, items [][]byte, admit func([]Definition) []bool) []Problem {
 	for {
 		s := r.Load()
 		t := s.table(server)
@@ -258,7 +254,7 @@ func (r *Registry) place(s *Snapshot, t *table, kind Kind, run *run) (placed *ta
 		return nil, nil, true // removed meanwhile
 	}
 	if now.rule != t.rule || kind == Tool &&
-		(!sameTools(old.tools, s.tools) || s.flat && now.runs[Resource] != t.runs[Resource]) {
+		(!maps.Equal(old.tools, s.tools) || s.flat && now.runs[Resource] != t.runs[Resource]) {
 		return nil, nil, false
 	}
 	if now.runs[kind].same(run) {
@@ -274,11 +270,6 @@ func (r *Registry) place(s *Snapshot, t *table, kind Kind, run *run) (placed *ta
 	r.snap.Store(&next)
 	r.feed.publish(changed)
 	return next.table(t.name), now.runs[kind], true
-}
-
-// sameTools reports whether two maps are one: they are never written to.
-func sameTools(a, b map[string]*LocalTool) bool {
-	return maps.Equal(a, b)
 }
 
 // replace puts run into the table t of s, which must be of the caller's

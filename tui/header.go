@@ -239,17 +239,14 @@ func (a *app) watches() bool {
 
 // footer lists the ids of the bindings in the footer, the most useful first.
 func (a *app) footer() []string {
+	ids := []string{"back", "filter", "next-match", "log-in", "subscribe", "call", "reload", "copy", "palette", "help"}
+	if !a.Inside {
+		ids = []string{"open", "log-in", "call", "subscribe", "approve", "enable", "reload", "templates", "tab-right", "follow", "pause", "filter", "copy", "palette", "help", "quit"}
+	}
 	if a.Calls.Len() > 0 {
-		return append([]string{"cancel"}, a.footerAtRest()...)
+		ids = append([]string{"cancel"}, ids...)
 	}
-	return a.footerAtRest()
-}
-
-func (a *app) footerAtRest() []string {
-	if a.Inside {
-		return []string{"back", "filter", "next-match", "log-in", "subscribe", "call", "reload", "copy", "palette", "help"}
-	}
-	return []string{"open", "log-in", "call", "subscribe", "approve", "enable", "reload", "templates", "tab-right", "follow", "pause", "filter", "copy", "palette", "help", "quit"}
+	return ids
 }
 
 func (a *app) hints(all []keys.Hint) string {

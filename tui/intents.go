@@ -89,27 +89,6 @@ func (a *app) whyNotCancel() string {
 	return ""
 }
 
-func (a *app) whyNotSearched() string {
-	if _, n := a.Details[a.Open].View.Found(); n == 0 {
-		return "nothing is searched for; / in the detail panel searches"
-	}
-	return ""
-}
-
-func (a *app) whyNoTabs() string {
-	if a.Open != pane.PaneLogs {
-		return "only Logs has tabs; 5 goes there"
-	}
-	return ""
-}
-
-func (a *app) whyNoDetail() string {
-	if a.Panes[a.Open].Subject().Blocks == nil {
-		return "there is nothing to look at"
-	}
-	return ""
-}
-
 // whyNotLogIn is about the server under the cursor.
 func (a *app) whyNotLogIn() string {
 	if a.Open != pane.PaneServers {

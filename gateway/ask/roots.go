@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"goblin/gateway/call"
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
@@ -52,18 +50,12 @@ func (a *Asker) unitedRoots(ctx context.Context, q *Question) ([]byte, *jsonrpc.
 	ctx, cancel := context.WithTimeout(ctx, rootsTimeout)
 	defer cancel()
 	told := make([][]byte, len(asked))
-	var each errgroup.Group
-	each.SetLimit(64)
-	for i, s := range asked {
-		each.Go(func() error {
-			start := time.Now()
-			result, fault := a.askClient(ctx, s, q)
-			a.o.Journal.Question(s, q.Server, q.Method, q.Params, result, fault, start)
-			told[i] = result
-			return nil
-		})
-	}
-	_ = each.Wait() // none of them returns an error
+	call.Several(64, asked, func(i int, s *downstream.Session) {
+		start := time.Now()
+		result, fault := a.askClient(ctx, s, q)
+		a.o.Journal.Question(s, q.Server, q.Method, q.Params, result, fault, start)
+		told[i] = result
+	})
 
 	u := &union{out: []byte(`{"roots":[`), known: make(map[string]bool)}
 	if q.Conn.Unit() == "" {

@@ -169,6 +169,19 @@ func lost(err error) error {
 	return err
 }
 
+// with does something with the running host, or with a gateway of our own, and tells a
+// terminal what it waits for.
+func (a *App) with(ctx context.Context, cfg *config.Config, only []string, do func(g Gateway) error) error {
+	g, err := a.open(ctx, cfg, only)
+	if err != nil {
+		return err
+	}
+	stop := a.waiting(ctx, g)
+	err = do(g)
+	stop()
+	return errors.Join(err, g.Close())
+}
+
 func (a *App) open(ctx context.Context, cfg *config.Config, only []string) (Gateway, error) {
 	if a.Open != nil {
 		return a.Open(ctx, a, cfg, only)

@@ -3,7 +3,6 @@ package command
 import (
 	"cmp"
 	"context"
-	"errors"
 	"io"
 	"os/exec"
 	"slices"
@@ -94,19 +93,17 @@ func (a *App) listOf(ctx context.Context, cfg *config.Config, q control.ListQuer
 		}
 		only = []string{q.Server}
 	}
-	g, err := a.open(ctx, cfg, only)
-	if err != nil {
-		return err
-	}
+	var items []control.Entry
+	var servers []control.Server
 	// The answer is complete before it is printed: a reader that leaves early
 	// must not leave servers behind.
-	stop := a.waiting(ctx, g)
-	items, servers, err := a.fetch(ctx, cfg, g, q)
-	stop()
-	if err == nil {
-		err = ctx.Err() // what came until then is not the list
-	}
-	if err = errors.Join(err, g.Close()); err != nil {
+	err = a.with(ctx, cfg, only, func(g Gateway) (err error) {
+		if items, servers, err = a.fetch(ctx, cfg, g, q); err == nil {
+			err = ctx.Err() // what came until then is not the list
+		}
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	if q.Kind == "servers" {

@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +12,7 @@ import (
 
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
+	"goblin/gateway/control"
 	"goblin/gateway/display"
 )
 
@@ -81,14 +81,12 @@ func (a *App) source(file string) (string, error) {
 }
 
 func (a *App) runScript(ctx context.Context, cfg *config.Config, file, source string, asJSON bool) error {
-	g, err := a.open(ctx, cfg, nil)
-	if err != nil {
+	var answer control.ScriptAnswer
+	err := a.with(ctx, cfg, nil, func(g Gateway) (err error) {
+		answer, err = g.Script(ctx, source)
 		return err
-	}
-	stop := a.waiting(ctx, g)
-	answer, err := g.Script(ctx, source)
-	stop()
-	if err = errors.Join(err, g.Close()); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	if answer.Printed != "" {

@@ -3,7 +3,6 @@ package command
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -88,18 +87,15 @@ func (a *App) searchFor(ctx context.Context, cfg *config.Config, q control.Searc
 		}
 		only = []string{q.Server}
 	}
-	g, err := a.open(ctx, cfg, only)
-	if err != nil {
-		return err
-	}
-	stop := a.waiting(ctx, g)
-	answer, err := g.Search(ctx, q)
+	var answer control.SearchAnswer
 	var status control.Status
-	if err == nil {
-		status, err = g.Status(ctx)
-	}
-	stop()
-	if err = errors.Join(err, g.Close()); err != nil {
+	err := a.with(ctx, cfg, only, func(g Gateway) (err error) {
+		if answer, err = g.Search(ctx, q); err == nil {
+			status, err = g.Status(ctx)
+		}
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	a.warnMissing(status.Servers, only)

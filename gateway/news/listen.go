@@ -6,8 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
+	"goblin/gateway/call"
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
 	"goblin/registry"
@@ -183,22 +182,16 @@ func (n *News) newListen(x *downstream.Exchange) (*listen, error) {
 // and to which the servers agreed. Others are left out of the acknowledgement.
 func (n *News) watchAll(ctx context.Context, me subscriber, uris []string) (honoured []string) {
 	agreed := make([]bool, len(uris))
-	var each errgroup.Group
-	each.SetLimit(8)
-	for i, uri := range uris {
-		each.Go(func() error {
-			t, err := n.o.Find(ctx, uri)
-			if err == nil {
-				err = n.watch(ctx, me, t, uri)
-			}
-			agreed[i] = err == nil
-			if err != nil && ctx.Err() == nil {
-				n.o.Logger.Warn("Subscription left out of a listen", "server", t.Server, "uri", n.o.Mask.String(uri), "err", err)
-			}
-			return nil
-		})
-	}
-	_ = each.Wait() // none of them returns an error
+	call.Several(8, uris, func(i int, uri string) {
+		t, err := n.o.Find(ctx, uri)
+		if err == nil {
+			err = n.watch(ctx, me, t, uri)
+		}
+		agreed[i] = err == nil
+		if err != nil && ctx.Err() == nil {
+			n.o.Logger.Warn("Subscription left out of a listen", "server", t.Server, "uri", n.o.Mask.String(uri), "err", err)
+		}
+	})
 	for i, uri := range uris {
 		if agreed[i] {
 			honoured = append(honoured, uri)

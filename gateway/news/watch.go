@@ -7,8 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
+	"goblin/gateway/call"
 	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/journal"
@@ -214,15 +213,7 @@ func (n *News) releaseAll(h subscriber) {
 		n.showSubscription(key, registry.SubscriptionOn, nil)
 		return !last
 	})
-	var each errgroup.Group
-	each.SetLimit(8)
-	for _, key := range rows {
-		each.Go(func() error {
-			n.giveBack(ctx, key)
-			return nil
-		})
-	}
-	_ = each.Wait() // none of them returns an error
+	call.Several(8, rows, func(_ int, key subscriptionKey) { n.giveBack(ctx, key) })
 }
 
 // Rows that a new connection refused are asked for again, ever more slowly.
@@ -284,15 +275,7 @@ func (n *News) restore(ctx context.Context, server string, conn upstream.Conn) {
 			n.o.Logger.Warn("Subscriptions lost: the server no longer offers them", "server", server, "count", len(lost))
 			return
 		}
-		var each errgroup.Group
-		each.SetLimit(restoreWidth(conn))
-		for _, key := range lost {
-			each.Go(func() error {
-				n.restoreOne(ctx, key, conn)
-				return nil
-			})
-		}
-		_ = each.Wait() // none of them returns an error
+		call.Several(restoreWidth(conn), lost, func(_ int, key subscriptionKey) { n.restoreOne(ctx, key, conn) })
 		select {
 		case <-time.After(pause):
 		case <-conn.Done():

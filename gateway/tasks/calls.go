@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"goblin/gateway/call"
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
@@ -391,15 +389,7 @@ func (t *Tasks) List(x *downstream.Exchange, cursor string) ([]byte, error) {
 	all := t.of(x.Session(), after)
 	page := all[:min(taskPage, len(all))]
 	states := make([][]byte, len(page))
-	var each errgroup.Group
-	each.SetLimit(8)
-	for i, own := range page {
-		each.Go(func() error {
-			states[i] = t.stateOf(x, own)
-			return nil
-		})
-	}
-	_ = each.Wait() // none of them returns an error
+	call.Several(8, page, func(i int, own *Task) { states[i] = t.stateOf(x, own) })
 	states = slices.DeleteFunc(states, func(state []byte) bool { return state == nil })
 	result := append([]byte(`{"tasks":[`), bytes.Join(states, []byte{','})...)
 	result = append(result, ']')

@@ -4,11 +4,6 @@ package uriform
 
 import "strings"
 
-// trimControl drops what URL parsers drop at both ends.
-func trimControl(s string) string {
-	return strings.TrimFunc(s, func(r rune) bool { return r <= ' ' })
-}
-
 // Norm returns what URL parsers of the WHATWG kind (pydantic's AnyUrl, Rust's
 // url) make of a URI with a scheme that they do not know: outer white space
 // and inner tabs and line breaks dropped, dot segments resolved, and what may
@@ -18,7 +13,7 @@ func Norm(uri string) string {
 	if Clean(uri) {
 		return uri
 	}
-	uri = trimControl(uri)
+	uri = strings.TrimFunc(uri, func(r rune) bool { return r <= ' ' })
 	if strings.ContainsAny(uri, "\t\r\n") {
 		uri = strings.NewReplacer("\t", "", "\r", "", "\n", "").Replace(uri)
 	}

@@ -20,10 +20,7 @@ func NewIndex(list []*Template) *Index {
 	x.prefixes = newPrefixes(len(list), func(i int) string { return list[i].Prefix() })
 	for _, g := range x.prefixes.groups {
 		slices.SortFunc(g.members, func(a, b int32) int {
-			if c := cmp.Compare(list[b].literals, list[a].literals); c != 0 {
-				return c
-			}
-			return cmp.Compare(a, b)
+			return cmp.Or(cmp.Compare(list[b].literals, list[a].literals), cmp.Compare(a, b))
 		})
 	}
 	return x

@@ -296,14 +296,18 @@ func (b *builder) rest(shown, size int64) {
 	}
 }
 
-func (b *builder) facts(facts []Fact) {
-	most := 0
+// labels is how many cells the widest label takes.
+func labels(facts []Fact) (cells int) {
 	for _, f := range facts {
 		if f.Value != "" {
-			most = max(most, look.Width(display.Line(f.Label)))
+			cells = max(cells, look.Width(display.Line(f.Label)))
 		}
 	}
-	column := min(most, 24, b.room/3)
+	return cells
+}
+
+func (b *builder) facts(facts []Fact) {
+	column := min(labels(facts), 24, b.room/3)
 	for _, f := range facts {
 		if f.Value == "" {
 			continue

@@ -109,12 +109,7 @@ func (k *Block) plain() string {
 }
 
 func plainFacts(facts []Fact) string {
-	column := 0
-	for _, f := range facts {
-		if f.Value != "" {
-			column = max(column, look.Width(display.Line(f.Label)))
-		}
-	}
+	column := labels(facts)
 	var out strings.Builder
 	for _, f := range facts {
 		if f.Value == "" {

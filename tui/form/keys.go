@@ -60,7 +60,8 @@ func (f *Form) Update(msg tea.Msg) (Action, tea.Cmd) {
 		return f.buttonKey(k, b), nil
 	}
 	if f.raw {
-		return f.rawKey(k), nil
+		f.rawKey(k)
+		return None, nil
 	}
 	return f.fieldKey(k)
 }
@@ -186,7 +187,7 @@ func isSpace(k tea.KeyMsg) bool {
 	return !k.Paste && (k.Type == tea.KeySpace || k.Type == tea.KeyRunes && string(k.Runes) == " ")
 }
 
-func (f *Form) rawKey(k tea.KeyMsg) Action {
+func (f *Form) rawKey(k tea.KeyMsg) {
 	if f.rawFocus > 0 {
 		switch k.Type {
 		case tea.KeyEnter, tea.KeyDown:
@@ -198,12 +199,11 @@ func (f *Form) rawKey(k tea.KeyMsg) Action {
 				f.dirty, f.metaErr = true, ""
 			}
 		}
-		return None
+		return
 	}
 	if !f.leave(&f.area, k) && f.area.Update(k) {
 		f.dirty, f.areaErr = true, ""
 	}
-	return None
 }
 
 // leave walks out of an area when the cursor is at its edge already.

@@ -39,7 +39,7 @@ type catalog struct {
 // freshFor is how long new rows have their mark.
 const freshFor = 5 * time.Second
 
-func newCatalog(a *Desk, kind registry.Kind, more ...filter.Field) *catalog {
+func newCatalog(a *Desk, kind registry.Kind) *catalog {
 	c := &catalog{app: a, kind: kind, fresh: map[string]time.Time{}, texts: map[*registry.Entry]string{}}
 	fields := func(rows []*registry.Entry) []filter.Field {
 		all := []filter.Field{

@@ -157,13 +157,8 @@ func (p *Resources) row(e *registry.Entry, w int) string {
 	at := spot{e.Server, e.Name}
 	sub, has := p.subs[at]
 	mark, style := " ", look.Style("")
-	switch {
-	case has && sub.Status == registry.SubscriptionOn:
-		mark, style = lk.On, lk.Good
-	case has && sub.Status == registry.SubscriptionAsked:
-		mark = lk.Asked
-	case has && sub.Status == registry.SubscriptionRefused:
-		mark, style = lk.Refused, lk.Bad
+	if has {
+		mark, style = subscriptionMark(lk, sub.Status)
 	}
 	base, right := p.All.stale(e.Server)
 	right = base.On(right)

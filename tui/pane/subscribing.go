@@ -12,6 +12,7 @@ import (
 	"goblin/registry"
 	"goblin/tui/dialog"
 	"goblin/tui/list"
+	"goblin/tui/look"
 	"goblin/tui/work"
 )
 
@@ -119,6 +120,17 @@ func (p *Resources) Means(it dialog.Item) (at spot, listed string, ok bool) {
 		return at, "", false
 	}
 	return spot{t.Server, t.Name}, inv.Expanded, true
+}
+
+// subscriptionMark is the sign of a subscription, and how it is drawn.
+func subscriptionMark(lk *look.Look, status string) (string, look.Style) {
+	switch status {
+	case registry.SubscriptionOn:
+		return lk.On, lk.Good
+	case registry.SubscriptionRefused:
+		return lk.Refused, lk.Bad
+	}
+	return lk.Asked, ""
 }
 
 // holders says who holds a subscription.

@@ -15,7 +15,6 @@ import (
 	"goblin/tui/filter"
 	"goblin/tui/keys"
 	"goblin/tui/list"
-	"goblin/tui/look"
 )
 
 // Watched is the list of all subscriptions, whoever holds them.
@@ -141,13 +140,7 @@ func (d *Watched) Lines(w, h int) []string {
 // row draws one: mark, URI, server, holders, updates, last change.
 func (d *Watched) row(s registry.SubscriptionState, w int) string {
 	lk := d.app.Look
-	mark, style := lk.Asked, look.Style("")
-	switch s.Status {
-	case registry.SubscriptionOn:
-		mark, style = lk.On, lk.Good
-	case registry.SubscriptionRefused:
-		mark, style = lk.Refused, lk.Bad
-	}
+	mark, style := subscriptionMark(lk, s.Status)
 	server, who := 0, 0
 	if w >= 90 {
 		server = 14
