@@ -89,6 +89,13 @@ func (a *app) whyNotCancel() string {
 	return ""
 }
 
+func (a *app) whyNotSearched() string {
+	if _, n := a.Details[a.Open].View.Found(); n == 0 {
+		return "nothing is searched for; / in the detail panel searches"
+	}
+	return ""
+}
+
 // whyNotLogIn is about the server under the cursor.
 func (a *app) whyNotLogIn() string {
 	if a.Open != pane.PaneServers {

@@ -23,10 +23,6 @@ func (a *app) bindings() keys.Table {
 	}
 	tabs := keys.Unless("only Logs has tabs; 5 goes there", func() bool { return a.Open == pane.PaneLogs })
 	detail := keys.Unless("there is nothing to look at", func() bool { return a.Panes[a.Open].Subject().Blocks != nil })
-	searched := keys.Unless("nothing is searched for; / in the detail panel searches", func() bool {
-		_, n := a.Details[a.Open].View.Found()
-		return n > 0
-	})
 	return keys.Table{
 		{ID: "servers", Keys: []string{"1"}, Long: "Go to Servers", Where: keys.Anywhere, Names: []string{"servers", "srv"}, Run: show(pane.PaneServers)},
 		{ID: "tools", Keys: []string{"2"}, Long: "Go to Tools", Where: keys.Anywhere, Names: []string{"tools"}, Run: show(pane.PaneTools)},
@@ -50,8 +46,8 @@ func (a *app) bindings() keys.Table {
 		{ID: "detail-vi", Keys: []string{"l"}, Long: "Go to the detail panel", Where: keys.InLists &^ keys.InServers, Why: detail, Run: a.ToDetail},
 		{ID: "back", Keys: []string{"esc", "h", "left"}, Hint: "back", Long: "Back: leave the detail panel, clear the filter, close it", Where: keys.Anywhere, Run: a.back},
 		{ID: "filter", Keys: []string{"/"}, Hint: "filter", Long: "Filter the list; in the detail panel, search in it", Where: keys.Anywhere, Names: []string{"filter", "search"}, Run: a.startFilter},
-		{ID: "next-match", Keys: []string{"n"}, Hint: "next", Long: "Next match of the search in the detail panel", Where: keys.Anywhere, Why: searched, Run: a.found((*content.View).Next)},
-		{ID: "previous-match", Keys: []string{"N"}, Long: "Previous match of the search in the detail panel", Where: keys.Anywhere, Why: searched, Run: a.found((*content.View).Prev)},
+		{ID: "next-match", Keys: []string{"n"}, Hint: "next", Long: "Next match of the search in the detail panel", Where: keys.Anywhere, Why: a.whyNotSearched, Run: a.found((*content.View).Next)},
+		{ID: "previous-match", Keys: []string{"N"}, Long: "Previous match of the search in the detail panel", Where: keys.Anywhere, Why: a.whyNotSearched, Run: a.found((*content.View).Prev)},
 		{ID: "server-facet", Keys: []string{"f"}, Long: "Choose servers from a list with counts", Where: keys.InCatalog | keys.InServers, Names: []string{"server"}, Run: lay(pane.NewFacet("server", "Servers"))},
 		{ID: "mime-facet", Keys: []string{"m"}, Long: "Choose MIME types from a list with counts", Where: keys.InResources, Names: []string{"mime", "type"}, Run: lay(pane.NewFacet("mime", "MIME types"))},
 		{ID: "sort", Keys: []string{"o"}, Long: "Next sort order", Where: keys.InLists, Names: []string{"sort"}, Run: a.sort},
