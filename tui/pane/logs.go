@@ -107,12 +107,9 @@ func (p *Logs) Moved()                    { p.list().Moved() }
 
 // Tab counts what came into the log since the pane was open. Requests are not
 // counted: they never end.
-func (p *Logs) tabNews() int {
-	return int(p.Log.stats.Next - 1 - min(p.Log.seen, p.Log.stats.Next-1))
-}
-
 func (p *Logs) Tab() (name, count string) {
-	if n := p.tabNews(); n > 0 && p.app.Open != PaneLogs {
+	last := p.Log.stats.Next - 1
+	if n := int(last - min(p.Log.seen, last)); n > 0 && p.app.Open != PaneLogs {
 		count = p.app.Look.Delta + dialog.Grouped(n)
 	}
 	return "Logs", count
