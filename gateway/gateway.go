@@ -111,6 +111,7 @@ func New(o Options) *Gateway {
 		Announced: func(kind registry.Kind) { g.News.Announced(kind) },
 		Moved:     func(server string, unitOf func(*downstream.Session) string) { g.News.Moved(server, unitOf) },
 		NoProject: func(s *downstream.Session) string { return g.projects.Why(s) },
+		Watched:   func(server string) int { return g.News.Watches(server) },
 		Busy:      func(s *upstream.Server) bool { return g.calls.Busy(s) || g.tasks.Open(s) },
 	})
 	g.projects.Join = g.Servers.Join

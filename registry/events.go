@@ -182,7 +182,7 @@ func (r *Registry) entered(server string, before, s ServerState) {
 	switch {
 	case s.State == StateDisabled:
 		r.bulk(server, "dropped", r.contents.forget(server), "disabled")
-	case before.State == StateReady:
+	case before.State == StateReady && s.State != StateSleeping:
 		if n := r.contents.lose(server, r.opt.Now()); n > 0 {
 			r.marked(server, n, StaleLost)
 			r.feed.publish(Cached)

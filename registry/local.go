@@ -208,6 +208,7 @@ type serverJSON struct {
 	Listed          bool            `json:"listed"`
 	Stale           bool            `json:"stale"`
 	Remembered      time.Time       `json:"remembered,omitzero"` // when the server listed so, before this host started
+	Held            string          `json:"keptRunningBy,omitempty"`
 	Restarts        int             `json:"restarts"`
 	LastError       string          `json:"lastError,omitempty"`
 	LatencyMillis   float64         `json:"latencyMs,omitempty"`
@@ -226,7 +227,7 @@ func serversJSON(states []ServerState) []serverJSON {
 	for i, s := range states {
 		j := serverJSON{
 			Name: s.Name, State: s.State, Since: s.Since, Transport: s.Transport, Era: s.Era, ProtocolVersion: s.ProtocolVersion,
-			Instructions: s.Instructions, Listed: s.Listed, Stale: s.Stale, Remembered: s.Remembered, Restarts: s.Restarts, LastError: s.LastError,
+			Instructions: s.Instructions, Listed: s.Listed, Stale: s.Stale, Remembered: s.Remembered, Held: s.Held, Restarts: s.Restarts, LastError: s.LastError,
 			LatencyMillis: float64(s.Latency.Microseconds()) / 1000, PID: s.PID, Projects: s.Projects,
 			Counts: map[string]int{
 				"tools": s.Counts[Tool], "prompts": s.Counts[Prompt],

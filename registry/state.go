@@ -22,6 +22,7 @@ const (
 	StateNeedsLogin State = "needs login"
 	StateFailed     State = "failed"
 	StateStopped    State = "stopped"
+	StateSleeping   State = "sleeping" // until it is used
 )
 
 // ServerState is all that is known of a server but its entries. It holds no
@@ -41,6 +42,7 @@ type ServerState struct {
 	Listed          bool       // all its lists were fetched at least once
 	Stale           bool       // lists are older than the connection
 	Remembered      time.Time  // when the lists were kept that an earlier process had; zero for lists of this one
+	Held            string     // what keeps it from sleeping although nobody calls it
 	Restarts        int
 	LastError       string
 	Since           time.Time        // of State; when zero the registry fills it at a change

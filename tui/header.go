@@ -34,7 +34,7 @@ func (h *header) refresh(a *app) {
 	for _, s := range a.Reg.States() {
 		h.servers++
 		switch {
-		case s.State == registry.StateReady:
+		case pane.Reachable(s.State):
 			h.up++
 		case pane.IsDown(s):
 			h.down++

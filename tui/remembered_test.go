@@ -3,6 +3,8 @@ package tui
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"goblin/registry"
 )
 
@@ -13,4 +15,16 @@ func TestGoldenScreenOfAServerWhoseListsAreRemembered(t *testing.T) {
 	})
 	r.keys("1 / g i t h u b enter")
 	golden(t, "servers-remembered-120x40", r.screen())
+}
+
+func TestGoldenScreenOfServersThatSleepOrAreKeptFromIt(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.at("github", registry.ServerState{State: registry.StateSleeping, Transport: "stdio", Listed: true})
+	r.at("files", registry.ServerState{State: registry.StateReady, Transport: "stdio", Listed: true, Held: "2 subscriptions"})
+	r.keys("1 / s e r v e r : f i l e s enter")
+	golden(t, "servers-held-120x40", r.screen())
+	r.keys("esc / g i t h u b enter")
+	golden(t, "servers-sleeping-120x40", r.screen())
+	r.keys("enter")
+	require.Contains(t, r.backend.acts, "wake github")
 }

@@ -97,6 +97,8 @@ func (b *fakeBackend) Logout(_ context.Context, server string) error {
 	return b.act("logout " + server)
 }
 
+func (b *fakeBackend) Wake(server string) error { return b.act("wake " + server) }
+
 func (b *fakeBackend) Restart(server string) error { return b.act("restart " + server) }
 func (b *fakeBackend) SetEnabled(server string, on bool) error {
 	return b.act(fmt.Sprintf("enable %s %v", server, on))

@@ -390,7 +390,7 @@ func (a *App) missingArguments(ctx context.Context, g Gateway, r *request) (miss
 // should be there.
 func missing(state string) bool {
 	switch registry.State(state) {
-	case registry.StateReady, registry.StateDisabled, registry.StateStopped, "":
+	case registry.StateReady, registry.StateSleeping, registry.StateDisabled, registry.StateStopped, "":
 		return false
 	}
 	return true

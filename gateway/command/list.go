@@ -238,6 +238,9 @@ func serverTable(servers []control.Server) *table {
 		if !s.Remembered.IsZero() {
 			state += ", remembered"
 		}
+		if s.Held != "" {
+			state += ", kept by " + s.Held
+		}
 		who := display.Cut(display.Line(s.Login.String()), mostLogin)
 		t.add(s.Name, state, s.Transport, strconv.Itoa(s.Tools), strconv.Itoa(s.Prompts),
 			strconv.Itoa(s.Resources), strconv.Itoa(s.Templates), restarts, who, s.Error)

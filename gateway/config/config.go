@@ -62,6 +62,20 @@ const (
 	BothEras  Era = "both"
 )
 
+// Start is when a server starts.
+type Start string
+
+// EagerStart is with Goblin. AutoStart and LazyStart are at the first use of a server whose
+// lists are remembered; with LazyStart, it also stops once it has listed if nobody uses it.
+const (
+	AutoStart  Start = "auto"
+	EagerStart Start = "eager"
+	LazyStart  Start = "lazy"
+)
+
+// Never is an IdleTimeout of servers that go on however long nobody uses them.
+const Never time.Duration = -1
+
 // RootsFrom is whose roots a server gets that asks for them.
 type RootsFrom string
 
@@ -119,6 +133,8 @@ type Server struct {
 	Timeout        time.Duration // of one request, without waits for a human
 	CallTimeout    time.Duration // the same for tools/call; 0 for none
 	StartupTimeout time.Duration // of connecting and the handshake
+	Start          Start         // "": that of Gateway
+	IdleTimeout    time.Duration // without use, until it stops; 0: that of Gateway
 	Isolation      Isolation
 	ForwardMeta    bool // what clients put into _meta besides the protocol's keys
 	Era            Era
@@ -196,6 +212,8 @@ type Gateway struct {
 	Pin            Pin
 	Linger         time.Duration // 0: end with the last session
 	Remember       time.Duration // lists of servers, for so long; 0: not at all
+	Start          Start         // of servers
+	IdleTimeout    time.Duration // of servers
 	Limits         Limits
 }
 

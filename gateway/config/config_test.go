@@ -28,6 +28,8 @@ servers:
     timeout: 1m30s
     call_timeout: 0
     startup_timeout: ${NONE:-5s}
+    start: lazy
+    idle_timeout: off
     isolation: session
     era: both
     roots: none
@@ -53,6 +55,8 @@ gateway:
   pin: strict
   linger: 0s
   remember: 7d
+  start: eager
+  idle_timeout: 1m
   limits: {frame: 1MiB, in_flight: 2, unsent: 100000, sessions: 3, projects: 5, pages: 4, entries: 5, depth: 64}
 lua: {timeout: 1s, memory: 2MiB, calls: 0, output: 4 kB}
 log: {level: debug, file: logs/goblin.log}
@@ -71,7 +75,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 				Command: "/etc/goblin/bin/files", Args: []string{"-p", "8080", "true", "1.50", "s3cr3t"},
 				Env: map[string]string{"PORT": "8080", "KEY": "s3cr3t", "OTHER": "fall back"}, FromEnv: []string{"KEY"}, Variables: map[string]string{"TOKEN": "s3cr3t"},
 				Cwd: "/home/me/work", InheritEnv: config.InheritEnv{Names: []string{"LC_ALL"}},
-				Disabled: true, Timeout: 90 * time.Second, StartupTimeout: 5 * time.Second, Isolation: config.PerSession, Era: config.BothEras, Roots: config.NoRoots,
+				Disabled: true, Timeout: 90 * time.Second, StartupTimeout: 5 * time.Second, Start: config.LazyStart, IdleTimeout: config.Never, Isolation: config.PerSession, Era: config.BothEras, Roots: config.NoRoots,
 				Tools:         config.Filter{Allow: []string{"read_*"}, Deny: []string{"read_secret"}},
 				Prompts:       config.Filter{Deny: []string{"*"}},
 				Resources:     config.Filter{Allow: []string{"file:///srv/*"}},
@@ -90,7 +94,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 			ListChanged: config.ListChanged{Tools: true, Resources: true},
 			MetaTools:   config.MetaTools{Names: []string{"catalog_tools"}},
 			Roots:       []config.Root{{URI: "file:///home/me/src", Name: "Source"}},
-			Pin:         config.PinStrict, Linger: 0, Remember: 7 * 24 * time.Hour,
+			Pin:         config.PinStrict, Linger: 0, Remember: 7 * 24 * time.Hour, Start: config.EagerStart, IdleTimeout: time.Minute,
 			Limits: config.Limits{Frame: 1 << 20, InFlight: 2, Unsent: 100000, Sessions: 3, Projects: 5, Pages: 4, Entries: 5, Depth: 64},
 		},
 		Lua: config.Lua{Timeout: time.Second, Memory: 2 << 20, Calls: 0, Output: 4000},
@@ -111,7 +115,7 @@ func TestDefaults(t *testing.T) {
 		Gateway: config.Gateway{
 			MaxName: 51, PageSize: 1000, StartupWait: 10 * time.Second,
 			ListChanged: config.ListChanged{Tools: true, Prompts: true, Resources: true},
-			MetaTools:   config.MetaTools{All: true}, Pin: config.PinReport, Linger: time.Minute, Remember: 30 * 24 * time.Hour,
+			MetaTools:   config.MetaTools{All: true}, Pin: config.PinReport, Linger: time.Minute, Remember: 30 * 24 * time.Hour, Start: config.AutoStart, IdleTimeout: 15 * time.Minute,
 			Limits: config.Limits{Frame: 128 << 20, InFlight: 256, Unsent: 16 << 20, Sessions: 2048, Projects: 16, Pages: 1000, Entries: 1000000, Depth: 512},
 		},
 		Lua: config.Lua{Timeout: 10 * time.Second, Memory: 64 << 20, Calls: 1000, Output: 1 << 20},
@@ -484,7 +488,7 @@ func TestEqualLooksAtEveryField(t *testing.T) {
 		switch f.Interface().(type) {
 		case bool:
 			f.SetBool(true)
-		case string, config.Type, config.Isolation, config.RootsFrom, config.Era:
+		case string, config.Type, config.Start, config.Isolation, config.RootsFrom, config.Era:
 			f.SetString("x")
 		case time.Duration:
 			f.SetInt(1)

@@ -212,6 +212,25 @@ func duration(zero bool) kind[time.Duration] {
 	}
 }
 
+// durationOrOff is a time of more than nothing, or off.
+func durationOrOff() kind[time.Duration] {
+	some := duration(false)
+	return kind[time.Duration]{
+		schema: func(def time.Duration) object {
+			s := some.schema(def)
+			s["pattern"] = durationPattern + "|^off$|" + reference
+			return s
+		},
+		read: func(r *reader, at place, n *yaml.Node, dst *time.Duration) {
+			if n.Kind == yaml.ScalarNode && n.Value == "off" {
+				*dst = Never
+				return
+			}
+			some.read(r, at, n, dst)
+		},
+	}
+}
+
 const (
 	day         = 24 * time.Hour
 	daysPattern = `^([1-9][0-9]{0,3}d|off)$`

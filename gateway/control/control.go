@@ -109,6 +109,7 @@ type Server struct {
 	Templates int              `json:"templates"`
 	Awaiting  int              `json:"awaitingApproval,omitempty"` // tools that are new or changed
 	Withheld  int              `json:"withheld,omitempty"`         // those of them that clients do not get
+	Held      string           `json:"keptRunningBy,omitempty"`    // what keeps it from sleeping although nobody calls it
 	Restarts  int              `json:"restarts"`
 	PID       int              `json:"pid,omitempty"`
 	LatencyMS float64          `json:"latencyMs,omitempty"`

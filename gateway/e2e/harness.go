@@ -155,6 +155,7 @@ func NewWorld(t *testing.T) *World {
 	require.NoError(t, err)
 	w := &World{T: t, Dir: dir, Cwd: dir, Config: filepath.Join(dir, "goblin.yaml"), Gateway: Obj{
 		"startup_wait": "20s", "meta_tools": false, "linger": "60s",
+		"start": "eager", // a test that has two hosts in a row wants its servers in both
 	}}
 	for _, sub := range []string{"home", "run", "cfg"} {
 		require.NoError(t, os.Mkdir(filepath.Join(dir, sub), 0o700))

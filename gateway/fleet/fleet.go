@@ -59,6 +59,8 @@ type Options struct {
 	NoProject func(*downstream.Session) string
 	// Busy reports whether anything is under way at a server.
 	Busy func(*upstream.Server) bool
+	// Watched is how many watch resources of a server.
+	Watched func(server string) int
 }
 
 // Fleet is the servers of a config.
@@ -98,6 +100,7 @@ type Server struct {
 	defined config.Server // in the config
 	stop    context.CancelFunc
 	done    chan struct{}
+	use     use
 	repins  atomic.Bool // its tools are to be listed again, since they could not be pinned
 }
 
@@ -125,6 +128,7 @@ func (f *Fleet) Run(ctx context.Context, serve func()) {
 	if f.o.Catalog != nil {
 		f.keeping.Go(func() { f.o.Catalog.Run(keeping) })
 	}
+	f.work.Go(func() { f.watchIdle(ctx) })
 	f.mu.Lock()
 	f.run = ctx
 	for _, s := range f.All() {
@@ -166,6 +170,11 @@ func (f *Fleet) server(defined config.Server, replaces bool) *Server {
 	out := &outlet{Registry: f.o.Registry, fleet: f, login: f.authorizer(&s)}
 	known := f.recall(out, &defined)
 	out.recalled.Store(known != nil)
+	start, _ := f.sleeps(&s)
+	asleep := known != nil && start != config.EagerStart
+	if asleep {
+		known.State = registry.StateSleeping
+	}
 	b := &Server{out: out, defined: defined, Server: upstream.NewServer(s, upstream.Options{
 		Handler: f.o.Handler, Registry: out, Logger: f.log, Version: f.o.Version, Capabilities: capabilities,
 		Limits:      f.o.Config.Gateway.Limits,
@@ -178,6 +187,7 @@ func (f *Fleet) server(defined config.Server, replaces bool) *Server {
 		Authorizer: out.login,
 		Replaces:   replaces,
 		Remembered: known, Remembers: f.o.Catalog != nil,
+		Asleep: asleep,
 	})}
 	f.o.Metrics.Up(s.Name, false)
 	f.o.Registry.OpenServer(s.Name, s.OpenResources)
@@ -250,6 +260,16 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("Server '%s' not found; the config has %s", e.Name, listed)
 }
 
+// Wake starts a server if it sleeps. It does not wait.
+func (f *Fleet) Wake(name string) error {
+	b := f.Get(name)
+	if b == nil {
+		return &UnknownError{Name: name, Known: f.Names()}
+	}
+	b.Wake()
+	return nil
+}
+
 // Names are the servers in config order.
 func (f *Fleet) Names() []string {
 	var names []string
@@ -314,7 +334,11 @@ func (f *Fleet) Epoch() uint64 { return f.edits.Load() }
 // the server makes its first attempt, Conn waits as long as a list would.
 func (f *Fleet) Conn(ctx context.Context, b *Server, s *downstream.Session, modern bool) (upstream.Conn, error) {
 	conn, err := b.Conn()
-	if err != nil && b.out.recalled.Load() {
+	known := b.out.recalled.Load() || b.Listed()
+	if err != nil && ctx.Err() == nil {
+		b.Wake()
+	}
+	if err != nil && known {
 		defer downstream.Waiting(ctx, fmt.Sprintf("Server %q is starting", b.Name()))()
 	}
 	if b.PerSession() {
@@ -331,7 +355,7 @@ func (f *Fleet) Conn(ctx context.Context, b *Server, s *downstream.Session, mode
 	if b.PerProject() {
 		return f.projectConn(ctx, b, s, modern)
 	}
-	if err != nil && b.out.recalled.Load() {
+	if err != nil && known {
 		conn, err = b.awaitStart(ctx)
 	} else if left := f.patience(); err != nil && left > 0 {
 		patient, cancel := context.WithTimeout(ctx, left)

@@ -128,5 +128,8 @@ func (o *outlet) SetState(server string, state registry.ServerState) {
 func (o *outlet) setStateLocked(server string) {
 	state := o.state
 	state.CanLogIn, state.Login = o.login != nil, o.who
-	o.write(func() { o.Registry.SetState(server, state) })
+	o.write(func() {
+		o.Registry.SetState(server, state)
+		o.fleet.o.Metrics.Sleeping(server, state.State == registry.StateSleeping)
+	})
 }

@@ -107,9 +107,15 @@ func (f *Fleet) PinsChanged() {
 		}
 		f.showPinned(b.Name(), changes)
 		if f.withholds() && !slices.EqualFunc(before, f.o.Registry.Pinned(b.Name()), func(a, b registry.PinnedTool) bool { return a.Name == b.Name }) {
-			b.RelistPinned()
+			b.relistPinned()
 		}
 	}
+}
+
+// relistPinned has a server list anew what is pinned, for which it has to run.
+func (s *Server) relistPinned() {
+	s.Wake()
+	s.RelistPinned()
 }
 
 // withholds reports whether tools that were not approved are kept from clients.
@@ -199,7 +205,7 @@ func (f *Fleet) Approve(server string, seen map[string]string, names ...string) 
 	}
 	f.showPinned(server, changes)
 	if f.withholds() {
-		b.RelistPinned()
+		b.relistPinned()
 	}
 	return names, nil
 }

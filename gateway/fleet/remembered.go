@@ -72,6 +72,9 @@ func (f *Fleet) list(b *Server) {
 		}
 	}
 	b.Recalled(ok)
+	if !ok {
+		b.Wake()
+	}
 }
 
 func (o *outlet) listRemembered(server string, kind registry.Kind, items [][]byte) {

@@ -91,6 +91,9 @@ func (c *Client) Show(at func() control.Screen) {
 // Session is the session's id, as in the registry's tables.
 func (c *Client) Session() string { return c.session.ID() }
 
+// Wake starts a server if it sleeps. It does not wait.
+func (c *Client) Wake(server string) error { return c.instance.gateway.Servers.Wake(server) }
+
 // Restart closes a server's connections and opens them anew.
 func (c *Client) Restart(server string) error { return c.instance.gateway.Servers.Restart(server) }
 

@@ -48,7 +48,7 @@ func (i *Instance) Status(context.Context) (control.Status, error) {
 			Protocol: state.ProtocolVersion, Error: state.LastError,
 			Listed: state.Listed, Tools: state.Counts[registry.Tool], Prompts: state.Counts[registry.Prompt],
 			Resources: state.Counts[registry.Resource], Templates: state.Counts[registry.Template],
-			Restarts: state.Restarts, PID: state.PID, Remembered: state.Remembered,
+			Restarts: state.Restarts, PID: state.PID, Remembered: state.Remembered, Held: state.Held,
 			LatencyMS: float64(state.Latency.Microseconds()) / 1000,
 		})
 	}

@@ -1,5 +1,7 @@
 package memory
 
+import "io"
+
 // Lease is a [Claim] of what grows piece by piece, and ends at once: the answer that
 // is being read. The zero Lease counts nothing.
 type Lease struct {
@@ -23,4 +25,21 @@ func (l *Lease) Take(n int) error {
 func (l *Lease) End() {
 	l.held = 0
 	l.claim.Resize(0)
+}
+
+// Reader is r, whose bytes take room as they are read: answers of one process come one
+// after another, those over HTTP side by side, each up to limits.frame.
+func (l *Lease) Reader(r io.Reader) io.Reader { return leased{r, l} }
+
+type leased struct {
+	io.Reader
+	lease *Lease
+}
+
+func (r leased) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if full := r.lease.Take(n); full != nil {
+		return 0, full
+	}
+	return n, err
 }

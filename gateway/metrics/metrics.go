@@ -32,6 +32,7 @@ type Metrics struct {
 	subscriptions *prometheus.GaugeVec
 	sessions      *prometheus.GaugeVec
 	up            *prometheus.GaugeVec
+	sleeping      *prometheus.GaugeVec
 	restarts      *prometheus.CounterVec
 	entries       *prometheus.GaugeVec
 
@@ -77,6 +78,9 @@ func New() *Metrics {
 		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "mcp_server_up", Help: "1 while the server is connected.",
 		}, []string{"server_id"}),
+		sleeping: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "mcp_server_sleeping", Help: "1 while the server is stopped until it is used.",
+		}, []string{"server_id"}),
 		restarts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "mcp_server_restarts_total", Help: "Connections made anew after the first.",
 		}, []string{"server_id"}),
@@ -85,7 +89,7 @@ func New() *Metrics {
 		}, []string{"kind", "server_id"}),
 		mimes: make(map[string]string, maxMIMETypes),
 	}
-	m.registry.MustRegister(m.requests, m.duration, m.reads, m.subscriptions, m.sessions, m.up, m.restarts, m.entries,
+	m.registry.MustRegister(m.requests, m.duration, m.reads, m.subscriptions, m.sessions, m.up, m.sleeping, m.restarts, m.entries,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -164,11 +168,19 @@ func (m *Metrics) Session(transport string, delta int) {
 
 // Up records whether server is connected.
 func (m *Metrics) Up(server string, up bool) {
-	v := 0.0
-	if up {
-		v = 1
+	m.up.WithLabelValues(server).Set(flag(up))
+}
+
+// Sleeping records whether server is stopped until it is used.
+func (m *Metrics) Sleeping(server string, sleeps bool) {
+	m.sleeping.WithLabelValues(server).Set(flag(sleeps))
+}
+
+func flag(is bool) float64 {
+	if is {
+		return 1
 	}
-	m.up.WithLabelValues(server).Set(v)
+	return 0
 }
 
 // Restart counts a new connection to server after its first.
@@ -182,7 +194,7 @@ func (m *Metrics) Entries(kind, server string, n int) {
 // Forget drops the gauges of a server that was removed; counters stay, as
 // Prometheus expects of them.
 func (m *Metrics) Forget(server string) {
-	for _, v := range []*prometheus.GaugeVec{m.subscriptions, m.up, m.entries} {
+	for _, v := range []*prometheus.GaugeVec{m.subscriptions, m.up, m.sleeping, m.entries} {
 		v.DeletePartialMatch(prometheus.Labels{"server_id": server})
 	}
 }

@@ -116,6 +116,9 @@ func (n *News) Moved(server string, unitOf func(*downstream.Session) string) {
 	n.rows.move(server, unitOf)
 }
 
+// Watches is how many subscriptions of sessions and listens there are at a server.
+func (n *News) Watches(server string) int { return n.rows.at(server) }
+
 // Removed forgets the figures of servers that are gone.
 func (n *News) Removed(servers []string) {
 	n.rows.show.Lock() // or a session that ends now shows a row of theirs

@@ -334,7 +334,7 @@ func (r *remote) readBody(resp *http.Response) ([]byte, error) {
 	var room memory.Lease
 	room.Of(r.srv.party)
 	defer room.End()
-	var body io.Reader = leased{resp.Body, &room}
+	body := room.Reader(resp.Body)
 	if n := resp.ContentLength; n > 0 && n <= limit {
 		if err := room.Take(int(n)); err != nil {
 			return nil, err

@@ -62,6 +62,7 @@ type Options struct {
 	Replaces   bool
 	Remembered *registry.ServerState // of an earlier process, whose lists the catalog gets; nil for none
 	Remembers  bool                  // entries stay while the server is down
+	Asleep     bool                  // it starts at its first use
 	// Children records child processes, for the case that this one is killed;
 	// nil records none.
 	Children *orphans.Record
@@ -161,6 +162,9 @@ type Server struct {
 	tasks     sync.WaitGroup  // started while running
 	interrupt context.CancelCauseFunc
 	enabled   bool
+	asleep    bool          // it is not to run before it is used
+	leaving   bool          // conn ends because of that
+	uses      uint64        // how often conn was wanted
 	first     bool          // nobody has been told yet that the server is down
 	returning bool          // a connection was lost, and the first attempt to replace it goes on
 	conn      *link         // the current connection
@@ -206,7 +210,8 @@ func NewServer(cfg config.Server, o Options) *Server {
 		places:    places.New(o.Limits.InFlight),
 		firstList: make(chan struct{}),
 		enabled:   !cfg.Disabled,
-		first:     !cfg.Disabled && cfg.Problem == "",
+		asleep:    o.Asleep,
+		first:     !cfg.Disabled && cfg.Problem == "" && !o.Asleep,
 		changed:   make(chan struct{}),
 		units:     make(map[string]*unit),
 		twins:     make(map[string]*unit),
@@ -292,6 +297,7 @@ func (s *Server) Conn() (Conn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l := s.aliveLocked(); l != nil {
+		s.uses++
 		return l, nil
 	}
 	return nil, s.downLocked()
@@ -300,7 +306,7 @@ func (s *Server) Conn() (Conn, error) {
 // aliveLocked is the current connection; nil also when the supervisor is about to see its
 // end.
 func (s *Server) aliveLocked() *link {
-	if s.conn == nil || s.conn.ctx.Err() != nil {
+	if s.conn == nil || s.leaving || s.conn.ctx.Err() != nil {
 		return nil
 	}
 	return s.conn
@@ -309,7 +315,7 @@ func (s *Server) aliveLocked() *link {
 // returningLocked reports whether a connection was lost and the first attempt to replace it
 // goes on, or is about to.
 func (s *Server) returningLocked() bool {
-	return s.returning || s.conn != nil && s.conn.ctx.Err() != nil && s.enabled
+	return s.returning || s.conn != nil && !s.leaving && s.conn.ctx.Err() != nil && s.enabled
 }
 
 func (s *Server) downLocked() *Error {
@@ -325,6 +331,8 @@ func (s *Server) downLocked() *Error {
 		return s.failure(ConnectionError, s.cfg.Problem, nil)
 	case s.running != nil && s.running.Err() != nil:
 		return s.failure(ConnectionError, "has been stopped", nil)
+	case s.asleep:
+		return s.failure(ConnectionError, "sleeps", nil)
 	case s.returningLocked() && errors.As(why, &last):
 		return s.failure(codeOf(last), "is being restarted: "+last.Reason, unsent(why))
 	case s.returningLocked():
@@ -414,7 +422,8 @@ func (s *Server) SetEnabled(on bool) {
 func (s *Server) interruptLocked(why error) {
 	ended := s.running != nil && s.running.Err() != nil
 	s.first = s.enabled && s.cfg.Problem == "" && !ended
-	s.returning = s.first && (s.conn != nil || s.returning)
+	s.returning = s.first && (s.conn != nil && !s.leaving || s.returning)
+	s.asleep = false
 	s.lastErr = nil
 	if !errors.Is(why, errRecycle) {
 		// The units live on: the next connection brings theirs back.

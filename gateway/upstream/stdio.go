@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -66,7 +65,7 @@ type stdio struct {
 func dialStdio(_ context.Context, s *Server, unit string) (*link, error) {
 	cfg := s.definition(unit)
 	env := cfg.Environ(os.LookupEnv, os.Environ())
-	path, err := lookPath(cfg.Command, env)
+	path, err := groups.LookPath(cfg.Command, env)
 	if err != nil {
 		return nil, s.failure(ConnectionError, fmt.Sprintf(
 			"the command %q was not found: install it, or give its full path as command", cfg.Command), err)
@@ -81,18 +80,9 @@ func dialStdio(_ context.Context, s *Server, unit string) (*link, error) {
 	c.cmd = &exec.Cmd{Path: path, Args: append([]string{cfg.Command}, cfg.Args...), Env: env, Dir: cfg.Cwd}
 	if err := c.start(); err != nil {
 		c.cancel()
-		return nil, s.failure(ConnectionError, fmt.Sprintf("the command %q does not start: %v", cfg.Command, plain(err)), err)
+		return nil, s.failure(ConnectionError, fmt.Sprintf("the command %q does not start: %v", cfg.Command, groups.Plain(err)), err)
 	}
 	return c.link, nil
-}
-
-// plain takes the path out of an error of os/exec, which repeats it.
-func plain(err error) error {
-	var p *os.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }
 
 func (c *stdio) start() error {
@@ -378,26 +368,4 @@ func (c *stdio) wait(limit time.Duration) bool {
 	case <-t.C:
 		return false
 	}
-}
-
-// lookPath finds a command in the PATH that the child will have.
-func lookPath(command string, env []string) (string, error) {
-	if filepath.Base(command) != command {
-		return exec.LookPath(command)
-	}
-	for _, e := range env {
-		list, ok := strings.CutPrefix(e, "PATH=")
-		if !ok {
-			continue
-		}
-		for _, dir := range filepath.SplitList(list) {
-			if !filepath.IsAbs(dir) {
-				continue // the working directory must not decide what runs
-			}
-			if path, err := exec.LookPath(filepath.Join(dir, command)); err == nil {
-				return path, nil
-			}
-		}
-	}
-	return "", exec.ErrNotFound
 }

@@ -31,11 +31,14 @@ func (s *Server) Run(ctx context.Context) {
 		epoch, end := context.WithCancelCause(run)
 		s.mu.Lock()
 		s.interrupt = end
-		off := !s.enabled || s.cfg.Problem != ""
+		off, asleep := !s.enabled || s.cfg.Problem != "", s.asleep
 		s.mu.Unlock()
-		if off {
+		switch {
+		case off:
 			s.idle(epoch)
-		} else {
+		case asleep:
+			s.slumber(epoch)
+		default:
 			s.retry(epoch)
 		}
 		end(nil)
@@ -253,11 +256,13 @@ func (s *Server) withdraw(ctx context.Context) {
 		}
 	}
 	s.conn, s.owner = nil, nil
-	s.returning = s.enabled && s.running.Err() == nil
+	rests := s.leaving
+	s.leaving = false
+	s.returning = s.enabled && s.running.Err() == nil && !rests
 	if errors.Is(context.Cause(ctx), errRecycle) {
 		s.served = false // no restart: the unit's end asked for it
 	}
-	if s.enabled && s.running.Err() == nil {
+	if s.returning {
 		s.hideLaterLocked()
 	}
 	s.broadcastLocked()

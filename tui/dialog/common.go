@@ -106,6 +106,8 @@ type Backend interface {
 	Request(ctx context.Context, method string, params json.RawMessage, progress func(json.RawMessage)) (json.RawMessage, error)
 	// Restart closes a server's connections and opens them anew.
 	Restart(server string) error
+	// Wake starts a server if it sleeps.
+	Wake(server string) error
 	// SetEnabled lasts as long as the host.
 	SetEnabled(server string, on bool) error
 	// Login logs the user in at a server by a browser, and says who that is, if it is

@@ -226,7 +226,7 @@ func (c *catalog) item() dialog.Item {
 // been gone already, and how they are drawn.
 func (c *catalog) stale(server string) (base look.Style, since string) {
 	s, ok := c.app.Reg.State(server)
-	if server == registry.Local || ok && s.State == registry.StateReady && !s.Stale {
+	if server == registry.Local || ok && Reachable(s.State) && !s.Stale {
 		return "", ""
 	}
 	return c.app.Look.Stale, " stale " + display.Age(c.app.Now().Sub(s.Since))

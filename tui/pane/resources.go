@@ -305,7 +305,7 @@ func (p *Resources) Subject() subject {
 			case e.Kind == registry.Template:
 			case e.Server == registry.Local:
 				hint = "Enter reads it."
-			case state.State != registry.StateReady:
+			case !Reachable(state.State):
 				f = append(f, content.Fact{Label: "stale", Value: e.Server + " is " + string(state.State)})
 			}
 			last.Facts = f

@@ -30,8 +30,8 @@ func (p *Servers) Subject() subject {
 	lk, pinned := a.Look, a.Reg.Pinned(s.Name)
 	return subject{
 		key: "server " + s.Name, title: s.Name,
-		version: pinnedVersion(pinned) + fmt.Sprintf("%s %d %s %s %s %d %v %v %d %d %d %s %d %d %d %p %v %s %v %v", s.State, s.Since.UnixNano(), s.ServerName, s.ServerVersion,
-			s.ProtocolVersion, s.Counts, s.Listed, s.Stale, s.Restarts, s.PID, s.Latency, s.LastError, len(s.Capabilities), len(s.Instructions), wrote, lk, s.Projects, s.Login, s.CanLogIn, s.Remembered),
+		version: pinnedVersion(pinned) + fmt.Sprintf("%s %d %s %s %s %d %v %v %d %d %d %s %d %d %d %p %v %s %v %v %s", s.State, s.Since.UnixNano(), s.ServerName, s.ServerVersion,
+			s.ProtocolVersion, s.Counts, s.Listed, s.Stale, s.Restarts, s.PID, s.Latency, s.LastError, len(s.Capabilities), len(s.Instructions), wrote, lk, s.Projects, s.Login, s.CanLogIn, s.Remembered, s.Held),
 		Blocks: func(context.Context) []content.Block {
 			blocks := []content.Block{{Kind: content.Facts, Facts: serverFacts(lk, s)}}
 			blocks = append(blocks, remedy(s)...)
@@ -93,6 +93,9 @@ func serverFacts(lk *look.Look, s registry.ServerState) []content.Fact {
 			f = append(f, content.Fact{Label: kind.String() + "s", Value: strconv.Itoa(n)})
 		}
 	}
+	if s.Held != "" {
+		f = append(f, content.Fact{Label: "kept up", Value: "by " + s.Held + "; without, it would sleep"})
+	}
 	switch {
 	case !s.Remembered.IsZero():
 		f = append(f, content.Fact{Label: "lists", Value: "~ remembered from " + s.Remembered.Format("2006-01-02 15:04") + "; it has not listed since this host started"})
@@ -108,6 +111,8 @@ func serverFacts(lk *look.Look, s registry.ServerState) []content.Fact {
 func remedy(s registry.ServerState) []content.Block {
 	note := func(text string) []content.Block { return []content.Block{{Kind: content.Note, Text: text}} }
 	switch s.State {
+	case registry.StateSleeping:
+		return note("Nobody uses it: its next use starts it, and so does Enter.")
 	case registry.StateFailed, registry.StateRetrying:
 		return note("r restarts it, e shows what it printed.")
 	case registry.StateDisabled:

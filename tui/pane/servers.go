@@ -61,7 +61,7 @@ func serverFields(rows []registry.ServerState) []filter.Field {
 	}
 	return []filter.Field{
 		text("server", "its name", func(s registry.ServerState) string { return s.Name }, "srv", "name"),
-		text("state", "ready, connecting, retrying, failed, needs login, disabled", func(s registry.ServerState) string { return string(s.State) }),
+		text("state", "ready, sleeping, connecting, retrying, failed, needs login, disabled", func(s registry.ServerState) string { return string(s.State) }),
 		text("transport", "stdio, http or sse", func(s registry.ServerState) string { return s.Transport }),
 		text("revision", "of the protocol", func(s registry.ServerState) string { return s.ProtocolVersion }, "protocol"),
 		text("error", "its last error", func(s registry.ServerState) string { return s.LastError }, "err"),
@@ -72,8 +72,14 @@ func serverFields(rows []registry.ServerState) []filter.Field {
 func urgency(s registry.State) int {
 	return slices.Index([]registry.State{
 		registry.StateFailed, registry.StateNeedsLogin, registry.StateRetrying, registry.StateConnecting,
-		registry.StateReady, registry.StateStopped, registry.StateDisabled,
+		registry.StateReady, registry.StateSleeping, registry.StateStopped, registry.StateDisabled,
 	}, s)
+}
+
+// Reachable is true of servers that answer what they are asked, for which some have to
+// start.
+func Reachable(s registry.State) bool {
+	return s == registry.StateReady || s == registry.StateSleeping
 }
 
 // IsDown is true for servers that should be up. One that tries again after it
@@ -136,12 +142,18 @@ func (p *Servers) compare(states []registry.ServerState) {
 				known[s.Name] = s.State
 			}
 			continue
-		case before != s.State:
+		case before != s.State && !dozes(before, s.State):
 			p.news++
 		}
 		known[s.Name] = before
 	}
 	p.settled = known
+}
+
+// dozes is true of a change that shows only that a server is used, or is not.
+func dozes(before, now registry.State) bool {
+	return before == registry.StateSleeping && (Reachable(now) || now == registry.StateConnecting) ||
+		now == registry.StateSleeping && before == registry.StateReady
 }
 
 // tailLines of a server's stderr and messages stand in its detail.
@@ -371,7 +383,7 @@ func (p *Servers) Acts() map[string]keys.Act {
 		}
 	}
 	return map[string]keys.Act{
-		"open":         {Run: func() tea.Cmd { return a.openDetail(p.Table.Len() > 0) }},
+		"open":         {Run: p.open},
 		"reload":       {Why: p.whyNotRestart, Run: selected(func(s registry.ServerState) tea.Cmd { return p.Restart(s.Name) })},
 		"enable":       {Why: p.none, Run: selected(p.Enable)},
 		"approve":      {Why: p.whyNotApprove, Run: selected(func(s registry.ServerState) tea.Cmd { return a.approve(s.Name, a.Reg.Pinned(s.Name)) })},
@@ -385,6 +397,15 @@ func (p *Servers) Acts() map[string]keys.Act {
 		"call":         {Why: p.unless("servers are not called; their tools are: 2")},
 		"subscribe":    {Why: p.unless("only resources can be subscribed to")},
 	}
+}
+
+// open shows the detail of the server, which starts one that sleeps.
+func (p *Servers) open() tea.Cmd {
+	open := p.app.openDetail(p.Table.Len() > 0)
+	if s, ok := p.Table.Selected(); ok && s.State == registry.StateSleeping {
+		return tea.Batch(open, p.app.Do(func() error { return p.app.Backend.Wake(s.Name) }, "start "+s.Name, nil))
+	}
+	return open
 }
 
 // inspect shows the requests to the server, or all of them.

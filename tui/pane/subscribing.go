@@ -183,7 +183,7 @@ func (p *Resources) whyNotSubscribe(it dialog.Item) string {
 		return ""
 	case it.Server == registry.Local:
 		return "Goblin's own resources have no updates; r reads again"
-	case s.State != registry.StateReady:
+	case !Reachable(s.State):
 		return fmt.Sprintf("%s is %s", it.Server, s.State)
 	case json.Unmarshal(s.Capabilities, &can) != nil || !can.Resources.Subscribe:
 		return it.Server + " does not offer subscriptions; r reads again"
