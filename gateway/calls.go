@@ -356,17 +356,17 @@ func (r *request) newCall() *call.Under {
 	return new(call.Under)
 }
 
-// slot finds the connection for a request and a place in its server's limit,
-// which release gives back.
+// slot finds a request's connection and a place in its server's limit, which release gives back.
 func (g *Gateway) slot(r *request) (conn upstream.Conn, release func(), err error) {
 	b := g.Servers.Get(r.server)
 	if b == nil {
 		return nil, nil, &upstream.Error{Code: upstream.ConnectionError, Server: r.server, Reason: "it was removed"}
 	}
-	if r.target.Name != "" && !b.PermitsTarget(r.target) { // by a config that is newer than the target
+	conn, err = g.Servers.Conn(r.Context(), b, r.Session(), r.modern())
+	if r.target.Name != "" && !b.PermitsTarget(r.target) { // by a config or a list that is newer than the target
 		return nil, nil, forbidden(r.target, r.name)
 	}
-	if conn, err = g.Servers.Conn(r.Context(), b, r.Session(), r.modern()); err != nil {
+	if err != nil {
 		return nil, nil, err
 	}
 	if r.Method() == "completion/complete" && !conn.Info().Has("completions") {

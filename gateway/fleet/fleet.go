@@ -412,11 +412,15 @@ func (f *Fleet) Told(server string, capabilities []byte) []byte {
 	return capabilities
 }
 
-// PermitsTarget reports whether the config allows a target now.
+// PermitsTarget reports whether the config allows a target now, and the user, if it is a
+// tool that has to be approved.
 func (s *Server) PermitsTarget(t registry.Target) bool {
 	kind := registry.Resource // expansions and links, too
 	if t.Entry != nil {
 		kind = t.Entry.Kind
+	}
+	if p := s.out.Registry.PinnedTool(s.Name(), t.Name); kind == registry.Tool && p != nil && p.Withheld {
+		return false
 	}
 	return s.Permits(kind, t.Name)
 }

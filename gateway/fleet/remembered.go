@@ -94,8 +94,8 @@ const afterStart = 10 * time.Second
 func (s *Server) awaitStart(ctx context.Context) (upstream.Conn, error) {
 	patient, cancel := context.WithTimeout(ctx, s.Config().StartupTimeout+afterStart)
 	defer cancel()
-	if s.Config().Type != config.Stdio {
-		s.AwaitListed(patient) // its tools say what goes into headers
+	if s.Config().Type != config.Stdio || s.out.fleet.withholds() {
+		s.AwaitListed(patient) // its tools say what goes into headers, and may be others by now
 	}
 	return s.Await(patient)
 }

@@ -75,7 +75,10 @@ func TestB38_StrictPinsWithholdUntilApproved(t *testing.T) {
 	w.Succeeds("stop")
 	b.WaitGone()
 	require.NotContains(t, w.Succeeds("list", "tools"), "calc_add", "it is what it was at first again, which is a change by now")
-	require.Equal(t, []string{"calc_same"}, w.Standalone().Names("tools"))
+	c = w.Standalone() // which remembers what was approved
+	require.NotContains(t, c.Names("tools"), "calc_send")
+	require.False(t, c.Works(e2e.Obj{"name": "calc_add"}), "by now it is another")
+	require.Equal(t, []string{"calc_same"}, c.Names("tools"))
 }
 
 func TestB38_OnlyWhatTheUserSawIsApproved(t *testing.T) {
