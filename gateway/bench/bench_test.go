@@ -245,16 +245,32 @@ func BenchmarkHTTPFront(b *testing.B) {
 	b.ReportMetric(micros(h-s), "over-µs")
 }
 
-// BenchmarkMemory is what Goblin's process holds once all is listed.
+// BenchmarkMemory is what Goblin's process holds once all is listed, or after calls with
+// answers of 1 MiB, 16 of them at a time: at once, and when it has been idle for a while.
 func BenchmarkMemory(b *testing.B) {
-	for name, f := range map[string]struct{ resources, servers int }{"10servers": {20, 10}, "100000resources": {100_000, 1}} {
-		b.Run(name, func(b *testing.B) {
+	list := func(p peer) { p.ask(b, "resources/list", "{}") }
+	call := func(p peer) {
+		for range 20 {
+			for range 16 {
+				p.send(b, "tools/call", `{"name":"s0_echo","arguments":{"size":1048576}}`)
+			}
+			for range 16 {
+				p.receive(b)
+			}
+		}
+	}
+	for _, c := range []struct {
+		name               string
+		resources, servers int
+		do                 func(peer)
+	}{{"10servers", 20, 10, list}, {"100000resources", 100_000, 1, list}, {"answersOf1MiB", 1, 1, call}} {
+		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {
-				p := newFixture(b, f.resources, f.servers).through(b, "stdio", "--standalone")
-				p.ask(b, "resources/list", "{}")
-				if kb := rig.Resident(p.PID); kb > 0 {
-					b.ReportMetric(float64(kb)/1024, "MiB")
-				}
+				p := newFixture(b, c.resources, c.servers).through(b, "stdio", "--standalone")
+				c.do(p)
+				b.ReportMetric(float64(rig.Resident(p.PID))/1024, "MiB")
+				time.Sleep(4 * time.Second)
+				b.ReportMetric(float64(rig.Resident(p.PID))/1024, "idle-MiB")
 			}
 		})
 	}

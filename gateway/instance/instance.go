@@ -266,6 +266,7 @@ func (i *Instance) Run(outer context.Context) error {
 	}
 
 	edits.Go(func() { i.freshen(ctx) })
+	edits.Go(func() { memory.GiveBack(ctx, time.Second) })
 
 	var fronts sync.WaitGroup
 	errs := make(chan error, 2)
