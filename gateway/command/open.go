@@ -5,14 +5,18 @@ import (
 	"errors"
 	"net"
 	"os"
+	"os/exec"
 	"slices"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"goblin/gateway/cli"
 	"goblin/gateway/config"
 	"goblin/gateway/control"
 	"goblin/gateway/host"
 	"goblin/gateway/instance"
+	"goblin/gateway/orphans"
 )
 
 // Gateway is a running gateway that a command asks.
@@ -59,6 +63,7 @@ type local struct {
 	instance *instance.Instance
 	stop     context.CancelFunc
 	ended    chan error
+	runtime  string // in which children are recorded; "" for nowhere
 	log      interface{ Close() error }
 }
 
@@ -75,12 +80,12 @@ func openLocal(a *App, cfg *config.Config, only []string, runtime string) (Gatew
 	own.Gateway.StartupWait = max(own.Gateway.StartupWait, longestStart(cfg, only)+5*time.Second)
 	pinned, unpinned := a.Pins(cfg)
 	folder, _ := os.Getwd() // where there is none, there is no project
-	i, err := instance.New(instance.Options{Config: &own, Version: a.Version.Version, Logger: logger, Only: only, Pins: pinned, NoPins: unpinned, Logins: a.Logins(), Runtime: runtime, Folder: folder, Extend: a.Extend})
+	i, err := instance.New(instance.Options{Config: &own, Version: a.Version.Version, Logger: logger, Only: only, Pins: pinned, NoPins: unpinned, Logins: a.Logins(), Runtime: runtime, HandsOver: true, Folder: folder, Extend: a.Extend})
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	l := &local{Gateway: i, instance: i, stop: stop, ended: make(chan error, 1), log: log}
+	l := &local{Gateway: i, instance: i, stop: stop, ended: make(chan error, 1), log: log, runtime: runtime}
 	go func() { l.ended <- i.Run(ctx) }()
 	return l, nil
 }
@@ -100,7 +105,35 @@ func (l *local) Hosted() bool { return false }
 
 func (l *local) Connect(ctx context.Context) (net.Conn, error) { return l.instance.Connect(ctx), nil }
 
+// patient is how long the user of a command waits for the servers' end.
+const patient = 200 * time.Millisecond
+
 func (l *local) Close() error {
 	l.stop()
+	select {
+	case err := <-l.ended:
+		return errors.Join(err, l.log.Close())
+	case <-time.After(patient):
+	}
+	self, err := os.Executable()
+	if err == nil {
+		err = l.instance.HandOver(exec.Command(self, reapName, l.runtime))
+	}
+	if err == nil {
+		return nil // what is left ends after this process
+	}
 	return errors.Join(<-l.ended, l.log.Close())
+}
+
+const reapName = "end-children"
+
+// reap is the command of the process that ends the children of another command.
+func (a *App) reap() *cobra.Command {
+	return &cobra.Command{
+		Use:    reapName + " FOLDER",
+		Hidden: true,
+		Short:  "End the servers that a command has left, once it has ended",
+		Args:   oneArg("the folder in which they are recorded"),
+		Run:    func(_ *cobra.Command, args []string) { orphans.Reap(args[0], a.In) },
+	}
 }

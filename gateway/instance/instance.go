@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -72,6 +73,8 @@ type Options struct {
 	// Runtime is the folder in which child processes are recorded, so that the
 	// next start ends those that are left if this process is killed; "" for none.
 	Runtime string
+	// HandsOver makes child processes outlive this one, which [Instance.HandOver] needs.
+	HandsOver bool
 	// Folder is where what the instance is for is done, "" for nowhere: the servers of
 	// projects run in its project from the beginning.
 	Folder string
@@ -145,7 +148,9 @@ func New(o Options) (*Instance, error) {
 	}
 	i.registry.SetNotice(i.notice())
 	if o.Runtime != "" {
-		i.children = orphans.New(o.Runtime, o.Logger)
+		if i.children = orphans.New(o.Runtime, o.Logger); i.children != nil {
+			i.children.Outlives = o.HandsOver
+		}
 	}
 	i.gateway = gateway.New(gateway.Options{
 		Config: o.Config, Registry: i.registry, Metrics: i.metrics,
@@ -219,6 +224,10 @@ func (i *Instance) catalog() *catalog.Store {
 	}
 	return catalog.New(i.o.Catalog, path, i.o.Config.Gateway.Remember, i.o.Logger)
 }
+
+// HandOver has the process that cmd starts end the children that are left when this one has
+// ended; it must call [orphans.Reap] for the folder Runtime.
+func (i *Instance) HandOver(cmd *exec.Cmd) error { return i.children.HandOver(cmd) }
 
 // notice is what users are to know when there is nothing else.
 func (i *Instance) notice() string {

@@ -21,7 +21,9 @@ func TestAnIdleProcessKeepsNoBuffersOfABusyMoment(t *testing.T) {
 		return all[0].Value.Uint64() + all[1].Value.Uint64()
 	}
 	var pool sync.Pool
-	pool.Put(make([]byte, 64<<20))
+	large := make([]byte, 64<<20)
+	pool.Put(&large)
+	large = nil
 	require.Greater(t, held(), uint64(64<<20))
 
 	ctx, end := context.WithCancel(t.Context())

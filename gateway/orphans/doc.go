@@ -16,7 +16,15 @@
 // elsewhere nothing is known of start times: there a Record does nothing. So
 // does a nil one.
 //
+// A command whose user waits for its end need not wait for stubborn children: it hands them
+// over to a process that sweeps when it has gone ([Record.HandOver]).
+//
 // The package knows nothing of servers but names. All methods may be called
 // from any goroutine; Sweep blocks for some three seconds at most. A record
 // that cannot be kept or read is logged and costs nothing else.
 package orphans
+
+import "errors"
+
+// ErrNoRecord is why children cannot be handed over: they are not recorded.
+var ErrNoRecord = errors.New("child processes are not recorded")

@@ -77,7 +77,12 @@ type Record struct {
 	file   *os.File // nil before the first child and after Close
 	taken  []bool   // slots of file
 	closed bool
-	failed bool // told of
+	failed bool     // told of
+	held   *os.File // open for as long as this process lives, once it has handed over
+
+	// Outlives says that children are to outlive this process, so that they can be handed
+	// over. It is set before the first child.
+	Outlives bool
 }
 
 // New returns a Record whose file will be in dir, a folder that is private to

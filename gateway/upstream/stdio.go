@@ -139,7 +139,7 @@ func (c *stdio) mind(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var err error
-	if c.group, err = groups.Start(c.cmd); err != nil {
+	if c.group, err = groups.Start(c.cmd, c.srv.opt.Children.Outlive()); err != nil {
 		started <- err
 		return
 	}

@@ -154,3 +154,18 @@ func TestStopEndsAHostOnATerminal(t *testing.T) {
 	require.Zero(t, p.Ends(e2e.Patience))
 	b.WaitGone()
 }
+
+// What a command has found out is printed, and the command over, before servers that do not
+// want to end are gone; they are ended nevertheless.
+func TestACommandDoesNotWaitForServersThatDoNotEnd(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("stubborn", stubborn())
+	before := false
+	for range 3 { // a busy machine may look too late
+		require.Contains(t, w.Succeeds("list", "tools"), "stubborn_")
+		before = before || len(w.Processes("fakeserver")) > 0
+		require.Empty(t, w.Survivors("", e2e.Patience, nil))
+	}
+	require.True(t, before, "the command ended first")
+}

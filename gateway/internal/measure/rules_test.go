@@ -81,7 +81,7 @@ var rules = []row{
 	{"gateway/instance", "gateway gateway/catalog gateway/client gateway/config gateway/control gateway/downstream gateway/filewatch gateway/fleet gateway/host gateway/jsonrpc gateway/login gateway/logs gateway/memory gateway/metrics gateway/orphans gateway/pins gateway/projects gateway/toolerror gateway/upstream registry", "puts a gateway together"},
 	{"gateway/process", "gateway/bridge gateway/cli gateway/config gateway/host gateway/instance gateway/logs gateway/screen gateway/upstream/groups", "the modes that serve run an instance"},
 	{"gateway/cli", "gateway/config gateway/display gateway/host gateway/login gateway/logs gateway/pins registry/near", "what all commands and modes say alike; none of them"},
-	{"gateway/command", "gateway/browser gateway/cli gateway/client gateway/config gateway/control gateway/display gateway/host gateway/instance gateway/jsonrpc gateway/login gateway/pins registry registry/rawjson", "commands look at a host, or run an instance, or at what is remembered"},
+	{"gateway/command", "gateway/browser gateway/cli gateway/client gateway/config gateway/control gateway/display gateway/host gateway/instance gateway/jsonrpc gateway/login gateway/orphans gateway/pins registry registry/rawjson", "commands look at a host, or run an instance, or at what is left or remembered"},
 	{"gateway/demo", "", "a leaf: servers of their own"},
 	{"gateway/e2e", "", "sees the binary from outside"},
 	{"gateway/e2e/...", "", "see the binary from outside"},

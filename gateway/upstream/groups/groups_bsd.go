@@ -8,7 +8,7 @@ import (
 )
 
 // processAttr puts the child into a group of its own.
-func processAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+func processAttr(bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // Reap waits for the end of the child and kills what is left of its group.
 func (g *Group) Reap(cmd *exec.Cmd) error {

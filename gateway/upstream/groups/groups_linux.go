@@ -8,8 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processAttr puts the child into a group of its own and lets it die with us.
-func processAttr() *syscall.SysProcAttr {
+// processAttr puts the child into a group of its own and lets it die with us, unless it
+// outlives us.
+func processAttr(outlives bool) *syscall.SysProcAttr {
+	if outlives {
+		return &syscall.SysProcAttr{Setpgid: true}
+	}
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 

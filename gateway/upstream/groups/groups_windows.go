@@ -21,7 +21,7 @@ type Group struct {
 
 // Start starts the child in a job of its own. The child is suspended until
 // it belongs to the job, so that nothing that it starts can be outside.
-func Start(cmd *exec.Cmd) (*Group, error) {
+func Start(cmd *exec.Cmd, _ bool) (*Group, error) {
 	g, err := newGroup()
 	if err != nil {
 		return nil, err

@@ -1,0 +1,49 @@
+//go:build linux || darwin
+
+package orphans
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// Outlive reports whether children outlive this process.
+func (r *Record) Outlive() bool { return r != nil && r.Outlives }
+
+// HandOver has another process end the recorded children that are left when this one has
+// ended, for programs whose users wait for their end. It is started by command, which
+// has to call [Reap] for the same folder with its standard input; cmd is used up. The
+// children must outlive this process, and what they read must end with it.
+func (r *Record) HandOver(cmd *exec.Cmd) error {
+	if r == nil {
+		return ErrNoRecord
+	}
+	in, held, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("hand child processes over: %w", err)
+	}
+	defer in.Close()
+	cmd.Stdin, cmd.Dir, cmd.SysProcAttr = in, "/", &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		_ = held.Close()
+		return fmt.Errorf("hand child processes over: %w", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.held = held // the end of this process closes it
+	return nil
+}
+
+// Reap waits until owner ends, which the process does that handed its children over, lets
+// these end by themselves for a while, and then sweeps dir.
+func Reap(dir string, owner io.Reader) {
+	_, _ = io.Copy(io.Discard, owner)
+	time.Sleep(grace)
+	New(dir, slog.New(slog.DiscardHandler)).Sweep(context.Background())
+}
