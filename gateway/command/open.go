@@ -132,8 +132,11 @@ func (a *App) reap() *cobra.Command {
 	return &cobra.Command{
 		Use:    reapName + " FOLDER",
 		Hidden: true,
-		Short:  "End the servers that a command has left, once it has ended",
-		Args:   oneArg("the folder in which they are recorded"),
-		Run:    func(_ *cobra.Command, args []string) { orphans.Reap(args[0], a.In) },
+		Short:  "End the servers that a command has left",
+		Long: `Wait until standard input ends, which it does with the command that has left
+servers behind, and end those that have not ended by themselves two seconds later.
+Commands start this one themselves; there is no need to type it.`,
+		Args: oneArg("the folder in which they are recorded"),
+		Run:  func(_ *cobra.Command, args []string) { orphans.Reap(args[0], a.In) },
 	}
 }
