@@ -158,8 +158,9 @@ type outlet struct {
 	fleet *Fleet
 	login *login.Authorizer // at the backend; nil: it has none
 
-	identity string      // of what is remembered
-	recalled atomic.Bool // something was remembered
+	identity string        // of what is remembered
+	recalled atomic.Bool   // something was remembered
+	loaded   chan struct{} // closed once that is listed, or cannot be; nil if there was nothing
 
 	keeping sync.Mutex
 	fetched map[int][][]byte // and not kept yet; guarded by keeping

@@ -169,7 +169,9 @@ func (f *Fleet) server(defined config.Server, replaces bool) *Server {
 	}
 	out := &outlet{Registry: f.o.Registry, fleet: f, login: f.authorizer(&s)}
 	known := f.recall(out, &defined)
-	out.recalled.Store(known != nil)
+	if out.recalled.Store(known != nil); known != nil {
+		out.loaded = make(chan struct{})
+	}
 	start, _ := f.sleeps(&s)
 	asleep := known != nil && start != config.EagerStart
 	if asleep {

@@ -59,6 +59,7 @@ func (f *Fleet) recall(o *outlet, s *config.Server) *registry.ServerState {
 
 // list lists what is remembered of a server as what it lists itself, unless it was faster.
 func (f *Fleet) list(b *Server) {
+	defer close(b.out.loaded)
 	lists, ok := f.o.Catalog.Lists(b.Name(), b.out.identity)
 	if !ok {
 		b.out.recalled.Store(false)
@@ -75,6 +76,22 @@ func (f *Fleet) list(b *Server) {
 	if !ok {
 		b.Wake()
 	}
+}
+
+// AwaitRemembered waits until what is remembered of servers is listed, or ctx ends. It
+// reports whether anything was.
+func (f *Fleet) AwaitRemembered(ctx context.Context) (any bool) {
+	for _, b := range f.All() {
+		if b.out.loaded == nil {
+			continue
+		}
+		any = true
+		select {
+		case <-b.out.loaded:
+		case <-ctx.Done():
+		}
+	}
+	return any
 }
 
 func (o *outlet) listRemembered(server string, kind registry.Kind, items [][]byte) {

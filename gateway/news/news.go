@@ -50,6 +50,9 @@ type News struct {
 	// seen is, per kind, the version of the list that a session knows or was
 	// notified of, 0 for none.
 	seen map[*downstream.Session]*[registry.Kinds]uint64
+	// base are the versions of what was remembered at the start, which is no news to
+	// sessions that have not listed yet; 0 for none.
+	base [registry.Kinds]uint64
 }
 
 // New prepares News; [News.Run] tells of changed lists.
@@ -92,6 +95,15 @@ func (n *News) Listed(s *downstream.Session, k registry.Kind, version uint64) {
 	}
 }
 
+// remember notes the lists as those that are there from the start.
+func (n *News) remember(now *registry.Snapshot) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for k := range n.base {
+		n.base[k] = now.Version(registry.Kind(k))
+	}
+}
+
 // notified records that a session was notified of the versions of lists, and reports
 // whether it had not been of one of them.
 func (n *News) notified(s *downstream.Session, kinds []registry.Kind, now *registry.Snapshot) (news bool) {
@@ -102,6 +114,9 @@ func (n *News) notified(s *downstream.Session, kinds []registry.Kind, now *regis
 		return false
 	}
 	for _, k := range kinds {
+		if seen[k] == 0 {
+			seen[k] = n.base[k]
+		}
 		news = news || seen[k] != now.Version(k)
 		seen[k] = now.Version(k)
 	}

@@ -18,6 +18,8 @@ func slow(more ...e2e.Obj) e2e.Obj {
 	return e2e.Merge(e2e.Obj{
 		"instructions": "be patient with it",
 		"tools":        []e2e.Obj{e2e.Tool("tell")},
+		"prompts":      []e2e.Obj{e2e.Prompt("p")},
+		"resources":    []e2e.Obj{e2e.Resource("x:1")},
 		"on": e2e.Obj{
 			"initialize":      e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go", "after": 1})),
 			"tools/call tell": e2e.Actions(e2e.Do("progress", e2e.Obj{"n": 1}), e2e.Do("text", e2e.Obj{"text": "told"})),
@@ -80,7 +82,9 @@ func TestWhatAServerListedIsThereBeforeItHasStarted(t *testing.T) {
 		return !strings.Contains(c.ReadText("goblin://servers"), `"remembered":`)
 	})
 	c.Settle()
-	require.Empty(t, c.NotesOf("notifications/tools/list_changed"), "nothing differs")
+	for _, list := range []string{"tools", "prompts", "resources"} {
+		require.Empty(t, c.NotesOf("notifications/"+list+"/list_changed"), "nothing differs")
+	}
 }
 
 func TestAServerThatCannotStartKeepsWhatIsRememberedAndSaysWhy(t *testing.T) {
