@@ -69,6 +69,9 @@ func TestClientsHearOfListsThatDifferFromWhatWasRemembered(t *testing.T) {
 	b.DoAt(p, e2e.Do("release", e2e.Obj{"name": "go"}))
 	c.Noted("notifications/tools/list_changed", nil)
 	require.Equal(t, []string{"slow_more", "slow_tell"}, e2e.Sorted(c.Names("tools")))
+	for _, list := range []string{"prompts", "resources"} {
+		require.Empty(t, c.NotesOf("notifications/"+list+"/list_changed"), "nobody has seen others")
+	}
 }
 
 func TestPinnedToolsAreWithheldAlsoWhenTheyAreRemembered(t *testing.T) {
