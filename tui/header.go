@@ -18,6 +18,7 @@ import (
 type header struct {
 	servers  int
 	up       int
+	asleep   int
 	starting int
 	down     int
 	clients  int
@@ -30,10 +31,12 @@ type header struct {
 }
 
 func (h *header) refresh(a *app) {
-	h.servers, h.up, h.starting, h.down = 0, 0, 0, 0
+	h.servers, h.up, h.asleep, h.starting, h.down = 0, 0, 0, 0, 0
 	for _, s := range a.Reg.States() {
 		h.servers++
 		switch {
+		case s.State == registry.StateSleeping:
+			h.asleep++
 		case pane.Reachable(s.State):
 			h.up++
 		case pane.IsDown(s):
@@ -84,6 +87,9 @@ func (a *app) headerLine() string {
 	}
 	if h.up > 0 || h.servers == 0 {
 		b.WriteString("  " + lk.Good.On(lk.Up) + fmt.Sprintf(" %d up", h.up))
+	}
+	if h.asleep > 0 {
+		fmt.Fprintf(&b, "  %s %d asleep", lk.Disabled, h.asleep)
 	}
 	if h.starting > 0 {
 		b.WriteString("  " + a.Spin.View() + fmt.Sprintf(" connecting %d of %d", h.starting, h.servers))

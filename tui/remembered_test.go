@@ -2,6 +2,7 @@ package tui
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -15,6 +16,7 @@ func TestGoldenScreenOfAServerWhoseListsAreRemembered(t *testing.T) {
 	})
 	r.keys("1 / g i t h u b enter")
 	golden(t, "servers-remembered-120x40", r.screen())
+	require.NotContains(t, r.keys("esc 2").line("github_search"), "stale", "a call of it waits for the server")
 }
 
 func TestGoldenScreenOfServersThatSleepOrAreKeptFromIt(t *testing.T) {
@@ -27,4 +29,5 @@ func TestGoldenScreenOfServersThatSleepOrAreKeptFromIt(t *testing.T) {
 	golden(t, "servers-sleeping-120x40", r.screen())
 	r.keys("enter")
 	require.Contains(t, r.backend.acts, "wake github")
+	require.Contains(t, r.changed(registry.Servers).beat(time.Second).screen(), "● 2 up  ○ 1 asleep  ! 1 down")
 }

@@ -223,10 +223,11 @@ func (c *catalog) item() dialog.Item {
 }
 
 // stale says for how long the entries of a server that is not connected may have
-// been gone already, and how they are drawn.
+// been gone already, and how they are drawn. Those of one that waits for its first use
+// are as good as any.
 func (c *catalog) stale(server string) (base look.Style, since string) {
 	s, ok := c.app.Reg.State(server)
-	if server == registry.Local || ok && Reachable(s.State) && !s.Stale {
+	if server == registry.Local || ok && (Reachable(s.State) && !s.Stale || !s.Remembered.IsZero() && !IsDown(s)) {
 		return "", ""
 	}
 	return c.app.Look.Stale, " stale " + display.Age(c.app.Now().Sub(s.Since))
