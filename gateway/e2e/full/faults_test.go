@@ -13,6 +13,7 @@ import (
 func TestEntriesLeaveAfterTheGraceTime(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
+	w.Gateway["remember"] = "off"
 	script := e2e.Filesystem()
 	script["on"] = e2e.Obj{"start": e2e.Actions(e2e.Do("crash", e2e.Obj{"code": 1, "after": 1}))}
 	b := w.Backend("bad", script)
