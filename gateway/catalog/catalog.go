@@ -2,10 +2,10 @@
 // before they have started.
 //
 // It owns a folder with a file for each server of each config: a head of one line, then
-// the entries, one a line behind the digit of their list, then a digest of these. A file is private to the user, is
-// written whole or not at all, and counts only for the identity it was kept for: what
-// decides in the config which server that is. Nothing of an identity can be read out of
-// a file but whether it is the same.
+// the entries, one a line behind the digit of their list, then a digest of these. A file
+// is private to the user and counts only for the identity it was kept for: what decides
+// in the config which server that is. Nothing of an identity can be read out of a file
+// but whether it is the same.
 //
 // It knows neither servers nor kinds: lists are numbered, from 0 to 9, and the head is
 // whatever the caller makes of it. Head and Lists read a file; Keep only notes what is to be
@@ -33,6 +33,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"goblin/gateway/wholefile"
 )
 
 const (
@@ -330,7 +332,7 @@ func (s *Store) sweep() {
 		}
 		age := time.Since(info.ModTime())
 		most := s.most
-		if !strings.HasSuffix(e.Name(), ext) { // a temporary one
+		if strings.HasSuffix(e.Name(), wholefile.Unfinished) {
 			most = left
 		}
 		if age > most {
@@ -351,7 +353,7 @@ func (s *Store) write() {
 	}
 }
 
-func (s *Store) save(server string, c *change) (err error) {
+func (s *Store) save(server string, c *change) error {
 	path := s.path(server)
 	lists := c.lists
 	if old, err := read(path, c.identity); err == nil {
@@ -364,18 +366,12 @@ func (s *Store) save(server string, c *change) (err error) {
 	if err := os.MkdirAll(s.folder, 0o700); err != nil {
 		return s.trouble(err)
 	}
-	f, err := os.CreateTemp(s.folder, server+".*.part") // 0600
-	if err != nil {
-		return s.trouble(err)
-	}
-	defer func() { _ = os.Remove(f.Name()) }() // nothing, once it was renamed
-	err = compose(f, head{Format: format, Identity: c.identity, Saved: time.Now().UTC(), About: c.about}, lists)
-	if err = errors.Join(err, f.Close()); errors.Is(err, errLarge) {
+	err := wholefile.Write(path, func(f io.Writer) error {
+		return compose(f, head{Format: format, Identity: c.identity, Saved: time.Now().UTC(), About: c.about}, lists)
+	})
+	if errors.Is(err, errLarge) {
 		_ = os.Remove(path) // what it holds is out of date
 		return err
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
 	}
 	return s.trouble(err)
 }

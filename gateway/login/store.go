@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"github.com/zalando/go-keyring"
 
 	"goblin/gateway/config"
+	"goblin/gateway/wholefile"
 )
 
 // keyringLimit is how long a keyring may take: one that waits for a password that
@@ -137,16 +139,14 @@ func (r *record) save(l *Login) (notice string, err error) {
 	if err != nil {
 		return "", err
 	}
-	temp, err := os.CreateTemp(filepath.Dir(r.path), ".login") // 0600
+	err = wholefile.Write(r.path, func(f io.Writer) error {
+		_, err := f.Write(all)
+		return err
+	})
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = os.Remove(temp.Name()) }() // nothing, once it was renamed
-	_, err = temp.Write(all)
-	if err = errors.Join(err, temp.Close()); err != nil {
-		return "", err
-	}
-	return r.once(notice), os.Rename(temp.Name(), r.path)
+	return r.once(notice), nil
 }
 
 // once is the notice, but "" if one was given since a keyring last took a login.

@@ -21,6 +21,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -32,6 +33,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"goblin/gateway/wholefile"
 	"goblin/registry/rawjson"
 )
 
@@ -384,20 +386,12 @@ func (s *Store) write() error {
 	if err != nil {
 		return err
 	}
-	temp, err := os.CreateTemp(filepath.Dir(s.path), ".pins-*") // with mode 0600
+	err = wholefile.Write(s.path, func(f io.Writer) error {
+		_, err := f.Write(text)
+		return err
+	})
 	if err != nil {
 		return err
-	}
-	_, err = temp.Write(text)
-	if err == nil {
-		err = temp.Sync() // or a machine that fails now may have an empty one in the place
-	}
-	err = errors.Join(err, temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), s.path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temp.Name()))
 	}
 	s.seen, _ = os.Stat(s.path)
 	return nil
