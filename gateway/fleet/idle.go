@@ -67,11 +67,12 @@ func (f *Fleet) watchIdle(ctx context.Context) {
 // rest stops a server if it is time.
 func (f *Fleet) rest(b *Server, now time.Time) {
 	start, limit := f.sleeps(&b.defined)
-	if limit == 0 {
+	uses, idle := b.Idle()
+	listed := start == config.LazyStart && b.defined.Type == config.Stdio && uses == 0 // and no more
+	if limit == 0 && !listed {
 		return
 	}
 	u := &b.use
-	uses, idle := b.Idle()
 	if u.at.IsZero() || uses != u.uses || !idle || f.o.Busy(b.Server) {
 		u.uses, u.at, u.called = uses, now, now
 	}
@@ -83,7 +84,7 @@ func (f *Fleet) rest(b *Server, now time.Time) {
 		u.held = held
 		b.Hold(held, watched)
 	}
-	if start == config.LazyStart && uses == 0 {
+	if listed {
 		limit = 0
 	}
 	if now.Sub(u.at) >= limit && watched == 0 && idle {

@@ -80,18 +80,18 @@ func (f *Fleet) list(b *Server) {
 
 // AwaitRemembered waits until what is remembered of servers is listed, or ctx ends. It
 // reports whether anything was.
-func (f *Fleet) AwaitRemembered(ctx context.Context) (any bool) {
+func (f *Fleet) AwaitRemembered(ctx context.Context) (some bool) {
 	for _, b := range f.All() {
 		if b.out.loaded == nil {
 			continue
 		}
-		any = true
+		some = true
 		select {
 		case <-b.out.loaded:
 		case <-ctx.Done():
 		}
 	}
-	return any
+	return some
 }
 
 func (o *outlet) listRemembered(server string, kind registry.Kind, items [][]byte) {
