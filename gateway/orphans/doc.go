@@ -26,5 +26,5 @@ package orphans
 
 import "errors"
 
-// ErrNoRecord is why children cannot be handed over: they are not recorded.
+// ErrNoRecord is why children cannot be handed over: not all of them are recorded.
 var ErrNoRecord = errors.New("child processes are not recorded")

@@ -21,7 +21,7 @@ func (r *Record) Outlive() bool { return r != nil && r.Outlives }
 // has to call [Reap] for the same folder with its standard input; cmd is used up. The
 // children must outlive this process, and what they read must end with it.
 func (r *Record) HandOver(cmd *exec.Cmd) error {
-	if r == nil {
+	if r.lacks() {
 		return ErrNoRecord
 	}
 	in, held, err := os.Pipe()
@@ -38,6 +38,16 @@ func (r *Record) HandOver(cmd *exec.Cmd) error {
 	defer r.mu.Unlock()
 	r.held = held // the end of this process closes it
 	return nil
+}
+
+// lacks reports whether children may be missing in the record.
+func (r *Record) lacks() bool {
+	if r == nil {
+		return true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed
 }
 
 // Reap waits until owner ends, which the process does that handed its children over, lets

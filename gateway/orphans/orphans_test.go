@@ -304,6 +304,7 @@ func TestAFolderThatCannotBeWrittenIsToldOfOnce(t *testing.T) {
 	r.Sweep(context.Background())
 	r.Add(os.Getpid(), "a", "")()
 	r.Add(os.Getpid(), "b", "")()
+	require.ErrorIs(t, r.HandOver(role("child")), orphans.ErrNoRecord, "nobody could end what is not recorded")
 	r.Close()
 	require.Equal(t, 1, strings.Count(log.String(), "are not recorded"), log.String())
 }
