@@ -96,7 +96,7 @@ func (a *App) approveAt(ctx context.Context, g Gateway, what control.Approval, a
 	}
 	stop()
 	for _, s := range status.Servers {
-		if (what.Server == "" || s.Name == what.Server) && missing(s.State) {
+		if (what.Server == "" || s.Name == what.Server) && unready(s.State) {
 			s.Error = a.Mask().String(s.Error)
 			if what.Server != "" && !g.Hosted() {
 				return cli.Fail(cli.CodeConnect, "%s", stateOf(s))

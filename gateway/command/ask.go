@@ -257,7 +257,7 @@ func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request
 	}
 	var down, why []string
 	for _, s := range status.Servers {
-		if missing(s.State) && (only == nil || slices.Contains(only, s.Name)) {
+		if missing(s) && (only == nil || slices.Contains(only, s.Name)) {
 			down, why = append(down, s.Name), append(why, stateOf(s))
 		}
 	}
@@ -386,9 +386,16 @@ func (a *App) missingArguments(ctx context.Context, g Gateway, r *request) (miss
 	return missing
 }
 
-// missing reports whether a server in that state cannot be asked although it
+// missing reports whether what a server offers is not known although it should be. What
+// is remembered of one that starts is.
+func missing(s control.Server) bool {
+	starts := s.State == string(registry.StateConnecting) && s.Error == ""
+	return unready(s.State) && (!starts || s.Remembered.IsZero())
+}
+
+// unready reports whether a server in that state cannot be asked although it
 // should be there.
-func missing(state string) bool {
+func unready(state string) bool {
 	switch registry.State(state) {
 	case registry.StateReady, registry.StateSleeping, registry.StateDisabled, registry.StateStopped, "":
 		return false

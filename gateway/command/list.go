@@ -124,7 +124,7 @@ func (a *App) listOf(ctx context.Context, cfg *config.Config, q control.ListQuer
 		if s.State != string(registry.StateDisabled) {
 			wanted++
 		}
-		if missing(s.State) {
+		if missing(s) {
 			down++
 			if q.Kind != "servers" {
 				a.Warn("%s", stateOf(s))

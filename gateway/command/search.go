@@ -114,7 +114,7 @@ func (a *App) searchFor(ctx context.Context, cfg *config.Config, q control.Searc
 // warnMissing tells of servers that could not add to an answer.
 func (a *App) warnMissing(servers []control.Server, only []string) {
 	for _, s := range servers {
-		if missing(s.State) && (only == nil || slices.Contains(only, s.Name)) {
+		if missing(s) && (only == nil || slices.Contains(only, s.Name)) {
 			a.Warn("%s", stateOf(s))
 		}
 	}
