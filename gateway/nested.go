@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"goblin/gateway/call"
+	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
 	"goblin/registry"
 	"goblin/registry/rawjson"
@@ -35,7 +35,7 @@ type outerKey struct{}
 func (o *outer) Progress(done, total float64, message string) {
 	r := o.request
 	token := r.Token(rawjson.Path(r.Params(), "_meta", "progressToken"))
-	if token == nil || len(token) > call.MaxToken {
+	if token == nil || len(token) > downstream.MaxToken {
 		return
 	}
 	params := append([]byte(`{"progressToken":`), token...)

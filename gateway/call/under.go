@@ -58,10 +58,6 @@ func (u *Under) Begin(x *downstream.Exchange, outer *Under, release func(), edit
 	u.Call.Cause, u.Call.Method, u.Call.Params, u.Call.Edits = u, x.Method(), x.Params(), edits
 }
 
-// MaxToken is the longest progress token that is relayed, in bytes: each notification
-// copies it on a read loop that other clients share. Longer tokens get no progress.
-const MaxToken = 1 << 10
-
 // Track gives the call a token of its own for its progress, which extends its time, and
 // relays that to a client that has asked for it, in meta, the `_meta` of the params, with
 // the client's token. What is quick by habit, which may be nil, gets a token only
@@ -70,7 +66,7 @@ func (u *Under) Track(j *journal.Journal, server, name string, meta []byte, habi
 	x := u.Exchange
 	u.habit = habit
 	var theirs []byte
-	if u.Call.Token, theirs = token.Find(x.Params(), meta); theirs == nil || u.Outer != nil || len(theirs) > MaxToken {
+	if u.Call.Token, theirs = token.Find(x.Params(), meta); theirs == nil || u.Outer != nil || len(theirs) > downstream.MaxToken {
 		if theirs == nil && habit.quick() {
 			u.Call.Token = token.Kept
 		}
@@ -79,7 +75,7 @@ func (u *Under) Track(j *journal.Journal, server, name string, meta []byte, habi
 	u.Call.Progress = func(params []byte) {
 		params = Unrelated(params)
 		theirs, own := x.Token(theirs), rawjson.Get(params, "progressToken")
-		if own == nil || theirs == nil || len(theirs) > MaxToken {
+		if own == nil || theirs == nil || len(theirs) > downstream.MaxToken {
 			return
 		}
 		x.Relay(server, "progress:"+string(theirs), "notifications/progress", params, rawjson.Replace(params, own, theirs))

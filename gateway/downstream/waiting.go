@@ -14,9 +14,11 @@ import (
 const (
 	firstWord    = 250 * time.Millisecond
 	furtherWords = 2 * time.Second
-	// maxToken is the longest progress token, in bytes, that is repeated so often.
-	maxToken = 1 << 10
 )
+
+// MaxToken is the longest progress token, in bytes, for which there is progress: each
+// notification repeats it, those of servers on a read loop that other clients share.
+const MaxToken = 1 << 10
 
 type exchangeKey struct{}
 
@@ -28,7 +30,7 @@ func Waiting(ctx context.Context, text string) (stop func()) {
 		return func() {}
 	}
 	first := tokenOf(x.Params())
-	if first == nil || len(first) > maxToken {
+	if first == nil || len(first) > MaxToken {
 		return func() {}
 	}
 	var (

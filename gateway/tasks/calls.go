@@ -116,7 +116,7 @@ func (t *Tasks) Create(conn upstream.Conn, f *call.Under, server, name string, a
 	f.Call.Token, f.Call.Progress = token.Place{}, nil // its progress goes on after the answer
 	if theirs := rawjson.Path(f.Call.Params, "_meta", "progressToken"); theirs != nil {
 		t.track(own, func(params []byte) {
-			if len(theirs) > call.MaxToken {
+			if len(theirs) > downstream.MaxToken {
 				return
 			}
 			params = rawjson.SetMember(params, "progressToken", theirs)

@@ -35,11 +35,11 @@ func remembered(t *testing.T, w *e2e.World, server, tool string) (file string) {
 	require.Equal(t, []string{tool}, c.Names("tools"))
 	c.Close()
 	c.Prog.Ends(e2e.Patience)
-	return file1(t, w, server)
+	return onlyFile(t, w, server)
 }
 
-// file1 is the only file of a server in the catalog.
-func file1(t *testing.T, w *e2e.World, server string) string {
+// onlyFile is the only file of a server in the catalog.
+func onlyFile(t *testing.T, w *e2e.World, server string) string {
 	t.Helper()
 	files := catalogOf(w, server)
 	require.Len(t, files, 1)

@@ -88,15 +88,18 @@ func TestWhenAServerStartsIsChosen(t *testing.T) {
 	eager := w.Backend("eager", counting(), e2e.Obj{"start": "eager", "idle_timeout": "off"})
 	lazy := w.Backend("lazy", counting(), e2e.Obj{"start": "lazy"})
 	auto := w.Backend("auto", counting())
+	endless := w.Backend("endless", counting(), e2e.Obj{"start": "lazy", "idle_timeout": "off"})
 	c := w.Standalone()
-	require.Len(t, c.Names("tools"), 6)
-	lazy.WaitStarts(1)
-	lazy.WaitGone() // it has listed, and nobody used it
+	require.Len(t, c.Names("tools"), 8)
+	for _, b := range []*e2e.Backend{lazy, endless} {
+		b.WaitStarts(1)
+		b.WaitGone() // it has listed, and nobody used it
+	}
 	require.Len(t, auto.Live(), 1)
 	c.Close()
 	c.Prog.Ends(e2e.Patience)
 	c = w.Standalone()
-	require.Len(t, c.Names("tools"), 6)
+	require.Len(t, c.Names("tools"), 8)
 	eager.WaitStarts(2)
 	require.True(t, c.Works(e2e.Obj{"name": "eager_count"}))
 	require.Equal(t, 1, auto.Starts())
@@ -111,7 +114,7 @@ func TestRemoteServersConnectAtTheirFirstUseAndStay(t *testing.T) {
 	t.Parallel()
 	w := sleepy(t)
 	b := w.Remote("one", "/mcp", counting())
-	remembered2(t, w)
+	listedOnce(t, w)
 	before := b.Count("initialize")
 	c := w.Standalone()
 	require.Len(t, c.Names("tools"), 2)
@@ -125,7 +128,7 @@ func TestASessionOfItsOwnWakesAServerAndKeepsIt(t *testing.T) {
 	t.Parallel()
 	w := sleepy(t)
 	b := w.Backend("own", counting(), e2e.Obj{"isolation": "session"})
-	remembered2(t, w)
+	listedOnce(t, w)
 	c := w.Bridged()
 	require.Equal(t, "sleeping", state(c))
 	first, _ := c.Counts()
@@ -136,8 +139,8 @@ func TestASessionOfItsOwnWakesAServerAndKeepsIt(t *testing.T) {
 	require.NotEqual(t, "sleeping", state(c))
 }
 
-// remembered2 has a host list the server once.
-func remembered2(t *testing.T, w *e2e.World) {
+// listedOnce has a host list the tools of the only server.
+func listedOnce(t *testing.T, w *e2e.World) {
 	t.Helper()
 	c := w.Standalone()
 	require.Len(t, c.Names("tools"), 2)
@@ -160,6 +163,21 @@ func TestCommandsWorkWithServersThatSleep(t *testing.T) {
 	sleeps(c)
 	w.Succeeds("restart", "one")
 	b.WaitStarts(3)
+}
+
+func TestMetricsTellWhoSleeps(t *testing.T) {
+	t.Parallel()
+	w := sleepy(t)
+	b := w.Backend("one", counting())
+	s := w.Serve()
+	c := s.Client(false)
+	sleeps(c)
+	require.Equal(t, "1", s.Metric(`mcp_server_sleeping{server_id="one"}`))
+	held := c.Begin("tools/call", e2e.Obj{"name": "one_hold"})
+	b.WaitEvent("wait", "go")
+	require.Equal(t, "0", s.Metric(`mcp_server_sleeping{server_id="one"}`))
+	b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
+	require.Nil(t, c.End(held).Error)
 }
 
 func TestAServerThatCannotStartAgainSaysWhy(t *testing.T) {

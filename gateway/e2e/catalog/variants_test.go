@@ -4,6 +4,7 @@ package catalog
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -109,7 +110,7 @@ func TestDamagedFilesAreThrownAwayAndNothingElseStops(t *testing.T) {
 			c.Close()
 			c.Prog.Ends(e2e.Patience)
 			require.Contains(t, c.Prog.Stderr.String(), "Remembered lists thrown away")
-			info, err := os.Stat(file1(t, w, "one"))
+			info, err := os.Stat(onlyFile(t, w, "one"))
 			require.NoError(t, err)
 			require.Less(t, info.Size(), int64(4096), "it was written anew")
 		})
@@ -151,7 +152,7 @@ func TestTwoHostsOfOneConfigLeaveAWholeFile(t *testing.T) {
 	c.Close()
 	c.Prog.Ends(e2e.Patience)
 	require.NotContains(t, c.Prog.Stderr.String(), "thrown away")
-	file1(t, w, "one")
+	onlyFile(t, w, "one")
 }
 
 func TestNothingIsRememberedWhereThatIsOff(t *testing.T) {
@@ -177,15 +178,76 @@ func TestStatelessClientsWaitForARememberedServer(t *testing.T) {
 	require.Equal(t, "told", e2e.Str(c.End(id).Result, "content", 0, "text"))
 }
 
-func TestASubscriptionWaitsForARememberedServer(t *testing.T) {
+func TestEveryUseWaitsForARememberedServer(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
-	b := w.Backend("slow", slow(e2e.Obj{"resources": []e2e.Obj{e2e.Resource("x:1")}, "subscribe": true, "reads": e2e.Obj{"x:1": "text"}}))
+	b := w.Backend("slow", slow(e2e.Obj{
+		"resources": []e2e.Obj{e2e.Resource("x:1")}, "subscribe": true, "reads": e2e.Obj{"x:1": "text"},
+		"capabilities": e2e.Obj{"tools": e2e.Obj{}, "prompts": e2e.Obj{}, "resources": e2e.Obj{"subscribe": true}, "completions": e2e.Obj{}},
+	}))
 	remembered(t, w, "slow", "slow_tell")
 	c := w.Standalone()
-	subscribed := c.Begin("resources/subscribe", e2e.Obj{"uri": e2e.In("slow", "x:1")})
-	read := c.Begin("resources/read", e2e.Obj{"uri": e2e.In("slow", "x:1")})
+	var uses []string
+	for _, use := range []struct {
+		method string
+		params e2e.Obj
+	}{
+		{"resources/subscribe", e2e.Obj{"uri": e2e.In("slow", "x:1")}},
+		{"resources/read", e2e.Obj{"uri": e2e.In("slow", "x:1")}},
+		{"prompts/get", e2e.Obj{"name": "slow/p"}},
+		{"completion/complete", e2e.Obj{"ref": e2e.Obj{"type": "ref/prompt", "name": "slow/p"}, "argument": e2e.Obj{"name": "a", "value": ""}}},
+	} {
+		uses = append(uses, c.Begin(use.method, use.params))
+	}
 	b.DoAt(b.WaitStarts(2), e2e.Do("release", e2e.Obj{"name": "go"}))
-	require.Nil(t, c.End(subscribed).Error)
-	require.Nil(t, c.End(read).Error)
+	for _, id := range uses {
+		require.Nil(t, c.End(id).Error)
+	}
+	require.Equal(t, 2, b.Starts())
+}
+
+func TestCommandsTellWhatIsRemembered(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("slow", slow())
+	remembered(t, w, "slow", "slow_tell")
+	w.Bridged()
+	require.Regexp(t, `(?m)^slow +\S+, remembered `, w.Succeeds("status"))
+	require.Contains(t, w.Succeeds("list", "tools", "--server", "slow", "--json"), `"remembered":`)
+}
+
+func TestAServerThatAnEditTurnsOnIsListedAsItIsRemembered(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("slow", slow())
+	remembered(t, w, "slow", "slow_tell")
+	w.Edit(func() { b.Conf["disabled"] = true })
+	c := w.Standalone()
+	require.Empty(t, c.Names("tools"))
+	w.Edit(func() { delete(b.Conf, "disabled") })
+	c.WaitListed("tools", "slow_tell", true) // its process hangs
+	b.WaitStarts(2)
+}
+
+func TestAFullDiskStopsNothing(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	state := filepath.Join(w.Dir, "state")
+	require.NoError(t, os.Mkdir(state, 0o700))
+	if out, err := exec.Command("unshare", "--user", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "none", state).CombinedOutput(); err != nil {
+		t.Skipf("no file system of a small size can be mounted here: %v %s", err, out)
+	}
+	w.Gateway["pin"] = "off"
+	w.Env = append(w.Env, "XDG_STATE_HOME="+state)
+	w.Backend("calc", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("add", e2e.Obj{"description": strings.Repeat("x", 20_000)})}})
+	w.Write()
+	script := `mount -t tmpfs -o size=12k none "$1" && echo "$3" | "$2" stdio --standalone; find "$1" -type f`
+	hello := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n" + `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`
+	cmd := exec.Command("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", state, e2e.Goblin, hello)
+	cmd.Env, cmd.Dir = w.Environ(), w.Dir
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "calc_add")
+	require.Equal(t, 1, strings.Count(string(out), "no space left on device"), "%s", out)
+	require.NotContains(t, string(out), ".catalog", "nothing is left of what did not fit")
 }
