@@ -27,12 +27,19 @@ type App struct {
 
 // Commands are the commands that need no wiring.
 func (a *App) Commands() []*cobra.Command {
-	return []*cobra.Command{
+	commands := []*cobra.Command{
 		a.list(), a.search(), a.read(), a.call(), a.prompt(), a.lua(),
 		a.status(), a.stop(), a.restart(), a.login(), a.logout(), a.approve(),
 		a.validate(), a.version(), a.reap(),
 	}
+	for _, one := range more {
+		commands = append(commands, one(a))
+	}
+	return commands
 }
+
+// more are the commands that only builds with tags have.
+var more []func(*App) *cobra.Command
 
 // oneArg wants one argument, called what.
 func oneArg(what string) cobra.PositionalArgs {

@@ -1,0 +1,23 @@
+//go:build man
+
+package command
+
+import (
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+)
+
+// What writes the manual is not part of the released program, which would only start
+// later for it.
+func init() { more = append(more, (*App).man) }
+
+func (a *App) man() *cobra.Command {
+	return &cobra.Command{
+		Use: "man FOLDER", Short: "Write the manual pages of all commands", Hidden: true,
+		Args: oneArg("a folder"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cmd.Root().DisableAutoGenTag = true
+			return doc.GenManTree(cmd.Root(), &doc.GenManHeader{Section: "1", Source: "Goblin", Manual: "Goblin"}, args[0])
+		},
+	}
+}
