@@ -22,6 +22,7 @@ import (
 	"log/slog"
 	"maps"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -326,7 +327,17 @@ func (s *Server) normal() Server {
 
 // baseEnv is what every child gets: enough to find programs, a home and a
 // locale, and none of the secrets that a shell tends to hold.
-var baseEnv = []string{"HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER"}
+var baseEnv = baseEnvOf(runtime.GOOS)
+
+func baseEnvOf(system string) []string {
+	if system == "windows" {
+		return []string{
+			"APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT", "PROCESSOR_ARCHITECTURE",
+			"PROGRAMDATA", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE",
+		}
+	}
+	return []string{"HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER"}
+}
 
 // Environ is the environment of the server's process as sorted "NAME=value"
 // entries: the base set and the names of InheritEnv as host finds them, or the

@@ -69,7 +69,7 @@ func serverKeys() []field[Server] {
 			dict(loose(noNUL), keepEnvName), func(s *Server) *map[string]string { return &s.Env }),
 		key("cwd", "The command's working directory. A relative path begins at the config's folder. With isolation: project, it is the project's unless given.",
 			path(false), func(s *Server) *string { return &s.Cwd }),
-		key("inherit_env", "What the command gets of Goblin's environment besides HOME, LANG, LOGNAME, PATH, SHELL, TERM, TMPDIR, USER and `env`: nothing (false), everything (true), or these names.",
+		key("inherit_env", "What the command gets of Goblin's environment besides HOME, LANG, LOGNAME, PATH, SHELL, TERM, TMPDIR, USER (on Windows APPDATA, PATH, PATHEXT, SYSTEMROOT, TEMP, USERPROFILE and their like) and `env`: nothing (false), everything (true), or these names.",
 			selected(text(envNameComplaint)), func(s *Server) *selection { return (*selection)(&s.InheritEnv) }),
 		key("url", "The address of a remote server.",
 			text(urlComplaint), func(s *Server) *string { return &s.URL }),

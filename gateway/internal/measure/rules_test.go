@@ -84,6 +84,7 @@ var rules = []row{
 	{"gateway/cli", "gateway/config gateway/display gateway/host gateway/login gateway/logs gateway/pins registry/near", "what all commands and modes say alike; none of them"},
 	{"gateway/command", "gateway/browser gateway/cli gateway/client gateway/config gateway/control gateway/display gateway/host gateway/instance gateway/jsonrpc gateway/login gateway/orphans gateway/pins registry registry/rawjson", "commands look at a host, or run an instance, or at what is left or remembered"},
 	{"gateway/demo", "", "a leaf: servers of their own"},
+	{"gateway/deploy/bundle", "", "a leaf: makes files of a release"},
 	{"gateway/e2e", "", "sees the binary from outside"},
 	{"gateway/e2e/...", "", "see the binary from outside"},
 	{"gateway/internal/fakeserver", "", "a server of its own"},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"unsafe"
@@ -22,12 +23,17 @@ type Group struct {
 // Start starts the child in a job of its own. The child is suspended until
 // it belongs to the job, so that nothing that it starts can be outside.
 func Start(cmd *exec.Cmd, _ bool) (*Group, error) {
+	// A console of its own, which is not shown, keeps our Ctrl-C from it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_SUSPENDED | windows.CREATE_NO_WINDOW}
+	if IsScript(cmd.Path) {
+		if err := byShell(cmd); err != nil {
+			return nil, err
+		}
+	}
 	g, err := newGroup()
 	if err != nil {
 		return nil, err
 	}
-	// A console of its own, which is not shown, keeps our Ctrl-C from it.
-	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_SUSPENDED | windows.CREATE_NO_WINDOW}
 	if err := cmd.Start(); err != nil {
 		g.Kill()
 		return nil, err
@@ -38,6 +44,20 @@ func Start(cmd *exec.Cmd, _ bool) (*Group, error) {
 		return nil, errors.Join(err, cmd.Wait())
 	}
 	return g, nil
+}
+
+// byShell has a script started by the system's own shell.
+func byShell(cmd *exec.Cmd) error {
+	line, err := ScriptLine(cmd.Path, cmd.Args[1:])
+	if err != nil {
+		return err
+	}
+	system, err := windows.GetSystemDirectory()
+	if err != nil {
+		return fmt.Errorf("find cmd.exe: %w", err)
+	}
+	cmd.Path, cmd.SysProcAttr.CmdLine = filepath.Join(system, "cmd.exe"), line
+	return nil
 }
 
 func newGroup() (*Group, error) {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 )
 
@@ -13,21 +14,27 @@ func LookPath(command string, env []string) (string, error) {
 	if filepath.Base(command) != command {
 		return exec.LookPath(command)
 	}
-	for _, e := range env {
-		list, ok := strings.CutPrefix(e, "PATH=")
-		if !ok {
-			continue
+	for _, dir := range filepath.SplitList(Lookup(env, "PATH", runtime.GOOS == "windows")) {
+		if !filepath.IsAbs(dir) {
+			continue // the working directory must not decide what runs
 		}
-		for _, dir := range filepath.SplitList(list) {
-			if !filepath.IsAbs(dir) {
-				continue // the working directory must not decide what runs
-			}
-			if path, err := exec.LookPath(filepath.Join(dir, command)); err == nil {
-				return path, nil
-			}
+		if path, err := exec.LookPath(filepath.Join(dir, command)); err == nil {
+			return path, nil
 		}
 	}
 	return "", exec.ErrNotFound
+}
+
+// Lookup finds a variable in an environment, the last of its name; "" for none. Windows
+// calls its own Path, and folds the case of all names.
+func Lookup(env []string, name string, fold bool) (value string) {
+	for _, e := range env {
+		n, v, ok := strings.Cut(e, "=")
+		if ok && (n == name || fold && strings.EqualFold(n, name)) {
+			value = v
+		}
+	}
+	return value
 }
 
 // Plain takes the path out of an error of os/exec, which repeats it.

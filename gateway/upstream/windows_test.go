@@ -1,0 +1,79 @@
+package upstream
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"goblin/gateway/upstream/groups"
+)
+
+// On Windows npx and its like are scripts, which only the shell can start. Its rules are
+// shown here by what it is given.
+func TestScriptsOfWindowsGetTheirArgumentsAsTheyAre(t *testing.T) {
+	t.Parallel()
+	const head = `cmd.exe /e:on /v:off /d /c "`
+	for _, test := range []struct {
+		script string
+		args   []string
+		want   string
+	}{
+		{`C:\node\npx.cmd`, []string{"-y", "@scope/server-files", `C:\data`}, `"C:\node\npx.cmd" -y @scope/server-files C:\data"`},
+		{`C:\Program Files\nodejs\npx.cmd`, []string{`C:\My Files`}, `"C:\Program Files\nodejs\npx.cmd" "C:\My Files""`},
+		{`C:\a.bat`, []string{"", "a b", "a&calc", "x|y>z<q", "(1)", "a^b", "5,6;7=8"}, `"C:\a.bat" "" "a b" "a&calc" "x|y>z<q" "(1)" "a^b" "5,6;7=8""`},
+		{`C:\a.bat`, []string{`say "hi"`, `{"k":"v & w"}`}, `"C:\a.bat" "say ""hi""" "{""k"":""v & w""}""`},
+		{`C:\a.bat`, []string{`C:\dir\`, `a\"b`, `a b\\`}, `"C:\a.bat" "C:\dir\\" "a\\""b" "a b\\\\""`},
+		{`C:\a.bat`, []string{"100%", "%PATH%", "!x!"}, `"C:\a.bat" "100%%cd:~,%" "%%cd:~,%PATH%%cd:~,%" "!x!""`},
+	} {
+		got, err := groups.ScriptLine(test.script, test.args)
+		require.NoError(t, err)
+		require.Equal(t, head+test.want, got)
+	}
+	for _, args := range [][]string{{"a\nb"}, {"a", "b\rcalc"}, {"\x00"}} {
+		_, err := groups.ScriptLine(`C:\a.cmd`, args)
+		require.ErrorContains(t, err, "line break")
+	}
+	for _, script := range []string{`C:\a".cmd`, `C:\%x%.cmd`, "C:\\a\n.cmd", `C:\a.cmd\`} {
+		_, err := groups.ScriptLine(script, nil)
+		require.ErrorContains(t, err, "cannot be given to cmd.exe")
+	}
+	for name, is := range map[string]bool{`C:\npx.cmd`: true, `npx.CMD`: true, "x.bat": true, "node.exe": false, "cmd": false, "a.cmd.exe": false} {
+		require.Equal(t, is, groups.IsScript(name), name)
+	}
+}
+
+// Nothing in an argument is an operator of the shell, ends its quotes or names a variable.
+func TestNoArgumentOfAScriptMeansAnythingToTheShell(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		args := rapid.SliceOf(rapid.StringOf(rapid.SampledFrom([]rune(`ab1 "\%&|<>()^!,;=PATH:~é`)))).Draw(t, "args")
+		line, err := groups.ScriptLine(`C:\s.cmd`, args)
+		require.NoError(t, err)
+		rest, ok := strings.CutPrefix(line, `cmd.exe /e:on /v:off /d /c ""C:\s.cmd"`)
+		require.True(t, ok)
+		rest, ok = strings.CutSuffix(rest, `"`)
+		require.True(t, ok)
+		rest = strings.ReplaceAll(rest, `%%cd:~,%`, "") // the shell puts one sign in its place
+		require.NotContains(t, rest, "%")
+		within := false
+		for _, c := range rest {
+			switch {
+			case c == '"':
+				within = !within
+			case !within:
+				require.NotContains(t, "&|<>()^!,;=é", string(c), line)
+			}
+		}
+		require.False(t, within, "quotes are closed")
+	})
+}
+
+func TestVariablesOfWindowsAreFoundInAnyCase(t *testing.T) {
+	t.Parallel()
+	env := []string{"Path=C:\\a", "PATHEXT=.EXE", "odd", "PATH2=x"}
+	require.Equal(t, "C:\\a", groups.Lookup(env, "PATH", true))
+	require.Empty(t, groups.Lookup(env, "PATH", false))
+	require.Equal(t, "b", groups.Lookup([]string{"PATH=a", "PATH=b"}, "PATH", false), "the last counts, as in os/exec")
+}
