@@ -269,6 +269,7 @@ func (a *app) serverCommands() []command {
 			}
 			return ""
 		}, func(s registry.ServerState) tea.Cmd { return servers.Restart(s.Name) }),
+		one("doctor", "Find out what keeps the server from working", func(registry.ServerState) string { return "" }, servers.Diagnose),
 		one("login", "Log in at the server by your browser", pane.WhyNoLogin, servers.LogIn),
 		one("logout", "Log out from the server", whyNoLogout, servers.LogOut),
 		one("enable", "Enable the server, while the host runs", func(s registry.ServerState) string {

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
+	"goblin/registry/diagnosis"
 )
 
 // rig is a screen without a terminal: messages in, frames out. Commands run
@@ -58,6 +59,7 @@ type fakeBackend struct {
 	answers  map[string]func(params json.RawMessage, progress func(json.RawMessage)) (json.RawMessage, error)
 	acts     []string
 	fails    error
+	finds    diagnosis.Report
 	login    func(show func(page string))
 	holds    chan struct{} // a login goes on until it is closed
 }
@@ -111,6 +113,12 @@ func (b *fakeBackend) Approve(server string, tools []registry.PinnedTool) error 
 	}
 	return b.act(what)
 }
+
+// Diagnose finds what the test says.
+func (b *fakeBackend) Diagnose(_ context.Context, server string) (diagnosis.Report, error) {
+	return b.finds, b.act("diagnose " + server)
+}
+
 func (b *fakeBackend) Session() string { return "me" }
 
 // asked are the requests so far, as "method params".

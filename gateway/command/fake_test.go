@@ -20,6 +20,7 @@ import (
 	"goblin/gateway/control"
 	"goblin/gateway/jsonrpc"
 	"goblin/registry"
+	"goblin/registry/diagnosis"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -87,6 +88,10 @@ func (s *scripted) Approve(context.Context, control.Approval) ([]string, error) 
 }
 
 func (s *scripted) Restart(context.Context, string) error { return nil }
+
+func (s *scripted) Diagnose(context.Context, string) (diagnosis.Report, error) {
+	return diagnosis.Report{}, nil
+}
 
 func (s *scripted) Stop(context.Context) error { return nil }
 

@@ -21,6 +21,7 @@ import (
 	"goblin/gateway/host"
 	"goblin/registry"
 	"goblin/registry/account"
+	"goblin/registry/diagnosis"
 )
 
 // Gateway is a running gateway.
@@ -41,6 +42,9 @@ type Gateway interface {
 	Approve(ctx context.Context, a Approval) ([]string, error)
 	// Restart closes a server's connections and opens them anew.
 	Restart(ctx context.Context, server string) error
+	// Diagnose finds out what keeps a server from working, by a process or connection of
+	// its own, in the environment of the gateway.
+	Diagnose(ctx context.Context, server string) (diagnosis.Report, error)
 	// Stop makes the gateway end, and does not wait for that.
 	Stop(ctx context.Context) error
 }
@@ -216,7 +220,8 @@ var operations = map[string]operation{
 	"status": func(ctx context.Context, g Gateway, _ json.RawMessage) (any, error) { return g.Status(ctx) },
 	"stop":   func(ctx context.Context, g Gateway, _ json.RawMessage) (any, error) { return nil, g.Stop(ctx) },
 	"list":   with(Gateway.List), "search": with(Gateway.Search), "script": with(Gateway.Script),
-	"pinned": with(Gateway.Pinned), "approve": with(Gateway.Approve),
+	"diagnose": with(Gateway.Diagnose),
+	"pinned":   with(Gateway.Pinned), "approve": with(Gateway.Approve),
 	"restart": with(func(g Gateway, ctx context.Context, server string) (any, error) { return nil, g.Restart(ctx, server) }),
 }
 
@@ -284,6 +289,11 @@ func (r Remote) Approve(ctx context.Context, a Approval) ([]string, error) {
 // Restart implements [Gateway].
 func (r Remote) Restart(ctx context.Context, server string) error {
 	return host.Control(ctx, r.Place, "restart", server, nil)
+}
+
+// Diagnose implements [Gateway].
+func (r Remote) Diagnose(ctx context.Context, server string) (diagnosis.Report, error) {
+	return ask[diagnosis.Report](ctx, r, "diagnose", server)
 }
 
 // Stop implements [Gateway].

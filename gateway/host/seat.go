@@ -116,7 +116,7 @@ func (l *Listener) Move(p Place) error {
 // maxNote bounds what is read of a lock file.
 const maxNote = 64 << 10
 
-// Serving are the places in a folder, that of [Locate], which hosts of a version
+// Serving are the places in a folder, that of [Locate], which hosts of a version ("" for any)
 // took for a config file, whatever variables it named then: for who cannot read
 // it any more. There need not be a host at any of them by now. On systems that
 // forbid writing to a locked file there are none.
@@ -130,7 +130,7 @@ func Serving(dir, config, version string) []Place {
 		}
 		var pid int
 		p := Place{Dir: dir, Lock: lock}
-		if _, err := fmt.Sscanf(string(text), "%d\n%q %q\n", &pid, &p.Version, &p.Config); err != nil || p.Version != version || p.Config != config {
+		if _, err := fmt.Sscanf(string(text), "%d\n%q %q\n", &pid, &p.Version, &p.Config); err != nil || version != "" && p.Version != version || p.Config != config {
 			continue
 		}
 		if lines := strings.SplitN(string(text), "\n", 3); len(lines) == 3 {

@@ -11,6 +11,7 @@ import (
 	"goblin/gateway/downstream"
 	"goblin/gateway/login"
 	"goblin/registry"
+	"goblin/registry/diagnosis"
 )
 
 // latestRevision is the revision that a Client asks for.
@@ -96,6 +97,11 @@ func (c *Client) Wake(server string) error { return c.instance.gateway.Servers.W
 
 // Restart closes a server's connections and opens them anew.
 func (c *Client) Restart(server string) error { return c.instance.gateway.Servers.Restart(server) }
+
+// Diagnose finds out what keeps a server from working, see [Instance.Diagnose].
+func (c *Client) Diagnose(ctx context.Context, server string) (diagnosis.Report, error) {
+	return c.instance.Diagnose(ctx, server)
+}
 
 // SetEnabled turns a server on or off, see [Instance.SetEnabled].
 func (c *Client) SetEnabled(server string, on bool) error { return c.instance.SetEnabled(server, on) }

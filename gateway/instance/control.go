@@ -7,8 +7,10 @@ import (
 
 	"goblin/gateway/config"
 	"goblin/gateway/control"
+	"goblin/gateway/doctor"
 	"goblin/gateway/fleet"
 	"goblin/registry"
+	"goblin/registry/diagnosis"
 )
 
 var _ control.Gateway = (*Instance)(nil)
@@ -126,6 +128,22 @@ func (i *Instance) Pinned(ctx context.Context, server string) ([]registry.Pinned
 	}
 	i.gateway.Servers.AwaitLists(ctx)
 	return append([]registry.PinnedTool{}, i.registry.Pinned(server)...), nil
+}
+
+// Diagnose finds out what keeps a server from working, by a process or connection of its
+// own.
+func (i *Instance) Diagnose(ctx context.Context, server string) (diagnosis.Report, error) {
+	i.reloading.Lock()
+	cfg := i.served
+	i.reloading.Unlock()
+	s, ok := cfg.Server(server)
+	if !ok {
+		return diagnosis.Report{}, &fleet.UnknownError{Name: server, Known: i.gateway.Servers.Names()}
+	}
+	return doctor.Server(ctx, doctor.Options{
+		Config: cfg, Version: i.o.Version, Logins: i.o.Logins, Folder: i.o.Folder,
+		Redact: i.o.Mask.String, Children: i.children,
+	}, s), nil
 }
 
 // Stop makes Run return.

@@ -272,7 +272,7 @@ func (ls *lists) fetch(ctx context.Context, g *listing) (size int, ok bool) {
 		if unknown && g.optional {
 			items, complaint, err = nil, "", nil
 		} else {
-			s.note(slog.LevelWarn, fmt.Sprintf("%s failed: %v", g.method, reasonOf(err)))
+			s.failed(g, err)
 			if len(items) == 0 || s.known[g.kind] {
 				return 0, unknown // what was listed before stays
 			}
@@ -296,6 +296,14 @@ func (ls *lists) fetch(ctx context.Context, g *listing) (size int, ok bool) {
 	s.show(ls.link)
 	listed = weighs
 	return int(weighs), err == nil
+}
+
+// failed tells that a list could not be fetched.
+func (s *Server) failed(g *listing, err error) {
+	s.note(slog.LevelWarn, fmt.Sprintf("%s failed: %v", g.method, reasonOf(err)))
+	if s.opt.Observe.Unlisted != nil {
+		s.opt.Observe.Unlisted(s.cfg.Name, g.method, err)
+	}
 }
 
 func reasonOf(err error) string {

@@ -17,6 +17,7 @@ import (
 	"goblin/gateway/memory"
 	"goblin/gateway/orphans"
 	"goblin/gateway/upstream/freshness"
+	"goblin/gateway/upstream/lenient"
 	"goblin/gateway/upstream/mirrors"
 	"goblin/gateway/upstream/pauses"
 	"goblin/gateway/upstream/places"
@@ -41,6 +42,10 @@ type Observe struct {
 	// Announced is called when the server has said that a list changed, after
 	// the list was fetched again. It may be the same as before.
 	Announced func(server string, kind registry.Kind)
+	// Skipped is given the beginning of what arrived and is no message, without secrets.
+	Skipped func(server, text string)
+	// Unlisted is called when a list could not be fetched.
+	Unlisted func(server, method string, err error)
 }
 
 // Options is what a Server depends on.
@@ -183,7 +188,7 @@ type Server struct {
 	state    registry.ServerState
 	known    [registry.Kinds]bool               // has entries in the registry
 	reported [registry.Kinds][]registry.Problem // reported last
-	skipped  skipped
+	skipped  lenient.Skipped
 }
 
 // NewServer returns a Server that does nothing until Run.
@@ -521,25 +526,13 @@ func Journaled(ctx context.Context) bool { return ctx.Value(journaledKey{}) != n
 // note is journal for what Goblin itself has to say of the server.
 func (s *Server) note(level slog.Level, text string) { s.journal(level, registry.SourceGoblin, text) }
 
-// skipped counts frames that were no messages.
-type skipped struct {
-	mu    sync.Mutex
-	count int
-	since time.Time
-}
-
 // garbage reports a frame that is no message, at most once a second.
 func (s *Server) garbage(frame []byte, err error) {
-	g := &s.skipped
-	g.mu.Lock()
-	g.count++
-	n := g.count
-	due := time.Since(g.since) >= time.Second
-	if due {
-		g.count, g.since = 0, time.Now()
+	if s.opt.Observe.Skipped != nil {
+		s.opt.Observe.Skipped(s.cfg.Name, s.quote(string(frame[:min(len(frame), maxStderrLine)]), 300))
 	}
-	g.mu.Unlock()
-	if !due {
+	n := s.skipped.Add()
+	if n == 0 {
 		return
 	}
 	text := fmt.Sprintf("skipped what is no message (%v): %q", err, s.quote(string(frame[:min(len(frame), maxStderrLine)]), 300))

@@ -198,6 +198,9 @@ func (c *stdio) read() {
 func (c *stdio) lost(what string, cause error) {
 	wait := time.NewTimer(c.srv.tune.drain)
 	defer wait.Stop()
+	if errors.Is(cause, io.EOF) || errors.Is(cause, os.ErrDeadlineExceeded) {
+		cause = nil
+	}
 	select {
 	case <-c.done:
 		return
@@ -209,17 +212,14 @@ func (c *stdio) lost(what string, cause error) {
 				wait.Reset(0) // nor is the other waited for
 			}
 		}
-		what = "the process ended"
+		what, cause = "the process ended", io.EOF
 		if c.exit != nil {
-			what += ": " + c.exit.Error()
+			what, cause = what+": "+c.exit.Error(), c.exit
 		}
 	case <-wait.C:
 		what = "the process " + what
 	}
 	what += c.lastWords()
-	if errors.Is(cause, io.EOF) || errors.Is(cause, os.ErrDeadlineExceeded) {
-		cause = nil
-	}
 	c.fail(c.srv.failure(ConnectionError, what, cause))
 }
 

@@ -21,6 +21,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/registry"
+	"goblin/registry/diagnosis"
 	"goblin/tui/look"
 	"goblin/tui/work"
 )
@@ -119,6 +120,8 @@ type Backend interface {
 	// Approve takes tools of a server as they were shown; it fails if one is
 	// another by now.
 	Approve(server string, tools []registry.PinnedTool) error
+	// Diagnose finds out what keeps a server from working. It may take a minute.
+	Diagnose(ctx context.Context, server string) (diagnosis.Report, error)
 	// Session is this screen's id among the registry's sessions.
 	Session() string
 }

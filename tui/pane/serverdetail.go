@@ -27,13 +27,14 @@ func (p *Servers) Subject() subject {
 	if len(tail) > 0 {
 		wrote = tail[len(tail)-1].Seq
 	}
-	lk, pinned := a.Look, a.Reg.Pinned(s.Name)
+	lk, pinned, found := a.Look, a.Reg.Pinned(s.Name), p.found[s.Name].blocks(a.Look, s)
 	return subject{
 		key: "server " + s.Name, title: s.Name,
-		version: pinnedVersion(pinned) + fmt.Sprintf("%s %d %s %s %s %d %v %v %d %d %d %s %d %d %d %p %v %s %v %v %s", s.State, s.Since.UnixNano(), s.ServerName, s.ServerVersion,
+		version: pinnedVersion(pinned) + p.found[s.Name].version() + fmt.Sprintf("%s %d %s %s %s %d %v %v %d %d %d %s %d %d %d %p %v %s %v %v %s", s.State, s.Since.UnixNano(), s.ServerName, s.ServerVersion,
 			s.ProtocolVersion, s.Counts, s.Listed, s.Stale, s.Restarts, s.PID, s.Latency, s.LastError, len(s.Capabilities), len(s.Instructions), wrote, lk, s.Projects, s.Login, s.CanLogIn, s.Remembered, s.Held),
 		Blocks: func(context.Context) []content.Block {
 			blocks := []content.Block{{Kind: content.Facts, Facts: serverFacts(lk, s)}}
+			blocks = append(blocks, found...)
 			blocks = append(blocks, remedy(s)...)
 			blocks = append(blocks, pinnedBlocks(pinned)...)
 			if a.Demo {
@@ -114,7 +115,7 @@ func remedy(s registry.ServerState) []content.Block {
 	case registry.StateSleeping:
 		return note("Nobody uses it: its next use starts it, and so does Enter.")
 	case registry.StateFailed, registry.StateRetrying:
-		return note("r restarts it, e shows what it printed.")
+		return note("r restarts it, e shows what it printed; Enter finds out what is broken.")
 	case registry.StateDisabled:
 		return note("It is disabled: it is not started, and what it offers is not listed. x enables it as long as this host runs; in the config, remove \"disabled: true\".")
 	case registry.StateNeedsLogin:

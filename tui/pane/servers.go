@@ -30,10 +30,11 @@ type Servers struct {
 	down    int                             // servers that should be up
 	tails   map[string][]registry.LogRecord // replaced, never changed
 	next    uint64                          // record of the journal that comes next
+	found   map[string]*finding
 }
 
 func newServers(a *Desk) *Servers {
-	p := &Servers{app: a, settled: map[string]registry.State{}, tails: map[string][]registry.LogRecord{}}
+	p := &Servers{app: a, settled: map[string]registry.State{}, tails: map[string][]registry.LogRecord{}, found: map[string]*finding{}}
 	by := func(name string, less func(x, y registry.ServerState) int) list.Order[registry.ServerState] {
 		return list.By(name, func(x, y registry.ServerState) int {
 			return cmp.Or(less(x, y), cmp.Compare(x.Name, y.Name))
@@ -399,11 +400,16 @@ func (p *Servers) Acts() map[string]keys.Act {
 	}
 }
 
-// open shows the detail of the server, which starts one that sleeps.
+// open shows the detail of the server, which starts one that sleeps, and finds out what
+// one lacks that failed.
 func (p *Servers) open() tea.Cmd {
 	open := p.app.openDetail(p.Table.Len() > 0)
-	if s, ok := p.Table.Selected(); ok && s.State == registry.StateSleeping {
+	s, _ := p.Table.Selected()
+	switch s.State {
+	case registry.StateSleeping:
 		return tea.Batch(open, p.app.Do(func() error { return p.app.Backend.Wake(s.Name) }, "start "+s.Name, nil))
+	case registry.StateFailed, registry.StateRetrying:
+		return tea.Batch(open, p.diagnose(s))
 	}
 	return open
 }

@@ -1,0 +1,231 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"goblin/gateway/cli"
+	"goblin/gateway/config"
+	"goblin/gateway/control"
+	"goblin/gateway/display"
+	"goblin/gateway/doctor"
+	"goblin/gateway/orphans"
+	"goblin/registry/diagnosis"
+)
+
+func (a *App) doctor() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "doctor [SERVER]",
+		GroupID: cli.GroupHost,
+		Short:   "Find out why a server does not work, and what to do",
+		Long: `Check a server in the order in which things happen when it starts, up to the first
+that is broken, and say what helps.
+
+A local program: that its command is found, also by clients that are started from
+the desktop; that it runs; that it writes nothing but messages; the handshake; its
+lists; the schemas of its tools; names and descriptions that clients would refuse or
+cut. A remote server: its address, the connection, its certificate, HTTP, redirects,
+the clock, the login, and then the same.
+
+Then Goblin itself: the config, the folder of the host's socket, the running host,
+hosts of other versions, and Goblin's entries in the configs of clients.
+
+The server is started, or connected to, once more for that, beside the one of the
+running host, and ended. Without SERVER, all servers are checked side by side.
+Exit code 1 means that something is broken.`,
+		Example: `  goblin doctor
+  goblin doctor clock
+  goblin doctor --json | jq '.servers[] | select(.state == "broken")'`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return oneArg("a server")(cmd, args)
+		},
+		ValidArgsFunction: a.complete("servers"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			found, err := a.examine(cmd.Context(), args)
+			if err == nil {
+				err = cmd.Context().Err() // what was found until then tells of the end
+			}
+			switch {
+			case err != nil:
+				return interrupted(cmd.Context(), err)
+			case asJSON:
+				err = a.json(found)
+			default:
+				err = a.printText(found.text(len(args) > 0))
+			}
+			if err == nil && found.State == diagnosis.Broken {
+				return errTold(cli.CodeFailure)
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	return cmd
+}
+
+// findings are what "goblin doctor" prints.
+type findings struct {
+	State   diagnosis.State    `json:"state"` // the worst
+	Servers []diagnosis.Report `json:"servers"`
+	Goblin  *diagnosis.Report  `json:"goblin,omitempty"` // none if a server was named that is broken
+}
+
+// examine checks the server that is named, or all, and then Goblin itself.
+func (a *App) examine(ctx context.Context, names []string) (*findings, error) {
+	m := doctor.Machine{Version: a.Version.Version}
+	path, err := a.Find()
+	if err != nil {
+		return nil, err
+	}
+	m.Config = fileName(path)
+	cfg, err := a.LoadFile(path)
+	var mistakes *config.Errors
+	switch {
+	case errors.As(err, &mistakes) && len(mistakes.Problems) > 0:
+		m.Wrong = mistakes.Problems[0].String()
+		if more := len(mistakes.Problems) - 1; more > 0 {
+			m.Wrong += fmt.Sprintf(", and %s", display.Count(more, "more mistake"))
+		}
+		cfg = &config.Config{}
+	case err != nil:
+		return nil, err
+	case len(names) > 0:
+		if _, ok := cfg.Server(names[0]); !ok {
+			return nil, usable(cfg, names[0])
+		}
+	}
+	m.Servers = len(cfg.Servers)
+	place, err := a.Place(path)
+	if m.NoPlace = err; err == nil {
+		m.Look(ctx, place)
+	}
+	found := &findings{Servers: []diagnosis.Report{}}
+	if m.Wrong == "" {
+		found.Servers = a.examineServers(ctx, cfg, &m, names)
+	}
+	if len(names) == 0 || len(found.Servers) == 0 || found.Servers[0].State != diagnosis.Broken {
+		goblin := m.Check(ctx)
+		found.Goblin = &goblin
+	}
+	for _, r := range found.all() {
+		for i := range r.Checks {
+			c := &r.Checks[i]
+			c.Text, c.Fix = a.Mask().String(c.Text), a.Mask().String(c.Fix)
+		}
+		var worst diagnosis.Report
+		worst.State = found.State
+		worst.Add(diagnosis.Check{State: r.State})
+		found.State = worst.State
+	}
+	return found, nil
+}
+
+// examineServers checks the server that is named, or all.
+func (a *App) examineServers(ctx context.Context, cfg *config.Config, m *doctor.Machine, names []string) []diagnosis.Report {
+	folder, _ := os.Getwd() // where there is none, there is no project
+	o := doctor.Options{Config: cfg, Version: a.Version.Version, Logins: a.Logins(), Folder: folder, Redact: a.Mask().String}
+	if m.NoPlace == nil {
+		o.Children = orphans.New(m.Place.Dir, slog.New(slog.DiscardHandler))
+	}
+	if a.ErrTTY {
+		telling := time.AfterFunc(cmp.Or(a.patience, patience), func() {
+			a.Warn("checking %s …", cmp.Or(strings.Join(names, ""), display.Count(len(cfg.Servers), "server")))
+		})
+		defer telling.Stop()
+	}
+	var reports []diagnosis.Report
+	if len(names) > 0 {
+		s, _ := cfg.Server(names[0]) // it was looked for
+		reports = []diagnosis.Report{doctor.Server(ctx, o, s)}
+	} else {
+		reports = doctor.Servers(ctx, o)
+	}
+	for i := range reports {
+		m.Hosted(&reports[i], func(server string) (diagnosis.Report, error) {
+			return (control.Remote{Place: m.Place}).Diagnose(ctx, server)
+		})
+	}
+	return reports
+}
+
+func (f *findings) all() []*diagnosis.Report {
+	var all []*diagnosis.Report
+	for i := range f.Servers {
+		all = append(all, &f.Servers[i])
+	}
+	if f.Goblin != nil {
+		all = append(all, f.Goblin)
+	}
+	return all
+}
+
+// text shows what was found, one line for what is fine unless each check is to be shown.
+func (f *findings) text(each bool) string {
+	var out strings.Builder
+	names, states := 0, len(diagnosis.OK)
+	for _, r := range f.all() {
+		names = max(names, display.Width(subject(r)))
+		for _, c := range r.Checks {
+			states = max(states, len(c.State))
+		}
+	}
+	line := func(state, what, fix string, indent string) {
+		fmt.Fprintf(&out, "%s%s  %s\n", indent, display.Pad(state, states), display.Line(what))
+		if fix != "" {
+			fmt.Fprintf(&out, "%s%s  fix: %s\n", strings.Repeat(" ", display.Width(indent)), strings.Repeat(" ", states), display.Line(fix))
+		}
+	}
+	for _, r := range f.all() {
+		head := display.Pad(display.Name(subject(r)), names) + "  "
+		complaints := r.Complaints()
+		switch {
+		case each:
+			widest := 0
+			for _, c := range r.Checks {
+				widest = max(widest, len(c.Name))
+			}
+			fmt.Fprintf(&out, "%s%s\n", head, r.State)
+			for _, c := range r.Checks {
+				line(string(c.State), display.Pad(c.Name, widest)+"  "+c.Text, "", "  ")
+				if c.Fix != "" {
+					fmt.Fprintf(&out, "  %s  %s  fix: %s\n", strings.Repeat(" ", states), strings.Repeat(" ", widest), display.Line(c.Fix))
+				}
+			}
+		case len(complaints) == 0:
+			line(string(r.State), gist(r), "", head)
+		default:
+			for _, c := range complaints {
+				line(string(c.State), c.Name+": "+c.Text, c.Fix, head)
+				head = strings.Repeat(" ", names+2)
+			}
+		}
+	}
+	return out.String()
+}
+
+// subject is what a report is about.
+func subject(r *diagnosis.Report) string { return cmp.Or(r.Server, "goblin") }
+
+// gist is the check of a healthy report that tells most.
+func gist(r *diagnosis.Report) string {
+	for _, name := range []string{"lists", "host"} {
+		for _, c := range r.Checks {
+			if c.Name == name {
+				return c.Text
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,13 @@
+// Package doctor finds out what keeps a server from working, by checks in the order in
+// which things happen when it is started, up to the first that fails; each says what
+// helps.
+//
+// It owns the checks and what is known of clients' limits. It speaks to servers by
+// [goblin/gateway/upstream], as Goblin always does, in a process or a connection of its own,
+// which is gone when a function of this package returns. It must not know who asks, and
+// how results are shown: texts quote servers, so who shows them makes them safe.
+//
+// All functions may be called from any goroutine. They block until the checks are done:
+// for a server that takes its startup_timeout, half a minute for its lists and some seconds to end
+// it, at most. Nothing runs before it is asked for.
+package doctor

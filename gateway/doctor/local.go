@@ -1,0 +1,306 @@
+package doctor
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+
+	"goblin/gateway/config"
+	"goblin/gateway/upstream"
+	"goblin/gateway/upstream/groups"
+	"goblin/registry/diagnosis"
+)
+
+// local checks a server that is a program.
+func (p *patient) local(ctx context.Context) {
+	path, ok := p.command()
+	if !ok || !p.folder() {
+		return
+	}
+	t := p.talk(ctx)
+	if p.ran(t, path) && p.spoke(t) && p.greeted(t) {
+		p.offered(t)
+	}
+}
+
+// command finds the program.
+func (p *patient) command() (path string, ok bool) {
+	const name = "command"
+	env := p.s.Environ(os.LookupEnv, os.Environ())
+	path, err := groups.LookPath(p.s.Command, env)
+	switch {
+	case err == nil:
+		if where, fix := p.shellOnly(path, env); where != "" {
+			p.Warn(name, fmt.Sprintf("%s is %s; clients that are started from the desktop do not have %s in their PATH", p.s.Command, path, where), fix)
+			return path, true
+		}
+		text := path
+		if path != p.s.Command {
+			text = p.s.Command + " is " + path
+		}
+		p.Fine(name, text)
+		return path, true
+	case filepath.Base(p.s.Command) != p.s.Command:
+		p.unusable(name)
+		return "", false
+	}
+	list := pathOf(env)
+	text := fmt.Sprintf("%q is in no folder of PATH (%s)", p.s.Command, short(list, 200))
+	if list == "" {
+		text = fmt.Sprintf("%q is not found: PATH is empty", p.s.Command)
+	}
+	switch first, rest, spaced := strings.Cut(p.s.Command, " "); {
+	case spaced && found(first, env):
+		p.Break(name, fmt.Sprintf("there is no program %q: a command has no arguments", p.s.Command),
+			fmt.Sprintf("write command: %s and args: [%s]", first, strings.Join(strings.Fields(rest), ", ")))
+	default:
+		p.Break(name, text, p.remedy(list))
+	}
+	return "", false
+}
+
+// unusable says why a program that is named by its path cannot be run.
+func (p *patient) unusable(name string) {
+	st, err := os.Stat(p.s.Command)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		p.Break(name, "there is no file "+p.s.Command, "correct the path in command, or install the program there")
+	case err != nil:
+		p.Break(name, fmt.Sprintf("%s cannot be read: %v", p.s.Command, groups.Plain(err)), "correct the path in command, or the rights of its folders")
+	case st.IsDir():
+		p.Break(name, p.s.Command+" is a folder", "name the program in it as command")
+	default:
+		p.Break(name, p.s.Command+" is not executable", "run: chmod +x "+quoted(p.s.Command))
+	}
+}
+
+func found(command string, env []string) bool {
+	_, err := groups.LookPath(command, env)
+	return err == nil
+}
+
+func pathOf(env []string) string {
+	for _, e := range env {
+		if list, ok := strings.CutPrefix(e, "PATH="); ok {
+			return list
+		}
+	}
+	return ""
+}
+
+// makers says what to install for a command that many servers are run by.
+var makers = map[string]string{
+	"npx": "Node.js", "npm": "Node.js", "node": "Node.js", "uvx": "uv", "uv": "uv", "bunx": "Bun", "bun": "Bun",
+	"deno": "Deno", "docker": "Docker", "podman": "Podman", "dnx": "the .NET SDK, version 10 or later", "dotnet": "the .NET SDK",
+	"python": "Python", "python3": "Python", "pipx": "pipx", "java": "a Java runtime",
+}
+
+// remedy says how a command can be found that is not in PATH.
+func (p *patient) remedy(list string) string {
+	home, _ := os.UserHomeDir()
+	for _, pattern := range homes(home) {
+		folders, _ := filepath.Glob(pattern) // the patterns are right
+		for _, folder := range slices.Backward(folders) {
+			if slices.Contains(filepath.SplitList(list), folder) {
+				continue
+			}
+			if _, err := exec.LookPath(filepath.Join(folder, p.s.Command)); err == nil {
+				return p.pathFix(folder)
+			}
+		}
+	}
+	if maker := makers[p.s.Command]; maker != "" {
+		return "install " + maker
+	}
+	return "install it, or give its full path as command"
+}
+
+// pathFix is what to write so that a folder is searched. The full path as command would
+// not do: npx and others look for their interpreters in PATH, too.
+func (p *patient) pathFix(folder string) string {
+	return fmt.Sprintf("add to %q: env: {PATH: %q}", p.s.Name, folder+string(filepath.ListSeparator)+"${PATH}")
+}
+
+// homes are folders, as patterns, where programs are that desktops do not find.
+func homes(home string) []string {
+	places := []string{"/usr/local/bin", "/opt/homebrew/bin", "/home/linuxbrew/.linuxbrew/bin", "/opt/local/bin", "/snap/bin"}
+	if home == "" {
+		return places
+	}
+	for _, p := range []string{
+		".local/bin", ".cargo/bin", ".bun/bin", ".deno/bin", ".volta/bin", ".asdf/shims", ".local/share/mise/shims",
+		".nvm/versions/node/*/bin", ".local/share/fnm/aliases/default/bin", ".pyenv/shims", ".dotnet/tools", "go/bin", ".rd/bin", ".docker/bin",
+	} {
+		places = append(places, filepath.Join(home, p))
+	}
+	return places
+}
+
+// desktopPath is the PATH of programs that a desktop starts, before anybody changed it:
+// systemd's DefaultPath=, and that of macOS' launchd. On Windows the shell has no other.
+func desktopPath() []string {
+	switch runtime.GOOS {
+	case "windows":
+		return nil
+	case "darwin":
+		return []string{"/usr/bin", "/bin", "/usr/sbin", "/sbin"}
+	}
+	return []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", "/usr/games", "/usr/local/games", "/snap/bin"}
+}
+
+// shellOnly names the folder of a command that a desktop's programs would not find.
+func (p *patient) shellOnly(path string, env []string) (folder, fix string) {
+	desktop := desktopPath()
+	_, own := p.s.Env["PATH"]
+	_, filed := p.s.FileEnv["PATH"]
+	if own || filed || desktop == nil || filepath.Base(p.s.Command) != p.s.Command {
+		return "", ""
+	}
+	if found(p.s.Command, []string{"PATH=" + strings.Join(desktop, string(filepath.ListSeparator))}) {
+		return "", ""
+	}
+	folder = filepath.Dir(path)
+	return folder, p.pathFix(folder)
+}
+
+func (p *patient) folder() bool {
+	if p.s.Cwd == "" {
+		return true
+	}
+	st, err := os.Stat(p.s.Cwd)
+	if err != nil || !st.IsDir() {
+		p.Break("cwd", fmt.Sprintf("the folder to run in, %s, is not there", p.s.Cwd), "make it, or correct cwd")
+		return false
+	}
+	return true
+}
+
+// ran tells whether the program started and went on.
+func (p *patient) ran(t *talk, path string) bool {
+	const name = "runs"
+	why := t.cause()
+	var file *fs.PathError
+	var exit *exec.ExitError
+	switch {
+	case why == nil, t.opened:
+		p.Fine(name, "it starts")
+		return true
+	case errors.Is(why.Err, syscall.ENOEXEC):
+		p.Break(name, path+" is no program for this machine", "install the build for "+runtime.GOOS+" on "+runtime.GOARCH+"; a script needs a first line such as #!/bin/sh")
+	case errors.As(why.Err, &file) && errors.Is(file, fs.ErrNotExist):
+		text, fix := "the program does not start: what it needs is missing", "reinstall it"
+		if needs := interpreter(path); needs != "" {
+			text, fix = fmt.Sprintf("the program does not start: its first line names %s, which is missing", needs), "install that, or correct the first line of "+path
+		}
+		p.Break(name, text, fix)
+	case errors.As(why.Err, &file):
+		p.Break(name, why.Reason, "see that you may run it: ls -l "+quoted(path))
+	case errors.As(why.Err, &exit), errors.Is(why.Err, io.EOF):
+		p.Break(name, why.Reason, "run it in a terminal and mend what it complains of: "+p.line())
+	default:
+		p.Fine(name, "it starts")
+		return true
+	}
+	return false
+}
+
+// interpreter is what the first line of a script names.
+func interpreter(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	line, _ := bufio.NewReader(io.LimitReader(f, 256)).ReadString('\n')
+	if rest, ok := strings.CutPrefix(line, "#!"); ok {
+		return strings.TrimSpace(rest)
+	}
+	return ""
+}
+
+// spoke tells whether the program wrote messages on its stdout, and nothing else. Goblin
+// skips what is none; many clients do not.
+func (p *patient) spoke(t *talk) bool {
+	const name = "stdout"
+	if t.junk == 0 {
+		p.Fine(name, "nothing but messages")
+		return true
+	}
+	text := fmt.Sprintf("its first line is no JSON-RPC message: %q", short(t.banner, 200))
+	if t.opened {
+		text = fmt.Sprintf("it writes what is no JSON-RPC message: %q", short(t.banner, 200))
+	}
+	c := diagnosis.Check{Name: name, State: diagnosis.Warning, Text: text, Fix: "have it write that to stderr; Goblin skips such lines, but many clients fail"}
+	if !t.opened {
+		c.State, c.Fix = diagnosis.Broken, "have it speak MCP over stdio: a flag may be missing in args, or it prints to stdout what belongs to stderr"
+	}
+	return p.Add(c)
+}
+
+// line is the command as it can be typed in a shell.
+func (p *patient) line() string {
+	words := []string{quoted(p.s.Command)}
+	for _, arg := range p.s.Args {
+		words = append(words, quoted(arg))
+	}
+	line := strings.Join(words, " ")
+	if p.s.Cwd != "" && p.s.Cwd != filepath.Dir(p.Config.Path) {
+		line = "cd " + quoted(p.s.Cwd) + " && " + line
+	}
+	return short(p.Redact(line), 400)
+}
+
+// quoted is a word for a shell.
+func quoted(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("@%+=:,./_-", r)
+	}
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// greeted tells how the handshake went.
+func (p *patient) greeted(t *talk) bool {
+	const name = "handshake"
+	why := t.cause()
+	switch {
+	case t.opened:
+		text := "revision " + t.info.Protocol
+		if t.info.Second || t.info.Era == upstream.Modern {
+			text += ", " + t.info.Era.String()
+		}
+		p.Fine(name, text)
+		return true
+	case errors.Is(why, context.DeadlineExceeded) && p.s.Type == config.Stdio:
+		p.Break(name, why.Reason, fmt.Sprintf("see what it waits for: %s; if it only is slow, as when it is downloaded first, raise its startup_timeout", p.line()))
+	case errors.Is(why, context.DeadlineExceeded):
+		p.Break(name, why.Reason, "see whether this is an MCP server's url; if it only is slow, raise its startup_timeout")
+	case why == nil:
+		p.Break(name, "it was interrupted", "try again")
+	case p.s.Type == config.Stdio:
+		p.Break(name, why.Reason, "see that args make it an MCP server, and that it is up to date")
+	default:
+		p.Break(name, why.Reason, "see that url is that of an MCP server")
+	}
+	return false
+}
+
+// short cuts a text, between characters.
+func short(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

@@ -1,0 +1,207 @@
+package doctor_test
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/config"
+	"goblin/gateway/doctor"
+	"goblin/registry/diagnosis"
+)
+
+var tool = obj{"name": "stat", "inputSchema": obj{"type": "object", "properties": obj{"path": obj{"type": "string"}}}}
+
+func tools(all ...any) obj { return obj{"name": "fake", "tools": all} }
+
+func withSchema(s any) obj { return tools(obj{"name": "stat", "inputSchema": s}) }
+
+func TestAHealthyLocalServerPassesEveryCheck(t *testing.T) {
+	t.Parallel()
+	s := tools(tool)
+	s["prompts"] = []any{obj{"name": "p"}}
+	r := examine(t, script(t, s))
+	require.Equal(t, diagnosis.OK, r.State, "%v", r.Checks)
+	require.Equal(t, []string{"command ok", "runs ok", "stdout ok", "handshake ok", "lists ok", "schemas ok", "limits ok"}, outline(r))
+	require.Equal(t, "1 tool, 1 prompt", r.Checks[4].Text)
+}
+
+// Each check has a server at which the checks stop.
+func TestTheChecksOfALocalServerStopAtWhatIsBroken(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	plain := filepath.Join(dir, "plain")
+	require.NoError(t, os.WriteFile(plain, []byte("x"), 0o600))
+	on := func(key string, acts ...any) obj {
+		s := tools(tool)
+		s["on"] = obj{key: acts}
+		return s
+	}
+	sh := func(line string) config.Server { return config.Server{Command: "/bin/sh", Args: []string{"-c", line}} }
+	for name, tt := range map[string]struct {
+		server config.Server
+		check  string
+		text   string
+		fix    string
+	}{
+		"a variable is not set": {
+			config.Server{Problem: "goblin.yaml:3: ${X} is not set; set it"}, "config", "${X} is not set", "set it",
+		},
+		"no such command":           {config.Server{Command: "no-such-program"}, "command", `"no-such-program" is in no folder of PATH (`, "full path"},
+		"no runtime":                {config.Server{Command: "dnx"}, "command", "in no folder of PATH", "install the .NET SDK"},
+		"arguments in the command":  {config.Server{Command: "sh -c x"}, "command", "no program", "write command: sh and args: [-c, x]"},
+		"no such file":              {config.Server{Command: filepath.Join(dir, "gone")}, "command", "there is no file", "correct the path"},
+		"a folder":                  {config.Server{Command: dir}, "command", "is a folder", "program in it"},
+		"not executable":            {config.Server{Command: plain}, "command", "is not executable", "chmod +x " + plain},
+		"no folder to run in":       {config.Server{Command: "/bin/sh", Cwd: filepath.Join(dir, "gone")}, "cwd", "is not there", "cwd"},
+		"an interpreter is missing": {config.Server{Command: executable(t, filepath.Join(dir, "script"), "#!/no/such/interpreter -x\n")}, "runs", "names /no/such/interpreter -x, which is missing", "first line"},
+		"no program":                {config.Server{Command: executable(t, filepath.Join(dir, "data"), "\x01\x02\x03")}, "runs", "no program for this machine", "build for"},
+		"it ends at once":           {sh("echo boom >&2; exit 3"), "runs", "exit status 3; its last words: boom", "/bin/sh -c 'echo boom >&2; exit 3'"},
+		"it ends without a word":    {sh("exit 0"), "runs", "the process ended", "terminal"},
+		"it prints its help":        {sh("echo usage: x; exit 2"), "runs", "its last words: usage: x", "terminal"},
+		"a banner and nothing else": {with(sh("echo 'Welcome to \033[31mX'; cat >/dev/null"), 500*time.Millisecond), "stdout", `"Welcome to \x1b[31mX"`, "flag may be missing"},
+		"it says nothing":           {with(sh("cat >/dev/null"), 300*time.Millisecond), "handshake", "did not answer initialize within 300ms", "raise its startup_timeout"},
+		"it refuses the handshake":  {script(t, on("initialize", obj{"do": "error", "error": obj{"code": -32000, "message": "no licence"}})), "handshake", "no licence", "args"},
+		"it refuses its list":       {script(t, on("tools/list", obj{"do": "error", "error": obj{"code": -32000, "message": "no database"}})), "lists", "tools/list failed: no database", "authors"},
+		"it dies of its list":       {script(t, on("tools/list", obj{"do": "crash", "code": 4})), "lists", "exit status 4", "terminal"},
+		"no schema":                 {script(t, tools(obj{"name": "stat"})), "schemas", `tool "stat": has no inputSchema`, "deny"},
+		"a schema of no object":     {script(t, withSchema(obj{"type": "string"})), "schemas", `does not say type: "object"`, "deny"},
+		"an unknown type":           {script(t, withSchema(obj{"type": "object", "properties": obj{"n": obj{"type": "int"}}})), "schemas", `inputSchema.n: there is no type "int"`, "deny"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := examine(t, tt.server)
+			c := last(t, r)
+			require.Equal(t, diagnosis.Broken, r.State, "%v", r.Checks)
+			require.Equal(t, tt.check, c.Name, "%v", r.Checks)
+			require.Equal(t, diagnosis.Broken, c.State)
+			require.Contains(t, c.Text, tt.text)
+			require.Contains(t, c.Fix, tt.fix)
+			for _, before := range r.Checks[:len(r.Checks)-1] {
+				require.NotEqual(t, diagnosis.Broken, before.State)
+			}
+		})
+	}
+}
+
+func with(s config.Server, startup time.Duration) config.Server {
+	s.StartupTimeout = startup
+	return s
+}
+
+// What only some clients mind does not stop the checks.
+func TestWhatOnlySomeClientsMindIsAWarning(t *testing.T) {
+	t.Parallel()
+	banner := tools(tool)
+	banner["on"] = obj{"start": []any{obj{"do": "write", "text": "Listening\x1b]0;x\x07 on stdio"}}}
+	for name, tt := range map[string]struct {
+		script obj
+		check  string
+		text   string
+	}{
+		"a banner before the messages": {banner, "stdout", `"Listening\x1b]0;x\a on stdio"`},
+		"a choice at the top":          {withSchema(obj{"type": "object", "anyOf": []any{obj{"required": []any{"a"}}}}), "schemas", "anyOf at its top"},
+		"an array of nothing":          {withSchema(obj{"type": "object", "properties": obj{"a": obj{"type": "array"}}}), "schemas", "inputSchema.a is an array that does not say of what"},
+		"a property with a blank":      {withSchema(obj{"type": "object", "properties": obj{"a b": obj{"type": "string"}}}), "schemas", `property "a b"`},
+		"a long description":           {tools(obj{"name": "stat", "inputSchema": obj{"type": "object"}, "description": strings.Repeat("word ", 1000)}), "limits", `tool "stat"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := examine(t, script(t, tt.script))
+			require.Equal(t, diagnosis.Warning, r.State, "%v", r.Checks)
+			found := r.Complaints()
+			require.Len(t, found, 1)
+			require.Equal(t, tt.check, found[0].Name)
+			require.Contains(t, found[0].Text, tt.text)
+			require.NotEmpty(t, found[0].Fix)
+			require.Contains(t, last(t, r).Name, "limits")
+		})
+	}
+}
+
+func TestNamesThatClientsRefuseAreBroken(t *testing.T) {
+	t.Parallel()
+	long := script(t, tools(obj{"name": strings.Repeat("long", 20), "inputSchema": obj{"type": "object"}}))
+	r := examine(t, long)
+	require.Equal(t, diagnosis.OK, r.State)
+	require.Contains(t, last(t, r).Text, "1 shortened, such as it_longlong")
+	c := last(t, examine(t, long, func(o *doctor.Options) { o.Config.Gateway.MaxName = 120 }))
+	require.Equal(t, diagnosis.Broken, c.State)
+	require.Contains(t, c.Text, "too long for Claude Code")
+	require.Contains(t, c.Fix, "max_name: 51")
+}
+
+// The folders of PATH decide, so this test has the process to itself.
+func TestAProgramThatOnlyTheShellFinds(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	tools := filepath.Join(home, ".nvm/versions/node/v22.1.0/bin")
+	executable(t, filepath.Join(tools, "mcp-only-here"), "#!/bin/sh\nexit 1\n")
+	fix := `env: {PATH: "` + tools + `:${PATH}"}`
+
+	c := last(t, examine(t, config.Server{Command: "mcp-only-here"}))
+	require.Equal(t, diagnosis.Broken, c.State)
+	require.Contains(t, c.Fix, fix, "it is not in PATH, but where programs of its kind are")
+
+	t.Setenv("PATH", tools+":"+os.Getenv("PATH"))
+	r := examine(t, config.Server{Command: "mcp-only-here"})
+	require.Equal(t, []string{"command warning", "runs broken"}, outline(r))
+	require.Contains(t, r.Checks[0].Text, "clients that are started from the desktop do not have "+tools)
+	require.Contains(t, r.Checks[0].Fix, fix)
+
+	r = examine(t, config.Server{Command: "mcp-only-here", Env: map[string]string{"PATH": tools + ":/bin"}})
+	require.Equal(t, diagnosis.OK, r.Checks[0].State, "the config says where")
+	r = examine(t, config.Server{Command: "sh", Args: []string{"-c", "exit 1"}})
+	require.Equal(t, diagnosis.OK, r.Checks[0].State, "every PATH has it")
+}
+
+func TestNoChildIsLeftBehind(t *testing.T) {
+	t.Parallel()
+	pid := filepath.Join(t.TempDir(), "pid")
+	s := config.Server{Command: "/bin/sh", Args: []string{"-c", "echo $$ > " + pid + "; while :; do sleep 1; done"}, StartupTimeout: 300 * time.Millisecond}
+	require.Equal(t, "handshake", last(t, examine(t, s)).Name)
+	text, err := os.ReadFile(pid)
+	require.NoError(t, err)
+	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	require.NoError(t, err)
+	require.ErrorIs(t, syscall.Kill(n, 0), syscall.ESRCH)
+}
+
+func TestAllServersAreCheckedInTheOrderOfTheConfig(t *testing.T) {
+	t.Parallel()
+	o := doctor.Options{Version: "test", Config: &config.Config{Path: filepath.Join(t.TempDir(), "c.yaml"), Gateway: config.Gateway{MaxName: 51}}}
+	for _, name := range []string{"z", "slow", "off", "a", "b", "c"} {
+		s := script(t, tools(tool))
+		if name == "slow" {
+			s = script(t, obj{"tools": []any{tool}, "on": obj{"initialize": []any{obj{"do": "delay", "ms": 100}}}})
+		}
+		s.Name, s.Type, s.StartupTimeout, s.Timeout, s.Disabled = name, config.Stdio, 20*time.Second, 20*time.Second, name == "off"
+		o.Config.Servers = append(o.Config.Servers, s)
+	}
+	var got []string
+	for _, r := range doctor.Servers(t.Context(), o) {
+		got = append(got, r.Server+" "+string(r.State))
+	}
+	require.Equal(t, []string{"z ok", "slow ok", "off disabled", "a ok", "b ok", "c ok"}, got)
+
+	off := doctor.Server(t.Context(), o, &o.Config.Servers[2])
+	require.Equal(t, diagnosis.Warning, off.State, "who names a disabled server wants to know whether it would work")
+	require.Equal(t, "config", last(t, off).Name)
+}
+
+func TestSecretsAreNotTold(t *testing.T) {
+	t.Parallel()
+	r := examine(t, config.Server{Command: "/bin/sh", Args: []string{"-c", "echo token hunter2 >&2; exit 1 # hunter2"}},
+		func(o *doctor.Options) {
+			o.Redact = func(s string) string { return strings.ReplaceAll(s, "hunter2", "•••") }
+		})
+	c := last(t, r)
+	require.Contains(t, c.Text, "token •••")
+	require.NotContains(t, c.Text+c.Fix, "hunter2")
+}

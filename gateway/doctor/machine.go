@@ -1,0 +1,212 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"goblin/gateway/control"
+	"goblin/gateway/display"
+	"goblin/gateway/host"
+	"goblin/gateway/upstream/groups"
+	"goblin/registry/diagnosis"
+)
+
+// Machine is what is looked at besides servers. Each part may have failed, which is the
+// error beside it.
+type Machine struct {
+	Version string
+	Config  string // as a user knows it
+	Servers int
+	Wrong   string // what is wrong with the config, "" for nothing; nothing else is checked then
+
+	Place    host.Place
+	NoPlace  error
+	Status   *control.Status // of the running host; nil for none
+	NoStatus error           // why there is none; [host.ErrNoHost] is no failure
+
+	Clients   []Client
+	NoClients error
+}
+
+// Client is Goblin's entry in the config file of an MCP client.
+type Client struct {
+	Name    string // as a user types it behind "goblin install"
+	Title   string // as people call it
+	File    string
+	Command string
+	Args    []string
+	Problem string // why the entry could not be read; "" for nothing
+}
+
+// hostPatience bounds what other hosts are asked for.
+const hostPatience = 5 * time.Second
+
+// Look asks the running host of a place.
+func (m *Machine) Look(ctx context.Context, place host.Place) {
+	ctx, cancel := context.WithTimeout(ctx, 2*hostPatience)
+	defer cancel()
+	m.Place = place
+	status, err := (control.Remote{Place: place}).Status(ctx)
+	if m.NoStatus = err; err == nil {
+		m.Status = &status
+	}
+}
+
+// Check checks all of it.
+func (m *Machine) Check(ctx context.Context) diagnosis.Report {
+	r := diagnosis.Report{Checks: []diagnosis.Check{}}
+	if m.config(&r) && m.runtime(&r) && m.host(&r) {
+		m.versions(ctx, &r)
+		m.clients(&r)
+	}
+	return r
+}
+
+func (m *Machine) config(r *diagnosis.Report) bool {
+	if m.Wrong != "" {
+		r.Break("config", m.Wrong, "goblin validate tells all of its mistakes")
+		return false
+	}
+	r.Fine("config", m.Config+", "+display.Count(m.Servers, "server"))
+	return true
+}
+
+func (m *Machine) runtime(r *diagnosis.Report) bool {
+	const name = "runtime"
+	if m.NoPlace != nil {
+		text, fix := split(m.NoPlace.Error())
+		if fix == "" {
+			fix = "set XDG_RUNTIME_DIR to a folder that is yours alone"
+		}
+		r.Break(name, text, fix)
+		return false
+	}
+	probe, err := os.CreateTemp(m.Place.Dir, "doctor")
+	if err != nil {
+		r.Break(name, fmt.Sprintf("nothing can be written to %s: %v", m.Place.Dir, groups.Plain(err)), "see its rights, and whether the disk is full")
+		return false
+	}
+	_, err = probe.WriteString("x")
+	if err = errors.Join(err, probe.Close(), os.Remove(probe.Name())); err != nil {
+		r.Break(name, fmt.Sprintf("nothing can be written to %s: %v", m.Place.Dir, groups.Plain(err)), "see whether the disk is full")
+		return false
+	}
+	r.Fine(name, m.Place.Dir)
+	return true
+}
+
+func (m *Machine) host(r *diagnosis.Report) bool {
+	const name = "host"
+	switch {
+	case errors.Is(m.NoStatus, host.ErrNoHost):
+		r.Fine(name, "none runs; the first client starts it")
+	case m.NoStatus != nil:
+		text, fix := split(m.NoStatus.Error())
+		if fix == "" {
+			fix = "end it with \"goblin stop\"; the next client starts another"
+		}
+		r.Break(name, text, fix)
+		return false
+	case m.Status == nil:
+	case m.Status.Notice != "":
+		text, fix := split(m.Status.Notice)
+		if fix == "" {
+			fix = "goblin validate"
+		}
+		r.Warn(name, text, fix)
+	default:
+		r.Fine(name, fmt.Sprintf("pid %d, up %s, %s", m.Status.PID, display.Age(time.Since(m.Status.Started)), display.Count(m.Status.Clients(), "client")))
+	}
+	return true
+}
+
+// versions looks for hosts of other versions of Goblin: a bridge only speaks to a host of
+// its own, so that each version has one, with all its servers.
+func (m *Machine) versions(ctx context.Context, r *diagnosis.Report) {
+	const name = "version"
+	for _, place := range host.Serving(m.Place.Dir, m.Place.Config, "") {
+		if place.Version == m.Version {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(ctx, hostPatience)
+		other, err := (control.Remote{Place: place}).Status(ctx)
+		cancel()
+		if err == nil {
+			r.Warn(name, fmt.Sprintf("Goblin %s (pid %d) serves this config too, to %s; this is %s", place.Version, other.PID, display.Count(other.Clients(), "client"), m.Version),
+				"restart the clients that use the other one, and have them start this version")
+			return
+		}
+	}
+	r.Fine(name, m.Version)
+}
+
+// clients looks at the entries of clients.
+func (m *Machine) clients(r *diagnosis.Report) {
+	const name = "clients"
+	if m.NoClients != nil {
+		r.Warn(name, m.NoClients.Error(), "see the rights of that file")
+		return
+	}
+	self, _ := os.Executable()
+	fine := 0
+	for _, c := range m.Clients {
+		again := "goblin install " + c.Name
+		switch {
+		case c.Problem != "":
+			r.Warn(name, fmt.Sprintf("%s: %s: %s", c.Title, c.File, c.Problem), "mend that file, then run "+again)
+		case !runs(c.Command):
+			r.Break(name, fmt.Sprintf("%s starts %q, which is not there", c.Title, c.Command), again)
+		case !same(c.Command, self):
+			r.Warn(name, fmt.Sprintf("%s starts another Goblin, %s; this is %s", c.Title, c.Command, self), again)
+		default:
+			fine++
+		}
+	}
+	if fine > 0 {
+		r.Fine(name, display.Count(fine, "client")+" can start this Goblin")
+	}
+}
+
+// runs reports whether a client could start a command, whatever PATH it has.
+func runs(command string) bool {
+	_, err := groups.LookPath(command, os.Environ())
+	return err == nil
+}
+
+// same reports whether a command is the program at a path.
+func same(command, path string) bool {
+	found, err := groups.LookPath(command, os.Environ())
+	if err != nil || path == "" {
+		return err == nil
+	}
+	a, errA := os.Stat(found)
+	b, errB := os.Stat(path)
+	return errA != nil || errB != nil || os.SameFile(a, b) || filepath.Clean(found) == filepath.Clean(path)
+}
+
+// Hosted adds what the running host says of a server that works here: it may have been
+// started with another environment. ask has the host check the server.
+func (m *Machine) Hosted(r *diagnosis.Report, ask func(server string) (diagnosis.Report, error)) {
+	const name = "host"
+	if m.Status == nil || r.State == diagnosis.Broken {
+		return
+	}
+	for _, s := range m.Status.Servers {
+		if s.Name != r.Server || s.Error == "" || s.State == "ready" || s.State == "disabled" {
+			continue
+		}
+		text := fmt.Sprintf("it works here, but the running host (pid %d) says: %s", m.Status.PID, s.Error)
+		fix := "goblin restart " + r.Server
+		if theirs, err := ask(r.Server); err == nil && theirs.State == diagnosis.Broken {
+			found := theirs.Complaints()
+			last := found[len(found)-1]
+			text = fmt.Sprintf("it works here, but not in the running host (pid %d), which has another environment: %s", m.Status.PID, last.Text)
+			fix = last.Fix
+		}
+		r.Break(name, text, fix)
+	}
+}

@@ -1,0 +1,150 @@
+package doctor_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/control"
+	"goblin/gateway/doctor"
+	"goblin/gateway/host"
+	"goblin/registry/diagnosis"
+)
+
+// place is that of a host with a short path.
+func place(t *testing.T, version string) host.Place {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "d")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	p, err := host.Locate("hash", version, func(k string) string { return map[string]string{"XDG_RUNTIME_DIR": dir}[k] })
+	require.NoError(t, err)
+	p.Config = "/c.yaml"
+	return p
+}
+
+// hosts serves a status at a place.
+func hosts(t *testing.T, p host.Place, status control.Status) {
+	t.Helper()
+	l, err := host.Listen(p)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() {
+		done <- l.Serve(ctx, host.Handlers{Control: func(context.Context, string, json.RawMessage) (any, error) { return status, nil }})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+		_ = l.Close()
+	})
+}
+
+func machine(t *testing.T) *doctor.Machine {
+	return &doctor.Machine{Version: "2", Config: "c.yaml", Place: place(t, "2"), NoStatus: host.ErrNoHost}
+}
+
+func TestTheChecksOfThisMachine(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	for name, tt := range map[string]struct {
+		change func(*doctor.Machine)
+		check  string
+		state  diagnosis.State
+		text   string
+		fix    string
+	}{
+		"all is well":          {func(*doctor.Machine) {}, "version", diagnosis.OK, "2", ""},
+		"mistakes in the file": {func(m *doctor.Machine) { m.Wrong = "c.yaml:3: unknown key" }, "config", diagnosis.Broken, "c.yaml:3", "goblin validate"},
+		"an open folder":       {func(m *doctor.Machine) { m.NoPlace = errors.New("the folder /x is open; run: chmod 700 /x") }, "runtime", diagnosis.Broken, "the folder /x is open", "run: chmod 700 /x"},
+		"a folder that is gone": {func(m *doctor.Machine) {
+			m.Place.Dir = filepath.Join(m.Place.Dir, "gone")
+		}, "runtime", diagnosis.Broken, "nothing can be written to", "rights"},
+		"a host that hangs": {func(m *doctor.Machine) { m.NoStatus = errors.New("it does not answer; if it hangs, kill it") }, "host", diagnosis.Broken, "it does not answer", "kill it"},
+		"an edit not taken": {func(m *doctor.Machine) {
+			m.NoStatus, m.Status = nil, &control.Status{Notice: "the edited config has mistakes"}
+		}, "host", diagnosis.Warning, "the edited config has mistakes", "validate"},
+		"an entry without its program": {func(m *doctor.Machine) {
+			m.Clients = []doctor.Client{{Name: "cursor", Title: "Cursor", Command: "/no/such/goblin"}}
+		}, "clients", diagnosis.Broken, `Cursor starts "/no/such/goblin", which is not there`, "goblin install cursor"},
+		"an entry of another one": {func(m *doctor.Machine) {
+			m.Clients = []doctor.Client{{Name: "cursor", Title: "Cursor", Command: "/bin/sh"}}
+		}, "clients", diagnosis.Warning, "Cursor starts another Goblin, /bin/sh", "goblin install cursor"},
+		"a file that is not understood": {func(m *doctor.Machine) {
+			m.Clients = []doctor.Client{{Name: "zed", Title: "Zed", File: "/z.json", Problem: "line 3: no comma"}}
+		}, "clients", diagnosis.Warning, "Zed: /z.json: line 3: no comma", "mend that file"},
+		"an entry of ours": {func(m *doctor.Machine) {
+			m.Clients = []doctor.Client{{Name: "zed", Title: "Zed", Command: self}}
+		}, "clients", diagnosis.OK, "1 client can start this Goblin", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := machine(t)
+			tt.change(m)
+			r := m.Check(t.Context())
+			var found diagnosis.Check
+			for _, c := range r.Checks {
+				if c.Name == tt.check {
+					found = c
+				}
+			}
+			require.Equal(t, tt.state, found.State, "%v", r.Checks)
+			require.Equal(t, tt.state, r.State)
+			require.Contains(t, found.Text, tt.text)
+			require.Contains(t, found.Fix, tt.fix)
+		})
+	}
+}
+
+func TestHostsOfOtherVersionsAreFound(t *testing.T) {
+	t.Parallel()
+	m := machine(t)
+	old := m.Place
+	old.Version, old.Socket, old.Lock = "1", filepath.Join(old.Dir, "old.sock"), filepath.Join(old.Dir, "old.lock")
+	hosts(t, old, control.Status{PID: 7, Sessions: []control.Session{{Client: "editor"}}})
+	r := m.Check(t.Context())
+	require.Equal(t, diagnosis.Warning, r.State, "%v", r.Checks)
+	require.Contains(t, r.Complaints()[0].Text, "Goblin 1 (pid 7) serves this config too, to 1 client; this is 2")
+}
+
+func TestARunningHostIsLookedAt(t *testing.T) {
+	t.Parallel()
+	m := machine(t)
+	hosts(t, m.Place, control.Status{PID: 9, Started: time.Now(), Servers: []control.Server{
+		{Name: "fine", State: "ready"}, {Name: "path", State: "failed", Error: "not found"}, {Name: "once", State: "retrying", Error: "gone"},
+	}})
+	m.Look(t.Context(), m.Place)
+	require.NoError(t, m.NoStatus)
+	require.Equal(t, "pid 9, up 0 s, 0 clients", m.Check(t.Context()).Checks[2].Text)
+
+	ask := func(server string) (diagnosis.Report, error) {
+		theirs := diagnosis.Report{Server: server}
+		if server == "path" {
+			theirs.Break("command", "npx is in no folder of PATH", "add PATH")
+		} else {
+			theirs.Fine("command", "npx")
+		}
+		return theirs, nil
+	}
+	for server, want := range map[string]string{
+		"fine": "ok ",
+		"path": "broken it works here, but not in the running host (pid 9), which has another environment: npx is in no folder of PATH → add PATH",
+		"once": "broken it works here, but the running host (pid 9) says: gone → goblin restart once",
+	} {
+		r := diagnosis.Report{Server: server, State: diagnosis.OK}
+		m.Hosted(&r, ask)
+		got := string(r.State) + " "
+		for _, c := range r.Checks {
+			got += fmt.Sprintf("%s → %s", c.Text, c.Fix)
+		}
+		require.Equal(t, want, got)
+	}
+}

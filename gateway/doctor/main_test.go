@@ -1,0 +1,92 @@
+package doctor_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"goblin/gateway/config"
+	"goblin/gateway/doctor"
+	"goblin/registry/diagnosis"
+)
+
+// fakeserver is the program of servers that do what a script says.
+var fakeserver string
+
+type built struct{ *testing.M }
+
+func (b built) Run() int {
+	dir, err := os.MkdirTemp("", "doctor")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	fakeserver = filepath.Join(dir, "fakeserver")
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", fakeserver, "../internal/fakeserver").CombinedOutput(); err != nil {
+		panic(fmt.Sprintf("build the fake: %v\n%s", err, out))
+	}
+	return b.M.Run()
+}
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(built{m}) }
+
+type obj = map[string]any
+
+func script(t *testing.T, s obj) config.Server {
+	t.Helper()
+	text, err := json.Marshal(s)
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "script.json")
+	require.NoError(t, os.WriteFile(path, text, 0o600))
+	return config.Server{Command: fakeserver, Args: []string{path}}
+}
+
+// examine checks a server under the name it.
+func examine(t *testing.T, s config.Server, change ...func(*doctor.Options)) diagnosis.Report {
+	t.Helper()
+	s.Name = "it"
+	if s.Type == "" {
+		s.Type = config.Stdio
+	}
+	if s.StartupTimeout == 0 {
+		s.StartupTimeout = 20 * time.Second
+	}
+	s.Timeout = 20 * time.Second
+	o := doctor.Options{
+		Version: "test", Logins: t.TempDir(), Folder: t.TempDir(),
+		Config: &config.Config{Path: filepath.Join(t.TempDir(), "goblin.yaml"), Servers: []config.Server{s}, Gateway: config.Gateway{MaxName: 51}},
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	return doctor.Server(t.Context(), o, &o.Config.Servers[0])
+}
+
+// last is the check that a report ends with.
+func last(t *testing.T, r diagnosis.Report) diagnosis.Check {
+	t.Helper()
+	require.NotEmpty(t, r.Checks)
+	return r.Checks[len(r.Checks)-1]
+}
+
+// outline is a report in short.
+func outline(r diagnosis.Report) (all []string) {
+	for _, c := range r.Checks {
+		all = append(all, fmt.Sprintf("%s %s", c.Name, c.State))
+	}
+	return all
+}
+
+func executable(t *testing.T, path, text string) string {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o700)) //nolint:gosec // it is to be run
+	return path
+}

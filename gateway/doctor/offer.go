@@ -1,0 +1,153 @@
+package doctor
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"goblin/gateway/display"
+	"goblin/registry"
+	"goblin/registry/diagnosis"
+	"goblin/registry/rawjson"
+)
+
+// offered checks what the server lists.
+func (p *patient) offered(t *talk) {
+	if p.listed(t) && p.schemas(t) {
+		p.limits(t)
+	}
+}
+
+func (p *patient) listed(t *talk) bool {
+	const name = "lists"
+	if why := t.cause(); why != nil {
+		p.Break(name, "the connection ended while it listed: "+why.Reason, "see what it printed: goblin doctor "+p.s.Name+" after it was run by hand")
+		if p.s.Command != "" {
+			p.Checks[len(p.Checks)-1].Fix = "run it in a terminal and see why it ends: " + p.line()
+		}
+		return false
+	}
+	if len(t.missing) > 0 {
+		p.Break(name, amount(t.missing), "update the server, or tell its authors: it declares what it does not answer for")
+		return false
+	}
+	var dropped []string
+	for _, w := range t.wrong {
+		if w.Level >= slog.LevelWarn && !slices.ContainsFunc(t.tools, func(def []byte) bool { return longDescription(def) == w.Text }) {
+			dropped = append(dropped, fmt.Sprintf("%s %q: %s", w.Kind, short(w.Name, 80), w.Text))
+		}
+	}
+	if len(dropped) > 0 {
+		p.Warn(name, amount(dropped), "tell the server's authors")
+		return true
+	}
+	p.Fine(name, t.offer())
+	return true
+}
+
+// amount is the first of several complaints, and how many more there are.
+func amount(all []string) string {
+	if len(all) == 1 {
+		return all[0]
+	}
+	return fmt.Sprintf("%s; and %d more", all[0], len(all)-1)
+}
+
+// schemas checks the tools' schemas.
+func (p *patient) schemas(t *talk) bool {
+	const name = "schemas"
+	if len(t.tools) == 0 {
+		return true
+	}
+	var broken, refused []string
+	for _, def := range t.tools {
+		tool, _ := rawjson.String(rawjson.Get(def, "name"))
+		for _, f := range faults(def) {
+			text := fmt.Sprintf("tool %q: %s", short(tool, 80), f.text)
+			if f.broken {
+				broken = append(broken, text)
+			} else {
+				refused = append(refused, text)
+			}
+		}
+	}
+	switch {
+	case len(broken) > 0:
+		p.Break(name, amount(broken), p.without("tell the server's authors; until then, leave the tool out"))
+	case len(refused) > 0:
+		p.Warn(name, amount(refused), p.without("if your client complains, leave the tool out"))
+	default:
+		p.Fine(name, "those of "+display.Count(len(t.tools), "tool")+" are sound")
+	}
+	return len(broken) == 0
+}
+
+// without says how a tool is left out.
+func (p *patient) without(when string) string {
+	return fmt.Sprintf("%s: tools: {deny: [NAME]} in %q", when, p.s.Name)
+}
+
+// limit is what a client takes.
+type limit struct {
+	client string
+	prefix string // that it puts before the name of a tool of a server called goblin
+	most   int    // characters of both
+}
+
+// known are clients that fail on long names, rather than shorten them. Of the others,
+// VS Code, Codex and Gemini CLI cut names themselves.
+var known = []limit{
+	// One longer name, and the interface of the model refuses all requests of a session:
+	// https://github.com/anthropics/claude-code/issues/19882
+	{"Claude Code", "mcp__goblin__", 64},
+	// The server's name and the tool's together have to be less than 60, others are left out:
+	// https://github.com/ComposioHQ/composio/issues/2788
+	{"Cursor", "goblin", 59},
+}
+
+// longDescription says why clients cut the description of a tool; "" if they do not.
+func longDescription(def []byte) string {
+	text, _ := rawjson.String(rawjson.Get(def, "description"))
+	return registry.LongDescription(text)
+}
+
+// limits checks names and descriptions against what clients take.
+func (p *patient) limits(t *talk) {
+	const name = "limits"
+	tools, cut, long, example := 0, 0, "", ""
+	for e := range t.Load().All(registry.Tool) {
+		if e.Server != p.s.Name {
+			continue
+		}
+		tools++
+		for _, l := range known {
+			if len(l.prefix)+len(e.Listed) > l.most && long == "" {
+				long = fmt.Sprintf("tool %q is called %q, which is too long for %s: at most %d characters behind %q", short(e.Name, 80), e.Listed, l.client, l.most-len(l.prefix), l.prefix)
+			}
+		}
+		if n := len(p.s.Name) + 1 + len(e.Name); n > len(e.Listed) {
+			cut++
+			example = e.Listed
+		}
+	}
+	if long != "" {
+		p.Break(name, long, "set max_name: 51 in gateway")
+		return
+	}
+	for _, def := range t.tools {
+		if why := longDescription(def); why != "" {
+			tool, _ := rawjson.String(rawjson.Get(def, "name"))
+			p.Add(diagnosis.Check{Name: name, State: diagnosis.Warning, Text: fmt.Sprintf("tool %q: %s", short(tool, 80), why), Fix: "what matters most should stand first; tell the server's authors"})
+			return
+		}
+	}
+	if tools == 0 {
+		return
+	}
+	text := []string{"names fit known clients"}
+	if cut > 0 {
+		text = append(text, fmt.Sprintf("%d shortened, such as %s", cut, example))
+	}
+	p.Fine(name, strings.Join(text, "; "))
+}

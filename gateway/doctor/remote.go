@@ -1,0 +1,414 @@
+package doctor
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"goblin/gateway/config"
+	"goblin/gateway/display"
+	"goblin/gateway/upstream"
+	"goblin/registry/diagnosis"
+)
+
+const (
+	// probeTime bounds the request that looks at the way to a server.
+	probeTime = 15 * time.Second
+	// skew is how far apart clocks may be: tokens and certificates bear some minutes.
+	skew = 2 * time.Minute
+	// soon is when a certificate that ends is worth a word.
+	soon = 14 * 24 * time.Hour
+	// maxShown is how much is shown of a header.
+	maxShown = 200
+)
+
+// remote checks a server at a URL.
+func (p *patient) remote(ctx context.Context) {
+	base, err := url.Parse(p.s.URL)
+	if err != nil || base.Host == "" {
+		p.Break("url", "the url is not valid", "write it as https://host/path")
+		return
+	}
+	w := p.walk(ctx, base)
+	if !p.reached(w, base) {
+		return
+	}
+	t := p.talk(ctx)
+	p.answered(w, t, base)
+}
+
+// way is how far a request came.
+type way struct {
+	mu       sync.Mutex
+	lookedUp string // host; "" when none was to be looked up
+	found    []net.IPAddr
+	lookErr  error
+	dialled  string
+	dialErr  error
+	dialOK   string
+	state    *tls.ConnectionState
+	tlsErr   error
+	proxy    string
+
+	resp *http.Response // its body is closed
+	took time.Duration
+	err  error
+}
+
+// walk sends one request, of which nothing is to come but an answer, and watches it.
+func (p *patient) walk(ctx context.Context, base *url.URL) *way {
+	w := &way{}
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	ctx = httptrace.WithClientTrace(ctx, w.trace())
+	transport := &http.Transport{
+		Proxy: func(r *http.Request) (*url.URL, error) {
+			u, err := http.ProxyFromEnvironment(r)
+			if u != nil {
+				w.proxy = u.Host
+			}
+			return u, err
+		},
+		ForceAttemptHTTP2: true, DisableKeepAlives: true, TLSHandshakeTimeout: probeTime, ResponseHeaderTimeout: probeTime,
+	}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	method, body, accept := http.MethodPost, `{"jsonrpc":"2.0","id":"doctor","method":"ping"}`, "application/json, text/event-stream"
+	if p.s.Type == config.SSE {
+		method, body, accept = http.MethodGet, "", "text/event-stream"
+	}
+	req, err := http.NewRequestWithContext(ctx, method, base.String(), strings.NewReader(body))
+	if err != nil {
+		w.err = err
+		return w
+	}
+	req.Header.Set("User-Agent", "goblin/"+p.Version)
+	for name, value := range p.s.Headers {
+		req.Header.Set(name, value)
+	}
+	if host := req.Header.Get("Host"); host != "" {
+		req.Host = host
+	}
+	req.Header.Set("Accept", accept)
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	began := time.Now()
+	w.resp, w.err = client.Do(req)
+	w.took = time.Since(began)
+	if w.err == nil {
+		if p.s.Type != config.SSE { // whose body does not end
+			_, _ = io.Copy(io.Discard, io.LimitReader(w.resp.Body, 64<<10))
+		}
+		_ = w.resp.Body.Close()
+	}
+	var inner *url.Error
+	if errors.As(w.err, &inner) {
+		w.err = inner.Err // without the URL, which may hold secrets
+	}
+	return w
+}
+
+func (w *way) trace() *httptrace.ClientTrace {
+	locked := func(do func()) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		do()
+	}
+	return &httptrace.ClientTrace{
+		DNSStart: func(i httptrace.DNSStartInfo) { locked(func() { w.lookedUp = i.Host }) },
+		DNSDone:  func(i httptrace.DNSDoneInfo) { locked(func() { w.found, w.lookErr = i.Addrs, i.Err }) },
+		ConnectStart: func(_, addr string) {
+			locked(func() { w.dialled = addr })
+		},
+		ConnectDone: func(_, addr string, err error) {
+			locked(func() {
+				if err != nil {
+					w.dialErr = err
+				} else {
+					w.dialOK = addr
+				}
+			})
+		},
+		TLSHandshakeDone: func(s tls.ConnectionState, err error) { locked(func() { w.state, w.tlsErr = &s, err }) },
+	}
+}
+
+// reached checks the way to the first answer of the server.
+func (p *patient) reached(w *way, base *url.URL) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	host := base.Hostname()
+	if w.proxy != "" {
+		p.Fine("proxy", "by the proxy "+w.proxy+", which the environment names")
+	}
+	switch {
+	case w.lookErr != nil:
+		var dns *net.DNSError
+		fix := "check the host in url, and that this machine is online"
+		if errors.As(w.lookErr, &dns) && dns.IsNotFound {
+			fix = "correct the host in url, or join the network, such as a VPN, that knows it"
+		}
+		p.Break("dns", fmt.Sprintf("%s has no address: %s", w.lookedUp, plain(w.lookErr)), fix)
+		return false
+	case w.lookedUp != "" && len(w.found) > 0:
+		p.Fine("dns", fmt.Sprintf("%s is %s", w.lookedUp, w.found[0].String()))
+	}
+	if w.dialOK == "" && w.err != nil {
+		where := w.dialled
+		if where == "" {
+			where = host
+		}
+		fix := "see that the server runs and that url has its port"
+		var slow net.Error
+		if errors.As(w.err, &slow) && slow.Timeout() {
+			fix = "see that nothing between, such as a firewall, drops the connection, and that url has the right port"
+		}
+		p.Break("connect", fmt.Sprintf("no connection to %s: %s", where, plain(w.err)), fix)
+		return false
+	}
+	p.Fine("connect", w.dialOK)
+	if base.Scheme == "https" && !p.secured(w, host) {
+		return false
+	}
+	if w.err != nil {
+		fix := "see the server's log: it took the connection, and gave no HTTP answer"
+		if base.Scheme == "http" {
+			fix = "see that url names an HTTP server; if it has a certificate, write https://"
+		}
+		p.Break("http", "no answer: "+plain(w.err), fix)
+		return false
+	}
+	return true
+}
+
+// plain is an error of the network in short.
+func plain(err error) string {
+	var dns *net.DNSError
+	var op *net.OpError
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Sprintf("nothing within %v", probeTime)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "it was closed"
+	case errors.As(err, &dns):
+		return dns.Err
+	case errors.As(err, &op):
+		return op.Err.Error()
+	}
+	return short(err.Error(), maxShown)
+}
+
+// secured checks the certificate.
+func (p *patient) secured(w *way, host string) bool {
+	const name = "tls"
+	err := w.tlsErr
+	if err == nil && w.resp == nil && w.state == nil {
+		err = w.err
+	}
+	if err == nil {
+		if w.state == nil || len(w.state.PeerCertificates) == 0 {
+			return true
+		}
+		ends := w.state.PeerCertificates[0].NotAfter
+		if left := time.Until(ends); left < soon {
+			p.Warn(name, "its certificate ends in "+display.Age(left), "tell who runs the server: it has to be renewed by "+day(ends))
+			return true
+		}
+		p.Fine(name, fmt.Sprintf("%s, the certificate is valid until %s", tls.VersionName(w.state.Version), day(ends)))
+		return true
+	}
+	text, fix := certificate(err, host, time.Now())
+	p.Break(name, text, fix)
+	return false
+}
+
+func day(t time.Time) string { return t.Local().Format("2006-01-02") }
+
+// certificate says why a connection is not trusted.
+func certificate(err error, host string, now time.Time) (text, fix string) {
+	var (
+		invalid   x509.CertificateInvalidError
+		unknown   x509.UnknownAuthorityError
+		wrongHost x509.HostnameError
+		record    tls.RecordHeaderError
+	)
+	switch {
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired && now.Before(invalid.Cert.NotBefore):
+		return fmt.Sprintf("its certificate is valid from %s, and this machine's clock says %s", day(invalid.Cert.NotBefore), day(now)), "set this machine's clock"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return fmt.Sprintf("its certificate expired on %s; this machine's clock says %s", day(invalid.Cert.NotAfter), day(now)), "set the clock if it is wrong; else who runs the server has to renew the certificate"
+	case errors.As(err, &unknown):
+		return "its certificate is signed by nobody whom this machine trusts" + issuer(unknown.Cert), "add that authority's certificate to the system's, or name its file in $SSL_CERT_FILE where Goblin starts"
+	case errors.As(err, &wrongHost):
+		return fmt.Sprintf("its certificate is not for %s but for %s", host, names(wrongHost.Certificate)), "use one of these names in url"
+	case errors.As(err, &record), strings.Contains(err.Error(), "HTTP response to HTTPS client"):
+		return "it speaks no TLS at this port", "correct the port in url, or write http:// if it has no certificate"
+	}
+	return "no TLS: " + plain(err), "see that url has the right port, and that nothing between breaks TLS"
+}
+
+func issuer(c *x509.Certificate) string {
+	if c == nil || c.Issuer.String() == "" {
+		return ""
+	}
+	return ": " + short(c.Issuer.String(), maxShown)
+}
+
+func names(c *x509.Certificate) string {
+	if c == nil {
+		return "others"
+	}
+	all := append([]string{}, c.DNSNames...)
+	for _, ip := range c.IPAddresses {
+		all = append(all, ip.String())
+	}
+	if len(all) == 0 {
+		return "nobody"
+	}
+	return short(strings.Join(all, ", "), maxShown)
+}
+
+// answered checks what the server said.
+func (p *patient) answered(w *way, t *talk, base *url.URL) {
+	code := w.resp.StatusCode
+	status := "HTTP " + strings.TrimSpace(fmt.Sprintf("%d %s", code, http.StatusText(code)))
+	why := t.cause()
+	refused := why != nil && !t.opened
+	login := refused && (code == http.StatusUnauthorized || why.Code == upstream.LoginRequired)
+	switch {
+	case refused && code >= 300 && code < 400:
+		p.redirected(status, w.resp, base)
+		return
+	case refused && !login && code >= 400 && code != http.StatusUnauthorized && !strings.Contains(why.Reason, "startup_timeout"):
+		p.Break("http", status+": "+why.Reason, advice(code, w.resp, base))
+		return
+	case refused && !login && page(w.resp):
+		p.Break("http", status+": it answered with a web page", "correct url: it is that of a page for people; the path of MCP servers is often /mcp")
+		return
+	}
+	p.Fine("http", fmt.Sprintf("an answer in %d ms", w.took.Milliseconds()))
+	p.clock(w.resp, time.Now())
+	if !p.loggedIn(w.resp, status, login) {
+		return
+	}
+	if p.greeted(t) {
+		p.offered(t)
+	}
+}
+
+// page reports whether an answer is one for browsers.
+func page(resp *http.Response) bool {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return kind == "text/html"
+}
+
+// redirected tells of a redirect that is not followed.
+func (p *patient) redirected(status string, resp *http.Response, base *url.URL) {
+	to, err := base.Parse(resp.Header.Get("Location"))
+	if err != nil || resp.Header.Get("Location") == "" {
+		p.Break("redirect", status+" without a place", "correct url")
+		return
+	}
+	to.User, to.RawQuery, to.Fragment = nil, "", ""
+	where := short(p.Redact(to.String()), maxShown)
+	text := fmt.Sprintf("%s to %s", status, where)
+	if to.Host != base.Host || to.Scheme != base.Scheme {
+		text += "; Goblin does not follow it, because headers and logins are for " + base.Host
+	} else {
+		text += ", which would make a GET of each message"
+	}
+	p.Break("redirect", text, "if you trust that place, set url to it")
+}
+
+// advice is what helps against an error status.
+func advice(code int, resp *http.Response, base *url.URL) string {
+	switch {
+	case code == http.StatusNotFound || code == http.StatusMethodNotAllowed || code == http.StatusGone:
+		return "correct the path in url: that of MCP servers is often /mcp or /sse"
+	case code == http.StatusForbidden:
+		return "see that the login or header has the rights, and that the server takes requests from here"
+	case code == http.StatusTooManyRequests:
+		if after := resp.Header.Get("Retry-After"); after != "" {
+			return "try again in " + short(after, 40)
+		}
+		return "try again later"
+	case code == http.StatusBadRequest && base.Scheme == "http":
+		return "see that url names an MCP server; if it has a certificate, write https://"
+	case code == http.StatusProxyAuthRequired:
+		return "put the proxy's user and password into $HTTPS_PROXY"
+	case code >= 500:
+		return "the server, or what stands in front of it, is out of order: try again later, or tell who runs it"
+	}
+	return "see that url names an MCP server"
+}
+
+// clock compares the server's with this machine's.
+func (p *patient) clock(resp *http.Response, now time.Time) {
+	date, err := http.ParseTime(resp.Header.Get("Date"))
+	if err != nil {
+		return
+	}
+	switch off := now.Sub(date); {
+	case off > skew:
+		p.Warn("clock", "this machine's clock is "+display.Age(off)+" ahead of the server's", "set it, or tokens end too early")
+	case off < -skew:
+		p.Warn("clock", "this machine's clock is "+display.Age(-off)+" behind the server's", "set it, or new tokens are refused")
+	default:
+		p.Fine("clock", "as the server's")
+	}
+}
+
+// loggedIn tells whether the server lets us in.
+func (p *patient) loggedIn(resp *http.Response, status string, refused bool) bool {
+	const name = "login"
+	auth := p.authorizer()
+	if !refused {
+		switch {
+		case auth != nil && resp.StatusCode == http.StatusUnauthorized:
+			who, _ := auth.Who()
+			text := "logged in"
+			if who.User != "" {
+				text += " as " + who.User
+			}
+			p.Fine(name, text)
+		case p.authorized():
+			p.Fine(name, "the Authorization header of the config is taken")
+		}
+		return true
+	}
+	text := "it wants a login: " + status
+	if challenge := strings.Join(resp.Header.Values("WWW-Authenticate"), ", "); challenge != "" {
+		text += ", WWW-Authenticate: " + short(p.Redact(challenge), maxShown)
+	}
+	c := diagnosis.Check{Name: name, State: diagnosis.Broken, Text: text, Fix: "goblin login " + p.s.Name}
+	switch {
+	case p.authorized():
+		c.Text = "the Authorization header of the config was refused: " + strings.TrimPrefix(text, "it wants a login: ")
+		c.Fix = "put a token that is valid into headers: Authorization"
+	case auth == nil && p.s.OAuth.Off:
+		c.Fix = "remove oauth: off and run \"goblin login " + p.s.Name + "\", or write the header that it wants into headers"
+	}
+	return p.Add(c)
+}
+
+// authorized reports whether the config has the header of a login.
+func (p *patient) authorized() bool {
+	for name := range p.s.Headers {
+		if strings.EqualFold(name, "Authorization") {
+			return true
+		}
+	}
+	return false
+}

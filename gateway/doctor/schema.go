@@ -1,0 +1,172 @@
+package doctor
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"goblin/registry/rawjson"
+)
+
+// fault is what is wrong with a tool's schema. One that is broken makes clients that
+// check lists, as those on the official TypeScript SDK do, refuse all tools; else some
+// interfaces of models refuse it.
+type fault struct {
+	text   string
+	broken bool
+}
+
+const (
+	maxFaults = 5  // of one tool
+	maxDeep   = 32 // schemas within each other
+	maxSchema = 1 << 20
+)
+
+var types = []string{"array", "boolean", "integer", "null", "number", "object", "string"}
+
+// faults are those of the schemas of a tool's definition.
+func faults(def []byte) []fault {
+	var f finder
+	in := rawjson.Get(def, "inputSchema")
+	if in == nil {
+		return []fault{{"has no inputSchema", true}}
+	}
+	if f.whole("inputSchema", in); len(f.found) == 0 {
+		if out := rawjson.Get(def, "outputSchema"); out != nil && string(out) != "null" {
+			f.whole("outputSchema", out)
+		}
+	}
+	return f.found
+}
+
+type finder struct{ found []fault }
+
+func (f *finder) note(broken bool, format string, args ...any) {
+	if len(f.found) < maxFaults {
+		f.found = append(f.found, fault{fmt.Sprintf(format, args...), broken})
+	}
+}
+
+// whole checks a schema of a tool, which is that of an object.
+func (f *finder) whole(name string, raw []byte) {
+	if len(raw) > maxSchema {
+		f.note(false, "%s has %d bytes", name, len(raw))
+		return
+	}
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		f.note(true, "%s is no JSON", name)
+		return
+	}
+	top, ok := v.(map[string]any)
+	switch kind := top["type"]; {
+	case !ok:
+		f.note(true, "%s is no object", name)
+		return
+	case kind != "object":
+		f.note(true, "%s does not say type: \"object\"", name)
+		return
+	}
+	for _, word := range []string{"anyOf", "oneOf", "allOf"} {
+		if _, ok := top[word]; ok { // https://github.com/anthropics/claude-code/issues/657
+			f.note(false, "%s has %s at its top, which interfaces of models refuse", name, word)
+		}
+	}
+	f.schema(name, top, 0)
+}
+
+// schema checks a schema, and those in it.
+func (f *finder) schema(at string, v any, depth int) {
+	s, ok := v.(map[string]any)
+	if !ok {
+		if _, all := v.(bool); !all {
+			f.note(true, "%s is no schema", at)
+		}
+		return
+	}
+	if depth > maxDeep {
+		f.note(false, "%s is nested too deep", at)
+		return
+	}
+	f.kind(at, s)
+	properties, _ := s["properties"].(map[string]any)
+	if raw, ok := s["properties"]; ok && properties == nil {
+		if _, ok := raw.(map[string]any); !ok {
+			f.note(true, "%s: properties is no object", at)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		if strings.IndexFunc(name, strange) >= 0 || name == "" || len(name) > 64 { // ^[a-zA-Z0-9_.-]{1,64}$ is Anthropic's
+			f.note(false, "%s has a property %q, whose name interfaces of models refuse", at, short(name, 70))
+		}
+		f.schema(at+"."+short(name, 70), properties[name], depth+1)
+	}
+	f.required(at, s, properties)
+	if items, ok := s["items"]; ok {
+		f.schema(at+"[]", items, depth+1)
+	}
+	for _, word := range []string{"anyOf", "oneOf", "allOf"} {
+		list, isList := s[word].([]any)
+		if _, ok := s[word]; ok && !isList {
+			f.note(true, "%s: %s is no array", at, word)
+		}
+		for _, one := range list {
+			f.schema(at+" "+word, one, depth+1)
+		}
+	}
+	if ref, _ := s["$ref"].(string); strings.Contains(ref, "://") {
+		f.note(false, "%s refers to %s, which clients do not fetch", at, short(ref, 80))
+	}
+}
+
+func strange(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '.' && r != '-'
+}
+
+func (f *finder) kind(at string, s map[string]any) {
+	var kinds []any
+	switch k := s["type"].(type) {
+	case nil:
+		if _, ok := s["type"]; ok {
+			f.note(true, "%s: type is null, which should be in quotes", at)
+		}
+		return
+	case []any:
+		kinds = k
+	default:
+		kinds = []any{k}
+	}
+	for _, k := range kinds {
+		name, ok := k.(string)
+		switch {
+		case !ok || !slices.Contains(types, name):
+			f.note(true, "%s: there is no type %s", at, short(fmt.Sprintf("%#v", k), 60))
+		case name == "array" && s["items"] == nil && s["prefixItems"] == nil: // https://github.com/mark3labs/mcphost/issues/35
+			f.note(false, "%s is an array that does not say of what, which interfaces of models refuse", at)
+		}
+	}
+}
+
+func (f *finder) required(at string, s, properties map[string]any) {
+	raw, ok := s["required"]
+	if !ok {
+		return
+	}
+	list, ok := raw.([]any)
+	if !ok {
+		f.note(true, "%s: required is no array of names", at)
+		return
+	}
+	for _, v := range list {
+		name, ok := v.(string)
+		if !ok {
+			f.note(true, "%s: required is no array of names", at)
+			return
+		}
+		if _, ok := properties[name]; !ok && properties != nil {
+			f.note(false, "%s requires %q, which is none of its properties", at, short(name, 70))
+		}
+	}
+}

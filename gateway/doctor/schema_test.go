@@ -1,0 +1,67 @@
+package doctor
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestFaultsOfSchemas(t *testing.T) {
+	t.Parallel()
+	deep := strings.Repeat(`{"type":"object","properties":{"a":`, 40) + "{}" + strings.Repeat("}}", 40)
+	for def, want := range map[string]string{
+		`{"name":"a","inputSchema":{"type":"object"}}`:                                                        "",
+		`{"name":"a","inputSchema":{"type":"object","properties":{"a":true,"b":{"type":["string","null"]}}}}`: "",
+		`{"name":"a","inputSchema":{"type":"object"},"outputSchema":null}`:                                    "",
+		`{"name":"a"}`:                  "broken has no inputSchema",
+		`{"name":"a","inputSchema":[]}`: "broken inputSchema is no object",
+		`{"name":"a","inputSchema":{}}`: `broken inputSchema does not say type: "object"`,
+		`{"inputSchema":{"type":"object"},"outputSchema":{"type":"array","items":{}}}`:          `broken outputSchema does not say type: "object"`,
+		`{"inputSchema":{"type":"object","properties":[]}}`:                                     "broken inputSchema: properties is no object",
+		`{"inputSchema":{"type":"object","properties":{"a":"string"}}}`:                         "broken inputSchema.a is no schema",
+		`{"inputSchema":{"type":"object","properties":{"a":{"type":null}}}}`:                    "broken inputSchema.a: type is null, which should be in quotes",
+		`{"inputSchema":{"type":"object","properties":{"a":{"type":[1]}}}}`:                     "broken inputSchema.a: there is no type 1",
+		`{"inputSchema":{"type":"object","properties":{"a":{"anyOf":{}}}}}`:                     "broken inputSchema.a: anyOf is no array",
+		`{"inputSchema":{"type":"object","required":"a"}}`:                                      "broken inputSchema: required is no array of names",
+		`{"inputSchema":{"type":"object","required":[1]}}`:                                      "broken inputSchema: required is no array of names",
+		`{"inputSchema":{"type":"object","properties":{},"required":["b"]}}`:                    `refused inputSchema requires "b", which is none of its properties`,
+		`{"inputSchema":{"type":"object","properties":{"a":{"$ref":"https://x.example/s"}}}}`:   "refused inputSchema.a refers to https://x.example/s, which clients do not fetch",
+		`{"inputSchema":{"type":"object","properties":{"a":{"items":{"items":{"type":"x"}}}}}}`: `broken inputSchema.a[][]: there is no type "x"`,
+		`{"inputSchema":` + deep + `}`:                                                          "refused inputSchema" + strings.Repeat(".a", 33) + " is nested too deep",
+		`{"inputSchema":{"type":"object","x":"` + strings.Repeat("x", maxSchema) + `"}}`:        "refused inputSchema has 1048600 bytes",
+	} {
+		var got []string
+		for _, f := range faults([]byte(def)) {
+			got = append(got, map[bool]string{true: "broken ", false: "refused "}[f.broken]+f.text)
+		}
+		require.Equal(t, want, strings.Join(got, "; "), short(def, 200))
+	}
+}
+
+func TestWordsForShells(t *testing.T) {
+	t.Parallel()
+	for word, want := range map[string]string{
+		"npx": "npx", "@a/b@1.2": "@a/b@1.2", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "$(rm)": "'$(rm)'", "é": "'é'",
+	} {
+		require.Equal(t, want, quoted(word))
+	}
+}
+
+func FuzzFaults(f *testing.F) {
+	for _, def := range []string{
+		`{"inputSchema":{"type":"object","properties":{"a":{"type":"array"}},"required":["b"]}}`, `{"inputSchema":{"type":["object"]}}`,
+		`{"inputSchema":{"type":"object","anyOf":[{"$ref":"x://y"}]},"outputSchema":{"type":"object","items":[{}]}}`, `{`, `[]`, "{\"inputSchema\":{\"type\":\"object\",\"properties\":{\"\xff\":{}}}}",
+	} {
+		f.Add([]byte(def))
+	}
+	f.Fuzz(func(t *testing.T, def []byte) {
+		found := faults(def)
+		require.LessOrEqual(t, len(found), maxFaults)
+		for _, one := range found {
+			require.NotEmpty(t, one.text)
+			require.True(t, utf8.ValidString(one.text) || !utf8.Valid(def))
+		}
+	})
+}

@@ -1,0 +1,164 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"goblin/gateway/config"
+	"goblin/gateway/login"
+	"goblin/gateway/orphans"
+	"goblin/gateway/upstream"
+	"goblin/registry"
+	"goblin/registry/diagnosis"
+)
+
+// Options are what the checks of servers depend on.
+type Options struct {
+	Config  *config.Config
+	Version string // Goblin's, told to servers
+	Logins  string // the folder of logins; "" for none
+	Folder  string // the project for servers that have a process for each
+	// Redact takes secrets out of what servers wrote; nil changes nothing.
+	Redact func(string) string
+	// Children records child processes, for the case that this one is killed; nil records none.
+	Children *orphans.Record
+}
+
+// atOnce is how many servers are checked at a time: most of that is waiting, but starting
+// one takes processors.
+const atOnce = 4
+
+// Servers checks all servers, and reports on them in the order of the config.
+func Servers(ctx context.Context, o Options) []diagnosis.Report {
+	reports := make([]diagnosis.Report, len(o.Config.Servers))
+	places := make(chan struct{}, atOnce)
+	var all sync.WaitGroup
+	for i := range o.Config.Servers {
+		s := &o.Config.Servers[i]
+		if s.Disabled {
+			reports[i] = report(s)
+			reports[i].Add(diagnosis.Check{Name: "config", State: diagnosis.Disabled, Text: "it is disabled in the config"})
+			continue
+		}
+		all.Go(func() {
+			places <- struct{}{}
+			defer func() { <-places }()
+			reports[i] = Server(ctx, o, s)
+		})
+	}
+	all.Wait()
+	return reports
+}
+
+func report(s *config.Server) diagnosis.Report {
+	return diagnosis.Report{Server: s.Name, Transport: string(s.Type), Checks: []diagnosis.Check{}}
+}
+
+// Server checks one server, also if it is disabled.
+func Server(ctx context.Context, o Options, defined *config.Server) diagnosis.Report {
+	if o.Redact == nil {
+		o.Redact = func(s string) string { return s }
+	}
+	r := report(defined)
+	if defined.Problem != "" {
+		text, fix := split(defined.Problem)
+		r.Break("config", text, fix)
+		return r
+	}
+	s := o.definition(defined)
+	p := &patient{Options: o, Report: &r, s: s}
+	if s.Type == config.Stdio {
+		p.local(ctx)
+	} else {
+		p.remote(ctx)
+	}
+	if defined.Disabled {
+		r.Warn("config", "it is disabled in the config, so nobody is served by it", fmt.Sprintf("remove \"disabled: true\" from %q", s.Name))
+	}
+	for i := range r.Checks {
+		c := &r.Checks[i]
+		c.Text, c.Fix = o.Redact(c.Text), o.Redact(c.Fix)
+	}
+	return r
+}
+
+// definition is how the server is run.
+func (o *Options) definition(defined *config.Server) *config.Server {
+	s := *defined
+	s.Disabled = false
+	if s.Isolation == config.PerProject {
+		s = *s.In(o.Folder)
+		if s.Cwd == "" {
+			s.Cwd = o.Folder
+		}
+	}
+	s.Isolation = config.Shared // one process is enough to look at
+	if s.Type == config.Stdio && s.Cwd == "" && o.Config.Path != "" {
+		s.Cwd = filepath.Dir(o.Config.Path)
+	}
+	return &s
+}
+
+// patient is a server that is checked.
+type patient struct {
+	Options
+	*diagnosis.Report
+	s *config.Server
+}
+
+// split parts what is wrong from what helps, as the errors of Goblin have them.
+func split(text string) (wrong, fix string) {
+	wrong, fix, _ = strings.Cut(text, "; ")
+	return wrong, fix
+}
+
+// listTime is how long a server may take to list all it has.
+const listTime = 30 * time.Second
+
+// talk starts the server, or connects to it, shakes hands, fetches its lists and ends
+// all of that.
+func (p *patient) talk(ctx context.Context) *talk {
+	names := make([]string, len(p.Config.Servers))
+	for i := range p.Config.Servers {
+		names[i] = p.Config.Servers[i].Name
+	}
+	t := &talk{
+		Registry: registry.New(registry.Options{
+			Servers: names, Own: config.OwnTools(), MaxName: p.Config.Gateway.MaxName, MaxEntries: p.Config.Gateway.Limits.Entries,
+		}),
+	}
+	server := upstream.NewServer(*p.s, upstream.Options{
+		Handler: t, Registry: t, Version: p.Version, Limits: p.Config.Gateway.Limits,
+		Redact: p.Redact, Children: p.Children, Authorizer: p.authorizer(),
+		Observe: upstream.Observe{Skipped: t.skip, Unlisted: t.unlisted},
+	})
+	ctx, end := context.WithTimeout(ctx, p.s.StartupTimeout+listTime)
+	var running sync.WaitGroup
+	running.Go(func() { server.Run(ctx) })
+	select {
+	case <-server.FirstList():
+	case <-ctx.Done():
+	}
+	_, t.err = server.Conn()
+	end()
+	running.Wait()
+	return t
+}
+
+// authorizer is the login at the server; nil if it has none.
+func (p *patient) authorizer() *login.Authorizer {
+	path, err := config.Canonical(p.Config.Path)
+	if err != nil || p.Logins == "" {
+		return nil
+	}
+	o, ok := login.Of(path, p.s, p.Version)
+	if !ok {
+		return nil
+	}
+	return login.NewAuthorizer(p.Logins, o, slog.New(slog.DiscardHandler))
+}

@@ -1,0 +1,121 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"goblin/gateway/display"
+	"goblin/gateway/jsonrpc"
+	"goblin/gateway/upstream"
+	"goblin/registry"
+)
+
+// talk is what was seen of a server: its catalog, and what it said besides.
+type talk struct {
+	*registry.Registry
+	err error // why there is no connection
+
+	mu      sync.Mutex
+	info    upstream.Info
+	opened  bool
+	banner  string // the first line that was no message
+	junk    int    // so many lines were none
+	missing []string
+	tools   [][]byte
+	wrong   []registry.Problem
+}
+
+// maxNoted bounds what is kept of each kind of complaint.
+const maxNoted = 100
+
+// SetList implements [upstream.Catalog].
+func (t *talk) SetList(server string, kind registry.Kind, items [][]byte) []registry.Problem {
+	problems := t.Registry.SetList(server, kind, items)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if kind == registry.Tool {
+		t.tools = items
+	}
+	t.wrong = append(t.wrong, problems[:min(len(problems), maxNoted)]...)
+	return problems
+}
+
+func (t *talk) skip(_, line string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.junk++; t.banner == "" {
+		t.banner = strings.TrimSpace(line)
+	}
+}
+
+func (t *talk) unlisted(_, method string, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.missing) < maxNoted {
+		t.missing = append(t.missing, fmt.Sprintf("%s failed: %s", method, reason(err)))
+	}
+}
+
+// reason is what an error says of the server, without its name.
+func reason(err error) string {
+	var e *upstream.Error
+	if errors.As(err, &e) {
+		return e.Reason
+	}
+	return err.Error()
+}
+
+// cause is the failure of the attempt to connect, without the state that it led to.
+func (t *talk) cause() *upstream.Error {
+	var e, inner *upstream.Error
+	if !errors.As(t.err, &e) {
+		return nil
+	}
+	if errors.As(e.Err, &inner) {
+		return inner
+	}
+	return e
+}
+
+// offer says how much the server has.
+func (t *talk) offer() string {
+	snap := t.Load()
+	var parts []string
+	for _, k := range []registry.Kind{registry.Tool, registry.Prompt, registry.Resource, registry.Template, registry.Skill} {
+		n := 0
+		for range snap.All(k) {
+			n++
+		}
+		if n > 0 {
+			parts = append(parts, display.Count(n, k.String()))
+		}
+	}
+	if len(parts) == 0 {
+		return "it offers nothing"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Notification implements [upstream.Handler].
+func (t *talk) Notification(*upstream.Server, upstream.Conn, *upstream.Call, string, []byte) {}
+
+// Request implements [upstream.Handler]: there is nobody whom the server could ask.
+func (t *talk) Request(_ context.Context, _ *upstream.Server, _ upstream.Conn, _ *upstream.Call, method string, _ []byte) ([]byte, *jsonrpc.Error) {
+	return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "%s: nobody can be asked", method)
+}
+
+// Opened implements [upstream.Handler].
+func (t *talk) Opened(_ *upstream.Server, conn upstream.Conn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.opened, t.info = true, conn.Info()
+}
+
+// Ready implements [upstream.Handler].
+func (t *talk) Ready(context.Context, *upstream.Server, upstream.Conn) {}
+
+// Down implements [upstream.Handler].
+func (t *talk) Down(*upstream.Server, upstream.Conn) {}

@@ -1,0 +1,45 @@
+package tui
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/registry"
+	"goblin/registry/diagnosis"
+)
+
+func TestEnterOnAServerThatFailedTellsWhatIsBroken(t *testing.T) {
+	r := troubled(t, 120, 40).keys("1 / s l a c k enter")
+	r.backend.finds.Fine("command", "npx is /usr/bin/npx")
+	r.backend.finds.Break("runs", "the process ended; its last words: no token\x1b[2J", "run it in a terminal")
+	r.keys("enter")
+	require.Equal(t, []string{"diagnose slack"}, r.backend.acts)
+	screen := r.screen()
+	require.Contains(t, screen, "What is broken")
+	require.Contains(t, r.line("ok: npx"), "command")
+	require.Contains(t, r.line("broken: the process"), `runs`)
+	require.Contains(t, screen, `no token\x1b[2J`)
+	require.Contains(t, r.line("run it in a terminal"), "fix")
+
+	r.at("slack", registry.ServerState{State: registry.StateReady, Transport: "stdio"})
+	require.NotContains(t, r.screen(), "What is broken", "it is not any more")
+}
+
+func TestEnterOnOtherServersChecksNothing(t *testing.T) {
+	r := troubled(t, 120, 40).keys("1 / f i l e s enter enter")
+	require.Empty(t, r.backend.acts)
+}
+
+func TestDoctorChecksAnyServerFromAnyPane(t *testing.T) {
+	r := troubled(t, 120, 40).keys("2")
+	r.backend.finds = diagnosis.Report{}
+	r.backend.finds.Warn("stdout", "a banner", "have it write that to stderr")
+	r.keys(": d o c t o r space f i l e s enter")
+	require.Equal(t, []string{"diagnose files"}, r.backend.acts)
+	require.Contains(t, r.line("warning: a banner"), "stdout")
+	r.backend.fails = errors.New("the gateway has stopped")
+	r.keys(": d o c t o r enter")
+	require.Contains(t, r.screen(), "the gateway has stopped")
+}

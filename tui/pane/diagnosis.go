@@ -1,0 +1,81 @@
+package pane
+
+import (
+	"strconv"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/registry"
+	"goblin/registry/diagnosis"
+	"goblin/tui/content"
+	"goblin/tui/look"
+	"goblin/tui/work"
+)
+
+// finding is what was found out about a server, or that it is being found out.
+type finding struct {
+	running bool
+	ready   bool // the server was, when it began
+	report  diagnosis.Report
+	err     error
+	changes int
+}
+
+// Diagnose shows what is found out about a server.
+func (p *Servers) Diagnose(s registry.ServerState) tea.Cmd {
+	return tea.Batch(p.app.GoTo(PaneServers, s.Name), p.app.openDetail(true), p.diagnose(s))
+}
+
+// diagnose has the host find out what keeps a server from working.
+func (p *Servers) diagnose(s registry.ServerState) tea.Cmd {
+	a, f := p.app, p.found[s.Name]
+	if f == nil {
+		f = &finding{}
+		p.found[s.Name] = f
+	}
+	if f.running {
+		return nil
+	}
+	f.running, f.ready = true, s.State == registry.StateReady
+	f.changes++
+	a.Waiting++
+	return func() tea.Msg {
+		report, err := a.Backend.Diagnose(a.Ctx, s.Name)
+		return work.Done(func() tea.Cmd {
+			a.Waiting--
+			f.running, f.report, f.err = false, report, err
+			f.changes++
+			return nil
+		})
+	}
+}
+
+// version is another one when something else is to be shown.
+func (f *finding) version() string {
+	if f == nil {
+		return ""
+	}
+	return strconv.Itoa(f.changes) + " "
+}
+
+// blocks shows what was found, unless the server has come up, or gone, since.
+func (f *finding) blocks(lk *look.Look, s registry.ServerState) []content.Block {
+	const title = "What is broken"
+	switch {
+	case f == nil, f.ready != (s.State == registry.StateReady):
+		return nil
+	case f.running:
+		return []content.Block{{Title: title, Kind: content.Note, Text: "Checking: the server is started, or connected to, once more …"}}
+	case f.err != nil:
+		return []content.Block{{Title: title, Kind: content.Error, Text: f.err.Error()}}
+	}
+	styles := map[diagnosis.State]look.Style{diagnosis.Broken: lk.Bad, diagnosis.Warning: lk.Warn}
+	var facts []content.Fact
+	for _, c := range f.report.Checks {
+		facts = append(facts, content.Fact{Label: c.Name, Value: string(c.State) + ": " + c.Text, Style: styles[c.State]})
+		if c.Fix != "" {
+			facts = append(facts, content.Fact{Label: "fix", Value: c.Fix})
+		}
+	}
+	return []content.Block{{Title: title, Kind: content.Facts, Facts: facts}}
+}
