@@ -44,8 +44,7 @@ type Observe struct {
 	Announced func(server string, kind registry.Kind)
 	// Skipped is given the beginning of what arrived and is no message, without secrets.
 	Skipped func(server, text string)
-	// Unlisted is called when a list could not be fetched.
-	Unlisted func(server, method string, err error)
+	Unlisted func(server, method string, err error) // a list could not be fetched
 }
 
 // Options is what a Server depends on.
