@@ -231,7 +231,7 @@ func TestBridgeSwallowsLateAnswersToADeadHost(t *testing.T) {
 
 func TestBridgeWithoutAHostRefusesAndTriesAgain(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(o *bridge.Options) { o.Hasten(5*time.Second, 2*time.Second) })
+	r := newRig(t, func(o *bridge.Options) { o.Hasten(5*time.Second, 300*time.Millisecond) })
 	h := r.open()
 	ask := request("1", "roots/list", `{}`)
 	h.send(ask)

@@ -13,9 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// grace is how long a group may take to end before it is killed. It is a variable so
+// that tests need not wait for it.
+var grace = 2 * time.Second
+
 const (
-	// grace is how long a group may take to end before it is killed.
-	grace = 2 * time.Second
 	// death is how long it may take to be gone once it was.
 	death = time.Second
 	// pause lies between two looks at what is left.

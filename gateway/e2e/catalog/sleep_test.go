@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -60,9 +61,8 @@ func TestAServerRunsOnlyWhileSomebodyUsesIt(t *testing.T) {
 	require.Equal(t, 2, b.Starts(), "one start, however many callers")
 	held := c.Begin("tools/call", e2e.Obj{"name": "one_hold"})
 	b.WaitEvent("wait", "go")
-	for range 5 { // looks at the servers would be enough for it to stop
+	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) { // five times its idle_timeout
 		require.NotEqual(t, "sleeping", state(c))
-		c.Settle()
 	}
 	b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
 	require.Equal(t, "held", e2e.Str(c.End(held).Result, "content", 0, "text"))

@@ -1,4 +1,4 @@
-package form_test
+package tui_test
 
 import (
 	"encoding/json"

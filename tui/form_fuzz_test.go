@@ -1,4 +1,4 @@
-package form_test
+package tui_test
 
 import (
 	"encoding/json"
@@ -23,7 +23,7 @@ func script(f *form.Form, b byte) {
 	case len(keys) + 2:
 		f.Fail("no\x1b[m\nmore")
 	default:
-		f.Update(keyOf(keys[n]))
+		f.Update(pressed(keys[n]))
 	}
 }
 

@@ -1,4 +1,4 @@
-package form_test
+package tui_test
 
 import (
 	"encoding/json"
@@ -242,7 +242,7 @@ func TestCompletion(t *testing.T) {
 		return newForm(t, form.Spec{Fields: form.FromTemplate([]string{"owner", "repo"}), Strings: true})
 	}
 	typed := func(f *form.Form, key string) tea.Cmd {
-		_, cmd := f.Update(keyOf(key))
+		_, cmd := f.Update(pressed(key))
 		require.NotNil(t, cmd)
 		return cmd
 	}
@@ -354,7 +354,7 @@ func BenchmarkLines(b *testing.B) {
 	f := newForm(b, form.Spec{Schema: props(`"properties":{` + strings.Join(p, ",") + `}`)})
 	b.ReportAllocs()
 	for b.Loop() {
-		f.Update(keyOf("'x'"))
+		f.Update(pressed("'x'"))
 		f.Lines(120, 40)
 	}
 }

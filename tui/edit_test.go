@@ -1,9 +1,11 @@
-package edit
+package tui_test
 
 import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"goblin/tui/edit"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/x/ansi"
@@ -25,8 +27,8 @@ func keyOf(word string) tea.KeyMsg {
 	return tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(word)}
 }
 
-func plainField(w int) Text {
-	f := New(look.New(look.Options{}))
+func plainField(w int) edit.Text {
+	f := edit.New(look.New(look.Options{}))
 	f.Width = w
 	return f
 }

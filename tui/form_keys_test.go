@@ -1,4 +1,4 @@
-package form_test
+package tui_test
 
 import (
 	"encoding/json"
@@ -22,9 +22,9 @@ var named = map[string]tea.KeyType{
 	"c-space": tea.KeyCtrlAt, "c-w": tea.KeyCtrlW, "end": tea.KeyEnd, "home": tea.KeyHome,
 }
 
-// keyOf is a key by its name; 'text' are runes in one message, paste:text is
+// pressed is a key by its name; 'text' are runes in one message, paste:text is
 // pasted, alt+x is Escape and x as terminals send them.
-func keyOf(s string) tea.KeyMsg {
+func pressed(s string) tea.KeyMsg {
 	if kind, ok := named[s]; ok {
 		k := tea.KeyMsg{Type: kind}
 		if s == "space" {
@@ -44,7 +44,7 @@ func keyOf(s string) tea.KeyMsg {
 // press sends keys until one ends the form.
 func press(f *form.Form, keys ...string) form.Action {
 	for _, k := range keys {
-		if action, _ := f.Update(keyOf(k)); action != form.None {
+		if action, _ := f.Update(pressed(k)); action != form.None {
 			return action
 		}
 	}
@@ -340,7 +340,7 @@ func TestRawMode(t *testing.T) {
 	})
 	t.Run("strings only, whatever the fields are", func(t *testing.T) {
 		f := newForm(t, form.Spec{Strings: true, Schema: props(`"properties":{"a":{"type":"integer"},"b":{"type":"boolean"},"c":{}}`), Values: json.RawMessage(`{"c":null}`)})
-		f.Update(keyOf("'5'"))
+		f.Update(pressed("'5'"))
 		press(f, "tab", "space")
 		_, _, err := f.Values()
 		require.EqualError(t, err, "a: got string, want integer", "the schema has the last word")

@@ -1,4 +1,4 @@
-package rawjson_test
+package registry_test
 
 import (
 	"bytes"
