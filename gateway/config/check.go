@@ -60,6 +60,14 @@ func urlComplaint(s string) string {
 	return portComplaint(u.Port())
 }
 
+// registryComplaint wants a URL that paths can be put behind.
+func registryComplaint(s string) string {
+	if strings.Contains(s, "?") {
+		return `must not have a "?" part`
+	}
+	return urlComplaint(s)
+}
+
 func portComplaint(port string) string {
 	if port == "" {
 		return ""

@@ -104,6 +104,7 @@ type Config struct {
 	File     fs.FileInfo // as it was read; nil for what no file was read for
 	Demo     bool        // the embedded demo, because no file was found
 	EnvFile  string      // absolute; "" for none
+	Registry string      // URL of the registry of MCP servers; "" for the official one
 	Servers  []Server    // in the order of the file
 	Gateway  Gateway
 	Lua      Lua

@@ -45,6 +45,8 @@ func topKeys() []field[Config] {
 		key("mcpServers", "Another name of `servers`, as in the files of other clients.", servers, at),
 		key(envFileKey, "A file of variables, NAME=value a line, for those that the environment lacks. A relative path begins at the config's folder.",
 			path(false), func(c *Config) *string { return &c.EnvFile }),
+		key("registry", "The registry of MCP servers that `goblin registry search` and `goblin add --registry` ask. Not given: the official one.",
+			text(registryComplaint), func(c *Config) *string { return &c.Registry }),
 		key("gateway", "What clients meet.", kind[Gateway]{schema: section(gatewayKeys).schema, read: readGateway}, func(c *Config) *Gateway { return &c.Gateway }),
 		key("lua", "Bounds of one run of a Lua program.", section(luaKeys), func(c *Config) *Lua { return &c.Lua }),
 		key("log", "Goblin's own log.", section(logKeys), func(c *Config) *Log { return &c.Log }),

@@ -43,7 +43,7 @@ type Observe struct {
 	// the list was fetched again. It may be the same as before.
 	Announced func(server string, kind registry.Kind)
 	// Skipped is given the beginning of what arrived and is no message, without secrets.
-	Skipped func(server, text string)
+	Skipped  func(server, text string)
 	Unlisted func(server, method string, err error) // a list could not be fetched
 }
 

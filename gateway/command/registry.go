@@ -1,0 +1,152 @@
+package command
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"goblin/gateway/cli"
+	"goblin/gateway/display"
+	"goblin/gateway/mcpregistry"
+)
+
+func (a *App) registry() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "registry",
+		GroupID: cli.GroupAsk,
+		Short:   "Look for servers in a registry",
+		Long: `Look for servers in the official registry of MCP servers, or in another one with the
+same API (v0.1).`,
+		Example: `  goblin registry search github
+  goblin registry search postgres --json | jq -r '.servers[].name'`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cli.Usage(cmd, "say what to do: search")
+			}
+			return cli.Usage(cmd, "registry can search, not %q", args[0])
+		},
+		RunE:              func(*cobra.Command, []string) error { return nil }, // Args refuses all
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	cmd.AddCommand(a.registrySearch())
+	return cmd
+}
+
+// mostServers are printed at most.
+const mostServers = 1000
+
+func (a *App) registrySearch() *cobra.Command {
+	var (
+		address string
+		limit   int
+		asJSON  bool
+	)
+	cmd := &cobra.Command{
+		Use:   "search WORDS",
+		Short: "Find servers in the registry",
+		Long: `Find servers whose names, titles and descriptions have all words; the registry itself
+looks for the longest word, in names. RUNS says how each can be run: as a package of
+npm, PyPI, NuGet or as an image (oci), or that it is reached by HTTP.
+
+The registry is the one that --url names, else $GOBLIN_REGISTRY, else "registry" in
+the config, else the official one. Its answers are kept for ten minutes, and longer
+where it cannot be reached. If nothing is found, the exit code is 7.`,
+		Example: `  goblin registry search github
+  goblin registry search postgres read --limit 5`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case strings.TrimSpace(strings.Join(args, " ")) == "":
+				return cli.Usage(cmd, "%s needs words to look for", cli.Called(cmd))
+			case limit < 1 || limit > mostServers:
+				return cli.Usage(cmd, "--limit must be a number from 1 to %d, not %d", mostServers, limit)
+			}
+			return nil
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, err := a.registryAt(address)
+			if err != nil {
+				return err
+			}
+			words := strings.Fields(strings.Join(args, " "))
+			found, err := client.Search(cmd.Context(), words, limit)
+			if err != nil {
+				return interrupted(cmd.Context(), cli.Fail(cli.CodeConnect, "%w", err))
+			}
+			return a.printRegistry(client, found, words, asJSON)
+		},
+	}
+	cli.Name(cmd.Flags(), &address, "url", "ask the registry at this `URL`")
+	cmd.Flags().IntVar(&limit, "limit", foundFew, "at most this `NUMBER` of servers, up to 1000")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print an object with the servers, as the registry describes them")
+	return cmd
+}
+
+// registryAt is the registry at an address, "" for the one that is configured.
+func (a *App) registryAt(address string) (*mcpregistry.Client, error) {
+	if address == "" {
+		if address = a.Getenv("GOBLIN_REGISTRY"); address == "" {
+			cfg, err := a.Load()
+			if err != nil {
+				return nil, err
+			}
+			address = cmp.Or(cfg.Registry, mcpregistry.Official)
+		}
+	}
+	return &mcpregistry.Client{Base: address, Version: a.Version.Version, Cache: mcpregistry.OpenCache(a.Getenv)}, nil
+}
+
+// stale tells of an answer that is an old one.
+func (a *App) stale(client *mcpregistry.Client, cached time.Time) {
+	if !cached.IsZero() {
+		a.Warn("%s is out of reach; this is what it said on %s", client.Base, cached.Local().Format("2006-01-02 15:04"))
+	}
+}
+
+func (a *App) printRegistry(client *mcpregistry.Client, found *mcpregistry.Found, words []string, asJSON bool) error {
+	a.stale(client, found.Cached)
+	if found.Invalid > 0 {
+		a.Warn("%s of the registry left out: not as they have to be", amount(found.Invalid, "entry", "entries"))
+	}
+	if asJSON {
+		if err := a.json(found); err != nil {
+			return err
+		}
+	} else {
+		t := table{header: []string{"NAME", "VERSION", "RUNS", "DESCRIPTION"}}
+		for i := range found.Servers {
+			e := &found.Servers[i]
+			about := display.FirstLine(e.Description)
+			if e.Status == "deprecated" {
+				about = "(deprecated) " + about
+			}
+			t.add(e.Name, display.Cut(display.Line(e.Version), 20), ways(e), about)
+		}
+		if err := t.render(a.Out, a.Columns); err != nil {
+			return err
+		}
+		if found.More && a.OutTTY {
+			a.Warn("there are more; --limit shows them")
+		}
+	}
+	if len(found.Servers) == 0 {
+		return cli.Fail(cli.CodeNotFound, "nothing found for %q", strings.Join(words, " "))
+	}
+	return nil
+}
+
+// ways are the kinds of packages and remotes that Goblin can use, each once; of the others
+// it says that they are not.
+func ways(e *mcpregistry.Entry) string {
+	var all []string
+	seen := map[string]bool{}
+	for _, c := range e.Choices() {
+		if c.Problem == "" && !seen[c.Kind] {
+			seen[c.Kind] = true
+			all = append(all, c.Kind)
+		}
+	}
+	return cmp.Or(strings.Join(all, ", "), "not by Goblin")
+}

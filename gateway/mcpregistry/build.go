@@ -1,0 +1,361 @@
+package mcpregistry
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"goblin/gateway/display"
+)
+
+// Question is a value that a user is asked for.
+type Question struct {
+	Key         string // by which it is answered
+	Description string
+	Required    bool
+	Secret      bool
+	Format      string // string, number, boolean or filepath
+	Default     string
+	Placeholder string
+	Choices     []string
+	Repeated    bool // several answers are taken
+}
+
+// Check says what is wrong with an answer; "" if nothing is.
+func (q *Question) Check(answer string) string {
+	switch {
+	case strings.ContainsRune(answer, 0):
+		return "must not have a NUL in it"
+	case reference(answer):
+		return "" // its value is not known yet
+	case len(q.Choices) > 0 && !slices.Contains(q.Choices, answer):
+		return "must be one of " + strings.Join(q.Choices, ", ")
+	case q.Format == "number":
+		if _, err := strconv.ParseFloat(answer, 64); err != nil {
+			return "must be a number"
+		}
+	case q.Format == "boolean" && answer != "true" && answer != "false":
+		return "must be true or false"
+	}
+	return ""
+}
+
+// Secret is a value that is to be kept elsewhere than in the config.
+type Secret struct{ Name, Value string }
+
+// Definition is a server as it stands in Goblin's config.
+type Definition struct {
+	Name    string
+	Comment string
+	Keys    map[string]any // command, args, env, url, type, headers, …
+	Secrets []Secret       // that Keys refer to, as ${keyring:NAME}
+}
+
+// Questions are what a user may be asked for, each once.
+func (c *Choice) Questions() []Question {
+	b := &builder{}
+	_, _ = b.keys(c) // what is missing is what is asked
+	return b.questions
+}
+
+// Build makes the definition of a server of that name in the config. answers are by the
+// keys of questions; an answer such as ${VAR} stays one. What is secret becomes a
+// reference, and what the registry says is never taken for one.
+func (c *Choice) Build(name string, answers map[string][]string) (*Definition, error) {
+	if c.Problem != "" {
+		return nil, fmt.Errorf("%s: %s", c.entry.Name, c.Problem)
+	}
+	b := &builder{name: name, answers: answers}
+	keys, err := b.keys(c)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.entry.Name, err)
+	}
+	for _, key := range slices.Sorted(maps.Keys(answers)) {
+		if !slices.ContainsFunc(b.questions, func(q Question) bool { return q.Key == key }) {
+			return nil, fmt.Errorf("%s: nothing is called %q; there is %s", c.entry.Name, key, cmp.Or(b.known(), "nothing to set"))
+		}
+	}
+	return &Definition{Name: name, Comment: comment(c.entry), Keys: keys, Secrets: b.secrets}, nil
+}
+
+func comment(e *Entry) string {
+	text := e.Name
+	if e.Version != "" {
+		text += " " + e.Version
+	}
+	return display.Line(display.Head(text, 200)) + ", of the MCP registry"
+}
+
+// builder resolves inputs, and notes what it would have to ask.
+type builder struct {
+	name      string
+	answers   map[string][]string
+	questions []Question
+	secrets   []Secret
+	missing   []string
+	wrong     []string
+}
+
+func (b *builder) known() string {
+	var keys []string
+	for _, q := range b.questions {
+		keys = append(keys, q.Key)
+	}
+	return strings.Join(keys, ", ")
+}
+
+// startup is how long a package may take: its first start downloads it.
+const startup = "2m"
+
+func (b *builder) keys(c *Choice) (map[string]any, error) {
+	keys := map[string]any{}
+	switch {
+	case c.plan != nil:
+		var passed []KeyValue
+		env := b.pairs(c.pkg.Environment, func(v KeyValue) { passed = append(passed, v) })
+		keys["command"] = c.plan.command
+		keys["args"] = c.plan.words(b.arguments(c.pkg.RuntimeArguments), b.arguments(c.pkg.Arguments), passed)
+		if len(env) > 0 {
+			keys["env"] = env
+		}
+		keys["startup_timeout"] = startup
+	case c.remote != nil:
+		in := Input{Value: &c.remote.URL, Variables: c.remote.Variables, Required: true}
+		address, _ := b.value("url", in, false)
+		keys["url"], keys["type"] = b.join(address[0]), c.Kind
+		if headers := b.pairs(c.remote.Headers, func(KeyValue) {}); len(headers) > 0 {
+			keys["headers"] = headers
+		}
+	}
+	switch {
+	case len(b.missing) > 0:
+		return nil, fmt.Errorf("needs %s: give it by --set %s=VALUE", strings.Join(b.missing, ", "), b.missing[0])
+	case len(b.wrong) > 0:
+		return nil, errors.New(strings.Join(b.wrong, "; "))
+	case c.remote != nil:
+		return keys, checkURL(keys["url"].(string))
+	}
+	return keys, nil
+}
+
+// pairs are the variables or headers that have a value.
+func (b *builder) pairs(all []KeyValue, has func(KeyValue)) map[string]string {
+	found := map[string]string{}
+	for _, v := range all {
+		if value, ok := b.value(v.Name, v.Input, false); ok {
+			found[v.Name] = b.join(value[0])
+			has(v)
+		}
+	}
+	return found
+}
+
+// checkURL checks an address, as far as it holds no references.
+func checkURL(text string) error {
+	u, err := url.Parse(references().ReplaceAllString(text, "x"))
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || strings.ContainsFunc(text, unicode.IsSpace) {
+		return fmt.Errorf("its URL %q is none", display.Head(text, 200))
+	}
+	return nil
+}
+
+// references finds what a config replaces.
+var references = once(`\$\{[^{}]*\}`)
+
+// arguments makes words of arguments.
+func (b *builder) arguments(all []Argument) (words []string) {
+	for _, a := range all {
+		named := a.Type == "named" && a.Name != ""
+		key := cmp.Or(a.Hint, "argument")
+		if named {
+			key = cmp.Or(strings.TrimLeft(a.Name, "-"), key)
+		}
+		if named && a.bare() {
+			words = append(words, literal(a.Name))
+			continue
+		}
+		values, ok := b.value(key, a.Input, a.Repeated)
+		if !ok {
+			continue
+		}
+		for _, v := range values {
+			if named {
+				words = append(words, literal(a.Name))
+			}
+			words = append(words, b.join(v))
+		}
+	}
+	return words
+}
+
+// bare reports whether a named argument is a flag without a value.
+func (a *Argument) bare() bool {
+	return a.Value == nil && a.Default == "" && a.Description == "" && a.Placeholder == "" && a.Hint == "" &&
+		len(a.Choices) == 0 && !a.Required && !a.Secret && a.Format == ""
+}
+
+// piece is a part of a value: a text that stands for itself, or what the config is to
+// replace.
+type piece struct {
+	text string
+	live bool
+}
+
+// literal is a text that stands in a config for itself.
+func literal(s string) string { return strings.ReplaceAll(s, "${", "$${") }
+
+// join makes a text of a config of pieces.
+func (b *builder) join(pieces []piece) string {
+	var out, plain strings.Builder
+	flush := func() {
+		out.WriteString(literal(plain.String()))
+		plain.Reset()
+	}
+	for _, p := range pieces {
+		if !p.live {
+			plain.WriteString(p.text)
+			continue
+		}
+		if strings.HasSuffix(plain.String(), "$") { // which would take the meaning of what follows
+			b.wrong = append(b.wrong, "a \"$\" stands before a value that is a reference")
+		}
+		flush()
+		out.WriteString(p.text)
+	}
+	flush()
+	return out.String()
+}
+
+// reference reports whether an answer is one to a variable, a secret, a file or a command.
+func reference(s string) bool {
+	at := references().FindStringIndex(s)
+	return at != nil && at[0] == 0 && at[1] == len(s)
+}
+
+// value resolves an input. It is not ok if it has no value and needs none.
+func (b *builder) value(key string, in Input, repeated bool) (values [][]piece, ok bool) {
+	if in.Value == nil {
+		return b.answer(key, in, repeated)
+	}
+	pieces, whole := b.fill(*in.Value, in.Variables)
+	return [][]piece{pieces}, whole || in.Required
+}
+
+var variable = once(`\{[A-Za-z_][A-Za-z0-9_.-]*\}`)
+
+// fill puts variables into a template. It is not whole if one has no value. A name in
+// braces that is no variable stays.
+func (b *builder) fill(template string, variables map[string]Input) (pieces []piece, whole bool) {
+	whole = true
+	end := 0
+	for _, at := range variable().FindAllStringIndex(template, -1) {
+		name := template[at[0]+1 : at[1]-1]
+		in, known := variables[name]
+		if !known {
+			continue
+		}
+		pieces = append(pieces, piece{text: template[end:at[0]]})
+		end = at[1]
+		in.Variables = nil // variables have none
+		var value [][]piece
+		ok := true
+		if in.Value != nil {
+			value = [][]piece{{{text: *in.Value}}}
+		} else {
+			value, ok = b.answer(name, in, false)
+		}
+		if !ok {
+			whole = false
+			continue
+		}
+		pieces = append(pieces, value[0]...)
+	}
+	return append(pieces, piece{text: template[end:]}), whole
+}
+
+// answer is what the user said, or the default.
+func (b *builder) answer(key string, in Input, repeated bool) ([][]piece, bool) {
+	q := Question{
+		Key: key, Description: in.Description, Required: in.Required, Secret: in.Secret, Format: in.Format,
+		Default: in.Default, Placeholder: in.Placeholder, Choices: in.Choices, Repeated: repeated,
+	}
+	if !slices.ContainsFunc(b.questions, func(o Question) bool { return o.Key == key }) {
+		b.questions = append(b.questions, q)
+	}
+	given := b.answers[key]
+	switch {
+	case len(given) == 0 && in.Default != "":
+		return [][]piece{{{text: in.Default}}}, true
+	case len(given) == 0 && in.Required:
+		if !slices.Contains(b.missing, key) {
+			b.missing = append(b.missing, key)
+		}
+		return [][]piece{nil}, true
+	case len(given) == 0:
+		return nil, false
+	case len(given) > 1 && !repeated:
+		b.wrong = append(b.wrong, key+" takes one value")
+	}
+	var values [][]piece
+	for i, v := range given {
+		if problem := q.Check(v); problem != "" {
+			b.wrong = append(b.wrong, key+" "+problem)
+		}
+		switch {
+		case reference(v), !in.Secret && references().MatchString(v):
+			values = append(values, []piece{{v, true}})
+		case in.Secret:
+			values = append(values, []piece{{b.secret(key, i, v), true}})
+		default:
+			values = append(values, []piece{{text: v}})
+		}
+	}
+	return values, true
+}
+
+// secret keeps a value elsewhere, and is the reference to it.
+func (b *builder) secret(key string, n int, value string) string {
+	name := tidy(b.name + "." + key)
+	if n > 0 {
+		name += "." + strconv.Itoa(n+1)
+	}
+	if !slices.ContainsFunc(b.secrets, func(s Secret) bool { return s.Name == name }) {
+		b.secrets = append(b.secrets, Secret{name, value})
+	}
+	return "${keyring:" + name + "}"
+}
+
+// tidy is a text as a name of a secret or server.
+func tidy(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-' {
+			return r
+		}
+		return '-'
+	}, s)
+}
+
+// ShortName is what a server may be called in a config.
+func (e *Entry) ShortName() string {
+	space, name, _ := strings.Cut(e.Name, "/")
+	for _, affix := range []string{"mcp-server-", "server-", "mcp-"} {
+		name = strings.TrimPrefix(name, affix)
+	}
+	for _, affix := range []string{"-mcp-server", "-server", "-mcp"} {
+		name = strings.TrimSuffix(name, affix)
+	}
+	if name == "" || name == "mcp" || name == "server" {
+		name = space[strings.LastIndexByte(space, '.')+1:]
+	}
+	name = strings.TrimLeft(display.Head(tidy(name), 64), "._-")
+	if name == "" || strings.EqualFold(name, "goblin") {
+		return "server"
+	}
+	return name
+}

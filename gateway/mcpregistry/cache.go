@@ -1,0 +1,111 @@
+package mcpregistry
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"goblin/gateway/wholefile"
+)
+
+const (
+	young    = 10 * time.Minute // an answer is taken without asking
+	maxFiles = 200
+	maxKept  = 64 << 20 // bytes
+)
+
+// Cache keeps answers in a folder, so that they are there without a network, too. What
+// cannot be kept is not: a cache never fails.
+type Cache struct {
+	folder string
+	now    func() time.Time
+}
+
+// OpenCache is the cache in goblin/registry in $XDG_CACHE_HOME, or else in ~/.cache; nil
+// without a home.
+func OpenCache(getenv func(string) string) *Cache {
+	dir := getenv("XDG_CACHE_HOME")
+	if !filepath.IsAbs(dir) {
+		home := getenv("HOME")
+		if !filepath.IsAbs(home) {
+			return nil
+		}
+		dir = filepath.Join(home, ".cache")
+	}
+	return &Cache{folder: filepath.Join(dir, "goblin", "registry"), now: time.Now}
+}
+
+type kept struct {
+	body []byte
+	at   time.Time
+}
+
+const suffix = ".json"
+
+func (c *Cache) path(to string) string {
+	sum := sha256.Sum256([]byte(to))
+	return filepath.Join(c.folder, hex.EncodeToString(sum[:16])+suffix)
+}
+
+// load is the answer that is kept of an address, and whether it is old; nil for none.
+func (c *Cache) load(to string) (k *kept, old bool) {
+	if c == nil {
+		return nil, true
+	}
+	f, err := os.Open(c.path(to))
+	if err != nil {
+		return nil, true
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxBody {
+		return nil, true
+	}
+	body, err := io.ReadAll(io.LimitReader(f, maxBody))
+	if err != nil {
+		return nil, true
+	}
+	age := c.now().Sub(info.ModTime())
+	return &kept{body, info.ModTime()}, age < 0 || age > young
+}
+
+// store keeps an answer, and forgets the oldest where there are too many.
+func (c *Cache) store(to string, body []byte) {
+	if c == nil || os.MkdirAll(c.folder, 0o700) != nil {
+		return
+	}
+	if wholefile.Write(c.path(to), func(w io.Writer) error {
+		_, err := w.Write(body)
+		return err
+	}) == nil {
+		c.prune()
+	}
+}
+
+func (c *Cache) prune() {
+	files, _ := os.ReadDir(c.folder)
+	var all []os.FileInfo
+	for _, f := range files {
+		if info, err := f.Info(); err == nil && strings.HasSuffix(f.Name(), suffix) {
+			all = append(all, info)
+		}
+	}
+	slices.SortFunc(all, func(a, b os.FileInfo) int {
+		return cmp.Or(b.ModTime().Compare(a.ModTime()), cmp.Compare(a.Name(), b.Name()))
+	})
+	bytes := int64(0)
+	for i, info := range all {
+		if bytes += info.Size(); i >= maxFiles || bytes > maxKept {
+			_ = os.Remove(filepath.Join(c.folder, info.Name()))
+		}
+	}
+}
+
+// Folder is where the answers are.
+func (c *Cache) Folder() string { return c.folder }
