@@ -292,8 +292,8 @@ func TestCrashFailsCallsAtOnceAndTheServerComesBack(t *testing.T) {
 		t.Run(tool, func(t *testing.T) {
 			t.Parallel()
 			r := startFake(t, "", func(r *rig) {
-				if tool == "crash" {
-					r.tune.drain = patience // a busy machine may be slow to end a process, whose exit is told
+				if tool == "close-stdout" {
+					r.tune.drain = 200 * time.Millisecond // its end would be waited for
 				}
 			}).whole()
 			conn := r.up()

@@ -169,7 +169,7 @@ func TestUnitsComeBackByThemselvesUntilTheyEnd(t *testing.T) {
 
 func TestUnitsThatCannotBeOpenedAreTriedAgainAndSayWhy(t *testing.T) {
 	t.Parallel()
-	r := isolated(t, "fail-later", func(r *rig) { r.tune.drain = patience }) // its exit is waited for
+	r := isolated(t, "fail-later", nil)
 	_ = unitConn(r, "a")
 	_, err := r.Unit(context.Background(), "b")
 	requireCode(t, err, ConnectionError, "exit status 1")

@@ -35,7 +35,6 @@ func TestAnEditOfWhatDecidesWhichServerItIsMakesItsListsVoid(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := e2e.NewWorld(t)
-			w.Gateway["startup_wait"] = "1s"
 			var b *e2e.Backend
 			if row.remote {
 				b = w.Remote("slow", "/mcp", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("tell")}})
@@ -46,7 +45,10 @@ func TestAnEditOfWhatDecidesWhichServerItIsMakesItsListsVoid(t *testing.T) {
 			if row.remote { // it answers nobody any more
 				b.Do(e2e.Do("on", e2e.Obj{"key": "initialize", "actions": e2e.Actions(e2e.Do("hang"))}))
 			}
-			w.Edit(func() { row.edit(b.Conf) })
+			w.Edit(func() {
+				row.edit(b.Conf)
+				w.Gateway["startup_wait"] = "1s" // in which nothing comes
+			})
 			c := w.Standalone()
 			if row.keeps {
 				require.Equal(t, []string{"slow_tell"}, c.Names("tools"))
