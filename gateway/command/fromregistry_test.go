@@ -1,0 +1,121 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/cli"
+	"goblin/gateway/mcpregistry"
+)
+
+// adding is one attempt to add a server of a registry.
+type adding struct {
+	entries []string
+	typed   string // on a terminal; "" for none
+	name    string // weather if it is empty
+	o       FromRegistry
+	keeps   map[string]string
+}
+
+func (y *adding) run(t *testing.T) (d *mcpregistry.Definition, said string, err error) {
+	t.Helper()
+	t.Setenv("PATH", t.TempDir()) // nothing is installed
+	var out bytes.Buffer
+	cache := t.TempDir()
+	a := &App{App: &cli.App{In: strings.NewReader(y.typed), InTTY: y.typed != "", Out: io.Discard, Err: &out, Getenv: func(k string) string {
+		return map[string]string{"XDG_CACHE_HOME": cache}[k]
+	}}}
+	y.keeps = map[string]string{}
+	y.o.URL = shelf(t, y.entries...)
+	y.o.Keep = func(name, value string) (string, error) {
+		y.keeps[name] = value
+		return "the system's keyring", nil
+	}
+	if y.name == "" {
+		y.name = "weather"
+	}
+	d, err = a.Define(t.Context(), y.name, "", y.o)
+	return d, out.String(), err
+}
+
+func TestAServerOfTheRegistryIsAskedForAndShown(t *testing.T) {
+	y := &adding{entries: []string{weatherEntry}, typed: "9\n1\n\nhunter2\ntons\nimperial\nyes\n"}
+	d, said, err := y.run(t)
+	require.NoError(t, err, said)
+	require.Equal(t, &mcpregistry.Definition{
+		Name: "weather", Comment: "io.a/weather 1.2.0, of the MCP registry",
+		Keys: map[string]any{
+			"command": "npx", "args": []string{"-y", "@a/weather@1.2.0"}, "startup_timeout": "2m",
+			"env": map[string]string{"API_KEY": "${keyring:weather.API_KEY}", "UNITS": "imperial"},
+		},
+		Secrets: []mcpregistry.Secret{{Name: "weather.API_KEY", Value: "hunter2"}},
+	}, d)
+	require.Equal(t, map[string]string{"weather.API_KEY": "hunter2"}, y.keeps)
+	for _, line := range []string{
+		"  1  npm  @a/weather 1.2.0, for which npx has to be installed\n", "  2  http  https://a.example/mcp\n",
+		"Which? [2] A number from 1 to 2, please.\n", "API_KEY: of a.example\n", "API_KEY is needed.\n",
+		"UNITS (metric, imperial; may be left out) [metric]: It must be one of metric, imperial.\n",
+		"goblin: io.a/weather 1.2.0, of the MCP registry\ngoblin: runs     npx -y @a/weather@1.2.0\n",
+		"goblin: with     API_KEY='${keyring:weather.API_KEY}'\n", "goblin: the secret \"weather.API_KEY\" is kept in the system's keyring\n",
+	} {
+		require.Contains(t, said, line)
+	}
+	require.NotContains(t, said, "hunter2")
+}
+
+func TestWithoutATerminalTheAnswersAreSet(t *testing.T) {
+	y := &adding{entries: []string{weatherEntry}, o: FromRegistry{Use: "npm", Set: []string{"API_KEY=${TOKEN}"}, Yes: true}}
+	d, _, err := y.run(t)
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"API_KEY": "${TOKEN}", "UNITS": "metric"}, d.Keys["env"])
+	require.Empty(t, y.keeps, "a reference is no secret")
+
+	y = &adding{entries: []string{weatherEntry}, o: FromRegistry{Yes: true}}
+	d, said, err := y.run(t)
+	require.NoError(t, err)
+	require.Equal(t, "https://a.example/mcp", d.Keys["url"], "it needs nothing that is not installed")
+	require.Contains(t, said, "goblin: reaches  https://a.example/mcp\n")
+}
+
+func TestServersOfTheRegistryThatAreNotAdded(t *testing.T) {
+	evil := `{"name":"io.c/evil","version":"1\u001b[2J","packages":[{"registryType":"npm","identifier":"x","packageArguments":[{"type":"positional","value":"$(rm -rf ~); \u001b]0;x\u0007"}]}]}`
+	for want, y := range map[string]*adding{
+		"needs API_KEY: give it by --set API_KEY=VALUE": {o: FromRegistry{Use: "npm", Yes: true}},
+		"say --yes":                          {o: FromRegistry{Use: "http"}},
+		"has no \"oci\"; there is npm, http": {o: FromRegistry{Use: "oci"}},
+		"--set wants KEY=VALUE":              {o: FromRegistry{Set: []string{"hunter2"}}},
+		"nothing is called \"NOPE\"; there is API_KEY, UNITS": {o: FromRegistry{Use: "npm", Set: []string{"NOPE=1", "API_KEY=1"}}},
+		"cannot be used: Goblin runs no bundles":              {name: "io.b/weather-bundle"},
+		"is not in the registry":                              {name: "io.b/none"},
+		"there is no server \"none\" in the registry":         {name: "none"},
+		"nothing is added":                                    {name: "io.c/evil", typed: "n\n"},
+		"stdin ended before the answer":                       {name: "io.a/weather", typed: "1\n"},
+		"io.a/empty has neither packages nor remotes":         {name: "io.a/empty"},
+	} {
+		t.Run(want, func(t *testing.T) {
+			y.entries = []string{weatherEntry, bundleEntry, evil, `{"name":"io.a/empty"}`}
+			_, said, err := y.run(t)
+			require.ErrorContains(t, err, want)
+			require.NotContains(t, said, "\x1b")
+			require.Empty(t, y.keeps)
+			if y.name == "io.c/evil" {
+				require.Contains(t, said, `runs     npx -y x '$(rm -rf ~); \x1b]0;x\x07'`)
+			}
+		})
+	}
+}
+
+func TestAQuestionEndsWithTheCommand(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	in, never := io.Pipe()
+	defer never.Close()
+	p := &prompter{ctx: ctx, asks: true, in: in, err: io.Discard}
+	cancel()
+	_, err := p.line("Which?")
+	require.ErrorIs(t, err, context.Canceled)
+}

@@ -1,0 +1,35 @@
+package commands
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+// What an editor started has another PATH than the shell in which its user looks for the
+// reason.
+func TestDoctorFindsWhatOnlyTheHostLacks(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	bin := filepath.Join(w.Dir, "tools")
+	require.NoError(t, os.Mkdir(bin, 0o700))
+	require.NoError(t, os.Symlink(e2e.Fakeserver, filepath.Join(bin, "only-here")))
+	b := w.Backend("notes", e2e.Shop())
+	b.Conf["command"] = "only-here"
+	plain := slices.Clone(w.Env)
+	w.Env = append(plain, "PATH=/usr/bin:/bin")
+	require.Empty(t, w.Bridged().Names("tools"))
+
+	w.Env = append(slices.Clone(plain), "PATH="+bin+":/usr/bin:/bin")
+	out := w.Run("doctor")
+	require.Equal(t, 1, out.Code, out.Stderr)
+	require.Regexp(t, `notes +warning +command: only-here is \S+/tools/only-here; clients that are started from the desktop do not have \S+/tools in their PATH`, out.Stdout)
+	require.Regexp(t, `broken +host: it works here, but not in the running host \(pid \d+\), which has another environment: "only-here" is in no folder of PATH \(/usr/bin:/bin\)`, out.Stdout)
+	require.Regexp(t, `goblin +ok +pid \d+, up .*, 1 client`, out.Stdout)
+	require.Equal(t, 1, b.Starts(), "the shell's, and it has ended")
+}
