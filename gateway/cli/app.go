@@ -55,12 +55,17 @@ func (a *App) LoadFile(path string) (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.Hide(cfg)
+	return cfg, nil
+}
+
+// Hide masks the secrets of a config in everything that goes to stderr.
+func (a *App) Hide(cfg *config.Config) {
 	if a.mask == nil {
 		a.mask = config.NewMask(cfg)
 	} else {
 		a.mask.Add(cfg)
 	}
-	return cfg, nil
 }
 
 // Pins is the file in which the approved tools of a config are remembered; ""
@@ -123,6 +128,9 @@ const (
 	GroupServe = "serve"
 	GroupAsk   = "ask"
 	GroupHost  = "host"
+
+	// GroupConfig has the commands that change the config or check it.
+	GroupConfig = "config"
 )
 
 // Groups names the groups of commands.
@@ -131,6 +139,7 @@ func Groups() []*cobra.Group {
 		{ID: GroupServe, Title: "Serve:"},
 		{ID: GroupAsk, Title: "Ask the servers:"},
 		{ID: GroupHost, Title: "The running host:"},
+		{ID: GroupConfig, Title: "The config:"},
 	}
 }
 

@@ -16,8 +16,9 @@ import (
 func (a *App) validate() *cobra.Command {
 	var asJSON, schema bool
 	cmd := &cobra.Command{
-		Use:   "validate",
-		Short: "Check the config and report every mistake in it",
+		Use:     "validate",
+		GroupID: cli.GroupConfig,
+		Short:   "Check the config and report every mistake in it",
 		Long: `Check the config and report every mistake, each in a line with file and line
 number. Nothing is started. The exit code is 3 if there is a mistake; warnings
 alone leave it at 0. Tools with descriptions that clients will cut are warned of,

@@ -4,29 +4,33 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
+	"strconv"
 	"strings"
 
+	"github.com/tailscale/hujson"
 	"go.yaml.in/yaml/v3"
 )
+
+// jsonLine is the place in an error of hujson.
+var jsonLine = pattern(`^line (\d+), column \d+: (.*)$`)
 
 // parseJSON is a JSON text as YAML nodes. A YAML parser reads most JSON, but
 // neither all escapes nor errors in words that a writer of JSON understands.
 func parseJSON(name string, src []byte) (*yaml.Node, *Errors) {
-	var raw json.RawMessage
-	if err := json.Unmarshal(src, &raw); err != nil {
-		line := 1 + bytes.Count(bytes.TrimSpace(src), []byte("\n"))
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) && int(syntax.Offset) < len(src) {
-			before := src[:max(0, syntax.Offset-1)]
-			line = 1 + bytes.Count(before, []byte("\n"))
-			bracket := string(src[len(before)])
-			if list := bytes.TrimSpace(before); bytes.HasSuffix(list, []byte(",")) && strings.Contains("}]", bracket) {
-				line = 1 + bytes.Count(list, []byte("\n"))
-				err = errors.New("a comma before " + bracket + " is not allowed")
-			}
+	plain, err := hujson.Standardize(bytes.Clone(src)) // comments, and commas behind the last, become spaces
+	if err != nil {
+		line, text := 1+bytes.Count(bytes.TrimSpace(src), []byte("\n")), strings.TrimPrefix(err.Error(), "hujson: ")
+		if m := jsonLine().FindStringSubmatch(text); m != nil {
+			line, _ = strconv.Atoi(m[1])
+			text = m[2]
 		}
-		return nil, lineError(name, line, "not valid JSON: %s", strings.TrimPrefix(err.Error(), "json: "))
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			line, text = 1+bytes.Count(bytes.TrimSpace(src), []byte("\n")), "it ends too early"
+		}
+		return nil, lineError(name, line, "not valid JSON: %s", text)
 	}
+	src = plain
 	p := jsonParser{src: src, dec: json.NewDecoder(bytes.NewReader(src)), line: 1}
 	p.dec.UseNumber()
 	n, err := p.value(0)

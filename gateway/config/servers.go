@@ -22,6 +22,9 @@ const reserved = "goblin"
 
 func validName(s string) bool { return serverName().MatchString(s) && s != reserved }
 
+// ValidName reports whether a server may have a name as it is.
+func ValidName(s string) bool { return validName(s) }
+
 // readServers reads the mapping of servers.
 func readServers(r *reader, at place, n *yaml.Node, dst *[]Server) {
 	pairs := r.pairs(at, n)

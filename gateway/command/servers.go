@@ -1,0 +1,401 @@
+package command
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"goblin/gateway/cli"
+	"goblin/gateway/config"
+	"goblin/gateway/configedit"
+	"goblin/gateway/control"
+	"goblin/gateway/display"
+	"goblin/registry"
+)
+
+// toEdit is the config that is to be changed, which may not be there yet.
+func (a *App) toEdit(open func(path string) (*configedit.File, error)) (*configedit.File, error) {
+	path := cmp.Or(a.ConfigFlag, a.Getenv("GOBLIN_CONFIG"), config.DefaultPath(a.Getenv))
+	if path == "" {
+		return nil, cli.Fail(cli.CodeConfig, "there is no place for a config: set HOME, or name a file by --config")
+	}
+	return open(path)
+}
+
+// addition is what the flags of add say.
+type addition struct {
+	env, headers         []string
+	kind, cwd            string
+	noCheck, off, asJSON bool
+}
+
+func (a *App) add() *cobra.Command {
+	var n addition
+	cmd := &cobra.Command{
+		Use:     "add NAME URL | add NAME -- COMMAND [ARG...]",
+		GroupID: cli.GroupConfig,
+		Short:   "Add a server to the config",
+		Long: `Add a server to the config: a remote one by its URL, or a local one by its command,
+which stands behind "--". Everything else in the file stays as it is, comments too;
+a file that is not there is made. A running host follows at once.
+
+The server is started once, and what it offers is shown; if it cannot be, nothing is
+added. --no-check adds it as it is.
+
+${VAR} stands for a variable of the environment that Goblin has when it starts; quote
+it from your shell, so that the file has the name and not the value.`,
+		Example: `  goblin add files -- npx -y @modelcontextprotocol/server-filesystem ~/work
+  goblin add github https://api.githubcopilot.com/mcp/ --header 'Authorization: Bearer ${GITHUB_TOKEN}'
+  goblin add db --env 'DATABASE_URL=${DATABASE_URL}' -- uvx mcp-server-postgres`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := n.server(cmd, args)
+			if err != nil {
+				return err
+			}
+			return interrupted(cmd.Context(), a.addServer(cmd.Context(), s, &n))
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&n.env, "env", "e", nil, "a variable of the command, `KEY=VALUE`")
+	flags.StringArrayVarP(&n.headers, "header", "H", nil, "an HTTP header of a remote server, `NAME: VALUE`")
+	cli.Name(flags, &n.kind, "type", "the transport of a remote server, `http|sse`; what fits is found if it is not said")
+	cli.Name(flags, &n.cwd, "cwd", "the working `FOLDER` of the command")
+	flags.BoolVar(&n.noCheck, "no-check", false, "do not start the server")
+	flags.BoolVar(&n.off, "disabled", false, "add it without turning it on, nor starting it")
+	flags.BoolVar(&n.asJSON, "json", false, "print a JSON object")
+	return cmd
+}
+
+// server makes the entry of what a command line says.
+func (n *addition) server(cmd *cobra.Command, args []string) (s configedit.Server, err error) {
+	dash := cmd.ArgsLenAtDash()
+	if len(args) == 0 || dash == 0 {
+		return s, cli.Usage(cmd, "add needs a name for the server")
+	}
+	s = configedit.Server{Name: args[0], Keys: map[string]any{}}
+	if !config.ValidName(s.Name) {
+		return s, cli.Usage(cmd, "%q cannot name a server: names have letters, digits, \".\", \"_\" and \"-\", begin with one of the first two, and \"goblin\" is taken", s.Name)
+	}
+	switch {
+	case dash == 1 && len(args) > 1: // a command
+		if len(n.headers) > 0 || n.kind != "" {
+			return s, cli.Usage(cmd, "--header and --type are for remote servers, not for commands")
+		}
+		s.Keys["command"] = args[1]
+		if len(args) > 2 {
+			s.Keys["args"] = args[2:]
+		}
+	case dash < 0 && len(args) == 2 && strings.Contains(args[1], "://"):
+		if len(n.env) > 0 || n.cwd != "" {
+			return s, cli.Usage(cmd, "--env and --cwd are for commands, not for remote servers")
+		}
+		s.Keys["url"] = args[1]
+	case dash < 0 && len(args) > 1:
+		return s, cli.Usage(cmd, "%q is no URL; a command stands behind \"--\": goblin add %s -- %s", args[1], s.Name, strings.Join(args[1:], " "))
+	default:
+		return s, cli.Usage(cmd, "say what server %q is: its URL, or \"--\" and its command", s.Name)
+	}
+	if n.kind != "" {
+		s.Keys["type"] = n.kind
+	}
+	if n.cwd != "" {
+		s.Keys["cwd"] = n.cwd
+	}
+	if n.off {
+		s.Keys["disabled"] = true
+	}
+	for _, list := range []struct {
+		key, flag, by string
+		pairs         []string
+	}{{"env", "--env", "=", n.env}, {"headers", "--header", ":", n.headers}} {
+		values := make(map[string]string)
+		for _, pair := range list.pairs {
+			name, value, ok := strings.Cut(pair, list.by)
+			if name = strings.TrimSpace(name); !ok || name == "" { // not shown: it may be a secret
+				return s, cli.Usage(cmd, "%s wants NAME%sVALUE", list.flag, list.by)
+			}
+			if list.by == ":" {
+				value = strings.TrimSpace(value)
+			}
+			values[name] = value
+		}
+		if len(values) > 0 {
+			s.Keys[list.key] = values
+		}
+	}
+	return s, nil
+}
+
+// offer is what an added server has, for --json.
+type offer struct {
+	Server    string   `json:"server"`
+	Config    string   `json:"config"`
+	Checked   bool     `json:"checked"`
+	Login     bool     `json:"needsLogin,omitempty"`
+	Tools     []string `json:"tools,omitempty"`
+	Prompts   []string `json:"prompts,omitempty"`
+	Resources []string `json:"resources,omitempty"`
+	Templates []string `json:"templates,omitempty"`
+}
+
+func (a *App) addServer(ctx context.Context, s configedit.Server, n *addition) error {
+	f, err := a.toEdit(configedit.Open)
+	if err != nil {
+		return err
+	}
+	if err := f.Add(s); err != nil {
+		return fmt.Errorf("%w in %s; goblin remove %s takes it out", err, f.Path(), s.Name)
+	}
+	cfg, err := config.Parse(f.Path(), f.Text(), os.LookupEnv)
+	if err != nil {
+		return err
+	}
+	a.Hide(cfg)
+	o := offer{Server: s.Name, Config: f.Path()}
+	entry, _ := cfg.Server(s.Name)
+	switch {
+	case n.noCheck || entry.Disabled:
+	case entry.Problem != "":
+		a.Warn("server %q is not started: %s", s.Name, entry.Problem)
+	default:
+		// It starts in the config's folder, which may be the first to be made.
+		if err := os.MkdirAll(filepath.Dir(cfg.Path), 0o700); err != nil {
+			return err
+		}
+		if err := a.check(ctx, cfg, &o); err != nil {
+			return err
+		}
+	}
+	if err := f.Save(); err != nil {
+		return err
+	}
+	if n.asJSON {
+		return a.json(o)
+	}
+	return a.printText(o.String())
+}
+
+// String tells what was added.
+func (o *offer) String() string {
+	text := fmt.Sprintf("Added %q to %s.\n", o.Server, o.Config)
+	if o.Login {
+		return text + fmt.Sprintf("It wants a login: goblin login %s\n", o.Server)
+	}
+	for _, list := range []struct {
+		kind  string
+		names []string
+	}{{"tool", o.Tools}, {"prompt", o.Prompts}, {"resource", o.Resources}, {"template", o.Templates}} {
+		if len(list.names) > 0 {
+			text += fmt.Sprintf("%s: %s\n", display.Count(len(list.names), list.kind), display.Head(display.Line(strings.Join(list.names, ", ")), 300))
+		}
+	}
+	if o.Checked && len(o.Tools)+len(o.Prompts)+len(o.Resources)+len(o.Templates) == 0 {
+		text += "It offers nothing by now.\n"
+	}
+	return text
+}
+
+// check starts a server of a config that is not saved yet, and notes what it offers.
+func (a *App) check(ctx context.Context, cfg *config.Config, o *offer) error {
+	return a.withOwn(ctx, cfg, []string{o.Server}, func(g Gateway) error {
+		for _, list := range []struct {
+			kind string
+			to   *[]string
+		}{{"tools", &o.Tools}, {"prompts", &o.Prompts}, {"resources", &o.Resources}, {"templates", &o.Templates}} {
+			items, servers, err := a.fetch(ctx, cfg, g, control.ListQuery{Kind: list.kind, Server: o.Server})
+			if err != nil {
+				return err
+			}
+			for _, s := range servers {
+				switch {
+				case s.State == string(registry.StateNeedsLogin):
+					o.Login = true
+					return nil
+				case missing(s):
+					return cli.Fail(cli.CodeConnect, "%s. Nothing was added; goblin add --no-check adds it as it is", stateOf(s))
+				}
+			}
+			for i := range items {
+				*list.to = append(*list.to, cmp.Or(items[i].OriginalName, items[i].OriginalURI, items[i].Name))
+			}
+		}
+		o.Checked = true
+		return nil
+	})
+}
+
+// withOwn is with for a gateway of this process, also where a host runs: it has another
+// config.
+func (a *App) withOwn(ctx context.Context, cfg *config.Config, only []string, do func(g Gateway) error) error {
+	place, _ := a.Place(cfg.Path) // without one, children are not recorded
+	g, err := openLocal(a, cfg, only, place.Dir)
+	if err != nil {
+		return err
+	}
+	stop := a.waiting(ctx, g)
+	err = do(g)
+	stop()
+	return errors.Join(err, g.Close())
+}
+
+func (a *App) remove() *cobra.Command {
+	return a.change("remove", "Take servers out of the config",
+		`Take servers out of the config. Everything else in the file stays as it is; comments
+outside of the entries stay, too. A running host stops them once their calls are over.`,
+		"Took %q out of %s.", (*configedit.File).Remove)
+}
+
+func (a *App) enable() *cobra.Command {
+	return a.change("enable", "Turn servers on in the config",
+		"Turn servers on in the config: \"disabled: true\" goes. A running host starts them at once.",
+		"Turned %q on in %s.", func(f *configedit.File, name string) error { return f.SetDisabled(name, false) })
+}
+
+func (a *App) disable() *cobra.Command {
+	return a.change("disable", "Turn servers off in the config",
+		`Turn servers off in the config: they get "disabled: true" and keep their entries. A
+running host stops them once their calls are over.`,
+		"Turned %q off in %s.", func(f *configedit.File, name string) error { return f.SetDisabled(name, true) })
+}
+
+// change is a command that changes servers of the config, all or none of those named.
+func (a *App) change(word, short, long, told string, do func(f *configedit.File, name string) error) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: word + " SERVER...", GroupID: cli.GroupConfig, Short: short, Long: long,
+		Example:           "  goblin " + word + " files",
+		ValidArgsFunction: a.complete("servers"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cli.Usage(cmd, "%s needs the name of a server", word)
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			f, err := a.toEdit(configedit.Open)
+			if err != nil {
+				return err
+			}
+			if f.New() {
+				return cli.Fail(cli.CodeNotFound, "there is no config at %s; goblin add makes one", f.Path())
+			}
+			var text strings.Builder
+			for _, name := range args {
+				if err := do(f, name); errors.Is(err, configedit.ErrNone) {
+					all, _ := f.Servers() // it could be read just now
+					return cli.Fail(cli.CodeNotFound, "%s has no server %q%s", f.Path(), name, cli.Meant(name, all, "; it names none"))
+				} else if err != nil {
+					return err
+				}
+				fmt.Fprintf(&text, told+"\n", name, f.Path())
+			}
+			if err := f.Save(); err != nil {
+				return err
+			}
+			if asJSON {
+				return a.json(map[string]any{"config": f.Path(), "servers": args})
+			}
+			return a.printText(text.String())
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	return cmd
+}
+
+func (a *App) edit() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "edit", GroupID: cli.GroupConfig, Short: "Edit the config in your editor, and check it",
+		Long: `Open the config in the program of $VISUAL or $EDITOR, and check it when that has
+ended. With mistakes in it the file stays as it was, and you are asked whether to go on
+editing. A config that is not there is made.`,
+		Example: "  goblin edit\n  EDITOR=nano goblin edit",
+		Args:    cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f, err := a.toEdit(configedit.OpenBroken) // mistakes are about to be mended
+			if err != nil {
+				return err
+			}
+			before := string(f.Text())
+			if err := a.editFile(cmd.Context(), f); err != nil {
+				return err
+			}
+			changed := string(f.Text()) != before
+			switch {
+			case asJSON:
+				return a.json(map[string]any{"config": f.Path(), "changed": changed})
+			case changed:
+				return a.printText(f.Path() + " is written.\n")
+			}
+			return a.printText(f.Path() + " is as it was.\n")
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	return cmd
+}
+
+// editFile has the user edit the text of a config until it has no mistakes.
+func (a *App) editFile(ctx context.Context, f *configedit.File) error {
+	usual := "vi"
+	if runtime.GOOS == "windows" {
+		usual = "notepad"
+	}
+	words := strings.Fields(cmp.Or(a.Getenv("VISUAL"), a.Getenv("EDITOR"), usual))
+	ext := ".yaml"
+	if f.JSON() {
+		ext = ".json"
+	}
+	temp, err := os.CreateTemp("", "goblin-*"+ext) // 0600: there may be secrets in it
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name()) //nolint:errcheck // it lies with other temporary files
+	text := f.Text()
+	if f.New() {
+		text = configedit.Template()
+	}
+	if _, err := temp.Write(text); err != nil {
+		return errors.Join(err, temp.Close())
+	}
+	if err := temp.Close(); err != nil {
+		return err
+	}
+	for {
+		c := exec.CommandContext(ctx, words[0], append(words[1:], temp.Name())...)
+		c.Stdin, c.Stdout, c.Stderr = a.In, a.Out, a.Err
+		if err := c.Run(); err != nil {
+			return fmt.Errorf("%s: %w; $VISUAL or $EDITOR names another editor", words[0], err)
+		}
+		text, err := os.ReadFile(temp.Name())
+		if err != nil {
+			return err
+		}
+		f.SetText(text)
+		if err = f.Save(); err == nil {
+			return nil
+		}
+		var mistakes *config.Errors
+		if !errors.As(err, &mistakes) || !a.InTTY {
+			return err
+		}
+		a.Report(err)
+		fmt.Fprint(a.Err, "Edit it again? [Y/n] ")
+		answer, err := bufio.NewReaderSize(a.In, 16).ReadString('\n')
+		if err != nil {
+			return err
+		}
+		if word := strings.ToLower(strings.TrimSpace(answer)); word == "n" || word == "no" {
+			return cli.Fail(cli.CodeConfig, "nothing was written; %s is as it was", f.Path())
+		}
+	}
+}

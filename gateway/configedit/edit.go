@@ -1,0 +1,442 @@
+package configedit
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// order is how the keys of a server are written that matter most; others follow by name.
+var order = []string{"command", "args", "env", "cwd", "url", "type", "headers"}
+
+func sorted(keys map[string]any) []string {
+	names := make([]string, 0, len(keys))
+	for name := range keys {
+		names = append(names, name)
+	}
+	rank := func(name string) int {
+		if i := slices.Index(order, name); i >= 0 {
+			return i
+		}
+		return len(order)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if d := rank(a) - rank(b); d != 0 {
+			return d
+		}
+		return strings.Compare(a, b)
+	})
+	return names
+}
+
+// unquote is the text of a key.
+func unquote(raw []byte) string {
+	var s string
+	if yaml.Unmarshal(raw, &s) != nil {
+		return string(raw)
+	}
+	return s
+}
+
+// start is what a config begins as that did not exist.
+const start = `# Goblin's servers. "goblin validate" checks this file, "goblin edit" opens it.
+servers:
+`
+
+// root is the document's mapping; nil for an empty one.
+func (f *File) root() (*yaml.Node, error) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(f.text, &doc); err != nil {
+		return nil, err
+	}
+	if len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode {
+		return nil, nil
+	}
+	return doc.Content[0], nil
+}
+
+// offset is where a node stands in the text.
+func (f *File) offset(n *yaml.Node) int {
+	at := 0
+	for line := 1; line < n.Line; line++ {
+		at += bytes.IndexByte(f.text[at:], '\n') + 1
+	}
+	// Columns are characters.
+	for col := 1; col < n.Column && at < len(f.text); col++ {
+		at++
+		for at < len(f.text) && f.text[at]&0xC0 == 0x80 {
+			at++
+		}
+	}
+	return at
+}
+
+// find is the key and the value of an entry; nil for none.
+func find(n *yaml.Node, key string) (k, v *yaml.Node) {
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil, nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i], n.Content[i+1]
+		}
+	}
+	return nil, nil
+}
+
+// servers is the section of servers.
+func servers(root *yaml.Node) (k, v *yaml.Node) {
+	if k, v = find(root, "servers"); k == nil {
+		k, v = find(root, "mcpServers")
+	}
+	return k, v
+}
+
+// inBraces reports whether a mapping is written in braces, as JSON is.
+func inBraces(n *yaml.Node) bool {
+	return n.Kind == yaml.MappingNode && n.Style&yaml.FlowStyle != 0
+}
+
+func (f *File) add(s Server) ([]byte, error) {
+	if f.json {
+		return f.addJSON(s)
+	}
+	root, err := f.root()
+	if err != nil {
+		return nil, err
+	}
+	k, v := servers(root)
+	switch {
+	case k == nil && f.New():
+		return append([]byte(start), block(s, "  ", "  ")...), nil
+	case k == nil:
+		return append(ended(f.text), "servers:\n"+block(s, "  ", "  ")...), nil
+	case inBraces(v):
+		return f.addInBraces(s, v)
+	case v.Kind == yaml.MappingNode && len(v.Content) > 0:
+		last := v.Content[len(v.Content)-2]
+		indent := strings.Repeat(" ", last.Column-1)
+		at := f.entryEnd(last)
+		return insert(ended(f.text), at, block(s, indent, f.step(v))), nil
+	default: // "servers:" with nothing, or with comments only
+		at := f.offset(k)
+		indent := strings.Repeat(" ", k.Column-1+2)
+		end := bytes.IndexByte(f.text[at:], '\n')
+		if end < 0 {
+			return append(ended(f.text), block(s, indent, "  ")...), nil
+		}
+		return insert(f.text, at+end+1, block(s, indent, "  ")), nil
+	}
+}
+
+// step is by how much the file indents.
+func (f *File) step(servers *yaml.Node) string {
+	for i := 0; i+1 < len(servers.Content); i += 2 {
+		if v := servers.Content[i+1]; v.Kind == yaml.MappingNode && v.Style&yaml.FlowStyle == 0 && v.Column > servers.Content[i].Column {
+			return strings.Repeat(" ", v.Column-servers.Content[i].Column)
+		}
+	}
+	return "  "
+}
+
+// ended is a text that ends in a line break, or is empty.
+func ended(text []byte) []byte {
+	if len(text) > 0 && text[len(text)-1] != '\n' {
+		return append(bytes.Clone(text), '\n')
+	}
+	return bytes.Clone(text)
+}
+
+func insert(text []byte, at int, what string) []byte {
+	return slices.Concat(text[:at], []byte(what), text[at:])
+}
+
+// entryEnd is where the lines of an entry end that is no part of braces: before the next
+// line that is not indented deeper, and before the blank lines and comments that lead to it.
+func (f *File) entryEnd(key *yaml.Node) int {
+	text := ended(f.text)
+	at := f.offset(key)
+	end := at + bytes.IndexByte(text[at:], '\n') + 1
+	for next := end; next < len(text); {
+		stop := next + bytes.IndexByte(text[next:], '\n') + 1
+		line := string(text[next:stop])
+		content := strings.TrimLeft(line, " ")
+		switch indent := len(line) - len(content); {
+		case strings.TrimSpace(content) == "":
+		case indent >= key.Column:
+			end = stop
+		case strings.HasPrefix(content, "#"):
+		default:
+			return end
+		}
+		next = stop
+	}
+	return end
+}
+
+// block is a server as lines.
+func block(s Server, indent, step string) string {
+	entry := &yaml.Node{Kind: yaml.MappingNode}
+	for _, name := range sorted(s.Keys) {
+		var v yaml.Node
+		_ = v.Encode(s.Keys[name]) // texts and lists of them
+		if v.Kind == yaml.SequenceNode {
+			v.Style = yaml.FlowStyle
+		}
+		entry.Content = append(entry.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: name}, &v)
+	}
+	var name yaml.Node
+	_ = name.Encode(s.Name)
+	whole := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{&name, entry}}
+	var out strings.Builder
+	enc := yaml.NewEncoder(&out)
+	enc.SetIndent(len(step))
+	_ = enc.Encode(whole) // a Builder takes everything
+	_ = enc.Close()
+	var lines strings.Builder
+	if s.Comment != "" {
+		lines.WriteString(indent + "# " + strings.Join(strings.Fields(s.Comment), " ") + "\n")
+	}
+	for line := range strings.Lines(out.String()) {
+		lines.WriteString(indent + line)
+	}
+	return lines.String()
+}
+
+func (f *File) remove(server string) ([]byte, error) {
+	if f.json {
+		b, err := f.jsonServers()
+		if err != nil {
+			return nil, err
+		}
+		return b.without(f.text, b.find(server)), nil
+	}
+	root, err := f.root()
+	if err != nil {
+		return nil, err
+	}
+	_, v := servers(root)
+	if inBraces(v) {
+		b, err := mapping(f.text, f.offset(v))
+		if err != nil {
+			return nil, err
+		}
+		if at := b.find(server); at >= 0 {
+			return b.without(f.text, at), nil
+		}
+	}
+	k, _ := find(v, server)
+	if k == nil {
+		return nil, fmt.Errorf("server %q is merged in by \"<<\"; take it out by hand", server)
+	}
+	text := ended(f.text)
+	from := f.offset(k) - (k.Column - 1)
+	return append(bytes.Clone(text[:from]), text[f.entryEnd(k):]...), nil
+}
+
+func (f *File) setDisabled(server string, disabled bool) ([]byte, error) {
+	if f.json {
+		b, err := f.jsonServers()
+		if err != nil {
+			return nil, err
+		}
+		it := b.items[b.find(server)]
+		entry, err := mapping(f.text, it.value.from)
+		if err != nil {
+			return nil, err
+		}
+		return f.switchInBraces(entry, disabled, true), nil
+	}
+	root, err := f.root()
+	if err != nil {
+		return nil, err
+	}
+	_, all := servers(root)
+	name, v := find(all, server)
+	if v == nil || v.Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("server %q is an alias, or merged in by \"<<\"; change it by hand", server)
+	}
+	if inBraces(v) {
+		entry, err := mapping(f.text, f.offset(v))
+		if err != nil {
+			return nil, err
+		}
+		return f.switchInBraces(entry, disabled, false), nil
+	}
+	for key, on := range map[string]bool{"disabled": true, "enabled": false, "isActive": false} {
+		k, flag := find(v, key)
+		if k == nil {
+			continue
+		}
+		at := f.offset(flag)
+		line := k.Line == flag.Line && lineStart(f.text, f.offset(k)) != f.offset(k) || k.Column == 1
+		if key == "disabled" && !disabled && line && lineEnd(f.text, at+len(flag.Value)) > at+len(flag.Value) {
+			return append(bytes.Clone(f.text[:lineStart(f.text, f.offset(k))]), f.text[lineEnd(f.text, at+len(flag.Value)):]...), nil
+		}
+		return replace(f.text, span{at, at + len(flag.Value)}, fmt.Sprint(disabled == on)), nil
+	}
+	if !disabled {
+		return f.text, nil
+	}
+	first := v.Content[0]
+	at := f.offset(first) - (first.Column - 1)
+	if first.Line == name.Line {
+		return nil, fmt.Errorf("server %q stands on one line; change it by hand", server)
+	}
+	return insert(f.text, at, strings.Repeat(" ", first.Column-1)+"disabled: true\n"), nil
+}
+
+func replace(text []byte, at span, by string) []byte {
+	return slices.Concat(text[:at.from], []byte(by), text[at.to:])
+}
+
+// switchInBraces turns a server off or on whose keys stand in braces.
+func (f *File) switchInBraces(b *braces, disabled, quoted bool) []byte {
+	for key, on := range map[string]bool{"disabled": true, "enabled": false, "isActive": false} {
+		at := b.find(key)
+		switch {
+		case at < 0:
+		case key == "disabled" && !disabled:
+			return b.without(f.text, at)
+		default:
+			return replace(f.text, b.items[at].value, fmt.Sprint(disabled == on))
+		}
+	}
+	if !disabled {
+		return f.text
+	}
+	entry := "disabled: true"
+	if quoted {
+		entry = `"disabled": true`
+	}
+	if len(b.items) == 0 {
+		return insert(f.text, b.open+1, entry)
+	}
+	first := b.items[0].at.from
+	between := ", "
+	if start := lineStart(f.text, first); start < first {
+		between = ",\n" + string(f.text[start:first])
+	}
+	return insert(f.text, first, entry+between)
+}
+
+// jsonServers are the entries of servers in a JSON file.
+func (f *File) jsonServers() (*braces, error) {
+	top, err := f.top()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"servers", "mcpServers"} {
+		if at := top.find(name); at >= 0 {
+			return mapping(f.text, top.items[at].value.from)
+		}
+	}
+	return nil, errFlow
+}
+
+func (f *File) top() (*braces, error) {
+	r := &flow{text: f.text}
+	r.blanks()
+	return mapping(f.text, r.at)
+}
+
+func (f *File) addJSON(s Server) ([]byte, error) {
+	if len(bytes.TrimSpace(f.text)) == 0 {
+		return []byte("{\n  \"mcpServers\": {\n    " + object(s, "    ", "  ") + "\n  }\n}\n"), nil
+	}
+	if all, err := f.jsonServers(); err == nil {
+		return f.into(all, func(indent, step string) string { return object(s, indent, step) }), nil
+	}
+	top, err := f.top()
+	if err != nil {
+		return nil, err
+	}
+	return f.into(top, func(indent, step string) string {
+		inner := indent + step
+		return "\"mcpServers\": {\n" + inner + object(s, inner, step) + "\n" + indent + "}"
+	}), nil
+}
+
+// into adds an entry behind the others, indented as they are. write makes it, for the
+// indentation of its first line and a step.
+func (f *File) into(b *braces, write func(indent, step string) string) []byte {
+	outer := indentOf(f.text, b.open)
+	if len(b.items) == 0 {
+		if bytes.IndexByte(f.text[b.open:b.close], '\n') < 0 { // {}
+			return slices.Concat(f.text[:b.open+1], []byte("\n"+outer+"  "+write(outer+"  ", "  ")+"\n"+outer), f.text[b.close:])
+		}
+		at := lineStart(f.text, b.close)
+		return insert(f.text, at, outer+"  "+write(outer+"  ", "  ")+"\n")
+	}
+	last := b.items[len(b.items)-1]
+	indent := indentOf(f.text, last.at.from)
+	if lineStart(f.text, last.at.from) == last.at.from { // behind another on its line
+		entry := write("", "")
+		entry = strings.Join(strings.Fields(strings.ReplaceAll(entry, "\n", " ")), " ")
+		if last.separating >= 0 {
+			return insert(f.text, last.separating+1, " "+entry)
+		}
+		return insert(f.text, last.value.to, ", "+entry)
+	}
+	step := strings.TrimPrefix(indent, outer)
+	entry := "\n" + indent + write(indent, step)
+	text, at := f.text, last.separating+1
+	if last.separating < 0 {
+		text, at = insert(text, last.value.to, ","), last.value.to+1
+	} else {
+		entry += ","
+	}
+	if end := bytes.IndexByte(text[at:], '\n'); end >= 0 && at+end < b.close { // what follows in the line is about the last one
+		at += end
+	}
+	return insert(text, at, entry)
+}
+
+// indentOf is the space that the line of a place begins with.
+func indentOf(text []byte, at int) string {
+	line := text[bytes.LastIndexByte(text[:at], '\n')+1 : at]
+	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
+}
+
+// object is a server as an entry of JSON.
+func object(s Server, indent, step string) string {
+	var out strings.Builder
+	name, _ := json.Marshal(s.Name)
+	out.WriteString(string(name) + ": {")
+	for i, key := range sorted(s.Keys) {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		var text strings.Builder
+		enc := json.NewEncoder(&text)
+		enc.SetEscapeHTML(false)
+		_, list := s.Keys[key].([]string)
+		if !list {
+			enc.SetIndent(indent+step, step)
+		}
+		_ = enc.Encode(s.Keys[key]) // texts and lists of them
+		value := strings.TrimRight(text.String(), "\n")
+		if list {
+			value = strings.ReplaceAll(value, `","`, `", "`)
+		}
+		fmt.Fprintf(&out, "\n%s%q: %s", indent+step, key, value)
+	}
+	if len(s.Keys) > 0 {
+		out.WriteString("\n" + indent)
+	}
+	out.WriteByte('}')
+	return out.String()
+}
+
+// addInBraces adds to servers that stand in braces in a YAML file.
+func (f *File) addInBraces(s Server, v *yaml.Node) ([]byte, error) {
+	b, err := mapping(f.text, f.offset(v))
+	if err != nil {
+		return nil, err
+	}
+	return f.into(b, func(indent, step string) string { return object(s, indent, step) }), nil
+}

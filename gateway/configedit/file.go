@@ -1,0 +1,321 @@
+package configedit
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/tailscale/hujson"
+	"go.yaml.in/yaml/v3"
+
+	"goblin/gateway/config"
+	"goblin/gateway/wholefile"
+)
+
+const maxFile = 4 << 20 // bytes, as the config's reader has it
+
+const bom = "\ufeff"
+
+// File is a config that is being changed.
+type File struct {
+	path  string      // as the user calls it
+	real  string      // where it leads
+	mode  fs.FileMode // of what was found; 0 for nothing
+	found []byte
+	text  []byte // without a byte order mark, and with \n at the ends of lines
+	bom   bool
+	crlf  bool
+	json  bool
+}
+
+// Server is an entry to be added. Keys are those of the config (command, args, env, url,
+// headers and so on), with texts, booleans, numbers, []string and map[string]string.
+type Server struct {
+	Name    string
+	Comment string // a line above the entry, in YAML; "" for none
+	Keys    map[string]any
+}
+
+// Open reads a config to change it. One that is not there is empty; its folder is made
+// when it is saved. A config with mistakes is an error, a [config.Errors]: they come first.
+func Open(path string) (*File, error) { return open(path, true) }
+
+// OpenBroken is Open for a config that may have mistakes, since all of it is to be written
+// anew.
+func OpenBroken(path string) (*File, error) { return open(path, false) }
+
+func open(path string, right bool) (*File, error) {
+	f := &File{path: path, real: path, json: strings.EqualFold(filepath.Ext(path), ".json")}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		f.real = real
+	} else if _, err := os.Lstat(path); err == nil {
+		return nil, fmt.Errorf("%s is a link that leads nowhere", path)
+	}
+	info, err := os.Stat(f.real)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, nil
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a file", path)
+	case info.Size() > maxFile:
+		return nil, fmt.Errorf("%s is larger than 4 MiB", path)
+	}
+	f.mode = info.Mode().Perm()
+	if f.found, err = os.ReadFile(f.real); err != nil {
+		return nil, err
+	}
+	if _, err := config.Parse(path, f.found, os.LookupEnv); err != nil && right {
+		return nil, err
+	}
+	f.text, f.bom = bytes.CutPrefix(f.found, []byte(bom))
+	if lines := bytes.Count(f.text, []byte("\n")); lines > 0 && bytes.Count(f.text, []byte("\r\n")) == lines {
+		f.text, f.crlf = bytes.ReplaceAll(f.text, []byte("\r\n"), []byte("\n")), true
+	}
+	if trimmed := bytes.TrimSpace(f.text); len(trimmed) > 0 && trimmed[0] == '{' {
+		if _, err := hujson.Standardize(bytes.Clone(trimmed)); err == nil {
+			f.json = true
+		}
+	}
+	return f, nil
+}
+
+// JSON reports whether the config is written in JSON.
+func (f *File) JSON() bool { return f.json }
+
+// SetText puts another text in the place of all.
+func (f *File) SetText(text []byte) { f.text, f.bom, f.crlf = bytes.Clone(text), false, false }
+
+// Template is what a config begins as.
+func Template() []byte { return []byte(start) }
+
+// Path is the file as it was named to Open.
+func (f *File) Path() string { return f.path }
+
+// New reports whether there was no file.
+func (f *File) New() bool { return f.mode == 0 }
+
+// Text is the whole file as it is by now.
+func (f *File) Text() []byte {
+	text := f.text
+	if f.crlf {
+		text = bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))
+	}
+	if f.bom {
+		text = append([]byte(bom), text...)
+	}
+	return bytes.Clone(text)
+}
+
+// Save puts the text in the place of the file, with its mode, also behind a link. It
+// refuses when the file has changed since Open, cannot be written by its mode, or would
+// have mistakes.
+func (f *File) Save() error {
+	text := f.Text()
+	if bytes.Equal(text, f.found) && !f.New() {
+		return nil
+	}
+	if _, err := config.Parse(f.path, text, os.LookupEnv); err != nil {
+		return err
+	}
+	now, err := os.ReadFile(f.real)
+	if err != nil && (!f.New() || !errors.Is(err, fs.ErrNotExist)) {
+		return err
+	}
+	if f.New() != (err != nil) || !bytes.Equal(now, f.found) {
+		return fmt.Errorf("%s was changed by somebody else meanwhile; nothing was written: try again", f.path)
+	}
+	if f.New() {
+		if err := os.MkdirAll(filepath.Dir(f.real), 0o700); err != nil {
+			return err
+		}
+	} else if f.mode&0o200 == 0 {
+		return fmt.Errorf("%s is read-only (mode %04o); chmod u+w it, or change it where it comes from", f.path, f.mode)
+	}
+	err = wholefile.Write(f.real, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+	if err == nil && !f.New() && f.mode != 0o600 {
+		err = os.Chmod(f.real, f.mode)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", f.path, err)
+	}
+	if f.New() {
+		f.mode = 0o600
+	}
+	f.found = text
+	return nil
+}
+
+// Servers are the names of the entries, as they stand in the file.
+func (f *File) Servers() ([]string, error) {
+	held, err := f.read(f.text)
+	if err != nil {
+		return nil, err
+	}
+	_, servers := section(held)
+	return slices.Sorted(maps.Keys(servers)), nil
+}
+
+// ErrNone says that there is no server of the name.
+var ErrNone = errors.New("there is no such server")
+
+// Add adds a server behind those that are there. That there is one of the name is an
+// error.
+func (f *File) Add(s Server) error {
+	return f.change(func(held map[string]any) error {
+		name, servers := section(held)
+		if _, ok := servers[s.Name]; ok {
+			return fmt.Errorf("there is a server %q already", s.Name)
+		}
+		if servers == nil {
+			servers = make(map[string]any)
+			if name == "" {
+				name = "servers"
+				if f.json {
+					name = "mcpServers"
+				}
+			}
+			held[name] = servers
+		}
+		entry, err := plain(s.Keys)
+		servers[s.Name] = entry
+		return err
+	}, func() ([]byte, error) { return f.add(s) })
+}
+
+// Remove takes a server out; comments outside of its entry stay. The error for one that
+// is not there is ErrNone.
+func (f *File) Remove(server string) error {
+	return f.change(func(held map[string]any) error {
+		_, servers := section(held)
+		if _, ok := servers[server]; !ok {
+			return ErrNone
+		}
+		delete(servers, server)
+		return nil
+	}, func() ([]byte, error) { return f.remove(server) })
+}
+
+// SetDisabled turns a server off or on. The error for one that is not there is ErrNone.
+func (f *File) SetDisabled(server string, disabled bool) error {
+	return f.change(func(held map[string]any) error {
+		_, servers := section(held)
+		entry, ok := servers[server]
+		keys, isMap := entry.(map[string]any)
+		switch {
+		case !ok:
+			return ErrNone
+		case !isMap:
+			return fmt.Errorf("server %q has no keys in the file", server)
+		case disabled:
+			keys["disabled"] = true
+		default:
+			delete(keys, "disabled")
+		}
+		delete(keys, "enabled")
+		delete(keys, "isActive")
+		return nil
+	}, func() ([]byte, error) { return f.setDisabled(server, disabled) })
+}
+
+// change makes a change to what the file holds and the same one to its text, and takes the
+// second only if it comes to the first: that it cannot be made in this text is an error, and
+// leaves all as it was.
+func (f *File) change(meaning func(map[string]any) error, text func() ([]byte, error)) error {
+	wanted, err := f.read(f.text)
+	if err != nil {
+		return err
+	}
+	if wanted == nil {
+		wanted = make(map[string]any)
+	}
+	if err := meaning(wanted); err != nil {
+		return err
+	}
+	changed, err := text()
+	if err != nil {
+		return err
+	}
+	got, err := f.read(changed)
+	if err != nil || !reflect.DeepEqual(tidy(got), tidy(wanted)) {
+		return fmt.Errorf("%s is written in a way in which this cannot be changed safely; change it by hand (goblin edit)", f.path)
+	}
+	f.text = changed
+	return nil
+}
+
+// read is what a text holds.
+func (f *File) read(text []byte) (held map[string]any, err error) {
+	if f.json {
+		if len(bytes.TrimSpace(text)) == 0 {
+			return nil, nil
+		}
+		if text, err = hujson.Standardize(bytes.Clone(text)); err != nil {
+			return nil, err
+		}
+	}
+	err = yaml.Unmarshal(text, &held) // of which JSON is a part
+	return held, err
+}
+
+// section is the mapping of servers and what it is called; "" for none.
+func section(held map[string]any) (name string, servers map[string]any) {
+	for _, name := range []string{"servers", "mcpServers"} {
+		if all, ok := held[name]; ok {
+			servers, _ := all.(map[string]any)
+			return name, servers
+		}
+	}
+	return "", nil
+}
+
+// plain is a value as the file's reader has it.
+func plain(v map[string]any) (out map[string]any, err error) {
+	text, err := yaml.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	err = yaml.Unmarshal(text, &out)
+	return out, err
+}
+
+// tidy says all in one way that may be said in several.
+func tidy(held map[string]any) map[string]any {
+	name, servers := section(held)
+	if name == "" {
+		return held
+	}
+	held = maps.Clone(held)
+	all := make(map[string]any, len(servers))
+	for server, entry := range servers {
+		if keys, ok := entry.(map[string]any); ok {
+			keys = maps.Clone(keys)
+			for _, on := range []string{"enabled", "isActive"} { // other clients' words for it
+				if keys[on] == false {
+					keys["disabled"] = true
+				}
+				delete(keys, on)
+			}
+			if keys["disabled"] == false {
+				delete(keys, "disabled")
+			}
+			entry = keys
+		}
+		all[server] = entry
+	}
+	held[name] = all
+	return held
+}
