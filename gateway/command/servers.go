@@ -114,26 +114,29 @@ func (n *addition) server(cmd *cobra.Command, args []string) (s configedit.Serve
 	if n.off {
 		s.Keys["disabled"] = true
 	}
-	for _, list := range []struct {
-		key, flag, by string
-		pairs         []string
-	}{{"env", "--env", "=", n.env}, {"headers", "--header", ":", n.headers}} {
-		values := make(map[string]string)
-		for _, pair := range list.pairs {
-			name, value, ok := strings.Cut(pair, list.by)
-			if name = strings.TrimSpace(name); !ok || name == "" { // not shown: it may be a secret
-				return s, cli.Usage(cmd, "%s wants NAME%sVALUE", list.flag, list.by)
-			}
-			if list.by == ":" {
-				value = strings.TrimSpace(value)
-			}
-			values[name] = value
-		}
-		if len(values) > 0 {
-			s.Keys[list.key] = values
-		}
+	if err := pairs(cmd, s.Keys, "env", "--env", "=", n.env); err != nil {
+		return s, err
 	}
-	return s, nil
+	return s, pairs(cmd, s.Keys, "headers", "--header", ":", n.headers)
+}
+
+// pairs puts what a flag says, NAME and VALUE parted by by, under a key.
+func pairs(cmd *cobra.Command, keys map[string]any, key, flag, by string, list []string) error {
+	values := make(map[string]string)
+	for _, pair := range list {
+		name, value, ok := strings.Cut(pair, by)
+		if name = strings.TrimSpace(name); !ok || name == "" { // not shown: it may be a secret
+			return cli.Usage(cmd, "%s wants NAME%sVALUE", flag, by)
+		}
+		if by == ":" {
+			value = strings.TrimSpace(value)
+		}
+		values[name] = value
+	}
+	if len(values) > 0 {
+		keys[key] = values
+	}
+	return nil
 }
 
 // offer is what an added server has, for --json.

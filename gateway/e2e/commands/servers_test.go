@@ -78,8 +78,14 @@ func TestAServerThatCannotBeStartedIsNotAddedUnlessOneSaysSo(t *testing.T) {
 	again := w.Run("add", "none", "--", "x")
 	require.Contains(t, again.Stderr, `there is a server "none" already`)
 	for _, args := range [][]string{
-		{"add"}, {"add", "x"}, {"add", "x", "npx"}, {"add", "a b", "--", "x"}, {"add", "goblin", "--", "x"},
-		{"add", "x", "--header", "A: b", "--", "x"}, {"add", "x", "https://h/", "--env", "A=b"}, {"add", "x", "--env", "secret", "--", "x"},
+		{"add"},
+		{"add", "x"},
+		{"add", "x", "npx"},
+		{"add", "a b", "--", "x"},
+		{"add", "goblin", "--", "x"},
+		{"add", "x", "--header", "A: b", "--", "x"},
+		{"add", "x", "https://h/", "--env", "A=b"},
+		{"add", "x", "--env", "secret", "--", "x"},
 	} {
 		out := w.Run(args...)
 		require.Equal(t, e2e.ExitUsage, out.Code, args)
