@@ -11,9 +11,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"goblin/gateway/cli"
+	"goblin/gateway/config"
+	"goblin/gateway/configedit"
 	"goblin/gateway/display"
 	"goblin/gateway/mcpregistry"
 )
@@ -24,14 +27,15 @@ type FromRegistry struct {
 	Use string   // the kind of package or remote; "" for any
 	Set []string // KEY=VALUE, the answers that are known
 	Yes bool     // nothing is asked that there is no need to ask
-	// Keep keeps a secret, and says where that is.
+	// Keep keeps a secret, and says where that is; nil: secrets have to be variables.
 	Keep func(name, value string) (place string, err error)
 }
 
-// Flags adds the flags of a command that adds servers of the registry, but for --yes.
+// Flags adds the flags of a command that adds servers of the registry.
 func (o *FromRegistry) Flags(flags *pflag.FlagSet) {
 	cli.Name(flags, &o.URL, "registry-url", "ask the registry at this `URL`")
 	cli.Name(flags, &o.Use, "use", "with --registry, the `KIND` of package or remote: npm, pypi, oci, nuget, http, sse")
+	flags.BoolVar(&o.Yes, "yes", false, "with --registry, do not ask before it is added")
 	flags.StringArrayVar(&o.Set, "set", nil, "with --registry, an answer, `KEY=VALUE`; ${VAR} stays a variable")
 }
 
@@ -62,6 +66,7 @@ func (a *App) Define(ctx context.Context, name, as string, o FromRegistry) (*mcp
 		return nil, err
 	}
 	if p.asks {
+		p.keeps = o.Keep != nil
 		if err := question(p, c.Questions(), answers, o.Yes); err != nil {
 			return nil, err
 		}
@@ -69,6 +74,10 @@ func (a *App) Define(ctx context.Context, name, as string, o FromRegistry) (*mcp
 	d, err := c.Build(cmp.Or(as, e.ShortName()), answers)
 	if err != nil {
 		return nil, cli.Fail(cli.CodeUsage, "%w", err)
+	}
+	if len(d.Secrets) > 0 && o.Keep == nil {
+		key := strings.TrimPrefix(d.Secrets[0].Name, d.Name+".")
+		return nil, cli.Fail(cli.CodeUsage, "%s is a secret, which does not belong into the config: put it into a variable, and say --set '%s=%s'", key, key, variableFor(key))
 	}
 	a.present(d)
 	if err := consent(p, d, o.Yes); err != nil {
@@ -82,6 +91,27 @@ func (a *App) Define(ctx context.Context, name, as string, o FromRegistry) (*mcp
 		a.Warn("the secret %q is kept in %s", s.Name, place)
 	}
 	return d, nil
+}
+
+// registered is the entry of a server of the registry, as "goblin add" has been told of it.
+func (a *App) registered(cmd *cobra.Command, args []string, n *addition) (s configedit.Server, err error) {
+	as := strings.Join(args, " ")
+	switch {
+	case len(args) > 1 || cmd.ArgsLenAtDash() >= 0:
+		return s, cli.Usage(cmd, "with --registry there is one name at most, that in the config")
+	case as != "" && !config.ValidName(as):
+		return s, cli.Usage(cmd, "%q cannot name a server", as)
+	case len(n.env)+len(n.headers) > 0 || n.kind != "" || n.cwd != "":
+		return s, cli.Usage(cmd, "--env, --header, --type and --cwd are for servers that you describe; --set and --use are for those of the registry")
+	}
+	d, err := a.Define(cmd.Context(), n.registry, as, n.from)
+	if err != nil {
+		return s, interrupted(cmd.Context(), err)
+	}
+	if n.off {
+		d.Keys["disabled"] = true
+	}
+	return configedit.Server{Name: d.Name, Comment: d.Comment, Keys: d.Keys}, nil
 }
 
 // entry gets a server of the registry.
@@ -216,7 +246,11 @@ func question(p *prompter, all []mcpregistry.Question, answers map[string][]stri
 				}
 				break
 			}
-			if problem := q.Check(text); problem != "" {
+			problem := q.Check(text)
+			if q.Secret && !p.keeps && !strings.HasPrefix(text, "${") {
+				problem = "must be a variable such as " + variableFor(q.Key)
+			}
+			if problem != "" {
 				p.say("It %s.", problem)
 				continue
 			}
@@ -253,10 +287,26 @@ func (p *prompter) ask(q mcpregistry.Question) (string, error) {
 	if q.Default != "" {
 		prompt += " [" + display.Head(q.Default, 200) + "]"
 	}
-	if q.Secret {
+	switch {
+	case q.Secret && p.keeps:
 		return p.hidden(prompt + ", not shown:")
+	case q.Secret:
+		return p.hidden(prompt + ", a secret: name a variable that has it, such as " + variableFor(q.Key) + ":")
 	}
 	return p.line(prompt + ":")
+}
+
+// variableFor is a variable that may have the secret for a key.
+func variableFor(key string) string {
+	return "${" + strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z':
+			return r - 'a' + 'A'
+		case r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+			return r
+		}
+		return '_'
+	}, key) + "}"
 }
 
 // present shows what a definition will do.

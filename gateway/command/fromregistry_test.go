@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/cli"
+	"goblin/gateway/config"
 	"goblin/gateway/mcpregistry"
 )
 
@@ -107,6 +109,52 @@ func TestServersOfTheRegistryThatAreNotAdded(t *testing.T) {
 				require.Contains(t, said, `runs     npx -y x '$(rm -rf ~); \x1b]0;x\x07'`)
 			}
 		})
+	}
+}
+
+func TestWhereSecretsAreNotKeptAVariableIsAskedFor(t *testing.T) {
+	var out bytes.Buffer
+	p := &prompter{ctx: t.Context(), asks: true, in: strings.NewReader("hunter2\n${MY_KEY}\n"), err: &out}
+	answers := map[string][]string{}
+	require.NoError(t, question(p, []mcpregistry.Question{{Key: "x-key", Secret: true, Required: true}}, answers, false))
+	require.Equal(t, map[string][]string{"x-key": {"${MY_KEY}"}}, answers)
+	require.Contains(t, out.String(), "It must be a variable such as ${X_KEY}.\n")
+	require.NotContains(t, out.String(), "hunter2")
+}
+
+func TestAddWritesAServerOfTheRegistry(t *testing.T) {
+	url := shelf(t, weatherEntry)
+	add := func(config string, more ...string) (got outcome, text string) {
+		got = try{config: config, env: map[string]string{"XDG_CACHE_HOME": t.TempDir()}}.run(t, append([]string{"add", "--registry", "weather", "--registry-url", url, "--no-check", "--json"}, more...)...)
+		if got.code == 0 {
+			file, err := os.ReadFile(decodeJSON(t, got.out).(map[string]any)["config"].(string))
+			require.NoError(t, err)
+			text = string(file)
+		}
+		return got, text
+	}
+	got, text := add("servers:\n  a: {command: x} # mine\n", "--use", "npm", "--set", "API_KEY=${KEY:-none}", "--yes", "tides")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, text, "  a: {command: x} # mine\n")
+	cfg, err := config.Parse("c.yaml", []byte(text), func(string) (string, bool) { return "", false })
+	require.NoError(t, err)
+	tides, ok := cfg.Server("tides")
+	require.True(t, ok)
+	require.Equal(t, []string{"-y", "@a/weather@1.2.0"}, tides.Args)
+	require.Equal(t, map[string]string{"API_KEY": "none", "UNITS": "metric"}, tides.Env)
+	require.Contains(t, text, "# io.a/weather 1.2.0, of the MCP registry")
+
+	for want, args := range map[string][]string{
+		"API_KEY is a secret, which does not belong into the config: put it into a variable, and say --set 'API_KEY=${API_KEY}'": {"--use", "npm", "--set", "API_KEY=hunter2", "--yes"},
+		"one name at most":        {"a", "b"},
+		"\"a b\" cannot name":     {"a b"},
+		"--set and --use are for": {"--env", "A=B"},
+		"say --yes":               {"--use", "http"},
+	} {
+		got, _ := add(threeServers, args...)
+		require.Equal(t, cli.CodeUsage, got.code, want)
+		require.Contains(t, got.err, want)
+		require.NotContains(t, got.err, "hunter2")
 	}
 }
 

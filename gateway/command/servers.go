@@ -36,12 +36,14 @@ type addition struct {
 	env, headers         []string
 	kind, cwd            string
 	noCheck, off, asJSON bool
+	registry             string // the name there; "" for none
+	from                 FromRegistry
 }
 
 func (a *App) add() *cobra.Command {
 	var n addition
 	cmd := &cobra.Command{
-		Use:     "add NAME URL | add NAME -- COMMAND [ARG...]",
+		Use:     "add NAME URL | add NAME -- COMMAND [ARG...] | add --registry SERVER [NAME]",
 		GroupID: cli.GroupConfig,
 		Short:   "Add a server to the config",
 		Long: `Add a server to the config: a remote one by its URL, or a local one by its command,
@@ -51,14 +53,24 @@ a file that is not there is made. A running host follows at once.
 The server is started once, and what it offers is shown; if it cannot be, nothing is
 added. --no-check adds it as it is.
 
+--registry adds a server that "goblin registry search" finds, by its package or remote.
+You are asked for what it needs, and shown what will run before it does; without a
+terminal, --set answers and --yes agrees. Secrets stay out of the file: give them as
+${VAR}.
+
 ${VAR} stands for a variable of the environment that Goblin has when it starts; quote
 it from your shell, so that the file has the name and not the value.`,
 		Example: `  goblin add files -- npx -y @modelcontextprotocol/server-filesystem ~/work
   goblin add github https://api.githubcopilot.com/mcp/ --header 'Authorization: Bearer ${GITHUB_TOKEN}'
-  goblin add db --env 'DATABASE_URL=${DATABASE_URL}' -- uvx mcp-server-postgres`,
+  goblin add db --env 'DATABASE_URL=${DATABASE_URL}' -- uvx mcp-server-postgres
+  goblin add --registry io.github.ada/weather --set 'API_KEY=${WEATHER_KEY}'`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := n.server(cmd, args)
+			describe := n.server
+			if n.registry != "" {
+				describe = func(cmd *cobra.Command, args []string) (configedit.Server, error) { return a.registered(cmd, args, &n) }
+			}
+			s, err := describe(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -73,6 +85,8 @@ it from your shell, so that the file has the name and not the value.`,
 	flags.BoolVar(&n.noCheck, "no-check", false, "do not start the server")
 	flags.BoolVar(&n.off, "disabled", false, "add it without turning it on, nor starting it")
 	flags.BoolVar(&n.asJSON, "json", false, "print a JSON object")
+	cli.Name(flags, &n.registry, "registry", "add this `SERVER` of the registry, or SERVER@VERSION")
+	n.from.Flags(flags)
 	return cmd
 }
 

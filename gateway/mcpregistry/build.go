@@ -321,7 +321,7 @@ func (b *builder) answer(key string, in Input, repeated bool) ([][]piece, bool) 
 
 // secret keeps a value elsewhere, and is the reference to it.
 func (b *builder) secret(key string, n int, value string) string {
-	name := tidy(b.name + "." + key)
+	name := display.Head(tidy(b.name+"."+key), 120)
 	if n > 0 {
 		name += "." + strconv.Itoa(n+1)
 	}
