@@ -36,8 +36,8 @@ lists; the schemas of its tools; names and descriptions that clients would refus
 cut. A remote server: its address, the connection, its certificate, HTTP, redirects,
 the clock, the login, and then the same.
 
-Then Goblin itself: the config, the folder of the host's socket, the running host,
-hosts of other versions, and Goblin's entries in the configs of clients.
+Then Goblin itself: the config, the folder of the host's socket, the running host, and
+hosts of other versions.
 
 The server is started, or connected to, once more for that, beside the one of the
 running host, and ended. Without SERVER, all servers are checked side by side.
