@@ -58,7 +58,8 @@ type Options struct {
 	Pins *pins.Store
 	// Logins is the folder of logins at remote servers; "" knows none.
 	Logins  string
-	Catalog *catalog.Store // remembers lists of servers; nil remembers none
+	Resolve config.Resolver // gives the values of references of the config; nil has none
+	Catalog *catalog.Store  // remembers lists of servers; nil remembers none
 	// Memory bounds what servers, and whoever else shares it, make the process hold;
 	// nil bounds nothing.
 	Memory *memory.Account
@@ -106,7 +107,7 @@ func New(o Options) *Gateway {
 	g.ask = ask.New(ask.Options{Journal: g.journal, Logger: o.Logger, Calls: g.calls, Clients: &g.clients, Roots: o.Config.Gateway.Roots})
 	g.Servers = fleet.New(fleet.Options{
 		Config: o.Config, Registry: o.Registry, Metrics: o.Metrics, Logger: o.Logger, Version: o.Version, Mask: o.Mask,
-		Children: o.Children, Pins: o.Pins, Logins: o.Logins, Catalog: o.Catalog, Memory: o.Memory, Only: o.Only,
+		Children: o.Children, Pins: o.Pins, Logins: o.Logins, Resolve: o.Resolve, Catalog: o.Catalog, Memory: o.Memory, Only: o.Only,
 		Handler:   relay{g},
 		Announced: func(kind registry.Kind) { g.News.Announced(kind) },
 		Moved:     func(server string, unitOf func(*downstream.Session) string) { g.News.Moved(server, unitOf) },

@@ -18,6 +18,7 @@ import (
 	"goblin/gateway/host"
 	"goblin/gateway/login"
 	"goblin/gateway/pins"
+	"goblin/gateway/secrets"
 )
 
 // App is the command line that this process was started with: its streams, its
@@ -101,6 +102,9 @@ func (a *App) Logins() string {
 	folder, _ := login.Folder(a.Getenv)
 	return folder
 }
+
+// Secrets are what the user keeps for references of configs.
+func (a *App) Secrets() *secrets.Store { return secrets.Open(config.StateFolder(a.Getenv)) }
 
 // Mask hides the secrets of the configs that were loaded.
 func (a *App) Mask() *config.Mask { return a.mask }

@@ -30,7 +30,7 @@ func (a *App) Commands() []*cobra.Command {
 	commands := []*cobra.Command{
 		a.list(), a.search(), a.read(), a.call(), a.prompt(), a.lua(),
 		a.status(), a.stop(), a.restart(), a.login(), a.logout(), a.approve(),
-		a.doctor(), a.registry(), a.add(), a.remove(), a.enable(), a.disable(), a.edit(), a.validate(), a.version(), a.reap(),
+		a.doctor(), a.registry(), a.add(), a.remove(), a.enable(), a.disable(), a.edit(), a.secret(), a.validate(), a.version(), a.reap(),
 	}
 	for _, one := range more {
 		commands = append(commands, one(a))

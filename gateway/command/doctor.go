@@ -135,7 +135,7 @@ func (a *App) examine(ctx context.Context, names []string) (*findings, error) {
 // examineServers checks the server that is named, or all.
 func (a *App) examineServers(ctx context.Context, cfg *config.Config, m *doctor.Machine, names []string) []diagnosis.Report {
 	folder, _ := os.Getwd() // where there is none, there is no project
-	o := doctor.Options{Config: cfg, Version: a.Version.Version, Logins: a.Logins(), Folder: folder, Redact: a.Mask().String}
+	o := doctor.Options{Config: cfg, Version: a.Version.Version, Logins: a.Logins(), Resolve: a.Secrets().Resolve, Folder: folder, Redact: a.Mask().String}
 	if m.NoPlace == nil {
 		o.Children = orphans.New(m.Place.Dir, slog.New(slog.DiscardHandler))
 	}

@@ -104,7 +104,7 @@ func (a *App) loginAt(name string) (login.Options, string, error) {
 	if err != nil {
 		return login.Options{}, "", err
 	}
-	o, ok := login.Of(path, s, a.Version.Version)
+	o, ok := login.Of(path, s, a.Version.Version, a.Secrets().Resolve)
 	if !ok {
 		return login.Options{}, "", cli.Fail(cli.CodeUsage, "server %q has no login: its config has an Authorization header, or oauth: off", name)
 	}

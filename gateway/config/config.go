@@ -154,6 +154,9 @@ type Server struct {
 	// every child gets, with their values.
 	Variables map[string]string
 
+	// late is what Resolve needs if there are references in the server's texts.
+	late *lateServer
+
 	// Problem, if not empty, says in one line why the server cannot be started
 	// and where that is in the file, for example an unset variable. The fields
 	// that it concerns are empty.
@@ -202,6 +205,7 @@ type Gateway struct {
 	// NoToken, if it has a text, says why AuthToken is empty although the file has
 	// one: nobody may listen then.
 	NoToken        Problem
+	lateToken      *lateText // of AuthToken, if it holds references
 	AllowedOrigins []string
 	AllowedHosts   []string      // without ports and final dots
 	Flat           bool          // list flat ids instead of mcp:// URIs
@@ -323,6 +327,9 @@ func (s *Server) normal() Server {
 		v.Problem = "cannot start"
 	}
 	v.FromEnv, v.Variables = nil, nil // how a value came about does not matter
+	if v.late != nil {
+		v.late = &lateServer{refs: v.late.refs} // a text may look like one that has references
+	}
 	return v
 }
 

@@ -15,14 +15,18 @@ var variable = pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // expansion replaces ${NAME} and ${NAME:-default} in one value. A default
 // stands for an unset and for an empty variable and may hold variables itself;
-// $${ is a literal ${; any other $ is itself.
+// $${ is a literal ${; any other $ is itself. What else stands in ${…} is a reference, see
+// references.go.
 type expansion struct {
 	env     func(string) (string, bool)
-	project bool     // ${project} stays, see Server.In
-	used    bool     // a variable was named
-	other   []string // those with a value that not every child gets
-	unset   []string // variables without value or default
-	wrong   string   // a complaint about the syntax, or about the size
+	project bool                                                               // ${project} stays, see Server.In
+	used    bool                                                               // a variable was named
+	other   []string                                                           // those with a value that not every child gets
+	unset   []string                                                           // variables without value or default
+	refers  func(e *expansion, body string, depth int) (value string, ok bool) // a reference; not ok for what is none
+	late    []string                                                           // references, as they are told
+	failed  []string                                                           // why references have no value
+	wrong   string                                                             // a complaint about the syntax, or about the size
 }
 
 func (e *expansion) expand(s string, depth int) string {
@@ -62,6 +66,11 @@ func (e *expansion) expand(s string, depth int) string {
 }
 
 func (e *expansion) lookup(body string, depth int) string {
+	if e.refers != nil {
+		if value, ok := e.refers(e, body, depth); ok {
+			return value
+		}
+	}
 	name, fallback, hasFallback := strings.Cut(body, ":-")
 	if !variable().MatchString(name) {
 		e.wrong = `has a "${…}" that is neither ${NAME} nor ${NAME:-default}; write "$${" for a literal "${"`

@@ -1,7 +1,9 @@
 package config_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -17,6 +19,8 @@ func FuzzParse(f *testing.F) {
 	f.Add("c.json", `{"mcpServers": {"a": {"command": "x", "args": ["${A}"]}}, "x": [1, null]}`)
 	f.Add("c.yaml", `{"mcpServers": {"a b": {"url": "http://h"}}}`)
 	f.Add("c.yaml", "servers: &a {b: &b {<<: [*b, {command: x}]}}\n---\n")
+	f.Add("c.yaml", `servers: {s: {command: "${file:~/x}", args: ["${cmd:op read 'a b' ${A}}"], env: {K: "a${keyring:n}$${cmd:x}"}}}`)
+	f.Add("c.json", `{"gateway": {"auth_token": "${keyring:t}"}, "servers": {"s": {"url": "https://${cmd:a}/", "cwd": "${file:x}"}}}`)
 	f.Add("c.yaml", "\ufeff? !!binary x\n: !!int y\n")
 	for _, m := range mistakes {
 		f.Add("c.yaml", m.src)
@@ -44,6 +48,11 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("server %q", s.Name)
 			}
 			seen[s.Name] = true
+			if now, err := s.Resolve(t.Context(), valued); err == nil && len(now.References()) > 0 {
+				t.Fatalf("server %q has references after all", s.Name)
+			} else if err != nil {
+				check(t, name, src, []config.Problem{{File: name, Text: err.Error()}})
+			}
 			if s.Problem == "" && (s.Type == config.Stdio) != (s.Command != "") {
 				t.Fatalf("server %q is %s with command %q", s.Name, s.Type, s.Command)
 			}
@@ -52,6 +61,13 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("listen %q with token %q", g.Listen, g.AuthToken)
 		}
 	})
+}
+
+func valued(_ context.Context, kind string, words []string, _ string) (string, error) {
+	if len(words) == 0 || words[0] == "" || strings.Contains(strings.Join(words, ""), "\x00") {
+		return "", fmt.Errorf("%s without words", kind)
+	}
+	return "value", nil
 }
 
 func check(t *testing.T, name, src string, problems []config.Problem) {

@@ -64,17 +64,17 @@ func sections() map[string][]string {
 func serverKeys() []field[Server] {
 	return append([]field[Server]{
 		key("command", "The program of a local server. A bare name is looked up in PATH; a relative path begins at the config's folder.",
-			path(true), func(s *Server) *string { return &s.Command }),
+			late(path(true)), func(s *Server) *string { return &s.Command }),
 		key("args", "Arguments of the command.",
-			list(loose(noNUL)), func(s *Server) *[]string { return &s.Args }),
+			late(list(loose(noNUL))), func(s *Server) *[]string { return &s.Args }),
 		key("env", "Environment variables of the command.",
-			dict(loose(noNUL), keepEnvName), func(s *Server) *map[string]string { return &s.Env }),
+			late(dict(loose(noNUL), keepEnvName)), func(s *Server) *map[string]string { return &s.Env }),
 		key("cwd", "The command's working directory. A relative path begins at the config's folder. With isolation: project, it is the project's unless given.",
-			path(false), func(s *Server) *string { return &s.Cwd }),
+			late(path(false)), func(s *Server) *string { return &s.Cwd }),
 		key("inherit_env", "What the command gets of Goblin's environment besides HOME, LANG, LOGNAME, PATH, SHELL, TERM, TMPDIR, USER (on Windows APPDATA, PATH, PATHEXT, SYSTEMROOT, TEMP, USERPROFILE and their like) and `env`: nothing (false), everything (true), or these names.",
 			selected(text(envNameComplaint)), func(s *Server) *selection { return (*selection)(&s.InheritEnv) }),
 		key("url", "The address of a remote server.",
-			text(urlComplaint), func(s *Server) *string { return &s.URL }),
+			late(text(urlComplaint)), func(s *Server) *string { return &s.URL }),
 		key("type", "The transport. With `url`: http (Streamable HTTP; falls back to SSE if `type` is not given) or sse.",
 			choice(
 				option[Type]{"http", HTTP, nil},
@@ -83,7 +83,7 @@ func serverKeys() []field[Server] {
 				option[Type]{"stdio", Stdio, nil},
 			), func(s *Server) *Type { return &s.Type }),
 		key("headers", "HTTP headers of every request to the remote server.",
-			dict(loose(headerValueComplaint), keepHeaderName), func(s *Server) *map[string]string { return &s.Headers }),
+			late(dict(loose(headerValueComplaint), keepHeaderName)), func(s *Server) *map[string]string { return &s.Headers }),
 		key("oauth", "The login at the remote server by OAuth, see `goblin login`; off: none. Nothing is needed for servers that register their clients.",
 			oauth(), func(s *Server) *OAuth { return &s.OAuth }),
 		key("disabled", "Do not start the server.",
@@ -124,8 +124,8 @@ func legacyServerKeys() []field[Server] {
 	disabled := func(s *Server) *bool { return &s.Disabled }
 	deny := func(s *Server) *[]string { return &s.Tools.Deny }
 	fields := []field[Server]{
-		key("serverUrl", "", text(urlComplaint), url),
-		key("httpUrl", "", text(urlComplaint), url),
+		key("serverUrl", "", late(text(urlComplaint)), url),
+		key("httpUrl", "", late(text(urlComplaint)), url),
 		key("enabled", "", negated(), disabled),
 		key("isActive", "", negated(), disabled),
 		key("disabledTools", "", list(text(globComplaint)), deny),
@@ -176,12 +176,12 @@ func oauthKeys() []field[OAuth] {
 	}
 	return []field[OAuth]{
 		legacy(key("clientId", "", text(noNUL), func(o *OAuth) *string { return &o.ClientID })),
-		legacy(key("clientSecret", "", text(noNUL), func(o *OAuth) *string { return &o.ClientSecret })),
+		legacy(key("clientSecret", "", late(text(noNUL)), func(o *OAuth) *string { return &o.ClientSecret })),
 		legacy(key("callbackPort", "", count(0, 65535), func(o *OAuth) *int { return &o.RedirectPort })),
 		key("client_id", "Goblin's id at the authorization server, if that registers no clients itself.",
 			text(noNUL), func(o *OAuth) *string { return &o.ClientID }),
 		key("client_secret", "The secret of that client, or its private key in PEM.",
-			text(noNUL), func(o *OAuth) *string { return &o.ClientSecret }),
+			late(text(noNUL)), func(o *OAuth) *string { return &o.ClientSecret }),
 		key("client_metadata_url", "Where a client id metadata document of Goblin lies, for authorization servers that take one.",
 			text(urlComplaint), func(o *OAuth) *string { return &o.MetadataURL }),
 		key("scopes", "What to ask for, instead of what the server names.",

@@ -51,7 +51,7 @@ func textual(complain func(string) string, loose bool) kind[string] {
 			if !ok {
 				return
 			}
-			if c := complain(s); c != "" {
+			if c := complain(s); c != "" && !r.late {
 				r.reject(at, n, c)
 				return
 			}
@@ -73,14 +73,14 @@ func path(program bool) kind[string] {
 		var s string
 		read(r, at, n, &s)
 		switch {
-		case s == "", program && !strings.ContainsRune(s, '/') && !strings.ContainsRune(s, filepath.Separator):
+		case s == "", r.late, program && !strings.ContainsRune(s, '/') && !strings.ContainsRune(s, filepath.Separator):
 			*dst = s
 			return
 		case strings.HasPrefix(s, projectVariable) && r.server != nil && r.server.perProject:
 			*dst = s
 			return
 		case s == "~" || strings.HasPrefix(s, "~/"):
-			home, ok := r.env("HOME")
+			home, ok := r.ask("HOME")
 			if !ok || !filepath.IsAbs(home) {
 				r.reject(at, n, `begins with "~", but HOME is not set`)
 				return

@@ -86,9 +86,18 @@ func (m *Mask) Add(cfg *Config) {
 			}
 		}
 	}
-	add(cfg.Gateway.AuthToken)
+	if cfg.Gateway.lateToken == nil {
+		add(cfg.Gateway.AuthToken)
+	}
 	for i := range cfg.Servers {
 		s := &cfg.Servers[i]
+		add := func(values ...string) {
+			for _, v := range values {
+				if !s.IsReference(v) { // whose name is to be told
+					add(v)
+				}
+			}
+		}
 		for name, v := range s.Env {
 			if slices.Contains(s.FromEnv, name) || looksSecret(name, v) {
 				add(v)
@@ -112,6 +121,27 @@ func (m *Mask) Add(cfg *Config) {
 	}
 	if len(found) > 0 && (known == nil || len(found) > len(known.forms)) {
 		m.secret.Store(newSecrets(found))
+	}
+}
+
+// Hide hides texts, too, that are known to be secrets.
+func (m *Mask) Hide(texts ...string) {
+	if m == nil || len(texts) == 0 {
+		return
+	}
+	s := Server{Name: "hidden", Headers: make(map[string]string)}
+	for i, text := range texts {
+		s.Headers[strconv.Itoa(i)] = text
+	}
+	m.Add(&Config{Servers: []Server{s}})
+}
+
+// HideServer hides the secrets of a server whose references were resolved, or were until one
+// failed.
+func (m *Mask) HideServer(s Resolved) {
+	m.Hide(s.Secrets...)
+	if m != nil && s.Server != nil && len(s.Secrets) > 0 {
+		m.Add(&Config{Servers: []Server{*s.Server}})
 	}
 }
 

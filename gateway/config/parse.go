@@ -76,6 +76,7 @@ func (r *reader) checkTop(seen map[string]*yaml.Node, cfg *Config) {
 // readGateway reads the gateway's keys and finds what no single one shows.
 func readGateway(r *reader, at place, n *yaml.Node, g *Gateway) {
 	seen := readTable(r, at, gatewayKeys(), n, g)
+	g.lateToken = r.lateToken
 	token := seen["auth_token"]
 	if r.badToken {
 		token = nil
@@ -102,8 +103,15 @@ func readGateway(r *reader, at place, n *yaml.Node, g *Gateway) {
 func readToken(r *reader, at place, n *yaml.Node, dst *string) {
 	before := len(r.errs)
 	r.inToken = true
-	text(tokenComplaint).read(r, at, n, dst)
+	if r.resolve == nil {
+		r.asked = make(map[string]*string)
+		defer func() { r.asked = nil }()
+	}
+	late(text(tokenComplaint)).read(r, at, n, dst)
 	r.inToken = false
+	if r.late {
+		r.lateToken = &lateText{r.origin(), at, n}
+	}
 	r.badToken = len(r.errs) > before || r.noToken.Text != ""
 }
 

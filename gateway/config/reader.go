@@ -19,15 +19,21 @@ type reader struct {
 	env     func(string) (string, bool)
 	lenient bool // a Claude-Desktop style JSON file
 
-	errs     []Problem
-	warns    []Problem
-	server   *serverState // while one is read
-	servers  []serverState
-	inToken  bool              // while gateway.auth_token is read
-	badToken bool              // it was given and is wrong
-	noToken  Problem           // it needs a variable that is not set
-	fileVars map[string]string // of env_file
-	expanded int               // bytes that expansion made
+	errs      []Problem
+	warns     []Problem
+	server    *serverState // while one is read
+	servers   []serverState
+	inToken   bool              // while gateway.auth_token is read
+	badToken  bool              // it was given and is wrong
+	noToken   Problem           // it needs a variable that is not set
+	lateToken *lateText         // it holds references
+	fileVars  map[string]string // of env_file
+	expanded  int               // bytes that expansion made
+
+	secret  bool                            // while a text is read that may hold references
+	late    bool                            // the text that was read last holds references
+	resolve func(secretRef) (string, error) // gives their values; nil while the file is read
+	asked   map[string]*string              // the variables that were looked up for a server, nil for unset ones
 }
 
 // serverState is what reading a server finds out beside its values.
@@ -38,6 +44,7 @@ type serverState struct {
 	perProject bool                  // ${project} is known when a client is there
 	typo       bool                  // an unknown key was most likely meant to be command or url
 	other      map[place][]string    // the variables that stood there and not every child gets
+	late       []string              // references in its texts
 }
 
 func (r *reader) problem(n *yaml.Node, format string, args ...any) Problem {
@@ -229,8 +236,9 @@ func (r *reader) text(at place, n *yaml.Node, loose bool) (s string, ok bool) {
 		r.fail(n, "%s must be text, not %s", at, describe(n))
 		return "", false
 	}
-	e := expansion{env: r.env, project: r.server != nil && r.server.perProject}
+	e := expansion{env: r.ask, project: r.server != nil && r.server.perProject, refers: r.refer}
 	s = e.expand(n.Value, 0)
+	r.noteReferences(at, n, &e)
 	if e.used {
 		if r.expanded += len(s); r.expanded > maxExpansion && e.wrong == "" {
 			e.wrong = "makes the variables of the file longer than 16 MiB"
@@ -243,7 +251,7 @@ func (r *reader) text(at place, n *yaml.Node, loose bool) (s string, ok bool) {
 	case e.wrong != "":
 		r.fail(n, "%s %s", at, e.wrong)
 	}
-	return s, e.wrong == "" && len(e.unset) == 0
+	return s, e.wrong == "" && len(e.unset)+len(e.failed) == 0
 }
 
 // noteVariables keeps where variables stand, and reports those that are not set.

@@ -75,6 +75,10 @@ func (r *reader) readServer(p pair, name string, state *serverState) Server {
 	s := defaultServer()
 	s.Name = name
 	state.key = p.key
+	if r.resolve == nil {
+		r.asked = make(map[string]*string)
+		defer func() { r.asked = nil }()
+	}
 	state.perProject = r.perProject(p.val)
 	state.seen = readTable(r, at, serverKeys(), p.val, &s)
 	if p.val.Kind == yaml.MappingNode || isNull(p.val) {
@@ -122,6 +126,10 @@ func (r *reader) readServer(p pair, name string, state *serverState) Server {
 		s.Disabled = true // nobody misses it; Problem keeps it off whoever enables it
 	}
 	s.Problem = strings.Join(why, "; ")
+	if len(state.late) > 0 {
+		slices.Sort(state.late)
+		s.late = &lateServer{r.origin(), state.late, p}
+	}
 	return s
 }
 

@@ -23,6 +23,8 @@ type Options struct {
 	Version string // Goblin's, told to servers
 	Logins  string // the folder of logins; "" for none
 	Folder  string // the project for servers that have a process for each
+	// Resolve gives the values of references of the config; nil has none.
+	Resolve config.Resolver
 	// Redact takes secrets out of what servers wrote; nil changes nothing.
 	Redact func(string) string
 	// Children records child processes, for the case that this one is killed; nil records none.
@@ -70,7 +72,19 @@ func Server(ctx context.Context, o Options, defined *config.Server) diagnosis.Re
 		r.Break("config", text, fix)
 		return r
 	}
-	s := o.definition(defined)
+	resolved, err := defined.Resolve(ctx, o.Resolve)
+	if err != nil {
+		text, fix := split(err.Error())
+		r.Break("secrets", text, fix)
+		return r
+	}
+	if len(resolved.Secrets) > 0 {
+		mask, outer := new(config.Mask), o.Redact
+		mask.HideServer(resolved)
+		o.Redact = func(s string) string { return mask.String(outer(s)) }
+		r.Fine("secrets", strings.Join(defined.References(), ", "))
+	}
+	s := o.definition(resolved.Server)
 	p := &patient{Options: o, Report: &r, s: s}
 	if s.Type == config.Stdio {
 		p.local(ctx)
@@ -156,7 +170,7 @@ func (p *patient) authorizer() *login.Authorizer {
 	if err != nil || p.Logins == "" {
 		return nil
 	}
-	o, ok := login.Of(path, p.s, p.Version)
+	o, ok := login.Of(path, p.s, p.Version, p.Resolve)
 	if !ok {
 		return nil
 	}

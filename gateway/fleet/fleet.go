@@ -47,6 +47,7 @@ type Options struct {
 	Catalog  *catalog.Store   // remembers lists of servers; nil remembers none
 	Memory   *memory.Account  // bounds what servers make the process hold
 	Logins   string           // the folder of logins at remote servers; "" knows none
+	Resolve  config.Resolver  // gives the values of references; nil has none
 	Only     []string         // the servers to start; nil starts all that are enabled
 	Handler  upstream.Handler // gets what servers send by themselves
 	// Announced is called when a server said that a list changed, and the list was
@@ -186,6 +187,7 @@ func (f *Fleet) server(defined config.Server, replaces bool) *Server {
 		Children:    f.o.Children,
 		Memory:      f.o.Memory,
 		Projects:    &f.places, Folders: f.folders,
+		Resolve:    f.resolve,
 		Authorizer: out.login,
 		Replaces:   replaces,
 		Remembered: known, Remembers: f.o.Catalog != nil,
@@ -197,6 +199,16 @@ func (f *Fleet) server(defined config.Server, replaces bool) *Server {
 		out.SetState(s.Name, *known)
 	}
 	return b
+}
+
+// resolve is a definition with the values of its references, which are hidden from then on.
+func (f *Fleet) resolve(ctx context.Context, s *config.Server) (*config.Server, error) {
+	now, err := s.Resolve(ctx, f.o.Resolve)
+	f.o.Mask.HideServer(now)
+	if err != nil {
+		return nil, fmt.Errorf("is not started: %w; then run: goblin restart %s", err, s.Name)
+	}
+	return now.Server, nil
 }
 
 // startLocked begins to run a server.

@@ -62,7 +62,7 @@ func (f *Fleet) authorizer(s *config.Server) *login.Authorizer {
 	if f.o.Logins == "" || err != nil {
 		return nil
 	}
-	o, ok := login.Of(path, s, f.o.Version)
+	o, ok := login.Of(path, s, f.o.Version, f.o.Resolve)
 	if !ok {
 		return nil
 	}

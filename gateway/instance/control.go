@@ -141,7 +141,7 @@ func (i *Instance) Diagnose(ctx context.Context, server string) (diagnosis.Repor
 		return diagnosis.Report{}, &fleet.UnknownError{Name: server, Known: i.gateway.Servers.Names()}
 	}
 	return doctor.Server(ctx, doctor.Options{
-		Config: cfg, Version: i.o.Version, Logins: i.o.Logins, Folder: i.o.Folder,
+		Config: cfg, Version: i.o.Version, Logins: i.o.Logins, Resolve: i.o.Resolve, Folder: i.o.Folder,
 		Redact: i.o.Mask.String, Children: i.children,
 	}, s), nil
 }

@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +22,8 @@ func (i *Instance) listenHTTP() error {
 	if !i.o.HTTP || g.Listen == "" {
 		return nil
 	}
+	g, hidden := g.Resolve(context.Background(), i.o.Resolve)
+	i.o.Mask.Hide(hidden...)
 	if g.NoToken.Text != "" { // whoever comes would need none
 		err := fmt.Errorf("no HTTP at %s: %s", g.Listen, g.NoToken)
 		if i.o.HTTPRequired {

@@ -68,6 +68,8 @@ type Options struct {
 	NoPins error
 	// Logins is the folder of logins at remote servers; "" knows none.
 	Logins string
+	// Resolve gives the values of references of the config; nil has none.
+	Resolve config.Resolver
 	// Catalog is the folder in which lists of servers are remembered; "" for none.
 	Catalog string
 	// Runtime is the folder in which child processes are recorded, so that the
@@ -155,7 +157,7 @@ func New(o Options) (*Instance, error) {
 	i.gateway = gateway.New(gateway.Options{
 		Config: o.Config, Registry: i.registry, Metrics: i.metrics,
 		Logger: i.o.Logger, Version: o.Version, Only: o.Only,
-		Mask: mask, Pins: approved, Logins: o.Logins, Children: i.children, Memory: i.memory, Catalog: i.catalog(),
+		Mask: mask, Pins: approved, Logins: o.Logins, Resolve: o.Resolve, Children: i.children, Memory: i.memory, Catalog: i.catalog(),
 	})
 	if folder := projects.Own(o.Folder); folder != "" {
 		i.gateway.Servers.Stay(folder)

@@ -268,7 +268,10 @@ func (a *Authorizer) renewNow(ctx context.Context, stale string) (*Login, error)
 	grant, params := "refresh_token", url.Values{"refresh_token": {l.Refresh}}
 	if a.o.Machine {
 		grant, params = "client_credentials", url.Values{}
-		l.Client.ID, l.ClientSecret = a.o.ClientID, a.o.ClientSecret
+		l.Client.ID = a.o.ClientID
+		if l.ClientSecret, err = a.o.secret(ctx); err != nil {
+			return nil, err
+		}
 	} else if l.Refresh == "" {
 		return nil, a.over(l, "the login has ended, and the authorization server gave nothing to go on with")
 	}

@@ -186,7 +186,7 @@ func blank(o Options, p place, who client, secret string, before *Login) *Login 
 	return &Login{
 		Server: o.Server, URL: o.URL, Resource: p.resource, Issuer: p.meta.Issuer, Client: who,
 		TokenURL: p.meta.TokenEndpoint, RevokeURL: p.meta.RevocationEndpoint, Scopes: wanted(o, p, before),
-		secrets: secrets{ClientSecret: secret},
+		tokens: tokens{ClientSecret: secret},
 	}
 }
 
@@ -348,12 +348,16 @@ func write(w http.ResponseWriter, err error) {
 
 // machine is a login without a user (RFC 6749 §4.4).
 func machine(ctx context.Context, h *http.Client, o Options, p place) (*Login, error) {
-	if o.ClientID == "" || o.ClientSecret == "" {
+	secret, err := o.secret(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if o.ClientID == "" || secret == "" {
 		return nil, errors.New("oauth.grant: client_credentials needs oauth.client_id and oauth.client_secret")
 	}
 	methods := p.meta.TokenEndpointAuthMethodsSupported
 	who := client{ID: o.ClientID, Basic: len(methods) == 0 || slices.Contains(methods, "client_secret_basic")}
-	l := blank(o, p, who, o.ClientSecret, nil)
+	l := blank(o, p, who, secret, nil)
 	t, err := l.ask(ctx, h, "client_credentials", url.Values{}, l.Scopes)
 	if err != nil {
 		return nil, fmt.Errorf("the authorization server %s gives no token: %w%s", p.meta.Issuer, err, anew)

@@ -6,13 +6,14 @@
 // Discovery, registration and challenges are those of the official SDK (oauthex, auth),
 // which check issuers, schemes and sizes; requests for tokens are golang.org/x/oauth2's.
 // The SDK's handler of the whole flow is not used: it keeps tokens in one process, and
-// refreshes them without the resource. Keyrings are reached by zalando/go-keyring.
+// refreshes them without the resource. Keyrings are those of gateway/secrets.
 //
 // The package knows no connection to a server, starts no browser and prints nothing. No
 // error of it holds a token, a code or a secret.
 package login
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -31,6 +32,8 @@ type Options struct {
 
 	ClientID     string
 	ClientSecret string
+	// Secret gives ClientSecret when it is needed; nil: it is what ClientSecret says.
+	Secret       func(context.Context) (string, error)
 	MetadataURL  string   // a client id metadata document
 	Scopes       []string // to ask for; nil: what the server names
 	RedirectPort int      // of the loopback redirect; 0: any
@@ -40,19 +43,39 @@ type Options struct {
 }
 
 // Of returns the Options of a server, and whether it can have a login: a remote one
-// can, unless its config says that it has none, or holds what it wants as a header.
-func Of(path string, s *config.Server, version string) (Options, bool) {
+// can, unless its config says that it has none, or holds what it wants as a header. One
+// whose URL is not known before it starts cannot: tokens are bound to the URL.
+// resolve gives the client's secret if the config refers to one.
+func Of(path string, s *config.Server, version string, resolve config.Resolver) (Options, bool) {
 	for name := range s.Headers {
 		if strings.EqualFold(name, "Authorization") {
 			return Options{}, false
 		}
 	}
 	o := s.OAuth
-	return Options{
+	options := Options{
 		Config: path, Server: s.Name, URL: s.URL, Account: o.Account, Version: version,
 		ClientID: o.ClientID, ClientSecret: o.ClientSecret, MetadataURL: o.MetadataURL, Scopes: o.Scopes,
 		RedirectPort: o.RedirectPort, Issuer: o.Issuer, Machine: o.Machine,
-	}, s.URL != "" && !o.Off
+	}
+	if s.IsReference(o.ClientSecret) {
+		options.Secret = func(ctx context.Context) (string, error) {
+			now, err := s.Resolve(ctx, resolve)
+			if err != nil {
+				return "", err
+			}
+			return now.OAuth.ClientSecret, nil
+		}
+	}
+	return options, s.URL != "" && !o.Off && !s.IsReference(s.URL)
+}
+
+// secret is the client's.
+func (o *Options) secret(ctx context.Context) (string, error) {
+	if o.Secret == nil {
+		return o.ClientSecret, nil
+	}
+	return o.Secret(ctx)
 }
 
 // Login is what is kept of one.
@@ -75,11 +98,11 @@ type Login struct {
 	Renewed bool   `json:"renewed,omitempty"`
 	Over    string `json:"over,omitempty"` // why the tokens are of no use any more
 
-	secrets
+	tokens
 }
 
-// secrets are the part of a Login that a keyring takes, where there is one.
-type secrets struct {
+// tokens are the part of a Login that a keyring takes, where there is one.
+type tokens struct {
 	Access       string `json:"access,omitempty"`
 	Refresh      string `json:"refresh,omitempty"`
 	ClientSecret string `json:"client_secret,omitempty"`

@@ -22,7 +22,8 @@ func identify(ctx context.Context, h *http.Client, o Options, p place, redirect 
 	basic := len(methods) == 0 || slices.Contains(methods, "client_secret_basic")
 	switch {
 	case o.ClientID != "":
-		return client{ID: o.ClientID, Basic: basic}, o.ClientSecret, nil
+		secret, err := o.secret(ctx)
+		return client{ID: o.ClientID, Basic: basic}, secret, err
 	case o.MetadataURL != "" && p.meta.ClientIDMetadataDocumentSupported:
 		return client{ID: o.MetadataURL}, "", nil
 	case !again && before != nil && before.Issuer == p.meta.Issuer && before.Client.Registered &&

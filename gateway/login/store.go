@@ -11,22 +11,18 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
-	"github.com/zalando/go-keyring"
 
 	"goblin/gateway/config"
+	"goblin/gateway/secrets"
 	"goblin/gateway/wholefile"
 )
 
-// keyringLimit is how long a keyring may take: one that waits for a password that
-// nobody types must not keep calls waiting.
-const keyringLimit = 3 * time.Second
-
-const keyringService = "goblin"
+// inKeyring has the secrets of logins.
+const inKeyring = secrets.Keyring("goblin")
 
 // lockPause is how long to wait before a look at a login that another process holds.
 const lockPause = 10 * time.Millisecond
@@ -107,11 +103,11 @@ func (r *record) load() (*Login, error) {
 		return nil, fmt.Errorf("the login in %s cannot be read (goblin login makes a new one): %w", r.path, err)
 	}
 	if kept.Keyring {
-		text, err := patient(func() (string, error) { return keyring.Get(keyringService, r.name) })
+		text, err := inKeyring.Get(r.name)
 		if err != nil {
 			return nil, fmt.Errorf("the keyring does not give the login (unlock it, or log in again by goblin login): %w", err)
 		}
-		if err := json.Unmarshal([]byte(text), &kept.secrets); err != nil {
+		if err := json.Unmarshal([]byte(text), &kept.tokens); err != nil {
 			return nil, errors.New("the keyring holds something else than the login (goblin login makes a new one)")
 		}
 	}
@@ -122,15 +118,14 @@ func (r *record) load() (*Login, error) {
 // the user hears so.
 func (r *record) save(l *Login) (notice string, err error) {
 	kept := file{Login: *l}
-	text, err := json.Marshal(l.secrets)
+	text, err := json.Marshal(l.tokens)
 	if err != nil {
 		return "", err
 	}
 	notice = "there is no keyring"
-	if keyringThere() {
-		_, err = patient(func() (string, error) { return "", keyring.Set(keyringService, r.name, string(text)) })
-		if err == nil {
-			kept.Keyring, kept.secrets, notice = true, secrets{}, ""
+	if inKeyring.There() {
+		if err = inKeyring.Set(r.name, string(text)); err == nil {
+			kept.Keyring, kept.tokens, notice = true, tokens{}, ""
 		} else {
 			notice = "the keyring does not take it: " + limited(err.Error())
 		}
@@ -166,8 +161,8 @@ func (r *record) once(notice string) string {
 
 // remove forgets all of a login.
 func (r *record) remove() error {
-	if keyringThere() {
-		_, _ = patient(func() (string, error) { return "", keyring.Delete(keyringService, r.name) }) // it may have none
+	if inKeyring.There() {
+		_ = inKeyring.Delete(r.name) // it may have none
 	}
 	return os.Remove(r.path)
 }
@@ -178,34 +173,4 @@ func (r *record) changed() (version time.Time) {
 		version = info.ModTime()
 	}
 	return version
-}
-
-// keyringThere reports whether a keyring can be expected: asking D-Bus where there is
-// no session starts one.
-func keyringThere() bool {
-	switch {
-	case os.Getenv("GOBLIN_NO_KEYRING") != "":
-		return false
-	case runtime.GOOS == "windows", runtime.GOOS == "darwin":
-		return true
-	}
-	return os.Getenv("DBUS_SESSION_BUS_ADDRESS") != ""
-}
-
-func patient(ask func() (string, error)) (string, error) {
-	type reply struct {
-		text string
-		err  error
-	}
-	done := make(chan reply, 1)
-	go func() { // ends when the keyring does
-		text, err := ask()
-		done <- reply{text, err}
-	}()
-	select {
-	case r := <-done:
-		return r.text, r.err
-	case <-time.After(keyringLimit):
-		return "", errors.New("it does not answer")
-	}
 }

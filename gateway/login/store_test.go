@@ -47,7 +47,7 @@ func TestSecretsAreInTheKeyringOrInAPrivateFile(t *testing.T) {
 			}
 			kept, err := rec.load()
 			require.NoError(t, err)
-			require.Equal(t, l.secrets, kept.secrets)
+			require.Equal(t, l.tokens, kept.tokens)
 			require.Equal(t, l.Issuer, kept.Issuer)
 		})
 	}

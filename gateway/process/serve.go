@@ -45,7 +45,7 @@ func (p *Process) Stdio(ctx context.Context, standalone bool) error {
 		return p.bridge(ctx, s, in, out)
 	}
 	i, err := instance.New(instance.Options{
-		Config: s.cfg, Version: p.App.Version.Version, Logger: s.logger, Mask: p.App.Mask(), Pins: s.pins, NoPins: s.noPins, Logins: p.App.Logins(), Catalog: p.App.Catalog(), Extend: p.Extend,
+		Config: s.cfg, Version: p.App.Version.Version, Logger: s.logger, Mask: p.App.Mask(), Pins: s.pins, NoPins: s.noPins, Logins: p.App.Logins(), Resolve: p.App.Secrets().Resolve, Catalog: p.App.Catalog(), Extend: p.Extend,
 		Runtime: s.place.Dir,
 	})
 	if err != nil {

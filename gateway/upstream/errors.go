@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/url"
 
+	"goblin/gateway/upstream/lenient"
+
 	"goblin/gateway/jsonrpc"
 	"goblin/registry/rawjson"
 )
@@ -80,7 +82,7 @@ func (e errStatus) Error() string { return fmt.Sprintf("HTTP status %d", int(e))
 type errRPC struct{ object *jsonrpc.Error }
 
 func (e errRPC) Error() string {
-	return fmt.Sprintf("%s (code %d)", clip(e.object.Message, 500), e.object.Code)
+	return fmt.Sprintf("%s (code %d)", lenient.Clip(e.object.Message, 500), e.object.Code)
 }
 
 // scrub takes the URL out of an error of net/http: it can hold user
@@ -91,15 +93,4 @@ func scrub(err error) error {
 		return u.Err
 	}
 	return err
-}
-
-// clip bounds a text from a backend that goes into one of our own.
-func clip(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	for limit > 0 && s[limit]&0xC0 == 0x80 {
-		limit--
-	}
-	return s[:limit] + "…"
 }

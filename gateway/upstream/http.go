@@ -43,8 +43,8 @@ type streamable struct {
 }
 
 // dialHTTP makes a connection; nothing is sent yet.
-func dialHTTP(_ context.Context, s *Server, unit string) (*link, error) {
-	r, err := newRemote(s, unit, "http")
+func dialHTTP(ctx context.Context, s *Server, unit string) (*link, error) {
+	r, err := newRemote(ctx, s, unit, "http")
 	if err != nil {
 		return nil, err
 	}

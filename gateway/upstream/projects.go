@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"goblin/gateway/config"
+	"goblin/gateway/upstream/places"
 	"goblin/registry"
 )
 
@@ -27,12 +27,20 @@ func InProject(unit string) bool { return filepath.IsAbs(unit) }
 
 func (s *Server) perProject() bool { return s.cfg.Isolation == config.PerProject }
 
-// definition is how the connection of a unit is made.
-func (s *Server) definition(unit string) *config.Server {
-	if s.perProject() && unit != "" {
-		return s.cfg.In(unit)
+// definition is how the connection of a unit is made, with values for references.
+func (s *Server) definition(ctx context.Context, unit string) (*config.Server, error) {
+	cfg := &s.cfg
+	if s.opt.Resolve != nil {
+		now, err := s.opt.Resolve(ctx, cfg)
+		if err != nil {
+			return nil, s.failure(ConnectionError, err.Error(), err)
+		}
+		cfg = now
 	}
-	return &s.cfg
+	if s.perProject() && unit != "" {
+		return cfg.In(unit), nil
+	}
+	return cfg, nil
 }
 
 // Enter opens the connection of a project, without waiting for it.
@@ -142,20 +150,5 @@ func (s *Server) projectsChanged() {
 	s.setState(func(st *registry.ServerState) { st.Projects = now })
 }
 
-// Projects counts those that have a process.
-type Projects struct {
-	Limit int
-	taken atomic.Int64
-}
-
-// Take takes a place; it reports false when there is none.
-func (p *Projects) Take() bool {
-	if p.taken.Add(1) <= int64(p.Limit) {
-		return true
-	}
-	p.taken.Add(-1)
-	return false
-}
-
-// Give gives one back.
-func (p *Projects) Give() { p.taken.Add(-1) }
+// Projects counts those that have a process, of all servers together.
+type Projects = places.Projects

@@ -63,8 +63,11 @@ type posting struct {
 	passed chan struct{}
 }
 
-func newRemote(s *Server, unit, kind string) (*remote, error) {
-	cfg := s.definition(unit)
+func newRemote(ctx context.Context, s *Server, unit, kind string) (*remote, error) {
+	cfg, err := s.definition(ctx, unit)
+	if err != nil {
+		return nil, err
+	}
 	base, err := url.Parse(cfg.URL)
 	if err != nil || base.Host == "" {
 		// The error of url.Parse repeats the URL, which may hold secrets.

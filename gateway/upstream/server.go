@@ -83,6 +83,9 @@ type Options struct {
 	// given whole texts, before they are cut. It may be called from any
 	// goroutine and must not block; nil changes nothing.
 	Redact func(string) string
+	// Resolve puts the values of references into a definition before it is used; nil
+	// for none.
+	Resolve func(ctx context.Context, s *config.Server) (*config.Server, error)
 	// Authorizer gives requests to a remote server the login of its user; nil for a
 	// server that has none.
 	Authorizer *login.Authorizer
@@ -485,7 +488,7 @@ func (s *Server) failure(code, reason string, err error) *Error {
 
 // quote is a text of the backend as part of one of ours: what is cut has been
 // redacted before, or half a secret would be left.
-func (s *Server) quote(text string, limit int) string { return clip(s.opt.Redact(text), limit) }
+func (s *Server) quote(text string, limit int) string { return lenient.Clip(s.opt.Redact(text), limit) }
 
 // refused is an error object of the backend as an error.
 func (s *Server) refused(object []byte) errRPC {

@@ -16,7 +16,7 @@ type sse struct{ *remote }
 
 // dialSSE opens the stream and waits until the server has named its endpoint.
 func dialSSE(ctx context.Context, s *Server, unit string) (*link, error) {
-	r, err := newRemote(s, unit, "sse")
+	r, err := newRemote(ctx, s, unit, "sse")
 	if err != nil {
 		return nil, err
 	}

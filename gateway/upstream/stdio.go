@@ -62,8 +62,11 @@ type stdio struct {
 }
 
 // dialStdio starts the server's child.
-func dialStdio(_ context.Context, s *Server, unit string) (*link, error) {
-	cfg := s.definition(unit)
+func dialStdio(ctx context.Context, s *Server, unit string) (*link, error) {
+	cfg, err := s.definition(ctx, unit)
+	if err != nil {
+		return nil, err
+	}
 	env := cfg.Environ(os.LookupEnv, os.Environ())
 	path, err := groups.LookPath(cfg.Command, env)
 	if err != nil {

@@ -89,6 +89,10 @@ func (s *Server) retry(ctx context.Context) {
 		}
 		s.rest(ctx, err, up > 0)
 		wait := pause.Next(up, s.tune.settled)
+		if config.Unresolved(err) {
+			<-ctx.Done()
+			return
+		}
 		if errors.Is(err, errLogin) && s.opt.Authorizer != nil {
 			s.awaitLogin(ctx)
 			continue

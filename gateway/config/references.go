@@ -1,0 +1,354 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// References stand for values that are not known while a file is read: ${keyring:NAME},
+// ${file:PATH} and ${cmd:PROGRAM ARGS…}. They stay in a Config as they are written, and
+// [Server.Resolve] and [Gateway.Resolve] put the values in their place.
+
+// Resolver gives the value of a reference. words are what stands behind its kind: a name,
+// the absolute path of a file, or a program with its arguments, which is to be run in dir.
+// The error continues the reference: "is not set; run: goblin secret set NAME".
+type Resolver func(ctx context.Context, kind string, words []string, dir string) (value string, err error)
+
+const (
+	keyringKind = "keyring"
+	fileKind    = "file"
+	commandKind = "cmd"
+
+	maxWords = 64 // of a command
+)
+
+var (
+	referenceStart = pattern(`\$\{(?:keyring|file|cmd):`)
+	secretName     = pattern(`^[A-Za-z0-9_][A-Za-z0-9_./@-]{0,127}$`)
+)
+
+// secretRef is a reference that is understood.
+type secretRef struct {
+	kind  string
+	words []string
+}
+
+// String is the reference as it is told: the arguments of a command may be secrets.
+func (f secretRef) String() string {
+	shown := f.words[0]
+	if len(f.words) > 1 {
+		shown += " …"
+	}
+	if r := []rune(shown); len(r) > 200 {
+		shown = string(r[:200]) + "…"
+	}
+	shown = strconv.Quote(shown)
+	return "${" + f.kind + ":" + shown[1:len(shown)-1] + "}"
+}
+
+// refer is what stands for the body of a "${…}" if that is a reference: its value, or
+// itself as long as nobody can know that.
+func (r *reader) refer(e *expansion, body string, depth int) (value string, ok bool) {
+	kind, rest, found := strings.Cut(body, ":")
+	if !found || strings.HasPrefix(rest, "-") { // a variable with a default
+		return "", false
+	}
+	var f secretRef
+	switch {
+	case kind != keyringKind && kind != fileKind && kind != commandKind:
+		return "", false
+	case depth > 0: // nor would a command's arguments be the place for a secret
+		e.wrong = "has ${" + kind + ":…} within another ${…}; write it without that"
+		return "", true
+	}
+	switch kind {
+	case keyringKind:
+		f = secretRef{kind, []string{rest}}
+		if !secretName().MatchString(rest) {
+			e.wrong = `has a "${keyring:…}" that names no secret: a name has up to 128 letters, digits, "_", "-", ".", "/" and "@"`
+		}
+	case fileKind:
+		f = r.fileReference(e, rest, depth)
+	case commandKind:
+		f = commandReference(e, rest, depth)
+	}
+	written := "${" + body + "}"
+	if e.wrong != "" || len(e.unset) > 0 {
+		return "", true
+	}
+	e.late = append(e.late, f.String())
+	if r.resolve == nil {
+		return written, true
+	}
+	value, err := r.resolve(f)
+	if err != nil {
+		e.failed = append(e.failed, f.String()+" "+err.Error())
+	}
+	return value, true
+}
+
+func (r *reader) fileReference(e *expansion, rest string, depth int) secretRef {
+	at := e.expand(rest, depth+1)
+	home, _ := r.ask("HOME")
+	switch {
+	case e.wrong != "" || len(e.unset) > 0:
+	case strings.TrimSpace(at) == "":
+		e.wrong = `has a "${file:…}" that names no file`
+	case noNUL(at) != "":
+		e.wrong = `has a "${file:…}" with a NUL character`
+	case strings.HasPrefix(at, "~/") && !filepath.IsAbs(home):
+		e.wrong = `has a "${file:~/…}", but HOME is not set`
+	case strings.HasPrefix(at, "~/"):
+		at = filepath.Join(home, at[2:])
+	case !filepath.IsAbs(at):
+		at = filepath.Join(r.dir, at)
+	}
+	return secretRef{fileKind, []string{at}}
+}
+
+// commandReference has the words of a command: each is expanded for itself, so that no
+// variable makes two of one.
+func commandReference(e *expansion, rest string, depth int) secretRef {
+	words, ok := split(rest)
+	switch {
+	case !ok:
+		e.wrong = `has a "${cmd:…}" with a quote that does not end`
+	case len(words) == 0:
+		e.wrong = `has a "${cmd:…}" that names no program`
+	case len(words) > maxWords:
+		e.wrong = fmt.Sprintf(`has a "${cmd:…}" with more than %d words`, maxWords)
+	}
+	for i := 0; i < len(words) && e.wrong == ""; i++ {
+		if words[i] = e.expand(words[i], depth+1); noNUL(words[i]) != "" {
+			e.wrong = `has a "${cmd:…}" with a NUL character`
+		}
+	}
+	if len(words) == 0 || words[0] == "" && len(e.unset) == 0 && e.wrong == "" {
+		if e.wrong == "" {
+			e.wrong = `has a "${cmd:…}" that names no program`
+		}
+		words = []string{""}
+	}
+	return secretRef{commandKind, words}
+}
+
+// split parts a command at spaces. Quotes, '…' and "…", keep them; nothing else means
+// anything, so that paths with backslashes are what they are.
+func split(s string) (words []string, ok bool) {
+	var word strings.Builder
+	open, inWord := rune(0), false
+	for _, c := range s {
+		switch {
+		case open != 0 && c == open:
+			open = 0
+		case open != 0:
+			word.WriteRune(c)
+		case c == '\'' || c == '"':
+			open, inWord = c, true
+		case strings.ContainsRune(" \t\r\n", c):
+			if inWord {
+				words = append(words, word.String())
+				word.Reset()
+			}
+			inWord = false
+		default:
+			word.WriteRune(c)
+			inWord = true
+		}
+	}
+	if inWord {
+		words = append(words, word.String())
+	}
+	return words, open == 0
+}
+
+// late is a kind whose texts may hold references.
+func late[V any](k kind[V]) kind[V] {
+	return kind[V]{schema: k.schema, read: func(r *reader, at place, n *yaml.Node, dst *V) {
+		before := r.secret
+		r.secret = true
+		k.read(r, at, n, dst)
+		r.secret = before
+	}}
+}
+
+// noteReferences keeps that a text holds references, and reports those without a value,
+// or in the wrong place.
+func (r *reader) noteReferences(at place, n *yaml.Node, e *expansion) {
+	r.late = len(e.late) > 0 && r.resolve == nil
+	switch {
+	case len(e.late) > 0 && !r.secret:
+		e.wrong = "must be known before servers start, and cannot hold " + e.late[0] +
+			"; references may stand in command, args, env, cwd, url, headers, oauth.client_secret and gateway.auth_token"
+	case len(e.failed) > 0 && r.server != nil:
+		for _, why := range e.failed {
+			r.issue(n, "%s (%s)", why, at)
+		}
+	case len(e.failed) > 0:
+		r.noToken = r.problem(n, "%s (%s)", e.failed[0], at)
+	}
+	if r.server == nil || len(e.late) == 0 {
+		return
+	}
+	for _, f := range e.late {
+		if !slices.Contains(r.server.late, f) {
+			r.server.late = append(r.server.late, f)
+		}
+	}
+	if e.other = append(e.other, e.late...); r.resolve == nil {
+		e.other = nil // it is no value yet
+	}
+}
+
+// ask looks up a variable, and remembers the answer for Resolve.
+func (r *reader) ask(name string) (string, bool) {
+	value, ok := r.env(name)
+	if r.asked != nil {
+		r.asked[name] = nil
+		if ok {
+			r.asked[name] = &value
+		}
+	}
+	return value, ok
+}
+
+// origin is what a text was read with.
+type origin struct {
+	file, dir string
+	lenient   bool
+	asked     map[string]*string
+}
+
+func (r *reader) origin() origin { return origin{r.file, r.dir, r.lenient, r.asked} }
+
+// reader reads the text again, with values for references. found gets those.
+func (o *origin) reader(ctx context.Context, resolve Resolver, found *[]string) *reader {
+	r := &reader{file: o.file, dir: o.dir, lenient: o.lenient, env: func(name string) (string, bool) {
+		value := o.asked[name]
+		if value == nil {
+			return "", false
+		}
+		return *value, true
+	}}
+	r.resolve = func(f secretRef) (string, error) {
+		if resolve == nil {
+			return "", errors.New("cannot be had here")
+		}
+		value, err := resolve(ctx, f.kind, f.words, o.dir)
+		if err == nil {
+			*found = append(*found, value)
+		}
+		return value, err
+	}
+	return r
+}
+
+// lateServer is a server whose texts hold references.
+type lateServer struct {
+	origin
+	refs []string // as they are told, sorted
+	pair pair
+}
+
+// References are those in the server's texts, as they may be told.
+func (s *Server) References() []string {
+	if s.late == nil {
+		return nil
+	}
+	return slices.Clone(s.late.refs)
+}
+
+// IsReference reports whether a text of the server holds references that are not resolved.
+func (s *Server) IsReference(text string) bool {
+	return s.late != nil && referenceStart().MatchString(text)
+}
+
+// Resolved is a Server with the values of its references.
+type Resolved struct {
+	*Server
+	Secrets []string // the values
+}
+
+// UnresolvedError says why a reference has no value. Its text names the reference, its
+// place in the file, and what helps.
+type UnresolvedError struct {
+	Text  string
+	Place string // file:line
+}
+
+func (e *UnresolvedError) Error() string { return e.Text }
+
+// Unresolved reports whether an error is for want of a reference's value. To try again
+// without being asked might ask the user for a password, again and again.
+func Unresolved(err error) bool {
+	var why *UnresolvedError
+	return errors.As(err, &why)
+}
+
+// Resolve is the server with the values of its references; itself if it has none. It may
+// have been changed since it was read, but for the texts that hold references. The error
+// is an *UnresolvedError, for each of them that has no value, or a wrong one.
+func (s *Server) Resolve(ctx context.Context, resolve Resolver) (Resolved, error) {
+	if s.late == nil {
+		return Resolved{Server: s}, nil
+	}
+	found := Resolved{}
+	r := s.late.reader(ctx, resolve, &found.Secrets)
+	var state serverState
+	now := r.readServer(s.late.pair, s.Name, &state)
+	state.issues = append(state.issues, r.errs...) // what values made of texts
+	if len(state.issues) > 0 {
+		var why []string
+		for _, p := range tidy(state.issues) {
+			why = append(why, p.Text)
+		}
+		first := state.issues[0]
+		return found, &UnresolvedError{Text: strings.Join(why, "; "), Place: fmt.Sprintf("%s:%d", first.File, first.Line)}
+	}
+	v := *s
+	v.late = nil
+	v.Command, v.Args, v.Env, v.URL, v.Headers = now.Command, now.Args, now.Env, now.URL, now.Headers
+	v.OAuth.ClientSecret, v.FromEnv, v.Variables = now.OAuth.ClientSecret, now.FromEnv, now.Variables
+	if s.IsReference(s.Cwd) {
+		v.Cwd = now.Cwd
+	}
+	found.Server = &v
+	return found, nil
+}
+
+// lateText is a text of gateway that holds references.
+type lateText struct {
+	origin
+	at   place
+	node *yaml.Node
+}
+
+// Resolve is the gateway with the values of its references; where one has none, NoToken
+// says so.
+func (g Gateway) Resolve(ctx context.Context, resolve Resolver) (now Gateway, secrets []string) {
+	if g.lateToken == nil {
+		return g, nil
+	}
+	r := g.lateToken.reader(ctx, resolve, &secrets)
+	token := ""
+	readToken(r, g.lateToken.at, g.lateToken.node, &token)
+	node := g.lateToken.node
+	g.lateToken, g.AuthToken, g.NoToken = nil, token, r.noToken
+	switch {
+	case len(r.errs) > 0:
+		g.NoToken = r.errs[0]
+	case token == "" && g.NoToken.Text == "": // never open for want of a text
+		g.NoToken = r.problem(node, "auth_token has no value")
+	}
+	if g.NoToken.Text != "" {
+		g.AuthToken = ""
+	}
+	return g, secrets
+}

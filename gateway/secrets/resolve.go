@@ -1,0 +1,153 @@
+package secrets
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+const (
+	// cmdLimit is how long a command may take: some ask the user.
+	cmdLimit = 30 * time.Second
+	// cmdRest is how long it is waited for what a command that was ended left running.
+	cmdRest = 500 * time.Millisecond
+	maxSaid = 4 << 10 // bytes of its stderr
+)
+
+// The kinds of references.
+const (
+	KindKeyring = "keyring"
+	KindFile    = "file"
+	KindCommand = "cmd"
+)
+
+// Resolve is the value that a reference stands for: words are the name of a secret, the
+// absolute path of a file, or a program with its arguments, which is run in dir, without a
+// shell. The error says what is wrong and, behind "; ", what helps.
+func (s *Store) Resolve(ctx context.Context, kind string, words []string, dir string) (value string, err error) {
+	switch kind {
+	case KindKeyring:
+		value, err = s.named(words[0])
+	case KindFile:
+		value, err = file(words[0])
+	case KindCommand:
+		value, err = output(ctx, words, dir)
+	default:
+		err = fmt.Errorf("is of no kind that Goblin knows")
+	}
+	switch {
+	case err != nil:
+		return "", err
+	case value == "":
+		return "", errors.New("is empty")
+	case strings.ContainsRune(value, 0):
+		return "", errors.New("holds a NUL character")
+	}
+	return value, nil
+}
+
+func (s *Store) named(name string) (string, error) {
+	value, err := s.Get(name)
+	set := "goblin secret set " + name
+	switch {
+	case errors.Is(err, ErrNone):
+		return "", fmt.Errorf("is not set; run: %s", set)
+	case err != nil:
+		return "", fmt.Errorf("cannot be had: %w; unlock the keyring, or run: %s", err, set)
+	}
+	return value, nil
+}
+
+// file is what a file holds, without the line break at its end.
+func file(path string) (string, error) {
+	const fix = "; correct the path or the file's rights"
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("cannot be read: %w%s", plain(err), fix)
+	case !info.Mode().IsRegular(): // opening a pipe would wait for a writer
+		return "", errors.New("is not a file" + fix)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("cannot be read: %w%s", plain(err), fix)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, MaxValue+1))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("cannot be read: %w%s", plain(err), fix)
+	case len(text) > MaxValue:
+		return "", fmt.Errorf("is longer than %d KiB; a secret is not", MaxValue>>10)
+	}
+	return Line(text), nil
+}
+
+// Line is a text without one line break at its end.
+func Line(text []byte) string {
+	return string(bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r")))
+}
+
+// plain is an error of the file system without the path, which the reference shows.
+func plain(err error) error {
+	var at *os.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}
+
+// output is what a program prints.
+func output(ctx context.Context, words []string, dir string) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, cmdLimit, fmt.Errorf("does not end within %v; run it in a terminal to see what it waits for", cmdLimit))
+	defer cancel()
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+	cmd.Dir, cmd.WaitDelay = dir, cmdRest
+	out, said := &bounded{left: MaxValue, full: cancel}, &bounded{left: maxSaid}
+	cmd.Stdout, cmd.Stderr = out, said
+	err := cmd.Run()
+	switch {
+	case out.over:
+		return "", fmt.Errorf("prints more than %d KiB; a secret is shorter", MaxValue>>10)
+	case ctx.Err() != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded):
+		return "", errors.New("does not end before startup_timeout does; run it in a terminal to see what it waits for")
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	case errors.Is(err, exec.ErrNotFound):
+		return "", errors.New("cannot be run: it is not found in PATH; install it, or give its full path")
+	case err != nil:
+		why := short(said.kept.String())
+		if value := strings.TrimSpace(out.kept.String()); value != "" && strings.Contains(said.kept.String(), value) || why == "" {
+			why = "it says nothing of why"
+		}
+		return "", fmt.Errorf("fails (%w): %s; run it in a terminal to see why", plain(err), why)
+	}
+	return Line(out.kept.Bytes()), nil
+}
+
+// bounded keeps the beginning of what is written to it, and calls full when that is not
+// all.
+type bounded struct {
+	kept bytes.Buffer // not embedded: its ReadFrom knows no bounds
+	left int
+	over bool
+	full func()
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	n := min(len(p), b.left)
+	b.kept.Write(p[:n])
+	b.left -= n
+	if n < len(p) && !b.over {
+		if b.over = true; b.full != nil {
+			b.full()
+		}
+	}
+	return len(p), nil
+}

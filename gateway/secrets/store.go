@@ -1,0 +1,248 @@
+package secrets
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gofrs/flock"
+
+	"goblin/gateway/wholefile"
+)
+
+const (
+	// MaxValue is how many bytes a secret may have, wherever it is.
+	MaxValue = 64 << 10
+
+	service   = Keyring("goblin secrets") // "goblin" has logins
+	inKeyring = "the system's keyring"
+
+	maxFile   = 4 << 20
+	lockLimit = 10 * time.Second
+	lockPause = 10 * time.Millisecond
+)
+
+// ErrNone is the error for a name that has no secret.
+var ErrNone = errors.New("there is no secret of that name")
+
+var name = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./@-]{0,127}$`) })
+
+// ValidName reports whether a secret may have a name.
+func ValidName(s string) bool { return name().MatchString(s) }
+
+// Store keeps secrets in the system's keyring, else in a file of mode 0600, which also has
+// the names of those in the keyring. Several processes may use it.
+type Store struct{ path string }
+
+// Open is the Store of a state folder; it touches nothing yet. With "", there is no file.
+func Open(stateDir string) *Store {
+	s := &Store{}
+	if stateDir != "" {
+		s.path = filepath.Join(stateDir, "secrets.json")
+	}
+	return s
+}
+
+// kept is where a secret is: in the keyring, or here.
+type kept struct {
+	Keyring bool   `json:"keyring,omitempty"`
+	Value   string `json:"value,omitempty"`
+}
+
+// Set keeps a secret and tells where: in the system's keyring or, with why not there, in
+// the file.
+func (s *Store) Set(name, value string) (place string, err error) {
+	if err := check(name, value); err != nil {
+		return "", err
+	}
+	why := "there is no keyring"
+	if service.There() {
+		if err = service.Set(name, value); err == nil {
+			why = ""
+		} else {
+			why = "the keyring does not take it: " + short(err.Error())
+		}
+	}
+	place = inKeyring
+	if why != "" {
+		place = fmt.Sprintf("%s, which only you can read (%s)", s.path, why)
+	}
+	err = s.edit(func(all map[string]kept) error {
+		if why == "" {
+			all[name] = kept{Keyring: true}
+			return nil
+		}
+		if all[name].Keyring {
+			_ = service.Delete(name) // an older value; it may not be reached
+		}
+		all[name] = kept{Value: value}
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	return place, nil
+}
+
+func check(name, value string) error {
+	switch {
+	case !ValidName(name):
+		return errors.New(`a secret's name has up to 128 letters, digits, "_", "-", ".", "/" and "@", and begins with a letter, a digit or "_"`)
+	case value == "":
+		return errors.New("the secret is empty")
+	case len(value) > MaxValue:
+		return fmt.Errorf("the secret is longer than %d KiB", MaxValue>>10)
+	case !utf8.ValidString(value), strings.ContainsRune(value, 0):
+		return errors.New("the secret is not text")
+	}
+	return nil
+}
+
+// Get is a secret; [ErrNone] says that there is none of that name. One that somebody put
+// into the keyring by other means, under the service "goblin secrets", is found, too.
+func (s *Store) Get(name string) (string, error) {
+	if !ValidName(name) {
+		return "", ErrNone
+	}
+	all, err := s.load()
+	if err != nil {
+		return "", err
+	}
+	here, known := all[name]
+	if known && !here.Keyring {
+		return here.Value, nil
+	}
+	if !service.There() {
+		if known {
+			return "", errors.New("the system's keyring has it, and there is none here")
+		}
+		return "", ErrNone
+	}
+	value, err := service.Get(name)
+	switch {
+	case err == nil || errors.Is(err, ErrNone):
+		return value, err
+	case known:
+		return "", fmt.Errorf("the system's keyring does not give it: %s", short(err.Error()))
+	}
+	return "", ErrNone // as far as can be known
+}
+
+// List are the names that were set, sorted.
+func (s *Store) List() ([]string, error) {
+	all, err := s.load()
+	return slices.Sorted(maps.Keys(all)), err
+}
+
+// Place tells where a secret that was set is.
+func (s *Store) Place(name string) string {
+	if all, err := s.load(); err == nil && all[name].Keyring {
+		return inKeyring
+	}
+	return s.path
+}
+
+// Remove forgets a secret; [ErrNone] says that there was none.
+func (s *Store) Remove(name string) error {
+	return s.edit(func(all map[string]kept) error {
+		here, known := all[name]
+		if service.There() {
+			err := service.Delete(name)
+			switch {
+			case err == nil:
+				known = true
+			case here.Keyring && !errors.Is(err, ErrNone):
+				return fmt.Errorf("the system's keyring does not forget it: %s", short(err.Error()))
+			}
+		} else if here.Keyring {
+			return errors.New("the system's keyring has it, and there is none here")
+		}
+		if !known {
+			return ErrNone
+		}
+		delete(all, name)
+		return nil
+	})
+}
+
+func (s *Store) load() (map[string]kept, error) {
+	all := make(map[string]kept)
+	if s.path == "" {
+		return all, nil
+	}
+	f, err := os.Open(s.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return all, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxFile || json.Unmarshal(text, &all) != nil || all == nil {
+		return nil, fmt.Errorf("%s is not what Goblin wrote; move it away, and set the secrets again", s.path)
+	}
+	return all, nil
+}
+
+// edit changes the file, with the lock that all processes have for that.
+func (s *Store) edit(change func(all map[string]kept) error) error {
+	if s.path == "" {
+		return errors.New("there is no folder for secrets: set HOME or XDG_STATE_HOME")
+	}
+	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lockLimit)
+	defer cancel()
+	lock := flock.New(s.path+".lock", flock.SetPermissions(0o600))
+	if _, err := lock.TryLockContext(ctx, lockPause); ctx.Err() != nil {
+		return fmt.Errorf("another process holds %s; end it, and try again", lock.Path())
+	} else if err != nil {
+		return err
+	}
+	defer lock.Unlock() //nolint:errcheck // the process's end does it, too
+	all, err := s.load()
+	if err != nil {
+		return err
+	}
+	if err := change(all); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return err
+	}
+	if len(text) > maxFile {
+		return fmt.Errorf("%s would become too large", s.path)
+	}
+	return wholefile.Write(s.path, func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
+		return err
+	})
+}
+
+// short bounds what others say.
+func short(text string) string {
+	const limit = 200
+	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "?"), func(c rune) bool { return c <= ' ' || c == 0x7f || c >= 0x80 && c < 0xa0 }), " ")
+	if len(text) > limit {
+		text = strings.ToValidUTF8(text[:limit], "") + "…"
+	}
+	return text
+}
