@@ -27,7 +27,7 @@ type FromRegistry struct {
 	Use string   // the kind of package or remote; "" for any
 	Set []string // KEY=VALUE, the answers that are known
 	Yes bool     // nothing is asked that there is no need to ask
-	// Keep keeps a secret, and says where that is; nil: secrets have to be variables.
+	// Keep keeps a secret, and says where that is.
 	Keep func(name, value string) (place string, err error)
 }
 
@@ -66,7 +66,6 @@ func (a *App) Define(ctx context.Context, name, as string, o FromRegistry) (*mcp
 		return nil, err
 	}
 	if p.asks {
-		p.keeps = o.Keep != nil
 		if err := question(p, c.Questions(), answers, o.Yes); err != nil {
 			return nil, err
 		}
@@ -74,10 +73,6 @@ func (a *App) Define(ctx context.Context, name, as string, o FromRegistry) (*mcp
 	d, err := c.Build(cmp.Or(as, e.ShortName()), answers)
 	if err != nil {
 		return nil, cli.Fail(cli.CodeUsage, "%w", err)
-	}
-	if len(d.Secrets) > 0 && o.Keep == nil {
-		key := strings.TrimPrefix(d.Secrets[0].Name, d.Name+".")
-		return nil, cli.Fail(cli.CodeUsage, "%s is a secret, which does not belong into the config: put it into a variable, and say --set '%s=%s'", key, key, variableFor(key))
 	}
 	a.present(d)
 	if err := consent(p, d, o.Yes); err != nil {
@@ -104,6 +99,7 @@ func (a *App) registered(cmd *cobra.Command, args []string, n *addition) (s conf
 	case len(n.env)+len(n.headers) > 0 || n.kind != "" || n.cwd != "":
 		return s, cli.Usage(cmd, "--env, --header, --type and --cwd are for servers that you describe; --set and --use are for those of the registry")
 	}
+	n.from.Keep = a.Secrets().Set
 	d, err := a.Define(cmd.Context(), n.registry, as, n.from)
 	if err != nil {
 		return s, interrupted(cmd.Context(), err)
@@ -247,9 +243,6 @@ func question(p *prompter, all []mcpregistry.Question, answers map[string][]stri
 				break
 			}
 			problem := q.Check(text)
-			if q.Secret && !p.keeps && !strings.HasPrefix(text, "${") {
-				problem = "must be a variable such as " + variableFor(q.Key)
-			}
 			if problem != "" {
 				p.say("It %s.", problem)
 				continue
@@ -287,26 +280,10 @@ func (p *prompter) ask(q mcpregistry.Question) (string, error) {
 	if q.Default != "" {
 		prompt += " [" + display.Head(q.Default, 200) + "]"
 	}
-	switch {
-	case q.Secret && p.keeps:
+	if q.Secret {
 		return p.hidden(prompt + ", not shown:")
-	case q.Secret:
-		return p.hidden(prompt + ", a secret: name a variable that has it, such as " + variableFor(q.Key) + ":")
 	}
 	return p.line(prompt + ":")
-}
-
-// variableFor is a variable that may have the secret for a key.
-func variableFor(key string) string {
-	return "${" + strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z':
-			return r - 'a' + 'A'
-		case r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
-			return r
-		}
-		return '_'
-	}, key) + "}"
 }
 
 // present shows what a definition will do.

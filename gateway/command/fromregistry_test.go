@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -112,20 +113,11 @@ func TestServersOfTheRegistryThatAreNotAdded(t *testing.T) {
 	}
 }
 
-func TestWhereSecretsAreNotKeptAVariableIsAskedFor(t *testing.T) {
-	var out bytes.Buffer
-	p := &prompter{ctx: t.Context(), asks: true, in: strings.NewReader("hunter2\n${MY_KEY}\n"), err: &out}
-	answers := map[string][]string{}
-	require.NoError(t, question(p, []mcpregistry.Question{{Key: "x-key", Secret: true, Required: true}}, answers, false))
-	require.Equal(t, map[string][]string{"x-key": {"${MY_KEY}"}}, answers)
-	require.Contains(t, out.String(), "It must be a variable such as ${X_KEY}.\n")
-	require.NotContains(t, out.String(), "hunter2")
-}
-
 func TestAddWritesAServerOfTheRegistry(t *testing.T) {
-	url := shelf(t, weatherEntry)
+	t.Setenv("GOBLIN_NO_KEYRING", "1")
+	url, state := shelf(t, weatherEntry), t.TempDir()
 	add := func(config string, more ...string) (got outcome, text string) {
-		got = try{config: config, env: map[string]string{"XDG_CACHE_HOME": t.TempDir()}}.run(t, append([]string{"add", "--registry", "weather", "--registry-url", url, "--no-check", "--json"}, more...)...)
+		got = try{config: config, env: map[string]string{"XDG_CACHE_HOME": t.TempDir(), "XDG_STATE_HOME": state}}.run(t, append([]string{"add", "--registry", "weather", "--registry-url", url, "--no-check", "--json"}, more...)...)
 		if got.code == 0 {
 			file, err := os.ReadFile(decodeJSON(t, got.out).(map[string]any)["config"].(string))
 			require.NoError(t, err)
@@ -144,8 +136,15 @@ func TestAddWritesAServerOfTheRegistry(t *testing.T) {
 	require.Equal(t, map[string]string{"API_KEY": "none", "UNITS": "metric"}, tides.Env)
 	require.Contains(t, text, "# io.a/weather 1.2.0, of the MCP registry")
 
+	got, text = add(threeServers, "--use", "npm", "--set", "API_KEY=hunter2", "--yes")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, text, "API_KEY: ${keyring:weather.API_KEY}")
+	require.NotContains(t, text+got.out+got.err, "hunter2")
+	kept, err := os.ReadFile(filepath.Join(state, "goblin", "secrets.json"))
+	require.NoError(t, err)
+	require.Contains(t, string(kept), "hunter2")
+
 	for want, args := range map[string][]string{
-		"API_KEY is a secret, which does not belong into the config: put it into a variable, and say --set 'API_KEY=${API_KEY}'": {"--use", "npm", "--set", "API_KEY=hunter2", "--yes"},
 		"one name at most":        {"a", "b"},
 		"\"a b\" cannot name":     {"a b"},
 		"--set and --use are for": {"--env", "A=B"},

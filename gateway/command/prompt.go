@@ -16,11 +16,10 @@ import (
 
 // prompter asks the user of a terminal, on stderr.
 type prompter struct {
-	ctx   context.Context
-	asks  bool // there is somebody to ask
-	keeps bool // secrets can be kept
-	in    io.Reader
-	err   io.Writer
+	ctx  context.Context
+	asks bool // there is somebody to ask
+	in   io.Reader
+	err  io.Writer
 }
 
 func (a *App) prompter(ctx context.Context) *prompter {

@@ -55,8 +55,8 @@ added. --no-check adds it as it is.
 
 --registry adds a server that "goblin registry search" finds, by its package or remote.
 You are asked for what it needs, and shown what will run before it does; without a
-terminal, --set answers and --yes agrees. Secrets stay out of the file: give them as
-${VAR}.
+terminal, --set answers and --yes agrees. Secrets stay out of the file: they are kept as
+by "goblin secret set", and the file refers to them.
 
 ${VAR} stands for a variable of the environment that Goblin has when it starts; quote
 it from your shell, so that the file has the name and not the value.`,
