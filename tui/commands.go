@@ -88,6 +88,7 @@ func (a *app) moreCommands() []command {
 		{names: []string{"mime", "type"}, arg: "TYPE", long: "Show only a MIME type; globs as in text/*", why: a.whyNoField("mime"), run: a.filterBy("mime"), args: a.mimeTypes},
 		{names: []string{"theme"}, arg: "NAME", long: "Choose a theme", why: whyNoTheme, run: a.chooseTheme, args: look.Themes},
 		{names: []string{"setup"}, long: "How to add servers, and how clients start Goblin", run: func(string) tea.Cmd { return a.Push(newSetup(a)) }},
+		{names: []string{"add"}, long: "Add a server to the config", why: func(string) string { return a.servers().WhyNoEdit() }, run: func(string) tea.Cmd { return a.servers().Add() }},
 		{names: []string{"clear all"}, long: "Forget all kept content", run: func(string) tea.Cmd {
 			return a.Say("Forgot %s", display.Count(a.Reg.Contents().ClearAll(), "kept result"))
 		}},
@@ -245,7 +246,7 @@ func (l listed) Len() int            { return len(l) }
 // serverCommands are about one server: the one that is named, else that of the
 // selected row.
 func (a *app) serverCommands() []command {
-	servers := a.Panes[pane.PaneServers].(*pane.Servers)
+	servers := a.servers()
 	one := func(name, long string, why func(registry.ServerState) string, do func(registry.ServerState) tea.Cmd) command {
 		return command{
 			names: []string{name}, arg: "SERVER", bare: true, long: long, args: a.serverNames,
@@ -272,13 +273,13 @@ func (a *app) serverCommands() []command {
 		one("doctor", "Find out what keeps the server from working", func(registry.ServerState) string { return "" }, servers.Diagnose),
 		one("login", "Log in at the server by your browser", pane.WhyNoLogin, servers.LogIn),
 		one("logout", "Log out from the server", whyNoLogout, servers.LogOut),
-		one("enable", "Enable the server, while the host runs", func(s registry.ServerState) string {
+		one("enable", "Enable the server: for good, or for this host", func(s registry.ServerState) string {
 			if s.State != registry.StateDisabled {
 				return dialog.Clean(s.Name) + " is enabled already"
 			}
 			return ""
 		}, servers.Enable),
-		one("disable", "Disable the server, while the host runs", func(s registry.ServerState) string {
+		one("disable", "Disable the server: for good, or for this host", func(s registry.ServerState) string {
 			if s.State == registry.StateDisabled {
 				return dialog.Clean(s.Name) + " is disabled already"
 			}

@@ -295,7 +295,7 @@ func dialogKeys() []titledKeys {
 		{"Lists of values (f, m)", (*pane.Facet)(nil).Keys()},
 		{"Request and response", (*pane.Exchange)(nil).Keys()},
 		{"A line of text", (*dialog.Entry)(nil).Keys()},
-		{"Yes or no", (*dialog.Confirm)(nil).Keys()},
+		{"Yes or no", (&dialog.Confirm{Good: "for good"}).Keys()},
 		{"An address to open", (*ask.URL)(nil).Keys()},
 		{"A model's answer", (*ask.Sampling)(nil).Keys()},
 		{"Log in (l in Servers)", pane.LoginKeys()},

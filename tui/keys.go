@@ -59,9 +59,10 @@ func (a *app) bindings() keys.Table {
 		{ID: "call", Keys: []string{"c"}, Hint: "call", Long: "Call the tool, get the prompt, expand the template", Where: keys.InCatalog | keys.InDetail, Names: []string{"call", "get", "expand"}},
 		{ID: "repeat", Keys: []string{"."}, Long: "Run the last call once more, with the same arguments", Where: keys.InCatalog | keys.InDetail, Names: []string{"repeat"}, Why: keys.Unless("nothing was called yet", func() bool { return a.Calls.Last != nil }), Run: func() tea.Cmd { return a.Again(*a.Calls.Last) }},
 		{ID: "cancel", Keys: []string{"X"}, Hint: "cancel", Long: "Cancel the running call", Where: keys.Anywhere, Names: []string{"cancel"}, Why: a.whyNotCancel, Run: func() tea.Cmd { return a.Calls.Stop(a.cancellable()) }},
-		{ID: "answer", Keys: []string{"a"}, Long: "Answer what a server asks", Where: keys.Anywhere, Names: []string{"answer"}, Why: keys.Unless("no server asks anything", func() bool { return a.asks.Questions.Len() > 0 }), Run: a.asks.Answer},
+		{ID: "answer", Keys: []string{"a"}, Long: "Answer what a server asks; in Servers, else add a server", Where: keys.Anywhere, Names: []string{"answer"}, Why: a.whyNotAnswer, Run: a.answer},
 		{ID: "reload", Keys: []string{"r"}, Hint: "reload", Long: "Fetch the content again; in Servers, restart the server", Where: keys.Anywhere, Names: []string{"reload"}},
-		{ID: "enable", Keys: []string{"x"}, Hint: "enable/disable", Long: "Disable the server, or enable it, while the host runs", Where: keys.InServers, Names: []string{"toggle"}},
+		{ID: "enable", Keys: []string{"x"}, Hint: "enable/disable", Long: "Disable or enable the server: for good, or for this host", Where: keys.InServers, Names: []string{"toggle"}},
+		{ID: "remove", Keys: []string{"D"}, Long: "Remove the server from the config, after asking", Where: keys.InServers, Names: []string{"remove"}},
 		{ID: "log-in", Keys: []string{"l"}, Hint: "log in", Long: "Log in at the server by your browser", Where: keys.InServers | keys.InDetail, Why: a.whyNotLogIn, Run: a.logIn},
 		{ID: "approve", Keys: []string{"A"}, Hint: "approve", Long: "Approve a tool that changed; in Servers, all of them", Where: keys.InServers | keys.InTools, Names: []string{"approve"}},
 
@@ -94,6 +95,28 @@ func (a *app) bindings() keys.Table {
 		{ID: "quit", Keys: []string{"q", "ctrl+c"}, Hint: "quit", Long: "Quit this screen; asks when that ends others' servers", Where: keys.InLists, Names: []string{"quit", "q"}, Run: a.quit},
 	}
 }
+
+// adds reports whether a adds a server: nobody asks anything.
+func (a *app) adds() bool { return a.Open == pane.PaneServers && a.asks.Questions.Len() == 0 }
+
+func (a *app) whyNotAnswer() string {
+	switch {
+	case a.adds():
+		return a.servers().WhyNoEdit()
+	case a.asks.Questions.Len() == 0:
+		return "no server asks anything"
+	}
+	return ""
+}
+
+func (a *app) answer() tea.Cmd {
+	if a.adds() {
+		return a.servers().Add()
+	}
+	return a.asks.Answer()
+}
+
+func (a *app) servers() *pane.Servers { return a.Panes[pane.PaneServers].(*pane.Servers) }
 
 // binding is the one with an id.
 func (a *app) binding(id string) *keys.Binding {

@@ -121,7 +121,7 @@ func TestPaletteActsOnServers(t *testing.T) {
 	r.ready("files").ready("github")
 	r.reg.SetState("github", registry.ServerState{State: registry.StateDisabled})
 	r.changed(registry.Servers)
-	r.command("restart files").command("disable files").command("enable github")
+	r.command("restart files").command("disable files").keys("y").command("enable github").keys("y")
 	require.Equal(t, []string{"restart files", "enable files false", "enable github true"}, r.backend.acts)
 	r.command("restart github")
 	require.Contains(t, r.screen(), "! github is disabled; :enable enables it")
@@ -130,7 +130,7 @@ func TestPaletteActsOnServers(t *testing.T) {
 	r.keys("esc").command("enable files")
 	require.Contains(t, r.screen(), "! files is enabled already")
 	require.Len(t, r.backend.acts, 3)
-	r.keys("esc 1 j").command("enable")
+	r.keys("esc 1 j").command("enable").keys("y")
 	require.Equal(t, "enable github true", r.backend.acts[3], "without a name, that of the selected row")
 }
 

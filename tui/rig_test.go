@@ -106,6 +106,15 @@ func (b *fakeBackend) SetEnabled(server string, on bool) error {
 	return b.act(fmt.Sprintf("enable %s %v", server, on))
 }
 
+func (b *fakeBackend) AddServer(name string, keys map[string]any) error {
+	text, _ := json.Marshal(keys) // texts and lists of them
+	return b.act("add " + name + " " + string(text))
+}
+func (b *fakeBackend) RemoveServer(server string) error { return b.act("remove " + server) }
+func (b *fakeBackend) SetDisabled(server string, disabled bool) error {
+	return b.act(fmt.Sprintf("disable %s %v", server, disabled))
+}
+
 func (b *fakeBackend) Approve(server string, tools []registry.PinnedTool) error {
 	what := "approve " + server
 	for _, p := range tools {

@@ -172,7 +172,7 @@ func TestAServersDetailHasItsLastLines(t *testing.T) {
 func TestRestartAndDisableAskWhenClientsAreConnected(t *testing.T) {
 	r := troubled(t, 80, 24).keys("1 r")
 	require.Equal(t, []string{"restart files"}, r.backend.acts, "nobody is disturbed")
-	r.keys("x")
+	r.keys("x y")
 	require.Equal(t, []string{"restart files", "enable files false"}, r.backend.acts)
 
 	r.reg.SetSession(registry.Session{ID: "me", Screen: true})
@@ -185,10 +185,10 @@ func TestRestartAndDisableAskWhenClientsAreConnected(t *testing.T) {
 	r.keys("x y")
 	require.Equal(t, "enable files false", r.backend.acts[2])
 
-	r.keys("G x")
+	r.keys("G x y")
 	require.Equal(t, "enable notes true", r.backend.acts[3], "enabling disturbs nobody")
 	r.backend.fails = errors.New("it is gone")
-	r.keys("x")
+	r.keys("x y")
 	require.Contains(t, r.screen(), "enable notes: it is gone")
 }
 

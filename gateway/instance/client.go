@@ -106,6 +106,19 @@ func (c *Client) Diagnose(ctx context.Context, server string) (diagnosis.Report,
 // SetEnabled turns a server on or off, see [Instance.SetEnabled].
 func (c *Client) SetEnabled(server string, on bool) error { return c.instance.SetEnabled(server, on) }
 
+// AddServer puts a server into the config, see [Instance.AddServer].
+func (c *Client) AddServer(name string, keys map[string]any) error {
+	return c.instance.AddServer(name, keys)
+}
+
+// RemoveServer takes a server out of the config.
+func (c *Client) RemoveServer(server string) error { return c.instance.RemoveServer(server) }
+
+// SetDisabled turns a server off or on in the config.
+func (c *Client) SetDisabled(server string, disabled bool) error {
+	return c.instance.SetDisabled(server, disabled)
+}
+
 // Login logs the user in at a server by a browser, which may be asked to open a page
 // that show is given; pasted gives URLs that a browser elsewhere ended at. The result is
 // who that is, as far as it is known.

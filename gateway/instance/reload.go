@@ -28,18 +28,18 @@ func (i *Instance) move() {
 // registry's notice until the file is good again. Settings other than servers
 // and roots count from the next start, which is logged and noticed, too. The demo, and an
 // instance of some servers only, stay as they are.
-func (i *Instance) Reload() { i.reload() }
+func (i *Instance) Reload() { i.reload(false) }
 
 // Reread is Reload for somebody who asks for it, as by SIGHUP, and is also told
 // that nothing is new.
 func (i *Instance) Reread() {
-	if !i.reload() {
+	if !i.reload(false) {
 		i.o.Logger.Info("Config read again: nothing is new")
 	}
 }
 
-// reload reports whether it told anything.
-func (i *Instance) reload() bool {
+// reload reports whether it told anything. meant says that no servers may be left.
+func (i *Instance) reload(meant bool) bool {
 	if i.o.Config.Demo || i.o.Only != nil {
 		return true // there is no file to tell of
 	}
@@ -47,7 +47,7 @@ func (i *Instance) reload() bool {
 	defer i.reloading.Unlock()
 	i.move()
 	cfg, err := config.Load(i.o.Config.Path)
-	if err == nil && len(cfg.Servers) == 0 && len(i.served.Servers) > 0 {
+	if err == nil && !meant && len(cfg.Servers) == 0 && len(i.served.Servers) > 0 {
 		// More often a file that is being written than a wish.
 		err = errors.New(i.o.Config.Path + ": no servers are configured; to stop, end the host")
 	}

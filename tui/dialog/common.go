@@ -111,6 +111,12 @@ type Backend interface {
 	Wake(server string) error
 	// SetEnabled lasts as long as the host.
 	SetEnabled(server string, on bool) error
+	// AddServer puts a server into the config; keys are those of its entry there.
+	AddServer(name string, keys map[string]any) error
+	// RemoveServer takes a server out of the config, and SetDisabled turns it off or on
+	// there, for good.
+	RemoveServer(server string) error
+	SetDisabled(server string, disabled bool) error
 	// Login logs the user in at a server by a browser, and says who that is, if it is
 	// known. show is given the page to open, and must not wait; pasted gives the
 	// URL that a browser elsewhere ended at. The end of ctx cancels it.

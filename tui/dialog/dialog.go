@@ -3,6 +3,7 @@ package dialog
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -85,13 +86,15 @@ type Confirm struct {
 	Body   string // foreign text that is shown as far as there is room
 	Yes    string // what y does
 	Then   func() tea.Cmd
+	Good   string // what g does; "" for nothing
+	ToGood func() tea.Cmd
 }
 
 func (c *Confirm) Heading() string { return c.Title }
 
 func (c *Confirm) Size(w, h int) (int, int) {
 	width := 30
-	for _, t := range c.Text {
+	for _, t := range append([]string{c.choices()}, c.Text...) {
 		width = max(width, look.Width(t)+4)
 	}
 	if c.Body == "" {
@@ -121,24 +124,44 @@ func (c *Confirm) Lines(w, h int) []string {
 	for _, t := range c.wrapped(w-4, max(h-len(c.Text)-3, 1)) {
 		lines = append(lines, "   "+t)
 	}
-	lines = append(lines, "", " "+c.Screen.Look.Key.On("y")+" "+c.Yes+"   "+c.Screen.Look.Key.On("n")+" leave it")
+	lines = append(lines, "", " "+c.choices())
 	return c.Screen.Look.Lines(lines, w, h)
 }
 
+// choices are the keys with what they do.
+func (c *Confirm) choices() string {
+	var all []string
+	for _, h := range c.Hints() {
+		all = append(all, c.Screen.Look.Key.On(h.Key)+" "+h.Does)
+	}
+	return strings.Join(all, "   ")
+}
+
 func (c *Confirm) Keys() keys.Table {
-	return keys.Table{
-		{ID: "yes", Keys: []string{"y", "Y"}, Long: "Yes", Run: func() tea.Cmd {
+	run := func(do func() tea.Cmd) func() tea.Cmd {
+		return func() tea.Cmd {
 			c.Screen.Drop(c)
-			return c.Then()
-		}},
+			return do()
+		}
+	}
+	t := keys.Table{
+		{ID: "yes", Keys: []string{"y", "Y"}, Long: "Yes", Run: run(c.Then)},
 		{ID: "no", Keys: []string{"n", "N", "esc", "q", "ctrl+c"}, Long: "No", Run: c.close},
 	}
+	if c.Good != "" {
+		t = append(t, keys.Binding{ID: "good", Keys: []string{"g"}, Long: "Yes, for good: in the config", Run: run(c.ToGood)})
+	}
+	return t
 }
 
 func (c *Confirm) close() tea.Cmd { return c.Screen.Drop(c) }
 
 func (c *Confirm) Hints() []keys.Hint {
-	return []keys.Hint{{Key: "y", Does: c.Yes}, {Key: "n", Does: "leave it"}}
+	all := []keys.Hint{{Key: "y", Does: c.Yes}}
+	if c.Good != "" {
+		all = append(all, keys.Hint{Key: "g", Does: c.Good})
+	}
+	return append(all, keys.Hint{Key: "n", Does: "leave it"})
 }
 
 // ScrollWheel moves what is under the mouse when its wheel turns.

@@ -387,6 +387,7 @@ func (p *Servers) Acts() map[string]keys.Act {
 		"open":         {Run: p.open},
 		"reload":       {Why: p.whyNotRestart, Run: selected(func(s registry.ServerState) tea.Cmd { return p.Restart(s.Name) })},
 		"enable":       {Why: p.none, Run: selected(p.Enable)},
+		"remove":       {Why: p.whyNoConfig, Run: selected(p.remove)},
 		"approve":      {Why: p.whyNotApprove, Run: selected(func(s registry.ServerState) tea.Cmd { return a.approve(s.Name, a.Reg.Pinned(s.Name)) })},
 		"pager":        {Why: p.none, Run: selected(func(s registry.ServerState) tea.Cmd { return a.StderrOf(s.Name) })},
 		"copy":         {Why: p.none, Run: selected(func(s registry.ServerState) tea.Cmd { return a.Copy(s.Name, "the name") })},
@@ -510,21 +511,4 @@ func (p *Servers) Restart(name string) tea.Cmd {
 		a.Say("Restarting %s", name)
 		return a.Do(func() error { return a.Backend.Restart(name) }, "restart "+name, nil)
 	})
-}
-
-// Enable turns a server on or off.
-func (p *Servers) Enable(s registry.ServerState) tea.Cmd {
-	a, on := p.app, s.State == registry.StateDisabled
-	verb, done := "disable", "Disabled %s, as long as this host runs; x enables it"
-	if on {
-		verb, done = "enable", "Enabled %s, as long as this host runs"
-	}
-	set := func() tea.Cmd {
-		return a.Do(func() error { return a.Backend.SetEnabled(s.Name, on) }, verb+" "+s.Name,
-			func() tea.Cmd { return a.Say(done, s.Name) })
-	}
-	if on {
-		return set()
-	}
-	return p.disturb("Disable "+s.Name+"?", "disable it", "Its tools, prompts and resources go away for them.", set)
 }

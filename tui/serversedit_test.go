@@ -1,0 +1,104 @@
+package tui
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/registry"
+	"goblin/tui/dialog"
+)
+
+func TestServersAreAddedByAForm(t *testing.T) {
+	for name, tt := range map[string]struct{ target, args, env, headers, want string }{
+		"a line":    {target: "npx -y a-server", want: `add new {"args":["-y","a-server"],"command":"npx"}`},
+		"arguments": {target: "my prog", args: "a b", env: "K=v=w", want: `add new {"args":["a b"],"command":"my prog","env":{"K":"v=w"}}`},
+		"remote":    {target: "https://h/mcp", headers: "Authorization: Bearer ${T}", want: `add new {"headers":{"Authorization":"Bearer ${T}"},"url":"https://h/mcp"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := troubled(t, 100, 40).keys("1 a").text("new").keys("tab").text(tt.target)
+			for _, list := range []string{tt.args, tt.env, tt.headers} {
+				if r.keys("tab"); list != "" {
+					r.text(list)
+				}
+			}
+			r.keys("ctrl+s")
+			require.Equal(t, []string{tt.want}, r.backend.acts)
+			require.Empty(t, r.app.Dialogs)
+			require.Contains(t, r.screen(), "Added new to the config")
+		})
+	}
+}
+
+func TestAServerThatCannotBeAddedStaysInItsForm(t *testing.T) {
+	r := troubled(t, 100, 40).keys("1 a").text("no name").keys("ctrl+s")
+	require.Empty(t, r.backend.acts)
+	require.Len(t, r.app.Dialogs, 1)
+
+	r = troubled(t, 100, 40).keys("1 a").text("new").keys("tab").text("https://h").keys("tab").text("x").keys("ctrl+s")
+	require.Empty(t, r.backend.acts)
+	require.Contains(t, r.screen(), "arguments and variables are for programs")
+
+	r = troubled(t, 100, 40)
+	r.backend.fails = errors.New("there is a server \"new\" already\x1b[2J")
+	r.keys("1 a").text("new").keys("tab").text("x").keys("ctrl+s")
+	require.Contains(t, r.screen(), `there is a server "new" already`)
+	require.Len(t, r.app.Dialogs, 1, "what was typed is not lost")
+}
+
+func TestAAnswersWhileAServerAsksAndAddsElse(t *testing.T) {
+	r := troubled(t, 100, 40).keys("2 a")
+	require.Contains(t, r.screen(), "no server asks anything")
+	require.Empty(t, r.app.Dialogs)
+	r.command("add")
+	require.Equal(t, "Add a server", r.app.Dialogs[0].Heading())
+}
+
+func TestAServerIsRemovedAfterAsking(t *testing.T) {
+	r := troubled(t, 100, 40).keys("1 D")
+	require.Contains(t, r.screen(), "Remove files?")
+	r.keys("n")
+	require.Empty(t, r.backend.acts)
+	r.reg.SetSession(registry.Session{ID: "c1", Client: "claude"})
+	r.keys("D")
+	require.Contains(t, r.screen(), "Connected: claude (1 client).")
+	r.keys("y")
+	require.Equal(t, []string{"remove files"}, r.backend.acts)
+	require.Contains(t, r.screen(), "Removed files from the config")
+}
+
+func TestServersAreTurnedOffForGoodOrForThisHost(t *testing.T) {
+	r := troubled(t, 100, 40).keys("1 x")
+	require.Contains(t, r.screen(), "y while this host runs   g for good   n leave it")
+	r.keys("n")
+	require.Empty(t, r.backend.acts)
+	r.keys("x g")
+	require.Contains(t, r.screen(), "Disabled files in the config")
+	r.keys("G x g")
+	require.Contains(t, r.screen(), "Enabled notes in the config")
+	r.keys("x y")
+	require.Equal(t, []string{"disable files true", "disable notes false", "enable notes true"}, r.backend.acts)
+}
+
+func TestTheDemoHasNoConfigToChange(t *testing.T) {
+	r := troubled(t, 100, 40)
+	r.app.Demo = true
+	r.keys("1 a")
+	require.Contains(t, r.screen(), "the demo has no config")
+	r.keys("D")
+	require.Contains(t, r.screen(), "the demo has no config")
+	r.keys("x")
+	require.Equal(t, []string{"enable files false"}, r.backend.acts)
+}
+
+func TestGoldenScreensOfEditsOfServers(t *testing.T) {
+	for name, keys := range map[string]string{"servers-add": "1 a", "servers-remove": "1 D", "servers-disable": "1 x"} {
+		for _, size := range [][2]int{{80, 24}, {120, 40}} {
+			r := office(t, size[0], size[1], plainEnv).keys(keys)
+			r.app.Flash = dialog.Flash{}
+			r.untimed()
+			golden(t, name+map[int]string{80: "-80x24", 120: "-120x40"}[size[0]], r.screen())
+		}
+	}
+}
