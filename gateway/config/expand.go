@@ -25,7 +25,7 @@ type expansion struct {
 	unset   []string                                                           // variables without value or default
 	refers  func(e *expansion, body string, depth int) (value string, ok bool) // a reference; not ok for what is none
 	late    []string                                                           // references, as they are told
-	failed  []string                                                           // why references have no value
+	failed  [][2]string                                                        // references without a value, and why
 	wrong   string                                                             // a complaint about the syntax, or about the size
 }
 

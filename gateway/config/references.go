@@ -89,7 +89,7 @@ func (r *reader) refer(e *expansion, body string, depth int) (value string, ok b
 	}
 	value, err := r.resolve(f)
 	if err != nil {
-		e.failed = append(e.failed, f.String()+" "+err.Error())
+		e.failed = append(e.failed, [2]string{f.String(), err.Error()})
 	}
 	return value, true
 }
@@ -188,11 +188,11 @@ func (r *reader) noteReferences(at place, n *yaml.Node, e *expansion) {
 		e.wrong = "must be known before servers start, and cannot hold " + e.late[0] +
 			"; references may stand in command, args, env, cwd, url, headers, oauth.client_secret and gateway.auth_token"
 	case len(e.failed) > 0 && r.server != nil:
-		for _, why := range e.failed {
-			r.issue(n, "%s (%s)", why, at)
+		for _, f := range e.failed { // the fix comes last, to be copied
+			r.issue(n, "%s (%s) %s", f[0], at, f[1])
 		}
 	case len(e.failed) > 0:
-		r.noToken = r.problem(n, "%s (%s)", e.failed[0], at)
+		r.noToken = r.problem(n, "%s (%s) %s", e.failed[0][0], at, e.failed[0][1])
 	}
 	if r.server == nil || len(e.late) == 0 {
 		return

@@ -90,11 +90,11 @@ func TestAReferenceWithoutAValueNamesItselfAndTheFix(t *testing.T) {
 		known  map[string]string
 		want   string
 	}{
-		{`{command: c, env: {A: "${keyring:k}"}}`, nil, `${keyring:k} is not set; set it ("A" in env of server "s")`},
-		{`{command: c, args: ["${cmd:op read op://secret}"]}`, nil, `${cmd:op …} is not set; set it ("args[0]" in server "s")`},
+		{`{command: c, env: {A: "${keyring:k}"}}`, nil, `${keyring:k} ("A" in env of server "s") is not set; set it`},
+		{`{command: c, args: ["${cmd:op read op://secret}"]}`, nil, `${cmd:op …} ("args[0]" in server "s") is not set; set it`},
 		{`{url: "${file:u}"}`, map[string]string{"file:/etc/goblin/u": "nonsense"}, `"url" in server "s" must begin with http:// or https://`},
 		{`{url: "http://h", headers: {A: "${keyring:k}"}}`, map[string]string{"keyring:k": "a\nb"}, `"A" in headers of server "s" holds a line break`},
-		{`{command: c, env: {A: "${keyring:k}", B: "${keyring:l}"}}`, map[string]string{"keyring:k": "the value"}, `${keyring:l} is not set`},
+		{`{command: c, env: {A: "${keyring:k}", B: "${keyring:l}"}}`, map[string]string{"keyring:k": "the value"}, `${keyring:l} ("B" in env of server "s") is not set`},
 	} {
 		cfg := parsed(t, "servers:\n  s: "+tt.server)
 		_, err := cfg.Servers[0].Resolve(t.Context(), answers(tt.known))

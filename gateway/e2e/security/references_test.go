@@ -34,13 +34,15 @@ func TestReferencesReachTheServerAndNobodyElse(t *testing.T) {
 
 	c := w.Standalone()
 	require.Contains(t, c.CallText("plain_env", e2e.Obj{}), "PATH=", "others run")
-	const missing = "${keyring:team/key} is not set; run: goblin secret set team/key"
-	e2e.Eventually(t, "the log tells why", func() bool { return strings.Contains(c.Prog.Stderr.String(), missing) })
+	const missing = `${keyring:team/key} ("BY_NAME" in env of server "good") is not set; run: goblin secret set team/key; then run: goblin restart good`
+	e2e.Eventually(t, "the log tells why", func() bool {
+		return strings.Contains(strings.ReplaceAll(c.Prog.Stderr.String(), `\"`, `"`), missing)
+	})
 	keepsSecret(w, "the log", c.Prog.Stderr.String())
 	c.Close()
 	report := w.Run("doctor", "good")
 	require.Equal(t, 1, report.Code)
-	require.Contains(t, report.Stdout, "${keyring:team/key} is not set")
+	require.Contains(t, report.Stdout, "${keyring:team/key}")
 	require.Contains(t, report.Stdout, "goblin secret set team/key")
 	keepsSecret(w, "doctor", report.Stdout+report.Stderr)
 
