@@ -136,6 +136,12 @@ func loadEnvFile(file string) (vars map[string]string, open bool, err error) {
 	return vars, runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0, err
 }
 
+// ReadEnvFile reads the variables of a file. The error continues "which".
+func ReadEnvFile(file string) (map[string]string, error) {
+	vars, _, err := loadEnvFile(file)
+	return vars, err
+}
+
 // parseEnvFile reads lines such as NAME=value, "export NAME=value" and comments. A
 // value may stand in quotes: in '…' it is as it is, in "…" \n, \t, \" and \\ are
 // understood. Without quotes it ends before " #". Nothing is expanded.

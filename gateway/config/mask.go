@@ -178,6 +178,10 @@ var (
 	plainHost   = pattern(`^(?:(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}|localhost)(?::\d{1,5})?$`)
 )
 
+// LooksSecret reports whether a variable, or a header, holds a secret by its name and its
+// value, as [Mask] judges it.
+func LooksSecret(key, value string) bool { return looksSecret(key, value) }
+
 // looksSecret judges a value of env that stands in the file.
 func looksSecret(key, value string) bool {
 	if u, err := url.Parse(value); err == nil && u.User != nil {

@@ -20,6 +20,10 @@ const (
 	manyDigits = 4
 )
 
+// SecretsOfArgs are the values in arguments of a program, or parts of those, that look
+// secret, as [Mask] judges it.
+func SecretsOfArgs(args []string) []string { return argSecrets(args) }
+
 // argSecrets are the secrets in the arguments of a program.
 func argSecrets(args []string) (secrets []string) {
 	add := func(name, value string) {

@@ -11,8 +11,11 @@ import (
 // isSelf reports whether a server is Goblin in a mode that serves its config.
 // Files of other clients often hold such an entry, and to start it would start
 // another Goblin with the same entry, and so on without end.
-func isSelf(s *Server) bool {
-	return s.Type == Stdio && s.Command != "" && servesConfig(s.Args) && isOwnProgram(s.Command)
+func isSelf(s *Server) bool { return s.Type == Stdio && Self(s.Command, s.Args) }
+
+// Self reports whether a command line is Goblin in a mode that serves its config.
+func Self(command string, args []string) bool {
+	return command != "" && servesConfig(args) && isOwnProgram(command)
 }
 
 // servesConfig reports whether Goblin with these arguments serves its config:

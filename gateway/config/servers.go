@@ -51,21 +51,30 @@ func serverNames(pairs []pair) []string {
 		if list[i] = p.key.Value; validName(list[i]) {
 			continue
 		}
-		base := strings.TrimRight(notInName().ReplaceAllString(strings.ToValidUTF8(p.key.Value, "-"), "-"), "-")
-		base = strings.TrimLeft(base, "._-")
-		if base == "" {
-			base = "server"
-		}
-		name := base[:min(len(base), 64)]
-		for taken[name] || !validName(name) {
-			next[base] = max(next[base]+1, 2)
-			suffix := "-" + strconv.Itoa(next[base])
-			name = base[:min(len(base), 64-len(suffix))] + suffix
-		}
-		taken[name] = true
-		list[i] = name
+		list[i] = fitName(p.key.Value, func(name string) bool { return taken[name] }, next)
+		taken[list[i]] = true
 	}
 	return list
+}
+
+// FitName makes a name that a server may have of any text, other than those that are taken.
+func FitName(text string, taken func(name string) bool) string {
+	return fitName(text, taken, make(map[string]int))
+}
+
+func fitName(text string, taken func(name string) bool, next map[string]int) string {
+	base := strings.TrimRight(notInName().ReplaceAllString(strings.ToValidUTF8(text, "-"), "-"), "-")
+	base = strings.TrimLeft(base, "._-")
+	if base == "" {
+		base = "server"
+	}
+	name := base[:min(len(base), 64)]
+	for taken(name) || !validName(name) {
+		next[base] = max(next[base]+1, 2)
+		suffix := "-" + strconv.Itoa(next[base])
+		name = base[:min(len(base), 64-len(suffix))] + suffix
+	}
+	return name
 }
 
 func (r *reader) readServer(p pair, name string, state *serverState) Server {

@@ -89,9 +89,11 @@ func find(n *yaml.Node, key string) (k, v *yaml.Node) {
 }
 
 // servers is the section of servers.
-func servers(root *yaml.Node) (k, v *yaml.Node) {
-	if k, v = find(root, "servers"); k == nil {
-		k, v = find(root, "mcpServers")
+func (f *File) servers(root *yaml.Node) (k, v *yaml.Node) {
+	for _, name := range f.sections() {
+		if k, v = find(root, name); k != nil {
+			break
+		}
 	}
 	return k, v
 }
@@ -109,12 +111,12 @@ func (f *File) add(s Server) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	k, v := servers(root)
+	k, v := f.servers(root)
 	switch {
-	case k == nil && f.New():
+	case k == nil && f.New() && f.foreign == "":
 		return append([]byte(start), block(s, "  ", "  ")...), nil
 	case k == nil:
-		return append(ended(f.text), "servers:\n"+block(s, "  ", "  ")...), nil
+		return append(ended(f.text), f.newSection()+":\n"+block(s, "  ", "  ")...), nil
 	case inBraces(v):
 		return f.addInBraces(s, v)
 	case v.Kind == yaml.MappingNode && len(v.Content) > 0:
@@ -219,7 +221,7 @@ func (f *File) remove(server string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, v := servers(root)
+	_, v := f.servers(root)
 	if inBraces(v) {
 		b, err := mapping(f.text, f.offset(v))
 		if err != nil {
@@ -255,7 +257,7 @@ func (f *File) setDisabled(server string, disabled bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, all := servers(root)
+	_, all := f.servers(root)
 	name, v := find(all, server)
 	if v == nil || v.Kind != yaml.MappingNode {
 		return nil, fmt.Errorf("server %q is an alias, or merged in by \"<<\"; change it by hand", server)
@@ -330,7 +332,7 @@ func (f *File) jsonServers() (*braces, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"servers", "mcpServers"} {
+	for _, name := range f.sections() {
 		if at := top.find(name); at >= 0 {
 			return mapping(f.text, top.items[at].value.from)
 		}
@@ -346,7 +348,7 @@ func (f *File) top() (*braces, error) {
 
 func (f *File) addJSON(s Server) ([]byte, error) {
 	if len(bytes.TrimSpace(f.text)) == 0 {
-		return []byte("{\n  \"mcpServers\": {\n    " + object(s, "    ", "  ") + "\n  }\n}\n"), nil
+		return []byte("{\n  \"" + f.newSection() + "\": {\n    " + object(s, "    ", "  ") + "\n  }\n}\n"), nil
 	}
 	if all, err := f.jsonServers(); err == nil {
 		return f.into(all, func(indent, step string) string { return object(s, indent, step) }), nil
@@ -355,9 +357,12 @@ func (f *File) addJSON(s Server) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if slices.ContainsFunc(f.sections(), func(name string) bool { return top.find(name) >= 0 }) {
+		return nil, errFlow // or there would be two of them
+	}
 	return f.into(top, func(indent, step string) string {
 		inner := indent + step
-		return "\"mcpServers\": {\n" + inner + object(s, inner, step) + "\n" + indent + "}"
+		return "\"" + f.newSection() + "\": {\n" + inner + object(s, inner, step) + "\n" + indent + "}"
 	}), nil
 }
 
@@ -376,7 +381,7 @@ func (f *File) into(b *braces, write func(indent, step string) string) []byte {
 	indent := indentOf(f.text, last.at.from)
 	if lineStart(f.text, last.at.from) == last.at.from { // behind another on its line
 		entry := write("", "")
-		entry = strings.Join(strings.Fields(strings.ReplaceAll(entry, "\n", " ")), " ")
+		entry = strings.ReplaceAll(entry, "\n", " ")
 		if last.separating >= 0 {
 			return insert(f.text, last.separating+1, " "+entry)
 		}

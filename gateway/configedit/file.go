@@ -2,6 +2,7 @@ package configedit
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -34,6 +35,8 @@ type File struct {
 	bom   bool
 	crlf  bool
 	json  bool
+	// foreign is the section of another program's file that has servers; "" in Goblin's config.
+	foreign string
 }
 
 // Server is an entry to be added. Keys are those of the config (command, args, env, url,
@@ -52,8 +55,20 @@ func Open(path string) (*File, error) { return open(path, true) }
 // anew.
 func OpenBroken(path string) (*File, error) { return open(path, false) }
 
+// OpenForeign reads the file of another program, in JSON or YAML, that has servers in a
+// section of that name: entries are added and removed there as in Goblin's config, and what
+// they mean is not checked.
+func OpenForeign(path, section string, inJSON bool) (*File, error) {
+	return load(&File{path: path, json: inJSON, foreign: section}, false)
+}
+
 func open(path string, right bool) (*File, error) {
-	f := &File{path: path, real: path, json: strings.EqualFold(filepath.Ext(path), ".json")}
+	return load(&File{path: path, json: strings.EqualFold(filepath.Ext(path), ".json")}, right)
+}
+
+func load(f *File, right bool) (*File, error) {
+	path := f.path
+	f.real = path
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		f.real = real
 	} else if _, err := os.Lstat(path); err == nil {
@@ -68,8 +83,8 @@ func open(path string, right bool) (*File, error) {
 		return nil, err
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s is not a file", path)
-	case info.Size() > maxFile:
-		return nil, fmt.Errorf("%s is larger than 4 MiB", path)
+	case info.Size() > f.bound():
+		return nil, fmt.Errorf("%s is larger than %d MiB", path, f.bound()>>20)
 	}
 	f.mode = info.Mode().Perm()
 	if f.found, err = os.ReadFile(f.real); err != nil {
@@ -82,13 +97,34 @@ func open(path string, right bool) (*File, error) {
 	if lines := bytes.Count(f.text, []byte("\n")); lines > 0 && bytes.Count(f.text, []byte("\r\n")) == lines {
 		f.text, f.crlf = bytes.ReplaceAll(f.text, []byte("\r\n"), []byte("\n")), true
 	}
-	if trimmed := bytes.TrimSpace(f.text); len(trimmed) > 0 && trimmed[0] == '{' {
+	if trimmed := bytes.TrimSpace(f.text); f.foreign == "" && len(trimmed) > 0 && trimmed[0] == '{' {
 		if _, err := hujson.Standardize(bytes.Clone(trimmed)); err == nil {
 			f.json = true
 		}
 	}
 	return f, nil
 }
+
+// bound is how large the file may be. Some clients keep their histories beside servers.
+func (f *File) bound() int64 {
+	if f.foreign != "" {
+		return 4 * maxFile
+	}
+	return maxFile
+}
+
+// Edit changes the text by a function, which gets it without a byte order mark, and with \n
+// at the ends of lines.
+func (f *File) Edit(change func(text []byte) ([]byte, error)) error {
+	text, err := change(bytes.Clone(f.text))
+	if err == nil {
+		f.text = text
+	}
+	return err
+}
+
+// Real is the path that links lead to.
+func (f *File) Real() string { return f.real }
 
 // JSON reports whether the config is written in JSON.
 func (f *File) JSON() bool { return f.json }
@@ -125,8 +161,10 @@ func (f *File) Save() error {
 	if bytes.Equal(text, f.found) && !f.New() {
 		return nil
 	}
-	if _, err := config.Parse(f.path, text, os.LookupEnv); err != nil {
-		return err
+	if f.foreign == "" {
+		if _, err := config.Parse(f.path, text, os.LookupEnv); err != nil {
+			return err
+		}
 	}
 	now, err := os.ReadFile(f.real)
 	if err != nil && (!f.New() || !errors.Is(err, fs.ErrNotExist)) {
@@ -165,28 +203,43 @@ func (f *File) Servers() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, servers := section(held)
+	_, servers := f.section(held)
 	return slices.Sorted(maps.Keys(servers)), nil
 }
 
 // ErrNone says that there is no server of the name.
 var ErrNone = errors.New("there is no such server")
 
+// Keys are those of a server as the file has them; nil for none.
+func (f *File) Keys(server string) map[string]any {
+	held, err := f.read(f.text)
+	if err != nil {
+		return nil
+	}
+	_, servers := f.section(held)
+	keys, _ := servers[server].(map[string]any)
+	return keys
+}
+
+// Private makes the file one that its owner alone can read, when it is saved.
+func (f *File) Private() {
+	if !f.New() {
+		f.mode &= 0o700
+	}
+}
+
 // Add adds a server behind those that are there. That there is one of the name is an
 // error.
 func (f *File) Add(s Server) error {
 	return f.change(func(held map[string]any) error {
-		name, servers := section(held)
+		name, servers := f.section(held)
 		if _, ok := servers[s.Name]; ok {
 			return fmt.Errorf("there is a server %q already", s.Name)
 		}
 		if servers == nil {
 			servers = make(map[string]any)
 			if name == "" {
-				name = "servers"
-				if f.json {
-					name = "mcpServers"
-				}
+				name = f.newSection()
 			}
 			held[name] = servers
 		}
@@ -200,7 +253,7 @@ func (f *File) Add(s Server) error {
 // is not there is ErrNone.
 func (f *File) Remove(server string) error {
 	return f.change(func(held map[string]any) error {
-		_, servers := section(held)
+		_, servers := f.section(held)
 		if _, ok := servers[server]; !ok {
 			return ErrNone
 		}
@@ -212,7 +265,7 @@ func (f *File) Remove(server string) error {
 // SetDisabled turns a server off or on. The error for one that is not there is ErrNone.
 func (f *File) SetDisabled(server string, disabled bool) error {
 	return f.change(func(held map[string]any) error {
-		_, servers := section(held)
+		_, servers := f.section(held)
 		entry, ok := servers[server]
 		keys, isMap := entry.(map[string]any)
 		switch {
@@ -247,11 +300,15 @@ func (f *File) change(meaning func(map[string]any) error, text func() ([]byte, e
 	}
 	changed, err := text()
 	if err != nil {
-		return err
+		return fmt.Errorf("%s stays as it is: %w", f.path, err)
 	}
 	got, err := f.read(changed)
-	if err != nil || !reflect.DeepEqual(tidy(got), tidy(wanted)) {
-		return fmt.Errorf("%s is written in a way in which this cannot be changed safely; change it by hand (goblin edit)", f.path)
+	if err != nil || !reflect.DeepEqual(f.tidy(got), f.tidy(wanted)) {
+		hand := ""
+		if f.foreign == "" {
+			hand = " (goblin edit)"
+		}
+		return fmt.Errorf("%s is written in a way in which this cannot be changed safely; change it by hand%s", f.path, hand)
 	}
 	f.text = changed
 	return nil
@@ -266,14 +323,33 @@ func (f *File) read(text []byte) (held map[string]any, err error) {
 		if text, err = hujson.Standardize(bytes.Clone(text)); err != nil {
 			return nil, err
 		}
+		if f.foreign != "" {
+			return held, json.Unmarshal(text, &held)
+		}
 	}
 	err = yaml.Unmarshal(text, &held) // of which JSON is a part
 	return held, err
 }
 
+// sections are the names that the mapping of servers may have.
+func (f *File) sections() []string {
+	if f.foreign != "" {
+		return []string{f.foreign}
+	}
+	return []string{"servers", "mcpServers"}
+}
+
+// newSection is what that is called where there is none yet.
+func (f *File) newSection() string {
+	if f.foreign == "" && f.json {
+		return "mcpServers"
+	}
+	return f.sections()[0]
+}
+
 // section is the mapping of servers and what it is called; "" for none.
-func section(held map[string]any) (name string, servers map[string]any) {
-	for _, name := range []string{"servers", "mcpServers"} {
+func (f *File) section(held map[string]any) (name string, servers map[string]any) {
+	for _, name := range f.sections() {
 		if all, ok := held[name]; ok {
 			servers, _ := all.(map[string]any)
 			return name, servers
@@ -293,12 +369,18 @@ func plain(v map[string]any) (out map[string]any, err error) {
 }
 
 // tidy says all in one way that may be said in several.
-func tidy(held map[string]any) map[string]any {
-	name, servers := section(held)
+func (f *File) tidy(held map[string]any) map[string]any {
+	name, servers := f.section(held)
 	if name == "" {
 		return held
 	}
 	held = maps.Clone(held)
+	if f.foreign != "" {
+		if len(servers) == 0 {
+			delete(held, name) // an empty section may be written as nothing
+		}
+		return held
+	}
 	all := make(map[string]any, len(servers))
 	for server, entry := range servers {
 		if keys, ok := entry.(map[string]any); ok {

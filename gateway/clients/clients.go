@@ -1,0 +1,308 @@
+package clients
+
+import (
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Machine is where the files of clients are looked for.
+type Machine struct {
+	OS     string // as runtime.GOOS has it
+	Getenv func(string) string
+	// Dir is a folder in which files of projects are looked for, too; "" for none.
+	Dir string
+}
+
+// Here is the machine that this process runs on.
+func Here(getenv func(string) string, dir string) Machine {
+	return Machine{OS: runtime.GOOS, Getenv: getenv, Dir: dir}
+}
+
+// Client is a program that can use MCP servers.
+type Client struct {
+	Name  string // as users type it
+	Title string // as people call it
+	// places are its files for all projects; the first one is made where there is none.
+	places  func(m *Machine) []place
+	project []place // relative to the folder of a project
+}
+
+// place is a file in the dialect that it is written in.
+type place struct {
+	path    string
+	dialect *dialect
+}
+
+type format int
+
+const (
+	inJSON format = iota
+	inTOML
+	inYAML
+)
+
+// dialect is how a client writes servers down.
+type dialect struct {
+	format  format
+	section []string // where in the file the servers are
+	list    bool     // they are a list, and name themselves
+	expands variables
+	unit    time.Duration // of a number under "timeout"
+	// projects, under which key servers of single projects are, by folder; "" for none.
+	projects string
+	// entry are the keys of a local server beside command and args, or all of them.
+	entry func(command string, args []string) map[string]any
+}
+
+// variables are the forms of variables that a client expands.
+type variables uint
+
+const (
+	braces  variables = 1 << iota // ${X}, ${X:-default}
+	prefix                        // ${env:X}, ${userHome}, ${workspaceFolder}, ${input:x}, ${file:x}
+	curly                         // {env:X}, {file:x}
+	dollar                        // $X
+	doubled                       // ${{ secrets.X }}
+)
+
+func desktop(expands variables, unit time.Duration) *dialect {
+	return &dialect{section: []string{"mcpServers"}, expands: expands, unit: unit}
+}
+
+var (
+	claudeDesktop = desktop(0, 0)
+	claudeCode    = &dialect{section: []string{"mcpServers"}, expands: braces, projects: "projects"}
+	cursor        = desktop(prefix, 0)
+	windsurf      = desktop(prefix, 0)
+	gemini        = desktop(braces|dollar, time.Millisecond)
+	cline         = desktop(prefix, time.Second)
+	kiro          = desktop(braces|prefix, time.Millisecond)
+	amazonQ       = desktop(braces|prefix, time.Millisecond)
+	lmStudio      = desktop(0, 0)
+	junie         = desktop(braces|prefix, 0)
+	kiloLegacy    = desktop(prefix, time.Second)
+	unknown       = desktop(braces|prefix, 0)
+	copilot       = &dialect{section: []string{"mcpServers"}, expands: braces | dollar, unit: time.Millisecond, entry: func(string, []string) map[string]any {
+		return map[string]any{"type": "local", "tools": []string{"*"}}
+	}}
+	vscode = &dialect{section: []string{"servers"}, expands: prefix, entry: func(string, []string) map[string]any {
+		return map[string]any{"type": "stdio"}
+	}}
+	vscodeSettings = &dialect{section: []string{"mcp", "servers"}, expands: prefix}
+	zed            = &dialect{section: []string{"context_servers"}, entry: func(string, []string) map[string]any {
+		return map[string]any{"source": "custom", "env": map[string]string{}}
+	}}
+	opencode = &dialect{section: []string{"mcp"}, expands: curly, unit: time.Millisecond, entry: func(command string, args []string) map[string]any {
+		return map[string]any{"type": "local", "command": append([]string{command}, args...), "args": nil, "enabled": true}
+	}}
+	codex = &dialect{format: inTOML, section: []string{"mcp_servers"}, unit: time.Second}
+	goose = &dialect{format: inYAML, section: []string{"extensions"}, unit: time.Second, entry: func(command string, args []string) map[string]any {
+		return map[string]any{"type": "stdio", "name": EntryName, "cmd": command, "args": args, "command": nil, "enabled": true, "timeout": 300}
+	}}
+	continueYAML = &dialect{format: inYAML, section: []string{"mcpServers"}, list: true, expands: doubled, unit: time.Millisecond}
+)
+
+// All are the clients that are known, in the order in which they are shown.
+var All = []*Client{
+	{
+		Name: "claude-desktop", Title: "Claude Desktop",
+		places: at(claudeDesktop, app("Claude/claude_desktop_config.json")),
+	},
+	{
+		Name: "claude-code", Title: "Claude Code",
+		places:  at(claudeCode, either("CLAUDE_CONFIG_DIR", ".claude.json", ".claude.json")),
+		project: []place{{".mcp.json", claudeCode}},
+	},
+	{
+		Name: "cursor", Title: "Cursor",
+		places:  at(cursor, home(".cursor/mcp.json")),
+		project: []place{{".cursor/mcp.json", cursor}},
+	},
+	{
+		Name: "vscode", Title: "VS Code",
+		places: func(m *Machine) []place {
+			return slices.Concat(
+				at(vscode, app("Code/User/mcp.json"))(m), at(vscodeSettings, app("Code/User/settings.json"))(m),
+				at(vscode, app("Code - Insiders/User/mcp.json"), app("VSCodium/User/mcp.json"))(m))
+		},
+		project: []place{{".vscode/mcp.json", vscode}},
+	},
+	{
+		Name: "windsurf", Title: "Windsurf",
+		places: at(windsurf, home(".codeium/windsurf/mcp_config.json")),
+	},
+	{
+		Name: "codex", Title: "Codex",
+		places:  at(codex, either("CODEX_HOME", "config.toml", ".codex/config.toml")),
+		project: []place{{".codex/config.toml", codex}},
+	},
+	{
+		Name: "gemini", Title: "Gemini CLI",
+		places:  at(gemini, either("GEMINI_CLI_HOME", ".gemini/settings.json", ".gemini/settings.json")),
+		project: []place{{".gemini/settings.json", gemini}},
+	},
+	{
+		Name: "opencode", Title: "opencode",
+		places: func(m *Machine) []place {
+			list := at(opencode, xdg("opencode/opencode.json"), xdg("opencode/opencode.jsonc"), xdg("opencode/config.json"))(m)
+			if file := m.Getenv("OPENCODE_CONFIG"); file != "" {
+				list = append([]place{{file, opencode}}, list...)
+			}
+			return list
+		},
+		project: []place{{"opencode.json", opencode}, {"opencode.jsonc", opencode}},
+	},
+	{
+		Name: "zed", Title: "Zed",
+		places:  at(zed, named("zed/settings.json", "Zed/settings.json")),
+		project: []place{{".zed/settings.json", zed}},
+	},
+	{
+		Name: "cline", Title: "Cline",
+		places: at(cline, app("Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"),
+			home(".cline/data/settings/cline_mcp_settings.json")),
+	},
+	{
+		Name: "continue", Title: "Continue",
+		places:  at(continueYAML, either("CONTINUE_GLOBAL_DIR", "config.yaml", ".continue/config.yaml")),
+		project: []place{{".continue/config.yaml", continueYAML}},
+	},
+	{
+		Name: "goose", Title: "goose",
+		places: at(goose, named("goose/config.yaml", "Block/goose/config/config.yaml")),
+	},
+	{
+		Name: "kiro", Title: "Kiro",
+		places:  at(kiro, home(".kiro/settings/mcp.json")),
+		project: []place{{".kiro/settings/mcp.json", kiro}},
+	},
+	{
+		Name: "amazon-q", Title: "Amazon Q Developer",
+		places:  at(amazonQ, home(".aws/amazonq/mcp.json")),
+		project: []place{{".amazonq/mcp.json", amazonQ}},
+	},
+	{
+		Name: "lm-studio", Title: "LM Studio",
+		places: at(lmStudio, home(".lmstudio/mcp.json"), home(".cache/lm-studio/mcp.json")),
+	},
+	{
+		Name: "junie", Title: "Junie",
+		places:  at(junie, home(".junie/mcp/mcp.json")),
+		project: []place{{".junie/mcp/mcp.json", junie}},
+	},
+	{
+		Name: "copilot", Title: "GitHub Copilot CLI",
+		places: at(copilot, either("COPILOT_HOME", "mcp-config.json", ".copilot/mcp-config.json")),
+	},
+	{
+		Name: "kilo", Title: "Kilo Code",
+		places: func(m *Machine) []place {
+			return slices.Concat(
+				at(opencode, xdg("kilo/kilo.jsonc"), xdg("kilo/kilo.json"))(m),
+				at(kiloLegacy, app("Code/User/globalStorage/kilocode.kilo-code/settings/mcp_settings.json"),
+					home(".kilocode/cli/global/settings/mcp_settings.json"))(m))
+		},
+		project: []place{{".kilocode/mcp.json", kiloLegacy}, {"kilo.jsonc", opencode}, {"kilo.json", opencode}},
+	},
+}
+
+// Names are those of all clients.
+func Names() []string {
+	names := make([]string, len(All))
+	for i, c := range All {
+		names[i] = c.Name
+	}
+	return names
+}
+
+// Find is the client of a name; nil for none.
+func Find(name string) *Client {
+	for _, c := range All {
+		if c.Name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// at makes places of files of one dialect; those that cannot be on a machine are "".
+func at(d *dialect, paths ...func(m *Machine) string) func(m *Machine) []place {
+	return func(m *Machine) (list []place) {
+		for _, path := range paths {
+			if file := path(m); filepath.IsAbs(file) || m.OS == "windows" && file != "" {
+				list = append(list, place{file, d})
+			}
+		}
+		return list
+	}
+}
+
+func (m *Machine) home() string {
+	if m.OS == "windows" {
+		if dir := m.Getenv("USERPROFILE"); dir != "" {
+			return dir
+		}
+	}
+	return m.Getenv("HOME")
+}
+
+// join is filepath.Join for the machine's own system.
+func (m *Machine) join(dir, file string) string {
+	switch {
+	case dir == "":
+		return ""
+	case m.OS == "windows":
+		return strings.TrimRight(dir, `\/`) + `\` + strings.ReplaceAll(file, "/", `\`)
+	}
+	return filepath.Join(dir, file)
+}
+
+// home is a file in the user's own folder.
+func home(file string) func(m *Machine) string {
+	return func(m *Machine) string { return m.join(m.home(), file) }
+}
+
+// either is a file in the folder that a variable names, or another one of the user's.
+func either(variable, there, other string) func(m *Machine) string {
+	return func(m *Machine) string {
+		if dir := m.Getenv(variable); dir != "" {
+			return m.join(dir, there)
+		}
+		return home(other)(m)
+	}
+}
+
+// xdg is a file in the folder of configs that programs from Linux use everywhere.
+func xdg(file string) func(m *Machine) string {
+	return either("XDG_CONFIG_HOME", file, ".config/"+file)
+}
+
+// app is a file where programs with a window keep theirs.
+func app(file string) func(m *Machine) string {
+	return func(m *Machine) string {
+		switch m.OS {
+		case "darwin":
+			return home("Library/Application Support/" + file)(m)
+		case "windows":
+			return roaming(file)(m)
+		}
+		return xdg(file)(m)
+	}
+}
+
+// named is a file that is called otherwise on Windows.
+func named(file, windows string) func(m *Machine) string {
+	return func(m *Machine) string {
+		if m.OS == "windows" {
+			return roaming(windows)(m)
+		}
+		return xdg(file)(m)
+	}
+}
+
+func roaming(file string) func(m *Machine) string {
+	return either("APPDATA", file, "AppData/Roaming/"+file)
+}

@@ -1,0 +1,272 @@
+package clients
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"goblin/gateway/configedit"
+)
+
+// put adds Goblin's entry to a file.
+func (d *dialect) put(f *configedit.File, entry map[string]any) error {
+	switch {
+	case d.format == inTOML:
+		return d.checked(f, appended(entry, tomlEntry), func(held map[string]any) {
+			all, ok := held[d.section[0]].(map[string]any)
+			if !ok {
+				all = map[string]any{}
+				held[d.section[0]] = all
+			}
+			all[EntryName] = generic(entry)
+		})
+	case d.list:
+		return d.checked(f, func(text []byte) ([]byte, error) { return listed(text, d.section[0], entry) }, func(held map[string]any) {
+			all, _ := held[d.section[0]].([]any)
+			held[d.section[0]] = append(all, generic(entry))
+		})
+	}
+	return f.Add(configedit.Server{Name: EntryName, Keys: entry})
+}
+
+// drop takes an entry out of a file.
+func (d *dialect) drop(f *configedit.File, name string) error {
+	without := func(held map[string]any) { d.delete(held, name) }
+	switch {
+	case d.format == inTOML:
+		return d.checked(f, func(text []byte) ([]byte, error) { return withoutTable(text, d.section[0], name), nil }, without)
+	case d.list:
+		return d.checked(f, func(text []byte) ([]byte, error) { return unlisted(text, d.section[0], name) }, without)
+	}
+	return f.Remove(name)
+}
+
+// checked makes a change to a text only if it comes to the same as one to what that holds.
+func (d *dialect) checked(f *configedit.File, change func([]byte) ([]byte, error), meaning func(map[string]any)) error {
+	return f.Edit(func(text []byte) ([]byte, error) {
+		wanted, err := decoded(d, text)
+		if err != nil {
+			return nil, err
+		}
+		fresh := len(wanted) == 0
+		meaning(wanted)
+		changed, err := change(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s stays as it is: %w", f.Path(), err)
+		}
+		got, err := decoded(d, changed)
+		if err == nil && fresh { // which may have got what every file has to have
+			got = map[string]any{d.section[0]: got[d.section[0]]}
+		}
+		if err != nil || !reflect.DeepEqual(d.tidy(got), d.tidy(wanted)) {
+			return nil, fmt.Errorf("%s is written in a way in which this cannot be changed safely; change it by hand (goblin install --print)", f.Path())
+		}
+		return changed, nil
+	})
+}
+
+// generic is a value as decoders give it.
+func generic(v any) any {
+	text, err := yaml.Marshal(v)
+	var out any
+	if err != nil || yaml.Unmarshal(text, &out) != nil {
+		return nil
+	}
+	return out
+}
+
+func appended(entry map[string]any, write func(map[string]any) string) func([]byte) ([]byte, error) {
+	return func(text []byte) ([]byte, error) {
+		text = ended(text)
+		if len(text) > 0 && !bytes.HasSuffix(text, []byte("\n\n")) {
+			text = append(text, '\n')
+		}
+		return append(text, write(entry)...), nil
+	}
+}
+
+// ended is a text that ends in a line break, or is empty.
+func ended(text []byte) []byte {
+	if len(text) > 0 && text[len(text)-1] != '\n' {
+		return append(text, '\n')
+	}
+	return text
+}
+
+// tomlEntry is Goblin's entry as a table.
+func tomlEntry(entry map[string]any) string {
+	var out strings.Builder
+	out.WriteString("[mcp_servers." + EntryName + "]\n")
+	for _, key := range []string{"command", "args"} {
+		fmt.Fprintf(&out, "%s = %s\n", key, quoted(entry[key]))
+		delete(entry, key)
+	}
+	for key, v := range entry { // what the user added
+		fmt.Fprintf(&out, "%s = %s\n", key, quoted(v))
+	}
+	return out.String()
+}
+
+// quoted is a value of TOML, whose texts are escaped as those of JSON are.
+func quoted(v any) string {
+	if table, ok := v.(map[string]any); ok {
+		var parts []string
+		for key, v := range table {
+			parts = append(parts, quoted(key)+" = "+quoted(v))
+		}
+		return "{ " + strings.Join(parts, ", ") + " }"
+	}
+	var out strings.Builder
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(v) // texts, numbers and lists of them
+	return strings.ReplaceAll(strings.TrimSpace(out.String()), `","`, `", "`)
+}
+
+// withoutTable is a text of TOML without a table and those in it. What cannot be taken out
+// in that way is found by who compares.
+func withoutTable(text []byte, section, name string) []byte {
+	header := regexp.MustCompile(`^\s*\[\s*["']?` + regexp.QuoteMeta(section) + `["']?\s*\.\s*["']?` + regexp.QuoteMeta(name) + `["']?\s*[\].]`)
+	var out, pending []byte // pending are comments and empty lines, which may be about the next table
+	inside := false
+	for line := range bytes.Lines(text) {
+		trimmed := bytes.TrimSpace(line)
+		switch {
+		case bytes.HasPrefix(trimmed, []byte("[")):
+			was := inside
+			if inside = header.Match(line); inside && !was && bytes.HasSuffix(out, []byte("\n\n")) {
+				out = out[:len(out)-1] // the empty line before it
+			}
+			if !inside {
+				out = append(out, pending...)
+				out = append(out, line...)
+			}
+			pending = nil
+		case !inside:
+			out = append(out, line...)
+		case len(trimmed) == 0, trimmed[0] == '#':
+			pending = append(pending, line...)
+		default:
+			pending = nil
+		}
+	}
+	return append(out, pending...)
+}
+
+// continueStart is what a config of Continue has to begin with.
+const continueStart = "name: Local Config\nversion: 1.0.0\nschema: v1\n"
+
+// listed is a text of YAML with one more entry in its list of servers.
+func listed(text []byte, section string, entry map[string]any) ([]byte, error) {
+	list, err := sequence(text, section)
+	if err != nil {
+		return nil, err
+	}
+	text = ended(text)
+	switch {
+	case len(bytes.TrimSpace(text)) == 0:
+		return append(text, continueStart+section+":\n"+itemText(entry, "  ")...), nil
+	case list == nil || list.Kind == 0:
+		return append(text, section+":\n"+itemText(entry, "  ")...), nil
+	case list.Tag == "!!null":
+		head := regexp.MustCompile(`(?m)^` + section + `:[ \t]*(#.*)?\n`).FindIndex(text)
+		if head == nil {
+			return nil, fmt.Errorf("%q is not written as a list of lines; change it by hand (goblin install --print)", section)
+		}
+		return append(append(bytes.Clone(text[:head[1]]), itemText(entry, "  ")...), text[head[1]:]...), nil
+	case list.Kind != yaml.SequenceNode || list.Style&yaml.FlowStyle != 0 || len(list.Content) == 0:
+		return nil, fmt.Errorf("%q is not written as a list of lines; change it by hand (goblin install --print)", section)
+	}
+	at := itemEnd(text, list.Content[len(list.Content)-1].Line, list.Column)
+	indent := strings.Repeat(" ", list.Column-1)
+	return append(append(bytes.Clone(text[:at]), itemText(entry, indent)...), text[at:]...), nil
+}
+
+func unlisted(text []byte, section, name string) ([]byte, error) {
+	list, err := sequence(text, section)
+	if err != nil || list == nil {
+		return text, err
+	}
+	text = ended(text)
+	for _, it := range list.Content {
+		for i := 0; i+1 < len(it.Content); i += 2 {
+			if it.Content[i].Value == "name" && it.Content[i+1].Value == name && list.Style&yaml.FlowStyle == 0 {
+				from := lineOffset(text, it.Line)
+				return append(bytes.Clone(text[:from]), text[itemEnd(text, it.Line, list.Column):]...), nil
+			}
+		}
+	}
+	return text, nil
+}
+
+// sequence is the list of servers; nil for none.
+func sequence(text []byte, section string) (*yaml.Node, error) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		return nil, err
+	}
+	if len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode {
+		return nil, nil
+	}
+	root := doc.Content[0]
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		if root.Content[i].Value == section {
+			return root.Content[i+1], nil
+		}
+	}
+	return nil, nil
+}
+
+// lineOffset is where a line begins.
+func lineOffset(text []byte, line int) (at int) {
+	for ; line > 1; line-- {
+		at += bytes.IndexByte(text[at:], '\n') + 1
+	}
+	return at
+}
+
+// itemEnd is where the item ends that begins in a line, with its dash in a column.
+func itemEnd(text []byte, line, column int) int {
+	at := lineOffset(text, line)
+	end := at + bytes.IndexByte(text[at:], '\n') + 1
+	for next := end; next < len(text); {
+		stop := next + bytes.IndexByte(text[next:], '\n') + 1
+		content := bytes.TrimLeft(text[next:stop], " ")
+		indent := stop - next - len(content)
+		switch {
+		case len(bytes.TrimSpace(content)) == 0, indent < column && content[0] == '#':
+		case indent >= column:
+			end = stop
+		default:
+			return end
+		}
+		next = stop
+	}
+	return end
+}
+
+// itemText is an entry as an item of a list of lines.
+func itemText(entry map[string]any, indent string) string {
+	var out strings.Builder
+	lead := indent + "- "
+	for _, key := range []string{"name", "command", "args"} {
+		text, _ := json.Marshal(entry[key]) // which YAML reads
+		if s, ok := entry[key].(string); ok && regexp.MustCompile(`^[A-Za-z/][A-Za-z0-9/._-]*$`).MatchString(s) && s != "true" && s != "null" {
+			text = []byte(s)
+		}
+		fmt.Fprintf(&out, "%s%s: %s\n", lead, key, strings.ReplaceAll(string(text), `","`, `", "`))
+		lead = indent + "  "
+	}
+	for key, v := range entry {
+		if key != "name" && key != "command" && key != "args" { // what the user added
+			text, _ := json.Marshal(v)
+			fmt.Fprintf(&out, "%s%s: %s\n", lead, key, text)
+		}
+	}
+	return out.String()
+}

@@ -1,0 +1,195 @@
+package clients
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/tailscale/hujson"
+	"go.yaml.in/yaml/v3"
+)
+
+const (
+	maxFile  = 16 << 20 // bytes: some clients keep their histories beside servers
+	maxDepth = 100
+)
+
+// readFile reads a file of a client as UTF-8 without a byte order mark.
+func readFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, plain(err)
+	case !info.Mode().IsRegular(): // opening a pipe would wait for a writer
+		return nil, errors.New("it is not a file")
+	case info.Size() > maxFile:
+		return nil, fmt.Errorf("it is larger than %d MiB", maxFile>>20)
+	case foreign(info):
+		return nil, errors.New("it belongs to another user")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, plain(err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFile))
+	if err != nil {
+		return nil, plain(err)
+	}
+	return utf8Of(text)
+}
+
+// plain is an error of the file system without the path.
+func plain(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}
+
+// utf8Of is a text without its byte order mark; Windows' editors write UTF-16.
+func utf8Of(text []byte) ([]byte, error) {
+	for order, mark := range map[binary.ByteOrder]string{binary.LittleEndian: "\xff\xfe", binary.BigEndian: "\xfe\xff"} {
+		if rest, ok := bytes.CutPrefix(text, []byte(mark)); ok {
+			if len(rest)%2 != 0 {
+				return nil, errors.New("it ends within a character of UTF-16")
+			}
+			units := make([]uint16, len(rest)/2)
+			for i := range units {
+				units[i] = order.Uint16(rest[2*i:])
+			}
+			return []byte(string(utf16.Decode(units))), nil
+		}
+	}
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
+		return nil, errors.New("it is no text in UTF-8")
+	}
+	return text, nil
+}
+
+// decode is what a text holds. The error has no part of the text, which may be secret.
+func decode(f format, text []byte) (held map[string]any, err error) {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return map[string]any{}, nil
+	}
+	if deep(text) {
+		return nil, errors.New("it is nested too deeply")
+	}
+	switch f {
+	case inTOML:
+		var wrong *toml.DecodeError
+		if err = toml.Unmarshal(text, &held); errors.As(err, &wrong) {
+			line, _ := wrong.Position()
+			err = fmt.Errorf("it is not valid TOML (line %d)", line)
+		}
+	case inYAML:
+		if err = yaml.Unmarshal(text, &held); err != nil {
+			err = fmt.Errorf("it is not valid YAML%s", yamlLine(err))
+		}
+	default:
+		held, err = decodeJSON(text)
+	}
+	if err == nil && held == nil {
+		err = errors.New("it has no mapping at its top")
+	}
+	return held, err
+}
+
+// deep reports what parsers that call themselves would go too deep for.
+func deep(text []byte) bool {
+	depth := 0
+	for _, c := range text {
+		switch c {
+		case '{', '[':
+			if depth++; depth > 100*maxDepth {
+				return true
+			}
+		case '}', ']':
+			depth--
+		}
+	}
+	return false
+}
+
+// yamlLine is the line in an error of the YAML parser.
+func yamlLine(err error) string {
+	_, rest, ok := strings.Cut(err.Error(), "line ")
+	if end := strings.IndexByte(rest, ':'); ok && end > 0 {
+		return " (line " + rest[:end] + ")"
+	}
+	return ""
+}
+
+func decodeJSON(text []byte) (held map[string]any, err error) {
+	v, err := hujson.Parse(bytes.Clone(text)) // whose comments are blanked below
+	if err != nil {
+		place := ""
+		if _, rest, ok := strings.Cut(err.Error(), "line "); ok {
+			if end := strings.IndexByte(rest, ','); end > 0 {
+				place = " (line " + rest[:end] + ")"
+			}
+		}
+		return nil, fmt.Errorf("it is not valid JSON%s", place)
+	}
+	if _, ok := v.Value.(*hujson.Object); !ok {
+		return nil, errors.New("it has no mapping at its top")
+	}
+	if err := single(text, &v, 0); err != nil {
+		return nil, err
+	}
+	v.Standardize()
+	dec := json.NewDecoder(bytes.NewReader(v.Pack()))
+	dec.UseNumber()
+	if dec.Decode(&held) != nil {
+		return nil, errors.New("it is not valid JSON")
+	}
+	return held, nil
+}
+
+// single finds two entries of one name: clients differ in which of them counts.
+func single(text []byte, v *hujson.Value, depth int) error {
+	if depth > maxDepth {
+		return errors.New("it is nested too deeply")
+	}
+	switch v := v.Value.(type) {
+	case *hujson.Object:
+		seen := make(map[string]bool, len(v.Members))
+		for i := range v.Members {
+			m := &v.Members[i]
+			name, _ := m.Name.Value.(hujson.Literal)
+			if seen[name.String()] {
+				return fmt.Errorf("it has two entries named %q (line %d)", short(name.String()), 1+bytes.Count(text[:m.Name.StartOffset], []byte("\n")))
+			}
+			seen[name.String()] = true
+			if err := single(text, &m.Value, depth+1); err != nil {
+				return err
+			}
+		}
+	case *hujson.Array:
+		for i := range v.Elements {
+			if err := single(text, &v.Elements[i], depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// short is a name that people are told, whatever is in it.
+func short(name string) string {
+	if len(name) > 80 {
+		name = strings.ToValidUTF8(name[:80], "") + "…"
+	}
+	return name
+}

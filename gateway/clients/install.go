@@ -1,0 +1,558 @@
+package clients
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aymanbagabas/go-udiff"
+
+	"goblin/gateway/config"
+	"goblin/gateway/configedit"
+	"goblin/gateway/wholefile"
+)
+
+// Change is what is to become of a file of a client.
+type Change struct {
+	File          string
+	Before, After []byte
+	Deletes       bool     // the file was made for the entry, and goes with it
+	Took          []string // other servers that are taken out
+	Backup        string   // where the old bytes are, once it is made
+	Note          string
+
+	file    *configedit.File
+	dialect *dialect
+	state   string
+	undo    *record // nil for one that is undone
+}
+
+// Same reports that there is nothing to change.
+func (ch *Change) Same() bool { return bytes.Equal(ch.Before, ch.After) && !ch.Deletes }
+
+// ErrNone says that a client has no entry of Goblin.
+var ErrNone = errors.New("has no entry of Goblin")
+
+// record is what undoes a change: bytes that were put in the place of others.
+type record struct {
+	Path    string `json:"path"`
+	Existed bool   `json:"existed"`
+	Sum     string `json:"sum"` // of the file after the change
+	At      int    `json:"at"`
+	Old     []byte `json:"old"`
+	New     []byte `json:"new"`
+	Took    bool   `json:"took"` // other servers were taken out, too
+	Backup  string `json:"backup"`
+}
+
+// Install puts Goblin's entry, this command line, into the file of a client, and takes out
+// the servers named in took. state is Goblin's folder for what it remembers.
+func (c *Client) Install(m Machine, state, command string, args, took []string) (*Change, error) {
+	p, err := c.target(&m)
+	if err != nil {
+		return nil, err
+	}
+	f, held, err := edit(p)
+	if err != nil {
+		return nil, err
+	}
+	ch := &Change{File: p.path, Before: f.Text(), file: f, dialect: p.dialect, state: state}
+	wanted, err := p.dialect.makeWay(f, held, p.dialect.keys(command, args))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range took {
+		if err := p.dialect.drop(f, name); err != nil {
+			return nil, err
+		}
+		ch.Took = append(ch.Took, name)
+	}
+	if wanted != nil {
+		if err := p.dialect.put(f, wanted); err != nil {
+			return nil, err
+		}
+	}
+	ch.After = f.Text()
+	// What undoes it leads to the bytes of before Goblin's first change, if nobody else
+	// changed the file since.
+	first, existed := ch.Before, !f.New()
+	old := remembered(state, f.Real())
+	if old != nil && old.Sum == sum(ch.Before) {
+		first, existed = old.undo(ch.Before), old.Existed
+	}
+	ch.undo = difference(first, ch.After)
+	ch.undo.Path, ch.undo.Existed, ch.undo.Took = f.Real(), existed, len(took) > 0 || old != nil && old.Took
+	return ch, nil
+}
+
+// makeWay takes Goblin's entry out of a file if it is not as wanted, and gives the one to be
+// put in: with what the user added to the old one, or nil if it is as wanted.
+func (d *dialect) makeWay(f *configedit.File, held, wanted map[string]any) (map[string]any, error) {
+	entry, there := d.goblin(held)
+	switch {
+	case !there:
+		return wanted, nil
+	case !ours(entry):
+		return nil, fmt.Errorf("%s has an entry %q that Goblin did not write; rename it there, or take it out", f.Path(), EntryName)
+	}
+	all := maps.Clone(map[string]any(entry))
+	same := true
+	for _, key := range []string{"command", "args", "cmd"} {
+		if v, ok := wanted[key]; ok {
+			same = same && reflect.DeepEqual(generic(v), generic(all[key]))
+			all[key] = v
+		}
+	}
+	if same {
+		return nil, nil
+	}
+	return all, d.drop(f, EntryName)
+}
+
+// Uninstall takes Goblin's entry out of the file of a client: the bytes of before are back
+// if nobody has changed the file since. The error for none is ErrNone.
+func (c *Client) Uninstall(m Machine, state string) (*Change, error) {
+	p, err := c.target(&m)
+	if err != nil {
+		return nil, err
+	}
+	f, held, err := edit(p)
+	if err != nil {
+		return nil, err
+	}
+	before := f.Text()
+	ch := &Change{File: p.path, Before: before, file: f, dialect: p.dialect, state: state}
+	rec := remembered(state, f.Real())
+	if rec != nil && !f.New() && rec.Sum == sum(before) {
+		ch.After, ch.Deletes = rec.undo(before), !rec.Existed
+		f.SetText(ch.After)
+		return ch, nil
+	}
+	entry, there := p.dialect.goblin(held)
+	switch {
+	case !there:
+		return nil, fmt.Errorf("%s %w", p.path, ErrNone)
+	case !ours(entry):
+		return nil, fmt.Errorf("%s has an entry %q that Goblin did not write, so it stays; take it out there if it is not wanted", p.path, EntryName)
+	}
+	if rec != nil && len(rec.New) > 0 && bytes.Count(before, rec.New) == 1 {
+		after := bytes.Replace(before, rec.New, rec.Old, 1)
+		if rec.fits(p.dialect, before, after) {
+			ch.After = after
+			f.SetText(after)
+			return ch, nil
+		}
+	}
+	if rec != nil && rec.Took {
+		ch.Note = "the servers that were taken out with it are in " + rec.Backup
+	}
+	if err := p.dialect.drop(f, EntryName); err != nil {
+		return nil, err
+	}
+	ch.After = f.Text()
+	return ch, nil
+}
+
+// fits reports whether a text without what was put in is the one before but for that.
+func (r *record) fits(d *dialect, before, after []byte) bool {
+	was, errWas := decoded(d, before)
+	is, errIs := decoded(d, after)
+	if errWas != nil || errIs != nil {
+		return false
+	}
+	if r.Took {
+		_, there := d.goblin(is)
+		return !there
+	}
+	d.delete(was, EntryName)
+	return reflect.DeepEqual(d.tidy(was), d.tidy(is))
+}
+
+// Apply writes a change, with a copy of the old bytes beside the file.
+func (ch *Change) Apply(now time.Time) error {
+	if ch.Same() {
+		return nil
+	}
+	if !ch.file.New() {
+		info, err := os.Stat(ch.file.Real())
+		if err != nil {
+			return err
+		}
+		if ch.Backup, err = Backup(ch.file.Real(), ch.Before, info.Mode().Perm(), now); err != nil {
+			return fmt.Errorf("keep a copy of %s: %w", ch.File, err)
+		}
+	}
+	var err error
+	if ch.Deletes {
+		err = ch.delete()
+	} else {
+		err = ch.file.Save()
+	}
+	if err != nil {
+		if ch.Backup != "" {
+			err = errors.Join(err, os.Remove(ch.Backup))
+			ch.Backup = ""
+		}
+		return err
+	}
+	return ch.remember()
+}
+
+func (ch *Change) delete() error {
+	now, err := os.ReadFile(ch.file.Real())
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(now, ch.Before) {
+		return fmt.Errorf("%s was changed by somebody else meanwhile; nothing was written: try again", ch.File)
+	}
+	return os.Remove(ch.file.Real())
+}
+
+// remember keeps what undoes a change; one that undoes leaves nothing.
+func (ch *Change) remember() error {
+	path := recordPath(ch.state, ch.file.Real())
+	if path == "" {
+		return nil
+	}
+	if ch.undo == nil {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	ch.undo.Backup = ch.Backup
+	text, err := json.Marshal(ch.undo)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(path), 0o700)
+	}
+	if err == nil {
+		err = wholefile.Write(path, func(w io.Writer) error {
+			_, err := w.Write(text)
+			return err
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("remember how to undo it: %w", err)
+	}
+	return nil
+}
+
+// Backup writes a copy of a file beside it, named by the time.
+func Backup(path string, text []byte, mode fs.FileMode, now time.Time) (string, error) {
+	for i := 1; ; i++ {
+		name := path + ".goblin-" + now.Format("20060102-150405")
+		if i > 1 {
+			name += fmt.Sprintf("-%d", i)
+		}
+		f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode|0o200)
+		if errors.Is(err, fs.ErrExist) && i < 1000 {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		_, err = f.Write(text)
+		return name, errors.Join(err, f.Close())
+	}
+}
+
+func recordPath(state, real string) string {
+	if state == "" {
+		return ""
+	}
+	return filepath.Join(state, "clients", sum([]byte(real))[:32]+".json")
+}
+
+// remembered is what undoes the last change of a file; nil for none that can be read.
+func remembered(state, real string) *record {
+	path := recordPath(state, real)
+	if path == "" {
+		return nil
+	}
+	text, err := os.ReadFile(path)
+	var r record
+	if err != nil || json.Unmarshal(text, &r) != nil || r.Path != real {
+		return nil
+	}
+	return &r
+}
+
+func sum(text []byte) string {
+	s := sha256.Sum256(text)
+	return hex.EncodeToString(s[:])
+}
+
+// difference is what undoes a change, in one piece.
+func difference(before, after []byte) *record {
+	at := 0
+	for at < len(before) && at < len(after) && before[at] == after[at] {
+		at++
+	}
+	end := 0
+	for end < len(before)-at && end < len(after)-at && before[len(before)-1-end] == after[len(after)-1-end] {
+		end++
+	}
+	return &record{
+		Sum: sum(after), At: at,
+		Old: slices.Clone(before[at : len(before)-end]), New: slices.Clone(after[at : len(after)-end]),
+	}
+}
+
+// undo is the text of before, if the sum is right.
+func (r *record) undo(text []byte) []byte {
+	if r.At < 0 || r.At+len(r.New) > len(text) {
+		return text
+	}
+	return slices.Concat(text[:r.At], r.Old, text[r.At+len(r.New):])
+}
+
+// target is the file that has Goblin's entry, else the first one that is there, else the
+// one to be made.
+func (c *Client) target(m *Machine) (place, error) {
+	var there []place
+	var first place
+	for _, p := range c.places(m) {
+		if len(p.dialect.section) > 1 {
+			continue // of older versions
+		}
+		if first.path == "" {
+			first = p
+		}
+		text, err := readFile(p.path)
+		if err != nil {
+			if _, err := os.Lstat(p.path); err == nil {
+				there = append(there, p)
+			}
+			continue
+		}
+		if held, err := decode(p.dialect.format, text); err == nil {
+			if _, ok := p.dialect.goblin(held); ok {
+				return p, nil
+			}
+		}
+		there = append(there, p)
+	}
+	switch {
+	case len(there) > 0:
+		return there[0], nil
+	case first.path == "":
+		return first, fmt.Errorf("it is not known where %s has its files: set HOME", c.Title)
+	}
+	return first, nil
+}
+
+// Place is the file that Goblin's entry would be put into; "" if it is not known.
+func (c *Client) Place(m Machine) string {
+	p, _ := c.target(&m)
+	return p.path
+}
+
+// edit opens a file to change it.
+func edit(p place) (*configedit.File, map[string]any, error) {
+	if info, err := os.Stat(p.path); err == nil && !owned(info) {
+		return nil, nil, fmt.Errorf("%s belongs to another user; it stays as it is", p.path)
+	}
+	f, err := configedit.OpenForeign(p.path, p.dialect.section[0], p.dialect.format == inJSON)
+	if err != nil {
+		return nil, nil, err
+	}
+	text := f.Text()
+	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
+		return nil, nil, fmt.Errorf("%s is in UTF-16, which Goblin does not write; save it as UTF-8", p.path)
+	}
+	held, err := decoded(p.dialect, text)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s stays as it is: %w", p.path, err)
+	}
+	return f, held, nil
+}
+
+func decoded(d *dialect, text []byte) (map[string]any, error) {
+	text, err := utf8Of(text)
+	if err != nil {
+		return nil, err
+	}
+	return decode(d.format, text)
+}
+
+// goblin is the entry of Goblin's name.
+func (d *dialect) goblin(held map[string]any) (keys, bool) {
+	list, err := section(held, d)
+	if err != nil {
+		return nil, false
+	}
+	for _, it := range list {
+		if it.name == EntryName {
+			entry, _ := it.value.(map[string]any)
+			return entry, true
+		}
+	}
+	return nil, false
+}
+
+// delete takes an entry out of what a file holds.
+func (d *dialect) delete(held map[string]any, name string) {
+	switch all := held[d.section[0]].(type) {
+	case map[string]any:
+		delete(all, name)
+	case []any:
+		held[d.section[0]] = slices.DeleteFunc(all, func(v any) bool {
+			entry, _ := v.(map[string]any)
+			return entry["name"] == name
+		})
+	}
+}
+
+// tidy says no servers in one way.
+func (d *dialect) tidy(held map[string]any) map[string]any {
+	switch all := held[d.section[0]].(type) {
+	case map[string]any:
+		if len(all) == 0 {
+			delete(held, d.section[0])
+		}
+	case []any:
+		if len(all) == 0 {
+			delete(held, d.section[0])
+		}
+	case nil:
+		delete(held, d.section[0])
+	}
+	return held
+}
+
+// ours reports whether an entry starts Goblin.
+func ours(entry keys) bool {
+	command, args, problem := entry.commandLine()
+	return problem == "" && config.Self(command, args)
+}
+
+// keys are those of Goblin's entry.
+func (d *dialect) keys(command string, args []string) map[string]any {
+	all := map[string]any{"command": command, "args": args}
+	if d.list {
+		all["name"] = EntryName
+	}
+	if d.entry != nil {
+		for key, v := range d.entry(command, args) {
+			if all[key] = v; v == nil {
+				delete(all, key)
+			}
+		}
+	}
+	return all
+}
+
+// Entry is the command line of Goblin in a file of a client.
+type Entry struct {
+	File    string
+	Command string
+	Args    []string
+	Err     error // why it could not be looked at
+}
+
+// Installed is Goblin's entry in the files of a client; ok is false for none.
+func (c *Client) Installed(m Machine) (e Entry, ok bool) {
+	for _, p := range c.places(&m) {
+		text, err := readFile(p.path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		var held map[string]any
+		if err == nil {
+			held, err = decode(p.dialect.format, text)
+		}
+		if err != nil {
+			return Entry{File: p.path, Err: err}, true
+		}
+		if entry, there := p.dialect.goblin(held); there && ours(entry) {
+			e.File = p.path
+			e.Command, e.Args, _ = entry.commandLine()
+			return e, true
+		}
+	}
+	return e, false
+}
+
+// Snippet is Goblin's entry as a file of its own, and where it belongs.
+func (c *Client) Snippet(m Machine, command string, args []string) (file string, text []byte, err error) {
+	p, err := c.target(&m)
+	if err != nil {
+		return "", nil, err
+	}
+	f, err := configedit.OpenForeign(p.path+".of-goblin", p.dialect.section[0], p.dialect.format == inJSON)
+	if err != nil {
+		return "", nil, err
+	}
+	if err := p.dialect.put(f, p.dialect.keys(command, args)); err != nil {
+		return "", nil, err
+	}
+	return p.path, f.Text(), nil
+}
+
+// Served are the names in the file of a client of those servers that are among entries, which
+// are those of Goblin's config.
+func (c *Client) Served(m Machine, entries []map[string]any) (names []string) {
+	p, err := c.target(&m)
+	if err != nil {
+		return nil
+	}
+	f := read(&m, c, p) // Install tells what is wrong with it
+	for i := range f.Servers {
+		s := &f.Servers[i]
+		if slices.ContainsFunc(entries, func(entry map[string]any) bool { return Same(entry, s.Keys) }) {
+			names = append(names, s.Was)
+		}
+	}
+	return names
+}
+
+// Diff shows the lines that change, in the form of diff -u, with secrets hidden.
+func (ch *Change) Diff() string {
+	mask := new(config.Mask)
+	for _, text := range [][]byte{ch.Before, ch.After} {
+		if held, err := decoded(ch.dialect, text); err == nil {
+			mask.Hide(hidden("", held, nil)...)
+		}
+	}
+	before, after := mask.String(string(ch.Before)), mask.String(string(ch.After))
+	text, err := udiff.ToUnified(ch.File, ch.File, before, udiff.Lines(before, after), 0)
+	if err != nil { // of edits that do not fit, which they do
+		return ""
+	}
+	return text
+}
+
+// hidden adds the values that look secret, wherever in a file they are.
+func hidden(key string, v any, found []string) []string {
+	switch v := v.(type) {
+	case string:
+		if config.LooksSecret(key, v) {
+			_, token, _ := strings.Cut(v, " ") // of a header
+			found = append(found, v, token)
+		}
+		return append(found, config.SecretsOfArgs([]string{v})...)
+	case []any:
+		found = append(found, config.SecretsOfArgs(texts(v))...)
+		for _, item := range v {
+			found = hidden(key, item, found)
+		}
+	case map[string]any:
+		for key, item := range v {
+			found = hidden(key, item, found)
+		}
+	}
+	return found
+}

@@ -1,0 +1,9 @@
+//go:build !unix
+
+package clients
+
+import "io/fs"
+
+func foreign(fs.FileInfo) bool { return false }
+
+func owned(fs.FileInfo) bool { return true }

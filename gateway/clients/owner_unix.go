@@ -1,0 +1,21 @@
+//go:build unix
+
+package clients
+
+import (
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// foreign reports whether a file belongs to another user than this one and root.
+func foreign(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && stat.Uid != 0 && int(stat.Uid) != os.Geteuid()
+}
+
+// owned reports whether a file is this user's own.
+func owned(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return !ok || int(stat.Uid) == os.Geteuid()
+}

@@ -1,0 +1,177 @@
+package clients
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"goblin/gateway/config"
+	"goblin/gateway/secrets"
+)
+
+// Secret is a value that should not stand in a file, and what to keep it as.
+type Secret struct{ Name, Value string }
+
+// SplitSecrets gives the entry of a server with references in the place of the values that
+// look secret, and those values. What is a reference already stays. name says what to call a
+// secret, for what it is called by itself.
+func (s *Server) SplitSecrets(name func(wanted, value string) string) (map[string]any, []Secret) {
+	x := &split{server: s.Name, name: name}
+	out := maps.Clone(s.Keys)
+	if env, ok := out["env"].(map[string]string); ok {
+		out["env"] = x.named(env, func(key, v string) string { return x.refer(key, v) })
+	}
+	if headers, ok := out["headers"].(map[string]string); ok {
+		out["headers"] = x.named(headers, x.header)
+	}
+	if args, ok := out["args"].([]string); ok {
+		out["args"] = x.within(args)
+	}
+	if url, ok := out["url"].(string); ok {
+		out["url"] = x.within([]string{url})[0]
+	}
+	if oauth, ok := out["oauth"].(map[string]any); ok {
+		if v, ok := oauth["client_secret"].(string); ok && !refers(v) {
+			oauth = maps.Clone(oauth)
+			oauth["client_secret"] = x.refer("client_secret", v)
+			out["oauth"] = oauth
+		}
+	}
+	return out, x.found
+}
+
+// split collects the secrets of a server.
+type split struct {
+	server string
+	name   func(wanted, value string) string
+	found  []Secret
+}
+
+// refer is a reference to a value that is a secret from now on.
+func (x *split) refer(what, value string) string {
+	value = strings.ReplaceAll(value, "$${", "${")
+	wanted := x.server + "." + what
+	if !secrets.ValidName(wanted) {
+		wanted = x.server + "." + config.FitName(what, func(string) bool { return false })
+	}
+	called := x.name(wanted, value)
+	x.found = append(x.found, Secret{called, value})
+	return "${keyring:" + called + "}"
+}
+
+// named are values by their names, those that look secret replaced.
+func (x *split) named(values map[string]string, replace func(key, value string) string) map[string]string {
+	out := maps.Clone(values)
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if v := values[key]; v != "" && !refers(v) && config.LooksSecret(key, v) {
+			out[key] = replace(key, v)
+		}
+	}
+	return out
+}
+
+// header is a header of HTTP that keeps its scheme, as in "Bearer TOKEN".
+func (x *split) header(key, value string) string {
+	if scheme, token, ok := strings.Cut(value, " "); ok && !strings.ContainsAny(scheme, "=;") {
+		return scheme + " " + x.refer(key, strings.TrimSpace(token))
+	}
+	return x.refer(key, value)
+}
+
+// within are arguments whose secret parts are replaced.
+func (x *split) within(args []string) []string {
+	args = slices.Clone(args)
+	for _, secret := range config.SecretsOfArgs(args) {
+		for i, arg := range args {
+			if secret != "" && !refers(secret) && (arg == secret || len(secret) >= 6 && strings.Contains(arg, secret)) {
+				args[i] = strings.ReplaceAll(arg, secret, x.refer(argName(args, i), secret))
+			}
+		}
+	}
+	return args
+}
+
+// WithSecrets is an entry of Goblin's config with secrets in the place of references to
+// those that are kept, which get gives.
+func WithSecrets(entry map[string]any, get func(name string) (string, error)) map[string]any {
+	var replace func(v any) any
+	replace = func(v any) any {
+		switch v := v.(type) {
+		case string:
+			return kept().ReplaceAllStringFunc(v, func(reference string) string {
+				value, err := get(kept().FindStringSubmatch(reference)[1])
+				if err != nil {
+					return reference
+				}
+				return strings.ReplaceAll(value, "${", "$${")
+			})
+		case []any:
+			out := make([]any, len(v))
+			for i := range v {
+				out[i] = replace(v[i])
+			}
+			return out
+		case map[string]any:
+			out := make(map[string]any, len(v))
+			for key := range v {
+				out[key] = replace(v[key])
+			}
+			return out
+		}
+		return v
+	}
+	out, _ := replace(generic(entry)).(map[string]any)
+	return out
+}
+
+var kept = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{keyring:([^{}]+)\}`) })
+
+// argName is what to call the secret in an argument.
+func argName(args []string, i int) string {
+	name, _, ok := strings.Cut(args[i], "=")
+	switch {
+	case ok:
+	case i > 0 && strings.HasPrefix(args[i-1], "-"):
+		name = args[i-1]
+	default:
+		name = ""
+	}
+	if name = strings.TrimLeft(name, "-"); strings.ContainsAny(name, ":/ ${}") || name == "" {
+		return fmt.Sprintf("arg%d", i+1)
+	}
+	return name
+}
+
+// refers reports whether a text has a variable or another reference in it.
+func refers(text string) bool {
+	return strings.Contains(strings.ReplaceAll(text, "$${", ""), "${")
+}
+
+// About is what a server is, in a few words and without what could be secret: its program
+// and that one's first argument, or its address without the path.
+func (s *Server) About() string {
+	if address, ok := s.Keys["url"].(string); ok {
+		scheme, rest, _ := strings.Cut(address, "://")
+		host, _, _ := strings.Cut(rest, "/")
+		host, _, _ = strings.Cut(host, "?")
+		if at := strings.LastIndexByte(host, '@'); at >= 0 {
+			host = host[at+1:]
+		}
+		return scheme + "://" + host
+	}
+	command, _ := s.Keys["command"].(string)
+	words := []string{command[strings.LastIndexAny(command, `/\`)+1:]}
+	args, _ := s.Keys["args"].([]string)
+	hidden := config.SecretsOfArgs(args)
+	for _, arg := range args {
+		secret := slices.ContainsFunc(hidden, func(secret string) bool { return strings.Contains(arg, secret) })
+		if !strings.HasPrefix(arg, "-") && !secret {
+			words = append(words, arg)
+			break
+		}
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,421 @@
+package clients
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"net"
+	"net/url"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"goblin/gateway/config"
+)
+
+// EntryName is what Goblin is called in the files of clients.
+const EntryName = "goblin"
+
+// keys are those of an entry.
+type keys map[string]any
+
+// entries reads all entries of a file.
+func (r *reading) entries(f *Found, list []item, off func(name string) bool) {
+	taken := map[string]bool{}
+	for _, it := range list {
+		if config.ValidName(it.name) {
+			taken[it.name] = true
+		}
+	}
+	for _, it := range list {
+		e, ok := it.value.(map[string]any)
+		if !ok {
+			f.Left = append(f.Left, Left{it.name, "is no mapping"})
+			continue
+		}
+		s := Server{Name: it.name, Was: it.name, Keys: map[string]any{}}
+		if r.client != nil {
+			s.From = []string{r.client.Name}
+		}
+		s.Files = []string{f.File}
+		r.server, r.perProject = &s, false
+		why := r.read(keys(e))
+		if why == "" && off(it.name) {
+			s.Keys["disabled"] = true
+		}
+		if why == "" {
+			why = mistake(s.Keys)
+		}
+		if why != "" {
+			f.Left = append(f.Left, Left{it.name, why})
+			continue
+		}
+		if !config.ValidName(s.Name) {
+			s.Name = config.FitName(it.name, func(name string) bool { return taken[name] })
+			taken[s.Name] = true
+			r.note("is called %q, since names have letters, digits, \".\", \"_\" and \"-\" only", s.Name)
+		}
+		f.Servers = append(f.Servers, s)
+	}
+}
+
+// read makes keys of Goblin's config of an entry; why says what it is not taken for.
+func (r *reading) read(e keys) (why string) {
+	kind, why := r.kind(e)
+	if why != "" {
+		return why
+	}
+	command, args, problem := e.commandLine()
+	address := e.first("url", "serverUrl", "httpUrl", "uri")
+	switch {
+	case problem != "":
+		return problem
+	case command != "" && config.Self(command, args), r.ownURL(address):
+		return "is Goblin itself"
+	case command == "" && address == "":
+		return "has neither a command nor a URL"
+	case command != "" && (address == "" || kind == "stdio"):
+		r.local(e, command, args)
+	default:
+		r.remote(e, address, kind)
+	}
+	if e["disabled"] == true || e["enabled"] == false || e["isActive"] == false {
+		r.server.Keys["disabled"] = true
+	}
+	r.tools(e)
+	r.times(e)
+	if r.perProject {
+		r.server.Keys["isolation"] = "project"
+		r.note("works in the folder of a project, so there is one process for each (isolation: project)")
+	}
+	return ""
+}
+
+// kind is the transport of an entry: stdio, http, sse, or "" for what its keys say.
+func (r *reading) kind(e keys) (kind, why string) {
+	if e["source"] == "extension" || e["settings"] != nil && e["command"] == nil && e["url"] == nil {
+		return "", "is of an extension of the editor"
+	}
+	switch word := strings.ToLower(e.first("type", "transport", "transportType")); word {
+	case "stdio", "local", "command":
+		return "stdio", ""
+	case "http", "streamable-http", "streamablehttp", "streamable_http", "remote":
+		return "http", ""
+	case "sse":
+		return "sse", ""
+	case "builtin", "platform", "frontend", "inline_python", "sdk":
+		return "", "is built into the client"
+	case "ws", "websocket":
+		return "", "speaks over WebSocket, which Goblin does not"
+	case "sse-ide", "ws-ide":
+		return "", "is of an extension of the editor"
+	default:
+		if word != "" && e["command"] == nil && e["cmd"] == nil {
+			return "", fmt.Sprintf("has the transport %q, which Goblin does not know", short(word))
+		}
+		return "", ""
+	}
+}
+
+// commandLine is the program of an entry and its arguments.
+func (e keys) commandLine() (command string, args []string, problem string) {
+	list := func(v any) []string {
+		all, ok := v.([]any)
+		var out []string
+		for _, item := range all {
+			s, isText := scalar(item)
+			ok = ok && isText
+			out = append(out, s)
+		}
+		if v != nil && !ok {
+			problem = "has arguments that are no list of texts"
+		}
+		return out
+	}
+	args = list(e["args"])
+	switch v := e["command"].(type) {
+	case string:
+		command = v
+	case []any:
+		if words := list(v); len(words) > 0 {
+			command, args = words[0], append(words[1:], args...)
+		}
+	case map[string]any: // of Zed, formerly
+		inner := keys(v)
+		command, args = inner.first("path", "command"), list(v["args"])
+		if env, ok := v["env"]; ok && e["env"] == nil {
+			e["env"] = env
+		}
+	case nil:
+		command = e.first("cmd")
+	default:
+		problem = "has a command that is no text"
+	}
+	return command, args, problem
+}
+
+func (r *reading) local(e keys, command string, args []string) {
+	s := r.server
+	s.Keys["command"] = r.text(command)
+	if len(args) > 0 {
+		list := make([]string, len(args))
+		for i, arg := range args {
+			list[i] = r.text(arg)
+		}
+		s.Keys["args"] = list
+	}
+	env := map[string]string{}
+	r.envFile(e.first("envFile"), env)
+	for _, key := range []string{"env", "environment", "envs"} {
+		maps.Copy(env, r.pairs(e, key))
+	}
+	for _, name := range texts(e["env_keys"]) { // which goose keeps elsewhere
+		env[name] = "${" + name + "}"
+		r.needs(name, "a secret of the client")
+	}
+	if len(env) > 0 {
+		s.Keys["env"] = env
+	}
+	if names := inherited(e["env_vars"]); len(names) > 0 {
+		s.Keys["inherit_env"] = names
+	}
+	if cwd := e.first("cwd", "workingDirectory", "working_directory"); cwd != "" {
+		s.Keys["cwd"] = r.text(cwd)
+	}
+}
+
+// inherited are the variables that Codex hands down.
+func inherited(v any) (names []string) {
+	list, _ := v.([]any)
+	for _, v := range list {
+		switch v := v.(type) {
+		case string:
+			names = append(names, v)
+		case map[string]any:
+			if name, ok := v["name"].(string); ok && v["source"] != "remote" {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// envFile adds the variables of a file that the client would read when it starts the server.
+func (r *reading) envFile(file string, env map[string]string) {
+	if file == "" {
+		return
+	}
+	home := r.machine.home()
+	real := strings.NewReplacer("${userHome}", home, "${env:HOME}", home, "${HOME}", home, "${/}", "/").Replace(file)
+	if rest, ok := strings.CutPrefix(real, "~/"); ok {
+		real = filepath.Join(home, rest)
+	}
+	if strings.Contains(real, "${") || !filepath.IsAbs(real) {
+		r.note("has an envFile that lies in a project; its variables are not taken")
+		return
+	}
+	vars, err := config.ReadEnvFile(real)
+	if err != nil {
+		r.note("has an envFile, %s, which %v; its variables are not taken", short(real), err)
+		return
+	}
+	for name, value := range vars {
+		env[name] = strings.ReplaceAll(value, "${", "$${")
+	}
+	r.note("has the variables of %s in env", short(real))
+}
+
+func (r *reading) remote(e keys, address, kind string) {
+	s := r.server
+	s.Keys["url"] = r.text(address)
+	switch {
+	case kind == "sse", kind == "" && r.dialect == gemini && e["httpUrl"] == nil && e["url"] != nil:
+		s.Keys["type"] = "sse"
+	case kind == "http" && e["type"] != "remote":
+		s.Keys["type"] = "http"
+	}
+	headers := map[string]string{}
+	sets := []keys{e}
+	if options, ok := e["requestOptions"].(map[string]any); ok {
+		sets = append(sets, options)
+	}
+	for _, set := range sets {
+		maps.Copy(headers, r.pairs(set, "headers"))
+		maps.Copy(headers, r.pairs(set, "http_headers"))
+	}
+	if named, ok := e["env_http_headers"].(map[string]any); ok {
+		for header, v := range named {
+			if name, ok := v.(string); ok {
+				headers[header] = "${" + name + "}"
+			}
+		}
+	}
+	if name := e.first("bearer_token_env_var"); name != "" {
+		headers["Authorization"] = "Bearer ${" + name + "}"
+	}
+	if token := e.first("bearer_token", "apiKey"); token != "" {
+		headers["Authorization"] = "Bearer " + r.text(token)
+	}
+	if len(headers) > 0 {
+		s.Keys["headers"] = headers
+	}
+	if helper := e.first("headersHelper"); helper != "" {
+		r.note("has a headersHelper, which Goblin does not run")
+	}
+	r.oauth(e)
+}
+
+// oauth is the client that a server knows the user's programs by.
+func (r *reading) oauth(e keys) {
+	if e["oauth"] == false {
+		r.server.Keys["oauth"] = "off"
+		return
+	}
+	out := map[string]any{}
+	for _, key := range []string{"oauth", "auth"} {
+		held, _ := e[key].(map[string]any)
+		from := keys(held)
+		if id := from.first("clientId", "client_id", "CLIENT_ID"); id != "" {
+			out["client_id"] = r.text(id)
+		}
+		if secret := from.first("clientSecret", "client_secret", "CLIENT_SECRET"); secret != "" {
+			out["client_secret"] = r.text(secret)
+		}
+		if scopes := append(texts(from["scopes"]), strings.Fields(from.first("scope"))...); len(scopes) > 0 {
+			out["scopes"] = scopes
+		}
+		if port, ok := number(from["callbackPort"]); ok && port > 0 && port <= math.MaxUint16 {
+			out["redirect_port"] = int(port)
+		}
+	}
+	if scopes := texts(e["scopes"]); len(scopes) > 0 {
+		out["scopes"] = scopes
+	}
+	if len(out) > 0 {
+		r.server.Keys["oauth"] = out
+	}
+}
+
+var globs = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
+
+// tools are the lists of what a client wants, and does not want, of a server.
+func (r *reading) tools(e keys) {
+	plain := func(names []string) []string {
+		out := make([]string, len(names))
+		for i, name := range names {
+			name, _, _ = strings.Cut(name, "(") // Gemini CLI may name arguments
+			out[i] = globs.Replace(name)
+		}
+		return out
+	}
+	filter := map[string]any{}
+	for _, key := range []string{"includeTools", "enabled_tools", "available_tools", "tools"} {
+		list, ok := e[key].([]any)
+		names := texts(list)
+		switch {
+		case !ok, key == "available_tools" && len(names) == 0, slices.Contains(names, "*"):
+		case len(names) == 0:
+			filter["deny"] = []string{"*"}
+		default:
+			filter["allow"] = plain(names)
+		}
+	}
+	for _, key := range []string{"excludeTools", "disabled_tools", "disabledTools"} {
+		if names := texts(e[key]); len(names) > 0 {
+			filter["deny"] = plain(names)
+		}
+	}
+	if len(filter) > 0 {
+		r.server.Keys["tools"] = filter
+	}
+}
+
+// times are how long the client waits.
+func (r *reading) times(e keys) {
+	set := func(key string, unit time.Duration, to ...string) {
+		n, ok := number(e[key])
+		if !ok || unit == 0 || n <= 0 || n > float64(24*time.Hour/unit) {
+			return
+		}
+		for _, name := range to {
+			r.server.Keys[name] = config.ShortDuration(time.Duration(n * float64(unit)))
+		}
+	}
+	set("timeout", r.dialect.unit, "timeout", "call_timeout")
+	set("connectionTimeout", time.Millisecond, "startup_timeout")
+	set("startup_timeout_ms", time.Millisecond, "startup_timeout")
+	set("startup_timeout_sec", time.Second, "startup_timeout")
+	set("tool_timeout_sec", time.Second, "call_timeout")
+}
+
+// pairs are texts by name.
+func (r *reading) pairs(e keys, key string) map[string]string {
+	held, _ := e[key].(map[string]any)
+	out := make(map[string]string, len(held))
+	for name, v := range held {
+		if s, ok := scalar(v); ok {
+			out[name] = r.text(s)
+		}
+	}
+	return out
+}
+
+// first is the first text under some keys.
+func (e keys) first(names ...string) string {
+	for _, name := range names {
+		if s, ok := e[name].(string); ok && s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// scalar is a text, or what is written like one without quotes.
+func scalar(v any) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return v, true
+	case json.Number:
+		return v.String(), true
+	case bool, int, int64, uint64, float64:
+		return fmt.Sprint(v), true
+	}
+	return "", false
+}
+
+func number(v any) (float64, bool) {
+	s, ok := scalar(v)
+	n, err := strconv.ParseFloat(s, 64)
+	return n, ok && err == nil
+}
+
+// ownURL reports the address at which Goblin serves on this machine, under its own name.
+func (r *reading) ownURL(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || r.server.Was != EntryName {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return (u.Hostname() == "localhost" || ip.IsLoopback()) && strings.HasPrefix(path.Clean(u.Path), "/mcp")
+}
+
+// mistake is what Goblin's config would say of an entry.
+func mistake(entry map[string]any) string {
+	text, err := yaml.Marshal(map[string]any{"servers": map[string]any{"entry": entry}})
+	if err != nil {
+		return "cannot be written down"
+	}
+	_, err = config.Parse("entry.yaml", text, func(string) (string, bool) { return "x", true })
+	var wrong *config.Errors
+	if asErrors(err, &wrong) && len(wrong.Problems) > 0 {
+		why, _, _ := strings.Cut(wrong.Problems[0].Text, " in server")
+		return "is not understood: " + why
+	}
+	return ""
+}
