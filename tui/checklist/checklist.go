@@ -1,0 +1,211 @@
+// Package checklist asks the user of a terminal which of several things to take. It is one
+// small Bubble Tea program of its own, for commands that ask before they do something; it
+// knows neither what the things are nor what becomes of them.
+package checklist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/gateway/display"
+	"goblin/tui/look"
+)
+
+// Item is a thing to be taken, or left.
+type Item struct {
+	Cells []string // what it is, in columns
+	Notes []string // shown while the cursor is on it
+	On    bool
+}
+
+// List is a question and, once it was asked, its answer.
+type List struct {
+	Title  string
+	About  []string // lines below the title, as many as there is room for
+	Items  []Item
+	Switch string // a question beside, turned by s; "" for none
+	On     bool   // its answer
+}
+
+// Ask shows a list of at least one thing on a terminal until the user has decided; ok is
+// false if they want nothing to happen.
+func Ask(ctx context.Context, in io.Reader, out io.Writer, l *look.Look, list *List) (ok bool, err error) {
+	m := &model{List: list, look: l}
+	_, err = tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithAltScreen(), tea.WithoutSignalHandler()).Run()
+	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return m.ok, err
+}
+
+// Model is a list as a Bubble Tea program shows it.
+func Model(l *look.Look, list *List) tea.Model { return &model{List: list, look: l} }
+
+type model struct {
+	*List
+	look          *look.Look
+	width, height int
+	at, off       int
+	ok            bool
+}
+
+func (m *model) Init() tea.Cmd { return nil }
+
+func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
+	case tea.KeyMsg:
+		if len(msg.Runes) > 1 && !msg.Paste { // keys that came together
+			var end tea.Cmd
+			for _, r := range msg.Runes {
+				if _, cmd := m.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}}); cmd != nil {
+					end = cmd
+				}
+			}
+			return m, end
+		}
+		switch msg.String() {
+		case "up", "k":
+			m.at--
+		case "down", "j":
+			m.at++
+		case "pgup", "ctrl+b":
+			m.at -= m.rows()
+		case "pgdown", "ctrl+f":
+			m.at += m.rows()
+		case "home", "g":
+			m.at = 0
+		case "end", "G":
+			m.at = len(m.Items) - 1
+		case " ", "x":
+			m.Items[m.at].On = !m.Items[m.at].On
+			m.at++
+		case "a":
+			all := !slices.ContainsFunc(m.Items, func(it Item) bool { return !it.On })
+			for i := range m.Items {
+				m.Items[i].On = !all
+			}
+		case "s":
+			m.On = m.Switch != "" && !m.On
+		case "enter":
+			m.ok = true
+			return m, tea.Quit
+		case "esc", "q", "ctrl+c":
+			return m, tea.Quit
+		}
+	}
+	m.at = min(max(m.at, 0), len(m.Items)-1)
+	m.off = min(max(m.off, m.at-m.rows()+1), m.at)
+	return m, nil
+}
+
+// notes are how many lines there are below the rows for what is said of one.
+const notes = 3
+
+// about is what there is room for of what stands below the title.
+func (m *model) about() []string { return m.About[:min(len(m.About), max(m.height-12, 0)/2)] }
+
+// rows is how many items are shown at once.
+func (m *model) rows() int {
+	head := 1
+	if n := len(m.about()); n > 0 {
+		head += n + 1
+	}
+	if m.Switch != "" {
+		head++
+	}
+	return max(m.height-head-notes-3, 1)
+}
+
+func (m *model) View() string {
+	if m.width == 0 {
+		return ""
+	}
+	l := m.look
+	lines := []string{l.Title.On(display.Line(m.Title))}
+	if about := m.about(); len(about) > 0 {
+		for _, line := range about {
+			lines = append(lines, l.Dim.On(display.Line(line)))
+		}
+		lines = append(lines, "")
+	}
+	taken := 0
+	widths := m.widths()
+	for i := range m.Items {
+		if m.Items[i].On {
+			taken++
+		}
+	}
+	for i := m.off; i < min(m.off+m.rows(), len(m.Items)); i++ {
+		lines = append(lines, m.row(i, widths))
+	}
+	lines = append(lines, "")
+	if m.Switch != "" {
+		lines = append(lines, box(m.On)+" "+display.Line(m.Switch)+l.Dim.On("  s"))
+	}
+	said := m.Items[m.at].Notes
+	for i := range notes {
+		line := ""
+		if i < len(said) {
+			line = l.Warn.On(display.Line(said[i]))
+		}
+		lines = append(lines, line)
+	}
+	keys := []string{"enter", fmt.Sprintf("take %d of %d", taken, len(m.Items)), "esc", "nothing", "space", "take or leave", "a", "all or none"}
+	var foot strings.Builder
+	for i := 0; i < len(keys); i += 2 {
+		foot.WriteString(l.Key.On(keys[i]) + " " + keys[i+1] + "  ")
+	}
+	lines = append(lines, foot.String())
+	for i := range lines {
+		lines[i] = l.Fit(lines[i], m.width)
+	}
+	return strings.Join(lines[:min(len(lines), m.height)], "\n")
+}
+
+// widths are those of the columns.
+func (m *model) widths() []int {
+	var widths []int
+	for i := range m.Items {
+		for c, cell := range m.Items[i].Cells {
+			if c == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[c] = max(widths[c], look.Width(display.Line(cell)))
+		}
+	}
+	for c := range widths { // the first column is a name, which is not cut as long as there is room
+		widths[c] = min(widths[c], max(m.width*2/(len(widths)+1), 8))
+	}
+	return widths
+}
+
+func (m *model) row(i int, widths []int) string {
+	it := &m.Items[i]
+	line := "  " + box(it.On)
+	if i == m.at {
+		line = m.look.Cursor + " " + box(it.On)
+	}
+	for c, cell := range it.Cells {
+		line += "  " + m.look.Fit(display.Line(cell), widths[c])
+	}
+	if i == m.at {
+		return m.look.Selected.Over(m.look.Fit(line, m.width))
+	}
+	return line
+}
+
+// box is plain, since it is what the user reads first on any terminal.
+func box(on bool) string {
+	if on {
+		return "[x]"
+	}
+	return "[ ]"
+}
