@@ -28,6 +28,7 @@ import (
 	"goblin/meta/lua"
 	"goblin/meta/lua/interpreter"
 	"goblin/tui"
+	"goblin/tui/checklist"
 	"goblin/tui/look"
 )
 
@@ -193,10 +194,27 @@ func newRoot(p *process.Process) *cobra.Command {
 	root.SetHelpCommand(a.Help())
 	root.AddGroup(cli.Groups()...)
 	root.AddCommand(stdioCommand(p), serveCommand(p), hostCommand(p), demoCommand(p))
-	root.AddCommand((&command.App{App: a, Extend: p.Extend}).Commands()...)
+	root.AddCommand((&command.App{App: a, Extend: p.Extend, Choose: chooser(p)}).Commands()...)
 	completions(root)
 	shareFlags(root)
 	return root
+}
+
+// chooser asks the user of the terminal which of several things to take.
+func chooser(p *process.Process) command.ChooseFunc {
+	return func(ctx context.Context, c *command.Choice) (bool, error) {
+		list := &checklist.List{Title: c.Title, About: c.About, Switch: c.Switch, On: c.On}
+		for _, it := range c.Items {
+			list.Items = append(list.Items, checklist.Item(it))
+		}
+		l := look.New(look.Options{Theme: p.Theme, ASCII: p.ASCII, Getenv: p.App.Getenv})
+		ok, err := checklist.Ask(ctx, p.In, p.Err, l, list)
+		for i := range c.Items {
+			c.Items[i].On = list.Items[i].On
+		}
+		c.On = list.On
+		return ok, err
+	}
 }
 
 // shareFlags makes all commands take the flags that may stand in front of any of

@@ -118,8 +118,9 @@ func (a *app) setupBlocks() []content.Block {
 			"A JSON file with `mcpServers`, as Claude Desktop has it, works as it is: `goblin --config servers.json`. " +
 			"Goblin's own entry in it is left out.\n\n" +
 			"`goblin validate` reports all mistakes in one run. " + follow},
-		{Title: "Your clients", Kind: content.Markdown, Text: "Each client starts Goblin, and all of them share one. " +
-			"Its entry in a client's config (**y** copies it):\n"},
+		{Title: "Your clients", Kind: content.Markdown, Text: "`goblin init` takes over the servers that your clients have; `goblin install CLIENT` puts Goblin into " +
+			"a client's config, `goblin uninstall` takes it out. Each client starts Goblin, and all of them share one. " +
+			"Its entry (**y** copies it):\n"},
 		{Kind: content.JSON, Data: a.clientEntry()},
 		{Kind: content.Markdown, Text: "VS Code calls it `servers` instead of `mcpServers`, with `\"type\": \"stdio\"` in the entry.\n"},
 	}

@@ -22,7 +22,11 @@ type App struct {
 	// Open finds or starts the gateway that a command asks; nil for [Open].
 	Open func(ctx context.Context, a *App, cfg *config.Config, only []string) (Gateway, error)
 
+	// Choose puts a question to the user of the terminal; nil takes all.
+	Choose ChooseFunc
+
 	patience time.Duration // 0: the constant
+	program  string        // the path of this program; "" finds it
 }
 
 // Commands are the commands that need no wiring.
@@ -30,7 +34,7 @@ func (a *App) Commands() []*cobra.Command {
 	commands := []*cobra.Command{
 		a.list(), a.search(), a.read(), a.call(), a.prompt(), a.lua(),
 		a.status(), a.stop(), a.restart(), a.login(), a.logout(), a.approve(),
-		a.doctor(), a.registry(), a.add(), a.remove(), a.enable(), a.disable(), a.edit(), a.secret(), a.validate(), a.version(), a.reap(),
+		a.doctor(), a.init(), a.install(), a.uninstall(), a.registry(), a.add(), a.remove(), a.enable(), a.disable(), a.edit(), a.secret(), a.validate(), a.version(), a.reap(),
 	}
 	for _, one := range more {
 		commands = append(commands, one(a))

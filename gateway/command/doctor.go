@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"goblin/gateway/cli"
+	"goblin/gateway/clients"
 	"goblin/gateway/config"
 	"goblin/gateway/control"
 	"goblin/gateway/display"
@@ -36,8 +37,8 @@ lists; the schemas of its tools; names and descriptions that clients would refus
 cut. A remote server: its address, the connection, its certificate, HTTP, redirects,
 the clock, the login, and then the same.
 
-Then Goblin itself: the config, the folder of the host's socket, the running host, and
-hosts of other versions.
+Then Goblin itself: the config, the folder of the host's socket, the running host, hosts
+of other versions, and whether the clients that have Goblin can start it.
 
 The server is started, or connected to, once more for that, beside the one of the
 running host, and ended. Without SERVER, all servers are checked side by side.
@@ -107,6 +108,7 @@ func (a *App) examine(ctx context.Context, names []string) (*findings, error) {
 		}
 	}
 	m.Servers = len(cfg.Servers)
+	m.Clients = a.installed()
 	place, err := a.Place(path)
 	if m.NoPlace = err; err == nil {
 		m.Look(ctx, place)
@@ -130,6 +132,22 @@ func (a *App) examine(ctx context.Context, names []string) (*findings, error) {
 		found.State = worst.State
 	}
 	return found, nil
+}
+
+// installed are Goblin's entries in the files of clients.
+func (a *App) installed() (all []doctor.Client) {
+	for _, c := range clients.All {
+		e, ok := c.Installed(clients.Here(a.Getenv, ""))
+		if !ok {
+			continue
+		}
+		one := doctor.Client{Name: c.Name, Title: c.Title, File: e.File, Command: e.Command, Args: e.Args}
+		if e.Err != nil {
+			one.Problem = e.Err.Error()
+		}
+		all = append(all, one)
+	}
+	return all
 }
 
 // examineServers checks the server that is named, or all.

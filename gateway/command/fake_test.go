@@ -166,6 +166,7 @@ type try struct {
 	stdin   string
 	ctx     context.Context
 	env     map[string]string
+	choose  ChooseFunc
 }
 
 type outcome struct {
@@ -180,6 +181,12 @@ func (y try) run(t *testing.T, args ...string) outcome {
 	}
 	path := filepath.Join(t.TempDir(), "goblin.yaml")
 	require.NoError(t, os.WriteFile(path, []byte(y.config), 0o600))
+	return y.runIn(t, path, args...)
+}
+
+// runIn is run for a config at a path, where there may be none.
+func (y try) runIn(t *testing.T, path string, args ...string) outcome {
+	t.Helper()
 	var out, errs bytes.Buffer
 	if y.env == nil {
 		y.env = map[string]string{}
@@ -188,11 +195,12 @@ func (y try) run(t *testing.T, args ...string) outcome {
 		y.env["XDG_RUNTIME_DIR"] = runtimeDir(t)
 	}
 	a := &App{App: &cli.App{
-		In: strings.NewReader(y.stdin), Out: &out, Err: &errs, OutTTY: y.tty, ErrTTY: y.tty,
+		In: strings.NewReader(y.stdin), Out: &out, Err: &errs, InTTY: y.choose != nil, OutTTY: y.tty, ErrTTY: y.tty,
 		Getenv:     func(k string) string { return y.env[k] },
 		Version:    cli.Version{Version: "test", Go: "go1"},
 		ConfigFlag: path,
 	}}
+	a.Choose, a.program = y.choose, "/opt/goblin"
 	if y.tty {
 		a.Columns = 80
 	}

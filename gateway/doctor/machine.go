@@ -28,8 +28,7 @@ type Machine struct {
 	Status   *control.Status // of the running host; nil for none
 	NoStatus error           // why there is none; [host.ErrNoHost] is no failure
 
-	Clients   []Client
-	NoClients error
+	Clients []Client
 }
 
 // Client is Goblin's entry in the config file of an MCP client.
@@ -147,10 +146,6 @@ func (m *Machine) versions(ctx context.Context, r *diagnosis.Report) {
 // clients looks at the entries of clients.
 func (m *Machine) clients(r *diagnosis.Report) {
 	const name = "clients"
-	if m.NoClients != nil {
-		r.Warn(name, m.NoClients.Error(), "see the rights of that file")
-		return
-	}
 	self, _ := os.Executable()
 	fine := 0
 	for _, c := range m.Clients {

@@ -23,7 +23,7 @@ type row struct{ name, imports, why string }
 // rules has a row for each package: which of ours it may import, and why those and no
 // others. A row that ends in "/..." stands for all packages below that have none.
 var rules = []row{
-	{"main", "gateway/cli gateway/command gateway/config gateway/control gateway/demo gateway/instance gateway/process gateway/screen meta meta/lua meta/lua/interpreter tui tui/look", "puts screens, meta tools and modes together; nobody imports it"},
+	{"main", "gateway/cli gateway/command gateway/config gateway/control gateway/demo gateway/instance gateway/process gateway/screen meta meta/lua meta/lua/interpreter tui tui/checklist tui/look", "puts screens, meta tools and modes together; nobody imports it"},
 
 	{"registry", "registry/account registry/members registry/near registry/rawjson registry/uriform registry/urimatch", "the catalog knows neither transports nor screens nor anybody who uses it"},
 	{"registry/account", "", "a leaf: what people see of a login, not how it is made"},
@@ -63,6 +63,7 @@ var rules = []row{
 	{"gateway/metrics", "", "a leaf"},
 	{"gateway/config", "registry/near", "knows what may be written, not what becomes of it"},
 	{"gateway/configedit", "gateway/config gateway/wholefile", "changes the config's text, for whomever"},
+	{"gateway/clients", "gateway/config gateway/configedit gateway/secrets gateway/wholefile", "knows the files of other programs, and no command"},
 	{"gateway/doctor", "gateway/config gateway/control gateway/display gateway/host gateway/jsonrpc gateway/login gateway/orphans gateway/upstream gateway/upstream/groups registry registry/diagnosis registry/rawjson", "looks at servers as the fleet does, for whomever"},
 	{"gateway/mcpregistry", "gateway/display gateway/wholefile", "makes definitions of what a registry says, and asks no user"},
 	{"gateway/filter", "gateway/config registry/uriform", "the language of allow and deny is the config's"},
@@ -87,7 +88,7 @@ var rules = []row{
 	{"gateway/instance", "gateway gateway/catalog gateway/client gateway/config gateway/configedit gateway/control gateway/doctor gateway/downstream gateway/filewatch gateway/fleet gateway/host gateway/jsonrpc gateway/login gateway/logs gateway/memory gateway/metrics gateway/orphans gateway/pins gateway/projects gateway/toolerror gateway/upstream registry registry/diagnosis", "puts a gateway together"},
 	{"gateway/process", "gateway/bridge gateway/cli gateway/config gateway/host gateway/instance gateway/logs gateway/screen gateway/upstream/groups", "the modes that serve run an instance"},
 	{"gateway/cli", "gateway/config gateway/display gateway/host gateway/login gateway/logs gateway/pins gateway/secrets registry/near", "what all commands and modes say alike; none of them"},
-	{"gateway/command", "gateway/browser gateway/cli gateway/client gateway/config gateway/configedit gateway/control gateway/display gateway/doctor gateway/host gateway/instance gateway/jsonrpc gateway/login gateway/mcpregistry gateway/orphans gateway/pins gateway/secrets registry registry/diagnosis registry/rawjson", "commands look at a host, or run an instance, or at what is left or remembered"},
+	{"gateway/command", "gateway/browser gateway/cli gateway/client gateway/clients gateway/config gateway/configedit gateway/control gateway/display gateway/doctor gateway/host gateway/instance gateway/jsonrpc gateway/login gateway/mcpregistry gateway/orphans gateway/pins gateway/secrets registry registry/diagnosis registry/rawjson", "commands look at a host, or run an instance, or at what is left or remembered"},
 	{"gateway/demo", "", "a leaf: servers of their own"},
 	{"gateway/deploy/bundle", "", "a leaf: makes files of a release"},
 	{"gateway/e2e", "", "sees the binary from outside"},
@@ -110,6 +111,7 @@ var rules = []row{
 	{"tui/ask", "gateway/display registry registry/rawjson tui/content tui/dialog tui/edit tui/form tui/keys tui/look tui/work", "asks by dialogs, and knows no pane"},
 	{"tui/pane", "gateway/display registry registry/account registry/diagnosis registry/rawjson tui/content tui/dialog tui/edit tui/filter tui/form tui/keys tui/list tui/look tui/work", "knows no app"},
 	{"tui/content", "gateway/display registry/rawjson tui/look", "shows text, wherever it is from"},
+	{"tui/checklist", "gateway/display tui/look", "asks which, whatever of"},
 	{"tui/filter", "", "a leaf"},
 	{"tui/edit", "gateway/display tui/look", "holds text, wherever it is typed"},
 	{"tui/form", "gateway/display registry/rawjson tui/edit tui/keys tui/look", "asks for values, whatever they are for"},

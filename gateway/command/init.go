@@ -1,0 +1,491 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"goblin/gateway/cli"
+	"goblin/gateway/clients"
+	"goblin/gateway/config"
+	"goblin/gateway/configedit"
+	"goblin/gateway/display"
+)
+
+// Choice is a question to the user of a terminal: which of several things to take. What is
+// on is taken.
+type Choice struct {
+	Title  string
+	About  []string // what to know before
+	Items  []ChoiceItem
+	Switch string // a question beside; "" for none
+	On     bool   // its answer
+}
+
+// ChoiceItem is a thing to be taken, or left.
+type ChoiceItem struct {
+	Cells []string // what it is
+	Notes []string // shown while it is looked at
+	On    bool
+}
+
+// ChooseFunc puts a question to the user of the terminal; ok is false if they want nothing
+// to happen.
+type ChooseFunc func(ctx context.Context, c *Choice) (ok bool, err error)
+
+// first is what the flags of init say.
+type first struct {
+	from                      []string
+	dryRun, yes, asJSON, keep bool
+}
+
+func (a *App) init() *cobra.Command {
+	var n first
+	cmd := &cobra.Command{
+		Use:     "init",
+		GroupID: cli.GroupConfig,
+		Short:   "Take over the servers that your MCP clients have",
+		Long: `Look for the config files of MCP clients on this machine, and make a config of the
+servers in them. Servers that are the same become one; others that share a name get the
+client's name behind it. Variables, inputs, filters of tools, timeouts and what is turned
+off are taken over in Goblin's words. Goblin itself, servers of one project, and those of
+an editor's own extensions are named and left out.
+
+On a terminal you are asked which to take; without one, and with --yes, all are taken.
+Nothing is started, and the files of the clients stay as they are. A config that is there
+keeps all that it has: servers are added, and a copy of it is made.
+
+--keep-secrets moves keys and tokens that stand in plain text to where "goblin secret"
+keeps its own, and has the config refer to them.
+
+Clients: ` + wrapped(clients.Names(), 78) + `.`,
+		Example: `  goblin init
+  goblin init --dry-run
+  goblin init --from cursor --from claude-desktop --yes
+  goblin init --from .vscode/mcp.json --config goblin.yaml --keep-secrets`,
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return interrupted(cmd.Context(), a.takeOver(cmd, &n))
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&n.from, "from", nil, "look only into the files of this `CLIENT`, or into this FILE; may be repeated")
+	flags.BoolVar(&n.dryRun, "dry-run", false, "say what would be taken, and write nothing")
+	flags.BoolVar(&n.yes, "yes", false, "take all without asking")
+	flags.BoolVar(&n.keep, "keep-secrets", false, "keep secrets out of the config, as \"goblin secret\" does")
+	flags.BoolVar(&n.asJSON, "json", false, "print a JSON object; nothing is asked")
+	_ = cmd.RegisterFlagCompletionFunc("from", func(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return clients.Names(), cobra.ShellCompDirectiveDefault // or a file
+	}) // there is such a flag
+	return cmd
+}
+
+// wrapped are words, parted by commas, in lines of so many cells.
+func wrapped(words []string, width int) string {
+	var out strings.Builder
+	at := len("Clients: ")
+	for i, w := range words {
+		if i > 0 {
+			out.WriteString(",")
+			at++
+			if at+len(w)+2 > width {
+				out.WriteString("\n")
+				at = 0
+			} else {
+				out.WriteString(" ")
+				at++
+			}
+		}
+		out.WriteString(w)
+		at += len(w)
+	}
+	return out.String()
+}
+
+// takeover is what init found and did, for --json.
+type takeover struct {
+	Config  string        `json:"config"`
+	Written bool          `json:"written"`
+	Backup  string        `json:"backup,omitempty"` // of the config as it was
+	Files   []clientFile  `json:"files"`
+	Servers []takenServer `json:"servers"`
+	Present []string      `json:"present,omitempty"` // what the config has already
+	Left    []leftServer  `json:"left,omitempty"`
+	Secrets []keptSecret  `json:"secrets,omitempty"`
+}
+
+type clientFile struct {
+	Client  string `json:"client,omitempty"`
+	Title   string `json:"title"`
+	File    string `json:"file"`
+	Servers int    `json:"servers"`
+	Error   string `json:"error,omitempty"`
+}
+
+type takenServer struct {
+	Name     string            `json:"name"`
+	Was      string            `json:"was,omitempty"` // its name in the client, if that is another
+	About    string            `json:"about"`
+	From     []string          `json:"from"`
+	Disabled bool              `json:"disabled,omitempty"`
+	Notes    []string          `json:"notes,omitempty"`
+	Needs    map[string]string `json:"needs,omitempty"`   // variables to set, and what for
+	Problem  string            `json:"problem,omitempty"` // why it cannot start by now
+}
+
+type leftServer struct {
+	Name string `json:"name"`
+	From string `json:"from"`
+	Why  string `json:"why"`
+}
+
+type keptSecret struct {
+	Name   string `json:"name"`
+	Server string `json:"server"`
+	Place  string `json:"place"`
+}
+
+// takeOver makes a config of the servers of clients.
+func (a *App) takeOver(cmd *cobra.Command, n *first) error {
+	found, err := a.foundIn(cmd, n.from)
+	if err != nil {
+		return err
+	}
+	f, err := a.toEdit(configedit.Open)
+	if err != nil {
+		return err
+	}
+	did := takeover{Config: fileName(f.Path()), Files: []clientFile{}, Servers: []takenServer{}}
+	for i := range found {
+		did.add(&found[i])
+	}
+	servers, present := clients.Merge(found, func(name string) map[string]any {
+		if keys := f.Keys(name); keys != nil {
+			return clients.WithSecrets(keys, a.Secrets().Get)
+		}
+		return nil
+	})
+	for i := range present {
+		if name := present[i].Name; !slices.Contains(did.Present, name) {
+			did.Present = append(did.Present, name)
+		}
+	}
+	keep := n.keep
+	if a.InTTY && a.ErrTTY && a.Choose != nil && !n.yes && !n.dryRun && !n.asJSON && len(servers) > 0 {
+		servers, keep, err = a.chosen(cmd.Context(), servers, &did, keep)
+		if err != nil {
+			return err
+		}
+	}
+	if err := a.write(f, servers, keep, n.dryRun, &did); err != nil {
+		return err
+	}
+	if n.asJSON {
+		return a.json(did)
+	}
+	return a.printText(did.text(a, n.dryRun))
+}
+
+// write adds servers to a config, or only says what it would be.
+func (a *App) write(f *configedit.File, servers []clients.Server, keep, dryRun bool, did *takeover) (err error) {
+	secrets, err := a.addAll(f, servers, keep && !dryRun)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.forget(secrets))
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	cfg, err := config.Parse(f.Path(), f.Text(), os.LookupEnv)
+	if err != nil {
+		return err
+	}
+	for i := range servers {
+		did.Servers = append(did.Servers, taken(&servers[i], cfg))
+	}
+	if dryRun || len(servers) == 0 {
+		return nil
+	}
+	if did.Backup, err = replaceConfig(f); err != nil {
+		return err
+	}
+	did.Written, did.Secrets = true, secrets
+	return nil
+}
+
+// foundIn reads the files of the clients that are named, or of all.
+func (a *App) foundIn(cmd *cobra.Command, from []string) ([]clients.Found, error) {
+	folder, _ := os.Getwd() // where there is none, there is no project
+	m := clients.Here(a.Getenv, folder)
+	var found []clients.Found
+	if len(from) == 0 {
+		for _, c := range clients.All {
+			found = append(found, c.Read(m)...)
+		}
+		return found, nil
+	}
+	for _, name := range from {
+		if c := clients.Find(name); c != nil {
+			these := c.Read(m)
+			if len(these) == 0 {
+				return nil, cli.Fail(cli.CodeNotFound, "%s has no config file here; it would be %s", c.Title, c.Place(m))
+			}
+			found = append(found, these...)
+			continue
+		}
+		one := clients.ReadFile(m, name)
+		switch {
+		case errors.Is(one.Err, fs.ErrNotExist) && !strings.ContainsAny(name, `./\`):
+			return nil, cli.Usage(cmd, "there is no client %q%s", name, cli.Meant(name, clients.Names(), ""))
+		case errors.Is(one.Err, fs.ErrNotExist):
+			return nil, cli.Fail(cli.CodeNotFound, "there is no file %s", name)
+		case one.Err != nil: // it was named, so there is no doing without
+			return nil, one.Err
+		}
+		found = append(found, one)
+	}
+	for i := range found {
+		if err := found[i].Err; err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// add notes what a file has.
+func (t *takeover) add(f *clients.Found) {
+	one := clientFile{Title: f.Title(), File: f.File, Servers: len(f.Servers)}
+	if f.Client != nil {
+		one.Client = f.Client.Name
+	}
+	if f.Err != nil {
+		one.Error = f.Err.Error()
+	}
+	t.Files = append(t.Files, one)
+	for _, l := range f.Left {
+		t.Left = append(t.Left, leftServer{Name: l.Name, From: f.Title(), Why: l.Why})
+	}
+}
+
+// chosen are the servers that the user wants.
+func (a *App) chosen(ctx context.Context, servers []clients.Server, did *takeover, keep bool) ([]clients.Server, bool, error) {
+	c := Choice{Title: "Which servers shall " + did.Config + " have?", About: strings.Split(strings.TrimSuffix(did.filesText(), "\n"), "\n"), On: keep}
+	secret := false
+	for i := range servers {
+		s := &servers[i]
+		it := ChoiceItem{Cells: []string{s.Name, s.About(), s.Titles()}, Notes: s.Notes, On: true}
+		if s.Keys["disabled"] == true {
+			it.Cells[2] += ", off there"
+		}
+		for _, name := range slices.Sorted(maps.Keys(s.Needs)) {
+			it.Notes = append(it.Notes, "needs the variable "+name+": "+s.Needs[name])
+		}
+		_, hidden := s.SplitSecrets(func(wanted, _ string) string { return wanted })
+		if len(hidden) > 0 {
+			secret = true
+			it.Notes = append(it.Notes, display.Count(len(hidden), "secret")+" in plain text")
+		}
+		c.Items = append(c.Items, it)
+	}
+	if secret {
+		c.Switch = "keep secrets out of the config"
+	}
+	ok, err := a.Choose(ctx, &c)
+	if err == nil && !ok {
+		err = cli.Fail(cli.CodeFailure, "nothing was written")
+	}
+	var wanted []clients.Server
+	for i := range c.Items {
+		if c.Items[i].On {
+			wanted = append(wanted, servers[i])
+		}
+	}
+	return wanted, c.On, err
+}
+
+// addAll adds servers to a config; secrets are kept elsewhere if wanted.
+func (a *App) addAll(f *configedit.File, servers []clients.Server, keep bool) (kept []keptSecret, err error) {
+	store := a.Secrets()
+	for i := range servers {
+		s := &servers[i]
+		keys, hidden := s.Keys, []clients.Secret(nil)
+		split, found := s.SplitSecrets(func(wanted, value string) string {
+			name := wanted
+			for n := 2; n < 100; n++ { // another value of that name stays
+				if there, err := store.Get(name); err != nil || there == value {
+					break
+				}
+				name = fmt.Sprintf("%s-%d", wanted, n)
+			}
+			return name
+		})
+		switch {
+		case keep:
+			keys, hidden = split, found
+		case len(found) > 0:
+			f.Private()
+		}
+		for _, secret := range hidden {
+			place, err := store.Set(secret.Name, secret.Value)
+			if err != nil {
+				return kept, fmt.Errorf("keep the secret %q: %w", secret.Name, err)
+			}
+			kept = append(kept, keptSecret{Name: secret.Name, Server: s.Name, Place: place})
+		}
+		if err := f.Add(configedit.Server{Name: s.Name, Comment: s.Comment(), Keys: keys}); err != nil {
+			return kept, err
+		}
+	}
+	return kept, nil
+}
+
+// forget takes back what was kept for a config that was not written.
+func (a *App) forget(kept []keptSecret) (err error) {
+	for _, s := range kept {
+		err = errors.Join(err, a.Secrets().Remove(s.Name))
+	}
+	return err
+}
+
+// replaceConfig writes a config, with a copy of the one before beside it.
+func replaceConfig(f *configedit.File) (backup string, err error) {
+	if !f.New() {
+		before, err := os.ReadFile(f.Real())
+		if err != nil {
+			return "", err
+		}
+		if backup, err = clients.Backup(f.Real(), before, 0o600, time.Now()); err != nil {
+			return "", fmt.Errorf("keep a copy of %s: %w", f.Path(), err)
+		}
+	}
+	if err := f.Save(); err != nil {
+		if backup != "" {
+			err = errors.Join(err, os.Remove(backup))
+		}
+		return "", err
+	}
+	return backup, nil
+}
+
+// taken tells of a server that is in the config now.
+func taken(s *clients.Server, cfg *config.Config) takenServer {
+	t := takenServer{Name: s.Name, About: s.About(), From: s.From, Disabled: s.Keys["disabled"] == true, Notes: s.Notes, Needs: s.Needs}
+	if s.Was != s.Name {
+		t.Was = s.Was
+	}
+	if t.From == nil {
+		t.From = []string{}
+	}
+	if entry, ok := cfg.Server(s.Name); ok {
+		t.Problem = entry.Problem
+		if place, what, ok := strings.Cut(t.Problem, ": "); ok && strings.HasPrefix(place, cfg.Path) {
+			t.Problem = what // of a file that may not be written yet
+		}
+	}
+	return t
+}
+
+// filesText tells where was looked, and what was there.
+func (t *takeover) filesText() string {
+	var out strings.Builder
+	width := 0
+	for _, f := range t.Files {
+		width = max(width, display.Width(f.Title))
+	}
+	for _, f := range t.Files {
+		what := display.Count(f.Servers, "server")
+		if f.Error != "" {
+			what = f.Error
+		} else {
+			what = f.File + ", " + what
+		}
+		fmt.Fprintf(&out, "%s  %s\n", display.Pad(f.Title, width), display.Line(what))
+	}
+	return out.String()
+}
+
+// text tells what was found and done.
+func (t *takeover) text(a *App, dry bool) string {
+	var out strings.Builder
+	if len(t.Files) == 0 {
+		return "No MCP client has a config file here. goblin add adds a server by hand; goblin registry search finds some.\n"
+	}
+	out.WriteString(t.filesText())
+	names, abouts := 0, 0
+	for i := range t.Servers {
+		names = max(names, display.Width(t.Servers[i].Name))
+		abouts = min(max(abouts, display.Width(display.Line(t.Servers[i].About))), 50)
+	}
+	if len(t.Servers) > 0 {
+		out.WriteString("\n")
+	}
+	for i := range t.Servers {
+		s := &t.Servers[i]
+		from := strings.Join(s.From, ", ")
+		if s.Disabled {
+			from += ", disabled"
+		}
+		fmt.Fprintf(&out, "%s  %s  %s\n", display.Pad(s.Name, names), display.Pad(display.Cut(display.Line(s.About), abouts), abouts), from)
+		for _, note := range s.Notes {
+			fmt.Fprintf(&out, "%s  %s\n", strings.Repeat(" ", names), display.Line(note))
+		}
+		if s.Problem != "" {
+			fmt.Fprintf(&out, "%s  cannot start yet: %s\n", strings.Repeat(" ", names), display.Line(s.Problem))
+		}
+	}
+	if len(t.Present) > 0 {
+		fmt.Fprintf(&out, "\nThere already: %s\n", strings.Join(t.Present, ", "))
+	}
+	if len(t.Left) > 0 {
+		out.WriteString("\nLeft out:\n")
+		for _, l := range t.Left {
+			fmt.Fprintf(&out, "  %s, of %s, %s\n", display.Name(l.Name), l.From, display.Line(l.Why))
+		}
+	}
+	out.WriteString("\n")
+	switch {
+	case len(t.Servers) == 0:
+		fmt.Fprintf(&out, "There is nothing to add to %s.\n", t.Config)
+	case dry:
+		fmt.Fprintf(&out, "%s would get %s. Nothing was written.\n", t.Config, display.Count(len(t.Servers), "server"))
+	default:
+		fmt.Fprintf(&out, "%s has %s more.\n", t.Config, display.Count(len(t.Servers), "server"))
+		if t.Backup != "" {
+			fmt.Fprintf(&out, "As it was: %s\n", t.Backup)
+		}
+		for _, s := range t.Secrets {
+			fmt.Fprintf(&out, "The secret %s is in %s.\n", s.Name, s.Place)
+		}
+	}
+	for _, s := range t.Servers {
+		for _, name := range slices.Sorted(maps.Keys(s.Needs)) {
+			fmt.Fprintf(&out, "%s needs the variable %s: %s\n", s.Name, name, display.Line(s.Needs[name]))
+		}
+	}
+	if len(t.Servers) > 0 && !dry {
+		fmt.Fprintf(&out, "Next: %s, to have them all in your clients by Goblin alone.\n", a.Line("install "+cmp.Or(strings.Join(t.clients(), " "), "CLIENT")+" --replace"))
+	}
+	return out.String()
+}
+
+// clients are those whose servers were taken.
+func (t *takeover) clients() (names []string) {
+	for _, s := range t.Servers {
+		for _, name := range s.From {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}

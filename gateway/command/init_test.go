@@ -1,0 +1,190 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/cli"
+)
+
+// inHome is a machine whose user has files, by their paths.
+func inHome(t *testing.T, files map[string]string) (env map[string]string, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	return map[string]string{"HOME": dir}, dir
+}
+
+const (
+	cursorFile = `{"mcpServers": {"files": {"command": "npx", "args": ["-y", "files", "--token", "hunter2hunter"]}, "goblin": {"command": "/x/goblin", "args": ["stdio"]}}}`
+	kiroFile   = `{"mcpServers": {"files": {"command": "npx", "args": ["-y", "files", "--token", "hunter2hunter"]}, "db": {"command": "uvx", "args": ["db"], "env": {"DB_PASSWORD": "s3cret"}, "disabled": true}}}`
+)
+
+// configAt writes a config into a folder.
+func configAt(t *testing.T, dir, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, "goblin.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+func TestInitTakesServersOverAndLosesNothing(t *testing.T) {
+	t.Setenv("GOBLIN_NO_KEYRING", "1")
+	env, dir := inHome(t, map[string]string{".cursor/mcp.json": cursorFile, ".kiro/settings/mcp.json": kiroFile, ".lmstudio/mcp.json": "{"})
+	const before = "# mine\nservers:\n  db: {command: other} # kept\n"
+	path := configAt(t, dir, before)
+
+	got := try{env: env}.runIn(t, path, "init", "--dry-run")
+	require.Zero(t, got.code, got.err)
+	for _, want := range []string{
+		"Cursor", "files    npx files  cursor, kiro", `is called "db-kiro", since another server is called "db"`, "kiro, disabled",
+		"goblin, of Cursor, is Goblin itself", "not valid JSON (line 1)", "would get 2 servers. Nothing was written.",
+	} {
+		require.Contains(t, got.out, want)
+	}
+	require.NotContains(t, got.out+got.err, "hunter2")
+	require.Equal(t, before, readFile(t, path))
+
+	got = try{env: env}.runIn(t, path, "init", "--json")
+	require.Zero(t, got.code, got.err)
+	var did takeover
+	require.NoError(t, json.Unmarshal([]byte(got.out), &did))
+	require.True(t, did.Written)
+	require.Equal(t, before, readFile(t, did.Backup))
+	text := readFile(t, path)
+	require.True(t, strings.HasPrefix(text, before), text)
+	require.Contains(t, text, "  # from Cursor, Kiro\n  files:\n    command: npx\n    args: [-y, files, --token, hunter2hunter]\n")
+	require.Contains(t, text, "      DB_PASSWORD: s3cret\n")
+	require.NotContains(t, got.out+got.err, "hunter2")
+	require.NotContains(t, got.out+got.err, "s3cret")
+	require.Equal(t, cursorFile, readFile(t, filepath.Join(dir, ".cursor/mcp.json")), "the client's file stays")
+
+	got = try{env: env}.runIn(t, path, "init")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, got.out, "There already: files, db-kiro\n")
+	require.Contains(t, got.out, "nothing to add")
+	require.Equal(t, text, readFile(t, path), "twice is once")
+}
+
+func TestInitKeepsSecretsOutOfTheConfigOnRequest(t *testing.T) {
+	t.Setenv("GOBLIN_NO_KEYRING", "1")
+	env, dir := inHome(t, map[string]string{".kiro/settings/mcp.json": kiroFile})
+	path := filepath.Join(dir, "new", "config.yaml")
+	got := try{env: env}.runIn(t, path, "init", "--keep-secrets")
+	require.Zero(t, got.code, got.err)
+	text := readFile(t, path)
+	require.Contains(t, text, "DB_PASSWORD: ${keyring:db.DB_PASSWORD}")
+	require.Contains(t, text, "args: [-y, files, --token, '${keyring:files.token}']")
+	for name, value := range map[string]string{"db.DB_PASSWORD": "s3cret", "files.token": "hunter2hunter"} {
+		got := try{env: env}.run(t, "secret", "get", name)
+		require.Equal(t, value+"\n", got.out)
+	}
+	require.Contains(t, got.out, "The secret db.DB_PASSWORD is in ")
+	require.NotContains(t, got.out, "s3cret")
+
+	got = try{env: env}.runIn(t, path, "init")
+	require.Contains(t, got.out, "There already: db, files\n", "they are the same servers, with references")
+	got = try{env: env}.runIn(t, path, "install", "kiro", "--replace", "--json")
+	require.Contains(t, got.out, `"replaced"`)
+	require.Contains(t, got.out, `"files"`, "and so Goblin takes their place; one that is off stays")
+	require.NotContains(t, got.out, `"db"`)
+}
+
+func TestInitTakesWhatTheUserOfATerminalChooses(t *testing.T) {
+	t.Setenv("GOBLIN_NO_KEYRING", "1")
+	env, dir := inHome(t, map[string]string{".kiro/settings/mcp.json": kiroFile})
+	path := filepath.Join(dir, "goblin.yaml")
+	var asked Choice
+	choose := func(ok bool) ChooseFunc {
+		return func(_ context.Context, c *Choice) (bool, error) {
+			asked = *c
+			c.Items[1].On, c.On = false, true
+			return ok, nil
+		}
+	}
+	got := try{env: env, tty: true, choose: choose(false)}.runIn(t, path, "init")
+	require.Equal(t, cli.CodeFailure, got.code)
+	require.Contains(t, got.err, "nothing was written")
+	require.NoFileExists(t, path)
+	require.Equal(t, []string{"db", "uvx db", "Kiro, off there"}, asked.Items[0].Cells)
+	require.Equal(t, []string{"1 secret in plain text"}, asked.Items[0].Notes)
+	require.Equal(t, "keep secrets out of the config", asked.Switch)
+
+	got = try{env: env, tty: true, choose: choose(true)}.runIn(t, path, "init")
+	require.Zero(t, got.code, got.err)
+	require.NotContains(t, readFile(t, path), "files:")
+	require.Contains(t, readFile(t, path), "DB_PASSWORD: ${keyring:db.DB_PASSWORD}")
+}
+
+func TestInitSaysWhatItCannotRead(t *testing.T) {
+	env, dir := inHome(t, map[string]string{".cursor/mcp.json": "{oops", "mine.json": `{"mcpServers": {"a": {"command": "x"}}}`})
+	path := filepath.Join(dir, "goblin.yaml")
+	for name, test := range map[string]struct {
+		from, want string
+		code       int
+	}{
+		"a broken file":      {"cursor", ".cursor/mcp.json cannot be read: it is not valid JSON (line 1)", cli.CodeFailure},
+		"a file not there":   {filepath.Join(dir, "none.json"), "there is no file ", cli.CodeNotFound},
+		"a client not there": {"kiro", "Kiro has no config file here; it would be " + filepath.Join(dir, ".kiro/settings/mcp.json"), cli.CodeNotFound},
+		"no client":          {"curser", `there is no client "curser"; did you mean "cursor"?`, cli.CodeUsage},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := try{env: env}.runIn(t, path, "init", "--from", test.from)
+			require.Equal(t, test.code, got.code, got.err)
+			require.Contains(t, got.err, test.want)
+			require.NoFileExists(t, path)
+		})
+	}
+	got := try{env: env}.runIn(t, path, "init", "--from", filepath.Join(dir, "mine.json"))
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, readFile(t, path), "  a:\n    command: x\n")
+	got = try{env: map[string]string{"HOME": t.TempDir()}}.runIn(t, path, "init")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, got.out, "goblin add adds a server by hand")
+}
+
+func TestInstallTellsOfEachClientAndOneThatFailsStopsNoOther(t *testing.T) {
+	env, dir := inHome(t, map[string]string{".cursor/mcp.json": "{oops", ".kiro/settings/mcp.json": kiroFile})
+	path := configAt(t, dir, threeServers)
+	got := try{env: env}.runIn(t, path, "install", "cursor", "kiro")
+	require.Equal(t, cli.CodeFailure, got.code)
+	require.Contains(t, got.err, "Cursor: "+filepath.Join(dir, ".cursor/mcp.json")+" stays as it is: it is not valid JSON (line 1)")
+	require.Contains(t, got.out, "Kiro: "+filepath.Join(dir, ".kiro/settings/mcp.json")+" is written")
+	written := readFile(t, filepath.Join(dir, ".kiro/settings/mcp.json"))
+	require.Contains(t, written, `"args": ["stdio", "--config", "`+path+`"]`)
+
+	got = try{env: env}.runIn(t, path, "uninstall", "kiro", "--dry-run")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, got.out, "would change. Nothing was written.")
+	require.Contains(t, got.out, "\n-")
+	require.NotContains(t, got.out, "s3cret")
+	require.Equal(t, written, readFile(t, filepath.Join(dir, ".kiro/settings/mcp.json")))
+	got = try{env: env}.runIn(t, path, "uninstall", "kiro")
+	require.Zero(t, got.code, got.err)
+	require.Equal(t, kiroFile, readFile(t, filepath.Join(dir, ".kiro/settings/mcp.json")))
+	got = try{env: env}.runIn(t, path, "uninstall", "kiro")
+	require.Equal(t, cli.CodeNotFound, got.code)
+	require.Contains(t, got.err, "has no entry of Goblin")
+
+	got = try{env: env}.runIn(t, path, "install", "--print", "zed")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, got.out, `"context_servers"`)
+	require.NoFileExists(t, filepath.Join(dir, ".config/zed/settings.json"))
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(text)
+}

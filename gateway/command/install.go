@@ -1,0 +1,311 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"goblin/gateway/cli"
+	"goblin/gateway/clients"
+	"goblin/gateway/config"
+	"goblin/gateway/configedit"
+	"goblin/gateway/display"
+)
+
+// installation is what the flags of install and uninstall say.
+type installation struct {
+	replace, print, dryRun, asJSON bool
+}
+
+func (a *App) install() *cobra.Command {
+	var n installation
+	cmd := &cobra.Command{
+		Use:     "install CLIENT...",
+		GroupID: cli.GroupConfig,
+		Short:   "Put Goblin into the config files of MCP clients",
+		Long: `Put Goblin into the config file of each client: one entry "goblin", which starts this
+program as "goblin stdio". Every other byte of the file stays, comments, order and
+indentation too; a copy of the old one is made beside it, and "goblin uninstall" gives
+back the bytes of before.
+
+--replace also takes out the servers that Goblin serves now: those that "goblin init"
+took over, and that have not changed since. Other servers stay.
+
+--dry-run shows the difference; --print shows the entry, for files that you edit by hand.
+
+Clients: ` + wrapped(clients.Names(), 78) + `.`,
+		Example: `  goblin install claude-code
+  goblin install cursor vscode --replace --dry-run
+  goblin install --print zed`,
+		ValidArgsFunction: a.completeClients,
+		Args:              clientArgs("install"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if n.print {
+				return a.printEntries(args, n.asJSON)
+			}
+			command, entryArgs, err := a.ownCommand()
+			if err != nil {
+				return err
+			}
+			served, err := a.served(n.replace)
+			if err != nil {
+				return err
+			}
+			return a.changeClients(cmd.Context(), args, &n, func(c *clients.Client, m clients.Machine) (*clients.Change, error) {
+				var took []string
+				if n.replace {
+					took = c.Served(m, served)
+				}
+				return c.Install(m, config.StateFolder(a.Getenv), command, entryArgs, took)
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&n.replace, "replace", false, "take out the servers that Goblin serves now")
+	flags.BoolVar(&n.dryRun, "dry-run", false, "show the difference, and write nothing")
+	flags.BoolVar(&n.print, "print", false, "print the entry, and write nothing")
+	flags.BoolVar(&n.asJSON, "json", false, "print a JSON object")
+	return cmd
+}
+
+func (a *App) uninstall() *cobra.Command {
+	var n installation
+	cmd := &cobra.Command{
+		Use:     "uninstall CLIENT...",
+		GroupID: cli.GroupConfig,
+		Short:   "Take Goblin out of the config files of MCP clients",
+		Long: `Take Goblin out of the config file of each client. If nobody has changed the file since
+"goblin install", it gets back the bytes of before, with the servers that --replace took
+out; otherwise only Goblin's entry goes. An entry "goblin" that starts something else
+stays.`,
+		Example:           "  goblin uninstall claude-code\n  goblin uninstall cursor vscode --dry-run",
+		ValidArgsFunction: a.completeClients,
+		Args:              clientArgs("uninstall"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.changeClients(cmd.Context(), args, &n, func(c *clients.Client, m clients.Machine) (*clients.Change, error) {
+				return c.Uninstall(m, config.StateFolder(a.Getenv))
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&n.dryRun, "dry-run", false, "show the difference, and write nothing")
+	cmd.Flags().BoolVar(&n.asJSON, "json", false, "print a JSON object")
+	return cmd
+}
+
+func (a *App) completeClients(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	left := slices.DeleteFunc(clients.Names(), func(name string) bool { return slices.Contains(args, name) })
+	return left, cobra.ShellCompDirectiveNoFileComp
+}
+
+// clientArgs wants names of clients.
+func clientArgs(word string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cli.Usage(cmd, "%s needs a client: %s", word, strings.Join(clients.Names(), ", "))
+		}
+		for _, name := range args {
+			if clients.Find(name) == nil {
+				return cli.Usage(cmd, "there is no client %q%s", name, cli.Meant(name, clients.Names(), ""))
+			}
+		}
+		return nil
+	}
+}
+
+// ownCommand is what clients are to start: this program, where it will be found tomorrow.
+func (a *App) ownCommand() (command string, args []string, err error) {
+	exe := a.program
+	if exe == "" {
+		if exe, err = os.Executable(); err != nil {
+			return "", nil, fmt.Errorf("find this program: %w", err)
+		}
+		// As it was called: a link of a package manager outlives the file that it leads to.
+		if called, err := exec.LookPath(os.Args[0]); err == nil {
+			if called, err = filepath.Abs(called); err == nil && sameFile(called, exe) {
+				exe = called
+			}
+		}
+	}
+	path, err := a.Find()
+	if err != nil {
+		return "", nil, err
+	}
+	if path == "" {
+		a.Warn("there is no config yet, so clients get the demo; goblin init makes one, goblin add too")
+	}
+	words := a.ClientCommand(&config.Config{Path: path, Demo: path == ""}, exe)
+	if !filepath.IsAbs(words[0]) {
+		return "", nil, errors.New("this program is one that \"go run\" has built and removes; build it (go build, go install), and run that")
+	}
+	return words[0], words[1:], nil
+}
+
+func sameFile(a, b string) bool {
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
+}
+
+// served are the entries of the servers in Goblin's config that are on, with the secrets in
+// the place of references to where they are kept.
+func (a *App) served(wanted bool) ([]map[string]any, error) {
+	if !wanted {
+		return nil, nil
+	}
+	f, err := a.toEdit(configedit.Open)
+	if err != nil {
+		return nil, err
+	}
+	names, err := f.Servers()
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		return nil, cli.Fail(cli.CodeConfig, "%s has no servers that could replace others; goblin init takes them over", fileName(f.Path()))
+	}
+	var entries []map[string]any
+	for _, name := range names {
+		if keys := f.Keys(name); keys != nil && keys["disabled"] != true && keys["enabled"] != false {
+			entries = append(entries, clients.WithSecrets(keys, a.Secrets().Get))
+		}
+	}
+	return entries, nil
+}
+
+// clientChange is what became of the file of a client, for --json.
+type clientChange struct {
+	Client  string   `json:"client"`
+	File    string   `json:"file,omitempty"`
+	Changed bool     `json:"changed"`
+	Diff    string   `json:"diff,omitempty"`
+	Took    []string `json:"replaced,omitempty"`
+	Backup  string   `json:"backup,omitempty"`
+	Note    string   `json:"note,omitempty"`
+	Error   string   `json:"error,omitempty"`
+}
+
+// changeClients changes the file of each client; one that fails does not stop others.
+func (a *App) changeClients(ctx context.Context, names []string, n *installation, prepare func(c *clients.Client, m clients.Machine) (*clients.Change, error)) error {
+	m := clients.Here(a.Getenv, "")
+	var all []clientChange
+	code := 0
+	for _, name := range slices.Compact(slices.Clone(names)) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		c := clients.Find(name)
+		ch, err := prepare(c, m)
+		did := clientChange{Client: name, File: c.Place(m)}
+		if err == nil {
+			did.Took, did.Note = ch.Took, ch.Note
+			did.Changed = !ch.Same()
+			if n.dryRun {
+				did.Diff = ch.Diff()
+			} else {
+				err = ch.Apply(time.Now())
+				did.Backup = ch.Backup
+			}
+		}
+		if err != nil {
+			did.Error, did.Changed = err.Error(), false
+			failed := cli.CodeFailure
+			if errors.Is(err, clients.ErrNone) {
+				failed = cli.CodeNotFound
+			}
+			code = cmp.Or(code, failed)
+		}
+		all = append(all, did)
+	}
+	if n.asJSON {
+		if err := a.json(map[string]any{"clients": all}); err != nil {
+			return err
+		}
+	} else {
+		var text strings.Builder
+		for i := range all {
+			if all[i].Error != "" {
+				a.Warn("%s: %s", clients.Find(all[i].Client).Title, all[i].Error)
+				continue
+			}
+			text.WriteString(all[i].text(n.dryRun))
+		}
+		if text.Len() > 0 {
+			if err := a.printText(text.String()); err != nil {
+				return err
+			}
+		}
+	}
+	if code != 0 {
+		return errTold(code)
+	}
+	return nil
+}
+
+// text tells what became of a file.
+func (d *clientChange) text(dry bool) string {
+	title := clients.Find(d.Client).Title
+	var out strings.Builder
+	switch {
+	case !d.Changed:
+		fmt.Fprintf(&out, "%s: %s is as it should be.\n", title, d.File)
+	case dry:
+		fmt.Fprintf(&out, "%s: %s would change. Nothing was written.\n%s", title, d.File, d.Diff)
+	default:
+		fmt.Fprintf(&out, "%s: %s is written; start %s again.\n", title, d.File, title)
+	}
+	if len(d.Took) > 0 {
+		fmt.Fprintf(&out, "  out of it, since Goblin serves them: %s\n", display.Line(strings.Join(d.Took, ", ")))
+	}
+	if d.Note != "" {
+		fmt.Fprintf(&out, "  %s\n", display.Line(d.Note))
+	}
+	if d.Backup != "" {
+		fmt.Fprintf(&out, "  as it was: %s\n", d.Backup)
+	}
+	return out.String()
+}
+
+// printEntries prints Goblin's entry for each client, and where it belongs.
+func (a *App) printEntries(names []string, asJSON bool) error {
+	command, args, err := a.ownCommand()
+	if err != nil {
+		return err
+	}
+	type entry struct {
+		Client string `json:"client"`
+		File   string `json:"file"`
+		Entry  string `json:"entry"`
+	}
+	all := []entry{}
+	var text strings.Builder
+	for i, name := range names {
+		c := clients.Find(name)
+		file, snippet, err := c.Snippet(clients.Here(a.Getenv, ""), command, args)
+		if err != nil {
+			return err
+		}
+		all = append(all, entry{name, file, string(snippet)})
+		if len(names) > 1 {
+			if i > 0 {
+				text.WriteString("\n")
+			}
+			fmt.Fprintf(&text, "%s, in %s:\n", c.Title, file)
+		} else {
+			a.Warn("for %s, in %s:", c.Title, file)
+		}
+		text.Write(snippet)
+	}
+	if asJSON {
+		return a.json(map[string]any{"clients": all})
+	}
+	return a.printText(text.String())
+}

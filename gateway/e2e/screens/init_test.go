@@ -1,0 +1,57 @@
+//go:build e2e
+
+package screens
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+// From what a client has to a screen of it, and to the client with Goblin instead.
+func TestInitAsksWhichServersToTake(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Written, w.Config = true, ""
+	client := filepath.Join(w.Dir, "home", ".cursor", "mcp.json")
+	before := `{"mcpServers": {
+  "books": {"command": "` + e2e.Goblin + `", "args": ["demo-server", "library"]},
+  "clock": {"command": "` + e2e.Goblin + `", "args": ["demo-server", "clock"]} // ticks
+}}
+`
+	require.NoError(t, os.MkdirAll(filepath.Dir(client), 0o700))
+	require.NoError(t, os.WriteFile(client, []byte(before), 0o600))
+	p := w.Pane(100, 24)
+	p.Types("$G init")
+	p.Keys("Enter")
+	p.Shows("Which servers shall", "> [x]  books  goblin demo-server  Cursor", "take 2 of 2")
+	p.Tmux("resize-window", "-x", "60", "-y", "12")
+	p.Types("j ")
+	p.Shows("> [ ]  clock", "take 1 of 2")
+	p.Keys("Enter")
+	p.Shows("has 1 server more", "goblin install cursor --replace")
+	p.Types("$G init")
+	p.Keys("Enter")
+	p.Shows("> [x]  clock", "take 1 of 1")
+	p.Keys("Escape")
+	p.Shows("nothing was written")
+
+	w.Succeeds("install", "cursor", "--replace")
+	text, err := os.ReadFile(client)
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "library")
+	require.Contains(t, string(text), `"command": "`+e2e.Goblin+`",`)
+	require.Contains(t, string(text), "// ticks")
+	p.Goblin("")
+	p.Shows("1 up", "books")
+	p.Types("q")
+	p.Restored(e2e.ExitOK)
+	w.Succeeds("uninstall", "cursor")
+	text, err = os.ReadFile(client)
+	require.NoError(t, err)
+	require.Equal(t, before, string(text))
+}
