@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,7 +35,7 @@ type FromRegistry struct {
 // Flags adds the flags of a command that adds servers of the registry.
 func (o *FromRegistry) Flags(flags *pflag.FlagSet) {
 	cli.Name(flags, &o.URL, "registry-url", "ask the registry at this `URL`")
-	cli.Name(flags, &o.Use, "use", "with --registry, the `KIND` of package or remote: npm, pypi, oci, nuget, http, sse")
+	cli.Name(flags, &o.Use, "use", "with --registry, the `KIND` of package or remote: npm, pypi, oci, nuget, mcpb, http, sse")
 	flags.BoolVar(&o.Yes, "yes", false, "with --registry, do not ask before it is added")
 	flags.StringArrayVar(&o.Set, "set", nil, "with --registry, an answer, `KEY=VALUE`; ${VAR} stays a variable")
 }
@@ -65,6 +66,17 @@ func (a *App) Define(ctx context.Context, name, as string, o FromRegistry) (*mcp
 	if err != nil {
 		return nil, err
 	}
+	if c.NeedsDownload() {
+		a.Warn("downloading %s", c.About)
+		state := config.StateFolder(a.Getenv)
+		if state == "" {
+			return nil, cli.Fail(cli.CodeConfig, "there is no place for a bundle: set HOME")
+		}
+		if err := client.Download(ctx, c, filepath.Join(state, "bundles")); err != nil {
+			return nil, registryError(err)
+		}
+		defer c.Discard()
+	}
 	if p.asks {
 		if err := question(p, c.Questions(), answers, o.Yes); err != nil {
 			return nil, err
@@ -76,6 +88,9 @@ func (a *App) Define(ctx context.Context, name, as string, o FromRegistry) (*mcp
 	}
 	a.present(d)
 	if err := consent(p, d, o.Yes); err != nil {
+		return nil, err
+	}
+	if err := c.Unpack(); err != nil {
 		return nil, err
 	}
 	for _, s := range d.Secrets {

@@ -93,7 +93,7 @@ func TestServersOfTheRegistryThatAreNotAdded(t *testing.T) {
 		"has no \"oci\"; there is npm, http": {o: FromRegistry{Use: "oci"}},
 		"--set wants KEY=VALUE":              {o: FromRegistry{Set: []string{"hunter2"}}},
 		"nothing is called \"NOPE\"; there is API_KEY, UNITS": {o: FromRegistry{Use: "npm", Set: []string{"NOPE=1", "API_KEY=1"}}},
-		"cannot be used: Goblin runs no bundles":              {name: "io.b/weather-bundle"},
+		"cannot be used: it tells no sum":                     {name: "io.b/weather-bundle"},
 		"is not in the registry":                              {name: "io.b/none"},
 		"there is no server \"none\" in the registry":         {name: "none"},
 		"nothing is added":                                    {name: "io.c/evil", typed: "n\n"},

@@ -24,7 +24,8 @@ type Question struct {
 	Default     string
 	Placeholder string
 	Choices     []string
-	Repeated    bool // several answers are taken
+	Min, Max    *float64 // of a number; nil for no bound
+	Repeated    bool     // several answers are taken
 }
 
 // Check says what is wrong with an answer; "" if nothing is.
@@ -37,8 +38,14 @@ func (q *Question) Check(answer string) string {
 	case len(q.Choices) > 0 && !slices.Contains(q.Choices, answer):
 		return "must be one of " + strings.Join(q.Choices, ", ")
 	case q.Format == "number":
-		if _, err := strconv.ParseFloat(answer, 64); err != nil {
+		n, err := strconv.ParseFloat(answer, 64)
+		switch {
+		case err != nil:
 			return "must be a number"
+		case q.Min != nil && n < *q.Min:
+			return fmt.Sprintf("must be %g or more", *q.Min)
+		case q.Max != nil && n > *q.Max:
+			return fmt.Sprintf("must be %g or less", *q.Max)
 		}
 	case q.Format == "boolean" && answer != "true" && answer != "false":
 		return "must be true or false"
@@ -68,8 +75,11 @@ func (c *Choice) Questions() []Question {
 // keys of questions; an answer such as ${VAR} stays one. What is secret becomes a
 // reference, and what the registry says is never taken for one.
 func (c *Choice) Build(name string, answers map[string][]string) (*Definition, error) {
-	if c.Problem != "" {
+	switch {
+	case c.Problem != "":
 		return nil, fmt.Errorf("%s: %s", c.entry.Name, c.Problem)
+	case c.NeedsDownload():
+		return nil, fmt.Errorf("%s: its bundle was not downloaded", c.entry.Name)
 	}
 	b := &builder{name: name, answers: answers}
 	keys, err := b.keys(c)
@@ -116,6 +126,8 @@ const startup = "2m"
 func (b *builder) keys(c *Choice) (map[string]any, error) {
 	keys := map[string]any{}
 	switch {
+	case c.bundle != nil:
+		b.bundle(c.bundle, keys)
 	case c.plan != nil:
 		var passed []KeyValue
 		env := b.pairs(c.pkg.Environment, func(v KeyValue) { passed = append(passed, v) })
@@ -283,7 +295,7 @@ func (b *builder) fill(template string, variables map[string]Input) (pieces []pi
 func (b *builder) answer(key string, in Input, repeated bool) ([][]piece, bool) {
 	q := Question{
 		Key: key, Description: in.Description, Required: in.Required, Secret: in.Secret, Format: in.Format,
-		Default: in.Default, Placeholder: in.Placeholder, Choices: in.Choices, Repeated: repeated,
+		Default: in.Default, Placeholder: in.Placeholder, Choices: in.Choices, Min: in.Min, Max: in.Max, Repeated: repeated,
 	}
 	if !slices.ContainsFunc(b.questions, func(o Question) bool { return o.Key == key }) {
 		b.questions = append(b.questions, q)

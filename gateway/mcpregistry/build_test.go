@@ -113,7 +113,7 @@ func TestWhatCannotBeRunSaysWhy(t *testing.T) {
 	for text, want := range map[string]string{
 		`"packages":[{"registryType":"cargo","identifier":"x"}]`:                                                               "does not know packages of the type cargo",
 		`"packages":[{"registryType":"","identifier":"x"}]`:                                                                    "does not know packages of the type",
-		`"packages":[{"registryType":"mcpb","identifier":"https://x.example/w.mcpb","fileSha256":"00"}]`:                       "runs no bundles: unpack https://x.example/w.mcpb",
+		`"packages":[{"registryType":"mcpb","identifier":"https://x.example/w.mcpb","fileSha256":"00"}]`:                       "it tells no sum",
 		`"packages":[{"registryType":"npm","identifier":"w","transport":{"type":"streamable-http","url":"http://localhost"}}]`: "it serves streamable-http by itself",
 		`"packages":[{"registryType":"npm","identifier":"--eval=x"}]`:                                                          "its identifier is none of npm",
 		`"packages":[{"registryType":"npm","identifier":"../../x"}]`:                                                           "its identifier is none of npm",

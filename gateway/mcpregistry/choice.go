@@ -19,6 +19,7 @@ type Choice struct {
 	pkg    *Package
 	remote *Transport
 	plan   *plan
+	bundle *bundle // nil until it is downloaded
 }
 
 // Choices are the ways that an entry has, in its order, packages first.
@@ -51,7 +52,7 @@ func (e *Entry) Choices() []Choice {
 	return all
 }
 
-// Command is the program that the choice needs; "" for none.
+// Command is the program that the choice needs; "" for none, or one that is not known yet.
 func (c *Choice) Command() string {
 	if c.plan == nil {
 		return ""
@@ -96,7 +97,7 @@ func planOf(p *Package) (*plan, string) {
 	valid, known := names[p.Type]
 	switch {
 	case p.Type == "mcpb":
-		return nil, "Goblin runs no bundles: unpack " + p.Identifier + ", and add the command that its manifest.json names"
+		return nil, bundleProblem(p)
 	case !known:
 		return nil, "Goblin does not know packages of the type " + p.Type
 	case len(p.Identifier) > maxWord || !valid().MatchString(p.Identifier):

@@ -228,6 +228,14 @@ func (c *Client) ask(ctx context.Context, path string) (answer, error) {
 	return answer{}, err
 }
 
+// safeRedirect follows an answer elsewhere unless it is one too many, or loses encryption.
+func safeRedirect(req *http.Request, via []*http.Request) error {
+	if len(via) > 3 || via[0].URL.Scheme == "https" && req.URL.Scheme != "https" {
+		return errors.New("redirects too often, or to where nothing is encrypted")
+	}
+	return nil
+}
+
 func (c *Client) fetch(ctx context.Context, to string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, to, nil)
 	if err != nil {
@@ -235,13 +243,7 @@ func (c *Client) fetch(ctx context.Context, to string) ([]byte, error) {
 	}
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", "goblin/"+c.Version)
-	client := &http.Client{CheckRedirect: func(req *http.Request, via []*http.Request) error {
-		if len(via) > 3 || via[0].URL.Scheme == "https" && req.URL.Scheme != "https" {
-			return errors.New("redirects too often, or to where nothing is encrypted")
-		}
-		return nil
-	}}
-	resp, err := client.Do(req)
+	resp, err := (&http.Client{CheckRedirect: safeRedirect}).Do(req)
 	if err != nil {
 		var u *url.Error
 		if errors.As(err, &u) {

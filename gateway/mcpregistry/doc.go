@@ -3,8 +3,8 @@
 // (https://github.com/modelcontextprotocol/registry, docs/reference/api, v0.1) and
 // server.json (its schema of 2025-12-11).
 //
-// It owns the requests, the cache of their answers, and how packages and remotes become
-// commands and URLs. It must not know how a user is asked, where secrets are kept, and how
+// It owns the requests, the cache of their answers, how packages and remotes become
+// commands and URLs, and how bundles are downloaded and unpacked. It must not know how a user is asked, where secrets are kept, and how
 // a config is written: it gives questions, takes answers, and names secrets by references.
 //
 // Whatever a registry says is foreign: bounded in bytes, pages and time, checked entry by

@@ -59,6 +59,8 @@ type Input struct {
 	Default     string   `json:"default,omitempty"`
 	Placeholder string   `json:"placeholder,omitempty"`
 	Choices     []string `json:"choices,omitempty"`
+	Min         *float64 `json:"-"` // of a number; bundles have them
+	Max         *float64 `json:"-"`
 
 	Variables map[string]Input `json:"variables,omitempty"` // of Value
 }

@@ -1,0 +1,424 @@
+package mcpregistry
+
+import (
+	"archive/zip"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Bounds of a bundle.
+const (
+	maxBundle      = 512 << 20 // bytes, as it is downloaded
+	maxUnpacked    = 2 << 30   // bytes
+	maxBundleFiles = 100_000
+	maxManifest    = 1 << 20 // bytes
+	bundleTime     = 15 * time.Minute
+)
+
+var sum = once(`^[A-Fa-f0-9]{64}$`)
+
+// bundleProblem says why a package of the kind mcpb cannot be used. What is downloaded has
+// to be what the registry means, so there has to be a sum.
+func bundleProblem(p *Package) string {
+	u, err := url.Parse(p.Identifier)
+	switch {
+	case err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())):
+		return "its identifier is no https URL of a bundle"
+	case !sum().MatchString(p.SHA256):
+		return "it tells no sum (fileSha256), so nobody can know what would be downloaded"
+	}
+	return ""
+}
+
+func loopback(host string) bool { return host == "localhost" || host == "127.0.0.1" || host == "::1" }
+
+// bundle is an archive with a server and its manifest
+// (https://github.com/modelcontextprotocol/mcpb/blob/main/MANIFEST.md).
+type bundle struct {
+	file     string // where it was downloaded to
+	folder   string // where it is unpacked to
+	manifest manifest
+}
+
+type manifest struct {
+	Server struct {
+		Type  string `json:"type"`        // node, python, binary or uv
+		Entry string `json:"entry_point"` // the main file
+		Run   struct {
+			commandLine
+			Platforms map[string]commandLine `json:"platform_overrides"`
+		} `json:"mcp_config"`
+	} `json:"server"`
+	UserConfig    map[string]option `json:"user_config"`
+	Compatibility struct {
+		Platforms []string `json:"platforms"`
+	} `json:"compatibility"`
+}
+
+type commandLine struct {
+	Command string            `json:"command"`
+	Args    []string          `json:"args"`
+	Env     map[string]string `json:"env"`
+}
+
+// option is something that users can set.
+type option struct {
+	Type        string          `json:"type"`
+	Title       string          `json:"title"`
+	Description string          `json:"description"`
+	Required    bool            `json:"required"`
+	Sensitive   bool            `json:"sensitive"`
+	Multiple    bool            `json:"multiple"`
+	Default     json.RawMessage `json:"default"`
+	Min         *float64        `json:"min"`
+	Max         *float64        `json:"max"`
+}
+
+// NeedsDownload reports whether the choice is a bundle that [Client.Download] has to get
+// before it can be asked about or built.
+func (c *Choice) NeedsDownload() bool { return c.Kind == "mcpb" && c.Problem == "" && c.bundle == nil }
+
+// Download gets the bundle of a choice into a folder of bundles, which is made, and reads
+// its manifest. Nothing is unpacked, nor run. [Choice.Discard] removes what was downloaded.
+func (c *Client) Download(ctx context.Context, ch *Choice, folder string) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, bundleTime)
+	defer cancel()
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(folder, "*.part") // 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err = errors.Join(err, f.Close()); err != nil {
+			err = errors.Join(fmt.Errorf("the bundle %s: %w", ch.pkg.Identifier, err), os.Remove(f.Name()))
+		}
+	}()
+	hash := sha256.New()
+	if err := c.save(ctx, ch.pkg.Identifier, io.MultiWriter(f, hash)); err != nil {
+		return err
+	}
+	if got := hex.EncodeToString(hash.Sum(nil)); !strings.EqualFold(got, ch.pkg.SHA256) {
+		return fmt.Errorf("is not what the registry means: its sum is %s, and should be %s", got, strings.ToLower(ch.pkg.SHA256))
+	}
+	name := strings.ToLower(ch.entry.ShortName()) + "-" + strings.ToLower(ch.pkg.SHA256[:12])
+	b := &bundle{file: f.Name(), folder: filepath.Join(folder, name)}
+	if err := b.read(); err != nil {
+		return err
+	}
+	ch.bundle = b
+	return nil
+}
+
+// save downloads a file.
+func (c *Client) save(ctx context.Context, from string, to io.Writer) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("User-Agent", "goblin/"+c.Version)
+	resp, err := (&http.Client{CheckRedirect: safeRedirect}).Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("HTTP %d", resp.StatusCode)
+	}
+	n, err := io.Copy(to, io.LimitReader(resp.Body, maxBundle+1))
+	if err == nil && n > maxBundle {
+		err = fmt.Errorf("is larger than %d MiB", maxBundle>>20)
+	}
+	return err
+}
+
+// platform is this system as bundles call it.
+func platform() string {
+	if runtime.GOOS == "windows" {
+		return "win32"
+	}
+	return runtime.GOOS
+}
+
+// read reads the manifest.
+func (b *bundle) read() error {
+	z, err := zip.OpenReader(b.file)
+	if err != nil {
+		return fmt.Errorf("is no bundle: %w", err)
+	}
+	defer z.Close()
+	f, err := z.Open("manifest.json")
+	if err != nil {
+		return errors.New("has no manifest.json")
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxManifest+1))
+	if err == nil && len(text) > maxManifest {
+		err = errors.New("it is too large")
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &b.manifest)
+	}
+	if err != nil {
+		return fmt.Errorf("manifest.json: %w", err)
+	}
+	if only := b.manifest.Compatibility.Platforms; len(only) > 0 && !slices.Contains(only, platform()) {
+		return fmt.Errorf("is for %s, and this is %s", strings.Join(only, ", "), platform())
+	}
+	if len(b.manifest.UserConfig) > maxParts {
+		return errors.New("manifest.json: it has too many options")
+	}
+	run := b.manifest.commandLine()
+	if run.Command == "" {
+		return fmt.Errorf("manifest.json: it tells no command for a server of the type %q", b.manifest.Server.Type)
+	}
+	for name := range run.Env {
+		if !envName().MatchString(name) {
+			return errors.New("manifest.json: it names an environment variable that cannot be one")
+		}
+	}
+	return nil
+}
+
+// commandLine is what runs the server on this system.
+func (m *manifest) commandLine() commandLine {
+	run := m.Server.Run.commandLine
+	if own, ok := m.Server.Run.Platforms[platform()]; ok {
+		run.Command = cmp.Or(own.Command, run.Command)
+		if own.Args != nil {
+			run.Args = own.Args
+		}
+		if own.Env != nil {
+			run.Env = own.Env
+		}
+	}
+	if entry := "${__dirname}/" + m.Server.Entry; run.Command == "" && m.Server.Entry != "" {
+		switch m.Server.Type {
+		case "node":
+			run.Command, run.Args = "node", []string{entry}
+		case "python":
+			run.Command, run.Args = "python3", []string{entry}
+		case "uv":
+			run.Command, run.Args = "uv", []string{"run", "--directory", "${__dirname}", entry}
+		case "binary":
+			run.Command = entry
+		}
+	}
+	// A path is one in the bundle, whatever folder the server is started in.
+	if strings.Contains(run.Command, "/") && !strings.HasPrefix(run.Command, "$") && !path.IsAbs(run.Command) {
+		run.Command = "${__dirname}/" + run.Command
+	}
+	if runtime.GOOS == "windows" && m.Server.Type == "binary" && path.Ext(run.Command) == "" {
+		run.Command += ".exe"
+	}
+	return run
+}
+
+// keys are those of a server that was unpacked.
+func (b *builder) bundle(bun *bundle, keys map[string]any) {
+	run := bun.manifest.commandLine()
+	command, _ := b.text(bun, run.Command)
+	keys["command"] = b.join(command)
+	var args []string
+	for _, arg := range run.Args {
+		if name, ok := strings.CutPrefix(arg, "${user_config."); ok && strings.HasSuffix(name, "}") && !strings.Contains(name, "${") {
+			values, _ := b.option(bun, strings.TrimSuffix(name, "}"))
+			for _, v := range values { // each is one
+				args = append(args, b.join(v))
+			}
+			continue
+		}
+		if pieces, whole := b.text(bun, arg); whole {
+			args = append(args, b.join(pieces))
+		}
+	}
+	if len(args) > 0 {
+		keys["args"] = args
+	}
+	env := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(run.Env)) {
+		if pieces, whole := b.text(bun, run.Env[name]); whole {
+			env[name] = b.join(pieces)
+		}
+	}
+	if len(env) > 0 {
+		keys["env"] = env
+	}
+	keys["cwd"] = literal(bun.folder)
+}
+
+// text puts values into a template of a manifest. It is not whole if one has none.
+func (b *builder) text(bun *bundle, template string) (pieces []piece, whole bool) {
+	whole = true
+	end := 0
+	for _, at := range references().FindAllStringIndex(template, -1) {
+		name := template[at[0]+2 : at[1]-1]
+		var value []piece
+		switch name {
+		case "__dirname":
+			value = []piece{{text: bun.folder}}
+		case "HOME":
+			value = []piece{{"${HOME}", true}}
+		case "DESKTOP", "DOCUMENTS", "DOWNLOADS":
+			value = []piece{{"${HOME}", true}, {text: "/" + name[:1] + strings.ToLower(name[1:])}}
+		case "pathSeparator", "/":
+			value = []piece{{text: string(filepath.Separator)}}
+		default:
+			key, ok := strings.CutPrefix(name, "user_config.")
+			if !ok {
+				continue
+			}
+			values, has := b.option(bun, key)
+			if whole = whole && has; has && len(values) > 0 {
+				value = values[0]
+			}
+		}
+		pieces = append(append(pieces, piece{text: template[end:at[0]]}), value...)
+		end = at[1]
+	}
+	return append(pieces, piece{text: template[end:]}), whole
+}
+
+// option is what the user set, or the default.
+func (b *builder) option(bun *bundle, key string) (values [][]piece, ok bool) {
+	o, known := bun.manifest.UserConfig[key]
+	if !known {
+		return nil, false
+	}
+	in := Input{Description: cmp.Or(o.Description, o.Title), Required: o.Required, Secret: o.Sensitive, Format: o.Type, Min: o.Min, Max: o.Max}
+	if o.Type == "directory" || o.Type == "file" {
+		in.Format = "filepath"
+	}
+	defaults := o.defaults()
+	in.Default = strings.Join(defaults, ", ")
+	values, ok = b.answer(key, in, o.Multiple)
+	if len(b.answers[key]) == 0 && len(defaults) > 0 {
+		values = nil
+		for _, text := range defaults {
+			pieces, _ := b.text(&bundle{folder: bun.folder}, text)
+			values = append(values, pieces)
+		}
+	}
+	return values, ok
+}
+
+// defaults are the texts of a default, which may be a list.
+func (o *option) defaults() []string {
+	var list []any
+	if json.Unmarshal(o.Default, &list) != nil {
+		var one any
+		if json.Unmarshal(o.Default, &one) != nil || one == nil {
+			return nil
+		}
+		list = []any{one}
+	}
+	var texts []string
+	for _, v := range list {
+		if text := fmt.Sprint(v); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+// Discard removes what was downloaded for a choice; what was unpacked stays.
+func (c *Choice) Discard() {
+	if c.bundle != nil {
+		_ = os.Remove(c.bundle.file) // it has done its work, and lies with others like it
+	}
+}
+
+// Unpack unpacks the bundle of a choice, if it is one; what was unpacked before stays.
+func (c *Choice) Unpack() error {
+	if c.bundle == nil {
+		return nil
+	}
+	if err := c.bundle.unpack(); err != nil {
+		return fmt.Errorf("unpack the bundle %s: %w", c.pkg.Identifier, err)
+	}
+	return nil
+}
+
+func (b *bundle) unpack() (err error) {
+	if _, err := os.Stat(b.folder); err == nil {
+		return nil // its name has the sum
+	}
+	z, err := zip.OpenReader(b.file)
+	if err != nil {
+		return err
+	}
+	defer z.Close()
+	temp, err := os.MkdirTemp(filepath.Dir(b.folder), "*.part") // 0700
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(temp))
+		}
+	}()
+	if len(z.File) > maxBundleFiles {
+		return fmt.Errorf("it has more than %d files", maxBundleFiles)
+	}
+	room := int64(maxUnpacked)
+	main := path.Clean(strings.TrimPrefix(b.manifest.commandLine().Command, "${__dirname}/"))
+	for _, f := range z.File {
+		if room, err = extract(f, temp, room, path.Clean(f.Name) == main); err != nil {
+			return err
+		}
+	}
+	return os.Rename(temp, b.folder)
+}
+
+// extract writes a file of an archive into a folder, and nowhere else.
+func extract(f *zip.File, folder string, room int64, runs bool) (left int64, err error) {
+	mode := f.Mode()
+	switch {
+	case !filepath.IsLocal(filepath.FromSlash(f.Name)) || strings.Contains(f.Name, `\`):
+		return room, errors.New("it has a file with a path that leads out of it")
+	case mode.IsDir():
+		return room, os.MkdirAll(filepath.Join(folder, filepath.FromSlash(f.Name)), 0o700)
+	case !mode.IsRegular():
+		return room, fmt.Errorf("%q in it is a link or the like", path.Base(f.Name))
+	}
+	to := filepath.Join(folder, filepath.FromSlash(f.Name))
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return room, err
+	}
+	in, err := f.Open()
+	if err != nil {
+		return room, err
+	}
+	defer in.Close()
+	perm := fs.FileMode(0o600)
+	if runs || mode&0o111 != 0 {
+		perm = 0o700
+	}
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, perm)
+	if err != nil {
+		return room, err
+	}
+	n, err := io.Copy(out, io.LimitReader(in, room+1))
+	if err == nil && n > room {
+		err = fmt.Errorf("it has more than %d MiB", maxUnpacked>>20)
+	}
+	return room - n, errors.Join(err, out.Close())
+}
