@@ -119,6 +119,19 @@ func TestAServerIsTurnedOffAndOn(t *testing.T) {
 	}
 }
 
+func TestAServerThatWasTurnedOffByHandIsTurnedOn(t *testing.T) {
+	t.Parallel()
+	for before, after := range map[string]string{
+		"servers:\n  a: {command: x, disabled: true}\n":              "servers:\n  a: {command: x}\n",
+		"servers:\n  a: {disabled: true, command: x}\n":              "servers:\n  a: {command: x}\n",
+		"servers:\n  a:\n    command: x\n    disabled: true # why\n": "servers:\n  a:\n    command: x\n    disabled: false # why\n",
+	} {
+		f := opened(t, t.TempDir(), "c.yaml", before)
+		require.NoError(t, f.SetDisabled("a", false))
+		require.Equal(t, after, string(f.Text()))
+	}
+}
+
 func TestAServerIsTakenOutAndAllElseStays(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ file, before, after string }{

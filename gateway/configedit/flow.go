@@ -198,6 +198,9 @@ func (b *braces) without(text []byte, at int) []byte {
 		to = it.separating + 1
 	case at > 0: // the last one: the comma before it has nothing to part any more
 		from = b.items[at-1].separating
+		if len(bytes.Trim(text[from+1:it.at.from], " ")) == 0 { // on the same line
+			return append(bytes.Clone(text[:from]), text[to:]...)
+		}
 		return append(append(bytes.Clone(text[:from]), text[from+1:lineStart(text, it.at.from)]...), text[lineEnd(text, to):]...)
 	}
 	if start := lineStart(text, from); len(bytes.TrimSpace(text[start:from])) == 0 && lineEnd(text, to) > to {
