@@ -106,11 +106,11 @@ func (c *Check) Lines() bool { return c.lines }
 // Without whole it stops before a token that may go on.
 func (c *Check) run(src []byte, whole, alone bool) error {
 	i, next, err := c.resume(src, whole)
-	for err == nil && next <= over {
+	for err == nil && next <= over && (next != over || !alone) {
 		if i < len(src) && src[i] <= ' ' {
 			i = c.space(src, i)
 		}
-		if i >= len(src) || alone && next == over {
+		if i >= len(src) {
 			break
 		}
 		switch table[next][src[i]] {

@@ -79,8 +79,12 @@ type Options struct {
 	Most int
 	// Depth is how deep JSON is shown: 0 shows the outermost value only, with
 	// what is in it folded; negative folds nothing.
-	Depth   int
-	Numbers bool // of the lines of Text
+	Depth int
+	// Fold is how many of the levels that would be shown are folded; negative,
+	// how many more are shown.
+	Fold    int
+	Turned  map[uint64]bool // nodes of JSON that are shown the other way, see [View.Node]
+	Numbers bool            // of the lines of Text
 }
 
 const (
@@ -155,9 +159,21 @@ type Doc struct {
 	about   [][2]int // lines that are never marked
 	start   int      // the first line of the block that is the start
 	blocks  []Block
+	nodes   []docNode
+	starts  []int // the first lines of the blocks
+	deep    int   // levels of the deepest JSON
 	width   int
 	longest int // cells of the longest line
 }
+
+// docNode is a container of JSON and the line that it begins in.
+type docNode struct {
+	line int
+	id   uint64
+}
+
+// Levels is how many levels the JSON has that lies deepest.
+func (d *Doc) Levels() int { return d.deep }
 
 // Len is how many lines there are.
 func (d *Doc) Len() int { return len(d.lines) }
@@ -200,6 +216,7 @@ func Build(ctx context.Context, lk *look.Look, blocks []Block, o Options) (*Doc,
 			break
 		}
 		first := len(b.d.lines)
+		b.d.starts = append(b.d.starts, first)
 		b.block(&blocks[i])
 		if blocks[i].Start {
 			b.d.start = first

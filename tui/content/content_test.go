@@ -220,6 +220,54 @@ func TestBlocksBecomeScreens(t *testing.T) {
 	}
 }
 
+func TestJSONIsShownAsItMeans(t *testing.T) {
+	for name, tt := range map[string]struct {
+		in, want string
+		o        Options
+	}{
+		"space behind a value is not shown": {in: "{\n  \"a\": 1\n, \"b\": [\n true\n,\tnull\r\n ]\n}\n", want: "{\n  \"a\": 1,\n  \"b\": [\n    true,\n    null\n  ]\n}\n", o: Options{Depth: 9}},
+		"escapes that hide nothing are decoded": {in: `{"\u65e5\u672c":"\ud83d\ude00 \u001b \ud83d \u202e \u0041 \\u65e5 \n"}`, want: `{
+  "日本": "😀 \u001b \ud83d \u202e \u0041 \\u65e5 \n"
+}
+`, o: Options{Depth: 9}},
+		"a list of flat objects folds at once":            {in: `[{"a":1},{"b":2,"c":3}]`, want: "[\n  {▸ 1 member},\n  {▸ 2 members}\n]\n", o: Options{Depth: 12, Fold: 1}},
+		"the levels that there are fold, innermost first": {in: `{"a":{"b":{"c":[1]}},"d":[2]}`, want: "{\n  \"a\": {\n    \"b\": {▸ 1 member}\n  },\n  \"d\": [\n    2\n  ]\n}\n", o: Options{Depth: 12, Fold: 2}},
+		"no more than there are":                          {in: `{"a":{"b":1}}`, want: "{\n  \"a\": {▸ 1 member}\n}\n", o: Options{Depth: 12, Fold: 7}},
+		"deeper than the first look":                      {in: `[[[1]]]`, want: "[\n  [\n    [\n      1\n    ]\n  ]\n]\n", o: Options{Depth: 1, Fold: -1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, tt.want, screen(t, build(t, tt.o, Block{Kind: JSON, Data: []byte(tt.in)})))
+		})
+	}
+}
+
+func TestOneNodeOfJSONIsFoldedAndStaysSoWhenTheRestChanges(t *testing.T) {
+	block := func(in string) Block { return Block{Kind: JSON, Data: []byte(in)} }
+	d := build(t, Options{Depth: 9}, block(`{"a":{"x":1},"b":[{"y":2}]}`))
+	require.Equal(t, 2, d.Levels())
+	v := NewView(plainLook())
+	v.Show(d, false)
+	shot(t, v, 40, 5)
+	_, ok := v.Node(2, false)
+	require.False(t, ok, "no node begins there")
+	id, ok := v.Node(1, false)
+	require.True(t, ok)
+	near, ok := v.Node(2, true)
+	require.True(t, ok)
+	require.NotEqual(t, id, near)
+	o := Options{Depth: 9, Turned: map[uint64]bool{id: true}}
+	d = build(t, o, block(`{"new":[0],"a":{"x":1,"z":2},"b":[{"y":2}]}`))
+	text := screen(t, d)
+	require.Contains(t, text, `"a": {`)
+	require.NotContains(t, text, `"x"`)
+	require.Contains(t, text, `"y": 2`)
+	v.Show(d, false)
+	shot(t, v, 40, 5)
+	again, _ := v.Node(4, false)
+	require.Equal(t, id, again, "so that it can be unfolded")
+	require.Contains(t, screen(t, build(t, Options{Depth: 0, Turned: map[uint64]bool{id: true}}, block(`{"a":{"x":1},"b":[1]}`))), `"x": 1`)
+}
+
 func TestMarkdownIsLaidOut(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -243,7 +291,11 @@ func TestMarkdownIsLaidOut(t *testing.T) {
 		{"code in a line", 60, "run `go  *test*` or ``a`b``", "run `go  *test*` or `a`b`\n"},
 		{"links", 70, "[goblin](https://x.example/a) <https://y.example> ![pic](p.png \"t\") [a] [b](", "goblin (https://x.example/a) https://y.example image: pic (p.png) [a]\n[b](\n"},
 		{"escapes and entities", 60, `\*a\* &lt;b&gt; &amp; &unknown;`, "*a* <b> & &unknown;\n"},
-		{"tables are left as they are", 12, "| a | b *c* | d |\n|---|---|---|", "| a | b *c…\n|---|---|-…\n"},
+		{"a table", 40, "text\n\n| name | *n* |\n|:-----|--:|\n| a \\| b | 1 |\n| `c` | 22 | 3 |\n| d\nend", "text\n\nname  │  n\n──────┼───\na | b │  1\n`c`   │ 22\nd     │\nend\n"},
+		{"a table without bars at its sides, in the middle", 40, "a | b\n:-: | -\nccc | d", " a  │ b\n────┼──\nccc │ d\n"},
+		{"cells wrap", 18, "|a|b|\n|-|-|\n|one two three|four five|", "a       │ b\n────────┼────────\none two │ four\nthree   │ five\n"},
+		{"a table that has no room", 12, "| a | bcd | efg |hij|\n|---|---|---|---|", "| a | bcd …\n|---|---|-…\n"},
+		{"bars without dashes are text, bold over lines", 60, "**Docs\n| [A](a.md)\n| B**", "Docs | A (a.md) | B\n"},
 		{"HTML is text", 60, "<b>x</b>", "<b>x</b>\n"},
 	}
 	for _, tt := range tests {

@@ -1,9 +1,13 @@
 package content
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"goblin/gateway/display"
 	"goblin/registry/rawjson"
@@ -16,8 +20,11 @@ func (b *builder) json(k *Block) {
 		b.empty()
 		return
 	}
-	at, lines, longest := b.at(), len(b.d.lines), b.d.longest
-	p := printer{b: b, src: k.Data, fold: b.o.Depth, start: at, from: at}
+	at, lines, longest, nodes := b.at(), len(b.d.lines), b.d.longest, len(b.d.nodes)
+	deep := levels(k.Data)
+	b.d.deep = max(b.d.deep, deep)
+	p := printer{b: b, src: k.Data, fold: folding(deep, b.o), start: at, from: at}
+	p.node = uint64(len(b.d.starts)) * fnvPrime // so that blocks do not share theirs
 	err := p.print()
 	whole := max(k.Size, int64(len(k.Data)))
 	var broken *rawjson.SyntaxError
@@ -27,13 +34,52 @@ func (b *builder) json(k *Block) {
 		p.end(0)
 		b.rest(int64(len(k.Data)), whole)
 	case err != nil:
-		b.d.arena, b.d.lines, b.d.longest = b.d.arena[:at], b.d.lines[:lines], longest
+		b.d.arena, b.d.lines, b.d.longest, b.d.nodes = b.d.arena[:at], b.d.lines[:lines], longest, b.d.nodes[:nodes]
 		b.line(inkWarn, "not JSON: "+where(k.Data, err), 0)
 		b.blank()
 		b.plain(string(k.Data), k.Size)
 	case p.cut:
 		b.rest(int64(p.i), whole)
 	}
+}
+
+// levels is how many containers with something in them lie within each other
+// below the outermost value.
+func levels(src []byte) int {
+	depth, deep, fresh := 0, 0, false
+	for i := 0; i < len(src); i++ {
+		switch src[i] {
+		case ' ', '\n', '\r', '\t':
+			continue
+		case '{', '[':
+			depth++
+			fresh = true
+			continue
+		case '}', ']':
+			depth--
+			fresh = false
+			continue
+		case '"':
+			for i++; i < len(src) && src[i] != '"'; i++ {
+				if src[i] == '\\' {
+					i++
+				}
+			}
+		}
+		if fresh {
+			deep, fresh = max(deep, depth), false
+		}
+	}
+	return max(deep-1, 0)
+}
+
+// folding is how deep JSON of so many levels is shown: each level that the user
+// folds is one that there is.
+func folding(deep int, o Options) int {
+	if o.Depth < 0 {
+		return -1
+	}
+	return max(0, min(o.Depth, deep)-o.Fold)
 }
 
 // where says the place of a fault as people count: lines and columns.
@@ -46,9 +92,9 @@ func where(src []byte, err error) string {
 	return fmt.Sprintf("line %d, column %d: %s", line, column, display.Line(broken.Reason))
 }
 
-// printer lays out JSON token by token as it stands: order, numbers, escapes
-// and duplicates are those of the source. Memory is bounded by the output, and
-// nothing past the end of the output is looked at.
+// printer lays out JSON token by token as it stands: order, numbers and duplicates
+// are those of the source, and escapes but for those of characters that can be shown.
+// Memory is bounded by the output, and nothing past the end of the output is laid out.
 type printer struct {
 	b     *builder
 	src   []byte
@@ -58,6 +104,23 @@ type printer struct {
 	from  int // of the open line in the arena
 	ink   ink
 	cut   bool
+	node  uint64 // that of the value under way
+}
+
+// Nodes are known by the names and places on the way to them, so that they stay the
+// same when a document is built anew of something newer.
+const (
+	fnvOffset = 14695981039346656037
+	fnvPrime  = 1099511628211
+)
+
+// child is the node of a value in another.
+func child(node uint64, name []byte) uint64 {
+	node ^= fnvOffset
+	for _, c := range name {
+		node = (node ^ uint64(c)) * fnvPrime
+	}
+	return node * fnvPrime
 }
 
 func (p *printer) print() error {
@@ -124,6 +187,9 @@ func (p *printer) token(i ink, end, depth int) {
 		return
 	}
 	p.i = end
+	if raw[0] == '"' && bytes.Contains(raw, []byte(`\u`)) {
+		raw = readable(raw)
+	}
 	for _, c := range raw {
 		if c < ' ' || c > '~' {
 			p.put(i, display.Line(string(raw)))
@@ -132,6 +198,51 @@ func (p *printer) token(i ink, end, depth int) {
 	}
 	p.put(i, "")
 	p.b.d.arena = append(p.b.d.arena, raw...)
+}
+
+// readable is a string with those of its escapes decoded that stand for characters
+// which can be shown: 日 is easier to read than \u65e5.
+func readable(raw []byte) []byte {
+	out := make([]byte, 0, len(raw))
+	for i := 0; i < len(raw); {
+		if raw[i] != '\\' || i+1 == len(raw) {
+			out = append(out, raw[i])
+			i++
+			continue
+		}
+		r, n := escaped(raw[i:])
+		if r < 0xa1 || display.Line(string(r)) != string(r) {
+			out = append(out, raw[i:i+n]...)
+		} else {
+			out = utf8.AppendRune(out, r)
+		}
+		i += n
+	}
+	return out
+}
+
+// escaped is the character of the escape that s begins with, 0 for those without a
+// number, and its length.
+func escaped(s []byte) (r rune, n int) {
+	unit := func(s []byte) (rune, bool) {
+		if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
+			return 0, false
+		}
+		v, err := strconv.ParseUint(string(s[2:6]), 16, 16)
+		return rune(v), err == nil
+	}
+	r, ok := unit(s)
+	if !ok {
+		return 0, 2
+	}
+	if utf16.IsSurrogate(r) {
+		low, _ := unit(s[6:])
+		if r = utf16.DecodeRune(r, low); r == utf8.RuneError {
+			return 0, 6
+		}
+		return r, 12
+	}
+	return r, 6
 }
 
 func (p *printer) value(depth int) error {
@@ -165,7 +276,10 @@ func (p *printer) container(depth int, closer byte, what string) error {
 		p.put(inkPunct, opener+string(closer))
 		return nil
 	}
-	if p.fold >= 0 && depth > p.fold {
+	node := p.node
+	defer func() { p.node = node }()
+	p.b.d.nodes = append(p.b.d.nodes, docNode{line: len(p.b.d.lines), id: node})
+	if (p.fold >= 0 && depth > p.fold) != p.b.o.Turned[node] {
 		p.i = start
 		return p.folded(opener, string(closer), what)
 	}
@@ -174,11 +288,14 @@ func (p *printer) container(depth int, closer byte, what string) error {
 	}
 	p.put(inkPunct, opener)
 	p.end(depth)
-	for !p.cut {
+	for n := 0; !p.cut; n++ {
+		p.node = child(node, strconv.AppendInt(nil, int64(n), 10))
 		if closer == '}' {
+			from := p.i
 			if err := p.name(depth + 1); err != nil || p.cut {
 				return err
 			}
+			p.node = child(node, p.src[from:p.i])
 		}
 		if err := p.value(depth + 1); err != nil || p.cut {
 			return err

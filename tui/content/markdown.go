@@ -23,6 +23,7 @@ func (b *builder) markdown(text string, size int64) {
 			return
 		}
 	}
+	m.endTable()
 	m.flush()
 	b.rest(int64(len(shown)), size)
 }
@@ -40,6 +41,8 @@ type markdown struct {
 	fence  string // that ends the open code block
 	inset  int    // columns that the code block is indented by in the source
 	blank  bool   // the last line was blank
+	head   int    // where the last line of the paragraph begins in it
+	table  *table // the open one
 }
 
 func (m *markdown) line(s string) {
@@ -48,6 +51,10 @@ func (m *markdown) line(s string) {
 		return
 	}
 	depth, s := unquote(s)
+	if m.table != nil && depth == m.depth && m.row(s) {
+		return
+	}
+	m.endTable()
 	if depth != m.depth && (depth > 0 || !m.open) {
 		m.flush()
 		m.depth = depth
@@ -78,6 +85,7 @@ func (m *markdown) line(s string) {
 		m.fence, m.inset = fence, indent
 	case indent >= 4+m.list && !m.open:
 		m.put(inkCode, s, m.list+2)
+	case m.open && m.startTable(text):
 	case m.block(text, indent):
 	case m.open:
 		m.para = append(m.para, ' ')
@@ -107,11 +115,6 @@ func (m *markdown) block(text string, indent int) bool {
 		m.flush()
 		m.list = 0
 		m.add(line{ink: inkDim, flags: ruled})
-	case text[0] == '|':
-		m.flush()
-		from := m.b.at()
-		m.b.put(text)
-		m.b.asIs(from, line{ink: inkPlain, indent: uint16(min(m.list, m.b.room/2)), flags: quotes(m.depth)})
 	default:
 		mark, rest, item := bullet(text)
 		if !item {
@@ -187,6 +190,7 @@ func (m *markdown) start(mark string, indent int, text string) {
 // spaces is the last of its lines on the screen.
 func (m *markdown) more(text string) {
 	m.rows++
+	m.head = len(m.para)
 	hard := strings.HasSuffix(text, "  ") || strings.HasSuffix(text, `\`)
 	text = strings.TrimRight(strings.TrimSuffix(text, `\`), " ")
 	m.para = append(m.para, text...)
@@ -199,7 +203,7 @@ func (m *markdown) more(text string) {
 
 func (m *markdown) drop() {
 	m.para = m.para[:0]
-	m.open, m.mark, m.indent, m.rows = false, "", 0, 0
+	m.open, m.mark, m.indent, m.rows, m.head = false, "", 0, 0, 0
 }
 
 func (m *markdown) flush() {

@@ -119,6 +119,20 @@ func (v *View) Position() (first, last, total int) {
 	return min(v.top+1, total), min(v.top+max(v.h, 1), total), total
 }
 
+// Node is the container of JSON that begins in a line of the window; else, if near
+// is set, the first that begins below it, or the last before it.
+func (v *View) Node(y int, near bool) (id uint64, ok bool) {
+	nodes, at := v.doc.nodes, v.top+y
+	i := sort.Search(len(nodes), func(i int) bool { return nodes[i].line >= at })
+	switch {
+	case i < len(nodes) && (nodes[i].line == at || near && nodes[i].line < v.top+v.h):
+		return nodes[i].id, true
+	case near && i > 0:
+		return nodes[i-1].id, true
+	}
+	return 0, false
+}
+
 // Lines draws the window: h lines of w cells.
 func (v *View) Lines(w, h int) []string {
 	v.w, v.h = max(w, 0), max(h, 0)

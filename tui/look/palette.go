@@ -66,8 +66,8 @@ type Marks struct {
 	Template, Delta, New, To, From, Sep, Folded string
 	Ellipsis, Check, Box, Edge, Scroll, Updated string
 
-	TopLeft, TopRight, BottomLeft, BottomRight string
-	Horizontal, Vertical, TeeLeft, TeeRight    string
+	TopLeft, TopRight, BottomLeft, BottomRight     string
+	Horizontal, Vertical, TeeLeft, TeeRight, Cross string
 }
 
 var unicodeMarks = Marks{
@@ -76,7 +76,7 @@ var unicodeMarks = Marks{
 	Template: "⧉", Delta: "Δ", New: "+", To: "→", From: "←", Sep: "·", Folded: "▸",
 	Ellipsis: "…", Check: "✓", Box: "☐", Edge: "▎", Scroll: "┃", Updated: "Δ",
 	TopLeft: "╭", TopRight: "╮", BottomLeft: "╰", BottomRight: "╯",
-	Horizontal: "─", Vertical: "│", TeeLeft: "├", TeeRight: "┤",
+	Horizontal: "─", Vertical: "│", TeeLeft: "├", TeeRight: "┤", Cross: "┼",
 }
 
 var asciiMarks = Marks{
@@ -86,5 +86,5 @@ var asciiMarks = Marks{
 	Template: "&", Delta: "^", New: "+", To: ">", From: "<", Sep: "-", Folded: "+",
 	Ellipsis: ".", Check: "x", Box: "_", Edge: "|", Scroll: "#", Updated: "^",
 	TopLeft: "+", TopRight: "+", BottomLeft: "+", BottomRight: "+",
-	Horizontal: "-", Vertical: "|", TeeLeft: "+", TeeRight: "+",
+	Horizontal: "-", Vertical: "|", TeeLeft: "+", TeeRight: "+", Cross: "+",
 }
