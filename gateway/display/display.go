@@ -155,6 +155,12 @@ func unsafeAt(s string, lines bool) int {
 				_, size := utf8.DecodeRuneInString(cluster[k:])
 				invalid = size == 1
 			}
+			if r == joiner && pictures(cluster, k) {
+				continue // counted with what it joins
+			}
+			if r == emojiStyle && pictures(cluster, k+len(string(emojiStyle))) {
+				continue // it stands before a joiner
+			}
 			if n++; n > maxCluster && r >= utf8.RuneSelf || invalid || hidden(r) {
 				return i + k
 			}
@@ -162,6 +168,24 @@ func unsafeAt(s string, lines bool) int {
 		i, first = i+len(cluster), false
 	}
 	return -1
+}
+
+// joiner makes one picture of several: a family of its members.
+const joiner = '\u200d'
+
+// pictures reports whether a joiner stands at i in a cluster, between two pictures: there
+// it is seen, and hides nothing.
+func pictures(cluster string, i int) bool {
+	if i <= 0 || i >= len(cluster) || !strings.HasPrefix(cluster[i:], string(joiner)) {
+		return false
+	}
+	before, _ := utf8.DecodeLastRuneInString(strings.TrimSuffix(cluster[:i], string(emojiStyle)))
+	after, _ := utf8.DecodeRuneInString(cluster[i+len(string(joiner)):])
+	if before == utf8.RuneError || after == utf8.RuneError || max(before, after) < 0x1f000 {
+		return false
+	}
+	skin := before >= 0x1f3fb && before <= 0x1f3ff
+	return (skin || unicode.Is(unicode.So, before)) && unicode.Is(unicode.So, after)
 }
 
 // joins reports whether a text is drawn into the place of what stands before it.
