@@ -285,26 +285,29 @@ func (r *relay) collect(payload []byte) error {
 	return nil
 }
 
-// frontCheck is how often a steady screen looks whether it is in front.
+// frontCheck is how often is looked whether the terminal is there, and whether a
+// steady screen is in front of it.
 const frontCheck = time.Second
 
 // watch follows the terminal's size, the process's stops, and which job is in
 // front.
 func (r *relay) watch() {
 	s := r.con.jobs
-	var look <-chan time.Time // stays nil for one that the kernel stops
-	if r.con.steady {
-		t := time.NewTicker(frontCheck)
-		defer t.Stop()
-		look = t.C
-	}
+	look := time.NewTicker(frontCheck)
+	defer look.Stop()
 	w, h := r.con.size()
 	for {
 		select {
 		case <-r.ctx.Done():
 			return
-		case <-look:
-			if r.isWaiting() && r.con.mayset() {
+		case <-look.C:
+			// While a program has the terminal, or another job, nobody reads it
+			// who would notice.
+			if vanished(r.con.fd) {
+				r.fail(fmt.Errorf("%w: it hung up", ErrTerminalLost))
+				return
+			}
+			if r.con.steady && r.isWaiting() && r.con.mayset() {
 				r.again()
 			}
 		case <-r.behind: // its reader has ended

@@ -245,6 +245,19 @@ func TestTerminalThatGoesAwayEndsTheRelay(t *testing.T) {
 	<-s.host.Done()
 }
 
+func TestTerminalThatGoesAwayWhileAProgramHasItEndsTheRelay(t *testing.T) {
+	s := show(t, map[string]string{"TERM": "tmux", "PAGER": `trap "" HUP; echo paging; sleep 1000; echo`})
+	s.write("screen")
+	opened := make(chan error, 1)
+	go func() { opened <- s.host.Open(t.Context(), screen.Pager, "x", nil) }()
+	s.expect("paging")
+	s.outr.Close()
+	<-s.ended
+	require.ErrorIs(t, s.err, screen.ErrTerminalLost)
+	<-s.host.Done()
+	require.ErrorIs(t, <-opened, screen.ErrGone)
+}
+
 func TestRelayNeedsATerminal(t *testing.T) {
 	r, w, err := os.Pipe()
 	require.NoError(t, err)

@@ -3,6 +3,7 @@
 package screen
 
 import (
+	"errors"
 	"os"
 	"os/signal"
 	"syscall"
@@ -42,6 +43,12 @@ func (s *signals) catch() {
 func inFront(fd int) bool {
 	front, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
 	return err != nil || front == unix.Getpgrp()
+}
+
+// vanished reports whether a terminal has hung up: nothing can be asked of it any more.
+func vanished(fd int) bool {
+	_, err := unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ)
+	return errors.Is(err, unix.EIO)
 }
 
 func (s *signals) close() {

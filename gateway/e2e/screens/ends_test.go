@@ -61,6 +61,23 @@ func TestARelayThatDiesCostsItsScreenOnly(t *testing.T) {
 	require.Equal(t, host, w.Status().PID)
 }
 
+func TestAHostEndsWithItsTerminalWhileAPagerHasThat(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("shop", e2e.Filesystem())
+	pager := filepath.Join(w.Dir, "pager")
+	require.NoError(t, os.WriteFile(pager, []byte("#!/bin/sh\ntrap '' HUP\necho paging\nsleep 1000\n"), 0o700))
+	p := w.Pane(100, 30)
+	p.Line("export PAGER='%s'", pager)
+	p.Goblin("")
+	p.Shows("logs/app.log")
+	host := w.Status().PID
+	p.Types("e")
+	p.Shows("paging")
+	p.Tmux("kill-session")
+	e2e.Eventually(t, "the host's end", func() bool { return syscall.Kill(host, 0) != nil })
+}
+
 func TestADumpGivesTheTerminalBackFirst(t *testing.T) {
 	t.Parallel()
 	for name, detached := range map[string]bool{"its own host": false, "another's": true} {
