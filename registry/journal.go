@@ -111,6 +111,8 @@ const (
 	StatusNotification = "notification"
 	// StatusToolError is that of a tools/call whose result has isError.
 	StatusToolError = "tool error"
+	// StatusCancelled is that of a request that was withdrawn before its answer.
+	StatusCancelled = "cancelled"
 )
 
 // TrafficRecord is one request with its answer, or one notification.
@@ -130,7 +132,7 @@ type TrafficRecord struct {
 	// Duration does not count for [ServerState.Latency].
 	Asked  bool
 	Size   int64  // bytes of the answer
-	Status string // "success", "failure", [StatusNotification] or [StatusToolError]
+	Status string // "success", "failure", [StatusNotification], [StatusToolError] or [StatusCancelled]
 	Code   int    // of a JSON-RPC error
 	// Request and Response are cut at 64 KiB each; Append copies them.
 	// Window leaves them out, Record gives them while they are still held.

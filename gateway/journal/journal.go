@@ -58,7 +58,10 @@ func (j *Journal) Request(x *downstream.Exchange, label, server, name string, a 
 	if x.Cancelled() {
 		j.Notification(registry.ToServer, x.Session(), server, "notifications/cancelled", name, jsonrpc.CancelParams(x.ID(), x.Reason()))
 	}
-	body, size, status := a.Body, len(a.Body), metrics.Status(ok)
+	body, size, status, code := a.Body, len(a.Body), metrics.Status(ok), a.Code
+	if x.Cancelled() { // nobody gets an answer any more, so there is none that failed
+		status, code = registry.StatusCancelled, 0
+	}
 	if a.Parts != nil {
 		head := heads.Get().(*[]byte)
 		defer heads.Put(head)
@@ -87,7 +90,7 @@ func (j *Journal) Request(x *downstream.Exchange, label, server, name string, a 
 		Duration:     took,
 		Size:         int64(size),
 		Status:       status,
-		Code:         a.Code,
+		Code:         code,
 		Asked:        a.Asked,
 		Request:      j.Mask.Head(x.Sent(), most),
 		Response:     j.Mask.Head(body, most),
