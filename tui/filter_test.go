@@ -172,7 +172,8 @@ func TestGrammar(t *testing.T) {
 		{"an equals sign is", "server:=", all},
 		{"a comparison is", "updated:<", all},
 		{"of a number, too", "ms:>=", all},
-		{"a name that is no field is", "custom:", all},
+		{"a name that is no field is text with its colon", "repo:", "cd"},
+		{"though it is in no row", "custom:", ""},
 		{"the rest counts meanwhile", "main server:", "cdf"},
 
 		{"a URI is a word", "file:///srv", "ab"},
@@ -208,8 +209,8 @@ func TestProblemNamesTheFirstBadTerm(t *testing.T) {
 		"main server:git -mime": "",
 		"foo:":                  "",
 		"https://a":             "",
-		"foo:bar":               `no field "foo" here; fields: server, mime, sub, updated, ms, broken`,
-		"-foo:bar sub:maybe":    `no field "foo" here; fields: server, mime, sub, updated, ms, broken`,
+		"foo:bar":               `no field "foo" here, and no quotes around text; fields: server, mime, sub, updated, ms, broken`,
+		"-foo:bar sub:maybe":    `no field "foo" here, and no quotes around text; fields: server, mime, sub, updated, ms, broken`,
 		"sub:maybe foo:bar":     `sub takes yes or no, not "maybe"`,
 		"updated:<5":            `updated takes an age such as <5m or >2h (s, m, h, d), not "<5"`,
 		"updated:=5m":           `updated takes an age such as <5m or >2h (s, m, h, d), not "=5m"`,
@@ -221,7 +222,7 @@ func TestProblemNamesTheFirstBadTerm(t *testing.T) {
 	} {
 		require.Equal(t, want, filter.Parse(query, fields()).Problem(), "%s", query)
 	}
-	require.Equal(t, `no field "foo" here`, filter.Parse("foo:bar", nil).Problem())
+	require.Equal(t, `no field "foo" here, and no quotes around text`, filter.Parse("foo:bar", nil).Problem())
 }
 
 func TestEmptyAndRanked(t *testing.T) {

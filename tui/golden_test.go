@@ -134,7 +134,7 @@ func TestGoldenScreens(t *testing.T) {
 		{"tools-form", "2 c"},
 		{"prompts", "3"},
 		{"resources", "4"},
-		{"resources-filter", "4 / config server:files enter"},
+		{"resources-filter", "4 / config space server:files enter"},
 		{"resources-read", "4 / config enter enter"},
 		{"templates", "4 t"},
 		{"logs-events", "5"},

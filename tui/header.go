@@ -156,7 +156,7 @@ func (a *app) barLine() string {
 			at, n := a.Details[a.Open].View.Found()
 			return lk.Sides(left, lk.Dim.On(fmt.Sprintf("%d of %d in the detail ", at, n)), a.W)
 		}
-		right := lk.Dim.On(fmt.Sprintf("%s of %s  %s ", dialog.Grouped(r.Len()), dialog.Grouped(r.Total()), dialog.Millis(r.Spent())))
+		right := lk.Dim.On(fmt.Sprintf("%s of %s  %s ", dialog.Exactly(r.Len()), dialog.Exactly(r.Total()), dialog.Millis(r.Spent())))
 		if p := query.Problem(); p != "" {
 			right = lk.Warn.On(dialog.Clean(p) + " ")
 		}
@@ -164,8 +164,11 @@ func (a *app) barLine() string {
 	}
 	left, right := "", ""
 	if typed != "" {
-		left = " / " + dialog.Clean(typed) + "  " + lk.Dim.On(fmt.Sprintf("%s of %s", dialog.Grouped(r.Len()), dialog.Grouped(r.Total())))
+		left = " / " + dialog.Clean(typed) + "  " + lk.Dim.On(fmt.Sprintf("%s of %s", dialog.Exactly(r.Len()), dialog.Exactly(r.Total())))
 		right = lk.Dim.On("Esc clears ")
+		if p := query.Problem(); p != "" {
+			right = lk.Warn.On(lk.Cut("! "+dialog.Clean(p), max(a.W/2, a.W-look.Width(left)-3)) + " ")
+		}
 	}
 	if at, n := a.Details[a.Open].View.Found(); a.Inside && n > 0 {
 		left, right = fmt.Sprintf(" %d of %d found", at, n), lk.Dim.On("n next  N previous ")
@@ -208,7 +211,7 @@ func (a *app) footerLine() string {
 		return lk.Fit(" "+a.hints(dialog.HintsOf(a.Dialogs[n-1])), a.W)
 	}
 	if a.filtering && !a.searching {
-		return lk.Fit(" "+a.hints(append(a.filterKeys().Hints(), filterHints...)), a.W)
+		return lk.Fit(" "+a.hints(append(a.filterKeys().Hints(), a.filterHints()...)), a.W)
 	}
 	var hints []keys.Hint
 	in := a.focus()
@@ -233,8 +236,22 @@ func (a *app) footerLine() string {
 	return lk.Fit(" "+a.hints(hints), a.W)
 }
 
-// filterHints stand in the footer while a filter is typed, behind the keys.
-var filterHints = []keys.Hint{{Key: "~", Does: "fuzzy"}, {Key: "-", Does: "exclude"}, {Key: "server: mime: sub:", Does: "fields"}}
+// filterHints stand in the footer while a filter is typed, behind the keys: what
+// can be asked for in this list.
+func (a *app) filterHints() []keys.Hint {
+	hints := []keys.Hint{{Key: "~", Does: "fuzzy"}, {Key: "-", Does: "exclude"}}
+	names := ""
+	for i, f := range a.Panes[a.Open].Rows().Columns() {
+		if i > 0 {
+			names += " "
+		}
+		names += f.Name + ":"
+	}
+	if names != "" {
+		hints = append(hints, keys.Hint{Key: names, Does: "fields"})
+	}
+	return hints
+}
 
 // watches reports whether this screen holds a subscription of the selected item.
 func (a *app) watches() bool {

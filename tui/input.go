@@ -171,6 +171,7 @@ func (a *app) clicked(g pane.Geometry, msg tea.MouseMsg) tea.Cmd {
 		}
 	case g.Detail.Holds(msg.X, msg.Y):
 		a.Inside = true
+		return a.Details[a.Open].Click(msg.Y - g.Detail.Y - g.Border)
 	case msg.Y == a.H-2:
 		return a.run(a.binding("filter"))
 	}

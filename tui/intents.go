@@ -30,7 +30,13 @@ func (a *app) sort() tea.Cmd {
 
 // nextPlace puts the detail panel elsewhere.
 func (a *app) nextPlace() tea.Cmd {
-	a.Layout.Place = (a.Layout.Place + 1) % 4
+	was := a.Geometry()
+	for range 3 { // what would look the same is left out
+		a.Layout.Place = (a.Layout.Place + 1) % 4
+		if a.Geometry() != was {
+			break
+		}
+	}
 	return a.Say("Detail panel: %s", [...]string{"where there is room", "beside", "below", "hidden"}[a.Layout.Place])
 }
 

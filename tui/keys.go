@@ -74,6 +74,7 @@ func (a *app) bindings() keys.Table {
 		{ID: "inspect", Keys: []string{"i"}, Long: "Show the requests about this item; of traffic, the item", Where: keys.Anywhere, Names: []string{"inspect"}, Why: a.whyNotInspect, Run: func() tea.Cmd { return a.Inspect(a.Panes[a.Open].Item()) }},
 		{ID: "fold", Keys: []string{"-"}, Long: "Fold the JSON in the detail panel by one level", Where: keys.Anywhere, Names: []string{"fold"}, Run: func() tea.Cmd { return a.Details[a.Open].Fold(-1) }},
 		{ID: "unfold", Keys: []string{"+", "="}, Long: "Unfold the JSON in the detail panel by one level", Where: keys.Anywhere, Names: []string{"unfold"}, Run: func() tea.Cmd { return a.Details[a.Open].Fold(1) }},
+		{ID: "fold-node", Keys: []string{"z"}, Long: "Fold the first node of JSON in sight; a click, any node", Where: keys.InDetail, Names: []string{"fold-node"}, Run: func() tea.Cmd { return a.Details[a.Open].Turn(0, true) }},
 
 		{ID: "tab-left", Keys: []string{"["}, Long: "Previous tab of Logs", Where: keys.InLogs | keys.InDetail, Why: tabs},
 		{ID: "tab-right", Keys: []string{"]"}, Hint: "tabs", Long: "Next tab of Logs", Where: keys.InLogs | keys.InDetail, Why: tabs},

@@ -67,6 +67,35 @@ type calls struct {
 	List []*Running // the oldest first
 	Last *Request   // what "." repeats
 	used []Request  // the last arguments for each item, the oldest first
+	left []Left     // the requests that were cancelled last, one for each item
+}
+
+// Left is a request that was cancelled.
+type Left struct {
+	Request
+	At   time.Time
+	Took time.Duration
+}
+
+// Cancelled is the last request about an item if it was cancelled, nil if it was not.
+func (c *calls) Cancelled(it Item) *Left {
+	for i := range c.left {
+		if c.left[i].Item == it {
+			return &c.left[i]
+		}
+	}
+	return nil
+}
+
+// leave notes that a request was cancelled.
+func (c *calls) leave(run *Running, took time.Duration) {
+	c.forget(run.Item)
+	c.left = append(c.left, Left{run.Request, run.Began, took})
+	c.left = c.left[max(0, len(c.left)-mostUsed):]
+}
+
+func (c *calls) forget(it Item) {
+	c.left = slices.DeleteFunc(c.left, func(l Left) bool { return l.Item == it })
 }
 
 // mostUsed items have their last arguments remembered.
@@ -121,6 +150,7 @@ func (c *calls) Start(r Request) tea.Cmd {
 	}
 	ctx, cancel := context.WithCancel(a.Ctx)
 	run := &Running{Request: r, Began: a.Now(), Cancel: cancel}
+	c.forget(r.Item)
 	c.List = append(c.List, run)
 	if !r.Quiet {
 		c.Last = &r
@@ -165,7 +195,10 @@ func (c *calls) ended(run *Running, result json.RawMessage, err error, took time
 	name := run.Item.Listed
 	switch {
 	case errors.Is(err, errCancelled):
-		return a.Say("%s: cancelled", name)
+		if !run.Quiet {
+			c.leave(run, took)
+		}
+		return a.Say("%s: cancelled after %s", name, Millis(took))
 	case err != nil:
 		a.Log.Warn("Request of a screen failed", "method", run.Method, "name", name, "err", err)
 		return a.Complain("%s: %s", name, err)

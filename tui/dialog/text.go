@@ -65,6 +65,18 @@ func Grouped(n int) string {
 	}
 }
 
+// Exactly writes a count with all its digits: 1234, 100,009.
+func Exactly(n int) string {
+	s := strconv.Itoa(n)
+	if n < 10_000 {
+		return s
+	}
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
 // Where says how far down a text is; "" when all of it is seen.
 func Where(text interface{ Position() (int, int, int) }) string {
 	first, last, total := text.Position()

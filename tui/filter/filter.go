@@ -17,7 +17,8 @@
 //
 // Everything else is ANDed; comparisons of one number or age field too, so
 // that ms:>100 ms:<500 is a range. What is still being typed (-, ~, server:,
-// updated:<) asks for nothing yet. A term that cannot be understood hides
+// updated:<) asks for nothing yet; a name that is no field, with nothing behind its
+// colon, is text, such as the scheme of a URI. A term that cannot be understood hides
 // nothing; [Query.Problem] says what is wrong with it.
 //
 // An [Index] holds the text of the rows, a [Query] what was typed; both are

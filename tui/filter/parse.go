@@ -90,9 +90,9 @@ func (p *parser) add(t token) {
 				return
 			}
 		}
-		if t.likeURI() {
+		if t.likeURI() || t.unfinished() { // or the scheme of one, and its colon
 			p.word(t)
-		} else if !t.unfinished() {
+		} else {
 			p.unknown(t.name)
 		}
 	}
@@ -188,7 +188,7 @@ func (p *parser) unknown(name string) {
 	if p.q.problem != "" {
 		return
 	}
-	p.q.problem = fmt.Sprintf("no field %s here", short(name))
+	p.q.problem = fmt.Sprintf("no field %s here, and no quotes around text", short(name))
 	for i := range p.fields {
 		sep := ", "
 		if i == 0 {

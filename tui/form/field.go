@@ -363,6 +363,17 @@ func (f *field) lenient() json.RawMessage {
 	return rawjson.Quote(f.text.Value())
 }
 
+// broken is the text of a field for JSON that is none; "" for any other.
+func (f *field) broken() string {
+	if f.kind != JSON || f.held != nil {
+		return ""
+	}
+	if text := f.text.Value(); strings.TrimSpace(text) != "" && !json.Valid([]byte(text)) {
+		return text
+	}
+	return ""
+}
+
 // narrow finds the options that pass the filter.
 func (f *field) narrow() {
 	f.passed = f.passed[:0]

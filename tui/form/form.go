@@ -139,13 +139,14 @@ type Form struct {
 	preview string
 	prevErr string
 
-	raw      bool
-	area     edit.Text // the arguments in the raw mode
-	areaErr  string
-	meta     edit.Text
-	metaErr  string
-	rawFocus int                        // the arguments, _meta if there is one, the buttons
-	written  map[string]json.RawMessage // what the raw mode began with, by field
+	raw       bool
+	area      edit.Text // the arguments in the raw mode
+	areaErr   string
+	meta      edit.Text
+	metaErr   string
+	rawFocus  int                        // the arguments, _meta if there is one, the buttons
+	written   map[string]json.RawMessage // what the raw mode began with, by field
+	asWritten string                     // the text that it began with if that is no JSON, else ""
 
 	gen     int
 	latest  *atomic.Int64 // gen, for the commands that wait

@@ -38,14 +38,23 @@ func (f *Form) toRaw() {
 	f.close()
 	f.written = make(map[string]json.RawMessage, len(f.fields))
 	var list []member
+	var broken []string // pairs of what stands for a text that is no JSON, and that
 	for _, fd := range f.fields {
-		if v := fd.lenient(); len(v) > 0 {
+		if text := fd.broken(); text != "" {
+			stand := rawjson.Quote(fmt.Sprintf("\x00%d", len(broken)))
+			broken = append(broken, string(stand), display.JSON(text))
+			f.written[fd.Name] = stand
+			list = append(list, member{fd.Name, stand})
+		} else if v := fd.lenient(); len(v) > 0 {
 			f.written[fd.Name] = v
 			list = append(list, member{fd.Name, v})
 		}
 	}
 	f.area = edit.NewArea(f.look)
-	f.area.Set(indented(objectOf(append(list, f.extra...))))
+	f.area.Set(strings.NewReplacer(broken...).Replace(indented(objectOf(append(list, f.extra...)))))
+	if f.asWritten = ""; len(broken) > 0 {
+		f.asWritten = f.area.Value()
+	}
 	f.raw, f.rawFocus, f.off, f.top, f.areaErr, f.metaErr = true, 0, 0, "", "", ""
 }
 
@@ -54,7 +63,8 @@ func (f *Form) toRaw() {
 func (f *Form) toFields() {
 	s := cmp.Or(strings.TrimSpace(f.area.Value()), "{}")
 	f.areaErr, f.metaErr = "", ""
-	if err := objectText(s); err != nil {
+	unchanged := f.asWritten != "" && f.area.Value() == f.asWritten // no JSON, but what the fields have
+	if err := objectText(s); err != nil && !unchanged {
 		f.areaErr, f.rawFocus = err.Error(), 0
 		return
 	}
@@ -64,12 +74,14 @@ func (f *Form) toFields() {
 			return
 		}
 	}
-	f.fill(compact([]byte(s)), func(fd *field, now json.RawMessage) {
-		fd.err, fd.stale = "", true
-		if was := f.written[fd.Name]; (now == nil) != (was == nil) || !same(now, was) {
-			fd.set(now)
-		}
-	})
+	if !unchanged {
+		f.fill(compact([]byte(s)), func(fd *field, now json.RawMessage) {
+			fd.err, fd.stale = "", true
+			if was := f.written[fd.Name]; (now == nil) != (was == nil) || !same(now, was) {
+				fd.set(now)
+			}
+		})
+	}
 	f.raw, f.off, f.top, f.area, f.written = false, 0, "", edit.Text{}, nil
 	f.refresh()
 }

@@ -78,7 +78,11 @@ func words(e *registry.Entry) string {
 	if e.Kind == registry.Resource || e.Kind == registry.Template {
 		return e.Listed + "\x00" + e.Label + "\x00" + e.Title + "\x00" + e.MIME
 	}
-	return e.Listed + "\x00" + e.Title + "\x00" + e.Description
+	name := e.Listed
+	if !strings.Contains(e.Listed, e.Name) {
+		name += "\x00" + e.Name // whose characters cannot stand in listed ones
+	}
+	return name + "\x00" + e.Title + "\x00" + e.Description
 }
 
 // Refresh reads the list if it changed. One command reads at a time; what
@@ -196,9 +200,9 @@ func heading[R any](lk *look.Look, name string, t *list.Table[R]) (title, right 
 // rowCount is how many rows a list has, and how many of them its filter leaves.
 func rowCount(r list.Rows) string {
 	if typed, _ := r.Filtered(); typed != "" {
-		return dialog.Grouped(r.Len()) + "/" + dialog.Grouped(r.Total())
+		return dialog.Exactly(r.Len()) + "/" + dialog.Exactly(r.Total())
 	}
-	return dialog.Grouped(r.Total())
+	return dialog.Exactly(r.Total())
 }
 
 // mark is the sign before a row that came a moment ago.

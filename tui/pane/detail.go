@@ -2,6 +2,7 @@ package pane
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -18,7 +19,8 @@ type detail struct {
 	View   *content.View
 	now    subject // what is shown or being made
 	width  int
-	depth  int // of JSON that is not folded
+	fold   int             // levels of JSON that are folded; negative: more are shown
+	turned map[uint64]bool // nodes of JSON that are shown the other way; replaced, never changed
 	gen    int
 	busy   bool // a text is being made
 	dirty  bool // … which is not the last one
@@ -29,7 +31,7 @@ type detail struct {
 }
 
 func newDetail(a *Desk) *detail {
-	return &detail{app: a, View: content.NewView(a.Look), depth: dialog.Unfolded, cancel: func() {}}
+	return &detail{app: a, View: content.NewView(a.Look), cancel: func() {}}
 }
 
 // show makes the text of a subject, unless it is there already.
@@ -44,6 +46,9 @@ func (d *detail) show(s subject, width int) tea.Cmd {
 	same := s.key == d.now.key && width == d.width
 	news := same && s.content && d.now.content && s.version != d.now.version
 	same = s.key == d.now.key
+	if !same {
+		d.turned = nil
+	}
 	d.now, d.width = s, width
 	if same && d.busy { // let it come to its end, however often there is news
 		d.dirty, d.news = true, d.news || news
@@ -64,7 +69,7 @@ func (d *detail) Build(same, news bool) tea.Cmd {
 	}
 	ctx, cancel := context.WithCancel(d.app.Ctx)
 	d.cancel, d.busy = cancel, true
-	o := content.Options{Width: d.width, Depth: d.depth, Numbers: s.numbers}
+	o := content.Options{Width: d.width, Depth: dialog.Unfolded, Fold: d.fold, Turned: d.turned, Numbers: s.numbers}
 	return func() tea.Msg {
 		defer cancel()
 		doc, err := content.Build(ctx, lk, s.Blocks(ctx), o)
@@ -94,10 +99,48 @@ func (d *detail) Build(same, news bool) tea.Cmd {
 	}
 }
 
-// Fold changes the depth to which JSON is shown.
+// Fold shows more levels of JSON, or fewer if negative, of those that there are.
 func (d *detail) Fold(by int) tea.Cmd {
-	d.depth = max(1, min(d.depth+by, 64))
+	levels := d.View.Doc().Levels()
+	shown := min(levels, dialog.Unfolded)
+	fold := max(shown-levels, min(min(d.fold, shown)-by, shown))
+	switch {
+	case levels == 0:
+		return d.app.Complain("there is no JSON with levels to fold here")
+	case fold == shown-levels:
+		d.app.Say("All %d levels of the JSON are unfolded", levels+1)
+	default:
+		d.app.Say("JSON: %d of %d levels unfolded", shown-fold+1, levels+1)
+	}
+	d.fold, d.turned = fold, nil
 	return d.Build(true, false)
+}
+
+// Turn folds or unfolds one node of JSON: the one that begins in a line of the panel,
+// or else, if near is set, the first in sight.
+func (d *detail) Turn(y int, near bool) tea.Cmd {
+	node, ok := d.View.Node(y, near)
+	if !ok {
+		if near {
+			return d.app.Complain("there is no JSON to fold here")
+		}
+		return nil
+	}
+	turned := maps.Clone(d.turned)
+	if turned == nil {
+		turned = map[uint64]bool{}
+	}
+	turned[node] = !turned[node]
+	d.turned = turned
+	return d.Build(true, false)
+}
+
+// Click is one on a line of the panel.
+func (d *detail) Click(y int) tea.Cmd {
+	if d.now.running != nil {
+		return nil // its lines stand above
+	}
+	return d.Turn(y, false)
 }
 
 // Fade takes the marks off lines that changed a while ago.

@@ -96,7 +96,7 @@ func (p *offered) Subject() subject {
 		return subject{}
 	}
 	it := p.Item()
-	inv := dialog.Kept(p.app.Reg, it)
+	inv, left := dialog.Kept(p.app.Reg, it), leftBlocks(p.app.Calls.Cancelled(it))
 	state, _ := p.app.Reg.State(e.Server)
 	var pinned []registry.PinnedTool
 	if row := p.pinned(e); row != nil {
@@ -104,7 +104,7 @@ func (p *offered) Subject() subject {
 	}
 	return subject{
 		key: p.noun + " " + e.Listed, title: e.Listed, running: p.app.Calls.Of(it),
-		version: fmt.Sprintf("%p %s %s %s", e, versionOf(inv), state.State, pinnedVersion(pinned)),
+		version: fmt.Sprintf("%p %s %s %s %d", e, versionOf(inv), state.State, pinnedVersion(pinned), len(left)),
 		Blocks: func(context.Context) []content.Block {
 			arguments, more := p.about(e)
 			blocks := []content.Block{{Kind: content.Facts, Facts: append(facts(e), more...)}}
@@ -112,6 +112,7 @@ func (p *offered) Subject() subject {
 			if len(arguments) > 0 {
 				blocks = append(blocks, content.Block{Title: "Arguments", Kind: content.Facts, Facts: arguments})
 			}
+			blocks = append(blocks, left...)
 			if inv != nil {
 				blocks = append(blocks, calledWith(inv)...)
 			}
@@ -119,6 +120,19 @@ func (p *offered) Subject() subject {
 			return append(blocks, rawBlocks(e)...)
 		},
 	}
+}
+
+// leftBlocks tell of a call that was cancelled, and with what.
+func leftBlocks(l *dialog.Left) []content.Block {
+	if l == nil {
+		return nil
+	}
+	blocks := []content.Block{{Title: "Cancelled", Kind: content.Note, Text: fmt.Sprintf("%s, after %s, with", l.At.Format("15:04:05"), dialog.Millis(l.Took))}}
+	if len(l.Args) == 0 {
+		blocks[0].Text = strings.TrimSuffix(blocks[0].Text, ", with")
+		return blocks
+	}
+	return append(blocks, content.Block{Kind: content.JSON, Data: l.Args})
 }
 
 // calledWith shows the arguments of an invocation.
@@ -211,6 +225,9 @@ func (p *Tools) Heading() (title, right string) {
 	title, right = p.All.heading("Tools")
 	if right == "" {
 		right = p.app.Look.Dim.On("R reads D destroys I idempotent W open world")
+		if g := p.app.Geometry(); look.Width(title)+look.Width(right)+8 > g.List.W {
+			right = "" // the count is worth more
+		}
 	}
 	return title, right
 }

@@ -120,7 +120,7 @@ func requestSide(r *registry.TrafficRecord, lk *look.Look) []content.Block {
 
 // responseSide shows the response of an exchange.
 func responseSide(r *registry.TrafficRecord) []content.Block {
-	head := content.Block{Kind: content.Note, Text: fmt.Sprintf("ok  %s  %s", dialog.Millis(r.Duration), dialog.Size(r.Size))}
+	head := content.Block{Kind: content.Note, Text: fmt.Sprintf("%s  %s  %s", trafficStatus(r), dialog.Millis(r.Duration), dialog.Size(r.Size))}
 	if trafficFailed(r) {
 		head.Kind, head.Text = content.Error, fmt.Sprintf("%s  %s  %s", failure(r), dialog.Millis(r.Duration), dialog.Size(r.Size))
 	}
