@@ -23,7 +23,7 @@ func (a *app) bindings() keys.Table {
 	}
 	tabs := keys.Unless("only Logs has tabs; 5 goes there", func() bool { return a.Open == pane.PaneLogs })
 	detail := keys.Unless("there is nothing to look at", func() bool { return a.Panes[a.Open].Subject().Blocks != nil })
-	return keys.Table{
+	return append(a.lookKeys(), keys.Table{
 		{ID: "servers", Keys: []string{"1"}, Long: "Go to Servers", Where: keys.Anywhere, Names: []string{"servers", "srv"}, Run: show(pane.PaneServers)},
 		{ID: "tools", Keys: []string{"2"}, Long: "Go to Tools", Where: keys.Anywhere, Names: []string{"tools"}, Run: show(pane.PaneTools)},
 		{ID: "prompts", Keys: []string{"3"}, Long: "Go to Prompts", Where: keys.Anywhere, Names: []string{"prompts"}, Run: show(pane.PanePrompts)},
@@ -83,17 +83,23 @@ func (a *app) bindings() keys.Table {
 		{ID: "level", Keys: []string{"L"}, Long: "Next least level that is shown", Where: keys.InLogs, Names: []string{"level"}},
 		{ID: "pause", Keys: []string{" "}, Hint: "pause", Long: "Pause the view, or go on; the gateway never pauses", Where: keys.InLogs, Names: []string{"pause"}},
 
-		{ID: "place", Keys: []string{"P"}, Long: "Detail panel: where there is room, beside, below, hidden", Where: keys.Anywhere, Names: []string{"layout"}, Run: a.nextPlace},
-		{ID: "larger-detail", Keys: []string{"<"}, Long: "Make the detail panel larger", Where: keys.Anywhere, Run: a.resize(-5)},
-		{ID: "smaller-detail", Keys: []string{">"}, Long: "Make the detail panel smaller", Where: keys.Anywhere, Run: a.resize(5)},
-		{ID: "mouse", Keys: []string{"M"}, Long: "Mouse on or off; off lets the terminal select text", Where: keys.Anywhere, Names: []string{"mouse"}, Run: a.toggleMouse},
-		{ID: "theme", Keys: []string{"T"}, Long: "Next theme: auto, dark, light, none", Where: keys.Anywhere, Names: []string{"theme"}, Run: a.nextTheme},
 		{ID: "palette", Keys: []string{":", "ctrl+p"}, Hint: "command", Long: "Run any command by its name", Where: keys.Anywhere, Run: push(newPalette)},
 		{ID: "help", Keys: []string{"?"}, Hint: "help", Long: "Show the keys that work here", Where: keys.Anywhere, Names: []string{"help", "keys"}, Run: push(newHelp)},
 		{ID: "clear", Long: "Forget the content that is kept of the selected item", Where: keys.Anywhere, Names: []string{"clear"}, Run: a.clearKept},
 		{ID: "leave", Keys: []string{"q"}, Long: "Leave the detail panel", Where: keys.InDetail, Run: a.back},
 		{ID: "interrupt", Keys: []string{"ctrl+c"}, Long: "Quit goblin", Where: keys.InDetail, Run: a.quit},
 		{ID: "quit", Keys: []string{"q", "ctrl+c"}, Hint: "quit", Long: "Quit this screen; asks when that ends others' servers", Where: keys.InLists, Names: []string{"quit", "q"}, Run: a.quit},
+	}...)
+}
+
+// lookKeys change how the screen looks.
+func (a *app) lookKeys() keys.Table {
+	return keys.Table{
+		{ID: "place", Keys: []string{"P"}, Long: "Detail panel: where there is room, beside, below, hidden", Where: keys.Anywhere, Names: []string{"layout"}, Run: a.nextPlace},
+		{ID: "larger-detail", Keys: []string{"<"}, Long: "Make the detail panel larger", Where: keys.Anywhere, Run: a.resize(-5)},
+		{ID: "smaller-detail", Keys: []string{">"}, Long: "Make the detail panel smaller", Where: keys.Anywhere, Run: a.resize(5)},
+		{ID: "mouse", Keys: []string{"M"}, Long: "Mouse on or off; off lets the terminal select text", Where: keys.Anywhere, Names: []string{"mouse"}, Run: a.toggleMouse},
+		{ID: "theme", Keys: []string{"T"}, Long: "Next theme: auto, dark, light, none", Where: keys.Anywhere, Names: []string{"theme"}, Run: a.nextTheme},
 	}
 }
 

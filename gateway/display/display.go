@@ -155,11 +155,8 @@ func unsafeAt(s string, lines bool) int {
 				_, size := utf8.DecodeRuneInString(cluster[k:])
 				invalid = size == 1
 			}
-			if r == joiner && pictures(cluster, k) {
+			if joined(cluster, k, r) {
 				continue // counted with what it joins
-			}
-			if r == emojiStyle && pictures(cluster, k+len(string(emojiStyle))) {
-				continue // it stands before a joiner
 			}
 			if n++; n > maxCluster && r >= utf8.RuneSelf || invalid || hidden(r) {
 				return i + k
@@ -172,6 +169,11 @@ func unsafeAt(s string, lines bool) int {
 
 // joiner makes one picture of several: a family of its members.
 const joiner = '\u200d'
+
+// joined reports a joiner between two pictures, and the style of the one before it.
+func joined(cluster string, i int, r rune) bool {
+	return r == joiner && pictures(cluster, i) || r == emojiStyle && pictures(cluster, i+len(string(emojiStyle)))
+}
 
 // pictures reports whether a joiner stands at i in a cluster, between two pictures: there
 // it is seen, and hides nothing.

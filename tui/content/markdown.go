@@ -64,12 +64,7 @@ func (m *markdown) line(s string) {
 	indent := columns(s[:len(s)-len(text)])
 	text = strings.TrimRight(text, "\t")
 	if strings.TrimSpace(text) == "" {
-		m.flush()
-		m.depth = depth
-		if !m.blank {
-			m.add(line{ink: inkPlain})
-		}
-		m.blank = true
+		m.gap(depth)
 		return
 	}
 	blank := m.blank
@@ -97,6 +92,16 @@ func (m *markdown) line(s string) {
 		}
 		m.start("", at, text)
 	}
+}
+
+// gap is a blank line; of several, one is shown.
+func (m *markdown) gap(depth int) {
+	m.flush()
+	m.depth = depth
+	if !m.blank {
+		m.add(line{ink: inkPlain})
+	}
+	m.blank = true
 }
 
 // block handles the lines that mean something by their beginning.

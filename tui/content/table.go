@@ -82,10 +82,10 @@ func fieldsOf(text string) (fields []string) {
 	text = strings.TrimPrefix(strings.TrimSpace(text), "|")
 	from := 0
 	for i := 0; i < len(text); i++ {
-		switch {
-		case text[i] == '\\':
+		switch text[i] {
+		case '\\':
 			i++
-		case text[i] == '|':
+		case '|':
 			fields = append(fields, strings.TrimSpace(strings.ReplaceAll(text[from:i], `\|`, "|")))
 			from = i + 1
 		}
