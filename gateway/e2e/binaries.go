@@ -117,7 +117,7 @@ func goBuild(cache, dir string) error {
 	}
 	args, env := []string{"build", "-ldflags=-s -w", "-o", fresh}, os.Environ()
 	if Racing() {
-		args = append(args, "-race")
+		args, env = append(args, "-race"), append(env, "CGO_ENABLED=1")
 	} else {
 		env = append(env, "CGO_ENABLED=0") // as released; such programs start faster
 	}
