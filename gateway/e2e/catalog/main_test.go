@@ -1,3 +1,5 @@
+//go:build e2e
+
 // Package catalog shows what is remembered of servers between hosts, and how it is used.
 package catalog
 

@@ -1,3 +1,5 @@
+//go:build e2e
+
 // Package commands shows the commands of the shell, and the demo servers.
 package commands
 

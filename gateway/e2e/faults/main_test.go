@@ -1,3 +1,5 @@
+//go:build e2e || faults
+
 // Package faults goes through the faults of servers, and keeps FAULTS.md and
 // SECURITY.md to tests that exist.
 package faults

@@ -1,4 +1,4 @@
-//go:build !faults
+//go:build e2e && !faults
 
 package faults
 

@@ -1,3 +1,5 @@
+//go:build e2e
+
 // Package screens shows the screen, in a real terminal of tmux.
 package screens
 

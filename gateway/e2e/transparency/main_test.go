@@ -1,3 +1,5 @@
+//go:build e2e
+
 // Package transparency compares what passes through Goblin with what the server
 // says without it.
 package transparency
