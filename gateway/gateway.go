@@ -83,6 +83,7 @@ type Gateway struct {
 
 	clients call.Clients
 	calls   *call.Table
+	Waiting call.Waiting
 	News    *news.News
 	ask     *ask.Asker
 	tasks   *tasks.Tasks
@@ -104,6 +105,7 @@ func New(o Options) *Gateway {
 		serverInfo: ServerInfo(o.Version),
 	}
 	g.calls = call.NewTable()
+	g.Waiting = call.Waiting{Table: g.calls, Clients: &g.clients, Journal: g.journal}
 	g.ask = ask.New(ask.Options{Journal: g.journal, Logger: o.Logger, Calls: g.calls, Clients: &g.clients, Roots: o.Config.Gateway.Roots})
 	g.Servers = fleet.New(fleet.Options{
 		Config: o.Config, Registry: o.Registry, Metrics: o.Metrics, Logger: o.Logger, Version: o.Version, Mask: o.Mask,

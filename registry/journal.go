@@ -113,6 +113,8 @@ const (
 	StatusToolError = "tool error"
 	// StatusCancelled is that of a request that was withdrawn before its answer.
 	StatusCancelled = "cancelled"
+	// StatusUnderWay is that of a request which was not answered yet; the journal has none.
+	StatusUnderWay = "under way"
 )
 
 // TrafficRecord is one request with its answer, or one notification.
@@ -139,6 +141,12 @@ type TrafficRecord struct {
 	Request, Response []byte
 	// RequestSize and ResponseSize are the lengths before the cut.
 	RequestSize, ResponseSize int
+}
+
+// UnderWay is a request that was not answered yet.
+type UnderWay struct {
+	TrafficRecord        // without what is known at the end
+	ID            string // among those of its session
 }
 
 // stored is a record with the place of its bodies.

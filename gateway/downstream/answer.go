@@ -122,6 +122,16 @@ func (x *Exchange) abandon(reason string) {
 	x.end(&cancelled{reason}, reason, x.out.abandon)
 }
 
+// Withdraw ends a request of the session as its client could, but with an answer: a
+// frame. It is false for one that was answered meanwhile.
+func (x *Exchange) Withdraw(reason string, frame []byte, code int) bool {
+	if x.answered() {
+		return false
+	}
+	x.end(&cancelled{reason}, reason, func() { x.out.answer(frame, code, x.burst, x.behind) })
+	return true
+}
+
 // cancelled is [ErrCancelled] with the client's reason, which goes with the
 // cause of the context to whoever passes the cancellation on.
 type cancelled struct{ reason string }

@@ -280,6 +280,9 @@ func (x *Exchange) Outer() *Exchange {
 // ID is the request's id as it stood in the frame.
 func (x *Exchange) ID() []byte { return x.now().id }
 
+// Key tells the request from the others of its session.
+func (x *Exchange) Key() string { return x.key }
+
 // Method is the request's method.
 func (x *Exchange) Method() string { return x.method }
 

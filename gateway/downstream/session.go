@@ -462,6 +462,14 @@ func (s *Session) notified(method string, params []byte) {
 	}
 }
 
+// InFlight are the requests of the session that were not answered yet, in the order
+// in which they came.
+func (s *Session) InFlight() []*Exchange {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.SortedFunc(maps.Values(s.inFlight), func(a, b *Exchange) int { return cmp.Compare(a.seq, b.seq) })
+}
+
 func (s *Session) cancelExchange(params []byte) {
 	id := rawjson.Get(params, "requestId")
 	if id == nil {

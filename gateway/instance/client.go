@@ -98,6 +98,19 @@ func (c *Client) Wake(server string) error { return c.instance.gateway.Servers.W
 // Restart closes a server's connections and opens them anew.
 func (c *Client) Restart(server string) error { return c.instance.gateway.Servers.Restart(server) }
 
+// UnderWay are the requests of all clients that wait for their answers.
+func (c *Client) UnderWay() []registry.UnderWay { return c.instance.gateway.Waiting.All() }
+
+// Withdraw cancels one of those.
+func (c *Client) Withdraw(session, id string) bool {
+	return c.instance.gateway.Waiting.Withdraw(session, id)
+}
+
+// Disconnect ends the session of a client.
+func (c *Client) Disconnect(session string) bool {
+	return c.instance.gateway.Waiting.Disconnect(session)
+}
+
 // Diagnose finds out what keeps a server from working, see [Instance.Diagnose].
 func (c *Client) Diagnose(ctx context.Context, server string) (diagnosis.Report, error) {
 	return c.instance.Diagnose(ctx, server)

@@ -18,6 +18,7 @@ import (
 	"goblin/gateway/client"
 	"goblin/gateway/e2e"
 	"goblin/gateway/jsonrpc"
+	"goblin/registry"
 )
 
 // patience bounds every wait; a correct program needs a small part of it.
@@ -153,6 +154,44 @@ func TestClientGetsAnsweredErrorsUnchanged(t *testing.T) {
 		require.True(t, strings.HasPrefix(e.Error(), test.message), e.Error())
 		require.Equal(t, test.data, string(e.ErrorData()))
 	}
+}
+
+func TestARequestUnderWayIsSeenAndCancelledByAnother(t *testing.T) {
+	i, logs := start(t, "", fake{name: "s", script: tools + `,"on":{"tools/call t":[{"do":"progress","n":1},{"do":"hang"}]}`})
+	asks, looks := open(t, i, nil), open(t, i, nil)
+	require.Empty(t, looks.UnderWay())
+	started := make(chan struct{})
+	got := make(chan error, 1)
+	go func() {
+		_, err := asks.Request(within(t), "tools/call", json.RawMessage(`{"name":"s_t","arguments":{"x":1}}`), func(json.RawMessage) { close(started) })
+		got <- err
+	}()
+	<-started
+	all := looks.UnderWay()
+	require.Len(t, all, 1)
+	u := all[0]
+	require.Equal(t, []string{asks.Session(), "screen", "s", "tools/call", "s_t", registry.StatusUnderWay}, []string{u.Session, u.Client, u.Server, u.Method, u.Name, u.Status})
+	require.Contains(t, string(u.Request), `"x":1`)
+	require.False(t, u.Time.IsZero())
+	require.False(t, looks.Withdraw(u.Session, "nothing like it"))
+	require.False(t, looks.Withdraw("nobody", u.ID))
+	require.True(t, looks.Withdraw(u.Session, u.ID))
+	require.ErrorContains(t, <-got, "cancelled by the user")
+	received(t, logs["s"], "notifications/cancelled", "cancelled by the user")
+	require.Empty(t, looks.UnderWay())
+	require.Eventually(t, func() bool {
+		for _, rec := range i.Registry().Traffic().Window(0, -1) {
+			if rec.Method == "tools/call" {
+				return rec.Status == registry.StatusCancelled && rec.Code == 0 && rec.Time.Equal(u.Time)
+			}
+		}
+		return false
+	}, patience, 5*time.Millisecond)
+
+	require.True(t, looks.Disconnect(asks.Session()))
+	require.False(t, looks.Disconnect("nobody"))
+	_, err := asks.Request(within(t), "ping", nil, nil)
+	require.Error(t, err)
 }
 
 func TestClientGetsProgressInOrderBeforeTheResult(t *testing.T) {

@@ -1,0 +1,113 @@
+package call
+
+import (
+	"errors"
+	"slices"
+
+	"goblin/gateway/downstream"
+	"goblin/gateway/journal"
+	"goblin/gateway/jsonrpc"
+	"goblin/gateway/toolerror"
+	"goblin/registry"
+	"goblin/registry/rawjson"
+)
+
+// listening is the request that lasts as long as its client wants to hear of changes.
+const listening = "subscriptions/listen"
+
+// Waiting knows the requests that wait for their answers, and ends what a user of
+// Goblin wants ended.
+type Waiting struct {
+	Table   *Table
+	Clients *Clients
+	Journal *journal.Journal
+}
+
+// All are the requests of all sessions, the oldest first, with secrets masked. Those
+// that scripts make stand for nothing of their own: their server is that of the call
+// which they are made for.
+func (w *Waiting) All() []registry.UnderWay {
+	t, j := w.Table, w.Journal
+	servers := t.servers()
+	var all []registry.UnderWay
+	for _, s := range w.Clients.All() {
+		for _, x := range s.InFlight() {
+			if x.Method() == listening {
+				continue
+			}
+			all = append(all, registry.UnderWay{ID: x.Key(), TrafficRecord: registry.TrafficRecord{
+				Time: x.Began(), Session: s.ID(), Client: x.Client().Name, Direction: registry.ToServer,
+				Server: servers[x], Method: x.Method(), Name: j.Mask.String(subject(x.Sent())), Status: registry.StatusUnderWay,
+				Request: j.Mask.Head(x.Sent(), mostShown), RequestSize: len(x.Sent()),
+			}})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b registry.UnderWay) int { return a.Time.Compare(b.Time) })
+	return all
+}
+
+const byUser = "by the user of Goblin's screen"
+
+// Withdraw cancels a request, and says so to both sides. It is false for one that is
+// not under way any more.
+func (w *Waiting) Withdraw(session, id string) bool {
+	s := w.session(session)
+	if s == nil {
+		return false
+	}
+	for _, x := range s.InFlight() {
+		if x.Key() == id && x.Method() != "initialize" {
+			const reason = "cancelled " + byUser
+			e := jsonrpc.Errorf(jsonrpc.CodeInternal, "The request was "+reason)
+			e.Data = []byte(`{"code":"CANCELLED"}`)
+			return x.Withdraw(reason, toolerror.Frame(x.ID(), x.Method(), x.Modern() != nil, e), e.Code)
+		}
+	}
+	return false
+}
+
+var errDisconnected = errors.New("disconnected " + byUser)
+
+// Disconnect ends a session. It is false for one that is not there.
+func (w *Waiting) Disconnect(session string) bool {
+	s := w.session(session)
+	if s != nil {
+		s.Close(errDisconnected)
+	}
+	return s != nil
+}
+
+func (w *Waiting) session(id string) *downstream.Session {
+	for _, s := range w.Clients.All() {
+		if s.ID() == id {
+			return s
+		}
+	}
+	return nil
+}
+
+// mostShown is how many bytes of params are shown.
+const mostShown = 64 << 10
+
+// servers are those at which clients' requests are under way.
+func (t *Table) servers() map[*downstream.Exchange]string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	at := make(map[*downstream.Exchange]string)
+	for _, l := range t.links {
+		for u := l.newest; u != nil; u = u.older {
+			at[u.Exchange.Outer()] = l.Server.Name()
+		}
+	}
+	return at
+}
+
+// subject is what a request is about, in its client's words.
+func subject(params []byte) string {
+	for _, member := range []string{"name", "uri", "taskId"} {
+		if text, ok := rawjson.String(rawjson.Get(params, member)); ok {
+			return text
+		}
+	}
+	return ""
+}
