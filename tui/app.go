@@ -187,7 +187,7 @@ func (a *app) beat() tea.Cmd {
 	for _, d := range a.Details {
 		d.Fade(a.Now())
 	}
-	return tea.Batch(a.tick(), a.spinIfBusy(), a.aged())
+	return tea.Batch(a.tick(), a.spinIfBusy(), a.aged(), a.Logs().AskUnderWay())
 }
 
 // Update is the only place where the screen's state changes.

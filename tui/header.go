@@ -102,6 +102,9 @@ func (a *app) headerLine() string {
 		fmt.Fprintf(&b, "  screens %d", h.screens)
 	}
 	fmt.Fprintf(&b, "  %d req/s", h.rate)
+	if n := a.Logs().UnderWay(); n > 0 {
+		fmt.Fprintf(&b, "  %d under way", n)
+	}
 	if h.running > 0 {
 		fmt.Fprintf(&b, "  running %d", h.running)
 	}
@@ -266,7 +269,7 @@ func (a *app) footer() []string {
 	if !a.Inside {
 		ids = []string{"open", "log-in", "call", "subscribe", "approve", "enable", "reload", "templates", "tab-right", "follow", "pause", "filter", "copy", "palette", "help", "quit"}
 	}
-	if a.Calls.Len() > 0 {
+	if a.Calls.Len() > 0 || a.Open == pane.PaneLogs && a.Logs().WhyNotWithdraw() == "" {
 		ids = append([]string{"cancel"}, ids...)
 	}
 	return ids

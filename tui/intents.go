@@ -29,16 +29,7 @@ func (a *app) sort() tea.Cmd {
 }
 
 // nextPlace puts the detail panel elsewhere.
-func (a *app) nextPlace() tea.Cmd {
-	was := a.Geometry()
-	for range 3 { // what would look the same is left out
-		a.Layout.Place = (a.Layout.Place + 1) % 4
-		if a.Geometry() != was {
-			break
-		}
-	}
-	return a.Say("Detail panel: %s", [...]string{"where there is room", "beside", "below", "hidden"}[a.Layout.Place])
-}
+func (a *app) nextPlace() tea.Cmd { return a.Say("Detail panel: %s", a.NextPlace()) }
 
 // resize gives the list more percent of the room.
 func (a *app) resize(by int) func() tea.Cmd {
@@ -87,6 +78,7 @@ func (a *app) copyName() tea.Cmd {
 
 func (a *app) whyNotCancel() string {
 	switch {
+	case a.Open == pane.PaneLogs && a.Logs().WhyNotWithdraw() == "":
 	case a.Calls.Len() == 0:
 		return "nothing is running"
 	case a.cancellable() == nil:
@@ -186,6 +178,14 @@ func (a *app) cancels() *dialog.Running {
 		return nil
 	}
 	return run
+}
+
+// cancel cancels the request under way that the cursor is on, else the call that runs.
+func (a *app) cancel() tea.Cmd {
+	if a.Open == pane.PaneLogs && a.Logs().WhyNotWithdraw() == "" {
+		return a.Logs().Withdraw()
+	}
+	return a.Calls.Stop(a.cancellable())
 }
 
 // cancellable is the running call that is meant: the one under the cursor, or

@@ -58,7 +58,7 @@ func (a *app) bindings() keys.Table {
 		{ID: "templates", Keys: []string{"t"}, Hint: "templates", Long: "Go from resources to templates, or back", Where: keys.InResources, Names: []string{"templates"}},
 		{ID: "call", Keys: []string{"c"}, Hint: "call", Long: "Call the tool, get the prompt, expand the template", Where: keys.InCatalog | keys.InDetail, Names: []string{"call", "get", "expand"}},
 		{ID: "repeat", Keys: []string{"."}, Long: "Run the last call once more, with the same arguments", Where: keys.InCatalog | keys.InDetail, Names: []string{"repeat"}, Why: keys.Unless("nothing was called yet", func() bool { return a.Calls.Last != nil }), Run: func() tea.Cmd { return a.Again(*a.Calls.Last) }},
-		{ID: "cancel", Keys: []string{"X"}, Hint: "cancel", Long: "Cancel the running call", Where: keys.Anywhere, Names: []string{"cancel"}, Why: a.whyNotCancel, Run: func() tea.Cmd { return a.Calls.Stop(a.cancellable()) }},
+		{ID: "cancel", Keys: []string{"X"}, Hint: "cancel", Long: "Cancel the running call; in Traffic, anybody's request", Where: keys.Anywhere, Names: []string{"cancel"}, Why: a.whyNotCancel, Run: a.cancel},
 		{ID: "answer", Keys: []string{"a"}, Long: "Answer what a server asks; in Servers, else add a server", Where: keys.Anywhere, Names: []string{"answer"}, Why: a.whyNotAnswer, Run: a.answer},
 		{ID: "reload", Keys: []string{"r"}, Hint: "reload", Long: "Fetch the content again; in Servers, restart the server", Where: keys.Anywhere, Names: []string{"reload"}},
 		{ID: "enable", Keys: []string{"x"}, Hint: "enable/disable", Long: "Disable or enable the server: for good, or for this host", Where: keys.InServers, Names: []string{"toggle"}},

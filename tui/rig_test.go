@@ -60,6 +60,7 @@ type fakeBackend struct {
 	acts     []string
 	fails    error
 	finds    diagnosis.Report
+	underWay []registry.UnderWay
 	login    func(show func(page string))
 	holds    chan struct{} // a login goes on until it is closed
 }
@@ -127,6 +128,18 @@ func (b *fakeBackend) Approve(server string, tools []registry.PinnedTool) error 
 func (b *fakeBackend) Diagnose(_ context.Context, server string) (diagnosis.Report, error) {
 	return b.finds, b.act("diagnose " + server)
 }
+
+func (b *fakeBackend) UnderWay() []registry.UnderWay {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.underWay)
+}
+
+func (b *fakeBackend) Withdraw(session, id string) bool {
+	return b.act("withdraw "+session+" "+id) == nil
+}
+
+func (b *fakeBackend) Disconnect(session string) bool { return b.act("disconnect "+session) == nil }
 
 func (b *fakeBackend) Session() string { return "me" }
 

@@ -115,3 +115,83 @@ func TestACallThatWasCancelledLeavesItsArguments(t *testing.T) {
 	r.keys("c ctrl+r ctrl+s")
 	require.NotContains(t, r.screen(), "after 4000 ms, with")
 }
+
+// hanging is a client's call that has been under way for four seconds.
+func hanging(r *rig) registry.UnderWay {
+	u := registry.UnderWay{ID: "7", TrafficRecord: registry.TrafficRecord{
+		Time: r.clock.now().Add(-4 * time.Second), Session: "s-1", Client: "claude", Server: "github",
+		Method: "tools/call", Name: "github_create_issue", Status: registry.StatusUnderWay,
+		Request: []byte(`{"name":"github_create_issue","arguments":{"title":"slow"}}`), RequestSize: 60,
+	}}
+	r.backend.underWay = []registry.UnderWay{u}
+	return u
+}
+
+// pulse lets the screen ask which requests are under way.
+func (r *rig) pulse() *rig {
+	r.run(r.app.Logs().AskUnderWay())
+	return r
+}
+
+func TestARequestUnderWayStandsInTrafficFromItsStart(t *testing.T) {
+	r := trafficRig(t, 160, 40)
+	u := hanging(r)
+	r.pulse()
+	require.Contains(t, r.line("goblin  work.yaml"), "1 under way")
+	r.keys("P P") // the list alone
+	require.Regexp(t, `11:59:56\.000.*claude.*github.*tools/call.*4 s.*under way`, r.line("4 s"))
+	r.keys("P")
+	r.keys("/ status:under enter")
+	require.Contains(t, r.screen(), "1 of 5")
+	require.Contains(t, r.screen(), `"title": "slow"`)
+	r.keys("y")
+	require.Contains(t, r.screen(), "there is no answer yet")
+
+	// It ends: the journal has it, and it stays where it was, under the cursor.
+	r.keys("esc").keys("g")
+	u.Status, u.Duration = "success", 4500*time.Millisecond
+	r.reg.Traffic().Append(u.TrafficRecord)
+	r.changed(registry.Traffic)
+	require.Contains(t, r.line("4500 ms"), "> 11:59:56")
+	require.NotContains(t, r.screen(), "4 s ")
+	r.pulse() // a late answer of before
+	r.backend.underWay = nil
+	r.pulse()
+	require.Contains(t, r.line("4500 ms"), "> 11:59:56")
+	require.NotContains(t, r.line("goblin  work.yaml"), "under way")
+}
+
+func TestAnybodysRequestIsCancelledAfterAsking(t *testing.T) {
+	r := trafficRig(t, 160, 40)
+	u := hanging(r)
+	r.pulse().keys("g X")
+	require.Contains(t, r.screen(), "Cancel tools/call github_create_issue?")
+	require.Contains(t, r.screen(), "claude has waited for it for 4 s")
+	require.Empty(t, r.backend.acts)
+	r.keys("y")
+	require.Equal(t, []string{"withdraw s-1 7"}, r.backend.acts)
+	require.Contains(t, r.screen(), "Cancelled tools/call github_create_issue")
+	u.Session = "me"
+	r.backend.underWay = []registry.UnderWay{u}
+	r.pulse().keys("g X")
+	require.Equal(t, []string{"withdraw s-1 7", "withdraw me 7"}, r.backend.acts, "one's own is not asked for")
+	r.backend.fails = fmt.Errorf("gone")
+	r.keys("X")
+	require.Contains(t, r.screen(), "has ended already")
+}
+
+func TestTimeInTrafficIsWhenARequestBegan(t *testing.T) {
+	r := trafficRig(t, 250, 40).keys("g")
+	require.Contains(t, r.line("began"), "12:00:00.000")
+	require.Contains(t, r.line("ended"), "12:00:01.234")
+	require.Contains(t, r.keys("P P").line("create_issue"), "12:00:00.000")
+}
+
+func TestWhatWasCancelledIsNoError(t *testing.T) {
+	r := newRig(t, 160, 40, "github").ready("github").keys("P P")
+	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Client: "claude", Server: "github", Method: "tools/call", Name: "github_x", Duration: time.Second, Status: registry.StatusCancelled})
+	r.changed(registry.Traffic).keys("5 ]")
+	require.Contains(t, r.line("github_x"), "cancelled")
+	require.NotContains(t, r.screen(), "!cancelled")
+	require.Contains(t, r.keys("/ err:yes enter").screen(), "0 of 1")
+}

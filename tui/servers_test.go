@@ -45,7 +45,7 @@ func TestServersShowWhatMattersAtEverySize(t *testing.T) {
 		t.Run(fmt.Sprint(tt.w), func(t *testing.T) {
 			r := troubled(t, tt.w, 24).keys("1")
 			if tt.w > 200 {
-				r.keys("P P P") // the list alone
+				r.keys("P P") // the list alone
 			}
 			head := r.line("state  ")
 			if tt.w >= pane.BesideWidth {

@@ -128,6 +128,12 @@ type Backend interface {
 	Approve(server string, tools []registry.PinnedTool) error
 	// Diagnose finds out what keeps a server from working. It may take a minute.
 	Diagnose(ctx context.Context, server string) (diagnosis.Report, error)
+	// UnderWay are the requests of all clients that wait for their answers, the
+	// oldest first, and Withdraw cancels one of them; false: it is over already.
+	UnderWay() []registry.UnderWay
+	Withdraw(session, id string) bool
+	// Disconnect ends the session of a client; false: it is over already.
+	Disconnect(session string) bool
 	// Session is this screen's id among the registry's sessions.
 	Session() string
 }

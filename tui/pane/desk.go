@@ -86,6 +86,20 @@ const (
 	PlaceHidden
 )
 
+// NextPlace puts the detail panel elsewhere, and says where; what would look the same is
+// left out.
+func (a *Desk) NextPlace() string {
+	was := a.Geometry()
+	for range PlaceHidden {
+		a.Layout.Place = (a.Layout.Place + 1) % (PlaceHidden + 1)
+		a.Opened = a.Opened || a.Layout.Place == placeBelow
+		if a.Geometry() != was {
+			break
+		}
+	}
+	return [...]string{"where there is room", "beside", "below", "hidden"}[a.Layout.Place]
+}
+
 // layout is the user's choice of it.
 type layout struct {
 	Place int

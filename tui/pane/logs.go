@@ -48,6 +48,7 @@ type Logs struct {
 	lastAt       time.Time
 	lastOf       int // tab
 
+	open  waiting
 	spots Tabs // where the tabs stand on their line
 	found resolved
 	near  nearby
@@ -338,7 +339,7 @@ func (p *Logs) pause() tea.Cmd {
 
 // openRecord shows an exchange, of the log the detail.
 func (p *Logs) openRecord() tea.Cmd {
-	if r, ok := p.Traffic.Table.Selected(); ok && p.Open == TabTraffic {
+	if r, ok := p.Traffic.Table.Selected(); ok && p.Open == TabTraffic && r.open == "" {
 		return p.app.OpenExchange(r.TrafficRecord)
 	}
 	return p.app.ToDetail()

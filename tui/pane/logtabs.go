@@ -43,6 +43,7 @@ type records[R any] struct {
 	size   func(R) int  // bytes of text, nil where it is short
 
 	Held    []R // only ever appended to: commands read it
+	also    []R // shown with them; replaced, never changed
 	bytes   int
 	trimmed int  // rows that had to make room
 	news    int  // rows that came since the tab was looked at
@@ -114,6 +115,9 @@ func (f *records[R]) Publish() tea.Cmd {
 				rows = append(rows, r)
 			}
 		}
+	}
+	if len(f.also) > 0 {
+		rows = slices.Concat(rows, f.also)
 	}
 	expected := len(rows)
 	if f.bytes > heavyText {

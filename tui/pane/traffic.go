@@ -10,11 +10,13 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"goblin/gateway/display"
 	"goblin/registry"
 	"goblin/tui/dialog"
 	"goblin/tui/filter"
 	"goblin/tui/list"
 	"goblin/tui/look"
+	"goblin/tui/work"
 )
 
 // trafficRow is a record of traffic, without bodies, and what is made of it
@@ -23,6 +25,125 @@ type trafficRow struct {
 	registry.TrafficRecord
 	key   string
 	words string
+	open  string // its id while it is under way, else ""
+}
+
+// same tells a request that was under way when it ends.
+type same struct {
+	began           int64
+	session, method string
+}
+
+func sameOf(r *registry.TrafficRecord) same {
+	return same{r.Time.UnixNano(), r.Session, r.Method}
+}
+
+// waiting are the requests that were under way when the gateway was asked last.
+type waiting struct {
+	rows   []*trafficRow
+	ended  map[same]bool // since it was asked
+	asking bool
+}
+
+// AskUnderWay reads which requests are under way: how many is told everywhere, which
+// ones in Traffic.
+func (p *Logs) AskUnderWay() tea.Cmd {
+	if p.open.asking {
+		return nil
+	}
+	p.open.asking, p.open.ended = true, map[same]bool{}
+	backend := p.app.Backend
+	return func() tea.Msg {
+		found := backend.UnderWay()
+		return work.Done(func() tea.Cmd {
+			p.open.asking = false
+			return p.underWay(found)
+		})
+	}
+}
+
+// underWay takes what was found; what has ended since is in the journal.
+func (p *Logs) underWay(found []registry.UnderWay) tea.Cmd {
+	before := len(p.open.rows)
+	p.open.rows = nil
+	for i := range found {
+		u := &found[i]
+		at := sameOf(&u.TrafficRecord)
+		if p.open.ended[at] {
+			continue
+		}
+		p.open.rows = append(p.open.rows, &trafficRow{
+			TrafficRecord: u.TrafficRecord, key: at.key(), words: u.Method + " " + u.Name, open: u.ID,
+		})
+	}
+	if before+len(p.open.rows) == 0 || p.app.Open != PaneLogs || p.Paused {
+		return nil
+	}
+	p.Traffic.also, p.Traffic.fresh = p.open.rows, true
+	return p.Traffic.Publish()
+}
+
+// UnderWay is how many requests are under way.
+func (p *Logs) UnderWay() int { return len(p.open.rows) }
+
+func (s same) key() string { return fmt.Sprintf("%d %s %s", s.began, s.session, s.method) }
+
+// byStart is the order of Traffic: what lasts stays where it began.
+func byStart(a, b *trafficRow) int {
+	return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Seq, b.Seq))
+}
+
+// took is how long a request took, or has taken so far.
+func (p *Logs) took(r *trafficRow) time.Duration {
+	if r.open != "" {
+		return max(p.app.Now().Sub(r.Time), 0)
+	}
+	return r.Duration
+}
+
+// Withdrawable is the request under the cursor if it is under way.
+func (p *Logs) withdrawable() *trafficRow {
+	if p.Open != TabTraffic {
+		return nil
+	}
+	r, ok := p.Traffic.Table.Selected()
+	if !ok || r.open == "" {
+		return nil
+	}
+	return r
+}
+
+// WhyNotWithdraw says why the request under the cursor cannot be cancelled.
+func (p *Logs) WhyNotWithdraw() string {
+	if p.withdrawable() == nil {
+		return "there is no request under way here"
+	}
+	return ""
+}
+
+// Withdraw cancels the request under the cursor, after asking if it is a client's.
+func (p *Logs) Withdraw() tea.Cmd {
+	r, a := p.withdrawable(), p.app
+	cancel := func() tea.Cmd {
+		return func() tea.Msg {
+			done := a.Backend.Withdraw(r.Session, r.open)
+			return work.Done(func() tea.Cmd {
+				if !done {
+					return a.Complain("%s %s has ended already", dialog.Clean(r.Method), dialog.Clean(r.Name))
+				}
+				a.Say("Cancelled %s %s", dialog.Clean(r.Method), dialog.Clean(r.Name))
+				return p.AskUnderWay()
+			})
+		}
+	}
+	if r.Session == a.Backend.Session() {
+		return cancel()
+	}
+	return a.Push(&dialog.Confirm{
+		Screen: a.Common, Title: "Cancel " + strings.TrimSpace(dialog.Clean(r.Method)+" "+dialog.Clean(r.Name)) + "?",
+		Text: []string{dialog.Clean(cmp.Or(r.Client, "A client")) + " has waited for it for " + display.Age(p.took(r)) + ", and is told."},
+		Yes:  "cancel it", Then: cancel,
+	})
 }
 
 func newTrafficRecords(a *Desk, draw func(*trafficRow, int) string) *records[*trafficRow] {
@@ -34,7 +155,7 @@ func newTrafficRecords(a *Desk, draw func(*trafficRow, int) string) *records[*tr
 	t := list.New(a.Ctx, a.Now,
 		func(r *trafficRow) string { return r.key },
 		func(r *trafficRow) string { return r.words },
-		trafficFields, list.Order[*trafficRow]{Name: "time"}, byDuration, bySize, byServer)
+		trafficFields, list.By("time", byStart), byDuration, bySize, byServer)
 	t.Tail = true
 	return &records[*trafficRow]{Table: t, most: MostTraffic, draw: draw, server: func(r *trafficRow) string { return r.Server }}
 }
@@ -115,10 +236,32 @@ func (p *Logs) readTraffic(upTo uint64) {
 		r := &rows[i]
 		r.TrafficRecord = recs[i]
 		r.key = strconv.FormatUint(r.Seq, 10)
+		if at := sameOf(&r.TrafficRecord); !notified(&r.TrafficRecord) && p.ended(at) {
+			r.key = at.key() // the cursor follows it
+		}
 		r.words = r.Method + " " + r.Name
 		all[i] = r
 	}
 	p.Traffic.add(all...)
+}
+
+// ended takes a request off those that are under way, if it was one.
+func (p *Logs) ended(at same) bool {
+	if p.open.ended != nil {
+		p.open.ended[at] = true
+	}
+	key := at.key()
+	rest := make([]*trafficRow, 0, len(p.open.rows)) // commands read the other
+	for _, r := range p.open.rows {
+		if r.key != key {
+			rest = append(rest, r)
+		}
+	}
+	was := len(rest) < len(p.open.rows)
+	if was {
+		p.open.rows, p.Traffic.also = rest, rest
+	}
+	return was
 }
 
 // floods is how many records at a time are too many to show each of them in
@@ -199,7 +342,7 @@ func (p *Logs) trafficLine(r *trafficRow, w int) string {
 			b.WriteString(style.On(text) + " ")
 		}
 	}
-	cell(clock(r.Time.Add(r.Duration), c.time), c.time, lk.Dim) // rows are in the order of their ends
+	cell(clock(r.Time, c.time), c.time, lk.Dim)
 	client := r.Client
 	if r.Receivers > 0 {
 		client = fmt.Sprintf("all %d", r.Receivers)
@@ -215,7 +358,10 @@ func (p *Logs) trafficLine(r *trafficRow, w int) string {
 	}
 	took, bytes := "", dialog.Size(trafficSize(&r.TrafficRecord))
 	if !note {
-		took = dialog.Millis(r.Duration)
+		took = dialog.Millis(p.took(r))
+	}
+	if r.open != "" {
+		took, bytes = display.Age(p.took(r)), ""
 	}
 	if c.ms > 0 {
 		b.WriteString(" " + base.On(lk.Right(took, c.ms)))
@@ -229,6 +375,9 @@ func (p *Logs) trafficLine(r *trafficRow, w int) string {
 
 func (p *Logs) statusCell(r *registry.TrafficRecord, w int, base look.Style) string {
 	lk := p.app.Look
+	if r.Status == registry.StatusUnderWay {
+		return lk.Accent.On(dialog.Fit(lk, p.app.Spin.View()+" "+r.Status, w))
+	}
 	if trafficFailed(r) {
 		return lk.Bad.On(dialog.Fit(lk, "!"+trafficStatus(r), w))
 	}
@@ -246,6 +395,9 @@ type resolved struct {
 // blank if it is about none that is there. Asking again costs nothing.
 func (p *Logs) itemOf(r *registry.TrafficRecord) dialog.Item {
 	snap := p.app.Reg.Load()
+	if r.Seq == 0 { // under way
+		return itemOf(p.app.Reg, r)
+	}
 	if p.found.seq != r.Seq || p.found.snap != snap {
 		p.found = resolved{r.Seq, snap, itemOf(p.app.Reg, r)}
 	}

@@ -27,6 +27,15 @@ func (p *Logs) trafficSubject() subject {
 		return subject{}
 	}
 	reg, rec := p.app.Reg, r.TrafficRecord
+	if r.open != "" {
+		return subject{
+			key: "traffic " + r.key, version: r.open, title: rec.Method + " " + clock(rec.Time, 12),
+			Blocks: func(context.Context) []content.Block {
+				facts := append(requestFacts(reg, &rec), content.Fact{Label: "status", Value: rec.Status + "; X cancels it"})
+				return append([]content.Block{{Kind: content.Facts, Facts: facts}}, body("Request", rec.Request, rec.RequestSize)...)
+			},
+		}
+	}
 	return subject{
 		key: "traffic " + r.key, title: rec.Method + " " + clock(rec.Time, 12),
 		Blocks: func(context.Context) []content.Block {
@@ -56,7 +65,8 @@ func requestFacts(reg *registry.Registry, r *registry.TrafficRecord) []content.F
 		direction = "from the server to the client"
 	}
 	f := []content.Fact{
-		{Label: "time", Value: moment(r.Time)},
+		{Label: "began", Value: moment(r.Time)},
+		{Label: "ended", Value: endOf(r)},
 		{Label: "client", Value: r.Client},
 		{Label: "session", Value: sessionText(reg, r.Session)},
 		{Label: "direction", Value: direction},
@@ -71,6 +81,14 @@ func requestFacts(reg *registry.Registry, r *registry.TrafficRecord) []content.F
 		f = append(f, content.Fact{Label: "request", Value: dialog.Size(int64(r.RequestSize))})
 	}
 	return f
+}
+
+// endOf is when a request was answered; "" for what has no answer.
+func endOf(r *registry.TrafficRecord) string {
+	if notified(r) || r.Status == registry.StatusUnderWay || r.Time.IsZero() {
+		return ""
+	}
+	return moment(r.Time.Add(r.Duration))
 }
 
 func responseFacts(r *registry.TrafficRecord) []content.Fact {
@@ -225,12 +243,20 @@ func (a *Desk) exchangeText(seq uint64, indent string) (text, lost string, ok bo
 	return text, lost, true
 }
 
+// missing says why there is no exchange to take.
+func missing(seq uint64) string {
+	if seq == 0 {
+		return "the request is under way: there is no answer yet"
+	}
+	return goneRecord
+}
+
 const goneRecord = "this record had to make room for newer traffic"
 
 func (a *Desk) copyExchange(seq uint64) tea.Cmd {
 	text, lost, ok := a.exchangeText(seq, "")
 	if !ok {
-		return a.Complain(goneRecord)
+		return a.Complain("%s", missing(seq))
 	}
 	what := "the JSON-RPC"
 	if lost != "" {
@@ -243,7 +269,7 @@ func (a *Desk) copyExchange(seq uint64) tea.Cmd {
 func (a *Desk) copyCommand(seq uint64) tea.Cmd {
 	rec, ok := a.Reg.Traffic().Record(seq)
 	if !ok {
-		return a.Complain(goneRecord)
+		return a.Complain("%s", missing(seq))
 	}
 	command, why := ShellCommand(&rec)
 	if command != "" {
