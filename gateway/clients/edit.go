@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -173,13 +174,13 @@ func listed(text []byte, section string, entry map[string]any) ([]byte, error) {
 		return append(text, continueStart+section+":\n"+itemText(entry, "  ")...), nil
 	case list == nil || list.Kind == 0:
 		return append(text, section+":\n"+itemText(entry, "  ")...), nil
-	case list.Tag == "!!null":
-		head := regexp.MustCompile(`(?m)^` + section + `:[ \t]*(#.*)?\n`).FindIndex(text)
+	case list.Tag == "!!null", list.Kind == yaml.SequenceNode && len(list.Content) == 0:
+		head := regexp.MustCompile(`(?m)^` + section + `:([ \t]*\[[ \t]*\])?([ \t]*(?:#.*)?\n)`).FindSubmatchIndex(text)
 		if head == nil {
 			return nil, fmt.Errorf("%q is not written as a list of lines; change it by hand (goblin install --print)", section)
 		}
-		return append(append(bytes.Clone(text[:head[1]]), itemText(entry, "  ")...), text[head[1]:]...), nil
-	case list.Kind != yaml.SequenceNode || list.Style&yaml.FlowStyle != 0 || len(list.Content) == 0:
+		return slices.Concat(text[:head[0]], []byte(section+":"), text[head[4]:head[1]], []byte(itemText(entry, "  ")), text[head[1]:]), nil
+	case list.Kind != yaml.SequenceNode || list.Style&yaml.FlowStyle != 0:
 		return nil, fmt.Errorf("%q is not written as a list of lines; change it by hand (goblin install --print)", section)
 	}
 	at := itemEnd(text, list.Content[len(list.Content)-1].Line, list.Column)

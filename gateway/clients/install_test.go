@@ -86,6 +86,11 @@ func TestGoblinIsPutIntoTheFileOfEachClientAndEveryOtherByteStays(t *testing.T) 
 			"extensions:\nOTHER: 1\n",
 			"extensions:\n  goblin:\n    args: [stdio, --config, /c d.yaml]\n    type: stdio\n    cmd: /opt/goblin\n    enabled: true\n    name: goblin\n    timeout: 300\nOTHER: 1\n",
 		},
+		"Continue, with an empty list": {
+			"continue", ".continue/config.yaml",
+			"name: mine\nmcpServers: [] # none\nmodels: []\n",
+			"name: mine\nmcpServers: # none\n  - name: goblin\n    command: /opt/goblin\n    args: [\"stdio\", \"--config\", \"/c d.yaml\"]\nmodels: []\n",
+		},
 		"GitHub Copilot CLI": {
 			"copilot", ".copilot/mcp-config.json",
 			"",
