@@ -40,6 +40,7 @@ type app struct {
 	bar       edit.Text
 	filtering bool // the bar has the focus
 	searching bool // … for a search in the detail panel
+	chosen    bool // what stands in the bar is replaced by what is typed
 	history   []string
 	commands  []string // run from the palette, the last one at the end
 

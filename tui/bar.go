@@ -18,11 +18,9 @@ func (a *app) startFilter() tea.Cmd {
 	text := ""
 	if !a.searching {
 		text, _ = a.Panes[a.Open].Rows().Filtered()
-		if text != "" { // what is typed now is a word of its own
-			text += " "
-		}
 	}
 	a.bar.Set(text)
+	a.chosen = text != "" // what is typed now replaces it
 	a.fitBar()
 	return nil
 }
@@ -76,6 +74,14 @@ func (a *app) typeFilter(msg tea.KeyMsg) tea.Cmd {
 		return b.Run()
 	}
 	a.fitBar()
+	if a.chosen && (msg.Type == tea.KeyRunes || msg.Type == tea.KeySpace || msg.Type == tea.KeyBackspace || msg.Type == tea.KeyDelete) {
+		a.bar.Set("")
+		if msg.Type != tea.KeyRunes {
+			a.chosen = false
+			return a.Panes[a.Open].Rows().Filter("")
+		}
+	}
+	a.chosen = false
 	if !a.bar.Update(msg) {
 		return nil
 	}
@@ -89,7 +95,7 @@ func (a *app) typeFilter(msg tea.KeyMsg) tea.Cmd {
 // fitBar leaves room beside the bar for what was found.
 func (a *app) fitBar() { a.bar.Width = max(a.W-40, 16) }
 
-func (a *app) endFilter() { a.filtering = false }
+func (a *app) endFilter() { a.filtering, a.chosen = false, false }
 
 // earlier walks the filters that were kept.
 func (a *app) earlier(back bool) tea.Cmd {

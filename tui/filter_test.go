@@ -366,6 +366,24 @@ func TestSpans(t *testing.T) {
 	}
 }
 
+func TestRowsComeByThePartInWhichTheWordsAre(t *testing.T) {
+	t.Parallel()
+	texts := []string{"echo\x00\x00runs along", "long-run\x00Runs", "sum\x00Long sums\x00adds", "prolong", "Long\x00x\x00y"}
+	ix := filter.NewIndex(len(texts), func(i int) string { return texts[i] })
+	for query, want := range map[string][]int32{
+		"long":       {1, 3, 4, 2, 0},
+		"Long":       {4, 2},
+		"run long":   {1, 0},
+		"long -echo": {1, 3, 4, 2},
+		"s":          {2, 1, 0},
+		"":           {0, 1, 2, 3, 4},
+	} {
+		got, err := filter.Parse(query, nil).Match(t.Context(), ix, time.Now())
+		require.NoError(t, err)
+		require.Equal(t, want, got, "%q", query)
+	}
+}
+
 func TestFacets(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -155,6 +155,9 @@ func (a *app) barLine() string {
 	switch {
 	case a.filtering:
 		left := " " + lk.Accent.On("/") + " " + a.bar.View()
+		if a.chosen {
+			left = " " + lk.Accent.On("/") + " " + lk.Row(lk.Cut(dialog.Clean(a.bar.Value()), a.bar.Width), true) + lk.Dim.On("  typing replaces it")
+		}
 		if a.searching {
 			at, n := a.Details[a.Open].View.Found()
 			return lk.Sides(left, lk.Dim.On(fmt.Sprintf("%d of %d in the detail ", at, n)), a.W)

@@ -159,7 +159,7 @@ func (a *app) clicked(g pane.Geometry, msg tea.MouseMsg) tea.Cmd {
 	switch {
 	case msg.Y == 1:
 		if _, tabs := a.tabs(); tabs.At(msg.X) >= 0 {
-			return a.Show(tabs.At(msg.X))
+			return a.Visit(tabs.At(msg.X))
 		}
 	case g.List.Holds(msg.X, msg.Y):
 		a.Inside = false

@@ -143,7 +143,7 @@ func (a *app) nextFocus(step int) tea.Cmd {
 		n++
 	}
 	if n == 1 {
-		return a.Show((a.Open + step + len(a.Panes)) % len(a.Panes))
+		return a.Visit((a.Open + step + len(a.Panes)) % len(a.Panes))
 	}
 	if a.Inside {
 		at = of
@@ -158,17 +158,26 @@ func (a *app) nextFocus(step int) tea.Cmd {
 
 // back takes one step out.
 func (a *app) back() tea.Cmd {
+	var cmd tea.Cmd
 	switch typed, _ := a.Panes[a.Open].Rows().Filtered(); {
 	case a.DetailShown() && a.cancels() != nil:
 		return a.Calls.Stop(a.cancels())
 	case a.Inside:
 		a.Inside = false
+	case a.returns(&cmd):
+		return cmd
 	case typed != "":
 		return a.SetFilter("")
 	case a.Opened && !a.Beside():
 		a.Opened = false
 	}
 	return nil
+}
+
+// returns goes back to where a jump began, if one did.
+func (a *app) returns(cmd *tea.Cmd) (ok bool) {
+	*cmd, ok = a.Return()
+	return ok
 }
 
 // cancels is the running call that Esc cancels: the one that is looked at.

@@ -14,7 +14,7 @@ import (
 // bindings are all keys of the screen outside of forms and dialogs. No key may
 // stand twice where two places meet. What has no function is up to the panes.
 func (a *app) bindings() keys.Table {
-	show := func(pane int) func() tea.Cmd { return func() tea.Cmd { return a.Show(pane) } }
+	show := func(pane int) func() tea.Cmd { return func() tea.Cmd { return a.Visit(pane) } }
 	push := func(create func(*app) dialog.Dialog) func() tea.Cmd {
 		return func() tea.Cmd { return a.Push(create(a)) }
 	}

@@ -219,8 +219,8 @@ func TestStderrOfAServerShowsItsLinesOnly(t *testing.T) {
 	require.Contains(t, screen, "[Server stderr")
 	require.Contains(t, screen, "warming up")
 	require.NotContains(t, screen, "rate limit")
-	r.keys("esc")
-	require.Contains(t, r.screen(), "rate limit")
+	r.keys("esc 5 ] ]")
+	require.Contains(t, r.screen(), "rate limit", "the filter was the jump's")
 }
 
 func TestAForeignLogLineCannotMoveTheCursorOrHide(t *testing.T) {

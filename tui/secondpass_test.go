@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goblin/registry"
+	"goblin/tui/pane"
 )
 
 func TestAFilterThatIsNotUnderstoodIsSaidSoAfterEnter(t *testing.T) {
@@ -194,4 +195,76 @@ func TestWhatWasCancelledIsNoError(t *testing.T) {
 	require.Contains(t, r.line("github_x"), "cancelled")
 	require.NotContains(t, r.screen(), "!cancelled")
 	require.Contains(t, r.keys("/ err:yes enter").screen(), "0 of 1")
+}
+
+func TestWhatHasTheWordInItsNameComesFirst(t *testing.T) {
+	r := newRig(t, 120, 40, "s").ready("s")
+	r.list("s", registry.Tool,
+		`{"name":"get-structured","description":"Returns data along with a schema"}`,
+		`{"name":"nothing","title":"A long title","description":"something else"}`,
+		`{"name":"trigger-long-running","description":"takes time"}`,
+		`{"name":"wordy","description":"`+strings.Repeat("much to say about other things ", 8)+`and at last something belonging here"}`)
+	r.keys("2 / long enter")
+	require.Contains(t, r.line("> "), "s_trigger-long-running")
+	require.Contains(t, r.line("s_nothing"), "A long title", "the row shows what was hit")
+	require.Contains(t, r.line("s_wordy"), "belonging")
+	require.Contains(t, r.line("s_wordy"), "…")
+	r.list("s", registry.Resource, `{"uri":"a:1","name":"other","title":"x"}`, `{"uri":"a:2","name":"zlong","title":"x"}`, `{"uri":"a:long","name":"y"}`, `{"uri":"a:4","name":"y","title":"So long"}`)
+	r.keys("4 / long enter")
+	var got []string
+	for _, l := range strings.Split(r.screen(), "\n") {
+		if i := strings.Index(l, "mcp://s/"); i >= 0 && strings.HasPrefix(l, "│") && i < 40 {
+			got = append(got, strings.Fields(l[i:])[0])
+		}
+	}
+	require.Equal(t, []string{"mcp://s/a:2", "mcp://s/a:4", "mcp://s/a:long"}, got)
+}
+
+func TestTypingReplacesTheFilterOfBefore(t *testing.T) {
+	r := office(t, 120, 40, plainEnv).keys("4 / day-01 enter /")
+	require.Contains(t, r.line("typing replaces it"), "/ day-01")
+	r.text("config")
+	require.Contains(t, r.line("/ config"), "1 of 16")
+	r.keys("enter / left").text("X")
+	require.Contains(t, r.line("/ confi"), "confiXg", "moving in it keeps it")
+	r.keys("enter / enter")
+	require.Contains(t, r.line("/ confiXg"), "of 16", "and so does leaving")
+	r.keys("/ backspace")
+	require.Contains(t, r.screen(), "16 of 16")
+	r.text("day-02").keys("enter / space").text("day-03").keys("enter")
+	require.Contains(t, r.line("/ day-03"), "1 of 16")
+}
+
+func TestEscGoesBackFromAJump(t *testing.T) {
+	r := office(t, 120, 40, plainEnv).keys("2 / forecast enter i")
+	require.Equal(t, pane.PaneLogs, r.app.Open)
+	require.Contains(t, r.screen(), "name:=")
+	r.keys("esc")
+	require.Equal(t, pane.PaneTools, r.app.Open)
+	require.Contains(t, r.line("/ forecast"), "1 of")
+	r.keys("5")
+	require.NotContains(t, r.screen(), "name:=", "what the jump filtered is as it was")
+	r.keys("1 e")
+	require.Equal(t, pane.PaneLogs, r.app.Open)
+	r.keys("esc")
+	require.Equal(t, pane.PaneServers, r.app.Open)
+
+	// Jumps lead on to others, and back one by one.
+	r.keys("esc esc 4 / config.json enter i")
+	require.Equal(t, pane.PaneLogs, r.app.Open)
+	r.keys("i")
+	require.Equal(t, pane.PaneResources, r.app.Open)
+	r.keys("esc")
+	require.Equal(t, pane.PaneLogs, r.app.Open)
+	r.keys("esc")
+	require.Equal(t, pane.PaneResources, r.app.Open)
+	require.Contains(t, r.line("/ config.json"), "1 of")
+
+	// A filter that was typed after the jump goes first; a pane that was chosen by its number stays.
+	r.keys("i / resources enter esc")
+	require.Equal(t, pane.PaneLogs, r.app.Open)
+	r.keys("esc")
+	require.Equal(t, pane.PaneResources, r.app.Open)
+	r.keys("i 2 esc esc")
+	require.Equal(t, pane.PaneTools, r.app.Open)
 }

@@ -12,15 +12,16 @@ const (
 	verdicts = 1024 // different values of a field that are remembered in one search
 )
 
-// Match gives the rows that fit, never nil, in their order, unless the query is
-// ranked: then the best match comes first and equal ones in the order of their
-// numbers. The error is that of ctx, which is looked at every 4096 rows.
+// Match gives the rows that fit, never nil. A text may have parts, with a NUL between
+// them, the weightiest first: rows come by the part in which their words are, and in
+// their order where that is the same. If the query is ranked, the best match comes
+// first and equal ones in the order of their numbers. The error is that of ctx, which is looked at every 4096 rows.
 func (q *Query) Match(ctx context.Context, ix *Index, now time.Time) ([]int32, error) {
 	n := ix.Len()
 	m := newMatcher(q, ix, now)
 	ranked := q.Ranked()
 	found := make([]int32, 0, n)
-	var far []uint8
+	var far, parts []uint8
 	for from := 0; from < n; from += stride {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -32,6 +33,12 @@ func (q *Query) Match(ctx context.Context, ix *Index, now time.Time) ([]int32, e
 				continue
 			}
 			found = append(found, row)
+			if !ranked && len(q.words) > 0 {
+				if parts == nil {
+					parts = make([]uint8, 0, n)
+				}
+				parts = append(parts, m.part(row))
+			}
 			if ranked {
 				if far == nil {
 					far = make([]uint8, 0, n)
@@ -42,6 +49,9 @@ func (q *Query) Match(ctx context.Context, ix *Index, now time.Time) ([]int32, e
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	if slices.ContainsFunc(parts, func(part uint8) bool { return part > 0 }) {
+		found = bySpread(found, parts)
 	}
 	if len(found) < cap(found)/2 {
 		found = slices.Clone(found) // results are kept, spare room is waste
@@ -165,6 +175,28 @@ func (m *matcher) row(row int32) (spread int, ok bool) {
 		spread += far
 	}
 	return spread, true
+}
+
+// part is the last part of a row's text that is needed to find all words.
+func (m *matcher) part(row int32) (last uint8) {
+	low := m.ix.folded(row)
+	if strings.IndexByte(low, 0) < 0 {
+		return 0
+	}
+	for i := range m.q.words {
+		w := &m.q.words[i]
+		if w.not {
+			continue
+		}
+		text, word := low, w.low
+		if w.exact {
+			text, word = m.ix.original(row), w.text
+		}
+		if at := strings.Index(text, word); at > 0 {
+			last = max(last, uint8(min(strings.Count(text[:at], "\x00"), 255)))
+		}
+	}
+	return last
 }
 
 func (m *matcher) contains(row int32, w *word) bool {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -70,20 +71,52 @@ func newCatalog(a *Desk, kind registry.Kind) *catalog {
 	return c
 }
 
-// words gives the text that a filter searches.
+// words gives the text that a filter searches: name, title, URI, then what describes it.
 func words(e *registry.Entry) string {
-	if e.Kind == registry.Skill {
-		return e.Listed + "\x00" + e.Label + "\x00" + e.Description
+	const part = "\x00"
+	switch e.Kind {
+	case registry.Skill:
+		return e.Label + part + e.Listed + part + e.Description
+	case registry.Resource, registry.Template:
+		return e.Label + part + e.Title + part + e.Listed + part + e.MIME
 	}
-	if e.Kind == registry.Resource || e.Kind == registry.Template {
-		return e.Listed + "\x00" + e.Label + "\x00" + e.Title + "\x00" + e.MIME
-	}
-	name := e.Listed
+	name := ""
 	if !strings.Contains(e.Listed, e.Name) {
-		name += "\x00" + e.Name // whose characters cannot stand in listed ones
+		name = e.Name // of characters that cannot stand in listed ones
 	}
-	return name + "\x00" + e.Title + "\x00" + e.Description
+	return e.Listed + part + name + part + e.Title + part + e.Description
 }
+
+// hit is what a row shows of texts in w cells: the first of them, or that in which what
+// the filter looks for is, from a place on at which it is seen.
+func (c *catalog) hit(w int, shown string, texts ...string) string {
+	typed, query := c.Table.Filtered()
+	if typed == "" || len(query.Spans(shown)) > 0 && look.Width(shown) <= w {
+		return shown
+	}
+	for _, text := range append([]string{shown}, texts...) {
+		text = strings.Join(strings.Fields(text[:min(len(text), mostSearched)]), " ")
+		spans := query.Spans(text)
+		if len(spans) == 0 {
+			continue
+		}
+		if at := spans[0]; look.Width(dialog.Clean(text[:at.End])) > w-1 {
+			from := max(at.Start-w/3, 0)
+			if space := strings.IndexByte(text[from:at.Start], ' '); space >= 0 {
+				from += space + 1
+			}
+			for from < at.Start && !utf8.RuneStart(text[from]) {
+				from++
+			}
+			return c.app.Look.Ellipsis + text[from:]
+		}
+		return text
+	}
+	return shown
+}
+
+// mostSearched is how much of a text is looked through for what a row shows.
+const mostSearched = 4096
 
 // Refresh reads the list if it changed. One command reads at a time; what
 // changes meanwhile is read after it.

@@ -27,6 +27,7 @@ type Desk struct {
 	Layout  layout
 	Demo    bool // the built-in demo
 
+	trail     []step // the jumps that brought the user here
 	LastClick Click
 	Shown     func()            // another pane is shown
 	FilterSet func(text string) // the filter was not typed
@@ -169,6 +170,64 @@ func (a *Desk) DetailShown() bool {
 	return g.Detail.H > 0 && g.Detail.W > 0
 }
 
+// step is a jump to another place, and what was before it.
+type step struct {
+	from          int // pane
+	inside        bool
+	second        bool   // of Resources
+	tab           int    // of Logs
+	to            int    // pane
+	before, after string // the filter there before and after the jump
+}
+
+// mostSteps are remembered.
+const mostSteps = 50
+
+// jumps goes to a pane by arrive, and filters or finds there by then; Esc goes back.
+func (a *Desk) jumps(to int, arrive func() tea.Cmd, then func() tea.Cmd) tea.Cmd {
+	s := step{from: a.Open, inside: a.Inside, second: a.resources().Second, tab: a.Logs().Open, to: to}
+	cmd := arrive()
+	s.before, _ = a.Panes[to].Rows().Filtered()
+	cmd = tea.Batch(cmd, then())
+	s.after, _ = a.Panes[to].Rows().Filtered()
+	if s.from != to || s.tab != a.Logs().Open {
+		a.trail = append(a.trail, s)
+		a.trail = a.trail[max(0, len(a.trail)-mostSteps):]
+	}
+	return cmd
+}
+
+func (a *Desk) resources() *Resources { return a.Panes[PaneResources].(*Resources) }
+
+// Return goes back to where the last jump began; false if there is none, or the filter
+// was changed since.
+func (a *Desk) Return() (tea.Cmd, bool) {
+	n := len(a.trail) - 1
+	if n < 0 {
+		return nil, false
+	}
+	s := a.trail[n]
+	typed, _ := a.Panes[a.Open].Rows().Filtered()
+	if s.to != a.Open || typed != s.after && typed != "" {
+		return nil, false
+	}
+	a.trail = a.trail[:n]
+	cmd := a.SetFilter(s.before)
+	if s.to == PaneLogs || s.from == PaneLogs {
+		cmd = tea.Batch(cmd, a.Logs().Choose(s.tab))
+	}
+	a.resources().Second = s.second
+	cmd = tea.Batch(cmd, a.Show(s.from))
+	a.Inside = s.inside
+	return cmd, true
+}
+
+// Visit goes to a pane by its number, from which nothing leads back.
+func (a *Desk) Visit(pane int) tea.Cmd {
+	a.trail = nil
+	return a.Show(pane)
+}
+
 // GoToListed goes to an entry of the catalog, by its listed name, in its pane.
 func (a *Desk) GoToListed(kind registry.Kind, listed string) tea.Cmd {
 	to := PaneResources
@@ -178,23 +237,30 @@ func (a *Desk) GoToListed(kind registry.Kind, listed string) tea.Cmd {
 	case registry.Prompt:
 		to = PanePrompts
 	}
-	if p, ok := a.Panes[to].(*Resources); ok {
-		p.Second = kind == registry.Template || kind == registry.Skill
-	}
-	return a.GoTo(to, listed)
+	return a.goTo(to, listed, func() {
+		if p, ok := a.Panes[to].(*Resources); ok {
+			p.Second = kind == registry.Template || kind == registry.Skill
+		}
+	})
 }
 
 // GoTo opens a pane with the cursor on a row. A filter that hides the row is
 // cleared; a pane that reads its rows at this moment is waited for.
-func (a *Desk) GoTo(pane int, key string) tea.Cmd {
-	cmd := a.Show(pane)
-	r := a.Panes[pane].Rows()
-	if r.Find(key) {
-		a.Moved()
-	} else if typed, _ := r.Filtered(); typed != "" {
-		cmd = tea.Batch(cmd, a.SetFilter(""))
-	}
-	return cmd
+func (a *Desk) GoTo(pane int, key string) tea.Cmd { return a.goTo(pane, key, func() {}) }
+
+func (a *Desk) goTo(pane int, key string, choose func()) tea.Cmd {
+	return a.jumps(pane, func() tea.Cmd {
+		choose()
+		return a.Show(pane)
+	}, func() tea.Cmd {
+		r := a.Panes[pane].Rows()
+		if r.Find(key) {
+			a.Moved()
+		} else if typed, _ := r.Filtered(); typed != "" {
+			return a.SetFilter("")
+		}
+		return nil
+	})
 }
 
 // ToDetail opens the detail panel and goes there.

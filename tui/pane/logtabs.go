@@ -402,14 +402,11 @@ func tabOf(source string) int {
 
 // StderrOf shows what a server printed and said.
 func (a *Desk) StderrOf(server string) tea.Cmd {
-	p := a.Logs()
-	cmd := a.Show(PaneLogs)
 	tab := TabStderr
 	if !a.printed(server) { // it never got that far: Goblin's own log knows why
 		tab = TabEvents
 	}
-	choose := p.Choose(tab)
-	return tea.Batch(cmd, choose, a.SetFilter(filter.Set("", "server", []string{"=" + server})))
+	return a.showLogs(tab, filter.Set("", "server", []string{"=" + server}))
 }
 
 // printed reports whether there is a line that a server wrote.

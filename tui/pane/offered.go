@@ -64,8 +64,13 @@ func (p *offered) Lines(lk *look.Look, w, h int, focused bool) []string {
 			mark = p.app.Spin.View()
 		}
 		middle, used := p.middle(e, w, base)
+		about := max(w-name-used-3, 0)
+		text := firstLine(e.Description, e.Title)
+		if typed, query := p.All.Table.Filtered(); typed != "" && len(query.Spans(e.Listed)) == 0 {
+			text = p.All.hit(about, text, e.Title, e.Name, e.Description)
+		}
 		return mark + " " + p.All.cell(e.Listed, name-1, base) + " " + middle + " " +
-			p.All.cell(firstLine(e.Description, e.Title), max(w-name-used-3, 0), cmp.Or(base, lk.Dim)) + base.On(right)
+			p.All.cell(text, about, cmp.Or(base, lk.Dim)) + base.On(right)
 	})
 }
 

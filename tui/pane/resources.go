@@ -188,7 +188,15 @@ func (p *Resources) row(e *registry.Entry, w int) string {
 	if bytes > 0 {
 		cells += lk.Dim.On(lk.Right(dialog.Size(e.Size), bytes-1)) + " "
 	}
-	return cells + p.All.Table.Mark(lk, lk.Middle(dialog.Clean(e.Listed), room-server-mime-bytes), base) + right
+	room -= server + mime + bytes
+	also := ""
+	if typed, query := p.All.Table.Filtered(); typed != "" && len(query.Spans(e.Listed)) == 0 && room >= 2*leastURI {
+		if text := p.All.hit(room/2-1, "", e.Label, e.Title); text != "" {
+			also = " " + p.All.cell(text, room/2-1, cmp.Or(base, lk.Dim))
+			room -= room / 2
+		}
+	}
+	return cells + p.All.Table.Mark(lk, lk.Middle(dialog.Clean(e.Listed), room), base) + also + right
 }
 
 // leastURI is how wide a URI must stay before other columns come.

@@ -445,7 +445,14 @@ func (a *Desk) Inspect(it dialog.Item) tea.Cmd { return a.showTraffic(about(it))
 
 // showTraffic shows the requests that a filter leaves.
 func (a *Desk) showTraffic(typed string) tea.Cmd {
-	return tea.Batch(a.Show(PaneLogs), a.Logs().Choose(TabTraffic), a.SetFilter(typed))
+	return a.showLogs(TabTraffic, typed)
+}
+
+// showLogs jumps to what a filter leaves in a tab of Logs.
+func (a *Desk) showLogs(tab int, typed string) tea.Cmd {
+	return a.jumps(PaneLogs,
+		func() tea.Cmd { return tea.Batch(a.Show(PaneLogs), a.Logs().Choose(tab)) },
+		func() tea.Cmd { return a.SetFilter(typed) })
 }
 
 // about is the filter for the requests about an item: by its listed name, its
