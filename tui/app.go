@@ -47,11 +47,13 @@ type app struct {
 	asks     ask.Asks
 	spinning bool
 	head     header
-	changes  <-chan registry.Changes
-	wake     chan struct{}      // capacity 1: something of this screen's own changed
-	greeted  []registry.Session // those whose coming was told
-	quitting bool
-	beats    int
+
+	clientsEnd int // where the number of clients ends in the first line
+	changes    <-chan registry.Changes
+	wake       chan struct{}      // capacity 1: something of this screen's own changed
+	greeted    []registry.Session // those whose coming was told
+	quitting   bool
+	beats      int
 }
 
 // laterMsg is a [work.Done] that nobody asked for: a clock brought it.

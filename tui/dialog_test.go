@@ -54,7 +54,7 @@ func TestEveryKeyThatClosesADialogDoes(t *testing.T) {
 		open string
 		keys keys.Table
 	}{
-		"palette": {":", (*palette)(nil).Keys()}, "help": {"?", (*help)(nil).readKeys()}, "subscriptions": {"w", (*pane.Watched)(nil).ListKeys()},
+		"palette": {":", (*palette)(nil).Keys()}, "help": {"?", (*help)(nil).readKeys()}, "subscriptions": {"w", (*pane.Watched)(nil).ListKeys()}, "clients": {"0", (*pane.Clients)(nil).ListKeys()},
 		"facet": {"4 f", (*pane.Facet)(nil).Keys()}, "setup": {": s e t u p enter", (*setup)(nil).Keys()}, "exchange": {"", (*pane.Exchange)(nil).Keys()},
 	} {
 		for _, a := range d.keys {

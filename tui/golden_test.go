@@ -144,6 +144,7 @@ func TestGoldenScreens(t *testing.T) {
 		{"palette", ": t h e m e"},
 		{"facet", "f"},
 		{"subscriptions", "w"},
+		{"clients", "0"},
 		{"empty", "/ zzzzz"},
 		{"confirm", "q"},
 	} {

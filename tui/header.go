@@ -98,6 +98,7 @@ func (a *app) headerLine() string {
 		b.WriteString("  " + lk.Bad.On(lk.Failed+fmt.Sprintf(" %d down", h.down)))
 	}
 	fmt.Fprintf(&b, "  clients %d", h.clients)
+	a.clientsEnd = look.Width(b.String())
 	if h.screens > 1 {
 		fmt.Fprintf(&b, "  screens %d", h.screens)
 	}
@@ -270,7 +271,7 @@ func (a *app) watches() bool {
 func (a *app) footer() []string {
 	ids := []string{"back", "filter", "next-match", "log-in", "subscribe", "call", "reload", "copy", "palette", "help"}
 	if !a.Inside {
-		ids = []string{"open", "log-in", "call", "subscribe", "approve", "enable", "reload", "templates", "tab-right", "follow", "pause", "filter", "copy", "palette", "help", "quit"}
+		ids = []string{"open", "log-in", "call", "subscribe", "approve", "enable", "reload", "templates", "tab-right", "follow", "shown", "pause", "filter", "copy", "palette", "help", "quit"}
 	}
 	if a.Calls.Len() > 0 || a.Open == pane.PaneLogs && a.Logs().WhyNotWithdraw() == "" {
 		ids = append([]string{"cancel"}, ids...)

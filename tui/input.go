@@ -157,6 +157,8 @@ func (a *app) clicked(g pane.Geometry, msg tea.MouseMsg) tea.Cmd {
 		a.endFilter()
 	}
 	switch {
+	case msg.Y == 0 && msg.X < a.clientsEnd && msg.X >= a.clientsEnd-len("clients 00"):
+		return a.run(a.binding("clients"))
 	case msg.Y == 1:
 		if _, tabs := a.tabs(); tabs.At(msg.X) >= 0 {
 			return a.Visit(tabs.At(msg.X))

@@ -29,6 +29,7 @@ func (a *app) bindings() keys.Table {
 		{ID: "prompts", Keys: []string{"3"}, Long: "Go to Prompts", Where: keys.Anywhere, Names: []string{"prompts"}, Run: show(pane.PanePrompts)},
 		{ID: "resources", Keys: []string{"4"}, Long: "Go to Resources, with the templates below them", Where: keys.Anywhere, Names: []string{"resources", "res"}, Run: show(pane.PaneResources)},
 		{ID: "logs", Keys: []string{"5"}, Long: "Go to Logs: events, traffic, stderr of servers, Goblin", Where: keys.Anywhere, Names: []string{"logs"}, Run: show(pane.PaneLogs)},
+		{ID: "clients", Keys: []string{"0"}, Long: "List of clients: requests, errors, subscriptions, age", Where: keys.Anywhere, Names: []string{"clients"}, Run: lay(pane.NewClients)},
 		{ID: "next", Keys: []string{"tab"}, Long: "Next list or the detail panel; else the next pane", Where: keys.Anywhere, Run: func() tea.Cmd { return a.nextFocus(1) }},
 		{ID: "previous", Keys: []string{"shift+tab"}, Long: "Previous list or the detail panel; else the pane before", Where: keys.Anywhere, Run: func() tea.Cmd { return a.nextFocus(-1) }},
 
@@ -81,6 +82,7 @@ func (a *app) bindings() keys.Table {
 		{ID: "follow", Keys: []string{"f"}, Hint: "follow", Long: "Follow the end, or stay where the cursor is", Where: keys.InLogs, Names: []string{"follow"}},
 		{ID: "method-facet", Keys: []string{"m"}, Long: "Choose methods of traffic from a list with counts", Where: keys.InLogs, Names: []string{"method"}, Run: lay(pane.NewFacet("method", "Methods"))},
 		{ID: "level", Keys: []string{"L"}, Long: "Next least level that is shown", Where: keys.InLogs, Names: []string{"level"}},
+		{ID: "shown", Keys: []string{"v"}, Hint: "show more", Long: "Show notifications, or hide what screens ask as well", Where: keys.InLogs, Names: []string{"notifications"}},
 		{ID: "pause", Keys: []string{" "}, Hint: "pause", Long: "Pause the view, or go on; the gateway never pauses", Where: keys.InLogs, Names: []string{"pause"}},
 
 		{ID: "palette", Keys: []string{":", "ctrl+p"}, Hint: "command", Long: "Run any command by its name", Where: keys.Anywhere, Run: push(newPalette)},

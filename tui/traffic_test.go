@@ -53,7 +53,7 @@ func trafficRig(t testing.TB, w, h int) *rig {
 		Duration: 5 * time.Second, Size: 18, Status: "success", Request: []byte(`{"message":"sure?"}`), Response: []byte(`{"action":"accept"}`),
 	})
 	r.reg.SetSession(registry.Session{ID: "s-1", Client: "claude", Version: "2.1", Transport: "stdio"})
-	return r.changed(registry.Traffic).keys("5 ]")
+	return r.changed(registry.Traffic).keys("5 ] v v") // notifications, too
 }
 
 // copied is what the terminal's clipboard got last.

@@ -48,10 +48,12 @@ type Logs struct {
 	lastAt       time.Time
 	lastOf       int // tab
 
-	open  waiting
-	spots Tabs // where the tabs stand on their line
-	found resolved
-	near  nearby
+	open    waiting
+	shown   int             // of the traffic: showRequests and so on
+	screens map[string]bool // the sessions that are screens; replaced, never changed
+	spots   Tabs            // where the tabs stand on their line
+	found   resolved
+	near    nearby
 }
 
 // reader is how far a journal was read.
@@ -76,6 +78,7 @@ func newLogs(a *Desk) *Logs {
 		p.Logs[tab] = newLogRecords(a, p.logLine(tab))
 	}
 	p.Traffic = newTrafficRecords(a, p.trafficLine)
+	p.keepTraffic()
 	p.stats()
 	p.began = p.Log.stats.Next
 	p.Log.seen, p.traffic.seen = p.began-1, p.traffic.stats.Next-1
@@ -138,6 +141,7 @@ func (p *Logs) read(on bool) tea.Cmd {
 	p.readLog(p.Log.end)
 	p.Log.seen = p.Log.end
 	if p.Open == TabTraffic {
+		p.keepTraffic()
 		p.readTraffic(p.traffic.end)
 		p.traffic.seen = p.traffic.end
 	}
@@ -233,6 +237,10 @@ func (p *Logs) Lines(lk *look.Look, w, h int, focused bool) []string {
 	if h < 1 {
 		return nil
 	}
+	if text := p.foldedLine(); p.Open == TabTraffic && text != "" && h > 4 {
+		lines := append([]string{p.tabsLine(lk, w)}, p.list().Lines(lk, w, h-2, focused)...)
+		return append(lines, lk.Fit(lk.Sides(" "+lk.Dim.On("+ "+text), lk.Key.On("v")+lk.Dim.On(" shows "), w), w))
+	}
 	return append([]string{p.tabsLine(lk, w)}, p.list().Lines(lk, w, h-1, focused)...)
 }
 
@@ -284,6 +292,7 @@ func (p *Logs) Acts() map[string]keys.Act {
 		"subscribe":    {Why: keys.Never("a record is no item; i goes to the item of a request")},
 		"call":         {Why: keys.Never("a record is no item; i goes to the item of a request")},
 		"reload":       {Why: keys.Never("records come by themselves")},
+		"shown":        {Why: keys.Unless("only traffic has notifications; ] goes there", func() bool { return p.Open == TabTraffic }), Run: p.nextShown},
 		"tab-left":     {Run: func() tea.Cmd { return p.Choose(p.Open - 1) }},
 		"tab-right":    {Run: func() tea.Cmd { return p.Choose(p.Open + 1) }},
 		"follow":       {Run: p.toggleFollow},

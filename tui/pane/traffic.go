@@ -3,7 +3,9 @@ package pane
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -194,13 +196,21 @@ const statusNotification = "notification"
 
 func notified(r *registry.TrafficRecord) bool { return r.Status == statusNotification }
 
+// notOffered is a client's answer to a server that asks for roots which the client
+// never said it had: no error, but the way to find out.
+func notOffered(r *registry.TrafficRecord) bool {
+	return r.Direction == registry.ToClient && r.Method == "roots/list" && r.Code == -32601
+}
+
 func trafficFailed(r *registry.TrafficRecord) bool {
-	return r.Code != 0 || r.Status == "failure" || r.Status == registry.StatusToolError
+	return !notOffered(r) && (r.Code != 0 || r.Status == "failure" || r.Status == registry.StatusToolError)
 }
 
 // trafficStatus is how it ended, in a word.
 func trafficStatus(r *registry.TrafficRecord) string {
 	switch {
+	case notOffered(r):
+		return "none"
 	case r.Code != 0:
 		return strconv.Itoa(r.Code)
 	case r.Status == "success":
@@ -262,6 +272,74 @@ func (p *Logs) ended(at same) bool {
 		p.open.rows, p.Traffic.also = rest, rest
 	}
 	return was
+}
+
+// What Traffic shows: notifications may come by the second, and what screens ask
+// themselves is not what one looks for.
+const (
+	showRequests = iota // and notifications as a count
+	showClients         // only the requests of clients
+	showAll
+	shows
+)
+
+var showNames = [shows]string{"requests; notifications are counted", "requests of clients only", "everything"}
+
+// nextShown shows more of the traffic, or less.
+func (p *Logs) nextShown() tea.Cmd {
+	p.shown = (p.shown + 1) % shows
+	p.app.Say("Traffic: %s", showNames[p.shown])
+	p.keepTraffic()
+	p.Traffic.fresh = true
+	return p.Traffic.Publish()
+}
+
+// keepTraffic says which records are shown.
+func (p *Logs) keepTraffic() {
+	p.screens = map[string]bool{}
+	for _, s := range p.app.Reg.Sessions() {
+		p.screens[s.ID] = s.Screen
+	}
+	screens := p.screens // replaced, never changed
+	switch p.shown {
+	case showRequests:
+		p.Traffic.keep = func(r *trafficRow) bool { return !notified(&r.TrafficRecord) }
+	case showClients:
+		p.Traffic.keep = func(r *trafficRow) bool { return !notified(&r.TrafficRecord) && !screens[r.Session] }
+	default:
+		p.Traffic.keep = nil
+	}
+}
+
+// foldedLine counts what is not shown, by where it comes from; "" if all is shown.
+func (p *Logs) foldedLine() string {
+	if p.Traffic.keep == nil {
+		return ""
+	}
+	from, own := map[string]int{}, 0
+	for _, r := range p.Traffic.Held {
+		switch {
+		case p.Traffic.keep(r):
+		case notified(&r.TrafficRecord):
+			from[cmp.Or(r.Server, r.Client, registry.Local)]++
+		default:
+			own++
+		}
+	}
+	var parts []string
+	for _, source := range slices.SortedFunc(maps.Keys(from), func(a, b string) int {
+		return cmp.Or(cmp.Compare(from[b], from[a]), cmp.Compare(a, b))
+	}) {
+		parts = append(parts, dialog.Clean(source)+" "+dialog.Grouped(from[source]))
+	}
+	var all []string
+	if len(parts) > 0 {
+		all = append(all, "notifications of "+strings.Join(parts, ", "))
+	}
+	if own > 0 {
+		all = append(all, display.Count(own, "request")+" of screens")
+	}
+	return strings.Join(all, "; ")
 }
 
 // floods is how many records at a time are too many to show each of them in
@@ -344,6 +422,13 @@ func (p *Logs) trafficLine(r *trafficRow, w int) string {
 	}
 	cell(clock(r.Time, c.time), c.time, lk.Dim)
 	client := r.Client
+	switch {
+	case r.Session == "":
+	case r.Session == p.app.Backend.Session():
+		client = "you"
+	case p.screens[r.Session]:
+		client = "a screen"
+	}
 	if r.Receivers > 0 {
 		client = fmt.Sprintf("all %d", r.Receivers)
 	}

@@ -90,7 +90,7 @@ func TestTheScreenRunsAsksAndCancels(t *testing.T) {
 	p.Shows("notes_remove_note answered")
 
 	p.Types("5]")
-	p.Shows("[Traffic", "notes_remove_note", "!tool", "!-32603")
+	p.Shows("[Traffic", "notes_remove_note", "!tool", "cancel")
 	p.Types("G")
 	p.Keys("Enter")
 	p.Shows("Request", "Response", "nothing-like-this")

@@ -1,0 +1,312 @@
+package pane
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/gateway/display"
+	"goblin/registry"
+	"goblin/tui/dialog"
+	"goblin/tui/edit"
+	"goblin/tui/filter"
+	"goblin/tui/keys"
+	"goblin/tui/list"
+	"goblin/tui/work"
+)
+
+// clientRow is a session, and what the journal and the subscriptions know of it.
+type clientRow struct {
+	registry.Session
+	requests, failed int // that the journal still has
+	last             time.Time
+	watches          int
+	waits            int // requests under way
+}
+
+// Clients is the list of those who are connected: clients and screens.
+type Clients struct {
+	dialog.Still
+	dialog.Search
+	app   *Desk
+	Table *list.Table[clientRow]
+	read  time.Time
+}
+
+// NewClients is the list of the sessions that are open.
+func NewClients(a *Desk) dialog.Dialog {
+	d := &Clients{app: a}
+	text := func(name, help string, value func(*clientRow) string) func([]clientRow) filter.Field {
+		return func(rows []clientRow) filter.Field {
+			return filter.Field{Name: name, Kind: filter.Text, Help: help, Text: func(i int) string { return value(&rows[i]) }}
+		}
+	}
+	fields := []func([]clientRow) filter.Field{
+		text("client", "its name", func(r *clientRow) string { return r.Client }),
+		text("transport", "stdio, socket, http or screen", func(r *clientRow) string { return r.Transport }),
+		text("version", "its version", func(r *clientRow) string { return r.Version }),
+		text("revision", "of the protocol", func(r *clientRow) string { return r.Protocol }),
+	}
+	by := func(name string, value func(clientRow) int) list.Order[clientRow] {
+		return list.By(name, func(x, y clientRow) int {
+			return cmp.Or(cmp.Compare(value(y), value(x)), x.Since.Compare(y.Since), cmp.Compare(x.ID, y.ID))
+		})
+	}
+	d.Table = list.New(a.Ctx, a.Now,
+		func(r clientRow) string { return r.ID },
+		func(r clientRow) string { return strings.Join([]string{r.Client, r.ClientTitle, r.ID}, "\x00") },
+		func(rows []clientRow) (all []filter.Field) {
+			for _, f := range fields {
+				all = append(all, f(rows))
+			}
+			return all
+		},
+		list.Order[clientRow]{Name: "since"},
+		by("requests", func(r clientRow) int { return r.requests }),
+		by("errors", func(r clientRow) int { return r.failed }),
+		list.By("last request", func(x, y clientRow) int { return cmp.Or(y.last.Compare(x.last), cmp.Compare(x.ID, y.ID)) }))
+	d.Search = dialog.Search{Input: edit.New(a.Look), Narrow: d.Table.Filter, Move: d.Table.Move}
+	d.refill()
+	return d
+}
+
+// Refresh follows the registry while the list is open.
+func (d *Clients) Refresh(what registry.Changes) tea.Cmd {
+	const often = 500 * time.Millisecond // traffic never ends
+	if what&registry.Sessions == 0 && (what&(registry.Subscriptions|registry.Traffic) == 0 || d.app.Now().Sub(d.read) < often) {
+		return nil
+	}
+	return d.refill()
+}
+
+// refill counts anew: clients first, then screens, each the oldest first.
+func (d *Clients) refill() tea.Cmd {
+	a := d.app
+	d.read = a.Now()
+	sessions := a.Reg.Sessions()
+	slices.SortStableFunc(sessions, func(x, y registry.Session) int {
+		switch {
+		case x.Screen == y.Screen:
+			return 0
+		case y.Screen:
+			return -1
+		}
+		return 1
+	})
+	at := make(map[string]int, len(sessions))
+	rows := make([]clientRow, len(sessions))
+	for i, s := range sessions {
+		rows[i].Session, at[s.ID] = s, i
+	}
+	count := func(session string, add func(*clientRow)) {
+		if i, ok := at[session]; ok {
+			add(&rows[i])
+		}
+	}
+	for _, rec := range a.Reg.Traffic().Window(0, -1) {
+		if rec.Direction != registry.ToServer || notified(&rec) {
+			continue
+		}
+		count(rec.Session, func(r *clientRow) {
+			r.requests++
+			if trafficFailed(&rec) {
+				r.failed++
+			}
+			if rec.Time.After(r.last) {
+				r.last = rec.Time
+			}
+		})
+	}
+	for _, s := range a.Reg.Subscriptions() {
+		for _, id := range s.Sessions {
+			count(id, func(r *clientRow) { r.watches++ })
+		}
+	}
+	for _, u := range a.Logs().open.rows {
+		count(u.Session, func(r *clientRow) { r.waits++ })
+	}
+	return d.Table.Refresh(len(rows), func() []clientRow { return rows }, func() tea.Cmd { return nil })
+}
+
+func (d *Clients) Heading() string {
+	if d.Table.Order > 0 {
+		return "Clients " + rowCount(d.Table) + " by " + d.Table.Sorting()
+	}
+	return "Clients " + rowCount(d.Table)
+}
+
+func (d *Clients) Size(w, h int) (int, int) { return min(w, 140), min(h, max(12, d.Table.Total()+8)) }
+func (d *Clients) Typing() bool             { return d.Typed }
+
+// clientColumns are the widths of the columns, 0 for those that have no room.
+type clientColumns struct{ name, version, transport, since, requests, errors, last, watches int }
+
+func clientColumnsOf(w int) clientColumns {
+	c := clientColumns{version: 10, transport: 9, since: 10, requests: 8, errors: 6, last: 10, watches: 7}
+	for _, drop := range []*int{&c.version, &c.watches, &c.transport, &c.since} {
+		if c.name = w - c.fixed(); c.name >= 18 {
+			return c
+		}
+		*drop = 0
+	}
+	c.name = max(w-c.fixed(), 4)
+	return c
+}
+
+func (c clientColumns) fixed() (n int) {
+	for _, w := range []int{c.version, c.transport, c.since, c.requests, c.errors, c.last, c.watches} {
+		if w > 0 {
+			n += w + 1
+		}
+	}
+	return n
+}
+
+// cells draws one line of the table.
+func (d *Clients) cells(c clientColumns, name string, texts ...string) string {
+	lk, line := d.app.Look, name
+	for i, w := range []int{c.version, c.transport, c.since, c.requests, c.errors, c.last, c.watches} {
+		switch {
+		case w == 0:
+		case i < 2:
+			line += " " + lk.Fit(dialog.Clean(texts[i]), w)
+		default:
+			line += " " + lk.Right(texts[i], w)
+		}
+	}
+	return line
+}
+
+func (d *Clients) name(r clientRow) string {
+	switch name := cmp.Or(r.Client, r.ID); {
+	case r.ID == d.app.Backend.Session():
+		return "this screen"
+	case r.Screen:
+		return "another screen"
+	default:
+		return name
+	}
+}
+
+func (d *Clients) row(r clientRow, w int) string {
+	lk, c := d.app.Look, clientColumnsOf(w)
+	now := d.app.Now()
+	failed, last := "", ""
+	if r.failed > 0 {
+		failed = "!" + dialog.Grouped(r.failed)
+	}
+	if !r.last.IsZero() {
+		last = display.Age(now.Sub(r.last))
+	}
+	watches := ""
+	if r.watches > 0 {
+		watches = dialog.Grouped(r.watches)
+	}
+	name := d.Table.Mark(lk, lk.Fit(dialog.Clean(d.name(r)), c.name), "")
+	return d.cells(c, name, r.Version, r.Transport, display.Age(now.Sub(r.Since)), dialog.Grouped(r.requests), failed, last, watches)
+}
+
+// Lines are the heads, the rows, and below them all about the one under the cursor.
+func (d *Clients) Lines(w, h int) []string {
+	lk := d.app.Look
+	c := clientColumnsOf(w - 2)
+	head := d.cells(c, lk.Fit("client", c.name), "version", "transport", "since", "requests", "errors", "last", "watches")
+	out := []string{lk.Dim.On(lk.Fit("  "+head, w))}
+	body := max(h-4, 1)
+	out = append(out, d.Table.Lines(lk, w, body, true, d.row)...)
+	if d.Table.Len() == 0 && body > 1 {
+		out[1] = lk.Fit("  Nothing matches "+dialog.Clean(d.Table.Typed)+"; Esc clears the filter.", w)
+	}
+	var below []string
+	if r, ok := d.Table.Selected(); ok {
+		about := []string{dialog.Clean(cmp.Or(r.ClientTitle, d.name(r))), "session " + dialog.Clean(r.ID)}
+		if r.Protocol != "" {
+			about = append(about, "revision "+dialog.Clean(r.Protocol))
+		}
+		if r.waits > 0 {
+			about = append(about, fmt.Sprintf("%d under way", r.waits))
+		}
+		below = append(below, " "+strings.Join(about, "  "))
+	}
+	if d.Typed {
+		d.Input.Width = max(1, w-5)
+		below = append(below, " "+lk.Accent.On("/")+" "+d.Input.View())
+	}
+	out = append(out, lk.Border.On(strings.Repeat(lk.Horizontal, max(w, 0))))
+	return lk.Lines(append(out, below...), w, h)
+}
+
+func (d *Clients) Keys() keys.Table {
+	if d.Typed {
+		return d.Search.Keys()
+	}
+	return d.ListKeys()
+}
+
+// ListKeys work while no filter is typed.
+func (d *Clients) ListKeys() keys.Table {
+	selected := func(do func(clientRow) tea.Cmd) func() tea.Cmd {
+		return func() tea.Cmd {
+			if r, ok := d.Table.Selected(); ok {
+				return do(r)
+			}
+			return nil
+		}
+	}
+	return append(keys.Table{
+		{ID: "traffic", Keys: []string{"enter", "i"}, Hint: "its traffic", Long: "Show its requests", Run: selected(d.traffic)},
+		{ID: "disconnect", Keys: []string{"D"}, Hint: "disconnect", Long: "End its session, after asking", Run: selected(d.disconnect)},
+		{ID: "filter", Keys: []string{"/"}, Hint: "filter", Long: "Filter the list", Run: func() tea.Cmd { return d.Start() }},
+		{ID: "sort", Keys: []string{"o"}, Hint: "sort", Long: "Next sort order", Run: func() tea.Cmd { return d.Table.Sorted() }},
+		{ID: "back", Keys: []string{"esc"}, Hint: "close", Long: "Clear the filter, then close", Run: d.back},
+		{ID: "close", Keys: []string{"0", "q", "ctrl+c"}, Long: "Close", Run: d.close},
+	}, keys.Scrolling(func() keys.Scroller { return list.Cursor{Rows: d.Table} }).Quiet()...)
+}
+
+func (d *Clients) close() tea.Cmd { return d.app.Drop(d) }
+
+func (d *Clients) back() tea.Cmd {
+	if d.Table.Typed == "" {
+		return d.close()
+	}
+	return d.Clear()
+}
+
+func (d *Clients) traffic(r clientRow) tea.Cmd {
+	d.close()
+	return d.app.showTraffic(filter.Set("", "session", []string{"=" + r.ID}))
+}
+
+func (d *Clients) disconnect(r clientRow) tea.Cmd {
+	a, name := d.app, dialog.Clean(d.name(r))
+	if r.ID == a.Backend.Session() {
+		return a.Complain("this screen is left by q")
+	}
+	text := []string{"Its session ends; it may connect again."}
+	if r.waits > 0 {
+		text = append(text, display.Count(r.waits, "request")+" of it would fail.")
+	}
+	return a.Push(&dialog.Confirm{Screen: a.Common, Title: "Disconnect " + name + "?", Text: text, Yes: "disconnect", Then: func() tea.Cmd {
+		return func() tea.Msg {
+			done := a.Backend.Disconnect(r.ID)
+			return work.Done(func() tea.Cmd {
+				if !done {
+					return a.Complain("%s has left already", name)
+				}
+				return a.Say("Disconnected %s", name)
+			})
+		}
+	}})
+}
+
+func (d *Clients) Update(msg tea.Msg) tea.Cmd {
+	if m, ok := msg.(tea.MouseMsg); ok && dialog.LeftPress(m) {
+		d.Table.Click(m.Y - 1)
+	}
+	dialog.ScrollWheel(d.Table.Scroll, msg)
+	return d.Search.Update(msg)
+}
