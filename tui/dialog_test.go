@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"goblin/tui/clients"
 	"goblin/tui/pane"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -54,7 +55,7 @@ func TestEveryKeyThatClosesADialogDoes(t *testing.T) {
 		open string
 		keys keys.Table
 	}{
-		"palette": {":", (*palette)(nil).Keys()}, "help": {"?", (*help)(nil).readKeys()}, "subscriptions": {"w", (*pane.Watched)(nil).ListKeys()}, "clients": {"0", (*pane.Clients)(nil).ListKeys()},
+		"palette": {":", (*palette)(nil).Keys()}, "help": {"?", (*help)(nil).readKeys()}, "subscriptions": {"w", (*pane.Watched)(nil).ListKeys()}, "clients": {"0", (*clients.Clients)(nil).ListKeys()},
 		"facet": {"4 f", (*pane.Facet)(nil).Keys()}, "setup": {": s e t u p enter", (*setup)(nil).Keys()}, "exchange": {"", (*pane.Exchange)(nil).Keys()},
 	} {
 		for _, a := range d.keys {

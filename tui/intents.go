@@ -8,11 +8,19 @@ import (
 
 	"goblin/gateway/display"
 	"goblin/registry"
+	"goblin/tui/clients"
 	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/look"
 	"goblin/tui/pane"
 )
+
+// showClients lists who is connected.
+func (a *app) showClients() tea.Cmd {
+	return a.Push(clients.New(clients.Desk{
+		Common: a.Common, Traffic: a.TrafficOf, UnderWay: a.Logs().UnderWayOf, Failed: pane.TrafficFailed,
+	}))
+}
 
 // found walks the matches of the search in the detail panel.
 func (a *app) found(step func(*content.View)) func() tea.Cmd {

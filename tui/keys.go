@@ -29,7 +29,7 @@ func (a *app) bindings() keys.Table {
 		{ID: "prompts", Keys: []string{"3"}, Long: "Go to Prompts", Where: keys.Anywhere, Names: []string{"prompts"}, Run: show(pane.PanePrompts)},
 		{ID: "resources", Keys: []string{"4"}, Long: "Go to Resources, with the templates below them", Where: keys.Anywhere, Names: []string{"resources", "res"}, Run: show(pane.PaneResources)},
 		{ID: "logs", Keys: []string{"5"}, Long: "Go to Logs: events, traffic, stderr of servers, Goblin", Where: keys.Anywhere, Names: []string{"logs"}, Run: show(pane.PaneLogs)},
-		{ID: "clients", Keys: []string{"0"}, Long: "List of clients: requests, errors, subscriptions, age", Where: keys.Anywhere, Names: []string{"clients"}, Run: lay(pane.NewClients)},
+		{ID: "clients", Keys: []string{"0"}, Long: "List of clients: requests, errors, subscriptions, age", Where: keys.Anywhere, Names: []string{"clients"}, Run: a.showClients},
 		{ID: "next", Keys: []string{"tab"}, Long: "Next list or the detail panel; else the next pane", Where: keys.Anywhere, Run: func() tea.Cmd { return a.nextFocus(1) }},
 		{ID: "previous", Keys: []string{"shift+tab"}, Long: "Previous list or the detail panel; else the pane before", Where: keys.Anywhere, Run: func() tea.Cmd { return a.nextFocus(-1) }},
 

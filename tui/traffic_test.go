@@ -11,6 +11,7 @@ import (
 
 	"goblin/tui/dialog"
 	"goblin/tui/pane"
+	"goblin/tui/shell"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/stretchr/testify/require"
@@ -283,7 +284,7 @@ func TestCommands(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, why := pane.ShellCommand(&registry.TrafficRecord{Method: tt.method, Request: []byte(tt.params)})
+			got, why := shell.Command(&registry.TrafficRecord{Method: tt.method, Request: []byte(tt.params)})
 			require.Equal(t, tt.want, got)
 			require.Equal(t, got == "", why != "")
 		})
@@ -302,7 +303,7 @@ func FuzzQuotedWordsReachTheProgramAsTheyAre(f *testing.F) {
 		if strings.ContainsRune(s, 0) {
 			t.Skip("no argument of a program can hold it")
 		}
-		word := pane.Quoted(s)
+		word := shell.Quoted(s)
 		require.NotRegexp(t, `[\x00-\x1f\x7f]`, word)
 		out, err := exec.Command(bash, "-c", "printf %s "+word).Output()
 		require.NoError(t, err)

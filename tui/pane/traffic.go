@@ -88,6 +88,16 @@ func (p *Logs) underWay(found []registry.UnderWay) tea.Cmd {
 // UnderWay is how many requests are under way.
 func (p *Logs) UnderWay() int { return len(p.open.rows) }
 
+// UnderWayOf is how many of a session are.
+func (p *Logs) UnderWayOf(session string) (n int) {
+	for _, r := range p.open.rows {
+		if r.Session == session {
+			n++
+		}
+	}
+	return n
+}
+
 func (s same) key() string { return fmt.Sprintf("%d %s %s", s.began, s.session, s.method) }
 
 // byStart is the order of Traffic: what lasts stays where it began.
@@ -170,7 +180,7 @@ func trafficFields(rows []*trafficRow) []filter.Field {
 		{Name: "name", Kind: filter.Text, Help: "tool, prompt or URI", Text: func(i int) string { return rows[i].Name }},
 		{Name: "dir", Kind: filter.Text, Help: "in: from a client; out: from a server", Text: func(i int) string { return way(rows[i].Direction) }},
 		{Name: "status", Kind: filter.Text, Help: "ok, notification, or the code of an error", Text: func(i int) string { return trafficStatus(&rows[i].TrafficRecord) }},
-		{Name: "err", Kind: filter.YesNo, Help: "failed: yes or no", YesNo: func(i int) bool { return trafficFailed(&rows[i].TrafficRecord) }},
+		{Name: "err", Kind: filter.YesNo, Help: "failed: yes or no", YesNo: func(i int) bool { return TrafficFailed(&rows[i].TrafficRecord) }},
 		{Name: "ms", Kind: filter.Number, Help: "how long it took: >500", Number: func(i int) float64 {
 			if notified(&rows[i].TrafficRecord) {
 				return math.NaN()
@@ -202,7 +212,8 @@ func notOffered(r *registry.TrafficRecord) bool {
 	return r.Direction == registry.ToClient && r.Method == "roots/list" && r.Code == -32601
 }
 
-func trafficFailed(r *registry.TrafficRecord) bool {
+// TrafficFailed reports whether a request failed.
+func TrafficFailed(r *registry.TrafficRecord) bool {
 	return !notOffered(r) && (r.Code != 0 || r.Status == "failure" || r.Status == registry.StatusToolError)
 }
 
@@ -463,7 +474,7 @@ func (p *Logs) statusCell(r *registry.TrafficRecord, w int, base look.Style) str
 	if r.Status == registry.StatusUnderWay {
 		return lk.Accent.On(dialog.Fit(lk, p.app.Spin.View()+" "+r.Status, w))
 	}
-	if trafficFailed(r) {
+	if TrafficFailed(r) {
 		return lk.Bad.On(dialog.Fit(lk, "!"+trafficStatus(r), w))
 	}
 	return base.On(dialog.Fit(lk, trafficStatus(r), w))
@@ -531,6 +542,11 @@ func (a *Desk) Inspect(it dialog.Item) tea.Cmd { return a.showTraffic(about(it))
 // showTraffic shows the requests that a filter leaves.
 func (a *Desk) showTraffic(typed string) tea.Cmd {
 	return a.showLogs(TabTraffic, typed)
+}
+
+// TrafficOf shows the requests of a session.
+func (a *Desk) TrafficOf(session string) tea.Cmd {
+	return a.showTraffic(filter.Set("", "session", []string{"=" + session}))
 }
 
 // showLogs jumps to what a filter leaves in a tab of Logs.

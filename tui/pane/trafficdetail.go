@@ -1,23 +1,20 @@
 package pane
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	tea "github.com/charmbracelet/bubbletea"
 
 	"goblin/gateway/display"
 	"goblin/registry"
-	"goblin/registry/rawjson"
 	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/look"
+	"goblin/tui/shell"
 )
 
 // trafficSubject is the selected record at length.
@@ -97,7 +94,7 @@ func responseFacts(r *registry.TrafficRecord) []content.Fact {
 	}
 	status := content.Fact{Label: "status", Value: "ok"}
 	switch {
-	case trafficFailed(r):
+	case TrafficFailed(r):
 		status.Value = "! " + failure(r)
 	case r.Status != "success" && r.Status != "ok":
 		status.Value = r.Status
@@ -139,7 +136,7 @@ func requestSide(r *registry.TrafficRecord, lk *look.Look) []content.Block {
 // responseSide shows the response of an exchange.
 func responseSide(r *registry.TrafficRecord) []content.Block {
 	head := content.Block{Kind: content.Note, Text: fmt.Sprintf("%s  %s  %s", trafficStatus(r), dialog.Millis(r.Duration), dialog.Size(r.Size))}
-	if trafficFailed(r) {
+	if TrafficFailed(r) {
 		head.Kind, head.Text = content.Error, fmt.Sprintf("%s  %s  %s", failure(r), dialog.Millis(r.Duration), dialog.Size(r.Size))
 	}
 	return append([]content.Block{head}, body("", r.Response, r.ResponseSize)...)
@@ -210,7 +207,7 @@ func rpc(r *registry.TrafficRecord, indent string) (request, response []byte, lo
 			lost += " and "
 		}
 		return request, nil, lost + "the response"
-	case trafficFailed(r):
+	case TrafficFailed(r):
 		resp.Error = r.Response
 	default:
 		resp.Result = r.Response
@@ -222,11 +219,6 @@ func rpc(r *registry.TrafficRecord, indent string) (request, response []byte, lo
 func encoded(v any, indent string) []byte {
 	text, _ := display.Encoded(v, indent)
 	return []byte(text)
-}
-
-// hides reports a character that does something to a terminal, or is not seen.
-func hides(r rune) bool {
-	return r != '\n' && (unicode.Is(unicode.C, r) || r == utf8.RuneError || r == '\u2028' || r == '\u2029')
 }
 
 // exchangeText is the exchange for the clipboard or a file.
@@ -271,7 +263,7 @@ func (a *Desk) copyCommand(seq uint64) tea.Cmd {
 	if !ok {
 		return a.Complain("%s", missing(seq))
 	}
-	command, why := ShellCommand(&rec)
+	command, why := shell.Command(&rec)
 	if command != "" {
 		return a.Copy(command, "the command")
 	}
@@ -280,114 +272,6 @@ func (a *Desk) copyCommand(seq uint64) tea.Cmd {
 		a.Say("No command: %s. %s instead", why, a.Flash.Text)
 	}
 	return cmd
-}
-
-// ShellCommand is the goblin command that asks for the same, or why there is
-// none.
-func ShellCommand(r *registry.TrafficRecord) (command, why string) {
-	verb := map[string]string{"tools/call": "call", "prompts/get": "prompt", "resources/read": "read"}[r.Method]
-	if verb == "" || r.Direction != registry.ToServer {
-		return "", r.Method + " has none"
-	}
-	var p struct {
-		Name      string                     `json:"name"`
-		URI       string                     `json:"uri"`
-		Arguments json.RawMessage            `json:"arguments"`
-		Meta      map[string]json.RawMessage `json:"_meta"`
-	}
-	if json.Unmarshal(r.Request, &p) != nil {
-		return "", "the params are not here whole"
-	}
-	name := p.Name
-	if verb == "read" {
-		name = p.URI
-	}
-	if name == "" {
-		return "", "the request has no name"
-	}
-	words := []string{"goblin", verb}
-	late := strings.HasPrefix(name, "-") // it would be taken for a flag
-	if !late {
-		words = append(words, Quoted(name))
-	}
-	switch {
-	case len(p.Arguments) == 0 || string(p.Arguments) == "null":
-	case verb == "call":
-		words = append(words, "--args", Quoted(string(compacted(p.Arguments))))
-	case verb == "prompt":
-		args, ok := promptArguments(p.Arguments)
-		if !ok {
-			return "", "the prompt's arguments are no texts"
-		}
-		words = append(words, args...)
-	}
-	delete(p.Meta, "progressToken") // of the client that asked
-	if len(p.Meta) > 0 {
-		words = append(words, "--meta", Quoted(string(encoded(p.Meta, ""))))
-	}
-	if late {
-		words = append(words, "--", Quoted(name))
-	}
-	return strings.Join(words, " "), ""
-}
-
-func compacted(raw []byte) []byte {
-	var b bytes.Buffer
-	if json.Compact(&b, raw) != nil {
-		return raw // it was decoded before
-	}
-	return []byte(display.JSON(b.String()))
-}
-
-// promptArguments are --arg flags in the order of the request.
-func promptArguments(raw json.RawMessage) (words []string, ok bool) {
-	for key, value := range rawjson.Members(raw) {
-		name, _ := rawjson.String(key)
-		text, is := rawjson.String(value)
-		if !is || name == "" || strings.Contains(name, "=") {
-			return nil, false
-		}
-		words = append(words, "--arg", Quoted(name+"="+text))
-	}
-	return words, rawjson.IsObject(raw)
-}
-
-// Quoted is a word as shells read it. Text that a terminal would act on when
-// it is pasted is spelled out ($'…' of ksh, bash, zsh and POSIX 2024).
-func Quoted(s string) string {
-	plain := s != ""
-	for _, r := range s {
-		if r == '\n' || hides(r) {
-			return dollarQuoted(s)
-		}
-		if !(r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-./:@%+,=", r))) {
-			plain = false
-		}
-	}
-	if plain {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
-func dollarQuoted(s string) string {
-	var b strings.Builder
-	b.WriteString("$'")
-	for i := 0; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == '\'' || r == '\\':
-			b.WriteString(`\` + string(r))
-		case r == '\n' || hides(r):
-			for _, c := range []byte(s[i : i+n]) {
-				fmt.Fprintf(&b, `\%03o`, c)
-			}
-		default:
-			b.WriteString(s[i : i+n])
-		}
-		i += n
-	}
-	return b.String() + "'"
 }
 
 // shownTraffic is the exchange of the dialog in front, or of the selected

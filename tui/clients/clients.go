@@ -1,4 +1,9 @@
-package pane
+// Package clients is the list of those who are connected to the host: clients and
+// screens, with what the journal and the subscriptions know of each.
+//
+// It is a dialog in front of the panes, which it does not know: what leads to them is
+// given to it. It belongs to the goroutine of one screen's Update and View.
+package clients
 
 import (
 	"cmp"
@@ -28,17 +33,25 @@ type clientRow struct {
 	waits            int // requests under way
 }
 
+// Desk is what the list needs of the screen.
+type Desk struct {
+	*dialog.Common
+	Traffic  func(session string) tea.Cmd // shows the requests of a session
+	UnderWay func(session string) int     // how many wait for their answers
+	Failed   func(*registry.TrafficRecord) bool
+}
+
 // Clients is the list of those who are connected: clients and screens.
 type Clients struct {
 	dialog.Still
 	dialog.Search
-	app   *Desk
+	app   Desk
 	Table *list.Table[clientRow]
 	read  time.Time
 }
 
-// NewClients is the list of the sessions that are open.
-func NewClients(a *Desk) dialog.Dialog {
+// New is the list of the sessions that are open.
+func New(a Desk) *Clients {
 	d := &Clients{app: a}
 	text := func(name, help string, value func(*clientRow) string) func([]clientRow) filter.Field {
 		return func(rows []clientRow) filter.Field {
@@ -108,12 +121,12 @@ func (d *Clients) refill() tea.Cmd {
 		}
 	}
 	for _, rec := range a.Reg.Traffic().Window(0, -1) {
-		if rec.Direction != registry.ToServer || notified(&rec) {
+		if rec.Direction != registry.ToServer || rec.Status == registry.StatusNotification {
 			continue
 		}
 		count(rec.Session, func(r *clientRow) {
 			r.requests++
-			if trafficFailed(&rec) {
+			if a.Failed(&rec) {
 				r.failed++
 			}
 			if rec.Time.After(r.last) {
@@ -126,21 +139,29 @@ func (d *Clients) refill() tea.Cmd {
 			count(id, func(r *clientRow) { r.watches++ })
 		}
 	}
-	for _, u := range a.Logs().open.rows {
-		count(u.Session, func(r *clientRow) { r.waits++ })
+	for i := range rows {
+		rows[i].waits = a.UnderWay(rows[i].ID)
 	}
 	return d.Table.Refresh(len(rows), func() []clientRow { return rows }, func() tea.Cmd { return nil })
 }
 
+// Heading counts them.
 func (d *Clients) Heading() string {
-	if d.Table.Order > 0 {
-		return "Clients " + rowCount(d.Table) + " by " + d.Table.Sorting()
+	text := "Clients " + dialog.Exactly(d.Table.Total())
+	if d.Table.Typed != "" {
+		text = "Clients " + dialog.Exactly(d.Table.Len()) + "/" + dialog.Exactly(d.Table.Total())
 	}
-	return "Clients " + rowCount(d.Table)
+	if d.Table.Order > 0 {
+		text += " by " + d.Table.Sorting()
+	}
+	return text
 }
 
+// Size is that of the dialog.
 func (d *Clients) Size(w, h int) (int, int) { return min(w, 140), min(h, max(12, d.Table.Total()+8)) }
-func (d *Clients) Typing() bool             { return d.Typed }
+
+// Typing reports whether letters are text.
+func (d *Clients) Typing() bool { return d.Typed }
 
 // clientColumns are the widths of the columns, 0 for those that have no room.
 type clientColumns struct{ name, version, transport, since, requests, errors, last, watches int }
@@ -240,6 +261,7 @@ func (d *Clients) Lines(w, h int) []string {
 	return lk.Lines(append(out, below...), w, h)
 }
 
+// Keys are those that work now.
 func (d *Clients) Keys() keys.Table {
 	if d.Typed {
 		return d.Search.Keys()
@@ -278,7 +300,7 @@ func (d *Clients) back() tea.Cmd {
 
 func (d *Clients) traffic(r clientRow) tea.Cmd {
 	d.close()
-	return d.app.showTraffic(filter.Set("", "session", []string{"=" + r.ID}))
+	return d.app.Traffic(r.ID)
 }
 
 func (d *Clients) disconnect(r clientRow) tea.Cmd {
@@ -303,6 +325,7 @@ func (d *Clients) disconnect(r clientRow) tea.Cmd {
 	}})
 }
 
+// Update handles the mouse, and text of the filter.
 func (d *Clients) Update(msg tea.Msg) tea.Cmd {
 	if m, ok := msg.(tea.MouseMsg); ok && dialog.LeftPress(m) {
 		d.Table.Click(m.Y - 1)

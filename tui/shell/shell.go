@@ -1,0 +1,130 @@
+// Package shell writes the goblin command that asks for what a record of traffic asked
+// for, as a shell reads it. It runs nothing, and knows no screen.
+package shell
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"goblin/gateway/display"
+	"goblin/registry"
+	"goblin/registry/rawjson"
+)
+
+// Command is the goblin command that asks for the same, or why there is
+// none.
+func Command(r *registry.TrafficRecord) (command, why string) {
+	verb := map[string]string{"tools/call": "call", "prompts/get": "prompt", "resources/read": "read"}[r.Method]
+	if verb == "" || r.Direction != registry.ToServer {
+		return "", r.Method + " has none"
+	}
+	var p struct {
+		Name      string                     `json:"name"`
+		URI       string                     `json:"uri"`
+		Arguments json.RawMessage            `json:"arguments"`
+		Meta      map[string]json.RawMessage `json:"_meta"`
+	}
+	if json.Unmarshal(r.Request, &p) != nil {
+		return "", "the params are not here whole"
+	}
+	name := p.Name
+	if verb == "read" {
+		name = p.URI
+	}
+	if name == "" {
+		return "", "the request has no name"
+	}
+	words := []string{"goblin", verb}
+	late := strings.HasPrefix(name, "-") // it would be taken for a flag
+	if !late {
+		words = append(words, Quoted(name))
+	}
+	switch {
+	case len(p.Arguments) == 0 || string(p.Arguments) == "null":
+	case verb == "call":
+		words = append(words, "--args", Quoted(string(compacted(p.Arguments))))
+	case verb == "prompt":
+		args, ok := promptArguments(p.Arguments)
+		if !ok {
+			return "", "the prompt's arguments are no texts"
+		}
+		words = append(words, args...)
+	}
+	delete(p.Meta, "progressToken") // of the client that asked
+	if len(p.Meta) > 0 {
+		meta, _ := display.Encoded(p.Meta, "") // all its parts are valid
+		words = append(words, "--meta", Quoted(meta))
+	}
+	if late {
+		words = append(words, "--", Quoted(name))
+	}
+	return strings.Join(words, " "), ""
+}
+
+func compacted(raw []byte) []byte {
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return raw // it was decoded before
+	}
+	return []byte(display.JSON(b.String()))
+}
+
+// promptArguments are --arg flags in the order of the request.
+func promptArguments(raw json.RawMessage) (words []string, ok bool) {
+	for key, value := range rawjson.Members(raw) {
+		name, _ := rawjson.String(key)
+		text, is := rawjson.String(value)
+		if !is || name == "" || strings.Contains(name, "=") {
+			return nil, false
+		}
+		words = append(words, "--arg", Quoted(name+"="+text))
+	}
+	return words, rawjson.IsObject(raw)
+}
+
+// Quoted is a word as shells read it. Text that a terminal would act on when
+// it is pasted is spelled out ($'…' of ksh, bash, zsh and POSIX 2024).
+func Quoted(s string) string {
+	plain := s != ""
+	for _, r := range s {
+		if r == '\n' || hides(r) {
+			return dollarQuoted(s)
+		}
+		if !(r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-./:@%+,=", r))) {
+			plain = false
+		}
+	}
+	if plain {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+func dollarQuoted(s string) string {
+	var b strings.Builder
+	b.WriteString("$'")
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == '\'' || r == '\\':
+			b.WriteString(`\` + string(r))
+		case r == '\n' || hides(r):
+			for _, c := range []byte(s[i : i+n]) {
+				fmt.Fprintf(&b, `\%03o`, c)
+			}
+		default:
+			b.WriteString(s[i : i+n])
+		}
+		i += n
+	}
+	return b.String() + "'"
+}
+
+// hides reports a character that does something to a terminal, or is not seen.
+func hides(r rune) bool {
+	return r != '\n' && (unicode.Is(unicode.C, r) || r == utf8.RuneError || r == '\u2028' || r == '\u2029')
+}
