@@ -139,6 +139,7 @@ func TestARequestUnderWayStandsInTrafficFromItsStart(t *testing.T) {
 	u := hanging(r)
 	r.pulse()
 	require.Contains(t, r.line("goblin  work.yaml"), "1 under way")
+	require.Contains(t, r.line("4 s"), " waits")
 	r.keys("P P") // the list alone
 	require.Regexp(t, `11:59:56\.000.*claude.*github.*tools/call.*4 s.*under way`, r.line("4 s"))
 	r.keys("P")

@@ -380,7 +380,7 @@ func ColumnsOf(w int) trafficColumns {
 		case 2:
 			c.size = 0
 		case 3:
-			c.status, c.method = 8, 16
+			c.status, c.method = 9, 16
 		case 4:
 			c.client, c.server, c.time = 10, 10, 8
 		case 5:
@@ -472,7 +472,11 @@ func (p *Logs) trafficLine(r *trafficRow, w int) string {
 func (p *Logs) statusCell(r *registry.TrafficRecord, w int, base look.Style) string {
 	lk := p.app.Look
 	if r.Status == registry.StatusUnderWay {
-		return lk.Accent.On(dialog.Fit(lk, p.app.Spin.View()+" "+r.Status, w))
+		text := p.app.Spin.View() + " " + r.Status
+		if look.Width(text) > w {
+			text = p.app.Spin.View() + " waits"
+		}
+		return lk.Accent.On(lk.Fit(text, w))
 	}
 	if TrafficFailed(r) {
 		return lk.Bad.On(dialog.Fit(lk, "!"+trafficStatus(r), w))
