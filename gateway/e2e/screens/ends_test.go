@@ -71,11 +71,12 @@ func TestAHostEndsWithItsTerminalWhileAPagerHasThat(t *testing.T) {
 	p.Line("export PAGER='%s'", pager)
 	p.Goblin("")
 	p.Shows("logs/app.log")
-	host := w.Status().PID
+	host, err := os.FindProcess(w.Status().PID)
+	require.NoError(t, err)
 	p.Types("e")
 	p.Shows("paging")
 	p.Tmux("kill-session")
-	e2e.Eventually(t, "the host's end", func() bool { return syscall.Kill(host, 0) != nil })
+	e2e.Eventually(t, "the host's end", func() bool { return host.Signal(syscall.Signal(0)) != nil })
 }
 
 func TestADumpGivesTheTerminalBackFirst(t *testing.T) {
