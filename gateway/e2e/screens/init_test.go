@@ -25,13 +25,14 @@ func TestInitAsksWhichServersToTake(t *testing.T) {
 `
 	require.NoError(t, os.MkdirAll(filepath.Dir(client), 0o700))
 	require.NoError(t, os.WriteFile(client, []byte(before), 0o600))
-	p := w.Pane(100, 24)
+	p := w.Pane(220, 24) // paths of tests are long
 	p.Types("$G init")
 	p.Keys("Enter")
 	p.Shows("Which servers shall", "> [x]  books  goblin demo-server  Cursor", "take 2 of 2")
 	p.Tmux("resize-window", "-x", "60", "-y", "12")
 	p.Types("j ")
 	p.Shows("> [ ]  clock", "take 1 of 2")
+	p.Tmux("resize-window", "-x", "220", "-y", "24")
 	p.Keys("Enter")
 	p.Shows("has 1 server more", "goblin install cursor --replace")
 	p.Types("$G init")
