@@ -74,7 +74,7 @@ func desktop(expands variables, unit time.Duration) *dialect {
 
 var (
 	claudeDesktop = desktop(0, 0)
-	claudeCode    = &dialect{section: []string{"mcpServers"}, expands: braces, projects: "projects"}
+	claudeCode    = &dialect{section: []string{"mcpServers"}, expands: braces, projects: "projects", unit: time.Millisecond}
 	cursor        = desktop(prefix, 0)
 	windsurf      = desktop(prefix, 0)
 	gemini        = desktop(braces|dollar, time.Millisecond)

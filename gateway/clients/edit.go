@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -14,25 +15,25 @@ import (
 	"goblin/gateway/configedit"
 )
 
-// put adds Goblin's entry to a file.
-func (d *dialect) put(f *configedit.File, entry map[string]any) error {
+// put adds an entry to a file.
+func (d *dialect) put(f *configedit.File, name string, entry map[string]any) error {
 	switch {
 	case d.format == inTOML:
-		return d.checked(f, appended(entry, tomlEntry), func(held map[string]any) {
+		return d.checked(f, appended(tomlEntry(d.section[0], name, entry)), func(held map[string]any) {
 			all, ok := held[d.section[0]].(map[string]any)
 			if !ok {
 				all = map[string]any{}
 				held[d.section[0]] = all
 			}
-			all[EntryName] = generic(entry)
+			all[name] = entry
 		})
 	case d.list:
 		return d.checked(f, func(text []byte) ([]byte, error) { return listed(text, d.section[0], entry) }, func(held map[string]any) {
 			all, _ := held[d.section[0]].([]any)
-			held[d.section[0]] = append(all, generic(entry))
+			held[d.section[0]] = append(all, entry)
 		})
 	}
-	return f.Add(configedit.Server{Name: EntryName, Keys: entry})
+	return f.Add(configedit.Server{Name: name, Keys: entry})
 }
 
 // drop takes an entry out of a file.
@@ -64,7 +65,7 @@ func (d *dialect) checked(f *configedit.File, change func([]byte) ([]byte, error
 		if err == nil && fresh { // which may have got what every file has to have
 			got = map[string]any{d.section[0]: got[d.section[0]]}
 		}
-		if err != nil || !reflect.DeepEqual(d.tidy(got), d.tidy(wanted)) {
+		if err != nil || !reflect.DeepEqual(generic(d.tidy(got)), generic(d.tidy(wanted))) {
 			return nil, fmt.Errorf("%s is written in a way in which this cannot be changed safely; change it by hand (goblin install --print)", f.Path())
 		}
 		return changed, nil
@@ -81,13 +82,13 @@ func generic(v any) any {
 	return out
 }
 
-func appended(entry map[string]any, write func(map[string]any) string) func([]byte) ([]byte, error) {
+func appended(entry string) func([]byte) ([]byte, error) {
 	return func(text []byte) ([]byte, error) {
 		text = ended(text)
 		if len(text) > 0 && !bytes.HasSuffix(text, []byte("\n\n")) {
 			text = append(text, '\n')
 		}
-		return append(text, write(entry)...), nil
+		return append(text, entry...), nil
 	}
 }
 
@@ -99,18 +100,28 @@ func ended(text []byte) []byte {
 	return text
 }
 
-// tomlEntry is Goblin's entry as a table.
-func tomlEntry(entry map[string]any) string {
-	var out strings.Builder
-	out.WriteString("[mcp_servers." + EntryName + "]\n")
-	for _, key := range []string{"command", "args"} {
-		fmt.Fprintf(&out, "%s = %s\n", key, quoted(entry[key]))
-		delete(entry, key)
+// tomlEntry is an entry as a table.
+func tomlEntry(section, name string, entry map[string]any) string {
+	if !regexp.MustCompile(`^[A-Za-z0-9_-]+$`).MatchString(name) {
+		name = quoted(name)
 	}
-	for key, v := range entry { // what the user added
-		fmt.Fprintf(&out, "%s = %s\n", key, quoted(v))
+	var out strings.Builder
+	fmt.Fprintf(&out, "[%s.%s]\n", section, name)
+	for _, key := range inOrder(entry, "command", "args") {
+		fmt.Fprintf(&out, "%s = %s\n", key, quoted(entry[key]))
 	}
 	return out.String()
+}
+
+// inOrder are the keys of an entry, some first and then the others.
+func inOrder(entry map[string]any, first ...string) []string {
+	keys := slices.DeleteFunc(slices.Clone(first), func(key string) bool { _, ok := entry[key]; return !ok })
+	for _, key := range slices.Sorted(maps.Keys(entry)) {
+		if !slices.Contains(first, key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 // quoted is a value of TOML, whose texts are escaped as those of JSON are.
@@ -255,19 +266,13 @@ func itemEnd(text []byte, line, column int) int {
 func itemText(entry map[string]any, indent string) string {
 	var out strings.Builder
 	lead := indent + "- "
-	for _, key := range []string{"name", "command", "args"} {
+	for _, key := range inOrder(entry, "name", "command", "args") {
 		text, _ := json.Marshal(entry[key]) // which YAML reads
 		if s, ok := entry[key].(string); ok && regexp.MustCompile(`^[A-Za-z/][A-Za-z0-9/._-]*$`).MatchString(s) && s != "true" && s != "null" {
 			text = []byte(s)
 		}
 		fmt.Fprintf(&out, "%s%s: %s\n", lead, key, strings.ReplaceAll(string(text), `","`, `", "`))
 		lead = indent + "  "
-	}
-	for key, v := range entry {
-		if key != "name" && key != "command" && key != "args" { // what the user added
-			text, _ := json.Marshal(v)
-			fmt.Fprintf(&out, "%s%s: %s\n", lead, key, text)
-		}
 	}
 	return out.String()
 }

@@ -101,7 +101,10 @@ func decode(f format, text []byte) (held map[string]any, err error) {
 		held, err = decodeJSON(text)
 	}
 	if err == nil && held == nil {
-		err = errors.New("it has no mapping at its top")
+		if f == inJSON {
+			return nil, errors.New("it has no mapping at its top")
+		}
+		held = map[string]any{} // comments only
 	}
 	return held, err
 }

@@ -13,8 +13,10 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/aymanbagabas/go-udiff"
@@ -36,7 +38,8 @@ type Change struct {
 	file    *configedit.File
 	dialect *dialect
 	state   string
-	undo    *record // nil for one that is undone
+	own     []string // the lines of Goblin's entry by itself
+	undo    *record  // nil for one that is undone
 }
 
 // Same reports that there is nothing to change.
@@ -53,8 +56,14 @@ type record struct {
 	At      int    `json:"at"`
 	Old     []byte `json:"old"`
 	New     []byte `json:"new"`
-	Took    bool   `json:"took"` // other servers were taken out, too
 	Backup  string `json:"backup"`
+	// Taken are the servers that were taken out, as the client has them.
+	Taken []taken `json:"taken,omitempty"`
+}
+
+type taken struct {
+	Name  string         `json:"name"`
+	Entry map[string]any `json:"entry"`
 }
 
 // Install puts Goblin's entry, this command line, into the file of a client, and takes out
@@ -69,32 +78,68 @@ func (c *Client) Install(m Machine, state, command string, args, took []string) 
 		return nil, err
 	}
 	ch := &Change{File: p.path, Before: f.Text(), file: f, dialect: p.dialect, state: state}
+	first, old, err := p.first(state, f, held)
+	if err != nil {
+		return nil, err
+	}
 	wanted, err := p.dialect.makeWay(f, held, p.dialect.keys(command, args))
 	if err != nil {
 		return nil, err
 	}
+	list, _ := section(held, p.dialect) // it could be read just now
+	out := slices.Clone(old.Taken)
 	for _, name := range took {
 		if err := p.dialect.drop(f, name); err != nil {
 			return nil, err
 		}
 		ch.Took = append(ch.Took, name)
+		for _, it := range list {
+			if entry, ok := it.value.(map[string]any); ok && it.name == name {
+				out = append(slices.DeleteFunc(out, func(t taken) bool { return t.Name == name }), taken{name, entry})
+			}
+		}
 	}
 	if wanted != nil {
-		if err := p.dialect.put(f, wanted); err != nil {
+		if err := p.dialect.put(f, EntryName, wanted); err != nil {
 			return nil, err
 		}
 	}
 	ch.After = f.Text()
-	// What undoes it leads to the bytes of before Goblin's first change, if nobody else
-	// changed the file since.
-	first, existed := ch.Before, !f.New()
-	old := remembered(state, f.Real())
-	if old != nil && old.Sum == sum(ch.Before) {
-		first, existed = old.undo(ch.Before), old.Existed
+	if _, text, err := c.Snippet(m, command, args); err == nil {
+		for line := range strings.Lines(string(text)) {
+			ch.own = append(ch.own, bare(line))
+		}
+	}
+	if p.dialect == gemini && off(held)(EntryName) {
+		ch.Note = "Gemini CLI leaves it out as long as \"mcp\" in that file excludes it, or allows others only"
 	}
 	ch.undo = difference(first, ch.After)
-	ch.undo.Path, ch.undo.Existed, ch.undo.Took = f.Real(), existed, len(took) > 0 || old != nil && old.Took
+	ch.undo.Path, ch.undo.Existed, ch.undo.Taken = f.Real(), old.Existed, out
 	return ch, nil
+}
+
+// first is the text before Goblin's first change, as far as that can be known, and what is
+// remembered of that.
+func (p place) first(state string, f *configedit.File, held map[string]any) ([]byte, record, error) {
+	old := record{Existed: !f.New()}
+	rec := remembered(state, f.Real())
+	if rec != nil {
+		old.Taken = rec.Taken
+		if rec.Sum == sum(f.Text()) {
+			old.Existed = rec.Existed
+		}
+	}
+	if entry, there := p.dialect.goblin(held); rec == nil || !there || !ours(entry) {
+		return f.Text(), old, nil
+	}
+	bare, held, err := edit(p)
+	if err != nil {
+		return nil, old, err
+	}
+	if _, _, err := p.dialect.restore(bare, held, rec); err != nil {
+		return nil, old, err
+	}
+	return bare.Text(), old, nil
 }
 
 // makeWay takes Goblin's entry out of a file if it is not as wanted, and gives the one to be
@@ -107,8 +152,16 @@ func (d *dialect) makeWay(f *configedit.File, held, wanted map[string]any) (map[
 	case !ours(entry):
 		return nil, fmt.Errorf("%s has an entry %q that Goblin did not write; rename it there, or take it out", f.Path(), EntryName)
 	}
+	if command, _, _ := entry.commandLine(); command == "" { // it reaches Goblin over HTTP
+		return wanted, d.drop(f, EntryName)
+	}
 	all := maps.Clone(map[string]any(entry))
 	same := true
+	for key, on := range map[string]any{"disabled": false, "enabled": true, "isActive": true} {
+		if v, ok := all[key]; ok && v != on { // it was turned off
+			all[key], same = on, false
+		}
+	}
 	for _, key := range []string{"command", "args", "cmd"} {
 		if v, ok := wanted[key]; ok {
 			same = same && reflect.DeepEqual(generic(v), generic(all[key]))
@@ -132,37 +185,58 @@ func (c *Client) Uninstall(m Machine, state string) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	before := f.Text()
-	ch := &Change{File: p.path, Before: before, file: f, dialect: p.dialect, state: state}
+	ch := &Change{File: p.path, Before: f.Text(), file: f, dialect: p.dialect, state: state}
 	rec := remembered(state, f.Real())
-	if rec != nil && !f.New() && rec.Sum == sum(before) {
-		ch.After, ch.Deletes = rec.undo(before), !rec.Existed
-		f.SetText(ch.After)
-		return ch, nil
-	}
 	entry, there := p.dialect.goblin(held)
 	switch {
-	case !there:
+	case f.New(), !there && (rec == nil || len(rec.Taken) == 0):
 		return nil, fmt.Errorf("%s %w", p.path, ErrNone)
-	case !ours(entry):
+	case there && !ours(entry):
 		return nil, fmt.Errorf("%s has an entry %q that Goblin did not write, so it stays; take it out there if it is not wanted", p.path, EntryName)
 	}
-	if rec != nil && len(rec.New) > 0 && bytes.Count(before, rec.New) == 1 {
-		after := bytes.Replace(before, rec.New, rec.Old, 1)
-		if rec.fits(p.dialect, before, after) {
-			ch.After = after
-			f.SetText(after)
-			return ch, nil
-		}
-	}
-	if rec != nil && rec.Took {
-		ch.Note = "the servers that were taken out with it are in " + rec.Backup
-	}
-	if err := p.dialect.drop(f, EntryName); err != nil {
+	if ch.Deletes, ch.Note, err = p.dialect.restore(f, held, rec); err != nil {
 		return nil, err
 	}
 	ch.After = f.Text()
 	return ch, nil
+}
+
+// restore takes Goblin's entry out of a file and puts back the servers that were taken out
+// for it: to the byte if nobody has changed them since, else by what they say. deletes tells
+// that the file was made for Goblin; note is what could not be put back.
+func (d *dialect) restore(f *configedit.File, held map[string]any, rec *record) (deletes bool, note string, err error) {
+	before := f.Text()
+	if rec != nil && rec.Sum == sum(before) {
+		f.SetText(rec.undo(before))
+		return !rec.Existed, "", nil
+	}
+	if rec != nil && len(rec.New) > 0 && bytes.Count(before, rec.New) == 1 {
+		if after := bytes.Replace(before, rec.New, rec.Old, 1); rec.fits(d, before, after) {
+			f.SetText(after)
+			return false, "", nil
+		}
+	}
+	list, err := section(held, d)
+	if err != nil {
+		return false, "", err
+	}
+	has := func(name string) bool {
+		return slices.ContainsFunc(list, func(it item) bool { return it.name == name })
+	}
+	if rec != nil {
+		for _, t := range rec.Taken {
+			if has(t.Name) {
+				continue
+			}
+			if err := d.put(f, t.Name, t.Entry); err != nil {
+				note = "the servers that were taken out with it are in " + rec.Backup
+			}
+		}
+	}
+	if has(EntryName) {
+		err = d.drop(f, EntryName)
+	}
+	return false, note, err
 }
 
 // fits reports whether a text without what was put in is the one before but for that.
@@ -172,7 +246,7 @@ func (r *record) fits(d *dialect, before, after []byte) bool {
 	if errWas != nil || errIs != nil {
 		return false
 	}
-	if r.Took {
+	if len(r.Taken) > 0 {
 		_, there := d.goblin(is)
 		return !there
 	}
@@ -194,20 +268,25 @@ func (ch *Change) Apply(now time.Time) error {
 			return fmt.Errorf("keep a copy of %s: %w", ch.File, err)
 		}
 	}
-	var err error
-	if ch.Deletes {
+	forget, err := ch.remember()
+	switch {
+	case err != nil:
+	case ch.Deletes:
 		err = ch.delete()
-	} else {
+	default:
 		err = ch.file.Save()
 	}
+	if err == nil && ch.undo == nil {
+		return ch.forget()
+	}
 	if err != nil {
+		err = errors.Join(err, forget())
 		if ch.Backup != "" {
 			err = errors.Join(err, os.Remove(ch.Backup))
 			ch.Backup = ""
 		}
-		return err
 	}
-	return ch.remember()
+	return err
 }
 
 func (ch *Change) delete() error {
@@ -221,31 +300,46 @@ func (ch *Change) delete() error {
 	return os.Remove(ch.file.Real())
 }
 
-// remember keeps what undoes a change; one that undoes leaves nothing.
-func (ch *Change) remember() error {
+// remember keeps what undoes a change that is about to be made; undo makes what was
+// remembered before count again.
+func (ch *Change) remember() (undo func() error, err error) {
+	undo = func() error { return nil }
 	path := recordPath(ch.state, ch.file.Real())
-	if path == "" {
-		return nil
+	if path == "" || ch.undo == nil {
+		return undo, nil
 	}
-	if ch.undo == nil {
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	keep := func(text []byte) error {
+		return wholefile.Write(path, func(w io.Writer) error {
+			_, err := w.Write(text)
 			return err
-		}
-		return nil
+		})
 	}
 	ch.undo.Backup = ch.Backup
 	text, err := json.Marshal(ch.undo)
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(path), 0o700)
 	}
+	old, missing := os.ReadFile(path)
 	if err == nil {
-		err = wholefile.Write(path, func(w io.Writer) error {
-			_, err := w.Write(text)
-			return err
-		})
+		err = keep(text)
 	}
 	if err != nil {
-		return fmt.Errorf("remember how to undo it: %w", err)
+		return undo, fmt.Errorf("remember how to undo it: %w", err)
+	}
+	if missing != nil {
+		return ch.forget, nil
+	}
+	return func() error { return keep(old) }, nil
+}
+
+// forget leaves nothing of a change that is undone.
+func (ch *Change) forget() error {
+	path := recordPath(ch.state, ch.file.Real())
+	if path == "" {
+		return nil
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	return nil
 }
@@ -433,10 +527,10 @@ func (d *dialect) tidy(held map[string]any) map[string]any {
 	return held
 }
 
-// ours reports whether an entry starts Goblin.
+// ours reports whether an entry of Goblin's name starts Goblin, or reaches it.
 func ours(entry keys) bool {
 	command, args, problem := entry.commandLine()
-	return problem == "" && config.Self(command, args)
+	return problem == "" && (config.Self(command, args) || command == "" && ownURL(entry.address()))
 }
 
 // keys are those of Goblin's entry.
@@ -496,7 +590,7 @@ func (c *Client) Snippet(m Machine, command string, args []string) (file string,
 	if err != nil {
 		return "", nil, err
 	}
-	if err := p.dialect.put(f, p.dialect.keys(command, args)); err != nil {
+	if err := p.dialect.put(f, EntryName, p.dialect.keys(command, args)); err != nil {
 		return "", nil, err
 	}
 	return p.path, f.Text(), nil
@@ -519,40 +613,46 @@ func (c *Client) Served(m Machine, entries []map[string]any) (names []string) {
 	return names
 }
 
-// Diff shows the lines that change, in the form of diff -u, with secrets hidden.
+// Diff shows the lines that change, in the form of diff -u. Of those that are not Goblin's own
+// it shows keys and no values: they may be secret.
 func (ch *Change) Diff() string {
-	mask := new(config.Mask)
-	for _, text := range [][]byte{ch.Before, ch.After} {
-		if held, err := decoded(ch.dialect, text); err == nil {
-			mask.Hide(hidden("", held, nil)...)
-		}
-	}
-	before, after := mask.String(string(ch.Before)), mask.String(string(ch.After))
+	before, after := string(ch.Before), string(ch.After)
 	text, err := udiff.ToUnified(ch.File, ch.File, before, udiff.Lines(before, after), 0)
 	if err != nil { // of edits that do not fit, which they do
 		return ""
 	}
-	return text
+	var out strings.Builder
+	for i, line := range slices.Collect(strings.Lines(text)) {
+		if i > 1 && (line[0] == '+' || line[0] == '-') && !slices.Contains(ch.own, bare(line[1:])) {
+			line = line[:1] + withoutValue(line[1:])
+		}
+		out.WriteString(line)
+	}
+	return out.String()
 }
 
-// hidden adds the values that look secret, wherever in a file they are.
-func hidden(key string, v any, found []string) []string {
-	switch v := v.(type) {
-	case string:
-		if config.LooksSecret(key, v) {
-			_, token, _ := strings.Cut(v, " ") // of a header
-			found = append(found, v, token)
-		}
-		return append(found, config.SecretsOfArgs([]string{v})...)
-	case []any:
-		found = append(found, config.SecretsOfArgs(texts(v))...)
-		for _, item := range v {
-			found = hidden(key, item, found)
-		}
-	case map[string]any:
-		for key, item := range v {
-			found = hidden(key, item, found)
-		}
+// bare is a line without what may differ around it.
+func bare(line string) string { return strings.TrimRight(strings.TrimSpace(line), ",") }
+
+var (
+	keyed = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(\s*(?:- )?(?:"[^"\\]*"|[A-Za-z0-9_.-]+)\s*[:=]\s*)(.*?)(\s*)$`)
+	})
+	signs = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[\s{}\[\],]*$|^\s*\[mcp_servers\.[^\]]*\]\s*$`)
+	})
+)
+
+// withoutValue is a line with its key only.
+func withoutValue(line string) string {
+	if signs().MatchString(line) {
+		return line
 	}
-	return found
+	if m := keyed().FindStringSubmatch(line); m != nil {
+		if signs().MatchString(m[2]) {
+			return line
+		}
+		return m[1] + "…" + m[3]
+	}
+	return strings.Repeat(" ", len(line)-len(strings.TrimLeft(line, " \t"))) + "…" + line[len(strings.TrimRight(line, "\r\n")):]
 }

@@ -219,18 +219,91 @@ func TestServersThatGoblinServesAreTakenOutAndComeBack(t *testing.T) {
 	}
 }
 
-func TestWhenItCannotBeUndoneToTheByteOnlyTheEntryGoes(t *testing.T) {
+func TestServersComeBackIntoAFileThatTheClientHasWrittenAnew(t *testing.T) {
 	t.Parallel()
-	m, dir := home(t, map[string]string{".cursor/mcp.json": `{"mcpServers": {"a": {"command": "x"}}}`})
-	state := filepath.Join(dir, "state")
-	c := clients.Find("cursor")
-	ch := installed(t, c, m, state, "a")
-	other := `{"mcpServers":{"b":{"command":"y"},"goblin":{"command":"/opt/goblin","args":["stdio"]}}}`
-	require.NoError(t, os.WriteFile(ch.File, []byte(other), 0o600)) // rewritten by the client
-	undone, err := c.Uninstall(m, state)
+	for client, file := range map[string]struct{ path, before, anew, after string }{
+		"cursor": {
+			".cursor/mcp.json", `{"mcpServers": {"a": {"command": "x", "args": ["1"]}}}`,
+			`{"mcpServers":{"b":{"command":"y"},"goblin":{"command":"/opt/goblin","args":["stdio"]}}}`,
+			`{"mcpServers":{"b":{"command":"y"},"a": { "command": "x", "args": ["1"] }}}`,
+		},
+		"codex": {
+			".codex/config.toml", "[mcp_servers.\"a b\"]\ncommand = \"x\"\nenv = { K = \"v\" }\n",
+			"[mcp_servers.goblin]\nargs = ['stdio']\ncommand = '/opt/goblin'\n",
+			"\n[mcp_servers.\"a b\"]\ncommand = \"x\"\nenv = { \"K\" = \"v\" }\n",
+		},
+		"continue": {
+			".continue/config.yaml", "mcpServers:\n  - name: a\n    url: https://h/\n",
+			"mcpServers:\n  - args: [stdio]\n    command: /opt/goblin\n    name: goblin\n",
+			"mcpServers:\n  - name: a\n    url: \"https://h/\"\n",
+		},
+	} {
+		t.Run(client, func(t *testing.T) {
+			t.Parallel()
+			m, dir := home(t, map[string]string{file.path: file.before})
+			state := filepath.Join(dir, "state")
+			c := clients.Find(client)
+			name := "a"
+			if client == "codex" {
+				name = "a b"
+			}
+			ch := installed(t, c, m, state, name)
+			require.NoError(t, os.WriteFile(ch.File, []byte(file.anew), 0o600))
+			undone, err := c.Uninstall(m, state)
+			require.NoError(t, err)
+			require.Equal(t, file.after, string(undone.After))
+			require.Empty(t, undone.Note)
+
+			// Another Goblin that is installed meanwhile forgets nothing of it.
+			again, err := c.Install(m, state, "/new/goblin", []string{"stdio"}, nil)
+			require.NoError(t, err)
+			require.NoError(t, again.Apply(noon))
+			undone, err = c.Uninstall(m, state)
+			require.NoError(t, err)
+			require.Equal(t, file.after, string(undone.After))
+
+			// Nor is it lost when the user has taken Goblin out by hand.
+			require.NoError(t, os.WriteFile(ch.File, nil, 0o600))
+			undone, err = c.Uninstall(m, state)
+			require.NoError(t, err)
+			require.NoError(t, undone.Apply(noon))
+			f := clients.ReadFile(m, ch.File)
+			require.Len(t, f.Servers, 1)
+			require.Equal(t, name, f.Servers[0].Was)
+		})
+	}
+}
+
+func TestAnEntryThatIsTurnedOffIsTurnedOn(t *testing.T) {
+	t.Parallel()
+	for client, file := range map[string]struct{ path, text, off string }{
+		"cursor":   {".cursor/mcp.json", `{"mcpServers": {"goblin": {"command": "/opt/goblin", "args": ["stdio"], "disabled": true}}}`, `"disabled": true`},
+		"codex":    {".codex/config.toml", "[mcp_servers.goblin]\ncommand = \"/opt/goblin\"\nargs = [\"stdio\"]\nenabled = false\n", "enabled = false"},
+		"opencode": {".config/opencode/opencode.json", `{"mcp": {"goblin": {"type": "local", "command": ["/opt/goblin", "stdio"], "enabled": false}}}`, `"enabled": false`},
+	} {
+		m, _ := home(t, map[string]string{file.path: file.text})
+		ch, err := clients.Find(client).Install(m, "", goblin, []string{"stdio"}, nil)
+		require.NoError(t, err)
+		require.NotContains(t, string(ch.After), file.off)
+		require.Contains(t, string(ch.After), goblin)
+	}
+	m, _ := home(t, map[string]string{".gemini/settings.json": `{"mcp": {"excluded": ["goblin"]}}`, ".kiro/settings/mcp.json": `{"mcpServers": {"goblin": {"url": "http://127.0.0.1:7331/mcp"}}}`})
+	ch, err := clients.Find("gemini").Install(m, "", goblin, []string{"stdio"}, nil)
 	require.NoError(t, err)
-	require.Equal(t, `{"mcpServers":{"b":{"command":"y"}}}`, string(undone.After))
-	require.Contains(t, undone.Note, ch.Backup, "which has the servers that were taken out")
+	require.Contains(t, ch.Note, "Gemini CLI leaves it out")
+	ch, err = clients.Find("kiro").Install(m, "", goblin, []string{"stdio"}, nil)
+	require.NoError(t, err)
+	require.NotContains(t, string(ch.After), "7331", "the one over HTTP is Goblin, too")
+}
+
+func TestWhatCannotBeUndoneIsNotDone(t *testing.T) {
+	t.Parallel()
+	m, dir := home(t, map[string]string{".cursor/mcp.json": "{}", "state": "no folder"})
+	ch, err := clients.Find("cursor").Install(m, filepath.Join(dir, "state"), goblin, []string{"stdio"}, nil)
+	require.NoError(t, err)
+	require.ErrorContains(t, ch.Apply(noon), "remember how to undo it")
+	require.Equal(t, "{}", read(t, ch.File))
+	require.Empty(t, ch.Backup)
 }
 
 func TestFilesThatCannotBeChangedSafelyStayAsTheyAre(t *testing.T) {
@@ -290,12 +363,17 @@ func TestAFileThatChangesMeanwhileStays(t *testing.T) {
 
 func TestTheDifferenceShowsNoSecret(t *testing.T) {
 	t.Parallel()
+	lines, _ := home(t, map[string]string{".cursor/mcp.json": "{\n  \"mcpServers\": {\n    \"a\": {\n      \"command\": \"x\",\n      \"env\": {\n        \"PIN\": \"s3cr3\\/\\u0041\"\n      }\n    }\n  }\n}\n"})
+	one, err := clients.Find("cursor").Install(lines, "", goblin, []string{"stdio"}, []string{"a"})
+	require.NoError(t, err)
+	require.Contains(t, one.Diff(), "-        \"PIN\": …\n")
+	require.Contains(t, one.Diff(), "+      \"command\": \"/opt/goblin\",\n")
+	require.NotContains(t, one.Diff(), "s3cr3")
 	m, _ := home(t, map[string]string{".cursor/mcp.json": `{"mcpServers": {"a": {"command": "x", "args": ["--token", "hunter2hunter"], "env": {"API_KEY": "sk-123456"}}, "b": {"url": "https://h/", "headers": {"Authorization": "Bearer abcdefgh"}}}}`})
 	ch, err := clients.Find("cursor").Install(m, "", goblin, []string{"stdio"}, []string{"a", "b"})
 	require.NoError(t, err)
 	diff := ch.Diff()
 	require.Contains(t, diff, "+    \"command\": \"/opt/goblin\"")
-	require.Contains(t, diff, "[hidden]")
 	for _, secret := range []string{"hunter2hunter", "sk-123456", "abcdefgh"} {
 		require.NotContains(t, diff, secret)
 	}

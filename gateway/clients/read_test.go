@@ -177,6 +177,7 @@ enabled = false
 				"http": {"url": "http://localhost:1/mcp", "timeout": "5s", "call_timeout": "5s"},
 				"off":  {"command": "x", "disabled": true},
 			},
+			notes: pairs{"py": "has a relative path"},
 		},
 		// https://opencode.ai/docs/mcp-servers
 		"opencode": {
@@ -260,14 +261,14 @@ extensions:
     env_keys: [FETCH_KEY]
     available_tools: []
     timeout: 300
-  remote: {enabled: true, type: streamable_http, name: remote, uri: "https://e.com/mcp", headers: {X: y}}
+  remote: {enabled: true, type: streamable_http, name: remote, uri: "https://e.com/mcp", headers: {X: "${LEVEL} $KEY"}, envs: {LEVEL: "5$"}, env_keys: [KEY]}
 `,
 			want: entries{
 				"fetch":  {"command": "uvx", "args": []string{"mcp-server-fetch"}, "env": pairs{"LEVEL": "info", "FETCH_KEY": "${FETCH_KEY}"}, "disabled": true, "timeout": "5m", "call_timeout": "5m"},
-				"remote": {"type": "http", "url": "https://e.com/mcp", "headers": pairs{"X": "y"}},
+				"remote": {"type": "http", "url": "https://e.com/mcp", "headers": pairs{"X": "5$ ${KEY}"}},
 			},
 			left:  pairs{"developer": "built into the client"},
-			needs: map[string]pairs{"fetch": {"FETCH_KEY": "a secret of the client"}},
+			needs: map[string]pairs{"fetch": {"FETCH_KEY": "a secret of the client"}, "remote": {"KEY": "a secret of the client"}},
 		},
 		// https://kiro.dev/docs/mcp/configuration
 		"Kiro": {
@@ -312,11 +313,13 @@ extensions:
 		"what no client should have": {
 			client: "cursor", file: ".cursor/mcp.json",
 			text: `{"mcpServers": {"nothing": {}, "text": "x", "ws": {"type": "ws", "url": "ws://h"}, "bad args": {"command": "x", "args": {"a": 1}},
- "odd url": {"url": "ftp://x"}, "odd command": {"command": 7}, "odd type": {"type": "carrier-pigeon", "url": "https://h"}, "fine": {"command": "x"}}}`,
-			want: entries{"fine": {"command": "x"}},
+ "odd url": {"url": "ftp://x"}, "odd command": {"command": 7}, "odd type": {"type": "carrier-pigeon", "url": "https://h"}, "fine": {"command": "x"}, "socket": {"url": "unix:///run/x"},
+ "line": {"command": "npx -y pkg", "args": ["a"], "sandboxEnabled": true}}}`,
+			want:  entries{"fine": {"command": "x"}, "line": {"command": "npx", "args": []string{"-y", "pkg", "a"}}},
+			notes: pairs{"line": "divided at spaces"},
 			left: pairs{
 				"nothing": "neither a command nor a URL", "text": "no mapping", "ws": "WebSocket", "bad args": "no list of texts",
-				"odd url": "is not understood", "odd command": "no text", "odd type": `"carrier-pigeon"`,
+				"odd url": "is not understood", "socket": "a socket of this machine", "odd command": "no text", "odd type": `"carrier-pigeon"`,
 			},
 		},
 	} {
@@ -528,10 +531,10 @@ func TestSecretsAreFoundAndReferredTo(t *testing.T) {
 	t.Parallel()
 	s := clients.Server{Name: "a", Keys: map[string]any{
 		"command": "x",
-		"args":    []string{"--token", "hunter2hunter", "--api-key=k$${1}yyyyyy", "--name", "public", "https://u:passw0rd@h/x", "--token", "${T}"},
+		"args":    []string{"--token", "hunter2hunter", "--api-key=k$${1}yyyyyy", "--name", "public", "https://u:passw0rd@h/x", "--token", "${T}", "--header", "Authorization: Bearer AAAA1111", "--header", "X-Api-Key: BBBB2222", "sk-ant-abcdefghijklmnop"},
 		"env":     pairs{"API_KEY": "sk-1", "MODE": "fast", "TOKEN": "${TOKEN}", "EMPTY_TOKEN": ""},
-		"headers": pairs{"Authorization": "Bearer tok", "X-Api-Key": "k2", "Accept": "x/y"},
-		"url":     "https://h/mcp?token=abcdef123456&mode=ro",
+		"headers": pairs{"Cookie": "tok", "X-Key": "k2", "Accept": "x/y"},
+		"url":     "https://h/mcp?token=abcdef123456&api_key=a%2Fb%2Bcdefgh1&mode=ro",
 		"oauth":   map[string]any{"client_id": "id", "client_secret": "cs"},
 	}}
 	before := s.Keys["env"].(pairs)["API_KEY"]
@@ -542,14 +545,14 @@ func TestSecretsAreFoundAndReferredTo(t *testing.T) {
 	}
 	require.Equal(t, pairs{
 		"a.token": "hunter2hunter", "a.api-key": "k${1}yyyyyy", "a.arg6": "u:passw0rd", "a.API_KEY": "sk-1",
-		"a.Authorization": "tok", "a.X-Api-Key": "k2", "a.arg1": "abcdef123456", "a.client_secret": "cs",
+		"a.Authorization": "AAAA1111", "a.X-Api-Key": "BBBB2222", "a.Cookie": "tok", "a.X-Key": "k2", "a.arg13": "sk-ant-abcdefghijklmnop", "a.token-2": "abcdef123456", "a.api_key": "a%2Fb%2Bcdefgh1", "a.client_secret": "cs",
 	}, kept)
 	require.Equal(t, map[string]any{
 		"command": "x",
-		"args":    []string{"--token", "${keyring:a.token}", "--api-key=${keyring:a.api-key}", "--name", "public", "https://${keyring:a.arg6}@h/x", "--token", "${T}"},
+		"args":    []string{"--token", "${keyring:a.token}", "--api-key=${keyring:a.api-key}", "--name", "public", "https://${keyring:a.arg6}@h/x", "--token", "${T}", "--header", "Authorization: Bearer ${keyring:a.Authorization}", "--header", "X-Api-Key: ${keyring:a.X-Api-Key}", "${keyring:a.arg13}"},
 		"env":     pairs{"API_KEY": "${keyring:a.API_KEY}", "MODE": "fast", "TOKEN": "${TOKEN}", "EMPTY_TOKEN": ""},
-		"headers": pairs{"Authorization": "Bearer ${keyring:a.Authorization}", "X-Api-Key": "${keyring:a.X-Api-Key}", "Accept": "x/y"},
-		"url":     "https://h/mcp?token=${keyring:a.arg1}&mode=ro",
+		"headers": pairs{"Cookie": "${keyring:a.Cookie}", "X-Key": "${keyring:a.X-Key}", "Accept": "x/y"},
+		"url":     "https://h/mcp?token=${keyring:a.token-2}&api_key=${keyring:a.api_key}&mode=ro",
 		"oauth":   map[string]any{"client_id": "id", "client_secret": "${keyring:a.client_secret}"},
 	}, keys)
 	require.Equal(t, before, s.Keys["env"].(pairs)["API_KEY"], "the entry itself stays")
@@ -564,6 +567,7 @@ func TestWhatAServerIsAboutHoldsNoSecret(t *testing.T) {
 	}{
 		{map[string]any{"command": "/usr/bin/npx", "args": []string{"-y", "@scope/pkg", "more"}}, "npx @scope/pkg"},
 		{map[string]any{"command": "x", "args": []string{"--token", "hunter2hunter", "serve"}}, "x serve"},
+		{map[string]any{"command": "x", "args": []string{"ghp_abcdefghijklmnopqrstuvwxyz0123456789AB", "550e8400e29b41d4a716446655440000"}}, "x"},
 		{map[string]any{"url": "https://user:pw@h.example/secret-path?k=v"}, "https://h.example"},
 		{map[string]any{"url": "https://h.example?k=v"}, "https://h.example"},
 	} {

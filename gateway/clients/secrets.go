@@ -3,6 +3,7 @@ package clients
 import (
 	"fmt"
 	"maps"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -30,8 +31,8 @@ func (s *Server) SplitSecrets(name func(wanted, value string) string) (map[strin
 	if args, ok := out["args"].([]string); ok {
 		out["args"] = x.within(args)
 	}
-	if url, ok := out["url"].(string); ok {
-		out["url"] = x.within([]string{url})[0]
+	if address, ok := out["url"].(string); ok {
+		out["url"] = x.within([]string{address})[0]
 	}
 	if oauth, ok := out["oauth"].(map[string]any); ok {
 		if v, ok := oauth["client_secret"].(string); ok && !refers(v) {
@@ -58,6 +59,9 @@ func (x *split) refer(what, value string) string {
 		wanted = x.server + "." + config.FitName(what, func(string) bool { return false })
 	}
 	called := x.name(wanted, value)
+	for n := 2; slices.ContainsFunc(x.found, func(s Secret) bool { return s.Name == called && s.Value != value }); n++ {
+		called = x.name(fmt.Sprintf("%s-%d", wanted, n), value)
+	}
 	x.found = append(x.found, Secret{called, value})
 	return "${keyring:" + called + "}"
 }
@@ -84,14 +88,35 @@ func (x *split) header(key, value string) string {
 // within are arguments whose secret parts are replaced.
 func (x *split) within(args []string) []string {
 	args = slices.Clone(args)
-	for _, secret := range config.SecretsOfArgs(args) {
+	all := config.SecretsOfArgs(args)
+	for _, secret := range all {
+		if _, token, ok := strings.Cut(secret, " "); ok && slices.Contains(all, token) {
+			continue // "Bearer TOKEN", of which the second is the secret
+		}
 		for i, arg := range args {
-			if secret != "" && !refers(secret) && (arg == secret || len(secret) >= 6 && strings.Contains(arg, secret)) {
-				args[i] = strings.ReplaceAll(arg, secret, x.refer(argName(args, i), secret))
+			at, raw := written(arg, secret)
+			if raw != "" && !refers(raw) {
+				args[i] = strings.ReplaceAll(arg, raw, x.refer(argName(args, i, at), raw))
 			}
 		}
 	}
 	return args
+}
+
+// written is how a secret stands in an argument, and where: also as URLs have it. raw is ""
+// if it does not, or if it is so short that it may be part of something else.
+func written(arg, secret string) (at int, raw string) {
+	if arg == secret || len(secret) >= 6 && strings.Contains(arg, secret) {
+		return strings.Index(arg, secret), secret
+	}
+	for at = 0; at < len(arg); {
+		end := at + strings.IndexAny(arg[at:]+"&", "&=?/#@:")
+		if text, err := url.QueryUnescape(arg[at:end]); err == nil && text == secret && end > at {
+			return at, arg[at:end]
+		}
+		at = end + 1
+	}
+	return -1, ""
 }
 
 // WithSecrets is an entry of Goblin's config with secrets in the place of references to
@@ -129,20 +154,22 @@ func WithSecrets(entry map[string]any, get func(name string) (string, error)) ma
 
 var kept = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{keyring:([^{}]+)\}`) })
 
-// argName is what to call the secret in an argument.
-func argName(args []string, i int) string {
-	name, _, ok := strings.Cut(args[i], "=")
-	switch {
-	case ok:
-	case i > 0 && strings.HasPrefix(args[i-1], "-"):
-		name = args[i-1]
-	default:
-		name = ""
+// labelled is what stands before a value: a flag, a variable, a header or a part of a query.
+var labelled = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`([A-Za-z][A-Za-z0-9_.-]*)(?:=|:\s+(?:[A-Za-z]+ )?)$`)
+})
+
+// argName is what to call the secret that begins at a place in an argument.
+func argName(args []string, i, at int) string {
+	if label := labelled().FindStringSubmatch(args[i][:at]); label != nil {
+		return label[1]
 	}
-	if name = strings.TrimLeft(name, "-"); strings.ContainsAny(name, ":/ ${}") || name == "" {
-		return fmt.Sprintf("arg%d", i+1)
+	if i > 0 && strings.HasPrefix(args[i-1], "-") && at == 0 {
+		if name := strings.TrimLeft(args[i-1], "-"); name != "" && !strings.ContainsAny(name, ":/= ${}") {
+			return name
+		}
 	}
-	return name
+	return fmt.Sprintf("arg%d", i+1)
 }
 
 // refers reports whether a text has a variable or another reference in it.
@@ -168,7 +195,7 @@ func (s *Server) About() string {
 	hidden := config.SecretsOfArgs(args)
 	for _, arg := range args {
 		secret := slices.ContainsFunc(hidden, func(secret string) bool { return strings.Contains(arg, secret) })
-		if !strings.HasPrefix(arg, "-") && !secret {
+		if !strings.HasPrefix(arg, "-") && !secret && !config.LooksRandom(arg) {
 			words = append(words, arg)
 			break
 		}

@@ -72,12 +72,14 @@ func (r *reading) read(e keys) (why string) {
 		return why
 	}
 	command, args, problem := e.commandLine()
-	address := e.first("url", "serverUrl", "httpUrl", "uri")
+	address := e.address()
 	switch {
 	case problem != "":
 		return problem
-	case command != "" && config.Self(command, args), r.ownURL(address):
+	case command != "" && config.Self(command, args), r.server.Was == EntryName && ownURL(address):
 		return "is Goblin itself"
+	case strings.HasPrefix(address, "unix:"), strings.HasPrefix(address, "pipe:"):
+		return "speaks over a socket of this machine, which Goblin does not"
 	case command == "" && address == "":
 		return "has neither a command nor a URL"
 	case command != "" && (address == "" || kind == "stdio"):
@@ -162,6 +164,17 @@ func (e keys) commandLine() (command string, args []string, problem string) {
 
 func (r *reading) local(e keys, command string, args []string) {
 	s := r.server
+	if words := strings.Fields(command); len(words) > 1 && !strings.ContainsAny(command, `/\"'`) { // a line for a shell
+		command, args = words[0], append(words[1:], args...)
+		r.note("has its arguments in \"command\", which is divided at spaces")
+	}
+	cwd := e.first("cwd", "workingDirectory", "working_directory")
+	if relative(command) && strings.ContainsAny(command, `/\`) || cwd != "" && relative(cwd) {
+		r.note("has a relative path, which begins at the folder of Goblin's config now; make it absolute")
+	}
+	if e["sandbox"] != nil || e["sandboxEnabled"] == true {
+		r.note("runs in a sandbox in the client; Goblin has none")
+	}
 	s.Keys["command"] = r.text(command)
 	if len(args) > 0 {
 		list := make([]string, len(args))
@@ -185,9 +198,14 @@ func (r *reading) local(e keys, command string, args []string) {
 	if names := inherited(e["env_vars"]); len(names) > 0 {
 		s.Keys["inherit_env"] = names
 	}
-	if cwd := e.first("cwd", "workingDirectory", "working_directory"); cwd != "" {
+	if cwd != "" {
 		s.Keys["cwd"] = r.text(cwd)
 	}
+}
+
+// relative reports a path that begins at some folder.
+func relative(path string) bool {
+	return path != "" && !strings.ContainsAny(path[:1], `/\~$`) && (len(path) < 2 || path[1] != ':')
 }
 
 // inherited are the variables that Codex hands down.
@@ -241,6 +259,9 @@ func (r *reading) remote(e keys, address, kind string) {
 		s.Keys["type"] = "http"
 	}
 	headers := map[string]string{}
+	if r.dialect == goose {
+		defer r.expanding(e)()
+	}
 	sets := []keys{e}
 	if options, ok := e["requestOptions"].(map[string]any); ok {
 		sets = append(sets, options)
@@ -265,10 +286,30 @@ func (r *reading) remote(e keys, address, kind string) {
 	if len(headers) > 0 {
 		s.Keys["headers"] = headers
 	}
+	for name, value := range r.pairs(e, "envs") {
+		for header := range headers {
+			headers[header] = strings.ReplaceAll(headers[header], "${"+name+"}", value)
+		}
+	}
+	if e["authProviderType"] != nil {
+		r.note("logs in by a provider of the client; goblin login may do it")
+	}
 	if helper := e.first("headersHelper"); helper != "" {
 		r.note("has a headersHelper, which Goblin does not run")
 	}
 	r.oauth(e)
+}
+
+// expanding has variables of goose expanded, which does so in headers alone, until the end of
+// a remote entry.
+func (r *reading) expanding(e keys) (end func()) {
+	inner := *r.dialect
+	inner.expands = braces | dollar
+	r.dialect = &inner
+	for _, name := range texts(e["env_keys"]) {
+		r.needs(name, "a secret of the client")
+	}
+	return func() { r.dialect = goose }
 }
 
 // oauth is the client that a server knows the user's programs by.
@@ -395,10 +436,13 @@ func number(v any) (float64, bool) {
 	return n, ok && err == nil
 }
 
-// ownURL reports the address at which Goblin serves on this machine, under its own name.
-func (r *reading) ownURL(address string) bool {
+// address is the URL of an entry; "" for none.
+func (e keys) address() string { return e.first("url", "serverUrl", "httpUrl", "uri") }
+
+// ownURL reports an address at which Goblin serves on this machine.
+func ownURL(address string) bool {
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || r.server.Was != EntryName {
+	if err != nil || u.Host == "" {
 		return false
 	}
 	ip := net.ParseIP(u.Hostname())

@@ -28,6 +28,8 @@ type FromRegistry struct {
 	Use string   // the kind of package or remote; "" for any
 	Set []string // KEY=VALUE, the answers that are known
 	Yes bool     // nothing is asked that there is no need to ask
+	// Free says why no server may be added by a name; may be nil.
+	Free func(name string) error
 	// Keep keeps a secret, and says where that is.
 	Keep func(name, value string) (place string, err error)
 }
@@ -60,6 +62,11 @@ func (a *App) Define(ctx context.Context, name, as string, o FromRegistry) (*mcp
 	e, err := a.entry(ctx, client, name)
 	if err != nil {
 		return nil, err
+	}
+	if o.Free != nil {
+		if err := o.Free(cmp.Or(as, e.ShortName())); err != nil {
+			return nil, err
+		}
 	}
 	p := a.prompter(ctx)
 	c, err := choose(p, &e, o.Use)
@@ -114,7 +121,15 @@ func (a *App) registered(cmd *cobra.Command, args []string, n *addition) (s conf
 	case len(n.env)+len(n.headers) > 0 || n.kind != "" || n.cwd != "":
 		return s, cli.Usage(cmd, "--env, --header, --type and --cwd are for servers that you describe; --set and --use are for those of the registry")
 	}
-	n.from.Keep = a.Secrets().Set
+	n.kept = &keeper{store: a.Secrets()}
+	n.from.Keep = n.kept.keep
+	n.from.Free = func(name string) error {
+		f, err := a.toEdit(configedit.Open)
+		if err == nil && f.Keys(name) != nil {
+			err = fmt.Errorf("there is a server %q already in %s; goblin remove %s takes it out, and another NAME adds a second one", name, f.Path(), name)
+		}
+		return err
+	}
 	d, err := a.Define(cmd.Context(), n.registry, as, n.from)
 	if err != nil {
 		return s, interrupted(cmd.Context(), err)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -197,12 +198,16 @@ func (a *App) takeOver(cmd *cobra.Command, n *first) error {
 
 // write adds servers to a config, or only says what it would be.
 func (a *App) write(f *configedit.File, servers []clients.Server, keep, dryRun bool, did *takeover) (err error) {
-	secrets, err := a.addAll(f, servers, keep && !dryRun)
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, a.forget(secrets))
-		}
-	}()
+	var k *keeper
+	if keep && !dryRun {
+		k = &keeper{store: a.Secrets()}
+		defer func() {
+			if err != nil {
+				err = errors.Join(err, k.undo())
+			}
+		}()
+	}
+	secrets, err := a.addAll(f, servers, k)
 	if err != nil {
 		return err
 	}
@@ -314,47 +319,29 @@ func (a *App) chosen(ctx context.Context, servers []clients.Server, did *takeove
 }
 
 // addAll adds servers to a config; secrets are kept elsewhere if wanted.
-func (a *App) addAll(f *configedit.File, servers []clients.Server, keep bool) (kept []keptSecret, err error) {
-	store := a.Secrets()
+func (a *App) addAll(f *configedit.File, servers []clients.Server, k *keeper) (kept []keptSecret, err error) {
 	for i := range servers {
 		s := &servers[i]
-		keys, hidden := s.Keys, []clients.Secret(nil)
-		split, found := s.SplitSecrets(func(wanted, value string) string {
-			name := wanted
-			for n := 2; n < 100; n++ { // another value of that name stays
-				if there, err := store.Get(name); err != nil || there == value {
-					break
-				}
-				name = fmt.Sprintf("%s-%d", wanted, n)
-			}
-			return name
-		})
+		split, found := s.SplitSecrets(k.name)
+		keys := s.Keys
 		switch {
-		case keep:
-			keys, hidden = split, found
+		case k != nil:
+			keys = split
+			for _, secret := range found {
+				place, err := k.keep(secret.Name, secret.Value)
+				if err != nil {
+					return nil, fmt.Errorf("keep the secret %q: %w", secret.Name, err)
+				}
+				kept = append(kept, keptSecret{Name: secret.Name, Server: s.Name, Place: place})
+			}
 		case len(found) > 0:
 			f.Private()
 		}
-		for _, secret := range hidden {
-			place, err := store.Set(secret.Name, secret.Value)
-			if err != nil {
-				return kept, fmt.Errorf("keep the secret %q: %w", secret.Name, err)
-			}
-			kept = append(kept, keptSecret{Name: secret.Name, Server: s.Name, Place: place})
-		}
 		if err := f.Add(configedit.Server{Name: s.Name, Comment: s.Comment(), Keys: keys}); err != nil {
-			return kept, err
+			return nil, err
 		}
 	}
 	return kept, nil
-}
-
-// forget takes back what was kept for a config that was not written.
-func (a *App) forget(kept []keptSecret) (err error) {
-	for _, s := range kept {
-		err = errors.Join(err, a.Secrets().Remove(s.Name))
-	}
-	return err
 }
 
 // replaceConfig writes a config, with a copy of the one before beside it.
@@ -388,9 +375,8 @@ func taken(s *clients.Server, cfg *config.Config) takenServer {
 	}
 	if entry, ok := cfg.Server(s.Name); ok {
 		t.Problem = entry.Problem
-		if place, what, ok := strings.Cut(t.Problem, ": "); ok && strings.HasPrefix(place, cfg.Path) {
-			t.Problem = what // of a file that may not be written yet
-		}
+		// Places are those of a file that may not be written yet.
+		t.Problem = regexp.MustCompile(regexp.QuoteMeta(cfg.Path)+`:\d+: `).ReplaceAllString(t.Problem, "")
 	}
 	return t
 }

@@ -100,6 +100,46 @@ func TestInitKeepsSecretsOutOfTheConfigOnRequest(t *testing.T) {
 	require.NotContains(t, got.out, `"db"`)
 }
 
+func TestAChangeThatFailsLeavesSecretsAsTheyWere(t *testing.T) {
+	t.Setenv("GOBLIN_NO_KEYRING", "1")
+	env, dir := inHome(t, map[string]string{".kiro/settings/mcp.json": kiroFile})
+	env["XDG_CACHE_HOME"] = dir
+	path := configAt(t, dir, "servers: {weather: {command: x}}\n")
+	for name, value := range map[string]string{"db.DB_PASSWORD": "s3cret", "weather.API_KEY": "mine"} {
+		require.Zero(t, try{env: env, stdin: value}.run(t, "secret", "set", name).code)
+	}
+	require.NoError(t, os.Chmod(path, 0o400))
+	got := try{env: env}.runIn(t, path, "init", "--keep-secrets")
+	require.Contains(t, got.err, "read-only")
+	require.NoError(t, os.Chmod(path, 0o600))
+	got = try{env: env}.runIn(t, path, "add", "--registry", "weather", "--registry-url", shelf(t, weatherEntry), "--use", "npm", "--set", "API_KEY=theirs", "--yes", "--no-check")
+	require.Contains(t, got.err, `there is a server "weather" already`)
+	list := try{env: env}.run(t, "secret", "list").out
+	require.Equal(t, 2, strings.Count(list, "\n"), list)
+	require.Equal(t, "s3cret\n", try{env: env}.run(t, "secret", "get", "db.DB_PASSWORD").out)
+	require.Equal(t, "mine\n", try{env: env}.run(t, "secret", "get", "weather.API_KEY").out)
+}
+
+func TestAddMakesAConfigWithSecretsPrivate(t *testing.T) {
+	env, dir := inHome(t, nil)
+	path := configAt(t, dir, "servers: {}\n")
+	for _, step := range []struct {
+		args []string
+		mode os.FileMode
+	}{{[]string{"add", "a", "--no-check", "--", "x"}, 0o644}, {[]string{"add", "b", "--no-check", "-e", "API_KEY=hunter2", "--", "x"}, 0o600}} {
+		require.NoError(t, os.Chmod(path, 0o644))
+		got := try{env: env}.runIn(t, path, step.args...)
+		require.Zero(t, got.code, got.err)
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		require.Equal(t, step.mode, info.Mode())
+	}
+	require.Equal(t, cli.CodeUsage, try{env: env}.runIn(t, path, "add", "c", "ftp://h/x").code)
+	require.NoError(t, os.WriteFile(path, []byte("servers: {\"My Server\": {command: x}}\n"), 0o600))
+	got := try{env: env}.runIn(t, path, "remove", "My-Server")
+	require.Zero(t, got.code, "by the name that lists show: %s", got.err)
+}
+
 func TestInitTakesWhatTheUserOfATerminalChooses(t *testing.T) {
 	t.Setenv("GOBLIN_NO_KEYRING", "1")
 	env, dir := inHome(t, map[string]string{".kiro/settings/mcp.json": kiroFile})

@@ -198,9 +198,12 @@ func (a *App) changeClients(ctx context.Context, names []string, n *installation
 	m := clients.Here(a.Getenv, "")
 	var all []clientChange
 	code := 0
-	for _, name := range slices.Compact(slices.Clone(names)) {
+	for i, name := range names {
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if slices.Contains(names[:i], name) {
+			continue
 		}
 		c := clients.Find(name)
 		ch, err := prepare(c, m)

@@ -10,11 +10,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"goblin/gateway/cli"
+	"goblin/gateway/clients"
 	"goblin/gateway/config"
 	"goblin/gateway/configedit"
 	"goblin/gateway/control"
@@ -38,6 +40,7 @@ type addition struct {
 	noCheck, off, asJSON bool
 	registry             string // the name there; "" for none
 	from                 FromRegistry
+	kept                 *keeper // secrets of a server of the registry; nil for none
 }
 
 func (a *App) add() *cobra.Command {
@@ -71,10 +74,13 @@ it from your shell, so that the file has the name and not the value.`,
 				describe = func(cmd *cobra.Command, args []string) (configedit.Server, error) { return a.registered(cmd, args, &n) }
 			}
 			s, err := describe(cmd, args)
-			if err != nil {
-				return err
+			if err == nil {
+				err = interrupted(cmd.Context(), a.addServer(cmd.Context(), s, &n))
 			}
-			return interrupted(cmd.Context(), a.addServer(cmd.Context(), s, &n))
+			if err != nil && n.kept != nil {
+				err = errors.Join(err, n.kept.undo())
+			}
+			return err
 		},
 	}
 	flags := cmd.Flags()
@@ -109,6 +115,8 @@ func (n *addition) server(cmd *cobra.Command, args []string) (s configedit.Serve
 		if len(args) > 2 {
 			s.Keys["args"] = args[2:]
 		}
+	case dash < 0 && len(args) == 2 && otherScheme(args[1]):
+		return s, cli.Usage(cmd, "%q is no URL of a server: those begin with https:// or http://", args[1])
 	case dash < 0 && len(args) == 2 && strings.Contains(args[1], "://"):
 		if len(n.env) > 0 || n.cwd != "" {
 			return s, cli.Usage(cmd, "--env and --cwd are for commands, not for remote servers")
@@ -119,19 +127,30 @@ func (n *addition) server(cmd *cobra.Command, args []string) (s configedit.Serve
 	default:
 		return s, cli.Usage(cmd, "say what server %q is: its URL, or \"--\" and its command", s.Name)
 	}
+	return s, n.fill(cmd, s.Keys)
+}
+
+// fill adds what flags say to the keys of a server.
+func (n *addition) fill(cmd *cobra.Command, keys map[string]any) error {
 	if n.kind != "" {
-		s.Keys["type"] = n.kind
+		keys["type"] = n.kind
 	}
 	if n.cwd != "" {
-		s.Keys["cwd"] = n.cwd
+		keys["cwd"] = n.cwd
 	}
 	if n.off {
-		s.Keys["disabled"] = true
+		keys["disabled"] = true
 	}
-	if err := pairs(cmd, s.Keys, "env", "--env", "=", n.env); err != nil {
-		return s, err
+	if err := pairs(cmd, keys, "env", "--env", "=", n.env); err != nil {
+		return err
 	}
-	return s, pairs(cmd, s.Keys, "headers", "--header", ":", n.headers)
+	return pairs(cmd, keys, "headers", "--header", ":", n.headers)
+}
+
+// otherScheme reports a URL that is none of HTTP.
+func otherScheme(address string) bool {
+	scheme, _, ok := strings.Cut(address, "://")
+	return ok && scheme != "http" && scheme != "https" && !strings.Contains(scheme, "${")
 }
 
 // pairs puts what a flag says, NAME and VALUE parted by by, under a key.
@@ -166,12 +185,9 @@ type offer struct {
 }
 
 func (a *App) addServer(ctx context.Context, s configedit.Server, n *addition) error {
-	f, err := a.toEdit(configedit.Open)
+	f, err := a.withServer(s)
 	if err != nil {
 		return err
-	}
-	if err := f.Add(s); err != nil {
-		return fmt.Errorf("%w in %s; goblin remove %s takes it out", err, f.Path(), s.Name)
 	}
 	cfg, err := config.Parse(f.Path(), f.Text(), os.LookupEnv)
 	if err != nil {
@@ -193,13 +209,45 @@ func (a *App) addServer(ctx context.Context, s configedit.Server, n *addition) e
 			return err
 		}
 	}
-	if err := f.Save(); err != nil {
+	err = f.Save()
+	for n := 0; errors.Is(err, configedit.ErrChanged) && n < tries; n++ { // another command was faster
+		if f, err = a.withServer(s); err == nil {
+			err = f.Save()
+		}
+	}
+	if err != nil {
 		return err
 	}
 	if n.asJSON {
 		return a.json(o)
 	}
 	return a.printText(o.String())
+}
+
+// tries is how often a change is made anew because others change the file, too.
+const tries = 50
+
+// withServer is the config with one server more.
+func (a *App) withServer(s configedit.Server) (*configedit.File, error) {
+	f, err := a.toEdit(configedit.Open)
+	if err != nil {
+		return nil, err
+	}
+	err = f.Add(s)
+	switch {
+	case errors.Is(err, configedit.ErrTaken):
+		return nil, fmt.Errorf("%w in %s; goblin remove %s takes it out", err, f.Path(), s.Name)
+	case err == nil && exposes(s.Keys):
+		f.Private()
+	}
+	return f, err
+}
+
+// exposes reports whether an entry has a secret in plain text.
+func exposes(keys map[string]any) bool {
+	s := clients.Server{Name: "x", Keys: keys}
+	_, secrets := s.SplitSecrets(func(wanted, _ string) string { return wanted })
+	return len(secrets) > 0
 }
 
 // String tells what was added.
@@ -299,34 +347,52 @@ func (a *App) change(word, short, long, told string, do func(f *configedit.File,
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			f, err := a.toEdit(configedit.Open)
+			f, err := a.changed(args, do)
+			for n := 0; errors.Is(err, configedit.ErrChanged) && n < tries; n++ {
+				f, err = a.changed(args, do)
+			}
 			if err != nil {
-				return err
-			}
-			if f.New() {
-				return cli.Fail(cli.CodeNotFound, "there is no config at %s; goblin add makes one", f.Path())
-			}
-			var text strings.Builder
-			for _, name := range args {
-				if err := do(f, name); errors.Is(err, configedit.ErrNone) {
-					all, _ := f.Servers() // it could be read just now
-					return cli.Fail(cli.CodeNotFound, "%s has no server %q%s", f.Path(), name, cli.Meant(name, all, "; it names none"))
-				} else if err != nil {
-					return err
-				}
-				fmt.Fprintf(&text, told+"\n", name, f.Path())
-			}
-			if err := f.Save(); err != nil {
 				return err
 			}
 			if asJSON {
 				return a.json(map[string]any{"config": f.Path(), "servers": args})
+			}
+			var text strings.Builder
+			for _, name := range args {
+				fmt.Fprintf(&text, told+"\n", name, f.Path())
 			}
 			return a.printText(text.String())
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	return cmd
+}
+
+// changed is the config after a change of servers, all or none of those named.
+func (a *App) changed(names []string, do func(f *configedit.File, name string) error) (*configedit.File, error) {
+	f, err := a.toEdit(configedit.Open)
+	if err != nil {
+		return nil, err
+	}
+	if f.New() {
+		return nil, cli.Fail(cli.CodeNotFound, "there is no config at %s; goblin add makes one", f.Path())
+	}
+	all, _ := f.Servers() // it could be read just now
+	for _, name := range names {
+		err := do(f, name)
+		if errors.Is(err, configedit.ErrNone) { // or by the name that lists show
+			called := func(written string) bool { return config.FitName(written, func(string) bool { return false }) == name }
+			if at := slices.IndexFunc(all, called); at >= 0 {
+				err = do(f, all[at])
+			}
+		}
+		if errors.Is(err, configedit.ErrNone) {
+			return nil, cli.Fail(cli.CodeNotFound, "%s has no server %q%s", f.Path(), name, cli.Meant(name, all, "; it names none"))
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return f, f.Save()
 }
 
 func (a *App) edit() *cobra.Command {

@@ -33,7 +33,8 @@ const masked = "[hidden]"
 //
 // and likewise of args: what came out of a variable, if it could be a secret,
 // and what stands behind or in a flag, a variable or a header that looks secret
-// (--token X, API_KEY=X, Authorization: X), and in URLs. Of the path of a
+// (--token X, API_KEY=X, Authorization: X), in URLs, and what has the form of a
+// service's tokens (sk-…, ghp_…). Of the path of a
 // server's URL, what came out of a variable, and parts that are long and have
 // digits, as random ones do.
 //

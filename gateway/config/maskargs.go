@@ -9,6 +9,8 @@ var (
 	// secretFlag is stricter than secretKey: flags are named after all that a
 	// program does (--author, --primary-key).
 	secretFlag = pattern(`(?i)(?:^|api|access|private|secret|auth|client|signing|encryption|service|account|license)[-_]?key$|token|secret|passw|passphrase|(?:^|[-_])(?:pass|pwd|pat|auth)$|authorization|credential|cookie|bearer|dsn$|connection[-_]?string`)
+	// token is what services make keys and tokens as, which they are wherever they stand.
+	token = pattern(`^(?:sk|pk|rk)[-_](?:[a-zA-Z0-9]+[-_])*[A-Za-z0-9_-]{16,}$|^gh[pousr]_[A-Za-z0-9]{16,}$|^github_pat_\w{16,}$|^glpat-[\w-]{16,}$|^xox[abeprs]-[\w-]{10,}$|^AKIA[A-Z0-9]{12,}$|^AIza[\w-]{20,}$|^eyJ[\w-]+\.[\w-]+\.[\w-]*$|^hf_\w{16,}$|^npm_\w{16,}$`)
 	// assigned is a flag, a variable or a header with its value.
 	assigned = pattern(`^-{0,2}([A-Za-z][A-Za-z0-9_.-]*)(=|:\s*)(.+)$`)
 )
@@ -40,6 +42,9 @@ func argSecrets(args []string) (secrets []string) {
 		}
 	}
 	for i, arg := range args {
+		if token().MatchString(arg) {
+			secrets = append(secrets, arg)
+		}
 		if parts := assigned().FindStringSubmatch(arg); parts != nil {
 			add(parts[1], parts[3])
 			arg = parts[3] // perhaps a URL
@@ -80,6 +85,11 @@ func pathSecrets(text string) (secrets []string) {
 		}
 	}
 	return secrets
+}
+
+// LooksRandom reports whether a text looks as made by a machine, such as a token.
+func LooksRandom(text string) bool {
+	return token().MatchString(text) || !strings.ContainsAny(text, "/@") && looksRandom(text)
 }
 
 func looksRandom(part string) bool {

@@ -36,6 +36,9 @@ func sorted(keys map[string]any) []string {
 // unquote is the text of a key.
 func unquote(raw []byte) string {
 	var s string
+	if json.Unmarshal(raw, &s) == nil { // which has pairs of surrogates, and YAML has none
+		return s
+	}
 	if yaml.Unmarshal(raw, &s) != nil {
 		return string(raw)
 	}
@@ -124,7 +127,11 @@ func (f *File) add(s Server) ([]byte, error) {
 		indent := strings.Repeat(" ", last.Column-1)
 		at := f.entryEnd(last)
 		return insert(ended(f.text), at, block(s, indent, f.step(v))), nil
-	default: // "servers:" with nothing, or with comments only
+	default: // "servers:" with nothing, null, or comments only
+		if v.Tag == "!!null" && v.Value != "" {
+			from := f.offset(v)
+			f = &File{text: replace(f.text, span{from, from + len(v.Value)}, "")}
+		}
 		at := f.offset(k)
 		indent := strings.Repeat(" ", k.Column-1+2)
 		end := bytes.IndexByte(f.text[at:], '\n')
@@ -215,7 +222,11 @@ func (f *File) remove(server string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		return b.without(f.text, b.find(server)), nil
+		at := b.find(server)
+		if at < 0 {
+			return nil, errFlow
+		}
+		return b.without(f.text, at), nil
 	}
 	root, err := f.root()
 	if err != nil {
@@ -246,8 +257,11 @@ func (f *File) setDisabled(server string, disabled bool) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		it := b.items[b.find(server)]
-		entry, err := mapping(f.text, it.value.from)
+		at := b.find(server)
+		if at < 0 {
+			return nil, errFlow
+		}
+		entry, err := mapping(f.text, b.items[at].value.from)
 		if err != nil {
 			return nil, err
 		}
@@ -372,7 +386,8 @@ func (f *File) into(b *braces, write func(indent, step string) string) []byte {
 	outer := indentOf(f.text, b.open)
 	if len(b.items) == 0 {
 		if bytes.IndexByte(f.text[b.open:b.close], '\n') < 0 { // {}
-			return slices.Concat(f.text[:b.open+1], []byte("\n"+outer+"  "+write(outer+"  ", "  ")+"\n"+outer), f.text[b.close:])
+			inside := bytes.TrimRight(f.text[b.open+1:b.close], " \t") // nothing, or a comment
+			return slices.Concat(f.text[:b.open+1], inside, []byte("\n"+outer+"  "+write(outer+"  ", "  ")+"\n"+outer), f.text[b.close:])
 		}
 		at := lineStart(f.text, b.close)
 		return insert(f.text, at, outer+"  "+write(outer+"  ", "  ")+"\n")

@@ -1,11 +1,15 @@
 package configedit_test
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -93,6 +97,54 @@ gateway: {linger: 1m}
 			require.ErrorContains(t, f.Add(program), `there is a server "new" already`)
 		})
 	}
+}
+
+func TestOddNamesCommentsAndEmptySectionsStay(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ file, before, after string }{
+		"a comment in empty braces": {"c.json", "{\"mcpServers\": {/* mine */}}\n", "{\"mcpServers\": {/* mine */\n  \"new\": {\n    \"url\": \"https://h\"\n  }\n}}\n"},
+		"servers that are null":     {"c.yaml", "servers: null # none\nlog: {level: info}\n", "servers:  # none\n  new:\n    url: https://h\nlog: {level: info}\n"},
+		"a name in escapes":         {"c.json", "{\"mcpServers\": {\n  \"\\ud83d\\ude00\": {\"command\": \"x\"}\n}}\n", "{\"mcpServers\": {\n  \"\\ud83d\\ude00\": {\"command\": \"x\"},\n  \"new\": {\n    \"url\": \"https://h\"\n  }\n}}\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := opened(t, t.TempDir(), test.file, test.before)
+			require.NoError(t, f.Add(configedit.Server{Name: "new", Keys: map[string]any{"url": "https://h"}}))
+			require.Equal(t, test.after, string(f.Text()))
+		})
+	}
+	f := opened(t, t.TempDir(), "c.json", "{\"mcpServers\": {\"\\ud83d\\ude00\": {\"command\": \"x\"}}}")
+	require.NoError(t, f.SetDisabled("😀", true))
+	require.NoError(t, f.Remove("😀"))
+	require.Equal(t, `{"mcpServers": {}}`, string(f.Text()))
+}
+
+func TestChangesAtOnceAreAllMade(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "new", "c.yaml")
+	var all sync.WaitGroup
+	for n := range 12 {
+		all.Go(func() {
+			err := configedit.ErrChanged
+			for errors.Is(err, configedit.ErrChanged) {
+				var f *configedit.File
+				f, err = configedit.Open(path)
+				if err == nil {
+					err = f.Add(configedit.Server{Name: fmt.Sprintf("s%d", n), Keys: map[string]any{"command": "x"}})
+				}
+				if err == nil {
+					err = f.Save()
+				}
+			}
+			assert.NoError(t, err)
+		})
+	}
+	all.Wait()
+	f, err := configedit.Open(path)
+	require.NoError(t, err)
+	names, err := f.Servers()
+	require.NoError(t, err)
+	require.Len(t, names, 12)
 }
 
 func TestAServerIsTurnedOffAndOn(t *testing.T) {

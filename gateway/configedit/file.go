@@ -166,18 +166,24 @@ func (f *File) Save() error {
 			return err
 		}
 	}
+	if f.New() {
+		if err := os.MkdirAll(filepath.Dir(f.real), 0o700); err != nil {
+			return err
+		}
+	}
+	release, err := lock(filepath.Dir(f.real))
+	if err != nil {
+		return fmt.Errorf("write %s: %w", f.path, err)
+	}
+	defer release()
 	now, err := os.ReadFile(f.real)
 	if err != nil && (!f.New() || !errors.Is(err, fs.ErrNotExist)) {
 		return err
 	}
 	if f.New() != (err != nil) || !bytes.Equal(now, f.found) {
-		return fmt.Errorf("%s was changed by somebody else meanwhile; nothing was written: try again", f.path)
+		return fmt.Errorf("%s %w", f.path, ErrChanged)
 	}
-	if f.New() {
-		if err := os.MkdirAll(filepath.Dir(f.real), 0o700); err != nil {
-			return err
-		}
-	} else if f.mode&0o200 == 0 {
+	if !f.New() && f.mode&0o200 == 0 {
 		return fmt.Errorf("%s is read-only (mode %04o); chmod u+w it, or change it where it comes from", f.path, f.mode)
 	}
 	err = wholefile.Write(f.real, func(w io.Writer) error {
@@ -228,13 +234,19 @@ func (f *File) Private() {
 	}
 }
 
+// ErrTaken says that there is a server of the name.
+var ErrTaken = errors.New("already")
+
+// ErrChanged says that the file is not as it was when it was read.
+var ErrChanged = errors.New("was changed by somebody else meanwhile; nothing was written: try again")
+
 // Add adds a server behind those that are there. That there is one of the name is an
 // error.
 func (f *File) Add(s Server) error {
 	return f.change(func(held map[string]any) error {
 		name, servers := f.section(held)
 		if _, ok := servers[s.Name]; ok {
-			return fmt.Errorf("there is a server %q already", s.Name)
+			return fmt.Errorf("there is a server %q %w", s.Name, ErrTaken)
 		}
 		if servers == nil {
 			servers = make(map[string]any)
@@ -243,7 +255,7 @@ func (f *File) Add(s Server) error {
 			}
 			held[name] = servers
 		}
-		entry, err := plain(s.Keys)
+		entry, err := f.plain(s.Keys)
 		servers[s.Name] = entry
 		return err
 	}, func() ([]byte, error) { return f.add(s) })
@@ -323,12 +335,9 @@ func (f *File) read(text []byte) (held map[string]any, err error) {
 		if text, err = hujson.Standardize(bytes.Clone(text)); err != nil {
 			return nil, err
 		}
-		if f.foreign != "" {
-			return held, json.Unmarshal(text, &held)
-		}
+		return held, json.Unmarshal(text, &held)
 	}
-	err = yaml.Unmarshal(text, &held) // of which JSON is a part
-	return held, err
+	return held, yaml.Unmarshal(text, &held)
 }
 
 // sections are the names that the mapping of servers may have.
@@ -359,12 +368,15 @@ func (f *File) section(held map[string]any) (name string, servers map[string]any
 }
 
 // plain is a value as the file's reader has it.
-func plain(v map[string]any) (out map[string]any, err error) {
-	text, err := yaml.Marshal(v)
-	if err != nil {
-		return nil, err
+func (f *File) plain(v map[string]any) (out map[string]any, err error) {
+	marshal, unmarshal := yaml.Marshal, yaml.Unmarshal
+	if f.json {
+		marshal, unmarshal = json.Marshal, json.Unmarshal
 	}
-	err = yaml.Unmarshal(text, &out)
+	text, err := marshal(v)
+	if err == nil {
+		err = unmarshal(text, &out)
+	}
 	return out, err
 }
 

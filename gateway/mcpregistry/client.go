@@ -149,7 +149,7 @@ func (c *Client) Get(ctx context.Context, name, version string) (e Entry, cached
 	a, err := c.ask(ctx, "/v0.1/servers/"+url.PathEscape(name)+"/versions/"+url.PathEscape(cmp.Or(version, "latest")))
 	if err != nil {
 		if errors.Is(err, ErrNotFound) {
-			err = fmt.Errorf("%s %w %s", cmp.Or(name+" "+version, name), ErrNotFound, c.Base)
+			err = fmt.Errorf("%s %w %s", strings.TrimSpace(name+" "+version), ErrNotFound, c.Base)
 		}
 		return Entry{}, time.Time{}, err
 	}
@@ -252,7 +252,7 @@ func (c *Client) fetch(ctx context.Context, to string) ([]byte, error) {
 		if ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {
 			return nil, context.Canceled
 		}
-		return nil, fmt.Errorf("ask %s: %w", c.Base, errors.Join(errAway, err))
+		return nil, fmt.Errorf("ask %s: %w: %w", c.Base, errAway, err)
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
