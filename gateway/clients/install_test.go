@@ -316,7 +316,6 @@ func TestFilesThatCannotBeChangedSafelyStayAsTheyAre(t *testing.T) {
 		"a list in braces":       {"continue", ".continue/config.yaml", "mcpServers: [{name: a, command: x}]\n", "change it by hand"},
 		"a TOML table in braces": {"codex", ".codex/config.toml", "mcp_servers = { a = { command = 'x' } }\n", "change it by hand"},
 		"broken TOML":            {"codex", ".codex/config.toml", "a = \n", "not valid TOML"},
-		"huge":                   {"cursor", ".cursor/mcp.json", strings.Repeat(" ", 17<<20), "larger than 16 MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -334,6 +333,10 @@ func TestFilesThatCannotBeChangedSafelyStayAsTheyAre(t *testing.T) {
 
 func TestAFileThatChangesMeanwhileStays(t *testing.T) {
 	t.Parallel()
+	huge, at := home(t, map[string]string{".cursor/mcp.json": "{}"})
+	require.NoError(t, os.Truncate(filepath.Join(at, ".cursor/mcp.json"), 17<<20))
+	_, err := clients.Find("cursor").Install(huge, "", goblin, []string{"stdio"}, nil)
+	require.ErrorContains(t, err, "larger than 16 MiB")
 	m, dir := home(t, map[string]string{".cursor/mcp.json": "{}", ".kiro/settings/mcp.json": "{}", "dotfiles/lm.json": "{}"})
 	c := clients.Find("cursor")
 	path := filepath.Join(dir, ".cursor/mcp.json")

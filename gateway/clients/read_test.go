@@ -470,7 +470,6 @@ func TestFilesThatCannotBeReadSayWhyAndShowNothing(t *testing.T) {
 		"much too deep":       {"goose", ".config/goose/config.yaml", "a: " + strings.Repeat("[", 20000), "nested too deeply"},
 		"no text":             {"cursor", ".cursor/mcp.json", "{\x00}", "no text in UTF-8"},
 		"half a character":    {"cursor", ".cursor/mcp.json", "\xff\xfe{", "ends within a character"},
-		"huge":                {"cursor", ".cursor/mcp.json", strings.Repeat(" ", 17<<20), "larger than 16 MiB"},
 		"many more than sane": {"cursor", ".cursor/mcp.json", `{"mcpServers": {` + strings.TrimSuffix(many(1001), ",") + `}}`, "more than 1000 servers"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -483,7 +482,10 @@ func TestFilesThatCannotBeReadSayWhyAndShowNothing(t *testing.T) {
 			require.Empty(t, f.Servers)
 		})
 	}
-	m, dir := home(t, map[string]string{".cursor/mcp.json": utf16le(`{"mcpServers": {"ü": {"command": "x"}}}`), ".kiro/settings/x": ""})
+	m, dir := home(t, map[string]string{".cursor/mcp.json": "{}"})
+	require.NoError(t, os.Truncate(filepath.Join(dir, ".cursor/mcp.json"), 17<<20))
+	require.ErrorContains(t, clients.Find("cursor").Read(m)[0].Err, "larger than 16 MiB")
+	m, dir = home(t, map[string]string{".cursor/mcp.json": utf16le(`{"mcpServers": {"ü": {"command": "x"}}}`), ".kiro/settings/x": ""})
 	require.Equal(t, "ü", clients.Find("cursor").Read(m)[0].Servers[0].Was, "UTF-16 can be read")
 	require.NoError(t, os.Symlink(filepath.Join(dir, "none"), filepath.Join(dir, ".kiro/settings/mcp.json")))
 	require.ErrorContains(t, clients.Find("kiro").Read(m)[0].Err, "a link that leads nowhere")
