@@ -81,8 +81,8 @@ func (p *Process) tell(ctx context.Context, err error) error {
 
 // watch is a host with its own screen on t, and ends with it. beside, if not
 // nil, serves a client meanwhile; if the screen fails, the host goes on until
-// it ends, and without it until ctx does. Without its terminal nobody could end a
-// host that serves nobody beside it, or know of it.
+// it ends, and without it until ctx does. Without its terminal nobody would know of a
+// host that serves nobody, so that one ends.
 func (p *Process) watch(ctx context.Context, h *Host, t screen.Terminal, beside func(ctx context.Context) error) error {
 	p.onHangup(h.Reread)
 	var shown error
@@ -102,9 +102,9 @@ func (p *Process) watch(ctx context.Context, h *Host, t screen.Terminal, beside 
 		showing, release := p.hold(ctx, t)
 		shown = h.own(showing, t)
 		release()
-		lost := beside == nil && errors.Is(shown, screen.ErrTerminalLost)
+		status, _ := h.Status(ctx) // which it knows itself
+		lost := beside == nil && status.Clients() == 0 && errors.Is(shown, screen.ErrTerminalLost)
 		if shown != nil && !lost && !errors.Is(shown, ErrStopped) {
-			status, _ := h.Status(ctx) // which it knows itself
 			p.App.Warn("%v; goblin still serves %s; Ctrl-C ends it", shown, clients(status.Clients()))
 			select {
 			case <-alone:
