@@ -51,6 +51,29 @@ func TestALineHoldsExactlyWhatItWasGivenAndDrawsItSafely(t *testing.T) {
 	require.Equal(t, "\U00100000\U0010fffd", f.Value(), "characters of private use too")
 }
 
+func TestPicturesOfSeveralAreOneCharacter(t *testing.T) {
+	t.Parallel()
+	const family, astronaut = "👩\u200d👩\u200d👧", "👩🏽\u200d🚀"
+	for _, multi := range []bool{false, true} {
+		f := plainField(30)
+		if multi {
+			f = edit.NewArea(look.New(look.Options{}))
+		}
+		f.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("a" + family + "b" + astronaut), Paste: true})
+		for range 5 {
+			f.Update(keyOf("left"))
+			rows, _ := f.Draw(30, 1, true)
+			text := ansi.Strip(rows[0])
+			require.Contains(t, text, "a"+family+"b"+astronaut, "as it is seen elsewhere, with the cursor anywhere")
+			require.Equal(t, 30, ansi.StringWidth(rows[0]))
+		}
+		f.Update(keyOf("right"))
+		f.Update(keyOf("right"))
+		f.Update(keyOf("backspace"))
+		require.Equal(t, "ab"+astronaut, f.Value(), "taken out as one")
+	}
+}
+
 func TestNamesOfKeysTypedFastAreText(t *testing.T) {
 	f := plainField(0)
 	for _, name := range []string{"end", "home", "up", "enter", "ctrl+u", "left"} {

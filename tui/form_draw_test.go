@@ -52,9 +52,9 @@ Opens an issue.
 > labels *    [ ] bug >[x] docs  [ ] question
              any of 3 · at most 2 values
   estimate   ________________________________________________
-  assignees  │
+  assignees  no items  [ add ]
   watchers   │
-  parent     │
+  parent     [-] not sent  has next
   notify     [x] true
   milestone  ________________________________________________
 
@@ -77,21 +77,44 @@ Opens an issue.
   Body       ______________________________________________
   Priority   ( ) low  (•) normal  ( ) urgent
 Tab next  C-s call  C-e raw JSON  C-r last values`},
-		{"JSON with its schema beside it", 110, 14, issueForm, []string{"s-tab", "s-tab", "up", "up", "up", "up", "up", "'[{'", "enter", "'\"login\": 5}]'"}, `
-                                                                            ! destructive: asks before it runs
-  Priority   ( ) low  (•) normal  ( ) urgent
-  labels *    [ ] bug  [ ] docs  [ ] question
-  estimate   ________________________________________________
-> assignees  │ [{                                             │{
-             │ "login": 5}]                                   │  "type": "array",
-             │                                                │  "items": {
-             │                                                │    "type": "object",
-             │                                                │    "properties": {
-             │                                                │      "login": {
-             │                                                │        "type": "string"
-             │                                                │…
-             JSON · optional
-Tab next  C-s call  C-e raw JSON  C-r last values  Esc cancel`},
+		{"JSON with its schema beside it, which scrolls", 110, 12, func(t testing.TB) *form.Form {
+			return newForm(t, form.Spec{Schema: props(`"properties":{"a":{"type":"object","additionalProperties":{"type":"array","items":{"type":"string"}},"minProperties":1}}`)})
+		}, []string{"'{'", "enter", "'\"login\": 5}'", "draw", "pgdown"}, `
+> a  │ {                                                  │     "type": "array",
+     │ "login": 5}                                        │     "items": {
+     │                                                    │       "type": "string"
+     │                                                    │     }
+     │                                                    │   },
+     │                                                    │   "minProperties": 1
+     │                                                    │ }
+     │                                                    │ … 4 to 10 of 10, PgDn
+     JSON · optional
+
+  [ submit ]    [ cancel ]
+Tab next  C-s submit  C-e raw JSON  Esc cancel  PgDn schema`},
+		{
+			"objects, lists and kinds", 80, 26, func(t testing.TB) *form.Form { return newForm(t, form.Spec{Schema: order}) },
+			[]string{"'Lima'", "down", "down", "space", "'07.11.'", "down", "'2'", "c-n", "draw", "'2026-02-01'", "down", "'1'", "down", "right", "right", "down", "'9'", "up"},
+			`
+  customer
+    city *     Lima____________________________________________
+    zip        ________________________________________________
+  lines *      2 items  [ add ]
+    1
+      day *    07.11.__________________________________________
+               ! not a date, such as 2026-01-31
+      count *  2_______________________________________________
+    2
+      day *    2026-02-01______________________________________
+      count *  1_______________________________________________
+> pay          ( ) card  (•) invoice
+               one of 2 kinds · optional
+    due *      9_______________________________________________
+  gift         [-] not sent  has text, wrap
+
+  [ submit ]    [ cancel ]` + strings.Repeat("\n", 8) + `
+Space choose  Tab next  C-s submit  C-e raw JSON  Esc cancel`,
+		},
 		{"narrow, and a list that is filtered", 34, 12, func(t testing.TB) *form.Form {
 			return newForm(t, form.Spec{Schema: props(cities)})
 		}, []string{"'i'", "down"}, `
@@ -149,6 +172,14 @@ Tab next  C-s answer  C-e raw JSON  Esc cancel`},
 		})
 	}
 }
+
+// order has objects, lists of them, and alternatives.
+var order = props(`"required":["customer","lines"],"properties":{
+	"customer":{"type":"object","required":["city"],"properties":{"city":{"type":"string"},"zip":{"type":"string"}}},
+	"lines":{"type":"array","items":{"type":"object","required":["day","count"],"properties":{"day":{"type":"string","format":"date"},"count":{"type":"integer","default":1}}}},
+	"pay":{"oneOf":[{"type":"object","required":["kind"],"properties":{"kind":{"const":"card"},"number":{"type":"string"}}},
+		{"type":"object","required":["kind","due"],"properties":{"kind":{"const":"invoice"},"due":{"type":"integer"}}}]},
+	"gift":{"type":"object","properties":{"text":{"type":"string"},"wrap":{"type":"boolean","default":true}}}}`)
 
 func requireExact(t testing.TB, lines []string, w, h int) {
 	t.Helper()

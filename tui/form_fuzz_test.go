@@ -13,7 +13,7 @@ import (
 func script(f *form.Form, b byte) {
 	keys := []string{
 		"tab", "s-tab", "up", "down", "left", "right", "enter", "space", "backspace", "c-e", "c-r", "c-s", "c-j", "c-u", "c-space",
-		"esc", "'1'", "'a'", "'{'", "'\"'", "paste:x\ny\t\x1b世", "alt+q", "'end'", "c-k", "home",
+		"esc", "'1'", "'a'", "'{'", "'\"'", "paste:x\ny\t\x1b世", "alt+q", "'end'", "c-k", "home", "c-n", "c-x", "c-t", "s-up", "s-down", "pgdown", "pgup",
 	}
 	switch n := int(b) % (len(keys) + 3); n {
 	case len(keys):
@@ -54,6 +54,8 @@ func FuzzFromSchema(f *testing.F) {
 	f.Add(`{"properties":{"\u001b[2J":{"type":"array","items":{"type":"number"},"default":[1,2e5]},"j":{"default":{"a":"\u202e"}},"b":{"type":"boolean","title":"世界🙂👨‍👩‍👧"}},"required":["b"]}`, []byte{20, 9, 0, 9, 11}, 20, 6)
 	f.Add(`{"$ref":"#","properties":{"a":{"$ref":"#/properties/a"}}}`, []byte{18, 19, 9}, 1, 1)
 	f.Add(`{"properties":{"e":{"oneOf":[{"const":"\ufe0f☀️","title":"☀️ e\u0301"},{"const":null}]}}}`, []byte{5, 5, 7}, 50, 5)
+	f.Add(string(order), []byte{7, 7, 25, 25, 9, 9, 27, 28, 29, 30, 9, 26, 2, 2, 7, 4, 4, 9, 31, 9, 26}, 80, 24)
+	f.Add(`{"$defs":{"e":{"oneOf":[{"$ref":"#/$defs/e"},{"type":"object","required":["e"],"properties":{"e":{"$ref":"#/$defs/e"}}},{"type":"array","minItems":9,"items":{"$ref":"#/$defs/e"}}]}},"properties":{"e":{"$ref":"#/$defs/e"}},"required":["e"]}`, []byte{4, 2, 4, 2, 4, 25, 25, 25, 9, 9, 10}, 60, 12)
 	f.Fuzz(func(t *testing.T, schema string, keys []byte, w, h int) {
 		fields, err := form.FromSchema(json.RawMessage(schema))
 		if err != nil {

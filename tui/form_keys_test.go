@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -20,6 +21,7 @@ var named = map[string]tea.KeyType{
 	"space": tea.KeySpace, "backspace": tea.KeyBackspace, "c-s": tea.KeyCtrlS, "c-e": tea.KeyCtrlE,
 	"c-r": tea.KeyCtrlR, "c-j": tea.KeyCtrlJ, "c-u": tea.KeyCtrlU, "c-k": tea.KeyCtrlK, "c-v": tea.KeyCtrlV,
 	"c-space": tea.KeyCtrlAt, "c-w": tea.KeyCtrlW, "end": tea.KeyEnd, "home": tea.KeyHome,
+	"c-n": tea.KeyCtrlN, "c-x": tea.KeyCtrlX, "c-t": tea.KeyCtrlT, "s-up": tea.KeyShiftUp, "s-down": tea.KeyShiftDown, "pgdown": tea.KeyPgDown, "pgup": tea.KeyPgUp,
 }
 
 // pressed is a key by its name; 'text' are runes in one message, paste:text is
@@ -44,6 +46,10 @@ func pressed(s string) tea.KeyMsg {
 // press sends keys until one ends the form.
 func press(f *form.Form, keys ...string) form.Action {
 	for _, k := range keys {
+		if k == "draw" { // as the screen does after each key
+			f.Lines(80, 24)
+			continue
+		}
 		if action, _ := f.Update(pressed(k)); action != form.None {
 			return action
 		}
@@ -108,6 +114,20 @@ func TestKeysMakeValues(t *testing.T) {
 		{"JSON", `"properties":{"j":{"type":"object"}}`, []string{"'{\"a\": [1,'", "enter", "'2]}'"}, `{"j":{"a":[1,2]}}`},
 		{"arrows move inside JSON and leave at its ends", `"properties":{"j":{"type":"object"},"a":{"type":"string"}}`, []string{"'{'", "enter", "'}'", "up", "end", "'\"x\":1'", "down", "down", "'y'"}, `{"j":{"x":1},"a":"y"}`},
 		{"Escape and a rune at once, in a filter", cities, []string{"'zz'", "alt+l", "'im'", "space"}, `{"c":"Lima"}`},
+		{"an object that is not wanted is not sent, whatever its defaults", `"properties":{"o":{"type":"object","required":["n"],"properties":{"n":{"type":"string"},"d":{"type":"integer","default":1}}}}`, nil, `{}`},
+		{"one that is, with them", `"properties":{"o":{"type":"object","required":["n"],"properties":{"n":{"type":"string"},"d":{"type":"integer","default":1}}}}`, []string{"space", "down", "'x'"}, `{"o":{"n":"x","d":1}}`},
+		{"what was typed in it waits", `"properties":{"o":{"type":"object","properties":{"n":{"type":"string"}}}}`, []string{"space", "down", "'x'", "up", "space", "space"}, `{"o":{"n":"x"}}`},
+		{"a default opens it", `"properties":{"o":{"type":"object","default":{"n":"x","m":[1]},"properties":{"n":{"type":"string"}}}}`, nil, `{"o":{"n":"x","m":[1]}}`},
+		{"items put in, moved and taken out", `"properties":{"l":{"type":"array","items":{"type":"object","properties":{"n":{"type":"string"}}}}}`, []string{"space", "'a'", "c-n", "'b'", "c-n", "'c'", "s-up", "s-up", "s-up", "down", "down", "c-x"}, `{"l":[{"n":"c"},{"n":"a"}]}`},
+		{"all taken out", `"properties":{"l":{"type":"array","items":{"type":"object","properties":{"n":{"type":"string"}}}}}`, []string{"c-n", "c-x"}, `{}`},
+		{"lines of a list are moved", `"properties":{"l":{"type":"array","items":{"type":"integer"}}}`, []string{"'1'", "enter", "'2'", "enter", "'3'", "s-up", "s-up", "end", "'0'"}, `{"l":[30,1,2]}`},
+		{"lists in lists", `"properties":{"l":{"type":"array","items":{"type":"array","items":{"type":"integer"}}}}`, []string{"space", "'1'", "enter", "'2'", "c-n", "'3'"}, `{"l":[[1,2],[3]]}`},
+		{"a kind by its title", `"properties":{"s":{"oneOf":[{"type":"string","title":"Name"},{"type":"object","title":"Place","properties":{"x":{"type":"number"}}}]}}`, []string{"right", "right", "down", "'1.50'"}, `{"s":{"x":1.50}}`},
+		{"another kind, and none again", `"properties":{"s":{"type":["string","integer","null"]}}`, []string{"right", "down", "'x'", "up", "right", "right", "space"}, `{}`},
+		{"null as a kind", `"properties":{"s":{"type":["string","integer","null"]}}`, []string{"right", "right", "right"}, `{"s":null}`},
+		{"a list of several kinds", `"properties":{"l":{"type":"array","items":{"anyOf":[{"type":"string"},{"type":"integer"}]}}}`, []string{"space", "right", "down", "'x'", "c-n", "right", "right", "down", "'5'"}, `{"l":["x",5]}`},
+		{"alternatives for some members", `"required":["n"],"properties":{"n":{"type":"string"}},"oneOf":[{"required":["k","r"],"properties":{"k":{"const":"a"},"r":{"type":"integer"}}},{"required":["k"],"properties":{"k":{"const":"b"}}}]`, []string{"'x'", "down", "right", "down", "'7'"}, `{"n":"x","k":"a","r":7}`},
+		{"an object within itself", `"$defs":{"t":{"type":"object","properties":{"v":{"type":"integer"},"next":{"$ref":"#/$defs/t"}}}},"properties":{"t":{"$ref":"#/$defs/t"}}`, []string{"space", "down", "'1'", "down", "space", "down", "'2'"}, `{"t":{"v":1,"next":{"v":2}}}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -152,7 +172,15 @@ func TestWhatIsWrongIsSaidUnderItsField(t *testing.T) {
 		{"JSON that ends", `"properties":{"a":{"type":"object"}}`, []string{"'{'"}, "a: line 1, column 2: expected a member name"},
 		{"text where JSON is wanted", `"properties":{"a":{}}`, []string{"'hello'"}, "a: line 1, column 1: unexpected 'h' (text is written in quotes)"},
 		{"only the whole schema knows: exclusive", `"properties":{"a":{"type":"integer","exclusiveMinimum":5}}`, []string{"'5'"}, "a: more than 5"},
-		{"only the whole schema knows: inside", `"properties":{"a":{"type":"object","properties":{"b":{"type":"string"}}}}`, []string{"'{\"b\":5}'"}, "a: at /b: got integer, want string"},
+		{"only the whole schema knows: inside", `"properties":{"a":{"allOf":[{"type":"object"},{"properties":{"b":{"type":"string"}}}]}}`, []string{"'{\"b\":5}'"}, "a: at /b: got integer, want string"},
+		{"what must be in an object", `"properties":{"a":{"type":"object","required":["b"],"properties":{"b":{"type":"string"}}}}`, []string{"space"}, "a/b: required"},
+		{"an item of a list", `"required":["a"],"properties":{"a":{"type":"array","minItems":2,"items":{"type":"object","required":["b"],"properties":{"b":{"type":"string","format":"uuid"}}}}}`, []string{"'00000000-0000-4000-8000-000000000000'", "down", "'x'"}, "a/2/b: not a UUID, such as 00000000-0000-4000-8000-000000000000"},
+		{"too few items", `"required":["a"],"properties":{"a":{"type":"array","minItems":9,"items":{"type":"object","properties":{"b":{"type":"string"}}}}}`, nil, "a: at least 9 items, has 8"},
+		{"none of several kinds", `"required":["a"],"properties":{"a":{"type":["string","integer"]}}`, nil, "a: required"},
+		{"one of several kinds that is not", `"required":["a"],"properties":{"a":{"type":["string","integer"]}}`, []string{"right", "right", "down", "'x'"}, "a: not a whole number"},
+		{"only the whole schema knows: in an object", `"properties":{"a":{"type":"object","properties":{"b":{"type":"integer","multipleOf":2}}}}`, []string{"space", "down", "'3'"}, "a: at /b: a multiple of 2"},
+		{"time", `"properties":{"a":{"type":"string","format":"time"}}`, []string{"'25:00:00Z'"}, "a: not a time with zone, such as 12:00:00Z"},
+		{"address", `"properties":{"a":{"type":"string","format":"ipv6"}}`, []string{"'192.0.2.1'"}, "a: not an address, such as 2001:db8::1"},
 		{"only the whole schema knows: what it refers to", `"properties":{"a":{"$ref":"#/$defs/n"}},"$defs":{"n":{"multipleOf":2.5}}`, []string{"'4'"}, "a: a multiple of 2.5"},
 		{"only the whole schema knows: alternatives", `"properties":{"a":{"type":"object","anyOf":[{"required":["x"]},{"maxProperties":0}]}}`, []string{"'{\"y\":1}'"}, "a: fits none of the alternatives"},
 		{"only the whole schema knows: together", `"minProperties":1,"properties":{"a":{"type":"string"}}`, nil, "minProperties: object has 0 properties, less than 1"},
@@ -166,7 +194,10 @@ func TestWhatIsWrongIsSaidUnderItsField(t *testing.T) {
 			require.EqualError(t, err, tt.want)
 			require.Equal(t, form.None, press(f, "c-s"))
 			// The message without the field's name is on the screen.
-			text := strings.TrimPrefix(tt.want, "a: ")
+			text := regexp.MustCompile(`^a[/\w]*: `).ReplaceAllString(tt.want, "")
+			if strings.HasSuffix(tt.name, "in an object") {
+				text = strings.TrimPrefix(text, "at /b: ") // it stands there
+			}
 			screen := strings.Join(strings.Fields(plain(f.Lines(120, 24))), " ")
 			require.Contains(t, screen, "! "+text)
 		})
@@ -227,6 +258,10 @@ func TestPrefilledValues(t *testing.T) {
 		{"null and the empty string", `"properties":{"a":{"type":["string","null"]},"b":{"type":"string"},"c":{"type":["integer","null"]}}`, `{"a":null,"b":"","c":null}`, `{"a":null,"b":"","c":null}`},
 		{"null among the options", `"properties":{"a":{"enum":["x",null],"default":"x"}}`, `{"a":null}`, `{"a":null}`},
 		{"scalars of another type, as they are typed", `"properties":{"a":{"type":"string"},"b":{"type":"integer"}}`, `{"a":5,"b":"6"}`, `{"a":"5","b":6}`},
+		{"objects and lists of them, with what the schema does not know", `"properties":{"o":{"type":"object","properties":{"n":{"type":"string"},"l":{"type":"array","items":{"type":"object","properties":{"b":{"type":"boolean"}}}}}}}`, `{"o":{"n":"a\tb","l":[{"b":true,"more":{"k":1e2}},{}],"z":[null]}}`, `{"o":{"n":"a\tb","l":[{"b":true,"more":{"k":1e2}},{}],"z":[null]}}`},
+		{"empty objects and lists, and null", `"properties":{"o":{"type":"object","properties":{"n":{"type":"string"}}},"l":{"type":"array","items":{"type":"object","properties":{"b":{"type":"boolean"}}}},"p":{"type":["object","null"],"properties":{"n":{"type":"string"}}}}`, `{"o":{},"l":[],"p":null}`, `{"o":{},"l":[],"p":null}`},
+		{"the kind that fits", `"properties":{"a":{"$ref":"#/$defs/e"},"b":{"$ref":"#/$defs/e"},"c":{"$ref":"#/$defs/e"}},"$defs":{"e":{"oneOf":[{"type":"object","required":["k"],"properties":{"k":{"const":"x"},"n":{"type":"integer"}}},{"type":"object","required":["k"],"properties":{"k":{"const":"y"},"n":{"$ref":"#/$defs/e"}}},{"type":"string"}]}}`, `{"a":{"k":"y","n":{"k":"x","n":3}},"b":"s","c":{"k":"x"}}`, `{"a":{"k":"y","n":{"k":"x","n":3}},"b":"s","c":{"k":"x"}}`},
+		{"members of alternatives", `"properties":{"n":{"type":"string"}},"anyOf":[{"properties":{"k":{"const":"a"},"r":{"type":"integer"}}},{"properties":{"k":{"const":"b"},"s":{"type":"integer"}}}]`, `{"n":"x","k":"b","s":4,"z":1}`, `{"n":"x","k":"b","s":4,"z":1}`},
 		{"a list of what is no line", `"properties":{"a":{"type":"array","items":{"type":"string"}}}`, `{"a":["x\ny",""," z"]}`, `{"a":["x\ny",""," z"]}`},
 	}
 	for _, tt := range tests {
@@ -317,6 +352,30 @@ func TestRawMode(t *testing.T) {
 		args, _, err := f.Values()
 		require.NoError(t, err)
 		require.Equal(t, `{"a":"x","o":{}}`, string(args))
+	})
+	t.Run("text that is no JSON within a list stays as it is, too", func(t *testing.T) {
+		f := newForm(t, form.Spec{Schema: props(`"properties":{"l":{"type":"array","items":{"type":"object","properties":{"j":{}}}}}`)})
+		press(f, "space", "'Bob'", "c-e")
+		require.Contains(t, plain(f.Lines(80, 24)), `"j": Bob`)
+		press(f, "c-e", "'by'")
+		require.Contains(t, plain(f.Lines(80, 24)), "Bobby")
+	})
+	t.Run("what must be there is, and what may be on request", func(t *testing.T) {
+		f := newForm(t, form.Spec{Schema: order})
+		press(f, "c-e")
+		require.Contains(t, plain(f.Lines(120, 30)), `"customer": {`)
+		_, _, err := f.Values()
+		require.EqualError(t, err, "customer/city: required", "an empty value that nobody saw is not sent")
+		press(f, "c-e")
+		require.Contains(t, plain(f.Lines(80, 24)), "no items", "nothing changed in the form")
+		press(f, "c-e")
+		replaceRaw(f, `{"customer": {"city": "Lima"}}`)
+		press(f, "c-t")
+		args, _, err := f.Values()
+		require.NoError(t, err)
+		require.Equal(t, `{"customer":{"city":"Lima"},"lines":[{"day":"2026-01-31","count":1}],"pay":{"kind":"card","number":""},"gift":{"text":"","wrap":true}}`, string(args))
+		press(f, "c-e")
+		require.Contains(t, plain(f.Lines(80, 24)), "2026-01-31")
 	})
 	t.Run("it is checked before it is submitted", func(t *testing.T) {
 		f := newForm(t, form.Spec{Schema: schema})

@@ -11,7 +11,7 @@ import (
 	"goblin/tui/form"
 )
 
-var kinds = [...]string{"text", "number", "integer", "bool", "enum", "several", "list", "json"}
+var kinds = [...]string{"text", "number", "integer", "bool", "enum", "several", "list", "json", "object", "array", "choice"}
 
 // told is a field in a line: what a test says of it.
 func told(f form.Field) string {
@@ -57,13 +57,26 @@ func told(f form.Field) string {
 	return b.String()
 }
 
-func tellAll(fields []form.Field) string {
+// tellMembers tells what is in fields, too, some levels deep.
+func tellMembers(fields []form.Field, depth int) []string {
 	var lines []string
 	for _, f := range fields {
-		lines = append(lines, told(f))
+		inner := f.Members()
+		if f.Kind == form.Array {
+			inner[0].Name = "0"
+		}
+		if f.Kind == form.Choice {
+			f.Options = nil
+		}
+		lines = append(lines, strings.Repeat("  ", depth)+told(f))
+		if depth < 2 {
+			lines = append(lines, tellMembers(inner, depth+1)...)
+		}
 	}
-	return strings.Join(lines, "\n")
+	return lines
 }
+
+func tellAll(fields []form.Field) string { return strings.Join(tellMembers(fields, 0), "\n") }
 
 // issueSchema is what a tracker's tool looks like when its server is written
 // with a typed model: definitions, optional values as anyOf with null.
@@ -101,9 +114,14 @@ body text title "Body"
 priority enum low="low" normal="normal" urgent="urgent" title "Priority" default "normal"
 labels* several bug="bug" docs="docs" question="question" to 2
 estimate number min 0
-assignees json
+assignees array
+  0 object
+    login* text
+    notify bool
 watchers list of text format email
-parent json
+parent object
+  next object
+    next object
 notify bool default true
 milestone integer min 1`},
 		{
@@ -125,12 +143,12 @@ milestone integer min 1`},
 		{"const", `{"properties":{"c":{"const":"x"}}}`, `c enum x="x"`},
 		{
 			"types that are no one thing", `{"properties":{"a":{},"b":true,"c":{"type":["string","integer"]},"d":{"type":"object"},"e":{"type":"array"},"f":{"type":"array","items":{"type":"array"}},"g":{"type":"money"},"h":{"anyOf":[{"type":"string"},{"type":"integer"}]}}}`,
-			"a json\nb json\nc json\nd json\ne json\nf json\ng json\nh json",
+			"a json\nb json\nc choice\n  text* text title \"text\"\n  integer* integer title \"integer\"\nd json\ne json\nf json\ng json\nh choice\n  text* text title \"text\"\n  integer* integer title \"integer\"",
 		},
 		{"the root is a reference", `{"$ref":"#/definitions/Args","definitions":{"Args":{"type":"object","required":["q"],"properties":{"q":{"type":"string"}}}}}`, "q* text"},
 		{"escaped pointers", `{"$defs":{"a/b":{"x~y":{"type":"integer"}}},"properties":{"q":{"$ref":"#/$defs/a~1b/x~0y"},"r":{"$ref":"#/$defs/a%7E1b/x~0y"}}}`, "q integer\nr integer"},
 		{
-			"circles, other documents and nowhere", `{"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}},"properties":{"a":{"$ref":"#/$defs/a"},"b":{"$ref":"https://host.invalid/s.json"},"c":{"$ref":"#/$defs/none"},"d":{"$ref":"#"}}}`,
+			"circles, other documents and nowhere", `{"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}},"properties":{"a":{"$ref":"#/$defs/a"},"b":{"$ref":"https://host.invalid/s.json"},"c":{"$ref":"#/$defs/none"},"d":{"type":"array","items":{"$ref":"#/$defs/none"}}}}`,
 			"a json\nb json\nc json\nd json",
 		},
 		{
@@ -138,6 +156,23 @@ milestone integer min 1`},
 			"q text default {}\nn number",
 		},
 		{"a repeated property counts once", `{"properties":{"a":{"type":"string"},"b":{"type":"string"},"a":{"type":"integer"}}}`, "a integer\nb text"},
+		{
+			"objects in objects, and arrays of them", `{"required":["o"],"properties":{"o":{"type":"object","required":["n"],"properties":{"n":{"type":"integer"},"l":{"type":"array","minItems":1,"items":{"type":"object","properties":{"x":{"type":"string","format":"date"}}}}}},"p":{"properties":{"q":{"type":"array","items":{"type":"array","items":{"type":"number"}}}}}}}`,
+			"o* object\n  n* integer\n  l array from 1\n    0 object\np object\n  q array\n    0 list of number",
+		},
+		{
+			"alternatives that differ in a member", `{"properties":{"s":{"oneOf":[{"type":"object","properties":{"kind":{"const":"circle"},"r":{"type":"number"}},"required":["kind","r"]},{"type":"object","properties":{"kind":{"const":"square"},"a":{"type":"number"}}}],"default":null}}}`,
+			"s choice\n  circle* object title \"circle\"\n    kind* enum circle=\"circle\"\n    r* number\n  square* object title \"square\"\n    kind* enum square=\"square\"\n    a number",
+		},
+		{
+			"alternatives by reference, type and format, and null", `{"$defs":{"Point":{"type":"object","properties":{"x":{"type":"number"}}}},"properties":{"s":{"anyOf":[{"$ref":"#/$defs/Point"},{"type":"string","format":"uri"},{"type":"array","items":{"type":"string"}},{"type":"null"}]}}}`,
+			"s choice\n  Point* object title \"Point\"\n    x number\n  uri* text title \"uri\" format uri\n  list* list of text title \"list\"\n  null* enum null=null title \"null\"",
+		},
+		{
+			"an object with alternatives for some members", `{"required":["name","by"],"properties":{"name":{"type":"string"},"by":{"enum":["id","path"]}},"oneOf":[{"properties":{"by":{"const":"id"},"id":{"type":"integer"}},"required":["id"]},{"properties":{"by":{"const":"path"},"path":{"type":"string"},"name":{"minLength":1}}}]}`,
+			"name* text\n choice title \"variant\"\n  id* object title \"id\"\n    by* enum id=\"id\"\n    id* integer\n  path* object title \"path\"\n    by* enum path=\"path\"\n    path text",
+		},
+		{"alternatives that are no kinds", `{"properties":{"a":{"type":"object","anyOf":[{"required":["x"]},{"required":["y"]}]},"b":{"oneOf":[true,{"type":"string"}]},"c":{"anyOf":[{},{"minimum":3}]}}}`, "a json\nb json\nc json"},
 		{"properties is no object", `{"properties":[1]}`, ""},
 		{"nothing", ``, ""},
 	}
@@ -149,6 +184,43 @@ milestone integer min 1`},
 			require.Equal(t, tt.want, tellAll(fields))
 		})
 	}
+}
+
+func TestAnOutlineTellsWhatFieldsTake(t *testing.T) {
+	t.Parallel()
+	tell := func(schema json.RawMessage) string {
+		fields, err := form.FromSchema(schema)
+		require.NoError(t, err)
+		var lines []string
+		for _, l := range form.Outline(fields) {
+			lines = append(lines, l.Name+" = "+l.Text)
+		}
+		return strings.Join(lines, "\n")
+	}
+	require.Equal(t, `title = required, text, 3 to 80 characters: One line
+body = text: Body
+priority = one of low | normal | urgent, default normal: Priority
+labels = required, any of bug | docs | question, at most 2 items
+estimate = number, at least 0
+assignees = list of object
+  login = required, text
+  notify = yes or no
+watchers = list of email
+parent = object
+  next = object
+    next = object
+notify = yes or no, default true
+milestone = integer, at least 1`, tell(issue))
+	require.Contains(t, tell(order), "pay = card | invoice\n  card = object\n    kind = required, always card")
+	require.Contains(t, tell(order), "\n  day = required, date")
+	var properties []string
+	for i := range 500 {
+		properties = append(properties, fmt.Sprintf(`"p%d":{"enum":[%s1]}`, i, strings.Repeat("1,", 40)))
+	}
+	text := tell(props(`"properties":{` + strings.Join(properties, ",") + `}`))
+	require.Contains(t, text, "and 29 more")
+	require.True(t, strings.HasSuffix(text, "\n… = and more: the definition has all"))
+	require.Less(t, strings.Count(text, "\n"), 130)
 }
 
 func TestWhatIsNoSchemaOfAnObjectFails(t *testing.T) {
@@ -166,10 +238,22 @@ func TestASchemaBesideItsFieldReadsByItself(t *testing.T) {
 	require.Equal(t, `{"type":"array","items":{"type":"object","properties":{"login":{"type":"string"},"notify":{"type":"boolean"}},"required":["login"]}}`,
 		string(fields[5].Schema))
 	require.Equal(t, `{"type":"object","properties":{"next":{"$ref":"#/$defs/Node"}}}`, string(fields[7].Schema), "a circle ends")
+	require.Less(t, depthOf(fields[7]), 12, "and so do fields within themselves")
+	whole := string(form.Expanded(props(`"properties":{"a":{"$ref":"#/$defs/n"}},"$defs":{"n":{"type":"integer"}}`)))
+	require.Equal(t, `{"type":"object","properties":{"a":{"type":"integer"}}}`, whole, "no definitions that nothing refers to")
+	require.Contains(t, string(form.Expanded(issue)), `"$defs"`, "but those that lead back to themselves")
 	// Each definition stands twice in the one before: all of it would be 2^40.
 	fields, err = form.FromSchema(json.RawMessage(strings.Replace(tangled(40), `"minProperties":1`, `"properties":{"a":{"$ref":"#/$defs/d0"}}`, 1)))
 	require.NoError(t, err)
 	require.Less(t, len(fields[0].Schema), 1<<20)
+}
+
+// depthOf is how deep the first members of a field are in each other.
+func depthOf(f form.Field) (n int) {
+	for inner := []form.Field{f}; len(inner) > 0 && n < 100; n++ {
+		inner = inner[0].Members()
+	}
+	return n
 }
 
 func TestSchemasAreBounded(t *testing.T) {

@@ -264,13 +264,17 @@ func formKeys() keys.Table {
 		{Keys: []string{"tab S-tab"}, Long: "next and previous field; tab takes a completion"},
 		{Keys: []string{"up down"}, Long: "the same; in lists and completions, choose"},
 		{Keys: []string{"enter"}, Long: "next field; in the last one or on a button, go"},
-		{Keys: []string{"space"}, Long: "toggle, or choose from a list"},
+		{Keys: []string{"space"}, Long: "toggle, choose from a list, fill in an object, add an item"},
 		{Keys: []string{"left right"}, Long: "choose among a few values"},
 		{Keys: []string{"C-space"}, Long: "ask the server for completions"},
 		{Keys: []string{"C-j"}, Long: "make a line of text an area of lines"},
 		{Keys: []string{"C-s"}, Long: "go, from any field"},
 		{Keys: []string{"C-e"}, Long: "raw JSON with _meta, or the fields again"},
 		{Keys: []string{"C-r"}, Long: "the values of the last time"},
+		{Keys: []string{"C-n", "C-x"}, Long: "put an item into a list below this one; take this one out"},
+		{Keys: []string{"S-up", "S-down"}, Long: "move an item, or a line, among the others of its list"},
+		{Keys: []string{"C-t"}, Long: "in raw JSON, all members that the schema knows"},
+		{Keys: []string{"PgUp", "PgDn"}, Long: "scroll the schema beside JSON"},
 		{Keys: []string{"esc"}, Long: "close completions, then the form"},
 	}
 }

@@ -457,7 +457,7 @@ func TestToolsTellTheirArguments(t *testing.T) {
 	r := office(t, 120, 40, plainEnv).keys("2")
 	require.Contains(t, r.line("title  "), "Create an issue")
 	require.Contains(t, r.screen(), "required, text: One line")
-	require.Contains(t, r.screen(), "one of several")
+	require.Contains(t, r.screen(), "one of low | high")
 }
 
 func TestQuittingAsksWhileCallsRun(t *testing.T) {

@@ -189,6 +189,7 @@ func (d *FormDialog) Lines(w, h int) []string { return d.Form.Lines(w, h) }
 
 func (d *FormDialog) Update(msg tea.Msg) tea.Cmd {
 	if m, ok := msg.(tea.MouseMsg); ok {
+		ScrollWheel(d.Form.Scroll, m)
 		if !LeftPress(m) {
 			return nil
 		}

@@ -42,14 +42,14 @@ type Text struct {
 
 // New is an empty line.
 func New(lk *look.Look) Text {
-	t := Text{look: lk, in: lk.Input(), kept: escapes{keeps: unheld}, rows: []string{""}}
+	t := Text{look: lk, in: lk.Input(), kept: escapes{keeps: unheld, joined: true}, rows: []string{""}}
 	t.in.Focus()
 	return t
 }
 
 // NewArea are empty lines.
 func NewArea(lk *look.Look) Text {
-	return Text{look: lk, multi: true, kept: escapes{keeps: func(r rune) bool { return r != '\n' && unheld(r) }}, rows: []string{""}}
+	return Text{look: lk, multi: true, kept: escapes{keeps: func(r rune) bool { return r != '\n' && unheld(r) }, joined: true}, rows: []string{""}}
 }
 
 // NewWrapped are empty lines that [Text.Wrapped] draws.

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/x/ansi"
 
 	"goblin/gateway/display"
 )
@@ -14,8 +15,9 @@ import (
 // escapes stand in for what a text field of bubbles would drop, change or draw
 // as it is: each such piece of text has a character of private use.
 type escapes struct {
-	keeps func(rune) bool
-	all   []string
+	keeps  func(rune) bool
+	joined bool // a picture of several, such as a family, is one piece, too
+	all    []string
 }
 
 // standIn is the first of those characters: the last plane of all.
@@ -33,20 +35,23 @@ func unseen(r rune) bool {
 
 // in is text as the text field holds it.
 func (k *escapes) in(s string) string {
-	if strings.IndexFunc(s, func(r rune) bool { return k.keeps(r) || r >= standIn }) < 0 {
+	pictures := k.joined && strings.Contains(s, joiner)
+	if !pictures && strings.IndexFunc(s, func(r rune) bool { return k.keeps(r) || r >= standIn }) < 0 {
 		return s
 	}
 	var b strings.Builder
-	for i, r := range s {
-		if !k.keeps(r) && r < standIn {
-			b.WriteRune(r)
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		whole := 0
+		if pictures {
+			whole = picture(s[i:])
+		}
+		piece := s[i : i+max(n, whole)]
+		i += len(piece)
+		if whole == 0 && !k.keeps(r) && r < standIn {
+			b.WriteString(piece)
 			continue
 		}
-		n := utf8.RuneLen(r)
-		if r == utf8.RuneError {
-			_, n = utf8.DecodeRuneInString(s[i:])
-		}
-		piece := s[i : i+n]
 		at := slices.Index(k.all, piece)
 		if at < 0 {
 			at = len(k.all)
@@ -55,6 +60,25 @@ func (k *escapes) in(s string) string {
 		b.WriteRune(rune(min(standIn+at, unicode.MaxRune)))
 	}
 	return b.String()
+}
+
+// joiner makes one picture of several.
+const joiner = "\u200d"
+
+// mostPicture is as many bytes as the longest picture has.
+const mostPicture = 64
+
+// picture is how many bytes of several pictures a text begins with that are seen as
+// one; 0 is none.
+func picture(s string) int {
+	if s[0] < utf8.RuneSelf {
+		return 0
+	}
+	cluster, _ := ansi.FirstGraphemeCluster(s[:min(len(s), mostPicture)], ansi.GraphemeWidth)
+	if !strings.Contains(cluster, joiner) || display.Line(cluster) != cluster {
+		return 0
+	}
+	return len(cluster)
 }
 
 // out is the text that was meant.

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"goblin/gateway/display"
 	"goblin/tui/edit"
 	"goblin/tui/look"
 )
@@ -27,7 +26,7 @@ func (f *Form) layout(w int) layout {
 		for _, fd := range f.fields {
 			lay.label = max(lay.label, look.Width(f.labelOf(fd)))
 		}
-		lay.label = min(lay.label, w/3, 28)
+		lay.label = min(lay.label, w/3, 32)
 		lay.x = 2 + lay.label + 2
 	}
 	lay.room = max(w-lay.x-1, 1)
@@ -38,10 +37,11 @@ func (f *Form) layout(w int) layout {
 func (f *Form) room() int { return f.layout(f.w).room }
 
 func (f *Form) labelOf(fd *field) string {
-	if fd.Required {
-		return shown(fd.label) + " *"
+	label := strings.Repeat("  ", min(fd.depth, maxDepth)) + shown(fd.label)
+	if fd.Required && fd.kind != Object && (fd.up == nil || fd.up.kind == Object) {
+		return label + " *"
 	}
-	return shown(fd.label)
+	return label
 }
 
 // fieldBlock is a field's lines, and which of them has the cursor. Only the
@@ -110,20 +110,31 @@ func (f *field) about(l *look.Look) string {
 	if f.Title == "" || f.Title == f.Name {
 		parts = nil
 	}
-	kind := [...]string{
-		"text", "number", "whole number", "true or false", "one of " + strconv.Itoa(len(f.Options)),
-		"any of " + strconv.Itoa(len(f.Options)), "one a line", "JSON",
-	}[f.kind]
+	kind := ""
+	if f.nests() {
+		kind = f.aboutNested()
+	} else {
+		kind = [...]string{
+			"text", "number", "whole number", "true or false", "one of " + strconv.Itoa(len(f.Options)),
+			"any of " + strconv.Itoa(len(f.Options)), "one a line", "JSON",
+		}[f.kind]
+	}
 	if f.kind == List {
 		kind = map[Kind]string{Number: "numbers", Integer: "whole numbers"}[f.Item] + ", one a line"
 		kind = strings.TrimPrefix(kind, ", ")
 	}
 	if f.Format != "" && (f.kind == Text || f.kind == List) {
 		kind += ", " + shown(f.Format)
+		if example := examples[f.Format]; example != "" {
+			kind += ", such as " + example
+		}
 	}
 	parts = append(parts, kind)
 	unit := " characters"
-	if f.Kind != Text {
+	switch {
+	case f.kind == Array:
+		unit = " items"
+	case f.Kind != Text:
 		unit = " values"
 	}
 	parts = append(parts, between(f.Min, f.Max, "")...)
@@ -159,7 +170,9 @@ func (f *Form) valueRows(fd *field, lay layout, h int, focused bool) ([]row, int
 	switch fd.kind {
 	case Bool:
 		return []row{f.boolRow(fd)}, 0
-	case Enum, Several:
+	case Object, Array:
+		return []row{f.nestedRow(fd)}, 0
+	case Enum, Several, Choice:
 		if fd.inLine(lay.room) {
 			return []row{f.optionLine(fd, focused)}, 0
 		}
@@ -317,50 +330,27 @@ func (f *Form) areaRows(fd *field, lay layout, h int, focused bool) ([]row, int)
 	side := l.Dim.On(l.Vertical) + " "
 	wide := lay.room - 2
 	var schema []string
-	if fd.kind == JSON && len(fd.Schema) > 0 {
-		schema = fd.schemaLines()
-	}
-	beside := len(schema) > 0 && lay.room >= 70 && (focused || fd.text.Value() != "")
-	if beside {
-		wide = lay.room/2 - 2
-		high = max(high, min(len(schema), 8))
+	if fd.kind == JSON && len(fd.Schema) > 0 && (focused || fd.text.Value() != "") {
+		fd.schema.of(func() []byte { return fd.Schema })
+		if lay.room >= 70 {
+			wide = lay.room/2 - 2
+			high = max(high, min(len(fd.schema.lines), 8))
+			schema = fd.schema.window(l, lay.room-wide-5, high)
+		}
 	}
 	lines, cursor := fd.text.Draw(max(wide, 1), high, focused)
 	rows := make([]row, 0, len(lines)+4)
 	for i, line := range lines {
 		text := side + line
-		if beside {
-			of := ""
-			if i < len(schema) {
-				of = l.Dim.On(l.Cut(schema[i], lay.room-wide-4))
-				if i == len(lines)-1 && len(schema) > len(lines) {
-					of = l.Dim.On(l.Ellipsis)
-				}
-			}
-			text += " " + l.Dim.On(l.Vertical) + of
+		if schema != nil {
+			text += " " + l.Dim.On(l.Vertical) + " " + schema[i]
 		}
 		rows = append(rows, row{text: text})
 	}
-	if len(schema) > 0 && !beside && focused {
-		for i, line := range schema[:min(len(schema), 6)] {
-			if i == 5 && len(schema) > 6 {
-				line = l.Ellipsis
-			}
-			rows = append(rows, row{text: l.Dim.On("  " + l.Cut(line, max(lay.room-2, 1)))})
+	if schema == nil && fd.schema.lines != nil && focused {
+		for _, line := range fd.schema.window(l, max(lay.room-2, 1), min(len(fd.schema.lines), 6)) {
+			rows = append(rows, row{text: "  " + line})
 		}
 	}
 	return rows, cursor
-}
-
-// schemaLines is the schema for reading, made once.
-func (f *field) schemaLines() []string {
-	if f.schema == nil {
-		text := indented(f.Schema)
-		lines := strings.SplitN(text, "\n", 41)
-		f.schema = lines[:min(len(lines), 40)]
-		for i, line := range f.schema {
-			f.schema[i] = display.Line(display.Head(line, shortText))
-		}
-	}
-	return f.schema
 }

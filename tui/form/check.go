@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"math/big"
 	"net/mail"
+	"net/netip"
 	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -90,7 +92,13 @@ func (f *Field) length(n int, what string) error {
 	return nil
 }
 
-// format checks the formats that elicitation names; others are annotations.
+// uuids finds a UUID (RFC 9562).
+var uuids = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+})
+
+// format checks the formats that elicitation names, and some more that are told as
+// easily; others are annotations.
 func format(name, s string) error {
 	switch name {
 	case "email":
@@ -108,6 +116,30 @@ func format(name, s string) error {
 	case "date-time":
 		if _, err := time.Parse(time.RFC3339, strings.ToUpper(s)); err != nil {
 			return errors.New("not a date with time and zone, such as 2026-01-31T12:00:00Z")
+		}
+	default:
+		return rarer(name, s)
+	}
+	return nil
+}
+
+func rarer(name, s string) error {
+	switch name {
+	case "time":
+		if _, err := time.Parse("15:04:05Z07:00", strings.ToUpper(s)); err != nil {
+			return errors.New("not a time with zone, such as 12:00:00Z")
+		}
+	case "uuid":
+		if !uuids().MatchString(s) {
+			return errors.New("not a UUID, such as " + examples["uuid"])
+		}
+	case "ipv4", "ipv6":
+		if a, err := netip.ParseAddr(s); err != nil || a.Zone() != "" || a.Is4() != (name == "ipv4") {
+			return errors.New("not an address, such as " + examples[name])
+		}
+	case "uri-reference":
+		if _, err := url.Parse(s); err != nil {
+			return errors.New("not a URI, nor the end of one")
 		}
 	}
 	return nil

@@ -113,8 +113,8 @@ func (f *Form) pinned(w, h int) (above, below []row) {
 	if h >= 5 && f.spec.Danger != "" {
 		above = append(above, plain(l.Sides("", l.Warn.On(l.Cut("! "+shown(f.spec.Danger), w)), w)))
 	}
-	if f.top != "" {
-		for _, line := range wrapped(l, "! "+f.top, w, max(1, min(3, h-4))) {
+	if f.wrong != "" {
+		for _, line := range wrapped(l, "! "+f.wrong, w, max(1, min(3, h-4))) {
 			above = append(above, plain(l.Bad.On(line)))
 		}
 	}
@@ -278,9 +278,20 @@ func (f *Form) rawBody(w, h int) []row {
 		end = keep
 	}
 	side := l.Dim.On(l.Vertical) + " "
-	lines, _ := f.area.Draw(max(w-4, 1), max(h-len(rows)-len(end), 1), f.rawFocus == 0)
-	for _, line := range lines {
-		rows = append(rows, row{text: "  " + side + line, stop: 0})
+	high, wide := max(h-len(rows)-len(end), 1), max(w-4, 1)
+	var schema []string
+	if len(f.spec.Schema) > 0 && w >= 70 && !f.spec.Strings {
+		f.schema.of(func() []byte { return Expanded(f.spec.Schema) })
+		wide = w/2 - 4
+		schema = f.schema.window(l, w-wide-8, high)
+	}
+	lines, _ := f.area.Draw(wide, high, f.rawFocus == 0)
+	for i, line := range lines {
+		text := "  " + side + line
+		if schema != nil {
+			text += " " + l.Dim.On(l.Vertical) + " " + schema[i]
+		}
+		rows = append(rows, row{text: text, stop: 0})
 	}
 	rows = append(rows, end...)
 	return rows[:min(len(rows), max(h, 0))]
@@ -321,6 +332,8 @@ func (f *Form) clicked(stop int, h hit) Action {
 		case fd == nil:
 		case fd.kind == Bool:
 			f.toggle(fd)
+		case fd.kind == Object || fd.kind == Array:
+			f.act(fd)
 		case h.index < len(fd.picked):
 			fd.choose(h.index, true)
 			f.edited()

@@ -38,16 +38,25 @@ type field struct {
 	filter edit.Text
 	passed []int // the options that pass the filter
 
-	schema []string // lines shown beside JSON
+	up    *field // what it is in
+	tally *tally
+	depth int      // how far it is indented
+	kids  []*field // members of an Object, items of an Array, what a Choice is
+	is    int      // which of its alternatives a Choice is
+	open  bool     // an Object is sent
+	extra []member // of an Object that no field shows
+
+	schema schemaText // shown beside JSON
 	err    string
 	stale  bool // block must be drawn again
 	block  []row
 	blockW int
 }
 
-func newField(l *look.Look, def Field) *field {
-	f := &field{Field: def, look: l, kind: def.Kind, label: cmp.Or(def.Title, def.Name), stale: true}
-	if (f.kind == Enum || f.kind == Several) && len(f.Options) == 0 || f.kind > JSON {
+func newField(l *look.Look, def Field, up *field, counted *tally) *field {
+	f := &field{Field: def, look: l, kind: def.Kind, label: cmp.Or(def.Title, def.Name), stale: true, up: up, tally: counted}
+	counted.live++
+	if (f.kind == Enum || f.kind == Several) && len(f.Options) == 0 || f.kind > Choice || f.nests() && counted.live > maxLive {
 		f.kind, f.Kind = JSON, JSON
 	}
 	if len(f.Options) > MaxOptions {
@@ -67,7 +76,7 @@ func newField(l *look.Look, def Field) *field {
 		}
 	}
 	f.set(initial)
-	if f.held == nil || f.kind != f.Kind {
+	if f.kind != f.Kind || f.held == nil && !f.nests() {
 		if _, err := f.typed(); err != nil || f.kind != f.Kind {
 			f.set(nil) // a default of another type is a mistake of the server's
 		}
@@ -76,13 +85,17 @@ func newField(l *look.Look, def Field) *field {
 }
 
 // isChoice reports whether a field is filled in by choosing, not by typing.
-func (f *field) isChoice() bool { return f.kind == Bool || f.kind == Enum || f.kind == Several }
+func (f *field) isChoice() bool {
+	return f.kind == Bool || f.kind == Enum || f.kind == Several || f.kind == Choice
+}
 
 // clear makes a field empty and of its own kind.
 func (f *field) clear() {
 	f.kind, f.held, f.err, f.truth, f.hot, f.moved, f.stale = f.Kind, nil, "", nil, 0, false, true
+	f.empties()
 	switch f.kind {
-	case Enum, Several:
+	case Object, Array:
+	case Enum, Several, Choice:
 		f.picked = make([]bool, len(f.Options))
 		f.filter = edit.New(f.look)
 		f.narrow()
@@ -158,6 +171,8 @@ func (f *field) show(raw json.RawMessage) bool {
 		return true
 	case List:
 		return f.showList(raw)
+	case Object, Array, Choice:
+		return f.showNested(raw)
 	default:
 		f.edit(indented(raw), true)
 		return true
@@ -217,7 +232,12 @@ func (f *field) converted(raw json.RawMessage) (string, bool) {
 // changed is called after each edit.
 func (f *field) changed() {
 	f.held, f.stale = nil, true
-	if f.err != "" {
+	for up := f.up; up != nil; up = up.up {
+		up.held, up.err, up.stale = nil, "", true
+	}
+	if f.err != "" && f.nests() {
+		f.err = ""
+	} else if f.err != "" {
 		_ = f.verify(true) // it keeps what is wrong
 	}
 }
@@ -225,6 +245,9 @@ func (f *field) changed() {
 // verify checks the field and keeps what is wrong; a missing value is only
 // wrong if all are wanted.
 func (f *field) verify(all bool) error {
+	if f.nests() {
+		return nil // what it holds says it
+	}
 	_, err := f.value()
 	if errors.Is(err, errRequired) && !all {
 		err = nil
@@ -245,6 +268,8 @@ func (f *field) value() (json.RawMessage, error) {
 	switch {
 	case err != nil:
 		return nil, err
+	case f.nests():
+		return raw, nil
 	case raw == nil && f.Required:
 		return nil, errRequired
 	case raw != nil && f.held != nil:
@@ -256,6 +281,8 @@ func (f *field) value() (json.RawMessage, error) {
 // typed is the value of what is seen, checked as far as the field alone can.
 func (f *field) typed() (json.RawMessage, error) {
 	switch f.kind {
+	case Object, Array, Choice:
+		return f.nestedValue()
 	case Text:
 		if f.text.Value() == "" && f.held == nil {
 			return nil, nil
@@ -350,9 +377,24 @@ func (f *field) plain() string {
 	return label(raw)
 }
 
-// lenient is the value for the raw mode: what is not valid is sent there as
-// text, so that it is not lost.
-func (f *field) lenient() json.RawMessage {
+// lenient is the value for the raw mode: what is not valid is sent there as text, so
+// that it is not lost, and what must be there is, if only as an empty value. stand gives
+// what stands for a text that is no JSON.
+func (f *field) lenient(stand func(text string) json.RawMessage) json.RawMessage {
+	raw := f.written(stand)
+	if room := mostSkeleton; len(raw) == 0 && f.Required && !f.Inline {
+		return f.skeleton(false, &room)
+	}
+	return raw
+}
+
+func (f *field) written(stand func(text string) json.RawMessage) json.RawMessage {
+	if text := f.broken(); text != "" {
+		return stand(text)
+	}
+	if f.nests() && !isNull(f.held) {
+		return f.nestedWritten(stand)
+	}
 	raw, err := f.value()
 	if err == nil || errors.Is(err, errRequired) {
 		return raw
@@ -361,6 +403,26 @@ func (f *field) lenient() json.RawMessage {
 		return raw
 	}
 	return rawjson.Quote(f.text.Value())
+}
+
+func (f *field) nestedWritten(stand func(text string) json.RawMessage) json.RawMessage {
+	switch {
+	case f.kind == Object && f.open:
+		var list []member
+		for _, kid := range f.kids {
+			list = kid.put(list, kid.lenient(stand))
+		}
+		return objectOf(append(list, f.extra...))
+	case f.kind == Array && (len(f.kids) > 0 || f.held != nil):
+		var values [][]byte
+		for _, kid := range f.kids {
+			values = append(values, kid.lenient(stand))
+		}
+		return array(values)
+	case f.kind == Choice && len(f.kids) > 0:
+		return f.kids[0].lenient(stand)
+	}
+	return nil
 }
 
 // broken is the text of a field for JSON that is none; "" for any other.
@@ -417,11 +479,17 @@ func (f *field) walk(d int) bool {
 // and, if the field is optional, can be taken back.
 func (f *field) choose(i int, back bool) {
 	on := !f.picked[i]
-	if f.kind == Enum {
+	if f.kind != Several {
 		on = on || !back || f.Required
 		clear(f.picked)
 	}
 	f.picked[i], f.hot = on, i
+	switch {
+	case f.kind == Choice && !on:
+		f.become(-1)
+	case f.kind == Choice && (f.is != i || len(f.kids) == 0):
+		f.become(i)
+	}
 	f.changed()
 }
 
@@ -439,6 +507,9 @@ func (f *field) empty() {
 	}
 	f.truth = nil
 	clear(f.picked)
+	if f.kind == Choice {
+		f.become(-1)
+	}
 	f.changed()
 }
 

@@ -18,7 +18,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -48,6 +47,9 @@ const (
 	Several             // any of Options
 	List                // scalars of kind Item, one a line
 	JSON                // any JSON
+	Object              // an object, whose members are fields
+	Array               // a list, whose items are fields
+	Choice              // one of several schemas
 )
 
 // Option is one value that a field can have.
@@ -70,6 +72,28 @@ type Field struct {
 	Default                  json.RawMessage
 	Schema                   json.RawMessage // shown beside JSON
 	Completes                bool            // ask for completions while it is typed
+	// Inline says that the members of the value belong to the object around it: it
+	// has alternatives for some of them.
+	Inline bool
+
+	// What is made once it is wanted: schemas may stand in themselves.
+	members      func() []Field // of an Object
+	items        *Field         // of an Array
+	alternatives func() []Field // of a Choice, as many as Options
+}
+
+// Members are the fields of an Object, the alternatives of a Choice, or what the items
+// of an Array are.
+func (f *Field) Members() []Field {
+	switch {
+	case f.members != nil:
+		return f.members()
+	case f.alternatives != nil:
+		return f.alternatives()
+	case f.items != nil:
+		return []Field{*f.items}
+	}
+	return nil
 }
 
 // Spec describes a form.
@@ -122,7 +146,9 @@ type Form struct {
 	look *look.Look
 	spec Spec
 
-	fields []*field
+	top    []*field // the fields of the value itself
+	fields []*field // those and what is open in them, in the order in which they stand
+	tally  tally
 	extra  []member // members of the value that no field shows
 	focus  int      // a field, or a button when beyond them
 	off    int      // the first line shown of what scrolls
@@ -133,7 +159,7 @@ type Form struct {
 	intro          []string // wrapped for introW cells and introH lines
 	introW, introH int
 
-	top     string // what went wrong with the whole
+	wrong   string // what went wrong with the whole
 	note    string // what cannot be checked
 	check   *validator
 	preview string
@@ -145,8 +171,9 @@ type Form struct {
 	meta      edit.Text
 	metaErr   string
 	rawFocus  int                        // the arguments, _meta if there is one, the buttons
-	written   map[string]json.RawMessage // what the raw mode began with, by field
-	asWritten string                     // the text that it began with if that is no JSON, else ""
+	written   map[*field]json.RawMessage // what the raw mode began with
+	asWritten string                     // the text that it began with
+	schema    schemaText                 // shown beside the arguments
 
 	gen     int
 	latest  *atomic.Int64 // gen, for the commands that wait
@@ -165,9 +192,10 @@ func New(lk *look.Look, s Spec) *Form {
 	for _, def := range s.Fields[:min(len(s.Fields), MaxFields)] {
 		if !seen[def.Name] {
 			seen[def.Name] = true
-			f.fields = append(f.fields, newField(lk, def))
+			f.top = append(f.top, newField(lk, def, nil, &f.tally))
 		}
 	}
+	f.arrange()
 	if len(s.Schema) > 0 {
 		v, err := newValidator(s.Schema)
 		if err != nil {
@@ -181,12 +209,7 @@ func New(lk *look.Look, s Spec) *Form {
 			fd.set(value)
 		}
 	})
-	for i, fd := range f.fields {
-		if v, err := fd.value(); fd.Required && (err != nil || len(v) == 0) {
-			f.focus = i
-			break
-		}
-	}
+	f.focus = f.first()
 	f.refresh()
 	return f
 }
@@ -194,23 +217,9 @@ func New(lk *look.Look, s Spec) *Form {
 // fill has set take the members of an object for the fields, nil for those that it
 // has not, and keeps the members that no field shows.
 func (f *Form) fill(values json.RawMessage, set func(fd *field, value json.RawMessage)) {
-	list, ok := membersOf(values, maxMembers)
-	if !ok {
-		return
-	}
-	given := make(map[string]json.RawMessage, len(list))
-	for _, m := range list {
-		given[m.name] = compact(m.value)
-	}
-	for _, fd := range f.fields {
-		set(fd, given[fd.Name])
-		delete(given, fd.Name)
-	}
-	f.extra = nil
-	for _, m := range list {
-		if value, left := given[m.name]; left {
-			f.extra = append(f.extra, member{m.name, value})
-		}
+	if extra, ok := spread(f.top, values, set); ok {
+		f.extra = extra
+		f.arrange()
 	}
 }
 
@@ -222,7 +231,7 @@ func (f *Form) Dirty() bool { return f.dirty }
 
 // Fail shows why the values were not taken, such as the server's words. The
 // focus stays.
-func (f *Form) Fail(message string) { f.top = message }
+func (f *Form) Fail(message string) { f.wrong = message }
 
 // Values are the arguments in the order of the fields, without optional ones
 // that are empty, and _meta, which is nil if it is empty. The error is of the
@@ -230,11 +239,7 @@ func (f *Form) Fail(message string) { f.top = message }
 func (f *Form) Values() (args, meta json.RawMessage, err error) {
 	args, meta, wrong := f.collect()
 	if len(wrong) > 0 {
-		p := wrong[0]
-		if p.name == "" {
-			return nil, nil, errors.New(p.text)
-		}
-		return nil, nil, fmt.Errorf("%s: %s", p.name, p.text)
+		return nil, nil, errors.New(wrong[0].String())
 	}
 	return args, meta, nil
 }
@@ -256,7 +261,7 @@ func (f *Form) collect() (args, meta json.RawMessage, wrong []problem) {
 	if f.spec.Meta {
 		if s := strings.TrimSpace(f.meta.Value()); s != "" {
 			if err := objectText(s); err != nil {
-				wrong = append(wrong, problem{metaName, err.Error()})
+				wrong = append(wrong, problem{name: metaName, text: err.Error()})
 			} else if meta = compact([]byte(s)); string(meta) == "{}" {
 				meta = nil
 			}
@@ -268,32 +273,25 @@ func (f *Form) collect() (args, meta json.RawMessage, wrong []problem) {
 // sort puts problems in the order of the fields: validation walks a map. What
 // belongs to none of them comes last.
 func (f *Form) sort(wrong []problem) {
-	at := make(map[string]int, len(f.fields))
-	for i, fd := range f.fields {
-		at[fd.Name] = i - len(f.fields)
+	at := make(map[string]int, len(f.top))
+	for i, fd := range f.top {
+		at[fd.Name] = i - len(f.top)
 	}
-	slices.SortFunc(wrong, func(a, b problem) int {
+	slices.SortStableFunc(wrong, func(a, b problem) int {
 		return cmp.Or(cmp.Compare(at[a.name], at[b.name]), cmp.Compare(a.name, b.name))
 	})
 }
 
 // arguments are the values of the fields and what they do not show.
 func (f *Form) arguments() (json.RawMessage, []problem) {
-	var wrong []problem
-	var list []member
-	for _, fd := range f.fields {
-		raw, err := fd.value()
-		if err != nil {
-			wrong = append(wrong, problem{fd.Name, err.Error()})
-			continue
-		}
-		if _, isString := rawjson.String(raw); f.spec.Strings && len(raw) > 0 && !isString {
-			if isNull(raw) {
-				continue
+	list, wrong := gatherAll(f.top)
+	if f.spec.Strings {
+		list = slices.DeleteFunc(list, func(m member) bool { return isNull(m.value) })
+		for i, m := range list {
+			if !rawjson.IsString(m.value) && len(m.value) > 0 {
+				list[i].value = rawjson.Quote(string(m.value))
 			}
-			raw = rawjson.Quote(string(raw))
 		}
-		list = append(list, member{fd.Name, raw})
 	}
 	return objectOf(append(list, f.extra...)), wrong
 }
@@ -303,7 +301,7 @@ func (f *Form) arguments() (json.RawMessage, []problem) {
 func (f *Form) submit() Action {
 	f.close()
 	_, _, wrong := f.collect()
-	f.top, f.areaErr, f.metaErr = "", "", ""
+	f.wrong, f.areaErr, f.metaErr = "", "", ""
 	for _, fd := range f.fields {
 		fd.err, fd.stale = "", true
 	}
@@ -331,26 +329,26 @@ func (f *Form) blame(p problem) int {
 		if f.raw {
 			return 1
 		}
-		f.top = "_meta: " + p.text
+		f.wrong = "_meta: " + p.text
 		return -1
 	}
 	if f.raw {
 		if f.areaErr == "" {
-			f.areaErr = p.text
-			if p.name != "" {
-				f.areaErr = p.name + ": " + p.text
-			}
+			f.areaErr = p.String()
 		}
 		return 0
 	}
-	for i, fd := range f.fields {
-		if fd.Name == p.name {
-			fd.err = cmp.Or(fd.err, p.text)
-			return i
+	at, rest := f.find(p)
+	if i := slices.Index(f.fields, at); i >= 0 {
+		text := p.text
+		if len(rest) > 0 {
+			text = "at /" + strings.Join(rest, "/") + ": " + text
 		}
+		at.err = cmp.Or(at.err, text)
+		return i
 	}
-	if f.top == "" {
-		f.top = strings.TrimPrefix(p.name+": "+p.text, ": ")
+	if f.wrong == "" {
+		f.wrong = p.String()
 	}
 	return -1
 }
@@ -358,6 +356,9 @@ func (f *Form) blame(p problem) int {
 // edited follows an edit.
 func (f *Form) edited() {
 	f.dirty = true
+	if fd := f.current(); fd != nil && fd.nests() {
+		f.arrange()
+	}
 	f.refresh()
 }
 
@@ -377,8 +378,8 @@ func (f *Form) refresh() {
 
 // plain are the values as text, without those that are empty and one field.
 func (f *Form) plain(but *field) map[string]string {
-	values := make(map[string]string, len(f.fields))
-	for _, fd := range f.fields {
+	values := make(map[string]string, len(f.top))
+	for _, fd := range f.top {
 		if s := fd.plain(); s != "" && fd != but {
 			values[fd.Name] = s
 		}
@@ -401,8 +402,12 @@ func (k Kind) String() string {
 		return "one of several"
 	case Several:
 		return "some of several"
-	case List:
+	case List, Array:
 		return "list"
+	case Object:
+		return "object"
+	case Choice:
+		return "one of several kinds"
 	default:
 		return "JSON"
 	}

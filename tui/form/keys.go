@@ -24,6 +24,9 @@ func (f *Form) Update(msg tea.Msg) (Action, tea.Cmd) {
 	}
 	f.soil(f.focus)
 	defer func() { f.soil(f.focus) }()
+	if k.Alt && (k.Type == tea.KeyUp || k.Type == tea.KeyDown) {
+		k = tea.KeyMsg{Type: map[tea.KeyType]tea.KeyType{tea.KeyUp: tea.KeyShiftUp, tea.KeyDown: tea.KeyShiftDown}[k.Type]}
+	}
 	if k.Alt && (k.Type == tea.KeyRunes || k.Type == tea.KeySpace) {
 		// Escape and a key typed quickly after it arrive as one.
 		if f.escape() == Cancelled {
@@ -31,19 +34,12 @@ func (f *Form) Update(msg tea.Msg) (Action, tea.Cmd) {
 		}
 		k.Alt = false
 	}
+	if f.wholeKey(k) {
+		return None, nil
+	}
 	switch k.Type {
 	case tea.KeyCtrlS:
 		return f.submit(), nil
-	case tea.KeyCtrlE:
-		if f.raw {
-			f.toFields()
-		} else {
-			f.toRaw()
-		}
-		return None, nil
-	case tea.KeyCtrlR:
-		f.last()
-		return None, nil
 	case tea.KeyEsc:
 		return f.escape(), nil
 	case tea.KeyTab:
@@ -64,6 +60,25 @@ func (f *Form) Update(msg tea.Msg) (Action, tea.Cmd) {
 		return None, nil
 	}
 	return f.fieldKey(k)
+}
+
+// wholeKey is for keys that concern the whole form.
+func (f *Form) wholeKey(k tea.KeyMsg) bool {
+	switch {
+	case k.Type == tea.KeyCtrlE && f.raw:
+		f.toFields()
+	case k.Type == tea.KeyCtrlE:
+		f.toRaw()
+	case k.Type == tea.KeyCtrlR:
+		f.last()
+	case k.Type == tea.KeyCtrlT:
+		f.allFields()
+	case k.Type == tea.KeyPgUp, k.Type == tea.KeyPgDown:
+		f.page(k.Type == tea.KeyPgDown)
+	default:
+		return false
+	}
+	return true
 }
 
 // soil has a field drawn again.
@@ -132,7 +147,11 @@ func (f *Form) buttons() ([]string, []Action) {
 func (f *Form) move(d int) {
 	labels, _ := f.buttons()
 	n := f.stops() + len(labels)
-	f.to((f.at() + d + n) % n)
+	i := (f.at() + d + n) % n
+	for !f.raw && i < len(f.fields) && !f.fields[i].stop() {
+		i = (i + d + n) % n
+	}
+	f.to(i)
 }
 
 // to gives a stop the focus. The field that is left says what is wrong with it.
@@ -222,8 +241,11 @@ func (f *Form) leave(e *edit.Text, k tea.KeyMsg) bool {
 
 func (f *Form) fieldKey(k tea.KeyMsg) (Action, tea.Cmd) {
 	fd := f.current()
-	if f.offering() && f.offerKey(k) {
+	if f.offering() && f.offerKey(k) || f.itemKey(fd, k) {
 		return None, nil
+	}
+	if fd.kind == Object || fd.kind == Array {
+		return f.nestedKey(fd, k), nil
 	}
 	if fd.isChoice() {
 		return f.optionKey(fd, k), nil
@@ -257,6 +279,70 @@ func (f *Form) fieldKey(k tea.KeyMsg) (Action, tea.Cmd) {
 	return None, nil
 }
 
+// itemKey is for keys that put in, take out and move the items of lists, from anywhere
+// in them.
+func (f *Form) itemKey(fd *field, k tea.KeyMsg) bool {
+	list, item := fd.array()
+	if fd.kind == Array && k.Type == tea.KeyCtrlN {
+		f.insert(fd, len(fd.kids))
+		return true
+	}
+	by := 0
+	switch k.Type {
+	case tea.KeyShiftUp:
+		by = -1
+	case tea.KeyShiftDown:
+		by = 1
+	}
+	switch {
+	case by != 0 && fd.kind == List:
+		f.shiftLine(fd, by)
+	case list == nil:
+		return false
+	case by != 0:
+		f.shift(list, item, by)
+	case k.Type == tea.KeyCtrlN:
+		f.insert(list, slices.Index(list.kids, item)+1)
+	case k.Type == tea.KeyCtrlX:
+		f.remove(list, item)
+	default:
+		return false
+	}
+	return true
+}
+
+// shiftLine moves the line with the cursor among the others of a list.
+func (f *Form) shiftLine(fd *field, by int) {
+	row, col := fd.text.Cursor()
+	rows := slices.Clone(fd.text.Rows())
+	to := row + by
+	if to < 0 || to >= len(rows) || len(rows) > edit.MaxLines {
+		return
+	}
+	rows[row], rows[to] = rows[to], rows[row]
+	fd.text.Set(strings.Join(rows, "\n"))
+	fd.text.To(to, col)
+	fd.changed()
+	f.edited()
+}
+
+// nestedKey is for the line of an object or a list.
+func (f *Form) nestedKey(fd *field, k tea.KeyMsg) Action {
+	switch {
+	case k.Type == tea.KeyEnter:
+		return f.next()
+	case k.Type == tea.KeyUp:
+		f.move(-1)
+	case k.Type == tea.KeyDown:
+		f.move(1)
+	case isSpace(k), k.Type == tea.KeyRight && !fd.open && fd.kind == Object, k.Type == tea.KeyLeft && fd.open:
+		f.act(fd)
+	case (k.Type == tea.KeyBackspace || k.Type == tea.KeyDelete) && fd.open:
+		f.act(fd)
+	}
+	return None
+}
+
 // widen turns a line into an area, with the cursor where it is.
 func (f *Form) widen(fd *field) {
 	_, col := fd.text.Cursor()
@@ -284,7 +370,7 @@ func (f *Form) optionKey(fd *field, k tea.KeyMsg) Action {
 		return None
 	}
 	if k.Type == tea.KeyEnter {
-		if !line && fd.kind == Enum && fd.moved && len(fd.passed) > 0 {
+		if !line && fd.kind != Several && fd.moved && len(fd.passed) > 0 {
 			fd.choose(fd.hot, false)
 			f.edited()
 		}
@@ -345,48 +431,86 @@ func (f *Form) sideways(fd *field, right bool) {
 	if right {
 		d = 1
 	}
-	if fd.kind == Enum && !slices.Contains(fd.picked, true) {
+	if fd.kind != Several && !slices.Contains(fd.picked, true) {
 		f.toggle(fd)
 		return
 	}
-	if fd.walk(d) && fd.kind == Enum {
+	if fd.walk(d) && fd.kind != Several {
 		fd.choose(fd.hot, false)
 		f.edited()
 	}
 }
 
-// Hints are what can be pressed now.
+// Hints are what can be pressed now, what matters most first.
 func (f *Form) Hints() []keys.Hint {
-	var out []keys.Hint
 	fd := f.current()
-	switch {
-	case f.offering():
-		out = append(out, keys.Hint{Key: "Tab", Does: "take"}, keys.Hint{Key: "Down", Does: "choose"}, keys.Hint{Key: "Esc", Does: "close"})
-	case fd != nil && fd.kind == Bool:
-		out = append(out, keys.Hint{Key: "Space", Does: "toggle"})
-	case fd != nil && (fd.kind == Enum || fd.kind == Several):
-		out = append(out, keys.Hint{Key: "Space", Does: "choose"})
+	if f.offering() {
+		out := []keys.Hint{{Key: "Tab", Does: "take"}, {Key: "Down", Does: "choose"}, {Key: "Esc", Does: "close"}}
+		return append(out, f.formHints()...)
 	}
-	if !f.offering() {
-		out = append(out, keys.Hint{Key: "Tab", Does: "next"})
+	var out []keys.Hint
+	if fd != nil {
+		if does := fd.spaceDoes(); does != "" {
+			out = append(out, keys.Hint{Key: "Space", Does: does})
+		}
+		out = append(out, fd.itemHints()...)
 	}
-	out = append(out, keys.Hint{Key: "C-s", Does: f.spec.Submit})
-	if f.raw {
-		out = append(out, keys.Hint{Key: "C-e", Does: "form"})
-	} else {
-		out = append(out, keys.Hint{Key: "C-e", Does: "raw JSON"})
+	out = append(out, keys.Hint{Key: "Tab", Does: "next"})
+	out = append(out, f.formHints()...)
+	out = append(out, keys.Hint{Key: "Esc", Does: "cancel"})
+	if f.raw && f.rawFocus == 0 && len(f.top) > 0 || fd != nil && fd.kind == JSON && fd.text.Value() == "" {
+		out = append(out, keys.Hint{Key: "C-t", Does: "all members"})
 	}
-	if rawjson.IsObject(f.spec.Last) {
-		out = append(out, keys.Hint{Key: "C-r", Does: "last values"})
+	if s, _ := f.schemaShown(); s != nil && s.most > 0 {
+		out = append(out, keys.Hint{Key: "PgDn", Does: "schema"})
 	}
-	if !f.offering() {
-		out = append(out, keys.Hint{Key: "Esc", Does: "cancel"})
-	}
-	if fd != nil && fd.Completes && !f.offering() {
+	if fd != nil && fd.Completes {
 		out = append(out, keys.Hint{Key: "C-Space", Does: "complete"})
 	}
 	if fd != nil && fd.kind == Text && !fd.text.Multi() && !f.spec.Strings {
 		out = append(out, keys.Hint{Key: "C-j", Does: "new line"})
+	}
+	return out
+}
+
+// formHints are the keys of the whole form.
+func (f *Form) formHints() []keys.Hint {
+	out := []keys.Hint{{Key: "C-s", Does: f.spec.Submit}, {Key: "C-e", Does: "raw JSON"}}
+	if f.raw {
+		out[1].Does = "form"
+	}
+	if rawjson.IsObject(f.spec.Last) {
+		out = append(out, keys.Hint{Key: "C-r", Does: "last values"})
+	}
+	return out
+}
+
+// spaceDoes says what Space does to a field, "" for what is typed.
+func (f *field) spaceDoes() string {
+	switch {
+	case f.kind == Bool:
+		return "toggle"
+	case f.isChoice():
+		return "choose"
+	case f.kind == Array:
+		return "add an item"
+	case f.kind == Object && f.open:
+		return "leave out"
+	case f.kind == Object:
+		return "fill in"
+	}
+	return ""
+}
+
+// itemHints are the keys for the items of the list that a field is in.
+func (f *field) itemHints() []keys.Hint {
+	list, _ := f.array()
+	if list == nil {
+		return nil
+	}
+	out := []keys.Hint{{Key: "C-n", Does: "add"}, {Key: "C-x", Does: "remove"}}
+	if len(list.kids) > 1 {
+		out = append(out, keys.Hint{Key: "S-Up/Down", Does: "move"})
 	}
 	return out
 }

@@ -10,10 +10,12 @@ func (f *Form) SetLook(lk *look.Look) {
 	f.look = lk
 	f.area.SetLook(lk)
 	f.meta.SetLook(lk)
-	for _, fd := range f.fields {
-		fd.look, fd.stale = lk, true
-		fd.text.SetLook(lk)
-		fd.filter.SetLook(lk)
+	for _, top := range f.top {
+		for fd := range top.all() {
+			fd.look, fd.stale = lk, true
+			fd.text.SetLook(lk)
+			fd.filter.SetLook(lk)
+		}
 	}
 	f.introW = 0 // it is wrapped anew
 }

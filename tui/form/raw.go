@@ -18,7 +18,12 @@ func (f *Form) rawArguments() (json.RawMessage, []problem) {
 		return json.RawMessage("{}"), nil
 	}
 	if err := objectText(s); err != nil {
-		return nil, []problem{{"", err.Error()}}
+		return nil, []problem{{text: err.Error()}}
+	}
+	if f.area.Value() == f.asWritten { // what stands there for what is missing was not changed
+		if _, wrong := f.arguments(); len(wrong) > 0 {
+			return nil, wrong
+		}
 	}
 	args := compact([]byte(s))
 	if !f.spec.Strings {
@@ -27,7 +32,7 @@ func (f *Form) rawArguments() (json.RawMessage, []problem) {
 	list, _ := membersOf(args, maxMembers)
 	for _, m := range list {
 		if !rawjson.IsString(m.value) {
-			return nil, []problem{{m.name, "must be a string, in quotes"}}
+			return nil, []problem{{name: m.name, text: "must be a string, in quotes"}}
 		}
 	}
 	return args, nil
@@ -36,26 +41,24 @@ func (f *Form) rawArguments() (json.RawMessage, []problem) {
 // toRaw writes the fields down as JSON.
 func (f *Form) toRaw() {
 	f.close()
-	f.written = make(map[string]json.RawMessage, len(f.fields))
+	f.written = make(map[*field]json.RawMessage, len(f.top))
 	var list []member
 	var broken []string // pairs of what stands for a text that is no JSON, and that
-	for _, fd := range f.fields {
-		if text := fd.broken(); text != "" {
-			stand := rawjson.Quote(fmt.Sprintf("\x00%d", len(broken)))
-			broken = append(broken, string(stand), display.JSON(text))
-			f.written[fd.Name] = stand
-			list = append(list, member{fd.Name, stand})
-		} else if v := fd.lenient(); len(v) > 0 {
-			f.written[fd.Name] = v
-			list = append(list, member{fd.Name, v})
+	stand := func(text string) json.RawMessage {
+		it := rawjson.Quote(fmt.Sprintf("\x00%d", len(broken)))
+		broken = append(broken, string(it), display.JSON(text))
+		return it
+	}
+	for _, fd := range f.top {
+		if v := fd.lenient(stand); len(v) > 0 {
+			f.written[fd] = v
+			list = fd.put(list, v)
 		}
 	}
 	f.area = edit.NewArea(f.look)
 	f.area.Set(strings.NewReplacer(broken...).Replace(indented(objectOf(append(list, f.extra...)))))
-	if f.asWritten = ""; len(broken) > 0 {
-		f.asWritten = f.area.Value()
-	}
-	f.raw, f.rawFocus, f.off, f.top, f.areaErr, f.metaErr = true, 0, 0, "", "", ""
+	f.asWritten = f.area.Value()
+	f.raw, f.rawFocus, f.off, f.wrong, f.areaErr, f.metaErr = true, 0, 0, "", "", ""
 }
 
 // toFields reads the raw mode back. A field whose value is as it was written
@@ -63,7 +66,7 @@ func (f *Form) toRaw() {
 func (f *Form) toFields() {
 	s := cmp.Or(strings.TrimSpace(f.area.Value()), "{}")
 	f.areaErr, f.metaErr = "", ""
-	unchanged := f.asWritten != "" && f.area.Value() == f.asWritten // no JSON, but what the fields have
+	unchanged := f.area.Value() == f.asWritten // no JSON, perhaps, but what the fields have
 	if err := objectText(s); err != nil && !unchanged {
 		f.areaErr, f.rawFocus = err.Error(), 0
 		return
@@ -77,12 +80,12 @@ func (f *Form) toFields() {
 	if !unchanged {
 		f.fill(compact([]byte(s)), func(fd *field, now json.RawMessage) {
 			fd.err, fd.stale = "", true
-			if was := f.written[fd.Name]; (now == nil) != (was == nil) || !same(now, was) {
+			if was := f.written[fd]; (now == nil) != (was == nil) || !same(now, was) {
 				fd.set(now)
 			}
 		})
 	}
-	f.raw, f.off, f.top, f.area, f.written = false, 0, "", edit.Text{}, nil
+	f.raw, f.off, f.wrong, f.area, f.written = false, 0, "", edit.Text{}, nil
 	f.refresh()
 }
 
@@ -103,7 +106,7 @@ func (f *Form) last() {
 		return
 	}
 	f.fill(f.spec.Last, (*field).set)
-	f.top = ""
+	f.wrong = ""
 	f.refresh()
 }
 

@@ -30,7 +30,7 @@ func FromSchema(schema json.RawMessage) ([]Field, error) {
 	if len(bytes.TrimSpace(schema)) == 0 {
 		return nil, nil
 	}
-	r := resolver{root: nodeOf(schema), steps: make(map[string]node), texts: make(map[string]json.RawMessage), room: maxExpanded}
+	r := newResolver(schema)
 	if r.root == nil || !json.Valid(schema) {
 		return nil, errNoObject
 	}
@@ -38,20 +38,51 @@ func FromSchema(schema json.RawMessage) ([]Field, error) {
 	if t, _ := typesOf(root["type"]); len(t) > 0 && !slices.Contains(t, "object") {
 		return nil, errNoObject
 	}
+	return r.members(root, 0), nil
+}
+
+// Expanded is a schema with what its references point at in their places, as far as
+// that is not too much.
+func Expanded(schema json.RawMessage) json.RawMessage {
+	if !json.Valid(schema) {
+		return schema
+	}
+	expanded := newResolver(schema).expand(schema, nil)
+	list, ok := membersOf(expanded, maxMembers)
+	if !ok {
+		return expanded
+	}
+	used := false
+	rest := slices.DeleteFunc(slices.Clone(list), func(m member) bool { return m.name == "$defs" || m.name == "definitions" })
+	for _, m := range rest {
+		used = used || bytes.Contains(m.value, []byte(`"$ref"`))
+	}
+	if used { // what leads back to itself
+		return expanded
+	}
+	return objectOf(rest)
+}
+
+func newResolver(schema json.RawMessage) *resolver {
+	return &resolver{root: nodeOf(schema), steps: make(map[string]node), texts: make(map[string]json.RawMessage), room: maxExpanded, left: maxMade}
+}
+
+// members are the fields of an object.
+func (r *resolver) members(n node, depth int) []Field {
 	var required []string
-	_ = json.Unmarshal(root["required"], &required)
+	_ = json.Unmarshal(n["required"], &required)
 	must := make(map[string]bool, len(required))
 	for _, name := range required {
 		must[name] = true
 	}
-	properties, _ := membersOf(root["properties"], MaxFields)
+	properties, _ := membersOf(n["properties"], MaxFields)
 	fields := make([]Field, 0, len(properties))
 	for _, p := range properties {
-		f := r.field(p.name, p.value)
+		f := r.field(p.name, p.value, depth)
 		f.Required = must[p.name]
 		fields = append(fields, f)
 	}
-	return fields, nil
+	return r.variants(fields, n, depth)
 }
 
 // FromPrompt makes a text field out of each argument of a prompt's definition.
@@ -102,7 +133,13 @@ type resolver struct {
 	steps map[string]node // what was decoded on the way, by pointer
 	texts map[string]json.RawMessage
 	room  int // bytes that expanded schemas may still have
+	left  int // fields that may still be made, so that schemas within themselves end
 }
+
+const (
+	maxMade  = 8192 // fields of a form with those that are in others
+	maxDepth = 8    // how deep fields are in others
+)
 
 // lookup finds what a reference within the schema points at: "#" and a JSON
 // pointer (RFC 6901). Anchors and other documents are not found.
@@ -213,8 +250,11 @@ func typesOf(raw json.RawMessage) (types []string, null bool) {
 }
 
 // field reads one property.
-func (r *resolver) field(name string, raw json.RawMessage) Field {
+func (r *resolver) field(name string, raw json.RawMessage, depth int) Field {
 	n := r.resolve(nodeOf(raw))
+	if r.left--; r.left < 0 {
+		n = node{}
+	}
 	f := Field{
 		Name: name, Title: stringOf(n["title"]), Description: stringOf(n["description"]),
 		Kind: JSON, Schema: raw,
@@ -226,7 +266,14 @@ func (r *resolver) field(name string, raw json.RawMessage) Field {
 		f.Kind, f.Options = Enum, options
 		return f
 	}
-	if types, _ := typesOf(n["type"]); len(types) == 1 {
+	types, _ := typesOf(n["type"])
+	switch {
+	case len(types) == 0 && n["properties"] != nil:
+		types = []string{"object"}
+	case len(types) > 1:
+		r.choice(&f, n, depth)
+	}
+	if len(types) == 1 {
 		switch types[0] {
 		case "boolean":
 			f.Kind = Bool
@@ -234,17 +281,23 @@ func (r *resolver) field(name string, raw json.RawMessage) Field {
 			f.Kind = scalar(types[0])
 			f.limits(n)
 		case "array":
-			r.array(&f, n)
+			r.array(&f, n, depth)
+		case "object":
+			r.object(&f, n, depth)
 		}
 	}
 	if f.Kind == JSON {
+		r.choice(&f, n, depth)
+	}
+	if f.Kind == JSON || depth == 0 && (f.Kind == Object || f.Kind == Array || f.Kind == Choice) {
 		f.Schema = r.expand(raw, nil)
 	}
 	return f
 }
 
-// array makes a Several or a List of f if its items are simple.
-func (r *resolver) array(f *Field, n node) {
+// array makes a Several or a List of f if its items are simple, and an Array if they
+// have fields.
+func (r *resolver) array(f *Field, n node, depth int) {
 	items := r.resolve(nodeOf(n["items"]))
 	if n["prefixItems"] != nil || items == nil {
 		return
@@ -254,6 +307,8 @@ func (r *resolver) array(f *Field, n node) {
 	} else if t, null := typesOf(items["type"]); len(t) == 1 && !null && scalar(t[0]) != JSON {
 		f.Kind, f.Item = List, scalar(t[0])
 		f.limits(items)
+	} else if item := r.nested(n["items"], depth); item != nil {
+		f.Kind, f.items = Array, item
 	} else {
 		return
 	}

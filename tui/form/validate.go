@@ -64,7 +64,24 @@ func newValidator(raw json.RawMessage) (v *validator, err error) {
 
 // problem is something wrong at a member of the value; name is "" for the
 // whole.
-type problem struct{ name, text string }
+type problem struct {
+	name, text string
+	path       []string // below name, without the places in arrays
+	at         *field   // nil if that has to be found out
+}
+
+// String tells where it is and what.
+func (p problem) String() string {
+	where := p.name
+	if p.at != nil {
+		where = p.at.place()
+	}
+	text := p.text
+	if len(p.path) > 0 && p.at == nil {
+		text = "at /" + strings.Join(p.path, "/") + ": " + text
+	}
+	return strings.TrimPrefix(where+": "+text, ": ")
+}
 
 // check validates a value; the first problem of each member is told.
 func (v *validator) check(value json.RawMessage) (found []problem) {
@@ -89,7 +106,7 @@ func (v *validator) check(value json.RawMessage) (found []problem) {
 	members, _ := doc.(map[string]any)
 	for _, name := range v.required {
 		if _, ok := members[name]; !ok && len(found) < MaxFields {
-			found = append(found, problem{name, "required"})
+			found = append(found, problem{name: name, text: "required"})
 		}
 	}
 	// The library tells one problem; the next ones are found without its member.
@@ -155,12 +172,9 @@ func problemOf(err error) (p problem, keyword string) {
 		text = "lacks an item that must be there"
 	}
 	if len(at) == 0 {
-		return problem{"", text}, keyword
+		return problem{text: text}, keyword
 	}
-	if rest := at[1:]; len(rest) > 0 {
-		text = "at /" + display.Line(strings.Join(rest, "/")) + ": " + text
-	}
-	return problem{at[0], text}, keyword
+	return problem{name: at[0], text: text, path: at[1:]}, keyword
 }
 
 // tangle counts how many schemas apply to one and the same value: alternatives

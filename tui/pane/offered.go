@@ -266,15 +266,8 @@ func aboutTool(e *registry.Entry) (arguments, more []content.Fact) {
 		more = []content.Fact{{Label: "says it is", Value: strings.Join(words, ", ")}}
 	}
 	fields, _ := form.FromSchema(rawjson.Get(e.JSON, "inputSchema")) // of what is none of an object there is nothing to tell
-	for _, f := range fields {
-		text := f.Kind.String()
-		if f.Required {
-			text = "required, " + text
-		}
-		if about := firstLine(f.Description, f.Title); about != "" {
-			text += ": " + about
-		}
-		arguments = append(arguments, content.Fact{Label: f.Name, Value: text})
+	for _, line := range form.Outline(fields) {
+		arguments = append(arguments, content.Fact{Label: line.Name, Value: line.Text})
 	}
 	return arguments, more
 }

@@ -1,0 +1,135 @@
+package form
+
+import (
+	"encoding/json"
+	"strings"
+
+	"goblin/registry/rawjson"
+)
+
+// mostSkeleton are the values of a skeleton at most: schemas may stand in themselves.
+const mostSkeleton = 400
+
+// examples are values of the formats that are checked.
+var examples = map[string]string{
+	"email": "name@example.com", "uri": "https://example.com/", "date": "2026-01-31", "date-time": "2026-01-31T12:00:00Z",
+	"time": "12:00:00Z", "uuid": "00000000-0000-4000-8000-000000000000", "ipv4": "192.0.2.1", "ipv6": "2001:db8::1",
+}
+
+// skeleton is a value to be changed by hand: with all members, or those alone that
+// must be there.
+func (f *Field) skeleton(all bool, room *int) json.RawMessage {
+	if *room--; *room < 0 {
+		return json.RawMessage("null")
+	}
+	if len(f.Default) > 0 {
+		return compact(f.Default)
+	}
+	switch f.Kind {
+	case Text:
+		if all {
+			return rawjson.Quote(examples[f.Format])
+		}
+		return json.RawMessage(`""`)
+	case Number, Integer:
+		if f.Min != nil && *f.Min > 0 {
+			return json.RawMessage(decimal(*f.Min))
+		}
+		return json.RawMessage("0")
+	case Bool:
+		return json.RawMessage("false")
+	case Enum:
+		if len(f.Options) > 0 {
+			return f.Options[0].Value
+		}
+	case Several, List:
+		return json.RawMessage("[]")
+	case Object:
+		return skeletonOf(f.Members(), all, room)
+	case Array:
+		if !all && (f.MinLen == nil || *f.MinLen == 0) {
+			return json.RawMessage("[]")
+		}
+		return array([][]byte{f.items.skeleton(all, room)})
+	case Choice:
+		if m := f.Members(); len(m) > 0 {
+			return m[0].skeleton(all, room)
+		}
+	}
+	return blank(f.Schema)
+}
+
+// skeletonOf is the skeleton of an object.
+func skeletonOf(members []Field, all bool, room *int) json.RawMessage {
+	var list []member
+	for i := range members {
+		m := &members[i]
+		if *room <= 0 || !all && !m.Required {
+			continue
+		}
+		value := m.skeleton(all, room)
+		if m.Inline {
+			own, _ := membersOf(value, maxMembers)
+			list = append(list, own...)
+			continue
+		}
+		list = append(list, member{m.Name, value})
+	}
+	return objectOf(list)
+}
+
+// blank is an empty value of a schema's type.
+func blank(schema json.RawMessage) json.RawMessage {
+	types, _ := typesOf(nodeOf(schema)["type"])
+	switch {
+	case len(types) == 1 && types[0] == "object":
+		return json.RawMessage("{}")
+	case len(types) == 1 && types[0] == "array":
+		return json.RawMessage("[]")
+	}
+	return json.RawMessage("null")
+}
+
+// allFields adds the members to the JSON of the raw mode, or of a field, that the
+// schema knows and the text lacks.
+func (f *Form) allFields() {
+	room := mostSkeleton
+	if fd := f.current(); fd != nil && fd.kind == JSON {
+		if strings.TrimSpace(fd.text.Value()) == "" {
+			fd.text.Set(indented(fd.skeleton(true, &room)))
+			fd.changed()
+			f.edited()
+		}
+		return
+	}
+	if !f.raw || f.rawFocus > 0 {
+		return
+	}
+	text := strings.TrimSpace(f.area.Value())
+	if text == "" {
+		text = "{}"
+	}
+	if err := objectText(text); err != nil {
+		f.areaErr = err.Error()
+		return
+	}
+	list, _ := membersOf(json.RawMessage(text), maxMembers)
+	have := make(map[string]bool, len(list))
+	for _, m := range list {
+		have[m.name] = true
+	}
+	var defs []Field
+	for _, fd := range f.top {
+		if !have[fd.Name] {
+			defs = append(defs, fd.Field)
+		}
+	}
+	more, _ := membersOf(skeletonOf(defs, true, &room), maxMembers)
+	for _, m := range more {
+		if !have[m.name] {
+			list = append(list, m)
+		}
+	}
+	f.area.Set(indented(objectOf(list)))
+	f.dirty, f.areaErr = true, ""
+}
