@@ -45,6 +45,8 @@ type ServerState struct {
 	Held            string     // what keeps it from sleeping although nobody calls it
 	Restarts        int
 	LastError       string
+	Attempts        int              // to connect that failed since it was up
+	Retry           time.Time        // when the next one is, while there is no connection
 	Since           time.Time        // of State; when zero the registry fills it at a change
 	Latency         time.Duration    // median of the last answers, see [Registry.Answered]; 0 before any, unless it was set
 	PID             int              // of a child, else 0

@@ -13,13 +13,28 @@ import (
 	"goblin/tui/dialog"
 	"goblin/tui/look"
 	"goblin/tui/pane"
+	"goblin/tui/past"
+	"goblin/tui/record"
 )
 
 // showClients lists who is connected.
 func (a *app) showClients() tea.Cmd {
 	return a.Push(clients.New(clients.Desk{
-		Common: a.Common, Traffic: a.TrafficOf, UnderWay: a.Logs().UnderWayOf, Failed: pane.TrafficFailed,
+		Common: a.Common, Traffic: a.TrafficOf, UnderWay: a.Logs().UnderWayOf, Failed: record.Failed,
 	}))
+}
+
+// showPast lists the last calls of the item.
+func (a *app) showPast() tea.Cmd {
+	_, cmd := past.New(a.Common, a.Panes[a.Open].Item())
+	return cmd
+}
+
+func (a *app) whyNoPast() string {
+	if it := a.Panes[a.Open].Item(); it.Blank() || len(a.Calls.Past(it)) == 0 {
+		return "this screen has not called it yet"
+	}
+	return ""
 }
 
 // found walks the matches of the search in the detail panel.
@@ -77,11 +92,36 @@ func (a *app) clearKept() tea.Cmd {
 // copyName copies what the cursor is on: of a template, its last expansion.
 // What is hidden in it must not get into somebody's shell.
 func (a *app) copyName() tea.Cmd {
+	if all := a.marked(); len(all) > 1 {
+		names := make([]string, len(all))
+		for i, it := range all {
+			names[i] = dialog.Clean(it.Listed)
+		}
+		return a.Copy(strings.Join(names, "\n"), display.Count(len(all), "name"))
+	}
 	it := a.Panes[a.Open].Item()
 	if inv := dialog.Kept(a.Reg, it); it.Kind == registry.Template && inv != nil {
 		return a.Copy(dialog.Clean(inv.Expanded), "the expanded URI")
 	}
 	return a.Copy(dialog.Clean(it.Listed), "the name")
+}
+
+// marked are the rows that keys are for: those that were marked, else the one under the
+// cursor.
+func (a *app) marked() []dialog.Item {
+	if p, ok := a.Panes[a.Open].(interface{ Ticked() []dialog.Item }); ok {
+		return p.Ticked()
+	}
+	return nil
+}
+
+// mark marks the row under the cursor for what is done next, and goes on.
+func (a *app) mark() tea.Cmd {
+	n := a.Panes[a.Open].Rows().Tick()
+	if n == 0 {
+		return a.Say("Nothing is marked")
+	}
+	return a.Say("%d marked; Esc unmarks", n)
 }
 
 func (a *app) whyNotCancel() string {
@@ -172,6 +212,7 @@ func (a *app) back() tea.Cmd {
 		return a.Calls.Stop(a.cancels())
 	case a.Inside:
 		a.Inside = false
+	case a.Panes[a.Open].Rows().Untick():
 	case a.returns(&cmd):
 		return cmd
 	case typed != "":

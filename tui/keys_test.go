@@ -114,6 +114,10 @@ func (r *rig) stage(which, tab int, inside bool) {
 	a.Opened, a.Inside = true, inside
 	r.run(a.Follow())
 	a.Details[which].View.Search("e")
+	if now := a.Panes[which].Item(); !now.Blank() && len(a.Calls.Past(now)) == 0 {
+		a.Calls.List = nil
+		r.run(a.Calls.Start(dialog.Request{Item: now, Method: "tools/call"}))
+	}
 	it := dialog.Item{Kind: registry.Tool, Server: "github", Name: "search", Listed: "github_search"}
 	a.Calls.Last = &dialog.Request{Item: it, Method: "tools/call"}
 	a.Calls.List = []*dialog.Running{{Request: *a.Calls.Last, Began: a.Now(), Cancel: func() {}}}

@@ -136,9 +136,10 @@ func TestR2_11_TemplateFormShowsTheExpandedURIWhileTyping(t *testing.T) {
 func TestTemplateVariablesAreCompletedByTheServer(t *testing.T) {
 	r := office(t, 120, 40, plainEnv)
 	r.keys("4 t j enter")
+	require.Contains(t, r.backend.asked()[0], `"value":""`, "an empty field is asked about, too")
 	r.text("go")
 	require.Contains(t, r.screen(), "gobbler")
-	asked := r.backend.asked()[0]
+	asked := r.backend.asked()[1]
 	require.True(t, strings.HasPrefix(asked, "completion/complete "))
 	require.Contains(t, asked, `"ref/resource"`)
 	require.Contains(t, asked, `"value":"go"`)

@@ -60,6 +60,7 @@ type fakeBackend struct {
 	acts     []string
 	fails    error
 	finds    diagnosis.Report
+	defined  diagnosis.Definition
 	underWay []registry.UnderWay
 	login    func(show func(page string))
 	holds    chan struct{} // a login goes on until it is closed
@@ -128,6 +129,8 @@ func (b *fakeBackend) Approve(server string, tools []registry.PinnedTool) error 
 func (b *fakeBackend) Diagnose(_ context.Context, server string) (diagnosis.Report, error) {
 	return b.finds, b.act("diagnose " + server)
 }
+
+func (b *fakeBackend) Definition(string) diagnosis.Definition { return b.defined }
 
 func (b *fakeBackend) UnderWay() []registry.UnderWay {
 	b.mu.Lock()

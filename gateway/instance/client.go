@@ -116,6 +116,11 @@ func (c *Client) Diagnose(ctx context.Context, server string) (diagnosis.Report,
 	return c.instance.Diagnose(ctx, server)
 }
 
+// Definition is how a server is started or reached, see [Instance.Definition].
+func (c *Client) Definition(server string) diagnosis.Definition {
+	return c.instance.Definition(server)
+}
+
 // SetEnabled turns a server on or off, see [Instance.SetEnabled].
 func (c *Client) SetEnabled(server string, on bool) error { return c.instance.SetEnabled(server, on) }
 

@@ -1,14 +1,18 @@
 package instance
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"goblin/gateway/config"
 	"goblin/gateway/control"
 	"goblin/gateway/doctor"
 	"goblin/gateway/fleet"
+	"goblin/gateway/usage"
 	"goblin/registry"
 	"goblin/registry/diagnosis"
 )
@@ -144,6 +148,40 @@ func (i *Instance) Diagnose(ctx context.Context, server string) (diagnosis.Repor
 		Config: cfg, Version: i.o.Version, Logins: i.o.Logins, Resolve: i.o.Resolve, Folder: i.o.Folder,
 		Redact: i.o.Mask.String, Children: i.children,
 	}, s), nil
+}
+
+// Definition is how a server is started or reached, without secrets, and what its
+// process takes.
+func (i *Instance) Definition(server string) diagnosis.Definition {
+	i.reloading.Lock()
+	s, ok := i.served.Server(server)
+	i.reloading.Unlock()
+	if !ok {
+		return diagnosis.Definition{}
+	}
+	d := diagnosis.Definition{URL: i.o.Mask.String(s.URL), Env: slices.Sorted(maps.Keys(s.Env)), Headers: slices.Sorted(maps.Keys(s.Headers))}
+	if s.Command != "" {
+		words := make([]string, 0, 1+len(s.Args))
+		for _, word := range append([]string{s.Command}, s.Args...) {
+			if word = i.o.Mask.String(word); word == "" || strings.ContainsAny(word, " \t\n'\"\\$&|;<>()*?#~`") {
+				word = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+			}
+			words = append(words, word)
+		}
+		d.Command, d.Folder = strings.Join(words, " "), cmp.Or(s.Cwd, i.o.Folder)
+	}
+	state, _ := i.registry.State(server)
+	pids := []int{state.PID}
+	for _, p := range state.Projects {
+		pids = append(pids, p.PID)
+	}
+	for _, pid := range pids {
+		if pid > 0 {
+			u := usage.Of(pid)
+			d.Processes, d.Processor, d.Memory = d.Processes+u.Processes, d.Processor+u.Processor, d.Memory+u.Memory
+		}
+	}
+	return d
 }
 
 // Stop makes Run return.

@@ -87,8 +87,8 @@ func (s *Server) retry(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		s.rest(ctx, err, up > 0)
 		wait := pause.Next(up, s.tune.settled)
+		s.rest(ctx, err, up > 0, wait)
 		if config.Unresolved(err) {
 			<-ctx.Done()
 			return
@@ -110,18 +110,18 @@ func (s *Server) awaitLogin(ctx context.Context) {
 }
 
 // rest records why there is no connection.
-func (s *Server) rest(ctx context.Context, err error, lost bool) {
+func (s *Server) rest(ctx context.Context, err error, lost bool, wait time.Duration) {
 	reason := reasonOf(err)
 	s.setState(func(st *registry.ServerState) {
 		switch {
 		case errors.Is(err, errLogin):
 			st.State = registry.StateNeedsLogin
 		case lost:
-			st.State = registry.StateRetrying
+			st.State, st.Attempts = registry.StateRetrying, 0
 		default:
 			st.State = registry.StateFailed
 		}
-		st.LastError, st.PID, st.Stale = reason, 0, st.Listed
+		st.LastError, st.PID, st.Stale, st.Attempts, st.Retry = reason, 0, st.Listed, st.Attempts+1, time.Now().Add(wait)
 	})
 	if s.why != reason {
 		s.why = reason

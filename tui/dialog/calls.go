@@ -64,10 +64,51 @@ type Running struct {
 // calls are the requests of this screen.
 type calls struct {
 	app  *Common
-	List []*Running // the oldest first
-	Last *Request   // what "." repeats
-	used []Request  // the last arguments for each item, the oldest first
-	left []Left     // the requests that were cancelled last, one for each item
+	List []*Running             // the oldest first
+	Last *Request               // what "." repeats
+	used []Request              // the last arguments for each item, the oldest first
+	left []Left                 // the requests that were cancelled last, one for each item
+	past []*registry.Invocation // what was called, the oldest first
+	kept int                    // bytes of those
+}
+
+// Bounds of the calls that are at hand.
+const (
+	mostPast      = 400
+	mostPastOf    = 12
+	mostPastBytes = 16 << 20
+)
+
+// Past are the last calls of an item, the newest first.
+func (c *calls) Past(it Item) []*registry.Invocation {
+	var out []*registry.Invocation
+	for _, inv := range slices.Backward(c.past) {
+		if inv.Kind == it.Kind && inv.Server == it.Server && inv.Name == it.Name {
+			out = append(out, inv)
+		}
+	}
+	return out
+}
+
+// record keeps what was called, as long as there is room.
+func (c *calls) record(it Item, inv *registry.Invocation) {
+	c.past = append(c.past, inv)
+	c.kept += sizeOf(inv)
+	if of := c.Past(it); len(of) > mostPastOf {
+		c.drop(of[len(of)-1])
+	}
+	for len(c.past) > mostPast || c.kept > mostPastBytes && len(c.past) > 1 {
+		c.drop(c.past[0])
+	}
+}
+
+func (c *calls) drop(inv *registry.Invocation) {
+	c.past = slices.DeleteFunc(c.past, func(o *registry.Invocation) bool { return o == inv })
+	c.kept -= sizeOf(inv)
+}
+
+func sizeOf(inv *registry.Invocation) int {
+	return len(inv.Params) + len(inv.Meta) + len(inv.Result) + 512
 }
 
 // Left is a request that was cancelled.
@@ -165,8 +206,13 @@ func (c *calls) Start(r Request) tea.Cmd {
 			// What was kept before is worth more than that it was left.
 			return work.Done(func() tea.Cmd { return c.ended(run, nil, errCancelled, took) })
 		}
-		a.Reg.Contents().Put(r.invocation(result, err, began, took))
-		return work.Done(func() tea.Cmd { return c.ended(run, result, err, took) })
+		inv := a.Reg.Contents().Put(r.invocation(result, err, began, took))
+		return work.Done(func() tea.Cmd {
+			if !r.Quiet {
+				c.record(r.Item, inv)
+			}
+			return c.ended(run, result, err, took)
+		})
 	}, a.Shell.Begun(r))
 }
 

@@ -128,6 +128,8 @@ type Backend interface {
 	Approve(server string, tools []registry.PinnedTool) error
 	// Diagnose finds out what keeps a server from working. It may take a minute.
 	Diagnose(ctx context.Context, server string) (diagnosis.Report, error)
+	// Definition is how a server is started or reached, and what its process takes.
+	Definition(server string) diagnosis.Definition
 	// UnderWay are the requests of all clients that wait for their answers, the
 	// oldest first, and Withdraw cancels one of them; false: it is over already.
 	UnderWay() []registry.UnderWay

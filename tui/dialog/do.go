@@ -16,12 +16,26 @@ import (
 )
 
 // CallTool opens the form of a tool's arguments.
-func (a *Common) CallTool(e *registry.Entry) tea.Cmd {
+func (a *Common) CallTool(e *registry.Entry) tea.Cmd { return a.callTool(e, nil) }
+
+// CallWith opens the form of a tool or prompt with arguments.
+func (a *Common) CallWith(it Item, args json.RawMessage) tea.Cmd {
+	if it.Kind == registry.Prompt {
+		if t, err := a.Reg.ResolvePrompt(it.Listed); err == nil && t.Entry != nil {
+			return a.getPrompt(t.Entry, args)
+		}
+	} else if e := a.entry(it); e != nil {
+		return a.callTool(e, args)
+	}
+	return a.Complain("%s is not listed any more", it.Listed)
+}
+
+func (a *Common) callTool(e *registry.Entry, args json.RawMessage) tea.Cmd {
 	var def struct {
 		InputSchema json.RawMessage `json:"inputSchema"`
 	}
 	_ = json.Unmarshal(e.JSON, &def) // without a schema the form is raw JSON
-	s := form.Spec{Intro: e.Description, Schema: def.InputSchema, Meta: true, Submit: "call"}
+	s := form.Spec{Intro: e.Description, Schema: def.InputSchema, Values: args, Meta: true, Submit: "call"}
 	if fields, err := form.FromSchema(def.InputSchema); err == nil {
 		s.Fields = fields
 	}
@@ -91,13 +105,15 @@ func EntryItem(e *registry.Entry) Item {
 }
 
 // GetPrompt opens the form of a prompt's arguments; one without any is fetched.
-func (a *Common) GetPrompt(e *registry.Entry) tea.Cmd {
+func (a *Common) GetPrompt(e *registry.Entry) tea.Cmd { return a.getPrompt(e, nil) }
+
+func (a *Common) getPrompt(e *registry.Entry, args json.RawMessage) tea.Cmd {
 	it := EntryItem(e)
 	fields := form.FromPrompt(e.JSON)
 	if len(fields) == 0 {
 		return a.Calls.Start(Request{Item: it, Method: "prompts/get", Quiet: true, Show: true})
 	}
-	s := form.Spec{Intro: e.Description, Fields: fields, Strings: true, Meta: true, Submit: "get"}
+	s := form.Spec{Intro: e.Description, Fields: fields, Values: args, Strings: true, Meta: true, Submit: "get"}
 	return a.ask(it, "Get "+e.Listed, s, func(args, meta json.RawMessage) Request {
 		return Request{Item: it, Method: "prompts/get", Args: args, Meta: meta, Show: true}
 	})
@@ -160,7 +176,7 @@ func (a *Common) ask(it Item, title string, s form.Spec, submit func(args, meta 
 	d.Submit = func(args, meta json.RawMessage) tea.Cmd {
 		return a.startOrAsk(submit(args, meta), func() { a.Drop(d) })
 	}
-	return a.Push(d)
+	return tea.Batch(a.Push(d), d.Form.Began())
 }
 
 // FormDialog is a form in front of the panes.

@@ -20,6 +20,18 @@ func (f *Form) ask(fd *field, wait time.Duration) tea.Cmd {
 	}
 }
 
+// Began asks for what could stand in the field that has the focus at first.
+func (f *Form) Began() tea.Cmd { return f.entered() }
+
+// entered asks for what could stand in the field that has the focus, if it is empty.
+func (f *Form) entered() tea.Cmd {
+	fd := f.current()
+	if fd == nil || !fd.Completes || fd.isChoice() || fd.plain() != "" {
+		return nil
+	}
+	return f.ask(fd, pause)
+}
+
 // close closes the list of completions; what was asked for is not wanted any
 // more.
 func (f *Form) close() {
@@ -38,6 +50,7 @@ func (f *Form) Offer(gen int, values []string, total int, more bool) {
 		return
 	}
 	f.offered = append([]string(nil), values[:min(len(values), maxOffered)]...)
+	f.unasked = fd.plain() == ""
 	f.total, f.more, f.hot = total, more, -1
 	f.soil(f.focus)
 }
@@ -45,9 +58,14 @@ func (f *Form) Offer(gen int, values []string, total int, more bool) {
 func (f *Form) offering() bool { return len(f.offered) > 0 }
 
 // take fills in the chosen completion, or the first. It does nothing if that
-// is what the field says already.
+// is what the field says already, nor for a field that nobody has typed into, if none is
+// chosen: Tab leads past it.
 func (f *Form) take() bool {
 	fd := f.current()
+	if f.unasked && f.hot < 0 {
+		f.close()
+		return false
+	}
 	value := f.offered[max(f.hot, 0)]
 	f.close()
 	if fd == nil || fd.text.Value() == value {

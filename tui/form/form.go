@@ -180,7 +180,8 @@ type Form struct {
 	offered []string
 	total   int
 	more    bool
-	hot     int // the offered value that is chosen; -1 is none
+	hot     int  // the offered value that is chosen; -1 is none
+	unasked bool // they are offered for a field that is empty
 }
 
 // New returns a form with the field in focus that has to be filled in first, or

@@ -22,6 +22,15 @@ func (f *Form) Update(msg tea.Msg) (Action, tea.Cmd) {
 	if !ok {
 		return None, nil
 	}
+	before := f.current()
+	action, cmd := f.key(k)
+	if cmd == nil && action == None && f.current() != before {
+		cmd = f.entered()
+	}
+	return action, cmd
+}
+
+func (f *Form) key(k tea.KeyMsg) (Action, tea.Cmd) {
 	f.soil(f.focus)
 	defer func() { f.soil(f.focus) }()
 	if k.Alt && (k.Type == tea.KeyUp || k.Type == tea.KeyDown) {
@@ -445,7 +454,7 @@ func (f *Form) sideways(fd *field, right bool) {
 func (f *Form) Hints() []keys.Hint {
 	fd := f.current()
 	if f.offering() {
-		out := []keys.Hint{{Key: "Tab", Does: "take"}, {Key: "Down", Does: "choose"}, {Key: "Esc", Does: "close"}}
+		out := []keys.Hint{{Key: "Tab", Does: f.tabDoes()}, {Key: "Down", Does: "choose"}, {Key: "Esc", Does: "close"}}
 		return append(out, f.formHints()...)
 	}
 	var out []keys.Hint
@@ -513,4 +522,12 @@ func (f *field) itemHints() []keys.Hint {
 		out = append(out, keys.Hint{Key: "S-Up/Down", Does: "move"})
 	}
 	return out
+}
+
+// tabDoes says what Tab does while completions are offered.
+func (f *Form) tabDoes() string {
+	if f.unasked && f.hot < 0 {
+		return "next"
+	}
+	return "take"
 }

@@ -58,6 +58,7 @@ type Table[R any] struct {
 	first            bool   // the cursor goes to the first match
 	Tail             bool   // the cursor stays at the end as rows come
 	aside            bool   // another section of the pane has the cursor
+	ticked           map[string]bool
 
 	gen    int
 	busy   bool // a search runs in a command
@@ -306,14 +307,67 @@ func (t *Table[R]) Lines(lk *look.Look, w, h int, focused bool, draw func(r R, w
 		line := draw(t.Rows[t.Found[i]], w-2)
 		switch {
 		case i != t.Cur || t.aside:
-			line = "  " + line
+			line = " " + t.tick(lk, i) + line
 		default:
-			line = lk.Row(lk.Cursor+" "+line, focused)
+			line = lk.Row(lk.Cursor+t.tick(lk, i)+line, focused)
 		}
 		out = append(out, lk.Fit(line, w))
 	}
 	for len(out) < h {
 		out = append(out, look.Blank(w))
+	}
+	return out
+}
+
+// tick is the sign of a row that is ticked.
+func (t *Table[R]) tick(lk *look.Look, i int) string {
+	if len(t.ticked) > 0 && t.ticked[t.key(t.Rows[t.Found[i]])] {
+		return lk.Tick
+	}
+	return " "
+}
+
+// Tick ticks the row under the cursor, or no longer, and goes on to the next. It says
+// how many are ticked.
+func (t *Table[R]) Tick() int {
+	r, ok := t.Selected()
+	if !ok {
+		return len(t.ticked)
+	}
+	if t.ticked == nil {
+		t.ticked = make(map[string]bool)
+	}
+	if key := t.key(r); t.ticked[key] {
+		delete(t.ticked, key)
+	} else {
+		t.ticked[key] = true
+	}
+	t.Tail = false
+	t.Move(1)
+	return len(t.ticked)
+}
+
+// Untick takes all ticks back and reports whether there were any.
+func (t *Table[R]) Untick() bool {
+	had := len(t.ticked) > 0
+	t.ticked = nil
+	return had
+}
+
+// Ticked are the rows with a tick, in the order of the list; none is the one under the
+// cursor. What a filter hides is among them.
+func (t *Table[R]) Ticked() []R {
+	var out []R
+	if len(t.ticked) == 0 {
+		if r, ok := t.Selected(); ok {
+			out = append(out, r)
+		}
+		return out
+	}
+	for _, r := range t.Rows {
+		if t.ticked[t.key(r)] {
+			out = append(out, r)
+		}
 	}
 	return out
 }
@@ -400,6 +454,8 @@ type Rows interface {
 	Scroll(by int)
 	To(i int)
 	Find(key string) bool
+	Tick() int
+	Untick() bool
 
 	Total() int
 	Window() int // rows in sight

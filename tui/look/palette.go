@@ -61,7 +61,7 @@ var attributes = Palette{
 type Marks struct {
 	ASCII bool
 
-	Cursor, On, Asked, Off, Refused             string // of rows and subscriptions
+	Cursor, Tick, On, Asked, Off, Refused       string // of rows and subscriptions
 	Up, Starting, Disabled, Failed              string // of servers
 	Template, Delta, New, To, From, Sep, Folded string
 	Ellipsis, Check, Box, Edge, Scroll, Updated string
@@ -71,7 +71,7 @@ type Marks struct {
 }
 
 var unicodeMarks = Marks{
-	Cursor: ">", On: "●", Asked: "◌", Off: "○", Refused: "!",
+	Cursor: ">", Tick: "▪", On: "●", Asked: "◌", Off: "○", Refused: "!",
 	Up: "●", Starting: "◐", Disabled: "○", Failed: "!",
 	Template: "⧉", Delta: "Δ", New: "+", To: "→", From: "←", Sep: "·", Folded: "▸",
 	Ellipsis: "…", Check: "✓", Box: "☐", Edge: "▎", Scroll: "┃", Updated: "Δ",
@@ -81,7 +81,7 @@ var unicodeMarks = Marks{
 
 var asciiMarks = Marks{
 	ASCII:  true,
-	Cursor: ">", On: "*", Asked: "~", Off: "-", Refused: "!",
+	Cursor: ">", Tick: "#", On: "*", Asked: "~", Off: "-", Refused: "!",
 	Up: "*", Starting: "~", Disabled: "-", Failed: "!",
 	Template: "&", Delta: "^", New: "+", To: ">", From: "<", Sep: "-", Folded: "+",
 	Ellipsis: ".", Check: "x", Box: "_", Edge: "|", Scroll: "#", Updated: "^",

@@ -259,6 +259,13 @@ func (c *catalog) item() dialog.Item {
 	return dialog.EntryItem(e)
 }
 
+func (c *catalog) ticked() (all []dialog.Item) {
+	for _, e := range c.Table.Ticked() {
+		all = append(all, dialog.EntryItem(e))
+	}
+	return all
+}
+
 // stale says for how long the entries of a server that is not connected may have
 // been gone already, and how they are drawn. Those of one that waits for its first use
 // are as good as any.

@@ -12,6 +12,7 @@ import (
 	"goblin/tui/dialog"
 	"goblin/tui/keys"
 	"goblin/tui/look"
+	"goblin/tui/record"
 	"goblin/tui/work"
 )
 
@@ -41,7 +42,7 @@ func (a *Desk) OpenExchange(rec registry.TrafficRecord) tea.Cmd {
 		d.Views[i] = content.NewView(a.Look)
 	}
 	d.on = 1
-	if notified(&rec) {
+	if record.Notified(&rec) {
 		d.on = 0
 	}
 	d.ctx, d.end = context.WithCancel(a.Ctx)
@@ -61,7 +62,7 @@ func (d *Exchange) Size(w, h int) (int, int) { return w, h }
 func (d *Exchange) Hints() []keys.Hint {
 	all := d.Keys().Hints()
 	all[0].Key = "j/k"
-	if notified(&d.rec) {
+	if record.Notified(&d.rec) {
 		all = slices.Delete(all, 1, 2)
 	}
 	return all
@@ -70,7 +71,7 @@ func (d *Exchange) Hints() []keys.Hint {
 // inside is the room between the borders.
 func (d *Exchange) inside() (w, h int) { return max(d.app.W-4, 1), max(d.app.H-4, 1) }
 
-func (d *Exchange) beside() bool { return d.app.W >= sideBySide && !notified(&d.rec) }
+func (d *Exchange) beside() bool { return d.app.W >= sideBySide && !record.Notified(&d.rec) }
 
 // widths are those of the two texts.
 func (d *Exchange) widths() [2]int {
@@ -117,7 +118,7 @@ func (d *Exchange) Lines(w, h int) []string {
 			v.SetLook(d.look)
 		}
 	}
-	if notified(&d.rec) {
+	if record.Notified(&d.rec) {
 		d.place = [2]dialog.Rect{{X: 0, Y: 0, W: w, H: h}, {}}
 		return d.Views[0].Lines(w, h)
 	}
@@ -162,6 +163,7 @@ func (d *Exchange) Keys() keys.Table {
 		keys.Binding{ID: "other", Keys: []string{"tab", "shift+tab", "l", "right"}, Hint: "other side", Long: "Scroll the other of request and response", Run: d.other},
 		keys.Binding{ID: "copy", Keys: []string{"y"}, Hint: "copy JSON-RPC", Long: "Copy the JSON-RPC", Run: do(func(a *Desk) tea.Cmd { return a.copyExchange(d.rec.Seq) })},
 		keys.Binding{ID: "command", Keys: []string{"Y"}, Hint: "copy command", Long: "Copy a goblin command that asks the same", Run: do(func(a *Desk) tea.Cmd { return a.copyCommand(d.rec.Seq) })},
+		keys.Binding{ID: "call", Keys: []string{"c"}, Hint: "call", Long: "Open the form of the call, with its arguments", Run: do(func(a *Desk) tea.Cmd { return a.Recall(&d.rec) })},
 		keys.Binding{ID: "item", Keys: []string{"i"}, Hint: "item", Long: "Go to the item that it is about", Run: do(func(a *Desk) tea.Cmd {
 			d.close()
 			return a.GoToItem(&d.rec)
@@ -178,7 +180,7 @@ func (d *Exchange) close() tea.Cmd {
 }
 
 func (d *Exchange) other() tea.Cmd {
-	if !notified(&d.rec) {
+	if !record.Notified(&d.rec) {
 		d.on = 1 - d.on
 	}
 	return nil
@@ -319,7 +321,7 @@ func between(parts []string, s string) bool {
 func (p *Logs) nearLine(lk *look.Look, r *registry.TrafficRecord, w int, it dialog.Item) string {
 	base := look.Style("")
 	took := dialog.Millis(r.Duration)
-	if notified(r) {
+	if record.Notified(r) {
 		base, took = lk.Dim, ""
 	}
 	const at, ms, status = 8, 7, 7
@@ -327,7 +329,7 @@ func (p *Logs) nearLine(lk *look.Look, r *registry.TrafficRecord, w int, it dial
 	text := r.Client
 	if it.Name == "" {
 		text = strings.TrimSpace(r.Method + " " + r.Name)
-	} else if notified(r) || text == "" {
+	} else if record.Notified(r) || text == "" {
 		text = r.Method
 	}
 	return " " + lk.Dim.On(clock(r.Time, at)) + " " + base.On(arrow(lk, r.Direction)) + " " + base.On(dialog.Fit(lk, text, room)) + " " +

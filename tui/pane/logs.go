@@ -290,7 +290,7 @@ func (p *Logs) Acts() map[string]keys.Act {
 		"method-facet": {Why: keys.Unless("only requests have methods; ] goes to Traffic", func() bool { return p.Open == TabTraffic })},
 		"level":        {Why: keys.Unless("requests have no level; /err:yes shows those that failed", func() bool { return p.Open != TabTraffic }), Run: p.nextLevel},
 		"subscribe":    {Why: keys.Never("a record is no item; i goes to the item of a request")},
-		"call":         {Why: keys.Never("a record is no item; i goes to the item of a request")},
+		"call":         {Why: p.whyNotRecall, Run: p.recall},
 		"reload":       {Why: keys.Never("records come by themselves")},
 		"shown":        {Why: keys.Unless("only traffic has notifications; ] goes there", func() bool { return p.Open == TabTraffic }), Run: p.nextShown},
 		"tab-left":     {Run: func() tea.Cmd { return p.Choose(p.Open - 1) }},
@@ -333,6 +333,10 @@ func (p *Logs) nextLevel() tea.Cmd {
 // pause stops the view, or lets it go on and says what it cannot show any
 // more.
 func (p *Logs) pause() tea.Cmd {
+	if p.withdrawable() != nil {
+		p.app.Say("%d marked; X cancels them", p.Traffic.Table.Tick())
+		return nil
+	}
 	p.Paused = !p.Paused
 	a := p.app
 	if p.Paused {
@@ -357,8 +361,11 @@ func (p *Logs) openRecord() tea.Cmd {
 // copyRecord copies an exchange, or a line of the log.
 func (p *Logs) copyRecord() tea.Cmd {
 	if p.Open == TabTraffic {
-		r, _ := p.Traffic.Table.Selected()
-		return p.app.copyExchange(r.Seq)
+		var seqs []uint64
+		for _, r := range p.Traffic.Table.Ticked() {
+			seqs = append(seqs, r.Seq)
+		}
+		return p.app.copyExchange(seqs...)
 	}
 	r, _ := p.Logs[p.Open].Table.Selected()
 	return p.app.Copy(dialog.Clean(r.Text), "the line")

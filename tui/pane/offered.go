@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -47,6 +48,7 @@ func (p *offered) Rows() list.Rows                  { return p.All.Table }
 func (p *offered) Click(y int) bool                 { return p.All.Table.Click(y) }
 func (p *offered) Wheel(_, by int)                  { p.All.Table.Scroll(by) }
 func (p *offered) Item() dialog.Item                { return p.All.item() }
+func (p *offered) Ticked() []dialog.Item            { return p.All.ticked() }
 func (p *offered) Empty() []string {
 	return p.app.emptyList(p.noun+"s", "1 shows the servers.")
 }
@@ -277,14 +279,23 @@ func (p *Tools) Acts() map[string]keys.Act {
 	acts["open"] = keys.Act{Why: p.none, Run: func() tea.Cmd { return p.app.openDetail(true) }}
 	acts["call"] = keys.Act{Why: p.none, Run: func() tea.Cmd { return p.app.CallTool(p.current()) }}
 	acts["approve"] = keys.Act{Why: p.whyNotApprove, Run: func() tea.Cmd {
-		it := p.Item()
-		return p.app.approve(it.Server, []registry.PinnedTool{*p.app.Reg.PinnedTool(it.Server, it.Name)})
+		of := map[string][]registry.PinnedTool{}
+		for _, e := range p.All.Table.Ticked() {
+			if tool := p.app.Reg.PinnedTool(e.Server, e.Name); tool != nil {
+				of[e.Server] = append(of[e.Server], *tool)
+			}
+		}
+		var cmds []tea.Cmd
+		for server, tools := range of {
+			cmds = append(cmds, p.app.approve(server, tools))
+		}
+		return tea.Batch(cmds...)
 	}}
 	return acts
 }
 
 func (p *Tools) whyNotApprove() string {
-	if it := p.Item(); p.app.Reg.PinnedTool(it.Server, it.Name) == nil {
+	if !slices.ContainsFunc(p.All.Table.Ticked(), func(e *registry.Entry) bool { return p.pinned(e) != nil }) {
 		return "only tools that are new or changed await approval; ! marks them"
 	}
 	return ""

@@ -280,6 +280,9 @@ func (p *Resources) Bare() bool { return p.All.Table.Len() == 0 && p.Templates.T
 
 func (p *Resources) Item() dialog.Item { return p.current().item() }
 
+// Ticked are the items that are marked, else the one under the cursor.
+func (p *Resources) Ticked() []dialog.Item { return p.current().ticked() }
+
 func (p *Resources) Subject() subject {
 	e, ok := p.current().Table.Selected()
 	if !ok {
@@ -328,7 +331,7 @@ func (p *Resources) Acts() map[string]keys.Act {
 		"open":      {Why: p.none, Run: p.openItem},
 		"reload":    {Why: p.none, Run: p.reload},
 		"call":      {Why: p.whyNotCall, Run: func() tea.Cmd { return p.app.Expand(p.Item()) }},
-		"subscribe": {Why: func() string { return cmp.Or(p.none(), p.whyNotSubscribe(p.Item())) }, Run: func() tea.Cmd { return p.toggle(p.Item()) }},
+		"subscribe": {Why: func() string { return cmp.Or(p.none(), p.whyNotSubscribe(p.Item())) }, Run: p.toggleTicked},
 		"templates": {Why: keys.Unless("no server offers templates", func() bool { return p.Templates.Table.Total() > 0 }), Run: func() tea.Cmd {
 			p.Second = !p.Second
 			return nil

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"goblin/registry"
+	"goblin/registry/diagnosis"
 	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/look"
@@ -30,10 +31,10 @@ func (p *Servers) Subject() subject {
 	lk, pinned, found := a.Look, a.Reg.Pinned(s.Name), p.found[s.Name].blocks(a.Look, s)
 	return subject{
 		key: "server " + s.Name, title: s.Name,
-		version: pinnedVersion(pinned) + p.found[s.Name].version() + fmt.Sprintf("%s %d %s %s %s %d %v %v %d %d %d %s %d %d %d %p %v %s %v %v %s", s.State, s.Since.UnixNano(), s.ServerName, s.ServerVersion,
+		version: strconv.FormatInt(a.Now().Unix()/5, 10) + pinnedVersion(pinned) + p.found[s.Name].version() + fmt.Sprintf("%s %d %s %s %s %d %v %v %d %d %d %s %d %d %d %p %v %s %v %v %s", s.State, s.Since.UnixNano(), s.ServerName, s.ServerVersion,
 			s.ProtocolVersion, s.Counts, s.Listed, s.Stale, s.Restarts, s.PID, s.Latency, s.LastError, len(s.Capabilities), len(s.Instructions), wrote, lk, s.Projects, s.Login, s.CanLogIn, s.Remembered, s.Held),
 		Blocks: func(context.Context) []content.Block {
-			blocks := []content.Block{{Kind: content.Facts, Facts: serverFacts(lk, s)}}
+			blocks := []content.Block{{Kind: content.Facts, Facts: append(serverFacts(lk, s), definitionFacts(a.Backend.Definition(s.Name))...)}}
 			blocks = append(blocks, found...)
 			blocks = append(blocks, remedy(s)...)
 			blocks = append(blocks, pinnedBlocks(pinned)...)
@@ -89,6 +90,9 @@ func serverFacts(lk *look.Look, s registry.ServerState) []content.Fact {
 		f = append(f, content.Fact{Label: "latency", Value: dialog.Millis(s.Latency)})
 	}
 	f = append(f, content.Fact{Label: "restarts", Value: number(s.Restarts)})
+	if (s.State == registry.StateFailed || s.State == registry.StateRetrying) && !s.Retry.IsZero() {
+		f = append(f, content.Fact{Label: "attempts", Value: fmt.Sprintf("%d; the next at %s", s.Attempts, s.Retry.Format("15:04:05"))})
+	}
 	for _, kind := range []registry.Kind{registry.Tool, registry.Prompt, registry.Resource, registry.Template, registry.Skill} {
 		if n := s.Counts[kind]; n > 0 {
 			f = append(f, content.Fact{Label: kind.String() + "s", Value: strconv.Itoa(n)})
@@ -104,6 +108,22 @@ func serverFacts(lk *look.Look, s registry.ServerState) []content.Fact {
 		f = append(f, content.Fact{Label: "lists", Value: "stale: from before the connection was lost"})
 	case s.State == registry.StateReady && !s.Listed:
 		f = append(f, content.Fact{Label: "lists", Value: "on their way"})
+	}
+	return f
+}
+
+// definitionFacts are how a server is started or reached, and what its process takes.
+func definitionFacts(d diagnosis.Definition) []content.Fact {
+	f := []content.Fact{
+		{Label: "command", Value: d.Command},
+		{Label: "folder", Value: d.Folder},
+		{Label: "URL", Value: d.URL},
+		{Label: "variables", Value: strings.Join(d.Env, ", ")},
+		{Label: "headers", Value: strings.Join(d.Headers, ", ")},
+	}
+	if d.Processes > 0 {
+		f = append(f, content.Fact{Label: "takes", Value: fmt.Sprintf("%s of processor time, %s of memory; processes: %d",
+			dialog.Millis(d.Processor), dialog.Size(d.Memory), d.Processes)})
 	}
 	return f
 }

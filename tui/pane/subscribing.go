@@ -219,6 +219,32 @@ func (p *Resources) toggle(it dialog.Item) tea.Cmd {
 	}
 }
 
+// toggleTicked subscribes to all resources that are ticked, or ends that if it is so with
+// each of them already.
+func (p *Resources) toggleTicked() tea.Cmd {
+	rows := p.current().Table.Ticked()
+	if len(rows) < 2 {
+		return p.toggle(p.Item())
+	}
+	var cmds []tea.Cmd
+	why, all := "", true
+	for _, e := range rows {
+		all = all && p.Held(spot{e.Server, e.Name})
+	}
+	for _, e := range rows {
+		it := dialog.EntryItem(e)
+		if no := p.whyNotSubscribe(it); no != "" {
+			why = no
+		} else if at, _, _ := p.Means(it); p.Held(at) == all {
+			cmds = append(cmds, p.toggle(it))
+		}
+	}
+	if why != "" {
+		p.app.Complain("%s", why)
+	}
+	return tea.Batch(cmds...)
+}
+
 // Held reports whether this screen holds a subscription.
 func (p *Resources) Held(at spot) bool {
 	return slices.Contains(p.subs[at].Sessions, p.app.Backend.Session())

@@ -18,6 +18,7 @@ import (
 	"goblin/tui/filter"
 	"goblin/tui/list"
 	"goblin/tui/look"
+	"goblin/tui/record"
 	"goblin/tui/work"
 )
 
@@ -133,35 +134,92 @@ func (p *Logs) WhyNotWithdraw() string {
 	return ""
 }
 
-// Withdraw cancels the request under the cursor, after asking if it is a client's.
+// Withdraw cancels the requests that are marked, else the one under the cursor, after
+// asking if one is a client's.
 func (p *Logs) Withdraw() tea.Cmd {
-	r, a := p.withdrawable(), p.app
-	cancel := func() tea.Cmd {
-		return func() tea.Msg {
-			done := a.Backend.Withdraw(r.Session, r.open)
-			return work.Done(func() tea.Cmd {
-				if !done {
-					return a.Complain("%s %s has ended already", dialog.Clean(r.Method), dialog.Clean(r.Name))
-				}
-				a.Say("Cancelled %s %s", dialog.Clean(r.Method), dialog.Clean(r.Name))
-				return p.AskUnderWay()
-			})
+	a := p.app
+	rows := slices.DeleteFunc(p.Traffic.Table.Ticked(), func(r *trafficRow) bool { return r.open == "" })
+	if len(rows) == 0 {
+		rows = []*trafficRow{p.withdrawable()}
+	}
+	var all []func() tea.Cmd
+	var asked []*trafficRow
+	for _, r := range rows {
+		all = append(all, func() tea.Cmd {
+			return func() tea.Msg {
+				done := a.Backend.Withdraw(r.Session, r.open)
+				return work.Done(func() tea.Cmd {
+					if !done {
+						return a.Complain("%s %s has ended already", dialog.Clean(r.Method), dialog.Clean(r.Name))
+					}
+					a.Say("Cancelled %s %s", dialog.Clean(r.Method), dialog.Clean(r.Name))
+					return p.AskUnderWay()
+				})
+			}
+		})
+		if r.Session != a.Backend.Session() {
+			asked = append(asked, r)
 		}
 	}
-	if r.Session == a.Backend.Session() {
+	cancel := func() tea.Cmd {
+		p.Traffic.Table.Untick()
+		cmds := make([]tea.Cmd, len(all))
+		for i, one := range all {
+			cmds[i] = one()
+		}
+		return tea.Batch(cmds...)
+	}
+	if len(asked) == 0 {
 		return cancel()
 	}
-	return a.Push(&dialog.Confirm{
+	r := asked[0]
+	c := &dialog.Confirm{
 		Screen: a.Common, Title: "Cancel " + strings.TrimSpace(dialog.Clean(r.Method)+" "+dialog.Clean(r.Name)) + "?",
 		Text: []string{dialog.Clean(cmp.Or(r.Client, "A client")) + " has waited for it for " + display.Age(p.took(r)) + ", and is told."},
 		Yes:  "cancel it", Then: cancel,
-	})
+	}
+	if n := len(asked); n > 1 {
+		c.Title, c.Yes = fmt.Sprintf("Cancel %d requests?", n), "cancel them"
+		c.Text = []string{fmt.Sprintf("Their clients have waited for up to %s, and are told.", display.Age(p.took(r)))}
+	}
+	return a.Push(c)
+}
+
+// whyNotRecall says why the record under the cursor cannot be called anew.
+func (p *Logs) whyNotRecall() string {
+	r, ok := p.Traffic.Table.Selected()
+	if p.Open != TabTraffic || !ok || r.Method != "tools/call" && r.Method != "prompts/get" {
+		return "only recorded calls of tools and prompts have a form; i goes to the item"
+	}
+	return ""
+}
+
+// recall opens the form of the recorded call under the cursor.
+func (p *Logs) recall() tea.Cmd {
+	r, _ := p.Traffic.Table.Selected()
+	return p.app.Recall(&r.TrafficRecord)
+}
+
+// Recall opens the form of a recorded call, with its arguments.
+func (a *Desk) Recall(r *registry.TrafficRecord) tea.Cmd {
+	it, rec := a.Logs().itemOf(r), *r
+	if full, ok := a.Reg.Traffic().Record(r.Seq); ok {
+		rec = full
+	}
+	args, ok := record.Arguments(&rec)
+	switch {
+	case it.Blank():
+		return a.Complain("%s is not listed any more", dialog.Clean(r.Name))
+	case !ok:
+		return a.Complain("the journal has not kept these arguments whole")
+	}
+	return a.CallWith(it, args)
 }
 
 func newTrafficRecords(a *Desk, draw func(*trafficRow, int) string) *records[*trafficRow] {
 	byDuration := list.By("duration", func(a, b *trafficRow) int { return cmp.Compare(b.Duration, a.Duration) })
 	bySize := list.By("size", func(a, b *trafficRow) int {
-		return cmp.Compare(trafficSize(&b.TrafficRecord), trafficSize(&a.TrafficRecord))
+		return cmp.Compare(record.Size(&b.TrafficRecord), record.Size(&a.TrafficRecord))
 	})
 	byServer := list.By("server", func(a, b *trafficRow) int { return cmp.Compare(a.Server, b.Server) })
 	t := list.New(a.Ctx, a.Now,
@@ -179,16 +237,16 @@ func trafficFields(rows []*trafficRow) []filter.Field {
 		{Name: "method", Kind: filter.Text, Help: "as in tools/call; globs as in tools/*", Text: func(i int) string { return rows[i].Method }},
 		{Name: "name", Kind: filter.Text, Help: "tool, prompt or URI", Text: func(i int) string { return rows[i].Name }},
 		{Name: "dir", Kind: filter.Text, Help: "in: from a client; out: from a server", Text: func(i int) string { return way(rows[i].Direction) }},
-		{Name: "status", Kind: filter.Text, Help: "ok, notification, or the code of an error", Text: func(i int) string { return trafficStatus(&rows[i].TrafficRecord) }},
-		{Name: "err", Kind: filter.YesNo, Help: "failed: yes or no", YesNo: func(i int) bool { return TrafficFailed(&rows[i].TrafficRecord) }},
+		{Name: "status", Kind: filter.Text, Help: "ok, notification, or the code of an error", Text: func(i int) string { return record.Status(&rows[i].TrafficRecord) }},
+		{Name: "err", Kind: filter.YesNo, Help: "failed: yes or no", YesNo: func(i int) bool { return record.Failed(&rows[i].TrafficRecord) }},
 		{Name: "ms", Kind: filter.Number, Help: "how long it took: >500", Number: func(i int) float64 {
-			if notified(&rows[i].TrafficRecord) {
+			if record.Notified(&rows[i].TrafficRecord) {
 				return math.NaN()
 			}
 			return float64(rows[i].Duration) / float64(time.Millisecond)
 		}},
 		{Name: "size", Kind: filter.Number, Help: "bytes of the answer: >10k", Number: func(i int) float64 {
-			return float64(trafficSize(&rows[i].TrafficRecord))
+			return float64(record.Size(&rows[i].TrafficRecord))
 		}},
 		{Name: "session", Kind: filter.Text, Help: "the session of the client", Text: func(i int) string { return rows[i].Session }},
 	}
@@ -200,45 +258,6 @@ func way(d registry.Direction) string {
 		return "out"
 	}
 	return "in"
-}
-
-const statusNotification = "notification"
-
-func notified(r *registry.TrafficRecord) bool { return r.Status == statusNotification }
-
-// notOffered is a client's answer to a server that asks for roots which the client
-// never said it had: no error, but the way to find out.
-func notOffered(r *registry.TrafficRecord) bool {
-	return r.Direction == registry.ToClient && r.Method == "roots/list" && r.Code == -32601
-}
-
-// TrafficFailed reports whether a request failed.
-func TrafficFailed(r *registry.TrafficRecord) bool {
-	return !notOffered(r) && (r.Code != 0 || r.Status == "failure" || r.Status == registry.StatusToolError)
-}
-
-// trafficStatus is how it ended, in a word.
-func trafficStatus(r *registry.TrafficRecord) string {
-	switch {
-	case notOffered(r):
-		return "none"
-	case r.Code != 0:
-		return strconv.Itoa(r.Code)
-	case r.Status == "success":
-		return "ok"
-	case r.Status == "failure":
-		return "failed"
-	}
-	return r.Status
-}
-
-// trafficSize is the size of the answer; of a notification, which has none,
-// that of its params.
-func trafficSize(r *registry.TrafficRecord) int64 {
-	if notified(r) {
-		return int64(r.RequestSize)
-	}
-	return r.Size
 }
 
 // readTraffic takes the new records up to a number.
@@ -257,7 +276,7 @@ func (p *Logs) readTraffic(upTo uint64) {
 		r := &rows[i]
 		r.TrafficRecord = recs[i]
 		r.key = strconv.FormatUint(r.Seq, 10)
-		if at := sameOf(&r.TrafficRecord); !notified(&r.TrafficRecord) && p.ended(at) {
+		if at := sameOf(&r.TrafficRecord); !record.Notified(&r.TrafficRecord) && p.ended(at) {
 			r.key = at.key() // the cursor follows it
 		}
 		r.words = r.Method + " " + r.Name
@@ -314,9 +333,9 @@ func (p *Logs) keepTraffic() {
 	screens := p.screens // replaced, never changed
 	switch p.shown {
 	case showRequests:
-		p.Traffic.keep = func(r *trafficRow) bool { return !notified(&r.TrafficRecord) }
+		p.Traffic.keep = func(r *trafficRow) bool { return !record.Notified(&r.TrafficRecord) }
 	case showClients:
-		p.Traffic.keep = func(r *trafficRow) bool { return !notified(&r.TrafficRecord) && !screens[r.Session] }
+		p.Traffic.keep = func(r *trafficRow) bool { return !record.Notified(&r.TrafficRecord) && !screens[r.Session] }
 	default:
 		p.Traffic.keep = nil
 	}
@@ -331,7 +350,7 @@ func (p *Logs) foldedLine() string {
 	for _, r := range p.Traffic.Held {
 		switch {
 		case p.Traffic.keep(r):
-		case notified(&r.TrafficRecord):
+		case record.Notified(&r.TrafficRecord):
 			from[cmp.Or(r.Server, r.Client, registry.Local)]++
 		default:
 			own++
@@ -420,7 +439,7 @@ func arrow(lk *look.Look, d registry.Direction) string {
 func (p *Logs) trafficLine(r *trafficRow, w int) string {
 	lk, t := p.app.Look, p.Traffic.Table
 	c := ColumnsOf(w)
-	note := notified(&r.TrafficRecord)
+	note := record.Notified(&r.TrafficRecord)
 	base := look.Style("")
 	if note {
 		base = lk.Dim
@@ -452,7 +471,7 @@ func (p *Logs) trafficLine(r *trafficRow, w int) string {
 		b.WriteString(t.Mark(lk, lk.Middle(dialog.Clean(r.Method), c.method), base) + " ")
 		b.WriteString(t.Mark(lk, lk.Middle(dialog.Clean(r.Name), c.Name), base))
 	}
-	took, bytes := "", dialog.Size(trafficSize(&r.TrafficRecord))
+	took, bytes := "", dialog.Size(record.Size(&r.TrafficRecord))
 	if !note {
 		took = dialog.Millis(p.took(r))
 	}
@@ -478,10 +497,10 @@ func (p *Logs) statusCell(r *registry.TrafficRecord, w int, base look.Style) str
 		}
 		return lk.Accent.On(lk.Fit(text, w))
 	}
-	if TrafficFailed(r) {
-		return lk.Bad.On(dialog.Fit(lk, "!"+trafficStatus(r), w))
+	if record.Failed(r) {
+		return lk.Bad.On(dialog.Fit(lk, "!"+record.Status(r), w))
 	}
-	return base.On(dialog.Fit(lk, trafficStatus(r), w))
+	return base.On(dialog.Fit(lk, record.Status(r), w))
 }
 
 // resolved is the item of the record that was asked for last.

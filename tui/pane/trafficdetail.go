@@ -1,8 +1,8 @@
 package pane
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -14,6 +14,7 @@ import (
 	"goblin/tui/content"
 	"goblin/tui/dialog"
 	"goblin/tui/look"
+	"goblin/tui/record"
 	"goblin/tui/shell"
 )
 
@@ -29,7 +30,7 @@ func (p *Logs) trafficSubject() subject {
 			key: "traffic " + r.key, version: r.open, title: rec.Method + " " + clock(rec.Time, 12),
 			Blocks: func(context.Context) []content.Block {
 				facts := append(requestFacts(reg, &rec), content.Fact{Label: "status", Value: rec.Status + "; X cancels it"})
-				return append([]content.Block{{Kind: content.Facts, Facts: facts}}, body("Request", rec.Request, rec.RequestSize)...)
+				return append([]content.Block{{Kind: content.Facts, Facts: facts}}, record.Body("Request", rec.Request, rec.RequestSize)...)
 			},
 		}
 	}
@@ -40,11 +41,12 @@ func (p *Logs) trafficSubject() subject {
 				rec = full
 			}
 			blocks := []content.Block{{Kind: content.Facts, Facts: append(requestFacts(reg, &rec), responseFacts(&rec)...)}}
-			blocks = append(blocks, body("Request", rec.Request, rec.RequestSize)...)
-			if notified(&rec) {
+			blocks = append(blocks, record.Body("Request", rec.Request, rec.RequestSize)...)
+			if record.Notified(&rec) {
 				return blocks
 			}
-			return append(blocks, body(responseTitle(&rec), rec.Response, rec.ResponseSize)...)
+			blocks = append(blocks, record.Answer(&rec)...)
+			return append(blocks, record.Body(responseTitle(&rec), rec.Response, rec.ResponseSize)...)
 		},
 	}
 }
@@ -82,20 +84,20 @@ func requestFacts(reg *registry.Registry, r *registry.TrafficRecord) []content.F
 
 // endOf is when a request was answered; "" for what has no answer.
 func endOf(r *registry.TrafficRecord) string {
-	if notified(r) || r.Status == registry.StatusUnderWay || r.Time.IsZero() {
+	if record.Notified(r) || r.Status == registry.StatusUnderWay || r.Time.IsZero() {
 		return ""
 	}
 	return moment(r.Time.Add(r.Duration))
 }
 
 func responseFacts(r *registry.TrafficRecord) []content.Fact {
-	if notified(r) {
+	if record.Notified(r) {
 		return []content.Fact{{Label: "status", Value: r.Status}}
 	}
 	status := content.Fact{Label: "status", Value: "ok"}
 	switch {
-	case TrafficFailed(r):
-		status.Value = "! " + failure(r)
+	case record.Failed(r):
+		status.Value = "! " + record.Failure(r)
 	case r.Status != "success" && r.Status != "ok":
 		status.Value = r.Status
 	}
@@ -104,13 +106,6 @@ func responseFacts(r *registry.TrafficRecord) []content.Fact {
 		{Label: "duration", Value: fmt.Sprintf("%.3f ms", float64(r.Duration)/1e6)},
 		{Label: "response", Value: dialog.Size(r.Size)},
 	}
-}
-
-// codeNames are the errors that JSON-RPC 2.0 (5.1) and MCP name.
-var codeNames = map[int]string{
-	-32700: "parse error", -32600: "invalid request", -32601: "method not found",
-	-32602: "invalid params", -32603: "internal error", -32002: "resource not found",
-	-32042: "URL elicitation required",
 }
 
 // requestSide shows the request of an exchange: in a line who asked
@@ -130,95 +125,28 @@ func requestSide(r *registry.TrafficRecord, lk *look.Look) []content.Block {
 	if r.RequestSize > 0 {
 		parts = append(parts, dialog.Size(int64(r.RequestSize)))
 	}
-	return append([]content.Block{{Kind: content.Note, Text: strings.Join(parts, "  ")}}, body("", r.Request, r.RequestSize)...)
+	facts := []content.Fact{{Label: "method", Value: r.Method}, {Label: "name", Value: r.Name}}
+	if !record.Notified(r) {
+		facts = append(facts, content.Fact{Label: "id", Value: "of the sender, not kept; copies have " + strconv.FormatUint(r.Seq, 10)})
+	}
+	blocks := []content.Block{{Kind: content.Note, Text: strings.Join(parts, "  ")}, {Kind: content.Facts, Facts: facts}}
+	return append(blocks, record.Body("params", r.Request, r.RequestSize)...)
 }
 
 // responseSide shows the response of an exchange.
 func responseSide(r *registry.TrafficRecord) []content.Block {
-	head := content.Block{Kind: content.Note, Text: fmt.Sprintf("%s  %s  %s", trafficStatus(r), dialog.Millis(r.Duration), dialog.Size(r.Size))}
-	if TrafficFailed(r) {
-		head.Kind, head.Text = content.Error, fmt.Sprintf("%s  %s  %s", failure(r), dialog.Millis(r.Duration), dialog.Size(r.Size))
+	head := content.Block{Kind: content.Note, Text: fmt.Sprintf("%s  %s  %s", record.Status(r), dialog.Millis(r.Duration), dialog.Size(r.Size))}
+	if record.Failed(r) {
+		head.Kind, head.Text = content.Error, fmt.Sprintf("%s  %s  %s", record.Failure(r), dialog.Millis(r.Duration), dialog.Size(r.Size))
 	}
-	return append([]content.Block{head}, body("", r.Response, r.ResponseSize)...)
-}
-
-// failure says how a request failed.
-func failure(r *registry.TrafficRecord) string {
-	switch {
-	case r.Status == registry.StatusToolError:
-		return "the tool reports an error"
-	case r.Code == 0:
-		return "failed"
+	blocks := []content.Block{head}
+	title := "result"
+	if r.Code != 0 {
+		title = "error"
+	} else if inner := record.Answer(r); len(inner) > 0 {
+		blocks, title = append(blocks, inner...), "result as it came"
 	}
-	text := fmt.Sprintf("error %d", r.Code)
-	if name := codeNames[r.Code]; name != "" {
-		text += ", " + name
-	}
-	return text
-}
-
-// body shows params, a result or an error, and says what of it is not there:
-// the journal keeps the beginning only, and not for ever.
-func body(title string, data []byte, whole int) []content.Block {
-	switch {
-	case whole == 0 && len(data) == 0:
-		return []content.Block{{Title: title, Kind: content.Note, Text: "nothing"}}
-	case len(data) == 0:
-		return []content.Block{{Title: title, Kind: content.Note, Text: dialog.Size(int64(whole)) + " that had to make room for newer traffic"}}
-	case json.Valid(data):
-		return []content.Block{{Title: title, Kind: content.JSON, Data: data}}
-	}
-	note := fmt.Sprintf("the journal keeps the first %s of %s", dialog.Size(int64(len(data))), dialog.Size(int64(whole)))
-	return []content.Block{{Title: title, Kind: content.Note, Text: note}, {Kind: content.Text, Text: string(data)}}
-}
-
-// rpc writes the exchange as JSON-RPC: a request and, if there was one, its
-// response. The journal knows no ids, so the record's number stands for them.
-// lost says what of it is missing.
-func rpc(r *registry.TrafficRecord, indent string) (request, response []byte, lost string) {
-	id := json.RawMessage(strconv.FormatUint(r.Seq, 10))
-	req := struct {
-		Version string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id,omitempty"`
-		Method  string          `json:"method"`
-		Params  json.RawMessage `json:"params,omitempty"`
-	}{Version: "2.0", Method: r.Method}
-	resp := struct {
-		Version string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Result  json.RawMessage `json:"result,omitempty"`
-		Error   json.RawMessage `json:"error,omitempty"`
-	}{Version: "2.0", ID: id}
-	if !notified(r) {
-		req.ID = id
-	}
-	if json.Valid(r.Request) {
-		req.Params = r.Request
-	} else if r.RequestSize > 0 {
-		lost = "the params"
-	}
-	request = encoded(req, indent)
-	if notified(r) {
-		return request, nil, lost
-	}
-	switch {
-	case !json.Valid(r.Response):
-		if lost != "" {
-			lost += " and "
-		}
-		return request, nil, lost + "the response"
-	case TrafficFailed(r):
-		resp.Error = r.Response
-	default:
-		resp.Result = r.Response
-	}
-	return request, encoded(resp, indent), lost
-}
-
-// encoded is v as JSON; all its parts are valid.
-func encoded(v any, indent string) []byte {
-	text, _ := display.Encoded(v, indent)
-	return []byte(text)
+	return append(blocks, record.Body(title, r.Response, r.ResponseSize)...)
 }
 
 // exchangeText is the exchange for the clipboard or a file.
@@ -227,7 +155,7 @@ func (a *Desk) exchangeText(seq uint64, indent string) (text, lost string, ok bo
 	if !ok {
 		return "", "", false
 	}
-	request, response, lost := rpc(&rec, indent)
+	request, response, lost := record.JSONRPC(&rec, indent)
 	text = string(request) + "\n"
 	if response != nil {
 		text += string(response) + "\n"
@@ -245,16 +173,21 @@ func missing(seq uint64) string {
 
 const goneRecord = "this record had to make room for newer traffic"
 
-func (a *Desk) copyExchange(seq uint64) tea.Cmd {
-	text, lost, ok := a.exchangeText(seq, "")
-	if !ok {
-		return a.Complain("%s", missing(seq))
+func (a *Desk) copyExchange(seqs ...uint64) tea.Cmd {
+	var all strings.Builder
+	what, parts := "the JSON-RPC", ""
+	for _, seq := range seqs {
+		text, lost, ok := a.exchangeText(seq, "")
+		if !ok {
+			return a.Complain("%s", missing(seq))
+		}
+		all.WriteString(text)
+		parts = cmp.Or(lost, parts)
 	}
-	what := "the JSON-RPC"
-	if lost != "" {
-		what += ", without " + lost + ", which the journal does not have whole,"
+	if parts != "" {
+		what += ", without " + parts + ", which the journal does not have whole,"
 	}
-	return a.Copy(text, what)
+	return a.Copy(all.String(), what)
 }
 
 // copyCommand copies what does the same in a shell.

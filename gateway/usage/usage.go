@@ -1,0 +1,12 @@
+// Package usage tells what the processes of a server take of the machine. It asks the
+// system at the moment that it is asked, and knows no servers.
+package usage
+
+import "time"
+
+// Usage is what a group of processes takes.
+type Usage struct {
+	Processes int
+	Processor time.Duration // since they began
+	Memory    int64         // bytes that are in memory
+}

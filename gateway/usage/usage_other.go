@@ -1,0 +1,55 @@
+//go:build !linux
+
+package usage
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Of is what the process group of a child takes, as ps says it; nothing where there is
+// no ps.
+func Of(group int) Usage {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "ps", "-axo", "pgid=,rss=,time=").Output()
+	if err != nil {
+		return Usage{}
+	}
+	var u Usage
+	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		if len(fields) != 3 || fields[0] != strconv.Itoa(group) {
+			continue
+		}
+		kilobytes, _ := strconv.ParseInt(fields[1], 10, 64)
+		u.Processes++
+		u.Memory += kilobytes << 10
+		u.Processor += clock(fields[2])
+	}
+	return u
+}
+
+// clock reads a time of ps: [[days-]hours:]minutes:seconds[.hundredths].
+func clock(s string) time.Duration {
+	days, rest, ok := strings.Cut(s, "-")
+	if !ok {
+		days, rest = "0", s
+	}
+	n, _ := strconv.Atoi(days)
+	total := float64(n)
+	parts := strings.Split(rest, ":")
+	if len(parts) == 2 {
+		parts = append([]string{"0"}, parts...)
+	}
+	for i, part := range parts {
+		v, _ := strconv.ParseFloat(part, 64)
+		total = total*[]float64{24, 60, 60}[min(i, 2)] + v
+	}
+	return time.Duration(total * float64(time.Second))
+}

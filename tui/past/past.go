@@ -1,0 +1,202 @@
+// Package past is the list of the last calls that a screen made of one item, with what
+// was sent and what came back.
+//
+// It is a dialog in front of the panes, which it does not know. The list is what it was
+// when it was opened. It belongs to the goroutine of one screen's Update and View; texts
+// are made in commands, of which only the last one counts.
+package past
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"goblin/gateway/display"
+	"goblin/registry"
+	"goblin/tui/content"
+	"goblin/tui/dialog"
+	"goblin/tui/filter"
+	"goblin/tui/keys"
+	"goblin/tui/list"
+	"goblin/tui/look"
+	"goblin/tui/work"
+)
+
+// Past is the list, and below it the call under the cursor.
+type Past struct {
+	dialog.Still
+	app   *dialog.Common
+	item  dialog.Item
+	Table *list.Table[*registry.Invocation]
+	View  *content.View
+	look  *look.Look
+	shown *registry.Invocation
+	width int
+	gen   int
+	end   context.CancelFunc
+}
+
+// New lists the last calls of an item, the newest first.
+func New(a *dialog.Common, it dialog.Item) (*Past, tea.Cmd) {
+	calls := a.Calls.Past(it)
+	d := &Past{app: a, item: it, View: content.NewView(a.Look), look: a.Look, end: func() {}}
+	d.Table = list.New(a.Ctx, a.Now,
+		func(inv *registry.Invocation) string { return inv.Time.String() },
+		func(inv *registry.Invocation) string { return string(inv.Params) },
+		func([]*registry.Invocation) []filter.Field { return nil })
+	fill := d.Table.Refresh(len(calls), func() []*registry.Invocation { return calls }, func() tea.Cmd { return nil })
+	return d, tea.Batch(fill, a.Push(d), d.show())
+}
+
+// show makes the text of the call under the cursor.
+func (d *Past) show() tea.Cmd {
+	inv, ok := d.Table.Selected()
+	w, _ := d.Size(d.app.W-2, d.app.H-2)
+	if w -= 2; !ok || inv == d.shown && w == d.width {
+		return nil
+	}
+	d.end()
+	ctx, cancel := context.WithCancel(d.app.Ctx)
+	d.end = cancel
+	d.gen++
+	d.shown, d.width = inv, w
+	gen, lk := d.gen, d.app.Look
+	return func() tea.Msg {
+		doc, err := content.Build(ctx, lk, blocks(inv), content.Options{Width: w, Depth: dialog.Unfolded})
+		return work.Done(func() tea.Cmd {
+			if err == nil && gen == d.gen {
+				d.View.Show(doc, false)
+			}
+			return nil
+		})
+	}
+}
+
+// blocks are what was sent, and what came back.
+func blocks(inv *registry.Invocation) []content.Block {
+	var out []content.Block
+	if len(inv.Params) > 0 {
+		out = append(out, content.Block{Title: "Arguments", Kind: content.JSON, Data: inv.Params})
+	}
+	if len(inv.Meta) > 0 {
+		out = append(out, content.Block{Title: "_meta", Kind: content.JSON, Data: inv.Meta})
+	}
+	out = append(out, content.Block{Title: "Result", Kind: content.Note, Text: status(inv)})
+	if inv.Error != "" {
+		return append(out, content.Block{Kind: content.Error, Text: inv.Error})
+	}
+	from := map[registry.Kind]func(json.RawMessage) []content.Block{registry.Tool: content.FromTool, registry.Prompt: content.FromPrompt}[inv.Kind]
+	if from == nil {
+		from = content.FromResource
+	}
+	return append(out, from(inv.Result)...)
+}
+
+// status is how a call ended, in a word or two.
+func status(inv *registry.Invocation) string {
+	switch {
+	case inv.Error != "":
+		return "failed after " + dialog.Millis(inv.Duration)
+	case !inv.Success:
+		return "the tool reports an error after " + dialog.Millis(inv.Duration)
+	}
+	return "ok after " + dialog.Millis(inv.Duration) + ", " + dialog.Size(int64(len(inv.Result)))
+}
+
+// Heading names the item.
+func (d *Past) Heading() string { return "Last calls of " + d.item.Listed }
+
+// Size is that of the dialog.
+func (d *Past) Size(w, h int) (int, int) { return min(w, 140), h }
+
+// Lines are the calls, and below them all about the one under the cursor.
+func (d *Past) Lines(w, h int) []string {
+	if d.look != d.app.Look {
+		d.look = d.app.Look
+		d.View.SetLook(d.look)
+	}
+	lk := d.look
+	above := min(d.Table.Total(), max(h/3, 1))
+	out := d.Table.Lines(lk, w, above, true, d.row)
+	out = append(out, lk.Rule(lk.Horizontal, "", dialog.Where(d.View), lk.Horizontal, w, lk.Border))
+	return lk.Lines(append(out, d.View.Lines(w, max(h-above-1, 0))...), w, h)
+}
+
+// row draws a call: when, how long ago, how it ended, with what.
+func (d *Past) row(inv *registry.Invocation, w int) string {
+	lk := d.look
+	state, style := "ok", lk.Good
+	if !inv.Success {
+		state, style = lk.Failed+" error", lk.Bad
+	}
+	head := inv.Time.Format("15:04:05") + " " + lk.Right(display.Age(d.app.Now().Sub(inv.Time)), 8) + " " +
+		style.On(lk.Fit(state, 8)) + lk.Right(dialog.Millis(inv.Duration), 9) + " " + lk.Right(dialog.Size(int64(len(inv.Result))), 9) + "  "
+	args := dialog.Clean(display.Head(strings.Join(strings.Fields(string(inv.Params)), " "), 400))
+	return head + lk.Dim.On(lk.Cut(cmp.Or(args, "no arguments"), max(w-look.Width(head), 0)))
+}
+
+// Keys are those of the list, and of the text below it.
+func (d *Past) Keys() keys.Table {
+	move := func(by int) func() tea.Cmd {
+		return func() tea.Cmd {
+			d.Table.Move(by)
+			return d.show()
+		}
+	}
+	selected := func(do func(*registry.Invocation) tea.Cmd) func() tea.Cmd {
+		return func() tea.Cmd {
+			if inv, ok := d.Table.Selected(); ok {
+				return do(inv)
+			}
+			return nil
+		}
+	}
+	t := keys.Table{
+		{ID: "down", Keys: []string{"j", "down"}, Hint: "down", Long: "The call before", Run: move(1)},
+		{ID: "up", Keys: []string{"k", "up"}, Hint: "up", Long: "The call after", Run: move(-1)},
+		{ID: "call", Keys: []string{"c", "enter"}, Hint: "call", Long: "Open the form with these arguments", Run: selected(d.call)},
+		{ID: "copy", Keys: []string{"y"}, Hint: "copy arguments", Long: "Copy the arguments", Run: selected(func(inv *registry.Invocation) tea.Cmd {
+			return d.app.Copy(string(inv.Params), "the arguments")
+		})},
+		{ID: "copy-content", Keys: []string{"Y"}, Hint: "copy result", Long: "Copy the result, raw", Run: selected(func(inv *registry.Invocation) tea.Cmd {
+			return d.app.Copy(string(inv.Result), "the result")
+		})},
+		{ID: "close", Keys: []string{"esc", "q", "h", "left", "H", "ctrl+c"}, Hint: "close", Long: "Close", Run: d.close},
+	}
+	for _, b := range keys.Scrolling(func() keys.Scroller { return d.View }).Quiet() {
+		if b.ID != "down" && b.ID != "up" {
+			t = append(t, b)
+		}
+	}
+	return t
+}
+
+func (d *Past) close() tea.Cmd {
+	d.end()
+	return d.app.Drop(d)
+}
+
+func (d *Past) call(inv *registry.Invocation) tea.Cmd {
+	d.close()
+	return d.app.CallWith(d.item, inv.Params)
+}
+
+// Update handles the mouse.
+func (d *Past) Update(msg tea.Msg) tea.Cmd {
+	if m, ok := msg.(tea.MouseMsg); ok && dialog.LeftPress(m) && d.Table.Click(m.Y) {
+		return d.show()
+	}
+	dialog.ScrollWheel(d.View.Scroll, msg)
+	return nil
+}
+
+// Background lays the text out anew when the screen's size changed.
+func (d *Past) Background(msg tea.Msg) tea.Cmd {
+	if _, ok := msg.(tea.WindowSizeMsg); ok {
+		return d.show()
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+// Package record tells what a record of traffic is: in a word, at length, and as the
+// JSON-RPC that went over the wire. It keeps nothing and knows no screen: which records
+// there are, and where they are shown, is up to others.
+package record
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"goblin/gateway/display"
+	"goblin/registry"
+	"goblin/tui/content"
+	"goblin/tui/dialog"
+)
+
+const statusNotification = "notification"
+
+// Notified reports a notification: it has no answer.
+func Notified(r *registry.TrafficRecord) bool { return r.Status == statusNotification }
+
+// NotOffered is a client's answer to a server that asks for roots which the client
+// never said it had: no error, but the way to find out.
+func NotOffered(r *registry.TrafficRecord) bool {
+	return r.Direction == registry.ToClient && r.Method == "roots/list" && r.Code == -32601
+}
+
+// Failed reports whether a request failed.
+func Failed(r *registry.TrafficRecord) bool {
+	return !NotOffered(r) && (r.Code != 0 || r.Status == "failure" || r.Status == registry.StatusToolError)
+}
+
+// Status is how it ended, in a word.
+func Status(r *registry.TrafficRecord) string {
+	switch {
+	case NotOffered(r):
+		return "none"
+	case r.Code != 0:
+		return strconv.Itoa(r.Code)
+	case r.Status == "success":
+		return "ok"
+	case r.Status == "failure":
+		return "failed"
+	}
+	return r.Status
+}
+
+// Size is the size of the answer; of a notification, which has none,
+// that of its params.
+func Size(r *registry.TrafficRecord) int64 {
+	if Notified(r) {
+		return int64(r.RequestSize)
+	}
+	return r.Size
+}
+
+// codeNames are the errors that JSON-RPC 2.0 (5.1) and MCP name.
+var codeNames = map[int]string{
+	-32700: "parse error", -32600: "invalid request", -32601: "method not found",
+	-32602: "invalid params", -32603: "internal error", -32002: "resource not found",
+	-32042: "URL elicitation required",
+}
+
+// Failure says how a request failed.
+func Failure(r *registry.TrafficRecord) string {
+	switch {
+	case r.Status == registry.StatusToolError:
+		return "the tool reports an error"
+	case r.Code == 0:
+		return "failed"
+	}
+	text := fmt.Sprintf("error %d", r.Code)
+	if name := codeNames[r.Code]; name != "" {
+		text += ", " + name
+	}
+	return text
+}
+
+// Body shows params, a result or an error, and says what of it is not there:
+// the journal keeps the beginning only, and not for ever.
+func Body(title string, data []byte, whole int) []content.Block {
+	switch {
+	case whole == 0 && len(data) == 0:
+		return []content.Block{{Title: title, Kind: content.Note, Text: "nothing"}}
+	case len(data) == 0:
+		return []content.Block{{Title: title, Kind: content.Note, Text: dialog.Size(int64(whole)) + " that had to make room for newer traffic"}}
+	case json.Valid(data):
+		return []content.Block{{Title: title, Kind: content.JSON, Data: data}}
+	}
+	note := fmt.Sprintf("the journal keeps the first %s of %s", dialog.Size(int64(len(data))), dialog.Size(int64(whole)))
+	return []content.Block{{Title: title, Kind: content.Note, Text: note}, {Kind: content.Text, Text: string(data)}}
+}
+
+// JSONRPC writes the exchange as JSON-RPC: a request and, if there was one, its
+// response. The journal knows no ids, so the record's number stands for them.
+// lost says what of it is missing.
+func JSONRPC(r *registry.TrafficRecord, indent string) (request, response []byte, lost string) {
+	id := json.RawMessage(strconv.FormatUint(r.Seq, 10))
+	req := struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id,omitempty"`
+		Method  string          `json:"method"`
+		Params  json.RawMessage `json:"params,omitempty"`
+	}{Version: "2.0", Method: r.Method}
+	resp := struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Result  json.RawMessage `json:"result,omitempty"`
+		Error   json.RawMessage `json:"error,omitempty"`
+	}{Version: "2.0", ID: id}
+	if !Notified(r) {
+		req.ID = id
+	}
+	if json.Valid(r.Request) {
+		req.Params = r.Request
+	} else if r.RequestSize > 0 {
+		lost = "the params"
+	}
+	request = encoded(req, indent)
+	if Notified(r) {
+		return request, nil, lost
+	}
+	switch {
+	case !json.Valid(r.Response):
+		if lost != "" {
+			lost += " and "
+		}
+		return request, nil, lost + "the response"
+	case Failed(r):
+		resp.Error = r.Response
+	default:
+		resp.Result = r.Response
+	}
+	return request, encoded(resp, indent), lost
+}
+
+// encoded is v as JSON; all its parts are valid.
+func encoded(v any, indent string) []byte {
+	text, _ := display.Encoded(v, indent)
+	return []byte(text)
+}
+
+// Answer lays out what a result holds: the content of tools, resources and prompts, with
+// JSON and Markdown in its texts shown as such. It is nil for other methods, for errors,
+// and for what the journal has not kept whole.
+func Answer(r *registry.TrafficRecord) []content.Block {
+	if r.Code != 0 || !json.Valid(r.Response) {
+		return nil
+	}
+	switch r.Method {
+	case "tools/call":
+		return content.FromTool(r.Response)
+	case "resources/read":
+		return content.FromResource(r.Response)
+	case "prompts/get":
+		return content.FromPrompt(r.Response)
+	}
+	return nil
+}
+
+// Arguments are those of a recorded call of a tool or prompt; false if the journal has
+// not kept them whole.
+func Arguments(r *registry.TrafficRecord) (args json.RawMessage, ok bool) {
+	var p struct {
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if len(r.Request) == 0 || json.Unmarshal(r.Request, &p) != nil {
+		return nil, false
+	}
+	return p.Arguments, true
+}
