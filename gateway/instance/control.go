@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -168,7 +169,8 @@ func (i *Instance) Definition(server string) diagnosis.Definition {
 			}
 			words = append(words, word)
 		}
-		d.Command, d.Folder = strings.Join(words, " "), cmp.Or(s.Cwd, i.o.Folder)
+		here, _ := os.Getwd() // if it is gone, so is what there is to say
+		d.Command, d.Folder = strings.Join(words, " "), cmp.Or(s.Cwd, i.o.Folder, here)
 	}
 	state, _ := i.registry.State(server)
 	pids := []int{state.PID}
