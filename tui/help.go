@@ -11,6 +11,8 @@ import (
 	"goblin/tui/keys"
 	"goblin/tui/look"
 	"goblin/tui/pane"
+	"goblin/tui/past"
+	"goblin/tui/query"
 )
 
 //go:generate go test -run ^TestKeysFileIsCurrent$ . -update
@@ -298,6 +300,8 @@ func dialogKeys() []titledKeys {
 		{"Filter of subscriptions", (*dialog.Search)(nil).Keys()},
 		{"Lists of values (f, m)", (*pane.Facet)(nil).Keys()},
 		{"Request and response", (*pane.Exchange)(nil).Keys()},
+		{"Last calls (H)", (*past.Past)(nil).Keys()},
+		{"A path in JSON (|)", (*query.Query)(nil).Keys()},
 		{"A line of text", (*dialog.Entry)(nil).Keys()},
 		{"Yes or no", (&dialog.Confirm{Good: "for good"}).Keys()},
 		{"An address to open", (*ask.URL)(nil).Keys()},

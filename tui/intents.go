@@ -37,6 +37,14 @@ func (a *app) whyNoPast() string {
 	return ""
 }
 
+// sideways moves the detail panel over lines that are longer than it.
+func (a *app) sideways(cells int) func() tea.Cmd {
+	return func() tea.Cmd {
+		a.Details[a.Open].View.Right(cells)
+		return nil
+	}
+}
+
 // found walks the matches of the search in the detail panel.
 func (a *app) found(step func(*content.View)) func() tea.Cmd {
 	return func() tea.Cmd {

@@ -23,7 +23,7 @@ func (a *app) bindings() keys.Table {
 	}
 	tabs := keys.Unless("only Logs has tabs; 5 goes there", func() bool { return a.Open == pane.PaneLogs })
 	detail := keys.Unless("there is nothing to look at", func() bool { return a.Panes[a.Open].Subject().Blocks != nil })
-	return append(a.lookKeys(), keys.Table{
+	return append(append(a.lookKeys(), a.textKeys()...), keys.Table{
 		{ID: "servers", Keys: []string{"1"}, Long: "Go to Servers", Where: keys.Anywhere, Names: []string{"servers", "srv"}, Run: show(pane.PaneServers)},
 		{ID: "tools", Keys: []string{"2"}, Long: "Go to Tools", Where: keys.Anywhere, Names: []string{"tools"}, Run: show(pane.PaneTools)},
 		{ID: "prompts", Keys: []string{"3"}, Long: "Go to Prompts", Where: keys.Anywhere, Names: []string{"prompts"}, Run: show(pane.PanePrompts)},
@@ -75,9 +75,6 @@ func (a *app) bindings() keys.Table {
 		{ID: "editor", Keys: []string{"E"}, Long: "Open it in $EDITOR, made safe", Where: keys.Anywhere, Names: []string{"editor", "edit"}, Run: func() tea.Cmd { return a.OpenIn("editor", a.Content()) }},
 		{ID: "save", Keys: []string{"W"}, Long: "Save the content to a file, raw", Where: keys.Anywhere, Names: []string{"save", "write"}, Run: func() tea.Cmd { return a.Save(a.Content()) }},
 		{ID: "inspect", Keys: []string{"i"}, Long: "Show the requests about this item; of traffic, the item", Where: keys.Anywhere, Names: []string{"inspect"}, Why: a.whyNotInspect, Run: func() tea.Cmd { return a.Inspect(a.Panes[a.Open].Item()) }},
-		{ID: "fold", Keys: []string{"-"}, Long: "Fold the JSON in the detail panel by one level", Where: keys.Anywhere, Names: []string{"fold"}, Run: func() tea.Cmd { return a.Details[a.Open].Fold(-1) }},
-		{ID: "unfold", Keys: []string{"+", "="}, Long: "Unfold the JSON in the detail panel by one level", Where: keys.Anywhere, Names: []string{"unfold"}, Run: func() tea.Cmd { return a.Details[a.Open].Fold(1) }},
-		{ID: "fold-node", Keys: []string{"z"}, Long: "Fold the first node of JSON in sight; a click, any node", Where: keys.InDetail, Names: []string{"fold-node"}, Run: func() tea.Cmd { return a.Details[a.Open].Turn(0, true) }},
 
 		{ID: "tab-left", Keys: []string{"["}, Long: "Previous tab of Logs", Where: keys.InLogs | keys.InDetail, Why: tabs},
 		{ID: "tab-right", Keys: []string{"]"}, Hint: "tabs", Long: "Next tab of Logs", Where: keys.InLogs | keys.InDetail, Why: tabs},
@@ -94,6 +91,19 @@ func (a *app) bindings() keys.Table {
 		{ID: "interrupt", Keys: []string{"ctrl+c"}, Long: "Quit goblin", Where: keys.InDetail, Run: a.quit},
 		{ID: "quit", Keys: []string{"q", "ctrl+c"}, Hint: "quit", Long: "Quit this screen; asks when that ends others' servers", Where: keys.InLists, Names: []string{"quit", "q"}, Run: a.quit},
 	}...)
+}
+
+// textKeys are for what the detail panel shows.
+func (a *app) textKeys() keys.Table {
+	return keys.Table{
+		{ID: "fold", Keys: []string{"-"}, Long: "Fold the JSON in the detail panel by one level", Where: keys.Anywhere, Names: []string{"fold"}, Run: func() tea.Cmd { return a.Details[a.Open].Fold(-1) }},
+		{ID: "unfold", Keys: []string{"+", "="}, Long: "Unfold the JSON in the detail panel by one level", Where: keys.Anywhere, Names: []string{"unfold"}, Run: func() tea.Cmd { return a.Details[a.Open].Fold(1) }},
+		{ID: "fold-node", Keys: []string{"z"}, Long: "Fold the first node of JSON in sight; a click, any node", Where: keys.InDetail, Names: []string{"fold-node"}, Run: func() tea.Cmd { return a.Details[a.Open].Turn(0, true) }},
+		{ID: "query", Keys: []string{"|"}, Long: "Filter the JSON by a path, such as items[*].name", Where: keys.Anywhere, Names: []string{"path", "query"}, Run: a.QueryContent},
+		{ID: "wrap", Keys: []string{"\\"}, Long: "Wrap long lines in the detail panel, or not", Where: keys.Anywhere, Names: []string{"wrap"}, Run: a.Rewrap},
+		{ID: "sideways", Keys: []string{"}", "shift+right"}, Long: "Sideways over long lines of the detail panel", Where: keys.Anywhere, Run: a.sideways(8)},
+		{ID: "sideways-back", Keys: []string{"{", "shift+left"}, Long: "And back", Where: keys.Anywhere, Run: a.sideways(-8)},
+	}
 }
 
 // lookKeys change how the screen looks.

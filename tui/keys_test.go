@@ -30,9 +30,9 @@ func TestKeysFileNamesEveryBinding(t *testing.T) {
 	r := newRig(t, 80, 24, "files")
 	text := r.app.keysDoc()
 	for _, b := range r.app.keys {
-		require.Contains(t, text, b.Long, b.ID)
+		require.Contains(t, text, escaped(b.Long), b.ID)
 		for _, k := range b.Keys {
-			require.Contains(t, text, "`"+keys.Show(k)+"`", b.ID)
+			require.Contains(t, text, inCode(keys.Show(k)), b.ID)
 		}
 	}
 	for _, field := range []string{"`mime:`", "`sub:`", "`updated:`", "`method:`", "`err:`", "`ms:`", "`state:`"} {

@@ -85,6 +85,7 @@ type Options struct {
 	Fold    int
 	Turned  map[uint64]bool // nodes of JSON that are shown the other way, see [View.Node]
 	Numbers bool            // of the lines of Text
+	Wide    bool            // lines are not wrapped
 }
 
 const (
@@ -130,8 +131,8 @@ const (
 	goesOn   flags = 1 << iota // part of the same line of the original as the one before
 	numbered                   // arg is its number, drawn in the indent
 	ruled                      // a horizontal rule instead of text
-	_
-	quoted // times the depth, up to maxQuote
+	pictured                   // arg is a line of the pictures
+	quoted                     // times the depth, up to maxQuote
 )
 
 const maxQuote = 7
@@ -152,18 +153,19 @@ func (l line) prefix() int { return int(l.indent) + 2*l.depth() }
 
 // Doc is lines made of blocks.
 type Doc struct {
-	arena   []byte
-	lines   []line
-	styles  []look.Style
-	changed []bool   // nil: nothing
-	about   [][2]int // lines that are never marked
-	start   int      // the first line of the block that is the start
-	blocks  []Block
-	nodes   []docNode
-	starts  []int // the first lines of the blocks
-	deep    int   // levels of the deepest JSON
-	width   int
-	longest int // cells of the longest line
+	arena    []byte
+	lines    []line
+	styles   []look.Style
+	changed  []bool   // nil: nothing
+	about    [][2]int // lines that are never marked
+	start    int      // the first line of the block that is the start
+	blocks   []Block
+	nodes    []docNode
+	starts   []int // the first lines of the blocks
+	deep     int   // levels of the deepest JSON
+	pictures [][]dot
+	width    int
+	longest  int // cells of the longest line
 }
 
 // docNode is a container of JSON and the line that it begins in.

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	hexShown  = 256       // bytes of a dump
+	hexShown  = 256       // bytes of a dump at least
+	hexLines  = 16        // lines of a dump at least
 	imageHead = 256 << 10 // bytes in which the dimensions of an image must stand
 )
 
@@ -31,7 +32,10 @@ func (b *builder) hex(k *Block) {
 		return
 	}
 	b.blank()
-	shown := k.Data[:min(len(k.Data), hexShown)]
+	if whole == int64(len(k.Data)) && b.picture(k.Data) {
+		return
+	}
+	shown := k.Data[:min(len(k.Data), max(hexShown, hexLines*perLine(b.room)))]
 	for s := range dump(shown, b.room) {
 		from := b.at()
 		b.put(s)
@@ -65,10 +69,7 @@ func (b *builder) sum(data []byte) string {
 
 // dump yields lines like those of hexdump -C, with as many bytes as fit.
 func dump(data []byte, room int) func(func(string) bool) {
-	per := 16
-	for per > 2 && hexWidth(per) > room {
-		per /= 2
-	}
+	per := perLine(room)
 	return func(yield func(string) bool) {
 		for at := 0; at < len(data); at += per {
 			row := data[at:min(at+per, len(data))]
@@ -91,6 +92,26 @@ func dump(data []byte, room int) func(func(string) bool) {
 			}
 		}
 	}
+}
+
+// perLine is how many bytes of a dump a line of so many cells has.
+func perLine(room int) int {
+	per := 2
+	for per < 64 && hexWidth(per+step(per)) <= room {
+		per += step(per)
+	}
+	return per
+}
+
+// step is by how much a line grows: few bytes stand where there is room for few.
+func step(per int) int {
+	switch {
+	case per < 8:
+		return 2
+	case per < 16:
+		return 4
+	}
+	return 8
 }
 
 // hexWidth is how many cells a line of n bytes takes.

@@ -178,6 +178,10 @@ func (v *View) paint(i int) {
 		col = 0
 		room -= v.number(l, room)
 	}
+	if l.flags&pictured != 0 {
+		v.picture(l, max(room, 0))
+		return
+	}
 	for range l.depth() {
 		if room < 2 {
 			break

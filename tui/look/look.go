@@ -65,6 +65,8 @@ type Look struct {
 	Theme string // its name
 	Palette
 	Marks
+	// Colours is how many a picture may have; 0 for none.
+	Colours int
 	// Renderer is for lipgloss styles of this screen; the default renderer
 	// looks at the process's stdout, which is somebody else's.
 	Renderer *lipgloss.Renderer
@@ -102,6 +104,9 @@ func New(o Options) *Look {
 	default:
 		l.Palette = sixteen
 	}
+	if !dumb && colours != "none" {
+		l.Colours = coloursOf(env)
+	}
 	l.Renderer = lipgloss.NewRenderer(io.Discard)
 	l.Renderer.SetColorProfile(profile)
 	l.Renderer.SetHasDarkBackground(colours != "light")
@@ -117,6 +122,17 @@ func utf8Locale(env func(string) string) bool {
 		}
 	}
 	return true
+}
+
+// coloursOf is how many colours a terminal says that it has.
+func coloursOf(env func(string) string) int {
+	switch {
+	case env("COLORTERM") == "truecolor" || env("COLORTERM") == "24bit":
+		return 1 << 24
+	case manyColours(env):
+		return 256
+	}
+	return 16
 }
 
 func manyColours(env func(string) string) bool {

@@ -25,7 +25,9 @@ type Desk struct {
 	Inside  bool // the detail panel has the focus
 	Opened  bool // the detail panel is open where it does not stand beside
 	Layout  layout
-	Demo    bool // the built-in demo
+	Demo    bool   // the built-in demo
+	Wide    bool   // long lines are not wrapped
+	path    string // that was typed last
 
 	trail     []step // the jumps that brought the user here
 	LastClick Click

@@ -9,6 +9,7 @@ import (
 
 	"goblin/tui/content"
 	"goblin/tui/dialog"
+	"goblin/tui/query"
 	"goblin/tui/work"
 )
 
@@ -69,7 +70,7 @@ func (d *detail) Build(same, news bool) tea.Cmd {
 	}
 	ctx, cancel := context.WithCancel(d.app.Ctx)
 	d.cancel, d.busy = cancel, true
-	o := content.Options{Width: d.width, Depth: dialog.Unfolded, Fold: d.fold, Turned: d.turned, Numbers: s.numbers}
+	o := content.Options{Width: d.width, Depth: dialog.Unfolded, Fold: d.fold, Turned: d.turned, Numbers: s.numbers, Wide: d.app.Wide}
 	return func() tea.Msg {
 		defer cancel()
 		doc, err := content.Build(ctx, lk, s.Blocks(ctx), o)
@@ -133,6 +134,29 @@ func (d *detail) Turn(y int, near bool) tea.Cmd {
 	turned[node] = !turned[node]
 	d.turned = turned
 	return d.Build(true, false)
+}
+
+// Rewrap wraps long lines, or no longer.
+func (a *Desk) Rewrap() tea.Cmd {
+	a.Wide = !a.Wide
+	a.Say("Long lines are wrapped")
+	if a.Wide {
+		a.Say("Long lines are not wrapped: { and } go sideways")
+	}
+	if d := a.FrontExchange(); d != nil {
+		return d.build()
+	}
+	return a.Details[a.Open].Build(true, false)
+}
+
+// QueryContent asks for a path in the JSON of what is looked at.
+func (a *Desk) QueryContent() tea.Cmd {
+	c := a.Content()
+	texts := [][]byte{c.Data}
+	if inv := dialog.Kept(a.Reg, a.Panes[a.Open].Item()); inv != nil {
+		texts = append(texts, inv.Result)
+	}
+	return query.New(a.Common, dialog.Clean(c.Name), &a.path, texts...)
 }
 
 // Click is one on a line of the panel.

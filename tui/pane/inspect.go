@@ -87,14 +87,14 @@ func (d *Exchange) build() tea.Cmd {
 	d.gen++
 	gen, widths, lk, seq := d.gen, d.widths(), d.app.Look, d.rec.Seq
 	d.width = widths
-	reg, rec, ctx := d.app.Reg, d.rec, d.ctx
+	reg, rec, ctx, wide := d.app.Reg, d.rec, d.ctx, d.app.Wide
 	return func() tea.Msg {
 		if full, ok := reg.Traffic().Record(seq); ok {
 			rec = full
 		}
 		var docs [2]*content.Doc
 		for i, blocks := range [][]content.Block{requestSide(&rec, lk), responseSide(&rec)} {
-			doc, err := content.Build(ctx, lk, blocks, content.Options{Width: widths[i], Depth: dialog.Unfolded})
+			doc, err := content.Build(ctx, lk, blocks, content.Options{Width: widths[i], Depth: dialog.Unfolded, Wide: wide})
 			if err != nil {
 				return nil // closed meanwhile
 			}
@@ -168,6 +168,10 @@ func (d *Exchange) Keys() keys.Table {
 			d.close()
 			return a.GoToItem(&d.rec)
 		})},
+		keys.Binding{ID: "query", Keys: []string{"|"}, Long: "Filter the JSON by a path", Run: do((*Desk).QueryContent)},
+		keys.Binding{ID: "wrap", Keys: []string{"\\"}, Long: "Wrap long lines, or not", Run: do((*Desk).Rewrap)},
+		keys.Binding{ID: "right", Keys: []string{"}", "shift+right"}, Long: "Sideways over long lines", Run: func() tea.Cmd { d.Views[d.on].Right(8); return nil }},
+		keys.Binding{ID: "left", Keys: []string{"{", "shift+left"}, Long: "And back", Run: func() tea.Cmd { d.Views[d.on].Right(-8); return nil }},
 		keys.Binding{ID: "pager", Keys: []string{"e"}, Hint: "open in $PAGER", Long: "Open it in $PAGER", Run: do(func(a *Desk) tea.Cmd { return a.OpenIn("pager", a.Content()) })},
 		keys.Binding{ID: "editor", Keys: []string{"E"}, Long: "Open it in $EDITOR", Run: do(func(a *Desk) tea.Cmd { return a.OpenIn("editor", a.Content()) })},
 		keys.Binding{ID: "save", Keys: []string{"W"}, Long: "Save it to a file", Run: do(func(a *Desk) tea.Cmd { return a.Save(a.Content()) })},

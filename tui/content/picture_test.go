@@ -1,0 +1,135 @@
+package content
+
+import (
+	"bytes"
+	"encoding/base64"
+	"image"
+	"image/color"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/stretchr/testify/require"
+
+	"goblin/tui/look"
+)
+
+// flag is red above and white below.
+func flag(w, h int) image.Image {
+	img := image.NewRGBA(image.Rect(0, 0, w, h))
+	for y := range h {
+		for x := range w {
+			c := color.RGBA{255, 0, 0, 255}
+			if y >= h/2 {
+				c = color.RGBA{255, 255, 255, 255}
+			}
+			img.Set(x, y, c)
+		}
+	}
+	return img
+}
+
+func encodedAs(t testing.TB, format string, img image.Image) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	switch format {
+	case "png":
+		require.NoError(t, png.Encode(&b, img))
+	case "gif":
+		require.NoError(t, gif.Encode(&b, img, nil))
+	default:
+		require.NoError(t, jpeg.Encode(&b, img, nil))
+	}
+	return b.Bytes()
+}
+
+func TestImagesAreDrawnAsHalfBlocks(t *testing.T) {
+	env := func(colours, lang string) *look.Look {
+		return look.New(look.Options{Getenv: func(k string) string {
+			return map[string]string{"TERM": "xterm-256color", "COLORTERM": colours, "LANG": lang, "NO_COLOR": map[bool]string{true: "1"}[colours == "none"]}[k]
+		}})
+	}
+	lines := func(lk *look.Look, data []byte, w int) []string {
+		doc, err := Build(t.Context(), lk, []Block{{Kind: Hex, Data: data, MIME: "image/png"}}, Options{Width: w})
+		require.NoError(t, err)
+		v := NewView(lk)
+		v.Show(doc, false)
+		out := v.Lines(w, 40)
+		for _, l := range out {
+			require.Equal(t, w, ansi.StringWidth(l))
+		}
+		return out
+	}
+	for _, format := range []string{"png", "gif", "jpeg"} {
+		text := strings.Join(lines(env("truecolor", "C.UTF-8"), encodedAs(t, format, flag(8, 4)), 60), "\n")
+		require.Contains(t, ansi.Strip(text), format+", 8 x 4")
+		require.Contains(t, ansi.Strip(text), "\n ▀▀▀▀▀▀▀▀ ", "two lines of two pixels each")
+		require.NotContains(t, text, "00000000  ", "no dump of it")
+	}
+	text := strings.Join(lines(env("truecolor", "C.UTF-8"), encodedAs(t, "png", flag(8, 4)), 60), "\n")
+	require.Contains(t, text, "\x1b[38;2;255;0;0;48;2;255;0;0m▀")
+	require.Contains(t, text, "\x1b[38;2;255;255;255;48;2;255;255;255m▀")
+	text = strings.Join(lines(env("", "C.UTF-8"), encodedAs(t, "png", flag(8, 4)), 60), "\n")
+	require.Contains(t, text, "\x1b[38;5;196;48;5;196m▀")
+	text = strings.Join(lines(env("none", "C.UTF-8"), encodedAs(t, "png", flag(8, 4)), 60), "\n")
+	require.Contains(t, text, "████████", "as shades without colours")
+	text = strings.Join(lines(env("none", "C"), encodedAs(t, "png", flag(8, 4)), 60), "\n")
+	require.Contains(t, text, "@@@@@@@@")
+
+	wide := lines(env("truecolor", "C.UTF-8"), encodedAs(t, "png", flag(2000, 500)), 60)
+	count := 0
+	for _, l := range wide {
+		if strings.Contains(l, "▀") {
+			count++
+			require.Equal(t, 59, strings.Count(l, "▀"), "as wide as the window")
+		}
+	}
+	require.InDelta(t, 59*500/2000/2, count, 1, "and in its proportions")
+}
+
+func TestImagesThatAreTooLargeOrBrokenAreDumped(t *testing.T) {
+	bomb := encodedAs(t, "png", image.NewGray(image.Rect(0, 0, 1, 1)))
+	copy(bomb[16:], []byte{0, 1, 0, 0, 0, 1, 0, 0}) // 65536 x 65536, it says
+	for name, data := range map[string][]byte{
+		"what says that it is huge": bomb,
+		"what ends":                 encodedAs(t, "png", flag(64, 64))[:60],
+		"none":                      []byte("\x89PNG\r\n\x1a\nhello"),
+		"another format":            []byte("RIFF....WEBPVP8 ................"),
+	} {
+		require.Nil(t, decoded(data), name)
+		doc, err := Build(t.Context(), look.New(look.Options{}), []Block{{Kind: Hex, Data: data}}, Options{Width: 90})
+		require.NoError(t, err)
+		v := NewView(look.New(look.Options{}))
+		v.Show(doc, false)
+		require.Contains(t, strings.Join(v.Lines(90, 30), "\n"), "00000000  ", name)
+	}
+}
+
+func TestADumpUsesTheWidth(t *testing.T) {
+	for w, per := range map[int]int{40: 6, 52: 8, 70: 12, 80: 16, 120: 24, 250: 56} {
+		require.Equal(t, per, perLine(w-1), "%d cells", w)
+		require.LessOrEqual(t, hexWidth(per), w-1)
+	}
+}
+
+func FuzzPicture(f *testing.F) {
+	for _, format := range []string{"png", "gif", "jpeg"} {
+		f.Add(encodedAs(f, format, flag(9, 7)), 40)
+	}
+	tiny, _ := base64.StdEncoding.DecodeString("R0lGODlhAQABAAAAACwAAAAAAQABAAA=")
+	f.Add(tiny, 3)
+	f.Fuzz(func(t *testing.T, data []byte, w int) {
+		w = min(max(w, 2), 200)
+		lk := look.New(look.Options{})
+		doc, err := Build(t.Context(), lk, []Block{{Kind: Hex, Data: data}}, Options{Width: w})
+		require.NoError(t, err)
+		v := NewView(lk)
+		v.Show(doc, false)
+		for _, l := range v.Lines(w, 60) {
+			require.Equal(t, w, ansi.StringWidth(l))
+		}
+	})
+}

@@ -1,0 +1,99 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/tui/query"
+)
+
+const people = `{"people":[{"name":"Ada","age":36,"id":12345678901234567890123},{"name":"Bob","age":7},{"name":"<Cy>"}],"n":1.50,"deep":{"name":"x"}}`
+
+func TestAPathFindsWhatIsInJSON(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{
+		"":                             people,
+		"people[*].name":               `["Ada","Bob","<Cy>"]`,
+		"$.people[0].id":               `12345678901234567890123`,
+		"n":                            `1.50`,
+		"people[?(@.age > 30)].name":   `"Ada"`,
+		"people[?@.name == 'Bob'].age": `7`,
+		"people[-1]":                   `{"name":"<Cy>"}`,
+		"nothing":                      `[]`,
+		"[":                            "!",
+		"people[?(":                    "!",
+		"$..*..*..*":                   "!",
+		strings.Repeat("a.", 400):      "!",
+	} {
+		v, err := query.Read([]byte(people))
+		require.NoError(t, err)
+		found, _, err := query.Find(v, len(people), path)
+		if want == "!" {
+			require.Error(t, err, path)
+			continue
+		}
+		require.NoError(t, err, path)
+		require.JSONEq(t, want, string(found), path)
+		if len(want) < 60 {
+			require.Equal(t, want, string(found), path)
+		}
+	}
+	v, err := query.Read([]byte("{\"a\":1}\n{\"a\":2}"))
+	require.NoError(t, err)
+	found, n, err := query.Find(v, 20, "$[*].a")
+	require.NoError(t, err)
+	require.Equal(t, "[1,2]", string(found), "of a request and its response, both")
+	require.Equal(t, 2, n)
+	_, err = query.Read([]byte("no JSON"))
+	require.Error(t, err)
+	_, _, err = query.Find(v, 1<<20, "$[?(@.a == $[0].a)]")
+	require.Error(t, err, "n times n is too long")
+}
+
+func FuzzPath(f *testing.F) {
+	f.Add(people, "people[?(@.age > 30)].name")
+	f.Add(`[1,[2,{"a":null}]]`, "$..a[?length(@) ~= /x/]")
+	f.Add(`{"a":"\u0000"}`, "a['\\u0000'][1:-1:2]")
+	f.Fuzz(func(t *testing.T, data, path string) {
+		v, err := query.Read([]byte(data[:min(len(data), 4096)]))
+		if err != nil {
+			return
+		}
+		if _, _, err := query.Find(v, len(data), path); err != nil {
+			require.NotContains(t, err.Error(), "\x1b")
+		}
+	})
+}
+
+func TestThePathIsTypedInFrontOfThePanes(t *testing.T) {
+	r := office(t, 120, 40, plainEnv).keys("4 / config.json enter enter |")
+	require.Contains(t, r.screen(), "A path in the JSON of config.json")
+	r.text("ports[*]")
+	require.Contains(t, r.screen(), "2 values")
+	r.keys("enter")
+	require.Equal(t, "[80,443]", r.copied())
+	r.text("?")
+	require.Contains(t, r.screen(), "! ")
+	r.keys("esc |")
+	require.Contains(t, r.screen(), "ports[*]?", "the path stays")
+	r.keys("esc esc esc 2")
+	r.keys("|")
+	require.Contains(t, r.screen(), "there is no JSON here")
+}
+
+func TestLongLinesAreWrappedOrGoneOverSideways(t *testing.T) {
+	r := office(t, 120, 40, plainEnv)
+	r.answer("resources/read", `{"contents":[{"uri":"x","mimeType":"text/plain","text":"`+strings.Repeat("word ", 60)+`THEEND"}]}`)
+	r.keys("4 / day-01 enter enter")
+	require.Contains(t, r.screen(), "THEEND")
+	r.keys("\\")
+	require.NotContains(t, r.screen(), "THEEND")
+	for range 60 {
+		r.keys("}")
+	}
+	require.Contains(t, r.screen(), "THEEND")
+	r.keys("\\")
+	require.Contains(t, r.screen(), "Long lines are wrapped")
+}

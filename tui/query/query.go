@@ -1,0 +1,253 @@
+// Package query shows what a path finds in JSON, while the path is typed.
+//
+// A path is a JSONPath (RFC 9535) as github.com/ohler55/ojg/jp reads it; "$." at its
+// beginning may be left out. The JSON is foreign, the path is the user's: what could take
+// long is refused before it is tried. One path is looked for at a time, in a command. The
+// package knows no pane; a dialog belongs to the goroutine of one screen's Update and View.
+package query
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/ohler55/ojg/jp"
+
+	"goblin/gateway/display"
+	"goblin/tui/content"
+	"goblin/tui/dialog"
+	"goblin/tui/edit"
+	"goblin/tui/keys"
+	"goblin/tui/look"
+	"goblin/tui/work"
+)
+
+// Bounds of what is looked for.
+const (
+	MostData     = 16 << 20 // bytes of JSON
+	mostPath     = 512      // bytes of a path
+	mostDescents = 2        // ".." in a path: each goes through all that is below
+	mostAgain    = 64 << 10 // bytes of JSON that filters may look through from its root
+	mostFound    = 10_000   // values that are shown
+)
+
+// Read decodes JSON for [Find]; several values in a row are an array of them.
+func Read(data []byte) (any, error) {
+	if len(data) > MostData {
+		return nil, errors.New("there is too much of it")
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	var all []any
+	for {
+		var v any
+		switch err := d.Decode(&v); {
+		case errors.Is(err, io.EOF) && len(all) == 1:
+			return all[0], nil
+		case errors.Is(err, io.EOF) && len(all) > 1:
+			return all, nil
+		case err != nil:
+			return nil, errors.New("there is no JSON here")
+		}
+		all = append(all, plain(v))
+	}
+}
+
+// plain has numbers as filters compare them, but for those that would change.
+func plain(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, item := range v {
+			v[k] = plain(item)
+		}
+	case []any:
+		for i, item := range v {
+			v[i] = plain(item)
+		}
+	case json.Number:
+		s := v.String()
+		if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+			return n
+		}
+		if f, err := strconv.ParseFloat(s, 64); err == nil && strconv.FormatFloat(f, 'f', -1, 64) == s {
+			return f
+		}
+	}
+	return v
+}
+
+// Find is what a path finds, as JSON: one value by itself, others as an array. size is
+// that of the text that v was.
+func Find(v any, size int, path string) (found []byte, n int, err error) {
+	path = strings.TrimSpace(path)
+	descents := strings.Count(path, "..")
+	switch {
+	case path == "" || path == "$":
+		return encoded([]any{v})
+	case len(path) > mostPath:
+		return nil, 0, errors.New("the path is too long")
+	case descents > mostDescents, descents > 0 && strings.Contains(path, "?") && size > mostAgain && strings.Count(path, "..") > 1:
+		return nil, 0, fmt.Errorf("more than %d times \"..\" takes too long", mostDescents)
+	case strings.LastIndexByte(path, '$') > 0 && size > mostAgain:
+		return nil, 0, errors.New("\"$\" in a filter takes too long with so much JSON")
+	}
+	defer func() {
+		if recover() != nil { // a library at work on foreign input
+			found, n, err = nil, 0, errors.New("this cannot be looked for")
+		}
+	}()
+	x, err := jp.ParseString(path)
+	if err != nil {
+		return nil, 0, errors.New(display.Line(err.Error()))
+	}
+	return encoded(x.Get(v))
+}
+
+func encoded(found []any) ([]byte, int, error) {
+	n := len(found)
+	var v any = append([]any{}, found[:min(n, mostFound)]...)
+	if n == 1 {
+		v = found[0]
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, 0, fmt.Errorf("write what was found: %w", err)
+	}
+	return bytes.TrimSpace(b.Bytes()), n, nil
+}
+
+// Query is the dialog.
+type Query struct {
+	dialog.Still
+	app   *dialog.Common
+	of    string
+	data  any
+	size  int
+	Input edit.Text
+	View  *content.View
+	look  *look.Look
+	kept  *string // the path, for the next time
+
+	found  []byte
+	n      int
+	err    error
+	asked  string // what is looked for, or was last
+	width  int
+	busy   bool
+	ctx    context.Context
+	cancel context.CancelFunc
+}
+
+// New asks for a path into the first of several texts that is JSON, beginning with the one
+// in kept, where it leaves the last one. of names what is looked through.
+func New(a *dialog.Common, of string, kept *string, texts ...[]byte) tea.Cmd {
+	var v any
+	var data []byte
+	err := errors.New("there is no JSON here")
+	for i := 0; i < len(texts) && err != nil; i++ {
+		data = texts[i]
+		v, err = Read(data)
+	}
+	if err != nil {
+		return a.Complain("%v", err)
+	}
+	d := &Query{app: a, of: of, data: v, size: len(data), Input: edit.New(a.Look), View: content.NewView(a.Look), look: a.Look, kept: kept, asked: "\x00"}
+	d.Input.Set(*kept)
+	d.ctx, d.cancel = context.WithCancel(a.Ctx)
+	return tea.Batch(a.Push(d), d.search())
+}
+
+// search looks for what is typed. One command runs at a time; what is typed meanwhile is
+// looked for after it.
+func (d *Query) search() tea.Cmd {
+	w, _ := d.Size(d.app.W-2, d.app.H-2)
+	path := d.Input.Value()
+	if d.busy || path == d.asked && w == d.width {
+		return nil
+	}
+	d.busy, d.asked, d.width, *d.kept = true, path, w, path
+	v, size, lk, ctx := d.data, d.size, d.app.Look, d.ctx
+	return func() tea.Msg {
+		found, n, err := Find(v, size, path)
+		doc, failed := content.Build(ctx, lk, []content.Block{{Kind: content.JSON, Data: found}}, content.Options{Width: w - 2, Depth: dialog.Unfolded})
+		return work.Done(func() tea.Cmd {
+			d.busy, d.err = false, err
+			if err == nil && failed == nil {
+				d.found, d.n = found, n
+				d.View.Show(doc, false)
+			}
+			return d.search()
+		})
+	}
+}
+
+// Heading names what is looked through.
+func (d *Query) Heading() string { return "A path in the JSON of " + d.of }
+
+// Size is that of the dialog.
+func (d *Query) Size(w, h int) (int, int) { return min(w, 140), h }
+
+// Typing reports that letters are text.
+func (d *Query) Typing() bool { return true }
+
+// Lines are the path, what became of it, and what was found.
+func (d *Query) Lines(w, h int) []string {
+	if d.look != d.app.Look {
+		d.look = d.app.Look
+		d.View.SetLook(d.look)
+	}
+	lk := d.look
+	d.Input.Width = max(w-5, 1)
+	state := lk.Dim.On("  " + display.Count(d.n, "value") + "; such as $.items[*].name, items[0], ..id, items[?(@.size > 3)].name")
+	if d.n > mostFound {
+		state = lk.Warn.On(fmt.Sprintf("  the first %d of %d values", mostFound, d.n))
+	}
+	if d.err != nil {
+		state = lk.Bad.On("  ! " + d.err.Error())
+	}
+	out := []string{" " + lk.Accent.On(lk.Vertical) + " " + d.Input.View(), lk.Cut(state, w), lk.Border.On(strings.Repeat(lk.Horizontal, max(w, 0)))}
+	return lk.Lines(append(out, d.View.Lines(w, max(h-len(out), 0))...), w, h)
+}
+
+// Keys are those that are no text.
+func (d *Query) Keys() keys.Table {
+	scroll := func(id string) func() tea.Cmd {
+		return func() tea.Cmd { keys.Scroll(d.View, id); return nil }
+	}
+	return keys.Table{
+		{ID: "copy", Keys: []string{"enter"}, Hint: "copy what was found", Long: "Copy what was found", Run: func() tea.Cmd { return d.app.Copy(string(d.found), "what was found") }},
+		{ID: "down", Keys: []string{"down"}, Hint: "down", Long: "One line down", Run: scroll("down")},
+		{ID: "up", Keys: []string{"up"}, Hint: "up", Long: "One line up", Run: scroll("up")},
+		{ID: "page-down", Keys: []string{"pgdown"}, Long: "A page down", Run: scroll("page-down")},
+		{ID: "page-up", Keys: []string{"pgup"}, Long: "A page up", Run: scroll("page-up")},
+		{ID: "close", Keys: []string{"esc", "ctrl+c"}, Hint: "close", Long: "Close", Run: func() tea.Cmd {
+			d.cancel()
+			return d.app.Drop(d)
+		}},
+	}
+}
+
+// Update takes text, and the mouse.
+func (d *Query) Update(msg tea.Msg) tea.Cmd {
+	dialog.ScrollWheel(d.View.Scroll, msg)
+	if key, ok := msg.(tea.KeyMsg); ok && d.Input.Update(key) {
+		return d.search()
+	}
+	return nil
+}
+
+// Background lays what was found out anew when the screen's size changed.
+func (d *Query) Background(msg tea.Msg) tea.Cmd {
+	if _, ok := msg.(tea.WindowSizeMsg); ok {
+		return d.search()
+	}
+	return nil
+}
