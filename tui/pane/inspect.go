@@ -265,60 +265,13 @@ func (n *nearby) look(j *registry.TrafficJournal, it dialog.Item, room int) []re
 		return n.recs
 	}
 	*n = nearby{about: it, rooms: room, upTo: last}
-	recs, fits := j.Window(last-min(last, MostTraffic)+1, -1), concerns(it)
+	recs, fits := j.Window(last-min(last, MostTraffic)+1, -1), record.Concerns(it)
 	for i := len(recs) - 1; i >= 0 && len(n.recs) < room; i-- {
 		if fits(&recs[i]) {
 			n.recs = append(n.recs, recs[i])
 		}
 	}
 	return n.recs
-}
-
-// concerns tells the records about an item; about its server if it is one, and
-// all if it is nothing.
-func concerns(it dialog.Item) func(*registry.TrafficRecord) bool {
-	if it.Name == "" {
-		return func(r *registry.TrafficRecord) bool { return it.Server == "" || r.Server == it.Server }
-	}
-	qualified := it.Server + "/" + it.Name
-	var globs [][]string
-	if it.Kind == registry.Template {
-		globs = [][]string{literals(it.Listed), literals(it.Name)}
-	}
-	return func(r *registry.TrafficRecord) bool {
-		if r.Server != it.Server || r.Name == "" {
-			return false
-		}
-		if r.Name == it.Listed || r.Name == it.Name || r.Name == qualified {
-			return true
-		}
-		for _, parts := range globs {
-			if between(parts, r.Name) {
-				return true
-			}
-		}
-		return false
-	}
-}
-
-// between reports whether s is the parts in their order with anything between.
-func between(parts []string, s string) bool {
-	last := len(parts) - 1
-	if last <= 0 {
-		return last == 0 && s == parts[0]
-	}
-	s, ok := strings.CutPrefix(s, parts[0])
-	if !ok {
-		return false
-	}
-	for _, part := range parts[1:last] {
-		i := strings.Index(s, part)
-		if i < 0 {
-			return false
-		}
-		s = s[i+len(part):]
-	}
-	return strings.HasSuffix(s, parts[last])
 }
 
 // nearLine is a request beside the item that it is about.

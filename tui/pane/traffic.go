@@ -515,48 +515,12 @@ type resolved struct {
 func (p *Logs) itemOf(r *registry.TrafficRecord) dialog.Item {
 	snap := p.app.Reg.Load()
 	if r.Seq == 0 { // under way
-		return itemOf(p.app.Reg, r)
+		return record.ItemOf(p.app.Reg, r)
 	}
 	if p.found.seq != r.Seq || p.found.snap != snap {
-		p.found = resolved{r.Seq, snap, itemOf(p.app.Reg, r)}
+		p.found = resolved{r.Seq, snap, record.ItemOf(p.app.Reg, r)}
 	}
 	return p.found.item
-}
-
-func itemOf(reg *registry.Registry, r *registry.TrafficRecord) dialog.Item {
-	if r.Name == "" {
-		return dialog.Item{}
-	}
-	var all []func(string) (registry.Target, error)
-	switch {
-	case r.Method == "tools/call":
-		all = append(all, reg.ResolveTool)
-	case r.Method == "prompts/get":
-		all = append(all, reg.ResolvePrompt)
-	case strings.Contains(r.Method, "resources/"), strings.Contains(r.Name, ":"):
-		all = append(all, reg.ResolveResource)
-	default: // progress and the end of some request
-		all = append(all, reg.ResolveTool, reg.ResolvePrompt)
-	}
-	for _, resolve := range all {
-		for _, name := range []string{r.Name, r.Server + "/" + r.Name, "mcp://" + r.Server + "/" + r.Name} {
-			t, err := resolve(name)
-			if err != nil || r.Server != "" && t.Server != r.Server {
-				if r.Server == "" {
-					break
-				}
-				continue
-			}
-			e := t.Entry
-			if e == nil {
-				e = t.Template
-			}
-			if e != nil {
-				return dialog.EntryItem(e)
-			}
-		}
-	}
-	return dialog.Item{}
 }
 
 // Inspect shows the requests about an item.
@@ -591,7 +555,7 @@ func about(it dialog.Item) string {
 		switch {
 		case name == "" || it.Name == "" || len(names) > 0 && it.Listed == it.Name:
 		case it.Kind == registry.Template:
-			names = append(names, strings.Join(literals(name), "*"))
+			names = append(names, strings.Join(record.Literals(name), "*"))
 		default:
 			names = append(names, "="+name)
 		}
@@ -600,19 +564,6 @@ func about(it dialog.Item) string {
 		text = filter.Set(text, "name", names)
 	}
 	return text
-}
-
-// literals are the parts of a URI template between its expressions.
-func literals(template string) []string {
-	var parts []string
-	for {
-		before, rest, _ := strings.Cut(template, "{")
-		_, after, closed := strings.Cut(rest, "}")
-		if !closed {
-			return append(parts, template)
-		}
-		parts, template = append(parts, before), after
-	}
 }
 
 // GoToItem goes to what a record is about, else to its server.

@@ -1,0 +1,34 @@
+package instance
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+	"goblin/registry/diagnosis"
+)
+
+func TestADefinitionTellsHowAServerIsStartedWithoutItsSecrets(t *testing.T) {
+	t.Parallel()
+	i, logs := start(t, "", fake{"files", `"tools":[]`, fmt.Sprintf(", env: {API_TOKEN: %q, LEVEL: x}", "s3cret-value-of-a-token")})
+	c := open(t, i, nil)
+	var d diagnosis.Definition
+	require.Eventually(t, func() bool {
+		d = c.Definition("files")
+		return d.Processes > 0 || runtime.GOOS == "windows"
+	}, patience, 10*time.Millisecond)
+	require.Contains(t, d.Command, e2e.Fakeserver)
+	require.Contains(t, d.Command, "files.json")
+	require.NotEmpty(t, logs["files"])
+	require.NotEmpty(t, d.Folder)
+	require.Equal(t, []string{"API_TOKEN", "LEVEL"}, d.Env)
+	require.NotContains(t, fmt.Sprintf("%+v", d), "s3cret")
+	if runtime.GOOS != "windows" {
+		require.Positive(t, d.Memory)
+	}
+	require.Equal(t, diagnosis.Definition{}, c.Definition("nobody"))
+}

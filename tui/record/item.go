@@ -1,0 +1,105 @@
+package record
+
+import (
+	"strings"
+
+	"goblin/registry"
+	"goblin/tui/dialog"
+)
+
+// Concerns tells the records about an item; about its server if it is one, and
+// all if it is nothing.
+func Concerns(it dialog.Item) func(*registry.TrafficRecord) bool {
+	if it.Name == "" {
+		return func(r *registry.TrafficRecord) bool { return it.Server == "" || r.Server == it.Server }
+	}
+	qualified := it.Server + "/" + it.Name
+	var globs [][]string
+	if it.Kind == registry.Template {
+		globs = [][]string{Literals(it.Listed), Literals(it.Name)}
+	}
+	return func(r *registry.TrafficRecord) bool {
+		if r.Server != it.Server || r.Name == "" {
+			return false
+		}
+		if r.Name == it.Listed || r.Name == it.Name || r.Name == qualified {
+			return true
+		}
+		for _, parts := range globs {
+			if between(parts, r.Name) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// between reports whether s is the parts in their order with anything between.
+func between(parts []string, s string) bool {
+	last := len(parts) - 1
+	if last <= 0 {
+		return last == 0 && s == parts[0]
+	}
+	s, ok := strings.CutPrefix(s, parts[0])
+	if !ok {
+		return false
+	}
+	for _, part := range parts[1:last] {
+		i := strings.Index(s, part)
+		if i < 0 {
+			return false
+		}
+		s = s[i+len(part):]
+	}
+	return strings.HasSuffix(s, parts[last])
+}
+
+// ItemOf is the item that a record is about, blank if there is none.
+func ItemOf(reg *registry.Registry, r *registry.TrafficRecord) dialog.Item {
+	if r.Name == "" {
+		return dialog.Item{}
+	}
+	var all []func(string) (registry.Target, error)
+	switch {
+	case r.Method == "tools/call":
+		all = append(all, reg.ResolveTool)
+	case r.Method == "prompts/get":
+		all = append(all, reg.ResolvePrompt)
+	case strings.Contains(r.Method, "resources/"), strings.Contains(r.Name, ":"):
+		all = append(all, reg.ResolveResource)
+	default: // progress and the end of some request
+		all = append(all, reg.ResolveTool, reg.ResolvePrompt)
+	}
+	for _, resolve := range all {
+		for _, name := range []string{r.Name, r.Server + "/" + r.Name, "mcp://" + r.Server + "/" + r.Name} {
+			t, err := resolve(name)
+			if err != nil || r.Server != "" && t.Server != r.Server {
+				if r.Server == "" {
+					break
+				}
+				continue
+			}
+			e := t.Entry
+			if e == nil {
+				e = t.Template
+			}
+			if e != nil {
+				return dialog.EntryItem(e)
+			}
+		}
+	}
+	return dialog.Item{}
+}
+
+// Literals are the parts of a URI template between its expressions.
+func Literals(template string) []string {
+	var parts []string
+	for {
+		before, rest, _ := strings.Cut(template, "{")
+		_, after, closed := strings.Cut(rest, "}")
+		if !closed {
+			return append(parts, template)
+		}
+		parts, template = append(parts, before), after
+	}
+}
