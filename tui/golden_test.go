@@ -145,6 +145,9 @@ func TestGoldenScreens(t *testing.T) {
 		{"facet", "f"},
 		{"subscriptions", "w"},
 		{"clients", "0"},
+		{"marked", "4 j space space"},
+		{"past", "2 j j c ctrl+s H"},
+		{"path", "4 / config enter enter | p o r t s"},
 		{"empty", "/ zzzzz"},
 		{"confirm", "q"},
 	} {
@@ -213,6 +216,7 @@ func FuzzFrames(f *testing.F) {
 	f.Add(uint8(250), uint8(60), "2c:q")
 	f.Add(uint8(111), uint8(18), "5]]/err:yes")
 	f.Add(uint8(39), uint8(9), "q")
+	f.Add(uint8(90), uint8(30), "2jjc\n\t\n\x1bH\x1b|a[\x1b\\\\}}{ s ")
 	f.Fuzz(func(t *testing.T, w, h uint8, keys string) {
 		if w == 0 || h == 0 || len(keys) > 40 {
 			return

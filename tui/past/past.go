@@ -120,9 +120,9 @@ func (d *Past) Lines(w, h int) []string {
 	}
 	lk := d.look
 	above := min(d.Table.Total(), max(h/3, 1))
-	out := d.Table.Lines(lk, w, above, true, d.row)
-	out = append(out, lk.Rule(lk.Horizontal, "", dialog.Where(d.View), lk.Horizontal, w, lk.Border))
-	return lk.Lines(append(out, d.View.Lines(w, max(h-above-1, 0))...), w, h)
+	text := d.View.Lines(w, max(h-above-1, 0)) // before it is told where that is
+	out := append(d.Table.Lines(lk, w, above, true, d.row), lk.Rule(lk.Horizontal, "", dialog.Where(d.View), lk.Horizontal, w, lk.Border))
+	return lk.Lines(append(out, text...), w, h)
 }
 
 // row draws a call: when, how long ago, how it ended, with what.
