@@ -176,7 +176,7 @@ func newRoot(p *process.Process) *cobra.Command {
 			case tui:
 				return p.Beside(cmd.Context(), process.Controlling)
 			default:
-				return p.Stdio(cmd.Context(), false)
+				return p.Stdio(cmd.Context(), false, "")
 			}
 		},
 	}
@@ -283,7 +283,10 @@ func (o *oneOf) Set(word string) error {
 }
 
 func stdioCommand(p *process.Process) *cobra.Command {
-	var standalone bool
+	var (
+		standalone bool
+		profile    string
+	)
 	cmd := &cobra.Command{
 		Use:     "stdio",
 		GroupID: cli.GroupServe,
@@ -294,14 +297,18 @@ All clients of a config share one host, which runs the servers: the first
 "goblin stdio" starts it in the background, and it ends gateway.linger after its
 last client. If it dies, its clients go on with the next one.
 
---standalone runs the servers in this process instead, for this client alone.`,
+--standalone runs the servers in this process instead, for this client alone.
+
+--profile shows the client what a profile of the config has, and nothing else.`,
 		Example: `  goblin stdio
   goblin stdio --config ~/projects/goblin.yaml
+  goblin stdio --profile coding
   goblin stdio --standalone`,
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.Stdio(cmd.Context(), standalone) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.Stdio(cmd.Context(), standalone, profile) },
 	}
 	cmd.Flags().BoolVar(&standalone, "standalone", false, "run the servers in this process, without a host")
+	cli.Name(cmd.Flags(), &profile, "profile", "show the client this `PROFILE` of the config")
 	return cmd
 }
 

@@ -13,6 +13,7 @@ import (
 	"goblin/gateway/skills"
 	"goblin/gateway/tasks"
 	"goblin/gateway/upstream"
+	"goblin/gateway/views"
 	"goblin/registry"
 	"goblin/registry/members"
 	"goblin/registry/rawjson"
@@ -20,7 +21,7 @@ import (
 
 func (g *Gateway) callTool(r *request) {
 	wantsTask := rawjson.Get(r.Params(), "task") != nil && tasks.Wants(r.Exchange)
-	t, edits, ok := g.route(r, "name", (*registry.Registry).ResolveTool)
+	t, edits, ok := g.route(r, "name", (*registry.Snapshot).ResolveTool)
 	if !ok {
 		return
 	}
@@ -45,7 +46,7 @@ func (g *Gateway) callTool(r *request) {
 }
 
 func (g *Gateway) fetchPrompt(r *request) {
-	t, edits, ok := g.route(r, "name", (*registry.Registry).ResolvePrompt)
+	t, edits, ok := g.route(r, "name", (*registry.Snapshot).ResolvePrompt)
 	if !ok {
 		return
 	}
@@ -53,7 +54,7 @@ func (g *Gateway) fetchPrompt(r *request) {
 }
 
 func (g *Gateway) readResource(r *request) {
-	t, edits, ok := g.route(r, "uri", (*registry.Registry).ResolveResource)
+	t, edits, ok := g.route(r, "uri", (*registry.Snapshot).ResolveResource)
 	if !ok {
 		return
 	}
@@ -69,14 +70,14 @@ func (g *Gateway) readResource(r *request) {
 // Returns implements [downstream.Parker]: a name that leads nowhere by now is refused
 // to a client that comes back, as it is to one that begins.
 func (r *request) Returns() bool {
-	resolve := (*registry.Registry).ResolveTool
+	resolve := (*registry.Snapshot).ResolveTool
 	switch r.Method() {
 	case "prompts/get":
-		resolve = (*registry.Registry).ResolvePrompt
+		resolve = (*registry.Snapshot).ResolvePrompt
 	case "resources/read":
-		resolve = (*registry.Registry).ResolveResource
+		resolve = (*registry.Snapshot).ResolveResource
 	}
-	_, err := r.gateway.find(r.Context(), resolve, r.name)
+	_, err := r.gateway.views.Find(r.Context(), r.Exchange, resolve, r.name)
 	return err == nil || r.locating.Load()
 }
 
@@ -97,12 +98,12 @@ func (g *Gateway) countRead(r *request, t registry.Target) {
 func (g *Gateway) complete(r *request) {
 	ref := rawjson.Get(r.Params(), "ref")
 	kind, _ := rawjson.String(rawjson.Get(ref, "type"))
-	member, resolve := "", (*registry.Registry).ResolvePrompt
+	member, resolve := "", (*registry.Snapshot).ResolvePrompt
 	switch kind {
 	case "ref/prompt":
 		member = "name"
 	case "ref/resource":
-		member, resolve = "uri", (*registry.Registry).ResolveTemplate
+		member, resolve = "uri", (*registry.Snapshot).ResolveTemplate
 	default:
 		r.fail(jsonrpc.Errorf(jsonrpc.CodeInvalidParams,
 			`Invalid params: member "ref.type" must be "ref/prompt" or "ref/resource"`))
@@ -131,7 +132,7 @@ func (g *Gateway) complete(r *request) {
 
 // route resolves the name in params.member and makes the edit that turns it
 // into the server's own. It answers the request itself when that fails.
-func (g *Gateway) route(r *request, member string, resolve resolver) (t registry.Target, edits []rawjson.Edit, ok bool) {
+func (g *Gateway) route(r *request, member string, resolve views.Resolver) (t registry.Target, edits []rawjson.Edit, ok bool) {
 	name, raw, err := stringMember(r.Params(), member)
 	if err != nil {
 		r.fail(err)
@@ -364,7 +365,7 @@ func (g *Gateway) slot(r *request) (conn upstream.Conn, release func(), err erro
 	}
 	conn, err = g.Servers.Conn(r.Context(), b, r.Session(), r.modern())
 	if r.target.Name != "" && !b.PermitsTarget(r.target) { // by a config or a list that is newer than the target
-		return nil, nil, forbidden(r.target, r.name)
+		return nil, nil, views.Forbidden(r.target, r.name)
 	}
 	if err != nil {
 		return nil, nil, err

@@ -52,8 +52,8 @@ func (r *request) edit(raw []byte, name string) []rawjson.Edit {
 	return r.room[:]
 }
 
-// resolver is one of the registry's methods that find the target of a name.
-type resolver = func(*registry.Registry, string) (registry.Target, error)
+// view is what the client sees.
+func (r *request) view() *registry.Snapshot { return r.gateway.views.Of(r.Exchange) }
 
 func (r *request) reply(result []byte, edits ...rawjson.Edit) {
 	r.answer = result
@@ -216,31 +216,6 @@ func (g *Gateway) Notified(s *downstream.Session, method string, params []byte) 
 			g.log.Debug("Notification ignored", "method", method, "session", s.ID())
 		}
 	}
-}
-
-// find resolves a name. While servers have not listed yet, it waits for them
-// when the name is unknown so far, or is not a listed one: whose it is, or
-// whether it is several servers', shows only when all have listed.
-func (g *Gateway) find(ctx context.Context, resolve resolver, name string) (registry.Target, error) {
-	t, err := resolve(g.reg, name)
-	if err != nil || name != t.Listed {
-		if len(refusals.Awaited(err, g.Servers.Starting())) > 0 {
-			g.Servers.AwaitLists(ctx)
-		}
-		// Also when nobody starts any more: they may have listed just now.
-		t, err = resolve(g.reg, name)
-		var unknown *registry.NotFoundError
-		if errors.As(err, &unknown) {
-			if pending := refusals.Awaited(err, g.Servers.Starting()); len(pending) > 0 {
-				return t, &refusals.Pending{Err: err, Servers: pending}
-			}
-			return t, g.unlisted(unknown)
-		}
-	}
-	if err == nil {
-		err = g.permitted(t, name)
-	}
-	return t, err
 }
 
 // escaped reports whether a name is written with escapes, which readers may resolve

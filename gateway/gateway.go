@@ -38,6 +38,7 @@ import (
 	"goblin/gateway/relays"
 	"goblin/gateway/tasks"
 	"goblin/gateway/upstream"
+	"goblin/gateway/views"
 	"goblin/registry"
 	"goblin/registry/rawjson"
 )
@@ -81,6 +82,7 @@ type Gateway struct {
 	// Servers are those of the config.
 	Servers *fleet.Fleet
 
+	views   *views.Views
 	clients call.Clients
 	calls   *call.Table
 	Waiting call.Waiting
@@ -111,22 +113,20 @@ func New(o Options) *Gateway {
 		Config: o.Config, Registry: o.Registry, Metrics: o.Metrics, Logger: o.Logger, Version: o.Version, Mask: o.Mask,
 		Children: o.Children, Pins: o.Pins, Logins: o.Logins, Resolve: o.Resolve, Catalog: o.Catalog, Memory: o.Memory, Only: o.Only,
 		Handler:   relay{g},
-		Announced: func(kind registry.Kind) { g.News.Announced(kind) },
+		Announced: func(server string, kind registry.Kind) { g.News.Announced(server, kind) },
 		Moved:     func(server string, unitOf func(*downstream.Session) string) { g.News.Moved(server, unitOf) },
 		NoProject: func(s *downstream.Session) string { return g.projects.Why(s) },
 		Watched:   func(server string) int { return g.News.Watches(server) },
 		Busy:      func(s *upstream.Server) bool { return g.calls.Busy(s) || g.tasks.Open(s) },
 	})
 	g.projects.Join = g.Servers.Join
+	g.views = views.New(o.Registry, g.Servers, o.Config)
 	g.tasks = tasks.New(tasks.Options{Journal: g.journal, Logger: o.Logger, Servers: g.Servers, Calls: g.calls, Ask: g.ask})
 	g.logins = logins.New(g.Servers, g.ask)
-	g.relays = relays.New(relays.Options{Registry: o.Registry, Servers: g.Servers, Tasks: g.tasks, Logger: o.Logger, Find: g.find})
+	g.relays = relays.New(relays.Options{Registry: o.Registry, Servers: g.Servers, Tasks: g.tasks, Logger: o.Logger, Views: g.views})
 	g.News = news.New(news.Options{
 		Registry: o.Registry, Metrics: o.Metrics, Journal: g.journal, Logger: o.Logger, Mask: o.Mask,
-		Servers: g.Servers, Calls: g.calls, Clients: &g.clients,
-		Find: func(ctx context.Context, uri string) (registry.Target, error) {
-			return g.find(ctx, (*registry.Registry).ResolveResource, uri)
-		},
+		Servers: g.Servers, Calls: g.calls, Clients: &g.clients, Views: g.views,
 	})
 	return g
 }
@@ -170,6 +170,8 @@ func (g *Gateway) Run(ctx context.Context) {
 func (g *Gateway) Apply(cfg *config.Config) fleet.Change {
 	g.ask.SetRoots(cfg.Gateway.Roots)
 	did := g.Servers.Apply(cfg)
+	g.views.Apply(cfg)
+	g.News.Narrowed()
 	g.News.Removed(did.Removed)
 	for _, name := range did.Removed {
 		if g.o.Pins != nil {
@@ -178,6 +180,9 @@ func (g *Gateway) Apply(cfg *config.Config) fleet.Change {
 	}
 	return did
 }
+
+// HasProfile reports whether there is such a profile.
+func (g *Gateway) HasProfile(name string) bool { return g.views.Has(name) }
 
 // Sessions are the open client sessions, the oldest first.
 func (g *Gateway) Sessions() []*downstream.Session { return g.clients.All() }

@@ -47,26 +47,28 @@ func (g *Gateway) initialize(r *request) {
 	result = rawjson.AppendString(result, protocol)
 	result = append(result, `,"capabilities":`...)
 	if protocol == downstream.LatestLegacy {
-		result = append(result, g.relays.Capabilities(taskCapabilities)...)
+		result = append(result, g.relays.Capabilities(r.view(), taskCapabilities)...)
 	} else {
-		result = append(result, g.relays.Capabilities(capabilities)...)
+		result = append(result, g.relays.Capabilities(r.view(), capabilities)...)
 	}
 	result = append(result, `,"serverInfo":`...)
 	result = append(result, g.serverInfo...)
 	result = append(result, `,"instructions":`...)
-	result = rawjson.AppendString(result, g.instructions())
+	result = rawjson.AppendString(result, r.instructions())
 	r.reply(append(result, '}'))
 }
 
 // instructions are what clients tell models of the servers as they stand.
-func (g *Gateway) instructions() string {
-	all := g.Servers.All()
-	servers := make([]instructions.Server, len(all))
-	for i, b := range all {
-		state, _ := g.reg.State(b.Name())
-		servers[i] = instructions.Server{Name: b.Name(), Off: off(b.Config(), state), Said: state.Instructions}
+func (r *request) instructions() string {
+	g, seen := r.gateway, r.view()
+	var servers []instructions.Server
+	for _, b := range g.Servers.All() {
+		if state, _ := g.reg.State(b.Name()); seen.Knows(b.Name()) {
+			servers = append(servers, instructions.Server{Name: b.Name(), Off: off(b.Config(), state), Said: state.Instructions})
+		}
 	}
-	return instructions.Text(servers, g.o.Config.Gateway.MetaTools.All)
+	own := g.o.Config.Gateway.MetaTools.All && seen.Sees(registry.Local, registry.Tool, "search_tools")
+	return instructions.Text(servers, own)
 }
 
 // off says why nothing of a server can be had for now; "" if it can, or may soon.

@@ -34,7 +34,7 @@ func lister(kind registry.Kind, member string, before ...func(g *Gateway, r *req
 				return
 			}
 		}
-		snapshot := g.reg.Load()
+		snapshot := r.view()
 		page, err := snapshot.Page(kind, cursor)
 		if err != nil {
 			r.fail(err)
@@ -49,7 +49,7 @@ func lister(kind registry.Kind, member string, before ...func(g *Gateway, r *req
 			around = append(around, `,"nextCursor":`...)
 			around = rawjson.AppendString(around, page.Next)
 		}
-		if len(before) == 0 && r.modern() && len(g.Servers.Starting()) == 0 { // else it is about to grow
+		if len(before) == 0 && r.modern() && len(snapshot.Only(g.Servers.Starting())) == 0 { // else it is about to grow
 			around = append(around, `,"ttlMs":`...)
 			around = strconv.AppendInt(around, listLife.Milliseconds(), 10)
 		}

@@ -53,7 +53,7 @@ func (g *Gateway) callLocal(r *request, t registry.Target) {
 func (g *Gateway) readLocal(r *request, t registry.Target) {
 	r.server = t.Server
 	resource := t.Local.Resource
-	text, err := resource.Read(r.Context())
+	text, err := resource.Read(registry.WithRequest(r.Context(), &outer{gateway: g, request: r}))
 	if err != nil {
 		r.fail(fmt.Errorf("read %s: %w", t.Listed, err))
 		return

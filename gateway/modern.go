@@ -29,9 +29,9 @@ func (g *Gateway) discover(r *request) {
 	result := []byte(`{"supportedVersions":`)
 	result = append(result, rawjson.Strings(slices.Concat(downstream.ModernProtocols, downstream.DefaultProtocols))...)
 	result = append(result, `,"capabilities":`...)
-	result = append(result, g.relays.Capabilities(modernCapabilities)...)
+	result = append(result, g.relays.Capabilities(r.view(), modernCapabilities)...)
 	result = append(result, `,"instructions":`...)
-	result = rawjson.AppendString(result, g.instructions())
+	result = rawjson.AppendString(result, r.instructions())
 	r.reply(append(result, '}'))
 }
 

@@ -60,6 +60,9 @@ func (o *outer) Waited() time.Duration { return o.request.under.Waited() }
 // Client implements [registry.Request].
 func (o *outer) Client() string { return o.request.Session().ID() }
 
+// Catalog implements [registry.Request].
+func (o *outer) Catalog() *registry.Snapshot { return o.request.view() }
+
 // Ask makes a request in the name of the client whose call of a local tool ctx
 // belongs to (see [registry.LocalTool].Asks): tools/call, prompts/get,
 // resources/read or completion/complete, with params, an object, as a client

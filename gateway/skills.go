@@ -4,14 +4,15 @@ import (
 	"goblin/gateway/downstream"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/skills"
+	"goblin/gateway/views"
 	"goblin/registry"
 )
 
 // freshSkills has servers fetch skills again that may be old, since they have no notice
 // for a changed list, and says how long the merged one may be kept.
 func freshSkills(g *Gateway, r *request, first bool) (hints []byte, err error) {
-	hints, served := g.Servers.FreshSkills(r.Context(), first)
-	if !served && g.reg.Load().Count(registry.Skill) == 0 {
+	hints, served := g.Servers.FreshSkills(r.Context(), r.view(), first)
+	if !served && r.view().Count(registry.Skill) == 0 {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s; no server has skills", r.Method())
 	}
 	return hints, nil
@@ -19,13 +20,14 @@ func freshSkills(g *Gateway, r *request, first bool) (hints []byte, err error) {
 
 // askSkill passes on a request about a skill or a folder.
 func askSkill(g *Gateway, r *request) {
-	t, edits, ok := g.route(r, "uri", (*registry.Registry).ResolveSkill)
+	t, edits, ok := g.route(r, "uri", (*registry.Snapshot).ResolveSkill)
 	if !ok {
 		return
 	}
 	// Who may not have a skill is not told what is in its folder either.
-	if b := g.Servers.Get(t.Server); b != nil && !b.Permits(registry.Skill, t.Name+"/SKILL.md") {
-		r.fail(forbidden(t, r.name))
+	b, file := g.Servers.Get(t.Server), t.Name+"/SKILL.md"
+	if b != nil && !b.Permits(registry.Skill, file) || !r.view().Sees(t.Server, registry.Skill, file) {
+		r.fail(views.Forbidden(t, r.name))
 		return
 	}
 	g.forward(r, t, edits)

@@ -41,7 +41,10 @@ func (g *Gateway) serveTask(r *request) {
 		r.fail(err)
 		return
 	}
-	r.server = own.Server
+	if r.server = own.Server; !r.view().Knows(own.Server) {
+		r.fail(tasks.ErrNotFound)
+		return
+	}
 	if r.withhold(own.Server) {
 		raw = rawjson.Get(r.Params(), "taskId")
 	}

@@ -10,8 +10,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-func (t *Tools) catalogServers(_ context.Context, a arguments) ([]byte, error) {
-	states := t.o.Registry.States()
+func (t *Tools) catalogServers(ctx context.Context, a arguments) ([]byte, error) {
+	states := t.o.Registry.StatesIn(t.o.Registry.Seen(ctx))
 	l := list{member: "servers", first: a.number(offset), total: len(states)}
 	for i := l.first; i < len(states) && len(l.cards) < a.numbers["limit"]; i++ {
 		l.cards = append(l.cards, serverCard(&states[i]))
@@ -46,7 +46,7 @@ func catalog(kind registry.Kind, member string) func(*Tools, context.Context, ar
 		if a.text(mimeType) != "" {
 			return find(kind, member)(t, ctx, a)
 		}
-		s, l := t.o.Registry.Load(), list{member: member, first: a.number(offset)}
+		s, l := t.o.Registry.Seen(ctx), list{member: member, first: a.number(offset)}
 		entries, most := s.From(kind, l.first), a.numbers["limit"]
 		l.total = s.Count(kind)
 		if server := a.text(serverID); server != "" {
@@ -59,15 +59,15 @@ func catalog(kind registry.Kind, member string) func(*Tools, context.Context, ar
 			o := t.card(e)
 			l.cards = append(l.cards, o.end())
 		}
-		return answer(l.end(t.o.Starting())), nil
+		return answer(l.end(t.starting(ctx))), nil
 	}
 }
 
 // describe gives the definition of a tool or prompt, with what clients are not
 // told of it.
-func describe(resolve func(*registry.Registry, string) (registry.Target, error)) func(*Tools, context.Context, arguments) ([]byte, error) {
-	return func(t *Tools, _ context.Context, a arguments) ([]byte, error) {
-		found, err := resolve(t.o.Registry, a.text(name))
+func describe(resolve func(*registry.Snapshot, string) (registry.Target, error)) func(*Tools, context.Context, arguments) ([]byte, error) {
+	return func(t *Tools, ctx context.Context, a arguments) ([]byte, error) {
+		found, err := resolve(t.o.Registry.Seen(ctx), a.text(name))
 		if err != nil {
 			return nil, err
 		}
@@ -83,8 +83,8 @@ func describe(resolve func(*registry.Registry, string) (registry.Target, error))
 	}
 }
 
-func (t *Tools) describeResource(_ context.Context, a arguments) ([]byte, error) {
-	found, err := t.o.Registry.ResolveTemplate(a.text(uri)) // or a resource
+func (t *Tools) describeResource(ctx context.Context, a arguments) ([]byte, error) {
+	found, err := t.o.Registry.Seen(ctx).ResolveTemplate(a.text(uri)) // or a resource
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ const maxAlike = 100
 // alike are the resources that a wrong URI may mean, wherever in a long list.
 // A URI that is too long for a search has none.
 func (t *Tools) alike(ctx context.Context, uri string) []*registry.Entry {
-	hits, _, err := t.index.Search(ctx, search.Query{Text: uri, Kinds: []registry.Kind{registry.Resource}, Limit: maxAlike})
+	hits, _, err := t.index.Search(ctx, search.Query{Text: uri, Kinds: []registry.Kind{registry.Resource}, Limit: maxAlike, In: t.o.Registry.Seen(ctx)})
 	if err != nil {
 		return nil
 	}
@@ -132,7 +132,7 @@ func (t *Tools) notFound(ctx context.Context, e *registry.NotFoundError) string 
 	case registry.Prompt:
 		text, see = "PROMPT_NOT_FOUND: "+text, "search_prompts"
 	default:
-		s := t.o.Registry.Load()
+		s := t.o.Registry.Seen(ctx)
 		near = append(s.Nearest(registry.Resource, e.Owner, e.Name, t.alike(ctx, e.Name)...), s.Nearest(registry.Template, e.Owner, e.Name)...)
 		if len(near) > 0 {
 			text += "; did you mean " + strings.Join(near, " or ") + "?"
@@ -141,7 +141,7 @@ func (t *Tools) notFound(ctx context.Context, e *registry.NotFoundError) string 
 	if len(near) == 0 {
 		text += "; " + see + " finds what there is"
 	}
-	if pending := t.o.Starting(); len(pending) > 0 {
+	if pending := t.starting(ctx); len(pending) > 0 {
 		text += " (still starting: " + strings.Join(pending, ", ") + ")"
 	}
 	return text

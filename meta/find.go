@@ -13,7 +13,7 @@ func find(kind registry.Kind, member string) func(*Tools, context.Context, argum
 	return func(t *Tools, ctx context.Context, a arguments) ([]byte, error) {
 		q := search.Query{
 			Text: a.text(query), Kinds: []registry.Kind{kind}, Server: a.text(serverID), MIME: a.text(mimeType),
-			Limit: a.numbers["limit"], Offset: a.number(offset),
+			Limit: a.numbers["limit"], Offset: a.number(offset), In: t.o.Registry.Seen(ctx),
 		}
 		hits, total, err := t.index.Search(ctx, q)
 		if err != nil {
@@ -23,7 +23,7 @@ func find(kind registry.Kind, member string) func(*Tools, context.Context, argum
 		for _, h := range hits {
 			l.cards = append(l.cards, t.hitCard(h, q.Text != ""))
 		}
-		return answer(l.end(t.o.Starting())), nil
+		return answer(l.end(t.starting(ctx))), nil
 	}
 }
 

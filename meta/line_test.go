@@ -14,11 +14,15 @@ import (
 )
 
 // of is a request of a client.
-type of string
+type of struct {
+	client string
+	in     *registry.Registry
+}
 
 func (of) Progress(float64, float64, string) {}
 func (of) Waited() time.Duration             { return 0 }
-func (c of) Client() string                  { return string(c) }
+func (c of) Client() string                  { return c.client }
+func (c of) Catalog() *registry.Snapshot     { return c.in.Load() }
 
 func TestScriptsOfOneClientWaitForEachOtherAndNotForOthers(t *testing.T) {
 	t.Parallel()
@@ -35,7 +39,7 @@ func TestScriptsOfOneClientWaitForEachOtherAndNotForOthers(t *testing.T) {
 	var running sync.WaitGroup
 	run := func(client string) {
 		running.Go(func() {
-			ctx := registry.WithRequest(context.Background(), of(client))
+			ctx := registry.WithRequest(context.Background(), of{client, r})
 			result, err := found.Local.Tool.Call(ctx, []byte(`{"script":"return clock.time_in{}"}`))
 			if err != nil || string(result) != `{"content":[{"type":"text","text":"x"}]}` {
 				t.Errorf("%s %v", result, err)
@@ -51,7 +55,7 @@ func TestScriptsOfOneClientWaitForEachOtherAndNotForOthers(t *testing.T) {
 	}
 	run("other")
 	require.Equal(t, "other", <-began, "the rest of the greedy one's wait")
-	ctx, cancel := context.WithCancel(registry.WithRequest(context.Background(), of("greedy")))
+	ctx, cancel := context.WithCancel(registry.WithRequest(context.Background(), of{"greedy", r}))
 	cancel()
 	result, err := found.Local.Tool.Call(ctx, []byte(`{"script":"return 1"}`))
 	require.NoError(t, err)

@@ -114,6 +114,11 @@ func (t *Tools) add(tools []tool) error {
 	return t.o.Registry.AddTool(chosen...)
 }
 
+// starting are the servers that a client may see more of soon.
+func (t *Tools) starting(ctx context.Context) []string {
+	return t.o.Registry.Seen(ctx).Only(t.o.Starting())
+}
+
 // run calls a tool. What an agent can put right is a result that says so.
 func (t *Tools) run(ctx context.Context, one *tool, raw []byte) ([]byte, error) {
 	args, err := read(raw, one.params)

@@ -80,10 +80,10 @@ type scriptHost struct {
 	ask AskFunc
 }
 
-func (h *scriptHost) Snapshot() *registry.Snapshot { return h.o.Registry.Load() }
+func (h *scriptHost) Snapshot() *registry.Snapshot { return h.o.Registry.Seen(h.ctx) }
 
 func (h *scriptHost) Servers() []string {
-	states := h.o.Registry.States()
+	states := h.o.Registry.StatesIn(h.Snapshot())
 	names := make([]string, len(states))
 	for i := range states {
 		names[i] = states[i].Name
@@ -109,7 +109,7 @@ func (h *scriptHost) Search(ctx context.Context, query string, o lua.SearchOptio
 		most = someCards
 	}
 	// Scripts cannot call Goblin's own tools, so these need not be found.
-	hits, _, err := h.index.Search(ctx, search.Query{Text: query, Kinds: kinds, Server: o.Server, Limit: most + len(all)})
+	hits, _, err := h.index.Search(ctx, search.Query{Text: query, Kinds: kinds, Server: o.Server, Limit: most + len(all), In: h.Snapshot()})
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ var all = []tool{
 		name: "describe_tool", title: "Describe a tool",
 		about:  "Gives the whole definition of a tool: description, arguments, annotations, server.",
 		params: []param{name},
-		output: thingSchema, call: describe((*registry.Registry).ResolveTool),
+		output: thingSchema, call: describe((*registry.Snapshot).ResolveTool),
 	},
 	{
 		name: "search_tools", title: "Search tools",
@@ -73,7 +73,7 @@ var all = []tool{
 		name: "describe_prompt", title: "Describe a prompt",
 		about:  "Gives the whole definition of a prompt: description, arguments, server.",
 		params: []param{name},
-		output: thingSchema, call: describe((*registry.Registry).ResolvePrompt),
+		output: thingSchema, call: describe((*registry.Snapshot).ResolvePrompt),
 	},
 	{
 		name: "search_prompts", title: "Search prompts",

@@ -134,7 +134,7 @@ func BenchmarkResolve(b *testing.B) {
 // listedForTest is Listed as the other look-ups are.
 func (r *Registry) listedForTest(k Kind) func(string) (Target, error) {
 	return func(name string) (t Target, err error) {
-		t, ok := r.Listed(k, name)
+		t, ok := r.Load().Lists(k, name)
 		if !ok {
 			err = ErrBadCursor
 		}

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"goblin/registry/latency"
+	"goblin/registry/ring"
 )
 
 // Bounds of the journals.
@@ -20,11 +23,7 @@ const (
 )
 
 // JournalStats says what a journal holds and what it no longer does.
-type JournalStats struct {
-	First   uint64 // sequence number of the oldest record, 0 when empty
-	Next    uint64 // number that the next record gets; the first ever is 1
-	Dropped uint64 // records that had to make room so far
-}
+type JournalStats = ring.Stats
 
 // The values of LogRecord.Source.
 const (
@@ -51,7 +50,7 @@ type LogRecord struct {
 // displaces its own lines only. What belongs to no server counts as one.
 type LogJournal struct {
 	mu    sync.Mutex
-	ring  ring[LogRecord]
+	ring  ring.Ring[LogRecord]
 	bytes int
 	feed  *feed
 }
@@ -64,10 +63,10 @@ func (j *LogJournal) Append(rec LogRecord) uint64 {
 	j.mu.Lock()
 	size := len(rec.Text)
 	for j.bytes+size > maxLogBytes {
-		j.ring.evict(j.ring.most(func(h *share) int { return h.bytes }), j.left)
+		j.ring.EvictLargest(j.left)
 	}
 	j.bytes += size
-	kept, seq := j.ring.put(rec.Server, rec, size, j.left)
+	kept, seq := j.ring.Put(rec.Server, rec, size, j.left)
 	kept.Seq = seq
 	j.mu.Unlock()
 	j.feed.publish(Logs)
@@ -85,8 +84,8 @@ func (j *LogJournal) left(rec *LogRecord) int {
 func (j *LogJournal) Window(from uint64, n int) []LogRecord {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	out := make([]LogRecord, 0, j.ring.room(from, n))
-	j.ring.window(from, n, func(rec *LogRecord) { out = append(out, *rec) })
+	out := make([]LogRecord, 0, j.ring.Room(from, n))
+	j.ring.Window(from, n, func(rec *LogRecord) { out = append(out, *rec) })
 	return out
 }
 
@@ -94,7 +93,7 @@ func (j *LogJournal) Window(from uint64, n int) []LogRecord {
 func (j *LogJournal) Stats() JournalStats {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.ring.stats()
+	return j.ring.Stats()
 }
 
 // Direction is the way a request or notification goes.
@@ -162,11 +161,11 @@ type stored struct {
 // the server that has most gives up its oldest, as in a [LogJournal].
 type TrafficJournal struct {
 	mu        sync.Mutex
-	ring      ring[stored]
+	ring      ring.Ring[stored]
 	bodies    bodies
 	asked     uint64 // records that are no notifications
 	feed      *feed
-	latencies *latencies // of the servers that answered
+	latencies *latency.Servers // of the servers that answered
 }
 
 // Append adds a record, copies its bodies and returns its number. O(1); it
@@ -186,14 +185,14 @@ func (j *TrafficJournal) Append(rec TrafficRecord) uint64 {
 		s.uses = s.bodies.uses
 	}
 	s.rec = rec
-	kept, seq := j.ring.put(rec.Server, s, 0, nil)
+	kept, seq := j.ring.Put(rec.Server, s, 0, nil)
 	kept.rec.Seq = seq
 	if rec.Status != StatusNotification {
 		j.asked++
 	}
 	j.mu.Unlock()
 	if rec.Direction == ToServer && (rec.Status == "success" || rec.Status == StatusToolError) && !rec.Asked {
-		j.latencies.add(rec.Server, rec.Duration)
+		j.latencies.Add(rec.Server, rec.Duration)
 	}
 	j.feed.publish(Traffic)
 	return seq
@@ -273,8 +272,8 @@ func (s *stored) read(at, n int) []byte {
 func (j *TrafficJournal) Window(from uint64, n int) []TrafficRecord {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	out := make([]TrafficRecord, 0, j.ring.room(from, n))
-	j.ring.window(from, n, func(s *stored) { out = append(out, s.rec) })
+	out := make([]TrafficRecord, 0, j.ring.Room(from, n))
+	j.ring.Window(from, n, func(s *stored) { out = append(out, s.rec) })
 	return out
 }
 
@@ -283,7 +282,7 @@ func (j *TrafficJournal) Window(from uint64, n int) []TrafficRecord {
 func (j *TrafficJournal) Record(seq uint64) (TrafficRecord, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	s := j.ring.find(seq)
+	s := j.ring.Find(seq)
 	if s == nil {
 		return TrafficRecord{}, false
 	}
@@ -303,7 +302,7 @@ func (j *TrafficJournal) Requests() uint64 {
 func (j *TrafficJournal) Stats() JournalStats {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.ring.stats()
+	return j.ring.Stats()
 }
 
 // Logs returns the journal of log lines.

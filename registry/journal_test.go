@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"goblin/registry/ring"
 )
 
 func TestLogsKeepTheLast(t *testing.T) {
@@ -151,7 +153,7 @@ func TestAServerDisplacesItsOwnRecordsOnly(t *testing.T) {
 // A ring keeps what a plain search through all that was ever put says.
 func TestRingKeepsTheNewestOfEachServersShare(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		g := ring[int]{max: rapid.IntRange(1, 20).Draw(t, "max")}
+		g := ring.Ring[int]{Max: rapid.IntRange(1, 20).Draw(t, "max")}
 		type kept struct {
 			server string
 			seq    uint64
@@ -159,33 +161,36 @@ func TestRingKeepsTheNewestOfEachServersShare(t *testing.T) {
 		var model []kept
 		for i := range rapid.IntRange(0, 200).Draw(t, "records") {
 			server := rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "server")
-			if len(model) == g.max {
+			_, seq := g.Put(server, i, 0, func(gone *int) int {
+				require.Len(t, model, g.Max)
 				has := map[string]int{}
 				for _, k := range model {
 					has[k.server]++
 				}
-				victim := g.most(func(h *share) int { return h.records }).server
+				at := slices.IndexFunc(model, func(k kept) bool { return k.seq == uint64(*gone)+1 })
+				victim := model[at].server
 				for _, n := range has {
 					require.GreaterOrEqual(t, has[victim], n)
 				}
-				at := slices.IndexFunc(model, func(k kept) bool { return k.server == victim })
+				require.Equal(t, at, slices.IndexFunc(model, func(k kept) bool { return k.server == victim }), "its oldest")
 				model = slices.Delete(model, at, at+1)
-			}
-			_, seq := g.put(server, i, 0, nil)
+				return 0
+			})
 			model = append(model, kept{server, seq})
+			require.LessOrEqual(t, len(model), g.Max)
 		}
 		from := rapid.Uint64Range(0, 210).Draw(t, "from")
 		n := rapid.IntRange(-1, 25).Draw(t, "n")
 		var want, got []uint64
 		for _, k := range model {
-			require.Equal(t, int(k.seq-1), *g.find(k.seq))
+			require.Equal(t, int(k.seq-1), *g.Find(k.seq))
 			if k.seq >= from && (n < 0 || len(want) < n) {
 				want = append(want, k.seq)
 			}
 		}
-		g.window(from, n, func(rec *int) { got = append(got, uint64(*rec)+1) })
+		g.Window(from, n, func(rec *int) { got = append(got, uint64(*rec)+1) })
 		require.Equal(t, want, got)
-		require.GreaterOrEqual(t, g.room(from, n), len(got))
+		require.GreaterOrEqual(t, g.Room(from, n), len(got))
 	})
 }
 

@@ -184,10 +184,10 @@ func ServersResource(r *Registry) LocalResource {
 		Title:       "Servers",
 		Description: "The state of every server behind Goblin",
 		MIME:        "application/json",
-		Read: func(context.Context) (string, error) {
+		Read: func(ctx context.Context) (string, error) {
 			text, err := json.Marshal(struct {
 				Servers []serverJSON `json:"servers"`
-			}{serversJSON(r.States())})
+			}{serversJSON(r.StatesIn(r.Seen(ctx)))})
 			return string(text), err
 		},
 	}

@@ -414,7 +414,7 @@ func TestListedFindsListedNamesOnly(t *testing.T) {
 		r.Learn("my_db", "x:learned")
 		for _, k := range []Kind{Tool, Prompt, Resource} {
 			for e := range r.Load().All(k) {
-				target, ok := r.Listed(k, e.Listed)
+				target, ok := r.Load().Lists(k, e.Listed)
 				require.Equal(t, e.Server != Local, ok, e.Listed)
 				require.True(t, !ok || target.Entry == e, e.Listed)
 			}
@@ -425,7 +425,7 @@ func TestListedFindsListedNamesOnly(t *testing.T) {
 			Resource: {"x:1", "MCP://my_db/x:1", "mcp://my_db/x%3A1", "mcp://my_db/x:learned", "mcp://my_db/x:z", "my_db__x_1", "my_db_x_learned", "mcp://my_db/", "", strings.Repeat("my_", 1<<20)},
 		} {
 			for _, name := range names {
-				_, ok := r.Listed(k, name)
+				_, ok := r.Load().Lists(k, name)
 				require.False(t, ok, "%s %.40q", k, name)
 			}
 		}

@@ -59,24 +59,31 @@ func (r *Registry) SetPinned(server string, tools []PinnedTool) {
 // Pinned are the tools of a server that await approval, by name; of all
 // servers in their order for "".
 func (r *Registry) Pinned(server string) []PinnedTool {
-	t := &r.pinned
-	t.mu.RLock()
-	defer t.mu.RUnlock()
 	if server != "" {
-		return t.rows[server]
+		return r.pinned.of(server)
 	}
 	var all []PinnedTool
-	for _, table := range r.Load().tables {
-		all = append(all, t.rows[table.name]...)
+	for _, t := range r.Load().tables {
+		all = append(all, r.pinned.of(t.name)...)
 	}
 	return all
 }
 
+func (t *pinned) of(server string) []PinnedTool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.rows[server]
+}
+
 // PinnedTool is a tool that awaits approval; nil when it does not.
 func (r *Registry) PinnedTool(server, name string) *PinnedTool {
-	tools := r.Pinned(server)
+	return r.pinned.tool(server, name)
+}
+
+func (t *pinned) tool(server, name string) *PinnedTool {
+	tools := t.of(server)
 	i, ok := slices.BinarySearchFunc(tools, name, func(p PinnedTool, name string) int { return cmp.Compare(p.Name, name) })
-	if !ok || server == "" {
+	if !ok {
 		return nil
 	}
 	return &tools[i]
@@ -84,18 +91,20 @@ func (r *Registry) PinnedTool(server, name string) *PinnedTool {
 
 // Withheld is the tool that a name stands for, in one of the spellings that clients
 // may use, if they do not get it until it is approved; else nil.
-func (r *Registry) Withheld(name string) *PinnedTool {
-	s := r.Load()
+func (r *Registry) Withheld(name string) *PinnedTool { return r.Load().Withheld(name) }
+
+// Withheld is [Registry.Withheld] in this catalog.
+func (s *Snapshot) Withheld(name string) *PinnedTool {
 	owner, rest, _ := s.owner(Tool, name)
 	for _, t := range s.tables[1:] {
-		if p := r.withheldBy(s, t, name); p != nil {
+		if p := s.withheldBy(t, name); p != nil {
 			return p
 		}
 		if owner != nil && t != owner {
 			continue
 		}
 		for _, original := range []string{name, rest} {
-			if p := r.PinnedTool(t.name, original); p != nil && p.Withheld {
+			if p := s.pinned.tool(t.name, original); p != nil && p.Withheld && s.Sees(t.name, Tool, p.Name) {
 				return p
 			}
 		}
@@ -105,8 +114,8 @@ func (r *Registry) Withheld(name string) *PinnedTool {
 
 // withheldBy is the tool of a server that a name would list, or would were names of
 // another length, if it were not withheld.
-func (r *Registry) withheldBy(s *Snapshot, t *table, name string) *PinnedTool {
-	tools := r.Pinned(t.name)
+func (s *Snapshot) withheldBy(t *table, name string) *PinnedTool {
+	tools := s.pinned.of(t.name)
 	if len(tools) == 0 {
 		return nil
 	}
@@ -116,7 +125,7 @@ func (r *Registry) withheldBy(s *Snapshot, t *table, name string) *PinnedTool {
 	}
 	for i := range tools {
 		p := &tools[i]
-		if p.Withheld && slices.ContainsFunc(able, func(u *rule) bool { return u.spells(name, p.Name, s.ownTool) }) {
+		if p.Withheld && s.Sees(t.name, Tool, p.Name) && slices.ContainsFunc(able, func(u *rule) bool { return u.spells(name, p.Name, s.ownTool) }) {
 			return p
 		}
 	}

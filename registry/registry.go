@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"goblin/registry/latency"
 	"goblin/registry/rawjson"
 )
 
@@ -46,7 +47,7 @@ type Registry struct {
 	pinned        pinned
 	sessions      sessions
 	contents      Contents
-	latencies     latencies
+	latencies     latency.Servers
 	events        events
 	logs          LogJournal
 	traffic       TrafficJournal
@@ -70,11 +71,11 @@ func New(o Options) *Registry {
 	r := &Registry{opt: o}
 	r.order = serverNames(o.Servers)
 	r.rules = newRules(r.order, o.MaxName)
-	r.logs.feed, r.logs.ring.max = &r.feed, maxLogRecords
-	r.traffic.feed, r.traffic.ring.max = &r.feed, maxTrafficRecords
+	r.logs.feed, r.logs.ring.Max = &r.feed, maxLogRecords
+	r.traffic.feed, r.traffic.ring.Max = &r.feed, maxTrafficRecords
 	r.traffic.latencies = &r.latencies
 	r.contents.registry, r.contents.max = r, maxContents
-	s := &Snapshot{flat: o.Flat, pageSize: o.PageSize, own: slices.Clone(o.Own), tables: []*table{{name: Local}}}
+	s := &Snapshot{pinned: &r.pinned, flat: o.Flat, pageSize: o.PageSize, own: slices.Clone(o.Own), tables: []*table{{name: Local}}}
 	for _, name := range o.Own {
 		if cut := ownToolName(name, o.MaxName); cut != name {
 			s.own = append(s.own, cut)
@@ -101,7 +102,7 @@ func serverNames(names []string) []string {
 }
 
 func (r *Registry) newTable(server string) *table {
-	r.latencies.know(server)
+	r.latencies.Know(server)
 	return &table{name: server, rule: r.rules[server], learned: newLearned(server)}
 }
 
@@ -167,7 +168,7 @@ func (r *Registry) SetServers(names []string) {
 func (r *Registry) forget(name string, t *table) Changes {
 	changed := t.seen()
 	r.states.drop(name)
-	r.latencies.forget(name)
+	r.latencies.Forget(name)
 	r.pinned.drop(name)
 	text := "server removed"
 	if n := r.subscriptions.dropServer(name); n > 0 {

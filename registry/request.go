@@ -16,6 +16,8 @@ type Request interface {
 	Waited() time.Duration
 	// Client tells clients apart: the id of the session.
 	Client() string
+	// Catalog is what the client sees.
+	Catalog() *Snapshot
 }
 
 type requestKey struct{}
@@ -40,6 +42,15 @@ func Client(ctx context.Context) string {
 		return r.Client()
 	}
 	return ""
+}
+
+// Seen is the catalog as the client sees it whose request ctx belongs to; all of it for
+// none.
+func (r *Registry) Seen(ctx context.Context) *Snapshot {
+	if q, ok := ctx.Value(requestKey{}).(Request); ok {
+		return q.Catalog()
+	}
+	return r.Load()
 }
 
 // Waited is how long the request of ctx has waited for people so far.

@@ -30,6 +30,9 @@ type hits struct {
 }
 
 func (h *hits) add(t Target) {
+	if t.Entry == nil && !h.s.Sees(t.Server, Resource, t.Name) {
+		return
+	}
 	switch h.n++; {
 	case h.n == 1:
 		h.one = t
@@ -89,10 +92,9 @@ func (t *Target) unique() string {
 	return t.Listed
 }
 
-// Listed finds what stands in the lists of servers under exactly this name, with
+// Lists finds what stands in the lists of servers under exactly this name, with
 // no more work than looks into a few tables.
-func (r *Registry) Listed(k Kind, name string) (Target, bool) {
-	s := r.Load()
+func (s *Snapshot) Lists(k Kind, name string) (Target, bool) {
 	h := hits{s: s, kind: k, name: name}
 	switch k {
 	case Tool:
@@ -141,11 +143,13 @@ func tooLong(k Kind, name string, most int) error {
 // exactly one server owns it. Names of Goblin's own tools are no
 // server's, and those below a server's prefix are that server's only. Errors:
 // *[NotFoundError], *[AmbiguousError].
-func (r *Registry) ResolveTool(name string) (Target, error) {
+func (r *Registry) ResolveTool(name string) (Target, error) { return r.Load().ResolveTool(name) }
+
+// ResolveTool is [Registry.ResolveTool] in this catalog.
+func (s *Snapshot) ResolveTool(name string) (Target, error) {
 	if len(name) > MaxName {
 		return Target{}, tooLong(Tool, name, MaxName)
 	}
-	s := r.Load()
 	hash := hashKey(name)
 	for _, find := range []func(*run, uint64, string) *Entry{(*run).listed, (*run).name} {
 		if e := find(s.tables[0].runs[Tool], hash, name); e != nil {
@@ -168,7 +172,7 @@ func (r *Registry) ResolveTool(name string) (Target, error) {
 		s.spelledTool(&h)
 	}
 	// What another tool would be listed as is not a bare name.
-	if h.n == 0 && (t == nil || !t.confusable(name) && r.Withheld(name) == nil) {
+	if h.n == 0 && (t == nil || !t.confusable(name) && s.Withheld(name) == nil) {
 		s.owners(&h, t, hash)
 	}
 	return s.nameAnswer(&h, t)
@@ -215,11 +219,13 @@ func (s *Snapshot) among(only *table) []*table {
 // ResolvePrompt finds a prompt as server/prompt, as server_prompt, or by its
 // bare name if exactly one server owns it. Names below a server's prefix are
 // that server's only. Errors as [Registry.ResolveTool].
-func (r *Registry) ResolvePrompt(name string) (Target, error) {
+func (r *Registry) ResolvePrompt(name string) (Target, error) { return r.Load().ResolvePrompt(name) }
+
+// ResolvePrompt is [Registry.ResolvePrompt] in this catalog.
+func (s *Snapshot) ResolvePrompt(name string) (Target, error) {
 	if len(name) > MaxName {
 		return Target{}, tooLong(Prompt, name, MaxName)
 	}
-	s := r.Load()
 	h := hits{s: s, kind: Prompt, name: name}
 	t, rest, named := s.owner(Prompt, name)
 	if t != nil && !named {
@@ -242,9 +248,10 @@ func (r *Registry) ResolvePrompt(name string) (Target, error) {
 // one server, as an expansion of templates of exactly one server, and as a
 // learned link of exactly one; of what begins like the flat ids of a server,
 // only of that one. Errors as [Registry.ResolveTool].
-func (r *Registry) ResolveResource(uri string) (Target, error) { return r.Load().resource(uri) }
+func (r *Registry) ResolveResource(uri string) (Target, error) { return r.Load().ResolveResource(uri) }
 
-func (s *Snapshot) resource(uri string) (Target, error) {
+// ResolveResource is [Registry.ResolveResource] in this catalog.
+func (s *Snapshot) ResolveResource(uri string) (Target, error) {
 	if len(uri) > MaxURI {
 		return Target{}, tooLong(Resource, uri, MaxURI)
 	}
@@ -440,11 +447,13 @@ func (r *run) aliases(h *hits, key string) {
 // ResolveTemplate finds the template or resource that a completion reference
 // names: a listed template, its raw form with one owner, or anything that
 // [Registry.ResolveResource] takes.
-func (r *Registry) ResolveTemplate(ref string) (Target, error) {
+func (r *Registry) ResolveTemplate(ref string) (Target, error) { return r.Load().ResolveTemplate(ref) }
+
+// ResolveTemplate is [Registry.ResolveTemplate] in this catalog.
+func (s *Snapshot) ResolveTemplate(ref string) (Target, error) {
 	if len(ref) > MaxURI {
 		return Target{}, tooLong(Template, ref, MaxURI)
 	}
-	s := r.Load()
 	h := hits{s: s, kind: Template, name: ref}
 	t, _, rest, _, bare := s.located(ref)
 	switch _, own := cutScheme(ref, Local+":"); {
@@ -467,5 +476,5 @@ func (r *Registry) ResolveTemplate(ref string) (Target, error) {
 	if t, ok, err := h.done(); ok {
 		return t, err
 	}
-	return s.resource(ref)
+	return s.ResolveResource(ref)
 }

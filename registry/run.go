@@ -33,6 +33,8 @@ type run struct {
 	templates *urimatch.Index
 	flats     *urimatch.FlatIndex
 	order     []int32 // of templates: entry for each place in the list as received
+	part      []int32 // of a part of a run, which has no arena: where its entries are in whole
+	whole     *run
 }
 
 // recipe is all that a run depends on besides the list itself.
@@ -452,6 +454,9 @@ func (r *run) template(uri string, budget *urimatch.Budget) *Entry {
 
 // json returns the definitions of entries from to to, joined by commas.
 func (r *run) json(from, to int) []byte {
+	if r.whole != nil {
+		return r.gather(from, to)
+	}
 	end := r.offs[to] - 1
 	return r.arena[r.offs[from]:end:end]
 }
@@ -467,6 +472,9 @@ func (r *run) len() int {
 func (r *run) looksLike(o *run) bool {
 	if r == nil || o == nil {
 		return r == o
+	}
+	if r.whole != nil || o.whole != nil {
+		return slices.EqualFunc(r.entries, o.entries, func(a, b Entry) bool { return bytes.Equal(a.JSON, b.JSON) })
 	}
 	return len(r.entries) == len(o.entries) && bytes.Equal(r.arena, o.arena)
 }

@@ -79,24 +79,26 @@ func (t *table) mayHave(uri string) bool {
 // ResolveSkill finds the skill, or the folder, that a client means by a URI: of a server
 // named in it, listed or not; else that of exactly one server. Errors as
 // [Registry.ResolveTool].
-func (r *Registry) ResolveSkill(uri string) (Target, error) {
+func (r *Registry) ResolveSkill(uri string) (Target, error) { return r.Load().ResolveSkill(uri) }
+
+// ResolveSkill is [Registry.ResolveSkill] in this catalog.
+func (s *Snapshot) ResolveSkill(uri string) (Target, error) {
 	if len(uri) > MaxURI {
 		return Target{}, tooLong(Skill, uri, MaxURI)
 	}
-	s := r.Load()
 	unknown := &NotFoundError{Kind: Skill, Name: uri, Reason: ReasonNotFound}
 	t, _, rest, _, bare := s.located(uri)
 	if t == nil {
 		h := hits{s: s, kind: Skill, name: uri}
 		for _, t := range s.tables[1:] {
-			if t.inSkill(uri) && !r.withheldSkill(t.name, uri) {
+			if t.inSkill(uri) && !s.withheldSkill(t.name, uri) {
 				h.add(s.skill(t, uri))
 			}
 		}
 		if target, ok, err := h.done(); ok {
 			return target, err
 		}
-		return r.directory(uri, unknown)
+		return s.directory(uri, unknown)
 	}
 	unknown.Owner = t.name
 	own := rest
@@ -107,17 +109,17 @@ func (r *Registry) ResolveSkill(uri string) (Target, error) {
 	case bare && t.inSkill(uri):
 		own = uri
 	case !t.mayHave(rest):
-		return r.directory(uri, unknown)
+		return s.directory(uri, unknown)
 	}
-	if t.rule == nil || r.withheldSkill(t.name, own) {
+	if t.rule == nil || s.withheldSkill(t.name, own) || !s.Sees(t.name, Skill, own) {
 		return Target{}, unknown
 	}
 	return s.skill(t, own), nil
 }
 
 // directory finds a folder that is in no skill: it is a resource like others.
-func (r *Registry) directory(uri string, unknown *NotFoundError) (Target, error) {
-	t, err := r.ResolveResource(uri)
+func (s *Snapshot) directory(uri string, unknown *NotFoundError) (Target, error) {
+	t, err := s.ResolveResource(uri)
 	var several *AmbiguousError
 	if err == nil && t.Local == nil || errors.As(err, &several) {
 		return t, err
@@ -135,8 +137,8 @@ func (s *Snapshot) skill(t *table, uri string) Target {
 
 // withheldSkill reports whether a URI is that of a skill, or below one, that clients do
 // not get until it is approved.
-func (r *Registry) withheldSkill(server, uri string) bool {
-	for _, p := range r.Pinned(server) {
+func (s *Snapshot) withheldSkill(server, uri string) bool {
+	for _, p := range s.pinned.of(server) {
 		if folder, ok := strings.CutSuffix(p.Name, skillFile); ok && p.Withheld && (uri == folder || strings.HasPrefix(uri, folder+"/")) {
 			return true
 		}

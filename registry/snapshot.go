@@ -26,6 +26,9 @@ type Snapshot struct {
 	own      []string // names of Goblin's tools, whether listed or not
 	tools    map[string]*LocalTool
 	handlers map[string]*LocalResource
+	pinned   *pinned    // guards itself
+	choice   Choice     // of what Narrow left; nil: nothing was left out
+	whole    *directory // of the catalog that was narrowed
 }
 
 // ownTool reports whether a name is that of a tool of Goblin's own.
@@ -43,6 +46,7 @@ type table struct {
 	open    bool
 	skills  bool     // it serves some, listed or not
 	learned *learned // guards itself; nil for Goblin's own
+	from    *table   // that this one is a part of; nil for a whole one
 }
 
 // directory finds tables by names. It changes only with the set of servers.

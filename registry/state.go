@@ -131,8 +131,10 @@ func (r *Registry) SetState(server string, s ServerState) {
 
 // States returns the state of every server in the config's order, those added
 // at run time after them.
-func (r *Registry) States() []ServerState {
-	s := r.Load()
+func (r *Registry) States() []ServerState { return r.StatesIn(r.Load()) }
+
+// StatesIn are the states of the servers in a catalog, which counts their entries.
+func (r *Registry) StatesIn(s *Snapshot) []ServerState {
 	out := make([]ServerState, 0, len(s.tables))
 	for _, t := range s.tables[1:] {
 		if row, ok := r.states.get(t.name); ok {
@@ -157,6 +159,11 @@ func (r *Registry) filled(t *table, s ServerState) ServerState {
 	for k := range s.Counts {
 		s.Counts[k] = t.runs[k].len()
 	}
-	s.Latency = cmp.Or(r.latencies.median(s.Name), s.Latency)
+	s.Latency = cmp.Or(r.latencies.Median(s.Name), s.Latency)
 	return s
 }
+
+// Answered notes how long a known server took for an answer: of the last 32 the
+// median is its [ServerState.Latency]. Requests in the traffic journal count by
+// themselves, those excepted that waited for the client.
+func (r *Registry) Answered(server string, took time.Duration) { r.latencies.Add(server, took) }

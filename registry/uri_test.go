@@ -185,7 +185,7 @@ func TestAppsAndSkillsKeepTheirSchemes(t *testing.T) {
 		got, err := r.ResolveTemplate("ui://s/t/{id}")
 		require.NoError(t, err)
 		require.Equal(t, "ui://t/{id}", got.Name)
-		hit, ok := r.Listed(Resource, "ui://s/app/x.html")
+		hit, ok := r.Load().Lists(Resource, "ui://s/app/x.html")
 		require.True(t, ok)
 		require.Equal(t, "ui://app/x.html", hit.Name)
 		set(r, "o", Resource, "ui://app/x.html")

@@ -32,7 +32,7 @@ func BenchmarkAllocations(b *testing.B) {
 	fromGoblin, toClient, err := os.Pipe()
 	check(b, err)
 	served := make(chan error, 1)
-	go func() { served <- i.ServeStdio(ctx, fromClient, toClient) }()
+	go func() { served <- i.ServeStdio(ctx, "", fromClient, toClient) }()
 
 	p := peer{rig.Connect(toGoblin, fromGoblin)}
 	p.ask(b, "initialize", rig.Hello)

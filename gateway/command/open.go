@@ -54,6 +54,7 @@ func (h hosted) Hosted() bool { return true }
 func (h hosted) Close() error { return nil }
 
 func (h hosted) Connect(ctx context.Context) (net.Conn, error) {
+	h.Place.Profile = instance.EveryProfile
 	return host.Dial(ctx, h.Place, host.KindMCP)
 }
 

@@ -100,12 +100,14 @@ const (
 
 // Config is one configuration, checked and expanded.
 type Config struct {
-	Path     string      // absolute; empty for the demo
-	File     fs.FileInfo // as it was read; nil for what no file was read for
-	Demo     bool        // the embedded demo, because no file was found
-	EnvFile  string      // absolute; "" for none
-	Registry string      // URL of the registry of MCP servers; "" for the official one
-	Servers  []Server    // in the order of the file
+	Path     string       // absolute; empty for the demo
+	File     fs.FileInfo  // as it was read; nil for what no file was read for
+	Demo     bool         // the embedded demo, because no file was found
+	EnvFile  string       // absolute; "" for none
+	Registry string       // URL of the registry of MCP servers; "" for the official one
+	Servers  []Server     // in the order of the file
+	Profiles []Profile    // in the order of the file
+	Clients  []ClientRule // in the order of the file: the first that fits counts
 	Gateway  Gateway
 	Lua      Lua
 	Log      Log
@@ -131,6 +133,7 @@ type Server struct {
 	Headers map[string]string
 	OAuth   OAuth
 
+	Tags           []string // by which profiles choose it
 	Disabled       bool
 	Timeout        time.Duration // of one request, without waits for a human
 	CallTimeout    time.Duration // the same for tools/call; 0 for none
@@ -327,6 +330,7 @@ func (s *Server) normal() Server {
 		v.Problem = "cannot start"
 	}
 	v.FromEnv, v.Variables = nil, nil // how a value came about does not matter
+	v.Tags = nil                      // they are for profiles
 	if v.late != nil {
 		v.late = &lateServer{refs: v.late.refs} // a text may look like one that has references
 	}

@@ -119,3 +119,49 @@ func globComplaint(glob string) string {
 	}
 	return ""
 }
+
+// globsMeet reports whether some text may fit both globs. Of two classes it believes so.
+func globsMeet(a, b string) bool {
+	x, y := globHeads(a), globHeads(b)
+	fits := make([][]bool, len(x)+1) // whether what is left of both may fit one text
+	for i := len(x); i >= 0; i-- {
+		fits[i] = make([]bool, len(y)+1)
+		for j := len(y); j >= 0; j-- {
+			switch {
+			case i == len(x) && j == len(y):
+				fits[i][j] = true
+			case i < len(x) && x[i] == "*":
+				fits[i][j] = fits[i+1][j] || j < len(y) && fits[i][j+1]
+			case j < len(y) && y[j] == "*":
+				fits[i][j] = fits[i][j+1] || i < len(x) && fits[i+1][j]
+			case i < len(x) && j < len(y):
+				fits[i][j] = fits[i+1][j+1] && (globHeadFits(x[i], y[j]) || globHeadFits(y[j], x[i]))
+			}
+		}
+	}
+	return fits[0][0]
+}
+
+// globHeads are the parts of a valid glob: each fits one character, or is a *.
+func globHeads(glob string) (heads []string) {
+	for glob != "" {
+		rest := glob[1:]
+		if glob[0] != '*' {
+			rest, _, _ = globOne(glob, 0)
+		}
+		heads = append(heads, glob[:len(glob)-len(rest)])
+		glob = rest
+	}
+	return heads
+}
+
+// globHeadFits reports whether a part fits what another does, which is one character or
+// unknown.
+func globHeadFits(head, other string) bool {
+	if other[0] == '?' || other[0] == '[' {
+		return head[0] == '?' || head[0] == '['
+	}
+	c, _, _ := globChar(other)
+	_, ok, _ := globOne(head, c)
+	return ok
+}

@@ -47,6 +47,10 @@ func topKeys() []field[Config] {
 			path(false), func(c *Config) *string { return &c.EnvFile }),
 		key("registry", "The registry of MCP servers that `goblin registry search` and `goblin add --registry` ask. Not given: the official one.",
 			text(registryComplaint), func(c *Config) *string { return &c.Registry }),
+		key("profiles", "Parts of the catalog, by name, for clients that are not to see all of it: those that ask for one by `goblin stdio --profile` or the URL /mcp/p/NAME, or get it by `clients`. The profile named default is for all others.",
+			profiles(), func(c *Config) *[]Profile { return &c.Profiles }),
+		key("clients", "Which profile clients get that ask for none: globs on the name that a client says in its handshake, each with a profile. The first that fits counts.",
+			clientRules(), func(c *Config) *[]ClientRule { return &c.Clients }),
 		key("gateway", "What clients meet.", kind[Gateway]{schema: section(gatewayKeys).schema, read: readGateway}, func(c *Config) *Gateway { return &c.Gateway }),
 		key("lua", "Bounds of one run of a Lua program.", section(luaKeys), func(c *Config) *Lua { return &c.Lua }),
 		key("log", "Goblin's own log.", section(logKeys), func(c *Config) *Log { return &c.Log }),
@@ -86,6 +90,8 @@ func serverKeys() []field[Server] {
 			late(dict(loose(headerValueComplaint), keepHeaderName)), func(s *Server) *map[string]string { return &s.Headers }),
 		key("oauth", "The login at the remote server by OAuth, see `goblin login`; off: none. Nothing is needed for servers that register their clients.",
 			oauth(), func(s *Server) *OAuth { return &s.OAuth }),
+		key("tags", "Words by which profiles choose the server, as in `tag:work`.",
+			tags(), func(s *Server) *[]string { return &s.Tags }),
 		key("disabled", "Do not start the server.",
 			flag(), func(s *Server) *bool { return &s.Disabled }),
 		key("timeout", "The longest time of one request other than a call of a tool. Progress extends it; a wait for a human does not count.",
@@ -136,7 +142,7 @@ func legacyServerKeys() []field[Server] {
 	// could follow; they are named in a warning.
 	for _, name := range []string{
 		"alwaysAllow", "autoApprove", "description", "name", "id", "title", "icon", "iconUrl", "logoUrl",
-		"tags", "category", "provider", "providerUrl", "version", "note", "notes", "comment", "_comment", "$comment",
+		"category", "provider", "providerUrl", "version", "note", "notes", "comment", "_comment", "$comment",
 		"gallery", "trust", "autoStart", "dev", "metadata", "envFile", "auth", "longRunning",
 		"installSource", "registryUrl", "reference", "sampling", "transport", "transportType",
 	} {

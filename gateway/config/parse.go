@@ -71,6 +71,7 @@ func (r *reader) checkTop(seen map[string]*yaml.Node, cfg *Config) {
 		r.warnNames(cfg.Servers)
 		r.warnProjects(cfg.Servers)
 	}
+	r.checkProfiles(cfg)
 }
 
 // readGateway reads the gateway's keys and finds what no single one shows.

@@ -23,12 +23,14 @@ type reader struct {
 	warns     []Problem
 	server    *serverState // while one is read
 	servers   []serverState
-	inToken   bool              // while gateway.auth_token is read
-	badToken  bool              // it was given and is wrong
-	noToken   Problem           // it needs a variable that is not set
-	lateToken *lateText         // it holds references
-	fileVars  map[string]string // of env_file
-	expanded  int               // bytes that expansion made
+	profiles  []map[string]*yaml.Node // the keys of each profile
+	rules     []*yaml.Node            // the globs of clients
+	inToken   bool                    // while gateway.auth_token is read
+	badToken  bool                    // it was given and is wrong
+	noToken   Problem                 // it needs a variable that is not set
+	lateToken *lateText               // it holds references
+	fileVars  map[string]string       // of env_file
+	expanded  int                     // bytes that expansion made
 
 	secret  bool                            // while a text is read that may hold references
 	late    bool                            // the text that was read last holds references

@@ -107,6 +107,9 @@ type Options struct {
 	Spared func(s *Session, server string, n uint64)
 	// Place is where the clients of these options are.
 	Place Place
+	// Profile is the view of the catalog that the clients of these options ask for; ""
+	// for none.
+	Profile string
 	// Closers are closed by [ServeStream] as the last thing it does to its
 	// streams, so that a read or write that is still blocked ends.
 	Closers []io.Closer

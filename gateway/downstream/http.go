@@ -51,6 +51,8 @@ type HTTPOptions struct {
 	// ones those make room that have no request under way, the longest quiet
 	// first. Twice limits.sessions plus 1024 by default.
 	Connections int
+	// HasProfile reports whether /mcp/p/NAME is served; nil serves none.
+	HasProfile func(name string) bool
 	// Extra are further paths, guarded by the token (/metrics).
 	Extra map[string]http.Handler
 	// Open are further paths that need no token (/healthz).
@@ -73,7 +75,7 @@ type HTTP struct {
 	keepers  sync.WaitGroup // one goroutine per session
 	closing  sync.Mutex     // orders keepers.Add before keepers.Wait
 	lone     sync.Mutex
-	alone    map[string]*hub // of all stateless requests, by the project that their URL names
+	alone    map[asked]*hub // of all stateless requests, by what their URL asks for
 	calm     *calm
 }
 
@@ -116,14 +118,14 @@ func renewWrite(rc *http.ResponseController) {
 }
 
 func (h *HTTP) route(w http.ResponseWriter, r *http.Request, rc *http.ResponseController) {
-	if r.URL.Path != "/mcp" {
+	if !h.serves(r) {
 		for _, m := range []map[string]http.Handler{h.o.Extra, h.o.Open} {
 			if other := m[r.URL.Path]; other != nil {
 				other.ServeHTTP(w, r)
 				return
 			}
 		}
-		http.Error(w, "Not found. MCP is served at /mcp.", http.StatusNotFound)
+		http.Error(w, "Not found. MCP is served at /mcp, and at /mcp/p/ before the name of a profile.", http.StatusNotFound)
 		return
 	}
 	if r.URL.Query().Get("project") != "" && h.o.AuthToken == "" {
@@ -146,6 +148,28 @@ func (h *HTTP) route(w http.ResponseWriter, r *http.Request, rc *http.ResponseCo
 		w.Header().Set("Allow", "GET, POST, DELETE")
 		refuse(w, http.StatusMethodNotAllowed, nil, "Method %s is not allowed here", r.Method)
 	}
+}
+
+// asked is what a client asks for by its URL.
+type asked struct{ project, profile string }
+
+// ofProfiles is where the names of profiles stand behind.
+const ofProfiles = "/mcp/p/"
+
+func askedBy(r *http.Request) asked {
+	profile, _ := strings.CutPrefix(r.URL.Path, ofProfiles)
+	if r.URL.Path == "/mcp" {
+		profile = ""
+	}
+	return asked{r.URL.Query().Get("project"), profile}
+}
+
+// serves reports whether a request is for MCP.
+func (h *HTTP) serves(r *http.Request) bool {
+	if name, ok := strings.CutPrefix(r.URL.Path, ofProfiles); ok {
+		return h.o.HasProfile != nil && h.o.HasProfile(name)
+	}
+	return r.URL.Path == "/mcp"
 }
 
 // refuse answers with an HTTP error whose body is a JSON-RPC one.
@@ -189,6 +213,10 @@ func (h *HTTP) session(w http.ResponseWriter, r *http.Request) *hub {
 		return nil
 	}
 	b := h.sessions.acquire(id)
+	if b != nil && b.s.Profile() != askedBy(r).profile { // it is not there by this address
+		h.sessions.release(b)
+		b = nil
+	}
 	if b == nil {
 		refuse(w, http.StatusNotFound, nil, "Session not found; begin a new one with initialize")
 	}
@@ -208,16 +236,17 @@ func (h *HTTP) delete(w http.ResponseWriter, r *http.Request) {
 }
 
 // open begins a session; nil when there is no room or the server stops.
-func (h *HTTP) open(stateless bool, project string) *hub {
+func (h *HTTP) open(stateless bool, a asked) *hub {
 	h.closing.Lock()
 	defer h.closing.Unlock()
 	if h.ctx.Err() != nil || h.draining.Load() {
 		return nil
 	}
 	opt := *h.opt
-	if project != "" {
-		opt.Place = Place{Folder: project, Chosen: true}
+	if a.project != "" {
+		opt.Place = Place{Folder: a.project, Chosen: true}
 	}
+	opt.Profile = a.profile
 	s := newSession(h.ctx, &opt, "http")
 	s.stateless = stateless
 	b := newHub(s)

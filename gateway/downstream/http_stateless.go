@@ -27,7 +27,7 @@ func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *http.Respon
 		return
 	}
 	modern.Remote = r.RemoteAddr
-	root := h.shared(r.URL.Query().Get("project"))
+	root := h.shared(askedBy(r))
 	if root == nil {
 		unavailable(w, m.ID, "No room for another session (limits.sessions)")
 		return
@@ -73,31 +73,31 @@ func envelope(head http.Header, m *jsonrpc.Message) (*Modern, *jsonrpc.Error) {
 	return modern, nil
 }
 
-// maxAlone is how many projects stateless requests may name at a time.
+// maxAlone is how many projects and profiles stateless requests may name at a time.
 const maxAlone = 256
 
-// shared is the session of all stateless requests whose URL names that project, or
-// none, for which release must be called; nil when there is no room or the server stops.
-func (h *HTTP) shared(project string) *hub {
+// shared is the session of all stateless requests whose URL names that project and
+// profile, or none, for which release must be called; nil when there is no room or the server stops.
+func (h *HTTP) shared(a asked) *hub {
 	h.lone.Lock()
 	defer h.lone.Unlock()
-	if b := h.alone[project]; b != nil && h.sessions.acquire(b.key) != nil {
+	if b := h.alone[a]; b != nil && h.sessions.acquire(b.key) != nil {
 		return b
 	}
-	delete(h.alone, project)
+	delete(h.alone, a)
 	if len(h.alone) >= maxAlone {
-		maps.DeleteFunc(h.alone, func(_ string, b *hub) bool { return b.s.ctx.Err() != nil })
+		maps.DeleteFunc(h.alone, func(_ asked, b *hub) bool { return b.s.ctx.Err() != nil })
 	}
 	if len(h.alone) >= maxAlone {
 		return nil
 	}
-	b := h.open(true, project)
+	b := h.open(true, a)
 	if b == nil {
 		return nil
 	}
 	if h.alone == nil {
-		h.alone = make(map[string]*hub)
+		h.alone = make(map[asked]*hub)
 	}
-	h.alone[project] = b
+	h.alone[a] = b
 	return b
 }

@@ -174,6 +174,9 @@ type Place struct {
 // Place is where the client is.
 func (s *Session) Place() Place { return s.opt.Place }
 
+// Profile is the view of the catalog that the client asked for, "" for none.
+func (s *Session) Profile() string { return s.opt.Profile }
+
 // SetProject notes the folder of the project that the client is in, "" for none.
 func (s *Session) SetProject(folder string) { s.project.Store(&folder) }
 

@@ -140,6 +140,8 @@ type World struct {
 	Gateway  Obj
 	Log      Obj
 	Lua      Obj
+	Profiles Obj    // by name
+	Clients  string // the text of `clients`, whose order counts
 	Backends []*Backend
 	Env      []string
 	Written  bool
@@ -315,6 +317,12 @@ func (w *World) Write() {
 	fmt.Fprintf(&b, "gateway: %s\n", Marshal(w.Gateway))
 	if w.Lua != nil {
 		fmt.Fprintf(&b, "lua: %s\n", Marshal(w.Lua))
+	}
+	if w.Profiles != nil {
+		fmt.Fprintf(&b, "profiles: %s\n", Marshal(w.Profiles))
+	}
+	if w.Clients != "" {
+		fmt.Fprintf(&b, "clients: %s\n", w.Clients)
 	}
 	if w.Log != nil {
 		fmt.Fprintf(&b, "log: %s\n", Marshal(w.Log))

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -133,7 +134,8 @@ type webSession struct {
 	mu        sync.Mutex
 	Id        string
 	Version   string
-	Stateless bool // of 2026-07-28
+	Path      string // of the endpoint, unless it is /mcp
+	Stateless bool   // of 2026-07-28
 	running   sync.WaitGroup
 	streams   map[string]string             // content type of the answer, by raw id
 	cancels   map[string]context.CancelFunc // of requests, by raw id
@@ -176,7 +178,7 @@ func (s *Web) RawClient() *Client {
 }
 
 func (ws *webSession) request(method string, body []byte) (*http.Request, error) {
-	req, err := http.NewRequestWithContext(ws.ctx, method, ws.S.Base+"/mcp", bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ws.ctx, method, ws.S.Base+cmp.Or(ws.Path, "/mcp"), bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}

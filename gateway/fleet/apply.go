@@ -227,6 +227,6 @@ func (f *Fleet) observe(o *outlet) upstream.Observe {
 	return upstream.Observe{
 		Up:        func(server string, up bool) { o.write(func() { f.o.Metrics.Up(server, up) }) },
 		Restarted: func(server string) { o.write(func() { f.o.Metrics.Restart(server) }) },
-		Announced: func(server string, kind registry.Kind) { o.write(func() { f.o.Announced(kind) }) },
+		Announced: func(server string, kind registry.Kind) { o.write(func() { f.o.Announced(server, kind) }) },
 	}
 }

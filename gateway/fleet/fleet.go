@@ -52,7 +52,7 @@ type Options struct {
 	Handler  upstream.Handler // gets what servers send by themselves
 	// Announced is called when a server said that a list changed, and the list was
 	// fetched again. It must not block.
-	Announced func(kind registry.Kind)
+	Announced func(server string, kind registry.Kind)
 	// Moved is called when sessions may be served over another connection to a server
 	// than before: that of the unit which unitOf names, "" for the shared one.
 	Moved func(server string, unitOf func(*downstream.Session) string)

@@ -5,13 +5,15 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"goblin/registry"
 )
 
-// FreshSkills has all servers fetch their skills again that may have others by now, if
+// FreshSkills has all servers that a client sees fetch their skills again that may have others by now, if
 // wait is set, for as long as startup_wait at most. It returns how long the merged list
 // may be kept, as members of a result with a comma before each, nil where no server says,
 // and whether any server has skills.
-func (f *Fleet) FreshSkills(ctx context.Context, wait bool) (hints []byte, served bool) {
+func (f *Fleet) FreshSkills(ctx context.Context, seen *registry.Snapshot, wait bool) (hints []byte, served bool) {
 	ctx, cancel := context.WithTimeout(ctx, f.o.Config.Gateway.StartupWait)
 	defer cancel()
 	if !wait {
@@ -25,6 +27,9 @@ func (f *Fleet) FreshSkills(ctx context.Context, wait bool) (hints []byte, serve
 	)
 	scope := "public"
 	for _, b := range f.All() {
+		if !seen.Knows(b.Name()) {
+			continue
+		}
 		all.Go(func() {
 			h, ok := b.Server.FreshSkills(ctx)
 			mu.Lock()

@@ -35,6 +35,7 @@ func Dial(ctx context.Context, p Place, kind string) (net.Conn, error) {
 // dialAny is dial, which it does for fuller hosts first.
 func dialAny(ctx context.Context, p Place, kind string) (*net.UnixConn, welcome, error) {
 	for _, q := range fuller(p) {
+		q.Profile = p.Profile
 		if c, w, err := dial(ctx, q, kind); !errors.Is(err, ErrNoHost) {
 			return c, w, err
 		}
@@ -91,7 +92,7 @@ func introduce(ctx context.Context, c *net.UnixConn, kind string, p Place) (welc
 		return welcome{}, err
 	}
 	stop := context.AfterFunc(ctx, func() { c.Close() })
-	w, err := greet(c, kind, p.Version, time.Now().Add(helloLimit))
+	w, err := greet(c, kind, p, time.Now().Add(helloLimit))
 	if !stop() {
 		return w, ctx.Err()
 	}

@@ -35,7 +35,13 @@ type hello struct {
 	Kind    string `json:"kind"`
 	Version string `json:"version"`
 	PID     int    `json:"pid"`
-	Cwd     string `json:"cwd,omitempty"` // the folder of the process at the other end
+	Client
+}
+
+// Client is what the process at the other end says of itself.
+type Client struct {
+	Cwd     string `json:"cwd,omitempty"`     // its folder; "" if it does not tell
+	Profile string `json:"profile,omitempty"` // that it wants to be served by
 }
 
 // welcome answers it.
@@ -77,11 +83,11 @@ func parseHello(line []byte, h *hello) error {
 
 // greet sends the first line and reads its answer, no byte beyond it: what
 // follows belongs to whoever uses the connection.
-func greet(c net.Conn, kind, version string, deadline time.Time) (welcome, error) {
+func greet(c net.Conn, kind string, p Place, deadline time.Time) (welcome, error) {
 	if err := c.SetDeadline(deadline); err != nil {
 		return welcome{}, err
 	}
-	if err := writeLine(c, hello{protocol, kind, version, os.Getpid(), cwd()}); err != nil {
+	if err := writeLine(c, hello{protocol, kind, p.Version, os.Getpid(), Client{cwd(), p.Profile}}); err != nil {
 		return welcome{}, err
 	}
 	line := make([]byte, 0, 128)

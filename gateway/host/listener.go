@@ -34,8 +34,7 @@ func (e *RunningError) Error() string {
 // They should return soon after ctx ends: 5 s later the connection is closed
 // under them. Each call has a goroutine of its own.
 type Handlers struct {
-	// cwd is the folder of the process at the other end, "" if it does not tell.
-	MCP    func(ctx context.Context, c net.Conn, r io.Reader, cwd string)
+	MCP    func(ctx context.Context, c net.Conn, r io.Reader, from Client)
 	Screen func(ctx context.Context, c net.Conn, r io.Reader)
 	// Control performs one operation; its result is sent as JSON. ctx ends
 	// when the asker hangs up or the host ends; an operation that ends the
@@ -329,7 +328,7 @@ func (l *Listener) handle(ctx context.Context, c *net.UnixConn, rest []byte, fir
 	}
 	switch first.Kind {
 	case KindMCP:
-		h.MCP(ctx, c, r, first.Cwd)
+		h.MCP(ctx, c, r, first.Client)
 	case KindScreen:
 		h.Screen(ctx, c, r)
 	case KindControl:

@@ -374,7 +374,7 @@ func TestConnectionTakenWhileEndingIsToldSo(t *testing.T) {
 func TestServeWaitsForHandlersAndClosesTheStubborn(t *testing.T) {
 	p := place(t)
 	h := echoing
-	h.MCP = func(_ context.Context, _ net.Conn, r io.Reader, _ string) { _, _ = io.Copy(io.Discard, r) } // heeds no ctx
+	h.MCP = func(_ context.Context, _ net.Conn, r io.Reader, _ host.Client) { _, _ = io.Copy(io.Discard, r) } // heeds no ctx
 	_, end := serve(t, p, h, func(l *host.Listener) { l.SetHandlers(50 * time.Millisecond) })
 	c, err := host.Dial(context30s(t), p, host.KindMCP)
 	require.NoError(t, err)

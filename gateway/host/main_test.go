@@ -77,7 +77,7 @@ func beHost(mode string) error {
 	})
 }
 
-func echo(ctx context.Context, c net.Conn, r io.Reader, _ string) {
+func echo(ctx context.Context, c net.Conn, r io.Reader, _ host.Client) {
 	stop := context.AfterFunc(ctx, func() { c.Close() })
 	defer stop()
 	_, _ = io.Copy(c, r)

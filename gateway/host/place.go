@@ -25,6 +25,8 @@ type Place struct {
 	// Variables are those that the file names and that are set here, with a hash of
 	// their values.
 	Variables map[string]string
+	// Profile is the one that is asked of the host for an MCP connection; "" for none.
+	Profile string
 }
 
 // Locate finds the place of the host for a config, whose hash is given, and

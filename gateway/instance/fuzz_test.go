@@ -61,7 +61,7 @@ func FuzzSession(f *testing.F) {
 		if greet {
 			input = append([]byte(hello), input...)
 		}
-		require.NoError(t, i.ServeStdio(t.Context(), bytes.NewReader(input), &out))
+		require.NoError(t, i.ServeStdio(t.Context(), "", bytes.NewReader(input), &out))
 		answers := map[string]int{}
 		for line := range strings.Lines(out.String()) {
 			m, err := jsonrpc.Parse([]byte(line))
@@ -178,7 +178,7 @@ func FuzzServer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, said []byte) {
 		says <- said
 		var out bytes.Buffer
-		require.NoError(t, i.ServeStdio(t.Context(), strings.NewReader(client), &out))
+		require.NoError(t, i.ServeStdio(t.Context(), "", strings.NewReader(client), &out))
 		answers := 0
 		for line := range bytes.Lines(out.Bytes()) {
 			m, err := jsonrpc.Parse(bytes.TrimSuffix(line, []byte("\n")))

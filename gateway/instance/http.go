@@ -57,6 +57,7 @@ func (i *Instance) listenHTTP() error {
 	i.http = downstream.NewHTTP(downstream.HTTPOptions{
 		Options:        i.sessionOptions(),
 		AuthToken:      g.AuthToken,
+		HasProfile:     i.gateway.HasProfile,
 		AllowedOrigins: g.AllowedOrigins,
 		AllowedHosts:   g.AllowedHosts,
 		Listen:         l.Addr().String(),

@@ -37,6 +37,7 @@ import (
 	"goblin/gateway/orphans"
 	"goblin/gateway/pins"
 	"goblin/gateway/projects"
+	"goblin/gateway/views"
 	"goblin/registry"
 )
 
@@ -357,9 +358,12 @@ func (i *Instance) localOptions() downstream.Options {
 	return o
 }
 
-// ServeStdio serves one client on a pair of streams until its input ends.
-func (i *Instance) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	return i.serve(ctx, i.localOptions(), "stdio", in, out)
+// ServeStdio serves one client on a pair of streams until its input ends, with what a
+// profile shows, if it names one.
+func (i *Instance) ServeStdio(ctx context.Context, profile string, in io.Reader, out io.Writer) error {
+	o := i.localOptions()
+	o.Profile = profile
+	return i.serve(ctx, o, "stdio", in, out)
 }
 
 // serve serves one client on streams, of which the closers are closed at the end.
@@ -373,14 +377,19 @@ func (i *Instance) serve(ctx context.Context, o downstream.Options, transport st
 	return downstream.ServeStream(ctx, o, transport, in, out)
 }
 
-// Connect opens a client connection inside this process: MCP, a message a
-// line.
+// EveryProfile stands for a profile that shows everything.
+const EveryProfile = views.Whole
+
+// Connect opens a client connection inside this process that sees everything: MCP, a
+// message a line.
 func (i *Instance) Connect(ctx context.Context) net.Conn {
 	near, far := net.Pipe()
 	i.serving.Add(1)
 	go func() {
 		defer i.serving.Done()
-		if err := i.serve(ctx, i.localOptions(), "stdio", far, far, far); err != nil {
+		o := i.localOptions()
+		o.Profile = EveryProfile
+		if err := i.serve(ctx, o, "stdio", far, far, far); err != nil {
 			i.o.Logger.Debug("Session ended", "err", err)
 		}
 	}()

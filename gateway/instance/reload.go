@@ -72,7 +72,7 @@ func (i *Instance) reload(meant bool) bool {
 		notice = "edited settings count from the next start: " + strings.Join(later, ", ")
 	}
 	i.registry.SetNotice(notice)
-	if did.Empty() && len(later) == 0 && len(i.served.Differs(cfg)) == 0 {
+	if did.Empty() && len(later) == 0 && len(i.served.Differs(cfg)) == 0 && i.served.SameProfiles(cfg) {
 		again := i.mistaken
 		if i.mistaken = false; again {
 			i.o.Logger.Info("Config is what is served again")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"goblin/gateway/downstream"
+	"goblin/gateway/host"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/toolerror"
 )
@@ -19,7 +20,7 @@ const refuseTime = 5 * time.Second
 const refuseFrame = 256 << 10
 
 // serveSocket serves a client of the host's socket, if there is room.
-func (i *Instance) serveSocket(ctx context.Context, c net.Conn, r io.Reader, cwd string) {
+func (i *Instance) serveSocket(ctx context.Context, c net.Conn, r io.Reader, from host.Client) {
 	limit := i.o.Config.Gateway.Limits.Sessions
 	if i.sockets.Add(1) > int64(limit) {
 		i.sockets.Add(-1)
@@ -29,7 +30,8 @@ func (i *Instance) serveSocket(ctx context.Context, c net.Conn, r io.Reader, cwd
 	}
 	defer i.sockets.Add(-1)
 	o := i.sessionOptions()
-	o.Place = downstream.Place{Folder: cwd}
+	o.Place = downstream.Place{Folder: from.Cwd}
+	o.Profile = from.Profile
 	if err := i.serve(ctx, o, downstream.SocketTransport, r, c, c); err != nil {
 		i.o.Logger.Debug("Session ended", "err", err)
 	}

@@ -38,7 +38,7 @@ var listNotices = []struct {
 func (n *News) Run(ctx context.Context) {
 	changes := n.o.Registry.Watch(ctx, lists, registry.Servers)
 	if n.o.Servers.AwaitRemembered(ctx) {
-		n.remember(n.o.Registry.Load())
+		n.remember()
 	}
 	var last time.Time // when somebody was told
 	for {
@@ -58,7 +58,7 @@ func (n *News) Run(ctx context.Context) {
 		if !n.settle(ctx, changes, last.Add(changePause)) {
 			return
 		}
-		if n.announce(n.o.Registry.Load()) {
+		if n.announce() {
 			last = time.Now()
 		}
 	}
@@ -93,18 +93,18 @@ func (n *News) settle(ctx context.Context, changes <-chan registry.Changes, earl
 
 // announce tells who has to hear of the lists that there are now, and reports whether
 // somebody has.
-func (n *News) announce(now *registry.Snapshot) (told bool) {
-	open, announced := n.listens.open(), n.announced.counts()
+func (n *News) announce() (told bool) {
+	open := n.listens.open()
 	for i, l := range listNotices {
 		var to []journal.Receiver
 		for _, s := range n.o.Clients.All() {
-			if s.Ready() && n.notified(s, l.kinds, now) {
+			if s.Ready() && n.notified(s, l.kinds, n.o.Views.OfSession(s)) {
 				s.Merge(l.method, l.method, nil)
 				to = append(to, journal.Receiver{Session: s})
 			}
 		}
 		for _, other := range open {
-			if other.wants[i] && other.notified(l.kinds, now, announced) {
+			if other.wants[i] && other.notified(l.kinds) {
 				other.changed(l.method)
 				to = append(to, journal.Receiver{Session: other.x.Session()})
 			}
@@ -115,7 +115,7 @@ func (n *News) announce(now *registry.Snapshot) (told bool) {
 	return told
 }
 
-// announced counts, per kind, the lists that servers announced as changed and that
+// announced counts, per server and kind, the lists that servers announced as changed and that
 // were fetched again. Sessions hear only of a merged list that is another than
 // before. Stateless clients keep what they were answered, as long as the answer
 // said that they may: those who listen hear of each announcement too.
@@ -123,24 +123,44 @@ type announced struct {
 	wake chan struct{} // capacity one
 
 	mu sync.Mutex
-	of [registry.Kinds]uint64
+	of map[string]*[registry.Kinds]uint64
 }
 
 // again is called by servers' connections.
-func (s *announced) again(k registry.Kind) {
+func (s *announced) again(server string, k registry.Kind) {
 	s.mu.Lock()
-	s.of[k]++
+	if s.of == nil {
+		s.of = make(map[string]*[registry.Kinds]uint64)
+	}
+	if s.of[server] == nil {
+		s.of[server] = new([registry.Kinds]uint64)
+	}
+	s.of[server][k]++
 	s.mu.Unlock()
+	s.look()
+}
+
+// look has what there is to tell looked at.
+func (s *announced) look() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (s *announced) counts() [registry.Kinds]uint64 {
+// counts are those of the servers in a catalog.
+func (s *announced) counts(seen *registry.Snapshot) (all [registry.Kinds]uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.of
+	for server, counts := range s.of {
+		if !seen.Knows(server) {
+			continue
+		}
+		for k, n := range counts {
+			all[k] += n
+		}
+	}
+	return all
 }
 
 const serversURI = "goblin://servers"

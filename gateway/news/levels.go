@@ -286,7 +286,7 @@ func (n *News) messageToAll(server string, conn upstream.Conn, level downstream.
 	var receivers []journal.Receiver
 	for _, to := range n.o.Clients.All() {
 		mine := conn.Unit() == "" || to.Inhabits(conn.Unit())
-		if mine && to.Ready() && level >= to.Level() {
+		if mine && to.Ready() && level >= to.Level() && n.o.Views.OfSession(to).Knows(server) {
 			to.Relay(server, "notifications/message", params)
 			receivers = append(receivers, journal.Receiver{Session: to})
 		}

@@ -129,8 +129,8 @@ func (l *listen) begin() bool {
 	if !l.n.listens.add(l) {
 		return false
 	}
-	now := l.n.o.Registry.Load()
-	l.announced = l.n.announced.counts()
+	now := l.n.o.Views.Of(l.x)
+	l.announced = l.n.announced.counts(now)
 	for k := range l.seen {
 		l.seen[k] = now.Version(registry.Kind(k))
 	}
@@ -183,7 +183,7 @@ func (n *News) newListen(x *downstream.Exchange) (*listen, error) {
 func (n *News) watchAll(ctx context.Context, me subscriber, uris []string) (honoured []string) {
 	agreed := make([]bool, len(uris))
 	call.Several(8, uris, func(i int, uri string) {
-		t, err := n.o.Find(ctx, uri)
+		t, err := n.o.Views.Find(ctx, me.listen.x, (*registry.Snapshot).ResolveResource, uri)
 		if err == nil {
 			err = n.watch(ctx, me, t, uri)
 		}
@@ -232,7 +232,9 @@ func (l *listen) tag() []byte {
 
 // notified records the versions and announcements of lists, and reports whether one of
 // them is news.
-func (l *listen) notified(kinds []registry.Kind, now *registry.Snapshot, announced [registry.Kinds]uint64) (news bool) {
+func (l *listen) notified(kinds []registry.Kind) (news bool) {
+	now := l.n.o.Views.Of(l.x)
+	announced := l.n.announced.counts(now)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, k := range kinds {

@@ -20,6 +20,7 @@ import (
 	"goblin/gateway/journal"
 	"goblin/gateway/metrics"
 	"goblin/gateway/upstream"
+	"goblin/gateway/views"
 	"goblin/registry"
 )
 
@@ -33,8 +34,7 @@ type Options struct {
 	Servers  *fleet.Fleet
 	Calls    *call.Table
 	Clients  *call.Clients
-	// Find finds the resource that a client means.
-	Find func(ctx context.Context, uri string) (registry.Target, error)
+	Views    *views.Views
 }
 
 // News has who watches, listens, and wants log lines.
@@ -50,9 +50,9 @@ type News struct {
 	// seen is, per kind, the version of the list that a session knows or was
 	// notified of, 0 for none.
 	seen map[*downstream.Session]*[registry.Kinds]uint64
-	// base are the versions of what was remembered at the start, which is no news to
-	// sessions that have not listed yet; 0 for none.
-	base [registry.Kinds]uint64
+	// base are the versions of what was remembered at the start, in each view, which is
+	// no news to sessions that have not listed yet; 0 for none.
+	base map[registry.Choice][registry.Kinds]uint64
 }
 
 // New prepares News; [News.Run] tells of changed lists.
@@ -96,11 +96,16 @@ func (n *News) Listed(s *downstream.Session, k registry.Kind, version uint64) {
 }
 
 // remember notes the lists as those that are there from the start.
-func (n *News) remember(now *registry.Snapshot) {
+func (n *News) remember() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for k := range n.base {
-		n.base[k] = now.Version(registry.Kind(k))
+	n.base = make(map[registry.Choice][registry.Kinds]uint64)
+	for seen := range n.o.Views.All() {
+		var versions [registry.Kinds]uint64
+		for k := range versions {
+			versions[k] = seen.Version(registry.Kind(k))
+		}
+		n.base[seen.Choice()] = versions
 	}
 }
 
@@ -115,7 +120,7 @@ func (n *News) notified(s *downstream.Session, kinds []registry.Kind, now *regis
 	}
 	for _, k := range kinds {
 		if seen[k] == 0 {
-			seen[k] = n.base[k]
+			seen[k] = n.base[now.Choice()][k]
 		}
 		news = news || seen[k] != now.Version(k)
 		seen[k] = now.Version(k)
@@ -124,7 +129,10 @@ func (n *News) notified(s *downstream.Session, kinds []registry.Kind, now *regis
 }
 
 // Announced is [fleet.Options].Announced.
-func (n *News) Announced(k registry.Kind) { n.announced.again(k) }
+func (n *News) Announced(server string, k registry.Kind) { n.announced.again(server, k) }
+
+// Narrowed is called when clients may see other parts of the catalog than before.
+func (n *News) Narrowed() { n.announced.look() }
 
 // Moved is [fleet.Options].Moved.
 func (n *News) Moved(server string, unitOf func(*downstream.Session) string) {

@@ -34,7 +34,7 @@ func (n *News) Unwatch(ctx context.Context, s *downstream.Session, uri string) (
 	me := subscriber{session: s}
 	keys := n.rows.spelled(me, uri)
 	if len(keys) == 0 {
-		if t, err := n.o.Registry.ResolveResource(uri); err == nil {
+		if t, err := n.o.Views.OfSession(s).ResolveResource(uri); err == nil {
 			keys = append(keys, subscriptionKey{server: t.Server, uri: t.Name})
 			if b := n.o.Servers.Get(t.Server); b != nil {
 				keys = append(keys, subscriptionKey{server: t.Server, unit: b.UnitOf(s), uri: t.Name})
@@ -357,6 +357,14 @@ func (n *News) tellSubscribers(key subscriptionKey, params []byte) {
 // resource that it watches instead of each below that.
 const maxUpdates = 1 << 20
 
+// sees reports whether a subscriber sees a resource by now.
+func (n *News) sees(h subscriber, server, uri string) bool {
+	if h.listen != nil {
+		return n.o.Views.Of(h.listen.x).Sees(server, registry.Resource, uri)
+	}
+	return n.o.Views.OfSession(h.session).Sees(server, registry.Resource, uri)
+}
+
 // unsent is how many bytes wait for a subscriber.
 func (h subscriber) unsent() int64 {
 	if h.listen != nil {
@@ -389,6 +397,7 @@ func (n *News) tellSubsOf(key subscriptionKey, uri string, params []byte, notifi
 		}
 	}
 	n.rows.mu.Unlock()
+	notices = slices.DeleteFunc(notices, func(to notice) bool { return !n.sees(to.subscriber, server, uri) })
 	receivers := make([]journal.Receiver, len(notices))
 	for i, to := range notices {
 		params := params

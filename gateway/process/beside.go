@@ -51,7 +51,7 @@ func (p *Process) Beside(ctx context.Context, path string) error {
 	}
 	in, out := p.Streams()
 	if h != nil {
-		return p.watch(ctx, h, t, func(ctx context.Context) error { return h.ServeStdio(ctx, in, out) })
+		return p.watch(ctx, h, t, func(ctx context.Context) error { return h.ServeStdio(ctx, "", in, out) })
 	}
 
 	using, end := context.WithCancel(ctx)
@@ -61,7 +61,7 @@ func (p *Process) Beside(ctx context.Context, path string) error {
 	left := make(chan struct{}) // closed when the client has
 	bridging.Go(func() {
 		defer close(left)
-		bridged = p.bridge(using, s, in, out)
+		bridged = p.bridge(using, s, "", in, out)
 	})
 	shown := p.follow(ctx, s, c, t)
 	if shown != nil && ctx.Err() == nil {

@@ -26,8 +26,9 @@ const DefaultListen = "127.0.0.1:7331"
 // of those that have them, before it starts one itself.
 const guestAttempts = 20
 
-// Stdio serves one client, through the host unless standalone.
-func (p *Process) Stdio(ctx context.Context, standalone bool) error {
+// Stdio serves one client, through the host unless standalone, with what a profile of the
+// config shows; "" for the one that the client gets by its name.
+func (p *Process) Stdio(ctx context.Context, standalone bool, profile string) error {
 	kind := attended
 	if standalone {
 		kind = alone
@@ -37,12 +38,15 @@ func (p *Process) Stdio(ctx context.Context, standalone bool) error {
 		return err
 	}
 	defer s.close()
+	if _, ok := s.cfg.Profile(profile); !ok && profile != "" {
+		return cli.Fail(cli.CodeConfig, "no profile %q%s", profile, s.cfg.ProfileMeant(profile))
+	}
 	if p.App.InTTY {
 		p.App.Warn("this speaks MCP on stdin and stdout, for a client to start; Ctrl-D ends it")
 	}
 	in, out := p.Streams()
 	if !standalone {
-		return p.bridge(ctx, s, in, out)
+		return p.bridge(ctx, s, profile, in, out)
 	}
 	i, err := instance.New(instance.Options{
 		Config: s.cfg, Version: p.App.Version.Version, Logger: s.logger, Mask: p.App.Mask(), Pins: s.pins, NoPins: s.noPins, Logins: p.App.Logins(), Resolve: p.App.Secrets().Resolve, Catalog: p.App.Catalog(), Extend: p.Extend,
@@ -51,11 +55,11 @@ func (p *Process) Stdio(ctx context.Context, standalone bool) error {
 	if err != nil {
 		return err
 	}
-	return together(ctx, i, func(ctx context.Context) error { return i.ServeStdio(ctx, in, out) })
+	return together(ctx, i, func(ctx context.Context) error { return i.ServeStdio(ctx, profile, in, out) })
 }
 
 // bridge connects a client to the host, which it starts if need be.
-func (p *Process) bridge(ctx context.Context, s *setup, in io.Reader, out io.Writer) error {
+func (p *Process) bridge(ctx context.Context, s *setup, profile string, in io.Reader, out io.Writer) error {
 	exe, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this program to start the host: %w", err)
@@ -79,6 +83,7 @@ func (p *Process) bridge(ctx context.Context, s *setup, in io.Reader, out io.Wri
 			if err != nil {
 				place = s.place
 			}
+			place.Profile = profile
 			if guest != nil { // somebody who has them starts the next one
 				if c := dialSoon(ctx, *guest, host.KindMCP, guestAttempts); c != nil {
 					return c, nil
@@ -87,6 +92,7 @@ func (p *Process) bridge(ctx context.Context, s *setup, in io.Reader, out io.Wri
 			c, err := host.DialOrStart(ctx, place, host.KindMCP, exe, args, nil)
 			if guest = nil; err == nil {
 				if at := host.PlaceOf(c, place); at.Socket != place.Socket {
+					at.Profile = profile
 					guest = &at
 				}
 			}

@@ -18,6 +18,7 @@ import (
 	"goblin/gateway/fleet"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/tasks"
+	"goblin/gateway/views"
 	"goblin/registry"
 	"goblin/registry/members"
 	"goblin/registry/rawjson"
@@ -29,9 +30,7 @@ type Options struct {
 	Servers  *fleet.Fleet
 	Tasks    *tasks.Tasks
 	Logger   *slog.Logger
-	// Find resolves a name as for a client; it may wait for servers that start, until
-	// ctx ends.
-	Find func(ctx context.Context, resolve func(*registry.Registry, string) (registry.Target, error), name string) (registry.Target, error)
+	Views    *views.Views
 }
 
 // Relays is made by [New].
@@ -43,10 +42,10 @@ type Relays struct {
 // New makes Relays, of which all methods may be called from any goroutine.
 func New(o Options) *Relays { return &Relays{o: o} }
 
-// Capabilities are Goblin's own with the extensions of the servers that are enabled, as
-// last heard.
-func (r *Relays) Capabilities(own []byte) []byte {
-	union, _ := r.union()
+// Capabilities are Goblin's own with the extensions of those servers that a client sees
+// which are enabled, as last heard.
+func (r *Relays) Capabilities(seen *registry.Snapshot, own []byte) []byte {
+	union, _ := r.union(seen)
 	for k, settings := range rawjson.Members(rawjson.Get(own, "extensions")) {
 		name, _ := rawjson.String(k)
 		union = rawjson.SetMember(union, name, settings)
@@ -57,9 +56,9 @@ func (r *Relays) Capabilities(own []byte) []byte {
 	return rawjson.SetMember(own, "extensions", union)
 }
 
-func (r *Relays) union() (union []byte, complaints []string) {
+func (r *Relays) union(of *registry.Snapshot) (union []byte, complaints []string) {
 	var all []extensions.Declared
-	for _, s := range r.o.Registry.States() {
+	for _, s := range r.o.Registry.StatesIn(of) {
 		if s.State != registry.StateDisabled {
 			all = append(all, extensions.Declared{Server: s.Name, Capabilities: s.Capabilities})
 		}
@@ -69,7 +68,7 @@ func (r *Relays) union() (union []byte, complaints []string) {
 
 // Compare logs what is left out of the extensions of servers, once.
 func (r *Relays) Compare() {
-	_, complaints := r.union()
+	_, complaints := r.union(r.o.Registry.Load())
 	for _, c := range r.complaints.New(complaints) {
 		r.o.Logger.Warn("Not declared to clients", "what", c)
 	}
@@ -87,7 +86,10 @@ func (r *Relays) Route(x *downstream.Exchange) (server, name string, edits []raw
 		return "", "", nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: %v", err)
 	}
 	server, edits, err = extensions.Route(x.Params(), func(member, value string) (string, string, error) {
-		whose, own, err := r.owner(x.Context(), x.Session(), x.Modern() != nil, member, value)
+		find := func(resolve views.Resolver) (registry.Target, error) {
+			return r.o.Views.Find(x.Context(), x, resolve, value)
+		}
+		whose, own, err := r.owner(find, x.Session(), x.Modern() != nil, member, value)
 		if name == "" && whose != "" {
 			name = value
 		}
@@ -113,7 +115,10 @@ func (r *Relays) Notice(s *downstream.Session, method string, params []byte) (se
 	cancel() // nothing is waited for
 	params = members.Extended.Clean(nil, params)
 	server, edits, err := extensions.Route(params, func(member, value string) (string, string, error) {
-		return r.owner(ctx, s, false, member, value)
+		find := func(resolve views.Resolver) (registry.Target, error) {
+			return r.o.Views.FindFor(ctx, s, resolve, value)
+		}
+		return r.owner(find, s, false, member, value)
 	})
 	b := r.o.Servers.Get(server)
 	if err != nil || b == nil || !r.shared(declared, server) {
@@ -137,13 +142,11 @@ func (r *Relays) shared(declared []byte, server string) bool {
 
 // owner is whose a URI, name or task of a client is and how its server spells it;
 // nobody's, if it is unknown. An ambiguous one is an error.
-func (r *Relays) owner(ctx context.Context, s *downstream.Session, modern bool, member, value string) (server, own string, err error) {
-	resolvers := []func(*registry.Registry, string) (registry.Target, error){
-		(*registry.Registry).ResolveTool, (*registry.Registry).ResolvePrompt,
-	}
+func (r *Relays) owner(find func(views.Resolver) (registry.Target, error), s *downstream.Session, modern bool, member, value string) (server, own string, err error) {
+	resolvers := []views.Resolver{(*registry.Snapshot).ResolveTool, (*registry.Snapshot).ResolvePrompt}
 	switch member {
 	case "uri":
-		resolvers = append(resolvers[:0], (*registry.Registry).ResolveResource)
+		resolvers = append(resolvers[:0], (*registry.Snapshot).ResolveResource)
 	case "taskId":
 		if task, err := r.o.Tasks.Find(s, modern, value); err == nil {
 			return task.Server, task.Original, nil
@@ -151,7 +154,7 @@ func (r *Relays) owner(ctx context.Context, s *downstream.Session, modern bool, 
 		return "", "", nil
 	}
 	for _, resolve := range resolvers {
-		t, err := r.o.Find(ctx, resolve, value)
+		t, err := find(resolve)
 		var several *registry.AmbiguousError
 		switch {
 		case errors.As(err, &several):

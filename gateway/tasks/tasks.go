@@ -338,6 +338,9 @@ func (t *Tasks) left(own *Task) time.Duration {
 	return time.Until(own.expires)
 }
 
+// ErrNotFound is the answer to who asks for a task that is not known to it.
+var ErrNotFound = jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Task not found: it is none of this client's, has expired, or its server has ended")
+
 // Find is the task that a client means by an id, of the kind that stateless requests
 // are about if modern is set.
 func (t *Tasks) Find(s *downstream.Session, modern bool, id string) (*Task, error) {
@@ -349,7 +352,7 @@ func (t *Tasks) Find(s *downstream.Session, modern bool, id string) (*Task, erro
 		own = nil
 	}
 	if own == nil || own.hidden != nil || own.owner != ownerOf(s) || own.modern != modern {
-		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Task not found: it is none of this client's, has expired, or its server has ended")
+		return nil, ErrNotFound
 	}
 	return own, nil
 }

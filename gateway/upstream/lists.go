@@ -15,6 +15,7 @@ import (
 	"goblin/gateway/jsonrpc"
 	"goblin/registry"
 	"goblin/registry/rawjson"
+	"goblin/registry/tidy"
 )
 
 // listing is what differs between the kinds of lists.
@@ -219,7 +220,7 @@ func (ls *lists) keep(ctx context.Context, g *listing, first func()) {
 	}
 	fetch()
 	first()
-	registry.Tidy(size)
+	tidy.Memory(size)
 	var last time.Time
 	delay := s.tune.debounce
 	for {
@@ -246,7 +247,7 @@ func (ls *lists) keep(ctx context.Context, g *listing, first func()) {
 			}
 		}
 		fetch()
-		registry.Tidy(size)
+		tidy.Memory(size)
 		last = time.Now()
 	}
 }

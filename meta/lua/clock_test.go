@@ -22,6 +22,8 @@ func (a *asked) Progress(float64, float64, string) {}
 
 func (a *asked) Client() string { return "" }
 
+func (a *asked) Catalog() *registry.Snapshot { return nil }
+
 func (a *asked) Waited() time.Duration {
 	if a.thinking.Load() {
 		return time.Since(a.begin)

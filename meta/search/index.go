@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"goblin/registry"
+	"goblin/registry/tidy"
 )
 
 // Index finds entries of a registry's catalog. Make one with [New]. Its
@@ -68,7 +69,7 @@ func (x *Index) Run(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		registry.Tidy(s.read(old))
+		tidy.Memory(s.read(old))
 		var due <-chan time.Time
 		if !s.due.IsZero() {
 			due = time.After(s.due.Sub(x.now()))

@@ -34,6 +34,8 @@ type Query struct {
 	MIME   string          // only of this type; may be a glob such as image/*
 	Limit  int             // hits at most; 0 or less: [DefaultLimit]
 	Offset int             // hits to leave out first
+	// In is a part of the catalog that all hits are in; nil: all of it.
+	In *registry.Snapshot
 }
 
 // Hit is a found entry. It is part of a snapshot and must not be changed.

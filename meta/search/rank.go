@@ -36,6 +36,7 @@ func (x *Index) Search(ctx context.Context, q Query) (hits []Hit, total int, err
 	if err != nil {
 		return nil, 0, err
 	}
+	fits = q.within(fits)
 	s, err := x.current(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -64,6 +65,16 @@ func (x *Index) Search(ctx context.Context, q Query) (hits []Hit, total int, err
 	}
 	hits, total = r.best(q, fits)
 	return hits, total, nil
+}
+
+// within is fits for what is in the part of the catalog that is meant.
+func (q *Query) within(fits func(*registry.Entry) bool) func(*registry.Entry) bool {
+	if q.In == nil || q.In.Choice() == nil {
+		return fits
+	}
+	return func(e *registry.Entry) bool {
+		return q.In.Sees(e.Server, e.Kind, e.Name) && (fits == nil || fits(e))
+	}
 }
 
 func (q *Query) covers(k registry.Kind) bool {

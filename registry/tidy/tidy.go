@@ -1,4 +1,5 @@
-package registry
+// Package tidy gives memory back after work that needed much of it.
+package tidy
 
 import (
 	"runtime/debug"
@@ -16,11 +17,11 @@ var tidying struct {
 	began time.Time
 }
 
-// Tidy gives back the memory that was needed for taking in a list whose
+// Memory gives back the memory that was needed for taking in a list whose
 // definitions have size bytes; it does nothing for one below 8 MiB. It is called
 // when that is over, by who took it in: it collects all garbage, which takes
 // some ten milliseconds. What several are done with at a time is collected once.
-func Tidy(size int) {
+func Memory(size int) {
 	if size < heavy {
 		return
 	}

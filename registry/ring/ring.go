@@ -1,16 +1,18 @@
-package registry
+// Package ring keeps the last records of several servers, so that none of them takes the
+// places of others. It knows servers by name and must not know what records are.
+package ring
 
 import "slices"
 
-// ring keeps records, numbered from 1, in at most max places. While it is full
+// Ring keeps records, numbered from 1, in at most Max places. While it is full
 // the oldest of the server that has most gives way, so that no server, however
 // much it says, takes the places of others; where one server is alone, it
 // overwrites its own. Numbers of records that are left can therefore have gaps.
 //
-// Its cost does not depend on how many records there are: put looks at each
+// Its cost does not depend on how many records there are: Put looks at each
 // server that has some, and every so often forgets what is gone.
-type ring[T any] struct {
-	max   int
+type Ring[T any] struct {
+	Max   int
 	slots []slot[T]
 	free  int32   // first of the slots in nobody's use; next leads on
 	order []place // where records went, by number; those that are gone, too
@@ -23,6 +25,13 @@ type ring[T any] struct {
 }
 
 const nowhere = -1
+
+// Stats says what a ring holds and what it no longer does.
+type Stats struct {
+	First   uint64 // sequence number of the oldest record, 0 when empty
+	Next    uint64 // number that the next record gets; the first ever is 1
+	Dropped uint64 // records that had to make room so far
+}
 
 // slot holds a record, which is gone when seq is 0.
 type slot[T any] struct {
@@ -43,11 +52,11 @@ type share struct {
 	records, bytes int
 }
 
-// put stores a record of so many bytes and returns where, and its number. gone is
+// Put stores a record of so many bytes and returns where, and its number. gone is
 // called with the record that has to make room for it, if one has, and returns its
 // bytes.
-func (g *ring[T]) put(server string, rec T, bytes int, gone func(*T) int) (*T, uint64) {
-	if g.left == g.max {
+func (g *Ring[T]) Put(server string, rec T, bytes int, gone func(*T) int) (*T, uint64) {
+	if g.left == g.Max {
 		g.evict(g.most(func(h *share) int { return h.records }), gone)
 	}
 	at := g.free
@@ -77,7 +86,7 @@ func (g *ring[T]) put(server string, rec T, bytes int, gone func(*T) int) (*T, u
 	h.newest = at
 	h.records++
 	h.bytes += bytes
-	if len(g.order) >= 2*g.max {
+	if len(g.order) >= 2*g.Max {
 		g.order = slices.DeleteFunc(g.order, func(p place) bool { return g.slots[p.at].seq != p.seq })
 		g.begin = 0
 	}
@@ -86,7 +95,7 @@ func (g *ring[T]) put(server string, rec T, bytes int, gone func(*T) int) (*T, u
 }
 
 // most is the server that has most of something.
-func (g *ring[T]) most(of func(*share) int) *share {
+func (g *Ring[T]) most(of func(*share) int) *share {
 	found := g.all[0]
 	for _, h := range g.all[1:] {
 		if of(h) > of(found) {
@@ -96,8 +105,14 @@ func (g *ring[T]) most(of func(*share) int) *share {
 	return found
 }
 
+// EvictLargest takes the oldest record of the server that has the most bytes out, and
+// calls gone like Put.
+func (g *Ring[T]) EvictLargest(gone func(*T) int) {
+	g.evict(g.most(func(h *share) int { return h.bytes }), gone)
+}
+
 // evict takes the oldest record of a server out.
-func (g *ring[T]) evict(h *share, gone func(*T) int) {
+func (g *Ring[T]) evict(h *share, gone func(*T) int) {
 	at := h.oldest
 	s := &g.slots[at]
 	if gone != nil {
@@ -113,8 +128,8 @@ func (g *ring[T]) evict(h *share, gone func(*T) int) {
 	g.left--
 }
 
-// find returns a record by its number, nil when it is gone.
-func (g *ring[T]) find(seq uint64) *T {
+// Find returns a record by its number, nil when it is gone.
+func (g *Ring[T]) Find(seq uint64) *T {
 	i, ok := g.search(seq)
 	if !ok || g.slots[g.order[i].at].seq != seq {
 		return nil
@@ -122,7 +137,7 @@ func (g *ring[T]) find(seq uint64) *T {
 	return &g.slots[g.order[i].at].rec
 }
 
-func (g *ring[T]) search(seq uint64) (int, bool) {
+func (g *Ring[T]) search(seq uint64) (int, bool) {
 	return slices.BinarySearchFunc(g.order, seq, func(p place, seq uint64) int {
 		switch {
 		case p.seq < seq:
@@ -134,9 +149,9 @@ func (g *ring[T]) search(seq uint64) (int, bool) {
 	})
 }
 
-// window calls yield with at most n records, all when n < 0, from number from
+// Window calls yield with at most n records, all when n < 0, from number from
 // on.
-func (g *ring[T]) window(from uint64, n int, yield func(*T)) {
+func (g *Ring[T]) Window(from uint64, n int, yield func(*T)) {
 	i, _ := g.search(from)
 	for _, p := range g.order[i:] {
 		if n == 0 {
@@ -149,8 +164,8 @@ func (g *ring[T]) window(from uint64, n int, yield func(*T)) {
 	}
 }
 
-// room is how many records window finds at most.
-func (g *ring[T]) room(from uint64, n int) int {
+// Room is how many records Window finds at most.
+func (g *Ring[T]) Room(from uint64, n int) int {
 	i, _ := g.search(from)
 	most := min(len(g.order)-i, g.left)
 	if n >= 0 {
@@ -159,8 +174,9 @@ func (g *ring[T]) room(from uint64, n int) int {
 	return most
 }
 
-func (g *ring[T]) stats() JournalStats {
-	s := JournalStats{Next: g.next + 1, Dropped: g.next - uint64(g.left)}
+// Stats says which records are there.
+func (g *Ring[T]) Stats() Stats {
+	s := Stats{Next: g.next + 1, Dropped: g.next - uint64(g.left)}
 	for ; g.left > 0; g.begin++ {
 		if p := g.order[g.begin]; g.slots[p.at].seq == p.seq {
 			s.First = p.seq

@@ -1,0 +1,234 @@
+package config
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"goblin/registry/near"
+)
+
+// Profile is a part of the catalog. It only takes away: what a server's own filters
+// leave out is in no profile.
+type Profile struct {
+	Name      string
+	Servers   []string // globs on names, or tagPrefix and a glob on tags; none: all servers
+	Tools     Filter   // on original names, or server/original
+	Prompts   Filter   // likewise
+	Resources Filter   // on original URIs and templates
+	MetaTools MetaTools
+}
+
+// ClientRule gives clients whose name fits a glob a profile.
+type ClientRule struct{ Glob, Profile string }
+
+// DefaultProfile is for clients that get no other.
+const DefaultProfile = "default"
+
+// tagPrefix begins what chooses servers by their tags.
+const tagPrefix = "tag:"
+
+// Profile finds a profile by its name.
+func (c *Config) Profile(name string) (*Profile, bool) {
+	i := slices.IndexFunc(c.Profiles, func(p Profile) bool { return p.Name == name })
+	if i < 0 {
+		return nil, false
+	}
+	return &c.Profiles[i], true
+}
+
+// SameProfiles reports whether clients see the same parts of servers by both configs.
+func (c *Config) SameProfiles(o *Config) bool {
+	tags := func(c *Config) (all [][]string) {
+		for _, s := range c.Servers {
+			all = append(all, append([]string{s.Name}, s.Tags...))
+		}
+		return all
+	}
+	return reflect.DeepEqual(c.Profiles, o.Profiles) && reflect.DeepEqual(c.Clients, o.Clients) && reflect.DeepEqual(tags(c), tags(o))
+}
+
+// ProfileMeant is what to say to somebody who names a profile that there is not.
+func (c *Config) ProfileMeant(name string) string {
+	names := make([]string, len(c.Profiles))
+	for i, p := range c.Profiles {
+		names[i] = p.Name
+	}
+	if len(names) == 0 {
+		return `; the config has no "profiles"`
+	}
+	return didYouMean(name, "known are", names)
+}
+
+// Has reports whether a profile has a server.
+func (p *Profile) Has(s *Server) bool {
+	return len(p.Servers) == 0 || slices.ContainsFunc(p.Servers, func(glob string) bool { return chooses(glob, s) })
+}
+
+func chooses(glob string, s *Server) bool {
+	if tag, ok := strings.CutPrefix(glob, tagPrefix); ok {
+		return slices.ContainsFunc(s.Tags, func(t string) bool { return globMatch(tag, t) })
+	}
+	return globMatch(glob, s.Name)
+}
+
+// MatchOf is Match for what a server calls original, which globs may also name as
+// server/original.
+func (f Filter) MatchOf(server, original string) bool {
+	if len(f.Allow)+len(f.Deny) == 0 {
+		return true
+	}
+	full := server + "/" + original
+	fits := func(glob string) bool { return globMatch(glob, original) || globMatch(glob, full) }
+	return (len(f.Allow) == 0 || slices.ContainsFunc(f.Allow, fits)) && !slices.ContainsFunc(f.Deny, fits)
+}
+
+// Empty reports whether it lets everything through.
+func (f Filter) Empty() bool { return len(f.Allow)+len(f.Deny) == 0 }
+
+func profileKeys() []field[Profile] {
+	return []field[Profile]{
+		key("servers", "Globs on the names of servers, and tag:GLOB on their tags; empty: all servers.",
+			list(text(chooserComplaint)), func(p *Profile) *[]string { return &p.Servers }),
+		key("tools", "Which of their tools: globs on the server's own names, or on server/name. `deny` wins.",
+			section(filterKeys), func(p *Profile) *Filter { return &p.Tools }),
+		key("prompts", "Which of their prompts: globs on the server's own names, or on server/name. `deny` wins.",
+			section(filterKeys), func(p *Profile) *Filter { return &p.Prompts }),
+		key("resources", "Which of their resources, templates and skills: globs on the server's own URIs, however they are spelled. `deny` wins.",
+			section(filterKeys), func(p *Profile) *Filter { return &p.Resources }),
+		key("meta_tools", "Which of Goblin's own tools that `gateway.meta_tools` offers: all (true), none (false), or these names.",
+			selected(word(toolNames)), func(p *Profile) *selection { return (*selection)(&p.MetaTools) }),
+	}
+}
+
+func defaultProfile() Profile { return Profile{MetaTools: MetaTools{All: true}} }
+
+var profileName = pattern(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// profiles is a mapping of names to profiles, in the order of the file.
+func profiles() kind[[]Profile] {
+	return kind[[]Profile]{
+		schema: func([]Profile) object {
+			def := defaultProfile()
+			return object{
+				"type": []string{"object", "null"}, "additionalProperties": tableSchema(profileKeys(), &def),
+				"propertyNames": object{"pattern": `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`},
+			}
+		},
+		read: func(r *reader, at place, n *yaml.Node, dst *[]Profile) {
+			for _, p := range r.pairs(at, n) {
+				if !profileName().MatchString(p.key.Value) {
+					r.fail(p.key, "%s is not a name for a profile: letters, digits, and after the first also . _ - ; at most 64", quote(p.key.Value))
+					continue
+				}
+				profile := defaultProfile()
+				profile.Name = p.key.Value
+				seen := readTable(r, place{self: "profile " + quote(p.key.Value)}, profileKeys(), p.val, &profile)
+				seen[""] = p.key
+				r.profiles = append(r.profiles, seen)
+				*dst = append(*dst, profile)
+			}
+		},
+	}
+}
+
+// clientRules is a mapping of globs to names of profiles, in the order of the file.
+func clientRules() kind[[]ClientRule] {
+	name := text(noNUL)
+	return kind[[]ClientRule]{
+		schema: func([]ClientRule) object {
+			return object{"type": []string{"object", "null"}, "additionalProperties": name.schema("")}
+		},
+		read: func(r *reader, at place, n *yaml.Node, dst *[]ClientRule) {
+			for _, p := range r.pairs(at, n) {
+				if c := globComplaint(p.key.Value); c != "" {
+					r.fail(p.key, "%s in %s %s", quote(p.key.Value), at.self, c)
+					continue
+				}
+				rule := ClientRule{Glob: p.key.Value}
+				name.read(r, at.key(p.key.Value), p.val, &rule.Profile)
+				r.rules = append(r.rules, p.key)
+				*dst = append(*dst, rule)
+			}
+		},
+	}
+}
+
+// tags are words. Other clients write what they like under that key.
+func tags() kind[[]string] {
+	k := list(text(tagComplaint))
+	read := k.read
+	k.read = func(r *reader, at place, n *yaml.Node, dst *[]string) {
+		if r.lenient && n.Kind != yaml.SequenceNode {
+			r.warn(n, "%s is no list and is ignored", at)
+			return
+		}
+		read(r, at, n, dst)
+	}
+	return k
+}
+
+func tagComplaint(s string) string {
+	if s == "" || strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' || c == 0x7f }) {
+		return "must be a word without spaces"
+	}
+	return ""
+}
+
+func chooserComplaint(s string) string {
+	return globComplaint(strings.TrimPrefix(s, tagPrefix))
+}
+
+// checkProfiles finds what profiles and clients name in vain.
+func (r *reader) checkProfiles(cfg *Config) {
+	if len(r.profiles) != len(cfg.Profiles) || len(r.rules) != len(cfg.Clients) {
+		return // mistakes in them are told already
+	}
+	for i := range cfg.Profiles {
+		p, seen := &cfg.Profiles[i], r.profiles[i]
+		at := place{self: "profile " + quote(p.Name)}
+		for _, glob := range p.Servers {
+			if !slices.ContainsFunc(cfg.Servers, func(s Server) bool { return chooses(glob, &s) }) {
+				r.warn(seen["servers"], "%s: %s fits no server%s", at.key("servers"), quote(glob), r.serverMeant(glob, cfg))
+			}
+		}
+		if len(cfg.Servers) > 0 && !slices.ContainsFunc(cfg.Servers, func(s Server) bool { return p.Has(&s) }) {
+			r.warn(cmp.Or(seen["servers"], seen[""]), "profile %s has no server, so its clients see nothing", quote(p.Name))
+		}
+	}
+	for i, rule := range cfg.Clients {
+		if _, ok := cfg.Profile(rule.Profile); !ok {
+			r.fail(r.rules[i], "clients: %s has the profile %s, which there is not%s", quote(rule.Glob), quote(rule.Profile), cfg.ProfileMeant(rule.Profile))
+		}
+		for j, first := range cfg.Clients[:i] {
+			if globMatch(first.Glob, rule.Glob) {
+				r.warn(r.rules[i], "clients: %s never counts, since %s on line %d comes first and fits the same names", quote(rule.Glob), quote(first.Glob), r.rules[j].Line)
+				break
+			}
+			// One that fits more than the first is for those that are left.
+			if rule.Profile != first.Profile && !globMatch(rule.Glob, first.Glob) && globsMeet(rule.Glob, first.Glob) {
+				r.warn(r.rules[i], "clients: names that fit both %s and %s on line %d get the profile %s, since that comes first", quote(rule.Glob), quote(first.Glob), r.rules[j].Line, quote(first.Profile))
+			}
+		}
+	}
+}
+
+// serverMeant is the server or tag whose name is like a glob that fits none.
+func (r *reader) serverMeant(glob string, cfg *Config) string {
+	wanted, byTag := strings.CutPrefix(glob, tagPrefix)
+	var known []string
+	for _, s := range cfg.Servers {
+		if byTag {
+			known = append(known, s.Tags...)
+		} else {
+			known = append(known, s.Name)
+		}
+	}
+	if guess := nearest(wanted, known); guess != "" {
+		return near.Meant(guess)
+	}
+	return ""
+}

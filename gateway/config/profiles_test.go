@@ -1,0 +1,116 @@
+package config_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/config"
+)
+
+func TestProfilesChooseServersByNameAndTag(t *testing.T) {
+	t.Parallel()
+	cfg := parse(t, "goblin.yaml", `
+servers:
+  git: {command: c, tags: [work, code]}
+  github: {command: c}
+  mail: {command: c, tags: [home]}
+profiles:
+  all: {}
+  tagged: {servers: ["tag:wor*"]}
+  both: {servers: ["git*", "tag:home"]}
+  one: {servers: [mail], tools: {allow: [mail/read], deny: ["*x"]}, meta_tools: [search_tools]}
+clients: {"codex*": one, other: all}
+`)
+	require.Empty(t, cfg.Warnings)
+	has := map[string]string{}
+	for _, p := range cfg.Profiles {
+		for i := range cfg.Servers {
+			if p.Has(&cfg.Servers[i]) {
+				has[p.Name] += " " + cfg.Servers[i].Name
+			}
+		}
+	}
+	require.Equal(t, map[string]string{"all": " git github mail", "tagged": " git", "both": " git github mail", "one": " mail"}, has)
+	one, ok := cfg.Profile("one")
+	require.True(t, ok)
+	require.Equal(t, []bool{true, false, false}, []bool{one.Tools.MatchOf("mail", "read"), one.Tools.MatchOf("git", "read"), one.Tools.MatchOf("mail", "send")})
+	require.Equal(t, []bool{true, false}, []bool{one.MetaTools.Has("search_tools"), one.MetaTools.Has("execute_lua")})
+	require.Equal(t, []config.ClientRule{{Glob: "codex*", Profile: "one"}, {Glob: "other", Profile: "all"}}, cfg.Clients)
+}
+
+func TestProfilesThatMeanNothingAreToldWithTheirLine(t *testing.T) {
+	t.Parallel()
+	const servers = "servers:\n  git: {command: c, tags: [work]}\n"
+	for _, c := range []struct{ name, src, mistake, warning string }{
+		{name: "name", src: "profiles: {\"a b\": {}}", mistake: `3: "a b" is not a name for a profile: letters, digits, and after the first also . _ - ; at most 64`},
+		{name: "key", src: "profiles:\n  p: {server: [git]}", mistake: `4: unknown key "server" in profile "p"; did you mean "servers"?`},
+		{name: "glob", src: "profiles:\n  p: {tools: {deny: [\"[a\"]}}", mistake: `4: "deny[0]" in tools of profile "p" is not a pattern`},
+		{name: "tag", src: "profiles:\n  p: {servers: [\"tag:\"]}", mistake: `4: "servers[0]" in profile "p" is an empty pattern`},
+		{name: "own tool", src: "profiles:\n  p: {meta_tools: [serch_tools]}", mistake: `4: "meta_tools[0]" in profile "p" must be the name of one, not "serch_tools"; did you mean "search_tools"?`},
+		{name: "rule for nothing", src: "profiles:\n  coding: {}\nclients:\n  a: codign", mistake: `6: clients: "a" has the profile "codign", which there is not; did you mean "coding"?`},
+		{name: "rule without profiles", src: "clients: {a: coding}", mistake: `3: clients: "a" has the profile "coding", which there is not; the config has no "profiles"`},
+		{name: "server that there is not", src: "profiles:\n  p: {servers: [gti, \"*\"]}", warning: `4: "servers" in profile "p": "gti" fits no server; did you mean "git"?`},
+		{name: "tag that there is not", src: "profiles:\n  p: {servers: [\"tag:wrok\", git]}", warning: `4: "servers" in profile "p": "tag:wrok" fits no server; did you mean "work"?`},
+		{name: "rule behind a wider one", src: "profiles: {p: {}, q: {}}\nclients:\n  \"c*\": p\n  codex: q", warning: `6: clients: "codex" never counts, since "c*" on line 5 comes first and fits the same names`},
+		{name: "rules that meet", src: "profiles: {p: {}, q: {}}\nclients:\n  \"c*\": p\n  \"*x\": q", warning: `6: clients: names that fit both "*x" and "c*" on line 5 get the profile "p", since that comes first`},
+		{name: "a rule for the others", src: "profiles: {p: {}, q: {}}\nclients:\n  \"c*\": p\n  \"*\": q"},
+		{name: "rules apart", src: "profiles: {p: {}, q: {}}\nclients:\n  \"c*x\": p\n  \"*y\": q"},
+		{name: "rules for one profile", src: "profiles: {p: {}}\nclients:\n  \"c*\": p\n  \"*x\": p"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			cfg, err := config.Parse("goblin.yaml", []byte(servers+c.src), env)
+			if c.mistake != "" {
+				require.ErrorContains(t, err, "goblin.yaml:"+c.mistake)
+				return
+			}
+			require.NoError(t, err)
+			var told []string
+			for _, w := range cfg.Warnings {
+				told = append(told, w.String())
+			}
+			want := []string(nil)
+			if c.warning != "" {
+				want = []string{"goblin.yaml:" + c.warning}
+			}
+			require.Equal(t, want, told)
+		})
+	}
+}
+
+// Two globs meet if a text of a small alphabet fits both.
+func TestRulesMeetWhereSomeNameFitsBoth(t *testing.T) {
+	t.Parallel()
+	texts := []string{""}
+	for from := 0; len(texts) < 1+3+9+27+81; from++ {
+		for _, c := range []string{"a", "b", "*"} {
+			texts = append(texts, texts[from]+c)
+		}
+	}
+	globs := []string{"*", "a", "b", "ab", "a*", "*b", "a*b", "?", "a?", "?b", "[ab]", "a[^b]", `\*`, `a\*`, "*a*", "**", "b*a", "?*?"}
+	for _, x := range globs {
+		for _, y := range globs {
+			if strings.Contains(x, "[") && strings.Contains(y, "[") {
+				continue // of two classes it is believed
+			}
+			meet, covers := false, config.Glob(x, y) || config.Glob(y, x)
+			for _, text := range texts {
+				meet = meet || config.Glob(x, text) && config.Glob(y, text)
+			}
+			src := fmt.Sprintf("servers: {git: {command: c}}\nprofiles: {p: {}, q: {}}\nclients:\n  %q: p\n  %q: q\n", x, y)
+			if x == y {
+				continue
+			}
+			cfg, err := config.Parse("goblin.yaml", []byte(src), env)
+			require.NoError(t, err, src)
+			told := false
+			for _, w := range cfg.Warnings {
+				told = told || strings.Contains(w.Text, "names that fit both")
+			}
+			require.Equal(t, meet && !covers, told, "%s %s", x, y)
+		}
+	}
+}

@@ -1,0 +1,228 @@
+// Package views decides what of the catalog each client sees, and finds names in that.
+//
+// A view is a catalog narrowed to a profile of the config: what is not in it is unknown,
+// by every name and to everything that asks about it. Views are immutable, made when
+// somebody looks after a change, and shared by all clients of the profile; looking at one
+// that is made costs a load of a pointer. It knows who asks by sessions and exchanges; it
+// must not know what is asked, nor send anything.
+//
+// A profile is no lock: who may use Goblin may ask for another one. What nobody is to
+// have is left out by the filters of servers.
+package views
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"reflect"
+	"sync"
+	"sync/atomic"
+
+	"goblin/gateway/config"
+	"goblin/gateway/downstream"
+	"goblin/gateway/filter"
+	"goblin/gateway/fleet"
+	"goblin/registry"
+)
+
+// Whole is asked for instead of a profile by those who are to see everything, whatever
+// the config gives to others: commands of the shell. No profile can have this name.
+const Whole = "*"
+
+// Views has the views of one registry. Make it with [New].
+type Views struct {
+	registry *registry.Registry
+	servers  *fleet.Fleet
+	set      atomic.Pointer[set]
+	writing  sync.Mutex
+}
+
+// set are the views of one config. It is immutable.
+type set struct {
+	named   map[string]*view
+	clients []config.ClientRule
+	others  *view // of clients that get no profile; nil: they see everything
+	gone    *view // of clients whose profile is not there any more: nothing
+}
+
+// New makes the views of a config. Servers may be nil until the first Find.
+func New(r *registry.Registry, servers *fleet.Fleet, cfg *config.Config) *Views {
+	v := &Views{registry: r, servers: servers}
+	v.set.Store(&set{})
+	v.Apply(cfg)
+	return v
+}
+
+// Apply makes the views those of an edited config. What clients have listed of a profile
+// that is the same by now stays what they have.
+func (v *Views) Apply(cfg *config.Config) {
+	v.writing.Lock()
+	defer v.writing.Unlock()
+	was := v.set.Load()
+	next := &set{named: make(map[string]*view, len(cfg.Profiles)), clients: cfg.Clients, gone: &view{choice: none{}}}
+	for _, p := range cfg.Profiles {
+		next.named[p.Name] = was.named[p.Name].follow(v.registry, newChoice(cfg, p))
+	}
+	next.others = next.named[config.DefaultProfile]
+	v.set.Store(next)
+}
+
+// Has reports whether there is such a profile.
+func (v *Views) Has(profile string) bool { return v.set.Load().named[profile] != nil }
+
+// Of is what the client of a request sees.
+func (v *Views) Of(x *downstream.Exchange) *registry.Snapshot {
+	x = x.Outer()
+	set := v.set.Load()
+	if len(set.clients) == 0 { // then who it is need not be read
+		return v.see(set, x.Session(), "")
+	}
+	return v.see(set, x.Session(), x.Client().Name)
+}
+
+// OfSession is what the client of a session sees that has one, or the clients that have it
+// in common.
+func (v *Views) OfSession(s *downstream.Session) *registry.Snapshot {
+	return v.see(v.set.Load(), s, s.Name())
+}
+
+// All yields what clients can see: everything, and each profile.
+func (v *Views) All() iter.Seq[*registry.Snapshot] {
+	return func(yield func(*registry.Snapshot) bool) {
+		if !yield(v.registry.Load()) {
+			return
+		}
+		for _, one := range v.set.Load().named {
+			if !yield(one.load(v.registry)) {
+				return
+			}
+		}
+	}
+}
+
+func (v *Views) see(set *set, s *downstream.Session, client string) *registry.Snapshot {
+	return set.of(s, client).load(v.registry)
+}
+
+// of is the view of a client, nil for everything.
+func (t *set) of(s *downstream.Session, client string) *view {
+	switch asked := s.Profile(); {
+	case asked == Whole, s.IsScreen():
+		return nil
+	case asked != "":
+		return cmp.Or(t.named[asked], t.gone)
+	}
+	for _, rule := range t.clients {
+		if config.Glob(rule.Glob, client) {
+			return t.named[rule.Profile]
+		}
+	}
+	return t.others
+}
+
+// view is a profile with the catalog as it shows it. A nil one shows everything.
+type view struct {
+	choice registry.Choice
+
+	making sync.Mutex
+	last   atomic.Pointer[made]
+}
+
+// made is what was made of a snapshot, which is nil if another choice made it.
+type made struct{ of, is *registry.Snapshot }
+
+// follow is the view for a choice, after v, which may be nil.
+func (v *view) follow(r *registry.Registry, c *choice) *view {
+	if v == nil {
+		return &view{choice: c}
+	}
+	if was, ok := v.choice.(*choice); ok && was.equal(c) {
+		return v
+	}
+	next := &view{choice: c}
+	next.last.Store(&made{is: v.load(r)}) // versions go on from it
+	return next
+}
+
+// load is the catalog as the view shows it now.
+func (v *view) load(r *registry.Registry) *registry.Snapshot {
+	now := r.Load()
+	if v == nil {
+		return now
+	}
+	if m := v.last.Load(); m != nil && m.of == now {
+		return m.is
+	}
+	v.making.Lock()
+	defer v.making.Unlock()
+	now = r.Load()
+	var before *registry.Snapshot
+	if m := v.last.Load(); m != nil {
+		if m.of == now {
+			return m.is
+		}
+		before = m.is
+	}
+	is := now.Narrow(v.choice, before)
+	v.last.Store(&made{now, is})
+	return is
+}
+
+// choice is a profile as the registry asks about it. It implements [registry.Choice].
+type choice struct {
+	profile config.Profile
+	servers map[string]bool
+	uris    *filter.URIs
+}
+
+func newChoice(cfg *config.Config, p config.Profile) *choice {
+	c := &choice{profile: p, servers: make(map[string]bool), uris: filter.New(p.Resources)}
+	for i := range cfg.Servers {
+		if s := &cfg.Servers[i]; p.Has(s) {
+			c.servers[s.Name] = true
+		}
+	}
+	return c
+}
+
+// equal reports whether both choose the same.
+func (c *choice) equal(o *choice) bool {
+	return maps.Equal(c.servers, o.servers) && reflect.DeepEqual(c.profile, o.profile)
+}
+
+func (c *choice) Server(name string) bool { return name == registry.Local || c.servers[name] }
+
+func (c *choice) All(server string, k registry.Kind) bool {
+	switch {
+	case server == registry.Local:
+		return k != registry.Tool || c.profile.MetaTools.All
+	case k == registry.Tool:
+		return c.profile.Tools.Empty()
+	case k == registry.Prompt:
+		return c.profile.Prompts.Empty()
+	}
+	return c.uris == nil
+}
+
+func (c *choice) Has(server string, k registry.Kind, name string) bool {
+	switch {
+	case !c.Server(server):
+		return false
+	case server == registry.Local:
+		return k != registry.Tool || c.profile.MetaTools.Has(name)
+	case k == registry.Tool:
+		return c.profile.Tools.MatchOf(server, name)
+	case k == registry.Prompt:
+		return c.profile.Prompts.MatchOf(server, name)
+	case k == registry.Template:
+		return c.uris.MatchTemplate(name)
+	}
+	return c.uris.Match(name)
+}
+
+// none is the choice of nothing at all.
+type none struct{}
+
+func (none) Server(string) bool                     { return false }
+func (none) All(string, registry.Kind) bool         { return false }
+func (none) Has(string, registry.Kind, string) bool { return false }

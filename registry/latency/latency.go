@@ -1,0 +1,66 @@
+// Package latency remembers how long servers took for their last answers. It knows them by
+// name alone.
+package latency
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// kept is how many of a server's last answers its latency is the median of.
+const kept = 32
+
+// Servers are how long servers took for their last answers.
+type Servers struct {
+	mu      sync.Mutex
+	servers map[string]*lastAnswers
+}
+
+type lastAnswers struct {
+	took [kept]time.Duration
+	n    int
+}
+
+// Add notes how long a known server took.
+func (l *Servers) Add(server string, took time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if a := l.servers[server]; a != nil {
+		a.took[a.n%kept] = took
+		a.n++
+	}
+}
+
+// Know begins to count for a server, and Forget ends that.
+func (l *Servers) Know(server string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.servers == nil {
+		l.servers = make(map[string]*lastAnswers)
+	}
+	if l.servers[server] == nil {
+		l.servers[server] = &lastAnswers{}
+	}
+}
+
+// Forget ends counting for a server, and drops what it took.
+func (l *Servers) Forget(server string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.servers, server)
+}
+
+// Median is 0 for a server that has not answered yet.
+func (l *Servers) Median(server string) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.servers[server]
+	if a == nil || a.n == 0 {
+		return 0
+	}
+	took := a.took
+	some := took[:min(a.n, kept)]
+	slices.Sort(some)
+	return some[len(some)/2]
+}

@@ -1,0 +1,218 @@
+package registry
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// chosen is what a test chooses: whole servers, and of their things those that keep says
+// yes to.
+type chosen struct {
+	servers map[string]bool
+	keep    func(k Kind, name string) bool
+}
+
+func (c *chosen) Server(name string) bool { return c.servers[name] }
+func (c *chosen) All(string, Kind) bool   { return c.keep == nil }
+func (c *chosen) Has(server string, k Kind, name string) bool {
+	return c.servers[server] && (c.keep == nil || c.keep(k, name))
+}
+
+// listedIn are the entries of a kind as clients see them, by pages of the catalog's size.
+func listedIn(t require.TestingT, s *Snapshot, k Kind) (out []string) {
+	for cursor := ""; ; {
+		page, err := s.Page(k, cursor)
+		require.NoError(t, err)
+		if text := bytes.Join(page.Chunks, nil); len(text) > 0 {
+			out = append(out, string(text))
+		}
+		if cursor = page.Next; cursor == "" {
+			return out
+		}
+	}
+}
+
+// spelled are ways to ask for an entry.
+func spelledAs(e *Entry) []string {
+	names := []string{e.Listed, e.Server + "/" + e.Name, e.Server + "_" + e.Name, e.Name, Namespaced(e.Server, e.Name)}
+	if e.Flat != "" {
+		names = append(names, e.Flat)
+	}
+	return names
+}
+
+func resolveBy(s *Snapshot, k Kind, name string) (Target, error) {
+	switch k {
+	case Tool:
+		return s.ResolveTool(name)
+	case Prompt:
+		return s.ResolvePrompt(name)
+	case Template:
+		return s.ResolveTemplate(name)
+	}
+	return s.ResolveResource(name)
+}
+
+// A view is the whole list filtered: what was chosen is listed in the same words and found
+// by its listed name, and nothing else by any.
+func TestNarrowIsTheWholeFiltered(t *testing.T) {
+	t.Parallel()
+	const text = fleet + `
+	a tool one
+	a tool two
+	a_b tool one
+	a_b tool very_long_name_of_a_tool_that_has_to_be_cut_somewhere_in_it
+	a prompt p
+	b prompt p
+	b prompt q
+	b tool one
+	b resource file:///b
+	b resource file:///./b
+	b resource file:///x/../b`
+	rapid.Check(t, func(rt *rapid.T) {
+		r := catalog(t, Options{PageSize: rapid.SampledFrom([]int{1, 2, 1000}).Draw(rt, "page"), Flat: rapid.Bool().Draw(rt, "flat")}, text)
+		whole := r.Load()
+		all := slices.Sorted(maps.Keys(whole.dir.byName))
+		c := &chosen{servers: map[string]bool{}}
+		for _, name := range all {
+			c.servers[name] = rapid.Bool().Draw(rt, name)
+		}
+		if rapid.Bool().Draw(rt, "filtered") {
+			odd := rapid.IntRange(2, 4).Draw(rt, "every")
+			c.keep = func(_ Kind, name string) bool { return len(name)%odd != 0 }
+		}
+		before := whole.Narrow(c, nil)
+		for _, view := range []*Snapshot{before, whole.Narrow(c, before)} {
+			for k := range Kind(Skill) {
+				want, n := []string(nil), 0
+				for e := range whole.All(k) {
+					if !c.Has(e.Server, k, e.Name) {
+						for _, name := range spelledAs(e) {
+							if got, err := resolveBy(view, k, name); err == nil {
+								require.True(rt, c.Has(got.Server, k, got.Name), "%s %q is %s %s", k, name, got.Server, got.Name)
+							}
+						}
+						continue
+					}
+					n++
+					want = append(want, string(e.JSON))
+					got, err := resolveBy(view, k, e.Listed)
+					require.NoError(rt, err, "%s %q", k, e.Listed)
+					require.Equal(rt, e.Name, got.Name)
+					require.Equal(rt, e.Server, got.Server)
+				}
+				require.Equal(rt, n, view.Count(k))
+				require.Equal(rt, bytes.Join(bytesOf(want), []byte{','}), bytes.Join(bytesOf(listedIn(rt, view, k)), []byte{','}), "%ss", k)
+			}
+			for _, name := range all {
+				require.Equal(rt, c.servers[name] || name == Local, view.Knows(name))
+			}
+			require.True(rt, before.Equal(view))
+		}
+	})
+}
+
+func bytesOf(texts []string) (out [][]byte) {
+	for _, s := range texts {
+		out = append(out, []byte(s))
+	}
+	return out
+}
+
+func TestUnlistedURIsOutsideOfAViewAreUnknown(t *testing.T) {
+	t.Parallel()
+	r := catalog(t, Options{}, fleet)
+	r.OpenServer("s3", true)
+	r.Learn("filesystem", "file:///learnt/secret")
+	c := &chosen{
+		servers: map[string]bool{"s3": true, "filesystem": true, "docs": true},
+		keep:    func(_ Kind, name string) bool { return !bytes.Contains([]byte(name), []byte("secret")) },
+	}
+	view := r.Load().Narrow(c, nil)
+	for _, uri := range []string{
+		"mcp://s3/any:secret", "mcp://filesystem/file:///learnt/secret", "file:///learnt/secret",
+		"mcp://docs/doc:///secret", "doc:///secret", "mcp://dbsrv/mcp://database/a/1", "mcp://database/a/1",
+	} {
+		_, err := r.ResolveResource(uri)
+		require.NoError(t, err, uri)
+		_, err = view.ResolveResource(uri)
+		var unknown *NotFoundError
+		require.ErrorAs(t, err, &unknown, uri)
+		never := "mcp://never/" + uri
+		_, other := view.ResolveResource(never)
+		require.ErrorAs(t, other, &unknown, never)
+	}
+	_, err := view.ResolveResource("mcp://dbsrv/x:1")
+	require.EqualError(t, err, "RESOURCE_NOT_FOUND: Server 'dbsrv' not found: mcp://dbsrv/x:1", "as of a server that never was")
+	for _, uri := range []string{"mcp://s3/any:thing", "doc:///public"} {
+		_, err := view.ResolveResource(uri)
+		require.NoError(t, err, uri)
+	}
+}
+
+// Versions tell whether what is seen changed, and only that.
+func TestVersionsOfAViewAreAboutWhatItShows(t *testing.T) {
+	t.Parallel()
+	r := catalog(t, Options{}, "a tool one\na tool two\nb tool one")
+	c := &chosen{servers: map[string]bool{"a": true}, keep: func(_ Kind, name string) bool { return name != "two" }}
+	was := r.Load().Narrow(c, nil)
+	changed := func(server string, names ...string) bool {
+		var items [][]byte
+		for _, name := range names {
+			items = append(items, fmt.Appendf(nil, `{"name":%q}`, name))
+		}
+		r.SetList(server, Tool, items)
+		is := r.Load().Narrow(c, was)
+		defer func() { was = is }()
+		require.Equal(t, was.Version(Prompt), is.Version(Prompt))
+		return was.Version(Tool) != is.Version(Tool)
+	}
+	changed("a", "one", "two")
+	require.False(t, changed("b", "other"), "of a server that it has not")
+	require.False(t, changed("a", "one"), "an entry that it has not")
+	require.True(t, changed("a", "one", "three"))
+	require.False(t, changed("a", "one", "three", "two"))
+	other := &chosen{servers: map[string]bool{"a": true}}
+	require.NotEqual(t, was.Version(Tool), r.Load().Narrow(other, was).Version(Tool), "another choice")
+	require.Equal(t, was.Version(Tool), r.Load().Narrow(&chosen{servers: c.servers, keep: c.keep}, was).Version(Tool), "one that shows the same")
+}
+
+// every chooses half of the servers, and nine of ten resources.
+func every() *chosen {
+	c := &chosen{servers: map[string]bool{Local: true}, keep: func(_ Kind, name string) bool {
+		return len(name) < 12 || name[len(name)-len("0/report.md")] != '7'
+	}}
+	for i := range 100 {
+		c.servers[fmt.Sprintf("s%02d", i)] = true
+	}
+	return c
+}
+
+// Budget: 50 ms.
+func BenchmarkNarrow100000(b *testing.B) {
+	r, c := big(b), every()
+	b.ReportAllocs()
+	for b.Loop() {
+		r.Load().Narrow(c, nil)
+	}
+}
+
+// Budget: 5 ms.
+func BenchmarkNarrow100000AfterAChange(b *testing.B) {
+	r, c := big(b), every()
+	lists := [][][]byte{library("s99", 0, 1000), library("s99", 1, 1000)}
+	view := r.Load().Narrow(c, nil)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		b.StopTimer()
+		r.SetList("s99", Resource, lists[i%2])
+		b.StartTimer()
+		view = r.Load().Narrow(c, view)
+	}
+}
