@@ -221,8 +221,7 @@ func (ls *lists) keep(ctx context.Context, g *listing, first func()) {
 	fetch()
 	first()
 	tidy.Memory(size)
-	var last time.Time
-	delay := s.tune.debounce
+	last, delay := time.Time{}, s.tune.debounce
 	for {
 		var retry <-chan time.Time
 		if failures > 0 && failures <= maxRetries {
