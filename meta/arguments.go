@@ -39,7 +39,7 @@ var (
 	offset   = param{name: "offset", about: "Entries to leave out first: nextOffset of the answer before", number: true, most: maxOffset}
 	serverID = param{name: "serverId", about: "Only of this server, see catalog_servers", most: maxName}
 	mimeType = param{name: "mimeType", about: "Only of this MIME type; * stands for anything, as in image/*", most: maxName}
-	query    = param{name: "query", about: "What to look for, in your own words; empty for all", required: true, most: maxQuery}
+	query    = param{name: "query", about: "Keywords as tools use them: a verb, the thing, the service, synonyms; empty for all", required: true, most: maxQuery}
 )
 
 // option is the parameter in the schema of a tool.

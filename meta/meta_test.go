@@ -123,7 +123,7 @@ func TestWrongArgumentsAreNamed(t *testing.T) {
 		{"catalog_tools", `{"limit":1.5}`, `INVALID_ARGUMENTS: argument "limit" must be an integer from 1 to 1000, not 1.5`},
 		{"catalog_tools", `{"offset":-1}`, `INVALID_ARGUMENTS: argument "offset" must be an integer from 0 to 1073741824, not -1`},
 		{"catalog_tools", `{"limit":1,"limit":2}`, `INVALID_ARGUMENTS: argument "limit" stands more than once`},
-		{"search_tools", `{}`, `INVALID_ARGUMENTS: argument "query" is missing: What to look for, in your own words; empty for all`},
+		{"search_tools", `{}`, `INVALID_ARGUMENTS: argument "query" is missing: Keywords as tools use them: a verb, the thing, the service, synonyms; empty for all`},
 		{"search_tools", `{"query":null}`, `INVALID_ARGUMENTS: argument "query" must be a string, not null`},
 		{"search_tools", `{"query":"` + strings.Repeat("a", 1025) + `"}`, `INVALID_ARGUMENTS: argument "query" has 1025 bytes; 1024 are allowed`},
 		{"catalog_resources", `{"mimeType":"[a"}`, `INVALID_ARGUMENTS: argument "mimeType": bad MIME type pattern: "[a"`},
@@ -269,8 +269,8 @@ func TestOnlyTheToolsThatAreWantedAreListed(t *testing.T) {
 func TestScriptsDoNotFindToolsThatTheyCannotCall(t *testing.T) {
 	t.Parallel()
 	c := tools(t, fixture(t), nil)
-	require.NotEmpty(t, c.field("search_tools", `{"query":"lua script"}`, "tools", "name"))
-	found := c.call("execute_lua", `{"script":"return search('lua script', {kind = 'tool'})"}`)
+	require.NotEmpty(t, c.field("search_tools", `{"query":"goblin lua script"}`, "tools", "name"))
+	found := c.call("execute_lua", `{"script":"return search('goblin lua script', {kind = 'tool'})"}`)
 	require.False(t, found.IsError, found.Content[0].Text)
 	require.NotContains(t, found.Content[0].Text, "execute_lua")
 	two := c.call("execute_lua", `{"script":"return #search('file', {limit = 2})"}`)

@@ -59,7 +59,7 @@ var all = []tool{
 	},
 	{
 		name: "search_tools", title: "Search tools",
-		about:  "Finds tools by what they do, best first; typing errors and beginnings of words are understood. An empty query lists all.",
+		about:  "Finds tools by keywords, best first, as in \"create issue github ticket\", not by sentences; typing errors and beginnings of words are understood. An empty query lists all.",
 		params: []param{query, serverID, limit(someCards), offset},
 		output: listSchema("tools", toolSchema), call: find(registry.Tool, "tools"),
 	},

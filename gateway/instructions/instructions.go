@@ -35,7 +35,7 @@ type Server struct {
 const names = "Tools are named server_tool, prompts server/prompt, and resources mcp://server/ followed by the server's own URI. " +
 	"Read goblin://servers for the state of each server."
 
-const tools = " Find what there is with search_tools and search_resources, look at it with describe_tool, " +
+const tools = " Find what there is with search_tools and search_resources by keywords (verb, thing, service, synonyms), look at it with describe_tool, " +
 	"and make several calls at once with execute_lua."
 
 // Text are the instructions for these servers, in their order. ownTools says that

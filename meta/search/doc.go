@@ -29,10 +29,10 @@
 // # Ranking
 //
 // BM25F: an occurrence counts by its field (name, title, description, URI,
-// argument names, and the server's name) and by the field's length, measured
+// arguments' names, their descriptions and values, and the server's name) and by the field's length, measured
 // against fixed usual lengths so that a list's segment depends on nothing but
 // the list. Rare words count more than common ones. A word also finds longer
 // words that begin with it and words that commonly mean the same, for less;
 // where there is neither, words one edit away, or two from eight letters on.
-// Equal scores are in the order of listed names, then of servers.
+// Goblin's own tools are found only when its name is in the query. Equal scores are in the order of listed names, then of servers.
 package search

@@ -60,15 +60,20 @@ func parse(text string) []wanted {
 	}
 	var all, telling []wanted
 	var l lexer
+	before := ""
 	add := func(w []byte, how spelling) {
 		word := wanted{text: string(w), share: 1}
+		if how == plain && word.text == "many" && before == "how" {
+			word.text = "count" // which is what tools call it
+		}
+		before = word.text
 		switch {
 		case how == joined:
 			word.stem, word.share, word.exact, word.pair = word.text, pairShare, true, true
 		case how == part && len(w) == 1 && letters(w):
 			return // of k8s
 		default:
-			word.stem = string(stem(w))
+			word.stem = string(stem([]byte(word.text)))
 			word.exact = how == whole
 		}
 		same := func(o wanted) bool { return o.stem == word.stem }

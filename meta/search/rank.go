@@ -52,7 +52,7 @@ func (x *Index) Search(ctx context.Context, q Query) (hits []Hit, total int, err
 	}
 	r := ranking{words: words}
 	for _, src := range s.sources {
-		if !q.covers(src.part.Kind()) || q.Server != "" && q.Server != src.part.Server() {
+		if !q.covers(src.part.Kind()) || !q.wants(src.part, words) {
 			continue
 		}
 		r.docs += src.part.Len()
@@ -75,6 +75,16 @@ func (q *Query) within(fits func(*registry.Entry) bool) func(*registry.Entry) bo
 	return func(e *registry.Entry) bool {
 		return q.In.Sees(e.Server, e.Kind, e.Name) && (fits == nil || fits(e))
 	}
+}
+
+// wants reports whether a list is looked at. Goblin's own tools are only when they are
+// asked for: who searches has them already, and they speak of everything.
+func (q *Query) wants(p registry.Part, words []wanted) bool {
+	if q.Server != "" {
+		return q.Server == p.Server()
+	}
+	return p.Server() != registry.Local || p.Kind() != registry.Tool ||
+		slices.ContainsFunc(words, func(w wanted) bool { return w.text == registry.Local })
 }
 
 func (q *Query) covers(k registry.Kind) bool {

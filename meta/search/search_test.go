@@ -334,3 +334,45 @@ func FuzzSearch(f *testing.F) {
 		}
 	})
 }
+
+func TestWordsThatToolsUse(t *testing.T) {
+	t.Parallel()
+	reg := registry.New(registry.Options{Servers: []string{"a"}})
+	argument := func(of object) object {
+		return object{"type": "object", "properties": object{"x": of}}
+	}
+	set(t, reg, "a", registry.Tool,
+		object{"name": "alert", "description": "Them that do not care are not told"},
+		object{"name": "count_rows"},
+		object{"name": "jot", "description": "Keeps notes"},
+		object{"name": "look", "description": "Sets themes"},
+		object{"name": "paint", "inputSchema": argument(object{"description": "The hue of it", "enum": []any{"crimson", 7, nil}})},
+		object{"name": "odd", "inputSchema": argument(object{"description": []any{"hue"}, "enum": "crimson"})},
+		object{"name": "worse", "inputSchema": object{"properties": object{"x": "crimson"}}},
+		object{"name": "many_parts"},
+	)
+	set(t, reg, "a", registry.Prompt, object{"name": "ask", "arguments": []object{{"name": "x", "description": "A topic"}}})
+	require.NoError(t, reg.AddTool(registry.LocalTool{
+		Definition: []byte(`{"name":"own","description":"crimson hue"}`),
+		Call:       func(context.Context, []byte) ([]byte, error) { return nil, nil },
+	}))
+	x := search.New(reg)
+	for ask, want := range map[string][]string{
+		"note":           {"a_jot"},
+		"noted":          {"a_jot"},
+		"theme":          {"a_look"},
+		"crimson":        {"a_paint"},
+		"hue":            {"a_paint"},
+		"topic":          {"a/ask"},
+		"goblin crimson": {"a_paint", "own"},
+	} {
+		found, _ := find(t, x, search.Query{Text: ask})
+		require.ElementsMatch(t, want, found, ask)
+	}
+	found, _ := find(t, x, search.Query{Text: "how many rows"})
+	require.Equal(t, "a_count_rows", found[0])
+	found, _ = find(t, x, search.Query{Text: "how many"})
+	require.Equal(t, "a_count_rows", found[0], "which counts, not what has many")
+	found, _ = find(t, x, search.Query{Text: "crimson", Server: registry.Local})
+	require.Equal(t, []string{"own"}, found)
+}

@@ -33,6 +33,7 @@ var (
 	descriptionField = field{weight: 0.5, bias: 0.6, usual: 30}
 	uriField         = field{weight: 0.4, bias: 0.5, usual: 8, pairs: true}
 	argumentField    = field{weight: 0.3, bias: 0.5, usual: 6}
+	meaningField     = field{weight: 0.4, bias: 0.6, usual: 40}
 	serverField      = field{weight: 1, usual: 1}
 )
 
@@ -134,30 +135,42 @@ func (b *builder) add(doc uint32, e *registry.Entry) {
 	}
 }
 
-// arguments reads the names of arguments of a tool or prompt.
+// arguments reads the names of arguments of a tool or prompt, and what is said of them:
+// descriptions and the values that they may have.
 func (b *builder) arguments(e *registry.Entry) {
-	var names []string
-	take := func(raw []byte) (more bool) {
-		name, _ := rawjson.String(raw)
-		names = append(names, name)
+	var names, about []string
+	said := 0
+	take := func(name, of []byte) (more bool) {
+		text, _ := rawjson.String(name)
+		names = append(names, text)
+		if text, ok := rawjson.String(rawjson.Get(of, "description")); ok && said < maxField {
+			about, said = append(about, text), said+len(text)
+		}
+		for v := range rawjson.Elements(rawjson.Get(of, "enum")) {
+			if said >= maxField {
+				break
+			}
+			if text, ok := rawjson.String(v); ok {
+				about, said = append(about, text), said+len(text)+1
+			}
+		}
 		return len(names) < maxArguments
 	}
 	if e.Kind == registry.Tool {
-		for k := range rawjson.Members(rawjson.Path(e.JSON, "inputSchema", "properties")) {
-			if !take(k) {
+		for k, v := range rawjson.Members(rawjson.Path(e.JSON, "inputSchema", "properties")) {
+			if !take(k, v) {
 				break
 			}
 		}
 	} else {
 		for v := range rawjson.Elements(rawjson.Get(e.JSON, "arguments")) {
-			if !take(rawjson.Get(v, "name")) {
+			if !take(rawjson.Get(v, "name"), v) {
 				break
 			}
 		}
 	}
-	if len(names) > 0 {
-		b.read(&argumentField, strings.Join(names, " "))
-	}
+	b.read(&argumentField, strings.Join(names, " "))
+	b.read(&meaningField, strings.Join(about, " "))
 }
 
 // read counts the words of one field of the current document.

@@ -184,10 +184,19 @@ func clip(w []byte) []byte {
 // so that what a user has typed of one stays a prefix; words that mean
 // different things may become equal, equal words never different ones.
 func stem(w []byte) []byte {
-	if len(w) < 4 || !letters(w) {
+	if len(w) < 4 || !letters(w) || string(w) == "them" {
 		return w
 	}
-	w = singular(w)
+	w = suffixless(singular(w))
+	switch string(w) { // they would be words that nearly every text has
+	case "not", "them":
+		return append(w, 'e') // note, notes, noted; theme, themes
+	}
+	return w
+}
+
+// suffixless cuts off a verb's and a noun's endings.
+func suffixless(w []byte) []byte {
 	switch {
 	case ends(w, "ing") && root(w[:len(w)-3]):
 		w = undouble(w[:len(w)-3])
