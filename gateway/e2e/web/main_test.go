@@ -1,3 +1,5 @@
+//go:build e2e
+
 // Package web shows Streamable HTTP: guards, sessions, streams, and servers that
 // are reached by it.
 package web
