@@ -130,6 +130,11 @@ func TestP12_ControlSequencesNeverReachTheScreen(t *testing.T) {
 		p.Shows(text)
 		p.Keys("Enter")
 		p.Shows("inj-")
+		if pane == "3" {
+			p.Shows("Get hostile/p")
+			p.Insists("Escape", "Get hostile/p") // the first may close what completes the field
+			continue
+		}
 		p.Keys("Escape")
 	}
 	p.Types("2/ask") // a question of the server
