@@ -17,11 +17,20 @@ import (
 // BenchmarkAllocations is a tools/call through the gateway inside this
 // process: allocs/op is what the proxy allocates per call, the client here
 // allocating nothing but its request. With -cpuprofile it shows where the
-// time goes.
+// time goes. What a client sees costs a call nothing: with a profile both are the same.
 func BenchmarkAllocations(b *testing.B) {
 	f := newFixture(b, 1, 1)
+	text, err := os.ReadFile(f.Config)
+	check(b, err)
+	check(b, os.WriteFile(f.Config, append(text, "profiles: {part: {tools: {allow: [echo]}}}\n"...), 0o600))
 	cfg, err := config.Load(f.Config)
 	check(b, err)
+	for _, profile := range []string{"", "part"} {
+		b.Run("profile="+profile, func(b *testing.B) { allocations(b, cfg, profile) })
+	}
+}
+
+func allocations(b *testing.B, cfg *config.Config, profile string) {
 	i, err := instance.New(instance.Options{Config: cfg, Version: "bench", Logger: slog.New(slog.DiscardHandler)})
 	check(b, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -32,7 +41,7 @@ func BenchmarkAllocations(b *testing.B) {
 	fromGoblin, toClient, err := os.Pipe()
 	check(b, err)
 	served := make(chan error, 1)
-	go func() { served <- i.ServeStdio(ctx, "", fromClient, toClient) }()
+	go func() { served <- i.ServeStdio(ctx, profile, fromClient, toClient) }()
 
 	p := peer{rig.Connect(toGoblin, fromGoblin)}
 	p.ask(b, "initialize", rig.Hello)
