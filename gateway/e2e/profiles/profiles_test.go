@@ -164,8 +164,8 @@ func asks(modern bool) (all [][2]any) {
 			add("completion/complete", e2e.Obj{"ref": e2e.Obj{"type": "ref/resource", "uri": template}, "argument": e2e.Obj{"name": "name", "value": ""}})
 		}
 		if server != "" {
-			own("list_tools", e2e.Obj{"server_id": server})
-			own("search_tools", e2e.Obj{"query": "weigh", "server_id": server})
+			own("catalog_tools", e2e.Obj{"serverId": server})
+			own("search_tools", e2e.Obj{"query": "weigh", "serverId": server})
 		}
 	}
 	for _, words := range []string{"weigh", "plums", "pears", "hidden", "secret", "look"} {
@@ -173,9 +173,14 @@ func asks(modern bool) (all [][2]any) {
 		own("search_resources", e2e.Obj{"query": words})
 		own("search_prompts", e2e.Obj{"query": words})
 	}
+	for _, tool := range []string{"catalog_tools", "catalog_prompts", "catalog_resources", "catalog_resource_templates"} {
+		own(tool, e2e.Obj{})
+	}
 	for _, script := range []string{
-		`return seen.keep{}`, `return seen.gone{}`, `return unseen.look{}`, `return never.look{}`, `return unseen`, `return never`,
-		`return goblin.read("mcp://unseen/file:///hidden/x")`, `return goblin.call("unseen_look", {})`, `return goblin.tools()`, `return goblin.search("weigh")`,
+		`return seen.keep{x = 1}`, `return seen.gone{}`, `return unseen.look{}`, `return never.look{}`, `return servers.unseen.look{}`, `return servers.never.look{}`,
+		`local all = {} for name in pairs(servers) do all[#all + 1] = name end table.sort(all) return all`,
+		`return resources.read("mcp://unseen/file:///hidden/x")`, `return resources.read("file:///secret/k")`, `return resources.read("file:///pub/a")`,
+		`return resources.list{}`, `return resources.list{server = "unseen"}`, `return prompts.get("unseen/look", {})`, `return prompts.get("seen/gone", {})`,
 	} {
 		own("execute_lua", e2e.Obj{"script": script})
 	}
