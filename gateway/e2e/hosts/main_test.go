@@ -1,3 +1,5 @@
+//go:build e2e
+
 // Package hosts shows hosts and their clients: how they find each other, what
 // they leave behind, and the modes of the command line.
 package hosts

@@ -1,3 +1,5 @@
+//go:build e2e
+
 // Package security shows what attackers do not get: secrets, names of others,
 // unpinned tools, the terminal, the machine through a script.
 package security
