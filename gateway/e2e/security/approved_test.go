@@ -146,7 +146,10 @@ func TestB38_WithheldToolsAreReachedByNoName(t *testing.T) {
 	require.Zero(t, b.Count("tools/call"))
 	require.NotContains(t, c.Request("tools/call", e2e.Obj{"name": "execute_lua", "arguments": e2e.Obj{"script": "return calc.same{}"}}).Raw, `"isError":true`)
 	require.Equal(t, 1, b.Count("tools/call"))
-	require.NotContains(t, w.Succeeds("list", "tools", "--json")+w.Succeeds("search", "adds BCC"), "BCC me")
+	require.NotContains(t, w.Succeeds("list", "tools", "--json"), "BCC me")
+	found := w.Run("search", "adds BCC")
+	require.Equal(t, e2e.ExitNotFound, found.Code)
+	require.NotContains(t, found.Stdout+found.Stderr, "BCC me")
 }
 
 func TestToolsAreApprovedWithoutAHost(t *testing.T) {
