@@ -72,6 +72,9 @@ func (f *Fleet) list(b *Server) {
 			b.out.listRemembered(b.Name(), kind, items)
 		}
 	}
+	if ok {
+		b.out.SetVisible(b.Name(), true) // it may have been off before
+	}
 	b.Recalled(ok)
 	if !ok {
 		b.Wake()

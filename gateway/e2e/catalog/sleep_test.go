@@ -79,3 +79,18 @@ func TestAServerRunsOnlyWhileSomebodyUsesIt(t *testing.T) {
 	require.Equal(t, "text", c.ReadText(e2e.In("one", "x:1")))
 	require.Equal(t, 3, b.Starts())
 }
+
+func TestAServerThatIsTurnedOnAgainListsWhatIsRemembered(t *testing.T) {
+	t.Parallel()
+	w := sleepy(t)
+	b := w.Backend("one", counting())
+	c := w.Standalone()
+	e2e.Eventually(t, "it is remembered", func() bool { return len(catalogOf(w, "one")) == 1 })
+	w.Succeeds("disable", "one")
+	e2e.Eventually(t, "the host has turned it off", func() bool { return len(c.Names("tools")) == 0 })
+	w.Succeeds("enable", "one")
+	e2e.Eventually(t, "the host has turned it on", func() bool { return len(c.Names("tools")) == 2 })
+	require.Equal(t, 1, b.Starts(), "only a use starts it")
+	require.NotEmpty(t, c.CallText("one_count", nil))
+	require.Equal(t, 2, b.Starts())
+}
